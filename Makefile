@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The whole build of weft, by hand and without configuration. `make help` lists the targets.
+#
+# Sources are found by wildcard, one library or program per folder:
+#
+#	nic_fw/*.c		libnicfw.a	the firmware
+#	host_driver/*.c		libweft.a, .so	the host driver
+#	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
+#	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
+#	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
+#	tools/weft*/*.c		one program per folder, called as the folder is
+#	tools/<other>/*.c	one program per file, called as the file is
+#	tests/<folder>/*_ut.c	one CUnit program each; other .c files of the folder help all of them
+#	tests/int/*.c		one program each, for the integration tests
+#
+# in two variants: release in build/bin and build/lib, and san (ASan, UBSan), which the tests
+# run, in build/san. A third, aarch64, is made by fw-cross. Objects lie in build/obj/<variant>.
+
+VERSION := 0.1.0
+SOVERSION := 0
+
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := all
+
+B := build
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ifeq ($(origin AR),default)
+AR := ar
+endif
+CLANG ?= clang
+BPFTOOL := $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PKG_CONFIG ?= pkg-config
+CROSS ?= aarch64-linux-gnu-
+
+Q := $(if $(V),,@)
+say = @printf '  %-7s %s\n' '$1' '$2'
+
+# ---- flags ----------------------------------------------------------------------------------
+
+WARN := -Wall -Wextra -Wshadow -Wswitch-enum -Wmissing-prototypes -Wstrict-prototypes -Werror
+COMMON := $(WARN) -I. -DWEFT_VERSION=\"$(VERSION)\"
+MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
+
+# The oldest processors weft runs on; faster instructions are chosen at run time.
+ARCH_x86_64 := -march=x86-64-v2
+ARCH_aarch64 := -march=armv8-a+crc
+ARCH := $(ARCH_$(firstword $(subst -, ,$(MACHINE))))
+
+CC_release := $(CC)
+FLAGS_release := -O2 -g $(ARCH)
+OUT_release := $(B)
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+CC_san := $(CC)
+FLAGS_san := -O1 -g -fno-omit-frame-pointer $(SANITIZE) $(ARCH)
+LD_san := $(SANITIZE)
+OUT_san := $(B)/san
+
+CC_aarch64 := $(CROSS)gcc
+FLAGS_aarch64 := -O2 -g $(ARCH_aarch64)
+OUT_aarch64 := $(B)/aarch64
+
+# The firmware alone, with no header and no function of a C library but those of
+# tools/freestanding.
+CC_fw := $(CROSS)gcc
+FLAGS_fw := -O2 -g $(ARCH_aarch64) -mno-outline-atomics -ffreestanding -fbuiltin -nostdinc \
+	-isystem $(shell $(CROSS)gcc -print-file-name=include 2>/dev/null) -isystem tools/freestanding
+OUT_fw := $(B)/aarch64/freestanding
+
+# arm64 packages, unpacked by tools/cross_sysroot.sh
+SYSROOT := $(B)/aarch64/sysroot
+SYSROOT_CFLAGS := -isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/include/aarch64-linux-gnu
+
+# pkg-config puts -march=corei7 into libdpdk's flags: ours takes its place. System headers do
+# not have to meet our warnings.
+DPDK_CFLAGS := $(patsubst -I%,-isystem %,$(filter-out -march=%,$(shell $(PKG_CONFIG) --cflags libdpdk 2>/dev/null)))
+DPDK_LIBS := $(shell $(PKG_CONFIG) --libs libdpdk 2>/dev/null)
+HAVE_DPDK := $(DPDK_LIBS)
+DPDK_LIBS += -lrte_net_ring
+
+HOST := -std=gnu11 -D_GNU_SOURCE -pthread
+CFLAGS_nic_fw := -std=c11
+CFLAGS_host_driver := $(HOST) -fPIC -fvisibility=hidden
+CFLAGS_sim_harness := $(HOST)
+CFLAGS_dpdk_app := $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
+CFLAGS_tools := $(HOST)
+CFLAGS_dpdk_app_aarch64 := $(HOST) -I$(B)/gen -isystem $(SYSROOT)/usr/include/dpdk \
+	-isystem $(SYSROOT)/usr/include/aarch64-linux-gnu/dpdk -include rte_config.h $(SYSROOT_CFLAGS)
+CFLAGS_tools_aarch64 := $(HOST) $(SYSROOT_CFLAGS)
+CFLAGS_tests := $(HOST) -I$(B)/gen
+
+# ---- sources --------------------------------------------------------------------------------
+
+SRC_nicfw := $(sort $(wildcard nic_fw/*.c))
+SRC_weft := $(sort $(wildcard host_driver/*.c))
+SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
+SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
+SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
+SKELS := $(SRC_bpf:dpdk_app/xdp/%.bpf.c=$(B)/gen/%.skel.h)
+
+TOOLS := $(sort $(patsubst tools/%/,%,$(dir $(wildcard tools/weft*/*.c))))
+HELPER_SRCS := $(sort $(filter-out tools/weft%,$(wildcard tools/*/*.c)))
+HELPERS := $(basename $(notdir $(HELPER_SRCS)))
+UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
+ifeq ($(HAVE_DPDK),)
+UT_SRCS := $(filter-out tests/dpdk_app/%,$(UT_SRCS))
+endif
+UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
+INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
+
+# ---- rules, made per variant ----------------------------------------------------------------
+
+# $1 variant, $2 folder: objects, rebuilt when the flags change
+define compile
+$(B)/obj/$1/$2.flags: FORCE
+	@mkdir -p $$(@D)
+	@echo '$$(CC_$1) $$(FLAGS_$1) $$(or $$(CFLAGS_$2_$1),$$(CFLAGS_$2)) $$(COMMON) $$(CFLAGS)' | cmp -s - $$@ || \
+		echo '$$(CC_$1) $$(FLAGS_$1) $$(or $$(CFLAGS_$2_$1),$$(CFLAGS_$2)) $$(COMMON) $$(CFLAGS)' > $$@
+$(B)/obj/$1/$2/%.o: $2/%.c $(B)/obj/$1/$2.flags | $3
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$<$(if $(filter release,$1),, ($1)))
+	$$(Q)$$(CC_$1) $$(COMMON) $$(or $$(CFLAGS_$2_$1),$$(CFLAGS_$2)) $$(FLAGS_$1) $$(CFLAGS) -MMD -MP -c $$< -o $$@
+endef
+
+# $1 variant, $2 library, $3 sources: an archive of exactly these objects
+define archive
+$(B)/obj/$1/$2.list: FORCE
+	@mkdir -p $$(@D)
+	@echo '$3' | cmp -s - $$@ || echo '$3' > $$@
+$(OUT_$1)/lib/lib$2.a: $(3:%.c=$(B)/obj/$1/%.o) $(B)/obj/$1/$2.list
+	@mkdir -p $$(@D)
+	$$(call say,AR,$$@)
+	@rm -f $$@
+	$$(Q)$(if $(filter aarch64 fw,$1),$$(CROSS)ar,$$(AR)) rcs $$@ $$(filter %.o,$$^)
+endef
+
+# $1 variant, $2 file made, $3 objects, $4 archives, $5 further flags
+define link
+$2: $3 $4 Makefile
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC_$1) $$(LD_$1) -pthread $$(LDFLAGS) -o $$@ $3 \
+		$(if $4,-Wl$(comma)--start-group $4 -Wl$(comma)--end-group) $5
+endef
+comma := ,
+
+define library_rules
+$(eval $(call compile,$1,nic_fw))
+$(eval $(call compile,$1,host_driver))
+$(eval $(call compile,$1,sim_harness))
+$(eval $(call compile,$1,dpdk_app,$(SKELS)))
+$(eval $(call compile,$1,tools))
+$(eval $(call archive,$1,nicfw,$(SRC_nicfw)))
+$(eval $(call archive,$1,weft,$(SRC_weft)))
+$(eval $(call archive,$1,sim,$(SRC_sim)))
+$(eval $(call archive,$1,weftd,$(SRC_weftd)))
+$(eval $(call link,$1,$(OUT_$1)/lib/libweft.so.$(SOVERSION),$(SRC_weft:%.c=$(B)/obj/$1/%.o),,\
+	-shared -Wl$(comma)-soname$(comma)libweft.so.$(SOVERSION) \
+	$(if $(filter san,$1),,-Wl$(comma)--no-undefined)))
+$(OUT_$1)/lib/libweft.so: $(OUT_$1)/lib/libweft.so.$(SOVERSION)
+	@ln -sf libweft.so.$(SOVERSION) $$@
+$(eval $(call link,$1,$(OUT_$1)/bin/weftd,$(B)/obj/$1/dpdk_app/main.o,\
+	$(OUT_$1)/lib/libweftd.a $(OUT_$1)/lib/libnicfw.a,$(WEFTD_LIBS_$1)))
+$(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,\
+	$(foreach l,sim weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
+$(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
+	$(patsubst %.c,$(B)/obj/$1/%.o,$(sort $(wildcard tools/$t/*.c))),\
+	$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
+$(foreach s,$(HELPER_SRCS),$(eval $(call link,$1,$(OUT_$1)/bin/$(basename $(notdir $s)),\
+	$(s:%.c=$(B)/obj/$1/%.o),$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
+endef
+
+WEFTD_LIBS = $(DPDK_LIBS) -lisal -lbpf -ljansson -lm -ldl
+WEFTD_LIBS_release = $(WEFTD_LIBS)
+WEFTD_LIBS_san = $(WEFTD_LIBS)
+TOOL_LIBS_release := -ljansson -lm
+TOOL_LIBS_san := -ljansson -lm
+
+# The arm64 libraries that those need in turn are not all there: their symbols are not looked at.
+SYSROOT_LDFLAGS := -L$(SYSROOT)/usr/lib/aarch64-linux-gnu -Wl,--unresolved-symbols=ignore-in-shared-libs
+WEFTD_LIBS_aarch64 = $(SYSROOT_LDFLAGS) $(filter-out -lbsd,$(WEFTD_LIBS))
+TOOL_LIBS_aarch64 := $(SYSROOT_LDFLAGS) -ljansson -lm
+
+$(eval $(call library_rules,release))
+$(eval $(call library_rules,san))
+$(eval $(call library_rules,aarch64))
+$(eval $(call compile,fw,nic_fw))
+$(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
+
+# What a variant consists of: only what has sources, and weftd only where DPDK is.
+products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) \
+	$(if $(SRC_weft),$(OUT_$1)/lib/libweft.a $(OUT_$1)/lib/libweft.so) \
+	$(if $(SRC_sim),$(OUT_$1)/lib/libsim.a) \
+	$(if $(wildcard sim_harness/sim_main.c),$(OUT_$1)/bin/weft-sim) \
+	$(if $(and $(HAVE_DPDK),$(wildcard dpdk_app/main.c)),$(OUT_$1)/bin/weftd) \
+	$(if $(SRC_weft),$(patsubst %,$(OUT_$1)/bin/%,$(TOOLS) $(HELPERS)))
+
+# The C library's headers ask which machine this is, and take none for a 32-bit one.
+BPF_MACHINE := $(if $(findstring x86_64,$(MACHINE)),-D__x86_64__)
+$(B)/gen/%.bpf.o: dpdk_app/xdp/%.bpf.c
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)
+	$(Q)$(CLANG) -target bpf $(BPF_MACHINE) -O2 -g -Wall -Werror -I. -I/usr/include/$(MACHINE) -MMD -MP -c $< -o $@
+$(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
+	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
+.SECONDARY:
+
+# ---- tests ----------------------------------------------------------------------------------
+
+$(eval $(call compile,san,tests,$(SKELS)))
+
+# Tests of dpdk_app see DPDK's headers; nobody else's do, so that they build without it.
+$(B)/obj/san/tests/dpdk_app/%.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
+
+ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
+# What the tests of a folder are linked with; shared_defs needs nothing.
+UT_LIBS_nic_fw := nicfw
+UT_LIBS_host_driver := weft nicfw
+UT_LIBS_sim_harness := sim weft nicfw
+UT_LIBS_sim := sim weft nicfw
+UT_LIBS_dpdk_app := weftd nicfw
+UT_LIBS_tools := weft
+ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
+	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
+
+$(foreach f,$(UT_FOLDERS),$(if $(call ut_helpers,$f),\
+	$(eval $(call archive,san,ut_$f,$(call ut_helpers,$f)))))
+$(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o),\
+	$(call ut_archives,$(patsubst tests/%/,%,$(dir $s))),\
+	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) -lcunit -ljansson -lm)))
+$(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
+	$(B)/san/lib/libweft.a,-ljansson -lm)))
+
+UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
+INT_BINS := $(INT_PROGS:%=$(B)/san/int/%)
+
+# ---- targets --------------------------------------------------------------------------------
+
+.PHONY: FORCE all san run test test-unit test-int bench install lint fw-cross clean help \
+	_run _test _test-unit _test-int _bench _fw-cross _fw-cross-linux
+
+all: $(call products,release)	## build the libraries, weftd and the tools into build/
+ifeq ($(HAVE_DPDK),)
+	@echo 'weftd is not built: DPDK is missing (tools/deps.sh run installs it)'
+endif
+
+san: $(call products,san) $(UT_BINS) $(INT_BINS)	## build everything with sanitizers, and the tests, into build/san
+
+run:	## install what is missing, build, start four NICs and move data; exits 0 if every byte was right
+	@tools/deps.sh run
+	@+$(MAKE) _run
+_run: all
+	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
+		$(or $(firstword $(wildcard tools/run/run.sh tools/run.sh tools/run/*.py)),tools/run/run.sh)
+
+test:	## install what is missing, build, run every test (sanitizers on)
+	@tools/deps.sh test
+	@+$(MAKE) _test
+_test: all san
+	@tests/run.sh $(UT_BINS) $(sort $(wildcard tests/int/*.sh tests/int/*.py))
+
+test-unit:	## the unit tests alone; T=name runs those whose path contains it
+	@tools/deps.sh test
+	@+$(MAKE) _test-unit
+_test-unit: $(if $(T),$(foreach b,$(UT_BINS),$(if $(findstring $T,$b),$b)),$(UT_BINS))
+	@tests/run.sh $^
+
+test-int:	## the integration tests alone; T=name runs those whose path contains it
+	@tools/deps.sh test
+	@+$(MAKE) _test-int
+_test-int: all $(call products,san) $(INT_BINS)
+	@tests/run.sh $(foreach s,$(sort $(wildcard tests/int/*.sh tests/int/*.py)),$(if $(findstring $(T),$s),$s))
+
+bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
+	@tools/deps.sh bench
+	@+$(MAKE) _bench
+_bench: all
+	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
+		$(or $(firstword $(wildcard tools/bench/bench.sh tools/bench.sh tools/bench/*.py)),tools/bench/bench.sh)
+
+lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects
+	@tools/deps.sh lint
+	@tools/lint.sh
+
+fw-cross:	## cross-compile: the firmware freestanding for aarch64; libweft, weftd and the tools for arm64 Linux
+	@tools/deps.sh run cross
+	@+$(MAKE) _fw-cross
+_fw-cross: $(if $(SRC_nicfw),$(OUT_fw)/lib/libnicfw.a) \
+		$(filter-out $(patsubst %,$(OUT_aarch64)/bin/%,weftd $(TOOLS) $(HELPERS)),$(call products,aarch64))
+	@$(if $(SRC_nicfw),tools/check_freestanding.sh $(CROSS)nm $(OUT_fw)/lib/libnicfw.a)
+	@if tools/cross_sysroot.sh $(SYSROOT); then \
+		$(MAKE) _fw-cross-linux; \
+	else \
+		echo 'weftd and the tools are not built for aarch64: no arm64 packages; firmware and libweft are'; \
+	fi
+	@echo 'for aarch64, in $(OUT_aarch64):'; \
+	find $(OUT_aarch64) -path $(SYSROOT) -prune -o -type f -print | sort | xargs -r ls -s --block-size=1K
+_fw-cross-linux: $(call products,aarch64)
+
+clean:	## remove build/
+	@rm -rf $(B)
+
+help:	## this list
+	@echo 'weft $(VERSION): make [target] [V=1: show commands] [CFLAGS=, LDFLAGS=: added to ours]'
+	@sed -n 's/^\([a-z][a-z-]*\):.*	## \(.*\)/  \1	\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+# ---- installation ---------------------------------------------------------------------------
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+SBINDIR ?= $(PREFIX)/sbin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DATADIR ?= $(PREFIX)/share/weft
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+
+subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
+	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
+	-e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
+D = $(DESTDIR)
+
+install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an existing weftd.conf stays
+	$(Q)install -d '$D$(BINDIR)' '$D$(SBINDIR)' '$D$(LIBDIR)/pkgconfig' '$D$(INCLUDEDIR)' \
+		'$D$(DATADIR)' '$D$(SYSCONFDIR)/weft' '$D$(UNITDIR)' '$D$(SYSUSERSDIR)'
+	$(Q)for f in $(B)/bin/weftd; do [ ! -e $$f ] || install $$f '$D$(SBINDIR)'; done
+	$(Q)for f in $(TOOLS:%=$(B)/bin/%) $(B)/bin/weft-sim; do \
+		[ ! -e $$f ] || install $$f '$D$(BINDIR)'; done
+	$(Q)for f in $(B)/lib/libweft.a $(B)/lib/libweft.so.$(SOVERSION); do \
+		[ ! -e $$f ] || install -m 644 $$f '$D$(LIBDIR)'; done
+	$(Q)ln -sf libweft.so.$(SOVERSION) '$D$(LIBDIR)/libweft.so'
+	$(Q)for f in host_driver/weft.h; do [ ! -e $$f ] || install -m 644 $$f '$D$(INCLUDEDIR)'; done
+	$(Q)for f in tools/wireshark/weft.lua; do [ ! -e $$f ] || install -m 644 $$f '$D$(DATADIR)'; done
+	$(Q)$(subst_dirs) dist/weft.pc.in > '$D$(LIBDIR)/pkgconfig/weft.pc'
+	$(Q)$(subst_dirs) dist/weftd.service.in > '$D$(UNITDIR)/weftd.service'
+	$(Q)install -m 644 dist/weft.sysusers '$D$(SYSUSERSDIR)/weft.conf'
+	$(Q)install -m 644 dist/weftd.conf '$D$(DATADIR)/weftd.conf.example'
+	$(Q)[ -e '$D$(SYSCONFDIR)/weft/weftd.conf' ] || \
+		install -m 644 dist/weftd.conf '$D$(SYSCONFDIR)/weft/weftd.conf'
+	@echo 'installed under $D$(PREFIX); configuration $(SYSCONFDIR)/weft/weftd.conf'
+
+-include $(shell find $(B)/obj $(B)/gen -name '*.d' 2>/dev/null)

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# `make install` into a staging folder: everything is there, a second install keeps a changed
+# weftd.conf, and a program outside of the tree builds against the installed libweft, shared
+# and static, with pkg-config and no other include path.
+# timeout: 300
+
+set -eu
+stage=$WEFT_TMP/stage
+make -s install DESTDIR="$stage" PREFIX=/opt/weft >"$WEFT_TMP/log" 2>&1 || { cat "$WEFT_TMP/log"; exit 1; }
+p=$stage/opt/weft
+for f in sbin/weftd bin/weftctl bin/weft-bench lib/libweft.so.0 lib/libweft.so lib/libweft.a \
+	lib/pkgconfig/weft.pc include/weft.h lib/systemd/system/weftd.service \
+	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weftd.conf.example; do
+	[ -e "$p/$f" ] || { echo "not installed: $f"; exit 1; }
+done
+if grep -rn '@[A-Z]*@' "$p/lib/pkgconfig" "$p/lib/systemd" "$p/etc"; then
+	echo 'a place holder was left'
+	exit 1
+fi
+grep -q 'ExecStart=/opt/weft/sbin/weftd --config /opt/weft/etc/weft/weftd.conf' \
+	"$p/lib/systemd/system/weftd.service"
+
+echo '# changed by hand' >>"$p/etc/weft/weftd.conf"
+make -s install DESTDIR="$stage" PREFIX=/opt/weft >/dev/null
+grep -q 'changed by hand' "$p/etc/weft/weftd.conf" || { echo 'weftd.conf was overwritten'; exit 1; }
+
+cat >"$WEFT_TMP/user.c" <<'C'
+#include <weft.h>
+#include <stdio.h>
+
+int main(void)
+{
+	return puts("linked") < 0;
+}
+C
+export PKG_CONFIG_PATH=$p/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage
+cd "$WEFT_TMP"
+# shellcheck disable=SC2046 # the flags are words
+gcc -std=c11 -Wall -Wextra -Wpedantic -Werror user.c -o user -Wl,--no-as-needed $(pkg-config --cflags --libs weft)
+# the shared library is asked for by its soname, and every public name is weft_*
+readelf -d user | grep -q 'NEEDED.*libweft.so.0'
+LD_LIBRARY_PATH=$p/lib ./user | grep -q linked
+if nm -D --defined-only "$p/lib/libweft.so.0" | awk '{ print $3 }' | grep -v '^weft_'; then
+	echo 'libweft.so exports names that are not its own'
+	exit 1
+fi
+[ "$(nm -D --defined-only "$p/lib/libweft.so.0" | wc -l)" -gt 20 ] || { echo 'libweft.so exports almost nothing'; exit 1; }
+# shellcheck disable=SC2046
+gcc user.c -o user_static $(pkg-config --cflags weft) "$p/lib/libweft.a" -pthread
+./user_static | grep -q linked
+# a C++ program can include it
+# shellcheck disable=SC2046
+clang -fsyntax-only -x c++ $(pkg-config --cflags weft) user.c
+
+# the example configuration is one that weftd takes
+"$p/sbin/weftd" --config "$p/etc/weft/weftd.conf" --help >/dev/null

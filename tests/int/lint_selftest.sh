@@ -1,0 +1,166 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A check that cannot fail is none: a small tree that passes every check of tools/, then each
+# rule broken once. tools/check_layers.sh, check_tidy.sh, check_commit.sh, check_freestanding.sh.
+
+set -u
+tools=$PWD/tools
+tree=$WEFT_TMP/tree
+wrong=0
+
+say_wrong()
+{
+	echo "$1"
+	wrong=1
+}
+
+# A source file with everything that tidy asks for, then the text given.
+source_file()
+{
+	mkdir -p "$(dirname "$1")"
+	printf '/* SPDX-License-Identifier: BSD-3-Clause */\n/*\n * A file.\n */\n%s\n' "$2" >"$1"
+}
+
+fresh_tree()
+{
+	local d
+	rm -rf "$tree"
+	mkdir -p "$tree"
+	for d in shared_defs nic_fw host_driver sim_harness dpdk_app tests tools; do
+		source_file "$tree/$d/x.h" 'extern int x;'
+		echo "# $d" >"$tree/$d/README.md"
+	done
+	cp "$tools/../.clang-format" "$tree"
+	source_file "$tree/nic_fw/fw.h" '#include "nic_fw/x.h"'
+	source_file "$tree/nic_fw/y.c" '#include "nic_fw/fw.h"'
+	cd "$tree" || exit 1
+}
+
+# passes CHECK: on the fresh tree
+passes()
+{
+	local out
+	fresh_tree
+	out=$("$tools/$1" "$tree" 2>&1) || say_wrong "$1 complains about a sound tree: $out"
+}
+
+# fails CHECK WHAT: exit status 1, and the output names WHAT
+fails()
+{
+	local out rc
+	out=$("$tools/$1" "$tree" 2>&1)
+	rc=$?
+	[ "$rc" -eq 1 ] || say_wrong "$1 exits with $rc, not 1: should have found $2"
+	grep -qF -- "$2" <<<"$out" || say_wrong "$1 does not name '$2': $out"
+	fresh_tree
+}
+
+# include FILE HEADER: one include that breaks a rule of layers
+include()
+{
+	source_file "$1" "#include $2"
+	fails check_layers.sh "$1:5: $2"
+}
+
+passes check_layers.sh
+include shared_defs/bad.h '<rte_mbuf.h>'
+include shared_defs/bad.h '<pthread.h>'
+include shared_defs/bad.h '"nic_fw/fw.h"'
+include nic_fw/bad.c '<stdio.h>'
+include nic_fw/bad.c '<rte_ring.h>'
+include nic_fw/bad.c '"dpdk_app/x.h"'
+include nic_fw/bad.c '"fw.h"'
+include host_driver/bad.c '<rte_eal.h>'
+include host_driver/bad.c '<bpf/libbpf.h>'
+include host_driver/bad.c '"nic_fw/fw.h"'
+include host_driver/sub/bad.c '"dpdk_app/x.h"'
+include dpdk_app/bad.c '"nic_fw/x.h"'
+include dpdk_app/bad.c '"host_driver/x.h"'
+include sim_harness/bad.c '"nic_fw/x.h"'
+include sim_harness/bad.c '<rte_eal.h>'
+include tools/bad.c '"x.h"'
+include tests/bad.c '"../nic_fw/x.h"'
+source_file host_driver/weft.h '#include "shared_defs/x.h"'
+fails check_layers.sh 'host_driver/weft.h:5: the public header'
+for call in 'malloc(3)' 'printf("x")' 'pthread_self()' 'clock_gettime(0, 0)' 'abort()'; do
+	source_file nic_fw/bad.c "/* malloc( */ int f(void) { return $call; }"
+	fails check_layers.sh "nic_fw/bad.c:5: ${call%%(*}()"
+done
+# ... but not in comments, strings, members or longer names
+source_file nic_fw/good.c '/* calls malloc(3) */
+int f(void) { g("printf(", p->free(1), rx_free(2)); }'
+out=$("$tools/check_layers.sh" "$tree" 2>&1) || say_wrong "check_layers.sh complains: $out"
+
+passes check_tidy.sh
+sed -i 1d nic_fw/y.c
+fails check_tidy.sh 'nic_fw/y.c:1: first line'
+printf '/* SPDX-License-Identifier: BSD-3-Clause */\nint x;\n' >nic_fw/bad.c
+fails check_tidy.sh 'nic_fw/bad.c:2: no header comment'
+printf '#!/bin/sh\necho\n' >tools/bad.sh
+fails check_tidy.sh 'tools/bad.sh:1: no line SPDX'
+source_file nic_fw/bad.c 'int x; '
+fails check_tidy.sh 'nic_fw/bad.c:5: blanks'
+printf 'words \n' >docs.md
+fails check_tidy.sh 'docs.md:1: blanks'
+for word in TO''DO FIX''ME XX''X 'not ''implemented'; do
+	source_file nic_fw/bad.c "/* $word */"
+	fails check_tidy.sh 'nic_fw/bad.c:5: unfinished work'
+done
+source_file nic_fw/bad.c "const char *p = \"/ro""ot/x\";"
+fails check_tidy.sh 'nic_fw/bad.c:5: path of one machine'
+source_file nic_fw/bad.c "$(yes 'extern int x;' | head -n 700)"
+fails check_tidy.sh 'nic_fw/bad.c:704: more than 700'
+source_file nic_fw/bad.c '   int   x;'
+fails check_tidy.sh 'clang-format -i mends'
+rm nic_fw/README.md
+fails check_tidy.sh 'nic_fw/README.md: missing'
+
+subject()
+{
+	local out rc
+	printf '%s\n' "$2" >"$WEFT_TMP/message"
+	out=$("$tools/check_commit.sh" --message "$WEFT_TMP/message" 2>&1)
+	rc=$?
+	[ "$rc" -eq "$1" ] || say_wrong "check_commit.sh exits with $rc for '$2': $out"
+}
+subject 0 'nic_fw: resend a hole after one RTT'
+subject 0 'nic_fw, tests: count refused packets'
+subject 0 'docs/wire-format: draw the acknowledgement'
+subject 1 'Resend a hole'
+subject 1 'nic_fw: resend a hole.'
+subject 1 'nic_fw:resend'
+subject 1 'nic_fw: '
+subject 1 "nic_fw: $(yes a | head -n 80 | tr -d '\n')"
+"$tools/check_commit.sh" --message "$WEFT_TMP/absent" 2>/dev/null
+[ $? -eq 2 ] || say_wrong 'check_commit.sh: an absent message is not a usage error'
+# Commits of a repository
+cd "$WEFT_TMP" && git init -q repo && cd repo || exit 1
+commit()
+{
+	git -c user.name=x -c user.email=x@localhost commit -q --allow-empty -m "$1"
+}
+commit 'all: begin'
+"$tools/check_commit.sh" || say_wrong 'check_commit.sh complains about a good history'
+commit 'Oops'
+"$tools/check_commit.sh" >/dev/null && say_wrong 'check_commit.sh finds nothing in a bad history'
+
+archive()
+{
+	printf '%s\n' "$1" >"$WEFT_TMP/a.c"
+	gcc -O1 -c "$WEFT_TMP/a.c" -o "$WEFT_TMP/a.o" && rm -f "$WEFT_TMP/a.a" &&
+		ar rcs "$WEFT_TMP/a.a" "$WEFT_TMP/a.o" || exit 1
+	"$tools/check_freestanding.sh" nm "$WEFT_TMP/a.a" 2>&1
+}
+archive 'static const int t[2] = {1, 2}; const int *f(int i) { return &t[i]; }' ||
+	say_wrong 'check_freestanding.sh complains about constants'
+archive 'void *memcpy(void *, const void *, unsigned long); void f(void *a, void *b, long n) { memcpy(a, b, n); }' ||
+	say_wrong 'check_freestanding.sh complains about memcpy'
+archive 'void g(void); void f(void) { g(); }' | grep -q 'needs g' ||
+	say_wrong 'check_freestanding.sh lets a foreign function pass'
+archive 'static int n; int f(void) { return ++n; }' | grep -q 'variable n' ||
+	say_wrong 'check_freestanding.sh lets a static variable pass'
+archive 'int n = 3;' | grep -q 'variable n' ||
+	say_wrong 'check_freestanding.sh lets a global variable pass'
+
+exit "$wrong"

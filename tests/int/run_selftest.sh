@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The test runner itself: what passes, fails, skips, hangs, crashes, leaks or does not exist is
+# counted as that, and the last line and the exit status say so. tests/run.sh, tests/ut.h.
+
+set -u
+root=$PWD
+cd "$WEFT_TMP" || exit 1
+# A copy, so that the logs of this run are not those of the one around it.
+mkdir -p tree/tests tree/ut
+cp "$root/tests/run.sh" tree/tests
+cd tree || exit 1
+wrong=0
+
+script()
+{
+	printf '#!/bin/bash\n%s\n' "$2" >"$1"
+	chmod +x "$1"
+}
+script good.sh 'exit 0'
+script bad.sh 'echo the reason; exit 3'
+script absent_tool.sh 'echo no such device here; exit 77'
+script hangs.sh $'# timeout: 1\nsleep 60'
+script leaves.sh 'sleep 61 & echo $! >"$WEFT_TMP/../left"; exit 0'
+script sees.sh '[ -d "$WEFT_TMP" ] && [ -n "$WEFT_BIN" ] && [ "$WEFT_RUN_DIR" = "$WEFT_TMP/run" ]'
+
+unit()
+{
+	printf '#include "tests/ut.h"\n%s\n' "$2" >"ut/$1.c"
+	gcc -g -fsanitize=address -I"$root" "ut/$1.c" -o "ut/$1" -lcunit || exit 1
+}
+unit sound 'static void a(void) { CU_ASSERT(1); }
+static void b(void) { CU_ASSERT(1); }
+UT_MAIN("sound", UT(a), UT(b))'
+unit broken 'static void a(void) { CU_ASSERT(1); }
+static void b(void) { CU_ASSERT_EQUAL(1, 2); }
+UT_MAIN("broken", UT(a), UT(b))'
+unit crashes 'static void a(void) { *(volatile int *)8 = 1; }
+UT_MAIN("crashes", UT(a))'
+unit leaks '#include <stdlib.h>
+void *volatile p;
+static void a(void) { p = malloc(7); p = NULL; CU_ASSERT(1); }
+UT_MAIN("leaks", UT(a))'
+
+# expect STATUS LAST-LINE TEXT TEST...
+expect()
+{
+	local status=$1 last=$2 text=$3 out rc
+	shift 3
+	out=$(tests/run.sh "$@" 2>&1)
+	rc=$?
+	if [ "$rc" -ne "$status" ] || [ "$(tail -n 1 <<<"$out")" != "$last" ] ||
+		! grep -qF -- "$text" <<<"$out"; then
+		echo "run.sh $*: exit status $rc, not $status, or not '$last', or no '$text':"
+		echo "$out"
+		wrong=1
+	fi
+}
+expect 0 '1 passed, 0 failed, 0 skipped' 'PASS int/good.sh' ./good.sh
+expect 0 '1 passed, 0 failed, 0 skipped' 'PASS int/sees.sh' ./sees.sh
+expect 1 '0 passed, 1 failed, 0 skipped' 'the reason' ./bad.sh
+expect 0 '0 passed, 0 failed, 1 skipped' 'SKIP int/absent_tool.sh (no such device here)' ./absent_tool.sh
+expect 1 '0 passed, 1 failed, 0 skipped' 'not done in 1 s' ./hangs.sh
+expect 1 '0 passed, 1 failed, 0 skipped' 'not there' ./nothing.sh
+expect 1 '0 passed, 1 failed, 0 skipped' 'no tests given'
+expect 0 '2 passed, 0 failed, 0 skipped' 'PASS ut/sound (2 tests)' ut/sound
+expect 1 '1 passed, 1 failed, 0 skipped' 'CU_ASSERT_EQUAL(1,2)' ut/broken
+expect 1 '0 passed, 1 failed, 0 skipped' 'AddressSanitizer' ut/crashes
+expect 1 '1 passed, 1 failed, 0 skipped' 'detected memory leaks' ut/leaks
+expect 1 '4 passed, 2 failed, 1 skipped' 'failed: int/bad.sh ut/broken' \
+	./good.sh ./bad.sh ./absent_tool.sh ut/sound ut/broken
+expect 0 '1 passed, 0 failed, 0 skipped' 'PASS int/leaves.sh' ./leaves.sh
+left=$(cat build/test-tmp/left)
+# Dead but not yet reaped is dead.
+if [ -z "$left" ] || grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$left/status"; then
+	echo "a process that a test left behind was not killed"
+	wrong=1
+fi
+ut/sound b | grep -qE 'tests +1 +1 +1' || { echo 'a filter does not choose one case'; wrong=1; }
+ut/sound nosuch >/dev/null 2>&1
+[ $? -eq 2 ] || { echo 'a filter that matches nothing is no error'; wrong=1; }
+exit "$wrong"

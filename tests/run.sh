@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Runs tests and counts them. Called by the Makefile; by hand: tests/run.sh TEST...
+#
+# A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration
+# script (tests/int/*.sh, *.py), which counts as one. Per test one line, PASS, FAIL or SKIP
+# with the reason; the output of what fails is shown. The last line is "N passed, N failed,
+# N skipped"; the exit status is 1 if anything failed.
+#
+# A script is run from the root of the tree with
+#	WEFT_BIN	where the programs are (default: those built with sanitizers)
+#	WEFT_INT	where the programs of tests/int/*.c are
+#	WEFT_TMP	an empty folder of its own, removed when it passes
+#	WEFT_RUN_DIR	WEFT_TMP/run: where its weftd puts its sockets
+# It has 120 s, or what a line "# timeout: SECONDS" near its top says. Exit status 0 is a
+# pass, 77 a skip with the last line printed as the reason, anything else a failure. What it
+# leaves running in its process group is killed.
+
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=$PWD/build
+export WEFT_BIN=${WEFT_BIN:-$build/san/bin}
+export WEFT_INT=${WEFT_INT:-$build/san/int}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+
+logs=$build/test-logs
+tmp=$build/test-tmp
+mkdir -p "$logs" "$tmp"
+passed=0 failed=0 skipped=0
+failures=()
+
+# A failure: its name, why, its log, and how to run it again.
+fail()
+{
+	failures+=("$1")
+	echo "FAIL $1: $2"
+	sed 's/^/    /' "$3" | tail -n "${WEFT_TEST_TAIL:-60}"
+	echo "    again: $4"
+}
+
+# run_limited SECONDS LOG COMMAND...: in a process group of its own, all of which is killed
+# when it is over.
+run_limited()
+{
+	local limit=$1 log=$2 pid rc
+	shift 2
+	timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	current=$pid
+	wait "$pid"
+	rc=$?
+	kill -KILL -- "-$pid" 2>/dev/null
+	current=
+	return "$rc"
+}
+current=
+trap '[ -z "$current" ] || kill -TERM -- "-$current" 2>/dev/null; exit 130' INT TERM
+
+unit()
+{
+	local bin=$1 name=${1#*/ut/} log rc line run ok bad
+	log=$logs/${name//\//_}.log
+	run_limited "${WEFT_UNIT_TIMEOUT:-120}" "$log" "$bin"
+	rc=$?
+	# "tests  total ran passed failed inactive" of CUnit's run summary
+	line=$(sed -n 's/^ *tests  *\([0-9]*\)  *\([0-9]*\)  *\([0-9]*\)  *\([0-9]*\) .*/\2 \3 \4/p' "$log" | tail -n 1)
+	read -r run ok bad <<<"${line:-0 0 0}"
+	passed=$((passed + ok))
+	failed=$((failed + bad))
+	if [ "$rc" -eq 0 ] && [ "$bad" -eq 0 ] && [ "$run" -gt 0 ]; then
+		echo "PASS $name ($ok tests)"
+		return
+	fi
+	if [ "$bad" -eq 0 ]; then
+		failed=$((failed + 1)) # it crashed, leaked, hung or ran nothing
+	fi
+	case $rc in
+	124 | 137) fail "$name" "not done in ${WEFT_UNIT_TIMEOUT:-120} s" "$log" "$bin" ;;
+	0) fail "$name" "no test was run" "$log" "$bin" ;;
+	*) fail "$name" "$bad of $run tests failed, exit status $rc" "$log" "$bin" ;;
+	esac
+}
+
+script()
+{
+	local path=$1 name=int/${1##*/} log limit rc start
+	log=$logs/${name//\//_}.log
+	limit=$(sed -n '1,40s/^# timeout: \([0-9][0-9]*\)$/\1/p' "$path" | head -n 1)
+	limit=${limit:-120}
+	export WEFT_TMP=$tmp/${name##*/}
+	export WEFT_RUN_DIR=$WEFT_TMP/run
+	rm -rf "$WEFT_TMP"
+	mkdir -p "$WEFT_RUN_DIR"
+	start=$SECONDS
+	run_limited "$limit" "$log" "$path"
+	rc=$?
+	case $rc in
+	0)
+		passed=$((passed + 1))
+		rm -rf "$WEFT_TMP"
+		echo "PASS $name ($((SECONDS - start)) s)"
+		;;
+	77)
+		skipped=$((skipped + 1))
+		echo "SKIP $name ($(tail -n 1 "$log"))"
+		;;
+	124 | 137)
+		failed=$((failed + 1))
+		fail "$name" "not done in $limit s" "$log" "tests/run.sh $path"
+		;;
+	*)
+		failed=$((failed + 1))
+		fail "$name" "exit status $rc, files in ${WEFT_TMP#"$PWD"/}" "$log" "tests/run.sh $path"
+		;;
+	esac
+}
+
+for t in "$@"; do
+	if [ ! -x "$t" ]; then
+		failed=$((failed + 1))
+		failures+=("$t")
+		echo "FAIL $t: not there, or not executable"
+		continue
+	fi
+	case $t in
+	*.sh | *.py) script "$t" ;;
+	*) unit "$t" ;;
+	esac
+done
+
+if [ $# -eq 0 ]; then
+	echo "tests/run.sh: no tests given" >&2
+	failed=1
+fi
+if [ "${#failures[@]}" -gt 0 ]; then
+	echo "failed: ${failures[*]}"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Who may include whom, by grep: the folders' rules of ARCHITECTURE.md.
+#
+#	tools/check_layers.sh [DIR]	DIR: root of the tree (default: this one)
+#
+# Prints FILE:LINE: what is wrong. Exit status 0, 1 when a rule is broken, 2 usage. Called by
+# tools/lint.sh; tests/int/lint_selftest.sh breaks each rule once to see it fail.
+
+set -u
+[ $# -le 1 ] || { echo "usage: check_layers.sh [DIR]" >&2; exit 2; }
+cd "${1:-$(dirname "$0")/..}" || exit 2
+
+broken=0
+complain()
+{
+	echo "$1"
+	broken=1
+}
+
+# includes FOLDER: "file:line:header" for each #include, <header> or "header"
+includes()
+{
+	[ -d "$1" ] || return 0
+	grep -rnE '^[[:space:]]*#[[:space:]]*include' "$1" --include='*.c' --include='*.h' |
+		sed -E 's/^([^:]*:[0-9]*):[^<"]*([<"][^>"]*[>"]).*/\1:\2/'
+}
+
+# allow FOLDER REGEX WHY: every include of FOLDER matches REGEX
+allow()
+{
+	local line
+	while IFS= read -r line; do
+		complain "${line%:*}: ${line##*:} is not for $1: $3"
+	done < <(includes "$1" | grep -vE ":($2)\$")
+}
+
+# forbid FOLDER REGEX WHY: no include of FOLDER matches REGEX
+forbid()
+{
+	local line
+	while IFS= read -r line; do
+		complain "${line%:*}: ${line##*:} is not for $1: $3"
+	done < <(includes "$1" | grep -E ":($2)\$")
+}
+
+plain='<(assert|errno|limits|stdalign|stdatomic|stdbool|stddef|stdint|string)\.h>'
+fw_face='"nic_fw/(fw|fw_port|crc32c)\.h"'
+
+allow shared_defs "$plain|\"shared_defs/.*\"" 'libc only'
+allow nic_fw "$plain|\"(shared_defs|nic_fw)/.*\"" \
+	'the firmware knows shared_defs, and of the world nic_fw/fw_port.h'
+allow host_driver '<.*>|"(shared_defs|host_driver)/.*"' 'libc and shared_defs only'
+forbid host_driver '<(rte_|bpf/|xdp/|jansson).*>' 'the host driver needs libc alone'
+allow dpdk_app "<.*>|\"(shared_defs|dpdk_app)/.*\"|$fw_face|\"[a-z0-9_]*\.skel\.h\"" \
+	'of the firmware it sees fw.h, fw_port.h and crc32c.h'
+allow sim_harness "<.*>|\"(shared_defs|host_driver|sim_harness)/.*\"|$fw_face" \
+	'of the firmware it sees fw.h, fw_port.h and crc32c.h'
+forbid sim_harness '<(rte_|bpf/|xdp/).*>' 'the simulator builds without DPDK'
+for d in tests tools; do
+	allow "$d" '<.*>|"(shared_defs|nic_fw|host_driver|dpdk_app|sim_harness|tests|tools)/.*"' \
+		'includes are relative to the root'
+done
+
+# The one header that is installed stands alone.
+if [ -f host_driver/weft.h ]; then
+	while IFS= read -r line; do
+		complain "host_driver/weft.h:${line%%:*}: the public header includes libc's headers only"
+	done < <(grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' host_driver/weft.h)
+fi
+
+# What firmware does not do, whatever it includes. Comments may speak of it.
+words='malloc|calloc|realloc|free|alloca|[a-z]*printf|f?puts|perror|abort|exit|getenv'
+words="$words|pthread_[a-z_]*|clock_gettime|gettimeofday|time|nanosleep|usleep|sleep"
+words="$words|open|close|read|write|ioctl|mmap|munmap|socket"
+if [ -d nic_fw ]; then
+	while IFS= read -r f; do
+		# A line "# N "FILE"" of the preprocessor puts the line number right again.
+		while IFS= read -r line; do
+			complain "$f:${line%%:*}: ${line#*:}: not in firmware; see nic_fw/fw_port.h"
+		done < <(gcc -fpreprocessed -dD -E "$f" 2>/dev/null | awk -v words="^($words)\$" '
+			/^# [0-9]+ "/ { n = $2 - 1; next }
+			{
+				n++
+				if (/^[ \t]*#[ \t]*include/)
+					next
+				gsub(/"([^"\\]|\\.)*"/, "\"\"")
+				rest = $0
+				while (match(rest, /(->|\.)?[A-Za-z_][A-Za-z_0-9]*[ \t]*\(/)) {
+					w = substr(rest, RSTART, RLENGTH)
+					rest = substr(rest, RSTART + RLENGTH)
+					sub(/[ \t]*\($/, "", w)
+					if (w ~ words)
+						print n ":" w "()"
+				}
+			}')
+	done < <(find nic_fw -name '*.[ch]' | sort)
+fi
+
+exit "$broken"

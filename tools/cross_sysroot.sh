@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Unpacks the arm64 packages that weftd and the tools are linked with into a folder, without
+# installing anything and without touching dpkg's own list of architectures. Called by
+# `make fw-cross`.
+#
+#	tools/cross_sysroot.sh DIR
+#
+# DIR/usr/... appears; DIR/complete marks a finished one, and a second call does nothing. Exit
+# status 0, 1 when the packages cannot be had (no network, not Debian), 2 usage.
+
+set -u
+[ $# -eq 1 ] || { echo "usage: cross_sysroot.sh DIR" >&2; exit 2; }
+mkdir -p "$1" || exit 1
+cd "$1" || exit 1
+root=$PWD
+[ ! -e complete ] || exit 0
+
+for tool in apt-get dpkg-deb pkg-config; do
+	command -v "$tool" >/dev/null || { echo "cross_sysroot.sh: $tool is missing" >&2; exit 1; }
+done
+
+# DPDK's libraries have one package each, named after them and its ABI.
+abi=$(dpkg-query -W -f '${Package}\n' 'librte-eal*' 2>/dev/null | sed -n 's/^librte-eal\([0-9]*\)$/\1/p' | head -n 1)
+libs=$(pkg-config --libs libdpdk 2>/dev/null | tr ' ' '\n' | sed -n 's/^-lrte_//p' | tr _ -)
+if [ -z "$abi" ] || [ -z "$libs" ]; then
+	echo "cross_sysroot.sh: libdpdk-dev is missing" >&2
+	exit 1
+fi
+packages=(libdpdk-dev libbpf-dev libbpf1 libisal-dev libisal2 libjansson-dev libjansson4
+	libelf1 zlib1g libbsd-dev libbsd0 libmd0 libnuma1 libnuma-dev)
+for lib in $libs net-ring; do
+	packages+=("librte-$lib$abi")
+done
+
+mkdir -p apt/lists/partial apt/state apt/cache/archives/partial debs
+: >apt/state/status
+cat >apt/apt.conf <<CONF
+APT::Architecture "arm64";
+APT::Architectures { "arm64"; };
+APT::Sandbox::User "";
+Acquire::Languages "none";
+Dir::State "$root/apt/state";
+Dir::State::lists "$root/apt/lists";
+Dir::State::status "$root/apt/state/status";
+Dir::Cache "$root/apt/cache";
+CONF
+export APT_CONFIG=$root/apt/apt.conf
+if ! apt-get update -q >apt/log 2>&1 ||
+	! (cd debs && apt-get download -q "${packages[@]}") >>apt/log 2>&1; then
+	tail -n 5 apt/log >&2
+	echo "cross_sysroot.sh: the arm64 packages cannot be downloaded" >&2
+	exit 1
+fi
+for deb in debs/*.deb; do
+	dpkg-deb -x "$deb" "$root" || exit 1
+done
+rm -rf debs apt
+: >complete

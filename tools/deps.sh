@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Installs the Debian packages that a target needs and that are not there yet.
+# Called by the Makefile before run, test, bench, lint and fw-cross.
+#
+#	tools/deps.sh [run|test|bench|lint|cross|all]...	(default: run)
+#
+# Prints nothing when nothing is missing, else one line. Package lists are refreshed only
+# when something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
+
+set -u
+
+run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev clang bpftool
+	linux-libc-dev iproute2 procps"
+test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git"
+bench="$run iperf3 ethtool python3"
+lint="git clang-format cppcheck shellcheck"
+cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
+
+[ $# -gt 0 ] || set -- run
+want=
+for set_name in "$@"; do
+	case $set_name in
+	run) want="$want $run" ;;
+	test) want="$want $test $lint" ;;
+	bench) want="$want $bench" ;;
+	lint) want="$want $lint" ;;
+	cross) want="$want $cross" ;;
+	all) want="$want $run $test $bench $lint $cross" ;;
+	*)
+		echo "deps.sh: unknown set '$set_name'; give run, test, bench, lint, cross or all" >&2
+		exit 2
+		;;
+	esac
+done
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+	exit 0 # not a Debian system: the compiler will say what is missing
+fi
+
+missing=
+# shellcheck disable=SC2086 # the list is words
+for p in $(printf '%s\n' $want | sort -u); do
+	case $(dpkg-query -W -f '${db:Status-Status} ' "$p" 2>/dev/null) in
+	*installed*) ;;
+	*) missing="$missing $p" ;;
+	esac
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "deps.sh: packages are missing; as root: apt-get install$missing" >&2
+	exit 1
+fi
+
+echo "installing packages:$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+apt_install()
+{
+	# shellcheck disable=SC2086
+	apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 $missing >"$log" 2>&1
+}
+apt-get update -q -o DPkg::Lock::Timeout=120 >"$log" 2>&1 || cat "$log" >&2
+if ! apt_install; then
+	tail -n 20 "$log" >&2
+	echo "deps.sh: apt-get could not install:$missing" >&2
+	exit 1
+fi
+exit 0
