@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control channel: commands of a process to its NIC.
+ *
+ * A UNIX socket of type SOCK_SEQPACKET, one per NIC (HW_SOCKET_DIR "/weft0"). Each request is one
+ * struct hw_cmd, each answer one struct hw_cmd_resp with the same tag; answers may come
+ * out of order. File descriptors travel as SCM_RIGHTS:
+ *
+ *	ATTACH		answer: BAR memfd, doorbell eventfd (wakes weftd), EQ 0's eventfd
+ *	CREATE_EQ	answer: the EQ's eventfd
+ *	REG_MR		request: a sealed memfd when HW_REG_F_MEMFD is set
+ *	ALLOC_MEM	answer: a memfd that weftd made and sealed
+ *
+ * ATTACH comes first and is answered by weftd's client.c; ALLOC_MEM too; the others go to
+ * the firmware (nic_fw/cmd*.c) on the core of the shard that the client was given.
+ * Status: 0 or a positive errno. A process's objects all live in its shard and die with the
+ * socket. Little-endian; docs/host-interface.md "Commands".
+ */
+#ifndef WEFT_HW_CMD_H
+#define WEFT_HW_CMD_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HW_SOCKET_DIR "/run/weft" /* WEFT_RUN_DIR in the environment overrides it */
+
+enum {
+	HW_CMD_VERSION = 1,
+};
+
+enum hw_cmd_op {
+	HW_CMD_ATTACH = 1,
+	HW_CMD_QUERY_DEVICE = 2,
+	HW_CMD_ALLOC_PD = 3,
+	HW_CMD_DEALLOC_PD = 4,
+	HW_CMD_REG_MR = 5,
+	HW_CMD_DEREG_MR = 6,
+	HW_CMD_CREATE_EQ = 7,
+	HW_CMD_DESTROY_EQ = 8,
+	HW_CMD_CREATE_CQ = 9,
+	HW_CMD_DESTROY_CQ = 10,
+	HW_CMD_RESIZE_CQ = 11,
+	HW_CMD_MODIFY_CQ = 12,
+	HW_CMD_CREATE_SRQ = 13,
+	HW_CMD_DESTROY_SRQ = 14,
+	HW_CMD_MODIFY_SRQ = 15,
+	HW_CMD_QUERY_SRQ = 16,
+	HW_CMD_CREATE_QP = 17,
+	HW_CMD_DESTROY_QP = 18,
+	HW_CMD_MODIFY_QP = 19,
+	HW_CMD_QUERY_QP = 20,
+	HW_CMD_CREATE_AH = 21,
+	HW_CMD_DESTROY_AH = 22,
+	HW_CMD_ALLOC_MEM = 23,
+	HW_CMD_STATS = 24, /* for tools: counters, by index */
+	HW_CMD_LIST = 25,  /* for tools: objects of every client, by cursor */
+	HW_CMD_ALLOC_MW = 26,
+	HW_CMD_DEALLOC_MW = 27,
+	HW_CMD_CAPTURE = 28, /* for tools, root: answer carries a pipe with pcapng */
+	HW_CMD_OPS
+};
+
+/* The numbers of the four that verbs know are those of enum ibv_qp_type; RD has its own. */
+enum hw_qp_type {
+	HW_QPT_RC = 2,
+	HW_QPT_UC = 3,
+	HW_QPT_UD = 4,
+	HW_QPT_RD = 16,
+};
+
+/* The numbers of enum ibv_qp_state. */
+enum hw_qp_state {
+	HW_QPS_RESET = 0,
+	HW_QPS_INIT = 1,
+	HW_QPS_RTR = 2,
+	HW_QPS_RTS = 3,
+	HW_QPS_SQD = 4,
+	HW_QPS_SQE = 5,
+	HW_QPS_ERR = 6,
+	HW_QPS_STATES
+};
+
+/* The bits of enum ibv_access_flags. */
+enum {
+	HW_ACCESS_LOCAL_WRITE = 1 << 0,
+	HW_ACCESS_REMOTE_WRITE = 1 << 1,
+	HW_ACCESS_REMOTE_READ = 1 << 2,
+	HW_ACCESS_REMOTE_ATOMIC = 1 << 3,
+	HW_ACCESS_MW_BIND = 1 << 4,
+	HW_ACCESS_ZERO_BASED = 1 << 5,
+	HW_ACCESS_ALL = 0x3f,
+};
+
+/* The bits of enum ibv_qp_attr_mask that weft knows. */
+enum {
+	HW_QP_STATE = 1 << 0,
+	HW_QP_CUR_STATE = 1 << 1,
+	HW_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	HW_QP_ACCESS_FLAGS = 1 << 3,
+	HW_QP_PKEY_INDEX = 1 << 4,
+	HW_QP_PORT = 1 << 5,
+	HW_QP_QKEY = 1 << 6,
+	HW_QP_AV = 1 << 7,
+	HW_QP_PATH_MTU = 1 << 8,
+	HW_QP_TIMEOUT = 1 << 9,
+	HW_QP_RETRY_CNT = 1 << 10,
+	HW_QP_RNR_RETRY = 1 << 11,
+	HW_QP_RQ_PSN = 1 << 12,
+	HW_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	HW_QP_ALT_PATH = 1 << 14,
+	HW_QP_MIN_RNR_TIMER = 1 << 15,
+	HW_QP_SQ_PSN = 1 << 16,
+	HW_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	HW_QP_PATH_MIG_STATE = 1 << 18,
+	HW_QP_CAP = 1 << 19,
+	HW_QP_DEST_QPN = 1 << 20,
+};
+
+/* hw_cmd_create_qp.flags */
+enum {
+	HW_QP_F_SQ_SIG_ALL = 0x01,
+	HW_QP_F_UD_LONG = 0x02, /* UD: libweft's extension to 64 KiB; no GRH in the buffer */
+};
+
+/* Address vector. Without HW_AV_F_GRH only the QPN names the peer (dlid 0). */
+enum {
+	HW_AV_F_GRH = 0x01,
+};
+struct hw_av {
+	uint32_t dst_ip; /* network byte order */
+	uint8_t flags;
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct hw_av) == 12, "");
+
+struct hw_cmd_attach {
+	uint32_t version; /* HW_CMD_VERSION */
+	uint32_t flags;   /* HW_ATTACH_F_* */
+	char name[24];    /* for weftctl: program name, NUL-terminated */
+};
+enum {
+	HW_ATTACH_F_TOOL = 0x01, /* no BAR: STATS, LIST, CAPTURE, QUERY_DEVICE only */
+};
+
+struct hw_cmd_reg_mr {
+	uint64_t addr;
+	uint64_t bytes;
+	uint64_t iova; /* the address that requests will use; equal to addr as a rule */
+	uint64_t memfd_offset;
+	uint32_t pd;
+	uint32_t access;
+	uint32_t flags; /* HW_REG_F_* */
+	uint32_t reserved;
+};
+enum {
+	HW_REG_F_MEMFD = 0x01, /* a descriptor is attached: map it, else use process_vm */
+};
+
+struct hw_cmd_create_eq {
+	uint32_t vector;
+	uint32_t entries;
+};
+
+struct hw_cmd_create_cq {
+	uint32_t entries;
+	uint32_t eq;    /* HW_EQ_NONE: never armed */
+	uint32_t flags; /* 0 */
+};
+#define HW_EQ_NONE 0xffffffffu
+
+struct hw_cmd_cq {
+	uint32_t cq;
+	uint32_t entries; /* RESIZE */
+	uint32_t count;   /* MODIFY: moderation */
+	uint32_t period_us;
+};
+
+struct hw_cmd_srq {
+	uint32_t srq;
+	uint32_t pd;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+	uint32_t mask; /* MODIFY: 1 max_wr (refused), 2 limit */
+};
+
+struct hw_cmd_create_qp {
+	uint32_t pd;
+	uint32_t type; /* hw_qp_type */
+	uint32_t send_cq;
+	uint32_t recv_cq;
+	uint32_t srq;      /* HW_SRQ_NONE */
+	uint32_t sq_slots; /* a power of two; the host computed it with hw_sq_slots() */
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_bytes;
+	uint32_t flags; /* HW_QP_F_* */
+};
+#define HW_SRQ_NONE 0xffffffffu
+
+struct hw_qp_attr {
+	uint32_t state;
+	uint32_t cur_state;
+	uint32_t access;
+	uint32_t qkey;
+	uint32_t path_mtu; /* bytes */
+	uint32_t dst_qpn;
+	uint32_t sq_psn;
+	uint32_t rq_psn;
+	struct hw_av av;
+	uint8_t timeout; /* 4.096 us * 2^timeout; 0: for ever */
+	uint8_t retry_cnt;
+	uint8_t rnr_retry; /* 7: for ever */
+	uint8_t min_rnr_timer;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t en_sqd_async_notify;
+	uint8_t sq_draining;
+	uint16_t pkey_index;
+	uint8_t port;
+	uint8_t reserved;
+};
+static_assert(sizeof(struct hw_qp_attr) == 56, "");
+
+struct hw_cmd_modify_qp {
+	uint32_t qpn;
+	uint32_t mask; /* HW_QP_* */
+	struct hw_qp_attr attr;
+};
+
+struct hw_cmd_create_ah {
+	uint32_t pd;
+	struct hw_av av;
+};
+
+struct hw_cmd_alloc_mw {
+	uint32_t pd;
+	uint32_t type; /* 1 or 2 */
+};
+
+enum hw_list_kind {
+	HW_LIST_CLIENTS = 0,
+	HW_LIST_QPS = 1,
+	HW_LIST_MRS = 2,
+	HW_LIST_CQS = 3,
+	HW_LIST_NEIGHBOURS = 4,
+	HW_LIST_PEERS = 5,
+	HW_LIST_KINDS
+};
+
+struct hw_cmd_list {
+	uint32_t kind;   /* hw_list_kind */
+	uint32_t cursor; /* 0 first; then what the last answer returned */
+	uint32_t shard;
+};
+
+struct hw_cmd_handle {
+	uint32_t handle; /* PD, MR, EQ, SRQ, QP, AH, MW number */
+	uint32_t cursor; /* STATS: first counter of the answer */
+	uint32_t shard;  /* STATS */
+};
+
+struct hw_cmd_alloc_mem {
+	uint64_t bytes;
+};
+
+struct hw_cmd {
+	uint32_t op; /* hw_cmd_op */
+	uint32_t tag;
+	uint64_t reserved;
+	union {
+		struct hw_cmd_attach attach;
+		struct hw_cmd_reg_mr reg_mr;
+		struct hw_cmd_create_eq create_eq;
+		struct hw_cmd_create_cq create_cq;
+		struct hw_cmd_cq cq;
+		struct hw_cmd_srq srq;
+		struct hw_cmd_create_qp create_qp;
+		struct hw_cmd_modify_qp modify_qp;
+		struct hw_cmd_create_ah create_ah;
+		struct hw_cmd_alloc_mw alloc_mw;
+		struct hw_cmd_list list;
+		struct hw_cmd_handle obj;
+		struct hw_cmd_alloc_mem alloc_mem;
+		uint8_t bytes[112];
+	} u;
+};
+static_assert(sizeof(struct hw_cmd) == 128, "");
+static_assert(offsetof(struct hw_cmd, u) == 16, "");
+
+struct hw_resp_attach {
+	uint64_t bar_bytes;
+	uint32_t client;
+	uint32_t shard;
+	uint32_t num_shards;
+	uint32_t eq0_offset_pages; /* BAR page of EQ 0's record; its ring is right behind */
+	uint32_t eq0_entries;
+};
+
+/* Answer to QUERY_DEVICE: identity, state and every limit. */
+struct hw_resp_device {
+	char name[16];
+	uint8_t mac[6];
+	uint8_t link_up;
+	uint8_t ip_prefix;
+	uint32_t ip;  /* network byte order */
+	uint32_t mtu; /* of the IP packet, bytes */
+	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_mw;
+	uint32_t max_wr, max_cqe, max_sge, max_inline_bytes;
+	uint32_t max_rd_atomic;
+	uint32_t max_ud_payload_bytes; /* one frame */
+	uint32_t max_ud_long_bytes;    /* with HW_QP_F_UD_LONG */
+	uint32_t num_vectors;
+	uint32_t max_peers;
+	uint32_t shard;
+	uint32_t num_shards;
+	uint64_t max_msg_bytes;
+	uint64_t max_mr_bytes;
+	uint64_t node_guid; /* EUI-64 of the MAC, network byte order */
+	uint32_t link_mbps;
+	uint32_t reserved[3];
+};
+
+struct hw_resp_create_eq {
+	uint32_t eq;
+	uint32_t entries;
+	uint64_t record_offset; /* in the BAR */
+	uint64_t ring_offset;
+};
+
+struct hw_resp_create_cq {
+	uint32_t cq;
+	uint32_t entries; /* a power of two */
+	uint64_t record_offset;
+	uint64_t ring_offset;
+	uint32_t prod; /* RESIZE: index of the next entry; indices go on, cons is what it was */
+	uint32_t reserved;
+};
+
+struct hw_resp_srq {
+	uint32_t srq;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+	uint64_t record_offset;
+	uint64_t ring_offset;
+	uint32_t entries; /* slots of the ring, a power of two */
+	uint32_t stride_bytes;
+};
+
+struct hw_resp_create_qp {
+	uint32_t qpn;
+	uint32_t sq_slots;
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_bytes;
+	uint32_t rq_entries; /* a power of two; 0 with an SRQ */
+	uint32_t rq_stride_bytes;
+	uint32_t reserved;
+	uint64_t record_offset;
+	uint64_t sq_offset;
+	uint64_t rq_offset;
+};
+
+struct hw_resp_query_qp {
+	struct hw_qp_attr attr;
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_bytes;
+	uint32_t type;
+};
+
+struct hw_resp_mr {
+	uint32_t stag;   /* lkey and rkey */
+	uint32_t mapped; /* 1: the NIC has it mapped; 0: process_vm */
+};
+
+/* One counter: the name as ethtool -S would print it. */
+struct hw_stat {
+	char name[40];
+	uint64_t value;
+};
+enum {
+	HW_STATS_PER_RESP = 9,
+};
+struct hw_resp_stats {
+	uint32_t count; /* entries of stat; 0: no more */
+	uint32_t next;  /* cursor of the next call */
+	struct hw_stat stat[HW_STATS_PER_RESP];
+};
+
+/* One object of a list; what a field means depends on the kind (docs/host-interface.md). */
+struct hw_list_item {
+	uint32_t id; /* QPN, STag, CQ, client number; neighbour and peer: IP, network order */
+	uint32_t client;
+	uint32_t state; /* QP: hw_qp_state; neighbour: 0 incomplete 1 reachable; peer: rd state */
+	uint32_t type;  /* QP: hw_qp_type; MR: access; peer: shard */
+	uint64_t a, b;  /* MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; ... */
+	uint8_t mac[6];
+	uint16_t reserved;
+	char name[24]; /* client: program */
+};
+static_assert(sizeof(struct hw_list_item) == 64, "");
+enum {
+	HW_LIST_PER_RESP = 6,
+};
+struct hw_resp_list {
+	uint32_t count; /* 0: no more */
+	uint32_t next;
+	struct hw_list_item item[HW_LIST_PER_RESP];
+};
+
+struct hw_cmd_resp {
+	uint32_t op;
+	uint32_t tag;
+	int32_t status; /* 0, or a positive errno */
+	uint32_t reserved;
+	union {
+		struct hw_resp_attach attach;
+		struct hw_resp_device device;
+		struct hw_resp_create_eq create_eq;
+		struct hw_resp_create_cq create_cq;
+		struct hw_resp_srq srq;
+		struct hw_resp_create_qp create_qp;
+		struct hw_resp_query_qp query_qp;
+		struct hw_resp_mr mr;
+		struct hw_resp_stats stats;
+		struct hw_resp_list list;
+		uint32_t handle; /* PD, AH, MW (its rkey) */
+		struct hw_qp_attr qp_attr;
+		uint8_t bytes[496];
+	} u;
+};
+static_assert(sizeof(struct hw_cmd_resp) == 512, "");
+static_assert(offsetof(struct hw_cmd_resp, u) == 16, "");
+
+#endif /* WEFT_HW_CMD_H */

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion and event queue entries, NIC to host.
+ *
+ * One CQE is one cache line. Its last word to be stored is the one that holds the phase
+ * bit: the NIC stores it with release order, the host loads it with acquire order and then
+ * reads the rest (docs/host-interface.md, pair C1). The phase starts at 1 and flips at
+ * each turn of the ring, which starts as zeroes.
+ *
+ * Written by nic_fw/cq.c, eq.c; read by host_driver/weft_poll.c, weft_event.c.
+ */
+#ifndef WEFT_HW_CQE_H
+#define WEFT_HW_CQE_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared_defs/status.h"
+
+/* The numbers are those of enum ibv_wc_opcode. */
+enum hw_cqe_opcode {
+	HW_CQE_SEND = 0,
+	HW_CQE_WRITE = 1,
+	HW_CQE_READ = 2,
+	HW_CQE_CMP_SWAP = 3,
+	HW_CQE_FETCH_ADD = 4,
+	HW_CQE_BIND_MW = 5,
+	HW_CQE_LOCAL_INV = 6,
+	HW_CQE_RECV = 128,
+	HW_CQE_RECV_WRITE_IMM = 129,
+	HW_CQE_RECV_WRITE_RECORD = 192, /* weft: a logged UD Write, takes no receive */
+};
+
+/* hw_cqe.flags */
+enum {
+	HW_CQE_F_GRH = 0x01, /* 40 bytes of GRH stand before the data; src_ip is valid */
+	HW_CQE_F_IMM = 0x02, /* imm_inv is immediate data */
+	HW_CQE_F_INV = 0x04, /* imm_inv is the STag that the peer invalidated */
+	HW_CQE_F_SOLICITED = 0x08,
+	HW_CQE_F_PARTIAL = 0x10, /* Write-Record: the timer fired; record_map tells what came */
+};
+
+struct hw_cqe {
+	uint64_t wr_id;
+	uint64_t timestamp_ns; /* the NIC's clock when the entry was written */
+	uint32_t bytes;        /* payload received, or read; GRH included where present */
+	uint32_t imm_inv;
+	uint32_t qpn;
+	uint32_t src_qpn;
+	/* The last word stored; see the top of this file. */
+	uint8_t status; /* hw_status */
+	uint8_t opcode; /* hw_cqe_opcode */
+	uint8_t flags;
+	uint8_t phase;
+	uint32_t vendor_err; /* HW_VENDOR_ERR_*; record: bytes of one bit of record_map */
+	uint32_t sq_index;   /* send: slot after the request; record: STag written to */
+	uint32_t src_ip;     /* network byte order */
+	uint64_t record_to;  /* record: tagged offset of the message */
+	uint64_t record_map; /* record: bit i set, piece i of the message is valid */
+};
+static_assert(sizeof(struct hw_cqe) == 64, "one cache line");
+static_assert(offsetof(struct hw_cqe, bytes) == 16, "");
+static_assert(offsetof(struct hw_cqe, status) == 32, "");
+static_assert(offsetof(struct hw_cqe, phase) == 35, "");
+static_assert(offsetof(struct hw_cqe, vendor_err) == 36, "");
+static_assert(offsetof(struct hw_cqe, record_to) == 48, "");
+
+/* Why a request failed, finer than the status. The host prints them by name. */
+enum hw_vendor_err {
+	HW_VENDOR_ERR_NONE = 0,
+	HW_VENDOR_ERR_OPCODE = 1, /* not an opcode of this QP type */
+	HW_VENDOR_ERR_SLOTS = 2,  /* slot count does not fit the request */
+	HW_VENDOR_ERR_NUM_SGE = 3,
+	HW_VENDOR_ERR_FLAGS = 4,
+	HW_VENDOR_ERR_AH = 5,   /* no such address handle, or of another PD */
+	HW_VENDOR_ERR_LKEY = 6, /* no such STag, key or PD wrong */
+	HW_VENDOR_ERR_BOUNDS = 7,
+	HW_VENDOR_ERR_ACCESS = 8,
+	HW_VENDOR_ERR_TOO_LONG = 9,
+	HW_VENDOR_ERR_ALIGN = 10, /* atomic address not a multiple of 8 */
+	HW_VENDOR_ERR_QUEUE = 11, /* producer index ran past the ring */
+	HW_VENDOR_ERR_PEER_RESTART = 12,
+	HW_VENDOR_ERR_HOST_FAULT = 13,  /* memory of the process could not be reached */
+	HW_VENDOR_ERR_UNREACHABLE = 14, /* no answer to ARP */
+	HW_VENDOR_ERR_RD_ATOMIC = 15,   /* QP was set up for none */
+	HW_VENDOR_ERR_CQ_OVERRUN = 16,
+	HW_VENDOR_ERRS
+};
+
+enum hw_event_type {
+	HW_EVENT_NONE = 0,
+	HW_EVENT_COMPLETION = 1, /* id: CQ number */
+	HW_EVENT_CQ_ERR = 2,     /* id: CQ number */
+	HW_EVENT_QP_FATAL = 3,   /* id: QPN; so the next four */
+	HW_EVENT_QP_REQ_ERR = 4,
+	HW_EVENT_QP_ACCESS_ERR = 5,
+	HW_EVENT_COMM_EST = 6,
+	HW_EVENT_QP_LAST_WQE = 7,
+	HW_EVENT_SRQ_LIMIT = 8, /* id: SRQ number */
+	HW_EVENT_SRQ_ERR = 9,
+	HW_EVENT_PORT_ACTIVE = 10,
+	HW_EVENT_PORT_ERR = 11,
+	HW_EVENT_DEVICE_FATAL = 12,
+	HW_EVENT_PEER_ERROR = 13, /* id: QPN; aux: ssn at fault; a peer's error message came */
+	HW_EVENT_SQ_DRAINED = 14, /* id: QPN; asked for with EN_SQD_ASYNC_NOTIFY */
+	HW_EVENTS
+};
+
+/* Event queue entry; phase as in hw_cqe, in the word that is stored last. */
+struct hw_eqe {
+	uint32_t id;
+	uint32_t aux;        /* PEER_ERROR: ssn; COMPLETION: the arm sequence it answers */
+	uint32_t aux2;       /* PEER_ERROR: src_ip, network byte order */
+	uint8_t type;        /* hw_event_type */
+	uint8_t code;        /* PEER_ERROR: error code of the Terminate */
+	uint8_t layer_etype; /* PEER_ERROR: layer and error type of the Terminate */
+	uint8_t phase;
+};
+static_assert(sizeof(struct hw_eqe) == 16, "");
+static_assert(offsetof(struct hw_eqe, type) == 12, "");
+static_assert(offsetof(struct hw_eqe, phase) == 15, "");
+
+#endif /* WEFT_HW_CQE_H */

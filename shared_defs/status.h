@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion status codes. The numbers are those of enum ibv_wc_status, so that verbs
+ * hand them on untouched. Source: libibverbs' verbs.h; meanings in IBA 11.6.2.
+ */
+#ifndef WEFT_STATUS_H
+#define WEFT_STATUS_H
+
+enum hw_status {
+	HW_STATUS_SUCCESS = 0,
+	HW_STATUS_LOC_LEN_ERR = 1,
+	HW_STATUS_LOC_QP_OP_ERR = 2,
+	HW_STATUS_LOC_EEC_OP_ERR = 3,
+	HW_STATUS_LOC_PROT_ERR = 4,
+	HW_STATUS_WR_FLUSH_ERR = 5,
+	HW_STATUS_MW_BIND_ERR = 6,
+	HW_STATUS_BAD_RESP_ERR = 7,
+	HW_STATUS_LOC_ACCESS_ERR = 8,
+	HW_STATUS_REM_INV_REQ_ERR = 9,
+	HW_STATUS_REM_ACCESS_ERR = 10,
+	HW_STATUS_REM_OP_ERR = 11,
+	HW_STATUS_RETRY_EXC_ERR = 12,
+	HW_STATUS_RNR_RETRY_EXC_ERR = 13,
+	HW_STATUS_LOC_RDD_VIOL_ERR = 14,
+	HW_STATUS_REM_INV_RD_REQ_ERR = 15,
+	HW_STATUS_REM_ABORT_ERR = 16,
+	HW_STATUS_INV_EECN_ERR = 17,
+	HW_STATUS_INV_EEC_STATE_ERR = 18,
+	HW_STATUS_FATAL_ERR = 19,
+	HW_STATUS_RESP_TIMEOUT_ERR = 20,
+	HW_STATUS_GENERAL_ERR = 21,
+	HW_STATUS_CODES
+};
+
+#endif /* WEFT_STATUS_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The trace events, in the order in which one message meets them (ARCHITECTURE.md, the walk).
+ *
+ * X(name, "arg0 arg1"): every event carries the QPN and two arguments, named in the string.
+ * Emitted by nic_fw through fw_trace(); printed by weftctl, weft-sim.
+ */
+#ifndef WEFT_TRACE_EVENTS_H
+#define WEFT_TRACE_EVENTS_H
+
+#define TRACE_EVENTS(X)                                                                            \
+	X(DOORBELL, "prod cons")                                                                   \
+	X(SCHED, "active budget")                                                                  \
+	X(WQE, "wr_id opcode")                                                                     \
+	X(RDMAP_TX, "wr_id bytes")                                                                 \
+	X(DDP_TX, "wr_id offset")                                                                  \
+	X(UD_TX, "wr_id msn")                                                                      \
+	X(RD_TX, "wr_id psn")                                                                      \
+	X(ETH_TX, "bytes frames")                                                                  \
+	X(ETH_RX, "bytes frames")                                                                  \
+	X(UD_RX, "src_qpn msn")                                                                    \
+	X(RD_RX, "src_qpn psn")                                                                    \
+	X(DDP_RX, "stag_or_msn offset")                                                            \
+	X(RDMAP_RX, "opcode bytes")                                                                \
+	X(RD_ACK_TX, "ack received")                                                               \
+	X(RD_ACK_RX, "ack received")                                                               \
+	X(RD_RETRANSMIT, "psn count")                                                              \
+	X(RD_REFUSE, "psn reason")                                                                 \
+	X(RD_TIMEOUT, "psn backoff")                                                               \
+	X(CQE, "wr_id status")                                                                     \
+	X(MODER, "eq pending")                                                                     \
+	X(EQE, "type id")                                                                          \
+	X(IRQ, "client eq")                                                                        \
+	X(QP_STATE, "from to")                                                                     \
+	X(DROP, "reason bytes")
+
+enum trace_event {
+#define X(name, args) TRACE_##name,
+	TRACE_EVENTS(X)
+#undef X
+	TRACE_EVENT_COUNT
+};
+
+#endif /* WEFT_TRACE_EVENTS_H */

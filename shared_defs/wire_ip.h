@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * IPv4, ICMP and UDP on the wire.
+ *
+ * Read and written by nic_fw/ip.c, icmp.c, udp.c. Sources: RFC 791, RFC 792, RFC 768,
+ * RFC 1071 (checksum), RFC 3168 (ECN).
+ */
+#ifndef WEFT_WIRE_IP_H
+#define WEFT_WIRE_IP_H
+
+#include "shared_defs/be.h"
+
+enum {
+	WIRE_IP_VERSION_IHL = 0x45, /* version 4, five words: weft sends no options */
+	WIRE_IP_DF = 0x4000,
+	WIRE_IP_MF = 0x2000,
+	WIRE_IP_FRAG_MASK = 0x1fff,
+	WIRE_IP_ECN_MASK = 0x03,
+	WIRE_IP_ECT0 = 0x02,
+	WIRE_IP_CE = 0x03,
+	WIRE_IP_TTL = 64,
+};
+
+enum {
+	WIRE_IPPROTO_ICMP = 1,
+	WIRE_IPPROTO_IGMP = 2,
+	WIRE_IPPROTO_TCP = 6,
+	WIRE_IPPROTO_UDP = 17,
+};
+
+/* RFC 791 3.1 */
+struct wire_ip {
+	uint8_t version_ihl;
+	uint8_t tos;
+	struct be16 total_bytes;
+	struct be16 id;
+	struct be16 frag;
+	uint8_t ttl;
+	uint8_t proto;
+	struct be16 checksum;
+	struct be32 src;
+	struct be32 dst;
+};
+static_assert(sizeof(struct wire_ip) == 20, "RFC 791 3.1");
+static_assert(offsetof(struct wire_ip, total_bytes) == 2, "");
+static_assert(offsetof(struct wire_ip, frag) == 6, "");
+static_assert(offsetof(struct wire_ip, proto) == 9, "");
+static_assert(offsetof(struct wire_ip, checksum) == 10, "");
+static_assert(offsetof(struct wire_ip, src) == 12, "");
+static_assert(offsetof(struct wire_ip, dst) == 16, "");
+
+enum {
+	WIRE_ICMP_ECHO_REPLY = 0,
+	WIRE_ICMP_UNREACHABLE = 3,
+	WIRE_ICMP_ECHO = 8,
+};
+
+/* RFC 792, echo and echo reply */
+struct wire_icmp_echo {
+	uint8_t type;
+	uint8_t code;
+	struct be16 checksum;
+	struct be16 id;
+	struct be16 seq;
+};
+static_assert(sizeof(struct wire_icmp_echo) == 8, "RFC 792");
+static_assert(offsetof(struct wire_icmp_echo, checksum) == 2, "");
+static_assert(offsetof(struct wire_icmp_echo, id) == 4, "");
+
+/* RFC 768. Datagrams of weft carry checksum 0 (none): their CRC32C is stronger. */
+struct wire_udp {
+	struct be16 src_port;
+	struct be16 dst_port;
+	struct be16 bytes; /* header and payload */
+	struct be16 checksum;
+};
+static_assert(sizeof(struct wire_udp) == 8, "RFC 768");
+static_assert(offsetof(struct wire_udp, bytes) == 4, "");
+static_assert(offsetof(struct wire_udp, checksum) == 6, "");
+
+/*
+ * Adds bytes to a running one's complement sum (RFC 1071). An odd count is padded with a
+ * zero byte, so only the last piece of a sum may be odd.
+ */
+static inline uint32_t wire_sum_add(uint32_t sum, const void *data, size_t bytes)
+{
+	const uint8_t *p = data;
+
+	for (; bytes >= 2; bytes -= 2, p += 2)
+		sum += (uint32_t)p[0] << 8 | p[1];
+	if (bytes)
+		sum += (uint32_t)p[0] << 8;
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* The checksum field for a finished sum; a correct packet sums to 0 with it in place. */
+static inline uint16_t wire_sum_fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+#endif /* WEFT_WIRE_IP_H */
