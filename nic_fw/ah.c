@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Address handles: commands, waiting for ARP, and where a request goes.
+ *
+ * CREATE_AH is answered when the next hop's address is known, so that the first datagram
+ * does not wait for ARP; neigh.c calls ah_neigh_done(). ah_dst_ip() is called by wqe.c for
+ * each request. IBA 11.2.2.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Beyond all tries of ARP: a command is answered even if neigh.c had no room to ask. */
+#define AH_WAIT_NS (2 * NEIGH_TRIES * NEIGH_RETRY_NS)
+
+enum {
+	SGID_LINK_LOCAL = 0,
+	SGID_IPV4 = 1,
+};
+
+static uint8_t first_octet(uint32_t ip)
+{
+	uint8_t octets[sizeof(ip)];
+
+	memcpy(octets, &ip, sizeof(ip));
+	return octets[0];
+}
+
+int ah_check_av(const struct fw_nic *nic, const struct hw_av *av)
+{
+	uint8_t octet = first_octet(av->dst_ip);
+
+	if (av->flags & ~HW_AV_F_GRH || av->sgid_index > SGID_IPV4 || av->reserved)
+		return FW_EINVAL;
+	if (!(av->flags & HW_AV_F_GRH) || av->dst_ip == nic->config.ip)
+		return 0;
+	if (octet >= 224 && octet < 240)
+		return FW_EOPNOTSUPP; /* a group */
+	if (octet == 0 || octet == 127 || octet >= 240)
+		return FW_EINVAL;
+	return neigh_next_hop(nic, av->dst_ip) ? 0 : FW_ENETUNREACH;
+}
+
+uint32_t ah_av_ip(const struct fw_nic *nic, const struct hw_av *av, uint32_t dst_qpn)
+{
+	if (av->flags & HW_AV_F_GRH)
+		return av->dst_ip;
+	return nic->config.nic_ip[(dst_qpn & FW_QPN_MASK) >> FW_QPN_NIC_SHIFT];
+}
+
+uint32_t ah_dst_ip(const struct fw_nic *nic, uint32_t client, uint32_t pd, uint32_t ah,
+		   uint32_t dst_qpn, bool *found)
+{
+	const struct fw_ah *handle;
+
+	*found = false;
+	if (ah >= nic->ah_ids.high)
+		return 0;
+	handle = &nic->ahs[ah];
+	if (!handle->used || handle->client != client || handle->pd != pd)
+		return 0;
+	*found = true;
+	return ah_av_ip(nic, &handle->av, dst_qpn);
+}
+
+static void forget_waiter(struct fw_nic *nic, struct fw_ah_waiter *waiter)
+{
+	fw_timer_cancel(&nic->timers, &waiter->timer);
+	waiter->used = false;
+	nic->ah_waiting--;
+}
+
+static void answer(struct fw_nic *nic, struct fw_ah_waiter *waiter, int status)
+{
+	struct hw_cmd_resp resp;
+
+	memset(&resp, 0, sizeof(resp));
+	resp.op = HW_CMD_CREATE_AH;
+	resp.tag = waiter->tag;
+	resp.status = status;
+	forget_waiter(nic, waiter);
+	if (status) {
+		ah_destroy(nic, waiter->ah);
+	} else {
+		nic->ahs[waiter->ah].used = true;
+		resp.u.handle = waiter->ah;
+	}
+	nic->port.cmd_done(nic->port.ctx, waiter->client, &resp);
+}
+
+void ah_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
+{
+	uint32_t i;
+
+	for (i = 0; i < FW_AH_WAITERS && nic->ah_waiting; i++)
+		if (nic->ah_waiters[i].used && nic->ah_waiters[i].ip == ip)
+			answer(nic, &nic->ah_waiters[i], ok ? 0 : FW_ETIMEDOUT);
+}
+
+void ah_forget_client(struct fw_nic *nic, uint32_t client)
+{
+	uint32_t i;
+
+	for (i = 0; i < FW_AH_WAITERS && nic->ah_waiting; i++)
+		if (nic->ah_waiters[i].used && nic->ah_waiters[i].client == client)
+			forget_waiter(nic, &nic->ah_waiters[i]);
+}
+
+static void waited_too_long(struct fw_nic *nic, struct fw_timer *timer)
+{
+	answer(nic, FW_CONTAINER(timer, struct fw_ah_waiter, timer), FW_ETIMEDOUT);
+}
+
+/* The handle is in the client's list, so that detach finds it, and not used until it is answered.
+ */
+static int wait_for_arp(struct fw_nic *nic, uint32_t client, uint32_t index, uint32_t tag)
+{
+	uint32_t i;
+
+	for (i = 0; i < FW_AH_WAITERS; i++)
+		if (!nic->ah_waiters[i].used)
+			break;
+	if (i == FW_AH_WAITERS) {
+		ah_destroy(nic, index);
+		return FW_EAGAIN;
+	}
+	nic->ah_waiters[i].used = true;
+	nic->ah_waiters[i].client = client;
+	nic->ah_waiters[i].ip = neigh_next_hop(nic, nic->ahs[index].av.dst_ip);
+	nic->ah_waiters[i].ah = index;
+	nic->ah_waiters[i].tag = tag;
+	nic->ah_waiting++;
+	fw_timer_init(&nic->ah_waiters[i].timer, waited_too_long);
+	fw_timer_set(&nic->timers, &nic->ah_waiters[i].timer, nic->now_ns + AH_WAIT_NS);
+	return CMD_PENDING;
+}
+
+int cmd_create_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_create_ah *create = &cmd->u.create_ah;
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_pd *pd = pd_own(nic, client, create->pd);
+	uint8_t mac[WIRE_MAC_BYTES];
+	enum neigh_result result = NEIGH_OK;
+	struct fw_ah *ah;
+	uint32_t index;
+	int err;
+
+	(void)aux;
+	if (!pd)
+		return FW_EINVAL;
+	err = ah_check_av(nic, &create->av);
+	if (err)
+		return err;
+	if (owner->num_ah >= owner->max_ah)
+		return FW_ENOSPC;
+	if (create->av.flags & HW_AV_F_GRH && create->av.dst_ip != nic->config.ip)
+		result = neigh_lookup(nic, create->av.dst_ip, mac);
+	if (result == NEIGH_UNREACHABLE)
+		return FW_EHOSTUNREACH;
+	index = fw_ids_get(&nic->ah_ids);
+	if (index == FW_NONE)
+		return FW_ENOMEM;
+	ah = &nic->ahs[index];
+	ah->used = result == NEIGH_OK;
+	ah->by_qpn = !(create->av.flags & HW_AV_F_GRH);
+	ah->client = (uint16_t)client;
+	ah->pd = create->pd;
+	ah->dst_ip = ah->by_qpn ? 0 : create->av.dst_ip;
+	ah->av = create->av;
+	pd->refs++;
+	fw_list_add_tail(&owner->ahs, &ah->node);
+	owner->num_ah++;
+	if (result == NEIGH_WAIT)
+		return wait_for_arp(nic, client, index, cmd->tag);
+	resp->u.handle = index;
+	return 0;
+}
+
+void ah_destroy(struct fw_nic *nic, uint32_t index)
+{
+	struct fw_ah *ah = &nic->ahs[index];
+
+	ah->used = false;
+	nic->pds[ah->pd].refs--;
+	fw_list_del(&ah->node);
+	nic->clients[ah->client].num_ah--;
+	fw_ids_put(&nic->ah_ids, index);
+}
+
+/* Requests that were fetched hold the address, not the handle. */
+int cmd_destroy_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	uint32_t index = cmd->u.obj.handle;
+
+	(void)aux;
+	(void)resp;
+	if (index >= nic->ah_ids.high || !nic->ahs[index].used || nic->ahs[index].client != client)
+		return FW_EINVAL;
+	ah_destroy(nic, index);
+	return 0;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The dynamic part of a client's BAR: whole pages for rings, records that share pages.
+ *
+ * Called by the commands that make and free objects. All that is known of what is free lies
+ * in the arena: the process can write to every byte of its BAR, so nothing there is
+ * believed. Pages go back to the port when they are freed, which makes them zero again.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	PAGE = HW_BAR_PAGE_BYTES,
+	RECORDS_PER_PAGE = HW_BAR_PAGE_BYTES / FW_BAR_RECORD_BYTES,
+};
+#define ALL_FREE UINT32_MAX
+static_assert(RECORDS_PER_PAGE == 32, "one bit of free_mask each");
+
+void bar_init(struct fw_bar *bar, void *base, uint64_t bytes)
+{
+	bar->base = base;
+	bar->bytes = bytes & ~(uint64_t)(PAGE - 1);
+	bar->high = HW_BAR_DYNAMIC;
+	bar->num_free = 0;
+	bar->num_record_pages = 0;
+	bar->record_free = FW_NONE;
+}
+
+static void remove_extent(struct fw_bar *bar, uint32_t i)
+{
+	bar->num_free--;
+	memmove(&bar->free[i], &bar->free[i + 1], (bar->num_free - i) * sizeof(bar->free[0]));
+}
+
+int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset)
+{
+	struct fw_bar *bar = &nic->clients[client].bar;
+	uint32_t i;
+
+	assert(bytes && bytes <= UINT64_MAX - PAGE);
+	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	for (i = 0; i < bar->num_free; i++) {
+		if (bar->free[i].bytes < bytes)
+			continue;
+		*offset = bar->free[i].offset;
+		bar->free[i].offset += bytes;
+		bar->free[i].bytes -= bytes;
+		if (!bar->free[i].bytes)
+			remove_extent(bar, i);
+		return 0;
+	}
+	if (bar->high > bar->bytes || bytes > bar->bytes - bar->high)
+		return -FW_ENOMEM;
+	*offset = bar->high;
+	bar->high += bytes;
+	return 0;
+}
+
+/* The first extent that lies behind offset. */
+static uint32_t find_behind(const struct fw_bar *bar, uint64_t offset)
+{
+	uint32_t low = 0, high = bar->num_free;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (bar->free[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* So many holes that one is forgotten until the process detaches: the smallest. */
+static void forget_smallest(struct fw_bar *bar)
+{
+	uint32_t i, smallest = 0;
+
+	for (i = 1; i < bar->num_free; i++)
+		if (bar->free[i].bytes < bar->free[smallest].bytes)
+			smallest = i;
+	remove_extent(bar, smallest);
+}
+
+/* Free extents never touch each other, nor the part that is beyond high. */
+static void insert_extent(struct fw_bar *bar, uint64_t offset, uint64_t bytes)
+{
+	uint32_t i = find_behind(bar, offset);
+
+	if (i < bar->num_free && offset + bytes == bar->free[i].offset) {
+		bytes += bar->free[i].bytes;
+		remove_extent(bar, i);
+	}
+	if (i > 0 && bar->free[i - 1].offset + bar->free[i - 1].bytes == offset) {
+		i--;
+		offset = bar->free[i].offset;
+		bytes += bar->free[i].bytes;
+		remove_extent(bar, i);
+	}
+	if (offset + bytes == bar->high) {
+		bar->high = offset;
+		return;
+	}
+	if (bar->num_free == FW_BAR_EXTENTS) {
+		forget_smallest(bar);
+		i = find_behind(bar, offset);
+	}
+	memmove(&bar->free[i + 1], &bar->free[i], (bar->num_free - i) * sizeof(bar->free[0]));
+	bar->free[i].offset = offset;
+	bar->free[i].bytes = bytes;
+	bar->num_free++;
+}
+
+void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t bytes)
+{
+	struct fw_client *owner = &nic->clients[client];
+
+	if (owner->closing)
+		return;
+	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	assert(offset % PAGE == 0 && offset >= HW_BAR_DYNAMIC && bytes &&
+	       bytes <= owner->bar.high - offset);
+	nic->port.bar_release(nic->port.ctx, client, offset, bytes);
+	insert_extent(&owner->bar, offset, bytes);
+}
+
+/* A page more for records; it becomes the one to take from. */
+static int add_record_page(struct fw_nic *nic, uint32_t client)
+{
+	struct fw_bar *bar = &nic->clients[client].bar;
+	struct fw_bar_record_page *page;
+	uint64_t offset;
+	int err;
+
+	if (bar->num_record_pages == FW_BAR_RECORD_PAGES)
+		return -FW_ENOMEM;
+	err = bar_alloc(nic, client, PAGE, &offset);
+	if (err)
+		return err;
+	page = &bar->record_page[bar->num_record_pages];
+	page->offset = offset;
+	page->free_mask = ALL_FREE;
+	page->next = bar->record_free;
+	bar->record_free = bar->num_record_pages++;
+	return 0;
+}
+
+int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset)
+{
+	struct fw_bar *bar = &nic->clients[client].bar;
+	struct fw_bar_record_page *page;
+	uint32_t bit;
+	int err;
+
+	if (bar->record_free == FW_NONE) {
+		err = add_record_page(nic, client);
+		if (err)
+			return err;
+	}
+	page = &bar->record_page[bar->record_free];
+	bit = (uint32_t)__builtin_ctz(page->free_mask);
+	page->free_mask &= page->free_mask - 1;
+	if (!page->free_mask)
+		bar->record_free = page->next;
+	*offset = page->offset + bit * FW_BAR_RECORD_BYTES;
+	memset(bar->base + *offset, 0, FW_BAR_RECORD_BYTES);
+	return 0;
+}
+
+void bar_record_free(struct fw_nic *nic, uint32_t client, uint64_t offset)
+{
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_bar *bar = &owner->bar;
+	uint64_t start = offset & ~(uint64_t)(PAGE - 1);
+	uint32_t bit = (uint32_t)(offset - start) / FW_BAR_RECORD_BYTES;
+	uint32_t i;
+
+	if (owner->closing)
+		return;
+	for (i = 0; i < bar->num_record_pages; i++)
+		if (bar->record_page[i].offset == start)
+			break;
+	assert(i < bar->num_record_pages && offset % FW_BAR_RECORD_BYTES == 0 &&
+	       !(bar->record_page[i].free_mask >> bit & 1));
+	if (!bar->record_page[i].free_mask) {
+		bar->record_page[i].next = bar->record_free;
+		bar->record_free = i;
+	}
+	bar->record_page[i].free_mask |= UINT32_C(1) << bit;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes attached to this instance, their BARs and what they own.
+ *
+ * client.c: fw_client_attach(), fw_client_detach(). bar.c: the dynamic part of a BAR.
+ * Called by dpdk_app through fw.h; objects (qp.c, cq.c ...) hang in the client's lists so
+ * that detach finds them. docs/host-interface.md.
+ */
+#ifndef WEFT_FW_CLIENT_H
+#define WEFT_FW_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/list.h"
+#include "shared_defs/hw_bar.h"
+#include "shared_defs/hw_limits.h"
+
+struct fw_nic;
+
+enum {
+	FW_BAR_EXTENTS = 1024, /* free extents of one BAR that are remembered */
+	FW_BAR_RECORD_BYTES = 128,
+	/* Full of records of as many objects as a client can have. */
+	FW_BAR_RECORD_PAGES = (HW_MAX_QP + HW_MAX_CQ + HW_MAX_SRQ + HW_MAX_EQ_PER_CLIENT) *
+			      FW_BAR_RECORD_BYTES / HW_BAR_PAGE_BYTES,
+};
+
+/*
+ * Allocator of a BAR's dynamic part. Rings take whole pages, first fit; records share
+ * pages. Its own state lives in the arena: the BAR holds nothing the NIC would trust.
+ */
+struct fw_bar {
+	uint8_t *base;
+	uint64_t bytes;
+	uint64_t high; /* everything from here on was never given out */
+	uint32_t num_free;
+	uint32_t num_record_pages;
+	uint32_t record_free; /* first of the record pages with room, FW_NONE */
+	struct fw_bar_extent {
+		uint64_t offset;
+		uint64_t bytes;
+	} * free; /* FW_BAR_EXTENTS, sorted by offset; of nic->client_extents */
+	struct fw_bar_record_page {
+		uint64_t offset;
+		uint32_t free_mask; /* bit per record */
+		uint32_t next;      /* page with room, FW_NONE; valid while this one has room */
+	} record_page[FW_BAR_RECORD_PAGES];
+};
+
+/* Forgets all that was allocated; the pages are zero. */
+void bar_init(struct fw_bar *bar, void *base, uint64_t bytes);
+/*
+ * Rounded up to pages; 0 and *offset, or -ENOMEM. The memory is zero, but for what the process
+ * itself wrote there.
+ */
+int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset);
+void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t bytes);
+/* A zeroed record of FW_BAR_RECORD_BYTES, line-aligned. */
+int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset);
+void bar_record_free(struct fw_nic *nic, uint32_t client, uint64_t offset);
+
+struct fw_client {
+	bool used;
+	bool tool;
+	bool db_active;               /* in nic->db_clients */
+	bool closing;                 /* detach is under way: its BAR goes as a whole */
+	uint32_t db_head;             /* next entry of the doorbell ring to look at */
+	struct hw_bar_header *header; /* = bar.base */
+	uint32_t *db_ring;
+	struct fw_list db_node; /* in nic->db_clients: attached clients with a BAR */
+	struct fw_bar bar;
+	uint32_t pid;
+	char name[24];
+	struct fw_list qps, cqs, srqs, mrs, pds, ahs; /* owned objects */
+	uint32_t eq[HW_MAX_EQ_PER_CLIENT];            /* index into nic->eqs, FW_NONE */
+	uint32_t num_qp, num_cq, num_srq, num_mr, num_pd, num_ah, num_eq;
+	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq;
+};
+
+static inline void *client_bar(const struct fw_client *client, uint64_t offset)
+{
+	return client->bar.base + offset;
+}
+
+#endif /* WEFT_FW_CLIENT_H */

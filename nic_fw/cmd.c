@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Control commands: checked here, carried out by the file of the object.
+ *
+ * fw_cmd() is called by dpdk_app and sim_harness on the shard's core, between turns. The
+ * command was copied from the socket; who sent it is known by its client number. What no
+ * field of a command uses must be zero, so that it can get a meaning later. Queries about
+ * the whole NIC are in cmd_query.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+struct cmd_entry {
+	cmd_fn fn;
+	uint32_t arg_bytes; /* of hw_cmd.u that the command may use */
+	bool tool;          /* a tool may send it */
+};
+
+#define ARG(member) sizeof(((struct hw_cmd *)0)->u.member)
+
+static const struct cmd_entry commands[HW_CMD_OPS] = {
+    [HW_CMD_QUERY_DEVICE] = {cmd_query_device, 0, true},
+    [HW_CMD_ALLOC_PD] = {cmd_alloc_pd, 0, false},
+    [HW_CMD_DEALLOC_PD] = {cmd_dealloc_pd, ARG(obj), false},
+    [HW_CMD_REG_MR] = {cmd_reg_mr, ARG(reg_mr), false},
+    [HW_CMD_DEREG_MR] = {cmd_dereg_mr, ARG(obj), false},
+    [HW_CMD_CREATE_EQ] = {cmd_create_eq, ARG(create_eq), false},
+    [HW_CMD_DESTROY_EQ] = {cmd_destroy_eq, ARG(obj), false},
+    [HW_CMD_CREATE_CQ] = {cmd_create_cq, ARG(create_cq), false},
+    [HW_CMD_DESTROY_CQ] = {cmd_destroy_cq, ARG(obj), false},
+    [HW_CMD_RESIZE_CQ] = {cmd_resize_cq, ARG(cq), false},
+    [HW_CMD_MODIFY_CQ] = {cmd_modify_cq, ARG(cq), false},
+    [HW_CMD_CREATE_SRQ] = {cmd_create_srq, ARG(srq), false},
+    [HW_CMD_DESTROY_SRQ] = {cmd_destroy_srq, ARG(obj), false},
+    [HW_CMD_MODIFY_SRQ] = {cmd_modify_srq, ARG(srq), false},
+    [HW_CMD_QUERY_SRQ] = {cmd_query_srq, ARG(obj), false},
+    [HW_CMD_CREATE_QP] = {cmd_create_qp, ARG(create_qp), false},
+    [HW_CMD_DESTROY_QP] = {cmd_destroy_qp, ARG(obj), false},
+    [HW_CMD_MODIFY_QP] = {cmd_modify_qp, ARG(modify_qp), false},
+    [HW_CMD_QUERY_QP] = {cmd_query_qp, ARG(obj), false},
+    [HW_CMD_CREATE_AH] = {cmd_create_ah, ARG(create_ah), false},
+    [HW_CMD_DESTROY_AH] = {cmd_destroy_ah, ARG(obj), false},
+    [HW_CMD_STATS] = {cmd_stats, ARG(obj), true},
+    [HW_CMD_LIST] = {cmd_list, ARG(list), true},
+    [HW_CMD_ALLOC_MW] = {cmd_alloc_mw, ARG(alloc_mw), false},
+    [HW_CMD_DEALLOC_MW] = {cmd_dealloc_mw, ARG(obj), false},
+};
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+static int run(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+	       const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct cmd_entry *entry;
+
+	if (nic->stopped)
+		return FW_EIO;
+	if (cmd->op >= HW_CMD_OPS || !commands[cmd->op].fn)
+		return FW_EOPNOTSUPP;
+	entry = &commands[cmd->op];
+	if (nic->clients[client].tool && !entry->tool)
+		return FW_EPERM;
+	if (cmd->reserved ||
+	    !is_zero(cmd->u.bytes + entry->arg_bytes, sizeof(cmd->u.bytes) - entry->arg_bytes))
+		return FW_EINVAL;
+	return entry->fn(nic, client, cmd, aux, resp);
+}
+
+enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+			  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	int status;
+
+	assert(client < HW_MAX_CLIENTS && nic->clients[client].used);
+	memset(resp, 0, sizeof(*resp));
+	resp->op = cmd->op;
+	resp->tag = cmd->tag;
+	FW_COUNT(nic, commands);
+	status = run(nic, client, cmd, aux, resp);
+	if (status == CMD_PENDING)
+		return FW_CMD_PENDING;
+	if (status) {
+		FW_COUNT(nic, commands_bad);
+		memset(&resp->u, 0, sizeof(resp->u));
+	}
+	resp->status = status;
+	return FW_CMD_DONE;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Control commands: fw_cmd() checks and dispatches; one function per command.
+ *
+ * cmd.c	fw_cmd()
+ * cmd_query.c	QUERY_DEVICE, STATS, LIST
+ * mem_cmd.c	PDs, regions, windows
+ * cq_cmd.c	CQs, EQs
+ * srq.c	SRQs
+ * qp_cmd.c	QPs
+ * ah.c		address handles
+ *
+ * Each takes a command that is a copy (the process cannot change it any more), the client's
+ * number, and fills resp->u; returns 0, a positive errno, or CMD_PENDING when the answer
+ * will be given with port->cmd_done(). Nothing a client names is used before it was found
+ * to be the client's own.
+ */
+#ifndef WEFT_FW_CMD_H
+#define WEFT_FW_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/fw.h"
+#include "shared_defs/hw_cmd.h"
+
+/* Errno values, as Linux on every architecture that weft knows has them (freestanding). */
+enum {
+	FW_EPERM = 1,
+	FW_ENOENT = 2,
+	FW_EIO = 5,
+	FW_EAGAIN = 11,
+	FW_ENOMEM = 12,
+	FW_EACCES = 13,
+	FW_EFAULT = 14,
+	FW_EBUSY = 16,
+	FW_EINVAL = 22,
+	FW_ENOSPC = 28,
+	FW_EPROTO = 71,
+	FW_EOVERFLOW = 75,
+	FW_EUSERS = 87,
+	FW_EOPNOTSUPP = 95,
+	FW_EADDRNOTAVAIL = 99,
+	FW_ENETUNREACH = 101,
+	FW_ETIMEDOUT = 110,
+	FW_EHOSTUNREACH = 113,
+};
+
+#define CMD_PENDING (-1)
+
+typedef int (*cmd_fn)(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		      const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp);
+
+#define CMD_DECLARE(name)                                                                          \
+	int name(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,                    \
+		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+
+CMD_DECLARE(cmd_query_device);
+CMD_DECLARE(cmd_stats);
+CMD_DECLARE(cmd_list);
+CMD_DECLARE(cmd_alloc_pd);
+CMD_DECLARE(cmd_dealloc_pd);
+CMD_DECLARE(cmd_reg_mr);
+CMD_DECLARE(cmd_dereg_mr);
+CMD_DECLARE(cmd_alloc_mw);
+CMD_DECLARE(cmd_dealloc_mw);
+CMD_DECLARE(cmd_create_eq);
+CMD_DECLARE(cmd_destroy_eq);
+CMD_DECLARE(cmd_create_cq);
+CMD_DECLARE(cmd_destroy_cq);
+CMD_DECLARE(cmd_resize_cq);
+CMD_DECLARE(cmd_modify_cq);
+CMD_DECLARE(cmd_create_srq);
+CMD_DECLARE(cmd_destroy_srq);
+CMD_DECLARE(cmd_modify_srq);
+CMD_DECLARE(cmd_query_srq);
+CMD_DECLARE(cmd_create_qp);
+CMD_DECLARE(cmd_destroy_qp);
+CMD_DECLARE(cmd_modify_qp);
+CMD_DECLARE(cmd_query_qp);
+CMD_DECLARE(cmd_create_ah);
+CMD_DECLARE(cmd_destroy_ah);
+
+/* ah.c: address handles that wait for ARP; called by neigh.c. */
+void ah_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
+void ah_forget_client(struct fw_nic *nic, uint32_t client);
+/* An address vector as a process gave it: 0, or a positive errno. */
+int ah_check_av(const struct fw_nic *nic, const struct hw_av *av);
+/* Where a checked address vector leads for this QPN; 0: to no NIC that is known. */
+uint32_t ah_av_ip(const struct fw_nic *nic, const struct hw_av *av, uint32_t dst_qpn);
+/* Where a request goes: the AH's address, or by the QPN; 0: nowhere known. Network order. */
+uint32_t ah_dst_ip(const struct fw_nic *nic, uint32_t client, uint32_t pd, uint32_t ah,
+		   uint32_t dst_qpn, bool *found);
+
+/* The smallest power of two that is at least n, which is at most 2^31. */
+uint32_t fw_pow2_at_least(uint32_t n);
+
+/* The client's own object with this number, NULL: no such object, or another's. */
+struct fw_pd *pd_own(struct fw_nic *nic, uint32_t client, uint32_t handle);
+struct fw_cq *cq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
+struct fw_eq *eq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
+struct fw_srq *srq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
+struct fw_qp *qp_own(struct fw_nic *nic, uint32_t client, uint32_t qpn);
+
+/* Frees one object with all it holds, for its command and for detach. */
+void qp_destroy(struct fw_nic *nic, uint32_t index);
+void cq_destroy(struct fw_nic *nic, uint32_t index);
+void srq_destroy(struct fw_nic *nic, uint32_t index);
+void eq_destroy(struct fw_nic *nic, uint32_t index);
+void mr_destroy(struct fw_nic *nic, uint32_t index);
+void pd_destroy(struct fw_nic *nic, uint32_t index);
+void ah_destroy(struct fw_nic *nic, uint32_t index);
+
+#endif /* WEFT_FW_CMD_H */

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queries about the whole NIC: QUERY_DEVICE, STATS, LIST.
+ *
+ * Called by cmd.c. Lists are read by cursor, a few objects an answer, without state in
+ * between: what comes or goes meanwhile may be missed, nothing is seen twice.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* EUI-64 of the MAC (RFC 4291 appendix A), in network byte order in memory. */
+static uint64_t node_guid(const uint8_t mac[WIRE_MAC_BYTES])
+{
+	const uint8_t bytes[8] = {
+	    (uint8_t)(mac[0] ^ 0x02), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5],
+	};
+	uint64_t guid;
+
+	memcpy(&guid, bytes, sizeof(guid));
+	return guid;
+}
+
+int cmd_query_device(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		     const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct hw_resp_device *device = &resp->u.device;
+	const struct fw_config *config = &nic->config;
+
+	(void)client;
+	(void)cmd;
+	(void)aux;
+	memcpy(device->name, config->name, sizeof(device->name));
+	device->name[sizeof(device->name) - 1] = '\0';
+	memcpy(device->mac, config->mac, sizeof(device->mac));
+	device->link_up = nic->link_up;
+	device->ip_prefix = config->ip_prefix;
+	device->ip = config->ip;
+	device->mtu = config->mtu;
+	device->max_qp = HW_MAX_QP;
+	device->max_cq = HW_MAX_CQ;
+	device->max_srq = HW_MAX_SRQ;
+	device->max_mr = HW_MAX_MR;
+	device->max_pd = HW_MAX_PD;
+	device->max_ah = HW_MAX_AH;
+	device->max_mw = HW_MAX_MR; /* windows and regions share their numbers */
+	device->max_wr = HW_MAX_WR;
+	device->max_cqe = HW_MAX_CQE;
+	device->max_sge = HW_MAX_SGE;
+	device->max_inline_bytes = HW_MAX_INLINE_BYTES;
+	device->max_rd_atomic = HW_MAX_RD_ATOMIC;
+	device->max_ud_payload_bytes =
+	    config->mtu - DGRAM_UD_OVERHEAD - (uint32_t)sizeof(struct wire_ddp_untagged);
+	device->max_ud_long_bytes = HW_MAX_UD_MSG_BYTES;
+	device->num_vectors = HW_NUM_VECTORS;
+	device->max_peers = HW_MAX_PEERS;
+	device->shard = config->shard;
+	device->num_shards = config->num_shards;
+	device->max_msg_bytes = HW_MAX_MSG_BYTES;
+	device->max_mr_bytes = HW_MAX_MR_BYTES;
+	device->node_guid = node_guid(config->mac);
+	device->link_mbps = config->link_mbps;
+	return 0;
+}
+
+int cmd_stats(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+	      const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct hw_resp_stats *stats = &resp->u.stats;
+	uint32_t i = cmd->u.obj.cursor;
+	const char *name;
+	uint64_t value;
+
+	(void)client;
+	(void)aux;
+	while (stats->count < HW_STATS_PER_RESP && fw_stat(nic, i, &name, &value)) {
+		struct hw_stat *stat = &stats->stat[stats->count++];
+		size_t length = strlen(name);
+
+		assert(length < sizeof(stat->name));
+		memcpy(stat->name, name, length + 1);
+		stat->value = value;
+		i++;
+	}
+	stats->next = i;
+	return 0;
+}
+
+/* Each fills an item from the object in a place of its table; false: nobody is there. */
+typedef bool (*list_fn)(struct fw_nic *nic, uint32_t client, uint32_t place,
+			struct hw_list_item *item);
+
+static bool list_client(struct fw_nic *nic, uint32_t client, uint32_t place,
+			struct hw_list_item *item)
+{
+	const struct fw_client *c = &nic->clients[place];
+
+	(void)client;
+	if (!c->used)
+		return false;
+	item->id = place;
+	item->client = place;
+	item->type = c->tool;
+	item->a = c->pid;
+	item->b = (uint64_t)c->num_qp + c->num_cq + c->num_srq + c->num_mr + c->num_pd + c->num_ah +
+		  c->num_eq;
+	memcpy(item->name, c->name, sizeof(item->name));
+	return true;
+}
+
+static bool list_qp(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
+{
+	const struct fw_qp *qp = &nic->qps[place];
+
+	(void)client;
+	if (!qp->used)
+		return false;
+	item->id = qp->qpn;
+	item->client = qp->client;
+	item->state = qp->state;
+	item->type = qp->type;
+	item->a = qp->dst_qpn;
+	item->b = qp->tx_bytes;
+	return true;
+}
+
+/* Another process's key is not told: an STag is all that a peer needs besides the QP. */
+static bool list_mr(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
+{
+	const struct fw_mr *mr = &nic->mrs[place];
+
+	if (mr->kind == FW_MR_FREE)
+		return false;
+	item->id = place << 8 | (mr->client == client ? mr->key : 0);
+	item->client = mr->client;
+	item->state = mr->kind;
+	item->type = mr->access;
+	item->a = mr->addr;
+	item->b = mr->bytes;
+	return true;
+}
+
+static bool list_cq(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
+{
+	const struct fw_cq *cq = &nic->cqs[place];
+
+	(void)client;
+	if (!cq->used)
+		return false;
+	item->id = cq->index;
+	item->client = cq->client;
+	item->state = cq->overrun;
+	item->type = cq->eq;
+	item->a = (uint64_t)cq->mask + 1;
+	item->b = cq->prod;
+	return true;
+}
+
+static bool list_neighbour(struct fw_nic *nic, uint32_t client, uint32_t place,
+			   struct hw_list_item *item)
+{
+	const struct neigh *neigh = &nic->neigh[place];
+
+	(void)client;
+	if (neigh->state == NEIGH_FREE)
+		return false;
+	item->id = neigh->ip;
+	item->state = neigh->state == NEIGH_REACHABLE;
+	item->a = neigh->confirmed_ns;
+	item->b = neigh->used_ns;
+	memcpy(item->mac, neigh->mac, sizeof(item->mac));
+	return true;
+}
+
+static bool list_peer(struct fw_nic *nic, uint32_t client, uint32_t place,
+		      struct hw_list_item *item)
+{
+	const struct rd_session *session = &nic->sessions[place];
+
+	(void)client;
+	if (session->state == RD_FREE)
+		return false;
+	item->id = session->peer_ip;
+	item->state = session->state;
+	item->type = session->peer_shard;
+	item->a = session->srtt_ns;
+	item->b = session->tx_psn - session->tx_una;
+	memcpy(item->mac, session->peer_mac, sizeof(item->mac));
+	return true;
+}
+
+static list_fn list_of(const struct fw_nic *nic, uint32_t kind, uint32_t *places)
+{
+	switch ((enum hw_list_kind)kind) {
+	case HW_LIST_CLIENTS:
+		*places = nic->client_ids.high;
+		return list_client;
+	case HW_LIST_QPS:
+		*places = nic->qp_ids.high;
+		return list_qp;
+	case HW_LIST_MRS:
+		*places = nic->mr_ids.high;
+		return list_mr;
+	case HW_LIST_CQS:
+		*places = nic->cq_ids.high;
+		return list_cq;
+	case HW_LIST_NEIGHBOURS:
+		*places = nic->neigh_count;
+		return list_neighbour;
+	case HW_LIST_PEERS:
+		*places = nic->session_ids.high;
+		return list_peer;
+	case HW_LIST_KINDS:
+		break;
+	}
+	return NULL;
+}
+
+int cmd_list(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+	     const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct hw_resp_list *list = &resp->u.list;
+	uint32_t place = cmd->u.list.cursor, places;
+	list_fn fn = list_of(nic, cmd->u.list.kind, &places);
+
+	(void)aux;
+	if (!fn)
+		return FW_EINVAL;
+	for (; place < places && list->count < HW_LIST_PER_RESP; place++)
+		if (fn(nic, client, place, &list->item[list->count]))
+			list->count++;
+	list->next = place;
+	return 0;
+}

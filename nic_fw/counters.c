@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Counters and gauges by number, for the STATS command and weftd's telemetry.
+ *
+ * First every counter of counters.h, then gauges: what is in use now, and the most that
+ * was. Called by cmd.c and dpdk_app; calls nothing.
+ */
+#include "nic_fw/fw_nic.h"
+
+static const char *const counter_names[] = {
+#define X(name) #name,
+    FW_COUNTERS(X)
+#undef X
+};
+
+enum {
+	NUM_COUNTERS = sizeof(counter_names) / sizeof(counter_names[0]),
+};
+static_assert(sizeof(struct fw_counters) == NUM_COUNTERS * sizeof(uint64_t), "");
+
+enum gauge_kind {
+	GAUGE_IDS,      /* numbers in use */
+	GAUGE_POOL,     /* elements in use */
+	GAUGE_POOL_MAX, /* the most that were */
+	GAUGE_WORD,     /* a uint32_t */
+};
+
+struct gauge {
+	const char *name;
+	enum gauge_kind kind;
+	size_t offset; /* in struct fw_nic */
+};
+
+#define IDS(name, field)                                                                           \
+	{                                                                                          \
+		name, GAUGE_IDS, offsetof(struct fw_nic, field)                                    \
+	}
+#define WORD(name, field)                                                                          \
+	{                                                                                          \
+		name, GAUGE_WORD, offsetof(struct fw_nic, field)                                   \
+	}
+#define POOL(name, field)                                                                          \
+	{name, GAUGE_POOL, offsetof(struct fw_nic, field)},                                        \
+	{                                                                                          \
+		name "_max", GAUGE_POOL_MAX, offsetof(struct fw_nic, field)                        \
+	}
+
+static const struct gauge gauges[] = {
+    IDS("clients_used", client_ids),
+    IDS("pds_used", pd_ids),
+    IDS("mrs_used", mr_ids),
+    IDS("cqs_used", cq_ids),
+    IDS("eqs_used", eq_ids),
+    IDS("srqs_used", srq_ids),
+    IDS("qps_used", qp_ids),
+    IDS("ahs_used", ah_ids),
+    IDS("rd_sessions_used", session_ids),
+    WORD("neighbours_used", neigh_count),
+    WORD("ah_waiting", ah_waiting),
+    POOL("wqes_used", wqes),
+    POOL("wqe_exts_used", wqe_exts),
+    POOL("rd_flows_used", flows),
+    POOL("rd_tx_windows_used", tx_windows),
+    POOL("rd_rx_windows_used", rx_windows),
+    POOL("rd_held_used", held),
+    POOL("recv_msgs_used", recv_msgs),
+    POOL("ud_reasms_used", ud_reasms),
+    POOL("ud_buffers_used", ud_buffers),
+};
+
+enum {
+	NUM_GAUGES = sizeof(gauges) / sizeof(gauges[0]),
+};
+
+static uint64_t gauge_value(const struct fw_nic *nic, const struct gauge *gauge)
+{
+	const void *at = (const uint8_t *)nic + gauge->offset;
+
+	switch (gauge->kind) {
+	case GAUGE_IDS:
+		return fw_ids_used(at);
+	case GAUGE_POOL:
+		return ((const struct fw_pool *)at)->used;
+	case GAUGE_POOL_MAX:
+		return ((const struct fw_pool *)at)->used_max;
+	case GAUGE_WORD:
+		return *(const uint32_t *)at;
+	}
+	return 0;
+}
+
+bool fw_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value)
+{
+	if (i < NUM_COUNTERS) {
+		const uint64_t *counters = (const uint64_t *)(const void *)&nic->counters;
+
+		*name = counter_names[i];
+		*value = counters[i];
+		return true;
+	}
+	i -= NUM_COUNTERS;
+	if (i < NUM_GAUGES) {
+		*name = gauges[i].name;
+		*value = gauge_value(nic, &gauges[i]);
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Counters of one instance, named as ethtool -S would print them.
+ *
+ * X(name): struct fw_counters has a uint64_t of that name; fw_stat() prints the name. A
+ * frame that is not used is counted in exactly one drop_* counter.
+ */
+#ifndef WEFT_FW_COUNTERS_H
+#define WEFT_FW_COUNTERS_H
+
+#include <stdint.h>
+
+#define FW_COUNTERS(X)                                                                             \
+	X(rx_frames)                                                                               \
+	X(rx_bytes)                                                                                \
+	X(tx_frames)                                                                               \
+	X(tx_bytes)                                                                                \
+	X(tx_dropped)                                                                              \
+	X(tx_backpressure)                                                                         \
+	X(doorbells)                                                                               \
+	X(doorbells_bad)                                                                           \
+	X(wqes)                                                                                    \
+	X(wqes_bad)                                                                                \
+	X(cqes)                                                                                    \
+	X(cq_overruns)                                                                             \
+	X(events)                                                                                  \
+	X(events_lost)                                                                             \
+	X(interrupts)                                                                              \
+	X(commands)                                                                                \
+	X(commands_bad)                                                                            \
+	X(host_reads)                                                                              \
+	X(host_writes)                                                                             \
+	X(host_faults)                                                                             \
+	X(arp_requests_rx)                                                                         \
+	X(arp_replies_rx)                                                                          \
+	X(arp_tx)                                                                                  \
+	X(icmp_echo_rx)                                                                            \
+	X(ud_tx_msgs)                                                                              \
+	X(ud_rx_msgs)                                                                              \
+	X(ud_rx_records)                                                                           \
+	X(ud_rx_records_partial)                                                                   \
+	X(ud_reassembly_timeouts)                                                                  \
+	X(ud_errors_tx)                                                                            \
+	X(ud_errors_rx)                                                                            \
+	X(rd_tx_packets)                                                                           \
+	X(rd_tx_retransmits)                                                                       \
+	X(rd_tx_probes)                                                                            \
+	X(rd_tx_voids)                                                                             \
+	X(rd_rx_packets)                                                                           \
+	X(rd_rx_duplicates)                                                                        \
+	X(rd_rx_out_of_order)                                                                      \
+	X(rd_rx_refused)                                                                           \
+	X(rd_acks_tx)                                                                              \
+	X(rd_acks_rx)                                                                              \
+	X(rd_acks_stale)                                                                           \
+	X(rd_timeouts)                                                                             \
+	X(rd_rnr_backoffs)                                                                         \
+	X(rd_sessions_opened)                                                                      \
+	X(rd_sessions_failed)                                                                      \
+	X(rd_peer_restarts)                                                                        \
+	X(rd_retry_exceeded)                                                                       \
+	X(rd_terminates_tx)                                                                        \
+	X(rd_terminates_rx)                                                                        \
+	X(atomics_executed)                                                                        \
+	X(reads_executed)                                                                          \
+	X(drop_too_short)                                                                          \
+	X(drop_not_our_mac)                                                                        \
+	X(drop_ethertype)                                                                          \
+	X(drop_arp_malformed)                                                                      \
+	X(drop_ip_header)                                                                          \
+	X(drop_ip_checksum)                                                                        \
+	X(drop_ip_fragment)                                                                        \
+	X(drop_not_our_ip)                                                                         \
+	X(drop_ip_protocol)                                                                        \
+	X(drop_icmp)                                                                               \
+	X(drop_udp_length)                                                                         \
+	X(drop_udp_checksum)                                                                       \
+	X(drop_udp_port)                                                                           \
+	X(drop_dgram_short)                                                                        \
+	X(drop_dgram_version)                                                                      \
+	X(drop_dgram_type)                                                                         \
+	X(drop_dgram_crc)                                                                          \
+	X(drop_no_qp)                                                                              \
+	X(drop_qp_type)                                                                            \
+	X(drop_qp_state)                                                                           \
+	X(drop_qkey)                                                                               \
+	X(drop_ddp_malformed)                                                                      \
+	X(drop_ud_no_receive)                                                                      \
+	X(drop_ud_too_long)                                                                        \
+	X(drop_ud_reassembly_full)                                                                 \
+	X(drop_ud_protection)                                                                      \
+	X(drop_rd_no_session)                                                                      \
+	X(drop_rd_epoch)                                                                           \
+	X(drop_rd_window)                                                                          \
+	X(drop_rd_malformed)                                                                       \
+	X(drop_rd_no_memory)                                                                       \
+	X(drop_rd_incarnation)                                                                     \
+	X(drop_neigh_unresolved)
+
+struct fw_counters {
+#define X(name) uint64_t name;
+	FW_COUNTERS(X)
+#undef X
+};
+
+#endif /* WEFT_FW_COUNTERS_H */

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues on the data path: entries out, arming.
+ *
+ * cq_post() is called by whoever completes a request or a receive; cq_arm() by db.c. An entry
+ * of an armed CQ becomes an event (eq.c), and that an interrupt when moder.c says so.
+ * docs/host-interface.md, pairs C1 and C2. Creation and resizing are in cq_cmd.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+/*
+ * Reads how far the process has polled; its acquire pairs with the release after the last
+ * entry was read. False: still full, or an index that cannot be.
+ */
+static bool make_room(struct fw_cq *cq)
+{
+	uint32_t entries = cq->mask + 1;
+	uint32_t cons = __atomic_load_n(&cq->record->cons, __ATOMIC_ACQUIRE);
+
+	if (cq->prod - cons > entries)
+		return false;
+	cq->cons = cons;
+	return cq->prod - cons < entries;
+}
+
+static bool overrun(struct fw_nic *nic, struct fw_cq *cq)
+{
+	FW_COUNT(nic, cq_overruns);
+	if (!cq->overrun) {
+		cq->overrun = true;
+		eq_async(nic, cq->client, HW_EVENT_CQ_ERR, cq->index);
+	}
+	return false;
+}
+
+/* Pair C1: the word with the phase is stored last. */
+static void write_entry(const struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+{
+	struct hw_cqe *slot = &cq->ring[cq->prod & cq->mask];
+	struct hw_cqe entry = *cqe;
+	const size_t word_at = offsetof(struct hw_cqe, status);
+	uint32_t word;
+
+	entry.timestamp_ns = nic->now_ns;
+	entry.phase = !(cq->prod & (cq->mask + 1));
+	memcpy(&word, &entry.status, sizeof(word));
+	memcpy(slot, &entry, word_at);
+	memcpy((uint8_t *)slot + word_at + sizeof(word), (uint8_t *)&entry + word_at + sizeof(word),
+	       sizeof(entry) - word_at - sizeof(word));
+	__atomic_store_n((uint32_t *)(void *)&slot->status, word, __ATOMIC_RELEASE);
+}
+
+/* Whether something lies beyond the index up to which the process had polled. */
+static bool is_due(const struct fw_cq *cq)
+{
+	if (cq->armed_solicited)
+		return (int32_t)(cq->solicited_prod - cq->arm_index) > 0;
+	return cq->prod != cq->arm_index;
+}
+
+static void raise_event(struct fw_nic *nic, struct fw_cq *cq, bool urgent)
+{
+	struct hw_eqe eqe = {
+	    .id = cq->index,
+	    .aux = cq->arm_index & HW_CQ_ARM_INDEX,
+	    .type = HW_EVENT_COMPLETION,
+	};
+
+	if (!eq_write(nic, cq->event_queue, &eqe)) {
+		moder_starved(nic, cq->event_queue);
+		return;
+	}
+	cq->armed = false;
+	moder_event(nic, cq->event_queue, cq, urgent);
+}
+
+bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+{
+	bool urgent = cqe->flags & HW_CQE_F_SOLICITED || cqe->status != HW_STATUS_SUCCESS;
+
+	if (__builtin_expect(cq->overrun, 0))
+		return overrun(nic, cq);
+	if (cq->prod - cq->cons > cq->mask && !make_room(cq))
+		return overrun(nic, cq);
+	write_entry(nic, cq, cqe);
+	cq->prod++;
+	__atomic_store_n(&cq->record->prod, cq->prod, __ATOMIC_RELAXED);
+	FW_COUNT(nic, cqes);
+	if (urgent)
+		cq->solicited_prod = cq->prod;
+	if (!cq->event_queue)
+		return true;
+	if (cq->armed && (urgent || !cq->armed_solicited))
+		raise_event(nic, cq, urgent);
+	else if (cq->event_queue->moder_target)
+		moder_cqe(nic, cq->event_queue, urgent);
+	return true;
+}
+
+/*
+ * Pair C2: the word holds the index up to which the process had polled when it armed. What was
+ * written beyond it meanwhile raises the event here, so that none is lost in between.
+ */
+void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
+{
+	uint32_t arm = __atomic_load_n(&cq->record->arm, __ATOMIC_ACQUIRE);
+	uint32_t unpolled = (cq->prod - arm) & HW_CQ_ARM_INDEX;
+	bool solicited = arm & HW_CQ_ARM_SOLICITED;
+
+	if (!(arm & HW_CQ_ARM_ARMED) || !cq->event_queue)
+		return;
+	/* An index that cannot be costs the process an event too many. */
+	if (unpolled > cq->mask + 1)
+		unpolled = cq->mask + 1;
+	/* Asking for solicited ones does not take back that any was asked for (IBA 11.4.2.2). */
+	cq->armed_solicited = solicited && !(cq->armed && !cq->armed_solicited);
+	cq->armed = true;
+	cq->arm_index = cq->prod - unpolled;
+	/* Keeps the signed distance meaningful after 2^31 entries none of which was solicited. */
+	if (cq->prod - cq->solicited_prod > cq->mask + 1)
+		cq->solicited_prod = cq->prod - (cq->mask + 1);
+	if (is_due(cq))
+		raise_event(nic, cq, (int32_t)(cq->solicited_prod - cq->arm_index) > 0);
+}
+
+void cq_retry_events(struct fw_nic *nic, struct fw_eq *eq)
+{
+	struct fw_list *head = &nic->clients[eq->client].cqs;
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, head) {
+		struct fw_cq *cq = FW_CONTAINER(pos, struct fw_cq, node);
+
+		if (cq->event_queue == eq && cq->armed && is_due(cq))
+			raise_event(nic, cq, true);
+	}
+}

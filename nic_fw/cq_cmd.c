@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Commands on completion queues and event queues.
+ *
+ * Called by cmd.c, and by client.c at attach (EQ 0) and detach; calls bar.c for their memory.
+ * What they do in between is in cq.c and eq.c. IBA 11.2.7; docs/host-interface.md.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* The smallest power of two that is at least n, which is at most 2^31. */
+uint32_t fw_pow2_at_least(uint32_t n)
+{
+	return n <= 1 ? 1 : UINT32_C(1) << (32 - __builtin_clz(n - 1));
+}
+
+struct fw_eq *eq_own(struct fw_nic *nic, uint32_t client, uint32_t number)
+{
+	const struct fw_client *owner = &nic->clients[client];
+
+	if (number >= HW_MAX_EQ_PER_CLIENT || owner->eq[number] == FW_NONE)
+		return NULL;
+	return &nic->eqs[owner->eq[number]];
+}
+
+struct fw_cq *cq_own(struct fw_nic *nic, uint32_t client, uint32_t number)
+{
+	struct fw_cq *cq;
+
+	if (number >= nic->cq_ids.high)
+		return NULL;
+	cq = &nic->cqs[number];
+	return cq->used && cq->client == client ? cq : NULL;
+}
+
+static uint64_t eq_bytes(uint32_t entries)
+{
+	return sizeof(struct hw_eq_record) + (uint64_t)entries * sizeof(struct hw_eqe);
+}
+
+/* Record and ring are one piece: the record's line, then the entries. */
+int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vector,
+	      uint32_t entries, struct hw_resp_create_eq *resp)
+{
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_eq *eq;
+	uint64_t offset;
+	uint32_t index;
+
+	entries = fw_pow2_at_least(entries);
+	if (bar_alloc(nic, client, eq_bytes(entries), &offset))
+		return FW_ENOMEM;
+	index = fw_ids_get(&nic->eq_ids);
+	if (index == FW_NONE) {
+		bar_free(nic, client, offset, eq_bytes(entries));
+		return FW_ENOMEM;
+	}
+	eq = &nic->eqs[index];
+	memset(eq, 0, sizeof(*eq));
+	eq->record_offset = offset;
+	eq->ring_offset = offset + sizeof(struct hw_eq_record);
+	eq->record = client_bar(owner, eq->record_offset);
+	eq->ring = client_bar(owner, eq->ring_offset);
+	eq->mask = entries - 1;
+	eq->used = true;
+	eq->client = (uint16_t)client;
+	eq->number = number;
+	eq->vector = vector;
+	fw_timer_init(&eq->moder_timer, moder_fire);
+	fw_list_init(&eq->irq_node);
+	owner->eq[number] = index;
+	owner->num_eq++;
+	resp->eq = number;
+	resp->entries = entries;
+	resp->record_offset = eq->record_offset;
+	resp->ring_offset = eq->ring_offset;
+	return 0;
+}
+
+void eq_destroy(struct fw_nic *nic, uint32_t index)
+{
+	struct fw_eq *eq = &nic->eqs[index];
+	struct fw_client *owner = &nic->clients[eq->client];
+
+	assert(eq->used && !eq->refs);
+	fw_timer_cancel(&nic->timers, &eq->moder_timer);
+	fw_list_del(&eq->irq_node);
+	bar_free(nic, eq->client, eq->record_offset, eq_bytes(eq->mask + 1));
+	eq->used = false;
+	owner->eq[eq->number] = FW_NONE;
+	owner->num_eq--;
+	fw_ids_put(&nic->eq_ids, index);
+}
+
+int cmd_create_eq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_create_eq *create = &cmd->u.create_eq;
+	const struct fw_client *owner = &nic->clients[client];
+	uint32_t number = 1;
+
+	(void)aux;
+	if (create->vector >= HW_NUM_VECTORS || !create->entries ||
+	    create->entries > FW_EQ_MAX_ENTRIES)
+		return FW_EINVAL;
+	if (owner->num_eq >= owner->max_eq)
+		return FW_ENOSPC;
+	while (number < HW_MAX_EQ_PER_CLIENT && owner->eq[number] != FW_NONE)
+		number++;
+	if (number == HW_MAX_EQ_PER_CLIENT)
+		return FW_ENOSPC;
+	return eq_create(nic, client, number, create->vector, create->entries, &resp->u.create_eq);
+}
+
+int cmd_destroy_eq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct fw_eq *eq = eq_own(nic, client, cmd->u.obj.handle);
+
+	(void)aux;
+	(void)resp;
+	if (!eq || !eq->number)
+		return FW_EINVAL; /* EQ 0 lives as long as the client */
+	if (eq->refs)
+		return FW_EBUSY;
+	eq_destroy(nic, nic->clients[client].eq[eq->number]);
+	return 0;
+}
+
+static uint64_t cq_bytes(uint32_t entries)
+{
+	return (uint64_t)entries * sizeof(struct hw_cqe);
+}
+
+static int cq_alloc_memory(struct fw_nic *nic, uint32_t client, struct fw_cq *cq, uint32_t entries)
+{
+	struct fw_client *owner = &nic->clients[client];
+
+	if (bar_record_alloc(nic, client, &cq->record_offset))
+		return FW_ENOMEM;
+	if (bar_alloc(nic, client, cq_bytes(entries), &cq->ring_offset)) {
+		bar_record_free(nic, client, cq->record_offset);
+		return FW_ENOMEM;
+	}
+	cq->record = client_bar(owner, cq->record_offset);
+	cq->ring = client_bar(owner, cq->ring_offset);
+	cq->mask = entries - 1;
+	return 0;
+}
+
+int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_create_cq *create = &cmd->u.create_cq;
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_eq *eq = NULL;
+	struct fw_cq *cq;
+	uint32_t index;
+
+	(void)aux;
+	if (!create->entries || create->entries > HW_MAX_CQE || create->flags)
+		return FW_EINVAL;
+	if (create->eq != HW_EQ_NONE) {
+		eq = eq_own(nic, client, create->eq);
+		if (!eq)
+			return FW_EINVAL;
+	}
+	if (owner->num_cq >= owner->max_cq)
+		return FW_ENOSPC;
+	index = fw_ids_get(&nic->cq_ids);
+	if (index == FW_NONE)
+		return FW_ENOMEM;
+	cq = &nic->cqs[index];
+	memset(cq, 0, sizeof(*cq));
+	if (cq_alloc_memory(nic, client, cq, fw_pow2_at_least(create->entries))) {
+		fw_ids_put(&nic->cq_ids, index);
+		return FW_ENOMEM;
+	}
+	cq->used = true;
+	cq->client = (uint16_t)client;
+	cq->index = index;
+	cq->eq = create->eq;
+	cq->event_queue = eq;
+	if (eq)
+		eq->refs++;
+	fw_list_add_tail(&owner->cqs, &cq->node);
+	owner->num_cq++;
+	resp->u.create_cq.cq = index;
+	resp->u.create_cq.entries = cq->mask + 1;
+	resp->u.create_cq.record_offset = cq->record_offset;
+	resp->u.create_cq.ring_offset = cq->ring_offset;
+	return 0;
+}
+
+void cq_destroy(struct fw_nic *nic, uint32_t index)
+{
+	struct fw_cq *cq = &nic->cqs[index];
+
+	assert(cq->used && !cq->refs);
+	bar_free(nic, cq->client, cq->ring_offset, cq_bytes(cq->mask + 1));
+	bar_record_free(nic, cq->client, cq->record_offset);
+	if (cq->event_queue)
+		cq->event_queue->refs--;
+	cq->used = false;
+	fw_list_del(&cq->node);
+	nic->clients[cq->client].num_cq--;
+	fw_ids_put(&nic->cq_ids, index);
+}
+
+int cmd_destroy_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct fw_cq *cq = cq_own(nic, client, cmd->u.obj.handle);
+
+	(void)aux;
+	(void)resp;
+	if (!cq)
+		return FW_EINVAL;
+	if (cq->refs)
+		return FW_EBUSY;
+	cq_destroy(nic, cq->index);
+	return 0;
+}
+
+/*
+ * Fills the new ring: what waits, and phases that say "not written yet" everywhere else (the
+ * ring is zero). Indices go on counting, so the phase of an index follows from the new size.
+ */
+static void fill_new_ring(const struct fw_cq *cq, uint32_t cons, struct hw_cqe *ring,
+			  uint32_t entries)
+{
+	uint32_t i;
+
+	for (i = cons; i != cq->prod; i++) {
+		struct hw_cqe *slot = &ring[i & (entries - 1)];
+
+		*slot = cq->ring[i & cq->mask];
+		slot->phase = !(i & entries);
+	}
+	for (; i != cons + entries; i++)
+		if (i & entries)
+			ring[i & (entries - 1)].phase = 1;
+}
+
+/*
+ * The process keeps its poll lock until the answer, so its consumer index is exact; if it is not,
+ * what it loses are completions of its own.
+ */
+int cmd_resize_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct fw_cq *cq = cq_own(nic, client, cmd->u.cq.cq);
+	uint32_t entries, cons;
+	uint64_t offset;
+
+	(void)aux;
+	if (!cq || cq->overrun || !cmd->u.cq.entries || cmd->u.cq.entries > HW_MAX_CQE)
+		return FW_EINVAL;
+	entries = fw_pow2_at_least(cmd->u.cq.entries);
+	cons = __atomic_load_n(&cq->record->cons, __ATOMIC_ACQUIRE);
+	if (cq->prod - cons > cq->mask + 1)
+		return FW_EINVAL;
+	if (cq->prod - cons > entries)
+		return FW_EBUSY;
+	if (bar_alloc(nic, client, cq_bytes(entries), &offset))
+		return FW_ENOMEM;
+	fill_new_ring(cq, cons, client_bar(&nic->clients[client], offset), entries);
+	bar_free(nic, client, cq->ring_offset, cq_bytes(cq->mask + 1));
+	cq->ring_offset = offset;
+	cq->ring = client_bar(&nic->clients[client], offset);
+	cq->mask = entries - 1;
+	cq->cons = cons;
+	resp->u.create_cq.cq = cq->index;
+	resp->u.create_cq.entries = entries;
+	resp->u.create_cq.record_offset = cq->record_offset;
+	resp->u.create_cq.ring_offset = offset;
+	resp->u.create_cq.prod = cq->prod;
+	return 0;
+}
+
+int cmd_modify_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct fw_cq *cq = cq_own(nic, client, cmd->u.cq.cq);
+
+	(void)aux;
+	(void)resp;
+	if (!cq || cmd->u.cq.count > UINT16_MAX || cmd->u.cq.period_us > FW_MODER_MAX_PERIOD_US)
+		return FW_EINVAL;
+	cq->moder_count = cmd->u.cq.count;
+	cq->moder_period_us = cmd->u.cq.period_us;
+	return 0;
+}

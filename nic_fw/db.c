@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Doorbells: the first stage of fw_poll().
+ *
+ * Each client has one ring of words in its BAR, written by many threads of the process and
+ * read here. An entry names an object; the indices are in the object's record. Called by
+ * fw.c; calls sched.c for send queues and cq.c for arming. docs/host-interface.md, pairs
+ * D1 (entry), D2 (rung and indices), D3 (sleeping).
+ */
+#include "nic_fw/fw_nic.h"
+
+/*
+ * Pair D2: the exchange makes the host's next request ring anew, and its acquire makes
+ * the index that the host stored before it rang visible.
+ */
+static void clear_rung(uint32_t *rung)
+{
+	(void)__atomic_exchange_n(rung, 0, __ATOMIC_ACQ_REL);
+}
+
+static void ring_sq(struct fw_nic *nic, uint32_t client, uint32_t qpn)
+{
+	struct fw_qp *qp = qp_find(nic, qpn);
+
+	if (!qp || qp->client != client) {
+		FW_COUNT(nic, doorbells_bad);
+		return;
+	}
+	clear_rung(&qp->record->rung);
+	fw_trace(nic, TRACE_DOORBELL, qp->qpn,
+		 __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE), qp->sq_cons);
+	if (qp->state == HW_QPS_ERR || qp->state == HW_QPS_SQE) {
+		/* What is posted now is flushed at once; receives too when the QP is dead. */
+		wqe_flush_qp(nic, qp);
+		if (qp->state == HW_QPS_ERR)
+			qp_flush_receives(nic, qp);
+		return;
+	}
+	sched_qp_add(nic, qp);
+}
+
+static void ring_cq(struct fw_nic *nic, uint32_t client, uint32_t number)
+{
+	struct fw_cq *cq;
+
+	if (number >= HW_MAX_CQ || !nic->cqs[number].used || nic->cqs[number].client != client) {
+		FW_COUNT(nic, doorbells_bad);
+		return;
+	}
+	cq = &nic->cqs[number];
+	clear_rung(&cq->record->rung);
+	cq_arm(nic, cq);
+}
+
+static uint32_t poll_client(struct fw_nic *nic, struct fw_client *client, uint32_t number)
+{
+	uint32_t done = 0;
+
+	while (done < DB_CLIENT_QUANTUM) {
+		uint32_t *slot = &client->db_ring[client->db_head % HW_DB_RING_ENTRIES];
+		/* Pair D1: the host stored the entry with release. */
+		uint32_t entry = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+
+		if (!entry)
+			break;
+		__atomic_store_n(slot, 0, __ATOMIC_RELEASE);
+		client->db_head++;
+		done++;
+		FW_COUNT(nic, doorbells);
+		switch (HW_DB_KIND(entry)) {
+		case HW_DB_SQ:
+			ring_sq(nic, number, HW_DB_ID(entry));
+			break;
+		case HW_DB_CQ_ARM:
+			ring_cq(nic, number, HW_DB_ID(entry));
+			break;
+		default:
+			FW_COUNT(nic, doorbells_bad);
+			break;
+		}
+	}
+	return done;
+}
+
+uint32_t db_poll(struct fw_nic *nic)
+{
+	struct fw_list *pos;
+	uint32_t done = 0;
+
+	fw_list_for_each (pos, &nic->db_clients) {
+		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
+
+		done += poll_client(nic, client, (uint32_t)(client - nic->clients));
+	}
+	return done;
+}
+
+bool db_pending(const struct fw_nic *nic)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->db_clients) {
+		const struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
+
+		if (__atomic_load_n(&client->db_ring[client->db_head % HW_DB_RING_ENTRIES],
+				    __ATOMIC_ACQUIRE))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * DDP placement: a segment's payload from the frame into the process's memory.
+ *
+ * Mapped memory takes one copy, straight from the frame; the rest goes through
+ * process_vm in pieces of the scratch buffer. The frame's CRC was checked before. Called by
+ * rdmap_rx.c and ud_rx.c; calls mem.c. RFC 5041 5.1-5.3.
+ */
+#include "nic_fw/fw_nic.h"
+
+bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		   struct eth_cursor *cursor)
+{
+	uint32_t bytes;
+	const uint8_t *piece;
+
+	while ((piece = eth_cursor_next(cursor, FW_SCRATCH_BYTES, &bytes))) {
+		if (!mem_write(nic, mem, offset, piece, bytes))
+			return false;
+		offset += bytes;
+	}
+	return true;
+}
+
+enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct hw_sge *sge,
+				  uint32_t num_sge, uint64_t offset, struct eth_cursor *cursor)
+{
+	uint32_t i;
+
+	for (i = 0; i < num_sge && cursor->left; i++) {
+		struct fw_mem mem;
+		enum hw_vendor_err err;
+		uint64_t room;
+		uint32_t todo;
+
+		if (offset >= sge[i].bytes) {
+			offset -= sge[i].bytes;
+			continue;
+		}
+		room = sge[i].bytes - offset;
+		todo = cursor->left < room ? cursor->left : (uint32_t)room;
+		err = mem_check(nic, pd, 0, sge[i].lkey, sge[i].addr + offset, todo,
+				HW_ACCESS_LOCAL_WRITE, &mem);
+		if (err != HW_VENDOR_ERR_NONE)
+			return err;
+		offset = 0;
+		while (todo) {
+			uint32_t bytes;
+			const uint8_t *piece = eth_cursor_next(cursor, todo, &bytes);
+
+			if (!mem_write(nic, &mem, offset, piece, bytes))
+				return HW_VENDOR_ERR_HOST_FAULT;
+			offset += bytes;
+			todo -= bytes;
+		}
+		offset = 0;
+	}
+	return cursor->left ? HW_VENDOR_ERR_BOUNDS : HW_VENDOR_ERR_NONE;
+}

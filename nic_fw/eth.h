@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ethernet: frames in (eth_rx.c), frames out (eth_tx.c).
+ *
+ * Out: a stage takes a frame with eth_tx_begin(), writes headers into it, adds pieces, and
+ * commits it. Frames are staged and go to the port in bursts, at the latest at the end of the turn.
+ * In: eth_rx_poll() takes a burst and hands each frame to ARP or IPv4.
+ */
+#ifndef WEFT_FW_ETH_H
+#define WEFT_FW_ETH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/fw_port.h"
+
+struct fw_nic;
+
+/* Reads a received frame from front to back; never past its end. */
+struct eth_cursor {
+	const struct fw_rx_frame *frame;
+	uint32_t seg;
+	uint32_t offset; /* in the segment */
+	uint32_t left;   /* bytes up to the end that the caller set */
+};
+
+void eth_cursor_init(struct eth_cursor *cursor, const struct fw_rx_frame *frame, uint32_t offset,
+		     uint32_t bytes);
+/* The next contiguous piece, at most max bytes; NULL at the end. Advances. */
+const uint8_t *eth_cursor_next(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes);
+/* Copies and advances; asserts that so much is left. */
+void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes);
+
+uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget);
+
+/* A cleared frame (no segments, hdr undefined), or NULL: no room until the next turn. */
+struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic);
+/* How many frames of data may be staged now: what the stage holds and the port will take. */
+uint32_t eth_tx_room(struct fw_nic *nic);
+/* Adds a piece of hdr[offset, offset + bytes). */
+void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32_t bytes, uint8_t flags);
+/* Takes the frame that begin gave, which is now complete. */
+void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame);
+/* As commit, at once to the port. 0, or -EFAULT: a piece of the process was not there. */
+int eth_tx_commit_now(struct fw_nic *nic, struct fw_tx_frame *frame);
+/*
+ * As commit_now, but never leaves the frame staged: -EAGAIN when the port has no room, and
+ * the frame is forgotten. For frames whose pieces do not outlive the call.
+ */
+int eth_tx_try_now(struct fw_nic *nic, struct fw_tx_frame *frame);
+/* Offers what is staged to the port; keeps what it does not take. */
+void eth_tx_flush(struct fw_nic *nic);
+/*
+ * Before memory of a client goes away (deregistration, detach): sends what is staged, and
+ * drops frames of that client which the port does not take. A loss like any other.
+ */
+void eth_tx_forget(struct fw_nic *nic, uint32_t client);
+
+#endif /* WEFT_FW_ETH_H */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ethernet, sending: frames are staged and go to the port in bursts.
+ *
+ * Called by every stage that sends; fw_poll() flushes at the end of the turn. What the port
+ * does not take stays staged, in order, and is offered again. Pieces of a staged frame
+ * point into memory of clients, hence eth_tx_forget(). Calls port->tx_burst().
+ */
+#include "nic_fw/fw_nic.h"
+
+/*
+ * Offers all staged frames. Returns how many the port took; the rest has moved to the front.
+ * *status gets the status of the last staged frame when the port took it.
+ */
+static uint32_t burst(struct fw_nic *nic, int32_t *status)
+{
+	uint32_t count = nic->tx_count, taken, sent = 0, i;
+	uint64_t bytes = 0;
+
+	if (!count)
+		return 0;
+	taken = nic->port.tx_burst(nic->port.ctx, nic->tx, count);
+	assert(taken <= count);
+	for (i = 0; i < taken; i++) {
+		if (nic->tx[i].status < 0) {
+			FW_COUNT(nic, host_faults);
+			continue;
+		}
+		bytes += nic->tx[i].bytes;
+		sent++;
+	}
+	if (sent) {
+		FW_ADD(nic, tx_frames, sent);
+		FW_ADD(nic, tx_bytes, bytes);
+		fw_trace(nic, TRACE_ETH_TX, 0, bytes, sent);
+	}
+	if (taken == count && status)
+		*status = nic->tx[count - 1].status;
+	if (taken < count) {
+		FW_COUNT(nic, tx_backpressure);
+		if (taken)
+			memmove(&nic->tx[0], &nic->tx[taken], (count - taken) * sizeof(nic->tx[0]));
+	}
+	nic->tx_count = count - taken;
+	return taken;
+}
+
+void eth_tx_flush(struct fw_nic *nic)
+{
+	burst(nic, NULL);
+}
+
+uint32_t eth_tx_room(struct fw_nic *nic)
+{
+	uint32_t room;
+
+	if (nic->tx_count == FW_TX_STAGE)
+		eth_tx_flush(nic);
+	room = FW_TX_STAGE - nic->tx_count;
+	return room < nic->tx_allow ? room : nic->tx_allow;
+}
+
+struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic)
+{
+	struct fw_tx_frame *frame;
+
+	if (nic->tx_count == FW_TX_STAGE)
+		eth_tx_flush(nic);
+	if (nic->tx_count == FW_TX_STAGE)
+		return NULL;
+	frame = &nic->tx[nic->tx_count];
+	frame->num_seg = 0;
+	frame->bytes = 0;
+	frame->flags = 0;
+	frame->status = 0;
+	frame->cookie = 0;
+	return frame;
+}
+
+void eth_tx_hdr(struct fw_tx_frame *frame, uint32_t offset, uint32_t bytes, uint8_t flags)
+{
+	struct fw_tx_seg *seg;
+
+	assert(frame->num_seg < FW_TX_SEGS_MAX);
+	assert(offset <= FW_TX_HDR_BYTES && bytes <= FW_TX_HDR_BYTES - offset);
+	seg = &frame->seg[frame->num_seg++];
+	seg->mem = NULL;
+	seg->addr = offset;
+	seg->bytes = bytes;
+	seg->client = 0;
+	seg->kind = FW_TX_HDR;
+	seg->flags = flags;
+}
+
+void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
+{
+	uint32_t bytes = 0, i;
+
+	assert(frame == &nic->tx[nic->tx_count] && nic->tx_count < FW_TX_STAGE);
+	assert(frame->num_seg && frame->num_seg <= FW_TX_SEGS_MAX);
+	for (i = 0; i < frame->num_seg; i++) {
+		bytes += frame->seg[i].bytes;
+		if (frame->seg[i].flags & FW_TX_F_CRC_END)
+			bytes += WIRE_DGRAM_CRC_BYTES;
+		if (frame->seg[i].kind == FW_TX_HOST)
+			FW_COUNT(nic, host_reads);
+	}
+	frame->bytes = bytes;
+	nic->tx_count++;
+	if (nic->tx_allow && !(frame->flags & FW_TX_F_CONTROL))
+		nic->tx_allow--;
+}
+
+int eth_tx_commit_now(struct fw_nic *nic, struct fw_tx_frame *frame)
+{
+	int32_t status = 0;
+
+	eth_tx_commit(nic, frame);
+	burst(nic, &status);
+	return status;
+}
+
+int eth_tx_try_now(struct fw_nic *nic, struct fw_tx_frame *frame)
+{
+	int32_t status = 0;
+
+	eth_tx_commit(nic, frame);
+	burst(nic, &status);
+	if (nic->tx_count) {
+		/* Frames are taken in order: the last of the rest is this one. */
+		nic->tx_count--;
+		return -FW_EAGAIN;
+	}
+	return status;
+}
+
+static bool is_of_client(const struct fw_tx_frame *frame, uint32_t client)
+{
+	uint32_t i;
+
+	for (i = 0; i < frame->num_seg; i++)
+		if (frame->seg[i].kind != FW_TX_HDR && frame->seg[i].client == client)
+			return true;
+	return false;
+}
+
+void eth_tx_forget(struct fw_nic *nic, uint32_t client)
+{
+	uint32_t i, kept = 0;
+
+	eth_tx_flush(nic);
+	for (i = 0; i < nic->tx_count; i++) {
+		if (is_of_client(&nic->tx[i], client))
+			continue;
+		if (kept != i)
+			nic->tx[kept] = nic->tx[i];
+		kept++;
+	}
+	nic->tx_count = kept;
+}

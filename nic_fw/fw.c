@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The instance and its turn.
+ *
+ * fw_init() lays the tables out in the arena; fw_poll() is one turn of the machine, every
+ * stage in the order in which a message meets it. Called by dpdk_app/lcore.c and
+ * sim_harness; calls every stage. ARCHITECTURE.md, "The walk".
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	ARENA_ALIGN = 4096,
+};
+
+/* Hands out the arena front to back; with base NULL it only adds up. */
+struct layout {
+	uint8_t *base;
+	size_t at;
+};
+
+static void *carve(struct layout *l, size_t elem_bytes, size_t count)
+{
+	void *p = l->base ? l->base + l->at : NULL;
+
+	l->at += (elem_bytes * count + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+	return p;
+}
+
+static void carve_ids(struct layout *l, struct fw_ids *ids, uint32_t max)
+{
+	uint32_t *next = carve(l, sizeof(uint32_t), max);
+
+	if (l->base)
+		fw_ids_init(ids, next, max);
+}
+
+static void carve_pool(struct layout *l, struct fw_pool *pool, size_t elem_bytes, uint32_t max)
+{
+	void *base = carve(l, elem_bytes, max);
+
+	if (l->base)
+		fw_pool_init(pool, base, (uint32_t)elem_bytes, max);
+}
+
+/* The same walk serves to add up and to lay out: nic is a scratch instance while adding. */
+static void lay_out(struct layout *l, struct fw_nic *nic)
+{
+	struct fw_timer **heap;
+
+	nic->tx = carve(l, sizeof(*nic->tx), FW_TX_STAGE);
+	nic->rx = carve(l, sizeof(*nic->rx), FW_BURST);
+	heap = carve(l, sizeof(*heap), FW_MAX_TIMERS);
+	if (l->base)
+		fw_timers_init(&nic->timers, heap, FW_MAX_TIMERS);
+	nic->clients = carve(l, sizeof(*nic->clients), HW_MAX_CLIENTS);
+	carve_ids(l, &nic->client_ids, HW_MAX_CLIENTS);
+	nic->client_extents =
+	    carve(l, sizeof(struct fw_bar_extent) * FW_BAR_EXTENTS, HW_MAX_CLIENTS);
+	nic->pds = carve(l, sizeof(*nic->pds), HW_MAX_PD);
+	carve_ids(l, &nic->pd_ids, HW_MAX_PD);
+	nic->mrs = carve(l, sizeof(*nic->mrs), HW_MAX_MR);
+	carve_ids(l, &nic->mr_ids, HW_MAX_MR);
+	nic->cqs = carve(l, sizeof(*nic->cqs), HW_MAX_CQ);
+	carve_ids(l, &nic->cq_ids, HW_MAX_CQ);
+	nic->eqs = carve(l, sizeof(*nic->eqs), FW_MAX_EQS);
+	carve_ids(l, &nic->eq_ids, FW_MAX_EQS);
+	nic->srqs = carve(l, sizeof(*nic->srqs), HW_MAX_SRQ);
+	carve_ids(l, &nic->srq_ids, HW_MAX_SRQ);
+	nic->qps = carve(l, sizeof(*nic->qps), HW_MAX_QP);
+	carve_ids(l, &nic->qp_ids, HW_MAX_QP);
+	nic->null_qp = carve(l, sizeof(*nic->null_qp), 1);
+	nic->ahs = carve(l, sizeof(*nic->ahs), HW_MAX_AH);
+	carve_ids(l, &nic->ah_ids, HW_MAX_AH);
+	nic->ah_waiters = carve(l, sizeof(*nic->ah_waiters), FW_AH_WAITERS);
+	nic->neigh = carve(l, sizeof(*nic->neigh), HW_MAX_NEIGH);
+	nic->neigh_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	carve_pool(l, &nic->wqes, sizeof(struct fw_wqe), FW_MAX_WQES);
+	carve_pool(l, &nic->wqe_exts, sizeof(struct fw_wqe_ext), FW_MAX_WQES);
+	carve_pool(l, &nic->flows, sizeof(struct rd_flow), FW_MAX_FLOWS);
+	carve_pool(l, &nic->tx_windows, sizeof(struct rd_tx_window), FW_MAX_WINDOWS);
+	carve_pool(l, &nic->rx_windows, sizeof(struct rd_rx_window), FW_MAX_WINDOWS);
+	carve_pool(l, &nic->held, sizeof(struct rd_held), FW_MAX_HELD);
+	carve_pool(l, &nic->recv_msgs, sizeof(struct recv_msg), FW_MAX_RECV_MSGS);
+	carve_pool(l, &nic->ud_reasms, sizeof(struct ud_reasm), UD_REASM_MAX);
+	carve_pool(l, &nic->ud_buffers, HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
+	nic->ud_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->sessions = carve(l, sizeof(*nic->sessions), HW_MAX_PEERS);
+	carve_ids(l, &nic->session_ids, HW_MAX_PEERS);
+	nic->session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->scratch = carve(l, 1, FW_SCRATCH_BYTES);
+}
+
+size_t fw_arena_bytes(void)
+{
+	struct fw_nic sum;
+	struct layout l = {NULL, 0};
+
+	(void)carve(&l, sizeof(struct fw_nic), 1);
+	lay_out(&l, &sum);
+	return l.at;
+}
+
+/* The QP in whose name those are answered who ask for one that is not there. */
+static void init_null_qp(struct fw_nic *nic)
+{
+	struct fw_qp *qp = nic->null_qp;
+
+	qp->type = HW_QPT_RD;
+	qp->state = HW_QPS_RTR;
+	qp->srq = HW_SRQ_NONE;
+	qp->attr.timeout = RD_DEFAULT_TIMEOUT;
+	qp->attr.retry_cnt = RD_DEFAULT_RETRY_CNT;
+	qp->attr.rnr_retry = RD_DEFAULT_RNR_RETRY;
+	fw_list_init(&qp->wqes);
+	fw_list_init(&qp->flows);
+	fw_list_init(&qp->recv_msgs);
+	fw_list_init(&qp->sched_node);
+	fw_list_init(&qp->node);
+}
+
+struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *port, void *arena,
+		       size_t arena_bytes)
+{
+	struct layout l = {arena, 0};
+	struct fw_nic *nic = carve(&l, sizeof(*nic), 1);
+	uint32_t i;
+
+	if (arena_bytes < fw_arena_bytes() || config->mtu < HW_MIN_MTU ||
+	    config->mtu > HW_MAX_MTU || config->nic_index >= 32 || config->ip_prefix > 32 ||
+	    !config->num_shards || config->num_shards > WIRE_DGRAM_SHARDS ||
+	    config->shard >= config->num_shards || !config->ip)
+		return NULL;
+	nic->config = *config;
+	nic->port = *port;
+	nic->qpn_base = (uint32_t)config->nic_index << 19 | (uint32_t)config->shard << 16;
+	nic->link_up = true;
+	lay_out(&l, nic);
+	fw_list_init(&nic->db_clients);
+	fw_list_init(&nic->sched_qps);
+	fw_list_init(&nic->rd_ready);
+	fw_list_init(&nic->rd_acks);
+	fw_list_init(&nic->irq_list);
+	fw_list_init(&nic->ud_sent);
+	fw_list_init(&nic->open_recvs);
+	for (i = 0; i < FW_AH_WAITERS; i++)
+		nic->ah_waiters[i].used = false;
+	init_null_qp(nic);
+	return nic;
+}
+
+/* Frames that the port did not take although it said that it would are lost, and counted. */
+static void end_turn(struct fw_nic *nic)
+{
+	eth_tx_flush(nic);
+	if (nic->tx_count) {
+		FW_ADD(nic, tx_dropped, nic->tx_count);
+		nic->tx_count = 0;
+	}
+	wqe_complete_sent(nic);
+	eq_flush_irqs(nic);
+}
+
+void fw_now(struct fw_nic *nic, uint64_t now_ns)
+{
+	nic->now_ns = now_ns;
+}
+
+uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
+{
+	uint32_t done;
+
+	nic->now_ns = now_ns;
+	nic->tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
+	done = db_poll(nic);
+	/* Input first: after a gap between turns an ACK must not lose to its own timer. */
+	done += eth_rx_poll(nic, budget);
+	done += fw_timers_run(nic, &nic->timers, now_ns, budget);
+	done += sched_run(nic, budget);
+	done += rd_tx_run(nic, budget);
+	rd_ack_flush(nic);
+	end_turn(nic);
+	return done;
+}
+
+uint64_t fw_next_timer_ns(const struct fw_nic *nic)
+{
+	/* Something waits for room or for its turn: soon. */
+	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready) ||
+	    !fw_list_empty(&nic->rd_acks))
+		return nic->now_ns + FW_SOON_NS;
+	return fw_timers_next_ns(&nic->timers);
+}
+
+bool fw_sleep(struct fw_nic *nic, bool sleep)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->db_clients) {
+		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
+
+		__atomic_store_n(&client->header->sleeping, sleep, __ATOMIC_RELAXED);
+	}
+	/* Pair D3: the host rings, then looks at sleeping; we store sleeping, then look. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return sleep && !db_pending(nic);
+}
+
+static void port_event(struct fw_nic *nic, enum hw_event_type type)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->db_clients) {
+		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
+
+		eq_async(nic, (uint32_t)(client - nic->clients), type, 1);
+		__atomic_store_n(&client->header->link_up, nic->link_up, __ATOMIC_RELAXED);
+	}
+	eq_flush_irqs(nic);
+}
+
+void fw_link(struct fw_nic *nic, bool up)
+{
+	if (nic->link_up == up)
+		return;
+	nic->link_up = up;
+	port_event(nic, up ? HW_EVENT_PORT_ACTIVE : HW_EVENT_PORT_ERR);
+}
+
+void fw_shutdown(struct fw_nic *nic)
+{
+	struct fw_list *pos;
+
+	nic->stopped = true;
+	fw_list_for_each (pos, &nic->db_clients) {
+		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
+
+		__atomic_store_n(&client->header->nic_state, HW_NIC_STOPPED, __ATOMIC_RELEASE);
+	}
+	port_event(nic, HW_EVENT_DEVICE_FATAL);
+}

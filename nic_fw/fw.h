@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The firmware's public face: one shard of one NIC per instance.
+ *
+ * Called by dpdk_app (lcore.c, client.c) and sim_harness. Every call on an instance comes
+ * from one thread at a time: the core that polls it. A process may hold many instances;
+ * there are no globals. See ARCHITECTURE.md for the walk through fw_poll().
+ */
+#ifndef WEFT_FW_H
+#define WEFT_FW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nic_fw/fw_port.h"
+#include "shared_defs/hw_cmd.h"
+
+struct fw_nic;
+
+struct fw_config {
+	char name[16]; /* "weft0" */
+	uint8_t mac[6];
+	uint8_t ip_prefix; /* bits */
+	uint8_t nic_index; /* 0-31: QPNs of a process's NICs differ in it */
+	uint8_t shard;     /* 0 answers ARP and ICMP for the NIC */
+	uint8_t num_shards;
+	uint16_t mtu;       /* largest IPv4 packet, HW_MIN_MTU..HW_MAX_MTU */
+	uint32_t ip;        /* network byte order */
+	uint32_t gateway;   /* network byte order; 0: only the subnet is reachable */
+	uint32_t link_mbps; /* for query-device */
+	bool cc_off;        /* RD: no congestion control, the window alone */
+	/*
+	 * Finds the address of the NIC that a QPN names when a peer was given by QPN alone
+	 * (address vector without GRH): nic_index -> IP, network byte order, 0: unknown.
+	 */
+	uint32_t nic_ip[32];
+};
+
+/* Address space that an instance needs; pages of it are committed as they are used. */
+size_t fw_arena_bytes(void);
+
+/*
+ * Makes an instance in arena (page-aligned, zero-filled, fw_arena_bytes() long). The port
+ * table is copied. Returns NULL when the configuration is out of range.
+ */
+struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *port, void *arena,
+		       size_t arena_bytes);
+
+/*
+ * One turn: doorbells, received frames, timers, transmission, events. now_ns never goes
+ * back. Handles at most about budget frames and requests. Returns how much it did, 0: idle.
+ */
+uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget);
+
+/*
+ * Tells the time without a turn: before fw_client_attach(), fw_client_detach(), fw_cmd() and
+ * fw_link(), which may set timers. As in fw_poll(), now_ns never goes back.
+ */
+void fw_now(struct fw_nic *nic, uint64_t now_ns);
+
+/* When fw_poll() must be called next although nothing comes in; UINT64_MAX: never. */
+uint64_t fw_next_timer_ns(const struct fw_nic *nic);
+
+/*
+ * To sleep: fw_sleep(nic, true) publishes it to every client and then looks at the doorbells
+ * once more (pair D3); true means that the core may sleep. fw_sleep(nic, false) after.
+ */
+bool fw_sleep(struct fw_nic *nic, bool sleep);
+
+struct fw_client_params {
+	void *bar; /* the BAR, mapped, zero-filled */
+	uint64_t bar_bytes;
+	uint32_t pid;
+	bool tool; /* no BAR; only queries */
+	char name[24];
+	/* quotas; 0: the device's limit */
+	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq;
+};
+
+/*
+ * Admits a process. Writes the BAR's header and makes EQ 0 in it. 0 and *client, resp
+ * filled; or a positive errno (EUSERS: too many clients).
+ */
+int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, uint32_t *client,
+		     struct hw_resp_attach *resp);
+
+/*
+ * The process is gone or unwanted: ends its QPs (peers get errors), frees all it had. The
+ * BAR and mappings are not touched after this returns; client numbers are reused later.
+ */
+void fw_client_detach(struct fw_nic *nic, uint32_t client);
+
+enum fw_cmd_result {
+	FW_CMD_DONE,    /* resp is filled */
+	FW_CMD_PENDING, /* port->cmd_done() will be called */
+};
+
+/* What came beside a command: a mapping for REG_MR with HW_REG_F_MEMFD. */
+struct fw_cmd_aux {
+	void *mapping;      /* what was mapped; goes back to mem_unmap() */
+	uint64_t map_bytes; /* its length */
+	uint64_t offset;    /* of the region's first byte in it, page rounding for example */
+};
+
+/*
+ * Carries out one command of a client. Everything but ATTACH, ALLOC_MEM and CAPTURE. On
+ * failure of REG_MR the mapping stays the caller's; on success it is the firmware's until
+ * mem_unmap.
+ */
+enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+			  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp);
+
+/* The link went up or down: port events to every client. */
+void fw_link(struct fw_nic *nic, bool up);
+
+/* weftd ends: DEVICE_FATAL to every client, nic_state STOPPED. */
+void fw_shutdown(struct fw_nic *nic);
+
+/* The name and value of counter i, false past the last. Names are stable. */
+bool fw_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *value);
+
+/*
+ * Trace: when set, fw calls it for each event of shared_defs/trace_events.h in the order
+ * of the walk. NULL turns it off.
+ */
+typedef void (*fw_trace_fn)(void *ctx, uint64_t now_ns, uint32_t event, uint32_t qpn, uint64_t arg0,
+			    uint64_t arg1);
+void fw_set_trace(struct fw_nic *nic, fw_trace_fn fn, void *ctx);
+
+/*
+ * Which shard of a NIC a frame belongs to, from its bytes: by UDP port for weft's datagrams,
+ * 0 for the rest. *all is set for frames that every shard wants (ARP replies, multicast).
+ * Reads only the first bytes (at most FW_RX_HDR_BYTES). Pure; any core.
+ */
+uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards, bool *all);
+
+#endif /* WEFT_FW_H */

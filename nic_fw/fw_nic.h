@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The instance: one shard of one NIC, all its tables in its arena.
+ *
+ * Included by every .c of nic_fw and by nothing else. fw_init() (fw.c) lays the tables out
+ * in the arena; none is touched beyond what was used.
+ */
+#ifndef WEFT_FW_NIC_H
+#define WEFT_FW_NIC_H
+
+#include <assert.h>
+#include <string.h>
+
+#include "nic_fw/ah.h"
+#include "nic_fw/client.h"
+#include "nic_fw/cmd.h"
+#include "nic_fw/counters.h"
+#include "nic_fw/cq.h"
+#include "nic_fw/dgram.h"
+#include "nic_fw/eth.h"
+#include "nic_fw/fw.h"
+#include "nic_fw/fw_port.h"
+#include "nic_fw/ip.h"
+#include "nic_fw/list.h"
+#include "nic_fw/mem.h"
+#include "nic_fw/pool.h"
+#include "nic_fw/qp.h"
+#include "nic_fw/rd.h"
+#include "nic_fw/rdmap.h"
+#include "nic_fw/rq.h"
+#include "nic_fw/sched.h"
+#include "nic_fw/timer.h"
+#include "nic_fw/ud.h"
+#include "nic_fw/wqe.h"
+#include "shared_defs/trace_events.h"
+
+enum {
+	FW_MAX_EQS = 8192,
+	FW_MAX_WQES = 1 << 18,
+	FW_MAX_FLOWS = 1 << 17,
+	FW_MAX_RECV_MSGS = 1 << 16,
+	FW_MAX_HELD = 1 << 16,
+	FW_MAX_WINDOWS = HW_MAX_PEERS,
+	FW_MAX_TIMERS = 1 << 19,
+	FW_HASH_SIZE = 1 << 14, /* heads of each hash table */
+	FW_AH_WAITERS = 256,    /* CREATE_AH commands that wait for ARP */
+	FW_TX_STAGE = FW_BURST,
+};
+
+struct fw_ah_waiter {
+	bool used;
+	uint32_t client;
+	uint32_t ip; /* next hop, network byte order */
+	uint32_t ah;
+	uint32_t tag;
+	struct fw_timer timer; /* answers at last, whatever becomes of ARP */
+};
+
+struct fw_nic {
+	struct fw_port port;
+	struct fw_config config;
+	uint64_t now_ns;
+	struct fw_counters counters;
+	fw_trace_fn trace;
+	void *trace_ctx;
+	bool link_up;
+	bool stopped;
+	uint32_t qpn_base; /* nic_index and shard in a QPN's upper bits */
+
+	/* staged frames to send */
+	struct fw_tx_frame *tx; /* FW_TX_STAGE */
+	uint32_t tx_count;
+	uint32_t tx_allow;      /* frames of data that may still be staged in this turn */
+	struct fw_rx_frame *rx; /* FW_BURST */
+
+	struct fw_list db_clients;
+	struct fw_list sched_qps;
+	struct fw_list rd_ready; /* sessions that may send */
+	struct fw_list rd_acks;  /* sessions that owe an ACK */
+	struct fw_list irq_list;
+	struct fw_list
+	    ud_sent; /* UD requests (qp_node) whose frames are staged, not yet with the port */
+	struct fw_list open_recvs; /* recv_msg.nic_node */
+	struct fw_qp *null_qp;     /* answers in the name of QPs that do not exist */
+	struct fw_timers timers;
+
+	struct fw_client *clients;
+	struct fw_bar_extent *client_extents; /* FW_BAR_EXTENTS for each client: its bar.free */
+	struct fw_ids client_ids;
+	struct fw_pd *pds;
+	struct fw_ids pd_ids;
+	struct fw_mr *mrs;
+	struct fw_ids mr_ids;
+	struct fw_cq *cqs;
+	struct fw_ids cq_ids;
+	struct fw_eq *eqs;
+	struct fw_ids eq_ids;
+	struct fw_srq *srqs;
+	struct fw_ids srq_ids;
+	struct fw_qp *qps;
+	struct fw_ids qp_ids;
+	struct fw_ah *ahs;
+	struct fw_ids ah_ids;
+	struct fw_ah_waiter *ah_waiters;
+	uint32_t ah_waiting;
+	struct fw_moder_params moder[HW_NUM_VECTORS];
+
+	struct neigh *neigh;
+	uint32_t *neigh_hash;
+	uint32_t neigh_count;
+
+	struct fw_pool wqes;
+	struct fw_pool wqe_exts;
+	struct fw_pool flows;
+	struct fw_pool tx_windows;
+	struct fw_pool rx_windows;
+	struct fw_pool held;
+	struct fw_pool recv_msgs;
+	struct fw_pool ud_reasms;
+	struct fw_pool ud_buffers;
+	uint32_t *ud_hash;
+	uint64_t ud_error_ns;     /* rate limit of error messages out */
+	uint32_t ud_error_tokens; /* spent */
+	uint32_t ud_event_tokens; /* the same for events that error messages of peers raise */
+	uint64_t ud_event_ns;
+	struct rd_session *sessions;
+	struct fw_ids session_ids;
+	uint32_t session_hand; /* clock hand that looks for an idle session to give up */
+	uint32_t *session_hash;
+	uint32_t *flow_hash;
+	uint8_t *scratch; /* FW_SCRATCH_BYTES: for memory that is not mapped */
+};
+
+enum {
+	FW_SCRATCH_BYTES = 65536,
+	FW_SOON_NS = 10000, /* when waiting for room in the port */
+};
+
+#define FW_COUNT(nic, name)  ((nic)->counters.name++)
+#define FW_ADD(nic, name, n) ((nic)->counters.name += (n))
+
+static inline void fw_trace(struct fw_nic *nic, enum trace_event event, uint32_t qpn, uint64_t arg0,
+			    uint64_t arg1)
+{
+	if (__builtin_expect(nic->trace != NULL, 0))
+		nic->trace(nic->trace_ctx, nic->now_ns, event, qpn, arg0, arg1);
+}
+
+/* Counts a frame that is not used; reason is a drop_* counter. */
+#define FW_DROP(nic, reason)                                                                       \
+	do {                                                                                       \
+		FW_COUNT(nic, reason);                                                             \
+		fw_trace(nic, TRACE_DROP, 0,                                                       \
+			 offsetof(struct fw_counters, reason) / sizeof(uint64_t), 0);              \
+	} while (0)
+
+/* Mixes a key for the hash tables. */
+static inline uint32_t fw_hash(uint32_t a, uint32_t b, uint32_t c)
+{
+	uint64_t h = (uint64_t)a * 0x9e3779b97f4a7c15u;
+
+	h ^= (uint64_t)b * 0xc2b2ae3d27d4eb4fu;
+	h ^= (uint64_t)c * 0x165667b19e3779f9u;
+	h ^= h >> 29;
+	h *= 0xbf58476d1ce4e5b9u;
+	return (uint32_t)(h >> 32);
+}
+
+#endif /* WEFT_FW_NIC_H */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All that the firmware knows of the world.
+ *
+ * One table of functions per NIC instance, given at fw_init(). dpdk_app/port.c and
+ * sim_harness/sim_nic.c implement it; nic_fw calls it and nothing else: no libc I/O, no
+ * allocation, no clock, no threads. All functions are called from the core that runs
+ * fw_poll() or fw_cmd() of that instance, never from another.
+ *
+ * What hardware would have beside a MAC is here too: CRC32C, copy with CRC, and the DMA
+ * engine, which takes gather descriptors (struct fw_tx_frame) and puts the CRC32C in
+ * on the way out.
+ */
+#ifndef WEFT_FW_PORT_H
+#define WEFT_FW_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct hw_cmd_resp;
+
+enum {
+	FW_RX_SEGS_MAX = 20,
+	FW_TX_SEGS_MAX = 20, /* headers, 16 SGEs, room for a second header and CRCs */
+	FW_TX_HDR_BYTES = 192,
+	/* Headers lie contiguous in seg[0] of a received frame up to this many bytes. */
+	FW_RX_HDR_BYTES = 192,
+	FW_BURST = 32, /* frames moved by one call in either direction */
+};
+
+struct fw_rx_seg {
+	const uint8_t *data;
+	uint32_t bytes;
+};
+
+/* fw_rx_frame.flags */
+enum {
+	FW_RX_HELD = 0x01, /* set by the firmware in rx_burst's array: rx_free() leaves it */
+};
+
+/* A received frame, from the Ethernet header on, without the FCS. Read only. */
+struct fw_rx_frame {
+	struct fw_rx_seg seg[FW_RX_SEGS_MAX];
+	uint32_t num_seg;
+	uint32_t bytes; /* sum of the segments */
+	uint32_t flags;
+	void *cookie; /* the port's: an mbuf, a packet of the simulator */
+};
+
+/* Where the bytes of a piece of a frame come from. */
+enum fw_tx_kind {
+	FW_TX_HDR,  /* fw_tx_frame.hdr at offset addr */
+	FW_TX_MEM,  /* mem: memory that the NIC has mapped */
+	FW_TX_HOST, /* process_vm_readv() of addr in the client's address space */
+};
+
+/* fw_tx_seg.flags */
+enum {
+	FW_TX_F_CRC_BEGIN = 0x01, /* start a CRC32C with this piece */
+	FW_TX_F_CRC_END = 0x02,   /* append the CRC32C, 4 bytes, after this piece */
+};
+
+struct fw_tx_seg {
+	const uint8_t *mem;
+	uint64_t addr;
+	uint32_t bytes;
+	uint16_t client;
+	uint8_t kind; /* fw_tx_kind */
+	uint8_t flags;
+};
+
+/* fw_tx_frame.flags */
+enum {
+	FW_TX_LOOP = 0x01,      /* to the NIC's own address: comes back as received */
+	FW_TX_F_CONTROL = 0x02, /* ACKs, ARP: never behind data in a port's queue */
+};
+
+/*
+ * A frame to send: pieces in order. The firmware keeps it until tx_burst() returns; the
+ * port copies what it needs before it returns.
+ */
+struct fw_tx_frame {
+	uint8_t hdr[FW_TX_HDR_BYTES];
+	struct fw_tx_seg seg[FW_TX_SEGS_MAX];
+	uint32_t num_seg;
+	uint32_t bytes; /* of the whole frame, CRC32Cs included, FCS not */
+	uint32_t flags;
+	int32_t status;  /* set by tx_burst: 0, or -EFAULT: a FW_TX_HOST piece was unreachable */
+	uint64_t cookie; /* the firmware's, to know the frame by when status is set */
+};
+
+/*
+ * The environment. ctx is the first argument of every call.
+ */
+struct fw_port {
+	void *ctx;
+
+	/*
+	 * Takes up to n received frames. The firmware is done with them when it calls
+	 * rx_free() on the same array, but for those it flagged FW_RX_HELD, which it gives
+	 * back with rx_release(cookie).
+	 */
+	uint32_t (*rx_burst)(void *ctx, struct fw_rx_frame *frames, uint32_t n);
+	void (*rx_free)(void *ctx, struct fw_rx_frame *frames, uint32_t n);
+	void (*rx_release)(void *ctx, void *cookie);
+
+	/*
+	 * Sends frames in order and sets their status; returns how many it took: all, when
+	 * no more are offered than tx_room() said; the rest is lost and counted. Frames whose
+	 * status is negative count as taken and were not sent. On return no memory of a
+	 * client is referenced.
+	 */
+	uint32_t (*tx_burst)(void *ctx, struct fw_tx_frame *frames, uint32_t n);
+
+	/*
+	 * How many frames the port is sure to take now: what its hardware queue and its own
+	 * buffers hold. The firmware stages no more than that in a turn. NULL:
+	 * there is always room.
+	 */
+	uint32_t (*tx_room)(void *ctx);
+
+	/*
+	 * Memory of a client process that is not mapped. 0, or -EFAULT when the range is not
+	 * there, or the process is not the one that attached. Costs a system call.
+	 */
+	int (*host_read)(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes);
+	int (*host_write)(void *ctx, uint32_t client, uint64_t addr, const void *src,
+			  uint32_t bytes);
+
+	/* Signals the eventfd of a client's event queue. */
+	void (*irq)(void *ctx, uint32_t client, uint32_t eq);
+
+	/* Answers a command for which fw_cmd() returned FW_CMD_PENDING. */
+	void (*cmd_done)(void *ctx, uint32_t client, const struct hw_cmd_resp *resp);
+
+	/* A mapping given with REG_MR is no longer used: the port may unmap it. */
+	void (*mem_unmap)(void *ctx, uint32_t client, void *mapping);
+
+	/*
+	 * Pages of the arena, or of a client's BAR, that hold nothing any more. Page-aligned.
+	 * Pages of a BAR read as zero from then on.
+	 */
+	void (*arena_release)(void *ctx, void *addr, size_t bytes);
+	void (*bar_release)(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes);
+
+	uint64_t (*random64)(void *ctx);
+
+	/*
+	 * CRC32C over data, continuing crc. Start with FW_CRC32C_INIT; the value on the wire is
+	 * the complement (fw_crc32c_wire() in nic_fw/crc32c.h). copy_crc32c also copies, in
+	 * one pass where the machine can.
+	 */
+	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes);
+	uint32_t (*copy_crc32c)(uint32_t crc, void *dst, const void *src, size_t bytes);
+};
+
+#define FW_CRC32C_INIT 0xffffffffu
+
+#endif /* WEFT_FW_PORT_H */

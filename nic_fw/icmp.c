@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ICMP: answers echo requests, so that ping tells whether a NIC is there.
+ *
+ * Called by ip.c; calls eth_tx. Shard 0 answers for the NIC. Nothing else of ICMP changes
+ * state here: unreachable messages are easily forged. RFC 792, RFC 1122 3.2.2.6.
+ */
+#include "nic_fw/fw_nic.h"
+
+void icmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info)
+{
+	struct wire_icmp_echo *echo = (struct wire_icmp_echo *)nic->scratch;
+	struct fw_tx_frame *tx;
+	struct eth_cursor cursor;
+
+	if (nic->config.shard != 0 || info->payload_bytes < sizeof(*echo) ||
+	    info->payload_bytes + sizeof(struct wire_ip) > nic->config.mtu ||
+	    wire_sum_fold(ip_sum_frame(0, frame, info->payload_offset, info->payload_bytes)) != 0) {
+		FW_DROP(nic, drop_icmp);
+		return;
+	}
+	eth_cursor_init(&cursor, frame, info->payload_offset, info->payload_bytes);
+	eth_cursor_copy(&cursor, nic->scratch, info->payload_bytes);
+	if (echo->type != WIRE_ICMP_ECHO || echo->code != 0) {
+		FW_DROP(nic, drop_icmp);
+		return;
+	}
+	FW_COUNT(nic, icmp_echo_rx);
+	echo->type = WIRE_ICMP_ECHO_REPLY;
+	echo->checksum = be16_put(0);
+	echo->checksum =
+	    be16_put(wire_sum_fold(wire_sum_add(0, nic->scratch, info->payload_bytes)));
+	tx = eth_tx_begin(nic);
+	if (!tx)
+		return;
+	/* Back the way it came: the sender, or the router it stands behind. */
+	ip_tx_header(nic, tx, info->src_ip, info->eth->src, WIRE_IPPROTO_ICMP, 0,
+		     info->payload_bytes);
+	eth_tx_hdr(tx, 0, IP_TX_HDR_BYTES, 0);
+	tx->seg[tx->num_seg++] = (struct fw_tx_seg){
+	    .mem = nic->scratch, .bytes = info->payload_bytes, .kind = FW_TX_MEM};
+	/* The scratch memory is the next stage's; without room the asker just asks again. */
+	(void)eth_tx_try_now(nic, tx);
+}

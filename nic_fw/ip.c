@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * IPv4: header checks of received packets, headers of sent ones.
+ *
+ * Called by eth_rx.c; calls icmp_rx() and udp_rx(). ip_tx_header() is called by icmp.c and
+ * udp.c. No fragments either way: weft cuts messages itself and sets DF, and a fragment that
+ * arrives is dropped and counted. Options are skipped. RFC 791, RFC 1122 3.2.1, RFC 6864.
+ */
+#include "nic_fw/fw_nic.h"
+
+static uint32_t sum_swap(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xff) << 8 | sum >> 8;
+}
+
+uint32_t ip_sum_frame(uint32_t sum, const struct fw_rx_frame *frame, uint32_t offset,
+		      uint32_t bytes)
+{
+	struct eth_cursor cursor;
+	const uint8_t *data;
+	bool odd = false;
+	uint32_t n;
+
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	while ((data = eth_cursor_next(&cursor, bytes, &n)) != NULL) {
+		/*
+		 * A piece that starts at an odd place has its bytes in the other halves: swap
+		 * the sum, add, and swap back (RFC 1071 2, byte order independence).
+		 */
+		if (odd)
+			sum = sum_swap(sum);
+		sum = wire_sum_add(sum, data, n);
+		if (odd)
+			sum = sum_swap(sum);
+		odd ^= n & 1;
+	}
+	return sum;
+}
+
+/* An address that no packet may come from: this network, loopback, multicast, class E. */
+static bool is_bad_source(uint32_t ip_host_order)
+{
+	uint32_t net = ip_host_order >> 24;
+
+	return net == 0 || net == 127 || net >= 224;
+}
+
+/* True when the header is one that the rest of the layer can work with; counts why not. */
+static bool check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
+			 const struct wire_ip *ip, uint32_t *ihl_bytes)
+{
+	uint32_t total = be16_get(ip->total_bytes);
+	uint32_t head = (ip->version_ihl & 0x0fu) * 4u;
+
+	if (ip->version_ihl >> 4 != 4 || head < sizeof(*ip) ||
+	    frame->seg[0].bytes < sizeof(struct wire_eth) + head || total < head ||
+	    total > frame->bytes - sizeof(struct wire_eth) || is_bad_source(be32_get(ip->src))) {
+		FW_DROP(nic, drop_ip_header);
+		return false;
+	}
+	if (wire_sum_fold(wire_sum_add(0, ip, head)) != 0) {
+		FW_DROP(nic, drop_ip_checksum);
+		return false;
+	}
+	*ihl_bytes = head;
+	return true;
+}
+
+void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	struct ip_rx_info info;
+	uint32_t ihl_bytes;
+
+	if (frame->seg[0].bytes < sizeof(struct wire_eth) + sizeof(struct wire_ip)) {
+		FW_DROP(nic, drop_too_short);
+		return;
+	}
+	info.eth = (const struct wire_eth *)frame->seg[0].data;
+	info.ip = (const struct wire_ip *)(frame->seg[0].data + sizeof(struct wire_eth));
+	if (!check_header(nic, frame, info.ip, &ihl_bytes))
+		return;
+	memcpy(&info.src_ip, &info.ip->src, sizeof(info.src_ip));
+	memcpy(&info.dst_ip, &info.ip->dst, sizeof(info.dst_ip));
+	if (info.dst_ip != nic->config.ip) {
+		FW_DROP(nic, drop_not_our_ip);
+		return;
+	}
+	/* Our own address comes over the internal link only, never from another station. */
+	if (info.src_ip == nic->config.ip &&
+	    memcmp(info.eth->src, nic->config.mac, WIRE_MAC_BYTES) != 0) {
+		FW_DROP(nic, drop_ip_header);
+		return;
+	}
+	if (be16_get(info.ip->frag) & (WIRE_IP_MF | WIRE_IP_FRAG_MASK)) {
+		FW_DROP(nic, drop_ip_fragment);
+		return;
+	}
+	info.payload_offset = sizeof(struct wire_eth) + ihl_bytes;
+	info.payload_bytes = be16_get(info.ip->total_bytes) - ihl_bytes;
+	info.ce = (info.ip->tos & WIRE_IP_ECN_MASK) == WIRE_IP_CE;
+	switch (info.ip->proto) {
+	case WIRE_IPPROTO_UDP:
+		udp_rx(nic, frame, &info);
+		break;
+	case WIRE_IPPROTO_ICMP:
+		icmp_rx(nic, frame, &info);
+		break;
+	default:
+		FW_DROP(nic, drop_ip_protocol);
+		break;
+	}
+}
+
+void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,
+		  const uint8_t *dst_mac, uint8_t proto, uint8_t tos, uint32_t payload_bytes)
+{
+	struct wire_eth *eth = (struct wire_eth *)frame->hdr;
+	struct wire_ip *ip = (struct wire_ip *)(frame->hdr + sizeof(*eth));
+
+	assert(payload_bytes + sizeof(*ip) <= nic->config.mtu);
+	memcpy(eth->dst, dst_mac, WIRE_MAC_BYTES);
+	memcpy(eth->src, nic->config.mac, WIRE_MAC_BYTES);
+	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
+	ip->version_ihl = WIRE_IP_VERSION_IHL;
+	ip->tos = tos;
+	ip->total_bytes = be16_put((uint16_t)(sizeof(*ip) + payload_bytes));
+	/* Atomic packets need no id (RFC 6864 4.1); a running one tells them apart in a capture. */
+	ip->id = be16_put((uint16_t)(nic->counters.tx_frames + nic->tx_count));
+	ip->frag = be16_put(WIRE_IP_DF);
+	ip->ttl = WIRE_IP_TTL;
+	ip->proto = proto;
+	ip->checksum = be16_put(0);
+	memcpy(&ip->src, &nic->config.ip, sizeof(ip->src));
+	memcpy(&ip->dst, &dst_ip, sizeof(ip->dst));
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+	if (dst_ip == nic->config.ip)
+		frame->flags |= FW_TX_LOOP;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * STags to memory: the one place where an access of a request or of a peer is judged.
+ *
+ * Called by wqe.c and wqe_gather.c for sources, ddp_rx.c and rdmap_rx.c for sinks and read
+ * sources, wqe.c for LOCAL_INV and BIND_MW. Calls port->host_read() and host_write() for
+ * memory that is not mapped. RFC 5040 section 5 and 8.2, RFC 5041 7.1, IBA 10.6.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	REMOTE_RIGHTS = HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ | HW_ACCESS_REMOTE_ATOMIC,
+};
+
+/* The region or window that an STag names, whatever its PD; NULL: none, or an old key. */
+static struct fw_mr *find(struct fw_nic *nic, uint32_t stag)
+{
+	uint32_t index = STAG_INDEX(stag);
+	struct fw_mr *mr;
+
+	/* Numbers beyond were never given out: their pages stay untouched. */
+	if (stag & STAG_SINK_FLAG || index >= nic->mr_ids.high)
+		return NULL;
+	mr = &nic->mrs[index];
+	if ((mr->kind != FW_MR_REGION && mr->kind != FW_MR_WINDOW) || mr->key != STAG_KEY(stag))
+		return NULL;
+	return mr;
+}
+
+/* A window grants rights to peers only: it is no lkey (IBA 10.6.7). */
+static enum hw_vendor_err check_window(const struct fw_mr *mw, uint32_t qpn, uint32_t need)
+{
+	if (!mw->bound || (mw->mw_type == 2 && mw->qpn != qpn))
+		return HW_VENDOR_ERR_LKEY;
+	if (!(need & REMOTE_RIGHTS))
+		return HW_VENDOR_ERR_ACCESS;
+	return HW_VENDOR_ERR_NONE;
+}
+
+enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag,
+			     uint64_t to, uint64_t bytes, uint32_t need, struct fw_mem *mem)
+{
+	const struct fw_mr *mr;
+	uint64_t offset;
+
+	if (!bytes) {
+		memset(mem, 0, sizeof(*mem));
+		return HW_VENDOR_ERR_NONE;
+	}
+	mr = find(nic, stag);
+	if (!mr || mr->pd != pd)
+		return HW_VENDOR_ERR_LKEY;
+	if (mr->kind == FW_MR_WINDOW) {
+		enum hw_vendor_err err = check_window(mr, qpn, need);
+
+		if (err != HW_VENDOR_ERR_NONE)
+			return err;
+	}
+	/* A TO below iova wraps to an offset beyond any region. */
+	offset = to - mr->iova;
+	if (to < mr->iova || offset > mr->bytes || bytes > mr->bytes - offset)
+		return HW_VENDOR_ERR_BOUNDS;
+	if ((mr->access & need) != need)
+		return HW_VENDOR_ERR_ACCESS;
+	mem->ptr = mr->mapping ? mr->mapping + offset : NULL;
+	mem->addr = mr->addr + offset;
+	mem->client = mr->client;
+	return HW_VENDOR_ERR_NONE;
+}
+
+bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, void *dst,
+	      uint32_t bytes)
+{
+	if (!bytes)
+		return true;
+	if (mem->ptr) {
+		memcpy(dst, mem->ptr + offset, bytes);
+		return true;
+	}
+	FW_COUNT(nic, host_reads);
+	if (!nic->port.host_read(nic->port.ctx, mem->client, dst, mem->addr + offset, bytes))
+		return true;
+	FW_COUNT(nic, host_faults);
+	return false;
+}
+
+bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, const void *src,
+	       uint32_t bytes)
+{
+	if (!bytes)
+		return true;
+	if (mem->ptr) {
+		memcpy(mem->ptr + offset, src, bytes);
+		return true;
+	}
+	FW_COUNT(nic, host_writes);
+	if (!nic->port.host_write(nic->port.ctx, mem->client, mem->addr + offset, src, bytes))
+		return true;
+	FW_COUNT(nic, host_faults);
+	return false;
+}
+
+/*
+ * An aligned TO may still be an unaligned address, when the region starts at one. Then, as
+ * for memory that is not mapped, the operation is atomic against this NIC alone.
+ */
+static uint64_t *atomic_word(const struct fw_mem *mem)
+{
+	if (!mem->ptr || (uintptr_t)mem->ptr % sizeof(uint64_t))
+		return NULL;
+	return (uint64_t *)(void *)mem->ptr;
+}
+
+bool mem_fetch_add(struct fw_nic *nic, const struct fw_mem *mem, uint64_t add, uint64_t *original)
+{
+	uint64_t *word = atomic_word(mem);
+	uint64_t value;
+
+	if (word) {
+		*original = __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST);
+		return true;
+	}
+	if (!mem_read(nic, mem, 0, &value, sizeof(value)))
+		return false;
+	*original = value;
+	value += add;
+	return mem_write(nic, mem, 0, &value, sizeof(value));
+}
+
+bool mem_cmp_swap(struct fw_nic *nic, const struct fw_mem *mem, uint64_t compare, uint64_t swap,
+		  uint64_t *original)
+{
+	uint64_t *word = atomic_word(mem);
+	uint64_t value = compare;
+
+	if (word) {
+		__atomic_compare_exchange_n(word, &value, swap, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+		*original = value;
+		return true;
+	}
+	if (!mem_read(nic, mem, 0, &value, sizeof(value)))
+		return false;
+	*original = value;
+	return value != compare || mem_write(nic, mem, 0, &swap, sizeof(swap));
+}
+
+void mem_unbind(struct fw_nic *nic, struct fw_mr *mw)
+{
+	if (!mw->bound)
+		return;
+	assert(nic->mrs[mw->parent].windows > 0);
+	nic->mrs[mw->parent].windows--;
+	if (mw->mw_type == 2)
+		qp_find(nic, mw->qpn)->windows--;
+	mw->bound = false;
+	mw->mapping = NULL;
+	mw->bytes = 0;
+	mw->access = 0;
+	mw->qpn = 0;
+}
+
+void mem_unbind_qp(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct fw_list *head = &nic->clients[qp->client].mrs;
+	struct fw_list *pos = head->next;
+
+	for (; qp->windows && pos != head; pos = pos->next) {
+		struct fw_mr *mr = FW_CONTAINER(pos, struct fw_mr, node);
+
+		if (mr->kind == FW_MR_WINDOW && mr->mw_type == 2 && mr->bound && mr->qpn == qp->qpn)
+			mem_unbind(nic, mr);
+	}
+	assert(!qp->windows);
+}
+
+/*
+ * Only what was opened to peers can be invalidated: a peer that may send is not thereby able
+ * to take away a region's local use by guessing its number.
+ */
+bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag)
+{
+	struct fw_mr *mr = find(nic, stag);
+
+	if (!mr || mr->pd != pd)
+		return false;
+	if (mr->kind == FW_MR_WINDOW) {
+		/* Type 1 is unbound by binding it to nothing (IBA 10.6.7.2.1). */
+		if (mr->mw_type != 2 || !mr->bound || mr->qpn != qpn)
+			return false;
+		mem_unbind(nic, mr);
+		return true;
+	}
+	if (mr->windows || !(mr->access & REMOTE_RIGHTS))
+		return false;
+	mr->kind = FW_MR_DEAD;
+	return true;
+}
+
+static enum hw_vendor_err check_bind(const struct fw_mr *mr, uint32_t pd, uint64_t addr,
+				     uint64_t bytes, uint32_t access)
+{
+	if (!mr || mr->kind != FW_MR_REGION || mr->pd != pd)
+		return HW_VENDOR_ERR_LKEY;
+	if (!(mr->access & HW_ACCESS_MW_BIND) ||
+	    access & ~(uint32_t)(REMOTE_RIGHTS | HW_ACCESS_ZERO_BASED))
+		return HW_VENDOR_ERR_ACCESS;
+	if (access & (HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC) &&
+	    !(mr->access & HW_ACCESS_LOCAL_WRITE))
+		return HW_VENDOR_ERR_ACCESS;
+	if (addr < mr->iova || addr - mr->iova > mr->bytes || bytes > mr->bytes - (addr - mr->iova))
+		return HW_VENDOR_ERR_BOUNDS;
+	return HW_VENDOR_ERR_NONE;
+}
+
+static void set_binding(struct fw_mr *mw, struct fw_mr *mr, uint32_t parent, uint64_t addr,
+			uint64_t bytes, uint32_t access)
+{
+	uint64_t offset = addr - mr->iova;
+
+	mw->mapping = mr->mapping ? mr->mapping + offset : NULL;
+	mw->iova = access & HW_ACCESS_ZERO_BASED ? 0 : addr;
+	mw->addr = mr->addr + offset;
+	mw->bytes = bytes;
+	mw->access = access;
+	mw->parent = parent;
+	mw->bound = true;
+	mr->windows++;
+}
+
+/*
+ * Type 1: rkey is the current one, and the next key (ibv_inc_rkey) names the new binding; 0
+ * bytes unbind. Type 2: rkey is the new one, the process chose its key; the window must be
+ * unbound. IBA 10.6.7.2.
+ */
+enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t rkey,
+			    uint32_t mr_lkey, uint64_t addr, uint64_t bytes, uint32_t access)
+{
+	uint32_t index = STAG_INDEX(rkey);
+	enum hw_vendor_err err;
+	struct fw_mr *mw, *mr;
+
+	if (rkey & STAG_SINK_FLAG || index >= nic->mr_ids.high)
+		return HW_VENDOR_ERR_LKEY;
+	mw = &nic->mrs[index];
+	if (mw->kind != FW_MR_WINDOW || mw->pd != pd || !qp_find(nic, qpn))
+		return HW_VENDOR_ERR_LKEY;
+	if (mw->mw_type == 1 ? mw->key != STAG_KEY(rkey) : mw->bound || !bytes)
+		return HW_VENDOR_ERR_LKEY;
+	if (bytes) {
+		mr = find(nic, mr_lkey);
+		err = check_bind(mr, pd, addr, bytes, access);
+		if (err != HW_VENDOR_ERR_NONE)
+			return err;
+	}
+	mem_unbind(nic, mw);
+	if (bytes)
+		set_binding(mw, mr, STAG_INDEX(mr_lkey), addr, bytes, access);
+	if (mw->mw_type == 1) {
+		mw->key++;
+	} else {
+		mw->key = STAG_KEY(rkey);
+		mw->qpn = qpn;
+		qp_find(nic, qpn)->windows++;
+	}
+	return HW_VENDOR_ERR_NONE;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Commands on protection domains, memory regions and memory windows.
+ *
+ * Called by cmd.c, and by client.c at detach; calls port->mem_unmap(). What the objects then
+ * allow is in mem.c. IBA 11.2.8 (regions), 11.2.9 (windows).
+ */
+#include "nic_fw/fw_nic.h"
+
+struct fw_pd *pd_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
+{
+	struct fw_pd *pd;
+
+	if (handle >= nic->pd_ids.high)
+		return NULL;
+	pd = &nic->pds[handle];
+	return pd->used && pd->client == client ? pd : NULL;
+}
+
+int cmd_alloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_pd *pd;
+	uint32_t index;
+
+	(void)cmd;
+	(void)aux;
+	if (owner->num_pd >= owner->max_pd)
+		return FW_ENOSPC;
+	index = fw_ids_get(&nic->pd_ids);
+	if (index == FW_NONE)
+		return FW_ENOMEM;
+	pd = &nic->pds[index];
+	pd->used = true;
+	pd->client = client;
+	pd->refs = 0;
+	fw_list_add_tail(&owner->pds, &pd->node);
+	owner->num_pd++;
+	resp->u.handle = index;
+	return 0;
+}
+
+void pd_destroy(struct fw_nic *nic, uint32_t index)
+{
+	struct fw_pd *pd = &nic->pds[index];
+
+	assert(pd->used && !pd->refs);
+	pd->used = false;
+	fw_list_del(&pd->node);
+	nic->clients[pd->client].num_pd--;
+	fw_ids_put(&nic->pd_ids, index);
+}
+
+int cmd_dealloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct fw_pd *pd = pd_own(nic, client, cmd->u.obj.handle);
+
+	(void)aux;
+	(void)resp;
+	if (!pd)
+		return FW_EINVAL;
+	if (pd->refs)
+		return FW_EBUSY;
+	pd_destroy(nic, cmd->u.obj.handle);
+	return 0;
+}
+
+/* A number for a region or window, with a key that its last user does not know. */
+static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, uint32_t *index)
+{
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_mr *mr;
+	uint8_t key;
+
+	*index = fw_ids_get(&nic->mr_ids);
+	if (*index == FW_NONE)
+		return NULL;
+	mr = &nic->mrs[*index];
+	key = (uint8_t)(mr->key + 1);
+	memset(mr, 0, sizeof(*mr));
+	mr->key = key ? key : 1; /* STag 0 names nothing */
+	mr->pd = pd;
+	mr->client = (uint16_t)client;
+	fw_list_add_tail(&owner->mrs, &mr->node);
+	owner->num_mr++;
+	nic->pds[pd].refs++;
+	return mr;
+}
+
+void mr_destroy(struct fw_nic *nic, uint32_t index)
+{
+	struct fw_mr *mr = &nic->mrs[index];
+	void *map_base = mr->map_base;
+
+	assert(mr->kind != FW_MR_FREE && !mr->windows);
+	if (mr->kind == FW_MR_WINDOW)
+		mem_unbind(nic, mr);
+	else
+		eth_tx_forget(nic, mr->client);
+	mr->kind = FW_MR_FREE;
+	mr->mapping = NULL;
+	mr->map_base = NULL;
+	fw_list_del(&mr->node);
+	nic->clients[mr->client].num_mr--;
+	nic->pds[mr->pd].refs--;
+	fw_ids_put(&nic->mr_ids, index);
+	if (map_base)
+		nic->port.mem_unmap(nic->port.ctx, mr->client, map_base);
+}
+
+static bool range_wraps(uint64_t start, uint64_t bytes)
+{
+	return start + (bytes - 1) < start;
+}
+
+static int check_reg_mr(const struct hw_cmd_reg_mr *reg, const struct fw_cmd_aux *aux)
+{
+	if (!reg->bytes || reg->bytes > HW_MAX_MR_BYTES || range_wraps(reg->addr, reg->bytes) ||
+	    range_wraps(reg->iova, reg->bytes))
+		return FW_EINVAL;
+	if (reg->access & ~(uint32_t)HW_ACCESS_ALL || reg->flags & ~(uint32_t)HW_REG_F_MEMFD ||
+	    reg->reserved)
+		return FW_EINVAL;
+	/* What a peer may write the process must be able to write (IBA 10.6.3.1). */
+	if (reg->access & (HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC) &&
+	    !(reg->access & HW_ACCESS_LOCAL_WRITE))
+		return FW_EINVAL;
+	if (!(reg->flags & HW_REG_F_MEMFD))
+		return aux && aux->mapping ? FW_EINVAL : 0;
+	if (!aux || !aux->mapping || aux->offset > aux->map_bytes ||
+	    reg->bytes > aux->map_bytes - aux->offset)
+		return FW_EFAULT;
+	return 0;
+}
+
+int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+	       const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_reg_mr *reg = &cmd->u.reg_mr;
+	const struct fw_client *owner = &nic->clients[client];
+	bool mapped = reg->flags & HW_REG_F_MEMFD;
+	struct fw_mr *mr;
+	uint32_t index;
+	int err;
+
+	if (!pd_own(nic, client, reg->pd))
+		return FW_EINVAL;
+	err = check_reg_mr(reg, aux);
+	if (err)
+		return err;
+	if (owner->num_mr >= owner->max_mr)
+		return FW_ENOSPC;
+	mr = mr_take(nic, client, reg->pd, &index);
+	if (!mr)
+		return FW_ENOMEM;
+	mr->kind = FW_MR_REGION;
+	mr->addr = reg->addr;
+	mr->bytes = reg->bytes;
+	mr->iova = reg->access & HW_ACCESS_ZERO_BASED ? 0 : reg->iova;
+	mr->access = reg->access;
+	if (mapped) {
+		mr->map_base = aux->mapping;
+		mr->mapping = (uint8_t *)aux->mapping + aux->offset;
+	}
+	resp->u.mr.stag = index << 8 | mr->key;
+	resp->u.mr.mapped = mapped;
+	return 0;
+}
+
+/* The caller's region or window with this STag, dead ones too. */
+static struct fw_mr *mr_own(struct fw_nic *nic, uint32_t client, uint32_t stag, bool window)
+{
+	uint32_t index = STAG_INDEX(stag);
+	struct fw_mr *mr;
+
+	if (index >= nic->mr_ids.high)
+		return NULL;
+	mr = &nic->mrs[index];
+	if (mr->kind == FW_MR_FREE || mr->client != client || mr->key != STAG_KEY(stag) ||
+	    (mr->kind == FW_MR_WINDOW) != window)
+		return NULL;
+	return mr;
+}
+
+int cmd_dereg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct fw_mr *mr = mr_own(nic, client, cmd->u.obj.handle, false);
+
+	(void)aux;
+	(void)resp;
+	if (!mr)
+		return FW_EINVAL;
+	if (mr->windows)
+		return FW_EBUSY;
+	mr_destroy(nic, STAG_INDEX(cmd->u.obj.handle));
+	return 0;
+}
+
+int cmd_alloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_alloc_mw *alloc = &cmd->u.alloc_mw;
+	const struct fw_client *owner = &nic->clients[client];
+	struct fw_mr *mw;
+	uint32_t index;
+
+	(void)aux;
+	if (!pd_own(nic, client, alloc->pd) || (alloc->type != 1 && alloc->type != 2))
+		return FW_EINVAL;
+	if (owner->num_mr >= owner->max_mr)
+		return FW_ENOSPC;
+	mw = mr_take(nic, client, alloc->pd, &index);
+	if (!mw)
+		return FW_ENOMEM;
+	mw->kind = FW_MR_WINDOW;
+	mw->mw_type = (uint8_t)alloc->type;
+	resp->u.handle = index << 8 | mw->key;
+	return 0;
+}
+
+/* The process may have lost count of the key of a type 2 window: the number decides. */
+int cmd_dealloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	uint32_t index = STAG_INDEX(cmd->u.obj.handle);
+	const struct fw_mr *mw;
+
+	(void)aux;
+	(void)resp;
+	if (index >= nic->mr_ids.high)
+		return FW_EINVAL;
+	mw = &nic->mrs[index];
+	if (mw->kind != FW_MR_WINDOW || mw->client != client)
+		return FW_EINVAL;
+	mr_destroy(nic, index);
+	return 0;
+}

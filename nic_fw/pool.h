@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fixed pools over a slice of the arena.
+ *
+ * fw_pool hands out elements last in, first out (cache-warm), for contexts that come and go
+ * with traffic. fw_ids hands out numbers first in, first out and after a quarantine, for
+ * names that a peer or a process may still hold (QPNs, STags, CQ numbers). Neither touches
+ * an element that was never taken, so memory is committed only as it is used.
+ */
+#ifndef WEFT_FW_POOL_H
+#define WEFT_FW_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FW_NONE 0xffffffffu
+
+struct fw_pool {
+	uint8_t *base;
+	uint32_t elem_bytes;
+	uint32_t max;
+	uint32_t high; /* elements below were taken at least once */
+	uint32_t free; /* first free element, its first word names the next; FW_NONE */
+	uint32_t used;
+	uint32_t used_max; /* for the counters */
+};
+
+void fw_pool_init(struct fw_pool *pool, void *base, uint32_t elem_bytes, uint32_t max);
+
+/* An element, its content undefined; NULL when all are taken. */
+void *fw_pool_get(struct fw_pool *pool);
+void fw_pool_put(struct fw_pool *pool, void *elem);
+
+static inline uint32_t fw_pool_index(const struct fw_pool *pool, const void *elem)
+{
+	return (uint32_t)((size_t)((const uint8_t *)elem - pool->base) / pool->elem_bytes);
+}
+
+static inline void *fw_pool_at(const struct fw_pool *pool, uint32_t index)
+{
+	return pool->base + (size_t)index * pool->elem_bytes;
+}
+
+struct fw_ids {
+	uint32_t *next; /* max words: queue of free numbers */
+	uint32_t max;
+	uint32_t high;
+	uint32_t head;
+	uint32_t tail;
+	uint32_t free_count;
+	uint32_t quarantine; /* numbers that must be free before one is used again */
+};
+
+void fw_ids_init(struct fw_ids *ids, uint32_t *next, uint32_t max);
+
+/* A free number, the one free the longest; FW_NONE when all are taken. */
+uint32_t fw_ids_get(struct fw_ids *ids);
+void fw_ids_put(struct fw_ids *ids, uint32_t id);
+
+static inline uint32_t fw_ids_used(const struct fw_ids *ids)
+{
+	return ids->high - ids->free_count;
+}
+
+#endif /* WEFT_FW_POOL_H */

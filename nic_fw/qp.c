@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The state machine of queue pairs, and what a change of state does to what is posted.
+ *
+ * Called by qp_cmd.c (modify, destroy), wqe_done.c, rdmap_rx.c, rd_flow.c (errors) and db.c
+ * (late receives). Calls each stage that holds something of the QP to give it up. IBA 10.3.1,
+ * figure 124; 10.8.4 (flushing); RFC 5040 section 6.
+ */
+#include "nic_fw/fw_nic.h"
+
+struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn)
+{
+	uint32_t index = (qpn & FW_QPN_INDEX_MASK) - FW_QPN_FIRST;
+
+	/* Numbers below FW_QPN_FIRST wrap to ones that are never given out. */
+	if ((qpn & ~(uint32_t)FW_QPN_INDEX_MASK) != nic->qpn_base || index >= nic->qp_ids.high)
+		return NULL;
+	return nic->qps[index].used ? &nic->qps[index] : NULL;
+}
+
+#define BIT(state) (1u << (state))
+#define ALWAYS     (BIT(HW_QPS_RESET) | BIT(HW_QPS_ERR))
+
+/* Where each state may lead. Staying in a state is no change. */
+static const uint8_t next_states[HW_QPS_STATES] = {
+    [HW_QPS_RESET] = BIT(HW_QPS_RESET) | BIT(HW_QPS_INIT),
+    [HW_QPS_INIT] = ALWAYS | BIT(HW_QPS_RTR),
+    [HW_QPS_RTR] = ALWAYS | BIT(HW_QPS_RTS),
+    [HW_QPS_RTS] = ALWAYS | BIT(HW_QPS_SQD) | BIT(HW_QPS_SQE),
+    [HW_QPS_SQD] = ALWAYS | BIT(HW_QPS_RTS) | BIT(HW_QPS_SQE),
+    [HW_QPS_SQE] = ALWAYS | BIT(HW_QPS_RTS),
+    [HW_QPS_ERR] = ALWAYS,
+};
+
+void qp_flush_receives(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct hw_cqe cqe = {
+	    .qpn = qp->qpn,
+	    .status = HW_STATUS_WR_FLUSH_ERR,
+	    .opcode = HW_CQE_RECV,
+	};
+	uint32_t left;
+	struct fw_recv recv;
+
+	assert(qp->state == HW_QPS_ERR);
+	if (qp->srq != HW_SRQ_NONE)
+		return;
+	/* Counted first: a process that goes on posting must not keep the NIC here. */
+	left = rq_available(nic, qp);
+	while (left-- && rq_take(nic, qp, &recv) != RQ_EMPTY) {
+		cqe.wr_id = recv.wr_id;
+		fw_trace(nic, TRACE_CQE, qp->qpn, recv.wr_id, cqe.status);
+		(void)cq_post(nic, qp->recv_cq, &cqe);
+	}
+}
+
+/* Whatever the transports hold is given up before the requests that it belongs to. */
+static void flush_sends(struct fw_nic *nic, struct fw_qp *qp)
+{
+	sched_qp_remove(nic, qp);
+	/* A staged frame may point at inline data in slots that the process may use again now. */
+	eth_tx_forget(nic, qp->client);
+	rd_flush_qp(nic, qp);
+	wqe_flush_qp(nic, qp);
+	qp->sq_blocked = false;
+	qp->sq_draining = false;
+}
+
+static void flush_all(struct fw_nic *nic, struct fw_qp *qp)
+{
+	flush_sends(nic, qp);
+	if (qp->type == HW_QPT_UD)
+		ud_flush_qp(nic, qp);
+	else
+		recv_flush_qp(nic, qp, qp->state == HW_QPS_ERR);
+}
+
+static void enter_err(struct fw_nic *nic, struct fw_qp *qp)
+{
+	flush_all(nic, qp);
+	qp_flush_receives(nic, qp);
+	if (qp->srq != HW_SRQ_NONE)
+		eq_async(nic, qp->client, HW_EVENT_QP_LAST_WQE, qp->qpn);
+}
+
+/*
+ * Requests that were posted are forgotten without a completion (IBA 10.3.1.1), and the rings
+ * start anew at index 0 on both sides.
+ */
+static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
+{
+	flush_all(nic, qp);
+	qp->sq_prod = 0;
+	qp->sq_next = 0;
+	qp->sq_cons = 0;
+	qp->rq_prod = 0;
+	qp->rq_cons = 0;
+	qp->msn = 0;
+	qp->rx_msn_taken = 0;
+	qp->rx_msn_delivered = 0;
+	qp->rd_atomics = 0;
+	qp->outstanding = 0;
+	qp->responder_slots = 0;
+	qp->dst_qpn = 0;
+	qp->dst_ip = 0;
+	qp->incarnation_tx = 0;
+	qp->incarnation_rx = 0;
+	qp->qkey = 0;
+	qp->access = 0;
+	qp->attr_mask = 0;
+	qp_attr_reset(qp);
+	mem_unbind_qp(nic, qp);
+	__atomic_store_n(&qp->record->sq_prod, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->record->rq_prod, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->record->sq_cons, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->record->rq_cons, 0, __ATOMIC_RELEASE);
+}
+
+static void enter_sqd(struct fw_nic *nic, struct fw_qp *qp)
+{
+	sched_qp_remove(nic, qp);
+	qp->sq_draining = true;
+	qp_check_drained(nic, qp);
+}
+
+void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
+{
+	enum hw_qp_state from = (enum hw_qp_state)qp->state;
+
+	assert(state < HW_QPS_STATES && next_states[from] & BIT(state));
+	assert(state != HW_QPS_SQE || qp->type == HW_QPT_UD || qp->type == HW_QPT_RD);
+	qp->state = (uint8_t)state;
+	fw_trace(nic, TRACE_QP_STATE, qp->qpn, from, state);
+	switch (state) {
+	case HW_QPS_RESET:
+		enter_reset(nic, qp);
+		break;
+	case HW_QPS_INIT:
+	case HW_QPS_RTR:
+		break;
+	case HW_QPS_RTS:
+		qp->sq_draining = false;
+		sched_qp_add(nic, qp);
+		break;
+	case HW_QPS_SQD:
+		enter_sqd(nic, qp);
+		break;
+	case HW_QPS_SQE:
+		flush_sends(nic, qp);
+		break;
+	case HW_QPS_ERR:
+		if (from != HW_QPS_ERR)
+			enter_err(nic, qp);
+		break;
+	case HW_QPS_STATES:
+		break;
+	}
+}
+
+void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event)
+{
+	if (qp->state == HW_QPS_ERR || qp->state == HW_QPS_RESET)
+		return;
+	qp_set_state(nic, qp, HW_QPS_ERR);
+	eq_async(nic, qp->client, event, qp->qpn);
+}
+
+void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->type == HW_QPT_RC || qp->type == HW_QPT_UC) {
+		qp_error(nic, qp, HW_EVENT_NONE);
+		return;
+	}
+	if (qp->state == HW_QPS_RTS || qp->state == HW_QPS_SQD)
+		qp_set_state(nic, qp, HW_QPS_SQE);
+}
+
+void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->state != HW_QPS_SQD || !qp->sq_draining || qp->outstanding)
+		return;
+	qp->sq_draining = false;
+	if (qp->attr.en_sqd_async_notify)
+		eq_async(nic, qp->client, HW_EVENT_SQ_DRAINED, qp->qpn);
+}
+
+void qp_unblock(struct fw_nic *nic, struct fw_qp *qp)
+{
+	qp->sq_blocked = false;
+	qp_check_drained(nic, qp);
+	sched_qp_add(nic, qp);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs: the object, its state machine, its attributes.
+ *
+ * qp.c: states and flushing. qp_cmd.c: create, modify (with verbs' legality of each
+ * transition and mask), query, destroy. Fields are grouped by who touches them: the first
+ * lines by every request, the last by commands. Source: IBA 10.3, 11.2.5; RFC 5040 6.
+ */
+#ifndef WEFT_FW_QP_H
+#define WEFT_FW_QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/list.h"
+#include "shared_defs/hw_bar.h"
+#include "shared_defs/hw_cmd.h"
+
+struct fw_nic;
+struct fw_cq;
+
+struct fw_qp {
+	/* identity and state */
+	uint32_t qpn;
+	uint32_t pd;
+	uint16_t client;
+	uint8_t type;  /* hw_qp_type */
+	uint8_t state; /* hw_qp_state; changed by qp_set_state() only */
+	uint8_t flags; /* HW_QP_F_* */
+	bool used;
+	bool sq_blocked; /* fetching waits: fence, no read slot, no context; qp_unblock() */
+	bool sq_draining;
+	bool sq_failing; /* a request failed here and waits for earlier ones to complete */
+
+	/* send side, by db.c, sched.c, wqe.c */
+	struct hw_qp_record *record;
+	uint8_t *sq_ring;
+	uint32_t sq_mask;          /* slots - 1 */
+	uint32_t sq_prod;          /* last read from the host */
+	uint32_t sq_next;          /* next slot to fetch */
+	uint32_t sq_cons;          /* slots retired, in order; what the record shows */
+	uint32_t ssn;              /* number of the last message sent */
+	uint32_t msn;              /* RC: MSN of the last untagged message on QN 0 */
+	uint32_t rd_atomics;       /* reads and atomics in flight */
+	uint32_t outstanding;      /* requests fetched and not completed */
+	struct fw_list wqes;       /* fetched requests in order (fw_wqe.qp_node) */
+	struct fw_list sched_node; /* in nic->sched_qps while it has requests to fetch */
+	struct fw_cq *send_cq;
+
+	/* receive side, by rq.c, ud_rx.c, rdmap_rx.c */
+	struct fw_cq *recv_cq;
+	uint8_t *rq_ring;
+	uint32_t rq_mask;
+	uint32_t rq_stride_bytes;
+	uint32_t rq_prod;
+	uint32_t rq_cons;
+	uint32_t srq; /* HW_SRQ_NONE */
+	uint32_t qkey;
+	uint32_t access;           /* HW_ACCESS_REMOTE_* that this QP grants */
+	uint32_t responder_slots;  /* reads and atomics of peers being answered */
+	uint32_t windows;          /* of type 2, bound to it */
+	uint32_t msgs_open;        /* receive messages partly arrived (recv.c, ud_reasm.c) */
+	uint32_t rx_msn_taken;     /* RC: MSNs up to here have a receive */
+	uint32_t rx_msn_delivered; /* RC: and up to here were delivered */
+	struct fw_list recv_msgs;  /* those messages */
+
+	/* connected and reliable QPs, by rd_*.c */
+	uint32_t dst_qpn;        /* RC */
+	uint32_t dst_ip;         /* RC, network byte order */
+	uint16_t incarnation_tx; /* RC: tag this end puts into packets */
+	uint16_t incarnation_rx; /* RC: tag it demands */
+	struct fw_list flows;    /* rd flows of this QP */
+
+	/* commands only */
+	struct hw_qp_attr attr;
+	uint32_t send_cq_number;
+	uint32_t recv_cq_number;
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_bytes;
+	uint32_t attr_mask; /* HW_QP_* ever set since RESET */
+	uint64_t record_offset;
+	uint64_t sq_offset;
+	uint64_t rq_offset;
+	struct fw_list node;                           /* of the client */
+	uint64_t tx_msgs, rx_msgs, tx_bytes, rx_bytes; /* for weftctl */
+};
+
+/* A QPN: nic_index in bits 19-23, shard in 16-18, below them the QP's place in nic->qps. */
+enum {
+	FW_QPN_INDEX_MASK = 0xffff,
+	FW_QPN_SHARD_SHIFT = 16,
+	FW_QPN_NIC_SHIFT = 19,
+	FW_QPN_MASK = 0xffffff,
+	FW_QPN_FIRST = 2, /* of place 0: QPNs 0 and 1 are nobody's (IBA 3.5.9, 10.2.4.3) */
+};
+
+/* The QP that a QPN of this instance names, NULL if none. */
+struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn);
+
+/* qp_attr.c: attributes as a QP has them in RESET. */
+void qp_attr_reset(struct fw_qp *qp);
+/* Whether verbs allow this change with these HW_QP_* attributes. Any type of hw_qp_type. */
+bool qp_attr_is_legal(uint8_t type, enum hw_qp_state from, enum hw_qp_state to, uint32_t mask);
+/* Whether the values are in range. 0 or a positive errno. */
+int qp_attr_check(struct fw_nic *nic, const struct fw_qp *qp, const struct hw_qp_attr *attr,
+		  uint32_t mask);
+/* Takes over what was checked. */
+void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr *attr,
+		   uint32_t mask);
+
+/* Makes every change of state: asserts that it is legal, traces, flushes, raises events. */
+void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state);
+
+/*
+ * Something is wrong that the process must hear of: the QP goes to ERR (or SQE for
+ * datagram QPs when only the send queue is concerned), what is posted is flushed with
+ * WR_FLUSH_ERR, and the asynchronous event (HW_EVENT_NONE: none) is raised.
+ */
+void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event);
+void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp);
+
+/*
+ * Completes what is posted to the QP's own receive queue with WR_FLUSH_ERR. For QPs in ERR: on
+ * entering, and again when a doorbell of one rings, since receives ring none themselves.
+ */
+void qp_flush_receives(struct fw_nic *nic, struct fw_qp *qp);
+
+/* Wakes a send queue that waited for a context, a fence or a read slot. */
+void qp_unblock(struct fw_nic *nic, struct fw_qp *qp);
+
+/* In SQD: the last request that was under way has completed (IBA 10.3.1.5). */
+void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp);
+
+static inline bool qp_can_receive(const struct fw_qp *qp)
+{
+	return qp->state == HW_QPS_RTR || qp->state == HW_QPS_RTS || qp->state == HW_QPS_SQD ||
+	       qp->state == HW_QPS_SQE;
+}
+
+static inline bool qp_is_reliable(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_RD || qp->type == HW_QPT_RC;
+}
+
+/*
+ * What the transports do for qp.c when a QP leaves the states in which it works; called
+ * with the QP already in the new state.
+ */
+void sched_qp_remove(struct fw_nic *nic, struct fw_qp *qp); /* sched.c: off the ready list */
+void wqe_flush_qp(struct fw_nic *nic, struct fw_qp *qp);    /* wqe.c: fetched and posted sends */
+void rd_flush_qp(struct fw_nic *nic, struct fw_qp *qp);     /* rd_flow.c: flows, responses */
+void recv_flush_qp(struct fw_nic *nic, struct fw_qp *qp, bool complete); /* recv.c: open messages */
+void ud_flush_qp(struct fw_nic *nic, struct fw_qp *qp); /* ud_reasm.c: reassembly, records */
+
+#endif /* WEFT_FW_QP_H */

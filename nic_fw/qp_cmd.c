@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Commands on queue pairs: create, modify, query, destroy.
+ *
+ * Called by cmd.c, and by client.c at detach. The state machine is in qp.c, legality of
+ * attributes in qp_attr.c. IBA 11.2.4.
+ */
+#include "nic_fw/fw_nic.h"
+
+struct fw_qp *qp_own(struct fw_nic *nic, uint32_t client, uint32_t qpn)
+{
+	struct fw_qp *qp = qp_find(nic, qpn);
+
+	return qp && qp->client == client ? qp : NULL;
+}
+
+/* What a QP is made of, found to be the client's. */
+struct parts {
+	struct fw_pd *pd;
+	struct fw_cq *send_cq;
+	struct fw_cq *recv_cq;
+	struct fw_srq *srq; /* NULL: a receive queue of its own */
+};
+
+static int check_type(const struct hw_cmd_create_qp *create)
+{
+	if (create->type == HW_QPT_UC)
+		return FW_EOPNOTSUPP;
+	if (create->type != HW_QPT_UD && create->type != HW_QPT_RD && create->type != HW_QPT_RC)
+		return FW_EINVAL;
+	if (create->flags & ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_UD_LONG))
+		return FW_EINVAL;
+	if (create->flags & HW_QP_F_UD_LONG && create->type != HW_QPT_UD)
+		return FW_EINVAL;
+	return 0;
+}
+
+static int check_sizes(const struct hw_cmd_create_qp *create)
+{
+	if (create->max_send_wr > HW_MAX_WR || create->max_recv_wr > HW_MAX_WR ||
+	    create->max_send_sge > HW_MAX_SGE || create->max_recv_sge > HW_MAX_SGE ||
+	    create->max_inline_bytes > HW_MAX_INLINE_BYTES)
+		return FW_EINVAL;
+	/* A request takes a slot at least. */
+	if (!create->sq_slots || create->sq_slots > HW_MAX_SQ_SLOTS ||
+	    create->sq_slots & (create->sq_slots - 1) || create->sq_slots < create->max_send_wr)
+		return FW_EINVAL;
+	return 0;
+}
+
+static int find_parts(struct fw_nic *nic, uint32_t client, const struct hw_cmd_create_qp *create,
+		      struct parts *parts)
+{
+	parts->pd = pd_own(nic, client, create->pd);
+	parts->send_cq = cq_own(nic, client, create->send_cq);
+	parts->recv_cq = cq_own(nic, client, create->recv_cq);
+	parts->srq = NULL;
+	if (!parts->pd || !parts->send_cq || !parts->recv_cq)
+		return FW_EINVAL;
+	if (create->srq == HW_SRQ_NONE)
+		return 0;
+	parts->srq = srq_own(nic, client, create->srq);
+	return parts->srq ? 0 : FW_EINVAL;
+}
+
+static uint64_t sq_bytes(const struct fw_qp *qp)
+{
+	return (uint64_t)(qp->sq_mask + 1) * HW_SQ_SLOT_BYTES;
+}
+
+static uint64_t rq_bytes(const struct fw_qp *qp)
+{
+	return (uint64_t)(qp->rq_mask + 1) * qp->rq_stride_bytes;
+}
+
+static bool has_rq(const struct fw_qp *qp)
+{
+	return qp->rq_stride_bytes != 0;
+}
+
+static void free_memory(struct fw_nic *nic, const struct fw_qp *qp)
+{
+	if (has_rq(qp))
+		bar_free(nic, qp->client, qp->rq_offset, rq_bytes(qp));
+	bar_free(nic, qp->client, qp->sq_offset, sq_bytes(qp));
+	bar_record_free(nic, qp->client, qp->record_offset);
+}
+
+static int alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct fw_client *owner = &nic->clients[qp->client];
+
+	if (bar_record_alloc(nic, qp->client, &qp->record_offset))
+		return FW_ENOMEM;
+	if (bar_alloc(nic, qp->client, sq_bytes(qp), &qp->sq_offset))
+		goto no_sq;
+	if (has_rq(qp) && bar_alloc(nic, qp->client, rq_bytes(qp), &qp->rq_offset))
+		goto no_rq;
+	qp->record = client_bar(owner, qp->record_offset);
+	qp->sq_ring = client_bar(owner, qp->sq_offset);
+	qp->rq_ring = has_rq(qp) ? client_bar(owner, qp->rq_offset) : NULL;
+	return 0;
+no_rq:
+	bar_free(nic, qp->client, qp->sq_offset, sq_bytes(qp));
+no_sq:
+	bar_record_free(nic, qp->client, qp->record_offset);
+	return FW_ENOMEM;
+}
+
+/*
+ * A message number goes on where the last QP with this number stopped: a peer may still
+ * hold pieces of that one's last message (ud_reasm.c).
+ */
+static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
+		    const struct hw_cmd_create_qp *create)
+{
+	uint32_t ssn = qp->ssn;
+
+	memset(qp, 0, sizeof(*qp));
+	qp->ssn = ssn;
+	qp->qpn = nic->qpn_base | ((uint32_t)(qp - nic->qps) + FW_QPN_FIRST);
+	qp->pd = create->pd;
+	qp->client = (uint16_t)client;
+	qp->type = (uint8_t)create->type;
+	qp->state = HW_QPS_RESET;
+	qp->flags = (uint8_t)create->flags;
+	qp->srq = create->srq;
+	qp->sq_mask = create->sq_slots - 1;
+	qp->max_send_wr = create->max_send_wr;
+	qp->max_send_sge = create->max_send_sge;
+	qp->max_inline_bytes = create->max_inline_bytes;
+	qp->send_cq_number = create->send_cq;
+	qp->recv_cq_number = create->recv_cq;
+	if (create->srq == HW_SRQ_NONE && create->max_recv_wr) {
+		qp->rq_mask = fw_pow2_at_least(create->max_recv_wr) - 1;
+		qp->max_recv_wr = qp->rq_mask + 1;
+		qp->max_recv_sge = create->max_recv_sge;
+		qp->rq_stride_bytes = hw_rq_stride_bytes(create->max_recv_sge);
+	}
+	fw_list_init(&qp->wqes);
+	fw_list_init(&qp->sched_node);
+	fw_list_init(&qp->recv_msgs);
+	fw_list_init(&qp->flows);
+	fw_list_init(&qp->node);
+	qp_attr_reset(qp);
+}
+
+static void tie(struct fw_nic *nic, struct fw_qp *qp, const struct parts *parts)
+{
+	struct fw_client *owner = &nic->clients[qp->client];
+
+	qp->send_cq = parts->send_cq;
+	qp->recv_cq = parts->recv_cq;
+	qp->send_cq->refs++;
+	qp->recv_cq->refs++;
+	parts->pd->refs++;
+	if (parts->srq)
+		parts->srq->refs++;
+	fw_list_add_tail(&owner->qps, &qp->node);
+	owner->num_qp++;
+	qp->used = true;
+}
+
+static void fill_resp(const struct fw_qp *qp, struct hw_resp_create_qp *resp)
+{
+	resp->qpn = qp->qpn;
+	resp->sq_slots = qp->sq_mask + 1;
+	resp->max_send_wr = qp->max_send_wr;
+	resp->max_recv_wr = qp->max_recv_wr;
+	resp->max_send_sge = qp->max_send_sge;
+	resp->max_recv_sge = qp->max_recv_sge;
+	resp->max_inline_bytes = qp->max_inline_bytes;
+	resp->record_offset = qp->record_offset;
+	resp->sq_offset = qp->sq_offset;
+	if (has_rq(qp)) {
+		resp->rq_entries = qp->rq_mask + 1;
+		resp->rq_stride_bytes = qp->rq_stride_bytes;
+		resp->rq_offset = qp->rq_offset;
+	}
+}
+
+int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_create_qp *create = &cmd->u.create_qp;
+	const struct fw_client *owner = &nic->clients[client];
+	struct parts parts;
+	struct fw_qp *qp;
+	uint32_t index;
+	int err;
+
+	(void)aux;
+	err = check_type(create);
+	if (!err)
+		err = check_sizes(create);
+	if (!err)
+		err = find_parts(nic, client, create, &parts);
+	if (err)
+		return err;
+	if (owner->num_qp >= owner->max_qp)
+		return FW_ENOSPC;
+	index = fw_ids_get(&nic->qp_ids);
+	if (index == FW_NONE)
+		return FW_ENOMEM;
+	qp = &nic->qps[index];
+	init_qp(nic, qp, client, create);
+	if (alloc_memory(nic, qp)) {
+		fw_ids_put(&nic->qp_ids, index);
+		return FW_ENOMEM;
+	}
+	tie(nic, qp, &parts);
+	fill_resp(qp, &resp->u.create_qp);
+	return 0;
+}
+
+void qp_destroy(struct fw_nic *nic, uint32_t index)
+{
+	struct fw_qp *qp = &nic->qps[index];
+
+	assert(qp->used);
+	qp_set_state(nic, qp, HW_QPS_RESET);
+	assert(fw_list_empty(&qp->wqes) && fw_list_empty(&qp->flows) &&
+	       fw_list_empty(&qp->recv_msgs) && !fw_list_linked(&qp->sched_node));
+	free_memory(nic, qp);
+	qp->send_cq->refs--;
+	qp->recv_cq->refs--;
+	nic->pds[qp->pd].refs--;
+	if (qp->srq != HW_SRQ_NONE)
+		nic->srqs[qp->srq].refs--;
+	fw_list_del(&qp->node);
+	nic->clients[qp->client].num_qp--;
+	qp->used = false;
+	fw_ids_put(&nic->qp_ids, index);
+}
+
+int cmd_destroy_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct fw_qp *qp = qp_own(nic, client, cmd->u.obj.handle);
+
+	(void)aux;
+	(void)resp;
+	if (!qp)
+		return FW_EINVAL;
+	qp_destroy(nic, (uint32_t)(qp - nic->qps));
+	return 0;
+}
+
+/* All is checked before anything is changed: a refused command leaves the QP as it was. */
+int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_modify_qp *modify = &cmd->u.modify_qp;
+	struct fw_qp *qp = qp_own(nic, client, modify->qpn);
+	enum hw_qp_state from, to;
+	int err;
+
+	(void)aux;
+	if (!qp)
+		return FW_EINVAL;
+	from = (enum hw_qp_state)qp->state;
+	to = from;
+	if (modify->mask & HW_QP_STATE) {
+		if (modify->attr.state >= HW_QPS_STATES)
+			return FW_EINVAL;
+		to = (enum hw_qp_state)modify->attr.state;
+	}
+	if (!qp_attr_is_legal(qp->type, from, to, modify->mask))
+		return FW_EINVAL;
+	err = qp_attr_check(nic, qp, &modify->attr, modify->mask);
+	if (err)
+		return err;
+	qp_attr_apply(nic, qp, &modify->attr, modify->mask);
+	if (to != from || to == HW_QPS_RESET)
+		qp_set_state(nic, qp, to);
+	resp->u.qp_attr = qp->attr;
+	resp->u.qp_attr.state = qp->state;
+	return 0;
+}
+
+int cmd_query_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct fw_qp *qp = qp_own(nic, client, cmd->u.obj.handle);
+	struct hw_resp_query_qp *query = &resp->u.query_qp;
+
+	(void)aux;
+	if (!qp)
+		return FW_EINVAL;
+	query->attr = qp->attr;
+	query->attr.state = qp->state;
+	query->attr.cur_state = qp->state;
+	query->attr.sq_draining = qp->sq_draining;
+	query->max_send_wr = qp->max_send_wr;
+	query->max_recv_wr = qp->max_recv_wr;
+	query->max_send_sge = qp->max_send_sge;
+	query->max_recv_sge = qp->max_recv_sge;
+	query->max_inline_bytes = qp->max_inline_bytes;
+	query->type = qp->type;
+	return 0;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reliable datagrams: sessions between shards, flows between QPs, the window of PSNs.
+ *
+ * rd_session.c	HELLO, epochs, restart of a peer, idle sessions
+ * rd_flow.c	messages of one QP pair in order; refusals; what fails when
+ * rd_tx.c	packets out; the send window; retransmission
+ * rd_ack.c	acknowledgements out and in; RTT; loss detection
+ * rd_rx.c	packets in: window, duplicates, order of delivery within a flow
+ * rd_timer.c	tail probe, RTO, retry exhaustion
+ *
+ * design.md section 3 "RD" is the rule book; docs/wire-format.md the packets. A session is
+ * 128 hot bytes and the rest of struct rd_session while idle; windows are taken from pools
+ * while packets are in flight.
+ */
+#ifndef WEFT_FW_RD_H
+#define WEFT_FW_RD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/dgram.h"
+#include "nic_fw/list.h"
+#include "nic_fw/timer.h"
+#include "shared_defs/hw_cqe.h"
+
+struct fw_nic;
+struct fw_qp;
+struct fw_wqe;
+
+enum {
+	RD_REORDER_THRESHOLD = 3, /* PSNs beyond a hole that say it is lost */
+	RD_MAX_BACKOFF = 10,
+	RD_SESSION_QUANTUM = 16, /* packets a session may send before the next one's turn */
+	RD_FLOW_QUANTUM = 8,     /* and a flow within it */
+	RD_HELD_BYTES = 52,      /* payload of a request held until its turn: an atomic's */
+	RD_DEFAULT_TIMEOUT = 14, /* IBA 9.7.6.1.3: 4.096 us << 14 = 67 ms */
+	RD_DEFAULT_RETRY_CNT = 7,
+	RD_DEFAULT_RNR_RETRY = 7,      /* for ever */
+	RD_DEFAULT_MIN_RNR_TIMER = 12, /* 0.64 ms */
+	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
+};
+#define RD_MIN_RTO_NS       UINT64_C(200000)
+#define RD_INITIAL_RTO_NS   UINT64_C(2000000)
+#define RD_MAX_RTO_NS       UINT64_C(1000000000)
+#define RD_HELLO_RETRY_NS   UINT64_C(10000000)
+#define RD_STALE_NS         UINT64_C(30000000000) /* unused so long, a session is opened anew */
+#define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be forgotten after this */
+#define RD_ERROR_BACKOFF_NS UINT64_C(1000000)
+#define RD_HELLO_TRIES      12 /* with back-off up to RD_MAX_RTO_NS */
+
+enum rd_state {
+	RD_FREE = 0,
+	RD_CLOSED,     /* known peer, nothing agreed; opens on the next message */
+	RD_RESOLVING,  /* awaiting ARP */
+	RD_HELLO_SENT, /* awaiting the peer's HELLO */
+	RD_OPEN,
+	RD_STATES
+};
+
+/* rd_slot.state */
+enum {
+	RD_SLOT_SENT = 1,
+	RD_SLOT_LOST, /* to be sent again */
+	RD_SLOT_ACKED,
+};
+
+/* One PSN in flight. */
+struct rd_slot {
+	uint64_t sent_ns;
+	uint64_t first_sent_ns;
+	struct fw_wqe *msg;   /* NULL: void, its message is gone */
+	struct rd_flow *flow; /* of it; NULL with msg */
+	uint32_t offset;      /* of the payload in the message */
+	uint32_t bytes;
+	uint16_t flow_distance;
+	uint8_t state;
+	uint8_t tries;
+};
+
+struct rd_tx_window {
+	struct rd_slot slot[WIRE_RD_WINDOW]; /* by psn % WIRE_RD_WINDOW */
+};
+
+/* A packet that was taken before its predecessor in the flow was delivered. */
+struct rd_held {
+	struct dgram_pkt pkt; /* frame and ip are not valid any more */
+	uint8_t error;        /* enum rdmap_result's error found at placement, else 0 */
+	uint8_t layer_etype;
+	uint8_t code;
+	uint8_t held_bytes;
+	uint8_t held[RD_HELD_BYTES]; /* payload of read requests, atomics, terminates */
+};
+
+struct rd_rx_window {
+	struct rd_held *held[WIRE_RD_WINDOW]; /* by psn % WIRE_RD_WINDOW */
+	/* psn % (2 * WINDOW) -> distance to the next of the flow, 0: none known */
+	uint8_t next[2 * WIRE_RD_WINDOW];
+};
+
+/* Bits of one window's worth of PSNs, by psn % (2 * WIRE_RD_WINDOW). */
+struct rd_bits {
+	uint64_t word[2 * WIRE_RD_WINDOW / 64];
+};
+
+struct rd_session {
+	/* hot: sending */
+	uint32_t tx_psn;     /* next to use */
+	uint32_t tx_una;     /* oldest not acknowledged */
+	uint32_t peer_epoch; /* what packets to the peer carry */
+	uint32_t lost;       /* slots in RD_SLOT_LOST */
+	uint32_t cwnd;       /* packets that may be in flight */
+	uint32_t srtt_ns;
+	uint32_t rttvar_ns;
+	uint16_t segment_bytes;
+	uint8_t state; /* rd_state; rd_set_state() only */
+	uint8_t backoff;
+	struct rd_tx_window *tx;   /* NULL: nothing in flight */
+	struct fw_list ready_node; /* in nic->rd_ready while it may send */
+	/* hot: receiving */
+	uint32_t rx_psn;         /* next expected: all before were accepted */
+	uint32_t rx_high;        /* one past the highest accepted */
+	uint32_t epoch;          /* what packets of the peer must carry */
+	uint32_t ts_echo;        /* last timestamp received */
+	uint64_t ts_echo_ns;     /* when */
+	struct rd_rx_window *rx; /* NULL: no holes */
+	uint8_t peer_mac[WIRE_MAC_BYTES];
+	bool ack_due;     /* in nic->rd_acks */
+	bool any_refused; /* some bit of refused is set */
+	/* rest */
+	struct fw_list ack_node;
+	struct fw_list flows;     /* with something to send: rd_flow.ready_node */
+	struct fw_list all_flows; /* rd_flow.session_node */
+	struct rd_bits received;  /* the window */
+	struct rd_bits delivered; /* the window and one behind */
+	struct rd_bits refused;
+	uint32_t peer_ip; /* network byte order */
+	uint32_t index;
+	uint32_t hash_next;
+	uint8_t peer_shard;
+	uint8_t hello_tries;
+	bool tlp_sent;  /* the timer's next expiry is an RTO */
+	bool pend;      /* a new epoch was offered and not yet used by the peer */
+	bool ece;       /* to tell the peer: congestion was seen */
+	bool confirmed; /* the peer has used our epoch: it is no echo of the past */
+	uint16_t held_count;
+	uint32_t pend_epoch; /* ours, of the session to come */
+	uint32_t pend_peer_epoch;
+	uint32_t pend_psn;
+	uint32_t pend_tx_psn; /* ours */
+	uint32_t first_psn;   /* ours, as this session's HELLO told it */
+	uint16_t pend_mtu;
+	uint16_t peer_mtu;
+	uint32_t rnr_timer_ns; /* largest asked of the peer since the last ACK */
+	uint64_t rto_base_ns;  /* last progress: new data acknowledged, or first packet in flight */
+	uint64_t hole_ns;      /* when the oldest hole may be called lost; 0: none */
+	uint64_t used_ns;
+	uint64_t reset_sent_ns;
+	struct fw_timer timer;
+};
+
+/* Messages of one (QP, peer QP, class) in order. Exists while it has messages. */
+struct rd_flow {
+	struct fw_list qp_node;      /* qp->flows */
+	struct fw_list session_node; /* session->all_flows */
+	struct fw_list ready_node;   /* session->flows */
+	struct fw_list msgs;         /* fw_wqe.flow_node: not completed, in order */
+	struct fw_wqe *next;         /* the message to send from; NULL: all sent */
+	struct fw_qp *qp;
+	struct rd_session *session;
+	uint32_t dst_qpn;
+	uint32_t last_psn;    /* valid while outstanding */
+	uint32_t outstanding; /* PSNs in flight */
+	uint32_t hash_next;
+	bool response;    /* class */
+	bool refused;     /* a packet was refused: no sending until all are resolved */
+	bool backing_off; /* the RNR timer runs */
+	uint8_t rnr_tries;
+	uint32_t rnr_ns;
+	struct fw_timer rnr_timer;
+};
+
+static inline bool rd_bit(const struct rd_bits *bits, uint32_t psn)
+{
+	return bits->word[psn / 64 % 4] >> (psn % 64) & 1;
+}
+
+static inline void rd_bit_set(struct rd_bits *bits, uint32_t psn)
+{
+	bits->word[psn / 64 % 4] |= UINT64_C(1) << (psn % 64);
+}
+
+static inline void rd_bit_clear(struct rd_bits *bits, uint32_t psn)
+{
+	bits->word[psn / 64 % 4] &= ~(UINT64_C(1) << (psn % 64));
+}
+
+/* rd_session.c */
+struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard);
+/* Finds or makes; NULL when the table is full and no session is idle. */
+struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard);
+void rd_session_start(struct fw_nic *nic, struct rd_session *session);
+void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
+			 const struct wire_rd_hello *hello);
+/* The peer used the epoch that was offered: the old session is over. */
+void rd_session_commit(struct fw_nic *nic, struct rd_session *session);
+/* Everything in flight fails; the session is CLOSED and starts anew on the next message. */
+void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
+		     enum hw_vendor_err vendor_err);
+/* Tells a peer that its session is not known here. */
+void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch);
+void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
+void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
+
+/* rd_flow.c */
+/* Queues a message (its dst_ip, dst_qpn, kind are set). False: no memory; try again later. */
+bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg);
+/* The packet of this slot was accepted, or refused. */
+void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot);
+void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns);
+/* A read or atomic response arrived in full. */
+void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg);
+/* The peer named the message that it could not carry out. */
+void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
+			uint32_t ssn, enum hw_status status);
+/* Fails the oldest message (RC: all), and lets the flow go on behind it (RD). */
+void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
+		  enum hw_vendor_err vendor_err);
+/* Takes one message out of its flow whatever its state; its PSNs become void. */
+void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
+void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
+/* Fails every message of the session; frees responses. */
+void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
+			  enum hw_vendor_err vendor_err);
+/* Nothing of what was sent has reached the peer: all of it is to be sent anew. */
+void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
+/* Fails the flows whose QP's timeout and retry count are used up. */
+void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session);
+
+/* Ends a flow: its PSNs in flight become void, its messages go to the list. */
+void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs);
+void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow);
+/* Ends one message with a status; the rest of the flow goes on. */
+void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+		 enum hw_vendor_err vendor_err);
+
+/* rd_tx.c */
+uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget);
+void rd_session_ready(struct fw_nic *nic, struct rd_session *session);
+/* Headers of any RD packet but HELLO. */
+void rd_tx_headers(struct fw_nic *nic, struct rd_session *session, struct fw_tx_frame *frame,
+		   uint8_t type, uint32_t psn, uint16_t flow_distance, uint32_t payload_bytes);
+void rd_tx_probe(struct fw_nic *nic, struct rd_session *session);
+
+/* rd_ack.c */
+void rd_ack_due(struct fw_nic *nic, struct rd_session *session);
+void rd_ack_flush(struct fw_nic *nic);
+void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *session, uint32_t ack,
+		       uint32_t timestamp_echo);
+void rd_ack_rx(struct fw_nic *nic, struct rd_session *session, const struct wire_rd *rd,
+	       const struct wire_rd_ack *ack);
+
+/* Looks for holes that have become old enough to be called lost. */
+void rd_ack_holes(struct fw_nic *nic, struct rd_session *session);
+
+/* rd_rx.c */
+void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd);
+
+/* rd_timer.c */
+void rd_timer_arm(struct fw_nic *nic, struct rd_session *session);
+void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
+uint64_t rd_rnr_timer_ns(uint8_t code); /* IBA table 45 */
+
+#endif /* WEFT_FW_RD_H */

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Acknowledgements of RD: made here at the end of a turn, and taken in.
+ *
+ * An ACK has the next PSN expected, a bitmap of what came beyond it, and the refused PSNs of the
+ * window and one behind, so that no loss of ACKs loses a refusal. Only what lies between
+ * the oldest PSN in flight and the next to use is believed; anything else is stale or
+ * forged and ignored. A hole is lost when PSNs beyond the reorder threshold were
+ * acknowledged and it was last sent over one RTT ago (as Falcon's specification has it).
+ * Called by rd_rx.c and fw.c; calls rd_flow.c, rd_timer.c. RTT: RFC 6298 2.
+ */
+#include "nic_fw/fw_nic.h"
+
+void rd_ack_due(struct fw_nic *nic, struct rd_session *s)
+{
+	if (s->ack_due)
+		return;
+	s->ack_due = true;
+	fw_list_add_tail(&nic->rd_acks, &s->ack_node);
+}
+
+static void tx_ack(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame *frame)
+{
+	uint32_t hdr = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram) + sizeof(struct wire_rd);
+	uint64_t received[WIRE_RD_WINDOW / 64] = {0};
+	uint64_t refused[2 * WIRE_RD_WINDOW / 64] = {0};
+	struct wire_rd_ack ack;
+	uint32_t i;
+
+	memset(&ack, 0, sizeof(ack));
+	for (i = 0; i < s->rx_high - s->rx_psn; i++)
+		if (rd_bit(&s->received, s->rx_psn + i))
+			received[i / 64] |= UINT64_C(1) << (i % 64);
+	for (i = 0; s->any_refused && i < 2 * WIRE_RD_WINDOW; i++)
+		if (rd_bit(&s->refused, s->rx_psn - WIRE_RD_WINDOW + i))
+			refused[i / 64] |= UINT64_C(1) << (i % 64);
+	for (i = 0; i < WIRE_RD_WINDOW / 64; i++)
+		ack.received[i] = be64_put(received[i]);
+	for (i = 0; i < 2 * WIRE_RD_WINDOW / 64; i++)
+		ack.refused[i] = be64_put(refused[i]);
+	ack.rnr_timer_ns = be32_put(s->any_refused ? s->rnr_timer_ns : 0);
+
+	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD_ACK, s->tx_psn, 0, sizeof(ack));
+	memcpy(frame->hdr + hdr, &ack, sizeof(ack));
+	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
+	eth_tx_hdr(frame, IP_TX_HDR_BYTES, hdr - IP_TX_HDR_BYTES + (uint32_t)sizeof(ack),
+		   FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+	frame->flags |= FW_TX_F_CONTROL;
+	fw_trace(nic, TRACE_RD_ACK_TX, 0, s->rx_psn, received[0]);
+	FW_COUNT(nic, rd_acks_tx);
+	eth_tx_commit(nic, frame);
+}
+
+void rd_ack_flush(struct fw_nic *nic)
+{
+	while (!fw_list_empty(&nic->rd_acks)) {
+		struct fw_tx_frame *frame = eth_tx_begin(nic);
+		struct rd_session *s;
+
+		if (!frame)
+			return; /* next turn */
+		s = FW_CONTAINER(fw_list_pop(&nic->rd_acks), struct rd_session, ack_node);
+		s->ack_due = false;
+		tx_ack(nic, s, frame);
+	}
+}
+
+static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo)
+{
+	uint32_t rtt_ns = (uint32_t)nic->now_ns - echo;
+	uint32_t error_ns;
+
+	/* No clock of ours said this: older than the timestamp's range allows. */
+	if (!echo || rtt_ns > INT32_MAX)
+		return;
+	if (!s->srtt_ns) {
+		s->srtt_ns = rtt_ns ? rtt_ns : 1;
+		s->rttvar_ns = rtt_ns / 2;
+		return;
+	}
+	error_ns = rtt_ns > s->srtt_ns ? rtt_ns - s->srtt_ns : s->srtt_ns - rtt_ns;
+	s->rttvar_ns = (uint32_t)((3 * (uint64_t)s->rttvar_ns + error_ns) / 4);
+	s->srtt_ns = (uint32_t)((7 * (uint64_t)s->srtt_ns + rtt_ns) / 8);
+	if (!s->srtt_ns)
+		s->srtt_ns = 1;
+}
+
+/* Marks one PSN in flight acknowledged or refused; true if it was not before. */
+static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused,
+		     uint32_t rnr_ns)
+{
+	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+
+	if (slot->state == RD_SLOT_ACKED)
+		return false;
+	if (slot->state == RD_SLOT_LOST)
+		s->lost--;
+	slot->state = RD_SLOT_ACKED;
+	if (refused)
+		rd_flow_refused(nic, slot, rnr_ns);
+	else
+		rd_flow_acked(nic, slot);
+	return true;
+}
+
+/* Progress was made: the window moves, timers start afresh, waiting flows go on. */
+static void progress(struct fw_nic *nic, struct rd_session *s)
+{
+	s->backoff = 0;
+	s->tlp_sent = false;
+	s->rto_base_ns = nic->now_ns;
+	s->confirmed = true;
+	while (s->tx_una != s->tx_psn &&
+	       s->tx->slot[s->tx_una % WIRE_RD_WINDOW].state == RD_SLOT_ACKED)
+		s->tx_una++;
+	if (s->tx_una == s->tx_psn) {
+		fw_pool_put(&nic->tx_windows, s->tx);
+		s->tx = NULL;
+		s->hole_ns = 0;
+	}
+	if (s->lost || !fw_list_empty(&s->flows))
+		rd_session_ready(nic, s);
+	rd_timer_arm(nic, s);
+}
+
+/* Completing requests may end the session's flows, and a failure the session itself. */
+static bool gone(const struct rd_session *s)
+{
+	return s->state != RD_OPEN || !s->tx;
+}
+
+static bool in_flight_range(const struct rd_session *s, uint32_t ack)
+{
+	return ack - s->tx_una <= s->tx_psn - s->tx_una;
+}
+
+void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo)
+{
+	bool news = false;
+	uint32_t psn;
+
+	if (!in_flight_range(s, ack)) {
+		FW_COUNT(nic, rd_acks_stale);
+		return;
+	}
+	rtt_sample(nic, s, echo);
+	if (!s->tx)
+		return;
+	for (psn = s->tx_una; psn != ack && !gone(s); psn++)
+		news |= take_psn(nic, s, psn, false, 0);
+	if (news && !gone(s))
+		progress(nic, s);
+}
+
+/* Declares holes lost that are old enough; notes when the next one will be. */
+static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
+{
+	uint64_t age_ns = s->srtt_ns + s->srtt_ns / 4;
+	uint32_t psn;
+
+	s->hole_ns = 0;
+	for (psn = s->tx_una; seq_lt(psn + RD_REORDER_THRESHOLD, high); psn++) {
+		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+		/* Resent already: wait longer each time, the peer may just be slow. */
+		uint64_t due_ns = slot->sent_ns + (age_ns << (slot->tries < 8 ? slot->tries : 8));
+
+		if (slot->state != RD_SLOT_SENT)
+			continue;
+		if (nic->now_ns >= due_ns) {
+			slot->state = RD_SLOT_LOST;
+			s->lost++;
+		} else if (!s->hole_ns || due_ns < s->hole_ns) {
+			s->hole_ns = due_ns;
+		}
+	}
+	if (s->lost)
+		rd_session_ready(nic, s);
+	if (s->hole_ns)
+		rd_timer_arm(nic, s);
+}
+
+void rd_ack_holes(struct fw_nic *nic, struct rd_session *s)
+{
+	uint32_t high = s->tx_una;
+	uint32_t psn;
+
+	for (psn = s->tx_una; psn != s->tx_psn; psn++)
+		if (s->tx->slot[psn % WIRE_RD_WINDOW].state == RD_SLOT_ACKED)
+			high = psn + 1;
+	detect_loss(nic, s, high);
+}
+
+static bool bit_at(const struct be64 *words, uint32_t i)
+{
+	return be64_get(words[i / 64]) >> (i % 64) & 1;
+}
+
+/* A bitmap that names a PSN never sent was not made by our peer. */
+static bool plausible(const struct rd_session *s, uint32_t ack, const struct wire_rd_ack *map)
+{
+	uint32_t in_flight = s->tx_psn - ack;
+	uint32_t i;
+
+	for (i = 0; i < WIRE_RD_WINDOW; i++)
+		if (bit_at(map->received, i) && i >= in_flight)
+			return false;
+	for (i = 0; i < WIRE_RD_WINDOW; i++)
+		if (bit_at(map->refused, WIRE_RD_WINDOW + i) && i >= in_flight)
+			return false;
+	return true;
+}
+
+void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *rd,
+	       const struct wire_rd_ack *map)
+{
+	uint32_t ack = be32_get(rd->ack);
+	uint32_t rnr_ns = be32_get(map->rnr_timer_ns);
+	bool news = false;
+	uint32_t psn;
+
+	FW_COUNT(nic, rd_acks_rx);
+	fw_trace(nic, TRACE_RD_ACK_RX, 0, ack, be64_get(map->received[0]));
+	if (!in_flight_range(s, ack) || !plausible(s, ack, map)) {
+		FW_COUNT(nic, rd_acks_stale);
+		return;
+	}
+	rtt_sample(nic, s, be32_get(rd->timestamp_echo));
+	if (!s->tx)
+		return;
+	for (psn = s->tx_una; psn != s->tx_psn && !gone(s); psn++) {
+		uint32_t i = psn - ack; /* wraps below the ACK */
+		bool refused = bit_at(map->refused, (i + WIRE_RD_WINDOW) % (2 * WIRE_RD_WINDOW));
+
+		if ((int32_t)i < 0 || (i < WIRE_RD_WINDOW && bit_at(map->received, i)))
+			news |= take_psn(nic, s, psn, refused, rnr_ns);
+	}
+	if (gone(s))
+		return;
+	if (news)
+		progress(nic, s);
+	if (!gone(s))
+		rd_ack_holes(nic, s);
+}

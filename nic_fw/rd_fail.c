@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What fails when a peer does not answer: messages, flows, sessions.
+ *
+ * Timeout and retry count are the QP's (IBA 9.7.6.1.3), so only the flows whose limit is
+ * reached fail; the session and the others go on. Called by rd_timer.c, rd_session.c,
+ * rd_flow.c, rd_tx.c; calls rd_flow.c and wqe_done.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Ends one message with a status; the rest of the flow is untouched. */
+void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+		 enum hw_vendor_err vendor_err)
+{
+	struct rd_flow *flow = msg->flow;
+
+	rd_flow_remove(nic, msg);
+	if (fw_list_empty(&flow->msgs) && !flow->outstanding)
+		rd_flow_free(nic, flow);
+	if (msg->kind != FW_WQE_REQUEST)
+		wqe_free(nic, msg);
+	else
+		wqe_complete_in_order(nic, msg, status, vendor_err);
+}
+
+void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
+		  enum hw_vendor_err vendor_err)
+{
+	struct fw_qp *qp = flow->qp;
+	struct fw_list failed;
+	struct fw_list *node;
+
+	/*
+	 * The flow goes first: its PSNs in flight become void, and completing cannot find it
+	 * any more, whatever it does to the QP.
+	 */
+	fw_list_init(&failed);
+	flow->next = NULL;
+	rd_flow_detach(nic, flow, &failed);
+	while ((node = fw_list_pop(&failed))) {
+		struct fw_wqe *msg = FW_CONTAINER(node, struct fw_wqe, flow_node);
+
+		if (msg->kind != FW_WQE_REQUEST) {
+			wqe_free(nic, msg);
+		} else if (msg->state != FW_WQE_DONE) {
+			enum hw_status st = status;
+
+			/* One that the peer has answered already keeps its own status. */
+			if (msg->state == FW_WQE_RESPONSE && msg->answered)
+				st = (enum hw_status)msg->status;
+			wqe_complete(nic, msg, st, st == status ? vendor_err : HW_VENDOR_ERR_NONE);
+			if (qp->type == HW_QPT_RC && st != HW_STATUS_SUCCESS)
+				vendor_err = HW_VENDOR_ERR_NONE;
+		}
+	}
+}
+
+void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
+			  enum hw_vendor_err vendor_err)
+{
+	while (!fw_list_empty(&session->all_flows))
+		rd_flow_fail(nic,
+			     FW_CONTAINER(session->all_flows.next, struct rd_flow, session_node),
+			     status, vendor_err);
+}
+
+void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
+{
+	struct fw_list *fpos;
+	struct fw_list *fnext;
+
+	for (fpos = session->all_flows.next; fpos != &session->all_flows; fpos = fnext) {
+		struct rd_flow *flow = FW_CONTAINER(fpos, struct rd_flow, session_node);
+		struct fw_list *pos;
+
+		fnext = fpos->next;
+		if (fw_list_empty(&flow->msgs)) {
+			rd_flow_free(nic, flow);
+			continue;
+		}
+		flow->outstanding = 0;
+		flow->refused = false;
+		flow->backing_off = false;
+		fw_timer_cancel(&nic->timers, &flow->rnr_timer);
+		fw_list_for_each (pos, &flow->msgs) {
+			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+			msg->sent_bytes = 0;
+			msg->unacked = 0;
+			msg->refused = false;
+			msg->state = FW_WQE_QUEUED;
+		}
+		flow->next = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
+		if (!fw_list_linked(&flow->ready_node))
+			fw_list_add_tail(&session->flows, &flow->ready_node);
+	}
+	if (session->tx)
+		fw_pool_put(&nic->tx_windows, session->tx);
+	session->tx = NULL;
+	session->lost = 0;
+	session->tx_una = session->tx_psn;
+}
+
+/* How long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
+static uint64_t limit_ns(const struct fw_qp *qp)
+{
+	uint64_t timeout_ns;
+
+	if (!qp->attr.timeout)
+		return UINT64_MAX;
+	timeout_ns = UINT64_C(4096) << (qp->attr.timeout & 31);
+	return timeout_ns * (qp->attr.retry_cnt + 1u);
+}
+
+/* The flow of the packet that is over its limit, NULL if none is. */
+static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_session *session)
+{
+	uint32_t psn;
+
+	if (!session->tx)
+		return NULL;
+	for (psn = session->tx_una; psn != session->tx_psn; psn++) {
+		const struct rd_slot *slot = &session->tx->slot[psn % WIRE_RD_WINDOW];
+
+		if (slot->state == RD_SLOT_ACKED || !slot->msg || !slot->flow)
+			continue;
+		if (nic->now_ns - slot->first_sent_ns > limit_ns(slot->flow->qp))
+			return slot->flow;
+	}
+	return NULL;
+}
+
+void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session)
+{
+	struct rd_flow *flow;
+
+	while ((flow = over_limit(nic, session))) {
+		FW_COUNT(nic, rd_retry_exceeded);
+		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+	}
+}

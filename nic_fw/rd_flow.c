@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flows of RD: the messages of one (QP, peer QP, class) in order.
+ *
+ * Requests and responses are flows of their own, so that a request that is refused cannot
+ * hold up the response that its peer waits for. Packets of a flow name their predecessor
+ * (flow_distance); when one is refused, all behind it are refused too, the flow falls silent until
+ * every PSN is accounted for, waits for the RNR timer, and starts again from the refused
+ * message with new PSNs. Failures and limits are in rd_fail.c.
+ * Called by wqe.c and rdmap_rx.c (send), rd_ack.c; calls wqe_done.c. design.md section 3 "RD".
+ */
+#include "nic_fw/fw_nic.h"
+
+static uint32_t *bucket(struct fw_nic *nic, const struct fw_qp *qp,
+			const struct rd_session *session, uint32_t dst_qpn, bool response)
+{
+	uint32_t h = fw_hash((uint32_t)(uintptr_t)qp ^ session->index << 20, dst_qpn, response);
+
+	return &nic->flow_hash[h % FW_HASH_SIZE];
+}
+
+static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct rd_flow *flow = FW_CONTAINER(timer, struct rd_flow, rnr_timer);
+
+	flow->backing_off = false;
+	rd_flow_ready(nic, flow);
+}
+
+static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
+				 const struct rd_session *session, uint32_t dst_qpn, bool response)
+{
+	uint32_t i = *bucket(nic, qp, session, dst_qpn, response);
+
+	while (i) {
+		struct rd_flow *flow = fw_pool_at(&nic->flows, i - 1);
+
+		if (flow->qp == qp && flow->session == session && flow->dst_qpn == dst_qpn &&
+		    flow->response == response)
+			return flow;
+		i = flow->hash_next;
+	}
+	return NULL;
+}
+
+static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_session *session,
+				uint32_t dst_qpn, bool response)
+{
+	struct rd_flow *flow = flow_find(nic, qp, session, dst_qpn, response);
+	uint32_t *head;
+
+	if (flow)
+		return flow;
+	flow = fw_pool_get(&nic->flows);
+	if (!flow)
+		return NULL;
+	memset(flow, 0, sizeof(*flow));
+	flow->qp = qp;
+	flow->session = session;
+	flow->dst_qpn = dst_qpn;
+	flow->response = response;
+	fw_list_init(&flow->msgs);
+	fw_list_init(&flow->ready_node);
+	fw_timer_init(&flow->rnr_timer, rnr_fire);
+	fw_list_add_tail(&qp->flows, &flow->qp_node);
+	fw_list_add_tail(&session->all_flows, &flow->session_node);
+	head = bucket(nic, qp, session, dst_qpn, response);
+	flow->hash_next = *head;
+	*head = fw_pool_index(&nic->flows, flow) + 1;
+	return flow;
+}
+
+void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
+{
+	uint32_t index = fw_pool_index(&nic->flows, flow) + 1;
+	uint32_t *link = bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response);
+
+	assert(fw_list_empty(&flow->msgs));
+	while (*link != index)
+		link = &((struct rd_flow *)fw_pool_at(&nic->flows, *link - 1))->hash_next;
+	*link = flow->hash_next;
+	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
+	fw_list_del(&flow->qp_node);
+	fw_list_del(&flow->session_node);
+	fw_list_del(&flow->ready_node);
+	fw_pool_put(&nic->flows, flow);
+}
+
+void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
+{
+	if (!flow->next || flow->refused || flow->backing_off)
+		return;
+	if (!fw_list_linked(&flow->ready_node))
+		fw_list_add_tail(&flow->session->flows, &flow->ready_node);
+	rd_session_ready(nic, flow->session);
+}
+
+bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	uint8_t shard = (uint8_t)(msg->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
+	struct rd_session *session = rd_session_get(nic, msg->dst_ip, shard);
+	struct rd_flow *flow;
+
+	if (!session)
+		return false;
+	flow = flow_get(nic, msg->qp, session, msg->dst_qpn, msg->kind != FW_WQE_REQUEST);
+	if (!flow)
+		return false;
+	msg->flow = flow;
+	msg->state = FW_WQE_QUEUED;
+	fw_list_add_tail(&flow->msgs, &msg->flow_node);
+	if (!flow->next)
+		flow->next = msg;
+	fw_trace(nic, TRACE_RDMAP_TX, msg->src_qpn, msg->wr_id, msg->bytes);
+	if (session->state == RD_OPEN || session->state == RD_CLOSED)
+		rd_session_start(nic, session);
+	/* The start may have failed at once (no route): then the message is done already. */
+	if (msg->flow == flow)
+		rd_flow_ready(nic, flow);
+	return true;
+}
+
+/* Completes what is done at the front of the flow, in order. The flow may be freed by it. */
+static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
+{
+	while (!fw_list_empty(&flow->msgs)) {
+		struct fw_wqe *msg = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
+
+		if (msg->state != FW_WQE_RESPONSE || !msg->answered)
+			break;
+		fw_list_del(&msg->flow_node);
+		flow->rnr_tries = 0;
+		if (msg->kind == FW_WQE_REQUEST) {
+			uint32_t qpn_state = flow->qp->state;
+
+			wqe_complete(nic, msg, (enum hw_status)msg->status,
+				     (enum hw_vendor_err)msg->vendor_err);
+			/* A failure may have flushed the QP and all its flows. */
+			if (flow->qp->state != qpn_state)
+				return;
+		} else {
+			wqe_free(nic, msg);
+		}
+	}
+	if (fw_list_empty(&flow->msgs) && !flow->outstanding)
+		rd_flow_free(nic, flow);
+}
+
+/* The first message that was refused; it and all behind it are to be sent anew. */
+static struct fw_wqe *requeue_refused(struct rd_flow *flow)
+{
+	struct fw_wqe *first = NULL;
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &flow->msgs) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+		if (!first && msg->refused)
+			first = msg;
+		if (first && msg->state != FW_WQE_RESPONSE) {
+			msg->refused = false;
+			msg->sent_bytes = 0;
+			msg->state = FW_WQE_QUEUED;
+		}
+	}
+	return first;
+}
+
+/*
+ * Every PSN in flight is accounted for and some were refused: back to the first refused
+ * message, after the RNR timer. False: the flow failed and is gone.
+ */
+static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
+{
+	struct fw_wqe *first = requeue_refused(flow);
+	uint64_t delay_ns = flow->rnr_ns;
+
+	flow->refused = false;
+	flow->rnr_ns = 0;
+	if (!first) {
+		/* It was terminated meanwhile; what stands behind it may go on. */
+		rd_flow_ready(nic, flow);
+		return true;
+	}
+	flow->next = first;
+	FW_COUNT(nic, rd_rnr_backoffs);
+	if (!delay_ns) {
+		/* No timer asked for: an error, and its Terminate is on the way. */
+		delay_ns = RD_ERROR_BACKOFF_NS;
+	} else if (!flow->response && flow->qp->attr.rnr_retry != 7 &&
+		   flow->rnr_tries++ >= flow->qp->attr.rnr_retry) {
+		rd_flow_fail(nic, flow, HW_STATUS_RNR_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		return false;
+	}
+	flow->backing_off = true;
+	fw_timer_set(&nic->timers, &flow->rnr_timer, nic->now_ns + delay_ns);
+	return true;
+}
+
+/* One PSN of the flow is no longer in flight. The flow may be freed by it. */
+static void account(struct fw_nic *nic, struct rd_flow *flow)
+{
+	if (flow->refused && !flow->outstanding && !back_off(nic, flow))
+		return;
+	complete_front(nic, flow);
+}
+
+void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
+{
+	struct rd_flow *flow = slot->flow;
+	struct fw_wqe *msg = slot->msg;
+
+	slot->flow = NULL;
+	slot->msg = NULL;
+	if (!flow)
+		return;
+	flow->outstanding--;
+	if (msg) {
+		msg->unacked--;
+		if (msg->state == FW_WQE_SENT && !msg->unacked && !msg->refused) {
+			bool waits = msg->kind == FW_WQE_REQUEST &&
+				     (msg->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
+				      msg->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST);
+
+			msg->state = FW_WQE_RESPONSE;
+			if (!waits)
+				msg->answered = true;
+		}
+	}
+	account(nic, flow);
+}
+
+void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns)
+{
+	struct rd_flow *flow = slot->flow;
+	struct fw_wqe *msg = slot->msg;
+
+	slot->flow = NULL;
+	slot->msg = NULL;
+	if (!flow)
+		return;
+	flow->outstanding--;
+	flow->refused = true;
+	fw_list_del(&flow->ready_node);
+	if (rnr_ns > flow->rnr_ns)
+		flow->rnr_ns = rnr_ns;
+	if (msg) {
+		msg->unacked--;
+		msg->refused = true;
+	}
+	account(nic, flow);
+}
+
+void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	msg->answered = true;
+	if (msg->flow)
+		complete_front(nic, msg->flow);
+}
+
+/* Takes every reference to a message, or to the whole flow, out of the send window. */
+static void void_slots(struct rd_session *s, const struct fw_wqe *msg, const struct rd_flow *flow)
+{
+	uint32_t psn;
+
+	if (!s->tx)
+		return;
+	for (psn = s->tx_una; psn != s->tx_psn; psn++) {
+		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+
+		if (msg && slot->msg == msg)
+			slot->msg = NULL;
+		if (flow && slot->flow == flow) {
+			slot->msg = NULL;
+			slot->flow = NULL;
+		}
+	}
+}
+
+void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	struct rd_flow *flow = msg->flow;
+
+	(void)nic;
+	void_slots(flow->session, msg, NULL);
+	if (flow->next == msg)
+		flow->next = msg->flow_node.next == &flow->msgs
+				 ? NULL
+				 : FW_CONTAINER(msg->flow_node.next, struct fw_wqe, flow_node);
+	fw_list_del(&msg->flow_node);
+	msg->unacked = 0;
+}
+
+void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
+			uint32_t ssn, enum hw_status status)
+{
+	struct fw_list *fpos;
+
+	fw_list_for_each (fpos, &qp->flows) {
+		struct rd_flow *flow = FW_CONTAINER(fpos, struct rd_flow, qp_node);
+		struct fw_list *pos;
+
+		if (flow->response || flow->dst_qpn != src_qpn || flow->session->peer_ip != src_ip)
+			continue;
+		fw_list_for_each (pos, &flow->msgs) {
+			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+			if (msg->ssn != ssn || msg->state == FW_WQE_QUEUED)
+				continue;
+			/* It keeps its place, so that completions stay in order. */
+			void_slots(flow->session, msg, NULL);
+			if (flow->next == msg)
+				flow->next = NULL;
+			if (!flow->next && pos->next != &flow->msgs) {
+				struct fw_wqe *after =
+				    FW_CONTAINER(pos->next, struct fw_wqe, flow_node);
+
+				if (after->state == FW_WQE_QUEUED)
+					flow->next = after;
+			}
+			msg->state = FW_WQE_RESPONSE;
+			msg->answered = true;
+			msg->refused = false;
+			msg->unacked = 0;
+			msg->status = (uint8_t)status;
+			complete_front(nic, flow);
+			return;
+		}
+	}
+}
+
+void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *msgs)
+{
+	struct fw_list *pos;
+
+	void_slots(flow->session, NULL, flow);
+	fw_list_for_each (pos, &flow->msgs) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+		msg->unacked = 0;
+	}
+	fw_list_splice_tail(msgs, &flow->msgs);
+	rd_flow_free(nic, flow);
+}
+
+void rd_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct fw_list msgs;
+	struct fw_list *node;
+
+	fw_list_init(&msgs);
+	while (!fw_list_empty(&qp->flows))
+		rd_flow_detach(nic, FW_CONTAINER(qp->flows.next, struct rd_flow, qp_node), &msgs);
+	while ((node = fw_list_pop(&msgs))) {
+		struct fw_wqe *msg = FW_CONTAINER(node, struct fw_wqe, flow_node);
+
+		msg->flow = NULL;
+		if (msg->kind != FW_WQE_REQUEST)
+			wqe_free(nic, msg);
+	}
+	qp->responder_slots = 0;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RD packets in: window, duplicates, and the order of delivery within each flow.
+ *
+ * A packet is accepted once. Its payload is placed when it arrives; it is delivered when
+ * its predecessor in the flow was (flow_distance names it). One that comes early is held:
+ * only its header and what a request carries, the payload is in place already. When a
+ * packet cannot be carried out now it is refused, and so are all behind it in the flow.
+ * Called by dgram.c; calls rdmap_rx.c, rd_ack.c, rd_session.c. design.md section 3 "RD".
+ */
+#include "nic_fw/fw_nic.h"
+
+enum order {
+	ORDER_READY,   /* no predecessor, or it was delivered */
+	ORDER_EARLY,   /* predecessor not delivered yet */
+	ORDER_REFUSED, /* predecessor was refused */
+};
+
+static enum order order_of(const struct rd_session *s, uint32_t psn, uint16_t distance)
+{
+	uint32_t before = psn - distance;
+
+	if (!distance)
+		return ORDER_READY;
+	if (rd_bit(&s->refused, before))
+		return ORDER_REFUSED;
+	if (seq_lt(before, s->rx_psn) || rd_bit(&s->delivered, before))
+		return ORDER_READY;
+	return ORDER_EARLY;
+}
+
+static bool any_bit(const struct rd_bits *bits)
+{
+	return bits->word[0] | bits->word[1] | bits->word[2] | bits->word[3];
+}
+
+/* Takes note of an accepted PSN and moves the window over what is complete. */
+static void accept(struct rd_session *s, uint32_t psn)
+{
+	rd_bit_set(&s->received, psn);
+	if (seq_lt(s->rx_high, psn + 1))
+		s->rx_high = psn + 1;
+	while (rd_bit(&s->received, s->rx_psn)) {
+		/* The place of the PSN that enters the window is that of one far behind it. */
+		uint32_t enters = s->rx_psn + WIRE_RD_WINDOW;
+
+		rd_bit_clear(&s->received, enters);
+		rd_bit_clear(&s->delivered, enters);
+		rd_bit_clear(&s->refused, enters);
+		s->rx_psn++;
+	}
+	if (s->any_refused && !any_bit(&s->refused)) {
+		s->any_refused = false;
+		s->rnr_timer_ns = 0;
+	}
+}
+
+static void mark_refused(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
+{
+	rd_bit_set(&s->refused, psn);
+	s->any_refused = true;
+	FW_COUNT(nic, rd_rx_refused);
+	fw_trace(nic, TRACE_RD_REFUSE, 0, psn, 0);
+}
+
+/* The receiver's RNR timer goes out with the ACK; an error asks for none. */
+static void refuse(struct fw_nic *nic, struct rd_session *s, uint32_t psn, const struct fw_qp *qp)
+{
+	uint64_t ns = rd_rnr_timer_ns(qp ? qp->attr.min_rnr_timer : RD_DEFAULT_MIN_RNR_TIMER);
+
+	mark_refused(nic, s, psn);
+	if (ns > s->rnr_timer_ns)
+		s->rnr_timer_ns = (uint32_t)ns;
+}
+
+/* An error of the peer's, in its turn: it is told, and the flow behind it is refused. */
+static void fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
+		 struct dgram_pkt *pkt, const struct rdmap_error *error)
+{
+	mark_refused(nic, s, psn);
+	rdmap_rx_error(nic, qp, pkt, error);
+}
+
+/* Delivers a packet in its turn; marks it delivered or refused. */
+static void deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
+		    struct dgram_pkt *pkt, const uint8_t *held)
+{
+	struct rdmap_error error = {0};
+
+	switch (rdmap_rx_finish(nic, qp, pkt, held, &error)) {
+	case RDMAP_OK:
+	case RDMAP_VOID:
+		rd_bit_set(&s->delivered, psn);
+		break;
+	case RDMAP_REFUSE:
+	case RDMAP_DROP:
+		refuse(nic, s, psn, qp);
+		break;
+	case RDMAP_ERROR:
+		fail(nic, s, psn, qp, pkt, &error);
+		break;
+	}
+}
+
+static void drop_held(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
+{
+	struct rd_held **slot = &s->rx->held[psn % WIRE_RD_WINDOW];
+
+	fw_pool_put(&nic->held, *slot);
+	*slot = NULL;
+	s->held_count--;
+}
+
+/* One held packet whose predecessor has been settled. */
+static void settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused)
+{
+	struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
+	struct dgram_pkt pkt = held->pkt;
+	struct fw_qp *qp = rdmap_rx_qp(nic, &pkt);
+	struct rdmap_error error = {held->layer_etype, held->code};
+	uint8_t data[RD_HELD_BYTES];
+	bool failed = held->error;
+
+	memcpy(data, held->held, sizeof(data));
+	drop_held(nic, s, psn);
+	if (refused)
+		mark_refused(nic, s, psn);
+	else if (failed || !qp)
+		fail(nic, s, psn, qp, &pkt, &error);
+	else
+		deliver(nic, s, psn, qp, &pkt, data);
+}
+
+/* Follows the chain of those that waited for psn; iterative, at most a window long. */
+static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
+{
+	uint32_t epoch = s->epoch;
+
+	while (s->rx) {
+		uint8_t *next = &s->rx->next[psn % (2 * WIRE_RD_WINDOW)];
+		bool refused = rd_bit(&s->refused, psn);
+		uint8_t distance = *next;
+
+		*next = 0;
+		if (!distance || !s->rx->held[(psn + distance) % WIRE_RD_WINDOW])
+			break;
+		psn += distance;
+		settle(nic, s, psn, refused);
+		/* What was delivered may have ended the session (a peer's restart). */
+		if (s->epoch != epoch)
+			return;
+	}
+	if (s->rx && !s->held_count) {
+		fw_pool_put(&nic->rx_windows, s->rx);
+		s->rx = NULL;
+	}
+}
+
+/* Keeps an early packet. False: no memory, as if it had not come. */
+static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_t distance,
+		 const struct dgram_pkt *pkt, const struct rdmap_error *error)
+{
+	struct rd_held *held;
+	struct eth_cursor cursor;
+
+	if (!s->rx) {
+		s->rx = fw_pool_get(&nic->rx_windows);
+		if (!s->rx)
+			return false;
+		memset(s->rx, 0, sizeof(*s->rx));
+	}
+	held = fw_pool_get(&nic->held);
+	if (!held)
+		return false;
+	held->pkt = *pkt;
+	held->pkt.frame = NULL;
+	held->pkt.ip = NULL;
+	held->error = error != NULL;
+	held->layer_etype = error ? error->layer_etype : 0;
+	held->code = error ? error->code : 0;
+	held->held_bytes = 0;
+	if (rdmap_tx_is_self_contained(pkt->opcode) && pkt->data_bytes <= RD_HELD_BYTES) {
+		held->held_bytes = (uint8_t)pkt->data_bytes;
+		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+		eth_cursor_copy(&cursor, held->held, pkt->data_bytes);
+	}
+	s->rx->held[psn % WIRE_RD_WINDOW] = held;
+	s->rx->next[(psn - distance) % (2 * WIRE_RD_WINDOW)] = (uint8_t)distance;
+	s->held_count++;
+	FW_COUNT(nic, rd_rx_out_of_order);
+	return true;
+}
+
+/* True when the PSN was taken (delivered, held or refused). */
+static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *pkt, uint32_t psn,
+		    uint16_t distance)
+{
+	enum order order = order_of(s, psn, distance);
+	struct rdmap_error error = {0};
+	enum rdmap_result result;
+	struct fw_qp *qp;
+
+	if (order == ORDER_REFUSED) {
+		mark_refused(nic, s, psn);
+		return true;
+	}
+	qp = rdmap_rx_qp(nic, pkt);
+	result = rdmap_rx_place(nic, qp, pkt, order == ORDER_READY, &error);
+	switch (result) {
+	case RDMAP_OK:
+		if (order == ORDER_EARLY)
+			return hold(nic, s, psn, distance, pkt, NULL);
+		deliver(nic, s, psn, qp, pkt, NULL);
+		return true;
+	case RDMAP_VOID:
+		if (order == ORDER_EARLY)
+			return false;
+		rd_bit_set(&s->delivered, psn);
+		return true;
+	case RDMAP_ERROR:
+		if (order == ORDER_EARLY)
+			return hold(nic, s, psn, distance, pkt, &error);
+		fail(nic, s, psn, qp, pkt, &error);
+		return true;
+	case RDMAP_REFUSE:
+		if (order == ORDER_EARLY)
+			return false;
+		refuse(nic, s, psn, qp);
+		return true;
+	case RDMAP_DROP:
+		break;
+	}
+	FW_DROP(nic, drop_rd_no_memory);
+	return false;
+}
+
+static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *pkt,
+		      const struct wire_rd *rd)
+{
+	uint32_t psn = be32_get(rd->psn);
+	uint16_t distance = be16_get(rd->flow_distance);
+	uint32_t epoch = s->epoch;
+
+	FW_COUNT(nic, rd_rx_packets);
+	fw_trace(nic, TRACE_RD_RX, pkt->dst_qpn, pkt->src_qpn, psn);
+	rd_ack_due(nic, s);
+	if (seq_lt(psn, s->rx_psn) ||
+	    (psn - s->rx_psn < WIRE_RD_WINDOW && rd_bit(&s->received, psn))) {
+		FW_COUNT(nic, rd_rx_duplicates);
+		return;
+	}
+	if (psn - s->rx_psn >= WIRE_RD_WINDOW) {
+		FW_DROP(nic, drop_rd_window);
+		return;
+	}
+	if (distance >= WIRE_RD_WINDOW) {
+		FW_DROP(nic, drop_rd_malformed);
+		return;
+	}
+	if (!pkt->dst_qpn) {
+		/* Void: its message is no more, and none of its flow may overtake it. */
+		rd_bit_set(&s->refused, psn);
+		s->any_refused = true;
+	} else {
+		if (!dgram_parse_ddp(pkt)) {
+			FW_DROP(nic, drop_ddp_malformed);
+			return;
+		}
+		if (!rx_data(nic, s, pkt, psn, distance))
+			return;
+		if (s->epoch != epoch)
+			return;
+	}
+	accept(s, psn);
+	/* One that is held settles nobody: its followers wait with it. */
+	if (s->rx && (rd_bit(&s->delivered, psn) || rd_bit(&s->refused, psn)))
+		settle_followers(nic, s, psn);
+}
+
+/* True when the packet belongs to the session as it is, or as it was offered to become. */
+static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
+			uint32_t epoch)
+{
+	if (s->state == RD_OPEN && epoch == s->epoch)
+		return true;
+	if (s->pend && epoch == s->pend_epoch) {
+		rd_session_commit(nic, s);
+		return true;
+	}
+	FW_DROP(nic, drop_rd_epoch);
+	/* While our HELLO is under way its answer settles it; else the peer must be told. */
+	if (s->state != RD_HELLO_SENT && s->state != RD_RESOLVING &&
+	    nic->now_ns - s->reset_sent_ns > RD_MIN_RTO_NS) {
+		s->reset_sent_ns = nic->now_ns;
+		rd_session_tx_reset(nic, pkt, epoch);
+	}
+	return false;
+}
+
+void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
+{
+	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
+	uint32_t epoch = be32_get(rd->epoch);
+
+	if (!s) {
+		FW_DROP(nic, drop_rd_no_session);
+		rd_session_tx_reset(nic, pkt, epoch);
+		return;
+	}
+	if (!check_epoch(nic, s, pkt, epoch))
+		return;
+	s->used_ns = nic->now_ns;
+	s->confirmed = true;
+	if (pkt->ce)
+		s->ece = true;
+	s->ts_echo = be32_get(rd->timestamp);
+	s->ts_echo_ns = nic->now_ns;
+	switch ((enum wire_dgram_type)pkt->type) {
+	case WIRE_DGRAM_RD:
+	case WIRE_DGRAM_RD_PROBE:
+		if (pkt->flags & WIRE_DGRAM_F_ACK)
+			rd_ack_cumulative(nic, s, be32_get(rd->ack), be32_get(rd->timestamp_echo));
+		if (s->state != RD_OPEN)
+			return;
+		if (pkt->type == WIRE_DGRAM_RD)
+			rx_packet(nic, s, pkt, rd);
+		else
+			rd_ack_due(nic, s);
+		return;
+	case WIRE_DGRAM_RD_ACK:
+		/* dgram.c saw to it that the whole ACK is there, contiguous behind rd. */
+		rd_ack_rx(nic, s, rd, (const void *)(rd + 1));
+		return;
+	case WIRE_DGRAM_UD:
+	case WIRE_DGRAM_RD_HELLO:
+	case WIRE_DGRAM_TYPES:
+		break;
+	}
+	FW_DROP(nic, drop_dgram_type);
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sessions of RD: one per (this shard, peer address, peer shard).
+ *
+ * A session opens with HELLO and its reply, which tell each side's epoch, first PSN and MTU.
+ * Every other packet carries the receiver's epoch, so that what belongs to an earlier
+ * session, or comes from someone who never saw the HELLO, is dropped. A HELLO with a new
+ * epoch on an open session is answered with a new epoch of ours, and takes effect only
+ * when the peer uses that: an old or forged HELLO changes nothing.
+ * Called by rd_flow.c (start), dgram.c (HELLO), rd_rx.c, rd_timer.c, neigh.c.
+ * design.md section 3 "RD"; docs/wire-format.md "Opening a session".
+ */
+#include "nic_fw/fw_nic.h"
+
+static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state state)
+{
+	static const uint8_t legal[RD_STATES] = {
+	    [RD_FREE] = 1 << RD_CLOSED,
+	    [RD_CLOSED] = 1 << RD_RESOLVING | 1 << RD_HELLO_SENT | 1 << RD_OPEN | 1 << RD_FREE,
+	    [RD_RESOLVING] = 1 << RD_HELLO_SENT | 1 << RD_OPEN | 1 << RD_CLOSED,
+	    [RD_HELLO_SENT] = 1 << RD_OPEN | 1 << RD_CLOSED,
+	    [RD_OPEN] = 1 << RD_CLOSED,
+	};
+
+	(void)nic;
+	assert(legal[s->state] & 1 << state);
+	s->state = (uint8_t)state;
+}
+
+static uint32_t new_epoch(struct fw_nic *nic)
+{
+	uint32_t epoch;
+
+	do
+		epoch = (uint32_t)nic->port.random64(nic->port.ctx);
+	while (!epoch);
+	return epoch;
+}
+
+static uint32_t *bucket(struct fw_nic *nic, uint32_t ip, uint8_t shard)
+{
+	return &nic->session_hash[fw_hash(ip, shard, 1) % FW_HASH_SIZE];
+}
+
+struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
+{
+	uint32_t i = *bucket(nic, peer_ip, peer_shard);
+
+	/* Chains hold index + 1, so that a zeroed arena is an empty table. */
+	while (i) {
+		struct rd_session *s = &nic->sessions[i - 1];
+
+		if (s->peer_ip == peer_ip && s->peer_shard == peer_shard)
+			return s;
+		i = s->hash_next;
+	}
+	return NULL;
+}
+
+/*
+ * Long enough unused that the peer, too, would greet us anew before it sends (RD_STALE_NS): to
+ * forget such a session cannot cost anyone a message.
+ */
+static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
+{
+	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
+	       !s->tx && !s->rx && !s->pend && !s->ack_due &&
+	       (s->state == RD_OPEN || s->state == RD_CLOSED);
+}
+
+static void release(struct fw_nic *nic, struct rd_session *s)
+{
+	uint32_t *link = bucket(nic, s->peer_ip, s->peer_shard);
+
+	while (*link != s->index + 1)
+		link = &nic->sessions[*link - 1].hash_next;
+	*link = s->hash_next;
+	fw_timer_cancel(&nic->timers, &s->timer);
+	fw_list_del(&s->ready_node);
+	fw_list_del(&s->ack_node);
+	if (s->state != RD_CLOSED)
+		set_state(nic, s, RD_CLOSED);
+	set_state(nic, s, RD_FREE);
+	fw_ids_put(&nic->session_ids, s->index);
+}
+
+/* The table is full: gives up an idle session near the clock's hand. */
+static bool evict(struct fw_nic *nic)
+{
+	uint32_t i;
+
+	for (i = 0; i < 64; i++) {
+		struct rd_session *s = &nic->sessions[nic->session_hand++ % HW_MAX_PEERS];
+
+		if (s->state != RD_FREE && is_idle(nic, s)) {
+			release(nic, s);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
+
+	if (s->state == RD_OPEN)
+		rd_timer_fire(nic, timer);
+	else
+		rd_session_hello_timer(nic, s);
+}
+
+struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
+{
+	struct rd_session *s = rd_session_find(nic, peer_ip, peer_shard);
+	uint32_t *head;
+	uint32_t i;
+
+	if (s)
+		return s;
+	i = fw_ids_get(&nic->session_ids);
+	if (i == FW_NONE && evict(nic))
+		i = fw_ids_get(&nic->session_ids);
+	if (i == FW_NONE)
+		return NULL;
+	s = &nic->sessions[i];
+	memset(s, 0, sizeof(*s));
+	s->index = i;
+	s->peer_ip = peer_ip;
+	s->peer_shard = peer_shard;
+	s->epoch = new_epoch(nic);
+	fw_list_init(&s->ready_node);
+	fw_list_init(&s->ack_node);
+	fw_list_init(&s->flows);
+	fw_list_init(&s->all_flows);
+	fw_timer_init(&s->timer, fire);
+	set_state(nic, s, RD_CLOSED);
+	head = bucket(nic, peer_ip, peer_shard);
+	s->hash_next = *head;
+	*head = i + 1;
+	return s;
+}
+
+/*
+ * HELLO is the one packet that may go where nothing is agreed; dst_mac is known by now.
+ */
+static void tx_hello(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
+		     const struct wire_rd_hello *hello)
+{
+	struct fw_tx_frame *frame = eth_tx_begin(nic);
+	struct wire_dgram dgram = {
+	    .ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD_HELLO,
+	};
+	uint32_t bytes = sizeof(dgram) + sizeof(*hello);
+
+	if (!frame)
+		return;
+	udp_tx_header(nic, frame, ip, mac, shard, bytes + WIRE_DGRAM_CRC_BYTES);
+	memcpy(frame->hdr + UDP_TX_HDR_BYTES, &dgram, sizeof(dgram));
+	memcpy(frame->hdr + UDP_TX_HDR_BYTES + sizeof(dgram), hello, sizeof(*hello));
+	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
+	eth_tx_hdr(frame, IP_TX_HDR_BYTES, sizeof(struct wire_udp) + bytes,
+		   FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+	frame->flags |= FW_TX_F_CONTROL;
+	eth_tx_commit(nic, frame);
+}
+
+static void tx_session_hello(struct fw_nic *nic, struct rd_session *s, uint32_t epoch,
+			     uint32_t peer_epoch, uint32_t psn, uint8_t flags)
+{
+	struct wire_rd_hello hello = {
+	    .epoch = be32_put(epoch),
+	    .peer_epoch = be32_put(peer_epoch),
+	    .first_psn = be32_put(psn),
+	    .mtu = be16_put(nic->config.mtu),
+	    .flags = flags,
+	};
+
+	tx_hello(nic, s->peer_ip, s->peer_shard, s->peer_mac, &hello);
+}
+
+void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch)
+{
+	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
+	struct wire_rd_hello hello = {.peer_epoch = be32_put(epoch)};
+
+	tx_hello(nic, pkt->src_ip, pkt->src_shard, eth->src, &hello);
+}
+
+static uint64_t hello_delay_ns(const struct rd_session *s)
+{
+	uint64_t ns = RD_HELLO_RETRY_NS << (s->hello_tries < 7 ? s->hello_tries : 7);
+
+	return ns < RD_MAX_RTO_NS ? ns : RD_MAX_RTO_NS;
+}
+
+static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
+{
+	set_state(nic, s, RD_HELLO_SENT);
+	s->hello_tries = 0;
+	tx_session_hello(nic, s, s->epoch, 0, s->tx_psn, 0);
+	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
+}
+
+void rd_session_start(struct fw_nic *nic, struct rd_session *s)
+{
+	if (s->state == RD_OPEN && !s->tx && !s->rx && !s->pend &&
+	    nic->now_ns - s->used_ns > RD_STALE_NS) {
+		/* The peer may have forgotten us meanwhile: greet it before data is at stake. */
+		set_state(nic, s, RD_CLOSED);
+		s->epoch = new_epoch(nic);
+	}
+	if (s->state != RD_CLOSED)
+		return;
+	s->tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
+	s->tx_una = s->tx_psn;
+	s->first_psn = s->tx_psn;
+	s->peer_epoch = 0;
+	switch (neigh_lookup(nic, s->peer_ip, s->peer_mac)) {
+	case NEIGH_OK:
+		send_first_hello(nic, s);
+		return;
+	case NEIGH_WAIT:
+		set_state(nic, s, RD_RESOLVING);
+		s->hello_tries = 0;
+		/* neigh.c calls back; the timer only looks after retry limits meanwhile. */
+		fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
+		return;
+	case NEIGH_UNREACHABLE:
+		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_UNREACHABLE);
+		return;
+	}
+}
+
+void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
+{
+	uint32_t i;
+
+	(void)ip; /* a next hop may serve many peers: each looks its own up */
+	for (i = 0; i < nic->session_ids.high; i++) {
+		struct rd_session *s = &nic->sessions[i];
+
+		if (s->state == RD_OPEN && ok) {
+			uint8_t mac[WIRE_MAC_BYTES];
+
+			if (neigh_lookup(nic, s->peer_ip, mac) == NEIGH_OK)
+				memcpy(s->peer_mac, mac, sizeof(mac));
+			continue;
+		}
+		if (s->state != RD_RESOLVING)
+			continue;
+		switch (neigh_lookup(nic, s->peer_ip, s->peer_mac)) {
+		case NEIGH_OK:
+			send_first_hello(nic, s);
+			break;
+		case NEIGH_WAIT:
+			break;
+		case NEIGH_UNREACHABLE:
+			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_UNREACHABLE);
+			break;
+		}
+	}
+}
+
+void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
+{
+	if (s->state != RD_HELLO_SENT && s->state != RD_RESOLVING)
+		return;
+	if (++s->hello_tries >= RD_HELLO_TRIES || fw_list_empty(&s->all_flows)) {
+		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		return;
+	}
+	rd_flow_check_limits(nic, s);
+	if (s->state == RD_HELLO_SENT)
+		tx_session_hello(nic, s, s->epoch, 0, s->tx_psn, 0);
+	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
+}
+
+/* What the peer's HELLO tells. */
+static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch, uint32_t psn,
+		  uint16_t peer_mtu)
+{
+	uint32_t mtu = peer_mtu < nic->config.mtu ? peer_mtu : nic->config.mtu;
+
+	if (s->state == RD_CLOSED) {
+		s->tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
+		s->tx_una = s->tx_psn;
+		s->first_psn = s->tx_psn;
+	}
+	s->peer_epoch = peer_epoch;
+	s->peer_mtu = (uint16_t)mtu;
+	s->segment_bytes = (uint16_t)dgram_segment_bytes(mtu, true);
+	s->rx_psn = psn;
+	s->rx_high = psn;
+	memset(&s->received, 0, sizeof(s->received));
+	memset(&s->delivered, 0, sizeof(s->delivered));
+	memset(&s->refused, 0, sizeof(s->refused));
+	s->any_refused = false;
+	s->cwnd = WIRE_RD_WINDOW;
+	s->srtt_ns = 0;
+	s->rttvar_ns = 0;
+	s->backoff = 0;
+	s->ts_echo_ns = 0;
+	s->confirmed = false;
+	s->used_ns = nic->now_ns;
+	fw_timer_cancel(&nic->timers, &s->timer);
+	set_state(nic, s, RD_OPEN);
+	FW_COUNT(nic, rd_sessions_opened);
+	if (!fw_list_empty(&s->flows))
+		rd_session_ready(nic, s);
+}
+
+static void rx_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch)
+{
+	if (!s || s->state != RD_OPEN || epoch != s->peer_epoch)
+		return;
+	FW_COUNT(nic, rd_peer_restarts);
+	if (!s->confirmed) {
+		/* The HELLO that opened it was an echo of the past: nothing was carried out. */
+		rd_flow_rewind(nic, s);
+		set_state(nic, s, RD_CLOSED);
+		s->epoch = new_epoch(nic);
+		if (!fw_list_empty(&s->all_flows))
+			rd_session_start(nic, s);
+		return;
+	}
+	if (s->pend)
+		rd_session_commit(nic, s);
+	else
+		rd_session_fail(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART);
+}
+
+static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
+		     const struct wire_rd_hello *hello)
+{
+	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
+
+	if (!s || s->state != RD_HELLO_SENT || be32_get(hello->peer_epoch) != s->epoch)
+		return;
+	memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
+	adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn), be16_get(hello->mtu));
+	s->confirmed = true;
+}
+
+/* A HELLO on an open session that names another epoch than we know. */
+static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd_hello *hello)
+{
+	uint32_t peer_epoch = be32_get(hello->epoch);
+
+	if (!s->pend || s->pend_peer_epoch != peer_epoch) {
+		s->pend = true;
+		s->pend_epoch = new_epoch(nic);
+		s->pend_peer_epoch = peer_epoch;
+		s->pend_psn = be32_get(hello->first_psn);
+		s->pend_mtu = be16_get(hello->mtu);
+		s->pend_tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
+	}
+	tx_session_hello(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
+}
+
+void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
+			 const struct wire_rd_hello *hello)
+{
+	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
+	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
+	uint32_t epoch = be32_get(hello->epoch);
+
+	if (!epoch) {
+		rx_reset(nic, s, be32_get(hello->peer_epoch));
+		return;
+	}
+	if (be16_get(hello->mtu) < HW_MIN_MTU || hello->flags & ~WIRE_RD_HELLO_REPLY ||
+	    hello->reserved) {
+		FW_DROP(nic, drop_rd_malformed);
+		return;
+	}
+	if (hello->flags & WIRE_RD_HELLO_REPLY) {
+		rx_reply(nic, s, pkt, hello);
+		return;
+	}
+	if (!s)
+		s = rd_session_get(nic, pkt->src_ip, pkt->src_shard);
+	if (!s) {
+		FW_DROP(nic, drop_rd_no_memory);
+		return;
+	}
+	if (s->state == RD_OPEN && s->peer_epoch != epoch) {
+		offer(nic, s, hello);
+		return;
+	}
+	if (s->state != RD_OPEN) {
+		memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
+		adopt(nic, s, epoch, be32_get(hello->first_psn), be16_get(hello->mtu));
+	}
+	tx_session_hello(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
+}
+
+static void free_windows(struct fw_nic *nic, struct rd_session *s)
+{
+	uint32_t i;
+
+	if (s->tx)
+		fw_pool_put(&nic->tx_windows, s->tx);
+	s->tx = NULL;
+	s->lost = 0;
+	if (s->rx) {
+		for (i = 0; i < WIRE_RD_WINDOW; i++)
+			if (s->rx->held[i])
+				fw_pool_put(&nic->held, s->rx->held[i]);
+		fw_pool_put(&nic->rx_windows, s->rx);
+	}
+	s->rx = NULL;
+	s->held_count = 0;
+	s->tx_una = s->tx_psn;
+	s->tlp_sent = false;
+	s->hole_ns = 0;
+}
+
+/* Ends what there is: the session is CLOSED when its messages complete. */
+static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
+			  enum hw_vendor_err vendor_err)
+{
+	if (s->state != RD_CLOSED)
+		set_state(nic, s, RD_CLOSED);
+	fw_timer_cancel(&nic->timers, &s->timer);
+	fw_list_del(&s->ready_node);
+	fw_list_del(&s->ack_node);
+	s->ack_due = false;
+	free_windows(nic, s);
+	s->epoch = new_epoch(nic);
+	rd_flow_fail_session(nic, s, status, vendor_err);
+	recv_abort_peer(nic, s->peer_ip, s->peer_shard);
+}
+
+void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
+		     enum hw_vendor_err vendor_err)
+{
+	FW_COUNT(nic, rd_sessions_failed);
+	s->pend = false;
+	close_session(nic, s, status, vendor_err);
+	/* A completion may have queued nothing new here: posting is the host's, later. */
+}
+
+void rd_session_commit(struct fw_nic *nic, struct rd_session *s)
+{
+	uint32_t epoch = s->pend_epoch;
+	uint32_t peer_epoch = s->pend_peer_epoch;
+	uint32_t psn = s->pend_psn;
+	uint32_t tx_psn = s->pend_tx_psn;
+	uint16_t mtu = s->pend_mtu;
+
+	s->pend = false;
+	FW_COUNT(nic, rd_peer_restarts);
+	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART);
+	s->epoch = epoch;
+	adopt(nic, s, peer_epoch, psn, mtu);
+	s->tx_psn = tx_psn;
+	s->tx_una = tx_psn;
+	s->first_psn = tx_psn;
+	s->confirmed = true;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Time in RD: the tail probe, the retransmission time-out, and the RNR timer's code.
+ *
+ * One timer per session. When nothing is heard for two RTTs the last packet is sent again
+ * (as RFC 8985's tail loss probe), which makes the peer show its holes; after that all
+ * that is unacknowledged is lost, with back-off. Retry limits are looked after here
+ * too (rd_fail.c). RTO: RFC 6298, floor RD_MIN_RTO_NS. RNR codes: IBA 9.7.5.2.8, table 45.
+ */
+#include "nic_fw/fw_nic.h"
+
+uint64_t rd_rnr_timer_ns(uint8_t code)
+{
+	/* Units of 10 us. */
+	static const uint32_t table[32] = {
+	    65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
+	    48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
+	    2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+	};
+
+	return table[code & 31] * UINT64_C(10000);
+}
+
+static uint64_t rto_ns(const struct rd_session *s)
+{
+	uint64_t ns = RD_INITIAL_RTO_NS;
+
+	if (s->srtt_ns) {
+		ns = s->srtt_ns + 4 * (uint64_t)s->rttvar_ns;
+		if (ns < RD_MIN_RTO_NS)
+			ns = RD_MIN_RTO_NS;
+	}
+	ns <<= s->backoff;
+	return ns < RD_MAX_RTO_NS ? ns : RD_MAX_RTO_NS;
+}
+
+static uint64_t probe_ns(const struct rd_session *s)
+{
+	uint64_t ns = 2 * (uint64_t)s->srtt_ns;
+
+	return !s->srtt_ns || ns < RD_MIN_RTO_NS ? RD_MIN_RTO_NS : ns;
+}
+
+static uint64_t deadline_ns(const struct rd_session *s)
+{
+	uint64_t ns = s->rto_base_ns + (s->tlp_sent || s->backoff ? rto_ns(s) : probe_ns(s));
+
+	return s->hole_ns && s->hole_ns < ns ? s->hole_ns : ns;
+}
+
+void rd_timer_arm(struct fw_nic *nic, struct rd_session *s)
+{
+	uint64_t ns;
+
+	if (!s->tx)
+		return; /* a timer that is set finds nothing to do and is not set again */
+	ns = deadline_ns(s);
+	/* Moved later without work: it fires early, looks, and is set anew. */
+	if (!fw_timer_is_set(&s->timer) || s->timer.deadline_ns > ns)
+		fw_timer_set(&nic->timers, &s->timer, ns);
+}
+
+static void mark_lost(struct rd_session *s, bool tail_only)
+{
+	uint32_t psn;
+
+	for (psn = s->tx_psn; psn != s->tx_una;) {
+		struct rd_slot *slot = &s->tx->slot[--psn % WIRE_RD_WINDOW];
+
+		if (slot->state != RD_SLOT_SENT)
+			continue;
+		slot->state = RD_SLOT_LOST;
+		s->lost++;
+		if (tail_only)
+			return;
+	}
+}
+
+/* Whether anything in flight still belongs to a message. */
+static bool all_void(const struct rd_session *s)
+{
+	uint32_t psn;
+
+	for (psn = s->tx_una; psn != s->tx_psn; psn++)
+		if (s->tx->slot[psn % WIRE_RD_WINDOW].msg)
+			return false;
+	return fw_list_empty(&s->flows);
+}
+
+void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
+
+	if (!s->tx || s->tx_una == s->tx_psn)
+		return;
+	if (s->hole_ns && nic->now_ns >= s->hole_ns)
+		rd_ack_holes(nic, s);
+	if (nic->now_ns < deadline_ns(s)) {
+		rd_timer_arm(nic, s);
+		return;
+	}
+	rd_flow_check_limits(nic, s);
+	if (s->state != RD_OPEN || !s->tx)
+		return;
+	FW_COUNT(nic, rd_timeouts);
+	fw_trace(nic, TRACE_RD_TIMEOUT, 0, s->tx_una, s->backoff);
+	if (all_void(s) && s->backoff >= 4) {
+		/* Nobody waits for an answer any more, and none comes. */
+		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		return;
+	}
+	s->rto_base_ns = nic->now_ns;
+	if (!s->tlp_sent && !s->backoff) {
+		mark_lost(s, true);
+		s->tlp_sent = true;
+	} else {
+		mark_lost(s, false);
+		if (s->backoff < RD_MAX_BACKOFF)
+			s->backoff++;
+	}
+	rd_session_ready(nic, s);
+	rd_timer_arm(nic, s);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RD packets out: the send window, round robin over sessions and flows, retransmission.
+ *
+ * rd_tx_run() is a stage of fw_poll(): sessions that may send take turns, within a session
+ * its flows do, so that neither a peer nor a QP starves another. What was declared lost goes
+ * before new data. Payload is gathered anew for each transmission; only headers are
+ * made here. Called by fw.c; calls rdmap_tx.c, wqe_gather.c, udp.c, eth_tx.c.
+ * design.md section 3 "RD".
+ */
+#include "nic_fw/fw_nic.h"
+
+void rd_session_ready(struct fw_nic *nic, struct rd_session *s)
+{
+	if (s->state == RD_OPEN && !fw_list_linked(&s->ready_node))
+		fw_list_add_tail(&nic->rd_ready, &s->ready_node);
+}
+
+static uint32_t echo_of(const struct fw_nic *nic, const struct rd_session *s)
+{
+	uint32_t echo;
+
+	if (!s->ts_echo_ns)
+		return 0;
+	/* The time it was held here is no part of the round trip. */
+	echo = s->ts_echo + (uint32_t)(nic->now_ns - s->ts_echo_ns);
+	return echo ? echo : 1;
+}
+
+/*
+ * Ethernet, IPv4, UDP, wire_dgram and wire_rd. The caller fills the message's part of wire_dgram.
+ * An ACK rides along unless packets were refused: those only a full ACK can report.
+ */
+void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame *frame,
+		   uint8_t type, uint32_t psn, uint16_t flow_distance, uint32_t payload_bytes)
+{
+	struct wire_dgram *dgram = (void *)(frame->hdr + UDP_TX_HDR_BYTES);
+	struct wire_rd *rd = (void *)(dgram + 1);
+	bool ack = type == WIRE_DGRAM_RD_ACK || !s->any_refused;
+
+	udp_tx_header(nic, frame, s->peer_ip, s->peer_mac, s->peer_shard,
+		      (uint32_t)(sizeof(*dgram) + sizeof(*rd)) + payload_bytes +
+			  WIRE_DGRAM_CRC_BYTES);
+	memset(dgram, 0, sizeof(*dgram));
+	dgram->ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | type);
+	if (ack)
+		dgram->flags |= WIRE_DGRAM_F_ACK;
+	*rd = (struct wire_rd){
+	    .epoch = be32_put(s->peer_epoch),
+	    .psn = be32_put(psn),
+	    .ack = be32_put(ack ? s->rx_psn : 0),
+	    .timestamp = be32_put((uint32_t)nic->now_ns),
+	    .timestamp_echo = be32_put(echo_of(nic, s)),
+	    .flow_distance = be16_put(flow_distance),
+	};
+	if (ack && type == WIRE_DGRAM_RD && s->rx_high == s->rx_psn && s->ack_due) {
+		/* Everything the peer waits to hear is in this packet. */
+		fw_list_del(&s->ack_node);
+		s->ack_due = false;
+	}
+	s->used_ns = nic->now_ns;
+}
+
+enum {
+	RD_HDR_BYTES = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram) + sizeof(struct wire_rd),
+};
+static_assert(RD_HDR_BYTES + RDMAP_HDR_MAX <= FW_TX_HDR_BYTES, "headers fit the frame");
+
+/* The CRC32C covers all pieces from the UDP header, the second one, to the last. */
+static void seal(struct fw_tx_frame *frame)
+{
+	frame->seg[1].flags |= FW_TX_F_CRC_BEGIN;
+	frame->seg[frame->num_seg - 1].flags |= FW_TX_F_CRC_END;
+}
+
+static void fill_dgram(struct fw_tx_frame *frame, const struct fw_wqe *msg, bool last,
+		       bool retransmit)
+{
+	struct wire_dgram *dgram = (void *)(frame->hdr + UDP_TX_HDR_BYTES);
+
+	dgram->dst_qpn = be32_put(msg->dst_qpn);
+	dgram->src_qpn = be32_put(msg->src_qpn);
+	dgram->qkey = be32_put(msg->qkey);
+	dgram->msg_bytes = be32_put(msg->bytes);
+	dgram->ssn = be32_put(msg->ssn);
+	dgram->incarnation = be16_put(msg->qp->type == HW_QPT_RC ? msg->qp->incarnation_tx : 0);
+	if (msg->kind != FW_WQE_REQUEST)
+		dgram->flags |= WIRE_DGRAM_F_RESPONSE;
+	if (retransmit)
+		dgram->flags |= WIRE_DGRAM_F_RETRANSMIT;
+	if (msg->kind == FW_WQE_TERMINATE) {
+		memcpy(&dgram->imm, &msg->imm_inv, sizeof(dgram->imm));
+	} else if (last && msg->kind == FW_WQE_REQUEST &&
+		   (msg->opcode == HW_WQE_SEND_IMM || msg->opcode == HW_WQE_WRITE_IMM)) {
+		dgram->flags |= WIRE_DGRAM_F_IMM;
+		memcpy(&dgram->imm, &msg->imm_inv, sizeof(dgram->imm));
+		if (msg->flags & HW_WQE_F_SOLICITED)
+			dgram->flags |= WIRE_DGRAM_F_SOLICITED;
+	}
+}
+
+/*
+ * Makes and sends the packet of a slot. HW_VENDOR_ERR_NONE; or why its payload cannot be
+ * had, and nothing was sent.
+ */
+static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
+				  const struct rd_slot *slot, uint32_t psn)
+{
+	struct fw_tx_frame *frame = eth_tx_begin(nic);
+	const struct fw_wqe *msg = slot->msg;
+	bool self_contained = rdmap_tx_is_self_contained(msg->rdmap_opcode);
+	bool last = self_contained || slot->offset + slot->bytes == msg->bytes;
+	uint32_t data = self_contained ? 0 : slot->bytes;
+	enum hw_vendor_err err;
+	bool host = false;
+	uint32_t ddp;
+
+	assert(frame);
+	ddp = rdmap_tx_header(nic, msg, slot->offset, data, frame->hdr + RD_HDR_BYTES);
+	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, slot->flow_distance, ddp + data);
+	fill_dgram(frame, msg, last, slot->tries > 0);
+	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
+	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES + ddp, 0);
+	if (data) {
+		err = wqe_gather(nic, msg, slot->offset, data, frame, &host);
+		if (err != HW_VENDOR_ERR_NONE) {
+			/* The ACK that rode along did not leave. */
+			rd_ack_due(nic, s);
+			return err;
+		}
+	}
+	seal(frame);
+	fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn);
+	FW_COUNT(nic, rd_tx_packets);
+	if (!host) {
+		eth_tx_commit(nic, frame);
+		return HW_VENDOR_ERR_NONE;
+	}
+	if (eth_tx_commit_now(nic, frame) != -FW_EFAULT)
+		return HW_VENDOR_ERR_NONE;
+	rd_ack_due(nic, s);
+	return HW_VENDOR_ERR_HOST_FAULT;
+}
+
+/* A PSN whose message is gone must still arrive, or the peer's window would stand. */
+static void tx_void(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
+{
+	struct fw_tx_frame *frame = eth_tx_begin(nic);
+
+	assert(frame);
+	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, 0, 0);
+	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
+	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
+	seal(frame);
+	FW_COUNT(nic, rd_tx_voids);
+	eth_tx_commit(nic, frame);
+}
+
+/* The payload of a message is not to be had any more: our fault, not the peer's. */
+static void msg_unreadable(struct fw_nic *nic, struct fw_wqe *msg, enum hw_vendor_err err)
+{
+	if (msg->kind == FW_WQE_READ_RESPONSE) {
+		/* The region went away while it was read: the reader must hear of it. */
+		rdmap_tx_response_failed(nic, msg);
+		return;
+	}
+	rd_msg_fail(nic, msg, wqe_status_of(err), err);
+}
+
+static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
+{
+	uint32_t done = 0;
+	uint32_t psn;
+
+	for (psn = s->tx_una; s->lost && psn != s->tx_psn && done < budget; psn++) {
+		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+		enum hw_vendor_err err;
+
+		if (slot->state != RD_SLOT_LOST)
+			continue;
+		if (eth_tx_room(nic) < 2)
+			break;
+		if (slot->tries < UINT8_MAX)
+			slot->tries++;
+		if (slot->msg) {
+			struct fw_wqe *msg = slot->msg;
+
+			err = tx_slot(nic, s, slot, psn);
+			if (err != HW_VENDOR_ERR_NONE) {
+				msg_unreadable(nic, msg, err); /* makes the slot void */
+				if (!s->tx || s->state != RD_OPEN)
+					return done;
+				tx_void(nic, s, psn);
+			}
+		} else {
+			tx_void(nic, s, psn);
+		}
+		slot->state = RD_SLOT_SENT;
+		slot->sent_ns = nic->now_ns;
+		s->lost--;
+		done++;
+		FW_COUNT(nic, rd_tx_retransmits);
+		fw_trace(nic, TRACE_RD_RETRANSMIT, 0, psn, slot->tries);
+	}
+	return done;
+}
+
+static bool window_open(const struct rd_session *s)
+{
+	uint32_t in_flight = s->tx_psn - s->tx_una;
+
+	return in_flight < WIRE_RD_WINDOW && in_flight < s->cwnd;
+}
+
+/* The next packet of a flow, under a new PSN. False: nothing was sent. */
+static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow)
+{
+	struct fw_wqe *msg = flow->next;
+	bool self_contained = rdmap_tx_is_self_contained(msg->rdmap_opcode);
+	uint32_t psn = s->tx_psn;
+	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+	uint32_t left = msg->bytes - msg->sent_bytes;
+	enum hw_vendor_err err;
+
+	*slot = (struct rd_slot){
+	    .sent_ns = nic->now_ns,
+	    .first_sent_ns = nic->now_ns,
+	    .msg = msg,
+	    .flow = flow,
+	    .offset = msg->sent_bytes,
+	    .bytes = self_contained            ? left
+		     : left < s->segment_bytes ? left
+					       : s->segment_bytes,
+	    .flow_distance = (uint16_t)(flow->outstanding ? psn - flow->last_psn : 0),
+	    .state = RD_SLOT_SENT,
+	};
+	err = tx_slot(nic, s, slot, psn);
+	if (err != HW_VENDOR_ERR_NONE) {
+		slot->msg = NULL;
+		slot->flow = NULL;
+		msg_unreadable(nic, msg, err);
+		return false;
+	}
+	if (s->tx_psn == s->tx_una) {
+		s->rto_base_ns = nic->now_ns;
+		s->tlp_sent = false;
+	}
+	s->tx_psn++;
+	flow->outstanding++;
+	flow->last_psn = psn;
+	msg->unacked++;
+	msg->sent_bytes += slot->bytes;
+	if (msg->sent_bytes == msg->bytes) {
+		msg->state = FW_WQE_SENT;
+		flow->next = msg->flow_node.next == &flow->msgs
+				 ? NULL
+				 : FW_CONTAINER(msg->flow_node.next, struct fw_wqe, flow_node);
+	}
+	return true;
+}
+
+/* Packets of one flow; puts it behind the others when it has more. */
+static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flow,
+			uint32_t budget)
+{
+	uint32_t done = 0;
+
+	while (done < budget && flow->next && window_open(s) && eth_tx_room(nic) >= 2) {
+		if (!tx_new(nic, s, flow))
+			return done; /* the flow may be gone */
+		done++;
+	}
+	if (flow->next && !fw_list_linked(&flow->ready_node))
+		fw_list_add_tail(&s->flows, &flow->ready_node);
+	return done;
+}
+
+static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
+{
+	uint32_t done = retransmit(nic, s, budget);
+	struct fw_list *node;
+
+	while (done < budget && s->state == RD_OPEN && window_open(s) && eth_tx_room(nic) >= 2) {
+		struct rd_flow *flow;
+
+		if (fw_list_empty(&s->flows))
+			break;
+		if (!s->tx) {
+			s->tx = fw_pool_get(&nic->tx_windows);
+			if (!s->tx)
+				break;
+		}
+		node = fw_list_pop(&s->flows);
+		flow = FW_CONTAINER(node, struct rd_flow, ready_node);
+		if (!flow->next || flow->refused || flow->backing_off)
+			continue;
+		done += tx_flow(nic, s, flow,
+				budget - done < RD_FLOW_QUANTUM ? budget - done : RD_FLOW_QUANTUM);
+	}
+	if (s->tx_psn == s->tx_una && s->tx) {
+		fw_pool_put(&nic->tx_windows, s->tx);
+		s->tx = NULL;
+	}
+	if (done)
+		rd_timer_arm(nic, s);
+	return done;
+}
+
+uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
+{
+	struct fw_list turn;
+	struct fw_list *node;
+	uint32_t done = 0;
+
+	fw_list_init(&turn);
+	fw_list_splice_tail(&turn, &nic->rd_ready);
+	while (done < budget && eth_tx_room(nic) >= 2 && (node = fw_list_pop(&turn))) {
+		struct rd_session *s = FW_CONTAINER(node, struct rd_session, ready_node);
+
+		if (s->state != RD_OPEN)
+			continue;
+		done += tx_session(nic, s,
+				   budget - done < RD_SESSION_QUANTUM ? budget - done
+								      : RD_SESSION_QUANTUM);
+		/* A closed window opens with an ACK, which makes the session ready again. */
+		if (s->state == RD_OPEN &&
+		    (s->lost || (!fw_list_empty(&s->flows) && window_open(s))))
+			rd_session_ready(nic, s);
+	}
+	fw_list_splice_tail(&turn, &nic->rd_ready);
+	fw_list_splice_tail(&nic->rd_ready, &turn);
+	return done;
+}
+
+void rd_tx_probe(struct fw_nic *nic, struct rd_session *s)
+{
+	struct fw_tx_frame *frame = eth_tx_begin(nic);
+
+	if (!frame)
+		return;
+	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD_PROBE, s->tx_psn, 0, 0);
+	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
+	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
+	seal(frame);
+	frame->flags |= FW_TX_F_CONTROL;
+	FW_COUNT(nic, rd_tx_probes);
+	eth_tx_commit(nic, frame);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reads and atomics, at both ends; Terminates received.
+ *
+ * The responder carries a request out once, in its turn, and queues the response as a message
+ * of the reverse session; max_dest_rd_atomic bounds how many a QP answers at a time. The
+ * requester names its sink by an STag that only this request has (wqe_gather.c), so a
+ * response can write nothing but the buffers of the read it answers. Called by rdmap_rx.c;
+ * calls rd_flow.c, mem.c. RFC 5040 5.2, 4.4, 4.8; RFC 7306 5.
+ */
+#include "nic_fw/fw_nic.h"
+
+#define RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
+
+static enum rdmap_result refuse_access(struct rdmap_error *error, uint8_t code)
+{
+	error->layer_etype = RDMAP_PROTECTION;
+	error->code = code;
+	return RDMAP_ERROR;
+}
+
+/* A response to pkt that is not queued yet; NULL: no slot or no context now. */
+static struct fw_wqe *new_response(struct fw_nic *nic, struct fw_qp *qp,
+				   const struct dgram_pkt *pkt, enum fw_wqe_kind kind)
+{
+	struct fw_wqe *msg;
+
+	if (qp->responder_slots >= qp->attr.max_dest_rd_atomic)
+		return NULL;
+	msg = wqe_alloc(nic, qp, kind);
+	if (!msg)
+		return NULL;
+	qp->responder_slots++;
+	msg->dst_ip = pkt->src_ip;
+	msg->dst_qpn = pkt->src_qpn;
+	msg->qkey = pkt->qkey;
+	msg->ssn = pkt->ssn;
+	msg->msn = pkt->ssn;
+	return msg;
+}
+
+enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
+				     const struct dgram_pkt *pkt,
+				     const struct wire_read_request *req, struct rdmap_error *error)
+{
+	uint32_t bytes = be32_get(req->bytes);
+	uint32_t stag = be32_get(req->src_stag);
+	uint64_t to = be64_get(req->src_to);
+	enum hw_vendor_err err;
+	struct fw_wqe *msg;
+	struct fw_mem mem;
+
+	if (!(qp->access & HW_ACCESS_REMOTE_READ) || bytes > HW_MAX_MSG_BYTES)
+		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
+	if (to + bytes < to)
+		return refuse_access(error, WIRE_TERM_PROT_TO_WRAP);
+	err = mem_check(nic, qp->pd, qp->qpn, stag, to, bytes, HW_ACCESS_REMOTE_READ, &mem);
+	if (err != HW_VENDOR_ERR_NONE)
+		return refuse_access(error, rdmap_protection_code(err));
+	msg = new_response(nic, qp, pkt, FW_WQE_READ_RESPONSE);
+	if (!msg)
+		return RDMAP_REFUSE;
+	msg->rdmap_opcode = WIRE_RDMAP_READ_RESPONSE;
+	msg->bytes = bytes;
+	msg->num_sge = bytes ? 1 : 0;
+	msg->sge[0] = (struct hw_sge){.addr = to, .bytes = bytes, .lkey = stag};
+	msg->rkey = be32_get(req->sink_stag);
+	msg->remote_addr = be64_get(req->sink_to);
+	if (!rd_flow_send(nic, msg)) {
+		wqe_free(nic, msg);
+		return RDMAP_REFUSE;
+	}
+	FW_COUNT(nic, reads_executed);
+	qp->rx_msgs++;
+	return RDMAP_OK;
+}
+
+enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
+				       const struct dgram_pkt *pkt,
+				       const struct wire_atomic_request *req,
+				       struct rdmap_error *error)
+{
+	uint32_t opcode = be32_get(req->opcode) & WIRE_ATOMIC_OPCODE_MASK;
+	uint64_t to = be64_get(req->to);
+	enum hw_vendor_err err;
+	struct fw_wqe *msg;
+	struct fw_mem mem;
+	uint64_t original;
+	bool ok;
+
+	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) ||
+	    (opcode != WIRE_ATOMIC_FETCH_ADD && opcode != WIRE_ATOMIC_CMP_SWAP))
+		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
+	err = mem_check(nic, qp->pd, qp->qpn, be32_get(req->stag), to, sizeof(original),
+			HW_ACCESS_REMOTE_ATOMIC, &mem);
+	if (err != HW_VENDOR_ERR_NONE)
+		return refuse_access(error, rdmap_protection_code(err));
+	if (mem.addr % sizeof(original))
+		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
+	msg = new_response(nic, qp, pkt, FW_WQE_ATOMIC_RESPONSE);
+	if (!msg)
+		return RDMAP_REFUSE;
+	msg->rdmap_opcode = WIRE_RDMAP_ATOMIC_RESPONSE;
+	msg->bytes = sizeof(struct wire_atomic_response);
+	msg->rkey = be32_get(req->request_id);
+	/* Queued before it is carried out: nothing can fail any more between the two. */
+	if (!rd_flow_send(nic, msg)) {
+		wqe_free(nic, msg);
+		return RDMAP_REFUSE;
+	}
+	if (opcode == WIRE_ATOMIC_FETCH_ADD)
+		ok = mem_fetch_add(nic, &mem, be64_get(req->add_swap), &original);
+	else
+		ok = mem_cmp_swap(nic, &mem, be64_get(req->compare), be64_get(req->add_swap),
+				  &original);
+	if (!ok) {
+		rd_msg_fail(nic, msg, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
+	}
+	msg->swap = original;
+	FW_COUNT(nic, atomics_executed);
+	qp->rx_msgs++;
+	return RDMAP_OK;
+}
+
+/* A response fails here: memory of the requester's own process. */
+static void fail_local(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_vendor_err err)
+{
+	rd_msg_fail(nic, wqe, wqe_status_of(err), err);
+}
+
+enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
+					    const struct dgram_pkt *pkt)
+{
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt->stag);
+	struct eth_cursor cursor;
+	struct hw_sge sge[HW_MAX_SGE];
+	enum hw_vendor_err err;
+	uint32_t i;
+
+	if (!wqe || wqe->opcode != HW_WQE_READ || pkt->to > wqe->bytes ||
+	    pkt->data_bytes > wqe->bytes - pkt->to || wqe->dst_qpn != pkt->src_qpn ||
+	    wqe->dst_ip != pkt->src_ip)
+		return RDMAP_VOID;
+	for (i = 0; i < wqe->num_sge; i++)
+		sge[i] = *wqe_sge(nic, wqe, i);
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	err = ddp_place_sges(nic, qp->pd, sge, wqe->num_sge, pkt->to, &cursor);
+	if (err != HW_VENDOR_ERR_NONE) {
+		fail_local(nic, wqe, err);
+		return RDMAP_VOID;
+	}
+	return RDMAP_OK;
+}
+
+enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
+				      const struct dgram_pkt *pkt)
+{
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt->stag);
+
+	if (!wqe || wqe->opcode != HW_WQE_READ)
+		return RDMAP_VOID;
+	/* In the order of the flow: the segments must follow one another without a gap. */
+	if (pkt->to == wqe->read_bytes)
+		wqe->read_bytes += pkt->data_bytes;
+	if (!pkt->last)
+		return RDMAP_OK;
+	if (wqe->read_bytes != wqe->bytes) {
+		rd_msg_fail(nic, wqe, HW_STATUS_BAD_RESP_ERR, HW_VENDOR_ERR_NONE);
+		return RDMAP_VOID;
+	}
+	rd_flow_response(nic, wqe);
+	return RDMAP_OK;
+}
+
+enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
+					const struct dgram_pkt *pkt,
+					const struct wire_atomic_response *rsp)
+{
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, be32_get(rsp->request_id));
+	uint64_t original = be64_get(rsp->original);
+	const uint8_t *from = (const uint8_t *)&original;
+	uint32_t i;
+
+	if (!wqe || (wqe->opcode != HW_WQE_FETCH_ADD && wqe->opcode != HW_WQE_CMP_SWAP) ||
+	    wqe->dst_qpn != pkt->src_qpn || wqe->dst_ip != pkt->src_ip)
+		return RDMAP_VOID;
+	/* Eight bytes over the SGE list, which may cut them anywhere. */
+	for (i = 0; i < wqe->num_sge; i++) {
+		const struct hw_sge *sge = wqe_sge(nic, wqe, i);
+		enum hw_vendor_err err;
+		struct fw_mem mem;
+
+		err = mem_check(nic, qp->pd, 0, sge->lkey, sge->addr, sge->bytes,
+				HW_ACCESS_LOCAL_WRITE, &mem);
+		if (err == HW_VENDOR_ERR_NONE && sge->bytes &&
+		    !mem_write(nic, &mem, 0, from, sge->bytes))
+			err = HW_VENDOR_ERR_HOST_FAULT;
+		if (err != HW_VENDOR_ERR_NONE) {
+			fail_local(nic, wqe, err);
+			return RDMAP_VOID;
+		}
+		from += sge->bytes;
+	}
+	rd_flow_response(nic, wqe);
+	return RDMAP_OK;
+}
+
+enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code)
+{
+	switch (layer_etype) {
+	case RDMAP_PROTECTION:
+		return code == WIRE_TERM_PROT_CANT_INVALIDATE ? HW_STATUS_REM_INV_REQ_ERR
+							      : HW_STATUS_REM_ACCESS_ERR;
+	case WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED:
+	case WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_TAGGED:
+		return HW_STATUS_REM_INV_REQ_ERR;
+	default:
+		return HW_STATUS_REM_OP_ERR;
+	}
+}
+
+enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+				  const struct wire_terminate *term)
+{
+	struct be32 ssn;
+
+	memcpy(&ssn, &pkt->imm, sizeof(ssn));
+	FW_COUNT(nic, rd_terminates_rx);
+	rd_flow_terminated(nic, qp, pkt->src_ip, pkt->src_qpn, be32_get(ssn),
+			   rdmap_status_of(term->layer_etype, term->code));
+	return RDMAP_OK;
+}

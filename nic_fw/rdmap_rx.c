@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RDMAP in: what an arriving segment does to this end.
+ *
+ * rdmap_rx_place() checks and places payload, possibly before the segment's turn;
+ * rdmap_rx_finish() delivers it in its turn. Requests that must be carried out once and in
+ * order (reads, atomics, invalidation) act in finish only. Responses are in rdmap_resp.c.
+ * Called by rd_rx.c; calls ddp_rx.c, recv.c, mem.c, cq.c. RFC 5040 5, 7; RFC 5041 7;
+ * RFC 7306 5, 8.
+ */
+#include "nic_fw/fw_nic.h"
+
+#define RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
+#define RDMAP_OPERATION  (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION)
+#define DDP_UNTAGGED     (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
+
+static enum rdmap_result error_of(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
+{
+	error->layer_etype = layer_etype;
+	error->code = code;
+	return RDMAP_ERROR;
+}
+
+/* The protection error that a failed check of ours is to the peer (RFC 5040 7.2). */
+uint8_t rdmap_protection_code(enum hw_vendor_err err)
+{
+	if (err == HW_VENDOR_ERR_LKEY)
+		return WIRE_TERM_PROT_INVALID_STAG;
+	if (err == HW_VENDOR_ERR_BOUNDS)
+		return WIRE_TERM_PROT_BASE_BOUNDS;
+	if (err == HW_VENDOR_ERR_ACCESS)
+		return WIRE_TERM_PROT_ACCESS;
+	return WIRE_TERM_PROT_UNSPECIFIED;
+}
+
+struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
+{
+	return qp_find(nic, pkt->dst_qpn);
+}
+
+/* Whether the QP takes this packet at all. */
+static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
+				  const struct dgram_pkt *pkt, struct rdmap_error *error)
+{
+	bool response = pkt->flags & WIRE_DGRAM_F_RESPONSE;
+
+	if (!qp || !qp_is_reliable(qp)) {
+		FW_COUNT(nic, drop_no_qp);
+		return response
+			   ? RDMAP_VOID
+			   : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC);
+	}
+	if (!qp_can_receive(qp)) {
+		FW_COUNT(nic, drop_qp_state);
+		if (response)
+			return RDMAP_VOID;
+		/* One that is being set up is asked again; one in error is dead. */
+		return qp->state == HW_QPS_ERR
+			   ? error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC)
+			   : RDMAP_REFUSE;
+	}
+	if (qp->type == HW_QPT_RC) {
+		if (pkt->src_ip == qp->dst_ip && pkt->src_qpn == qp->dst_qpn &&
+		    pkt->incarnation == qp->incarnation_rx)
+			return RDMAP_OK;
+		FW_COUNT(nic, drop_rd_incarnation);
+		return response
+			   ? RDMAP_VOID
+			   : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC);
+	}
+	if (!response && pkt->qkey != qp->qkey) {
+		FW_COUNT(nic, drop_qkey);
+		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
+	}
+	return RDMAP_OK;
+}
+
+static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				    struct rdmap_error *error)
+{
+	struct recv_msg *msg;
+	struct eth_cursor cursor;
+	enum rdmap_result result;
+
+	if (qp->type != HW_QPT_RC)
+		pkt->msn = pkt->ssn;
+	msg = recv_find(nic, qp, pkt);
+	if (!msg) {
+		result = recv_begin(nic, qp, pkt, &msg);
+		if (result == RDMAP_ERROR)
+			return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+		if (result != RDMAP_OK)
+			return result;
+	}
+	if (pkt->msg_bytes > msg->recv.bytes)
+		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	if (ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge, pkt->mo, &cursor) !=
+	    HW_VENDOR_ERR_NONE)
+		return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	return RDMAP_OK;
+}
+
+static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				     struct rdmap_error *error)
+{
+	struct eth_cursor cursor;
+	enum hw_vendor_err err;
+	struct fw_mem mem;
+
+	if (!(qp->access & HW_ACCESS_REMOTE_WRITE))
+		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_ACCESS);
+	if (pkt->to + pkt->data_bytes < pkt->to)
+		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_TO_WRAP);
+	err = mem_check(nic, qp->pd, qp->qpn, pkt->stag, pkt->to, pkt->data_bytes,
+			HW_ACCESS_REMOTE_WRITE, &mem);
+	if (err != HW_VENDOR_ERR_NONE)
+		return error_of(error, RDMAP_PROTECTION, rdmap_protection_code(err));
+	if (!pkt->data_bytes)
+		return RDMAP_OK;
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	if (!ddp_place_mem(nic, &mem, 0, &cursor))
+		return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	return RDMAP_OK;
+}
+
+enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				 bool in_order, struct rdmap_error *error)
+{
+	enum rdmap_result result = check_qp(nic, qp, pkt, error);
+
+	(void)in_order;
+	if (result != RDMAP_OK)
+		return result;
+	fw_trace(nic, TRACE_DDP_RX, qp->qpn, pkt->tagged ? pkt->stag : pkt->msn,
+		 pkt->tagged ? pkt->to : pkt->mo);
+	switch ((enum wire_rdmap_opcode)pkt->opcode) {
+	case WIRE_RDMAP_SEND:
+	case WIRE_RDMAP_SEND_INVALIDATE:
+	case WIRE_RDMAP_SEND_SE:
+	case WIRE_RDMAP_SEND_SE_INVALIDATE:
+		return place_send(nic, qp, pkt, error);
+	case WIRE_RDMAP_WRITE:
+		return place_write(nic, qp, pkt, error);
+	case WIRE_RDMAP_READ_RESPONSE:
+		return rdmap_place_read_response(nic, qp, pkt);
+	case WIRE_RDMAP_READ_REQUEST:
+	case WIRE_RDMAP_ATOMIC_REQUEST:
+	case WIRE_RDMAP_ATOMIC_RESPONSE:
+	case WIRE_RDMAP_TERMINATE:
+		return RDMAP_OK;
+	case WIRE_RDMAP_IMMEDIATE:
+	case WIRE_RDMAP_IMMEDIATE_SE:
+		break;
+	}
+	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+}
+
+/* A receive's completion. */
+static void complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			  uint64_t wr_id, uint8_t opcode, enum hw_status status)
+{
+	struct hw_cqe cqe = {
+	    .wr_id = wr_id,
+	    .bytes = pkt->msg_bytes,
+	    .qpn = qp->qpn,
+	    .src_qpn = pkt->src_qpn,
+	    .src_ip = pkt->src_ip,
+	    .status = (uint8_t)status,
+	    .opcode = opcode,
+	};
+	bool se = pkt->opcode == WIRE_RDMAP_SEND_SE ||
+		  pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE ||
+		  (pkt->flags & WIRE_DGRAM_F_SOLICITED);
+
+	if (pkt->flags & WIRE_DGRAM_F_IMM) {
+		cqe.flags |= HW_CQE_F_IMM;
+		cqe.imm_inv = pkt->imm;
+	} else if (pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
+		   pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE) {
+		cqe.flags |= HW_CQE_F_INV;
+		cqe.imm_inv = pkt->stag;
+	}
+	if (se)
+		cqe.flags |= HW_CQE_F_SOLICITED;
+	if (status == HW_STATUS_SUCCESS) {
+		qp->rx_msgs++;
+		qp->rx_bytes += pkt->msg_bytes;
+	}
+	fw_trace(nic, TRACE_CQE, qp->qpn, wr_id, status);
+	if (!cq_post(nic, qp->recv_cq, &cqe))
+		qp_error(nic, qp, HW_EVENT_QP_FATAL);
+}
+
+static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				     struct rdmap_error *error)
+{
+	struct recv_msg *msg;
+	uint64_t wr_id;
+
+	if (!pkt->last)
+		return RDMAP_OK;
+	msg = recv_find(nic, qp, pkt);
+	if (!msg) /* flushed, or aborted with an earlier session */
+		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+	if ((pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
+	     pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE) &&
+	    !mem_invalidate(nic, qp->pd, qp->qpn, pkt->stag))
+		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_CANT_INVALIDATE);
+	wr_id = msg->recv.wr_id;
+	recv_end(nic, qp, msg);
+	qp->rx_msn_delivered = pkt->msn;
+	complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, HW_STATUS_SUCCESS);
+	return RDMAP_OK;
+}
+
+/* A Write with immediate takes a receive when its last segment's turn has come. */
+static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				      struct rdmap_error *error)
+{
+	enum rdmap_result result;
+	struct recv_msg *msg;
+	uint64_t wr_id;
+
+	if (!pkt->last || !(pkt->flags & WIRE_DGRAM_F_IMM)) {
+		if (pkt->last) {
+			qp->rx_msgs++;
+			qp->rx_bytes += pkt->msg_bytes;
+		}
+		return RDMAP_OK;
+	}
+	pkt->msn = qp->type == HW_QPT_RC ? qp->rx_msn_delivered + 1 : pkt->ssn;
+	msg = recv_find(nic, qp, pkt);
+	if (!msg) {
+		result = recv_begin(nic, qp, pkt, &msg);
+		if (result == RDMAP_ERROR)
+			return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+		if (result != RDMAP_OK)
+			return result;
+	}
+	wr_id = msg->recv.wr_id;
+	recv_end(nic, qp, msg);
+	qp->rx_msn_delivered = pkt->msn;
+	complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
+	return RDMAP_OK;
+}
+
+enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				  const uint8_t *held, struct rdmap_error *error)
+{
+	uint8_t payload[RD_HELD_BYTES];
+	struct eth_cursor cursor;
+	/* The QP may have changed since the packet was placed. */
+	enum rdmap_result result = check_qp(nic, qp, pkt, error);
+
+	if (result != RDMAP_OK)
+		return result;
+	fw_trace(nic, TRACE_RDMAP_RX, qp->qpn, pkt->opcode, pkt->data_bytes);
+	if (rdmap_tx_is_self_contained(pkt->opcode) && !held) {
+		uint32_t n = pkt->data_bytes < sizeof(payload) ? pkt->data_bytes : sizeof(payload);
+
+		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, n);
+		eth_cursor_copy(&cursor, payload, n);
+		held = payload;
+	}
+	switch ((enum wire_rdmap_opcode)pkt->opcode) {
+	case WIRE_RDMAP_SEND:
+	case WIRE_RDMAP_SEND_INVALIDATE:
+	case WIRE_RDMAP_SEND_SE:
+	case WIRE_RDMAP_SEND_SE_INVALIDATE:
+		return finish_send(nic, qp, pkt, error);
+	case WIRE_RDMAP_WRITE:
+		return finish_write(nic, qp, pkt, error);
+	case WIRE_RDMAP_READ_REQUEST:
+		return rdmap_read_request(nic, qp, pkt, (const void *)held, error);
+	case WIRE_RDMAP_ATOMIC_REQUEST:
+		return rdmap_atomic_request(nic, qp, pkt, (const void *)held, error);
+	case WIRE_RDMAP_READ_RESPONSE:
+		return rdmap_read_response(nic, qp, pkt);
+	case WIRE_RDMAP_ATOMIC_RESPONSE:
+		return rdmap_atomic_response(nic, qp, pkt, (const void *)held);
+	case WIRE_RDMAP_TERMINATE:
+		return rdmap_terminate(nic, qp, pkt, (const void *)held);
+	case WIRE_RDMAP_IMMEDIATE:
+	case WIRE_RDMAP_IMMEDIATE_SE:
+		break;
+	}
+	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+}
+
+/* The receive of a message that failed: its owner gets it back with the reason. */
+static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+		      const struct rdmap_error *error)
+{
+	struct recv_msg *msg = recv_find(nic, qp, pkt);
+	enum hw_status status = HW_STATUS_LOC_PROT_ERR;
+	uint64_t wr_id;
+
+	if (!msg)
+		return;
+	if (error->layer_etype == DDP_UNTAGGED && error->code == WIRE_TERM_UT_TOO_LONG)
+		status = HW_STATUS_LOC_LEN_ERR;
+	else if (error->layer_etype == RDMAP_PROTECTION)
+		status = HW_STATUS_REM_INV_REQ_ERR; /* an STag that may not be invalidated */
+	wr_id = msg->recv.wr_id;
+	recv_end(nic, qp, msg);
+	qp->rx_msn_delivered = pkt->msn;
+	complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, status);
+}
+
+void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+		    const struct rdmap_error *error)
+{
+	struct rdmap_error no_qp = {RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC};
+
+	if (!qp || !qp_is_reliable(qp)) {
+		rdmap_tx_terminate(nic, nic->null_qp, pkt, &no_qp);
+		return;
+	}
+	if (!pkt->tagged && pkt->qn == WIRE_QN_SEND && qp_can_receive(qp))
+		fail_recv(nic, qp, pkt, error);
+	if (qp->type == HW_QPT_RC && qp_can_receive(qp) && pkt->incarnation == qp->incarnation_rx &&
+	    pkt->src_ip == qp->dst_ip && pkt->src_qpn == qp->dst_qpn)
+		qp_error(nic, qp,
+			 error->layer_etype == RDMAP_PROTECTION ? HW_EVENT_QP_ACCESS_ERR
+								: HW_EVENT_QP_REQ_ERR);
+	rdmap_tx_terminate(nic, qp, pkt, error);
+}

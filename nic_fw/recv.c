@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receives that messages of reliable QPs have taken and not yet completed.
+ *
+ * A Send takes its receive when its first packet arrives, in any order. On an RC QP receives
+ * must complete in the order in which they were posted, so a message that comes early makes
+ * those before it take theirs too (the MSN counts what takes a receive). On an RD QP, which
+ * serves many peers, the order of taking is the order of arrival. Called by rdmap_rx.c,
+ * qp.c (flush), rd_session.c (a peer is gone); calls rq.c, cq.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	struct fw_list *pos;
+
+	(void)nic;
+	fw_list_for_each (pos, &qp->recv_msgs) {
+		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
+
+		if (msg->msn == pkt->msn && msg->src_qpn == pkt->src_qpn &&
+		    msg->src_ip == pkt->src_ip)
+			return msg;
+	}
+	return NULL;
+}
+
+static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			      uint32_t msn, struct recv_msg **out)
+{
+	struct recv_msg *msg = fw_pool_get(&nic->recv_msgs);
+
+	if (!msg)
+		return RDMAP_DROP;
+	switch (rq_take(nic, qp, &msg->recv)) {
+	case RQ_OK:
+		break;
+	case RQ_EMPTY:
+		fw_pool_put(&nic->recv_msgs, msg);
+		return RDMAP_REFUSE;
+	case RQ_BAD:
+		/* Completed as malformed by the message that meets it: no SGE, no room. */
+		msg->recv.num_sge = 0;
+		msg->recv.bytes = 0;
+		break;
+	}
+	msg->qp = qp;
+	msg->src_ip = pkt->src_ip;
+	msg->src_qpn = pkt->src_qpn;
+	msg->src_shard = pkt->src_shard;
+	msg->msn = msn;
+	msg->begun = false;
+	fw_list_add_tail(&qp->recv_msgs, &msg->qp_node);
+	fw_list_add_tail(&nic->open_recvs, &msg->nic_node);
+	qp->msgs_open++;
+	*out = msg;
+	return RDMAP_OK;
+}
+
+enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			     struct recv_msg **msg)
+{
+	enum rdmap_result result = RDMAP_ERROR;
+
+	if (qp->type != HW_QPT_RC) {
+		result = take(nic, qp, pkt, pkt->msn, msg);
+	} else if (pkt->msn - qp->rx_msn_taken <= RD_MSN_AHEAD && pkt->msn != qp->rx_msn_taken) {
+		do {
+			result = take(nic, qp, pkt, qp->rx_msn_taken + 1, msg);
+			if (result == RDMAP_OK)
+				qp->rx_msn_taken++;
+		} while (result == RDMAP_OK && qp->rx_msn_taken != pkt->msn);
+	}
+	if (result == RDMAP_OK)
+		(*msg)->begun = true;
+	return result;
+}
+
+void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg)
+{
+	fw_list_del(&msg->qp_node);
+	fw_list_del(&msg->nic_node);
+	qp->msgs_open--;
+	fw_pool_put(&nic->recv_msgs, msg);
+}
+
+static void abort_one(struct fw_nic *nic, struct recv_msg *msg, enum hw_status status)
+{
+	struct fw_qp *qp = msg->qp;
+	struct hw_cqe cqe = {
+	    .wr_id = msg->recv.wr_id,
+	    .qpn = qp->qpn,
+	    .src_qpn = msg->src_qpn,
+	    .src_ip = msg->src_ip,
+	    .status = (uint8_t)status,
+	    .opcode = HW_CQE_RECV,
+	};
+
+	recv_end(nic, qp, msg);
+	fw_trace(nic, TRACE_CQE, qp->qpn, cqe.wr_id, status);
+	(void)cq_post(nic, qp->recv_cq, &cqe);
+}
+
+void recv_flush_qp(struct fw_nic *nic, struct fw_qp *qp, bool complete)
+{
+	/* UD keeps its own kind of message in this list (ud_flush_qp). */
+	if (qp->type == HW_QPT_UD)
+		return;
+	while (!fw_list_empty(&qp->recv_msgs)) {
+		struct recv_msg *msg = FW_CONTAINER(qp->recv_msgs.next, struct recv_msg, qp_node);
+
+		if (complete)
+			abort_one(nic, msg, HW_STATUS_WR_FLUSH_ERR);
+		else
+			recv_end(nic, qp, msg);
+	}
+	qp->rx_msn_taken = 0;
+	qp->rx_msn_delivered = 0;
+}
+
+void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard)
+{
+	struct fw_list *pos;
+	struct fw_list *next;
+
+	for (pos = nic->open_recvs.next; pos != &nic->open_recvs; pos = next) {
+		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, nic_node);
+
+		next = pos->next;
+		/* An RC QP keeps its receives: it belongs to one peer and ends with it. */
+		if (msg->src_ip == src_ip && msg->src_shard == src_shard &&
+		    msg->qp->type != HW_QPT_RC)
+			abort_one(nic, msg, HW_STATUS_REM_ABORT_ERR);
+	}
+}

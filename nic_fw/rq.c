@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Taking a receive for a message.
+ *
+ * Called by ud_deliver() and recv_begin(); calls srq.c when the QP has an SRQ. Posting a
+ * receive rings no doorbell: the host's index is read when the known ones are used up.
+ * docs/host-interface.md, pair R1 (producer index), R2 (consumer index).
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Copies shared memory once: the compiler may not read the source again. */
+static void copy_once(void *dst, const void *src, size_t bytes)
+{
+	memcpy(dst, src, bytes);
+	__asm__ volatile("" : : "r"(dst) : "memory");
+}
+
+/* Copies the entry, then checks the copy. The SGEs' keys are judged when data is placed. */
+static enum rq_result copy_entry(struct fw_nic *nic, const uint8_t *entry, uint32_t max_sge,
+				 struct fw_recv *recv)
+{
+	struct hw_rq_wqe wqe;
+	uint32_t i;
+
+	copy_once(&wqe, entry, sizeof(wqe));
+	recv->wr_id = wqe.wr_id;
+	recv->bytes = 0;
+	recv->num_sge = 0;
+	if (wqe.num_sge > max_sge) {
+		FW_COUNT(nic, wqes_bad);
+		return RQ_BAD;
+	}
+	copy_once(recv->sge, entry + sizeof(wqe), wqe.num_sge * sizeof(recv->sge[0]));
+	recv->num_sge = wqe.num_sge;
+	for (i = 0; i < wqe.num_sge; i++)
+		recv->bytes += recv->sge[i].bytes;
+	return RQ_OK;
+}
+
+static uint32_t own_available(struct fw_nic *nic, struct fw_qp *qp)
+{
+	uint32_t prod;
+
+	if (!qp->rq_ring)
+		return 0;
+	/* Pair R1. */
+	prod = __atomic_load_n(&qp->record->rq_prod, __ATOMIC_ACQUIRE);
+	if (prod - qp->rq_cons > qp->rq_mask + 1) {
+		/* More than the ring holds: none of them can be believed. */
+		FW_COUNT(nic, wqes_bad);
+		qp->rq_prod = qp->rq_cons;
+		return 0;
+	}
+	qp->rq_prod = prod;
+	return prod - qp->rq_cons;
+}
+
+static enum rq_result take_from_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv)
+{
+	enum rq_result result;
+
+	if (srq->error || (srq->prod == srq->cons && !srq_available(nic, srq)))
+		return RQ_EMPTY;
+	recv->pd = srq->pd;
+	result = copy_entry(nic, srq->ring + (size_t)(srq->cons & srq->mask) * srq->stride_bytes,
+			    srq->max_sge, recv);
+	srq_taken(nic, srq);
+	return result;
+}
+
+enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv)
+{
+	enum rq_result result;
+
+	if (qp->srq != HW_SRQ_NONE)
+		return take_from_srq(nic, &nic->srqs[qp->srq], recv);
+	if (qp->rq_prod == qp->rq_cons && !own_available(nic, qp))
+		return RQ_EMPTY;
+	recv->pd = qp->pd;
+	result =
+	    copy_entry(nic, qp->rq_ring + (size_t)(qp->rq_cons & qp->rq_mask) * qp->rq_stride_bytes,
+		       qp->max_recv_sge, recv);
+	qp->rq_cons++;
+	/* Pair R2: the entry was read before the host may write there again. */
+	__atomic_store_n(&qp->record->rq_cons, qp->rq_cons, __ATOMIC_RELEASE);
+	return result;
+}
+
+uint32_t rq_available(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->srq != HW_SRQ_NONE)
+		return srq_available(nic, &nic->srqs[qp->srq]);
+	return own_available(nic, qp);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Round robin over send queues that have requests to fetch.
+ *
+ * A QP enters the ready list when its doorbell rings or when what blocked it is gone, and
+ * leaves it when it is empty or blocked. Called by db.c, qp.c, wqe.c and fw.c; calls
+ * wqe.c. Fairness among flows and sessions of RD is rd_tx.c's.
+ */
+#include "nic_fw/fw_nic.h"
+
+void sched_qp_add(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->state != HW_QPS_RTS || qp->sq_blocked || fw_list_linked(&qp->sched_node))
+		return;
+	fw_list_add_tail(&nic->sched_qps, &qp->sched_node);
+}
+
+void sched_qp_remove(struct fw_nic *nic, struct fw_qp *qp)
+{
+	(void)nic;
+	fw_list_del(&qp->sched_node);
+}
+
+uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
+{
+	struct fw_list turn;
+	struct fw_list *node;
+	uint32_t done = 0;
+
+	/* One turn serves each QP at most once, so that a waiting one cannot spin here. */
+	fw_list_init(&turn);
+	fw_list_splice_tail(&turn, &nic->sched_qps);
+	while (done < budget && (node = fw_list_pop(&turn))) {
+		struct fw_qp *qp = FW_CONTAINER(node, struct fw_qp, sched_node);
+		uint32_t quantum = budget - done;
+
+		if (quantum > SCHED_QP_QUANTUM)
+			quantum = SCHED_QP_QUANTUM;
+		fw_trace(nic, TRACE_SCHED, qp->qpn, qp->outstanding, quantum);
+		/* In the list again beforehand: fetching takes it off when there is no more. */
+		fw_list_add_tail(&nic->sched_qps, &qp->sched_node);
+		done += wqe_fetch(nic, qp, quantum);
+	}
+	/* Those that had no turn go first next time. */
+	fw_list_splice_tail(&turn, &nic->sched_qps);
+	fw_list_splice_tail(&nic->sched_qps, &turn);
+	return done;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shared receive queues: commands, and the limit event.
+ *
+ * Commands are called by cmd.c; srq_available() and srq_taken() by rq.c when a message takes
+ * a receive. The limit is mvapich-reduced-memory's low watermark. IBA 10.2.9, 11.2.3.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* hw_cmd_srq.mask */
+enum {
+	SRQ_MASK_MAX_WR = 1,
+	SRQ_MASK_LIMIT = 2,
+};
+
+struct fw_srq *srq_own(struct fw_nic *nic, uint32_t client, uint32_t number)
+{
+	struct fw_srq *srq;
+
+	if (number >= nic->srq_ids.high)
+		return NULL;
+	srq = &nic->srqs[number];
+	return srq->used && srq->client == client ? srq : NULL;
+}
+
+uint32_t srq_available(struct fw_nic *nic, struct fw_srq *srq)
+{
+	if (srq->error)
+		return 0;
+	srq->prod = __atomic_load_n(&srq->record->prod, __ATOMIC_ACQUIRE);
+	if (srq->prod - srq->cons <= srq->mask + 1)
+		return srq->prod - srq->cons;
+	/* More than the ring holds: the index is wild, and stays so until the SRQ is destroyed. */
+	FW_COUNT(nic, wqes_bad);
+	srq->error = true;
+	eq_async(nic, srq->client, HW_EVENT_SRQ_ERR, srq->index);
+	return 0;
+}
+
+static void check_limit(struct fw_nic *nic, struct fw_srq *srq)
+{
+	if (!srq->limit || srq->prod - srq->cons >= srq->limit)
+		return;
+	/* The process may have posted since the index was read last. */
+	if (srq_available(nic, srq) >= srq->limit || srq->error)
+		return;
+	srq->limit = 0;
+	eq_async(nic, srq->client, HW_EVENT_SRQ_LIMIT, srq->index);
+}
+
+void srq_taken(struct fw_nic *nic, struct fw_srq *srq)
+{
+	srq->cons++;
+	__atomic_store_n(&srq->record->cons, srq->cons, __ATOMIC_RELEASE);
+	check_limit(nic, srq);
+}
+
+static void fill_resp(const struct fw_srq *srq, struct hw_resp_srq *resp)
+{
+	resp->srq = srq->index;
+	resp->max_wr = srq->max_wr;
+	resp->max_sge = srq->max_sge;
+	resp->limit = srq->limit;
+	resp->record_offset = srq->record_offset;
+	resp->ring_offset = srq->ring_offset;
+	resp->entries = srq->mask + 1;
+	resp->stride_bytes = srq->stride_bytes;
+}
+
+static uint64_t ring_bytes(const struct fw_srq *srq)
+{
+	return (uint64_t)(srq->mask + 1) * srq->stride_bytes;
+}
+
+static int alloc_memory(struct fw_nic *nic, uint32_t client, struct fw_srq *srq)
+{
+	struct fw_client *owner = &nic->clients[client];
+
+	if (bar_record_alloc(nic, client, &srq->record_offset))
+		return FW_ENOMEM;
+	if (bar_alloc(nic, client, ring_bytes(srq), &srq->ring_offset)) {
+		bar_record_free(nic, client, srq->record_offset);
+		return FW_ENOMEM;
+	}
+	srq->record = client_bar(owner, srq->record_offset);
+	srq->ring = client_bar(owner, srq->ring_offset);
+	return 0;
+}
+
+int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_srq *create = &cmd->u.srq;
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_pd *pd = pd_own(nic, client, create->pd);
+	struct fw_srq *srq;
+	uint32_t index;
+
+	(void)aux;
+	if (!pd || !create->max_wr || create->max_wr > HW_MAX_WR || create->max_sge > HW_MAX_SGE)
+		return FW_EINVAL;
+	if (owner->num_srq >= owner->max_srq)
+		return FW_ENOSPC;
+	index = fw_ids_get(&nic->srq_ids);
+	if (index == FW_NONE)
+		return FW_ENOMEM;
+	srq = &nic->srqs[index];
+	memset(srq, 0, sizeof(*srq));
+	srq->mask = fw_pow2_at_least(create->max_wr) - 1;
+	srq->max_sge = create->max_sge;
+	srq->stride_bytes = hw_rq_stride_bytes(srq->max_sge);
+	if (alloc_memory(nic, client, srq)) {
+		fw_ids_put(&nic->srq_ids, index);
+		return FW_ENOMEM;
+	}
+	srq->max_wr = srq->mask + 1;
+	srq->pd = create->pd;
+	srq->index = index;
+	srq->client = (uint16_t)client;
+	srq->used = true;
+	pd->refs++;
+	fw_list_add_tail(&owner->srqs, &srq->node);
+	owner->num_srq++;
+	fill_resp(srq, &resp->u.srq);
+	return 0;
+}
+
+void srq_destroy(struct fw_nic *nic, uint32_t index)
+{
+	struct fw_srq *srq = &nic->srqs[index];
+
+	assert(srq->used && !srq->refs);
+	bar_free(nic, srq->client, srq->ring_offset, ring_bytes(srq));
+	bar_record_free(nic, srq->client, srq->record_offset);
+	srq->used = false;
+	nic->pds[srq->pd].refs--;
+	fw_list_del(&srq->node);
+	nic->clients[srq->client].num_srq--;
+	fw_ids_put(&nic->srq_ids, index);
+}
+
+int cmd_destroy_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		    const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct fw_srq *srq = srq_own(nic, client, cmd->u.obj.handle);
+
+	(void)aux;
+	(void)resp;
+	if (!srq)
+		return FW_EINVAL;
+	if (srq->refs)
+		return FW_EBUSY;
+	srq_destroy(nic, srq->index);
+	return 0;
+}
+
+/* A limit that is not met when it is set raises its event at once. */
+int cmd_modify_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_srq *modify = &cmd->u.srq;
+	struct fw_srq *srq = srq_own(nic, client, modify->srq);
+
+	(void)aux;
+	if (!srq || modify->mask & ~(uint32_t)(SRQ_MASK_MAX_WR | SRQ_MASK_LIMIT))
+		return FW_EINVAL;
+	if (modify->mask & SRQ_MASK_MAX_WR)
+		return FW_EOPNOTSUPP;
+	if (modify->mask & SRQ_MASK_LIMIT) {
+		if (modify->limit > srq->max_wr)
+			return FW_EINVAL;
+		srq->limit = modify->limit;
+		if (srq->limit)
+			(void)srq_available(nic, srq);
+		check_limit(nic, srq);
+	}
+	fill_resp(srq, &resp->u.srq);
+	return 0;
+}
+
+int cmd_query_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct fw_srq *srq = srq_own(nic, client, cmd->u.obj.handle);
+
+	(void)aux;
+	if (!srq)
+		return FW_EINVAL;
+	fill_resp(srq, &resp->u.srq);
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which shard of a NIC a received frame belongs to.
+ *
+ * Called through fw.h by the ports, where no hardware has done it, before a frame reaches
+ * an instance; looks at nothing but the first bytes and holds no state. Whatever is not a
+ * datagram for one shard's port goes to shard 0, whose layers drop and count it.
+ */
+#include "nic_fw/fw_nic.h"
+
+uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards, bool *all)
+{
+	const struct wire_eth *eth = (const struct wire_eth *)frame;
+	const struct wire_ip *ip;
+	const struct wire_udp *udp;
+	uint32_t ihl_bytes, shard;
+
+	*all = false;
+	if (bytes < sizeof(*eth))
+		return 0;
+	if (be16_get(eth->type) == WIRE_ETHERTYPE_ARP) {
+		/* Each shard has a neighbour table of its own and learns from what it sees. */
+		*all = num_shards > 1;
+		return 0;
+	}
+	if (be16_get(eth->type) != WIRE_ETHERTYPE_IPV4 || bytes < sizeof(*eth) + sizeof(*ip))
+		return 0;
+	ip = (const struct wire_ip *)(frame + sizeof(*eth));
+	ihl_bytes = (ip->version_ihl & 0x0fu) * 4u;
+	if (ip->version_ihl >> 4 != 4 || ihl_bytes < sizeof(*ip))
+		return 0;
+	if (be32_get(ip->dst) >> 28 == 0xe) { /* 224.0.0.0/4 */
+		*all = num_shards > 1;
+		return 0;
+	}
+	if (ip->proto != WIRE_IPPROTO_UDP ||
+	    (be16_get(ip->frag) & (WIRE_IP_MF | WIRE_IP_FRAG_MASK)) != 0 ||
+	    bytes < sizeof(*eth) + ihl_bytes + sizeof(*udp))
+		return 0;
+	udp = (const struct wire_udp *)(frame + sizeof(*eth) + ihl_bytes);
+	shard = (uint32_t)be16_get(udp->dst_port) - WIRE_DGRAM_PORT;
+	return shard < num_shards ? shard : 0;
+}

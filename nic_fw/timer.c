@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Timers: a binary heap of pointers, the earliest deadline at its root.
+ *
+ * A timer knows its place, so that setting anew and cancelling cost O(log n). Called by
+ * every engine that waits; fw_poll() runs what is due after it has drained the input, so
+ * that an answer which lay in the queue wins over its timeout.
+ */
+#include "nic_fw/fw_nic.h"
+
+void fw_timers_init(struct fw_timers *timers, struct fw_timer **heap, uint32_t max)
+{
+	timers->heap = heap;
+	timers->count = 0;
+	timers->max = max;
+}
+
+void fw_timer_init(struct fw_timer *timer, void (*fire)(struct fw_nic *, struct fw_timer *))
+{
+	timer->deadline_ns = 0;
+	timer->fire = fire;
+	timer->pos = 0;
+	timer->reserved = 0;
+}
+
+static void place(struct fw_timers *timers, uint32_t i, struct fw_timer *timer)
+{
+	timers->heap[i] = timer;
+	timer->pos = i + 1;
+}
+
+static void sift_up(struct fw_timers *timers, uint32_t i, struct fw_timer *timer)
+{
+	while (i > 0) {
+		uint32_t parent = (i - 1) / 2;
+
+		if (timers->heap[parent]->deadline_ns <= timer->deadline_ns)
+			break;
+		place(timers, i, timers->heap[parent]);
+		i = parent;
+	}
+	place(timers, i, timer);
+}
+
+static void sift_down(struct fw_timers *timers, uint32_t i, struct fw_timer *timer)
+{
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+
+		if (child >= timers->count)
+			break;
+		if (child + 1 < timers->count &&
+		    timers->heap[child + 1]->deadline_ns < timers->heap[child]->deadline_ns)
+			child++;
+		if (timer->deadline_ns <= timers->heap[child]->deadline_ns)
+			break;
+		place(timers, i, timers->heap[child]);
+		i = child;
+	}
+	place(timers, i, timer);
+}
+
+void fw_timer_set(struct fw_timers *timers, struct fw_timer *timer, uint64_t deadline_ns)
+{
+	uint64_t old_ns = timer->deadline_ns;
+
+	timer->deadline_ns = deadline_ns;
+	if (!timer->pos) {
+		assert(timers->count < timers->max);
+		sift_up(timers, timers->count++, timer);
+	} else if (deadline_ns < old_ns) {
+		sift_up(timers, timer->pos - 1, timer);
+	} else {
+		sift_down(timers, timer->pos - 1, timer);
+	}
+}
+
+void fw_timer_cancel(struct fw_timers *timers, struct fw_timer *timer)
+{
+	struct fw_timer *last;
+	uint32_t i;
+
+	if (!timer->pos)
+		return;
+	i = timer->pos - 1;
+	assert(i < timers->count && timers->heap[i] == timer);
+	timer->pos = 0;
+	last = timers->heap[--timers->count];
+	if (last == timer)
+		return;
+	/* The last one takes the place: it may belong above it or below. */
+	if (last->deadline_ns < timer->deadline_ns)
+		sift_up(timers, i, last);
+	else
+		sift_down(timers, i, last);
+}
+
+uint32_t fw_timers_run(struct fw_nic *nic, struct fw_timers *timers, uint64_t now_ns,
+		       uint32_t budget)
+{
+	uint32_t fired = 0;
+
+	while (fired < budget && timers->count && timers->heap[0]->deadline_ns <= now_ns) {
+		struct fw_timer *timer = timers->heap[0];
+
+		fw_timer_cancel(timers, timer);
+		timer->fire(nic, timer);
+		fired++;
+	}
+	return fired;
+}

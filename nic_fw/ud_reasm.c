@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of several datagrams: reassembly of long Sends, and Write-Records.
+ *
+ * Called by ud_rx.c. A long Send is gathered in a buffer of the NIC by MO and takes a
+ * receive only when it is whole. A Write-Record is placed segment by segment where its STag
+ * says; the receive CQ hears of it when all has come, or, with what has come, when a timer
+ * fires. Keyed by (source IP, source QPN, ssn); bounded in all and per QP. The thesis 6.3.4
+ * (validity map), Grant et al. (IPDPS 2011); design.md section 3 "UD".
+ */
+#include "nic_fw/fw_nic.h"
+
+#define TERM_RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
+
+static uint32_t *chain_head(struct fw_nic *nic, uint32_t src_ip, uint32_t src_qpn, uint32_t ssn)
+{
+	return &nic->ud_hash[fw_hash(src_ip, src_qpn, ssn) % FW_HASH_SIZE];
+}
+
+static struct ud_reasm *reasm_at(struct fw_nic *nic, uint32_t index)
+{
+	return fw_pool_at(&nic->ud_reasms, index);
+}
+
+/* Chains hold index + 1, so that the zeroed arena is an empty table. */
+static struct ud_reasm *find(struct fw_nic *nic, const struct fw_qp *qp,
+			     const struct dgram_pkt *pkt)
+{
+	uint32_t i = *chain_head(nic, pkt->src_ip, pkt->src_qpn, pkt->ssn);
+
+	while (i) {
+		struct ud_reasm *r = reasm_at(nic, i - 1);
+
+		if (r->qp == qp && r->src_ip == pkt->src_ip && r->src_qpn == pkt->src_qpn &&
+		    r->ssn == pkt->ssn)
+			return r;
+		i = r->hash_next;
+	}
+	return NULL;
+}
+
+/* Takes it out of all lists; its memory and buffer are still the caller's. */
+static void detach(struct fw_nic *nic, struct ud_reasm *r)
+{
+	uint32_t *link = chain_head(nic, r->src_ip, r->src_qpn, r->ssn);
+	uint32_t index = fw_pool_index(&nic->ud_reasms, r) + 1;
+
+	while (*link != index) {
+		assert(*link);
+		link = &reasm_at(nic, *link - 1)->hash_next;
+	}
+	*link = r->hash_next;
+	fw_timer_cancel(&nic->timers, &r->timer);
+	fw_list_del(&r->qp_node);
+	r->qp->msgs_open--;
+}
+
+static void release(struct fw_nic *nic, struct ud_reasm *r)
+{
+	if (r->buffer != FW_NONE)
+		fw_pool_put(&nic->ud_buffers, fw_pool_at(&nic->ud_buffers, r->buffer));
+	fw_pool_put(&nic->ud_reasms, r);
+}
+
+static void put(struct fw_nic *nic, struct ud_reasm *r)
+{
+	detach(nic, r);
+	release(nic, r);
+}
+
+static uint32_t count_bits(uint64_t word)
+{
+	return (uint32_t)__builtin_popcountll(word);
+}
+
+/* Every piece of the message has come. */
+static bool is_whole(const struct ud_reasm *r)
+{
+	return r->last_bytes && r->segment_bytes &&
+	       count_bits(r->got) == (r->msg_bytes + r->segment_bytes - 1) / r->segment_bytes;
+}
+
+static void complete_record(struct fw_nic *nic, struct ud_reasm *r, bool partial)
+{
+	struct fw_qp *qp = r->qp;
+	struct hw_cqe cqe = {
+	    .opcode = HW_CQE_RECV_WRITE_RECORD,
+	    .bytes = r->msg_bytes,
+	    .qpn = qp->qpn,
+	    .src_qpn = r->src_qpn,
+	    .src_ip = r->src_ip,
+	    .sq_index = r->stag,
+	    .record_to = r->to,
+	    .record_map = r->got,
+	    .vendor_err = r->segment_bytes,
+	};
+
+	if (!r->segment_bytes && r->msg_bytes) {
+		/* Of several pieces only the last has come: as if there were two. */
+		cqe.vendor_err = r->msg_bytes - r->last_bytes;
+		cqe.record_map = UINT64_C(1) << 1;
+	}
+	if (partial)
+		cqe.flags |= HW_CQE_F_PARTIAL;
+	if (r->flags & WIRE_DGRAM_F_SOLICITED)
+		cqe.flags |= HW_CQE_F_SOLICITED;
+	FW_COUNT(nic, ud_rx_records);
+	if (partial)
+		FW_COUNT(nic, ud_rx_records_partial);
+	qp->rx_msgs++;
+	qp->rx_bytes += r->msg_bytes;
+	put(nic, r);
+	if (!cq_post(nic, qp->recv_cq, &cqe))
+		qp_error(nic, qp, HW_EVENT_QP_FATAL);
+}
+
+static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct ud_reasm *r = FW_CONTAINER(timer, struct ud_reasm, timer);
+
+	if (r->record) {
+		complete_record(nic, r, true);
+		return;
+	}
+	FW_COUNT(nic, ud_reassembly_timeouts);
+	put(nic, r);
+}
+
+static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	uint32_t *head = chain_head(nic, pkt->src_ip, pkt->src_qpn, pkt->ssn);
+	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
+	uint8_t *buffer = NULL;
+	struct ud_reasm *r;
+
+	if (qp->msgs_open >= UD_REASM_PER_QP)
+		return NULL;
+	r = fw_pool_get(&nic->ud_reasms);
+	if (!r)
+		return NULL;
+	if (!record) {
+		buffer = fw_pool_get(&nic->ud_buffers);
+		if (!buffer) {
+			fw_pool_put(&nic->ud_reasms, r);
+			return NULL;
+		}
+	}
+	memset(r, 0, sizeof(*r));
+	r->qp = qp;
+	r->src_ip = pkt->src_ip;
+	r->src_qpn = pkt->src_qpn;
+	r->ssn = pkt->ssn;
+	r->record = record;
+	r->opcode = pkt->opcode;
+	r->msg_bytes = pkt->msg_bytes;
+	r->stag = pkt->stag;
+	r->to = pkt->to - pkt->mo;
+	r->buffer = buffer ? fw_pool_index(&nic->ud_buffers, buffer) : FW_NONE;
+	r->hash_next = *head;
+	*head = fw_pool_index(&nic->ud_reasms, r) + 1;
+	fw_list_add_tail(&qp->recv_msgs, &r->qp_node);
+	qp->msgs_open++;
+	fw_timer_init(&r->timer, timer_fire);
+	fw_timer_set(&nic->timers, &r->timer, nic->now_ns + UD_REASM_TIMEOUT_NS);
+	return r;
+}
+
+enum segment {
+	SEGMENT_NEW,
+	SEGMENT_AGAIN,
+	SEGMENT_BAD,
+};
+
+/* The last segment: of a known piece size, or it waits for one that tells it. */
+static bool last_fits(uint32_t segment_bytes, uint32_t mo, uint32_t bytes)
+{
+	if (!segment_bytes)
+		return mo == 0 || bytes <= mo;
+	return mo % segment_bytes == 0 && bytes <= segment_bytes &&
+	       mo / segment_bytes < UD_MAX_SEGMENTS;
+}
+
+/*
+ * Fits a segment in: all but the last have one size, and stand at multiples of it. Nothing
+ * is changed unless the segment is new.
+ */
+static enum segment fit(struct ud_reasm *r, const struct dgram_pkt *pkt)
+{
+	uint32_t segment_bytes = r->segment_bytes, bit;
+
+	if (pkt->msg_bytes != r->msg_bytes || pkt->opcode != r->opcode ||
+	    (pkt->flags & WIRE_DGRAM_F_RECORD) != (r->record ? WIRE_DGRAM_F_RECORD : 0) ||
+	    (r->record && (pkt->stag != r->stag || pkt->to - pkt->mo != r->to)))
+		return SEGMENT_BAD;
+	if (pkt->last) {
+		if (r->last_bytes)
+			return pkt->data_bytes == r->last_bytes ? SEGMENT_AGAIN : SEGMENT_BAD;
+		if (!last_fits(segment_bytes, pkt->mo, pkt->data_bytes))
+			return SEGMENT_BAD;
+		r->last_bytes = pkt->data_bytes;
+		if (pkt->mo == 0)
+			r->segment_bytes = pkt->data_bytes;
+		if (r->segment_bytes)
+			r->got |= UINT64_C(1) << (pkt->mo / r->segment_bytes);
+		return SEGMENT_NEW;
+	}
+	if (!segment_bytes) {
+		segment_bytes = pkt->data_bytes;
+		if (r->last_bytes &&
+		    !last_fits(segment_bytes, r->msg_bytes - r->last_bytes, r->last_bytes))
+			return SEGMENT_BAD;
+	}
+	bit = pkt->mo / segment_bytes;
+	if (pkt->data_bytes != segment_bytes || pkt->mo % segment_bytes != 0 ||
+	    (r->msg_bytes - 1) / segment_bytes >= UD_MAX_SEGMENTS)
+		return SEGMENT_BAD;
+	if (r->got >> bit & 1)
+		return SEGMENT_AGAIN;
+	if (!r->segment_bytes && r->last_bytes)
+		r->got |= UINT64_C(1) << ((r->msg_bytes - r->last_bytes) / segment_bytes);
+	r->segment_bytes = segment_bytes;
+	r->got |= UINT64_C(1) << bit;
+	return SEGMENT_NEW;
+}
+
+/* The STag allows this segment; tells the sender when not. */
+static bool check_record(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt,
+			 struct fw_mem *mem)
+{
+	enum hw_vendor_err err = HW_VENDOR_ERR_ACCESS;
+	uint8_t code;
+
+	if (qp->access & HW_ACCESS_REMOTE_WRITE)
+		err = mem_check(nic, qp->pd, qp->qpn, pkt->stag, pkt->to, pkt->data_bytes,
+				HW_ACCESS_REMOTE_WRITE, mem);
+	if (err == HW_VENDOR_ERR_NONE)
+		return true;
+	if (err == HW_VENDOR_ERR_BOUNDS)
+		code = WIRE_TERM_PROT_BASE_BOUNDS;
+	else if (err == HW_VENDOR_ERR_ACCESS)
+		code = WIRE_TERM_PROT_ACCESS;
+	else
+		code = WIRE_TERM_PROT_INVALID_STAG;
+	FW_DROP(nic, drop_ud_protection);
+	ud_tx_error(nic, qp, pkt, TERM_RDMAP_PROTECTION, code);
+	return false;
+}
+
+/*
+ * Puts the payload in its place. Before the segment is noted: what the map shows is there.
+ * A record's bytes may be written again by a duplicate; they are the same, or the sender
+ * lies about memory that it may write anyway.
+ */
+static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r,
+		  const struct dgram_pkt *pkt)
+{
+	struct eth_cursor cursor;
+	struct fw_mem mem;
+
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	if (!r->record) {
+		uint8_t *buffer = fw_pool_at(&nic->ud_buffers, r->buffer);
+
+		eth_cursor_copy(&cursor, buffer + pkt->mo, pkt->data_bytes);
+		return true;
+	}
+	if (!check_record(nic, qp, pkt, &mem))
+		return false;
+	if (pkt->data_bytes && !ddp_place_mem(nic, &mem, 0, &cursor)) {
+		FW_DROP(nic, drop_ud_protection);
+		ud_tx_error(nic, qp, pkt, TERM_RDMAP_PROTECTION, WIRE_TERM_PROT_BASE_BOUNDS);
+		return false;
+	}
+	return true;
+}
+
+static void finish_send(struct fw_nic *nic, struct ud_reasm *r, const struct dgram_pkt *pkt)
+{
+	struct dgram_pkt whole = *pkt;
+
+	whole.flags = r->flags;
+	whole.imm = r->imm;
+	whole.mo = 0;
+	whole.last = true;
+	/* A full CQ ends the QP, which flushes what hangs in it: not this one any more. */
+	detach(nic, r);
+	ud_deliver(nic, r->qp, &whole, fw_pool_at(&nic->ud_buffers, r->buffer));
+	release(nic, r);
+}
+
+static void note(struct fw_nic *nic, struct ud_reasm *r, const struct dgram_pkt *pkt)
+{
+	r->flags |= pkt->flags;
+	if (pkt->flags & WIRE_DGRAM_F_IMM)
+		r->imm = pkt->imm;
+	if (is_whole(r) || (r->record && !r->msg_bytes)) {
+		if (r->record)
+			complete_record(nic, r, false);
+		else
+			finish_send(nic, r, pkt);
+	} else if (r->record && r->last_bytes &&
+		   r->timer.deadline_ns > nic->now_ns + UD_RECORD_GRACE_NS) {
+		fw_timer_set(&nic->timers, &r->timer, nic->now_ns + UD_RECORD_GRACE_NS);
+	}
+}
+
+void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt)
+{
+	struct ud_reasm *r = find(nic, qp, pkt);
+	bool fresh = !r;
+	uint32_t segment_bytes, last_bytes;
+	uint64_t got;
+
+	if (pkt->msg_bytes > HW_MAX_UD_MSG_BYTES) {
+		FW_DROP(nic, drop_ud_too_long);
+		return;
+	}
+	if (!r)
+		r = begin(nic, qp, pkt);
+	if (!r) {
+		FW_DROP(nic, drop_ud_reassembly_full);
+		return;
+	}
+	got = r->got;
+	segment_bytes = r->segment_bytes;
+	last_bytes = r->last_bytes;
+	switch (fit(r, pkt)) {
+	case SEGMENT_BAD:
+		FW_DROP(nic, drop_ddp_malformed);
+		break;
+	case SEGMENT_AGAIN:
+		return;
+	case SEGMENT_NEW:
+		if (place(nic, qp, r, pkt)) {
+			note(nic, r, pkt);
+			return;
+		}
+		r->got = got;
+		r->segment_bytes = segment_bytes;
+		r->last_bytes = last_bytes;
+		break;
+	}
+	/* A stranger's first segment that is of no use shall not hold an entry. */
+	if (fresh)
+		put(nic, r);
+}
+
+void ud_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->type != HW_QPT_UD)
+		return;
+	while (!fw_list_empty(&qp->recv_msgs))
+		put(nic, FW_CONTAINER(qp->recv_msgs.next, struct ud_reasm, qp_node));
+}

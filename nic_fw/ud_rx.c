@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unreliable datagrams, receiving: whole messages into receives, errors of peers into events.
+ *
+ * Called by dgram.c; segments of longer messages and Write-Records go to ud_reasm.c, which
+ * comes back to ud_deliver() with the whole. Calls rq.c, ddp_rx.c, cq.c. Whatever is wrong
+ * with a message concerns that message alone: no stranger may silence a QP, so it stays
+ * usable, where the thesis (6.3.3) puts it in Error. IBA 11.6.2 (completions), A17 (GRH of
+ * RoCEv2).
+ */
+#include "nic_fw/fw_nic.h"
+
+/* RDMAP's layer is 0 and DDP's 1: upper four bits; the error type in the lower. */
+#define TERM_RDMAP_OPERATION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION)
+#define TERM_DDP_UNTAGGED    (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
+
+/* The QP that the packet names, if the packet may reach it. */
+static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
+{
+	struct fw_qp *qp = qp_find(nic, pkt->dst_qpn);
+
+	if (!qp) {
+		FW_DROP(nic, drop_no_qp);
+		return NULL;
+	}
+	if (qp->type != HW_QPT_UD) {
+		FW_DROP(nic, drop_qp_type);
+		return NULL;
+	}
+	if (!qp_can_receive(qp)) {
+		FW_DROP(nic, drop_qp_state);
+		return NULL;
+	}
+	/* A Terminate carries the Q_Key that the message at fault had, which is not ours. */
+	if (pkt->opcode != WIRE_RDMAP_TERMINATE && pkt->qkey != qp->qkey) {
+		FW_DROP(nic, drop_qkey);
+		return NULL;
+	}
+	return qp;
+}
+
+/* A peer could not carry out a message of ours. Forgeable, so it does no more than tell. */
+static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	struct wire_terminate term;
+	struct eth_cursor cursor;
+	struct hw_eqe eqe = {.type = HW_EVENT_PEER_ERROR, .id = qp->qpn, .aux2 = pkt->src_ip};
+	struct be32 ssn;
+
+	if (pkt->mo != 0 || !pkt->last || pkt->data_bytes < sizeof(term)) {
+		FW_DROP(nic, drop_ddp_malformed);
+		return;
+	}
+	FW_COUNT(nic, ud_errors_rx);
+	if (!ud_rate_limit(nic->now_ns, &nic->ud_event_ns, &nic->ud_event_tokens))
+		return;
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	eth_cursor_copy(&cursor, &term, sizeof(term));
+	memcpy(&ssn, &pkt->imm, sizeof(ssn));
+	eqe.aux = be32_get(ssn);
+	eqe.code = term.code;
+	eqe.layer_etype = term.layer_etype;
+	eq_post(nic, qp->client, 0, &eqe);
+}
+
+static void rx_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt)
+{
+	if (pkt->mo == 0 && pkt->last) {
+		ud_deliver(nic, qp, pkt, NULL);
+		return;
+	}
+	if (!(qp->flags & HW_QP_F_UD_LONG) || pkt->msg_bytes > HW_MAX_UD_MSG_BYTES) {
+		FW_DROP(nic, drop_ud_too_long);
+		ud_tx_error(nic, qp, pkt, TERM_DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+		return;
+	}
+	ud_reasm_rx(nic, qp, pkt);
+}
+
+void ud_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
+{
+	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
+	struct fw_qp *qp;
+
+	if (!dgram_parse_ddp(pkt) || record != pkt->tagged ||
+	    (record && pkt->flags & WIRE_DGRAM_F_IMM)) {
+		FW_DROP(nic, drop_ddp_malformed);
+		return;
+	}
+	qp = find_qp(nic, pkt);
+	if (!qp)
+		return;
+	fw_trace(nic, TRACE_UD_RX, qp->qpn, pkt->src_qpn, pkt->ssn);
+	switch ((enum wire_rdmap_opcode)pkt->opcode) {
+	case WIRE_RDMAP_SEND:
+	case WIRE_RDMAP_SEND_SE:
+		rx_send(nic, qp, pkt);
+		return;
+	case WIRE_RDMAP_WRITE:
+		ud_reasm_rx(nic, qp, pkt);
+		return;
+	case WIRE_RDMAP_TERMINATE:
+		rx_terminate(nic, qp, pkt);
+		return;
+	case WIRE_RDMAP_SEND_INVALIDATE: /* a datagram proves nothing about who sent it */
+	case WIRE_RDMAP_SEND_SE_INVALIDATE:
+	case WIRE_RDMAP_READ_REQUEST:
+	case WIRE_RDMAP_READ_RESPONSE:
+	case WIRE_RDMAP_IMMEDIATE:
+	case WIRE_RDMAP_IMMEDIATE_SE:
+	case WIRE_RDMAP_ATOMIC_REQUEST:
+	case WIRE_RDMAP_ATOMIC_RESPONSE:
+		break;
+	}
+	FW_DROP(nic, drop_ddp_malformed);
+	ud_tx_error(nic, qp, pkt, TERM_RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+}
+
+/* Scatters one contiguous piece over the receive. */
+static enum hw_vendor_err place_piece(struct fw_nic *nic, const struct fw_recv *recv,
+				      uint64_t offset, const void *data, uint32_t bytes)
+{
+	struct fw_rx_frame piece;
+	struct eth_cursor cursor;
+
+	piece.seg[0].data = data;
+	piece.seg[0].bytes = bytes;
+	piece.num_seg = 1;
+	piece.bytes = bytes;
+	eth_cursor_init(&cursor, &piece, 0, bytes);
+	return ddp_place_sges(nic, recv->pd, recv->sge, recv->num_sge, offset, &cursor);
+}
+
+/*
+ * The 40 bytes before the data, as RoCEv2 over IPv4 has them: 20 that mean nothing, then
+ * the IPv4 header. Options are left out, for which the header is made right again.
+ */
+static enum hw_vendor_err place_grh(struct fw_nic *nic, const struct fw_recv *recv,
+				    const struct dgram_pkt *pkt)
+{
+	uint8_t grh[HW_GRH_BYTES] = {0};
+	struct wire_ip ip = *pkt->ip;
+
+	if (ip.version_ihl != WIRE_IP_VERSION_IHL) {
+		ip.version_ihl = WIRE_IP_VERSION_IHL;
+		ip.checksum = be16_put(0);
+		ip.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &ip, sizeof(ip))));
+	}
+	memcpy(grh + HW_GRH_BYTES - sizeof(ip), &ip, sizeof(ip));
+	return place_piece(nic, recv, 0, grh, sizeof(grh));
+}
+
+static enum hw_vendor_err place(struct fw_nic *nic, const struct fw_recv *recv,
+				const struct dgram_pkt *pkt, const uint8_t *buffer,
+				uint32_t grh_bytes)
+{
+	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
+	struct eth_cursor cursor;
+
+	if (grh_bytes)
+		err = place_grh(nic, recv, pkt);
+	if (err != HW_VENDOR_ERR_NONE || !pkt->msg_bytes)
+		return err;
+	if (buffer)
+		return place_piece(nic, recv, grh_bytes, buffer, pkt->msg_bytes);
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	return ddp_place_sges(nic, recv->pd, recv->sge, recv->num_sge, grh_bytes, &cursor);
+}
+
+static void complete(struct fw_nic *nic, struct fw_qp *qp, const struct hw_cqe *cqe)
+{
+	if (!cq_post(nic, qp->recv_cq, cqe))
+		qp_error(nic, qp, HW_EVENT_QP_FATAL);
+}
+
+void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+		const uint8_t *buffer)
+{
+	uint32_t grh_bytes = qp->flags & HW_QP_F_UD_LONG ? 0 : HW_GRH_BYTES;
+	struct hw_cqe cqe = {
+	    .opcode = HW_CQE_RECV, .qpn = qp->qpn, .src_qpn = pkt->src_qpn, .src_ip = pkt->src_ip};
+	struct fw_recv recv;
+	enum rq_result taken = rq_take(nic, qp, &recv);
+	enum hw_vendor_err err;
+
+	if (taken == RQ_EMPTY) {
+		FW_DROP(nic, drop_ud_no_receive);
+		return;
+	}
+	cqe.wr_id = recv.wr_id;
+	if (taken == RQ_BAD) {
+		FW_DROP(nic, drop_ud_protection);
+		cqe.status = HW_STATUS_LOC_QP_OP_ERR;
+		cqe.vendor_err = HW_VENDOR_ERR_NUM_SGE;
+		complete(nic, qp, &cqe);
+		return;
+	}
+	if ((uint64_t)pkt->msg_bytes + grh_bytes > recv.bytes) {
+		FW_DROP(nic, drop_ud_too_long);
+		ud_tx_error(nic, qp, pkt, TERM_DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+		cqe.status = HW_STATUS_LOC_LEN_ERR;
+		cqe.vendor_err = HW_VENDOR_ERR_TOO_LONG;
+		complete(nic, qp, &cqe);
+		return;
+	}
+	err = place(nic, &recv, pkt, buffer, grh_bytes);
+	if (err != HW_VENDOR_ERR_NONE) {
+		FW_DROP(nic, drop_ud_protection);
+		cqe.status = HW_STATUS_LOC_PROT_ERR;
+		cqe.vendor_err = err;
+		complete(nic, qp, &cqe);
+		return;
+	}
+	FW_COUNT(nic, ud_rx_msgs);
+	qp->rx_msgs++;
+	qp->rx_bytes += pkt->msg_bytes;
+	cqe.bytes = pkt->msg_bytes + grh_bytes;
+	cqe.flags = grh_bytes ? HW_CQE_F_GRH : 0;
+	if (pkt->flags & WIRE_DGRAM_F_IMM) {
+		cqe.flags |= HW_CQE_F_IMM;
+		cqe.imm_inv = pkt->imm;
+	}
+	if (pkt->opcode == WIRE_RDMAP_SEND_SE)
+		cqe.flags |= HW_CQE_F_SOLICITED;
+	complete(nic, qp, &cqe);
+}

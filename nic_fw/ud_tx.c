@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unreliable datagrams, sending: Sends and Write-Records, and error messages to peers.
+ *
+ * ud_tx() is called by wqe.c, again for a request that it could not finish; it calls
+ * neigh.c, rdmap_tx.c for the DDP/RDMAP header, wqe_gather.c for the payload, and eth_tx. A
+ * request completes when the NIC has taken it (wqe_complete() sees to it that the port has
+ * read the memory). Messages longer than a frame are cut by DDP. Thesis 6.3.2, 6.3.3; RFC 5041 5.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	UD_SHARD_SHIFT = 16, /* of a QPN: nic_index(5) | shard(3) | index(16) */
+	UD_HDR_BYTES = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram),
+};
+
+static uint8_t qpn_shard(uint32_t qpn)
+{
+	return (uint8_t)(qpn >> UD_SHARD_SHIFT & (WIRE_DGRAM_SHARDS - 1));
+}
+
+/* Payload of the segment that starts at offset. */
+static uint32_t segment_bytes(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset)
+{
+	uint32_t one_frame = nic->config.mtu - (uint32_t)DGRAM_UD_OVERHEAD -
+			     (uint32_t)sizeof(struct wire_ddp_untagged);
+	uint32_t left = wqe->bytes - offset, max;
+
+	if (wqe->bytes <= one_frame)
+		return left;
+	max = dgram_segment_bytes(nic->config.mtu, false);
+	return left < max ? left : max;
+}
+
+static void write_dgram(const struct fw_wqe *wqe, uint32_t offset, bool last,
+			struct wire_dgram *hdr)
+{
+	bool record = wqe->opcode == HW_WQE_WRITE_RECORD;
+
+	hdr->ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_UD;
+	hdr->flags = 0;
+	hdr->incarnation = be16_put(0);
+	hdr->dst_qpn = be32_put(wqe->dst_qpn);
+	hdr->src_qpn = be32_put(wqe->qp->qpn);
+	hdr->qkey = be32_put(wqe->qkey);
+	hdr->imm = be32_put(0);
+	hdr->msg_bytes = be32_put(wqe->bytes);
+	hdr->ssn = be32_put(wqe->ssn);
+	if (record) {
+		hdr->flags |= WIRE_DGRAM_F_RECORD;
+		if (wqe->flags & HW_WQE_F_SOLICITED)
+			hdr->flags |= WIRE_DGRAM_F_SOLICITED;
+		hdr->imm = be32_put(offset);
+	} else if (wqe->opcode == HW_WQE_SEND_IMM && last) {
+		hdr->flags |= WIRE_DGRAM_F_IMM;
+		memcpy(&hdr->imm, &wqe->imm_inv, sizeof(hdr->imm));
+	}
+}
+
+enum send_result {
+	SENT,
+	SEND_LATER,  /* no room */
+	SEND_FAILED, /* *err says why */
+};
+
+/* One frame: the segment [offset, offset + bytes) of the message. */
+static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wqe,
+				     const uint8_t *mac, uint32_t offset, uint32_t bytes,
+				     enum hw_vendor_err *err)
+{
+	struct fw_tx_frame *frame = eth_tx_begin(nic);
+	bool last = offset + bytes == wqe->bytes, host = false;
+	uint32_t ddp_bytes;
+	int status;
+
+	if (!frame || !eth_tx_room(nic))
+		return SEND_LATER;
+	write_dgram(wqe, offset, last, (struct wire_dgram *)(frame->hdr + UDP_TX_HDR_BYTES));
+	ddp_bytes = rdmap_tx_header(nic, wqe, offset, bytes, frame->hdr + UD_HDR_BYTES);
+	udp_tx_header_not_ect(nic, frame, wqe->dst_ip, mac, qpn_shard(wqe->dst_qpn),
+			      (uint32_t)sizeof(struct wire_dgram) + ddp_bytes + bytes +
+				  WIRE_DGRAM_CRC_BYTES);
+	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
+	eth_tx_hdr(frame, IP_TX_HDR_BYTES, UD_HDR_BYTES - IP_TX_HDR_BYTES + ddp_bytes,
+		   FW_TX_F_CRC_BEGIN);
+	if (bytes) {
+		*err = wqe_gather(nic, wqe, offset, bytes, frame, &host);
+		if (*err != HW_VENDOR_ERR_NONE)
+			return SEND_FAILED;
+	}
+	frame->seg[frame->num_seg - 1].flags |= FW_TX_F_CRC_END;
+	if (!host) {
+		eth_tx_commit(nic, frame);
+		return SENT;
+	}
+	/* Whether the process's memory is there is known when the port has read it: read it now. */
+	status = eth_tx_try_now(nic, frame);
+	if (status == -FW_EAGAIN)
+		return SEND_LATER;
+	*err = status < 0 ? HW_VENDOR_ERR_HOST_FAULT : HW_VENDOR_ERR_NONE;
+	return status < 0 ? SEND_FAILED : SENT;
+}
+
+bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe)
+{
+	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	switch (neigh_lookup(nic, wqe->dst_ip, mac)) {
+	case NEIGH_OK:
+		break;
+	case NEIGH_WAIT: /* ends: ARP answers or gives up after NEIGH_TRIES */
+		return false;
+	case NEIGH_UNREACHABLE:
+		FW_DROP(nic, drop_neigh_unresolved);
+		wqe_complete(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		return true;
+	}
+	do {
+		uint32_t bytes = segment_bytes(nic, wqe, wqe->sent_bytes);
+
+		switch (send_segment(nic, wqe, mac, wqe->sent_bytes, bytes, &err)) {
+		case SENT:
+			break;
+		case SEND_LATER:
+			return false;
+		case SEND_FAILED:
+			wqe_complete_in_order(nic, wqe, HW_STATUS_LOC_PROT_ERR, err);
+			return true;
+		}
+		wqe->sent_bytes += bytes;
+	} while (wqe->sent_bytes < wqe->bytes);
+	FW_COUNT(nic, ud_tx_msgs);
+	fw_trace(nic, TRACE_UD_TX, wqe->qp->qpn, wqe->wr_id, wqe->ssn);
+	wqe_complete(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+	return true;
+}
+
+bool ud_rate_limit(uint64_t now_ns, uint64_t *last_ns, uint32_t *spent)
+{
+	uint64_t regained = (now_ns - *last_ns) / UD_ERROR_INTERVAL_NS;
+
+	if (regained >= *spent) {
+		*spent = 0;
+		*last_ns = now_ns;
+	} else {
+		*spent -= (uint32_t)regained;
+		*last_ns += regained * UD_ERROR_INTERVAL_NS;
+	}
+	if (*spent >= UD_ERROR_BURST)
+		return false;
+	++*spent;
+	return true;
+}
+
+void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt,
+		 uint8_t layer_etype, uint8_t code)
+{
+	uint8_t mac[WIRE_MAC_BYTES], *at;
+	struct fw_tx_frame *frame;
+	struct wire_terminate term = {.layer_etype = layer_etype, .code = code};
+	struct wire_ddp_untagged ddp = {
+	    .ddp_ctrl = WIRE_DDP_LAST | WIRE_DDP_VERSION,
+	    .rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_TERMINATE,
+	    .qn = be32_put(WIRE_QN_TERMINATE),
+	    .msn = be32_put(pkt->ssn),
+	};
+	struct wire_dgram hdr = {
+	    .ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_UD,
+	    .dst_qpn = be32_put(pkt->src_qpn),
+	    .src_qpn = be32_put(qp->qpn),
+	    .qkey = be32_put(pkt->qkey),
+	    .imm = be32_put(pkt->ssn),
+	    .msg_bytes = be32_put(sizeof(term)),
+	    .ssn = be32_put(pkt->ssn),
+	};
+	uint32_t bytes = sizeof(hdr) + sizeof(ddp) + sizeof(term);
+
+	/* An error message is never answered with one. */
+	if (pkt->opcode == WIRE_RDMAP_TERMINATE ||
+	    neigh_lookup(nic, pkt->src_ip, mac) != NEIGH_OK ||
+	    !ud_rate_limit(nic->now_ns, &nic->ud_error_ns, &nic->ud_error_tokens))
+		return;
+	frame = eth_tx_begin(nic);
+	if (!frame)
+		return;
+	udp_tx_header_not_ect(nic, frame, pkt->src_ip, mac, pkt->src_shard,
+			      bytes + WIRE_DGRAM_CRC_BYTES);
+	at = frame->hdr + UDP_TX_HDR_BYTES;
+	memcpy(at, &hdr, sizeof(hdr));
+	memcpy(at + sizeof(hdr), &ddp, sizeof(ddp));
+	memcpy(at + sizeof(hdr) + sizeof(ddp), &term, sizeof(term));
+	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
+	eth_tx_hdr(frame, IP_TX_HDR_BYTES, (uint32_t)sizeof(struct wire_udp) + bytes,
+		   FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+	eth_tx_commit(nic, frame);
+	FW_COUNT(nic, ud_errors_tx);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Send requests: from the host's ring to a context, and back to a completion.
+ *
+ * Each slot is copied once; only the copy is checked and used. wqe_fetch() is called by
+ * sched.c; it hands the request to ud_tx.c or rd_flow.c, or carries it out here when it
+ * is local. Gathering of payload is in wqe_gather.c, completion in wqe_done.c.
+ * Legality of a request: IBA 10.8.2, 11.4.1; STag checks: RFC 5040 7.2.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Opcodes that a QP type may send. */
+static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
+{
+	switch ((enum hw_wqe_opcode)opcode) {
+	case HW_WQE_SEND:
+	case HW_WQE_SEND_IMM:
+		return true;
+	case HW_WQE_SEND_INV:
+	case HW_WQE_WRITE:
+	case HW_WQE_WRITE_IMM:
+	case HW_WQE_READ:
+	case HW_WQE_FETCH_ADD:
+	case HW_WQE_CMP_SWAP:
+	case HW_WQE_LOCAL_INV:
+	case HW_WQE_BIND_MW:
+		return qp_is_reliable(qp);
+	case HW_WQE_WRITE_RECORD:
+		return qp->type == HW_QPT_UD;
+	case HW_WQE_OPCODES:
+		break;
+	}
+	return false;
+}
+
+static bool is_read_or_atomic(uint8_t opcode)
+{
+	return opcode == HW_WQE_READ || opcode == HW_WQE_FETCH_ADD || opcode == HW_WQE_CMP_SWAP;
+}
+
+static bool is_local(uint8_t opcode)
+{
+	return opcode == HW_WQE_LOCAL_INV || opcode == HW_WQE_BIND_MW;
+}
+
+static uint8_t rdmap_opcode_of(uint8_t opcode, uint8_t flags)
+{
+	bool se = flags & HW_WQE_F_SOLICITED;
+
+	switch ((enum hw_wqe_opcode)opcode) {
+	case HW_WQE_SEND:
+	case HW_WQE_SEND_IMM:
+		return se ? WIRE_RDMAP_SEND_SE : WIRE_RDMAP_SEND;
+	case HW_WQE_SEND_INV:
+		return se ? WIRE_RDMAP_SEND_SE_INVALIDATE : WIRE_RDMAP_SEND_INVALIDATE;
+	case HW_WQE_READ:
+		return WIRE_RDMAP_READ_REQUEST;
+	case HW_WQE_FETCH_ADD:
+	case HW_WQE_CMP_SWAP:
+		return WIRE_RDMAP_ATOMIC_REQUEST;
+	case HW_WQE_WRITE:
+	case HW_WQE_WRITE_IMM:
+	case HW_WQE_WRITE_RECORD:
+	case HW_WQE_LOCAL_INV:
+	case HW_WQE_BIND_MW:
+	case HW_WQE_OPCODES:
+		break;
+	}
+	return WIRE_RDMAP_WRITE;
+}
+
+static const void *sq_slot(const struct fw_qp *qp, uint32_t slot)
+{
+	return qp->sq_ring + (size_t)(slot & qp->sq_mask) * HW_SQ_SLOT_BYTES;
+}
+
+/* Copies bytes of shared memory once: the compiler may not read the source again. */
+static void copy_once(void *dst, const void *src, size_t bytes)
+{
+	memcpy(dst, src, bytes);
+	__asm__ volatile("" : : "r"(dst) : "memory");
+}
+
+struct wqe_copy {
+	struct hw_sq_wqe ctrl;
+	struct hw_sge sge[HW_MAX_SGE];
+};
+
+/* Copies SGEs that stand in the slots behind the control slot and may wrap. */
+static void copy_sges(const struct fw_qp *qp, uint32_t slot, struct wqe_copy *copy)
+{
+	uint32_t per_slot = HW_SQ_SLOT_BYTES / sizeof(struct hw_sge);
+	uint32_t i;
+
+	for (i = 0; i < copy->ctrl.num_sge; i += per_slot) {
+		uint32_t n = copy->ctrl.num_sge - i;
+
+		if (n > per_slot)
+			n = per_slot;
+		copy_once(&copy->sge[i], sq_slot(qp, slot + 1 + i / per_slot),
+			  n * sizeof(struct hw_sge));
+	}
+}
+
+/* Sums, limits and local keys of the data of a request. */
+static enum hw_vendor_err check_data(struct fw_nic *nic, const struct fw_qp *qp,
+				     const struct wqe_copy *copy, uint64_t *total)
+{
+	const struct hw_sq_wqe *w = &copy->ctrl;
+	uint32_t need = is_read_or_atomic(w->opcode) ? HW_ACCESS_LOCAL_WRITE : 0;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	if (w->flags & HW_WQE_F_INLINE) {
+		if (w->num_sge || is_read_or_atomic(w->opcode) || w->opcode == HW_WQE_BIND_MW)
+			return HW_VENDOR_ERR_FLAGS;
+		if (w->inline_bytes > qp->max_inline_bytes)
+			return HW_VENDOR_ERR_TOO_LONG;
+		if (hw_sq_slots(w->inline_bytes) != w->slots)
+			return HW_VENDOR_ERR_SLOTS;
+		*total = w->inline_bytes;
+		return HW_VENDOR_ERR_NONE;
+	}
+	if (hw_sq_slots(w->num_sge * (uint32_t)sizeof(struct hw_sge)) != w->slots)
+		return HW_VENDOR_ERR_SLOTS;
+	for (i = 0; i < w->num_sge; i++) {
+		struct fw_mem mem;
+		enum hw_vendor_err err;
+
+		sum += copy->sge[i].bytes;
+		if (is_local(w->opcode))
+			continue;
+		err = mem_check(nic, qp->pd, 0, copy->sge[i].lkey, copy->sge[i].addr,
+				copy->sge[i].bytes, need, &mem);
+		if (err != HW_VENDOR_ERR_NONE)
+			return err;
+	}
+	*total = sum;
+	return HW_VENDOR_ERR_NONE;
+}
+
+static uint64_t max_message_bytes(const struct fw_nic *nic, const struct fw_qp *qp, uint8_t opcode)
+{
+	if (qp->type != HW_QPT_UD)
+		return HW_MAX_MSG_BYTES;
+	if (opcode == HW_WQE_WRITE_RECORD || qp->flags & HW_QP_F_UD_LONG)
+		return HW_MAX_UD_MSG_BYTES;
+	return nic->config.mtu - DGRAM_UD_OVERHEAD - sizeof(struct wire_ddp_untagged);
+}
+
+/* All that can be said of a copied request without its destination. */
+static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *qp,
+					const struct wqe_copy *copy, uint64_t *total)
+{
+	const struct hw_sq_wqe *w = &copy->ctrl;
+	enum hw_vendor_err err;
+
+	if (!opcode_allowed(qp, w->opcode))
+		return HW_VENDOR_ERR_OPCODE;
+	if (w->flags & ~HW_WQE_F_ALL)
+		return HW_VENDOR_ERR_FLAGS;
+	if (w->num_sge > qp->max_send_sge)
+		return HW_VENDOR_ERR_NUM_SGE;
+	err = check_data(nic, qp, copy, total);
+	if (err != HW_VENDOR_ERR_NONE)
+		return err;
+	if (*total > max_message_bytes(nic, qp, w->opcode))
+		return HW_VENDOR_ERR_TOO_LONG;
+	if (is_read_or_atomic(w->opcode) && !qp->attr.max_rd_atomic)
+		return HW_VENDOR_ERR_RD_ATOMIC;
+	if (w->opcode == HW_WQE_FETCH_ADD || w->opcode == HW_WQE_CMP_SWAP) {
+		if (*total != sizeof(uint64_t))
+			return HW_VENDOR_ERR_BOUNDS;
+		if (w->remote_addr % sizeof(uint64_t))
+			return HW_VENDOR_ERR_ALIGN;
+	}
+	if (w->opcode == HW_WQE_BIND_MW && w->num_sge != 1)
+		return HW_VENDOR_ERR_NUM_SGE;
+	if (!is_local(w->opcode) && w->remote_addr + *total < w->remote_addr)
+		return HW_VENDOR_ERR_BOUNDS;
+	return HW_VENDOR_ERR_NONE;
+}
+
+/* Where it goes; also the Q_Key (IBA 10.2.5: the high bit asks for the QP's own). */
+static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp *qp,
+					  const struct hw_sq_wqe *w, struct fw_wqe *wqe)
+{
+	bool found;
+
+	if (qp->type == HW_QPT_RC) {
+		wqe->dst_ip = qp->dst_ip;
+		wqe->dst_qpn = qp->dst_qpn;
+		wqe->qkey = 0;
+		return HW_VENDOR_ERR_NONE;
+	}
+	wqe->dst_ip = ah_dst_ip(nic, qp->client, qp->pd, w->ah, w->dst_qpn, &found);
+	if (!found)
+		return HW_VENDOR_ERR_AH;
+	wqe->dst_qpn = w->dst_qpn & 0xffffff;
+	wqe->qkey = w->qkey & 0x80000000u ? qp->qkey : w->qkey;
+	return wqe->dst_ip ? HW_VENDOR_ERR_NONE : HW_VENDOR_ERR_UNREACHABLE;
+}
+
+static void fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy *copy,
+		 struct fw_wqe *wqe, uint64_t total)
+{
+	const struct hw_sq_wqe *w = &copy->ctrl;
+	uint32_t i;
+
+	wqe->opcode = w->opcode;
+	wqe->rdmap_opcode = rdmap_opcode_of(w->opcode, w->flags);
+	wqe->flags = w->flags;
+	wqe->wr_id = w->wr_id;
+	wqe->imm_inv = w->imm_inv;
+	wqe->bytes = (uint32_t)total;
+	wqe->remote_addr = w->remote_addr;
+	wqe->rkey = w->rkey;
+	wqe->compare_add = w->compare_add;
+	wqe->swap = w->opcode == HW_WQE_BIND_MW ? w->mw_access : w->swap;
+	wqe->num_sge = w->flags & HW_WQE_F_INLINE ? 0 : w->num_sge;
+	for (i = 0; i < wqe->num_sge && i < FW_WQE_SGES; i++)
+		wqe->sge[i] = copy->sge[i];
+	if (wqe->num_sge > FW_WQE_SGES) {
+		struct fw_wqe_ext *ext = fw_pool_at(&nic->wqe_exts, wqe->ext);
+
+		memcpy(ext->sge, &copy->sge[FW_WQE_SGES],
+		       (wqe->num_sge - FW_WQE_SGES) * sizeof(struct hw_sge));
+	}
+	if (!is_local(w->opcode)) {
+		wqe->ssn = ++qp->ssn;
+		wqe->msn = wqe->ssn;
+		/* RC counts what takes a receive, so that the peer can keep their order. */
+		if (qp->type == HW_QPT_RC &&
+		    (w->opcode == HW_WQE_SEND || w->opcode == HW_WQE_SEND_IMM ||
+		     w->opcode == HW_WQE_SEND_INV || w->opcode == HW_WQE_WRITE_IMM))
+			wqe->msn = ++qp->msn;
+	}
+}
+
+static void run_local(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
+{
+	enum hw_vendor_err err;
+
+	if (wqe->opcode == HW_WQE_LOCAL_INV) {
+		bool ok = mem_invalidate(nic, qp->pd, qp->qpn, wqe->imm_inv);
+
+		wqe_complete_in_order(nic, wqe, ok ? HW_STATUS_SUCCESS : HW_STATUS_MW_BIND_ERR,
+				      ok ? HW_VENDOR_ERR_NONE : HW_VENDOR_ERR_LKEY);
+		return;
+	}
+	/* Type 1 gets its next key from mem_bind(); the host computed the same one. */
+	err = mem_bind(nic, qp->pd, qp->qpn, wqe->rkey, wqe->sge[0].lkey, wqe->sge[0].addr,
+		       wqe->bytes, (uint32_t)wqe->swap);
+	wqe_complete_in_order(
+	    nic, wqe, err == HW_VENDOR_ERR_NONE ? HW_STATUS_SUCCESS : HW_STATUS_MW_BIND_ERR, err);
+}
+
+/* True when the request may start now; else the QP is blocked and tries it again later. */
+static bool may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_sq_wqe *w)
+{
+	if (w->flags & HW_WQE_F_FENCE && qp->rd_atomics)
+		qp->sq_blocked = true;
+	if (is_read_or_atomic(w->opcode) && qp->attr.max_rd_atomic &&
+	    qp->rd_atomics >= qp->attr.max_rd_atomic)
+		qp->sq_blocked = true;
+	if (qp->sq_blocked)
+		sched_qp_remove(nic, qp);
+	return !qp->sq_blocked;
+}
+
+/* Hands a checked request to its transport. False: no memory now, nothing was changed. */
+static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
+{
+	fw_trace(nic, TRACE_WQE, qp->qpn, wqe->wr_id, wqe->opcode);
+	if (is_local(wqe->opcode)) {
+		run_local(nic, qp, wqe);
+		return true;
+	}
+	qp->tx_msgs++;
+	qp->tx_bytes += wqe->bytes;
+	if (qp->type == HW_QPT_UD) {
+		(void)ud_tx(nic, wqe); /* unfinished: wqe_fetch() goes on with it next time */
+		return true;
+	}
+	/* Counted first: sending may fail the request at once, which counts it off. */
+	if (is_read_or_atomic(wqe->opcode))
+		qp->rd_atomics++;
+	if (rd_flow_send(nic, wqe))
+		return true;
+	if (is_read_or_atomic(wqe->opcode))
+		qp->rd_atomics--;
+	return false;
+}
+
+enum fetch_result {
+	FETCHED,
+	FETCH_LATER, /* blocked, or out of contexts */
+};
+
+static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct wqe_copy copy;
+	struct fw_wqe *wqe;
+	uint64_t total = 0;
+	enum hw_vendor_err err;
+	uint32_t slot = qp->sq_next;
+	uint32_t ssn = qp->ssn;
+	uint32_t msn = qp->msn;
+	bool sane;
+
+	copy_once(&copy.ctrl, sq_slot(qp, slot), sizeof(copy.ctrl));
+	sane = copy.ctrl.slots >= 1 && copy.ctrl.slots <= HW_SQ_MAX_SLOTS &&
+	       copy.ctrl.slots <= qp->sq_prod - slot && copy.ctrl.num_sge <= HW_MAX_SGE &&
+	       1 + copy.ctrl.num_sge * sizeof(struct hw_sge) / HW_SQ_SLOT_BYTES <= copy.ctrl.slots;
+	if (sane && !may_start(nic, qp, &copy.ctrl))
+		return FETCH_LATER;
+	wqe = wqe_alloc(nic, qp, FW_WQE_REQUEST);
+	if (!wqe)
+		return FETCH_LATER;
+	if (sane) {
+		copy_sges(qp, slot, &copy);
+		err = check_request(nic, qp, &copy, &total);
+	} else {
+		err = HW_VENDOR_ERR_SLOTS;
+		copy.ctrl.num_sge = 0;
+		copy.ctrl.slots = 1;
+	}
+	if (err == HW_VENDOR_ERR_NONE && copy.ctrl.num_sge > FW_WQE_SGES) {
+		struct fw_wqe_ext *ext = fw_pool_get(&nic->wqe_exts);
+
+		if (!ext) {
+			wqe_free(nic, wqe);
+			return FETCH_LATER;
+		}
+		wqe->ext = fw_pool_index(&nic->wqe_exts, ext);
+	}
+	if (err == HW_VENDOR_ERR_NONE && !is_local(copy.ctrl.opcode))
+		err = set_destination(nic, qp, &copy.ctrl, wqe);
+	wqe->sq_slot = slot;
+	wqe->sq_end = slot + copy.ctrl.slots;
+	FW_COUNT(nic, wqes);
+	fw_list_add_tail(&qp->wqes, &wqe->qp_node);
+	qp->outstanding++;
+	qp->sq_next = wqe->sq_end;
+	if (err != HW_VENDOR_ERR_NONE) {
+		FW_COUNT(nic, wqes_bad);
+		wqe->opcode = copy.ctrl.opcode;
+		wqe->wr_id = copy.ctrl.wr_id;
+		wqe_complete_in_order(nic, wqe, wqe_status_of(err), err);
+		return FETCHED;
+	}
+	fill(nic, qp, &copy, wqe, total);
+	if (!dispatch(nic, qp, wqe)) {
+		fw_list_del(&wqe->qp_node);
+		qp->outstanding--;
+		qp->sq_next = slot;
+		qp->ssn = ssn;
+		qp->msn = msn;
+		wqe_free(nic, wqe);
+		return FETCH_LATER;
+	}
+	return FETCHED;
+}
+
+/* A UD request that found no room, or whose next hop was not known, goes on first. */
+static bool resume_ud(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct fw_wqe *wqe;
+
+	if (qp->type != HW_QPT_UD || fw_list_empty(&qp->wqes))
+		return true;
+	wqe = FW_CONTAINER(qp->wqes.prev, struct fw_wqe, qp_node);
+	if (wqe->state != FW_WQE_QUEUED)
+		return true;
+	return ud_tx(nic, wqe);
+}
+
+uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
+{
+	uint32_t done = 0;
+
+	while (done < budget && qp->state == HW_QPS_RTS && !qp->sq_blocked) {
+		if (qp->sq_failing) {
+			sched_qp_remove(nic, qp);
+			break;
+		}
+		if (!resume_ud(nic, qp))
+			return done;
+		if (qp->sq_next == qp->sq_prod) {
+			/* Pair D2: what was written before this index is visible now. */
+			qp->sq_prod = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
+			if (qp->sq_next == qp->sq_prod) {
+				sched_qp_remove(nic, qp);
+				break;
+			}
+			if (qp->sq_prod - qp->sq_cons > qp->sq_mask + 1) {
+				/* An index past the ring: nothing in it can be believed. */
+				FW_COUNT(nic, wqes_bad);
+				qp->sq_prod = qp->sq_next;
+				qp_error(nic, qp, HW_EVENT_QP_FATAL);
+				return done;
+			}
+		}
+		if (fetch_one(nic, qp) == FETCH_LATER)
+			return done;
+		done++;
+	}
+	return done;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of a request: its CQE, its slots, its context; and flushing.
+ *
+ * Transports call wqe_complete() in the order in which completions are due (RC, UD: of the
+ * send queue; RD: of each flow). Slots are retired in the order of the queue. Calls cq.c, and
+ * qp.c when a failure stops the queue. IBA 10.8.5, 10.10.2 (flushing).
+ */
+#include "nic_fw/fw_nic.h"
+
+struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind)
+{
+	struct fw_wqe *wqe = fw_pool_get(&nic->wqes);
+	uint8_t generation;
+
+	if (!wqe)
+		return NULL;
+	generation = (uint8_t)(wqe->generation + 1);
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->generation = generation;
+	fw_list_init(&wqe->qp_node);
+	fw_list_init(&wqe->flow_node);
+	wqe->qp = qp;
+	wqe->kind = (uint8_t)kind;
+	wqe->src_qpn = qp->qpn;
+	wqe->ext = FW_NONE;
+	return wqe;
+}
+
+void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
+{
+	fw_list_del(&wqe->qp_node);
+	fw_list_del(&wqe->flow_node);
+	if (wqe->ext != FW_NONE)
+		fw_pool_put(&nic->wqe_exts, fw_pool_at(&nic->wqe_exts, wqe->ext));
+	if (wqe->kind != FW_WQE_REQUEST && wqe->kind != FW_WQE_TERMINATE &&
+	    wqe->qp->responder_slots)
+		wqe->qp->responder_slots--;
+	fw_pool_put(&nic->wqes, wqe);
+}
+
+enum hw_status wqe_status_of(enum hw_vendor_err err)
+{
+	switch (err) {
+	case HW_VENDOR_ERR_NONE:
+		return HW_STATUS_SUCCESS;
+	case HW_VENDOR_ERR_LKEY:
+	case HW_VENDOR_ERR_BOUNDS:
+	case HW_VENDOR_ERR_ACCESS:
+	case HW_VENDOR_ERR_HOST_FAULT:
+		return HW_STATUS_LOC_PROT_ERR;
+	case HW_VENDOR_ERR_TOO_LONG:
+		return HW_STATUS_LOC_LEN_ERR;
+	case HW_VENDOR_ERR_PEER_RESTART:
+		return HW_STATUS_REM_ABORT_ERR;
+	case HW_VENDOR_ERR_UNREACHABLE:
+		return HW_STATUS_RETRY_EXC_ERR;
+	case HW_VENDOR_ERR_OPCODE:
+	case HW_VENDOR_ERR_SLOTS:
+	case HW_VENDOR_ERR_NUM_SGE:
+	case HW_VENDOR_ERR_FLAGS:
+	case HW_VENDOR_ERR_AH:
+	case HW_VENDOR_ERR_ALIGN:
+	case HW_VENDOR_ERR_QUEUE:
+	case HW_VENDOR_ERR_RD_ATOMIC:
+	case HW_VENDOR_ERR_CQ_OVERRUN:
+	case HW_VENDOR_ERRS:
+		break;
+	}
+	return HW_STATUS_LOC_QP_OP_ERR;
+}
+
+static uint8_t cqe_opcode_of(uint8_t opcode)
+{
+	switch ((enum hw_wqe_opcode)opcode) {
+	case HW_WQE_WRITE:
+	case HW_WQE_WRITE_IMM:
+	case HW_WQE_WRITE_RECORD:
+		return HW_CQE_WRITE;
+	case HW_WQE_READ:
+		return HW_CQE_READ;
+	case HW_WQE_FETCH_ADD:
+		return HW_CQE_FETCH_ADD;
+	case HW_WQE_CMP_SWAP:
+		return HW_CQE_CMP_SWAP;
+	case HW_WQE_LOCAL_INV:
+		return HW_CQE_LOCAL_INV;
+	case HW_WQE_BIND_MW:
+		return HW_CQE_BIND_MW;
+	case HW_WQE_SEND:
+	case HW_WQE_SEND_IMM:
+	case HW_WQE_SEND_INV:
+	case HW_WQE_OPCODES:
+		break;
+	}
+	return HW_CQE_SEND;
+}
+
+/* False when the CQ could not take it. */
+static bool write_cqe(struct fw_nic *nic, struct fw_qp *qp, uint64_t wr_id, uint8_t opcode,
+		      uint32_t bytes, uint32_t sq_end, enum hw_status status, uint32_t vendor_err)
+{
+	struct hw_cqe cqe = {
+	    .wr_id = wr_id,
+	    .bytes = bytes,
+	    .qpn = qp->qpn,
+	    .status = (uint8_t)status,
+	    .opcode = cqe_opcode_of(opcode),
+	    .vendor_err = vendor_err,
+	    .sq_index = sq_end,
+	};
+
+	fw_trace(nic, TRACE_CQE, qp->qpn, wr_id, status);
+	return cq_post(nic, qp->send_cq, &cqe);
+}
+
+/* Frees what is done at the head of the send queue and shows it to the host. */
+static void retire(struct fw_nic *nic, struct fw_qp *qp)
+{
+	bool moved = false;
+
+	while (!fw_list_empty(&qp->wqes)) {
+		struct fw_wqe *wqe = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
+
+		if (wqe->state != FW_WQE_DONE)
+			break;
+		qp->sq_cons = wqe->sq_end;
+		moved = true;
+		wqe_free(nic, wqe);
+	}
+	if (moved)
+		__atomic_store_n(&qp->record->sq_cons, qp->sq_cons, __ATOMIC_RELEASE);
+}
+
+static bool is_local_fault(enum hw_status status)
+{
+	return status == HW_STATUS_LOC_LEN_ERR || status == HW_STATUS_LOC_QP_OP_ERR ||
+	       status == HW_STATUS_LOC_PROT_ERR || status == HW_STATUS_MW_BIND_ERR ||
+	       status == HW_STATUS_LOC_ACCESS_ERR;
+}
+
+/* What a failed request does to its QP: design.md section 3 and IBA 10.10.2.3. */
+static void stop_queue(struct fw_nic *nic, struct fw_qp *qp, enum hw_status status)
+{
+	if (status == HW_STATUS_SUCCESS || status == HW_STATUS_WR_FLUSH_ERR ||
+	    qp->state == HW_QPS_ERR || qp->state == HW_QPS_RESET)
+		return;
+	if (qp->type == HW_QPT_RC)
+		qp_error(nic, qp, HW_EVENT_NONE);
+	else if (is_local_fault(status))
+		qp_sq_error(nic, qp);
+}
+
+static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+		   enum hw_vendor_err vendor_err)
+{
+	struct fw_qp *qp = wqe->qp;
+	bool signaled = wqe->flags & HW_WQE_F_SIGNALED || qp->flags & HW_QP_F_SQ_SIG_ALL;
+	bool ok = true;
+
+	assert(wqe->kind == FW_WQE_REQUEST && wqe->state != FW_WQE_DONE);
+	fw_list_del(&wqe->flow_node);
+	wqe->state = FW_WQE_DONE;
+	wqe->status = (uint8_t)status;
+	qp->outstanding--;
+	if (wqe->flow && (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
+			  wqe->opcode == HW_WQE_CMP_SWAP))
+		qp->rd_atomics--;
+	wqe->flow = NULL;
+	if (signaled || status != HW_STATUS_SUCCESS)
+		ok = write_cqe(nic, qp, wqe->wr_id, wqe->opcode, wqe->bytes, wqe->sq_end, status,
+			       vendor_err);
+	retire(nic, qp);
+	stop_queue(nic, qp, status);
+	if (!ok && qp->state != HW_QPS_ERR && qp->state != HW_QPS_RESET)
+		qp_error(nic, qp, HW_EVENT_QP_FATAL);
+	else
+		qp_unblock(nic, qp);
+}
+
+/* What waited for earlier requests of its queue and is now the oldest. */
+static void complete_waiting(struct fw_nic *nic, struct fw_qp *qp)
+{
+	while (!fw_list_empty(&qp->wqes)) {
+		struct fw_wqe *wqe = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
+
+		if (wqe->flow || !wqe->answered || wqe->state == FW_WQE_DONE)
+			break;
+		finish(nic, wqe, (enum hw_status)wqe->status, (enum hw_vendor_err)wqe->vendor_err);
+	}
+}
+
+void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+		  enum hw_vendor_err vendor_err)
+{
+	struct fw_qp *qp = wqe->qp;
+
+	if (status == HW_STATUS_SUCCESS && qp->type == HW_QPT_UD &&
+	    (nic->tx_count || !fw_list_empty(&nic->ud_sent))) {
+		/* Staged frames still point at its memory: wqe_complete_sent() comes back. */
+		wqe->state = FW_WQE_SENT;
+		fw_list_add_tail(&nic->ud_sent, &wqe->flow_node);
+		return;
+	}
+	finish(nic, wqe, status, vendor_err);
+	complete_waiting(nic, qp);
+}
+
+void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+			   enum hw_vendor_err vendor_err)
+{
+	struct fw_qp *qp = wqe->qp;
+
+	if (wqe->flow && (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
+			  wqe->opcode == HW_WQE_CMP_SWAP))
+		qp->rd_atomics--;
+	wqe->flow = NULL;
+	wqe->answered = true;
+	wqe->status = (uint8_t)status;
+	wqe->vendor_err = vendor_err;
+	if (status != HW_STATUS_SUCCESS)
+		qp->sq_failing = true;
+	complete_waiting(nic, qp);
+}
+
+void wqe_complete_sent(struct fw_nic *nic)
+{
+	struct fw_list *node;
+
+	while (!nic->tx_count && (node = fw_list_pop(&nic->ud_sent))) {
+		struct fw_wqe *wqe = FW_CONTAINER(node, struct fw_wqe, flow_node);
+		struct fw_qp *qp = wqe->qp;
+
+		finish(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		complete_waiting(nic, qp);
+	}
+}
+
+/* Requests that were posted and never fetched: only their wr_id is wanted of them. */
+static void flush_posted(struct fw_nic *nic, struct fw_qp *qp, bool complete)
+{
+	uint32_t prod = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
+
+	if (prod - qp->sq_cons > qp->sq_mask + 1)
+		prod = qp->sq_next; /* a wild index: nothing behind it can be named */
+	while (qp->sq_next != prod) {
+		struct hw_sq_wqe w;
+		uint32_t slots;
+
+		memcpy(&w, qp->sq_ring + (size_t)(qp->sq_next & qp->sq_mask) * HW_SQ_SLOT_BYTES,
+		       sizeof(w));
+		__asm__ volatile("" : : "r"(&w) : "memory");
+		slots = w.slots ? w.slots : 1;
+		if (slots > prod - qp->sq_next)
+			slots = prod - qp->sq_next;
+		qp->sq_next += slots;
+		qp->sq_cons = qp->sq_next;
+		if (complete)
+			(void)write_cqe(nic, qp, w.wr_id, w.opcode, 0, qp->sq_next,
+					HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
+	}
+	qp->sq_prod = qp->sq_next;
+	__atomic_store_n(&qp->record->sq_cons, qp->sq_cons, __ATOMIC_RELEASE);
+}
+
+void wqe_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+{
+	bool complete = qp->state == HW_QPS_ERR || qp->state == HW_QPS_SQE;
+	struct fw_list *pos;
+	struct fw_list *next;
+
+	for (pos = qp->wqes.next; pos != &qp->wqes; pos = next) {
+		struct fw_wqe *wqe = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+
+		next = pos->next;
+		fw_list_del(&wqe->flow_node);
+		wqe->flow = NULL;
+		if (wqe->state != FW_WQE_DONE) {
+			wqe->state = FW_WQE_DONE;
+			if (complete)
+				(void)write_cqe(nic, qp, wqe->wr_id, wqe->opcode, wqe->bytes,
+						wqe->sq_end, HW_STATUS_WR_FLUSH_ERR,
+						HW_VENDOR_ERR_NONE);
+		}
+		qp->sq_cons = wqe->sq_end;
+		wqe_free(nic, wqe);
+	}
+	qp->outstanding = 0;
+	qp->rd_atomics = 0;
+	qp->sq_blocked = false;
+	qp->sq_failing = false;
+	flush_posted(nic, qp, complete);
+}

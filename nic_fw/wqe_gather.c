@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the payload of a message lies: SGEs, inline data, and the sinks of reads.
+ *
+ * Called by ud_tx.c and rd_tx.c for every packet, retransmissions included: each SGE's STag
+ * is checked anew, so memory that was deregistered meanwhile is never sent. Calls mem.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t i)
+{
+	const struct fw_wqe_ext *ext;
+
+	if (i < FW_WQE_SGES)
+		return &wqe->sge[i];
+	ext = fw_pool_at(&nic->wqe_exts, wqe->ext);
+	return &ext->sge[i - FW_WQE_SGES];
+}
+
+/* Inline data stands in the send queue's ring and may wrap at its end. */
+static void gather_inline(const struct fw_wqe *wqe, uint32_t offset, uint32_t bytes,
+			  struct fw_tx_frame *frame)
+{
+	const struct fw_qp *qp = wqe->qp;
+	uint64_t ring_bytes = ((uint64_t)qp->sq_mask + 1) * HW_SQ_SLOT_BYTES;
+	uint64_t at =
+	    ((uint64_t)((wqe->sq_slot + 1) & qp->sq_mask) * HW_SQ_SLOT_BYTES + offset) % ring_bytes;
+
+	while (bytes) {
+		uint32_t n = bytes;
+
+		if (n > ring_bytes - at)
+			n = (uint32_t)(ring_bytes - at);
+		frame->seg[frame->num_seg++] = (struct fw_tx_seg){
+		    .mem = qp->sq_ring + at,
+		    .bytes = n,
+		    .kind = FW_TX_MEM,
+		};
+		frame->bytes += n;
+		bytes -= n;
+		at = 0;
+	}
+}
+
+enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
+			      uint32_t bytes, struct fw_tx_frame *frame, bool *host)
+{
+	uint32_t need = wqe->kind == FW_WQE_READ_RESPONSE ? HW_ACCESS_REMOTE_READ : 0;
+	uint32_t i;
+
+	if (wqe->flags & HW_WQE_F_INLINE) {
+		gather_inline(wqe, offset, bytes, frame);
+		return HW_VENDOR_ERR_NONE;
+	}
+	for (i = 0; bytes && i < wqe->num_sge; i++) {
+		const struct hw_sge *sge = wqe_sge(nic, wqe, i);
+		struct fw_tx_seg *seg = &frame->seg[frame->num_seg];
+		struct fw_mem mem;
+		enum hw_vendor_err err;
+		uint32_t n;
+
+		if (offset >= sge->bytes) {
+			offset -= sge->bytes;
+			continue;
+		}
+		n = sge->bytes - offset;
+		if (n > bytes)
+			n = bytes;
+		err = mem_check(nic, wqe->qp->pd, wqe->qp->qpn, sge->lkey, sge->addr + offset, n,
+				need, &mem);
+		if (err != HW_VENDOR_ERR_NONE)
+			return err;
+		assert(frame->num_seg < FW_TX_SEGS_MAX);
+		*seg = (struct fw_tx_seg){
+		    .mem = mem.ptr,
+		    .addr = mem.addr,
+		    .bytes = n,
+		    .client = (uint16_t)mem.client,
+		    .kind = mem.ptr ? FW_TX_MEM : FW_TX_HOST,
+		};
+		if (!mem.ptr)
+			*host = true;
+		frame->num_seg++;
+		frame->bytes += n;
+		bytes -= n;
+		offset = 0;
+	}
+	return bytes ? HW_VENDOR_ERR_BOUNDS : HW_VENDOR_ERR_NONE;
+}
+
+/*
+ * A sink STag has the flag, seven bits of the context's generation and 24 of its number: a
+ * response that comes after its request is over names nothing.
+ */
+uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe)
+{
+	return STAG_SINK_FLAG | (uint32_t)(wqe->generation & 0x7f) << FW_WQE_SINK_BITS |
+	       fw_pool_index(&nic->wqes, wqe);
+}
+
+struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_t stag)
+{
+	uint32_t index = stag & ((1u << FW_WQE_SINK_BITS) - 1);
+	struct fw_wqe *wqe;
+
+	if (!(stag & STAG_SINK_FLAG) || index >= nic->wqes.high)
+		return NULL;
+	wqe = fw_pool_at(&nic->wqes, index);
+	/* A free context has no QP: its first words are the pool's. */
+	if (wqe->qp != qp || wqe->kind != FW_WQE_REQUEST || wqe->state == FW_WQE_DONE ||
+	    !wqe->flow || wqe->answered || wqe_sink_stag(nic, wqe) != stag)
+		return NULL;
+	return wqe;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The BAR's allocator: fit, merging, fragmentation beyond what it remembers, records, and
+ * that what it hands out is zero whatever the process wrote.
+ */
+#include "tests/nic_fw/fw_ut.h"
+
+#define PAGE HW_BAR_PAGE_BYTES
+
+static void pages_are_rounded_and_follow_each_other(void)
+{
+	struct fw_ut ut;
+	uint64_t a, b, c;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 1, &a), 0);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE + 1, &b), 0);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE, &c), 0);
+	CU_ASSERT_EQUAL(a % PAGE, 0);
+	CU_ASSERT_TRUE(a >= HW_BAR_DYNAMIC);
+	CU_ASSERT_EQUAL(b, a + PAGE);
+	CU_ASSERT_EQUAL(c, b + 2 * PAGE);
+	fw_ut_end(&ut);
+}
+
+static void holes_merge_and_are_used_first(void)
+{
+	struct fw_bar *bar;
+	struct fw_ut ut;
+	uint64_t at[5], got;
+	uint32_t i;
+
+	fw_ut_begin(&ut);
+	bar = &ut.nic->clients[0].bar;
+	for (i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE, &at[i]), 0);
+	bar_free(ut.nic, 0, at[0], PAGE);
+	bar_free(ut.nic, 0, at[2], PAGE);
+	CU_ASSERT_EQUAL(bar->num_free, 2);
+	bar_free(ut.nic, 0, at[1], PAGE);
+	CU_ASSERT_EQUAL(bar->num_free, 1);
+	CU_ASSERT_EQUAL(bar->free[0].offset, at[0]);
+	CU_ASSERT_EQUAL(bar->free[0].bytes, 3 * PAGE);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 2 * PAGE, &got), 0);
+	CU_ASSERT_EQUAL(got, at[0]);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE, &got), 0);
+	CU_ASSERT_EQUAL(got, at[2]);
+	CU_ASSERT_EQUAL(bar->num_free, 0);
+	/* Freeing what is last gives the space behind it back as a whole. */
+	bar_free(ut.nic, 0, at[3], PAGE);
+	bar_free(ut.nic, 0, at[4], PAGE);
+	CU_ASSERT_EQUAL(bar->num_free, 0);
+	CU_ASSERT_EQUAL(bar->high, at[3]);
+	fw_ut_end(&ut);
+}
+
+static void full_is_enomem_and_changes_nothing(void)
+{
+	struct fw_bar *bar;
+	struct fw_ut ut;
+	uint64_t rest, got, high;
+
+	fw_ut_begin(&ut);
+	bar = &ut.nic->clients[0].bar;
+	rest = bar->bytes - bar->high;
+	high = bar->high;
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, rest + 1, &got), -FW_ENOMEM);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, UINT64_C(1) << 62, &got), -FW_ENOMEM);
+	CU_ASSERT_EQUAL(bar->high, high);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, rest, &got), 0);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 1, &got), -FW_ENOMEM);
+	bar_free(ut.nic, 0, high, rest);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, rest, &got), 0);
+	fw_ut_end(&ut);
+}
+
+static void more_holes_than_are_remembered(void)
+{
+	enum { HOLES = FW_BAR_EXTENTS + 40 };
+	static uint64_t at[2 * HOLES];
+	struct fw_bar *bar;
+	struct fw_ut ut;
+	uint64_t got;
+	uint32_t i;
+
+	fw_ut_begin(&ut);
+	bar = &ut.nic->clients[0].bar;
+	for (i = 0; i < 2 * HOLES; i++)
+		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, 0, PAGE, &at[i]), 0);
+	for (i = 0; i < HOLES; i++)
+		bar_free(ut.nic, 0, at[2 * i], PAGE);
+	CU_ASSERT_EQUAL(bar->num_free, FW_BAR_EXTENTS);
+	for (i = 1; i < bar->num_free; i++)
+		CU_ASSERT_TRUE_FATAL(bar->free[i - 1].offset + bar->free[i - 1].bytes <
+				     bar->free[i].offset);
+	/* A larger hole displaces one of a page: the page between two joins all three. */
+	for (i = 1; at[i] < bar->free[FW_BAR_EXTENTS / 2].offset; i += 2)
+		;
+	bar_free(ut.nic, 0, at[i], PAGE);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 3 * PAGE, &got), 0);
+	CU_ASSERT_EQUAL(got, at[i - 1]);
+	/* What is remembered can be taken, and nothing twice. */
+	for (i = 0; bar->num_free; i++)
+		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, 0, PAGE, &got), 0);
+	CU_ASSERT_EQUAL(i, FW_BAR_EXTENTS - 2);
+	fw_ut_end(&ut);
+}
+
+static void freed_pages_come_back_zero(void)
+{
+	struct fw_ut ut;
+	uint64_t a, b;
+	uint32_t i;
+	uint8_t sum = 0;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 2 * PAGE, &a), 0);
+	memset(ut.client[0].bar + a, 0x5a, 2 * PAGE);
+	bar_free(ut.nic, 0, a, 2 * PAGE);
+	CU_ASSERT_EQUAL(ut.bar_released_bytes, 2 * PAGE);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 2 * PAGE, &b), 0);
+	CU_ASSERT_EQUAL(a, b);
+	for (i = 0; i < 2 * PAGE; i++)
+		sum |= ut.client[0].bar[b + i];
+	CU_ASSERT_EQUAL(sum, 0);
+	fw_ut_end(&ut);
+}
+
+static void records_share_pages_and_are_zero(void)
+{
+	uint64_t at[70], again;
+	struct fw_ut ut;
+	uint32_t i, j;
+
+	fw_ut_begin(&ut);
+	for (i = 0; i < 70; i++) {
+		CU_ASSERT_EQUAL_FATAL(bar_record_alloc(ut.nic, 0, &at[i]), 0);
+		CU_ASSERT_EQUAL(at[i] % HW_CACHE_LINE_BYTES, 0);
+		for (j = 0; j < i; j++)
+			CU_ASSERT_NOT_EQUAL(at[i], at[j]);
+	}
+	CU_ASSERT_EQUAL(ut.nic->clients[0].bar.num_record_pages, 3);
+	/* The process scribbles over its records, freed ones too: nothing is read from there. */
+	memset(ut.client[0].bar + HW_BAR_DYNAMIC, 0xff, FW_UT_BAR_BYTES - HW_BAR_DYNAMIC);
+	bar_record_free(ut.nic, 0, at[5]);
+	bar_record_free(ut.nic, 0, at[40]);
+	CU_ASSERT_EQUAL(bar_record_alloc(ut.nic, 0, &again), 0);
+	CU_ASSERT_TRUE(again == at[5] || again == at[40]);
+	for (i = 0; i < FW_BAR_RECORD_BYTES; i++)
+		CU_ASSERT_EQUAL(ut.client[0].bar[again + i], 0);
+	CU_ASSERT_EQUAL(bar_record_alloc(ut.nic, 0, &again), 0);
+	CU_ASSERT_TRUE(again == at[5] || again == at[40]);
+	fw_ut_end(&ut);
+}
+
+static void records_run_out_with_the_bar(void)
+{
+	struct fw_client_params params = {.bar_bytes = HW_BAR_DYNAMIC + 20 * PAGE};
+	uint64_t offset;
+	struct fw_ut ut;
+	uint32_t client, n = 0;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
+	while (!bar_record_alloc(ut.nic, client, &offset))
+		n++;
+	/* EQ 0 takes 64 bytes and 4096 entries of 16: 17 pages. */
+	CU_ASSERT_EQUAL(n, 3 * PAGE / FW_BAR_RECORD_BYTES);
+	fw_ut_end(&ut);
+}
+
+UT_MAIN("nic_fw/bar", UT(pages_are_rounded_and_follow_each_other),
+	UT(holes_merge_and_are_used_first), UT(full_is_enomem_and_changes_nothing),
+	UT(more_holes_than_are_remembered), UT(freed_pages_come_back_zero),
+	UT(records_share_pages_and_are_zero), UT(records_run_out_with_the_bar))

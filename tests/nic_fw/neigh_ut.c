@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Neighbours: asking, learning, giving up, re-confirming, routes, a full table. */
+#include "tests/nic_fw/net_ut.h"
+
+static const uint8_t other_mac[6] = {0x02, 0, 0, 0, 0, 0x77};
+static uint8_t mac[6];
+
+static struct wire_arp *arp_of(struct net_frame *f)
+{
+	return (struct wire_arp *)(f->b + sizeof(struct wire_eth));
+}
+
+static void rx_arp(uint16_t op, uint32_t sender_ip, const uint8_t *sender_mac, uint32_t target_ip)
+{
+	struct net_frame f;
+
+	net_put_arp(&f, op, sender_ip, sender_mac, target_ip);
+	net_rx(&f);
+}
+
+static void check_request(struct net_frame *f, uint32_t ip, const uint8_t *dst_mac)
+{
+	CU_ASSERT_EQUAL(f->n, 42);
+	CU_ASSERT_EQUAL(f->flags, FW_TX_F_CONTROL);
+	CU_ASSERT_EQUAL(memcmp(net_eth(f)->dst, dst_mac, 6), 0);
+	CU_ASSERT_EQUAL(memcmp(net_eth(f)->src, net_mac, 6), 0);
+	CU_ASSERT_EQUAL(be16_get(net_eth(f)->type), WIRE_ETHERTYPE_ARP);
+	CU_ASSERT_EQUAL(be16_get(arp_of(f)->op), WIRE_ARP_REQUEST);
+	CU_ASSERT_EQUAL(memcmp(arp_of(f)->sender_mac, net_mac, 6), 0);
+	CU_ASSERT_EQUAL(be32_get(arp_of(f)->sender_ip), 0x0a4d0001);
+	CU_ASSERT_EQUAL(memcmp(&arp_of(f)->target_ip, &ip, 4), 0);
+}
+
+static void asks_and_learns(void)
+{
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	CU_ASSERT_EQUAL(net.ah_done.calls, 1);
+	CU_ASSERT_EQUAL(net.ah_done.ip, NET_PEER_IP);
+	CU_ASSERT_TRUE(net.ah_done.ok);
+	CU_ASSERT_EQUAL(net.session_done.calls, 1);
+	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
+	/* The same again is no news; another address is. */
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(net.session_done.calls, 1);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(net.session_done.calls, 2);
+	CU_ASSERT_EQUAL(CNT(arp_replies_rx), 3);
+	net_end();
+}
+
+static void gives_up_and_tries_anew_later(void)
+{
+	uint32_t i;
+
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	for (i = 1; i < NEIGH_TRIES; i++) {
+		net_advance(NEIGH_RETRY_NS);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	}
+	CU_ASSERT_EQUAL(net.ah_done.calls, 0);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(net.ah_done.calls, 1);
+	CU_ASSERT_FALSE(net.ah_done.ok);
+	CU_ASSERT_FALSE(net.session_done.ok);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, NEIGH_TRIES);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
+	net_advance(NEIGH_HOLD_NS - 1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
+	net_advance(1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	/* A failed entry comes back when its station speaks. */
+	net_advance(4 * NEIGH_RETRY_NS);
+	net_advance(NEIGH_RETRY_NS);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_end();
+}
+
+static void answers_requests(void)
+{
+	struct net_frame *f;
+
+	net_init(0);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	f = &net.sent[0];
+	CU_ASSERT_EQUAL(memcmp(net_eth(f)->dst, net_peer_mac, 6), 0);
+	CU_ASSERT_EQUAL(be16_get(arp_of(f)->op), WIRE_ARP_REPLY);
+	CU_ASSERT_EQUAL(memcmp(arp_of(f)->sender_mac, net_mac, 6), 0);
+	CU_ASSERT_EQUAL(be32_get(arp_of(f)->sender_ip), 0x0a4d0001);
+	CU_ASSERT_EQUAL(memcmp(arp_of(f)->target_mac, net_peer_mac, 6), 0);
+	CU_ASSERT_EQUAL(be32_get(arp_of(f)->target_ip), 0x0a4d0002);
+	/* Who asks for us will be asked for soon. */
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	/* A probe is answered, and teaches nothing. */
+	rx_arp(WIRE_ARP_REQUEST, 0, other_mac, NET_IP);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, 1);
+	/* For somebody else: nothing. */
+	rx_arp(WIRE_ARP_REQUEST, net_ip(10, 77, 0, 9), other_mac, net_ip(10, 77, 0, 8));
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, 1);
+	net_end();
+	/* Other shards learn and are silent. */
+	net_init(4);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_end();
+}
+
+static void announcements_renew_only(void)
+{
+	net_init(0);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_PEER_IP);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, 0);
+	net_learn_peer();
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	net_end();
+}
+
+static void routes(void)
+{
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, NET_PEER_IP), NET_PEER_IP);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(10, 77, 1, 2)), NET_GATEWAY);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(10, 77, 0, 255)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(10, 77, 0, 0)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(255, 255, 255, 255)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(224, 0, 0, 1)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(127, 0, 0, 1)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, 0), 0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, 0, mac), NEIGH_UNREACHABLE);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_mac, 6), 0);
+	/* Through the gateway: its address is asked for, and serves all beyond it. */
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 77, 1, 2), mac), NEIGH_WAIT);
+	net_flush();
+	check_request(&net.sent[0], NET_GATEWAY, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_GATEWAY, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(192, 168, 3, 4), mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	net.nic->config.gateway = 0;
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(192, 168, 3, 4), mac), NEIGH_UNREACHABLE);
+	net.nic->config.ip_prefix = 31;
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(10, 77, 0, 0)), net_ip(10, 77, 0, 0));
+	net.nic->config.ip_prefix = 32;
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, NET_PEER_IP), 0);
+	net.nic->config.ip_prefix = 0;
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(8, 8, 8, 8)), net_ip(8, 8, 8, 8));
+	net_end();
+}
+
+static void confirms_while_in_use(void)
+{
+	net_init(0);
+	net_learn_peer();
+	net_advance(NEIGH_CONFIRM_NS - 1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	net_advance(1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_peer_mac);
+	net_learn_peer();
+	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
+	/* Silent: asked twice alone, twice before everybody, in use meanwhile; then it has failed.
+	 */
+	net_advance(NEIGH_CONFIRM_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_advance(NEIGH_RETRY_NS);
+	net_advance(NEIGH_RETRY_NS);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 5);
+	check_request(&net.sent[2], NET_PEER_IP, net_peer_mac);
+	check_request(&net.sent[3], NET_PEER_IP, net_broadcast);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
+	net_end();
+}
+
+static void malformed(void)
+{
+	static const uint8_t multicast[6] = {0x01, 0, 0x5e, 0, 0, 1}, zero[6] = {0};
+	struct net_frame f;
+	uint32_t n;
+
+	net_init(0);
+	for (n = 14; n < 42; n++) {
+		net_put_arp(&f, WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+		f.n = n;
+		net_rx(&f);
+	}
+	CU_ASSERT_EQUAL(CNT(drop_arp_malformed), 28);
+#define MALFORMED(change)                                                                          \
+	net_put_arp(&f, WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);                        \
+	change;                                                                                    \
+	net_rx(&f)
+	MALFORMED(arp_of(&f)->hw_type = be16_put(6));
+	MALFORMED(arp_of(&f)->proto_type = be16_put(WIRE_ETHERTYPE_IPV6));
+	MALFORMED(arp_of(&f)->hw_bytes = 8);
+	MALFORMED(arp_of(&f)->proto_bytes = 16);
+	MALFORMED(arp_of(&f)->op = be16_put(0));
+	MALFORMED(arp_of(&f)->op = be16_put(3));
+	MALFORMED(memcpy(arp_of(&f)->sender_mac, multicast, 6));
+	MALFORMED(memcpy(arp_of(&f)->sender_mac, zero, 6));
+	MALFORMED(arp_of(&f)->sender_ip = be32_put(0x0a4d0001)); /* says it were us */
+	CU_ASSERT_EQUAL(CNT(drop_arp_malformed), 37);
+	/* Well-formed, but no station of this link can have such an address. */
+	rx_arp(WIRE_ARP_REPLY, net_ip(10, 99, 0, 1), other_mac, NET_IP);
+	rx_arp(WIRE_ARP_REPLY, net_ip(10, 77, 0, 255), other_mac, NET_IP);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, 0);
+	CU_ASSERT_EQUAL(net_drops(), 37);
+	net_end();
+}
+
+static void full_table_gives_up_the_unused(void)
+{
+	uint32_t i;
+
+	net_init(1); /* answers none of the requests */
+	net.nic->config.ip_prefix = 8;
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_learn_peer();
+	for (i = 1; i < HW_MAX_NEIGH; i++)
+		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 78, i >> 8, i & 255 ? i & 255 : 1), other_mac,
+		       NET_IP);
+	for (i = 0; net.nic->neigh_count < HW_MAX_NEIGH; i++)
+		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 79, 0, 1 + i), other_mac, NET_IP);
+	/* Strangers push out one another, but never whom we talk to. */
+	for (i = 0; i < 20000; i++) {
+		net.nic->now_ns += 1000;
+		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 80 + (i >> 16), i >> 8 & 255, i % 250 + 1),
+		       other_mac, NET_IP);
+	}
+	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	net_end();
+}
+
+/* Every entry is being asked for: nobody's wait is thrown away, the newcomer waits. */
+static void table_full_of_waits(void)
+{
+	uint32_t i;
+
+	net_init(0);
+	net.nic->config.ip_prefix = 8;
+	for (i = 0; i < HW_MAX_NEIGH; i++) {
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
+				NEIGH_WAIT);
+		net.num_sent = 0;
+	}
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
+	for (i = 0; i < NEIGH_TRIES; i++) {
+		net.nic->now_ns += NEIGH_RETRY_NS;
+		while (fw_timers_run(net.nic, &net.nic->timers, net.nic->now_ns, 100))
+			net.num_sent = 0;
+	}
+	CU_ASSERT_EQUAL(net.ah_done.calls, HW_MAX_NEIGH);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_learn_peer();
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_end();
+}
+
+UT_MAIN("nic_fw/neigh", UT(asks_and_learns), UT(gives_up_and_tries_anew_later),
+	UT(answers_requests), UT(announcements_renew_only), UT(routes), UT(confirms_while_in_use),
+	UT(malformed), UT(full_table_gives_up_the_unused), UT(table_full_of_waits))

@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A shard with nothing above its lower layers: what the tests of eth, ip, udp, neigh, dgram
+ * and ud share.
+ *
+ * The layers under test are the real ones. The port is made of arrays; everything above
+ * (QPs, receives, completions, memory, RD) is a recorder defined here, so that no
+ * other object of the firmware is linked. Included once by each test program.
+ */
+#ifndef WEFT_TESTS_NET_UT_H
+#define WEFT_TESTS_NET_UT_H
+
+#include <stdlib.h>
+
+#include "nic_fw/crc32c.h"
+#include "nic_fw/fw_nic.h"
+#include "tests/ut.h"
+
+enum {
+	NET_MTU = 1500,
+	NET_CAPTURE = 160,
+	NET_FRAME_BYTES = 9300,
+	NET_QPN = 0x000001,
+	NET_PEER_QPN = 0x000107,
+	NET_QKEY = 0x11111111,
+	NET_STAG = 0x00000142,
+	NET_CLIENT = 3,
+	NET_TIMERS = 8192,
+	NET_CQES = 128,
+	NET_BUF_BYTES = 70000,
+};
+#define NET_TO UINT64_C(0x7f0000001000) /* tagged offset of byte 0 of the region */
+
+struct net_frame {
+	uint8_t b[NET_FRAME_BYTES];
+	uint32_t n;
+	uint32_t flags; /* as sent */
+};
+
+struct net_neigh_done {
+	uint32_t calls;
+	uint32_t ip;
+	bool ok;
+};
+
+struct net {
+	struct fw_nic *nic;
+	/* the port */
+	struct net_frame *sent; /* NET_CAPTURE */
+	uint32_t num_sent;
+	uint32_t tx_room; /* frames that tx_burst will take, all calls together */
+	uint32_t tx_calls;
+	bool host_fault; /* FW_TX_HOST pieces are not there */
+	struct fw_rx_frame rx[FW_BURST * 4];
+	uint32_t rx_count, rx_next, rx_freed;
+	/* recorders */
+	struct fw_qp qp;
+	struct fw_cq cq;
+	struct hw_cqe cqe[NET_CQES];
+	uint32_t num_cqe;
+	bool cq_full;
+	struct hw_eqe eqe;
+	uint32_t num_eqe, eqe_client, eqe_eq;
+	uint32_t qp_errors;
+	enum rq_result rq_result;
+	uint64_t recv_bytes;
+	uint32_t recvs_taken;
+	enum hw_vendor_err place_err;
+	uint8_t recv_buf[NET_BUF_BYTES];
+	uint8_t region[NET_BUF_BYTES];
+	uint64_t region_bytes;
+	enum hw_vendor_err mem_err;
+	bool mem_fault;
+	uint8_t payload[NET_BUF_BYTES]; /* of requests to send */
+	bool payload_host;
+	enum hw_vendor_err gather_err;
+	uint32_t completed;
+	enum hw_status status;
+	enum hw_vendor_err vendor_err;
+	uint32_t rd_calls, hello_calls;
+	struct dgram_pkt rd_pkt;
+	struct wire_rd rd_hdr;
+	struct wire_rd_hello hello;
+	struct net_neigh_done ah_done, session_done;
+};
+
+static struct net net;
+
+static const uint8_t net_mac[6] = {0x02, 0, 0, 0, 0, 0x01};
+static const uint8_t net_peer_mac[6] = {0x02, 0, 0, 0, 0, 0x02};
+static const uint8_t net_broadcast[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+#define CNT(name) (net.nic->counters.name)
+
+/* An address in network byte order. */
+static inline uint32_t net_ip(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+	struct be32 v = be32_put(a << 24 | b << 16 | c << 8 | d);
+	uint32_t ip;
+
+	memcpy(&ip, &v, sizeof(ip));
+	return ip;
+}
+#define NET_IP      net_ip(10, 77, 0, 1)
+#define NET_PEER_IP net_ip(10, 77, 0, 2)
+#define NET_GATEWAY net_ip(10, 77, 0, 254)
+
+/* ---- the port ----------------------------------------------------------------------- */
+
+static uint32_t net_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
+{
+	uint32_t i;
+
+	(void)ctx;
+	for (i = 0; i < n && net.rx_next < net.rx_count; i++)
+		frames[i] = net.rx[net.rx_next++];
+	return i;
+}
+
+static void net_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
+{
+	uint32_t i, s;
+
+	(void)ctx;
+	for (i = 0; i < n; i++) {
+		for (s = 0; s < frames[i].num_seg; s++)
+			free((void *)(uintptr_t)frames[i].seg[s].data);
+		net.rx_freed++;
+	}
+}
+
+/* Puts a frame together as a DMA engine would; false: a piece of the process is not there. */
+static bool net_assemble(const struct fw_tx_frame *tx, struct net_frame *out)
+{
+	uint32_t i, crc = 0;
+
+	out->n = 0;
+	out->flags = tx->flags;
+	for (i = 0; i < tx->num_seg; i++) {
+		const struct fw_tx_seg *seg = &tx->seg[i];
+		const uint8_t *src = seg->kind == FW_TX_HDR ? tx->hdr + seg->addr : seg->mem;
+
+		if (seg->kind == FW_TX_HOST) {
+			if (net.host_fault)
+				return false;
+			src = (const uint8_t *)(uintptr_t)seg->addr;
+		}
+		if (seg->flags & FW_TX_F_CRC_BEGIN)
+			crc = FW_CRC32C_INIT;
+		memcpy(out->b + out->n, src, seg->bytes);
+		crc = fw_crc32c(crc, src, seg->bytes);
+		out->n += seg->bytes;
+		if (seg->flags & FW_TX_F_CRC_END) {
+			struct be32 wire = fw_crc32c_wire(crc);
+
+			memcpy(out->b + out->n, &wire, sizeof(wire));
+			out->n += (uint32_t)sizeof(wire);
+		}
+	}
+	return true;
+}
+
+static uint32_t net_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
+{
+	uint32_t i;
+
+	(void)ctx;
+	net.tx_calls++;
+	for (i = 0; i < n && net.tx_room; i++, net.tx_room--) {
+		struct net_frame *out = &net.sent[net.num_sent];
+
+		CU_ASSERT_FATAL(net.num_sent < NET_CAPTURE);
+		frames[i].status = 0;
+		if (!net_assemble(&frames[i], out)) {
+			frames[i].status = -FW_EFAULT;
+			continue;
+		}
+		CU_ASSERT_EQUAL(out->n, frames[i].bytes);
+		net.num_sent++;
+	}
+	return i;
+}
+
+static uint64_t net_random(void *ctx)
+{
+	(void)ctx;
+	return UINT64_C(0x0123456789abcdef);
+}
+
+/* ---- recorders in place of the layers above -------------------------------------------- */
+
+void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
+{
+	(void)nic;
+	net.rd_calls++;
+	net.rd_pkt = *pkt;
+	net.rd_hdr = *rd;
+}
+
+void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
+			 const struct wire_rd_hello *hello)
+{
+	(void)nic;
+	net.hello_calls++;
+	net.rd_pkt = *pkt;
+	net.hello = *hello;
+}
+
+void ah_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
+{
+	(void)nic;
+	net.ah_done = (struct net_neigh_done){net.ah_done.calls + 1, ip, ok};
+}
+
+void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
+{
+	(void)nic;
+	net.session_done = (struct net_neigh_done){net.session_done.calls + 1, ip, ok};
+}
+
+struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn)
+{
+	(void)nic;
+	return qpn == net.qp.qpn ? &net.qp : NULL;
+}
+
+void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event)
+{
+	CU_ASSERT_EQUAL(event, HW_EVENT_QP_FATAL);
+	net.qp_errors++;
+	qp->state = HW_QPS_ERR;
+	ud_flush_qp(nic, qp);
+}
+
+enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv)
+{
+	(void)nic;
+	CU_ASSERT_PTR_EQUAL(qp, &net.qp);
+	if (net.rq_result == RQ_EMPTY)
+		return RQ_EMPTY;
+	memset(recv, 0, sizeof(*recv));
+	recv->wr_id = 1000 + net.recvs_taken++;
+	recv->bytes = net.recv_bytes;
+	recv->num_sge = 1;
+	recv->pd = 7;
+	return net.rq_result;
+}
+
+enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct hw_sge *sge,
+				  uint32_t num_sge, uint64_t offset, struct eth_cursor *cursor)
+{
+	uint32_t n = cursor->left;
+
+	(void)nic;
+	(void)sge;
+	CU_ASSERT_EQUAL(pd, 7);
+	CU_ASSERT_EQUAL(num_sge, 1);
+	CU_ASSERT_FATAL(offset + n <= net.recv_bytes);
+	if (net.place_err == HW_VENDOR_ERR_NONE)
+		eth_cursor_copy(cursor, net.recv_buf + offset, n);
+	return net.place_err;
+}
+
+enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag,
+			     uint64_t to, uint64_t bytes, uint32_t need, struct fw_mem *mem)
+{
+	(void)nic;
+	CU_ASSERT_EQUAL(pd, net.qp.pd);
+	CU_ASSERT_EQUAL(qpn, net.qp.qpn);
+	CU_ASSERT_EQUAL(need, HW_ACCESS_REMOTE_WRITE);
+	if (net.mem_err != HW_VENDOR_ERR_NONE)
+		return net.mem_err;
+	if (!bytes)
+		return HW_VENDOR_ERR_NONE;
+	if (stag != NET_STAG)
+		return HW_VENDOR_ERR_LKEY;
+	if (to < NET_TO || to - NET_TO > net.region_bytes ||
+	    bytes > net.region_bytes - (to - NET_TO))
+		return HW_VENDOR_ERR_BOUNDS;
+	*mem = (struct fw_mem){.ptr = net.region + (to - NET_TO), .client = NET_CLIENT};
+	return HW_VENDOR_ERR_NONE;
+}
+
+bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		   struct eth_cursor *cursor)
+{
+	(void)nic;
+	if (net.mem_fault)
+		return false;
+	eth_cursor_copy(cursor, mem->ptr + offset, cursor->left);
+	return true;
+}
+
+bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+{
+	(void)nic;
+	CU_ASSERT_PTR_EQUAL(cq, &net.cq);
+	CU_ASSERT_FATAL(net.num_cqe < NET_CQES);
+	if (net.cq_full)
+		return false;
+	net.cqe[net.num_cqe++] = *cqe;
+	return true;
+}
+
+void eq_post(struct fw_nic *nic, uint32_t client, uint32_t eq, const struct hw_eqe *eqe)
+{
+	(void)nic;
+	net.num_eqe++;
+	net.eqe = *eqe;
+	net.eqe_client = client;
+	net.eqe_eq = eq;
+}
+
+uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
+			 uint32_t bytes, uint8_t *dst)
+{
+	uint8_t last = offset + bytes == msg->bytes ? WIRE_DDP_LAST : 0;
+	struct wire_ddp_untagged untagged = {
+	    .ddp_ctrl = last | WIRE_DDP_VERSION,
+	    .rdmap_ctrl = WIRE_RDMAP_VERSION | msg->rdmap_opcode,
+	    .msn = be32_put(msg->msn),
+	    .mo = be32_put(offset),
+	};
+	struct wire_ddp_tagged tagged = {
+	    .ddp_ctrl = WIRE_DDP_TAGGED | last | WIRE_DDP_VERSION,
+	    .rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_WRITE,
+	    .stag = be32_put(msg->rkey),
+	    .to = be64_put(msg->remote_addr + offset),
+	};
+
+	(void)nic;
+	if (msg->rdmap_opcode == WIRE_RDMAP_WRITE) {
+		memcpy(dst, &tagged, sizeof(tagged));
+		return sizeof(tagged);
+	}
+	memcpy(dst, &untagged, sizeof(untagged));
+	return sizeof(untagged);
+}
+
+enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
+			      uint32_t bytes, struct fw_tx_frame *frame, bool *host)
+{
+	(void)nic;
+	CU_ASSERT_FATAL(offset + bytes <= wqe->bytes);
+	if (net.gather_err != HW_VENDOR_ERR_NONE)
+		return net.gather_err;
+	frame->seg[frame->num_seg++] = (struct fw_tx_seg){
+	    .mem = net.payload_host ? NULL : net.payload + offset,
+	    .addr = (uintptr_t)(net.payload + offset),
+	    .bytes = bytes,
+	    .client = NET_CLIENT,
+	    .kind = net.payload_host ? FW_TX_HOST : FW_TX_MEM,
+	};
+	if (net.payload_host)
+		*host = true;
+	return HW_VENDOR_ERR_NONE;
+}
+
+void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+		  enum hw_vendor_err vendor_err)
+{
+	(void)nic;
+	(void)wqe;
+	net.completed++;
+	net.status = status;
+	net.vendor_err = vendor_err;
+}
+
+void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+			   enum hw_vendor_err vendor_err)
+{
+	CU_ASSERT_NOT_EQUAL(status, HW_STATUS_SUCCESS);
+	wqe_complete(nic, wqe, status, vendor_err);
+}
+
+/* ---- setting up ---------------------------------------------------------------------- */
+
+static inline void *net_alloc(size_t bytes)
+{
+	void *p = calloc(1, bytes);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	return p;
+}
+
+static inline void net_fill(uint8_t *p, uint32_t bytes, uint32_t seed)
+{
+	uint32_t i;
+
+	for (i = 0; i < bytes; i++) {
+		seed = seed * 1103515245u + 12345u;
+		p[i] = (uint8_t)(seed >> 16);
+	}
+}
+
+static inline void net_init_qp(void)
+{
+	fw_list_init(&net.qp.recv_msgs);
+	net.qp.used = true;
+	net.qp.qpn = NET_QPN;
+	net.qp.pd = 7;
+	net.qp.client = NET_CLIENT;
+	net.qp.type = HW_QPT_UD;
+	net.qp.state = HW_QPS_RTS;
+	net.qp.qkey = NET_QKEY;
+	net.qp.access = HW_ACCESS_REMOTE_WRITE;
+	net.qp.recv_cq = &net.cq;
+	net.recv_bytes = 4096;
+	net.region_bytes = 65536;
+	net.rq_result = RQ_OK;
+}
+
+static inline void net_init(uint8_t shard)
+{
+	struct fw_nic *nic = net_alloc(sizeof(*nic));
+
+	memset(&net, 0, sizeof(net));
+	net.nic = nic;
+	net.tx_room = UINT32_MAX;
+	net.sent = net_alloc(NET_CAPTURE * sizeof(*net.sent));
+	nic->port.rx_burst = net_rx_burst;
+	nic->port.rx_free = net_rx_free;
+	nic->port.tx_burst = net_tx_burst;
+	nic->port.random64 = net_random;
+	nic->port.crc32c = fw_crc32c;
+	nic->port.copy_crc32c = fw_copy_crc32c;
+	memcpy(nic->config.mac, net_mac, sizeof(net_mac));
+	nic->config.ip = NET_IP;
+	nic->config.gateway = NET_GATEWAY;
+	nic->config.ip_prefix = 24;
+	nic->config.mtu = NET_MTU;
+	nic->config.shard = shard;
+	nic->config.num_shards = 8;
+	nic->now_ns = UINT64_C(1000000000);
+	nic->tx_allow = UINT32_MAX;
+	nic->tx = net_alloc(FW_TX_STAGE * sizeof(*nic->tx));
+	nic->rx = net_alloc(FW_BURST * sizeof(*nic->rx));
+	nic->scratch = net_alloc(FW_SCRATCH_BYTES);
+	nic->neigh = net_alloc(HW_MAX_NEIGH * sizeof(*nic->neigh));
+	nic->neigh_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
+	nic->ud_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
+	fw_timers_init(&nic->timers, net_alloc(NET_TIMERS * sizeof(struct fw_timer *)), NET_TIMERS);
+	fw_pool_init(&nic->ud_reasms, net_alloc(UD_REASM_MAX * sizeof(struct ud_reasm)),
+		     sizeof(struct ud_reasm), UD_REASM_MAX);
+	fw_pool_init(&nic->ud_buffers, net_alloc((size_t)UD_REASM_MAX * HW_MAX_UD_MSG_BYTES),
+		     HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
+	net_init_qp();
+}
+
+static inline void net_end(void)
+{
+	struct fw_nic *nic = net.nic;
+
+	free(nic->tx);
+	free(nic->rx);
+	free(nic->scratch);
+	free(nic->neigh);
+	free(nic->neigh_hash);
+	free(nic->ud_hash);
+	free(nic->timers.heap);
+	free(nic->ud_reasms.base);
+	free(nic->ud_buffers.base);
+	free(nic);
+	free(net.sent);
+}
+
+/* Lets time pass and fires what is due. */
+static inline void net_advance(uint64_t ns)
+{
+	net.nic->now_ns += ns;
+	fw_timers_run(net.nic, &net.nic->timers, net.nic->now_ns, UINT32_MAX);
+}
+
+static inline void net_flush(void)
+{
+	eth_tx_flush(net.nic);
+}
+
+/* The sum of all drop counters: a frame that is not used is counted in exactly one. */
+static inline uint64_t net_drops(void)
+{
+	const uint64_t *words = (const uint64_t *)&net.nic->counters;
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = offsetof(struct fw_counters, drop_too_short) / sizeof(uint64_t);
+	     i < sizeof(struct fw_counters) / sizeof(uint64_t); i++)
+		sum += words[i];
+	return sum;
+}
+
+/* ---- making frames ------------------------------------------------------------------- */
+
+static inline struct wire_eth *net_eth(struct net_frame *f)
+{
+	return (struct wire_eth *)f->b;
+}
+
+static inline struct wire_ip *net_iph(struct net_frame *f)
+{
+	return (struct wire_ip *)(f->b + sizeof(struct wire_eth));
+}
+
+static inline struct wire_udp *net_udph(struct net_frame *f)
+{
+	return (struct wire_udp *)(f->b + sizeof(struct wire_eth) + sizeof(struct wire_ip));
+}
+
+static inline struct wire_dgram *net_dgramh(struct net_frame *f)
+{
+	return (struct wire_dgram *)(f->b + UDP_TX_HDR_BYTES);
+}
+
+static inline void net_put_eth(struct net_frame *f, const uint8_t *dst, uint16_t type)
+{
+	memset(f, 0, sizeof(*f));
+	memcpy(net_eth(f)->dst, dst, 6);
+	memcpy(net_eth(f)->src, net_peer_mac, 6);
+	net_eth(f)->type = be16_put(type);
+	f->n = sizeof(struct wire_eth);
+}
+
+static inline void net_add(struct net_frame *f, const void *data, uint32_t bytes)
+{
+	CU_ASSERT_FATAL(f->n + bytes <= sizeof(f->b));
+	memcpy(f->b + f->n, data, bytes);
+	f->n += bytes;
+}
+
+/* Puts length (the rest of the frame) and checksum into the IPv4 header. */
+static inline void net_seal_ip(struct net_frame *f)
+{
+	struct wire_ip *ip = net_iph(f);
+	uint32_t head = (ip->version_ihl & 0x0fu) * 4u;
+
+	ip->total_bytes = be16_put((uint16_t)(f->n - sizeof(struct wire_eth)));
+	ip->checksum = be16_put(0);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, head)));
+}
+
+static inline void net_put_ip(struct net_frame *f, uint8_t proto)
+{
+	struct wire_ip *ip;
+
+	net_put_eth(f, net_mac, WIRE_ETHERTYPE_IPV4);
+	ip = net_iph(f);
+	ip->version_ihl = WIRE_IP_VERSION_IHL;
+	ip->frag = be16_put(WIRE_IP_DF);
+	ip->ttl = 64;
+	ip->proto = proto;
+	memcpy(&ip->src, &(uint32_t){NET_PEER_IP}, 4);
+	memcpy(&ip->dst, &(uint32_t){NET_IP}, 4);
+	f->n += (uint32_t)sizeof(*ip);
+}
+
+static inline void net_put_udp(struct net_frame *f)
+{
+	net_put_ip(f, WIRE_IPPROTO_UDP);
+	net_udph(f)->src_port = be16_put(WIRE_DGRAM_PORT);
+	net_udph(f)->dst_port = be16_put((uint16_t)(WIRE_DGRAM_PORT + net.nic->config.shard));
+	f->n += (uint32_t)sizeof(struct wire_udp);
+}
+
+/* A datagram up to its weft header. */
+static inline struct wire_dgram *net_put_dgram(struct net_frame *f, uint8_t type)
+{
+	struct wire_dgram *d;
+
+	net_put_udp(f);
+	d = net_dgramh(f);
+	d->ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | type);
+	f->n += (uint32_t)sizeof(*d);
+	if (type == WIRE_DGRAM_UD || type == WIRE_DGRAM_RD) {
+		d->dst_qpn = be32_put(NET_QPN);
+		d->src_qpn = be32_put(NET_PEER_QPN);
+		d->qkey = be32_put(NET_QKEY);
+		d->ssn = be32_put(1);
+	}
+	return d;
+}
+
+/* Adds the CRC32C, and sets all lengths and the IPv4 checksum. */
+static inline void net_seal(struct net_frame *f)
+{
+	uint32_t at = sizeof(struct wire_eth) + sizeof(struct wire_ip);
+	struct be32 crc;
+
+	net_udph(f)->bytes = be16_put((uint16_t)(f->n - at + WIRE_DGRAM_CRC_BYTES));
+	crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, f->b + at, f->n - at));
+	net_add(f, &crc, sizeof(crc));
+	net_seal_ip(f);
+}
+
+/* A segment [mo, mo + bytes) of a Send of msg_bytes, not sealed. */
+static inline struct wire_ddp_untagged *net_put_send(struct net_frame *f, const uint8_t *data,
+						     uint32_t mo, uint32_t bytes,
+						     uint32_t msg_bytes)
+{
+	struct wire_ddp_untagged ddp = {
+	    .ddp_ctrl = WIRE_DDP_VERSION | (mo + bytes == msg_bytes ? WIRE_DDP_LAST : 0),
+	    .rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_SEND,
+	    .msn = be32_put(1),
+	    .mo = be32_put(mo),
+	};
+	struct wire_dgram *d = net_put_dgram(f, WIRE_DGRAM_UD);
+	uint32_t at = f->n;
+
+	d->msg_bytes = be32_put(msg_bytes);
+	net_add(f, &ddp, sizeof(ddp));
+	if (bytes)
+		net_add(f, data + mo, bytes);
+	return (struct wire_ddp_untagged *)(f->b + at);
+}
+
+/* A segment of a Write-Record at to, not sealed. */
+static inline struct wire_ddp_tagged *net_put_record(struct net_frame *f, const uint8_t *data,
+						     uint64_t to, uint32_t mo, uint32_t bytes,
+						     uint32_t msg_bytes)
+{
+	struct wire_ddp_tagged ddp = {
+	    .ddp_ctrl =
+		WIRE_DDP_TAGGED | WIRE_DDP_VERSION | (mo + bytes == msg_bytes ? WIRE_DDP_LAST : 0),
+	    .rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_WRITE,
+	    .stag = be32_put(NET_STAG),
+	    .to = be64_put(to + mo),
+	};
+	struct wire_dgram *d = net_put_dgram(f, WIRE_DGRAM_UD);
+	uint32_t at = f->n;
+
+	d->flags = WIRE_DGRAM_F_RECORD;
+	d->imm = be32_put(mo);
+	d->msg_bytes = be32_put(msg_bytes);
+	net_add(f, &ddp, sizeof(ddp));
+	if (bytes)
+		net_add(f, data + mo, bytes);
+	return (struct wire_ddp_tagged *)(f->b + at);
+}
+
+/* ---- receiving them ------------------------------------------------------------------ */
+
+/*
+ * Queues a frame: its first FW_RX_HDR_BYTES in one segment, the rest in pieces of piece
+ * bytes (0: one). Each segment is an allocation of its exact size, so that the sanitizer sees any
+ * byte read beyond it.
+ */
+static inline void net_queue(const struct net_frame *f, uint32_t piece)
+{
+	struct fw_rx_frame *rx = &net.rx[net.rx_count++];
+	uint32_t at = 0;
+
+	CU_ASSERT_FATAL(net.rx_count <= sizeof(net.rx) / sizeof(net.rx[0]));
+	memset(rx, 0, sizeof(*rx));
+	rx->bytes = f->n;
+	while (at < f->n || !rx->num_seg) {
+		uint32_t n = f->n - at;
+		uint8_t *copy;
+
+		if (piece && at == 0 && n > FW_RX_HDR_BYTES)
+			n = FW_RX_HDR_BYTES;
+		else if (piece && at && n > piece && rx->num_seg < FW_RX_SEGS_MAX - 1)
+			n = piece;
+		copy = malloc(n ? n : 1);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
+		memcpy(copy, f->b + at, n);
+		rx->seg[rx->num_seg].data = copy;
+		rx->seg[rx->num_seg++].bytes = n;
+		at += n;
+	}
+}
+
+static inline void net_rx_pieces(const struct net_frame *f, uint32_t piece)
+{
+	net.rx_count = 0;
+	net.rx_next = 0;
+	net_queue(f, piece);
+	CU_ASSERT_EQUAL(eth_rx_poll(net.nic, FW_BURST), 1);
+}
+
+static inline void net_rx(const struct net_frame *f)
+{
+	net_rx_pieces(f, 0);
+}
+
+/* The peer tells its address, by an ARP reply to us. */
+static inline void net_put_arp(struct net_frame *f, uint16_t op, uint32_t sender_ip,
+			       const uint8_t *sender_mac, uint32_t target_ip)
+{
+	struct wire_arp arp = {
+	    .hw_type = be16_put(WIRE_ARP_HW_ETHERNET),
+	    .proto_type = be16_put(WIRE_ETHERTYPE_IPV4),
+	    .hw_bytes = 6,
+	    .proto_bytes = 4,
+	    .op = be16_put(op),
+	};
+
+	net_put_eth(f, op == WIRE_ARP_REQUEST ? net_broadcast : net_mac, WIRE_ETHERTYPE_ARP);
+	memcpy(arp.sender_mac, sender_mac, 6);
+	memcpy(&arp.sender_ip, &sender_ip, 4);
+	memcpy(&arp.target_ip, &target_ip, 4);
+	if (op == WIRE_ARP_REPLY)
+		memcpy(arp.target_mac, net_mac, 6);
+	net_add(f, &arp, sizeof(arp));
+}
+
+static inline void net_learn_peer(void)
+{
+	struct net_frame f;
+
+	net_put_arp(&f, WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_rx(&f);
+}
+
+#endif /* WEFT_TESTS_NET_UT_H */

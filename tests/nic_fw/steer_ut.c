@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fw_steer(): ports to shards, what every shard sees, and frames cut anywhere. */
+#include <stdlib.h>
+
+#include "nic_fw/fw_nic.h"
+#include "tests/ut.h"
+
+static uint8_t frame[128];
+
+static struct wire_ip *ip_hdr(void)
+{
+	return (struct wire_ip *)(frame + sizeof(struct wire_eth));
+}
+
+/* A datagram to a port, with so many bytes of IPv4 options. Returns its length. */
+static uint32_t datagram(uint16_t port, uint32_t option_bytes)
+{
+	struct wire_eth *eth = (struct wire_eth *)frame;
+	struct wire_ip *ip = ip_hdr();
+	struct wire_udp *udp;
+
+	memset(frame, 0, sizeof(frame));
+	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
+	ip->version_ihl = (uint8_t)(0x45 + option_bytes / 4);
+	ip->frag = be16_put(WIRE_IP_DF);
+	ip->proto = WIRE_IPPROTO_UDP;
+	ip->dst = be32_put(0x0a4d0001);
+	udp = (struct wire_udp *)((uint8_t *)(ip + 1) + option_bytes);
+	udp->dst_port = be16_put(port);
+	return (uint32_t)(sizeof(*eth) + sizeof(*ip) + option_bytes + sizeof(*udp));
+}
+
+static void port_names_shard(void)
+{
+	uint32_t shard;
+	bool all = true;
+
+	for (shard = 0; shard < 8; shard++) {
+		uint32_t n = datagram((uint16_t)(WIRE_DGRAM_PORT + shard), 0);
+
+		CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), shard);
+		CU_ASSERT_FALSE(all);
+		/* A shard that this NIC has not got. */
+		CU_ASSERT_EQUAL(fw_steer(frame, n, 2, &all), shard < 2 ? shard : 0);
+	}
+	CU_ASSERT_EQUAL(fw_steer(frame, datagram(WIRE_DGRAM_PORT - 1, 0), 8, &all), 0);
+	CU_ASSERT_EQUAL(fw_steer(frame, datagram(WIRE_DGRAM_PORT + 8, 0), 8, &all), 0);
+}
+
+static void options_are_skipped(void)
+{
+	bool all;
+
+	CU_ASSERT_EQUAL(fw_steer(frame, datagram(WIRE_DGRAM_PORT + 5, 40), 8, &all), 5);
+	CU_ASSERT_EQUAL(fw_steer(frame, datagram(WIRE_DGRAM_PORT + 5, 4), 8, &all), 5);
+}
+
+static void others_go_to_shard_0(void)
+{
+	uint32_t n = datagram(WIRE_DGRAM_PORT + 3, 0);
+	bool all;
+
+	ip_hdr()->proto = WIRE_IPPROTO_ICMP;
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
+	n = datagram(WIRE_DGRAM_PORT + 3, 0);
+	ip_hdr()->frag = be16_put(WIRE_IP_MF);
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
+	ip_hdr()->frag = be16_put(1);
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
+	n = datagram(WIRE_DGRAM_PORT + 3, 0);
+	ip_hdr()->version_ihl = 0x65;
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
+	ip_hdr()->version_ihl = 0x44;
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
+	((struct wire_eth *)frame)->type = be16_put(WIRE_ETHERTYPE_IPV6);
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
+	CU_ASSERT_FALSE(all);
+}
+
+static void every_shard_sees_arp_and_multicast(void)
+{
+	uint32_t n = datagram(WIRE_DGRAM_PORT + 3, 0);
+	bool all = false;
+
+	ip_hdr()->dst = be32_put(0xe0000001);
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
+	CU_ASSERT_TRUE(all);
+	((struct wire_eth *)frame)->type = be16_put(WIRE_ETHERTYPE_ARP);
+	CU_ASSERT_EQUAL(fw_steer(frame, 42, 8, &all), 0);
+	CU_ASSERT_TRUE(all);
+	CU_ASSERT_EQUAL(fw_steer(frame, 42, 1, &all), 0);
+	CU_ASSERT_FALSE(all);
+}
+
+/* Copies of the exact length, so that the sanitizer sees a byte read too far. */
+static void cut_anywhere(void)
+{
+	uint32_t whole = datagram(WIRE_DGRAM_PORT + 6, 12), n;
+	bool all;
+
+	for (n = 0; n <= whole; n++) {
+		uint8_t *copy = malloc(n ? n : 1);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
+		memcpy(copy, frame, n);
+		CU_ASSERT_EQUAL(fw_steer(copy, n, 8, &all), n < whole ? 0 : 6);
+		free(copy);
+	}
+}
+
+UT_MAIN("nic_fw/steer", UT(port_names_shard), UT(options_are_skipped), UT(others_go_to_shard_0),
+	UT(every_shard_sees_arp_and_multicast), UT(cut_anywhere))
