@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control channel over weftd's UNIX socket (SOCK_SEQPACKET): one packet a command, one
+ * packet an answer, descriptors by SCM_RIGHTS.
+ *
+ * Called through weft_chan.h's operations; weft_dev.c connects. Many threads may have
+ * commands under way: answers come in any order and are told apart by their tag. Whoever
+ * waits and finds no other reading reads for all. docs/host-interface.md "Commands".
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "host_driver/weft_chan.h"
+
+enum {
+	/* How long weftd may take to end what it does with a process's memory at detach. */
+	WEFT_DETACH_TIMEOUT_MS = 10000,
+};
+
+struct weft_sock_wait {
+	struct weft_sock_wait *next;
+	uint32_t tag;
+	bool done;
+	struct hw_cmd_resp *resp;
+	int *fds;
+};
+
+struct weft_sock {
+	int fd;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool reading; /* a thread is in recvmsg() */
+	bool gone;
+	uint32_t next_tag;
+	struct weft_sock_wait *waits;
+};
+
+/* Receives one packet. False: the NIC is gone. Closes descriptors beyond those expected. */
+static bool sock_recv(int fd, struct hw_cmd_resp *resp, int *fds)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int) * WEFT_CHAN_FDS)];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {.iov_base = resp, .iov_len = sizeof(*resp)};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	for (int i = 0; i < WEFT_CHAN_FDS; i++)
+		fds[i] = -1;
+	do {
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return false;
+	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	}
+	/* A short packet is not an answer; nobody waits for tag 0. */
+	if ((size_t)n < sizeof(*resp))
+		memset(resp, 0, sizeof(*resp));
+	return true;
+}
+
+static bool sock_send(int fd, const struct hw_cmd *cmd, int fd_in)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)cmd, .iov_len = sizeof(*cmd)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (fd_in >= 0) {
+		struct cmsghdr *c;
+
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.bytes);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd_in, sizeof(int));
+	}
+	do {
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(*cmd);
+}
+
+/* Hands an answer to the thread that waits for it. Under sock->lock. */
+static void sock_deliver(struct weft_sock *sock, const struct hw_cmd_resp *resp, int *fds)
+{
+	struct weft_sock_wait *w;
+	int i;
+
+	for (w = sock->waits; w; w = w->next) {
+		if (w->tag == resp->tag && !w->done)
+			break;
+	}
+	for (i = 0; i < WEFT_CHAN_FDS; i++) {
+		if (w)
+			w->fds[i] = fds[i];
+		else if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	if (!w)
+		return;
+	*w->resp = *resp;
+	w->done = true;
+}
+
+/* Waits for w, reading for everybody when nobody does. Under sock->lock, which it drops. */
+static void sock_wait(struct weft_sock *sock, struct weft_sock_wait *w)
+{
+	struct hw_cmd_resp resp;
+	int fds[WEFT_CHAN_FDS];
+	bool ok;
+
+	while (!w->done && !sock->gone) {
+		if (sock->reading) {
+			pthread_cond_wait(&sock->cond, &sock->lock);
+			continue;
+		}
+		sock->reading = true;
+		pthread_mutex_unlock(&sock->lock);
+		ok = sock_recv(sock->fd, &resp, fds);
+		pthread_mutex_lock(&sock->lock);
+		sock->reading = false;
+		if (ok)
+			sock_deliver(sock, &resp, fds);
+		else
+			sock->gone = true;
+		pthread_cond_broadcast(&sock->cond);
+	}
+}
+
+static int sock_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
+			int fds_out[WEFT_CHAN_FDS])
+{
+	struct weft_sock *sock = chan;
+	struct weft_sock_wait w = {.resp = resp, .fds = fds_out}, **at;
+
+	for (int i = 0; i < WEFT_CHAN_FDS; i++)
+		fds_out[i] = -1;
+	pthread_mutex_lock(&sock->lock);
+	if (++sock->next_tag == 0)
+		sock->next_tag = 1;
+	w.tag = sock->next_tag;
+	cmd->tag = w.tag;
+	w.next = sock->waits;
+	sock->waits = &w;
+	if (!sock->gone && !sock_send(sock->fd, cmd, fd_in)) {
+		sock->gone = true;
+		pthread_cond_broadcast(&sock->cond);
+	}
+	sock_wait(sock, &w);
+	for (at = &sock->waits; *at != &w; at = &(*at)->next)
+		;
+	*at = w.next;
+	pthread_mutex_unlock(&sock->lock);
+	return w.done ? 0 : -EIO;
+}
+
+static int sock_hangup_fd(void *chan)
+{
+	struct weft_sock *sock = chan;
+
+	return sock->fd;
+}
+
+/*
+ * Says that no more commands will come and waits until weftd has closed its end, which it does
+ * after the firmware has let go of everything of this process.
+ */
+static void sock_close(void *chan)
+{
+	struct weft_sock *sock = chan;
+	struct pollfd pfd = {.fd = sock->fd, .events = POLLIN};
+	struct hw_cmd_resp resp;
+	int fds[WEFT_CHAN_FDS];
+
+	if (!sock->gone && shutdown(sock->fd, SHUT_WR) == 0) {
+		while (poll(&pfd, 1, WEFT_DETACH_TIMEOUT_MS) == 1 &&
+		       sock_recv(sock->fd, &resp, fds)) {
+			for (int i = 0; i < WEFT_CHAN_FDS; i++) {
+				if (fds[i] >= 0)
+					close(fds[i]);
+			}
+		}
+	}
+	close(sock->fd);
+	pthread_cond_destroy(&sock->cond);
+	pthread_mutex_destroy(&sock->lock);
+	free(sock);
+}
+
+/* The memory of sock stays: a thread of the parent may have been in the middle of it. */
+static void sock_abandon(void *chan)
+{
+	struct weft_sock *sock = chan;
+
+	close(sock->fd);
+	sock->fd = -1;
+}
+
+static const struct weft_chan_ops sock_ops = {
+    .command = sock_command,
+    .hangup_fd = sock_hangup_fd,
+    .close = sock_close,
+    .abandon = sock_abandon,
+};
+
+/*
+ * Where the Yama module restricts ptrace, weftd may read unmapped memory of this process
+ * only when named here; only one process can be, so a second weftd opens it to all of this user.
+ */
+static void allow_process_vm(int fd)
+{
+	static unsigned long allowed;
+	struct ucred cred;
+	socklen_t bytes = sizeof(cred);
+	unsigned long pid = 0, none = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) == 0 && cred.pid > 0)
+		pid = (unsigned long)cred.pid;
+	if (pid == 0 || (!__atomic_compare_exchange_n(&allowed, &none, pid, false, __ATOMIC_SEQ_CST,
+						      __ATOMIC_SEQ_CST) &&
+			 none != pid))
+		pid = PR_SET_PTRACER_ANY;
+	/* EINVAL where there is no Yama: then there is nothing to allow. */
+	(void)prctl(PR_SET_PTRACER, pid, 0, 0, 0);
+}
+
+int weft_chan_connect(const char *path, const struct weft_chan_ops **ops, void **chan)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct weft_sock *sock;
+	int rc;
+
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(sun.sun_path, path, strlen(path) + 1);
+	sock = calloc(1, sizeof(*sock));
+	if (!sock)
+		return -ENOMEM;
+	sock->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (sock->fd < 0) {
+		rc = -errno;
+		free(sock);
+		return rc;
+	}
+	do {
+		rc = connect(sock->fd, (struct sockaddr *)&sun, sizeof(sun));
+	} while (rc < 0 && errno == EINTR);
+	if (rc < 0) {
+		rc = errno == ENOENT ? -ENODEV : -errno;
+		close(sock->fd);
+		free(sock);
+		return rc;
+	}
+	pthread_mutex_init(&sock->lock, NULL);
+	pthread_cond_init(&sock->cond, NULL);
+	allow_process_vm(sock->fd);
+	*ops = &sock_ops;
+	*chan = sock;
+	return 0;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues: create, resize, moderate, destroy.
+ *
+ * Called by applications; weft_poll.c takes completions, weft_event.c arms. Calls the
+ * channel; the NIC's side is nic_fw/cq.c and cq_cmd.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "host_driver/weft_barrier.h"
+#include "host_driver/weft_eq.h"
+
+/* Takes over where the NIC put ring and record. 0 or -EPROTO. */
+static int map_ring(struct weft_ctx *ctx, struct weft_cq_obj *cq,
+		    const struct hw_resp_create_cq *resp)
+{
+	struct hw_cq_record *record;
+	struct hw_cqe *ring;
+	uint32_t entries = resp->entries;
+
+	record = weft_ctx_bar(ctx, resp->record_offset, sizeof(*record));
+	ring = weft_ctx_bar(ctx, resp->ring_offset, (uint64_t)entries * sizeof(*ring));
+	if (!record || !ring || !entries || (entries & (entries - 1)))
+		return -EPROTO;
+	cq->record = record;
+	cq->ring = ring;
+	cq->mask = entries - 1;
+	cq->shift = (uint32_t)__builtin_ctz(entries);
+	cq->pub.handle = resp->cq;
+	cq->pub.entries = entries;
+	return 0;
+}
+
+static int publish(struct weft_ctx *ctx, struct weft_cq_obj *cq)
+{
+	int rc;
+
+	pthread_mutex_lock(&ctx->lock);
+	rc = weft_table_set(&ctx->cqs, cq->pub.handle, cq);
+	if (rc == 0) {
+		weft_link_add(&ctx->cq_list, &cq->node);
+		if (cq->pub.channel)
+			weft_container_of(cq->pub.channel, struct weft_channel_obj, pub)->refs++;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return rc;
+}
+
+struct weft_cq *weft_create_cq(struct weft_context *context, uint32_t entries,
+			       struct weft_comp_channel *channel, void *user)
+{
+	struct weft_ctx *ctx = weft_ctx_of(context);
+	struct hw_cmd cmd = {.op = HW_CMD_CREATE_CQ};
+	struct weft_cq_obj *cq;
+	struct hw_cmd_resp resp;
+	int rc;
+
+	if (channel && channel->context != context) {
+		errno = EINVAL;
+		return NULL;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+	weft_mutex_init(&cq->lock);
+	weft_link_init(&cq->node);
+	cq->pub.context = context;
+	cq->pub.channel = channel;
+	cq->pub.user = user;
+	cmd.u.create_cq.entries = entries;
+	cmd.u.create_cq.eq =
+	    channel ? weft_container_of(channel, struct weft_channel_obj, pub)->eq.number
+		    : HW_EQ_NONE;
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
+	if (rc == 0) {
+		rc = map_ring(ctx, cq, &resp.u.create_cq);
+		if (rc == 0)
+			rc = publish(ctx, cq);
+		if (rc < 0)
+			(void)weft_ctx_command_obj(ctx, HW_CMD_DESTROY_CQ, resp.u.create_cq.cq);
+	}
+	if (rc < 0) {
+		pthread_mutex_destroy(&cq->lock);
+		free(cq);
+		errno = -rc;
+		return NULL;
+	}
+	return &cq->pub;
+}
+
+int weft_resize_cq(struct weft_cq *pub, uint32_t entries)
+{
+	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	struct hw_cmd cmd = {.op = HW_CMD_RESIZE_CQ};
+	struct hw_cmd_resp resp;
+	int rc;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return -EIO;
+	cmd.u.cq.cq = pub->handle;
+	cmd.u.cq.entries = entries;
+	/*
+	 * Locked over the command: the NIC moves the entries from cons on into the new ring,
+	 * and nobody may take one from the old ring meanwhile.
+	 */
+	pthread_mutex_lock(&cq->lock);
+	weft_barrier_cq_cons(cq->record, cq->cons);
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
+	if (rc == 0)
+		rc = map_ring(ctx, cq, &resp.u.create_cq);
+	pthread_mutex_unlock(&cq->lock);
+	return rc;
+}
+
+int weft_modify_cq(struct weft_cq *pub, uint16_t count, uint32_t period_us)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_MODIFY_CQ};
+	struct hw_cmd_resp resp;
+
+	cmd.u.cq.cq = pub->handle;
+	cmd.u.cq.count = count;
+	cmd.u.cq.period_us = period_us;
+	return weft_ctx_command(weft_ctx_of(pub->context), &cmd, -1, &resp, NULL);
+}
+
+void weft_cq_free(struct weft_cq_obj *cq)
+{
+	weft_link_del(&cq->node);
+	pthread_mutex_destroy(&cq->lock);
+	free(cq);
+}
+
+int weft_destroy_cq(struct weft_cq *pub)
+{
+	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	struct weft_channel_obj *channel = NULL;
+	int rc;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return -EIO;
+	pthread_mutex_lock(&ctx->lock);
+	rc = cq->refs ? -EBUSY : 0;
+	pthread_mutex_unlock(&ctx->lock);
+	if (rc < 0)
+		return rc;
+	rc = weft_ctx_command_obj(ctx, HW_CMD_DESTROY_CQ, pub->handle);
+	if (rc < 0 && rc != -EIO)
+		return rc;
+	if (pub->channel) {
+		channel = weft_container_of(pub->channel, struct weft_channel_obj, pub);
+		weft_eq_purge(&channel->eq, weft_eqe_of_cq_comp, pub->handle);
+	}
+	weft_eq_purge(&ctx->async_eq, weft_eqe_of_cq, pub->handle);
+	weft_acks_wait(ctx, &cq->comp_acks);
+	weft_acks_wait(ctx, &cq->async_acks);
+	pthread_mutex_lock(&ctx->lock);
+	(void)weft_table_set(&ctx->cqs, pub->handle, NULL);
+	if (channel)
+		channel->refs--;
+	weft_cq_free(cq);
+	pthread_mutex_unlock(&ctx->lock);
+	return 0;
+}
+
+void weft_cq_lock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b)
+{
+	pthread_mutex_lock(a < b ? &a->lock : &b->lock);
+	if (a != b)
+		pthread_mutex_lock(a < b ? &b->lock : &a->lock);
+}
+
+void weft_cq_unlock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b)
+{
+	if (a != b)
+		pthread_mutex_unlock(&b->lock);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp)
+{
+	struct hw_cqe *cqe;
+	uint32_t i;
+
+	for (i = cq->cons; i - cq->cons <= cq->mask; i++) {
+		cqe = weft_cq_peek(cq, i);
+		if (!cqe)
+			break;
+		if (cqe->qpn == qp->pub.qpn)
+			cqe->opcode = WEFT_CQE_DROPPED;
+	}
+	if (cq->last_qp == qp)
+		cq->last_qp = NULL;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Devices: finding them, attaching, mapping the BAR, detaching, limits.
+ *
+ * Called by applications through weft.h, by the simulator through weft_chan.h. Calls the
+ * channel (weft_cmd.c), weft_event.c for the asynchronous event queue, and the *_free()
+ * of every kind of object when a context is closed.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "host_driver/weft_eq.h"
+#include "host_driver/weft_priv.h"
+
+const char *weft_version(void)
+{
+	return WEFT_VERSION;
+}
+
+static const char *run_dir(void)
+{
+	const char *dir = getenv("WEFT_RUN_DIR");
+
+	return dir && *dir ? dir : HW_SOCKET_DIR;
+}
+
+/*
+ * True when somebody listens, or when we may not ask. A weftd that was killed leaves its socket
+ * file; connecting tells, and weftd sees no more than a process that came and went.
+ */
+static bool listens(const char *path)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	struct stat st;
+	bool yes;
+	int fd;
+
+	if (strlen(path) >= sizeof(sun.sun_path) || stat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	memcpy(sun.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return true;
+	yes = connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0 || errno == EAGAIN ||
+	      errno == EACCES;
+	close(fd);
+	return yes;
+}
+
+/* weft2 before weft10. */
+static int compare_devices(const void *a, const void *b)
+{
+	return strverscmp(((const struct weft_device *)a)->name,
+			  ((const struct weft_device *)b)->name);
+}
+
+int weft_get_device_list(struct weft_device **list)
+{
+	struct weft_device *devices = NULL, *grown, dev;
+	struct dirent *entry;
+	DIR *dir;
+	int count = 0;
+
+	*list = NULL;
+	dir = opendir(run_dir());
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while ((entry = readdir(dir))) {
+		memset(&dev, 0, sizeof(dev));
+		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof(dev.name))
+			continue;
+		strcpy(dev.name, entry->d_name);
+		if (snprintf(dev.path, sizeof(dev.path), "%s/%s", run_dir(), dev.name) >=
+			(int)sizeof(dev.path) ||
+		    !listens(dev.path))
+			continue;
+		grown = reallocarray(devices, (size_t)count + 1, sizeof(*devices));
+		if (!grown) {
+			free(devices);
+			closedir(dir);
+			return -ENOMEM;
+		}
+		devices = grown;
+		devices[count++] = dev;
+	}
+	closedir(dir);
+	if (count > 0)
+		qsort(devices, (size_t)count, sizeof(*devices), compare_devices);
+	*list = devices;
+	return count;
+}
+
+void weft_free_device_list(struct weft_device *list)
+{
+	free(list);
+}
+
+/* The socket that a name, a path or nothing stands for. 0 or a negative errno. */
+static int resolve(const char *name, struct weft_device *dev)
+{
+	struct weft_device *list;
+	int n;
+
+	memset(dev, 0, sizeof(*dev));
+	if (!name || !*name)
+		name = getenv("WEFT_DEVICE");
+	if (!name || !*name) {
+		n = weft_get_device_list(&list);
+		if (n <= 0)
+			return n < 0 ? n : -ENODEV;
+		*dev = list[0];
+		weft_free_device_list(list);
+		return 0;
+	}
+	if (strchr(name, '/')) {
+		if (snprintf(dev->path, sizeof(dev->path), "%s", name) >= (int)sizeof(dev->path))
+			return -ENAMETOOLONG;
+		name = strrchr(name, '/') + 1;
+	} else if (snprintf(dev->path, sizeof(dev->path), "%s/%s", run_dir(), name) >=
+		   (int)sizeof(dev->path)) {
+		return -ENAMETOOLONG;
+	}
+	return snprintf(dev->name, sizeof(dev->name), "%s", name) < (int)sizeof(dev->name)
+		   ? 0
+		   : -ENAMETOOLONG;
+}
+
+static struct weft_context *open_name(const char *name, bool tool)
+{
+	const struct weft_chan_ops *ops;
+	struct weft_device dev;
+	void *chan;
+	int rc;
+
+	rc = resolve(name, &dev);
+	if (rc == 0)
+		rc = weft_chan_connect(dev.path, &ops, &chan);
+	if (rc < 0) {
+		errno = -rc;
+		return NULL;
+	}
+	return weft_open_channel(ops, chan, dev.name, tool);
+}
+
+struct weft_context *weft_open_device(const char *name)
+{
+	return open_name(name, false);
+}
+
+struct weft_context *weft_open_tool(const char *name)
+{
+	return open_name(name, true);
+}
+
+static struct weft_ctx *ctx_new(const struct weft_chan_ops *ops, void *chan, const char *name,
+				bool tool)
+{
+	struct weft_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx)
+		return NULL;
+	snprintf(ctx->pub.name, sizeof(ctx->pub.name), "%s", name);
+	ctx->pub.async_fd = -1;
+	ctx->tool = tool;
+	ctx->ops = ops;
+	ctx->chan = chan;
+	ctx->hangup_fd = ops->hangup_fd ? ops->hangup_fd(chan) : -1;
+	ctx->doorbell_fd = -1;
+	ctx->async_eq.event_fd = -1;
+	ctx->async_eq.wait_fd = -1;
+	weft_mutex_init(&ctx->lock);
+	pthread_mutex_init(&ctx->ack_lock, NULL);
+	pthread_cond_init(&ctx->ack_cond, NULL);
+	weft_link_init(&ctx->pd_list);
+	weft_link_init(&ctx->mr_list);
+	weft_link_init(&ctx->mw_list);
+	weft_link_init(&ctx->ah_list);
+	weft_link_init(&ctx->channel_list);
+	weft_link_init(&ctx->cq_list);
+	weft_link_init(&ctx->srq_list);
+	weft_link_init(&ctx->qp_list);
+	weft_link_init(&ctx->node);
+	return ctx;
+}
+
+static int map_bar(struct weft_ctx *ctx, const struct hw_resp_attach *attach, int fd)
+{
+	const struct hw_bar_header *header;
+
+	if (attach->bar_bytes < HW_BAR_DYNAMIC || attach->bar_bytes % HW_BAR_PAGE_BYTES)
+		return -EPROTO;
+	if (ctx->ops->map_bar) {
+		ctx->bar = ctx->ops->map_bar(ctx->chan, fd, attach->bar_bytes);
+		if (!ctx->bar)
+			return -errno;
+	} else {
+		ctx->bar = mmap(NULL, attach->bar_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (ctx->bar == MAP_FAILED) {
+			ctx->bar = NULL;
+			return -errno;
+		}
+	}
+	ctx->bar_bytes = attach->bar_bytes;
+	header = ctx->bar;
+	if (header->magic != HW_BAR_MAGIC || header->version != HW_BAR_VERSION)
+		return -EPROTO;
+	ctx->db_ring = (uint32_t *)(void *)((char *)ctx->bar + HW_BAR_DB_RING);
+	return 0;
+}
+
+/* ATTACH, the BAR, EQ 0, QUERY_DEVICE. */
+static int attach(struct weft_ctx *ctx)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_ATTACH};
+	struct hw_cmd_resp resp;
+	int fds[WEFT_CHAN_FDS];
+	uint64_t eq_offset;
+	int rc;
+
+	cmd.u.attach.version = HW_CMD_VERSION;
+	cmd.u.attach.flags = ctx->tool ? HW_ATTACH_F_TOOL : 0;
+	snprintf(cmd.u.attach.name, sizeof(cmd.u.attach.name), "%s", program_invocation_short_name);
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
+	if (rc < 0)
+		return rc;
+	if (!ctx->tool) {
+		ctx->doorbell_fd = fds[1];
+		rc = map_bar(ctx, &resp.u.attach, fds[0]);
+		eq_offset = (uint64_t)resp.u.attach.eq0_offset_pages * HW_BAR_PAGE_BYTES;
+		if (rc == 0)
+			rc = weft_eq_init(ctx, &ctx->async_eq, 0, resp.u.attach.eq0_entries,
+					  eq_offset, eq_offset + sizeof(struct hw_eq_record),
+					  fds[2]);
+		else if (fds[2] >= 0)
+			close(fds[2]);
+		ctx->pub.async_fd = ctx->async_eq.wait_fd;
+		/* The mapping keeps the BAR. */
+		if (fds[0] >= 0)
+			close(fds[0]);
+	}
+	if (rc < 0)
+		return rc;
+	memset(&cmd.u, 0, sizeof(cmd.u));
+	cmd.op = HW_CMD_QUERY_DEVICE;
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
+	ctx->device = resp.u.device;
+	return rc;
+}
+
+/* Lets go of the NIC and of what the context holds, but for the objects' memory. */
+static void ctx_release(struct weft_ctx *ctx)
+{
+	if (ctx->async_eq.ring)
+		weft_eq_destroy(&ctx->async_eq);
+	ctx->ops->close(ctx->chan);
+	if (ctx->bar && !ctx->ops->map_bar)
+		munmap(ctx->bar, ctx->bar_bytes);
+	if (ctx->doorbell_fd >= 0)
+		close(ctx->doorbell_fd);
+	weft_table_free(&ctx->qps);
+	weft_table_free(&ctx->cqs);
+	weft_table_free(&ctx->srqs);
+	pthread_mutex_destroy(&ctx->lock);
+	pthread_mutex_destroy(&ctx->ack_lock);
+	pthread_cond_destroy(&ctx->ack_cond);
+	free(ctx);
+}
+
+struct weft_context *weft_open_channel(const struct weft_chan_ops *ops, void *chan,
+				       const char *name, bool tool)
+{
+	struct weft_ctx *ctx = ctx_new(ops, chan, name, tool);
+	int rc;
+
+	if (!ctx) {
+		ops->close(chan);
+		errno = ENOMEM;
+		return NULL;
+	}
+	rc = weft_fork_init();
+	if (rc == 0)
+		rc = attach(ctx);
+	if (rc < 0) {
+		ctx_release(ctx);
+		errno = -rc;
+		return NULL;
+	}
+	pthread_mutex_lock(&weft_global.lock);
+	weft_link_add(&weft_global.contexts, &ctx->node);
+	pthread_mutex_unlock(&weft_global.lock);
+	return &ctx->pub;
+}
+
+#define FREE_LIST(head, type, free_fn)                                                             \
+	while ((head)->next != (head))                                                             \
+	free_fn(weft_container_of((head)->next, type, node))
+
+static void pd_free(struct weft_pd_obj *pd)
+{
+	weft_link_del(&pd->node);
+	free(pd);
+}
+
+static void mw_free(struct weft_mw_obj *mw)
+{
+	weft_link_del(&mw->node);
+	free(mw);
+}
+
+static void ah_free(struct weft_ah_obj *ah)
+{
+	weft_link_del(&ah->node);
+	free(ah);
+}
+
+void weft_close_device(struct weft_context *context)
+{
+	struct weft_ctx *ctx;
+
+	if (!context)
+		return;
+	ctx = weft_ctx_of(context);
+	/*
+	 * In a child of fork the descriptors are closed already; lists may have been under
+	 * change by a thread that is not here, so the memory is left as it is.
+	 */
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return;
+	pthread_mutex_lock(&weft_global.lock);
+	weft_link_del(&ctx->node);
+	pthread_mutex_unlock(&weft_global.lock);
+	FREE_LIST(&ctx->qp_list, struct weft_qp_obj, weft_qp_free);
+	FREE_LIST(&ctx->cq_list, struct weft_cq_obj, weft_cq_free);
+	FREE_LIST(&ctx->srq_list, struct weft_srq_obj, weft_srq_free);
+	FREE_LIST(&ctx->channel_list, struct weft_channel_obj, weft_channel_free);
+	FREE_LIST(&ctx->mr_list, struct weft_mr_obj, weft_mr_free);
+	FREE_LIST(&ctx->mw_list, struct weft_mw_obj, mw_free);
+	FREE_LIST(&ctx->ah_list, struct weft_ah_obj, ah_free);
+	FREE_LIST(&ctx->pd_list, struct weft_pd_obj, pd_free);
+	ctx_release(ctx);
+}
+
+int weft_query_device(struct weft_context *context, struct weft_device_attr *attr)
+{
+	struct weft_ctx *ctx = weft_ctx_of(context);
+	const struct hw_resp_device *d = &ctx->device;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return -EIO;
+	memset(attr, 0, sizeof(*attr));
+	memcpy(attr->name, d->name, sizeof(attr->name));
+	attr->name[sizeof(attr->name) - 1] = '\0';
+	attr->node_guid = d->node_guid;
+	attr->max_qp = d->max_qp;
+	attr->max_cq = d->max_cq;
+	attr->max_srq = d->max_srq;
+	attr->max_mr = d->max_mr;
+	attr->max_pd = d->max_pd;
+	attr->max_ah = d->max_ah;
+	attr->max_mw = d->max_mw;
+	attr->max_wr = d->max_wr;
+	attr->max_cqe = d->max_cqe;
+	attr->max_sge = d->max_sge;
+	attr->max_inline_bytes = d->max_inline_bytes;
+	attr->max_rd_atomic = d->max_rd_atomic;
+	attr->max_ud_bytes = d->max_ud_payload_bytes;
+	attr->max_ud_long_bytes = d->max_ud_long_bytes;
+	attr->num_vectors = d->num_vectors;
+	attr->max_peers = d->max_peers;
+	attr->shard = d->shard;
+	attr->num_shards = d->num_shards;
+	attr->max_msg_bytes = d->max_msg_bytes;
+	attr->max_mr_bytes = d->max_mr_bytes;
+	return 0;
+}
+
+int weft_query_port(struct weft_context *context, struct weft_port_attr *attr)
+{
+	struct weft_ctx *ctx = weft_ctx_of(context);
+	struct hw_cmd cmd = {.op = HW_CMD_QUERY_DEVICE};
+	struct hw_cmd_resp resp;
+	int rc;
+
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
+	if (rc < 0)
+		return rc;
+	memset(attr, 0, sizeof(*attr));
+	attr->link_up = resp.u.device.link_up != 0;
+	attr->ip_prefix = resp.u.device.ip_prefix;
+	memcpy(attr->mac, resp.u.device.mac, sizeof(attr->mac));
+	attr->ip = resp.u.device.ip;
+	attr->mtu_bytes = resp.u.device.mtu;
+	attr->link_mbps = resp.u.device.link_mbps;
+	return 0;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Event queues, host side: taking entries, keeping their descriptors readable exactly
+ * while there is something, waiting.
+ *
+ * Called by weft_event.c (completion channels, asynchronous events), weft_dev.c and the
+ * *_destroy functions. Calls the channel's wait(). docs/host-interface.md "Event queues",
+ * pairs E1, E2.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "host_driver/weft_eq.h"
+
+/* What users poll: readable with the NIC's interrupt, and when the NIC hangs up. */
+static int make_wait_fd(struct weft_ctx *ctx, int event_fd)
+{
+	struct epoll_event on_event = {.events = EPOLLIN};
+	struct epoll_event on_hangup = {.events = EPOLLRDHUP};
+	int fd, rc = 0;
+
+	fd = epoll_create1(EPOLL_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (epoll_ctl(fd, EPOLL_CTL_ADD, event_fd, &on_event) < 0 ||
+	    (ctx->hangup_fd >= 0 && epoll_ctl(fd, EPOLL_CTL_ADD, ctx->hangup_fd, &on_hangup) < 0))
+		rc = -errno;
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+int weft_eq_init(struct weft_ctx *ctx, struct weft_eq *eq, uint32_t number, uint32_t entries,
+		 uint64_t record_offset, uint64_t ring_offset, int event_fd)
+{
+	int rc = 0;
+
+	weft_mutex_init(&eq->lock);
+	eq->number = number;
+	eq->entries = entries;
+	eq->cons = 0;
+	eq->wait_fd = -1;
+	eq->event_fd = event_fd;
+	eq->record = weft_ctx_bar(ctx, record_offset, sizeof(*eq->record));
+	eq->ring = weft_ctx_bar(ctx, ring_offset, (uint64_t)entries * sizeof(*eq->ring));
+	if (!eq->record || !eq->ring || !entries || (entries & (entries - 1)))
+		rc = -EPROTO;
+	if (rc == 0 && event_fd >= 0) {
+		/* Draining must not block; the NIC's end is the same open file and never blocks. */
+		if (fcntl(event_fd, F_SETFL, O_NONBLOCK) < 0)
+			rc = -errno;
+		else
+			eq->wait_fd = make_wait_fd(ctx, event_fd);
+		if (eq->wait_fd < 0 && rc == 0)
+			rc = eq->wait_fd;
+	}
+	if (rc < 0)
+		weft_eq_destroy(eq);
+	return rc;
+}
+
+void weft_eq_destroy(struct weft_eq *eq)
+{
+	if (eq->wait_fd >= 0)
+		close(eq->wait_fd);
+	if (eq->event_fd >= 0)
+		close(eq->event_fd);
+	eq->wait_fd = -1;
+	eq->event_fd = -1;
+	eq->ring = NULL;
+	pthread_mutex_destroy(&eq->lock);
+}
+
+/* The entry at an index, NULL if the NIC has not written it. */
+static struct hw_eqe *entry_at(const struct weft_eq *eq, uint32_t index)
+{
+	struct hw_eqe *eqe = &eq->ring[index & (eq->entries - 1)];
+	uint32_t phase = weft_barrier_eqe_word(eqe) >> 24;
+
+	return phase == ((index / eq->entries & 1) ^ 1) ? eqe : NULL;
+}
+
+static void drain(const struct weft_eq *eq)
+{
+	uint64_t count;
+	ssize_t n;
+
+	if (eq->event_fd < 0)
+		return;
+	do {
+		n = read(eq->event_fd, &count, sizeof(count));
+	} while (n < 0 && errno == EINTR);
+}
+
+static void signal_again(const struct weft_eq *eq)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	if (eq->event_fd < 0)
+		return;
+	do {
+		n = write(eq->event_fd, &one, sizeof(one));
+	} while (n < 0 && errno == EINTR);
+}
+
+bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out)
+{
+	struct hw_eqe *eqe;
+	bool drained = false, found = false;
+
+	while (!found) {
+		eqe = entry_at(eq, eq->cons);
+		if (!eqe && drained)
+			return false;
+		if (!eqe) {
+			/* The NIC writes the entry before it signals, so look once more after. */
+			drain(eq);
+			drained = true;
+			continue;
+		}
+		*out = *eqe;
+		found = out->type != HW_EVENT_NONE; /* NONE: taken out by weft_eq_purge() */
+		eq->cons++;
+		weft_barrier_eq_cons(eq->record, eq->cons);
+	}
+	/* Unreadable once empty, readable while not: then others are still being woken. */
+	if (!entry_at(eq, eq->cons)) {
+		drain(eq);
+		if (entry_at(eq, eq->cons))
+			signal_again(eq);
+	} else if (drained) {
+		signal_again(eq);
+	}
+	return true;
+}
+
+void weft_eq_purge(struct weft_eq *eq, bool (*match)(const struct hw_eqe *eqe, uint32_t id),
+		   uint32_t id)
+{
+	struct hw_eqe *eqe;
+	uint32_t i;
+
+	if (!eq->ring)
+		return;
+	pthread_mutex_lock(&eq->lock);
+	for (i = eq->cons; i - eq->cons < eq->entries && (eqe = entry_at(eq, i)); i++) {
+		if (match(eqe, id))
+			eqe->type = HW_EVENT_NONE;
+	}
+	pthread_mutex_unlock(&eq->lock);
+}
+
+int weft_eq_wait(struct weft_ctx *ctx, const struct weft_eq *eq)
+{
+	struct pollfd pfd[2] = {{.fd = eq->event_fd, .events = POLLIN},
+				{.fd = ctx->hangup_fd, .events = POLLRDHUP}};
+	int n;
+
+	if (ctx->ops->wait)
+		return ctx->ops->wait(ctx->chan, eq->number, eq->event_fd, -1);
+	n = poll(pfd, 2, -1);
+	if (n < 0)
+		return -errno;
+	if (pfd[1].revents)
+		weft_ctx_set_gone(ctx);
+	return 0;
+}
+
+bool weft_eq_may_block(const struct weft_eq *eq)
+{
+	int flags = eq->wait_fd >= 0 ? fcntl(eq->wait_fd, F_GETFL) : 0;
+
+	return flags < 0 || !(flags & O_NONBLOCK);
+}
+
+bool weft_eqe_of_cq_comp(const struct hw_eqe *eqe, uint32_t id)
+{
+	return eqe->type == HW_EVENT_COMPLETION && eqe->id == id;
+}
+
+bool weft_eqe_of_cq(const struct hw_eqe *eqe, uint32_t id)
+{
+	return eqe->type == HW_EVENT_CQ_ERR && eqe->id == id;
+}
+
+bool weft_eqe_is_qp(uint8_t type)
+{
+	switch ((enum hw_event_type)type) {
+	case HW_EVENT_QP_FATAL:
+	case HW_EVENT_QP_REQ_ERR:
+	case HW_EVENT_QP_ACCESS_ERR:
+	case HW_EVENT_COMM_EST:
+	case HW_EVENT_QP_LAST_WQE:
+	case HW_EVENT_PEER_ERROR:
+	case HW_EVENT_SQ_DRAINED:
+		return true;
+	case HW_EVENT_NONE:
+	case HW_EVENT_COMPLETION:
+	case HW_EVENT_CQ_ERR:
+	case HW_EVENT_SRQ_LIMIT:
+	case HW_EVENT_SRQ_ERR:
+	case HW_EVENT_PORT_ACTIVE:
+	case HW_EVENT_PORT_ERR:
+	case HW_EVENT_DEVICE_FATAL:
+	case HW_EVENTS:
+		break;
+	}
+	return false;
+}
+
+bool weft_eqe_of_qp(const struct hw_eqe *eqe, uint32_t id)
+{
+	return weft_eqe_is_qp(eqe->type) && eqe->id == id;
+}
+
+bool weft_eqe_of_srq(const struct hw_eqe *eqe, uint32_t id)
+{
+	return (eqe->type == HW_EVENT_SRQ_LIMIT || eqe->type == HW_EVENT_SRQ_ERR) && eqe->id == id;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Event queues, host side (weft_eq.c). Used by weft_event.c, weft_dev.c, weft_fork.c and the
+ * files whose objects events name.
+ */
+#ifndef WEFT_EQ_H
+#define WEFT_EQ_H
+
+#include "host_driver/weft_barrier.h"
+#include "host_driver/weft_priv.h"
+
+/* Takes over event_fd, -1 where there is none, on failure too. 0 or a negative errno. */
+int weft_eq_init(struct weft_ctx *ctx, struct weft_eq *eq, uint32_t number, uint32_t entries,
+		 uint64_t record_offset, uint64_t ring_offset, int event_fd);
+void weft_eq_destroy(struct weft_eq *eq);
+
+/* Takes the oldest entry. False: none. Under eq->lock. */
+bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out);
+
+/* Blocks until there may be an entry or the NIC is gone. 0 or -EINTR. Without eq->lock. */
+int weft_eq_wait(struct weft_ctx *ctx, const struct weft_eq *eq);
+
+/* False when the user has set O_NONBLOCK on the descriptor. */
+bool weft_eq_may_block(const struct weft_eq *eq);
+
+/*
+ * Takes out what waits for an object that was destroyed, so that the next one with its number
+ * does not get it. Takes eq->lock.
+ */
+void weft_eq_purge(struct weft_eq *eq, bool (*match)(const struct hw_eqe *eqe, uint32_t id),
+		   uint32_t id);
+bool weft_eqe_of_cq_comp(const struct hw_eqe *eqe, uint32_t id);
+bool weft_eqe_of_cq(const struct hw_eqe *eqe, uint32_t id);
+bool weft_eqe_of_qp(const struct hw_eqe *eqe, uint32_t id);
+bool weft_eqe_of_srq(const struct hw_eqe *eqe, uint32_t id);
+/* True for the event types that name a QP. */
+bool weft_eqe_is_qp(uint8_t type);
+
+#endif /* WEFT_EQ_H */

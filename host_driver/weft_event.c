@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waiting: completion channels, arming of CQs, asynchronous events.
+ *
+ * Called by applications. Calls weft_eq.c for the queues and weft_db.h to arm. The walk:
+ * weft_req_notify_cq() -> doorbell -> nic_fw/cq.c, moder.c, eq.c -> eventfd ->
+ * weft_get_cq_event() -> weft_poll_cq(). docs/host-interface.md "Arming", pair C2.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host_driver/weft_db.h"
+#include "host_driver/weft_eq.h"
+
+enum {
+	/*
+	 * At most one event of a CQ waits, for it must be armed anew; the NIC holds back what
+	 * does not fit.
+	 */
+	WEFT_CHANNEL_ENTRIES = 4096,
+};
+
+struct weft_comp_channel *weft_create_comp_channel(struct weft_context *context, uint32_t vector)
+{
+	struct weft_ctx *ctx = weft_ctx_of(context);
+	struct hw_cmd cmd = {.op = HW_CMD_CREATE_EQ};
+	struct weft_channel_obj *channel;
+	struct hw_cmd_resp resp;
+	int fds[WEFT_CHAN_FDS];
+	int rc;
+
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return NULL;
+	cmd.u.create_eq.vector = vector;
+	cmd.u.create_eq.entries = WEFT_CHANNEL_ENTRIES;
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
+	if (rc == 0) {
+		const struct hw_resp_create_eq *r = &resp.u.create_eq;
+
+		rc = weft_eq_init(ctx, &channel->eq, r->eq, r->entries, r->record_offset,
+				  r->ring_offset, fds[0]);
+		if (rc < 0)
+			(void)weft_ctx_command_obj(ctx, HW_CMD_DESTROY_EQ, r->eq);
+	}
+	if (rc < 0) {
+		free(channel);
+		errno = -rc;
+		return NULL;
+	}
+	channel->pub.context = context;
+	channel->pub.fd = channel->eq.wait_fd;
+	pthread_mutex_lock(&ctx->lock);
+	weft_link_add(&ctx->channel_list, &channel->node);
+	pthread_mutex_unlock(&ctx->lock);
+	return &channel->pub;
+}
+
+void weft_channel_free(struct weft_channel_obj *channel)
+{
+	weft_link_del(&channel->node);
+	weft_eq_destroy(&channel->eq);
+	free(channel);
+}
+
+int weft_destroy_comp_channel(struct weft_comp_channel *pub)
+{
+	struct weft_channel_obj *channel = weft_container_of(pub, struct weft_channel_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	int rc;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return -EIO;
+	pthread_mutex_lock(&ctx->lock);
+	rc = channel->refs ? -EBUSY : 0;
+	pthread_mutex_unlock(&ctx->lock);
+	if (rc < 0)
+		return rc;
+	rc = weft_ctx_command_obj(ctx, HW_CMD_DESTROY_EQ, channel->eq.number);
+	if (rc < 0 && rc != -EIO)
+		return rc;
+	pthread_mutex_lock(&ctx->lock);
+	weft_channel_free(channel);
+	pthread_mutex_unlock(&ctx->lock);
+	return 0;
+}
+
+int weft_req_notify_cq(struct weft_cq *pub, bool solicited_only)
+{
+	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	uint32_t arm = HW_CQ_ARM_ARMED | (solicited_only ? HW_CQ_ARM_SOLICITED : 0);
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return -EIO;
+	if (!pub->channel)
+		return -EINVAL;
+	pthread_mutex_lock(&cq->lock);
+	__atomic_store_n(&cq->armed, true, __ATOMIC_RELAXED);
+	weft_barrier_cq_arm(cq->record, arm | (cq->cons & HW_CQ_ARM_INDEX));
+	weft_db_ring(ctx, &cq->record->rung, HW_DB_ENTRY(HW_DB_CQ_ARM, pub->handle));
+	pthread_mutex_unlock(&cq->lock);
+	return 0;
+}
+
+/* A completion event from the queue. Under eq->lock. */
+static struct weft_cq_obj *take_cq(struct weft_ctx *ctx, struct weft_channel_obj *channel)
+{
+	struct weft_cq_obj *cq;
+	struct hw_eqe eqe;
+
+	while (weft_eq_take(&channel->eq, &eqe)) {
+		if (eqe.type != HW_EVENT_COMPLETION)
+			continue;
+		cq = weft_table_get(&ctx->cqs, eqe.id);
+		if (cq && cq->pub.handle == eqe.id && cq->pub.channel == &channel->pub)
+			return cq;
+	}
+	return NULL;
+}
+
+/* With the NIC gone every armed CQ gets its event, since flushed requests wait in it. */
+static struct weft_cq_obj *take_armed(struct weft_ctx *ctx, const struct weft_channel_obj *channel)
+{
+	struct weft_cq_obj *cq, *found = NULL;
+	struct weft_link *pos;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (pos = ctx->cq_list.next; pos != &ctx->cq_list && !found; pos = pos->next) {
+		cq = weft_container_of(pos, struct weft_cq_obj, node);
+		if (cq->pub.channel == &channel->pub &&
+		    __atomic_load_n(&cq->armed, __ATOMIC_RELAXED))
+			found = cq;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return found;
+}
+
+int weft_get_cq_event(struct weft_comp_channel *pub, struct weft_cq **out, void **user)
+{
+	struct weft_channel_obj *channel = weft_container_of(pub, struct weft_channel_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	struct weft_cq_obj *cq;
+	bool gone;
+	int rc;
+
+	for (;;) {
+		if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+			return -EIO;
+		weft_ctx_look(ctx, false);
+		gone = weft_ctx_state(ctx) == WEFT_CTX_GONE;
+		pthread_mutex_lock(&channel->eq.lock);
+		cq = take_cq(ctx, channel);
+		if (!cq && gone)
+			cq = take_armed(ctx, channel);
+		if (cq) {
+			__atomic_store_n(&cq->armed, false, __ATOMIC_RELAXED);
+			weft_acks_got(ctx, &cq->comp_acks);
+		}
+		pthread_mutex_unlock(&channel->eq.lock);
+		if (cq)
+			break;
+		if (gone)
+			return -EIO;
+		rc = weft_eq_may_block(&channel->eq) ? weft_eq_wait(ctx, &channel->eq) : -EAGAIN;
+		if (rc == -EAGAIN) {
+			/* A hang-up makes the descriptor readable: say so, not "nothing". */
+			weft_ctx_look(ctx, true);
+			if (weft_ctx_state(ctx) == WEFT_CTX_GONE)
+				continue;
+		}
+		if (rc < 0)
+			return rc;
+		weft_ctx_look(ctx, true);
+	}
+	if (out)
+		*out = &cq->pub;
+	if (user)
+		*user = cq->pub.user;
+	return 0;
+}
+
+void weft_ack_cq_events(struct weft_cq *pub, uint32_t count)
+{
+	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
+
+	weft_acks_done(weft_ctx_of(pub->context), &cq->comp_acks, count);
+}
+
+/* Turns an entry into an event. False: its object is no more. Under async_eq.lock. */
+static bool make_event(struct weft_ctx *ctx, const struct hw_eqe *eqe,
+		       struct weft_async_event *event)
+{
+	struct weft_acks *acks = NULL;
+
+	memset(event, 0, sizeof(*event));
+	event->type = (enum weft_event_type)eqe->type;
+	if (weft_eqe_is_qp(eqe->type)) {
+		struct weft_qp_obj *qp = weft_table_get(&ctx->qps, eqe->id);
+
+		if (!qp || qp->pub.qpn != eqe->id)
+			return false;
+		event->qp = &qp->pub;
+		acks = &qp->async_acks;
+		if (eqe->type == HW_EVENT_QP_FATAL || eqe->type == HW_EVENT_QP_ACCESS_ERR ||
+		    eqe->type == HW_EVENT_QP_REQ_ERR)
+			weft_qp_saw_error(qp);
+	} else if (eqe->type == HW_EVENT_CQ_ERR) {
+		struct weft_cq_obj *cq = weft_table_get(&ctx->cqs, eqe->id);
+
+		if (!cq || cq->pub.handle != eqe->id)
+			return false;
+		event->cq = &cq->pub;
+		acks = &cq->async_acks;
+	} else if (eqe->type == HW_EVENT_SRQ_LIMIT || eqe->type == HW_EVENT_SRQ_ERR) {
+		struct weft_srq_obj *srq = weft_table_get(&ctx->srqs, eqe->id);
+
+		if (!srq || srq->pub.handle != eqe->id)
+			return false;
+		event->srq = &srq->pub;
+		acks = &srq->async_acks;
+	} else if (eqe->type == HW_EVENT_DEVICE_FATAL) {
+		if (ctx->fatal_delivered)
+			return false;
+		ctx->fatal_delivered = true;
+		weft_ctx_set_gone(ctx);
+	} else if (eqe->type == HW_EVENT_COMPLETION || eqe->type >= HW_EVENTS) {
+		return false;
+	}
+	if (eqe->type == HW_EVENT_PEER_ERROR) {
+		event->peer_ssn = eqe->aux;
+		event->peer_ip = eqe->aux2;
+		event->peer_layer_etype = eqe->layer_etype;
+		event->peer_code = eqe->code;
+	}
+	if (acks)
+		weft_acks_got(ctx, acks);
+	return true;
+}
+
+/* The next event that waits. False: none. */
+static bool take_async(struct weft_ctx *ctx, bool gone, struct weft_async_event *event)
+{
+	static const struct hw_eqe fatal = {.type = HW_EVENT_DEVICE_FATAL};
+	struct hw_eqe eqe;
+	bool found = false;
+
+	pthread_mutex_lock(&ctx->async_eq.lock);
+	while (!found && weft_eq_take(&ctx->async_eq, &eqe))
+		found = make_event(ctx, &eqe, event);
+	/* A weftd that was killed could not write it. */
+	if (!found && gone)
+		found = make_event(ctx, &fatal, event);
+	pthread_mutex_unlock(&ctx->async_eq.lock);
+	return found;
+}
+
+int weft_get_async_event(struct weft_context *context, struct weft_async_event *event)
+{
+	struct weft_ctx *ctx = weft_ctx_of(context);
+	bool gone;
+	int rc;
+
+	if (ctx->tool)
+		return -EINVAL;
+	for (;;) {
+		if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+			return -EIO;
+		weft_ctx_look(ctx, true);
+		gone = weft_ctx_state(ctx) == WEFT_CTX_GONE;
+		if (take_async(ctx, gone, event))
+			return 0;
+		if (gone)
+			return -EIO;
+		if (!weft_eq_may_block(&ctx->async_eq))
+			return -EAGAIN;
+		rc = weft_eq_wait(ctx, &ctx->async_eq);
+		if (rc < 0)
+			return rc;
+	}
+}
+
+void weft_ack_async_event(const struct weft_async_event *event)
+{
+	if (event->qp)
+		weft_acks_done(weft_ctx_of(event->qp->context),
+			       &weft_container_of(event->qp, struct weft_qp_obj, pub)->async_acks,
+			       1);
+	if (event->cq)
+		weft_acks_done(weft_ctx_of(event->cq->context),
+			       &weft_container_of(event->cq, struct weft_cq_obj, pub)->async_acks,
+			       1);
+	if (event->srq)
+		weft_acks_done(weft_ctx_of(event->srq->context),
+			       &weft_container_of(event->srq, struct weft_srq_obj, pub)->async_acks,
+			       1);
+}

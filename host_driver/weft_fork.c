@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fork: the child gets copies, the parent keeps the NIC.
+ *
+ * Handlers of pthread_atfork(3), installed by weft_dev.c. Shared extents would stay shared between
+ * parent, child and NIC, where private memory is what both expect. So the child replaces each
+ * mapping of one with a private copy, and fork() returns in the parent only when that is done. In
+ * the child, contexts become WEFT_CTX_FORKED, their BAR plain memory, their descriptors closed: it
+ * cannot ring the parent's doorbells, nor keep weftd from seeing the parent's end.
+ *
+ * Other threads of the parent do not stop: what they and the NIC write to registered memory
+ * between fork and copy may be in the child's copy, as with hardware that does DMA meanwhile.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host_driver/weft_eq.h"
+#include "host_driver/weft_mem.h"
+
+/* Between prepare and the two others; weft_global.lock is held meanwhile. */
+static int done_pipe[2] = {-1, -1};
+
+/* The smallest VMA of which the child makes a copy next, and the extent behind it. */
+struct weft_fork_find {
+	uint64_t from;
+	struct weft_vma vma;
+	struct weft_extent *extent;
+};
+
+static bool find_shared(const struct weft_vma *vma, void *arg)
+{
+	struct weft_fork_find *find = arg;
+
+	if (vma->start < find->from)
+		return true;
+	find->extent = weft_mem_of_vma(vma);
+	find->vma = *vma;
+	return !find->extent;
+}
+
+static void prepare(void)
+{
+	pthread_mutex_lock(&weft_global.lock);
+	done_pipe[0] = -1;
+	done_pipe[1] = -1;
+	if (weft_global.extents.next != &weft_global.extents && pipe2(done_pipe, O_CLOEXEC) < 0)
+		done_pipe[0] = -1;
+}
+
+static void parent(void)
+{
+	char byte;
+	ssize_t n;
+
+	if (done_pipe[0] >= 0) {
+		close(done_pipe[1]);
+		/* A byte, or the end of the pipe: the child died, or there is none. */
+		do {
+			n = read(done_pipe[0], &byte, 1);
+		} while (n < 0 && errno == EINTR);
+		close(done_pipe[0]);
+	}
+	pthread_mutex_unlock(&weft_global.lock);
+}
+
+/* The child cannot go on with memory that is not its own. */
+static void give_up(const char *why)
+{
+	fprintf(stderr, "weft: child of fork cannot copy its registered memory: %s\n", why);
+	abort();
+}
+
+/* Reads what the memfd holds of [offset, offset + bytes), leaving holes alone. */
+static void copy_data(int memfd, uint64_t offset, uint64_t bytes, char *to)
+{
+	uint64_t end = offset + bytes, at = offset;
+	ssize_t n;
+
+	while (at < end) {
+		off_t data = lseek(memfd, (off_t)at, SEEK_DATA);
+
+		if (data < 0 || (uint64_t)data >= end)
+			return;
+		at = (uint64_t)data;
+		do {
+			n = pread(memfd, to + (at - offset), end - at, (off_t)at);
+		} while (n < 0 && errno == EINTR);
+		if (n <= 0)
+			give_up(n < 0 ? strerror(errno) : "its memfd ended");
+		at += (uint64_t)n;
+	}
+}
+
+static void make_private(const struct weft_vma *vma, const struct weft_extent *extent)
+{
+	int prot = (vma->readable ? PROT_READ : 0) | (vma->writable ? PROT_WRITE : 0);
+	uint64_t bytes = vma->end - vma->start;
+	void *copy;
+
+	copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (copy == MAP_FAILED)
+		give_up(strerror(errno));
+	copy_data(extent->fd, vma->offset, bytes, copy);
+	if (mprotect(copy, bytes, prot) < 0 ||
+	    mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   (void *)(uintptr_t)vma->start) == MAP_FAILED)
+		give_up(strerror(errno));
+}
+
+static void drop_eq(struct weft_eq *eq)
+{
+	if (eq->event_fd >= 0)
+		close(eq->event_fd);
+	if (eq->wait_fd >= 0)
+		close(eq->wait_fd);
+	eq->event_fd = -1;
+	eq->wait_fd = -1;
+}
+
+static void drop_context(struct weft_ctx *ctx)
+{
+	struct weft_channel_obj *channel;
+	struct weft_link *pos;
+
+	__atomic_store_n(&ctx->state, WEFT_CTX_FORKED, __ATOMIC_SEQ_CST);
+	if (ctx->bar && !ctx->ops->map_bar &&
+	    mmap(ctx->bar, ctx->bar_bytes, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+		give_up(strerror(errno));
+	/* The list may be in the middle of a change, but a step forward is always whole. */
+	for (pos = ctx->channel_list.next; pos != &ctx->channel_list; pos = pos->next) {
+		channel = weft_container_of(pos, struct weft_channel_obj, node);
+		drop_eq(&channel->eq);
+		channel->pub.fd = -1;
+	}
+	drop_eq(&ctx->async_eq);
+	ctx->pub.async_fd = -1;
+	if (ctx->doorbell_fd >= 0)
+		close(ctx->doorbell_fd);
+	ctx->doorbell_fd = -1;
+	if (ctx->ops->abandon)
+		ctx->ops->abandon(ctx->chan);
+}
+
+static void forget_memory(void)
+{
+	struct weft_link *pos, *next;
+	struct weft_extent *e;
+
+	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = next) {
+		next = pos->next;
+		e = weft_container_of(pos, struct weft_extent, node);
+		close(e->fd);
+		/* Regions of dead contexts still point at it. */
+		weft_link_init(&e->node);
+	}
+	weft_link_init(&weft_global.extents);
+	weft_link_init(&weft_global.vm_mrs);
+	weft_global.idle_extents = 0;
+	weft_global.idle_bytes = 0;
+}
+
+static void child(void)
+{
+	struct weft_fork_find find = {.from = 0};
+	struct weft_link *pos;
+
+	for (;;) {
+		find.extent = NULL;
+		if (weft_maps_walk(find_shared, &find) < 0)
+			give_up("/proc/self/maps cannot be read");
+		if (!find.extent)
+			break;
+		make_private(&find.vma, find.extent);
+		find.from = find.vma.end;
+	}
+	for (pos = weft_global.contexts.next; pos != &weft_global.contexts; pos = pos->next)
+		drop_context(weft_container_of(pos, struct weft_ctx, node));
+	weft_link_init(&weft_global.contexts);
+	forget_memory();
+	if (done_pipe[0] >= 0) {
+		ssize_t n;
+
+		close(done_pipe[0]);
+		do {
+			n = write(done_pipe[1], "", 1);
+		} while (n < 0 && errno == EINTR);
+		close(done_pipe[1]);
+	}
+	/* The thread that forked took it; it is the only one here. */
+	pthread_mutex_unlock(&weft_global.lock);
+}
+
+static int install_rc;
+
+static void install(void)
+{
+	install_rc = -pthread_atfork(prepare, parent, child);
+}
+
+int weft_fork_init(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, install);
+	return install_rc;
+}

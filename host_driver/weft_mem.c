@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What kind of memory is being registered, and the table of shared extents.
+ *
+ * Called by weft_mr.c and weft_alloc.c; calls weft_maps.c, weft_move.c and, for memfds, the
+ * channel (ALLOC_MEM). docs/host-interface.md "Memory" has the rules.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "host_driver/weft_mem.h"
+
+enum {
+	WEFT_EXTENTS_MAX = 4096,
+	/* Extents without a region are collected when there are so many, or hold so much. */
+	WEFT_IDLE_EXTENTS = 8,
+	WEFT_IDLE_BYTES = 32 << 20,
+};
+
+/*
+ * A mapping that realloc() grows with mremap() must not reach beyond the end of its memfd, or
+ * the process would get SIGBUS there; so a memfd is far longer than what is moved onto it. Holes
+ * cost nothing.
+ */
+#define WEFT_EXTENT_SLACK_BYTES (UINT64_C(1) << 42)
+
+static uint64_t page_bytes(void)
+{
+	static uint64_t bytes;
+
+	if (!bytes)
+		bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	return bytes;
+}
+
+/* Each extent is a descriptor: leave the process most of those it may have. */
+static bool too_many_extents(void)
+{
+	uint64_t max = WEFT_EXTENTS_MAX, count = 0;
+	const struct weft_link *pos;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < max)
+		max = limit.rlim_cur / 4;
+	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = pos->next)
+		count++;
+	return count >= max;
+}
+
+static void lengthen(int fd, uint64_t bytes)
+{
+	struct rlimit limit;
+
+	/* Beyond that limit ftruncate() would raise SIGXFSZ. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY) {
+		/* Refused where weftd forbids growth: then only mremap() is less safe. */
+		if (ftruncate(fd, (off_t)(bytes + WEFT_EXTENT_SLACK_BYTES)) < 0)
+			return;
+	}
+}
+
+int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, struct weft_extent **out)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_MEM};
+	struct weft_extent *extent;
+	struct hw_cmd_resp resp;
+	int fds[WEFT_CHAN_FDS];
+	struct stat st;
+	int rc;
+
+	if (ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD || too_many_extents())
+		return -EOPNOTSUPP;
+	extent = calloc(1, sizeof(*extent));
+	if (!extent)
+		return -ENOMEM;
+	cmd.u.alloc_mem.bytes = bytes;
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
+	if (rc == 0 && (fds[0] < 0 || fstat(fds[0], &st) < 0 || (uint64_t)st.st_size < bytes)) {
+		if (fds[0] >= 0)
+			close(fds[0]);
+		rc = -EPROTO;
+	}
+	if (rc < 0) {
+		free(extent);
+		return rc;
+	}
+	lengthen(fds[0], bytes);
+	extent->fd = fds[0];
+	extent->dev_major = major(st.st_dev);
+	extent->dev_minor = minor(st.st_dev);
+	extent->inode = st.st_ino;
+	extent->bytes = bytes;
+	extent->refs = 1;
+	weft_link_add(&weft_global.extents, &extent->node);
+	*out = extent;
+	return 0;
+}
+
+struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma)
+{
+	struct weft_link *pos;
+	struct weft_extent *e;
+
+	if (!vma->inode || !vma->shared)
+		return NULL;
+	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = pos->next) {
+		e = weft_container_of(pos, struct weft_extent, node);
+		if (e->inode == vma->inode && e->dev_major == vma->dev_major &&
+		    e->dev_minor == vma->dev_minor)
+			return e;
+	}
+	return NULL;
+}
+
+static bool mark_seen(const struct weft_vma *vma, void *arg)
+{
+	struct weft_extent *e = weft_mem_of_vma(vma);
+
+	(void)arg;
+	if (e)
+		e->seen = true;
+	return true;
+}
+
+void weft_mem_collect(void)
+{
+	struct weft_link *pos, *next;
+	struct weft_extent *e;
+
+	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = pos->next)
+		weft_container_of(pos, struct weft_extent, node)->seen = false;
+	if (weft_maps_walk(mark_seen, NULL) < 0)
+		return;
+	weft_global.idle_extents = 0;
+	weft_global.idle_bytes = 0;
+	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = next) {
+		next = pos->next;
+		e = weft_container_of(pos, struct weft_extent, node);
+		if (e->refs || e->seen)
+			continue;
+		weft_link_del(&e->node);
+		close(e->fd);
+		free(e);
+	}
+}
+
+void weft_mem_detach(struct weft_extent *extent)
+{
+	if (--extent->refs)
+		return;
+	/* Its memory stays as it is, shared, for the next registration. */
+	weft_global.idle_extents++;
+	weft_global.idle_bytes += extent->bytes;
+	if (weft_global.idle_extents >= WEFT_IDLE_EXTENTS ||
+	    weft_global.idle_bytes >= WEFT_IDLE_BYTES)
+		weft_mem_collect();
+}
+
+/* What a walk over the mappings found out about a range of pages. */
+struct weft_mem_look {
+	uint64_t start; /* pages around the range */
+	uint64_t end;
+	uint64_t next; /* all before it is known to be mapped */
+	bool readable;
+	bool writable;
+	bool movable;
+	struct weft_extent *extent; /* the whole range lies in it, in one piece */
+	uint64_t offset;            /* of start in it */
+};
+
+static bool look_at(const struct weft_vma *vma, void *arg)
+{
+	struct weft_mem_look *look = arg;
+	struct weft_extent *extent;
+	uint64_t offset;
+
+	if (vma->end <= look->start)
+		return true;
+	if (vma->start >= look->end || vma->start > look->next)
+		return false;
+	look->readable = look->readable && vma->readable;
+	look->writable = look->writable && vma->writable;
+	look->movable = look->movable && !vma->shared && !vma->inode && vma->readable &&
+			vma->writable && !vma->executable && !vma->special;
+	extent = weft_mem_of_vma(vma);
+	/* Modulo 2^64 where the mapping starts inside the range. */
+	offset = extent ? vma->offset + (look->start - vma->start) : 0;
+	if (look->next == look->start) {
+		look->extent = extent;
+		look->offset = offset;
+	} else if (look->extent != extent || look->offset != offset) {
+		look->extent = NULL;
+	}
+	look->next = vma->end;
+	return look->next < look->end;
+}
+
+static bool overlaps(const struct weft_mem_look *look, uint64_t start, uint64_t end)
+{
+	return start < look->end && end > look->start;
+}
+
+/*
+ * The thread that moves pages cannot wait for itself: pages that it writes to meanwhile,
+ * its stack and its errno, are left alone. The main thread's stack has a name.
+ */
+static bool own_pages(const struct weft_mem_look *look)
+{
+	uint64_t errno_at = (uint64_t)(uintptr_t)&errno;
+	pthread_attr_t attr;
+	size_t stack_bytes;
+	void *stack;
+	bool own;
+
+	if (overlaps(look, errno_at, errno_at + sizeof(errno)))
+		return true;
+	if (gettid() == getpid())
+		return false;
+	if (pthread_getattr_np(pthread_self(), &attr) != 0)
+		return true;
+	own = pthread_attr_getstack(&attr, &stack, &stack_bytes) != 0 ||
+	      overlaps(look, (uint64_t)(uintptr_t)stack, (uint64_t)(uintptr_t)stack + stack_bytes);
+	pthread_attr_destroy(&attr);
+	return own;
+}
+
+/*
+ * Pages that the NIC reaches through process_vm now are not moved: its access would meet a
+ * page that is being moved, and fail or wait.
+ */
+static bool under_process_vm(const struct weft_mem_look *look)
+{
+	const struct weft_link *pos;
+	const struct weft_mr_obj *mr;
+	uint64_t addr;
+
+	for (pos = weft_global.vm_mrs.next; pos != &weft_global.vm_mrs; pos = pos->next) {
+		mr = weft_container_of(pos, struct weft_mr_obj, vm_node);
+		addr = (uint64_t)(uintptr_t)mr->pub.addr;
+		if (overlaps(look, addr & ~(page_bytes() - 1), addr + mr->pub.bytes))
+			return true;
+	}
+	return false;
+}
+
+static bool moving_is_off(void)
+{
+	const char *env = getenv("WEFT_MEM");
+
+	return env && strcmp(env, "process_vm") == 0;
+}
+
+/* Moves the range; on failure *look keeps no extent. */
+static void move(struct weft_ctx *ctx, struct weft_mem_look *look)
+{
+	struct weft_extent *extent;
+	uint64_t moved;
+
+	if (moving_is_off() || own_pages(look) || under_process_vm(look) ||
+	    weft_mem_new(ctx, look->end - look->start, &extent) < 0)
+		return;
+	moved = weft_move_pages(extent->fd, look->start, look->end);
+	if (moved == look->end - look->start) {
+		look->extent = extent;
+		look->offset = 0;
+		return;
+	}
+	weft_mem_detach(extent);
+	/* A part that did move is an extent like any other; one without mapping goes. */
+	if (!moved)
+		weft_mem_collect();
+}
+
+int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool write,
+		    struct weft_extent **extent, uint64_t *offset)
+{
+	uint64_t mask = page_bytes() - 1;
+	struct weft_mem_look look = {
+	    .start = addr & ~mask,
+	    .end = (addr + bytes + mask) & ~mask,
+	    .next = addr & ~mask,
+	    .readable = true,
+	    .writable = true,
+	    .movable = !(ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD),
+	};
+	int rc;
+
+	*extent = NULL;
+	if (look.end <= look.start)
+		return -EFAULT;
+	rc = weft_maps_walk(look_at, &look);
+	if (rc < 0)
+		return rc;
+	if (look.next < look.end || !look.readable || (write && !look.writable))
+		return -EFAULT;
+	if (ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD)
+		return 0;
+	if (look.extent) {
+		look.extent->refs++;
+	} else if (look.movable) {
+		move(ctx, &look);
+	}
+	*extent = look.extent;
+	*offset = look.offset + (addr - look.start);
+	return 0;
+}

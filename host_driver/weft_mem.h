@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shared extents: memfds that weftd made and this process has mapped, from weft_alloc() or by
+ * moving pages at registration. Used by weft_mr.c, weft_alloc.c, weft_fork.c.
+ *
+ * An extent is known by its inode; where it is mapped, /proc/self/maps tells when one
+ * needs to know, since the process may unmap, remap and split as it likes. All functions
+ * are called under weft_global.lock.
+ */
+#ifndef WEFT_MEM_H
+#define WEFT_MEM_H
+
+#include "host_driver/weft_maps.h"
+#include "host_driver/weft_priv.h"
+
+struct weft_extent {
+	struct weft_link node; /* weft_global.extents */
+	int fd;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint64_t inode;
+	uint64_t bytes;
+	uint32_t refs; /* memory regions */
+	bool seen;     /* while collecting: a mapping of it is there */
+};
+
+/*
+ * Looks at memory that is to be registered; moves it onto shared pages where it can be. 0
+ * with *extent (a reference is taken) and *offset of addr in its memfd, or with *extent NULL: to be
+ * reached through process_vm. -EFAULT: not there, or not writable although write is set.
+ */
+int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool write,
+		    struct weft_extent **extent, uint64_t *offset);
+/* Gives a reference back. */
+void weft_mem_detach(struct weft_extent *extent);
+
+/* A new extent of at least bytes, not mapped yet, with one reference. 0 or a negative errno. */
+int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, struct weft_extent **extent);
+
+/* The extent that a mapping belongs to, or NULL. */
+struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma);
+
+/* Closes the memfds that have neither mapping nor region any more. */
+void weft_mem_collect(void);
+
+/*
+ * weft_move.c: moves [start, end), pages of private anonymous writable memory, onto a memfd
+ * from its start on, other threads writing to them or not. Returns how many bytes were
+ * moved, from start on; less than all when the kernel refused at some point. The rest is as it
+ * was.
+ */
+uint64_t weft_move_pages(int memfd, uint64_t start, uint64_t end);
+
+#endif /* WEFT_MEM_H */

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Moving pages of the process onto a memfd in place, without stopping anybody.
+ *
+ * Called by weft_mem.c. Per chunk: userfaultfd write-protects the pages, so that whoever writes
+ * to them waits; their content is written to the memfd; the memfd is mapped over them; the
+ * waiters are woken and go on in the new pages (userfaultfd(2), ioctl_userfaultfd(2)).
+ *
+ * Between protecting and mapping this thread must not write to the pages itself, so no
+ * function is called there that could take a lock or allocate: raw system calls only. Without the
+ * privilege for kernel faults (UFFD_USER_MODE_ONLY), a system call of another thread that
+ * writes into such a page would fail instead of wait; then pages are moved only while the
+ * process has no other thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host_driver/weft_mem.h"
+
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
+#ifndef UFFD_FEATURE_WP_UNPOPULATED
+#define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
+#endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+enum {
+	/* How much is moved at a time: a writer waits for one chunk at most. */
+	WEFT_MOVE_CHUNK_BYTES = 4 << 20,
+	WEFT_MOVE_PAGE_BYTES = 4096, /* granularity of the search for empty pages */
+};
+
+static bool single_threaded(void)
+{
+	struct stat st;
+
+	/* A directory has a link for each subdirectory: ".", "..", itself, one per thread. */
+	return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
+}
+
+static int open_uffd(uint64_t features, int flags)
+{
+	struct uffdio_api api = {.api = UFFD_API, .features = features};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | flags);
+
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, UFFDIO_API, &api) < 0) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+/*
+ * *unpopulated: pages that do not exist yet are protected too; else they must be made to exist
+ * first (and one that the process discards at that moment is not protected: Linux before 6.4).
+ */
+static int get_uffd(bool *unpopulated)
+{
+	int flags = 0, fd;
+
+	fd = open_uffd(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_UNPOPULATED, flags);
+	if (fd == -EPERM) {
+		if (!single_threaded())
+			return -EPERM;
+		flags = UFFD_USER_MODE_ONLY;
+		fd = open_uffd(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_UNPOPULATED, flags);
+	}
+	*unpopulated = fd >= 0;
+	if (fd == -EINVAL)
+		fd = open_uffd(UFFD_FEATURE_PAGEFAULT_FLAG_WP, flags);
+	return fd;
+}
+
+typedef uint64_t weft_any_u64 __attribute__((may_alias));
+
+/* Reads whole pages, what a sanitizer has poisoned in them included. */
+__attribute__((no_sanitize_address, no_sanitize_thread)) static bool is_zero(uint64_t page)
+{
+	const weft_any_u64 *word = (const weft_any_u64 *)(uintptr_t)page;
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < WEFT_MOVE_PAGE_BYTES / sizeof(*word); i += 8) {
+		for (unsigned k = 0; k < 8; k++)
+			any |= word[i + k];
+		if (any)
+			return false;
+	}
+	return true;
+}
+
+static bool write_all(int memfd, uint64_t from, uint64_t bytes, uint64_t offset)
+{
+	long n;
+
+	while (bytes) {
+		n = syscall(SYS_pwrite64, memfd, from, bytes, offset);
+		if (n <= 0)
+			return false;
+		from += (uint64_t)n;
+		offset += (uint64_t)n;
+		bytes -= (uint64_t)n;
+	}
+	return true;
+}
+
+/* Writes what is not zero to the memfd, which is zero where nothing was written. */
+static bool copy_out(int memfd, uint64_t start, uint64_t end, uint64_t offset)
+{
+	uint64_t at = start, run;
+
+	while (at < end) {
+		if (is_zero(at)) {
+			at += WEFT_MOVE_PAGE_BYTES;
+			continue;
+		}
+		run = at;
+		while (at < end && !is_zero(at))
+			at += WEFT_MOVE_PAGE_BYTES;
+		if (!write_all(memfd, run, at - run, offset + (run - start)))
+			return false;
+	}
+	return true;
+}
+
+/* Moves one chunk. False: it is as it was. */
+static bool move_chunk(int uffd, int memfd, uint64_t start, uint64_t end, uint64_t offset)
+{
+	struct uffdio_writeprotect protect = {
+	    .range = {.start = start, .len = end - start},
+	    .mode = UFFDIO_WRITEPROTECT_MODE_WP,
+	};
+	struct uffdio_range range = {.start = start, .len = end - start};
+	bool moved;
+	int rc;
+
+	do {
+		rc = ioctl(uffd, UFFDIO_WRITEPROTECT, &protect);
+	} while (rc < 0 && errno == EAGAIN);
+	if (rc < 0)
+		return false;
+	moved = copy_out(memfd, start, end, offset) &&
+		syscall(SYS_mmap, start, end - start, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_FIXED, memfd, offset) == (long)start;
+	if (!moved) {
+		protect.mode = 0;
+		do {
+			rc = ioctl(uffd, UFFDIO_WRITEPROTECT, &protect);
+		} while (rc < 0 && errno == EAGAIN);
+	}
+	/* Those who waited on the old pages fault again, and find the new ones. */
+	(void)ioctl(uffd, UFFDIO_WAKE, &range);
+	return moved;
+}
+
+static uint64_t move_range(int uffd, int memfd, uint64_t start, uint64_t end)
+{
+	uint64_t at, to;
+
+	for (at = start; at < end; at = to) {
+		to = end - at > WEFT_MOVE_CHUNK_BYTES ? at + WEFT_MOVE_CHUNK_BYTES : end;
+		if (!move_chunk(uffd, memfd, at, to, at - start))
+			break;
+	}
+	return at - start;
+}
+
+uint64_t weft_move_pages(int memfd, uint64_t start, uint64_t end)
+{
+	struct uffdio_register reg = {
+	    .range = {.start = start, .len = end - start},
+	    .mode = UFFDIO_REGISTER_MODE_WP,
+	};
+	sigset_t all, before;
+	uint64_t moved = 0;
+	bool unpopulated;
+	int uffd;
+
+	uffd = get_uffd(&unpopulated);
+	if (uffd < 0)
+		return 0;
+	/* A handler that ran now in this thread could write to the pages, and wait for ever. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (ioctl(uffd, UFFDIO_REGISTER, &reg) == 0 &&
+	    (unpopulated ||
+	     madvise((void *)(uintptr_t)start, end - start, MADV_POPULATE_READ) == 0))
+		moved = move_range(uffd, memfd, start, end);
+	/* Closing lifts what protection is left and wakes whoever waits. */
+	close(uffd);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return moved;
+}

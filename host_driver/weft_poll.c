@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Taking completions.
+ *
+ * Called by applications. Per entry: phase (pair C1), copy, find the QP, remember that the
+ * request is done. When nothing came: give up the processor where cores are short, look whether
+ * the NIC lives; when it does not, complete what it left. Style: rdma-core's providers.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host_driver/weft_barrier.h"
+#include "host_driver/weft_priv.h"
+
+enum {
+	WEFT_LOOK_POLLS = 64, /* empty polls between two looks at the clock */
+	/*
+	 * WEFT_YIELD=auto: after how many empty polls the processor is given up. A yield
+	 * that came back at once (under WEFT_YIELD_SHORT_NS) shows that nobody else wanted it, and
+	 * the next one waits twice as long; a longer one goes back to the least.
+	 */
+	WEFT_YIELD_POLLS_MIN = 1,
+	WEFT_YIELD_POLLS_MAX = 256,
+	WEFT_YIELD_SHORT_NS = 1500,
+	WEFT_FEW_CPUS = 2,
+};
+
+enum weft_yield_mode {
+	WEFT_YIELD_UNKNOWN = 0,
+	WEFT_YIELD_NEVER,
+	WEFT_YIELD_FIXED,
+	WEFT_YIELD_AUTO,
+};
+
+/* Per thread: a thread that polls several CQs has polled in vain once all were empty. */
+struct weft_idle {
+	uint32_t empty;
+	uint32_t after; /* empty polls before the next yield */
+	enum weft_yield_mode mode;
+	uint32_t since_yield;
+};
+static __thread struct weft_idle idle __attribute__((tls_model("initial-exec")));
+
+static void idle_init(void)
+{
+	const char *env = getenv("WEFT_YIELD");
+	cpu_set_t cpus;
+	unsigned long n;
+	char *end;
+
+	idle.after = WEFT_YIELD_POLLS_MIN;
+	idle.mode = WEFT_YIELD_AUTO;
+	if (env && strcmp(env, "never") == 0) {
+		idle.mode = WEFT_YIELD_NEVER;
+	} else if (env && *env && strcmp(env, "auto") != 0) {
+		n = strtoul(env, &end, 10);
+		if (*end == '\0' && n <= UINT32_MAX) {
+			idle.mode = n ? WEFT_YIELD_FIXED : WEFT_YIELD_NEVER;
+			idle.after = (uint32_t)n;
+		}
+	}
+	if (idle.mode == WEFT_YIELD_AUTO && sched_getaffinity(0, sizeof(cpus), &cpus) == 0 &&
+	    CPU_COUNT(&cpus) > WEFT_FEW_CPUS)
+		idle.mode = WEFT_YIELD_NEVER;
+}
+
+static void yield(void)
+{
+	struct timespec a, b;
+	int64_t took_ns;
+
+	idle.since_yield = 0;
+	if (idle.mode == WEFT_YIELD_FIXED) {
+		sched_yield();
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	sched_yield();
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	took_ns = (b.tv_sec - a.tv_sec) * INT64_C(1000000000) + (b.tv_nsec - a.tv_nsec);
+	if (took_ns > WEFT_YIELD_SHORT_NS)
+		idle.after = WEFT_YIELD_POLLS_MIN;
+	else if (idle.after < WEFT_YIELD_POLLS_MAX)
+		idle.after *= 2;
+}
+
+/* A poll that found nothing. No lock is held. */
+static void poll_empty(struct weft_ctx *ctx)
+{
+	if (idle.mode == WEFT_YIELD_UNKNOWN)
+		idle_init();
+	if (++idle.empty % WEFT_LOOK_POLLS == 0)
+		weft_ctx_look(ctx, false);
+	if (idle.mode != WEFT_YIELD_NEVER && ++idle.since_yield >= idle.after)
+		yield();
+}
+
+struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index)
+{
+	struct hw_cqe *cqe = &cq->ring[index & cq->mask];
+	uint32_t phase = weft_barrier_cqe_word(cqe) >> 24;
+
+	return phase == ((index >> cq->shift & 1) ^ 1) ? cqe : NULL;
+}
+
+/* The request that a send completion is for, marked done; pairs with weft_sq_retire(). */
+static void sq_done(struct weft_qp_obj *qp, uint32_t sq_index)
+{
+	struct weft_sq *sq = &qp->sq;
+	struct weft_sq_wr *wr;
+	uint32_t number;
+
+	number =
+	    __atomic_load_n(&sq->wr_of_slot[(sq_index - 1) & (sq->slots - 1)], __ATOMIC_RELAXED);
+	wr = &sq->wr[number & sq->wr_mask];
+	/*
+	 * A failed unsignalled request may be retired already, and its place taken: then end
+	 * differs from done, and this changes nothing.
+	 */
+	__atomic_store_n(&wr->done, sq_index, __ATOMIC_RELEASE);
+}
+
+/*
+ * One receive of the queue is done. Receives complete in the order of messages' ends, not
+ * always that of posting, so its wr_id is looked for; it is the first as a rule.
+ */
+static void rq_done(struct weft_qp_obj *qp, uint64_t wr_id)
+{
+	struct weft_rq *rq = &qp->rq;
+	uint32_t head = __atomic_load_n(&rq->head, __ATOMIC_ACQUIRE);
+	uint32_t mask = rq->entries - 1;
+	uint32_t i;
+
+	for (i = rq->tail; i != head && rq->wr_id[i & mask] != wr_id; i++)
+		;
+	if (i == head)
+		return;
+	rq->wr_id[i & mask] = rq->wr_id[rq->tail & mask];
+	__atomic_store_n(&rq->tail, rq->tail + 1, __ATOMIC_RELEASE);
+}
+
+static struct weft_qp_obj *find_qp(struct weft_ctx *ctx, struct weft_cq_obj *cq, uint32_t qpn)
+{
+	struct weft_qp_obj *qp = cq->last_qp;
+
+	if (qp && qp->pub.qpn == qpn)
+		return qp;
+	qp = weft_table_get(&ctx->qps, qpn);
+	if (!qp || qp->pub.qpn != qpn)
+		return NULL;
+	cq->last_qp = qp;
+	return qp;
+}
+
+static void retire(struct weft_qp_obj *qp, const struct hw_cqe *cqe)
+{
+	bool takes_receive = cqe->opcode == HW_CQE_RECV || cqe->opcode == HW_CQE_RECV_WRITE_IMM;
+
+	if (cqe->opcode < HW_CQE_RECV)
+		sq_done(qp, cqe->sq_index);
+	else if (takes_receive && qp->rq.entries)
+		rq_done(qp, cqe->wr_id);
+	/* A UD receive that fails (LOC_LEN_ERR) leaves its QP as it was. */
+	if (cqe->status != HW_STATUS_SUCCESS &&
+	    (cqe->status == HW_STATUS_WR_FLUSH_ERR || cqe->opcode < HW_CQE_RECV ||
+	     qp->pub.type != WEFT_QPT_UD))
+		weft_qp_saw_error(qp);
+}
+
+static void fill_wc(struct weft_wc *wc, const struct hw_cqe *cqe)
+{
+	bool record = cqe->opcode == HW_CQE_RECV_WRITE_RECORD;
+
+	wc->wr_id = cqe->wr_id;
+	wc->timestamp_ns = cqe->timestamp_ns;
+	wc->status = (enum weft_wc_status)cqe->status;
+	wc->opcode = (enum weft_wc_opcode)cqe->opcode;
+	wc->vendor_err = record ? HW_VENDOR_ERR_NONE : cqe->vendor_err;
+	wc->bytes = cqe->bytes;
+	wc->qpn = cqe->qpn;
+	wc->src_qpn = cqe->src_qpn;
+	wc->src_ip = cqe->src_ip;
+	wc->flags = cqe->flags;
+	wc->imm = cqe->flags & HW_CQE_F_IMM ? cqe->imm_inv : 0;
+	wc->inv_stag = cqe->flags & HW_CQE_F_INV ? cqe->imm_inv : 0;
+	wc->record_stag = record ? cqe->sq_index : 0;
+	wc->record_piece_bytes = record ? cqe->vendor_err : 0;
+	wc->record_to = cqe->record_to;
+	wc->record_map = cqe->record_map;
+}
+
+/* What the NIC has written, up to max. Under cq->lock. */
+static int reap(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct weft_wc *wc)
+{
+	const struct hw_cqe *cqe;
+	struct weft_qp_obj *qp;
+	uint32_t cons = cq->cons;
+	int n = 0;
+
+	while (n < max && (cqe = weft_cq_peek(cq, cons))) {
+		cons++;
+		if (cqe->opcode == WEFT_CQE_DROPPED)
+			continue;
+		qp = find_qp(ctx, cq, cqe->qpn);
+		if (!qp)
+			continue;
+		retire(qp, cqe);
+		fill_wc(&wc[n++], cqe);
+	}
+	if (cons != cq->cons) {
+		cq->cons = cons;
+		weft_barrier_cq_cons(cq->record, cons);
+	}
+	return n;
+}
+
+static enum weft_wc_opcode wc_opcode(uint8_t wqe_opcode)
+{
+	switch ((enum hw_wqe_opcode)wqe_opcode) {
+	case HW_WQE_WRITE:
+	case HW_WQE_WRITE_IMM:
+	case HW_WQE_WRITE_RECORD:
+		return WEFT_WC_WRITE;
+	case HW_WQE_READ:
+		return WEFT_WC_READ;
+	case HW_WQE_FETCH_ADD:
+		return WEFT_WC_FETCH_ADD;
+	case HW_WQE_CMP_SWAP:
+		return WEFT_WC_CMP_SWAP;
+	case HW_WQE_LOCAL_INV:
+		return WEFT_WC_LOCAL_INV;
+	case HW_WQE_BIND_MW:
+		return WEFT_WC_BIND_MW;
+	case HW_WQE_SEND:
+	case HW_WQE_SEND_IMM:
+	case HW_WQE_SEND_INV:
+	case HW_WQE_OPCODES:
+		break;
+	}
+	return WEFT_WC_SEND;
+}
+
+static void fill_flush(struct weft_wc *wc, const struct weft_qp_obj *qp, uint64_t wr_id,
+		       enum weft_wc_opcode opcode)
+{
+	memset(wc, 0, sizeof(*wc));
+	wc->wr_id = wr_id;
+	wc->status = WEFT_WC_WR_FLUSH_ERR;
+	wc->vendor_err = WEFT_VENDOR_ERR_NIC_GONE;
+	wc->opcode = opcode;
+	wc->qpn = qp->pub.qpn;
+}
+
+static int flush_sq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
+{
+	struct weft_sq *sq = &qp->sq;
+	const struct hw_sq_wqe *wqe;
+	struct weft_sq_wr *wr;
+	uint32_t i, cons, start;
+	int n = 0;
+
+	pthread_mutex_lock(&sq->lock);
+	weft_sq_retire(qp);
+	cons = weft_barrier_sq_cons(qp->record);
+	for (i = sq->wr_tail; i != sq->wr_head && n < max; i++) {
+		wr = &sq->wr[i & sq->wr_mask];
+		if (wr->done == wr->end || (!wr->signaled && (int32_t)(cons - wr->end) >= 0))
+			continue;
+		start = wr->end - wr->slots;
+		wqe = (const struct hw_sq_wqe *)(const void *)(sq->ring +
+							       (size_t)(start & (sq->slots - 1)) *
+								   HW_SQ_SLOT_BYTES);
+		fill_flush(&wc[n++], qp, wqe->wr_id, wc_opcode(wqe->opcode));
+		wr->signaled = true;
+		wr->done = wr->end;
+	}
+	weft_sq_retire(qp);
+	pthread_mutex_unlock(&sq->lock);
+	return n;
+}
+
+static int flush_rq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
+{
+	struct weft_rq *rq = &qp->rq;
+	int n = 0;
+
+	if (!rq->entries)
+		return 0;
+	pthread_mutex_lock(&rq->lock);
+	while (n < max && rq->tail != rq->head) {
+		fill_flush(&wc[n++], qp, rq->wr_id[rq->tail & (rq->entries - 1)], WEFT_WC_RECV);
+		__atomic_store_n(&rq->tail, rq->tail + 1, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&rq->lock);
+	return n;
+}
+
+/*
+ * The NIC is gone and all it wrote was taken: completes what is left. Under cq->lock. Posting
+ * is refused by now, or sees the state under the queue's lock before this takes it.
+ */
+static int flush(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct weft_wc *wc)
+{
+	struct weft_link *pos;
+	struct weft_qp_obj *qp;
+	int n = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (pos = ctx->qp_list.next; pos != &ctx->qp_list && n < max; pos = pos->next) {
+		qp = weft_container_of(pos, struct weft_qp_obj, node);
+		if (qp->pub.send_cq == &cq->pub)
+			n += flush_sq(qp, max - n, wc + n);
+		if (qp->pub.recv_cq == &cq->pub)
+			n += flush_rq(qp, max - n, wc + n);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return n;
+}
+
+int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)
+{
+	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	int n;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return -EIO;
+	pthread_mutex_lock(&cq->lock);
+	n = reap(ctx, cq, max, wc);
+	if (n == 0 && weft_ctx_state(ctx) == WEFT_CTX_GONE) {
+		/* The state was seen after the queue was empty; it may have been filled between. */
+		n = reap(ctx, cq, max, wc);
+		if (n == 0)
+			n = flush(ctx, cq, max, wc);
+	}
+	pthread_mutex_unlock(&cq->lock);
+	if (n == 0 && max > 0)
+		poll_empty(ctx);
+	else
+		idle.since_yield = 0;
+	return n;
+}

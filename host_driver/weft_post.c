@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Posting: work requests into the rings.
+ *
+ * Called by applications; the first stage of the walk. Each request is checked, built in a local
+ * buffer and copied to the ring once; the index is published and the doorbell rung once
+ * for the whole list (weft_db.h). Read by nic_fw/wqe.c, rq.c. docs/host-interface.md "Work
+ * queues". The method is that of rdma-core's EFA provider.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "host_driver/weft_db.h"
+
+/* A request as it will stand in the ring: control slot, then SGEs or inline data. */
+union weft_sq_build {
+	struct hw_sq_wqe ctrl;
+	uint8_t bytes[HW_SQ_MAX_SLOTS * HW_SQ_SLOT_BYTES];
+};
+
+_Static_assert(sizeof(struct weft_sge) == sizeof(struct hw_sge), "copied as a whole");
+_Static_assert(offsetof(struct weft_sge, bytes) == offsetof(struct hw_sge, bytes), "");
+_Static_assert(offsetof(struct weft_sge, lkey) == offsetof(struct hw_sge, lkey), "");
+
+#define OP(op) (1u << WEFT_WR_##op)
+
+/* Opcodes that make sense on a QP type at all; what the NIC serves of them it says. */
+static uint32_t legal_opcodes(enum weft_qp_type type)
+{
+	switch (type) {
+	case WEFT_QPT_UD:
+		return OP(SEND) | OP(SEND_IMM) | OP(WRITE_RECORD);
+	case WEFT_QPT_UC:
+		return OP(SEND) | OP(SEND_IMM) | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) |
+		       OP(LOCAL_INV) | OP(BIND_MW);
+	case WEFT_QPT_RC:
+	case WEFT_QPT_RD:
+		return OP(SEND) | OP(SEND_IMM) | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) |
+		       OP(READ) | OP(FETCH_ADD) | OP(CMP_SWAP) | OP(LOCAL_INV) | OP(BIND_MW);
+	}
+	return 0;
+}
+
+static bool may_inline(enum weft_wr_opcode opcode)
+{
+	return (OP(SEND) | OP(SEND_IMM) | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) |
+		OP(WRITE_RECORD)) >>
+		   opcode &
+	       1;
+}
+
+static int check_send(const struct weft_qp *qp, const struct weft_send_wr *wr)
+{
+	const uint32_t flags =
+	    WEFT_SEND_SIGNALED | WEFT_SEND_SOLICITED | WEFT_SEND_FENCE | WEFT_SEND_INLINE;
+	bool local = wr->opcode == WEFT_WR_LOCAL_INV || wr->opcode == WEFT_WR_BIND_MW;
+
+	if ((uint32_t)wr->opcode > WEFT_WR_WRITE_RECORD ||
+	    !(legal_opcodes(qp->type) >> wr->opcode & 1) || wr->flags & ~flags)
+		return -EINVAL;
+	if (!local && (qp->type == WEFT_QPT_UD || qp->type == WEFT_QPT_RD) && !wr->ah)
+		return -EINVAL;
+	if (wr->flags & WEFT_SEND_INLINE)
+		return may_inline(wr->opcode) ? 0 : -EINVAL;
+	return wr->num_sge <= qp->cap.max_send_sge ? 0 : -EINVAL;
+}
+
+/* Copies inline data behind the control slot. Its length, or -EINVAL: too much. */
+static int build_inline(union weft_sq_build *build, const struct weft_send_wr *wr, uint32_t max)
+{
+	uint8_t *at = build->bytes + sizeof(build->ctrl);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < wr->num_sge; i++) {
+		const struct weft_sge *sge = &wr->sg_list[i];
+
+		if (sum + sge->bytes > max)
+			return -EINVAL;
+		if (sge->bytes)
+			memcpy(at + sum, (const void *)(uintptr_t)sge->addr, sge->bytes);
+		sum += sge->bytes;
+	}
+	return (int)sum;
+}
+
+/* Fills build; its number of slots, or -EINVAL. */
+static int build_send(union weft_sq_build *build, const struct weft_qp *qp,
+		      const struct weft_send_wr *wr)
+{
+	struct hw_sq_wqe *w = &build->ctrl;
+	uint32_t data_bytes, slots;
+	int n;
+
+	if (wr->flags & WEFT_SEND_INLINE) {
+		n = build_inline(build, wr, qp->cap.max_inline_bytes);
+		if (n < 0)
+			return n;
+		data_bytes = (uint32_t)n;
+	} else {
+		data_bytes = wr->num_sge * (uint32_t)sizeof(struct hw_sge);
+		if (data_bytes)
+			memcpy(build->bytes + sizeof(*w), wr->sg_list, data_bytes);
+	}
+	slots = hw_sq_slots(data_bytes);
+	/* What was on the stack stays there. */
+	memset(build->bytes + sizeof(*w) + data_bytes, 0,
+	       (slots - 1) * HW_SQ_SLOT_BYTES - data_bytes);
+	w->opcode = (uint8_t)wr->opcode;
+	w->flags = (uint8_t)wr->flags;
+	w->slots = (uint8_t)slots;
+	w->num_sge = wr->flags & WEFT_SEND_INLINE ? 0 : (uint8_t)wr->num_sge;
+	w->imm_inv = 0;
+	if (wr->opcode == WEFT_WR_SEND_IMM || wr->opcode == WEFT_WR_WRITE_IMM)
+		w->imm_inv = wr->imm;
+	else if (wr->opcode == WEFT_WR_SEND_INV || wr->opcode == WEFT_WR_LOCAL_INV)
+		w->imm_inv = wr->inv_stag;
+	w->wr_id = wr->wr_id;
+	w->ah = wr->ah ? wr->ah->handle : 0;
+	w->dst_qpn = wr->dst_qpn;
+	w->qkey = wr->qkey;
+	w->inline_bytes = wr->flags & WEFT_SEND_INLINE ? data_bytes : 0;
+	w->remote_addr = wr->remote_addr;
+	w->rkey = wr->rkey;
+	w->mw_access = wr->mw_access;
+	w->compare_add = wr->compare_add;
+	w->swap = wr->swap;
+	return (int)slots;
+}
+
+void weft_sq_retire(struct weft_qp_obj *qp)
+{
+	struct weft_sq *sq = &qp->sq;
+	uint32_t cons = weft_barrier_sq_cons(qp->record);
+
+	while (sq->wr_tail != sq->wr_head) {
+		const struct weft_sq_wr *wr = &sq->wr[sq->wr_tail & sq->wr_mask];
+		/* Polled means that the NIC is done with the slots: it wrote the CQE after. */
+		bool done = wr->signaled ? __atomic_load_n(&wr->done, __ATOMIC_ACQUIRE) == wr->end
+					 : (int32_t)(cons - wr->end) >= 0;
+
+		if (!done)
+			break;
+		sq->tail = wr->end;
+		sq->wr_tail++;
+	}
+}
+
+static bool has_room(const struct weft_qp_obj *qp, uint32_t slots)
+{
+	const struct weft_sq *sq = &qp->sq;
+
+	return sq->slots - (sq->head - sq->tail) >= slots &&
+	       sq->wr_head - sq->wr_tail < qp->pub.cap.max_send_wr;
+}
+
+static void copy_slots(struct weft_sq *sq, const union weft_sq_build *build, uint32_t slots)
+{
+	uint32_t at = sq->head & (sq->slots - 1);
+	uint32_t first = sq->slots - at < slots ? sq->slots - at : slots;
+
+	memcpy(sq->ring + (size_t)at * HW_SQ_SLOT_BYTES, build->bytes,
+	       (size_t)first * HW_SQ_SLOT_BYTES);
+	if (first < slots)
+		memcpy(sq->ring, build->bytes + (size_t)first * HW_SQ_SLOT_BYTES,
+		       (size_t)(slots - first) * HW_SQ_SLOT_BYTES);
+}
+
+/* One request into the ring, not yet published. Under sq->lock. */
+static int post_one(struct weft_qp_obj *qp, const struct weft_send_wr *wr)
+{
+	struct weft_sq *sq = &qp->sq;
+	union weft_sq_build build;
+	struct weft_sq_wr *entry;
+	int slots;
+
+	slots = check_send(&qp->pub, wr);
+	if (slots == 0)
+		slots = build_send(&build, &qp->pub, wr);
+	if (slots < 0)
+		return slots;
+	if (!has_room(qp, (uint32_t)slots)) {
+		weft_sq_retire(qp);
+		if (!has_room(qp, (uint32_t)slots))
+			return -ENOMEM;
+	}
+	copy_slots(sq, &build, (uint32_t)slots);
+	sq->head += (uint32_t)slots;
+	entry = &sq->wr[sq->wr_head & sq->wr_mask];
+	entry->end = sq->head;
+	entry->slots = (uint8_t)slots;
+	entry->signaled = wr->flags & WEFT_SEND_SIGNALED || qp->pub.flags & WEFT_QP_F_SQ_SIG_ALL;
+	__atomic_store_n(&sq->wr_of_slot[(sq->head - 1) & (sq->slots - 1)], sq->wr_head,
+			 __ATOMIC_RELAXED);
+	sq->wr_head++;
+	return 0;
+}
+
+/* Legal in this state as far as this side knows it (IBA 10.3.1)? */
+static bool may_send(uint32_t state)
+{
+	return state == WEFT_QPS_RTS || state == WEFT_QPS_SQD || state == WEFT_QPS_SQE ||
+	       state == WEFT_QPS_ERR;
+}
+
+int weft_post_send(struct weft_qp *pub, const struct weft_send_wr *wr,
+		   const struct weft_send_wr **bad_wr)
+{
+	struct weft_qp_obj *qp = weft_container_of(pub, struct weft_qp_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	struct weft_sq *sq = &qp->sq;
+	uint32_t before;
+	int rc = 0;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED) {
+		rc = -EIO;
+	} else {
+		pthread_mutex_lock(&sq->lock);
+		before = sq->head;
+		if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
+			rc = -EIO;
+		else if (!may_send(__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE)))
+			rc = -EINVAL;
+		while (rc == 0 && wr) {
+			rc = post_one(qp, wr);
+			if (rc == 0)
+				wr = wr->next;
+		}
+		if (sq->head != before) {
+			weft_barrier_sq_publish(qp->record, sq->head);
+			weft_db_ring(ctx, &qp->record->rung, HW_DB_ENTRY(HW_DB_SQ, pub->qpn));
+		}
+		pthread_mutex_unlock(&sq->lock);
+	}
+	if (rc < 0 && bad_wr)
+		*bad_wr = wr;
+	return rc;
+}
+
+/* One receive request into its place in a ring. */
+static void build_recv(uint8_t *at, const struct weft_recv_wr *wr)
+{
+	struct hw_rq_wqe w = {.wr_id = wr->wr_id, .num_sge = wr->num_sge};
+
+	memcpy(at, &w, sizeof(w));
+	if (wr->num_sge)
+		memcpy(at + sizeof(w), wr->sg_list, wr->num_sge * sizeof(struct hw_sge));
+}
+
+static int post_recv_one(struct weft_qp_obj *qp, const struct weft_recv_wr *wr)
+{
+	struct weft_rq *rq = &qp->rq;
+	uint32_t tail = __atomic_load_n(&rq->tail, __ATOMIC_ACQUIRE);
+	uint32_t slot = rq->head & (rq->entries - 1);
+
+	if (!rq->entries || wr->num_sge > qp->pub.cap.max_recv_sge)
+		return -EINVAL;
+	if (rq->head - tail >= qp->pub.cap.max_recv_wr)
+		return -ENOMEM;
+	build_recv(rq->ring + (size_t)slot * rq->stride_bytes, wr);
+	rq->wr_id[slot] = wr->wr_id;
+	__atomic_store_n(&rq->head, rq->head + 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int weft_post_recv(struct weft_qp *pub, const struct weft_recv_wr *wr,
+		   const struct weft_recv_wr **bad_wr)
+{
+	struct weft_qp_obj *qp = weft_container_of(pub, struct weft_qp_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	struct weft_rq *rq = &qp->rq;
+	uint32_t before;
+	int rc = 0;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED) {
+		rc = -EIO;
+	} else {
+		pthread_mutex_lock(&rq->lock);
+		before = rq->head;
+		if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
+			rc = -EIO;
+		else if (__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE) == WEFT_QPS_RESET)
+			rc = -EINVAL;
+		while (rc == 0 && wr) {
+			rc = post_recv_one(qp, wr);
+			if (rc == 0)
+				wr = wr->next;
+		}
+		if (rq->head != before) {
+			weft_barrier_rq_publish(&qp->record->rq_prod, rq->head);
+			/* A live QP's receives are looked at when a message comes, a dead one's
+			 * never. */
+			if (__atomic_load_n(&qp->in_error, __ATOMIC_ACQUIRE))
+				weft_qp_ring(qp);
+		}
+		pthread_mutex_unlock(&rq->lock);
+	}
+	if (rc < 0 && bad_wr)
+		*bad_wr = wr;
+	return rc;
+}
+
+static int post_srq_one(struct weft_srq_obj *srq, const struct weft_recv_wr *wr)
+{
+	uint32_t slot = srq->head & (srq->entries - 1);
+
+	if (wr->num_sge > srq->max_sge)
+		return -EINVAL;
+	/* R2: the NIC has copied what lies before cons. */
+	if (srq->head - weft_barrier_rq_cons(&srq->record->cons) >= srq->max_wr)
+		return -ENOMEM;
+	build_recv(srq->ring + (size_t)slot * srq->stride_bytes, wr);
+	srq->head++;
+	return 0;
+}
+
+int weft_post_srq_recv(struct weft_srq *pub, const struct weft_recv_wr *wr,
+		       const struct weft_recv_wr **bad_wr)
+{
+	struct weft_srq_obj *srq = weft_container_of(pub, struct weft_srq_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	uint32_t before;
+	int rc = 0;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED) {
+		rc = -EIO;
+	} else {
+		pthread_mutex_lock(&srq->lock);
+		before = srq->head;
+		if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
+			rc = -EIO;
+		while (rc == 0 && wr) {
+			rc = post_srq_one(srq, wr);
+			if (rc == 0)
+				wr = wr->next;
+		}
+		if (srq->head != before)
+			weft_barrier_rq_publish(&srq->record->prod, srq->head);
+		pthread_mutex_unlock(&srq->lock);
+	}
+	if (rc < 0 && bad_wr)
+		*bad_wr = wr;
+	return rc;
+}

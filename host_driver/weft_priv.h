@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The objects of libweft as its files see them, and what the files call of each other.
+ *
+ * Every public struct is the first member of a private one. Included by each weft_*.c; not
+ * installed.
+ *
+ * Locks, in the order in which they may be taken (never the other way):
+ *	weft_global.lock   contexts of the process, memory extents; held over a registration
+ *	cq->lock	   one CQ: polling, arming, resizing; two CQs in order of their address
+ *	ctx->lock	   lists and tables of objects of a context
+ *	qp->sq_lock, qp->rq_lock, srq->lock
+ *	eq->lock	   one event queue
+ *	ctx->ack_lock	   counts of events delivered and acknowledged
+ * A context that is not WEFT_CTX_LIVE any more says so before any lock is taken: in a child
+ * of fork locks may be held by threads that do not exist there.
+ */
+#ifndef WEFT_PRIV_H
+#define WEFT_PRIV_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host_driver/weft.h"
+#include "host_driver/weft_chan.h"
+#include "shared_defs/hw_bar.h"
+#include "shared_defs/hw_cmd.h"
+#include "shared_defs/hw_cqe.h"
+#include "shared_defs/hw_wqe.h"
+
+#define weft_container_of(ptr, type, member)                                                       \
+	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+struct weft_link {
+	struct weft_link *next;
+	struct weft_link *prev;
+};
+
+static inline void weft_link_init(struct weft_link *head)
+{
+	head->next = head;
+	head->prev = head;
+}
+
+static inline void weft_link_add(struct weft_link *head, struct weft_link *node)
+{
+	node->prev = head->prev;
+	node->next = head;
+	head->prev->next = node;
+	head->prev = node;
+}
+
+static inline void weft_link_del(struct weft_link *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	weft_link_init(node);
+}
+
+enum {
+	WEFT_TABLE_LEAF_BITS = 8,
+	WEFT_TABLE_LEAVES = 1 << (16 - WEFT_TABLE_LEAF_BITS),
+};
+
+/*
+ * Object number (its low 16 bits) to object. Leaves are added and never taken away while the
+ * context lives, so a look-up takes no lock; entries change under ctx->lock.
+ */
+struct weft_table {
+	void **leaf[WEFT_TABLE_LEAVES];
+};
+
+enum weft_ctx_state {
+	WEFT_CTX_LIVE = 0,
+	WEFT_CTX_GONE = 1,   /* the NIC is no more: what waits is flushed */
+	WEFT_CTX_FORKED = 2, /* this is a child: nothing may be touched */
+};
+
+/* One event queue of the NIC, host side. */
+struct weft_eq {
+	pthread_mutex_t lock;
+	struct hw_eq_record *record;
+	struct hw_eqe *ring;
+	uint32_t entries;
+	uint32_t cons;
+	uint32_t number;
+	int event_fd; /* the NIC's interrupt, or -1 */
+	int wait_fd;  /* epoll of event_fd and the channel's hang-up: what users poll; or -1 */
+};
+
+struct weft_ctx {
+	struct weft_context pub;
+	uint32_t state; /* weft_ctx_state, atomic */
+	bool tool;
+	const struct weft_chan_ops *ops;
+	void *chan;
+	int hangup_fd;
+	int doorbell_fd;
+	void *bar; /* struct hw_bar_header first */
+	uint64_t bar_bytes;
+	uint32_t *db_ring;
+	struct hw_resp_device device;
+
+	struct weft_eq async_eq;
+	bool fatal_delivered; /* under async_eq.lock */
+
+	pthread_mutex_t lock;
+	struct weft_table qps;
+	struct weft_table cqs;
+	struct weft_table srqs;
+	struct weft_link pd_list, mr_list, mw_list, ah_list;
+	struct weft_link channel_list, cq_list, srq_list, qp_list;
+
+	pthread_mutex_t ack_lock;
+	pthread_cond_t ack_cond;
+
+	uint64_t last_look_ns; /* when the NIC was last seen alive; atomic */
+	struct weft_link node; /* in weft_global.contexts */
+};
+
+struct weft_pd_obj {
+	struct weft_pd pub;
+	struct weft_link node;
+};
+
+struct weft_extent;
+
+struct weft_mr_obj {
+	struct weft_mr pub;
+	struct weft_extent *extent; /* shared pages behind it, or NULL */
+	struct weft_link vm_node;   /* extent NULL: in weft_global.vm_mrs */
+	struct weft_link node;
+};
+
+struct weft_mw_obj {
+	struct weft_mw pub;
+	struct weft_link node;
+};
+
+struct weft_ah_obj {
+	struct weft_ah pub;
+	struct weft_link node;
+};
+
+struct weft_channel_obj {
+	struct weft_comp_channel pub;
+	struct weft_eq eq;
+	uint32_t refs; /* CQs; under ctx->lock */
+	struct weft_link node;
+};
+
+/* Events handed out for an object and acknowledged; under ctx->ack_lock. */
+struct weft_acks {
+	uint32_t got;
+	uint32_t acked;
+};
+
+struct weft_qp_obj;
+
+struct weft_cq_obj {
+	struct weft_cq pub;
+	pthread_mutex_t lock;
+	struct hw_cq_record *record;
+	struct hw_cqe *ring;
+	uint32_t cons; /* entries taken, free-running */
+	uint32_t mask;
+	uint32_t shift;              /* log2 of the entries */
+	struct weft_qp_obj *last_qp; /* the QP of the last completion */
+	bool armed;                  /* asked for an event that has not come; atomic */
+	struct weft_acks comp_acks;
+	struct weft_acks async_acks;
+	uint32_t refs; /* QP queues; under ctx->lock */
+	struct weft_link node;
+};
+
+/* The opcode that marks an entry as taken out of a CQ before it was polled. */
+#define WEFT_CQE_DROPPED 0xffu
+
+/*
+ * A posted send request as the host remembers it. It is retired, and its slots may be used
+ * again, in the order of the queue: a signalled one once its completion was polled (on RD
+ * QPs, completions to different peers overtake each other), another once the NIC's sq_cons
+ * has passed it.
+ */
+struct weft_sq_wr {
+	uint32_t end;  /* free-running number of the slot after it */
+	uint32_t done; /* equal to end: polled; atomic, written under the send CQ's lock */
+	uint8_t slots;
+	bool signaled;
+};
+
+struct weft_sq {
+	pthread_mutex_t lock;
+	uint8_t *ring;
+	uint32_t slots;   /* a power of two */
+	uint32_t head;    /* slots posted, free-running */
+	uint32_t tail;    /* slots retired */
+	uint32_t wr_mask; /* size of wr, a power of two, less 1 */
+	uint32_t wr_head; /* requests posted, free-running */
+	uint32_t wr_tail; /* requests retired */
+	struct weft_sq_wr *wr;
+	uint32_t *wr_of_slot; /* number of the request that ends in this slot; atomic */
+};
+
+struct weft_rq {
+	pthread_mutex_t lock;
+	uint8_t *ring;
+	uint32_t entries; /* a power of two */
+	uint32_t stride_bytes;
+	uint32_t head;   /* requests posted, free-running */
+	uint32_t tail;   /* requests completed; atomic, written under the receive CQ's lock */
+	uint64_t *wr_id; /* of requests between tail and head, in any order */
+};
+
+struct weft_qp_obj {
+	struct weft_qp pub;
+	uint32_t state; /* enum weft_qp_state as far as this side knows; atomic */
+	bool in_error;  /* a failure was seen: receives need a doorbell to be flushed; atomic */
+	struct hw_qp_record *record;
+	struct weft_sq sq;
+	struct weft_rq rq;
+	struct weft_acks async_acks;
+	struct weft_link node;
+};
+
+struct weft_srq_obj {
+	struct weft_srq pub;
+	pthread_mutex_t lock;
+	struct hw_srq_record *record;
+	uint8_t *ring;
+	uint32_t entries;
+	uint32_t stride_bytes;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t head;
+	uint32_t refs; /* QPs; under ctx->lock */
+	struct weft_acks async_acks;
+	struct weft_link node;
+};
+
+/* What the whole process shares (weft_ctx.c). */
+struct weft_global {
+	pthread_mutex_t lock;
+	struct weft_link contexts;
+	struct weft_link extents; /* weft_mem.h */
+	struct weft_link vm_mrs;  /* regions that go through process_vm */
+	uint32_t idle_extents;    /* that lost their last region since they were last collected */
+	uint64_t idle_bytes;
+};
+extern struct weft_global weft_global;
+
+static inline struct weft_ctx *weft_ctx_of(const struct weft_context *context)
+{
+	return weft_container_of(context, struct weft_ctx, pub);
+}
+
+static inline enum weft_ctx_state weft_ctx_state(const struct weft_ctx *ctx)
+{
+	return (enum weft_ctx_state)__atomic_load_n(&ctx->state, __ATOMIC_ACQUIRE);
+}
+
+/* ---- weft_ctx.c: state, tables, acknowledgements; all thread-safe */
+
+/* The NIC is gone: from now on nothing new is taken and what waits is flushed. Idempotent. */
+void weft_ctx_set_gone(struct weft_ctx *ctx);
+/* Looks whether the NIC is gone, at most every 10 ms unless now is set. */
+void weft_ctx_look(struct weft_ctx *ctx, bool now);
+/* Wakes a sleeping NIC. */
+void weft_ctx_wake(struct weft_ctx *ctx);
+/*
+ * Sends a command. 0 and resp when the NIC agreed, its negative errno when not, -EIO when it is
+ * gone. fds: WEFT_CHAN_FDS descriptors that came along, or NULL when none is expected.
+ */
+int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
+		     int *fds);
+/* A command on one object number (hw_cmd.u.obj). */
+int weft_ctx_command_obj(struct weft_ctx *ctx, enum hw_cmd_op op, uint32_t handle);
+/* Sets an entry (object NULL: clears it). Under ctx->lock. 0 or -ENOMEM. */
+int weft_table_set(struct weft_table *table, uint32_t number, void *object);
+void weft_table_free(struct weft_table *table);
+
+static inline void *weft_table_get(const struct weft_table *table, uint32_t number)
+{
+	void **leaf = __atomic_load_n(
+	    &table->leaf[(number >> WEFT_TABLE_LEAF_BITS) & (WEFT_TABLE_LEAVES - 1)],
+	    __ATOMIC_ACQUIRE);
+
+	if (!leaf)
+		return NULL;
+	return __atomic_load_n(&leaf[number & ((1u << WEFT_TABLE_LEAF_BITS) - 1)],
+			       __ATOMIC_ACQUIRE);
+}
+
+/* One event of an object was handed out, or count of them were acknowledged. */
+void weft_acks_got(struct weft_ctx *ctx, struct weft_acks *acks);
+void weft_acks_done(struct weft_ctx *ctx, struct weft_acks *acks, uint32_t count);
+/* Blocks until all that were handed out are acknowledged. */
+void weft_acks_wait(struct weft_ctx *ctx, const struct weft_acks *acks);
+
+/* A pointer into the BAR, or NULL when [offset, offset + bytes) does not lie in it. */
+void *weft_ctx_bar(const struct weft_ctx *ctx, uint64_t offset, uint64_t bytes);
+
+void weft_mutex_init(pthread_mutex_t *lock);
+
+/* ---- weft_event.c */
+
+void weft_channel_free(struct weft_channel_obj *channel);
+
+/* ---- the objects: unlink and free the host's part without a word to the NIC */
+
+void weft_cq_free(struct weft_cq_obj *cq);
+void weft_qp_free(struct weft_qp_obj *qp);
+void weft_srq_free(struct weft_srq_obj *srq);
+void weft_mr_free(struct weft_mr_obj *mr);
+
+/* Locks the CQs of a QP in order (they may be one); weft_cq.c. */
+void weft_cq_lock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
+void weft_cq_unlock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
+/* Takes the completions of a QP that wait out of a CQ. Under cq->lock. */
+void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp);
+
+/* ---- weft_qp.c, weft_post.c */
+
+/*
+ * Retires what can be (see struct weft_sq_wr). Under sq->lock.
+ */
+void weft_sq_retire(struct weft_qp_obj *qp);
+/* The QP is in its error state, or may be: what is posted from now on is to be flushed. */
+void weft_qp_saw_error(struct weft_qp_obj *qp);
+/* Rings the doorbell of its send queue, with nothing new in it. */
+void weft_qp_ring(struct weft_qp_obj *qp);
+void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av);
+
+/* ---- weft_poll.c */
+
+/* The CQ's next entry, NULL if the NIC has not written it. Under cq->lock. */
+struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index);
+
+/* ---- weft_fork.c */
+
+/* Installs the fork handlers, once in the life of a process. 0 or a negative errno. */
+int weft_fork_init(void);
+
+#endif /* WEFT_PRIV_H */

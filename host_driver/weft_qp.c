@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs: create, modify, query, destroy.
+ *
+ * Called by applications; weft_post.c posts. Calls the channel; the NIC's side, which
+ * decides what is legal, is nic_fw/qp.c and qp_cmd.c. Source of the attributes: IBA 11.2.5.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/weft_db.h"
+#include "host_driver/weft_eq.h"
+
+static uint32_t round_up_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n && p < 1u << 31)
+		p <<= 1;
+	return p;
+}
+
+/* Slots of a send queue for cap. 0: more than the device has. */
+static uint32_t sq_slots(const struct weft_qp_cap *cap)
+{
+	uint32_t data = cap->max_send_sge * (uint32_t)sizeof(struct hw_sge);
+	uint64_t need;
+
+	if (data < cap->max_inline_bytes)
+		data = cap->max_inline_bytes;
+	need = (uint64_t)(cap->max_send_wr ? cap->max_send_wr : 1) * hw_sq_slots(data);
+	return need <= HW_MAX_SQ_SLOTS ? round_up_pow2((uint32_t)need) : 0;
+}
+
+static int check_init(const struct weft_ctx *ctx, const struct weft_qp_init_attr *attr)
+{
+	const struct hw_resp_device *d = &ctx->device;
+	const struct weft_qp_cap *cap = &attr->cap;
+
+	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != &ctx->pub ||
+	    attr->recv_cq->context != &ctx->pub || (attr->srq && attr->srq->context != &ctx->pub) ||
+	    attr->flags & ~(uint32_t)(WEFT_QP_F_SQ_SIG_ALL | WEFT_QP_F_UD_LONG))
+		return -EINVAL;
+	if (cap->max_send_wr > d->max_wr || cap->max_recv_wr > d->max_wr ||
+	    cap->max_send_sge > d->max_sge || cap->max_recv_sge > d->max_sge ||
+	    cap->max_inline_bytes > d->max_inline_bytes || !sq_slots(cap))
+		return -EINVAL;
+	return 0;
+}
+
+static void fill_create(struct hw_cmd_create_qp *c, const struct weft_pd *pd,
+			const struct weft_qp_init_attr *attr)
+{
+	c->pd = pd->handle;
+	c->type = (uint32_t)attr->type;
+	c->send_cq = attr->send_cq->handle;
+	c->recv_cq = attr->recv_cq->handle;
+	c->srq = attr->srq ? attr->srq->handle : HW_SRQ_NONE;
+	c->sq_slots = sq_slots(&attr->cap);
+	c->max_send_wr = attr->cap.max_send_wr;
+	c->max_recv_wr = attr->srq ? 0 : attr->cap.max_recv_wr;
+	c->max_send_sge = attr->cap.max_send_sge;
+	c->max_recv_sge = attr->srq ? 0 : attr->cap.max_recv_sge;
+	c->max_inline_bytes = attr->cap.max_inline_bytes;
+	c->flags = attr->flags;
+}
+
+/* Rings and shadow of them. 0 or a negative errno; frees nothing on failure. */
+static int map_queues(struct weft_ctx *ctx, struct weft_qp_obj *qp,
+		      const struct hw_resp_create_qp *r)
+{
+	struct weft_sq *sq = &qp->sq;
+	struct weft_rq *rq = &qp->rq;
+
+	qp->record = weft_ctx_bar(ctx, r->record_offset, sizeof(*qp->record));
+	sq->slots = r->sq_slots;
+	sq->ring = weft_ctx_bar(ctx, r->sq_offset, (uint64_t)sq->slots * HW_SQ_SLOT_BYTES);
+	if (!qp->record || !sq->ring || !sq->slots || (sq->slots & (sq->slots - 1)) ||
+	    (r->rq_entries & (r->rq_entries - 1)))
+		return -EPROTO;
+	sq->wr_mask = round_up_pow2(r->max_send_wr ? r->max_send_wr : 1) - 1;
+	sq->wr = calloc((size_t)sq->wr_mask + 1, sizeof(*sq->wr));
+	sq->wr_of_slot = calloc(sq->slots, sizeof(*sq->wr_of_slot));
+	if (!sq->wr || !sq->wr_of_slot)
+		return -ENOMEM;
+	if (qp->pub.srq || !r->rq_entries)
+		return 0;
+	rq->entries = r->rq_entries;
+	rq->stride_bytes = r->rq_stride_bytes;
+	rq->ring = weft_ctx_bar(ctx, r->rq_offset, (uint64_t)rq->entries * rq->stride_bytes);
+	if (!rq->ring || rq->stride_bytes < hw_rq_stride_bytes(r->max_recv_sge))
+		return -EPROTO;
+	rq->wr_id = calloc(rq->entries, sizeof(*rq->wr_id));
+	return rq->wr_id ? 0 : -ENOMEM;
+}
+
+static void set_refs(struct weft_qp_obj *qp, uint32_t delta)
+{
+	weft_container_of(qp->pub.send_cq, struct weft_cq_obj, pub)->refs += delta;
+	weft_container_of(qp->pub.recv_cq, struct weft_cq_obj, pub)->refs += delta;
+	if (qp->pub.srq)
+		weft_container_of(qp->pub.srq, struct weft_srq_obj, pub)->refs += delta;
+}
+
+static int publish(struct weft_ctx *ctx, struct weft_qp_obj *qp)
+{
+	int rc;
+
+	pthread_mutex_lock(&ctx->lock);
+	rc = weft_table_set(&ctx->qps, qp->pub.qpn, qp);
+	if (rc == 0) {
+		weft_link_add(&ctx->qp_list, &qp->node);
+		set_refs(qp, 1);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return rc;
+}
+
+static struct weft_qp_obj *qp_new(struct weft_pd *pd, const struct weft_qp_init_attr *attr)
+{
+	struct weft_qp_obj *qp = calloc(1, sizeof(*qp));
+
+	if (!qp)
+		return NULL;
+	qp->pub.context = pd->context;
+	qp->pub.pd = pd;
+	qp->pub.send_cq = attr->send_cq;
+	qp->pub.recv_cq = attr->recv_cq;
+	qp->pub.srq = attr->srq;
+	qp->pub.type = attr->type;
+	qp->pub.flags = attr->flags;
+	qp->pub.user = attr->user;
+	qp->state = WEFT_QPS_RESET;
+	weft_mutex_init(&qp->sq.lock);
+	weft_mutex_init(&qp->rq.lock);
+	weft_link_init(&qp->node);
+	return qp;
+}
+
+struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *attr)
+{
+	struct weft_ctx *ctx = weft_ctx_of(pd->context);
+	struct hw_cmd cmd = {.op = HW_CMD_CREATE_QP};
+	struct hw_cmd_resp resp;
+	struct weft_qp_obj *qp;
+	int rc;
+
+	rc = check_init(ctx, attr);
+	if (rc < 0) {
+		errno = -rc;
+		return NULL;
+	}
+	qp = qp_new(pd, attr);
+	if (!qp)
+		return NULL;
+	fill_create(&cmd.u.create_qp, pd, attr);
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
+	if (rc == 0) {
+		const struct hw_resp_create_qp *r = &resp.u.create_qp;
+
+		qp->pub.qpn = r->qpn;
+		qp->pub.cap.max_send_wr = r->max_send_wr;
+		qp->pub.cap.max_recv_wr = r->max_recv_wr;
+		qp->pub.cap.max_send_sge = r->max_send_sge;
+		qp->pub.cap.max_recv_sge = r->max_recv_sge;
+		qp->pub.cap.max_inline_bytes = r->max_inline_bytes;
+		rc = map_queues(ctx, qp, r);
+		if (rc == 0)
+			rc = publish(ctx, qp);
+		if (rc < 0)
+			(void)weft_ctx_command_obj(ctx, HW_CMD_DESTROY_QP, r->qpn);
+	}
+	if (rc < 0) {
+		weft_qp_free(qp);
+		errno = -rc;
+		return NULL;
+	}
+	attr->cap = qp->pub.cap;
+	return &qp->pub;
+}
+
+void weft_qp_free(struct weft_qp_obj *qp)
+{
+	weft_link_del(&qp->node);
+	pthread_mutex_destroy(&qp->sq.lock);
+	pthread_mutex_destroy(&qp->rq.lock);
+	free(qp->sq.wr);
+	free(qp->sq.wr_of_slot);
+	free(qp->rq.wr_id);
+	free(qp);
+}
+
+void weft_qp_saw_error(struct weft_qp_obj *qp)
+{
+	/* The NIC flushes what was posted after its error when it hears of it. */
+	if (!__atomic_exchange_n(&qp->in_error, true, __ATOMIC_ACQ_REL))
+		weft_qp_ring(qp);
+}
+
+void weft_qp_ring(struct weft_qp_obj *qp)
+{
+	struct weft_ctx *ctx = weft_ctx_of(qp->pub.context);
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_LIVE)
+		weft_db_ring(ctx, &qp->record->rung, HW_DB_ENTRY(HW_DB_SQ, qp->pub.qpn));
+}
+
+/* To RESET: the NIC has dropped all that was posted, and goes on at the indices of now. */
+static void forget_posted(struct weft_qp_obj *qp)
+{
+	struct weft_cq_obj *send_cq = weft_container_of(qp->pub.send_cq, struct weft_cq_obj, pub);
+	struct weft_cq_obj *recv_cq = weft_container_of(qp->pub.recv_cq, struct weft_cq_obj, pub);
+
+	weft_cq_lock_pair(send_cq, recv_cq);
+	weft_cq_purge(send_cq, qp);
+	if (recv_cq != send_cq)
+		weft_cq_purge(recv_cq, qp);
+	pthread_mutex_lock(&qp->sq.lock);
+	qp->sq.tail = qp->sq.head;
+	qp->sq.wr_tail = qp->sq.wr_head;
+	pthread_mutex_unlock(&qp->sq.lock);
+	pthread_mutex_lock(&qp->rq.lock);
+	__atomic_store_n(&qp->rq.tail, qp->rq.head, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&qp->rq.lock);
+	weft_cq_unlock_pair(send_cq, recv_cq);
+	__atomic_store_n(&qp->in_error, false, __ATOMIC_RELEASE);
+}
+
+void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av)
+{
+	memset(hw, 0, sizeof(*hw));
+	hw->dst_ip = av->dst_ip;
+	hw->flags = av->by_ip ? HW_AV_F_GRH : 0;
+	hw->sgid_index = av->sgid_index;
+	hw->hop_limit = av->hop_limit;
+	hw->traffic_class = av->traffic_class;
+}
+
+static void attr_to_hw(struct hw_qp_attr *hw, const struct weft_qp_attr *attr)
+{
+	hw->state = (uint32_t)attr->state;
+	hw->cur_state = (uint32_t)attr->cur_state;
+	hw->access = attr->access;
+	hw->qkey = attr->qkey;
+	hw->path_mtu = attr->path_mtu_bytes;
+	hw->dst_qpn = attr->dst_qpn;
+	hw->sq_psn = attr->sq_psn;
+	hw->rq_psn = attr->rq_psn;
+	weft_av_to_hw(&hw->av, &attr->av);
+	hw->timeout = attr->timeout;
+	hw->retry_cnt = attr->retry_cnt;
+	hw->rnr_retry = attr->rnr_retry;
+	hw->min_rnr_timer = attr->min_rnr_timer;
+	hw->max_rd_atomic = attr->max_rd_atomic;
+	hw->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	hw->en_sqd_async_notify = attr->en_sqd_async_notify;
+	hw->pkey_index = attr->pkey_index;
+	hw->port = attr->port;
+}
+
+static void attr_from_hw(struct weft_qp_attr *attr, const struct hw_qp_attr *hw)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->state = (enum weft_qp_state)hw->state;
+	attr->cur_state = (enum weft_qp_state)hw->cur_state;
+	attr->access = hw->access;
+	attr->qkey = hw->qkey;
+	attr->path_mtu_bytes = hw->path_mtu;
+	attr->dst_qpn = hw->dst_qpn;
+	attr->sq_psn = hw->sq_psn;
+	attr->rq_psn = hw->rq_psn;
+	attr->av.dst_ip = hw->av.dst_ip;
+	attr->av.by_ip = hw->av.flags & HW_AV_F_GRH ? 1 : 0;
+	attr->av.sgid_index = hw->av.sgid_index;
+	attr->av.hop_limit = hw->av.hop_limit;
+	attr->av.traffic_class = hw->av.traffic_class;
+	attr->timeout = hw->timeout;
+	attr->retry_cnt = hw->retry_cnt;
+	attr->rnr_retry = hw->rnr_retry;
+	attr->min_rnr_timer = hw->min_rnr_timer;
+	attr->max_rd_atomic = hw->max_rd_atomic;
+	attr->max_dest_rd_atomic = hw->max_dest_rd_atomic;
+	attr->en_sqd_async_notify = hw->en_sqd_async_notify;
+	attr->sq_draining = hw->sq_draining;
+	attr->pkey_index = hw->pkey_index;
+	attr->port = hw->port;
+}
+
+int weft_modify_qp(struct weft_qp *pub, const struct weft_qp_attr *attr, int mask)
+{
+	struct weft_qp_obj *qp = weft_container_of(pub, struct weft_qp_obj, pub);
+	struct hw_cmd cmd = {.op = HW_CMD_MODIFY_QP};
+	struct hw_cmd_resp resp;
+	int rc;
+
+	cmd.u.modify_qp.qpn = pub->qpn;
+	cmd.u.modify_qp.mask = (uint32_t)mask;
+	attr_to_hw(&cmd.u.modify_qp.attr, attr);
+	rc = weft_ctx_command(weft_ctx_of(pub->context), &cmd, -1, &resp, NULL);
+	if (rc < 0 || !(mask & WEFT_QP_STATE))
+		return rc;
+	if (attr->state == WEFT_QPS_RESET)
+		forget_posted(qp);
+	__atomic_store_n(&qp->state, (uint32_t)attr->state, __ATOMIC_RELEASE);
+	if (attr->state == WEFT_QPS_ERR)
+		weft_qp_saw_error(qp);
+	return 0;
+}
+
+int weft_query_qp(struct weft_qp *pub, struct weft_qp_attr *attr, struct weft_qp_cap *cap)
+{
+	struct weft_qp_obj *qp = weft_container_of(pub, struct weft_qp_obj, pub);
+	struct hw_cmd cmd = {.op = HW_CMD_QUERY_QP, .u.obj.handle = pub->qpn};
+	struct hw_cmd_resp resp;
+	int rc;
+
+	rc = weft_ctx_command(weft_ctx_of(pub->context), &cmd, -1, &resp, NULL);
+	if (rc < 0)
+		return rc;
+	attr_from_hw(attr, &resp.u.query_qp.attr);
+	__atomic_store_n(&qp->state, (uint32_t)attr->state, __ATOMIC_RELEASE);
+	if (cap)
+		*cap = pub->cap;
+	return 0;
+}
+
+int weft_activate_qp(struct weft_qp *pub, uint32_t qkey, uint32_t access)
+{
+	bool rd = pub->type == WEFT_QPT_RD;
+	struct weft_qp_attr attr = {
+	    .state = WEFT_QPS_INIT,
+	    .qkey = qkey,
+	    .access = access,
+	    .port = 1,
+	    .timeout = 14,
+	    .retry_cnt = 7,
+	    .rnr_retry = 7,
+	    .min_rnr_timer = 12,
+	    .max_rd_atomic = 16,
+	    .max_dest_rd_atomic = 16,
+	};
+	int init = WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT | WEFT_QP_QKEY;
+	int rtr = WEFT_QP_STATE;
+	int rts = WEFT_QP_STATE | WEFT_QP_SQ_PSN;
+	int rc;
+
+	if (pub->type != WEFT_QPT_UD && !rd)
+		return -EINVAL;
+	if (rd || access)
+		init |= WEFT_QP_ACCESS_FLAGS;
+	if (rd) {
+		rtr |= WEFT_QP_MAX_DEST_RD_ATOMIC | WEFT_QP_MIN_RNR_TIMER;
+		rts |= WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT | WEFT_QP_RNR_RETRY |
+		       WEFT_QP_MAX_QP_RD_ATOMIC;
+	}
+	rc = weft_modify_qp(pub, &attr, init);
+	attr.state = WEFT_QPS_RTR;
+	if (rc == 0)
+		rc = weft_modify_qp(pub, &attr, rtr);
+	attr.state = WEFT_QPS_RTS;
+	if (rc == 0)
+		rc = weft_modify_qp(pub, &attr, rts);
+	return rc;
+}
+
+int weft_destroy_qp(struct weft_qp *pub)
+{
+	struct weft_qp_obj *qp = weft_container_of(pub, struct weft_qp_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	struct weft_cq_obj *send_cq = weft_container_of(pub->send_cq, struct weft_cq_obj, pub);
+	struct weft_cq_obj *recv_cq = weft_container_of(pub->recv_cq, struct weft_cq_obj, pub);
+	int rc;
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return -EIO;
+	rc = weft_ctx_command_obj(ctx, HW_CMD_DESTROY_QP, pub->qpn);
+	if (rc < 0 && rc != -EIO)
+		return rc;
+	weft_eq_purge(&ctx->async_eq, weft_eqe_of_qp, pub->qpn);
+	weft_acks_wait(ctx, &qp->async_acks);
+	weft_cq_lock_pair(send_cq, recv_cq);
+	weft_cq_purge(send_cq, qp);
+	if (recv_cq != send_cq)
+		weft_cq_purge(recv_cq, qp);
+	pthread_mutex_lock(&ctx->lock);
+	(void)weft_table_set(&ctx->qps, pub->qpn, NULL);
+	set_refs(qp, (uint32_t)-1);
+	weft_link_del(&qp->node);
+	pthread_mutex_unlock(&ctx->lock);
+	weft_cq_unlock_pair(send_cq, recv_cq);
+	weft_qp_free(qp);
+	return 0;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What tools ask a NIC: counters, lists of objects, a capture.
+ *
+ * Called by weftctl and weft-bench through weft.h. Calls the channel; the answers come from
+ * nic_fw/counters.c and cmd_list.c, the capture's from weftd.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host_driver/weft_priv.h"
+
+int weft_stats(struct weft_context *context, uint32_t shard, uint32_t *cursor,
+	       struct weft_stat *stats, uint32_t max)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_STATS, .u.obj.shard = shard};
+	const struct hw_resp_stats *r;
+	struct hw_cmd_resp resp;
+	uint32_t n = 0, i;
+	int rc;
+
+	while (n < max) {
+		cmd.u.obj.cursor = *cursor;
+		rc = weft_ctx_command(weft_ctx_of(context), &cmd, -1, &resp, NULL);
+		if (rc < 0)
+			return rc;
+		r = &resp.u.stats;
+		if (r->count == 0)
+			break;
+		if (r->count > HW_STATS_PER_RESP)
+			return -EPROTO;
+		for (i = 0; i < r->count && n < max; i++, n++) {
+			memcpy(stats[n].name, r->stat[i].name, sizeof(stats[n].name));
+			stats[n].name[sizeof(stats[n].name) - 1] = '\0';
+			stats[n].value = r->stat[i].value;
+		}
+		/* A counter's cursor is its number, so what did not fit is asked for again. */
+		*cursor = i == r->count ? r->next : *cursor + i;
+	}
+	return (int)n;
+}
+
+static void fill_item(struct weft_list_item *item, const struct hw_list_item *hw)
+{
+	item->id = hw->id;
+	item->client = hw->client;
+	item->state = hw->state;
+	item->type = hw->type;
+	item->a = hw->a;
+	item->b = hw->b;
+	memcpy(item->mac, hw->mac, sizeof(item->mac));
+	memcpy(item->name, hw->name, sizeof(item->name));
+	item->name[sizeof(item->name) - 1] = '\0';
+}
+
+int weft_list(struct weft_context *context, enum weft_list_kind kind, uint32_t shard,
+	      uint32_t *cursor, struct weft_list_item *items, uint32_t max)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_LIST};
+	const struct hw_resp_list *r;
+	struct hw_cmd_resp resp;
+	uint32_t n = 0;
+	int rc;
+
+	/* An answer is taken as a whole, for its cursor names no item inside it. */
+	_Static_assert(WEFT_LIST_MIN == HW_LIST_PER_RESP, "");
+	if (max < WEFT_LIST_MIN)
+		return -EINVAL;
+	cmd.u.list.kind = (uint32_t)kind;
+	cmd.u.list.shard = shard;
+	while (n + HW_LIST_PER_RESP <= max) {
+		cmd.u.list.cursor = *cursor;
+		rc = weft_ctx_command(weft_ctx_of(context), &cmd, -1, &resp, NULL);
+		if (rc < 0)
+			return rc;
+		r = &resp.u.list;
+		if (r->count == 0)
+			break;
+		if (r->count > HW_LIST_PER_RESP)
+			return -EPROTO;
+		for (uint32_t i = 0; i < r->count; i++)
+			fill_item(&items[n++], &r->item[i]);
+		*cursor = r->next;
+	}
+	return (int)n;
+}
+
+int weft_capture(struct weft_context *context, int *fd)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CAPTURE};
+	struct hw_cmd_resp resp;
+	int fds[WEFT_CHAN_FDS];
+	int rc;
+
+	rc = weft_ctx_command(weft_ctx_of(context), &cmd, -1, &resp, fds);
+	if (rc < 0)
+		return rc;
+	if (fds[0] < 0)
+		return -EPROTO;
+	*fd = fds[0];
+	return 0;
+}
