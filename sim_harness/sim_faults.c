@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Faults of the network and of NICs: partitions, clogged ports, pauses, and the list of
+ * faults that weft-sim's --faults names.
+ *
+ * Faults of single frames (loss and so on) are fields of struct sim_link, met in
+ * sim_link.c. Those here last for a while: a fault clock ticks once per virtual
+ * millisecond and draws what begins. Swizzle-clogging (stopping links one by one, freeing
+ * them in random order) is FoundationDB's. Called by tests and sim_main.c.
+ */
+#include "sim_harness/sim_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TICK_NS = 1000000,
+	PPM_PER_PERCENT = 10000,
+	BURST_FRAMES = 8,
+	REORDER_NS = 50000,
+};
+
+void sim_block(struct sim_nic *a, struct sim_nic *b, bool blocked)
+{
+	uint64_t bit = UINT64_C(1) << (b->index % 64);
+
+	if (blocked)
+		a->blocked[b->index / 64] |= bit;
+	else
+		a->blocked[b->index / 64] &= ~bit;
+}
+
+void sim_partition(struct sim *sim, uint64_t side)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < sim->num_nics; i++) {
+		for (j = 0; j < sim->num_nics; j++)
+			sim_block(sim->nics[i], sim->nics[j],
+				  (side >> (i % 64) & 1) != (side >> (j % 64) & 1));
+	}
+}
+
+void sim_heal(struct sim *sim)
+{
+	uint32_t i;
+
+	for (i = 0; i < sim->num_nics; i++)
+		memset(sim->nics[i]->blocked, 0, sizeof(sim->nics[i]->blocked));
+}
+
+void sim_clog(struct sim_nic *nic, bool clogged)
+{
+	nic->clogged = clogged;
+	if (!clogged)
+		sim_link_unclog(nic);
+}
+
+static void clog_event(struct sim *sim, void *ctx, uint64_t clogged)
+{
+	(void)sim;
+	sim_clog(ctx, clogged);
+}
+
+void sim_swizzle(struct sim *sim, uint64_t duration_ns)
+{
+	uint64_t half_ns = duration_ns / 2;
+	uint32_t i;
+
+	for (i = 0; i < sim->num_nics; i++) {
+		sim_at(sim, sim->now_ns + sim_prng_below(&sim->fault_prng, half_ns), clog_event,
+		       sim->nics[i], true);
+		sim_at(sim, sim->now_ns + half_ns + sim_prng_below(&sim->fault_prng, half_ns),
+		       clog_event, sim->nics[i], false);
+	}
+}
+
+static void heal_event(struct sim *sim, void *ctx, uint64_t arg)
+{
+	(void)ctx, (void)arg;
+	sim_heal(sim);
+}
+
+/* One tick: what begins in this millisecond. */
+static void fault_tick(struct sim *sim, void *ctx, uint64_t arg)
+{
+	struct sim_prng *prng = &sim->fault_prng;
+	uint32_t i;
+
+	(void)ctx, (void)arg;
+	if (!sim->clog_ppm && !sim->partition_ppm && !sim->pause_ppm) {
+		sim->fault_clock = false;
+		return;
+	}
+	for (i = 0; i < sim->num_nics; i++) {
+		struct sim_nic *nic = sim->nics[i];
+
+		if (!nic->clogged && sim_prng_chance(prng, sim->clog_ppm)) {
+			sim_clog(nic, true);
+			sim_at(sim, sim->now_ns + sim_prng_range(prng, TICK_NS / 10, 2 * TICK_NS),
+			       clog_event, nic, false);
+		}
+		if (sim_prng_chance(prng, sim->pause_ppm))
+			sim_nic_pause(nic, sim_prng_range(prng, TICK_NS / 20, TICK_NS));
+	}
+	if (sim_prng_chance(prng, sim->partition_ppm)) {
+		sim_partition(sim, sim_prng_next(prng));
+		sim_at(sim, sim->now_ns + sim_prng_range(prng, TICK_NS / 10, 5 * TICK_NS),
+		       heal_event, NULL, 0);
+	}
+	sim_at(sim, sim->now_ns + TICK_NS, fault_tick, NULL, 0);
+}
+
+enum fault {
+	FAULT_LOSS,
+	FAULT_BURST,
+	FAULT_DUP,
+	FAULT_REORDER,
+	FAULT_CORRUPT,
+	FAULT_ECN,
+	FAULT_JITTER,
+	FAULT_CLOG,
+	FAULT_PARTITION,
+	FAULT_PAUSE,
+	FAULTS
+};
+
+static const struct {
+	const char *name;
+	double value; /* if none is given */
+	double max;
+} faults[FAULTS] = {
+    [FAULT_LOSS] = {"loss", 1, 100},
+    [FAULT_BURST] = {"burst", 0.1, 100},
+    [FAULT_DUP] = {"dup", 1, 100},
+    [FAULT_REORDER] = {"reorder", 1, 100},
+    [FAULT_CORRUPT] = {"corrupt", 0.5, 100},
+    [FAULT_ECN] = {"ecn", 10, 100},
+    [FAULT_JITTER] = {"jitter", 10, 1000000},
+    [FAULT_CLOG] = {"clog", 5, 100},
+    [FAULT_PARTITION] = {"partition", 2, 100},
+    [FAULT_PAUSE] = {"pause", 5, 100},
+};
+
+const char *sim_faults_help(void)
+{
+	return "  loss[=%]       frames lost one by one (1)\n"
+	       "  burst[=%]      frames with which a burst of losses begins, 8 frames long on "
+	       "average "
+	       "(0.1)\n"
+	       "  dup[=%]        frames that arrive twice (1)\n"
+	       "  reorder[=%]    frames that come up to 50 us late (1)\n"
+	       "  corrupt[=%]    frames of which one to four bytes change (0.5)\n"
+	       "  ecn[=%]        mark congestion when a switch queue is filled this far (10)\n"
+	       "  jitter[=US]    latency varies by up to US microseconds, in order (10)\n"
+	       "  clog[=%]       chance per NIC and ms that its port stops for 0.1 to 2 ms (5)\n"
+	       "  partition[=%]  chance per ms that the network is cut in two for 0.1 to 5 ms (2)\n"
+	       "  pause[=%]      chance per NIC and ms that it is not polled for 0.05 to 1 ms "
+	       "(5)\n";
+}
+
+static void set_link(struct sim_link *link, enum fault fault, double value)
+{
+	uint32_t ppm = (uint32_t)(value * PPM_PER_PERCENT + 0.5);
+
+	switch (fault) {
+	case FAULT_LOSS:
+		link->loss_ppm = ppm;
+		break;
+	case FAULT_BURST:
+		link->burst_ppm = ppm;
+		link->burst_frames = BURST_FRAMES;
+		break;
+	case FAULT_DUP:
+		link->dup_ppm = ppm;
+		break;
+	case FAULT_REORDER:
+		link->reorder_ppm = ppm;
+		break;
+	case FAULT_CORRUPT:
+		link->corrupt_ppm = ppm;
+		break;
+	case FAULT_ECN:
+		link->ecn_bytes = (uint32_t)(link->queue_bytes * value / 100);
+		break;
+	case FAULT_JITTER:
+		link->jitter_ns = (uint64_t)(value * 1000);
+		break;
+	case FAULT_CLOG:
+	case FAULT_PARTITION:
+	case FAULT_PAUSE:
+	case FAULTS:
+		break;
+	}
+	if ((link->reorder_ppm || link->dup_ppm) && !link->reorder_ns)
+		link->reorder_ns = REORDER_NS;
+}
+
+static void set_fault(struct sim *sim, enum fault fault, double value)
+{
+	uint32_t ppm = (uint32_t)(value * PPM_PER_PERCENT + 0.5), i;
+
+	set_link(&sim->config.link, fault, value);
+	for (i = 0; i < sim->num_nics; i++)
+		set_link(&sim->nics[i]->link, fault, value);
+	if (fault == FAULT_CLOG)
+		sim->clog_ppm = ppm;
+	else if (fault == FAULT_PARTITION)
+		sim->partition_ppm = ppm;
+	else if (fault == FAULT_PAUSE)
+		sim->pause_ppm = ppm;
+	else
+		return;
+	if (!sim->fault_clock) {
+		sim->fault_clock = true;
+		sim_at(sim, sim->now_ns + TICK_NS, fault_tick, NULL, 0);
+	}
+}
+
+/* One entry of the list: NAME or NAME=VALUE[%]. */
+static int parse_one(struct sim *sim, const char *entry, size_t bytes, char *message,
+		     size_t message_bytes)
+{
+	size_t name_bytes = strcspn(entry, "=");
+	char *end = NULL;
+	double value;
+	int i;
+
+	if (name_bytes > bytes)
+		name_bytes = bytes;
+	for (i = 0; i < FAULTS; i++) {
+		if (strlen(faults[i].name) == name_bytes &&
+		    !strncmp(faults[i].name, entry, name_bytes))
+			break;
+	}
+	if (i == FAULTS) {
+		snprintf(message, message_bytes,
+			 "there is no fault called '%.*s'; --help lists them", (int)name_bytes,
+			 entry);
+		return -EINVAL;
+	}
+	value = faults[i].value;
+	if (name_bytes < bytes) {
+		value = strtod(entry + name_bytes + 1, &end);
+		if (end < entry + bytes && *end == '%')
+			end++;
+		if (end == entry + name_bytes + 1 || end != entry + bytes || !(value >= 0) ||
+		    value > faults[i].max) {
+			snprintf(message, message_bytes,
+				 "'%.*s': the value is a number from 0 to %g", (int)bytes, entry,
+				 faults[i].max);
+			return -EINVAL;
+		}
+	}
+	set_fault(sim, (enum fault)i, value);
+	return 0;
+}
+
+int sim_faults_parse(struct sim *sim, const char *list, char *message, size_t message_bytes)
+{
+	size_t bytes;
+	int rc;
+
+	for (; *list; list += bytes + (list[bytes] == ',')) {
+		bytes = strcspn(list, ",");
+		if (!bytes)
+			continue;
+		rc = parse_one(sim, list, bytes, message, message_bytes);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static void clear_link(struct sim_link *link)
+{
+	link->jitter_ns = 0;
+	link->loss_ppm = link->burst_ppm = link->dup_ppm = 0;
+	link->reorder_ppm = link->corrupt_ppm = 0;
+}
+
+void sim_faults_off(struct sim *sim)
+{
+	uint32_t i;
+
+	sim->clog_ppm = sim->partition_ppm = sim->pause_ppm = 0;
+	clear_link(&sim->config.link);
+	sim_heal(sim);
+	for (i = 0; i < sim->num_nics; i++) {
+		clear_link(&sim->nics[i]->link);
+		sim->nics[i]->burst_left = 0;
+		sim_clog(sim->nics[i], false);
+	}
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Simulated processes: libweft on one side of its channel seam, a firmware instance on the
+ * other.
+ *
+ * A command goes straight to fw_cmd(); an answer that is pending is waited for by running the
+ * simulation, and so are events of event queues. Doorbells are libweft's own: it writes the
+ * ring in the BAR, and where the NIC sleeps calls wake(), which gives the shard a poll after
+ * the doorbell's latency. The death of a process is fw_client_detach() at any moment.
+ *
+ * Called by tests, sim_workload.c (sim_open ...) and libweft (struct weft_chan_ops); calls
+ * fw_client_attach(), fw_cmd(), sim_mem.c.
+ */
+#include "sim_harness/sim_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "host_driver/weft_chan.h"
+
+/* Address space of a BAR: pages are committed as they are touched. */
+#define BAR_BYTES (UINT64_C(256) << 20)
+
+struct sim_proc *sim_shard_proc(struct sim_shard *shard, uint32_t client)
+{
+	return client < SIM_CLIENTS ? shard->procs[client] : NULL;
+}
+
+void sim_proc_irq(struct sim_proc *proc, uint32_t eq)
+{
+	if (eq < HW_MAX_EQ_PER_CLIENT)
+		proc->irq_pending[eq] = 1;
+	if (proc->on_irq && !proc->dead)
+		proc->on_irq(proc->on_irq_ctx, proc, eq);
+}
+
+void sim_proc_answer(struct sim_proc *proc, const struct hw_cmd_resp *resp)
+{
+	struct sim_answer *answer = calloc(1, sizeof(*answer));
+
+	assert(answer);
+	assert(proc->pending || !"cmd_done() without a pending command");
+	answer->resp = *resp;
+	answer->next = proc->answers;
+	proc->answers = answer;
+	proc->pending--;
+}
+
+/* What a wait is for. */
+struct wait {
+	struct sim_proc *proc;
+	uint32_t eq;
+	uint32_t tag;
+};
+
+static struct sim_answer **find_answer(struct sim_proc *proc, uint32_t tag)
+{
+	struct sim_answer **at;
+
+	for (at = &proc->answers; *at && (*at)->resp.tag != tag; at = &(*at)->next)
+		;
+	return at;
+}
+
+static bool answered(void *ctx)
+{
+	struct wait *w = ctx;
+
+	return w->proc->dead || *find_answer(w->proc, w->tag);
+}
+
+static bool interrupted(void *ctx)
+{
+	struct wait *w = ctx;
+
+	return w->proc->dead || w->proc->irq_pending[w->eq];
+}
+
+static int chan_attach(struct sim_proc *proc, const struct hw_cmd *cmd, struct hw_cmd_resp *resp)
+{
+	struct fw_client_params params = {.bar_bytes = BAR_BYTES,
+					  .pid = proc->number + 1,
+					  .tool = cmd->u.attach.flags & HW_ATTACH_F_TOOL};
+	int rc;
+
+	proc->bar = mmap(NULL, BAR_BYTES, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (proc->bar == MAP_FAILED) {
+		proc->bar = NULL;
+		return ENOMEM;
+	}
+	proc->bar_bytes = BAR_BYTES;
+	params.bar = proc->bar;
+	memcpy(params.name, proc->name, sizeof(params.name));
+	fw_now(proc->shard->fw, sim_nic_clock_ns(proc->nic));
+	rc = fw_client_attach(proc->shard->fw, &params, &proc->client, &resp->u.attach);
+	if (rc)
+		return rc;
+	assert(proc->client < SIM_CLIENTS && !proc->shard->procs[proc->client]);
+	proc->shard->procs[proc->client] = proc;
+	proc->attached = true;
+	return 0;
+}
+
+/* REG_MR of memory that the NIC may map carries a mapping, as weftd's of a memfd does. */
+static void *map_for(struct sim_proc *proc, struct hw_cmd *cmd, struct fw_cmd_aux *aux)
+{
+	struct hw_cmd_reg_mr *reg = &cmd->u.reg_mr;
+	struct sim_mem *mem = sim_mem_find(proc, reg->addr, reg->bytes);
+
+	if (!mem || mem->offset == UINT64_MAX)
+		return NULL;
+	aux->mapping = sim_mem_map(proc->shard, proc->client, mem);
+	if (!aux->mapping)
+		return NULL;
+	aux->map_bytes = mem->bytes;
+	aux->offset = reg->addr - (uintptr_t)mem->addr;
+	reg->memfd_offset = aux->offset;
+	aux->offset = reg->memfd_offset;
+	reg->flags |= HW_REG_F_MEMFD;
+	return aux->mapping;
+}
+
+static int chan_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
+			int fds_out[WEFT_CHAN_FDS])
+{
+	struct sim_proc *proc = chan;
+	struct sim_shard *shard = proc->shard;
+	struct fw_cmd_aux aux = {0};
+	struct wait w = {.proc = proc, .tag = ++proc->last_tag};
+	struct sim_answer **at, *answer;
+	enum fw_cmd_result result;
+	void *mapping = NULL;
+	int i;
+
+	(void)fd_in;
+	for (i = 0; i < WEFT_CHAN_FDS; i++)
+		fds_out[i] = -1;
+	assert(!shard->in_poll || !"a command from within fw_poll()");
+	if (proc->dead || proc->nic->dead)
+		return -EIO;
+	memset(resp, 0, sizeof(*resp));
+	cmd->tag = w.tag;
+	resp->op = cmd->op;
+	resp->tag = cmd->tag;
+	sim_shard_turn(shard);
+	if (cmd->op == HW_CMD_ATTACH) {
+		resp->status = chan_attach(proc, cmd, resp);
+		return 0;
+	}
+	if (cmd->op == HW_CMD_ALLOC_MEM || cmd->op == HW_CMD_CAPTURE) {
+		resp->status = EOPNOTSUPP;
+		return 0;
+	}
+	if (cmd->op == HW_CMD_REG_MR)
+		mapping = map_for(proc, cmd, &aux);
+	/* The firmware may answer before fw_cmd() returns. */
+	proc->pending++;
+	fw_now(shard->fw, sim_nic_clock_ns(shard->nic));
+	result = fw_cmd(shard->fw, proc->client, cmd, mapping ? &aux : NULL, resp);
+	if (result == FW_CMD_DONE) {
+		proc->pending--;
+	} else {
+		sim_shard_wake(shard, shard->nic->sim->now_ns);
+		sim_run_until(shard->nic->sim, answered, &w, shard->nic->sim->config.block_ns);
+		at = find_answer(proc, w.tag);
+		answer = *at;
+		if (!answer)
+			return -EIO;
+		*at = answer->next;
+		*resp = answer->resp;
+		free(answer);
+	}
+	if (mapping && resp->status)
+		sim_mem_unmap(shard, proc->client, mapping);
+	sim_shard_wake(shard, shard->nic->sim->now_ns);
+	return 0;
+}
+
+static void chan_wake(void *chan)
+{
+	struct sim_proc *proc = chan;
+	struct sim *sim = proc->nic->sim;
+
+	if (!proc->dead)
+		sim_shard_wake(proc->shard, sim->now_ns + sim->config.doorbell_ns);
+}
+
+static int chan_wait(void *chan, uint32_t eq, int fd, int timeout_ms)
+{
+	struct sim_proc *proc = chan;
+	struct sim *sim = proc->nic->sim;
+	struct wait w = {.proc = proc, .eq = eq};
+	uint64_t limit_ns = sim->config.block_ns;
+	bool found;
+
+	(void)fd;
+	if (eq >= HW_MAX_EQ_PER_CLIENT)
+		return -EINTR;
+	if (timeout_ms >= 0 && (uint64_t)timeout_ms * 1000000 < limit_ns)
+		limit_ns = (uint64_t)timeout_ms * 1000000;
+	found = sim_run_until(sim, interrupted, &w, limit_ns);
+	proc->irq_pending[eq] = 0;
+	if (found)
+		return 0;
+	return timeout_ms >= 0 ? -ETIMEDOUT : -EINTR;
+}
+
+static bool chan_gone(void *chan)
+{
+	struct sim_proc *proc = chan;
+
+	return proc->dead;
+}
+
+static void *chan_map_bar(void *chan, int fd, uint64_t bytes)
+{
+	struct sim_proc *proc = chan;
+
+	(void)fd;
+	assert(bytes <= proc->bar_bytes);
+	(void)bytes;
+	return proc->bar;
+}
+
+/* Ends what the NIC knows of the process. */
+static void detach(struct sim_proc *proc)
+{
+	struct sim_map *map;
+
+	if (!proc->attached)
+		return;
+	assert(!proc->shard->in_poll);
+	proc->attached = false;
+	proc->dead = true; /* nothing more is delivered to it */
+	if (!proc->nic->dead) {
+		fw_now(proc->shard->fw, sim_nic_clock_ns(proc->nic));
+		fw_client_detach(proc->shard->fw, proc->client);
+		for (map = proc->shard->maps; map; map = map->next)
+			assert(map->client != proc->client ||
+			       !"fw_client_detach() kept a mapping of the process");
+		sim_shard_wake(proc->shard, proc->nic->sim->now_ns);
+	}
+	proc->shard->procs[proc->client] = NULL;
+}
+
+static void unmap_bar(struct sim_proc *proc)
+{
+	if (proc->bar)
+		munmap(proc->bar, proc->bar_bytes);
+	proc->bar = NULL;
+}
+
+static void chan_close(void *chan)
+{
+	struct sim_proc *proc = chan;
+
+	detach(proc);
+	unmap_bar(proc);
+	proc->context = NULL;
+	proc->dead = true;
+}
+
+static const struct weft_chan_ops chan_ops = {
+    .flags = WEFT_CHAN_F_NO_MEMFD,
+    .command = chan_command,
+    .wake = chan_wake,
+    .wait = chan_wait,
+    .gone = chan_gone,
+    .map_bar = chan_map_bar,
+    .close = chan_close,
+};
+
+struct sim_proc *sim_proc_new(struct sim_nic *nic, const char *name)
+{
+	struct sim *sim = nic->sim;
+	struct sim_proc *proc = calloc(1, sizeof(*proc));
+
+	assert(proc);
+	proc->nic = nic;
+	proc->shard = &nic->shard[nic->next_shard++ % nic->num_shards];
+	proc->number = sim->procs_made++;
+	snprintf(proc->name, sizeof(proc->name), "%s", name);
+	proc->next = sim->procs;
+	sim->procs = proc;
+	return proc;
+}
+
+struct weft_context *sim_open(struct sim_proc *proc)
+{
+	assert(!proc->opened || !"a process opens its NIC once");
+	proc->opened = true;
+	proc->context = weft_open_channel(&chan_ops, proc, proc->nic->name, false);
+	return proc->context;
+}
+
+void sim_proc_kill(struct sim_proc *proc)
+{
+	detach(proc);
+	proc->dead = true;
+	sim_mem_free_all(proc);
+}
+
+void sim_proc_free(struct sim_proc *proc)
+{
+	struct sim_answer *answer;
+
+	detach(proc);
+	sim_mem_free_all(proc);
+	while ((answer = proc->answers)) {
+		proc->answers = answer->next;
+		free(answer);
+	}
+	unmap_bar(proc);
+	free(proc);
+}
+
+bool sim_proc_dead(const struct sim_proc *proc)
+{
+	return proc->dead;
+}
+
+struct sim_nic *sim_proc_nic(const struct sim_proc *proc)
+{
+	return proc->nic;
+}
+
+void *sim_proc_bar(const struct sim_proc *proc, uint64_t *bytes)
+{
+	if (bytes)
+		*bytes = proc->bar_bytes;
+	return proc->bar;
+}
+
+uint32_t sim_proc_client(const struct sim_proc *proc)
+{
+	return proc->client;
+}
+
+uint32_t sim_proc_shard(const struct sim_proc *proc)
+{
+	return proc->shard->index;
+}
+
+void sim_proc_on_irq(struct sim_proc *proc, sim_irq_fn fn, void *ctx)
+{
+	proc->on_irq = fn;
+	proc->on_irq_ctx = ctx;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of sim_harness share and nobody else sees.
+ *
+ * A frame's way: tx_burst (sim_nic.c) -> sim_link_tx -> filter, partition, faults, output
+ * queue (sim_link.c) -> event -> sim_nic_rx (sim_nic.c) -> rx_burst at the next poll.
+ */
+#ifndef WEFT_SIM_INT_H
+#define WEFT_SIM_INT_H
+
+#include "sim_harness/sim.h"
+#include "shared_defs/hw_limits.h"
+
+#include <stdio.h>
+
+enum {
+	SIM_MEM_REGIONS = 64, /* of one process, at a time */
+	SIM_RX_SPLIT_MIN = FW_RX_HDR_BYTES,
+	SIM_START_NS = 1000000, /* time of the first event: 0 stands for "never" in places */
+	SIM_CLIENTS = 256,      /* per shard; HW_MAX_CLIENTS */
+};
+
+/* A frame on the network. data is its own allocation, so that a sanitizer sees an overrun. */
+struct sim_pkt {
+	struct sim_pkt *next;
+	struct sim_pkt *prev; /* while the firmware has it: in shard->lent */
+	struct sim_pkt *more; /* further segments of the frame */
+	uint32_t bytes;
+	uint8_t *data;
+};
+
+struct sim_event {
+	uint64_t when_ns;
+	uint64_t seq; /* orders events of one time */
+	sim_fn fn;
+	void *ctx;
+	uint64_t arg;
+};
+
+/* Frames that stand in the switch's output queue: when each leaves it, and its size. */
+struct sim_queue {
+	struct sim_queue_entry {
+		uint64_t leaves_ps;
+		uint32_t bytes;
+	} * ring;
+	uint32_t mask, head, tail; /* free-running */
+	uint64_t bytes;
+	uint64_t free_ps; /* when the line is free again */
+};
+
+/* A pending answer of fw_cmd(). */
+struct sim_answer {
+	struct sim_answer *next;
+	struct hw_cmd_resp resp;
+};
+
+struct sim_mem {
+	uint8_t *addr;
+	size_t bytes;    /* page multiple */
+	uint64_t offset; /* in the simulation's memfd, UINT64_MAX: not mapped memory */
+};
+
+struct sim_proc {
+	struct sim_proc *next; /* of the simulation, newest first */
+	struct sim_nic *nic;
+	struct sim_shard *shard;
+	struct weft_context *context;
+	char name[24];
+	uint32_t client;
+	bool attached;
+	bool dead;
+	bool opened;
+	uint32_t number; /* in order of creation */
+	uint32_t last_tag;
+	void *bar;
+	uint64_t bar_bytes;
+	struct sim_mem mem[SIM_MEM_REGIONS];
+	uint32_t num_mem;
+	struct sim_answer *answers;
+	uint32_t pending; /* commands whose answer has not come */
+	uint8_t irq_pending[HW_MAX_EQ_PER_CLIENT];
+	sim_irq_fn on_irq;
+	void *on_irq_ctx;
+};
+
+/* A mapping that a NIC has of a process's memory. */
+struct sim_map {
+	struct sim_map *next;
+	uint32_t client;
+	void *addr;
+	size_t bytes;
+};
+
+/* One firmware instance and the core that polls it. */
+struct sim_shard {
+	struct sim_nic *nic;
+	uint32_t index;
+	struct fw_nic *fw;
+	void *arena;
+	size_t arena_bytes;
+	bool asleep;
+	bool in_poll;
+	uint64_t poll_at_ns; /* when its next poll is due, UINT64_MAX: none */
+	uint64_t busy_until_ns;
+	uint64_t turn_ns;  /* when the last turn was */
+	uint64_t tx_at_ns; /* when frames of the turn under way leave */
+	struct sim_pkt *rx_head, *rx_tail;
+	uint32_t rx_frames;
+	uint32_t in_burst;    /* frames of rx_burst() for which rx_free() was not called yet */
+	struct sim_pkt *lent; /* frames that the firmware has, held ones too */
+	struct sim_proc *procs[SIM_CLIENTS]; /* by client number */
+	struct sim_map *maps;
+	struct sim_prng port_prng;
+	struct sim_prng poll_prng;
+};
+
+struct sim_nic {
+	struct sim *sim;
+	uint32_t index;
+	uint32_t incarnation;
+	uint32_t ip;
+	uint8_t mac[6];
+	uint32_t mtu;
+	char name[16];
+	bool dead;
+	uint64_t clock_offset_ns; /* the NIC's clock is the simulation's plus this */
+	uint64_t paused_until_ns;
+	struct sim_link link;
+	struct sim_queue out; /* the NIC's own output queue */
+	struct sim_queue in;  /* the switch's queue towards it */
+	uint64_t ctl_free_ps; /* control frames: they do not wait behind data */
+	uint64_t in_last_ns;  /* arrival of the last frame in order */
+	uint32_t burst_left;
+	bool clogged;
+	struct sim_pkt *clog_head, *clog_tail;
+	uint64_t blocked[SIM_MAX_NICS / 64]; /* bit per destination NIC */
+	struct sim_prng link_prng;
+	struct sim_nic_counts counts;
+	uint32_t num_shards;
+	uint32_t next_shard; /* for the next process */
+	struct sim_shard shard[SIM_MAX_SHARDS];
+};
+
+struct sim {
+	struct sim_config config;
+	uint64_t seed;
+	uint64_t now_ns;
+	uint64_t seq;
+	uint64_t events;
+	struct sim_event *heap;
+	size_t heap_count, heap_size;
+	struct sim_nic *nics[SIM_MAX_NICS];
+	uint32_t num_nics;
+	struct sim_proc *procs;
+	uint32_t procs_made;
+	sim_filter filter;
+	void *filter_ctx;
+	struct sim_prng fault_prng;
+	uint32_t clog_ppm, partition_ppm, pause_ppm; /* chance per tick of the fault clock */
+	bool fault_clock;
+	/* memory of processes: one window of addresses, one memfd behind what is mapped */
+	uint8_t *window;
+	uint64_t window_used;
+	int memfd;
+	uint64_t memfd_bytes;
+	FILE *pcap;
+	uint32_t pcap_interfaces;
+	FILE *trace;
+	uint64_t digest;
+	uint64_t pkts; /* frames that exist, for the check at the end */
+};
+
+/* sim_link.c: a frame; data NULL leaves its bytes undefined. Freed with all its segments. */
+struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes);
+void sim_pkt_free(struct sim *sim, struct sim_pkt *pkt);
+
+/* sim_link.c: takes a frame that leaves a NIC at when_ns; it owns pkt from here on. */
+void sim_link_tx(struct sim_nic *from, struct sim_pkt *pkt, uint64_t when_ns, bool control);
+/* Frames that stand in the NIC's own output queue at when_ns. */
+uint32_t sim_link_backlog(struct sim_nic *nic, uint64_t when_ns);
+/* A frame to the NIC's own address. */
+void sim_link_loop(struct sim_nic *nic, struct sim_pkt *pkt);
+/* Delivers what waits, now. */
+void sim_link_unclog(struct sim_nic *nic);
+void sim_link_free(struct sim_nic *nic);
+/* Frees what an event that never came holds. */
+void sim_link_drop_event(struct sim *sim, const struct sim_event *ev);
+
+/* sim_nic.c: a frame has arrived; steers it to its shards. Owns pkt. */
+void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt);
+void sim_nic_free(struct sim_nic *nic);
+uint64_t sim_nic_clock_ns(const struct sim_nic *nic);
+/* Polls at when_ns, or when the turn under way has ended. */
+void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns);
+/*
+ * Before a call to the firmware that is no poll: it knows the time from its polls alone, so it
+ * gets one at the same moment.
+ */
+void sim_shard_turn(struct sim_shard *shard);
+
+/* sim_port.c: the environment of a shard (struct fw_port). */
+void sim_port_fill(struct sim_shard *shard, struct fw_port *port);
+
+/* sim_host.c, for sim_port.c: what the NIC does to a process. */
+struct sim_proc *sim_shard_proc(struct sim_shard *shard, uint32_t client);
+void sim_proc_irq(struct sim_proc *proc, uint32_t eq);
+void sim_proc_answer(struct sim_proc *proc, const struct hw_cmd_resp *resp);
+void sim_proc_free(struct sim_proc *proc);
+
+/* sim_mem.c */
+int sim_mem_init(struct sim *sim);
+void sim_mem_close(struct sim *sim);
+void sim_mem_free_all(struct sim_proc *proc);
+/* The region that holds [addr, addr + bytes), NULL. */
+struct sim_mem *sim_mem_find(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
+/* A mapping of a region for the NIC; NULL. Ended by sim_mem_unmap(). */
+void *sim_mem_map(struct sim_shard *shard, uint32_t client, const struct sim_mem *mem);
+/* False: no such mapping. */
+bool sim_mem_unmap(struct sim_shard *shard, uint32_t client, void *mapping);
+
+/* sim_pcap.c */
+void sim_pcap_frame(struct sim_nic *nic, const struct sim_pkt *pkt, uint64_t when_ns, bool out);
+void sim_pcap_close(struct sim *sim);
+
+/* sim_trace.c */
+void sim_trace_attach(struct sim_shard *shard);
+void sim_trace_close(struct sim *sim);
+
+#endif /* WEFT_SIM_INT_H */

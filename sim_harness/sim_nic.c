@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Simulated NICs: firmware instances, and the cores that poll them.
+ *
+ * A core sleeps as weftd's does: when a turn found nothing it publishes that it sleeps, looks
+ * at the doorbells once more, and is woken by a frame, a doorbell, a command or the
+ * firmware's next timer. A turn costs virtual time, during which frames queue up.
+ *
+ * Called by tests and sim_main.c; calls fw_init(), fw_poll(), fw_sleep(). The environment
+ * of the instances is sim_port.c.
+ */
+#include "sim_harness/sim_int.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "shared_defs/be.h"
+
+enum {
+	NIC_NUMBERS = 32, /* that fit in a QPN; NICs beyond share them and are found by IP */
+};
+
+static uint32_t ip_of(uint32_t index)
+{
+	return htonl(10u << 24 | 77u << 16 | (index / 250) << 8 | (1 + index % 250));
+}
+
+uint64_t sim_nic_clock_ns(const struct sim_nic *nic)
+{
+	return nic->sim->now_ns + nic->clock_offset_ns;
+}
+
+static void shard_poll(struct sim *sim, void *ctx, uint64_t when_ns);
+
+void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns)
+{
+	struct sim_nic *nic = shard->nic;
+
+	if (nic->dead)
+		return;
+	if (when_ns < shard->busy_until_ns)
+		when_ns = shard->busy_until_ns;
+	if (when_ns < nic->paused_until_ns)
+		when_ns = nic->paused_until_ns;
+	if (when_ns < nic->sim->now_ns)
+		when_ns = nic->sim->now_ns;
+	if (when_ns >= shard->poll_at_ns)
+		return;
+	/* An event that was meant for a later time finds that it is not the one and does nothing.
+	 */
+	shard->poll_at_ns = when_ns;
+	sim_at(nic->sim, when_ns, shard_poll, shard, when_ns);
+}
+
+/* When the firmware's next timer is due, on the simulation's clock. */
+static uint64_t next_timer_ns(const struct sim_shard *shard)
+{
+	uint64_t at_ns = fw_next_timer_ns(shard->fw);
+
+	if (at_ns == UINT64_MAX)
+		return UINT64_MAX;
+	return at_ns > shard->nic->clock_offset_ns ? at_ns - shard->nic->clock_offset_ns : 0;
+}
+
+/* One turn of the firmware now; then it is due again, or sleeps. */
+static void turn(struct sim_shard *shard)
+{
+	struct sim_nic *nic = shard->nic;
+	struct sim *sim = nic->sim;
+	const struct sim_config *config = &sim->config;
+	uint32_t work;
+
+	assert(!shard->in_poll);
+	if (shard->asleep) {
+		fw_sleep(shard->fw, false);
+		shard->asleep = false;
+	}
+	shard->tx_at_ns = sim->now_ns + config->poll_ns;
+	shard->turn_ns = sim->now_ns;
+	shard->in_poll = true;
+	work = fw_poll(shard->fw, sim_nic_clock_ns(nic), config->poll_budget);
+	shard->in_poll = false;
+	assert(!shard->in_burst || !"fw_poll() returned without rx_free()");
+	nic->counts.polls++;
+	nic->counts.idle_polls += !work;
+	shard->busy_until_ns = sim->now_ns + config->poll_ns + work * config->poll_work_ns +
+			       sim_prng_below(&shard->poll_prng, config->poll_jitter_ns + 1);
+	if (work || shard->rx_head) {
+		sim_shard_wake(shard, shard->busy_until_ns);
+	} else if (!fw_sleep(shard->fw, true)) {
+		fw_sleep(shard->fw, false);
+		sim_shard_wake(shard, shard->busy_until_ns);
+	} else {
+		shard->asleep = true;
+		if (next_timer_ns(shard) != UINT64_MAX)
+			sim_shard_wake(shard, next_timer_ns(shard));
+	}
+}
+
+static void shard_poll(struct sim *sim, void *ctx, uint64_t when_ns)
+{
+	struct sim_shard *shard = ctx;
+
+	if (shard->nic->dead || shard->poll_at_ns != when_ns)
+		return;
+	shard->poll_at_ns = UINT64_MAX;
+	if (sim->now_ns < shard->nic->paused_until_ns)
+		sim_shard_wake(shard, shard->nic->paused_until_ns);
+	else
+		turn(shard);
+}
+
+void sim_shard_turn(struct sim_shard *shard)
+{
+	struct sim *sim = shard->nic->sim;
+
+	if (sim->now_ns < shard->nic->paused_until_ns)
+		sim_run_for(sim, shard->nic->paused_until_ns - sim->now_ns);
+	if (shard->turn_ns != sim->now_ns && !shard->nic->dead)
+		turn(shard);
+}
+
+void sim_nic_wake(struct sim_nic *nic)
+{
+	uint32_t s;
+
+	for (s = 0; s < nic->num_shards; s++)
+		sim_shard_wake(&nic->shard[s], nic->sim->now_ns);
+}
+
+void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt)
+{
+	struct sim *sim = nic->sim;
+	bool all = false;
+	uint32_t first, s;
+
+	if (nic->dead) {
+		nic->counts.drop_dead++;
+		sim_pkt_free(sim, pkt);
+		return;
+	}
+	sim_pcap_frame(nic, pkt, sim->now_ns, false);
+	first = fw_steer(pkt->data, pkt->bytes, nic->num_shards, &all);
+	assert(first < nic->num_shards);
+	for (s = 0; s < nic->num_shards; s++) {
+		struct sim_shard *shard = &nic->shard[s];
+		struct sim_pkt *copy;
+
+		if (s != first && !all)
+			continue;
+		if (shard->rx_frames >= sim->config.rx_queue_frames) {
+			nic->counts.drop_rx_queue++;
+			continue;
+		}
+		copy = sim_pkt_new(sim, pkt->data, pkt->bytes);
+		if (shard->rx_tail)
+			shard->rx_tail->next = copy;
+		else
+			shard->rx_head = copy;
+		shard->rx_tail = copy;
+		shard->rx_frames++;
+		sim_shard_wake(shard, sim->now_ns);
+	}
+	sim_pkt_free(sim, pkt);
+}
+
+void sim_inject(struct sim_nic *nic, const void *frame, size_t bytes)
+{
+	assert(bytes <= SIM_MAX_FRAME_BYTES);
+	sim_nic_rx(nic, sim_pkt_new(nic->sim, frame, (uint32_t)bytes));
+}
+
+static void shard_start(struct sim_shard *shard)
+{
+	struct sim_nic *nic = shard->nic;
+	struct sim *sim = nic->sim;
+	struct fw_config config = {.ip_prefix = 8,
+				   .nic_index = (uint8_t)(nic->index % NIC_NUMBERS),
+				   .shard = (uint8_t)shard->index,
+				   .num_shards = (uint8_t)nic->num_shards,
+				   .mtu = (uint16_t)nic->mtu,
+				   .ip = nic->ip,
+				   .link_mbps = 25000,
+				   .cc_off = sim->config.cc_off};
+	struct fw_port port;
+	uint32_t i;
+
+	memcpy(config.name, nic->name, sizeof(config.name));
+	memcpy(config.mac, nic->mac, sizeof(config.mac));
+	for (i = 0; i < NIC_NUMBERS; i++)
+		config.nic_ip[i] = ip_of(i);
+	sim_prng_init(&shard->port_prng, sim->seed, SIM_STREAM_PORT,
+		      (uint64_t)nic->incarnation << 32 | nic->index << 8 | shard->index);
+	shard->arena_bytes = fw_arena_bytes();
+	shard->arena = mmap(NULL, shard->arena_bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	assert(shard->arena != MAP_FAILED);
+	shard->asleep = false;
+	shard->poll_at_ns = UINT64_MAX;
+	shard->busy_until_ns = 0;
+	shard->turn_ns = UINT64_MAX;
+	shard->tx_at_ns = 0;
+	sim_port_fill(shard, &port);
+	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
+	assert(shard->fw || !"fw_init() refused the simulator's configuration");
+	sim_trace_attach(shard);
+	sim_shard_wake(shard, sim->now_ns);
+}
+
+/* Power off: what the instance had is gone, without a word to anyone. */
+static void shard_stop(struct sim_shard *shard)
+{
+	struct sim *sim = shard->nic->sim;
+	struct sim_pkt *pkt, *next;
+
+	for (pkt = shard->rx_head; pkt; pkt = next) {
+		next = pkt->next;
+		sim_pkt_free(sim, pkt);
+	}
+	for (pkt = shard->lent; pkt; pkt = next) {
+		next = pkt->next;
+		sim_pkt_free(sim, pkt);
+		shard->nic->counts.frames_held--;
+	}
+	shard->rx_head = shard->rx_tail = shard->lent = NULL;
+	shard->rx_frames = 0;
+	while (shard->maps)
+		sim_mem_unmap(shard, shard->maps->client, shard->maps->addr);
+	memset(shard->procs, 0, sizeof(shard->procs));
+	munmap(shard->arena, shard->arena_bytes);
+	shard->poll_at_ns = UINT64_MAX;
+}
+
+struct sim_nic *sim_nic_new(struct sim *sim)
+{
+	return sim_nic_new_with(sim, NULL, 0);
+}
+
+struct sim_nic *sim_nic_new_with(struct sim *sim, const struct sim_link *link, uint32_t mtu)
+{
+	struct sim_nic *nic = calloc(1, sizeof(*nic));
+	struct sim_prng clock;
+	uint32_t i = sim->num_nics, s;
+
+	assert(nic && i < SIM_MAX_NICS);
+	nic->sim = sim;
+	nic->index = i;
+	nic->ip = ip_of(i);
+	memcpy(nic->mac, (uint8_t[]){0x02, 0x57, 0x46, 0, (uint8_t)(i >> 8), (uint8_t)i}, 6);
+	nic->mtu = mtu ? mtu : sim->config.mtu;
+	snprintf(nic->name, sizeof(nic->name), "weft%u", i);
+	nic->link = link ? *link : sim->config.link;
+	nic->num_shards = sim->config.num_shards;
+	sim_prng_init(&nic->link_prng, sim->seed, SIM_STREAM_LINK, i);
+	/* Clocks of NICs agree on nothing; 32-bit time stamps wrap early in a run on some. */
+	sim_prng_init(&clock, sim->seed, SIM_STREAM_CLOCK, i);
+	nic->clock_offset_ns = sim_prng_below(&clock, 2)
+				   ? UINT32_MAX - sim_prng_below(&clock, 20000000)
+				   : sim_prng_below(&clock, UINT64_C(1) << 40);
+	sim->nics[sim->num_nics++] = nic;
+	for (s = 0; s < nic->num_shards; s++) {
+		nic->shard[s].nic = nic;
+		nic->shard[s].index = s;
+		sim_prng_init(&nic->shard[s].poll_prng, sim->seed, SIM_STREAM_POLL,
+			      (uint64_t)i << 8 | s);
+		shard_start(&nic->shard[s]);
+	}
+	return nic;
+}
+
+void sim_nic_free(struct sim_nic *nic)
+{
+	uint32_t s;
+
+	for (s = 0; s < nic->num_shards; s++)
+		shard_stop(&nic->shard[s]);
+	sim_link_free(nic);
+	free(nic);
+}
+
+void sim_nic_kill(struct sim_nic *nic)
+{
+	nic->dead = true;
+}
+
+void sim_nic_restart(struct sim_nic *nic)
+{
+	struct sim_proc *proc;
+	uint32_t s;
+
+	for (proc = nic->sim->procs; proc; proc = proc->next) {
+		if (proc->nic == nic) {
+			proc->dead = true;
+			proc->attached = false;
+		}
+	}
+	nic->dead = false;
+	nic->incarnation++;
+	for (s = 0; s < nic->num_shards; s++) {
+		assert(!nic->shard[s].in_poll);
+		shard_stop(&nic->shard[s]);
+		shard_start(&nic->shard[s]);
+	}
+}
+
+void sim_nic_pause(struct sim_nic *nic, uint64_t ns)
+{
+	if (nic->sim->now_ns + ns > nic->paused_until_ns)
+		nic->paused_until_ns = nic->sim->now_ns + ns;
+}
+
+struct sim_nic *sim_nic_at(struct sim *sim, uint32_t i)
+{
+	return i < sim->num_nics ? sim->nics[i] : NULL;
+}
+
+uint32_t sim_nic_count(const struct sim *sim)
+{
+	return sim->num_nics;
+}
+
+uint32_t sim_nic_index(const struct sim_nic *nic)
+{
+	return nic->index;
+}
+
+uint32_t sim_nic_ip(const struct sim_nic *nic)
+{
+	return nic->ip;
+}
+
+const uint8_t *sim_nic_mac(const struct sim_nic *nic)
+{
+	return nic->mac;
+}
+
+struct sim *sim_nic_sim(const struct sim_nic *nic)
+{
+	return nic->sim;
+}
+
+struct sim_link *sim_nic_link(struct sim_nic *nic)
+{
+	return &nic->link;
+}
+
+struct fw_nic *sim_nic_fw(struct sim_nic *nic, uint32_t shard)
+{
+	return shard < nic->num_shards ? nic->shard[shard].fw : NULL;
+}
+
+const struct sim_nic_counts *sim_nic_counts(const struct sim_nic *nic)
+{
+	return &nic->counts;
+}
+
+/* Sums counters: those of this name, or all that start with it. */
+static uint64_t stat_sum(const struct sim_nic *nic, const char *want, bool prefix, uint32_t *found)
+{
+	uint64_t sum = 0, value;
+	const char *name;
+	uint32_t s, i;
+
+	*found = 0;
+	for (s = 0; s < nic->num_shards; s++) {
+		for (i = 0; fw_stat(nic->shard[s].fw, i, &name, &value); i++) {
+			if (prefix ? strncmp(name, want, strlen(want)) : strcmp(name, want))
+				continue;
+			sum += value;
+			++*found;
+		}
+	}
+	return sum;
+}
+
+uint64_t sim_nic_stat(const struct sim_nic *nic, const char *name)
+{
+	uint32_t found;
+	uint64_t sum = stat_sum(nic, name, false, &found);
+
+	assert(found == nic->num_shards || !"no counter has this name");
+	return sum;
+}
+
+uint64_t sim_nic_stat_sum(const struct sim_nic *nic, const char *prefix)
+{
+	uint32_t found;
+
+	return stat_sum(nic, prefix, true, &found);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The environment of a simulated firmware instance: struct fw_port.
+ *
+ * What a MAC, a DMA engine and an operating system do for hardware: frames in and out, the
+ * CRC32C of outgoing frames, memory of processes, interrupts. It is stricter than they are:
+ * what only a defect of the firmware can cause (a gather list that does not add up, an
+ * unaligned release, a mapping given back twice) ends the run with an assertion.
+ *
+ * Called by nic_fw from within fw_poll(), fw_cmd() and fw_client_detach(); calls
+ * sim_link.c, sim_mem.c, sim_host.c. Contract: nic_fw/fw_port.h.
+ */
+#include "sim_harness/sim_int.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "nic_fw/crc32c.h"
+#include "shared_defs/wire_eth.h"
+
+enum {
+	PAGE_BYTES = 4096,
+};
+
+/* sim_config.wrap_soon: bits that are set in each half of a random number. */
+#define WRAP_ONES UINT64_C(0xffffffc0)
+
+/* Cuts a frame into segments of its own memory each, as a driver's buffer chain comes. */
+static void split(struct sim_shard *shard, struct sim_pkt *pkt)
+{
+	struct sim *sim = shard->nic->sim;
+	uint32_t rest = pkt->bytes - SIM_RX_SPLIT_MIN, n;
+	uint32_t pieces = (uint32_t)sim_prng_range(&shard->poll_prng, 1, FW_RX_SEGS_MAX - 1);
+	const uint8_t *at = pkt->data + SIM_RX_SPLIT_MIN;
+	struct sim_pkt **link = &pkt->more;
+	uint8_t *head;
+
+	for (; rest; rest -= n, at += n, pieces--) {
+		n = pieces > 1 ? (uint32_t)sim_prng_range(&shard->poll_prng, 1, rest) : rest;
+		*link = sim_pkt_new(sim, at, n);
+		link = &(*link)->more;
+	}
+	head = realloc(pkt->data, SIM_RX_SPLIT_MIN);
+	assert(head);
+	pkt->data = head;
+	pkt->bytes = SIM_RX_SPLIT_MIN;
+}
+
+static void lend(struct sim_shard *shard, struct sim_pkt *pkt)
+{
+	pkt->prev = NULL;
+	pkt->next = shard->lent;
+	if (pkt->next)
+		pkt->next->prev = pkt;
+	shard->lent = pkt;
+}
+
+static void take_back(struct sim_shard *shard, struct sim_pkt *pkt)
+{
+	if (pkt->prev)
+		pkt->prev->next = pkt->next;
+	else
+		shard->lent = pkt->next;
+	if (pkt->next)
+		pkt->next->prev = pkt->prev;
+	sim_pkt_free(shard->nic->sim, pkt);
+}
+
+static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
+{
+	struct sim_shard *shard = ctx;
+	struct sim_pkt *pkt, *seg;
+	uint32_t i;
+
+	for (i = 0; i < n && (pkt = shard->rx_head); i++) {
+		shard->rx_head = pkt->next;
+		if (!shard->rx_head)
+			shard->rx_tail = NULL;
+		shard->rx_frames--;
+		frames[i].bytes = pkt->bytes;
+		frames[i].num_seg = 0;
+		frames[i].flags = 0;
+		frames[i].cookie = pkt;
+		if (pkt->bytes > SIM_RX_SPLIT_MIN &&
+		    sim_prng_chance(&shard->poll_prng, shard->nic->sim->config.rx_split_ppm))
+			split(shard, pkt);
+		for (seg = pkt; seg; seg = seg->more)
+			frames[i].seg[frames[i].num_seg++] =
+			    (struct fw_rx_seg){seg->data, seg->bytes};
+		lend(shard, pkt);
+		shard->nic->counts.rx_frames++;
+		shard->nic->counts.frames_held++;
+	}
+	shard->in_burst += i;
+	return i;
+}
+
+static void rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
+{
+	struct sim_shard *shard = ctx;
+	uint32_t i;
+
+	assert(n <= shard->in_burst || !"rx_free() of more frames than rx_burst() gave");
+	shard->in_burst -= n;
+	for (i = 0; i < n; i++) {
+		if (frames[i].flags & FW_RX_HELD)
+			continue;
+		take_back(shard, frames[i].cookie);
+		shard->nic->counts.frames_held--;
+	}
+}
+
+static void rx_release(void *ctx, void *cookie)
+{
+	struct sim_shard *shard = ctx;
+
+	take_back(shard, cookie);
+	shard->nic->counts.frames_held--;
+}
+
+static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
+{
+	struct sim_shard *shard = ctx;
+	struct sim_proc *proc = sim_shard_proc(shard, client);
+
+	if (!proc || proc->dead || !sim_mem_find(proc, addr, bytes)) {
+		shard->nic->counts.host_faults++;
+		return -EFAULT;
+	}
+	memcpy(dst, (const void *)(uintptr_t)addr, bytes);
+	return 0;
+}
+
+static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes)
+{
+	struct sim_shard *shard = ctx;
+	struct sim_proc *proc = sim_shard_proc(shard, client);
+
+	if (!proc || proc->dead || !sim_mem_find(proc, addr, bytes)) {
+		shard->nic->counts.host_faults++;
+		return -EFAULT;
+	}
+	memcpy((void *)(uintptr_t)addr, src, bytes);
+	return 0;
+}
+
+/* Where a piece of an outgoing frame goes, and the CRC32C so far. */
+struct gather {
+	uint8_t *at;
+	uint32_t left;
+	uint32_t crc;
+	bool in_crc;
+};
+
+/* Copies one piece; 0 or -EFAULT. */
+static int gather_piece(struct sim_shard *shard, const struct fw_tx_frame *frame,
+			const struct fw_tx_seg *seg, struct gather *g)
+{
+	int rc = 0;
+
+	assert(seg->bytes <= g->left || !"fw_tx_frame.bytes is less than its pieces");
+	if (seg->kind == FW_TX_HDR) {
+		assert(seg->addr <= FW_TX_HDR_BYTES && seg->bytes <= FW_TX_HDR_BYTES - seg->addr);
+		memcpy(g->at, frame->hdr + seg->addr, seg->bytes);
+	} else if (seg->kind == FW_TX_MEM) {
+		if (seg->bytes)
+			memcpy(g->at, seg->mem, seg->bytes);
+	} else {
+		assert(seg->kind == FW_TX_HOST);
+		rc = host_read(shard, seg->client, g->at, seg->addr, seg->bytes);
+	}
+	if (rc)
+		return rc;
+	if (seg->flags & FW_TX_F_CRC_BEGIN) {
+		g->crc = FW_CRC32C_INIT;
+		g->in_crc = true;
+	}
+	if (g->in_crc)
+		g->crc = fw_crc32c(g->crc, g->at, seg->bytes);
+	g->at += seg->bytes;
+	g->left -= seg->bytes;
+	if (seg->flags & FW_TX_F_CRC_END) {
+		struct be32 wire = fw_crc32c_wire(g->crc);
+
+		assert(g->in_crc && g->left >= sizeof(wire));
+		memcpy(g->at, &wire, sizeof(wire));
+		g->at += sizeof(wire);
+		g->left -= sizeof(wire);
+		g->in_crc = false;
+	}
+	return 0;
+}
+
+static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
+{
+	struct sim_nic *nic = shard->nic;
+	/* A MAC pads short frames. */
+	uint32_t bytes = frame->bytes < WIRE_ETH_MIN_BYTES ? WIRE_ETH_MIN_BYTES : frame->bytes;
+	struct sim_pkt *pkt = sim_pkt_new(nic->sim, NULL, bytes);
+	struct gather g = {.at = pkt->data, .left = frame->bytes};
+	uint32_t i;
+
+	assert(frame->num_seg && frame->num_seg <= FW_TX_SEGS_MAX);
+	assert(frame->bytes <= sizeof(struct wire_eth) + nic->mtu || !"frame exceeds the MTU");
+	memset(pkt->data + frame->bytes, 0, bytes - frame->bytes);
+	frame->status = 0;
+	for (i = 0; i < frame->num_seg && !frame->status; i++)
+		frame->status = gather_piece(shard, frame, &frame->seg[i], &g);
+	if (frame->status) {
+		sim_pkt_free(nic->sim, pkt);
+		return;
+	}
+	assert(!g.left || !"fw_tx_frame.bytes is more than its pieces");
+	if (frame->flags & FW_TX_LOOP)
+		sim_link_loop(nic, pkt);
+	else
+		sim_link_tx(nic, pkt,
+			    shard->tx_at_ns > nic->sim->now_ns ? shard->tx_at_ns : nic->sim->now_ns,
+			    frame->flags & FW_TX_F_CONTROL);
+}
+
+static uint32_t tx_room(void *ctx)
+{
+	struct sim_shard *shard = ctx;
+	uint32_t backlog = sim_link_backlog(shard->nic, shard->nic->sim->now_ns);
+	uint32_t max = shard->nic->sim->config.tx_queue_frames;
+
+	return backlog < max ? max - backlog : 0;
+}
+
+/* Control frames and those to the NIC itself do not take room in the line's queue. */
+static uint32_t tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
+{
+	struct sim_shard *shard = ctx;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!(frames[i].flags & (FW_TX_LOOP | FW_TX_F_CONTROL)) && !tx_room(shard))
+			break;
+		send_frame(shard, &frames[i]);
+	}
+	return i;
+}
+
+static void irq(void *ctx, uint32_t client, uint32_t eq)
+{
+	struct sim_shard *shard = ctx;
+	struct sim_proc *proc = sim_shard_proc(shard, client);
+
+	shard->nic->counts.irqs++;
+	if (proc)
+		sim_proc_irq(proc, eq);
+}
+
+static void cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
+{
+	struct sim_proc *proc = sim_shard_proc(ctx, client);
+
+	if (proc)
+		sim_proc_answer(proc, resp);
+}
+
+static void mem_unmap(void *ctx, uint32_t client, void *mapping)
+{
+	bool found = sim_mem_unmap(ctx, client, mapping);
+
+	assert(found || !"mem_unmap() of what was not given with REG_MR");
+	(void)found;
+}
+
+/* Pages that hold nothing any more read as zeroes, as a fresh arena or BAR does. */
+static void release(uint8_t *base, size_t whole, uint8_t *addr, size_t bytes)
+{
+	assert(addr >= base && (size_t)(addr - base) <= whole &&
+	       bytes <= whole - (size_t)(addr - base));
+	assert(!((uintptr_t)addr % PAGE_BYTES) && !(bytes % PAGE_BYTES));
+	(void)base, (void)whole;
+	if (bytes)
+		madvise(addr, bytes, MADV_DONTNEED);
+}
+
+static void arena_release(void *ctx, void *addr, size_t bytes)
+{
+	struct sim_shard *shard = ctx;
+
+	release(shard->arena, shard->arena_bytes, addr, bytes);
+}
+
+static void bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
+{
+	struct sim_proc *proc = sim_shard_proc(ctx, client);
+
+	if (proc)
+		release(proc->bar, proc->bar_bytes, (uint8_t *)proc->bar + offset, bytes);
+}
+
+static uint64_t random64(void *ctx)
+{
+	struct sim_shard *shard = ctx;
+	uint64_t x = sim_prng_next(&shard->port_prng);
+
+	/* Whichever half of it the firmware uses. */
+	if (shard->nic->sim->config.wrap_soon)
+		x |= WRAP_ONES << 32 | WRAP_ONES;
+	return x;
+}
+
+void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
+{
+	*port = (struct fw_port){
+	    .ctx = shard,
+	    .rx_burst = rx_burst,
+	    .rx_free = rx_free,
+	    .rx_release = rx_release,
+	    .tx_burst = tx_burst,
+	    .host_read = host_read,
+	    .host_write = host_write,
+	    .irq = irq,
+	    .cmd_done = cmd_done,
+	    .mem_unmap = mem_unmap,
+	    .arena_release = arena_release,
+	    .bar_release = bar_release,
+	    .random64 = random64,
+	    .crc32c = fw_crc32c,
+	    .copy_crc32c = fw_copy_crc32c,
+	};
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs one workload from start to verdict; see sim_workload.h.
+ *
+ * Called by sim_main.c and tests/sim; calls the functions of a struct sim_workload.
+ */
+#include "sim_harness/sim_workload.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct sim_workload *const workloads[] = {
+    &sim_wl_rd_mix,
+    &sim_wl_rd_send,
+    &sim_wl_ud_send,
+    &sim_wl_ud_long,
+};
+
+const struct sim_workload *sim_workload_at(uint32_t i)
+{
+	return i < sizeof(workloads) / sizeof(workloads[0]) ? workloads[i] : NULL;
+}
+
+const struct sim_workload *sim_workload_find(const char *name)
+{
+	const struct sim_workload *workload;
+	uint32_t i;
+
+	for (i = 0; (workload = sim_workload_at(i)); i++) {
+		if (!strcmp(workload->name, name))
+			return workload;
+	}
+	return NULL;
+}
+
+void sim_run_fail(struct sim_run *run, const char *format, ...)
+{
+	va_list args;
+
+	if (run->failure[0])
+		return;
+	va_start(args, format);
+	vsnprintf(run->failure, sizeof(run->failure), format, args);
+	va_end(args);
+}
+
+const char *sim_op_name(enum sim_op op)
+{
+	static const char *const names[SIM_OPS] = {
+	    [SIM_OP_SEND] = "send",         [SIM_OP_SEND_IMM] = "send_imm",
+	    [SIM_OP_WRITE] = "write",       [SIM_OP_WRITE_IMM] = "write_imm",
+	    [SIM_OP_READ] = "read",         [SIM_OP_FETCH_ADD] = "fetch_add",
+	    [SIM_OP_CMP_SWAP] = "cmp_swap",
+	};
+
+	return names[op];
+}
+
+void sim_pattern(const struct sim *sim, uint32_t a, uint32_t b, uint32_t n, uint8_t *dst,
+		 size_t bytes)
+{
+	struct sim_prng prng;
+
+	sim_prng_init(&prng, sim_seed(sim) ^ (uint64_t)a << 32 ^ b, SIM_STREAM_WORKLOAD, n);
+	sim_prng_fill(&prng, dst, bytes);
+}
+
+bool sim_pattern_check(const struct sim *sim, uint32_t a, uint32_t b, uint32_t n,
+		       const uint8_t *data, size_t bytes)
+{
+	struct sim_prng prng;
+	uint64_t x;
+	size_t piece;
+
+	sim_prng_init(&prng, sim_seed(sim) ^ (uint64_t)a << 32 ^ b, SIM_STREAM_WORKLOAD, n);
+	for (; bytes; bytes -= piece, data += piece) {
+		piece = bytes < sizeof(x) ? bytes : sizeof(x);
+		x = sim_prng_next(&prng);
+		if (memcmp(&x, data, piece))
+			return false;
+	}
+	return true;
+}
+
+static bool over(void *ctx)
+{
+	struct sim_run *run = ctx;
+
+	return run->failure[0] || (run->stopping && run->workload->quiet(run));
+}
+
+/* Frames that the firmware holds although nothing is under way have leaked. */
+static void check_buffers(struct sim_run *run)
+{
+	uint32_t i;
+
+	for (i = 0; i < sim_nic_count(run->sim); i++) {
+		uint64_t held = sim_nic_counts(sim_nic_at(run->sim, i))->frames_held;
+
+		if (held)
+			sim_run_fail(run, "weft%u holds %llu frames at the end", i,
+				     (unsigned long long)held);
+	}
+}
+
+int sim_workload_run(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
+		     uint64_t duration_ns, uint64_t drain_ns)
+{
+	int rc;
+
+	memset(run, 0, sizeof(*run));
+	run->sim = sim;
+	run->workload = workload;
+	rc = workload->start(run);
+	if (rc)
+		sim_run_fail(run, "%s could not start: %s", workload->name, strerror(-rc));
+	sim_run_until(sim, over, run, duration_ns);
+	run->stopping = true;
+	sim_faults_off(sim);
+	if (!sim_run_until(sim, over, run, drain_ns))
+		sim_run_fail(run, "work was still under way %llu ms after all faults had ended",
+			     (unsigned long long)drain_ns / 1000000);
+	if (!run->failure[0]) {
+		/* What is still on the wire (duplicates, last acknowledgements) arrives. */
+		sim_run_for(sim, UINT64_C(10000000));
+		workload->check(run);
+		check_buffers(run);
+	}
+	sim_digest_add(sim, run->done, sizeof(run->done));
+	sim_digest_add(sim, &run->bytes, sizeof(run->bytes));
+	workload->stop(run);
+	return run->failure[0] ? -1 : 0;
+}

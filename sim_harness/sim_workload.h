@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workloads: seeded traffic that checks itself.
+ *
+ * sim_workload.c runs one: start, let it work for a while, stop it, end all faults, wait
+ * until everything under way is done (liveness), check what must hold at the end. The
+ * workloads are sim_wl_*.c. Used by sim_main.c and tests/sim.
+ */
+#ifndef WEFT_SIM_WORKLOAD_H
+#define WEFT_SIM_WORKLOAD_H
+
+#include "sim_harness/sim_end.h"
+
+/* Operations as the report counts them. */
+enum sim_op {
+	SIM_OP_SEND,
+	SIM_OP_SEND_IMM,
+	SIM_OP_WRITE,
+	SIM_OP_WRITE_IMM,
+	SIM_OP_READ,
+	SIM_OP_FETCH_ADD,
+	SIM_OP_CMP_SWAP,
+	SIM_OPS
+};
+
+struct sim_run {
+	struct sim *sim;
+	const struct sim_workload *workload;
+	void *state;   /* the workload's */
+	bool stopping; /* nothing new is posted */
+	uint64_t done[SIM_OPS];
+	uint64_t received; /* messages */
+	uint64_t bytes;    /* verified */
+	char failure[256]; /* the first one; empty: none */
+};
+
+struct sim_workload {
+	const char *name;
+	const char *help;
+	/* Makes the processes on all NICs and posts the first requests. 0 or -errno. */
+	int (*start)(struct sim_run *run);
+	/* Nothing is under way any more. */
+	bool (*quiet)(struct sim_run *run);
+	/* What must hold at the end; failures go to sim_run_fail(). */
+	void (*check)(struct sim_run *run);
+	void (*stop)(struct sim_run *run); /* frees state */
+};
+
+extern const struct sim_workload sim_wl_ud_send;
+extern const struct sim_workload sim_wl_ud_long;
+extern const struct sim_workload sim_wl_rd_mix;
+extern const struct sim_workload sim_wl_rd_send;
+
+/* The workload of that name, NULL; the i-th, NULL past the last. */
+const struct sim_workload *sim_workload_find(const char *name);
+const struct sim_workload *sim_workload_at(uint32_t i);
+
+/*
+ * Runs a workload on all NICs of the simulation: work for duration_ns, then at most
+ * drain_ns until all is quiet. The simulation can be looked at afterwards but not run on. 0, or -1
+ * with run->failure set. Adds the outcome to the digest.
+ */
+int sim_workload_run(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
+		     uint64_t duration_ns, uint64_t drain_ns);
+
+/* Notes a failure; only the first is kept. */
+void sim_run_fail(struct sim_run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+const char *sim_op_name(enum sim_op op);
+
+/* Bytes that only (seed, a, b, n) determine: what a message must contain. */
+void sim_pattern(const struct sim *sim, uint32_t a, uint32_t b, uint32_t n, uint8_t *dst,
+		 size_t bytes);
+/* True when they are there. */
+bool sim_pattern_check(const struct sim *sim, uint32_t a, uint32_t b, uint32_t n,
+		       const uint8_t *data, size_t bytes);
+
+#endif /* WEFT_SIM_WORKLOAD_H */
