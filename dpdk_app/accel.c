@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * CRC32C three ways: ISA-L for long pieces where it is there, the processor's instruction
+ * for short ones (x86 SSE4.2, Armv8 CRC), a table elsewhere. The copy with CRC goes in
+ * pieces that stay in the first-level cache, so that memory is read once.
+ *
+ * Called by gather.c and the firmware; calls ISA-L. RFC 3385; the polynomial is 0x1edc6f41,
+ * reflected.
+ */
+#include "dpdk_app/accel.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#if __has_include(<isa-l/crc.h>)
+#include <isa-l/crc.h>
+#define ACCEL_HAVE_ISAL 1
+#else
+#define ACCEL_HAVE_ISAL 0
+#endif
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#elif defined(__aarch64__)
+#include <arm_acle.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+enum {
+	/* Shorter than this the set-up of ISA-L's folding costs more than it saves. */
+	ACCEL_LONG_BYTES = 384,
+	ACCEL_CHUNK_BYTES = 4096,
+};
+
+#define ACCEL_POLY_REFLECTED 0x82f63b78u
+
+typedef uint32_t (*accel_crc_fn)(uint32_t crc, const uint8_t *data, size_t bytes);
+
+static uint32_t accel_table[256];
+static const char *accel_used = "portable";
+
+static void accel_make_table(void)
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t c = i;
+
+		for (int bit = 0; bit < 8; bit++)
+			c = c & 1 ? c >> 1 ^ ACCEL_POLY_REFLECTED : c >> 1;
+		accel_table[i] = c;
+	}
+}
+
+static uint32_t crc_portable(uint32_t crc, const uint8_t *data, size_t bytes)
+{
+	while (bytes--)
+		crc = accel_table[(crc ^ *data++) & 0xff] ^ crc >> 8;
+	return crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static uint32_t crc_instruction(uint32_t crc, const uint8_t *data,
+								  size_t bytes)
+{
+	uint64_t c = crc;
+	uint64_t word;
+
+	for (; bytes >= 8; bytes -= 8, data += 8) {
+		memcpy(&word, data, 8);
+		c = _mm_crc32_u64(c, word);
+	}
+	crc = (uint32_t)c;
+	while (bytes--)
+		crc = _mm_crc32_u8(crc, *data++);
+	return crc;
+}
+
+static bool crc_instruction_present(void)
+{
+	return __builtin_cpu_supports("sse4.2");
+}
+#elif defined(__aarch64__)
+__attribute__((target("+crc"))) static uint32_t crc_instruction(uint32_t crc, const uint8_t *data,
+								size_t bytes)
+{
+	uint64_t word;
+
+	for (; bytes >= 8; bytes -= 8, data += 8) {
+		memcpy(&word, data, 8);
+		crc = __crc32cd(crc, word);
+	}
+	while (bytes--)
+		crc = __crc32cb(crc, *data++);
+	return crc;
+}
+
+static bool crc_instruction_present(void)
+{
+	return getauxval(AT_HWCAP) & HWCAP_CRC32;
+}
+#else
+static uint32_t crc_instruction(uint32_t crc, const uint8_t *data, size_t bytes)
+{
+	return crc_portable(crc, data, bytes);
+}
+
+static bool crc_instruction_present(void)
+{
+	return false;
+}
+#endif
+
+#if ACCEL_HAVE_ISAL
+static uint32_t crc_isal(uint32_t crc, const uint8_t *data, size_t bytes)
+{
+	/* ISA-L takes an int; no piece of a frame comes near it, a whole buffer might. */
+	while (bytes > 1u << 30) {
+		crc = crc32_iscsi((unsigned char *)(uintptr_t)data, 1 << 30, crc);
+		data += 1u << 30;
+		bytes -= 1u << 30;
+	}
+	return crc32_iscsi((unsigned char *)(uintptr_t)data, (int)bytes, crc);
+}
+#endif
+
+static accel_crc_fn accel_short = crc_portable;
+static accel_crc_fn accel_long = crc_portable;
+
+void accel_init(void)
+{
+	accel_make_table();
+	accel_used = "portable";
+	accel_short = accel_long = crc_portable;
+	if (crc_instruction_present()) {
+		accel_short = accel_long = crc_instruction;
+		accel_used = "processor";
+	}
+#if ACCEL_HAVE_ISAL
+	accel_long = crc_isal;
+	accel_used = "ISA-L";
+#endif
+}
+
+const char *accel_name(void)
+{
+	return accel_used;
+}
+
+uint32_t accel_crc32c_portable(uint32_t crc, const void *data, size_t bytes)
+{
+	return crc_portable(crc, data, bytes);
+}
+
+uint32_t accel_crc32c(uint32_t crc, const void *data, size_t bytes)
+{
+	if (bytes < ACCEL_LONG_BYTES)
+		return accel_short(crc, data, bytes);
+	return accel_long(crc, data, bytes);
+}
+
+uint32_t accel_copy_crc32c(uint32_t crc, void *dst, const void *src, size_t bytes)
+{
+	uint8_t *to = dst;
+	const uint8_t *from = src;
+
+	while (bytes > ACCEL_CHUNK_BYTES) {
+		memcpy(to, from, ACCEL_CHUNK_BYTES);
+		crc = accel_long(crc, to, ACCEL_CHUNK_BYTES);
+		to += ACCEL_CHUNK_BYTES;
+		from += ACCEL_CHUNK_BYTES;
+		bytes -= ACCEL_CHUNK_BYTES;
+	}
+	memcpy(to, from, bytes);
+	return accel_crc32c(crc, to, bytes);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parsing of single values, strict: no sign, no blank, nothing behind. Called by args.c;
+ * calls libc.
+ */
+#include "dpdk_app/args_value.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	VALUE_CPU_MAX = 1023, /* CPU_SETSIZE - 1 */
+};
+
+bool value_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	char *end;
+	unsigned long long v;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno || *end || v < min || v > max)
+		return false;
+	*value = v;
+	return true;
+}
+
+bool value_double(const char *text, double min, double max, double *value)
+{
+	char *end;
+	double v;
+
+	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+		return false;
+	errno = 0;
+	v = strtod(text, &end);
+	if (errno || end == text || *end || !isfinite(v) || v < min || v > max)
+		return false;
+	*value = v;
+	return true;
+}
+
+bool value_ip(const char *text, uint32_t *ip)
+{
+	struct in_addr addr;
+
+	if (inet_pton(AF_INET, text, &addr) != 1)
+		return false;
+	*ip = addr.s_addr;
+	return true;
+}
+
+bool value_ip_prefix(const char *text, uint32_t *ip, uint8_t *prefix)
+{
+	const char *slash = strchr(text, '/');
+	char host[INET_ADDRSTRLEN];
+	uint64_t bits;
+
+	if (!slash || (size_t)(slash - text) >= sizeof(host))
+		return false;
+	memcpy(host, text, (size_t)(slash - text));
+	host[slash - text] = '\0';
+	if (!value_ip(host, ip) || !value_u64(slash + 1, 1, 30, &bits))
+		return false;
+	*prefix = (uint8_t)bits;
+	return true;
+}
+
+static bool cpu_add(int *cpu, uint32_t *count, uint32_t max, int number)
+{
+	for (uint32_t i = 0; i < *count; i++) {
+		if (cpu[i] == number)
+			return true;
+	}
+	if (*count == max)
+		return false;
+	cpu[(*count)++] = number;
+	return true;
+}
+
+uint32_t value_cpu_list(const char *text, int *cpu, uint32_t max)
+{
+	uint32_t count = 0;
+
+	for (;;) {
+		char *end;
+		long first, last;
+
+		if (!isdigit((unsigned char)*text))
+			return 0;
+		first = last = strtol(text, &end, 10);
+		if (*end == '-') {
+			text = end + 1;
+			if (!isdigit((unsigned char)*text))
+				return 0;
+			last = strtol(text, &end, 10);
+		}
+		if (first > last || last > VALUE_CPU_MAX)
+			return 0;
+		for (long i = first; i <= last; i++) {
+			if (!cpu_add(cpu, &count, max, (int)i))
+				return 0;
+		}
+		if (!*end)
+			return count;
+		if (*end != ',')
+			return 0;
+		text = end + 1;
+	}
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connections of processes: taking them, reading commands, writing answers, and their end.
+ * A process ends for weftd when its socket closes, when its pidfd says so, or when its
+ * memory failed. Its shard detaches it first; then its memory is unmapped and its descriptors
+ * are closed.
+ *
+ * Called by control.c; calls client_cmd.c, msg.c, hostmem.c. Control thread only.
+ */
+#include "dpdk_app/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <rte_ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "dpdk_app/log.h"
+#include "dpdk_app/hostmem.h"
+#include "dpdk_app/msg.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+enum {
+	CLIENT_READS_PER_EVENT = 8, /* then others have their turn */
+	CLIENT_UNATTACHED_MAX = 64, /* connections of a NIC beyond those that can attach */
+};
+
+static struct client *client_list;
+static uint32_t client_total;
+static int client_epoll_fd;
+
+/* ---- a new one */
+
+/* A descriptor for the very process that connected; -1: the kernel gives none. */
+static int open_pidfd(int sock, pid_t pid)
+{
+	socklen_t bytes = sizeof(int);
+	int fd;
+
+	if (!getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &bytes))
+		return fd;
+	/* Kernels before 6.5 know the number alone, which an ended process may have left. */
+	if (errno != ENOPROTOOPT || pid <= 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static bool process_ended(int pid_fd)
+{
+	struct pollfd p = {.fd = pid_fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/*
+ * The address space of the process, for memory that is not mapped. Refused when the
+ * process is not the one that connected any more, or runs with other rights than it had: it
+ * may have started a privileged program since.
+ */
+static int open_memory(const struct client *c)
+{
+	char path[40];
+	struct stat st;
+	int fd;
+
+	if (c->pid_fd < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)c->pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (!process_ended(c->pid_fd) && !fstat(fd, &st) && st.st_uid == c->uid)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int watch(int fd, uint32_t events, struct control_source *source)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = source};
+
+	return epoll_ctl(client_epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static struct client *client_new(struct nic *nic, int sock)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->nic = nic;
+	c->state = CLIENT_CONNECTED;
+	c->connected_ns = app_clock_ns();
+	c->sock_fd = sock;
+	c->pid_fd = c->mem_fd = c->doorbell_fd = c->bar_fd = -1;
+	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
+		c->eq_fd[i] = -1;
+	c->answers_tail = &c->answers;
+	c->socket_source = (struct control_source){CONTROL_SOCKET, c};
+	c->process_source = (struct control_source){CONTROL_PROCESS, c};
+	c->next = client_list;
+	c->link = &client_list;
+	if (client_list)
+		client_list->link = &c->next;
+	client_list = c;
+	client_total++;
+	nic->num_clients++;
+	return c;
+}
+
+void client_accept(struct nic *nic, int epoll_fd)
+{
+	int sock = accept4(nic->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct ucred cred;
+	socklen_t bytes = sizeof(cred);
+	struct client *c;
+	int err;
+
+	if (sock < 0)
+		return;
+	client_epoll_fd = epoll_fd;
+	if (client_total >= CLIENT_MAX_TOTAL ||
+	    nic->num_clients >= HW_MAX_CLIENTS * nic->num_shards + CLIENT_UNATTACHED_MAX ||
+	    getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes)) {
+		log_verbose("%s: a connection was refused: too many", nic->name);
+		close(sock);
+		return;
+	}
+	c = client_new(nic, sock);
+	if (!c) {
+		close(sock);
+		return;
+	}
+	c->pid = cred.pid;
+	c->uid = cred.uid;
+	c->pid_fd = open_pidfd(sock, cred.pid);
+	c->mem_fd = open_memory(c);
+	if (c->mem_fd < 0)
+		log_verbose("%s: memory of process %d can only be used where it is mapped",
+			    nic->name, (int)c->pid);
+	err = watch(sock, EPOLLIN | EPOLLRDHUP, &c->socket_source);
+	if (!err && c->pid_fd >= 0)
+		err = watch(c->pid_fd, EPOLLIN, &c->process_source);
+	if (err)
+		client_doom(c);
+}
+
+/* ---- answers */
+
+static int send_answer(struct client *c, const struct hw_cmd_resp *resp, const int *fd,
+		       uint32_t num_fds)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(CLIENT_FDS_MAX * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {(void *)(uintptr_t)resp, sizeof(*resp)};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (num_fds) {
+		struct cmsghdr *cm = &control.align;
+
+		mh.msg_control = control.bytes;
+		mh.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
+		cm->cmsg_level = SOL_SOCKET;
+		cm->cmsg_type = SCM_RIGHTS;
+		cm->cmsg_len = CMSG_LEN(num_fds * sizeof(int));
+		memcpy(CMSG_DATA(cm), fd, num_fds * sizeof(int));
+	}
+	return sendmsg(c->sock_fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void set_events(struct client *c)
+{
+	bool pause =
+	    c->num_outstanding >= CLIENT_OUTSTANDING || c->num_answers >= CLIENT_ANSWERS_MAX;
+	struct epoll_event ev = {
+	    .events = EPOLLRDHUP | (pause ? 0 : (uint32_t)EPOLLIN) |
+		      (c->num_answers ? (uint32_t)EPOLLOUT : 0),
+	    .data.ptr = &c->socket_source,
+	};
+
+	if (c->sock_fd < 0)
+		return;
+	c->paused = pause;
+	epoll_ctl(client_epoll_fd, EPOLL_CTL_MOD, c->sock_fd, &ev);
+}
+
+static void answer_free(struct client_answer *a)
+{
+	for (uint32_t i = 0; i < a->num_fds; i++)
+		close(a->fd[i]);
+	free(a);
+}
+
+/* The process does not read: the answer waits, with descriptors of its own. */
+static void queue_answer(struct client *c, const struct hw_cmd_resp *resp, const int *fd,
+			 uint32_t num_fds)
+{
+	struct client_answer *a = calloc(1, sizeof(*a));
+
+	if (!a) {
+		client_doom(c);
+		return;
+	}
+	a->resp = *resp;
+	for (uint32_t i = 0; i < num_fds; i++) {
+		a->fd[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 3);
+		if (a->fd[i] < 0) {
+			answer_free(a);
+			client_doom(c);
+			return;
+		}
+		a->num_fds++;
+	}
+	*c->answers_tail = a;
+	c->answers_tail = &a->next;
+	c->num_answers++;
+	set_events(c);
+}
+
+void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_resp *resp,
+		   const int *fd, uint32_t num_fds)
+{
+	int err = -EAGAIN;
+
+	if (c->sock_fd < 0)
+		return;
+	resp->op = op;
+	resp->tag = tag;
+	if (!c->answers)
+		err = send_answer(c, resp, fd, num_fds);
+	if (err == -EAGAIN)
+		queue_answer(c, resp, fd, num_fds);
+	else if (err)
+		client_doom(c);
+}
+
+static void flush_answers(struct client *c)
+{
+	while (c->answers) {
+		struct client_answer *a = c->answers;
+		int err = send_answer(c, &a->resp, a->fd, a->num_fds);
+
+		if (err == -EAGAIN)
+			return;
+		c->answers = a->next;
+		if (!c->answers)
+			c->answers_tail = &c->answers;
+		c->num_answers--;
+		answer_free(a);
+		if (err) {
+			client_doom(c);
+			return;
+		}
+	}
+	set_events(c);
+}
+
+/* ---- commands */
+
+/* Takes the first descriptor that came along, closes others; *count tells how many. */
+static int take_fds(struct msghdr *mh, uint32_t *count)
+{
+	int first = -1;
+
+	*count = 0;
+	for (struct cmsghdr *cm = CMSG_FIRSTHDR(mh); cm; cm = CMSG_NXTHDR(mh, cm)) {
+		size_t n;
+
+		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
+			if (++*count == 1)
+				first = fd;
+			else
+				close(fd);
+		}
+	}
+	return first;
+}
+
+/* One packet. False when there is none, or the connection has come to its end. */
+static bool read_command(struct client *c)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(CLIENT_FDS_MAX * sizeof(int))];
+	} control;
+	struct hw_cmd cmd = {0};
+	struct iovec iov = {&cmd, sizeof(cmd)};
+	struct msghdr mh = {.msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control.bytes,
+			    .msg_controllen = sizeof(control.bytes)};
+	/* MSG_TRUNC: the packet's own length, so that one too long is noticed. */
+	ssize_t n = recvmsg(c->sock_fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	uint32_t num_fds;
+	int fd, status;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		client_doom(c);
+		return false;
+	}
+	fd = take_fds(&mh, &num_fds);
+	status = client_check(&cmd, (size_t)n, num_fds, c->state, c->tool);
+	if (!status) {
+		client_run(c, &cmd, fd);
+	} else {
+		struct hw_cmd_resp resp = {.status = status};
+
+		if (fd >= 0)
+			close(fd);
+		client_answer(c, cmd.op, cmd.tag, &resp, NULL, 0);
+	}
+	return !c->doomed;
+}
+
+void client_socket_event(struct client *c, uint32_t events)
+{
+	if (c->sock_fd < 0)
+		return;
+	if (events & EPOLLOUT)
+		flush_answers(c);
+	if (events & EPOLLIN) {
+		for (int i = 0; i < CLIENT_READS_PER_EVENT; i++) {
+			if (c->doomed || c->num_outstanding >= CLIENT_OUTSTANDING ||
+			    c->num_answers >= CLIENT_ANSWERS_MAX || !read_command(c))
+				break;
+		}
+		if (!c->doomed)
+			set_events(c);
+	}
+	/* A process that closed its end waits for no answer. */
+	if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+		client_doom(c);
+}
+
+/* ---- the end */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Detaches from the next shard, if no core has anything of this client any more. */
+static void detach_next(struct client *c)
+{
+	struct shard *shard;
+	struct msg *msg;
+
+	if (!c->num_attached || c->state == CLIENT_ATTACHING)
+		return;
+	shard = c->tool ? &c->nic->shard[c->num_attached - 1] : c->shard;
+	msg = msg_new(MSG_DETACH, shard, c);
+	if (msg && !msg_send(msg)) {
+		c->state = CLIENT_DETACHING;
+		c->num_outstanding++;
+		return;
+	}
+	/* Tried again by client_sweep(). */
+	msg_free(msg);
+}
+
+void client_doom(struct client *c)
+{
+	if (c->doomed)
+		return;
+	c->doomed = true;
+	/* Closing takes them out of epoll; the process sees its end at once. */
+	close_fd(&c->sock_fd);
+	close_fd(&c->pid_fd);
+	log_verbose("%s: process %d (%s) is gone", c->nic->name, (int)c->pid, c->name);
+	detach_next(c);
+}
+
+void client_msg_back(struct msg *msg)
+{
+	struct client *c = msg->client;
+
+	c->num_outstanding--;
+	switch (msg->kind) {
+	case MSG_ATTACH:
+		client_attach_back(c, msg);
+		if (c->doomed && !c->num_outstanding) {
+			c->state = CLIENT_CONNECTED;
+			detach_next(c);
+		}
+		break;
+	case MSG_CMD:
+		client_cmd_back(c, msg);
+		break;
+	case MSG_DETACH:
+		c->num_attached--;
+		c->state = CLIENT_LIVE;
+		detach_next(c);
+		break;
+	case MSG_STATS:
+	case MSG_QUIT:
+		break; /* no client's */
+	}
+	msg_free(msg);
+	if (!c->doomed && c->paused)
+		set_events(c);
+}
+
+static void client_free(struct client *c)
+{
+	while (c->answers) {
+		struct client_answer *a = c->answers;
+
+		c->answers = a->next;
+		answer_free(a);
+	}
+	/* The shard's mappings of this client were given back before the detach was answered. */
+	if (c->shard)
+		client_drain_unmap(c->shard);
+	if (c->bar)
+		hostmem_unmap(c->bar);
+	close_fd(&c->sock_fd);
+	close_fd(&c->pid_fd);
+	close_fd(&c->mem_fd);
+	close_fd(&c->doorbell_fd);
+	close_fd(&c->bar_fd);
+	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
+		close_fd(&c->eq_fd[i]);
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	client_total--;
+	c->nic->num_clients--;
+	free(c);
+}
+
+void client_reap(void)
+{
+	struct client *next;
+
+	for (struct client *c = client_list; c; c = next) {
+		next = c->next;
+		if (c->doomed && !c->num_outstanding && !c->num_attached)
+			client_free(c);
+	}
+}
+
+bool client_sweep(uint64_t now_ns)
+{
+	const uint64_t patience_ns = UINT64_C(1000000000) * CLIENT_UNATTACHED_S;
+	bool waits = false;
+
+	for (struct client *c = client_list; c; c = c->next) {
+		if (atomic_load_explicit(&c->dead, memory_order_relaxed) && !c->doomed) {
+			log_error("%s: memory of process %d (%s) failed: it is detached",
+				  c->nic->name, (int)c->pid, c->name);
+			client_doom(c);
+		}
+		if (c->state == CLIENT_CONNECTED && !c->doomed) {
+			if (now_ns - c->connected_ns > patience_ns)
+				client_doom(c);
+			else
+				waits = true;
+		}
+		if (c->doomed && !c->num_outstanding && c->num_attached) {
+			detach_next(c);
+			waits = true;
+		}
+	}
+	return waits;
+}
+
+void client_free_all(void)
+{
+	struct client *next;
+
+	for (struct client *c = client_list; c; c = next) {
+		next = c->next;
+		client_free(c);
+	}
+}
+
+void client_drain_unmap(struct shard *shard)
+{
+	void *mapping;
+
+	while (!rte_ring_sc_dequeue(shard->unmap, &mapping)) {
+		hostmem_unmap(mapping);
+		shard->num_mappings--;
+	}
+}

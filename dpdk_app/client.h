@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes attached to a NIC: their sockets, their descriptors, their end.
+ *
+ * client.c keeps the connection, client_cmd.c carries out commands, control.c calls both on the
+ * control thread. The cores see a client between MSG_ATTACH and the answer to MSG_DETACH.
+ */
+#ifndef WEFT_APP_CLIENT_H
+#define WEFT_APP_CLIENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "dpdk_app/app.h"
+#include "shared_defs/hw_cmd.h"
+
+struct msg;
+
+enum {
+	CLIENT_OUTSTANDING = 4,   /* commands of one process under way; more wait in its socket */
+	CLIENT_ANSWERS_MAX = 64,  /* answers that it has not read; it is not read meanwhile */
+	CLIENT_MAX_TOTAL = 4096,  /* connections of one weftd */
+	CLIENT_UNATTACHED_S = 10, /* seconds a connection may stay without ATTACH */
+	CLIENT_FDS_MAX = 3,
+};
+
+/* Address space for queues; pages of it are committed as they are touched. */
+#define CLIENT_BAR_BYTES (UINT64_C(1) << 30)
+
+enum client_state {
+	CLIENT_CONNECTED, /* ATTACH is awaited */
+	CLIENT_ATTACHING, /* a core works on it */
+	CLIENT_LIVE,
+	CLIENT_DETACHING, /* MSG_DETACH is on its way; nothing is answered any more */
+};
+
+/* What an epoll event of the control thread is about. */
+enum control_kind {
+	CONTROL_SIGNAL,
+	CONTROL_WAKE,
+	CONTROL_LINK,
+	CONTROL_LISTEN, /* object: struct nic */
+	CONTROL_SOCKET, /* object: struct client; so the next */
+	CONTROL_PROCESS,
+};
+struct control_source {
+	enum control_kind kind;
+	void *object;
+};
+
+struct client_answer {
+	struct client_answer *next;
+	struct hw_cmd_resp resp;
+	int fd[CLIENT_FDS_MAX]; /* own copies */
+	uint32_t num_fds;
+};
+
+struct client {
+	struct client *next, **link; /* of all clients */
+	struct nic *nic;
+	struct shard *shard; /* a tool's: shard 0 */
+	enum client_state state;
+	bool tool;
+	bool doomed; /* the socket or the process has gone; ends when nothing is under way */
+	bool paused; /* the socket is not read */
+	pid_t pid;
+	uid_t uid;
+	char name[24];
+	uint64_t connected_ns;
+	int sock_fd;
+	int pid_fd; /* -1: the kernel has none for it */
+	int mem_fd; /* /proc/<pid>/mem; -1: only mapped memory works */
+	int doorbell_fd;
+	int bar_fd;
+	void *bar;
+	uint64_t bar_bytes;
+	struct control_source socket_source;
+	struct control_source process_source;
+	uint32_t num_outstanding; /* commands on a core */
+	uint32_t num_attached;    /* shards; detached from the last to the first */
+	uint32_t attach_tag;
+	struct client_answer *answers, **answers_tail;
+	uint32_t num_answers;
+
+	/* Written by the cores while attached: */
+	uint32_t fw_client[CONF_MAX_SHARDS]; /* its number in each shard */
+	int eq_fd[HW_MAX_EQ_PER_CLIENT];     /* -1: no such queue */
+	_Atomic(bool) dead;                  /* its memory failed: to be ended */
+};
+
+/* ---- client.c; control thread */
+
+/* Takes one connection that waits at the NIC's socket. */
+void client_accept(struct nic *nic, int epoll_fd);
+/* Commands can be read, answers written, or the peer has gone. */
+void client_socket_event(struct client *c, uint32_t events);
+/* The process, or its connection, has come to an end. */
+void client_doom(struct client *c);
+/* A message of this client came back from a core. */
+void client_msg_back(struct msg *msg);
+/*
+ * Sends an answer; descriptors are copied where it has to wait. tag is the command's.
+ */
+void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_resp *resp,
+		   const int *fd, uint32_t num_fds);
+/* Ends what cannot go on: dead and late ones. Returns true while any waits for its ATTACH. */
+bool client_sweep(uint64_t now_ns);
+/* Frees clients whose end has come; no event of this round points at them any more. */
+void client_reap(void);
+/* weftd ends: all are freed; no core runs any more. */
+void client_free_all(void);
+/* Unmaps what the shard gave back. */
+void client_drain_unmap(struct shard *shard);
+
+/* ---- client_cmd.c */
+
+/*
+ * Is a packet of so many bytes with so many descriptors a command that this state allows?
+ * 0 or a positive errno. Pure.
+ */
+int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
+		 bool tool) __attribute__((warn_unused_result));
+/* Carries out a checked command; takes fd (-1: none). */
+void client_run(struct client *c, const struct hw_cmd *cmd, int fd);
+/* Answers what came back from a core. */
+void client_cmd_back(struct client *c, struct msg *msg);
+/* The next step of an attach or its end, after a core answered. */
+void client_attach_back(struct client *c, struct msg *msg);
+
+#endif /* WEFT_APP_CLIENT_H */

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Commands of processes. ATTACH, ALLOC_MEM and CAPTURE are carried out here; the others go
+ * to the core of the client's shard. Everything that came over the socket was copied once and
+ * is checked here as far as weftd itself depends on it; the firmware checks the rest.
+ *
+ * Called by client.c on the control thread; calls hostmem.c, capture.c, msg.c.
+ * docs/host-interface.md "Commands".
+ */
+#include "dpdk_app/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "dpdk_app/capture.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/hostmem.h"
+#include "dpdk_app/msg.h"
+
+static int check_reg_mr(const struct hw_cmd_reg_mr *reg, uint32_t num_fds)
+{
+	bool memfd = reg->flags & HW_REG_F_MEMFD;
+
+	if (reg->flags & ~(uint32_t)HW_REG_F_MEMFD || num_fds != memfd)
+		return EINVAL;
+	if (!reg->bytes || reg->bytes > HW_MAX_MR_BYTES)
+		return EINVAL;
+	if (reg->addr > UINT64_MAX - reg->bytes || reg->iova > UINT64_MAX - reg->bytes)
+		return EINVAL;
+	if (memfd && reg->memfd_offset > INT64_MAX - reg->bytes)
+		return EINVAL;
+	return 0;
+}
+
+static bool tool_may(uint32_t op)
+{
+	return op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
+	       op == HW_CMD_CAPTURE;
+}
+
+int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
+		 bool tool)
+{
+	if (bytes != sizeof(*cmd))
+		return EMSGSIZE;
+	if (cmd->op == 0 || cmd->op >= HW_CMD_OPS)
+		return EOPNOTSUPP;
+	if (cmd->op == HW_CMD_ATTACH) {
+		if (state != CLIENT_CONNECTED)
+			return EISCONN;
+		if (cmd->u.attach.version != HW_CMD_VERSION)
+			return EPROTO;
+		if (cmd->u.attach.flags & ~(uint32_t)HW_ATTACH_F_TOOL)
+			return EINVAL;
+		return num_fds ? EINVAL : 0;
+	}
+	if (state != CLIENT_LIVE)
+		return ENOTCONN;
+	if (tool && !tool_may(cmd->op))
+		return EPERM;
+	if (cmd->op == HW_CMD_REG_MR)
+		return check_reg_mr(&cmd->u.reg_mr, num_fds);
+	return num_fds ? EINVAL : 0;
+}
+
+static void answer_status(struct client *c, const struct hw_cmd *cmd, int status)
+{
+	struct hw_cmd_resp resp = {.status = status};
+
+	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
+}
+
+/* ---- ATTACH */
+
+static int make_bar(struct client *c)
+{
+	int err = hostmem_create("weft-bar", CLIENT_BAR_BYTES, &c->bar_fd);
+
+	if (err)
+		return err;
+	err = hostmem_map(c, c->bar_fd, 0, CLIENT_BAR_BYTES, true, &c->bar);
+	if (err)
+		return err;
+	c->bar_bytes = CLIENT_BAR_BYTES;
+	c->doorbell_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	c->eq_fd[0] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return c->doorbell_fd < 0 || c->eq_fd[0] < 0 ? -errno : 0;
+}
+
+/* A tool attaches to every shard, since it asks each; a process to one. */
+static int send_attach(struct client *c)
+{
+	const struct conf_quota *quota = &c->nic->app->conf.quota;
+	struct shard *shard = c->tool ? &c->nic->shard[c->num_attached] : c->shard;
+	struct msg *msg = msg_new(MSG_ATTACH, shard, c);
+
+	if (!msg)
+		return -ENOMEM;
+	msg->params = (struct fw_client_params){
+	    .bar = c->bar,
+	    .bar_bytes = c->bar_bytes,
+	    .pid = (uint32_t)c->pid,
+	    .tool = c->tool,
+	    .max_qp = quota->qp,
+	    .max_cq = quota->cq,
+	    .max_srq = quota->srq,
+	    .max_mr = quota->mr,
+	    .max_pd = quota->pd,
+	    .max_ah = quota->ah,
+	    .max_eq = quota->eq,
+	};
+	memcpy(msg->params.name, c->name, sizeof(c->name));
+	if (msg_send(msg)) {
+		msg_free(msg);
+		return -EAGAIN;
+	}
+	c->num_outstanding++;
+	return 0;
+}
+
+static void run_attach(struct client *c, const struct hw_cmd *cmd)
+{
+	int err = 0;
+
+	c->tool = cmd->u.attach.flags & HW_ATTACH_F_TOOL;
+	memcpy(c->name, cmd->u.attach.name, sizeof(c->name));
+	c->name[sizeof(c->name) - 1] = '\0';
+	for (char *p = c->name; *p; p++) {
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	}
+	c->shard = &c->nic->shard[c->tool ? 0 : c->nic->next_shard++ % c->nic->num_shards];
+	if (!c->tool)
+		err = make_bar(c);
+	if (!err)
+		err = send_attach(c);
+	if (err) {
+		answer_status(c, cmd, -err);
+		client_doom(c);
+		return;
+	}
+	c->attach_tag = cmd->tag;
+	c->state = CLIENT_ATTACHING;
+}
+
+void client_attach_back(struct client *c, struct msg *msg)
+{
+	int fd[CLIENT_FDS_MAX] = {c->bar_fd, c->doorbell_fd, c->eq_fd[0]};
+	int err = msg->resp.status;
+
+	if (!err) {
+		c->num_attached++;
+		if (c->tool && !c->doomed && c->num_attached < c->nic->num_shards) {
+			err = -send_attach(c);
+			if (!err)
+				return;
+		}
+	}
+	if (c->doomed)
+		return; /* client.c detaches it */
+	msg->resp.status = err;
+	if (err) {
+		client_answer(c, HW_CMD_ATTACH, c->attach_tag, &msg->resp, NULL, 0);
+		client_doom(c);
+		return;
+	}
+	c->state = CLIENT_LIVE;
+	client_answer(c, HW_CMD_ATTACH, c->attach_tag, &msg->resp, fd,
+		      c->tool ? 0 : CLIENT_FDS_MAX);
+	/* Mapped here and sent there: nobody needs the descriptor any more. */
+	if (c->bar_fd >= 0)
+		close(c->bar_fd);
+	c->bar_fd = -1;
+	log_verbose("%s: process %d (%s) attached", c->nic->name, (int)c->pid, c->name);
+}
+
+/* ---- ALLOC_MEM, CAPTURE */
+
+static void run_alloc_mem(struct client *c, const struct hw_cmd *cmd)
+{
+	uint64_t bytes = cmd->u.alloc_mem.bytes;
+	struct hw_cmd_resp resp = {0};
+	int fd = -1;
+
+	if (!bytes || bytes > HW_MAX_MR_BYTES) {
+		answer_status(c, cmd, EINVAL);
+		return;
+	}
+	resp.status = -hostmem_create("weft-mem", bytes, &fd);
+	client_answer(c, cmd->op, cmd->tag, &resp, &fd, resp.status ? 0 : 1);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void run_capture(struct client *c, const struct hw_cmd *cmd)
+{
+	struct hw_cmd_resp resp = {0};
+	int fd = -1;
+
+	/* Frames hold data of all processes. */
+	if (c->uid != 0 && c->uid != geteuid()) {
+		answer_status(c, cmd, EPERM);
+		return;
+	}
+	resp.status = -capture_start(c->nic, &fd);
+	client_answer(c, cmd->op, cmd->tag, &resp, &fd, resp.status ? 0 : 1);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- what goes to the core */
+
+/* Maps the memory that came with REG_MR. 0 or a positive errno. */
+static int map_mr(struct client *c, struct msg *msg, int fd)
+{
+	const struct hw_cmd_reg_mr *reg = &msg->cmd.u.reg_mr;
+	const uint32_t writes =
+	    HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC;
+	int err;
+
+	if (!(reg->flags & HW_REG_F_MEMFD))
+		return 0;
+	client_drain_unmap(c->shard);
+	/* The firmware gives mappings back through a ring that must never be full. */
+	if (c->shard->num_mappings >= HW_MAX_MR)
+		return ENOMEM;
+	err = hostmem_check(fd, reg->memfd_offset, reg->bytes);
+	if (!err)
+		err = hostmem_map(c, fd, reg->memfd_offset, reg->bytes, reg->access & writes,
+				  &msg->aux.mapping);
+	if (err)
+		return -err;
+	msg->aux.map_bytes = reg->bytes;
+	c->shard->num_mappings++;
+	return 0;
+}
+
+static int prepare(struct client *c, struct msg *msg, int fd)
+{
+	if (msg->cmd.op == HW_CMD_REG_MR)
+		return map_mr(c, msg, fd);
+	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
+		msg->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (msg->event_fd < 0)
+			return errno;
+	}
+	return 0;
+}
+
+/* Undoes prepare() when the command came to nothing. */
+static void unprepare(struct msg *msg)
+{
+	if (msg->aux.mapping) {
+		hostmem_unmap(msg->aux.mapping);
+		msg->shard->num_mappings--;
+	}
+	if (msg->event_fd >= 0)
+		close(msg->event_fd);
+}
+
+/* A tool may ask any shard; its objects are in none. */
+static struct shard *shard_of(struct client *c, const struct hw_cmd *cmd)
+{
+	uint32_t number = 0;
+
+	if (!c->tool)
+		return c->shard;
+	if (cmd->op == HW_CMD_STATS)
+		number = cmd->u.obj.shard;
+	else if (cmd->op == HW_CMD_LIST)
+		number = cmd->u.list.shard;
+	return number < c->nic->num_shards ? &c->nic->shard[number] : NULL;
+}
+
+static void run_forward(struct client *c, const struct hw_cmd *cmd, int fd)
+{
+	struct shard *shard = shard_of(c, cmd);
+	struct msg *msg = shard ? msg_new(MSG_CMD, shard, c) : NULL;
+	int status;
+
+	if (!msg) {
+		answer_status(c, cmd, shard ? ENOMEM : EINVAL);
+		return;
+	}
+	msg->cmd = *cmd;
+	msg->tag = cmd->tag;
+	status = prepare(c, msg, fd);
+	if (!status)
+		status = -msg_send(msg);
+	if (!status) {
+		c->num_outstanding++;
+		return;
+	}
+	unprepare(msg);
+	msg_free(msg);
+	answer_status(c, cmd, status);
+}
+
+void client_run(struct client *c, const struct hw_cmd *cmd, int fd)
+{
+	if (cmd->op == HW_CMD_ATTACH)
+		run_attach(c, cmd);
+	else if (cmd->op == HW_CMD_ALLOC_MEM)
+		run_alloc_mem(c, cmd);
+	else if (cmd->op == HW_CMD_CAPTURE)
+		run_capture(c, cmd);
+	else
+		run_forward(c, cmd, fd);
+	/* A mapping needs no descriptor. */
+	if (fd >= 0)
+		close(fd);
+}
+
+void client_cmd_back(struct client *c, struct msg *msg)
+{
+	bool made_eq = msg->cmd.op == HW_CMD_CREATE_EQ && !msg->resp.status;
+
+	if (msg->resp.status)
+		unprepare(msg);
+	if (c->state == CLIENT_LIVE && !c->doomed)
+		client_answer(c, msg->cmd.op, msg->tag, &msg->resp, &msg->event_fd, made_eq);
+	if (msg->old_fd >= 0)
+		close(msg->old_fd);
+}

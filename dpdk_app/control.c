@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control thread's loop. It sleeps unless something happens: no timer runs while no
+ * connection is half open.
+ *
+ * Called by main.c; calls client.c, msg.c, link.c, capture.c.
+ */
+#include "dpdk_app/control.h"
+
+#include <errno.h>
+#include <rte_ring.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "dpdk_app/capture.h"
+#include "dpdk_app/client.h"
+#include "dpdk_app/link.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/msg.h"
+
+enum {
+	CONTROL_EVENTS = 64,
+	CONTROL_TICK_MS = 1000, /* while a connection waits for its ATTACH */
+};
+
+struct control {
+	struct app *app;
+	int epoll_fd;
+	int signal_fd;
+	int link_fd; /* -1: no interface of the kernel is used */
+	bool ending;
+	struct control_source signal, wake, link;
+	struct control_source listen[CONF_MAX_NICS];
+};
+
+void app_wake_control(const struct app *app)
+{
+	const uint64_t one = 1;
+
+	if (write(app->control_fd, &one, sizeof(one)) < 0)
+		return; /* full, so readable */
+}
+
+static void signals_of_end(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+}
+
+int control_init(struct app *app)
+{
+	sigset_t set;
+
+	signals_of_end(&set);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	app->control_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return app->control_fd < 0 ? -errno : 0;
+}
+
+static int control_watch(struct control *control, int fd, struct control_source *source,
+			 enum control_kind kind, void *object)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = source};
+
+	*source = (struct control_source){kind, object};
+	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int control_open(struct control *control, struct app *app)
+{
+	sigset_t set;
+	int err;
+
+	control->app = app;
+	signals_of_end(&set);
+	control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	control->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	control->link_fd = link_open(app);
+	if (control->epoll_fd < 0 || control->signal_fd < 0)
+		return -errno;
+	err = control_watch(control, control->signal_fd, &control->signal, CONTROL_SIGNAL, NULL);
+	if (!err)
+		err = control_watch(control, app->control_fd, &control->wake, CONTROL_WAKE, NULL);
+	if (!err && control->link_fd >= 0)
+		err = control_watch(control, control->link_fd, &control->link, CONTROL_LINK, NULL);
+	for (uint32_t i = 0; !err && i < app->num_nics; i++)
+		err = control_watch(control, app->nic[i].listen_fd, &control->listen[i],
+				    CONTROL_LISTEN, &app->nic[i]);
+	return err;
+}
+
+static void control_close(struct control *control)
+{
+	close(control->epoll_fd);
+	close(control->signal_fd);
+	if (control->link_fd >= 0)
+		close(control->link_fd);
+}
+
+/* Everything that cores sent since the last time. */
+static void control_drain(struct app *app)
+{
+	void *back;
+	uint64_t count;
+
+	if (read(app->control_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		log_error("control eventfd: %s", strerror(errno));
+	while (!rte_ring_sc_dequeue(app->done, &back)) {
+		struct msg *msg = back;
+
+		if (msg->answered)
+			msg->answered(msg, msg->arg);
+		else if (msg->client)
+			client_msg_back(msg);
+		else
+			msg_free(msg);
+	}
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		struct nic *nic = &app->nic[i];
+		const struct capture *capture = atomic_load(&nic->capture);
+
+		for (uint32_t s = 0; s < nic->num_shards; s++)
+			client_drain_unmap(&nic->shard[s]);
+		if (capture && capture_finished(capture))
+			capture_stop(nic);
+	}
+}
+
+static void control_event(struct control *control, const struct epoll_event *ev)
+{
+	struct control_source *source = ev->data.ptr;
+	struct signalfd_siginfo info;
+
+	switch (source->kind) {
+	case CONTROL_SIGNAL:
+		if (read(control->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+			log_info("%s: ending", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+			control->ending = true;
+		}
+		break;
+	case CONTROL_WAKE:
+		control_drain(control->app);
+		break;
+	case CONTROL_LINK:
+		link_read(control->link_fd, control->app);
+		break;
+	case CONTROL_LISTEN:
+		client_accept(source->object, control->epoll_fd);
+		break;
+	case CONTROL_SOCKET:
+		client_socket_event(source->object, ev->events);
+		break;
+	case CONTROL_PROCESS:
+		client_doom(source->object);
+		break;
+	}
+}
+
+int control_run(struct app *app)
+{
+	struct control control = {0};
+	int err = control_open(&control, app);
+	bool tick = false;
+
+	while (!err && !control.ending) {
+		struct epoll_event ev[CONTROL_EVENTS];
+		int n =
+		    epoll_wait(control.epoll_fd, ev, CONTROL_EVENTS, tick ? CONTROL_TICK_MS : -1);
+
+		if (n < 0 && errno != EINTR)
+			err = -errno;
+		for (int i = 0; i < n; i++)
+			control_event(&control, &ev[i]);
+		tick = client_sweep(app_clock_ns());
+		client_reap();
+	}
+	if (err)
+		log_error("event loop: %s", strerror(-err));
+	control_close(&control);
+	return err;
+}
+
+void control_stop_cores(struct app *app)
+{
+	for (uint32_t i = 0; i < app->num_nics; i++)
+		capture_stop(&app->nic[i]);
+	for (uint32_t i = 0; i < app->num_cores; i++) {
+		struct core *core = app->core[i];
+		struct msg *msg = msg_new(MSG_QUIT, NULL, NULL);
+
+		if (msg)
+			msg->core = core;
+		/* A full ring empties: the core works on it. */
+		while (msg && msg_send(msg))
+			usleep(100);
+	}
+}

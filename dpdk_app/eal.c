@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The EAL's command line. The control thread is EAL thread 0 and floats over all CPUs; each
+ * core is an EAL thread of its own, pinned. Nothing is shared with other DPDK processes, so
+ * that any number of weftds run side by side.
+ *
+ * Called by main.c.
+ */
+#include "dpdk_app/eal.h"
+
+#include <errno.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dpdk_app/log.h"
+
+enum {
+	EAL_ARGS_MAX = 24 + 2 * CONF_MAX_NICS,
+	EAL_TEXT_MAX = 2048,
+};
+
+struct eal_args {
+	int argc;
+	char *argv[EAL_ARGS_MAX];
+};
+
+uint32_t eal_cpus(int *cpu, uint32_t max)
+{
+	cpu_set_t set;
+	uint32_t n = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return 0;
+	for (int i = 0; i < CPU_SETSIZE && n < max; i++) {
+		if (CPU_ISSET(i, &set))
+			cpu[n++] = i;
+	}
+	return n;
+}
+
+static bool hugepages_free(uint64_t bytes)
+{
+	static const struct {
+		const char *path;
+		uint64_t page_bytes;
+	} sizes[] = {
+	    {"/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", 2 << 20},
+	    {"/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages", 1 << 30},
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		FILE *file = fopen(sizes[i].path, "re");
+		unsigned long long pages = 0;
+
+		if (!file)
+			continue;
+		if (fscanf(file, "%llu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+		if (pages * sizes[i].page_bytes >= bytes)
+			return true;
+	}
+	return false;
+}
+
+static void add(struct eal_args *args, const char *text)
+{
+	if (args->argc < EAL_ARGS_MAX)
+		args->argv[args->argc++] = strdup(text);
+}
+
+/* "0@0-63,1@2,2@3": EAL thread number at CPUs. */
+static void add_lcores(struct eal_args *args, const struct app *app)
+{
+	int cpu[CPU_SETSIZE];
+	uint32_t n = eal_cpus(cpu, CPU_SETSIZE);
+	char text[EAL_TEXT_MAX * 2];
+	size_t used = 0;
+
+	used += (size_t)snprintf(text, sizeof(text), "0@(");
+	for (uint32_t i = 0; i < n && used < EAL_TEXT_MAX; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? "," : "",
+					 cpu[i]);
+	used += (size_t)snprintf(text + used, sizeof(text) - used, ")");
+	for (uint32_t i = 0; i < app->num_cores; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, ",%u@%d",
+					 app->core[i]->lcore, app->core[i]->cpu);
+	add(args, "--lcores");
+	add(args, text);
+}
+
+static void file_prefix(const struct app *app, char *prefix, size_t bytes)
+{
+	const char *slash = strrchr(app->conf.run_dir, '/');
+	char dir[16];
+
+	/* The locks of the NICs make run directory and name unique, the pid makes sure. */
+	snprintf(dir, sizeof(dir), "%.15s", slash ? slash + 1 : app->conf.run_dir);
+	snprintf(prefix, bytes, "weftd-%s-%s-%d", dir, app->conf.name, (int)getpid());
+}
+
+int eal_start(struct app *app, uint64_t bytes)
+{
+	struct eal_args args = {0};
+	char text[96];
+	bool pci = false;
+	int n;
+
+	add(&args, "weftd");
+	add_lcores(&args, app);
+	file_prefix(app, text, sizeof(text));
+	add(&args, "--file-prefix");
+	add(&args, text);
+	for (uint32_t i = 0; i < app->conf.num_nics; i++) {
+		if (app->conf.nic[i].wire != CONF_WIRE_PCI)
+			continue;
+		pci = true;
+		add(&args, "-a");
+		add(&args, app->conf.nic[i].device);
+	}
+	if (!pci)
+		add(&args, "--no-pci");
+	app->hugepages = hugepages_free(bytes);
+	if (app->hugepages) {
+		add(&args, "--in-memory");
+	} else {
+		add(&args, "--no-huge");
+		add(&args, "--no-shconf");
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)(bytes >> 20) + 1);
+		add(&args, "-m");
+		add(&args, text);
+	}
+	add(&args, "--log-level");
+	add(&args, app->conf.verbose ? "info" : "error");
+	n = rte_eal_init(args.argc, args.argv);
+	if (n < 0) {
+		log_error("DPDK cannot start: %s; --verbose shows its own messages",
+			  rte_strerror(rte_errno));
+		return -rte_errno;
+	}
+	return 0;
+}
+
+void eal_end(const struct app *app)
+{
+	char prefix[96], path[160];
+
+	rte_eal_cleanup();
+	file_prefix(app, prefix, sizeof(prefix));
+	snprintf(path, sizeof(path), "/var/run/dpdk/%s/dpdk_telemetry.v2", prefix);
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+}

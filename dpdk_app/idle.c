@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Idle policy. A core of its own spins with rte_pause. A core that others want too yields
+ * after every turn without work; whether others want it is seen from the involuntary context
+ * switches of this thread, unless the operator said. After a while without work
+ * the core publishes that it sleeps, looks at the doorbells and rings once more, and waits on
+ * the descriptors of doorbells, ports and messages. A port without a descriptor is looked
+ * at every millisecond.
+ *
+ * Descriptors that a process shares (doorbells) are watched edge-triggered and never read: a
+ * read() could be made to block by the process, or its wake-up stolen.
+ *
+ * Called by lcore.c and msg.c; calls fw_sleep() and epoll.
+ */
+#include "dpdk_app/idle.h"
+
+#include <errno.h>
+#include <rte_pause.h>
+#include <rte_ring.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dpdk_app/client.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/wire.h"
+#include "shared_defs/hw_bar.h"
+
+enum {
+	IDLE_EVENTS = 32,
+	IDLE_SPIN_PAUSES = 4,
+	IDLE_NS = 10000000,       /* a core of its own spins for so long before it sleeps */
+	IDLE_SHARED_NS = 1000000, /* a shared one yields for so long */
+	IDLE_NAP_NS = 1000000,    /* a port that cannot wake us is looked at so often */
+	IDLE_NEAR_NS = 20000,     /* a timer nearer than this is waited for awake */
+	IDLE_SHARE_CHECK_NS = 5000000,
+	IDLE_SHARE_HOLD_NS = 100000000, /* shared stays shared for so long */
+};
+
+/* epoll data of descriptors that are no client's; no pointer has these values. */
+enum {
+	IDLE_DATA_WAKE = 1,
+	IDLE_DATA_PORT = 2,
+};
+
+static int idle_add(struct core *core, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event ev = {.events = events, .data.u64 = data};
+
+	return epoll_ctl(core->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int idle_init(struct core *core)
+{
+	int err;
+
+	core->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	core->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (core->wake_fd < 0 || core->epoll_fd < 0)
+		return -errno;
+	err = idle_add(core, core->wake_fd, EPOLLIN, IDLE_DATA_WAKE);
+	for (uint32_t i = 0; !err && i < core->num_wires; i++) {
+		const struct wire *wire = core->wire[i];
+
+		core->naps |= wire->naps;
+		for (uint32_t j = 0; !err && j < wire->num_fds; j++)
+			err = idle_add(core, wire->fd[j], EPOLLIN, IDLE_DATA_PORT);
+	}
+	return err;
+}
+
+void idle_close(struct core *core)
+{
+	close(core->epoll_fd);
+	close(core->wake_fd);
+}
+
+void idle_watch_doorbell(struct core *core, struct client *client)
+{
+	int err =
+	    idle_add(core, client->doorbell_fd, EPOLLIN | EPOLLET, (uint64_t)(uintptr_t)client);
+
+	/* Without it the client is still served whenever the core is awake. */
+	if (err)
+		log_error("doorbells of %s cannot wake core %d: %s", client->name, core->cpu,
+			  strerror(-err));
+}
+
+void idle_unwatch_doorbell(struct core *core, struct client *client)
+{
+	epoll_ctl(core->epoll_fd, EPOLL_CTL_DEL, client->doorbell_fd, NULL);
+}
+
+/* Does somebody else run on this CPU? One system call every few milliseconds. */
+static void share_check(struct core *core)
+{
+	struct rusage usage;
+	uint64_t switches;
+
+	core->share_checked_ns = core->now_ns;
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return;
+	switches = (uint64_t)usage.ru_nivcsw;
+	if (switches != core->switches_seen)
+		core->share_until_ns = core->now_ns + IDLE_SHARE_HOLD_NS;
+	core->switches_seen = switches;
+}
+
+static bool shared(struct core *core)
+{
+	bool yes = core->now_ns < core->share_until_ns;
+
+	switch (core->app->conf.share) {
+	case CONF_SHARE_YES:
+		yes = true;
+		break;
+	case CONF_SHARE_NO:
+		yes = false;
+		break;
+	case CONF_SHARE_AUTO:
+		if (core->now_ns - core->share_checked_ns >= IDLE_SHARE_CHECK_NS)
+			share_check(core);
+		break;
+	}
+	core->stats.shared = yes;
+	return yes;
+}
+
+/* True when a ring of this core holds something. */
+static bool rings_waiting(struct core *core)
+{
+	if (!rte_ring_empty(core->msgs))
+		return true;
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		struct shard *shard = core->shard[i];
+
+		if (!rte_ring_empty(shard->loop) || (shard->in && !rte_ring_empty(shard->in)) ||
+		    shard->num_backlog)
+			return true;
+		if (shard->nic->wire->ops->waiting(shard))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t next_timer_ns(struct core *core)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (uint32_t i = 0; i < core->num_shards; i++) {
+		struct shard *shard = core->shard[i];
+		uint64_t fw = fw_next_timer_ns(shard->fw);
+		uint64_t wire = shard->nic->wire->ops->next_ns(shard);
+
+		next = fw < next ? fw : next;
+		next = wire < next ? wire : next;
+	}
+	return next;
+}
+
+/* When the process says it rang; it may say anything, so only a sane time is believed. */
+static uint64_t doorbell_time(const struct client *client, uint64_t now_ns)
+{
+	const struct hw_bar_header *header = client->bar;
+	uint64_t rung_ns;
+
+	if (!header)
+		return 0;
+	rung_ns = __atomic_load_n(&header->wake_ns, __ATOMIC_RELAXED);
+	return rung_ns <= now_ns && now_ns - rung_ns < 1000000000 ? rung_ns : 0;
+}
+
+static void count_wake(struct core *core, const struct epoll_event *ev, int n)
+{
+	core->woke_ns = app_clock_ns();
+	core->rung_ns = 0;
+	for (int i = 0; i < n; i++) {
+		uint64_t ignored;
+
+		if (ev[i].data.u64 == IDLE_DATA_WAKE) {
+			core->stats.wakes_message++;
+			/* Ours alone, and non-blocking: an empty one is no error. */
+			if (read(core->wake_fd, &ignored, sizeof(ignored)) < 0)
+				continue;
+		} else if (ev[i].data.u64 == IDLE_DATA_PORT) {
+			core->stats.wakes_frame++;
+		} else {
+			core->stats.wakes_doorbell++;
+			core->rung_ns = doorbell_time(ev[i].data.ptr, core->woke_ns);
+		}
+	}
+	if (n <= 0) {
+		core->stats.wakes_timer++;
+		core->woke_ns = 0; /* nobody waited for us */
+	}
+}
+
+static void sleep_now(struct core *core, uint64_t until_ns)
+{
+	struct epoll_event ev[IDLE_EVENTS];
+	struct timespec wait, *timeout = NULL;
+	uint64_t ns = UINT64_MAX;
+	int n;
+
+	if (until_ns != UINT64_MAX)
+		ns = until_ns - core->now_ns;
+	if (core->naps && ns > IDLE_NAP_NS)
+		ns = IDLE_NAP_NS;
+	if (ns != UINT64_MAX) {
+		wait.tv_sec = (time_t)(ns / 1000000000);
+		wait.tv_nsec = (long)(ns % 1000000000);
+		timeout = &wait;
+	}
+	core->stats.sleeps++;
+	n = epoll_pwait2(core->epoll_fd, ev, IDLE_EVENTS, timeout, NULL);
+	count_wake(core, ev, n);
+}
+
+/* Publishes the sleep, makes sure that nothing slipped in, sleeps, takes it back. */
+static void try_sleep(struct core *core)
+{
+	uint64_t until_ns = next_timer_ns(core);
+	uint32_t published = 0;
+	bool may = true;
+
+	if (until_ns != UINT64_MAX && until_ns < core->now_ns + IDLE_NEAR_NS)
+		return;
+	/* Pairs with core_wake(): it fills a ring, then looks at this word. */
+	atomic_store_explicit(&core->sleeping, 1, memory_order_seq_cst);
+	atomic_thread_fence(memory_order_seq_cst);
+	while (may && published < core->num_shards)
+		may = fw_sleep(core->shard[published++]->fw, true);
+	if (may && !rings_waiting(core))
+		sleep_now(core, until_ns);
+	for (uint32_t i = 0; i < published; i++)
+		(void)fw_sleep(core->shard[i]->fw, false);
+	atomic_store_explicit(&core->sleeping, 0, memory_order_seq_cst);
+}
+
+/* The first turn with work after a sleep: how long did whoever woke us wait? */
+static void count_latency(struct core *core)
+{
+	struct core_stats *stats = &core->stats;
+	uint64_t now_ns = app_clock_ns();
+
+	stats->wake_serve_ns_last = now_ns - core->woke_ns;
+	if (stats->wake_serve_ns_last > stats->wake_serve_ns_max)
+		stats->wake_serve_ns_max = stats->wake_serve_ns_last;
+	if (core->rung_ns) {
+		stats->wake_doorbell_ns_last = now_ns - core->rung_ns;
+		if (stats->wake_doorbell_ns_last > stats->wake_doorbell_ns_max)
+			stats->wake_doorbell_ns_max = stats->wake_doorbell_ns_last;
+	}
+	core->woke_ns = 0;
+}
+
+void idle_turn(struct core *core, uint32_t work)
+{
+	uint64_t patience_ns = core->app->conf.idle_ns;
+	bool share;
+
+	if (work) {
+		core->stats.busy_turns++;
+		core->idle_since_ns = 0;
+		if (core->woke_ns)
+			count_latency(core);
+		return;
+	}
+	if (!core->idle_since_ns)
+		core->idle_since_ns = core->now_ns;
+	share = shared(core);
+	if (!patience_ns)
+		patience_ns = share ? IDLE_SHARED_NS : IDLE_NS;
+	if (core->now_ns - core->idle_since_ns >= patience_ns) {
+		try_sleep(core);
+		return;
+	}
+	if (share) {
+		core->stats.yields++;
+		sched_yield();
+		return;
+	}
+	for (int i = 0; i < IDLE_SPIN_PAUSES; i++)
+		rte_pause();
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The poll loop: messages, then each shard to completion, then interrupts, then idle
+ * policy. The clock is read once per turn.
+ *
+ * Started by main.c; calls msg.c, the firmware, the wires, irq.c, idle.c.
+ */
+#include "dpdk_app/lcore.h"
+
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dpdk_app/idle.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/msg.h"
+#include "dpdk_app/port.h"
+#include "dpdk_app/wire.h"
+
+enum {
+	/* Frames and requests of one shard in a turn: small enough to stay in the cache. */
+	LCORE_BUDGET = 32,
+	LCORE_LINK_CHECK_NS = 10000000,
+	LCORE_QUIET_TURNS = 4, /* after fw_shutdown(): what it still sends goes out */
+};
+
+uint64_t app_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void core_wake(struct core *core)
+{
+	const uint64_t one = 1;
+
+	/* Pairs with try_sleep(): it stores the word, then looks at the rings. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&core->sleeping, memory_order_relaxed))
+		return;
+	/* A full counter is readable, which is all that is wanted. */
+	if (write(core->wake_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+static uint32_t shard_turn(struct shard *shard, uint64_t now_ns)
+{
+	bool up = atomic_load_explicit(&shard->nic->link_up, memory_order_relaxed);
+	uint32_t work = 0;
+
+	if (up != shard->link_up) {
+		shard->link_up = up;
+		fw_link(shard->fw, up);
+		work++;
+	}
+	work += port_tx_flush(shard);
+	return work + fw_poll(shard->fw, now_ns, LCORE_BUDGET);
+}
+
+static uint32_t check_links(struct core *core)
+{
+	uint32_t work = 0;
+
+	core->links_checked_ns = core->now_ns;
+	for (uint32_t i = 0; i < core->num_wires; i++) {
+		struct wire *wire = core->wire[i];
+
+		if (wire->ops->link && wire->ops->link(wire)) {
+			struct nic *nic = wire->nic;
+
+			for (uint32_t s = 0; s < nic->num_shards; s++)
+				core_wake(nic->shard[s].core);
+			work++;
+		}
+	}
+	return work;
+}
+
+static uint32_t core_turn(struct core *core)
+{
+	uint32_t work;
+
+	core->now_ns = app_clock_ns();
+	work = msg_drain(core);
+	for (uint32_t i = 0; i < core->num_wires; i++)
+		work += core->wire[i]->ops->pump(core->wire[i]);
+	for (uint32_t i = 0; i < core->num_shards; i++)
+		work += shard_turn(core->shard[i], core->now_ns);
+	if (core->num_wires && core->now_ns - core->links_checked_ns > LCORE_LINK_CHECK_NS)
+		work += check_links(core);
+	if (core->irqs.count)
+		core->shard[0]->stats.irq_submits += irq_flush(&core->irqs);
+	core->stats.turns++;
+	atomic_store_explicit(&core->rounds, core->stats.turns, memory_order_release);
+	return work;
+}
+
+int lcore_main(void *arg)
+{
+	struct core *core = arg;
+
+	/* Timers of a sleeping core are as fine as the kernel can make them. */
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	while (!core->quit)
+		idle_turn(core, core_turn(core));
+	for (int i = 0; i < LCORE_QUIET_TURNS; i++)
+		core_turn(core);
+	return 0;
+}
+
+void lcore_quiesce(struct app *app)
+{
+	for (uint32_t i = 0; i < app->num_cores; i++) {
+		struct core *core = app->core[i];
+		uint64_t seen = atomic_load_explicit(&core->rounds, memory_order_acquire);
+
+		/* A sleeping core holds nothing between two turns. */
+		while (!atomic_load(&core->sleeping) &&
+		       atomic_load_explicit(&core->rounds, memory_order_acquire) == seen &&
+		       !core->quit)
+			usleep(50);
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The poll loop of one core. Started by main.c on an EAL thread.
+ */
+#ifndef WEFT_APP_LCORE_H
+#define WEFT_APP_LCORE_H
+
+#include "dpdk_app/app.h"
+
+/* Runs until MSG_QUIT. arg is a struct core. */
+int lcore_main(void *arg);
+
+/* Waits until every core has passed a quiescent point since the call. Control thread. */
+void lcore_quiesce(struct app *app);
+
+#endif /* WEFT_APP_LCORE_H */

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * weftd: software RDMA NICs on poll-mode cores.
+ *
+ * Start: arguments, locks, DPDK, NICs, cores, sockets, "ready". Then the control thread
+ * serves (control.c) while the cores poll (lcore.c) until a signal; then everything is
+ * taken down in the reverse order. Calls all of dpdk_app.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "dpdk_app/accel.h"
+#include "dpdk_app/app.h"
+#include "dpdk_app/client.h"
+#include "dpdk_app/control.h"
+#include "dpdk_app/eal.h"
+#include "dpdk_app/idle.h"
+#include "dpdk_app/lcore.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/hostmem.h"
+#include "dpdk_app/msg.h"
+#include "dpdk_app/nic.h"
+#include "dpdk_app/notify.h"
+#include "dpdk_app/telemetry.h"
+#include "dpdk_app/wire.h"
+
+enum {
+	EXIT_USAGE = 2,
+};
+
+/* Every queue of events of every process has a descriptor. */
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	/* AF_XDP's memory is locked on kernels that count it so. */
+	limit.rlim_cur = limit.rlim_max = RLIM_INFINITY;
+	(void)setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+static int make_rings(struct app *app)
+{
+	app->done = rte_ring_create("done", MSG_DONE_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	if (!app->done)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < app->num_cores; i++) {
+		char name[RTE_RING_NAMESIZE];
+
+		snprintf(name, sizeof(name), "msgs_%u", i);
+		app->core[i]->msgs =
+		    rte_ring_create(name, MSG_CORE_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+		if (!app->core[i]->msgs)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int start_cores(struct app *app)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < app->num_cores; i++) {
+		struct core *core = app->core[i];
+
+		if (core->num_shards)
+			err = irq_init(&core->irqs);
+		if (!err)
+			err = idle_init(core);
+	}
+	for (uint32_t i = 0; !err && i < app->num_cores; i++)
+		err = rte_eal_remote_launch(lcore_main, app->core[i], app->core[i]->lcore);
+	return err;
+}
+
+static void say_ready(const struct app *app)
+{
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		const struct nic *nic = &app->nic[i];
+		char ip[INET_ADDRSTRLEN];
+
+		inet_ntop(AF_INET, &nic->conf->ip, ip, sizeof(ip));
+		log_verbose("%s: %s/%u, MTU %u, %u shard%s from core %d, %s", nic->name, ip,
+			    nic->conf->ip_prefix, nic->mtu, nic->num_shards,
+			    nic->num_shards == 1 ? "" : "s", nic->shard[0].core->cpu,
+			    nic->wire->how);
+		if (nic->conf->wire != CONF_WIRE_SWITCH && !app->conf.verbose)
+			log_info("%s: %s/%u on %s", nic->name, ip, nic->conf->ip_prefix,
+				 nic->wire->how);
+	}
+	log_verbose("CRC32C by %s, %s", accel_name(),
+		    app->hugepages ? "hugepages" : "ordinary memory");
+	printf("weftd: ready: %u NIC%s %s0..%s%u in %s, %u core%s, process %d\n", app->num_nics,
+	       app->num_nics == 1 ? "" : "s", app->conf.name, app->conf.name, app->num_nics - 1,
+	       app->conf.run_dir, app->num_cores, app->num_cores == 1 ? "" : "s", (int)getpid());
+	fflush(stdout);
+	notify_send("READY=1");
+}
+
+/* Everything that needs DPDK; returns when weftd shall end. */
+static int serve(struct app *app)
+{
+	bool running = false;
+	int err = make_rings(app);
+
+	if (!err)
+		err = nic_open_all(app);
+	if (!err)
+		err = telemetry_init(app);
+	if (!err)
+		err = start_cores(app);
+	running = !err;
+	if (!err)
+		err = nic_listen_all(app);
+	if (!err) {
+		say_ready(app);
+		err = control_run(app);
+		notify_send("STOPPING=1");
+	}
+	if (running) {
+		control_stop_cores(app);
+		rte_eal_mp_wait_lcore();
+	}
+	client_free_all();
+	nic_close_all(app);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	static struct app app;
+	char error[CONF_ERROR_CHARS];
+	int err;
+
+	switch (args_parse(argc, argv, &app.conf, error)) {
+	case ARGS_DONE:
+		return EXIT_SUCCESS;
+	case ARGS_WRONG:
+		log_error("%s", error);
+		return EXIT_USAGE;
+	case ARGS_RUN:
+		break;
+	}
+	log_set_verbose(app.conf.verbose);
+	accel_init();
+	raise_limits();
+	err = control_init(&app);
+	if (!err)
+		err = hostmem_init(app.control_fd);
+	if (!err)
+		err = nic_plan(&app);
+	if (!err)
+		err = nic_lock_all(&app);
+	if (!err)
+		err = eal_start(&app, nic_memory_bytes(&app));
+	if (!err) {
+		err = serve(&app);
+		for (uint32_t i = 0; i < app.num_cores; i++)
+			idle_close(app.core[i]);
+		eal_end(&app);
+	}
+	nic_unlock_all(&app);
+	for (uint32_t i = 0; i < app.num_cores; i++)
+		free(app.core[i]);
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}

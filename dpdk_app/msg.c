@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages: the core's side carries them out with fw_cmd() and its kin, so that every call
+ * on a firmware instance comes from the core that polls it.
+ *
+ * Called by lcore.c and the firmware on a core, by client.c and control.c on the control
+ * thread; calls nic_fw/fw.h, stats.c.
+ */
+#include "dpdk_app/msg.h"
+
+#include <errno.h>
+#include <rte_ring.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "dpdk_app/client.h"
+#include "dpdk_app/idle.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/stats.h"
+
+struct msg *msg_new(enum msg_kind kind, struct shard *shard, struct client *client)
+{
+	struct msg *msg = calloc(1, sizeof(*msg));
+
+	if (!msg)
+		return NULL;
+	msg->kind = kind;
+	msg->shard = shard;
+	msg->core = shard ? shard->core : NULL;
+	msg->client = client;
+	msg->event_fd = -1;
+	msg->old_fd = -1;
+	return msg;
+}
+
+void msg_free(struct msg *msg)
+{
+	if (msg)
+		free(msg->stats);
+	free(msg);
+}
+
+int msg_send(struct msg *msg)
+{
+	if (rte_ring_mp_enqueue(msg->core->msgs, msg))
+		return -ENOBUFS;
+	core_wake(msg->core);
+	return 0;
+}
+
+/* Back to the control thread. */
+static void msg_done(struct core *core, struct msg *msg)
+{
+	/* MSG_DONE_RING is larger than all messages there can be. */
+	if (rte_ring_mp_enqueue(core->app->done, msg))
+		log_error("an answer to a command was lost: restart weftd");
+	app_wake_control(core->app);
+}
+
+static void do_attach(struct core *core, struct msg *msg)
+{
+	struct shard *shard = msg->shard;
+	struct client *c = msg->client;
+	uint32_t number = 0;
+	int err;
+
+	fw_now(shard->fw, core->now_ns);
+	err = fw_client_attach(shard->fw, &msg->params, &number, &msg->resp.u.attach);
+	if (!err && number >= HW_MAX_CLIENTS) {
+		fw_client_detach(shard->fw, number);
+		err = EUSERS;
+	}
+	msg->resp.status = err;
+	if (err)
+		return;
+	shard->client[number] = c;
+	c->fw_client[shard->number] = number;
+	if (c->doorbell_fd >= 0)
+		idle_watch_doorbell(core, c);
+}
+
+static void pending_cancel(struct core *core, struct shard *shard, const struct client *c)
+{
+	for (uint32_t i = 0; i < APP_MAX_PENDING; i++) {
+		struct msg *msg = shard->pending[i].msg;
+
+		if (!msg || msg->client != c)
+			continue;
+		shard->pending[i].msg = NULL;
+		msg->resp.status = ECANCELED;
+		msg_done(core, msg);
+	}
+}
+
+static void do_detach(struct core *core, struct msg *msg)
+{
+	struct shard *shard = msg->shard;
+	struct client *c = msg->client;
+	uint32_t number = c->fw_client[shard->number];
+
+	fw_now(shard->fw, core->now_ns);
+	fw_client_detach(shard->fw, number);
+	/* Signals of the last events go out while the descriptors are still open. */
+	shard->stats.irq_submits += irq_flush(&core->irqs);
+	shard->client[number] = NULL;
+	if (c->doorbell_fd >= 0)
+		idle_unwatch_doorbell(core, c);
+	pending_cancel(core, shard, c);
+}
+
+/* What the port has to do beside a command that succeeded. */
+static void cmd_finish(struct shard *shard, struct msg *msg)
+{
+	struct client *c = msg->client;
+	uint32_t eq;
+
+	if (msg->resp.status)
+		return;
+	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
+		eq = msg->resp.u.create_eq.eq;
+		if (eq < HW_MAX_EQ_PER_CLIENT)
+			c->eq_fd[eq] = msg->event_fd;
+	} else if (msg->cmd.op == HW_CMD_DESTROY_EQ) {
+		eq = msg->cmd.u.obj.handle;
+		if (eq < HW_MAX_EQ_PER_CLIENT) {
+			shard->stats.irq_submits += irq_flush(&shard->core->irqs);
+			msg->old_fd = c->eq_fd[eq];
+			c->eq_fd[eq] = -1;
+		}
+	}
+}
+
+/* True when the answer is there, false when the firmware gives it later. */
+static bool do_cmd(struct msg *msg)
+{
+	struct shard *shard = msg->shard;
+	uint32_t number = msg->client->fw_client[shard->number];
+	const struct fw_cmd_aux *aux = msg->aux.mapping ? &msg->aux : NULL;
+	uint32_t slot = 0;
+
+	msg->resp.op = msg->cmd.op;
+	if (msg->cmd.op == HW_CMD_STATS) {
+		stats_answer(shard, msg->cmd.u.obj.cursor, &msg->resp.u.stats);
+		return true;
+	}
+	while (slot < APP_MAX_PENDING && shard->pending[slot].msg)
+		slot++;
+	if (slot == APP_MAX_PENDING) {
+		msg->resp.status = EBUSY;
+		return true;
+	}
+	msg->cmd.tag = slot;
+	/* In its place before the call: the answer may come within it. */
+	shard->pending[slot].msg = msg;
+	fw_now(shard->fw, shard->core->now_ns);
+	if (fw_cmd(shard->fw, number, &msg->cmd, aux, &msg->resp) == FW_CMD_PENDING)
+		return false;
+	shard->pending[slot].msg = NULL;
+	cmd_finish(shard, msg);
+	return true;
+}
+
+void msg_cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
+{
+	struct shard *shard = ctx;
+	struct msg *msg = resp->tag < APP_MAX_PENDING ? shard->pending[resp->tag].msg : NULL;
+
+	if (!msg || msg->client->fw_client[shard->number] != client)
+		return; /* its process is gone */
+	shard->pending[resp->tag].msg = NULL;
+	msg->resp = *resp;
+	cmd_finish(shard, msg);
+	msg_done(shard->core, msg);
+}
+
+static void do_quit(struct core *core)
+{
+	for (uint32_t i = 0; i < core->num_shards; i++)
+		fw_shutdown(core->shard[i]->fw);
+	irq_flush(&core->irqs);
+	core->quit = true;
+}
+
+uint32_t msg_drain(struct core *core)
+{
+	struct msg *msg[MSG_PER_TURN];
+	uint32_t n = rte_ring_sc_dequeue_burst(core->msgs, (void **)msg, MSG_PER_TURN, NULL);
+
+	for (uint32_t i = 0; i < n; i++) {
+		bool done = true;
+
+		switch (msg[i]->kind) {
+		case MSG_ATTACH:
+			do_attach(core, msg[i]);
+			break;
+		case MSG_CMD:
+			done = do_cmd(msg[i]);
+			break;
+		case MSG_DETACH:
+			do_detach(core, msg[i]);
+			break;
+		case MSG_STATS:
+			msg[i]->stats->count =
+			    stats_all(msg[i]->shard, msg[i]->stats->stat, msg[i]->stats->max);
+			break;
+		case MSG_QUIT:
+			do_quit(core);
+			break;
+		}
+		if (done)
+			msg_done(core, msg[i]);
+	}
+	return n;
+}

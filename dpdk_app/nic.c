@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * NICs: what each is called, where its shards run, and its parts: packet pool, wire,
+ * rings, firmware instances.
+ *
+ * With as many cores as NICs, or more, the cores are dealt out evenly and a NIC has one
+ * shard on each of its cores; with fewer, cores run several NICs.
+ *
+ * Called by main.c; calls wire_*.c, port_rx.c, fw_init().
+ */
+#include "dpdk_app/nic.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "dpdk_app/eal.h"
+#include "dpdk_app/impair.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/msg.h"
+#include "dpdk_app/port.h"
+#include "dpdk_app/wire.h"
+#include "shared_defs/wire_eth.h"
+
+enum {
+	NIC_DEFAULT_MTU = 1500,
+	NIC_POOL_CACHE = 256,
+	NIC_POOL_SPARE = 2048,     /* held by the firmware, on the way */
+	NIC_POOL_PORT = 8192,      /* descriptors of a port, and frames that wait */
+	NIC_POOL_PER_SHARD = 1536, /* its ring and what the core works on */
+	/* One page, so that AF_XDP can use the pool as it is. */
+	NIC_XDP_BUFFER = 4096 - 128 - 64,
+	NIC_MEMORY_SPARE = 64 << 20,
+};
+
+/* Cores asked for, or the last CPU: the first ones have most of the kernel's own work. */
+static int plan_cores(struct app *app)
+{
+	struct conf *conf = &app->conf;
+	int cpu[CONF_MAX_CORES * 16];
+	uint32_t n = eal_cpus(cpu, sizeof(cpu) / sizeof(cpu[0]));
+
+	if (!n)
+		return -errno;
+	if (!conf->num_cores) {
+		conf->core[0] = cpu[n - 1];
+		conf->num_cores = 1;
+	}
+	for (uint32_t i = 0; i < conf->num_cores; i++) {
+		struct core *core;
+		bool allowed = false;
+
+		for (uint32_t j = 0; j < n; j++)
+			allowed |= cpu[j] == conf->core[i];
+		if (!allowed) {
+			log_error("--cores: CPU %d is not there, or not for this process (taskset, "
+				  "cpuset)",
+				  conf->core[i]);
+			return -EINVAL;
+		}
+		core = aligned_alloc(APP_CACHE_LINE_BYTES, sizeof(*core));
+		if (!core)
+			return -ENOMEM;
+		memset(core, 0, sizeof(*core));
+		core->app = app;
+		core->number = i;
+		core->cpu = conf->core[i];
+		core->lcore = i + 1; /* 0 is the control thread */
+		core->wake_fd = core->epoll_fd = -1;
+		app->core[app->num_cores++] = core;
+	}
+	app->several_cores = app->num_cores > 1;
+	return 0;
+}
+
+/* MAC of a NIC whose wire has none: locally administered, made from the address. */
+static void plan_mac(struct nic *nic)
+{
+	nic->mac[0] = 0x02;
+	nic->mac[1] = 0x77;
+	memcpy(&nic->mac[2], &nic->conf->ip, 4);
+}
+
+static int plan_mtu(struct nic *nic)
+{
+	uint32_t mtu = nic->app->conf.mtu;
+	uint32_t device_mtu;
+	int ifindex, err;
+
+	nic->mtu = mtu ? mtu : NIC_DEFAULT_MTU;
+	if (nic->conf->wire != CONF_WIRE_NETDEV)
+		return 0;
+	err = wire_netdev_query(nic->conf->device, &device_mtu, nic->mac, &ifindex);
+	if (err) {
+		log_error("--port %s: %s; ip link shows the interfaces of this namespace",
+			  nic->conf->device, strerror(-err));
+		return err;
+	}
+	if (!mtu)
+		nic->mtu = device_mtu < HW_MAX_MTU ? device_mtu : HW_MAX_MTU;
+	if (nic->mtu > device_mtu || nic->mtu < HW_MIN_MTU) {
+		log_error("--port %s: its MTU is %u, %u is needed: ip link set %s mtu %u",
+			  nic->conf->device, device_mtu,
+			  nic->mtu < HW_MIN_MTU ? HW_MIN_MTU : nic->mtu, nic->conf->device,
+			  nic->mtu < HW_MIN_MTU ? HW_MIN_MTU : nic->mtu);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void plan_shards(struct nic *nic)
+{
+	struct app *app = nic->app;
+	uint32_t n = app->num_cores / app->num_nics;
+
+	nic->num_shards = n < 1 ? 1 : n > CONF_MAX_SHARDS ? CONF_MAX_SHARDS : n;
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		struct shard *shard = &nic->shard[i];
+		struct core *core = app->core[(nic->index + i * app->num_nics) % app->num_cores];
+
+		shard->nic = nic;
+		shard->core = core;
+		shard->number = i;
+		shard->stream = nic->index * CONF_MAX_SHARDS + i;
+		core->shard[core->num_shards++] = shard;
+	}
+}
+
+int nic_plan(struct app *app)
+{
+	int err = plan_cores(app);
+
+	app->num_nics = app->conf.num_nics;
+	for (uint32_t i = 0; !err && i < app->num_nics; i++) {
+		struct nic *nic = &app->nic[i];
+
+		nic->app = app;
+		nic->conf = &app->conf.nic[i];
+		nic->index = i;
+		nic->lock_fd = nic->listen_fd = -1;
+		snprintf(nic->name, sizeof(nic->name), "%s%u", app->conf.name, i);
+		plan_mac(nic);
+		plan_shards(nic);
+		err = plan_mtu(nic);
+	}
+	return err;
+}
+
+static uint32_t nic_buffer_bytes(const struct nic *nic)
+{
+	uint32_t frame = nic->mtu + (uint32_t)sizeof(struct wire_eth);
+
+	if (nic->conf->wire == CONF_WIRE_NETDEV && nic->mtu <= WIRE_XDP_MAX_MTU)
+		return NIC_XDP_BUFFER;
+	return RTE_PKTMBUF_HEADROOM + (frame + 4 + 63) / 64 * 64;
+}
+
+static uint32_t nic_pool_frames(const struct nic *nic)
+{
+	const struct app *app = nic->app;
+	uint32_t n = NIC_POOL_SPARE + NIC_POOL_PER_SHARD * nic->num_shards +
+		     2 * NIC_POOL_CACHE * app->num_cores;
+
+	if (nic->conf->wire == CONF_WIRE_SWITCH && impair_wanted(&app->conf.impair))
+		n += IMPAIR_QUEUE_MAX * nic->num_shards;
+	if (nic->conf->wire != CONF_WIRE_SWITCH)
+		n += NIC_POOL_PORT;
+	return n;
+}
+
+uint64_t nic_memory_bytes(const struct app *app)
+{
+	uint64_t bytes = NIC_MEMORY_SPARE + (uint64_t)app->num_cores * MSG_CORE_RING * 8;
+
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		const struct nic *nic = &app->nic[i];
+
+		bytes += (uint64_t)nic_pool_frames(nic) *
+			 (nic_buffer_bytes(nic) + sizeof(struct rte_mbuf) + 64 + 256);
+		bytes += (uint64_t)nic->num_shards * (HW_MAX_MR * 2 + APP_RING_FRAMES * 4) * 8;
+	}
+	return bytes;
+}
+
+static struct rte_ring *shard_ring(const struct shard *shard, const char *what, uint32_t entries,
+				   unsigned flags)
+{
+	char name[RTE_RING_NAMESIZE];
+
+	snprintf(name, sizeof(name), "%s_%s_%u", what, shard->nic->name, shard->number);
+	return rte_ring_create(name, entries, SOCKET_ID_ANY, flags | RING_F_SC_DEQ);
+}
+
+static int shard_rings(struct shard *shard)
+{
+	struct nic *nic = shard->nic;
+	/* One core alone enqueues from one thread. */
+	unsigned single = nic->app->several_cores ? 0 : RING_F_SP_ENQ;
+
+	shard->unmap = shard_ring(shard, "unmap", HW_MAX_MR, RING_F_SP_ENQ | RING_F_EXACT_SZ);
+	shard->loop = shard_ring(shard, "loop", APP_RING_FRAMES, single);
+	if (nic->conf->wire == CONF_WIRE_SWITCH || nic->num_shards > 1) {
+		shard->in = shard_ring(shard, "in", APP_RING_FRAMES, single);
+		if (!shard->in)
+			return -ENOMEM;
+	}
+	return shard->unmap && shard->loop ? 0 : -ENOMEM;
+}
+
+static int nic_wire(struct nic *nic)
+{
+	int err = -EINVAL;
+
+	switch (nic->conf->wire) {
+	case CONF_WIRE_SWITCH:
+		err = wire_switch_open(nic);
+		break;
+	case CONF_WIRE_NETDEV:
+		err = wire_netdev_open(nic);
+		break;
+	case CONF_WIRE_MEMIF:
+		err = wire_memif_open(nic);
+		break;
+	case CONF_WIRE_TAP:
+		err = wire_tap_open(nic);
+		break;
+	case CONF_WIRE_PCI:
+		err = wire_pci_open(nic);
+		break;
+	}
+	return err;
+}
+
+static int shard_firmware(struct shard *shard)
+{
+	struct nic *nic = shard->nic;
+	struct app *app = nic->app;
+	struct fw_config config = {
+	    .ip_prefix = nic->conf->ip_prefix,
+	    .nic_index = (uint8_t)nic->index,
+	    .shard = (uint8_t)shard->number,
+	    .num_shards = (uint8_t)nic->num_shards,
+	    .mtu = (uint16_t)nic->mtu,
+	    .ip = nic->conf->ip,
+	    .gateway = nic->conf->gateway,
+	    .link_mbps = nic->link_mbps,
+	    .cc_off = app->conf.no_cc,
+	};
+	struct fw_port port;
+	const char *name;
+	uint64_t value;
+	int err;
+
+	memcpy(config.name, nic->name, sizeof(config.name));
+	memcpy(config.mac, nic->mac, sizeof(config.mac));
+	for (uint32_t i = 0; i < app->num_nics; i++)
+		config.nic_ip[i] = app->nic[i].conf->ip;
+	err = port_init(shard, &port);
+	if (err)
+		return err;
+	shard->arena_bytes = fw_arena_bytes();
+	shard->arena = mmap(NULL, shard->arena_bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (shard->arena == MAP_FAILED) {
+		shard->arena = NULL;
+		return -errno;
+	}
+	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
+	if (!shard->fw)
+		return -EINVAL;
+	while (fw_stat(shard->fw, shard->num_fw_stats, &name, &value))
+		shard->num_fw_stats++;
+	return 0;
+}
+
+static int nic_open(struct nic *nic)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	int err = 0;
+
+	snprintf(name, sizeof(name), "pool_%s", nic->name);
+	nic->pool = rte_pktmbuf_pool_create(name, nic_pool_frames(nic), NIC_POOL_CACHE, 0,
+					    (uint16_t)nic_buffer_bytes(nic), SOCKET_ID_ANY);
+	if (!nic->pool) {
+		log_error("%s: no memory for %u frames; free some, or use a smaller --mtu",
+			  nic->name, nic_pool_frames(nic));
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
+		err = shard_rings(&nic->shard[i]);
+	if (!err)
+		err = nic_wire(nic);
+	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
+		err = shard_firmware(&nic->shard[i]);
+	if (!err) {
+		struct core *core = nic->shard[0].core;
+
+		core->wire[core->num_wires++] = nic->wire;
+	}
+	return err;
+}
+
+int nic_open_all(struct app *app)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < app->num_nics; i++) {
+		err = nic_open(&app->nic[i]);
+		if (err)
+			log_error("%s cannot be made: %s", app->nic[i].name, strerror(-err));
+	}
+	return err;
+}
+
+static void ring_free_frames(struct rte_ring *ring)
+{
+	void *m;
+
+	while (ring && !rte_ring_dequeue(ring, &m))
+		rte_pktmbuf_free(m);
+	rte_ring_free(ring);
+}
+
+static void shard_close(struct shard *shard)
+{
+	if (shard->arena)
+		munmap(shard->arena, shard->arena_bytes);
+	ring_free_frames(shard->in);
+	ring_free_frames(shard->loop);
+	rte_ring_free(shard->unmap);
+	rte_pktmbuf_free_bulk(shard->backlog, shard->num_backlog);
+	free(shard->impair);
+}
+
+void nic_close_all(struct app *app)
+{
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		struct nic *nic = &app->nic[i];
+
+		if (nic->listen_fd >= 0) {
+			unlink(nic->socket_path);
+			close(nic->listen_fd);
+		}
+		if (nic->wire)
+			nic->wire->ops->close(nic->wire);
+		for (uint32_t s = 0; s < nic->num_shards; s++)
+			shard_close(&nic->shard[s]);
+	}
+	/* Frames travel between NICs: pools go when no ring holds any. */
+	for (uint32_t i = 0; i < app->num_nics; i++)
+		rte_mempool_free(app->nic[i].pool);
+}

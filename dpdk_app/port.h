@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The environment of one shard's firmware: dpdk_app's implementation of fw_port.
+ *
+ * port_rx.c and port_tx.c move frames, port_host.c reaches processes. Made by nic.c; called by
+ * the firmware on the shard's core, and by lcore.c.
+ */
+#ifndef WEFT_APP_PORT_H
+#define WEFT_APP_PORT_H
+
+#include <stdbool.h>
+
+#include "dpdk_app/app.h"
+
+/* Fills the table for a shard; its rings, pool and wire exist. 0 or -errno. */
+int port_init(struct shard *shard, struct fw_port *port) __attribute__((warn_unused_result));
+
+/* port_rx.c */
+uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n);
+void port_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n);
+void port_rx_release(void *ctx, void *cookie);
+
+/* port_tx.c */
+uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n);
+/* Offers the backlog to the wire again. Returns how many frames went out. */
+uint32_t port_tx_flush(struct shard *shard);
+
+/* port_host.c */
+int port_host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes);
+int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes);
+void port_irq(void *ctx, uint32_t client, uint32_t eq);
+void port_mem_unmap(void *ctx, uint32_t client, void *mapping);
+void port_arena_release(void *ctx, void *addr, size_t bytes);
+void port_bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes);
+uint64_t port_random64(void *ctx);
+
+/*
+ * Puts frames that are for one NIC into the rings of its shards, each where fw_steer()
+ * sends it; frames that all shards want get more references. ring is the offset of the ring
+ * in struct shard. Returns how many of the first frames were taken; the rest found a ring
+ * full. Any core.
+ */
+uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mbuf **frames,
+		    uint32_t n);
+
+#endif /* WEFT_APP_PORT_H */

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the firmware asks of the host beside frames: memory of processes that is not
+ * mapped, interrupts, pages given back, random numbers.
+ *
+ * Memory is reached through /proc/<pid>/mem, opened once when the process attached
+ * (client.c): the descriptor stands for that very address space, so neither a reused pid nor a
+ * program started by exec can take its place, and it fails once the space is gone.
+ *
+ * Called by the firmware on the shard's core; calls irq.c and the kernel.
+ */
+#include "dpdk_app/port.h"
+
+#include <errno.h>
+#include <rte_ring.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "dpdk_app/accel.h"
+#include "dpdk_app/client.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/msg.h"
+
+/* The client if it has memory that may still be reached, else NULL. */
+static struct client *host_client(struct shard *shard, uint32_t client, uint64_t addr,
+				  uint32_t bytes)
+{
+	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
+
+	if (!c || c->mem_fd < 0 || atomic_load_explicit(&c->dead, memory_order_relaxed))
+		return NULL;
+	/* Above this the offset of pread() would be negative; no user address is. */
+	if (addr > (uint64_t)INT64_MAX - bytes)
+		return NULL;
+	return c;
+}
+
+int port_host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
+{
+	struct shard *shard = ctx;
+	struct client *c = host_client(shard, client, addr, bytes);
+	uint8_t *to = dst;
+
+	while (c && bytes) {
+		ssize_t n = pread(c->mem_fd, to, bytes, (off_t)addr);
+
+		shard->stats.host_reads++;
+		if (n <= 0) {
+			if (n < 0 && errno == EINTR)
+				continue;
+			c = NULL;
+			break;
+		}
+		to += n;
+		addr += (uint64_t)n;
+		bytes -= (uint32_t)n;
+	}
+	if (c)
+		return 0;
+	shard->stats.host_faults++;
+	return -EFAULT;
+}
+
+int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes)
+{
+	struct shard *shard = ctx;
+	struct client *c = host_client(shard, client, addr, bytes);
+	const uint8_t *from = src;
+
+	while (c && bytes) {
+		ssize_t n = pwrite(c->mem_fd, from, bytes, (off_t)addr);
+
+		shard->stats.host_writes++;
+		if (n <= 0) {
+			if (n < 0 && errno == EINTR)
+				continue;
+			c = NULL;
+			break;
+		}
+		from += n;
+		addr += (uint64_t)n;
+		bytes -= (uint32_t)n;
+	}
+	if (c)
+		return 0;
+	shard->stats.host_faults++;
+	return -EFAULT;
+}
+
+void port_irq(void *ctx, uint32_t client, uint32_t eq)
+{
+	struct shard *shard = ctx;
+	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
+
+	if (!c || eq >= HW_MAX_EQ_PER_CLIENT || c->eq_fd[eq] < 0)
+		return;
+	shard->stats.irqs++;
+	shard->stats.irq_submits += irq_add(&shard->core->irqs, c->eq_fd[eq]);
+}
+
+void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
+{
+	struct shard *shard = ctx;
+
+	(void)client;
+	/* The ring holds as many as a shard may have (client_mem.c counts): it has room. */
+	if (rte_ring_sp_enqueue(shard->unmap, mapping))
+		log_error("a mapping of %s stays mapped: the list of those to unmap is full",
+			  shard->nic->name);
+	else
+		app_wake_control(shard->nic->app);
+}
+
+void port_arena_release(void *ctx, void *addr, size_t bytes)
+{
+	(void)ctx;
+	/* Failure means that the pages stay, which harms nothing. */
+	(void)madvise(addr, bytes, MADV_DONTNEED);
+}
+
+void port_bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
+{
+	struct shard *shard = ctx;
+	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
+
+	if (!c || !c->bar || offset > c->bar_bytes || bytes > c->bar_bytes - offset)
+		return;
+	(void)madvise((uint8_t *)c->bar + offset, bytes, MADV_REMOVE);
+}
+
+/* xoshiro256**: fast, and seeded by the kernel, so that no peer can guess epochs or PSNs. */
+uint64_t port_random64(void *ctx)
+{
+	struct shard *shard = ctx;
+	uint64_t *s = shard->prng;
+	uint64_t x = s[1] * 5;
+	uint64_t t = s[1] << 17;
+
+	x = (x << 7 | x >> 57) * 9;
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = s[3] << 45 | s[3] >> 19;
+	return x;
+}
+
+int port_init(struct shard *shard, struct fw_port *port)
+{
+	if (getrandom(shard->prng, sizeof(shard->prng), 0) != sizeof(shard->prng))
+		return -EIO;
+	*port = (struct fw_port){
+	    .ctx = shard,
+	    .rx_burst = port_rx_burst,
+	    .rx_free = port_rx_free,
+	    .rx_release = port_rx_release,
+	    .tx_burst = port_tx_burst,
+	    .host_read = port_host_read,
+	    .host_write = port_host_write,
+	    .irq = port_irq,
+	    .cmd_done = msg_cmd_done,
+	    .mem_unmap = port_mem_unmap,
+	    .arena_release = port_arena_release,
+	    .bar_release = port_bar_release,
+	    .random64 = port_random64,
+	    .crc32c = accel_crc32c,
+	    .copy_crc32c = accel_copy_crc32c,
+	};
+	return 0;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reception: mbufs to frames of the firmware. Frames to the NIC's own address come first,
+ * then those of the wire. An mbuf chain becomes segments; headers that do not lie in its
+ * first piece are made contiguous.
+ *
+ * Called by the firmware (eth_rx.c) on the shard's core; calls the wire and capture.c.
+ */
+#include "dpdk_app/port.h"
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "dpdk_app/capture.h"
+#include "dpdk_app/wire.h"
+#include "shared_defs/wire_eth.h"
+
+static bool rx_fill(struct shard *shard, struct rte_mbuf *m, struct fw_rx_frame *frame)
+{
+	uint32_t contiguous = m->pkt_len < FW_RX_HDR_BYTES ? m->pkt_len : FW_RX_HDR_BYTES;
+	uint32_t n = 0;
+
+	if (m->pkt_len < sizeof(struct wire_eth)) {
+		shard->stats.drop_rx_short++;
+		return false;
+	}
+	if (m->nb_segs > 1 && (m->data_len < contiguous || m->nb_segs > FW_RX_SEGS_MAX)) {
+		if (rte_pktmbuf_linearize(m)) {
+			shard->stats.drop_rx_segments++;
+			return false;
+		}
+		shard->stats.rx_linearised++;
+	}
+	for (struct rte_mbuf *piece = m; piece; piece = piece->next) {
+		frame->seg[n].data = rte_pktmbuf_mtod(piece, const uint8_t *);
+		frame->seg[n].bytes = piece->data_len;
+		n++;
+	}
+	frame->num_seg = n;
+	frame->bytes = m->pkt_len;
+	frame->flags = 0;
+	frame->cookie = m;
+	return true;
+}
+
+uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
+{
+	struct shard *shard = ctx;
+	struct nic *nic = shard->nic;
+	struct capture *capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
+	struct rte_mbuf *m[FW_BURST];
+	uint32_t count = 0;
+	uint32_t got;
+
+	if (n > FW_BURST)
+		n = FW_BURST;
+	got = rte_ring_sc_dequeue_burst(shard->loop, (void **)m, n, NULL);
+	if (got < n)
+		got += nic->wire->ops->rx(shard, m + got, n - got);
+	for (uint32_t i = 0; i < got; i++) {
+		if (capture)
+			capture_frame(capture, shard, CAPTURE_IN, m[i]);
+		if (!rx_fill(shard, m[i], &frames[count])) {
+			rte_pktmbuf_free(m[i]);
+			continue;
+		}
+		shard->stats.rx_bytes += frames[count].bytes;
+		count++;
+	}
+	shard->stats.rx_frames += count;
+	return count;
+}
+
+void port_rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
+{
+	struct rte_mbuf *m[FW_BURST];
+	uint32_t count = 0;
+
+	(void)ctx;
+	for (uint32_t i = 0; i < n; i++) {
+		if (frames[i].flags & FW_RX_HELD)
+			continue;
+		m[count++] = frames[i].cookie;
+		if (count == FW_BURST) {
+			rte_pktmbuf_free_bulk(m, count);
+			count = 0;
+		}
+	}
+	if (count)
+		rte_pktmbuf_free_bulk(m, count);
+}
+
+void port_rx_release(void *ctx, void *cookie)
+{
+	(void)ctx;
+	rte_pktmbuf_free(cookie);
+}
+
+/* A frame that every shard wants: each gets a reference, those without room do without. */
+static void steer_all(struct nic *nic, struct core *from, bool loop, struct rte_mbuf *m)
+{
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		struct shard *shard = &nic->shard[i];
+
+		rte_mbuf_refcnt_update(m, 1);
+		if (rte_ring_enqueue(loop ? shard->loop : shard->in, m)) {
+			/* The sender's core writes here only when frames are lost. */
+			__atomic_fetch_add(&shard->stats.drop_rx_ring_full, 1, __ATOMIC_RELAXED);
+			rte_pktmbuf_free(m);
+		} else if (shard->core != from) {
+			core_wake(shard->core);
+		}
+	}
+	rte_pktmbuf_free(m);
+}
+
+uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mbuf **frames,
+		    uint32_t n)
+{
+	uint32_t i = 0;
+
+	while (i < n) {
+		struct shard *shard;
+		uint32_t number = 0;
+		uint32_t run = i;
+		uint32_t took;
+		bool all = false;
+
+		/* As many as go to one shard in a row go by one enqueue. */
+		for (; run < n; run++) {
+			struct rte_mbuf *m = frames[run];
+			uint32_t to = 0;
+
+			all = false;
+			if (nic->num_shards > 1)
+				to = fw_steer(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
+					      nic->num_shards, &all);
+			if (run == i)
+				number = to;
+			if (all || to != number)
+				break;
+		}
+		if (all && run == i) {
+			steer_all(nic, from, loop, frames[i++]);
+			continue;
+		}
+		shard = &nic->shard[number];
+		took = rte_ring_enqueue_burst(loop ? shard->loop : shard->in, (void **)&frames[i],
+					      run - i, NULL);
+		if (took && shard->core != from)
+			core_wake(shard->core);
+		if (took < run - i)
+			return i + took;
+		i = run;
+	}
+	return n;
+}

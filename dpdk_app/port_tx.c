@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transmission: gather descriptors of the firmware to mbufs. Every byte is copied here, so
+ * that no frame on a wire, in a delay queue or in a capture points at memory of a process.
+ *
+ * Called by the firmware (eth_tx.c) on the shard's core; calls gather.c, capture.c, the wire.
+ */
+#include "dpdk_app/port.h"
+
+#include <errno.h>
+#include <rte_mbuf.h>
+
+#include "dpdk_app/capture.h"
+#include "dpdk_app/gather.h"
+#include "dpdk_app/wire.h"
+
+/* Fills m; false when the frame is not to be sent, with its status set. */
+static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m)
+{
+	int bytes = gather_frame(frame, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m),
+				 port_host_read, shard);
+
+	if (bytes < 0) {
+		frame->status = -EFAULT;
+		if (bytes == -EFAULT)
+			shard->stats.tx_host_faults++;
+		else
+			shard->stats.tx_bad_frames++;
+		return false;
+	}
+	frame->status = 0;
+	m->data_len = (uint16_t)bytes;
+	m->pkt_len = (uint32_t)bytes;
+	shard->stats.tx_bytes += (uint32_t)bytes;
+	return true;
+}
+
+/* The receiver of a loop is this NIC: a full ring loses frames, as a full wire would. */
+static void tx_loop(struct shard *shard, struct rte_mbuf **m, uint32_t n)
+{
+	uint32_t took = port_steer(shard->nic, shard->core, true, m, n);
+
+	shard->stats.tx_loop_frames += took;
+	if (took < n) {
+		shard->stats.drop_loop_full += n - took;
+		rte_pktmbuf_free_bulk(m + took, n - took);
+	}
+}
+
+uint32_t port_tx_flush(struct shard *shard)
+{
+	uint32_t took;
+
+	if (!shard->num_backlog)
+		return 0;
+	took = shard->nic->wire->ops->tx(shard, shard->backlog, shard->num_backlog);
+	shard->num_backlog -= took;
+	for (uint32_t i = 0; took && i < shard->num_backlog; i++)
+		shard->backlog[i] = shard->backlog[i + took];
+	return took;
+}
+
+static void tx_wire(struct shard *shard, struct rte_mbuf **m, uint32_t n)
+{
+	uint32_t took = shard->nic->wire->ops->tx(shard, m, n);
+
+	/* The firmware's frames are gone already: what the wire leaves is ours to keep. */
+	for (; took < n; took++)
+		shard->backlog[shard->num_backlog++] = m[took];
+}
+
+uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
+{
+	struct shard *shard = ctx;
+	struct nic *nic = shard->nic;
+	struct capture *capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
+	struct rte_mbuf *m[FW_BURST], *wire[FW_BURST], *loop[FW_BURST];
+	uint32_t num_wire = 0, num_loop = 0;
+
+	if (shard->num_backlog) {
+		port_tx_flush(shard);
+		if (shard->num_backlog)
+			return 0;
+	}
+	if (n > FW_BURST)
+		n = FW_BURST;
+	if (rte_pktmbuf_alloc_bulk(nic->pool, m, n)) {
+		shard->stats.tx_no_mbuf++;
+		return 0;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (!tx_fill(shard, &frames[i], m[i])) {
+			rte_pktmbuf_free(m[i]);
+			continue;
+		}
+		if (capture)
+			capture_frame(capture, shard, CAPTURE_OUT, m[i]);
+		if (frames[i].flags & FW_TX_LOOP)
+			loop[num_loop++] = m[i];
+		else
+			wire[num_wire++] = m[i];
+	}
+	shard->stats.tx_frames += num_wire + num_loop;
+	if (num_loop)
+		tx_loop(shard, loop, num_loop);
+	if (num_wire)
+		tx_wire(shard, wire, num_wire);
+	return n;
+}

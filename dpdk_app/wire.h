@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A wire: what the frames of one NIC go out to and come in from.
+ *
+ * Called by port_rx.c, port_tx.c, lcore.c and idle.c on the cores; made by nic.c. Two kinds
+ * exist: the built-in switch (wire_switch.c), and a port of DPDK (wire_ethdev.c), which
+ * wire_netdev.c, wire_memif.c, wire_tap.c and wire_pci.c find or make.
+ */
+#ifndef WEFT_APP_WIRE_H
+#define WEFT_APP_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dpdk_app/app.h"
+
+struct hw_stat;
+struct xdp;
+
+struct wire_ops {
+	/* Up to n frames for this shard. On the shard's core. */
+	uint32_t (*rx)(struct shard *shard, struct rte_mbuf **frames, uint32_t n);
+	/*
+	 * Takes the first frames of the array, as many as there is room for, and owns what it
+	 * took. On the shard's core.
+	 */
+	uint32_t (*tx)(struct shard *shard, struct rte_mbuf **frames, uint32_t n);
+	/* Work for all shards: frames of other cores to send. On the owner's core. */
+	uint32_t (*pump)(struct wire *wire);
+	/* Something waits that no descriptor will announce. On the shard's core. */
+	bool (*waiting)(const struct shard *shard);
+	/* When a frame that waits becomes due; UINT64_MAX: never. On the shard's core. */
+	uint64_t (*next_ns)(const struct shard *shard);
+	/* Looks at the link, now and then. On the owner's core; NULL: it never changes. */
+	bool (*link)(struct wire *wire);
+	/* Counters of the wire itself, up to max. On the owner's core. */
+	uint32_t (*stats)(const struct wire *wire, struct hw_stat *stats, uint32_t max);
+	/* Frees the port. No core runs any more. */
+	void (*close)(struct wire *wire);
+};
+
+struct wire {
+	const struct wire_ops *ops;
+	struct nic *nic;
+	char how[96]; /* for the operator: "AF_XDP on eth1" */
+
+	/* A port of DPDK: */
+	uint16_t port;
+	uint16_t num_rx_queues;
+	uint16_t next_rx_queue;
+	uint16_t num_tx_queues;
+	struct rte_ring *tx_ring;         /* frames of shards on other cores; NULL: one shard */
+	struct rte_mbuf *stuck[FW_BURST]; /* owner: from tx_ring, not yet sent */
+	uint32_t num_stuck;
+	char vdev[32];        /* to remove at the end; "": not a vdev */
+	int ifindex;          /* the kernel's interface; 0: none */
+	int fd[APP_PORT_FDS]; /* readable when frames wait */
+	uint32_t num_fds;
+	bool naps;    /* no such descriptors */
+	bool settled; /* the link has been up for settle_ns: the port may be used */
+	uint64_t settle_ns;
+	uint64_t up_since_ns;
+	uint64_t drop_down; /* owner: frames of other cores dropped: no link */
+	struct xdp *xdp;    /* NULL: no program of ours */
+	int claim_fd;       /* keeps other weftds off the interface; -1: none */
+};
+
+/* Joins a NIC to the built-in switch. 0 or -errno. */
+int wire_switch_open(struct nic *nic) __attribute__((warn_unused_result));
+
+/* How a DPDK port is to be set up. */
+struct wire_ethdev_conf {
+	uint16_t rx_queues;
+	uint16_t rx_descs;
+	uint16_t tx_descs;
+	bool set_mtu; /* tell the device the MTU; its PMD knows what to do with it */
+};
+
+/* Makes the virtual device and finds its port. 0 or -errno. */
+int wire_vdev_make(struct wire *wire, const char *vdev, const char *args)
+    __attribute__((warn_unused_result));
+/* Configures and starts wire->port, and makes the ring of other cores. 0 or -errno. */
+int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
+    __attribute__((warn_unused_result));
+/* Undoes both. */
+void wire_ethdev_close(struct wire *wire);
+extern const struct wire_ops wire_ethdev_ops;
+
+/*
+ * Descriptors of this process that are of the given socket domain (AF_XDP, AF_PACKET), or,
+ * with domain 0, stand for path. DPDK's drivers do not hand theirs out. How many.
+ */
+uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max);
+
+/* Each opens nic->conf's device as nic->wire and says so in wire->how. 0 or -errno. */
+int wire_netdev_open(struct nic *nic) __attribute__((warn_unused_result));
+int wire_memif_open(struct nic *nic) __attribute__((warn_unused_result));
+int wire_tap_open(struct nic *nic) __attribute__((warn_unused_result));
+int wire_pci_open(struct nic *nic) __attribute__((warn_unused_result));
+
+/*
+ * The MTU and the MAC of the kernel's interface, asked before the pool is made; device
+ * "eth1". 0 or -errno. max_xdp_mtu is the largest that AF_XDP carries.
+ */
+int wire_netdev_query(const char *device, uint32_t *mtu, uint8_t mac[6], int *ifindex);
+enum {
+	/* A chunk of AF_XDP's memory is a page; headrooms and mbuf headers are in it. */
+	WIRE_XDP_MAX_MTU = 3072,
+};
+
+/* An empty wire of the NIC, or NULL. */
+struct wire *wire_new(struct nic *nic, const struct wire_ops *ops);
+
+#endif /* WEFT_APP_WIRE_H */

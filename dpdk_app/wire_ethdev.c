@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A port of DPDK as the wire of one NIC. The core of shard 0 owns the port: it polls its
+ * queues, steers frames to the other shards through their rings, and sends what they put into
+ * the ring of the port.
+ *
+ * Called by port_rx.c, port_tx.c and lcore.c; set up by wire_netdev.c, wire_memif.c,
+ * wire_tap.c, wire_pci.c; calls rte_ethdev.
+ */
+#include "dpdk_app/wire.h"
+
+#include <errno.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dpdk_app/log.h"
+#include "dpdk_app/port.h"
+#include "dpdk_app/stats.h"
+#include "dpdk_app/xdp.h"
+
+enum {
+	ETHDEV_TX_RING = 1024,
+};
+
+static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t got = 0;
+
+	for (uint32_t i = 0; i < wire->num_rx_queues && got < n; i++) {
+		uint16_t queue = wire->next_rx_queue;
+
+		wire->next_rx_queue = (uint16_t)((queue + 1) % wire->num_rx_queues);
+		got += rte_eth_rx_burst(wire->port, queue, frames + got, (uint16_t)(n - got));
+	}
+	return got;
+}
+
+/* Keeps the owner's own frames, in order, and hands on the others. */
+static uint32_t ethdev_keep_own(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	struct nic *nic = shard->nic;
+	uint32_t own = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = frames[i];
+		bool all = false;
+		uint32_t to = fw_steer(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
+				       nic->num_shards, &all);
+
+		if (to == 0 && !all) {
+			frames[own++] = m;
+		} else if (!port_steer(nic, shard->core, false, &m, 1)) {
+			shard->stats.drop_rx_ring_full++;
+			rte_pktmbuf_free(m);
+		}
+	}
+	return own;
+}
+
+static uint32_t ethdev_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	struct wire *wire = shard->nic->wire;
+	uint32_t got = 0;
+
+	if (shard->in)
+		got = rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
+	if (shard->number || got == n || !wire->settled)
+		return got;
+	if (shard->nic->num_shards == 1)
+		return got + ethdev_poll(wire, frames + got, n - got);
+	n = ethdev_poll(wire, frames + got, n - got);
+	return got + ethdev_keep_own(shard, frames + got, n);
+}
+
+static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	struct wire *wire = shard->nic->wire;
+	uint32_t took;
+
+	if (shard->number) {
+		took = rte_ring_mp_enqueue_burst(wire->tx_ring, (void **)frames, n, NULL);
+		if (took && shard->core != shard->nic->shard[0].core)
+			core_wake(shard->nic->shard[0].core);
+		return took;
+	}
+	if (!wire->settled) {
+		shard->stats.drop_wire_down += n;
+		rte_pktmbuf_free_bulk(frames, n);
+		return n;
+	}
+	return rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
+}
+
+static uint32_t ethdev_pump(struct wire *wire)
+{
+	uint32_t sent;
+
+	if (!wire->tx_ring)
+		return 0;
+	if (!wire->num_stuck)
+		wire->num_stuck =
+		    rte_ring_sc_dequeue_burst(wire->tx_ring, (void **)wire->stuck, FW_BURST, NULL);
+	if (!wire->num_stuck)
+		return 0;
+	if (!wire->settled) {
+		wire->drop_down += wire->num_stuck;
+		rte_pktmbuf_free_bulk(wire->stuck, wire->num_stuck);
+		wire->num_stuck = 0;
+		return 1;
+	}
+	sent = rte_eth_tx_burst(wire->port, 0, wire->stuck, (uint16_t)wire->num_stuck);
+	wire->num_stuck -= sent;
+	memmove(wire->stuck, wire->stuck + sent, wire->num_stuck * sizeof(wire->stuck[0]));
+	return sent;
+}
+
+static bool ethdev_waiting(const struct shard *shard)
+{
+	const struct wire *wire = shard->nic->wire;
+
+	return !shard->number && wire->tx_ring &&
+	       (wire->num_stuck || !rte_ring_empty(wire->tx_ring));
+}
+
+static uint64_t ethdev_next_ns(const struct shard *shard)
+{
+	(void)shard;
+	return UINT64_MAX;
+}
+
+/* True when the link changed. For the kernel's interfaces control.c listens to the kernel. */
+static bool ethdev_link(struct wire *wire)
+{
+	struct rte_eth_link link = {0};
+	struct nic *nic = wire->nic;
+	uint64_t now_ns = nic->shard[0].core->now_ns;
+	bool up;
+
+	if (wire->ifindex || rte_eth_link_get_nowait(wire->port, &link))
+		return false;
+	up = link.link_status == RTE_ETH_LINK_UP;
+	if (!up) {
+		wire->settled = false;
+		wire->up_since_ns = 0;
+	} else if (!wire->settled) {
+		if (!wire->up_since_ns)
+			wire->up_since_ns = now_ns;
+		wire->settled = now_ns - wire->up_since_ns >= wire->settle_ns;
+		up = wire->settled;
+	}
+	if (up == (bool)atomic_load_explicit(&nic->link_up, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&nic->link_up, up, memory_order_relaxed);
+	return true;
+}
+
+static uint32_t ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max)
+{
+	struct rte_eth_stats s = {0};
+	uint32_t n = 0;
+
+	if (max < 8 || rte_eth_stats_get(wire->port, &s))
+		return 0;
+	stats_put(&stat[n++], "wire_", "ipackets", s.ipackets);
+	stats_put(&stat[n++], "wire_", "opackets", s.opackets);
+	stats_put(&stat[n++], "wire_", "imissed", s.imissed);
+	stats_put(&stat[n++], "wire_", "ierrors", s.ierrors);
+	stats_put(&stat[n++], "wire_", "oerrors", s.oerrors);
+	stats_put(&stat[n++], "wire_", "rx_nombuf", s.rx_nombuf);
+	stats_put(&stat[n++], "wire_", "drop_down", wire->drop_down);
+	stats_put(&stat[n++], "wire_", "link_up",
+		  atomic_load_explicit(&wire->nic->link_up, memory_order_relaxed));
+	if (wire->xdp)
+		n += xdp_stats(wire->xdp, stat + n, max - n);
+	return n;
+}
+
+const struct wire_ops wire_ethdev_ops = {
+    .rx = ethdev_rx,
+    .tx = ethdev_tx,
+    .pump = ethdev_pump,
+    .waiting = ethdev_waiting,
+    .next_ns = ethdev_next_ns,
+    .link = ethdev_link,
+    .stats = ethdev_stats,
+    .close = wire_ethdev_close,
+};
+
+int wire_vdev_make(struct wire *wire, const char *vdev, const char *args)
+{
+	int err;
+
+	log_verbose("%s: device %s %s", wire->nic->name, vdev, args);
+	err = rte_eal_hotplug_add("vdev", vdev, args);
+	if (err)
+		return err < 0 ? err : -ENODEV;
+	snprintf(wire->vdev, sizeof(wire->vdev), "%s", vdev);
+	err = rte_eth_dev_get_port_by_name(vdev, &wire->port);
+	if (!err)
+		return 0;
+	rte_eal_hotplug_remove("vdev", vdev);
+	wire->vdev[0] = '\0';
+	return err;
+}
+
+static int ethdev_queues(struct wire *wire, const struct wire_ethdev_conf *conf)
+{
+	uint16_t rx_descs = conf->rx_descs, tx_descs = conf->tx_descs;
+	int socket = rte_eth_dev_socket_id(wire->port);
+	int err;
+
+	err = rte_eth_dev_adjust_nb_rx_tx_desc(wire->port, &rx_descs, &tx_descs);
+	for (uint16_t q = 0; !err && q < conf->rx_queues; q++)
+		err = rte_eth_rx_queue_setup(wire->port, q, rx_descs,
+					     (unsigned)(socket < 0 ? 0 : socket), NULL,
+					     wire->nic->pool);
+	for (uint16_t q = 0; !err && q < wire->num_tx_queues; q++)
+		err = rte_eth_tx_queue_setup(wire->port, q, tx_descs,
+					     (unsigned)(socket < 0 ? 0 : socket), NULL);
+	return err;
+}
+
+int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
+{
+	struct nic *nic = wire->nic;
+	struct rte_eth_conf eth = {0};
+	struct rte_eth_dev_info info;
+	char name[32];
+	int err;
+
+	err = rte_eth_dev_info_get(wire->port, &info);
+	if (err)
+		return err;
+	if (conf->set_mtu)
+		eth.rxmode.mtu = nic->mtu;
+	wire->num_rx_queues = conf->rx_queues;
+	/* af_xdp wants as many as there are queues of reception; only the first one is used. */
+	wire->num_tx_queues = conf->rx_queues;
+	err = rte_eth_dev_configure(wire->port, conf->rx_queues, wire->num_tx_queues, &eth);
+	if (!err)
+		err = ethdev_queues(wire, conf);
+	if (!err)
+		err = rte_eth_dev_start(wire->port);
+	if (err)
+		return err;
+	if (nic->num_shards == 1)
+		return 0;
+	snprintf(name, sizeof(name), "tx_%s", nic->name);
+	wire->tx_ring = rte_ring_create(name, ETHDEV_TX_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	return wire->tx_ring ? 0 : -ENOMEM;
+}
+
+void wire_ethdev_close(struct wire *wire)
+{
+	struct rte_mbuf *m;
+
+	if (wire->num_rx_queues) {
+		rte_eth_dev_stop(wire->port);
+		rte_eth_dev_close(wire->port);
+	}
+	if (wire->xdp)
+		xdp_close(wire->xdp);
+	if (wire->vdev[0])
+		rte_eal_hotplug_remove("vdev", wire->vdev);
+	while (wire->tx_ring && !rte_ring_dequeue(wire->tx_ring, (void **)&m))
+		rte_pktmbuf_free(m);
+	rte_ring_free(wire->tx_ring);
+	if (wire->claim_fd >= 0)
+		close(wire->claim_fd);
+	free(wire);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An interface of the kernel as a wire. AF_XDP takes the NIC's frames in the driver and
+ * leaves the others to the kernel; where it cannot be had (an MTU beyond a page, a driver
+ * without XDP, another's program attached, more queues than can be watched), AF_PACKET taps
+ * the interface: the kernel then sees the NIC's frames too, and ignores them, since the NIC's
+ * address is not one of its own. Which one is used, and why not the other, is said at the start.
+ *
+ * Called by nic.c; calls net_af_xdp and net_af_packet through wire_ethdev.c, and xdp.c.
+ */
+#include "dpdk_app/wire.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if_xdp.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <rte_dev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "dpdk_app/log.h"
+#include "dpdk_app/xdp.h"
+#include "dpdk_app/xdp/weft_xdp.h"
+#include "shared_defs/wire_eth.h"
+
+enum {
+	NETDEV_DESCS = 1024,
+	NETDEV_PACKET_FRAMES = 512,
+	NETDEV_PACKET_FRAME_SMALL = 2048,
+	NETDEV_PACKET_FRAME_LARGE = 16384,
+	NETDEV_PACKET_HEADROOM = 128, /* of a frame of AF_PACKET's ring */
+	NETDEV_PACKET_BLOCK = 65536,
+};
+
+static int netdev_ioctl(const char *device, unsigned long request, struct ifreq *ifr)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(ifr->ifr_name, sizeof(ifr->ifr_name), "%.15s", device);
+	if (ioctl(fd, request, ifr))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int wire_netdev_query(const char *device, uint32_t *mtu, uint8_t mac[6], int *ifindex)
+{
+	struct ifreq ifr = {0};
+	int err;
+
+	err = netdev_ioctl(device, SIOCGIFINDEX, &ifr);
+	if (err)
+		return err;
+	*ifindex = ifr.ifr_ifindex;
+	err = netdev_ioctl(device, SIOCGIFMTU, &ifr);
+	if (err)
+		return err;
+	*mtu = (uint32_t)ifr.ifr_mtu;
+	err = netdev_ioctl(device, SIOCGIFHWADDR, &ifr);
+	if (!err)
+		memcpy(mac, ifr.ifr_hwaddr.sa_data, WIRE_MAC_BYTES);
+	return err;
+}
+
+/* Queues of reception that the interface has now. */
+static uint32_t netdev_rx_queues(const char *device)
+{
+	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+	struct ifreq ifr = {.ifr_data = (void *)&channels};
+
+	if (netdev_ioctl(device, SIOCETHTOOL, &ifr))
+		return 1; /* a driver that cannot say has one */
+	channels.rx_count += channels.combined_count;
+	return channels.rx_count ? channels.rx_count : 1;
+}
+
+static uint32_t netdev_mbps(const char *device)
+{
+	char path[64];
+	int mbps = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%.15s/speed", device);
+	file = fopen(path, "re");
+	if (file) {
+		if (fscanf(file, "%d", &mbps) != 1)
+			mbps = 0;
+		fclose(file);
+	}
+	return mbps > 0 ? (uint32_t)mbps : 10000;
+}
+
+/*
+ * One weftd per interface: an abstract socket's name belongs to the network namespace, as
+ * the interface does, and vanishes with its process.
+ */
+static int netdev_claim(struct wire *wire, int ifindex)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int n;
+
+	wire->claim_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (wire->claim_fd < 0)
+		return -errno;
+	n = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "weftd-port-%d", ifindex);
+	if (bind(wire->claim_fd, (struct sockaddr *)&addr,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
+		return -errno;
+	return 0;
+}
+
+uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (int i = 3; i < 4096 && n < max; i++) {
+		char link[32], target[64];
+		socklen_t bytes = sizeof(int);
+		ssize_t chars;
+		int value;
+
+		if (domain) {
+			if (!getsockopt(i, SOL_SOCKET, SO_DOMAIN, &value, &bytes) &&
+			    value == domain)
+				fd[n++] = i;
+			continue;
+		}
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
+		chars = readlink(link, target, sizeof(target) - 1);
+		if (chars <= 0)
+			continue;
+		target[chars] = '\0';
+		if (!strcmp(target, path))
+			fd[n++] = i;
+	}
+	return n;
+}
+
+/* The descriptors that the driver opened: those that were not there before. */
+static void netdev_note_fds(struct wire *wire, int domain, const int *before, uint32_t num_before)
+{
+	int now[APP_PORT_FDS * CONF_MAX_NICS];
+	uint32_t n = wire_find_fds(domain, NULL, now, sizeof(now) / sizeof(now[0]));
+
+	wire->num_fds = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		bool old = false;
+
+		for (uint32_t j = 0; j < num_before; j++)
+			old |= before[j] == now[i];
+		if (old)
+			continue;
+		if (wire->num_fds == APP_PORT_FDS) {
+			wire->num_fds = 0; /* more than can be watched: look instead */
+			break;
+		}
+		wire->fd[wire->num_fds++] = now[i];
+	}
+	wire->naps = !wire->num_fds;
+}
+
+static void netdev_undo(struct wire *wire)
+{
+	if (wire->xdp)
+		xdp_close(wire->xdp);
+	wire->xdp = NULL;
+	if (wire->vdev[0])
+		(void)rte_eal_hotplug_remove("vdev", wire->vdev);
+	wire->vdev[0] = '\0';
+	wire->num_rx_queues = 0;
+}
+
+static int netdev_xdp_start(struct wire *wire, uint32_t queues)
+{
+	const struct wire_ethdev_conf conf = {
+	    .rx_queues = (uint16_t)queues, .rx_descs = NETDEV_DESCS, .tx_descs = NETDEV_DESCS};
+	struct nic *nic = wire->nic;
+	char object[40], vdev[32], args[160];
+	int fd, err;
+
+	err = xdp_object(object, &fd);
+	if (err)
+		return err;
+	snprintf(vdev, sizeof(vdev), "net_af_xdp%u", nic->index);
+	snprintf(args, sizeof(args),
+		 "iface=%.15s,start_queue=0,queue_count=%u,xdp_prog=%s,busy_budget=0",
+		 nic->conf->device, queues, object);
+	err = wire_vdev_make(wire, vdev, args);
+	if (!err)
+		err = wire_ethdev_start(wire, &conf);
+	close(fd);
+	if (err)
+		return err;
+	wire->xdp = xdp_open(wire->ifindex, nic->conf->ip);
+	return wire->xdp ? 0 : -errno;
+}
+
+/* 0, or why AF_XDP cannot be used, in words. */
+static const char *netdev_try_xdp(struct wire *wire)
+{
+	struct nic *nic = wire->nic;
+	const char *device = nic->conf->device;
+	uint32_t queues = netdev_rx_queues(device);
+	int before[APP_PORT_FDS * CONF_MAX_NICS];
+	uint32_t num_before;
+	static char reason[128];
+	int err;
+
+	if (nic->app->conf.netdev == CONF_NETDEV_PACKET)
+		return "--netdev packet was given";
+	if (nic->mtu > WIRE_XDP_MAX_MTU) {
+		snprintf(reason, sizeof(reason), "MTU %u is beyond its %d", nic->mtu,
+			 WIRE_XDP_MAX_MTU);
+		return reason;
+	}
+	if (queues > APP_PORT_FDS) {
+		snprintf(reason, sizeof(reason),
+			 "%u receive queues are more than %d (ethtool -L %.15s combined %d)",
+			 queues, APP_PORT_FDS, device, APP_PORT_FDS);
+		return reason;
+	}
+	err = xdp_clean(wire->ifindex);
+	if (err == -EBUSY)
+		return "another XDP program is attached";
+	num_before = wire_find_fds(AF_XDP, NULL, before, sizeof(before) / sizeof(before[0]));
+	if (!err)
+		err = netdev_xdp_start(wire, queues);
+	if (err) {
+		snprintf(reason, sizeof(reason), "%s", strerror(-err));
+		netdev_undo(wire);
+		return reason;
+	}
+	netdev_note_fds(wire, AF_XDP, before, num_before);
+	snprintf(wire->how, sizeof(wire->how), "AF_XDP on %.15s", device);
+	return NULL;
+}
+
+static int netdev_packet(struct wire *wire)
+{
+	const struct wire_ethdev_conf conf = {
+	    .rx_queues = 1, .rx_descs = NETDEV_DESCS, .tx_descs = NETDEV_DESCS};
+	struct nic *nic = wire->nic;
+	uint32_t need = nic->mtu + (uint32_t)sizeof(struct wire_eth) + NETDEV_PACKET_HEADROOM;
+	int before[APP_PORT_FDS * CONF_MAX_NICS];
+	uint32_t num_before;
+	char vdev[32], args[160];
+	int err;
+
+	num_before = wire_find_fds(AF_PACKET, NULL, before, sizeof(before) / sizeof(before[0]));
+	snprintf(vdev, sizeof(vdev), "net_af_packet%u", nic->index);
+	snprintf(args, sizeof(args),
+		 "iface=%.15s,blocksz=%d,framesz=%d,framecnt=%d,qpairs=1,qdisc_bypass=1",
+		 nic->conf->device, NETDEV_PACKET_BLOCK,
+		 need <= NETDEV_PACKET_FRAME_SMALL ? NETDEV_PACKET_FRAME_SMALL
+						   : NETDEV_PACKET_FRAME_LARGE,
+		 NETDEV_PACKET_FRAMES);
+	err = wire_vdev_make(wire, vdev, args);
+	if (!err)
+		err = wire_ethdev_start(wire, &conf);
+	if (err)
+		return err;
+	netdev_note_fds(wire, AF_PACKET, before, num_before);
+	snprintf(wire->how, sizeof(wire->how), "AF_PACKET on %.15s", nic->conf->device);
+	return 0;
+}
+
+int wire_netdev_open(struct nic *nic)
+{
+	const char *device = nic->conf->device;
+	struct wire *wire = wire_new(nic, &wire_ethdev_ops);
+	const char *why_not;
+	uint32_t mtu;
+	uint8_t mac[WIRE_MAC_BYTES];
+	int err;
+
+	if (!wire)
+		return -ENOMEM;
+	err = wire_netdev_query(device, &mtu, mac, &wire->ifindex);
+	if (!err)
+		err = netdev_claim(wire, wire->ifindex);
+	if (err) {
+		log_error("--port %s: %s", device,
+			  err == -EADDRINUSE ? "another weftd uses it; stop that one first"
+					     : strerror(-err));
+		return err;
+	}
+	wire->settled = true;
+	nic->link_mbps = netdev_mbps(device);
+	why_not = netdev_try_xdp(wire);
+	if (!why_not)
+		return 0;
+	if (nic->app->conf.netdev == CONF_NETDEV_XDP) {
+		log_error("--port %s: no AF_XDP: %s; leave --netdev xdp away to use AF_PACKET",
+			  device, why_not);
+		return -ENOTSUP;
+	}
+	log_info("%s: AF_PACKET instead of AF_XDP on %s: %s", nic->name, device, why_not);
+	err = netdev_packet(wire);
+	if (err)
+		log_error("--port %s: AF_PACKET: %s; weftd needs CAP_NET_RAW", device,
+			  strerror(-err));
+	return err;
+}

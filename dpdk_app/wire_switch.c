@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The built-in switch: joins the NICs of one weftd that have no port of their own. It
+ * knows every NIC's MAC, floods broadcast and multicast, and carries complete frames as
+ * they are. No core runs it: the sender's core puts a frame into the ring of the shard it is
+ * for, and the receiver's core takes it out, through the impairments where some are set.
+ *
+ * A receiver that is behind pauses the sender, as a switch does with PAUSE frames (IEEE 802.3
+ * annex 31B); one that stays behind for SWITCH_PAUSE_MAX_NS loses frames instead, so
+ * that two NICs cannot wait for each other.
+ *
+ * Called by port_rx.c and port_tx.c on the cores; calls impair.c.
+ */
+#include "dpdk_app/wire.h"
+
+#include <errno.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dpdk_app/port.h"
+#include "shared_defs/wire_eth.h"
+
+enum {
+	SWITCH_PAUSE_MAX_NS = 1000000,
+};
+
+static struct nic *switch_find(struct app *app, const uint8_t *mac)
+{
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		struct nic *nic = &app->nic[i];
+
+		if (nic->conf->wire == CONF_WIRE_SWITCH && !memcmp(nic->mac, mac, WIRE_MAC_BYTES))
+			return nic;
+	}
+	return NULL;
+}
+
+static void switch_flood(struct shard *from, struct rte_mbuf *m)
+{
+	struct app *app = from->nic->app;
+
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		struct nic *nic = &app->nic[i];
+
+		if (nic == from->nic || nic->conf->wire != CONF_WIRE_SWITCH)
+			continue;
+		rte_mbuf_refcnt_update(m, 1);
+		if (!port_steer(nic, from->core, false, &m, 1)) {
+			from->stats.drop_wire_full++;
+			rte_pktmbuf_free(m);
+		}
+	}
+	rte_pktmbuf_free(m);
+}
+
+/* The receiver had no room: true while the sender shall wait, false once it has waited enough. */
+static bool switch_pause(struct shard *shard)
+{
+	uint64_t now_ns = shard->core->now_ns;
+
+	if (!shard->paused_since_ns) {
+		shard->paused_since_ns = now_ns;
+		shard->stats.wire_pauses++;
+	}
+	return now_ns - shard->paused_since_ns < SWITCH_PAUSE_MAX_NS;
+}
+
+static uint32_t switch_tx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	struct app *app = shard->nic->app;
+	uint32_t i = 0;
+
+	while (i < n) {
+		const uint8_t *dst = rte_pktmbuf_mtod(frames[i], const uint8_t *);
+		uint32_t run = i + 1;
+		struct nic *to;
+
+		if (dst[0] & 1) {
+			switch_flood(shard, frames[i++]);
+			continue;
+		}
+		while (run < n &&
+		       !memcmp(rte_pktmbuf_mtod(frames[run], const uint8_t *), dst, WIRE_MAC_BYTES))
+			run++;
+		to = switch_find(app, dst);
+		if (!to) {
+			shard->stats.drop_wire_unknown += run - i;
+			rte_pktmbuf_free_bulk(&frames[i], run - i);
+			i = run;
+			continue;
+		}
+		i += port_steer(to, shard->core, false, &frames[i], run - i);
+		if (i == run) {
+			shard->paused_since_ns = 0;
+			continue;
+		}
+		if (switch_pause(shard))
+			return i;
+		shard->stats.drop_wire_full += run - i;
+		rte_pktmbuf_free_bulk(&frames[i], run - i);
+		i = run;
+	}
+	return n;
+}
+
+/* All that came in goes through the impairments; out come frames whose time has come. */
+static uint32_t switch_rx_impaired(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	uint64_t now_ns = shard->core->now_ns;
+	struct rte_mbuf *in[FW_BURST];
+	uint32_t got;
+
+	got = rte_ring_sc_dequeue_burst(shard->in, (void **)in, n, NULL);
+	for (uint32_t i = 0; i < got; i++) {
+		switch (impair_in(shard->impair, now_ns, in[i], in[i]->pkt_len)) {
+		case IMPAIR_TAKEN:
+			break;
+		case IMPAIR_TAKEN_TWICE:
+			rte_mbuf_refcnt_update(in[i], 1);
+			break;
+		case IMPAIR_LOST:
+		case IMPAIR_FULL:
+			rte_pktmbuf_free(in[i]);
+			break;
+		}
+	}
+	return impair_out(shard->impair, now_ns, (void **)frames, n);
+}
+
+static uint32_t switch_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	if (shard->impair)
+		return switch_rx_impaired(shard, frames, n);
+	return rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
+}
+
+static uint32_t switch_pump(struct wire *wire)
+{
+	(void)wire;
+	return 0;
+}
+
+static bool switch_waiting(const struct shard *shard)
+{
+	(void)shard;
+	return false;
+}
+
+static uint64_t switch_next_ns(const struct shard *shard)
+{
+	return shard->impair ? impair_next_ns(shard->impair) : UINT64_MAX;
+}
+
+static void switch_close(struct wire *wire)
+{
+	free(wire);
+}
+
+static const struct wire_ops switch_ops = {
+    .rx = switch_rx,
+    .tx = switch_tx,
+    .pump = switch_pump,
+    .waiting = switch_waiting,
+    .next_ns = switch_next_ns,
+    .close = switch_close,
+};
+
+struct wire *wire_new(struct nic *nic, const struct wire_ops *ops)
+{
+	struct wire *wire = calloc(1, sizeof(*wire));
+
+	if (!wire)
+		return NULL;
+	wire->ops = ops;
+	wire->nic = nic;
+	wire->claim_fd = -1;
+	nic->wire = wire;
+	return wire;
+}
+
+int wire_switch_open(struct nic *nic)
+{
+	const struct impair_conf *conf = &nic->app->conf.impair;
+	struct wire *wire = wire_new(nic, &switch_ops);
+
+	if (!wire)
+		return -ENOMEM;
+	strcpy(wire->how, "built-in switch");
+	nic->link_mbps = conf->rate_gbps > 0 ? (uint32_t)(conf->rate_gbps * 1000) : 100000;
+	atomic_store(&nic->link_up, 1);
+	if (!impair_wanted(conf))
+		return 0;
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		struct shard *shard = &nic->shard[i];
+
+		shard->impair = malloc(sizeof(*shard->impair));
+		if (!shard->impair)
+			return -ENOMEM;
+		impair_init(shard->impair, conf, shard->stream, &nic->line_busy_ns);
+	}
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * XDP program: takes the frames of one weft NIC off an interface and leaves all others to
+ * the kernel. Ours are UDP datagrams to the NIC's ports, ARP and ICMP echo for its address
+ * (which is not the kernel's), and the EtherType of the Ethernet Stream Protocol. Fragments
+ * are nobody's of ours.
+ *
+ * Loaded by net_af_xdp at the request of dpdk_app/wire_netdev.c, which fills the maps; runs in
+ * the driver for each received frame. "xsks_map" is the name that net_af_xdp looks for.
+ * RFC 791, 792, 826, 768.
+ */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "dpdk_app/xdp/weft_xdp.h"
+#include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, WEFT_XDP_QUEUES);
+	__type(key, __u32);
+	__type(value, __u32);
+} xsks_map SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct weft_xdp_conf);
+} weft_conf SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, WEFT_XDP_COUNTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} weft_count SEC(".maps");
+
+static __always_inline void count(__u32 which)
+{
+	__u64 *value = bpf_map_lookup_elem(&weft_count, &which);
+
+	if (value)
+		*value += 1;
+}
+
+static __always_inline int is_ip(const struct be32 *field, __u32 ip)
+{
+	return *(const __u32 *)(const void *)field == ip;
+}
+
+/* Which counter a frame of ours belongs to; WEFT_XDP_PASSED: it is not ours. */
+static __always_inline __u32 classify_ip(const struct wire_ip *iph, const void *end, __u32 ip)
+{
+	const struct wire_icmp_echo *icmp;
+	const struct wire_udp *udp;
+	__u16 port;
+
+	if ((const void *)(iph + 1) > end || iph->version_ihl != WIRE_IP_VERSION_IHL ||
+	    !is_ip(&iph->dst, ip))
+		return WEFT_XDP_PASSED;
+	if (be16_get(iph->frag) & (WIRE_IP_MF | WIRE_IP_FRAG_MASK))
+		return WEFT_XDP_PASSED;
+	if (iph->proto == WIRE_IPPROTO_UDP) {
+		udp = (const void *)(iph + 1);
+		if ((const void *)(udp + 1) > end)
+			return WEFT_XDP_PASSED;
+		port = be16_get(udp->dst_port);
+		if (port >= WIRE_DGRAM_PORT && port < WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS)
+			return WEFT_XDP_TAKEN_UDP;
+	} else if (iph->proto == WIRE_IPPROTO_ICMP) {
+		icmp = (const void *)(iph + 1);
+		if ((const void *)(icmp + 1) <= end && icmp->type == WIRE_ICMP_ECHO)
+			return WEFT_XDP_TAKEN_ICMP;
+	}
+	return WEFT_XDP_PASSED;
+}
+
+static __always_inline __u32 classify(const void *data, const void *end, __u32 ip)
+{
+	const struct wire_eth *eth = data;
+	const struct wire_arp *arp;
+	__u16 type;
+
+	if ((const void *)(eth + 1) > end || !ip)
+		return WEFT_XDP_PASSED;
+	type = be16_get(eth->type);
+	if (type == WIRE_ETHERTYPE_IPV4)
+		return classify_ip((const void *)(eth + 1), end, ip);
+	if (type == WIRE_ETHERTYPE_ARP) {
+		arp = (const void *)(eth + 1);
+		if ((const void *)(arp + 1) <= end && is_ip(&arp->target_ip, ip))
+			return WEFT_XDP_TAKEN_ARP;
+	} else if (type == WIRE_ETHERTYPE_ESP) {
+		return WEFT_XDP_TAKEN_ESP;
+	}
+	return WEFT_XDP_PASSED;
+}
+
+SEC("xdp")
+int weft_xdp(struct xdp_md *ctx)
+{
+	const void *data = (const void *)(long)ctx->data;
+	const void *end = (const void *)(long)ctx->data_end;
+	const struct weft_xdp_conf *conf;
+	__u32 key = 0;
+	__u32 what;
+
+	conf = bpf_map_lookup_elem(&weft_conf, &key);
+	if (!conf)
+		return XDP_PASS;
+	what = classify(data, end, conf->ip);
+	count(what);
+	if (what == WEFT_XDP_PASSED)
+		return XDP_PASS;
+	/* A queue without a socket: the kernel has the frame. */
+	return bpf_redirect_map(&xsks_map, ctx->rx_queue_index, XDP_PASS);
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";
