@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One end of a measurement: device, memory, queues; see ep.h. Called by all modes; ep_io.c
+ * has posting and polling.
+ */
+#include "tools/weft-bench/ep.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tools/weft-bench/oob.h"
+
+/* The region, from where --mem says; zero-filled. */
+static void *region_alloc(struct ep *ep, size_t bytes)
+{
+	void *p = NULL;
+
+	switch (ep->o->mem) {
+	case BENCH_MEM_WEFT:
+		p = weft_alloc(ep->context, bytes);
+		break;
+	case BENCH_MEM_MALLOC:
+		p = calloc(1, bytes);
+		break;
+	case BENCH_MEM_SHARED:
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		p = p == MAP_FAILED ? NULL : p;
+		break;
+	case BENCH_MEMS:
+		break;
+	}
+	return p;
+}
+
+static void region_free(struct ep *ep)
+{
+	if (!ep->region)
+		return;
+	switch (ep->o->mem) {
+	case BENCH_MEM_WEFT:
+		weft_free(ep->region, ep->region_bytes);
+		break;
+	case BENCH_MEM_MALLOC:
+		free(ep->region);
+		break;
+	case BENCH_MEM_SHARED:
+		munmap(ep->region, ep->region_bytes);
+		break;
+	case BENCH_MEMS:
+		break;
+	}
+	ep->region = NULL;
+}
+
+static int open_memory(struct ep *ep)
+{
+	const struct opts *o = ep->o;
+	uint32_t i;
+
+	ep->stride = EP_HEADROOM + (((size_t)o->size + 63) & ~(size_t)63);
+	ep->region_bytes = EP_CONTROL_BYTES + (2 * (size_t)o->window + 1) * ep->stride;
+	ep->region = region_alloc(ep, ep->region_bytes);
+	if (!ep->region)
+		return fail("no %zu bytes of memory for the buffers: lower --window or --size",
+			    ep->region_bytes);
+	ep->mr = weft_reg_mr(ep->pd, ep->region, ep->region_bytes,
+			     WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE |
+				 WEFT_ACCESS_REMOTE_READ | WEFT_ACCESS_REMOTE_ATOMIC);
+	if (!ep->mr)
+		return fail("cannot register %zu bytes: %s", ep->region_bytes, strerror(errno));
+	for (i = 1; i < 2 * o->window; i *= 2)
+		;
+	ep->msg_mask = i - 1;
+	ep->msgs = calloc(i, sizeof(*ep->msgs));
+	return ep->msgs ? 0 : fail("out of memory");
+}
+
+/* The completion queue, with a channel when --event asks to block on one. */
+static int open_cq(struct ep *ep, uint32_t entries)
+{
+	int fl;
+
+	if (ep->o->event) {
+		ep->channel = weft_create_comp_channel(ep->context, 0);
+		if (!ep->channel)
+			return fail("no completion channel: %s", strerror(errno));
+		fl = fcntl(ep->channel->fd, F_GETFL);
+		if (fl < 0 || fcntl(ep->channel->fd, F_SETFL, fl | O_NONBLOCK))
+			return fail("completion channel: %s", strerror(errno));
+	}
+	ep->cq = weft_create_cq(ep->context, entries, ep->channel, ep);
+	return ep->cq ? 0 : fail("no completion queue of %u: %s", entries, strerror(errno));
+}
+
+static int open_qp(struct ep *ep)
+{
+	const struct opts *o = ep->o;
+	struct weft_qp_init_attr init = {.type = o->qp};
+	int rc;
+
+	if (o->qp == WEFT_QPT_UD && o->size > ep->attr.max_ud_bytes)
+		init.flags |= WEFT_QP_F_UD_LONG;
+	if (o->qp == WEFT_QPT_UD && o->size > ep->attr.max_ud_long_bytes)
+		return fail("--size: UD messages have at most %u bytes here",
+			    ep->attr.max_ud_long_bytes);
+	init.send_cq = ep->cq;
+	init.recv_cq = ep->cq;
+	/* Beyond the window: credits of a stream, repeats of UD ping-pong. */
+	init.cap.max_send_wr = o->window + EP_BATCH;
+	init.cap.max_recv_wr = o->window;
+	init.cap.max_send_sge = o->sge;
+	init.cap.max_recv_sge = o->sge;
+	init.cap.max_inline_bytes = 64;
+	if (init.cap.max_inline_bytes > ep->attr.max_inline_bytes)
+		init.cap.max_inline_bytes = ep->attr.max_inline_bytes;
+	ep->qp = weft_create_qp(ep->pd, &init);
+	if (!ep->qp)
+		return fail("no %s queue pair with %u requests: %s", bench_qp_str(o->qp),
+			    init.cap.max_send_wr, strerror(errno));
+	ep->inline_ok = !o->no_inline && o->size <= ep->qp->cap.max_inline_bytes &&
+			(o->op == BENCH_SEND || o->op == BENCH_WRITE);
+	rc = weft_activate_qp(ep->qp, BENCH_QKEY,
+			      WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE |
+				  WEFT_ACCESS_REMOTE_READ | WEFT_ACCESS_REMOTE_ATOMIC);
+	return rc ? fail("queue pair: %s", strerror(-rc)) : 0;
+}
+
+int ep_open(struct ep *ep, const struct opts *o, const char *device)
+{
+	struct weft_port_attr port;
+	int rc;
+
+	memset(ep, 0, sizeof(*ep));
+	ep->o = o;
+	ep->context = weft_open_device(device);
+	if (!ep->context)
+		return fail("cannot open %s: %s; is weftd running? (weftctl list)",
+			    device ? device : "a NIC", strerror(errno));
+	rc = weft_query_device(ep->context, &ep->attr);
+	if (!rc)
+		rc = weft_query_port(ep->context, &port);
+	if (rc)
+		return fail("%s does not answer: %s", ep->context->name, strerror(-rc));
+	ep->pd = weft_alloc_pd(ep->context);
+	if (!ep->pd)
+		return fail("no protection domain: %s", strerror(errno));
+	if (open_memory(ep) || open_cq(ep, 2 * o->window + 2 * EP_BATCH) || open_qp(ep))
+		return -1;
+	ep->local = (struct ep_addr){
+	    .ip = port.ip,
+	    .qpn = ep->qp->qpn,
+	    .rkey = ep->mr->rkey,
+	    .mtu_bytes = port.mtu_bytes,
+	    .region = (uintptr_t)ep->region,
+	};
+	return 0;
+}
+
+void ep_close(struct ep *ep)
+{
+	if (!ep->context)
+		return;
+	/* Everything else goes with the context. */
+	weft_close_device(ep->context);
+	ep->context = NULL;
+	region_free(ep);
+	free(ep->msgs);
+	ep->msgs = NULL;
+}
+
+int ep_connect(struct ep *ep, const struct ep_addr *remote)
+{
+	struct weft_av av = weft_av_ip(remote->ip);
+
+	ep->remote = *remote;
+	ep->ah = weft_create_ah(ep->pd, &av);
+	return ep->ah ? 0 : fail("no address handle: %s", strerror(errno));
+}
+
+json_t *ep_addr_json(const struct ep_addr *a)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "ip", (json_int_t)ntohl(a->ip), "qpn",
+			 (json_int_t)a->qpn, "rkey", (json_int_t)a->rkey, "mtu",
+			 (json_int_t)a->mtu_bytes, "region", (json_int_t)a->region);
+}
+
+int ep_addr_parse(const json_t *msg, struct ep_addr *a)
+{
+	uint64_t ip, qpn, rkey, mtu, region;
+
+	if (oob_number(msg, "ip", UINT32_MAX, &ip) || oob_number(msg, "qpn", 0xffffff, &qpn) ||
+	    oob_number(msg, "rkey", UINT32_MAX, &rkey) || oob_number(msg, "mtu", 65535, &mtu) ||
+	    oob_number(msg, "region", INT64_MAX, &region))
+		return -1;
+	a->ip = htonl((uint32_t)ip);
+	a->qpn = (uint32_t)qpn;
+	a->rkey = (uint32_t)rkey;
+	a->mtu_bytes = (uint32_t)mtu;
+	a->region = region;
+	return 0;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One end of a measurement: an attachment to a NIC, one queue pair with one completion queue,
+ * and one registered region
+ *
+ *	control page | window + 1 slots to send from | window slots to receive into
+ *
+ * whose place the two ends tell each other, so that RDMA operations know where slot n of the
+ * peer lies. A slot has 64 bytes in front of its data; the last 40 take UD's GRH.
+ *
+ * Requests and receives are collected (ep_queue_*) and handed to the NIC with one doorbell
+ * (ep_flush). ep_poll sorts completions: finished requests are counted, arrived messages
+ * are put in a ring that the mode reads. Functions return 0 or more, or -1 after saying why.
+ */
+#ifndef WEFT_BENCH_EP_H
+#define WEFT_BENCH_EP_H
+
+#include <jansson.h>
+
+#include "tools/weft-bench/bench.h"
+
+enum {
+	EP_CONTROL_BYTES = 4096,
+	EP_HEADROOM = 64,
+	EP_GRH_BYTES = 40,
+	EP_BATCH = 64,       /* requests handed over with one doorbell */
+	EP_CTL_COUNTER = 0,  /* control page: the word that atomics count in */
+	EP_CTL_CREDITS = 64, /* where credits are sent from, 8 bytes each */
+	EP_CTL_CREDIT_SLOTS = (EP_CONTROL_BYTES - EP_CTL_CREDITS) / 8,
+};
+
+/* Where an end lies, for the other. */
+struct ep_addr {
+	uint32_t ip; /* network byte order */
+	uint32_t qpn;
+	uint32_t rkey;
+	uint32_t mtu_bytes;
+	uint64_t region;
+};
+
+/* A message that arrived. */
+struct ep_msg {
+	uint64_t seq; /* by its immediate, else what its first word says */
+	uint32_t slot;
+	uint32_t bytes;
+};
+
+struct ep {
+	const struct opts *o;
+	struct weft_context *context;
+	struct weft_pd *pd;
+	struct weft_comp_channel *channel;
+	struct weft_cq *cq;
+	struct weft_qp *qp;
+	struct weft_mr *mr;
+	struct weft_ah *ah;
+	struct weft_device_attr attr;
+	uint8_t *region;
+	size_t region_bytes;
+	size_t stride;
+	bool inline_ok;
+	bool armed;
+	struct ep_addr local, remote;
+
+	/* Requests queued, not yet handed over. */
+	uint32_t num_wr;
+	uint32_t num_rwr;
+	struct weft_send_wr wr[EP_BATCH];
+	struct weft_recv_wr rwr[EP_BATCH];
+	struct weft_sge sge[EP_BATCH][BENCH_MAX_SGE];
+	struct weft_sge rsge[EP_BATCH][BENCH_MAX_SGE];
+
+	uint64_t posted;   /* data requests handed over or queued */
+	uint64_t done;     /* of these, completed */
+	uint64_t extra;    /* credits on the way */
+	uint64_t last_seq; /* of the message that arrived last */
+
+	/* Ring of arrived messages. */
+	uint32_t msg_head, msg_tail, msg_mask;
+	struct ep_msg *msgs;
+};
+
+/* Opens device (NULL: the default) with what o asks for. */
+int ep_open(struct ep *ep, const struct opts *o, const char *device);
+void ep_close(struct ep *ep);
+
+/* The other end is known: makes the address handle. */
+int ep_connect(struct ep *ep, const struct ep_addr *remote);
+
+/* ep_addr as part of an exchange message. */
+json_t *ep_addr_json(const struct ep_addr *a);
+int ep_addr_parse(const json_t *msg, struct ep_addr *a);
+
+static inline uint8_t *ep_tx(const struct ep *ep, uint32_t slot)
+{
+	return ep->region + EP_CONTROL_BYTES + slot * ep->stride + EP_HEADROOM;
+}
+
+static inline uint8_t *ep_rx(const struct ep *ep, uint32_t slot)
+{
+	return ep_tx(ep, ep->o->window + 1 + slot);
+}
+
+/* Queues the request of o->op for message seq of bytes bytes; flushes when the batch is full. */
+int ep_queue(struct ep *ep, uint64_t seq, uint32_t bytes);
+
+/* A message of 8 bytes to the sender of a stream: value. */
+int ep_queue_credit(struct ep *ep, uint64_t value);
+
+/* A receive into slot. */
+int ep_queue_recv(struct ep *ep, uint32_t slot);
+
+/* Hands over what is queued. */
+int ep_flush(struct ep *ep);
+
+/* Takes completions. Returns how many there were. */
+int ep_poll(struct ep *ep);
+
+/* The next message that arrived: 1, or 0 when there is none. */
+int ep_next(struct ep *ep, struct ep_msg *msg);
+
+/*
+ * What an end does while nothing arrives: with --event it sleeps, else it looks at the clock
+ * now and then. fd (-1: none) is watched, too.
+ */
+struct ep_idle {
+	const struct opts *o;
+	struct ep *ep[2]; /* the second may be NULL */
+	int fd;
+	bool fd_ready;    /* set when fd can be read */
+	uint64_t idle_ns; /* since when nothing came; 0: something just did */
+	uint32_t turns;
+};
+
+static inline void ep_busy(struct ep_idle *idle)
+{
+	idle->idle_ns = 0;
+	idle->turns = 0;
+}
+
+/* -1 after --timeout without ep_busy(). *waited_ns (or NULL): how long nothing came. */
+int ep_idle(struct ep_idle *idle, uint64_t *waited_ns);
+
+#endif /* WEFT_BENCH_EP_H */

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ping-pong with send or write: message 2i goes there, 2i + 1 comes back, each made from its
+ * number and checked. Called by main.c.
+ *
+ * On UD a message may be lost: what is not answered within LAT_RESEND_NS is sent again, and
+ * what comes twice is answered twice.
+ */
+#include <stdio.h>
+
+#include "tools/weft-bench/pair.h"
+#include "tools/weft-bench/pattern.h"
+#include "tools/weft-bench/report.h"
+
+enum {
+	LAT_RESEND_NS = 20000000,
+	LAT_COMPLAINTS = 5, /* wrong messages that are described */
+};
+
+struct lat_state {
+	struct opts *o;
+	struct pair pair;
+	struct samples samples;
+	uint64_t errors;
+	uint64_t resent;
+};
+
+/* What awaiting a message ends with. */
+enum lat_got {
+	LAT_FAILED = -1,
+	LAT_MSG = 0,
+	LAT_NOTHING, /* UD: not within LAT_RESEND_NS */
+	LAT_FD,      /* the other end says something over TCP */
+};
+
+static int post_receives(struct ep *ep)
+{
+	uint32_t slot;
+
+	if (ep->o->qp == WEFT_QPT_UD && ep->o->op == BENCH_WRITE)
+		return 0; /* Write-Record takes none */
+	for (slot = 0; slot < ep->o->window; slot++)
+		if (ep_queue_recv(ep, slot))
+			return -1;
+	return ep_flush(ep);
+}
+
+static int lat_post(struct ep *ep, uint64_t seq)
+{
+	const struct opts *o = ep->o;
+
+	/* Its slot must not belong to the NIC any more. */
+	while (ep->posted - ep->done >= o->window)
+		if (ep_poll(ep) < 0)
+			return -1;
+	pattern_fill(ep_tx(ep, (uint32_t)(seq % o->window)), o->size, seq, o->window);
+	return ep_queue(ep, seq, o->size) || ep_flush(ep) ? -1 : 0;
+}
+
+/* Compares, then gives the receive back. *seq becomes what the message says it is. */
+static int check_msg(struct lat_state *s, struct ep *ep, const struct ep_msg *msg, uint64_t want,
+		     bool *repeated)
+{
+	const struct opts *o = s->o;
+	const uint8_t *data = ep_rx(ep, msg->slot);
+	size_t at;
+
+	*repeated = o->qp == WEFT_QPT_UD && msg->seq < want;
+	if (!*repeated) {
+		at = msg->bytes == o->size ? pattern_check(data, o->size, want, o->window) : 0;
+		if (at != o->size && s->errors++ < LAT_COMPLAINTS)
+			fail("message %llu of %u bytes is wrong at byte %zu",
+			     (unsigned long long)want, msg->bytes, at);
+	}
+	if (o->qp == WEFT_QPT_UD && o->op == BENCH_WRITE)
+		return 0;
+	/* Handed over with the next request that is posted. */
+	return ep_queue_recv(ep, msg->slot);
+}
+
+/*
+ * Waits at ep for message want. other: loop's second end, whose completions are taken too.
+ * A repeated message sets *again.
+ */
+static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, uint64_t want,
+			  bool *again)
+{
+	struct ep_idle idle = {.o = s->o, .ep = {ep, other}, .fd = other ? -1 : s->pair.oob.fd};
+	uint64_t waited;
+	struct ep_msg msg;
+	int n;
+
+	*again = false;
+	if (s->o->connect)
+		idle.fd = -1; /* the client's server speaks when it is asked */
+	for (;;) {
+		n = ep_poll(ep);
+		if (n < 0 || (!n && other && ep_poll(other) < 0))
+			return LAT_FAILED;
+		if (ep_next(ep, &msg)) {
+			if (check_msg(s, ep, &msg, want, again))
+				return LAT_FAILED;
+			if (!*again || s->o->server)
+				return LAT_MSG;
+			continue;
+		}
+		if (n) {
+			ep_busy(&idle);
+			continue;
+		}
+		if (ep_idle(&idle, &waited))
+			return LAT_FAILED;
+		if (idle.fd_ready)
+			return LAT_FD;
+		if (s->o->qp == WEFT_QPT_UD && !s->o->server && waited > LAT_RESEND_NS)
+			return LAT_NOTHING;
+	}
+}
+
+/* Sends seq from one end and waits for want at the other, sending again what UD lost. */
+static int exchange(struct lat_state *s, struct ep *from, uint64_t seq, struct ep *to,
+		    struct ep *other, uint64_t want)
+{
+	enum lat_got got;
+	bool again;
+
+	if (lat_post(from, seq))
+		return -1;
+	while ((got = await(s, to, other, want, &again)) == LAT_NOTHING) {
+		s->resent++;
+		if (lat_post(from, seq))
+			return -1;
+	}
+	return got == LAT_MSG ? 0 : -1;
+}
+
+static int round_trip(struct lat_state *s, uint64_t i)
+{
+	struct ep *a = &s->pair.a, *b = &s->pair.b;
+
+	if (!s->o->loop)
+		return exchange(s, a, 2 * i, a, NULL, 2 * i + 1);
+	if (exchange(s, a, 2 * i, b, a, 2 * i))
+		return -1;
+	return exchange(s, b, 2 * i + 1, a, b, 2 * i + 1);
+}
+
+/* Client or loop: the one that measures. */
+static int drive(struct lat_state *s)
+{
+	const struct opts *o = s->o;
+	uint64_t i, t0, t1, end = 0;
+
+	for (i = 0; i < o->warmup; i++)
+		if (round_trip(s, i))
+			return -1;
+	t0 = now_ns();
+	if (o->duration_s > 0)
+		end = t0 + (uint64_t)(o->duration_s * 1e9);
+	for (; end ? t0 < end : i < o->warmup + o->iters; i++) {
+		if (round_trip(s, i))
+			return -1;
+		t1 = now_ns();
+		if (samples_add(&s->samples, t1 - t0))
+			return -1;
+		t0 = t1;
+	}
+	if (!o->loop) {
+		struct flow account;
+		json_t *msg;
+		int rc;
+
+		if (pair_finish(&s->pair, i, &msg))
+			return -1;
+		rc = flow_parse(msg, &account);
+		json_decref(msg);
+		if (rc)
+			return -1;
+		s->errors += account.errors;
+		if (account.received != i)
+			return fail("the server counted %llu messages of %llu",
+				    (unsigned long long)account.received, (unsigned long long)i);
+	}
+	return 0;
+}
+
+/* Server: answers until the client says over TCP that it is done. */
+static int answer(struct lat_state *s)
+{
+	struct ep *ep = &s->pair.a;
+	struct flow account = {0};
+	uint64_t i = 0, sent;
+	enum lat_got got;
+	bool again;
+
+	while ((got = await(s, ep, NULL, 2 * i, &again)) == LAT_MSG) {
+		if (again) {
+			s->resent++;
+			if (i && lat_post(ep, 2 * i - 1))
+				return -1;
+			continue;
+		}
+		if (lat_post(ep, 2 * i + 1))
+			return -1;
+		i++;
+	}
+	if (got != LAT_FD || pair_sent(&s->pair, &sent))
+		return -1;
+	account.received = i;
+	account.errors = s->errors;
+	if (oob_send(&s->pair.oob, flow_json(&account)))
+		return -1;
+	return sent == i ? 0
+			 : fail("the client counted %llu messages, we %llu",
+				(unsigned long long)sent, (unsigned long long)i);
+}
+
+int lat_run(struct opts *o)
+{
+	struct lat_state s = {.o = o};
+	int rc = pair_open(&s.pair, o);
+
+	if (!rc)
+		rc = post_receives(&s.pair.a);
+	if (!rc && o->loop)
+		rc = post_receives(&s.pair.b);
+	if (!rc)
+		rc = pair_sync(&s.pair);
+	if (!rc)
+		rc = o->server ? answer(&s) : drive(&s);
+	if (!rc && !o->server)
+		report_lat(o, s.pair.a.context->name, &s.samples, s.errors, s.resent);
+	if (!rc && o->server && !o->json)
+		printf("served %s %s over %s on %s: %llu wrong messages\n", bench_mode_str(o->mode),
+		       bench_op_str(o->op), bench_qp_str(o->qp), s.pair.a.context->name,
+		       (unsigned long long)s.errors);
+	samples_free(&s.samples);
+	pair_close(&s.pair);
+	return rc || s.errors ? BENCH_FAILED : BENCH_OK;
+}

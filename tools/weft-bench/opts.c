@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The command line of weft-bench. Called by main.c.
+ *
+ * What a mode needs is checked here, before anything is opened: a wrong command line ends with
+ * one line that says what to change, and exit code 2.
+ */
+#include "tools/weft-bench/bench.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char help[] =
+    "Usage: weft-bench MODE [options] --server\n"
+    "       weft-bench MODE [options] --connect ADDR\n"
+    "       weft-bench loop lat|bw|rate [options] [--device2 NIC]\n"
+    "       weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
+    "\n"
+    "Measures weft NICs and checks every byte. The two ends find each other over TCP (--port),\n"
+    "data goes through the NICs. The server takes size, operation and counts from the client.\n"
+    "\n"
+    "Modes\n"
+    "  lat       ping-pong: round trips one at a time, percentiles as perftest prints them\n"
+    "            (send, write: half a round trip; read, atomic: a whole one)\n"
+    "  bw        a stream of messages, counted and checked at the receiver: Gb/s\n"
+    "  rate      the same with small messages: million messages a second\n"
+    "  loop M    lat, bw or rate with one thread that drives both ends, no server\n"
+    "  file      moves a file with RDMA Writes, checked by SHA-256\n"
+    "  counter   clients fetch-and-add onto one counter of the server; the sum must be right\n"
+    "            and no original value may come twice\n"
+    "  mem       memory of weftd per idle queue pair or per idle peer, as difference of RSS\n"
+    "\n"
+    "What\n"
+    "  --qp ud|rd               transport (rd)\n"
+    "  --op OP                  send, write, read, atomic (fetch and add), cas (send)\n"
+    "                           write: lat, bw and rate use RDMA Write with immediate on rd,\n"
+    "                           Write-Record on ud. read, atomic, cas: rd only\n"
+    "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8)\n"
+    "  --iters N                messages, or adds of one client (lat, counter 10000; bw 10000;\n"
+    "                           rate 1000000)\n"
+    "  --duration S             seconds instead of --iters\n"
+    "  --warmup N               messages before those measured (lat 100; bw, rate one window)\n"
+    "  --window N               messages on the way (4M / size, from 4 to 128)\n"
+    "  --sge N                  pieces that a message is gathered from, 1 to 16 (1)\n"
+    "  --mem weft|malloc|shared where buffers come from (weft): weft_alloc(), malloc(),\n"
+    "                           shared memory that the NIC must reach with system calls\n"
+    "  --no-inline              never copy small messages into the request\n"
+    "  --event                  block for completions instead of polling\n"
+    "\n"
+    "Where\n"
+    "  --device NIC             name or socket of the NIC (the first one there is)\n"
+    "  --device2 NIC            loop: the other end's NIC (the same one)\n"
+    "  --run-dir DIR            where the NICs' sockets are (WEFT_RUN_DIR, else /run/weft)\n"
+    "  --server                 wait for a client\n"
+    "  --connect ADDR           TCP name or address of the server\n"
+    "  --port N                 TCP port of the server (18515)\n"
+    "  --timeout S              give up when nothing moves for S seconds (30)\n"
+    "  --json                   one JSON object instead of a table\n"
+    "\n"
+    "file\n"
+    "  --send FILE --connect ADDR, and at the other end --recv FILE --server\n"
+    "counter\n"
+    "  --clients N              how many clients the server waits for (1)\n"
+    "mem\n"
+    "  --pid PID                of the weftd to measure\n"
+    "  --qps N                  make N queue pairs, ready to send\n"
+    "  --peers N --peer-ip IP   exchange one message with each of N peers, from IP upwards\n"
+    "\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit status: 0 every byte was right, 1 failure, 2 usage.\n";
+
+enum {
+	OPT_QP = 256,
+	OPT_OP,
+	OPT_SIZE,
+	OPT_ITERS,
+	OPT_DURATION,
+	OPT_WARMUP,
+	OPT_WINDOW,
+	OPT_SGE,
+	OPT_MEM,
+	OPT_NO_INLINE,
+	OPT_EVENT,
+	OPT_DEVICE,
+	OPT_DEVICE2,
+	OPT_RUN_DIR,
+	OPT_SERVER,
+	OPT_CONNECT,
+	OPT_PORT,
+	OPT_TIMEOUT,
+	OPT_JSON,
+	OPT_SEND,
+	OPT_RECV,
+	OPT_CLIENTS,
+	OPT_PID,
+	OPT_QPS,
+	OPT_PEERS,
+	OPT_PEER_IP,
+	OPT_HELP,
+	OPT_VERSION,
+};
+
+static const struct option longopts[] = {
+    {"qp", required_argument, NULL, OPT_QP},
+    {"op", required_argument, NULL, OPT_OP},
+    {"size", required_argument, NULL, OPT_SIZE},
+    {"iters", required_argument, NULL, OPT_ITERS},
+    {"duration", required_argument, NULL, OPT_DURATION},
+    {"warmup", required_argument, NULL, OPT_WARMUP},
+    {"window", required_argument, NULL, OPT_WINDOW},
+    {"sge", required_argument, NULL, OPT_SGE},
+    {"mem", required_argument, NULL, OPT_MEM},
+    {"no-inline", no_argument, NULL, OPT_NO_INLINE},
+    {"event", no_argument, NULL, OPT_EVENT},
+    {"device", required_argument, NULL, OPT_DEVICE},
+    {"device2", required_argument, NULL, OPT_DEVICE2},
+    {"run-dir", required_argument, NULL, OPT_RUN_DIR},
+    {"server", no_argument, NULL, OPT_SERVER},
+    {"connect", required_argument, NULL, OPT_CONNECT},
+    {"port", required_argument, NULL, OPT_PORT},
+    {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"send", required_argument, NULL, OPT_SEND},
+    {"recv", required_argument, NULL, OPT_RECV},
+    {"clients", required_argument, NULL, OPT_CLIENTS},
+    {"pid", required_argument, NULL, OPT_PID},
+    {"qps", required_argument, NULL, OPT_QPS},
+    {"peers", required_argument, NULL, OPT_PEERS},
+    {"peer-ip", required_argument, NULL, OPT_PEER_IP},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* One line: what is wrong and how to mend it. */
+static int usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "weft-bench: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, " (weft-bench --help tells more)\n");
+	return BENCH_USAGE;
+}
+
+/* A whole number from min to max, with K, M or G behind it. -1 after saying what is wrong. */
+static int parse_number(const char *name, const char *text, uint64_t min, uint64_t max,
+			uint64_t *out)
+{
+	static const char suffixes[] = "KMG";
+	unsigned long long v;
+	const char *suffix;
+	char *end;
+
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (end != text && *end && !end[1] && (suffix = strchr(suffixes, *end))) {
+		unsigned int shift = 10 * (unsigned int)(suffix - suffixes + 1);
+
+		if (v > ULLONG_MAX >> shift)
+			errno = ERANGE;
+		v <<= shift;
+		end++;
+	}
+	if (text[0] < '0' || text[0] > '9' || *end || errno || v < min || v > max) {
+		usage("--%s takes a number from %llu to %llu, not '%s'", name,
+		      (unsigned long long)min, (unsigned long long)max, text);
+		return -1;
+	}
+	*out = v;
+	return 0;
+}
+
+static int parse_u32(const char *name, const char *text, uint32_t min, uint32_t max, uint32_t *out)
+{
+	uint64_t v;
+
+	if (parse_number(name, text, min, max, &v))
+		return -1;
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int parse_seconds(const char *name, const char *text, double *out)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || *end || !(v > 0) || v > 86400) {
+		usage("--%s takes seconds above 0, not '%s'", name, text);
+		return -1;
+	}
+	*out = v;
+	return 0;
+}
+
+static int parse_mem(const char *text, enum bench_mem *out)
+{
+	static const char *const names[BENCH_MEMS] = {
+	    [BENCH_MEM_WEFT] = "weft",
+	    [BENCH_MEM_MALLOC] = "malloc",
+	    [BENCH_MEM_SHARED] = "shared",
+	};
+	int i;
+
+	for (i = 0; i < BENCH_MEMS; i++)
+		if (!strcmp(text, names[i])) {
+			*out = (enum bench_mem)i;
+			return 0;
+		}
+	usage("--mem takes weft, malloc or shared, not '%s'", text);
+	return -1;
+}
+
+/* Options that name something. 0, -1 after saying what is wrong, 1: not one of these. */
+static int parse_names(struct opts *o, int opt, const char *arg)
+{
+	struct in_addr in;
+	int v;
+
+	switch (opt) {
+	case OPT_QP:
+		v = bench_qp_parse(arg);
+		if (v < 0)
+			usage("--qp takes ud or rd, not '%s'", arg);
+		o->qp = (enum weft_qp_type)v;
+		return v < 0 ? -1 : 0;
+	case OPT_OP:
+		v = bench_op_parse(arg);
+		if (v < 0)
+			usage("--op takes send, write, read, atomic or cas, not '%s'", arg);
+		o->op = (enum bench_op)v;
+		return v < 0 ? -1 : 0;
+	case OPT_MEM:
+		return parse_mem(arg, &o->mem);
+	case OPT_DEVICE:
+		o->device = arg;
+		return 0;
+	case OPT_DEVICE2:
+		o->device2 = arg;
+		return 0;
+	case OPT_RUN_DIR:
+		o->run_dir = arg;
+		return 0;
+	case OPT_CONNECT:
+		o->connect = arg;
+		return 0;
+	case OPT_SEND:
+		o->send_file = arg;
+		return 0;
+	case OPT_RECV:
+		o->recv_file = arg;
+		return 0;
+	case OPT_PEER_IP:
+		if (inet_pton(AF_INET, arg, &in) != 1) {
+			usage("--peer-ip takes an IPv4 address, not '%s'", arg);
+			return -1;
+		}
+		o->peer_ip = ntohl(in.s_addr);
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+/* Options that are numbers or flags: 0, -1 after saying what is wrong. */
+static int parse_numbers(struct opts *o, int opt, const char *arg)
+{
+	uint32_t v = 0;
+	int rc = 0;
+
+	switch (opt) {
+	case OPT_SIZE:
+		return parse_u32("size", arg, 1, 1u << 30, &o->size);
+	case OPT_ITERS:
+		return parse_number("iters", arg, 1, 1000000000, &o->iters);
+	case OPT_DURATION:
+		return parse_seconds("duration", arg, &o->duration_s);
+	case OPT_WARMUP:
+		return parse_number("warmup", arg, 0, 1000000, &o->warmup);
+	case OPT_WINDOW:
+		return parse_u32("window", arg, 1, BENCH_MAX_WINDOW, &o->window);
+	case OPT_SGE:
+		return parse_u32("sge", arg, 1, BENCH_MAX_SGE, &o->sge);
+	case OPT_PORT:
+		rc = parse_u32("port", arg, 1, 65535, &v);
+		o->port = (uint16_t)v;
+		return rc;
+	case OPT_TIMEOUT:
+		return parse_seconds("timeout", arg, &o->timeout_s);
+	case OPT_CLIENTS:
+		return parse_u32("clients", arg, 1, 1000, &o->clients);
+	case OPT_PID:
+		rc = parse_u32("pid", arg, 1, INT_MAX, &v);
+		o->pid = (pid_t)v;
+		return rc;
+	case OPT_QPS:
+		return parse_u32("qps", arg, 1, 1u << 20, &o->qps);
+	case OPT_PEERS:
+		return parse_u32("peers", arg, 1, 1u << 16, &o->peers);
+	case OPT_NO_INLINE:
+		o->no_inline = true;
+		return 0;
+	case OPT_EVENT:
+		o->event = true;
+		return 0;
+	case OPT_SERVER:
+		o->server = true;
+		return 0;
+	case OPT_JSON:
+		o->json = true;
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+static bool is_atomic(enum bench_op op)
+{
+	return op == BENCH_ATOMIC || op == BENCH_CAS;
+}
+
+/* What was not given. UINT64_MAX in warmup: not given, 0 being a choice. */
+static void set_defaults(struct opts *o)
+{
+	uint32_t window;
+
+	if (is_atomic(o->op) && !o->size)
+		o->size = 8;
+	if (!o->size)
+		o->size = o->mode == BENCH_BW || o->mode == BENCH_FILE ? 64 << 10 : 64;
+	if (!o->window) {
+		window = (4u << 20) / o->size;
+		o->window = window < 4 ? 4 : window > 128 ? 128 : window;
+	}
+	if (!o->iters)
+		o->iters = o->mode == BENCH_RATE ? 1000000 : 10000;
+	if (o->warmup == UINT64_MAX)
+		o->warmup = o->mode == BENCH_LAT ? 100 : o->window;
+}
+
+/* What one mode asks for. Returns -1 or BENCH_USAGE. */
+static int check_mode(const struct opts *o)
+{
+	bool two_ends = o->mode != BENCH_MEM && !o->loop;
+
+	if (two_ends && o->server == !!o->connect)
+		return usage("say either --server or --connect ADDR");
+	if (!two_ends && (o->server || o->connect))
+		return usage("this mode has no other end: leave out --server and --connect");
+	if (o->device2 && !o->loop)
+		return usage("--device2 is for loop; give --device to each end");
+	if (o->mode == BENCH_FILE && (!o->send_file == !o->recv_file))
+		return usage("file needs --send FILE or --recv FILE");
+	if (o->mode == BENCH_FILE && !o->recv_file != !o->server)
+		return usage("file: give --recv FILE with --server, --send FILE with --connect");
+	if (o->mode != BENCH_FILE && (o->send_file || o->recv_file))
+		return usage("--send and --recv are for file");
+	if (o->mode == BENCH_MEM && !o->pid)
+		return usage("mem needs --pid of the weftd");
+	if (o->mode == BENCH_MEM && !o->qps == !o->peers)
+		return usage("mem needs --qps N or --peers N");
+	if (o->peers && !o->peer_ip)
+		return usage("--peers needs --peer-ip, the first peer's address");
+	if (o->mode != BENCH_MEM && (o->qps || o->peers || o->pid || o->peer_ip))
+		return usage("--pid, --qps, --peers and --peer-ip are for mem");
+	return -1;
+}
+
+static int check(const struct opts *o)
+{
+	if (o->qp == WEFT_QPT_UD && (o->op == BENCH_READ || is_atomic(o->op)))
+		return usage("--op %s needs --qp rd: UD carries send and write",
+			     bench_op_str(o->op));
+	if (is_atomic(o->op) && o->size != 8)
+		return usage("atomics are 8 bytes long: leave out --size");
+	if (o->qp == WEFT_QPT_UD && o->op == BENCH_WRITE && o->size < 8)
+		return usage("--qp ud --op write takes --size 8 or more");
+	if (is_atomic(o->op) && o->sge != 1)
+		return usage("atomics have one piece: leave out --sge");
+	if (o->qp == WEFT_QPT_UD && (o->mode == BENCH_FILE || o->mode == BENCH_COUNTER))
+		return usage("file and counter are for --qp rd");
+	if ((uint64_t)o->size * o->window > 2ull << 30)
+		return usage("--size %u times --window %u is more than 2 GiB: lower one", o->size,
+			     o->window);
+	if (o->sge > o->size)
+		return usage("--sge %u pieces of %u bytes: lower --sge", o->sge, o->size);
+	return check_mode(o);
+}
+
+/* "lat", "loop lat". Returns how many words it took, 0 after saying what is wrong. */
+static int parse_mode(struct opts *o, int argc, char **argv)
+{
+	int words = 1, mode;
+
+	if (argc < 2) {
+		usage("which mode? lat, bw, rate, loop, file, counter or mem");
+		return 0;
+	}
+	if (!strcmp(argv[1], "loop")) {
+		o->loop = true;
+		words = 2;
+		if (argc < 3) {
+			usage("loop what? lat, bw or rate");
+			return 0;
+		}
+	}
+	mode = bench_mode_parse(argv[words]);
+	if (mode < 0 || (o->loop && mode > BENCH_RATE)) {
+		usage(o->loop ? "loop has lat, bw and rate, not '%s'"
+			      : "modes are lat, bw, rate, loop, file, counter and mem, not '%s'",
+		      argv[words]);
+		return 0;
+	}
+	o->mode = (enum bench_mode)mode;
+	return words;
+}
+
+int opts_parse(struct opts *o, int argc, char **argv)
+{
+	int words, opt, rc, i;
+
+	memset(o, 0, sizeof(*o));
+	o->qp = WEFT_QPT_RD;
+	o->sge = 1;
+	o->warmup = UINT64_MAX;
+	o->port = BENCH_TCP_PORT;
+	o->timeout_s = 30;
+	o->clients = 1;
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			fputs(help, stdout);
+			return BENCH_OK;
+		}
+		if (!strcmp(argv[i], "--version")) {
+			printf("weft-bench %s\n", weft_version());
+			return BENCH_OK;
+		}
+	}
+	words = parse_mode(o, argc, argv);
+	if (!words)
+		return BENCH_USAGE;
+	argc -= words;
+	argv += words;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":", longopts, NULL)) != -1) {
+		if (opt == ':')
+			return usage("%s needs a value", argv[optind - 1]);
+		if (opt == '?')
+			return usage("there is no option '%s'", argv[optind - 1]);
+		rc = parse_names(o, opt, optarg);
+		if (rc > 0)
+			rc = parse_numbers(o, opt, optarg);
+		if (rc)
+			return BENCH_USAGE;
+	}
+	if (optind < argc)
+		return usage("'%s' belongs to no option: leave it out", argv[optind]);
+	set_defaults(o);
+	return check(o);
+}

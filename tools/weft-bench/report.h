@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a run prints: tables with perftest's columns, or one JSON object.
+ */
+#ifndef WEFT_BENCH_REPORT_H
+#define WEFT_BENCH_REPORT_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "tools/weft-bench/bench.h"
+
+/* Times of single operations, in ns. */
+struct samples {
+	uint32_t *ns;
+	size_t count;
+	size_t space;
+};
+
+/* -1 after saying that memory is out. */
+int samples_add(struct samples *s, uint64_t ns);
+void samples_free(struct samples *s);
+
+/* Counted where the messages arrived. */
+struct flow {
+	uint64_t messages; /* in the seconds measured */
+	uint64_t bytes;    /* likewise */
+	double seconds;
+	uint64_t received; /* in all, warm-up included */
+	uint64_t lost;     /* UD */
+	uint64_t errors;   /* messages with a wrong byte */
+};
+
+json_t *flow_json(const struct flow *f);
+/* -1 after saying what is missing. */
+int flow_parse(const json_t *msg, struct flow *f);
+
+/* Round trips: errors and resent (UD: messages sent again after a loss) with them. */
+void report_lat(const struct opts *o, const char *device, struct samples *s, uint64_t errors,
+		uint64_t resent);
+void report_flow(const struct opts *o, const char *device, const struct flow *f);
+
+/* Prints an object in one line and drops it. */
+void report_json(json_t *object);
+
+/* The fields of every report. */
+json_t *report_base(const struct opts *o, const char *device);
+
+#endif /* WEFT_BENCH_REPORT_H */

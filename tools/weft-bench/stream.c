@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A stream with credits; see stream.h. Called by bw.c and file.c, calls ep_io.c.
+ */
+#include "tools/weft-bench/stream.h"
+
+#include "tools/weft-bench/pattern.h"
+
+enum {
+	STREAM_RESUME_NS = 20000000, /* UD: what did not come by then was lost */
+	STREAM_COMPLAINTS = 5,
+};
+
+/* Write-Record takes no receives: only the sender's credits do. */
+static bool takes_receives(const struct ep *ep)
+{
+	return ep->o->qp != WEFT_QPT_UD || ep->o->op != BENCH_WRITE;
+}
+
+int stream_start(struct ep *ep)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < ep->o->window; slot++)
+		if (ep_queue_recv(ep, slot))
+			return -1;
+	return ep_flush(ep);
+}
+
+/* One message into its slot and the batch. */
+static int send_one(struct stream_tx *tx)
+{
+	const struct opts *o = tx->ep->o;
+	uint8_t *buf = ep_tx(tx->ep, (uint32_t)(tx->seq % o->window));
+	int64_t bytes = o->size;
+
+	if (tx->fill)
+		bytes = tx->fill(tx->arg, buf, tx->seq);
+	else if (tx->seq < o->window)
+		pattern_fill(buf, o->size, tx->seq, o->window);
+	else
+		pattern_refill(buf, o->size, tx->seq, o->window);
+	if (bytes < 0)
+		return -1;
+	return ep_queue(tx->ep, tx->seq++, (uint32_t)bytes);
+}
+
+int stream_send(struct stream_tx *tx)
+{
+	struct ep *ep = tx->ep;
+	const uint32_t window = ep->o->window;
+	struct ep_msg msg;
+	int n, sent = 0;
+
+	if (tx->end_ns && tx->total > tx->seq && now_ns() >= tx->end_ns)
+		tx->total = tx->seq;
+	while (sent < EP_BATCH && tx->seq < tx->total && tx->seq - tx->credit < window &&
+	       tx->seq - ep->done < window) {
+		if (send_one(tx))
+			return -1;
+		sent++;
+	}
+	n = ep_flush(ep);
+	if (!n)
+		n = ep_poll(ep);
+	if (n < 0)
+		return -1;
+	while (ep_next(ep, &msg)) {
+		if (msg.bytes != 8 || msg.seq > tx->seq)
+			return fail("a credit of %u bytes for message %llu of %llu", msg.bytes,
+				    (unsigned long long)msg.seq, (unsigned long long)tx->seq);
+		if (msg.seq > tx->credit)
+			tx->credit = msg.seq;
+		if (ep_queue_recv(ep, msg.slot))
+			return -1;
+	}
+	return sent + n;
+}
+
+void stream_send_idle(struct stream_tx *tx, uint64_t waited_ns)
+{
+	if (tx->ep->o->qp != WEFT_QPT_UD || waited_ns < STREAM_RESUME_NS || tx->credit == tx->seq)
+		return;
+	tx->credit = tx->seq;
+	tx->resumed++;
+}
+
+bool stream_sent(const struct stream_tx *tx)
+{
+	return tx->seq == tx->total && tx->ep->done == tx->ep->posted;
+}
+
+/* Counts one message and looks at its bytes. */
+static int recv_one(struct stream_rx *rx, const struct ep_msg *msg)
+{
+	const struct opts *o = rx->ep->o;
+	const uint8_t *data = ep_rx(rx->ep, msg->slot);
+	struct flow *f = &rx->flow;
+	uint64_t seq = msg->seq;
+	size_t at;
+
+	if (o->qp == WEFT_QPT_UD) {
+		/* A number far off is a wrong message, not a million lost ones. */
+		if (seq >= rx->next && seq - rx->next < INT32_MAX) {
+			f->lost += seq - rx->next;
+			rx->next = seq + 1;
+		} else if (f->lost && rx->next > seq) {
+			f->lost--;
+		}
+	} else {
+		seq = rx->next++;
+	}
+	if (f->received++ >= rx->warmup) {
+		f->messages++;
+		f->bytes += msg->bytes;
+	}
+	if (rx->take)
+		return rx->take(rx->arg, data, msg->bytes, seq);
+	at = msg->bytes == o->size ? pattern_check(data, o->size, seq, o->window) : 0;
+	if (at != o->size && f->errors++ < STREAM_COMPLAINTS)
+		fail("message %llu of %u bytes is wrong at byte %zu", (unsigned long long)seq,
+		     msg->bytes, at);
+	return 0;
+}
+
+int stream_recv(struct stream_rx *rx)
+{
+	struct ep *ep = rx->ep;
+	const uint32_t step = ep->o->window < 4 ? 1 : ep->o->window / 4;
+	struct ep_msg msg;
+	int n = ep_poll(ep), took = 0;
+
+	if (n < 0)
+		return -1;
+	while (ep_next(ep, &msg)) {
+		if (recv_one(rx, &msg))
+			return -1;
+		if (takes_receives(ep) && ep_queue_recv(ep, msg.slot))
+			return -1;
+		took++;
+	}
+	if (took) {
+		rx->last_ns = now_ns();
+		/* The time runs from the last message that is not counted. */
+		if (!rx->first_ns && rx->flow.received >= rx->warmup) {
+			rx->first_ns = rx->last_ns;
+			rx->flow.messages = 0;
+			rx->flow.bytes = 0;
+		}
+	}
+	if (rx->next - rx->credit >= step && ep->extra < EP_BATCH / 2) {
+		if (ep_queue_credit(ep, rx->next))
+			return -1;
+		rx->credit = rx->next;
+	}
+	return ep_flush(ep) ? -1 : n;
+}
+
+void stream_account(struct stream_rx *rx)
+{
+	rx->flow.seconds = (double)(rx->last_ns - rx->first_ns) * 1e-9;
+}

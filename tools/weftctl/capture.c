@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Capture: copies the pcapng stream that weftd writes into a pipe to a file. Called by main.c.
+ *
+ * Only whole blocks are written, so that the file is valid wherever the capture ends; frames
+ * are the enhanced packet blocks among them (draft-ietf-opsawg-pcapng section 4.3).
+ */
+#include "tools/weftctl/ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PCAPNG_ENHANCED_PACKET = 6,
+	PCAPNG_MIN_BLOCK = 12,
+	CAPTURE_BUFFER = 1 << 20,
+	CAPTURE_POLL_MS = 100,
+};
+
+struct capture {
+	const struct ctl *ctl;
+	int in, out;
+	uint8_t *buf;
+	size_t have;
+	uint64_t frames;
+	uint64_t bytes;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stop = 1;
+}
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static int write_all(struct capture *c, const uint8_t *p, size_t bytes)
+{
+	ssize_t n;
+
+	while (bytes) {
+		n = write(c->out, p, bytes);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return fail("%s: %s", c->ctl->file, strerror(errno));
+		p += n;
+		bytes -= (size_t)n;
+	}
+	return CTL_OK;
+}
+
+/* Writes the whole blocks of the buffer. Sets stop when there were frames enough. */
+static int write_blocks(struct capture *c)
+{
+	uint32_t type, length;
+	size_t at = 0;
+	int rc;
+
+	while (!stop && c->have - at >= PCAPNG_MIN_BLOCK) {
+		memcpy(&type, c->buf + at, sizeof(type));
+		memcpy(&length, c->buf + at + 4, sizeof(length));
+		if (length < PCAPNG_MIN_BLOCK || length % 4 || length > CAPTURE_BUFFER)
+			return fail("what weftd sends is no pcapng");
+		if (length > c->have - at)
+			break;
+		at += length;
+		c->frames += type == PCAPNG_ENHANCED_PACKET;
+		if (c->ctl->count && c->frames == c->ctl->count)
+			stop = 1;
+	}
+	rc = write_all(c, c->buf, at);
+	c->bytes += at;
+	memmove(c->buf, c->buf + at, c->have - at);
+	c->have -= at;
+	return rc;
+}
+
+/* Until a signal, the count, the time or the end of weftd. */
+static int copy(struct capture *c)
+{
+	double end = c->ctl->seconds > 0 ? now_s() + c->ctl->seconds : 0;
+	struct pollfd p = {.fd = c->in, .events = POLLIN};
+	ssize_t n;
+	int rc;
+
+	while (!stop && (end <= 0 || now_s() < end)) {
+		if (poll(&p, 1, CAPTURE_POLL_MS) <= 0)
+			continue;
+		n = read(c->in, c->buf + c->have, CAPTURE_BUFFER - c->have);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0)
+			return fail("reading frames: %s", strerror(errno));
+		if (!n)
+			return fail("weftd has ended");
+		c->have += (size_t)n;
+		rc = write_blocks(c);
+		if (rc != CTL_OK)
+			return rc;
+	}
+	return CTL_OK;
+}
+
+static int capture_nic(struct weft_context *context, void *arg)
+{
+	struct capture *c = arg;
+	bool to_stdout = !strcmp(c->ctl->file, "-");
+	int rc;
+
+	rc = weft_capture(context, &c->in);
+	if (rc)
+		return fail("%s: %s%s", context->name, strerror(-rc),
+			    rc == -EPERM ? "; capture as root" : "");
+	c->out = to_stdout ? STDOUT_FILENO
+			   : open(c->ctl->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (c->out < 0)
+		return fail("%s: %s", c->ctl->file, strerror(errno));
+	if (!c->ctl->json)
+		fprintf(stderr, "capturing on %s%s\n", context->name,
+			c->ctl->count || c->ctl->seconds > 0 ? "" : "; Ctrl-C ends it");
+	rc = copy(c);
+	if (!to_stdout && close(c->out) && rc == CTL_OK)
+		rc = fail("%s: %s", c->ctl->file, strerror(errno));
+	if (c->ctl->json)
+		out_json(json_pack("{s:s, s:s, s:I, s:I}", "nic", context->name, "file",
+				   c->ctl->file, "frames", (json_int_t)c->frames, "bytes",
+				   (json_int_t)c->bytes));
+	else
+		fprintf(stderr, "%llu frames, %llu bytes\n", (unsigned long long)c->frames,
+			(unsigned long long)c->bytes);
+	return rc;
+}
+
+int run_capture(const struct ctl *ctl)
+{
+	struct capture c = {.ctl = ctl, .in = -1, .out = -1};
+	struct sigaction act = {.sa_handler = on_signal};
+	int rc;
+
+	c.buf = malloc(CAPTURE_BUFFER);
+	if (!c.buf)
+		return fail("out of memory");
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	act.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &act, NULL);
+	rc = each_nic(ctl, capture_nic, &c);
+	if (c.in >= 0)
+		close(c.in);
+	free(c.buf);
+	return rc;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of weftctl share.
+ *
+ * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
+ * neigh, peers), stats.c or capture.c. They ask weftd with weft_open_tool() and print through
+ * out.c.
+ */
+#ifndef WEFT_CTL_CTL_H
+#define WEFT_CTL_CTL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "host_driver/weft.h"
+
+/* Exit codes of the program. */
+enum {
+	CTL_OK = 0,
+	CTL_FAILED = 1,
+	CTL_USAGE = 2,
+};
+
+enum {
+	CTL_BATCH = 64, /* items or counters asked for at once */
+};
+
+struct ctl {
+	const char *command;
+	const char *nic; /* NULL: every NIC of the run directory */
+	bool json;
+	bool nonzero;     /* stats */
+	bool per_shard;   /* stats */
+	const char *file; /* capture */
+	uint64_t count;   /* capture: frames, 0: no end */
+	double seconds;   /* capture: 0: no end */
+};
+
+/* Prints "weftctl: ..." on stderr and returns CTL_FAILED. */
+int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * A table whose columns are as wide as their longest cell, or a JSON array of objects. Cells
+ * are JSON values: the table shows strings and numbers as they are.
+ */
+struct out_column {
+	const char *key;   /* in JSON */
+	const char *title; /* of the table */
+};
+
+/* Prints rows (an array of objects) and drops it. */
+void out_table(const struct ctl *ctl, const struct out_column *columns, size_t num_columns,
+	       json_t *rows);
+/* Prints an object in JSON and drops it. */
+void out_json(json_t *value);
+
+/* Text for JSON and tables; the caller gets a new reference. */
+json_t *out_ip(uint32_t ip); /* network byte order */
+json_t *out_mac(const uint8_t mac[6]);
+json_t *out_hex(uint64_t value);
+
+/*
+ * Calls fn for the NIC that was named, else for each that there is. Stops at the first failure:
+ * its exit code. No NIC at all is a failure.
+ */
+int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg);
+
+/* The commands: exit codes. */
+int run_list(const struct ctl *ctl);
+int run_objects(const struct ctl *ctl);
+int run_stats(const struct ctl *ctl);
+int run_capture(const struct ctl *ctl);
+
+/* Whether command is one of run_objects(). */
+bool is_objects(const char *command);
+
+#endif /* WEFT_CTL_CTL_H */

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lists of NICs and of what is on them. Called by main.c; calls libweft's tool functions.
+ *
+ * What the fields of an item mean for each kind: docs/host-interface.md "Lists".
+ */
+#include "tools/weftctl/ctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *open_error(void)
+{
+	switch (errno) {
+	case ENODEV:
+		return "there is no such NIC; weftctl list names those there are";
+	case ECONNREFUSED:
+		return "no weftd is behind it any more; start one";
+	case EACCES:
+		return "permission denied; be root, or in the group weft";
+	default:
+		return strerror(errno);
+	}
+}
+
+int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg)
+{
+	struct weft_device *list = NULL;
+	struct weft_context *context;
+	int num = 1, i, rc = CTL_OK;
+
+	if (!ctl->nic) {
+		num = weft_get_device_list(&list);
+		if (num < 0)
+			return fail("cannot look for NICs: %s", strerror(-num));
+		if (!num)
+			return fail("no NIC is there; start weftd, or say --run-dir");
+	}
+	for (i = 0; i < num && rc == CTL_OK; i++) {
+		context = weft_open_tool(list ? list[i].path : ctl->nic);
+		if (!context) {
+			rc = fail("%s: %s", list ? list[i].name : ctl->nic, open_error());
+			continue;
+		}
+		rc = fn(context, arg);
+		weft_close_device(context);
+	}
+	if (list)
+		weft_free_device_list(list);
+	return rc;
+}
+
+static int list_nic(struct weft_context *context, void *arg)
+{
+	struct weft_device_attr dev;
+	struct weft_port_attr port;
+	char ip[24];
+	json_t *row, *rows = arg, *address;
+	int rc = weft_query_device(context, &dev);
+
+	if (!rc)
+		rc = weft_query_port(context, &port);
+	if (rc)
+		return fail("%s: %s", context->name, strerror(-rc));
+	address = out_ip(port.ip);
+	snprintf(ip, sizeof(ip), "%s/%u", json_string_value(address), port.ip_prefix);
+	json_decref(address);
+	row = json_pack("{s:s, s:s, s:o, s:I, s:s, s:I, s:I}", "nic", dev.name, "ip", ip, "mac",
+			out_mac(port.mac), "mtu", (json_int_t)port.mtu_bytes, "link",
+			port.link_up ? "up" : "down", "mbps", (json_int_t)port.link_mbps, "shards",
+			(json_int_t)dev.num_shards);
+	json_object_update_new(
+	    row,
+	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "max_qp", (json_int_t)dev.max_qp,
+		      "max_cq", (json_int_t)dev.max_cq, "max_mr", (json_int_t)dev.max_mr, "max_srq",
+		      (json_int_t)dev.max_srq, "max_peers", (json_int_t)dev.max_peers, "max_wr",
+		      (json_int_t)dev.max_wr, "max_msg_bytes", (json_int_t)dev.max_msg_bytes));
+	return json_array_append_new(rows, row) ? fail("out of memory") : CTL_OK;
+}
+
+int run_list(const struct ctl *ctl)
+{
+	static const struct out_column columns[] = {
+	    {"nic", "NIC"},   {"ip", "ADDRESS"},  {"mac", "MAC"},       {"mtu", "MTU"},
+	    {"link", "LINK"}, {"mbps", "MBIT/S"}, {"shards", "SHARDS"},
+	};
+	json_t *rows = json_array();
+	int rc = each_nic(ctl, list_nic, rows);
+
+	if (rc == CTL_OK)
+		out_table(ctl, columns, COUNT(columns), rows);
+	else
+		json_decref(rows);
+	return rc;
+}
+
+/* "read|write" and so on, as an MR's access rights are shown. */
+static json_t *access_text(uint32_t access)
+{
+	static const char *const names[] = {"local_write",   "remote_write", "remote_read",
+					    "remote_atomic", "mw_bind",      "zero_based"};
+	char text[96] = "";
+	size_t i, at = 0;
+
+	for (i = 0; i < COUNT(names); i++)
+		if (access & 1u << i)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at ? "," : "",
+					       names[i]);
+	return json_string(at ? text : "local_read");
+}
+
+static const char *name_of(const char *const *names, size_t num, uint32_t value)
+{
+	return value < num && names[value] ? names[value] : "?";
+}
+
+static double seconds_since(uint64_t ns)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - (double)ns * 1e-9;
+}
+
+static json_t *client_row(const struct weft_list_item *item)
+{
+	return json_pack("{s:I, s:I, s:s, s:I, s:b}", "client", (json_int_t)item->id, "pid",
+			 (json_int_t)item->a, "program", item->name, "objects", (json_int_t)item->b,
+			 "tool", item->type != 0);
+}
+
+static json_t *qp_row(const struct weft_list_item *item)
+{
+	return json_pack("{s:o, s:s, s:s, s:I, s:o, s:I}", "qpn", out_hex(item->id), "type",
+			 weft_qp_type_str((enum weft_qp_type)item->type), "state",
+			 weft_qp_state_str((enum weft_qp_state)item->state), "client",
+			 (json_int_t)item->client, "dst_qpn", out_hex(item->a), "tx_bytes",
+			 (json_int_t)item->b);
+}
+
+static json_t *mr_row(const struct weft_list_item *item)
+{
+	static const char *const kinds[] = {[1] = "region", [2] = "window", [3] = "invalidated"};
+
+	return json_pack("{s:o, s:I, s:s, s:o, s:I, s:o}", "stag", out_hex(item->id), "client",
+			 (json_int_t)item->client, "kind",
+			 name_of(kinds, COUNT(kinds), item->state), "addr", out_hex(item->a),
+			 "bytes", (json_int_t)item->b, "access", access_text(item->type));
+}
+
+static json_t *cq_row(const struct weft_list_item *item)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:b}", "cq", (json_int_t)item->id, "client",
+			 (json_int_t)item->client, "entries", (json_int_t)item->a, "produced",
+			 (json_int_t)item->b, "overrun", item->state != 0);
+}
+
+static json_t *neigh_row(const struct weft_list_item *item)
+{
+	return json_pack("{s:o, s:o, s:s, s:f}", "ip", out_ip(item->id), "mac", out_mac(item->mac),
+			 "state", item->state ? "reachable" : "incomplete", "confirmed_s",
+			 item->a ? seconds_since(item->a) : 0.0);
+}
+
+static json_t *peer_row(const struct weft_list_item *item)
+{
+	static const char *const states[] = {
+	    [1] = "closed", [2] = "resolving", [3] = "hello sent", [4] = "open"};
+
+	return json_pack(
+	    "{s:o, s:I, s:s, s:f, s:I, s:o}", "ip", out_ip(item->id), "peer_shard",
+	    (json_int_t)item->type, "state", name_of(states, COUNT(states), item->state), "srtt_us",
+	    (double)item->a * 1e-3, "in_flight", (json_int_t)item->b, "mac", out_mac(item->mac));
+}
+
+struct objects {
+	const char *command;
+	enum weft_list_kind kind;
+	json_t *(*row)(const struct weft_list_item *item);
+	struct out_column columns[9];
+};
+
+static const struct objects all_objects[] = {
+    {"clients",
+     WEFT_LIST_CLIENTS,
+     client_row,
+     {{"nic", "NIC"},
+      {"shard", "SHARD"},
+      {"client", "CLIENT"},
+      {"pid", "PID"},
+      {"objects", "OBJECTS"},
+      {"tool", "TOOL"},
+      {"program", "PROGRAM"}}},
+    {"qps",
+     WEFT_LIST_QPS,
+     qp_row,
+     {{"nic", "NIC"},
+      {"shard", "SHARD"},
+      {"qpn", "QPN"},
+      {"type", "TYPE"},
+      {"state", "STATE"},
+      {"client", "CLIENT"},
+      {"dst_qpn", "DST_QPN"},
+      {"tx_bytes", "TX_BYTES"}}},
+    {"mrs",
+     WEFT_LIST_MRS,
+     mr_row,
+     {{"nic", "NIC"},
+      {"shard", "SHARD"},
+      {"stag", "STAG"},
+      {"client", "CLIENT"},
+      {"kind", "KIND"},
+      {"addr", "ADDR"},
+      {"bytes", "BYTES"},
+      {"access", "ACCESS"}}},
+    {"cqs",
+     WEFT_LIST_CQS,
+     cq_row,
+     {{"nic", "NIC"},
+      {"shard", "SHARD"},
+      {"cq", "CQ"},
+      {"client", "CLIENT"},
+      {"entries", "ENTRIES"},
+      {"produced", "PRODUCED"},
+      {"overrun", "OVERRUN"}}},
+    {"neigh",
+     WEFT_LIST_NEIGHBOURS,
+     neigh_row,
+     {{"nic", "NIC"},
+      {"shard", "SHARD"},
+      {"ip", "ADDRESS"},
+      {"mac", "MAC"},
+      {"state", "STATE"},
+      {"confirmed_s", "CONFIRMED_S"}}},
+    {"peers",
+     WEFT_LIST_PEERS,
+     peer_row,
+     {{"nic", "NIC"},
+      {"shard", "SHARD"},
+      {"ip", "ADDRESS"},
+      {"peer_shard", "PEER_SHARD"},
+      {"state", "STATE"},
+      {"srtt_us", "SRTT_US"},
+      {"in_flight", "IN_FLIGHT"},
+      {"mac", "MAC"}}},
+};
+
+static const struct objects *find_objects(const char *command)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(all_objects); i++)
+		if (!strcmp(all_objects[i].command, command))
+			return &all_objects[i];
+	return NULL;
+}
+
+bool is_objects(const char *command)
+{
+	return find_objects(command) != NULL;
+}
+
+struct collect {
+	const struct objects *objects;
+	json_t *rows;
+};
+
+static int collect_shard(struct weft_context *context, struct collect *c, uint32_t shard)
+{
+	struct weft_list_item items[CTL_BATCH];
+	uint32_t cursor = 0;
+	json_t *row;
+	int n, i;
+
+	while ((n = weft_list(context, c->objects->kind, shard, &cursor, items, CTL_BATCH)) > 0) {
+		for (i = 0; i < n; i++) {
+			items[i].name[sizeof(items[i].name) - 1] = '\0';
+			row = c->objects->row(&items[i]);
+			if (!row)
+				return fail("%s: an item cannot be shown", context->name);
+			json_object_set_new(row, "nic", json_string(context->name));
+			json_object_set_new(row, "shard", json_integer(shard));
+			json_array_append_new(c->rows, row);
+		}
+	}
+	return n ? fail("%s: %s", context->name, strerror(-n)) : CTL_OK;
+}
+
+static int collect_nic(struct weft_context *context, void *arg)
+{
+	struct weft_device_attr dev;
+	int rc = weft_query_device(context, &dev);
+	uint32_t shard;
+
+	if (rc)
+		return fail("%s: %s", context->name, strerror(-rc));
+	for (shard = 0; shard < dev.num_shards && rc == CTL_OK; shard++)
+		rc = collect_shard(context, arg, shard);
+	return rc;
+}
+
+int run_objects(const struct ctl *ctl)
+{
+	const struct objects *o = find_objects(ctl->command);
+	struct collect c = {.objects = o, .rows = json_array()};
+	size_t num = 0;
+	int rc = each_nic(ctl, collect_nic, &c);
+
+	while (num < COUNT(o->columns) && o->columns[num].key)
+		num++;
+	if (rc == CTL_OK)
+		out_table(ctl, o->columns, num, c.rows);
+	else
+		json_decref(c.rows);
+	return rc;
+}

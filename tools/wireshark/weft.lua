@@ -1,0 +1,352 @@
+-- SPDX-License-Identifier: BSD-3-Clause
+--
+-- Wireshark dissector of weft's datagram-iWARP (docs/wire-format.md).
+--
+--	tshark -X lua_script:weft.lua -r FILE		or copy it to Wireshark's plugin folder
+--
+-- UDP ports 47810 to 47817. Decodes the common header, RD's session header, acknowledgements (the
+-- PSNs behind each bitmap), HELLO and PROBE, checks the CRC32C, and hands the DDP segment on to
+-- Wireshark's own dissector of DDP and RDMAP, "iwarp_ddp_rdmap".
+--
+-- Fields can be used in filters: weft.type == 1 && weft.rd.psn == 7, weft.crc.status == "bad".
+
+local weft = Proto("weft", "weft datagram-iWARP")
+
+local PORT_FIRST, PORTS = 47810, 8
+local VERSION = 1
+local DGRAM_BYTES, RD_BYTES, ACK_BYTES, HELLO_BYTES, CRC_BYTES = 28, 24, 56, 16, 4
+local WINDOW = 128 -- PSNs that may be on the way
+
+local UD, RD, RD_ACK, RD_HELLO, RD_PROBE = 0, 1, 2, 3, 4
+local types = {
+	[UD] = "UD",
+	[RD] = "RD data",
+	[RD_ACK] = "RD acknowledgement",
+	[RD_HELLO] = "RD hello",
+	[RD_PROBE] = "RD probe",
+}
+
+local f = weft.fields
+f.version = ProtoField.uint8("weft.version", "Version", base.DEC, nil, 0xf0)
+f.type = ProtoField.uint8("weft.type", "Type", base.DEC, types, 0x0f)
+f.flags = ProtoField.uint8("weft.flags", "Flags", base.HEX)
+f.flag_imm = ProtoField.bool("weft.flags.imm", "Immediate data", 8, nil, 0x01)
+f.flag_solicited = ProtoField.bool("weft.flags.solicited", "Solicited event", 8, nil, 0x02)
+f.flag_response = ProtoField.bool("weft.flags.response", "Flow of responses", 8, nil, 0x04)
+f.flag_record = ProtoField.bool("weft.flags.record", "Write-Record", 8, nil, 0x08)
+f.flag_ack = ProtoField.bool("weft.flags.ack", "Acknowledgement valid", 8, nil, 0x10)
+f.flag_ece = ProtoField.bool("weft.flags.ece", "Congestion experienced", 8, nil, 0x20)
+f.flag_retransmit = ProtoField.bool("weft.flags.retransmit", "Retransmission", 8, nil, 0x40)
+f.incarnation = ProtoField.uint16("weft.incarnation", "Incarnation", base.HEX)
+f.dst_qpn = ProtoField.uint32("weft.dst_qpn", "Destination QPN", base.HEX)
+f.src_qpn = ProtoField.uint32("weft.src_qpn", "Source QPN", base.HEX)
+f.qkey = ProtoField.uint32("weft.qkey", "Q_Key", base.HEX)
+f.imm = ProtoField.uint32("weft.imm", "Immediate data", base.HEX)
+f.msg_bytes = ProtoField.uint32("weft.msg_bytes", "Message length", base.DEC)
+f.ssn = ProtoField.uint32("weft.ssn", "Message number (SSN)", base.DEC)
+
+f.epoch = ProtoField.uint32("weft.rd.epoch", "Epoch", base.HEX)
+f.psn = ProtoField.uint32("weft.rd.psn", "PSN", base.DEC)
+f.ack = ProtoField.uint32("weft.rd.ack", "Acknowledged before PSN", base.DEC)
+f.timestamp = ProtoField.uint32("weft.rd.timestamp", "Timestamp (ns)", base.DEC)
+f.echo = ProtoField.uint32("weft.rd.timestamp_echo", "Timestamp echo (ns)", base.DEC)
+f.distance = ProtoField.uint16("weft.rd.flow_distance", "Distance to previous of flow", base.DEC)
+f.rd_reserved = ProtoField.uint16("weft.rd.reserved", "Reserved", base.HEX)
+
+f.received = ProtoField.uint64("weft.ack.received", "Received bitmap", base.HEX)
+f.refused = ProtoField.uint64("weft.ack.refused", "Refused bitmap", base.HEX)
+f.received_psn = ProtoField.uint32("weft.ack.received_psn", "Received PSN", base.DEC)
+f.refused_psn = ProtoField.uint32("weft.ack.refused_psn", "Refused PSN", base.DEC)
+f.rnr = ProtoField.uint32("weft.ack.rnr_timer_ns", "RNR timer (ns)", base.DEC)
+f.ack_reserved = ProtoField.uint32("weft.ack.reserved", "Reserved", base.HEX)
+
+f.hello_epoch = ProtoField.uint32("weft.hello.epoch", "Sender's epoch", base.HEX)
+f.hello_peer_epoch = ProtoField.uint32("weft.hello.peer_epoch", "Receiver's epoch", base.HEX)
+f.hello_psn = ProtoField.uint32("weft.hello.first_psn", "First PSN", base.DEC)
+f.hello_mtu = ProtoField.uint16("weft.hello.mtu", "MTU (bytes)", base.DEC)
+f.hello_flags = ProtoField.uint8("weft.hello.flags", "Flags", base.HEX)
+f.hello_reply = ProtoField.bool("weft.hello.flags.reply", "Reply", 8, nil, 0x01)
+f.hello_reserved = ProtoField.uint8("weft.hello.reserved", "Reserved", base.HEX)
+
+f.crc = ProtoField.uint32("weft.crc", "CRC32C", base.HEX)
+f.crc_status = ProtoField.string("weft.crc.status", "CRC32C status")
+
+local e_short = ProtoExpert.new("weft.short", "Datagram too short", expert.group.MALFORMED,
+	expert.severity.ERROR)
+local e_version = ProtoExpert.new("weft.version.unknown", "Unknown version",
+	expert.group.MALFORMED, expert.severity.ERROR)
+local e_type = ProtoExpert.new("weft.type.unknown", "Unknown type", expert.group.MALFORMED,
+	expert.severity.ERROR)
+local e_crc = ProtoExpert.new("weft.crc.bad", "Wrong CRC32C", expert.group.CHECKSUM,
+	expert.severity.ERROR)
+weft.experts = { e_short, e_version, e_type, e_crc }
+
+weft.prefs.check_crc = Pref.bool("Check the CRC32C", true,
+	"Computes the CRC32C of every datagram; large captures load faster without")
+
+local udp_checksum = Field.new("udp.checksum")
+local udp_length = Field.new("udp.length")
+
+-- ---- CRC32C -------------------------------------------------------------------------------
+
+local band, bxor, rshift = bit.band, bit.bxor, bit.rshift
+
+local crc_table = {}
+for i = 0, 255 do
+	local c = i
+	for _ = 1, 8 do
+		c = band(c, 1) == 1 and bxor(rshift(c, 1), 0x82f63b78) or rshift(c, 1)
+	end
+	crc_table[i] = c
+end
+
+local function crc_add(c, bytes)
+	for i = 1, #bytes do
+		c = bxor(rshift(c, 8), crc_table[band(bxor(c, bytes:byte(i)), 0xff)])
+	end
+	return c
+end
+
+local function u16(v)
+	return string.char(math.floor(v / 256), v % 256)
+end
+
+-- Of the UDP header and what stands before the CRC. The header is put together again from
+-- its fields: a dissector sees only what it holds.
+local function crc_of(tvb, pinfo)
+	local checksum, length = udp_checksum(), udp_length()
+	local header = u16(pinfo.src_port) .. u16(pinfo.dst_port)
+		.. u16(length and length.value or tvb:len() + 8) .. u16(checksum and checksum.value or 0)
+	local c = crc_add(0xffffffff, header)
+	c = crc_add(c, tvb:raw(0, tvb:len() - CRC_BYTES))
+	-- bit's numbers are signed
+	return bxor(c, 0xffffffff) % 4294967296
+end
+
+-- ---- parts ----------------------------------------------------------------------------------
+
+local flag_names = {
+	{ 0x01, "imm" }, { 0x02, "solicited" }, { 0x04, "response" }, { 0x08, "record" },
+	{ 0x10, "ack" }, { 0x20, "ece" }, { 0x40, "retransmit" },
+}
+
+local function flags_text(flags)
+	local names = {}
+	for _, n in ipairs(flag_names) do
+		if band(flags, n[1]) ~= 0 then
+			names[#names + 1] = n[2]
+		end
+	end
+	return table.concat(names, ", ")
+end
+
+local function add_dgram(tvb, tree)
+	local t = tree:add(weft, tvb(0, DGRAM_BYTES), "Common header")
+	t:add(f.version, tvb(0, 1))
+	t:add(f.type, tvb(0, 1))
+	local ft = t:add(f.flags, tvb(1, 1))
+	ft:append_text(" (" .. flags_text(tvb(1, 1):uint()) .. ")")
+	for _, field in ipairs({ f.flag_imm, f.flag_solicited, f.flag_response, f.flag_record,
+		f.flag_ack, f.flag_ece, f.flag_retransmit }) do
+		ft:add(field, tvb(1, 1))
+	end
+	t:add(f.incarnation, tvb(2, 2))
+	t:add(f.dst_qpn, tvb(4, 4))
+	t:add(f.src_qpn, tvb(8, 4))
+	t:add(f.qkey, tvb(12, 4))
+	t:add(f.imm, tvb(16, 4))
+	t:add(f.msg_bytes, tvb(20, 4))
+	t:add(f.ssn, tvb(24, 4))
+end
+
+local function add_rd(tvb, at, tree)
+	local t = tree:add(weft, tvb(at, RD_BYTES), "Session header")
+	t:add(f.epoch, tvb(at, 4))
+	t:add(f.psn, tvb(at + 4, 4))
+	t:add(f.ack, tvb(at + 8, 4))
+	t:add(f.timestamp, tvb(at + 12, 4))
+	t:add(f.echo, tvb(at + 16, 4))
+	t:add(f.distance, tvb(at + 20, 2))
+	t:add(f.rd_reserved, tvb(at + 22, 2))
+end
+
+-- Words of a bitmap and the PSNs of its bits, the first bit being PSN first. Returns how many.
+local function add_bitmap(tvb, at, words, tree, word_field, psn_field, first)
+	local count = 0
+	for w = 0, words - 1 do
+		local t = tree:add(word_field, tvb(at + 8 * w, 8))
+		for bit_number = 0, 63 do
+			-- Bit 0 is the lowest of the last byte.
+			local byte = tvb(at + 8 * w + 7 - math.floor(bit_number / 8), 1)
+			if band(rshift(byte:uint(), bit_number % 8), 1) == 1 then
+				local psn = (first + 64 * w + bit_number) % 4294967296
+				t:add(psn_field, byte, psn):set_generated()
+				count = count + 1
+			end
+		end
+	end
+	return count
+end
+
+local function add_ack(tvb, at, tree, ack)
+	local t = tree:add(weft, tvb(at, ACK_BYTES), "Acknowledgement")
+	local received = add_bitmap(tvb, at, WINDOW / 64, t, f.received, f.received_psn, ack)
+	local refused = add_bitmap(tvb, at + WINDOW / 8, 2 * WINDOW / 64, t, f.refused, f.refused_psn,
+		ack - WINDOW)
+	t:add(f.rnr, tvb(at + 48, 4))
+	t:add(f.ack_reserved, tvb(at + 52, 4))
+	t:append_text(string.format(", %d received beyond, %d refused", received, refused))
+	return received, refused
+end
+
+local function add_hello(tvb, at, tree)
+	local t = tree:add(weft, tvb(at, HELLO_BYTES), "Hello")
+	t:add(f.hello_epoch, tvb(at, 4))
+	t:add(f.hello_peer_epoch, tvb(at + 4, 4))
+	t:add(f.hello_psn, tvb(at + 8, 4))
+	t:add(f.hello_mtu, tvb(at + 12, 2))
+	local ft = t:add(f.hello_flags, tvb(at + 14, 1))
+	ft:add(f.hello_reply, tvb(at + 14, 1))
+	t:add(f.hello_reserved, tvb(at + 15, 1))
+end
+
+local function add_crc(tvb, pinfo, tree)
+	local at = tvb:len() - CRC_BYTES
+	local have = tvb(at, CRC_BYTES):le_uint()
+	local item = tree:add_le(f.crc, tvb(at, CRC_BYTES))
+	if not weft.prefs.check_crc then
+		item:append_text(" [not checked]")
+		tree:add(f.crc_status, tvb(at, CRC_BYTES), "unchecked"):set_generated()
+	elseif tvb:len() ~= tvb:reported_len() then
+		item:append_text(" [not all of the datagram was captured]")
+		tree:add(f.crc_status, tvb(at, CRC_BYTES), "unchecked"):set_generated()
+	else
+		local want = crc_of(tvb, pinfo)
+		local good = have == want
+		item:append_text(good and " [correct]" or string.format(" [should be 0x%08x]", want))
+		tree:add(f.crc_status, tvb(at, CRC_BYTES), good and "good" or "bad"):set_generated()
+		if not good then
+			tree:add_proto_expert_info(e_crc)
+		end
+	end
+end
+
+-- Bytes of each type's headers behind the common one; those with a DDP segment may be longer.
+local header_bytes = {
+	[UD] = 0,
+	[RD] = RD_BYTES,
+	[RD_ACK] = RD_BYTES + ACK_BYTES,
+	[RD_HELLO] = HELLO_BYTES,
+	[RD_PROBE] = RD_BYTES,
+}
+
+local ddp = Dissector.get("iwarp_ddp_rdmap")
+
+-- The DDP dissector offers what Sends carry to whoever wants it. Left alone, the one of RPC over
+-- RDMA takes it and calls short messages malformed: weft's own comes before it and takes what
+-- is in a weft datagram.
+local in_weft = false
+local payload = Proto("weft_payload", "weft message")
+payload.fields.data = ProtoField.bytes("weft_payload.data", "Data")
+
+local function take_payload(tvb, _, tree)
+	if in_weft and tvb:len() > 0 then
+		tree:add(payload.fields.data, tvb())
+	end
+	return in_weft
+end
+
+function payload.dissector(tvb, pinfo, tree)
+	take_payload(tvb, pinfo, tree)
+	return tvb:len()
+end
+payload:register_heuristic("iwarp_ddp_rdmap", take_payload)
+
+-- A DDP segment that is malformed raises an error, after the dissector has said so in the tree.
+local function call_ddp(tvb, pinfo, root)
+	in_weft = true
+	pcall(function()
+		ddp:call(tvb, pinfo, root)
+	end)
+	in_weft = false
+end
+
+-- What the session's part says in the packet list.
+local function session_text(tvb, kind)
+	if kind == RD then
+		return string.format(" PSN %d", tvb(DGRAM_BYTES + 4, 4):uint())
+	elseif kind == RD_ACK then
+		return string.format(" before PSN %d", tvb(DGRAM_BYTES + 8, 4):uint())
+	elseif kind == RD_PROBE then
+		return string.format(" next PSN %d", tvb(DGRAM_BYTES + 4, 4):uint())
+	elseif kind == RD_HELLO then
+		return string.format(" first PSN %d%s", tvb(DGRAM_BYTES + 8, 4):uint(),
+			band(tvb(DGRAM_BYTES + 14, 1):uint(), 1) == 1 and ", reply" or "")
+	end
+	return ""
+end
+
+-- The first byte alone decides what the rest may be. Returns the type, nil after complaining.
+local function check(tvb, tree)
+	local version = tvb:len() > 0 and rshift(tvb(0, 1):uint(), 4) or 0
+	local kind = tvb:len() > 0 and band(tvb(0, 1):uint(), 0x0f) or 0
+	if tvb:len() < DGRAM_BYTES + CRC_BYTES then
+		tree:add_proto_expert_info(e_short)
+	elseif version ~= VERSION then
+		tree:add(f.version, tvb(0, 1))
+		tree:add_proto_expert_info(e_version)
+	elseif not types[kind] then
+		tree:add(f.type, tvb(0, 1))
+		tree:add_proto_expert_info(e_type)
+	elseif tvb:len() < DGRAM_BYTES + header_bytes[kind] + CRC_BYTES then
+		tree:add_proto_expert_info(e_short)
+	else
+		return kind
+	end
+	return nil
+end
+
+function weft.dissector(tvb, pinfo, root)
+	pinfo.cols.protocol = "weft"
+	local tree = root:add(weft, tvb())
+	local kind = check(tvb, tree)
+	if not kind then
+		pinfo.cols.info = "malformed"
+		return tvb:len()
+	end
+
+	local info = types[kind] .. session_text(tvb, kind)
+	if kind == UD or kind == RD then
+		info = string.format("%s, QPN 0x%x to 0x%x, message %d", info, tvb(8, 4):uint(),
+			tvb(4, 4):uint(), tvb(24, 4):uint())
+	end
+	tree:append_text(", " .. info)
+	add_dgram(tvb, tree)
+	local at = DGRAM_BYTES
+	if kind == RD or kind == RD_ACK or kind == RD_PROBE then
+		add_rd(tvb, at, tree)
+		at = at + RD_BYTES
+	end
+	if kind == RD_ACK then
+		local received, refused = add_ack(tvb, at, tree, tvb(DGRAM_BYTES + 8, 4):uint())
+		info = string.format("%s, %d beyond, %d refused", info, received, refused)
+	elseif kind == RD_HELLO then
+		add_hello(tvb, at, tree)
+	end
+	add_crc(tvb, pinfo, tree)
+
+	pinfo.cols.info = info
+	local end_of_ddp = tvb:len() - CRC_BYTES
+	if (kind == UD or kind == RD) and end_of_ddp > at then
+		pinfo.cols.info:append(" | ")
+		pinfo.cols.info:fence()
+		call_ddp(tvb(at, end_of_ddp - at):tvb(), pinfo, root)
+		pinfo.cols.protocol = "weft"
+	end
+	return tvb:len()
+end
+
+local ports = DissectorTable.get("udp.port")
+for port = PORT_FIRST, PORT_FIRST + PORTS - 1 do
+	ports:add(port, weft)
+end
