@@ -34,8 +34,11 @@ enum {
 	NIC_POOL_SPARE = 2048,     /* held by the firmware, on the way */
 	NIC_POOL_PORT = 8192,      /* descriptors of a port, and frames that wait */
 	NIC_POOL_PER_SHARD = 1536, /* its ring and what the core works on */
-	/* One page, so that AF_XDP can use the pool as it is. */
-	NIC_XDP_BUFFER = 4096 - 128 - 64,
+	/*
+	 * A chunk of AF_XDP's memory is a page at most and holds a whole mempool object: its
+	 * header, the mbuf, and a line by which DPDK spreads objects over memory channels.
+	 */
+	NIC_XDP_BUFFER = 4096 - 3 * 64 - 64,
 	NIC_MEMORY_SPARE = 64 << 20,
 };
 

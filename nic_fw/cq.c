@@ -37,16 +37,25 @@ static bool overrun(struct fw_nic *nic, struct fw_cq *cq)
 static void write_entry(const struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 {
 	struct hw_cqe *slot = &cq->ring[cq->prod & cq->mask];
-	struct hw_cqe entry = *cqe;
-	const size_t word_at = offsetof(struct hw_cqe, status);
-	uint32_t word;
+	uint32_t phase = !(cq->prod & (cq->mask + 1));
+	uint32_t word = (uint32_t)cqe->status | (uint32_t)cqe->opcode << 8 |
+			(uint32_t)cqe->flags << 16 | phase << 24;
 
-	entry.timestamp_ns = nic->now_ns;
-	entry.phase = !(cq->prod & (cq->mask + 1));
-	memcpy(&word, &entry.status, sizeof(word));
-	memcpy(slot, &entry, word_at);
-	memcpy((uint8_t *)slot + word_at + sizeof(word), (uint8_t *)&entry + word_at + sizeof(word),
-	       sizeof(entry) - word_at - sizeof(word));
+	/*
+	 * Field by field: the caller has just stored them one by one, and a wider load of what
+	 * narrower stores wrote stalls until they have drained.
+	 */
+	slot->wr_id = cqe->wr_id;
+	slot->timestamp_ns = nic->now_ns;
+	slot->bytes = cqe->bytes;
+	slot->imm_inv = cqe->imm_inv;
+	slot->qpn = cqe->qpn;
+	slot->src_qpn = cqe->src_qpn;
+	slot->vendor_err = cqe->vendor_err;
+	slot->sq_index = cqe->sq_index;
+	slot->src_ip = cqe->src_ip;
+	slot->record_to = cqe->record_to;
+	slot->record_map = cqe->record_map;
 	__atomic_store_n((uint32_t *)(void *)&slot->status, word, __ATOMIC_RELEASE);
 }
 

@@ -185,11 +185,15 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 
 uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 {
+	uint64_t ack_ns;
+	uint64_t timer_ns;
+
 	/* Something waits for room or for its turn: soon. */
-	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready) ||
-	    !fw_list_empty(&nic->rd_acks))
+	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready))
 		return nic->now_ns + FW_SOON_NS;
-	return fw_timers_next_ns(&nic->timers);
+	ack_ns = rd_ack_next_ns(nic);
+	timer_ns = fw_timers_next_ns(&nic->timers);
+	return ack_ns < timer_ns ? ack_ns : timer_ns;
 }
 
 bool fw_sleep(struct fw_nic *nic, bool sleep)

@@ -295,9 +295,8 @@ void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	}
 	sender_ip = net_order(arp->sender_ip);
 	for_us = net_order(arp->target_ip) == nic->config.ip;
-	/* Sender 0 is a probe (RFC 5227 2.1.1): answered, nothing to learn. */
-	if (sender_ip)
-		learn(nic, sender_ip, arp->sender_mac, for_us);
+	/* Sender 0 is a probe (RFC 5227 2.1.1): no station's address, answered all the same. */
+	learn(nic, sender_ip, arp->sender_mac, for_us);
 	if (be16_get(arp->op) == WIRE_ARP_REPLY) {
 		FW_COUNT(nic, arp_replies_rx);
 		return;

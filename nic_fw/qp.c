@@ -186,7 +186,10 @@ void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp)
 
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp)
 {
-	qp->sq_blocked = false;
 	qp_check_drained(nic, qp);
+	/* One that is not blocked is in the list already, or rings when it has more. */
+	if (!qp->sq_blocked)
+		return;
+	qp->sq_blocked = false;
 	sched_qp_add(nic, qp);
 }

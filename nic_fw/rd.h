@@ -38,8 +38,10 @@ enum {
 	RD_DEFAULT_RETRY_CNT = 7,
 	RD_DEFAULT_RNR_RETRY = 7,      /* for ever */
 	RD_DEFAULT_MIN_RNR_TIMER = 12, /* 0.64 ms */
+	RD_ACK_EVERY = 8,              /* data packets at most that one delayed ACK stands for */
 	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
 };
+#define RD_ACK_DELAY_NS     UINT64_C(20000) /* that an ACK waits for data going back */
 #define RD_MIN_RTO_NS       UINT64_C(200000)
 #define RD_INITIAL_RTO_NS   UINT64_C(2000000)
 #define RD_MAX_RTO_NS       UINT64_C(1000000000)
@@ -125,10 +127,14 @@ struct rd_session {
 	uint64_t ts_echo_ns;     /* when */
 	struct rd_rx_window *rx; /* NULL: no holes */
 	uint8_t peer_mac[WIRE_MAC_BYTES];
-	bool ack_due;     /* in nic->rd_acks */
-	bool any_refused; /* some bit of refused is set */
+	bool ack_due; /* in nic->rd_acks */
+	bool answers; /* data went back soon after data came: an ACK may wait to ride on it */
+	uint8_t ack_packets; /* data packets since the last ACK */
+	bool any_refused;    /* some bit of refused is set */
 	/* rest */
 	struct fw_list ack_node;
+	uint64_t ack_since_ns;    /* when ack_due was set */
+	uint64_t rx_data_ns;      /* when the last data packet came */
 	struct fw_list flows;     /* with something to send: rd_flow.ready_node */
 	struct fw_list all_flows; /* rd_flow.session_node */
 	struct rd_bits received;  /* the window */
@@ -255,6 +261,10 @@ void rd_tx_probe(struct fw_nic *nic, struct rd_session *session);
 /* rd_ack.c */
 void rd_ack_due(struct fw_nic *nic, struct rd_session *session);
 void rd_ack_flush(struct fw_nic *nic);
+/* An ACK left, alone or on data. */
+void rd_ack_sent(struct rd_session *session);
+/* When the next delayed ACK must leave; UINT64_MAX: none waits. */
+uint64_t rd_ack_next_ns(const struct fw_nic *nic);
 void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *session, uint32_t ack,
 		       uint32_t timestamp_echo);
 void rd_ack_rx(struct fw_nic *nic, struct rd_session *session, const struct wire_rd *rd,

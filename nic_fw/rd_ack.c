@@ -16,6 +16,7 @@ void rd_ack_due(struct fw_nic *nic, struct rd_session *s)
 	if (s->ack_due)
 		return;
 	s->ack_due = true;
+	s->ack_since_ns = nic->now_ns;
 	fw_list_add_tail(&nic->rd_acks, &s->ack_node);
 }
 
@@ -51,18 +52,59 @@ static void tx_ack(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	eth_tx_commit(nic, frame);
 }
 
+/*
+ * Whether an ACK may wait for data to ride on: only while this end keeps answering what
+ * comes, nothing is missing or refused, and few packets wait. Halves the frames of a ping-pong.
+ */
+static bool may_wait(const struct rd_session *s)
+{
+	return s->answers && s->rx_high == s->rx_psn && !s->any_refused &&
+	       s->ack_packets < RD_ACK_EVERY;
+}
+
 void rd_ack_flush(struct fw_nic *nic)
 {
-	while (!fw_list_empty(&nic->rd_acks)) {
-		struct fw_tx_frame *frame = eth_tx_begin(nic);
-		struct rd_session *s;
+	struct fw_list *pos;
+	struct fw_list *next;
 
+	for (pos = nic->rd_acks.next; pos != &nic->rd_acks; pos = next) {
+		struct rd_session *s = FW_CONTAINER(pos, struct rd_session, ack_node);
+		struct fw_tx_frame *frame;
+
+		next = pos->next;
+		if (may_wait(s)) {
+			if (nic->now_ns - s->ack_since_ns < RD_ACK_DELAY_NS)
+				continue;
+			s->answers = false; /* it did not, this time */
+		}
+		frame = eth_tx_begin(nic);
 		if (!frame)
 			return; /* next turn */
-		s = FW_CONTAINER(fw_list_pop(&nic->rd_acks), struct rd_session, ack_node);
-		s->ack_due = false;
+		rd_ack_sent(s);
 		tx_ack(nic, s, frame);
 	}
+}
+
+void rd_ack_sent(struct rd_session *s)
+{
+	fw_list_del(&s->ack_node);
+	s->ack_due = false;
+	s->ack_packets = 0;
+}
+
+uint64_t rd_ack_next_ns(const struct fw_nic *nic)
+{
+	uint64_t next_ns = UINT64_MAX;
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->rd_acks) {
+		const struct rd_session *s = FW_CONTAINER(pos, struct rd_session, ack_node);
+		uint64_t ns = s->ack_since_ns + (may_wait(s) ? RD_ACK_DELAY_NS : 0);
+
+		if (ns < next_ns)
+			next_ns = ns;
+	}
+	return next_ns;
 }
 
 static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo)

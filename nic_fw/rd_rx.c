@@ -244,8 +244,13 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt
 	FW_COUNT(nic, rd_rx_packets);
 	fw_trace(nic, TRACE_RD_RX, pkt->dst_qpn, pkt->src_qpn, psn);
 	rd_ack_due(nic, s);
+	s->rx_data_ns = nic->now_ns;
+	if (s->ack_packets < UINT8_MAX)
+		s->ack_packets++;
 	if (seq_lt(psn, s->rx_psn) ||
 	    (psn - s->rx_psn < WIRE_RD_WINDOW && rd_bit(&s->received, psn))) {
+		/* The peer did not hear of it: it is told at once. */
+		s->answers = false;
 		FW_COUNT(nic, rd_rx_duplicates);
 		return;
 	}
@@ -297,6 +302,13 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct d
 	return false;
 }
 
+/* A probe wants its ACK now. */
+static void probed(struct fw_nic *nic, struct rd_session *s)
+{
+	s->answers = false;
+	rd_ack_due(nic, s);
+}
+
 void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 {
 	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
@@ -325,7 +337,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 		if (pkt->type == WIRE_DGRAM_RD)
 			rx_packet(nic, s, pkt, rd);
 		else
-			rd_ack_due(nic, s);
+			probed(nic, s);
 		return;
 	case WIRE_DGRAM_RD_ACK:
 		/* dgram.c saw to it that the whole ACK is there, contiguous behind rd. */

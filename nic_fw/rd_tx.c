@@ -55,9 +55,10 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	};
 	if (ack && type == WIRE_DGRAM_RD && s->rx_high == s->rx_psn && s->ack_due) {
 		/* Everything the peer waits to hear is in this packet. */
-		fw_list_del(&s->ack_node);
-		s->ack_due = false;
+		rd_ack_sent(s);
 	}
+	if (type == WIRE_DGRAM_RD && nic->now_ns - s->rx_data_ns < RD_ACK_DELAY_NS)
+		s->answers = true;
 	s->used_ns = nic->now_ns;
 }
 

@@ -176,8 +176,7 @@ static bool last_fits(uint32_t segment_bytes, uint32_t mo, uint32_t bytes)
 {
 	if (!segment_bytes)
 		return mo == 0 || bytes <= mo;
-	return mo % segment_bytes == 0 && bytes <= segment_bytes &&
-	       mo / segment_bytes < UD_MAX_SEGMENTS;
+	return mo % segment_bytes == 0 && bytes <= segment_bytes;
 }
 
 /*
