@@ -38,7 +38,7 @@ enum {
 	IDLE_NAP_NS = 1000000,    /* a port that cannot wake us is looked at so often */
 	IDLE_NEAR_NS = 20000,     /* a timer nearer than this is waited for awake */
 	IDLE_SHARE_CHECK_NS = 5000000,
-	IDLE_SHARE_HOLD_NS = 100000000, /* shared stays shared for so long */
+	IDLE_SHARE_HOLD_NS = 20000000, /* shared stays shared for so long */
 };
 
 /* epoll data of descriptors that are no client's; no pointer has these values. */

@@ -159,8 +159,10 @@ static uint32_t nic_buffer_bytes(const struct nic *nic)
 {
 	uint32_t frame = nic->mtu + (uint32_t)sizeof(struct wire_eth);
 
-	if (nic->conf->wire == CONF_WIRE_NETDEV && nic->mtu <= WIRE_XDP_MAX_MTU)
-		return NIC_XDP_BUFFER;
+	if (nic->conf->wire == CONF_WIRE_NETDEV)
+		return nic->mtu <= WIRE_XDP_MAX_MTU
+			   ? NIC_XDP_BUFFER
+			   : RTE_PKTMBUF_HEADROOM + WIRE_PACKET_FRAME_LARGE;
 	return RTE_PKTMBUF_HEADROOM + (frame + 4 + 63) / 64 * 64;
 }
 

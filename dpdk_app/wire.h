@@ -106,6 +106,9 @@ int wire_netdev_query(const char *device, uint32_t *mtu, uint8_t mac[6], int *if
 enum {
 	/* A chunk of AF_XDP's memory is a page; headrooms and mbuf headers are in it. */
 	WIRE_XDP_MAX_MTU = 3072,
+	/* Frames of AF_PACKET's ring, its headers included; buffers must be as large. */
+	WIRE_PACKET_FRAME_SMALL = 3584, /* MTUs that AF_XDP could have carried */
+	WIRE_PACKET_FRAME_LARGE = 10240,
 };
 
 /* An empty wire of the NIC, or NULL. */

@@ -32,10 +32,9 @@
 enum {
 	NETDEV_DESCS = 1024,
 	NETDEV_PACKET_FRAMES = 512,
-	NETDEV_PACKET_FRAME_SMALL = 2048,
-	NETDEV_PACKET_FRAME_LARGE = 16384,
-	NETDEV_PACKET_HEADROOM = 128, /* of a frame of AF_PACKET's ring */
-	NETDEV_PACKET_BLOCK = 65536,
+	/* Blocks are whole pages and whole frames, so that frames lie one behind the other. */
+	NETDEV_PACKET_BLOCK_SMALL = 8 * WIRE_PACKET_FRAME_SMALL,
+	NETDEV_PACKET_BLOCK_LARGE = 2 * WIRE_PACKET_FRAME_LARGE,
 };
 
 static int netdev_ioctl(const char *device, unsigned long request, struct ifreq *ifr)
@@ -249,7 +248,7 @@ static int netdev_packet(struct wire *wire)
 	const struct wire_ethdev_conf conf = {
 	    .rx_queues = 1, .rx_descs = NETDEV_DESCS, .tx_descs = NETDEV_DESCS};
 	struct nic *nic = wire->nic;
-	uint32_t need = nic->mtu + (uint32_t)sizeof(struct wire_eth) + NETDEV_PACKET_HEADROOM;
+	bool large = nic->mtu > WIRE_XDP_MAX_MTU;
 	int before[APP_PORT_FDS * CONF_MAX_NICS];
 	uint32_t num_before;
 	char vdev[32], args[160];
@@ -259,10 +258,8 @@ static int netdev_packet(struct wire *wire)
 	snprintf(vdev, sizeof(vdev), "net_af_packet%u", nic->index);
 	snprintf(args, sizeof(args),
 		 "iface=%.15s,blocksz=%d,framesz=%d,framecnt=%d,qpairs=1,qdisc_bypass=1",
-		 nic->conf->device, NETDEV_PACKET_BLOCK,
-		 need <= NETDEV_PACKET_FRAME_SMALL ? NETDEV_PACKET_FRAME_SMALL
-						   : NETDEV_PACKET_FRAME_LARGE,
-		 NETDEV_PACKET_FRAMES);
+		 nic->conf->device, large ? NETDEV_PACKET_BLOCK_LARGE : NETDEV_PACKET_BLOCK_SMALL,
+		 large ? WIRE_PACKET_FRAME_LARGE : WIRE_PACKET_FRAME_SMALL, NETDEV_PACKET_FRAMES);
 	err = wire_vdev_make(wire, vdev, args);
 	if (!err)
 		err = wire_ethdev_start(wire, &conf);

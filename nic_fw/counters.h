@@ -53,6 +53,7 @@
 	X(rd_acks_tx)                                                                              \
 	X(rd_acks_rx)                                                                              \
 	X(rd_acks_stale)                                                                           \
+	X(rd_cwnd_cuts)                                                                            \
 	X(rd_timeouts)                                                                             \
 	X(rd_rnr_backoffs)                                                                         \
 	X(rd_sessions_opened)                                                                      \

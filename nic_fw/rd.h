@@ -6,6 +6,7 @@
  * rd_flow.c	messages of one QP pair in order; refusals; what fails when
  * rd_tx.c	packets out; the send window; retransmission
  * rd_ack.c	acknowledgements out and in; RTT; loss detection
+ * rd_cong.c	the congestion window
  * rd_rx.c	packets in: window, duplicates, order of delivery within a flow
  * rd_timer.c	tail probe, RTO, retry exhaustion
  *
@@ -111,6 +112,7 @@ struct rd_session {
 	uint32_t tx_una;     /* oldest not acknowledged */
 	uint32_t peer_epoch; /* what packets to the peer carry */
 	uint32_t lost;       /* slots in RD_SLOT_LOST */
+	uint32_t sent;       /* slots in RD_SLOT_SENT: in flight as congestion control counts */
 	uint32_t cwnd;       /* packets that may be in flight */
 	uint32_t srtt_ns;
 	uint32_t rttvar_ns;
@@ -158,8 +160,12 @@ struct rd_session {
 	uint16_t pend_mtu;
 	uint16_t peer_mtu;
 	uint32_t rnr_timer_ns; /* largest asked of the peer since the last ACK */
-	uint64_t rto_base_ns;  /* last progress: new data acknowledged, or first packet in flight */
-	uint64_t hole_ns;      /* when the oldest hole may be called lost; 0: none */
+	uint32_t cwnd_fp;      /* the window in 1/256 packets, rd_cong.c */
+	uint64_t cut_ns;       /* when it was last made smaller */
+	uint64_t pace_ns;      /* below one packet: when the next may leave */
+	struct fw_timer pace_timer;
+	uint64_t rto_base_ns; /* last progress: new data acknowledged, or first packet in flight */
+	uint64_t hole_ns;     /* when the oldest hole may be called lost; 0: none */
 	uint64_t used_ns;
 	uint64_t reset_sent_ns;
 	struct fw_timer timer;
@@ -253,6 +259,7 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 /* rd_tx.c */
 uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget);
 void rd_session_ready(struct fw_nic *nic, struct rd_session *session);
+void rd_tx_paced(struct fw_nic *nic, struct fw_timer *timer);
 /* Headers of any RD packet but HELLO. */
 void rd_tx_headers(struct fw_nic *nic, struct rd_session *session, struct fw_tx_frame *frame,
 		   uint8_t type, uint32_t psn, uint16_t flow_distance, uint32_t payload_bytes);
@@ -266,15 +273,24 @@ void rd_ack_sent(struct rd_session *session);
 /* When the next delayed ACK must leave; UINT64_MAX: none waits. */
 uint64_t rd_ack_next_ns(const struct fw_nic *nic);
 void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *session, uint32_t ack,
-		       uint32_t timestamp_echo);
+		       uint32_t timestamp_echo, bool ece);
 void rd_ack_rx(struct fw_nic *nic, struct rd_session *session, const struct wire_rd *rd,
-	       const struct wire_rd_ack *ack);
+	       const struct wire_rd_ack *ack, bool ece);
 
 /* Looks for holes that have become old enough to be called lost. */
 void rd_ack_holes(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_rx.c */
 void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd);
+
+/* rd_cong.c */
+void rd_cong_init(const struct fw_nic *nic, struct rd_session *session);
+/* A round trip took rtt_ns; ece: the peer saw congestion marks on our packets. */
+void rd_cong_sample(struct fw_nic *nic, struct rd_session *session, uint32_t rtt_ns, bool ece);
+void rd_cong_loss(struct fw_nic *nic, struct rd_session *session);
+void rd_cong_timeout(struct fw_nic *nic, struct rd_session *session);
+/* Time between packets when the window is below one; 0: no pacing. */
+uint64_t rd_cong_pace_ns(const struct rd_session *session);
 
 /* rd_timer.c */
 void rd_timer_arm(struct fw_nic *nic, struct rd_session *session);

@@ -107,7 +107,7 @@ uint64_t rd_ack_next_ns(const struct fw_nic *nic)
 	return next_ns;
 }
 
-static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo)
+static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo, bool ece)
 {
 	uint32_t rtt_ns = (uint32_t)nic->now_ns - echo;
 	uint32_t error_ns;
@@ -118,6 +118,7 @@ static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo)
 	if (!s->srtt_ns) {
 		s->srtt_ns = rtt_ns ? rtt_ns : 1;
 		s->rttvar_ns = rtt_ns / 2;
+		rd_cong_sample(nic, s, rtt_ns, ece);
 		return;
 	}
 	error_ns = rtt_ns > s->srtt_ns ? rtt_ns - s->srtt_ns : s->srtt_ns - rtt_ns;
@@ -125,6 +126,7 @@ static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo)
 	s->srtt_ns = (uint32_t)((7 * (uint64_t)s->srtt_ns + rtt_ns) / 8);
 	if (!s->srtt_ns)
 		s->srtt_ns = 1;
+	rd_cong_sample(nic, s, rtt_ns, ece);
 }
 
 /* Marks one PSN in flight acknowledged or refused; true if it was not before. */
@@ -137,6 +139,8 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 		return false;
 	if (slot->state == RD_SLOT_LOST)
 		s->lost--;
+	else
+		s->sent--;
 	slot->state = RD_SLOT_ACKED;
 	if (refused)
 		rd_flow_refused(nic, slot, rnr_ns);
@@ -176,7 +180,8 @@ static bool in_flight_range(const struct rd_session *s, uint32_t ack)
 	return ack - s->tx_una <= s->tx_psn - s->tx_una;
 }
 
-void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo)
+void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo,
+		       bool ece)
 {
 	bool news = false;
 	uint32_t psn;
@@ -185,7 +190,7 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 		FW_COUNT(nic, rd_acks_stale);
 		return;
 	}
-	rtt_sample(nic, s, echo);
+	rtt_sample(nic, s, echo, ece);
 	if (!s->tx)
 		return;
 	for (psn = s->tx_una; psn != ack && !gone(s); psn++)
@@ -211,6 +216,8 @@ static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 		if (nic->now_ns >= due_ns) {
 			slot->state = RD_SLOT_LOST;
 			s->lost++;
+			s->sent--;
+			rd_cong_loss(nic, s);
 		} else if (!s->hole_ns || due_ns < s->hole_ns) {
 			s->hole_ns = due_ns;
 		}
@@ -253,7 +260,7 @@ static bool plausible(const struct rd_session *s, uint32_t ack, const struct wir
 }
 
 void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *rd,
-	       const struct wire_rd_ack *map)
+	       const struct wire_rd_ack *map, bool ece)
 {
 	uint32_t ack = be32_get(rd->ack);
 	uint32_t rnr_ns = be32_get(map->rnr_timer_ns);
@@ -266,7 +273,7 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 		FW_COUNT(nic, rd_acks_stale);
 		return;
 	}
-	rtt_sample(nic, s, be32_get(rd->timestamp_echo));
+	rtt_sample(nic, s, be32_get(rd->timestamp_echo), ece);
 	if (!s->tx)
 		return;
 	for (psn = s->tx_una; psn != s->tx_psn && !gone(s); psn++) {

@@ -98,6 +98,7 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 		fw_pool_put(&nic->tx_windows, session->tx);
 	session->tx = NULL;
 	session->lost = 0;
+	session->sent = 0;
 	session->tx_una = session->tx_psn;
 }
 

@@ -331,7 +331,8 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	case WIRE_DGRAM_RD:
 	case WIRE_DGRAM_RD_PROBE:
 		if (pkt->flags & WIRE_DGRAM_F_ACK)
-			rd_ack_cumulative(nic, s, be32_get(rd->ack), be32_get(rd->timestamp_echo));
+			rd_ack_cumulative(nic, s, be32_get(rd->ack), be32_get(rd->timestamp_echo),
+					  pkt->flags & WIRE_DGRAM_F_ECE);
 		if (s->state != RD_OPEN)
 			return;
 		if (pkt->type == WIRE_DGRAM_RD)
@@ -341,7 +342,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 		return;
 	case WIRE_DGRAM_RD_ACK:
 		/* dgram.c saw to it that the whole ACK is there, contiguous behind rd. */
-		rd_ack_rx(nic, s, rd, (const void *)(rd + 1));
+		rd_ack_rx(nic, s, rd, (const void *)(rd + 1), pkt->flags & WIRE_DGRAM_F_ECE);
 		return;
 	case WIRE_DGRAM_UD:
 	case WIRE_DGRAM_RD_HELLO:

@@ -76,6 +76,7 @@ static void release(struct fw_nic *nic, struct rd_session *s)
 		link = &nic->sessions[*link - 1].hash_next;
 	*link = s->hash_next;
 	fw_timer_cancel(&nic->timers, &s->timer);
+	fw_timer_cancel(&nic->timers, &s->pace_timer);
 	fw_list_del(&s->ready_node);
 	fw_list_del(&s->ack_node);
 	if (s->state != RD_CLOSED)
@@ -134,6 +135,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
 	fw_timer_init(&s->timer, fire);
+	fw_timer_init(&s->pace_timer, rd_tx_paced);
 	set_state(nic, s, RD_CLOSED);
 	head = bucket(nic, peer_ip, peer_shard);
 	s->hash_next = *head;
@@ -296,9 +298,9 @@ static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch,
 	memset(&s->delivered, 0, sizeof(s->delivered));
 	memset(&s->refused, 0, sizeof(s->refused));
 	s->any_refused = false;
-	s->cwnd = WIRE_RD_WINDOW;
 	s->srtt_ns = 0;
 	s->rttvar_ns = 0;
+	rd_cong_init(nic, s);
 	s->backoff = 0;
 	s->ts_echo_ns = 0;
 	s->confirmed = false;
@@ -403,6 +405,8 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 		fw_pool_put(&nic->tx_windows, s->tx);
 	s->tx = NULL;
 	s->lost = 0;
+	s->sent = 0;
+	fw_timer_cancel(&nic->timers, &s->pace_timer);
 	if (s->rx) {
 		for (i = 0; i < WIRE_RD_WINDOW; i++)
 			if (s->rx->held[i])

@@ -71,6 +71,7 @@ static void mark_lost(struct rd_session *s, bool tail_only)
 			continue;
 		slot->state = RD_SLOT_LOST;
 		s->lost++;
+		s->sent--;
 		if (tail_only)
 			return;
 	}
@@ -115,6 +116,7 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		s->tlp_sent = true;
 	} else {
 		mark_lost(s, false);
+		rd_cong_timeout(nic, s);
 		if (s->backoff < RD_MAX_BACKOFF)
 			s->backoff++;
 	}

@@ -45,6 +45,10 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	dgram->ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | type);
 	if (ack)
 		dgram->flags |= WIRE_DGRAM_F_ACK;
+	if (s->ece) {
+		dgram->flags |= WIRE_DGRAM_F_ECE;
+		s->ece = false;
+	}
 	*rd = (struct wire_rd){
 	    .epoch = be32_put(s->peer_epoch),
 	    .psn = be32_put(psn),
@@ -168,12 +172,28 @@ static void msg_unreadable(struct fw_nic *nic, struct fw_wqe *msg, enum hw_vendo
 	rd_msg_fail(nic, msg, wqe_status_of(err), err);
 }
 
+void rd_tx_paced(struct fw_nic *nic, struct fw_timer *timer)
+{
+	rd_session_ready(nic, FW_CONTAINER(timer, struct rd_session, pace_timer));
+}
+
+/* A window below one packet: the next packet waits its time. */
+static void pace(struct fw_nic *nic, struct rd_session *s)
+{
+	uint64_t gap_ns = rd_cong_pace_ns(s);
+
+	if (gap_ns)
+		fw_timer_set(&nic->timers, &s->pace_timer, nic->now_ns + gap_ns);
+}
+
 static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
 {
 	uint32_t done = 0;
 	uint32_t psn;
 
 	for (psn = s->tx_una; s->lost && psn != s->tx_psn && done < budget; psn++) {
+		if (s->sent >= s->cwnd || fw_timer_is_set(&s->pace_timer))
+			break;
 		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
 		enum hw_vendor_err err;
 
@@ -199,6 +219,8 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		slot->state = RD_SLOT_SENT;
 		slot->sent_ns = nic->now_ns;
 		s->lost--;
+		s->sent++;
+		pace(nic, s);
 		done++;
 		FW_COUNT(nic, rd_tx_retransmits);
 		fw_trace(nic, TRACE_RD_RETRANSMIT, 0, psn, slot->tries);
@@ -210,7 +232,7 @@ static bool window_open(const struct rd_session *s)
 {
 	uint32_t in_flight = s->tx_psn - s->tx_una;
 
-	return in_flight < WIRE_RD_WINDOW && in_flight < s->cwnd;
+	return in_flight < WIRE_RD_WINDOW && s->sent < s->cwnd && !fw_timer_is_set(&s->pace_timer);
 }
 
 /* The next packet of a flow, under a new PSN. False: nothing was sent. */
@@ -247,6 +269,8 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 		s->tlp_sent = false;
 	}
 	s->tx_psn++;
+	s->sent++;
+	pace(nic, s);
 	flow->outstanding++;
 	flow->last_psn = psn;
 	msg->unacked++;
@@ -324,8 +348,7 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 				   budget - done < RD_SESSION_QUANTUM ? budget - done
 								      : RD_SESSION_QUANTUM);
 		/* A closed window opens with an ACK, which makes the session ready again. */
-		if (s->state == RD_OPEN &&
-		    (s->lost || (!fw_list_empty(&s->flows) && window_open(s))))
+		if (s->state == RD_OPEN && window_open(s) && (s->lost || !fw_list_empty(&s->flows)))
 			rd_session_ready(nic, s);
 	}
 	fw_list_splice_tail(&turn, &nic->rd_ready);

@@ -128,7 +128,6 @@ static enum hw_vendor_err place_piece(struct fw_nic *nic, const struct fw_recv *
 	piece.num_seg = 1;
 	piece.bytes = bytes;
 	/* Only one of its segments is there: clearing the others would cost more than the copy. */
-	/* cppcheck-suppress ctuuninitvar */
 	eth_cursor_init(&cursor, &piece, 0, bytes);
 	return ddp_place_sges(nic, recv->pd, recv->sge, recv->num_sge, offset, &cursor);
 }

@@ -33,6 +33,7 @@ static void gather_inline(const struct fw_wqe *wqe, uint32_t offset, uint32_t by
 			n = (uint32_t)(ring_bytes - at);
 		frame->seg[frame->num_seg++] = (struct fw_tx_seg){
 		    .mem = qp->sq_ring + at,
+		    .client = qp->client,
 		    .bytes = n,
 		    .kind = FW_TX_MEM,
 		};

@@ -147,7 +147,7 @@ static int chan_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	cmd->tag = w.tag;
 	resp->op = cmd->op;
 	resp->tag = cmd->tag;
-	sim_shard_turn(shard);
+	sim_shard_enter(shard);
 	if (cmd->op == HW_CMD_ATTACH) {
 		resp->status = chan_attach(proc, cmd, resp);
 		return 0;

@@ -102,7 +102,6 @@ struct sim_shard {
 	bool in_poll;
 	uint64_t poll_at_ns; /* when its next poll is due, UINT64_MAX: none */
 	uint64_t busy_until_ns;
-	uint64_t turn_ns;  /* when the last turn was */
 	uint64_t tx_at_ns; /* when frames of the turn under way leave */
 	struct sim_pkt *rx_head, *rx_tail;
 	uint32_t rx_frames;
@@ -192,11 +191,8 @@ void sim_nic_free(struct sim_nic *nic);
 uint64_t sim_nic_clock_ns(const struct sim_nic *nic);
 /* Polls at when_ns, or when the turn under way has ended. */
 void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns);
-/*
- * Before a call to the firmware that is no poll: it knows the time from its polls alone, so it
- * gets one at the same moment.
- */
-void sim_shard_turn(struct sim_shard *shard);
+/* Before a call to the firmware that is no poll: waits out a pause, tells it the time. */
+void sim_shard_enter(struct sim_shard *shard);
 
 /* sim_port.c: the environment of a shard (struct fw_port). */
 void sim_port_fill(struct sim_shard *shard, struct fw_port *port);

@@ -80,7 +80,6 @@ static void turn(struct sim_shard *shard)
 		shard->asleep = false;
 	}
 	shard->tx_at_ns = sim->now_ns + config->poll_ns;
-	shard->turn_ns = sim->now_ns;
 	shard->in_poll = true;
 	work = fw_poll(shard->fw, sim_nic_clock_ns(nic), config->poll_budget);
 	shard->in_poll = false;
@@ -114,14 +113,14 @@ static void shard_poll(struct sim *sim, void *ctx, uint64_t when_ns)
 		turn(shard);
 }
 
-void sim_shard_turn(struct sim_shard *shard)
+void sim_shard_enter(struct sim_shard *shard)
 {
 	struct sim *sim = shard->nic->sim;
 
 	if (sim->now_ns < shard->nic->paused_until_ns)
 		sim_run_for(sim, shard->nic->paused_until_ns - sim->now_ns);
-	if (shard->turn_ns != sim->now_ns && !shard->nic->dead)
-		turn(shard);
+	assert(!shard->in_poll);
+	fw_now(shard->fw, sim_nic_clock_ns(shard->nic));
 }
 
 void sim_nic_wake(struct sim_nic *nic)
@@ -202,7 +201,6 @@ static void shard_start(struct sim_shard *shard)
 	shard->asleep = false;
 	shard->poll_at_ns = UINT64_MAX;
 	shard->busy_until_ns = 0;
-	shard->turn_ns = UINT64_MAX;
 	shard->tx_at_ns = 0;
 	sim_port_fill(shard, &port);
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
