@@ -285,7 +285,7 @@ bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 	@+$(MAKE) _bench
 _bench: all
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
-		$(or $(firstword $(wildcard tools/bench/bench.sh tools/bench.sh tools/bench/*.py)),tools/bench/bench.sh)
+		tools/bench/bench.py
 
 lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects
 	@tools/deps.sh lint

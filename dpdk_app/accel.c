@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CRC32C three ways: ISA-L for long pieces where it is there, the processor's instruction
- * for short ones (x86 SSE4.2, Armv8 CRC), a table elsewhere. The copy with CRC goes in
- * pieces that stay in the first-level cache, so that memory is read once.
+ * CRC32C: for long pieces by AVX-512 (accel_clmul.c) or ISA-L where they are there, for short
+ * ones by the processor's instruction (x86 SSE4.2, Armv8 CRC), by a table elsewhere. The copy with
+ * CRC goes in pieces that stay in the first-level cache, so that memory is read once.
  *
  * Called by gather.c and the firmware; calls ISA-L. RFC 3385; the polynomial is 0x1edc6f41,
  * reflected.
  */
 #include "dpdk_app/accel.h"
+#include "dpdk_app/accel_clmul.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -29,7 +30,7 @@
 
 enum {
 	/* Shorter than this the set-up of ISA-L's folding costs more than it saves. */
-	ACCEL_LONG_BYTES = 384,
+	ACCEL_LONG_BYTES = 256,
 	ACCEL_CHUNK_BYTES = 4096,
 };
 
@@ -125,6 +126,7 @@ static uint32_t crc_isal(uint32_t crc, const uint8_t *data, size_t bytes)
 
 static accel_crc_fn accel_short = crc_portable;
 static accel_crc_fn accel_long = crc_portable;
+static bool accel_clmul;
 
 void accel_init(void)
 {
@@ -139,6 +141,11 @@ void accel_init(void)
 	accel_long = crc_isal;
 	accel_used = "ISA-L";
 #endif
+	accel_clmul = accel_clmul_present();
+	if (accel_clmul) {
+		accel_long = accel_clmul_crc32c;
+		accel_used = "AVX-512";
+	}
 }
 
 const char *accel_name(void)
@@ -163,6 +170,8 @@ uint32_t accel_copy_crc32c(uint32_t crc, void *dst, const void *src, size_t byte
 	uint8_t *to = dst;
 	const uint8_t *from = src;
 
+	if (accel_clmul && bytes >= ACCEL_CLMUL_LEAST_BYTES)
+		return accel_clmul_copy_crc32c(crc, to, from, bytes);
 	while (bytes > ACCEL_CHUNK_BYTES) {
 		memcpy(to, from, ACCEL_CHUNK_BYTES);
 		crc = accel_long(crc, to, ACCEL_CHUNK_BYTES);

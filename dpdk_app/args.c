@@ -577,7 +577,7 @@ enum args_result args_parse(int argc, char **argv, struct conf *conf, char *erro
 		int at = optind ? optind : 1;
 		int c = getopt_long(argc, argv, "+:h", longs, NULL);
 
-		if (c < 0)
+		if (c == -1)
 			break;
 		if (c == ARGS_HELP || c == 'h') {
 			print_help();

@@ -21,6 +21,7 @@
 #include "dpdk_app/link.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
+#include "dpdk_app/wire.h"
 
 enum {
 	CONTROL_EVENTS = 64,
@@ -130,6 +131,7 @@ static void control_drain(struct app *app)
 			client_drain_unmap(&nic->shard[s]);
 		if (capture && capture_finished(capture))
 			capture_stop(nic);
+		wire_memif_restart(nic->wire);
 	}
 }
 

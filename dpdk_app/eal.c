@@ -147,11 +147,21 @@ int eal_start(struct app *app, uint64_t bytes)
 	return 0;
 }
 
+bool eal_ends_abruptly(const struct app *app)
+{
+	for (uint32_t i = 0; i < app->conf.num_nics; i++) {
+		if (app->conf.nic[i].wire == CONF_WIRE_MEMIF)
+			return true;
+	}
+	return false;
+}
+
 void eal_end(const struct app *app)
 {
 	char prefix[96], path[160];
 
-	rte_eal_cleanup();
+	if (!eal_ends_abruptly(app))
+		rte_eal_cleanup();
 	file_prefix(app, prefix, sizeof(prefix));
 	snprintf(path, sizeof(path), "/var/run/dpdk/%s/dpdk_telemetry.v2", prefix);
 	unlink(path);

@@ -36,7 +36,10 @@ enum {
 	IDLE_NS = 10000000,       /* a core of its own spins for so long before it sleeps */
 	IDLE_SHARED_NS = 1000000, /* a shared one yields for so long */
 	IDLE_NAP_NS = 1000000,    /* a port that cannot wake us is looked at so often */
-	IDLE_NEAR_NS = 20000,     /* a timer nearer than this is waited for awake */
+	/* A nap costs about 20 us of a CPU: after a second without work they grow longer. */
+	IDLE_LONG_NAP_NS = 3000000,
+	IDLE_LONG_NAP_AFTER_NS = 1000000000,
+	IDLE_NEAR_NS = 20000, /* a timer nearer than this is waited for awake */
 	IDLE_SHARE_CHECK_NS = 5000000,
 	IDLE_SHARE_HOLD_NS = 20000000, /* shared stays shared for so long */
 };
@@ -162,8 +165,11 @@ static uint64_t next_timer_ns(struct core *core)
 	return next;
 }
 
-/* When the process says it rang; it may say anything, so only a sane time is believed. */
-static uint64_t doorbell_time(const struct client *client, uint64_t now_ns)
+/*
+ * When the process says it rang; it may say anything, and may mean a sleep before this one, so
+ * only a time within it is believed.
+ */
+static uint64_t doorbell_time(const struct core *core, const struct client *client)
 {
 	const struct hw_bar_header *header = client->bar;
 	uint64_t rung_ns;
@@ -171,7 +177,7 @@ static uint64_t doorbell_time(const struct client *client, uint64_t now_ns)
 	if (!header)
 		return 0;
 	rung_ns = __atomic_load_n(&header->wake_ns, __ATOMIC_RELAXED);
-	return rung_ns <= now_ns && now_ns - rung_ns < 1000000000 ? rung_ns : 0;
+	return rung_ns >= core->now_ns && rung_ns <= core->woke_ns ? rung_ns : 0;
 }
 
 static void count_wake(struct core *core, const struct epoll_event *ev, int n)
@@ -190,7 +196,7 @@ static void count_wake(struct core *core, const struct epoll_event *ev, int n)
 			core->stats.wakes_frame++;
 		} else {
 			core->stats.wakes_doorbell++;
-			core->rung_ns = doorbell_time(ev[i].data.ptr, core->woke_ns);
+			core->rung_ns = doorbell_time(core, ev[i].data.ptr);
 		}
 	}
 	if (n <= 0) {
@@ -208,8 +214,13 @@ static void sleep_now(struct core *core, uint64_t until_ns)
 
 	if (until_ns != UINT64_MAX)
 		ns = until_ns - core->now_ns;
-	if (core->naps && ns > IDLE_NAP_NS)
-		ns = IDLE_NAP_NS;
+	if (core->naps) {
+		uint64_t nap_ns = core->now_ns - core->idle_since_ns < IDLE_LONG_NAP_AFTER_NS
+				      ? IDLE_NAP_NS
+				      : IDLE_LONG_NAP_NS;
+
+		ns = ns < nap_ns ? ns : nap_ns;
+	}
 	if (ns != UINT64_MAX) {
 		wait.tv_sec = (time_t)(ns / 1000000000);
 		wait.tv_nsec = (long)(ns % 1000000000);

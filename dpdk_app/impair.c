@@ -63,9 +63,13 @@ static void heap_push(struct impair *im, uint64_t due_ns, void *frame)
 	struct impair_item item = {due_ns, im->seq++, frame};
 	uint32_t i = im->num_queued++;
 
-	while (i > 0 && item_before(&item, &im->heap[(i - 1) / 2])) {
-		im->heap[i] = im->heap[(i - 1) / 2];
-		i = (i - 1) / 2;
+	while (i) {
+		uint32_t parent = (i - 1) / 2;
+
+		if (!item_before(&item, &im->heap[parent]))
+			break;
+		im->heap[i] = im->heap[parent];
+		i = parent;
 	}
 	im->heap[i] = item;
 }

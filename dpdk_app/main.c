@@ -141,6 +141,7 @@ int main(int argc, char **argv)
 {
 	static struct app app;
 	char error[CONF_ERROR_CHARS];
+	bool started;
 	int err;
 
 	switch (args_parse(argc, argv, &app.conf, error)) {
@@ -164,13 +165,16 @@ int main(int argc, char **argv)
 		err = nic_lock_all(&app);
 	if (!err)
 		err = eal_start(&app, nic_memory_bytes(&app));
-	if (!err) {
+	started = !err;
+	if (started) {
 		err = serve(&app);
 		for (uint32_t i = 0; i < app.num_cores; i++)
 			idle_close(app.core[i]);
 		eal_end(&app);
 	}
 	nic_unlock_all(&app);
+	if (started && eal_ends_abruptly(&app))
+		_exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
 	for (uint32_t i = 0; i < app.num_cores; i++)
 		free(app.core[i]);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -147,7 +147,7 @@ int nic_plan(struct app *app)
 		nic->conf = &app->conf.nic[i];
 		nic->index = i;
 		nic->lock_fd = nic->listen_fd = -1;
-		snprintf(nic->name, sizeof(nic->name), "%s%u", app->conf.name, i);
+		snprintf(nic->name, sizeof(nic->name), "%s%u", app->conf.name, (uint8_t)i);
 		plan_mac(nic);
 		plan_shards(nic);
 		err = plan_mtu(nic);

@@ -29,11 +29,14 @@ enum {
 static int nic_lock(struct nic *nic)
 {
 	const char *dir = nic->app->conf.run_dir;
+	char name[sizeof(nic->name)];
 	char pid[16] = "";
 	ssize_t n;
 
-	snprintf(nic->lock_path, sizeof(nic->lock_path), "%s/%s.lock", dir, nic->name);
-	snprintf(nic->socket_path, sizeof(nic->socket_path), "%s/%s", dir, nic->name);
+	/* A copy: what snprintf() reads must not look as if it could lie in what it writes. */
+	memcpy(name, nic->name, sizeof(name));
+	snprintf(nic->lock_path, sizeof(nic->lock_path), "%s/%s.lock", dir, name);
+	snprintf(nic->socket_path, sizeof(nic->socket_path), "%s/%s", dir, name);
 	nic->lock_fd = open(nic->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (nic->lock_fd < 0) {
 		log_error("%s: %s; choose a --run-dir that can be written", nic->lock_path,

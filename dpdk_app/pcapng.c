@@ -81,7 +81,7 @@ uint32_t pcapng_header(uint8_t *dst, const char *interface_name)
 	put_option(&w, PCAPNG_OPT_IF_NAME, interface_name,
 		   (uint16_t)(chars < PCAPNG_NAME_MAX ? chars : PCAPNG_NAME_MAX));
 	put_option(&w, PCAPNG_OPT_IF_TSRESOL, &resolution, 1);
-	put_option(&w, PCAPNG_OPT_END, NULL, 0);
+	put_option(&w, PCAPNG_OPT_END, "", 0);
 	block_end(&w, begin);
 	return w.used;
 }
@@ -101,7 +101,7 @@ uint32_t pcapng_packet(uint8_t *dst, uint64_t time_ns, uint32_t direction, uint6
 	put_option(&w, PCAPNG_OPT_EPB_FLAGS, &direction, sizeof(direction));
 	if (dropped)
 		put_option(&w, PCAPNG_OPT_EPB_DROPCOUNT, &dropped, sizeof(dropped));
-	put_option(&w, PCAPNG_OPT_END, NULL, 0);
+	put_option(&w, PCAPNG_OPT_END, "", 0);
 	block_end(&w, begin);
 	return w.used;
 }

@@ -60,9 +60,15 @@ struct wire {
 	bool settled; /* the link has been up for settle_ns: the port may be used */
 	uint64_t settle_ns;
 	uint64_t up_since_ns;
-	uint64_t drop_down; /* owner: frames of other cores dropped: no link */
-	struct xdp *xdp;    /* NULL: no program of ours */
-	int claim_fd;       /* keeps other weftds off the interface; -1: none */
+	uint64_t down_since_ns;
+	bool guarded; /* its memory can vanish during a burst: guard.c */
+	uint64_t faults;
+	char unlink_path[108]; /* memif server: its socket */
+	bool reconnects;       /* when the link is down the port is started anew */
+	_Atomic(bool) restart; /* the owner asks the control thread for it and keeps off */
+	uint64_t drop_down;    /* owner: frames of other cores dropped: no link */
+	struct xdp *xdp;       /* NULL: no program of ours */
+	int claim_fd;          /* keeps other weftds off the interface; -1: none */
 };
 
 /* Joins a NIC to the built-in switch. 0 or -errno. */
@@ -95,6 +101,8 @@ uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max);
 /* Each opens nic->conf's device as nic->wire and says so in wire->how. 0 or -errno. */
 int wire_netdev_open(struct nic *nic) __attribute__((warn_unused_result));
 int wire_memif_open(struct nic *nic) __attribute__((warn_unused_result));
+/* Connects again if the owner of the port asked for it. Control thread. */
+void wire_memif_restart(struct wire *wire);
 int wire_tap_open(struct nic *nic) __attribute__((warn_unused_result));
 int wire_pci_open(struct nic *nic) __attribute__((warn_unused_result));
 

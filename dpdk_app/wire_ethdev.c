@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dpdk_app/guard.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/stats.h"
@@ -28,6 +29,45 @@ enum {
 	ETHDEV_TX_RING = 1024,
 };
 
+enum {
+	ETHDEV_RECONNECT_NS = 1000000000,
+};
+
+/* The peer's memory vanished: keep off the port until its link is up again. */
+static void ethdev_faulted(struct wire *wire)
+{
+	wire->faults++;
+	wire->settled = false;
+	wire->up_since_ns = 0;
+}
+
+static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
+				uint32_t n)
+{
+	bool fault = false;
+	uint32_t got;
+
+	if (!wire->guarded)
+		return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
+	got = guard_rx_burst(wire->port, queue, frames, (uint16_t)n, &fault);
+	if (fault)
+		ethdev_faulted(wire);
+	return got;
+}
+
+static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	bool fault = false;
+	uint32_t sent;
+
+	if (!wire->guarded)
+		return rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
+	sent = guard_tx_burst(wire->port, 0, frames, (uint16_t)n, &fault);
+	if (fault)
+		ethdev_faulted(wire);
+	return sent;
+}
+
 static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
 	uint32_t got = 0;
@@ -36,7 +76,7 @@ static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_
 		uint16_t queue = wire->next_rx_queue;
 
 		wire->next_rx_queue = (uint16_t)((queue + 1) % wire->num_rx_queues);
-		got += rte_eth_rx_burst(wire->port, queue, frames + got, (uint16_t)(n - got));
+		got += ethdev_rx_burst(wire, queue, frames + got, n - got);
 	}
 	return got;
 }
@@ -94,7 +134,7 @@ static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 		rte_pktmbuf_free_bulk(frames, n);
 		return n;
 	}
-	return rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
+	return ethdev_tx_burst(wire, frames, n);
 }
 
 static uint32_t ethdev_pump(struct wire *wire)
@@ -114,7 +154,7 @@ static uint32_t ethdev_pump(struct wire *wire)
 		wire->num_stuck = 0;
 		return 1;
 	}
-	sent = rte_eth_tx_burst(wire->port, 0, wire->stuck, (uint16_t)wire->num_stuck);
+	sent = ethdev_tx_burst(wire, wire->stuck, wire->num_stuck);
 	wire->num_stuck -= sent;
 	memmove(wire->stuck, wire->stuck + sent, wire->num_stuck * sizeof(wire->stuck[0]));
 	return sent;
@@ -134,6 +174,20 @@ static uint64_t ethdev_next_ns(const struct shard *shard)
 	return UINT64_MAX;
 }
 
+/* A link that stays down: the control thread connects again, which may take its time. */
+static void ethdev_reconnect(struct wire *wire, uint64_t now_ns)
+{
+	if (!wire->reconnects)
+		return;
+	if (!wire->down_since_ns)
+		wire->down_since_ns = now_ns;
+	if (now_ns - wire->down_since_ns < ETHDEV_RECONNECT_NS)
+		return;
+	wire->down_since_ns = 0;
+	atomic_store_explicit(&wire->restart, true, memory_order_release);
+	app_wake_control(wire->nic->app);
+}
+
 /* True when the link changed. For the kernel's interfaces control.c listens to the kernel. */
 static bool ethdev_link(struct wire *wire)
 {
@@ -142,15 +196,18 @@ static bool ethdev_link(struct wire *wire)
 	uint64_t now_ns = nic->shard[0].core->now_ns;
 	bool up;
 
-	if (wire->ifindex || rte_eth_link_get_nowait(wire->port, &link))
+	if (wire->ifindex || atomic_load_explicit(&wire->restart, memory_order_acquire) ||
+	    rte_eth_link_get_nowait(wire->port, &link))
 		return false;
 	up = link.link_status == RTE_ETH_LINK_UP;
 	if (!up) {
 		wire->settled = false;
 		wire->up_since_ns = 0;
+		ethdev_reconnect(wire, now_ns);
 	} else if (!wire->settled) {
 		if (!wire->up_since_ns)
 			wire->up_since_ns = now_ns;
+		wire->down_since_ns = 0;
 		wire->settled = now_ns - wire->up_since_ns >= wire->settle_ns;
 		up = wire->settled;
 	}
@@ -165,7 +222,7 @@ static uint32_t ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint
 	struct rte_eth_stats s = {0};
 	uint32_t n = 0;
 
-	if (max < 8 || rte_eth_stats_get(wire->port, &s))
+	if (max < 9 || rte_eth_stats_get(wire->port, &s))
 		return 0;
 	stats_put(&stat[n++], "wire_", "ipackets", s.ipackets);
 	stats_put(&stat[n++], "wire_", "opackets", s.opackets);
@@ -174,6 +231,7 @@ static uint32_t ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint
 	stats_put(&stat[n++], "wire_", "oerrors", s.oerrors);
 	stats_put(&stat[n++], "wire_", "rx_nombuf", s.rx_nombuf);
 	stats_put(&stat[n++], "wire_", "drop_down", wire->drop_down);
+	stats_put(&stat[n++], "wire_", "faults", wire->faults);
 	stats_put(&stat[n++], "wire_", "link_up",
 		  atomic_load_explicit(&wire->nic->link_up, memory_order_relaxed));
 	if (wire->xdp)
@@ -247,7 +305,8 @@ int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
 		err = ethdev_queues(wire, conf);
 	if (!err)
 		err = rte_eth_dev_start(wire->port);
-	if (err)
+	/* A client whose server is not there yet connects later. */
+	if (err && !wire->reconnects)
 		return err;
 	if (nic->num_shards == 1)
 		return 0;
@@ -260,6 +319,16 @@ void wire_ethdev_close(struct wire *wire)
 {
 	struct rte_mbuf *m;
 
+	/*
+	 * net_memif disconnects on DPDK's interrupt thread when the peer goes, and frees twice
+	 * if the port is closed at that moment: such a port ends with the process (eal.c).
+	 */
+	if (wire->guarded) {
+		if (wire->unlink_path[0])
+			unlink(wire->unlink_path);
+		free(wire);
+		return;
+	}
 	if (wire->num_rx_queues) {
 		rte_eth_dev_stop(wire->port);
 		rte_eth_dev_close(wire->port);

@@ -9,6 +9,8 @@
 #include "dpdk_app/wire.h"
 
 #include <errno.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "dpdk_app/guard.h"
 #include "dpdk_app/log.h"
 #include "shared_defs/wire_eth.h"
 
@@ -45,6 +48,17 @@ static void memif_remove_stale(const char *path)
 	close(fd);
 }
 
+void wire_memif_restart(struct wire *wire)
+{
+	if (!atomic_load_explicit(&wire->restart, memory_order_acquire))
+		return;
+	/* The owner keeps off the port while the request stands. */
+	(void)rte_eth_dev_stop(wire->port);
+	if (!rte_eth_dev_start(wire->port))
+		log_verbose("%s: connecting to its memif server", wire->nic->name);
+	atomic_store_explicit(&wire->restart, false, memory_order_release);
+}
+
 int wire_memif_open(struct nic *nic)
 {
 	struct wire_ethdev_conf conf = {.rx_queues = 1, .rx_descs = 0, .tx_descs = 0};
@@ -68,7 +82,15 @@ int wire_memif_open(struct nic *nic)
 		 frame <= MEMIF_BUFFER_SMALL ? MEMIF_BUFFER_SMALL : MEMIF_BUFFER_LARGE,
 		 MEMIF_RING_LOG2, nic->mac[0], nic->mac[1], nic->mac[2], nic->mac[3], nic->mac[4],
 		 nic->mac[5]);
-	err = wire_vdev_make(wire, vdev, args);
+	wire->guarded = true;
+	if (server)
+		snprintf(wire->unlink_path, sizeof(wire->unlink_path), "%.107s", path);
+	wire->reconnects = !server;
+	/* A server that is not there is no error to be told every second. */
+	rte_log_set_level_pattern("pmd.net.memif", RTE_LOG_CRIT);
+	err = guard_init();
+	if (!err)
+		err = wire_vdev_make(wire, vdev, args);
 	if (!err) {
 		conf.rx_descs = conf.tx_descs = 1 << MEMIF_RING_LOG2;
 		err = wire_ethdev_start(wire, &conf);

@@ -45,6 +45,7 @@ struct dgram_pkt {
 	uint32_t mo;
 	uint32_t data_offset; /* in the frame */
 	uint32_t data_bytes;
+	uint32_t recv_serial; /* of the recv_msg that the payload was placed in (recv.c) */
 };
 
 enum {

@@ -81,6 +81,7 @@ struct fw_nic {
 	struct fw_list
 	    ud_sent; /* UD requests (qp_node) whose frames are staged, not yet with the port */
 	struct fw_list open_recvs; /* recv_msg.nic_node */
+	uint32_t recv_serial;      /* last recv_msg.serial given out */
 	struct fw_qp *null_qp;     /* answers in the name of QPs that do not exist */
 	struct fw_timers timers;
 

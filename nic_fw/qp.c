@@ -84,17 +84,25 @@ static void enter_err(struct fw_nic *nic, struct fw_qp *qp)
 }
 
 /*
- * Requests that were posted are forgotten without a completion (IBA 10.3.1.1), and the rings
- * start anew at index 0 on both sides.
+ * Requests that were posted are forgotten without a completion (IBA 10.3.1.1). Indices go on
+ * from where the process has got to, so that neither side has to tell the other; with nothing
+ * to be believed behind it, any index will do.
  */
+static void skip_posted(struct fw_qp *qp)
+{
+	qp->sq_prod = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
+	qp->sq_next = qp->sq_prod;
+	qp->sq_cons = qp->sq_prod;
+	qp->rq_prod = __atomic_load_n(&qp->record->rq_prod, __ATOMIC_ACQUIRE);
+	qp->rq_cons = qp->rq_prod;
+	__atomic_store_n(&qp->record->sq_cons, qp->sq_cons, __ATOMIC_RELEASE);
+	__atomic_store_n(&qp->record->rq_cons, qp->rq_cons, __ATOMIC_RELEASE);
+}
+
 static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
 {
 	flush_all(nic, qp);
-	qp->sq_prod = 0;
-	qp->sq_next = 0;
-	qp->sq_cons = 0;
-	qp->rq_prod = 0;
-	qp->rq_cons = 0;
+	skip_posted(qp);
 	qp->msn = 0;
 	qp->rx_msn_taken = 0;
 	qp->rx_msn_delivered = 0;
@@ -110,10 +118,6 @@ static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
 	qp->attr_mask = 0;
 	qp_attr_reset(qp);
 	mem_unbind_qp(nic, qp);
-	__atomic_store_n(&qp->record->sq_prod, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->record->rq_prod, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->record->sq_cons, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->record->rq_cons, 0, __ATOMIC_RELEASE);
 }
 
 static void enter_sqd(struct fw_nic *nic, struct fw_qp *qp)

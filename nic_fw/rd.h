@@ -49,7 +49,8 @@ enum {
 #define RD_HELLO_RETRY_NS   UINT64_C(10000000)
 #define RD_STALE_NS         UINT64_C(30000000000) /* unused so long, a session is opened anew */
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be forgotten after this */
-#define RD_ERROR_BACKOFF_NS UINT64_C(1000000)
+#define RD_ERROR_BACKOFF_NS UINT64_C(1000000) /* doubled each time */
+#define RD_ERROR_TRIES      12 /* 2 s: a Terminate that explains them does not come any more */
 #define RD_HELLO_TRIES      12 /* with back-off up to RD_MAX_RTO_NS */
 
 enum rd_state {
@@ -87,11 +88,7 @@ struct rd_tx_window {
 
 /* A packet that was taken before its predecessor in the flow was delivered. */
 struct rd_held {
-	struct dgram_pkt pkt; /* frame and ip are not valid any more */
-	uint8_t error;        /* enum rdmap_result's error found at placement, else 0 */
-	uint8_t layer_etype;
-	uint8_t code;
-	uint8_t held_bytes;
+	struct dgram_pkt pkt;        /* frame and ip are not valid any more */
 	uint8_t held[RD_HELD_BYTES]; /* payload of read requests, atomics, terminates */
 };
 
@@ -183,11 +180,13 @@ struct rd_flow {
 	uint32_t dst_qpn;
 	uint32_t last_psn;    /* valid while outstanding */
 	uint32_t outstanding; /* PSNs in flight */
+	uint32_t voided;      /* of them, those whose message was ended before its time */
 	uint32_t hash_next;
 	bool response;    /* class */
 	bool refused;     /* a packet was refused: no sending until all are resolved */
 	bool backing_off; /* the RNR timer runs */
 	uint8_t rnr_tries;
+	uint8_t error_tries; /* refusals that asked for no timer, one after another */
 	uint32_t rnr_ns;
 	struct fw_timer rnr_timer;
 };
@@ -229,18 +228,22 @@ void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg);
 /* The packet of this slot was accepted, or refused. */
 void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot);
-void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns);
+void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t psn, uint32_t rnr_ns);
 /* A read or atomic response arrived in full. */
 void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg);
 /* The peer named the message that it could not carry out. */
 void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
 			uint32_t ssn, enum hw_status status);
-/* Fails the oldest message (RC: all), and lets the flow go on behind it (RD). */
+/* Fails all its messages, in order, and ends it. */
 void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
 		  enum hw_vendor_err vendor_err);
 /* Takes one message out of its flow whatever its state; its PSNs become void. */
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
+/* The next message behind msg that is to be sent; NULL: none. */
+struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg);
+/* A message was taken out: the rest goes on, and completes as far as it may. */
+void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow);
 /* Fails every message of the session; frees responses. */
 void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
 			  enum hw_vendor_err vendor_err);

@@ -143,7 +143,7 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 		s->sent--;
 	slot->state = RD_SLOT_ACKED;
 	if (refused)
-		rd_flow_refused(nic, slot, rnr_ns);
+		rd_flow_refused(nic, slot, psn, rnr_ns);
 	else
 		rd_flow_acked(nic, slot);
 	return true;

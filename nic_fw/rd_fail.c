@@ -13,14 +13,21 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 		 enum hw_vendor_err vendor_err)
 {
 	struct rd_flow *flow = msg->flow;
+	const struct fw_qp *qp = flow->qp;
+	uint32_t state = qp->state;
 
 	rd_flow_remove(nic, msg);
-	if (fw_list_empty(&flow->msgs) && !flow->outstanding)
+	if (fw_list_empty(&flow->msgs) && !flow->outstanding) {
 		rd_flow_free(nic, flow);
+		flow = NULL;
+	}
 	if (msg->kind != FW_WQE_REQUEST)
 		wqe_free(nic, msg);
 	else
 		wqe_complete_in_order(nic, msg, status, vendor_err);
+	/* What stood behind it may be complete. A QP that failed has no flows any more. */
+	if (flow && qp->state == state)
+		rd_flow_settle(nic, flow);
 }
 
 void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
@@ -79,6 +86,7 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 			continue;
 		}
 		flow->outstanding = 0;
+		flow->voided = 0;
 		flow->refused = false;
 		flow->backing_off = false;
 		fw_timer_cancel(&nic->timers, &flow->rnr_timer);

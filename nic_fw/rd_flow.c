@@ -103,6 +103,8 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 
 	if (!session)
 		return false;
+	/* Before the flow is there: a session that was idle for long is greeted anew. */
+	rd_session_start(nic, session);
 	flow = flow_get(nic, msg->qp, session, msg->dst_qpn, msg->kind != FW_WQE_REQUEST);
 	if (!flow)
 		return false;
@@ -112,17 +114,21 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 	if (!flow->next)
 		flow->next = msg;
 	fw_trace(nic, TRACE_RDMAP_TX, msg->src_qpn, msg->wr_id, msg->bytes);
-	if (session->state == RD_OPEN || session->state == RD_CLOSED)
-		rd_session_start(nic, session);
-	/* The start may have failed at once (no route): then the message is done already. */
-	if (msg->flow == flow)
-		rd_flow_ready(nic, flow);
+	rd_flow_ready(nic, flow);
 	return true;
 }
 
-/* Completes what is done at the front of the flow, in order. The flow may be freed by it. */
+/*
+ * Completes what is done at the front of the flow, in order. The flow may be freed by it.
+ * While a void PSN is in flight nothing is: the peer may have refused what stood behind it
+ * after it had acknowledged that as received.
+ */
 static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
 {
+	const struct fw_qp *qp = flow->qp;
+
+	if (flow->voided)
+		return;
 	while (!fw_list_empty(&flow->msgs)) {
 		struct fw_wqe *msg = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
 
@@ -130,13 +136,14 @@ static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
 			break;
 		fw_list_del(&msg->flow_node);
 		flow->rnr_tries = 0;
+		flow->error_tries = 0;
 		if (msg->kind == FW_WQE_REQUEST) {
-			uint32_t qpn_state = flow->qp->state;
+			uint32_t state = qp->state;
 
 			wqe_complete(nic, msg, (enum hw_status)msg->status,
 				     (enum hw_vendor_err)msg->vendor_err);
 			/* A failure may have flushed the QP and all its flows. */
-			if (flow->qp->state != qpn_state)
+			if (qp->state != state)
 				return;
 		} else {
 			wqe_free(nic, msg);
@@ -144,6 +151,49 @@ static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
 	}
 	if (fw_list_empty(&flow->msgs) && !flow->outstanding)
 		rd_flow_free(nic, flow);
+}
+
+void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow)
+{
+	rd_flow_ready(nic, flow);
+	complete_front(nic, flow);
+}
+
+struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg)
+{
+	const struct fw_list *pos;
+
+	for (pos = msg->flow_node.next; pos != &flow->msgs; pos = pos->next) {
+		struct fw_wqe *next = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+		/* One that was terminated keeps its place and is not sent again. */
+		if (next->state == FW_WQE_QUEUED)
+			return next;
+	}
+	return NULL;
+}
+
+static bool is_terminated(const struct fw_wqe *msg)
+{
+	return msg->answered && msg->status != HW_STATUS_SUCCESS;
+}
+
+/*
+ * The peer refused a PSN: then it refused all that stands behind it in the flow as well, what
+ * it had acknowledged as received included.
+ */
+static void refuse_behind(struct rd_flow *flow, uint32_t psn)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &flow->msgs) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+		if (msg->state == FW_WQE_QUEUED && !msg->sent_bytes)
+			break;
+		if (!is_terminated(msg) && seq_lt(psn, msg->first_psn))
+			msg->refused = true;
+	}
 }
 
 /* The first message that was refused; it and all behind it are to be sent anew. */
@@ -157,9 +207,11 @@ static struct fw_wqe *requeue_refused(struct rd_flow *flow)
 
 		if (!first && msg->refused)
 			first = msg;
-		if (first && msg->state != FW_WQE_RESPONSE) {
+		if (first && !is_terminated(msg)) {
 			msg->refused = false;
+			msg->answered = false;
 			msg->sent_bytes = 0;
+			msg->read_bytes = 0;
 			msg->state = FW_WQE_QUEUED;
 		}
 	}
@@ -185,8 +237,14 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 	flow->next = first;
 	FW_COUNT(nic, rd_rnr_backoffs);
 	if (!delay_ns) {
-		/* No timer asked for: an error, and its Terminate is on the way. */
-		delay_ns = RD_ERROR_BACKOFF_NS;
+		/* No timer asked for: an error, and its Terminate is on the way, if it can be. */
+		if (flow->error_tries == RD_ERROR_TRIES) {
+			FW_COUNT(nic, rd_retry_exceeded);
+			rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+			return false;
+		}
+		delay_ns = RD_ERROR_BACKOFF_NS << (flow->error_tries < 9 ? flow->error_tries : 9);
+		flow->error_tries++;
 	} else if (!flow->response && flow->qp->attr.rnr_retry != 7 &&
 		   flow->rnr_tries++ >= flow->qp->attr.rnr_retry) {
 		rd_flow_fail(nic, flow, HW_STATUS_RNR_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
@@ -215,7 +273,9 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (!flow)
 		return;
 	flow->outstanding--;
-	if (msg) {
+	if (!msg) {
+		flow->voided--;
+	} else {
 		msg->unacked--;
 		if (msg->state == FW_WQE_SENT && !msg->unacked && !msg->refused) {
 			bool waits = msg->kind == FW_WQE_REQUEST &&
@@ -230,7 +290,7 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	account(nic, flow);
 }
 
-void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns)
+void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t psn, uint32_t rnr_ns)
 {
 	struct rd_flow *flow = slot->flow;
 	struct fw_wqe *msg = slot->msg;
@@ -247,7 +307,10 @@ void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns)
 	if (msg) {
 		msg->unacked--;
 		msg->refused = true;
+	} else {
+		flow->voided--;
 	}
+	refuse_behind(flow, psn);
 	account(nic, flow);
 }
 
@@ -284,11 +347,32 @@ void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
 	(void)nic;
 	void_slots(flow->session, msg, NULL);
 	if (flow->next == msg)
-		flow->next = msg->flow_node.next == &flow->msgs
-				 ? NULL
-				 : FW_CONTAINER(msg->flow_node.next, struct fw_wqe, flow_node);
+		flow->next = rd_flow_next(flow, msg);
+	flow->voided += msg->unacked;
 	fw_list_del(&msg->flow_node);
 	msg->unacked = 0;
+}
+
+/* Ends a message that keeps its place, so that completions stay in order. */
+static void end_in_place(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *msg,
+			 enum hw_status status)
+{
+	void_slots(flow->session, msg, NULL);
+	if (flow->next == msg) {
+		flow->next = rd_flow_next(flow, msg);
+		/* It was what the flow waited for; what stands behind it is judged anew. */
+		if (flow->backing_off) {
+			fw_timer_cancel(&nic->timers, &flow->rnr_timer);
+			flow->backing_off = false;
+		}
+	}
+	flow->voided += msg->unacked;
+	msg->state = FW_WQE_RESPONSE;
+	msg->answered = true;
+	msg->refused = false;
+	msg->unacked = 0;
+	msg->status = (uint8_t)status;
+	rd_flow_settle(nic, flow);
 }
 
 void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
@@ -305,25 +389,10 @@ void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, u
 		fw_list_for_each (pos, &flow->msgs) {
 			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
 
-			if (msg->ssn != ssn || msg->state == FW_WQE_QUEUED)
+			/* Also one that is partly sent, or waits to be sent again. */
+			if (msg->ssn != ssn || msg->answered)
 				continue;
-			/* It keeps its place, so that completions stay in order. */
-			void_slots(flow->session, msg, NULL);
-			if (flow->next == msg)
-				flow->next = NULL;
-			if (!flow->next && pos->next != &flow->msgs) {
-				struct fw_wqe *after =
-				    FW_CONTAINER(pos->next, struct fw_wqe, flow_node);
-
-				if (after->state == FW_WQE_QUEUED)
-					flow->next = after;
-			}
-			msg->state = FW_WQE_RESPONSE;
-			msg->answered = true;
-			msg->refused = false;
-			msg->unacked = 0;
-			msg->status = (uint8_t)status;
-			complete_front(nic, flow);
+			end_in_place(nic, flow, msg, status);
 			return;
 		}
 	}

@@ -116,19 +116,14 @@ static void settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool 
 {
 	struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
 	struct dgram_pkt pkt = held->pkt;
-	struct fw_qp *qp = rdmap_rx_qp(nic, &pkt);
-	struct rdmap_error error = {held->layer_etype, held->code};
 	uint8_t data[RD_HELD_BYTES];
-	bool failed = held->error;
 
 	memcpy(data, held->held, sizeof(data));
 	drop_held(nic, s, psn);
 	if (refused)
 		mark_refused(nic, s, psn);
-	else if (failed || !qp)
-		fail(nic, s, psn, qp, &pkt, &error);
 	else
-		deliver(nic, s, psn, qp, &pkt, data);
+		deliver(nic, s, psn, rdmap_rx_qp(nic, &pkt), &pkt, data);
 }
 
 /* Follows the chain of those that waited for psn; iterative, at most a window long. */
@@ -156,36 +151,42 @@ static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t 
 	}
 }
 
-/* Keeps an early packet. False: no memory, as if it had not come. */
+/* Keeps an early packet. False: it cannot be kept, as if it had not come. */
 static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_t distance,
-		 const struct dgram_pkt *pkt, const struct rdmap_error *error)
+		 const struct dgram_pkt *pkt)
 {
+	uint32_t before = (psn - distance) % (2 * WIRE_RD_WINDOW);
+	uint32_t bytes = pkt->data_bytes < RD_HELD_BYTES ? pkt->data_bytes : RD_HELD_BYTES;
 	struct rd_held *held;
 	struct eth_cursor cursor;
 
-	if (!s->rx) {
-		s->rx = fw_pool_get(&nic->rx_windows);
-		if (!s->rx)
-			return false;
-		memset(s->rx, 0, sizeof(*s->rx));
+	if (s->rx && s->rx->next[before]) {
+		/* A packet has one successor: a second one would never be found again. */
+		FW_DROP(nic, drop_rd_malformed);
+		return false;
 	}
 	held = fw_pool_get(&nic->held);
-	if (!held)
+	if (held && !s->rx) {
+		s->rx = fw_pool_get(&nic->rx_windows);
+		if (s->rx)
+			memset(s->rx, 0, sizeof(*s->rx));
+	}
+	if (!held || !s->rx) {
+		if (held)
+			fw_pool_put(&nic->held, held);
+		FW_DROP(nic, drop_rd_no_memory);
 		return false;
+	}
 	held->pkt = *pkt;
 	held->pkt.frame = NULL;
 	held->pkt.ip = NULL;
-	held->error = error != NULL;
-	held->layer_etype = error ? error->layer_etype : 0;
-	held->code = error ? error->code : 0;
-	held->held_bytes = 0;
-	if (rdmap_tx_is_self_contained(pkt->opcode) && pkt->data_bytes <= RD_HELD_BYTES) {
-		held->held_bytes = (uint8_t)pkt->data_bytes;
-		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-		eth_cursor_copy(&cursor, held->held, pkt->data_bytes);
+	memset(held->held, 0, sizeof(held->held));
+	if (rdmap_tx_is_self_contained(pkt->opcode)) {
+		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, bytes);
+		eth_cursor_copy(&cursor, held->held, bytes);
 	}
 	s->rx->held[psn % WIRE_RD_WINDOW] = held;
-	s->rx->next[(psn - distance) % (2 * WIRE_RD_WINDOW)] = (uint8_t)distance;
+	s->rx->next[before] = (uint8_t)distance;
 	s->held_count++;
 	FW_COUNT(nic, rd_rx_out_of_order);
 	return true;
@@ -209,7 +210,7 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *
 	switch (result) {
 	case RDMAP_OK:
 		if (order == ORDER_EARLY)
-			return hold(nic, s, psn, distance, pkt, NULL);
+			return hold(nic, s, psn, distance, pkt);
 		deliver(nic, s, psn, qp, pkt, NULL);
 		return true;
 	case RDMAP_VOID:
@@ -218,8 +219,9 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *
 		rd_bit_set(&s->delivered, psn);
 		return true;
 	case RDMAP_ERROR:
+		/* What stands before it may change that: it is judged in its turn. */
 		if (order == ORDER_EARLY)
-			return hold(nic, s, psn, distance, pkt, &error);
+			return false;
 		fail(nic, s, psn, qp, pkt, &error);
 		return true;
 	case RDMAP_REFUSE:
@@ -232,6 +234,16 @@ static bool rx_data(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *
 	}
 	FW_DROP(nic, drop_rd_no_memory);
 	return false;
+}
+
+/* Requests and responses are flows of their own, and only requests show a Q_Key. */
+static bool class_fits(const struct dgram_pkt *pkt)
+{
+	bool response = pkt->opcode == WIRE_RDMAP_READ_RESPONSE ||
+			pkt->opcode == WIRE_RDMAP_ATOMIC_RESPONSE ||
+			pkt->opcode == WIRE_RDMAP_TERMINATE;
+
+	return response == !!(pkt->flags & WIRE_DGRAM_F_RESPONSE);
 }
 
 static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *pkt,
@@ -267,7 +279,7 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt
 		rd_bit_set(&s->refused, psn);
 		s->any_refused = true;
 	} else {
-		if (!dgram_parse_ddp(pkt)) {
+		if (!dgram_parse_ddp(pkt) || !class_fits(pkt)) {
 			FW_DROP(nic, drop_ddp_malformed);
 			return;
 		}

@@ -64,7 +64,7 @@ struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t
 static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
 	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
-	       !s->tx && !s->rx && !s->pend && !s->ack_due &&
+	       !s->tx && !s->rx && !s->ack_due &&
 	       (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
@@ -206,11 +206,12 @@ static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
 
 void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 {
-	if (s->state == RD_OPEN && !s->tx && !s->rx && !s->pend &&
+	if (s->state == RD_OPEN && !s->tx && !s->rx && fw_list_empty(&s->all_flows) &&
 	    nic->now_ns - s->used_ns > RD_STALE_NS) {
 		/* The peer may have forgotten us meanwhile: greet it before data is at stake. */
 		set_state(nic, s, RD_CLOSED);
 		s->epoch = new_epoch(nic);
+		s->pend = false;
 	}
 	if (s->state != RD_CLOSED)
 		return;
@@ -218,19 +219,36 @@ void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 	s->tx_una = s->tx_psn;
 	s->first_psn = s->tx_psn;
 	s->peer_epoch = 0;
+	s->hello_tries = 0;
 	switch (neigh_lookup(nic, s->peer_ip, s->peer_mac)) {
 	case NEIGH_OK:
 		send_first_hello(nic, s);
 		return;
 	case NEIGH_WAIT:
+		/* neigh.c calls back; the timer looks again in case it had no room to ask. */
 		set_state(nic, s, RD_RESOLVING);
-		s->hello_tries = 0;
-		/* neigh.c calls back; the timer only looks after retry limits meanwhile. */
 		fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
 		return;
 	case NEIGH_UNREACHABLE:
-		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_UNREACHABLE);
+		/* Fails from the timer: the caller's message is not queued yet. */
+		set_state(nic, s, RD_RESOLVING);
+		fw_timer_set(&nic->timers, &s->timer, nic->now_ns);
 		return;
+	}
+}
+
+/* The address may be known by now, or known not to be. */
+static void look_up(struct fw_nic *nic, struct rd_session *s)
+{
+	switch (neigh_lookup(nic, s->peer_ip, s->peer_mac)) {
+	case NEIGH_OK:
+		send_first_hello(nic, s);
+		break;
+	case NEIGH_WAIT:
+		break;
+	case NEIGH_UNREACHABLE:
+		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_UNREACHABLE);
+		break;
 	}
 }
 
@@ -249,18 +267,8 @@ void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 				memcpy(s->peer_mac, mac, sizeof(mac));
 			continue;
 		}
-		if (s->state != RD_RESOLVING)
-			continue;
-		switch (neigh_lookup(nic, s->peer_ip, s->peer_mac)) {
-		case NEIGH_OK:
-			send_first_hello(nic, s);
-			break;
-		case NEIGH_WAIT:
-			break;
-		case NEIGH_UNREACHABLE:
-			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_UNREACHABLE);
-			break;
-		}
+		if (s->state == RD_RESOLVING)
+			look_up(nic, s);
 	}
 }
 
@@ -272,9 +280,13 @@ void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
 		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}
-	rd_flow_check_limits(nic, s);
-	if (s->state == RD_HELLO_SENT)
+	if (s->state == RD_RESOLVING) {
+		look_up(nic, s);
+		if (s->state != RD_RESOLVING)
+			return;
+	} else {
 		tx_session_hello(nic, s, s->epoch, 0, s->tx_psn, 0);
+	}
 	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
 }
 

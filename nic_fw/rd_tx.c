@@ -273,13 +273,13 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 	pace(nic, s);
 	flow->outstanding++;
 	flow->last_psn = psn;
+	if (!msg->sent_bytes)
+		msg->first_psn = psn;
 	msg->unacked++;
 	msg->sent_bytes += slot->bytes;
 	if (msg->sent_bytes == msg->bytes) {
 		msg->state = FW_WQE_SENT;
-		flow->next = msg->flow_node.next == &flow->msgs
-				 ? NULL
-				 : FW_CONTAINER(msg->flow_node.next, struct fw_wqe, flow_node);
+		flow->next = rd_flow_next(flow, msg);
 	}
 	return true;
 }

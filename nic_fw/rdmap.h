@@ -67,7 +67,9 @@ struct recv_msg {
 	uint32_t src_qpn;
 	uint32_t msn; /* RC: MSN; RD: ssn */
 	uint8_t src_shard;
-	bool begun; /* a segment of it arrived (RC: else it waits for its turn) */
+	bool begun;	 /* a segment of it arrived (RC: else it waits for its turn) */
+	uint32_t serial; /* of this taking: a packet must be delivered to what it was placed in */
+	uint32_t done;   /* bytes delivered, in order */
 	struct fw_recv recv;
 };
 
@@ -126,9 +128,12 @@ enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const st
 
 /* recv.c */
 struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt);
-/* Takes a receive for the message of pkt. RDMAP_OK and *msg, REFUSE (none posted), DROP. */
+/*
+ * Takes a receive for the message of pkt; if it is its turn (in_order), from a later message
+ * of its flow if need be. RDMAP_OK and *msg, REFUSE (none posted), DROP.
+ */
 enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
-			     struct recv_msg **msg);
+			     bool in_order, struct recv_msg **msg);
 void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg);
 /* A peer is gone: receives that its unfinished messages took complete with REM_ABORT_ERR. */
 void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard);

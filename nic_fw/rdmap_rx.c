@@ -76,7 +76,7 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 }
 
 static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
-				    struct rdmap_error *error)
+				    bool in_order, struct rdmap_error *error)
 {
 	struct recv_msg *msg;
 	struct eth_cursor cursor;
@@ -86,12 +86,13 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 		pkt->msn = pkt->ssn;
 	msg = recv_find(nic, qp, pkt);
 	if (!msg) {
-		result = recv_begin(nic, qp, pkt, &msg);
+		result = recv_begin(nic, qp, pkt, in_order, &msg);
 		if (result == RDMAP_ERROR)
 			return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 		if (result != RDMAP_OK)
 			return result;
 	}
+	pkt->recv_serial = msg->serial;
 	if (pkt->msg_bytes > msg->recv.bytes)
 		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
@@ -129,7 +130,6 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dg
 {
 	enum rdmap_result result = check_qp(nic, qp, pkt, error);
 
-	(void)in_order;
 	if (result != RDMAP_OK)
 		return result;
 	fw_trace(nic, TRACE_DDP_RX, qp->qpn, pkt->tagged ? pkt->stag : pkt->msn,
@@ -139,7 +139,7 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dg
 	case WIRE_RDMAP_SEND_INVALIDATE:
 	case WIRE_RDMAP_SEND_SE:
 	case WIRE_RDMAP_SEND_SE_INVALIDATE:
-		return place_send(nic, qp, pkt, error);
+		return place_send(nic, qp, pkt, in_order, error);
 	case WIRE_RDMAP_WRITE:
 		return place_write(nic, qp, pkt, error);
 	case WIRE_RDMAP_READ_RESPONSE:
@@ -198,11 +198,15 @@ static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struc
 	struct recv_msg *msg;
 	uint64_t wr_id;
 
+	msg = recv_find(nic, qp, pkt);
+	if (msg && !pkt->mo)
+		msg->done = 0;
+	/* Flushed, or given to a message before it: it is sent again from its beginning. */
+	if (!msg || msg->serial != pkt->recv_serial || msg->done != pkt->mo)
+		return RDMAP_REFUSE;
+	msg->done += pkt->data_bytes;
 	if (!pkt->last)
 		return RDMAP_OK;
-	msg = recv_find(nic, qp, pkt);
-	if (!msg) /* flushed, or aborted with an earlier session */
-		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
 	if ((pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
 	     pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE) &&
 	    !mem_invalidate(nic, qp->pd, qp->qpn, pkt->stag))
@@ -232,7 +236,7 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 	pkt->msn = qp->type == HW_QPT_RC ? qp->rx_msn_delivered + 1 : pkt->ssn;
 	msg = recv_find(nic, qp, pkt);
 	if (!msg) {
-		result = recv_begin(nic, qp, pkt, &msg);
+		result = recv_begin(nic, qp, pkt, true, &msg);
 		if (result == RDMAP_ERROR)
 			return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
 		if (result != RDMAP_OK)

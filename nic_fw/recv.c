@@ -50,6 +50,8 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 	msg->src_shard = pkt->src_shard;
 	msg->msn = msn;
 	msg->begun = false;
+	msg->serial = ++nic->recv_serial;
+	msg->done = 0;
 	fw_list_add_tail(&qp->recv_msgs, &msg->qp_node);
 	fw_list_add_tail(&nic->open_recvs, &msg->nic_node);
 	qp->msgs_open++;
@@ -57,13 +59,44 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 	return RDMAP_OK;
 }
 
+/*
+ * RD: the latest message of the same flow that came before its turn and took a receive. That
+ * cannot be delivered while this one is refused, so its receive serves this one, and it is
+ * refused in its turn. Else a process that posts the next receive after this message would
+ * wait for ever.
+ */
+static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	struct recv_msg *latest = NULL;
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &qp->recv_msgs) {
+		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
+
+		if (msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
+		    seq_lt(pkt->msn, msg->msn) && (!latest || seq_lt(latest->msn, msg->msn)))
+			latest = msg;
+	}
+	if (latest) {
+		latest->msn = pkt->msn;
+		latest->serial = ++nic->recv_serial;
+		latest->done = 0;
+	}
+	return latest;
+}
+
 enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
-			     struct recv_msg **msg)
+			     bool in_order, struct recv_msg **msg)
 {
 	enum rdmap_result result = RDMAP_ERROR;
 
 	if (qp->type != HW_QPT_RC) {
 		result = take(nic, qp, pkt, pkt->msn, msg);
+		if (result == RDMAP_REFUSE && in_order) {
+			*msg = take_over(nic, qp, pkt);
+			if (*msg)
+				result = RDMAP_OK;
+		}
 	} else if (pkt->msn - qp->rx_msn_taken <= RD_MSN_AHEAD && pkt->msn != qp->rx_msn_taken) {
 		do {
 			result = take(nic, qp, pkt, qp->rx_msn_taken + 1, msg);

@@ -65,6 +65,7 @@ struct fw_wqe {
 	uint32_t bytes;      /* payload on the wire */
 	uint32_t sent_bytes; /* of it */
 	uint32_t unacked;    /* packets in flight */
+	uint32_t first_psn;  /* of its packets, once one was sent */
 	uint32_t vendor_err;
 	uint32_t sq_slot; /* where its first slot lies (inline data stands behind) */
 	uint32_t sq_end;  /* slot after it */

@@ -139,15 +139,21 @@ static bool is_local_fault(enum hw_status status)
 	       status == HW_STATUS_LOC_ACCESS_ERR;
 }
 
-/* What a failed request does to its QP: design.md section 3 and IBA 10.10.2.3. */
+/* Whether a request that ends so stops its queue: design.md section 3 and IBA 10.10.2.3. */
+static bool stops_queue(const struct fw_qp *qp, enum hw_status status)
+{
+	if (status == HW_STATUS_SUCCESS || status == HW_STATUS_WR_FLUSH_ERR)
+		return false;
+	return qp->type == HW_QPT_RC || is_local_fault(status);
+}
+
 static void stop_queue(struct fw_nic *nic, struct fw_qp *qp, enum hw_status status)
 {
-	if (status == HW_STATUS_SUCCESS || status == HW_STATUS_WR_FLUSH_ERR ||
-	    qp->state == HW_QPS_ERR || qp->state == HW_QPS_RESET)
+	if (!stops_queue(qp, status) || qp->state == HW_QPS_ERR || qp->state == HW_QPS_RESET)
 		return;
 	if (qp->type == HW_QPT_RC)
 		qp_error(nic, qp, HW_EVENT_NONE);
-	else if (is_local_fault(status))
+	else
 		qp_sq_error(nic, qp);
 }
 
@@ -218,7 +224,7 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 	wqe->answered = true;
 	wqe->status = (uint8_t)status;
 	wqe->vendor_err = vendor_err;
-	if (status != HW_STATUS_SUCCESS)
+	if (stops_queue(qp, status))
 		qp->sq_failing = true;
 	complete_waiting(nic, qp);
 }

@@ -107,7 +107,7 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_
 	if (!(stag & STAG_SINK_FLAG) || index >= nic->wqes.high)
 		return NULL;
 	wqe = fw_pool_at(&nic->wqes, index);
-	/* A free context has no QP: its first words are the pool's. */
+	/* A free context is DONE or in no flow: only its first word is the pool's. */
 	if (wqe->qp != qp || wqe->kind != FW_WQE_REQUEST || wqe->state == FW_WQE_DONE ||
 	    !wqe->flow || wqe->answered || wqe_sink_stag(nic, wqe) != stag)
 		return NULL;

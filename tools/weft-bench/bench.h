@@ -108,10 +108,12 @@ int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* CLOCK_MONOTONIC. */
 uint64_t now_ns(void);
 
-/* The modes: exit codes. */
-int lat_run(struct opts *o);
-int bw_run(struct opts *o);
-int pull_run(struct opts *o);
+struct pair;
+
+/* The modes: exit codes. The first three have their ends opened (pair.h). */
+int lat_run(struct pair *p);
+int bw_run(struct pair *p);
+int pull_run(struct pair *p);
 int file_run(struct opts *o);
 int counter_run(struct opts *o);
 int mem_run(struct opts *o);

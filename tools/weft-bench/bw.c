@@ -123,31 +123,28 @@ static int run_server(struct opts *o, struct pair *p, struct flow *flow)
 	return oob_send(&p->oob, flow_json(flow));
 }
 
-int bw_run(struct opts *o)
+int bw_run(struct pair *p)
 {
+	struct opts *o = p->o;
 	struct flow flow = {0};
-	struct pair p;
-	int rc = pair_open(&p, o);
+	int rc = stream_start(&p->a);
 
-	if (!rc)
-		rc = stream_start(&p.a);
 	if (!rc && o->loop)
-		rc = stream_start(&p.b);
+		rc = stream_start(&p->b);
 	if (!rc)
-		rc = pair_sync(&p);
+		rc = pair_sync(p);
 	if (!rc) {
 		if (o->loop)
-			rc = run_loop(o, &p, &flow);
+			rc = run_loop(o, p, &flow);
 		else
-			rc = o->server ? run_server(o, &p, &flow) : run_client(o, &p, &flow);
+			rc = o->server ? run_server(o, p, &flow) : run_client(o, p, &flow);
 	}
 	if (!rc && !o->server)
-		report_flow(o, p.a.context->name, &flow);
+		report_flow(o, p->a.context->name, &flow);
 	if (!rc && o->server && !o->json)
 		printf("served %s %s over %s on %s: %llu messages, %llu lost, %llu wrong\n",
 		       bench_mode_str(o->mode), bench_op_str(o->op), bench_qp_str(o->qp),
-		       p.a.context->name, (unsigned long long)flow.received,
+		       p->a.context->name, (unsigned long long)flow.received,
 		       (unsigned long long)flow.lost, (unsigned long long)flow.errors);
-	pair_close(&p);
 	return rc || flow.errors ? BENCH_FAILED : BENCH_OK;
 }

@@ -19,7 +19,7 @@ enum {
 
 struct lat_state {
 	struct opts *o;
-	struct pair pair;
+	struct pair *pair;
 	struct samples samples;
 	uint64_t errors;
 	uint64_t resent;
@@ -85,7 +85,7 @@ static int check_msg(struct lat_state *s, struct ep *ep, const struct ep_msg *ms
 static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, uint64_t want,
 			  bool *again)
 {
-	struct ep_idle idle = {.o = s->o, .ep = {ep, other}, .fd = other ? -1 : s->pair.oob.fd};
+	struct ep_idle idle = {.o = s->o, .ep = {ep, other}, .fd = other ? -1 : s->pair->oob.fd};
 	uint64_t waited;
 	struct ep_msg msg;
 	int n;
@@ -136,7 +136,7 @@ static int exchange(struct lat_state *s, struct ep *from, uint64_t seq, struct e
 
 static int round_trip(struct lat_state *s, uint64_t i)
 {
-	struct ep *a = &s->pair.a, *b = &s->pair.b;
+	struct ep *a = &s->pair->a, *b = &s->pair->b;
 
 	if (!s->o->loop)
 		return exchange(s, a, 2 * i, a, NULL, 2 * i + 1);
@@ -170,7 +170,7 @@ static int drive(struct lat_state *s)
 		json_t *msg;
 		int rc;
 
-		if (pair_finish(&s->pair, i, &msg))
+		if (pair_finish(s->pair, i, &msg))
 			return -1;
 		rc = flow_parse(msg, &account);
 		json_decref(msg);
@@ -187,7 +187,7 @@ static int drive(struct lat_state *s)
 /* Server: answers until the client says over TCP that it is done. */
 static int answer(struct lat_state *s)
 {
-	struct ep *ep = &s->pair.a;
+	struct ep *ep = &s->pair->a;
 	struct flow account = {0};
 	uint64_t i = 0, sent;
 	enum lat_got got;
@@ -204,37 +204,35 @@ static int answer(struct lat_state *s)
 			return -1;
 		i++;
 	}
-	if (got != LAT_FD || pair_sent(&s->pair, &sent))
+	if (got != LAT_FD || pair_sent(s->pair, &sent))
 		return -1;
 	account.received = i;
 	account.errors = s->errors;
-	if (oob_send(&s->pair.oob, flow_json(&account)))
+	if (oob_send(&s->pair->oob, flow_json(&account)))
 		return -1;
 	return sent == i ? 0
 			 : fail("the client counted %llu messages, we %llu",
 				(unsigned long long)sent, (unsigned long long)i);
 }
 
-int lat_run(struct opts *o)
+int lat_run(struct pair *p)
 {
-	struct lat_state s = {.o = o};
-	int rc = pair_open(&s.pair, o);
+	struct opts *o = p->o;
+	struct lat_state s = {.o = o, .pair = p};
+	int rc = post_receives(&p->a);
 
-	if (!rc)
-		rc = post_receives(&s.pair.a);
 	if (!rc && o->loop)
-		rc = post_receives(&s.pair.b);
+		rc = post_receives(&p->b);
 	if (!rc)
-		rc = pair_sync(&s.pair);
+		rc = pair_sync(p);
 	if (!rc)
 		rc = o->server ? answer(&s) : drive(&s);
 	if (!rc && !o->server)
-		report_lat(o, s.pair.a.context->name, &s.samples, s.errors, s.resent);
+		report_lat(o, p->a.context->name, &s.samples, s.errors, s.resent);
 	if (!rc && o->server && !o->json)
 		printf("served %s %s over %s on %s: %llu wrong messages\n", bench_mode_str(o->mode),
-		       bench_op_str(o->op), bench_qp_str(o->qp), s.pair.a.context->name,
+		       bench_op_str(o->op), bench_qp_str(o->qp), p->a.context->name,
 		       (unsigned long long)s.errors);
 	samples_free(&s.samples);
-	pair_close(&s.pair);
 	return rc || s.errors ? BENCH_FAILED : BENCH_OK;
 }

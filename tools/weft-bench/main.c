@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/weft-bench/pair.h"
+
 static const char *const mode_names[BENCH_MODES] = {
     [BENCH_LAT] = "lat",   [BENCH_BW] = "bw",           [BENCH_RATE] = "rate",
     [BENCH_FILE] = "file", [BENCH_COUNTER] = "counter", [BENCH_MEM] = "mem",
@@ -84,6 +86,22 @@ uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* A server knows only after it has met its client what is asked of it. */
+static int run_measurement(struct opts *o)
+{
+	struct pair p;
+	int rc = BENCH_FAILED;
+
+	if (!pair_open(&p, o)) {
+		if (o->op >= BENCH_READ)
+			rc = pull_run(&p);
+		else
+			rc = o->mode == BENCH_LAT ? lat_run(&p) : bw_run(&p);
+	}
+	pair_close(&p);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct opts o;
@@ -98,9 +116,7 @@ int main(int argc, char **argv)
 	case BENCH_LAT:
 	case BENCH_BW:
 	case BENCH_RATE:
-		if (o.op >= BENCH_READ)
-			return pull_run(&o);
-		return o.mode == BENCH_LAT ? lat_run(&o) : bw_run(&o);
+		return run_measurement(&o);
 	case BENCH_FILE:
 		return file_run(&o);
 	case BENCH_COUNTER:

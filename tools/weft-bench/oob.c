@@ -22,6 +22,15 @@ enum {
 	OOB_RETRY_US = 20000, /* between attempts while no server listens */
 };
 
+/* The port that a socket got; sin_port lies at the same place in both families. */
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_in6 addr = {0};
+	socklen_t bytes = sizeof(addr);
+
+	return getsockname(fd, (struct sockaddr *)&addr, &bytes) ? 0 : ntohs(addr.sin6_port);
+}
+
 int oob_listen(const struct opts *o, int *listen_fd)
 {
 	struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(o->port)};
@@ -45,7 +54,7 @@ int oob_listen(const struct opts *o, int *listen_fd)
 		close(fd);
 		return -1;
 	}
-	fprintf(stderr, "weft-bench: listening on port %u\n", o->port);
+	fprintf(stderr, "weft-bench: listening on port %u\n", port_of(fd));
 	*listen_fd = fd;
 	return 0;
 }

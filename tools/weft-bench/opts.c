@@ -294,7 +294,7 @@ static int parse_numbers(struct opts *o, int opt, const char *arg)
 	case OPT_SGE:
 		return parse_u32("sge", arg, 1, BENCH_MAX_SGE, &o->sge);
 	case OPT_PORT:
-		rc = parse_u32("port", arg, 1, 65535, &v);
+		rc = parse_u32("port", arg, 0, 65535, &v);
 		o->port = (uint16_t)v;
 		return rc;
 	case OPT_TIMEOUT:
@@ -359,6 +359,8 @@ static int check_mode(const struct opts *o)
 		return usage("say either --server or --connect ADDR");
 	if (!two_ends && (o->server || o->connect))
 		return usage("this mode has no other end: leave out --server and --connect");
+	if (o->connect && !o->port)
+		return usage("--port 0 is for --server: give the port that it says");
 	if (o->device2 && !o->loop)
 		return usage("--device2 is for loop; give --device to each end");
 	if (o->mode == BENCH_FILE && (!o->send_file == !o->recv_file))

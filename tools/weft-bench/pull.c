@@ -20,7 +20,7 @@ enum {
 
 struct pull {
 	struct opts *o;
-	struct pair pair;
+	struct pair *pair;
 	struct ep *server; /* loop: the passive end */
 	struct samples samples;
 	struct flow flow;
@@ -40,7 +40,7 @@ static void prepare_server(const struct opts *o, struct ep *ep)
 /* Wipes what the last answer left, then queues. */
 static int ask(struct pull *s)
 {
-	struct ep *ep = &s->pair.a;
+	struct ep *ep = &s->pair->a;
 	uint8_t *slot = ep_rx(ep, (uint32_t)(s->seq % s->o->window));
 
 	memset(slot, 0xee, s->o->size < 64 ? s->o->size : 64);
@@ -51,7 +51,7 @@ static int ask(struct pull *s)
 static void check_answer(struct pull *s, uint64_t seq)
 {
 	const struct opts *o = s->o;
-	const uint8_t *data = ep_rx(&s->pair.a, (uint32_t)(seq % o->window));
+	const uint8_t *data = ep_rx(&s->pair->a, (uint32_t)(seq % o->window));
 	uint64_t original;
 
 	if (o->op == BENCH_READ) {
@@ -71,7 +71,7 @@ static void check_answer(struct pull *s, uint64_t seq)
 /* Waits until at most left requests are under way, checking those that end. */
 static int drain(struct pull *s, uint64_t left)
 {
-	struct ep *ep = &s->pair.a;
+	struct ep *ep = &s->pair->a;
 	struct ep_idle idle = {.o = s->o, .ep = {ep}, .fd = -1};
 	uint64_t before;
 	int n;
@@ -102,7 +102,7 @@ static int drive_lat(struct pull *s)
 		}
 		if (i >= o->warmup && (end ? t0 >= end : i >= o->warmup + o->iters))
 			return 0;
-		if (ask(s) || ep_flush(&s->pair.a) || drain(s, 0))
+		if (ask(s) || ep_flush(&s->pair->a) || drain(s, 0))
 			return -1;
 		if (i < o->warmup)
 			continue;
@@ -116,7 +116,7 @@ static int drive_lat(struct pull *s)
 static int drive_flow(struct pull *s)
 {
 	const struct opts *o = s->o;
-	struct ep *ep = &s->pair.a;
+	struct ep *ep = &s->pair->a;
 	uint64_t t0 = 0, end = 0, left = 0, batch = o->window < 4 ? 1 : o->window / 4;
 
 	for (;;) {
@@ -167,7 +167,7 @@ static int drive(struct pull *s)
 	s->flow.received = s->seq;
 	if (s->o->loop)
 		return check_counter(s->o, s->server, s->seq);
-	if (pair_finish(&s->pair, s->seq, &msg))
+	if (pair_finish(s->pair, s->seq, &msg))
 		return -1;
 	if (!json_is_true(json_object_get(msg, "ok")))
 		rc = fail("the server found a wrong count");
@@ -181,38 +181,36 @@ static int serve(struct pull *s)
 	int rc;
 
 	/* As long as the client runs, nothing is for this process to do. */
-	s->pair.oob.timeout_ms = -1;
-	if (pair_sent(&s->pair, &sent))
+	s->pair->oob.timeout_ms = -1;
+	if (pair_sent(s->pair, &sent))
 		return -1;
-	rc = check_counter(s->o, &s->pair.a, sent);
-	if (oob_send(&s->pair.oob, json_pack("{s:b}", "ok", !rc)))
+	rc = check_counter(s->o, &s->pair->a, sent);
+	if (oob_send(&s->pair->oob, json_pack("{s:b}", "ok", !rc)))
 		return -1;
 	if (!rc && !s->o->json)
 		printf("served %s %s over %s on %s: %llu requests\n", bench_mode_str(s->o->mode),
-		       bench_op_str(s->o->op), bench_qp_str(s->o->qp), s->pair.a.context->name,
+		       bench_op_str(s->o->op), bench_qp_str(s->o->qp), s->pair->a.context->name,
 		       (unsigned long long)sent);
 	return rc;
 }
 
-int pull_run(struct opts *o)
+int pull_run(struct pair *p)
 {
-	struct pull s = {.o = o};
-	int rc = pair_open(&s.pair, o);
+	struct opts *o = p->o;
+	struct pull s = {.o = o, .pair = p, .server = o->loop ? &p->b : &p->a};
+	int rc;
 
-	s.server = o->loop ? &s.pair.b : &s.pair.a;
-	if (!rc && (o->loop || o->server))
+	if (o->loop || o->server)
 		prepare_server(o, s.server);
-	if (!rc)
-		rc = pair_sync(&s.pair);
+	rc = pair_sync(p);
 	if (!rc)
 		rc = o->server ? serve(&s) : drive(&s);
 	if (!rc && !o->server) {
 		if (o->mode == BENCH_LAT)
-			report_lat(o, s.pair.a.context->name, &s.samples, s.flow.errors, 0);
+			report_lat(o, p->a.context->name, &s.samples, s.flow.errors, 0);
 		else
-			report_flow(o, s.pair.a.context->name, &s.flow);
+			report_flow(o, p->a.context->name, &s.flow);
 	}
 	samples_free(&s.samples);
-	pair_close(&s.pair);
 	return rc || s.flow.errors ? BENCH_FAILED : BENCH_OK;
 }

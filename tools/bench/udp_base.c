@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The kernel's UDP, as the baseline that weft's rows are divided by.
+ *
+ *	udp_base loop NS_A IP_A NS_B IP_B SECONDS		one thread, two sockets: round trip
+ *	udp_base pair NS_A IP_A NS_B IP_B SECONDS spin|block	two processes: round trip
+ *	udp_base rate NS_A IP_A NS_B IP_B SECONDS		one thread, sendmmsg/recvmmsg of 64
+ *
+ * 64-byte messages between two network namespaces (made by bench.py), every payload checked at
+ * the receiver. Prints one number: microseconds (median round trip), or messages a second.
+ * Called by tools/bench/bench.py.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	MSG_BYTES = 64,
+	BATCH = 64,
+	MAX_SAMPLES = 1 << 22,
+	PORT = 9753,
+};
+
+struct end {
+	int fd;
+	struct sockaddr_in self;
+};
+
+static _Noreturn void die(const char *what)
+{
+	fprintf(stderr, "udp_base: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A UDP socket in the named namespace, connected to peer. */
+static int open_in(const char *ns, const char *ip, const char *peer)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	char path[128];
+	int bytes = 8 << 20;
+	int ns_fd, fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", ns);
+	ns_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (ns_fd < 0 || setns(ns_fd, CLONE_NEWNET))
+		die(path);
+	close(ns_fd);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		die("socket");
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
+	inet_pton(AF_INET, ip, &a.sin_addr);
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)))
+		die(ip);
+	inet_pton(AF_INET, peer, &a.sin_addr);
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		die(peer);
+	return fd;
+}
+
+static void fill(uint64_t *msg, uint64_t seq)
+{
+	for (size_t i = 0; i < MSG_BYTES / sizeof(*msg); i++)
+		msg[i] = seq * 0x9e3779b97f4a7c15u + i;
+}
+
+static void check(const uint64_t *msg, uint64_t seq)
+{
+	for (size_t i = 0; i < MSG_BYTES / sizeof(*msg); i++) {
+		if (msg[i] == seq * 0x9e3779b97f4a7c15u + i)
+			continue;
+		fprintf(stderr, "udp_base: wrong bytes in message %llu\n", (unsigned long long)seq);
+		exit(1);
+	}
+}
+
+static void send_one(int fd, uint64_t seq)
+{
+	uint64_t msg[MSG_BYTES / 8];
+
+	fill(msg, seq);
+	while (send(fd, msg, sizeof(msg), 0) != sizeof(msg))
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED)
+			die("send");
+}
+
+/* Waits for message seq: spinning with MSG_DONTWAIT, or blocking. */
+static void recv_one(int fd, uint64_t seq, int flags)
+{
+	uint64_t msg[MSG_BYTES / 8];
+	ssize_t n;
+
+	do
+		n = recv(fd, msg, sizeof(msg), flags);
+	while (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED));
+	if (n != sizeof(msg))
+		die("recv");
+	check(msg, seq);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a;
+	uint32_t y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_median(uint32_t *sample, size_t n)
+{
+	qsort(sample, n, sizeof(*sample), by_value);
+	printf("%.3f\n", sample[n / 2] / 1000.0);
+}
+
+static void loop_mode(int a, int b, double seconds)
+{
+	uint32_t *sample = malloc(MAX_SAMPLES * sizeof(*sample));
+	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
+	size_t n = 0;
+
+	if (!sample)
+		die("memory");
+	for (uint64_t seq = 0; n < MAX_SAMPLES; seq++) {
+		uint64_t t = now_ns();
+
+		if (t > end)
+			break;
+		send_one(a, seq);
+		recv_one(b, seq, MSG_DONTWAIT);
+		send_one(b, seq);
+		recv_one(a, seq, MSG_DONTWAIT);
+		sample[n++] = (uint32_t)(now_ns() - t);
+	}
+	print_median(sample, n);
+	free(sample);
+}
+
+/* The far side of pair mode: echoes until it is killed. */
+static void echo(int fd, int flags)
+{
+	for (uint64_t seq = 0;; seq++) {
+		recv_one(fd, seq, flags);
+		send_one(fd, seq);
+	}
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void pair_mode(int a, int b, double seconds, int flags)
+{
+	uint32_t *sample = malloc(MAX_SAMPLES * sizeof(*sample));
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	pid_t child = fork();
+	uint64_t end;
+	size_t n = 0;
+
+	if (!sample || child < 0)
+		die("fork");
+	if (!child) {
+		pin((int)(cpus - 1));
+		echo(b, flags);
+	}
+	pin(0);
+	end = now_ns() + (uint64_t)(seconds * 1e9);
+	for (uint64_t seq = 0; n < MAX_SAMPLES; seq++) {
+		uint64_t t = now_ns();
+
+		if (t > end)
+			break;
+		send_one(a, seq);
+		recv_one(a, seq, flags);
+		sample[n++] = (uint32_t)(now_ns() - t);
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	print_median(sample, n);
+	free(sample);
+}
+
+static void rate_mode(int a, int b, double seconds)
+{
+	static uint64_t out[BATCH][MSG_BYTES / 8], in[BATCH][MSG_BYTES / 8];
+	struct mmsghdr tx[BATCH] = {0}, rx[BATCH] = {0};
+	struct iovec tv[BATCH], rv[BATCH];
+	uint64_t seq = 0, got = 0, start = now_ns();
+	uint64_t end = start + (uint64_t)(seconds * 1e9);
+
+	for (int i = 0; i < BATCH; i++) {
+		tv[i] = (struct iovec){out[i], MSG_BYTES};
+		rv[i] = (struct iovec){in[i], MSG_BYTES};
+		tx[i].msg_hdr.msg_iov = &tv[i];
+		rx[i].msg_hdr.msg_iov = &rv[i];
+		tx[i].msg_hdr.msg_iovlen = rx[i].msg_hdr.msg_iovlen = 1;
+	}
+	while (now_ns() < end) {
+		int sent, n;
+
+		for (int i = 0; i < BATCH; i++)
+			fill(out[i], seq + (uint64_t)i);
+		sent = sendmmsg(a, tx, BATCH, 0);
+		if (sent < 0)
+			die("sendmmsg");
+		for (int left = sent; left > 0; left -= n) {
+			n = recvmmsg(b, rx, (unsigned)left, MSG_DONTWAIT, NULL);
+			if (n < 0 && errno == EAGAIN)
+				break; /* dropped on the way: not counted */
+			if (n < 0)
+				die("recvmmsg");
+			for (int i = 0; i < n; i++)
+				check(in[i], seq + (uint64_t)(sent - left + i));
+			got += (uint64_t)n;
+		}
+		seq += (uint64_t)sent;
+	}
+	printf("%.0f\n", (double)got * 1e9 / (double)(now_ns() - start));
+}
+
+int main(int argc, char **argv)
+{
+	double seconds;
+	int a, b;
+
+	if (argc < 7) {
+		fprintf(stderr, "usage: udp_base loop|pair|rate NS_A IP_A NS_B IP_B SECONDS "
+				"[spin|block]\n");
+		return 2;
+	}
+	seconds = atof(argv[6]);
+	a = open_in(argv[2], argv[3], argv[5]);
+	b = open_in(argv[4], argv[5], argv[3]);
+	if (!strcmp(argv[1], "loop"))
+		loop_mode(a, b, seconds);
+	else if (!strcmp(argv[1], "pair"))
+		pair_mode(a, b, seconds, argc > 7 && !strcmp(argv[7], "spin") ? MSG_DONTWAIT : 0);
+	else if (!strcmp(argv[1], "rate"))
+		rate_mode(a, b, seconds);
+	else
+		return 2;
+	return 0;
+}
