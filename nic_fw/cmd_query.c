@@ -73,10 +73,12 @@ int cmd_stats(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)aux;
 	while (stats->count < HW_STATS_PER_RESP && fw_stat(nic, i, &name, &value)) {
 		struct hw_stat *stat = &stats->stat[stats->count++];
-		size_t length = strlen(name);
+		size_t at = 0;
 
-		assert(length < sizeof(stat->name));
-		memcpy(stat->name, name, length + 1);
+		for (; name[at]; at++) {
+			assert(at < sizeof(stat->name) - 1);
+			stat->name[at] = name[at];
+		}
 		stat->value = value;
 		i++;
 	}

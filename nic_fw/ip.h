@@ -94,6 +94,12 @@ uint32_t neigh_next_hop(const struct fw_nic *nic, uint32_t dst_ip);
  * not to be called between eth_tx_begin() and its commit.
  */
 enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[WIRE_MAC_BYTES]);
+/*
+ * A peer beyond dst_ip's next hop does not answer: everybody is asked whose address that is,
+ * unless a question is under way. What was learnt once may be wrong (ARP has no checksum) or
+ * have changed.
+ */
+void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip);
 void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame);
 /*
  * Tells those who wait (ah.c, rd_session.c) that the next hop ip became known, has another

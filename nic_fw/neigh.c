@@ -236,6 +236,17 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 	return NEIGH_WAIT;
 }
 
+void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip)
+{
+	uint32_t hop = neigh_next_hop(nic, dst_ip);
+	struct neigh *neigh = hop ? find(nic, hop) : NULL;
+
+	if (!neigh || neigh->state != NEIGH_REACHABLE || fw_timer_is_set(&neigh->timer))
+		return;
+	neigh->tries = NEIGH_UNICAST_TRIES; /* the address in doubt is not asked */
+	ask(nic, neigh);
+}
+
 void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	ah_neigh_done(nic, ip, ok);

@@ -31,6 +31,7 @@ struct fw_wqe;
 
 enum {
 	RD_REORDER_THRESHOLD = 3, /* PSNs beyond a hole that say it is lost */
+	RD_DOUBT_BACKOFF = 2, /* time-outs in a row after which the peer's MAC is in doubt */
 	RD_MAX_BACKOFF = 10,
 	RD_SESSION_QUANTUM = 16, /* packets a session may send before the next one's turn */
 	RD_FLOW_QUANTUM = 8,     /* and a flow within it */
@@ -49,7 +50,7 @@ enum {
 #define RD_HELLO_RETRY_NS   UINT64_C(10000000)
 #define RD_STALE_NS         UINT64_C(30000000000) /* unused so long, a session is opened anew */
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be forgotten after this */
-#define RD_ERROR_BACKOFF_NS UINT64_C(1000000) /* doubled each time */
+#define RD_ERROR_BACKOFF_NS UINT64_C(1000000)     /* doubled each time */
 #define RD_ERROR_TRIES      12 /* 2 s: a Terminate that explains them does not come any more */
 #define RD_HELLO_TRIES      12 /* with back-off up to RD_MAX_RTO_NS */
 
@@ -66,6 +67,7 @@ enum rd_state {
 enum {
 	RD_SLOT_SENT = 1,
 	RD_SLOT_LOST, /* to be sent again */
+	RD_SLOT_HELD, /* the peer has it, and may still refuse it when its turn comes */
 	RD_SLOT_ACKED,
 };
 
@@ -180,7 +182,6 @@ struct rd_flow {
 	uint32_t dst_qpn;
 	uint32_t last_psn;    /* valid while outstanding */
 	uint32_t outstanding; /* PSNs in flight */
-	uint32_t voided;      /* of them, those whose message was ended before its time */
 	uint32_t hash_next;
 	bool response;    /* class */
 	bool refused;     /* a packet was refused: no sending until all are resolved */
@@ -188,6 +189,7 @@ struct rd_flow {
 	uint8_t rnr_tries;
 	uint8_t error_tries; /* refusals that asked for no timer, one after another */
 	uint32_t rnr_ns;
+	uint64_t since_ns; /* when it began */
 	struct fw_timer rnr_timer;
 };
 
@@ -220,6 +222,8 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_sta
 		     enum hw_vendor_err vendor_err);
 /* Tells a peer that its session is not known here. */
 void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch);
+/* The peer is silent: takes its MAC from ARP anew and has it asked for. */
+void rd_session_doubt_mac(struct fw_nic *nic, struct rd_session *session);
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 
@@ -228,7 +232,7 @@ void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg);
 /* The packet of this slot was accepted, or refused. */
 void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot);
-void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t psn, uint32_t rnr_ns);
+void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns);
 /* A read or atomic response arrived in full. */
 void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg);
 /* The peer named the message that it could not carry out. */

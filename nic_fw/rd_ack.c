@@ -129,21 +129,37 @@ static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo, 
 	rd_cong_sample(nic, s, rtt_ns, ece);
 }
 
-/* Marks one PSN in flight acknowledged or refused; true if it was not before. */
+/*
+ * Whether the fate of a PSN's predecessor in its flow is known. Until it is, the peer holds the
+ * packet: it has acknowledged that it has it, and may refuse it in its turn.
+ */
+static bool is_settled(const struct rd_session *s, uint32_t psn, const struct rd_slot *slot)
+{
+	uint32_t before = psn - slot->flow_distance;
+
+	return !slot->flow_distance || before - s->tx_una >= s->tx_psn - s->tx_una ||
+	       s->tx->slot[before % WIRE_RD_WINDOW].state == RD_SLOT_ACKED;
+}
+
+/* Marks one PSN in flight acknowledged, held or refused; true if that is news. */
 static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused,
 		     uint32_t rnr_ns)
 {
 	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
 
-	if (slot->state == RD_SLOT_ACKED)
+	bool settled = is_settled(s, psn, slot);
+
+	if (slot->state == RD_SLOT_ACKED || (slot->state == RD_SLOT_HELD && !settled))
 		return false;
 	if (slot->state == RD_SLOT_LOST)
 		s->lost--;
-	else
+	else if (slot->state == RD_SLOT_SENT)
 		s->sent--;
-	slot->state = RD_SLOT_ACKED;
+	slot->state = settled ? RD_SLOT_ACKED : RD_SLOT_HELD;
+	if (!settled)
+		return true;
 	if (refused)
-		rd_flow_refused(nic, slot, psn, rnr_ns);
+		rd_flow_refused(nic, slot, rnr_ns);
 	else
 		rd_flow_acked(nic, slot);
 	return true;
@@ -234,7 +250,7 @@ void rd_ack_holes(struct fw_nic *nic, struct rd_session *s)
 	uint32_t psn;
 
 	for (psn = s->tx_una; psn != s->tx_psn; psn++)
-		if (s->tx->slot[psn % WIRE_RD_WINDOW].state == RD_SLOT_ACKED)
+		if (s->tx->slot[psn % WIRE_RD_WINDOW].state >= RD_SLOT_HELD)
 			high = psn + 1;
 	detect_loss(nic, s, high);
 }

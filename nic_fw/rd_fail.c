@@ -86,7 +86,6 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 			continue;
 		}
 		flow->outstanding = 0;
-		flow->voided = 0;
 		flow->refused = false;
 		flow->backing_off = false;
 		fw_timer_cancel(&nic->timers, &flow->rnr_timer);
@@ -124,14 +123,20 @@ static uint64_t limit_ns(const struct fw_qp *qp)
 /* The flow of the packet that is over its limit, NULL if none is. */
 static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_session *session)
 {
+	struct fw_list *pos;
 	uint32_t psn;
 
-	if (!session->tx)
-		return NULL;
-	for (psn = session->tx_una; psn != session->tx_psn; psn++) {
+	/* Not open yet: nothing is in flight, and what waits has waited since its flow began. */
+	fw_list_for_each (pos, &session->all_flows) {
+		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
+
+		if (session->state != RD_OPEN && nic->now_ns - flow->since_ns > limit_ns(flow->qp))
+			return flow;
+	}
+	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {
 		const struct rd_slot *slot = &session->tx->slot[psn % WIRE_RD_WINDOW];
 
-		if (slot->state == RD_SLOT_ACKED || !slot->msg || !slot->flow)
+		if (slot->state >= RD_SLOT_HELD || !slot->msg || !slot->flow)
 			continue;
 		if (nic->now_ns - slot->first_sent_ns > limit_ns(slot->flow->qp))
 			return slot->flow;

@@ -59,6 +59,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	flow->session = session;
 	flow->dst_qpn = dst_qpn;
 	flow->response = response;
+	flow->since_ns = nic->now_ns;
 	fw_list_init(&flow->msgs);
 	fw_list_init(&flow->ready_node);
 	fw_timer_init(&flow->rnr_timer, rnr_fire);
@@ -118,17 +119,11 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 	return true;
 }
 
-/*
- * Completes what is done at the front of the flow, in order. The flow may be freed by it.
- * While a void PSN is in flight nothing is: the peer may have refused what stood behind it
- * after it had acknowledged that as received.
- */
+/* Completes what is done at the front of the flow, in order. The flow may be freed by it. */
 static void complete_front(struct fw_nic *nic, struct rd_flow *flow)
 {
 	const struct fw_qp *qp = flow->qp;
 
-	if (flow->voided)
-		return;
 	while (!fw_list_empty(&flow->msgs)) {
 		struct fw_wqe *msg = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
 
@@ -173,29 +168,6 @@ struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg
 	return NULL;
 }
 
-static bool is_terminated(const struct fw_wqe *msg)
-{
-	return msg->answered && msg->status != HW_STATUS_SUCCESS;
-}
-
-/*
- * The peer refused a PSN: then it refused all that stands behind it in the flow as well, what
- * it had acknowledged as received included.
- */
-static void refuse_behind(struct rd_flow *flow, uint32_t psn)
-{
-	struct fw_list *pos;
-
-	fw_list_for_each (pos, &flow->msgs) {
-		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
-
-		if (msg->state == FW_WQE_QUEUED && !msg->sent_bytes)
-			break;
-		if (!is_terminated(msg) && seq_lt(psn, msg->first_psn))
-			msg->refused = true;
-	}
-}
-
 /* The first message that was refused; it and all behind it are to be sent anew. */
 static struct fw_wqe *requeue_refused(struct rd_flow *flow)
 {
@@ -207,11 +179,9 @@ static struct fw_wqe *requeue_refused(struct rd_flow *flow)
 
 		if (!first && msg->refused)
 			first = msg;
-		if (first && !is_terminated(msg)) {
+		if (first && msg->state != FW_WQE_RESPONSE) {
 			msg->refused = false;
-			msg->answered = false;
 			msg->sent_bytes = 0;
-			msg->read_bytes = 0;
 			msg->state = FW_WQE_QUEUED;
 		}
 	}
@@ -273,9 +243,7 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (!flow)
 		return;
 	flow->outstanding--;
-	if (!msg) {
-		flow->voided--;
-	} else {
+	if (msg) {
 		msg->unacked--;
 		if (msg->state == FW_WQE_SENT && !msg->unacked && !msg->refused) {
 			bool waits = msg->kind == FW_WQE_REQUEST &&
@@ -290,7 +258,7 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	account(nic, flow);
 }
 
-void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t psn, uint32_t rnr_ns)
+void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns)
 {
 	struct rd_flow *flow = slot->flow;
 	struct fw_wqe *msg = slot->msg;
@@ -307,10 +275,7 @@ void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t psn, uin
 	if (msg) {
 		msg->unacked--;
 		msg->refused = true;
-	} else {
-		flow->voided--;
 	}
-	refuse_behind(flow, psn);
 	account(nic, flow);
 }
 
@@ -348,7 +313,6 @@ void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
 	void_slots(flow->session, msg, NULL);
 	if (flow->next == msg)
 		flow->next = rd_flow_next(flow, msg);
-	flow->voided += msg->unacked;
 	fw_list_del(&msg->flow_node);
 	msg->unacked = 0;
 }
@@ -366,7 +330,6 @@ static void end_in_place(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe
 			flow->backing_off = false;
 		}
 	}
-	flow->voided += msg->unacked;
 	msg->state = FW_WQE_RESPONSE;
 	msg->answered = true;
 	msg->refused = false;
@@ -414,18 +377,29 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 
 void rd_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
 {
+	/* In SQE the send queue alone has failed: peers go on getting their answers. */
+	bool responses = qp->state != HW_QPS_SQE;
 	struct fw_list msgs;
 	struct fw_list *node;
+	struct fw_list *next;
 
 	fw_list_init(&msgs);
-	while (!fw_list_empty(&qp->flows))
-		rd_flow_detach(nic, FW_CONTAINER(qp->flows.next, struct rd_flow, qp_node), &msgs);
+	for (node = qp->flows.next; node != &qp->flows; node = next) {
+		struct rd_flow *flow = FW_CONTAINER(node, struct rd_flow, qp_node);
+
+		next = node->next;
+		if (!flow->response || responses)
+			rd_flow_detach(nic, flow, &msgs);
+	}
 	while ((node = fw_list_pop(&msgs))) {
 		struct fw_wqe *msg = FW_CONTAINER(node, struct fw_wqe, flow_node);
 
 		msg->flow = NULL;
-		if (msg->kind != FW_WQE_REQUEST)
-			wqe_free(nic, msg);
+		if (msg->kind == FW_WQE_REQUEST)
+			continue;
+		rdmap_tx_response_lost(nic, msg);
+		wqe_free(nic, msg);
 	}
-	qp->responder_slots = 0;
+	if (responses)
+		qp->responder_slots = 0;
 }

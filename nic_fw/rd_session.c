@@ -64,8 +64,7 @@ struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t
 static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
 	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
-	       !s->tx && !s->rx && !s->ack_due &&
-	       (s->state == RD_OPEN || s->state == RD_CLOSED);
+	       !s->tx && !s->rx && !s->ack_due && (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
 static void release(struct fw_nic *nic, struct rd_session *s)
@@ -252,6 +251,15 @@ static void look_up(struct fw_nic *nic, struct rd_session *s)
 	}
 }
 
+void rd_session_doubt_mac(struct fw_nic *nic, struct rd_session *s)
+{
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	if (neigh_lookup(nic, s->peer_ip, mac) == NEIGH_OK)
+		memcpy(s->peer_mac, mac, sizeof(mac));
+	neigh_doubt(nic, s->peer_ip);
+}
+
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	uint32_t i;
@@ -280,11 +288,14 @@ void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
 		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}
+	rd_flow_check_limits(nic, s);
 	if (s->state == RD_RESOLVING) {
 		look_up(nic, s);
 		if (s->state != RD_RESOLVING)
 			return;
 	} else {
+		if (s->hello_tries >= RD_DOUBT_BACKOFF)
+			rd_session_doubt_mac(nic, s);
 		tx_session_hello(nic, s, s->epoch, 0, s->tx_psn, 0);
 	}
 	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));

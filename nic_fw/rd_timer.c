@@ -117,6 +117,8 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 	} else {
 		mark_lost(s, false);
 		rd_cong_timeout(nic, s);
+		if (s->backoff >= RD_DOUBT_BACKOFF)
+			rd_session_doubt_mac(nic, s);
 		if (s->backoff < RD_MAX_BACKOFF)
 			s->backoff++;
 	}

@@ -88,7 +88,7 @@ static void fill_dgram(struct fw_tx_frame *frame, const struct fw_wqe *msg, bool
 	dgram->qkey = be32_put(msg->qkey);
 	dgram->msg_bytes = be32_put(msg->bytes);
 	dgram->ssn = be32_put(msg->ssn);
-	dgram->incarnation = be16_put(msg->qp->type == HW_QPT_RC ? msg->qp->incarnation_tx : 0);
+	dgram->incarnation = be16_put(msg->incarnation);
 	if (msg->kind != FW_WQE_REQUEST)
 		dgram->flags |= WIRE_DGRAM_F_RESPONSE;
 	if (retransmit)
@@ -273,8 +273,6 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 	pace(nic, s);
 	flow->outstanding++;
 	flow->last_psn = psn;
-	if (!msg->sent_bytes)
-		msg->first_psn = psn;
 	msg->unacked++;
 	msg->sent_bytes += slot->bytes;
 	if (msg->sent_bytes == msg->bytes) {

@@ -67,7 +67,7 @@ struct recv_msg {
 	uint32_t src_qpn;
 	uint32_t msn; /* RC: MSN; RD: ssn */
 	uint8_t src_shard;
-	bool begun;	 /* a segment of it arrived (RC: else it waits for its turn) */
+	bool begun;      /* a segment of it arrived (RC: else it waits for its turn) */
 	uint32_t serial; /* of this taking: a packet must be delivered to what it was placed in */
 	uint32_t done;   /* bytes delivered, in order */
 	struct fw_recv recv;
@@ -94,6 +94,8 @@ struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt);
  */
 void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 		    const struct rdmap_error *error);
+/* The QP that answers goes away: the peer, who may have its ACK, is told by a Terminate. */
+void rdmap_tx_response_lost(struct fw_nic *nic, const struct fw_wqe *response);
 /* The region under a read response is gone: the response becomes a Terminate. */
 void rdmap_tx_response_failed(struct fw_nic *nic, struct fw_wqe *response);
 

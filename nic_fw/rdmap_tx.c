@@ -144,22 +144,51 @@ void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram
 	msg->dst_ip = pkt->src_ip;
 	msg->dst_qpn = pkt->src_qpn;
 	msg->qkey = pkt->qkey;
+	if (qp == nic->null_qp)
+		msg->incarnation = pkt->incarnation;
 	if (!rd_flow_send(nic, msg))
 		wqe_free(nic, msg);
 	else
 		FW_COUNT(nic, rd_terminates_tx);
 }
 
-void rdmap_tx_response_failed(struct fw_nic *nic, struct fw_wqe *response)
+/* What rdmap_tx_terminate() asks of the request that a response answers. */
+static struct dgram_pkt request_of(const struct fw_wqe *response)
 {
-	struct fw_qp *qp = response->qp;
-	struct dgram_pkt to = {
+	struct dgram_pkt pkt = {
 	    .src_ip = response->dst_ip,
 	    .src_qpn = response->dst_qpn,
 	    .dst_qpn = response->src_qpn,
 	    .ssn = response->ssn,
 	    .qkey = response->qkey,
 	};
+
+	return pkt;
+}
+
+void rdmap_tx_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
+{
+	struct rdmap_error error = {
+	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION,
+	    WIRE_TERM_OP_STREAM_CATASTROPHIC,
+	};
+	struct dgram_pkt to = request_of(response);
+	uint8_t shard = (uint8_t)(response->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
+	const struct rd_session *session = rd_session_find(nic, response->dst_ip, shard);
+
+	/* A session that has ended told the peer already. */
+	if (!session || session->state != RD_OPEN)
+		return;
+	if (response->kind == FW_WQE_TERMINATE)
+		return; /* its request is not acknowledged: it comes again and finds no QP */
+	to.incarnation = response->incarnation;
+	rdmap_tx_terminate(nic, nic->null_qp, &to, &error);
+}
+
+void rdmap_tx_response_failed(struct fw_nic *nic, struct fw_wqe *response)
+{
+	struct fw_qp *qp = response->qp;
+	struct dgram_pkt to = request_of(response);
 	struct rdmap_error error = {
 	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
 	    WIRE_TERM_PROT_INVALID_STAG,

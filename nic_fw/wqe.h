@@ -65,7 +65,6 @@ struct fw_wqe {
 	uint32_t bytes;      /* payload on the wire */
 	uint32_t sent_bytes; /* of it */
 	uint32_t unacked;    /* packets in flight */
-	uint32_t first_psn;  /* of its packets, once one was sent */
 	uint32_t vendor_err;
 	uint32_t sq_slot; /* where its first slot lies (inline data stands behind) */
 	uint32_t sq_end;  /* slot after it */
@@ -75,12 +74,13 @@ struct fw_wqe {
 	uint32_t rkey;        /* request: remote STag; read response: the sink's STag */
 	uint64_t remote_addr; /* request: remote TO; read response: the sink's TO */
 	uint64_t compare_add;
-	uint64_t swap;       /* also: atomic response: original value */
-	uint32_t read_bytes; /* read: bytes of data that have been delivered */
-	uint32_t src_qpn;    /* of its packets: the QP's, or the one a lost peer asked for */
-	bool refused;        /* some packet of it was refused: to be sent anew */
-	bool answered;       /* read, atomic: the response is here */
-	uint32_t ext;        /* index in nic->wqe_exts, FW_NONE */
+	uint64_t swap;        /* also: atomic response: original value */
+	uint32_t read_bytes;  /* read: bytes of data that have been delivered */
+	uint32_t src_qpn;     /* of its packets: the QP's, or the one a lost peer asked for */
+	bool refused;         /* some packet of it was refused: to be sent anew */
+	bool answered;        /* read, atomic: the response is here */
+	uint16_t incarnation; /* RC: the tag of its packets */
+	uint32_t ext;         /* index in nic->wqe_exts, FW_NONE */
 	struct hw_sge sge[FW_WQE_SGES];
 };
 

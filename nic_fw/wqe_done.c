@@ -23,6 +23,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	wqe->qp = qp;
 	wqe->kind = (uint8_t)kind;
 	wqe->src_qpn = qp->qpn;
+	wqe->incarnation = qp->type == HW_QPT_RC ? qp->incarnation_tx : 0;
 	wqe->ext = FW_NONE;
 	return wqe;
 }
