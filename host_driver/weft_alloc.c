@@ -34,7 +34,7 @@ void *weft_alloc(struct weft_context *context, size_t bytes)
 		return NULL;
 	}
 	pthread_mutex_lock(&weft_global.lock);
-	if (weft_mem_new(ctx, length, &extent) == 0) {
+	if (weft_mem_new(ctx, length, 0, &extent) == 0) {
 		addr = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, extent->fd, 0);
 		weft_mem_detach(extent);
 	}

@@ -123,16 +123,25 @@ static void drop_eq(struct weft_eq *eq)
 	eq->wait_fd = -1;
 }
 
+/* Plain memory in place of the BAR: stray stores reach nobody. */
+static void drop_bar(struct weft_ctx *ctx)
+{
+	if (!ctx->bar || ctx->ops->map_bar)
+		return;
+	/* MAP_FIXED: it stays where it is. */
+	ctx->bar = mmap(ctx->bar, ctx->bar_bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	if (ctx->bar == MAP_FAILED)
+		give_up(strerror(errno));
+}
+
 static void drop_context(struct weft_ctx *ctx)
 {
 	struct weft_channel_obj *channel;
 	struct weft_link *pos;
 
 	__atomic_store_n(&ctx->state, WEFT_CTX_FORKED, __ATOMIC_SEQ_CST);
-	if (ctx->bar && !ctx->ops->map_bar &&
-	    mmap(ctx->bar, ctx->bar_bytes, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) == MAP_FAILED)
-		give_up(strerror(errno));
+	drop_bar(ctx);
 	/* The list may be in the middle of a change, but a step forward is always whole. */
 	for (pos = ctx->channel_list.next; pos != &ctx->channel_list; pos = pos->next) {
 		channel = weft_container_of(pos, struct weft_channel_obj, node);

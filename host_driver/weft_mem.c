@@ -53,19 +53,8 @@ static bool too_many_extents(void)
 	return count >= max;
 }
 
-static void lengthen(int fd, uint64_t bytes)
-{
-	struct rlimit limit;
-
-	/* Beyond that limit ftruncate() would raise SIGXFSZ. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY) {
-		/* Refused where weftd forbids growth: then only mremap() is less safe. */
-		if (ftruncate(fd, (off_t)(bytes + WEFT_EXTENT_SLACK_BYTES)) < 0)
-			return;
-	}
-}
-
-int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, struct weft_extent **out)
+int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
+		 struct weft_extent **out)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_MEM};
 	struct weft_extent *extent;
@@ -79,8 +68,12 @@ int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, struct weft_extent **out)
 	extent = calloc(1, sizeof(*extent));
 	if (!extent)
 		return -ENOMEM;
-	cmd.u.alloc_mem.bytes = bytes;
+	cmd.u.alloc_mem.bytes = bytes + slack_bytes;
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
+	if (rc < 0 && slack_bytes) {
+		cmd.u.alloc_mem.bytes = bytes;
+		rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
+	}
 	if (rc == 0 && (fds[0] < 0 || fstat(fds[0], &st) < 0 || (uint64_t)st.st_size < bytes)) {
 		if (fds[0] >= 0)
 			close(fds[0]);
@@ -90,7 +83,6 @@ int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, struct weft_extent **out)
 		free(extent);
 		return rc;
 	}
-	lengthen(fds[0], bytes);
 	extent->fd = fds[0];
 	extent->dev_major = major(st.st_dev);
 	extent->dev_minor = minor(st.st_dev);
@@ -214,8 +206,8 @@ static bool own_pages(const struct weft_mem_look *look)
 {
 	uint64_t errno_at = (uint64_t)(uintptr_t)&errno;
 	pthread_attr_t attr;
-	size_t stack_bytes;
-	void *stack;
+	size_t stack_bytes = 0;
+	void *stack = NULL;
 	bool own;
 
 	if (overlaps(look, errno_at, errno_at + sizeof(errno)))
@@ -263,7 +255,7 @@ static void move(struct weft_ctx *ctx, struct weft_mem_look *look)
 	uint64_t moved;
 
 	if (moving_is_off() || own_pages(look) || under_process_vm(look) ||
-	    weft_mem_new(ctx, look->end - look->start, &extent) < 0)
+	    weft_mem_new(ctx, look->end - look->start, WEFT_EXTENT_SLACK_BYTES, &extent) < 0)
 		return;
 	moved = weft_move_pages(extent->fd, look->start, look->end);
 	if (moved == look->end - look->start) {

@@ -34,8 +34,12 @@ int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool wr
 /* Gives a reference back. */
 void weft_mem_detach(struct weft_extent *extent);
 
-/* A new extent of at least bytes, not mapped yet, with one reference. 0 or a negative errno. */
-int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, struct weft_extent **extent);
+/*
+ * A new extent of bytes, not mapped yet, with one reference; its memfd is slack_bytes longer
+ * if it may be. 0 or a negative errno.
+ */
+int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
+		 struct weft_extent **extent);
 
 /* The extent that a mapping belongs to, or NULL. */
 struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma);

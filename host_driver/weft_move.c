@@ -85,10 +85,16 @@ static int get_uffd(bool *unpopulated)
 	return fd;
 }
 
+/*
+ * Functions that run while pages are protected. AddressSanitizer would keep their variables in
+ * memory of the heap kind, which may be the very pages, and would object to reading what
+ * it has poisoned in them.
+ */
+#define WEFT_PLAIN __attribute__((no_sanitize_address, no_sanitize_thread))
+
 typedef uint64_t weft_any_u64 __attribute__((may_alias));
 
-/* Reads whole pages, what a sanitizer has poisoned in them included. */
-__attribute__((no_sanitize_address, no_sanitize_thread)) static bool is_zero(uint64_t page)
+WEFT_PLAIN static bool is_zero(uint64_t page)
 {
 	const weft_any_u64 *word = (const weft_any_u64 *)(uintptr_t)page;
 	uint64_t any = 0;
@@ -102,7 +108,7 @@ __attribute__((no_sanitize_address, no_sanitize_thread)) static bool is_zero(uin
 	return true;
 }
 
-static bool write_all(int memfd, uint64_t from, uint64_t bytes, uint64_t offset)
+WEFT_PLAIN static bool write_all(int memfd, uint64_t from, uint64_t bytes, uint64_t offset)
 {
 	long n;
 
@@ -118,7 +124,7 @@ static bool write_all(int memfd, uint64_t from, uint64_t bytes, uint64_t offset)
 }
 
 /* Writes what is not zero to the memfd, which is zero where nothing was written. */
-static bool copy_out(int memfd, uint64_t start, uint64_t end, uint64_t offset)
+WEFT_PLAIN static bool copy_out(int memfd, uint64_t start, uint64_t end, uint64_t offset)
 {
 	uint64_t at = start, run;
 
@@ -137,7 +143,8 @@ static bool copy_out(int memfd, uint64_t start, uint64_t end, uint64_t offset)
 }
 
 /* Moves one chunk. False: it is as it was. */
-static bool move_chunk(int uffd, int memfd, uint64_t start, uint64_t end, uint64_t offset)
+WEFT_PLAIN static bool move_chunk(int uffd, int memfd, uint64_t start, uint64_t end,
+				  uint64_t offset)
 {
 	struct uffdio_writeprotect protect = {
 	    .range = {.start = start, .len = end - start},
@@ -166,7 +173,7 @@ static bool move_chunk(int uffd, int memfd, uint64_t start, uint64_t end, uint64
 	return moved;
 }
 
-static uint64_t move_range(int uffd, int memfd, uint64_t start, uint64_t end)
+WEFT_PLAIN static uint64_t move_range(int uffd, int memfd, uint64_t start, uint64_t end)
 {
 	uint64_t at, to;
 
@@ -178,7 +185,7 @@ static uint64_t move_range(int uffd, int memfd, uint64_t start, uint64_t end)
 	return at - start;
 }
 
-uint64_t weft_move_pages(int memfd, uint64_t start, uint64_t end)
+WEFT_PLAIN uint64_t weft_move_pages(int memfd, uint64_t start, uint64_t end)
 {
 	struct uffdio_register reg = {
 	    .range = {.start = start, .len = end - start},

@@ -206,25 +206,35 @@ void weft_qp_ring(struct weft_qp_obj *qp)
 		weft_db_ring(ctx, &qp->record->rung, HW_DB_ENTRY(HW_DB_SQ, qp->pub.qpn));
 }
 
-/* To RESET: the NIC has dropped all that was posted, and goes on at the indices of now. */
-static void forget_posted(struct weft_qp_obj *qp)
+/*
+ * To RESET: the NIC drops all that was posted before it answers, and both sides go on from
+ * that index. All is locked over the command, so that there is one such index.
+ */
+static int modify_to_reset(struct weft_qp_obj *qp, struct hw_cmd *cmd)
 {
 	struct weft_cq_obj *send_cq = weft_container_of(qp->pub.send_cq, struct weft_cq_obj, pub);
 	struct weft_cq_obj *recv_cq = weft_container_of(qp->pub.recv_cq, struct weft_cq_obj, pub);
+	struct hw_cmd_resp resp;
+	int rc;
 
 	weft_cq_lock_pair(send_cq, recv_cq);
-	weft_cq_purge(send_cq, qp);
-	if (recv_cq != send_cq)
-		weft_cq_purge(recv_cq, qp);
 	pthread_mutex_lock(&qp->sq.lock);
-	qp->sq.tail = qp->sq.head;
-	qp->sq.wr_tail = qp->sq.wr_head;
-	pthread_mutex_unlock(&qp->sq.lock);
 	pthread_mutex_lock(&qp->rq.lock);
-	__atomic_store_n(&qp->rq.tail, qp->rq.head, __ATOMIC_RELEASE);
+	rc = weft_ctx_command(weft_ctx_of(qp->pub.context), cmd, -1, &resp, NULL);
+	if (rc == 0) {
+		weft_cq_purge(send_cq, qp);
+		if (recv_cq != send_cq)
+			weft_cq_purge(recv_cq, qp);
+		qp->sq.tail = qp->sq.head;
+		qp->sq.wr_tail = qp->sq.wr_head;
+		__atomic_store_n(&qp->rq.tail, qp->rq.head, __ATOMIC_RELEASE);
+		__atomic_store_n(&qp->in_error, false, __ATOMIC_RELEASE);
+		__atomic_store_n(&qp->state, WEFT_QPS_RESET, __ATOMIC_RELEASE);
+	}
 	pthread_mutex_unlock(&qp->rq.lock);
+	pthread_mutex_unlock(&qp->sq.lock);
 	weft_cq_unlock_pair(send_cq, recv_cq);
-	__atomic_store_n(&qp->in_error, false, __ATOMIC_RELEASE);
+	return rc;
 }
 
 void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av)
@@ -297,11 +307,13 @@ int weft_modify_qp(struct weft_qp *pub, const struct weft_qp_attr *attr, int mas
 	cmd.u.modify_qp.qpn = pub->qpn;
 	cmd.u.modify_qp.mask = (uint32_t)mask;
 	attr_to_hw(&cmd.u.modify_qp.attr, attr);
+	if (weft_ctx_state(weft_ctx_of(pub->context)) != WEFT_CTX_LIVE)
+		return -EIO;
+	if (mask & WEFT_QP_STATE && attr->state == WEFT_QPS_RESET)
+		return modify_to_reset(qp, &cmd);
 	rc = weft_ctx_command(weft_ctx_of(pub->context), &cmd, -1, &resp, NULL);
 	if (rc < 0 || !(mask & WEFT_QP_STATE))
 		return rc;
-	if (attr->state == WEFT_QPS_RESET)
-		forget_posted(qp);
 	__atomic_store_n(&qp->state, (uint32_t)attr->state, __ATOMIC_RELEASE);
 	if (attr->state == WEFT_QPS_ERR)
 		weft_qp_saw_error(qp);

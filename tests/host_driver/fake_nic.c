@@ -155,6 +155,20 @@ static void create_qp(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_
 	r->rq_stride_bytes = qp->rq_stride_bytes;
 }
 
+/* As nic_fw/qp.c: RESET skips what was posted. */
+static void modify_qp(struct fake_nic *nic, const struct hw_cmd_modify_qp *modify)
+{
+	struct fake_qp *qp = &nic->qp[modify->qpn - FAKE_QPN_BASE];
+
+	if (!(modify->mask & HW_QP_STATE))
+		return;
+	qp->state = modify->attr.state;
+	if (qp->state == HW_QPS_RESET) {
+		qp->record->sq_cons = qp->record->sq_prod;
+		qp->record->rq_cons = qp->record->rq_prod;
+	}
+}
+
 static void create_srq(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_resp_srq *r)
 {
 	r->srq = nic->num_srq;
@@ -203,7 +217,7 @@ static int alloc_mem(const struct hw_cmd *cmd, int *fds)
 {
 	fds[0] = memfd_create("mem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	must(fds[0] >= 0 && ftruncate(fds[0], (off_t)cmd->u.alloc_mem.bytes) == 0 &&
-		 fcntl(fds[0], F_ADD_SEALS, F_SEAL_SHRINK) == 0,
+		 fcntl(fds[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0,
 	     "memfd");
 	return 0;
 }
@@ -234,9 +248,7 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 		create_qp(nic, cmd, &resp->u.create_qp);
 		return 0;
 	case HW_CMD_MODIFY_QP:
-		if (cmd->u.modify_qp.mask & HW_QP_STATE)
-			nic->qp[cmd->u.modify_qp.qpn - FAKE_QPN_BASE].state =
-			    cmd->u.modify_qp.attr.state;
+		modify_qp(nic, &cmd->u.modify_qp);
 		resp->u.qp_attr = cmd->u.modify_qp.attr;
 		return 0;
 	case HW_CMD_REG_MR:
@@ -282,7 +294,7 @@ static int fake_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	if (nic->pair[1] < 0)
 		return -EIO;
 	pthread_mutex_lock(&nic->lock);
-	nic->commands[cmd->op]++;
+	__atomic_fetch_add(&nic->commands[cmd->op], 1, __ATOMIC_SEQ_CST);
 	if (nic->fail_op == (int)cmd->op)
 		resp->status = nic->fail_status;
 	else

@@ -252,6 +252,38 @@ static void flushed_when_gone(void)
 	fake_teardown(&s);
 }
 
+/* Receives complete in any order; those that are left are flushed, not those posted last. */
+static void flushes_the_right_receives(void)
+{
+	struct fake_setup s;
+	struct weft_recv_wr recv = {.wr_id = 0};
+	struct hw_cqe cqe = {.opcode = HW_CQE_RECV};
+	const uint64_t done[] = {12, 10, 15};
+	unsigned seen = 0;
+	struct weft_wc wc;
+
+	fake_setup(&s, WEFT_QPT_RD, &cap, 16);
+	cqe.qpn = s.qp->qpn;
+	for (recv.wr_id = 10; recv.wr_id < 18; recv.wr_id++)
+		CU_ASSERT_EQUAL(weft_post_recv(s.qp, &recv, NULL), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		cqe.wr_id = done[i];
+		fake_cqe(s.nic, s.cq, cqe);
+		CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 1, &wc), 1);
+	}
+	recv.wr_id = 18;
+	CU_ASSERT_EQUAL(weft_post_recv(s.qp, &recv, NULL), 0);
+	fake_die(s.nic);
+	for (int i = 0; i < 6; i++) {
+		CU_ASSERT_EQUAL(poll_until(s.cq, 1, &wc), 1);
+		CU_ASSERT_EQUAL(wc.status, WEFT_WC_WR_FLUSH_ERR);
+		seen |= 1u << wc.wr_id;
+	}
+	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 1, &wc), 0);
+	CU_ASSERT_EQUAL(seen, 1u << 11 | 1u << 13 | 1u << 14 | 1u << 16 | 1u << 17 | 1u << 18);
+	fake_teardown(&s);
+}
+
 /* weftd ends in good order: its header says so before the socket closes. */
 static void flushed_when_stopped(void)
 {
@@ -271,4 +303,5 @@ static void flushed_when_stopped(void)
 }
 
 UT_MAIN("host_driver/weft_poll", UT(every_field), UT(phases_flip), UT(resize_keeps_what_waits),
-	UT(purged_with_its_qp), UT(cq_in_use), UT(flushed_when_gone), UT(flushed_when_stopped))
+	UT(purged_with_its_qp), UT(cq_in_use), UT(flushed_when_gone),
+	UT(flushes_the_right_receives), UT(flushed_when_stopped))

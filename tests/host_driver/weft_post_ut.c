@@ -347,6 +347,39 @@ static void state_is_minded(void)
 	fake_teardown(&s);
 }
 
+/* Both sides go on behind what was dropped, and a completion of before frees nothing of after. */
+static void reset_goes_on(void)
+{
+	struct fake_setup s;
+	struct weft_send_wr wr = {.flags = WEFT_SEND_SIGNALED};
+	struct weft_qp_attr attr = {.state = WEFT_QPS_RESET};
+	struct weft_wc wc;
+
+	fake_setup(&s, WEFT_QPT_UD, &small, 16);
+	wr.ah = s.ah;
+	for (uint32_t i = 1; i <= 3; i++) {
+		CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), 0);
+		complete(&s, i, i);
+	}
+	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 1, &wc), 1);
+	CU_ASSERT_EQUAL(weft_modify_qp(s.qp, &attr, WEFT_QP_STATE), 0);
+	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 1, &wc), 0);
+	attr.state = WEFT_QPS_RTS;
+	CU_ASSERT_EQUAL(weft_modify_qp(s.qp, &attr, WEFT_QP_STATE), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		wr.wr_id = 100 + i;
+		CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), 0);
+		CU_ASSERT_EQUAL(fake_slot(s.hw, 3 + i)->wr_id, 100 + i);
+		CU_ASSERT_EQUAL(s.hw->record->sq_prod, 3 + i + 1);
+	}
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -ENOMEM);
+	complete(&s, 100, 4);
+	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 1, &wc), 1);
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), 0);
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &wr, NULL), -ENOMEM);
+	fake_teardown(&s);
+}
+
 static void receives(void)
 {
 	struct fake_setup s;
@@ -528,5 +561,5 @@ static void doorbells_of_many_threads(void)
 UT_MAIN("host_driver/weft_post", UT(post_fields), UT(post_imm_and_inv), UT(one_doorbell_per_batch),
 	UT(wakes_a_sleeper), UT(ring_wraps), UT(full_until_polled), UT(unsignalled_by_sq_cons),
 	UT(completions_out_of_order), UT(stale_completion), UT(inline_data), UT(bad_requests),
-	UT(state_is_minded), UT(receives), UT(shared_receives), UT(receives_of_a_dead_qp_ring),
-	UT(limits_of_create_qp), UT(doorbells_of_many_threads))
+	UT(state_is_minded), UT(reset_goes_on), UT(receives), UT(shared_receives),
+	UT(receives_of_a_dead_qp_ring), UT(limits_of_create_qp), UT(doorbells_of_many_threads))

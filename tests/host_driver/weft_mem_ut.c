@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * host_driver/weft_mem.c, weft_move.c, weft_mr.c, weft_alloc.c: which memory becomes shared, that
+ * nothing is lost when it is moved, and what is refused.
+ *
+ * Where the kernel refuses userfaultfd, what depends on it is reported and left out.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host_driver/weft_mem.h"
+#include "tests/host_driver/fake_nic.h"
+#include "tests/ut.h"
+
+enum {
+	PAGE = 4096,
+	MOVE_BYTES = 12 << 20, /* several chunks */
+};
+
+static struct fake_nic *nic;
+static struct weft_context *context;
+static struct weft_pd *pd;
+
+static void setup(void)
+{
+	context = fake_open(&nic, 0);
+	pd = weft_alloc_pd(context);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(pd);
+}
+
+static void teardown(void)
+{
+	CU_ASSERT_EQUAL(weft_dealloc_pd(pd), 0);
+	fake_close(context, nic);
+}
+
+static uint8_t *map_private(size_t bytes)
+{
+	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CU_ASSERT_PTR_NOT_EQUAL_FATAL(p, MAP_FAILED);
+	return p;
+}
+
+static const struct fake_mr *hw(const struct weft_mr *mr)
+{
+	return &nic->mr[mr->lkey >> 8];
+}
+
+/* True when this kernel lets us move pages at all. */
+static bool can_move(void)
+{
+	uint8_t *p = map_private(PAGE);
+	struct weft_mr *mr = weft_reg_mr(pd, p, PAGE, WEFT_ACCESS_LOCAL_WRITE);
+	bool yes;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
+	yes = mr->mapped;
+	CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+	munmap(p, PAGE);
+	if (!yes)
+		printf("(userfaultfd is refused here: not tested) ");
+	return yes;
+}
+
+static void moved_in_place(void)
+{
+	struct weft_mr *mr;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		p = map_private(16 * PAGE);
+		memset(p, 0x5a, 3 * PAGE); /* the others were never touched */
+		mr = weft_reg_mr(pd, p + 100, 10 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
+		CU_ASSERT_TRUE_FATAL(mr->mapped);
+		CU_ASSERT_EQUAL(hw(mr)->mapping[0], 0x5a);
+		CU_ASSERT_EQUAL(hw(mr)->mapping[3 * PAGE - 101], 0x5a);
+		CU_ASSERT_EQUAL(hw(mr)->mapping[3 * PAGE - 100], 0);
+		/* Both ways, at both ends. */
+		p[100] = 1;
+		p[100 + 10 * PAGE - 1] = 2;
+		CU_ASSERT_EQUAL(hw(mr)->mapping[0], 1);
+		CU_ASSERT_EQUAL(hw(mr)->mapping[10 * PAGE - 1], 2);
+		hw(mr)->mapping[5 * PAGE] = 3;
+		CU_ASSERT_EQUAL(p[100 + 5 * PAGE], 3);
+		CU_ASSERT_EQUAL(p[99], 0x5a);
+		p[15 * PAGE] = 4; /* not moved, still there */
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		CU_ASSERT_EQUAL(p[100 + 5 * PAGE], 3);
+		munmap(p, 16 * PAGE);
+	}
+	teardown();
+}
+
+struct writer {
+	uint64_t *words;
+	size_t count;
+	uint64_t rounds;
+	int stop;
+};
+
+/* Increments every word in turn: a lost write leaves a word behind. */
+static void *keep_writing(void *arg)
+{
+	struct writer *w = arg;
+
+	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
+		for (size_t i = 0; i < w->count; i++)
+			__atomic_fetch_add(&w->words[i * 64], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&w->rounds, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void moved_under_a_writer(void)
+{
+	struct writer w = {.count = MOVE_BYTES / 512};
+	struct weft_mr *mr;
+	pthread_t thread;
+	uint64_t before, wrong = 0;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		p = map_private(MOVE_BYTES);
+		w.words = (uint64_t *)(void *)p;
+		pthread_create(&thread, NULL, keep_writing, &w);
+		while (__atomic_load_n(&w.rounds, __ATOMIC_RELAXED) < 1)
+			sched_yield();
+		mr = weft_reg_mr(pd, p, MOVE_BYTES, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
+		/* Without the privilege for kernel faults nothing moves beside other threads. */
+		CU_ASSERT_TRUE(mr->mapped || geteuid() != 0);
+		before = __atomic_load_n(&w.rounds, __ATOMIC_RELAXED);
+		while (__atomic_load_n(&w.rounds, __ATOMIC_RELAXED) < before + 2)
+			sched_yield();
+		__atomic_store_n(&w.stop, 1, __ATOMIC_RELAXED);
+		pthread_join(thread, NULL);
+		for (size_t i = 0; i < w.count; i++) {
+			uint64_t seen = w.words[i * 64];
+
+			if (mr->mapped)
+				memcpy(&seen, hw(mr)->mapping + i * 512, sizeof(seen));
+			wrong += w.words[i * 64] != w.rounds || seen != w.rounds;
+		}
+		CU_ASSERT_EQUAL(wrong, 0);
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		munmap(p, MOVE_BYTES);
+	}
+	teardown();
+}
+
+static void reused_inside_an_extent(void)
+{
+	struct weft_mr *whole, *part, *again;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		uint32_t before;
+
+		p = map_private(8 * PAGE);
+		whole = weft_reg_mr(pd, p, 8 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		before = nic->commands[HW_CMD_ALLOC_MEM];
+		part = weft_reg_mr(pd, p + 2 * PAGE + 5, PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_TRUE_FATAL(whole && part && part->mapped);
+		p[2 * PAGE + 5] = 9;
+		CU_ASSERT_EQUAL(hw(part)->mapping[0], 9);
+		CU_ASSERT_EQUAL(hw(whole)->mapping[2 * PAGE + 5], 9);
+		CU_ASSERT_EQUAL(weft_dereg_mr(whole), 0);
+		CU_ASSERT_EQUAL(weft_dereg_mr(part), 0);
+		/* The pages stay where they are for whoever comes next. */
+		again = weft_reg_mr(pd, p, 8 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_TRUE_FATAL(again && again->mapped);
+		CU_ASSERT_EQUAL(hw(again)->mapping[2 * PAGE + 5], 9);
+		CU_ASSERT_EQUAL(nic->commands[HW_CMD_ALLOC_MEM], before);
+		CU_ASSERT_EQUAL(weft_dereg_mr(again), 0);
+		munmap(p, 8 * PAGE);
+	}
+	teardown();
+}
+
+/* Memory that was freed and mapped anew at the same address is other memory. */
+static void stale_extent(void)
+{
+	struct weft_mr *mr;
+	uint8_t *p, *q;
+
+	setup();
+	if (can_move()) {
+		p = map_private(4 * PAGE);
+		mr = weft_reg_mr(pd, p, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		p[0] = 1;
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		munmap(p, 4 * PAGE);
+		q = mmap(p, 4 * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		CU_ASSERT_PTR_EQUAL_FATAL(q, p);
+		mr = weft_reg_mr(pd, q, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_TRUE_FATAL(mr && mr->mapped);
+		CU_ASSERT_EQUAL(hw(mr)->mapping[0], 0);
+		q[0] = 7;
+		CU_ASSERT_EQUAL(hw(mr)->mapping[0], 7);
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		munmap(q, 4 * PAGE);
+	}
+	teardown();
+}
+
+/* realloc() may grow and move a mapping that was moved onto a memfd. */
+static void grows_with_mremap(void)
+{
+	struct weft_mr *mr;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		p = map_private(4 * PAGE);
+		memset(p, 0x11, 4 * PAGE);
+		mr = weft_reg_mr(pd, p, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		p = mremap(p, 4 * PAGE, 64 * PAGE, MREMAP_MAYMOVE);
+		CU_ASSERT_PTR_NOT_EQUAL_FATAL(p, MAP_FAILED);
+		CU_ASSERT_EQUAL(p[4 * PAGE - 1], 0x11);
+		p[64 * PAGE - 1] = 0x22; /* beyond the end of the memfd this would be SIGBUS */
+		mr = weft_reg_mr(pd, p, 64 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_TRUE_FATAL(mr && mr->mapped);
+		CU_ASSERT_EQUAL(hw(mr)->mapping[0], 0x11);
+		CU_ASSERT_EQUAL(hw(mr)->mapping[64 * PAGE - 1], 0x22);
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		munmap(p, 64 * PAGE);
+	}
+	teardown();
+}
+
+static uint32_t count_extents(void)
+{
+	const struct weft_link *pos;
+	uint32_t n = 0;
+
+	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = pos->next)
+		n++;
+	return n;
+}
+
+/* malloc, register, deregister, free, over and over: descriptors do not pile up. */
+static void extents_are_collected(void)
+{
+	uint32_t most = 0;
+
+	setup();
+	if (can_move()) {
+		for (int i = 0; i < 40; i++) {
+			uint8_t *p = map_private(PAGE);
+			struct weft_mr *mr = weft_reg_mr(pd, p, PAGE, WEFT_ACCESS_LOCAL_WRITE);
+
+			CU_ASSERT_TRUE_FATAL(mr && mr->mapped);
+			nic->num_mr--;
+			munmap(nic->mr[nic->num_mr].mapping, PAGE);
+			nic->mr[nic->num_mr].mapping = NULL;
+			CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+			munmap(p, PAGE);
+			if (count_extents() > most)
+				most = count_extents();
+		}
+		CU_ASSERT_TRUE(most >= 1 && most <= 9);
+	}
+	teardown();
+}
+
+static uint8_t static_memory[3 * PAGE];
+
+/* AddressSanitizer would put their arrays elsewhere than on the stack. */
+#define ON_STACK __attribute__((no_sanitize_address))
+
+/* Kinds of memory that are left where they are, and work all the same. */
+ON_STACK static void reached_through_process_vm(void)
+{
+	uint8_t on_stack[64];
+	struct weft_mr *mr[4];
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	uint8_t *file, *ro;
+
+	setup();
+	CU_ASSERT_EQUAL(ftruncate(fd, PAGE), 0);
+	file = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mr[0] = weft_reg_mr(pd, on_stack, sizeof(on_stack), WEFT_ACCESS_LOCAL_WRITE);
+	mr[1] = weft_reg_mr(pd, file, PAGE, WEFT_ACCESS_LOCAL_WRITE);
+	mr[2] = weft_reg_mr(pd, ro, PAGE, 0);
+	mr[3] = weft_reg_mr(pd, (void *)(uintptr_t) "a constant", 11, WEFT_ACCESS_REMOTE_READ);
+	for (int i = 0; i < 4; i++) {
+		CU_ASSERT_PTR_NOT_NULL_FATAL(mr[i]);
+		CU_ASSERT_FALSE(mr[i]->mapped);
+		CU_ASSERT_EQUAL(hw(mr[i])->cmd.flags, 0);
+		CU_ASSERT_EQUAL(hw(mr[i])->cmd.addr, (uintptr_t)mr[i]->addr);
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr[i]), 0);
+	}
+	mr[0] = weft_reg_mr(pd, static_memory + 1, sizeof(static_memory) - 1, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mr[0]);
+	CU_ASSERT_EQUAL(weft_dereg_mr(mr[0]), 0);
+	munmap(file, PAGE);
+	munmap(ro, PAGE);
+	close(fd);
+	teardown();
+}
+
+ON_STACK static void *register_own_stack(void *arg)
+{
+	uint8_t buffer[3 * PAGE];
+	struct weft_mr *mr = weft_reg_mr(pd, buffer, sizeof(buffer), WEFT_ACCESS_LOCAL_WRITE);
+
+	(void)arg;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
+	CU_ASSERT_FALSE(mr->mapped);
+	CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+	return NULL;
+}
+
+static void thread_stack_stays(void)
+{
+	pthread_t thread;
+
+	setup();
+	pthread_create(&thread, NULL, register_own_stack, NULL);
+	pthread_join(thread, NULL);
+	teardown();
+}
+
+/* Pages under a region that the NIC reaches through process_vm are not pulled away. */
+static void not_moved_under_process_vm(void)
+{
+	struct weft_mr *first, *second;
+	uint8_t *p;
+
+	setup();
+	p = map_private(4 * PAGE);
+	setenv("WEFT_MEM", "process_vm", 1);
+	first = weft_reg_mr(pd, p + PAGE + 10, 10, WEFT_ACCESS_LOCAL_WRITE);
+	unsetenv("WEFT_MEM");
+	CU_ASSERT_TRUE_FATAL(first && !first->mapped);
+	second = weft_reg_mr(pd, p, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+	CU_ASSERT_TRUE_FATAL(second && !second->mapped);
+	CU_ASSERT_EQUAL(weft_dereg_mr(second), 0);
+	CU_ASSERT_EQUAL(weft_dereg_mr(first), 0);
+	if (can_move()) {
+		second = weft_reg_mr(pd, p, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_TRUE_FATAL(second && second->mapped);
+		CU_ASSERT_EQUAL(weft_dereg_mr(second), 0);
+	}
+	munmap(p, 4 * PAGE);
+	teardown();
+}
+
+/* A NIC that does not take the memfd gets the region without. */
+static void memfd_refused(void)
+{
+	struct weft_mr *mr;
+	uint8_t *p;
+
+	setup();
+	p = weft_alloc(context, PAGE);
+	nic->refuse_memfd = true;
+	mr = weft_reg_mr(pd, p, PAGE, WEFT_ACCESS_LOCAL_WRITE);
+	CU_ASSERT_TRUE_FATAL(mr && !mr->mapped);
+	CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+	weft_free(p, PAGE);
+	teardown();
+}
+
+static void refused(void)
+{
+	uint8_t *p, *ro;
+
+	setup();
+	p = map_private(3 * PAGE);
+	ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(p + PAGE, PAGE);
+	errno = 0;
+	CU_ASSERT_PTR_NULL(weft_reg_mr(pd, p, 3 * PAGE, WEFT_ACCESS_LOCAL_WRITE));
+	CU_ASSERT_EQUAL(errno, EFAULT);
+	CU_ASSERT_PTR_NULL(weft_reg_mr(pd, p + PAGE, 1, 0));
+	CU_ASSERT_EQUAL(errno, EFAULT);
+	CU_ASSERT_PTR_NULL(weft_reg_mr(pd, ro, PAGE, WEFT_ACCESS_LOCAL_WRITE));
+	CU_ASSERT_EQUAL(errno, EFAULT);
+	CU_ASSERT_PTR_NULL(weft_reg_mr(pd, p, 0, 0));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	CU_ASSERT_PTR_NULL(weft_reg_mr(pd, p, SIZE_MAX, 0));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	CU_ASSERT_PTR_NULL(weft_reg_mr(pd, p, 1, WEFT_ACCESS_REMOTE_WRITE));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	CU_ASSERT_PTR_NULL(weft_reg_mr(pd, p, 1, 1 << 20));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	CU_ASSERT_EQUAL(nic->commands[HW_CMD_REG_MR], 0);
+	/* The last page of the address space: its end does not fit a 64-bit word. */
+	CU_ASSERT_PTR_NULL(weft_reg_mr(pd, (void *)(UINTPTR_MAX - 10), 10, 0));
+	CU_ASSERT_EQUAL(errno, EFAULT);
+	munmap(p, PAGE);
+	munmap(p + 2 * PAGE, PAGE);
+	munmap(ro, PAGE);
+	teardown();
+}
+
+static void alloc_is_mapped(void)
+{
+	struct weft_mr *mr;
+	uint32_t extents = count_extents();
+	uint8_t *p;
+
+	setup();
+	p = weft_alloc(context, 5 * PAGE + 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	CU_ASSERT_EQUAL((uintptr_t)p % PAGE, 0);
+	CU_ASSERT_EQUAL(p[6 * PAGE - 1], 0);
+	mr = weft_reg_mr(pd, p + 7, 5 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+	CU_ASSERT_TRUE_FATAL(mr && mr->mapped);
+	hw(mr)->mapping[5 * PAGE - 1] = 1;
+	CU_ASSERT_EQUAL(p[5 * PAGE + 6], 1);
+	CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+	CU_ASSERT_EQUAL(count_extents(), extents + 1);
+	weft_free(p, 5 * PAGE + 1);
+	CU_ASSERT_EQUAL(count_extents(), extents);
+	CU_ASSERT_PTR_NULL(weft_alloc(context, 0));
+	CU_ASSERT_PTR_NULL(weft_alloc(context, SIZE_MAX));
+	teardown();
+}
+
+/* A channel without memfds: plain memory, no descriptor ever. */
+static void channel_without_memfd(void)
+{
+	struct weft_mr *mr;
+	uint8_t *p;
+
+	context = fake_open(&nic, WEFT_CHAN_F_NO_MEMFD);
+	pd = weft_alloc_pd(context);
+	p = weft_alloc(context, PAGE);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	mr = weft_reg_mr(pd, p, PAGE, WEFT_ACCESS_LOCAL_WRITE);
+	CU_ASSERT_TRUE_FATAL(mr && !mr->mapped);
+	CU_ASSERT_EQUAL(nic->commands[HW_CMD_ALLOC_MEM], 0);
+	CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+	weft_free(p, PAGE);
+	teardown();
+}
+
+UT_MAIN("host_driver/weft_mem", UT(moved_in_place), UT(moved_under_a_writer),
+	UT(reused_inside_an_extent), UT(stale_extent), UT(grows_with_mremap),
+	UT(extents_are_collected), UT(reached_through_process_vm), UT(thread_stack_stays),
+	UT(not_moved_under_process_vm), UT(memfd_refused), UT(refused), UT(alloc_is_mapped),
+	UT(channel_without_memfd))
