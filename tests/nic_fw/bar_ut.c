@@ -76,7 +76,9 @@ static void full_is_enomem_and_changes_nothing(void)
 
 static void more_holes_than_are_remembered(void)
 {
-	enum { HOLES = FW_BAR_EXTENTS + 40 };
+	enum {
+		HOLES = FW_BAR_EXTENTS + 40
+	};
 	static uint64_t at[2 * HOLES];
 	struct fw_bar *bar;
 	struct fw_ut ut;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datagram-iWARP: weft's header, CRC32C, dispatch, and parsing of DDP segments. */
+/*
+ * Datagram-iWARP: weft's header, CRC32C, dispatch, and parsing of DDP segments.
+ *
+ * Runs nic_fw/dgram.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 static const uint8_t data[2000];

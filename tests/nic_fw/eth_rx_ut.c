@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ethernet in: whose frames, which types, bursts, and the cursor over segments. */
+/*
+ * Ethernet in: whose frames, which types, bursts, and the cursor over segments.
+ *
+ * Runs nic_fw/eth_rx.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 static void short_frames(void)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ethernet out: staging, bursts, a port that is full, faults, forgetting a client. */
+/*
+ * Ethernet out: staging, bursts, a port that is full, faults, forgetting a client.
+ *
+ * Runs nic_fw/eth_tx.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 static uint8_t memory[64];

@@ -129,31 +129,31 @@ static void *map_zero(size_t bytes)
 void fw_ut_begin(struct fw_ut *ut)
 {
 	struct fw_config config = {
-		.name = "weft1",
-		.mac = {0x02, 0x77, 0, 0, 0, 1},
-		.ip_prefix = 24,
-		.nic_index = 1,
-		.num_shards = 1,
-		.mtu = 1500,
-		.ip = htonl(0x0a4d0001),
-		.nic_ip = {htonl(0x0a4d0064), htonl(0x0a4d0001)},
+	    .name = "weft1",
+	    .mac = {0x02, 0x77, 0, 0, 0, 1},
+	    .ip_prefix = 24,
+	    .nic_index = 1,
+	    .num_shards = 1,
+	    .mtu = 1500,
+	    .ip = htonl(0x0a4d0001),
+	    .nic_ip = {htonl(0x0a4d0064), htonl(0x0a4d0001)},
 	};
 	struct fw_port port = {
-		.ctx = ut,
-		.rx_burst = port_rx_burst,
-		.rx_free = port_rx_free,
-		.rx_release = port_rx_release,
-		.tx_burst = port_tx_burst,
-		.host_read = port_host_read,
-		.host_write = port_host_write,
-		.irq = port_irq,
-		.cmd_done = port_cmd_done,
-		.mem_unmap = port_mem_unmap,
-		.arena_release = port_arena_release,
-		.bar_release = port_bar_release,
-		.random64 = port_random64,
-		.crc32c = fw_crc32c,
-		.copy_crc32c = fw_copy_crc32c,
+	    .ctx = ut,
+	    .rx_burst = port_rx_burst,
+	    .rx_free = port_rx_free,
+	    .rx_release = port_rx_release,
+	    .tx_burst = port_tx_burst,
+	    .host_read = port_host_read,
+	    .host_write = port_host_write,
+	    .irq = port_irq,
+	    .cmd_done = port_cmd_done,
+	    .mem_unmap = port_mem_unmap,
+	    .arena_release = port_arena_release,
+	    .bar_release = port_bar_release,
+	    .random64 = port_random64,
+	    .crc32c = fw_crc32c,
+	    .copy_crc32c = fw_copy_crc32c,
 	};
 	uint32_t client;
 
@@ -274,8 +274,7 @@ uint32_t fw_ut_eq(struct fw_ut *ut, uint32_t client, uint32_t entries)
 
 struct fw_cq *fw_ut_cq(struct fw_ut *ut, uint32_t client, uint32_t entries, uint32_t eq)
 {
-	struct hw_cmd cmd = {.op = HW_CMD_CREATE_CQ,
-			     .u.create_cq = {.entries = entries, .eq = eq}};
+	struct hw_cmd cmd = {.op = HW_CMD_CREATE_CQ, .u.create_cq = {.entries = entries, .eq = eq}};
 	struct hw_cmd_resp resp;
 
 	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(ut, client, &cmd, &resp), 0);
@@ -353,9 +352,9 @@ void fw_ut_rts(struct fw_ut *ut, const struct fw_qp *qp)
 {
 	struct hw_qp_attr attr = {.port = 1, .qkey = 0x1111};
 
-	CU_ASSERT_EQUAL_FATAL(fw_ut_modify(ut, qp, HW_QPS_INIT,
-					   HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_QKEY, &attr),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(
+	    fw_ut_modify(ut, qp, HW_QPS_INIT, HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_QKEY, &attr),
+	    0);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_modify(ut, qp, HW_QPS_RTR, 0, NULL), 0);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_modify(ut, qp, HW_QPS_RTS, HW_QP_SQ_PSN, &attr), 0);
 }
@@ -381,8 +380,8 @@ bool fw_ut_cqe(const struct fw_cq *cq, uint32_t index, struct hw_cqe *cqe)
 
 void fw_ut_post_recv(struct fw_qp *qp, uint64_t wr_id, uint32_t num_sge)
 {
-	uint8_t *entry = qp->rq_ring +
-			 (size_t)(qp->record->rq_prod & qp->rq_mask) * qp->rq_stride_bytes;
+	uint8_t *entry =
+	    qp->rq_ring + (size_t)(qp->record->rq_prod & qp->rq_mask) * qp->rq_stride_bytes;
 	struct hw_rq_wqe wqe = {.wr_id = wr_id, .num_sge = num_sge};
 	struct hw_sge sge = {.bytes = 100, .lkey = 7};
 	uint32_t i;

@@ -4,7 +4,7 @@
  * asked, clients with BARs, and the commands that tests need again and again.
  *
  * The process's memory is the test's own: host_read and host_write copy from and to the address
- * itself. Included by *_ut.c of this folder; fw_ut.c implements it.
+ * itself. Included by *_ut.c of this folder; fw_fix.c implements it.
  */
 #ifndef WEFT_TESTS_FW_UT_H
 #define WEFT_TESTS_FW_UT_H
@@ -13,7 +13,7 @@
 #include "tests/ut.h"
 
 enum {
-	FW_UT_CLIENTS = 4,
+	FW_UT_CLIENTS = 16,
 	FW_UT_BAR_BYTES = 16 << 20,
 	FW_UT_UNMAPS = 16,
 };
@@ -33,7 +33,7 @@ struct fw_ut {
 	uint64_t now_ns;
 	struct fw_ut_client client[FW_UT_CLIENTS]; /* by client number */
 	uint32_t frames_sent;
-	bool tx_full;	 /* the port takes no frame */
+	bool tx_full;    /* the port takes no frame */
 	bool host_fault; /* memory of processes is not there */
 	uint32_t host_calls;
 	uint32_t num_unmapped;

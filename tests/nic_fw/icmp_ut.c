@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ICMP: echo replies of every length, and what is not answered. */
+/*
+ * ICMP: echo replies of every length, and what is not answered.
+ *
+ * Runs nic_fw/icmp.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 static struct wire_icmp_echo *echo_of(struct net_frame *f)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* IPv4: header checks, options, padding, fragments, addresses; headers of sent packets. */
+/*
+ * IPv4: header checks, options, padding, fragments, addresses; headers of sent packets.
+ *
+ * Runs nic_fw/ip.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 /* Protocol 6 is not served: a packet counted there came through all checks of ip.c. */

@@ -133,8 +133,7 @@ static void rights_must_all_be_granted(void)
 	CU_ASSERT_EQUAL(check(&ut, pd, ro, base, 8, HW_ACCESS_REMOTE_READ), HW_VENDOR_ERR_NONE);
 	CU_ASSERT_EQUAL(check(&ut, pd, ro, base, 8, HW_ACCESS_LOCAL_WRITE), HW_VENDOR_ERR_ACCESS);
 	CU_ASSERT_EQUAL(check(&ut, pd, rw, base, 8, HW_ACCESS_LOCAL_WRITE), HW_VENDOR_ERR_NONE);
-	CU_ASSERT_EQUAL(check(&ut, pd, rw, base, 8,
-			      HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE),
+	CU_ASSERT_EQUAL(check(&ut, pd, rw, base, 8, HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE),
 			HW_VENDOR_ERR_ACCESS);
 	fw_ut_end(&ut);
 }
@@ -330,8 +329,7 @@ static void windows_of_type_1(void)
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mr, mr, base, 8, 0), HW_VENDOR_ERR_LKEY);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, UINT32_MAX, mr, base, 8, 0),
 			HW_VENDOR_ERR_LKEY);
-	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base + 64, 64,
-				 HW_ACCESS_REMOTE_READ),
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base + 64, 64, HW_ACCESS_REMOTE_READ),
 			HW_VENDOR_ERR_NONE);
 	rkey = (mw & ~0xffu) | ((mw + 1) & 0xff);
 	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 5, rkey, base + 64, 64, HW_ACCESS_REMOTE_READ, &mem),
@@ -373,7 +371,8 @@ static void windows_of_type_2_belong_to_a_qp(void)
 	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
 	mw = alloc_mw(&ut, pd, 2);
 	rkey = (mw & ~0xffu) | 0xa5;
-	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base + 8, 0, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base + 8, 0, 0),
+			HW_VENDOR_ERR_LKEY);
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base + 8, 32,
 				 HW_ACCESS_REMOTE_WRITE | HW_ACCESS_ZERO_BASED),
 			HW_VENDOR_ERR_NONE);
@@ -381,8 +380,8 @@ static void windows_of_type_2_belong_to_a_qp(void)
 			HW_VENDOR_ERR_NONE);
 	CU_ASSERT_PTR_EQUAL(mem.ptr, &words[1]);
 	CU_ASSERT_EQUAL(
-		mem_check(ut.nic, pd, other->qpn, rkey, 0, 32, HW_ACCESS_REMOTE_WRITE, &mem),
-		HW_VENDOR_ERR_LKEY);
+	    mem_check(ut.nic, pd, other->qpn, rkey, 0, 32, HW_ACCESS_REMOTE_WRITE, &mem),
+	    HW_VENDOR_ERR_LKEY);
 	/* Bound already. */
 	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey + 1, mr, base, 8, 0),
 			HW_VENDOR_ERR_LKEY);

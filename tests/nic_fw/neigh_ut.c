@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Neighbours: asking, learning, giving up, re-confirming, routes, a full table. */
+/*
+ * Neighbours: asking, learning, giving up, re-confirming, routes, a full table.
+ *
+ * Runs nic_fw/neigh.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 static const uint8_t other_mac[6] = {0x02, 0, 0, 0, 0, 0x77};
@@ -261,6 +265,36 @@ static void full_table_gives_up_the_unused(void)
 	net_end();
 }
 
+/* We talk to everybody in the table: a stranger gets no entry, a need of our own does. */
+static void full_table_in_use(void)
+{
+	uint32_t i;
+
+	net_init(1);
+	net.nic->config.ip_prefix = 8;
+	for (i = 0; i < HW_MAX_NEIGH; i++) {
+		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 78, i >> 7, 1 + (i & 127)), other_mac, NET_IP);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
+				NEIGH_OK);
+	}
+	for (i = 0; i < 1000; i++) {
+		net.nic->now_ns++;
+		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 80, i >> 7, 1 + (i & 127)), net_peer_mac,
+		       NET_IP);
+	}
+	for (i = 0; i < HW_MAX_NEIGH; i++)
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
+				NEIGH_OK);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_learn_peer();
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	/* Unused for long enough, they give way. */
+	net.nic->now_ns += NEIGH_CONFIRM_NS;
+	rx_arp(WIRE_ARP_REQUEST, net_ip(10, 80, 0, 1), net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 80, 0, 1), mac), NEIGH_OK);
+	net_end();
+}
+
 /* Every entry is being asked for: nobody's wait is thrown away, the newcomer waits. */
 static void table_full_of_waits(void)
 {
@@ -289,4 +323,5 @@ static void table_full_of_waits(void)
 
 UT_MAIN("nic_fw/neigh", UT(asks_and_learns), UT(gives_up_and_tries_anew_later),
 	UT(answers_requests), UT(announcements_renew_only), UT(routes), UT(confirms_while_in_use),
-	UT(malformed), UT(full_table_gives_up_the_unused), UT(table_full_of_waits))
+	UT(malformed), UT(full_table_gives_up_the_unused), UT(full_table_in_use),
+	UT(table_full_of_waits))

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fw_steer(): ports to shards, what every shard sees, and frames cut anywhere. */
+/*
+ * fw_steer(): ports to shards, what every shard sees, and frames cut anywhere.
+ *
+ * Runs nic_fw/steer.c alone.
+ */
 #include <stdlib.h>
 
 #include "nic_fw/fw_nic.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Timers: order, moving, cancelling, budget, and timers that set timers. See timer.h. */
+/*
+ * Timers: order, moving, cancelling, budget, timers that set timers, the heap itself.
+ *
+ * Runs nic_fw/timer.c alone.
+ */
 #include <stdlib.h>
 
 #include "nic_fw/fw_nic.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reassembly of long Sends and Write-Records: any order, loss, duplicates, lies, limits. */
+/*
+ * Reassembly of long Sends and Write-Records: any order, loss, duplicates, lies, limits.
+ *
+ * Runs nic_fw/ud_reasm.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 enum {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* UD in: which QP, which opcodes, receives and their failures, GRH, errors of peers. */
+/*
+ * UD in: which QP, which opcodes, receives and their failures, GRH, errors of peers.
+ *
+ * Runs nic_fw/ud_rx.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 static uint8_t data[2000];

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* UD out: one frame and many, no room, faults, the next hop, error messages. */
+/*
+ * UD out: one frame and many, no room, faults, the next hop, error messages.
+ *
+ * Runs nic_fw/ud_tx.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 static struct fw_wqe wqe;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* UDP: lengths, ports, the optional checksum; headers of sent datagrams. */
+/*
+ * UDP: lengths, ports, the optional checksum; headers of sent datagrams.
+ *
+ * Runs nic_fw/udp.c on the shard without upper layers of net_ut.h.
+ */
 #include "tests/nic_fw/net_ut.h"
 
 /* A datagram that dgram.c would count as too short came through all checks of udp.c. */
