@@ -53,7 +53,7 @@ struct sim_link {
 	/* faults on the way from the switch to this NIC */
 	uint32_t loss_ppm;
 	uint32_t burst_ppm;    /* a burst of losses starts with this frame */
-	uint32_t burst_frames; /* mean length of a burst */
+	uint32_t burst_frames; /* mean length of a burst, 1 ms at most */
 	uint32_t dup_ppm;
 	uint32_t reorder_ppm;
 	uint64_t reorder_ns;  /* a reordered frame comes up to this much later */
@@ -157,6 +157,7 @@ const struct sim_nic_counts *sim_nic_counts(const struct sim_nic *nic);
 
 /* Not polled any more, takes no frame, as if its power were cut; its processes stay. */
 void sim_nic_kill(struct sim_nic *nic);
+bool sim_nic_dead(const struct sim_nic *nic);
 /*
  * Power cut and back: the firmware starts anew with other random numbers. All processes on
  * it are dead (their commands fail with EIO); new ones can be made.

@@ -120,7 +120,6 @@ static void *map_for(struct sim_proc *proc, struct hw_cmd *cmd, struct fw_cmd_au
 	aux->map_bytes = mem->bytes;
 	aux->offset = reg->addr - (uintptr_t)mem->addr;
 	reg->memfd_offset = aux->offset;
-	aux->offset = reg->memfd_offset;
 	reg->flags |= HW_REG_F_MEMFD;
 	return aux->mapping;
 }

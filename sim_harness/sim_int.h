@@ -130,6 +130,7 @@ struct sim_nic {
 	uint64_t ctl_free_ps; /* control frames: they do not wait behind data */
 	uint64_t in_last_ns;  /* arrival of the last frame in order */
 	uint32_t burst_left;
+	uint64_t burst_until_ns;
 	bool clogged;
 	struct sim_pkt *clog_head, *clog_tail;
 	uint64_t blocked[SIM_MAX_NICS / 64]; /* bit per destination NIC */

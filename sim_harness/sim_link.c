@@ -22,6 +22,7 @@
 enum {
 	PS_PER_NS = 1000,
 	CORRUPT_BYTES_MAX = 4,
+	BURST_NS = 1000000, /* longest burst: few frames must not make it last for ever */
 };
 
 struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes)
@@ -176,13 +177,15 @@ static bool lost(struct sim_nic *to)
 {
 	const struct sim_link *link = &to->link;
 
-	if (to->burst_left) {
+	if (to->burst_left && to->sim->now_ns < to->burst_until_ns) {
 		to->burst_left--;
 		return true;
 	}
+	to->burst_left = 0;
 	if (sim_prng_chance(&to->link_prng, link->burst_ppm)) {
 		while (link->burst_frames > 1 && sim_prng_below(&to->link_prng, link->burst_frames))
 			to->burst_left++;
+		to->burst_until_ns = to->sim->now_ns + BURST_NS;
 		return true;
 	}
 	return sim_prng_chance(&to->link_prng, link->loss_ppm);

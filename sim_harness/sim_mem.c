@@ -57,12 +57,22 @@ void sim_mem_close(struct sim *sim)
 	close(sim->memfd);
 }
 
+/* Puts pages behind a region of the window: of the memfd, or private ones. */
+static bool back(struct sim *sim, struct sim_mem *mem)
+{
+	bool shared = mem->offset != UINT64_MAX;
+	int flags = MAP_FIXED | (shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+
+	mem->addr = mmap(mem->addr, mem->bytes, PROT_READ | PROT_WRITE, flags,
+			 shared ? sim->memfd : -1, shared ? (off_t)mem->offset : 0);
+	return mem->addr != MAP_FAILED;
+}
+
 void *sim_mem_alloc(struct sim_proc *proc, size_t bytes, bool mapped)
 {
 	struct sim *sim = proc->nic->sim;
 	size_t whole = (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
 	struct sim_mem *mem;
-	void *got;
 
 	/* A page without rights stays behind each region. */
 	if (!bytes || whole + PAGE_BYTES > WINDOW_BYTES - sim->window_used)
@@ -77,13 +87,8 @@ void *sim_mem_alloc(struct sim_proc *proc, size_t bytes, bool mapped)
 			return NULL;
 		mem->offset = sim->memfd_bytes;
 		sim->memfd_bytes += whole;
-		got = mmap(mem->addr, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			   sim->memfd, (off_t)mem->offset);
-	} else {
-		got = mmap(mem->addr, whole, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	}
-	if (got == MAP_FAILED)
+	if (!back(sim, mem))
 		return NULL;
 	sim->window_used += whole + PAGE_BYTES;
 	proc->num_mem++;

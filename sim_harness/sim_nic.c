@@ -285,6 +285,11 @@ void sim_nic_kill(struct sim_nic *nic)
 	nic->dead = true;
 }
 
+bool sim_nic_dead(const struct sim_nic *nic)
+{
+	return nic->dead;
+}
+
 void sim_nic_restart(struct sim_nic *nic)
 {
 	struct sim_proc *proc;

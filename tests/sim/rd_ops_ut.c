@@ -85,7 +85,10 @@ static void write_imm(void)
 	all_sizes(WEFT_WR_WRITE_IMM);
 }
 
-/* Many messages under way at once arrive in the order of posting, each whole. */
+/*
+ * Many messages under way at once are delivered in the order of posting, each whole. Which receive
+ * each takes is left open: the one that was there when its first packet came.
+ */
 static void send_pipelined(void)
 {
 	enum {
@@ -118,7 +121,6 @@ static void send_pipelined(void)
 			n = sim_end_wait(&p.b, wc, 1, got < COUNT ? FIX_LIMIT_NS : 0);
 			for (i = 0; i < n; i++, got++) {
 				FIX_REQUIRE(&p, wc[i].status == WEFT_WC_SUCCESS);
-				FIX_REQUIRE(&p, wc[i].wr_id == got % DEPTH);
 				FIX_REQUIRE(&p, wc[i].bytes == 4 + (got * 977) % (SLOT - 4));
 				FIX_CHECK(&p, filled(&p, got, p.b.buf + SINK + wc[i].wr_id * SLOT,
 						     wc[i].bytes));

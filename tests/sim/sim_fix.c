@@ -61,6 +61,8 @@ void pair_close(struct pair *p)
 	sim_faults_off(p->sim);
 	sim_run_for(p->sim, 20 * FIX_MS);
 	for (i = 0; (nic = sim_nic_at(p->sim, i)); i++) {
+		if (sim_nic_dead(nic))
+			continue;
 		c = sim_nic_counts(nic);
 		FIX_CHECK(p, c->frames_held == 0);
 		FIX_CHECK(p, c->maps == c->unmaps);

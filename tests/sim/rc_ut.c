@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RC queue pairs set up with modify_qp alone, over the reliable datagram engine: order of
+ * receives, every operation, the incarnation tag, the error state. And processes on
+ * different shards of a NIC.
+ */
+#include "tests/sim/sim_fix.h"
+
+enum {
+	SINK = 512 * 1024,
+	SLOT = 16384,
+};
+
+static const struct pair_attr rc = {
+    .faults = FIX_FAULTS, .a = {.type = WEFT_QPT_RC, .inactive = true}, .same = true};
+
+/* Brings one end to RTS towards the other. */
+static void connect_end(struct pair *p, struct sim_end *end, const struct sim_end *peer,
+			const struct sim_nic *peer_nic, uint32_t sq_psn, uint32_t rq_psn)
+{
+	struct weft_qp_attr attr = {.state = WEFT_QPS_INIT,
+				    .port = 1,
+				    .access = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
+					      WEFT_ACCESS_REMOTE_ATOMIC};
+
+	FIX_REQUIRE(p, weft_modify_qp(end->qp, &attr,
+				      WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
+					  WEFT_QP_ACCESS_FLAGS) == 0);
+	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTR,
+				     .path_mtu_bytes = 4096,
+				     .dst_qpn = peer->qp->qpn,
+				     .rq_psn = rq_psn,
+				     .max_dest_rd_atomic = 8,
+				     .min_rnr_timer = 5};
+	attr.av = weft_av_ip(sim_nic_ip(peer_nic));
+	FIX_REQUIRE(p, weft_modify_qp(end->qp, &attr,
+				      WEFT_QP_STATE | WEFT_QP_AV | WEFT_QP_PATH_MTU |
+					  WEFT_QP_DEST_QPN | WEFT_QP_RQ_PSN |
+					  WEFT_QP_MAX_DEST_RD_ATOMIC | WEFT_QP_MIN_RNR_TIMER) == 0);
+	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTS,
+				     .timeout = 10,
+				     .retry_cnt = 7,
+				     .rnr_retry = 7,
+				     .sq_psn = sq_psn,
+				     .max_rd_atomic = 8};
+	FIX_REQUIRE(p, weft_modify_qp(end->qp, &attr,
+				      WEFT_QP_STATE | WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT |
+					  WEFT_QP_RNR_RETRY | WEFT_QP_SQ_PSN |
+					  WEFT_QP_MAX_QP_RD_ATOMIC) == 0);
+}
+
+static void open_rc(struct pair *p, uint64_t seed)
+{
+	pair_open(p, seed, &rc);
+	connect_end(p, &p->a, &p->b, p->nb, 0x111111, 0x222222);
+	connect_end(p, &p->b, &p->a, p->na, 0x222222, 0x111111);
+}
+
+/* Messages take receives in the order of both queues. */
+static void order_of_receives(void)
+{
+	struct weft_wc wc;
+	struct pair p;
+	uint64_t seed;
+	uint32_t i, j;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		open_rc(&p, seed);
+		for (i = 0; i < 20; i++)
+			FIX_REQUIRE(&p, sim_end_recv(&p.b, 1000 + i, SINK + i * SLOT, SLOT) == 0);
+		for (j = 0; j < 200; j += 20) {
+			for (i = j; i < j + 20; i++) {
+				struct post request = {.wr_id = i,
+						       .offset = i % 20 * SLOT,
+						       .bytes = (i * 911) % SLOT,
+						       .opcode =
+							   i % 3 ? WEFT_WR_SEND : WEFT_WR_SEND_IMM,
+						       .imm = i};
+
+				fill(&p, i, p.a.buf + request.offset, request.bytes);
+				FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &request) == 0);
+			}
+			for (i = j; i < j + 20; i++) {
+				wc = expect(&p, &p.b, 1000 + i % 20, WEFT_WC_SUCCESS);
+				FIX_CHECK(&p, wc.bytes == (i * 911) % SLOT);
+				FIX_CHECK(&p, i % 3 || wc.imm == i);
+				FIX_CHECK(&p,
+					  filled(&p, i, p.b.buf + SINK + i % 20 * SLOT, wc.bytes));
+				FIX_REQUIRE(&p, sim_end_recv(&p.b, 1000 + i % 20,
+							     SINK + i % 20 * SLOT, SLOT) == 0);
+			}
+			for (i = j; i < j + 20; i++)
+				expect(&p, &p.a, i, WEFT_WC_SUCCESS);
+		}
+		pair_close(&p);
+	}
+}
+
+static void operations(void)
+{
+	struct pair p;
+	uint64_t seed, old;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		open_rc(&p, seed);
+		for (i = 0; i < 60; i++) {
+			uint32_t bytes = (i * 1777) % 60000;
+			struct post put = {.opcode = WEFT_WR_WRITE,
+					   .wr_id = 1,
+					   .bytes = bytes,
+					   .remote_offset = SINK};
+			struct post get = {.opcode = WEFT_WR_READ,
+					   .wr_id = 2,
+					   .bytes = bytes,
+					   .offset = SINK,
+					   .remote_offset = SINK};
+			struct post add = {.opcode = WEFT_WR_FETCH_ADD,
+					   .wr_id = 3,
+					   .bytes = 8,
+					   .offset = SINK + 65536,
+					   .compare_add = 5,
+					   .remote_offset = SINK + 65536};
+
+			fill(&p, i, p.a.buf, bytes);
+			memset(p.a.buf + SINK, 0xee, bytes);
+			/* The read is carried out after the write, as posted. */
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &get) == 0);
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &add) == 0);
+			expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+			expect(&p, &p.a, 2, WEFT_WC_SUCCESS);
+			expect(&p, &p.a, 3, WEFT_WC_SUCCESS);
+			FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, bytes));
+			FIX_CHECK(&p, filled(&p, i, p.a.buf + SINK, bytes));
+			memcpy(&old, p.a.buf + SINK + 65536, 8);
+			FIX_CHECK(&p, old == 5 * i);
+		}
+		pair_close(&p);
+	}
+}
+
+/* Ends whose PSNs do not match are not of one connection: nothing is delivered, and it is told. */
+static void other_incarnation(void)
+{
+	struct post request = {.wr_id = 1, .bytes = 100};
+	struct pair p;
+
+	pair_open(&p, 1, &rc);
+	connect_end(&p, &p.a, &p.b, p.nb, 0x111111, 0x222222);
+	connect_end(&p, &p.b, &p.a, p.na, 0x222222, 0x111112);
+	FIX_REQUIRE(&p, sim_end_recv(&p.b, 2, SINK, 100) == 0);
+	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &request) == 0);
+	expect(&p, &p.a, 1, WEFT_WC_REM_OP_ERR);
+	FIX_CHECK(&p, silent(&p, &p.b, FIX_MS));
+	FIX_CHECK(&p, sim_nic_stat(p.nb, "drop_rd_incarnation") > 0);
+	pair_close(&p);
+}
+
+/* A failed request puts the QP into its error state and flushes the rest. */
+static void error_state(void)
+{
+	struct weft_qp_attr attr;
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		struct post bad = {.opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 1000};
+
+		open_rc(&p, seed);
+		bad.rkey = p.b.mr->rkey ^ 0x77;
+		FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &bad) == 0);
+		for (i = 2; i < 6; i++) {
+			struct post good = {.opcode = WEFT_WR_WRITE, .wr_id = i, .bytes = 1000};
+
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &good) == 0);
+		}
+		expect(&p, &p.a, 1, WEFT_WC_REM_ACCESS_ERR);
+		for (i = 2; i < 6; i++)
+			expect(&p, &p.a, i, WEFT_WC_WR_FLUSH_ERR);
+		FIX_REQUIRE(&p, weft_query_qp(p.a.qp, &attr, NULL) == 0);
+		FIX_CHECK(&p, attr.state == WEFT_QPS_ERR);
+		FIX_CHECK(&p, attr.timeout == 10 && attr.retry_cnt == 7 && attr.sq_psn == 0x111111);
+		pair_close(&p);
+	}
+}
+
+/* Four processes on each NIC, one on each of its four shards: all reach all. */
+static void across_shards(void)
+{
+	const struct pair_attr four = {.faults = FIX_FAULTS, .shards = 4};
+	struct sim_end from[4], to[4];
+	struct pair p;
+	uint64_t seed;
+	uint32_t i, j;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		pair_open(&p, seed, &four);
+		for (i = 0; i < 4; i++) {
+			FIX_REQUIRE(&p, sim_end_open(&from[i], p.na, NULL) == 0);
+			FIX_REQUIRE(&p, sim_end_open(&to[i], p.nb, NULL) == 0);
+		}
+		for (i = 0; i < 4; i++) {
+			struct weft_ah *ah = sim_end_ah(&from[i], p.nb);
+
+			FIX_REQUIRE(&p, ah != NULL);
+			for (j = 0; j < 16; j++)
+				FIX_CHECK(&p, sim_proc_shard(from[i].proc) ==
+						  (from[i].qp->qpn >> 16 & 7));
+			for (j = 0; j < 4; j++) {
+				struct post request = {.wr_id = 4 * i + j, .bytes = 50000};
+
+				fill(&p, 4 * i + j, from[i].buf, 50000);
+				FIX_REQUIRE(&p, sim_end_recv(&to[j], i, SINK, 50000) == 0);
+				FIX_REQUIRE(&p, post(&from[i], ah, &to[j], &request) == 0);
+				expect(&p, &to[j], i, WEFT_WC_SUCCESS);
+				expect(&p, &from[i], 4 * i + j, WEFT_WC_SUCCESS);
+				FIX_CHECK(&p, filled(&p, 4 * i + j, to[j].buf + SINK, 50000));
+			}
+		}
+		for (i = 0; i < 4; i++) {
+			sim_end_close(&from[i]);
+			sim_end_close(&to[i]);
+		}
+		pair_close(&p);
+	}
+}
+
+UT_MAIN("sim/rc", UT(order_of_receives), UT(operations), UT(other_incarnation), UT(error_state),
+	UT(across_shards))

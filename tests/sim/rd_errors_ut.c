@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reliable datagrams when something is wrong: receiver not ready, peers that die or start
+ * anew, requests that may not be carried out. What fails is what must fail, with the right
+ * status, and everything else goes on.
+ */
+#include "tests/sim/sim_fix.h"
+
+#include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
+
+enum {
+	SINK = 512 * 1024,
+	DGRAM_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip) + sizeof(struct wire_udp),
+};
+
+static const struct pair_attr faulty = {.faults = FIX_FAULTS};
+
+/* Sets one attribute of a QP in RTS. */
+static void modify(struct pair *p, struct weft_qp *qp, const struct weft_qp_attr *attr, int mask)
+{
+	struct weft_qp_attr all = *attr;
+
+	all.state = WEFT_QPS_RTS;
+	FIX_REQUIRE(p, weft_modify_qp(qp, &all, mask | WEFT_QP_STATE) == 0);
+}
+
+/* 4.2 ms, four times. */
+static void short_timeout(struct pair *p, struct weft_qp *qp)
+{
+	const struct weft_qp_attr attr = {.timeout = 10, .retry_cnt = 3};
+
+	modify(p, qp, &attr, WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT);
+}
+
+static void send_one(struct pair *p, uint64_t wr_id)
+{
+	struct post request = {.wr_id = wr_id, .bytes = 3000};
+
+	FIX_REQUIRE(p, post(&p->a, p->ab, &p->b, &request) == 0);
+}
+
+/* Both ends work: one message from a to b. */
+static void works(struct pair *p)
+{
+	fill(p, 4711, p->a.buf, 3000);
+	memset(p->b.buf + SINK, 0, 3000);
+	FIX_REQUIRE(p, sim_end_recv(&p->b, 5000, SINK, 3000) == 0);
+	send_one(p, 6000);
+	expect(p, &p->b, 5000, WEFT_WC_SUCCESS);
+	expect(p, &p->a, 6000, WEFT_WC_SUCCESS);
+	FIX_CHECK(p, filled(p, 4711, p->b.buf + SINK, 3000));
+}
+
+/* Messages without a receive wait, stay in order, and do not hold up another QP of the session. */
+static void receiver_not_ready(void)
+{
+	struct weft_qp *qa, *qb;
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		struct post other = {.wr_id = 900, .bytes = 3000, .offset = 100000};
+		struct weft_sge sge;
+		struct weft_recv_wr recv = {.wr_id = 901, .sg_list = &sge, .num_sge = 1};
+
+		pair_open(&p, seed, &faulty);
+		qa = extra_qp(&p.a, WEFT_QPT_RD, false);
+		qb = extra_qp(&p.b, WEFT_QPT_RD, false);
+		for (i = 0; i < 20; i++) {
+			struct post request = {.wr_id = i, .bytes = 5000, .offset = i * 5000};
+
+			fill(&p, i, p.a.buf + i * 5000, 5000);
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+		}
+		FIX_CHECK(&p, silent(&p, &p.a, 5 * FIX_MS));
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "rd_rx_refused") > 0);
+		sge = sim_end_sge(&p.b, SINK, 3000);
+		FIX_REQUIRE(&p, weft_post_recv(qb, &recv, NULL) == 0);
+		other.qp = qa;
+		other.dst_qpn = qb->qpn;
+		FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &other) == 0);
+		expect(&p, &p.b, 901, WEFT_WC_SUCCESS);
+		expect(&p, &p.a, 900, WEFT_WC_SUCCESS);
+		for (i = 0; i < 20; i++) {
+			FIX_REQUIRE(&p, sim_end_recv(&p.b, 100 + i, SINK, 5000) == 0);
+			expect(&p, &p.b, 100 + i, WEFT_WC_SUCCESS);
+			FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, 5000));
+			expect(&p, &p.a, i, WEFT_WC_SUCCESS);
+		}
+		pair_close(&p);
+	}
+}
+
+static void rnr_retry_limit(void)
+{
+	const struct weft_qp_attr two = {.rnr_retry = 2}, timer = {.min_rnr_timer = 14};
+	struct pair p;
+	uint64_t seed, start;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		pair_open(&p, seed, &faulty);
+		modify(&p, p.a.qp, &two, WEFT_QP_RNR_RETRY);
+		modify(&p, p.b.qp, &timer, WEFT_QP_MIN_RNR_TIMER); /* 1.28 ms */
+		start = sim_now_ns(p.sim);
+		send_one(&p, 1);
+		expect(&p, &p.a, 1, WEFT_WC_RNR_RETRY_EXC_ERR);
+		FIX_CHECK(&p, sim_now_ns(p.sim) - start > 2 * 1280000);
+		FIX_CHECK(&p, sim_now_ns(p.sim) - start < 50 * FIX_MS);
+		works(&p);
+		pair_close(&p);
+	}
+}
+
+/* A NIC without power: the request ends with RETRY_EXC_ERR in time; another peer is not concerned.
+ */
+static void dead_nic(void)
+{
+	struct weft_ah *ac;
+	struct sim_end c;
+	struct pair p;
+	uint64_t seed, start;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		struct post to_c = {.wr_id = 77, .bytes = 2000};
+
+		pair_open(&p, seed, &faulty);
+		FIX_REQUIRE(&p, sim_end_open(&c, sim_nic_new(p.sim), NULL) == 0);
+		ac = sim_end_ah(&p.a, sim_proc_nic(c.proc));
+		FIX_REQUIRE(&p, ac != NULL);
+		works(&p);
+		short_timeout(&p, p.a.qp);
+		sim_nic_kill(p.nb);
+		start = sim_now_ns(p.sim);
+		send_one(&p, 1);
+		send_one(&p, 2);
+		for (i = 0; i < 5; i++) {
+			FIX_REQUIRE(&p, sim_end_recv(&c, 5, 0, 2000) == 0);
+			FIX_REQUIRE(&p, post(&p.a, ac, &c, &to_c) == 0);
+			expect(&p, &c, 5, WEFT_WC_SUCCESS);
+			expect(&p, &p.a, 77, WEFT_WC_SUCCESS);
+		}
+		FIX_CHECK(&p, sim_now_ns(p.sim) - start < 10 * FIX_MS);
+		expect(&p, &p.a, 1, WEFT_WC_RETRY_EXC_ERR);
+		expect(&p, &p.a, 2, WEFT_WC_RETRY_EXC_ERR);
+		FIX_CHECK(&p, sim_now_ns(p.sim) - start > 4 * UINT64_C(4096) << 10);
+		FIX_CHECK(&p, sim_now_ns(p.sim) - start < 100 * FIX_MS);
+		FIX_REQUIRE(&p, sim_end_recv(&c, 5, 0, 2000) == 0);
+		FIX_REQUIRE(&p, post(&p.a, ac, &c, &to_c) == 0);
+		expect(&p, &p.a, 77, WEFT_WC_SUCCESS);
+		sim_end_close(&c);
+		pair_close(&p);
+	}
+}
+
+/* Never answered from the start: nobody has that address, or that NIC never spoke. */
+static void never_there(void)
+{
+	struct weft_av av = weft_av_ip(0);
+	struct weft_ah *ah;
+	struct pair p;
+
+	pair_open(&p, 1, NULL);
+	memcpy(&av.dst_ip, (uint8_t[]){10, 77, 99, 99}, 4);
+	errno = 0;
+	ah = weft_create_ah(p.a.pd, &av);
+	FIX_CHECK(&p, !ah && (errno == ETIMEDOUT || errno == EHOSTUNREACH));
+	short_timeout(&p, p.a.qp);
+	sim_nic_kill(p.nb);
+	send_one(&p, 1);
+	expect(&p, &p.a, 1, WEFT_WC_RETRY_EXC_ERR);
+	pair_close(&p);
+}
+
+/* A peer that starts anew: open requests end in error and are not replayed; new ones work. */
+static void restarted_nic(void)
+{
+	struct sim_end b2;
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		struct post old = {.opcode = WEFT_WR_FETCH_ADD,
+				   .bytes = 8,
+				   .compare_add = 1,
+				   .remote_offset = SINK};
+		struct post fresh = {.wr_id = 50, .bytes = 2000};
+		struct weft_wc wc[10];
+		uint32_t n;
+
+		pair_open(&p, seed, &faulty);
+		works(&p);
+		short_timeout(&p, p.a.qp);
+		sim_block(p.na, p.nb, true);
+		for (i = 0; i < 10; i++) {
+			old.wr_id = i;
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &old) == 0);
+		}
+		sim_run_for(p.sim, FIX_MS);
+		sim_nic_restart(p.nb);
+		sim_end_close(&p.b);
+		/* A buffer at another address, a QP of the same number perhaps. */
+		FIX_REQUIRE(&p, sim_end_open(&b2, p.nb, NULL) == 0);
+		sim_block(p.na, p.nb, false);
+		n = sim_end_wait(&p.a, wc, 10, FIX_LIMIT_NS);
+		FIX_REQUIRE(&p, n == 10);
+		for (i = 0; i < n; i++)
+			FIX_CHECK(&p, wc[i].status != WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "atomics_executed") == 0);
+		FIX_CHECK(&p, all_bytes(b2.buf, 0, b2.bytes));
+		for (i = 0; i < 20; i++) {
+			fill(&p, i, p.a.buf, 2000);
+			FIX_REQUIRE(&p, sim_end_recv(&b2, 60, SINK, 2000) == 0);
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &b2, &fresh) == 0);
+			expect(&p, &b2, 60, WEFT_WC_SUCCESS);
+			FIX_CHECK(&p, filled(&p, i, b2.buf + SINK, 2000));
+			expect(&p, &p.a, 50, WEFT_WC_SUCCESS);
+		}
+		sim_end_close(&b2);
+		pair_close(&p);
+	}
+}
+
+/* Frames of a session that is over, put onto the wire again, do nothing. */
+struct recorder {
+	struct sim_nic *from;
+	uint8_t frame[64][5000];
+	size_t bytes[64];
+	uint32_t n;
+};
+
+static enum sim_verdict record(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	struct recorder *r = ctx;
+
+	if (from == r->from && r->n < 64 && bytes > 100 && bytes <= sizeof(r->frame[0])) {
+		memcpy(r->frame[r->n], frame, bytes);
+		r->bytes[r->n++] = bytes;
+	}
+	return SIM_PASS;
+}
+
+static void stale_frames(void)
+{
+	static struct recorder r;
+	struct sim_end b2;
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		struct post add = {.opcode = WEFT_WR_FETCH_ADD, .bytes = 8, .compare_add = 1};
+		struct post fresh = {.wr_id = 50, .bytes = 2000};
+
+		pair_open(&p, seed, NULL);
+		memset(&r, 0, sizeof(r));
+		r.from = p.na;
+		sim_set_filter(p.sim, record, &r);
+		for (i = 0; i < 10; i++) {
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &add) == 0);
+			expect(&p, &p.a, 0, WEFT_WC_SUCCESS);
+		}
+		sim_set_filter(p.sim, NULL, NULL);
+		FIX_REQUIRE(&p, r.n >= 10);
+		/* Again in the same session: duplicates, not executed. */
+		for (i = 0; i < r.n; i++)
+			sim_inject(p.nb, r.frame[i], r.bytes[i]);
+		sim_run_for(p.sim, FIX_MS);
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "atomics_executed") == 10);
+		FIX_CHECK(&p, p.b.buf[0] == 10);
+		sim_nic_restart(p.nb);
+		sim_end_close(&p.b);
+		FIX_REQUIRE(&p, sim_end_open(&b2, p.nb, NULL) == 0);
+		for (i = 0; i < r.n; i++) {
+			sim_inject(p.nb, r.frame[i], r.bytes[i]);
+			sim_run_for(p.sim, 10000);
+		}
+		sim_run_for(p.sim, 10 * FIX_MS);
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "atomics_executed") == 0);
+		FIX_REQUIRE(&p, sim_end_recv(&b2, 60, SINK, 2000) == 0);
+		FIX_REQUIRE(&p, post(&p.a, p.ab, &b2, &fresh) == 0);
+		expect(&p, &b2, 60, WEFT_WC_SUCCESS);
+		for (i = 0; i < r.n; i++)
+			sim_inject(p.nb, r.frame[i], r.bytes[i]);
+		expect(&p, &p.a, 50, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "atomics_executed") == 0);
+		sim_end_close(&b2);
+		pair_close(&p);
+	}
+}
+
+/* A process that is killed: its peers hear of it, another process on its NIC goes on. */
+static void killed_process(void)
+{
+	struct sim_end other;
+	struct pair p;
+	uint64_t seed;
+	uint32_t i, n;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		struct weft_wc wc[20];
+		struct post to_other = {.wr_id = 70, .bytes = 2000};
+
+		pair_open(&p, seed, &faulty);
+		FIX_REQUIRE(&p, sim_end_open(&other, p.nb, NULL) == 0);
+		short_timeout(&p, p.a.qp);
+		for (i = 0; i < 20; i++) {
+			struct post request = {.opcode = i % 2 ? WEFT_WR_READ : WEFT_WR_WRITE,
+					       .wr_id = i,
+					       .bytes = 20000,
+					       .offset = i * 20000,
+					       .remote_offset = i * 20000};
+
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+		}
+		sim_run_for(p.sim, sim_prng_below(&p.prng, 100000));
+		sim_end_kill(&p.b);
+		n = sim_end_wait(&p.a, wc, 20, FIX_LIMIT_NS);
+		FIX_CHECK(&p, n == 20);
+		/* In order: once one has failed, those behind it were not carried out. */
+		for (i = 1; i < n; i++)
+			FIX_CHECK(&p, wc[i - 1].status == WEFT_WC_SUCCESS ||
+					  wc[i].status != WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, wc[n - 1].status != WEFT_WC_SUCCESS);
+		FIX_REQUIRE(&p, sim_end_recv(&other, 60, SINK, 2000) == 0);
+		FIX_REQUIRE(&p, post(&p.a, p.ab, &other, &to_other) == 0);
+		expect(&p, &other, 60, WEFT_WC_SUCCESS);
+		expect(&p, &p.a, 70, WEFT_WC_SUCCESS);
+		sim_end_close(&other);
+		pair_close(&p);
+	}
+}
+
+/* What a peer may not do: the right status, no byte changed, and the QP still works. */
+static void remote_protection(void)
+{
+	static const struct {
+		enum weft_wr_opcode opcode;
+		uint32_t access; /* of the region asked for */
+		bool bad_key, out_of_bounds;
+		enum weft_wc_status status;
+	} cases[] = {
+	    {WEFT_WR_WRITE, WEFT_ACCESS_REMOTE_READ, false, false, WEFT_WC_REM_ACCESS_ERR},
+	    {WEFT_WR_READ, WEFT_ACCESS_REMOTE_WRITE, false, false, WEFT_WC_REM_ACCESS_ERR},
+	    {WEFT_WR_FETCH_ADD, WEFT_ACCESS_REMOTE_WRITE, false, false, WEFT_WC_REM_ACCESS_ERR},
+	    {WEFT_WR_WRITE, WEFT_ACCESS_REMOTE_WRITE, true, false, WEFT_WC_REM_ACCESS_ERR},
+	    {WEFT_WR_READ, WEFT_ACCESS_REMOTE_READ, true, false, WEFT_WC_REM_ACCESS_ERR},
+	    {WEFT_WR_CMP_SWAP, WEFT_ACCESS_REMOTE_ATOMIC, true, false, WEFT_WC_REM_ACCESS_ERR},
+	    {WEFT_WR_WRITE, WEFT_ACCESS_REMOTE_WRITE, false, true, WEFT_WC_REM_ACCESS_ERR},
+	    {WEFT_WR_READ, WEFT_ACCESS_REMOTE_READ, false, true, WEFT_WC_REM_ACCESS_ERR},
+	    {WEFT_WR_WRITE_IMM, WEFT_ACCESS_REMOTE_READ, false, false, WEFT_WC_REM_ACCESS_ERR},
+	};
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		pair_open(&p, seed, &faulty);
+		for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+			bool atomic = cases[i].opcode == WEFT_WR_FETCH_ADD ||
+				      cases[i].opcode == WEFT_WR_CMP_SWAP;
+			struct weft_mr *mr = weft_reg_mr(
+			    p.b.pd, p.b.buf, 8192, (int)cases[i].access | WEFT_ACCESS_LOCAL_WRITE);
+			struct post request = {
+			    .opcode = cases[i].opcode, .wr_id = 10 + i, .bytes = atomic ? 8 : 6000};
+
+			FIX_REQUIRE(&p, mr != NULL);
+			memset(p.a.buf, 0x33, 6000);
+			memset(p.b.buf, 0x44, 16384);
+			request.rkey = mr->rkey ^ (cases[i].bad_key ? 0x5a : 0);
+			request.remote_offset = cases[i].out_of_bounds ? 8192 - 5999 : 0;
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+			expect(&p, &p.a, 10 + i, cases[i].status);
+			FIX_CHECK(&p, all_bytes(p.b.buf + 8192, 0x44, 8192));
+			if (!cases[i].out_of_bounds)
+				FIX_CHECK(&p, all_bytes(p.b.buf, 0x44, 8192));
+			if (cases[i].opcode == WEFT_WR_READ)
+				FIX_CHECK(&p, all_bytes(p.a.buf, 0x33, 6000));
+			FIX_CHECK(&p, weft_dereg_mr(mr) == 0);
+			works(&p);
+		}
+		pair_close(&p);
+	}
+}
+
+/* The receiver's buffer is too short: both sides hear of it, nothing is written past it. */
+static void message_too_long(void)
+{
+	struct pair p;
+	uint64_t seed;
+	uint32_t size;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		pair_open(&p, seed, &faulty);
+		for (size = 1000; size <= 100000; size *= 10) {
+			struct post request = {.wr_id = size, .bytes = size};
+
+			memset(p.b.buf + SINK, 0x22, 200000);
+			FIX_REQUIRE(&p, sim_end_recv(&p.b, 9, SINK, size - 1) == 0);
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+			expect(&p, &p.b, 9, WEFT_WC_LOC_LEN_ERR);
+			expect(&p, &p.a, size, WEFT_WC_REM_INV_REQ_ERR);
+			FIX_CHECK(&p, all_bytes(p.b.buf + SINK + size - 1, 0x22, 1000));
+		}
+		pair_close(&p);
+	}
+}
+
+/* Requests that are wrong on their own side never reach the wire. */
+static void local_protection(void)
+{
+	struct weft_sge sge;
+	struct pair p;
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		struct post request = {.wr_id = 1, .sge = &sge, .num_sge = 1};
+		uint64_t sent;
+
+		pair_open(&p, 1, NULL);
+		works(&p);
+		sge = sim_end_sge(&p.a, 0, 100);
+		if (i == 0)
+			sge.lkey ^= 0x100;
+		else if (i == 1)
+			sge.addr = (uintptr_t)p.a.buf + p.a.bytes - 99;
+		else
+			sge.addr = UINT64_MAX - 50;
+		sent = sim_nic_stat(p.na, "rd_tx_packets");
+		FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+		expect(&p, &p.a, 1, WEFT_WC_LOC_PROT_ERR);
+		FIX_CHECK(&p, sim_nic_stat(p.na, "rd_tx_packets") == sent);
+		pair_close(&p);
+	}
+}
+
+/* Memory that the process unmapped: the request ends in error, on whichever side it was. */
+static void unmapped_memory(void)
+{
+	const struct pair_attr attr = {.a = {.unmapped = true}, .same = true};
+	struct pair p;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		struct post request = {
+		    .opcode = i == 2 ? WEFT_WR_READ : WEFT_WR_WRITE, .wr_id = 1, .bytes = 10000};
+		struct weft_wc wc;
+
+		pair_open(&p, 1, &attr);
+		works(&p);
+		sim_mem_free(i == 0 ? p.a.proc : p.b.proc, i == 0 ? p.a.buf : p.b.buf);
+		FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+		FIX_REQUIRE(&p, sim_end_wait(&p.a, &wc, 1, FIX_LIMIT_NS) == 1);
+		FIX_CHECK(&p, wc.wr_id == 1 && wc.status != WEFT_WC_SUCCESS);
+		if (i == 0)
+			FIX_CHECK(&p, wc.status == WEFT_WC_LOC_PROT_ERR &&
+					  wc.vendor_err == WEFT_VENDOR_ERR_HOST_FAULT);
+		FIX_CHECK(&p, sim_nic_counts(i == 0 ? p.na : p.nb)->host_faults > 0);
+		pair_close(&p);
+	}
+}
+
+/* Deregistration in the middle of sending from the region: no frame reads it afterwards. */
+static void deregistered_under_way(void)
+{
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	for (seed = 1; seed <= 4 * FIX_SEEDS; seed++) {
+		struct weft_wc wc[8];
+		struct weft_mr *mr;
+		struct weft_sge sge;
+		bool failed = false;
+
+		pair_open(&p, seed, &faulty);
+		mr = weft_reg_mr(p.a.pd, p.a.buf, 500000, WEFT_ACCESS_LOCAL_WRITE);
+		FIX_REQUIRE(&p, mr != NULL);
+		for (i = 0; i < 8; i++) {
+			struct post request = {
+			    .opcode = WEFT_WR_WRITE, .wr_id = i, .sge = &sge, .num_sge = 1};
+
+			sge = (struct weft_sge){(uintptr_t)p.a.buf + i * 60000, 60000, mr->lkey};
+			FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &request) == 0);
+		}
+		sim_run_for(p.sim, sim_prng_below(&p.prng, 300000));
+		FIX_CHECK(&p, weft_dereg_mr(mr) == 0);
+		FIX_REQUIRE(&p, sim_end_wait(&p.a, wc, 8, FIX_LIMIT_NS) == 8);
+		for (i = 0; i < 8; i++) {
+			FIX_CHECK(&p, wc[i].wr_id == i);
+			FIX_CHECK(&p, wc[i].status == WEFT_WC_SUCCESS ||
+					  wc[i].status == WEFT_WC_LOC_PROT_ERR ||
+					  wc[i].status == WEFT_WC_WR_FLUSH_ERR);
+			FIX_CHECK(&p, !failed || wc[i].status != WEFT_WC_SUCCESS);
+			failed = wc[i].status != WEFT_WC_SUCCESS;
+		}
+		pair_close(&p);
+	}
+}
+
+/* To the error state: everything posted comes back flushed, in order. */
+static void flush(void)
+{
+	struct weft_qp_attr attr = {.state = WEFT_QPS_ERR};
+	struct weft_wc wc[10];
+	struct pair p;
+	uint64_t seed;
+	uint32_t i, sends = 0, recvs = 0;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		pair_open(&p, seed, &faulty);
+		sends = recvs = 0;
+		for (i = 0; i < 5; i++) {
+			FIX_REQUIRE(&p, sim_end_recv(&p.a, 100 + i, SINK, 100) == 0);
+			send_one(&p, i); /* no receive there: they stay */
+		}
+		sim_run_for(p.sim, FIX_MS);
+		FIX_REQUIRE(&p, weft_modify_qp(p.a.qp, &attr, WEFT_QP_STATE) == 0);
+		FIX_REQUIRE(&p, sim_end_wait(&p.a, wc, 10, FIX_LIMIT_NS) == 10);
+		for (i = 0; i < 10; i++) {
+			FIX_CHECK(&p, wc[i].status == WEFT_WC_WR_FLUSH_ERR);
+			if (wc[i].wr_id >= 100)
+				FIX_CHECK(&p, wc[i].wr_id == 100 + recvs++);
+			else
+				FIX_CHECK(&p, wc[i].wr_id == sends++);
+		}
+		pair_close(&p);
+	}
+}
+
+/* Drops what one QP sends, until told otherwise. */
+struct dropper {
+	uint32_t src_qpn;
+	bool on;
+	uint32_t dropped;
+};
+
+static enum sim_verdict drop_qp(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	struct dropper *d = ctx;
+	struct wire_dgram hdr;
+
+	(void)from;
+	if (!d->on || bytes < DGRAM_AT + sizeof(hdr) || frame[12] != 8 || frame[13] != 0)
+		return SIM_PASS;
+	memcpy(&hdr, frame + DGRAM_AT, sizeof(hdr));
+	if (be32_get(hdr.src_qpn) != d->src_qpn)
+		return SIM_PASS;
+	d->dropped++;
+	return SIM_DROP;
+}
+
+/* One QP's packets do not come through; those of another to the same peer do, in time. */
+static void no_head_of_line_blocking(void)
+{
+	struct dropper d = {0};
+	struct weft_qp *qa, *qb;
+	struct pair p;
+	uint64_t start;
+	uint32_t i;
+
+	pair_open(&p, 1, NULL);
+	works(&p);
+	qa = extra_qp(&p.a, WEFT_QPT_RD, false);
+	qb = extra_qp(&p.b, WEFT_QPT_RD, false);
+	d.src_qpn = p.a.qp->qpn;
+	d.on = true;
+	sim_set_filter(p.sim, drop_qp, &d);
+	FIX_REQUIRE(&p, sim_end_recv(&p.b, 5, SINK, 3000) == 0);
+	send_one(&p, 6);
+	for (i = 0; i < 40; i++) {
+		struct post other = {
+		    .opcode = WEFT_WR_WRITE, .wr_id = 900, .bytes = 3000, .offset = 100000};
+
+		other.qp = qa;
+		other.dst_qpn = qb->qpn;
+		start = sim_now_ns(p.sim);
+		FIX_REQUIRE(&p, post(&p.a, p.ab, &p.b, &other) == 0);
+		expect(&p, &p.a, 900, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, sim_now_ns(p.sim) - start < FIX_MS);
+	}
+	FIX_CHECK(&p, d.dropped > 0);
+	d.on = false;
+	expect(&p, &p.b, 5, WEFT_WC_SUCCESS);
+	expect(&p, &p.a, 6, WEFT_WC_SUCCESS);
+	sim_set_filter(p.sim, NULL, NULL);
+	pair_close(&p);
+}
+
+UT_MAIN("sim/rd_errors", UT(receiver_not_ready), UT(rnr_retry_limit), UT(dead_nic), UT(never_there),
+	UT(restarted_nic), UT(stale_frames), UT(killed_process), UT(remote_protection),
+	UT(message_too_long), UT(local_protection), UT(unmapped_memory), UT(deregistered_under_way),
+	UT(flush), UT(no_head_of_line_blocking))

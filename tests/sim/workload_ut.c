@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The workloads of weft-sim under many seeds and faults, and the promise that a seed means
+ * one run: the same digest each time, another one for another seed.
+ */
+#include "tests/sim/sim_fix.h"
+
+#include "sim_harness/sim_workload.h"
+
+#include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
+
+#define ALL_FAULTS "loss=2,burst,dup,reorder=2,jitter,ecn,clog,partition,pause"
+
+struct job {
+	const char *workload;
+	const char *faults;
+	uint32_t nics, shards, mtu;
+	uint64_t duration_ns;
+	bool wrap_soon, cc_off, no_host_map;
+	sim_filter filter;
+	void *filter_ctx;
+};
+
+/* Runs it; returns the digest. */
+static uint64_t run(const struct job *job, uint64_t seed)
+{
+	struct sim_config config;
+	struct sim_run result;
+	char message[160];
+	struct sim *sim;
+	uint64_t digest;
+	uint32_t i;
+	int rc;
+
+	sim_config_default(&config);
+	config.num_shards = job->shards ? job->shards : 1;
+	config.mtu = job->mtu ? job->mtu : 4096;
+	config.wrap_soon = job->wrap_soon;
+	config.cc_off = job->cc_off;
+	config.no_host_map = job->no_host_map;
+	sim = sim_new(&config, seed);
+	CU_ASSERT_FATAL(sim != NULL);
+	for (i = 0; i < job->nics; i++)
+		sim_nic_new(sim);
+	CU_ASSERT_FATAL(!sim_faults_parse(sim, job->faults, message, sizeof(message)));
+	sim_set_filter(sim, job->filter, job->filter_ctx);
+	rc = sim_workload_run(&result, sim, sim_workload_find(job->workload), job->duration_ns,
+			      20000 * FIX_MS);
+	if (rc)
+		printf("\n    %s\n    weft-sim --seed %llu --nics %u --shards %u --workload %s "
+		       "--mtu %u --duration-ms %llu --faults '%s'",
+		       result.failure, (unsigned long long)seed, job->nics, config.num_shards,
+		       job->workload, config.mtu, (unsigned long long)job->duration_ns / 1000000,
+		       job->faults);
+	CU_ASSERT(!rc);
+	CU_ASSERT(result.bytes > 0);
+	digest = sim_digest(sim);
+	sim_free(sim);
+	return digest;
+}
+
+static void run_seeds(const struct job *job, uint64_t first, uint64_t count)
+{
+	uint64_t seed;
+
+	for (seed = first; seed < first + count; seed++)
+		run(job, seed);
+}
+
+static void deterministic(void)
+{
+	static const char *const names[] = {"rd_mix", "rd_send", "ud_send", "ud_long"};
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		struct job job = {.workload = names[i],
+				  .faults = ALL_FAULTS ",corrupt",
+				  .nics = 3,
+				  .duration_ns = FIX_MS};
+		uint64_t first = run(&job, 100 + i);
+
+		CU_ASSERT(run(&job, 100 + i) == first);
+		CU_ASSERT(run(&job, 200 + i) != first);
+	}
+}
+
+static void rd_clean(void)
+{
+	const struct job job = {
+	    .workload = "rd_mix", .faults = "", .nics = 5, .duration_ns = 2 * FIX_MS};
+
+	run_seeds(&job, 1, 4);
+}
+
+static void rd_faults(void)
+{
+	const struct job job = {
+	    .workload = "rd_mix", .faults = FIX_FAULTS, .nics = 3, .duration_ns = 2 * FIX_MS};
+
+	run_seeds(&job, 10, 8);
+}
+
+static void rd_heavy_faults(void)
+{
+	const struct job job = {
+	    .workload = "rd_mix", .faults = ALL_FAULTS, .nics = 4, .duration_ns = 5 * FIX_MS};
+
+	run_seeds(&job, 20, 8);
+}
+
+static void rd_heavy_loss(void)
+{
+	const struct job job = {.workload = "rd_mix",
+				.faults = "loss=20,reorder=20,dup=20",
+				.nics = 2,
+				.duration_ns = 5 * FIX_MS};
+
+	run_seeds(&job, 30, 4);
+}
+
+static void rd_no_congestion_control(void)
+{
+	const struct job job = {.workload = "rd_mix",
+				.faults = ALL_FAULTS,
+				.nics = 3,
+				.duration_ns = 2 * FIX_MS,
+				.cc_off = true};
+
+	run_seeds(&job, 40, 4);
+}
+
+static void rd_unmapped(void)
+{
+	const struct job job = {.workload = "rd_mix",
+				.faults = FIX_FAULTS,
+				.nics = 3,
+				.duration_ns = 2 * FIX_MS,
+				.no_host_map = true};
+
+	run_seeds(&job, 50, 4);
+}
+
+static void rd_sizes_of_mtu(void)
+{
+	struct job job = {
+	    .workload = "rd_mix", .faults = FIX_FAULTS, .nics = 2, .duration_ns = 2 * FIX_MS};
+	static const uint32_t mtus[] = {1280, 1500, 9000, 9216};
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		job.mtu = mtus[i];
+		run_seeds(&job, 60 + i, 2);
+	}
+}
+
+static void rd_shards(void)
+{
+	struct job job = {
+	    .workload = "rd_mix", .faults = FIX_FAULTS, .nics = 4, .duration_ns = 2 * FIX_MS};
+
+	for (job.shards = 2; job.shards <= 8; job.shards *= 2)
+		run_seeds(&job, 70 + job.shards, 2);
+}
+
+static void rd_sends(void)
+{
+	const struct job job = {
+	    .workload = "rd_send", .faults = ALL_FAULTS, .nics = 4, .duration_ns = 5 * FIX_MS};
+
+	run_seeds(&job, 90, 6);
+}
+
+/* Watches PSNs go by: from just below 2^32 to small ones. */
+static enum sim_verdict watch_psn(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	const size_t at =
+	    sizeof(struct wire_eth) + sizeof(struct wire_ip) + sizeof(struct wire_udp);
+	bool *wrapped = ctx;
+	struct wire_dgram dgram;
+	struct wire_rd rd;
+	uint32_t psn;
+
+	(void)from;
+	if (bytes < at + sizeof(dgram) + sizeof(rd) || frame[12] != 8 || frame[13] != 0)
+		return SIM_PASS;
+	memcpy(&dgram, frame + at, sizeof(dgram));
+	memcpy(&rd, frame + at + sizeof(dgram), sizeof(rd));
+	psn = be32_get(rd.psn);
+	if ((dgram.ver_type & 15) == WIRE_DGRAM_RD) {
+		wrapped[0] |= psn > 0xffffff00;
+		wrapped[1] |= psn < 0x1000;
+	}
+	return SIM_PASS;
+}
+
+static void rd_psn_wrap(void)
+{
+	bool wrapped[2] = {false, false};
+	const struct job job = {.workload = "rd_mix",
+				.faults = ALL_FAULTS,
+				.nics = 3,
+				.duration_ns = 5 * FIX_MS,
+				.wrap_soon = true,
+				.filter = watch_psn,
+				.filter_ctx = wrapped};
+
+	run_seeds(&job, 110, 6);
+	CU_ASSERT(wrapped[0] && wrapped[1]);
+}
+
+static void ud_clean(void)
+{
+	const struct job job = {
+	    .workload = "ud_send", .faults = "", .nics = 5, .duration_ns = 2 * FIX_MS};
+
+	run_seeds(&job, 1, 3);
+}
+
+static void ud_faults(void)
+{
+	const struct job job = {.workload = "ud_send",
+				.faults = ALL_FAULTS ",corrupt",
+				.nics = 4,
+				.duration_ns = 5 * FIX_MS};
+
+	run_seeds(&job, 10, 4);
+}
+
+static void ud_long_faults(void)
+{
+	struct job job = {
+	    .workload = "ud_long", .faults = FIX_FAULTS, .nics = 3, .duration_ns = 3 * FIX_MS};
+
+	run_seeds(&job, 20, 4);
+	job.mtu = 1500;
+	run_seeds(&job, 30, 2);
+}
+
+UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_heavy_faults),
+	UT(rd_heavy_loss), UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu),
+	UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_faults),
+	UT(ud_long_faults))
