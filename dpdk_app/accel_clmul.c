@@ -102,7 +102,7 @@ CLMUL_INLINE uint32_t tail(uint32_t crc, const uint8_t *from, uint8_t *to, size_
 	return crc;
 }
 
-/* The whole, compiled twice: to is NULL, or not. */
+/* The whole, compiled twice; without copy, to is any pointer and nothing is written. */
 CLMUL_INLINE uint32_t run(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes, bool copy)
 {
 	const __m512i k4 = _mm512_set_epi64(FOLD_2048_HI, FOLD_2048_LO, FOLD_2048_HI, FOLD_2048_LO,
@@ -133,7 +133,7 @@ CLMUL_INLINE uint32_t run(uint32_t crc, uint8_t *to, const uint8_t *from, size_t
 
 CLMUL_TARGET uint32_t accel_clmul_crc32c(uint32_t crc, const uint8_t *data, size_t bytes)
 {
-	return run(crc, NULL, data, bytes, false);
+	return run(crc, (uint8_t *)(uintptr_t)data, data, bytes, false);
 }
 
 CLMUL_TARGET uint32_t accel_clmul_copy_crc32c(uint32_t crc, uint8_t *dst, const uint8_t *src,

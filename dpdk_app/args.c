@@ -137,10 +137,11 @@ static bool apply_port(struct args_state *st, const char *text)
 
 static bool apply_ip(struct args_state *st, const char *text)
 {
-	struct conf_nic *nic = &st->conf->nic[st->conf->num_nics - 1];
+	struct conf_nic *nic;
 
 	if (!st->port_open)
 		return wrong(st, "--ip %s: put it behind the --port it belongs to", text);
+	nic = &st->conf->nic[st->conf->num_nics - 1];
 	if (nic->ip)
 		return wrong(st, "--ip %s: --port %s has an address already", text, nic->device);
 	if (!value_ip_prefix(text, &nic->ip, &nic->ip_prefix))

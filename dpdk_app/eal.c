@@ -28,6 +28,7 @@ enum {
 struct eal_args {
 	int argc;
 	char *argv[EAL_ARGS_MAX];
+	char *owned[EAL_ARGS_MAX]; /* the EAL moves what argv holds, and overwrites some */
 };
 
 uint32_t eal_cpus(int *cpu, uint32_t max)
@@ -69,10 +70,22 @@ static bool hugepages_free(uint64_t bytes)
 	return false;
 }
 
+#ifdef __SANITIZE_ADDRESS__
+/* What net_af_xdp's libraries leave behind at exit is not ours to find. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libxdp.so\nleak:libbpf.so\n";
+}
+#endif
+
 static void add(struct eal_args *args, const char *text)
 {
-	if (args->argc < EAL_ARGS_MAX)
-		args->argv[args->argc++] = strdup(text);
+	if (args->argc < EAL_ARGS_MAX) {
+		args->owned[args->argc] = strdup(text);
+		args->argv[args->argc] = args->owned[args->argc];
+		args->argc++;
+	}
 }
 
 /* "0@0-63,1@2,2@3": EAL thread number at CPUs. */
@@ -95,19 +108,28 @@ static void add_lcores(struct eal_args *args, const struct app *app)
 	add(args, text);
 }
 
+/*
+ * Where DPDK keeps the socket of telemetry: the same name at each start, so that one that was
+ * killed leaves nothing that the next does not find. The locks of the NICs see to it that run
+ * directory and name belong to one process.
+ */
 static void file_prefix(const struct app *app, char *prefix, size_t bytes)
 {
-	const char *slash = strrchr(app->conf.run_dir, '/');
-	char dir[16];
+	const char *dir = app->conf.run_dir;
+	uint32_t hash = 2166136261u; /* FNV-1a */
 
-	/* The locks of the NICs make run directory and name unique, the pid makes sure. */
-	snprintf(dir, sizeof(dir), "%.15s", slash ? slash + 1 : app->conf.run_dir);
-	snprintf(prefix, bytes, "weftd-%s-%s-%d", dir, app->conf.name, (int)getpid());
+	if (!strcmp(dir, HW_SOCKET_DIR)) {
+		snprintf(prefix, bytes, "weftd-%s", app->conf.name);
+		return;
+	}
+	for (; *dir; dir++)
+		hash = (hash ^ (uint8_t)*dir) * 16777619u;
+	snprintf(prefix, bytes, "weftd-%s-%08x", app->conf.name, hash);
 }
 
 int eal_start(struct app *app, uint64_t bytes)
 {
-	struct eal_args args = {0};
+	static struct eal_args args; /* the EAL keeps pointers into it */
 	char text[96];
 	bool pci = false;
 	int n;
@@ -124,8 +146,13 @@ int eal_start(struct app *app, uint64_t bytes)
 		add(&args, "-a");
 		add(&args, app->conf.nic[i].device);
 	}
-	if (!pci)
+	if (!pci) {
 		add(&args, "--no-pci");
+		/* Pools in one piece, as AF_XDP wants them; no device asks for physical addresses.
+		 */
+		add(&args, "--iova-mode");
+		add(&args, "va");
+	}
 	app->hugepages = hugepages_free(bytes);
 	if (app->hugepages) {
 		add(&args, "--in-memory");

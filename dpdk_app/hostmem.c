@@ -49,6 +49,7 @@ static void hostmem_on_sigbus(int signo, siginfo_t *info, void *context)
 	uintptr_t at = (uintptr_t)info->si_addr;
 	uint32_t n = atomic_load_explicit(&hostmem_num_slots, memory_order_acquire);
 	const uint64_t one = 1;
+	const void *page;
 
 	(void)context;
 	for (uint32_t i = 0; i < n; i++) {
@@ -58,8 +59,9 @@ static void hostmem_on_sigbus(int signo, siginfo_t *info, void *context)
 		if (!base || at < base || at - base >= slot->bytes)
 			continue;
 		at -= at % slot->page_bytes;
-		if (mmap((void *)at, slot->page_bytes, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		page = mmap((void *)at, slot->page_bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		if (page == MAP_FAILED)
 			break;
 		atomic_store_explicit(&slot->owner->dead, true, memory_order_relaxed);
 		if (write(hostmem_control_fd, &one, sizeof(one)) < 0)

@@ -33,13 +33,14 @@ enum {
 	NIC_POOL_CACHE = 256,
 	NIC_POOL_SPARE = 2048,     /* held by the firmware, on the way */
 	NIC_POOL_PORT = 8192,      /* descriptors of a port, and frames that wait */
-	NIC_POOL_PER_SHARD = 1536, /* its ring and what the core works on */
+	NIC_POOL_PER_SHARD = 1280, /* its ring and what the core works on */
 	/*
 	 * A chunk of AF_XDP's memory is a page at most and holds a whole mempool object: its
 	 * header, the mbuf, and a line by which DPDK spreads objects over memory channels.
 	 */
 	NIC_XDP_BUFFER = 4096 - 3 * 64 - 64,
 	NIC_MEMORY_SPARE = 64 << 20,
+	NIC_PAGE_BYTES = 4096,
 };
 
 /* Cores asked for, or the last CPU: the first ones have most of the kernel's own work. */
@@ -166,17 +167,34 @@ static uint32_t nic_buffer_bytes(const struct nic *nic)
 	return RTE_PKTMBUF_HEADROOM + (frame + 4 + 63) / 64 * 64;
 }
 
+/* The NICs of the switch, which stand first, pass frames to each other: they have one pool. */
+static bool nic_shares_pool(const struct nic *nic)
+{
+	return nic->conf->wire == CONF_WIRE_SWITCH && nic->index > 0;
+}
+
 static uint32_t nic_pool_frames(const struct nic *nic)
 {
 	const struct app *app = nic->app;
-	uint32_t n = NIC_POOL_SPARE + NIC_POOL_PER_SHARD * nic->num_shards +
-		     2 * NIC_POOL_CACHE * app->num_cores;
+	bool impaired = impair_wanted(&app->conf.impair);
+	uint32_t n = NIC_POOL_SPARE + 2 * NIC_POOL_CACHE * app->num_cores;
 
-	if (nic->conf->wire == CONF_WIRE_SWITCH && impair_wanted(&app->conf.impair))
-		n += IMPAIR_QUEUE_MAX * nic->num_shards;
 	if (nic->conf->wire != CONF_WIRE_SWITCH)
-		n += NIC_POOL_PORT;
+		return n + NIC_POOL_PORT + NIC_POOL_PER_SHARD * nic->num_shards;
+	for (uint32_t i = 0; i < app->conf.num_switch_nics; i++)
+		n += app->nic[i].num_shards *
+		     (NIC_POOL_PER_SHARD + (impaired ? (uint32_t)IMPAIR_QUEUE_MAX : 0));
 	return n;
+}
+
+/* A buffer with its headers: DPDK lets none cross a page unless it is larger than one. */
+static uint64_t nic_frame_bytes(const struct nic *nic)
+{
+	uint64_t bytes = nic_buffer_bytes(nic) + sizeof(struct rte_mbuf) + 2 * 64;
+
+	if (bytes > NIC_PAGE_BYTES)
+		return (bytes + NIC_PAGE_BYTES - 1) / NIC_PAGE_BYTES * NIC_PAGE_BYTES;
+	return NIC_PAGE_BYTES / (NIC_PAGE_BYTES / bytes);
 }
 
 uint64_t nic_memory_bytes(const struct app *app)
@@ -186,8 +204,8 @@ uint64_t nic_memory_bytes(const struct app *app)
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		const struct nic *nic = &app->nic[i];
 
-		bytes += (uint64_t)nic_pool_frames(nic) *
-			 (nic_buffer_bytes(nic) + sizeof(struct rte_mbuf) + 64 + 256);
+		if (!nic_shares_pool(nic))
+			bytes += nic_pool_frames(nic) * (nic_frame_bytes(nic) + 32);
 		bytes += (uint64_t)nic->num_shards * (HW_MAX_MR * 2 + APP_RING_FRAMES * 4) * 8;
 	}
 	return bytes;
@@ -290,8 +308,11 @@ static int nic_open(struct nic *nic)
 	int err = 0;
 
 	snprintf(name, sizeof(name), "pool_%s", nic->name);
-	nic->pool = rte_pktmbuf_pool_create(name, nic_pool_frames(nic), NIC_POOL_CACHE, 0,
-					    (uint16_t)nic_buffer_bytes(nic), SOCKET_ID_ANY);
+	if (nic_shares_pool(nic))
+		nic->pool = nic->app->nic[0].pool;
+	else
+		nic->pool = rte_pktmbuf_pool_create(name, nic_pool_frames(nic), NIC_POOL_CACHE, 0,
+						    (uint16_t)nic_buffer_bytes(nic), SOCKET_ID_ANY);
 	if (!nic->pool) {
 		log_error("%s: no memory for %u frames; free some, or use a smaller --mtu",
 			  nic->name, nic_pool_frames(nic));
@@ -358,6 +379,8 @@ void nic_close_all(struct app *app)
 			shard_close(&nic->shard[s]);
 	}
 	/* Frames travel between NICs: pools go when no ring holds any. */
-	for (uint32_t i = 0; i < app->num_nics; i++)
-		rte_mempool_free(app->nic[i].pool);
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		if (!nic_shares_pool(&app->nic[i]))
+			rte_mempool_free(app->nic[i].pool);
+	}
 }

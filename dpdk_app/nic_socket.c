@@ -24,6 +24,7 @@ enum {
 	NIC_SOCKET_MODE = 0660,
 	NIC_DIR_MODE = 0755,
 	NIC_BACKLOG = 128,
+	NIC_GROUP_BYTES = 65536, /* names of all members */
 };
 
 static int nic_lock(struct nic *nic)
@@ -88,10 +89,13 @@ void nic_unlock_all(struct app *app)
 static int nic_listen(struct nic *nic)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	const struct group *group = getgrnam("weft");
+	struct group entry, *group = NULL;
+	char text[NIC_GROUP_BYTES];
 	mode_t mask;
 	int err;
 
+	/* No such group, or one too long to hold: the socket stays root's. */
+	(void)getgrnam_r("weft", &entry, text, sizeof(text), &group);
 	nic->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (nic->listen_fd < 0)
 		return -errno;

@@ -8,6 +8,7 @@
 #include "dpdk_app/wire.h"
 
 #include <errno.h>
+#include <rte_log.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,9 @@ int wire_tap_open(struct nic *nic)
 		return -ENOMEM;
 	snprintf(vdev, sizeof(vdev), "net_tap%u", nic->index);
 	snprintf(args, sizeof(args), "iface=%.15s", nic->conf->device);
+	/* It complains of features that this use does not need. */
+	if (!nic->app->conf.verbose)
+		rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
 	err = wire_vdev_make(wire, vdev, args);
 	if (!err)
 		err = wire_ethdev_start(wire, &conf);
