@@ -242,6 +242,7 @@ $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tes
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(INT_PROGS:%=$(B)/san/int/%)
+INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py)))
 
 # ---- targets --------------------------------------------------------------------------------
 
@@ -266,7 +267,7 @@ test:	## install what is missing, build, run every test (sanitizers on)
 	@tools/deps.sh test
 	@+$(MAKE) _test
 _test: all san
-	@tests/run.sh $(UT_BINS) $(sort $(wildcard tests/int/*.sh tests/int/*.py))
+	@tests/run.sh $(UT_BINS) $(INT_SCRIPTS)
 
 test-unit:	## the unit tests alone; T=name runs those whose path contains it
 	@tools/deps.sh test
@@ -278,7 +279,7 @@ test-int:	## the integration tests alone; T=name runs those whose path contains 
 	@tools/deps.sh test
 	@+$(MAKE) _test-int
 _test-int: all $(call products,san) $(INT_BINS)
-	@tests/run.sh $(foreach s,$(sort $(wildcard tests/int/*.sh tests/int/*.py)),$(if $(findstring $(T),$s),$s))
+	@tests/run.sh $(foreach s,$(INT_SCRIPTS),$(if $(findstring $(T),$s),$s))
 
 bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 	@tools/deps.sh bench

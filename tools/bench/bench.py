@@ -100,7 +100,7 @@ class Env:
         raise Failed("%s did not start: %s" % (cmd[0], "".join(seen)[-500:]))
 
     def weftd(self, *options, ns=None):
-        cmd = [BIN + "/weftd", "--run-dir", self.dir, "--cores", LAST_CPU] + list(options)
+        cmd = [BIN + "/weftd", "--run-dir", self.dir, "--cores", LAST_CPU, "--own-core"] + list(options)
         return self.spawn(cmd, "ready", ns=ns)
 
     def bench(self, *options, cpu=CLIENT_CPU):

@@ -51,6 +51,8 @@ static int run_loop(struct opts *o, struct pair *p, struct flow *flow)
 		if (ep_idle(&idle, &waited))
 			return -1;
 		stream_send_idle(&tx, waited);
+		if (waited)
+			stream_recv_idle(&rx);
 		if (o->qp == WEFT_QPT_UD && stream_sent(&tx) && waited > BW_TAIL_NS)
 			break;
 	}
@@ -107,6 +109,8 @@ static int run_server(struct opts *o, struct pair *p, struct flow *flow)
 		}
 		if (ep_idle(&idle, &waited))
 			return -1;
+		if (waited)
+			stream_recv_idle(&rx);
 		if (idle.fd_ready) {
 			idle.fd_ready = false;
 			idle.fd = -1;

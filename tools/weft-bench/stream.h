@@ -21,6 +21,7 @@ struct stream_tx {
 	uint64_t seq;     /* of the next message */
 	uint64_t credit;  /* the receiver has come so far */
 	uint64_t resumed; /* times that lost messages or credits were given up */
+	uint32_t turns;
 	/* Puts message seq into buf and returns its length; NULL: patterns. */
 	int64_t (*fill)(void *arg, uint8_t *buf, uint64_t seq);
 	void *arg;
@@ -32,6 +33,7 @@ struct stream_rx {
 	uint64_t credit; /* told the sender */
 	uint64_t warmup; /* messages before the measured time */
 	uint64_t first_ns, last_ns;
+	bool untimed; /* messages came since last_ns */
 	struct flow flow;
 	/* Takes message seq; -1 ends the stream. NULL: checks patterns. */
 	int (*take)(void *arg, const uint8_t *buf, uint32_t bytes, uint64_t seq);
@@ -48,8 +50,10 @@ void stream_send_idle(struct stream_tx *tx, uint64_t waited_ns);
 bool stream_sent(const struct stream_tx *tx);
 
 int stream_recv(struct stream_rx *rx);
+/* Nothing came for a moment: the time of what came last is taken now, not per message. */
+void stream_recv_idle(struct stream_rx *rx);
 
-/* Fills in the time of flow. */
+/* The last message has come, or never will: fills in the time of flow. */
 void stream_account(struct stream_rx *rx);
 
 #endif /* WEFT_BENCH_STREAM_H */

@@ -38,51 +38,61 @@ static int add_shard(struct weft_context *context, const struct ctl *ctl, uint32
 	return n ? fail("%s: %s", context->name, strerror(-n)) : CTL_OK;
 }
 
+/* Leaves what is not 0. */
+static json_t *without_zeros(json_t *sums)
+{
+	json_t *left = json_object();
+	void *at;
+
+	for (at = json_object_iter(sums); at; at = json_object_iter_next(sums, at))
+		if (json_integer_value(json_object_iter_value(at)))
+			json_object_set(left, json_object_iter_key(at), json_object_iter_value(at));
+	json_decref(sums);
+	return left;
+}
+
 static int add_nic(struct weft_context *context, void *arg)
 {
 	struct weft_device_attr dev;
 	struct stats *s = arg;
-	json_t *sums = json_object(), *value;
-	const char *key;
+	json_t *sums = json_object();
 	uint32_t shard;
-	void *next;
 	int rc = weft_query_device(context, &dev);
 
 	rc = rc ? fail("%s: %s", context->name, strerror(-rc)) : CTL_OK;
 	for (shard = 0; rc == CTL_OK && shard < dev.num_shards; shard++)
 		rc = add_shard(context, s->ctl, shard, sums);
-	if (s->ctl->nonzero) {
-		json_object_foreach_safe(sums, next, key, value)
-		{
-			if (!json_integer_value(value))
-				json_object_del(sums, key);
-		}
-	}
+	if (s->ctl->nonzero)
+		sums = without_zeros(sums);
 	json_object_set_new(s->nics, context->name, sums);
 	return rc;
+}
+
+static void print_stats(json_t *nics)
+{
+	void *nic, *stat;
+
+	for (nic = json_object_iter(nics); nic; nic = json_object_iter_next(nics, nic)) {
+		json_t *sums = json_object_iter_value(nic);
+
+		printf("%s statistics:\n", json_object_iter_key(nic));
+		for (stat = json_object_iter(sums); stat; stat = json_object_iter_next(sums, stat))
+			printf("     %s: %" JSON_INTEGER_FORMAT "\n", json_object_iter_key(stat),
+			       json_integer_value(json_object_iter_value(stat)));
+	}
 }
 
 int run_stats(const struct ctl *ctl)
 {
 	struct stats s = {.ctl = ctl, .nics = json_object()};
-	const char *nic, *name;
-	json_t *sums, *value;
 	int rc = each_nic(ctl, add_nic, &s);
 
-	if (rc != CTL_OK) {
-		json_decref(s.nics);
-		return rc;
-	}
-	if (ctl->json) {
+	if (rc == CTL_OK && ctl->json) {
 		out_json(s.nics);
 		return CTL_OK;
 	}
-	json_object_foreach (s.nics, nic, sums) {
-		printf("%s statistics:\n", nic);
-		json_object_foreach (sums, name, value)
-			printf("     %s: %" JSON_INTEGER_FORMAT "\n", name,
-			       json_integer_value(value));
-	}
+	if (rc == CTL_OK)
+		print_stats(s.nics);
 	json_decref(s.nics);
-	return CTL_OK;
+	return rc;
 }

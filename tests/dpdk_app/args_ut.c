@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Command lines and configuration files of weftd: what they mean, and that every wrong one
+ * is answered in one line that names what is wrong.
+ *
+ * Runs dpdk_app/args.c and args_value.c.
+ */
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "dpdk_app/args.h"
+#include "dpdk_app/args_value.h"
+#include "tests/ut.h"
+
+enum {
+	ARGS_MAX = 48,
+};
+
+static struct conf conf;
+static char error[CONF_ERROR_CHARS];
+
+/* Parses a command line given as one string. */
+static enum args_result parse(const char *line)
+{
+	char copy[1024];
+	char *argv[ARGS_MAX + 1] = {(char *)(uintptr_t) "weftd"};
+	int argc = 1;
+	char *rest;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *word = strtok_r(copy, " ", &rest); word && argc < ARGS_MAX;
+	     word = strtok_r(NULL, " ", &rest))
+		argv[argc++] = word;
+	error[0] = '\0';
+	return args_parse(argc, argv, &conf, error);
+}
+
+/* Is refused with one line that contains part. */
+static void refuse(const char *line, const char *part)
+{
+	CU_ASSERT_EQUAL(parse(line), ARGS_WRONG);
+	CU_ASSERT_PTR_NULL(strchr(error, '\n'));
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, part));
+	if (!strstr(error, part))
+		fprintf(stderr, "\"%s\": \"%s\" has no \"%s\"\n", line, error, part);
+}
+
+static void four_nics(void)
+{
+	unsetenv("WEFT_RUN_DIR");
+	CU_ASSERT_EQUAL(parse("--nics 4"), ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_nics, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(conf.nic[i].wire, CONF_WIRE_SWITCH);
+		CU_ASSERT_EQUAL(conf.nic[i].ip, htonl(0x0a4d0001 + i));
+		CU_ASSERT_EQUAL(conf.nic[i].ip_prefix, 24);
+	}
+	CU_ASSERT_STRING_EQUAL(conf.run_dir, "/run/weft");
+	CU_ASSERT_STRING_EQUAL(conf.name, "weft");
+	CU_ASSERT_EQUAL(conf.mtu, 0);
+	CU_ASSERT_EQUAL(conf.num_cores, 0);
+	CU_ASSERT_EQUAL(conf.impair.loss, 0);
+}
+
+static void every_option(void)
+{
+	CU_ASSERT_EQUAL(
+	    parse("--nics 2 --subnet 192.168.9.128/25 --loss 1 --delay-us 2.5 --reorder 3 "
+		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
+		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --no-cc "
+		  "--run-dir /tmp/w --name rdma --netdev packet --verbose"),
+	    ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.nic[1].ip, htonl(0xc0a80982));
+	CU_ASSERT_EQUAL(conf.nic[1].ip_prefix, 25);
+	CU_ASSERT_EQUAL(conf.impair.loss, impair_probability(1));
+	CU_ASSERT_EQUAL(conf.impair.delay_ns, 2500);
+	CU_ASSERT_EQUAL(conf.impair.reorder, impair_probability(3));
+	CU_ASSERT_EQUAL(conf.impair.dup, impair_probability(4));
+	CU_ASSERT_EQUAL(conf.impair.rate_gbps, 10);
+	CU_ASSERT_EQUAL(conf.impair.seed, 77);
+	CU_ASSERT_EQUAL(conf.mtu, 9000);
+	CU_ASSERT_EQUAL(conf.num_cores, 4);
+	CU_ASSERT_EQUAL(conf.core[3], 5);
+	CU_ASSERT_EQUAL(conf.share, CONF_SHARE_YES);
+	CU_ASSERT_EQUAL(conf.idle_ns, 250000);
+	CU_ASSERT_EQUAL(conf.quota.qp, 7);
+	CU_ASSERT_EQUAL(conf.quota.eq, 9);
+	CU_ASSERT_TRUE(conf.no_cc && conf.verbose);
+	CU_ASSERT_STRING_EQUAL(conf.run_dir, "/tmp/w");
+	CU_ASSERT_STRING_EQUAL(conf.name, "rdma");
+	CU_ASSERT_EQUAL(conf.netdev, CONF_NETDEV_PACKET);
+}
+
+static void ports(void)
+{
+	CU_ASSERT_EQUAL(parse("--port eth1 --ip 192.168.5.9/24 --gw 192.168.5.1 "
+			      "--port memif:/run/m.sock,server --ip 10.9.0.1/24 "
+			      "--port memif:/run/n.sock --ip 10.9.1.1/24 "
+			      "--port pci:0000:03:00.1 --ip 10.9.2.1/16 "
+			      "--port tap:w0 --ip 10.9.3.1/30 --nics 1"),
+			ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_nics, 6);
+	/* The switch's NICs stand first. */
+	CU_ASSERT_EQUAL(conf.nic[0].wire, CONF_WIRE_SWITCH);
+	CU_ASSERT_EQUAL(conf.nic[1].wire, CONF_WIRE_NETDEV);
+	CU_ASSERT_STRING_EQUAL(conf.nic[1].device, "eth1");
+	CU_ASSERT_EQUAL(conf.nic[1].gateway, htonl(0xc0a80501));
+	CU_ASSERT_EQUAL(conf.nic[2].wire, CONF_WIRE_MEMIF);
+	CU_ASSERT_TRUE(conf.nic[2].memif_server);
+	CU_ASSERT_STRING_EQUAL(conf.nic[2].device, "/run/m.sock");
+	CU_ASSERT_FALSE(conf.nic[3].memif_server);
+	CU_ASSERT_EQUAL(conf.nic[4].wire, CONF_WIRE_PCI);
+	CU_ASSERT_STRING_EQUAL(conf.nic[4].device, "0000:03:00.1");
+	CU_ASSERT_EQUAL(conf.nic[5].wire, CONF_WIRE_TAP);
+	CU_ASSERT_EQUAL(conf.nic[5].ip_prefix, 30);
+}
+
+static void wrong_lines(void)
+{
+	refuse("", "--nics N");
+	refuse("--nics", "--nics needs a value");
+	refuse("--nics 0", "1 to 32");
+	refuse("--nics 33", "1 to 32");
+	refuse("--nics -1", "1 to 32");
+	refuse("--nics 4x", "4x");
+	refuse("--frobnicate 3", "--frobnicate");
+	refuse("--nics 4 extra", "extra");
+	refuse("--nics 4 -q", "-q");
+	refuse("--nics 4 --subnet 10.0.0.0", "--subnet");
+	refuse("--nics 4 --subnet 10.0.0.0/31", "--subnet");
+	refuse("--nics 3 --subnet 10.0.0.0/30", "no room");
+	refuse("--nics 2 --loss 101", "percent");
+	refuse("--nics 2 --loss -1", "percent");
+	refuse("--nics 2 --loss nan", "percent");
+	refuse("--nics 2 --dup x", "--dup");
+	refuse("--nics 2 --reorder 1%", "--reorder");
+	refuse("--nics 2 --delay-us 1e9", "--delay-us");
+	refuse("--nics 2 --rate-gbps 0", "--rate-gbps");
+	refuse("--nics 2 --seed abc", "--seed");
+	refuse("--nics 2 --mtu 1279", "1280");
+	refuse("--nics 2 --mtu 9217", "9216");
+	refuse("--nics 2 --cores 1-", "--cores");
+	refuse("--nics 2 --cores 5-2", "--cores");
+	refuse("--nics 2 --cores 1,,2", "--cores");
+	refuse("--nics 2 --cores 99999", "--cores");
+	refuse("--nics 2 --quota foo=3", "--quota");
+	refuse("--nics 2 --quota qp=0", "--quota");
+	refuse("--nics 2 --quota qp=999999", "--quota");
+	refuse("--nics 2 --name a/b", "--name");
+	refuse("--nics 2 --name much-too-long-a-name", "--name");
+	refuse("--nics 2 --idle-us 0", "--idle-us");
+	refuse("--nics 2 --netdev maybe", "--netdev");
+	refuse("--nics 2 --config /nonexistent", "/nonexistent");
+}
+
+static void wrong_ports(void)
+{
+	refuse("--ip 1.2.3.4/24", "behind the --port");
+	refuse("--gw 1.2.3.4", "behind the --port");
+	refuse("--nics 1 --ip 1.2.3.4/24", "behind the --port");
+	refuse("--port eth0", "no address");
+	refuse("--port eth0 --ip 1.2.3.4", "A.B.C.D/LEN");
+	refuse("--port eth0 --ip 1.2.3/24", "A.B.C.D/LEN");
+	refuse("--port eth0 --ip 1.2.3.4/24 --ip 1.2.3.5/24", "already");
+	refuse("--port eth0 --ip 1.2.3.4/24 --gw 1.2.3.400", "--gw");
+	refuse("--port vhost:x --ip 1.2.3.4/24", "unknown kind");
+	refuse("--port memif: --ip 1.2.3.4/24", "no device");
+	refuse("--port memif:,server --ip 1.2.3.4/24", "no device");
+	/* Would become another argument of the device. */
+	refuse("--port memif:/a,zero-copy=yes --ip 1.2.3.4/24", "no device");
+	refuse("--port a-name-of-16-chr --ip 1.2.3.4/24", "15");
+	refuse("--port e0 --ip 1.2.3.4/24 --port e1 --ip 1.2.3.4/24", "one address");
+	refuse("--port e0 --ip 1.2.3.4/24 --loss 1", "--nics");
+	refuse("--nics 32 --port e0 --ip 1.2.3.4/24", "at most 32");
+}
+
+/* Writes a file and parses "--config FILE" and more. */
+static enum args_result parse_file(const char *text, const char *more)
+{
+	char path[] = "/tmp/weft-args-XXXXXX";
+	char line[128];
+	int fd = mkstemp(path);
+	enum args_result result;
+
+	CU_ASSERT_FATAL(fd >= 0);
+	CU_ASSERT_EQUAL_FATAL(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	snprintf(line, sizeof(line), "--config %s %s", path, more);
+	result = parse(line);
+	unlink(path);
+	return result;
+}
+
+static void config_files(void)
+{
+	CU_ASSERT_EQUAL(parse_file("# NICs\n[weftd]\nnics = 3\n  loss=0.5  # a little\n\nno-cc\n"
+				   "port = eth3\nip = 10.1.1.1/16\n",
+				   "--mtu 9000 --nics 2"),
+			ARGS_RUN);
+	/* What comes later counts. */
+	CU_ASSERT_EQUAL(conf.num_switch_nics, 2);
+	CU_ASSERT_EQUAL(conf.num_nics, 3);
+	CU_ASSERT_EQUAL(conf.mtu, 9000);
+	CU_ASSERT_EQUAL(conf.impair.loss, impair_probability(0.5));
+	CU_ASSERT_TRUE(conf.no_cc);
+	CU_ASSERT_STRING_EQUAL(conf.nic[2].device, "eth3");
+	CU_ASSERT_EQUAL(parse_file("nics = 2", ""), ARGS_RUN); /* no end of line */
+}
+
+static void wrong_config_files(void)
+{
+	CU_ASSERT_EQUAL(parse_file("nics = 2\nnicks = 3\n", ""), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, ":2: unknown word \"nicks\""));
+	CU_ASSERT_EQUAL(parse_file("nics\n", ""), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "nics = N"));
+	CU_ASSERT_EQUAL(parse_file("nics = 2\nno-cc = yes\n", ""), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "takes no value"));
+	CU_ASSERT_EQUAL(parse_file("nics = 99\n", ""), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, ":1: --nics takes"));
+	CU_ASSERT_PTR_NULL(strchr(error, '\n'));
+}
+
+static void config_naming_itself(void)
+{
+	char path[] = "/tmp/weft-args-XXXXXX";
+	char line[64];
+	int fd = mkstemp(path);
+
+	CU_ASSERT_FATAL(fd >= 0);
+	snprintf(line, sizeof(line), "config = %s\n", path);
+	CU_ASSERT_EQUAL(write(fd, line, strlen(line)), (ssize_t)strlen(line));
+	close(fd);
+	snprintf(line, sizeof(line), "--config %s", path);
+	CU_ASSERT_EQUAL(parse(line), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "deeply"));
+	unlink(path);
+}
+
+static void values(void)
+{
+	int cpu[4];
+	uint64_t n;
+	double d;
+
+	CU_ASSERT_TRUE(value_u64("18446744073709551615", 0, UINT64_MAX, &n));
+	CU_ASSERT_EQUAL(n, UINT64_MAX);
+	CU_ASSERT_FALSE(value_u64("18446744073709551616", 0, UINT64_MAX, &n));
+	CU_ASSERT_FALSE(value_u64("", 0, 9, &n));
+	CU_ASSERT_FALSE(value_u64(" 1", 0, 9, &n));
+	CU_ASSERT_TRUE(value_double(".5", 0, 1, &d));
+	CU_ASSERT_EQUAL(d, 0.5);
+	CU_ASSERT_FALSE(value_double("inf", 0, 1, &d));
+	CU_ASSERT_EQUAL(value_cpu_list("3,1-2", cpu, 4), 3);
+	CU_ASSERT_EQUAL(cpu[0], 3);
+	CU_ASSERT_EQUAL(cpu[2], 2);
+	CU_ASSERT_EQUAL(value_cpu_list("0-4", cpu, 4), 0);
+}
+
+UT_MAIN("dpdk_app/args", UT(four_nics), UT(every_option), UT(ports), UT(wrong_lines),
+	UT(wrong_ports), UT(config_files), UT(wrong_config_files), UT(config_naming_itself),
+	UT(values))

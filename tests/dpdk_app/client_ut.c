@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of processes: which are let through in which state, and which never.
+ *
+ * Runs client_check() of dpdk_app/client_cmd.c.
+ */
+#include <errno.h>
+
+#include "dpdk_app/client.h"
+#include "tests/ut.h"
+
+static struct hw_cmd cmd;
+
+static int check(uint32_t op, enum client_state state, bool tool)
+{
+	cmd.op = op;
+	return client_check(&cmd, sizeof(cmd), 0, state, tool);
+}
+
+static void sizes_and_numbers(void)
+{
+	memset(&cmd, 0, sizeof(cmd));
+	cmd.op = HW_CMD_ALLOC_PD;
+	CU_ASSERT_EQUAL(client_check(&cmd, 0, 0, CLIENT_LIVE, false), EMSGSIZE);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd) - 1, 0, CLIENT_LIVE, false), EMSGSIZE);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd) + 1, 0, CLIENT_LIVE, false), EMSGSIZE);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd), 0, CLIENT_LIVE, false), 0);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd), 1, CLIENT_LIVE, false), EINVAL);
+	CU_ASSERT_EQUAL(check(0, CLIENT_LIVE, false), EOPNOTSUPP);
+	CU_ASSERT_EQUAL(check(HW_CMD_OPS, CLIENT_LIVE, false), EOPNOTSUPP);
+	CU_ASSERT_EQUAL(check(UINT32_MAX, CLIENT_LIVE, false), EOPNOTSUPP);
+}
+
+static void attach_first_and_once(void)
+{
+	memset(&cmd, 0, sizeof(cmd));
+	cmd.u.attach.version = HW_CMD_VERSION;
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), 0);
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_ATTACHING, false), EISCONN);
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_LIVE, false), EISCONN);
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_DETACHING, false), EISCONN);
+	cmd.u.attach.flags = 2;
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EINVAL);
+	cmd.u.attach.flags = HW_ATTACH_F_TOOL;
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), 0);
+	cmd.u.attach.version++;
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EPROTO);
+	for (uint32_t op = HW_CMD_ATTACH + 1; op < HW_CMD_OPS; op++) {
+		CU_ASSERT_EQUAL(check(op, CLIENT_CONNECTED, false), ENOTCONN);
+		CU_ASSERT_EQUAL(check(op, CLIENT_ATTACHING, false), ENOTCONN);
+	}
+}
+
+static void tools_only_ask(void)
+{
+	memset(&cmd, 0, sizeof(cmd));
+	for (uint32_t op = HW_CMD_ATTACH + 1; op < HW_CMD_OPS; op++) {
+		bool asks = op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
+			    op == HW_CMD_CAPTURE;
+
+		CU_ASSERT_EQUAL(check(op, CLIENT_LIVE, true), asks ? 0 : EPERM);
+	}
+}
+
+static int check_reg(uint32_t num_fds)
+{
+	return client_check(&cmd, sizeof(cmd), num_fds, CLIENT_LIVE, false);
+}
+
+static void registrations(void)
+{
+	struct hw_cmd_reg_mr *reg = &cmd.u.reg_mr;
+
+	memset(&cmd, 0, sizeof(cmd));
+	cmd.op = HW_CMD_REG_MR;
+	CU_ASSERT_EQUAL(check_reg(0), EINVAL); /* nothing to register */
+	reg->addr = reg->iova = 0x1000;
+	reg->bytes = 4096;
+	CU_ASSERT_EQUAL(check_reg(0), 0);
+	CU_ASSERT_EQUAL(check_reg(1), EINVAL); /* a descriptor that nobody asked for */
+	reg->flags = HW_REG_F_MEMFD;
+	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
+	CU_ASSERT_EQUAL(check_reg(1), 0);
+	CU_ASSERT_EQUAL(check_reg(2), EINVAL);
+	reg->flags = HW_REG_F_MEMFD | 2;
+	CU_ASSERT_EQUAL(check_reg(1), EINVAL);
+	reg->flags = HW_REG_F_MEMFD;
+	reg->memfd_offset = INT64_MAX - 4096;
+	CU_ASSERT_EQUAL(check_reg(1), 0);
+	reg->memfd_offset++;
+	CU_ASSERT_EQUAL(check_reg(1), EINVAL);
+	reg->memfd_offset = UINT64_MAX;
+	CU_ASSERT_EQUAL(check_reg(1), EINVAL);
+}
+
+static void registrations_that_wrap(void)
+{
+	struct hw_cmd_reg_mr *reg = &cmd.u.reg_mr;
+
+	memset(&cmd, 0, sizeof(cmd));
+	cmd.op = HW_CMD_REG_MR;
+	reg->bytes = 4096;
+	reg->addr = UINT64_MAX - 4096;
+	CU_ASSERT_EQUAL(check_reg(0), 0);
+	reg->addr++;
+	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
+	reg->addr = 0;
+	reg->iova = UINT64_MAX - 4095;
+	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
+	reg->iova = 0;
+	reg->bytes = HW_MAX_MR_BYTES;
+	CU_ASSERT_EQUAL(check_reg(0), 0);
+	reg->bytes++;
+	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
+	reg->bytes = UINT64_MAX;
+	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
+}
+
+UT_MAIN("dpdk_app/client", UT(sizes_and_numbers), UT(attach_first_and_once), UT(tools_only_ask),
+	UT(registrations), UT(registrations_that_wrap))

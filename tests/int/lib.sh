@@ -1,0 +1,329 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What the integration scripts of this folder share; they source it: . tests/int/lib.sh
+#
+# A script starts processes by a name (spawn, weftd_start, bench_start), waits for conditions
+# (wait_until) and for ends (finish, expect_ok), and says with die what went wrong. Every process
+# writes to $WEFT_TMP/NAME.out and NAME.err. At the end of the script, however it ends, those
+# processes of its own that are left are killed, its namespaces and files removed; a report of
+# a sanitizer in any output makes it fail. Limits of time are generous: they end a hang.
+
+set -u
+: "${WEFT_BIN:?run me with tests/run.sh PATH}" "${WEFT_TMP:?}" "${WEFT_RUN_DIR:?}"
+
+LIMIT=${WEFT_TEST_LIMIT:-60} # seconds until something that has not happened is a failure
+
+declare -A pid=()    # of each process by name; gone from here once it was waited for
+declare -a names=()  # all processes ever started, for their output
+declare -a undo=()   # commands of at_exit, last first
+status=0             # exit status of the last process waited for
+sequence=0
+
+# A socket's path has 107 bytes: a checkout deep down must not be the end of all tests.
+if [ "${#WEFT_RUN_DIR}" -gt 80 ]; then
+	WEFT_RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
+	undo+=("rm -rf '$WEFT_RUN_DIR'")
+fi
+export WEFT_RUN_DIR
+
+say()
+{
+	printf '%s\n' "$*"
+}
+
+# Prints what the processes said last, and ends the script.
+die()
+{
+	local n f
+	for n in "${names[@]}"; do
+		for f in "$WEFT_TMP/$n".{out,err}; do
+			[ -s "$f" ] && { say "--- ${f##*/}:"; tail -n 12 "$f"; }
+		done
+	done
+	say "${0##*/}: $*"
+	exit 1
+}
+
+# The last line that a skipped test prints is the reason.
+skip()
+{
+	say "$*"
+	exit 77
+}
+
+# at_exit COMMAND: evaluated when the script ends, last given first
+at_exit()
+{
+	undo=("$1" ${undo[@]+"${undo[@]}"})
+}
+
+finish_script()
+{
+	local rc=$? n c
+	trap - EXIT INT TERM
+	for n in "${!pid[@]}"; do
+		kill -KILL "${pid[$n]}" 2>/dev/null
+	done
+	for n in "${!pid[@]}"; do
+		wait "${pid[$n]}" 2>/dev/null
+	done
+	for c in ${undo[@]+"${undo[@]}"}; do
+		eval "$c" || say "at the end: $c: failed"
+	done
+	if [ "$rc" -eq 0 ] && grep -lE 'Sanitizer|runtime error:' "$WEFT_TMP"/*.{out,err} 2>/dev/null; then
+		grep -hE -A 20 'Sanitizer|runtime error:' "$WEFT_TMP"/*.{out,err} 2>/dev/null | head -n 50
+		rc=1
+	fi
+	exit "$rc"
+}
+trap finish_script EXIT
+trap 'exit 130' INT TERM
+
+# wait_until WHAT COMMAND...: until COMMAND is true; WHAT is said if it never is
+wait_until()
+{
+	local what=$1 end=$((SECONDS + LIMIT))
+	shift
+	until "$@"; do
+		[ "$SECONDS" -lt "$end" ] || die "not within $LIMIT s: $what"
+		sleep 0.05
+	done
+}
+
+# ---- processes ------------------------------------------------------------------------------
+
+# spawn NAME COMMAND...: in the background
+spawn()
+{
+	local name=$1
+	shift
+	[ -z "${pid[$name]:-}" ] || die "there is a process called $name already"
+	"$@" >"$WEFT_TMP/$name.out" 2>"$WEFT_TMP/$name.err" </dev/null &
+	pid[$name]=$!
+	names+=("$name")
+}
+
+alive()
+{
+	[ -n "${pid[$1]:-}" ] && kill -0 "${pid[$1]}" 2>/dev/null
+}
+
+dead()
+{
+	! alive "$1"
+}
+
+# finish NAME: waits until it ends; its exit status into $status, 128 + N if signal N ended it
+finish()
+{
+	[ -n "${pid[$1]:-}" ] || die "there is no process called $1"
+	wait_until "$1 ends" dead "$1"
+	wait "${pid[$1]}" 2>/dev/null
+	status=$?
+	unset "pid[$1]"
+}
+
+# expect_ok NAME...: each ends with exit status 0
+expect_ok()
+{
+	local n
+	for n in "$@"; do
+		finish "$n"
+		[ "$status" -eq 0 ] || die "$n ended with exit status $status"
+	done
+}
+
+# expect_fail NAME TEXT: it ends by itself, with exit status 1, and its errors contain TEXT (a regular
+# expression)
+expect_fail()
+{
+	finish "$1"
+	[ "$status" -eq 1 ] || die "$1 ended with exit status $status, not 1"
+	grep -qE -- "$2" "$WEFT_TMP/$1.err" || die "$1 does not say '$2'"
+}
+
+# kill9 NAME: and it is gone
+kill9()
+{
+	alive "$1" || die "$1 ended before it could be killed"
+	kill -KILL "${pid[$1]}"
+	finish "$1"
+	[ "$status" -eq 137 ] || die "$1 ended with $status, not by SIGKILL"
+}
+
+out_has()
+{
+	grep -qE -- "$2" "$WEFT_TMP/$1.out" "$WEFT_TMP/$1.err" 2>/dev/null
+}
+
+# says NAME TEXT: waits until its output contains TEXT; fails at once if it ends before
+says()
+{
+	wait_until "$1 says '$2'" said_or_dead "$1" "$2"
+	out_has "$1" "$2" || die "$1 ended without saying '$2'"
+}
+
+said_or_dead()
+{
+	out_has "$1" "$2" || { dead "$1" && sleep 0.1; }
+}
+
+# state_is NAME LETTER: as /proc has it, T is stopped
+state_is()
+{
+	grep -q "^State:[[:space:]]*$2" "/proc/${pid[$1]}/status" 2>/dev/null
+}
+
+# ---- weftd ----------------------------------------------------------------------------------
+
+# weftd_start NAME OPTION...: and it is ready. in_ns="ip netns exec X" puts it into a namespace.
+in_ns=
+weftd_start()
+{
+	local name=$1
+	shift
+	# shellcheck disable=SC2086 # in_ns is words
+	spawn "$name" $in_ns "$WEFT_BIN/weftd" "$@"
+	says "$name" '^weftd: ready'
+}
+
+# weftd_stop NAME: by SIGTERM, which it survives to the end of its clean-up
+weftd_stop()
+{
+	alive "$1" || die "$1 is not alive any more"
+	kill -TERM "${pid[$1]}"
+	expect_ok "$1"
+}
+
+# ctl WORD...: weftctl, which must succeed
+ctl()
+{
+	"$WEFT_BIN/weftctl" "$@" || die "weftctl $*: exit status $?"
+}
+
+# objects NIC: "clients qps mrs cqs", tools not counted
+objects()
+{
+	local kind all
+	ctl clients "$1" >"$WEFT_TMP/list"
+	all=$(awk 'NR > 1 && $6 != "yes"' "$WEFT_TMP/list" | wc -l)
+	for kind in qps mrs cqs; do
+		ctl "$kind" "$1" >"$WEFT_TMP/list"
+		all="$all $(($(wc -l <"$WEFT_TMP/list") - 1))"
+	done
+	say "$all"
+}
+
+objects_are()
+{
+	[ "$(objects "$1")" = "$2" ]
+}
+
+# expect_objects NIC "CLIENTS QPS MRS CQS": soon
+expect_objects()
+{
+	wait_until "$1 has clients, QPs, MRs, CQs '$2' (has '$(objects "$1")')" objects_are "$1" "$2"
+}
+
+# counter NIC NAME: of weftctl stats
+counter()
+{
+	ctl stats "$1" >"$WEFT_TMP/list"
+	awk -v name="$2:" '$1 == name { print $2; found = 1 } END { exit !found }' "$WEFT_TMP/list" ||
+		die "$1 has no counter $2"
+}
+
+# counter_above NIC NAME N
+counter_above()
+{
+	[ "$(counter "$1" "$2")" -gt "$3" ]
+}
+
+# ---- weft-bench -----------------------------------------------------------------------------
+
+# bench_server NAME NIC WORD...: listens; its TCP port into $port. bench_timeout: see --timeout.
+bench_timeout=30
+port=
+bench_server()
+{
+	local name=$1 nic=$2
+	shift 2
+	# shellcheck disable=SC2086
+	spawn "$name" $in_ns "$WEFT_BIN/weft-bench" "$@" --timeout "$bench_timeout" --device "$nic" \
+		--server --port 0
+	says "$name" 'listening on port [0-9]'
+	port=$(sed -n 's/.*listening on port \([0-9]*\)$/\1/p' "$WEFT_TMP/$name.err" | head -n 1)
+}
+
+# bench_client NAME NIC WORD...: to the server that listens on $port
+bench_client()
+{
+	local name=$1 nic=$2
+	shift 2
+	# shellcheck disable=SC2086
+	spawn "$name" $in_ns "$WEFT_BIN/weft-bench" "$@" --timeout "$bench_timeout" --device "$nic" \
+		--connect 127.0.0.1 --port "$port"
+}
+
+# bench_start NAME SERVER-NIC CLIENT-NIC WORD...: processes NAME.s and NAME.c
+bench_start()
+{
+	local name=$1 server=$2 client=$3
+	shift 3
+	bench_server "$name.s" "$server" "$@"
+	bench_client "$name.c" "$client" "$@"
+}
+
+# bench SERVER-NIC CLIENT-NIC WORD...: to the end; every byte was right
+bench()
+{
+	sequence=$((sequence + 1))
+	bench_start "bench$sequence" "$@"
+	expect_ok "bench$sequence.c" "bench$sequence.s"
+	say "ok: $*"
+}
+
+# attached NIC N: so many processes are attached
+attached()
+{
+	local clients rest
+	read -r clients rest <<<"$(objects "$1")"
+	[ "$clients" -ge "$2" ]
+}
+
+# in_traffic NIC: the NIC sends and receives data now: a point in time in the middle of traffic
+in_traffic()
+{
+	local rx tx
+	rx=$(counter "$1" rx_frames)
+	tx=$(counter "$1" tx_frames)
+	wait_until "$1 receives more than $rx frames" counter_above "$1" rx_frames "$((rx + 100))"
+	wait_until "$1 sends more than $tx frames" counter_above "$1" tx_frames "$((tx + 100))"
+}
+
+# ---- namespaces -----------------------------------------------------------------------------
+
+# Names of this run alone. An interface's name has 15 characters.
+unique()
+{
+	say "w$(($$ % 1000000))$1"
+}
+
+# netns_add NAME: the namespace "$(unique NAME)", its loopback up, gone at the end
+netns_add()
+{
+	local ns
+	ns=$(unique "$1")
+	ip netns add "$ns" || skip "no network namespaces here (ip netns add)"
+	at_exit "ip netns del $ns"
+	ip -n "$ns" link set lo up
+}
+
+need()
+{
+	local tool
+	for tool in "$@"; do
+		command -v "$tool" >/dev/null || skip "$tool is not installed"
+	done
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * weft-bench's figures: percentiles, halves of round trips, accounts of the other end.
+ */
+#include "tools/weft-bench/report.c"
+#include "tools/weft-bench/oob.c"
+#include "tools/weft-bench/util.c"
+
+#include "tests/ut.h"
+
+static void one_to_a_thousand(void)
+{
+	struct samples s = {0};
+	struct lat l;
+	uint64_t i;
+
+	for (i = 1000; i > 0; i--)
+		CU_ASSERT_EQUAL(samples_add(&s, i * 1000), 0);
+	l = summarise(&s, 1);
+	CU_ASSERT_DOUBLE_EQUAL(l.min, 1, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(l.max, 1000, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(l.typical, 501, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(l.avg, 500.5, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(l.p99, 991, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(l.p99_9, 1000, 1e-9);
+	/* Of 1..n: sqrt((n^2 - 1) / 12). */
+	CU_ASSERT_DOUBLE_EQUAL(l.stdev, sqrt((1e6 - 1) / 12), 1e-6);
+	l = summarise(&s, 2);
+	CU_ASSERT_DOUBLE_EQUAL(l.typical, 250.5, 1e-9);
+	samples_free(&s);
+}
+
+static void none_and_one(void)
+{
+	struct samples s = {0};
+	struct lat l = summarise(&s, 1);
+
+	CU_ASSERT_EQUAL(l.max, 0);
+	CU_ASSERT_EQUAL(samples_add(&s, (uint64_t)1 << 40), 0);
+	l = summarise(&s, 1);
+	CU_ASSERT_DOUBLE_EQUAL(l.p99_9, UINT32_MAX * 1e-3, 1e-6);
+	CU_ASSERT_DOUBLE_EQUAL(l.stdev, 0, 1e-9);
+	samples_free(&s);
+}
+
+static void grows(void)
+{
+	struct samples s = {0};
+	uint32_t i;
+
+	for (i = 0; i < 200000; i++)
+		CU_ASSERT_EQUAL_FATAL(samples_add(&s, i), 0);
+	CU_ASSERT_EQUAL(s.count, 200000);
+	CU_ASSERT_EQUAL(s.ns[199999], 199999);
+	samples_free(&s);
+}
+
+static void account_travels(void)
+{
+	struct flow f = {.messages = 5,
+			 .bytes = (uint64_t)1 << 41,
+			 .seconds = 0.25,
+			 .received = 6,
+			 .lost = 1,
+			 .errors = 2};
+	struct flow g = {0};
+	json_t *j = flow_json(&f);
+
+	CU_ASSERT_EQUAL(flow_parse(j, &g), 0);
+	CU_ASSERT_EQUAL(g.bytes, f.bytes);
+	CU_ASSERT_EQUAL(g.received, 6);
+	CU_ASSERT_EQUAL(g.lost, 1);
+	CU_ASSERT_EQUAL(g.errors, 2);
+	CU_ASSERT_DOUBLE_EQUAL(g.seconds, 0.25, 0);
+	json_object_set_new(j, "errors", json_integer(-1));
+	CU_ASSERT_EQUAL(flow_parse(j, &g), -1);
+	json_object_set_new(j, "errors", json_string("0"));
+	CU_ASSERT_EQUAL(flow_parse(j, &g), -1);
+	json_object_del(j, "errors");
+	CU_ASSERT_EQUAL(flow_parse(j, &g), -1);
+	json_decref(j);
+}
+
+UT_MAIN("tools/report", UT(one_to_a_thousand), UT(none_and_one), UT(grows), UT(account_travels))

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * weft-bench's streams: credits, what counts as lost on UD, what is measured. The ends are
+ * played by this file: ep_poll() delivers what a test puts into msgs.
+ */
+#include "tools/weft-bench/stream.c"
+#include "tools/weft-bench/pattern.c"
+#include "tools/weft-bench/util.c"
+
+#include <stdlib.h>
+
+#include "tests/ut.h"
+
+enum {
+	WINDOW = 8,
+	SIZE = 64,
+	STRIDE = EP_HEADROOM + SIZE,
+};
+
+static uint64_t region[(EP_CONTROL_BYTES + (2 * WINDOW + 1) * STRIDE) / 8];
+static struct ep_msg msgs[64];
+static uint32_t num_msgs, next_msg;
+static uint64_t queued, credits[64], num_credits, receives;
+
+int ep_queue(struct ep *ep, uint64_t seq, uint32_t bytes)
+{
+	CU_ASSERT_EQUAL(seq, queued);
+	CU_ASSERT_EQUAL(bytes, SIZE);
+	queued++;
+	ep->posted++;
+	return 0;
+}
+
+int ep_queue_credit(struct ep *ep, uint64_t value)
+{
+	(void)ep;
+	credits[num_credits++ % 64] = value;
+	return 0;
+}
+
+int ep_queue_recv(struct ep *ep, uint32_t slot)
+{
+	(void)ep;
+	CU_ASSERT(slot < WINDOW);
+	receives++;
+	return 0;
+}
+
+int ep_flush(struct ep *ep)
+{
+	(void)ep;
+	return 0;
+}
+
+int ep_poll(struct ep *ep)
+{
+	(void)ep;
+	return (int)(num_msgs - next_msg);
+}
+
+int ep_next(struct ep *ep, struct ep_msg *msg)
+{
+	(void)ep;
+	if (next_msg == num_msgs)
+		return 0;
+	*msg = msgs[next_msg++];
+	return 1;
+}
+
+static struct opts opts;
+static struct ep ep;
+
+static void set_up(enum weft_qp_type qp)
+{
+	memset(&opts, 0, sizeof(opts));
+	opts.qp = qp;
+	opts.window = WINDOW;
+	opts.size = SIZE;
+	memset(&ep, 0, sizeof(ep));
+	ep.o = &opts;
+	ep.region = (uint8_t *)region;
+	ep.stride = STRIDE;
+	num_msgs = next_msg = 0;
+	queued = num_credits = receives = 0;
+}
+
+static void deliver(uint64_t seq, uint64_t says)
+{
+	uint32_t slot = num_msgs % WINDOW;
+
+	if (next_msg == num_msgs)
+		next_msg = num_msgs = 0;
+	pattern_fill(ep_rx(&ep, slot), SIZE, seq, WINDOW);
+	msgs[num_msgs++] = (struct ep_msg){.seq = says, .slot = slot, .bytes = SIZE};
+}
+
+static void credit(uint64_t value)
+{
+	next_msg = 0;
+	num_msgs = 1;
+	msgs[0] = (struct ep_msg){.seq = value, .bytes = 8};
+}
+
+static void window_holds(void)
+{
+	struct stream_tx tx = {.ep = &ep, .total = 30};
+
+	set_up(WEFT_QPT_RD);
+	CU_ASSERT_EQUAL(stream_send(&tx), WINDOW);
+	CU_ASSERT_EQUAL(stream_send(&tx), 0);
+	ep.done = 8;
+	CU_ASSERT_EQUAL(stream_send(&tx), 0); /* acknowledged, not consumed */
+	credit(3);
+	CU_ASSERT_EQUAL(stream_send(&tx), 1); /* the credit; its receive is given back */
+	CU_ASSERT_EQUAL(receives, 1);
+	CU_ASSERT_EQUAL(stream_send(&tx), 3);
+	CU_ASSERT_EQUAL(queued, 11);
+	/* An older credit that comes late takes nothing back. */
+	credit(2);
+	CU_ASSERT_EQUAL(stream_send(&tx), 1);
+	CU_ASSERT_EQUAL(tx.credit, 3);
+	/* Consumed, not acknowledged: the slot still belongs to the NIC. */
+	ep.done = 3;
+	credit(11);
+	CU_ASSERT_EQUAL(stream_send(&tx), 1);
+	CU_ASSERT_EQUAL(stream_send(&tx), 0);
+}
+
+static void impossible_credit(void)
+{
+	struct stream_tx tx = {.ep = &ep, .total = 30};
+
+	set_up(WEFT_QPT_RD);
+	CU_ASSERT_EQUAL(stream_send(&tx), WINDOW);
+	credit(9);
+	CU_ASSERT_EQUAL(stream_send(&tx), -1);
+}
+
+static void ends_when_acknowledged(void)
+{
+	struct stream_tx tx = {.ep = &ep, .total = 2};
+
+	set_up(WEFT_QPT_RD);
+	CU_ASSERT_EQUAL(stream_send(&tx), 2);
+	CU_ASSERT(!stream_sent(&tx));
+	ep.done = 2;
+	CU_ASSERT(stream_sent(&tx));
+	tx.total = UINT64_MAX;
+	CU_ASSERT(!stream_sent(&tx));
+	tx.end_ns = 1; /* long ago */
+	CU_ASSERT_EQUAL(stream_send(&tx), 0);
+	CU_ASSERT(stream_sent(&tx));
+}
+
+static void ud_gives_up_lost(void)
+{
+	struct stream_tx tx = {.ep = &ep, .total = 30};
+
+	set_up(WEFT_QPT_UD);
+	CU_ASSERT_EQUAL(stream_send(&tx), WINDOW);
+	ep.done = WINDOW;
+	stream_send_idle(&tx, STREAM_RESUME_NS - 1);
+	CU_ASSERT_EQUAL(stream_send(&tx), 0);
+	stream_send_idle(&tx, STREAM_RESUME_NS);
+	CU_ASSERT_EQUAL(stream_send(&tx), WINDOW);
+	CU_ASSERT_EQUAL(tx.resumed, 1);
+	/* RD never does. */
+	opts.qp = WEFT_QPT_RD;
+	ep.done = 2 * WINDOW;
+	stream_send_idle(&tx, STREAM_RESUME_NS);
+	CU_ASSERT_EQUAL(stream_send(&tx), 0);
+}
+
+static void receiver_credits(void)
+{
+	struct stream_rx rx = {.ep = &ep};
+	uint64_t i;
+
+	set_up(WEFT_QPT_RD);
+	for (i = 0; i < 6; i++) {
+		deliver(i, i);
+		CU_ASSERT(stream_recv(&rx) >= 0);
+	}
+	/* Every quarter of the window. */
+	CU_ASSERT_EQUAL(num_credits, 3);
+	CU_ASSERT_EQUAL(credits[2], 6);
+	CU_ASSERT_EQUAL(receives, 6);
+	CU_ASSERT_EQUAL(rx.flow.received, 6);
+	CU_ASSERT_EQUAL(rx.flow.errors, 0);
+	CU_ASSERT_EQUAL(rx.flow.lost, 0);
+}
+
+static void wrong_bytes_count(void)
+{
+	struct stream_rx rx = {.ep = &ep};
+
+	set_up(WEFT_QPT_RD);
+	deliver(1, 0); /* message 1 where 0 should be */
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.flow.errors, 1);
+	deliver(1, 1);
+	msgs[next_msg].bytes = SIZE - 1;
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.flow.errors, 2);
+}
+
+static void ud_counts_lost(void)
+{
+	struct stream_rx rx = {.ep = &ep};
+
+	set_up(WEFT_QPT_UD);
+	deliver(0, 0);
+	deliver(3, 3); /* 1 and 2 are missing */
+	deliver(2, 2); /* 2 came late */
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.flow.lost, 1);
+	CU_ASSERT_EQUAL(rx.next, 4);
+	CU_ASSERT_EQUAL(rx.flow.errors, 0);
+	/* A number far off is wrong and loses nothing. */
+	deliver(4, UINT64_MAX - 1);
+	CU_ASSERT(stream_recv(&rx) >= 0);
+	CU_ASSERT_EQUAL(rx.flow.errors, 1);
+	CU_ASSERT_EQUAL(rx.next, 4);
+}
+
+static void warm_up_is_not_measured(void)
+{
+	struct stream_rx rx = {.ep = &ep, .warmup = 4};
+	uint64_t i;
+
+	set_up(WEFT_QPT_RD);
+	for (i = 0; i < 10; i++) {
+		deliver(i, i);
+		CU_ASSERT(stream_recv(&rx) >= 0);
+	}
+	stream_account(&rx);
+	/* The time starts with the fourth, which is not counted. */
+	CU_ASSERT_EQUAL(rx.flow.messages, 6);
+	CU_ASSERT_EQUAL(rx.flow.bytes, 6 * SIZE);
+	CU_ASSERT_EQUAL(rx.flow.received, 10);
+	CU_ASSERT(rx.flow.seconds > 0);
+}
+
+UT_MAIN("tools/stream", UT(window_holds), UT(impossible_credit), UT(ends_when_acknowledged),
+	UT(ud_gives_up_lost), UT(receiver_credits), UT(wrong_bytes_count), UT(ud_counts_lost),
+	UT(warm_up_is_not_measured))

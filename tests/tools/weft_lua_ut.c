@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The Wireshark dissector, in tshark, on datagrams that are put together from tests/golden: each
+ * field of every header, bitmaps as PSNs, the CRC32C, and what Wireshark's own dissector of DDP
+ * and RDMAP makes of the rest.
+ */
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "tests/golden.h"
+#include "tests/ut.h"
+
+enum {
+	ETH_IP_BYTES = 14 + 20,
+	UDP_BYTES = 8,
+	MAX_BYTES = 512,
+	MAX_TEXT = 2048,
+};
+
+struct frame {
+	uint8_t bytes[MAX_BYTES];
+	size_t length;
+};
+
+static void add(struct frame *f, const char *file, const char *section)
+{
+	f->length += golden_load(file, section, f->bytes + f->length, MAX_BYTES - f->length);
+}
+
+static void begin(struct frame *f, uint8_t type)
+{
+	static const uint8_t headers[ETH_IP_BYTES + UDP_BYTES] = {
+	    2,    0x77, 10, 77, 0, 2, 2,    0x77, 10,   77,   0, 1, 0x08, 0x00,
+	    0x45, 0,    0,  0,  0, 0, 0,    0,    64,   17,   0, 0, 10,   77,
+	    0,    1,    10, 77, 0, 2, 0xba, 0xc2, 0xba, 0xc2, 0, 0, 0,    0};
+
+	memcpy(f->bytes, headers, sizeof(headers));
+	f->length = sizeof(headers);
+	add(f, "wire_dgram.hex", "dgram_rd");
+	f->bytes[sizeof(headers)] = (uint8_t)(0x10 | type);
+}
+
+/* RFC 5044 4.4, bit by bit, over the UDP header and all behind it. */
+static void finish(struct frame *f)
+{
+	uint32_t crc = UINT32_MAX;
+	size_t udp = f->length - ETH_IP_BYTES + 4, i;
+	int bit;
+
+	f->bytes[16] = (uint8_t)((udp + 20) >> 8);
+	f->bytes[17] = (uint8_t)(udp + 20);
+	f->bytes[ETH_IP_BYTES + 4] = (uint8_t)(udp >> 8);
+	f->bytes[ETH_IP_BYTES + 5] = (uint8_t)udp;
+	for (i = ETH_IP_BYTES; i < f->length; i++) {
+		crc ^= f->bytes[i];
+		for (bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	for (i = 0, crc = ~crc; i < 4; i++, crc >>= 8)
+		f->bytes[f->length++] = (uint8_t)crc;
+}
+
+/* What tshark prints of these fields, in a line with | between them. */
+static void dissect(const struct frame *f, const char *fields, char *text)
+{
+	static const uint32_t head[6] = {0xa1b2c3d4, 4 << 16 | 2, 0, 0, 65535, 1};
+	const uint32_t record[4] = {1, 0, (uint32_t)f->length, (uint32_t)f->length};
+	char path[] = "/tmp/weft_lua.XXXXXX", command[MAX_TEXT];
+	int fd = mkstemp(path), used;
+	size_t n = 0;
+	FILE *file;
+
+	CU_ASSERT_FATAL(fd >= 0);
+	CU_ASSERT_EQUAL_FATAL(write(fd, head, sizeof(head)), sizeof(head));
+	CU_ASSERT_EQUAL_FATAL(write(fd, record, sizeof(record)), sizeof(record));
+	CU_ASSERT_EQUAL_FATAL(write(fd, f->bytes, f->length), (ssize_t)f->length);
+	close(fd);
+	used = snprintf(command, sizeof(command),
+			"for f in %s; do set -- \"$@\" -e $f; done; ASAN_OPTIONS= tshark -n "
+			"-X lua_script:tools/wireshark/weft.lua -r %s -T fields -E separator='|' "
+			"\"$@\" 2>/dev/null",
+			fields, path);
+	CU_ASSERT_FATAL(used > 0 && used < (int)sizeof(command));
+	file = popen(command, "r");
+	CU_ASSERT_FATAL(file != NULL);
+	n = fread(text, 1, MAX_TEXT - 1, file);
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	CU_ASSERT_EQUAL(pclose(file), 0);
+	unlink(path);
+}
+
+static void expect(const struct frame *f, const char *fields, const char *want)
+{
+	char text[MAX_TEXT];
+
+	dissect(f, fields, text);
+	if (strcmp(text, want))
+		printf("\n%s:\n  %s, not\n  %s\n", fields, text, want);
+	CU_ASSERT_STRING_EQUAL(text, want);
+}
+
+/* An RDMA Write: every field of both our headers, then of DDP's. */
+static void rd_write(void)
+{
+	static const uint8_t tagged[] = {0xc1, 0x40, 0x11, 0x22, 0x33, 0x44, 0,   0,   0x7f,
+					 0,    0x12, 0x34, 0x56, 0x78, 'w',  'e', 'f', 't'};
+	struct frame f;
+
+	begin(&f, 1);
+	add(&f, "wire_dgram.hex", "rd");
+	memcpy(f.bytes + f.length, tagged, sizeof(tagged));
+	f.length += sizeof(tagged);
+	finish(&f);
+	expect(&f,
+	       "weft.version weft.type weft.flags weft.flags.imm weft.flags.solicited "
+	       "weft.flags.response weft.flags.record weft.flags.ack weft.flags.ece "
+	       "weft.flags.retransmit",
+	       "1|1|0x13|1|1|0|0|1|0|0");
+	expect(&f,
+	       "weft.incarnation weft.dst_qpn weft.src_qpn weft.qkey weft.imm weft.msg_bytes "
+	       "weft.ssn",
+	       "0xbeef|0x00210007|0x00810009|0x80000001|0xdeadbeef|4097|4294967294");
+	expect(&f,
+	       "weft.rd.epoch weft.rd.psn weft.rd.ack weft.rd.timestamp weft.rd.timestamp_echo "
+	       "weft.rd.flow_distance weft.rd.reserved",
+	       "0x01020304|4294967295|4294967280|168496141|0|3|0x0000");
+	expect(&f,
+	       "iwarp_ddp.tagged_flag iwarp_ddp.last_flag iwarp_ddp.dv iwarp_ddp.stag "
+	       "iwarp_ddp.tagged_offset iwarp_rdma.version iwarp_rdma.opcode weft_payload.data",
+	       "1|1|1|0x11223344|0x00007f0012345678|1|0x00|77656674");
+	expect(&f, "weft.crc.status _ws.expert", "good|");
+}
+
+static void rd_ack(void)
+{
+	struct frame f;
+
+	begin(&f, 2);
+	add(&f, "wire_dgram.hex", "rd");
+	add(&f, "wire_dgram.hex", "rd_ack");
+	finish(&f);
+	/* ack is 4294967280: + 1 and + 65; - 128 and + 127. */
+	expect(&f,
+	       "weft.type weft.ack.received_psn weft.ack.refused_psn weft.ack.rnr_timer_ns "
+	       "weft.ack.reserved weft.crc.status",
+	       "2|4294967281,49|4294967152,111|640000|0x00000000|good");
+}
+
+static void rd_hello(void)
+{
+	struct frame f;
+
+	begin(&f, 3);
+	add(&f, "wire_dgram.hex", "rd_hello");
+	finish(&f);
+	expect(&f,
+	       "weft.hello.epoch weft.hello.peer_epoch weft.hello.first_psn weft.hello.mtu "
+	       "weft.hello.flags weft.hello.flags.reply weft.hello.reserved weft.crc.status",
+	       "0x11223344|0x55667788|4294967280|9000|0x01|1|0x00|good");
+}
+
+/* The datagram of which even the CRC was worked out elsewhere; a Send's data is not mistaken. */
+static void ud_send(void)
+{
+	struct frame f;
+
+	begin(&f, 0);
+	f.length = ETH_IP_BYTES;
+	add(&f, "wire_dgram.hex", "ud_datagram");
+	f.bytes[17] = (uint8_t)(f.length - 14);
+	expect(&f,
+	       "weft.type weft.dst_qpn weft.src_qpn weft.crc weft.crc.status iwarp_ddp.msn "
+	       "iwarp_rdma.opcode weft_payload.data _ws.malformed _ws.expert",
+	       "0|0x00200005|0x00000003|0xe6bc3501|good|1|0x03|77656674||");
+	f.bytes[f.length - 5] ^= 1;
+	expect(&f, "weft.crc.status weft.crc.bad", "bad|1");
+}
+
+static void malformed(void)
+{
+	struct frame f;
+
+	begin(&f, 1); /* no session header */
+	finish(&f);
+	expect(&f, "weft.short weft.crc.status", "1|");
+	begin(&f, 9);
+	finish(&f);
+	expect(&f, "weft.type.unknown", "1");
+	begin(&f, 1);
+	f.bytes[ETH_IP_BYTES + UDP_BYTES] = 0x21;
+	finish(&f);
+	expect(&f, "weft.version.unknown", "1");
+	/* A DDP segment cut in its header. */
+	begin(&f, 0);
+	memcpy(f.bytes + f.length, "\x41\x43\x00", 3);
+	f.length += 3;
+	finish(&f);
+	expect(&f, "weft.crc.status _ws.lua.error", "good|");
+}
+
+UT_MAIN("tools/weft_lua", UT(rd_write), UT(rd_ack), UT(rd_hello), UT(ud_send), UT(malformed))
