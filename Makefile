@@ -72,7 +72,7 @@ OUT_aarch64 := $(B)/aarch64
 # The firmware alone, with no header and no function of a C library but those of
 # tools/freestanding.
 CC_fw := $(CROSS)gcc
-FLAGS_fw := -O2 -g $(ARCH_aarch64) -mno-outline-atomics -ffreestanding -fbuiltin -nostdinc \
+FLAGS_fw := -O2 -g $(ARCH_aarch64) -mno-outline-atomics -ffreestanding -fno-pic -fbuiltin -nostdinc \
 	-isystem $(shell $(CROSS)gcc -print-file-name=include 2>/dev/null) -isystem tools/freestanding
 OUT_fw := $(B)/aarch64/freestanding
 

@@ -204,3 +204,15 @@ void control_stop_cores(struct app *app)
 			usleep(100);
 	}
 }
+
+void control_drop_messages(struct app *app)
+{
+	void *msg;
+
+	while (!rte_ring_sc_dequeue(app->done, &msg))
+		msg_free(msg);
+	for (uint32_t i = 0; i < app->num_cores; i++) {
+		while (!rte_ring_sc_dequeue(app->core[i]->msgs, &msg))
+			msg_free(msg);
+	}
+}

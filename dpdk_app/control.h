@@ -20,4 +20,7 @@ int control_run(struct app *app);
  */
 void control_stop_cores(struct app *app);
 
+/* Frees what the cores answered last and what they did not come to. After they have ended. */
+void control_drop_messages(struct app *app);
+
 #endif /* WEFT_APP_CONTROL_H */

@@ -58,11 +58,12 @@ uint16_t guard_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **frames,
 uint16_t guard_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t n,
 			bool *fault)
 {
+	const volatile uint16_t offered = n; /* survives the jump back */
 	uint16_t sent;
 
 	if (sigsetjmp(guard_return, 0)) {
 		*fault = true;
-		return n;
+		return offered;
 	}
 	guard_armed = 1;
 	sent = rte_eth_tx_burst(port, queue, frames, n);

@@ -131,6 +131,7 @@ static int serve(struct app *app)
 	if (running) {
 		control_stop_cores(app);
 		rte_eal_mp_wait_lcore();
+		control_drop_messages(app);
 	}
 	client_free_all();
 	nic_close_all(app);

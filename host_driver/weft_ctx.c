@@ -82,6 +82,7 @@ void weft_ctx_look(struct weft_ctx *ctx, bool now)
 
 void weft_ctx_wake(struct weft_ctx *ctx)
 {
+	struct timespec now;
 	uint64_t one = 1;
 	ssize_t n;
 
@@ -91,6 +92,11 @@ void weft_ctx_wake(struct weft_ctx *ctx)
 	}
 	if (ctx->doorbell_fd < 0)
 		return;
+	/* The NIC counts from here how long it took to wake. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	__atomic_store_n(&((struct hw_bar_header *)ctx->bar)->wake_ns,
+			 (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+			 __ATOMIC_RELAXED);
 	do {
 		n = write(ctx->doorbell_fd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);

@@ -31,7 +31,7 @@ struct fw_wqe;
 
 enum {
 	RD_REORDER_THRESHOLD = 3, /* PSNs beyond a hole that say it is lost */
-	RD_DOUBT_BACKOFF = 2, /* time-outs in a row after which the peer's MAC is in doubt */
+	RD_DOUBT_BACKOFF = 2,     /* time-outs in a row after which the peer's MAC is in doubt */
 	RD_MAX_BACKOFF = 10,
 	RD_SESSION_QUANTUM = 16, /* packets a session may send before the next one's turn */
 	RD_FLOW_QUANTUM = 8,     /* and a flow within it */
@@ -44,6 +44,7 @@ enum {
 	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
 };
 #define RD_ACK_DELAY_NS     UINT64_C(20000) /* that an ACK waits for data going back */
+#define RD_GAP_NS           UINT64_C(10000) /* a core that polls is away no longer than this */
 #define RD_MIN_RTO_NS       UINT64_C(200000)
 #define RD_INITIAL_RTO_NS   UINT64_C(2000000)
 #define RD_MAX_RTO_NS       UINT64_C(1000000000)

@@ -115,6 +115,9 @@ static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo, 
 	/* No clock of ours said this: older than the timestamp's range allows. */
 	if (!echo || rtt_ns > INT32_MAX)
 		return;
+	/* Nor is the time that the ACK waited for this core to come back a delay of the network. */
+	if (nic->gap_ns > RD_GAP_NS)
+		rtt_ns = rtt_ns > nic->gap_ns ? rtt_ns - (uint32_t)nic->gap_ns : 1;
 	if (!s->srtt_ns) {
 		s->srtt_ns = rtt_ns ? rtt_ns : 1;
 		s->rttvar_ns = rtt_ns / 2;

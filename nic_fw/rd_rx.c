@@ -338,7 +338,11 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	if (pkt->ce)
 		s->ece = true;
 	s->ts_echo = be32_get(rd->timestamp);
-	s->ts_echo_ns = nic->now_ns;
+	/*
+	 * When it came is only known to lie between two turns. A long gap is this core's doing, not
+	 * the network's, and must not look like congestion to the peer.
+	 */
+	s->ts_echo_ns = nic->now_ns - (nic->gap_ns > RD_GAP_NS ? nic->gap_ns : 0);
 	switch ((enum wire_dgram_type)pkt->type) {
 	case WIRE_DGRAM_RD:
 	case WIRE_DGRAM_RD_PROBE:

@@ -75,6 +75,17 @@ enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
 	return RDMAP_OK;
 }
 
+/* An add of one field and a swap of all bits: what masks could say besides is not done here. */
+static bool is_supported(uint32_t opcode, const struct wire_atomic_request *req)
+{
+	uint64_t mask = be64_get(req->add_swap_mask);
+
+	if (opcode == WIRE_ATOMIC_FETCH_ADD)
+		return !(mask << 1); /* the top bit is a field's boundary anyway */
+	return opcode == WIRE_ATOMIC_CMP_SWAP && mask == UINT64_MAX &&
+	       be64_get(req->compare_mask) == UINT64_MAX;
+}
+
 enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 				       const struct dgram_pkt *pkt,
 				       const struct wire_atomic_request *req,
@@ -88,8 +99,7 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 	uint64_t original;
 	bool ok;
 
-	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) ||
-	    (opcode != WIRE_ATOMIC_FETCH_ADD && opcode != WIRE_ATOMIC_CMP_SWAP))
+	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) || !is_supported(opcode, req))
 		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
 	err = mem_check(nic, qp->pd, qp->qpn, be32_get(req->stag), to, sizeof(original),
 			HW_ACCESS_REMOTE_ATOMIC, &mem);

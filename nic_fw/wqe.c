@@ -197,6 +197,9 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 	if (!found)
 		return HW_VENDOR_ERR_AH;
 	wqe->dst_qpn = w->dst_qpn & 0xffffff;
+	/* QPN 0 is nobody's, and marks void packets of RD. */
+	if (qp->type == HW_QPT_RD && !wqe->dst_qpn)
+		return HW_VENDOR_ERR_AH;
 	wqe->qkey = w->qkey & 0x80000000u ? qp->qkey : w->qkey;
 	return wqe->dst_ip ? HW_VENDOR_ERR_NONE : HW_VENDOR_ERR_UNREACHABLE;
 }

@@ -58,7 +58,7 @@ struct hw_bar_header {
 	 * only. */
 	uint64_t wake_ns;
 	uint32_t reserved4[12];
-	/* line 3: the NIC's clock at its last turn, ns */
+	/* line 3: the NIC's clock when the process attached, ns */
 	uint64_t clock_ns;
 	uint32_t reserved3[14];
 };
