@@ -282,6 +282,11 @@ static void atomics_and_handles(void)
 	wqe.ah = 0xffffffff;
 	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
 	wqe = good_send();
+	wqe.dst_qpn = 0; /* on the wire it would say that the packet is void */
+	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
+	wqe.dst_qpn = 0xff000000;
+	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
+	wqe = good_send();
 	wqe.opcode = HW_WQE_BIND_MW;
 	wqe.num_sge = 0;
 	wqe.slots = 1;
@@ -438,9 +443,10 @@ static void release(void)
 /* A fenced request waits for reads and atomics before it, others do not. */
 static void fence(void)
 {
-	struct rp_req req = {.opcode = HW_WQE_WRITE, .dst = B->qp[0], .bytes = 8};
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8};
 
 	begin();
+	req.dst = B->qp[0];
 	rp.filter = keep_responses;
 	A->mem[0] = 1;
 	read_of(1, 0);
