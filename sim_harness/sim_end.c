@@ -8,6 +8,11 @@
 #include <errno.h>
 #include <string.h>
 
+enum {
+	AH_TRIES = 8, /* where many frames get lost ARP may fail */
+};
+#define AH_RETRY_NS UINT64_C(1100000000)
+
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
 {
 	return value ? value : otherwise;
@@ -105,8 +110,18 @@ void sim_end_kill(struct sim_end *end)
 struct weft_ah *sim_end_ah(struct sim_end *end, const struct sim_nic *peer)
 {
 	struct weft_av av = weft_av_ip(sim_nic_ip(peer));
+	struct weft_ah *ah = NULL;
+	int tries;
 
-	return weft_create_ah(end->pd, &av);
+	for (tries = 0; tries < AH_TRIES && !ah; tries++) {
+		/* A failure is remembered by the NIC for a while. */
+		if (tries)
+			sim_run_for(end->sim, AH_RETRY_NS);
+		ah = weft_create_ah(end->pd, &av);
+		if (!ah && errno != ETIMEDOUT && errno != EHOSTUNREACH)
+			break;
+	}
+	return ah;
 }
 
 struct weft_sge sim_end_sge(const struct sim_end *end, size_t offset, uint32_t bytes)

@@ -56,7 +56,10 @@ void sim_end_close(struct sim_end *end);
 /* The process dies; the host's part is cleaned up. */
 void sim_end_kill(struct sim_end *end);
 
-/* An address handle for a NIC by its IP; runs the simulation while ARP is under way. */
+/*
+ * An address handle for a NIC by its IP; runs the simulation while ARP is under way, and tries
+ * again a few times when it fails.
+ */
 struct weft_ah *sim_end_ah(struct sim_end *end, const struct sim_nic *peer);
 
 /* The buffer from offset on as an SGE. */

@@ -99,6 +99,7 @@ struct sim_shard {
 	void *arena;
 	size_t arena_bytes;
 	bool asleep;
+	bool drowsy; /* its last turn found nothing; when it is over, the core sleeps */
 	bool in_poll;
 	uint64_t poll_at_ns; /* when its next poll is due, UINT64_MAX: none */
 	uint64_t busy_until_ns;

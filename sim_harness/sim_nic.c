@@ -36,7 +36,8 @@ uint64_t sim_nic_clock_ns(const struct sim_nic *nic)
 
 static void shard_poll(struct sim *sim, void *ctx, uint64_t when_ns);
 
-void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns)
+/* Makes the core look again at when_ns, or when its turn is over. */
+static void schedule(struct sim_shard *shard, uint64_t when_ns)
 {
 	struct sim_nic *nic = shard->nic;
 
@@ -56,6 +57,12 @@ void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns)
 	sim_at(nic->sim, when_ns, shard_poll, shard, when_ns);
 }
 
+void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns)
+{
+	shard->drowsy = false;
+	schedule(shard, when_ns);
+}
+
 /* When the firmware's next timer is due, on the simulation's clock. */
 static uint64_t next_timer_ns(const struct sim_shard *shard)
 {
@@ -66,7 +73,10 @@ static uint64_t next_timer_ns(const struct sim_shard *shard)
 	return at_ns > shard->nic->clock_offset_ns ? at_ns - shard->nic->clock_offset_ns : 0;
 }
 
-/* One turn of the firmware now; then it is due again, or sleeps. */
+/*
+ * One turn of the firmware. While it lasts doorbells may be rung: the core is not asleep yet and
+ * nobody wakes it.
+ */
 static void turn(struct sim_shard *shard)
 {
 	struct sim_nic *nic = shard->nic;
@@ -88,16 +98,24 @@ static void turn(struct sim_shard *shard)
 	nic->counts.idle_polls += !work;
 	shard->busy_until_ns = sim->now_ns + config->poll_ns + work * config->poll_work_ns +
 			       sim_prng_below(&shard->poll_prng, config->poll_jitter_ns + 1);
-	if (work || shard->rx_head) {
-		sim_shard_wake(shard, shard->busy_until_ns);
-	} else if (!fw_sleep(shard->fw, true)) {
+	shard->drowsy = !work && !shard->rx_head;
+	schedule(shard, shard->busy_until_ns);
+}
+
+/* The turn that found nothing is over: sleep, unless a doorbell was rung meanwhile. */
+static bool fall_asleep(struct sim_shard *shard)
+{
+	shard->drowsy = false;
+	if (shard->rx_head)
+		return false;
+	if (!fw_sleep(shard->fw, true)) {
 		fw_sleep(shard->fw, false);
-		sim_shard_wake(shard, shard->busy_until_ns);
-	} else {
-		shard->asleep = true;
-		if (next_timer_ns(shard) != UINT64_MAX)
-			sim_shard_wake(shard, next_timer_ns(shard));
+		return false;
 	}
+	shard->asleep = true;
+	if (next_timer_ns(shard) != UINT64_MAX)
+		schedule(shard, next_timer_ns(shard));
+	return true;
 }
 
 static void shard_poll(struct sim *sim, void *ctx, uint64_t when_ns)
@@ -108,8 +126,8 @@ static void shard_poll(struct sim *sim, void *ctx, uint64_t when_ns)
 		return;
 	shard->poll_at_ns = UINT64_MAX;
 	if (sim->now_ns < shard->nic->paused_until_ns)
-		sim_shard_wake(shard, shard->nic->paused_until_ns);
-	else
+		schedule(shard, shard->nic->paused_until_ns);
+	else if (!shard->drowsy || !fall_asleep(shard))
 		turn(shard);
 }
 
@@ -199,6 +217,7 @@ static void shard_start(struct sim_shard *shard)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert(shard->arena != MAP_FAILED);
 	shard->asleep = false;
+	shard->drowsy = false;
 	shard->poll_at_ns = UINT64_MAX;
 	shard->busy_until_ns = 0;
 	shard->tx_at_ns = 0;

@@ -207,8 +207,9 @@ static int start(struct sim_run *run, bool is_long)
 			if (!a->ah[p])
 				return -errno;
 		}
-		sim_at(run->sim, sim_now_ns(run->sim) + i, step, a, 0);
 	}
+	for (i = 0; i < num; i++)
+		sim_at(run->sim, sim_now_ns(run->sim) + i, step, &st->actors[i], 0);
 	return 0;
 }
 
