@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# An idle weftd sleeps: under 1 % of a core with processes attached; and the first doorbell, and the first
+# frame, after sleep are served. Runs with the release build, as users do: what sanitizers cost is not
+# what is measured.
+
+. tests/int/lib.sh
+
+# Clock ticks (1/100 s) that a process has used.
+ticks()
+{
+	awk '{ print $14 + $15 }' "/proc/$1/stat"
+}
+
+[ ! -x build/bin/weftd ] || WEFT_BIN=$PWD/build/bin
+weftd_start weftd --nics 4
+# A process that is attached and does nothing: one that is stopped.
+spawn waiting "$WEFT_BIN/weft-bench" loop lat --device weft2 --device2 weft3 --duration 100
+wait_until 'the process is attached' attached weft3 1
+in_traffic weft3
+kill -STOP "${pid[waiting]}"
+sleep 0.5
+before=$(ticks "${pid[weftd]}")
+sleep 4
+after=$(ticks "${pid[weftd]}")
+say "idle for 4 s: $((after - before)) ticks of 10 ms"
+[ $((after - before)) -lt 4 ] || die "weftd used $((after - before)) ticks of 10 ms in 4 s: 1 % of a core is 4"
+[ "$(counter weft0 core_sleeps)" -gt 0 ] || die 'weftd never slept'
+# Asleep now: the first doorbell wakes it, and frames go on.
+sleep 0.2
+bench weft1 weft0 lat --iters 200
+sleep 0.2
+bench weft1 weft0 lat --iters 200 --event
+[ "$(counter weft0 core_wakes_doorbell)" -gt 0 ] || die 'no doorbell ever woke it'
+say "served after a doorbell in at most $(counter weft0 core_wake_doorbell_ns_max) ns"
+weftd_stop weftd
