@@ -32,7 +32,7 @@
 
 enum {
 	IDLE_EVENTS = 32,
-	IDLE_SPIN_PAUSES = 4,
+	IDLE_SPIN_PAUSES = 1,
 	IDLE_NS = 10000000,       /* a core of its own spins for so long before it sleeps */
 	IDLE_SHARED_NS = 1000000, /* a shared one yields for so long */
 	IDLE_NAP_NS = 1000000,    /* a port that cannot wake us is looked at so often */

@@ -10,8 +10,10 @@
  */
 #include "dpdk_app/wire.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/ethtool.h>
+#include <linux/filter.h>
 #include <linux/if_xdp.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -28,6 +30,7 @@
 #include "dpdk_app/xdp.h"
 #include "dpdk_app/xdp/weft_xdp.h"
 #include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
 
 enum {
 	NETDEV_DESCS = 1024,
@@ -243,6 +246,36 @@ static const char *netdev_try_xdp(struct wire *wire)
 	return NULL;
 }
 
+/*
+ * What the kernel exchanges over the interface shall not fill the NIC's ring: only ARP, our
+ * EtherType and IPv4 for the NIC's address come in. Without the filter the firmware would drop
+ * the others.
+ */
+static void netdev_filter(const struct wire *wire)
+{
+	enum {
+		ETH_TYPE = offsetof(struct wire_eth, type),
+		IP_DST = sizeof(struct wire_eth) + offsetof(struct wire_ip, dst)
+	};
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_TYPE),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ARP, 4, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ESP, 3, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_IPV4, 0, 3),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, IP_DST),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(wire->nic->conf->ip), 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog prog = {sizeof(code) / sizeof(code[0]), code};
+
+	for (uint32_t i = 0; i < wire->num_fds; i++) {
+		if (setsockopt(wire->fd[i], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)))
+			log_verbose("%s: no filter on AF_PACKET: %s", wire->nic->name,
+				    strerror(errno));
+	}
+}
+
 static int netdev_packet(struct wire *wire)
 {
 	const struct wire_ethdev_conf conf = {
@@ -266,6 +299,7 @@ static int netdev_packet(struct wire *wire)
 	if (err)
 		return err;
 	netdev_note_fds(wire, AF_PACKET, before, num_before);
+	netdev_filter(wire);
 	snprintf(wire->how, sizeof(wire->how), "AF_PACKET on %.15s", nic->conf->device);
 	return 0;
 }

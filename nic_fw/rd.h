@@ -49,6 +49,7 @@ enum {
 #define RD_INITIAL_RTO_NS   UINT64_C(2000000)
 #define RD_MAX_RTO_NS       UINT64_C(1000000000)
 #define RD_HELLO_RETRY_NS   UINT64_C(10000000)
+#define RD_AWAIT_NS         UINT64_C(20000000) /* between probes while only responses are awaited */
 #define RD_STALE_NS         UINT64_C(30000000000) /* unused so long, a session is opened anew */
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be forgotten after this */
 #define RD_ERROR_BACKOFF_NS UINT64_C(1000000)     /* doubled each time */
@@ -166,6 +167,7 @@ struct rd_session {
 	struct fw_timer pace_timer;
 	uint64_t rto_base_ns; /* last progress: new data acknowledged, or first packet in flight */
 	uint64_t hole_ns;     /* when the oldest hole may be called lost; 0: none */
+	uint64_t probe_ns;    /* when the oldest probe left that was not answered; 0: none */
 	uint64_t used_ns;
 	uint64_t reset_sent_ns;
 	struct fw_timer timer;
@@ -254,6 +256,11 @@ void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum h
 			  enum hw_vendor_err vendor_err);
 /* Nothing of what was sent has reached the peer: all of it is to be sent anew. */
 void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
+/*
+ * The flows that only await responses: fails those whose QP's limit is reached, the peer having
+ * said nothing for so long. True: some are left.
+ */
+bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint64_t silent_ns);
 /* Fails the flows whose QP's timeout and retry count are used up. */
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session);
 

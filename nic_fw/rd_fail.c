@@ -120,6 +120,15 @@ static uint64_t limit_ns(const struct fw_qp *qp)
 	return timeout_ns * (qp->attr.retry_cnt + 1u);
 }
 
+/*
+ * Who waits for a response has its ACK and cannot ask again: those are given up only when a peer
+ * that is heard of once more would greet us anew.
+ */
+static uint64_t flow_limit_ns(const struct rd_flow *flow)
+{
+	return flow->response ? RD_STALE_NS : limit_ns(flow->qp);
+}
+
 /* The flow of the packet that is over its limit, NULL if none is. */
 static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_session *session)
 {
@@ -130,7 +139,7 @@ static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_sess
 	fw_list_for_each (pos, &session->all_flows) {
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
 
-		if (session->state != RD_OPEN && nic->now_ns - flow->since_ns > limit_ns(flow->qp))
+		if (session->state != RD_OPEN && nic->now_ns - flow->since_ns > flow_limit_ns(flow))
 			return flow;
 	}
 	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {
@@ -138,10 +147,34 @@ static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_sess
 
 		if (slot->state >= RD_SLOT_HELD || !slot->msg || !slot->flow)
 			continue;
-		if (nic->now_ns - slot->first_sent_ns > limit_ns(slot->flow->qp))
+		if (nic->now_ns - slot->first_sent_ns > flow_limit_ns(slot->flow))
 			return slot->flow;
 	}
 	return NULL;
+}
+
+bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint64_t silent_ns)
+{
+	struct fw_list *pos = session->all_flows.next;
+	bool left = false;
+
+	while (pos != &session->all_flows) {
+		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
+
+		pos = pos->next;
+		if (flow->response || flow->next || flow->outstanding)
+			continue;
+		if (silent_ns <= limit_ns(flow->qp)) {
+			left = true;
+			continue;
+		}
+		FW_COUNT(nic, rd_retry_exceeded);
+		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		/* It may have ended other flows with it. */
+		pos = session->all_flows.next;
+		left = false;
+	}
+	return left;
 }
 
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session)

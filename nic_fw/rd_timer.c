@@ -4,8 +4,9 @@
  *
  * One timer per session. When nothing is heard for two RTTs the last packet is sent again
  * (as RFC 8985's tail loss probe), which makes the peer show its holes; after that all
- * that is unacknowledged is lost, with back-off. Retry limits are looked after here
- * too (rd_fail.c). RTO: RFC 6298, floor RD_MIN_RTO_NS. RNR codes: IBA 9.7.5.2.8, table 45.
+ * that is unacknowledged is lost, with back-off. When responses alone are awaited, probes
+ * ask for signs of life. Retry limits are looked after here too (rd_fail.c). RTO: RFC 6298, floor
+ * RD_MIN_RTO_NS. RNR codes: IBA 9.7.5.2.8, table 45.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -52,8 +53,12 @@ void rd_timer_arm(struct fw_nic *nic, struct rd_session *s)
 {
 	uint64_t ns;
 
-	if (!s->tx)
-		return; /* a timer that is set finds nothing to do and is not set again */
+	if (!s->tx) {
+		/* Nothing is in flight; requests may still await responses of a peer that dies. */
+		if (!fw_list_empty(&s->all_flows) && !fw_timer_is_set(&s->timer))
+			fw_timer_set(&nic->timers, &s->timer, nic->now_ns + RD_AWAIT_NS);
+		return;
+	}
 	ns = deadline_ns(s);
 	/* Moved later without work: it fires early, looks, and is set anew. */
 	if (!fw_timer_is_set(&s->timer) || s->timer.deadline_ns > ns)
@@ -88,11 +93,36 @@ static bool all_void(const struct rd_session *s)
 	return fw_list_empty(&s->flows);
 }
 
+/*
+ * All that was sent is acknowledged, and responses are awaited: probes find out whether the
+ * peer is still there, and still knows the session.
+ */
+static void await(struct fw_nic *nic, struct rd_session *s)
+{
+	uint64_t silent_ns;
+
+	if (s->ts_echo_ns >= s->probe_ns)
+		s->probe_ns = 0;
+	silent_ns = s->probe_ns ? nic->now_ns - s->probe_ns : 0;
+	if (silent_ns < 3 * RD_AWAIT_NS)
+		silent_ns = 0; /* one lost probe says nothing */
+	if (!rd_flow_check_awaiting(nic, s, silent_ns) || s->state != RD_OPEN)
+		return;
+	if (!s->probe_ns)
+		s->probe_ns = nic->now_ns;
+	rd_tx_probe(nic, s);
+	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + RD_AWAIT_NS);
+}
+
 void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
 
-	if (!s->tx || s->tx_una == s->tx_psn)
+	if (!s->tx) {
+		await(nic, s);
+		return;
+	}
+	if (s->tx_una == s->tx_psn)
 		return;
 	if (s->hole_ns && nic->now_ns >= s->hole_ns)
 		rd_ack_holes(nic, s);

@@ -119,7 +119,7 @@ finish()
 {
 	[ -n "${pid[$1]:-}" ] || die "there is no process called $1"
 	wait_until "$1 ends" dead "$1"
-	wait "${pid[$1]}" 2>/dev/null
+	{ wait "${pid[$1]}"; } 2>/dev/null
 	status=$?
 	unset "pid[$1]"
 }

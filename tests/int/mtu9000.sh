@@ -1,15 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Jumbo frames on the switch: sizes around a frame's and a segment's, one message in flight
-# and many, reliable and not.
+# The largest and the smallest frames: NICs at MTU 9000 and at 1280, with messages around the sizes at which
+# one more packet is needed, on a perfect and on a faulty switch.
 
 . tests/int/lib.sh
 
-weftd_start weftd --nics 2 --mtu 9000
-for size in 1 8880 8881 8889 8896 8897 9000 17793 1000000; do
-	bench weft1 weft0 lat --op send --iters 20 --size "$size"
-done
-bench weft1 weft0 bw --op write --size 1M --iters 20
-bench weft1 weft0 lat --qp ud --iters 50 --size 8900
-weftd_stop weftd
+round()
+{
+	local mtu=$1 name=weftd_$1_$2 size
+	shift
+	weftd_start "$name" --nics 2 --mtu "$mtu" "${@:2}"
+	[ "$(ctl list | awk '$1 == "weft0" { print $4 }')" = "$mtu" ] || die "weft0 has not MTU $mtu"
+	for size in $((mtu - 140)) $((mtu - 20)) $mtu $((2 * mtu + 1)) 64K; do
+		bench weft1 weft0 bw --op send --size "$size" --iters 300
+		bench weft1 weft0 bw --op write --size "$size" --iters 300 --sge 2
+		bench weft1 weft0 bw --op read --size "$size" --iters 300
+	done
+	bench weft1 weft0 bw --op write --size 1M --iters 60
+	bench weft1 weft0 lat --qp ud --op send --size $((mtu - 140)) --iters 200
+	weftd_stop "$name"
+}
+
+round 9000 perfect
+round 9000 faults --loss 1 --dup 1 --reorder 1 --seed 9
+round 1280 faults --loss 1 --dup 1 --reorder 1 --seed 10

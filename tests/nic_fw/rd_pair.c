@@ -474,9 +474,19 @@ void rp_end(struct rp *rp)
 		fw_client_detach(end->nic, end->client);
 		rp_check_pools(rp, e, 0);
 		CU_ASSERT_EQUAL(fw_ids_used(&end->nic->qp_ids), 0);
-		free_nic(end);
-		free(end->inbox);
-		free(end->mem);
+	}
+	rp_free(rp);
+}
+
+void rp_free(struct rp *rp)
+{
+	uint32_t e;
+
+	rp_forget(rp);
+	for (e = 0; e < 2; e++) {
+		free_nic(&rp->end[e]);
+		free(rp->end[e].inbox);
+		free(rp->end[e].mem);
 	}
 }
 

@@ -96,6 +96,8 @@ struct rp {
 void rp_begin(struct rp *rp);
 /* Lets all end, asserts that nothing is left anywhere, frees all. */
 void rp_end(struct rp *rp);
+/* Frees all without a look at it: the clients were detached by the test. */
+void rp_free(struct rp *rp);
 /* Pools of one end are empty, but for so many receives that messages have taken. */
 void rp_check_pools(struct rp *rp, uint32_t e, uint32_t recvs);
 /* Opens the session by a Write of nothing, so that tests begin with data. */

@@ -157,6 +157,39 @@ static void short_response(void)
 	rp_end(&rp);
 }
 
+/*
+ * A Write behind the read is acknowledged and waits for it. The read fails by the last packet that
+ * comes at all: the Write completes then.
+ */
+static void failure_lets_others_go(void)
+{
+	struct rp_info info;
+
+	begin();
+	rp.filter = keep_responses;
+	post(HW_WQE_READ, 1, 3000, 0);
+	post(HW_WQE_WRITE, 2, 8, 8192);
+	/* The ACK that rode on the response is kept with it: the next one comes alone. */
+	rp_run(&rp, 2000000);
+	CU_ASSERT_TRUE(rp.num_kept >= 3);
+	CU_ASSERT_PTR_NULL(rp_session(&rp, 0)->tx);
+	rp_expect_none(&rp);
+	info = rp_info_of(&rp.kept[0], 1);
+	tagged(0)->ddp_ctrl |= WIRE_DDP_LAST;
+	info.dgram->msg_bytes =
+	    be32_put(info.frame->n - WIRE_DGRAM_CRC_BYTES -
+		     (uint32_t)(info.ddp + sizeof(struct wire_ddp_tagged) - info.frame->b));
+	info.dgram->flags &= (uint8_t)~WIRE_DGRAM_F_ACK;
+	rp_reseal(info.frame);
+	rp_deliver(&rp, 0);
+	rp_poll(&rp, 0);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_BAD_RESP_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp.filter = NULL;
+	rp_forget(&rp);
+	rp_end(&rp);
+}
+
 /* Scatter over SGEs of odd sizes, in order and not. */
 static void scatter(void)
 {
@@ -491,6 +524,6 @@ static void empty_read(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("nic_fw/rdmap_resp", UT(forged_sinks), UT(short_response), UT(scatter), UT(sink_gone),
-	UT(remote_errors), UT(long_write_fails), UT(terminate_statuses), UT(responder_slots),
-	UT(atomics), UT(responder_gone), UT(responder_in_sqe), UT(empty_read))
+UT_MAIN("nic_fw/rdmap_resp", UT(forged_sinks), UT(short_response), UT(failure_lets_others_go),
+	UT(scatter), UT(sink_gone), UT(remote_errors), UT(long_write_fails), UT(terminate_statuses),
+	UT(responder_slots), UT(atomics), UT(responder_gone), UT(responder_in_sqe), UT(empty_read))

@@ -65,7 +65,7 @@ static int run_loop(struct opts *o, struct pair *p, struct flow *flow)
 static int run_client(struct opts *o, struct pair *p, struct flow *flow)
 {
 	struct stream_tx tx = sender(o, &p->a);
-	struct ep_idle idle = {.o = o, .ep = {&p->a}, .fd = -1};
+	struct ep_idle idle = {.o = o, .ep = {&p->a}, .fd = p->oob.fd};
 	uint64_t waited;
 	json_t *msg;
 	int n;
@@ -80,6 +80,9 @@ static int run_client(struct opts *o, struct pair *p, struct flow *flow)
 		}
 		if (ep_idle(&idle, &waited))
 			return -1;
+		/* The server speaks when it is asked, and it was not. */
+		if (idle.fd_ready)
+			return fail("the other end has gone");
 		stream_send_idle(&tx, waited);
 	}
 	if (pair_finish(p, tx.seq, &msg))

@@ -91,8 +91,6 @@ static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, 
 	int n;
 
 	*again = false;
-	if (s->o->connect)
-		idle.fd = -1; /* the client's server speaks when it is asked */
 	for (;;) {
 		n = ep_poll(ep);
 		if (n < 0 || (!n && other && ep_poll(other) < 0))
@@ -121,16 +119,22 @@ static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, 
 static int exchange(struct lat_state *s, struct ep *from, uint64_t seq, struct ep *to,
 		    struct ep *other, uint64_t want)
 {
+	uint64_t begin = s->o->qp == WEFT_QPT_UD ? now_ns() : 0;
 	enum lat_got got;
 	bool again;
 
 	if (lat_post(from, seq))
 		return -1;
 	while ((got = await(s, to, other, want, &again)) == LAT_NOTHING) {
+		if ((double)(now_ns() - begin) > s->o->timeout_s * 1e9)
+			return fail("no answer for %g s: gave up", s->o->timeout_s);
 		s->resent++;
 		if (lat_post(from, seq))
 			return -1;
 	}
+	/* The server speaks when it is asked, and it was not. */
+	if (got == LAT_FD)
+		return fail("the other end has gone");
 	return got == LAT_MSG ? 0 : -1;
 }
 

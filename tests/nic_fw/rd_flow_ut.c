@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flows: RNR limits and who fails by them, Terminates for messages in every state, errors that
+ * nobody explains, responses past refused requests, no memory.
+ */
+#include "tests/nic_fw/rd_pair.h"
+
+static struct rp rp;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+static void write_to(uint32_t q, const struct fw_qp *dst, uint64_t wr_id, uint32_t bytes)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = wr_id, .bytes = bytes, .dst = dst};
+
+	rp_req(&rp, 0, A->qp[q], &req);
+}
+
+static void set_rnr_retry(uint8_t retry)
+{
+	struct hw_qp_attr attr = {.rnr_retry = retry};
+
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_RNR_RETRY, &attr), 0);
+}
+
+/* Sent rnr_retry + 1 times, then given up; the flow to another QP is not concerned. */
+static void rnr_limit(void)
+{
+	uint8_t retry;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (retry = 0; retry < 7; retry++) {
+		uint64_t refused = RP_CNT(&rp, 1, rd_rx_refused);
+
+		set_rnr_retry(retry);
+		rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 8);
+		write_to(0, B->qp[1], 2, 8);
+		rp_quiet(&rp);
+		if (retry) /* else both are heard of in one ACK */
+			rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_RNR_RETRY_EXC_ERR);
+		if (!retry)
+			rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_rx_refused), refused + retry + 1);
+		CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
+	}
+	/* Each message counts anew: two refusals for each of five are no five. */
+	set_rnr_retry(3);
+	for (retry = 0; retry < 5; retry++)
+		rp_send(&rp, 0, A->qp[0], B->qp[0], retry, 0, 8);
+	for (retry = 0; retry < 5; retry++) {
+		rp_run(&rp, 1000000);
+		rp_recv(&rp, 1, B->qp[0], retry, 0, 8);
+		rp_run(&rp, 700000);
+		rp_expect_send(&rp, 0, retry, HW_STATUS_SUCCESS);
+		rp_expect_recv(&rp, 1, retry, HW_STATUS_SUCCESS);
+	}
+	/* For ever. */
+	set_rnr_retry(7);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 9, 0, 8);
+	rp_run(&rp, 100000000);
+	rp_expect_none(&rp);
+	rp_recv(&rp, 1, B->qp[0], 9, 0, 8);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 9, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 9, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* A refused request stands; the response that its peer waits for passes it. */
+static void response_passes(void)
+{
+	struct rp_req read = {.opcode = HW_WQE_READ, .wr_id = 5, .bytes = 8};
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 8);
+	rp_run(&rp, 3000000);
+	read.dst = A->qp[0];
+	rp_req(&rp, 1, B->qp[0], &read);
+	rp_settle(&rp);
+	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
+	rp_recv(&rp, 1, B->qp[0], 1, 0, 8);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+static enum rp_verdict drop_terminates(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->ddp && info->opcode == WIRE_RDMAP_TERMINATE ? RP_DROP : RP_PASS;
+}
+
+/*
+ * The Terminate is lost for a while: the request is tried again now and then, and fails when the
+ * Terminate comes; what stands behind it is carried out once.
+ */
+static void late_terminate(void)
+{
+	struct rp_req bad = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8, .rkey = 0x7777777};
+	struct rp_req add = {.opcode = HW_WQE_FETCH_ADD, .wr_id = 2, .bytes = 8, .compare_add = 1};
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = drop_terminates;
+	bad.dst = B->qp[0];
+	add.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[0], &bad);
+	rp_req(&rp, 0, A->qp[0], &add);
+	rp_run(&rp, 20000000);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	rp_run(&rp, 100000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 1);
+	rp_run(&rp, 3000000000);
+	rp_expect_none(&rp);
+	rp_end(&rp);
+}
+
+/* A Terminate that never comes: RC whose peer's QP is gone, or is another incarnation. */
+static void nobody_explains(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};
+	struct fw_qp *a, *b;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		rp_begin(&rp);
+		rp_open(&rp);
+		rp_rc(&rp, &a, &b, NULL);
+		if (i) {
+			b->incarnation_rx++;
+			b->incarnation_tx++;
+		} else {
+			rp_destroy_qp(&rp, 1, b);
+		}
+		rp_req(&rp, 0, a, &req);
+		rp_run(&rp, 5000000000);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+		CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+		rp_run(&rp, 5000000000);
+		rp_end(&rp);
+	}
+}
+
+/* An end's own memory goes away under a message whose packets are partly sent and lost. */
+static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+}
+
+static void source_gone(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 2, .bytes = 8000};
+	uint32_t stag;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	stag = rp_reg(&rp, 0, A->mem, 8000, 0, true);
+	rp.filter = drop_data;
+	write_to(0, B->qp[1], 1, 3000);
+	req.dst = B->qp[0];
+	req.lkey = stag;
+	rp_req(&rp, 0, A->qp[0], &req);
+	write_to(0, B->qp[0], 3, 8);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(rp_dereg(&rp, 0, stag), 0);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_LOC_PROT_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_SQE);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->rx_psn, rp_session(&rp, 0)->tx_psn);
+	rp_end(&rp);
+}
+
+/* Many flows of one session, some refused, some not, some to nobody: each as it deserves. */
+static void many_flows(void)
+{
+	struct fw_qp gone = {.qpn = (1u << 19) | 999};
+	uint32_t i, ok = 0, failed = 0;
+	struct hw_cqe cqe;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (i = 0; i < 20; i++) {
+		write_to(0, B->qp[0], 0, 2000);
+		write_to(0, &gone, 1, 20);
+		write_to(1, B->qp[1], 2, 200);
+		write_to(1, B->qp[0], 3, 1);
+	}
+	rp_run(&rp, 3000000000);
+	while (rp_scqe(&rp, 0, &cqe)) {
+		if (cqe.wr_id == 1) {
+			CU_ASSERT_EQUAL(cqe.status, HW_STATUS_REM_OP_ERR);
+			failed++;
+		} else {
+			CU_ASSERT_EQUAL(cqe.status, HW_STATUS_SUCCESS);
+			ok++;
+		}
+	}
+	CU_ASSERT_EQUAL(ok, 60);
+	CU_ASSERT_EQUAL(failed, 20);
+	rp_end(&rp);
+}
+
+/* Terminates of hostile peers: for messages that are not, or belong to other flows. */
+static void forged_terminates(void)
+{
+	uint32_t ssn;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = drop_data;
+	write_to(0, B->qp[0], 1, 8);
+	write_to(0, B->qp[0], 2, 8);
+	rp_settle(&rp);
+	ssn = A->qp[0]->ssn;
+	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn + 1,
+			   HW_STATUS_REM_OP_ERR);
+	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[1]->qpn, ssn,
+			   HW_STATUS_REM_OP_ERR);
+	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip + 1, B->qp[0]->qpn, ssn,
+			   HW_STATUS_REM_OP_ERR);
+	rd_flow_terminated(A->nic, A->qp[1], B->nic->config.ip, B->qp[0]->qpn, ssn,
+			   HW_STATUS_REM_OP_ERR);
+	rp_expect_none(&rp);
+	/* The second one, out of turn and twice: it waits for the first. */
+	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn,
+			   HW_STATUS_REM_OP_ERR);
+	rd_flow_terminated(A->nic, A->qp[0], B->nic->config.ip, B->qp[0]->qpn, ssn,
+			   HW_STATUS_REM_ACCESS_ERR);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_OP_ERR);
+	rp_end(&rp);
+}
+
+UT_MAIN("nic_fw/rd_flow", UT(rnr_limit), UT(response_passes), UT(late_terminate),
+	UT(nobody_explains), UT(source_gone), UT(many_flows), UT(forged_terminates))
