@@ -279,7 +279,7 @@ test-int:	## the integration tests alone; T=name runs those whose path contains 
 	@tools/deps.sh test
 	@+$(MAKE) _test-int
 _test-int: all $(call products,san) $(INT_BINS)
-	@tests/run.sh $(foreach s,$(INT_SCRIPTS),$(if $(findstring $(T),$s),$s))
+	@tests/run.sh $(if $(T),$(foreach s,$(INT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INT_SCRIPTS))
 
 bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 	@tools/deps.sh bench
