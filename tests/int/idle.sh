@@ -32,6 +32,11 @@ sleep 0.2
 bench weft1 weft0 lat --iters 200
 sleep 0.2
 bench weft1 weft0 lat --iters 200 --event
+# weftctl wakes it with its question: it sleeps again before the stopped process rings.
+woken=$(counter weft3 core_wakes_doorbell)
+sleep 0.5
+kill -CONT "${pid[waiting]}"
+wait_until 'the doorbell wakes it' counter_above weft3 core_wakes_doorbell "$woken"
 [ "$(counter weft0 core_wakes_doorbell)" -gt 0 ] || die 'no doorbell ever woke it'
 say "served after a doorbell in at most $(counter weft0 core_wake_doorbell_ns_max) ns"
 weftd_stop weftd

@@ -59,7 +59,7 @@ all_free()
 	ctl stats "$1" >"$WEFT_TMP/stats"
 	for name in qps_used cqs_used mrs_used pds_used eqs_used ahs_used wqes_used wqe_exts_used \
 		rd_flows_used rd_held_used recv_msgs_used ud_reasms_used ud_buffers_used; do
-		grep -q "^ *$name: 0$" "$WEFT_TMP/stats" || { left=$(grep "$name:" "$WEFT_TMP/stats"); return 1; }
+		grep -q "^ *$name: 0$" "$WEFT_TMP/stats" || return 1
 	done
 }
 for nic in weft0 weft1; do

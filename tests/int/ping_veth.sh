@@ -59,14 +59,14 @@ round()
 	spawn "$tcp.c" ip netns exec "$a" python3 "$WEFT_TMP/tcp.py" client "$WEFT_TMP/enough"
 	spawn "kernel_$how" ip netns exec "$a" ping -c 20 -i 0.05 -W 10 10.9.0.1
 	spawn "ping_$how" ip netns exec "$a" ping -c 20 -i 0.05 -W 10 10.9.0.10
-	spawn "large_$how" ip netns exec "$a" ping -c 10 -i 0.05 -W 10 -s 1472 -M do 10.9.0.10
+	spawn "large_$how" ip netns exec "$a" ping -c 10 -i 0.05 -W 10 -s 1472 -M "do" 10.9.0.10
 	expect_ok "ping_$how" "large_$how" "kernel_$how"
 	out_has "ping_$how" ' 20 received' || die "not all pings were answered: $(tail -n 3 "$WEFT_TMP/ping_$how.out")"
 	out_has "large_$how" ' 10 received' || die 'not all large pings were answered'
 	out_has "kernel_$how" ' 20 received' || die "not all pings of the kernel were answered"
 	touch "$WEFT_TMP/enough"
 	expect_ok "$tcp.c" "$tcp.s"
-	say "$how: $(tail -n 1 "$WEFT_TMP/ping_$how.out"); TCP $(cat "$WEFT_TMP/$tcp.s.out" | tail -n 1) bytes"
+	say "$how: $(tail -n 1 "$WEFT_TMP/ping_$how.out"); TCP $(tail -n 1 "$WEFT_TMP/$tcp.s.out") bytes"
 	[ "$(counter weft0 icmp_echo_rx)" -ge 30 ] || die 'the NIC did not count the echoes'
 	weftd_stop "weftd_$how"
 	# The interface is the kernel's alone again.

@@ -20,12 +20,10 @@ ends()
 		clients+=("$1$i.c" "$1$i.s")
 	done <<-'KINDS'
 		lat --op send
-		lat --op send --event
-		bw --op write --size 100K
-		bw --op read --size 100K --mem malloc
+		bw --op write --size 100K --event
+		bw --op read --size 100K --mem malloc --event
 		rate --op atomic --event
-		lat --qp ud --op send
-		bw --qp ud --op send --event --size 1000
+		lat --qp ud --op send --event
 	KINDS
 	wait_until 'all are attached' attached weft1 "$i"
 	wait_until 'all are attached' attached weft0 "$i"

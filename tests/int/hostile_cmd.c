@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A client whose commands are wrong: packets that are none, other processes' objects, random
+ * contents, and memory that is not sealed, too short, shrunk or unmapped. Started by hostile.sh
+ * while other clients work. Exit status 0: the NIC refused what it must refuse, and answers still.
+ */
+#include "tests/int/hostile.h"
+
+/* ---- commands */
+
+/* Packets of every wrong length, with descriptors that nobody asked for. */
+static void wrong_packets(int sock)
+{
+	uint8_t packet[2 * sizeof(struct hw_cmd)];
+	const int fd[8] = {0, 0, 1, 1, 2, 2, 0, 1};
+	struct hw_cmd_resp resp;
+	size_t bytes = 1 + rnd() % sizeof(packet);
+	uint32_t num_fds = rnd() % 4 ? 0 : (uint32_t)(rnd() % 9);
+
+	rnd_bytes(packet, sizeof(packet));
+	if (bytes == sizeof(struct hw_cmd) && !num_fds)
+		bytes--;
+	if (!send_raw(sock, packet, bytes, fd, num_fds) || !receive(sock, &resp, NULL))
+		die("the NIC closed the connection at a packet of %zu bytes", bytes);
+	if (!resp.status)
+		die("a packet of %zu bytes with %u descriptors was taken", bytes, num_fds);
+}
+
+/* A command with random contents: whatever comes of it is fine, if it is answered. */
+static void wild_command(int sock)
+{
+	struct hw_cmd cmd;
+	struct hw_cmd_resp resp;
+	uint32_t *word = (uint32_t *)cmd.u.bytes;
+
+	rnd_bytes(&cmd, sizeof(cmd));
+	cmd.op = (uint32_t)(rnd() % (HW_CMD_OPS + 2));
+	/* Small numbers hit objects that there are. */
+	for (size_t i = 0; i < sizeof(cmd.u.bytes) / 4; i++) {
+		if (rnd() % 2)
+			word[i] = (uint32_t)(rnd() % 64);
+	}
+	/* Memory alone is limited by nothing but the machine's. */
+	if (cmd.op == HW_CMD_ALLOC_MEM)
+		cmd.u.alloc_mem.bytes %= 1 << 20;
+	if (cmd.op == HW_CMD_CAPTURE)
+		return;
+	(void)command(sock, &cmd, &resp);
+}
+
+/* Handles of another process. */
+static void foreign_handles(struct victim *own, const struct victim *other)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CREATE_QP};
+	uint32_t handle[] = {other->pd, other->stag, other->cq, other->qp[0].qpn, other->ah};
+	uint32_t op[] = {HW_CMD_DEALLOC_PD, HW_CMD_DEREG_MR, HW_CMD_DESTROY_CQ, HW_CMD_DESTROY_QP,
+			 HW_CMD_DESTROY_AH};
+
+	for (uint32_t i = 0; i < sizeof(op) / sizeof(op[0]); i++) {
+		cmd = (struct hw_cmd){.op = op[i], .u.obj.handle = handle[i]};
+		refused(own->sock, &cmd, 0, "destroying another process's object");
+	}
+	cmd = (struct hw_cmd){.op = HW_CMD_QUERY_QP, .u.obj.handle = other->qp[0].qpn};
+	refused(own->sock, &cmd, 0, "QUERY_QP of another process");
+	cmd = (struct hw_cmd){.op = HW_CMD_MODIFY_QP};
+	cmd.u.modify_qp.qpn = other->qp[0].qpn;
+	cmd.u.modify_qp.mask = HW_QP_STATE;
+	cmd.u.modify_qp.attr.state = HW_QPS_ERR;
+	refused(own->sock, &cmd, 0, "MODIFY_QP of another process");
+	cmd = (struct hw_cmd){.op = HW_CMD_CREATE_QP};
+	cmd.u.create_qp = (struct hw_cmd_create_qp){.pd = other->pd,
+						    .type = HW_QPT_RD,
+						    .send_cq = own->cq,
+						    .recv_cq = own->cq,
+						    .srq = HW_SRQ_NONE,
+						    .sq_slots = SQ_SLOTS,
+						    .max_send_wr = 1,
+						    .max_recv_wr = 1};
+	refused(own->sock, &cmd, 0, "CREATE_QP in another process's PD");
+	cmd.u.create_qp.pd = own->pd;
+	cmd.u.create_qp.send_cq = other->cq;
+	refused(own->sock, &cmd, 0, "CREATE_QP with another process's CQ");
+	cmd = (struct hw_cmd){.op = HW_CMD_CREATE_AH};
+	cmd.u.create_ah.pd = other->pd;
+	cmd.u.create_ah.av = (struct hw_av){.dst_ip = htonl(0x0a4d0002), .flags = HW_AV_F_GRH};
+	refused(own->sock, &cmd, 0, "CREATE_AH in another process's PD");
+}
+
+static void run_commands(uint32_t rounds)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_PD};
+	struct hw_cmd_resp resp;
+	struct victim own, other;
+	int sock = connect_nic();
+
+	refused(sock, &cmd, ENOTCONN, "ALLOC_PD before ATTACH");
+	cmd = (struct hw_cmd){.op = HW_CMD_ATTACH, .u.attach.version = HW_CMD_VERSION + 1};
+	refused(sock, &cmd, EPROTO, "ATTACH of another version");
+	cmd = (struct hw_cmd){.op = HW_CMD_OPS};
+	refused(sock, &cmd, EOPNOTSUPP, "a command that there is not");
+	for (uint32_t i = 0; i < rounds / 4; i++)
+		wrong_packets(sock);
+	close(sock);
+	furnish(&own, 2);
+	furnish(&other, 2);
+	cmd = (struct hw_cmd){.op = HW_CMD_ATTACH, .u.attach.version = HW_CMD_VERSION};
+	refused(own.sock, &cmd, EISCONN, "a second ATTACH");
+	foreign_handles(&own, &other);
+	for (uint32_t i = 0; i < rounds; i++) {
+		wrong_packets(own.sock);
+		wild_command(own.sock);
+	}
+	cmd = (struct hw_cmd){.op = HW_CMD_QUERY_QP, .u.obj.handle = other.qp[0].qpn};
+	must(&other, &cmd, &resp);
+	if (resp.u.query_qp.attr.state != HW_QPS_RTS)
+		die("the other process's QP is in state %u", resp.u.query_qp.attr.state);
+	detach(&own);
+	detach(&other);
+	/* Answers that nobody reads, and an end in their middle. */
+	attach(&own);
+	cmd = (struct hw_cmd){.op = HW_CMD_QUERY_DEVICE};
+	for (uint32_t i = 0; i < 4 * rounds; i++) {
+		if (send(own.sock, &cmd, sizeof(cmd), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			break;
+	}
+	detach(&own);
+}
+
+/* ---- memory */
+
+/* REG_MR with a descriptor. Returns the status. */
+static int reg_memfd(struct victim *v, int fd, uint64_t offset, uint64_t bytes)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
+	struct hw_cmd_resp resp;
+
+	cmd.u.reg_mr = (struct hw_cmd_reg_mr){
+	    .addr = 0x100000,
+	    .iova = 0x100000,
+	    .bytes = bytes,
+	    .memfd_offset = offset,
+	    .pd = v->pd,
+	    .access = HW_ACCESS_LOCAL_WRITE,
+	    .flags = HW_REG_F_MEMFD,
+	};
+	return command_fd(v->sock, &cmd, &resp, fd, NULL);
+}
+
+static void memfd_refused(struct victim *v, int fd, uint64_t offset, uint64_t bytes,
+			  const char *what)
+{
+	if (!reg_memfd(v, fd, offset, bytes))
+		die("REG_MR took memory that is %s", what);
+}
+
+/* One request of the first queue pair, an RD one, to itself. */
+static void post(struct victim *v, uint8_t opcode, uint64_t addr, uint32_t bytes, uint32_t lkey)
+{
+	struct hw_qp_record *rec = (struct hw_qp_record *)(v->bar + v->qp[0].record_offset);
+	struct hw_bar_header *header = (struct hw_bar_header *)v->bar;
+	uint32_t *ring = (uint32_t *)(v->bar + HW_BAR_DB_RING);
+	uint32_t prod = __atomic_load_n(&rec->sq_prod, __ATOMIC_RELAXED), tail;
+	uint8_t *sq = v->bar + v->qp[0].sq_offset;
+	struct hw_sq_wqe wqe = {
+	    .opcode = opcode,
+	    .flags = HW_WQE_F_SIGNALED,
+	    .slots = 2,
+	    .num_sge = 1,
+	    .wr_id = prod,
+	    .ah = v->ah,
+	    .dst_qpn = v->qp[0].qpn,
+	    .qkey = QKEY,
+	    .remote_addr = (uintptr_t)v->mem,
+	    .rkey = v->stag,
+	};
+	struct hw_sge sge = {addr, bytes, lkey};
+
+	memcpy(sq + (uint64_t)(prod % SQ_SLOTS) * HW_SQ_SLOT_BYTES, &wqe, sizeof(wqe));
+	memcpy(sq + (uint64_t)((prod + 1) % SQ_SLOTS) * HW_SQ_SLOT_BYTES, &sge, sizeof(sge));
+	__atomic_store_n(&rec->sq_prod, prod + 2, __ATOMIC_RELEASE);
+	if (!__atomic_exchange_n(&rec->rung, 1, __ATOMIC_ACQ_REL)) {
+		tail = __atomic_fetch_add(&header->db_tail, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&ring[tail % HW_DB_RING_ENTRIES],
+				 HW_DB_ENTRY(HW_DB_SQ, v->qp[0].qpn), __ATOMIC_RELEASE);
+	}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (eventfd_write(v->fd[1], 1))
+		die("eventfd: %s", strerror(errno));
+}
+
+/* Completion number i, when it comes. */
+static struct hw_cqe completion(struct victim *v, uint32_t i)
+{
+	const uint32_t entries = v->cq_resp.entries;
+	const struct hw_cqe *cqe =
+	    (const struct hw_cqe *)(v->bar + v->cq_resp.ring_offset) + i % entries;
+	const uint8_t phase = !(i / entries & 1);
+	struct hw_cqe got;
+
+	for (uint32_t turn = 0; __atomic_load_n(&cqe->phase, __ATOMIC_ACQUIRE) != phase; turn++) {
+		if (turn > ANSWER_MS)
+			die("completion %u does not come", i);
+		usleep(1000);
+	}
+	got = *cqe;
+	__atomic_store_n((uint32_t *)(v->bar + v->cq_resp.record_offset), i + 1, __ATOMIC_RELEASE);
+	return got;
+}
+
+/* Memory reached by system calls, gone when the request comes. */
+static void unmapped(bool protect, uint8_t opcode)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
+	struct hw_cmd_resp resp;
+	struct hw_cqe cqe;
+	struct victim v;
+	uint8_t *mem =
+	    mmap(NULL, MEM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (mem == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	furnish(&v, 1);
+	cmd.u.reg_mr = (struct hw_cmd_reg_mr){.addr = (uintptr_t)mem,
+					      .iova = (uintptr_t)mem,
+					      .bytes = MEM_BYTES,
+					      .pd = v.pd,
+					      .access = HW_ACCESS_LOCAL_WRITE};
+	must(&v, &cmd, &resp);
+	memset(mem, 0x5a, MEM_BYTES);
+	post(&v, HW_WQE_WRITE, (uintptr_t)mem, 3000, resp.u.mr.stag);
+	cqe = completion(&v, 0);
+	if (cqe.status)
+		die("a Write from mapped memory failed: status %u, vendor error %u", cqe.status,
+		    cqe.vendor_err);
+	if (v.mem[0] != 0x5a || v.mem[2999] != 0x5a || v.mem[3000])
+		die("a Write from mapped memory wrote something else");
+	if (protect ? mprotect(mem, MEM_BYTES, PROT_NONE) : munmap(mem, MEM_BYTES))
+		die("munmap: %s", strerror(errno));
+	post(&v, opcode, (uintptr_t)mem, 3000, resp.u.mr.stag);
+	cqe = completion(&v, 1);
+	/* What is protected from the process the NIC may reach, what is not there it cannot. */
+	if (!protect && !cqe.status)
+		die("opcode %u with unmapped memory succeeded", opcode);
+	detach(&v);
+	if (protect)
+		munmap(mem, MEM_BYTES);
+}
+
+static void run_memory(uint32_t rounds)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_QUERY_DEVICE};
+	struct hw_cmd_resp resp;
+	struct victim v;
+	int pipe_fd[2], fd;
+
+	furnish(&v, 1);
+	fd = make_memfd(MEM_BYTES, 0);
+	memfd_refused(&v, fd, 0, MEM_BYTES, "not sealed");
+	if (ftruncate(fd, 4096) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		die("memfd: %s", strerror(errno));
+	memfd_refused(&v, fd, 0, MEM_BYTES, "shrunk");
+	memfd_refused(&v, fd, 4096, 1, "behind the end");
+	memfd_refused(&v, fd, UINT64_MAX - 4095, 4096, "beyond all numbers");
+	memfd_refused(&v, fd, 1, 4096, "one byte too long");
+	close(fd);
+	/* What is sealed cannot be shrunk under the NIC's feet. */
+	fd = make_memfd(MEM_BYTES, F_SEAL_SHRINK);
+	if (reg_memfd(&v, fd, 0, MEM_BYTES))
+		die("REG_MR refused memory in order");
+	if (!ftruncate(fd, 0))
+		die("a sealed memfd was shrunk");
+	close(fd);
+	if (pipe(pipe_fd))
+		die("pipe: %s", strerror(errno));
+	memfd_refused(&v, pipe_fd[0], 0, 4096, "a pipe");
+	memfd_refused(&v, v.sock, 0, 4096, "a socket");
+	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	memfd_refused(&v, fd, 0, 4096, "a file of /proc");
+	/* The BAR itself: sealed, but what it may do to it, it can do anyway. */
+	(void)reg_memfd(&v, v.fd[0], 0, v.bar_bytes);
+	if (!ftruncate(v.fd[0], 0))
+		die("the BAR was shrunk");
+	must(&v, &cmd, &resp);
+	detach(&v);
+	for (uint32_t i = 0; i < 4 + rounds / 20; i++)
+		unmapped(i % 2, i / 2 % 2 ? HW_WQE_READ : HW_WQE_WRITE);
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t rounds = hostile_args(argc, argv);
+
+	run_commands(rounds);
+	run_memory(rounds);
+	return 0;
+}
