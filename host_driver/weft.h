@@ -170,7 +170,7 @@ struct weft_mr {
 	size_t bytes;
 	uint32_t lkey; /* lkey, rkey and STag are the same number */
 	uint32_t rkey;
-	bool mapped; /* the NIC has the memory mapped; else it goes through process_vm_readv */
+	bool mapped; /* the NIC has the memory mapped; else each access is a system call of weftd */
 	void *user;
 };
 

@@ -52,7 +52,7 @@ struct fw_rx_frame {
 enum fw_tx_kind {
 	FW_TX_HDR,  /* fw_tx_frame.hdr at offset addr */
 	FW_TX_MEM,  /* mem: memory that the NIC has mapped */
-	FW_TX_HOST, /* process_vm_readv() of addr in the client's address space */
+	FW_TX_HOST, /* read by the port at addr in the client's address space */
 };
 
 /* fw_tx_seg.flags */

@@ -157,7 +157,7 @@ struct hw_cmd_reg_mr {
 	uint32_t reserved;
 };
 enum {
-	HW_REG_F_MEMFD = 0x01, /* a descriptor is attached: map it, else use process_vm */
+	HW_REG_F_MEMFD = 0x01, /* a descriptor is attached: map it, else use system calls */
 };
 
 struct hw_cmd_create_eq {
@@ -378,7 +378,7 @@ struct hw_resp_query_qp {
 
 struct hw_resp_mr {
 	uint32_t stag;   /* lkey and rkey */
-	uint32_t mapped; /* 1: the NIC has it mapped; 0: process_vm */
+	uint32_t mapped; /* 1: the NIC has it mapped; 0: by system calls */
 };
 
 /* One counter: the name as ethtool -S would print it. */
