@@ -170,7 +170,8 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 {
 	uint32_t done;
 
-	nic->gap_ns = nic->now_ns ? now_ns - nic->now_ns : 0;
+	nic->gap_ns = nic->turn_ns ? now_ns - nic->turn_ns : 0;
+	nic->turn_ns = now_ns;
 	nic->now_ns = now_ns;
 	nic->tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
 	done = db_poll(nic);

@@ -60,7 +60,8 @@ struct fw_nic {
 	struct fw_port port;
 	struct fw_config config;
 	uint64_t now_ns;
-	uint64_t gap_ns; /* between this turn and the one before */
+	uint64_t turn_ns; /* when the last turn began: fw_now() moves now_ns between turns */
+	uint64_t gap_ns;  /* between this turn and the one before */
 	struct fw_counters counters;
 	fw_trace_fn trace;
 	void *trace_ctx;
