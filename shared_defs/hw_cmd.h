@@ -23,6 +23,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared_defs/hw_goal.h"
+
 #define HW_SOCKET_DIR "/run/weft" /* WEFT_RUN_DIR in the environment overrides it */
 
 enum {
@@ -58,6 +60,13 @@ enum hw_cmd_op {
 	HW_CMD_ALLOC_MW = 26,
 	HW_CMD_DEALLOC_MW = 27,
 	HW_CMD_CAPTURE = 28, /* for tools, root: answer carries a pipe with pcapng */
+	HW_CMD_GOAL_OPEN = 29, /* collectives: hw_goal.h */
+	HW_CMD_GOAL_COMM_CREATE = 30,
+	HW_CMD_GOAL_COMM_DESTROY = 31,
+	HW_CMD_GOAL_POOL = 32,
+	HW_CMD_GOAL_LOAD = 33,
+	HW_CMD_GOAL_UNLOAD = 34,
+	HW_CMD_GOAL_CANCEL = 35,
 	HW_CMD_OPS
 };
 
@@ -288,6 +297,9 @@ struct hw_cmd {
 		struct hw_cmd_list list;
 		struct hw_cmd_handle obj;
 		struct hw_cmd_alloc_mem alloc_mem;
+		struct hw_cmd_goal_open goal_open;
+		struct hw_cmd_goal_comm goal_comm;
+		struct hw_cmd_goal_load goal_load;
 		uint8_t bytes[112];
 	} u;
 };
@@ -432,7 +444,9 @@ struct hw_cmd_resp {
 		struct hw_resp_mr mr;
 		struct hw_resp_stats stats;
 		struct hw_resp_list list;
-		uint32_t handle; /* PD, AH, MW (its rkey) */
+		struct hw_resp_goal_open goal_open;
+		struct hw_resp_goal_load goal_load;
+		uint32_t handle; /* PD, AH, MW (its rkey), communicator */
 		struct hw_qp_attr qp_attr;
 		uint8_t bytes[496];
 	} u;

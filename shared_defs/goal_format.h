@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A compiled schedule: what libGOAL makes, saves and loads, and the NIC verifies and runs.
+ *
+ *	goal_header | goal_slot[num_slots] | goal_op[num_ops] | goal_edge[num_edges] |
+ *goal_piece[num_pieces]
+ *
+ * Position-independent: memory is named by (slot, offset), operations by index. Slots are
+ * bound to registered memory when the schedule is loaded (hw_goal.h), so a saved schedule runs
+ * with other buffers. Little-endian, naturally aligned; each part starts at the offset that the
+ * header names, a multiple of 8. The code is never written to: a run has counters of its own.
+ *
+ * Made by host_driver/goal/goal_compile.c, checked by nic_fw/goal_load.c. Source: the paper
+ * (espgoal) 4.3, figures 4.11 and 4.12 as the idea; docs/goal-format.md.
+ */
+#ifndef WEFT_GOAL_FORMAT_H
+#define WEFT_GOAL_FORMAT_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	GOAL_FORMAT_MAGIC = 0x4c414f47, /* "GOAL" */
+	GOAL_FORMAT_VERSION = 1,
+
+	GOAL_MAX_OPS = 1 << 24,
+	GOAL_MAX_EDGES = 1 << 26,
+	GOAL_MAX_PIECES = 1 << 24,
+	GOAL_MAX_SLOTS = 4096,
+	GOAL_MAX_RANKS = 65536,
+	GOAL_MAX_OP_PIECES = 65535, /* of one buffer of one operation */
+	GOAL_MAX_CPUS = 256,
+};
+#define GOAL_MAX_MSG_BYTES     (UINT64_C(1) << 40)
+#define GOAL_MAX_SCRATCH_BYTES (UINT64_C(1) << 28)
+
+#define GOAL_RANK_ANY          0xffffffffu
+#define GOAL_TAG_ANY           0xffffffffu
+
+struct goal_header {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t header_bytes;
+	uint64_t total_bytes;
+	uint32_t crc32c; /* over everything with this field 0; guards files, not trust */
+	uint32_t flags;  /* 0 */
+	uint32_t rank;   /* the rank this schedule is for */
+	uint32_t num_ranks;
+	uint32_t num_slots;
+	uint32_t num_ops;
+	uint32_t num_edges;
+	uint32_t num_pieces;
+	uint32_t num_roots; /* operations that wait for nothing */
+	uint32_t num_cpus;  /* calc operations of one cpu run one after another; 0 or 1 as a rule */
+	uint64_t slots_offset, ops_offset, edges_offset, pieces_offset;
+	uint64_t scratch_bytes;
+	/* The most that can wait for receives not yet started: eager messages, their bytes. */
+	uint64_t unexpected_bytes;
+	uint32_t unexpected_msgs;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct goal_header) == 112, "docs/goal-format.md");
+static_assert(offsetof(struct goal_header, slots_offset) == 56, "");
+static_assert(offsetof(struct goal_header, scratch_bytes) == 88, "");
+
+/* A buffer that the schedule uses. */
+struct goal_slot {
+	uint64_t bytes;
+	uint32_t access; /* GOAL_SLOT_* */
+	uint32_t reserved;
+};
+static_assert(sizeof(struct goal_slot) == 16, "");
+enum {
+	GOAL_SLOT_READ = 0x01,
+	GOAL_SLOT_WRITE = 0x02,
+};
+
+enum goal_op_kind {
+	GOAL_OP_SEND = 1,
+	GOAL_OP_RECV = 2,
+	GOAL_OP_LOCAL = 3,
+	GOAL_OP_CALC = 4,       /* a timer: amount nanoseconds on cpu op.sub */
+	GOAL_OP_MCAST_SEND = 5, /* to all ranks of the communicator over its reliable group */
+	GOAL_OP_MCAST_RECV = 6, /* peer: the root */
+	GOAL_OP_NOP = 7,        /* joins dependencies */
+	GOAL_OP_KINDS
+};
+
+/* What a local operation computes: result[i] = a[i] op b[i]. */
+enum goal_local {
+	GOAL_LOCAL_MAX = 0,
+	GOAL_LOCAL_MIN = 1,
+	GOAL_LOCAL_ADD = 2,
+	GOAL_LOCAL_SUB = 3,
+	GOAL_LOCAL_DIV = 4,
+	GOAL_LOCAL_MUL = 5,
+	GOAL_LOCAL_COPY = 6, /* result = a */
+	GOAL_LOCAL_AND = 7,
+	GOAL_LOCAL_OR = 8,
+	GOAL_LOCAL_XOR = 9,
+	GOAL_LOCAL_WTIME = 10, /* result: the NIC's monotonic clock in seconds, a double */
+	GOAL_LOCALS
+};
+
+enum goal_type {
+	GOAL_TYPE_SINT = 0,
+	GOAL_TYPE_UINT = 1,
+	GOAL_TYPE_FLOAT = 2,
+	GOAL_TYPES
+};
+
+/*
+ * Reference to memory: slot in the upper 16 bits, byte offset in the lower 48. Two slots are
+ * special: the run's scratchpad, and a list of pieces (their number in bits 32-47, the first one's
+ * index in the low 32).
+ */
+#define GOAL_REF(slot, offset) ((uint64_t)(slot) << 48 | (uint64_t)(offset))
+#define GOAL_REF_SLOT(ref)     ((uint32_t)((ref) >> 48))
+#define GOAL_REF_OFFSET(ref)   ((ref) & ((UINT64_C(1) << 48) - 1))
+#define GOAL_SLOT_SCRATCH      0xfffeu
+#define GOAL_SLOT_PIECES       0xffffu
+#define GOAL_REF_PIECES(first, count)                                                              \
+	((uint64_t)GOAL_SLOT_PIECES << 48 | (uint64_t)(count) << 32 | (uint32_t)(first))
+#define GOAL_REF_FIRST(ref) ((uint32_t)(ref))
+#define GOAL_REF_COUNT(ref) ((uint32_t)((ref) >> 32) & 0xffffu)
+
+struct goal_op {
+	uint8_t kind;  /* goal_op_kind */
+	uint8_t sub;   /* LOCAL: goal_local; CALC: cpu */
+	uint8_t type;  /* LOCAL: goal_type */
+	uint8_t width; /* LOCAL: bits of an element */
+	uint32_t deps; /* in-degree: edges of both kinds that lead here */
+	/* In edges: first those released when this operation starts, then when it is finished. */
+	uint32_t first_edge;
+	uint32_t num_start_edges;
+	uint32_t num_edges; /* of the second kind */
+	uint32_t peer;      /* SEND, RECV, MCAST_RECV; RECV: GOAL_RANK_ANY */
+	uint32_t tag;       /* RECV: GOAL_TAG_ANY */
+	uint32_t count;  /* number among operations of this kind with equal peer and tag, from 0 */
+	uint64_t amount; /* SEND, RECV, MCAST: bytes; LOCAL: elements; CALC: ns */
+	uint64_t buf[3]; /* SEND, RECV: buf[0]; LOCAL: a, b, result. GOAL_REF */
+};
+static_assert(sizeof(struct goal_op) == 64, "one cache line");
+static_assert(offsetof(struct goal_op, first_edge) == 8, "");
+static_assert(offsetof(struct goal_op, peer) == 20, "");
+static_assert(offsetof(struct goal_op, amount) == 32, "");
+static_assert(offsetof(struct goal_op, buf) == 40, "");
+
+struct goal_edge {
+	uint32_t target;
+};
+
+struct goal_piece {
+	uint64_t ref; /* a slot or the scratchpad, never a list */
+	uint64_t bytes;
+};
+static_assert(sizeof(struct goal_piece) == 16, "");
+
+#endif /* WEFT_GOAL_FORMAT_H */

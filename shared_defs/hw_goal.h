@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The host's interface to the GOAL interpreter: communicators, schedules, runs.
+ *
+ * A process makes a table of run records in its BAR (HW_CMD_GOAL_OPEN), communicators
+ * (GOAL_COMM_CREATE), loads schedules (GOAL_LOAD), and from then on starts a run with one doorbell
+ * (HW_DB_GOAL_RUN | record) and finds it finished by one memory read (hw_goal_run.done).
+ * The NIC needs nothing more of the host until the run is finished.
+ *
+ * Used by host_driver/goal and nic_fw/goal_*.c. docs/host-interface.md "Collectives".
+ */
+#ifndef WEFT_HW_GOAL_H
+#define WEFT_HW_GOAL_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	HW_MAX_GOAL_RUNS = 4096,      /* run records of a process: runs in flight */
+	HW_MAX_GOAL_COMMS = 1024,     /* of a shard */
+	HW_MAX_GOAL_SCHEDULES = 4096, /* loaded, of a shard */
+	HW_MAX_GOAL_RANKS = 65536,    /* of a communicator */
+};
+
+/* What became of a run; libGOAL's error codes are these. */
+enum hw_goal_status {
+	HW_GOAL_OK = 0,
+	HW_GOAL_CANCELED = 1,      /* GOAL_Cancel at some rank */
+	HW_GOAL_TIMEOUT = 2,       /* it took longer than its record allowed */
+	HW_GOAL_TRUNCATED = 3,     /* a message was longer than its receive */
+	HW_GOAL_MEMORY = 4,        /* a buffer is no longer registered, or not there */
+	HW_GOAL_DIVIDE = 5,        /* integer division by zero, or of the least value by -1 */
+	HW_GOAL_UNEXPECTED = 6,    /* messages without a receive went beyond the pool's limit */
+	HW_GOAL_PEER_LOST = 7,     /* a rank died, or its NIC does not answer */
+	HW_GOAL_UNREACHABLE = 8,   /* a rank's NIC was never reached */
+	HW_GOAL_RESOURCES = 9,     /* the NIC had no memory for the run */
+	HW_GOAL_BAD_SCHEDULE = 10, /* handle unknown, of another communicator, unloaded */
+	HW_GOAL_MISMATCH = 11,     /* ranks started different schedules as this run */
+	HW_GOAL_STATUSES
+};
+
+/*
+ * A run record, two lines of the BAR. The host fills line 0, then rings; the record is the NIC's
+ * until done equals serial. Stored by the NIC in line 1: everything but done first, done last
+ * with release (pair G1). A record is used again by writing a new serial.
+ */
+struct hw_goal_run {
+	/* line 0: host */
+	uint32_t serial;     /* of this use of the record; never 0 */
+	uint32_t schedule;   /* handle of GOAL_LOAD */
+	uint32_t rung;       /* pair D2 */
+	uint32_t flags;      /* HW_GOAL_RUN_F_* */
+	uint64_t timeout_ns; /* 0: none */
+	uint64_t trace_addr; /* PERFTRACE: where hw_goal_trace entries go; 0: none */
+	uint32_t trace_stag;
+	uint32_t trace_entries;
+	uint32_t reserved0[6];
+	/* line 1: NIC */
+	uint32_t done;                /* the serial of the last use that is finished */
+	uint32_t status;              /* hw_goal_status */
+	uint32_t rank;                /* that caused a failure, as far as known */
+	uint32_t op;                  /* that failed here; 0xffffffff: none did */
+	uint64_t start_ns, finish_ns; /* the NIC's clock: doorbell taken; last operation finished */
+	uint32_t ops;                 /* operations carried out */
+	uint32_t instance;            /* number of the run on its communicator */
+	uint32_t traced;              /* entries of the trace written */
+	uint32_t reserved1[5];
+};
+static_assert(sizeof(struct hw_goal_run) == 128, "");
+static_assert(offsetof(struct hw_goal_run, timeout_ns) == 16, "");
+static_assert(offsetof(struct hw_goal_run, done) == 64, "");
+static_assert(offsetof(struct hw_goal_run, start_ns) == 80, "");
+
+enum {
+	HW_GOAL_RUN_F_EVENT = 0x01, /* an event (HW_EVENT_GOAL_RUN) when it is finished */
+};
+
+/* Where a rank is; a table of them is read at GOAL_COMM_CREATE. */
+struct hw_goal_peer {
+	uint8_t mac[6];
+	uint8_t shard;
+	uint8_t reserved;
+	uint32_t ip;     /* network byte order; 0: the MAC alone (same Ethernet) */
+	uint32_t client; /* of that NIC: ranks that share a NIC differ in it */
+};
+static_assert(sizeof(struct hw_goal_peer) == 16, "");
+
+/* What a slot of a schedule is bound to; a table of them is read at GOAL_LOAD. */
+struct hw_goal_bind {
+	uint64_t addr; /* tagged offset in the region */
+	uint64_t bytes;
+	uint32_t stag;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct hw_goal_bind) == 24, "");
+
+/* PERFTRACE: one point that a run passed. */
+struct hw_goal_trace {
+	uint64_t ns;    /* the NIC's clock */
+	uint32_t point; /* hw_goal_point */
+	uint32_t op;
+};
+static_assert(sizeof(struct hw_goal_trace) == 16, "");
+
+/* X(name, meaning of op) */
+#define HW_GOAL_POINTS(X)                                                                          \
+	X(RUN_START, "operations of the schedule")                                                 \
+	X(OP_READY, "operation")                                                                   \
+	X(OP_START, "operation")                                                                   \
+	X(OP_FINISH, "operation")                                                                  \
+	X(MSG_SENT, "operation")                                                                   \
+	X(MSG_ACKED, "operation")                                                                  \
+	X(MSG_ARRIVED, "operation; 0xffffffff while unexpected")                                   \
+	X(MSG_MATCHED, "operation")                                                                \
+	X(ANNOUNCED, "operation")                                                                  \
+	X(RUN_FINISH, "operations carried out")
+
+enum hw_goal_point {
+#define X(name, arg) HW_GOAL_POINT_##name,
+	HW_GOAL_POINTS(X)
+#undef X
+	HW_GOAL_POINT_COUNT
+};
+
+/* ---- commands (hw_cmd.u) ----------------------------------------------------------------- */
+
+struct hw_cmd_goal_open {
+	uint32_t runs; /* records, a power of two, at most HW_MAX_GOAL_RUNS */
+	uint32_t eq;   /* where HW_EVENT_GOAL_RUN goes; HW_EQ_NONE */
+};
+
+struct hw_cmd_goal_comm {
+	uint64_t key, key2; /* the same at all ranks, random */
+	uint32_t rank, num_ranks;
+	uint32_t pd;
+	uint32_t peers_stag; /* hw_goal_peer[num_ranks] */
+	uint64_t peers_addr;
+	uint32_t comm;        /* DESTROY, POOL */
+	uint32_t eager_bytes; /* 0: the default, 128 KiB */
+	/* POOL: memory for unexpected messages, added to what the communicator has */
+	uint32_t pool_stag;
+	uint32_t reserved;
+	uint64_t pool_addr, pool_bytes;
+};
+static_assert(sizeof(struct hw_cmd_goal_comm) == 72, "");
+
+struct hw_cmd_goal_load {
+	uint64_t addr, bytes; /* the compiled schedule in registered memory */
+	uint64_t binds_addr;  /* hw_goal_bind[num_slots] */
+	uint32_t stag, binds_stag;
+	uint32_t comm;
+	uint32_t schedule; /* UNLOAD */
+	uint32_t run;      /* CANCEL: run record */
+	uint32_t serial;   /* CANCEL: of which use */
+};
+static_assert(sizeof(struct hw_cmd_goal_load) == 48, "");
+
+struct hw_resp_goal_open {
+	uint64_t runs_offset; /* in the BAR */
+	uint32_t runs;
+	uint32_t eager_bytes;        /* default limit */
+	uint64_t max_schedule_bytes; /* all loaded schedules and runs of a process together */
+};
+
+/* Why a schedule was refused at load, beside the errno. */
+struct hw_resp_goal_load {
+	uint32_t schedule;
+	uint32_t op;  /* at fault; 0xffffffff: none in particular */
+	char why[96]; /* a sentence for people, NUL-terminated */
+};
+
+#endif /* WEFT_HW_GOAL_H */
