@@ -209,6 +209,7 @@ bool weft_eqe_is_qp(uint8_t type)
 	case HW_EVENT_PORT_ACTIVE:
 	case HW_EVENT_PORT_ERR:
 	case HW_EVENT_DEVICE_FATAL:
+	case HW_EVENT_GOAL_RUN:
 	case HW_EVENTS:
 		break;
 	}

@@ -38,6 +38,7 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 		client->eq[i] = FW_NONE;
 	client->num_qp = client->num_cq = client->num_srq = client->num_mr = 0;
 	client->num_pd = client->num_ah = client->num_eq = 0;
+	client->goal_bytes = 0;
 	client->max_qp = quota(params->max_qp, HW_MAX_QP);
 	client->max_cq = quota(params->max_cq, HW_MAX_CQ);
 	client->max_srq = quota(params->max_srq, HW_MAX_SRQ);

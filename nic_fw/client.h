@@ -76,6 +76,7 @@ struct fw_client {
 	uint32_t eq[HW_MAX_EQ_PER_CLIENT];            /* index into nic->eqs, FW_NONE */
 	uint32_t num_qp, num_cq, num_srq, num_mr, num_pd, num_ah, num_eq;
 	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq;
+	uint64_t goal_bytes; /* of the goal heap, charged to it */
 };
 
 static inline void *client_bar(const struct fw_client *client, uint64_t offset)

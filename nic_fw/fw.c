@@ -46,6 +46,8 @@ static void carve_pool(struct layout *l, struct fw_pool *pool, size_t elem_bytes
 static void lay_out(struct layout *l, struct fw_nic *nic)
 {
 	struct fw_timer **heap;
+	struct buddy_block *blocks;
+	uint8_t *heap_base;
 
 	nic->tx = carve(l, sizeof(*nic->tx), FW_TX_STAGE);
 	nic->rx = carve(l, sizeof(*nic->rx), FW_BURST);
@@ -88,6 +90,10 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->session_ids, HW_MAX_PEERS);
 	nic->session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 	nic->flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	heap_base = carve(l, 1, GOAL_HEAP_BYTES);
+	blocks = carve(l, sizeof(*blocks), GOAL_HEAP_BYTES / BUDDY_MIN_BYTES);
+	if (l->base)
+		goal_heap_init(&nic->goal_heap, heap_base, blocks);
 	nic->scratch = carve(l, 1, FW_SCRATCH_BYTES);
 }
 

@@ -20,6 +20,7 @@
 #include "nic_fw/eth.h"
 #include "nic_fw/fw.h"
 #include "nic_fw/fw_port.h"
+#include "nic_fw/goal.h"
 #include "nic_fw/ip.h"
 #include "nic_fw/list.h"
 #include "nic_fw/mem.h"
@@ -131,6 +132,7 @@ struct fw_nic {
 	uint32_t session_hand; /* clock hand that looks for an idle session to give up */
 	uint32_t *session_hash;
 	uint32_t *flow_hash;
+	struct goal_heap goal_heap;
 	uint8_t *scratch; /* FW_SCRATCH_BYTES: for memory that is not mapped */
 };
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of the NIC for schedules, runs and scratchpads, charged to clients.
+ *
+ * Called by goal_cmd.c, goal_load.c, goal_run.c, goal_msg.c; calls buddy.c. Pages of large
+ * blocks go back to the port when they are freed.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	RELEASE_BYTES = 1 << 20, /* smaller blocks keep their pages */
+};
+
+void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks)
+{
+	heap->base = base;
+	buddy_init(&heap->buddy, blocks, GOAL_HEAP_BYTES);
+}
+
+void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes)
+{
+	struct fw_client *owner = &nic->clients[client];
+	uint64_t offset;
+
+	if (bytes > GOAL_CLIENT_QUOTA_BYTES ||
+	    buddy_round(bytes) > GOAL_CLIENT_QUOTA_BYTES - owner->goal_bytes)
+		return NULL;
+	offset = buddy_alloc(&nic->goal_heap.buddy, bytes);
+	if (offset == BUDDY_NONE)
+		return NULL;
+	owner->goal_bytes += buddy_round(bytes);
+	return nic->goal_heap.base + offset;
+}
+
+void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
+{
+	uint64_t bytes;
+
+	if (!block)
+		return;
+	bytes =
+	    buddy_free(&nic->goal_heap.buddy, (uint64_t)((uint8_t *)block - nic->goal_heap.base));
+	assert(nic->clients[client].goal_bytes >= bytes);
+	nic->clients[client].goal_bytes -= bytes;
+	if (bytes >= RELEASE_BYTES)
+		nic->port.arena_release(nic->port.ctx, block, bytes);
+}
