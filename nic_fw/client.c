@@ -39,6 +39,13 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	client->num_qp = client->num_cq = client->num_srq = client->num_mr = 0;
 	client->num_pd = client->num_ah = client->num_eq = 0;
 	client->goal_bytes = 0;
+	client->goal_num_runs = 0;
+	client->goal_eq = HW_EQ_NONE;
+	client->goal_active = NULL;
+	fw_list_init(&client->goal_comms);
+	fw_list_init(&client->goal_links);
+	fw_list_init(&client->goal_ready);
+	fw_list_init(&client->goal_node);
 	client->max_qp = quota(params->max_qp, HW_MAX_QP);
 	client->max_cq = quota(params->max_cq, HW_MAX_CQ);
 	client->max_srq = quota(params->max_srq, HW_MAX_SRQ);
@@ -138,6 +145,7 @@ static void destroy_objects(struct fw_nic *nic, struct fw_client *client)
 {
 	uint32_t i;
 
+	goal_client_detach(nic, (uint32_t)(client - nic->clients));
 	while (!fw_list_empty(&client->qps))
 		qp_destroy(
 		    nic, (uint32_t)(FW_CONTAINER(client->qps.next, struct fw_qp, node) - nic->qps));

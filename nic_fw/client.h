@@ -76,7 +76,16 @@ struct fw_client {
 	uint32_t eq[HW_MAX_EQ_PER_CLIENT];            /* index into nic->eqs, FW_NONE */
 	uint32_t num_qp, num_cq, num_srq, num_mr, num_pd, num_ah, num_eq;
 	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq;
-	uint64_t goal_bytes; /* of the goal heap, charged to it */
+	/* collectives (goal.h) */
+	uint64_t goal_bytes;       /* of the goal heap, charged to it */
+	uint64_t goal_runs_offset; /* of the run table in the BAR */
+	uint32_t goal_num_runs;    /* 0: no table */
+	uint32_t goal_eq;          /* HW_EQ_NONE */
+	uint32_t *goal_active;     /* heap: for each record, its run's number + 1; 0: none */
+	struct fw_list goal_comms;
+	struct fw_list goal_links; /* of communicators that it destroyed, draining */
+	struct fw_list goal_ready; /* runs that can go on */
+	struct fw_list goal_node;  /* in nic->goal_clients while there are such */
 };
 
 static inline void *client_bar(const struct fw_client *client, uint64_t offset)

@@ -43,6 +43,13 @@ static const struct cmd_entry commands[HW_CMD_OPS] = {
     [HW_CMD_LIST] = {cmd_list, ARG(list), true},
     [HW_CMD_ALLOC_MW] = {cmd_alloc_mw, ARG(alloc_mw), false},
     [HW_CMD_DEALLOC_MW] = {cmd_dealloc_mw, ARG(obj), false},
+    [HW_CMD_GOAL_OPEN] = {cmd_goal_open, ARG(goal_open), false},
+    [HW_CMD_GOAL_COMM_CREATE] = {cmd_goal_comm_create, ARG(goal_comm), false},
+    [HW_CMD_GOAL_COMM_DESTROY] = {cmd_goal_comm_destroy, ARG(goal_comm), false},
+    [HW_CMD_GOAL_POOL] = {cmd_goal_pool, ARG(goal_comm), false},
+    [HW_CMD_GOAL_LOAD] = {cmd_goal_load, ARG(goal_load), false},
+    [HW_CMD_GOAL_UNLOAD] = {cmd_goal_unload, ARG(goal_load), false},
+    [HW_CMD_GOAL_CANCEL] = {cmd_goal_cancel, ARG(goal_load), false},
 };
 
 static bool is_zero(const uint8_t *bytes, size_t count)
@@ -86,6 +93,10 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	status = run(nic, client, cmd, aux, resp);
 	if (status == CMD_PENDING)
 		return FW_CMD_PENDING;
+	if (status == CMD_REFUSED) {
+		FW_COUNT(nic, commands_bad);
+		return FW_CMD_DONE;
+	}
 	if (status) {
 		FW_COUNT(nic, commands_bad);
 		memset(&resp->u, 0, sizeof(resp->u));

@@ -9,6 +9,7 @@
  * srq.c	SRQs
  * qp_cmd.c	QPs
  * ah.c		address handles
+ * goal_cmd.c	collectives
  *
  * Each takes a command that is a copy (the process cannot change it any more), the client's
  * number, and fills resp->u; returns 0, a positive errno, or CMD_PENDING when the answer
@@ -47,6 +48,7 @@ enum {
 };
 
 #define CMD_PENDING (-1)
+#define CMD_REFUSED (-2) /* resp->status is set, and resp->u says more */
 
 typedef int (*cmd_fn)(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		      const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp);
@@ -80,6 +82,13 @@ CMD_DECLARE(cmd_modify_qp);
 CMD_DECLARE(cmd_query_qp);
 CMD_DECLARE(cmd_create_ah);
 CMD_DECLARE(cmd_destroy_ah);
+CMD_DECLARE(cmd_goal_open);
+CMD_DECLARE(cmd_goal_comm_create);
+CMD_DECLARE(cmd_goal_comm_destroy);
+CMD_DECLARE(cmd_goal_pool);
+CMD_DECLARE(cmd_goal_load);
+CMD_DECLARE(cmd_goal_unload);
+CMD_DECLARE(cmd_goal_cancel);
 
 /* ah.c: address handles that wait for ARP; called by neigh.c. */
 void ah_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);

@@ -64,6 +64,19 @@
 	X(rd_terminates_rx)                                                                        \
 	X(atomics_executed)                                                                        \
 	X(reads_executed)                                                                          \
+	X(goal_runs_started)                                                                       \
+	X(goal_runs_done)                                                                          \
+	X(goal_runs_failed)                                                                        \
+	X(goal_ops)                                                                                \
+	X(goal_msgs_tx)                                                                            \
+	X(goal_msgs_rx)                                                                            \
+	X(goal_unexpected)                                                                         \
+	X(goal_pool_full)                                                                          \
+	X(goal_pool_faults)                                                                        \
+	X(goal_late)                                                                               \
+	X(goal_malformed)                                                                          \
+	X(goal_aborts_lost)                                                                        \
+	X(goal_peers_lost)                                                                         \
 	X(drop_too_short)                                                                          \
 	X(drop_not_our_mac)                                                                        \
 	X(drop_ethertype)                                                                          \

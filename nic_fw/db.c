@@ -74,6 +74,9 @@ static uint32_t poll_client(struct fw_nic *nic, struct fw_client *client, uint32
 		case HW_DB_CQ_ARM:
 			ring_cq(nic, number, HW_DB_ID(entry));
 			break;
+		case HW_DB_GOAL_RUN:
+			goal_run_doorbell(nic, number, HW_DB_ID(entry));
+			break;
 		default:
 			FW_COUNT(nic, doorbells_bad);
 			break;

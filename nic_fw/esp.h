@@ -100,7 +100,8 @@ void esp_send(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xf
 /* Payload of one packet, bytes; grows once when the peer's MTU is known. At least 1,024. */
 uint32_t esp_payload_bytes(const struct esp_stream *stream);
 
-/* There is room again after receive() said ESP_FULL. */
+/* There is room again after receive() said ESP_FULL. Calls nothing back: packets follow later in
+ * the turn. */
 void esp_resume(struct fw_nic *nic, struct esp_stream *stream);
 
 /*

@@ -90,6 +90,19 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->session_ids, HW_MAX_PEERS);
 	nic->session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 	nic->flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->goal_comms = carve(l, sizeof(*nic->goal_comms), HW_MAX_GOAL_COMMS);
+	carve_ids(l, &nic->goal_comm_ids, HW_MAX_GOAL_COMMS);
+	nic->goal_schedules = carve(l, sizeof(*nic->goal_schedules), HW_MAX_GOAL_SCHEDULES);
+	carve_ids(l, &nic->goal_schedule_ids, HW_MAX_GOAL_SCHEDULES);
+	carve_pool(l, &nic->goal_links, sizeof(struct goal_link), GOAL_MAX_LINKS);
+	carve_pool(l, &nic->goal_runs, sizeof(struct goal_run), GOAL_MAX_RUNS);
+	carve_pool(l, &nic->goal_sends, sizeof(struct goal_send), GOAL_MAX_SENDS);
+	carve_pool(l, &nic->goal_recvs, sizeof(struct goal_recv), GOAL_MAX_RECVS);
+	carve_pool(l, &nic->goal_unexps, sizeof(struct goal_unexp), GOAL_MAX_UNEXP);
+	carve_pool(l, &nic->goal_calcs, sizeof(struct goal_calc), GOAL_MAX_CALCS);
+	nic->goal_send_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
+	nic->goal_recv_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
+	nic->goal_unexp_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
 	heap_base = carve(l, 1, GOAL_HEAP_BYTES);
 	blocks = carve(l, sizeof(*blocks), GOAL_HEAP_BYTES / BUDDY_MIN_BYTES);
 	if (l->base)
@@ -144,6 +157,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	lay_out(&l, nic);
 	fw_list_init(&nic->db_clients);
 	fw_list_init(&nic->sched_qps);
+	fw_list_init(&nic->goal_clients);
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->irq_list);
@@ -184,9 +198,12 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	/* Input first: after a gap between turns an ACK must not lose to its own timer. */
 	done += eth_rx_poll(nic, budget);
 	done += fw_timers_run(nic, &nic->timers, now_ns, budget);
+	done += goal_run_poll(nic, budget);
 	done += sched_run(nic, budget);
 	done += rd_tx_run(nic, budget);
+	done += esp_tx_run(nic, budget);
 	rd_ack_flush(nic);
+	esp_ack_flush(nic);
 	end_turn(nic);
 	return done;
 }
@@ -197,7 +214,8 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 	uint64_t timer_ns;
 
 	/* Something waits for room or for its turn: soon. */
-	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready))
+	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready) ||
+	    goal_run_pending(nic))
 		return nic->now_ns + FW_SOON_NS;
 	ack_ns = rd_ack_next_ns(nic);
 	timer_ns = fw_timers_next_ns(&nic->timers);

@@ -132,7 +132,24 @@ struct fw_nic {
 	uint32_t session_hand; /* clock hand that looks for an idle session to give up */
 	uint32_t *session_hash;
 	uint32_t *flow_hash;
+	/* collectives */
 	struct goal_heap goal_heap;
+	struct goal_comm *goal_comms;
+	struct fw_ids goal_comm_ids;
+	struct goal_schedule *goal_schedules;
+	struct fw_ids goal_schedule_ids;
+	struct goal_loading goal_loads[GOAL_MAX_LOADS];
+	uint32_t goal_loads_active;
+	struct fw_list goal_clients; /* with runs that can go on */
+	struct fw_pool goal_links;
+	struct fw_pool goal_runs;
+	struct fw_pool goal_sends;
+	struct fw_pool goal_recvs;
+	struct fw_pool goal_unexps;
+	struct fw_pool goal_calcs;
+	uint32_t *goal_send_hash; /* GOAL_HASH_SIZE each */
+	uint32_t *goal_recv_hash;
+	uint32_t *goal_unexp_hash;
 	uint8_t *scratch; /* FW_SCRATCH_BYTES: for memory that is not mapped */
 };
 

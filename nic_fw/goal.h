@@ -3,10 +3,12 @@
  * GOAL: communicators, schedules, runs, and the messages between their ranks.
  *
  * goal_heap.c	memory of the NIC for all of them, charged to clients
- * goal_cmd.c	commands; attach and detach
+ * goal_cmd.c	commands
+ * goal_comm.c	communicators, links to their ranks, the pool of unexpected messages
  * goal_load.c	copies a compiled schedule in and verifies it, once
  * goal_run.c	the interpreter: ready queues, dependencies, the end of a run
  * goal_localop.c	arithmetic
+ * goal_buf.c	(slot, offset) and lists of pieces to memory
  * goal_msg.c	packets of messages out and in; announcements, aborts
  * goal_match.c	receives that wait, messages that nobody waits for yet
  *
@@ -20,11 +22,13 @@
 #include <stdint.h>
 
 #include "nic_fw/buddy.h"
+#include "nic_fw/esp.h"
 #include "nic_fw/list.h"
 #include "nic_fw/mem.h"
 #include "nic_fw/timer.h"
 #include "shared_defs/goal_format.h"
 #include "shared_defs/hw_goal.h"
+#include "shared_defs/wire_goal.h"
 
 struct fw_nic;
 
@@ -42,6 +46,8 @@ struct goal_heap {
 
 /* A block of at least bytes, its content undefined, charged to the client; NULL. */
 void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes);
+/* The same, zeroed: what another client left there is not for this one. */
+void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes);
 /* NULL is nothing. */
 void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block);
 void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks);
@@ -50,7 +56,7 @@ void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *b
 struct goal_schedule {
 	bool used;
 	bool wildcards; /* some receive takes any source or any tag */
-	bool mcast;     /* uses the communicator's reliable group */
+	bool unmapped;  /* some slot was not mapped when it was loaded */
 	bool unloading; /* freed with its last run */
 	uint16_t client;
 	uint32_t comm;
@@ -63,6 +69,8 @@ struct goal_schedule {
 	const struct goal_piece *pieces;
 	const struct goal_slot *slots;
 	uint32_t *roots;            /* heap: header.num_roots */
+	uint32_t *deps;             /* heap: in-degrees, what a run's counters begin with */
+	uint64_t *peers;            /* heap: bit for each rank that it exchanges messages with */
 	struct hw_goal_bind *binds; /* heap: header.num_slots */
 	void *idle_run;             /* memory of a finished run, kept for the next; heap */
 	struct fw_list node;        /* of the communicator */
@@ -124,6 +132,375 @@ bool goal_load_step(struct fw_nic *nic, struct goal_load *load, const struct fw_
 void goal_load_cancel(struct fw_nic *nic, struct goal_load *load);
 /* Frees all that a schedule holds in the heap. */
 void goal_schedule_free(struct fw_nic *nic, struct goal_schedule *schedule);
+
+/* A GOAL_LOAD command under way (goal_cmd.c). */
+struct goal_loading {
+	bool used;
+	uint16_t client;
+	uint32_t tag;
+	uint32_t stag;
+	uint64_t addr;
+	struct goal_load load;
+};
+
+/* ---- communicators (goal_comm.c) ----------------------------------------------------------- */
+
+enum {
+	GOAL_MAX_LINKS = 65536,    /* of a shard: (communicator, peer) with a stream */
+	GOAL_MAX_RUNS = 8192,      /* of a shard */
+	GOAL_MAX_SENDS = 1 << 17,  /* messages on their way out, of a shard */
+	GOAL_MAX_RECVS = 1 << 18,  /* receives that wait */
+	GOAL_MAX_UNEXP = 1 << 18,  /* messages without a receive */
+	GOAL_MAX_CALCS = 1 << 16,  /* timers of calc operations */
+	GOAL_MAX_LOADS = 16,       /* loads under way */
+	GOAL_POOL_REGIONS = 8,     /* of a communicator */
+	GOAL_MAX_ANNOUNCED = 4096, /* of a link: announcements before their sends */
+	GOAL_HASH_SIZE = 1 << 14,
+	GOAL_MAX_ABORTS = 64, /* runs not yet started here that failed elsewhere */
+	GOAL_SMALL_BYTES =
+	    128, /* payload that is copied into the NIC, so that the send is finished */
+	GOAL_CLIENT_QUANTUM = 32, /* operations that one run may start before the next one's turn */
+};
+#define GOAL_STALL_NS                                                                              \
+	UINT64_C(1000000000) /* a full pool without progress for so long is an error */
+
+/* Memory of the client for unexpected messages; what is known of it lies in the heap. */
+struct goal_pool_region {
+	uint32_t stag;
+	uint64_t addr; /* tagged offset */
+	struct buddy buddy;
+};
+
+/* A run that failed elsewhere before it was started here. */
+struct goal_abort {
+	uint32_t instance;
+	uint32_t status; /* hw_goal_status */
+	uint32_t rank;
+};
+
+struct goal_comm {
+	bool used;
+	uint16_t client;
+	uint32_t pd;
+	uint64_t key, key2;
+	uint32_t rank, num_ranks;
+	uint32_t eager_bytes;
+	uint32_t next_instance;
+	struct hw_goal_peer *peers; /* heap: num_ranks */
+	uint32_t *links;            /* heap: link number of each rank, FW_NONE */
+	struct fw_list all_links;   /* goal_link.node */
+	struct fw_list schedules;   /* goal_schedule.node */
+	struct fw_list runs;        /* goal_run.comm_node, active, by instance */
+	struct fw_list unexps;      /* goal_unexp.comm_node, as they came */
+	struct fw_list announced;   /* goal_send.run_node: announcements before their sends */
+	struct fw_list blocked;     /* goal_link.blocked_node: streams that wait for room */
+	struct goal_pool_region regions[GOAL_POOL_REGIONS];
+	uint32_t num_regions;
+	uint32_t num_aborts;
+	struct goal_abort aborts[GOAL_MAX_ABORTS];
+	uint64_t progress_ns; /* when an operation was last finished */
+	struct fw_timer stall_timer;
+	struct fw_list node; /* of the client */
+};
+
+/* One peer of a communicator: its stream, opened when first needed. */
+struct goal_link {
+	uint32_t comm; /* FW_NONE: the communicator is gone, the stream drains */
+	uint16_t client;
+	uint32_t rank;
+	struct esp_stream *stream; /* NULL: over, the rank is lost */
+	uint32_t awaiting;         /* messages and announcements that it owes us */
+	uint32_t announced;        /* GOAL_SEND_ANNOUNCED of it */
+	uint32_t abort_mark;       /* instance + 1 of the last ABORT sent */
+	struct fw_list sends;      /* goal_send.link_node */
+	struct fw_list node, blocked_node;
+};
+
+/* The communicator of that key and rank here; NULL. */
+struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2, uint32_t rank);
+/* The link to a rank, its stream opened; NULL: the rank is lost, or there is no link left. */
+struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
+/* Something is awaited of the rank, or no longer. */
+void goal_link_await(struct fw_nic *nic, struct goal_link *link, bool on);
+/* Room for an unexpected message: region and offset; false: full. */
+bool goal_pool_alloc(struct goal_comm *comm, uint64_t bytes, uint32_t *region, uint64_t *offset);
+void goal_pool_free(struct goal_comm *comm, uint32_t region, uint64_t offset);
+void goal_comm_init(struct goal_comm *comm);
+/* A run that failed elsewhere and is still to be started here; and whether this one is such a run.
+ */
+void goal_comm_note_abort(struct goal_comm *comm, uint32_t instance, enum hw_goal_status status,
+			  uint32_t rank);
+bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal_abort *abort);
+/* The rank opened the stream; NULL: it has had one. */
+struct goal_link *goal_link_accept(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
+				   struct esp_stream *stream);
+/* Streams that waited for room or for a receive may go on. */
+void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm);
+/* The stream of this link gets no further until something is finished or received. */
+void goal_comm_block(struct fw_nic *nic, struct goal_link *link);
+/* Ends a communicator: gracefully (its process asked), or at once (its process is gone). */
+void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once);
+/* Detach: all that the client has. */
+void goal_client_detach(struct fw_nic *nic, uint32_t client);
+
+/* ---- buffers (goal_buf.c) ---------------------------------------------------------------------
+ */
+
+struct goal_run;
+
+/* Where in a buffer of an operation one stands; pieces are walked front to back. */
+struct goal_cursor {
+	uint64_t ref;         /* of the buffer */
+	uint64_t offset;      /* bytes walked */
+	uint32_t piece;       /* of a list: the one it stands in */
+	uint64_t piece_start; /* offset where that one begins */
+};
+
+/* A contiguous stretch of a buffer. */
+struct goal_span {
+	struct fw_mem mem; /* ptr also for the scratchpad */
+	uint64_t bytes;
+};
+
+void goal_cursor_init(struct goal_cursor *cursor, uint64_t ref);
+/* Moves to an offset; forward is cheap. */
+void goal_cursor_seek(const struct goal_schedule *schedule, struct goal_cursor *cursor,
+		      uint64_t offset);
+/*
+ * The stretch from here on, at most max bytes; advances. need: HW_ACCESS_* of the slot's region.
+ * False: the memory is no longer registered.
+ */
+bool goal_cursor_next(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
+		      uint64_t max, uint32_t need, struct goal_span *span);
+/* Copies bytes into, or out of, a buffer at the cursor; false: memory not there. */
+bool goal_buf_write(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
+		    const void *src, uint64_t bytes);
+bool goal_buf_read(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *cursor,
+		   void *dst, uint64_t bytes);
+
+/* ---- runs (goal_run.c) ---------------------------------------------------------------------- */
+
+struct goal_run {
+	uint16_t client;
+	uint16_t record; /* index of its run record */
+	uint32_t serial;
+	uint32_t instance;
+	uint32_t remaining; /* operations whose end was not yet dealt with */
+	struct goal_comm *comm;
+	struct goal_schedule *schedule;
+	uint64_t start_ns;
+	uint8_t *memory;    /* heap: what the next pointers point into */
+	uint32_t *counters; /* of each operation: edges that have not been released */
+	uint32_t *ready;    /* ring of num_ops: operations that may start */
+	uint32_t *locals;   /* ring of num_ops: local work to be done */
+	uint32_t *finished; /* ring of 2 * num_ops: operations whose edges are to be released */
+	uint64_t *cpu_free_ns;
+	uint8_t *scratch;
+	uint32_t ready_head, num_ready;
+	uint32_t local_head, num_locals;
+	uint32_t finished_head, finished_tail, num_finished;
+	uint32_t edges_done;                /* of the first finished one */
+	uint64_t local_done;                /* bytes of the first local operation */
+	struct goal_cursor local_cursor[3]; /* of it */
+	enum hw_goal_status fault;          /* it is to fail in its next step */
+	uint32_t fault_rank, fault_op;
+	uint32_t trace_stag, trace_entries, traced;
+	uint64_t trace_addr;
+	struct fw_timer timeout;
+	struct fw_list sends;       /* goal_send.run_node */
+	struct fw_list recvs;       /* goal_recv.run_node */
+	struct fw_list calcs;       /* goal_calc.run_node */
+	struct fw_list client_node; /* in client->goal_ready while it can go on */
+	struct fw_list comm_node;
+};
+
+/* A calc operation under way. */
+struct goal_calc {
+	struct fw_timer timer;
+	struct goal_run *run;
+	uint32_t op;
+	struct fw_list run_node;
+};
+
+/* The host rang for a run record. */
+void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t record);
+/* One turn of the interpreter: at most about budget operations. Returns how many. */
+uint32_t goal_run_poll(struct fw_nic *nic, uint32_t budget);
+/* True while some run can go on without anything from outside. */
+bool goal_run_pending(const struct fw_nic *nic);
+/* An operation that was started is finished: releases what waits for it. */
+void goal_run_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+/*
+ * The run fails here: status and rank at fault go into its record and to all its peers. op:
+ * the operation at fault, FW_NONE. The run is gone on return.
+ */
+void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
+		   uint32_t rank, uint32_t op);
+/* The active run of that instance; NULL. */
+struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance);
+/* Ends a run without a word to anyone: its process is gone, or has been told. */
+void goal_run_drop(struct fw_nic *nic, struct goal_run *run);
+/* It is to fail in its next step: for callers that still need it. Only the first counts. */
+void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
+		    uint32_t rank, uint32_t op);
+/* Queues local work: a local operation, or a receive that copies from the rank itself. */
+void goal_run_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+/* A part of a local operation (goal_local.c); true: it is over, or the run has a fault. */
+bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t op, uint32_t *cost);
+/* A point for PERFTRACE. */
+void goal_run_trace(struct fw_nic *nic, struct goal_run *run, enum hw_goal_point point,
+		    uint32_t op);
+
+/* ---- messages (goal_match.c, goal_msg.c) ---------------------------------------------------- */
+
+/* Names a message of a run, from the receiver's side and the sender's alike. */
+struct goal_key4 {
+	uint32_t instance;
+	uint32_t rank; /* the other end */
+	uint32_t tag;
+	uint32_t count;
+};
+
+/* A receive that was started and is not finished. */
+struct goal_recv {
+	struct goal_run *run;
+	uint32_t op;
+	struct goal_key4 key; /* exact, or as its message turned out */
+	bool matched;         /* a message was found for it */
+	bool hashed;          /* in the table under its key */
+	bool announced;
+	uint8_t generation;     /* of the sink that names it */
+	struct goal_link *link; /* from which it is awaited; NULL: any, or this rank */
+	struct goal_send *self; /* of this rank, being copied */
+	uint64_t bytes;         /* of the message once matched */
+	uint64_t received;
+	struct goal_cursor cursor;
+	uint32_t next; /* in its hash chain, index + 1 */
+	struct fw_list run_node;
+};
+
+/* A message, or the header of a large one, that came before its receive. */
+struct goal_unexp {
+	uint32_t comm;
+	struct goal_key4 key;
+	bool header; /* WIRE_GOAL_HEADER: no data */
+	uint64_t bytes, received;
+	uint32_t region; /* of the pool; FW_NONE: the data lie in small */
+	uint64_t offset;
+	struct goal_link *link; /* to announce on */
+	uint32_t next;          /* in its hash chain, index + 1 */
+	struct fw_list comm_node;
+	uint8_t small[64];
+};
+
+enum goal_send_kind {
+	GOAL_SEND_SMALL, /* payload copied; the operation is finished already */
+	GOAL_SEND_EAGER,
+	GOAL_SEND_WAITING,   /* large: HEADER is out, the announcement is awaited */
+	GOAL_SEND_DATA,      /* large, announced */
+	GOAL_SEND_CONTROL,   /* HEADER, ANNOUNCE, ABORT */
+	GOAL_SEND_ANNOUNCED, /* no send yet: an announcement that came before it */
+	GOAL_SEND_SELF,      /* large, to this rank itself */
+};
+
+/* A message on its way out, or what is known of one to come. */
+struct goal_send {
+	struct esp_xfer xfer;
+	enum goal_send_kind kind;
+	bool hashed;
+	bool awaited; /* counted in link->awaiting; SELF: joined with its receive */
+	uint16_t staged_client;
+	struct goal_link *link; /* NULL: SELF */
+	struct goal_run *run;   /* NULL: nothing of a run is needed any more */
+	uint32_t op;
+	struct goal_key4 key;
+	uint8_t type; /* wire_goal_type of its packets */
+	uint32_t sink;
+	uint64_t bytes;       /* of the message; ANNOUNCED: room of the receive */
+	uint32_t piece_bytes; /* payload of each packet but the last */
+	struct goal_cursor cursor;
+	uint8_t *staged; /* heap: a copy, where pieces are too many for a frame; NULL */
+	uint32_t next;   /* in its hash chain while WAITING or ANNOUNCED, index + 1 */
+	struct fw_list run_node, link_node;
+	uint8_t small[GOAL_SMALL_BYTES];
+};
+
+void goal_msg_init(struct fw_nic *nic);
+/* Starts a SEND or RECV operation. 0: under way or finished, else why the run fails. */
+enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+/* Tells a peer that the run failed. */
+void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instance,
+		    enum hw_goal_status status, uint32_t rank);
+/* ANNOUNCE for a receive whose message is, or may be, large. False: no memory. */
+bool goal_msg_announce(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link);
+/* A large send whose receive is ready; on failure the send is gone. */
+enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send *send,
+					    struct goal_run *run, uint32_t op, uint32_t sink);
+/* The run ends: its sends and receives let go of it. */
+void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run);
+/* What came for a run that is over, or was never started. */
+void goal_msg_run_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance);
+/* The layer above ESP, struct esp_ops. */
+void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream);
+enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
+				  uint32_t offset, uint32_t bytes);
+void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why);
+
+/* Messages of a rank to itself (goal_self.c). */
+enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint32_t op,
+				  const struct goal_key4 *key);
+/* A receive starts: true when a large message of this rank waited for it. */
+bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv);
+/* Copies a part; true: over, or the run has a fault. op: the receive. */
+bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+
+/* Contexts of messages out; found by key while WAITING or ANNOUNCED. */
+struct goal_send *goal_send_new(struct fw_nic *nic, struct goal_link *link,
+				enum goal_send_kind kind, uint8_t type,
+				const struct goal_key4 *key);
+void goal_send_free(struct fw_nic *nic, struct goal_send *send);
+void goal_send_hash(struct fw_nic *nic, struct goal_send *send);
+void goal_send_unhash(struct fw_nic *nic, struct goal_send *send);
+struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *link,
+				 const struct goal_key4 *key);
+/* What names a receive in ANNOUNCE and DATA. */
+uint32_t goal_recv_sink(const struct fw_nic *nic, const struct goal_recv *recv);
+/* Where an unexpected message lies in the pool; false: the memory is gone. */
+bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t offset,
+		    uint64_t bytes, struct fw_mem *mem);
+
+/* Finds a receive for the first piece of a message; NULL: none waits. */
+struct goal_recv *goal_match_arrival(struct fw_nic *nic, struct goal_comm *comm,
+				     const struct goal_key4 *key);
+/* Finds an unexpected message for a receive that starts; NULL. */
+struct goal_unexp *goal_match_recv(struct fw_nic *nic, struct goal_comm *comm,
+				   const struct goal_schedule *schedule,
+				   const struct goal_key4 *key);
+struct goal_recv *goal_recv_find(struct fw_nic *nic, struct goal_comm *comm,
+				 const struct goal_key4 *key);
+struct goal_unexp *goal_unexp_find(struct fw_nic *nic, struct goal_comm *comm,
+				   const struct goal_key4 *key);
+struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+void goal_recv_hash(struct fw_nic *nic, struct goal_recv *recv);
+void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv);
+struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
+				  const struct goal_key4 *key, uint64_t bytes, bool header);
+void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp);
+/* Unexpected messages of a run that is over. */
+void goal_unexp_drop_run(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance);
+
+/* ---- commands (goal_cmd.c) ------------------------------------------------------------------ */
+
+/* The client's own schedule of that handle; NULL. */
+struct goal_schedule *goal_schedule_own(struct fw_nic *nic, uint32_t client, uint32_t handle);
+/* A run is over: an unloaded schedule goes with its last one. */
+void goal_schedule_put(struct fw_nic *nic, struct goal_schedule *schedule);
+void goal_schedule_destroy(struct fw_nic *nic, struct goal_schedule *schedule);
+/* A step of the loads under way; returns how many made one. */
+uint32_t goal_load_poll(struct fw_nic *nic);
+/* Gives up the loads of a client that is gone. */
+void goal_load_forget_client(struct fw_nic *nic, uint32_t client);
 
 /* ---- local operations (goal_localop.c) ---------------------------------------------------- */
 

@@ -45,3 +45,17 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 	if (bytes >= RELEASE_BYTES)
 		nic->port.arena_release(nic->port.ctx, block, bytes);
 }
+
+void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes)
+{
+	void *block = goal_heap_alloc(nic, client, bytes);
+
+	if (!block)
+		return NULL;
+	/* Fresh pages are zero, and cost nothing until they are used. */
+	if (buddy_round(bytes) >= RELEASE_BYTES)
+		nic->port.arena_release(nic->port.ctx, block, buddy_round(bytes));
+	else
+		memset(block, 0, bytes);
+	return block;
+}

@@ -77,10 +77,14 @@ void goal_schedule_free(struct fw_nic *nic, struct goal_schedule *schedule)
 {
 	goal_heap_free(nic, schedule->client, schedule->code);
 	goal_heap_free(nic, schedule->client, schedule->roots);
+	goal_heap_free(nic, schedule->client, schedule->deps);
+	goal_heap_free(nic, schedule->client, schedule->peers);
 	goal_heap_free(nic, schedule->client, schedule->binds);
 	goal_heap_free(nic, schedule->client, schedule->idle_run);
 	schedule->code = NULL;
 	schedule->roots = NULL;
+	schedule->deps = NULL;
+	schedule->peers = NULL;
 	schedule->binds = NULL;
 	schedule->idle_run = NULL;
 }
@@ -95,7 +99,8 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 		     const struct goal_header *header, uint32_t rank, uint32_t num_ranks)
 {
 	const char *why = check_header(header, rank, num_ranks);
-	uint64_t keys = fw_pow2_at_least(2 * header->num_ops);
+	uint64_t keys = why ? 1 : fw_pow2_at_least(2 * header->num_ops);
+	uint64_t peers_bytes = ((uint64_t)num_ranks + 63) / 64 * sizeof(uint64_t);
 
 	memset(load, 0, sizeof(*load));
 	load->schedule = schedule;
@@ -105,21 +110,26 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	schedule->header = *header;
 	schedule->code = NULL;
 	schedule->roots = NULL;
+	schedule->deps = NULL;
+	schedule->peers = NULL;
 	schedule->idle_run = NULL;
 	schedule->wildcards = false;
-	schedule->mcast = false;
 	if (why)
 		return fail(load, FW_EINVAL, UINT32_MAX, why);
 	load->key_mask = (uint32_t)keys - 1;
 	schedule->code = goal_heap_alloc(nic, schedule->client, header->total_bytes);
 	schedule->roots =
 	    goal_heap_alloc(nic, schedule->client, (uint64_t)header->num_roots * sizeof(uint32_t));
+	schedule->deps =
+	    goal_heap_alloc(nic, schedule->client, (uint64_t)header->num_ops * sizeof(uint32_t));
+	schedule->peers = goal_heap_alloc(nic, schedule->client, peers_bytes);
 	load->degree =
 	    goal_heap_alloc(nic, schedule->client, (uint64_t)header->num_ops * sizeof(uint32_t));
 	load->order =
 	    goal_heap_alloc(nic, schedule->client, (uint64_t)header->num_ops * sizeof(uint32_t));
 	load->keys = goal_heap_alloc(nic, schedule->client, keys * sizeof(*load->keys));
-	if (!schedule->code || !schedule->roots || !load->degree || !load->order || !load->keys) {
+	if (!schedule->code || !schedule->roots || !schedule->deps || !schedule->peers ||
+	    !load->degree || !load->order || !load->keys) {
 		goal_load_cancel(nic, load);
 		return fail(load, FW_ENOSPC, UINT32_MAX,
 			    "the process's share of the NIC's memory is used up");
@@ -130,6 +140,7 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	schedule->pieces = (const void *)(schedule->code + header->pieces_offset);
 	memset(load->degree, 0, (size_t)header->num_ops * sizeof(uint32_t));
 	memset(load->keys, 0, keys * sizeof(*load->keys));
+	memset(schedule->peers, 0, peers_bytes);
 	load->phase = GOAL_LOAD_COPY;
 	return true;
 }
@@ -187,8 +198,10 @@ static const char *check_message(const struct goal_load *load, const struct goal
 		return "a buffer lies outside of its slot or of the scratchpad";
 	if (recv && (op->peer == GOAL_RANK_ANY || op->tag == GOAL_TAG_ANY))
 		s->wildcards = true;
-	if (op->kind == GOAL_OP_MCAST_SEND || op->kind == GOAL_OP_MCAST_RECV)
-		s->mcast = true;
+	if (op->peer < load->num_ranks)
+		s->peers[op->peer / 64] |= UINT64_C(1) << op->peer % 64;
+	else
+		memset(s->peers, 0xff, ((size_t)load->num_ranks + 63) / 64 * sizeof(uint64_t));
 	return NULL;
 }
 
@@ -228,8 +241,6 @@ static bool check_op(struct goal_load *load, const struct goal_op *op)
 	switch (op->kind) {
 	case GOAL_OP_SEND:
 	case GOAL_OP_RECV:
-	case GOAL_OP_MCAST_SEND:
-	case GOAL_OP_MCAST_RECV:
 		why = check_message(load, op);
 		break;
 	case GOAL_OP_LOCAL:
@@ -315,6 +326,7 @@ static bool step_roots(struct goal_load *load)
 	uint64_t end = quantum_end(load, s->header.num_ops);
 
 	for (; load->at < end; load->at++) {
+		s->deps[load->at] = load->degree[load->at];
 		if (s->ops[load->at].deps != load->degree[load->at])
 			return bad(load, "an operation's counter is not the number of edges to it");
 		if (load->degree[load->at])

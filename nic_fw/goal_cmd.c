@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Commands on collectives: the run table, communicators, their pools, schedules.
+ *
+ * Called by cmd.c. A load is answered when it has been verified, turns later; the client's memory
+ * is checked anew for each step of it. docs/host-interface.md "Collectives".
+ */
+#include "nic_fw/fw_nic.h"
+
+/* ---- the run table --------------------------------------------------------------------------- */
+
+int cmd_goal_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_goal_open *arg = &cmd->u.goal_open;
+	struct fw_client *owner = &nic->clients[client];
+	uint64_t offset;
+
+	(void)aux;
+	if (owner->goal_num_runs)
+		return FW_EBUSY;
+	if (!arg->runs || arg->runs > HW_MAX_GOAL_RUNS || arg->runs & (arg->runs - 1))
+		return FW_EINVAL;
+	if (arg->eq != HW_EQ_NONE && !eq_own(nic, client, arg->eq))
+		return FW_EINVAL;
+	owner->goal_active = goal_heap_alloc_zero(nic, client, arg->runs * sizeof(uint32_t));
+	if (!owner->goal_active)
+		return FW_ENOMEM;
+	if (bar_alloc(nic, client, arg->runs * sizeof(struct hw_goal_run), &offset)) {
+		goal_heap_free(nic, client, owner->goal_active);
+		owner->goal_active = NULL;
+		return FW_ENOMEM;
+	}
+	if (arg->eq != HW_EQ_NONE)
+		eq_own(nic, client, arg->eq)->refs++;
+	owner->goal_eq = arg->eq;
+	owner->goal_runs_offset = offset;
+	owner->goal_num_runs = arg->runs;
+	resp->u.goal_open.runs_offset = offset;
+	resp->u.goal_open.runs = arg->runs;
+	resp->u.goal_open.eager_bytes = GOAL_EAGER_BYTES;
+	resp->u.goal_open.max_schedule_bytes = GOAL_CLIENT_QUOTA_BYTES;
+	return 0;
+}
+
+int cmd_goal_cancel(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		    const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_goal_load *arg = &cmd->u.goal_load;
+	struct fw_client *owner = &nic->clients[client];
+	struct goal_run *run;
+
+	(void)aux;
+	(void)resp;
+	if (arg->run >= owner->goal_num_runs)
+		return FW_EINVAL;
+	/* Rung, and not yet looked at: its doorbell comes first. */
+	(void)db_poll(nic);
+	if (!owner->goal_active[arg->run])
+		return 0;
+	run = fw_pool_at(&nic->goal_runs, owner->goal_active[arg->run] - 1);
+	if (run->serial == arg->serial)
+		goal_run_fail(nic, run, HW_GOAL_CANCELED, run->comm->rank, FW_NONE);
+	return 0;
+}
+
+/* ---- communicators ------------------------------------------------------------------------------
+ */
+
+static struct goal_comm *comm_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
+{
+	struct goal_comm *comm;
+
+	if (handle >= nic->goal_comm_ids.high)
+		return NULL;
+	comm = &nic->goal_comms[handle];
+	return comm->used && comm->client == client ? comm : NULL;
+}
+
+/* Memory of the client that a command names. */
+static bool read_arg(struct fw_nic *nic, uint32_t pd, uint32_t stag, uint64_t addr, void *dst,
+		     uint32_t bytes)
+{
+	struct fw_mem mem;
+
+	return mem_check(nic, pd, 0, stag, addr, bytes, 0, &mem) == HW_VENDOR_ERR_NONE &&
+	       mem_read(nic, &mem, 0, dst, bytes);
+}
+
+static int fill_comm(struct fw_nic *nic, struct goal_comm *comm, const struct hw_cmd_goal_comm *arg)
+{
+	uint32_t i;
+
+	comm->peers =
+	    goal_heap_alloc(nic, comm->client, (uint64_t)arg->num_ranks * sizeof(*comm->peers));
+	comm->links =
+	    goal_heap_alloc(nic, comm->client, (uint64_t)arg->num_ranks * sizeof(*comm->links));
+	if (!comm->peers || !comm->links)
+		return FW_ENOSPC;
+	if (!read_arg(nic, arg->pd, arg->peers_stag, arg->peers_addr, comm->peers,
+		      arg->num_ranks * (uint32_t)sizeof(*comm->peers)))
+		return FW_EFAULT;
+	for (i = 0; i < arg->num_ranks; i++) {
+		if (comm->peers[i].shard >= WIRE_EDP_SHARDS || comm->peers[i].reserved)
+			return FW_EINVAL;
+		comm->links[i] = FW_NONE;
+	}
+	return 0;
+}
+
+int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+			 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_goal_comm *arg = &cmd->u.goal_comm;
+	struct goal_comm *comm;
+	uint32_t handle;
+	int status;
+
+	(void)aux;
+	if (!nic->clients[client].goal_num_runs || !pd_own(nic, client, arg->pd) ||
+	    !arg->num_ranks || arg->num_ranks > HW_MAX_GOAL_RANKS || arg->rank >= arg->num_ranks ||
+	    arg->reserved || arg->comm || arg->pool_bytes)
+		return FW_EINVAL;
+	if (goal_comm_find(nic, arg->key, arg->key2, arg->rank))
+		return FW_EBUSY;
+	handle = fw_ids_get(&nic->goal_comm_ids);
+	if (handle == FW_NONE)
+		return FW_ENOMEM;
+	comm = &nic->goal_comms[handle];
+	goal_comm_init(comm);
+	comm->client = (uint16_t)client;
+	comm->pd = arg->pd;
+	comm->key = arg->key;
+	comm->key2 = arg->key2;
+	comm->rank = arg->rank;
+	comm->num_ranks = arg->num_ranks;
+	comm->eager_bytes = arg->eager_bytes ? arg->eager_bytes : GOAL_EAGER_BYTES;
+	status = fill_comm(nic, comm, arg);
+	if (status) {
+		goal_heap_free(nic, client, comm->peers);
+		goal_heap_free(nic, client, comm->links);
+		fw_ids_put(&nic->goal_comm_ids, handle);
+		return status;
+	}
+	nic->pds[arg->pd].refs++;
+	comm->used = true;
+	fw_list_add_tail(&nic->clients[client].goal_comms, &comm->node);
+	resp->u.handle = handle;
+	return 0;
+}
+
+int cmd_goal_comm_destroy(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+			  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct goal_comm *comm = comm_own(nic, client, cmd->u.goal_comm.comm);
+	uint32_t i;
+
+	(void)aux;
+	(void)resp;
+	if (!comm)
+		return FW_EINVAL;
+	if (!fw_list_empty(&comm->runs))
+		return FW_EBUSY;
+	for (i = 0; i < GOAL_MAX_LOADS; i++)
+		if (nic->goal_loads[i].used &&
+		    &nic->goal_comms[nic->goal_loads[i].load.schedule->comm] == comm)
+			return FW_EBUSY;
+	goal_comm_destroy(nic, comm, false);
+	return 0;
+}
+
+int cmd_goal_pool(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_goal_comm *arg = &cmd->u.goal_comm;
+	struct goal_comm *comm = comm_own(nic, client, arg->comm);
+	struct goal_pool_region *region;
+	struct buddy_block *blocks;
+	struct fw_mem mem;
+	uint64_t count = arg->pool_bytes / BUDDY_MIN_BYTES;
+
+	(void)aux;
+	(void)resp;
+	if (!comm || !count || arg->pool_bytes > GOAL_HEAP_BYTES)
+		return FW_EINVAL;
+	if (comm->num_regions == GOAL_POOL_REGIONS)
+		return FW_ENOSPC;
+	if (mem_check(nic, comm->pd, 0, arg->pool_stag, arg->pool_addr, arg->pool_bytes,
+		      HW_ACCESS_LOCAL_WRITE, &mem) != HW_VENDOR_ERR_NONE)
+		return FW_EFAULT;
+	blocks = goal_heap_alloc_zero(nic, client, count * sizeof(*blocks));
+	if (!blocks)
+		return FW_ENOSPC;
+	region = &comm->regions[comm->num_regions];
+	region->stag = arg->pool_stag;
+	region->addr = arg->pool_addr;
+	buddy_init(&region->buddy, blocks, arg->pool_bytes);
+	comm->num_regions++;
+	goal_comm_unblock(nic, comm);
+	return 0;
+}
+
+/* ---- schedules ----------------------------------------------------------------------------------
+ */
+
+struct goal_schedule *goal_schedule_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
+{
+	struct goal_schedule *schedule;
+
+	if (handle >= nic->goal_schedule_ids.high)
+		return NULL;
+	schedule = &nic->goal_schedules[handle];
+	return schedule->used && !schedule->unloading && schedule->client == client ? schedule
+										    : NULL;
+}
+
+static void free_schedule(struct fw_nic *nic, struct goal_schedule *schedule)
+{
+	goal_schedule_free(nic, schedule);
+	schedule->used = false;
+	fw_list_del(&schedule->node);
+	fw_ids_put(&nic->goal_schedule_ids, (uint32_t)(schedule - nic->goal_schedules));
+}
+
+void goal_schedule_put(struct fw_nic *nic, struct goal_schedule *schedule)
+{
+	assert(schedule->refs);
+	if (!--schedule->refs && schedule->unloading)
+		free_schedule(nic, schedule);
+}
+
+void goal_schedule_destroy(struct fw_nic *nic, struct goal_schedule *schedule)
+{
+	if (schedule->refs)
+		schedule->unloading = true;
+	else
+		free_schedule(nic, schedule);
+}
+
+static void answer(struct hw_resp_goal_load *resp, const struct goal_fault *fault)
+{
+	size_t i;
+
+	resp->op = fault->op;
+	for (i = 0; fault->why && fault->why[i] && i < sizeof(resp->why) - 1; i++)
+		resp->why[i] = fault->why[i];
+	resp->why[i] = '\0';
+}
+
+/* Binds the slots: each to as much registered memory as it needs. */
+static const char *bind_slots(struct fw_nic *nic, struct goal_schedule *schedule,
+			      const struct hw_cmd_goal_load *arg)
+{
+	uint32_t count = schedule->header.num_slots, i;
+
+	schedule->unmapped = false;
+	if (!count)
+		return NULL;
+	schedule->binds =
+	    goal_heap_alloc(nic, schedule->client, (uint64_t)count * sizeof(*schedule->binds));
+	if (!schedule->binds)
+		return "the process's share of the NIC's memory is used up";
+	if (!read_arg(nic, schedule->pd, arg->binds_stag, arg->binds_addr, schedule->binds,
+		      count * (uint32_t)sizeof(*schedule->binds)))
+		return "the table of buffers is not registered memory";
+	for (i = 0; i < count; i++) {
+		const struct hw_goal_bind *bind = &schedule->binds[i];
+		struct fw_mem mem;
+
+		if (mem_check(nic, schedule->pd, 0, bind->stag, bind->addr, bind->bytes, 0, &mem) !=
+		    HW_VENDOR_ERR_NONE)
+			return "a buffer is not registered memory";
+		if (bind->bytes && !mem.ptr)
+			schedule->unmapped = true;
+	}
+	return NULL;
+}
+
+static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
+					  const struct goal_comm *comm)
+{
+	uint32_t handle = fw_ids_get(&nic->goal_schedule_ids);
+	struct goal_schedule *schedule;
+
+	if (handle == FW_NONE)
+		return NULL;
+	schedule = &nic->goal_schedules[handle];
+	memset(schedule, 0, sizeof(*schedule));
+	schedule->client = (uint16_t)client;
+	schedule->comm = (uint32_t)(comm - nic->goal_comms);
+	schedule->pd = comm->pd;
+	fw_list_init(&schedule->node);
+	return schedule;
+}
+
+static struct goal_loading *free_loading(struct fw_nic *nic)
+{
+	uint32_t i;
+
+	for (i = 0; i < GOAL_MAX_LOADS; i++)
+		if (!nic->goal_loads[i].used)
+			return &nic->goal_loads[i];
+	return NULL;
+}
+
+/* The status of a load that failed, with the reason. A refusal is an answer, not a bad command. */
+static int refused(struct fw_nic *nic, struct goal_schedule *schedule, int status,
+		   const struct goal_fault *fault, struct hw_cmd_resp *resp)
+{
+	resp->u.goal_load.schedule = FW_NONE;
+	answer(&resp->u.goal_load, fault);
+	goal_schedule_free(nic, schedule);
+	fw_ids_put(&nic->goal_schedule_ids, (uint32_t)(schedule - nic->goal_schedules));
+	resp->status = status;
+	return CMD_REFUSED;
+}
+
+int cmd_goal_load(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_goal_load *arg = &cmd->u.goal_load;
+	struct goal_comm *comm = comm_own(nic, client, arg->comm);
+	struct goal_loading *loading = free_loading(nic);
+	struct goal_schedule *schedule;
+	struct goal_header header;
+	struct goal_fault fault = {FW_NONE, NULL};
+
+	(void)aux;
+	if (!comm || arg->bytes < sizeof(header) || arg->schedule || arg->run || arg->serial)
+		return FW_EINVAL;
+	if (!loading)
+		return FW_EAGAIN;
+	if (!read_arg(nic, comm->pd, arg->stag, arg->addr, &header, sizeof(header)))
+		return FW_EFAULT;
+	schedule = new_schedule(nic, client, comm);
+	if (!schedule)
+		return FW_ENOSPC;
+	if (header.total_bytes != arg->bytes) {
+		fault.why = "the schedule's length is not what its header says";
+		return refused(nic, schedule, FW_EINVAL, &fault, resp);
+	}
+	if (!goal_load_begin(nic, &loading->load, schedule, &header, comm->rank, comm->num_ranks))
+		return refused(nic, schedule, loading->load.status, &loading->load.fault, resp);
+	fault.why = bind_slots(nic, schedule, arg);
+	if (fault.why) {
+		goal_load_cancel(nic, &loading->load);
+		return refused(nic, schedule, FW_EFAULT, &fault, resp);
+	}
+	loading->used = true;
+	loading->client = (uint16_t)client;
+	loading->tag = cmd->tag;
+	loading->stag = arg->stag;
+	loading->addr = arg->addr;
+	nic->goal_loads_active++;
+	return CMD_PENDING;
+}
+
+static void load_over(struct fw_nic *nic, struct goal_loading *loading)
+{
+	struct goal_schedule *schedule = loading->load.schedule;
+	struct hw_cmd_resp resp = {.op = HW_CMD_GOAL_LOAD, .tag = loading->tag};
+
+	if (loading->load.phase == GOAL_LOAD_DONE) {
+		schedule->used = true;
+		fw_list_add_tail(&nic->goal_comms[schedule->comm].schedules, &schedule->node);
+		resp.u.goal_load.schedule = (uint32_t)(schedule - nic->goal_schedules);
+		resp.u.goal_load.op = FW_NONE;
+	} else {
+		(void)refused(nic, schedule, loading->load.status, &loading->load.fault, &resp);
+	}
+	loading->used = false;
+	nic->goal_loads_active--;
+	nic->port.cmd_done(nic->port.ctx, loading->client, &resp);
+}
+
+static const char *check_binds(const struct goal_schedule *schedule)
+{
+	uint32_t i;
+
+	for (i = 0; i < schedule->header.num_slots; i++)
+		if (schedule->binds[i].bytes < schedule->slots[i].bytes)
+			return "a buffer is shorter than the schedule says";
+	return NULL;
+}
+
+static void load_step(struct fw_nic *nic, struct goal_loading *loading)
+{
+	struct goal_load *load = &loading->load;
+	struct fw_mem mem = {.ptr = NULL};
+	const char *why = NULL;
+
+	if (load->phase == GOAL_LOAD_COPY &&
+	    mem_check(nic, load->schedule->pd, 0, loading->stag, loading->addr, load->bytes, 0,
+		      &mem) != HW_VENDOR_ERR_NONE)
+		why = "the schedule's memory was deregistered";
+	else if (load->phase == GOAL_LOAD_OPS && !load->at)
+		why = check_binds(load->schedule);
+	if (why) {
+		goal_load_cancel(nic, load);
+		load->phase = GOAL_LOAD_FAILED;
+		load->status = FW_EINVAL;
+		load->fault = (struct goal_fault){FW_NONE, why};
+		load_over(nic, loading);
+	} else if (goal_load_step(nic, load, &mem)) {
+		load_over(nic, loading);
+	}
+}
+
+uint32_t goal_load_poll(struct fw_nic *nic)
+{
+	uint32_t i, done = 0;
+
+	if (!nic->goal_loads_active)
+		return 0;
+	for (i = 0; i < GOAL_MAX_LOADS; i++) {
+		if (!nic->goal_loads[i].used)
+			continue;
+		load_step(nic, &nic->goal_loads[i]);
+		done++;
+	}
+	return done;
+}
+
+void goal_load_forget_client(struct fw_nic *nic, uint32_t client)
+{
+	uint32_t i;
+
+	for (i = 0; i < GOAL_MAX_LOADS; i++) {
+		struct goal_loading *loading = &nic->goal_loads[i];
+		struct goal_schedule *schedule = loading->load.schedule;
+
+		if (!loading->used || loading->client != client)
+			continue;
+		goal_load_cancel(nic, &loading->load);
+		fw_ids_put(&nic->goal_schedule_ids, (uint32_t)(schedule - nic->goal_schedules));
+		loading->used = false;
+		nic->goal_loads_active--;
+	}
+}
+
+int cmd_goal_unload(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		    const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct goal_schedule *schedule = goal_schedule_own(nic, client, cmd->u.goal_load.schedule);
+
+	(void)aux;
+	(void)resp;
+	if (!schedule)
+		return FW_EINVAL;
+	goal_schedule_destroy(nic, schedule);
+	return 0;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communicators: their ranks, the streams to them, and the pool of unexpected messages.
+ *
+ * Called by goal_cmd.c, goal_run.c, goal_msg*.c and, when a stream begins or ends, by esp_conn.c.
+ * A stream is opened when it is first needed, by either end. A rank whose stream has ended is
+ * lost to the communicator for good. docs/collectives.md "Failure".
+ */
+#include "nic_fw/fw_nic.h"
+
+struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2, uint32_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < nic->goal_comm_ids.high; i++) {
+		struct goal_comm *comm = &nic->goal_comms[i];
+
+		if (comm->used && comm->key == key && comm->key2 == key2 && comm->rank == rank)
+			return comm;
+	}
+	return NULL;
+}
+
+/* ---- links ------------------------------------------------------------------------------------
+ */
+
+static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
+{
+	struct goal_link *link = fw_pool_get(&nic->goal_links);
+
+	if (!link)
+		return NULL;
+	memset(link, 0, sizeof(*link));
+	link->comm = (uint32_t)(comm - nic->goal_comms);
+	link->client = comm->client;
+	link->rank = rank;
+	fw_list_init(&link->sends);
+	fw_list_init(&link->blocked_node);
+	fw_list_add_tail(&comm->all_links, &link->node);
+	comm->links[rank] = fw_pool_index(&nic->goal_links, link);
+	return link;
+}
+
+static void link_free(struct fw_nic *nic, struct goal_link *link)
+{
+	assert(fw_list_empty(&link->sends));
+	fw_list_del(&link->blocked_node);
+	fw_list_del(&link->node);
+	fw_pool_put(&nic->goal_links, link);
+}
+
+static struct goal_link *link_at(struct fw_nic *nic, const struct goal_comm *comm, uint32_t rank)
+{
+	return comm->links[rank] == FW_NONE ? NULL
+					    : fw_pool_at(&nic->goal_links, comm->links[rank]);
+}
+
+struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
+{
+	struct goal_link *link = link_at(nic, comm, rank);
+	struct esp_key key = {WIRE_ESP_GOAL, comm->rank, rank, comm->key, comm->key2};
+
+	if (link)
+		return link->stream ? link : NULL;
+	link = link_new(nic, comm, rank);
+	if (!link)
+		return NULL;
+	link->stream = esp_open(nic, &key, comm->peers[rank].mac, comm->peers[rank].shard, link);
+	if (link->stream)
+		return link;
+	comm->links[rank] = FW_NONE;
+	link_free(nic, link);
+	return NULL;
+}
+
+struct goal_link *goal_link_accept(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
+				   struct esp_stream *stream)
+{
+	struct goal_link *link;
+
+	/* One stream for each rank, ever: what was lost does not come back under the same key. */
+	if (rank >= comm->num_ranks || rank == comm->rank || comm->links[rank] != FW_NONE)
+		return NULL;
+	link = link_new(nic, comm, rank);
+	if (link)
+		link->stream = stream;
+	return link;
+}
+
+void goal_link_await(struct fw_nic *nic, struct goal_link *link, bool on)
+{
+	if (on) {
+		if (!link->awaiting++ && link->stream)
+			esp_watch(nic, link->stream);
+		return;
+	}
+	assert(link->awaiting);
+	if (!--link->awaiting && link->stream)
+		esp_unwatch(nic, link->stream);
+}
+
+/* Whether a run still needs something of the rank. */
+static bool needs(const struct goal_run *run, const struct goal_link *link)
+{
+	const struct fw_list *pos;
+
+	fw_list_for_each (pos, &run->sends)
+		if (FW_CONTAINER(pos, struct goal_send, run_node)->link == link)
+			return true;
+	fw_list_for_each (pos, &run->recvs) {
+		const struct goal_recv *recv = FW_CONTAINER(pos, struct goal_recv, run_node);
+
+		/* A receive from any rank may have waited for this one. */
+		if (recv->link == link || (!recv->matched && recv->key.rank == GOAL_RANK_ANY))
+			return true;
+	}
+	return false;
+}
+
+void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
+{
+	struct goal_link *link = ctx;
+	enum hw_goal_status status =
+	    why == ESP_END_UNREACHABLE ? HW_GOAL_UNREACHABLE : HW_GOAL_PEER_LOST;
+	struct fw_list *pos;
+	struct goal_comm *comm;
+
+	link->stream = NULL;
+	if (link->comm == FW_NONE) {
+		link_free(nic, link);
+		return;
+	}
+	comm = &nic->goal_comms[link->comm];
+	fw_list_del(&link->blocked_node);
+	FW_COUNT(nic, goal_peers_lost);
+	fw_list_for_each (pos, &comm->runs) {
+		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
+
+		if (needs(run, link))
+			goal_run_fault(nic, run, status, link->rank, FW_NONE);
+	}
+}
+
+/* ---- the pool -----------------------------------------------------------------------------------
+ */
+
+bool goal_pool_alloc(struct goal_comm *comm, uint64_t bytes, uint32_t *region, uint64_t *offset)
+{
+	uint32_t i;
+
+	for (i = 0; i < comm->num_regions; i++) {
+		*offset = buddy_alloc(&comm->regions[i].buddy, bytes);
+		if (*offset == BUDDY_NONE)
+			continue;
+		*region = i;
+		return true;
+	}
+	return false;
+}
+
+void goal_pool_free(struct goal_comm *comm, uint32_t region, uint64_t offset)
+{
+	(void)buddy_free(&comm->regions[region].buddy, offset);
+}
+
+void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct fw_list *pos;
+
+	while ((pos = fw_list_pop(&comm->blocked))) {
+		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, blocked_node);
+
+		if (link->stream)
+			esp_resume(nic, link->stream);
+	}
+	fw_timer_cancel(&nic->timers, &comm->stall_timer);
+}
+
+/*
+ * The pool has been full for long and nothing was finished meanwhile: what would empty it is
+ * likely to stand behind what does not fit. The oldest run ends, which makes room.
+ */
+static void stalled(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, stall_timer);
+
+	if (fw_list_empty(&comm->blocked))
+		return;
+	if (fw_list_empty(&comm->runs)) {
+		/* Ranks that are ahead of this one wait until it starts their run. */
+		fw_timer_set(&nic->timers, timer, nic->now_ns + GOAL_STALL_NS);
+		return;
+	}
+	if (nic->now_ns - comm->progress_ns < GOAL_STALL_NS) {
+		fw_timer_set(&nic->timers, timer, comm->progress_ns + GOAL_STALL_NS);
+		return;
+	}
+	goal_run_fail(nic, FW_CONTAINER(comm->runs.next, struct goal_run, comm_node),
+		      HW_GOAL_UNEXPECTED, comm->rank, FW_NONE);
+	goal_comm_unblock(nic, comm);
+}
+
+void goal_comm_block(struct fw_nic *nic, struct goal_link *link)
+{
+	struct goal_comm *comm = &nic->goal_comms[link->comm];
+
+	FW_COUNT(nic, goal_pool_full);
+	if (!fw_list_linked(&link->blocked_node))
+		fw_list_add_tail(&comm->blocked, &link->blocked_node);
+	if (!fw_timer_is_set(&comm->stall_timer))
+		fw_timer_set(&nic->timers, &comm->stall_timer, nic->now_ns + GOAL_STALL_NS);
+}
+
+/* ---- aborts of runs that are still to come
+ * ------------------------------------------------------- */
+
+void goal_comm_note_abort(struct goal_comm *comm, uint32_t instance, enum hw_goal_status status,
+			  uint32_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < comm->num_aborts; i++)
+		if (comm->aborts[i].instance == instance)
+			return;
+	/* Beyond the table the run will find out by its own time-out or from its peers' silence. */
+	if (comm->num_aborts == GOAL_MAX_ABORTS)
+		return;
+	comm->aborts[comm->num_aborts++] = (struct goal_abort){instance, status, rank};
+}
+
+bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal_abort *abort)
+{
+	uint32_t i;
+
+	for (i = 0; i < comm->num_aborts; i++) {
+		if (comm->aborts[i].instance != instance)
+			continue;
+		*abort = comm->aborts[i];
+		comm->aborts[i] = comm->aborts[--comm->num_aborts];
+		return true;
+	}
+	return false;
+}
+
+void goal_msg_run_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance)
+{
+	struct fw_list *pos, *next;
+
+	goal_unexp_drop_run(nic, comm, instance);
+	for (pos = comm->announced.next; pos != &comm->announced; pos = next) {
+		struct goal_send *send = FW_CONTAINER(pos, struct goal_send, run_node);
+
+		next = pos->next;
+		if (send->key.instance == instance)
+			goal_send_free(nic, send);
+	}
+}
+
+/* ---- beginning and end
+ * ------------------------------------------------------------------------------ */
+
+void goal_comm_init(struct goal_comm *comm)
+{
+	memset(comm, 0, sizeof(*comm));
+	fw_list_init(&comm->all_links);
+	fw_list_init(&comm->schedules);
+	fw_list_init(&comm->runs);
+	fw_list_init(&comm->unexps);
+	fw_list_init(&comm->announced);
+	fw_list_init(&comm->blocked);
+	fw_list_init(&comm->node);
+	fw_timer_init(&comm->stall_timer, stalled);
+}
+
+/* The links outlive the communicator while their streams drain, unless that is not to be waited
+ * for. */
+static void release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
+{
+	struct fw_list *pos;
+
+	while ((pos = fw_list_pop(&comm->all_links))) {
+		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, node);
+
+		fw_list_del(&link->blocked_node);
+		if (!link->stream) {
+			link_free(nic, link);
+		} else if (at_once) {
+			esp_abort(nic, link->stream);
+			link->stream = NULL;
+			link_free(nic, link);
+		} else {
+			link->comm = FW_NONE;
+			fw_list_add_tail(&nic->clients[link->client].goal_links, &link->node);
+			esp_close(nic, link->stream);
+		}
+	}
+}
+
+void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
+{
+	uint32_t client = comm->client, i;
+
+	while (!fw_list_empty(&comm->runs))
+		goal_run_drop(nic, FW_CONTAINER(comm->runs.next, struct goal_run, comm_node));
+	while (!fw_list_empty(&comm->schedules))
+		goal_schedule_destroy(
+		    nic, FW_CONTAINER(comm->schedules.next, struct goal_schedule, node));
+	while (!fw_list_empty(&comm->unexps))
+		goal_unexp_free(nic, FW_CONTAINER(comm->unexps.next, struct goal_unexp, comm_node));
+	while (!fw_list_empty(&comm->announced))
+		goal_send_free(nic, FW_CONTAINER(comm->announced.next, struct goal_send, run_node));
+	release_links(nic, comm, at_once);
+	fw_timer_cancel(&nic->timers, &comm->stall_timer);
+	for (i = 0; i < comm->num_regions; i++)
+		goal_heap_free(nic, client, comm->regions[i].buddy.blocks);
+	goal_heap_free(nic, client, comm->peers);
+	goal_heap_free(nic, client, comm->links);
+	nic->pds[comm->pd].refs--;
+	fw_list_del(&comm->node);
+	comm->used = false;
+	fw_ids_put(&nic->goal_comm_ids, (uint32_t)(comm - nic->goal_comms));
+}
+
+void goal_client_detach(struct fw_nic *nic, uint32_t client)
+{
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_list *pos;
+
+	goal_load_forget_client(nic, client);
+	while (!fw_list_empty(&owner->goal_comms))
+		goal_comm_destroy(nic, FW_CONTAINER(owner->goal_comms.next, struct goal_comm, node),
+				  true);
+	/* Streams of communicators that it had destroyed itself. */
+	while ((pos = fw_list_pop(&owner->goal_links))) {
+		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, node);
+
+		esp_abort(nic, link->stream);
+		link->stream = NULL;
+		link_free(nic, link);
+	}
+	goal_heap_free(nic, client, owner->goal_active);
+	owner->goal_active = NULL;
+	assert(!owner->goal_bytes);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A local operation on the buffers of a run: stretches of memory, a bounded part in each step.
+ *
+ * Called by goal_run.c; calls goal_localop.c for the arithmetic. The three buffers may be cut
+ * into pieces of different shapes; elements are whole in each (goal_load.c). Memory that is not
+ * mapped goes through a part of the instance's scratch buffer.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	BOUNCE_BYTES = FW_SCRATCH_BYTES / 4,
+	BYTES_PER_COST = 4096, /* of result that count as one operation's work */
+};
+
+/* One buffer of the operation. */
+struct side {
+	struct goal_cursor *cursor;
+	uint8_t *bounce;
+	uint32_t need;
+	uint8_t *ptr;      /* NULL: nothing left of the stretch */
+	struct fw_mem mem; /* of the stretch, where it is not mapped */
+	uint64_t at;       /* bytes of the stretch that were used */
+	uint64_t left;
+};
+
+/* A new stretch of at most max bytes once the last is used up. */
+static bool refill(struct fw_nic *nic, const struct goal_run *run, struct side *side, uint64_t max)
+{
+	struct goal_span span;
+
+	if (side->left)
+		return true;
+	if (max > BOUNCE_BYTES && run->schedule->unmapped)
+		max = BOUNCE_BYTES;
+	if (!goal_cursor_next(nic, run, side->cursor, max, side->need, &span))
+		return false;
+	side->at = 0;
+	side->left = span.bytes;
+	side->mem = span.mem;
+	side->ptr = span.mem.ptr;
+	if (side->ptr)
+		return true;
+	if (side->left > BOUNCE_BYTES) {
+		/* Mapped when the schedule was loaded, not any more: begin again with less. */
+		side->cursor->offset -= side->left - BOUNCE_BYTES;
+		side->left = BOUNCE_BYTES;
+	}
+	side->ptr = side->bounce;
+	return side->need || mem_read(nic, &side->mem, 0, side->bounce, (uint32_t)side->left);
+}
+
+static void advance(struct side *side, uint64_t bytes)
+{
+	side->ptr += bytes;
+	side->at += bytes;
+	side->left -= bytes;
+}
+
+static bool is_bounced(const struct side *side)
+{
+	return !side->mem.ptr;
+}
+
+static enum hw_goal_status time_stamp(struct fw_nic *nic, struct goal_run *run,
+				      const struct goal_op *op)
+{
+	double seconds = (double)nic->now_ns / 1e9;
+	struct goal_cursor cursor;
+
+	goal_cursor_init(&cursor, op->buf[2]);
+	return goal_buf_write(nic, run, &cursor, &seconds, sizeof(seconds)) ? HW_GOAL_OK
+									    : HW_GOAL_MEMORY;
+}
+
+/* One stretch that is contiguous in all buffers. Returns its bytes, 0: *status says why not. */
+static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct goal_op *op,
+			struct side side[3], uint64_t max, enum hw_goal_status *status)
+{
+	uint32_t elem_bytes = op->width / 8u;
+	bool binary = op->sub != GOAL_LOCAL_COPY;
+	uint64_t n = max, at;
+
+	*status = HW_GOAL_MEMORY;
+	if (!refill(nic, run, &side[0], max) || !refill(nic, run, &side[2], max) ||
+	    (binary && !refill(nic, run, &side[1], max)))
+		return 0;
+	n = side[0].left < n ? side[0].left : n;
+	n = side[2].left < n ? side[2].left : n;
+	if (binary && side[1].left < n)
+		n = side[1].left;
+	*status = HW_GOAL_DIVIDE;
+	if (!goal_local_run(op->sub, op->type, op->width, side[2].ptr, side[0].ptr,
+			    binary ? side[1].ptr : NULL, n / elem_bytes))
+		return 0;
+	*status = HW_GOAL_MEMORY;
+	at = side[2].at;
+	if (is_bounced(&side[2]) && !mem_write(nic, &side[2].mem, at, side[2].ptr, (uint32_t)n))
+		return 0;
+	advance(&side[0], n);
+	advance(&side[2], n);
+	if (binary)
+		advance(&side[1], n);
+	*status = HW_GOAL_OK;
+	return n;
+}
+
+bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, uint32_t *cost)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	enum hw_goal_status status = HW_GOAL_OK;
+	uint64_t total, budget = GOAL_LOCAL_QUANTUM_BYTES;
+	struct side side[3];
+	uint32_t i;
+
+	if (op->sub == GOAL_LOCAL_WTIME) {
+		status = time_stamp(nic, run, op);
+		total = 0;
+	} else {
+		total = op->amount * (op->width / 8u);
+	}
+	for (i = 0; i < 3; i++) {
+		if (!run->local_done)
+			goal_cursor_init(&run->local_cursor[i], op->buf[i]);
+		side[i] = (struct side){
+		    .cursor = &run->local_cursor[i],
+		    .bounce = nic->scratch + (size_t)i * BOUNCE_BYTES,
+		    .need = i == 2 ? HW_ACCESS_LOCAL_WRITE : 0,
+		};
+	}
+	while (status == HW_GOAL_OK && run->local_done < total && budget) {
+		uint64_t left = total - run->local_done;
+		uint64_t n = stretch(nic, run, op, side, left < budget ? left : budget, &status);
+
+		run->local_done += n;
+		budget -= n;
+	}
+	*cost = 1 + (uint32_t)((GOAL_LOCAL_QUANTUM_BYTES - budget) / BYTES_PER_COST);
+	/* What a stretch had left over is taken up from its cursor next time. */
+	for (i = 0; i < 3; i++)
+		run->local_cursor[i].offset -= side[i].left;
+	if (status != HW_GOAL_OK) {
+		goal_run_fault(nic, run, status, run->comm->rank, index);
+	} else if (run->local_done < total) {
+		return false;
+	} else {
+		goal_run_finish_op(nic, run, index);
+	}
+	run->local_done = 0;
+	return true;
+}

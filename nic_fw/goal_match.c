@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which message belongs to which receive.
+ *
+ * Called by goal_msg.c. Both ends number the messages of equal key in schedule order, so a hash
+ * finds the one receive or the one message. Schedules with wildcards match by arrival: their
+ * receives wait in the run's list in the order in which they were started, their messages in the
+ * communicator's in the order in which they came. The paper (espgoal) 4.2.2;
+ * docs/collectives.md "Matching".
+ */
+#include "nic_fw/fw_nic.h"
+
+static uint32_t bucket(const struct goal_comm *comm, const struct fw_nic *nic,
+		       const struct goal_key4 *key)
+{
+	uint32_t comm_index = (uint32_t)(comm - nic->goal_comms);
+
+	return fw_hash(key->instance << 10 ^ comm_index, key->rank ^ key->count << 16, key->tag) %
+	       GOAL_HASH_SIZE;
+}
+
+static bool same(const struct goal_key4 *a, const struct goal_key4 *b)
+{
+	return a->instance == b->instance && a->rank == b->rank && a->tag == b->tag &&
+	       a->count == b->count;
+}
+
+/* ---- receives ------------------------------------------------------------------------------ */
+
+struct goal_recv *goal_recv_find(struct fw_nic *nic, struct goal_comm *comm,
+				 const struct goal_key4 *key)
+{
+	uint32_t i = nic->goal_recv_hash[bucket(comm, nic, key)];
+
+	while (i) {
+		struct goal_recv *recv = fw_pool_at(&nic->goal_recvs, i - 1);
+
+		if (same(&recv->key, key) && recv->run->comm == comm)
+			return recv;
+		i = recv->next;
+	}
+	return NULL;
+}
+
+struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32_t op)
+{
+	const struct goal_op *code = &run->schedule->ops[op];
+	struct goal_recv *recv;
+	uint8_t generation;
+	bool fresh = nic->goal_recvs.free == FW_NONE;
+
+	recv = fw_pool_get(&nic->goal_recvs);
+	if (!recv)
+		return NULL;
+	/* A sink that names an earlier use of this context names nothing. */
+	generation = fresh ? 0 : (uint8_t)(recv->generation + 1);
+	memset(recv, 0, sizeof(*recv));
+	recv->generation = generation;
+	recv->run = run;
+	recv->op = op;
+	recv->key = (struct goal_key4){run->instance, code->peer, code->tag, code->count};
+	goal_cursor_init(&recv->cursor, code->buf[0]);
+	fw_list_add_tail(&run->recvs, &recv->run_node);
+	return recv;
+}
+
+void goal_recv_hash(struct fw_nic *nic, struct goal_recv *recv)
+{
+	uint32_t *head = &nic->goal_recv_hash[bucket(recv->run->comm, nic, &recv->key)];
+
+	recv->next = *head;
+	*head = fw_pool_index(&nic->goal_recvs, recv) + 1;
+	recv->hashed = true;
+}
+
+static void recv_unhash(struct fw_nic *nic, struct goal_recv *recv)
+{
+	uint32_t *at = &nic->goal_recv_hash[bucket(recv->run->comm, nic, &recv->key)];
+	uint32_t number = fw_pool_index(&nic->goal_recvs, recv) + 1;
+
+	while (*at != number)
+		at = &((struct goal_recv *)fw_pool_at(&nic->goal_recvs, *at - 1))->next;
+	*at = recv->next;
+	recv->hashed = false;
+}
+
+void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
+{
+	if (recv->hashed)
+		recv_unhash(nic, recv);
+	if (recv->link)
+		goal_link_await(nic, recv->link, false);
+	fw_list_del(&recv->run_node);
+	recv->run = NULL;
+	fw_pool_put(&nic->goal_recvs, recv);
+}
+
+static bool takes(const struct goal_recv *recv, const struct goal_key4 *key)
+{
+	const struct goal_op *op = &recv->run->schedule->ops[recv->op];
+
+	return !recv->matched && (op->peer == GOAL_RANK_ANY || op->peer == key->rank) &&
+	       (op->tag == GOAL_TAG_ANY || op->tag == key->tag);
+}
+
+struct goal_recv *goal_match_arrival(struct fw_nic *nic, struct goal_comm *comm,
+				     const struct goal_key4 *key)
+{
+	struct goal_run *run = goal_run_find(comm, key->instance);
+	struct goal_recv *recv;
+	struct fw_list *pos;
+
+	if (!run)
+		return NULL;
+	recv = goal_recv_find(nic, comm, key);
+	if (recv || !run->schedule->wildcards)
+		return recv;
+	fw_list_for_each (pos, &run->recvs) {
+		recv = FW_CONTAINER(pos, struct goal_recv, run_node);
+		if (!takes(recv, key))
+			continue;
+		recv->key = *key;
+		goal_recv_hash(nic, recv);
+		return recv;
+	}
+	return NULL;
+}
+
+/* ---- unexpected messages -------------------------------------------------------------------- */
+
+struct goal_unexp *goal_unexp_find(struct fw_nic *nic, struct goal_comm *comm,
+				   const struct goal_key4 *key)
+{
+	uint32_t comm_index = (uint32_t)(comm - nic->goal_comms);
+	uint32_t i = nic->goal_unexp_hash[bucket(comm, nic, key)];
+
+	while (i) {
+		struct goal_unexp *unexp = fw_pool_at(&nic->goal_unexps, i - 1);
+
+		if (same(&unexp->key, key) && unexp->comm == comm_index)
+			return unexp;
+		i = unexp->next;
+	}
+	return NULL;
+}
+
+struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
+				  const struct goal_key4 *key, uint64_t bytes, bool header)
+{
+	struct goal_unexp *unexp = fw_pool_get(&nic->goal_unexps);
+	uint32_t *head;
+
+	if (!unexp)
+		return NULL;
+	unexp->comm = (uint32_t)(comm - nic->goal_comms);
+	unexp->key = *key;
+	unexp->header = header;
+	unexp->bytes = bytes;
+	unexp->received = 0;
+	unexp->region = FW_NONE;
+	unexp->offset = 0;
+	unexp->link = NULL;
+	if (!header && bytes > sizeof(unexp->small) &&
+	    !goal_pool_alloc(comm, bytes, &unexp->region, &unexp->offset)) {
+		fw_pool_put(&nic->goal_unexps, unexp);
+		return NULL;
+	}
+	head = &nic->goal_unexp_hash[bucket(comm, nic, key)];
+	unexp->next = *head;
+	*head = fw_pool_index(&nic->goal_unexps, unexp) + 1;
+	fw_list_add_tail(&comm->unexps, &unexp->comm_node);
+	return unexp;
+}
+
+void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
+{
+	struct goal_comm *comm = &nic->goal_comms[unexp->comm];
+	uint32_t *at = &nic->goal_unexp_hash[bucket(comm, nic, &unexp->key)];
+	uint32_t number = fw_pool_index(&nic->goal_unexps, unexp) + 1;
+
+	while (*at != number)
+		at = &((struct goal_unexp *)fw_pool_at(&nic->goal_unexps, *at - 1))->next;
+	*at = unexp->next;
+	fw_list_del(&unexp->comm_node);
+	if (unexp->region != FW_NONE)
+		goal_pool_free(comm, unexp->region, unexp->offset);
+	fw_pool_put(&nic->goal_unexps, unexp);
+	goal_comm_unblock(nic, comm);
+}
+
+void goal_unexp_drop_run(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance)
+{
+	struct fw_list *pos, *next;
+
+	for (pos = comm->unexps.next; pos != &comm->unexps; pos = next) {
+		struct goal_unexp *unexp = FW_CONTAINER(pos, struct goal_unexp, comm_node);
+
+		next = pos->next;
+		if (unexp->key.instance == instance)
+			goal_unexp_free(nic, unexp);
+	}
+}
+
+struct goal_unexp *goal_match_recv(struct fw_nic *nic, struct goal_comm *comm,
+				   const struct goal_schedule *schedule,
+				   const struct goal_key4 *key)
+{
+	struct fw_list *pos;
+
+	if (!schedule->wildcards)
+		return goal_unexp_find(nic, comm, key);
+	fw_list_for_each (pos, &comm->unexps) {
+		struct goal_unexp *unexp = FW_CONTAINER(pos, struct goal_unexp, comm_node);
+
+		if (unexp->key.instance == key->instance &&
+		    (key->rank == GOAL_RANK_ANY || key->rank == unexp->key.rank) &&
+		    (key->tag == GOAL_TAG_ANY || key->tag == unexp->key.tag))
+			return unexp;
+	}
+	return NULL;
+}

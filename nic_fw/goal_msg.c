@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages on their way out: small ones copied, eager ones from where they lie, large ones once
+ * their receive has been announced.
+ *
+ * Called by goal_run.c to start a send, by esp_tx.c for each packet and when a transfer is
+ * acknowledged; calls esp_send(). What comes in is goal_msg_rx.c. The paper (espgoal) 4.2.2;
+ * docs/collectives.md "Messages".
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	/* Pieces of memory that one packet may hold, header and CRC32C beside them. */
+	PACKET_PIECES = FW_TX_SEGS_MAX - 4,
+};
+
+static struct goal_send *send_of(struct esp_xfer *xfer)
+{
+	return FW_CONTAINER(xfer, struct goal_send, xfer);
+}
+
+static uint32_t send_bucket(const struct goal_link *link, const struct goal_key4 *key)
+{
+	return fw_hash(key->instance << 10 ^ link->comm, key->rank ^ key->count << 16, key->tag) %
+	       GOAL_HASH_SIZE;
+}
+
+struct goal_send *goal_send_new(struct fw_nic *nic, struct goal_link *link,
+				enum goal_send_kind kind, uint8_t type, const struct goal_key4 *key)
+{
+	struct goal_send *send = fw_pool_get(&nic->goal_sends);
+
+	if (!send)
+		return NULL;
+	memset(send, 0, offsetof(struct goal_send, small));
+	send->kind = kind;
+	send->type = type;
+	send->link = link;
+	send->key = *key;
+	send->op = FW_NONE;
+	fw_list_init(&send->xfer.node);
+	fw_list_init(&send->run_node);
+	fw_list_add_tail(&link->sends, &send->link_node);
+	return send;
+}
+
+void goal_send_hash(struct fw_nic *nic, struct goal_send *send)
+{
+	uint32_t *head = &nic->goal_send_hash[send_bucket(send->link, &send->key)];
+
+	send->next = *head;
+	*head = fw_pool_index(&nic->goal_sends, send) + 1;
+	send->hashed = true;
+}
+
+void goal_send_unhash(struct fw_nic *nic, struct goal_send *send)
+{
+	uint32_t *at = &nic->goal_send_hash[send_bucket(send->link, &send->key)];
+	uint32_t number = fw_pool_index(&nic->goal_sends, send) + 1;
+
+	while (*at != number)
+		at = &((struct goal_send *)fw_pool_at(&nic->goal_sends, *at - 1))->next;
+	*at = send->next;
+	send->hashed = false;
+}
+
+struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *link,
+				 const struct goal_key4 *key)
+{
+	uint32_t i = nic->goal_send_hash[send_bucket(link, key)];
+
+	while (i) {
+		struct goal_send *send = fw_pool_at(&nic->goal_sends, i - 1);
+
+		if (send->link == link && send->key.instance == key->instance &&
+		    send->key.tag == key->tag && send->key.count == key->count)
+			return send;
+		i = send->next;
+	}
+	return NULL;
+}
+
+void goal_send_free(struct fw_nic *nic, struct goal_send *send)
+{
+	if (send->hashed)
+		goal_send_unhash(nic, send);
+	if (send->awaited)
+		goal_link_await(nic, send->link, false);
+	if (send->kind == GOAL_SEND_ANNOUNCED)
+		send->link->announced--;
+	if (send->staged)
+		goal_heap_free(nic, send->staged_client, send->staged);
+	fw_list_del(&send->run_node);
+	fw_list_del(&send->link_node);
+	fw_pool_put(&nic->goal_sends, send);
+}
+
+/* ---- packets --------------------------------------------------------------------------------- */
+
+/* Hands a message to the stream, cut to the packets it takes. */
+static void queue(struct fw_nic *nic, struct goal_send *send)
+{
+	struct esp_stream *stream = send->link->stream;
+
+	send->piece_bytes = esp_payload_bytes(stream) - (uint32_t)sizeof(struct wire_goal);
+	send->xfer.packets = 1;
+	if (send->type == WIRE_GOAL_EAGER || send->type == WIRE_GOAL_DATA)
+		send->xfer.packets =
+		    send->bytes
+			? (uint32_t)((send->bytes + send->piece_bytes - 1) / send->piece_bytes)
+			: 1;
+	esp_send(nic, stream, &send->xfer);
+}
+
+static void add_mem(struct fw_tx_frame *frame, const uint8_t *mem, uint32_t bytes, uint32_t client)
+{
+	frame->seg[frame->num_seg++] = (struct fw_tx_seg){
+	    .mem = mem,
+	    .bytes = bytes,
+	    .client = (uint16_t)client,
+	    .kind = FW_TX_MEM,
+	};
+}
+
+/* Payload [offset, offset + bytes) of a message, as pieces of memory. False: it is gone. */
+static bool add_payload(struct fw_nic *nic, struct goal_send *send, uint64_t offset, uint32_t bytes,
+			struct fw_tx_frame *frame)
+{
+	struct goal_span span;
+
+	if (!bytes)
+		return true;
+	if (send->kind == GOAL_SEND_SMALL) {
+		add_mem(frame, send->small + offset, bytes, send->staged_client);
+		return true;
+	}
+	if (!send->run)
+		return false;
+	if (send->staged) {
+		add_mem(frame, send->staged + offset, bytes, send->staged_client);
+		return true;
+	}
+	goal_cursor_seek(send->run->schedule, &send->cursor, offset);
+	for (; bytes; bytes -= (uint32_t)span.bytes) {
+		if (!goal_cursor_next(nic, send->run, &send->cursor, bytes, 0, &span) ||
+		    !span.mem.ptr || frame->num_seg >= FW_TX_SEGS_MAX - 1)
+			return false;
+		add_mem(frame, span.mem.ptr, (uint32_t)span.bytes, send->run->client);
+	}
+	return true;
+}
+
+static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
+		struct fw_tx_frame *frame, uint32_t hdr_offset)
+{
+	struct goal_send *send = send_of(xfer);
+	struct wire_goal *wire = (struct wire_goal *)(void *)(frame->hdr + hdr_offset);
+	bool carries = send->type == WIRE_GOAL_EAGER || send->type == WIRE_GOAL_DATA;
+	uint64_t offset = carries ? (uint64_t)i * send->piece_bytes : 0;
+	uint64_t left = carries ? send->bytes - offset : 0;
+	uint32_t bytes = left < send->piece_bytes ? (uint32_t)left : send->piece_bytes;
+
+	(void)ctx;
+	assert(sizeof(*wire) + bytes <= max);
+	memset(wire, 0, sizeof(*wire));
+	wire->type = send->type;
+	be32_set(&wire->instance, send->key.instance);
+	be32_set(&wire->tag, send->key.tag);
+	be32_set(&wire->count, send->key.count);
+	be64_set(&wire->bytes, send->bytes);
+	be64_set(&wire->offset, offset);
+	be32_set(&wire->sink, send->sink);
+	be32_set(&wire->piece_bytes, bytes);
+	eth_tx_hdr(frame, hdr_offset, sizeof(*wire), 0);
+	if (!add_payload(nic, send, offset, bytes, frame)) {
+		if (send->run)
+			goal_run_fault(nic, send->run, HW_GOAL_MEMORY, send->run->comm->rank,
+				       send->op);
+		return -FW_EFAULT;
+	}
+	return (int)(sizeof(*wire) + bytes);
+}
+
+/* Acknowledged, or never to be: the stream's ended() deals with what that means for runs. */
+static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
+{
+	struct goal_send *send = send_of(xfer);
+	struct goal_run *run = send->run;
+	uint32_t op = send->op;
+
+	(void)ctx;
+	goal_send_free(nic, send);
+	if (!ok || !run)
+		return;
+	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_ACKED, op);
+	goal_run_finish_op(nic, run, op);
+}
+
+/* ---- control --------------------------------------------------------------------------------- */
+
+static bool send_control(struct fw_nic *nic, struct goal_link *link, uint8_t type,
+			 const struct goal_key4 *key, uint64_t bytes, uint32_t sink)
+{
+	struct goal_send *send;
+
+	if (!link->stream)
+		return false;
+	send = goal_send_new(nic, link, GOAL_SEND_CONTROL, type, key);
+	if (!send)
+		return false;
+	send->bytes = bytes;
+	send->sink = sink;
+	queue(nic, send);
+	return true;
+}
+
+uint32_t goal_recv_sink(const struct fw_nic *nic, const struct goal_recv *recv)
+{
+	return (uint32_t)recv->generation << 24 | fw_pool_index(&nic->goal_recvs, recv);
+}
+
+bool goal_msg_announce(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link)
+{
+	uint64_t room = recv->run->schedule->ops[recv->op].amount;
+
+	if (!send_control(nic, link, WIRE_GOAL_ANNOUNCE, &recv->key, room,
+			  goal_recv_sink(nic, recv)))
+		return false;
+	goal_run_trace(nic, recv->run, HW_GOAL_POINT_ANNOUNCED, recv->op);
+	return true;
+}
+
+void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instance,
+		    enum hw_goal_status status, uint32_t rank)
+{
+	struct goal_key4 key = {instance, link->rank, status, rank};
+
+	/* Without memory for it the peers' own time-outs and probes are left. */
+	if (!send_control(nic, link, WIRE_GOAL_ABORT, &key, 0, 0))
+		FW_COUNT(nic, goal_aborts_lost);
+}
+
+/* ---- sends ----------------------------------------------------------------------------------- */
+
+/*
+ * Whether the port can take the buffer as it lies: mapped, and not in so many pieces that
+ * a packet could hold more than a frame has room for.
+ */
+static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run *run,
+				      const struct goal_op *op, uint32_t piece_bytes, bool *stage)
+{
+	struct goal_cursor cursor;
+	struct goal_span span;
+	uint32_t spans = 0;
+	uint64_t left = op->amount;
+
+	*stage = false;
+	goal_cursor_init(&cursor, op->buf[0]);
+	for (; left; left -= span.bytes, spans++) {
+		if (!goal_cursor_next(nic, run, &cursor, left, 0, &span))
+			return HW_GOAL_MEMORY;
+		/* Pieces at least so long that no packet touches more than there is room for. */
+		if (!span.mem.ptr ||
+		    (spans >= PACKET_PIECES && span.bytes < piece_bytes / (PACKET_PIECES - 2)))
+			*stage = true;
+	}
+	if (*stage || spans <= PACKET_PIECES)
+		return HW_GOAL_OK;
+	/* The first ones were not looked at for their length. */
+	goal_cursor_init(&cursor, op->buf[0]);
+	for (left = op->amount; left && spans; left -= span.bytes, spans--) {
+		if (!goal_cursor_next(nic, run, &cursor, left, 0, &span))
+			return HW_GOAL_MEMORY;
+		if (span.bytes < piece_bytes / (PACKET_PIECES - 2))
+			*stage = true;
+	}
+	return HW_GOAL_OK;
+}
+
+static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run, const struct goal_op *op,
+				 struct goal_send *send)
+{
+	struct goal_cursor cursor;
+	bool needed;
+	enum hw_goal_status status = must_stage(
+	    nic, run, op,
+	    esp_payload_bytes(send->link->stream) - (uint32_t)sizeof(struct wire_goal), &needed);
+
+	if (status != HW_GOAL_OK || !needed)
+		return status;
+	send->staged = goal_heap_alloc(nic, run->client, op->amount);
+	send->staged_client = run->client;
+	if (!send->staged)
+		return HW_GOAL_RESOURCES;
+	goal_cursor_init(&cursor, op->buf[0]);
+	return goal_buf_read(nic, run, &cursor, send->staged, op->amount) ? HW_GOAL_OK
+									  : HW_GOAL_MEMORY;
+}
+
+static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, uint32_t index,
+				      struct goal_send *send)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	struct goal_cursor cursor;
+
+	send->kind = GOAL_SEND_SMALL;
+	send->staged_client = run->client;
+	goal_cursor_init(&cursor, op->buf[0]);
+	if (!goal_buf_read(nic, run, &cursor, send->small, op->amount))
+		return HW_GOAL_MEMORY;
+	queue(nic, send);
+	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
+	goal_run_finish_op(nic, run, index);
+	return HW_GOAL_OK;
+}
+
+static enum hw_goal_status send_from_memory(struct fw_nic *nic, struct goal_run *run,
+					    uint32_t index, struct goal_send *send)
+{
+	enum hw_goal_status status = stage(nic, run, &run->schedule->ops[index], send);
+
+	if (status != HW_GOAL_OK)
+		return status;
+	send->run = run;
+	send->op = index;
+	fw_list_add_tail(&run->sends, &send->run_node);
+	goal_cursor_init(&send->cursor, run->schedule->ops[index].buf[0]);
+	queue(nic, send);
+	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
+	return HW_GOAL_OK;
+}
+
+/* The receive was announced, now or before the send was started. */
+enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send *send,
+					    struct goal_run *run, uint32_t index, uint32_t sink)
+{
+	enum hw_goal_status status;
+
+	if (send->kind == GOAL_SEND_ANNOUNCED)
+		send->link->announced--;
+	if (send->awaited)
+		goal_link_await(nic, send->link, false);
+	send->awaited = false;
+	goal_send_unhash(nic, send);
+	send->kind = GOAL_SEND_DATA;
+	send->type = WIRE_GOAL_DATA;
+	send->sink = sink;
+	send->bytes = run->schedule->ops[index].amount;
+	fw_list_del(&send->run_node);
+	status = send_from_memory(nic, run, index, send);
+	if (status != HW_GOAL_OK)
+		goal_send_free(nic, send);
+	return status;
+}
+
+static enum hw_goal_status send_large(struct fw_nic *nic, struct goal_run *run, uint32_t index,
+				      struct goal_link *link, const struct goal_key4 *key)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	struct goal_send *send = goal_send_find(nic, link, key);
+
+	if (send && send->bytes >= op->amount) {
+		return goal_msg_send_announced(nic, send, run, index, send->sink);
+	}
+	/* A receive that is too short learns so from the header, and fails its run. */
+	if (send)
+		goal_send_free(nic, send);
+	send = goal_send_new(nic, link, GOAL_SEND_WAITING, WIRE_GOAL_DATA, key);
+	if (!send)
+		return HW_GOAL_RESOURCES;
+	send->run = run;
+	send->op = index;
+	send->bytes = op->amount;
+	fw_list_add_tail(&run->sends, &send->run_node);
+	goal_send_hash(nic, send);
+	goal_link_await(nic, link, true);
+	send->awaited = true;
+	return send_control(nic, link, WIRE_GOAL_HEADER, key, op->amount, 0) ? HW_GOAL_OK
+									     : HW_GOAL_RESOURCES;
+}
+
+enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint32_t index)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count};
+	enum hw_goal_status status;
+	struct goal_link *link;
+	struct goal_send *send;
+
+	FW_COUNT(nic, goal_msgs_tx);
+	if (op->peer == run->comm->rank)
+		return goal_msg_self(nic, run, index, &key);
+	link = goal_link_get(nic, run->comm, op->peer);
+	if (!link)
+		return HW_GOAL_PEER_LOST;
+	if (op->amount > run->comm->eager_bytes)
+		return send_large(nic, run, index, link, &key);
+	if (link->announced) {
+		/* Announced, but short enough to go unasked: the announcement is used up. */
+		send = goal_send_find(nic, link, &key);
+		if (send)
+			goal_send_free(nic, send);
+	}
+	send = goal_send_new(nic, link, GOAL_SEND_EAGER, WIRE_GOAL_EAGER, &key);
+	if (!send)
+		return HW_GOAL_RESOURCES;
+	send->bytes = op->amount;
+	status = op->amount <= GOAL_SMALL_BYTES ? send_small(nic, run, index, send)
+						: send_from_memory(nic, run, index, send);
+	if (status != HW_GOAL_OK)
+		goal_send_free(nic, send);
+	return status;
+}
+
+void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run)
+{
+	struct fw_list *pos;
+
+	while ((pos = fw_list_pop(&run->sends))) {
+		struct goal_send *send = FW_CONTAINER(pos, struct goal_send, run_node);
+
+		/* What the stream has stays with it: its packets go empty. */
+		if (send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED ||
+		    send->kind == GOAL_SEND_SELF) {
+			goal_send_free(nic, send);
+			continue;
+		}
+		send->run = NULL;
+	}
+	while (!fw_list_empty(&run->recvs))
+		goal_recv_free(nic, FW_CONTAINER(run->recvs.next, struct goal_recv, run_node));
+}
+
+void goal_msg_init(struct fw_nic *nic)
+{
+	static const struct esp_ops ops = {
+	    .accept = goal_msg_accept,
+	    .receive = goal_msg_receive,
+	    .fill = fill,
+	    .sent = sent,
+	    .ended = goal_msg_ended,
+	};
+
+	esp_listen(nic, WIRE_ESP_GOAL, &ops);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages coming in, and the receives that take them.
+ *
+ * Called by esp_rx.c with each packet of a stream, in order, and by goal_run.c to start a receive.
+ * Payload goes straight into the receive's buffer, or into the pool while nobody waits for
+ * it. Nothing that a peer says is believed: lengths, offsets and sinks are compared with what
+ * is known here. The paper (espgoal) 4.2.2; docs/collectives.md "Messages".
+ */
+#include "nic_fw/fw_nic.h"
+
+/* A packet's header in host order. */
+struct msg_in {
+	struct goal_link *link;
+	struct goal_comm *comm;
+	struct goal_key4 key;
+	uint8_t type;
+	uint64_t bytes, offset;
+	uint32_t sink;
+	uint32_t piece_bytes;
+	struct eth_cursor payload;
+};
+
+void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream)
+{
+	struct goal_comm *comm = goal_comm_find(nic, key->key, key->key2, key->local);
+
+	return comm ? goal_link_accept(nic, comm, key->remote, stream) : NULL;
+}
+
+/* ---- placement ------------------------------------------------------------------------------- */
+
+static bool place(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
+{
+	while (in->payload.left) {
+		uint32_t n;
+		const uint8_t *data = eth_cursor_next(&in->payload, UINT32_MAX, &n);
+
+		if (!goal_buf_write(nic, recv->run, &recv->cursor, data, n))
+			return false;
+		recv->received += n;
+	}
+	return true;
+}
+
+bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t offset,
+		    uint64_t bytes, struct fw_mem *mem)
+{
+	const struct goal_comm *comm = &nic->goal_comms[unexp->comm];
+	const struct goal_pool_region *region = &comm->regions[unexp->region];
+
+	return mem_check(nic, comm->pd, 0, region->stag, region->addr + unexp->offset + offset,
+			 bytes, HW_ACCESS_LOCAL_WRITE, mem) == HW_VENDOR_ERR_NONE;
+}
+
+static bool store(struct fw_nic *nic, struct goal_unexp *unexp, struct msg_in *in)
+{
+	struct fw_mem mem = {.ptr = unexp->small + unexp->received};
+	uint64_t at = 0;
+
+	if (unexp->region != FW_NONE && in->payload.left &&
+	    !goal_unexp_mem(nic, unexp, unexp->received, in->payload.left, &mem))
+		return false;
+	while (in->payload.left) {
+		uint32_t n;
+		const uint8_t *data = eth_cursor_next(&in->payload, UINT32_MAX, &n);
+
+		if (!mem_write(nic, &mem, at, data, n))
+			return false;
+		at += n;
+	}
+	unexp->received += at;
+	return true;
+}
+
+/* What came so far moves from the pool into the receive's buffer. */
+static bool take_over(struct fw_nic *nic, struct goal_recv *recv, const struct goal_unexp *unexp)
+{
+	struct fw_mem mem;
+	uint64_t at, n;
+
+	if (unexp->region == FW_NONE)
+		return goal_buf_write(nic, recv->run, &recv->cursor, unexp->small, unexp->received);
+	if (!unexp->received)
+		return true;
+	if (!goal_unexp_mem(nic, unexp, 0, unexp->received, &mem))
+		return false;
+	if (mem.ptr)
+		return goal_buf_write(nic, recv->run, &recv->cursor, mem.ptr, unexp->received);
+	for (at = 0; at < unexp->received; at += n) {
+		n = unexp->received - at < FW_SCRATCH_BYTES ? unexp->received - at
+							    : FW_SCRATCH_BYTES;
+		if (!mem_read(nic, &mem, at, nic->scratch, (uint32_t)n) ||
+		    !goal_buf_write(nic, recv->run, &recv->cursor, nic->scratch, n))
+			return false;
+	}
+	return true;
+}
+
+/* The last byte is there: the operation is finished. */
+static void finish(struct fw_nic *nic, struct goal_recv *recv)
+{
+	struct goal_run *run = recv->run;
+	uint32_t op = recv->op;
+
+	goal_recv_free(nic, recv);
+	FW_COUNT(nic, goal_msgs_rx);
+	goal_run_finish_op(nic, run, op);
+}
+
+/* ---- packets ----------------------------------------------------------------------------------
+ */
+
+static bool parse(const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes,
+		  struct msg_in *in)
+{
+	struct eth_cursor cursor;
+	struct wire_goal wire;
+
+	if (bytes < sizeof(wire))
+		return false;
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	eth_cursor_copy(&cursor, &wire, sizeof(wire));
+	in->type = wire.type;
+	in->key.instance = be32_get(wire.instance);
+	in->key.rank = in->link->rank;
+	in->key.tag = be32_get(wire.tag);
+	in->key.count = be32_get(wire.count);
+	in->bytes = be64_get(wire.bytes);
+	in->offset = be64_get(wire.offset);
+	in->sink = be32_get(wire.sink);
+	in->piece_bytes = be32_get(wire.piece_bytes);
+	in->payload = cursor;
+	return in->piece_bytes == cursor.left;
+}
+
+/* Whether this run is still to come, or active. */
+static bool is_current(struct goal_comm *comm, uint32_t instance)
+{
+	return (int32_t)(instance - comm->next_instance) >= 0 || goal_run_find(comm, instance);
+}
+
+static enum esp_verdict malformed(struct fw_nic *nic)
+{
+	FW_COUNT(nic, goal_malformed);
+	return ESP_TAKEN;
+}
+
+/* A further piece for a receive that its message was matched with. */
+static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
+{
+	struct goal_run *run = recv->run;
+
+	if (in->bytes != recv->bytes || in->offset != recv->received ||
+	    in->piece_bytes > recv->bytes - recv->received)
+		return malformed(nic);
+	if (!place(nic, recv, in))
+		goal_run_fail(nic, run, HW_GOAL_MEMORY, run->comm->rank, recv->op);
+	else if (recv->received == recv->bytes)
+		finish(nic, recv);
+	return ESP_TAKEN;
+}
+
+/* A message was found for a receive; false: it is too long, the run has failed. */
+static bool match(struct fw_nic *nic, struct goal_recv *recv, uint64_t bytes)
+{
+	struct goal_run *run = recv->run;
+
+	if (bytes > run->schedule->ops[recv->op].amount) {
+		goal_run_fail(nic, run, HW_GOAL_TRUNCATED, run->comm->rank, recv->op);
+		return false;
+	}
+	recv->matched = true;
+	recv->bytes = bytes;
+	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_MATCHED, recv->op);
+	return true;
+}
+
+static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
+{
+	struct goal_unexp *unexp;
+	struct goal_recv *recv;
+
+	recv = goal_match_arrival(nic, in->comm, &in->key);
+	if (recv) {
+		if (!recv->matched && !match(nic, recv, in->bytes))
+			return ESP_TAKEN;
+		return piece(nic, recv, in);
+	}
+	unexp = goal_unexp_find(nic, in->comm, &in->key);
+	if (!unexp) {
+		if (in->offset || in->piece_bytes > in->bytes || in->bytes > in->comm->eager_bytes)
+			return malformed(nic);
+		unexp = goal_unexp_new(nic, in->comm, &in->key, in->bytes, false);
+		if (!unexp) {
+			goal_comm_block(nic, in->link);
+			return ESP_FULL;
+		}
+		unexp->link = in->link;
+		FW_COUNT(nic, goal_unexpected);
+	}
+	if (unexp->header || in->bytes != unexp->bytes || in->offset != unexp->received ||
+	    in->piece_bytes > unexp->bytes - unexp->received)
+		return malformed(nic);
+	/* The pool is the client's memory: when it is not there, its run will miss the message. */
+	if (!store(nic, unexp, in))
+		FW_COUNT(nic, goal_pool_faults);
+	return ESP_TAKEN;
+}
+
+/* A large message waits at its source: whoever takes it must say so. */
+static enum esp_verdict header(struct fw_nic *nic, struct msg_in *in)
+{
+	struct goal_recv *recv = goal_match_arrival(nic, in->comm, &in->key);
+	struct goal_unexp *unexp;
+
+	if (in->piece_bytes)
+		return malformed(nic);
+	if (recv) {
+		struct goal_run *run = recv->run;
+		uint32_t op = recv->op;
+
+		if (!recv->matched && !match(nic, recv, in->bytes))
+			return ESP_TAKEN;
+		if (!goal_msg_announce(nic, recv, in->link))
+			goal_run_fail(nic, run, HW_GOAL_RESOURCES, run->comm->rank, op);
+		return ESP_TAKEN;
+	}
+	if (goal_unexp_find(nic, in->comm, &in->key))
+		return malformed(nic);
+	unexp = goal_unexp_new(nic, in->comm, &in->key, in->bytes, true);
+	if (!unexp) {
+		goal_comm_block(nic, in->link);
+		return ESP_FULL;
+	}
+	unexp->link = in->link;
+	return ESP_TAKEN;
+}
+
+static enum esp_verdict announce(struct fw_nic *nic, struct msg_in *in)
+{
+	struct goal_send *send = goal_send_find(nic, in->link, &in->key);
+	enum hw_goal_status status;
+
+	if (send && send->kind == GOAL_SEND_WAITING) {
+		struct goal_run *run = send->run;
+		uint32_t op = send->op;
+
+		/* Too short: the receiver has the header, and fails the run. */
+		if (in->bytes < send->bytes)
+			return ESP_TAKEN;
+		status = goal_msg_send_announced(nic, send, run, op, in->sink);
+		if (status != HW_GOAL_OK)
+			goal_run_fail(nic, run, status, run->comm->rank, op);
+		return ESP_TAKEN;
+	}
+	/* Before its send. What is lost here the sender's header asks for again. */
+	if (send || in->link->announced >= GOAL_MAX_ANNOUNCED)
+		return ESP_TAKEN;
+	send = goal_send_new(nic, in->link, GOAL_SEND_ANNOUNCED, WIRE_GOAL_DATA, &in->key);
+	if (!send)
+		return ESP_TAKEN;
+	send->bytes = in->bytes;
+	send->sink = in->sink;
+	in->link->announced++;
+	fw_list_add_tail(&in->comm->announced, &send->run_node);
+	goal_send_hash(nic, send);
+	return ESP_TAKEN;
+}
+
+static enum esp_verdict data(struct fw_nic *nic, struct msg_in *in)
+{
+	uint32_t index = in->sink & 0xffffff;
+	struct goal_recv *recv;
+
+	if (index >= nic->goal_recvs.high)
+		return malformed(nic);
+	recv = fw_pool_at(&nic->goal_recvs, index);
+	/* A free context has no run. */
+	if (!recv->run || recv->generation != in->sink >> 24 || recv->run->comm != in->comm ||
+	    recv->key.instance != in->key.instance || recv->key.rank != in->key.rank ||
+	    recv->key.tag != in->key.tag || recv->key.count != in->key.count)
+		return malformed(nic);
+	if (!recv->matched && !match(nic, recv, in->bytes))
+		return ESP_TAKEN;
+	return piece(nic, recv, in);
+}
+
+static enum esp_verdict aborted(struct fw_nic *nic, struct msg_in *in)
+{
+	struct goal_run *run = goal_run_find(in->comm, in->key.instance);
+	enum hw_goal_status status = HW_GOAL_PEER_LOST;
+
+	if (in->key.tag && in->key.tag < HW_GOAL_STATUSES)
+		status = (enum hw_goal_status)in->key.tag;
+	in->link->abort_mark = in->key.instance + 1;
+	if (run)
+		goal_run_fail(nic, run, status, in->key.count, FW_NONE);
+	else
+		goal_comm_note_abort(in->comm, in->key.instance, status, in->key.count);
+	return ESP_TAKEN;
+}
+
+enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
+				  uint32_t offset, uint32_t bytes)
+{
+	struct msg_in in = {.link = ctx};
+
+	/* Nothing: the sender's run failed while the message was under way; an ABORT follows. */
+	if (!bytes || in.link->comm == FW_NONE)
+		return ESP_TAKEN;
+	in.comm = &nic->goal_comms[in.link->comm];
+	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES)
+		return malformed(nic);
+	if (!is_current(in.comm, in.key.instance)) {
+		FW_COUNT(nic, goal_late);
+		return ESP_TAKEN;
+	}
+	switch ((enum wire_goal_type)in.type) {
+	case WIRE_GOAL_EAGER:
+		return eager(nic, &in);
+	case WIRE_GOAL_HEADER:
+		return header(nic, &in);
+	case WIRE_GOAL_ANNOUNCE:
+		return announce(nic, &in);
+	case WIRE_GOAL_DATA:
+		return data(nic, &in);
+	case WIRE_GOAL_ABORT:
+		return aborted(nic, &in);
+	case WIRE_GOAL_TYPES:
+		break;
+	}
+	return malformed(nic);
+}
+
+/* ---- receives -----------------------------------------------------------------------------------
+ */
+
+/* A message is there already, in part or as a whole, or only its header. */
+static enum hw_goal_status recv_unexpected(struct fw_nic *nic, struct goal_run *run, uint32_t index,
+					   struct goal_unexp *unexp)
+{
+	struct goal_recv *recv;
+	bool ok, whole = !unexp->header && unexp->received == unexp->bytes;
+
+	if (unexp->bytes > run->schedule->ops[index].amount)
+		return HW_GOAL_TRUNCATED;
+	recv = goal_recv_new(nic, run, index);
+	if (!recv)
+		return HW_GOAL_RESOURCES;
+	recv->key = unexp->key;
+	recv->matched = true;
+	recv->bytes = unexp->bytes;
+	goal_recv_hash(nic, recv);
+	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_MATCHED, index);
+	if (unexp->header) {
+		struct goal_link *link = unexp->link;
+
+		goal_unexp_free(nic, unexp);
+		recv->link = link;
+		goal_link_await(nic, link, true);
+		return goal_msg_announce(nic, recv, link) ? HW_GOAL_OK : HW_GOAL_RESOURCES;
+	}
+	ok = take_over(nic, recv, unexp);
+	recv->received = unexp->received;
+	if (!whole && unexp->link) {
+		recv->link = unexp->link;
+		goal_link_await(nic, recv->link, true);
+	}
+	goal_unexp_free(nic, unexp);
+	if (!ok)
+		return HW_GOAL_MEMORY;
+	if (whole)
+		finish(nic, recv);
+	return HW_GOAL_OK;
+}
+
+enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint32_t index)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count};
+	struct goal_unexp *unexp = goal_match_recv(nic, run->comm, run->schedule, &key);
+	struct goal_recv *recv;
+
+	if (unexp)
+		return recv_unexpected(nic, run, index, unexp);
+	recv = goal_recv_new(nic, run, index);
+	if (!recv)
+		return HW_GOAL_RESOURCES;
+	if (!run->schedule->wildcards)
+		goal_recv_hash(nic, recv);
+	if (goal_self_recv(nic, recv))
+		return HW_GOAL_OK;
+	if (op->peer == GOAL_RANK_ANY || op->peer == run->comm->rank)
+		return HW_GOAL_OK;
+	recv->link = goal_link_get(nic, run->comm, op->peer);
+	if (!recv->link)
+		return HW_GOAL_PEER_LOST;
+	goal_link_await(nic, recv->link, true);
+	/* A stream that is full may hold just this message. */
+	goal_comm_unblock(nic, run->comm);
+	if (run->schedule->wildcards || op->amount <= run->comm->eager_bytes)
+		return HW_GOAL_OK;
+	return goal_msg_announce(nic, recv, recv->link) ? HW_GOAL_OK : HW_GOAL_RESOURCES;
+}

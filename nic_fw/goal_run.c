@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The interpreter: runs of schedules, one bounded step after another.
+ *
+ * goal_run_doorbell() is called by db.c, goal_run_poll() by fw_poll(); operations are started in
+ * goal_msg.c, goal_msg_rx.c and goal_local.c, which report their end with
+ * goal_run_finish_op(). That only notes it: dependents are released in the next step, so that
+ * nothing recurses however long a chain is (the paper, espgoal, 4.2.3). Each operation is in each
+ * queue at most once, so the queues are as long as the schedule. Section 4.3 of the paper;
+ * docs/collectives.md "The walk of a run".
+ */
+#include "nic_fw/fw_nic.h"
+
+/* An entry of the finished queue whose start edges alone are to be released. */
+#define STARTED 0x80000000u
+
+enum {
+	RELEASE_QUANTUM = 256, /* edges that count as one operation's work */
+};
+
+/* ---- lists of what can go on ---------------------------------------------------------------- */
+
+static void wake(struct fw_nic *nic, struct goal_run *run)
+{
+	struct fw_client *owner = &nic->clients[run->client];
+
+	if (!fw_list_linked(&run->client_node))
+		fw_list_add_tail(&owner->goal_ready, &run->client_node);
+	if (!fw_list_linked(&owner->goal_node))
+		fw_list_add_tail(&nic->goal_clients, &owner->goal_node);
+}
+
+static void push_finished(struct fw_nic *nic, struct goal_run *run, uint32_t entry)
+{
+	uint32_t slots = 2 * run->schedule->header.num_ops;
+
+	run->finished[run->finished_tail] = entry;
+	run->finished_tail = run->finished_tail + 1 == slots ? 0 : run->finished_tail + 1;
+	run->num_finished++;
+	wake(nic, run);
+}
+
+static uint32_t ring_pop(const uint32_t *ring, uint32_t slots, uint32_t *head, uint32_t *count)
+{
+	uint32_t entry = ring[*head];
+
+	*head = *head + 1 == slots ? 0 : *head + 1;
+	(*count)--;
+	return entry;
+}
+
+static void ring_push(uint32_t *ring, uint32_t slots, uint32_t head, uint32_t *count,
+		      uint32_t entry)
+{
+	uint64_t at = (uint64_t)head + *count;
+
+	assert(*count < slots);
+	ring[at >= slots ? at - slots : at] = entry;
+	(*count)++;
+}
+
+void goal_run_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op)
+{
+	ring_push(run->locals, run->schedule->header.num_ops, run->local_head, &run->num_locals,
+		  op);
+	wake(nic, run);
+}
+
+void goal_run_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op)
+{
+	goal_run_trace(nic, run, HW_GOAL_POINT_OP_FINISH, op);
+	run->comm->progress_ns = nic->now_ns;
+	push_finished(nic, run, op);
+}
+
+void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
+		    uint32_t rank, uint32_t op)
+{
+	if (run->fault != HW_GOAL_OK)
+		return;
+	run->fault = status;
+	run->fault_rank = rank;
+	run->fault_op = op;
+	wake(nic, run);
+}
+
+void goal_run_trace(struct fw_nic *nic, struct goal_run *run, enum hw_goal_point point, uint32_t op)
+{
+	struct hw_goal_trace entry = {nic->now_ns, point, op};
+	struct fw_mem mem;
+
+	if (__builtin_expect(run->traced >= run->trace_entries, 1))
+		return;
+	if (mem_check(nic, run->schedule->pd, 0, run->trace_stag,
+		      run->trace_addr + (uint64_t)run->traced * sizeof(entry), sizeof(entry),
+		      HW_ACCESS_LOCAL_WRITE, &mem) == HW_VENDOR_ERR_NONE &&
+	    mem_write(nic, &mem, 0, &entry, sizeof(entry)))
+		run->traced++;
+	else
+		run->trace_entries = 0;
+}
+
+struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance)
+{
+	struct fw_list *pos;
+
+	/* Few are active at a time, and messages are for the oldest as a rule. */
+	fw_list_for_each (pos, &comm->runs) {
+		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
+
+		if (run->instance == instance)
+			return run;
+	}
+	return NULL;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* What the record says; done last, with release (pair G1). */
+static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
+			 const struct hw_goal_run *line)
+{
+	struct fw_client *owner = &nic->clients[client];
+	struct hw_goal_run *record = client_bar(owner, owner->goal_runs_offset);
+	struct hw_eqe eqe = {.type = HW_EVENT_GOAL_RUN, .id = index, .aux = line->done};
+
+	record += index;
+	record->status = line->status;
+	record->rank = line->rank;
+	record->op = line->op;
+	record->start_ns = line->start_ns;
+	record->finish_ns = nic->now_ns;
+	record->ops = line->ops;
+	record->instance = line->instance;
+	record->traced = line->traced;
+	__atomic_store_n(&record->done, line->done, __ATOMIC_RELEASE);
+	/* Pair G2: the host sets the flag, then looks at done; we store done, then look at it. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (owner->goal_eq != HW_EQ_NONE &&
+	    __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & HW_GOAL_RUN_F_EVENT)
+		eq_post(nic, client, owner->goal_eq, &eqe);
+}
+
+static void report(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
+		   uint32_t rank, uint32_t op)
+{
+	struct hw_goal_run line = {
+	    .done = run->serial,
+	    .status = status,
+	    .rank = rank,
+	    .op = op,
+	    .start_ns = run->start_ns,
+	    .ops = run->schedule->header.num_ops - run->remaining,
+	    .instance = run->instance,
+	    .traced = run->traced,
+	};
+
+	FW_COUNT(nic, goal_runs_done);
+	if (status != HW_GOAL_OK)
+		FW_COUNT(nic, goal_runs_failed);
+	write_record(nic, run->client, run->record, &line);
+}
+
+void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
+{
+	struct goal_schedule *schedule = run->schedule;
+	struct goal_comm *comm = run->comm;
+	struct fw_list *pos;
+
+	fw_timer_cancel(&nic->timers, &run->timeout);
+	goal_msg_drop_run(nic, run);
+	while ((pos = fw_list_pop(&run->calcs))) {
+		struct goal_calc *calc = FW_CONTAINER(pos, struct goal_calc, run_node);
+
+		fw_timer_cancel(&nic->timers, &calc->timer);
+		fw_pool_put(&nic->goal_calcs, calc);
+	}
+	fw_list_del(&run->client_node);
+	fw_list_del(&run->comm_node);
+	nic->clients[run->client].goal_active[run->record] = 0;
+	if (schedule->idle_run)
+		goal_heap_free(nic, run->client, run->memory);
+	else
+		schedule->idle_run = run->memory;
+	goal_msg_run_over(nic, comm, run->instance);
+	fw_pool_put(&nic->goal_runs, run);
+	goal_schedule_put(nic, schedule);
+}
+
+static void complete(struct fw_nic *nic, struct goal_run *run)
+{
+	goal_run_trace(nic, run, HW_GOAL_POINT_RUN_FINISH, run->schedule->header.num_ops);
+	report(nic, run, HW_GOAL_OK, run->comm->rank, FW_NONE);
+	goal_run_drop(nic, run);
+}
+
+/* Every rank that the schedule names, and that has not told us of it itself. */
+static void tell_peers(struct fw_nic *nic, struct goal_comm *comm,
+		       const struct goal_schedule *schedule, uint32_t instance,
+		       enum hw_goal_status status, uint32_t rank)
+{
+	uint32_t peer;
+
+	for (peer = 0; peer < comm->num_ranks; peer++) {
+		struct goal_link *link;
+
+		if (!(schedule->peers[peer / 64] >> peer % 64 & 1) || peer == comm->rank)
+			continue;
+		link = goal_link_get(nic, comm, peer);
+		if (!link || link->abort_mark == instance + 1)
+			continue;
+		link->abort_mark = instance + 1;
+		goal_msg_abort(nic, link, instance, status, rank);
+	}
+}
+
+void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
+		   uint32_t rank, uint32_t op)
+{
+	report(nic, run, status, rank, op);
+	tell_peers(nic, run->comm, run->schedule, run->instance, status, rank);
+	goal_run_drop(nic, run);
+}
+
+static void timed_out(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct goal_run *run = FW_CONTAINER(timer, struct goal_run, timeout);
+
+	goal_run_fail(nic, run, HW_GOAL_TIMEOUT, run->comm->rank, FW_NONE);
+}
+
+/* ---- the beginning ----------------------------------------------------------------------------
+ */
+
+static uint64_t aligned(uint64_t bytes)
+{
+	return (bytes + 63) & ~UINT64_C(63);
+}
+
+/* One block holds all that a run needs; the one of a finished run is used again. */
+static bool get_memory(struct fw_nic *nic, struct goal_run *run)
+{
+	struct goal_schedule *s = run->schedule;
+	uint64_t ring = aligned((uint64_t)s->header.num_ops * sizeof(uint32_t));
+	uint64_t cpus = aligned((uint64_t)s->header.num_cpus * sizeof(uint64_t));
+	uint8_t *at;
+
+	run->memory = s->idle_run;
+	s->idle_run = NULL;
+	if (!run->memory)
+		run->memory = goal_heap_alloc_zero(
+		    nic, run->client, 5 * ring + cpus + aligned(s->header.scratch_bytes));
+	if (!run->memory)
+		return false;
+	at = run->memory;
+	run->counters = (uint32_t *)(void *)at;
+	run->ready = (uint32_t *)(void *)(at += ring);
+	run->locals = (uint32_t *)(void *)(at += ring);
+	run->finished = (uint32_t *)(void *)(at += ring);
+	at += 2 * ring;
+	run->cpu_free_ns = (uint64_t *)(void *)at;
+	run->scratch = at + cpus;
+	memcpy(run->counters, s->deps, (size_t)s->header.num_ops * sizeof(uint32_t));
+	memcpy(run->ready, s->roots, (size_t)s->header.num_roots * sizeof(uint32_t));
+	memset(run->cpu_free_ns, 0, (size_t)s->header.num_cpus * sizeof(uint64_t));
+	run->num_ready = s->header.num_roots;
+	return true;
+}
+
+static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedule)
+{
+	struct goal_run *run = fw_pool_get(&nic->goal_runs);
+
+	if (!run)
+		return NULL;
+	memset(run, 0, sizeof(*run));
+	run->client = schedule->client;
+	run->schedule = schedule;
+	run->comm = &nic->goal_comms[schedule->comm];
+	run->remaining = schedule->header.num_ops;
+	run->fault_op = FW_NONE;
+	run->start_ns = nic->now_ns;
+	fw_list_init(&run->sends);
+	fw_list_init(&run->recvs);
+	fw_list_init(&run->calcs);
+	fw_list_init(&run->client_node);
+	fw_list_init(&run->comm_node);
+	fw_timer_init(&run->timeout, timed_out);
+	if (get_memory(nic, run))
+		return run;
+	fw_pool_put(&nic->goal_runs, run);
+	return NULL;
+}
+
+/* A run that does not begin: its record says why, and so do its peers. */
+static void refuse(struct fw_nic *nic, uint32_t client, uint32_t index, uint32_t serial,
+		   struct goal_schedule *schedule, enum hw_goal_status status, uint32_t rank)
+{
+	struct hw_goal_run line = {
+	    .done = serial,
+	    .status = status,
+	    .rank = rank,
+	    .op = FW_NONE,
+	    .start_ns = nic->now_ns,
+	};
+
+	FW_COUNT(nic, goal_runs_failed);
+	if (schedule) {
+		struct goal_comm *comm = &nic->goal_comms[schedule->comm];
+
+		line.instance = comm->next_instance - 1;
+		tell_peers(nic, comm, schedule, line.instance, status, rank);
+		goal_msg_run_over(nic, comm, line.instance);
+	}
+	write_record(nic, client, index, &line);
+}
+
+static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
+		  const struct hw_goal_run *line, struct goal_schedule *schedule)
+{
+	struct goal_comm *comm = &nic->goal_comms[schedule->comm];
+	uint32_t instance = comm->next_instance++;
+	struct goal_abort abort;
+	struct goal_run *run;
+
+	if (goal_comm_take_abort(comm, instance, &abort)) {
+		refuse(nic, client, index, line->serial, schedule,
+		       (enum hw_goal_status)abort.status, abort.rank);
+		return;
+	}
+	run = new_run(nic, schedule);
+	if (!run) {
+		refuse(nic, client, index, line->serial, schedule, HW_GOAL_RESOURCES, comm->rank);
+		return;
+	}
+	run->record = (uint16_t)index;
+	run->serial = line->serial;
+	run->instance = instance;
+	run->trace_addr = line->trace_addr;
+	run->trace_stag = line->trace_stag;
+	run->trace_entries = line->trace_entries;
+	schedule->refs++;
+	nic->clients[client].goal_active[index] = fw_pool_index(&nic->goal_runs, run) + 1;
+	fw_list_add_tail(&comm->runs, &run->comm_node);
+	if (line->timeout_ns)
+		fw_timer_set(&nic->timers, &run->timeout,
+			     line->timeout_ns < UINT64_MAX - nic->now_ns
+				 ? nic->now_ns + line->timeout_ns
+				 : UINT64_MAX);
+	FW_COUNT(nic, goal_runs_started);
+	goal_run_trace(nic, run, HW_GOAL_POINT_RUN_START, schedule->header.num_ops);
+	comm->progress_ns = nic->now_ns;
+	/* Streams may wait for this run's receives. */
+	goal_comm_unblock(nic, comm);
+	wake(nic, run);
+}
+
+void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
+{
+	struct fw_client *owner = &nic->clients[client];
+	struct goal_schedule *schedule;
+	struct hw_goal_run *record, line;
+
+	if (index >= owner->goal_num_runs) {
+		FW_COUNT(nic, doorbells_bad);
+		return;
+	}
+	record = (struct hw_goal_run *)client_bar(owner, owner->goal_runs_offset) + index;
+	/* Pair D2: what the host wrote before it rang is visible. */
+	(void)__atomic_exchange_n(&record->rung, 0, __ATOMIC_ACQ_REL);
+	line.serial = __atomic_load_n(&record->serial, __ATOMIC_RELAXED);
+	line.schedule = __atomic_load_n(&record->schedule, __ATOMIC_RELAXED);
+	line.timeout_ns = __atomic_load_n(&record->timeout_ns, __ATOMIC_RELAXED);
+	line.trace_addr = __atomic_load_n(&record->trace_addr, __ATOMIC_RELAXED);
+	line.trace_stag = __atomic_load_n(&record->trace_stag, __ATOMIC_RELAXED);
+	line.trace_entries = __atomic_load_n(&record->trace_entries, __ATOMIC_RELAXED);
+	if (owner->goal_active[index]) {
+		/* The record is the NIC's until done; what it says now is nobody's. */
+		FW_COUNT(nic, doorbells_bad);
+		return;
+	}
+	schedule = goal_schedule_own(nic, client, line.schedule);
+	if (schedule)
+		start(nic, client, index, &line, schedule);
+	else
+		refuse(nic, client, index, line.serial, NULL, HW_GOAL_BAD_SCHEDULE, 0);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static void calc_done(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct goal_calc *calc = FW_CONTAINER(timer, struct goal_calc, timer);
+	struct goal_run *run = calc->run;
+	uint32_t op = calc->op;
+
+	fw_list_del(&calc->run_node);
+	fw_pool_put(&nic->goal_calcs, calc);
+	goal_run_finish_op(nic, run, op);
+}
+
+static enum hw_goal_status start_calc(struct fw_nic *nic, struct goal_run *run, uint32_t index)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	struct goal_calc *calc = fw_pool_get(&nic->goal_calcs);
+	uint64_t from = nic->now_ns;
+
+	if (!calc)
+		return HW_GOAL_RESOURCES;
+	if (op->sub < run->schedule->header.num_cpus) {
+		if (run->cpu_free_ns[op->sub] > from)
+			from = run->cpu_free_ns[op->sub];
+		run->cpu_free_ns[op->sub] = from + op->amount;
+	}
+	calc->run = run;
+	calc->op = index;
+	fw_list_add_tail(&run->calcs, &calc->run_node);
+	fw_timer_init(&calc->timer, calc_done);
+	fw_timer_set(&nic->timers, &calc->timer, from + op->amount);
+	return HW_GOAL_OK;
+}
+
+static enum hw_goal_status start_op(struct fw_nic *nic, struct goal_run *run, uint32_t index)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+
+	FW_COUNT(nic, goal_ops);
+	goal_run_trace(nic, run, HW_GOAL_POINT_OP_START, index);
+	if (op->num_start_edges)
+		push_finished(nic, run, index | STARTED);
+	switch ((enum goal_op_kind)op->kind) {
+	case GOAL_OP_SEND:
+		return goal_msg_send(nic, run, index);
+	case GOAL_OP_RECV:
+		return goal_msg_recv(nic, run, index);
+	case GOAL_OP_LOCAL:
+		goal_run_add_local(nic, run, index);
+		return HW_GOAL_OK;
+	case GOAL_OP_CALC:
+		return start_calc(nic, run, index);
+	case GOAL_OP_NOP:
+		goal_run_finish_op(nic, run, index);
+		return HW_GOAL_OK;
+	case GOAL_OP_MCAST_SEND:
+	case GOAL_OP_MCAST_RECV:
+	case GOAL_OP_KINDS:
+		break;
+	}
+	return HW_GOAL_BAD_SCHEDULE;
+}
+
+/* Edges of the oldest finished operation, as many as fit the step. */
+static uint32_t release(struct fw_nic *nic, struct goal_run *run)
+{
+	const struct goal_schedule *s = run->schedule;
+	uint32_t entry = run->finished[run->finished_head];
+	const struct goal_op *op = &s->ops[entry & ~STARTED];
+	uint32_t first = op->first_edge + (entry & STARTED ? 0 : op->num_start_edges);
+	uint32_t count = entry & STARTED ? op->num_start_edges : op->num_edges;
+	uint32_t end =
+	    count - run->edges_done < RELEASE_QUANTUM ? count : run->edges_done + RELEASE_QUANTUM;
+
+	for (; run->edges_done < end; run->edges_done++) {
+		uint32_t target = s->edges[first + run->edges_done].target;
+
+		assert(run->counters[target]);
+		if (--run->counters[target])
+			continue;
+		goal_run_trace(nic, run, HW_GOAL_POINT_OP_READY, target);
+		ring_push(run->ready, s->header.num_ops, run->ready_head, &run->num_ready, target);
+	}
+	if (run->edges_done == count) {
+		run->edges_done = 0;
+		(void)ring_pop(run->finished, 2 * s->header.num_ops, &run->finished_head,
+			       &run->num_finished);
+		if (!(entry & STARTED))
+			run->remaining--;
+	}
+	return 1;
+}
+
+/* The oldest piece of local work: a part of it, or the rest. */
+static uint32_t local_step(struct fw_nic *nic, struct goal_run *run)
+{
+	uint32_t slots = run->schedule->header.num_ops;
+	uint32_t op = run->locals[run->local_head];
+	uint32_t cost = 1;
+	bool over;
+
+	if (run->schedule->ops[op].kind == GOAL_OP_RECV)
+		over = goal_self_step(nic, run, op);
+	else
+		over = goal_local_step(nic, run, op, &cost);
+	if (over)
+		(void)ring_pop(run->locals, slots, &run->local_head, &run->num_locals);
+	return cost;
+}
+
+/*
+ * Up to budget units of work for a run. Returns how many; *over: nothing more can be done for
+ * it now, or it is gone.
+ */
+static uint32_t step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, bool *over)
+{
+	uint32_t done = 0, slots = run->schedule->header.num_ops;
+
+	*over = true;
+	while (done < budget) {
+		if (run->fault != HW_GOAL_OK) {
+			goal_run_fail(nic, run, run->fault, run->fault_rank, run->fault_op);
+			return done + 1;
+		}
+		if (run->num_finished) {
+			done += release(nic, run);
+			if (!run->remaining) {
+				complete(nic, run);
+				return done;
+			}
+		} else if (run->num_ready) {
+			uint32_t op =
+			    ring_pop(run->ready, slots, &run->ready_head, &run->num_ready);
+			enum hw_goal_status status = start_op(nic, run, op);
+
+			done++;
+			if (status != HW_GOAL_OK) {
+				uint32_t rank = status == HW_GOAL_PEER_LOST
+						    ? run->schedule->ops[op].peer
+						    : run->comm->rank;
+
+				goal_run_fail(nic, run, status, rank, op);
+				return done;
+			}
+		} else if (run->num_locals) {
+			done += local_step(nic, run);
+		} else {
+			return done;
+		}
+	}
+	*over =
+	    !run->num_finished && !run->num_ready && !run->num_locals && run->fault == HW_GOAL_OK;
+	return done;
+}
+
+uint32_t goal_run_poll(struct fw_nic *nic, uint32_t budget)
+{
+	uint32_t done = goal_load_poll(nic);
+
+	while (done < budget && !fw_list_empty(&nic->goal_clients)) {
+		struct fw_client *owner =
+		    FW_CONTAINER(nic->goal_clients.next, struct fw_client, goal_node);
+		struct goal_run *run;
+		bool over;
+
+		fw_list_del(&owner->goal_node);
+		if (fw_list_empty(&owner->goal_ready))
+			continue;
+		run = FW_CONTAINER(owner->goal_ready.next, struct goal_run, client_node);
+		fw_list_del(&run->client_node);
+		done += step(nic, run, GOAL_CLIENT_QUANTUM, &over);
+		/* Behind the others: of the client's runs, and of the clients. */
+		if (!over && !fw_list_linked(&run->client_node))
+			fw_list_add_tail(&owner->goal_ready, &run->client_node);
+		if (!fw_list_empty(&owner->goal_ready) && !fw_list_linked(&owner->goal_node))
+			fw_list_add_tail(&nic->goal_clients, &owner->goal_node);
+	}
+	return done;
+}
+
+bool goal_run_pending(const struct fw_nic *nic)
+{
+	return !fw_list_empty(&nic->goal_clients) || nic->goal_loads_active;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of a rank to itself: a copy, with the order and the limits of any other message.
+ *
+ * Called by goal_msg.c and goal_msg_rx.c; the copy of a large one goes on in goal_run.c's queue
+ * of local work. Up to the eager limit a send is finished at once, its bytes waiting in the
+ * pool; beyond, it waits for its receive.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Copies bytes from one buffer of a run to another; false: memory not there. */
+static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *to,
+		 struct goal_cursor *from, uint64_t bytes)
+{
+	struct goal_span span;
+
+	for (; bytes; bytes -= span.bytes) {
+		uint64_t max = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
+
+		if (!goal_cursor_next(nic, run, from, max, 0, &span))
+			return false;
+		if (!span.mem.ptr) {
+			if (!mem_read(nic, &span.mem, 0, nic->scratch, (uint32_t)span.bytes))
+				return false;
+			span.mem.ptr = nic->scratch;
+		}
+		if (!goal_buf_write(nic, run, to, span.mem.ptr, span.bytes))
+			return false;
+	}
+	return true;
+}
+
+static enum hw_goal_status deliver(struct fw_nic *nic, struct goal_run *run, uint32_t index,
+				   struct goal_recv *recv)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	uint32_t recv_op = recv->op;
+	struct goal_cursor from;
+
+	goal_cursor_init(&from, op->buf[0]);
+	if (!copy(nic, run, &recv->cursor, &from, op->amount))
+		return HW_GOAL_MEMORY;
+	goal_recv_free(nic, recv);
+	goal_run_finish_op(nic, run, recv_op);
+	goal_run_finish_op(nic, run, index);
+	return HW_GOAL_OK;
+}
+
+/* Nobody waits yet, and it is short: into the pool. */
+static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32_t index,
+				const struct goal_key4 *key)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	struct goal_unexp *unexp = goal_unexp_new(nic, run->comm, key, op->amount, false);
+	struct goal_cursor from;
+	struct fw_mem mem = {.ptr = NULL};
+	struct goal_span span;
+	uint64_t at;
+
+	if (!unexp)
+		return HW_GOAL_UNEXPECTED;
+	mem.ptr = unexp->small;
+	if (unexp->region != FW_NONE && !goal_unexp_mem(nic, unexp, 0, op->amount, &mem))
+		return HW_GOAL_MEMORY;
+	goal_cursor_init(&from, op->buf[0]);
+	for (at = 0; at < op->amount; at += span.bytes) {
+		uint64_t left = op->amount - at;
+
+		if (!goal_cursor_next(nic, run, &from,
+				      left < FW_SCRATCH_BYTES ? left : FW_SCRATCH_BYTES, 0, &span))
+			return HW_GOAL_MEMORY;
+		if (!mem_read(nic, &span.mem, 0, nic->scratch, (uint32_t)span.bytes) ||
+		    !mem_write(nic, &mem, at, nic->scratch, (uint32_t)span.bytes))
+			return HW_GOAL_MEMORY;
+	}
+	unexp->received = op->amount;
+	goal_run_finish_op(nic, run, index);
+	return HW_GOAL_OK;
+}
+
+static void join(struct fw_nic *nic, struct goal_recv *recv, struct goal_send *send)
+{
+	recv->matched = true;
+	recv->bytes = send->bytes;
+	recv->self = send;
+	goal_run_add_local(nic, recv->run, recv->op);
+}
+
+enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint32_t index,
+				  const struct goal_key4 *key)
+{
+	const struct goal_op *op = &run->schedule->ops[index];
+	struct goal_recv *recv = goal_match_arrival(nic, run->comm, key);
+	struct goal_send *send;
+
+	if (recv && op->amount > run->schedule->ops[recv->op].amount)
+		return HW_GOAL_TRUNCATED;
+	if (op->amount <= run->comm->eager_bytes)
+		return recv ? deliver(nic, run, index, recv) : keep(nic, run, index, key);
+	send = goal_send_new(nic, NULL, GOAL_SEND_SELF, WIRE_GOAL_DATA, key);
+	if (!send)
+		return HW_GOAL_RESOURCES;
+	send->run = run;
+	send->op = index;
+	send->bytes = op->amount;
+	goal_cursor_init(&send->cursor, op->buf[0]);
+	fw_list_add_tail(&run->sends, &send->run_node);
+	if (recv)
+		join(nic, recv, send);
+	return HW_GOAL_OK;
+}
+
+bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv)
+{
+	const struct goal_op *op = &recv->run->schedule->ops[recv->op];
+	struct fw_list *pos;
+
+	if (op->peer != recv->run->comm->rank && op->peer != GOAL_RANK_ANY)
+		return false;
+	fw_list_for_each (pos, &recv->run->sends) {
+		struct goal_send *send = FW_CONTAINER(pos, struct goal_send, run_node);
+
+		if (send->kind != GOAL_SEND_SELF || send->awaited ||
+		    (op->tag != GOAL_TAG_ANY && op->tag != send->key.tag) ||
+		    (!recv->run->schedule->wildcards && op->count != send->key.count))
+			continue;
+		send->awaited = true;
+		if (send->bytes > op->amount)
+			goal_run_fault(nic, recv->run, HW_GOAL_TRUNCATED, recv->run->comm->rank,
+				       recv->op);
+		else
+			join(nic, recv, send);
+		return true;
+	}
+	return false;
+}
+
+bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t index)
+{
+	struct goal_recv *recv = NULL;
+	struct fw_list *pos;
+	struct goal_send *send;
+	uint64_t left, bytes;
+
+	fw_list_for_each (pos, &run->recvs) {
+		recv = FW_CONTAINER(pos, struct goal_recv, run_node);
+		if (recv->op == index)
+			break;
+	}
+	assert(recv && recv->op == index && recv->self);
+	send = recv->self;
+	left = recv->bytes - recv->received;
+	bytes = left < GOAL_LOCAL_QUANTUM_BYTES ? left : GOAL_LOCAL_QUANTUM_BYTES;
+	if (!copy(nic, run, &recv->cursor, &send->cursor, bytes)) {
+		goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, index);
+		return true;
+	}
+	recv->received += bytes;
+	if (recv->received < recv->bytes)
+		return false;
+	goal_run_finish_op(nic, run, send->op);
+	goal_send_free(nic, send);
+	goal_recv_free(nic, recv);
+	goal_run_finish_op(nic, run, index);
+	return true;
+}
