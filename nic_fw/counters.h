@@ -64,6 +64,21 @@
 	X(rd_terminates_rx)                                                                        \
 	X(atomics_executed)                                                                        \
 	X(reads_executed)                                                                          \
+	X(esp_streams_opened)                                                                      \
+	X(esp_tx_packets)                                                                          \
+	X(esp_tx_retransmits)                                                                      \
+	X(esp_tx_acks)                                                                             \
+	X(esp_rx_packets)                                                                          \
+	X(esp_rx_duplicates)                                                                       \
+	X(esp_rx_out_of_order)                                                                     \
+	X(esp_acks_stale)                                                                          \
+	X(esp_rrq_tx)                                                                              \
+	X(esp_rrq_rx)                                                                              \
+	X(esp_timeouts)                                                                            \
+	X(esp_syn_early)                                                                           \
+	X(edp_echo_rx)                                                                             \
+	X(edp_unreachable_tx)                                                                      \
+	X(edp_unreachable_rx)                                                                      \
 	X(goal_runs_started)                                                                       \
 	X(goal_runs_done)                                                                          \
 	X(goal_runs_failed)                                                                        \
@@ -109,6 +124,11 @@
 	X(drop_rd_malformed)                                                                       \
 	X(drop_rd_no_memory)                                                                       \
 	X(drop_rd_incarnation)                                                                     \
+	X(drop_esp_malformed)                                                                      \
+	X(drop_esp_crc)                                                                            \
+	X(drop_esp_no_stream)                                                                      \
+	X(drop_esp_incarnation)                                                                    \
+	X(drop_esp_no_memory)                                                                      \
 	X(drop_neigh_unresolved)
 
 struct fw_counters {

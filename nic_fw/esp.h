@@ -82,8 +82,6 @@ struct esp_xfer {
 	uint32_t first_seq;
 };
 
-void esp_init(struct fw_nic *nic);
-
 /* Registers the layer above a service. */
 void esp_listen(struct fw_nic *nic, enum wire_esp_service service, const struct esp_ops *ops);
 
@@ -122,5 +120,7 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame);
 uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget);
 /* Acknowledgements that did not ride on data, at the end of a turn. */
 void esp_ack_flush(struct fw_nic *nic);
+/* When the next of them must go; UINT64_MAX: none waits. */
+uint64_t esp_ack_next_ns(const struct fw_nic *nic);
 
 #endif /* WEFT_FW_ESP_H */

@@ -2,9 +2,9 @@
 /*
  * Ethernet, receiving: takes bursts from the port and hands each frame up by EtherType.
  *
- * Called by fw_poll(). Calls ip_rx() and neigh_rx_arp(), which are done with the frame when
- * they return. Frames for other stations are counted and dropped: a port in promiscuous
- * mode shows many. IEEE 802.3 clause 3.
+ * Called by fw_poll(). Calls ip_rx(), neigh_rx_arp() and edp_rx(), which are done with the frame
+ * when they return. Frames for other stations are counted and dropped: a port in promiscuous mode
+ * shows many. IEEE 802.3 clause 3.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -92,6 +92,9 @@ static void rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		break;
 	case WIRE_ETHERTYPE_ARP:
 		neigh_rx_arp(nic, frame);
+		break;
+	case WIRE_ETHERTYPE_ESP:
+		edp_rx(nic, frame);
 		break;
 	default:
 		FW_DROP(nic, drop_ethertype);

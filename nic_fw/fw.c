@@ -90,6 +90,10 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->session_ids, HW_MAX_PEERS);
 	nic->session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 	nic->flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->esp_streams = carve(l, sizeof(*nic->esp_streams), ESP_MAX_STREAMS);
+	carve_ids(l, &nic->esp_ids, ESP_MAX_STREAMS);
+	carve_pool(l, &nic->esp_held, sizeof(struct esp_held), ESP_MAX_HELD);
+	nic->esp_hash = carve(l, sizeof(uint32_t), FW_ESP_HASH_SIZE);
 	nic->goal_comms = carve(l, sizeof(*nic->goal_comms), HW_MAX_GOAL_COMMS);
 	carve_ids(l, &nic->goal_comm_ids, HW_MAX_GOAL_COMMS);
 	nic->goal_schedules = carve(l, sizeof(*nic->goal_schedules), HW_MAX_GOAL_SCHEDULES);
@@ -158,6 +162,9 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->db_clients);
 	fw_list_init(&nic->sched_qps);
 	fw_list_init(&nic->goal_clients);
+	fw_list_init(&nic->esp_ready);
+	fw_list_init(&nic->esp_acks);
+	goal_msg_init(nic);
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->irq_list);
@@ -215,9 +222,11 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 
 	/* Something waits for room or for its turn: soon. */
 	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready) ||
-	    goal_run_pending(nic))
+	    !fw_list_empty(&nic->esp_ready) || goal_run_pending(nic))
 		return nic->now_ns + FW_SOON_NS;
 	ack_ns = rd_ack_next_ns(nic);
+	if (esp_ack_next_ns(nic) < ack_ns)
+		ack_ns = esp_ack_next_ns(nic);
 	timer_ns = fw_timers_next_ns(&nic->timers);
 	return ack_ns < timer_ns ? ack_ns : timer_ns;
 }

@@ -17,6 +17,7 @@
 #include "nic_fw/counters.h"
 #include "nic_fw/cq.h"
 #include "nic_fw/dgram.h"
+#include "nic_fw/esp_stream.h"
 #include "nic_fw/eth.h"
 #include "nic_fw/fw.h"
 #include "nic_fw/fw_port.h"
@@ -46,6 +47,8 @@ enum {
 	FW_HASH_SIZE = 1 << 14, /* heads of each hash table */
 	FW_AH_WAITERS = 256,    /* CREATE_AH commands that wait for ARP */
 	FW_TX_STAGE = FW_BURST,
+	FW_ESP_HASH_SIZE = 4096,
+	FW_ESP_SERVICES = 4,
 };
 
 struct fw_ah_waiter {
@@ -132,6 +135,17 @@ struct fw_nic {
 	uint32_t session_hand; /* clock hand that looks for an idle session to give up */
 	uint32_t *session_hash;
 	uint32_t *flow_hash;
+	/* ESP */
+	struct esp_stream *esp_streams;
+	struct fw_ids esp_ids;
+	struct fw_pool esp_held;
+	uint32_t *esp_hash;       /* FW_ESP_HASH_SIZE */
+	struct fw_list esp_ready; /* streams that may send */
+	struct fw_list
+	    esp_acks; /* streams that owe an ACK: those that must go first, then by time */
+	uint32_t esp_unreachables; /* sent in this turn */
+	const struct esp_ops *esp_ops[FW_ESP_SERVICES];
+
 	/* collectives */
 	struct goal_heap goal_heap;
 	struct goal_comm *goal_comms;

@@ -164,13 +164,13 @@ static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i
 	assert(sizeof(*wire) + bytes <= max);
 	memset(wire, 0, sizeof(*wire));
 	wire->type = send->type;
-	be32_set(&wire->instance, send->key.instance);
-	be32_set(&wire->tag, send->key.tag);
-	be32_set(&wire->count, send->key.count);
-	be64_set(&wire->bytes, send->bytes);
-	be64_set(&wire->offset, offset);
-	be32_set(&wire->sink, send->sink);
-	be32_set(&wire->piece_bytes, bytes);
+	wire->instance = be32_put(send->key.instance);
+	wire->tag = be32_put(send->key.tag);
+	wire->count = be32_put(send->key.count);
+	wire->bytes = be64_put(send->bytes);
+	wire->offset = be64_put(offset);
+	wire->sink = be32_put(send->sink);
+	wire->piece_bytes = be32_put(bytes);
 	eth_tx_hdr(frame, hdr_offset, sizeof(*wire), 0);
 	if (!add_payload(nic, send, offset, bytes, frame)) {
 		if (send->run)

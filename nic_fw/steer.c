@@ -23,6 +23,15 @@ uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards, boo
 		*all = num_shards > 1;
 		return 0;
 	}
+	if (be16_get(eth->type) == WIRE_ETHERTYPE_ESP) {
+		const struct wire_edp *edp = (const struct wire_edp *)(frame + sizeof(*eth));
+
+		if (bytes < sizeof(*eth) + sizeof(*edp))
+			return 0;
+		shard =
+		    ((uint32_t)be16_get(edp->dst_port) - WIRE_EDP_PORT_BASE) / WIRE_EDP_PORT_SPAN;
+		return shard < num_shards ? shard : 0;
+	}
 	if (be16_get(eth->type) != WIRE_ETHERTYPE_IPV4 || bytes < sizeof(*eth) + sizeof(*ip))
 		return 0;
 	ip = (const struct wire_ip *)(frame + sizeof(*eth));

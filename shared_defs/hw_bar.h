@@ -70,8 +70,8 @@ static_assert(offsetof(struct hw_bar_header, clock_ns) == 192, "");
 
 /* An entry of the doorbell ring: kind in the top byte, object number below; 0 is empty. */
 enum hw_db_kind {
-	HW_DB_SQ = 1,     /* the QP's send queue has new requests */
-	HW_DB_CQ_ARM = 2, /* the CQ's arm word changed */
+	HW_DB_SQ = 1,       /* the QP's send queue has new requests */
+	HW_DB_CQ_ARM = 2,   /* the CQ's arm word changed */
 	HW_DB_GOAL_RUN = 3, /* a run record was filled (hw_goal.h); object: its index */
 };
 #define HW_DB_ENTRY(kind, id) ((uint32_t)(kind) << 24 | (uint32_t)(id))

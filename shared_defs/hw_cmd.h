@@ -59,7 +59,7 @@ enum hw_cmd_op {
 	HW_CMD_LIST = 25,  /* for tools: objects of every client, by cursor */
 	HW_CMD_ALLOC_MW = 26,
 	HW_CMD_DEALLOC_MW = 27,
-	HW_CMD_CAPTURE = 28, /* for tools, root: answer carries a pipe with pcapng */
+	HW_CMD_CAPTURE = 28,   /* for tools, root: answer carries a pipe with pcapng */
 	HW_CMD_GOAL_OPEN = 29, /* collectives: hw_goal.h */
 	HW_CMD_GOAL_COMM_CREATE = 30,
 	HW_CMD_GOAL_COMM_DESTROY = 31,

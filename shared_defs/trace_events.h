@@ -32,6 +32,7 @@
 	X(EQE, "type id")                                                                          \
 	X(IRQ, "client eq")                                                                        \
 	X(QP_STATE, "from to")                                                                     \
+	X(ESP_STATE, "from to")                                                                    \
 	X(DROP, "reason bytes")
 
 enum trace_event {

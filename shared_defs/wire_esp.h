@@ -74,7 +74,8 @@ struct wire_esp {
 	    seq; /* of this packet; packets without payload, TXS, TXF, SYN or FIN use none */
 	struct be32 ack; /* every packet before this one was taken */
 	uint8_t flags;
-	uint8_t reserved;
+	uint8_t
+	    numbered; /* 1: this packet has the number seq; 0: it has none, seq is the next one */
 	struct be16 window; /* packets from ack on that the receiver has room for */
 	/* Incarnations, random, of the two ends: what belongs to an older connection is dropped. */
 	struct be32 src_inc;

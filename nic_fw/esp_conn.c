@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ESP streams: set-up that survives the loss and repetition of any packet, close, death.
+ *
+ * Called by the layers above (esp.h), by edp.c with SYNs and unreachables, and by its own timer.
+ * Every state takes a SYN and answers with its own handshake packet (the paper, espgoal, 3.2.1 and
+ * figure 3.3); both ends may open at once. Incarnations tell a stream from an older one
+ * between the same ends. Close is ours: FIN is a numbered packet behind everything queued, answered
+ * with a FIN. docs/wire-esp.md has the state machine as a picture.
+ */
+#include "nic_fw/esp_stream.h"
+#include "nic_fw/fw_nic.h"
+
+static uint32_t *bucket(struct fw_nic *nic, const struct esp_key *key)
+{
+	uint32_t h = fw_hash((uint32_t)key->key ^ (uint32_t)(key->key2 >> 32),
+			     (uint32_t)(key->key >> 32) ^ (uint32_t)key->key2,
+			     key->local << 16 ^ key->remote);
+
+	return &nic->esp_hash[h % FW_ESP_HASH_SIZE];
+}
+
+static struct esp_stream *find(struct fw_nic *nic, const struct esp_key *key)
+{
+	uint32_t i = *bucket(nic, key);
+
+	while (i) {
+		struct esp_stream *s = &nic->esp_streams[i - 1];
+
+		if (s->key.service == key->service && s->key.local == key->local &&
+		    s->key.remote == key->remote && s->key.key == key->key &&
+		    s->key.key2 == key->key2)
+			return s;
+		i = s->hash_next;
+	}
+	return NULL;
+}
+
+static uint32_t index_of(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	return (uint32_t)(s - nic->esp_streams);
+}
+
+struct esp_stream *esp_by_port(struct fw_nic *nic, uint16_t port)
+{
+	uint32_t first = WIRE_EDP_PORT_BASE + (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1;
+	struct esp_stream *s;
+
+	if (port < first || port - first >= nic->esp_ids.high)
+		return NULL;
+	s = &nic->esp_streams[port - first];
+	return s->state == ESP_FREE ? NULL : s;
+}
+
+void esp_set_state(struct fw_nic *nic, struct esp_stream *s, enum esp_state state)
+{
+	static const uint8_t legal[ESP_STATES] = {
+	    [ESP_FREE] = 1 << ESP_SYN_SENT | 1 << ESP_SYN_RCVD,
+	    [ESP_SYN_SENT] = 1 << ESP_SYN_RCVD | 1 << ESP_OPEN | 1 << ESP_CLOSING | 1 << ESP_FREE,
+	    [ESP_SYN_RCVD] = 1 << ESP_OPEN | 1 << ESP_CLOSING | 1 << ESP_FREE,
+	    [ESP_OPEN] = 1 << ESP_CLOSING | 1 << ESP_DRAINING | 1 << ESP_FREE,
+	    [ESP_CLOSING] = 1 << ESP_FREE,
+	    [ESP_DRAINING] = 1 << ESP_FREE,
+	};
+
+	assert(legal[s->state] >> state & 1);
+	fw_trace(nic, TRACE_ESP_STATE, index_of(nic, s), s->state, state);
+	s->state = state;
+	s->tries = 0;
+}
+
+static void fire(struct fw_nic *nic, struct fw_timer *timer);
+
+static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *key,
+				     const uint8_t *mac)
+{
+	uint32_t i = fw_ids_get(&nic->esp_ids);
+	struct esp_stream *s;
+	uint32_t *head;
+
+	if (i == FW_NONE)
+		return NULL;
+	s = &nic->esp_streams[i];
+	memset(s, 0, sizeof(*s));
+	s->key = *key;
+	s->ops = nic->esp_ops[key->service];
+	memcpy(s->peer_mac, mac, WIRE_MAC_BYTES);
+	s->local_port = (uint16_t)(WIRE_EDP_PORT_BASE +
+				   (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1 + i);
+	s->src_inc = (uint32_t)nic->port.random64(nic->port.ctx) | 1;
+	s->snd_una = s->snd_next = (uint32_t)nic->port.random64(nic->port.ctx);
+	s->frame_bytes = HW_MIN_MTU;
+	s->opened_ns = s->heard_ns = nic->now_ns;
+	s->tx_idle = true;
+	fw_list_init(&s->queue);
+	fw_list_init(&s->ready_node);
+	fw_list_init(&s->ack_node);
+	fw_timer_init(&s->timer, fire);
+	head = bucket(nic, key);
+	s->hash_next = *head;
+	*head = i + 1;
+	return s;
+}
+
+static void free_stream(struct fw_nic *nic, struct esp_stream *s)
+{
+	uint32_t *link = bucket(nic, &s->key);
+
+	while (*link != index_of(nic, s) + 1)
+		link = &nic->esp_streams[*link - 1].hash_next;
+	*link = s->hash_next;
+	fw_timer_cancel(&nic->timers, &s->timer);
+	fw_list_del(&s->ready_node);
+	fw_list_del(&s->ack_node);
+	esp_rx_drop(nic, s);
+	esp_set_state(nic, s, ESP_FREE);
+	fw_ids_put(&nic->esp_ids, index_of(nic, s));
+}
+
+void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why)
+{
+	const struct esp_ops *ops = s->ops;
+	void *ctx = s->ctx;
+
+	if (ctx)
+		esp_tx_drop(nic, s);
+	free_stream(nic, s);
+	if (ctx)
+		ops->ended(nic, ctx, why);
+}
+
+void esp_opened(struct fw_nic *nic, struct esp_stream *s)
+{
+	FW_COUNT(nic, esp_streams_opened);
+	esp_set_state(nic, s, s->fin_queued ? ESP_CLOSING : ESP_OPEN);
+	esp_tx_ready(nic, s);
+}
+
+/* ---- the layer above ----------------------------------------------------------------------------
+ */
+
+void esp_listen(struct fw_nic *nic, enum wire_esp_service service, const struct esp_ops *ops)
+{
+	assert((uint32_t)service < FW_ESP_SERVICES);
+	nic->esp_ops[service] = ops;
+}
+
+static void send_handshake(struct fw_nic *nic, struct esp_stream *s)
+{
+	/* Without room in the port the timer repeats it. */
+	(void)esp_tx_bare(nic, s, WIRE_ESP_SYN, 0);
+}
+
+struct esp_stream *esp_open(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
+			    uint8_t shard, void *ctx)
+{
+	struct esp_stream *s = new_stream(nic, key, mac);
+
+	if (!s)
+		return NULL;
+	s->ctx = ctx;
+	s->peer_shard = shard;
+	esp_set_state(nic, s, ESP_SYN_SENT);
+	send_handshake(nic, s);
+	esp_timer_update(nic, s);
+	return s;
+}
+
+void esp_watch(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (!s->watchers++) {
+		s->heard_ns = nic->now_ns;
+		esp_timer_update(nic, s);
+	}
+}
+
+void esp_unwatch(struct fw_nic *nic, struct esp_stream *s)
+{
+	(void)nic;
+	assert(s->watchers);
+	s->watchers--;
+}
+
+void esp_close(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (s->fin_queued)
+		return;
+	s->fin_queued = true;
+	if (s->state == ESP_OPEN)
+		esp_set_state(nic, s, ESP_CLOSING);
+	esp_tx_ready(nic, s);
+	esp_timer_update(nic, s);
+}
+
+void esp_abort(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (s->state != ESP_SYN_SENT)
+		(void)esp_tx_bare(nic, s, WIRE_ESP_RST, 0);
+	esp_tx_drop(nic, s);
+	s->ctx = NULL;
+	free_stream(nic, s);
+}
+
+/* ---- set-up
+ * ---------------------------------------------------------------------------------------- */
+
+/* What the peer's handshake packet says of it. */
+static void adopt(struct fw_nic *nic, struct esp_stream *s, const struct wire_edp *edp,
+		  const struct wire_esp *esp, const struct wire_esp_open *open)
+{
+	uint32_t mtu = be16_get(open->mtu);
+
+	s->remote_port = be16_get(edp->src_port);
+	s->dst_inc = be32_get(esp->src_inc);
+	s->rcv_next = be32_get(esp->seq);
+	s->snd_window = be16_get(esp->window);
+	s->heard_ns = nic->now_ns;
+	if (mtu > nic->config.mtu)
+		mtu = nic->config.mtu;
+	if (mtu > s->frame_bytes)
+		s->frame_bytes = mtu;
+}
+
+static void accept_syn(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
+		       const struct wire_edp *edp, const struct wire_esp *esp,
+		       const struct wire_esp_open *open)
+{
+	struct esp_stream *s = new_stream(nic, key, mac);
+
+	if (!s)
+		return;
+	s->ctx = s->ops->accept(nic, key, s);
+	if (!s->ctx) {
+		FW_COUNT(nic, esp_syn_early);
+		esp_set_state(nic, s, ESP_SYN_RCVD);
+		free_stream(nic, s);
+		return;
+	}
+	adopt(nic, s, edp, esp, open);
+	esp_set_state(nic, s, ESP_SYN_RCVD);
+	send_handshake(nic, s);
+	esp_timer_update(nic, s);
+}
+
+/* A SYN of a peer that has not heard of our end, as far as it says. */
+static void rx_first_syn(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
+			 const struct wire_edp *edp, const struct wire_esp *esp,
+			 const struct wire_esp_open *open)
+{
+	struct esp_stream *s = find(nic, key);
+
+	if (!s) {
+		accept_syn(nic, key, mac, edp, esp, open);
+		return;
+	}
+	if (s->state == ESP_SYN_SENT) {
+		/* Both opened at once: one connection. */
+		adopt(nic, s, edp, esp, open);
+		esp_set_state(nic, s, ESP_SYN_RCVD);
+		send_handshake(nic, s);
+		esp_timer_update(nic, s);
+	} else if (be32_get(esp->src_inc) == s->dst_inc) {
+		/* It was sent again, or our answer was lost. */
+		send_handshake(nic, s);
+	} else {
+		/* The peer began anew. Its SYN will come again and find nothing in its way. */
+		esp_end(nic, s, ESP_END_RESET);
+	}
+}
+
+static void rx_syn_ack(struct fw_nic *nic, struct esp_stream *s, const struct wire_edp *edp,
+		       const struct wire_esp *esp, const struct wire_esp_open *open)
+{
+	if (s->state == ESP_SYN_SENT) {
+		adopt(nic, s, edp, esp, open);
+		esp_opened(nic, s);
+	} else if (be32_get(esp->src_inc) != s->dst_inc) {
+		FW_DROP(nic, drop_esp_incarnation);
+		return;
+	} else if (s->state == ESP_SYN_RCVD) {
+		esp_opened(nic, s);
+	}
+	s->heard_ns = nic->now_ns;
+	/* The third packet of the handshake; it is sent again for each repetition of the second. */
+	(void)esp_tx_bare(nic, s, 0, 0);
+	esp_timer_update(nic, s);
+}
+
+void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
+		const struct wire_esp *esp, const struct fw_rx_frame *frame, uint32_t offset,
+		uint32_t bytes)
+{
+	struct wire_esp_open open;
+	struct eth_cursor cursor;
+	struct esp_key key;
+	uint32_t service;
+
+	if (!(esp->flags & WIRE_ESP_SYN) || bytes < sizeof(open)) {
+		FW_DROP(nic, drop_esp_malformed);
+		return;
+	}
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	eth_cursor_copy(&cursor, &open, sizeof(open));
+	service = be16_get(open.service);
+	if (service >= FW_ESP_SERVICES || !nic->esp_ops[service] ||
+	    be16_get(open.mtu) < HW_MIN_MTU || be32_get(open.reserved)) {
+		FW_DROP(nic, drop_esp_malformed);
+		return;
+	}
+	key = (struct esp_key){
+	    .service = (uint16_t)service,
+	    .local = be32_get(open.dst_rank),
+	    .remote = be32_get(open.src_rank),
+	    .key = be64_get(open.key),
+	    .key2 = be64_get(open.key2),
+	};
+	if (esp->flags & WIRE_ESP_ACK) {
+		struct esp_stream *s = esp_by_port(nic, be16_get(edp->dst_port));
+
+		if (s && s == find(nic, &key))
+			rx_syn_ack(nic, s, edp, esp, &open);
+		else
+			FW_DROP(nic, drop_esp_no_stream);
+		return;
+	}
+	rx_first_syn(nic, &key, mac, edp, esp, &open);
+}
+
+void esp_rx_unreachable(struct fw_nic *nic, uint16_t local_port, uint16_t remote_port,
+			uint32_t src_inc)
+{
+	struct esp_stream *s = esp_by_port(nic, local_port);
+
+	/* Only who saw our packets can quote them; others' news are no news. */
+	if (!s || s->src_inc != src_inc || s->remote_port != remote_port ||
+	    s->state == ESP_SYN_SENT)
+		return;
+	FW_COUNT(nic, edp_unreachable_rx);
+	esp_end(nic, s, s->state == ESP_CLOSING && s->fin_sent ? ESP_END_CLOSED : ESP_END_RESET);
+}
+
+/* ---- time
+ * -------------------------------------------------------------------------------------------- */
+
+uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries)
+{
+	uint64_t ns = s->srtt_ns ? s->srtt_ns + 4 * s->rttvar_ns : ESP_FIRST_RTO_NS;
+
+	if (ns < ESP_MIN_RTO_NS)
+		ns = ESP_MIN_RTO_NS;
+	while (tries-- && ns < ESP_MAX_RTO_NS)
+		ns *= 2;
+	return ns < ESP_MAX_RTO_NS ? ns : ESP_MAX_RTO_NS;
+}
+
+/*
+ * The packet that the sender itself repeats: TXS until it is acknowledged, the last one once
+ * everything was sent (TXF or FIN). False: the receiver drives, or nothing is on its way.
+ */
+static bool repeated(const struct esp_stream *s, uint32_t *seq)
+{
+	if (s->snd_una == s->snd_next)
+		return false;
+	if (s->txs_unacked)
+		*seq = s->txs_seq;
+	else if (s->tx_idle && !s->next_xfer)
+		*seq = s->snd_next - 1;
+	else
+		return false;
+	return !s->slot[*seq % WIRE_ESP_WINDOW].acked;
+}
+
+/* Packets are missing that the peer ought to send. */
+static bool drives(const struct esp_stream *s)
+{
+	return !s->blocked && (s->rx_open || s->received);
+}
+
+/* Something is awaited of the peer whose turn it is. */
+static bool watches(const struct esp_stream *s)
+{
+	return s->watchers || s->snd_una != s->snd_next || s->state == ESP_CLOSING ||
+	       s->state == ESP_DRAINING;
+}
+
+void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
+{
+	uint64_t at = UINT64_MAX, when;
+	uint32_t seq;
+
+	if (s->state == ESP_SYN_SENT || s->state == ESP_SYN_RCVD) {
+		if (!fw_timer_is_set(&s->timer))
+			fw_timer_set(&nic->timers, &s->timer,
+				     nic->now_ns + esp_rto_ns(s, s->tries));
+		return;
+	}
+	if (repeated(s, &seq))
+		at = s->slot[seq % WIRE_ESP_WINDOW].sent_ns + esp_rto_ns(s, s->tries);
+	if (drives(s)) {
+		when = s->rrq_ns + esp_rto_ns(s, s->rrq_tries);
+		at = when < at ? when : at;
+	}
+	if (watches(s)) {
+		when = s->heard_ns + ESP_WATCH_NS * (s->probes + 1);
+		at = when < at ? when : at;
+	}
+	if (at == UINT64_MAX)
+		fw_timer_cancel(&nic->timers, &s->timer);
+	else
+		fw_timer_set(&nic->timers, &s->timer, at);
+}
+
+static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (nic->now_ns - s->opened_ns > ESP_OPEN_NS) {
+		esp_end(nic, s, ESP_END_UNREACHABLE);
+		return;
+	}
+	if (s->tries < UINT8_MAX)
+		s->tries++;
+	send_handshake(nic, s);
+	esp_timer_update(nic, s);
+}
+
+/* Silence in spite of all that was asked; an answer of any kind begins the count anew. */
+static bool is_lost(const struct fw_nic *nic, const struct esp_stream *s, uint32_t tries)
+{
+	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > ESP_WATCH_NS;
+}
+
+static void fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct esp_stream *s = FW_CONTAINER(timer, struct esp_stream, timer);
+	uint32_t seq;
+
+	if (s->state == ESP_SYN_SENT || s->state == ESP_SYN_RCVD) {
+		fire_handshake(nic, s);
+		return;
+	}
+	if (is_lost(nic, s, s->tries) || is_lost(nic, s, s->rrq_tries) ||
+	    is_lost(nic, s, s->probes)) {
+		esp_end(nic, s,
+			s->state == ESP_CLOSING && s->fin_sent ? ESP_END_CLOSED : ESP_END_LOST);
+		return;
+	}
+	if (repeated(s, &seq) &&
+	    s->slot[seq % WIRE_ESP_WINDOW].sent_ns + esp_rto_ns(s, s->tries) <= nic->now_ns) {
+		FW_COUNT(nic, esp_timeouts);
+		s->tries += s->tries < UINT8_MAX;
+		if (!esp_tx_again(nic, s, seq))
+			s->slot[seq % WIRE_ESP_WINDOW].sent_ns = nic->now_ns;
+	}
+	if (drives(s) && s->rrq_ns + esp_rto_ns(s, s->rrq_tries) <= nic->now_ns) {
+		s->rrq_tries += s->rrq_tries < UINT8_MAX;
+		esp_rx_request(nic, s);
+	}
+	if (watches(s) && s->heard_ns + ESP_WATCH_NS * (s->probes + 1) <= nic->now_ns) {
+		s->probes++;
+		esp_rx_request(nic, s);
+	}
+	esp_timer_update(nic, s);
+}

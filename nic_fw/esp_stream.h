@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of ESP share: the stream and its windows.
+ *
+ * edp.c, esp_conn.c, esp_tx.c, esp_rx.c and their tests include it; the layers above see esp.h
+ * alone. docs/wire-esp.md has the rules that these fields carry out.
+ */
+#ifndef WEFT_FW_ESP_STREAM_H
+#define WEFT_FW_ESP_STREAM_H
+
+#include "nic_fw/esp.h"
+#include "nic_fw/fw_port.h"
+#include "nic_fw/timer.h"
+
+enum {
+	ESP_MAX_STREAMS = WIRE_EDP_PORT_SPAN - 1, /* of a shard; each has a port */
+	ESP_MAX_HELD = 1024,                      /* frames held for order or room, of a shard */
+	ESP_BURST = 32,              /* burst_length: packets between acknowledgements, at most */
+	ESP_INITIAL_BURST = 16,      /* initial_burst_length: before TXS is acknowledged */
+	ESP_REORDER = 3,             /* packets behind a hole before it is asked for */
+	ESP_TRIES = 12,              /* unanswered packets until a peer is lost */
+	ESP_TX_QUANTUM = 8,          /* packets of one stream in a turn */
+	ESP_SMALL_BYTES = 256,       /* payload whose ACK may wait to ride on an answer */
+	ESP_HDR_BYTES = 14 + 8 + 32, /* Ethernet, EDP, ESP */
+};
+#define ESP_MIN_RTO_NS   UINT64_C(200000)
+#define ESP_FIRST_RTO_NS UINT64_C(1000000)
+#define ESP_MAX_RTO_NS   UINT64_C(100000000)
+#define ESP_OPEN_NS      UINT64_C(10000000000) /* how long a SYN is repeated */
+#define ESP_ACK_NS       UINT64_C(20000)       /* how long an ACK waits for a ride */
+#define ESP_WATCH_NS     UINT64_C(20000000)    /* silence of a watched peer before a probe */
+
+enum esp_state {
+	ESP_FREE,
+	ESP_SYN_SENT, /* awaiting SYN, ACK of the peer, or its own SYN */
+	ESP_SYN_RCVD, /* SYN, ACK was sent: awaiting anything with our incarnation */
+	ESP_OPEN,
+	ESP_CLOSING,  /* closed above: FIN follows what is queued; awaiting its ACK */
+	ESP_DRAINING, /* ended by the peer's FIN, the layer above is gone: our FIN awaits its ACK */
+	ESP_STATES
+};
+
+/* A packet that was given a number. */
+struct esp_slot {
+	struct esp_xfer *xfer; /* NULL: FIN */
+	uint32_t index;        /* packet of the transfer */
+	uint8_t flags;         /* WIRE_ESP_TXS, TXF, TXR, FIN */
+	uint8_t tries;         /* times sent */
+	bool acked;
+	uint64_t sent_ns; /* last time */
+};
+
+/* A frame held for order or room. */
+struct esp_held {
+	struct fw_rx_frame frame;
+	uint32_t offset, bytes; /* payload in it */
+	uint8_t flags;          /* of its ESP header */
+};
+
+struct esp_stream {
+	enum esp_state state;
+	uint16_t local_port, remote_port;
+	uint8_t peer_mac[6];
+	uint8_t peer_shard;
+	uint8_t tries;  /* unanswered sends of the packet that the timer repeats */
+	uint8_t probes; /* since something was heard */
+	uint32_t src_inc, dst_inc;
+	uint32_t frame_bytes; /* largest Ethernet payload, of both ends the smaller */
+	struct esp_key key;
+	const struct esp_ops *ops;
+	void *ctx;
+	uint64_t opened_ns, heard_ns;
+	uint32_t watchers;
+	uint32_t hash_next; /* index + 1 */
+
+	/* out */
+	uint32_t snd_una;    /* first that is not acknowledged */
+	uint32_t snd_next;   /* next number */
+	uint32_t snd_window; /* packets from snd_una on that the peer has room for */
+	uint32_t txs_seq;    /* the last TXS */
+	bool tx_idle;        /* the last packet was TXF: the next one is TXS */
+	bool txs_unacked;
+	bool fin_queued; /* FIN follows the queue */
+	bool fin_sent;
+	bool peer_fin;                         /* its FIN was taken while ours was on its way */
+	struct fw_list queue;                  /* esp_xfer.node: not wholly acknowledged */
+	struct esp_xfer *next_xfer;            /* the first that has packets without number; NULL */
+	struct esp_slot slot[WIRE_ESP_WINDOW]; /* by number modulo the window */
+	uint64_t srtt_ns, rttvar_ns;
+
+	/* in */
+	uint32_t rcv_next;
+	uint64_t received; /* bit i: rcv_next + i is held; bit 0 too while blocked */
+	struct esp_held *held[WIRE_ESP_WINDOW];
+	bool rx_open; /* TXS was taken and TXF was not: we drive */
+	bool blocked; /* receive() said ESP_FULL */
+	bool resumed;
+	bool ack_now, ack_due;
+	bool rrq_due;
+	uint32_t rx_unacked; /* packets taken since the last ACK */
+	uint32_t rrq_hole;   /* rcv_next when holes were last asked for */
+	uint64_t rrq_ns;
+	uint8_t rrq_tries;
+	uint64_t ack_ns; /* when a waiting ACK must go */
+
+	struct fw_timer timer;     /* repetition: SYN, TXS, TXF, FIN; re-requests; probes */
+	struct fw_list ready_node; /* in nic->esp_ready: has packets to send */
+	struct fw_list ack_node;   /* in nic->esp_acks: owes an ACK */
+};
+
+/* esp_conn.c */
+void esp_set_state(struct fw_nic *nic, struct esp_stream *s, enum esp_state state);
+struct esp_stream *esp_by_port(struct fw_nic *nic, uint16_t port);
+/* Both ends of the layer above hear of it; the stream is free on return. */
+void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why);
+void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
+		const struct wire_esp *esp, const struct fw_rx_frame *frame, uint32_t offset,
+		uint32_t bytes);
+void esp_rx_unreachable(struct fw_nic *nic, uint16_t local_port, uint16_t remote_port,
+			uint32_t src_inc);
+/* The handshake is complete. */
+void esp_opened(struct fw_nic *nic, struct esp_stream *s);
+/* Sets the one timer to the earliest of what the stream waits for. */
+void esp_timer_update(struct fw_nic *nic, struct esp_stream *s);
+uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries);
+
+/* esp_tx.c */
+/* A packet without number: ACK, RRQ, RST, SYN. False: no room in the port. */
+bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32_t rrq_count);
+/* The peer has acknowledged up to ack, and holds those whose bits are set. */
+void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64_t received,
+		  uint32_t window);
+/* The peer asks for what is missing, and count packets more. */
+void esp_tx_requested(struct fw_nic *nic, struct esp_stream *s, uint64_t received, uint32_t count);
+/* Sends a numbered packet again. */
+bool esp_tx_again(struct fw_nic *nic, struct esp_stream *s, uint32_t seq);
+void esp_tx_ready(struct fw_nic *nic, struct esp_stream *s);
+/* Everything queued is over. */
+void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s);
+
+/* esp_rx.c */
+void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp,
+	    const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes);
+/* Delivers what is held and in order. */
+void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s);
+void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s);
+/* What the timer found: asks again for what is missing. */
+void esp_rx_request(struct fw_nic *nic, struct esp_stream *s);
+uint32_t esp_rx_window(const struct esp_stream *s);
+
+/* edp.c */
+/*
+ * Begins a frame with Ethernet, EDP and ESP headers; NULL: no room. What follows is added as
+ * pieces, then edp_tx_end().
+ */
+struct fw_tx_frame *edp_tx_begin(struct fw_nic *nic, const uint8_t *mac, uint16_t dst_port,
+				 uint16_t src_port, uint8_t type);
+void edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control);
+
+#endif /* WEFT_FW_ESP_STREAM_H */
