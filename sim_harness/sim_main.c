@@ -27,7 +27,8 @@ struct options {
 	uint64_t mtu;
 	uint64_t gbps;
 	uint64_t latency_ns;
-	const char *workload;
+	const char *workload; /* with its parameters, as it was given */
+	uint64_t param[SIM_PARAMS_MAX];
 	const char *faults;
 	const char *trace;
 	const char *pcap;
@@ -37,6 +38,7 @@ struct options {
 static void usage(FILE *f)
 {
 	const struct sim_workload *w;
+	const struct sim_param *p;
 	uint32_t i;
 
 	fprintf(f, "Usage: weft-sim [OPTION]...\n"
@@ -51,6 +53,12 @@ static void usage(FILE *f)
 		   "  --workload NAME   what the processes do (rd_mix):\n");
 	for (i = 0; (w = sim_workload_at(i)); i++)
 		fprintf(f, "                      %-10s %s\n", w->name, w->help);
+	fprintf(f, "                    NAME:PARAM=VALUE,... sets what a workload can be told:\n");
+	for (i = 0; (w = sim_workload_at(i)); i++) {
+		for (p = w->params; p && p->name; p++)
+			fprintf(f, "                      %-10s %-10s %s (%" PRIu64 ")\n", w->name,
+				p->name, p->help, p->value);
+	}
 	fprintf(
 	    f,
 	    "  --faults LIST     what goes wrong, separated by commas (nothing); see below\n"
@@ -165,7 +173,7 @@ static bool option(struct options *o, int opt)
 	}
 }
 
-static struct sim *make(const struct options *o)
+static struct sim *make(const struct options *o, const struct sim_workload *workload)
 {
 	struct sim_config config;
 	struct sim *sim;
@@ -176,6 +184,8 @@ static struct sim *make(const struct options *o)
 	config.link.gap_ps_per_byte = 8000 / o->gbps;
 	config.link.latency_ns = o->latency_ns;
 	config.cc_off = o->cc_off;
+	if (workload->config)
+		workload->config(o->param, &config);
 	sim = sim_new(&config, o->seed);
 	return sim;
 }
@@ -194,6 +204,8 @@ static void report(const struct options *o, struct sim *sim, const struct sim_ru
 		if (run->done[op])
 			printf("%12" PRIu64 "  %s\n", run->done[op], sim_op_name((enum sim_op)op));
 	}
+	for (i = 0; i < run->num_figures; i++)
+		printf("%12.3f  %s\n", run->figure[i].value, run->figure[i].name);
 	printf("%12" PRIu64 "  messages received\n%12" PRIu64 "  bytes verified\n", run->received,
 	       run->bytes);
 	for (i = 0; i < sim_nic_count(sim); i++) {
@@ -222,7 +234,7 @@ static void replay_line(const struct options *o)
 static int simulate(const struct options *o, const struct sim_workload *workload)
 {
 	struct timespec begin, end;
-	struct sim *sim = make(o);
+	struct sim *sim = make(o, workload);
 	struct sim_run run;
 	char message[160];
 	int rc = 0;
@@ -249,7 +261,8 @@ static int simulate(const struct options *o, const struct sim_workload *workload
 	for (i = 0; i < o->nics; i++)
 		sim_nic_new(sim);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	rc = sim_workload_run(&run, sim, workload, o->duration_ms * 1000000, UINT64_C(20000000000));
+	rc = sim_workload_run_with(&run, sim, workload, o->param, o->duration_ms * 1000000,
+				   UINT64_C(20000000000));
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	report(o, sim, &run,
 	       (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9);
@@ -289,10 +302,10 @@ int main(int argc, char **argv)
 		snprintf(message, sizeof(message), "'%s' is not an option", argv[optind]);
 		return bad_usage(message);
 	}
-	workload = sim_workload_find(o.workload);
-	if (!workload) {
-		snprintf(message, sizeof(message), "there is no workload called '%s'", o.workload);
+	workload = sim_workload_parse(o.workload, o.param, message, sizeof(message));
+	if (!workload)
 		return bad_usage(message);
-	}
+	if (workload->nics)
+		o.nics = workload->nics(o.param);
 	return simulate(&o, workload);
 }

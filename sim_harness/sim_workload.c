@@ -11,10 +11,8 @@
 #include <string.h>
 
 static const struct sim_workload *const workloads[] = {
-    &sim_wl_rd_mix,
-    &sim_wl_rd_send,
-    &sim_wl_ud_send,
-    &sim_wl_ud_long,
+    &sim_wl_rd_mix,  &sim_wl_rd_send, &sim_wl_ud_send,
+    &sim_wl_ud_long, &sim_wl_incast,  &sim_wl_outcast,
 };
 
 const struct sim_workload *sim_workload_at(uint32_t i)
@@ -107,16 +105,28 @@ static void check_buffers(struct sim_run *run)
 int sim_workload_run(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
 		     uint64_t duration_ns, uint64_t drain_ns)
 {
+	uint64_t param[SIM_PARAMS_MAX];
+
+	sim_params_default(workload, param);
+	return sim_workload_run_with(run, sim, workload, param, duration_ns, drain_ns);
+}
+
+int sim_workload_run_with(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
+			  const uint64_t *param, uint64_t duration_ns, uint64_t drain_ns)
+{
 	int rc;
 
 	memset(run, 0, sizeof(*run));
 	run->sim = sim;
 	run->workload = workload;
+	memcpy(run->param, param, sizeof(run->param));
 	rc = workload->start(run);
+	run->begin_ns = sim_now_ns(sim);
 	if (rc)
 		sim_run_fail(run, "%s could not start: %s", workload->name, strerror(-rc));
 	sim_run_until(sim, over, run, duration_ns);
 	run->stopping = true;
+	run->end_ns = sim_now_ns(sim);
 	sim_faults_off(sim);
 	if (!sim_run_until(sim, over, run, drain_ns))
 		sim_run_fail(run, "work was still under way %llu ms after all faults had ended",

@@ -23,6 +23,25 @@ enum sim_op {
 	SIM_OPS
 };
 
+enum {
+	SIM_PARAMS_MAX = 8,
+	SIM_FIGURES_MAX = 16,
+};
+
+/* A number that a workload takes: --workload NAME:PARAM=VALUE,... */
+struct sim_param {
+	const char *name; /* NULL ends a list */
+	const char *help;
+	uint64_t value; /* the default */
+	uint64_t min, max;
+};
+
+/* A number that a workload found out; its unit is in its name. */
+struct sim_figure {
+	const char *name;
+	double value;
+};
+
 struct sim_run {
 	struct sim *sim;
 	const struct sim_workload *workload;
@@ -32,6 +51,10 @@ struct sim_run {
 	uint64_t received; /* messages */
 	uint64_t bytes;    /* verified */
 	char failure[256]; /* the first one; empty: none */
+	uint64_t param[SIM_PARAMS_MAX];
+	uint64_t begin_ns, end_ns; /* while work was posted; end 0: it still is */
+	struct sim_figure figure[SIM_FIGURES_MAX];
+	uint32_t num_figures;
 };
 
 struct sim_workload {
@@ -44,12 +67,20 @@ struct sim_workload {
 	/* What must hold at the end; failures go to sim_run_fail(). */
 	void (*check)(struct sim_run *run);
 	void (*stop)(struct sim_run *run); /* frees state */
+	/* The rest may be absent. */
+	const struct sim_param *params;          /* what it can be told */
+	uint32_t (*nics)(const uint64_t *param); /* how many it wants */
+	/* Settings of the simulation that the parameters ask for; before sim_new(). */
+	void (*config)(const uint64_t *param, struct sim_config *config);
+	bool measures; /* gives figures, and is too long to be drawn at random */
 };
 
 extern const struct sim_workload sim_wl_ud_send;
 extern const struct sim_workload sim_wl_ud_long;
 extern const struct sim_workload sim_wl_rd_mix;
 extern const struct sim_workload sim_wl_rd_send;
+extern const struct sim_workload sim_wl_incast;
+extern const struct sim_workload sim_wl_outcast;
 
 /* The workload of that name, NULL; the i-th, NULL past the last. */
 const struct sim_workload *sim_workload_find(const char *name);
@@ -62,6 +93,20 @@ const struct sim_workload *sim_workload_at(uint32_t i);
  */
 int sim_workload_run(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
 		     uint64_t duration_ns, uint64_t drain_ns);
+
+/* The same with parameters of the workload's own, as many as it has. */
+int sim_workload_run_with(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
+			  const uint64_t *param, uint64_t duration_ns, uint64_t drain_ns);
+
+/* sim_params.c: "NAME" or "NAME:PARAM=VALUE,..."; NULL with what is wrong in message. */
+const struct sim_workload *sim_workload_parse(const char *text, uint64_t param[SIM_PARAMS_MAX],
+					      char *message, size_t message_bytes);
+void sim_params_default(const struct sim_workload *workload, uint64_t param[SIM_PARAMS_MAX]);
+
+/* Notes a figure; from check(). */
+void sim_run_figure(struct sim_run *run, const char *name, double value);
+/* The figure of that name; -1 when there is none. */
+double sim_run_figure_of(const struct sim_run *run, const char *name);
 
 /* Notes a failure; only the first is kept. */
 void sim_run_fail(struct sim_run *run, const char *format, ...)
