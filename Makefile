@@ -246,8 +246,8 @@ INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh te
 
 # ---- targets --------------------------------------------------------------------------------
 
-.PHONY: FORCE all san run test test-unit test-int bench install lint fw-cross clean help \
-	_run _test _test-unit _test-int _bench _fw-cross _fw-cross-linux
+.PHONY: FORCE all san run test test-unit test-int soak bench install lint fw-cross clean help \
+	_run _test _test-unit _test-int _soak _bench _fw-cross _fw-cross-linux
 
 all: $(call products,release)	## build the libraries, weftd and the tools into build/
 ifeq ($(HAVE_DPDK),)
@@ -280,6 +280,12 @@ test-int:	## the integration tests alone; T=name runs those whose path contains 
 	@+$(MAKE) _test-int
 _test-int: all $(call products,san) $(INT_BINS)
 	@tests/run.sh $(if $(T),$(foreach s,$(INT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INT_SCRIPTS))
+
+soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=60; JOBS=1 at a time
+	@tools/deps.sh test
+	@+$(MAKE) _soak
+_soak: $(B)/san/bin/weft-sim
+	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json
 
 bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 	@tools/deps.sh bench

@@ -163,7 +163,7 @@ static void repost(struct sim *sim, void *ctx, uint64_t r)
 	struct bulk *b = e->run->state;
 
 	(void)sim;
-	if (!e->run->failure[0] &&
+	if (!e->run->failure[0] && !e->run->closed &&
 	    sim_end_recv(&e->end, WR_RECV + r, recv_offset(b, e, (uint32_t)r), b->bytes))
 		sim_run_fail(e->run, "weft%u: a receive could not be posted", e->index);
 }
@@ -231,7 +231,7 @@ static void reap(struct sim *sim, void *ctx, uint64_t arg)
 
 	(void)sim, (void)arg;
 	e->step_due = false;
-	if (e->run->failure[0])
+	if (e->run->failure[0] || e->run->closed)
 		return;
 	if (!weft_get_cq_event(e->end.channel, &cq, NULL))
 		weft_ack_cq_events(cq, 1);
@@ -417,13 +417,21 @@ static void check(struct sim_run *run)
 	sim_run_figure(run, "slowest_request_us", (double)b->late_ns / 1e3);
 }
 
-static void stop(struct sim_run *run)
+static void close_all(struct sim_run *run)
 {
 	struct bulk *b = run->state;
 	uint32_t i;
 
 	for (i = 0; i <= b->num; i++)
 		sim_end_close(&b->ends[i].end);
+}
+
+static void stop(struct sim_run *run)
+{
+	struct bulk *b = run->state;
+	uint32_t i;
+
+	close_all(run);
 	for (i = 0; i < b->num; i++)
 		free(b->flow[i].begun_ns);
 	free(b->flow);
@@ -437,6 +445,7 @@ const struct sim_workload sim_wl_incast = {
     .start = start_incast,
     .quiet = quiet,
     .check = check,
+    .close = close_all,
     .stop = stop,
     .params = incast_params,
     .nics = nics,
@@ -450,6 +459,7 @@ const struct sim_workload sim_wl_outcast = {
     .start = start_outcast,
     .quiet = quiet,
     .check = check,
+    .close = close_all,
     .stop = stop,
     .params = incast_params,
     .nics = nics,
