@@ -15,7 +15,8 @@
 #	tests/int/*.c		one program each, for the integration tests
 #
 # in two variants: release in build/bin and build/lib, and san (ASan, UBSan), which the tests
-# run, in build/san. A third, aarch64, is made by fw-cross. Objects lie in build/obj/<variant>.
+# run, in build/san. A third, aarch64, is made by fw-cross; a fourth, tsan (ThreadSanitizer), has the
+# host library and the tests/int programs thr_* alone. Objects lie in build/obj/<variant>.
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -64,6 +65,12 @@ CC_san := $(CC)
 FLAGS_san := -O1 -g -fno-omit-frame-pointer $(SANITIZE) $(ARCH)
 LD_san := $(SANITIZE)
 OUT_san := $(B)/san
+
+# ThreadSanitizer: the host library and the threaded programs of tests/int alone.
+CC_tsan := $(CC)
+FLAGS_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread $(ARCH)
+LD_tsan := -fsanitize=thread
+OUT_tsan := $(B)/tsan
 
 CC_aarch64 := $(CROSS)gcc
 FLAGS_aarch64 := -O2 -g $(ARCH_aarch64)
@@ -193,6 +200,10 @@ TOOL_LIBS_aarch64 := $(SYSROOT_LDFLAGS) -ljansson -lm
 $(eval $(call library_rules,release))
 $(eval $(call library_rules,san))
 $(eval $(call library_rules,aarch64))
+$(eval $(call compile,tsan,host_driver))
+$(eval $(call compile,tsan,tests))
+$(eval $(call compile,release,tests))
+$(eval $(call archive,tsan,weft,$(SRC_weft)))
 $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 
@@ -239,9 +250,16 @@ $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%
 	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
 	$(B)/san/lib/libweft.a,-ljansson -lm)))
+# valgrind cannot run what a sanitizer has been built into.
+PLAIN_BINS := $(B)/int/every_call
+$(foreach p,$(PLAIN_BINS),$(eval $(call link,release,$p,$(p:$(B)/%=$(B)/obj/release/tests/%.o),\
+	$(B)/lib/libweft.a)))
+TSAN_BINS := $(patsubst tests/int/%.c,$(B)/tsan/int/%,$(sort $(wildcard tests/int/thr_*.c)))
+$(foreach p,$(TSAN_BINS),$(eval $(call link,tsan,$p,$(p:$(B)/tsan/%=$(B)/obj/tsan/tests/%.o),\
+	$(B)/tsan/lib/libweft.a)))
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
-INT_BINS := $(INT_PROGS:%=$(B)/san/int/%)
+INT_BINS := $(INT_PROGS:%=$(B)/san/int/%) $(TSAN_BINS) $(PLAIN_BINS)
 INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py)))
 
 # ---- targets --------------------------------------------------------------------------------
@@ -286,6 +304,19 @@ soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=6
 	@+$(MAKE) _soak
 _soak: $(B)/san/bin/weft-sim
 	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json
+
+.PHONY: tsan valgrind _tsan _valgrind
+tsan:	## libweft with threads under ThreadSanitizer, longer than in make test; ROUNDS=n
+	@tools/deps.sh test
+	@+$(MAKE) _tsan
+_tsan: $(call products,san) $(INT_BINS)
+	@WEFT_ROUNDS=$(or $(ROUNDS),8) tests/run.sh tests/int/threads.sh
+
+valgrind:	## every function of libweft under valgrind's memcheck
+	@tools/deps.sh test
+	@+$(MAKE) _valgrind
+_valgrind: $(call products,san) $(INT_BINS)
+	@tests/run.sh tests/int/memcheck.sh
 
 bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 	@tools/deps.sh bench
