@@ -51,6 +51,7 @@ static void report(const struct sim_plan *plan, struct sim *sim, const struct si
 		if (run->done[op])
 			printf("%12" PRIu64 "  %s\n", run->done[op], sim_op_name((enum sim_op)op));
 	}
+	fputs(run->table, stdout);
 	for (i = 0; i < run->num_figures; i++)
 		printf("%12.3f  %s\n", run->figure[i].value, run->figure[i].name);
 	printf("%12" PRIu64 "  messages received\n%12" PRIu64 "  bytes verified\n", run->received,

@@ -14,8 +14,8 @@
 #define EMPTY_NS UINT64_C(60000000000)
 
 static const struct sim_workload *const workloads[] = {
-    &sim_wl_rd_mix,  &sim_wl_rd_send, &sim_wl_ud_send,
-    &sim_wl_ud_long, &sim_wl_incast,  &sim_wl_outcast,
+    &sim_wl_rd_mix, &sim_wl_rd_send, &sim_wl_ud_send,   &sim_wl_ud_long,
+    &sim_wl_incast, &sim_wl_outcast, &sim_wl_isolation,
 };
 
 const struct sim_workload *sim_workload_at(uint32_t i)
@@ -132,6 +132,7 @@ int sim_workload_run_with(struct sim_run *run, struct sim *sim, const struct sim
 	memset(run, 0, sizeof(*run));
 	run->sim = sim;
 	run->workload = workload;
+	run->duration_ns = duration_ns;
 	memcpy(run->param, param, sizeof(run->param));
 	rc = workload->start(run);
 	run->begin_ns = sim_now_ns(sim);

@@ -56,6 +56,8 @@ struct sim_run {
 	uint64_t bytes;    /* verified */
 	char failure[256]; /* the first one; empty: none */
 	uint64_t param[SIM_PARAMS_MAX];
+	uint64_t duration_ns;      /* for how long work is to be posted */
+	char table[1024];          /* what a workload that measures shows besides its figures */
 	uint64_t begin_ns, end_ns; /* while work was posted; end 0: it still is */
 	struct sim_figure figure[SIM_FIGURES_MAX];
 	uint32_t num_figures;
@@ -93,6 +95,7 @@ extern const struct sim_workload sim_wl_rd_mix;
 extern const struct sim_workload sim_wl_rd_send;
 extern const struct sim_workload sim_wl_incast;
 extern const struct sim_workload sim_wl_outcast;
+extern const struct sim_workload sim_wl_isolation;
 
 /* The workload of that name, NULL; the i-th, NULL past the last. */
 const struct sim_workload *sim_workload_find(const char *name);
