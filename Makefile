@@ -6,10 +6,12 @@
 #
 #	nic_fw/*.c		libnicfw.a	the firmware
 #	host_driver/*.c		libweft.a, .so	the host driver
+#	host_driver/goal/*.c	libgoal.a, .so	GOAL schedules
 #	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
-#	tools/weft*/*.c		one program per folder, called as the folder is
+#	tools/weft*/*.c,	one program per folder, called as the folder is
+#	tools/goal-*/*.c
 #	tools/<other>/*.c	one program per file, called as the file is
 #	tests/<folder>/*_ut.c	one CUnit program each; other .c files of the folder help all of them
 #	tests/int/*.c		one program each, for the integration tests
@@ -109,13 +111,14 @@ CFLAGS_tests := $(HOST) -I$(B)/gen
 
 SRC_nicfw := $(sort $(wildcard nic_fw/*.c))
 SRC_weft := $(sort $(wildcard host_driver/*.c))
+SRC_goal := $(sort $(wildcard host_driver/goal/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
 SKELS := $(SRC_bpf:dpdk_app/xdp/%.bpf.c=$(B)/gen/%.skel.h)
 
-TOOLS := $(sort $(patsubst tools/%/,%,$(dir $(wildcard tools/weft*/*.c))))
-HELPER_SRCS := $(sort $(filter-out tools/weft%,$(wildcard tools/*/*.c)))
+TOOLS := $(sort $(patsubst tools/%/,%,$(dir $(wildcard tools/weft*/*.c tools/goal-*/*.c))))
+HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
 ifeq ($(HAVE_DPDK),)
@@ -160,6 +163,15 @@ $2: $3 $4 Makefile
 endef
 comma := ,
 
+# $1 variant, $2 library, $3 sources: a shared library, and the name that programs link with
+define shared
+$(call link,$1,$(OUT_$1)/lib/lib$2.so.$(SOVERSION),$(3:%.c=$(B)/obj/$1/%.o),,\
+	-shared -Wl$(comma)-soname$(comma)lib$2.so.$(SOVERSION) \
+	$(if $(filter san,$1),,-Wl$(comma)--no-undefined))
+$(OUT_$1)/lib/lib$2.so: $(OUT_$1)/lib/lib$2.so.$(SOVERSION)
+	@ln -sf lib$2.so.$(SOVERSION) $$@
+endef
+
 define library_rules
 $(eval $(call compile,$1,nic_fw))
 $(eval $(call compile,$1,host_driver))
@@ -168,20 +180,17 @@ $(eval $(call compile,$1,dpdk_app,$(SKELS)))
 $(eval $(call compile,$1,tools))
 $(eval $(call archive,$1,nicfw,$(SRC_nicfw)))
 $(eval $(call archive,$1,weft,$(SRC_weft)))
+$(eval $(call archive,$1,goal,$(SRC_goal)))
 $(eval $(call archive,$1,sim,$(SRC_sim)))
 $(eval $(call archive,$1,weftd,$(SRC_weftd)))
-$(eval $(call link,$1,$(OUT_$1)/lib/libweft.so.$(SOVERSION),$(SRC_weft:%.c=$(B)/obj/$1/%.o),,\
-	-shared -Wl$(comma)-soname$(comma)libweft.so.$(SOVERSION) \
-	$(if $(filter san,$1),,-Wl$(comma)--no-undefined)))
-$(OUT_$1)/lib/libweft.so: $(OUT_$1)/lib/libweft.so.$(SOVERSION)
-	@ln -sf libweft.so.$(SOVERSION) $$@
+$(foreach l,weft goal,$(eval $(call shared,$1,$l,$(SRC_$l))))
 $(eval $(call link,$1,$(OUT_$1)/bin/weftd,$(B)/obj/$1/dpdk_app/main.o,\
 	$(OUT_$1)/lib/libweftd.a $(OUT_$1)/lib/libnicfw.a,$(WEFTD_LIBS_$1)))
 $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,\
 	$(foreach l,sim weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
 $(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
 	$(patsubst %.c,$(B)/obj/$1/%.o,$(sort $(wildcard tools/$t/*.c))),\
-	$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
+	$(foreach l,goal weft,$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1))))
 $(foreach s,$(HELPER_SRCS),$(eval $(call link,$1,$(OUT_$1)/bin/$(basename $(notdir $s)),\
 	$(s:%.c=$(B)/obj/$1/%.o),$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
 endef
@@ -209,7 +218,7 @@ $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 
 # What a variant consists of: only what has sources, and weftd only where DPDK is.
 products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) \
-	$(if $(SRC_weft),$(OUT_$1)/lib/libweft.a $(OUT_$1)/lib/libweft.so) \
+	$(foreach l,weft goal,$(if $(SRC_$l),$(OUT_$1)/lib/lib$l.a $(OUT_$1)/lib/lib$l.so)) \
 	$(if $(SRC_sim),$(OUT_$1)/lib/libsim.a) \
 	$(if $(wildcard sim_harness/sim_main.c),$(OUT_$1)/bin/weft-sim) \
 	$(if $(and $(HAVE_DPDK),$(wildcard dpdk_app/main.c)),$(OUT_$1)/bin/weftd) \
@@ -235,11 +244,11 @@ $(B)/obj/san/tests/dpdk_app/%.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS
 ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
 # What the tests of a folder are linked with; shared_defs needs nothing.
 UT_LIBS_nic_fw := nicfw
-UT_LIBS_host_driver := weft nicfw
+UT_LIBS_host_driver := goal weft nicfw
 UT_LIBS_sim_harness := sim weft nicfw
 UT_LIBS_sim := sim weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
-UT_LIBS_tools := weft
+UT_LIBS_tools := goal weft
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
 
