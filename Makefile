@@ -259,8 +259,8 @@ $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%
 	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
 	$(B)/san/lib/libweft.a,-ljansson -lm)))
-# valgrind cannot run what a sanitizer has been built into.
-PLAIN_BINS := $(B)/int/every_call
+# valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.
+PLAIN_BINS := $(B)/int/every_call $(B)/int/mortal
 $(foreach p,$(PLAIN_BINS),$(eval $(call link,release,$p,$(p:$(B)/%=$(B)/obj/release/tests/%.o),\
 	$(B)/lib/libweft.a)))
 TSAN_BINS := $(patsubst tests/int/%.c,$(B)/tsan/int/%,$(sort $(wildcard tests/int/thr_*.c)))
@@ -314,7 +314,7 @@ soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=6
 _soak: $(B)/san/bin/weft-sim
 	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json
 
-.PHONY: tsan valgrind _tsan _valgrind
+.PHONY: tsan valgrind test-kill _tsan _valgrind _test-kill
 tsan:	## libweft with threads under ThreadSanitizer, longer than in make test; ROUNDS=n
 	@tools/deps.sh test
 	@+$(MAKE) _tsan
@@ -326,6 +326,14 @@ valgrind:	## every function of libweft under valgrind's memcheck
 	@+$(MAKE) _valgrind
 _valgrind: $(call products,san) $(INT_BINS)
 	@tests/run.sh tests/int/memcheck.sh
+
+test-kill:	## clients killed at KILLS=1000 random points; what the NICs have left of them, counted
+	@tools/deps.sh test
+	@+$(MAKE) _test-kill
+_test-kill: all $(PLAIN_BINS)
+	@WEFT_KILLS=$(or $(KILLS),1000) WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_INT=$(CURDIR)/$(B)/int \
+		tests/run.sh tests/int/kill_points.py
+	@cat $(B)/test-logs/int_kill_points.py.log
 
 bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 	@tools/deps.sh bench
