@@ -274,7 +274,7 @@ INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh te
 # ---- targets --------------------------------------------------------------------------------
 
 .PHONY: FORCE all san run test test-unit test-int soak bench install lint fw-cross clean help \
-	_run _test _test-unit _test-int _soak _bench _fw-cross _fw-cross-linux
+	mutants _run _test _test-unit _test-int _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
 all: $(call products,release)	## build the libraries, weftd and the tools into build/
 ifeq ($(HAVE_DPDK),)
@@ -313,6 +313,20 @@ soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=6
 	@+$(MAKE) _soak
 _soak: $(B)/san/bin/weft-sim
 	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json
+
+# A mutant is one file of the firmware changed and linked before the archive of all of it.
+MUTANT_ENV = MUTANT_CC='$(CC_release) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) $(CFLAGS)' \
+	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
+	$(B)/lib/libsim.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim
+
+mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
+	@tools/deps.sh test
+	@+$(MAKE) _mutants
+_mutants: $(B)/bin/weft-sim
+	@$(MUTANT_ENV) tests/mutants/mutants.py --seed $(or $(SEED),1) --limit $(or $(SECONDS),60) \
+		--json $(B)/mutants.json $T
+_mutants-check:
+	@$(MUTANT_ENV) tests/mutants/mutants.py --check $T
 
 .PHONY: tsan valgrind test-kill _tsan _valgrind _test-kill
 tsan:	## libweft with threads under ThreadSanitizer, longer than in make test; ROUNDS=n
