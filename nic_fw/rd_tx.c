@@ -135,6 +135,12 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 		}
 	}
 	seal(frame);
+	/*
+	 * Frames are delivered in order, so whoever acknowledges a packet is done with its
+	 * first frame; not with those that were sent again, nor with the slots of inline data.
+	 */
+	if (!slot->tries && !(msg->flags & HW_WQE_F_INLINE))
+		frame->flags |= FW_TX_F_BORROW;
 	fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn);
 	FW_COUNT(nic, rd_tx_packets);
 	if (!host) {
