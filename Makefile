@@ -6,16 +6,19 @@
 #
 #	nic_fw/*.c		libnicfw.a	the firmware
 #	host_driver/*.c		libweft.a, .so	the host driver
+#	host_driver/goal/*.c	libgoal.a, .so	GOAL schedules
 #	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
-#	tools/weft*/*.c		one program per folder, called as the folder is
+#	tools/weft*/*.c,	one program per folder, called as the folder is
+#	tools/goal-*/*.c
 #	tools/<other>/*.c	one program per file, called as the file is
 #	tests/<folder>/*_ut.c	one CUnit program each; other .c files of the folder help all of them
 #	tests/int/*.c		one program each, for the integration tests
 #
 # in two variants: release in build/bin and build/lib, and san (ASan, UBSan), which the tests
-# run, in build/san. A third, aarch64, is made by fw-cross. Objects lie in build/obj/<variant>.
+# run, in build/san. A third, aarch64, is made by fw-cross; a fourth, tsan (ThreadSanitizer), has the
+# host library and the tests/int programs thr_* alone. Objects lie in build/obj/<variant>.
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -65,6 +68,12 @@ FLAGS_san := -O1 -g -fno-omit-frame-pointer $(SANITIZE) $(ARCH)
 LD_san := $(SANITIZE)
 OUT_san := $(B)/san
 
+# ThreadSanitizer: the host library and the threaded programs of tests/int alone.
+CC_tsan := $(CC)
+FLAGS_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread $(ARCH)
+LD_tsan := -fsanitize=thread
+OUT_tsan := $(B)/tsan
+
 CC_aarch64 := $(CROSS)gcc
 FLAGS_aarch64 := -O2 -g $(ARCH_aarch64)
 OUT_aarch64 := $(B)/aarch64
@@ -102,13 +111,14 @@ CFLAGS_tests := $(HOST) -I$(B)/gen
 
 SRC_nicfw := $(sort $(wildcard nic_fw/*.c))
 SRC_weft := $(sort $(wildcard host_driver/*.c))
+SRC_goal := $(sort $(wildcard host_driver/goal/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
 SKELS := $(SRC_bpf:dpdk_app/xdp/%.bpf.c=$(B)/gen/%.skel.h)
 
-TOOLS := $(sort $(patsubst tools/%/,%,$(dir $(wildcard tools/weft*/*.c))))
-HELPER_SRCS := $(sort $(filter-out tools/weft%,$(wildcard tools/*/*.c)))
+TOOLS := $(sort $(patsubst tools/%/,%,$(dir $(wildcard tools/weft*/*.c tools/goal-*/*.c))))
+HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
 ifeq ($(HAVE_DPDK),)
@@ -153,6 +163,15 @@ $2: $3 $4 Makefile
 endef
 comma := ,
 
+# $1 variant, $2 library, $3 sources: a shared library, and the name that programs link with
+define shared
+$(call link,$1,$(OUT_$1)/lib/lib$2.so.$(SOVERSION),$(3:%.c=$(B)/obj/$1/%.o),,\
+	-shared -Wl$(comma)-soname$(comma)lib$2.so.$(SOVERSION) \
+	$(if $(filter san,$1),,-Wl$(comma)--no-undefined))
+$(OUT_$1)/lib/lib$2.so: $(OUT_$1)/lib/lib$2.so.$(SOVERSION)
+	@ln -sf lib$2.so.$(SOVERSION) $$@
+endef
+
 define library_rules
 $(eval $(call compile,$1,nic_fw))
 $(eval $(call compile,$1,host_driver))
@@ -161,20 +180,17 @@ $(eval $(call compile,$1,dpdk_app,$(SKELS)))
 $(eval $(call compile,$1,tools))
 $(eval $(call archive,$1,nicfw,$(SRC_nicfw)))
 $(eval $(call archive,$1,weft,$(SRC_weft)))
+$(eval $(call archive,$1,goal,$(SRC_goal)))
 $(eval $(call archive,$1,sim,$(SRC_sim)))
 $(eval $(call archive,$1,weftd,$(SRC_weftd)))
-$(eval $(call link,$1,$(OUT_$1)/lib/libweft.so.$(SOVERSION),$(SRC_weft:%.c=$(B)/obj/$1/%.o),,\
-	-shared -Wl$(comma)-soname$(comma)libweft.so.$(SOVERSION) \
-	$(if $(filter san,$1),,-Wl$(comma)--no-undefined)))
-$(OUT_$1)/lib/libweft.so: $(OUT_$1)/lib/libweft.so.$(SOVERSION)
-	@ln -sf libweft.so.$(SOVERSION) $$@
+$(foreach l,weft goal,$(eval $(call shared,$1,$l,$(SRC_$l))))
 $(eval $(call link,$1,$(OUT_$1)/bin/weftd,$(B)/obj/$1/dpdk_app/main.o,\
 	$(OUT_$1)/lib/libweftd.a $(OUT_$1)/lib/libnicfw.a,$(WEFTD_LIBS_$1)))
 $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,\
 	$(foreach l,sim weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
 $(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
 	$(patsubst %.c,$(B)/obj/$1/%.o,$(sort $(wildcard tools/$t/*.c))),\
-	$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
+	$(foreach l,goal weft,$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1))))
 $(foreach s,$(HELPER_SRCS),$(eval $(call link,$1,$(OUT_$1)/bin/$(basename $(notdir $s)),\
 	$(s:%.c=$(B)/obj/$1/%.o),$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
 endef
@@ -193,12 +209,16 @@ TOOL_LIBS_aarch64 := $(SYSROOT_LDFLAGS) -ljansson -lm
 $(eval $(call library_rules,release))
 $(eval $(call library_rules,san))
 $(eval $(call library_rules,aarch64))
+$(eval $(call compile,tsan,host_driver))
+$(eval $(call compile,tsan,tests))
+$(eval $(call compile,release,tests))
+$(eval $(call archive,tsan,weft,$(SRC_weft)))
 $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 
 # What a variant consists of: only what has sources, and weftd only where DPDK is.
 products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) \
-	$(if $(SRC_weft),$(OUT_$1)/lib/libweft.a $(OUT_$1)/lib/libweft.so) \
+	$(foreach l,weft goal,$(if $(SRC_$l),$(OUT_$1)/lib/lib$l.a $(OUT_$1)/lib/lib$l.so)) \
 	$(if $(SRC_sim),$(OUT_$1)/lib/libsim.a) \
 	$(if $(wildcard sim_harness/sim_main.c),$(OUT_$1)/bin/weft-sim) \
 	$(if $(and $(HAVE_DPDK),$(wildcard dpdk_app/main.c)),$(OUT_$1)/bin/weftd) \
@@ -224,11 +244,11 @@ $(B)/obj/san/tests/dpdk_app/%.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS
 ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
 # What the tests of a folder are linked with; shared_defs needs nothing.
 UT_LIBS_nic_fw := nicfw
-UT_LIBS_host_driver := weft nicfw
+UT_LIBS_host_driver := goal weft nicfw
 UT_LIBS_sim_harness := sim weft nicfw
 UT_LIBS_sim := sim weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
-UT_LIBS_tools := weft
+UT_LIBS_tools := goal weft
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
 
@@ -239,15 +259,22 @@ $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%
 	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
 	$(B)/san/lib/libweft.a,-ljansson -lm)))
+# valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.
+PLAIN_BINS := $(B)/int/every_call $(B)/int/mortal
+$(foreach p,$(PLAIN_BINS),$(eval $(call link,release,$p,$(p:$(B)/%=$(B)/obj/release/tests/%.o),\
+	$(B)/lib/libweft.a)))
+TSAN_BINS := $(patsubst tests/int/%.c,$(B)/tsan/int/%,$(sort $(wildcard tests/int/thr_*.c)))
+$(foreach p,$(TSAN_BINS),$(eval $(call link,tsan,$p,$(p:$(B)/tsan/%=$(B)/obj/tsan/tests/%.o),\
+	$(B)/tsan/lib/libweft.a)))
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
-INT_BINS := $(INT_PROGS:%=$(B)/san/int/%)
+INT_BINS := $(INT_PROGS:%=$(B)/san/int/%) $(TSAN_BINS) $(PLAIN_BINS)
 INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py)))
 
 # ---- targets --------------------------------------------------------------------------------
 
-.PHONY: FORCE all san run test test-unit test-int bench install lint fw-cross clean help \
-	_run _test _test-unit _test-int _bench _fw-cross _fw-cross-linux
+.PHONY: FORCE all san run test test-unit test-int soak bench install lint fw-cross clean help \
+	mutants _run _test _test-unit _test-int _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
 all: $(call products,release)	## build the libraries, weftd and the tools into build/
 ifeq ($(HAVE_DPDK),)
@@ -280,6 +307,47 @@ test-int:	## the integration tests alone; T=name runs those whose path contains 
 	@+$(MAKE) _test-int
 _test-int: all $(call products,san) $(INT_BINS)
 	@tests/run.sh $(if $(T),$(foreach s,$(INT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INT_SCRIPTS))
+
+soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=60; JOBS=1 at a time
+	@tools/deps.sh test
+	@+$(MAKE) _soak
+_soak: $(B)/san/bin/weft-sim
+	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json
+
+# A mutant is one file of the firmware changed and linked before the archive of all of it.
+MUTANT_ENV = MUTANT_CC='$(CC_release) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) $(CFLAGS)' \
+	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
+	$(B)/lib/libsim.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim
+
+mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
+	@tools/deps.sh test
+	@+$(MAKE) _mutants
+_mutants: $(B)/bin/weft-sim
+	@$(MUTANT_ENV) tests/mutants/mutants.py --seed $(or $(SEED),1) --limit $(or $(SECONDS),60) \
+		--json $(B)/mutants.json $T
+_mutants-check:
+	@$(MUTANT_ENV) tests/mutants/mutants.py --check $T
+
+.PHONY: tsan valgrind test-kill _tsan _valgrind _test-kill
+tsan:	## libweft with threads under ThreadSanitizer, longer than in make test; ROUNDS=n
+	@tools/deps.sh test
+	@+$(MAKE) _tsan
+_tsan: $(call products,san) $(INT_BINS)
+	@WEFT_ROUNDS=$(or $(ROUNDS),8) tests/run.sh tests/int/threads.sh
+
+valgrind:	## every function of libweft under valgrind's memcheck
+	@tools/deps.sh test
+	@+$(MAKE) _valgrind
+_valgrind: $(call products,san) $(INT_BINS)
+	@tests/run.sh tests/int/memcheck.sh
+
+test-kill:	## clients killed at KILLS=1000 random points; what the NICs have left of them, counted
+	@tools/deps.sh test
+	@+$(MAKE) _test-kill
+_test-kill: all $(PLAIN_BINS)
+	@WEFT_KILLS=$(or $(KILLS),1000) WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_INT=$(CURDIR)/$(B)/int \
+		tests/run.sh tests/int/kill_points.py
+	@cat $(B)/test-logs/int_kill_points.py.log
 
 bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 	@tools/deps.sh bench

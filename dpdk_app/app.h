@@ -40,8 +40,9 @@ struct wire;
 enum {
 	APP_RING_FRAMES = 1024, /* frames that wait for a shard in one of its rings */
 	APP_MAX_SHARDS = CONF_MAX_NICS * CONF_MAX_SHARDS,
-	APP_MAX_PENDING = 256, /* commands of a shard that the firmware answers later */
-	APP_PORT_FDS = 8,      /* descriptors of a port to sleep on */
+	APP_MAX_PENDING = 256,  /* commands of a shard that the firmware answers later */
+	APP_MAX_BORROWED = 128, /* frames of a shard under way whose payload is not copied */
+	APP_PORT_FDS = 8,       /* descriptors of a port to sleep on */
 	APP_CACHE_LINE_BYTES = 64,
 };
 
@@ -60,6 +61,8 @@ struct port_stats {
 	uint64_t tx_bad_frames;
 	uint64_t tx_loop_frames;
 	uint64_t drop_loop_full;
+	uint64_t tx_borrowed; /* frames handed over with their payload in the process's memory */
+	uint64_t tx_settled;  /* of them, copied after all: the memory was wanted back */
 	uint64_t host_reads;
 	uint64_t host_writes;
 	uint64_t host_faults;
@@ -120,6 +123,9 @@ struct shard {
 	/* Frames taken from the firmware that the wire had no room for. */
 	struct rte_mbuf *backlog[FW_BURST];
 	uint32_t num_backlog;
+	/* Frames under way whose payload is borrowed, a reference to each: borrow.c. */
+	struct rte_mbuf *borrowed[APP_MAX_BORROWED];
+	uint32_t num_borrowed;
 	bool link_up; /* as the firmware was told */
 
 	/* core to control: mappings that the firmware gave back */

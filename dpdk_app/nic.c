@@ -23,6 +23,7 @@
 #include "dpdk_app/eal.h"
 #include "dpdk_app/impair.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/borrow.h"
 #include "dpdk_app/msg.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/wire.h"
@@ -334,7 +335,7 @@ static int nic_open(struct nic *nic)
 
 int nic_open_all(struct app *app)
 {
-	int err = 0;
+	int err = borrow_init();
 
 	for (uint32_t i = 0; !err && i < app->num_nics; i++) {
 		err = nic_open(&app->nic[i]);
@@ -355,6 +356,7 @@ static void ring_free_frames(struct rte_ring *ring)
 
 static void shard_close(struct shard *shard)
 {
+	borrow_drop(shard);
 	if (shard->arena)
 		munmap(shard->arena, shard->arena_bytes);
 	ring_free_frames(shard->in);

@@ -22,6 +22,7 @@ void port_rx_release(void *ctx, void *cookie);
 
 /* port_tx.c */
 uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n);
+void port_tx_settle(void *ctx);
 /* Offers the backlog to the wire again. Returns how many frames went out. */
 uint32_t port_tx_flush(struct shard *shard);
 
@@ -42,5 +43,8 @@ uint64_t port_random64(void *ctx);
  */
 uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mbuf **frames,
 		    uint32_t n);
+
+/* True when one core polls all shards of the NIC, and it is this one. */
+bool port_is_near(const struct nic *nic, const struct core *core);
 
 #endif /* WEFT_APP_PORT_H */

@@ -158,6 +158,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .rx_free = port_rx_free,
 	    .rx_release = port_rx_release,
 	    .tx_burst = port_tx_burst,
+	    .tx_settle = port_tx_settle,
 	    .host_read = port_host_read,
 	    .host_write = port_host_write,
 	    .irq = port_irq,

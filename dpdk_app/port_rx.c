@@ -11,15 +11,24 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "dpdk_app/borrow.h"
 #include "dpdk_app/capture.h"
 #include "dpdk_app/wire.h"
 #include "shared_defs/wire_eth.h"
 
-static bool rx_fill(struct shard *shard, struct rte_mbuf *m, struct fw_rx_frame *frame)
+static bool rx_fill(struct shard *shard, struct rte_mbuf *m, uint32_t flags,
+		    struct fw_rx_frame *frame)
 {
 	uint32_t contiguous = m->pkt_len < FW_RX_HDR_BYTES ? m->pkt_len : FW_RX_HDR_BYTES;
 	uint32_t n = 0;
 
+	if (borrow_is_borrowed(m)) {
+		frame->num_seg = borrow_pieces(m, frame->seg);
+		frame->bytes = m->pkt_len;
+		frame->flags = flags;
+		frame->cookie = m;
+		return true;
+	}
 	if (m->pkt_len < sizeof(struct wire_eth)) {
 		shard->stats.drop_rx_short++;
 		return false;
@@ -38,7 +47,7 @@ static bool rx_fill(struct shard *shard, struct rte_mbuf *m, struct fw_rx_frame 
 	}
 	frame->num_seg = n;
 	frame->bytes = m->pkt_len;
-	frame->flags = 0;
+	frame->flags = flags;
 	frame->cookie = m;
 	return true;
 }
@@ -50,17 +59,21 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	struct capture *capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
 	struct rte_mbuf *m[FW_BURST];
 	uint32_t count = 0;
-	uint32_t got;
+	uint32_t loop, got;
 
 	if (n > FW_BURST)
 		n = FW_BURST;
-	got = rte_ring_sc_dequeue_burst(shard->loop, (void **)m, n, NULL);
+	got = loop = rte_ring_sc_dequeue_burst(shard->loop, (void **)m, n, NULL);
 	if (got < n)
 		got += nic->wire->ops->rx(shard, m + got, n - got);
 	for (uint32_t i = 0; i < got; i++) {
+		bool trusted = i < loop || nic->wire->trusted;
+
+		if (capture && borrow_is_borrowed(m[i]))
+			borrow_copy(m[i]);
 		if (capture)
 			capture_frame(capture, shard, CAPTURE_IN, m[i]);
-		if (!rx_fill(shard, m[i], &frames[count])) {
+		if (!rx_fill(shard, m[i], trusted ? FW_RX_CRC_OK : 0, &frames[count])) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}

@@ -1,25 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Transmission: gather descriptors of the firmware to mbufs. Every byte is copied here, so
- * that no frame on a wire, in a delay queue or in a capture points at memory of a process.
+ * that no frame on a wire, in a delay queue or in a capture points at memory of a process; but
+ * for frames to a NIC that the same core polls, which borrow their payload (borrow.c).
  *
- * Called by the firmware (eth_tx.c) on the shard's core; calls gather.c, capture.c, the wire.
+ * Called by the firmware (eth_tx.c) on the shard's core; calls gather.c, borrow.c, capture.c,
+ * the wire.
  */
 #include "dpdk_app/port.h"
 
 #include <errno.h>
 #include <rte_mbuf.h>
 
+#include "dpdk_app/borrow.h"
 #include "dpdk_app/capture.h"
 #include "dpdk_app/gather.h"
 #include "dpdk_app/wire.h"
 
-/* Fills m; false when the frame is not to be sent, with its status set. */
-static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m)
+bool port_is_near(const struct nic *nic, const struct core *core)
 {
-	int bytes = gather_frame(frame, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m),
-				 port_host_read, shard);
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		if (nic->shard[i].core != core)
+			return false;
+	}
+	return true;
+}
 
+/* Whether the receiver of a frame may find its payload where it is. */
+static bool tx_may_borrow(const struct shard *shard, const struct fw_tx_frame *frame)
+{
+	const struct wire_ops *ops = shard->nic->wire->ops;
+
+	if (!(frame->flags & FW_TX_F_BORROW) || frame->bytes < BORROW_LEAST_BYTES)
+		return false;
+	if (frame->flags & FW_TX_LOOP)
+		return port_is_near(shard->nic, shard->core);
+	return ops->near && ops->near(shard, frame->hdr);
+}
+
+/* Fills m; false when the frame is not to be sent, with its status set. */
+static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m, bool borrow)
+{
+	int bytes;
+
+	if (borrow && borrow_frame(shard, frame, m)) {
+		frame->status = 0;
+		shard->stats.tx_borrowed++;
+		shard->stats.tx_bytes += frame->bytes;
+		return true;
+	}
+	bytes = gather_frame(frame, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m),
+			     port_host_read, shard);
 	if (bytes < 0) {
 		frame->status = -EFAULT;
 		if (bytes == -EFAULT)
@@ -82,6 +113,8 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		if (shard->num_backlog)
 			return 0;
 	}
+	if (shard->num_borrowed)
+		borrow_sweep(shard);
 	if (n > FW_BURST)
 		n = FW_BURST;
 	if (rte_pktmbuf_alloc_bulk(nic->pool, m, n)) {
@@ -89,7 +122,9 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		return 0;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (!tx_fill(shard, &frames[i], m[i])) {
+		bool borrow = !capture && tx_may_borrow(shard, &frames[i]);
+
+		if (!tx_fill(shard, &frames[i], m[i], borrow)) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}
@@ -106,4 +141,12 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 	if (num_wire)
 		tx_wire(shard, wire, num_wire);
 	return n;
+}
+
+void port_tx_settle(void *ctx)
+{
+	struct shard *shard = ctx;
+
+	if (shard->num_borrowed)
+		borrow_settle(shard);
 }

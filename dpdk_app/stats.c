@@ -38,6 +38,8 @@ static const struct stats_field port_fields[] = {
     PORT_FIELD(tx_bad_frames),
     PORT_FIELD(tx_loop_frames),
     PORT_FIELD(drop_loop_full),
+    PORT_FIELD(tx_borrowed),
+    PORT_FIELD(tx_settled),
     PORT_FIELD(host_reads),
     PORT_FIELD(host_writes),
     PORT_FIELD(host_faults),

@@ -25,6 +25,11 @@ struct wire_ops {
 	 * took. On the shard's core.
 	 */
 	uint32_t (*tx)(struct shard *shard, struct rte_mbuf **frames, uint32_t n);
+	/*
+	 * Whether the station with this MAC takes frames as they are on this very core, so
+	 * that their payload need not be copied; NULL: never. On the shard's core.
+	 */
+	bool (*near)(const struct shard *shard, const uint8_t *mac);
 	/* Work for all shards: frames of other cores to send. On the owner's core. */
 	uint32_t (*pump)(struct wire *wire);
 	/* Something waits that no descriptor will announce. On the shard's core. */
@@ -57,6 +62,7 @@ struct wire {
 	int fd[APP_PORT_FDS]; /* readable when frames wait */
 	uint32_t num_fds;
 	bool naps;    /* no such descriptors */
+	bool trusted; /* frames come from this weftd's memory, and their CRC32Cs are right */
 	bool settled; /* the link has been up for settle_ns: the port may be used */
 	uint64_t settle_ns;
 	uint64_t up_since_ns;

@@ -11,7 +11,10 @@
 #include "host_driver/weft_barrier.h"
 #include "host_driver/weft_eq.h"
 
-/* Takes over where the NIC put ring and record. 0 or -EPROTO. */
+/*
+ * Takes over where the NIC put ring and record. 0 or -EPROTO. The handle is not touched: other
+ * threads read it, without a lock, while a CQ is resized.
+ */
 static int map_ring(struct weft_ctx *ctx, struct weft_cq_obj *cq,
 		    const struct hw_resp_create_cq *resp)
 {
@@ -27,7 +30,6 @@ static int map_ring(struct weft_ctx *ctx, struct weft_cq_obj *cq,
 	cq->ring = ring;
 	cq->mask = entries - 1;
 	cq->shift = (uint32_t)__builtin_ctz(entries);
-	cq->pub.handle = resp->cq;
 	cq->pub.entries = entries;
 	return 0;
 }
@@ -74,6 +76,7 @@ struct weft_cq *weft_create_cq(struct weft_context *context, uint32_t entries,
 		    : HW_EQ_NONE;
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
 	if (rc == 0) {
+		cq->pub.handle = resp.u.create_cq.cq;
 		rc = map_ring(ctx, cq, &resp.u.create_cq);
 		if (rc == 0)
 			rc = publish(ctx, cq);
@@ -157,7 +160,7 @@ int weft_destroy_cq(struct weft_cq *pub)
 	weft_acks_wait(ctx, &cq->comp_acks);
 	weft_acks_wait(ctx, &cq->async_acks);
 	pthread_mutex_lock(&ctx->lock);
-	(void)weft_table_set(&ctx->cqs, pub->handle, NULL);
+	weft_table_clear(&ctx->cqs, pub->handle, cq);
 	if (channel)
 		channel->refs--;
 	weft_cq_free(cq);

@@ -149,8 +149,6 @@ int weft_table_set(struct weft_table *table, uint32_t number, void *object)
 	void **leaf = table->leaf[i];
 
 	if (!leaf) {
-		if (!object)
-			return 0;
 		leaf = calloc((size_t)1 << WEFT_TABLE_LEAF_BITS, sizeof(*leaf));
 		if (!leaf)
 			return -ENOMEM;
@@ -159,6 +157,15 @@ int weft_table_set(struct weft_table *table, uint32_t number, void *object)
 	__atomic_store_n(&leaf[number & ((1u << WEFT_TABLE_LEAF_BITS) - 1)], object,
 			 __ATOMIC_RELEASE);
 	return 0;
+}
+
+void weft_table_clear(struct weft_table *table, uint32_t number, const void *object)
+{
+	void **leaf = table->leaf[(number >> WEFT_TABLE_LEAF_BITS) & (WEFT_TABLE_LEAVES - 1)];
+	void **entry = leaf ? &leaf[number & ((1u << WEFT_TABLE_LEAF_BITS) - 1)] : NULL;
+
+	if (entry && *entry == object)
+		__atomic_store_n(entry, NULL, __ATOMIC_RELEASE);
 }
 
 void weft_table_free(struct weft_table *table)

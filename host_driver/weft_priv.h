@@ -276,8 +276,13 @@ int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct
 		     int *fds);
 /* A command on one object number (hw_cmd.u.obj). */
 int weft_ctx_command_obj(struct weft_ctx *ctx, enum hw_cmd_op op, uint32_t handle);
-/* Sets an entry (object NULL: clears it). Under ctx->lock. 0 or -ENOMEM. */
+/* Sets an entry. Under ctx->lock. 0 or -ENOMEM. */
 int weft_table_set(struct weft_table *table, uint32_t number, void *object);
+/*
+ * Clears an entry if it is still object's: once the NIC has let go of a number, another thread may
+ * have been given it for a new object. Under ctx->lock.
+ */
+void weft_table_clear(struct weft_table *table, uint32_t number, const void *object);
 void weft_table_free(struct weft_table *table);
 
 static inline void *weft_table_get(const struct weft_table *table, uint32_t number)

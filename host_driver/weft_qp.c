@@ -324,6 +324,7 @@ int weft_query_qp(struct weft_qp *pub, struct weft_qp_attr *attr, struct weft_qp
 {
 	struct weft_qp_obj *qp = weft_container_of(pub, struct weft_qp_obj, pub);
 	struct hw_cmd cmd = {.op = HW_CMD_QUERY_QP, .u.obj.handle = pub->qpn};
+	uint32_t before = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
 	struct hw_cmd_resp resp;
 	int rc;
 
@@ -331,7 +332,9 @@ int weft_query_qp(struct weft_qp *pub, struct weft_qp_attr *attr, struct weft_qp
 	if (rc < 0)
 		return rc;
 	attr_from_hw(attr, &resp.u.query_qp.attr);
-	__atomic_store_n(&qp->state, (uint32_t)attr->state, __ATOMIC_RELEASE);
+	/* Where another thread has changed the state meanwhile, this answer is the older one. */
+	__atomic_compare_exchange_n(&qp->state, &before, (uint32_t)attr->state, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	if (cap)
 		*cap = pub->cap;
 	return 0;
@@ -396,7 +399,7 @@ int weft_destroy_qp(struct weft_qp *pub)
 	if (recv_cq != send_cq)
 		weft_cq_purge(recv_cq, qp);
 	pthread_mutex_lock(&ctx->lock);
-	(void)weft_table_set(&ctx->qps, pub->qpn, NULL);
+	weft_table_clear(&ctx->qps, pub->qpn, qp);
 	set_refs(qp, (uint32_t)-1);
 	weft_link_del(&qp->node);
 	pthread_mutex_unlock(&ctx->lock);

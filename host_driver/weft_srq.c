@@ -131,7 +131,7 @@ int weft_destroy_srq(struct weft_srq *pub)
 	weft_eq_purge(&ctx->async_eq, weft_eqe_of_srq, pub->handle);
 	weft_acks_wait(ctx, &srq->async_acks);
 	pthread_mutex_lock(&ctx->lock);
-	(void)weft_table_set(&ctx->srqs, pub->handle, NULL);
+	weft_table_clear(&ctx->srqs, pub->handle, srq);
 	weft_srq_free(srq);
 	pthread_mutex_unlock(&ctx->lock);
 	return 0;

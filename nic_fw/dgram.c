@@ -126,7 +126,8 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		FW_DROP(nic, drop_dgram_version);
 		return;
 	}
-	if (!crc_ok(nic, frame, offset - (uint32_t)sizeof(struct wire_udp),
+	if (!(frame->flags & FW_RX_CRC_OK) &&
+	    !crc_ok(nic, frame, offset - (uint32_t)sizeof(struct wire_udp),
 		    bytes + (uint32_t)sizeof(struct wire_udp))) {
 		FW_DROP(nic, drop_dgram_crc);
 		return;

@@ -51,6 +51,11 @@ int eth_tx_try_now(struct fw_nic *nic, struct fw_tx_frame *frame);
 /* Offers what is staged to the port; keeps what it does not take. */
 void eth_tx_flush(struct fw_nic *nic);
 /*
+ * Before a process is told that memory is its own again other than by an acknowledgement, or
+ * that it is closed to peers: what is staged is sent, and nothing that was sent points at any.
+ */
+void eth_tx_settle(struct fw_nic *nic);
+/*
  * Before memory of a client goes away (deregistration, detach): sends what is staged, and
  * drops frames of that client which the port does not take. A loss like any other.
  */

@@ -144,11 +144,18 @@ static bool is_of_client(const struct fw_tx_frame *frame, uint32_t client)
 	return false;
 }
 
+void eth_tx_settle(struct fw_nic *nic)
+{
+	eth_tx_flush(nic);
+	if (nic->port.tx_settle)
+		nic->port.tx_settle(nic->port.ctx);
+}
+
 void eth_tx_forget(struct fw_nic *nic, uint32_t client)
 {
 	uint32_t i, kept = 0;
 
-	eth_tx_flush(nic);
+	eth_tx_settle(nic);
 	for (i = 0; i < nic->tx_count; i++) {
 		if (is_of_client(&nic->tx[i], client))
 			continue;

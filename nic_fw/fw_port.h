@@ -37,6 +37,12 @@ struct fw_rx_seg {
 /* fw_rx_frame.flags */
 enum {
 	FW_RX_HELD = 0x01, /* set by the firmware in rx_burst's array: rx_free() leaves it */
+	/*
+	 * Set by the port: the CRC32C is known to be right, since the frame never left this
+	 * machine's memory. Its bytes may then not be there, and payload may change while it is
+	 * read: it may lie in the memory of the process that sent it. Headers do not.
+	 */
+	FW_RX_CRC_OK = 0x02,
 };
 
 /* A received frame, from the Ethernet header on, without the FCS. Read only. */
@@ -74,11 +80,16 @@ struct fw_tx_seg {
 enum {
 	FW_TX_LOOP = 0x01,      /* to the NIC's own address: comes back as received */
 	FW_TX_F_CONTROL = 0x02, /* ACKs, ARP: never behind data in a port's queue */
+	/*
+	 * The port may leave the pieces of kind FW_TX_MEM where they are until it has
+	 * delivered the frame, in order with all others, or tx_settle() is called.
+	 */
+	FW_TX_F_BORROW = 0x04,
 };
 
 /*
  * A frame to send: pieces in order. The firmware keeps it until tx_burst() returns; the
- * port copies what it needs before it returns.
+ * port copies what it needs before it returns, but for what FW_TX_F_BORROW lets it read later.
  */
 struct fw_tx_frame {
 	uint8_t hdr[FW_TX_HDR_BYTES];
@@ -109,9 +120,15 @@ struct fw_port {
 	 * Sends frames in order and sets their status; returns how many it took: all, when
 	 * no more are offered than tx_room() said; the rest is lost and counted. Frames whose
 	 * status is negative count as taken and were not sent. On return no memory of a
-	 * client is referenced.
+	 * client is referenced but by frames with FW_TX_F_BORROW.
 	 */
 	uint32_t (*tx_burst)(void *ctx, struct fw_tx_frame *frames, uint32_t n);
+
+	/*
+	 * On return no frame that tx_burst() took references memory of a client any more.
+	 * NULL: none ever does.
+	 */
+	void (*tx_settle)(void *ctx);
 
 	/*
 	 * How many frames the port is sure to take now: what its hardware queue and its own

@@ -90,7 +90,8 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 	if (!bytes)
 		return true;
 	if (mem->ptr) {
-		memcpy(mem->ptr + offset, src, bytes);
+		/* The source may be memory of the same process, and a careless one's overlap. */
+		memmove(mem->ptr + offset, src, bytes);
 		return true;
 	}
 	FW_COUNT(nic, host_writes);
@@ -149,6 +150,7 @@ void mem_unbind(struct fw_nic *nic, struct fw_mr *mw)
 {
 	if (!mw->bound)
 		return;
+	eth_tx_settle(nic);
 	assert(nic->mrs[mw->parent].windows > 0);
 	nic->mrs[mw->parent].windows--;
 	if (mw->mw_type == 2)
@@ -193,6 +195,7 @@ bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag
 	}
 	if (mr->windows || !(mr->access & REMOTE_RIGHTS))
 		return false;
+	eth_tx_settle(nic);
 	mr->kind = FW_MR_DEAD;
 	return true;
 }

@@ -41,7 +41,10 @@ enum {
 	RD_DEFAULT_RNR_RETRY = 7,      /* for ever */
 	RD_DEFAULT_MIN_RNR_TIMER = 12, /* 0.64 ms */
 	RD_ACK_EVERY = 8,              /* data packets at most that one delayed ACK stands for */
-	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
+	RD_MSN_AHEAD = 64,       /* RC: receives that may be taken for messages not yet begun */
+	RD_WITHDRAW_TRIES = 3,   /* transmissions of a PSN after which it may be withdrawn */
+	RD_WITHDRAW_SPAN = 32,   /* PSNs in flight from which on a lost one stands in the way */
+	RD_WITHDRAW_BACKOFF = 6, /* doublings of the wait of a flow that does not get through */
 };
 #define RD_ACK_DELAY_NS     UINT64_C(20000) /* that an ACK waits for data going back */
 #define RD_GAP_NS           UINT64_C(10000) /* a core that polls is away no longer than this */
@@ -84,6 +87,7 @@ struct rd_slot {
 	uint16_t flow_distance;
 	uint8_t state;
 	uint8_t tries;
+	bool withdrawn; /* a void packet was sent for it: its payload comes under another PSN */
 };
 
 struct rd_tx_window {
@@ -114,6 +118,7 @@ struct rd_session {
 	uint32_t peer_epoch; /* what packets to the peer carry */
 	uint32_t lost;       /* slots in RD_SLOT_LOST */
 	uint32_t sent;       /* slots in RD_SLOT_SENT: in flight as congestion control counts */
+	uint32_t resent;     /* of those, not for the first time */
 	uint32_t cwnd;       /* packets that may be in flight */
 	uint32_t srtt_ns;
 	uint32_t rttvar_ns;
@@ -162,6 +167,7 @@ struct rd_session {
 	uint16_t peer_mtu;
 	uint32_t rnr_timer_ns; /* largest asked of the peer since the last ACK */
 	uint32_t cwnd_fp;      /* the window in 1/256 packets, rd_cong.c */
+	uint32_t undo_cwnd_fp; /* what it was before the first of a row of time-outs; 0: none */
 	uint64_t cut_ns;       /* when it was last made smaller */
 	uint64_t pace_ns;      /* below one packet: when the next may leave */
 	struct fw_timer pace_timer;
@@ -194,6 +200,12 @@ struct rd_flow {
 	uint32_t rnr_ns;
 	uint64_t since_ns; /* when it began */
 	struct fw_timer rnr_timer;
+	/* Its packets do not get through (rd_tx.c, withdrawal). */
+	bool withdrew;             /* the first refusal of this round was asked for by us */
+	uint8_t withdrawals;       /* rounds in a row; while not 0 one packet at a time is sent */
+	struct fw_wqe *resume_msg; /* where the first withdrawn packet stood */
+	uint32_t resume_bytes;
+	uint64_t stuck_ns; /* when that packet was first sent; 0: it gets through */
 };
 
 static inline bool rd_bit(const struct rd_bits *bits, uint32_t psn)
@@ -209,6 +221,14 @@ static inline void rd_bit_set(struct rd_bits *bits, uint32_t psn)
 static inline void rd_bit_clear(struct rd_bits *bits, uint32_t psn)
 {
 	bits->word[psn / 64 % 4] &= ~(UINT64_C(1) << (psn % 64));
+}
+
+/* A packet in flight is so no more: lost or acknowledged. */
+static inline void rd_slot_landed(struct rd_session *session, const struct rd_slot *slot)
+{
+	session->sent--;
+	if (slot->tries)
+		session->resent--;
 }
 
 /* rd_session.c */
@@ -247,6 +267,8 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 /* Takes one message out of its flow whatever its state; its PSNs become void. */
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
+/* Whether it has something to send and may. */
+bool rd_flow_may_send(const struct rd_flow *flow);
 /* The next message behind msg that is to be sent; NULL: none. */
 struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg);
 /* A message was taken out: the rest goes on, and completes as far as it may. */
@@ -261,6 +283,8 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
  * said nothing for so long. True: some are left.
  */
 bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint64_t silent_ns);
+/* Whether its packets have not got through for longer than its QP's timeout and retries allow. */
+bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow);
 /* Fails the flows whose QP's timeout and retry count are used up. */
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session);
 
@@ -304,6 +328,8 @@ void rd_cong_init(const struct fw_nic *nic, struct rd_session *session);
 void rd_cong_sample(struct fw_nic *nic, struct rd_session *session, uint32_t rtt_ns, bool ece);
 void rd_cong_loss(struct fw_nic *nic, struct rd_session *session);
 void rd_cong_timeout(struct fw_nic *nic, struct rd_session *session);
+/* The time-outs since the window was so large were no congestion. */
+void rd_cong_restore(struct rd_session *session, uint32_t cwnd_fp);
 /* Time between packets when the window is below one; 0: no pacing. */
 uint64_t rd_cong_pace_ns(const struct rd_session *session);
 

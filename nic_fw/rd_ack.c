@@ -157,10 +157,15 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 	if (slot->state == RD_SLOT_LOST)
 		s->lost--;
 	else if (slot->state == RD_SLOT_SENT)
-		s->sent--;
+		rd_slot_landed(s, slot);
 	slot->state = settled ? RD_SLOT_ACKED : RD_SLOT_HELD;
 	if (!settled)
 		return true;
+	if (refused && slot->withdrawn && s->undo_cwnd_fp) {
+		/* The void came through at once: it was no congestion that the time-out met. */
+		rd_cong_restore(s, s->undo_cwnd_fp);
+		s->undo_cwnd_fp = 0;
+	}
 	if (refused)
 		rd_flow_refused(nic, slot, rnr_ns);
 	else
@@ -172,6 +177,7 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 static void progress(struct fw_nic *nic, struct rd_session *s)
 {
 	s->backoff = 0;
+	s->undo_cwnd_fp = 0;
 	s->tlp_sent = false;
 	s->rto_base_ns = nic->now_ns;
 	s->confirmed = true;
@@ -222,6 +228,7 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 {
 	uint64_t age_ns = s->srtt_ns + s->srtt_ns / 4;
+	bool again = false;
 	uint32_t psn;
 
 	s->hole_ns = 0;
@@ -235,8 +242,14 @@ static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 		if (nic->now_ns >= due_ns) {
 			slot->state = RD_SLOT_LOST;
 			s->lost++;
-			s->sent--;
-			rd_cong_loss(nic, s);
+			rd_slot_landed(s, slot);
+			again |= slot->tries > 0;
+			/*
+			 * A PSN that is lost time and again, or a flow of which nothing gets
+			 * through, says nothing of the path that the others take.
+			 */
+			if (!slot->tries && (!slot->flow || !slot->flow->withdrawals))
+				rd_cong_loss(nic, s);
 		} else if (!s->hole_ns || due_ns < s->hole_ns) {
 			s->hole_ns = due_ns;
 		}
@@ -245,6 +258,9 @@ static void detect_loss(struct fw_nic *nic, struct rd_session *s, uint32_t high)
 		rd_session_ready(nic, s);
 	if (s->hole_ns)
 		rd_timer_arm(nic, s);
+	/* No time-out looks after them while others of the session make progress. */
+	if (again)
+		rd_flow_check_limits(nic, s);
 }
 
 void rd_ack_holes(struct fw_nic *nic, struct rd_session *s)

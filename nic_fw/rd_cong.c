@@ -122,6 +122,12 @@ void rd_cong_timeout(struct fw_nic *nic, struct rd_session *s)
 		 s->cwnd_fp / 2 < CWND_AFTER_TIMEOUT_FP ? s->cwnd_fp / 2 : CWND_AFTER_TIMEOUT_FP);
 }
 
+void rd_cong_restore(struct rd_session *s, uint32_t cwnd_fp)
+{
+	if (cwnd_fp > s->cwnd_fp)
+		set_cwnd(s, cwnd_fp);
+}
+
 uint64_t rd_cong_pace_ns(const struct rd_session *s)
 {
 	if (s->cwnd_fp >= CWND_ONE)

@@ -88,6 +88,10 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 		flow->outstanding = 0;
 		flow->refused = false;
 		flow->backing_off = false;
+		flow->withdrew = false;
+		flow->withdrawals = 0;
+		flow->resume_msg = NULL;
+		flow->stuck_ns = 0;
 		fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 		fw_list_for_each (pos, &flow->msgs) {
 			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
@@ -106,6 +110,7 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 	session->tx = NULL;
 	session->lost = 0;
 	session->sent = 0;
+	session->resent = 0;
 	session->tx_una = session->tx_psn;
 }
 
@@ -129,6 +134,11 @@ static uint64_t flow_limit_ns(const struct rd_flow *flow)
 	return flow->response ? RD_STALE_NS : limit_ns(flow->qp);
 }
 
+bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
+{
+	return flow->stuck_ns && nic->now_ns - flow->stuck_ns > flow_limit_ns(flow);
+}
+
 /* The flow of the packet that is over its limit, NULL if none is. */
 static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_session *session)
 {
@@ -140,6 +150,8 @@ static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_sess
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
 
 		if (session->state != RD_OPEN && nic->now_ns - flow->since_ns > flow_limit_ns(flow))
+			return flow;
+		if (rd_flow_is_over_limit(nic, flow))
 			return flow;
 	}
 	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {

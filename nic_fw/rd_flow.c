@@ -87,9 +87,16 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 	fw_pool_put(&nic->flows, flow);
 }
 
+bool rd_flow_may_send(const struct rd_flow *flow)
+{
+	/* One that did not get through tries with a packet at a time. */
+	return flow->next && !flow->refused && !flow->backing_off &&
+	       !(flow->withdrawals && flow->outstanding);
+}
+
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
 {
-	if (!flow->next || flow->refused || flow->backing_off)
+	if (!rd_flow_may_send(flow))
 		return;
 	if (!fw_list_linked(&flow->ready_node))
 		fw_list_add_tail(&flow->session->flows, &flow->ready_node);
@@ -181,11 +188,29 @@ static struct fw_wqe *requeue_refused(struct rd_flow *flow)
 			first = msg;
 		if (first && msg->state != FW_WQE_RESPONSE) {
 			msg->refused = false;
-			msg->sent_bytes = 0;
+			/* What was delivered before a withdrawn packet stays delivered. */
+			msg->sent_bytes = msg == flow->resume_msg ? flow->resume_bytes : 0;
 			msg->state = FW_WQE_QUEUED;
 		}
 	}
 	return first;
+}
+
+/* Packets of the flow were withdrawn: it waits, longer each time, and tries with one. */
+static bool back_off_withdrawn(struct fw_nic *nic, struct rd_flow *flow)
+{
+	uint64_t delay_ns = RD_MIN_RTO_NS << flow->withdrawals;
+
+	if (rd_flow_is_over_limit(nic, flow)) {
+		FW_COUNT(nic, rd_retry_exceeded);
+		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		return false;
+	}
+	if (flow->withdrawals < RD_WITHDRAW_BACKOFF)
+		flow->withdrawals++;
+	flow->backing_off = true;
+	fw_timer_set(&nic->timers, &flow->rnr_timer, nic->now_ns + delay_ns);
+	return true;
 }
 
 /*
@@ -196,8 +221,11 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 {
 	struct fw_wqe *first = requeue_refused(flow);
 	uint64_t delay_ns = flow->rnr_ns;
+	bool withdrew = flow->withdrew;
 
 	flow->refused = false;
+	flow->withdrew = false;
+	flow->resume_msg = NULL;
 	flow->rnr_ns = 0;
 	if (!first) {
 		/* It was terminated meanwhile; what stands behind it may go on. */
@@ -205,6 +233,8 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 		return true;
 	}
 	flow->next = first;
+	if (withdrew)
+		return back_off_withdrawn(nic, flow);
 	FW_COUNT(nic, rd_rnr_backoffs);
 	if (!delay_ns) {
 		/* No timer asked for: an error, and its Terminate is on the way, if it can be. */
@@ -243,6 +273,12 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (!flow)
 		return;
 	flow->outstanding--;
+	if (flow->stuck_ns) {
+		/* It gets through again. */
+		flow->stuck_ns = 0;
+		flow->withdrawals = 0;
+		rd_flow_ready(nic, flow);
+	}
 	if (msg) {
 		msg->unacked--;
 		if (msg->state == FW_WQE_SENT && !msg->unacked && !msg->refused) {
@@ -268,6 +304,13 @@ void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns)
 	if (!flow)
 		return;
 	flow->outstanding--;
+	if (!flow->refused && slot->withdrawn && msg) {
+		flow->withdrew = true;
+		flow->resume_msg = msg;
+		flow->resume_bytes = slot->offset;
+		if (!flow->stuck_ns)
+			flow->stuck_ns = slot->first_sent_ns;
+	}
 	flow->refused = true;
 	fw_list_del(&flow->ready_node);
 	if (rnr_ns > flow->rnr_ns)
@@ -311,6 +354,8 @@ void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
 
 	(void)nic;
 	void_slots(flow->session, msg, NULL);
+	if (flow->resume_msg == msg)
+		flow->resume_msg = NULL;
 	if (flow->next == msg)
 		flow->next = rd_flow_next(flow, msg);
 	fw_list_del(&msg->flow_node);
@@ -322,6 +367,8 @@ static void end_in_place(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe
 			 enum hw_status status)
 {
 	void_slots(flow->session, msg, NULL);
+	if (flow->resume_msg == msg)
+		flow->resume_msg = NULL;
 	if (flow->next == msg) {
 		flow->next = rd_flow_next(flow, msg);
 		/* It was what the flow waited for; what stands behind it is judged anew. */

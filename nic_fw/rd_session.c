@@ -325,6 +325,7 @@ static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch,
 	s->rttvar_ns = 0;
 	rd_cong_init(nic, s);
 	s->backoff = 0;
+	s->undo_cwnd_fp = 0;
 	s->ts_echo_ns = 0;
 	s->confirmed = false;
 	s->used_ns = nic->now_ns;
@@ -429,6 +430,7 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	s->tx = NULL;
 	s->lost = 0;
 	s->sent = 0;
+	s->resent = 0;
 	fw_timer_cancel(&nic->timers, &s->pace_timer);
 	if (s->rx) {
 		for (i = 0; i < WIRE_RD_WINDOW; i++)

@@ -76,7 +76,7 @@ static void mark_lost(struct rd_session *s, bool tail_only)
 			continue;
 		slot->state = RD_SLOT_LOST;
 		s->lost++;
-		s->sent--;
+		rd_slot_landed(s, slot);
 		if (tail_only)
 			return;
 	}
@@ -146,6 +146,8 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		s->tlp_sent = true;
 	} else {
 		mark_lost(s, false);
+		if (!s->backoff)
+			s->undo_cwnd_fp = s->cwnd_fp;
 		rd_cong_timeout(nic, s);
 		if (s->backoff >= RD_DOUBT_BACKOFF)
 			rd_session_doubt_mac(nic, s);

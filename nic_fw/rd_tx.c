@@ -135,6 +135,12 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 		}
 	}
 	seal(frame);
+	/*
+	 * Frames are delivered in order, so whoever acknowledges a packet is done with its
+	 * first frame; not with those that were sent again, nor with the slots of inline data.
+	 */
+	if (!slot->tries && !(msg->flags & HW_WQE_F_INLINE))
+		frame->flags |= FW_TX_F_BORROW;
 	fw_trace(nic, TRACE_RD_TX, msg->src_qpn, msg->wr_id, psn);
 	FW_COUNT(nic, rd_tx_packets);
 	if (!host) {
@@ -151,9 +157,12 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 static void tx_void(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
 	struct fw_tx_frame *frame = eth_tx_begin(nic);
+	struct wire_dgram *dgram;
 
 	assert(frame);
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, 0, 0);
+	dgram = (void *)(frame->hdr + UDP_TX_HDR_BYTES);
+	dgram->flags |= WIRE_DGRAM_F_RETRANSMIT;
 	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
 	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES, 0);
 	seal(frame);
@@ -186,6 +195,22 @@ static void pace(struct fw_nic *nic, struct rd_session *s)
 		fw_timer_set(&nic->timers, &s->pace_timer, nic->now_ns + gap_ns);
 }
 
+/*
+ * Withdrawal. A flow whose packets are lost again and again must not hold up the others of its
+ * session: the window spans so many PSNs, and the oldest that is missing holds it. Such a PSN
+ * is sent as a void packet from now on. Whichever of the two arrives first decides, and the
+ * ACK tells: accepted, and the payload was there; or refused, and the flow takes up its work
+ * from there under new PSNs, one packet at a time until one gets through (rd_flow.c).
+ */
+static bool withdraws(const struct rd_session *s, const struct rd_slot *slot)
+{
+	/* What stands behind a refusal will be refused too: the payload is of no use. */
+	if (slot->withdrawn || slot->flow->refused || slot->flow->withdrawals)
+		return true;
+	return slot->tries >= RD_WITHDRAW_TRIES &&
+	       (s->backoff || s->tx_psn - s->tx_una >= RD_WITHDRAW_SPAN);
+}
+
 static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
 {
 	uint32_t done = 0;
@@ -193,6 +218,9 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 
 	for (psn = s->tx_una; s->lost && psn != s->tx_psn && done < budget; psn++) {
 		if (s->sent >= s->cwnd || fw_timer_is_set(&s->pace_timer))
+			break;
+		/* What is lost again must leave room for what others have to say. */
+		if (s->resent && s->resent >= s->cwnd - s->cwnd / 4)
 			break;
 		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
 		enum hw_vendor_err err;
@@ -203,7 +231,10 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 			break;
 		if (slot->tries < UINT8_MAX)
 			slot->tries++;
-		if (slot->msg) {
+		if (slot->msg && withdraws(s, slot)) {
+			slot->withdrawn = true;
+			tx_void(nic, s, psn);
+		} else if (slot->msg) {
 			struct fw_wqe *msg = slot->msg;
 
 			err = tx_slot(nic, s, slot, psn);
@@ -220,6 +251,7 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		slot->sent_ns = nic->now_ns;
 		s->lost--;
 		s->sent++;
+		s->resent++;
 		pace(nic, s);
 		done++;
 		FW_COUNT(nic, rd_tx_retransmits);
@@ -288,19 +320,20 @@ static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow
 {
 	uint32_t done = 0;
 
-	while (done < budget && flow->next && window_open(s) && eth_tx_room(nic) >= 2) {
+	while (done < budget && rd_flow_may_send(flow) && window_open(s) && eth_tx_room(nic) >= 2) {
 		if (!tx_new(nic, s, flow))
 			return done; /* the flow may be gone */
 		done++;
 	}
-	if (flow->next && !fw_list_linked(&flow->ready_node))
+	if (rd_flow_may_send(flow) && !fw_list_linked(&flow->ready_node))
 		fw_list_add_tail(&s->flows, &flow->ready_node);
 	return done;
 }
 
 static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
 {
-	uint32_t done = retransmit(nic, s, budget);
+	/* What was lost goes first, but not alone: those who lost nothing have their turn. */
+	uint32_t done = retransmit(nic, s, fw_list_empty(&s->flows) ? budget : (budget + 1) / 2);
 	struct fw_list *node;
 
 	while (done < budget && s->state == RD_OPEN && window_open(s) && eth_tx_room(nic) >= 2) {
@@ -315,7 +348,7 @@ static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		}
 		node = fw_list_pop(&s->flows);
 		flow = FW_CONTAINER(node, struct rd_flow, ready_node);
-		if (!flow->next || flow->refused || flow->backing_off)
+		if (!rd_flow_may_send(flow))
 			continue;
 		done += tx_flow(nic, s, flow,
 				budget - done < RD_FLOW_QUANTUM ? budget - done : RD_FLOW_QUANTUM);

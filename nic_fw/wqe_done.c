@@ -166,6 +166,9 @@ static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status
 	bool ok = true;
 
 	assert(wqe->kind == FW_WQE_REQUEST && wqe->state != FW_WQE_DONE);
+	/* Nobody acknowledged it: its frames may still be under way. */
+	if (status != HW_STATUS_SUCCESS)
+		eth_tx_settle(nic);
 	fw_list_del(&wqe->flow_node);
 	wqe->state = FW_WQE_DONE;
 	wqe->status = (uint8_t)status;

@@ -77,6 +77,7 @@ struct sim_config {
 	uint64_t block_ns;        /* longest that a blocking call of a process runs the clock */
 	bool cc_off;              /* RD without congestion control */
 	bool wrap_soon;           /* random numbers just below 2^32: PSNs wrap at once */
+	bool tx_room;             /* the port says how many frames it takes; else some get lost */
 	bool no_host_map;         /* memory of processes is never mapped: process_vm in effect */
 };
 
@@ -165,6 +166,8 @@ bool sim_nic_dead(const struct sim_nic *nic);
 void sim_nic_restart(struct sim_nic *nic);
 /* Not polled for so long: frames queue up, the clock jumps at the next poll. */
 void sim_nic_pause(struct sim_nic *nic, uint64_t ns);
+/* Its clock jumps ahead between two polls, while nothing else in the world takes time. */
+void sim_nic_jump(struct sim_nic *nic, uint64_t ns);
 /* Polls now, or as soon as the turn under way ends. */
 void sim_nic_wake(struct sim_nic *nic);
 
@@ -198,14 +201,31 @@ void sim_clog(struct sim_nic *nic, bool clogged);
 void sim_swizzle(struct sim *sim, uint64_t duration_ns);
 
 /*
- * Sets faults by a list: "loss,dup=2%,reorder,corrupt,burst,ecn,clog,partition,pause,jitter",
- * each with an optional =VALUE (per cent, a decimal number; else a default) on every link,
- * now and of NICs made later.
- * Returns 0, or -EINVAL with what is wrong in message.
+ * Sets faults by a list: "loss,dup=2%,reorder,clog,kill", each with an optional =VALUE (per
+ * cent, a decimal number; else a default), now and for NICs made later. sim_faults_help() has
+ * the names. Returns 0, or -EINVAL with what is wrong in message.
  */
 int sim_faults_parse(struct sim *sim, const char *list, char *message, size_t message_bytes);
 /* Ends all faults, partitions and clogs. */
 void sim_faults_off(struct sim *sim);
+
+/*
+ * The faults "kill" and "restart" do nothing but call this, from an event of its own, while
+ * faults are on: who dies, and what is to be made of it, only the workload knows. NULL: nobody.
+ */
+enum sim_fault_event {
+	SIM_FAULT_KILL,
+	SIM_FAULT_RESTART,
+};
+typedef void (*sim_fault_fn)(void *ctx, enum sim_fault_event event, struct sim_nic *nic);
+void sim_on_fault(struct sim *sim, sim_fault_fn fn, void *ctx);
+
+/*
+ * How long a process on the NIC's host waits that would wait for ns: many times as long where
+ * the fault "slow" has made the host slow.
+ */
+uint64_t sim_slow_ns(const struct sim_nic *nic, uint64_t ns);
+
 /* The names that sim_faults_parse() knows, with their meaning, one a line. */
 const char *sim_faults_help(void);
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults of the network and of NICs: partitions, clogged ports, pauses, and the list of
- * faults that weft-sim's --faults names.
+ * Faults of the network, of NICs and of hosts: partitions, clogged ports, pauses, clocks that
+ * jump, deaths, and the list of faults that weft-sim's --faults names.
  *
  * Faults of single frames (loss and so on) are fields of struct sim_link, met in
  * sim_link.c. Those here last for a while: a fault clock ticks once per virtual
- * millisecond and draws what begins. Swizzle-clogging (stopping links one by one, freeing
- * them in random order) is FoundationDB's. Called by tests and sim_main.c.
+ * millisecond and draws what begins. Which process dies is for the workload to say: it gets
+ * the event. Swizzle-clogging (stopping links one by one, freeing them in random order) is
+ * FoundationDB's. Called by tests and sim_play.c.
  */
 #include "sim_harness/sim_int.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +22,32 @@ enum {
 	PPM_PER_PERCENT = 10000,
 	BURST_FRAMES = 8,
 	REORDER_NS = 50000,
+	SLOW_MIN = 4, /* a slow host waits so many times as long */
+	SLOW_MAX = 100,
 };
+/* Less than the shortest time-out of a request that the workloads set, or it would fail. */
+#define JUMP_MAX_NS UINT64_C(20000000)
+
+enum fault {
+	FAULT_LOSS,
+	FAULT_BURST,
+	FAULT_DUP,
+	FAULT_REORDER,
+	FAULT_CORRUPT,
+	FAULT_ECN,
+	FAULT_JITTER,
+	FAULT_CLOG,
+	FAULT_SWIZZLE,
+	FAULT_PARTITION,
+	FAULT_ONEWAY,
+	FAULT_PAUSE,
+	FAULT_JUMP,
+	FAULT_SLOW,
+	FAULT_KILL,
+	FAULT_RESTART,
+	FAULTS
+};
+static_assert((int)FAULTS <= (int)SIM_FAULT_KINDS, "sim->fault_ppm has room for all");
 
 void sim_block(struct sim_nic *a, struct sim_nic *b, bool blocked)
 {
@@ -83,49 +110,101 @@ static void heal_event(struct sim *sim, void *ctx, uint64_t arg)
 	sim_heal(sim);
 }
 
-/* One tick: what begins in this millisecond. */
-static void fault_tick(struct sim *sim, void *ctx, uint64_t arg)
+static void unblock_event(struct sim *sim, void *ctx, uint64_t to)
+{
+	sim_block(ctx, sim->nics[to], false);
+}
+
+void sim_nic_jump(struct sim_nic *nic, uint64_t ns)
+{
+	nic->clock_offset_ns += ns;
+	sim_nic_wake(nic);
+}
+
+void sim_on_fault(struct sim *sim, sim_fault_fn fn, void *ctx)
+{
+	sim->on_fault = fn;
+	sim->on_fault_ctx = ctx;
+}
+
+uint64_t sim_slow_ns(const struct sim_nic *nic, uint64_t ns)
+{
+	struct sim_prng prng;
+
+	if (!nic->sim->fault_ppm[FAULT_SLOW])
+		return ns;
+	/* A stream of each host: asking does not shift what others draw. */
+	sim_prng_init(&prng, nic->sim->seed, SIM_STREAM_FAULT, 1 + nic->index);
+	if (!sim_prng_chance(&prng, nic->sim->fault_ppm[FAULT_SLOW]))
+		return ns;
+	return ns * sim_prng_range(&prng, SLOW_MIN, SLOW_MAX);
+}
+
+/* What begins in this millisecond at one NIC. */
+static void tick_nic(struct sim *sim, struct sim_nic *nic)
 {
 	struct sim_prng *prng = &sim->fault_prng;
-	uint32_t i;
+	const uint32_t *ppm = sim->fault_ppm;
 
-	(void)ctx, (void)arg;
-	if (!sim->clog_ppm && !sim->partition_ppm && !sim->pause_ppm) {
-		sim->fault_clock = false;
+	if (!nic->clogged && sim_prng_chance(prng, ppm[FAULT_CLOG])) {
+		sim_clog(nic, true);
+		sim_at(sim, sim->now_ns + sim_prng_range(prng, TICK_NS / 10, 2 * TICK_NS),
+		       clog_event, nic, false);
+	}
+	if (sim_prng_chance(prng, ppm[FAULT_PAUSE]))
+		sim_nic_pause(nic, sim_prng_range(prng, TICK_NS / 20, TICK_NS));
+	if (sim_prng_chance(prng, ppm[FAULT_JUMP]))
+		sim_nic_jump(nic, sim_prng_below(prng, 2) ? sim_prng_range(prng, 1, TICK_NS)
+							  : sim_prng_range(prng, 1, JUMP_MAX_NS));
+	if (!sim->on_fault)
 		return;
-	}
-	for (i = 0; i < sim->num_nics; i++) {
-		struct sim_nic *nic = sim->nics[i];
+	if (sim_prng_chance(prng, ppm[FAULT_KILL]))
+		sim->on_fault(sim->on_fault_ctx, SIM_FAULT_KILL, nic);
+	if (sim_prng_chance(prng, ppm[FAULT_RESTART]))
+		sim->on_fault(sim->on_fault_ctx, SIM_FAULT_RESTART, nic);
+}
 
-		if (!nic->clogged && sim_prng_chance(prng, sim->clog_ppm)) {
-			sim_clog(nic, true);
-			sim_at(sim, sim->now_ns + sim_prng_range(prng, TICK_NS / 10, 2 * TICK_NS),
-			       clog_event, nic, false);
-		}
-		if (sim_prng_chance(prng, sim->pause_ppm))
-			sim_nic_pause(nic, sim_prng_range(prng, TICK_NS / 20, TICK_NS));
-	}
-	if (sim_prng_chance(prng, sim->partition_ppm)) {
+/* And in the network. */
+static void tick_network(struct sim *sim)
+{
+	struct sim_prng *prng = &sim->fault_prng;
+	const uint32_t *ppm = sim->fault_ppm;
+
+	if (sim_prng_chance(prng, ppm[FAULT_PARTITION])) {
 		sim_partition(sim, sim_prng_next(prng));
 		sim_at(sim, sim->now_ns + sim_prng_range(prng, TICK_NS / 10, 5 * TICK_NS),
 		       heal_event, NULL, 0);
 	}
-	sim_at(sim, sim->now_ns + TICK_NS, fault_tick, NULL, 0);
+	if (sim_prng_chance(prng, ppm[FAULT_ONEWAY])) {
+		struct sim_nic *from = sim->nics[sim_prng_below(prng, sim->num_nics)];
+		uint64_t to = sim_prng_below(prng, sim->num_nics);
+
+		sim_block(from, sim->nics[to], true);
+		sim_at(sim, sim->now_ns + sim_prng_range(prng, TICK_NS / 10, 5 * TICK_NS),
+		       unblock_event, from, to);
+	}
+	if (sim_prng_chance(prng, ppm[FAULT_SWIZZLE]))
+		sim_swizzle(sim, sim_prng_range(prng, TICK_NS, 4 * TICK_NS));
 }
 
-enum fault {
-	FAULT_LOSS,
-	FAULT_BURST,
-	FAULT_DUP,
-	FAULT_REORDER,
-	FAULT_CORRUPT,
-	FAULT_ECN,
-	FAULT_JITTER,
-	FAULT_CLOG,
-	FAULT_PARTITION,
-	FAULT_PAUSE,
-	FAULTS
-};
+/* One tick of the fault clock, which stands still while nothing can begin. */
+static void fault_tick(struct sim *sim, void *ctx, uint64_t arg)
+{
+	uint32_t i, any = 0;
+
+	(void)ctx, (void)arg;
+	for (i = FAULT_CLOG; i < FAULTS; i++)
+		any |= sim->fault_ppm[i];
+	if (!any) {
+		sim->fault_clock = false;
+		return;
+	}
+	for (i = 0; i < sim->num_nics; i++)
+		tick_nic(sim, sim->nics[i]);
+	if (sim->num_nics)
+		tick_network(sim);
+	sim_at(sim, sim->now_ns + TICK_NS, fault_tick, NULL, 0);
+}
 
 static const struct {
 	const char *name;
@@ -140,8 +219,14 @@ static const struct {
     [FAULT_ECN] = {"ecn", 10, 100},
     [FAULT_JITTER] = {"jitter", 10, 1000000},
     [FAULT_CLOG] = {"clog", 5, 100},
+    [FAULT_SWIZZLE] = {"swizzle", 2, 100},
     [FAULT_PARTITION] = {"partition", 2, 100},
+    [FAULT_ONEWAY] = {"oneway", 5, 100},
     [FAULT_PAUSE] = {"pause", 5, 100},
+    [FAULT_JUMP] = {"jump", 2, 100},
+    [FAULT_SLOW] = {"slow", 25, 100},
+    [FAULT_KILL] = {"kill", 2, 100},
+    [FAULT_RESTART] = {"restart", 1, 100},
 };
 
 const char *sim_faults_help(void)
@@ -156,9 +241,21 @@ const char *sim_faults_help(void)
 	       "  ecn[=%]        mark congestion when a switch queue is filled this far (10)\n"
 	       "  jitter[=US]    latency varies by up to US microseconds, in order (10)\n"
 	       "  clog[=%]       chance per NIC and ms that its port stops for 0.1 to 2 ms (5)\n"
+	       "  swizzle[=%]    chance per ms that all ports stop one by one and go on in random "
+	       "order (2)\n"
 	       "  partition[=%]  chance per ms that the network is cut in two for 0.1 to 5 ms (2)\n"
+	       "  oneway[=%]     chance per ms that one NIC does not reach another for 0.1 to 5 "
+	       "ms (5)\n"
 	       "  pause[=%]      chance per NIC and ms that it is not polled for 0.05 to 1 ms "
-	       "(5)\n";
+	       "(5)\n"
+	       "  jump[=%]       chance per NIC and ms that its clock jumps ahead by up to 20 ms "
+	       "(2)\n"
+	       "  slow[=%]       share of hosts whose processes poll 4 to 100 times more rarely "
+	       "(25)\n"
+	       "  kill[=%]       chance per NIC and ms that a process dies, where the workload "
+	       "bears it (2)\n"
+	       "  restart[=%]    chance per NIC and ms that it starts anew, where the workload "
+	       "bears it (1)\n";
 }
 
 static void set_link(struct sim_link *link, enum fault fault, double value)
@@ -189,8 +286,14 @@ static void set_link(struct sim_link *link, enum fault fault, double value)
 		link->jitter_ns = (uint64_t)(value * 1000);
 		break;
 	case FAULT_CLOG:
+	case FAULT_SWIZZLE:
 	case FAULT_PARTITION:
+	case FAULT_ONEWAY:
 	case FAULT_PAUSE:
+	case FAULT_JUMP:
+	case FAULT_SLOW:
+	case FAULT_KILL:
+	case FAULT_RESTART:
 	case FAULTS:
 		break;
 	}
@@ -205,14 +308,9 @@ static void set_fault(struct sim *sim, enum fault fault, double value)
 	set_link(&sim->config.link, fault, value);
 	for (i = 0; i < sim->num_nics; i++)
 		set_link(&sim->nics[i]->link, fault, value);
-	if (fault == FAULT_CLOG)
-		sim->clog_ppm = ppm;
-	else if (fault == FAULT_PARTITION)
-		sim->partition_ppm = ppm;
-	else if (fault == FAULT_PAUSE)
-		sim->pause_ppm = ppm;
-	else
+	if (fault < FAULT_CLOG || fault >= FAULTS)
 		return;
+	sim->fault_ppm[fault] = ppm;
 	if (!sim->fault_clock) {
 		sim->fault_clock = true;
 		sim_at(sim, sim->now_ns + TICK_NS, fault_tick, NULL, 0);
@@ -285,7 +383,7 @@ void sim_faults_off(struct sim *sim)
 {
 	uint32_t i;
 
-	sim->clog_ppm = sim->partition_ppm = sim->pause_ppm = 0;
+	memset(sim->fault_ppm, 0, sizeof(sim->fault_ppm));
 	clear_link(&sim->config.link);
 	sim_heal(sim);
 	for (i = 0; i < sim->num_nics; i++) {

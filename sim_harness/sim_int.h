@@ -18,6 +18,7 @@ enum {
 	SIM_RX_SPLIT_MIN = FW_RX_HDR_BYTES,
 	SIM_START_NS = 1000000, /* time of the first event: 0 stands for "never" in places */
 	SIM_CLIENTS = 256,      /* per shard; HW_MAX_CLIENTS */
+	SIM_FAULT_KINDS = 20,   /* that --faults may name */
 };
 
 /* A frame on the network. data is its own allocation, so that a sanitizer sees an overrun. */
@@ -157,8 +158,10 @@ struct sim {
 	sim_filter filter;
 	void *filter_ctx;
 	struct sim_prng fault_prng;
-	uint32_t clog_ppm, partition_ppm, pause_ppm; /* chance per tick of the fault clock */
+	uint32_t fault_ppm[SIM_FAULT_KINDS]; /* of those that last: chance per tick */
 	bool fault_clock;
+	sim_fault_fn on_fault;
+	void *on_fault_ctx;
 	/* memory of processes: one window of addresses, one memfd behind what is mapped */
 	uint8_t *window;
 	uint64_t window_used;

@@ -316,6 +316,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .rx_free = rx_free,
 	    .rx_release = rx_release,
 	    .tx_burst = tx_burst,
+	    .tx_room = shard->nic->sim->config.tx_room ? tx_room : NULL,
 	    .host_read = host_read,
 	    .host_write = host_write,
 	    .irq = irq,

@@ -212,7 +212,7 @@ static void post_op(struct rd_actor *a, uint32_t ti, uint32_t slot)
 		return;
 	}
 	if (rc) {
-		sim_run_fail(a->run, "weft%u: post of a %s: %s", a->index, sim_op_name(op->kind),
+		sim_run_fail(a->run, "post: weft%u: a %s: %s", a->index, sim_op_name(op->kind),
 			     strerror(-rc));
 		return;
 	}
@@ -254,7 +254,8 @@ static void op_done(struct rd_actor *a, uint32_t ti, uint32_t slot)
 		break;
 	}
 	if (!right)
-		sim_run_fail(a->run, "weft%u: a %s of %u bytes from weft%u brought wrong bytes",
+		sim_run_fail(a->run,
+			     "shadow: weft%u: a %s of %u bytes from weft%u brought wrong bytes",
 			     a->index, sim_op_name(op->kind), op->bytes, t->index);
 	op->busy = false;
 	a->under_way--;
@@ -276,7 +277,8 @@ static void received(struct rd_actor *a, const struct weft_wc *wc)
 			break;
 	}
 	if (d == a->num_targets) {
-		sim_run_fail(a->run, "weft%u: a message of unknown QP 0x%x", a->index, wc->src_qpn);
+		sim_run_fail(a->run, "order: weft%u: a message of unknown QP 0x%x", a->index,
+			     wc->src_qpn);
 		return;
 	}
 	if (!(wc->flags & WEFT_WC_F_IMM)) {
@@ -284,19 +286,20 @@ static void received(struct rd_actor *a, const struct weft_wc *wc)
 		memcpy(&seq, at, sizeof(seq));
 	}
 	if (seq != a->expect[d])
-		sim_run_fail(a->run, "weft%u: message %u of weft%u came as number %u", a->index,
-			     seq, src, a->expect[d]);
+		sim_run_fail(a->run, "order: weft%u: message %u of weft%u came as number %u",
+			     a->index, seq, src, a->expect[d]);
 	a->expect[d]++;
 	if (wc->opcode == WEFT_WC_RECV)
 		right = wc->bytes >= skip && sim_pattern_check(a->run->sim, src, a->index, seq,
 							       at + skip, wc->bytes - skip);
 	if (!right)
-		sim_run_fail(a->run, "weft%u: message %u of weft%u (%u bytes) has wrong bytes",
+		sim_run_fail(a->run,
+			     "shadow: weft%u: message %u of weft%u (%u bytes) has wrong bytes",
 			     a->index, seq, src, wc->bytes);
 	a->run->received++;
 	memset(at, 0xee, RD_SLOT_BYTES);
 	if (sim_end_recv(&a->end, wc->wr_id, recv_offset(r), RD_SLOT_BYTES))
-		sim_run_fail(a->run, "weft%u: a receive could not be posted", a->index);
+		sim_run_fail(a->run, "post: weft%u: a receive could not be posted", a->index);
 }
 
 static void handle(struct rd_actor *a, const struct weft_wc *wc)
@@ -306,10 +309,10 @@ static void handle(struct rd_actor *a, const struct weft_wc *wc)
 	uint32_t slot = is_recv ? 0 : (uint32_t)wc->wr_id % RD_SLOTS;
 
 	if (wc->status != WEFT_WC_SUCCESS)
-		sim_run_fail(a->run, "weft%u: %s %" PRIu64 " completed with %s (%s)", a->index,
-			     is_recv ? "receive" : sim_op_name(a->target[t].op[slot].kind),
-			     wc->wr_id, weft_wc_status_str(wc->status),
-			     weft_vendor_err_str(wc->vendor_err));
+		sim_run_fail(
+		    a->run, "completion: weft%u: %s %" PRIu64 " completed with %s (%s)", a->index,
+		    is_recv ? "receive" : sim_op_name(a->target[t].op[slot].kind), wc->wr_id,
+		    weft_wc_status_str(wc->status), weft_vendor_err_str(wc->vendor_err));
 	else if (is_recv)
 		received(a, wc);
 	else
@@ -331,10 +334,15 @@ static void reap(struct rd_actor *a)
 			return;
 		if (n <= 0) {
 			if (weft_req_notify_cq(a->end.cq, false))
-				sim_run_fail(a->run, "weft%u: arming failed", a->index);
+				sim_run_fail(a->run, "post: weft%u: arming failed", a->index);
 			armed = true;
 		}
 	}
+}
+
+static uint64_t pause_ns(struct rd_actor *a, uint64_t low_ns, uint64_t high_ns)
+{
+	return sim_slow_ns(sim_proc_nic(a->end.proc), sim_prng_range(&a->prng, low_ns, high_ns));
 }
 
 static void step(struct sim *sim, void *ctx, uint64_t arg)
@@ -344,7 +352,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	struct weft_cq *cq;
 
 	a->step_due = false;
-	if (a->run->failure[0])
+	if (a->run->failure[0] || a->run->closed)
 		return;
 	/* arg: an interrupt came, so that there is an event to take. */
 	if (arg && !weft_get_cq_event(a->end.channel, &cq, NULL))
@@ -359,7 +367,7 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	}
 	if (!a->events) {
 		a->step_due = true;
-		sim_at(sim, sim_now_ns(sim) + sim_prng_range(&a->prng, 200, 6000), step, a, 0);
+		sim_at(sim, sim_now_ns(sim) + pause_ns(a, 200, 6000), step, a, 0);
 	}
 }
 
@@ -368,10 +376,10 @@ static void interrupted(void *ctx, struct sim_proc *proc, uint32_t eq)
 	struct rd_actor *a = ctx;
 	struct sim *sim = sim_nic_sim(sim_proc_nic(proc));
 
-	if (!eq || a->step_due)
+	if (!eq || a->step_due || a->run->closed)
 		return;
 	a->step_due = true;
-	sim_at(sim, sim_now_ns(sim) + sim_prng_range(&a->prng, 1000, 8000), step, a, 1);
+	sim_at(sim, sim_now_ns(sim) + pause_ns(a, 1000, 8000), step, a, 1);
 }
 
 static int start_actor(struct sim_run *run, struct rd_actor *a, uint32_t i)
@@ -481,11 +489,21 @@ static void check(struct sim_run *run)
 			const uint8_t *is = st->actors[target->index].end.buf + window_offset(t);
 
 			if (memcmp(is, target->shadow, RD_WINDOW_BYTES))
-				sim_run_fail(run,
-					     "weft%u's window for weft%u differs from the shadow",
-					     target->index, i);
+				sim_run_fail(
+				    run,
+				    "shadow: weft%u's window for weft%u differs from the shadow",
+				    target->index, i);
 		}
 	}
+}
+
+static void close_all(struct sim_run *run)
+{
+	struct rd_state *st = run->state;
+	uint32_t i;
+
+	for (i = 0; i < st->num; i++)
+		sim_end_close(&st->actors[i].end);
 }
 
 static void stop(struct sim_run *run)
@@ -508,7 +526,9 @@ const struct sim_workload sim_wl_rd_mix = {
     .start = start_mix,
     .quiet = quiet,
     .check = check,
+    .close = close_all,
     .stop = stop,
+    .weight = 3,
 };
 
 const struct sim_workload sim_wl_rd_send = {
@@ -517,5 +537,7 @@ const struct sim_workload sim_wl_rd_send = {
     .start = start_sends,
     .quiet = quiet,
     .check = check,
+    .close = close_all,
     .stop = stop,
+    .weight = 1,
 };

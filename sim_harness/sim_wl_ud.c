@@ -23,6 +23,9 @@ enum {
 	UD_MAGIC = 0x55445544,
 };
 
+/* Within which the last datagrams must have come, or be counted as lost. */
+#define SETTLE_NS UINT64_C(1000000000)
+
 /* What a message begins with. */
 struct ud_head {
 	uint32_t magic;
@@ -87,7 +90,7 @@ static void post_send(struct ud_actor *a)
 	wr.qkey = SIM_END_QKEY;
 	rc = weft_post_send(a->end.qp, &wr, NULL);
 	if (rc) {
-		sim_run_fail(a->run, "weft%u: post of a datagram: %s", a->index, strerror(-rc));
+		sim_run_fail(a->run, "post: weft%u: a datagram: %s", a->index, strerror(-rc));
 		return;
 	}
 	a->sending |= UINT64_C(1) << i;
@@ -106,12 +109,13 @@ static void check_recv(struct ud_actor *a, const struct weft_wc *wc)
 	if (head.magic != UD_MAGIC || head.dst != a->index || head.src >= st->num ||
 	    head.bytes != wc->bytes - skip || wc->src_qpn != st->actors[head.src].end.qp->qpn ||
 	    wc->src_ip != sim_nic_ip(sim_nic_at(a->run->sim, head.src)))
-		sim_run_fail(a->run, "weft%u: a datagram of %u bytes from QP 0x%x has a wrong head",
+		sim_run_fail(a->run,
+			     "shadow: weft%u: a datagram of %u bytes from QP 0x%x has a wrong head",
 			     a->index, wc->bytes, wc->src_qpn);
 	else if (!sim_pattern_check(a->run->sim, head.src, head.dst, head.seq, at + sizeof(head),
 				    head.bytes - sizeof(head)))
-		sim_run_fail(a->run, "weft%u: datagram %u of weft%u has wrong bytes", a->index,
-			     head.seq, head.src);
+		sim_run_fail(a->run, "shadow: weft%u: datagram %u of weft%u has wrong bytes",
+			     a->index, head.seq, head.src);
 	a->run->received++;
 	a->run->bytes += wc->bytes;
 }
@@ -121,7 +125,7 @@ static void handle(struct ud_actor *a, const struct weft_wc *wc)
 	struct ud_state *st = a->run->state;
 
 	if (wc->status != WEFT_WC_SUCCESS) {
-		sim_run_fail(a->run, "weft%u: %s completed with %s (%s)", a->index,
+		sim_run_fail(a->run, "completion: weft%u: %s completed with %s (%s)", a->index,
 			     wc->wr_id < UD_RECVS ? "a receive" : "a send",
 			     weft_wc_status_str(wc->status), weft_vendor_err_str(wc->vendor_err));
 		return;
@@ -135,7 +139,7 @@ static void handle(struct ud_actor *a, const struct weft_wc *wc)
 	/* Stale bytes would hide a short placement. */
 	memset(a->end.buf + wc->wr_id * st->slot_bytes, 0xee, st->slot_bytes);
 	if (sim_end_recv(&a->end, wc->wr_id, wc->wr_id * st->slot_bytes, st->slot_bytes))
-		sim_run_fail(a->run, "weft%u: a receive could not be posted", a->index);
+		sim_run_fail(a->run, "post: weft%u: a receive could not be posted", a->index);
 }
 
 static void step(struct sim *sim, void *ctx, uint64_t arg)
@@ -146,14 +150,17 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	int n, i;
 
 	(void)arg;
-	if (a->run->failure[0])
+	if (a->run->failure[0] || a->run->closed)
 		return;
 	n = weft_poll_cq(a->end.cq, 16, wc);
 	for (i = 0; i < n; i++)
 		handle(a, &wc[i]);
 	if (!a->run->stopping && sim_prng_chance(&a->prng, 700000))
 		post_send(a);
-	sim_at(sim, sim_now_ns(sim) + sim_prng_range(&a->prng, 500, st->is_long ? 50000 : 4000),
+	sim_at(sim,
+	       sim_now_ns(sim) +
+		   sim_slow_ns(sim_proc_nic(a->end.proc),
+			       sim_prng_range(&a->prng, 500, st->is_long ? 50000 : 4000)),
 	       step, a, 0);
 }
 
@@ -235,29 +242,51 @@ static bool quiet(struct sim_run *run)
 	return true;
 }
 
-static void check(struct sim_run *run)
+/* Datagrams that were sent and neither came nor were counted as lost by anybody. */
+static int64_t unaccounted(struct sim_run *run, uint64_t *sent)
 {
 	struct ud_state *st = run->state;
-	uint64_t sent = 0, lost = 0;
+	uint64_t known = run->received;
 	uint32_t i;
 
+	*sent = 0;
 	for (i = 0; i < st->num; i++) {
 		struct sim_nic *nic = sim_nic_at(run->sim, i);
 		const struct sim_nic_counts *c = sim_nic_counts(nic);
 
-		sent += st->actors[i].seq;
-		lost += c->drop_rx_queue + c->drop_switch_queue + c->drop_fault +
-			c->drop_partition + c->corrupted + sim_nic_stat(nic, "drop_ud_no_receive") +
-			sim_nic_stat(nic, "drop_ud_reassembly_full") +
-			sim_nic_stat(nic, "ud_reassembly_timeouts");
+		*sent += st->actors[i].seq;
+		known += c->drop_rx_queue + c->drop_switch_queue + c->drop_fault +
+			 c->drop_partition + c->corrupted + sim_nic_stat(nic, "tx_dropped") +
+			 sim_nic_stat(nic, "drop_ud_no_receive") +
+			 sim_nic_stat(nic, "drop_ud_reassembly_full") +
+			 sim_nic_stat(nic, "ud_reassembly_timeouts");
 	}
+	return (int64_t)(*sent - known);
+}
+
+/* The last ones may stand in a queue of a slow line, or wait for a process that polls rarely. */
+static void check(struct sim_run *run)
+{
+	uint64_t end_ns = sim_now_ns(run->sim) + SETTLE_NS, sent;
+
+	while (unaccounted(run, &sent) > 0 && sim_now_ns(run->sim) < end_ns && !run->failure[0])
+		sim_run_for(run->sim, SETTLE_NS / 1000);
 	if (!run->received)
-		sim_run_fail(run, "not one datagram of %" PRIu64 " arrived", sent);
-	else if (run->received + lost < sent)
+		sim_run_fail(run, "liveness: not one datagram of %" PRIu64 " arrived", sent);
+	else if (unaccounted(run, &sent) > 0)
 		sim_run_fail(run,
-			     "%" PRIu64 " datagrams sent, %" PRIu64 " received, only %" PRIu64
-			     " counted as lost",
-			     sent, run->received, lost);
+			     "conservation: of %" PRIu64 " datagrams %" PRIu64 " came, and %" PRId64
+			     " were lost without being counted",
+			     sent, run->received, unaccounted(run, &sent));
+}
+
+static void close_all(struct sim_run *run)
+{
+	struct ud_state *st = run->state;
+	uint32_t i;
+
+	for (i = 0; i < st->num; i++)
+		sim_end_close(&st->actors[i].end);
 }
 
 static void stop(struct sim_run *run)
@@ -277,7 +306,9 @@ const struct sim_workload sim_wl_ud_send = {
     .start = start_send,
     .quiet = quiet,
     .check = check,
+    .close = close_all,
     .stop = stop,
+    .weight = 1,
 };
 
 const struct sim_workload sim_wl_ud_long = {
@@ -286,5 +317,7 @@ const struct sim_workload sim_wl_ud_long = {
     .start = start_long,
     .quiet = quiet,
     .check = check,
+    .close = close_all,
     .stop = stop,
+    .weight = 1,
 };

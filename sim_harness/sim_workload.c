@@ -2,7 +2,7 @@
 /*
  * Runs one workload from start to verdict; see sim_workload.h.
  *
- * Called by sim_main.c and tests/sim; calls the functions of a struct sim_workload.
+ * Called by sim_play.c and tests/sim; calls the functions of a struct sim_workload, sim_audit.c.
  */
 #include "sim_harness/sim_workload.h"
 
@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The longest time-out of what the NICs keep for processes that are gone, and some. */
+#define EMPTY_NS UINT64_C(60000000000)
+
 static const struct sim_workload *const workloads[] = {
-    &sim_wl_rd_mix,
-    &sim_wl_rd_send,
-    &sim_wl_ud_send,
-    &sim_wl_ud_long,
+    &sim_wl_rd_mix, &sim_wl_rd_send, &sim_wl_ud_send,   &sim_wl_ud_long,
+    &sim_wl_incast, &sim_wl_outcast, &sim_wl_isolation,
 };
 
 const struct sim_workload *sim_workload_at(uint32_t i)
@@ -90,42 +91,60 @@ static bool over(void *ctx)
 	return run->failure[0] || (run->stopping && run->workload->quiet(run));
 }
 
-/* Frames that the firmware holds although nothing is under way have leaked. */
-static void check_buffers(struct sim_run *run)
+/* Works, stops, waits until all is quiet. */
+static void work(struct sim_run *run, uint64_t duration_ns, uint64_t drain_ns)
 {
-	uint32_t i;
+	struct sim *sim = run->sim;
 
-	for (i = 0; i < sim_nic_count(run->sim); i++) {
-		uint64_t held = sim_nic_counts(sim_nic_at(run->sim, i))->frames_held;
-
-		if (held)
-			sim_run_fail(run, "weft%u holds %llu frames at the end", i,
-				     (unsigned long long)held);
-	}
+	if (!run->workload->measures)
+		sim_audit_watch(run);
+	sim_run_until(sim, over, run, duration_ns);
+	run->stopping = true;
+	run->end_ns = sim_now_ns(sim);
+	sim_faults_off(sim);
+	if (!sim_run_until(sim, over, run, drain_ns))
+		sim_run_fail(
+		    run, "liveness: work was still under way %llu ms after all faults had ended",
+		    (unsigned long long)drain_ns / 1000000);
+	run->drained_ns = sim_now_ns(sim) - run->end_ns;
+	if (run->failure[0])
+		return;
+	/* What is still on the wire (duplicates, last acknowledgements) arrives. */
+	sim_run_for(sim, UINT64_C(10000000));
+	if (!run->failure[0])
+		run->workload->check(run);
 }
 
 int sim_workload_run(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
 		     uint64_t duration_ns, uint64_t drain_ns)
+{
+	uint64_t param[SIM_PARAMS_MAX];
+
+	sim_params_default(workload, param);
+	return sim_workload_run_with(run, sim, workload, param, duration_ns, drain_ns);
+}
+
+int sim_workload_run_with(struct sim_run *run, struct sim *sim, const struct sim_workload *workload,
+			  const uint64_t *param, uint64_t duration_ns, uint64_t drain_ns)
 {
 	int rc;
 
 	memset(run, 0, sizeof(*run));
 	run->sim = sim;
 	run->workload = workload;
+	run->duration_ns = duration_ns;
+	memcpy(run->param, param, sizeof(run->param));
 	rc = workload->start(run);
+	run->begin_ns = sim_now_ns(sim);
 	if (rc)
-		sim_run_fail(run, "%s could not start: %s", workload->name, strerror(-rc));
-	sim_run_until(sim, over, run, duration_ns);
-	run->stopping = true;
-	sim_faults_off(sim);
-	if (!sim_run_until(sim, over, run, drain_ns))
-		sim_run_fail(run, "work was still under way %llu ms after all faults had ended",
-			     (unsigned long long)drain_ns / 1000000);
-	if (!run->failure[0]) {
-		/* What is still on the wire (duplicates, last acknowledgements) arrives. */
-		sim_run_for(sim, UINT64_C(10000000));
-		workload->check(run);
-		check_buffers(run);
+		sim_run_fail(run, "start: %s: %s", workload->name, strerror(-rc));
+	else
+		work(run, duration_ns, drain_ns);
+	sim_on_fault(sim, NULL, NULL);
+	run->closed = true;
+	if (!run->failure[0] && workload->close) {
+		workload->close(run);
+		sim_audit_empty(run, EMPTY_NS);
 	}
 	sim_digest_add(sim, run->done, sizeof(run->done));
 	sim_digest_add(sim, &run->bytes, sizeof(run->bytes));

@@ -11,6 +11,8 @@
 # A script is run from the root of the tree with
 #	WEFT_BIN	where the programs are (default: those built with sanitizers)
 #	WEFT_INT	where the programs of tests/int/*.c are
+#	WEFT_PLAIN	those of them that run under valgrind, without sanitizers
+#	WEFT_TSAN	those of them that have threads, with ThreadSanitizer
 #	WEFT_TMP	an empty folder of its own, removed when it passes
 #	WEFT_RUN_DIR	WEFT_TMP/run: where its weftd puts its sockets
 # It has 120 s, or what a line "# timeout: SECONDS" near its top says. Exit status 0 is a
@@ -22,6 +24,8 @@ cd "$(dirname "$0")/.." || exit 1
 build=$PWD/build
 export WEFT_BIN=${WEFT_BIN:-$build/san/bin}
 export WEFT_INT=${WEFT_INT:-$build/san/int}
+export WEFT_PLAIN=${WEFT_PLAIN:-$build/int}
+export WEFT_TSAN=${WEFT_TSAN:-$build/tsan/int}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 

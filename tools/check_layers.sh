@@ -53,6 +53,10 @@ allow nic_fw "$plain|\"(shared_defs|nic_fw)/.*\"" \
 	'the firmware knows shared_defs, and of the world nic_fw/fw_port.h'
 allow host_driver '<.*>|"(shared_defs|host_driver)/.*"' 'libc and shared_defs only'
 forbid host_driver '<(rte_|bpf/|xdp/|jansson).*>' 'the host driver needs libc alone'
+# libgoal stands on libweft, never the other way round.
+while IFS= read -r line; do
+	complain "${line%:*}: ${line##*:} is not for libweft: it does not know libgoal"
+done < <(includes host_driver | grep -E '^host_driver/[^/]*:[0-9]*:"host_driver/goal/')
 allow dpdk_app "<.*>|\"(shared_defs|dpdk_app)/.*\"|$fw_face|\"[a-z0-9_]*\.skel\.h\"" \
 	'of the firmware it sees fw.h, fw_port.h and crc32c.h'
 allow sim_harness "<.*>|\"(shared_defs|host_driver|sim_harness)/.*\"|$fw_face" \

@@ -13,7 +13,7 @@ set -u
 
 run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev clang bpftool
 	linux-libc-dev iproute2 procps"
-test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git"
+test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind"
 bench="$run iperf3 ethtool python3"
 lint="git clang-format cppcheck shellcheck"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"

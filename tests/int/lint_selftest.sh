@@ -75,6 +75,8 @@ include host_driver/bad.c '<rte_eal.h>'
 include host_driver/bad.c '<bpf/libbpf.h>'
 include host_driver/bad.c '"nic_fw/fw.h"'
 include host_driver/sub/bad.c '"dpdk_app/x.h"'
+include host_driver/bad.c '"host_driver/goal/x.h"'
+include host_driver/goal/bad.c '"nic_fw/fw.h"'
 include dpdk_app/bad.c '"nic_fw/x.h"'
 include dpdk_app/bad.c '"host_driver/x.h"'
 include sim_harness/bad.c '"nic_fw/x.h"'
@@ -90,6 +92,7 @@ done
 # ... but not in comments, strings, members or longer names
 source_file nic_fw/good.c '/* calls malloc(3) */
 int f(void) { g("printf(", p->free(1), rx_free(2)); }'
+source_file host_driver/goal/good.c '#include "host_driver/x.h"'
 out=$("$tools/check_layers.sh" "$tree" 2>&1) || say_wrong "check_layers.sh complains: $out"
 
 passes check_tidy.sh

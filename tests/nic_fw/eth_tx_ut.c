@@ -191,7 +191,26 @@ static void forgets_one_client_only(void)
 	net_end();
 }
 
+/* What is staged is sent first: the port cannot settle what it does not have. */
+static void settles_what_was_sent(void)
+{
+	net_init(0);
+	eth_tx_commit(net.nic, stage(1, 5, false));
+	eth_tx_settle(net.nic);
+	CU_ASSERT_EQUAL(net.settles, 1);
+	CU_ASSERT_EQUAL(net.num_settled, 1);
+	eth_tx_commit(net.nic, stage(2, 5, false));
+	eth_tx_forget(net.nic, 5);
+	CU_ASSERT_EQUAL(net.settles, 2);
+	CU_ASSERT_EQUAL(net.num_settled, 2);
+	net.nic->port.tx_settle = NULL;
+	eth_tx_commit(net.nic, stage(3, 5, false));
+	eth_tx_settle(net.nic);
+	CU_ASSERT_EQUAL(net.num_sent, 3);
+	net_end();
+}
+
 UT_MAIN("nic_fw/eth_tx", UT(staged_frames_leave_in_one_burst), UT(length_counts_the_crc),
 	UT(full_stage_flushes_itself), UT(full_port_keeps_order), UT(no_room_at_all),
 	UT(allowance_of_the_turn), UT(fault_of_a_process), UT(now_without_room),
-	UT(forgets_one_client_only))
+	UT(forgets_one_client_only), UT(settles_what_was_sent))

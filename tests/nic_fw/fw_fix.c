@@ -44,6 +44,13 @@ static uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 	return n;
 }
 
+static void port_tx_settle(void *ctx)
+{
+	struct fw_ut *ut = ctx;
+
+	ut->settles++;
+}
+
 static int port_host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
 {
 	struct fw_ut *ut = ctx;
@@ -144,6 +151,7 @@ void fw_ut_begin(struct fw_ut *ut)
 	    .rx_free = port_rx_free,
 	    .rx_release = port_rx_release,
 	    .tx_burst = port_tx_burst,
+	    .tx_settle = port_tx_settle,
 	    .host_read = port_host_read,
 	    .host_write = port_host_write,
 	    .irq = port_irq,

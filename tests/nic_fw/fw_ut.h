@@ -33,8 +33,9 @@ struct fw_ut {
 	uint64_t now_ns;
 	struct fw_ut_client client[FW_UT_CLIENTS]; /* by client number */
 	uint32_t frames_sent;
-	bool tx_full;    /* the port takes no frame */
-	bool host_fault; /* memory of processes is not there */
+	uint32_t settles; /* calls of tx_settle */
+	bool tx_full;     /* the port takes no frame */
+	bool host_fault;  /* memory of processes is not there */
 	uint32_t host_calls;
 	uint32_t num_unmapped;
 	void *unmapped[FW_UT_UNMAPS];

@@ -443,10 +443,43 @@ static void invalidation_of_regions(void)
 	fw_ut_end(&ut);
 }
 
+/* Whoever is told that memory is closed may change it: no frame under way may show that. */
+static void closing_settles_frames(void)
+{
+	uint32_t pd, mr, region, mw1, mw2;
+	struct fw_qp *qp;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	region = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE, true);
+	mw1 = alloc_mw(&ut, pd, 1);
+	mw2 = alloc_mw(&ut, pd, 2);
+	ut.settles = 0;
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw1, mr, (uintptr_t)words, 8, 0),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw2, mr, (uintptr_t)words, 8, 0),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(ut.settles, 0);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw1 + 1, 0, 0, 0, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(ut.settles, 1);
+	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, qp->qpn, mw2));
+	CU_ASSERT_EQUAL(ut.settles, 2);
+	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, 0, region));
+	CU_ASSERT_EQUAL(ut.settles, 3);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
+	CU_ASSERT_EQUAL(ut.settles, 4);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qp->qpn, NULL), 0);
+	CU_ASSERT_TRUE(ut.settles >= 5);
+	fw_ut_end(&ut);
+}
+
 UT_MAIN("nic_fw/mem", UT(bounds_are_exact), UT(no_bytes_pass_with_any_stag),
 	UT(keys_and_domains_must_match), UT(an_old_key_is_dead_when_the_number_is_reused),
 	UT(rights_must_all_be_granted), UT(registration_is_checked),
 	UT(mapping_offset_iova_and_unmap), UT(unmapped_memory_goes_through_the_port),
 	UT(atomics_mapped_unaligned_and_unmapped), UT(windows_of_type_1),
 	UT(windows_of_type_2_belong_to_a_qp), UT(detach_with_bound_windows),
-	UT(invalidation_of_regions))
+	UT(invalidation_of_regions), UT(closing_settles_frames))

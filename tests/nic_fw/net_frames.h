@@ -170,6 +170,7 @@ static inline void net_queue(const struct net_frame *f, uint32_t piece)
 	CU_ASSERT_FATAL(net.rx_count <= sizeof(net.rx) / sizeof(net.rx[0]));
 	memset(rx, 0, sizeof(*rx));
 	rx->bytes = f->n;
+	rx->flags = net.rx_flags;
 	while (at < f->n || !rx->num_seg) {
 		uint32_t n = f->n - at;
 		uint8_t *copy;

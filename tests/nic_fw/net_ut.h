@@ -50,9 +50,12 @@ struct net {
 	uint32_t num_sent;
 	uint32_t tx_room; /* frames that tx_burst will take, all calls together */
 	uint32_t tx_calls;
-	bool host_fault; /* FW_TX_HOST pieces are not there */
+	uint32_t settles;     /* calls of tx_settle */
+	uint32_t num_settled; /* num_sent at the last of them */
+	bool host_fault;      /* FW_TX_HOST pieces are not there */
 	struct fw_rx_frame rx[FW_BURST * 4];
 	uint32_t rx_count, rx_next, rx_freed;
+	uint32_t rx_flags; /* of frames to come */
 	/* recorders */
 	struct fw_qp qp;
 	struct fw_cq cq;
@@ -179,6 +182,13 @@ static uint32_t net_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		net.num_sent++;
 	}
 	return i;
+}
+
+static void net_tx_settle(void *ctx)
+{
+	(void)ctx;
+	net.settles++;
+	net.num_settled = net.num_sent;
 }
 
 static uint64_t net_random(void *ctx)
@@ -421,6 +431,7 @@ static inline void net_init(uint8_t shard)
 	nic->port.rx_burst = net_rx_burst;
 	nic->port.rx_free = net_rx_free;
 	nic->port.tx_burst = net_tx_burst;
+	nic->port.tx_settle = net_tx_settle;
 	nic->port.random64 = net_random;
 	nic->port.crc32c = fw_crc32c;
 	nic->port.copy_crc32c = fw_copy_crc32c;

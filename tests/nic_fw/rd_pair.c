@@ -209,7 +209,8 @@ static uint32_t tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 
 	for (i = 0; i < n && p->rp->tx_room; i++) {
 		struct rp_frame f = {.n = frames[i].bytes,
-				     .to = frames[i].flags & FW_TX_LOOP ? p->e : !p->e};
+				     .to = frames[i].flags & FW_TX_LOOP ? p->e : !p->e,
+				     .flags = frames[i].flags};
 
 		if (p->rp->tx_room != UINT32_MAX)
 			p->rp->tx_room--;
@@ -224,6 +225,13 @@ static uint32_t tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		}
 	}
 	return i;
+}
+
+static void tx_settle(void *ctx)
+{
+	struct port_ctx *p = ctx;
+
+	p->rp->end[p->e].settles++;
 }
 
 static uint32_t tx_room(void *ctx)
@@ -331,6 +339,7 @@ static void init_nic(struct rp *rp, uint32_t e)
 	    .rx_free = rx_free,
 	    .rx_release = rx_release,
 	    .tx_burst = tx_burst,
+	    .tx_settle = tx_settle,
 	    .tx_room = tx_room,
 	    .host_read = host_read,
 	    .host_write = host_write,

@@ -31,6 +31,7 @@ struct rp_frame {
 	uint8_t *b; /* an allocation of exactly n bytes */
 	uint32_t n;
 	uint32_t to;
+	uint32_t flags; /* FW_TX_* */
 };
 
 /* What a frame is; pointers into it. */
@@ -75,6 +76,7 @@ struct rp_end {
 	struct rp_frame *inbox;
 	uint32_t inbox_count, inbox_max;
 	uint32_t irqs;
+	uint32_t settles; /* calls of tx_settle */
 };
 
 struct rp {

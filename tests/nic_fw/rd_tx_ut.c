@@ -222,6 +222,34 @@ static void little_room(void)
 	rp_end(&rp);
 }
 
+/* Only what is acknowledged when it was read may stay where it is until then. */
+static void what_may_be_borrowed(void)
+{
+	struct rp_req req = {
+	    .opcode = HW_WQE_WRITE, .flags = HW_WQE_F_INLINE, .bytes = 100, .wr_id = 2};
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = keep_data;
+	write_to(0, B->qp[0], 1, 1000);
+	rp_settle(&rp);
+	req.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 2);
+	CU_ASSERT_TRUE(kept(0).frame->flags & FW_TX_F_BORROW);
+	CU_ASSERT_FALSE(kept(1).frame->flags & FW_TX_F_BORROW);
+	rp_forget(&rp);
+	rp_run(&rp, 300000);
+	CU_ASSERT_FATAL(rp.num_kept >= 1);
+	CU_ASSERT_TRUE(kept(0).dgram->flags & WIRE_DGRAM_F_RETRANSMIT);
+	CU_ASSERT_FALSE(kept(0).frame->flags & FW_TX_F_BORROW);
+	release();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
 /* What is sent again is read again, and marked. */
 static void gathered_anew(void)
 {
@@ -332,4 +360,5 @@ static void to_itself(void)
 }
 
 UT_MAIN("nic_fw/rd_tx", UT(headers), UT(distances), UT(lengths), UT(flows_in_turn), UT(little_room),
-	UT(gathered_anew), UT(host_faults), UT(window_limit), UT(to_itself))
+	UT(what_may_be_borrowed), UT(gathered_anew), UT(host_faults), UT(window_limit),
+	UT(to_itself))

@@ -57,7 +57,10 @@ static void failure_in_order(void)
 	rp_expect_none(&rp);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
 	CU_ASSERT_EQUAL(rp.num_kept, 2);
+	CU_ASSERT_EQUAL(A->settles, 0);
 	release();
+	/* An acknowledgement says that the memory was read; a failure does not. */
+	CU_ASSERT_TRUE(A->settles > 0);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_LOC_PROT_ERR);

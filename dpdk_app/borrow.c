@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Borrowed frames: where the pieces are noted, and the references of their sender.
+ *
+ * The note stands in the mbuf's own room, behind the headers, where the payload goes once it
+ * is copied. The reference tells the sender when the receiver has freed the frame, whatever way it
+ * went: received, or dropped on a full ring. Called by port_tx.c, port_rx.c and nic.c; calls
+ * accel.c.
+ */
+#include "dpdk_app/borrow.h"
+
+#include <errno.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
+#include <string.h>
+
+#include "dpdk_app/accel.h"
+
+enum {
+	BORROW_CRC_BYTES = 4,
+	BORROW_NOTE_AT = 256, /* of the frame: behind the headers, on a line of its own */
+};
+
+struct borrow_note {
+	uint32_t hdr_bytes;
+	uint32_t crc_from; /* offset in the headers */
+	uint32_t num_pieces;
+	struct fw_rx_seg piece[FW_TX_SEGS_MAX];
+};
+static_assert((int)FW_TX_HDR_BYTES <= (int)BORROW_NOTE_AT, "the note lies behind the headers");
+static_assert(BORROW_NOTE_AT + sizeof(struct borrow_note) <= BORROW_LEAST_BYTES,
+	      "the note lies within the frame's own bytes");
+static_assert((int)FW_RX_SEGS_MAX >= (int)FW_TX_SEGS_MAX, "headers, pieces and CRC fit");
+
+static uint64_t borrow_flag;
+
+int borrow_init(void)
+{
+	const struct rte_mbuf_dynflag flag = {.name = "weft_dynflag_borrowed"};
+	int bit = rte_mbuf_dynflag_register(&flag);
+
+	if (bit < 0)
+		return -rte_errno;
+	borrow_flag = UINT64_C(1) << bit;
+	return 0;
+}
+
+bool borrow_is_borrowed(const struct rte_mbuf *m)
+{
+	return m->ol_flags & borrow_flag;
+}
+
+static struct borrow_note *note_of(const struct rte_mbuf *m)
+{
+	return rte_pktmbuf_mtod_offset(m, struct borrow_note *, BORROW_NOTE_AT);
+}
+
+/* Headers, then mapped memory, one CRC32C that begins within the headers and ends the frame. */
+static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *frame, uint8_t *dst)
+{
+	bool crc = false;
+
+	note->hdr_bytes = 0;
+	note->num_pieces = 0;
+	for (uint32_t i = 0; i < frame->num_seg; i++) {
+		const struct fw_tx_seg *seg = &frame->seg[i];
+		bool last = i + 1 == frame->num_seg;
+
+		if (!(seg->flags & FW_TX_F_CRC_END) == last)
+			return false;
+		if (seg->kind == FW_TX_HDR && !note->num_pieces) {
+			if (seg->addr > FW_TX_HDR_BYTES ||
+			    seg->bytes > FW_TX_HDR_BYTES - seg->addr ||
+			    seg->bytes > FW_TX_HDR_BYTES - note->hdr_bytes)
+				return false;
+			if (seg->flags & FW_TX_F_CRC_BEGIN) {
+				note->crc_from = note->hdr_bytes;
+				crc = true;
+			}
+			memcpy(dst + note->hdr_bytes, frame->hdr + seg->addr, seg->bytes);
+			note->hdr_bytes += seg->bytes;
+		} else if (seg->kind == FW_TX_MEM && !(seg->flags & FW_TX_F_CRC_BEGIN)) {
+			note->piece[note->num_pieces++] = (struct fw_rx_seg){seg->mem, seg->bytes};
+		} else {
+			return false;
+		}
+	}
+	return crc && note->num_pieces && frame->num_seg < FW_TX_SEGS_MAX;
+}
+
+bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct rte_mbuf *m)
+{
+	struct borrow_note *note = note_of(m);
+	uint32_t bytes;
+
+	if (shard->num_borrowed == APP_MAX_BORROWED || frame->bytes < BORROW_LEAST_BYTES ||
+	    frame->bytes > rte_pktmbuf_tailroom(m) || frame->num_seg > FW_TX_SEGS_MAX)
+		return false;
+	if (!note_pieces(note, frame, rte_pktmbuf_mtod(m, uint8_t *)))
+		return false;
+	bytes = note->hdr_bytes + BORROW_CRC_BYTES;
+	for (uint32_t i = 0; i < note->num_pieces; i++)
+		bytes += note->piece[i].bytes;
+	if (bytes != frame->bytes)
+		return false;
+	/* What stands in the mbuf and how long the frame is: they differ while it is borrowed. */
+	m->data_len = (uint16_t)note->hdr_bytes;
+	m->pkt_len = frame->bytes;
+	m->ol_flags |= borrow_flag;
+	rte_mbuf_refcnt_set(m, 2);
+	shard->borrowed[shard->num_borrowed++] = m;
+	return true;
+}
+
+uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg)
+{
+	/* Nobody checks the CRC32C of a frame that never left this core; it has its place. */
+	static const uint8_t no_crc[BORROW_CRC_BYTES];
+	const struct borrow_note *note = note_of(m);
+	uint32_t n = 0;
+
+	seg[n++] = (struct fw_rx_seg){rte_pktmbuf_mtod(m, const uint8_t *), note->hdr_bytes};
+	for (uint32_t i = 0; i < note->num_pieces; i++)
+		seg[n++] = note->piece[i];
+	seg[n++] = (struct fw_rx_seg){no_crc, sizeof(no_crc)};
+	return n;
+}
+
+void borrow_copy(struct rte_mbuf *m)
+{
+	const struct borrow_note note = *note_of(m);
+	uint8_t *dst = rte_pktmbuf_mtod(m, uint8_t *);
+	uint32_t at = note.hdr_bytes;
+	uint32_t crc =
+	    accel_crc32c(FW_CRC32C_INIT, dst + note.crc_from, note.hdr_bytes - note.crc_from);
+
+	for (uint32_t i = 0; i < note.num_pieces; i++) {
+		crc = accel_copy_crc32c(crc, dst + at, note.piece[i].data, note.piece[i].bytes);
+		at += note.piece[i].bytes;
+	}
+	accel_crc32c_wire(dst + at, crc);
+	m->data_len = (uint16_t)m->pkt_len;
+	m->ol_flags &= ~borrow_flag;
+}
+
+void borrow_sweep(struct shard *shard)
+{
+	struct rte_mbuf *done[APP_MAX_BORROWED];
+	uint32_t num_done = 0;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < shard->num_borrowed; i++) {
+		struct rte_mbuf *m = shard->borrowed[i];
+
+		if (rte_mbuf_refcnt_read(m) == 1)
+			done[num_done++] = m;
+		else
+			shard->borrowed[kept++] = m;
+	}
+	shard->num_borrowed = kept;
+	rte_pktmbuf_free_bulk(done, num_done);
+}
+
+void borrow_settle(struct shard *shard)
+{
+	for (uint32_t i = 0; i < shard->num_borrowed; i++) {
+		struct rte_mbuf *m = shard->borrowed[i];
+
+		if (rte_mbuf_refcnt_read(m) > 1 && borrow_is_borrowed(m)) {
+			borrow_copy(m);
+			shard->stats.tx_settled++;
+		}
+	}
+	borrow_drop(shard);
+}
+
+void borrow_drop(struct shard *shard)
+{
+	rte_pktmbuf_free_bulk(shard->borrowed, shard->num_borrowed);
+	shard->num_borrowed = 0;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The books of the NICs: what the firmware's own gauges must say.
+ *
+ * While a workload runs, no table holds more than its limit (shared_defs/hw_limits.h) and
+ * those that depend on each other agree. When all processes are gone and what was on its way
+ * has arrived, everything taken was given back: pools and tables as empty as at the start, no
+ * frame held, no memory mapped. Only what is remembered of other NICs may stay: neighbours and
+ * idle sessions.
+ *
+ * Called by sim_workload.c; reads fw_stat() and sim_nic_counts().
+ */
+#include "sim_harness/sim_workload.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "shared_defs/hw_limits.h"
+#include "shared_defs/wire_dgram.h"
+
+enum {
+	WATCH_NS = 250000,   /* between two looks while the workload runs */
+	SETTLE_NS = 1000000, /* the first wait of the last look; doubled each time */
+};
+
+/* A gauge and the most that it may ever say. */
+static const struct bound {
+	const char *name;
+	uint64_t most;
+} bounds[] = {
+    {"clients_used", HW_MAX_CLIENTS},
+    {"pds_used", HW_MAX_PD},
+    {"mrs_used", HW_MAX_MR},
+    {"cqs_used", HW_MAX_CQ},
+    {"eqs_used", (uint64_t)HW_MAX_CLIENTS *HW_MAX_EQ_PER_CLIENT},
+    {"srqs_used", HW_MAX_SRQ},
+    {"qps_used", HW_MAX_QP},
+    {"ahs_used", HW_MAX_AH},
+    {"rd_sessions_used", HW_MAX_PEERS},
+    {"neighbours_used", HW_MAX_NEIGH},
+};
+
+/* What hangs in something else: no more of it than most for each of what it hangs in. */
+static const struct part {
+	const char *name;
+	const char *whole;
+	uint64_t most;
+} parts[] = {
+    {"rd_tx_windows_used", "rd_sessions_used", 1},
+    {"rd_rx_windows_used", "rd_sessions_used", 1},
+    {"rd_held_used", "rd_rx_windows_used", WIRE_RD_WINDOW},
+    {"rd_flows_used", "wqes_used", 1},
+    {"wqe_exts_used", "wqes_used", 1},
+    {"ud_buffers_used", "ud_reasms_used", 1},
+    {"eqs_used", "clients_used", HW_MAX_EQ_PER_CLIENT},
+    {"ah_waiting", "ahs_used", 1},
+};
+
+enum {
+	BOUNDS = sizeof(bounds) / sizeof(bounds[0]),
+	PARTS = sizeof(parts) / sizeof(parts[0]),
+};
+
+/* The number of a gauge; which one of a name does not change. */
+static uint32_t find(const struct fw_nic *fw, const char *want)
+{
+	const char *name;
+	uint64_t value;
+	uint32_t i;
+
+	for (i = 0; fw_stat(fw, i, &name, &value); i++) {
+		if (!strcmp(name, want))
+			return i;
+	}
+	assert(!"no gauge has this name");
+	return 0;
+}
+
+/* Finds the gauges once: they are read very often. In the order in which check_limits() reads. */
+static void find_all(struct sim_run *run)
+{
+	const struct fw_nic *fw = sim_nic_fw(sim_nic_at(run->sim, 0), 0);
+	uint32_t *at = run->audit_at, i;
+
+	static_assert(BOUNDS + 2 * PARTS <= SIM_AUDIT_GAUGES, "");
+	for (i = 0; i < BOUNDS; i++)
+		*at++ = find(fw, bounds[i].name);
+	for (i = 0; i < PARTS; i++) {
+		*at++ = find(fw, parts[i].name);
+		*at++ = find(fw, parts[i].whole);
+	}
+}
+
+static uint64_t gauge(const struct fw_nic *fw, uint32_t at)
+{
+	const char *name;
+	uint64_t value = 0;
+
+	(void)fw_stat(fw, at, &name, &value);
+	return value;
+}
+
+static void check_limits(struct sim_run *run, struct sim_nic *nic, uint32_t shard)
+{
+	const struct fw_nic *fw = sim_nic_fw(nic, shard);
+	const uint32_t *at = run->audit_at;
+	uint32_t i;
+
+	for (i = 0; i < BOUNDS; i++) {
+		uint64_t is = gauge(fw, *at++);
+
+		if (is > bounds[i].most)
+			sim_run_fail(run, "audit: weft%u shard %u: %s is %" PRIu64 " of %" PRIu64,
+				     sim_nic_index(nic), shard, bounds[i].name, is, bounds[i].most);
+	}
+	for (i = 0; i < PARTS; i++, at += 2) {
+		uint64_t is = gauge(fw, at[0]), whole = gauge(fw, at[1]);
+
+		if (is > whole * parts[i].most)
+			sim_run_fail(
+			    run, "audit: weft%u shard %u: %s is %" PRIu64 ", %s only %" PRIu64,
+			    sim_nic_index(nic), shard, parts[i].name, is, parts[i].whole, whole);
+	}
+}
+
+static void watch(struct sim *sim, void *ctx, uint64_t arg)
+{
+	struct sim_run *run = ctx;
+	uint32_t i, s;
+
+	(void)arg;
+	if (run->failure[0] || run->closed)
+		return;
+	for (i = 0; i < sim_nic_count(sim); i++) {
+		struct sim_nic *nic = sim_nic_at(sim, i);
+
+		for (s = 0; sim_nic_fw(nic, s); s++)
+			check_limits(run, nic, s);
+	}
+	sim_at(sim, sim_now_ns(sim) + WATCH_NS, watch, run, 0);
+}
+
+void sim_audit_watch(struct sim_run *run)
+{
+	find_all(run);
+	sim_at(run->sim, sim_now_ns(run->sim) + WATCH_NS, watch, run, 0);
+}
+
+/* Names of gauges end like this; those of what may stay are listed. */
+static bool must_be_empty(const char *name)
+{
+	size_t bytes = strlen(name);
+
+	if (!strcmp(name, "rd_sessions_used") || !strcmp(name, "neighbours_used"))
+		return false;
+	return !strcmp(name, "ah_waiting") || (bytes > 5 && !strcmp(name + bytes - 5, "_used"));
+}
+
+/* True: nothing is left. Else what is, in message. */
+static bool nic_empty(struct sim_nic *nic, char *message, size_t message_bytes)
+{
+	const struct sim_nic_counts *counts = sim_nic_counts(nic);
+	struct fw_nic *fw;
+	const char *name;
+	uint64_t value;
+	uint32_t s, i;
+
+	for (s = 0; (fw = sim_nic_fw(nic, s)); s++) {
+		for (i = 0; fw_stat(fw, i, &name, &value); i++) {
+			if (!value || !must_be_empty(name))
+				continue;
+			snprintf(message, message_bytes, "weft%u shard %u: %s is %" PRIu64,
+				 sim_nic_index(nic), s, name, value);
+			return false;
+		}
+	}
+	if (counts->frames_held || counts->maps != counts->unmaps) {
+		snprintf(message, message_bytes,
+			 "weft%u: %" PRIu64 " frames held, %" PRIu64 " mappings left",
+			 sim_nic_index(nic), counts->frames_held, counts->maps - counts->unmaps);
+		return false;
+	}
+	return true;
+}
+
+static bool all_empty(struct sim *sim, char *message, size_t message_bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < sim_nic_count(sim); i++) {
+		struct sim_nic *nic = sim_nic_at(sim, i);
+
+		if (!sim_nic_dead(nic) && !nic_empty(nic, message, message_bytes))
+			return false;
+	}
+	return true;
+}
+
+void sim_audit_empty(struct sim_run *run, uint64_t limit_ns)
+{
+	uint64_t end_ns = sim_now_ns(run->sim) + limit_ns, wait_ns = SETTLE_NS;
+	char message[128];
+
+	while (!all_empty(run->sim, message, sizeof(message))) {
+		if (sim_now_ns(run->sim) >= end_ns) {
+			sim_run_fail(run, "audit: %" PRIu64 " ms after all processes ended %s",
+				     limit_ns / 1000000, message);
+			return;
+		}
+		sim_run_for(run->sim, wait_ns);
+		wait_ns *= 2;
+	}
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Borrowed frames: when one is made, what the receiver finds, who holds it how long, and what
+ * becomes of it when the memory is wanted back.
+ *
+ * Runs dpdk_app/borrow.c on a small pool of DPDK; the memory of a process is an array here.
+ */
+#include <rte_eal.h>
+#include <rte_mbuf.h>
+#include <stdlib.h>
+
+#include "dpdk_app/accel.h"
+#include "dpdk_app/borrow.h"
+#include "dpdk_app/gather.h"
+#include "tests/ut.h"
+
+enum {
+	FRAMES = 2 * APP_MAX_BORROWED,
+	ROOM = 4096,
+	HDR_BYTES = 100,
+	IP_BYTES = 34,
+};
+
+static struct rte_mempool *pool;
+static struct shard shard;
+static struct fw_tx_frame frame;
+static uint8_t memory[ROOM];
+
+static void begin(void)
+{
+	static char *args[] = {"borrow_ut",      "--no-huge",   "-m", "32", "--no-pci",
+			       "--no-telemetry", "--no-shconf", "-l", "0",  "--log-level=error"};
+
+	if (!pool) {
+		CU_ASSERT_FATAL(rte_eal_init(sizeof(args) / sizeof(args[0]), args) >= 0);
+		pool = rte_pktmbuf_pool_create("borrow", FRAMES, 0, 0, RTE_PKTMBUF_HEADROOM + ROOM,
+					       SOCKET_ID_ANY);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
+		CU_ASSERT_EQUAL_FATAL(borrow_init(), 0);
+		accel_init();
+	}
+	memset(&shard, 0, sizeof(shard));
+	memset(&frame, 0, sizeof(frame));
+	for (uint32_t i = 0; i < sizeof(memory); i++)
+		memory[i] = (uint8_t)(i * 11 + i / 256);
+	for (uint32_t i = 0; i < FW_TX_HDR_BYTES; i++)
+		frame.hdr[i] = (uint8_t)(0x80 + i);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), FRAMES);
+}
+
+static void end(void)
+{
+	CU_ASSERT_EQUAL(shard.num_borrowed, 0);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), FRAMES);
+}
+
+static struct fw_tx_seg *seg(enum fw_tx_kind kind, uint64_t at, uint32_t bytes, uint8_t flags)
+{
+	struct fw_tx_seg *s = &frame.seg[frame.num_seg++];
+
+	*s = (struct fw_tx_seg){.addr = at, .bytes = bytes, .kind = (uint8_t)kind, .flags = flags};
+	if (kind == FW_TX_MEM)
+		s->mem = memory + at;
+	frame.bytes += bytes + (flags & FW_TX_F_CRC_END ? 4 : 0);
+	return s;
+}
+
+/* Headers as RD has them, and two pieces of memory. */
+static void rd_frame(uint32_t first, uint32_t second)
+{
+	seg(FW_TX_HDR, 0, IP_BYTES, 0);
+	seg(FW_TX_HDR, IP_BYTES, HDR_BYTES - IP_BYTES, FW_TX_F_CRC_BEGIN);
+	seg(FW_TX_MEM, 0, first, 0);
+	seg(FW_TX_MEM, 2048, second, FW_TX_F_CRC_END);
+}
+
+static struct rte_mbuf *send(void)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	if (borrow_frame(&shard, &frame, m)) {
+		CU_ASSERT_TRUE(borrow_is_borrowed(m));
+		CU_ASSERT_EQUAL(m->pkt_len, frame.bytes);
+		return m;
+	}
+	CU_ASSERT_FALSE(borrow_is_borrowed(m));
+	CU_ASSERT_EQUAL(rte_mbuf_refcnt_read(m), 1);
+	rte_pktmbuf_free(m);
+	return NULL;
+}
+
+static int no_host(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
+{
+	(void)ctx, (void)client, (void)dst, (void)addr, (void)bytes;
+	return -1;
+}
+
+/* An ordinary frame, the same as if it had been gathered when it was sent. */
+static void check_gathered(const struct rte_mbuf *m)
+{
+	uint8_t want[ROOM];
+	int bytes = gather_frame(&frame, want, sizeof(want), no_host, NULL);
+
+	CU_ASSERT_FALSE(borrow_is_borrowed(m));
+	CU_ASSERT_EQUAL(m->data_len, bytes);
+	CU_ASSERT_EQUAL(m->pkt_len, (uint32_t)bytes);
+	CU_ASSERT_EQUAL(memcmp(rte_pktmbuf_mtod(m, uint8_t *), want, (size_t)bytes), 0);
+}
+
+static void receiver_finds_the_pieces(void)
+{
+	struct fw_rx_seg got[FW_RX_SEGS_MAX];
+	struct rte_mbuf *m;
+
+	begin();
+	rd_frame(1500, 333);
+	m = send();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	CU_ASSERT_EQUAL_FATAL(borrow_pieces(m, got), 4);
+	CU_ASSERT_EQUAL(got[0].bytes, HDR_BYTES);
+	CU_ASSERT_EQUAL(memcmp(got[0].data, frame.hdr, HDR_BYTES), 0);
+	CU_ASSERT_PTR_EQUAL(got[1].data, memory);
+	CU_ASSERT_EQUAL(got[1].bytes, 1500);
+	CU_ASSERT_PTR_EQUAL(got[2].data, memory + 2048);
+	CU_ASSERT_EQUAL(got[2].bytes, 333);
+	CU_ASSERT_EQUAL(got[3].bytes, 4);
+	/* The sender keeps its reference until it looks. */
+	borrow_sweep(&shard);
+	CU_ASSERT_EQUAL(shard.num_borrowed, 1);
+	rte_pktmbuf_free(m);
+	borrow_sweep(&shard);
+	end();
+}
+
+static void what_does_not_lend_itself(void)
+{
+	begin();
+	rd_frame(500, 400); /* too short */
+	CU_ASSERT_PTR_NULL(send());
+	frame.num_seg = frame.bytes = 0;
+	rd_frame(1500, 333);
+	frame.bytes++;
+	CU_ASSERT_PTR_NULL(send());
+	frame.bytes = ROOM + 1;
+	CU_ASSERT_PTR_NULL(send());
+	/* Memory that must be read now. */
+	frame.num_seg = frame.bytes = 0;
+	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
+	seg(FW_TX_HOST, 0, 1500, FW_TX_F_CRC_END);
+	CU_ASSERT_PTR_NULL(send());
+	/* Headers behind the payload, and no CRC32C, or more than the headers' room. */
+	frame.num_seg = frame.bytes = 0;
+	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
+	seg(FW_TX_MEM, 0, 1500, 0);
+	seg(FW_TX_HDR, 0, 8, FW_TX_F_CRC_END);
+	CU_ASSERT_PTR_NULL(send());
+	frame.num_seg = frame.bytes = 0;
+	seg(FW_TX_HDR, 0, HDR_BYTES, 0);
+	seg(FW_TX_MEM, 0, 1500, FW_TX_F_CRC_END);
+	CU_ASSERT_PTR_NULL(send());
+	frame.num_seg = frame.bytes = 0;
+	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
+	seg(FW_TX_HDR, 0, HDR_BYTES, 0);
+	seg(FW_TX_MEM, 0, 1500, FW_TX_F_CRC_END);
+	CU_ASSERT_PTR_NULL(send());
+	end();
+}
+
+static void settled_frames_stay_as_they_are(void)
+{
+	struct rte_mbuf *m[3];
+
+	begin();
+	rd_frame(1500, 333);
+	for (int i = 0; i < 3; i++) {
+		m[i] = send();
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m[i]);
+	}
+	rte_pktmbuf_free(m[1]); /* received already */
+	borrow_settle(&shard);
+	CU_ASSERT_EQUAL(shard.num_borrowed, 0);
+	CU_ASSERT_EQUAL(shard.stats.tx_settled, 2);
+	check_gathered(m[0]);
+	check_gathered(m[2]);
+	/* What the process does with its memory now is not seen any more. */
+	memset(memory, 0xee, sizeof(memory));
+	CU_ASSERT_NOT_EQUAL(rte_pktmbuf_mtod(m[0], uint8_t *)[HDR_BYTES + 1], 0xee);
+	rte_pktmbuf_free(m[0]);
+	rte_pktmbuf_free(m[2]);
+	end();
+}
+
+/* A capture at the receiver copies; the settlement then has nothing to do. */
+static void copied_once_only(void)
+{
+	struct rte_mbuf *m;
+
+	begin();
+	rd_frame(1500, 333);
+	m = send();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	borrow_copy(m);
+	check_gathered(m);
+	borrow_settle(&shard);
+	CU_ASSERT_EQUAL(shard.stats.tx_settled, 0);
+	check_gathered(m);
+	rte_pktmbuf_free(m);
+	end();
+}
+
+static void bounded(void)
+{
+	struct rte_mbuf *m[APP_MAX_BORROWED];
+
+	begin();
+	rd_frame(1500, 333);
+	for (uint32_t i = 0; i < APP_MAX_BORROWED; i++) {
+		m[i] = send();
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m[i]);
+	}
+	CU_ASSERT_PTR_NULL(send());
+	/* Freed in any order: their places are there again. */
+	rte_pktmbuf_free(m[77]);
+	borrow_sweep(&shard);
+	m[77] = send();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m[77]);
+	CU_ASSERT_PTR_NULL(send());
+	rte_pktmbuf_free_bulk(m, APP_MAX_BORROWED);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), FRAMES - APP_MAX_BORROWED);
+	borrow_drop(&shard);
+	end();
+}
+
+UT_MAIN("dpdk_app/borrow", UT(receiver_finds_the_pieces), UT(what_does_not_lend_itself),
+	UT(settled_frames_stay_as_they_are), UT(copied_once_only), UT(bounded))

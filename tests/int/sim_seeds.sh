@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 300
+#
+# Every line of tests/sim/seeds.txt: runs of the simulator that failed once. None may fail again.
+
+. tests/int/lib.sh
+
+count=0
+while IFS= read -r line; do
+	case $line in '' | '#'*) continue ;; esac
+	read -ra args <<<"$line"
+	"$WEFT_BIN/weft-sim" "${args[@]}" >"$WEFT_TMP/run.out" 2>"$WEFT_TMP/run.err" || {
+		cat "$WEFT_TMP/run.out" "$WEFT_TMP/run.err"
+		die "weft-sim $line"
+	}
+	count=$((count + 1))
+done <tests/sim/seeds.txt
+[ "$count" -gt 0 ] || die "tests/sim/seeds.txt has no runs"
+say "$count runs"

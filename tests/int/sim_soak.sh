@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# timeout: 300
+#
+# The soak of weft-sim: fixed seeds hold; one of them repeated alone is the same run; a failure is
+# printed with the command that repeats it, which fails in the same way; Ctrl+C ends it cleanly.
+
+. tests/int/lib.sh
+
+sim=$WEFT_BIN/weft-sim
+
+"$sim" --soak --seed 1 --runs 24 --jobs 2 --json "$WEFT_TMP/soak.json" >"$WEFT_TMP/soak.out" 2>"$WEFT_TMP/soak.err" || {
+	cat "$WEFT_TMP/soak.out"
+	die "seeds 1 to 24 do not hold"
+}
+grep -q '^soak: 24 runs, .* 0 failed' "$WEFT_TMP/soak.out" || die "the summary is missing"
+python3 -c '
+import json, sys
+soak = json.load(open(sys.argv[1]))
+assert soak["runs"] == 24 and soak["failed"] == 0 and not soak["failures"] and soak["events"] > 1000, soak
+' "$WEFT_TMP/soak.json" || die "the JSON is not right"
+
+# What --random draws can be given as options: the same run.
+"$sim" --seed 3 --random >"$WEFT_TMP/random.out" 2>"$WEFT_TMP/random.err" || die "seed 3 fails"
+read -ra args <<<"$(sed -n 's/^drawn://p' "$WEFT_TMP/random.out")"
+[ "${#args[@]}" -gt 10 ] || die "what was drawn is not printed"
+"$sim" "${args[@]}" >"$WEFT_TMP/given.out" 2>"$WEFT_TMP/given.err" || die "seed 3 with its options fails"
+drawn=$(tail -n 1 "$WEFT_TMP/random.out")
+given=$(tail -n 1 "$WEFT_TMP/given.out")
+[ "$drawn" = "$given" ] || die "the same options gave '$drawn' and '$given'"
+
+# All packets are lost for longer than anything waits: no run can end well.
+"$sim" --soak --seed 5 --runs 1 --workload rd_mix --drain-ms 1 --faults slow=100 --latency-ns 900000 \
+	>"$WEFT_TMP/fail.out" 2>"$WEFT_TMP/fail.err" && die "a run that cannot end in time did not fail"
+grep -q '1 runs, .* 1 failed' "$WEFT_TMP/fail.out" || die "the failure is not counted"
+what=$(sed -n 's/^FAILED [^:]*: //p' "$WEFT_TMP/fail.out")
+read -ra again <<<"$(sed -n 's/^  \(.*--seed 5 --random.*\)/\1/p' "$WEFT_TMP/fail.out")"
+[ "${#again[@]}" -gt 3 ] || die "the failure comes without its command"
+"${again[@]}" >"$WEFT_TMP/again.out" 2>"$WEFT_TMP/again.err" && die "the command of the failure does not fail"
+grep -qxF "FAILED: $what" "$WEFT_TMP/again.out" || die "the command fails differently"
+
+spawn endless "$sim" --soak --jobs 2
+wait_until 'the soak has begun' grep -q '^soak from seed' "$WEFT_TMP/endless.out"
+kill -INT "${pid[endless]}"
+finish endless
+[ "$status" -eq 0 ] || die "exit status $status after SIGINT"
+grep -q '^soak: [0-9]* runs' "$WEFT_TMP/endless.out" || die "no summary after SIGINT"
+
+"$sim" --soak --pcap x >"$WEFT_TMP/usage.out" 2>&1
+[ $? -eq 2 ] || die "--soak --pcap is not refused"

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# libweft's promise that any call may be made from any thread, under ThreadSanitizer: thr_data.c (one QP,
+# one CQ, one channel, many threads; weftd killed under them) and thr_objects.c (objects of all
+# kinds, memory, fork). The programs and libweft are built with -fsanitize=thread, weftd with the others.
+# No report is suppressed. WEFT_ROUNDS=N: N times as long (make tsan).
+# timeout: 1200
+
+. tests/int/lib.sh
+: "${WEFT_TSAN:?}"
+rounds=${WEFT_ROUNDS:-1}
+LIMIT=$((60 + rounds * 30))
+export TSAN_OPTIONS="halt_on_error=0 second_deadlock_stack=1 exitcode=66 ${TSAN_OPTIONS:-}"
+
+weftd_start weftd --nics 2
+spawn data "$WEFT_TSAN/thr_data" $((rounds * 4000))
+expect_ok data
+spawn objects "$WEFT_TSAN/thr_objects" $((rounds * 16))
+expect_ok objects
+# Without ThreadSanitizer the threads come together in other ways.
+spawn data2 "$WEFT_INT/thr_data" $((rounds * 8000))
+expect_ok data2
+spawn objects2 "$WEFT_INT/thr_objects" $((rounds * 16))
+expect_ok objects2
+expect_objects weft0 '0 0 0 0'
+expect_objects weft1 '0 0 0 0'
+cat "$WEFT_TMP"/data.out "$WEFT_TMP"/objects.out "$WEFT_TMP"/data2.out "$WEFT_TMP"/objects2.out
+
+# Threads that post, poll and wait when the NIC goes.
+spawn gone "$WEFT_TSAN/thr_data" 8000 gone
+says gone '^running'
+received=$(counter weft1 rx_frames)
+wait_until 'there is traffic' counter_above weft1 rx_frames "$((received + 1000))"
+kill9 weftd
+expect_ok gone

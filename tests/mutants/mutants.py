@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Mutants of the firmware: applies the changes of mutants.txt one at a time to a copy of the source
+# file they name, links a weft-sim with it, and lets the soak look for the fault.
+#
+#	mutants.py [--seed N] [--limit SECONDS] [--json FILE] [NAME...]
+#	mutants.py --check [NAME...]	every mutant applies and compiles; nothing is run
+#
+# Called by `make mutants` and tests/int/mutants.py, which give in the environment MUTANT_CC (the
+# compiler with all flags of nic_fw), MUTANT_LINK (the command that links weft-sim, with the word OBJECT
+# before the archives) and MUTANT_SIM (weft-sim as it is). Time is processor time of the runs, one
+# at a time, so that a busy machine changes nothing. A seed counts only when the firmware as it is
+# bears it. Exit status 0: each was caught; 1: one survived, does not apply or does not
+# compile; 2: wrong usage.
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants.txt")
+BUILD = os.path.join("build", "mutants")
+HANG_SECONDS = 10  # a run that a mutant makes endless ends after so long
+
+
+class Mutant:
+    def __init__(self, name, area, path, what):
+        self.name, self.area, self.path, self.what = name, area, path, what
+        self.old, self.new = [], []
+
+    def source(self):
+        """The changed text of the file, or None with the reason in self.error."""
+        with open(self.path, encoding="utf-8") as f:
+            text = f.read()
+        old = "".join(line + "\n" for line in self.old)
+        found = text.count(old) if old else 0
+        # Whole lines: "return x;" must not be found at the end of a longer one.
+        starts = ("\n" + text).count("\n" + old) if old else 0
+        if found != 1 or starts != 1:
+            self.error = f"its old lines stand in {self.path} {starts} times, not once"
+            return None
+        return text.replace(old, "".join(line + "\n" for line in self.new))
+
+    def compile(self, syntax_only):
+        """Makes the object; False with the reason in self.error."""
+        text = self.source()
+        if text is None:
+            return False
+        folder = os.path.join(BUILD, self.name)
+        os.makedirs(folder, exist_ok=True)
+        self.file = os.path.join(folder, os.path.basename(self.path))
+        self.sim = os.path.join(folder, "weft-sim")
+        with open(self.file, "w", encoding="utf-8") as f:
+            f.write(text)
+        obj = self.file[:-1] + "o"
+        out = ["-fsyntax-only"] if syntax_only else ["-c", "-o", obj]
+        # A mutant may leave things unused: warnings are not what is looked for.
+        command = shlex.split(os.environ["MUTANT_CC"]) + ["-w"] + out + [self.file]
+        if not self.run(command):
+            return False
+        if syntax_only:
+            return True
+        # The object comes before the archive, whose member of this name is then not wanted.
+        command = [obj if word == "OBJECT" else word for word in shlex.split(os.environ["MUTANT_LINK"])]
+        return self.run(command + ["-o", self.sim])
+
+    def run(self, command):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            self.error = "does not compile: " + (done.stderr.strip().splitlines() or ["?"])[0]
+        return not done.returncode
+
+    def soak(self, seed, limit):
+        """The first failure that a seed of its own brings, or None."""
+        report = os.path.join(BUILD, self.name, "soak.json")
+        command = [self.sim, "--soak", "--seed", str(seed), "--cpu-seconds", str(limit), "--failures", "1",
+                   "--hang-seconds", str(HANG_SECONDS), "--json", report]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        with open(report, encoding="utf-8") as f:
+            self.report = json.load(f)
+        return self.report["failures"][0] if self.report["failures"] else None
+
+
+def read_table():
+    mutants, number = [], 0
+    with open(TABLE, encoding="utf-8") as f:
+        for line in f.read().splitlines():
+            number += 1
+            if line.startswith("== "):
+                fields = [x.strip() for x in line[3:].split("|")]
+                if len(fields) != 4 or any(m.name == fields[0] for m in mutants):
+                    sys.exit(f"{TABLE}:{number}: a head is == NAME | AREA | FILE | WHAT, each name once")
+                mutants.append(Mutant(*fields))
+            elif line.startswith("#") or not line.strip():
+                continue
+            elif mutants and line[0] in " -+":
+                if line[0] != "+":
+                    mutants[-1].old.append(line[1:])
+                if line[0] != "-":
+                    mutants[-1].new.append(line[1:])
+            else:
+                sys.exit(f"{TABLE}:{number}: a line begins with a blank, - or +")
+    return mutants
+
+
+def holds_without(seed):
+    """Whether the firmware as it is bears this seed."""
+    command = [os.environ["MUTANT_SIM"], "--seed", str(seed), "--random"]
+    return not subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
+
+
+def hunt(mutant, seed, limit):
+    """One mutant: its row."""
+    row = {"mutant": mutant.name, "area": mutant.area, "file": mutant.path, "what": mutant.what, "caught": False}
+    if not mutant.compile(False):
+        return dict(row, error=mutant.error)
+    failure = mutant.soak(seed, limit)
+    row["runs"] = mutant.report["runs"]
+    row["seconds"] = mutant.report["cpu_seconds"]
+    if failure:
+        row.update(oracle=failure["oracle"], seed=failure["seed"], message=failure["message"],
+                   seconds=failure["after_cpu_s"])
+        row["caught"] = holds_without(failure["seed"])
+        if not row["caught"]:
+            row["error"] = f"seed {failure['seed']} fails without the mutant as well"
+    return row
+
+
+def show(row):
+    if row["caught"]:
+        end = f"{row['seconds']:7.1f} s  seed {row['seed']:<6} {row['oracle']:<13}"
+    else:
+        end = f"{row.get('seconds', 0):7.1f} s  SURVIVED: {row.get('error', 'no oracle saw it')}"
+    print(f"{row['area']:<10} {row['mutant']:<34} {end}  {row['what']}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Lets the soak look for deliberate faults in the firmware.")
+    parser.add_argument("--check", action="store_true", help="only see whether each applies and compiles")
+    parser.add_argument("--seed", type=int, default=1, help="first seed of each soak (1)")
+    parser.add_argument("--limit", type=int, default=60, help="processor seconds for each mutant (60)")
+    parser.add_argument("--json", help="the rows, as JSON")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="of mutants; all when none is given")
+    args = parser.parse_args()
+    mutants = read_table()
+    unknown = set(args.names) - {m.name for m in mutants}
+    if unknown:
+        print(f"mutants.py: there is no mutant called {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 2
+    mutants = [m for m in mutants if not args.names or m.name in args.names]
+    if args.check:
+        broken = [m for m in mutants if not m.compile(True)]
+        for m in broken:
+            print(f"tests/mutants/mutants.txt: {m.name}: {m.error}")
+        print(f"{len(mutants)} mutants, {len(broken)} broken")
+        return 1 if broken else 0
+    rows = []
+    for mutant in mutants:
+        rows.append(hunt(mutant, args.seed, args.limit))
+        show(rows[-1])
+    survived = [r["mutant"] for r in rows if not r["caught"]]
+    print(f"{len(rows)} mutants, {len(survived)} survived{': ' if survived else ''}{' '.join(survived)}")
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as f:
+            json.dump({"limit_s": args.limit, "first_seed": args.seed, "mutants": rows}, f, indent=1)
+            f.write("\n")
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * goal-dump: writes GOAL schedules as text. Started by users and scripts; calls libgoal.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/goal/goal_text.h"
+
+enum {
+	DUMP_OK = 0,
+	DUMP_FAILED = 1,
+	DUMP_USAGE = 2,
+};
+
+static const char help[] =
+    "Usage: goal-dump [-o OUT] FILE\n"
+    "\n"
+    "Writes the GOAL schedules in FILE as text, in the strict form that LogGOPSim reads. FILE is\n"
+    "in LogGOPSim's textual or binary format (docs/goal-format.md); - is standard input.\n"
+    "\n"
+    "Options\n"
+    "  -o OUT             where to (standard output)\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit status: 0 done, 1 failure (bad schedule, no room), 2 usage.\n";
+
+enum {
+	OPT_HELP = 256,
+	OPT_VERSION,
+};
+
+static const struct option longopts[] = {
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* One line: what is wrong and how to mend it. */
+static int usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "goal-dump: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, " (goal-dump --help tells more)\n");
+	return DUMP_USAGE;
+}
+
+static int fail(const char *name, int error)
+{
+	fprintf(stderr, "goal-dump: %s: %s\n", name, strerror(error));
+	return DUMP_FAILED;
+}
+
+static int dump(const char *file, const char *out_name)
+{
+	FILE *out = stdout;
+	struct goal_error err;
+	struct goal_set set;
+	int rc;
+
+	if (goal_file_load(file, &set, &err)) {
+		fprintf(stderr, "goal-dump: %s\n", err.text);
+		return DUMP_FAILED;
+	}
+	/* Opened only now: a schedule that cannot be read destroys nothing. */
+	if (out_name)
+		out = fopen(out_name, "we");
+	rc = out ? goal_text_write(&set, out) : -errno;
+	goal_set_free(&set);
+	if (out_name && out && fclose(out) && !rc)
+		rc = -errno;
+	return rc ? fail(out_name ? out_name : "standard output", -rc) : DUMP_OK;
+}
+
+int main(int argc, char **argv)
+{
+	const char *out = NULL;
+	int opt;
+
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":ho:", longopts, NULL)) != -1) {
+		switch (opt) {
+		case 'o':
+			out = optarg;
+			break;
+		case 'h':
+		case OPT_HELP:
+			fputs(help, stdout);
+			return DUMP_OK;
+		case OPT_VERSION:
+			printf("goal-dump %s\n", WEFT_VERSION);
+			return DUMP_OK;
+		case ':':
+			return usage("%s needs a value", argv[optind - 1]);
+		default:
+			return usage("there is no option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind == argc)
+		return usage("which FILE of schedules?");
+	if (argc - optind > 1)
+		return usage("one FILE at a time, not '%s' too", argv[optind + 1]);
+	return dump(argv[optind], out);
+}
