@@ -87,8 +87,7 @@ static void yield(void)
 		idle.after *= 2;
 }
 
-/* A poll that found nothing. No lock is held. */
-static void poll_empty(struct weft_ctx *ctx)
+void weft_poll_empty(struct weft_ctx *ctx)
 {
 	if (idle.mode == WEFT_YIELD_UNKNOWN)
 		idle_init();
@@ -338,7 +337,7 @@ int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)
 	}
 	pthread_mutex_unlock(&cq->lock);
 	if (n == 0 && max > 0)
-		poll_empty(ctx);
+		weft_poll_empty(ctx);
 	else
 		idle.since_yield = 0;
 	return n;

@@ -339,6 +339,9 @@ void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av);
 
 /* ---- weft_poll.c */
 
+/* After a poll that found nothing: gives up the processor where cores are short. No lock is held.
+ */
+void weft_poll_empty(struct weft_ctx *ctx);
 /* The CQ's next entry, NULL if the NIC has not written it. Under cq->lock. */
 struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index);
 

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Run records, and the commands on collectives.
+ *
+ * Called by libgoal and by tools; calls weft_ctx.c for commands, weft_db.h to start a run,
+ * weft_eq.c to wait. A record is the process's while it is in the free list, the caller's from
+ * weft_goal_start() to weft_goal_finish(), and the NIC's to write until done equals serial
+ * (pair G1). docs/host-interface.md "Collectives".
+ */
+#include "host_driver/weft_goal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host_driver/weft_db.h"
+#include "host_driver/weft_eq.h"
+#include "shared_defs/hw_goal.h"
+
+enum {
+	SPIN_POLLS = 2000, /* before a waiter asks for an event */
+};
+
+struct weft_goal {
+	struct weft_ctx *ctx;
+	struct weft_comp_channel *channel;
+	struct hw_goal_run *records;
+	uint32_t runs;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t over;  /* an event came, or the one who waits for events stopped */
+	bool leader;          /* somebody waits for events on behalf of all */
+	uint32_t *free;       /* records that may be used */
+	uint32_t num_free;
+	uint32_t serial;
+};
+
+static struct weft_goal *fail(struct weft_goal *goal, int err)
+{
+	weft_goal_close(goal);
+	errno = err;
+	return NULL;
+}
+
+static int open_table(struct weft_goal *goal, uint32_t runs)
+{
+	const struct weft_channel_obj *channel =
+	    weft_container_of(goal->channel, struct weft_channel_obj, pub);
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_OPEN};
+	struct hw_cmd_resp resp;
+	int rc;
+
+	cmd.u.goal_open.runs = runs;
+	cmd.u.goal_open.eq = channel->eq.number;
+	rc = weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
+	if (rc < 0)
+		return rc;
+	goal->runs = resp.u.goal_open.runs;
+	goal->records = weft_ctx_bar(goal->ctx, resp.u.goal_open.runs_offset,
+				     (uint64_t)goal->runs * sizeof(*goal->records));
+	return goal->records && goal->runs == runs ? 0 : -EPROTO;
+}
+
+struct weft_goal *weft_goal_open(struct weft_context *context, uint32_t runs)
+{
+	struct weft_goal *goal;
+	uint32_t i;
+	int rc;
+
+	if (!runs || runs > HW_MAX_GOAL_RUNS || runs & (runs - 1)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	goal = calloc(1, sizeof(*goal));
+	if (!goal)
+		return NULL;
+	goal->ctx = weft_ctx_of(context);
+	weft_mutex_init(&goal->lock);
+	pthread_cond_init(&goal->over, NULL);
+	goal->free = malloc(runs * sizeof(*goal->free));
+	goal->channel = weft_create_comp_channel(context, 0);
+	if (!goal->free || !goal->channel)
+		return fail(goal, errno);
+	rc = open_table(goal, runs);
+	if (rc < 0)
+		return fail(goal, -rc);
+	for (i = 0; i < runs; i++)
+		goal->free[i] = runs - 1 - i;
+	goal->num_free = runs;
+	return goal;
+}
+
+void weft_goal_close(struct weft_goal *goal)
+{
+	if (!goal)
+		return;
+	/* The NIC's table and its hold on the event queue last as long as the context. */
+	pthread_cond_destroy(&goal->over);
+	pthread_mutex_destroy(&goal->lock);
+	free(goal->free);
+	free(goal);
+}
+
+void weft_goal_self(const struct weft_goal *goal, struct weft_goal_peer *self)
+{
+	const struct hw_bar_header *header = goal->ctx->bar;
+
+	memset(self, 0, sizeof(*self));
+	memcpy(self->mac, goal->ctx->device.mac, sizeof(self->mac));
+	self->shard = (uint8_t)goal->ctx->device.shard;
+	self->ip = goal->ctx->device.ip;
+	self->client = header->client;
+}
+
+/* ---- communicators -----------------------------------------------------------------------------
+ */
+
+int weft_goal_comm_create(struct weft_goal *goal, const struct weft_goal_comm_attr *attr,
+			  uint32_t *comm)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_COMM_CREATE};
+	struct hw_cmd_resp resp;
+	struct weft_mr *mr;
+	size_t bytes;
+	void *table;
+	int rc;
+
+	_Static_assert(sizeof(struct weft_goal_peer) == sizeof(struct hw_goal_peer), "");
+	if (!attr->num_ranks || attr->num_ranks > HW_MAX_GOAL_RANKS || !attr->pd)
+		return -EINVAL;
+	bytes = attr->num_ranks * sizeof(struct hw_goal_peer);
+	table = weft_alloc(&goal->ctx->pub, bytes);
+	if (!table)
+		return -ENOMEM;
+	memcpy(table, attr->peers, bytes);
+	mr = weft_reg_mr(attr->pd, table, bytes, 0);
+	if (!mr) {
+		rc = -errno;
+		weft_free(table, bytes);
+		return rc;
+	}
+	cmd.u.goal_comm.key = attr->key[0];
+	cmd.u.goal_comm.key2 = attr->key[1];
+	cmd.u.goal_comm.rank = attr->rank;
+	cmd.u.goal_comm.num_ranks = attr->num_ranks;
+	cmd.u.goal_comm.pd = attr->pd->handle;
+	cmd.u.goal_comm.peers_stag = mr->lkey;
+	cmd.u.goal_comm.peers_addr = (uintptr_t)table;
+	cmd.u.goal_comm.eager_bytes = attr->eager_bytes;
+	rc = weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
+	if (rc == 0)
+		*comm = resp.u.handle;
+	/* The NIC has copied it. */
+	if (weft_dereg_mr(mr) < 0 && rc == 0)
+		rc = -EIO;
+	weft_free(table, bytes);
+	return rc;
+}
+
+int weft_goal_comm_destroy(struct weft_goal *goal, uint32_t comm)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_COMM_DESTROY};
+	struct hw_cmd_resp resp;
+
+	cmd.u.goal_comm.comm = comm;
+	return weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
+}
+
+int weft_goal_pool(struct weft_goal *goal, uint32_t comm, const struct weft_mr *mr)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_POOL};
+	struct hw_cmd_resp resp;
+
+	cmd.u.goal_comm.comm = comm;
+	cmd.u.goal_comm.pool_stag = mr->lkey;
+	cmd.u.goal_comm.pool_addr = (uintptr_t)mr->addr;
+	cmd.u.goal_comm.pool_bytes = mr->bytes;
+	return weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
+}
+
+/* ---- schedules
+ * ----------------------------------------------------------------------------------- */
+
+static void copy_binds(struct hw_goal_bind *table, const struct weft_goal_bind *binds,
+		       uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		table[i] = (struct hw_goal_bind){
+		    .addr = (uintptr_t)binds[i].addr,
+		    .bytes = binds[i].bytes,
+		    .stag = binds[i].mr ? binds[i].mr->lkey : 0,
+		};
+}
+
+static int load(struct weft_goal *goal, uint32_t comm, const struct weft_mr *mr, size_t code_bytes,
+		size_t binds_offset, uint32_t *schedule, char *why)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_LOAD};
+	struct hw_cmd_resp resp = {.status = 0};
+	int rc;
+
+	cmd.u.goal_load.addr = (uintptr_t)mr->addr;
+	cmd.u.goal_load.bytes = code_bytes;
+	cmd.u.goal_load.stag = mr->lkey;
+	cmd.u.goal_load.binds_addr = (uintptr_t)mr->addr + binds_offset;
+	cmd.u.goal_load.binds_stag = mr->lkey;
+	cmd.u.goal_load.comm = comm;
+	do {
+		struct hw_cmd again = cmd;
+
+		rc = weft_ctx_command(goal->ctx, &again, -1, &resp, NULL);
+		/* Other loads are under way: they take milliseconds at most. */
+	} while (rc == -EAGAIN);
+	if (rc == 0)
+		*schedule = resp.u.goal_load.schedule;
+	if (why) {
+		memcpy(why, resp.u.goal_load.why, WEFT_GOAL_WHY_BYTES);
+		why[WEFT_GOAL_WHY_BYTES - 1] = '\0';
+	}
+	return rc;
+}
+
+int weft_goal_load(struct weft_goal *goal, uint32_t comm, const void *code, size_t bytes,
+		   const struct weft_goal_bind *binds, uint32_t num_binds, uint32_t *schedule,
+		   char *why)
+{
+	size_t binds_offset = (bytes + 63) & ~(size_t)63;
+	size_t total = binds_offset + num_binds * sizeof(struct hw_goal_bind);
+	struct weft_pd *pd = NULL;
+	struct weft_mr *mr = NULL;
+	uint8_t *copy;
+	int rc;
+
+	if (why)
+		why[0] = '\0';
+	if (!num_binds || !binds[0].mr)
+		return -EINVAL;
+	pd = binds[0].mr->pd;
+	copy = weft_alloc(&goal->ctx->pub, total);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, code, bytes);
+	copy_binds((struct hw_goal_bind *)(void *)(copy + binds_offset), binds, num_binds);
+	mr = weft_reg_mr(pd, copy, total, 0);
+	rc = mr ? load(goal, comm, mr, bytes, binds_offset, schedule, why) : -errno;
+	if (mr)
+		rc = weft_dereg_mr(mr) < 0 && rc == 0 ? -EIO : rc;
+	weft_free(copy, total);
+	return rc;
+}
+
+int weft_goal_unload(struct weft_goal *goal, uint32_t schedule)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_UNLOAD};
+	struct hw_cmd_resp resp;
+
+	cmd.u.goal_load.schedule = schedule;
+	return weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
+}
+
+/* ---- runs
+ * ---------------------------------------------------------------------------------------- */
+
+int weft_goal_start(struct weft_goal *goal, const struct weft_goal_run_attr *attr, uint32_t *run)
+{
+	struct hw_goal_run *record;
+
+	if (weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE)
+		return -EIO;
+	pthread_mutex_lock(&goal->lock);
+	if (!goal->num_free) {
+		pthread_mutex_unlock(&goal->lock);
+		return -EAGAIN;
+	}
+	*run = goal->free[--goal->num_free];
+	record = &goal->records[*run];
+	if (!++goal->serial)
+		goal->serial++;
+	record->serial = goal->serial;
+	record->schedule = attr->schedule;
+	record->timeout_ns = attr->timeout_ns;
+	record->trace_addr = (uintptr_t)attr->trace;
+	record->trace_stag = attr->trace_mr ? attr->trace_mr->lkey : 0;
+	record->trace_entries = attr->trace_mr ? attr->trace_entries : 0;
+	__atomic_store_n(&record->flags, 0, __ATOMIC_RELAXED);
+	/* Under the lock: the order of doorbells is the order of runs. */
+	weft_db_ring(goal->ctx, &record->rung, HW_DB_ENTRY(HW_DB_GOAL_RUN, *run));
+	pthread_mutex_unlock(&goal->lock);
+	return 0;
+}
+
+bool weft_goal_test(const struct weft_goal *goal, uint32_t run)
+{
+	const struct hw_goal_run *record = &goal->records[run];
+
+	/* Pair G1: what the NIC wrote before done is visible with it. */
+	return __atomic_load_n(&record->done, __ATOMIC_ACQUIRE) == record->serial;
+}
+
+static bool expired(uint64_t timeout_ns, const struct timespec *start)
+{
+	struct timespec now;
+
+	if (timeout_ns == UINT64_MAX)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)(now.tv_sec - start->tv_sec) * 1000000000u + (uint64_t)now.tv_nsec -
+		   (uint64_t)start->tv_nsec >=
+	       timeout_ns;
+}
+
+/* One look at the event queue, on behalf of all who wait. Blocks until something comes. */
+static int lead(struct weft_goal *goal)
+{
+	struct weft_channel_obj *channel =
+	    weft_container_of(goal->channel, struct weft_channel_obj, pub);
+	struct hw_eqe eqe;
+	bool any;
+	int rc = 0;
+
+	pthread_mutex_lock(&channel->eq.lock);
+	any = weft_eq_take(&channel->eq, &eqe);
+	while (any && weft_eq_take(&channel->eq, &eqe))
+		;
+	pthread_mutex_unlock(&channel->eq.lock);
+	if (!any)
+		rc = weft_eq_wait(goal->ctx, &channel->eq);
+	return rc;
+}
+
+static int block(struct weft_goal *goal, uint32_t run)
+{
+	struct hw_goal_run *record = &goal->records[run];
+	int rc = 0;
+
+	/* Pair G2: the flag, then the look at done; the NIC stores done, then looks at the flag. */
+	__atomic_store_n(&record->flags, HW_GOAL_RUN_F_EVENT, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&goal->lock);
+	while (!weft_goal_test(goal, run) && rc == 0) {
+		if (weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE) {
+			rc = -EIO;
+		} else if (goal->leader) {
+			pthread_cond_wait(&goal->over, &goal->lock);
+		} else {
+			goal->leader = true;
+			pthread_mutex_unlock(&goal->lock);
+			rc = lead(goal);
+			pthread_mutex_lock(&goal->lock);
+			goal->leader = false;
+			pthread_cond_broadcast(&goal->over);
+		}
+	}
+	pthread_mutex_unlock(&goal->lock);
+	return rc;
+}
+
+int weft_goal_wait(struct weft_goal *goal, uint32_t run, uint64_t timeout_ns)
+{
+	struct timespec start;
+	uint32_t i;
+
+	if (timeout_ns != UINT64_MAX)
+		clock_gettime(CLOCK_MONOTONIC, &start);
+	for (i = 0;; i++) {
+		if (weft_goal_test(goal, run))
+			return 0;
+		if (weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE)
+			return -EIO;
+		if (expired(timeout_ns, &start))
+			return -ETIMEDOUT;
+		if (i >= SPIN_POLLS && timeout_ns == UINT64_MAX)
+			return block(goal, run);
+		weft_poll_empty(goal->ctx);
+	}
+}
+
+void weft_goal_finish(struct weft_goal *goal, uint32_t run, struct weft_goal_result *result)
+{
+	const struct hw_goal_run *record = &goal->records[run];
+
+	if (result)
+		*result = (struct weft_goal_result){
+		    .status = record->status,
+		    .rank = record->rank,
+		    .op = record->op,
+		    .ops = record->ops,
+		    .instance = record->instance,
+		    .traced = record->traced,
+		    .start_ns = record->start_ns,
+		    .finish_ns = record->finish_ns,
+		};
+	pthread_mutex_lock(&goal->lock);
+	goal->free[goal->num_free++] = run;
+	pthread_mutex_unlock(&goal->lock);
+}
+
+int weft_goal_cancel(struct weft_goal *goal, uint32_t run)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_GOAL_CANCEL};
+	struct hw_cmd_resp resp;
+
+	cmd.u.goal_load.run = run;
+	cmd.u.goal_load.serial = goal->records[run].serial;
+	return weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
+}
