@@ -64,7 +64,7 @@ struct goal_schedule {
 	uint32_t refs; /* runs */
 	struct goal_header header;
 	uint8_t *code; /* heap: the whole schedule */
-	const struct goal_op *ops;
+	const struct goal_insn *ops;
 	const struct goal_edge *edges;
 	const struct goal_piece *pieces;
 	const struct goal_slot *slots;

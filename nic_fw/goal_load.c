@@ -47,13 +47,13 @@ static const char *check_header(const struct goal_header *h, uint32_t rank, uint
 		return "reserved fields of the header are set";
 	if (h->rank != rank || h->num_ranks != num_ranks)
 		return "the schedule is for another rank or another number of ranks";
-	if (!h->num_ops || h->num_ops > GOAL_MAX_OPS || h->num_edges > GOAL_MAX_EDGES ||
+	if (!h->num_ops || h->num_ops > GOAL_FORMAT_MAX_OPS || h->num_edges > GOAL_MAX_EDGES ||
 	    h->num_pieces > GOAL_MAX_PIECES || h->num_slots > GOAL_MAX_SLOTS ||
 	    h->scratch_bytes > GOAL_MAX_SCRATCH_BYTES || h->num_cpus > GOAL_MAX_CPUS)
 		return "the schedule exceeds a limit (operations, edges, pieces, slots, "
 		       "scratchpad)";
 	if (!part_fits(h, h->slots_offset, h->num_slots, sizeof(struct goal_slot)) ||
-	    !part_fits(h, h->ops_offset, h->num_ops, sizeof(struct goal_op)) ||
+	    !part_fits(h, h->ops_offset, h->num_ops, sizeof(struct goal_insn)) ||
 	    !part_fits(h, h->edges_offset, h->num_edges, sizeof(struct goal_edge)) ||
 	    !part_fits(h, h->pieces_offset, h->num_pieces, sizeof(struct goal_piece)))
 		return "a part of the schedule lies outside of it";
@@ -183,10 +183,10 @@ static bool buffer_fits(const struct goal_schedule *s, uint64_t ref, uint64_t by
 	return sum == bytes;
 }
 
-static const char *check_message(const struct goal_load *load, const struct goal_op *op)
+static const char *check_message(const struct goal_load *load, const struct goal_insn *op)
 {
 	struct goal_schedule *s = load->schedule;
-	bool recv = op->kind == GOAL_OP_RECV;
+	bool recv = op->kind == GOAL_INSN_RECV;
 
 	if (op->amount > GOAL_MAX_MSG_BYTES)
 		return "a message is too long";
@@ -205,7 +205,7 @@ static const char *check_message(const struct goal_load *load, const struct goal
 	return NULL;
 }
 
-static const char *check_local(const struct goal_load *load, const struct goal_op *op)
+static const char *check_local(const struct goal_load *load, const struct goal_insn *op)
 {
 	const struct goal_schedule *s = load->schedule;
 	uint32_t elem_bytes = op->sub == GOAL_LOCAL_WTIME ? 8 : op->width / 8u;
@@ -227,7 +227,7 @@ static const char *check_local(const struct goal_load *load, const struct goal_o
 	return NULL;
 }
 
-static bool check_op(struct goal_load *load, const struct goal_op *op)
+static bool check_op(struct goal_load *load, const struct goal_insn *op)
 {
 	const struct goal_header *h = &load->schedule->header;
 	const char *why = NULL;
@@ -239,18 +239,18 @@ static bool check_op(struct goal_load *load, const struct goal_op *op)
 		return bad(load, "an operation's list of dependents is not behind the one before");
 	load->next_edge += (uint32_t)edges;
 	switch (op->kind) {
-	case GOAL_OP_SEND:
-	case GOAL_OP_RECV:
+	case GOAL_INSN_SEND:
+	case GOAL_INSN_RECV:
 		why = check_message(load, op);
 		break;
-	case GOAL_OP_LOCAL:
+	case GOAL_INSN_LOCAL:
 		why = check_local(load, op);
 		break;
-	case GOAL_OP_CALC:
+	case GOAL_INSN_CALC:
 		if (op->sub && op->sub >= h->num_cpus)
 			why = "a calc names a cpu that the header does not count";
 		break;
-	case GOAL_OP_NOP:
+	case GOAL_INSN_NOP:
 		break;
 	default:
 		why = "an operation of unknown kind";
@@ -349,7 +349,7 @@ static bool step_order(struct goal_load *load)
 	uint32_t budget = GOAL_LOAD_QUANTUM;
 
 	while (load->head < load->tail && budget) {
-		const struct goal_op *op = &s->ops[load->order[load->head]];
+		const struct goal_insn *op = &s->ops[load->order[load->head]];
 		uint32_t edges = op->num_start_edges + op->num_edges;
 
 		for (; load->at < edges && budget; load->at++, budget--) {
@@ -374,7 +374,7 @@ static bool step_order(struct goal_load *load)
 	return true;
 }
 
-static uint32_t next_count(struct goal_load *load, const struct goal_op *op)
+static uint32_t next_count(struct goal_load *load, const struct goal_insn *op)
 {
 	uint32_t i = fw_hash(op->peer, op->tag, op->kind) & load->key_mask;
 	struct goal_key *key = &load->keys[i];
@@ -390,10 +390,10 @@ static uint32_t next_count(struct goal_load *load, const struct goal_op *op)
 	return key->next++;
 }
 
-static bool is_message(const struct goal_op *op)
+static bool is_message(const struct goal_insn *op)
 {
-	return op->kind == GOAL_OP_SEND || op->kind == GOAL_OP_RECV ||
-	       op->kind == GOAL_OP_MCAST_SEND || op->kind == GOAL_OP_MCAST_RECV;
+	return op->kind == GOAL_INSN_SEND || op->kind == GOAL_INSN_RECV ||
+	       op->kind == GOAL_INSN_MCAST_SEND || op->kind == GOAL_INSN_MCAST_RECV;
 }
 
 static bool step_counts(struct goal_load *load)
@@ -402,7 +402,7 @@ static bool step_counts(struct goal_load *load)
 	uint64_t end = quantum_end(load, s->header.num_ops);
 
 	for (; load->at < end; load->at++) {
-		const struct goal_op *op = &s->ops[load->at];
+		const struct goal_insn *op = &s->ops[load->at];
 
 		if (is_message(op) && op->count != next_count(load, op))
 			return bad(load, "a message is not numbered in the order of the schedule");

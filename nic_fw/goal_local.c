@@ -63,7 +63,7 @@ static bool is_bounced(const struct side *side)
 }
 
 static enum hw_goal_status time_stamp(struct fw_nic *nic, struct goal_run *run,
-				      const struct goal_op *op)
+				      const struct goal_insn *op)
 {
 	double seconds = (double)nic->now_ns / 1e9;
 	struct goal_cursor cursor;
@@ -74,7 +74,7 @@ static enum hw_goal_status time_stamp(struct fw_nic *nic, struct goal_run *run,
 }
 
 /* One stretch that is contiguous in all buffers. Returns its bytes, 0: *status says why not. */
-static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct goal_op *op,
+static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct goal_insn *op,
 			struct side side[3], uint64_t max, enum hw_goal_status *status)
 {
 	uint32_t elem_bytes = op->width / 8u;
@@ -107,7 +107,7 @@ static uint64_t stretch(struct fw_nic *nic, struct goal_run *run, const struct g
 
 bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, uint32_t *cost)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	enum hw_goal_status status = HW_GOAL_OK;
 	uint64_t total, budget = GOAL_LOCAL_QUANTUM_BYTES;
 	struct side side[3];

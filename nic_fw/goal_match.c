@@ -44,7 +44,7 @@ struct goal_recv *goal_recv_find(struct fw_nic *nic, struct goal_comm *comm,
 
 struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32_t op)
 {
-	const struct goal_op *code = &run->schedule->ops[op];
+	const struct goal_insn *code = &run->schedule->ops[op];
 	struct goal_recv *recv;
 	uint8_t generation;
 	bool fresh = nic->goal_recvs.free == FW_NONE;
@@ -97,7 +97,7 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 
 static bool takes(const struct goal_recv *recv, const struct goal_key4 *key)
 {
-	const struct goal_op *op = &recv->run->schedule->ops[recv->op];
+	const struct goal_insn *op = &recv->run->schedule->ops[recv->op];
 
 	return !recv->matched && (op->peer == GOAL_RANK_ANY || op->peer == key->rank) &&
 	       (op->tag == GOAL_TAG_ANY || op->tag == key->tag);

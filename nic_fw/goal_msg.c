@@ -247,7 +247,7 @@ void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instanc
  * a packet could hold more than a frame has room for.
  */
 static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run *run,
-				      const struct goal_op *op, uint32_t piece_bytes, bool *stage)
+				      const struct goal_insn *op, uint32_t piece_bytes, bool *stage)
 {
 	struct goal_cursor cursor;
 	struct goal_span span;
@@ -277,8 +277,8 @@ static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run 
 	return HW_GOAL_OK;
 }
 
-static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run, const struct goal_op *op,
-				 struct goal_send *send)
+static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run,
+				 const struct goal_insn *op, struct goal_send *send)
 {
 	struct goal_cursor cursor;
 	bool needed;
@@ -300,7 +300,7 @@ static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run, const
 static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 				      struct goal_send *send)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_cursor cursor;
 
 	send->kind = GOAL_SEND_SMALL;
@@ -356,7 +356,7 @@ enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send
 static enum hw_goal_status send_large(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 				      struct goal_link *link, const struct goal_key4 *key)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_send *send = goal_send_find(nic, link, key);
 
 	if (send && send->bytes >= op->amount) {
@@ -381,7 +381,7 @@ static enum hw_goal_status send_large(struct fw_nic *nic, struct goal_run *run, 
 
 enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count};
 	enum hw_goal_status status;
 	struct goal_link *link;

@@ -377,7 +377,7 @@ static enum hw_goal_status recv_unexpected(struct fw_nic *nic, struct goal_run *
 
 enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count};
 	struct goal_unexp *unexp = goal_match_recv(nic, run->comm, run->schedule, &key);
 	struct goal_recv *recv;

@@ -401,7 +401,7 @@ static void calc_done(struct fw_nic *nic, struct fw_timer *timer)
 
 static enum hw_goal_status start_calc(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_calc *calc = fw_pool_get(&nic->goal_calcs);
 	uint64_t from = nic->now_ns;
 
@@ -422,28 +422,28 @@ static enum hw_goal_status start_calc(struct fw_nic *nic, struct goal_run *run, 
 
 static enum hw_goal_status start_op(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 
 	FW_COUNT(nic, goal_ops);
 	goal_run_trace(nic, run, HW_GOAL_POINT_OP_START, index);
 	if (op->num_start_edges)
 		push_finished(nic, run, index | STARTED);
-	switch ((enum goal_op_kind)op->kind) {
-	case GOAL_OP_SEND:
+	switch ((enum goal_insn_kind)op->kind) {
+	case GOAL_INSN_SEND:
 		return goal_msg_send(nic, run, index);
-	case GOAL_OP_RECV:
+	case GOAL_INSN_RECV:
 		return goal_msg_recv(nic, run, index);
-	case GOAL_OP_LOCAL:
+	case GOAL_INSN_LOCAL:
 		goal_run_add_local(nic, run, index);
 		return HW_GOAL_OK;
-	case GOAL_OP_CALC:
+	case GOAL_INSN_CALC:
 		return start_calc(nic, run, index);
-	case GOAL_OP_NOP:
+	case GOAL_INSN_NOP:
 		goal_run_finish_op(nic, run, index);
 		return HW_GOAL_OK;
-	case GOAL_OP_MCAST_SEND:
-	case GOAL_OP_MCAST_RECV:
-	case GOAL_OP_KINDS:
+	case GOAL_INSN_MCAST_SEND:
+	case GOAL_INSN_MCAST_RECV:
+	case GOAL_INSN_KINDS:
 		break;
 	}
 	return HW_GOAL_BAD_SCHEDULE;
@@ -454,7 +454,7 @@ static uint32_t release(struct fw_nic *nic, struct goal_run *run)
 {
 	const struct goal_schedule *s = run->schedule;
 	uint32_t entry = run->finished[run->finished_head];
-	const struct goal_op *op = &s->ops[entry & ~STARTED];
+	const struct goal_insn *op = &s->ops[entry & ~STARTED];
 	uint32_t first = op->first_edge + (entry & STARTED ? 0 : op->num_start_edges);
 	uint32_t count = entry & STARTED ? op->num_start_edges : op->num_edges;
 	uint32_t end =
@@ -487,7 +487,7 @@ static uint32_t local_step(struct fw_nic *nic, struct goal_run *run)
 	uint32_t cost = 1;
 	bool over;
 
-	if (run->schedule->ops[op].kind == GOAL_OP_RECV)
+	if (run->schedule->ops[op].kind == GOAL_INSN_RECV)
 		over = goal_self_step(nic, run, op);
 	else
 		over = goal_local_step(nic, run, op, &cost);

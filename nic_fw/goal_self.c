@@ -33,7 +33,7 @@ static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cur
 static enum hw_goal_status deliver(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 				   struct goal_recv *recv)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	uint32_t recv_op = recv->op;
 	struct goal_cursor from;
 
@@ -50,7 +50,7 @@ static enum hw_goal_status deliver(struct fw_nic *nic, struct goal_run *run, uin
 static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 				const struct goal_key4 *key)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_unexp *unexp = goal_unexp_new(nic, run->comm, key, op->amount, false);
 	struct goal_cursor from;
 	struct fw_mem mem = {.ptr = NULL};
@@ -89,7 +89,7 @@ static void join(struct fw_nic *nic, struct goal_recv *recv, struct goal_send *s
 enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 				  const struct goal_key4 *key)
 {
-	const struct goal_op *op = &run->schedule->ops[index];
+	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_recv *recv = goal_match_arrival(nic, run->comm, key);
 	struct goal_send *send;
 
@@ -112,7 +112,7 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 
 bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv)
 {
-	const struct goal_op *op = &recv->run->schedule->ops[recv->op];
+	const struct goal_insn *op = &recv->run->schedule->ops[recv->op];
 	struct fw_list *pos;
 
 	if (op->peer != recv->run->comm->rank && op->peer != GOAL_RANK_ANY)

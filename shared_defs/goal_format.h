@@ -2,7 +2,7 @@
 /*
  * A compiled schedule: what libGOAL makes, saves and loads, and the NIC verifies and runs.
  *
- *	goal_header | goal_slot[num_slots] | goal_op[num_ops] | goal_edge[num_edges] |
+ *	goal_header | goal_slot[num_slots] | goal_insn[num_ops] | goal_edge[num_edges] |
  *goal_piece[num_pieces]
  *
  * Position-independent: memory is named by (slot, offset), operations by index. Slots are
@@ -24,11 +24,11 @@ enum {
 	GOAL_FORMAT_MAGIC = 0x4c414f47, /* "GOAL" */
 	GOAL_FORMAT_VERSION = 1,
 
-	GOAL_MAX_OPS = 1 << 24,
+	GOAL_FORMAT_MAX_OPS = 1 << 24,
 	GOAL_MAX_EDGES = 1 << 26,
 	GOAL_MAX_PIECES = 1 << 24,
 	GOAL_MAX_SLOTS = 4096,
-	GOAL_MAX_RANKS = 65536,
+	GOAL_FORMAT_MAX_RANKS = 65536,
 	GOAL_MAX_OP_PIECES = 65535, /* of one buffer of one operation */
 	GOAL_MAX_CPUS = 256,
 };
@@ -76,15 +76,15 @@ enum {
 	GOAL_SLOT_WRITE = 0x02,
 };
 
-enum goal_op_kind {
-	GOAL_OP_SEND = 1,
-	GOAL_OP_RECV = 2,
-	GOAL_OP_LOCAL = 3,
-	GOAL_OP_CALC = 4,       /* a timer: amount nanoseconds on cpu op.sub */
-	GOAL_OP_MCAST_SEND = 5, /* to all ranks of the communicator over its reliable group */
-	GOAL_OP_MCAST_RECV = 6, /* peer: the root */
-	GOAL_OP_NOP = 7,        /* joins dependencies */
-	GOAL_OP_KINDS
+enum goal_insn_kind {
+	GOAL_INSN_SEND = 1,
+	GOAL_INSN_RECV = 2,
+	GOAL_INSN_LOCAL = 3,
+	GOAL_INSN_CALC = 4,       /* a timer: amount nanoseconds on cpu op.sub */
+	GOAL_INSN_MCAST_SEND = 5, /* to all ranks of the communicator over its reliable group */
+	GOAL_INSN_MCAST_RECV = 6, /* peer: the root */
+	GOAL_INSN_NOP = 7,        /* joins dependencies */
+	GOAL_INSN_KINDS
 };
 
 /* What a local operation computes: result[i] = a[i] op b[i]. */
@@ -125,8 +125,8 @@ enum goal_type {
 #define GOAL_REF_FIRST(ref) ((uint32_t)(ref))
 #define GOAL_REF_COUNT(ref) ((uint32_t)((ref) >> 32) & 0xffffu)
 
-struct goal_op {
-	uint8_t kind;  /* goal_op_kind */
+struct goal_insn {
+	uint8_t kind;  /* goal_insn_kind */
 	uint8_t sub;   /* LOCAL: goal_local; CALC: cpu */
 	uint8_t type;  /* LOCAL: goal_type */
 	uint8_t width; /* LOCAL: bits of an element */
@@ -141,11 +141,11 @@ struct goal_op {
 	uint64_t amount; /* SEND, RECV, MCAST: bytes; LOCAL: elements; CALC: ns */
 	uint64_t buf[3]; /* SEND, RECV: buf[0]; LOCAL: a, b, result. GOAL_REF */
 };
-static_assert(sizeof(struct goal_op) == 64, "one cache line");
-static_assert(offsetof(struct goal_op, first_edge) == 8, "");
-static_assert(offsetof(struct goal_op, peer) == 20, "");
-static_assert(offsetof(struct goal_op, amount) == 32, "");
-static_assert(offsetof(struct goal_op, buf) == 40, "");
+static_assert(sizeof(struct goal_insn) == 64, "one cache line");
+static_assert(offsetof(struct goal_insn, first_edge) == 8, "");
+static_assert(offsetof(struct goal_insn, peer) == 20, "");
+static_assert(offsetof(struct goal_insn, amount) == 32, "");
+static_assert(offsetof(struct goal_insn, buf) == 40, "");
 
 struct goal_edge {
 	uint32_t target;
