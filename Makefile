@@ -245,8 +245,8 @@ ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
 # What the tests of a folder are linked with; shared_defs needs nothing.
 UT_LIBS_nic_fw := nicfw
 UT_LIBS_host_driver := goal weft nicfw
-UT_LIBS_sim_harness := sim weft nicfw
-UT_LIBS_sim := sim weft nicfw
+UT_LIBS_sim_harness := sim goal weft nicfw
+UT_LIBS_sim := sim goal weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
 UT_LIBS_tools := goal weft
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \

@@ -340,5 +340,8 @@ void goal_client_detach(struct fw_nic *nic, uint32_t client)
 	}
 	goal_heap_free(nic, client, owner->goal_active);
 	owner->goal_active = NULL;
+	if (owner->goal_eq != HW_EQ_NONE)
+		eq_own(nic, client, owner->goal_eq)->refs--;
+	owner->goal_eq = HW_EQ_NONE;
 	assert(!owner->goal_bytes);
 }

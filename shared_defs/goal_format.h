@@ -43,7 +43,7 @@ struct goal_header {
 	uint16_t version;
 	uint16_t header_bytes;
 	uint64_t total_bytes;
-	uint32_t crc32c; /* over everything with this field 0; guards files, not trust */
+	uint32_t crc32c; /* in a file: over everything with this field 0; else 0 */
 	uint32_t flags;  /* 0 */
 	uint32_t rank;   /* the rank this schedule is for */
 	uint32_t num_ranks;

@@ -257,6 +257,11 @@ uint32_t sim_proc_shard(const struct sim_proc *proc);
  * reached by host_read/host_write (process_vm). NULL: the address window is full.
  */
 void *sim_mem_alloc(struct sim_proc *proc, size_t bytes, bool mapped);
+/*
+ * From now on its NIC reaches, unmapped, whatever memory this process registers: for layers
+ * that allocate their own. What is not there is then a crash, not an error.
+ */
+void sim_proc_any_memory(struct sim_proc *proc);
 /* Unmaps it in the process: host_read/host_write fail from now on. */
 void sim_mem_free(struct sim_proc *proc, void *mem);
 

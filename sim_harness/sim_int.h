@@ -71,6 +71,7 @@ struct sim_proc {
 	bool attached;
 	bool dead;
 	bool opened;
+	bool any_memory; /* sim_proc_any_memory() */
 	uint32_t number; /* in order of creation */
 	uint32_t last_tag;
 	void *bar;
@@ -214,6 +215,8 @@ void sim_mem_close(struct sim *sim);
 void sim_mem_free_all(struct sim_proc *proc);
 /* The region that holds [addr, addr + bytes), NULL. */
 struct sim_mem *sim_mem_find(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
+/* Whether host_read and host_write may touch it. */
+bool sim_mem_reach(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
 /* A mapping of a region for the NIC; NULL. Ended by sim_mem_unmap(). */
 void *sim_mem_map(struct sim_shard *shard, uint32_t client, const struct sim_mem *mem);
 /* False: no such mapping. */

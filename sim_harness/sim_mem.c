@@ -138,6 +138,16 @@ struct sim_mem *sim_mem_find(struct sim_proc *proc, uint64_t addr, uint64_t byte
 	return NULL;
 }
 
+bool sim_mem_reach(struct sim_proc *proc, uint64_t addr, uint64_t bytes)
+{
+	return proc->any_memory || sim_mem_find(proc, addr, bytes);
+}
+
+void sim_proc_any_memory(struct sim_proc *proc)
+{
+	proc->any_memory = true;
+}
+
 void *sim_mem_map(struct sim_shard *shard, uint32_t client, const struct sim_mem *mem)
 {
 	struct sim_map *map;

@@ -126,7 +126,7 @@ static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint3
 	struct sim_shard *shard = ctx;
 	struct sim_proc *proc = sim_shard_proc(shard, client);
 
-	if (!proc || proc->dead || !sim_mem_find(proc, addr, bytes)) {
+	if (!proc || proc->dead || !sim_mem_reach(proc, addr, bytes)) {
 		shard->nic->counts.host_faults++;
 		return -EFAULT;
 	}
@@ -139,7 +139,7 @@ static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src
 	struct sim_shard *shard = ctx;
 	struct sim_proc *proc = sim_shard_proc(shard, client);
 
-	if (!proc || proc->dead || !sim_mem_find(proc, addr, bytes)) {
+	if (!proc || proc->dead || !sim_mem_reach(proc, addr, bytes)) {
 		shard->nic->counts.host_faults++;
 		return -EFAULT;
 	}
