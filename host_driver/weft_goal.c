@@ -222,22 +222,18 @@ static int load(struct weft_goal *goal, uint32_t comm, const struct weft_mr *mr,
 	return rc;
 }
 
-int weft_goal_load(struct weft_goal *goal, uint32_t comm, const void *code, size_t bytes,
-		   const struct weft_goal_bind *binds, uint32_t num_binds, uint32_t *schedule,
-		   char *why)
+int weft_goal_load(struct weft_goal *goal, uint32_t comm, struct weft_pd *pd, const void *code,
+		   size_t bytes, const struct weft_goal_bind *binds, uint32_t num_binds,
+		   uint32_t *schedule, char *why)
 {
 	size_t binds_offset = (bytes + 63) & ~(size_t)63;
 	size_t total = binds_offset + num_binds * sizeof(struct hw_goal_bind);
-	struct weft_pd *pd = NULL;
-	struct weft_mr *mr = NULL;
+	struct weft_mr *mr;
 	uint8_t *copy;
 	int rc;
 
 	if (why)
 		why[0] = '\0';
-	if (!num_binds || !binds[0].mr)
-		return -EINVAL;
-	pd = binds[0].mr->pd;
 	copy = weft_alloc(&goal->ctx->pub, total);
 	if (!copy)
 		return -ENOMEM;

@@ -66,13 +66,14 @@ enum {
 };
 
 /*
- * Loads a compiled schedule. The NIC keeps a copy: neither code nor binds are needed
- * afterwards, the buffers' registrations are. -EINVAL and a sentence in why (WEFT_GOAL_WHY_BYTES,
- * may be NULL) when the NIC refuses it; -ENOSPC when its memory is used up.
+ * Loads a compiled schedule; pd is the communicator's. The NIC keeps a copy: neither code nor binds
+ * are needed afterwards, the buffers' registrations are. -EINVAL and a sentence in why
+ * (WEFT_GOAL_WHY_BYTES, may be NULL) when the NIC refuses it; -ENOSPC when its memory is used up.
  */
-WEFT_API WEFT_CHECK_RET int weft_goal_load(struct weft_goal *goal, uint32_t comm, const void *code,
-					   size_t bytes, const struct weft_goal_bind *binds,
-					   uint32_t num_binds, uint32_t *schedule, char *why);
+WEFT_API WEFT_CHECK_RET int weft_goal_load(struct weft_goal *goal, uint32_t comm,
+					   struct weft_pd *pd, const void *code, size_t bytes,
+					   const struct weft_goal_bind *binds, uint32_t num_binds,
+					   uint32_t *schedule, char *why);
 /* Runs in flight end first. */
 WEFT_API WEFT_CHECK_RET int weft_goal_unload(struct weft_goal *goal, uint32_t schedule);
 

@@ -40,7 +40,9 @@ struct goal_send *goal_send_new(struct fw_nic *nic, struct goal_link *link,
 	send->op = FW_NONE;
 	fw_list_init(&send->xfer.node);
 	fw_list_init(&send->run_node);
-	fw_list_add_tail(&link->sends, &send->link_node);
+	fw_list_init(&send->link_node);
+	if (link)
+		fw_list_add_tail(&link->sends, &send->link_node);
 	return send;
 }
 
@@ -84,7 +86,7 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 {
 	if (send->hashed)
 		goal_send_unhash(nic, send);
-	if (send->awaited)
+	if (send->awaited && send->link)
 		goal_link_await(nic, send->link, false);
 	if (send->kind == GOAL_SEND_ANNOUNCED)
 		send->link->announced--;

@@ -136,8 +136,8 @@ void goal_fix_load(struct goal_fix *fix, uint32_t rank, struct goal_graph *graph
 	for (i = 0; i < code.num_ranges; i++)
 		binds[i] = (struct weft_goal_bind){(void *)code.ranges[i].addr,
 						   code.ranges[i].bytes, r->mr};
-	rc = weft_goal_load(r->goal, r->comm, code.bytes, code.num_bytes, binds, code.num_ranges,
-			    &r->schedule, why);
+	rc = weft_goal_load(r->goal, r->comm, r->pd, code.bytes, code.num_bytes, binds,
+			    code.num_ranges, &r->schedule, why);
 	if (rc)
 		printf("\n    rank %u: load: %s (%s)", rank, strerror(-rc), why);
 	FIX_REQUIRE(fix, rc == 0);
