@@ -96,9 +96,10 @@ DPDK_LIBS := $(shell $(PKG_CONFIG) --libs libdpdk 2>/dev/null)
 HAVE_DPDK := $(DPDK_LIBS)
 DPDK_LIBS += -lrte_net_ring
 
+PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags-only-I pmix 2>/dev/null))
 HOST := -std=gnu11 -D_GNU_SOURCE -pthread
 CFLAGS_nic_fw := -std=c11
-CFLAGS_host_driver := $(HOST) -fPIC -fvisibility=hidden
+CFLAGS_host_driver := $(HOST) -fPIC -fvisibility=hidden $(PMIX_CFLAGS)
 CFLAGS_sim_harness := $(HOST)
 CFLAGS_dpdk_app := $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 CFLAGS_tools := $(HOST)
@@ -165,7 +166,7 @@ comma := ,
 
 # $1 variant, $2 library, $3 sources: a shared library, and the name that programs link with
 define shared
-$(call link,$1,$(OUT_$1)/lib/lib$2.so.$(SOVERSION),$(3:%.c=$(B)/obj/$1/%.o),,\
+$(call link,$1,$(OUT_$1)/lib/lib$2.so.$(SOVERSION),$(3:%.c=$(B)/obj/$1/%.o),$4,\
 	-shared -Wl$(comma)-soname$(comma)lib$2.so.$(SOVERSION) \
 	$(if $(filter san,$1),,-Wl$(comma)--no-undefined))
 $(OUT_$1)/lib/lib$2.so: $(OUT_$1)/lib/lib$2.so.$(SOVERSION)
@@ -183,7 +184,8 @@ $(eval $(call archive,$1,weft,$(SRC_weft)))
 $(eval $(call archive,$1,goal,$(SRC_goal)))
 $(eval $(call archive,$1,sim,$(SRC_sim)))
 $(eval $(call archive,$1,weftd,$(SRC_weftd)))
-$(foreach l,weft goal,$(eval $(call shared,$1,$l,$(SRC_$l))))
+$(eval $(call shared,$1,weft,$(SRC_weft)))
+$(eval $(call shared,$1,goal,$(SRC_goal),$(OUT_$1)/lib/libweft.so))
 $(eval $(call link,$1,$(OUT_$1)/bin/weftd,$(B)/obj/$1/dpdk_app/main.o,\
 	$(OUT_$1)/lib/libweftd.a $(OUT_$1)/lib/libnicfw.a,$(WEFTD_LIBS_$1)))
 $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,\

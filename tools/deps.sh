@@ -11,7 +11,7 @@
 
 set -u
 
-run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev clang bpftool
+run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libpmix-dev clang bpftool
 	linux-libc-dev iproute2 procps"
 test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind"
 bench="$run iperf3 ethtool python3"

@@ -175,7 +175,7 @@ static int buffer(struct layout *l, const struct goal_code *code, const struct g
 
 	for (i = 0; i < v->num_mems[buf]; i++)
 		if (!mem_fits(l->graph, &mems[i]))
-			return -EINVAL;
+			return -ERANGE;
 	if (!v->num_mems[buf]) {
 		*ref = GOAL_REF(GOAL_SLOT_SCRATCH, 0);
 	} else if (v->num_mems[buf] == 1) {
@@ -277,7 +277,7 @@ static int find_circle(const struct layout *l, uint32_t *vertex)
 		if (degree[i])
 			*vertex = i;
 	free(order);
-	return tail < count ? -EINVAL : 0;
+	return tail < count ? -ELOOP : 0;
 }
 
 /* ---- numbers of messages

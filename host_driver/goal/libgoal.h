@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of libGOAL share. An instance belongs to one context of libweft; the functions
+ * without a communicator in goal.h use the one that GOAL_Init() made, which is the only global
+ * state, so the simulator runs many ranks in one process through libgoal_attach().
+ *
+ * libgoal_api.c: goal.h's graphs and errors; libgoal_comm.c: instances, communicators, pools;
+ * libgoal_sched.c: schedules; libgoal_run.c: runs; libgoal_launch.c: GOAL_Init() and how ranks
+ * find each other.
+ */
+#ifndef WEFT_LIBGOAL_H
+#define WEFT_LIBGOAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "host_driver/goal/goal.h"
+#include "host_driver/goal/goal_graph.h"
+#include "host_driver/weft_goal.h"
+
+enum {
+	LIBGOAL_RUNS = 1024, /* in flight */
+	LIBGOAL_POOLS = 8,
+};
+#define LIBGOAL_POOL_BYTES     (UINT64_C(1) << 20)   /* of a communicator at first */
+#define LIBGOAL_POOL_MAX_BYTES (UINT64_C(256) << 20) /* WEFT_GOAL_POOL, bytes, says otherwise */
+#define LIBGOAL_EAGER_BYTES    UINT64_C(131072)
+
+/* What became of the last use of a run record. */
+struct libgoal_slot {
+	uint32_t use; /* number of that use: the upper half of its handle */
+	bool running; /* not yet seen to be over */
+	GOAL_Schedule sched;
+	struct weft_goal_result result;
+};
+
+struct libgoal {
+	struct weft_context *context;
+	struct weft_pd *pd;
+	struct weft_goal *goal;
+	GOAL_Comm world;
+	pthread_mutex_t lock; /* of slots, counts, communicators' pools */
+	struct libgoal_slot slots[LIBGOAL_RUNS];
+	uint32_t running;
+	uint64_t pool_max_bytes;
+};
+
+struct GOAL_Comm_s {
+	struct libgoal *lib;
+	uint32_t handle; /* of the NIC */
+	uint32_t rank, size;
+	uint64_t key[2];
+	uint32_t children; /* communicators made of it */
+	uint32_t refs;     /* schedules */
+	struct weft_goal_peer *peers;
+	uint64_t eager_bytes;
+	uint64_t pool_bytes;
+	uint32_t num_pools;
+	struct {
+		void *mem;
+		size_t bytes;
+		struct weft_mr *mr;
+	} pool[LIBGOAL_POOLS];
+};
+
+struct GOAL_Graph_s {
+	GOAL_Comm comm;
+	struct goal_graph *graph;
+};
+
+struct GOAL_Schedule_s {
+	GOAL_Comm comm;
+	uint32_t handle; /* of the NIC */
+	uint32_t refs;   /* runs, and one of the user */
+	struct goal_code code;
+	struct weft_goal_bind *binds;
+	struct weft_mr **mrs; /* one for each range */
+	GOAL_TraceEntry *trace;
+	struct weft_mr *trace_mr;
+	uint32_t trace_max;
+};
+
+/* Notes the thread's error and returns it; detail may be NULL. */
+int libgoal_error(int error, const char *detail);
+/* The GOAL_ERR_* of a negative errno of libweft. */
+int libgoal_errno(int rc);
+
+/* An instance on an open context; GOAL_SUCCESS or an error. */
+int libgoal_attach(struct weft_context *context, struct libgoal **lib);
+/* Frees it; the context stays the caller's. */
+void libgoal_detach(struct libgoal *lib);
+/* The first communicator: peers are libgoal's own of all ranks, key the same at all. */
+int libgoal_world(struct libgoal *lib, uint32_t rank, uint32_t size,
+		  const struct weft_goal_peer *peers, const uint64_t key[2]);
+/* The instance of GOAL_Init(), NULL. */
+struct libgoal *libgoal_default(void);
+
+/* At least so much room for unexpected messages, as far as the limit allows. */
+int libgoal_pool_grow(GOAL_Comm comm, uint64_t bytes);
+/* Schedules: takes and gives up a reference. */
+void libgoal_sched_get(GOAL_Schedule sched);
+void libgoal_sched_put(GOAL_Schedule sched);
+
+/* Starts a run; its record and the number of its use. GOAL_SUCCESS or an error. */
+int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, uint32_t *record,
+		  uint32_t *use);
+/* 1: that use of the record is over. */
+int libgoal_test(struct libgoal *lib, uint32_t record, uint32_t use);
+
+#endif /* WEFT_LIBGOAL_H */

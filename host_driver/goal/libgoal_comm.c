@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Instances, communicators, and the memory that they keep for unexpected messages.
+ *
+ * Called by libgoal_launch.c, by applications through goal.h, and by libgoal_sched.c when a
+ * schedule may need more room. Calls weft_goal.h. docs/collectives.md.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/goal/libgoal.h"
+
+int libgoal_attach(struct weft_context *context, struct libgoal **out)
+{
+	const char *limit = getenv("WEFT_GOAL_POOL");
+	struct libgoal *lib = calloc(1, sizeof(*lib));
+
+	if (!lib)
+		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+	lib->context = context;
+	pthread_mutex_init(&lib->lock, NULL);
+	lib->pool_max_bytes = LIBGOAL_POOL_MAX_BYTES;
+	if (limit && strtoull(limit, NULL, 0))
+		lib->pool_max_bytes = strtoull(limit, NULL, 0);
+	lib->pd = weft_alloc_pd(context);
+	lib->goal = lib->pd ? weft_goal_open(context, LIBGOAL_RUNS) : NULL;
+	if (!lib->goal) {
+		int err = errno;
+
+		libgoal_detach(lib);
+		return libgoal_error(libgoal_errno(-err), strerror(err));
+	}
+	*out = lib;
+	return GOAL_SUCCESS;
+}
+
+void libgoal_detach(struct libgoal *lib)
+{
+	if (lib->world)
+		(void)GOAL_CommFree(lib->world);
+	weft_goal_close(lib->goal);
+	pthread_mutex_destroy(&lib->lock);
+	free(lib);
+}
+
+/* ---- pools
+ * ------------------------------------------------------------------------------------------ */
+
+static int add_pool(GOAL_Comm comm, uint64_t bytes)
+{
+	struct weft_mr *mr;
+	void *mem;
+	int rc;
+
+	mem = weft_alloc(comm->lib->context, bytes);
+	if (!mem)
+		return -errno;
+	mr = weft_reg_mr(comm->lib->pd, mem, bytes, WEFT_ACCESS_LOCAL_WRITE);
+	rc = mr ? weft_goal_pool(comm->lib->goal, comm->handle, mr) : -errno;
+	if (rc < 0) {
+		if (mr && weft_dereg_mr(mr) < 0)
+			rc = -EIO;
+		weft_free(mem, bytes);
+		return rc;
+	}
+	comm->pool[comm->num_pools].mem = mem;
+	comm->pool[comm->num_pools].bytes = bytes;
+	comm->pool[comm->num_pools].mr = mr;
+	comm->num_pools++;
+	comm->pool_bytes += bytes;
+	return 0;
+}
+
+int libgoal_pool_grow(GOAL_Comm comm, uint64_t bytes)
+{
+	uint64_t max = comm->lib->pool_max_bytes, more;
+	int rc = 0;
+
+	if (bytes > max)
+		bytes = max;
+	pthread_mutex_lock(&comm->lib->lock);
+	if (bytes > comm->pool_bytes && comm->num_pools < LIBGOAL_POOLS) {
+		/* At least doubled, so that eight steps reach the limit. */
+		more = bytes - comm->pool_bytes;
+		if (more < comm->pool_bytes)
+			more = comm->pool_bytes;
+		if (more > max - comm->pool_bytes)
+			more = max - comm->pool_bytes;
+		rc = add_pool(comm, (more + 4095) & ~UINT64_C(4095));
+	}
+	pthread_mutex_unlock(&comm->lib->lock);
+	return rc;
+}
+
+/* ---- communicators
+ * -------------------------------------------------------------------------------------- */
+
+static void comm_free(GOAL_Comm comm)
+{
+	uint32_t i;
+
+	for (i = 0; i < comm->num_pools; i++) {
+		/* A NIC that is gone holds nothing any more. */
+		int rc = weft_dereg_mr(comm->pool[i].mr);
+
+		if (rc == 0 || rc == -EIO)
+			weft_free(comm->pool[i].mem, comm->pool[i].bytes);
+	}
+	free(comm->peers);
+	free(comm);
+}
+
+static int comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
+		    const struct weft_goal_peer *peers, const uint64_t key[2], GOAL_Comm *out)
+{
+	struct weft_goal_comm_attr attr = {.key = {key[0], key[1]},
+					   .rank = rank,
+					   .num_ranks = size,
+					   .peers = peers,
+					   .pd = lib->pd};
+	GOAL_Comm comm = calloc(1, sizeof(*comm));
+	int rc;
+
+	if (!comm)
+		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+	comm->lib = lib;
+	comm->rank = rank;
+	comm->size = size;
+	comm->key[0] = key[0];
+	comm->key[1] = key[1];
+	comm->eager_bytes = LIBGOAL_EAGER_BYTES;
+	comm->peers = malloc(size * sizeof(*peers));
+	rc = comm->peers ? weft_goal_comm_create(lib->goal, &attr, &comm->handle) : -ENOMEM;
+	if (rc < 0) {
+		comm_free(comm);
+		return libgoal_error(libgoal_errno(rc), "the NIC made no communicator");
+	}
+	memcpy(comm->peers, peers, size * sizeof(*peers));
+	rc = libgoal_pool_grow(comm, LIBGOAL_POOL_BYTES);
+	if (rc < 0) {
+		rc = weft_goal_comm_destroy(lib->goal, comm->handle) < 0 ? -EIO : rc;
+		comm_free(comm);
+		return libgoal_error(libgoal_errno(rc), "no memory for unexpected messages");
+	}
+	*out = comm;
+	return GOAL_SUCCESS;
+}
+
+int libgoal_world(struct libgoal *lib, uint32_t rank, uint32_t size,
+		  const struct weft_goal_peer *peers, const uint64_t key[2])
+{
+	return comm_new(lib, rank, size, peers, key, &lib->world);
+}
+
+GOAL_Comm GOAL_CommWorld(void)
+{
+	struct libgoal *lib = libgoal_default();
+
+	if (!lib)
+		libgoal_error(GOAL_ERR_STATE, "GOAL_Init() comes first");
+	return lib ? lib->world : NULL;
+}
+
+/* All members compute the same key, without a word to each other. */
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+	h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
+	return (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks)
+{
+	struct weft_goal_peer *peers;
+	uint32_t mine = UINT32_MAX;
+	GOAL_Comm comm = NULL;
+	uint64_t key[2];
+	int i, k;
+
+	if (!parent || num_ranks < 1 || (uint32_t)num_ranks > parent->size) {
+		libgoal_error(GOAL_ERR_ARG, "GOAL_CommCreate: no parent, or too many ranks");
+		return NULL;
+	}
+	peers = malloc((size_t)num_ranks * sizeof(*peers));
+	if (!peers) {
+		libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+		return NULL;
+	}
+	pthread_mutex_lock(&parent->lib->lock);
+	key[0] = mix(parent->key[0], parent->children);
+	key[1] = mix(parent->key[1], parent->children++);
+	pthread_mutex_unlock(&parent->lib->lock);
+	for (i = 0; i < num_ranks; i++) {
+		if (ranks[i] < 0 || (uint32_t)ranks[i] >= parent->size)
+			break;
+		for (k = 0; k < i && ranks[k] != ranks[i]; k++)
+			;
+		if (k < i)
+			break;
+		peers[i] = parent->peers[ranks[i]];
+		key[0] = mix(key[0], (uint64_t)ranks[i]);
+		key[1] = mix(key[1], (uint64_t)ranks[i] + 1);
+		if ((uint32_t)ranks[i] == parent->rank)
+			mine = (uint32_t)i;
+	}
+	if (i < num_ranks || mine == UINT32_MAX)
+		libgoal_error(GOAL_ERR_ARG, "GOAL_CommCreate: a rank that is not in the parent, "
+					    "twice the same, or this one is missing");
+	else
+		(void)comm_new(parent->lib, mine, (uint32_t)num_ranks, peers, key, &comm);
+	free(peers);
+	return comm;
+}
+
+int GOAL_CommFree(GOAL_Comm comm)
+{
+	int rc;
+
+	if (!comm)
+		return libgoal_error(GOAL_ERR_ARG, "no communicator");
+	if (__atomic_load_n(&comm->refs, __ATOMIC_ACQUIRE))
+		return libgoal_error(GOAL_ERR_STATE, "schedules of the communicator still exist");
+	rc = weft_goal_comm_destroy(comm->lib->goal, comm->handle);
+	if (rc < 0 && rc != -EIO)
+		return libgoal_error(libgoal_errno(rc), "runs of the communicator are in flight");
+	if (comm->lib->world == comm)
+		comm->lib->world = NULL;
+	comm_free(comm);
+	return GOAL_SUCCESS;
+}
+
+int GOAL_CommRank(GOAL_Comm comm)
+{
+	return comm ? (int)comm->rank : libgoal_error(GOAL_ERR_ARG, "no communicator");
+}
+
+int GOAL_CommSize(GOAL_Comm comm)
+{
+	return comm ? (int)comm->size : libgoal_error(GOAL_ERR_ARG, "no communicator");
+}

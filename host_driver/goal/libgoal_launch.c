@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * GOAL_Init() and GOAL_Finalize(): a NIC, and the other ranks.
+ *
+ * Called by applications. How ranks find each other is libgoal_pmix.c's (mpirun, srun) or that of
+ * WEFT_PEERS, a static list; a program started alone is its only rank.
+ * docs/collectives.md "Starting programs"; the paper (espgoal) 2.2.1.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/goal/libgoal_launch.h"
+
+enum {
+	STATE_NEW = 0,
+	STATE_READY = 1,
+	STATE_OVER = 2,
+};
+
+static struct libgoal *instance;
+static int state;
+
+struct libgoal *libgoal_default(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_READY ? instance : NULL;
+}
+
+/* ---- a static list
+ * ---------------------------------------------------------------------------------- */
+
+/* "02:57:46:00:00:00/1": a MAC, and a shard unless it is 0. False: something else. */
+static bool parse_peer(const char *text, size_t length, struct weft_goal_peer *peer)
+{
+	char copy[40];
+	unsigned int m[6], shard = 0;
+	int end = 0, i;
+
+	if (length >= sizeof(copy))
+		return false;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	if (sscanf(copy, "%2x:%2x:%2x:%2x:%2x:%2x%n", &m[0], &m[1], &m[2], &m[3], &m[4], &m[5],
+		   &end) != 6)
+		return false;
+	if (copy[end] && (sscanf(copy + end, "/%u", &shard) != 1 || shard > 7))
+		return false;
+	memset(peer, 0, sizeof(*peer));
+	for (i = 0; i < 6; i++)
+		peer->mac[i] = (uint8_t)m[i];
+	peer->shard = (uint8_t)shard;
+	return true;
+}
+
+static uint64_t hash(const char *text, uint64_t h)
+{
+	for (; text && *text; text++)
+		h = (h ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	return h ^ h >> 29;
+}
+
+static int static_begin(struct libgoal_launch *launch)
+{
+	const char *list = getenv("WEFT_PEERS"), *rank = getenv("WEFT_RANK"), *at, *end;
+	const char *job = getenv("WEFT_JOB");
+
+	for (at = list, launch->size = 1; (at = strchr(at, ',')); at++)
+		launch->size++;
+	launch->peers = calloc(launch->size, sizeof(*launch->peers));
+	if (!launch->peers)
+		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+	launch->rank = rank ? (uint32_t)strtoul(rank, NULL, 10) : UINT32_MAX;
+	if (launch->rank >= launch->size)
+		return libgoal_error(GOAL_ERR_LAUNCH,
+				     "WEFT_RANK is not a place in the list of WEFT_PEERS");
+	launch->size = 0;
+	for (at = list; at; at = *end ? end + 1 : NULL) {
+		end = strchrnul(at, ',');
+		if (!parse_peer(at, (size_t)(end - at), &launch->peers[launch->size++]))
+			return libgoal_error(GOAL_ERR_LAUNCH, "WEFT_PEERS: a list of MAC[/SHARD], "
+							      "separated by commas, is expected");
+	}
+	/* All ranks have the same list; WEFT_JOB tells jobs with equal lists apart. */
+	launch->key[0] = hash(job, hash(list, UINT64_C(0xcbf29ce484222325)));
+	launch->key[1] = hash(list, hash(job, UINT64_C(0x84222325cbf29ce4)));
+	launch->local_rank = launch->rank;
+	return GOAL_SUCCESS;
+}
+
+static int static_exchange(struct libgoal_launch *launch, const struct weft_goal_peer *self)
+{
+	const struct weft_goal_peer *said = &launch->peers[launch->rank];
+
+	if (memcmp(said->mac, self->mac, sizeof(self->mac)) || said->shard != self->shard)
+		return libgoal_error(GOAL_ERR_LAUNCH,
+				     "WEFT_PEERS names another NIC or shard for this rank than the "
+				     "one it was given (WEFT_DEVICE chooses the NIC)");
+	return GOAL_SUCCESS;
+}
+
+static int alone_begin(struct libgoal_launch *launch)
+{
+	launch->rank = 0;
+	launch->size = 1;
+	launch->peers = calloc(1, sizeof(*launch->peers));
+	return launch->peers ? GOAL_SUCCESS : libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+}
+
+static int alone_exchange(struct libgoal_launch *launch, const struct weft_goal_peer *self)
+{
+	launch->peers[0] = *self;
+	launch->key[0] = (uint64_t)getpid() << 32 ^ (uintptr_t)launch;
+	launch->key[1] = ~launch->key[0];
+	return GOAL_SUCCESS;
+}
+
+static const struct libgoal_launcher launch_static = {static_begin, static_exchange, NULL};
+static const struct libgoal_launcher launch_alone = {alone_begin, alone_exchange, NULL};
+
+/* ---- the NIC
+ * ---------------------------------------------------------------------------------------------- */
+
+/* WEFT_DEVICE, or the NICs of this host in turn. */
+static struct weft_context *open_nic(const struct libgoal_launch *launch)
+{
+	struct weft_context *context;
+	struct weft_device *list;
+	int count;
+
+	if (getenv("WEFT_DEVICE"))
+		return weft_open_device(NULL);
+	count = weft_get_device_list(&list);
+	if (count <= 0) {
+		errno = ENODEV;
+		return NULL;
+	}
+	context = weft_open_device(list[launch->local_rank % (uint32_t)count].name);
+	weft_free_device_list(list);
+	return context;
+}
+
+static int start(const struct libgoal_launcher *launcher, struct libgoal_launch *launch)
+{
+	struct weft_goal_peer self;
+	struct weft_context *context;
+	struct libgoal *lib;
+	int rc;
+
+	rc = launcher->begin(launch);
+	if (rc < 0)
+		return rc;
+	context = open_nic(launch);
+	if (!context)
+		return libgoal_error(GOAL_ERR_NO_DEVICE, strerror(errno));
+	rc = libgoal_attach(context, &lib);
+	if (rc == GOAL_SUCCESS) {
+		weft_goal_self(lib->goal, &self);
+		rc = launcher->exchange(launch, &self);
+		if (rc == GOAL_SUCCESS)
+			rc = libgoal_world(lib, launch->rank, launch->size, launch->peers,
+					   launch->key);
+		if (rc != GOAL_SUCCESS)
+			libgoal_detach(lib);
+	}
+	if (rc != GOAL_SUCCESS) {
+		weft_close_device(context);
+		return rc;
+	}
+	instance = lib;
+	return GOAL_SUCCESS;
+}
+
+int GOAL_Init(void)
+{
+	struct libgoal_launch launch = {0};
+	const struct libgoal_launcher *launcher = &launch_alone;
+	int expected = STATE_NEW, rc;
+
+	if (!__atomic_compare_exchange_n(&state, &expected, STATE_OVER, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() was called before");
+	if (getenv("WEFT_PEERS"))
+		launcher = &launch_static;
+	else if (libgoal_pmix_there())
+		launcher = &libgoal_pmix;
+	rc = start(launcher, &launch);
+	if (launcher->end)
+		launcher->end(&launch);
+	free(launch.peers);
+	__atomic_store_n(&state, rc == GOAL_SUCCESS ? STATE_READY : STATE_NEW, __ATOMIC_RELEASE);
+	return rc;
+}
+
+int GOAL_IsInitialized(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_NEW;
+}
+
+int GOAL_IsFinalized(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) != STATE_READY;
+}
+
+int GOAL_GroupSize(void)
+{
+	return GOAL_CommSize(GOAL_CommWorld());
+}
+
+int GOAL_MyRank(void)
+{
+	return GOAL_CommRank(GOAL_CommWorld());
+}
+
+int GOAL_Finalize(void)
+{
+	struct libgoal *lib = libgoal_default();
+	struct weft_context *context;
+
+	if (!lib)
+		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() comes first");
+	if (lib->running)
+		return libgoal_error(GOAL_ERR_STATE, "runs are in flight: GOAL_Wait() for them");
+	__atomic_store_n(&state, STATE_OVER, __ATOMIC_RELEASE);
+	context = lib->context;
+	libgoal_detach(lib);
+	instance = NULL;
+	weft_close_device(context);
+	return GOAL_SUCCESS;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ranks that mpirun or srun started find each other through PMIx.
+ *
+ * Called by libgoal_launch.c. libpmix is loaded when it is needed, so that programs that are
+ * started otherwise do not depend on it. Each rank puts where it is, rank 0 also the key of the
+ * job; a fence with data, then each gets what the others put. PMIx standard 4.
+ */
+#include <dlfcn.h>
+#include <pmix.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "host_driver/goal/libgoal_launch.h"
+
+#define KEY_PEER "weft.goal.peer"
+#define KEY_JOB  "weft.goal.key"
+
+static struct {
+	void *handle;
+	pmix_status_t (*init)(pmix_proc_t *proc, pmix_info_t info[], size_t ninfo);
+	pmix_status_t (*finalize)(const pmix_info_t info[], size_t ninfo);
+	pmix_status_t (*put)(pmix_scope_t scope, const pmix_key_t key, pmix_value_t *val);
+	pmix_status_t (*commit)(void);
+	pmix_status_t (*fence)(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
+			       size_t ninfo);
+	pmix_status_t (*get)(const pmix_proc_t *proc, const pmix_key_t key,
+			     const pmix_info_t info[], size_t ninfo, pmix_value_t **val);
+	const char *(*error)(pmix_status_t status);
+	pmix_proc_t self;
+} pmix;
+
+bool libgoal_pmix_there(void)
+{
+	return getenv("PMIX_RANK") && getenv("PMIX_NAMESPACE");
+}
+
+static void *symbol(const char *name)
+{
+	return dlsym(pmix.handle, name);
+}
+
+static bool load(void)
+{
+	pmix.handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
+	if (!pmix.handle)
+		return false;
+	*(void **)&pmix.init = symbol("PMIx_Init");
+	*(void **)&pmix.finalize = symbol("PMIx_Finalize");
+	*(void **)&pmix.put = symbol("PMIx_Put");
+	*(void **)&pmix.commit = symbol("PMIx_Commit");
+	*(void **)&pmix.fence = symbol("PMIx_Fence");
+	*(void **)&pmix.get = symbol("PMIx_Get");
+	*(void **)&pmix.error = symbol("PMIx_Error_string");
+	return pmix.init && pmix.finalize && pmix.put && pmix.commit && pmix.fence && pmix.get &&
+	       pmix.error;
+}
+
+static int failed(pmix_status_t status)
+{
+	return libgoal_error(GOAL_ERR_LAUNCH, pmix.error(status));
+}
+
+/* A number that the job's server knows. */
+static pmix_status_t get_uint(pmix_rank_t rank, const char *key, uint32_t *out)
+{
+	pmix_proc_t proc = pmix.self;
+	pmix_value_t *value;
+	pmix_status_t rc;
+
+	proc.rank = rank;
+	rc = pmix.get(&proc, key, NULL, 0, &value);
+	if (rc != PMIX_SUCCESS)
+		return rc;
+	*out = value->type == PMIX_UINT16 ? value->data.uint16 : value->data.uint32;
+	free(value);
+	return PMIX_SUCCESS;
+}
+
+static int begin(struct libgoal_launch *launch)
+{
+	pmix_status_t rc;
+
+	if (!load())
+		return libgoal_error(GOAL_ERR_LAUNCH, "libpmix.so.2 cannot be loaded");
+	rc = pmix.init(&pmix.self, NULL, 0);
+	if (rc != PMIX_SUCCESS)
+		return failed(rc);
+	launch->rank = pmix.self.rank;
+	rc = get_uint(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &launch->size);
+	if (rc != PMIX_SUCCESS)
+		return failed(rc);
+	/* Without it the NICs are shared out by rank. */
+	if (get_uint(pmix.self.rank, PMIX_LOCAL_RANK, &launch->local_rank) != PMIX_SUCCESS)
+		launch->local_rank = launch->rank;
+	return GOAL_SUCCESS;
+}
+
+static pmix_status_t put(const char *key, const void *bytes, size_t count)
+{
+	pmix_value_t value;
+
+	memset(&value, 0, sizeof(value));
+	value.type = PMIX_BYTE_OBJECT;
+	value.data.bo.bytes = (char *)(uintptr_t)bytes;
+	value.data.bo.size = count;
+	return pmix.put(PMIX_GLOBAL, key, &value);
+}
+
+static pmix_status_t get(uint32_t rank, const char *key, void *bytes, size_t count)
+{
+	pmix_proc_t proc = pmix.self;
+	pmix_value_t *value;
+	pmix_status_t rc;
+
+	proc.rank = rank;
+	rc = pmix.get(&proc, key, NULL, 0, &value);
+	if (rc != PMIX_SUCCESS)
+		return rc;
+	if (value->type == PMIX_BYTE_OBJECT && value->data.bo.size == count)
+		memcpy(bytes, value->data.bo.bytes, count);
+	else
+		rc = PMIX_ERR_TYPE_MISMATCH;
+	if (value->type == PMIX_BYTE_OBJECT)
+		free(value->data.bo.bytes);
+	free(value);
+	return rc;
+}
+
+static int exchange(struct libgoal_launch *launch, const struct weft_goal_peer *self)
+{
+	pmix_proc_t all = pmix.self;
+	pmix_info_t collect;
+	pmix_status_t rc;
+	uint32_t i;
+
+	launch->peers = calloc(launch->size, sizeof(*launch->peers));
+	if (!launch->peers)
+		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+	if (launch->rank == 0 &&
+	    getrandom(launch->key, sizeof(launch->key), 0) != sizeof(launch->key))
+		return libgoal_error(GOAL_ERR_LAUNCH, "no random numbers");
+	rc = put(KEY_PEER, self, sizeof(*self));
+	if (rc == PMIX_SUCCESS && launch->rank == 0)
+		rc = put(KEY_JOB, launch->key, sizeof(launch->key));
+	if (rc == PMIX_SUCCESS)
+		rc = pmix.commit();
+	all.rank = PMIX_RANK_WILDCARD;
+	memset(&collect, 0, sizeof(collect));
+	strncpy(collect.key, PMIX_COLLECT_DATA, PMIX_MAX_KEYLEN);
+	collect.value.type = PMIX_BOOL;
+	collect.value.data.flag = true;
+	if (rc == PMIX_SUCCESS)
+		rc = pmix.fence(&all, 1, &collect, 1);
+	for (i = 0; i < launch->size && rc == PMIX_SUCCESS; i++)
+		rc = get(i, KEY_PEER, &launch->peers[i], sizeof(launch->peers[i]));
+	if (rc == PMIX_SUCCESS)
+		rc = get(0, KEY_JOB, launch->key, sizeof(launch->key));
+	return rc == PMIX_SUCCESS ? GOAL_SUCCESS : failed(rc);
+}
+
+static void end(struct libgoal_launch *launch)
+{
+	(void)launch;
+	if (pmix.handle && pmix.finalize)
+		(void)pmix.finalize(NULL, 0);
+}
+
+const struct libgoal_launcher libgoal_pmix = {begin, exchange, end};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs: started with a doorbell, found finished with one memory read.
+ *
+ * Called by applications through goal.h; calls weft_goal.h. A handle names a run record and its
+ * use, so it can be asked again after the run was seen to be over; the outcome is kept until the
+ * record is used anew. The paper (espgoal) 2.2.7.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/goal/libgoal.h"
+#include "shared_defs/hw_goal.h"
+
+/* An instance and a record in one number: many instances only in the simulator. */
+struct run_ref {
+	struct libgoal *lib;
+	uint32_t record;
+	uint32_t use;
+};
+
+static bool find(GOAL_Handle handle, struct run_ref *ref)
+{
+	ref->lib = libgoal_default();
+	ref->record = (uint32_t)handle & 0xffff;
+	ref->use = (uint32_t)(handle >> 16);
+	return handle >= 0 && ref->lib && ref->record < LIBGOAL_RUNS;
+}
+
+/* The run is over: keeps its outcome, and gives the record back. Under the lock. */
+static void reap(struct libgoal *lib, uint32_t record)
+{
+	struct libgoal_slot *slot = &lib->slots[record];
+
+	slot->running = false;
+	lib->running--;
+	weft_goal_finish(lib->goal, record, &slot->result);
+}
+
+int libgoal_test(struct libgoal *lib, uint32_t record, uint32_t use)
+{
+	struct libgoal_slot *slot = &lib->slots[record];
+	GOAL_Schedule done = NULL;
+	bool over;
+
+	/* One read while it runs; the lock is taken once, when it is over. */
+	if (__atomic_load_n(&slot->use, __ATOMIC_ACQUIRE) == use &&
+	    __atomic_load_n(&slot->running, __ATOMIC_ACQUIRE) && !weft_goal_test(lib->goal, record))
+		return 0;
+	pthread_mutex_lock(&lib->lock);
+	over = slot->use != use || !slot->running;
+	if (!over && weft_goal_test(lib->goal, record)) {
+		done = slot->sched;
+		reap(lib, record);
+		over = true;
+	}
+	pthread_mutex_unlock(&lib->lock);
+	if (done)
+		libgoal_sched_put(done);
+	return over;
+}
+
+int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, uint32_t *record,
+		  uint32_t *use)
+{
+	struct libgoal *lib = sched->comm->lib;
+	struct libgoal_slot *slot;
+	int rc;
+
+	libgoal_sched_get(sched);
+	pthread_mutex_lock(&lib->lock);
+	rc = weft_goal_start(lib->goal, attr, record);
+	if (rc == 0) {
+		slot = &lib->slots[*record];
+		slot->sched = sched;
+		slot->use = (slot->use + 1) & 0x7fffffff;
+		slot->running = true;
+		lib->running++;
+		*use = slot->use;
+	}
+	pthread_mutex_unlock(&lib->lock);
+	if (rc < 0) {
+		libgoal_sched_put(sched);
+		return libgoal_error(libgoal_errno(rc), NULL);
+	}
+	return GOAL_SUCCESS;
+}
+
+static GOAL_Handle start(GOAL_Schedule sched, struct weft_goal_run_attr *attr)
+{
+	uint32_t record, use;
+	int rc;
+
+	if (!sched)
+		return libgoal_error(GOAL_ERR_ARG, "no schedule");
+	attr->schedule = sched->handle;
+	rc = libgoal_start(sched, attr, &record, &use);
+	return rc < 0 ? rc : (GOAL_Handle)use << 16 | record;
+}
+
+GOAL_Handle GOAL_Run(GOAL_Schedule sched)
+{
+	struct weft_goal_run_attr attr = {0};
+
+	return start(sched, &attr);
+}
+
+GOAL_Handle GOAL_RunTimeout(GOAL_Schedule sched, uint64_t timeout_ns)
+{
+	struct weft_goal_run_attr attr = {.timeout_ns = timeout_ns};
+
+	return start(sched, &attr);
+}
+
+GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max, const GOAL_TraceEntry **trace)
+{
+	struct weft_goal_run_attr attr = {.trace_entries = max};
+
+	_Static_assert(sizeof(GOAL_TraceEntry) == sizeof(struct hw_goal_trace), "");
+	if (!sched || !max || !trace)
+		return libgoal_error(GOAL_ERR_ARG, "no schedule, or no room for a trace");
+	if (sched->trace_max < max) {
+		if (sched->trace)
+			return libgoal_error(GOAL_ERR_STATE,
+					     "the schedule was traced before, with less room");
+		sched->trace = calloc(max, sizeof(*sched->trace));
+		if (!sched->trace)
+			return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+		sched->trace_mr = weft_reg_mr(sched->comm->lib->pd, sched->trace,
+					      max * sizeof(*sched->trace), WEFT_ACCESS_LOCAL_WRITE);
+		if (!sched->trace_mr)
+			return libgoal_error(libgoal_errno(-errno), "the trace's memory");
+		sched->trace_max = max;
+	}
+	attr.trace = sched->trace;
+	attr.trace_mr = sched->trace_mr;
+	*trace = sched->trace;
+	return start(sched, &attr);
+}
+
+int GOAL_Test(GOAL_Handle handle)
+{
+	struct run_ref ref;
+
+	/* What is no run is not running. */
+	return find(handle, &ref) ? libgoal_test(ref.lib, ref.record, ref.use) : 1;
+}
+
+int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result)
+{
+	struct libgoal_slot *slot;
+	struct run_ref ref;
+	int rc = 0;
+
+	if (!find(handle, &ref))
+		return libgoal_error(handle < 0 ? (int)handle : GOAL_ERR_ARG, "no run");
+	slot = &ref.lib->slots[ref.record];
+	while (rc == 0 && !libgoal_test(ref.lib, ref.record, ref.use)) {
+		rc = weft_goal_wait(ref.lib->goal, ref.record, UINT64_MAX);
+		if (rc == -EINTR)
+			rc = 0;
+	}
+	if (rc < 0)
+		return libgoal_error(libgoal_errno(rc), NULL);
+	pthread_mutex_lock(&ref.lib->lock);
+	/* Its record has been used again: all that is left to say is that it was over. */
+	if (slot->use != ref.use) {
+		pthread_mutex_unlock(&ref.lib->lock);
+		return libgoal_error(GOAL_ERR_STATE, "this run's outcome is no longer kept");
+	}
+	rc = -(int)slot->result.status;
+	if (result)
+		*result = (GOAL_Result){
+		    .status = rc,
+		    .rank = (int)slot->result.rank,
+		    .vertex = (GOAL_Vertex)slot->result.op,
+		    .ops = slot->result.ops,
+		    .start_ns = slot->result.start_ns,
+		    .finish_ns = slot->result.finish_ns,
+		};
+	pthread_mutex_unlock(&ref.lib->lock);
+	return rc ? libgoal_error(rc, NULL) : GOAL_SUCCESS;
+}
+
+int GOAL_Wait(GOAL_Handle handle)
+{
+	return GOAL_WaitResult(handle, NULL);
+}
+
+int GOAL_Cancel(GOAL_Handle handle)
+{
+	struct run_ref ref;
+	int rc;
+
+	if (!find(handle, &ref))
+		return libgoal_error(GOAL_ERR_ARG, "no run");
+	if (libgoal_test(ref.lib, ref.record, ref.use))
+		return GOAL_SUCCESS;
+	rc = weft_goal_cancel(ref.lib->goal, ref.record);
+	return rc < 0 ? libgoal_error(libgoal_errno(rc), NULL) : GOAL_SUCCESS;
+}
+
+int GOAL_TraceCount(GOAL_Handle handle)
+{
+	struct run_ref ref;
+
+	if (!find(handle, &ref) || ref.lib->slots[ref.record].use != ref.use)
+		return libgoal_error(GOAL_ERR_ARG, "no run");
+	return (int)ref.lib->slots[ref.record].result.traced;
+}
+
+const char *GOAL_TracePointName(uint32_t point)
+{
+	static const char *const names[] = {
+#define X(name, arg) #name,
+	    HW_GOAL_POINTS(X)
+#undef X
+	};
+
+	return point < sizeof(names) / sizeof(names[0]) ? names[point] : "?";
+}
