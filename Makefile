@@ -260,7 +260,7 @@ $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%
 	$(call ut_archives,$(patsubst tests/%/,%,$(dir $s))),\
 	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
-	$(B)/san/lib/libweft.a,-ljansson -lm)))
+	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),-ljansson -lm)))
 # valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.
 PLAIN_BINS := $(B)/int/every_call $(B)/int/mortal
 $(foreach p,$(PLAIN_BINS),$(eval $(call link,release,$p,$(p:$(B)/%=$(B)/obj/release/tests/%.o),\

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A GOAL program for the integration tests: a barrier, a ring and a sum, made with goal.h alone.
+ *
+ * Started by tests/int/goal_*.sh, by hand or with mpirun; prints one line for each rank and exits
+ * 0 when every byte was right.
+ *
+ *	goal_prog [-n ROUNDS] [-b BYTES] [-d MS] [-v]
+ *		-d: the NIC of rank 0 waits so long in each ring before it sends
+ *		-v: say when the last ring has been started
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host_driver/goal/goal.h"
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "rank %d: %s: %s (%s)\n", GOAL_MyRank(), what,
+		GOAL_StrError(GOAL_LastError()), GOAL_LastErrorDetail());
+	return 1;
+}
+
+static GOAL_Schedule barrier(int rank, int size)
+{
+	GOAL_Graph g = GOAL_CreateGraph();
+	GOAL_Vertex recv = GOAL_INVALID_VERTEX;
+	GOAL_Schedule sched;
+	int distance;
+
+	GOAL_AllocateScratchpad(g, 1);
+	for (distance = 1; distance < size; distance *= 2) {
+		GOAL_Vertex send = GOAL_Send(g, 0, 1, (rank + distance) % size, 0, GOAL_SCRATCHPAD);
+		GOAL_Vertex next =
+		    GOAL_Recv(g, 0, 1, (rank - distance + size) % size, 0, GOAL_SCRATCHPAD);
+
+		if (recv != GOAL_INVALID_VERTEX) {
+			GOAL_Requires(g, recv, send);
+			GOAL_Requires(g, recv, next);
+		}
+		recv = next;
+	}
+	if (size == 1)
+		GOAL_Calc(g, 1);
+	sched = GOAL_Compile(g);
+	GOAL_FreeGraph(g);
+	return sched;
+}
+
+/* Each rank's numbers go once around, summed on the way. */
+static GOAL_Schedule sum_ring(int rank, int size, uint32_t *own, uint32_t *sum, int count,
+			      int delay_ms)
+{
+	int next = (rank + 1) % size, before = (rank - 1 + size) % size;
+	int64_t bytes = (int64_t)count * 4;
+	GOAL_Graph g = GOAL_CreateGraph();
+	GOAL_Schedule sched;
+	GOAL_Vertex recv, add, send;
+
+	GOAL_AllocateScratchpad(g, (size_t)bytes);
+	if (rank == 0) {
+		send = GOAL_Send(g, own, bytes, next, 3);
+		GOAL_Recv(g, sum, bytes, before, 3);
+		if (delay_ms)
+			GOAL_Requires(g, GOAL_Calc(g, (uint64_t)delay_ms * 1000000), send);
+	} else {
+		recv = GOAL_Recv(g, 0, bytes, before, 3, GOAL_SCRATCHPAD);
+		add = GOAL_LocalOp(g, 0, own, sum, GOAL_ADD, GOAL_UINT, 32, count, GOAL_SCRATCHPAD);
+		send = GOAL_Send(g, sum, bytes, next, 3);
+		GOAL_Requires(g, recv, add);
+		GOAL_Requires(g, add, send);
+	}
+	sched = GOAL_Compile(g);
+	GOAL_FreeGraph(g);
+	return sched;
+}
+
+struct work {
+	int rank, size, rounds, bytes, delay_ms, verbose;
+	uint32_t *own, *sum;
+	GOAL_Schedule bar, ring;
+	uint64_t best_ns;
+};
+
+/* One barrier, one ring; 0 when they went well and the sum is right. */
+static int round_trip(struct work *w, int i)
+{
+	GOAL_Result result;
+	GOAL_Handle h;
+	int k;
+
+	for (k = 0; k < w->bytes / 4; k++)
+		w->own[k] = (uint32_t)(k * (w->rank + 1) + i);
+	h = GOAL_Run(w->bar);
+	if (GOAL_WaitResult(h, &result) != GOAL_SUCCESS)
+		return fail("barrier");
+	if (result.finish_ns - result.start_ns < w->best_ns)
+		w->best_ns = result.finish_ns - result.start_ns;
+	h = GOAL_Run(w->ring);
+	if (w->verbose && i == w->rounds - 1) {
+		printf("started\n");
+		fflush(stdout);
+	}
+	if (GOAL_Wait(h) != GOAL_SUCCESS)
+		return fail("ring");
+	for (k = 0; w->rank == 0 && w->size > 1 && k < w->bytes / 4; k++) {
+		uint32_t want = (uint32_t)(k * (w->size * (w->size + 1) / 2) + w->size * i);
+
+		if (w->sum[k] != want) {
+			fprintf(stderr, "round %d: sum %d is %u, not %u\n", i, k, w->sum[k], want);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+static int work(struct work *w)
+{
+	int i, rc = 0;
+
+	w->rank = GOAL_MyRank();
+	w->size = GOAL_GroupSize();
+	w->bar = barrier(w->rank, w->size);
+	w->ring = w->size > 1
+		      ? sum_ring(w->rank, w->size, w->own, w->sum, w->bytes / 4, w->delay_ms)
+		      : w->bar;
+	if (!w->bar || !w->ring)
+		return fail("GOAL_Compile");
+	for (i = 0; i < w->rounds && !rc; i++)
+		rc = round_trip(w, i);
+	if (!rc)
+		printf("rank %d of %d: %d rounds, fastest barrier %.1f us on the NIC\n", w->rank,
+		       w->size, w->rounds, (double)w->best_ns / 1000);
+	GOAL_FreeSchedule(w->bar);
+	if (w->ring != w->bar)
+		GOAL_FreeSchedule(w->ring);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct work w = {.rounds = 100, .bytes = 4000, .best_ns = UINT64_MAX};
+	int opt, rc;
+
+	while ((opt = getopt(argc, argv, "n:b:d:v")) != -1) {
+		if (opt == 'n')
+			w.rounds = atoi(optarg);
+		else if (opt == 'b')
+			w.bytes = atoi(optarg);
+		else if (opt == 'd')
+			w.delay_ms = atoi(optarg);
+		else if (opt == 'v')
+			w.verbose = 1;
+		else
+			return 2;
+	}
+	w.own = malloc((size_t)w.bytes);
+	w.sum = malloc((size_t)w.bytes);
+	if (GOAL_Init() != GOAL_SUCCESS)
+		return fail("GOAL_Init");
+	rc = work(&w);
+	if (GOAL_Finalize() != GOAL_SUCCESS)
+		rc = fail("GOAL_Finalize");
+	free(w.own);
+	free(w.sum);
+	return rc;
+}
