@@ -254,10 +254,11 @@ static int find_circle(const struct layout *l, uint32_t *vertex)
 {
 	uint32_t count = l->graph->num_vertices, head = 0, tail = 0, i;
 	uint32_t *order = malloc(((size_t)count * 2 + 1) * sizeof(*order));
-	uint32_t *degree = order + count;
+	uint32_t *degree;
 
 	if (!order)
 		return -ENOMEM;
+	degree = order + count;
 	for (i = 0; i < count; i++) {
 		degree[i] = l->ops[i].deps;
 		if (!degree[i])

@@ -24,7 +24,7 @@ static bool find(GOAL_Handle handle, struct run_ref *ref)
 {
 	ref->lib = libgoal_default();
 	ref->record = (uint32_t)handle & 0xffff;
-	ref->use = (uint32_t)(handle >> 16);
+	ref->use = (uint32_t)((uint64_t)handle >> 16);
 	return handle >= 0 && ref->lib && ref->record < LIBGOAL_RUNS;
 }
 

@@ -276,6 +276,13 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 	case HW_CMD_STATS:
 	case HW_CMD_LIST:
 	case HW_CMD_DEALLOC_MW:
+	case HW_CMD_GOAL_OPEN:
+	case HW_CMD_GOAL_COMM_CREATE:
+	case HW_CMD_GOAL_COMM_DESTROY:
+	case HW_CMD_GOAL_POOL:
+	case HW_CMD_GOAL_LOAD:
+	case HW_CMD_GOAL_UNLOAD:
+	case HW_CMD_GOAL_CANCEL:
 	case HW_CMD_CAPTURE:
 	case HW_CMD_OPS:
 		break;
