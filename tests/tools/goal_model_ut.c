@@ -101,7 +101,7 @@ static void by_hand(void)
 		rows++;
 	}
 	fclose(f);
-	CU_ASSERT_EQUAL(rows, 13);
+	CU_ASSERT_EQUAL(rows, 14);
 }
 
 /* Dissemination on 2^k ranks, 1 byte: k rounds of 2o + L. */
