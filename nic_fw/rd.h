@@ -176,6 +176,9 @@ struct rd_session {
 	uint64_t probe_ns;    /* when the oldest probe left that was not answered; 0: none */
 	uint64_t used_ns;
 	uint64_t reset_sent_ns;
+	uint32_t peer_next;       /* the peer's PSNs before this one were sent before its ACK */
+	uint32_t neigh_seen;      /* nic->neigh_changes when peer_mac was looked up */
+	struct fw_list wait_node; /* nic->rd_resolving in RD_RESOLVING */
 	struct fw_timer timer;
 };
 
@@ -247,6 +250,8 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_sta
 void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch);
 /* The peer is silent: takes its MAC from ARP anew and has it asked for. */
 void rd_session_doubt_mac(struct fw_nic *nic, struct rd_session *session);
+/* Looks the peer's MAC up anew if neighbours have changed; before anything is sent to it. */
+void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *session);
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 
@@ -261,6 +266,9 @@ void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg);
 /* The peer named the message that it could not carry out. */
 void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
 			uint32_t ssn, enum hw_status status);
+/* Whether a Terminate for the message of this packet is on its way, not yet acknowledged. */
+bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp,
+			    const struct dgram_pkt *pkt);
 /* Fails all its messages, in order, and ends it. */
 void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
 		  enum hw_vendor_err vendor_err);

@@ -337,6 +337,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	s->confirmed = true;
 	if (pkt->ce)
 		s->ece = true;
+	s->peer_next = be32_get(rd->psn);
 	s->ts_echo = be32_get(rd->timestamp);
 	/*
 	 * When it came is only known to lie between two turns. A long gap is this core's doing, not

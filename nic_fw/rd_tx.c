@@ -332,9 +332,12 @@ static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow
 
 static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
 {
-	/* What was lost goes first, but not alone: those who lost nothing have their turn. */
-	uint32_t done = retransmit(nic, s, fw_list_empty(&s->flows) ? budget : (budget + 1) / 2);
 	struct fw_list *node;
+	uint32_t done;
+
+	rd_session_fresh_mac(nic, s);
+	/* What was lost goes first, but not alone: those who lost nothing have their turn. */
+	done = retransmit(nic, s, fw_list_empty(&s->flows) ? budget : (budget + 1) / 2);
 
 	while (done < budget && s->state == RD_OPEN && window_open(s) && eth_tx_room(nic) >= 2) {
 		struct rd_flow *flow;
@@ -389,8 +392,10 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 
 void rd_tx_probe(struct fw_nic *nic, struct rd_session *s)
 {
-	struct fw_tx_frame *frame = eth_tx_begin(nic);
+	struct fw_tx_frame *frame;
 
+	rd_session_fresh_mac(nic, s);
+	frame = eth_tx_begin(nic);
 	if (!frame)
 		return;
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD_PROBE, s->tx_psn, 0, 0);

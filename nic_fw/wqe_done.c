@@ -25,6 +25,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	wqe->src_qpn = qp->qpn;
 	wqe->incarnation = qp->type == HW_QPT_RC ? qp->incarnation_tx : 0;
 	wqe->ext = FW_NONE;
+	nic->terminates += kind == FW_WQE_TERMINATE;
 	return wqe;
 }
 
@@ -37,6 +38,7 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 	if (wqe->kind != FW_WQE_REQUEST && wqe->kind != FW_WQE_TERMINATE &&
 	    wqe->qp->responder_slots)
 		wqe->qp->responder_slots--;
+	nic->terminates -= wqe->kind == FW_WQE_TERMINATE;
 	fw_pool_put(&nic->wqes, wqe);
 }
 
