@@ -10,8 +10,9 @@
 #include "tools/weft-bench/bench.h"
 
 static const char *const mode_names[BENCH_MODES] = {
-    [BENCH_LAT] = "lat",   [BENCH_BW] = "bw",           [BENCH_RATE] = "rate",
-    [BENCH_FILE] = "file", [BENCH_COUNTER] = "counter", [BENCH_MEM] = "mem",
+    [BENCH_LAT] = "lat",       [BENCH_BW] = "bw",           [BENCH_RATE] = "rate",
+    [BENCH_FILE] = "file",     [BENCH_COUNTER] = "counter", [BENCH_MEM] = "mem",
+    [BENCH_CREATE] = "create",
 };
 
 static const char *const op_names[BENCH_OPS] = {
