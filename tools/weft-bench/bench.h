@@ -40,6 +40,7 @@ enum bench_op {
 	BENCH_READ,
 	BENCH_ATOMIC, /* fetch and add */
 	BENCH_CAS,    /* compare and swap */
+	BENCH_PUT,    /* RDMA Write that tells the target nothing */
 	BENCH_OPS
 };
 

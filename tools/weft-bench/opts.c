@@ -41,9 +41,11 @@ static const char help[] =
     "\n"
     "What\n"
     "  --qp ud|rd               transport (rd)\n"
-    "  --op OP                  send, write, read, atomic (fetch and add), cas (send)\n"
+    "  --op OP                  send, write, put, read, atomic (fetch and add), cas (send)\n"
     "                           write: lat, bw and rate use RDMA Write with immediate on rd,\n"
-    "                           Write-Record on ud. read, atomic, cas: rd only\n"
+    "                           Write-Record on ud. read, atomic, cas, put: rd only\n"
+    "                           put: RDMA Write alone, timed by its completions at the client\n"
+    "                           and checked at the server in the end\n"
     "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8)\n"
     "  --iters N                messages, or adds of one client (lat, counter 10000; bw 10000;\n"
     "                           rate 1000000)\n"
@@ -242,7 +244,7 @@ static int parse_names(struct opts *o, int opt, const char *arg)
 	case OPT_OP:
 		v = bench_op_parse(arg);
 		if (v < 0)
-			usage("--op takes send, write, read, atomic or cas, not '%s'", arg);
+			usage("--op takes send, write, put, read, atomic or cas, not '%s'", arg);
 		o->op = (enum bench_op)v;
 		return v < 0 ? -1 : 0;
 	case OPT_MEM:
@@ -389,7 +391,7 @@ static int check_mode(const struct opts *o)
 
 static int check(const struct opts *o)
 {
-	if (o->qp == WEFT_QPT_UD && (o->op == BENCH_READ || is_atomic(o->op)))
+	if (o->qp == WEFT_QPT_UD && (o->op == BENCH_READ || o->op == BENCH_PUT || is_atomic(o->op)))
 		return usage("--op %s needs --qp rd: UD carries send and write",
 			     bench_op_str(o->op));
 	if (is_atomic(o->op) && o->size != 8)

@@ -17,7 +17,7 @@ static const char *const mode_names[BENCH_MODES] = {
 
 static const char *const op_names[BENCH_OPS] = {
     [BENCH_SEND] = "send",     [BENCH_WRITE] = "write", [BENCH_READ] = "read",
-    [BENCH_ATOMIC] = "atomic", [BENCH_CAS] = "cas",
+    [BENCH_ATOMIC] = "atomic", [BENCH_CAS] = "cas",     [BENCH_PUT] = "put",
 };
 
 static int find(const char *const *names, int count, const char *name)
