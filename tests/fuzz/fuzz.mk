@@ -3,15 +3,16 @@
 # The fuzz variant and its programs: included by the Makefile, whose functions it uses. A target
 # NAME is fuzz_NAME() of tests/fuzz/NAME.c. tests/fuzz/README.md.
 
-FUZZ_TARGETS := frames
+FUZZ_TARGETS := frames host
 FUZZ_MUTATE_frames := -DFUZZ_MUTATE=fuzz_mutate_rec
+FUZZ_MUTATE_host := -DFUZZ_MUTATE=fuzz_mutate_rec
 
 # FUZZ_FLAGS= is added, for coverage of sources.
 CC_fuzz := $(CLANG)
 FLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE) -fsanitize=fuzzer-no-link $(ARCH) $(FUZZ_FLAGS)
 LD_fuzz := $(SANITIZE) $(FUZZ_FLAGS)
 OUT_fuzz := $(B)/fuzz
-FUZZ_BINS := $(FUZZ_TARGETS:%=$(B)/fuzz/bin/fuzz_%)
+FUZZ_BINS := $(FUZZ_TARGETS:%=$(B)/fuzz/bin/fuzz_%) $(B)/fuzz/bin/fuzz_scribble
 HAVE_FUZZ = $(shell printf 'int LLVMFuzzerTestOneInput(void *d, long n) {return !d && n;}' | \
 	$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null && echo yes)
 
@@ -26,6 +27,8 @@ $(B)/obj/fuzz/tests/fuzz/run/entry_%.o: tests/fuzz/run/entry.c $(B)/obj/fuzz/tes
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_$t,\
 	$(B)/obj/fuzz/tests/fuzz/run/entry_$t.o,\
 	$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libnicfw.a,-fsanitize=fuzzer)))
+$(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_scribble,$(B)/obj/fuzz/tests/fuzz/run/scribble_main.o,\
+	$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libnicfw.a))
 
 .PHONY: _fuzz
 _fuzz:
@@ -34,6 +37,6 @@ ifeq ($(HAVE_FUZZ),)
 	@echo 'fuzz: skipped: $(CLANG) cannot link libFuzzer (Debian: clang and its libclang-rt-*-dev)'
 else
 	@+$(MAKE) $(FUZZ_BINS)
-	@tests/fuzz/run/fuzz.sh $(B)/fuzz $(FUZZ_TARGETS)
+	@tests/fuzz/run/fuzz.sh $(B)/fuzz $(FUZZ_TARGETS) scribble
 endif
 endif

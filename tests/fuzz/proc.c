@@ -24,6 +24,7 @@ void proc_attach(struct w_proc *p, uint32_t nic)
 	struct hw_resp_attach attach;
 
 	p->nic = nic;
+	world_fresh_bar(p);
 	W_CHECK(!fw_client_attach(fw_of(p), &params, &p->client, &attach), "attach failed");
 	p->attached = true;
 }

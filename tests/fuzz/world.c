@@ -470,6 +470,15 @@ void world_keep(void)
 	W_CHECK(again == w, "the region cannot be mapped privately");
 }
 
+void world_fresh_bar(struct w_proc *p)
+{
+	ASAN_UNPOISON_MEMORY_REGION(p->bar, W_BAR_BYTES);
+	if (!kept)
+		return;
+	madvise(p->bar, W_BAR_BYTES, MADV_DONTNEED);
+	memset(p->bar, 0, p->bar_kept);
+}
+
 typedef void (*pool_fn)(struct fw_pool *pool);
 
 static void each_pool(pool_fn fn)

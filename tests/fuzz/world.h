@@ -128,6 +128,8 @@ uint32_t world_poll(uint32_t nic);
 void world_settle(void);
 /* Runs for so long, from event to event; stops early when done says so. */
 void world_run(uint64_t ns, bool (*done)(void));
+/* Zeroes the BAR of a process that is to attach again. */
+void world_fresh_bar(struct w_proc *p);
 /* Asserts that nothing is left in either NIC: all clients are gone. */
 void world_check_empty(void);
 
