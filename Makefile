@@ -122,7 +122,7 @@ HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
 ifeq ($(HAVE_DPDK),)
-UT_SRCS := $(filter-out tests/dpdk_app/%,$(UT_SRCS))
+UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c,$(UT_SRCS))
 endif
 UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
@@ -248,7 +248,7 @@ UT_LIBS_host_driver := goal weft nicfw
 UT_LIBS_sim_harness := sim weft nicfw
 UT_LIBS_sim := sim weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
-UT_LIBS_fuzz := nicfw
+UT_LIBS_fuzz := sim weft $(if $(HAVE_DPDK),weftd) nicfw
 UT_LIBS_tools := goal weft
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))

@@ -20,6 +20,10 @@ void fuzz_frames(const uint8_t *data, size_t bytes);
 void fuzz_host_begin(void);
 void fuzz_host(const uint8_t *data, size_t bytes);
 
+/* options.c: command lines, configuration files, lists of faults; text */
+void fuzz_options_begin(void);
+void fuzz_options(const uint8_t *data, size_t bytes);
+
 /*
  * Changes a program of struct rec: libFuzzer's custom mutator of both. Returns the new length,
  * at most max. other: bytes that a libFuzzer mutation may be asked for, NULL in tests.
