@@ -7,6 +7,7 @@
  * rd_tx.c	packets out; the send window; retransmission
  * rd_ack.c	acknowledgements out and in; RTT; loss detection
  * rd_cong.c	the congestion window
+ * rd_cancel.c	messages that end in the middle: their receives are given back
  * rd_rx.c	packets in: window, duplicates, order of delivery within a flow
  * rd_timer.c	tail probe, RTO, retry exhaustion
  *
@@ -158,6 +159,7 @@ struct rd_session {
 	bool ece;       /* to tell the peer: congestion was seen */
 	bool confirmed; /* the peer has used our epoch: it is no echo of the past */
 	uint16_t held_count;
+	uint16_t cancels;    /* of those held: cancellations that wait for PSNs before them */
 	uint32_t pend_epoch; /* ours, of the session to come */
 	uint32_t pend_peer_epoch;
 	uint32_t pend_psn;
@@ -326,6 +328,14 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *session, const struct wire
 
 /* Looks for holes that have become old enough to be called lost. */
 void rd_ack_holes(struct fw_nic *nic, struct rd_session *session);
+
+/* rd_cancel.c */
+/* A flow of Sends ended, or one of them: tells the peer, who may hold receives for them. */
+void rd_cancel_msgs(struct fw_nic *nic, const struct fw_list *msgs);
+void rd_cancel_msg(struct fw_nic *nic, const struct fw_wqe *msg);
+void rd_cancel_put(const struct fw_wqe *msg, struct wire_rd_cancel *cancel);
+void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *session,
+		  const struct wire_rd_cancel *cancel);
 
 /* rd_rx.c */
 void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd);

@@ -16,6 +16,8 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 	const struct fw_qp *qp = flow->qp;
 	uint32_t state = qp->state;
 
+	if (qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
+		rd_cancel_msg(nic, msg);
 	rd_flow_remove(nic, msg);
 	if (fw_list_empty(&flow->msgs) && !flow->outstanding) {
 		rd_flow_free(nic, flow);

@@ -442,6 +442,8 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 
 		msg->unacked = 0;
 	}
+	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
+		rd_cancel_msgs(nic, &flow->msgs);
 	fw_list_splice_tail(msgs, &flow->msgs);
 	rd_flow_free(nic, flow);
 }

@@ -453,6 +453,7 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	}
 	s->rx = NULL;
 	s->held_count = 0;
+	s->cancels = 0;
 	s->tx_una = s->tx_psn;
 	s->tlp_sent = false;
 	s->hole_ns = 0;

@@ -121,9 +121,15 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 	uint32_t ddp;
 
 	assert(frame);
-	ddp = rdmap_tx_header(nic, msg, slot->offset, data, frame->hdr + RD_HDR_BYTES);
+	if (msg->kind == FW_WQE_CANCEL) {
+		ddp = sizeof(struct wire_rd_cancel);
+		rd_cancel_put(msg, (void *)(frame->hdr + RD_HDR_BYTES));
+	} else {
+		ddp = rdmap_tx_header(nic, msg, slot->offset, data, frame->hdr + RD_HDR_BYTES);
+	}
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, slot->flow_distance, ddp + data);
-	fill_dgram(frame, msg, last, slot->tries > 0);
+	if (msg->kind != FW_WQE_CANCEL)
+		fill_dgram(frame, msg, last, slot->tries > 0);
 	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
 	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES + ddp, 0);
 	if (data) {
@@ -306,6 +312,7 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 	flow->outstanding++;
 	flow->last_psn = psn;
 	msg->unacked++;
+	msg->begun = true;
 	msg->sent_bytes += slot->bytes;
 	if (msg->sent_bytes == msg->bytes) {
 		msg->state = FW_WQE_SENT;
