@@ -123,7 +123,7 @@ HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
 ifeq ($(HAVE_DPDK),)
-UT_SRCS := $(filter-out tests/dpdk_app/%,$(UT_SRCS))
+UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c,$(UT_SRCS))
 endif
 UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
@@ -250,6 +250,7 @@ UT_LIBS_host_driver := goal weft nicfw
 UT_LIBS_sim_harness := sim goal weft nicfw
 UT_LIBS_sim := sim goal weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
+UT_LIBS_fuzz := sim weft $(if $(HAVE_DPDK),weftd) nicfw
 UT_LIBS_tools := goal weft
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
@@ -272,6 +273,8 @@ $(foreach p,$(TSAN_BINS),$(eval $(call link,tsan,$p,$(p:$(B)/tsan/%=$(B)/obj/tsa
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(INT_PROGS:%=$(B)/san/int/%) $(TSAN_BINS) $(PLAIN_BINS)
 INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py)))
+
+include tests/fuzz/fuzz.mk
 
 # ---- targets --------------------------------------------------------------------------------
 
@@ -350,6 +353,11 @@ _test-kill: all $(PLAIN_BINS)
 	@WEFT_KILLS=$(or $(KILLS),1000) WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_INT=$(CURDIR)/$(B)/int \
 		tests/run.sh tests/int/kill_points.py
 	@cat $(B)/test-logs/int_kill_points.py.log
+
+fuzz:	## fuzz the NIC from the wire and the host for FUZZ_SECONDS= (60), JOBS= targets at a time
+	@tools/deps.sh fuzz
+	@+$(MAKE) _fuzz
+.PHONY: fuzz
 
 bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 	@tools/deps.sh bench

@@ -203,6 +203,10 @@ struct app {
 	bool hugepages;
 	int control_fd;        /* eventfd: wakes the control thread */
 	struct rte_ring *done; /* core to control: messages carried out */
+	/* Messages that cores have; raised by msg_send(), lowered when they came back. */
+	_Atomic uint32_t awaited;
+	/* The control thread looks at done by itself: cores need not wake it. */
+	_Atomic bool control_looks;
 };
 
 /* CLOCK_MONOTONIC in ns: the clock that fw_poll() sees and processes can read too. */

@@ -8,6 +8,7 @@
 #include "dpdk_app/control.h"
 
 #include <errno.h>
+#include <rte_pause.h>
 #include <rte_ring.h>
 #include <signal.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 
 enum {
 	CONTROL_EVENTS = 64,
+	CONTROL_LINGER_NS = 10000,
 	CONTROL_TICK_MS = 1000, /* while a connection waits for its ATTACH */
 };
 
@@ -116,6 +118,7 @@ static void control_drain(struct app *app)
 	while (!rte_ring_sc_dequeue(app->done, &back)) {
 		struct msg *msg = back;
 
+		atomic_fetch_sub(&app->awaited, 1);
 		if (msg->answered)
 			msg->answered(msg, msg->arg);
 		else if (msg->client)
@@ -133,6 +136,27 @@ static void control_drain(struct app *app)
 			capture_stop(nic);
 		wire_memif_restart(nic->wire);
 	}
+}
+
+/*
+ * A core answers most commands within a turn or two: to look for that long costs less than to sleep
+ * and be woken, which are two switches of threads and a system call of the core.
+ */
+static void control_linger(struct app *app)
+{
+	uint64_t end_ns;
+
+	if (!atomic_load(&app->awaited))
+		return;
+	atomic_store(&app->control_looks, true);
+	end_ns = app_clock_ns() + CONTROL_LINGER_NS;
+	while (rte_ring_empty(app->done) && app_clock_ns() < end_ns)
+		rte_pause();
+	atomic_store(&app->control_looks, false);
+	/* Sequentially consistent, as msg_done()'s fence: one of the two sees the other's store. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!rte_ring_empty(app->done))
+		control_drain(app);
 }
 
 static void control_event(struct control *control, const struct epoll_event *ev)
@@ -180,6 +204,7 @@ int control_run(struct app *app)
 			err = -errno;
 		for (int i = 0; i < n; i++)
 			control_event(&control, &ev[i]);
+		control_linger(app);
 		tick = client_sweep(app_clock_ns());
 		client_reap();
 	}

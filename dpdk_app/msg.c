@@ -43,8 +43,11 @@ void msg_free(struct msg *msg)
 
 int msg_send(struct msg *msg)
 {
-	if (rte_ring_mp_enqueue(msg->core->msgs, msg))
+	atomic_fetch_add(&msg->core->app->awaited, 1);
+	if (rte_ring_mp_enqueue(msg->core->msgs, msg)) {
+		atomic_fetch_sub(&msg->core->app->awaited, 1);
 		return -ENOBUFS;
+	}
 	core_wake(msg->core);
 	return 0;
 }
@@ -55,7 +58,10 @@ static void msg_done(struct core *core, struct msg *msg)
 	/* MSG_DONE_RING is larger than all messages there can be. */
 	if (rte_ring_mp_enqueue(core->app->done, msg))
 		log_error("an answer to a command was lost: restart weftd");
-	app_wake_control(core->app);
+	/* Pairs with control_linger(): it stops looking before it looks a last time. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&core->app->control_looks, memory_order_relaxed))
+		app_wake_control(core->app);
 }
 
 static void do_attach(struct core *core, struct msg *msg)

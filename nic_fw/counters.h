@@ -62,6 +62,8 @@
 	X(rd_retry_exceeded)                                                                       \
 	X(rd_terminates_tx)                                                                        \
 	X(rd_terminates_rx)                                                                        \
+	X(rd_cancels_tx)                                                                           \
+	X(rd_cancels_rx)                                                                           \
 	X(atomics_executed)                                                                        \
 	X(reads_executed)                                                                          \
 	X(esp_streams_opened)                                                                      \

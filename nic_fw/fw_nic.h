@@ -81,8 +81,11 @@ struct fw_nic {
 
 	struct fw_list db_clients;
 	struct fw_list sched_qps;
-	struct fw_list rd_ready; /* sessions that may send */
-	struct fw_list rd_acks;  /* sessions that owe an ACK */
+	struct fw_list rd_ready;     /* sessions that may send */
+	struct fw_list rd_acks;      /* sessions that owe an ACK */
+	struct fw_list rd_resolving; /* sessions that wait for ARP */
+	uint32_t neigh_changes;      /* addresses learned: sessions look theirs up anew */
+	uint32_t terminates;         /* that peers have not acknowledged */
 	struct fw_list irq_list;
 	struct fw_list
 	    ud_sent; /* UD requests (qp_node) whose frames are staged, not yet with the port */

@@ -78,11 +78,18 @@ static bool has_rq(const struct fw_qp *qp)
 	return qp->rq_stride_bytes != 0;
 }
 
+/*
+ * Both rings, the receive queue right behind the send queue: small ones share a page, and giving
+ * pages back, which costs a system call of the port, is done once.
+ */
+static uint64_t rings_bytes(const struct fw_qp *qp)
+{
+	return sq_bytes(qp) + (has_rq(qp) ? rq_bytes(qp) : 0);
+}
+
 static void free_memory(struct fw_nic *nic, const struct fw_qp *qp)
 {
-	if (has_rq(qp))
-		bar_free(nic, qp->client, qp->rq_offset, rq_bytes(qp));
-	bar_free(nic, qp->client, qp->sq_offset, sq_bytes(qp));
+	bar_free(nic, qp->client, qp->sq_offset, rings_bytes(qp));
 	bar_record_free(nic, qp->client, qp->record_offset);
 }
 
@@ -92,19 +99,15 @@ static int alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
 
 	if (bar_record_alloc(nic, qp->client, &qp->record_offset))
 		return FW_ENOMEM;
-	if (bar_alloc(nic, qp->client, sq_bytes(qp), &qp->sq_offset))
-		goto no_sq;
-	if (has_rq(qp) && bar_alloc(nic, qp->client, rq_bytes(qp), &qp->rq_offset))
-		goto no_rq;
+	if (bar_alloc(nic, qp->client, rings_bytes(qp), &qp->sq_offset)) {
+		bar_record_free(nic, qp->client, qp->record_offset);
+		return FW_ENOMEM;
+	}
+	qp->rq_offset = has_rq(qp) ? qp->sq_offset + sq_bytes(qp) : 0;
 	qp->record = client_bar(owner, qp->record_offset);
 	qp->sq_ring = client_bar(owner, qp->sq_offset);
 	qp->rq_ring = has_rq(qp) ? client_bar(owner, qp->rq_offset) : NULL;
 	return 0;
-no_rq:
-	bar_free(nic, qp->client, qp->sq_offset, sq_bytes(qp));
-no_sq:
-	bar_record_free(nic, qp->client, qp->record_offset);
-	return FW_ENOMEM;
 }
 
 /*

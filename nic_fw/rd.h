@@ -7,6 +7,7 @@
  * rd_tx.c	packets out; the send window; retransmission
  * rd_ack.c	acknowledgements out and in; RTT; loss detection
  * rd_cong.c	the congestion window
+ * rd_cancel.c	messages that end in the middle: their receives are given back
  * rd_rx.c	packets in: window, duplicates, order of delivery within a flow
  * rd_timer.c	tail probe, RTO, retry exhaustion
  *
@@ -158,6 +159,7 @@ struct rd_session {
 	bool ece;       /* to tell the peer: congestion was seen */
 	bool confirmed; /* the peer has used our epoch: it is no echo of the past */
 	uint16_t held_count;
+	uint16_t cancels;    /* of those held: cancellations that wait for PSNs before them */
 	uint32_t pend_epoch; /* ours, of the session to come */
 	uint32_t pend_peer_epoch;
 	uint32_t pend_psn;
@@ -176,6 +178,9 @@ struct rd_session {
 	uint64_t probe_ns;    /* when the oldest probe left that was not answered; 0: none */
 	uint64_t used_ns;
 	uint64_t reset_sent_ns;
+	uint32_t peer_next;       /* the peer's PSNs before this one were sent before its ACK */
+	uint32_t neigh_seen;      /* nic->neigh_changes when peer_mac was looked up */
+	struct fw_list wait_node; /* nic->rd_resolving in RD_RESOLVING */
 	struct fw_timer timer;
 };
 
@@ -247,6 +252,8 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_sta
 void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch);
 /* The peer is silent: takes its MAC from ARP anew and has it asked for. */
 void rd_session_doubt_mac(struct fw_nic *nic, struct rd_session *session);
+/* Looks the peer's MAC up anew if neighbours have changed; before anything is sent to it. */
+void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *session);
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 
@@ -261,6 +268,9 @@ void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg);
 /* The peer named the message that it could not carry out. */
 void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
 			uint32_t ssn, enum hw_status status);
+/* Whether a Terminate for the message of this packet is on its way, not yet acknowledged. */
+bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp,
+			    const struct dgram_pkt *pkt);
 /* Fails all its messages, in order, and ends it. */
 void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status status,
 		  enum hw_vendor_err vendor_err);
@@ -318,6 +328,14 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *session, const struct wire
 
 /* Looks for holes that have become old enough to be called lost. */
 void rd_ack_holes(struct fw_nic *nic, struct rd_session *session);
+
+/* rd_cancel.c */
+/* A flow of Sends ended, or one of them: tells the peer, who may hold receives for them. */
+void rd_cancel_msgs(struct fw_nic *nic, const struct fw_list *msgs);
+void rd_cancel_msg(struct fw_nic *nic, const struct fw_wqe *msg);
+void rd_cancel_put(const struct fw_wqe *msg, struct wire_rd_cancel *cancel);
+void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *session,
+		  const struct wire_rd_cancel *cancel);
 
 /* rd_rx.c */
 void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd);

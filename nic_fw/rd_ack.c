@@ -77,6 +77,7 @@ void rd_ack_flush(struct fw_nic *nic)
 				continue;
 			s->answers = false; /* it did not, this time */
 		}
+		rd_session_fresh_mac(nic, s);
 		frame = eth_tx_begin(nic);
 		if (!frame)
 			return; /* next turn */
@@ -149,9 +150,14 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 		     uint32_t rnr_ns)
 {
 	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
-
 	bool settled = is_settled(s, psn, slot);
 
+	/*
+	 * While a Terminate is there its request is known to have failed. It must outlast the
+	 * copies of that request which the peer sent before it heard of it.
+	 */
+	if (slot->msg && slot->msg->kind == FW_WQE_TERMINATE && seq_lt(s->rx_psn, s->peer_next))
+		return false;
 	if (slot->state == RD_SLOT_ACKED || (slot->state == RD_SLOT_HELD && !settled))
 		return false;
 	if (slot->state == RD_SLOT_LOST)

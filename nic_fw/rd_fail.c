@@ -16,6 +16,8 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 	const struct fw_qp *qp = flow->qp;
 	uint32_t state = qp->state;
 
+	if (qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
+		rd_cancel_msg(nic, msg);
 	rd_flow_remove(nic, msg);
 	if (fw_list_empty(&flow->msgs) && !flow->outstanding) {
 		rd_flow_free(nic, flow);
@@ -139,19 +141,39 @@ bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
 	return flow->stuck_ns && nic->now_ns - flow->stuck_ns > flow_limit_ns(flow);
 }
 
+/*
+ * How long a flow with nothing in flight has waited for a packet that carries no message and
+ * that the peer does not acknowledge: from when both were there.
+ */
+static uint64_t blocked_ns(const struct fw_nic *nic, const struct rd_session *session,
+			   const struct rd_flow *flow)
+{
+	const struct rd_slot *oldest;
+	uint64_t since_ns;
+
+	if (!session->tx || session->tx_una == session->tx_psn || !flow->next ||
+	    flow->outstanding || flow->refused || flow->backing_off)
+		return 0;
+	oldest = &session->tx->slot[session->tx_una % WIRE_RD_WINDOW];
+	if (oldest->msg)
+		return 0;
+	since_ns = oldest->first_sent_ns > flow->since_ns ? oldest->first_sent_ns : flow->since_ns;
+	return nic->now_ns - since_ns;
+}
+
 /* The flow of the packet that is over its limit, NULL if none is. */
 static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_session *session)
 {
 	struct fw_list *pos;
 	uint32_t psn;
 
-	/* Not open yet: nothing is in flight, and what waits has waited since its flow began. */
 	fw_list_for_each (pos, &session->all_flows) {
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
+		/* Not open yet: nothing is in flight, and what waits has since its flow began. */
+		uint64_t waited_ns = session->state != RD_OPEN ? nic->now_ns - flow->since_ns
+							       : blocked_ns(nic, session, flow);
 
-		if (session->state != RD_OPEN && nic->now_ns - flow->since_ns > flow_limit_ns(flow))
-			return flow;
-		if (rd_flow_is_over_limit(nic, flow))
+		if (waited_ns > flow_limit_ns(flow) || rd_flow_is_over_limit(nic, flow))
 			return flow;
 	}
 	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {

@@ -43,6 +43,29 @@ static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 	return NULL;
 }
 
+bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	const struct rd_session *session;
+	const struct rd_flow *flow;
+	const struct fw_list *pos;
+
+	if (!nic->terminates)
+		return false;
+	session = rd_session_find(nic, pkt->src_ip,
+				  (uint8_t)(pkt->src_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1)));
+	flow = session ? flow_find(nic, qp, session, pkt->src_qpn, true) : NULL;
+	if (!flow)
+		return false;
+	fw_list_for_each (pos, &flow->msgs) {
+		const struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+		if (msg->kind == FW_WQE_TERMINATE && msg->ssn == pkt->ssn &&
+		    msg->src_qpn == pkt->dst_qpn)
+			return true;
+	}
+	return false;
+}
+
 static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_session *session,
 				uint32_t dst_qpn, bool response)
 {
@@ -196,6 +219,48 @@ static struct fw_wqe *requeue_refused(struct rd_flow *flow)
 	return first;
 }
 
+/* Takes every reference to a message, or to the whole flow, out of the send window. */
+static void void_slots(struct rd_session *s, const struct fw_wqe *msg, const struct rd_flow *flow)
+{
+	uint32_t psn;
+
+	if (!s->tx)
+		return;
+	for (psn = s->tx_una; psn != s->tx_psn; psn++) {
+		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
+
+		if (msg && slot->msg == msg)
+			slot->msg = NULL;
+		if (flow && slot->flow == flow) {
+			slot->msg = NULL;
+			slot->flow = NULL;
+		}
+	}
+}
+
+/* Ends a message that keeps its place, so that completions stay in order. */
+static void end_in_place(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *msg,
+			 enum hw_status status)
+{
+	void_slots(flow->session, msg, NULL);
+	if (flow->resume_msg == msg)
+		flow->resume_msg = NULL;
+	if (flow->next == msg) {
+		flow->next = rd_flow_next(flow, msg);
+		/* It was what the flow waited for; what stands behind it is judged anew. */
+		if (flow->backing_off) {
+			fw_timer_cancel(&nic->timers, &flow->rnr_timer);
+			flow->backing_off = false;
+		}
+	}
+	msg->state = FW_WQE_RESPONSE;
+	msg->answered = true;
+	msg->refused = false;
+	msg->unacked = 0;
+	msg->status = (uint8_t)status;
+	rd_flow_settle(nic, flow);
+}
+
 /* Packets of the flow were withdrawn: it waits, longer each time, and tries with one. */
 static bool back_off_withdrawn(struct fw_nic *nic, struct rd_flow *flow)
 {
@@ -247,7 +312,8 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 		flow->error_tries++;
 	} else if (!flow->response && flow->qp->attr.rnr_retry != 7 &&
 		   flow->rnr_tries++ >= flow->qp->attr.rnr_retry) {
-		rd_flow_fail(nic, flow, HW_STATUS_RNR_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		/* That request fails; RC's QP with it, RD's goes on with what stands behind. */
+		end_in_place(nic, flow, first, HW_STATUS_RNR_RETRY_EXC_ERR);
 		return false;
 	}
 	flow->backing_off = true;
@@ -329,25 +395,6 @@ void rd_flow_response(struct fw_nic *nic, struct fw_wqe *msg)
 		complete_front(nic, msg->flow);
 }
 
-/* Takes every reference to a message, or to the whole flow, out of the send window. */
-static void void_slots(struct rd_session *s, const struct fw_wqe *msg, const struct rd_flow *flow)
-{
-	uint32_t psn;
-
-	if (!s->tx)
-		return;
-	for (psn = s->tx_una; psn != s->tx_psn; psn++) {
-		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
-
-		if (msg && slot->msg == msg)
-			slot->msg = NULL;
-		if (flow && slot->flow == flow) {
-			slot->msg = NULL;
-			slot->flow = NULL;
-		}
-	}
-}
-
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	struct rd_flow *flow = msg->flow;
@@ -360,29 +407,6 @@ void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
 		flow->next = rd_flow_next(flow, msg);
 	fw_list_del(&msg->flow_node);
 	msg->unacked = 0;
-}
-
-/* Ends a message that keeps its place, so that completions stay in order. */
-static void end_in_place(struct fw_nic *nic, struct rd_flow *flow, struct fw_wqe *msg,
-			 enum hw_status status)
-{
-	void_slots(flow->session, msg, NULL);
-	if (flow->resume_msg == msg)
-		flow->resume_msg = NULL;
-	if (flow->next == msg) {
-		flow->next = rd_flow_next(flow, msg);
-		/* It was what the flow waited for; what stands behind it is judged anew. */
-		if (flow->backing_off) {
-			fw_timer_cancel(&nic->timers, &flow->rnr_timer);
-			flow->backing_off = false;
-		}
-	}
-	msg->state = FW_WQE_RESPONSE;
-	msg->answered = true;
-	msg->refused = false;
-	msg->unacked = 0;
-	msg->status = (uint8_t)status;
-	rd_flow_settle(nic, flow);
 }
 
 void rd_flow_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t src_ip, uint32_t src_qpn,
@@ -418,6 +442,8 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 
 		msg->unacked = 0;
 	}
+	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
+		rd_cancel_msgs(nic, &flow->msgs);
 	fw_list_splice_tail(msgs, &flow->msgs);
 	rd_flow_free(nic, flow);
 }

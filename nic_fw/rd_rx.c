@@ -111,6 +111,14 @@ static void drop_held(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 	s->held_count--;
 }
 
+static void free_rx_window(struct fw_nic *nic, struct rd_session *s)
+{
+	if (!s->rx || s->held_count)
+		return;
+	fw_pool_put(&nic->rx_windows, s->rx);
+	s->rx = NULL;
+}
+
 /* One held packet whose predecessor has been settled. */
 static void settle(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused)
 {
@@ -145,10 +153,28 @@ static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t 
 		if (s->epoch != epoch)
 			return;
 	}
-	if (s->rx && !s->held_count) {
-		fw_pool_put(&nic->rx_windows, s->rx);
-		s->rx = NULL;
+	free_rx_window(nic, s);
+}
+
+/* Room for an early packet at its PSN; NULL: none. */
+static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
+{
+	struct rd_held *held = fw_pool_get(&nic->held);
+
+	if (held && !s->rx) {
+		s->rx = fw_pool_get(&nic->rx_windows);
+		if (s->rx)
+			memset(s->rx, 0, sizeof(*s->rx));
 	}
+	if (!held || !s->rx) {
+		if (held)
+			fw_pool_put(&nic->held, held);
+		FW_DROP(nic, drop_rd_no_memory);
+		return NULL;
+	}
+	s->rx->held[psn % WIRE_RD_WINDOW] = held;
+	s->held_count++;
+	return held;
 }
 
 /* Keeps an early packet. False: it cannot be kept, as if it had not come. */
@@ -165,18 +191,9 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 		FW_DROP(nic, drop_rd_malformed);
 		return false;
 	}
-	held = fw_pool_get(&nic->held);
-	if (held && !s->rx) {
-		s->rx = fw_pool_get(&nic->rx_windows);
-		if (s->rx)
-			memset(s->rx, 0, sizeof(*s->rx));
-	}
-	if (!held || !s->rx) {
-		if (held)
-			fw_pool_put(&nic->held, held);
-		FW_DROP(nic, drop_rd_no_memory);
+	held = held_get(nic, s, psn);
+	if (!held)
 		return false;
-	}
 	held->pkt = *pkt;
 	held->pkt.frame = NULL;
 	held->pkt.ip = NULL;
@@ -185,9 +202,7 @@ static bool hold(struct fw_nic *nic, struct rd_session *s, uint32_t psn, uint16_
 		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, bytes);
 		eth_cursor_copy(&cursor, held->held, bytes);
 	}
-	s->rx->held[psn % WIRE_RD_WINDOW] = held;
 	s->rx->next[before] = (uint8_t)distance;
-	s->held_count++;
 	FW_COUNT(nic, rd_rx_out_of_order);
 	return true;
 }
@@ -246,12 +261,58 @@ static bool class_fits(const struct dgram_pkt *pkt)
 	return response == !!(pkt->flags & WIRE_DGRAM_F_RESPONSE);
 }
 
+/*
+ * A cancellation. It belongs to no flow; it is acted on when all PSNs before it are here, since
+ * those of the messages that it ends may be among them. False: it cannot be kept.
+ */
+static bool rx_cancel(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
+		      uint32_t psn)
+{
+	struct eth_cursor cursor;
+	struct rd_held *held;
+
+	if (pkt->data_bytes != sizeof(struct wire_rd_cancel)) {
+		FW_DROP(nic, drop_rd_malformed);
+		return false;
+	}
+	held = held_get(nic, s, psn);
+	if (!held)
+		return false;
+	held->pkt = *pkt;
+	held->pkt.frame = NULL;
+	held->pkt.ip = NULL;
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	eth_cursor_copy(&cursor, held->held, sizeof(struct wire_rd_cancel));
+	s->cancels++;
+	rd_bit_set(&s->delivered, psn);
+	return true;
+}
+
+/* The window has moved over PSNs from here on: cancellations among them are due. */
+static void run_cancels(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
+{
+	struct wire_rd_cancel cancel;
+
+	for (; s->cancels && psn != s->rx_psn; psn++) {
+		const struct rd_held *held = s->rx->held[psn % WIRE_RD_WINDOW];
+
+		if (!held || held->pkt.dst_qpn)
+			continue;
+		memcpy(&cancel, held->held, sizeof(cancel));
+		drop_held(nic, s, psn);
+		s->cancels--;
+		rd_cancel_rx(nic, s, &cancel);
+	}
+	free_rx_window(nic, s);
+}
+
 static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt *pkt,
 		      const struct wire_rd *rd)
 {
 	uint32_t psn = be32_get(rd->psn);
 	uint16_t distance = be16_get(rd->flow_distance);
 	uint32_t epoch = s->epoch;
+	uint32_t old_psn = s->rx_psn;
 
 	FW_COUNT(nic, rd_rx_packets);
 	fw_trace(nic, TRACE_RD_RX, pkt->dst_qpn, pkt->src_qpn, psn);
@@ -274,7 +335,10 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt
 		FW_DROP(nic, drop_rd_malformed);
 		return;
 	}
-	if (!pkt->dst_qpn) {
+	if (!pkt->dst_qpn && pkt->data_bytes) {
+		if (!rx_cancel(nic, s, pkt, psn))
+			return;
+	} else if (!pkt->dst_qpn) {
 		/* Void: its message is no more, and none of its flow may overtake it. */
 		rd_bit_set(&s->refused, psn);
 		s->any_refused = true;
@@ -292,6 +356,8 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt
 	/* One that is held settles nobody: its followers wait with it. */
 	if (s->rx && (rd_bit(&s->delivered, psn) || rd_bit(&s->refused, psn)))
 		settle_followers(nic, s, psn);
+	if (s->cancels && s->epoch == epoch)
+		run_cancels(nic, s, old_psn);
 }
 
 /* True when the packet belongs to the session as it is, or as it was offered to become. */
@@ -337,6 +403,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	s->confirmed = true;
 	if (pkt->ce)
 		s->ece = true;
+	s->peer_next = be32_get(rd->psn);
 	s->ts_echo = be32_get(rd->timestamp);
 	/*
 	 * When it came is only known to lie between two turns. A long gap is this core's doing, not

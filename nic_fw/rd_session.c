@@ -22,8 +22,11 @@ static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state st
 	    [RD_OPEN] = 1 << RD_CLOSED,
 	};
 
-	(void)nic;
 	assert(legal[s->state] & 1 << state);
+	if (state == RD_RESOLVING)
+		fw_list_add_tail(&nic->rd_resolving, &s->wait_node);
+	else
+		fw_list_del(&s->wait_node);
 	s->state = (uint8_t)state;
 }
 
@@ -129,8 +132,10 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	s->peer_ip = peer_ip;
 	s->peer_shard = peer_shard;
 	s->epoch = new_epoch(nic);
+	s->neigh_seen = nic->neigh_changes;
 	fw_list_init(&s->ready_node);
 	fw_list_init(&s->ack_node);
+	fw_list_init(&s->wait_node);
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
 	fw_timer_init(&s->timer, fire);
@@ -177,6 +182,7 @@ static void tx_session_hello(struct fw_nic *nic, struct rd_session *s, uint32_t 
 	    .flags = flags,
 	};
 
+	rd_session_fresh_mac(nic, s);
 	tx_hello(nic, s->peer_ip, s->peer_shard, s->peer_mac, &hello);
 }
 
@@ -260,22 +266,29 @@ void rd_session_doubt_mac(struct fw_nic *nic, struct rd_session *s)
 	neigh_doubt(nic, s->peer_ip);
 }
 
+void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *s)
+{
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	if (s->neigh_seen == nic->neigh_changes)
+		return;
+	s->neigh_seen = nic->neigh_changes;
+	if (neigh_lookup(nic, s->peer_ip, mac) == NEIGH_OK)
+		memcpy(s->peer_mac, mac, sizeof(mac));
+}
+
+/* Those that are open take note before they next send: a next hop may serve all of them. */
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
-	uint32_t i;
+	struct fw_list *pos;
+	struct fw_list *next;
 
-	(void)ip; /* a next hop may serve many peers: each looks its own up */
-	for (i = 0; i < nic->session_ids.high; i++) {
-		struct rd_session *s = &nic->sessions[i];
+	nic->neigh_changes += ok;
+	for (pos = nic->rd_resolving.next; pos != &nic->rd_resolving; pos = next) {
+		struct rd_session *s = FW_CONTAINER(pos, struct rd_session, wait_node);
 
-		if (s->state == RD_OPEN && ok) {
-			uint8_t mac[WIRE_MAC_BYTES];
-
-			if (neigh_lookup(nic, s->peer_ip, mac) == NEIGH_OK)
-				memcpy(s->peer_mac, mac, sizeof(mac));
-			continue;
-		}
-		if (s->state == RD_RESOLVING)
+		next = pos->next;
+		if (neigh_next_hop(nic, s->peer_ip) == ip)
 			look_up(nic, s);
 	}
 }
@@ -440,6 +453,7 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	}
 	s->rx = NULL;
 	s->held_count = 0;
+	s->cancels = 0;
 	s->tx_una = s->tx_psn;
 	s->tlp_sent = false;
 	s->hole_ns = 0;

@@ -82,13 +82,19 @@ static void mark_lost(struct rd_session *s, bool tail_only)
 	}
 }
 
+/* A cancellation is for the peer's good: nobody here waits for its end. */
+static bool is_waited_for(const struct fw_wqe *msg)
+{
+	return msg && msg->kind != FW_WQE_CANCEL;
+}
+
 /* Whether anything in flight still belongs to a message. */
 static bool all_void(const struct rd_session *s)
 {
 	uint32_t psn;
 
 	for (psn = s->tx_una; psn != s->tx_psn; psn++)
-		if (s->tx->slot[psn % WIRE_RD_WINDOW].msg)
+		if (is_waited_for(s->tx->slot[psn % WIRE_RD_WINDOW].msg))
 			return false;
 	return fw_list_empty(&s->flows);
 }

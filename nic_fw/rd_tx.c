@@ -121,9 +121,15 @@ static enum hw_vendor_err tx_slot(struct fw_nic *nic, struct rd_session *s,
 	uint32_t ddp;
 
 	assert(frame);
-	ddp = rdmap_tx_header(nic, msg, slot->offset, data, frame->hdr + RD_HDR_BYTES);
+	if (msg->kind == FW_WQE_CANCEL) {
+		ddp = sizeof(struct wire_rd_cancel);
+		rd_cancel_put(msg, (void *)(frame->hdr + RD_HDR_BYTES));
+	} else {
+		ddp = rdmap_tx_header(nic, msg, slot->offset, data, frame->hdr + RD_HDR_BYTES);
+	}
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD, psn, slot->flow_distance, ddp + data);
-	fill_dgram(frame, msg, last, slot->tries > 0);
+	if (msg->kind != FW_WQE_CANCEL)
+		fill_dgram(frame, msg, last, slot->tries > 0);
 	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
 	eth_tx_hdr(frame, IP_TX_HDR_BYTES, RD_HDR_BYTES - IP_TX_HDR_BYTES + ddp, 0);
 	if (data) {
@@ -306,6 +312,7 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 	flow->outstanding++;
 	flow->last_psn = psn;
 	msg->unacked++;
+	msg->begun = true;
 	msg->sent_bytes += slot->bytes;
 	if (msg->sent_bytes == msg->bytes) {
 		msg->state = FW_WQE_SENT;
@@ -332,9 +339,12 @@ static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow
 
 static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
 {
-	/* What was lost goes first, but not alone: those who lost nothing have their turn. */
-	uint32_t done = retransmit(nic, s, fw_list_empty(&s->flows) ? budget : (budget + 1) / 2);
 	struct fw_list *node;
+	uint32_t done;
+
+	rd_session_fresh_mac(nic, s);
+	/* What was lost goes first, but not alone: those who lost nothing have their turn. */
+	done = retransmit(nic, s, fw_list_empty(&s->flows) ? budget : (budget + 1) / 2);
 
 	while (done < budget && s->state == RD_OPEN && window_open(s) && eth_tx_room(nic) >= 2) {
 		struct rd_flow *flow;
@@ -389,8 +399,10 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 
 void rd_tx_probe(struct fw_nic *nic, struct rd_session *s)
 {
-	struct fw_tx_frame *frame = eth_tx_begin(nic);
+	struct fw_tx_frame *frame;
 
+	rd_session_fresh_mac(nic, s);
+	frame = eth_tx_begin(nic);
 	if (!frame)
 		return;
 	rd_tx_headers(nic, s, frame, WIRE_DGRAM_RD_PROBE, s->tx_psn, 0, 0);

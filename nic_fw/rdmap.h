@@ -24,6 +24,7 @@
 struct fw_nic;
 struct fw_qp;
 struct fw_wqe;
+struct rd_session;
 
 enum {
 	RDMAP_HDR_MAX = sizeof(struct wire_ddp_untagged) + sizeof(struct wire_atomic_request),
@@ -137,6 +138,9 @@ struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dg
 enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 			     bool in_order, struct recv_msg **msg);
 void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg);
+/* The peer has given up messages of one QP: receives of this one that they took complete so too. */
+void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
+		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn);
 /* A peer is gone: receives that its unfinished messages took complete with REM_ABORT_ERR. */
 void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard);
 

@@ -38,6 +38,15 @@ struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 	return qp_find(nic, pkt->dst_qpn);
 }
 
+/*
+ * A Terminate that returns our own tag: where the connected QP should be there is none, or one of
+ * another connection. It cannot know the tag that we expect.
+ */
+static bool is_own_echo(const struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	return pkt->opcode == WIRE_RDMAP_TERMINATE && pkt->incarnation == qp->incarnation_tx;
+}
+
 /* Whether the QP takes this packet at all. */
 static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 				  const struct dgram_pkt *pkt, struct rdmap_error *error)
@@ -61,7 +70,7 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 	}
 	if (qp->type == HW_QPT_RC) {
 		if (pkt->src_ip == qp->dst_ip && pkt->src_qpn == qp->dst_qpn &&
-		    pkt->incarnation == qp->incarnation_rx)
+		    (pkt->incarnation == qp->incarnation_rx || is_own_echo(qp, pkt)))
 			return RDMAP_OK;
 		FW_COUNT(nic, drop_rd_incarnation);
 		return response
@@ -86,6 +95,9 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 		pkt->msn = pkt->ssn;
 	msg = recv_find(nic, qp, pkt);
 	if (!msg) {
+		/* It failed already, with the receive that it had: no second one. */
+		if (rd_flow_is_terminating(nic, qp, pkt))
+			return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 		result = recv_begin(nic, qp, pkt, in_order, &msg);
 		if (result == RDMAP_ERROR)
 			return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);

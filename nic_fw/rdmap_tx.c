@@ -134,8 +134,12 @@ static void make_terminate(struct fw_wqe *msg, uint32_t ssn, uint8_t layer_etype
 void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 			const struct rdmap_error *error)
 {
-	struct fw_wqe *msg = wqe_alloc(nic, qp, FW_WQE_TERMINATE);
+	struct fw_wqe *msg;
 
+	/* The request comes again because the peer has not heard of it yet. */
+	if (rd_flow_is_terminating(nic, qp, pkt))
+		return;
+	msg = wqe_alloc(nic, qp, FW_WQE_TERMINATE);
 	/* Without a context the peer tries again and hears of it then. */
 	if (!msg)
 		return;
@@ -144,7 +148,8 @@ void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram
 	msg->dst_ip = pkt->src_ip;
 	msg->dst_qpn = pkt->src_qpn;
 	msg->qkey = pkt->qkey;
-	if (qp == nic->null_qp)
+	/* Who is not the peer's connected QP returns the tag that came. */
+	if (qp == nic->null_qp || (qp->type == HW_QPT_RC && pkt->incarnation != qp->incarnation_rx))
 		msg->incarnation = pkt->incarnation;
 	if (!rd_flow_send(nic, msg))
 		wqe_free(nic, msg);

@@ -166,3 +166,19 @@ void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard)
 			abort_one(nic, msg, HW_STATUS_REM_ABORT_ERR);
 	}
 }
+
+void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
+		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn)
+{
+	struct fw_list *pos;
+	struct fw_list *next;
+
+	for (pos = qp->recv_msgs.next; pos != &qp->recv_msgs; pos = next) {
+		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
+
+		next = pos->next;
+		if (msg->src_ip == peer->peer_ip && msg->src_shard == peer->peer_shard &&
+		    msg->src_qpn == src_qpn && msg->msn - first_ssn <= last_ssn - first_ssn)
+			abort_one(nic, msg, HW_STATUS_REM_ABORT_ERR);
+	}
+}

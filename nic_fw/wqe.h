@@ -27,6 +27,7 @@ enum fw_wqe_kind {
 	FW_WQE_READ_RESPONSE,
 	FW_WQE_ATOMIC_RESPONSE,
 	FW_WQE_TERMINATE,
+	FW_WQE_CANCEL, /* rd_cancel.c: of the null QP; msn to ssn are what it cancels */
 };
 
 enum fw_wqe_state {
@@ -78,6 +79,7 @@ struct fw_wqe {
 	uint32_t read_bytes;  /* read: bytes of data that have been delivered */
 	uint32_t src_qpn;     /* of its packets: the QP's, or the one a lost peer asked for */
 	bool refused;         /* some packet of it was refused: to be sent anew */
+	bool begun;           /* some packet of it was sent once */
 	bool answered;        /* read, atomic: the response is here */
 	uint16_t incarnation; /* RC: the tag of its packets */
 	uint32_t ext;         /* index in nic->wqe_exts, FW_NONE */

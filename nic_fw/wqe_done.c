@@ -25,6 +25,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	wqe->src_qpn = qp->qpn;
 	wqe->incarnation = qp->type == HW_QPT_RC ? qp->incarnation_tx : 0;
 	wqe->ext = FW_NONE;
+	nic->terminates += kind == FW_WQE_TERMINATE;
 	return wqe;
 }
 
@@ -35,8 +36,9 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 	if (wqe->ext != FW_NONE)
 		fw_pool_put(&nic->wqe_exts, fw_pool_at(&nic->wqe_exts, wqe->ext));
 	if (wqe->kind != FW_WQE_REQUEST && wqe->kind != FW_WQE_TERMINATE &&
-	    wqe->qp->responder_slots)
+	    wqe->kind != FW_WQE_CANCEL && wqe->qp->responder_slots)
 		wqe->qp->responder_slots--;
+	nic->terminates -= wqe->kind == FW_WQE_TERMINATE;
 	fw_pool_put(&nic->wqes, wqe);
 }
 

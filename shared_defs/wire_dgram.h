@@ -110,6 +110,21 @@ static_assert(sizeof(struct wire_rd_ack) == 56, "docs/wire-format.md, acknowledg
 static_assert(offsetof(struct wire_rd_ack, refused) == 16, "");
 static_assert(offsetof(struct wire_rd_ack, rnr_timer_ns) == 48, "");
 
+/*
+ * Cancellation: behind the session header of a packet of type RD whose QPNs are 0. The messages
+ * [first_ssn, last_ssn] from one QP to another end here; receives that they hold are given back.
+ */
+struct wire_rd_cancel {
+	struct be32 dst_qpn;
+	struct be32 src_qpn;
+	struct be32 first_ssn;
+	struct be32 last_ssn;
+};
+static_assert(sizeof(struct wire_rd_cancel) == 16, "docs/wire-format.md, cancellation");
+static_assert(offsetof(struct wire_rd_cancel, src_qpn) == 4, "");
+static_assert(offsetof(struct wire_rd_cancel, first_ssn) == 8, "");
+static_assert(offsetof(struct wire_rd_cancel, last_ssn) == 12, "");
+
 /* wire_rd_hello.flags */
 enum {
 	WIRE_RD_HELLO_REPLY = 0x01, /* answers a HELLO; asks for none */

@@ -57,6 +57,7 @@ struct sim_link {
 	uint32_t dup_ppm;
 	uint32_t reorder_ppm;
 	uint64_t reorder_ns;  /* a reordered frame comes up to this much later */
+	uint32_t forge_ppm;   /* a forged twin comes behind: bytes changed, CRC right */
 	uint32_t corrupt_ppm; /* one to four bytes anywhere in the frame change */
 };
 
@@ -149,7 +150,7 @@ struct sim_nic_counts {
 	uint64_t drop_rx_queue;     /* the firmware did not keep up */
 	uint64_t drop_switch_queue; /* drop-tail of the switch */
 	uint64_t drop_fault, drop_partition, drop_dead;
-	uint64_t duplicated, reordered, corrupted, ecn_marked;
+	uint64_t duplicated, reordered, corrupted, forged, ecn_marked;
 	uint64_t polls, idle_polls, irqs, host_faults;
 	uint64_t frames_held;  /* by the firmware, now */
 	uint64_t maps, unmaps; /* of memory of processes */

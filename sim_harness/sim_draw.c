@@ -17,14 +17,21 @@
 static const struct drawn_fault {
 	const char *name;
 	uint32_t low, high;
-	bool death; /* only where the workload bears it */
+	enum needs {
+		NOTHING,
+		DEATH, /* only where the workload bears it */
+		FORGERY,
+	} needs;
 } drawn_faults[] = {
-    {"loss", 10, 20000, false},       {"burst", 10, 1000, false},    {"dup", 10, 20000, false},
-    {"reorder", 10, 20000, false},    {"corrupt", 10, 5000, false},  {"ecn", 1000, 50000, false},
-    {"jitter", 100, 50000, false},    {"clog", 500, 20000, false},   {"swizzle", 500, 10000, false},
-    {"partition", 500, 10000, false}, {"oneway", 500, 20000, false}, {"pause", 500, 20000, false},
-    {"jump", 200, 5000, false},       {"slow", 10000, 60000, false}, {"kill", 500, 20000, true},
-    {"restart", 200, 5000, true},
+    {"loss", 10, 20000, NOTHING},     {"burst", 10, 1000, NOTHING},
+    {"dup", 10, 20000, NOTHING},      {"reorder", 10, 20000, NOTHING},
+    {"corrupt", 10, 5000, NOTHING},   {"ecn", 1000, 50000, NOTHING},
+    {"jitter", 100, 50000, NOTHING},  {"clog", 500, 20000, NOTHING},
+    {"swizzle", 500, 10000, NOTHING}, {"partition", 500, 10000, NOTHING},
+    {"oneway", 500, 20000, NOTHING},  {"pause", 500, 20000, NOTHING},
+    {"jump", 200, 5000, NOTHING},     {"slow", 10000, 60000, NOTHING},
+    {"kill", 500, 20000, DEATH},      {"restart", 200, 5000, DEATH},
+    {"forge", 100, 20000, FORGERY},
 };
 
 /* A number in [low, high] whose magnitude is uniform. */
@@ -58,6 +65,12 @@ static const struct sim_workload *draw_workload(struct sim_prng *prng)
 	return w;
 }
 
+static bool bears(const struct sim_workload *workload, enum needs needs)
+{
+	return needs == NOTHING || (needs == DEATH && workload->bears_death) ||
+	       (needs == FORGERY && workload->bears_forgery);
+}
+
 static void draw_faults(struct sim_prng *prng, struct sim_plan *plan)
 {
 	/* Few faults at a time show what each does; all at once show how they meet. */
@@ -71,7 +84,12 @@ static void draw_faults(struct sim_prng *prng, struct sim_plan *plan)
 		const struct drawn_fault *fault = &drawn_faults[i];
 		uint64_t rate = by_magnitude(prng, fault->low, fault->high);
 
-		if (!one_in(prng, one_of) || (fault->death && !plan->workload->bears_death))
+		bool drawn = one_in(prng, one_of);
+
+		/* A workload that bears forgery is there for it. */
+		if (fault->needs == FORGERY)
+			drawn = !one_in(prng, 8);
+		if (!drawn || !bears(plan->workload, fault->needs))
 			continue;
 		at += (size_t)snprintf(plan->faults + at, sizeof(plan->faults) - at,
 				       "%s%s=%" PRIu64 ".%03" PRIu64, at ? "," : "", fault->name,

@@ -34,6 +34,7 @@ enum fault {
 	FAULT_DUP,
 	FAULT_REORDER,
 	FAULT_CORRUPT,
+	FAULT_FORGE,
 	FAULT_ECN,
 	FAULT_JITTER,
 	FAULT_CLOG,
@@ -216,6 +217,7 @@ static const struct {
     [FAULT_DUP] = {"dup", 1, 100},
     [FAULT_REORDER] = {"reorder", 1, 100},
     [FAULT_CORRUPT] = {"corrupt", 0.5, 100},
+    [FAULT_FORGE] = {"forge", 1, 100},
     [FAULT_ECN] = {"ecn", 10, 100},
     [FAULT_JITTER] = {"jitter", 10, 1000000},
     [FAULT_CLOG] = {"clog", 5, 100},
@@ -238,6 +240,9 @@ const char *sim_faults_help(void)
 	       "  dup[=%]        frames that arrive twice (1)\n"
 	       "  reorder[=%]    frames that come up to 50 us late (1)\n"
 	       "  corrupt[=%]    frames of which one to four bytes change (0.5)\n"
+	       "  forge[=%]      frames behind which a forged one comes: changed bytes, right CRC "
+	       "(1); only\n"
+	       "                 the workload hostile bears it\n"
 	       "  ecn[=%]        mark congestion when a switch queue is filled this far (10)\n"
 	       "  jitter[=US]    latency varies by up to US microseconds, in order (10)\n"
 	       "  clog[=%]       chance per NIC and ms that its port stops for 0.1 to 2 ms (5)\n"
@@ -278,6 +283,9 @@ static void set_link(struct sim_link *link, enum fault fault, double value)
 		break;
 	case FAULT_CORRUPT:
 		link->corrupt_ppm = ppm;
+		break;
+	case FAULT_FORGE:
+		link->forge_ppm = ppm;
 		break;
 	case FAULT_ECN:
 		link->ecn_bytes = (uint32_t)(link->queue_bytes * value / 100);
@@ -376,7 +384,7 @@ static void clear_link(struct sim_link *link)
 {
 	link->jitter_ns = 0;
 	link->loss_ppm = link->burst_ppm = link->dup_ppm = 0;
-	link->reorder_ppm = link->corrupt_ppm = 0;
+	link->reorder_ppm = link->corrupt_ppm = link->forge_ppm = 0;
 }
 
 void sim_faults_off(struct sim *sim)

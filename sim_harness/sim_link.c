@@ -22,6 +22,7 @@
 enum {
 	PS_PER_NS = 1000,
 	CORRUPT_BYTES_MAX = 4,
+	FORGED_NS = 20000,  /* a forged frame comes up to so much later */
 	BURST_NS = 1000000, /* longest burst: few frames must not make it last for ever */
 };
 
@@ -191,6 +192,18 @@ static bool lost(struct sim_nic *to)
 	return sim_prng_chance(&to->link_prng, link->loss_ppm);
 }
 
+/* A forged twin comes a little later than the frame it is made from. */
+static void forge(struct sim_nic *to, const struct sim_pkt *pkt, uint64_t at_ns)
+{
+	struct sim_pkt *twin = sim_forge(to->sim, &to->link_prng, pkt);
+
+	if (!twin)
+		return;
+	to->counts.forged++;
+	sim_at(to->sim, at_ns + sim_prng_below(&to->link_prng, FORGED_NS), arrive, to,
+	       (uintptr_t)twin);
+}
+
 /* Sends one copy on its way from the switch's queue to the NIC. */
 static void deliver_at(struct sim_nic *to, struct sim_pkt *pkt, uint64_t leaves_ps)
 {
@@ -215,6 +228,8 @@ static void deliver_at(struct sim_nic *to, struct sim_pkt *pkt, uint64_t leaves_
 		sim_at(sim, at_ns + sim_prng_below(&to->link_prng, link->reorder_ns + 1), arrive,
 		       to, (uintptr_t)twin);
 	}
+	if (sim_prng_chance(&to->link_prng, link->forge_ppm))
+		forge(to, pkt, at_ns);
 	sim_at(sim, at_ns, arrive, to, (uintptr_t)pkt);
 }
 

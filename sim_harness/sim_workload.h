@@ -81,6 +81,7 @@ struct sim_workload {
 	 */
 	void (*close)(struct sim_run *run);
 	bool bears_death;                        /* takes the events of sim_on_fault() */
+	bool bears_forgery;                      /* believes nothing of what it gets */
 	uint32_t weight;                         /* how often a soak draws it; 0: never */
 	const struct sim_param *params;          /* what it can be told */
 	uint32_t (*nics)(const uint64_t *param); /* how many it wants */
@@ -96,6 +97,7 @@ extern const struct sim_workload sim_wl_rd_send;
 extern const struct sim_workload sim_wl_incast;
 extern const struct sim_workload sim_wl_outcast;
 extern const struct sim_workload sim_wl_isolation;
+extern const struct sim_workload sim_wl_hostile;
 
 /* The workload of that name, NULL; the i-th, NULL past the last. */
 const struct sim_workload *sim_workload_find(const char *name);

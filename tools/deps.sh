@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Installs the Debian packages that a target needs and that are not there yet.
-# Called by the Makefile before run, test, bench, lint and fw-cross.
+# Called by the Makefile before run, test, fuzz, bench, lint and fw-cross.
 #
-#	tools/deps.sh [run|test|bench|lint|cross|all]...	(default: run)
+#	tools/deps.sh [run|test|fuzz|bench|lint|cross|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only
 # when something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -14,6 +14,7 @@ set -u
 run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libpmix-dev clang bpftool
 	linux-libc-dev iproute2 procps"
 test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind"
+fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run iperf3 ethtool python3"
 lint="git clang-format cppcheck shellcheck"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
@@ -24,12 +25,13 @@ for set_name in "$@"; do
 	case $set_name in
 	run) want="$want $run" ;;
 	test) want="$want $test $lint" ;;
+	fuzz) want="$want $fuzz" ;;
 	bench) want="$want $bench" ;;
 	lint) want="$want $lint" ;;
 	cross) want="$want $cross" ;;
-	all) want="$want $run $test $bench $lint $cross" ;;
+	all) want="$want $run $test $fuzz $bench $lint $cross" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give run, test, bench, lint, cross or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give run, test, fuzz, bench, lint, cross or all" >&2
 		exit 2
 		;;
 	esac

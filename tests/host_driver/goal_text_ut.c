@@ -27,8 +27,9 @@ static void writes_as(const char *text, const char *strict)
 static void strict_form_is_kept(void)
 {
 	static const char *const names[] = {
-	    "ping.goal",     "pingpong.goal", "dissemination4.goal", "started.goal",
-	    "two_nics.goal", "two_cpus.goal", "wildcards.goal",      "no_partner.goal"};
+	    "ping.goal",      "pingpong.goal",   "dissemination4.goal",
+	    "started.goal",   "two_nics.goal",   "two_cpus.goal",
+	    "wildcards.goal", "no_partner.goal", "order.goal"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *text = help_golden(names[i]);

@@ -45,7 +45,7 @@ while IFS=$'\t' read -r file params want; do
 			die "$f: last line '$(tail -n 1 "$out")'"
 	done
 done <"$golden/predicted.tsv"
-[ "$rows" -ge 13 ] || die "only $rows rows in predicted.tsv"
+[ "$rows" -ge 14 ] || die "only $rows rows in predicted.tsv"
 
 # A deadlock names the operations.
 tool 1 "$run" --model 10,2,3,1,0,100 "$golden/no_partner.goal"

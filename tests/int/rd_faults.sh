@@ -27,6 +27,8 @@ bench weft1 weft0 lat --op read --iters 300
 for size in 1 64 1461 20000; do
 	bench weft1 weft0 bw --op read --size $size --iters 600
 done
+bench weft1 weft0 bw --op put --size 20000 --iters 600
+bench weft1 weft0 rate --op put --iters 3000
 bench weft2 weft3 bw --op read --size 2M --window 4 --iters 10
 bench weft1 weft0 bw --op read --size 5000 --sge 16 --mem malloc --iters 400
 bench weft1 weft0 bw --op read --size 5000 --mem shared --event --iters 400

@@ -80,17 +80,19 @@ static void more_holes_than_are_remembered(void)
 		HOLES = FW_BAR_EXTENTS + 40
 	};
 	static uint64_t at[2 * HOLES];
+	struct fw_client_params params = {.bar_bytes = HW_BAR_DYNAMIC + (2 * HOLES + 256) * PAGE};
 	struct fw_bar *bar;
 	struct fw_ut ut;
+	uint32_t client, i;
 	uint64_t got;
-	uint32_t i;
 
 	fw_ut_begin(&ut);
-	bar = &ut.nic->clients[0].bar;
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
+	bar = &ut.nic->clients[client].bar;
 	for (i = 0; i < 2 * HOLES; i++)
-		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, 0, PAGE, &at[i]), 0);
+		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, client, PAGE, &at[i]), 0);
 	for (i = 0; i < HOLES; i++)
-		bar_free(ut.nic, 0, at[2 * i], PAGE);
+		bar_free(ut.nic, client, at[2 * i], PAGE);
 	CU_ASSERT_EQUAL(bar->num_free, FW_BAR_EXTENTS);
 	for (i = 1; i < bar->num_free; i++)
 		CU_ASSERT_TRUE_FATAL(bar->free[i - 1].offset + bar->free[i - 1].bytes <
@@ -98,12 +100,12 @@ static void more_holes_than_are_remembered(void)
 	/* A larger hole displaces one of a page: the page between two joins all three. */
 	for (i = 1; at[i] < bar->free[FW_BAR_EXTENTS / 2].offset; i += 2)
 		;
-	bar_free(ut.nic, 0, at[i], PAGE);
-	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 3 * PAGE, &got), 0);
+	bar_free(ut.nic, client, at[i], PAGE);
+	CU_ASSERT_EQUAL(bar_alloc(ut.nic, client, 3 * PAGE, &got), 0);
 	CU_ASSERT_EQUAL(got, at[i - 1]);
 	/* What is remembered can be taken, and nothing twice. */
 	for (i = 0; bar->num_free; i++)
-		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, 0, PAGE, &got), 0);
+		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, client, PAGE, &got), 0);
 	CU_ASSERT_EQUAL(i, FW_BAR_EXTENTS - 2);
 	fw_ut_end(&ut);
 }

@@ -57,7 +57,7 @@ static void creation_says_what_was_made(void)
 	CU_ASSERT_EQUAL(made->max_inline_bytes, 64);
 	CU_ASSERT_TRUE(made->record_offset >= HW_BAR_DYNAMIC);
 	CU_ASSERT_EQUAL(made->sq_offset % HW_BAR_PAGE_BYTES, 0);
-	CU_ASSERT_EQUAL(made->rq_offset % HW_BAR_PAGE_BYTES, 0);
+	CU_ASSERT_EQUAL(made->rq_offset % HW_CACHE_LINE_BYTES, 0);
 	CU_ASSERT_EQUAL(rig.cq->refs, 2);
 	CU_ASSERT_EQUAL(rig.ut.nic->pds[rig.pd].refs, 1);
 	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_CQ, rig.cq->index, NULL), FW_EBUSY);
@@ -131,7 +131,7 @@ static void a_full_bar_leaves_nothing_behind(void)
 	rig.cq = fw_ut_cq(&rig.ut, client, 8, HW_EQ_NONE);
 	bar = &rig.ut.nic->clients[client].bar;
 	cmd = create_cmd(&rig, HW_QPT_UD);
-	cmd.u.create_qp.sq_slots = 128; /* two pages, and one for receives */
+	cmd.u.create_qp.sq_slots = 128; /* two pages, and receives behind them */
 	while (!fw_ut_cmd(&rig.ut, client, &cmd, &resp))
 		made++;
 	CU_ASSERT_EQUAL(resp.status, FW_ENOMEM);

@@ -123,30 +123,162 @@ static void late_terminate(void)
 	rp_end(&rp);
 }
 
-/* A Terminate that never comes: RC whose peer's QP is gone, or is another incarnation. */
-static void nobody_explains(void)
+/* RC whose peer's QP is gone, or belongs to another connection: it is told at once. */
+static void rc_without_peer(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};
 	struct fw_qp *a, *b;
 	uint32_t i;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 4; i++) {
 		rp_begin(&rp);
 		rp_open(&rp);
 		rp_rc(&rp, &a, &b, NULL);
-		if (i) {
-			b->incarnation_rx++;
-			b->incarnation_tx++;
-		} else {
+		/* Gone; or ours, or both PSNs are of another connection. */
+		b->incarnation_rx = (uint16_t)(b->incarnation_rx + (i & 1));
+		b->incarnation_tx = (uint16_t)(b->incarnation_tx + (i >> 1 & 1));
+		if (!(i & 1))
 			rp_destroy_qp(&rp, 1, b);
-		}
 		rp_req(&rp, 0, a, &req);
-		rp_run(&rp, 5000000000);
-		rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+		rp_run(&rp, 1000000);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
 		CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
-		rp_run(&rp, 5000000000);
 		rp_end(&rp);
 	}
+}
+
+/* A Terminate that never comes: the tries end. */
+static void nobody_explains(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = 8};
+	struct fw_qp *a, *b;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_rc(&rp, &a, &b, NULL);
+	rp_destroy_qp(&rp, 1, b);
+	rp.filter = drop_terminates;
+	rp_req(&rp, 0, a, &req);
+	rp_run(&rp, 5000000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+	rp.filter = NULL;
+	rp_run(&rp, 5000000000);
+	rp_end(&rp);
+}
+
+/* RNR tries are used up: that request fails alone, the next has tries of its own. */
+static void rnr_fails_alone(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	set_rnr_retry(2);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 8);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 5000);
+	write_to(0, B->qp[0], 3, 8);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 4, 0, 8);
+	rp_run(&rp, 1500000);
+	/* Refused at 0, 0.64 and 1.28 ms. */
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RNR_RETRY_EXC_ERR);
+	rp_expect_none(&rp);
+	rp_recv(&rp, 1, B->qp[0], 2, 0, 5000);
+	rp_run(&rp, 1500000);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 4, HW_STATUS_RNR_RETRY_EXC_ERR);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
+	rp_end(&rp);
+}
+
+/* RC: the first request says why, the others are flushed. */
+static void rnr_of_rc(void)
+{
+	static const struct hw_qp_attr attr = {
+	    .timeout = 14, .retry_cnt = 7, .rnr_retry = 1, .min_rnr_timer = 1};
+	struct fw_qp *a, *b;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_rc(&rp, &a, &b, &attr);
+	rp_send(&rp, 0, a, NULL, 1, 0, 8);
+	rp_send(&rp, 0, a, NULL, 2, 0, 8);
+	rp_run(&rp, 1000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RNR_RETRY_EXC_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+	rp_end(&rp);
+}
+
+/* Too long a message whose Terminate is lost time and again: one receive fails, no more. */
+static void one_receive_fails(void)
+{
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (i = 0; i < 5; i++)
+		rp_recv(&rp, 1, B->qp[0], i, 0, 8);
+	rp.filter = drop_terminates;
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 9);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 5000); /* two of them, one behind the other */
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 3, 0, 8);
+	rp_run(&rp, 200000000);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_rnr_backoffs) > 5);
+	rp_expect_recv(&rp, 1, 0, HW_STATUS_LOC_LEN_ERR);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	rp_run(&rp, 2000000000);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_LOC_LEN_ERR);
+	rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_INV_REQ_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 2);
+	CU_ASSERT_EQUAL(B->nic->terminates, 0);
+	CU_ASSERT_EQUAL(B->qp[0]->rq_cons, 3);
+	rp_end(&rp);
+}
+
+/* The copy that was sent again comes after the Terminate was heard of: still one receive. */
+static enum rp_verdict delay_second_try(struct rp *r, const struct rp_info *info)
+{
+	bool terminate = info->ddp && info->opcode == WIRE_RDMAP_TERMINATE;
+
+	/* The first Terminates are lost until the second try is on its way, and held up. */
+	if (terminate && !r->num_kept)
+		return RP_DROP;
+	if (info->from == 0 && info->ddp && info->opcode == WIRE_RDMAP_SEND && r->ctx)
+		return RP_KEEP;
+	return RP_PASS;
+}
+
+static void late_second_try(void)
+{
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (i = 0; i < 3; i++)
+		rp_recv(&rp, 1, B->qp[0], i, 0, 8);
+	rp.filter = delay_second_try;
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 9);
+	rp_settle(&rp);
+	rp_expect_recv(&rp, 1, 0, HW_STATUS_LOC_LEN_ERR);
+	rp.ctx = &rp;
+	while (!rp.num_kept)
+		rp_run(&rp, 10000);
+	/* The Terminate gets through now, is acknowledged, and then the try arrives. */
+	rp_run(&rp, 150000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
+	rp_deliver(&rp, 0);
+	rp_poll(&rp, 1);
+	rp_expect_none(&rp);
+	rp_quiet(&rp);
+	CU_ASSERT_EQUAL(B->qp[0]->rq_cons, 1);
+	rp.ctx = NULL;
+	rp_end(&rp);
 }
 
 /* An end's own memory goes away under a message whose packets are partly sent and lost. */
@@ -247,4 +379,6 @@ static void forged_terminates(void)
 }
 
 UT_MAIN("nic_fw/rd_flow", UT(rnr_limit), UT(response_passes), UT(late_terminate),
-	UT(nobody_explains), UT(source_gone), UT(many_flows), UT(forged_terminates))
+	UT(rc_without_peer), UT(nobody_explains), UT(rnr_fails_alone), UT(rnr_of_rc),
+	UT(one_receive_fails), UT(late_second_try), UT(source_gone), UT(many_flows),
+	UT(forged_terminates))

@@ -236,6 +236,34 @@ static enum rp_verdict drop_responses(struct rp *r, const struct rp_info *info)
 	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
 }
 
+/*
+ * What a dead peer leaves in the window closes it: a message of another QP that could never be
+ * sent fails all the same.
+ */
+static void limit_of_one_never_sent(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_restart(&rp, 1);
+	B->dead = true;
+	set_limit(0, 14, 7);
+	set_limit(1, 15, 3);
+	rp_recv(&rp, 0, A->qp[0], 1, 0, 8);
+	write_one(0, 1);
+	rp_run(&rp, 400000000);
+	rp_expect_none(&rp);
+	write_one(1, 2);
+	/* Time-outs are a second apart by then. */
+	rp_run(&rp, 3000000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
+	/* And with nobody waiting, the session is given up: the next one greets anew. */
+	rp_run(&rp, 2000000000);
+	CU_ASSERT_EQUAL(rp_session(&rp, 0)->state, RD_CLOSED);
+	B->dead = false;
+	end();
+}
+
 static void read_one(uint32_t q, uint64_t wr_id)
 {
 	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = wr_id, .bytes = 8};
@@ -301,4 +329,5 @@ static void rnr_codes(void)
 }
 
 UT_MAIN("nic_fw/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(limit_of_one),
-	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder), UT(rnr_codes))
+	UT(limit_of_one_never_sent), UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder),
+	UT(slow_responder), UT(rnr_codes))

@@ -81,6 +81,20 @@ static void acknowledgement(void)
 	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
 }
 
+static void cancellation(void)
+{
+	struct wire_rd_cancel g, w = {
+				     .dst_qpn = be32_put(0x200005),
+				     .src_qpn = be32_put(3),
+				     .first_ssn = be32_put(7),
+				     .last_ssn = be32_put(9),
+				 };
+
+	LOAD("rd_cancel", g);
+	CU_ASSERT_EQUAL(be32_get(g.last_ssn), 9);
+	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
+}
+
 static void hello(void)
 {
 	struct wire_rd_hello g, w = {
@@ -125,5 +139,5 @@ static void whole_datagram(void)
 	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
 }
 
-UT_MAIN("shared_defs/wire_dgram", UT(common), UT(session), UT(acknowledgement), UT(hello),
-	UT(whole_datagram))
+UT_MAIN("shared_defs/wire_dgram", UT(common), UT(session), UT(acknowledgement), UT(cancellation),
+	UT(hello), UT(whole_datagram))

@@ -147,6 +147,23 @@ static void rd_ack(void)
 	       "2|4294967281,49|4294967152,111|640000|0x00000000|good");
 }
 
+static void rd_cancel(void)
+{
+	static const uint8_t none[8];
+	struct frame f;
+
+	begin(&f, 1);
+	/* No QP is named in front: dst_qpn and src_qpn stand at 4 and 8 of the common header. */
+	memcpy(f.bytes + ETH_IP_BYTES + UDP_BYTES + 4, none, sizeof(none));
+	add(&f, "wire_dgram.hex", "rd");
+	add(&f, "wire_dgram.hex", "rd_cancel");
+	finish(&f);
+	expect(&f,
+	       "weft.cancel.dst_qpn weft.cancel.src_qpn weft.cancel.first_ssn "
+	       "weft.cancel.last_ssn weft.crc.status",
+	       "0x00200005|0x00000003|7|9|good");
+}
+
 static void rd_hello(void)
 {
 	struct frame f;
@@ -199,4 +216,5 @@ static void malformed(void)
 	expect(&f, "weft.crc.status _ws.lua.error", "good|");
 }
 
-UT_MAIN("tools/weft_lua", UT(rd_write), UT(rd_ack), UT(rd_hello), UT(ud_send), UT(malformed))
+UT_MAIN("tools/weft_lua", UT(rd_write), UT(rd_ack), UT(rd_cancel), UT(rd_hello), UT(ud_send),
+	UT(malformed))

@@ -260,8 +260,19 @@ def memory(env):
     return rows
 
 
+def create(env):
+    """1,000 queue pairs with a completion queue each, against as many UDP sockets in one epoll."""
+    env.weftd("--nics", "2")
+    num, rows = 1000, []
+    for i, what in enumerate(("create", "destroy")):
+        rows.append(in_turn(env, what + "_1000_qps_ms", "ms", lambda w=what: env.bench(
+            "create", "--qps", num, "--device", "weft0")[w + "_ms"], lambda n=i: float(run(
+                BIN + "/socket_base", num).split()[n])))
+    return rows
+
+
 GROUPS = {"rtt": rtt, "rtt_2p": rtt_2p, "rtt_veth": rtt_veth, "rate": rates, "bw": bandwidth, "loss": loss,
-          "memory": memory}
+          "memory": memory, "create": create}
 GOALS = {"rd_send_64_rtt": "<= 0.5", "rd_send_64_rtt_2p": "<= 0.9", "rd_send_64_rtt_veth": "<= 1.2",
          "ud_send_64_rate": ">= 4", "rd_write_1m_bw": ">= 1.0", "rd_write_1m_bw_memcpy": ">= 0.25",
          "idle_peer_bytes": "<= 1", "idle_qp_bytes": "<= 1"}

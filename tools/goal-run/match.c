@@ -2,10 +2,10 @@
 /*
  * Matching of messages and receives.
  *
- * Called by model.c. All keys (receiver, sender, tag) that occur are numbered in advance; each
- * has a queue of those that wait under it, either messages or receives. Operations with
- * wildcards have no key: they wait in a list per rank. Since an operation with a wildcard may
- * take one that has a key, these too stand in a list per rank, in order.
+ * Called by model.c. What waits stands in queues, one for each (receiver, source, tag), where a
+ * wildcard is a value like others: a partner without wildcards has four queues to look at. One
+ * with wildcards needs queues by tag, by source or of all that waits at its receiver; these are
+ * kept only if some operation has such wildcards. Nothing is ever searched.
  */
 #include "tools/goal-run/match.h"
 
@@ -14,33 +14,45 @@
 
 #define NONE GOAL_NO_OP
 
-/* What a rank's lists hold. */
-enum list {
-	LIST_RECV,      /* posted receives with a key */
-	LIST_RECV_WILD, /* and without */
-	LIST_MSG,
-	LIST_MSG_WILD,
-	NUM_LISTS,
+/* What a queue is for: which of source and tag all of its operations have in common. */
+enum index {
+	BY_BOTH,
+	BY_SOURCE,
+	BY_TAG,
+	BY_NONE,
+	NUM_INDEXES,
+};
+
+struct link {
+	uint32_t next, prev;
+	uint32_t queue; /* number of the queue that the operation waits in, when it does */
 };
 
 struct ends {
 	uint32_t head, tail;
 };
 
-struct node {
-	uint32_t next, prev; /* in the rank's list */
-	uint32_t key_next;   /* in the key's queue */
-	uint32_t key;        /* NONE: a wildcard */
-	uint32_t order;      /* counts up with each that waits */
-	uint32_t rank;       /* that it belongs to */
+struct place {
+	uint32_t receiver, source, tag; /* GOAL_ANY where the index does not ask */
+	uint32_t queue;                 /* NONE: empty place of the table */
+};
+
+struct queues {
+	bool used;
+	struct link *link;   /* per operation */
+	struct ends *ends;   /* two per queue: receives, messages */
+	struct place *table; /* hash, open addressing; never more than half full */
+	size_t room;
+	uint32_t num;
 };
 
 struct match {
 	const struct goal_set *set;
-	struct node *node;  /* per operation */
-	struct ends *ends;  /* NUM_LISTS per rank */
-	struct ends *queue; /* two per key: receives, messages */
-	uint32_t order;
+	uint32_t *rank;  /* per operation: that it belongs to */
+	uint32_t *order; /* per operation: counts up with each that waits; 0: it does not wait */
+	struct queues queues[NUM_INDEXES];
+	bool wild; /* some operation has a wildcard */
+	uint32_t num_orders;
 };
 
 static bool is_msg(const struct match *m, uint32_t op)
@@ -51,202 +63,223 @@ static bool is_msg(const struct match *m, uint32_t op)
 /* The rank that matches op, and the one that the data comes from. */
 static uint32_t receiver(const struct match *m, uint32_t op)
 {
-	return is_msg(m, op) ? m->set->ops[op].peer : m->node[op].rank;
+	return is_msg(m, op) ? m->set->ops[op].peer : m->rank[op];
 }
 
 static uint32_t source(const struct match *m, uint32_t op)
 {
-	return is_msg(m, op) ? m->node[op].rank : m->set->ops[op].peer;
+	return is_msg(m, op) ? m->rank[op] : m->set->ops[op].peer;
 }
 
-/* Whether two operations of the same receiver go together. */
-static bool fits(const struct match *m, uint32_t a, uint32_t b)
+/* ---- queues --------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(uint32_t rank, uint32_t source, uint32_t tag)
 {
-	uint32_t src_a = source(m, a), src_b = source(m, b);
-	uint32_t tag_a = m->set->ops[a].tag, tag_b = m->set->ops[b].tag;
+	uint64_t h = rank;
 
-	return (src_a == src_b || src_a == GOAL_ANY || src_b == GOAL_ANY) &&
-	       (tag_a == tag_b || tag_a == GOAL_ANY || tag_b == GOAL_ANY);
-}
-
-static uint64_t hash_of(const struct match *m, uint32_t op)
-{
-	uint64_t h = receiver(m, op);
-
-	h = h * 0x9e3779b97f4a7c15ull + source(m, op);
+	h = h * 0x9e3779b97f4a7c15ull + source;
 	h ^= h >> 29;
-	h = h * 0xbf58476d1ce4e5b9ull + m->set->ops[op].tag;
+	h = h * 0xbf58476d1ce4e5b9ull + tag;
 	h ^= h >> 32;
 	return h * 0x94d049bb133111ebull >> 20;
 }
 
-static bool same_key(const struct match *m, uint32_t a, uint32_t b)
+/* Where that queue is in the table, or the empty place where it belongs. */
+static struct place *place_of(const struct queues *q, uint32_t rank, uint32_t source, uint32_t tag)
 {
-	return receiver(m, a) == receiver(m, b) && source(m, a) == source(m, b) &&
-	       m->set->ops[a].tag == m->set->ops[b].tag;
-}
+	size_t i = hash_of(rank, source, tag) & (q->room - 1);
 
-/* Numbers the keys. Returns how many there are, or NONE: no memory. */
-static uint32_t number_keys(struct match *m)
-{
-	uint32_t num_ops = m->set->num_ops, num = 0;
-	size_t room = 64, i;
-	uint32_t *table; /* hash to an operation that has the key */
+	for (;; i = (i + 1) & (q->room - 1)) {
+		struct place *p = &q->table[i];
 
-	while (room < (size_t)num_ops * 2)
-		room *= 2;
-	table = malloc(room * sizeof(*table));
-	if (!table)
-		return NONE;
-	for (i = 0; i < room; i++)
-		table[i] = NONE;
-	for (uint32_t op = 0; op < num_ops; op++) {
-		const struct goal_op *o = &m->set->ops[op];
-
-		m->node[op].key = NONE;
-		if (o->kind == GOAL_OP_CALC || o->peer == GOAL_ANY || o->tag == GOAL_ANY)
-			continue;
-		i = hash_of(m, op) & (room - 1);
-		while (table[i] != NONE && !same_key(m, table[i], op))
-			i = (i + 1) & (room - 1);
-		if (table[i] == NONE) {
-			table[i] = op;
-			m->node[op].key = num++;
-		} else {
-			m->node[op].key = m->node[table[i]].key;
-		}
+		if (p->queue == NONE ||
+		    (p->receiver == rank && p->source == source && p->tag == tag))
+			return p;
 	}
-	free(table);
-	return num;
 }
 
-static struct ends *empty_ends(size_t num)
+/* The same for op's own source and tag, as far as the index asks for them. */
+static struct place *own_place(const struct match *m, enum index index, uint32_t op)
 {
-	struct ends *ends = calloc(num ? num : 1, sizeof(*ends));
+	bool by_source = index == BY_BOTH || index == BY_SOURCE;
+	bool by_tag = index == BY_BOTH || index == BY_TAG;
 
-	for (size_t i = 0; ends && i < num; i++)
-		ends[i] = (struct ends){NONE, NONE};
-	return ends;
+	return place_of(&m->queues[index], receiver(m, op), by_source ? source(m, op) : GOAL_ANY,
+			by_tag ? m->set->ops[op].tag : GOAL_ANY);
+}
+
+/* The index in which a partner for op is looked for. */
+static enum index index_for(const struct match *m, uint32_t op)
+{
+	if (source(m, op) == GOAL_ANY)
+		return m->set->ops[op].tag == GOAL_ANY ? BY_NONE : BY_TAG;
+	return m->set->ops[op].tag == GOAL_ANY ? BY_SOURCE : BY_BOTH;
+}
+
+/* Numbers the queues of an index. */
+static int create_queues(struct match *m, enum index index)
+{
+	struct queues *q = &m->queues[index];
+	uint32_t num_ops = m->set->num_ops;
+
+	q->room = 64;
+	while (q->room < (size_t)num_ops * 2)
+		q->room *= 2;
+	q->table = malloc(q->room * sizeof(*q->table));
+	q->link = calloc((size_t)num_ops + 1, sizeof(*q->link));
+	if (!q->table || !q->link)
+		return -1;
+	for (size_t i = 0; i < q->room; i++)
+		q->table[i].queue = NONE;
+	for (uint32_t op = 0; op < num_ops; op++) {
+		struct place *p;
+
+		if (m->set->ops[op].kind == GOAL_OP_CALC)
+			continue;
+		p = own_place(m, index, op);
+		if (p->queue == NONE)
+			*p = (struct place){
+			    .receiver = receiver(m, op),
+			    .source =
+				index == BY_BOTH || index == BY_SOURCE ? source(m, op) : GOAL_ANY,
+			    .tag = index == BY_BOTH || index == BY_TAG ? m->set->ops[op].tag
+								       : GOAL_ANY,
+			    .queue = q->num++,
+			};
+		q->link[op].queue = p->queue;
+	}
+	q->ends = malloc(((size_t)q->num * 2 + 1) * sizeof(*q->ends));
+	if (!q->ends)
+		return -1;
+	for (size_t i = 0; i < (size_t)q->num * 2; i++)
+		q->ends[i] = (struct ends){NONE, NONE};
+	q->used = true;
+	return 0;
 }
 
 struct match *match_create(const struct goal_set *set)
 {
 	struct match *m = calloc(1, sizeof(*m));
-	uint32_t num_keys;
+	bool wanted[NUM_INDEXES] = {[BY_BOTH] = true};
+	bool failed;
 
 	if (!m)
 		return NULL;
 	m->set = set;
-	m->node = calloc((size_t)set->num_ops + 1, sizeof(*m->node));
-	m->ends = empty_ends((size_t)set->num_ranks * NUM_LISTS);
-	if (!m->node || !m->ends)
-		goto no_memory;
-	for (uint32_t rank = 0; rank < set->num_ranks; rank++)
+	m->rank = calloc((size_t)set->num_ops + 1, sizeof(*m->rank));
+	m->order = calloc((size_t)set->num_ops + 1, sizeof(*m->order));
+	failed = !m->rank || !m->order;
+	for (uint32_t rank = 0; !failed && rank < set->num_ranks; rank++)
 		for (uint32_t op = set->rank_first[rank]; op < set->rank_first[rank + 1]; op++)
-			m->node[op].rank = rank;
-	num_keys = number_keys(m);
-	if (num_keys == NONE)
-		goto no_memory;
-	m->queue = empty_ends((size_t)num_keys * 2);
-	if (!m->queue)
-		goto no_memory;
+			m->rank[op] = rank;
+	for (uint32_t op = 0; !failed && op < set->num_ops; op++)
+		if (set->ops[op].kind != GOAL_OP_CALC)
+			wanted[index_for(m, op)] = true;
+	for (enum index i = BY_BOTH; !failed && i < NUM_INDEXES; i++)
+		if (wanted[i]) {
+			m->wild = i != BY_BOTH || m->wild;
+			failed = create_queues(m, i);
+		}
+	if (failed) {
+		match_free(m);
+		return NULL;
+	}
 	return m;
-no_memory:
-	match_free(m);
-	return NULL;
 }
 
 void match_free(struct match *m)
 {
 	if (!m)
 		return;
-	free(m->node);
-	free(m->ends);
-	free(m->queue);
+	for (enum index i = BY_BOTH; i < NUM_INDEXES; i++) {
+		free(m->queues[i].link);
+		free(m->queues[i].ends);
+		free(m->queues[i].table);
+	}
+	free(m->rank);
+	free(m->order);
 	free(m);
 }
 
 uint32_t match_rank(const struct match *m, uint32_t op)
 {
-	return m->node[op].rank;
+	return m->rank[op];
 }
 
-static struct ends *list_of(const struct match *m, uint32_t rank, enum list list)
-{
-	return &m->ends[(size_t)rank * NUM_LISTS + list];
-}
-
-static struct ends *queue_of(const struct match *m, uint32_t key, bool msg)
-{
-	return &m->queue[(size_t)key * 2 + msg];
-}
-
-/* The list that op itself waits in. */
-static struct ends *own_list(const struct match *m, uint32_t op)
-{
-	bool wild = m->node[op].key == NONE;
-
-	if (is_msg(m, op))
-		return list_of(m, receiver(m, op), wild ? LIST_MSG_WILD : LIST_MSG);
-	return list_of(m, receiver(m, op), wild ? LIST_RECV_WILD : LIST_RECV);
-}
+/* ---- waiting -------------------------------------------------------------------------------- */
 
 static void wait_here(struct match *m, uint32_t op)
 {
-	struct ends *list = own_list(m, op);
-	struct node *n = &m->node[op];
+	m->order[op] = ++m->num_orders;
+	for (enum index i = BY_BOTH; i < NUM_INDEXES; i++) {
+		const struct queues *q = &m->queues[i];
+		struct ends *ends;
 
-	n->order = m->order++;
-	n->prev = list->tail;
-	n->next = NONE;
-	*(list->tail == NONE ? &list->head : &m->node[list->tail].next) = op;
-	list->tail = op;
-	if (n->key != NONE) {
-		struct ends *queue = queue_of(m, n->key, is_msg(m, op));
-
-		n->key_next = NONE;
-		*(queue->tail == NONE ? &queue->head : &m->node[queue->tail].key_next) = op;
-		queue->tail = op;
+		if (!q->used)
+			continue;
+		ends = &q->ends[(size_t)q->link[op].queue * 2 + is_msg(m, op)];
+		q->link[op].prev = ends->tail;
+		q->link[op].next = NONE;
+		*(ends->tail == NONE ? &ends->head : &q->link[ends->tail].next) = op;
+		ends->tail = op;
 	}
 }
 
 static void wait_no_more(struct match *m, uint32_t op)
 {
-	struct ends *list = own_list(m, op);
-	struct node *n = &m->node[op];
+	m->order[op] = 0;
+	for (enum index i = BY_BOTH; i < NUM_INDEXES; i++) {
+		const struct queues *q = &m->queues[i];
+		struct ends *ends;
+		struct link l;
 
-	*(n->prev == NONE ? &list->head : &m->node[n->prev].next) = n->next;
-	*(n->next == NONE ? &list->tail : &m->node[n->next].prev) = n->prev;
-	if (n->key != NONE) {
-		/* The first that fits of a list is the first of its key, too. */
-		struct ends *queue = queue_of(m, n->key, is_msg(m, op));
-
-		queue->head = n->key_next;
-		if (queue->head == NONE)
-			queue->tail = NONE;
+		if (!q->used)
+			continue;
+		l = q->link[op];
+		ends = &q->ends[(size_t)l.queue * 2 + is_msg(m, op)];
+		*(l.prev == NONE ? &ends->head : &q->link[l.prev].next) = l.next;
+		*(l.next == NONE ? &ends->tail : &q->link[l.next].prev) = l.prev;
 	}
 }
 
-static uint32_t first_fit(const struct match *m, const struct ends *list, uint32_t op)
+/* The older of best and the first that waits in that queue for op. */
+static uint32_t older(const struct match *m, uint32_t best, const struct queues *q, uint32_t op,
+		      uint32_t from, uint32_t tag)
 {
-	uint32_t other = list->head;
+	const struct place *p = place_of(q, receiver(m, op), from, tag);
+	uint32_t first;
 
-	while (other != NONE && !fits(m, op, other))
-		other = m->node[other].next;
-	return other;
+	if (p->queue == NONE)
+		return best;
+	first = q->ends[(size_t)p->queue * 2 + !is_msg(m, op)].head;
+	if (first == NONE || (best != NONE && m->order[best] < m->order[first]))
+		return best;
+	return first;
+}
+
+static uint32_t partner(const struct match *m, uint32_t op)
+{
+	enum index index = index_for(m, op);
+	const struct queues *q = &m->queues[index];
+	uint32_t from = source(m, op), tag = m->set->ops[op].tag, best;
+
+	if (!m->wild)
+		return q->ends[(size_t)q->link[op].queue * 2 + !is_msg(m, op)].head;
+	/* Where op asks for a value, a wildcard of the other side is as good. */
+	best = older(m, NONE, q, op, from, tag);
+	if (index == BY_BOTH || index == BY_SOURCE)
+		best = older(m, best, q, op, GOAL_ANY, tag);
+	if (index == BY_BOTH || index == BY_TAG)
+		best = older(m, best, q, op, from, GOAL_ANY);
+	if (index == BY_BOTH)
+		best = older(m, best, q, op, GOAL_ANY, GOAL_ANY);
+	return best;
 }
 
 uint32_t match_take_or_wait(struct match *m, uint32_t op)
 {
-	bool msg = is_msg(m, op);
-	uint32_t rank = receiver(m, op), key = m->node[op].key, exact, wild, other;
+	uint32_t other = partner(m, op);
 
-	exact = key != NONE ? queue_of(m, key, !msg)->head
-			    : first_fit(m, list_of(m, rank, msg ? LIST_RECV : LIST_MSG), op);
-	wild = first_fit(m, list_of(m, rank, msg ? LIST_RECV_WILD : LIST_MSG_WILD), op);
-	other = exact;
-	if (exact == NONE || (wild != NONE && m->node[wild].order < m->node[exact].order))
-		other = wild;
 	if (other == NONE)
 		wait_here(m, op);
 	else
@@ -258,8 +291,8 @@ uint32_t match_waiting(const struct match *m, uint32_t *ops)
 {
 	uint32_t num = 0;
 
-	for (size_t i = 0; i < (size_t)m->set->num_ranks * NUM_LISTS; i++)
-		for (uint32_t op = m->ends[i].head; op != NONE; op = m->node[op].next) {
+	for (uint32_t op = 0; op < m->set->num_ops; op++)
+		if (m->order[op]) {
 			if (ops)
 				ops[num] = op;
 			num++;

@@ -3,8 +3,8 @@
  * Which receive takes which message, of all ranks.
  *
  * Called by model.c. A message waits until a receive fits, or a receive until a message does; of
- * several that fit, the first that waited is taken. Without wildcards (GOAL_ANY) a partner is
- * found in constant time; those with wildcards are searched in order.
+ * several that fit, the first that waited is taken. It is found in constant time, also where
+ * wildcards (GOAL_ANY) are.
  */
 #ifndef WEFT_GOAL_RUN_MATCH_H
 #define WEFT_GOAL_RUN_MATCH_H
@@ -29,7 +29,7 @@ uint32_t match_take_or_wait(struct match *match, uint32_t op);
 /* The rank of an operation: of the sender, for a send. */
 uint32_t match_rank(const struct match *match, uint32_t op);
 
-/* How many wait; their operations into ops, if that is not NULL, rank after rank of receivers. */
+/* How many wait; their operations into ops, if that is not NULL, in the order of the set. */
 uint32_t match_waiting(const struct match *match, uint32_t *ops);
 
 #endif /* WEFT_GOAL_RUN_MATCH_H */

@@ -199,26 +199,44 @@ static void release(struct model *m, uint32_t op, enum goal_wait wait, uint64_t 
 		m->num_done++;
 }
 
-/* By rank, kind, place in the file. Operations of a lower rank stand first in the array anyway. */
-static int compare_ready(const void *left, const void *right, void *arg)
+/* Starts those of the operations that are of this rank and kind, in their order. */
+static void start_some(struct model *m, uint32_t rank, uint8_t kind)
 {
-	const struct model *m = arg;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	uint32_t rank_a = match_rank(m->match, a), rank_b = match_rank(m->match, b);
-	uint8_t kind_a = m->set->ops[a].kind, kind_b = m->set->ops[b].kind;
-
-	if (rank_a == rank_b && kind_a != kind_b)
-		return kind_a < kind_b ? -1 : 1;
-	return a < b ? -1 : a > b;
+	for (uint32_t i = 0; i < m->num_ready; i++)
+		if (m->set->ops[m->ready[i]].kind == kind &&
+		    match_rank(m->match, m->ready[i]) == rank)
+			start(m, m->ready[i]);
 }
 
+/* An event makes operations ready of one rank, or of the two that a message was between. */
 static void start_ready(struct model *m)
 {
-	if (m->num_ready > 1)
-		qsort_r(m->ready, m->num_ready, sizeof(*m->ready), compare_ready, m);
-	for (uint32_t i = 0; i < m->num_ready; i++)
-		start(m, m->ready[i]);
+	uint32_t low = GOAL_NO_OP, high = 0;
+
+	for (uint32_t i = 0; i < m->num_ready; i++) {
+		uint32_t rank = match_rank(m->match, m->ready[i]);
+
+		low = rank < low ? rank : low;
+		high = rank > high ? rank : high;
+	}
+	for (uint8_t kind = GOAL_OP_SEND; m->num_ready && kind <= GOAL_OP_CALC; kind++)
+		start_some(m, low, kind);
+	for (uint8_t kind = GOAL_OP_SEND; low < high && kind <= GOAL_OP_CALC; kind++)
+		start_some(m, high, kind);
 	m->num_ready = 0;
+}
+
+/* Those that wait for nothing, at time 0. */
+static void start_first(struct model *m)
+{
+	const struct goal_set *set = m->set;
+
+	for (uint32_t rank = 0; rank < set->num_ranks; rank++)
+		for (uint8_t kind = GOAL_OP_SEND; kind <= GOAL_OP_CALC; kind++)
+			for (uint32_t op = set->rank_first[rank]; op < set->rank_first[rank + 1];
+			     op++)
+				if (!set->num_waits[op] && set->ops[op].kind == kind)
+					start(m, op);
 }
 
 /* ---- the rules ------------------------------------------------------------------------------ */
@@ -358,9 +376,6 @@ static int create(struct model *m, const struct goal_set *set)
 	if (!m->match || !m->heap || !m->waits || !m->ready_ns || !m->ready || create_clocks(m))
 		return -ENOMEM;
 	memcpy(m->waits, set->num_waits, (num - 1) * sizeof(*m->waits));
-	for (uint32_t op = 0; op < set->num_ops; op++)
-		if (!m->waits[op])
-			m->ready[m->num_ready++] = op;
 	return 0;
 }
 
@@ -401,7 +416,7 @@ int model_run(const struct goal_set *set, const struct model_params *params,
 
 	*result = (struct model_result){0};
 	if (!rc)
-		start_ready(&m);
+		start_first(&m);
 	while (!rc && m.num_events) {
 		do_event(&m, pop(&m));
 		start_ready(&m);

@@ -3,8 +3,8 @@
  * What the files of weft-bench share: the options of one run and how errors are told.
  *
  * main.c parses the options (opts.c) and calls one mode: lat.c, bw.c, pull.c (reads and
- * atomics of both), file.c, counter.c or mem.c. The modes stand on ep.c (one end: device, queue
- * pair, buffers), oob.c (the TCP connection over which two ends find each other), pattern.c
+ * atomics of both), file.c, counter.c, mem.c or create.c. The modes stand on ep.c (one end: device,
+ * queue pair, buffers), oob.c (the TCP connection over which two ends find each other), pattern.c
  * (the bytes that are sent and checked) and report.c (what is printed).
  */
 #ifndef WEFT_BENCH_BENCH_H
@@ -30,6 +30,7 @@ enum bench_mode {
 	BENCH_FILE,
 	BENCH_COUNTER,
 	BENCH_MEM,
+	BENCH_CREATE,
 	BENCH_MODES
 };
 
@@ -39,6 +40,7 @@ enum bench_op {
 	BENCH_READ,
 	BENCH_ATOMIC, /* fetch and add */
 	BENCH_CAS,    /* compare and swap */
+	BENCH_PUT,    /* RDMA Write that tells the target nothing */
 	BENCH_OPS
 };
 
@@ -83,7 +85,7 @@ struct opts {
 	const char *recv_file;
 	uint32_t clients; /* counter: how many the server waits for */
 	pid_t pid;        /* mem: weftd's */
-	uint32_t qps;     /* mem */
+	uint32_t qps;     /* mem, create */
 	uint32_t peers;   /* mem */
 	uint32_t peer_ip; /* mem: the first peer's, host byte order */
 };
@@ -117,5 +119,6 @@ int pull_run(struct pair *p);
 int file_run(struct opts *o);
 int counter_run(struct opts *o);
 int mem_run(struct opts *o);
+int create_run(struct opts *o);
 
 #endif /* WEFT_BENCH_BENCH_H */

@@ -122,7 +122,7 @@ static int open_qp(struct ep *ep)
 		return fail("no %s queue pair with %u requests: %s", bench_qp_str(o->qp),
 			    init.cap.max_send_wr, strerror(errno));
 	ep->inline_ok = !o->no_inline && o->size <= ep->qp->cap.max_inline_bytes &&
-			(o->op == BENCH_SEND || o->op == BENCH_WRITE);
+			(o->op == BENCH_SEND || o->op == BENCH_WRITE || o->op == BENCH_PUT);
 	rc = weft_activate_qp(ep->qp, BENCH_QKEY,
 			      WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE |
 				  WEFT_ACCESS_REMOTE_READ | WEFT_ACCESS_REMOTE_ATOMIC);

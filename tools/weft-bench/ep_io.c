@@ -84,6 +84,13 @@ static void fill_pull(struct ep *ep, struct weft_send_wr *wr, struct weft_sge *s
 		wr->num_sge = split(ep, sge, (uintptr_t)ep_rx(ep, slot), bytes, 0);
 		return;
 	}
+	if (o->op == BENCH_PUT) {
+		wr->opcode = WEFT_WR_WRITE;
+		wr->remote_addr = remote_tx(ep, o->window + 1 + slot);
+		wr->num_sge = split(ep, sge, (uintptr_t)ep_tx(ep, slot), bytes, 0);
+		wr->flags |= ep->inline_ok ? WEFT_SEND_INLINE : 0;
+		return;
+	}
 	wr->opcode = o->op == BENCH_CAS ? WEFT_WR_CMP_SWAP : WEFT_WR_FETCH_ADD;
 	wr->remote_addr = ep->remote.region + EP_CTL_COUNTER;
 	wr->compare_add = o->op == BENCH_CAS ? seq : 1;

@@ -47,6 +47,8 @@ int main(int argc, char **argv)
 		return counter_run(&o);
 	case BENCH_MEM:
 		return mem_run(&o);
+	case BENCH_CREATE:
+		return create_run(&o);
 	case BENCH_MODES:
 		break;
 	}

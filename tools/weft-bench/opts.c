@@ -21,6 +21,7 @@ static const char help[] =
     "       weft-bench MODE [options] --connect ADDR\n"
     "       weft-bench loop lat|bw|rate [options] [--device2 NIC]\n"
     "       weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
+    "       weft-bench create --qps N\n"
     "\n"
     "Measures weft NICs and checks every byte. The two ends find each other over TCP (--port),\n"
     "data goes through the NICs. The server takes size, operation and counts from the client.\n"
@@ -35,12 +36,16 @@ static const char help[] =
     "  counter   clients fetch-and-add onto one counter of the server; the sum must be right\n"
     "            and no original value may come twice\n"
     "  mem       memory of weftd per idle queue pair or per idle peer, as difference of RSS\n"
+    "  create    how long N queue pairs with a completion queue each take: to create, to make\n"
+    "            ready to send, to destroy; milliseconds for all\n"
     "\n"
     "What\n"
     "  --qp ud|rd               transport (rd)\n"
-    "  --op OP                  send, write, read, atomic (fetch and add), cas (send)\n"
+    "  --op OP                  send, write, put, read, atomic (fetch and add), cas (send)\n"
     "                           write: lat, bw and rate use RDMA Write with immediate on rd,\n"
-    "                           Write-Record on ud. read, atomic, cas: rd only\n"
+    "                           Write-Record on ud. read, atomic, cas, put: rd only\n"
+    "                           put: RDMA Write alone, timed by its completions at the client\n"
+    "                           and checked at the server in the end\n"
     "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8)\n"
     "  --iters N                messages, or adds of one client (lat, counter 10000; bw 10000;\n"
     "                           rate 1000000)\n"
@@ -67,7 +72,7 @@ static const char help[] =
     "  --send FILE --connect ADDR, and at the other end --recv FILE --server\n"
     "counter\n"
     "  --clients N              how many clients the server waits for (1)\n"
-    "mem\n"
+    "mem, create\n"
     "  --pid PID                of the weftd to measure\n"
     "  --qps N                  make N queue pairs, ready to send\n"
     "  --peers N --peer-ip IP   exchange one message with each of N peers, from IP upwards\n"
@@ -239,7 +244,7 @@ static int parse_names(struct opts *o, int opt, const char *arg)
 	case OPT_OP:
 		v = bench_op_parse(arg);
 		if (v < 0)
-			usage("--op takes send, write, read, atomic or cas, not '%s'", arg);
+			usage("--op takes send, write, put, read, atomic or cas, not '%s'", arg);
 		o->op = (enum bench_op)v;
 		return v < 0 ? -1 : 0;
 	case OPT_MEM:
@@ -353,7 +358,7 @@ static void set_defaults(struct opts *o)
 /* What one mode asks for. Returns -1 or BENCH_USAGE. */
 static int check_mode(const struct opts *o)
 {
-	bool two_ends = o->mode != BENCH_MEM && !o->loop;
+	bool two_ends = o->mode != BENCH_MEM && o->mode != BENCH_CREATE && !o->loop;
 
 	if (two_ends && o->server == !!o->connect)
 		return usage("say either --server or --connect ADDR");
@@ -375,14 +380,18 @@ static int check_mode(const struct opts *o)
 		return usage("mem needs --qps N or --peers N");
 	if (o->peers && !o->peer_ip)
 		return usage("--peers needs --peer-ip, the first peer's address");
-	if (o->mode != BENCH_MEM && (o->qps || o->peers || o->pid || o->peer_ip))
-		return usage("--pid, --qps, --peers and --peer-ip are for mem");
+	if (o->mode == BENCH_CREATE && !o->qps)
+		return usage("create needs --qps N");
+	if (o->mode != BENCH_MEM && o->mode != BENCH_CREATE && o->qps)
+		return usage("--qps is for mem and create");
+	if (o->mode != BENCH_MEM && (o->peers || o->pid || o->peer_ip))
+		return usage("--pid, --peers and --peer-ip are for mem");
 	return -1;
 }
 
 static int check(const struct opts *o)
 {
-	if (o->qp == WEFT_QPT_UD && (o->op == BENCH_READ || is_atomic(o->op)))
+	if (o->qp == WEFT_QPT_UD && (o->op == BENCH_READ || o->op == BENCH_PUT || is_atomic(o->op)))
 		return usage("--op %s needs --qp rd: UD carries send and write",
 			     bench_op_str(o->op));
 	if (is_atomic(o->op) && o->size != 8)
@@ -407,7 +416,7 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	int words = 1, mode;
 
 	if (argc < 2) {
-		usage("which mode? lat, bw, rate, loop, file, counter or mem");
+		usage("which mode? lat, bw, rate, loop, file, counter, mem or create");
 		return 0;
 	}
 	if (!strcmp(argv[1], "loop")) {
@@ -420,9 +429,11 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	}
 	mode = bench_mode_parse(argv[words]);
 	if (mode < 0 || (o->loop && mode > BENCH_RATE)) {
-		usage(o->loop ? "loop has lat, bw and rate, not '%s'"
-			      : "modes are lat, bw, rate, loop, file, counter and mem, not '%s'",
-		      argv[words]);
+		usage(
+		    o->loop
+			? "loop has lat, bw and rate, not '%s'"
+			: "modes are lat, bw, rate, loop, file, counter, mem and create, not '%s'",
+		    argv[words]);
 		return 0;
 	}
 	o->mode = (enum bench_mode)mode;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and atomics: the client asks, the server's NIC answers without its process. Latency with
- * one request at a time, bandwidth and rate with --window of them. Called by main.c.
+ * Reads, atomics and plain Writes: the client asks, the server's NIC does it without its process.
+ * Latency with one request at a time, bandwidth and rate with --window of them. Called by main.c.
  *
  * Read n fetches slot n modulo (window + 1) of the server, whose pattern is that number.
  * Fetch-and-add n must return n, as must compare-and-swap of n with n + 1; in the end the
- * server's word must be what the client counted.
+ * server's word must be what the client counted. Write n goes to slot n modulo window; in the end
+ * each slot must hold the last message that went there, as perftest's ib_write_bw leaves it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,15 @@ struct pull {
 	uint64_t seq; /* of the next request */
 };
 
+/* What is sent first from each slot. */
+static void prepare_client(const struct opts *o, struct ep *ep)
+{
+	uint32_t slot;
+
+	for (slot = 0; slot < o->window; slot++)
+		pattern_fill(ep_tx(ep, slot), o->size, slot, o->window);
+}
+
 /* What reads will find. */
 static void prepare_server(const struct opts *o, struct ep *ep)
 {
@@ -43,6 +53,12 @@ static int ask(struct pull *s)
 	struct ep *ep = &s->pair->a;
 	uint8_t *slot = ep_rx(ep, (uint32_t)(s->seq % s->o->window));
 
+	if (s->o->op == BENCH_PUT) {
+		/* The last message of this slot has completed. */
+		pattern_refill(ep_tx(ep, (uint32_t)(s->seq % s->o->window)), s->o->size, s->seq,
+			       s->o->window);
+		return ep_queue(ep, s->seq++, s->o->size);
+	}
 	memset(slot, 0xee, s->o->size < 64 ? s->o->size : 64);
 	return ep_queue(ep, s->seq++, s->o->size);
 }
@@ -54,6 +70,8 @@ static void check_answer(struct pull *s, uint64_t seq)
 	const uint8_t *data = ep_rx(&s->pair->a, (uint32_t)(seq % o->window));
 	uint64_t original;
 
+	if (o->op == BENCH_PUT)
+		return; /* check_server() */
 	if (o->op == BENCH_READ) {
 		uint32_t slot = (uint32_t)(seq % (o->window + 1));
 		size_t at = pattern_check(data, o->size, slot, o->window + 1);
@@ -143,13 +161,30 @@ static int drive_flow(struct pull *s)
 	return 0;
 }
 
-/* The server's word against what was counted. */
-static int check_counter(const struct opts *o, const struct ep *server, uint64_t want)
+/* Each slot holds the last of so many messages that went there. */
+static int check_puts(const struct opts *o, const struct ep *server, uint64_t sent)
+{
+	uint64_t seq = sent > o->window ? sent - o->window : 0;
+
+	for (; seq < sent; seq++) {
+		const uint8_t *data = ep_rx(server, (uint32_t)(seq % o->window));
+		size_t at = pattern_check(data, o->size, seq, o->window);
+
+		if (at != o->size)
+			return fail("write %llu is wrong at byte %zu", (unsigned long long)seq, at);
+	}
+	return 0;
+}
+
+/* The server's memory against what was sent, its word against what was counted. */
+static int check_server(const struct opts *o, const struct ep *server, uint64_t want)
 {
 	uint64_t have;
 
 	if (o->op == BENCH_READ)
 		return 0;
+	if (o->op == BENCH_PUT)
+		return check_puts(o, server, want);
 	memcpy(&have, server->region + EP_CTL_COUNTER, sizeof(have));
 	if (have != want)
 		return fail("the server's word is %llu after %llu atomics",
@@ -166,11 +201,11 @@ static int drive(struct pull *s)
 		return -1;
 	s->flow.received = s->seq;
 	if (s->o->loop)
-		return check_counter(s->o, s->server, s->seq);
+		return check_server(s->o, s->server, s->seq);
 	if (pair_finish(s->pair, s->seq, &msg))
 		return -1;
 	if (!json_is_true(json_object_get(msg, "ok")))
-		rc = fail("the server found a wrong count");
+		rc = fail("the server found what is wrong");
 	json_decref(msg);
 	return rc;
 }
@@ -184,7 +219,7 @@ static int serve(struct pull *s)
 	s->pair->oob.timeout_ms = -1;
 	if (pair_sent(s->pair, &sent))
 		return -1;
-	rc = check_counter(s->o, &s->pair->a, sent);
+	rc = check_server(s->o, &s->pair->a, sent);
 	if (oob_send(&s->pair->oob, json_pack("{s:b}", "ok", !rc)))
 		return -1;
 	if (!rc && !s->o->json)
@@ -202,6 +237,8 @@ int pull_run(struct pair *p)
 
 	if (o->loop || o->server)
 		prepare_server(o, s.server);
+	if (!o->server && o->op == BENCH_PUT)
+		prepare_client(o, &p->a);
 	rc = pair_sync(p);
 	if (!rc)
 		rc = o->server ? serve(&s) : drive(&s);

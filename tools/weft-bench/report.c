@@ -196,6 +196,12 @@ void report_flow(const struct opts *o, const char *device, const struct flow *f)
 	printf(" %-6u %-11llu %-8.3f %-9.3f %-13.4f %-10llu %llu\n", o->size,
 	       (unsigned long long)f->messages, f->seconds, gbps, mmps, (unsigned long long)f->lost,
 	       (unsigned long long)f->errors);
-	printf(" measured from the first messages after warm-up on; all %llu were checked\n",
-	       (unsigned long long)f->received);
+	if (o->op == BENCH_PUT)
+		printf(" measured from the first messages after warm-up on; the last %u were "
+		       "checked\n",
+		       o->window);
+	else
+		printf(
+		    " measured from the first messages after warm-up on; all %llu were checked\n",
+		    (unsigned long long)f->received);
 }

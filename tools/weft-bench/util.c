@@ -10,13 +10,14 @@
 #include "tools/weft-bench/bench.h"
 
 static const char *const mode_names[BENCH_MODES] = {
-    [BENCH_LAT] = "lat",   [BENCH_BW] = "bw",           [BENCH_RATE] = "rate",
-    [BENCH_FILE] = "file", [BENCH_COUNTER] = "counter", [BENCH_MEM] = "mem",
+    [BENCH_LAT] = "lat",       [BENCH_BW] = "bw",           [BENCH_RATE] = "rate",
+    [BENCH_FILE] = "file",     [BENCH_COUNTER] = "counter", [BENCH_MEM] = "mem",
+    [BENCH_CREATE] = "create",
 };
 
 static const char *const op_names[BENCH_OPS] = {
     [BENCH_SEND] = "send",     [BENCH_WRITE] = "write", [BENCH_READ] = "read",
-    [BENCH_ATOMIC] = "atomic", [BENCH_CAS] = "cas",
+    [BENCH_ATOMIC] = "atomic", [BENCH_CAS] = "cas",     [BENCH_PUT] = "put",
 };
 
 static int find(const char *const *names, int count, const char *name)

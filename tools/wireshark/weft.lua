@@ -15,6 +15,7 @@ local weft = Proto("weft", "weft datagram-iWARP")
 local PORT_FIRST, PORTS = 47810, 8
 local VERSION = 1
 local DGRAM_BYTES, RD_BYTES, ACK_BYTES, HELLO_BYTES, CRC_BYTES = 28, 24, 56, 16, 4
+local CANCEL_BYTES = 16
 local WINDOW = 128 -- PSNs that may be on the way
 
 local UD, RD, RD_ACK, RD_HELLO, RD_PROBE = 0, 1, 2, 3, 4
@@ -60,6 +61,10 @@ f.refused_psn = ProtoField.uint32("weft.ack.refused_psn", "Refused PSN", base.DE
 f.rnr = ProtoField.uint32("weft.ack.rnr_timer_ns", "RNR timer (ns)", base.DEC)
 f.ack_reserved = ProtoField.uint32("weft.ack.reserved", "Reserved", base.HEX)
 
+f.cancel_dst_qpn = ProtoField.uint32("weft.cancel.dst_qpn", "Receiving QP", base.HEX)
+f.cancel_src_qpn = ProtoField.uint32("weft.cancel.src_qpn", "Sending QP", base.HEX)
+f.cancel_first = ProtoField.uint32("weft.cancel.first_ssn", "First message", base.DEC)
+f.cancel_last = ProtoField.uint32("weft.cancel.last_ssn", "Last message", base.DEC)
 f.hello_epoch = ProtoField.uint32("weft.hello.epoch", "Sender's epoch", base.HEX)
 f.hello_peer_epoch = ProtoField.uint32("weft.hello.peer_epoch", "Receiver's epoch", base.HEX)
 f.hello_psn = ProtoField.uint32("weft.hello.first_psn", "First PSN", base.DEC)
@@ -199,6 +204,14 @@ local function add_ack(tvb, at, tree, ack)
 	return received, refused
 end
 
+local function add_cancel(tvb, at, tree)
+	local t = tree:add(weft, tvb(at, CANCEL_BYTES), "Cancellation")
+	t:add(f.cancel_dst_qpn, tvb(at, 4))
+	t:add(f.cancel_src_qpn, tvb(at + 4, 4))
+	t:add(f.cancel_first, tvb(at + 8, 4))
+	t:add(f.cancel_last, tvb(at + 12, 4))
+end
+
 local function add_hello(tvb, at, tree)
 	local t = tree:add(weft, tvb(at, HELLO_BYTES), "Hello")
 	t:add(f.hello_epoch, tvb(at, 4))
@@ -316,7 +329,12 @@ function weft.dissector(tvb, pinfo, root)
 	end
 
 	local info = types[kind] .. session_text(tvb, kind)
-	if kind == UD or kind == RD then
+	-- Of no QP: stands for a PSN (void), or ends messages of two others.
+	local bare = kind == RD and tvb(4, 4):uint() == 0
+	local rest = tvb:len() - CRC_BYTES - DGRAM_BYTES - RD_BYTES
+	if bare then
+		info = info .. (rest == CANCEL_BYTES and ", cancellation" or ", void")
+	elseif kind == UD or kind == RD then
 		info = string.format("%s, QPN 0x%x to 0x%x, message %d", info, tvb(8, 4):uint(),
 			tvb(4, 4):uint(), tvb(24, 4):uint())
 	end
@@ -332,12 +350,14 @@ function weft.dissector(tvb, pinfo, root)
 		info = string.format("%s, %d beyond, %d refused", info, received, refused)
 	elseif kind == RD_HELLO then
 		add_hello(tvb, at, tree)
+	elseif bare and rest == CANCEL_BYTES then
+		add_cancel(tvb, at, tree)
 	end
 	add_crc(tvb, pinfo, tree)
 
 	pinfo.cols.info = info
 	local end_of_ddp = tvb:len() - CRC_BYTES
-	if (kind == UD or kind == RD) and end_of_ddp > at then
+	if (kind == UD or kind == RD) and not bare and end_of_ddp > at then
 		pinfo.cols.info:append(" | ")
 		pinfo.cols.info:fence()
 		call_ddp(tvb(at, end_of_ddp - at):tvb(), pinfo, root)

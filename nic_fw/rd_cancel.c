@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Cancellation: messages that end at their sender in the middle, and the receives they had taken.
+ *
+ * A Send takes its receive with its first packet. When the sender's QP dies, or gives up, before
+ * the last one, nobody would ever complete that receive. So the sender names the messages in a
+ * packet of the session: reliable as any other, of no QP. The receiver acts on it when it has all
+ * PSNs before it, since late packets of the dead messages could take a receive again, and
+ * completes what they hold with REM_ABORT_ERR. RC needs none of it: a QP belongs to one
+ * peer there and ends with it. Called by rd_flow.c, rd_fail.c (out), rd_rx.c (in); calls recv.c.
+ * docs/wire-format.md, "Cancellation".
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Whether a peer may hold a receive for it. */
+static bool holds_a_receive(const struct fw_wqe *msg)
+{
+	return msg->kind == FW_WQE_REQUEST && msg->begun && !msg->answered &&
+	       (msg->opcode == HW_WQE_SEND || msg->opcode == HW_WQE_SEND_IMM ||
+		msg->opcode == HW_WQE_SEND_INV);
+}
+
+static void send(struct fw_nic *nic, const struct fw_wqe *of, uint32_t first_ssn, uint32_t last_ssn)
+{
+	struct fw_wqe *msg = wqe_alloc(nic, nic->null_qp, FW_WQE_CANCEL);
+
+	/* Without a context the receive stays taken until its QP is reset or the session ends. */
+	if (!msg)
+		return;
+	msg->dst_ip = of->dst_ip;
+	msg->dst_qpn = of->dst_qpn;
+	msg->src_qpn = of->src_qpn;
+	msg->msn = first_ssn;
+	msg->ssn = last_ssn;
+	if (!rd_flow_send(nic, msg))
+		wqe_free(nic, msg);
+	else
+		FW_COUNT(nic, rd_cancels_tx);
+}
+
+void rd_cancel_msgs(struct fw_nic *nic, const struct fw_list *msgs)
+{
+	const struct fw_wqe *first = NULL;
+	const struct fw_wqe *last = NULL;
+	const struct fw_list *pos;
+
+	fw_list_for_each (pos, msgs) {
+		const struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+		if (!holds_a_receive(msg))
+			continue;
+		last = msg;
+		if (!first)
+			first = msg;
+	}
+	if (first)
+		send(nic, first, first->ssn, last->ssn);
+}
+
+void rd_cancel_msg(struct fw_nic *nic, const struct fw_wqe *msg)
+{
+	if (holds_a_receive(msg))
+		send(nic, msg, msg->ssn, msg->ssn);
+}
+
+void rd_cancel_put(const struct fw_wqe *msg, struct wire_rd_cancel *cancel)
+{
+	*cancel = (struct wire_rd_cancel){
+	    .dst_qpn = be32_put(msg->dst_qpn),
+	    .src_qpn = be32_put(msg->src_qpn),
+	    .first_ssn = be32_put(msg->msn),
+	    .last_ssn = be32_put(msg->ssn),
+	};
+}
+
+void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *s,
+		  const struct wire_rd_cancel *cancel)
+{
+	struct fw_qp *qp = qp_find(nic, be32_get(cancel->dst_qpn));
+
+	FW_COUNT(nic, rd_cancels_rx);
+	if (qp && qp->type == HW_QPT_RD)
+		recv_cancel(nic, qp, s, be32_get(cancel->src_qpn), be32_get(cancel->first_ssn),
+			    be32_get(cancel->last_ssn));
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Forged frames: what somebody on the wire can send who knows the format.
+ *
+ * A copy of a weft datagram that really went by, with fields changed or its end cut off, and its
+ * lengths, checksum and CRC32C made right again: unlike a corrupted frame it meets the
+ * parsers behind the CRC. Called by sim_link.c for the fault "forge"; calls nothing.
+ * docs/wire-format.md.
+ */
+#include "sim_harness/sim_int.h"
+
+#include <string.h>
+
+#include "nic_fw/crc32c.h"
+#include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
+
+enum {
+	UDP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
+	DGRAM_AT = UDP_AT + sizeof(struct wire_udp),
+	HEADER_BYTES = 100, /* within which headers lie: most changes hit them */
+	CHANGES_MAX = 3,
+};
+
+static bool is_dgram(const struct sim_pkt *pkt)
+{
+	struct wire_eth eth;
+	struct wire_ip ip;
+	struct wire_udp udp;
+
+	if (pkt->bytes < DGRAM_AT + sizeof(struct wire_dgram) + WIRE_DGRAM_CRC_BYTES)
+		return false;
+	memcpy(&eth, pkt->data, sizeof(eth));
+	memcpy(&ip, pkt->data + sizeof(eth), sizeof(ip));
+	memcpy(&udp, pkt->data + UDP_AT, sizeof(udp));
+	return be16_get(eth.type) == WIRE_ETHERTYPE_IPV4 && ip.version_ihl == WIRE_IP_VERSION_IHL &&
+	       ip.proto == WIRE_IPPROTO_UDP &&
+	       (uint32_t)be16_get(udp.dst_port) - WIRE_DGRAM_PORT < WIRE_DGRAM_SHARDS &&
+	       be16_get(udp.bytes) <= pkt->bytes - UDP_AT &&
+	       be16_get(udp.bytes) >=
+		   sizeof(udp) + sizeof(struct wire_dgram) + WIRE_DGRAM_CRC_BYTES;
+}
+
+/* One byte becomes another: a near one, an extreme one, or any. */
+static void change(struct sim_prng *prng, uint8_t *byte)
+{
+	static const uint8_t extremes[] = {0x00, 0xff, 0x7f, 0x80};
+
+	switch (sim_prng_below(prng, 4)) {
+	case 0:
+		*byte = (uint8_t)(*byte + 1);
+		break;
+	case 1:
+		*byte = (uint8_t)(*byte - 1);
+		break;
+	case 2:
+		*byte = extremes[sim_prng_below(prng, sizeof(extremes))];
+		break;
+	default:
+		*byte = (uint8_t)sim_prng_next(prng);
+		break;
+	}
+}
+
+/* Lengths of UDP and IP, the header's checksum, and the CRC32C over all of UDP. */
+static void seal(struct sim_pkt *pkt, uint32_t udp_bytes)
+{
+	struct wire_ip *ip = (struct wire_ip *)(void *)(pkt->data + sizeof(struct wire_eth));
+	struct wire_udp *udp = (struct wire_udp *)(void *)(pkt->data + UDP_AT);
+	uint32_t crc;
+	struct be32 wire;
+
+	ip->total_bytes = be16_put((uint16_t)(sizeof(*ip) + udp_bytes));
+	ip->checksum = be16_put(0);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+	udp->bytes = be16_put((uint16_t)udp_bytes);
+	crc = fw_crc32c(FW_CRC32C_INIT, pkt->data + UDP_AT, udp_bytes - WIRE_DGRAM_CRC_BYTES);
+	wire = fw_crc32c_wire(crc);
+	memcpy(pkt->data + UDP_AT + udp_bytes - WIRE_DGRAM_CRC_BYTES, &wire, sizeof(wire));
+}
+
+/* Lengths, flags or addresses of IP or UDP that do not say what the frame is. */
+static void lie(struct sim_prng *prng, struct sim_pkt *pkt)
+{
+	struct wire_ip *ip = (struct wire_ip *)(void *)(pkt->data + sizeof(struct wire_eth));
+	struct wire_udp *udp = (struct wire_udp *)(void *)(pkt->data + UDP_AT);
+	uint16_t more = (uint16_t)sim_prng_range(prng, 1, 2 + sim_prng_below(prng, 64));
+
+	switch (sim_prng_below(prng, 3)) {
+	case 0:
+		ip->total_bytes = be16_put((uint16_t)(be16_get(ip->total_bytes) + more));
+		udp->bytes = be16_put((uint16_t)(be16_get(udp->bytes) + more));
+		break;
+	case 1:
+		udp->bytes = be16_put((uint16_t)(be16_get(udp->bytes) + more));
+		break;
+	default:
+		change(prng,
+		       pkt->data + sim_prng_range(prng, sizeof(struct wire_eth), DGRAM_AT - 1));
+		break;
+	}
+	ip->checksum = be16_put(0);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+}
+
+/* How long a frame becomes that is cut off: anything, or about where some header ends. */
+static uint32_t cut(struct sim_prng *prng, uint32_t least, uint32_t udp_bytes)
+{
+	uint32_t low = sizeof(struct wire_udp) + sizeof(struct wire_dgram);
+	uint32_t high = low + sizeof(struct wire_rd) + sizeof(struct wire_rd_ack) + 8;
+
+	if (sim_prng_below(prng, 2) && udp_bytes > high)
+		return (uint32_t)sim_prng_range(prng, low, high);
+	return (uint32_t)sim_prng_range(prng, least, udp_bytes);
+}
+
+struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct sim_pkt *pkt)
+{
+	uint32_t least = sizeof(struct wire_udp) + WIRE_DGRAM_CRC_BYTES, udp_bytes, body, n;
+	struct wire_udp udp;
+	struct sim_pkt *twin;
+
+	if (!is_dgram(pkt))
+		return NULL;
+	memcpy(&udp, pkt->data + UDP_AT, sizeof(udp));
+	udp_bytes = be16_get(udp.bytes);
+	if (!sim_prng_below(prng, 8))
+		udp_bytes = cut(prng, least, udp_bytes);
+	/* Its own length: a sanitizer sees whoever reads behind it. */
+	twin = sim_pkt_new(sim, pkt->data, UDP_AT + udp_bytes);
+	body = udp_bytes - least;
+	for (n = (uint32_t)sim_prng_range(prng, 1, CHANGES_MAX); n && body; n--) {
+		uint32_t span =
+		    sim_prng_below(prng, 4) && body > HEADER_BYTES ? HEADER_BYTES : body;
+
+		change(prng, twin->data + DGRAM_AT + sim_prng_below(prng, span));
+	}
+	seal(twin, udp_bytes);
+	if (!sim_prng_below(prng, 4))
+		lie(prng, twin);
+	return twin;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One process on each NIC with an object of every kind, and an account of what it has posted.
+ *
+ * Used by frames.c. The account is the oracle: a completion must be of something that was
+ * posted, once, with no more bytes than there was room for; and when all faults have ended,
+ * whatever was to be sent has completed.
+ */
+#ifndef WEFT_TESTS_FUZZ_ENDS_H
+#define WEFT_TESTS_FUZZ_ENDS_H
+
+#include "tests/fuzz/world.h"
+
+enum {
+	E_QPS = 6,
+	E_AHS = 3, /* the other NIC, this one, by QPN */
+	E_QKEY = 0x1111,
+	E_JOBS = 1024,
+
+	/* the memory of a process, each with its own rights; what lies between is nobody's */
+	E_ALL_AT = 0, /* all rights, mapped */
+	E_ALL_BYTES = 64 << 10,
+	E_READ_AT = 68 << 10, /* peers may read it, nobody may write it; mapped */
+	E_READ_BYTES = 4 << 10,
+	E_LOCAL_AT = 76 << 10, /* the process itself, by system calls */
+	E_LOCAL_BYTES = 40 << 10,
+};
+
+enum e_qp {
+	E_RD,
+	E_RD_SRQ,
+	E_RC,
+	E_RC_SRQ,
+	E_UD,
+	E_UD_LONG,
+};
+
+struct end {
+	uint32_t pd;
+	uint32_t ah[E_AHS];
+	uint32_t eq;
+	struct hw_resp_create_cq scq, rcq;
+	uint32_t scq_cons, rcq_cons;
+	struct hw_resp_srq srq;
+	struct w_qp qp[E_QPS];
+	uint32_t all, read, local; /* STags */
+	uint32_t window;
+};
+
+struct ends {
+	struct end end[2];
+	bool lied; /* forged frames were sent */
+	uint32_t num_jobs;
+	struct job {
+		bool recv, done;
+		bool responded; /* a read or an atomic */
+		bool forgotten; /* its queue was reset: it may never complete */
+		uint8_t end, qp;
+		uint32_t bytes;
+	} job[E_JOBS];
+};
+extern struct ends ends;
+
+/* Makes both ends in the world, with QPs in RTS, sessions open. Process i is end i. */
+void ends_begin(void);
+
+/* Posts what r says (frames.c); nothing when there is no room. */
+void ends_post(uint32_t e, const struct rec *r);
+void ends_recv(uint32_t e, const struct rec *r);
+/* Takes all completions and checks them against what was posted. */
+void ends_poll(void);
+/* A QP's requests may never complete. */
+void ends_forget(uint32_t e, uint32_t qp);
+/* A QP in an error state is set up anew. */
+void ends_mend(uint32_t e, uint32_t qp);
+struct fw_qp *ends_fw_qp(uint32_t e, uint32_t qp);
+/* Everything that was sent has completed. */
+bool ends_idle(void);
+/* Memory that nobody may write is as it was. */
+void ends_check_memory(void);
+
+#endif /* WEFT_TESTS_FUZZ_ENDS_H */

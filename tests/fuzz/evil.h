@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A process that does its worst to its NIC: commands with any field, requests and records with
+ * any content, any word anywhere in its BAR.
+ *
+ * Used by host.c and scribble.c. It starts with an object of each kind, so that there is
+ * something to harm, and remembers what it was given. Processes EVIL_PROC and EVIL_PROC + 1.
+ */
+#ifndef WEFT_TESTS_FUZZ_EVIL_H
+#define WEFT_TESTS_FUZZ_EVIL_H
+
+#include "tests/fuzz/world.h"
+
+enum {
+	EVIL_PROC = 2,
+	EVIL_OBJECTS = 12, /* of a kind that are remembered */
+	EVIL_QKEY = 0x2222,
+};
+
+enum evil_kind {
+	EVIL_PD,
+	EVIL_MR,
+	EVIL_EQ,
+	EVIL_CQ,
+	EVIL_SRQ,
+	EVIL_QP,
+	EVIL_AH,
+	EVIL_MW,
+	EVIL_KINDS
+};
+
+struct evil {
+	uint32_t num[EVIL_KINDS];
+	struct evil_obj {
+		uint32_t handle;
+		uint32_t entries, stride; /* of the ring; of a QP: its receive queue */
+		uint64_t record, ring;    /* in the BAR */
+		struct w_qp qp;
+	} obj[EVIL_KINDS][EVIL_OBJECTS];
+};
+extern struct evil evil[2];
+
+/* Attaches process e of the two and makes its objects; again after its death, too. */
+void evil_attach(uint32_t e);
+/* QPs of both to RTS, when both are attached. */
+void evil_connect(void);
+/* The object that a number of the input means. */
+const struct evil_obj *evil_pick(uint32_t e, enum evil_kind kind, uint32_t i);
+
+/*
+ * A command: sane for what there is, with one word of its own (r->c: which, r->y: what), or
+ * all from raw (112 bytes). Remembers what it made.
+ */
+void evil_cmd(uint32_t e, const struct rec *r, const uint8_t *raw);
+/* A request, a receive, likewise. */
+void evil_wqe(uint32_t e, const struct rec *r);
+void evil_recv(uint32_t e, const struct rec *r);
+/* Writes a word somewhere in the BAR that matters. */
+void evil_poke(uint32_t e, const struct rec *r);
+/* Rings a doorbell of something, or of nothing. */
+void evil_ring(uint32_t e, const struct rec *r);
+
+#endif /* WEFT_TESTS_FUZZ_EVIL_H */

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Frames of a liar: see forge.h. Formats: docs/wire-format.md.
+ *
+ * Called by frames.c; looks into the sessions of the NIC that is lied to, so that a lie can be
+ * as near to the truth as the program wants it.
+ */
+#include "tests/fuzz/forge.h"
+
+#include <arpa/inet.h>
+
+#include "nic_fw/crc32c.h"
+
+void forge_take(struct forge *f, uint32_t back)
+{
+	const struct w_copy *copy;
+
+	if (!w->history)
+		return;
+	copy = &w->copy[(w->history - 1 - back % W_HISTORY % w->history) % W_HISTORY];
+	f->bytes = copy->bytes;
+	f->to = !copy->from;
+	memcpy(f->b, copy->b, copy->bytes);
+}
+
+/* ---- building ---------------------------------------------------------------------------- */
+
+static void add(struct forge *f, const void *data, size_t bytes)
+{
+	if (bytes > W_FRAME_MAX - f->bytes)
+		bytes = W_FRAME_MAX - f->bytes;
+	memcpy(f->b + f->bytes, data, bytes);
+	f->bytes += (uint32_t)bytes;
+}
+
+static void add_fill(struct forge *f, uint32_t bytes)
+{
+	if (bytes > W_FRAME_MAX - f->bytes)
+		bytes = W_FRAME_MAX - f->bytes;
+	memset(f->b + f->bytes, 0x5a, bytes);
+	f->bytes += bytes;
+}
+
+static void add_eth(struct forge *f, uint16_t type)
+{
+	struct wire_eth eth = {.type = be16_put(type)};
+
+	memcpy(eth.dst, w->nic[f->to].fw->config.mac, WIRE_MAC_BYTES);
+	memcpy(eth.src, w->nic[!f->to].fw->config.mac, WIRE_MAC_BYTES);
+	f->bytes = 0;
+	add(f, &eth, sizeof(eth));
+}
+
+/* peer: the last byte of the sender's address, 0: the other NIC's. */
+static void add_ip(struct forge *f, uint8_t proto, uint8_t peer)
+{
+	struct wire_ip ip = {
+	    .version_ihl = WIRE_IP_VERSION_IHL,
+	    .frag = be16_put(WIRE_IP_DF),
+	    .ttl = WIRE_IP_TTL,
+	    .proto = proto,
+	};
+	uint32_t src = peer ? htonl(0x0a4d0000u | peer) : w->nic[!f->to].fw->config.ip;
+
+	memcpy(&ip.src, &src, sizeof(src));
+	memcpy(&ip.dst, &w->nic[f->to].fw->config.ip, sizeof(ip.dst));
+	add(f, &ip, sizeof(ip));
+}
+
+static uint32_t queue_of(uint8_t opcode)
+{
+	switch (opcode) {
+	case WIRE_RDMAP_READ_REQUEST:
+	case WIRE_RDMAP_ATOMIC_REQUEST:
+		return WIRE_QN_READ_REQUEST;
+	case WIRE_RDMAP_TERMINATE:
+		return WIRE_QN_TERMINATE;
+	case WIRE_RDMAP_ATOMIC_RESPONSE:
+		return WIRE_QN_ATOMIC_RESPONSE;
+	default:
+		return WIRE_QN_SEND;
+	}
+}
+
+/* r->x: bytes of payload (12 bits), of the whole message (18); r->y MSN or offset. */
+static void add_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
+{
+	uint8_t opcode = r->c & WIRE_RDMAP_OPCODE_MASK;
+	uint8_t last = r->c & 0x10 ? 0 : WIRE_DDP_LAST;
+	uint32_t payload = r->x & 0x7ff;
+
+	if (opcode == WIRE_RDMAP_WRITE || opcode == WIRE_RDMAP_READ_RESPONSE) {
+		struct wire_ddp_tagged ddp = {
+		    .ddp_ctrl = (uint8_t)(WIRE_DDP_TAGGED | last | WIRE_DDP_VERSION),
+		    .rdmap_ctrl = (uint8_t)(WIRE_RDMAP_VERSION | opcode),
+		    .stag = be32_put(stag),
+		    .to = be64_put(to),
+		};
+
+		add(f, &ddp, sizeof(ddp));
+	} else {
+		struct wire_ddp_untagged ddp = {
+		    .ddp_ctrl = (uint8_t)(last | WIRE_DDP_VERSION),
+		    .rdmap_ctrl = (uint8_t)(WIRE_RDMAP_VERSION | opcode),
+		    .inv_stag = be32_put(opcode & 4 ? stag : 0),
+		    .qn = be32_put(queue_of(opcode)),
+		    .msn = be32_put(r->y & 0xffff),
+		    .mo = be32_put(r->y >> 16),
+		};
+
+		add(f, &ddp, sizeof(ddp));
+	}
+	if (opcode == WIRE_RDMAP_READ_REQUEST) {
+		struct wire_read_request req = {
+		    .sink_stag = be32_put(r->z),
+		    .bytes = be32_put(r->x >> 14),
+		    .src_stag = be32_put(stag),
+		    .src_to = be64_put(to),
+		};
+
+		add(f, &req, sizeof(req));
+	} else if (opcode == WIRE_RDMAP_ATOMIC_REQUEST) {
+		struct wire_atomic_request req = {
+		    .opcode = be32_put(r->z & WIRE_ATOMIC_OPCODE_MASK),
+		    .request_id = be32_put(r->z),
+		    .stag = be32_put(stag),
+		    .to = be64_put(to & ~UINT64_C(7)),
+		    .add_swap = be64_put(r->z),
+		    .add_swap_mask = be64_put(UINT64_MAX),
+		    .compare_mask = be64_put(UINT64_MAX),
+		};
+
+		add(f, &req, sizeof(req));
+	} else if (opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
+		struct wire_atomic_response resp = {.request_id = be32_put(r->z)};
+
+		add(f, &resp, sizeof(resp));
+	} else if (opcode == WIRE_RDMAP_TERMINATE) {
+		struct wire_terminate term = {.layer_etype = (uint8_t)r->z,
+					      .code = (uint8_t)(r->z >> 8),
+					      .hdrct = (uint8_t)(r->z >> 16)};
+
+		add(f, &term, sizeof(term));
+		add_fill(f, payload);
+	} else {
+		add_fill(f, payload);
+	}
+}
+
+static void add_rd(struct forge *f, uint8_t type)
+{
+	struct wire_rd rd = {0};
+	struct wire_rd_ack ack = {0};
+
+	add(f, &rd, sizeof(rd));
+	if (type == WIRE_DGRAM_RD_ACK)
+		add(f, &ack, sizeof(ack));
+}
+
+static void add_hello(struct forge *f, const struct rec *r)
+{
+	struct wire_rd_hello hello = {
+	    .epoch = be32_put(r->x),
+	    .peer_epoch = be32_put(r->y),
+	    .first_psn = be32_put(r->z),
+	    .mtu = be16_put(W_MTU),
+	    .flags = r->c & WIRE_RD_HELLO_REPLY,
+	};
+
+	add(f, &hello, sizeof(hello));
+}
+
+void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
+		 const struct fw_qp *src, uint32_t stag, uint64_t to)
+{
+	uint8_t type = r->b & 7;
+	bool data = type == WIRE_DGRAM_UD || type == WIRE_DGRAM_RD;
+	uint8_t opcode = r->c & WIRE_RDMAP_OPCODE_MASK;
+	bool response = opcode == WIRE_RDMAP_READ_RESPONSE ||
+			opcode == WIRE_RDMAP_ATOMIC_RESPONSE || opcode == WIRE_RDMAP_TERMINATE;
+	struct wire_udp udp = {.src_port = be16_put(WIRE_DGRAM_PORT),
+			       .dst_port = be16_put(WIRE_DGRAM_PORT)};
+	struct wire_dgram dgram = {.ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | type)};
+	uint32_t crc = 0;
+
+	if (data && dst) {
+		dgram.incarnation = be16_put(dst->incarnation_rx);
+		dgram.dst_qpn = be32_put(dst->qpn);
+		dgram.src_qpn = be32_put(src ? src->qpn : 0x80000u | r->z % 64);
+		dgram.qkey = be32_put(dst->qkey);
+		dgram.msg_bytes = be32_put(r->x >> 14);
+		dgram.ssn = be32_put(r->y & 0xffff);
+		if (type == WIRE_DGRAM_RD && response)
+			dgram.flags = WIRE_DGRAM_F_RESPONSE;
+		if (type == WIRE_DGRAM_UD && opcode == WIRE_RDMAP_WRITE) {
+			dgram.flags = WIRE_DGRAM_F_RECORD;
+			dgram.imm = be32_put(r->y >> 16);
+		}
+	}
+	add_eth(f, WIRE_ETHERTYPE_IPV4);
+	add_ip(f, WIRE_IPPROTO_UDP, r->b & 0x80 ? (uint8_t)(3 + (r->b >> 3 & 15)) : 0);
+	add(f, &udp, sizeof(udp));
+	add(f, &dgram, sizeof(dgram));
+	if (type == WIRE_DGRAM_RD_HELLO)
+		add_hello(f, r);
+	else if (type != WIRE_DGRAM_UD)
+		add_rd(f, type);
+	if (data && dst)
+		add_ddp(f, r, stag, to);
+	add(f, &crc, sizeof(crc));
+	forge_fit(f, FORGE_EPOCH | FORGE_PSN | FORGE_ACK | FORGE_ECHO, 0);
+}
+
+void forge_other(struct forge *f, const struct rec *r)
+{
+	uint8_t peer = (uint8_t)(2 + r->x % 8);
+
+	if (r->b & 1) {
+		struct wire_icmp_echo echo = {.type = r->c % 16};
+		uint16_t sum;
+
+		add_eth(f, WIRE_ETHERTYPE_IPV4);
+		add_ip(f, WIRE_IPPROTO_ICMP, peer);
+		add(f, &echo, sizeof(echo));
+		add_fill(f, r->y & 0xff);
+		sum = wire_sum_fold(wire_sum_add(0, f->b + FORGE_UDP_AT, f->bytes - FORGE_UDP_AT));
+		echo.checksum = be16_put(sum);
+		memcpy(f->b + FORGE_UDP_AT, &echo, sizeof(echo));
+	} else {
+		struct wire_arp arp = {
+		    .hw_type = be16_put(WIRE_ARP_HW_ETHERNET),
+		    .proto_type = be16_put(WIRE_ETHERTYPE_IPV4),
+		    .hw_bytes = WIRE_MAC_BYTES,
+		    .proto_bytes = 4,
+		    .op = be16_put(r->c & 1 ? WIRE_ARP_REPLY : WIRE_ARP_REQUEST),
+		    .sender_mac = {2, 0x77, 0, 0, 0, (uint8_t)(r->z)},
+		    .sender_ip = be32_put(0x0a4d0000u | peer),
+		    .target_ip = be32_put(0x0a4d0001u + f->to),
+		};
+
+		add_eth(f, WIRE_ETHERTYPE_ARP);
+		add(f, &arp, sizeof(arp));
+	}
+}
+
+/* ---- changing ---------------------------------------------------------------------------- */
+
+static uint8_t type_of(const struct forge *f)
+{
+	return f->bytes > FORGE_DGRAM_AT ? f->b[FORGE_DGRAM_AT] & 15 : 0xff;
+}
+
+static uint32_t ddp_at(const struct forge *f)
+{
+	return type_of(f) == WIRE_DGRAM_UD ? (uint32_t)FORGE_RD_AT
+					   : FORGE_RD_AT + (uint32_t)sizeof(struct wire_rd);
+}
+
+static uint32_t layer_at(const struct forge *f, enum forge_layer layer)
+{
+	switch (layer) {
+	case FORGE_ETH:
+		return 0;
+	case FORGE_IP:
+		return FORGE_IP_AT;
+	case FORGE_UDP:
+		return FORGE_UDP_AT;
+	case FORGE_DGRAM:
+		return FORGE_DGRAM_AT;
+	case FORGE_RD:
+		return FORGE_RD_AT;
+	case FORGE_DDP:
+		return ddp_at(f);
+	case FORGE_DATA:
+		if (ddp_at(f) < f->bytes && f->b[ddp_at(f)] & WIRE_DDP_TAGGED)
+			return ddp_at(f) + (uint32_t)sizeof(struct wire_ddp_tagged);
+		return ddp_at(f) + (uint32_t)sizeof(struct wire_ddp_untagged);
+	case FORGE_END:
+	case FORGE_LAYERS:
+		break;
+	}
+	return f->bytes > 64 ? f->bytes - 64 : 0;
+}
+
+void forge_set(struct forge *f, enum forge_layer layer, uint32_t at, uint32_t bytes, uint32_t how,
+	       uint64_t value)
+{
+	uint64_t old = 0;
+	uint32_t i;
+
+	at += layer_at(f, layer);
+	if (at + bytes > f->bytes)
+		return;
+	for (i = 0; i < bytes; i++)
+		old = old << 8 | f->b[at + i];
+	switch (how & 3) {
+	case 0:
+		old = value;
+		break;
+	case 1:
+		old += value;
+		break;
+	case 2:
+		old ^= value;
+		break;
+	case 3:
+		old |= value;
+		break;
+	}
+	for (i = bytes; i; i--, old >>= 8)
+		f->b[at + i - 1] = (uint8_t)old;
+}
+
+void forge_put(struct forge *f, enum forge_layer layer, uint32_t at, const void *data,
+	       uint32_t bytes)
+{
+	at += layer_at(f, layer);
+	if (at + bytes <= f->bytes)
+		memcpy(f->b + at, data, bytes);
+}
+
+void forge_length(struct forge *f, uint32_t bytes)
+{
+	bytes %= sizeof(struct wire_eth) + W_MTU + 64;
+	if (bytes < sizeof(struct wire_eth))
+		bytes = sizeof(struct wire_eth);
+	if (bytes > f->bytes)
+		memset(f->b + f->bytes, 0xa5, bytes - f->bytes);
+	f->bytes = bytes;
+}
+
+void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
+{
+	struct fw_nic *nic = w->nic[f->to].fw;
+	const struct rd_session *s;
+	struct wire_rd *rd = (void *)(f->b + FORGE_RD_AT);
+	uint32_t ip;
+
+	if (f->bytes < FORGE_RD_AT + sizeof(*rd) || type_of(f) == WIRE_DGRAM_UD ||
+	    type_of(f) >= WIRE_DGRAM_RD_HELLO + 2)
+		return;
+	memcpy(&ip, f->b + FORGE_IP_AT + offsetof(struct wire_ip, src), sizeof(ip));
+	s = rd_session_find(nic, ip, 0);
+	if (!s)
+		return;
+	if (type_of(f) == WIRE_DGRAM_RD_HELLO) {
+		/* Answers ours. */
+		struct wire_rd_hello *hello = (void *)rd;
+
+		if (what & FORGE_EPOCH)
+			hello->peer_epoch = be32_put(s->epoch);
+		return;
+	}
+	if (what & FORGE_EPOCH)
+		rd->epoch = be32_put(s->pend && what & FORGE_PSN_LOW ? s->pend_epoch : s->epoch);
+	if (what & FORGE_PSN)
+		rd->psn =
+		    be32_put((what & FORGE_PSN_LOW ? s->rx_psn : s->rx_high) + (uint32_t)psn_delta);
+	if (what & FORGE_ACK) {
+		rd->ack = be32_put(s->tx_una + (uint32_t)(psn_delta < 0 ? 0 : psn_delta));
+		f->b[FORGE_DGRAM_AT + offsetof(struct wire_dgram, flags)] |= WIRE_DGRAM_F_ACK;
+	}
+	if (what & FORGE_ECHO)
+		rd->timestamp_echo = be32_put((uint32_t)w->now_ns - 1000);
+}
+
+void forge_seal(struct forge *f, uint32_t keep)
+{
+	struct wire_ip *ip = (void *)(f->b + FORGE_IP_AT);
+	struct wire_udp *udp = (void *)(f->b + FORGE_UDP_AT);
+	uint32_t at, n;
+	struct be32 crc;
+
+	if (!(keep & FORGE_KEEP_MAC) && f->bytes >= sizeof(struct wire_eth))
+		memcpy(f->b, w->nic[f->to].fw->config.mac, WIRE_MAC_BYTES);
+	if (f->bytes < FORGE_UDP_AT || f->b[12] != 8 || f->b[13] != 0)
+		return;
+	if (!(keep & FORGE_KEEP_LENGTHS)) {
+		ip->total_bytes = be16_put((uint16_t)(f->bytes - FORGE_IP_AT));
+		if (ip->proto == WIRE_IPPROTO_UDP && f->bytes >= FORGE_DGRAM_AT)
+			udp->bytes = be16_put((uint16_t)(f->bytes - FORGE_UDP_AT));
+	}
+	if (!(keep & FORGE_KEEP_SUM)) {
+		ip->checksum = be16_put(0);
+		ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+	}
+	if (keep & FORGE_KEEP_CRC || ip->proto != WIRE_IPPROTO_UDP ||
+	    f->bytes < FORGE_DGRAM_AT + WIRE_DGRAM_CRC_BYTES)
+		return;
+	at = FORGE_UDP_AT;
+	n = f->bytes - at - WIRE_DGRAM_CRC_BYTES;
+	crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, f->b + at, n));
+	memcpy(f->b + at + n, &crc, sizeof(crc));
+}

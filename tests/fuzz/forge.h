@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A frame under construction: taken from the wire or built, changed field by field, sealed.
+ *
+ * Used by frames.c. Sealing makes lengths, checksum and CRC32C right, so that what was changed
+ * is seen by the parsers behind them; a program may leave each of them wrong.
+ */
+#ifndef WEFT_TESTS_FUZZ_FORGE_H
+#define WEFT_TESTS_FUZZ_FORGE_H
+
+#include "tests/fuzz/world.h"
+
+struct forge {
+	uint32_t bytes;
+	uint32_t to; /* NIC that it is meant for */
+	uint8_t b[W_FRAME_MAX];
+};
+
+enum {
+	FORGE_IP_AT = sizeof(struct wire_eth),
+	FORGE_UDP_AT = FORGE_IP_AT + sizeof(struct wire_ip),
+	FORGE_DGRAM_AT = FORGE_UDP_AT + sizeof(struct wire_udp),
+	FORGE_RD_AT = FORGE_DGRAM_AT + sizeof(struct wire_dgram),
+};
+
+/* Where a change is made: from here, offsets count. */
+enum forge_layer {
+	FORGE_ETH,
+	FORGE_IP,
+	FORGE_UDP,
+	FORGE_DGRAM,
+	FORGE_RD,
+	FORGE_DDP,  /* or what stands behind the session header: ACK */
+	FORGE_DATA, /* behind the DDP header */
+	FORGE_END,  /* backwards from the CRC */
+	FORGE_LAYERS
+};
+
+/* forge_seal(): what to leave as it is. */
+enum {
+	FORGE_KEEP_LENGTHS = 0x01,
+	FORGE_KEEP_SUM = 0x02,
+	FORGE_KEEP_CRC = 0x04,
+	FORGE_KEEP_MAC = 0x08,
+};
+
+/* forge_fit(): which fields of the session to make right. */
+enum {
+	FORGE_EPOCH = 0x01,
+	FORGE_PSN = 0x02,
+	FORGE_ACK = 0x04,
+	FORGE_ECHO = 0x08,
+	FORGE_PSN_LOW = 0x10, /* PSN counts from the lowest that is missing, not the highest */
+};
+
+/* Takes the frame sent back frames ago. */
+void forge_take(struct forge *f, uint32_t back);
+/* A datagram of ours, as r says (frames.c), for a QP or none. */
+void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
+		 const struct fw_qp *src, uint32_t stag, uint64_t to);
+/* ARP and ICMP. */
+void forge_other(struct forge *f, const struct rec *r);
+void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta);
+/* Stores, adds, xors or ors bytes of value, big-endian. */
+void forge_set(struct forge *f, enum forge_layer layer, uint32_t at, uint32_t bytes, uint32_t how,
+	       uint64_t value);
+void forge_put(struct forge *f, enum forge_layer layer, uint32_t at, const void *data,
+	       uint32_t bytes);
+void forge_length(struct forge *f, uint32_t bytes);
+void forge_seal(struct forge *f, uint32_t keep);
+
+#endif /* WEFT_TESTS_FUZZ_FORGE_H */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The fuzz targets by name.
+ *
+ * A target has a function that prepares it, once, and one that runs one input and returns, or
+ * aborts at a find. Called by run/entry.c under libFuzzer, and by replay.c, which runs the kept
+ * inputs in `make test`. tests/fuzz/README.md.
+ */
+#ifndef WEFT_TESTS_FUZZ_FUZZ_H
+#define WEFT_TESTS_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* frames.c: frames into a NIC, programs of struct rec */
+void fuzz_frames_begin(void);
+void fuzz_frames(const uint8_t *data, size_t bytes);
+
+/* host.c: commands, requests, doorbells and whole BARs of hostile processes; struct rec */
+void fuzz_host_begin(void);
+void fuzz_host(const uint8_t *data, size_t bytes);
+
+/* options.c: command lines, configuration files, lists of faults; text */
+void fuzz_options_begin(void);
+void fuzz_options(const uint8_t *data, size_t bytes);
+
+/*
+ * Changes a program of struct rec: libFuzzer's custom mutator of both. Returns the new length,
+ * at most max. other: bytes that a libFuzzer mutation may be asked for, NULL in tests.
+ */
+size_t fuzz_mutate_rec(uint8_t *data, size_t bytes, size_t max, unsigned int seed,
+		       size_t (*other)(uint8_t *data, size_t bytes, size_t max));
+
+#endif /* WEFT_TESTS_FUZZ_FUZZ_H */

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The fuzz variant and its programs: included by the Makefile, whose functions it uses. A target
+# NAME is fuzz_NAME() of tests/fuzz/NAME.c. tests/fuzz/README.md.
+
+FUZZ_TARGETS := frames host
+ifneq ($(HAVE_DPDK),)
+FUZZ_TARGETS += options
+endif
+FUZZ_MUTATE_frames := -DFUZZ_MUTATE=fuzz_mutate_rec
+FUZZ_LIBS_options := options sim weft
+FUZZ_MUTATE_host := -DFUZZ_MUTATE=fuzz_mutate_rec
+
+# FUZZ_FLAGS= is added, for coverage of sources.
+CC_fuzz := $(CLANG)
+FLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE) -fsanitize=fuzzer-no-link $(ARCH) $(FUZZ_FLAGS)
+LD_fuzz := $(SANITIZE) $(FUZZ_FLAGS)
+OUT_fuzz := $(B)/fuzz
+FUZZ_BINS := $(FUZZ_TARGETS:%=$(B)/fuzz/bin/fuzz_%) $(B)/fuzz/bin/fuzz_scribble
+HAVE_FUZZ = $(shell printf 'int LLVMFuzzerTestOneInput(void *d, long n) {return !d && n;}' | \
+	$(CLANG) -fsanitize=fuzzer,address -x c - -o /dev/null 2>/dev/null && echo yes)
+
+$(eval $(call compile,fuzz,nic_fw))
+$(eval $(call compile,fuzz,host_driver))
+$(eval $(call compile,fuzz,sim_harness))
+$(eval $(call compile,fuzz,dpdk_app,$(SKELS)))
+$(eval $(call compile,fuzz,tests))
+$(eval $(call archive,fuzz,nicfw,$(SRC_nicfw)))
+$(eval $(call archive,fuzz,weft,$(SRC_weft)))
+$(eval $(call archive,fuzz,sim,$(SRC_sim)))
+# The files of weftd that need no DPDK.
+$(eval $(call archive,fuzz,options,dpdk_app/args.c dpdk_app/args_value.c dpdk_app/impair.c))
+$(eval $(call archive,fuzz,ut_fuzz,$(call ut_helpers,fuzz)))
+$(B)/obj/fuzz/tests/fuzz/run/entry_%.o: tests/fuzz/run/entry.c $(B)/obj/fuzz/tests.flags
+	@mkdir -p $(@D)
+	$(call say,CC,$< (fuzz_$*))
+	$(Q)$(CC_fuzz) $(COMMON) $(CFLAGS_tests) $(FLAGS_fuzz) -DFUZZ_TARGET=$* $(FUZZ_MUTATE_$*) -MMD -MP -c $< -o $@
+$(foreach t,$(FUZZ_TARGETS),$(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_$t,\
+	$(B)/obj/fuzz/tests/fuzz/run/entry_$t.o,$(B)/fuzz/lib/libut_fuzz.a \
+	$(FUZZ_LIBS_$t:%=$(B)/fuzz/lib/lib%.a) $(B)/fuzz/lib/libnicfw.a,-fsanitize=fuzzer -lm)))
+$(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_scribble,$(B)/obj/fuzz/tests/fuzz/run/scribble_main.o,\
+	$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libnicfw.a))
+
+.PHONY: _fuzz
+_fuzz:
+ifneq ($(filter _fuzz,$(MAKECMDGOALS)),)
+ifeq ($(HAVE_FUZZ),)
+	@echo 'fuzz: skipped: $(CLANG) cannot link libFuzzer (Debian: clang and its libclang-rt-*-dev)'
+else
+	@+$(MAKE) $(FUZZ_BINS)
+	@tests/fuzz/run/fuzz.sh $(B)/fuzz $(FUZZ_TARGETS) scribble
+endif
+endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two processes that behave, one on each NIC, exchanging data that is checked.
+ *
+ * Used by host.c and scribble.c, beside processes that do their worst: every request of these
+ * two must succeed in time, every byte must be right, and nothing else of their memory may
+ * change. Processes GOOD_PROC and GOOD_PROC + 1 of the world.
+ */
+#ifndef WEFT_TESTS_FUZZ_GOOD_H
+#define WEFT_TESTS_FUZZ_GOOD_H
+
+#include "tests/fuzz/world.h"
+
+enum {
+	GOOD_PROC = 0,
+	GOOD_SLOTS = 8,
+	GOOD_SLOT_BYTES = W_MEM_BYTES / GOOD_SLOTS, /* half of it source, half sink */
+	GOOD_MAX_BYTES = GOOD_SLOT_BYTES / 2,
+};
+
+enum good_kind {
+	GOOD_RD_SEND,
+	GOOD_RD_WRITE,
+	GOOD_RD_READ,
+	GOOD_RD_ADD,
+	GOOD_RC_SEND,
+	GOOD_RC_WRITE,
+	GOOD_RC_READ,
+	GOOD_KINDS
+};
+
+/* Sets both up; once. */
+void good_begin(void);
+/* At the start of a run: a Q_Key that only this run's input gives, so that none guesses it. */
+void good_start(uint32_t secret);
+/* Posts one message from end e; nothing when its slot is in use. */
+void good_post(uint32_t e, uint32_t slot, enum good_kind kind, uint32_t bytes);
+/* Takes completions, checks what is complete. */
+void good_poll(void);
+/* All that was posted has completed. */
+bool good_idle(void);
+/* A message each way, with interrupts; then every byte of both memories. */
+void good_finish(void);
+
+#endif /* WEFT_TESTS_FUZZ_GOOD_H */

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzz target: what people write. Command lines and configuration files of weftd
+ * (dpdk_app/args.c), and fault lists of weft-sim (sim_harness/sim_faults.c).
+ *
+ * The first byte of an input chooses which, the second is 0, then comes the text; words of a
+ * command line are separated by zero bytes. What is refused must be refused with a message.
+ * Called by run/entry.c (libFuzzer) and replay.c.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "dpdk_app/args.h"
+#include "sim_harness/sim.h"
+#include "tests/fuzz/fuzz.h"
+
+enum {
+	WORDS_MAX = 40,
+	TEXT_MAX = 2048,
+};
+
+static struct sim *sim;
+static int config_fd = -1;
+static char config_path[40];
+
+static void check(int ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz: %s\n", what);
+	abort();
+}
+
+static void check_conf(const struct conf *conf)
+{
+	uint32_t i;
+
+	check(conf->num_nics >= 1 && conf->num_nics <= CONF_MAX_NICS, "number of NICs");
+	check(conf->num_cores <= CONF_MAX_CORES, "number of cores");
+	check(!conf->mtu || (conf->mtu >= 1280 && conf->mtu <= 9216), "MTU");
+	check(memchr(conf->name, 0, sizeof(conf->name)) != NULL, "name without end");
+	check(memchr(conf->run_dir, 0, sizeof(conf->run_dir)) != NULL, "folder without end");
+	for (i = 0; i < conf->num_nics; i++) {
+		const struct conf_nic *nic = &conf->nic[i];
+
+		check(nic->ip && nic->ip_prefix >= 1 && nic->ip_prefix <= 32, "address");
+		check(memchr(nic->device, 0, sizeof(nic->device)) != NULL, "device without end");
+	}
+}
+
+static void parse(int argc, char **argv)
+{
+	static struct conf conf;
+	char error[CONF_ERROR_CHARS];
+
+	memset(error, 'x', sizeof(error));
+	switch (args_parse(argc, argv, &conf, error)) {
+	case ARGS_RUN:
+		check_conf(&conf);
+		break;
+	case ARGS_WRONG:
+		check(memchr(error, 0, sizeof(error)) && error[0], "refused without a word");
+		break;
+	case ARGS_DONE:
+		break;
+	}
+}
+
+/* Files that exist are no business of a fuzzer, and help is only noise. */
+static int harmless(const char *word)
+{
+	return !strstr(word, "--con") && strncmp(word, "--h", 3) != 0 &&
+	       strncmp(word, "-h", 2) != 0 && strcmp(word, "--version") != 0 &&
+	       strncmp(word, "--vers", 6) != 0;
+}
+
+static void command_line(char *text, size_t bytes)
+{
+	char name[] = "weftd";
+	char *argv[WORDS_MAX + 2] = {name};
+	size_t at;
+	int argc = 1;
+
+	for (at = 0; at < bytes && argc <= WORDS_MAX; at += strlen(text + at) + 1)
+		if (harmless(text + at))
+			argv[argc++] = text + at;
+	parse(argc, argv);
+}
+
+static void config_file(const char *text, size_t bytes)
+{
+	char name[] = "weftd", option[] = "--config";
+	char *argv[] = {name, option, config_path, NULL};
+
+	check(!ftruncate(config_fd, 0) && pwrite(config_fd, text, bytes, 0) == (ssize_t)bytes,
+	      "no configuration file");
+	parse(3, argv);
+}
+
+static void faults(const char *text)
+{
+	char message[200];
+
+	memset(message, 'x', sizeof(message));
+	if (sim_faults_parse(sim, text, message, sizeof(message)))
+		check(memchr(message, 0, sizeof(message)) && message[0], "refused without a word");
+	sim_faults_off(sim);
+}
+
+void fuzz_options_begin(void)
+{
+	unsetenv("WEFT_RUN_DIR");
+	sim = sim_new(NULL, 1);
+	config_fd = memfd_create("fuzz-config", 0);
+	check(sim && config_fd >= 0, "no memory");
+	snprintf(config_path, sizeof(config_path), "/proc/self/fd/%d", config_fd);
+}
+
+void fuzz_options(const uint8_t *data, size_t bytes)
+{
+	static char text[TEXT_MAX + 1];
+
+	if (bytes < 2 || bytes - 2 > TEXT_MAX || data[1])
+		return;
+	memcpy(text, data + 2, bytes - 2);
+	text[bytes - 2] = 0;
+	switch (data[0] % 3) {
+	case 0:
+		command_line(text, bytes - 2);
+		break;
+	case 1:
+		/* A file cannot name another one either. */
+		if (!memmem(text, bytes - 2, "config", 6))
+			config_file(text, bytes - 2);
+		break;
+	default:
+		faults(text);
+		break;
+	}
+}

@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# `make fuzz`: runs each fuzz target for its share of FUZZ_SECONDS, starting from the kept
+# inputs, and prints what became of it.
+#
+#	tests/fuzz/run/fuzz.sh BUILD TARGET...	BUILD: build/fuzz
+#
+# Environment: FUZZ_SECONDS (60) in all, of processor time of the fuzzing itself; JOBS (1)
+# targets run at the same time; FUZZ_MERGE=1: afterwards, what is new is taken into
+# tests/fuzz/corpus, minimised.
+# Inputs that were new lie in BUILD/corpus/TARGET and are where the next run goes on; finds lie
+# in BUILD/finds. Exit status 0, 1 when there was a find.
+
+set -u
+cd "$(dirname "$0")/../../.." || exit 1
+build=$1
+shift
+seconds=${FUZZ_SECONDS:-60}
+jobs=${JOBS:-1}
+share=$((seconds * jobs / $#))
+[ "$share" -ge 1 ] || share=1
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:handle_abort=0}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+mkdir -p "$build/finds" "$build/log"
+
+fuzz_one()
+{
+	local t=$1 log=$build/log/$1.log rc
+	mkdir -p "$build/corpus/$t"
+	if [ "$t" = scribble ]; then
+		"$build/bin/fuzz_$t" "$share" >"$log" 2>&1
+	else
+		"$build/bin/fuzz_$t" -max_total_time="$share" -max_len=3072 -timeout=30 \
+			-print_final_stats=1 -artifact_prefix="$build/finds/$t-" \
+			"$build/corpus/$t" "tests/fuzz/corpus/$t" >"$log" 2>&1
+	fi
+	rc=$?
+	echo "$rc" >"$build/log/$t.rc"
+}
+
+report()
+{
+	local t=$1 log=$build/log/$1.log rc line find
+	rc=$(cat "$build/log/$t.rc" 2>/dev/null || echo 1)
+	if [ "$t" = scribble ]; then
+		line=$(tail -n 1 "$log")
+	else
+		line=$(sed -n 's/.*cov: \([0-9]*\) ft: \([0-9]*\) corp: \([0-9]*\)\/\([^ ]*\) .*/\1 \3 \4/p' "$log" | tail -n 1)
+		read -r cov corp size <<<"${line:-0 0 0b}"
+		runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+		rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
+		new=$(sed -n 's/^stat::new_units_added: *//p' "$log")
+		line="${runs:-0} runs, ${rate:-0}/s; coverage $cov edges; corpus $corp inputs ($size), ${new:-0} new"
+	fi
+	if [ "$rc" -eq 0 ]; then
+		printf 'ok    %-10s %s\n' "$t" "$line"
+		return
+	fi
+	broken=1
+	printf 'FIND  %-10s %s\n' "$t" "$line"
+	grep -aE '^fuzz:|Assertion|runtime error:|ERROR: (Address|Leak|libFuzzer)' "$log" | head -n 5 | sed 's/^/      /'
+	find=$(sed -n 's/.*Test unit written to \(.*\)/\1/p' "$log" | tail -n 1)
+	if [ "$t" = scribble ]; then
+		find=$(sed -n 's/^seed //p' "$log" | tail -n 1)
+		echo "      again: $build/bin/fuzz_$t $share $find"
+	elif [ -n "$find" ]; then
+		echo "      again: $build/bin/fuzz_$t $find"
+	else
+		tail -n 5 "$log" | sed 's/^/      /'
+	fi
+}
+
+broken=0
+running=0
+for t in "$@"; do
+	fuzz_one "$t" &
+	running=$((running + 1))
+	if [ "$running" -ge "$jobs" ]; then
+		wait -n
+		running=$((running - 1))
+	fi
+done
+wait
+for t in "$@"; do
+	report "$t"
+done
+
+if [ -n "${FUZZ_MERGE:-}" ] && [ "$broken" -eq 0 ]; then
+	for t in "$@"; do
+		[ "$t" != scribble ] || continue
+		mkdir -p "$build/merged"
+		rm -rf "$build/merged/$t"
+		mkdir "$build/merged/$t"
+		"$build/bin/fuzz_$t" -merge=1 -use_counters=0 -max_len=3072 "$build/merged/$t" "tests/fuzz/corpus/$t" \
+			"$build/corpus/$t" >"$build/log/$t.merge.log" 2>&1 || broken=1
+		echo "merged $t: $(find "$build/merged/$t" -type f | wc -l) inputs in $build/merged/$t"
+	done
+fi
+exit "$broken"

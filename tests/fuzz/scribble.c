@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two hostile processes scribble over all of their BARs and ring doorbells, from a thread of
+ * their own, while the firmware of both NICs takes its turns: true concurrency, which a fuzz
+ * target that can be repeated has not. What the NIC reads twice differs the second time. Two
+ * processes that behave (good.c) must not notice.
+ *
+ * Called by scribble_ut.c (a second) and run/scribble_main.c; calls evil.c, good.c, world.c.
+ */
+#include "tests/fuzz/scribble.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "tests/fuzz/evil.h"
+#include "tests/fuzz/good.h"
+
+enum {
+	BATCH = 256,        /* words between two looks at whether the BAR is still there */
+	TURN_NS = 2000,     /* of virtual time */
+	PATIENCE = 1000000, /* turns that a message may take */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool stop;
+static struct scribble_result result;
+
+/* splitmix64 */
+static uint64_t next(uint64_t *state)
+{
+	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static uint32_t value(uint64_t *state)
+{
+	static const uint32_t edges[] = {
+	    0, 1, 2, 3, 63, 64, 1024, 0x8000, 0x7fffffff, 0x80000000u, 0xfffffffeu, UINT32_MAX};
+	uint64_t r = next(state);
+
+	switch (r & 3) {
+	case 0:
+		return (uint32_t)(r >> 32);
+	case 1:
+		return edges[(r >> 8) % (sizeof(edges) / sizeof(edges[0]))];
+	default:
+		return (uint32_t)(r >> 8 & 15);
+	}
+}
+
+static struct rec any_rec(uint64_t *state)
+{
+	uint64_t r = next(state), s = next(state);
+
+	return (struct rec){.op = (uint8_t)r,
+			    .a = (uint8_t)(r >> 8),
+			    .b = (uint8_t)(r >> 16),
+			    .c = (uint8_t)(r >> 24),
+			    .x = value(state),
+			    .y = (uint32_t)s & 0x7fffffff,
+			    .z = (uint32_t)(r >> 32)};
+}
+
+/* The lock keeps the BAR mapped, and evil's book of objects as it is; no more. */
+static void *scribbler(void *arg)
+{
+	uint64_t state = *(const uint64_t *)arg;
+	uint32_t i;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&lock);
+		for (i = 0; i < BATCH; i++) {
+			struct rec r = any_rec(&state);
+			uint32_t e = r.op & 1;
+
+			if (!w->proc[EVIL_PROC + e].attached)
+				continue;
+			if (r.op & 0x70)
+				evil_poke(e, &r);
+			else if (r.op & 8)
+				evil_ring(e, &r);
+			else
+				evil_wqe(e, &r);
+			result.words++;
+		}
+		pthread_mutex_unlock(&lock);
+	}
+	return NULL;
+}
+
+static bool time_is_up(const struct timespec *end)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > end->tv_sec ||
+	       (now.tv_sec == end->tv_sec && now.tv_nsec >= end->tv_nsec);
+}
+
+/* Commands of the hostile ones now and then, and their death. */
+static void disturb(uint64_t *state)
+{
+	struct rec r = any_rec(state);
+	uint32_t e = r.op & 1;
+
+	pthread_mutex_lock(&lock);
+	if (r.op < 8) {
+		proc_detach(&w->proc[EVIL_PROC + e]);
+		evil_attach(e);
+		result.lives++;
+	} else {
+		/* Not waited for: that would run the NICs while nothing is scribbled. */
+		r.c |= 0x80;
+		evil_cmd(e, &r, NULL);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+struct scribble_result scribble(uint64_t seed, uint32_t seconds)
+{
+	uint64_t state = seed, other = seed ^ UINT64_C(0x5deece66d);
+	struct timespec end;
+	pthread_t thread;
+	uint32_t waited = 0;
+
+	world_begin();
+	good_begin();
+	evil_attach(0);
+	evil_attach(1);
+	evil_connect();
+	good_start((uint32_t)next(&state));
+	W_CHECK(!pthread_create(&thread, NULL, scribbler, &other), "no thread");
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += seconds;
+	while (result.turns % 64 || !time_is_up(&end)) {
+		world_poll(0);
+		world_poll(1);
+		w->now_ns += TURN_NS;
+		result.turns++;
+		if (good_idle()) {
+			waited = 0;
+			good_post((uint32_t)next(&state) & 1, (uint32_t)next(&state) % GOOD_SLOTS,
+				  (enum good_kind)(next(&state) % GOOD_KINDS),
+				  (uint32_t)next(&state) % 8192);
+			result.messages++;
+		}
+		W_CHECK(++waited < PATIENCE, "good: nothing completes any more");
+		if (!(next(&state) % 64))
+			disturb(&state);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	good_finish();
+	proc_detach(&w->proc[EVIL_PROC]);
+	proc_detach(&w->proc[EVIL_PROC + 1]);
+	good_finish();
+	proc_detach(&w->proc[GOOD_PROC]);
+	proc_detach(&w->proc[GOOD_PROC + 1]);
+	world_check_empty();
+	return result;
+}

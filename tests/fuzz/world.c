@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * NICs, wire, time and the region of world.h; the port of the firmware (nic_fw/fw_port.h).
+ *
+ * The region is a memfd: mapped shared while a target sets up, privately afterwards, so that
+ * MADV_DONTNEED brings back what was set up.
+ */
+#include "tests/fuzz/world.h"
+
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "nic_fw/crc32c.h"
+#include "tests/nic_fw/rd_pool.h"
+
+enum {
+	PAGE = 4096,
+	TX_FULL_TURNS = 50,
+	SETTLE_TURNS = 20000,
+	RUN_EVENTS = 200000,
+};
+
+/* The same in every run, so that a find is the same, too. */
+#define REGION_ADDR ((void *)UINT64_C(0x200000000000))
+
+struct world *w;
+
+static int region_fd = -1;
+static size_t region_bytes;
+static bool kept;
+
+/* What a find looks like from inside. */
+static void show_nic(uint32_t i)
+{
+	struct fw_nic *nic = w->nic[i].fw;
+	uint32_t k;
+
+	fprintf(stderr, "nic %u: now %llu next %llu inbox %u sched %d ready %d tx_room %u\n", i,
+		(unsigned long long)w->now_ns, (unsigned long long)fw_next_timer_ns(nic),
+		w->nic[i].inbox_count, !fw_list_empty(&nic->sched_qps),
+		!fw_list_empty(&nic->rd_ready), w->nic[i].tx_room);
+	for (k = 0; k < nic->session_ids.high; k++) {
+		const struct rd_session *s = &nic->sessions[k];
+
+		fprintf(stderr,
+			"  session %08x state %u tx %x..%x lost %u sent %u cwnd %u rx %x..%x ack "
+			"due %d flows %d to send %d\n",
+			s->peer_ip, s->state, s->tx_una, s->tx_psn, s->lost, s->sent, s->cwnd,
+			s->rx_psn, s->rx_high, s->ack_due, !fw_list_empty(&s->all_flows),
+			!fw_list_empty(&s->flows));
+	}
+	for (k = 0; k < nic->qp_ids.high; k++) {
+		const struct fw_qp *qp = &nic->qps[k];
+
+		if (qp->used)
+			fprintf(stderr,
+				"  qp %x type %u state %u sq %u..%u..%u outstanding %u blocked %d "
+				"flows %d responses %u\n",
+				qp->qpn, qp->type, qp->state, qp->sq_cons, qp->sq_next, qp->sq_prod,
+				qp->outstanding, qp->sq_blocked, !fw_list_empty(&qp->flows),
+				qp->responder_slots);
+	}
+}
+
+void world_fail(const char *what, ...)
+{
+	va_list ap;
+	uint32_t i;
+
+	va_start(ap, what);
+	fputs("fuzz: ", stderr);
+	vfprintf(stderr, what, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	for (i = 0; i < W_NICS && w && w->nic[i].fw; i++)
+		show_nic(i);
+	abort();
+}
+
+/* ---- frames ------------------------------------------------------------------------------ */
+
+static void frame_free(struct w_frame *f)
+{
+	while (f->num_seg)
+		free((void *)(uintptr_t)f->seg[--f->num_seg].data);
+	free(f);
+}
+
+static struct w_frame *frame_new(const uint8_t *b, uint32_t bytes, uint32_t segment)
+{
+	struct w_frame *f = calloc(1, sizeof(*f));
+	uint32_t at = 0;
+
+	W_CHECK(f, "no memory");
+	f->bytes = bytes;
+	do {
+		uint32_t n = bytes - at;
+		uint8_t *copy;
+
+		if (segment && !at && n > FW_RX_HDR_BYTES)
+			n = FW_RX_HDR_BYTES;
+		else if (segment && at && n > segment && f->num_seg < FW_RX_SEGS_MAX - 1)
+			n = segment;
+		copy = malloc(n ? n : 1);
+		W_CHECK(copy, "no memory");
+		memcpy(copy, b + at, n);
+		f->seg[f->num_seg++] = (struct fw_rx_seg){copy, n};
+		at += n;
+	} while (at < bytes);
+	return f;
+}
+
+void world_inject(uint32_t nic, const void *frame, uint32_t bytes)
+{
+	struct w_nic *n = &w->nic[nic];
+
+	if (n->inbox_count < W_INBOX)
+		n->inbox[n->inbox_count++] = frame_new(frame, bytes, n->segment);
+}
+
+void world_deliver(uint32_t i)
+{
+	struct w_nic *n = &w->nic[w->kept_to[i]];
+
+	if (n->inbox_count < W_INBOX)
+		n->inbox[n->inbox_count++] =
+		    frame_new(w->kept[i]->seg[0].data, w->kept[i]->bytes, n->segment);
+}
+
+static void on_wire(uint32_t from, uint32_t to, const uint8_t *b, uint32_t bytes)
+{
+	struct w_copy *copy = &w->copy[w->history++ % W_HISTORY];
+	enum w_wire verdict = W_PASS;
+
+	copy->bytes = bytes;
+	copy->from = from;
+	memcpy(copy->b, b, bytes);
+	if (w->wire_count) {
+		w->wire_count--;
+		verdict = w->wire;
+	}
+	switch (verdict) {
+	case W_DROP:
+		return;
+	case W_TWICE:
+		world_inject(to, b, bytes);
+		break;
+	case W_HOLD:
+		if (w->num_kept < W_KEPT) {
+			w->kept_to[w->num_kept] = (uint8_t)to;
+			w->kept[w->num_kept++] = frame_new(b, bytes, 0);
+			return;
+		}
+		break;
+	case W_PASS:
+		break;
+	}
+	world_inject(to, b, bytes);
+}
+
+/* ---- the port ---------------------------------------------------------------------------- */
+
+static void meanwhile(void)
+{
+	if (w->meanwhile)
+		w->meanwhile();
+}
+
+static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
+{
+	struct w_nic *nic = ctx;
+	uint32_t i;
+
+	meanwhile();
+	if (n > nic->inbox_count)
+		n = nic->inbox_count;
+	for (i = 0; i < n; i++) {
+		struct w_frame *f = nic->inbox[i];
+
+		memset(&frames[i], 0, sizeof(frames[i]));
+		frames[i].num_seg = f->num_seg;
+		frames[i].bytes = f->bytes;
+		frames[i].cookie = f;
+		memcpy(frames[i].seg, f->seg, f->num_seg * sizeof(f->seg[0]));
+	}
+	nic->rx_out += n;
+	nic->inbox_count -= n;
+	memmove(nic->inbox, nic->inbox + n, nic->inbox_count * sizeof(nic->inbox[0]));
+	return n;
+}
+
+static void rx_release(void *ctx, void *cookie)
+{
+	struct w_nic *nic = ctx;
+
+	W_CHECK(nic->rx_out--, "a frame was given back that was not taken");
+	frame_free(cookie);
+}
+
+static void rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
+{
+	while (n--)
+		if (!(frames[n].flags & FW_RX_HELD))
+			rx_release(ctx, frames[n].cookie);
+}
+
+static struct w_proc *proc_of(const void *nic, uint32_t client)
+{
+	uint32_t i;
+
+	for (i = 0; i < W_PROCS; i++) {
+		struct w_proc *p = &w->proc[i];
+
+		if (p->attached && p->client == client && &w->nic[p->nic] == nic)
+			return p;
+	}
+	return NULL;
+}
+
+/* Memory of a process as system calls reach it: NULL where there is none. */
+static uint8_t *host_mem(struct w_nic *nic, uint32_t client, uint64_t addr, uint32_t bytes)
+{
+	struct w_proc *p = proc_of(nic, client);
+	uint64_t base;
+
+	meanwhile();
+	W_CHECK(p, "memory of a process that is gone was asked for");
+	base = (uintptr_t)p->mem;
+	if (p->host_fault || addr < base || addr - base > W_MEM_BYTES ||
+	    bytes > W_MEM_BYTES - (addr - base))
+		return NULL;
+	return p->mem + (addr - base);
+}
+
+static int host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
+{
+	const uint8_t *mem = host_mem(ctx, client, addr, bytes);
+
+	if (!mem)
+		return -FW_EFAULT;
+	memcpy(dst, mem, bytes);
+	return 0;
+}
+
+static int host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes)
+{
+	uint8_t *mem = host_mem(ctx, client, addr, bytes);
+
+	if (!mem)
+		return -FW_EFAULT;
+	memcpy(mem, src, bytes);
+	return 0;
+}
+
+/* Puts a frame together as the DMA engine of a MAC does. */
+static bool assemble(struct w_nic *nic, const struct fw_tx_frame *tx, uint8_t *out)
+{
+	uint32_t i, crc = 0, at = 0;
+
+	for (i = 0; i < tx->num_seg; i++) {
+		const struct fw_tx_seg *seg = &tx->seg[i];
+		const uint8_t *src = seg->kind == FW_TX_HDR ? tx->hdr + seg->addr : seg->mem;
+
+		if (seg->kind == FW_TX_HOST)
+			src = host_mem(nic, seg->client, seg->addr, seg->bytes);
+		if (!src && seg->kind == FW_TX_HOST)
+			return false;
+		W_CHECK(seg->bytes <= W_FRAME_MAX - at, "a frame is longer than it says");
+		if (seg->flags & FW_TX_F_CRC_BEGIN)
+			crc = FW_CRC32C_INIT;
+		memcpy(out + at, src, seg->bytes);
+		crc = fw_crc32c(crc, out + at, seg->bytes);
+		at += seg->bytes;
+		if (seg->flags & FW_TX_F_CRC_END) {
+			struct be32 wire = fw_crc32c_wire(crc);
+
+			W_CHECK(at <= W_FRAME_MAX - sizeof(wire), "a frame is too long");
+			memcpy(out + at, &wire, sizeof(wire));
+			at += (uint32_t)sizeof(wire);
+		}
+	}
+	W_CHECK(at == tx->bytes, "a frame of %u bytes says %u", at, tx->bytes);
+	W_CHECK(at <= sizeof(struct wire_eth) + nic->fw->config.mtu, "a frame is over the MTU");
+	return true;
+}
+
+static uint32_t tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
+{
+	static uint8_t out[W_FRAME_MAX];
+	struct w_nic *nic = ctx;
+	uint32_t self = (uint32_t)(nic - w->nic);
+	uint32_t i;
+
+	for (i = 0; i < n && nic->tx_room; i++) {
+		meanwhile();
+		if (nic->tx_room != UINT32_MAX)
+			nic->tx_room--;
+		frames[i].status = assemble(nic, &frames[i], out) ? 0 : -FW_EFAULT;
+		if (frames[i].status)
+			continue;
+		if (frames[i].flags & FW_TX_LOOP)
+			on_wire(self, self, out, frames[i].bytes);
+		else if (out[0] & 1 || !memcmp(out, w->nic[!self].fw->config.mac, WIRE_MAC_BYTES))
+			on_wire(self, !self, out, frames[i].bytes);
+	}
+	return i;
+}
+
+static uint32_t tx_room(void *ctx)
+{
+	struct w_nic *nic = ctx;
+
+	/* A full queue drains, after a while. */
+	if (nic->tx_room)
+		nic->tx_asked = 0;
+	else if (++nic->tx_asked == TX_FULL_TURNS)
+		nic->tx_room = UINT32_MAX;
+	return nic->tx_room;
+}
+
+static void irq(void *ctx, uint32_t client, uint32_t eq)
+{
+	struct w_proc *p = proc_of(ctx, client);
+
+	W_CHECK(p && !p->tool && eq < HW_MAX_EQ_PER_CLIENT, "an interrupt for nobody");
+	p->irqs++;
+}
+
+static void cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
+{
+	W_CHECK(proc_of(ctx, client), "an answer for nobody");
+	if (resp->tag == w->pending_tag)
+		w->done = *resp;
+	w->cmds_done++;
+}
+
+static void mem_unmap(void *ctx, uint32_t client, void *mapping)
+{
+	struct w_nic *nic = ctx;
+	const struct w_proc *p = proc_of(nic, client);
+
+	W_CHECK(p && mapping == p->mem, "a mapping was given back that nobody gave");
+	W_CHECK(nic->maps_given--, "a mapping was given back twice");
+}
+
+static void arena_release(void *ctx, void *addr, size_t bytes)
+{
+	(void)ctx;
+	memset(addr, 0, bytes);
+}
+
+/* What the kept world has not touched is zero there: cheaper than to write zeroes. */
+static void bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
+{
+	const struct w_proc *p = proc_of(ctx, client);
+
+	W_CHECK(p && offset <= W_BAR_BYTES && bytes <= W_BAR_BYTES - offset && !(offset % PAGE) &&
+		    !(bytes % PAGE),
+		"pages were given back that are not of the BAR");
+	if (kept && offset >= p->bar_kept)
+		madvise(p->bar + offset, bytes, MADV_DONTNEED);
+	else
+		memset(p->bar + offset, 0, bytes);
+}
+
+static uint64_t random64(void *ctx)
+{
+	(void)ctx;
+	/* PSNs and epochs start just below 2^32, so that they wrap early. */
+	return w->random++;
+}
+
+/* ---- region ------------------------------------------------------------------------------ */
+
+static void make_nic(uint32_t i)
+{
+	struct fw_config config = {
+	    .name = "weft0",
+	    .mac = {0x02, 0x77, 0, 0, 0, (uint8_t)(1 + i)},
+	    .ip_prefix = 24,
+	    .nic_index = (uint8_t)i,
+	    .num_shards = 1,
+	    .mtu = W_MTU,
+	    .ip = htonl(0x0a4d0001 + i),
+	    .gateway = htonl(0x0a4d00fe),
+	    .nic_ip = {htonl(0x0a4d0001), htonl(0x0a4d0002), htonl(0x0a4d0063)},
+	};
+	struct fw_port port = {
+	    .ctx = &w->nic[i],
+	    .rx_burst = rx_burst,
+	    .rx_free = rx_free,
+	    .rx_release = rx_release,
+	    .tx_burst = tx_burst,
+	    .tx_room = tx_room,
+	    .host_read = host_read,
+	    .host_write = host_write,
+	    .irq = irq,
+	    .cmd_done = cmd_done,
+	    .mem_unmap = mem_unmap,
+	    .arena_release = arena_release,
+	    .bar_release = bar_release,
+	    .random64 = random64,
+	    .crc32c = fw_crc32c,
+	    .copy_crc32c = fw_copy_crc32c,
+	};
+
+	w->nic[i].tx_room = UINT32_MAX;
+	w->nic[i].fw = fw_init(&config, &port, w->nic[i].arena, fw_arena_bytes());
+	W_CHECK(w->nic[i].fw, "fw_init() refused");
+	fw_now(w->nic[i].fw, w->now_ns);
+}
+
+static uint8_t *carve(uint8_t **at, size_t bytes)
+{
+	uint8_t *p = *at;
+
+	bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+	ASAN_POISON_MEMORY_REGION(p + bytes, W_GUARD_BYTES);
+	*at = p + bytes + W_GUARD_BYTES;
+	return p;
+}
+
+void world_begin(void)
+{
+	size_t guarded = W_GUARD_BYTES + PAGE;
+	uint8_t *at;
+	uint32_t i;
+
+	region_bytes = sizeof(*w) + W_NICS * fw_arena_bytes() +
+		       (size_t)W_PROCS * (W_BAR_BYTES + W_MEM_BYTES) +
+		       guarded * (1 + W_NICS + 2 * W_PROCS);
+	region_bytes = (region_bytes + PAGE - 1) / PAGE * PAGE;
+	region_fd = memfd_create("fuzz-world", MFD_CLOEXEC);
+	W_CHECK(region_fd >= 0 && !ftruncate(region_fd, (off_t)region_bytes), "no memory");
+	at = mmap(REGION_ADDR, region_bytes, PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_FIXED_NOREPLACE, region_fd, 0);
+	W_CHECK(at == REGION_ADDR, "the region's address is taken");
+	w = (void *)carve(&at, sizeof(*w));
+	w->now_ns = W_S;
+	w->random = 0u - 16;
+	for (i = 0; i < W_PROCS; i++) {
+		w->proc[i].bar = carve(&at, W_BAR_BYTES);
+		w->proc[i].mem = carve(&at, W_MEM_BYTES);
+	}
+	for (i = 0; i < W_NICS; i++) {
+		w->nic[i].arena = carve(&at, fw_arena_bytes());
+		make_nic(i);
+	}
+}
+
+void world_keep(void)
+{
+	void *again;
+	uint32_t i;
+
+	world_settle();
+	for (i = 0; i < W_PROCS; i++) {
+		struct w_proc *p = &w->proc[i];
+
+		if (p->attached)
+			p->bar_kept = w->nic[p->nic].fw->clients[p->client].bar.high;
+	}
+	kept = true;
+	again =
+	    mmap(w, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region_fd, 0);
+	W_CHECK(again == w, "the region cannot be mapped privately");
+}
+
+void world_fresh_bar(struct w_proc *p)
+{
+	ASAN_UNPOISON_MEMORY_REGION(p->bar, W_BAR_BYTES);
+	if (!kept)
+		return;
+	madvise(p->bar, W_BAR_BYTES, MADV_DONTNEED);
+	memset(p->bar, 0, p->bar_kept);
+}
+
+typedef void (*pool_fn)(struct fw_pool *pool);
+
+static void each_pool(pool_fn fn)
+{
+	uint32_t i;
+
+	for (i = 0; i < W_NICS; i++) {
+		struct fw_nic *nic = w->nic[i].fw;
+
+		fn(&nic->wqes);
+		fn(&nic->wqe_exts);
+		fn(&nic->flows);
+		fn(&nic->tx_windows);
+		fn(&nic->rx_windows);
+		fn(&nic->held);
+		fn(&nic->recv_msgs);
+		fn(&nic->ud_reasms);
+		fn(&nic->ud_buffers);
+	}
+}
+
+static void unpoison(struct fw_pool *pool)
+{
+	ASAN_UNPOISON_MEMORY_REGION(pool->base, (size_t)pool->high * pool->elem_bytes);
+}
+
+/* What is free in the kept world is poisoned again, as fw_pool_put() had left it. */
+static void poison_free(struct fw_pool *pool)
+{
+	uint32_t i = pool->free;
+
+	while (i != FW_NONE) {
+		uint8_t *elem = fw_pool_at(pool, i);
+
+		memcpy(&i, elem, sizeof(i));
+		if (pool->elem_bytes == sizeof(struct fw_wqe))
+			poison_wqe((struct fw_wqe *)(void *)elem);
+		else
+			ASAN_POISON_MEMORY_REGION(elem + 8, pool->elem_bytes - 8);
+	}
+}
+
+void world_reset(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < W_NICS; i++)
+		while (w->nic[i].inbox_count)
+			frame_free(w->nic[i].inbox[--w->nic[i].inbox_count]);
+	while (w->num_kept)
+		frame_free(w->kept[--w->num_kept]);
+	each_pool(unpoison);
+	for (i = 0; i < W_PROCS; i++)
+		ASAN_UNPOISON_MEMORY_REGION(w->proc[i].bar, W_BAR_BYTES);
+	W_CHECK(!madvise(w, region_bytes, MADV_DONTNEED), "the region cannot be reset");
+	each_pool(poison_free);
+}
+
+/* ---- time -------------------------------------------------------------------------------- */
+
+uint32_t world_poll(uint32_t nic)
+{
+	return fw_poll(w->nic[nic].fw, w->now_ns, 256);
+}
+
+void world_settle(void)
+{
+	uint32_t turns = 0;
+
+	while (world_poll(0) + world_poll(1) || w->nic[0].inbox_count || w->nic[1].inbox_count) {
+		W_CHECK(++turns < SETTLE_TURNS, "the NICs never come to rest");
+		/* A wire is not infinitely fast. */
+		if (turns % 64 == 0)
+			w->now_ns += W_US;
+	}
+}
+
+void world_run(uint64_t ns, bool (*done)(void))
+{
+	uint64_t end_ns = w->now_ns + ns;
+	uint32_t events = 0;
+
+	for (;;) {
+		uint64_t next_ns = UINT64_MAX;
+		uint32_t i;
+
+		world_settle();
+		if (done && done())
+			return;
+		for (i = 0; i < W_NICS; i++) {
+			uint64_t t = fw_next_timer_ns(w->nic[i].fw);
+
+			if (t < next_ns)
+				next_ns = t;
+		}
+		if (next_ns > end_ns)
+			break;
+		W_CHECK(++events < RUN_EVENTS, "timers without end");
+		w->now_ns = next_ns > w->now_ns ? next_ns : w->now_ns + 1;
+	}
+	if (end_ns > w->now_ns)
+		w->now_ns = end_ns;
+	world_settle();
+}
+
+/* ---- the end ----------------------------------------------------------------------------- */
+
+static void check_pool(struct fw_pool *pool)
+{
+	W_CHECK(!pool->used, "%u elements of %u bytes are lost from a pool", pool->used,
+		pool->elem_bytes);
+}
+
+void world_check_empty(void)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < W_NICS; i++) {
+		struct w_nic *n = &w->nic[i];
+		struct fw_nic *fw = n->fw;
+
+		for (k = 0; k < fw->session_ids.high; k++)
+			if (fw->sessions[k].state != RD_FREE)
+				rd_session_fail(fw, &fw->sessions[k], HW_STATUS_SUCCESS,
+						HW_VENDOR_ERR_NONE);
+		W_CHECK(!n->rx_out, "%u frames were not given back", n->rx_out);
+		W_CHECK(!n->maps_given, "%u mappings were not given back", n->maps_given);
+		W_CHECK(!fw_ids_used(&fw->pd_ids) && !fw_ids_used(&fw->mr_ids) &&
+			    !fw_ids_used(&fw->cq_ids) && !fw_ids_used(&fw->eq_ids) &&
+			    !fw_ids_used(&fw->srq_ids) && !fw_ids_used(&fw->qp_ids) &&
+			    !fw_ids_used(&fw->ah_ids) && !fw_ids_used(&fw->client_ids) &&
+			    !fw->ah_waiting,
+			"objects outlive their process");
+	}
+	each_pool(check_pool);
+}

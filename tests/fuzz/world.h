@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two NICs on a wire, in memory that returns to what it was.
+ *
+ * World of the fuzz targets: two firmware instances, processes with a BAR and memory, a wire
+ * that loses, doubles and holds frames when told to, virtual time. All of it lies in one
+ * region: after a target has set it up, world_keep() takes it as the start of every run and
+ * world_reset() goes back there, which costs a page fault for each page that the run wrote.
+ * Memory given back to pools is poisoned, and so are guards around BARs and memory.
+ *
+ * Used by frames*.c, host*.c and scribble.c. world.c has NICs, wire and time; proc.c what
+ * processes do. Not thread-safe; one world.
+ */
+#ifndef WEFT_TESTS_FUZZ_WORLD_H
+#define WEFT_TESTS_FUZZ_WORLD_H
+
+#include "nic_fw/fw_nic.h"
+
+enum {
+	W_NICS = 2,
+	W_PROCS = 5,
+	W_BAR_BYTES = 8 << 20,
+	W_MEM_BYTES = 128 << 10,
+	W_GUARD_BYTES = 4096,
+	W_MTU = 1500,
+	W_FRAME_MAX = 14 + 9216,
+	W_INBOX = 512,
+	W_KEPT = 32,
+	W_HISTORY = 64,
+	W_CQ_ENTRIES = 256,
+	W_ALL_ACCESS = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ |
+		       HW_ACCESS_REMOTE_ATOMIC | HW_ACCESS_MW_BIND,
+};
+
+#define W_US UINT64_C(1000)
+#define W_MS UINT64_C(1000000)
+#define W_S  UINT64_C(1000000000)
+
+/* A frame on its way; its segments are allocations of exactly their size. */
+struct w_frame {
+	uint32_t bytes;
+	uint32_t num_seg;
+	struct fw_rx_seg seg[FW_RX_SEGS_MAX];
+};
+
+struct w_nic {
+	struct fw_nic *fw;
+	void *arena;
+	struct w_frame *inbox[W_INBOX];
+	uint32_t inbox_count;
+	uint32_t tx_room;    /* frames its port still takes; UINT32_MAX: no end */
+	uint32_t tx_asked;   /* how often it was asked while there was none */
+	uint32_t rx_out;     /* frames that the firmware has and has not given back */
+	uint32_t maps_given; /* mem_unmap() called */
+	uint32_t segment;    /* frames are received in pieces of so many bytes; 0: whole */
+};
+
+struct w_proc {
+	uint32_t nic;
+	bool attached;
+	bool tool;
+	uint32_t irqs;   /* raised for it */
+	bool host_fault; /* its memory cannot be reached by system calls */
+	uint32_t client;
+	uint8_t *bar;
+	uint64_t bar_kept; /* bytes of it that world_keep() saw in use */
+	uint8_t *mem;
+};
+
+enum w_wire {
+	W_PASS,
+	W_DROP,
+	W_TWICE,
+	W_HOLD,
+};
+
+struct w_copy {
+	uint32_t bytes;
+	uint32_t from;
+	uint8_t b[W_FRAME_MAX];
+};
+
+struct world {
+	uint64_t now_ns;
+	uint64_t random;
+	struct w_nic nic[W_NICS];
+	struct w_proc proc[W_PROCS];
+	enum w_wire wire; /* what becomes of the next wire_count frames */
+	uint32_t wire_count;
+	struct w_frame *kept[W_KEPT];
+	uint8_t kept_to[W_KEPT];
+	uint32_t num_kept;
+	uint32_t history;              /* frames ever sent */
+	struct w_copy copy[W_HISTORY]; /* of those sent last, by number % W_HISTORY */
+	uint32_t pending_tag;
+	uint32_t cmds_done;
+	struct hw_cmd_resp done;
+	/* Called whenever the firmware calls the port: what other cores may do meanwhile. */
+	void (*meanwhile)(void);
+};
+
+/* Reached through a pointer: it lies in the region. */
+extern struct world *w;
+
+/* Prints and aborts: a find. */
+void world_fail(const char *what, ...) __attribute__((format(printf, 1, 2), noreturn));
+#define W_CHECK(cond, ...)                                                                         \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			world_fail(__VA_ARGS__);                                                   \
+	} while (0)
+
+/* ---- world.c */
+
+/* Makes the NICs; once in a program. */
+void world_begin(void);
+/* This is where every run starts. */
+void world_keep(void);
+void world_reset(void);
+
+/* Puts a frame into a NIC's receive queue; lost when that is full. */
+void world_inject(uint32_t nic, const void *frame, uint32_t bytes);
+/* Delivers held frame i, which stays held. */
+void world_deliver(uint32_t i);
+
+uint32_t world_poll(uint32_t nic);
+/* Polls until nothing happens at this instant; fails when that does not end. */
+void world_settle(void);
+/* Runs for so long, from event to event; stops early when done says so. */
+void world_run(uint64_t ns, bool (*done)(void));
+/* Zeroes the BAR of a process that is to attach again. */
+void world_fresh_bar(struct w_proc *p);
+/* Asserts that nothing is left in either NIC: all clients are gone. */
+void world_check_empty(void);
+
+/* ---- proc.c */
+
+void proc_attach(struct w_proc *p, uint32_t nic);
+/* Without a BAR, for queries. */
+void proc_attach_tool(struct w_proc *p, uint32_t nic);
+/* Killed: its BAR may not be touched any more. */
+void proc_detach(struct w_proc *p);
+/* The status; a command that waits for ARP is waited for. */
+int proc_cmd(struct w_proc *p, struct hw_cmd *cmd, struct hw_cmd_resp *resp);
+/* Does not wait: an answer that comes later is nobody's. */
+int proc_cmd_async(struct w_proc *p, struct hw_cmd *cmd, struct hw_cmd_resp *resp);
+int proc_obj(struct w_proc *p, enum hw_cmd_op op, uint32_t handle);
+
+uint32_t proc_pd(struct w_proc *p);
+uint32_t proc_eq(struct w_proc *p);
+uint32_t proc_cq(struct w_proc *p, uint32_t eq, struct hw_resp_create_cq *made);
+uint32_t proc_ah(struct w_proc *p, uint32_t pd, uint32_t ip);
+/* Registers a part of its memory. */
+uint32_t proc_reg(struct w_proc *p, uint32_t pd, uint32_t offset, uint32_t bytes, uint32_t access,
+		  bool mapped);
+
+struct w_qp {
+	struct hw_resp_create_qp made;
+	uint8_t type;
+	bool srq;
+};
+void proc_qp(struct w_proc *p, struct w_qp *qp, struct hw_cmd_create_qp *create);
+int proc_modify(struct w_proc *p, uint32_t qpn, enum hw_qp_state state, uint32_t mask,
+		const struct hw_qp_attr *attr);
+/* From RESET to RTS with finite retries. dst: RC's other end. */
+int proc_rts(struct w_proc *p, const struct w_qp *qp, uint32_t qkey, const struct w_qp *dst);
+
+/* Writes a request as it is into the ring at *prod, counts it up; publish: for the NIC to see. */
+void proc_wqe(struct w_proc *p, const struct w_qp *qp, const struct hw_sq_wqe *wqe,
+	      const void *data, uint32_t data_bytes, bool publish);
+void proc_ring(struct w_proc *p, uint32_t kind, uint32_t id, uint64_t rung_offset);
+void proc_ring_sq(struct w_proc *p, const struct w_qp *qp);
+/* Into the receive queue of a QP or SRQ, by the place of its record and ring. */
+void proc_recv(struct w_proc *p, uint64_t prod_offset, uint64_t ring_offset, uint32_t entries,
+	       uint32_t stride, const struct hw_rq_wqe *wqe, const struct hw_sge *sge);
+/* The next completion of a ring; false: none. */
+bool proc_cqe(struct w_proc *p, const struct hw_resp_create_cq *cq, uint32_t *cons,
+	      struct hw_cqe *cqe);
+struct hw_qp_record *proc_record(struct w_proc *p, const struct w_qp *qp);
+
+/* ---- input */
+
+/* A program is a row of these; what is left over at its end is not looked at. */
+struct rec {
+	uint8_t op;
+	uint8_t a, b, c;
+	uint32_t x, y, z;
+};
+static_assert(sizeof(struct rec) == 16, "");
+
+enum {
+	REC_MAX = 192,
+};
+
+#endif /* WEFT_TESTS_FUZZ_WORLD_H */
