@@ -96,6 +96,7 @@ static void dispatch_rd(struct fw_nic *nic, struct dgram_pkt *pkt, const uint8_t
 	}
 	pkt->data_offset += (uint32_t)sizeof(*rd);
 	pkt->data_bytes -= (uint32_t)sizeof(*rd);
+	(void)fw_stage_enter(nic, FW_STAGE_RD_RX);
 	rd_rx(nic, pkt, rd);
 }
 
@@ -149,6 +150,7 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 	pkt.data_bytes = bytes - (uint32_t)sizeof(*hdr);
 	switch ((enum wire_dgram_type)pkt.type) {
 	case WIRE_DGRAM_UD:
+		(void)fw_stage_enter(nic, FW_STAGE_UD_RX);
 		ud_rx(nic, &pkt);
 		break;
 	case WIRE_DGRAM_RD:

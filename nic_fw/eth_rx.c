@@ -105,10 +105,12 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 
 	while (done < budget) {
 		uint32_t want = budget - done < FW_BURST ? budget - done : FW_BURST;
+		uint8_t stage = fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		uint32_t got = nic->port.rx_burst(nic->port.ctx, nic->rx, want);
 		uint64_t bytes = 0;
 		uint32_t i;
 
+		(void)fw_stage_enter(nic, stage);
 		if (!got)
 			break;
 		for (i = 0; i < got; i++)
@@ -118,7 +120,9 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 		fw_trace(nic, TRACE_ETH_RX, 0, bytes, got);
 		for (i = 0; i < got; i++)
 			rx_frame(nic, &nic->rx[i]);
+		(void)fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		nic->port.rx_free(nic->port.ctx, nic->rx, got);
+		(void)fw_stage_enter(nic, stage);
 		done += got;
 		if (got < want)
 			break;

@@ -85,9 +85,12 @@ static void fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct 
 static void deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
 		    struct dgram_pkt *pkt, const uint8_t *held)
 {
+	uint8_t stage = fw_stage_enter(nic, FW_STAGE_RDMAP_RX);
 	struct rdmap_error error = {0};
+	enum rdmap_result result = rdmap_rx_finish(nic, qp, pkt, held, &error);
 
-	switch (rdmap_rx_finish(nic, qp, pkt, held, &error)) {
+	(void)fw_stage_enter(nic, stage);
+	switch (result) {
 	case RDMAP_OK:
 	case RDMAP_VOID:
 		rd_bit_set(&s->delivered, psn);
