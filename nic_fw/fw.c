@@ -141,6 +141,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->rd_resolving);
+	fw_list_init(&nic->rd_half_open);
 	fw_list_init(&nic->irq_list);
 	fw_list_init(&nic->ud_sent);
 	fw_list_init(&nic->open_recvs);
@@ -166,6 +167,8 @@ static void end_turn(struct fw_nic *nic)
 void fw_now(struct fw_nic *nic, uint64_t now_ns)
 {
 	nic->now_ns = now_ns;
+	if (!nic->start_ns)
+		nic->start_ns = now_ns;
 }
 
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
@@ -178,6 +181,8 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	nic->gap_ns = nic->turn_ns ? now_ns - nic->turn_ns : 0;
 	nic->turn_ns = now_ns;
 	nic->now_ns = now_ns;
+	if (!nic->start_ns)
+		nic->start_ns = now_ns;
 	nic->tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
 	(void)fw_stage_enter(nic, FW_STAGE_DB);
 	done = db_poll(nic);

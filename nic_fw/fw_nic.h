@@ -79,8 +79,12 @@ struct fw_nic {
 
 	struct fw_list db_clients;
 	struct fw_list sched_qps;
-	struct fw_list rd_ready;     /* sessions that may send */
-	struct fw_list rd_acks;      /* sessions that owe an ACK */
+	struct fw_list rd_ready; /* sessions that may send */
+	struct fw_list rd_acks;  /* sessions that owe an ACK */
+	struct fw_list
+	    rd_half_open; /* sessions that nothing but a HELLO was heard of, oldest first */
+	uint32_t num_half_open;
+	uint64_t start_ns;           /* of the first turn */
 	struct fw_list rd_resolving; /* sessions that wait for ARP */
 	uint32_t neigh_changes;      /* addresses learned: sessions look theirs up anew */
 	uint32_t terminates;         /* that peers have not acknowledged */

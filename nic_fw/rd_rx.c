@@ -370,7 +370,7 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct d
 	if (s->state == RD_OPEN && epoch == s->epoch)
 		return true;
 	if (s->pend && epoch == s->pend_epoch) {
-		rd_session_commit(nic, s);
+		rd_session_commit(nic, s, s->pend_ns);
 		return true;
 	}
 	FW_DROP(nic, drop_rd_epoch);
@@ -404,6 +404,8 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 		return;
 	s->used_ns = nic->now_ns;
 	s->confirmed = true;
+	if (s->half_open)
+		rd_session_heard(nic, s);
 	if (pkt->ce)
 		s->ece = true;
 	s->peer_next = be32_get(rd->psn);
