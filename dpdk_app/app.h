@@ -107,6 +107,7 @@ struct shard {
 	void *arena;
 	size_t arena_bytes;
 	uint32_t num_fw_stats;
+	bool stages; /* the firmware counts cycles per stage */
 
 	/* Frames from other cores, and from the switch; any core enqueues. */
 	struct rte_ring *in;

@@ -328,6 +328,13 @@ static bool apply_no_cc(struct args_state *st, const char *text)
 	return true;
 }
 
+static bool apply_stages(struct args_state *st, const char *text)
+{
+	(void)text;
+	st->conf->stages = true;
+	return true;
+}
+
 static bool apply_verbose(struct args_state *st, const char *text)
 {
 	(void)text;
@@ -363,6 +370,7 @@ static const struct args_option args_options[] = {
     {"quota", "KIND=N", apply_quota,
      "objects one process may have: qp, cq, srq, mr, pd, ah, eq; may be repeated"},
     {"no-cc", NULL, apply_no_cc, "RD without congestion control: the window alone"},
+    {"stages", NULL, apply_stages, "count the cycles of each stage, for weft-bench stages"},
     {"run-dir", "DIR", apply_run_dir, "sockets and locks (default: $WEFT_RUN_DIR, else /run/weft)"},
     {"name", "BASE", apply_name, "NICs are called BASE0, BASE1, ... (default weft)"},
     {"config", "FILE", apply_config,

@@ -72,6 +72,7 @@ struct conf {
 	uint64_t idle_ns; /* idle for so long: sleep; 0: choose */
 	struct conf_quota quota;
 	bool no_cc;
+	bool stages; /* count cycles per stage */
 	bool verbose;
 	char run_dir[CONF_PATH_CHARS];
 	char name[CONF_NAME_CHARS];

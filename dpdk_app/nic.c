@@ -12,6 +12,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <rte_cycles.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 #include <stdio.h>
@@ -261,6 +262,11 @@ static int nic_wire(struct nic *nic)
 	return err;
 }
 
+static uint64_t nic_cycles(void)
+{
+	return rte_rdtsc();
+}
+
 static int shard_firmware(struct shard *shard)
 {
 	struct nic *nic = shard->nic;
@@ -298,6 +304,9 @@ static int shard_firmware(struct shard *shard)
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
 	if (!shard->fw)
 		return -EINVAL;
+	shard->stages = nic->app->conf.stages;
+	if (shard->stages)
+		fw_set_clock(shard->fw, nic_cycles);
 	while (fw_stat(shard->fw, shard->num_fw_stats, &name, &value))
 		shard->num_fw_stats++;
 	return 0;

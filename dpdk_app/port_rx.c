@@ -64,8 +64,13 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	if (n > FW_BURST)
 		n = FW_BURST;
 	got = loop = rte_ring_sc_dequeue_burst(shard->loop, (void **)m, n, NULL);
-	if (got < n)
+	if (got < n) {
+		uint8_t stage = shard->stages ? fw_stage(shard->fw, FW_STAGE_WIRE_RX) : 0;
+
 		got += nic->wire->ops->rx(shard, m + got, n - got);
+		if (shard->stages)
+			(void)fw_stage(shard->fw, stage);
+	}
 	for (uint32_t i = 0; i < got; i++) {
 		bool trusted = i < loop || nic->wire->trusted;
 

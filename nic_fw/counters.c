@@ -104,5 +104,5 @@ bool fw_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *
 		*value = gauge_value(nic, &gauges[i]);
 		return true;
 	}
-	return false;
+	return fw_stage_stat(&nic->stages, i - NUM_GAUGES, name, value);
 }

@@ -83,7 +83,7 @@ static void raise_event(struct fw_nic *nic, struct fw_cq *cq, bool urgent)
 	moder_event(nic, cq->event_queue, cq, urgent);
 }
 
-bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 {
 	bool urgent = cqe->flags & HW_CQE_F_SOLICITED || cqe->status != HW_STATUS_SUCCESS;
 
@@ -104,6 +104,15 @@ bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 	else if (cq->event_queue->moder_target)
 		moder_cqe(nic, cq->event_queue, urgent);
 	return true;
+}
+
+bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
+{
+	uint8_t stage = fw_stage_enter(nic, FW_STAGE_CQ);
+	bool ok = post(nic, cq, cqe);
+
+	(void)fw_stage_enter(nic, stage);
+	return ok;
 }
 
 /*

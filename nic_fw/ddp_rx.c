@@ -8,8 +8,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
-bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
-		   struct eth_cursor *cursor)
+static bool place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		      struct eth_cursor *cursor)
 {
 	uint32_t bytes;
 	const uint8_t *piece;
@@ -22,8 +22,18 @@ bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset
 	return true;
 }
 
-enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct hw_sge *sge,
-				  uint32_t num_sge, uint64_t offset, struct eth_cursor *cursor)
+bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		   struct eth_cursor *cursor)
+{
+	uint8_t stage = fw_stage_enter(nic, FW_STAGE_DDP_RX);
+	bool ok = place_mem(nic, mem, offset, cursor);
+
+	(void)fw_stage_enter(nic, stage);
+	return ok;
+}
+
+static enum hw_vendor_err place_sges(struct fw_nic *nic, uint32_t pd, const struct hw_sge *sge,
+				     uint32_t num_sge, uint64_t offset, struct eth_cursor *cursor)
 {
 	uint32_t i;
 
@@ -56,4 +66,14 @@ enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct 
 		offset = 0;
 	}
 	return cursor->left ? HW_VENDOR_ERR_BOUNDS : HW_VENDOR_ERR_NONE;
+}
+
+enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct hw_sge *sge,
+				  uint32_t num_sge, uint64_t offset, struct eth_cursor *cursor)
+{
+	uint8_t stage = fw_stage_enter(nic, FW_STAGE_DDP_RX);
+	enum hw_vendor_err err = place_sges(nic, pd, sge, num_sge, offset, cursor);
+
+	(void)fw_stage_enter(nic, stage);
+	return err;
 }

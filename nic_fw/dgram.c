@@ -96,6 +96,7 @@ static void dispatch_rd(struct fw_nic *nic, struct dgram_pkt *pkt, const uint8_t
 	}
 	pkt->data_offset += (uint32_t)sizeof(*rd);
 	pkt->data_bytes -= (uint32_t)sizeof(*rd);
+	(void)fw_stage_enter(nic, FW_STAGE_RD_RX);
 	rd_rx(nic, pkt, rd);
 }
 
@@ -108,6 +109,15 @@ static void dispatch_hello(struct fw_nic *nic, const struct dgram_pkt *pkt, cons
 		return;
 	}
 	rd_session_rx_hello(nic, pkt, hello);
+}
+
+/* A number that the CRC32C has not vouched for yet: it decides about nothing here. */
+static void prefetch_receive(struct fw_nic *nic, uint32_t qpn)
+{
+	const struct fw_qp *qp = qp_find(nic, qpn);
+
+	if (qp)
+		rq_prefetch(nic, qp);
 }
 
 void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info,
@@ -126,6 +136,7 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		FW_DROP(nic, drop_dgram_version);
 		return;
 	}
+	prefetch_receive(nic, be32_get(hdr->dst_qpn));
 	if (!(frame->flags & FW_RX_CRC_OK) &&
 	    !crc_ok(nic, frame, offset - (uint32_t)sizeof(struct wire_udp),
 		    bytes + (uint32_t)sizeof(struct wire_udp))) {
@@ -149,6 +160,7 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 	pkt.data_bytes = bytes - (uint32_t)sizeof(*hdr);
 	switch ((enum wire_dgram_type)pkt.type) {
 	case WIRE_DGRAM_UD:
+		(void)fw_stage_enter(nic, FW_STAGE_UD_RX);
 		ud_rx(nic, &pkt);
 		break;
 	case WIRE_DGRAM_RD:

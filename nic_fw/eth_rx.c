@@ -76,6 +76,7 @@ static bool is_for_us(const struct fw_nic *nic, const uint8_t *dst)
 static void rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	const struct wire_eth *eth;
+	uint8_t before;
 
 	if (!frame->num_seg || frame->seg[0].bytes < sizeof(*eth)) {
 		FW_DROP(nic, drop_too_short);
@@ -94,7 +95,9 @@ static void rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		neigh_rx_arp(nic, frame);
 		break;
 	case WIRE_ETHERTYPE_ESP:
+		before = fw_stage_enter(nic, FW_STAGE_ESP);
 		edp_rx(nic, frame);
+		(void)fw_stage_enter(nic, before);
 		break;
 	default:
 		FW_DROP(nic, drop_ethertype);
@@ -108,10 +111,12 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 
 	while (done < budget) {
 		uint32_t want = budget - done < FW_BURST ? budget - done : FW_BURST;
+		uint8_t stage = fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		uint32_t got = nic->port.rx_burst(nic->port.ctx, nic->rx, want);
 		uint64_t bytes = 0;
 		uint32_t i;
 
+		(void)fw_stage_enter(nic, stage);
 		if (!got)
 			break;
 		for (i = 0; i < got; i++)
@@ -121,7 +126,9 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 		fw_trace(nic, TRACE_ETH_RX, 0, bytes, got);
 		for (i = 0; i < got; i++)
 			rx_frame(nic, &nic->rx[i]);
+		(void)fw_stage_enter(nic, FW_STAGE_PORT_RX);
 		nic->port.rx_free(nic->port.ctx, nic->rx, got);
+		(void)fw_stage_enter(nic, stage);
 		done += got;
 		if (got < want)
 			break;

@@ -16,10 +16,13 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 {
 	uint32_t count = nic->tx_count, taken, sent = 0, i;
 	uint64_t bytes = 0;
+	uint8_t stage;
 
 	if (!count)
 		return 0;
+	stage = fw_stage_enter(nic, FW_STAGE_PORT_TX);
 	taken = nic->port.tx_burst(nic->port.ctx, nic->tx, count);
+	(void)fw_stage_enter(nic, FW_STAGE_ETH_TX);
 	assert(taken <= count);
 	for (i = 0; i < taken; i++) {
 		if (nic->tx[i].status < 0) {
@@ -42,6 +45,7 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 			memmove(&nic->tx[0], &nic->tx[taken], (count - taken) * sizeof(nic->tx[0]));
 	}
 	nic->tx_count = count - taken;
+	(void)fw_stage_enter(nic, stage);
 	return taken;
 }
 

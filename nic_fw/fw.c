@@ -168,6 +168,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->rd_resolving);
+	fw_list_init(&nic->rd_half_open);
 	fw_list_init(&nic->irq_list);
 	fw_list_init(&nic->ud_sent);
 	fw_list_init(&nic->open_recvs);
@@ -186,33 +187,52 @@ static void end_turn(struct fw_nic *nic)
 		nic->tx_count = 0;
 	}
 	wqe_complete_sent(nic);
+	(void)fw_stage_enter(nic, FW_STAGE_EQ);
 	eq_flush_irqs(nic);
 }
 
 void fw_now(struct fw_nic *nic, uint64_t now_ns)
 {
 	nic->now_ns = now_ns;
+	if (!nic->start_ns)
+		nic->start_ns = now_ns;
 }
 
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 {
+	uint64_t sent = nic->counters.tx_frames;
 	uint32_t done;
 
+	if (__builtin_expect(nic->stages.clock != NULL, 0))
+		fw_stage_begin_turn(&nic->stages);
 	nic->gap_ns = nic->turn_ns ? now_ns - nic->turn_ns : 0;
 	nic->turn_ns = now_ns;
 	nic->now_ns = now_ns;
+	if (!nic->start_ns)
+		nic->start_ns = now_ns;
 	nic->tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
+	(void)fw_stage_enter(nic, FW_STAGE_DB);
 	done = db_poll(nic);
 	/* Input first: after a gap between turns an ACK must not lose to its own timer. */
+	(void)fw_stage_enter(nic, FW_STAGE_ETH_RX);
 	done += eth_rx_poll(nic, budget);
+	(void)fw_stage_enter(nic, FW_STAGE_TIMER);
 	done += fw_timers_run(nic, &nic->timers, now_ns, budget);
+	(void)fw_stage_enter(nic, FW_STAGE_GOAL);
 	done += goal_run_poll(nic, budget);
+	(void)fw_stage_enter(nic, FW_STAGE_SCHED);
 	done += sched_run(nic, budget);
+	(void)fw_stage_enter(nic, FW_STAGE_RD_TX);
 	done += rd_tx_run(nic, budget);
+	(void)fw_stage_enter(nic, FW_STAGE_ESP);
 	done += esp_tx_run(nic, budget);
-	rd_ack_flush(nic);
 	esp_ack_flush(nic);
+	(void)fw_stage_enter(nic, FW_STAGE_RD_ACK);
+	rd_ack_flush(nic);
+	(void)fw_stage_enter(nic, FW_STAGE_TURN);
 	end_turn(nic);
+	if (__builtin_expect(nic->stages.clock != NULL, 0))
+		fw_stage_end_turn(&nic->stages, done || nic->counters.tx_frames != sent);
 	return done;
 }
 

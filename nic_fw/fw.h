@@ -128,6 +128,63 @@ typedef void (*fw_trace_fn)(void *ctx, uint64_t now_ns, uint32_t event, uint32_t
 			    uint64_t arg1);
 void fw_set_trace(struct fw_nic *nic, fw_trace_fn fn, void *ctx);
 
+/* The stages of a turn, in the order of the walk; wire_* and port_* are the port's. */
+#define FW_STAGE_NAMES(X)                                                                          \
+	X(turn)                                                                                    \
+	X(db)                                                                                      \
+	X(sched)                                                                                   \
+	X(wqe)                                                                                     \
+	X(ud_tx)                                                                                   \
+	X(rd_tx)                                                                                   \
+	X(eth_tx)                                                                                  \
+	X(port_tx)                                                                                 \
+	X(wire_tx)                                                                                 \
+	X(wire_rx)                                                                                 \
+	X(port_rx)                                                                                 \
+	X(eth_rx)                                                                                  \
+	X(dgram)                                                                                   \
+	X(ud_rx)                                                                                   \
+	X(rd_rx)                                                                                   \
+	X(rd_ack)                                                                                  \
+	X(ddp_rx)                                                                                  \
+	X(rdmap_rx)                                                                                \
+	X(cq)                                                                                      \
+	X(eq)                                                                                      \
+	X(timer)                                                                                   \
+	X(goal)                                                                                    \
+	X(esp)
+enum fw_stage {
+	FW_STAGE_TURN, /* what is in no other */
+	FW_STAGE_DB,
+	FW_STAGE_SCHED,
+	FW_STAGE_WQE,
+	FW_STAGE_UD_TX,
+	FW_STAGE_RD_TX,
+	FW_STAGE_ETH_TX,
+	FW_STAGE_PORT_TX,
+	FW_STAGE_WIRE_TX,
+	FW_STAGE_WIRE_RX,
+	FW_STAGE_PORT_RX,
+	FW_STAGE_ETH_RX, /* with IPv4 and UDP */
+	FW_STAGE_DGRAM,
+	FW_STAGE_UD_RX,
+	FW_STAGE_RD_RX, /* ACKs that ride on data included */
+	FW_STAGE_RD_ACK,
+	FW_STAGE_DDP_RX,
+	FW_STAGE_RDMAP_RX,
+	FW_STAGE_CQ,
+	FW_STAGE_EQ,
+	FW_STAGE_TIMER,
+	FW_STAGE_GOAL, /* the interpreter */
+	FW_STAGE_ESP,  /* streams, both ways, and the messages on them */
+	FW_STAGES
+};
+
+/* Counts cycles per stage by this clock from now on; NULL ends it. Between turns only. */
+void fw_set_clock(struct fw_nic *nic, uint64_t (*clock)(void));
+/* For the port, within its functions: enters a stage, or returns to the one that it gave. */
+uint8_t fw_stage(struct fw_nic *nic, uint8_t stage);
+
 /*
  * Which shard of a NIC a frame belongs to, from its bytes: by UDP port for weft's datagrams,
  * 0 for the rest. *all is set for frames that every shard wants (ARP replies, multicast).

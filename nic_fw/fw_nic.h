@@ -31,6 +31,7 @@
 #include "nic_fw/rdmap.h"
 #include "nic_fw/rq.h"
 #include "nic_fw/sched.h"
+#include "nic_fw/stage.h"
 #include "nic_fw/timer.h"
 #include "nic_fw/ud.h"
 #include "nic_fw/wqe.h"
@@ -67,6 +68,7 @@ struct fw_nic {
 	uint64_t turn_ns; /* when the last turn began: fw_now() moves now_ns between turns */
 	uint64_t gap_ns;  /* between this turn and the one before */
 	struct fw_counters counters;
+	struct fw_stages stages;
 	fw_trace_fn trace;
 	void *trace_ctx;
 	bool link_up;
@@ -81,8 +83,12 @@ struct fw_nic {
 
 	struct fw_list db_clients;
 	struct fw_list sched_qps;
-	struct fw_list rd_ready;     /* sessions that may send */
-	struct fw_list rd_acks;      /* sessions that owe an ACK */
+	struct fw_list rd_ready; /* sessions that may send */
+	struct fw_list rd_acks;  /* sessions that owe an ACK */
+	struct fw_list
+	    rd_half_open; /* sessions that nothing but a HELLO was heard of, oldest first */
+	uint32_t num_half_open;
+	uint64_t start_ns;           /* of the first turn */
 	struct fw_list rd_resolving; /* sessions that wait for ARP */
 	uint32_t neigh_changes;      /* addresses learned: sessions look theirs up anew */
 	uint32_t terminates;         /* that peers have not acknowledged */
@@ -183,6 +189,14 @@ static inline void fw_trace(struct fw_nic *nic, enum trace_event event, uint32_t
 {
 	if (__builtin_expect(nic->trace != NULL, 0))
 		nic->trace(nic->trace_ctx, nic->now_ns, event, qpn, arg0, arg1);
+}
+
+/* Enters a stage; give what it returned to the next call, at the stage's end. */
+static inline uint8_t fw_stage_enter(struct fw_nic *nic, uint8_t stage)
+{
+	if (__builtin_expect(nic->stages.clock != NULL, 0))
+		return fw_stage_switch(&nic->stages, stage);
+	return stage;
 }
 
 /* Counts a frame that is not used; reason is a drop_* counter. */

@@ -42,6 +42,8 @@ enum {
 	RD_DEFAULT_RNR_RETRY = 7,      /* for ever */
 	RD_DEFAULT_MIN_RNR_TIMER = 12, /* 0.64 ms */
 	RD_ACK_EVERY = 8,              /* data packets at most that one delayed ACK stands for */
+	RD_HALF_OPEN =
+	    512, /* sessions by HELLO alone: who sent it has not shown yet that it hears us */
 	RD_MSN_AHEAD = 64,       /* RC: receives that may be taken for messages not yet begun */
 	RD_WITHDRAW_TRIES = 3,   /* transmissions of a PSN after which it may be withdrawn */
 	RD_WITHDRAW_SPAN = 32,   /* PSNs in flight from which on a lost one stands in the way */
@@ -180,7 +182,10 @@ struct rd_session {
 	uint64_t reset_sent_ns;
 	uint32_t peer_next;       /* the peer's PSNs before this one were sent before its ACK */
 	uint32_t neigh_seen;      /* nic->neigh_changes when peer_mac was looked up */
-	struct fw_list wait_node; /* nic->rd_resolving in RD_RESOLVING */
+	struct fw_list wait_node; /* nic->rd_resolving in RD_RESOLVING; nic->rd_half_open */
+	bool half_open;           /* made by a HELLO, and nothing more was heard */
+	uint64_t epoch_ns;        /* since when another epoch than this is not taken */
+	uint64_t pend_ns;         /* when the HELLO came that pend answers */
 	struct fw_timer timer;
 };
 
@@ -243,8 +248,13 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 void rd_session_start(struct fw_nic *nic, struct rd_session *session);
 void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
 			 const struct wire_rd_hello *hello);
-/* The peer used the epoch that was offered: the old session is over. */
-void rd_session_commit(struct fw_nic *nic, struct rd_session *session);
+/*
+ * The peer used the epoch that was offered: the old session is over. It had forgotten it by
+ * since_ns, or before.
+ */
+void rd_session_commit(struct fw_nic *nic, struct rd_session *session, uint64_t since_ns);
+/* Its peer hears us: it is no forged HELLO's. */
+void rd_session_heard(struct fw_nic *nic, struct rd_session *session);
 /* Everything in flight fails; the session is CLOSED and starts anew on the next message. */
 void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
 		     enum hw_vendor_err vendor_err);
@@ -283,9 +293,12 @@ bool rd_flow_may_send(const struct rd_flow *flow);
 struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg);
 /* A message was taken out: the rest goes on, and completes as far as it may. */
 void rd_flow_settle(struct fw_nic *nic, struct rd_flow *flow);
-/* Fails every message of the session; frees responses. */
+/*
+ * Fails every message of the session and frees responses; but flows of which nothing was sent until
+ * since_ns stay, to be sent anew (UINT64_MAX: none).
+ */
 void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
-			  enum hw_vendor_err vendor_err);
+			  enum hw_vendor_err vendor_err, uint64_t since_ns);
 /* Nothing of what was sent has reached the peer: all of it is to be sent anew. */
 void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
 /*

@@ -15,7 +15,7 @@
 /* Whether a peer may hold a receive for it. */
 static bool holds_a_receive(const struct fw_wqe *msg)
 {
-	return msg->kind == FW_WQE_REQUEST && msg->begun && !msg->answered &&
+	return msg->kind == FW_WQE_REQUEST && msg->begun_ns && !msg->answered &&
 	       (msg->opcode == HW_WQE_SEND || msg->opcode == HW_WQE_SEND_IMM ||
 		msg->opcode == HW_WQE_SEND_INV);
 }

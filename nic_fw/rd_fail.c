@@ -64,13 +64,39 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 	}
 }
 
-void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
-			  enum hw_vendor_err vendor_err)
+/* Whether nothing of a flow can have been carried out by a peer that forgot us before this time. */
+static bool is_untouched(const struct rd_flow *flow, uint64_t since_ns)
 {
-	while (!fw_list_empty(&session->all_flows))
-		rd_flow_fail(nic,
-			     FW_CONTAINER(session->all_flows.next, struct rd_flow, session_node),
-			     status, vendor_err);
+	const struct fw_list *pos;
+
+	if (flow->response || since_ns == UINT64_MAX)
+		return false;
+	fw_list_for_each (pos, &flow->msgs) {
+		const struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
+
+		if (msg->state == FW_WQE_RESPONSE || (msg->begun_ns && msg->begun_ns <= since_ns))
+			return false;
+	}
+	return true;
+}
+
+void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
+			  enum hw_vendor_err vendor_err, uint64_t since_ns)
+{
+	struct fw_list *pos = session->all_flows.next;
+
+	while (pos != &session->all_flows) {
+		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
+
+		if (is_untouched(flow, since_ns)) {
+			pos = pos->next;
+			continue;
+		}
+		rd_flow_fail(nic, flow, status, vendor_err);
+		/* It may have ended others with it. */
+		pos = session->all_flows.next;
+	}
+	rd_flow_rewind(nic, session);
 }
 
 void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
@@ -100,6 +126,7 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 
 			msg->sent_bytes = 0;
 			msg->unacked = 0;
+			msg->begun_ns = 0;
 			msg->refused = false;
 			msg->state = FW_WQE_QUEUED;
 		}

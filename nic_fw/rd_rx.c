@@ -85,9 +85,12 @@ static void fail(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct 
 static void deliver(struct fw_nic *nic, struct rd_session *s, uint32_t psn, struct fw_qp *qp,
 		    struct dgram_pkt *pkt, const uint8_t *held)
 {
+	uint8_t stage = fw_stage_enter(nic, FW_STAGE_RDMAP_RX);
 	struct rdmap_error error = {0};
+	enum rdmap_result result = rdmap_rx_finish(nic, qp, pkt, held, &error);
 
-	switch (rdmap_rx_finish(nic, qp, pkt, held, &error)) {
+	(void)fw_stage_enter(nic, stage);
+	switch (result) {
 	case RDMAP_OK:
 	case RDMAP_VOID:
 		rd_bit_set(&s->delivered, psn);
@@ -367,7 +370,7 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct d
 	if (s->state == RD_OPEN && epoch == s->epoch)
 		return true;
 	if (s->pend && epoch == s->pend_epoch) {
-		rd_session_commit(nic, s);
+		rd_session_commit(nic, s, s->pend_ns);
 		return true;
 	}
 	FW_DROP(nic, drop_rd_epoch);
@@ -401,6 +404,8 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 		return;
 	s->used_ns = nic->now_ns;
 	s->confirmed = true;
+	if (s->half_open)
+		rd_session_heard(nic, s);
 	if (pkt->ce)
 		s->ece = true;
 	s->peer_next = be32_get(rd->psn);

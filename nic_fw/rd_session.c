@@ -12,6 +12,8 @@
  */
 #include "nic_fw/fw_nic.h"
 
+#define QUIET_UNIT_NS UINT64_C(1000)
+
 static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state state)
 {
 	static const uint8_t legal[RD_STATES] = {
@@ -23,6 +25,8 @@ static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state st
 	};
 
 	assert(legal[s->state] & 1 << state);
+	if (s->half_open)
+		rd_session_heard(nic, s);
 	if (state == RD_RESOLVING)
 		fw_list_add_tail(&nic->rd_resolving, &s->wait_node);
 	else
@@ -60,6 +64,19 @@ struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t
 	return NULL;
 }
 
+static void new_session_epoch(struct fw_nic *nic, struct rd_session *s)
+{
+	s->epoch = new_epoch(nic);
+	s->epoch_ns = nic->now_ns;
+}
+
+void rd_session_heard(struct fw_nic *nic, struct rd_session *s)
+{
+	fw_list_del(&s->wait_node);
+	nic->num_half_open -= s->half_open;
+	s->half_open = false;
+}
+
 /*
  * Long enough unused that the peer, too, would greet us anew before it sends (RD_STALE_NS): to
  * forget such a session cannot cost anyone a message.
@@ -85,6 +102,19 @@ static void release(struct fw_nic *nic, struct rd_session *s)
 		set_state(nic, s, RD_CLOSED);
 	set_state(nic, s, RD_FREE);
 	fw_ids_put(&nic->session_ids, s->index);
+}
+
+/*
+ * A HELLO made this session. Those that nothing more is heard of are few, the oldest makes room: so
+ * forged ones cannot fill the table, and who is real and had to go opens its session again.
+ */
+static void half_open(struct fw_nic *nic, struct rd_session *s)
+{
+	if (nic->num_half_open == RD_HALF_OPEN)
+		release(nic, FW_CONTAINER(nic->rd_half_open.next, struct rd_session, wait_node));
+	s->half_open = true;
+	nic->num_half_open++;
+	fw_list_add_tail(&nic->rd_half_open, &s->wait_node);
 }
 
 /* The table is full: gives up an idle session near the clock's hand. */
@@ -131,7 +161,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	s->index = i;
 	s->peer_ip = peer_ip;
 	s->peer_shard = peer_shard;
-	s->epoch = new_epoch(nic);
+	new_session_epoch(nic, s);
 	s->neigh_seen = nic->neigh_changes;
 	fw_list_init(&s->ready_node);
 	fw_list_init(&s->ack_node);
@@ -189,7 +219,15 @@ static void tx_session_hello(struct fw_nic *nic, struct rd_session *s, uint32_t 
 void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch)
 {
 	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
+	const struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
+	uint64_t quiet_ns = nic->now_ns - (s ? s->epoch_ns : nic->start_ns);
 	struct wire_rd_hello hello = {.peer_epoch = be32_put(epoch)};
+
+	/* A session that is not known here may have been given up when it was idle for so long. */
+	if (!s && quiet_ns > RD_EVICT_IDLE_NS)
+		quiet_ns = RD_EVICT_IDLE_NS;
+	quiet_ns /= QUIET_UNIT_NS;
+	hello.first_psn = be32_put(quiet_ns < UINT32_MAX ? (uint32_t)quiet_ns : UINT32_MAX);
 
 	tx_hello(nic, pkt->src_ip, pkt->src_shard, eth->src, &hello);
 }
@@ -211,11 +249,14 @@ static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
 
 void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 {
+	/* Somebody here has something to say to that peer. */
+	if (s->half_open)
+		rd_session_heard(nic, s);
 	if (s->state == RD_OPEN && !s->tx && !s->rx && fw_list_empty(&s->all_flows) &&
 	    nic->now_ns - s->used_ns > RD_STALE_NS) {
 		/* The peer may have forgotten us meanwhile: greet it before data is at stake. */
 		set_state(nic, s, RD_CLOSED);
-		s->epoch = new_epoch(nic);
+		new_session_epoch(nic, s);
 		s->pend = false;
 	}
 	if (s->state != RD_CLOSED)
@@ -349,91 +390,6 @@ static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch,
 		rd_session_ready(nic, s);
 }
 
-static void rx_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch)
-{
-	if (!s || s->state != RD_OPEN || epoch != s->peer_epoch)
-		return;
-	FW_COUNT(nic, rd_peer_restarts);
-	if (!s->confirmed) {
-		/* The HELLO that opened it was an echo of the past: nothing was carried out. */
-		rd_flow_rewind(nic, s);
-		set_state(nic, s, RD_CLOSED);
-		s->epoch = new_epoch(nic);
-		if (!fw_list_empty(&s->all_flows))
-			rd_session_start(nic, s);
-		return;
-	}
-	if (s->pend)
-		rd_session_commit(nic, s);
-	else
-		rd_session_fail(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART);
-}
-
-static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
-		     const struct wire_rd_hello *hello)
-{
-	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
-
-	if (!s || s->state != RD_HELLO_SENT || be32_get(hello->peer_epoch) != s->epoch)
-		return;
-	memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
-	adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn), be16_get(hello->mtu));
-	s->confirmed = true;
-}
-
-/* A HELLO on an open session that names another epoch than we know. */
-static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd_hello *hello)
-{
-	uint32_t peer_epoch = be32_get(hello->epoch);
-
-	if (!s->pend || s->pend_peer_epoch != peer_epoch) {
-		s->pend = true;
-		s->pend_epoch = new_epoch(nic);
-		s->pend_peer_epoch = peer_epoch;
-		s->pend_psn = be32_get(hello->first_psn);
-		s->pend_mtu = be16_get(hello->mtu);
-		s->pend_tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
-	}
-	tx_session_hello(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
-}
-
-void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
-			 const struct wire_rd_hello *hello)
-{
-	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
-	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
-	uint32_t epoch = be32_get(hello->epoch);
-
-	if (!epoch) {
-		rx_reset(nic, s, be32_get(hello->peer_epoch));
-		return;
-	}
-	if (be16_get(hello->mtu) < HW_MIN_MTU || hello->flags & ~WIRE_RD_HELLO_REPLY ||
-	    hello->reserved) {
-		FW_DROP(nic, drop_rd_malformed);
-		return;
-	}
-	if (hello->flags & WIRE_RD_HELLO_REPLY) {
-		rx_reply(nic, s, pkt, hello);
-		return;
-	}
-	if (!s)
-		s = rd_session_get(nic, pkt->src_ip, pkt->src_shard);
-	if (!s) {
-		FW_DROP(nic, drop_rd_no_memory);
-		return;
-	}
-	if (s->state == RD_OPEN && s->peer_epoch != epoch) {
-		offer(nic, s, hello);
-		return;
-	}
-	if (s->state != RD_OPEN) {
-		memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
-		adopt(nic, s, epoch, be32_get(hello->first_psn), be16_get(hello->mtu));
-	}
-	tx_session_hello(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
-}
-
 static void free_windows(struct fw_nic *nic, struct rd_session *s)
 {
 	uint32_t i;
@@ -461,7 +417,7 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 
 /* Ends what there is: the session is CLOSED when its messages complete. */
 static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
-			  enum hw_vendor_err vendor_err)
+			  enum hw_vendor_err vendor_err, uint64_t since_ns)
 {
 	if (s->state != RD_CLOSED)
 		set_state(nic, s, RD_CLOSED);
@@ -470,9 +426,113 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	fw_list_del(&s->ack_node);
 	s->ack_due = false;
 	free_windows(nic, s);
-	s->epoch = new_epoch(nic);
-	rd_flow_fail_session(nic, s, status, vendor_err);
+	new_session_epoch(nic, s);
+	rd_flow_fail_session(nic, s, status, vendor_err, since_ns);
 	recv_abort_peer(nic, s->peer_ip, s->peer_shard);
+}
+
+/*
+ * The peer does not know the session, and has carried out nothing of it for quiet_us: requests that
+ * were first sent after that are as good as never sent. Clocks may differ by a thousandth.
+ */
+static void rx_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, uint32_t quiet_us)
+{
+	uint64_t quiet_ns = quiet_us * QUIET_UNIT_NS;
+	uint64_t since_ns;
+
+	if (!s || s->state != RD_OPEN || epoch != s->peer_epoch)
+		return;
+	FW_COUNT(nic, rd_peer_restarts);
+	if (!s->confirmed) {
+		/* The HELLO that opened it was an echo of the past: nothing was carried out. */
+		rd_flow_rewind(nic, s);
+		set_state(nic, s, RD_CLOSED);
+		new_session_epoch(nic, s);
+		if (!fw_list_empty(&s->all_flows))
+			rd_session_start(nic, s);
+		return;
+	}
+	quiet_ns -= quiet_ns / 1024;
+	since_ns = quiet_ns < nic->now_ns ? nic->now_ns - quiet_ns : 0;
+	if (s->pend) {
+		rd_session_commit(nic, s, since_ns < s->pend_ns ? since_ns : s->pend_ns);
+		return;
+	}
+	FW_COUNT(nic, rd_sessions_failed);
+	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, since_ns);
+	if (!fw_list_empty(&s->all_flows))
+		rd_session_start(nic, s);
+}
+
+static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
+		     const struct wire_rd_hello *hello)
+{
+	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
+
+	if (!s || s->state != RD_HELLO_SENT || be32_get(hello->peer_epoch) != s->epoch)
+		return;
+	memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
+	adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn), be16_get(hello->mtu));
+	s->confirmed = true;
+}
+
+/* A HELLO on an open session that names another epoch than we know. */
+static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd_hello *hello)
+{
+	uint32_t peer_epoch = be32_get(hello->epoch);
+
+	if (!s->pend || s->pend_peer_epoch != peer_epoch) {
+		s->pend = true;
+		s->pend_epoch = new_epoch(nic);
+		s->pend_peer_epoch = peer_epoch;
+		s->pend_psn = be32_get(hello->first_psn);
+		s->pend_ns = nic->now_ns;
+		s->pend_mtu = be16_get(hello->mtu);
+		s->pend_tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
+	}
+	tx_session_hello(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
+}
+
+void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
+			 const struct wire_rd_hello *hello)
+{
+	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
+	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
+	uint32_t epoch = be32_get(hello->epoch);
+	bool fresh = false;
+
+	if (!epoch) {
+		rx_reset(nic, s, be32_get(hello->peer_epoch), be32_get(hello->first_psn));
+		return;
+	}
+	if (be16_get(hello->mtu) < HW_MIN_MTU || hello->flags & ~WIRE_RD_HELLO_REPLY ||
+	    hello->reserved) {
+		FW_DROP(nic, drop_rd_malformed);
+		return;
+	}
+	if (hello->flags & WIRE_RD_HELLO_REPLY) {
+		rx_reply(nic, s, pkt, hello);
+		return;
+	}
+	if (!s) {
+		s = rd_session_get(nic, pkt->src_ip, pkt->src_shard);
+		fresh = true;
+	}
+	if (!s) {
+		FW_DROP(nic, drop_rd_no_memory);
+		return;
+	}
+	if (s->state == RD_OPEN && s->peer_epoch != epoch) {
+		offer(nic, s, hello);
+		return;
+	}
+	if (s->state != RD_OPEN) {
+		memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
+		adopt(nic, s, epoch, be32_get(hello->first_psn), be16_get(hello->mtu));
+		if (fresh)
+			half_open(nic, s);
+	}
+	tx_session_hello(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
 }
 
 void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
@@ -480,11 +540,11 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status st
 {
 	FW_COUNT(nic, rd_sessions_failed);
 	s->pend = false;
-	close_session(nic, s, status, vendor_err);
+	close_session(nic, s, status, vendor_err, UINT64_MAX);
 	/* A completion may have queued nothing new here: posting is the host's, later. */
 }
 
-void rd_session_commit(struct fw_nic *nic, struct rd_session *s)
+void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_ns)
 {
 	uint32_t epoch = s->pend_epoch;
 	uint32_t peer_epoch = s->pend_peer_epoch;
@@ -494,7 +554,7 @@ void rd_session_commit(struct fw_nic *nic, struct rd_session *s)
 
 	s->pend = false;
 	FW_COUNT(nic, rd_peer_restarts);
-	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART);
+	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, since_ns);
 	s->epoch = epoch;
 	adopt(nic, s, peer_epoch, psn, mtu);
 	s->tx_psn = tx_psn;

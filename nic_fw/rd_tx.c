@@ -312,7 +312,8 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 	flow->outstanding++;
 	flow->last_psn = psn;
 	msg->unacked++;
-	msg->begun = true;
+	if (!msg->begun_ns)
+		msg->begun_ns = nic->now_ns;
 	msg->sent_bytes += slot->bytes;
 	if (msg->sent_bytes == msg->bytes) {
 		msg->state = FW_WQE_SENT;

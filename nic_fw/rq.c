@@ -68,6 +68,22 @@ static enum rq_result take_from_srq(struct fw_nic *nic, struct fw_srq *srq, stru
 	return result;
 }
 
+void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp)
+{
+	const struct fw_srq *srq;
+
+	if (qp->srq != HW_SRQ_NONE) {
+		srq = &nic->srqs[qp->srq];
+		__builtin_prefetch(srq->record);
+		__builtin_prefetch(srq->ring + (size_t)(srq->cons & srq->mask) * srq->stride_bytes);
+	} else if (qp->rq_ring) {
+		if (qp->rq_prod == qp->rq_cons)
+			__builtin_prefetch(qp->record);
+		__builtin_prefetch(qp->rq_ring +
+				   (size_t)(qp->rq_cons & qp->rq_mask) * qp->rq_stride_bytes);
+	}
+}
+
 enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv)
 {
 	enum rq_result result;

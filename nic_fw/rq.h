@@ -54,6 +54,8 @@ enum rq_result {
 	RQ_BAD, /* malformed entry: taken, wr_id set, complete it with LOC_QP_OP_ERR */
 };
 
+/* Asks for the lines that rq_take() will read: a message for the QP is on its way up. */
+void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp);
 /* Takes the next receive of the QP (its SRQ's when it has one). */
 enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv);
 

@@ -26,6 +26,7 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 	struct fw_list turn;
 	struct fw_list *node;
 	uint32_t done = 0;
+	uint8_t stage;
 
 	/* One turn serves each QP at most once, so that a waiting one cannot spin here. */
 	fw_list_init(&turn);
@@ -39,7 +40,9 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 		fw_trace(nic, TRACE_SCHED, qp->qpn, qp->outstanding, quantum);
 		/* In the list again beforehand: fetching takes it off when there is no more. */
 		fw_list_add_tail(&nic->sched_qps, &qp->sched_node);
+		stage = fw_stage_enter(nic, FW_STAGE_WQE);
 		done += wqe_fetch(nic, qp, quantum);
+		(void)fw_stage_enter(nic, stage);
 	}
 	/* Those that had no turn go first next time. */
 	fw_list_splice_tail(&turn, &nic->sched_qps);

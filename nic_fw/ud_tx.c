@@ -101,7 +101,7 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 	return status < 0 ? SEND_FAILED : SENT;
 }
 
-bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe)
+static bool send_message(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
 	uint8_t mac[WIRE_MAC_BYTES];
@@ -134,6 +134,15 @@ bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe)
 	fw_trace(nic, TRACE_UD_TX, wqe->qp->qpn, wqe->wr_id, wqe->ssn);
 	wqe_complete(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 	return true;
+}
+
+bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe)
+{
+	uint8_t stage = fw_stage_enter(nic, FW_STAGE_UD_TX);
+	bool done = send_message(nic, wqe);
+
+	(void)fw_stage_enter(nic, stage);
+	return done;
 }
 
 bool ud_rate_limit(uint64_t now_ns, uint64_t *last_ns, uint32_t *spent)

@@ -23,6 +23,7 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 {
 	const struct wire_udp *udp;
 	uint32_t bytes, src_shard;
+	uint8_t stage;
 
 	if (info->payload_bytes < sizeof(*udp) ||
 	    frame->seg[0].bytes < info->payload_offset + sizeof(*udp)) {
@@ -45,8 +46,10 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 		FW_DROP(nic, drop_udp_checksum);
 		return;
 	}
+	stage = fw_stage_enter(nic, FW_STAGE_DGRAM);
 	dgram_rx(nic, frame, info, (uint8_t)src_shard,
 		 info->payload_offset + (uint32_t)sizeof(*udp), bytes - (uint32_t)sizeof(*udp));
+	(void)fw_stage_enter(nic, stage);
 }
 
 static void tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,

@@ -69,7 +69,7 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(
 	    parse("--nics 2 --subnet 192.168.9.128/25 --loss 1 --delay-us 2.5 --reorder 3 "
 		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
-		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --no-cc "
+		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --no-cc --stages "
 		  "--run-dir /tmp/w --name rdma --netdev packet --verbose"),
 	    ARGS_RUN);
 	CU_ASSERT_EQUAL(conf.nic[1].ip, htonl(0xc0a80982));

@@ -242,6 +242,12 @@ void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event)
 	ud_flush_qp(nic, qp);
 }
 
+void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp)
+{
+	(void)nic;
+	(void)qp;
+}
+
 enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv)
 {
 	(void)nic;

@@ -3,6 +3,7 @@
  * Sessions: opening with losses on the way, peers that are not there, epochs (restart, old
  * and forged HELLOs, resets), idle sessions, a full table.
  */
+#include <arpa/inet.h>
 #include <stdlib.h>
 
 #include "tests/nic_fw/rd_pair.h"
@@ -451,6 +452,7 @@ static void peer_forgot(void)
 /* HELLOs in the names of more peers than there is room for; two each, so that offers stand. */
 static void full_table(void)
 {
+	struct rd_session *s;
 	struct rp_info info;
 	struct wire_ip *ip;
 	uint32_t i, k;
@@ -473,9 +475,14 @@ static void full_table(void)
 		rp_reseal(info.frame);
 		rp_deliver(&rp, k);
 		rp_poll(&rp, 0);
+		s = rd_session_find(A->nic, htonl(0x0a4e0000 + i), 0);
+		/* As if each had sent a packet: they are real. */
+		if (s)
+			rd_session_heard(A->nic, s);
 		while (B->inbox_count)
 			free(B->inbox[--B->inbox_count].b);
 	}
+	CU_ASSERT_EQUAL(A->nic->num_half_open, 0);
 	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), HW_MAX_PEERS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_no_memory), 2 * 10);
 	/* The real peer has its session still, and after a minute newcomers find room. */
@@ -495,6 +502,108 @@ static void full_table(void)
 	add_one(2);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+static enum rp_verdict hellos_only(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	if (info->type == WIRE_DGRAM_RD_HELLO)
+		return RP_COPY;
+	return info->type == 0xff ? RP_PASS : RP_DROP;
+}
+
+/*
+ * Forged HELLOs, more than the table holds: they take RD_HALF_OPEN places and push each other out.
+ * A real peer whose session went the same way opens it again, and its request does not fail.
+ */
+static void half_open(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_FETCH_ADD, .wr_id = 5, .bytes = 8, .compare_add = 1};
+	struct rp_info info;
+	struct wire_ip *ip;
+	uint64_t value;
+	uint32_t i, k;
+
+	rp_begin(&rp);
+	rp_run(&rp, 1000000);
+	rp.filter = hellos_only;
+	req.dst = A->qp[0];
+	rp_req(&rp, 1, B->qp[0], &req);
+	rp_settle(&rp);
+	rp.filter = NULL;
+	CU_ASSERT_TRUE(rp_session(&rp, 0)->half_open);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->state, RD_OPEN);
+	k = kept_to(0);
+	info = rp_info_of(&rp.kept[k], 1);
+	ip = (void *)(info.frame->b + sizeof(struct wire_eth));
+	for (i = 0; i < HW_MAX_PEERS + 9; i++) {
+		ip->src = be32_put(0x0a4e0000 + i);
+		info.hello->epoch = be32_put(7);
+		rp_reseal(info.frame);
+		rp_deliver(&rp, k);
+		rp_poll(&rp, 0);
+		while (B->inbox_count)
+			free(B->inbox[--B->inbox_count].b);
+	}
+	CU_ASSERT_EQUAL(A->nic->num_half_open, RD_HALF_OPEN);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), RD_HALF_OPEN);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_no_memory), 0);
+	CU_ASSERT_PTR_NULL(rp_session(&rp, 0));
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
+	memcpy(&value, A->mem, 8);
+	CU_ASSERT_EQUAL(value, 1);
+	CU_ASSERT_FALSE(rp_session(&rp, 0)->half_open);
+	CU_ASSERT_EQUAL(A->nic->num_half_open, RD_HALF_OPEN - 1);
+	rp_end(&rp);
+}
+
+/*
+ * The peer restarts while the session is idle: the next request, of a QP that was used before and
+ * of a new one, opens a new session and succeeds. What had been sent before the restart fails,
+ * alone.
+ */
+static void idle_restart(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_FETCH_ADD, .wr_id = 3, .bytes = 8, .compare_add = 1};
+	uint64_t value;
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (i = 0; i < 3; i++) {
+		rp_run(&rp, 1000000);
+		rp_restart(&rp, 1);
+		memset(B->mem, 0, 8);
+		rp_run(&rp, i == 1 ? UINT64_C(20000000000) : 5000000);
+		add_one(1);
+		req.dst = B->qp[1];
+		rp_req(&rp, 0, A->qp[1], &req);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+		memcpy(&value, B->mem, 8);
+		CU_ASSERT_EQUAL(value, 1);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 2);
+	}
+	/* One QP had a request on its way, the other begins after the restart. */
+	rp.filter = drop_data;
+	add_one(7);
+	rp_settle(&rp);
+	rp_run(&rp, 100000);
+	rp_restart(&rp, 1);
+	memset(B->mem, 0, 8);
+	rp_run(&rp, 100000);
+	req.dst = B->qp[1];
+	rp_req(&rp, 0, A->qp[1], &req);
+	rp_settle(&rp);
+	rp.filter = NULL;
+	rp_run(&rp, 200000000);
+	rp_expect_send(&rp, 0, 7, HW_STATUS_REM_ABORT_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	memcpy(&value, B->mem, 8);
+	CU_ASSERT_EQUAL(value, 1);
 	rp_end(&rp);
 }
 
@@ -542,4 +651,4 @@ static void reset_is_bounded(void)
 UT_MAIN("nic_fw/rd_session", UT(hello_times), UT(limit_while_opening), UT(any_frame_lost),
 	UT(both_at_once), UT(unreachable), UT(restart), UT(restart_that_speaks_first),
 	UT(stale_hellos), UT(forged_hellos), UT(unconfirmed), UT(stale_session), UT(peer_forgot),
-	UT(full_table), UT(reset_is_bounded))
+	UT(full_table), UT(half_open), UT(idle_restart), UT(reset_is_bounded))

@@ -66,6 +66,8 @@ static void numbers(void)
 	CU_ASSERT_EQUAL(parse(&o, "bw --server --port 0"), -1);
 	CU_ASSERT_EQUAL(parse(&o, "mem --pid 12 --peers 3 --peer-ip 10.1.2.3"), -1);
 	CU_ASSERT_EQUAL(o.peer_ip, 0x0a010203);
+	CU_ASSERT_EQUAL(parse(&o, "stages --device a --device2 b --duration 0.1 --json"), -1);
+	CU_ASSERT_EQUAL(o.mode, BENCH_STAGES);
 }
 
 /* Everything that must be refused. */
@@ -128,6 +130,10 @@ static const char *const wrong[] = {
     "mem --pid 5 --peers 5",
     "mem --pid 5 --peers 5 --peer-ip 10.0.0",
     "mem --pid 5 --qps 5 --server",
+    "stages --server",
+    "stages --connect h",
+    "stages --qps 5",
+    "loop stages",
 };
 
 static void refusals(void)

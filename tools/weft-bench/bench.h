@@ -31,6 +31,7 @@ enum bench_mode {
 	BENCH_COUNTER,
 	BENCH_MEM,
 	BENCH_CREATE,
+	BENCH_STAGES,
 	BENCH_MODES
 };
 
@@ -120,5 +121,10 @@ int file_run(struct opts *o);
 int counter_run(struct opts *o);
 int mem_run(struct opts *o);
 int create_run(struct opts *o);
+int stages_run(struct opts *o);
+
+struct flow;
+/* A stream between the ends of a pair that one thread drives; for stages. 0 or -1. */
+int bw_loop(struct pair *p, struct flow *flow);
 
 #endif /* WEFT_BENCH_BENCH_H */

@@ -130,6 +130,15 @@ static int run_server(struct opts *o, struct pair *p, struct flow *flow)
 	return oob_send(&p->oob, flow_json(flow));
 }
 
+int bw_loop(struct pair *p, struct flow *flow)
+{
+	int rc = stream_start(&p->a);
+
+	if (!rc)
+		rc = stream_start(&p->b);
+	return rc ? rc : run_loop(p->o, p, flow);
+}
+
 int bw_run(struct pair *p)
 {
 	struct opts *o = p->o;

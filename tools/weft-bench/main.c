@@ -49,6 +49,8 @@ int main(int argc, char **argv)
 		return mem_run(&o);
 	case BENCH_CREATE:
 		return create_run(&o);
+	case BENCH_STAGES:
+		return stages_run(&o);
 	case BENCH_MODES:
 		break;
 	}

@@ -20,6 +20,7 @@ static const char help[] =
     "Usage: weft-bench MODE [options] --server\n"
     "       weft-bench MODE [options] --connect ADDR\n"
     "       weft-bench loop lat|bw|rate [options] [--device2 NIC]\n"
+    "       weft-bench stages [--device NIC] [--device2 NIC] [--json]\n"
     "       weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
     "       weft-bench create --qps N\n"
     "\n"
@@ -35,6 +36,8 @@ static const char help[] =
     "  file      moves a file with RDMA Writes, checked by SHA-256\n"
     "  counter   clients fetch-and-add onto one counter of the server; the sum must be right\n"
     "            and no original value may come twice\n"
+    "  stages    cycles per packet of each stage of the NIC, for small UD and RD messages and\n"
+    "            RDMA Write of 1 MiB between two NICs of one weftd --stages\n"
     "  mem       memory of weftd per idle queue pair or per idle peer, as difference of RSS\n"
     "  create    how long N queue pairs with a completion queue each take: to create, to make\n"
     "            ready to send, to destroy; milliseconds for all\n"
@@ -358,7 +361,8 @@ static void set_defaults(struct opts *o)
 /* What one mode asks for. Returns -1 or BENCH_USAGE. */
 static int check_mode(const struct opts *o)
 {
-	bool two_ends = o->mode != BENCH_MEM && o->mode != BENCH_CREATE && !o->loop;
+	bool alone = o->mode == BENCH_MEM || o->mode == BENCH_CREATE || o->mode == BENCH_STAGES;
+	bool two_ends = !alone && !o->loop;
 
 	if (two_ends && o->server == !!o->connect)
 		return usage("say either --server or --connect ADDR");
@@ -366,7 +370,7 @@ static int check_mode(const struct opts *o)
 		return usage("this mode has no other end: leave out --server and --connect");
 	if (o->connect && !o->port)
 		return usage("--port 0 is for --server: give the port that it says");
-	if (o->device2 && !o->loop)
+	if (o->device2 && !o->loop && o->mode != BENCH_STAGES)
 		return usage("--device2 is for loop; give --device to each end");
 	if (o->mode == BENCH_FILE && (!o->send_file == !o->recv_file))
 		return usage("file needs --send FILE or --recv FILE");
@@ -416,7 +420,7 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	int words = 1, mode;
 
 	if (argc < 2) {
-		usage("which mode? lat, bw, rate, loop, file, counter, mem or create");
+		usage("which mode? lat, bw, rate, loop, file, counter, mem, create or stages");
 		return 0;
 	}
 	if (!strcmp(argv[1], "loop")) {
@@ -429,11 +433,10 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	}
 	mode = bench_mode_parse(argv[words]);
 	if (mode < 0 || (o->loop && mode > BENCH_RATE)) {
-		usage(
-		    o->loop
-			? "loop has lat, bw and rate, not '%s'"
-			: "modes are lat, bw, rate, loop, file, counter, mem and create, not '%s'",
-		    argv[words]);
+		usage(o->loop ? "loop has lat, bw and rate, not '%s'"
+			      : "modes are lat, bw, rate, loop, file, counter, mem, create and "
+				"stages, not '%s'",
+		      argv[words]);
 		return 0;
 	}
 	o->mode = (enum bench_mode)mode;

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# weft-bench stages: the three streams run and are right, every stage that a message passes has cycles,
+# and a weftd that does not count them is told from one that does.
+
+. tests/int/lib.sh
+
+weftd_start plain --nics 2
+spawn none "$WEFT_BIN/weft-bench" stages --device weft0 --device2 weft1 --duration 0.1
+expect_fail none 'start weftd with --stages'
+kill9 plain
+
+weftd_start counting --nics 2 --mtu 9000 --stages
+spawn table "$WEFT_BIN/weft-bench" stages --device weft0 --device2 weft1 --duration 0.2
+expect_ok table
+grep -qE '^ rd_tx( +[0-9.]+){3}$' "$WEFT_TMP/table.out" || die 'no rd_tx in the table'
+spawn json "$WEFT_BIN/weft-bench" stages --device weft0 --device2 weft1 --duration 0.2 --json
+expect_ok json
+python3 - "$WEFT_TMP/json.out" <<'END' || die 'the JSON object is not what it should be'
+import json
+import sys
+
+runs = {r["name"]: r for r in json.load(open(sys.argv[1]))["runs"]}
+passed = {"ud_send_64": ["db", "wqe", "ud_tx", "port_tx", "wire_rx", "dgram", "ud_rx", "cq"],
+          "rd_send_64": ["db", "wqe", "rd_tx", "port_tx", "wire_rx", "dgram", "rd_rx", "ddp_rx", "cq"],
+          "rd_write_1m": ["rd_tx", "port_tx", "dgram", "rd_rx", "ddp_rx"]}
+assert set(runs) == set(passed), list(runs)
+for name, run in runs.items():
+    cycles = run["cycles_per_packet"]
+    assert run["packets"] > 100, (name, run["packets"])
+    assert 0 <= run["idle_share"] < 1, name
+    assert abs(sum(cycles.values()) - run["all"]) < 1, name
+    for stage in passed[name]:
+        assert cycles[stage] > 0, (name, stage)
+END
