@@ -82,19 +82,22 @@ static void mark_lost(struct rd_session *s, bool tail_only)
 	}
 }
 
-/* A cancellation is for the peer's good: nobody here waits for its end. */
-static bool is_waited_for(const struct fw_wqe *msg)
+/*
+ * A cancellation is for the peer's good, and so is what is said in the name of a QP that does not
+ * exist: nobody here waits for its end.
+ */
+static bool is_waited_for(const struct fw_nic *nic, const struct fw_wqe *msg)
 {
-	return msg && msg->kind != FW_WQE_CANCEL;
+	return msg && msg->kind != FW_WQE_CANCEL && msg->qp != nic->null_qp;
 }
 
 /* Whether anything in flight still belongs to a message. */
-static bool all_void(const struct rd_session *s)
+static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 {
 	uint32_t psn;
 
 	for (psn = s->tx_una; psn != s->tx_psn; psn++)
-		if (is_waited_for(s->tx->slot[psn % WIRE_RD_WINDOW].msg))
+		if (is_waited_for(nic, s->tx->slot[psn % WIRE_RD_WINDOW].msg))
 			return false;
 	return fw_list_empty(&s->flows);
 }
@@ -141,7 +144,7 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		return;
 	FW_COUNT(nic, rd_timeouts);
 	fw_trace(nic, TRACE_RD_TIMEOUT, 0, s->tx_una, s->backoff);
-	if (all_void(s) && s->backoff >= 4) {
+	if (all_void(nic, s) && s->backoff >= 4) {
 		/* Nobody waits for an answer any more, and none comes. */
 		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
