@@ -84,6 +84,32 @@ bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, voi
 	return false;
 }
 
+/*
+ * The source may lie in the memory of the process that sent (FW_RX_CRC_OK). Where that cannot be
+ * read it is that process's fault; were it handed to the port, it would look like one of the
+ * receiving process. So it is read here first.
+ */
+static bool write_host(struct fw_nic *nic, const struct fw_mem *mem, uint64_t addr, const void *src,
+		       uint32_t bytes)
+{
+	const uint8_t *from = src;
+
+	FW_COUNT(nic, host_writes);
+	while (bytes) {
+		uint32_t n = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
+
+		memcpy(nic->scratch, from, n);
+		if (nic->port.host_write(nic->port.ctx, mem->client, addr, nic->scratch, n)) {
+			FW_COUNT(nic, host_faults);
+			return false;
+		}
+		addr += n;
+		from += n;
+		bytes -= n;
+	}
+	return true;
+}
+
 bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, const void *src,
 	       uint32_t bytes)
 {
@@ -94,11 +120,7 @@ bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, co
 		memmove(mem->ptr + offset, src, bytes);
 		return true;
 	}
-	FW_COUNT(nic, host_writes);
-	if (!nic->port.host_write(nic->port.ctx, mem->client, mem->addr + offset, src, bytes))
-		return true;
-	FW_COUNT(nic, host_faults);
-	return false;
+	return write_host(nic, mem, mem->addr + offset, src, bytes);
 }
 
 /*

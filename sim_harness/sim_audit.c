@@ -51,7 +51,6 @@ static const struct part {
     {"rd_tx_windows_used", "rd_sessions_used", 1},
     {"rd_rx_windows_used", "rd_sessions_used", 1},
     {"rd_held_used", "rd_rx_windows_used", WIRE_RD_WINDOW},
-    {"rd_flows_used", "wqes_used", 1},
     {"wqe_exts_used", "wqes_used", 1},
     {"ud_buffers_used", "ud_reasms_used", 1},
     {"eqs_used", "clients_used", HW_MAX_EQ_PER_CLIENT},

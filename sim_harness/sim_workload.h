@@ -94,6 +94,7 @@ extern const struct sim_workload sim_wl_ud_send;
 extern const struct sim_workload sim_wl_ud_long;
 extern const struct sim_workload sim_wl_rd_mix;
 extern const struct sim_workload sim_wl_rd_send;
+extern const struct sim_workload sim_wl_verbs;
 extern const struct sim_workload sim_wl_incast;
 extern const struct sim_workload sim_wl_outcast;
 extern const struct sim_workload sim_wl_isolation;

@@ -173,14 +173,15 @@ static void local_range(uint32_t e, uint32_t x, struct hw_sge *sge)
 }
 
 /*
- * r->a bits 1-3: QP; r->b: opcode; r->c bits 0-3: flags, 4-6: QP to send to, 7: AH this NIC;
- * x: local_range(); y: place at the peer (16 bits of 8 bytes), z: key, immediate, operand
+ * r->a bits 1-3: QP; r->b: opcode; r->c bits 0-3: flags, 4-6: QP to send to, as far from ours, 7:
+ * AH this NIC; x: local_range(); y: place at the peer (16 bits of 8 bytes), z: key, immediate,
+ * operand
  */
 void ends_post(uint32_t e, const struct rec *r)
 {
 	static uint8_t inl[256];
 	struct end *end = &ends.end[e];
-	uint32_t i = (r->a >> 1 & 7) % E_QPS, dst = (r->c >> 4 & 7) % E_QPS;
+	uint32_t i = (r->a >> 1 & 7) % E_QPS, dst = (i + (r->c >> 4 & 7)) % E_QPS;
 	uint32_t peer = r->c & 0x80 ? e : !e;
 	const struct w_qp *qp = &end->qp[i];
 	struct hw_qp_record *record = proc_record(&w->proc[e], qp);

@@ -276,7 +276,7 @@ void evil_wqe(uint32_t e, const struct rec *r)
 	    .imm_inv = handle(peer, EVIL_MW, r->z >> 2),
 	    .wr_id = r->x,
 	    .ah = handle(e, EVIL_AH, r->c >> 5 & 1),
-	    .dst_qpn = handle(peer, EVIL_QP, r->z >> 4 & 15),
+	    .dst_qpn = handle(peer, EVIL_QP, (r->b >> 4) + (r->z >> 4 & 15)),
 	    .qkey = EVIL_QKEY,
 	    .remote_addr = (uintptr_t)proc(peer)->mem + (r->z >> 8 & 0xffff),
 	    .rkey = handle(peer, r->c & 0x10 ? EVIL_MW : EVIL_MR, r->z >> 2),
@@ -372,12 +372,18 @@ void evil_ring(uint32_t e, const struct rec *r)
 {
 	const struct evil_obj *qp = evil_pick(e, EVIL_QP, r->b);
 	const struct evil_obj *cq = evil_pick(e, EVIL_CQ, r->b);
+	struct hw_cq_record *record = (void *)(proc(e)->bar + cq->record);
 
 	switch (r->c & 3) {
 	case 0:
 		proc_ring(proc(e), HW_DB_SQ, qp->handle, 0);
 		break;
-	case 1:
+	case 1: /* as after a poll, unless bit 2 says otherwise */
+		if (cq->record && !(r->c & 4)) {
+			record->cons = record->prod;
+			record->arm = HW_CQ_ARM_ARMED | (r->c & 8 ? HW_CQ_ARM_SOLICITED : 0) |
+				      (record->cons & HW_CQ_ARM_INDEX);
+		}
 		proc_ring(proc(e), HW_DB_CQ_ARM, cq->handle, 0);
 		break;
 	case 2: /* a good one's, perhaps */

@@ -72,14 +72,17 @@ static void step_make(const struct rec *r)
 	const uint32_t stags[4] = {ends.end[to].all, ends.end[to].read, ends.end[to].window, r->z};
 	static const uint32_t at[4] = {E_ALL_AT, E_READ_AT, E_ALL_AT, E_LOCAL_AT};
 	const struct fw_qp *dst, *src;
-	uint32_t k = r->z % 4;
+	uint32_t k = r->z % 4, i = (r->a >> 1 & 7) % E_QPS;
 
 	forged.to = to;
 	if ((r->b & 7) >= WIRE_DGRAM_TYPES) {
 		forge_other(&forged, r);
 		return;
 	}
-	dst = w->proc[to].attached ? ends_fw_qp(to, (r->a >> 1 & 7) % E_QPS) : NULL;
+	/* Mostly of the type that the datagram is for. */
+	if ((r->b & 7) == WIRE_DGRAM_UD && i < E_UD && !(r->b & 0x40))
+		i = E_UD + i % 2;
+	dst = w->proc[to].attached ? ends_fw_qp(to, i) : NULL;
 	src = w->proc[!to].attached ? ends_fw_qp(!to, (r->a >> 4 & 7) % E_QPS) : NULL;
 	forge_dgram(&forged, r, dst, src, stags[k],
 		    (uintptr_t)w->proc[to].mem + at[k] + (r->y >> 16));

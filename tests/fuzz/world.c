@@ -22,6 +22,7 @@ enum {
 	TX_FULL_TURNS = 50,
 	SETTLE_TURNS = 20000,
 	RUN_EVENTS = 200000,
+	TURN_NS = 4000, /* a turn of both and the wire between them take so long at least */
 };
 
 /* The same in every run, so that a find is the same, too. */
@@ -577,7 +578,7 @@ void world_run(uint64_t ns, bool (*done)(void))
 		if (next_ns > end_ns)
 			break;
 		W_CHECK(++events < RUN_EVENTS, "timers without end");
-		w->now_ns = next_ns > w->now_ns ? next_ns : w->now_ns + 1;
+		w->now_ns = next_ns > w->now_ns + TURN_NS ? next_ns : w->now_ns + TURN_NS;
 	}
 	if (end_ns > w->now_ns)
 		w->now_ns = end_ns;

@@ -70,6 +70,7 @@ static int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void
 
 	(void)client;
 	ut->host_calls++;
+	ut->host_src = src;
 	if (ut->host_fault)
 		return -FW_EFAULT;
 	memcpy((void *)(uintptr_t)addr, src, bytes);

@@ -37,6 +37,7 @@ struct fw_ut {
 	bool tx_full;     /* the port takes no frame */
 	bool host_fault;  /* memory of processes is not there */
 	uint32_t host_calls;
+	const void *host_src; /* what host_write was last given */
 	uint32_t num_unmapped;
 	void *unmapped[FW_UT_UNMAPS];
 	uint64_t bar_released_bytes;

@@ -232,6 +232,9 @@ static void unmapped_memory_goes_through_the_port(void)
 	CU_ASSERT_EQUAL(words[1], 0x0909090909090909u);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_reads, 1);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_writes, 1);
+	/* The source may be a process's too: the port, whose write is a system call, never sees it.
+	 */
+	CU_ASSERT_PTR_EQUAL(ut.host_src, ut.nic->scratch);
 	ut.host_fault = true;
 	CU_ASSERT_FALSE(mem_read(ut.nic, &mem, 0, got, 16));
 	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
@@ -239,6 +242,30 @@ static void unmapped_memory_goes_through_the_port(void)
 	/* Nothing to move asks nobody. */
 	CU_ASSERT_TRUE(mem_read(ut.nic, &mem, 0, got, 0));
 	CU_ASSERT_TRUE(mem_write(ut.nic, &mem, 0, got, 0));
+	fw_ut_end(&ut);
+}
+
+static void long_writes_in_pieces(void)
+{
+	enum {
+		BYTES = 2 * FW_SCRATCH_BYTES + 100
+	};
+	static uint8_t from[BYTES], to[BYTES + 1];
+	struct fw_mem mem;
+	struct fw_ut ut;
+	uint32_t pd, stag, i;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	stag = fw_ut_reg(&ut, 0, pd, to, sizeof(to), ALL_REMOTE, false);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)to, BYTES, 0, &mem),
+			HW_VENDOR_ERR_NONE);
+	for (i = 0; i < BYTES; i++)
+		from[i] = (uint8_t)(i * 7 + i / 256);
+	CU_ASSERT_TRUE(mem_write(ut.nic, &mem, 0, from, BYTES));
+	CU_ASSERT_EQUAL(ut.host_calls, 3);
+	CU_ASSERT_EQUAL(memcmp(from, to, BYTES), 0);
+	CU_ASSERT_EQUAL(to[BYTES], 0);
 	fw_ut_end(&ut);
 }
 
@@ -480,6 +507,6 @@ UT_MAIN("nic_fw/mem", UT(bounds_are_exact), UT(no_bytes_pass_with_any_stag),
 	UT(keys_and_domains_must_match), UT(an_old_key_is_dead_when_the_number_is_reused),
 	UT(rights_must_all_be_granted), UT(registration_is_checked),
 	UT(mapping_offset_iova_and_unmap), UT(unmapped_memory_goes_through_the_port),
-	UT(atomics_mapped_unaligned_and_unmapped), UT(windows_of_type_1),
+	UT(long_writes_in_pieces), UT(atomics_mapped_unaligned_and_unmapped), UT(windows_of_type_1),
 	UT(windows_of_type_2_belong_to_a_qp), UT(detach_with_bound_windows),
 	UT(invalidation_of_regions), UT(closing_settles_frames))

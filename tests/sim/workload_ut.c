@@ -71,10 +71,10 @@ static void run_seeds(const struct job *job, uint64_t first, uint64_t count)
 
 static void deterministic(void)
 {
-	static const char *const names[] = {"rd_mix", "rd_send", "ud_send", "ud_long"};
+	static const char *const names[] = {"rd_mix", "rd_send", "ud_send", "ud_long", "verbs"};
 	uint32_t i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 5; i++) {
 		struct job job = {.workload = names[i],
 				  .faults = ALL_FAULTS ",corrupt",
 				  .nics = 3,
@@ -238,7 +238,24 @@ static void ud_long_faults(void)
 	run_seeds(&job, 30, 2);
 }
 
+/* Every operation and every misuse of it against the model of verbs. */
+static void verbs_clean(void)
+{
+	const struct job job = {
+	    .workload = "verbs", .faults = "", .nics = 3, .duration_ns = FIX_MS};
+
+	run_seeds(&job, 1, 3);
+}
+
+static void verbs_faults(void)
+{
+	const struct job job = {
+	    .workload = "verbs", .faults = FIX_FAULTS ",kill", .nics = 3, .duration_ns = FIX_MS};
+
+	run_seeds(&job, 1, 3);
+}
+
 UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_heavy_faults),
 	UT(rd_heavy_loss), UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu),
 	UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_faults),
-	UT(ud_long_faults))
+	UT(ud_long_faults), UT(verbs_clean), UT(verbs_faults))

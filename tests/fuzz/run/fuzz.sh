@@ -6,8 +6,8 @@
 #
 #	tests/fuzz/run/fuzz.sh BUILD TARGET...	BUILD: build/fuzz
 #
-# Environment: FUZZ_SECONDS (60) in all, of processor time of the fuzzing itself; JOBS (1)
-# targets run at the same time; FUZZ_MERGE=1: afterwards, what is new is taken into
+# Environment: FUZZ_SECONDS (60) in all, shared by the targets; JOBS (1) targets run at the same
+# time; the line of each says how much processor time it got; FUZZ_MERGE=1: afterwards, what is new is taken into
 # tests/fuzz/corpus, minimised.
 # Inputs that were new lie in BUILD/corpus/TARGET and are where the next run goes on; finds lie
 # in BUILD/finds. Exit status 0, 1 when there was a find.
@@ -26,17 +26,17 @@ mkdir -p "$build/finds" "$build/log"
 
 fuzz_one()
 {
-	local t=$1 log=$build/log/$1.log rc
+	local t=$1 log=$build/log/$1.log
+	local run=("$build/bin/fuzz_$t" "$share")
+	local TIMEFORMAT='%U %S'
 	mkdir -p "$build/corpus/$t"
-	if [ "$t" = scribble ]; then
-		"$build/bin/fuzz_$t" "$share" >"$log" 2>&1
-	else
-		"$build/bin/fuzz_$t" -max_total_time="$share" -max_len=3072 -timeout=30 \
-			-print_final_stats=1 -artifact_prefix="$build/finds/$t-" \
-			"$build/corpus/$t" "tests/fuzz/corpus/$t" >"$log" 2>&1
+	if [ "$t" != scribble ]; then
+		run=("$build/bin/fuzz_$t" -max_total_time="$share" -max_len=3072 -timeout=30
+			-print_final_stats=1 -artifact_prefix="$build/finds/$t-"
+			"$build/corpus/$t" "tests/fuzz/corpus/$t")
 	fi
-	rc=$?
-	echo "$rc" >"$build/log/$t.rc"
+	{ time "${run[@]}" >"$log" 2>&1; } 2>"$build/log/$t.cpu"
+	echo "$?" >"$build/log/$t.rc"
 }
 
 report()
@@ -53,6 +53,7 @@ report()
 		new=$(sed -n 's/^stat::new_units_added: *//p' "$log")
 		line="${runs:-0} runs, ${rate:-0}/s; coverage $cov edges; corpus $corp inputs ($size), ${new:-0} new"
 	fi
+	line="$line; $(awk '{printf "%d", $1 + $2}' "$build/log/$t.cpu") s of processor"
 	if [ "$rc" -eq 0 ]; then
 		printf 'ok    %-10s %s\n' "$t" "$line"
 		return
