@@ -270,7 +270,7 @@ static bool remote_wrap(struct misuse *m)
 {
 	if (m->qp->model.type == WEFT_QPT_UD || !take_remote_op(m, WEFT_WR_WRITE))
 		return false;
-	m->wr->remote_addr = UINT64_MAX - m->op->m.bytes + 2;
+	m->wr->remote_addr = UINT64_MAX - m->op->m.bytes + 1;
 	fails_here(m, SIM_MAY(LOC_PROT_ERR), WEFT_VENDOR_ERR_BOUNDS);
 	return true;
 }
