@@ -263,6 +263,9 @@ bool fw_sleep(struct fw_nic *nic, bool sleep)
 	}
 	/* Pair D3: the host rings, then looks at sleeping; we store sleeping, then look. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* What comes wakes the core: the gap before the next turn is no absence of its own. */
+	if (sleep)
+		nic->turn_ns = 0;
 	return sleep && !db_pending(nic);
 }
 

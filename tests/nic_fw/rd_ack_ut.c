@@ -450,6 +450,37 @@ static void round_trip_times(void)
 	rp_end(&rp);
 }
 
+/* The gap since the last turn is taken off where the core was away, not where it slept. */
+static void gaps(void)
+{
+	uint32_t slept;
+
+	for (slept = 0; slept < 2; slept++) {
+		struct rd_session *s;
+		uint32_t e;
+
+		rp_begin(&rp);
+		rp_open(&rp);
+		s = sender();
+		s->srtt_ns = 0;
+		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 1, 0, 8);
+		rp_recv(&rp, 1, rp.end[1].qp[0], 1, 0, 8);
+		rp_poll(&rp, 0);
+		for (e = 0; e < 2; e++) {
+			if (slept)
+				CU_ASSERT_TRUE(fw_sleep(rp.end[!e].nic, true));
+			rp.now_ns += 50000;
+			rp_poll(&rp, !e);
+		}
+		/* Half of it was the other end's, which says so or not likewise. */
+		CU_ASSERT_EQUAL(s->srtt_ns, slept ? 100000 : 1);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+		rp_end(&rp);
+	}
+}
+
 /* What an ACK says, bit by bit, of packets that came in a chosen pattern. */
 static enum rp_verdict keep_both(struct rp *r, const struct rp_info *info)
 {
@@ -548,5 +579,5 @@ static void rnr_timer(void)
 }
 
 UT_MAIN("nic_fw/rd_ack", UT(every_pattern), UT(every_pair), UT(forged), UT(stale),
-	UT(refusal_outlives_lost_acks), UT(holes), UT(round_trip_times), UT(what_an_ack_says),
-	UT(rnr_timer))
+	UT(refusal_outlives_lost_acks), UT(holes), UT(round_trip_times), UT(gaps),
+	UT(what_an_ack_says), UT(rnr_timer))
