@@ -44,10 +44,11 @@ enum {
 	RD_ACK_EVERY = 8,              /* data packets at most that one delayed ACK stands for */
 	RD_HALF_OPEN =
 	    512, /* sessions by HELLO alone: who sent it has not shown yet that it hears us */
-	RD_MSN_AHEAD = 64,       /* RC: receives that may be taken for messages not yet begun */
-	RD_WITHDRAW_TRIES = 3,   /* transmissions of a PSN after which it may be withdrawn */
-	RD_WITHDRAW_SPAN = 32,   /* PSNs in flight from which on a lost one stands in the way */
-	RD_WITHDRAW_BACKOFF = 6, /* doublings of the wait of a flow that does not get through */
+	RD_MSN_AHEAD = 64,        /* RC: receives that may be taken for messages not yet begun */
+	RD_WITHDRAW_TRIES = 3,    /* transmissions of a PSN after which it may be withdrawn */
+	RD_WITHDRAW_SPAN = 32,    /* PSNs in flight from which on a lost one stands in the way */
+	RD_WITHDRAW_TIMEOUTS = 5, /* in a row: what else there may be waits for them, too */
+	RD_WITHDRAW_BACKOFF = 6,  /* doublings of the wait of a flow that does not get through */
 };
 #define RD_ACK_DELAY_NS     UINT64_C(20000) /* that an ACK waits for data going back */
 #define RD_GAP_NS           UINT64_C(10000) /* a core that polls is away no longer than this */
@@ -173,7 +174,13 @@ struct rd_session {
 	uint32_t cwnd_fp;      /* the window in 1/256 packets, rd_cong.c */
 	uint32_t undo_cwnd_fp; /* what it was before the first of a row of time-outs; 0: none */
 	uint64_t cut_ns;       /* when it was last made smaller */
-	uint64_t pace_ns;      /* below one packet: when the next may leave */
+	uint64_t pace_ns;      /* below one packet: when the next may leave; 0: never was */
+	uint32_t rtt_ns;       /* the last sample */
+	uint32_t path_ns;      /* what the path takes when that is longer than queues should */
+	uint32_t path_from_fp; /* the window since when samples are counted to find that out */
+	uint16_t path_above;   /* samples above the target */
+	uint16_t path_below;
+	bool slow_start; /* no sign of congestion yet: the window doubles */
 	struct fw_timer pace_timer;
 	uint64_t rto_base_ns; /* last progress: new data acknowledged, or first packet in flight */
 	uint64_t hole_ns;     /* when the oldest hole may be called lost; 0: none */
@@ -209,6 +216,7 @@ struct rd_flow {
 	uint8_t error_tries; /* refusals that asked for no timer, one after another */
 	uint32_t rnr_ns;
 	uint64_t since_ns; /* when it began */
+	uint64_t heard_ns; /* when the peer last told that it has a packet of it; 0: never */
 	struct fw_timer rnr_timer;
 	/* Its packets do not get through (rd_tx.c, withdrawal). */
 	bool withdrew;             /* the first refusal of this round was asked for by us */
@@ -354,15 +362,22 @@ void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *session,
 void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd);
 
 /* rd_cong.c */
-void rd_cong_init(const struct fw_nic *nic, struct rd_session *session);
-/* A round trip took rtt_ns; ece: the peer saw congestion marks on our packets. */
-void rd_cong_sample(struct fw_nic *nic, struct rd_session *session, uint32_t rtt_ns, bool ece);
+void rd_cong_init(struct fw_nic *nic, struct rd_session *session);
+/*
+ * A round trip took rtt_ns, and so many packets in flight were acknowledged with it; ece: the
+ * peer saw congestion marks on our packets.
+ */
+void rd_cong_sample(struct fw_nic *nic, struct rd_session *session, uint32_t rtt_ns, uint32_t acked,
+		    bool ece);
+/* One packet was lost; the sample that came with that news was taken before. */
 void rd_cong_loss(struct fw_nic *nic, struct rd_session *session);
 void rd_cong_timeout(struct fw_nic *nic, struct rd_session *session);
 /* The time-outs since the window was so large were no congestion. */
-void rd_cong_restore(struct rd_session *session, uint32_t cwnd_fp);
-/* Time between packets when the window is below one; 0: no pacing. */
-uint64_t rd_cong_pace_ns(const struct rd_session *session);
+void rd_cong_restore(struct fw_nic *nic, struct rd_session *session, uint32_t cwnd_fp);
+/* A packet is about to leave, and none is in flight. */
+void rd_cong_start(struct fw_nic *nic, struct rd_session *session);
+/* A packet left: when the next may, where the window is below one; 0: no pacing. */
+uint64_t rd_cong_pace_ns(const struct fw_nic *nic, struct rd_session *session);
 
 /* rd_timer.c */
 void rd_timer_arm(struct fw_nic *nic, struct rd_session *session);

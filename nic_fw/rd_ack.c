@@ -108,29 +108,31 @@ uint64_t rd_ack_next_ns(const struct fw_nic *nic)
 	return next_ns;
 }
 
-static void rtt_sample(struct fw_nic *nic, struct rd_session *s, uint32_t echo, bool ece)
+/* Takes a sample of the round trip; returns it, or 0 when there is none. */
+static uint32_t rtt_sample(const struct fw_nic *nic, struct rd_session *s, uint32_t echo)
 {
 	uint32_t rtt_ns = (uint32_t)nic->now_ns - echo;
 	uint32_t error_ns;
 
 	/* No clock of ours said this: older than the timestamp's range allows. */
 	if (!echo || rtt_ns > INT32_MAX)
-		return;
+		return 0;
 	/* Nor is the time that the ACK waited for this core to come back a delay of the network. */
 	if (nic->gap_ns > RD_GAP_NS)
 		rtt_ns = rtt_ns > nic->gap_ns ? rtt_ns - (uint32_t)nic->gap_ns : 1;
+	if (!rtt_ns)
+		rtt_ns = 1;
 	if (!s->srtt_ns) {
-		s->srtt_ns = rtt_ns ? rtt_ns : 1;
+		s->srtt_ns = rtt_ns;
 		s->rttvar_ns = rtt_ns / 2;
-		rd_cong_sample(nic, s, rtt_ns, ece);
-		return;
+		return rtt_ns;
 	}
 	error_ns = rtt_ns > s->srtt_ns ? rtt_ns - s->srtt_ns : s->srtt_ns - rtt_ns;
 	s->rttvar_ns = (uint32_t)((3 * (uint64_t)s->rttvar_ns + error_ns) / 4);
 	s->srtt_ns = (uint32_t)((7 * (uint64_t)s->srtt_ns + rtt_ns) / 8);
 	if (!s->srtt_ns)
 		s->srtt_ns = 1;
-	rd_cong_sample(nic, s, rtt_ns, ece);
+	return rtt_ns;
 }
 
 /*
@@ -165,11 +167,13 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 	else if (slot->state == RD_SLOT_SENT)
 		rd_slot_landed(s, slot);
 	slot->state = settled ? RD_SLOT_ACKED : RD_SLOT_HELD;
+	if (slot->flow && !refused && !slot->withdrawn)
+		slot->flow->heard_ns = nic->now_ns;
 	if (!settled)
 		return true;
 	if (refused && slot->withdrawn && s->undo_cwnd_fp) {
 		/* The void came through at once: it was no congestion that the time-out met. */
-		rd_cong_restore(s, s->undo_cwnd_fp);
+		rd_cong_restore(nic, s, s->undo_cwnd_fp);
 		s->undo_cwnd_fp = 0;
 	}
 	if (refused)
@@ -214,19 +218,25 @@ static bool in_flight_range(const struct rd_session *s, uint32_t ack)
 void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo,
 		       bool ece)
 {
+	uint32_t sent = s->sent;
 	bool news = false;
+	uint32_t rtt_ns;
 	uint32_t psn;
 
 	if (!in_flight_range(s, ack)) {
 		FW_COUNT(nic, rd_acks_stale);
 		return;
 	}
-	rtt_sample(nic, s, echo, ece);
+	rtt_ns = rtt_sample(nic, s, echo);
 	if (!s->tx)
 		return;
 	for (psn = s->tx_una; psn != ack && !gone(s); psn++)
 		news |= take_psn(nic, s, psn, false, 0);
-	if (news && !gone(s))
+	if (gone(s))
+		return;
+	if (rtt_ns)
+		rd_cong_sample(nic, s, rtt_ns, sent - s->sent, ece);
+	if (news)
 		progress(nic, s);
 }
 
@@ -305,7 +315,9 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 {
 	uint32_t ack = be32_get(rd->ack);
 	uint32_t rnr_ns = be32_get(map->rnr_timer_ns);
+	uint32_t sent = s->sent;
 	bool news = false;
+	uint32_t rtt_ns;
 	uint32_t psn;
 
 	FW_COUNT(nic, rd_acks_rx);
@@ -314,7 +326,7 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 		FW_COUNT(nic, rd_acks_stale);
 		return;
 	}
-	rtt_sample(nic, s, be32_get(rd->timestamp_echo), ece);
+	rtt_ns = rtt_sample(nic, s, be32_get(rd->timestamp_echo));
 	if (!s->tx)
 		return;
 	for (psn = s->tx_una; psn != s->tx_psn && !gone(s); psn++) {
@@ -326,6 +338,8 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 	}
 	if (gone(s))
 		return;
+	if (rtt_ns)
+		rd_cong_sample(nic, s, rtt_ns, sent - s->sent, ece);
 	if (news)
 		progress(nic, s);
 	if (!gone(s))

@@ -2,13 +2,22 @@
 /*
  * Congestion control of RD: a window that keeps the delay near a target, as Swift does.
  *
- * Each RTT sample below the target lets the window grow by one packet per RTT; above it
- * the window shrinks in proportion to the excess, at most once per RTT. An ECN echo and a
- * loss are further signs. Below one packet the window becomes a pace: one packet every
- * srtt / cwnd. A refusal (no receive posted) is no sign of congestion and never comes here.
- * While a session is uncongested (full window, delay below target) a sample costs two compares.
- * Called by rd_ack.c (samples, loss), rd_timer.c (time-out), rd_tx.c (window, pace).
- * Source: Kumar et al., "Swift" (SIGCOMM 2020), sections 3.1-3.5.
+ * While the delay is below the target the window grows: it doubles each RTT until the first
+ * sign of congestion, then by a packet per RTT, or an eighth of itself where that is less, so
+ * that many small windows together do not overrun a short queue. Above the target it shrinks in
+ * proportion to the excess, at most once per RTT. An ECN echo is a further sign. A loss is one
+ * as far as the delay agrees: with a queue it halves the window, as Swift's does; without one
+ * it costs half a packet, so that a bad cable is answered in proportion to its losses. Small
+ * windows have a larger target, which makes those that share a port alike.
+ *
+ * Below one packet the window is a pace: one packet every target / cwnd, later by half of what
+ * the delay exceeds the target, sooner by half of what it falls short. Swift's rtt / cwnd answers
+ * an RTT that is rtt / cwnd old, and many such senders fill and empty the queue in turns.
+ *
+ * A window that is not used says nothing about the network and does not grow; after an idle
+ * time the session starts afresh. A refusal (no receive posted) is no sign of congestion and
+ * never comes here. Called by rd_ack.c (samples, loss), rd_timer.c (time-out), rd_tx.c (pace,
+ * idle). Source: Kumar et al., "Swift" (SIGCOMM 2020), sections 3.1-3.5; RFC 7661 4.3.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -16,12 +25,17 @@ enum {
 	CWND_ONE = 256, /* cwnd_fp is in 1/256 of a packet */
 	CWND_MIN_FP = CWND_ONE / 64,
 	CWND_MAX_FP = WIRE_RD_WINDOW * CWND_ONE,
-	CWND_START_FP = 32 * CWND_ONE,
-	CWND_AFTER_TIMEOUT_FP = CWND_ONE,
-	MD_MAX_SHIFT = 1, /* at most halved in one RTT */
+	CWND_START_FP = 8 * CWND_ONE,
+	CWND_TIMEOUT_FP = CWND_ONE / 16, /* smaller ones are the delay's to ask for */
+	STEP_MIN = 2,
+	PATH_SAMPLES = 8,
+	GROWTH_SHARE = 8, /* of the window, at most, per RTT */
 };
+/* Of a window of 100 packets and more; one of a packet has CONG_SCALE_NS more, and so on. */
 #define CONG_TARGET_NS     UINT64_C(40000)
-#define CONG_FLOW_SCALE_NS UINT64_C(40000) /* added to the target of a window of one packet */
+#define CONG_SCALE_NS      UINT64_C(16000)
+#define CONG_TARGET_MAX_NS UINT64_C(90000)
+#define CONG_IDLE_NS       UINT64_C(1000000)
 
 static uint32_t isqrt(uint32_t x)
 {
@@ -41,17 +55,24 @@ static uint32_t isqrt(uint32_t x)
 	return r;
 }
 
-/* Small windows get a larger target, so that many flows share a port fairly (Swift 3.4). */
+/*
+ * Swift's flow scaling (3.5): the target falls with the root of the window. A path that is known
+ * to be long has its own length, and a quarter of that for its queues.
+ */
 static uint64_t target_ns(const struct rd_session *s)
 {
-	uint32_t root = isqrt(s->cwnd_fp); /* 16 for one packet */
+	uint32_t root = isqrt(s->cwnd_fp << 8); /* 256 for one packet, 2560 for a hundred */
+	uint64_t path_ns = s->path_ns + (uint64_t)s->path_ns / 4;
+	uint64_t ns = CONG_TARGET_NS;
 
-	if (root <= 16)
-		return CONG_TARGET_NS + CONG_FLOW_SCALE_NS;
-	return CONG_TARGET_NS + CONG_FLOW_SCALE_NS * 16 / root;
+	if (root < 2560)
+		ns += CONG_SCALE_NS * 256 / root - CONG_SCALE_NS / 10;
+	if (ns > CONG_TARGET_MAX_NS)
+		ns = CONG_TARGET_MAX_NS;
+	return path_ns > CONG_TARGET_NS ? ns + path_ns - CONG_TARGET_NS : ns;
 }
 
-static void set_cwnd(struct rd_session *s, uint32_t fp)
+static void set_cwnd(struct fw_nic *nic, struct rd_session *s, uint32_t fp)
 {
 	if (fp < CWND_MIN_FP)
 		fp = CWND_MIN_FP;
@@ -59,78 +80,176 @@ static void set_cwnd(struct rd_session *s, uint32_t fp)
 		fp = CWND_MAX_FP;
 	s->cwnd_fp = fp;
 	s->cwnd = fp < CWND_ONE ? 1 : fp / CWND_ONE;
+	fw_trace(nic, TRACE_RD_WINDOW, 0, fp, s->rtt_ns);
 }
 
-void rd_cong_init(const struct fw_nic *nic, struct rd_session *s)
+static void forget_path(struct rd_session *s)
 {
-	set_cwnd(s, nic->config.cc_off ? CWND_MAX_FP : CWND_START_FP);
+	s->path_from_fp = s->cwnd_fp;
+	s->path_above = 0;
+	s->path_below = 0;
+}
+
+/*
+ * Whether a delay that stays above the target is the path's own. Windows that share a queue and
+ * all shrink make it shorter before this one has shrunk to an eighth and below a quarter of a
+ * packet. If it did, lost nothing and saw hardly a sample below the target, the path is as long as
+ * that: true.
+ */
+static bool is_long_path(struct rd_session *s, bool above)
+{
+	if (!above) {
+		if (s->path_below < UINT16_MAX)
+			s->path_below++;
+		if (s->path_below > PATH_SAMPLES && s->path_below * 8 > s->path_above)
+			forget_path(s);
+		return false;
+	}
+	if (s->path_above < UINT16_MAX)
+		s->path_above++;
+	return s->path_above >= PATH_SAMPLES && s->path_below * 8 <= s->path_above &&
+	       s->cwnd_fp <= s->path_from_fp / 8 && s->cwnd_fp <= CWND_ONE / 4;
+}
+
+void rd_cong_init(struct fw_nic *nic, struct rd_session *s)
+{
+	set_cwnd(nic, s, nic->config.cc_off ? CWND_MAX_FP : CWND_START_FP);
 	s->cut_ns = nic->now_ns;
 	s->pace_ns = 0;
+	s->rtt_ns = 0;
+	s->slow_start = true;
+	forget_path(s);
 }
 
 /* One decrease per RTT: what was in flight before it says nothing new. */
 static bool may_cut(struct fw_nic *nic, struct rd_session *s)
 {
-	if (nic->now_ns - s->cut_ns < s->srtt_ns)
+	if (nic->now_ns - s->cut_ns < s->rtt_ns)
 		return false;
 	s->cut_ns = nic->now_ns;
+	s->slow_start = false;
 	return true;
 }
 
-void rd_cong_sample(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns, bool ece)
+static void cut(struct fw_nic *nic, struct rd_session *s, uint32_t fp)
 {
-	uint64_t target;
-	uint64_t cut;
+	FW_COUNT(nic, rd_cwnd_cuts);
+	set_cwnd(nic, s, s->cwnd_fp - fp);
+}
 
-	/* Bypass: the usual case of an uncongested network. */
-	if (nic->config.cc_off || (s->cwnd_fp == CWND_MAX_FP && rtt_ns < CONG_TARGET_NS && !ece))
+/*
+ * Below one packet the next sample comes after an RTT divided by the window, and answers what was
+ * done one such time before: the less there are, the less each may change.
+ */
+static uint32_t paced_gain(const struct rd_session *s)
+{
+	if (s->cwnd_fp >= CWND_ONE)
+		return CWND_ONE;
+	return s->cwnd_fp < CWND_ONE / 4 ? CWND_ONE / 8 : s->cwnd_fp / 2;
+}
+
+/* So much per packet acknowledged that it adds up to what an RTT may add. */
+static void grow(struct fw_nic *nic, struct rd_session *s, uint32_t acked)
+{
+	uint32_t step = CWND_ONE / GROWTH_SHARE;
+
+	if (s->slow_start)
+		step = CWND_ONE;
+	else if (s->cwnd > GROWTH_SHARE)
+		step = CWND_ONE / s->cwnd;
+	else if (s->cwnd_fp < CWND_ONE)
+		step = s->cwnd_fp * paced_gain(s) / (GROWTH_SHARE * CWND_ONE);
+	set_cwnd(nic, s, s->cwnd_fp + (step > STEP_MIN ? step : STEP_MIN) * acked);
+}
+
+void rd_cong_sample(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns, uint32_t acked,
+		    bool ece)
+{
+	uint32_t in_flight = s->sent + acked;
+	uint64_t target;
+	uint64_t by;
+
+	s->rtt_ns = rtt_ns;
+	if (rtt_ns < s->path_ns)
+		s->path_ns -= (s->path_ns - rtt_ns) / 8;
+	/* Bypass: an uncongested network, and a window that does not limit the session. */
+	if (nic->config.cc_off || (rtt_ns < CONG_TARGET_NS && !ece && 2 * in_flight < s->cwnd))
 		return;
 	target = target_ns(s);
+	if (is_long_path(s, rtt_ns >= target)) {
+		rd_cong_init(nic, s);
+		s->path_ns = s->srtt_ns;
+		return;
+	}
 	if (rtt_ns < target && !ece) {
-		/* One packet per RTT; a window's worth of samples comes in an RTT. */
-		uint32_t step = s->cwnd_fp >= CWND_ONE ? CWND_ONE / s->cwnd : CWND_ONE / 8;
-
-		set_cwnd(s, s->cwnd_fp + (step ? step : 1));
+		grow(nic, s, acked);
 		return;
 	}
 	if (!may_cut(nic, s))
 		return;
-	cut = s->cwnd_fp / 8;
+	by = s->cwnd_fp / 8;
 	if (rtt_ns > target)
-		cut = s->cwnd_fp * (rtt_ns - target) / rtt_ns * 4 / 5;
-	if (cut > s->cwnd_fp >> MD_MAX_SHIFT)
-		cut = s->cwnd_fp >> MD_MAX_SHIFT;
-	FW_COUNT(nic, rd_cwnd_cuts);
-	set_cwnd(s, s->cwnd_fp - (uint32_t)cut);
+		by = s->cwnd_fp * (rtt_ns - target) / rtt_ns * 4 / 5;
+	if (by > s->cwnd_fp / 2)
+		by = s->cwnd_fp / 2;
+	cut(nic, s, (uint32_t)by * paced_gain(s) / CWND_ONE);
 }
 
 void rd_cong_loss(struct fw_nic *nic, struct rd_session *s)
 {
-	if (nic->config.cc_off || !may_cut(nic, s))
+	if (nic->config.cc_off)
 		return;
-	FW_COUNT(nic, rd_cwnd_cuts);
-	set_cwnd(s, s->cwnd_fp - s->cwnd_fp / 4);
+	forget_path(s);
+	if (s->rtt_ns >= target_ns(s)) {
+		if (may_cut(nic, s))
+			cut(nic, s, s->cwnd_fp / 2 * paced_gain(s) / CWND_ONE);
+	} else if (s->cwnd_fp / 4 > CWND_ONE / 2) {
+		cut(nic, s, CWND_ONE / 2);
+	} else {
+		cut(nic, s, s->cwnd_fp / 4 * paced_gain(s) / CWND_ONE);
+	}
 }
 
 void rd_cong_timeout(struct fw_nic *nic, struct rd_session *s)
 {
+	uint32_t to_fp = s->cwnd_fp / 2;
+
 	if (nic->config.cc_off)
 		return;
-	FW_COUNT(nic, rd_cwnd_cuts);
 	s->cut_ns = nic->now_ns;
-	set_cwnd(s,
-		 s->cwnd_fp / 2 < CWND_AFTER_TIMEOUT_FP ? s->cwnd_fp / 2 : CWND_AFTER_TIMEOUT_FP);
+	s->slow_start = false;
+	forget_path(s);
+	/* Nothing came back once more: the network may be gone, one packet will find out. */
+	if (s->backoff && to_fp > CWND_ONE)
+		to_fp = CWND_ONE;
+	if (to_fp < CWND_TIMEOUT_FP)
+		to_fp = s->cwnd_fp < CWND_TIMEOUT_FP ? s->cwnd_fp : CWND_TIMEOUT_FP;
+	cut(nic, s, s->cwnd_fp - to_fp);
 }
 
-void rd_cong_restore(struct rd_session *s, uint32_t cwnd_fp)
+void rd_cong_restore(struct fw_nic *nic, struct rd_session *s, uint32_t cwnd_fp)
 {
 	if (cwnd_fp > s->cwnd_fp)
-		set_cwnd(s, cwnd_fp);
+		set_cwnd(nic, s, cwnd_fp);
 }
 
-uint64_t rd_cong_pace_ns(const struct rd_session *s)
+void rd_cong_start(struct fw_nic *nic, struct rd_session *s)
 {
+	uint64_t since_ns = s->rto_base_ns > s->pace_ns ? s->rto_base_ns : s->pace_ns;
+
+	if (!nic->config.cc_off && nic->now_ns > since_ns + CONG_IDLE_NS + 4 * (uint64_t)s->srtt_ns)
+		rd_cong_init(nic, s);
+}
+
+uint64_t rd_cong_pace_ns(const struct fw_nic *nic, struct rd_session *s)
+{
+	uint64_t target;
+	uint64_t gap;
+
 	if (s->cwnd_fp >= CWND_ONE)
 		return 0;
-	return (uint64_t)s->srtt_ns * CWND_ONE / s->cwnd_fp;
+	target = target_ns(s);
+	gap = target * CWND_ONE / s->cwnd_fp - target / 2 + s->rtt_ns / 2;
+	s->pace_ns = nic->now_ns + gap;
+	return s->pace_ns;
 }

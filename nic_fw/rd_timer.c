@@ -22,7 +22,7 @@ uint64_t rd_rnr_timer_ns(uint8_t code)
 	return table[code & 31] * UINT64_C(10000);
 }
 
-static uint64_t rto_ns(const struct rd_session *s)
+static uint64_t rto_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
 	uint64_t ns = RD_INITIAL_RTO_NS;
 
@@ -32,6 +32,9 @@ static uint64_t rto_ns(const struct rd_session *s)
 			ns = RD_MIN_RTO_NS;
 	}
 	ns <<= s->backoff;
+	/* Many that lost to one queue at one time must not all come back at one time. */
+	if (s->backoff && !nic->config.cc_off)
+		ns += ns / 512 * (fw_hash(s->epoch, s->backoff, s->tx_una) & 255);
 	return ns < RD_MAX_RTO_NS ? ns : RD_MAX_RTO_NS;
 }
 
@@ -42,9 +45,9 @@ static uint64_t probe_ns(const struct rd_session *s)
 	return !s->srtt_ns || ns < RD_MIN_RTO_NS ? RD_MIN_RTO_NS : ns;
 }
 
-static uint64_t deadline_ns(const struct rd_session *s)
+static uint64_t deadline_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
-	uint64_t ns = s->rto_base_ns + (s->tlp_sent || s->backoff ? rto_ns(s) : probe_ns(s));
+	uint64_t ns = s->rto_base_ns + (s->tlp_sent || s->backoff ? rto_ns(nic, s) : probe_ns(s));
 
 	return s->hole_ns && s->hole_ns < ns ? s->hole_ns : ns;
 }
@@ -59,7 +62,7 @@ void rd_timer_arm(struct fw_nic *nic, struct rd_session *s)
 			fw_timer_set(&nic->timers, &s->timer, nic->now_ns + RD_AWAIT_NS);
 		return;
 	}
-	ns = deadline_ns(s);
+	ns = deadline_ns(nic, s);
 	/* Moved later without work: it fires early, looks, and is set anew. */
 	if (!fw_timer_is_set(&s->timer) || s->timer.deadline_ns > ns)
 		fw_timer_set(&nic->timers, &s->timer, ns);
@@ -135,13 +138,20 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		return;
 	if (s->hole_ns && nic->now_ns >= s->hole_ns)
 		rd_ack_holes(nic, s);
-	if (nic->now_ns < deadline_ns(s)) {
+	if (nic->now_ns < deadline_ns(nic, s)) {
 		rd_timer_arm(nic, s);
 		return;
 	}
 	rd_flow_check_limits(nic, s);
 	if (s->state != RD_OPEN || !s->tx)
 		return;
+	if (!s->sent && s->lost) {
+		/* All is lost already, and waits for its pace or for room here: no news of the
+		 * peer. */
+		s->rto_base_ns = nic->now_ns;
+		rd_timer_arm(nic, s);
+		return;
+	}
 	FW_COUNT(nic, rd_timeouts);
 	fw_trace(nic, TRACE_RD_TIMEOUT, 0, s->tx_una, s->backoff);
 	if (all_void(nic, s) && s->backoff >= 4) {

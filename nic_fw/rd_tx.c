@@ -195,10 +195,10 @@ void rd_tx_paced(struct fw_nic *nic, struct fw_timer *timer)
 /* A window below one packet: the next packet waits its time. */
 static void pace(struct fw_nic *nic, struct rd_session *s)
 {
-	uint64_t gap_ns = rd_cong_pace_ns(s);
+	uint64_t at_ns = rd_cong_pace_ns(nic, s);
 
-	if (gap_ns)
-		fw_timer_set(&nic->timers, &s->pace_timer, nic->now_ns + gap_ns);
+	if (at_ns)
+		fw_timer_set(&nic->timers, &s->pace_timer, at_ns);
 }
 
 /*
@@ -213,8 +213,11 @@ static bool withdraws(const struct rd_session *s, const struct rd_slot *slot)
 	/* What stands behind a refusal will be refused too: the payload is of no use. */
 	if (slot->withdrawn || slot->flow->refused || slot->flow->withdrawals)
 		return true;
+	/* Others of the flow get through meanwhile: this one had bad luck, and will have better. */
+	if (slot->flow->heard_ns > slot->first_sent_ns && slot->tries < 2 * RD_WITHDRAW_TRIES)
+		return false;
 	return slot->tries >= RD_WITHDRAW_TRIES &&
-	       (s->backoff || s->tx_psn - s->tx_una >= RD_WITHDRAW_SPAN);
+	       (s->backoff >= RD_WITHDRAW_TIMEOUTS || s->tx_psn - s->tx_una >= RD_WITHDRAW_SPAN);
 }
 
 static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t budget)
@@ -303,6 +306,7 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 		return false;
 	}
 	if (s->tx_psn == s->tx_una) {
+		rd_cong_start(nic, s);
 		s->rto_base_ns = nic->now_ns;
 		s->tlp_sent = false;
 	}

@@ -27,6 +27,7 @@
 	X(RD_RETRANSMIT, "psn count")                                                              \
 	X(RD_REFUSE, "psn reason")                                                                 \
 	X(RD_TIMEOUT, "psn backoff")                                                               \
+	X(RD_WINDOW, "cwnd_256ths rtt_ns")                                                         \
 	X(CQE, "wr_id status")                                                                     \
 	X(MODER, "eq pending")                                                                     \
 	X(EQE, "type id")                                                                          \

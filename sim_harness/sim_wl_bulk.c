@@ -41,6 +41,7 @@ enum {
 	WR_RECV = 1u << 30,  /* wr_id of the first receive */
 	HEAD_BYTES = 8,      /* flow and number, in front of the pattern */
 	MAX_WR = 8192,
+	SQ_SPARE = 8, /* requests that may complete before an older one */
 };
 
 struct bulk_flow {
@@ -69,18 +70,22 @@ struct bulk {
 	uint64_t late_ns;             /* the longest request */
 };
 
-static const struct sim_param incast_params[] = {
-    [P_FLOWS] = {"senders", "NICs that send to the first one", 32, 1, SIM_MAX_NICS - 1},
-    [P_BYTES] = {"bytes", "of a message", 65536, HEAD_BYTES, 1u << 20},
-    [P_DEPTH] = {"depth", "messages under way of each sender", 8, 1, 64},
-    [P_GBPS] = {"gbps", "speed of each line, Gb/s", 10, 1, 400},
-    [P_BUFFER] = {"buffer", "of each output port of the switch, bytes; drop-tail", 131072, 10000,
-		  1u << 30},
-    [P_ECN] = {"ecn", "backlog from which the switch marks, bytes; 0: never", 0, 0, 1u << 30},
-    [P_SLOW_US] = {"slow_us", "time that a receiver keeps a message, microseconds", 0, 0, 100000},
-    [P_WARM_US] = {"warm_us", "not measured at first, microseconds", 0, 0, 1000000},
-    {NULL, NULL, 0, 0, 0},
-};
+#define BULK_PARAMS(flows_name, flows_help)                                                        \
+	{                                                                                          \
+		[P_FLOWS] = {flows_name, flows_help, 32, 1, SIM_MAX_NICS - 1},                     \
+		[P_BYTES] = {"bytes", "of a message", 65536, HEAD_BYTES, 1u << 20},                \
+		[P_DEPTH] = {"depth", "messages under way of each pair", 8, 1, 64},                \
+		[P_GBPS] = {"gbps", "speed of each line, Gb/s", 10, 1, 400},                       \
+		[P_BUFFER] = {"buffer", "of each port of the switch, bytes", 131072, 10000,        \
+			      1u << 30},                                                           \
+		[P_ECN] = {"ecn", "backlog that is marked, bytes; 0: none", 0, 0, 1u << 30},       \
+		[P_SLOW_US] = {"slow_us", "a receiver keeps each message so long", 0, 0, 100000},  \
+		[P_WARM_US] = {"warm_us", "not measured at first", 0, 0, 1000000},                 \
+		{NULL, NULL, 0, 0, 0},                                                             \
+	}
+
+static const struct sim_param incast_params[] = BULK_PARAMS("senders", "to the first NIC");
+static const struct sim_param outcast_params[] = BULK_PARAMS("receivers", "of the first NIC");
 
 static uint32_t nics(const uint64_t *param)
 {
@@ -274,7 +279,10 @@ static int open_end(struct sim_run *run, uint32_t i)
 		e->num_recvs = MAX_WR;
 	if (requests > MAX_WR)
 		return -EINVAL;
-	attr.max_wr = requests > e->num_recvs ? requests : e->num_recvs;
+	/* Slots of a send queue are retired in order: a slow flow must not fill it. */
+	attr.max_wr = requests * SQ_SPARE < MAX_WR ? requests * SQ_SPARE : MAX_WR;
+	if (attr.max_wr < e->num_recvs)
+		attr.max_wr = e->num_recvs;
 	attr.cqe = 2 * attr.max_wr;
 	e->recv_at = (size_t)requests * b->bytes;
 	attr.bytes = e->recv_at + (size_t)e->num_recvs * b->bytes;
@@ -461,7 +469,7 @@ const struct sim_workload sim_wl_outcast = {
     .check = check,
     .close = close_all,
     .stop = stop,
-    .params = incast_params,
+    .params = outcast_params,
     .nics = nics,
     .config = config,
     .measures = true,

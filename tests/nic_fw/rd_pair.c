@@ -502,10 +502,19 @@ void rp_free(struct rp *rp)
 void rp_open(struct rp *rp)
 {
 	struct rp_req req = {.opcode = HW_WQE_WRITE, .dst = rp->end[1].qp[0]};
+	uint32_t e;
 
 	rp_req(rp, 0, rp->end[0].qp[0], &req);
 	rp_quiet(rp);
 	rp_expect_send(rp, 0, 0, HW_STATUS_SUCCESS);
+	for (e = 0; e < 2; e++) {
+		struct rd_session *s = rp_session(rp, e);
+
+		/* Room for what tests send at once, as if it had been used just now. */
+		s->cwnd_fp = RP_WINDOW * 256;
+		s->cwnd = RP_WINDOW;
+		s->rto_base_ns = rp->now_ns;
+	}
 }
 
 /* ---- time -------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ static void held(void)
 		sim_nic_new(sim);
 		sim_nic_new(sim);
 		CU_ASSERT_FATAL(!sim_faults_parse(sim, shapes[i].faults, message, sizeof(message)));
-		if (sim_workload_run(&run, sim, &sim_wl_isolation, 30 * FIX_MS, 5000 * FIX_MS)) {
+		if (sim_workload_run(&run, sim, &sim_wl_isolation, 60 * FIX_MS, 5000 * FIX_MS)) {
 			printf("\n    shape %u: %s\n%s", i, run.failure, run.table);
 			CU_FAIL("not isolated");
 		}

@@ -9,7 +9,7 @@
 enum {
 	BULKS = 4,
 	LONG = 262144,
-	SHORT = 16384,
+	SHORT = 4 * 3992, /* whole segments: turns are counted in packets */
 	SMALL_ID = 9999,
 	TOLERANCE = 10, /* per cent of the mean */
 };

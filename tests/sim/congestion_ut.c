@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What congestion control promises, in virtual time: incast without collapse and without
+ * favourites, loss that is no congestion, short and long paths. docs/congestion.md has the
+ * whole curves.
+ */
+#include "tests/sim/sim_fix.h"
+
+#include "sim_harness/sim_workload.h"
+
+struct want {
+	const char *workload;
+	const char *faults;
+	uint32_t ms;
+	double percent; /* of the line, at least */
+	double jain;
+	uint64_t latency_ns;
+	uint32_t mtu;
+};
+
+static void measure(const struct want *want)
+{
+	const struct sim_workload *workload;
+	uint64_t param[SIM_PARAMS_MAX];
+	struct sim_config config;
+	struct sim_run run;
+	char message[160];
+	struct sim *sim;
+	double percent, jain;
+	uint32_t i;
+
+	workload = sim_workload_parse(want->workload, param, message, sizeof(message));
+	CU_ASSERT_FATAL(workload != NULL);
+	sim_config_default(&config);
+	workload->config(param, &config);
+	if (want->latency_ns)
+		config.link.latency_ns = want->latency_ns;
+	if (want->mtu)
+		config.mtu = want->mtu;
+	sim = sim_new(&config, 1);
+	CU_ASSERT_FATAL(sim != NULL);
+	for (i = 0; i < workload->nics(param); i++)
+		sim_nic_new(sim);
+	CU_ASSERT_FATAL(!sim_faults_parse(sim, want->faults, message, sizeof(message)));
+	CU_ASSERT(
+	    !sim_workload_run_with(&run, sim, workload, param, want->ms * FIX_MS, 5000 * FIX_MS));
+	percent = sim_run_figure_of(&run, "line_percent");
+	jain = sim_run_figure_of(&run, "jain_index");
+	if (run.failure[0] || percent < want->percent || jain < want->jain)
+		printf("\n    %s %s: %.1f %% of the line, Jain's index %.3f %s", want->workload,
+		       want->faults, percent, jain, run.failure);
+	CU_ASSERT(percent >= want->percent && percent < 100);
+	CU_ASSERT(jain >= want->jain);
+	sim_free(sim);
+}
+
+static void measure_all(const struct want *want, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		measure(&want[i]);
+}
+#define MEASURE(list) measure_all(list, sizeof(list) / sizeof((list)[0]))
+
+/* The start counts: all begin at once, into 128 KiB of buffer. */
+static void incast(void)
+{
+	static const struct want list[] = {
+	    {"incast:senders=2", "", 10, 95, 0.99, 0, 0},
+	    {"incast:senders=8", "", 10, 92, 0.98, 0, 0},
+	    {"incast:senders=32", "", 40, 85, 0.95, 0, 0},
+	    {"incast:senders=64,warm_us=20000", "", 50, 90, 0.9, 0, 0},
+	    {"incast:senders=32,bytes=4096,depth=16", "", 15, 85, 0.95, 0, 0},
+	};
+
+	MEASURE(list);
+}
+
+/* Of what the loss leaves: 100 % less the loss, and 3.5 % for headers. */
+static void loss(void)
+{
+	static const struct want list[] = {
+	    {"incast:senders=1", "loss=0.1", 20, 95, 1, 0, 0},
+	    {"incast:senders=1", "loss=1", 20, 93, 1, 0, 0},
+	    {"incast:senders=1", "loss=5", 20, 85, 1, 0, 0},
+	    {"incast:senders=1", "loss=10", 20, 75, 1, 0, 0},
+	};
+
+	MEASURE(list);
+}
+
+/* The second signal, the sender's own queue, jumbo frames, a path longer than the target. */
+static void others(void)
+{
+	static const struct want list[] = {
+	    {"incast:senders=16,ecn=30000", "", 15, 85, 0.7, 0, 0},
+	    {"outcast:receivers=8", "", 15, 90, 0.98, 0, 0},
+	    {"incast:senders=8", "", 15, 90, 0.98, 0, 9000},
+	    {"incast:senders=1,warm_us=20000", "", 40, 90, 1, 100000, 0},
+	};
+
+	MEASURE(list);
+}
+
+UT_MAIN("sim/congestion", UT(incast), UT(loss), UT(others))
