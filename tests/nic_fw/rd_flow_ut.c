@@ -270,7 +270,7 @@ static void late_second_try(void)
 	while (!rp.num_kept)
 		rp_run(&rp, 10000);
 	/* The Terminate gets through now, is acknowledged, and then the try arrives. */
-	rp_run(&rp, 400000);
+	rp_run(&rp, 1500000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
 	rp_deliver(&rp, 0);
 	rp_poll(&rp, 1);
