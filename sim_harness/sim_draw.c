@@ -22,16 +22,17 @@ static const struct drawn_fault {
 		DEATH, /* only where the workload bears it */
 		FORGERY,
 	} needs;
+	bool late; /* makes frames come when the NICs that they are of or for have restarted */
 } drawn_faults[] = {
-    {"loss", 10, 20000, NOTHING},     {"burst", 10, 1000, NOTHING},
-    {"dup", 10, 20000, NOTHING},      {"reorder", 10, 20000, NOTHING},
-    {"corrupt", 10, 5000, NOTHING},   {"ecn", 1000, 50000, NOTHING},
-    {"jitter", 100, 50000, NOTHING},  {"clog", 500, 20000, NOTHING},
-    {"swizzle", 500, 10000, NOTHING}, {"partition", 500, 10000, NOTHING},
-    {"oneway", 500, 20000, NOTHING},  {"pause", 500, 20000, NOTHING},
-    {"jump", 200, 5000, NOTHING},     {"slow", 10000, 60000, NOTHING},
-    {"kill", 500, 20000, DEATH},      {"restart", 200, 5000, DEATH},
-    {"forge", 100, 20000, FORGERY},
+    {"loss", 10, 20000, NOTHING, false},     {"burst", 10, 1000, NOTHING, false},
+    {"dup", 10, 20000, NOTHING, true},       {"reorder", 10, 20000, NOTHING, true},
+    {"corrupt", 10, 5000, NOTHING, false},   {"ecn", 1000, 50000, NOTHING, false},
+    {"jitter", 100, 50000, NOTHING, false},  {"clog", 500, 20000, NOTHING, true},
+    {"swizzle", 500, 10000, NOTHING, false}, {"partition", 500, 10000, NOTHING, false},
+    {"oneway", 500, 20000, NOTHING, false},  {"pause", 500, 20000, NOTHING, false},
+    {"jump", 200, 5000, NOTHING, false},     {"slow", 10000, 60000, NOTHING, false},
+    {"kill", 500, 20000, DEATH, false},      {"restart", 200, 10000, DEATH, true},
+    {"forge", 100, 20000, FORGERY, false},
 };
 
 /* A number in [low, high] whose magnitude is uniform. */
@@ -75,20 +76,26 @@ static void draw_faults(struct sim_prng *prng, struct sim_plan *plan)
 {
 	/* Few faults at a time show what each does; all at once show how they meet. */
 	uint32_t one_of = (uint32_t)sim_prng_range(prng, 2, 8);
+	/* Restarts are told from the past by epochs and numbers: where those nearly agree it shows.
+	 */
+	bool restarts = plan->workload->bears_death && one_in(prng, 4);
 	size_t at = 0, i;
 
 	plan->faults[0] = '\0';
-	if (one_in(prng, 8))
+	plan->wrap_soon |= restarts;
+	if (!restarts && one_in(prng, 8))
 		return;
 	for (i = 0; i < sizeof(drawn_faults) / sizeof(drawn_faults[0]); i++) {
 		const struct drawn_fault *fault = &drawn_faults[i];
 		uint64_t rate = by_magnitude(prng, fault->low, fault->high);
 
-		bool drawn = one_in(prng, one_of);
+		bool drawn = one_in(prng, one_of) || (restarts && fault->late);
 
 		/* A workload that bears forgery is there for it. */
 		if (fault->needs == FORGERY)
 			drawn = !one_in(prng, 8);
+		if (restarts && fault->needs == DEATH)
+			rate = sim_prng_range(prng, fault->high / 2, fault->high);
 		if (!drawn || !bears(plan->workload, fault->needs))
 			continue;
 		at += (size_t)snprintf(plan->faults + at, sizeof(plan->faults) - at,

@@ -8,7 +8,8 @@
  * and every receive ends at most once, no byte changes that no right was given for, and nothing
  * is left in the NICs when the processes are gone. Each
  * process has a window that peers may write, in the middle of memory that they may not:
- * unregistered bytes on both sides, a region for reading only, one for local use only.
+ * unregistered bytes on both sides, a region for reading only, one for local use only. One more
+ * process lets its CQ run over.
  */
 #include "sim_harness/sim_workload.h"
 
@@ -35,6 +36,8 @@ enum {
 	ALL_RIGHTS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
 		     WEFT_ACCESS_REMOTE_ATOMIC,
 	PEERS_MAX = 4,
+	SLEEPER_CQE = 16,
+	SLEEPER_SENDS = 48,
 };
 
 struct hostile {
@@ -56,6 +59,7 @@ struct hostile {
 struct hostile_state {
 	uint32_t num; /* NICs; two processes on each: RD, UD */
 	struct hostile *all;
+	struct sim_end sleeper; /* never polls, and its CQ is too small */
 };
 
 static struct hostile *peer_of(struct hostile *a, uint32_t p)
@@ -241,6 +245,47 @@ static int start_process(struct sim_run *run, struct hostile *a, uint32_t i)
 	return rc;
 }
 
+/*
+ * A process that posts more than its CQ holds and does not look: what came first stays there, in
+ * order; the rest is the process's own loss.
+ */
+static int start_sleeper(struct sim_run *run)
+{
+	struct hostile_state *st = run->state;
+	struct sim_end_attr attr = {
+	    .type = WEFT_QPT_UD, .max_sge = 1, .max_wr = 64, .cqe = SLEEPER_CQE, .bytes = PAGE};
+	struct weft_sge sge;
+	struct weft_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = WEFT_WR_SEND};
+	int rc = sim_end_open(&st->sleeper, sim_nic_at(run->sim, 0), &attr);
+
+	if (rc)
+		return rc;
+	sge = sim_end_sge(&st->sleeper, 0, 64);
+	wr.flags = WEFT_SEND_SIGNALED;
+	wr.ah = sim_end_ah(&st->sleeper, sim_nic_at(run->sim, 1));
+	wr.dst_qpn = st->all[3].end.qp->qpn;
+	wr.qkey = SIM_END_QKEY;
+	for (; wr.ah && wr.wr_id < SLEEPER_SENDS && !rc; wr.wr_id++)
+		rc = weft_post_send(st->sleeper.qp, &wr, NULL);
+	return wr.ah ? rc : -errno;
+}
+
+static void check_sleeper(struct sim_run *run)
+{
+	struct hostile_state *st = run->state;
+	struct weft_wc wc[SLEEPER_CQE];
+	int n = weft_poll_cq(st->sleeper.cq, SLEEPER_CQE, wc), i;
+
+	if (n != SLEEPER_CQE)
+		sim_run_fail(run, "overflow: of a full CQ %d entries could be polled, not %d", n,
+			     SLEEPER_CQE);
+	for (i = 0; i < n; i++) {
+		if (wc[i].wr_id != (uint64_t)i || wc[i].status != WEFT_WC_SUCCESS)
+			sim_run_fail(run, "overflow: entry %d of a full CQ is of %" PRIu64 ", %s",
+				     i, wc[i].wr_id, weft_wc_status_str(wc[i].status));
+	}
+}
+
 static int start(struct sim_run *run)
 {
 	struct hostile_state *st = calloc(1, sizeof(*st));
@@ -263,6 +308,8 @@ static int start(struct sim_run *run)
 			rc = a->ah[p] ? 0 : -errno;
 		}
 	}
+	if (!rc)
+		rc = start_sleeper(run);
 	for (i = 0; i < 2 * st->num && !rc; i++)
 		sim_at(run->sim, sim_now_ns(run->sim) + i, step, &st->all[i], 0);
 	return rc;
@@ -281,6 +328,7 @@ static void check(struct sim_run *run)
 
 	for (i = 0; i < 2 * st->num; i++)
 		check_watched(&st->all[i]);
+	check_sleeper(run);
 }
 
 static void close_all(struct sim_run *run)
@@ -290,6 +338,7 @@ static void close_all(struct sim_run *run)
 
 	for (i = 0; i < 2 * st->num; i++)
 		sim_end_close(&st->all[i].end);
+	sim_end_close(&st->sleeper);
 }
 
 static void stop(struct sim_run *run)
