@@ -10,6 +10,7 @@
  * sim_wl_verbs_recv.c	  receives
  * sim_wl_verbs_done.c	  completions, given to the model; what a request's end means for memory
  * sim_wl_verbs_ctl.c	  changes of state, resets, destruction, deaths
+ * sim_wl_verbs_cq.c	  a CQ that overruns
  *
  * One event moves the whole workload, so that blocking calls, which run the simulation, never
  * nest. Everything is drawn from one stream of the seed.
@@ -305,6 +306,10 @@ void wv_rc_broken(struct wv_qp *qp);
 void wv_qp_forget(struct wv_qp *qp);
 void wv_kill(struct wv_proc *proc);
 void wv_restart(struct wv *wv, struct sim_nic *nic);
+
+/* sim_wl_verbs_cq.c */
+/* Fills a CQ of its own beyond its end, and looks what becomes of it. */
+void wv_overrun(struct wv_proc *proc);
 
 static inline struct wv_op *wv_op_of(const struct sim_model_send *send)
 {

@@ -4,7 +4,7 @@
  *
  * Each kind has one outcome; where the peer may have been disturbed besides, what that leads to is
  * added. No byte of memory may change through any of them. Called by sim_wl_verbs_send.c and
- * sim_wl_verbs_ctl.c; calls sim_wl_verbs_mem.c and libweft.
+ * sim_wl_verbs.c; calls sim_wl_verbs_mem.c, _cq.c and libweft.
  */
 #include "sim_harness/sim_wl_verbs.h"
 
@@ -424,7 +424,7 @@ void wv_misuse_calls(struct wv_proc *proc)
 
 	if (!qp)
 		return;
-	switch (wv_below(proc->wv, 4)) {
+	switch (wv_below(proc->wv, 5)) {
 	case 0:
 		if (qp->state == WV_LIVE)
 			bad_posts(proc, qp);
@@ -434,6 +434,9 @@ void wv_misuse_calls(struct wv_proc *proc)
 		break;
 	case 2:
 		bad_states(proc, qp);
+		break;
+	case 3:
+		wv_overrun(proc);
 		break;
 	default:
 		bad_regions(proc);
