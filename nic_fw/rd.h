@@ -47,7 +47,7 @@ enum {
 	RD_MSN_AHEAD = 64,        /* RC: receives that may be taken for messages not yet begun */
 	RD_WITHDRAW_TRIES = 3,    /* transmissions of a PSN after which it may be withdrawn */
 	RD_WITHDRAW_SPAN = 32,    /* PSNs in flight from which on a lost one stands in the way */
-	RD_WITHDRAW_TIMEOUTS = 5, /* in a row: what else there may be waits for them, too */
+	RD_WITHDRAW_TIMEOUTS = 4, /* in a row: what else there may be waits for them, too */
 	RD_WITHDRAW_BACKOFF = 6,  /* doublings of the wait of a flow that does not get through */
 };
 #define RD_ACK_DELAY_NS     UINT64_C(20000) /* that an ACK waits for data going back */

@@ -151,7 +151,7 @@ static void executed_once(void)
 	}
 	rp_poll(&rp, 0);
 	cut = true; /* the responses too, and all further copies */
-	rp_run(&rp, 60000000);
+	rp_run(&rp, 10000000);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_tx_voids) > 0);
 	cut_acks = false;
 	rp_run(&rp, 50000000);
