@@ -147,6 +147,21 @@ static bool is_settled(const struct rd_session *s, uint32_t psn, const struct rd
 	       s->tx->slot[before % WIRE_RD_WINDOW].state == RD_SLOT_ACKED;
 }
 
+/*
+ * While a Terminate is there its request is known to have failed. It outlasts the copies of that
+ * request which the peer had sent when it heard of it, but not what a busy peer sends after.
+ */
+static bool must_outlast(const struct rd_session *s, struct fw_wqe *msg)
+{
+	if (!msg || msg->kind != FW_WQE_TERMINATE)
+		return false;
+	if (!msg->answered) {
+		msg->answered = true;
+		msg->read_bytes = s->peer_next;
+	}
+	return seq_lt(s->rx_psn, msg->read_bytes);
+}
+
 /* Marks one PSN in flight acknowledged, held or refused; true if that is news. */
 static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, bool refused,
 		     uint32_t rnr_ns)
@@ -154,11 +169,7 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
 	bool settled = is_settled(s, psn, slot);
 
-	/*
-	 * While a Terminate is there its request is known to have failed. It must outlast the
-	 * copies of that request which the peer sent before it heard of it.
-	 */
-	if (slot->msg && slot->msg->kind == FW_WQE_TERMINATE && seq_lt(s->rx_psn, s->peer_next))
+	if (must_outlast(s, slot->msg))
 		return false;
 	if (slot->state == RD_SLOT_ACKED || (slot->state == RD_SLOT_HELD && !settled))
 		return false;
