@@ -436,6 +436,7 @@ void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run)
 void goal_msg_init(struct fw_nic *nic)
 {
 	static const struct esp_ops ops = {
+	    .expects = goal_msg_expects,
 	    .accept = goal_msg_accept,
 	    .receive = goal_msg_receive,
 	    .fill = fill,
