@@ -152,11 +152,15 @@ static bool take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 		s->rx_open = true;
 	if (flags & (WIRE_ESP_TXF | WIRE_ESP_FIN))
 		s->rx_open = false;
+	/* Who sent something large waits for its end, however short the last packet is. */
+	if (bytes > ESP_SMALL_BYTES)
+		s->rx_large = true;
 	owe_ack(nic, s,
-		flags & WIRE_ESP_FIN || bytes > ESP_SMALL_BYTES
-		    ? flags & (WIRE_ESP_TXF | WIRE_ESP_TXS | WIRE_ESP_FIN) ||
-			  ++s->rx_unacked >= ACK_EVERY
-		    : ++s->rx_unacked >= ACK_EVERY);
+		(flags & WIRE_ESP_TXS && bytes > ESP_SMALL_BYTES) ||
+		    (flags & WIRE_ESP_TXF && s->rx_large) || flags & WIRE_ESP_FIN ||
+		    ++s->rx_unacked >= ACK_EVERY);
+	if (flags & WIRE_ESP_TXF)
+		s->rx_large = false;
 	if (flags & WIRE_ESP_FIN) {
 		peer_closed(nic, s);
 		return false;

@@ -105,6 +105,7 @@ struct esp_stream {
 	bool resumed;
 	bool ack_now, ack_due;
 	bool rrq_due;
+	bool rx_large;       /* the transfer that comes in has more than small packets */
 	uint32_t rx_unacked; /* packets taken since the last ACK */
 	uint32_t rrq_hole;   /* rcv_next when holes were last asked for */
 	uint64_t rrq_ns;
