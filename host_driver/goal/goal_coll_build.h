@@ -121,7 +121,7 @@ uint32_t goal_coll_lowest(const struct goal_coll *c, uint32_t v);
 /* Ranks in the subtree of v + mask, mask below v's lowest bit: 0 when there is no such child. */
 uint32_t goal_coll_subtree(const struct goal_coll *c, uint32_t v, uint32_t mask);
 
-/* What GOAL_ALG_AUTO stands for: goal_coll_choose.c. */
+/* What GOAL_ALG_AUTO stands for: goal_coll_choose.c. AUTO itself: WEFT_GOAL_COLL is wrong. */
 GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t bytes);
 
 void goal_coll_barrier(struct goal_coll *c);

@@ -76,28 +76,35 @@ struct rules {
 		ANY_RANKS, ANY_BYTES, alg                                                          \
 	}
 static const struct rules first_rules[GOAL_COLLECTIVES] = {
-    [GOAL_COLL_BCAST] = {4,
-			 {{ANY_RANKS, 8192, GOAL_ALG_BINOMIAL},
-			  {4, 131072, GOAL_ALG_BINOMIAL},
-			  {ANY_RANKS, 262144, GOAL_ALG_SCATTER_ALLGATHER},
+    [GOAL_COLL_BCAST] = {3,
+			 {{ANY_RANKS, 16384, GOAL_ALG_BINOMIAL},
+			  {ANY_RANKS, 131072, GOAL_ALG_SCATTER_ALLGATHER},
 			  ALWAYS(GOAL_ALG_CHAIN)}},
-    [GOAL_COLL_SCATTER] = {2, {{ANY_RANKS, 2048, GOAL_ALG_BINOMIAL}, ALWAYS(GOAL_ALG_LINEAR)}},
-    [GOAL_COLL_REDUCE] = {1, {ALWAYS(GOAL_ALG_BINOMIAL)}},
-    [GOAL_COLL_ALLREDUCE] = {3,
-			     {{ANY_RANKS, 4096, GOAL_ALG_RECURSIVE_DOUBLING},
-			      {ANY_RANKS, 262144, GOAL_ALG_RABENSEIFNER},
+    [GOAL_COLL_SCATTER] = {3,
+			   {{32, ANY_BYTES, GOAL_ALG_LINEAR},
+			    {ANY_RANKS, 64, GOAL_ALG_BINOMIAL},
+			    ALWAYS(GOAL_ALG_LINEAR)}},
+    [GOAL_COLL_REDUCE] = {2, {{8, 2048, GOAL_ALG_LINEAR}, ALWAYS(GOAL_ALG_BINOMIAL)}},
+    [GOAL_COLL_ALLREDUCE] = {4,
+			     {{4, 16384, GOAL_ALG_RECURSIVE_DOUBLING},
+			      {ANY_RANKS, 4096, GOAL_ALG_RECURSIVE_DOUBLING},
+			      {ANY_RANKS, 524288, GOAL_ALG_RABENSEIFNER},
 			      ALWAYS(GOAL_ALG_RING)}},
-    [GOAL_COLL_ALLGATHER] = {2, {{ANY_RANKS, 4096, GOAL_ALG_BRUCK}, ALWAYS(GOAL_ALG_RING)}},
+    [GOAL_COLL_ALLGATHER] = {2, {{ANY_RANKS, 65536, GOAL_ALG_BRUCK}, ALWAYS(GOAL_ALG_RING)}},
     [GOAL_COLL_REDUCE_SCATTER] = {2,
-				  {{ANY_RANKS, 16384, GOAL_ALG_RECURSIVE_HALVING},
+				  {{ANY_RANKS, 32768, GOAL_ALG_RECURSIVE_HALVING},
 				   ALWAYS(GOAL_ALG_RING)}},
-    [GOAL_COLL_ALLTOALL] = {2, {{ANY_RANKS, 256, GOAL_ALG_BRUCK}, ALWAYS(GOAL_ALG_PAIRWISE)}},
+    [GOAL_COLL_ALLTOALL] = {3,
+			    {{8, 8192, GOAL_ALG_BRUCK},
+			     {ANY_RANKS, 4096, GOAL_ALG_BRUCK},
+			     ALWAYS(GOAL_ALG_PAIRWISE)}},
     [GOAL_COLL_SCAN] = {1, {ALWAYS(GOAL_ALG_RECURSIVE_DOUBLING)}},
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rules rules[GOAL_COLLECTIVES]; /* under lock */
 static bool ready;                           /* under lock: rules are filled */
+static bool broken; /* under lock: WEFT_GOAL_COLL says what cannot be, and nobody set others */
 
 /* ---- names --------------------------------------------------------------------------------------
  */
@@ -218,7 +225,7 @@ static bool read_rules(const char *text, struct rules *all)
 	return true;
 }
 
-/* lock is held. What the variable says wrongly is as if it were not set, but noted. */
+/* lock is held. */
 static void fill_rules(void)
 {
 	const char *text = getenv("WEFT_GOAL_COLL");
@@ -227,11 +234,8 @@ static void fill_rules(void)
 	if (ready)
 		return;
 	memcpy(all, first_rules, sizeof(all));
-	if (text && !read_rules(text, all)) {
-		libgoal_error(GOAL_ERR_ARG, "WEFT_GOAL_COLL: no such rules");
-		memcpy(all, first_rules, sizeof(all));
-	}
-	memcpy(rules, all, sizeof(rules));
+	broken = text && !read_rules(text, all);
+	memcpy(rules, broken ? first_rules : all, sizeof(rules));
 	ready = true;
 }
 
@@ -247,6 +251,7 @@ int GOAL_SetCollectiveRules(const char *text)
 		ok = read_rules(text, all);
 	if (ok)
 		memcpy(rules, all, sizeof(rules));
+	broken = broken && !ok;
 	pthread_mutex_unlock(&lock);
 	return ok ? GOAL_SUCCESS
 		  : libgoal_error(GOAL_ERR_ARG, "rules are COLLECTIVE:[RANKS/]BYTES=ALGORITHM,"
@@ -271,6 +276,7 @@ GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t b
 {
 	GOAL_Algorithm alg = GOAL_ALG_AUTO;
 	const struct rules *list = &rules[coll];
+	bool refuse;
 	uint32_t i;
 
 	pthread_mutex_lock(&lock);
@@ -278,13 +284,22 @@ GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t b
 	for (i = 0; i < list->num && alg == GOAL_ALG_AUTO; i++)
 		if (ranks <= list->rule[i].max_ranks && bytes <= list->rule[i].max_bytes)
 			alg = list->rule[i].alg;
+	refuse = broken;
 	pthread_mutex_unlock(&lock);
+	if (refuse)
+		return GOAL_ALG_AUTO;
 	return alg == GOAL_ALG_AUTO ? papers_choice(coll, ranks, bytes) : alg;
 }
 
 int GOAL_AutoAlgorithm(GOAL_Collective coll, int ranks, int64_t bytes)
 {
+	GOAL_Algorithm alg;
+
 	if ((unsigned int)coll >= GOAL_COLLECTIVES || ranks < 1 || bytes < 0)
 		return libgoal_error(GOAL_ERR_ARG, "no such collective, or a negative number");
-	return (int)goal_coll_choose(coll, (uint32_t)ranks, (uint64_t)bytes);
+	alg = goal_coll_choose(coll, (uint32_t)ranks, (uint64_t)bytes);
+	if (alg == GOAL_ALG_AUTO)
+		return libgoal_error(GOAL_ERR_ARG, "WEFT_GOAL_COLL holds no rules: "
+						   "COLLECTIVE:[RANKS/]BYTES=ALGORITHM,...");
+	return (int)alg;
 }

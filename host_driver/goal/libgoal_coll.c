@@ -28,11 +28,11 @@ static GOAL_Schedule make(GOAL_Comm comm, struct goal_coll_call *call, int64_t c
 	}
 	if (rc == 0)
 		sched = GOAL_Compile(graph);
-	else
-		libgoal_error(libgoal_errno(rc), rc == -EINVAL
-						     ? "a root, amount, buffer, type, operation or "
-						       "algorithm that this collective cannot have"
-						     : GOAL_CollectiveName(call->coll));
+	else if (rc != -EINVAL)
+		libgoal_error(libgoal_errno(rc), GOAL_CollectiveName(call->coll));
+	else if (call->alg != GOAL_ALG_AUTO || GOAL_AutoAlgorithm(call->coll, 1, 0) >= 0)
+		libgoal_error(GOAL_ERR_ARG, "a root, amount, buffer, type, operation or algorithm "
+					    "that this collective cannot have");
 	(void)GOAL_FreeGraph(graph);
 	return sched;
 }

@@ -4,6 +4,7 @@
  * and graphs as such.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/goal/goal_coll_build.h"
@@ -46,6 +47,24 @@ static void papers_rules(void)
 	CU_ASSERT(choice(GOAL_COLL_GATHER, 11, 1023) == GOAL_ALG_BINOMIAL);
 	CU_ASSERT(choice(GOAL_COLL_GATHER, 11, 1024) == GOAL_ALG_LINEAR);
 	CU_ASSERT(choice(GOAL_COLL_GATHER, 10, 1023) == GOAL_ALG_LINEAR);
+}
+
+/* Rules are read at the first use, so this test comes first. */
+static void wrong_variable(void)
+{
+	struct goal_coll_call call = {.coll = GOAL_COLL_BARRIER, .type = GOAL_UINT, .width = 8};
+
+	CU_ASSERT_FATAL(setenv("WEFT_GOAL_COLL", "bcast:tree", 1) == 0);
+	CU_ASSERT(GOAL_AutoAlgorithm(GOAL_COLL_BARRIER, 4, 0) == GOAL_ERR_ARG);
+	CU_ASSERT(strstr(GOAL_LastErrorDetail(), "WEFT_GOAL_COLL") != NULL);
+	CU_ASSERT(try_build(call, 0, 4) == -EINVAL);
+	call.alg = GOAL_ALG_BRUCK;
+	CU_ASSERT(try_build(call, 0, 4) == 0);
+	CU_ASSERT(GOAL_SetCollectiveRules("bcast:nothing") == GOAL_ERR_ARG);
+	CU_ASSERT(GOAL_AutoAlgorithm(GOAL_COLL_BARRIER, 4, 0) == GOAL_ERR_ARG);
+	CU_ASSERT(GOAL_SetCollectiveRules(NULL) == 0);
+	CU_ASSERT(GOAL_AutoAlgorithm(GOAL_COLL_BARRIER, 4, 0) == GOAL_ALG_RECURSIVE_DOUBLING);
+	CU_ASSERT(unsetenv("WEFT_GOAL_COLL") == 0);
 }
 
 static void rules_in_words(void)
@@ -194,6 +213,45 @@ static void wrong_arguments(void)
 	CU_ASSERT(try_build(call, 2, 4) == 0);
 }
 
+static bool waits(const struct goal_graph *graph, uint32_t first, uint32_t then)
+{
+	uint32_t i, found = 0;
+
+	for (i = 0; i < graph->num_deps; i++)
+		found += graph->deps[i].from == first && graph->deps[i].to == then;
+	CU_ASSERT(found <= 1);
+	return found;
+}
+
+/* Who reads waits for the last writer, who writes for its readers, or for it; by overlap. */
+static void order_of_uses(void)
+{
+	struct goal_mem mem = {(uintptr_t)memory[0], 4096, false};
+	struct goal_graph *graph = goal_graph_new(0, 2);
+	struct goal_coll c = {.graph = graph, .size = 2};
+	uint32_t a, b, d, e, f;
+
+	a = goal_coll_recv(&c, goal_coll_part(mem, 0, 64), 1, 0);
+	b = goal_coll_recv(&c, goal_coll_part(mem, 32, 64), 1, 0);
+	d = goal_coll_send(&c, goal_coll_part(mem, 0, 32), 1, 0);
+	e = goal_coll_recv(&c, goal_coll_part(mem, 16, 32), 1, 0);
+	f = goal_coll_send(&c, goal_coll_part(mem, 0, 200), 1, 0);
+	CU_ASSERT(waits(graph, a, b));
+	CU_ASSERT(waits(graph, a, d) && !waits(graph, b, d));
+	CU_ASSERT(waits(graph, d, e) && waits(graph, b, e) && !waits(graph, a, e));
+	CU_ASSERT(waits(graph, a, f) && waits(graph, b, f) && waits(graph, e, f));
+	CU_ASSERT(!waits(graph, d, f) && graph->num_deps == 7);
+	/* The scratchpad is other memory. */
+	mem.scratch = true;
+	(void)goal_coll_recv(&c, mem, 1, 0);
+	CU_ASSERT(!c.error && graph->num_deps == 7);
+	free(c.map[0].stretches);
+	free(c.map[1].stretches);
+	free(c.reads);
+	free(c.waits);
+	goal_graph_free(graph);
+}
+
 /* Blocks that are read and written in different orders are one buffer to register all the same. */
 static void one_range_for_one_buffer(void)
 {
@@ -215,5 +273,6 @@ static void one_range_for_one_buffer(void)
 	goal_graph_free(graph);
 }
 
-UT_MAIN("host_driver/goal_coll", UT(papers_rules), UT(rules_in_words), UT(names), UT(choices_exist),
-	UT(wrong_arguments), UT(one_range_for_one_buffer))
+UT_MAIN("host_driver/goal_coll", UT(wrong_variable), UT(papers_rules), UT(rules_in_words),
+	UT(names), UT(choices_exist), UT(wrong_arguments), UT(order_of_uses),
+	UT(one_range_for_one_buffer))

@@ -266,20 +266,16 @@ static void fill_rank(struct goal_fix *fix, const struct shape *s, uint32_t rank
 }
 
 /* The whole buffer as it must be now. */
-static bool rank_is_right(struct goal_fix *fix, const struct shape *s, uint32_t rank)
+static bool rank_is_right(struct goal_fix *fix, const struct shape *s, uint32_t rank, uint8_t *want)
 {
 	struct place p = place_of(fix, s, rank);
-	uint8_t *want = malloc(fix->bytes);
 	uint64_t out_bytes = p.out_blocks * s->block;
-	bool same;
 
 	memset(want, GUARD, fix->bytes);
 	contribute(s, rank, 0, p.in_blocks * s->cc->count, want + p.in);
 	if (p.out_blocks && out_bytes)
 		expect_result(s, rank, want + p.out);
-	same = memcmp(want, fix->rank[rank].buf, fix->bytes) == 0;
-	free(want);
-	return same;
+	return memcmp(want, fix->rank[rank].buf, fix->bytes) == 0;
 }
 
 /* ---- running ------------------------------------------------------------------------------------
@@ -322,14 +318,16 @@ static void say(const struct shape *s, uint32_t rank)
 	       (int)s->cc->type, s->cc->in_place ? ", in place" : "", rank);
 }
 
-void coll_fix_run(struct goal_fix *fix, const struct coll_case *cc)
+uint64_t coll_fix_run(struct goal_fix *fix, const struct coll_case *cc)
 {
 	struct shape s = {.cc = cc, .ranks = fix->num};
 	uint32_t runs = cc->runs ? cc->runs : 1, i;
+	uint8_t *want = malloc(fix->bytes);
+	uint64_t took_ns = 0;
 
 	s.elem_bytes = cc->width ? cc->width / 8 : 1;
 	s.block = cc->count * s.elem_bytes;
-	FIX_REQUIRE(fix, coll_fix_bytes(fix->num, s.block) <= fix->bytes);
+	FIX_REQUIRE(fix, want && coll_fix_bytes(fix->num, s.block) <= fix->bytes);
 	for (i = 0; i < fix->num; i++)
 		load_rank(fix, &s, i);
 	for (s.round = 0; s.round < runs; s.round++) {
@@ -337,12 +335,14 @@ void coll_fix_run(struct goal_fix *fix, const struct coll_case *cc)
 
 		for (i = 0; i < fix->num; i++)
 			fill_rank(fix, &s, i);
+		took_ns = sim_now_ns(fix->sim);
 		status = goal_fix_run(fix, NULL);
+		took_ns = sim_now_ns(fix->sim) - took_ns;
 		if (status != HW_GOAL_OK)
 			say(&s, 0);
 		FIX_REQUIRE(fix, status == HW_GOAL_OK);
 		for (i = 0; i < fix->num; i++) {
-			bool right = rank_is_right(fix, &s, i);
+			bool right = rank_is_right(fix, &s, i, want);
 
 			if (!right)
 				say(&s, i);
@@ -351,4 +351,6 @@ void coll_fix_run(struct goal_fix *fix, const struct coll_case *cc)
 	}
 	for (i = 0; i < fix->num; i++)
 		FIX_CHECK(fix, weft_goal_unload(fix->rank[i].goal, fix->rank[i].schedule) == 0);
+	free(want);
+	return took_ns;
 }

@@ -30,8 +30,8 @@ size_t coll_fix_bytes(uint32_t ranks, uint64_t block_bytes);
 /* Begins with buffers and pools that are large enough for that; attr may be NULL. */
 void coll_fix_begin(struct goal_fix *fix, uint64_t seed, uint32_t ranks, uint64_t block_bytes,
 		    const struct goal_fix_attr *attr);
-/* Builds, loads, runs, checks, unloads. */
-void coll_fix_run(struct goal_fix *fix, const struct coll_case *cc);
+/* Builds, loads, runs, checks, unloads; returns the virtual nanoseconds that the last run took. */
+uint64_t coll_fix_run(struct goal_fix *fix, const struct coll_case *cc);
 
 /* The simulations' scale: 1, or what WEFT_COLL_SWEEP says. */
 uint32_t coll_fix_sweep(void);

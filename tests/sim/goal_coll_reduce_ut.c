@@ -67,7 +67,7 @@ static void every_variant(uint32_t ranks, bool all_roots, uint32_t *turn)
 	uint64_t state = ranks;
 	struct goal_fix fix;
 
-	coll_fix_begin(&fix, ranks, ranks, 4096, NULL);
+	coll_fix_begin(&fix, ranks, ranks, sizes[limit - 1], NULL);
 	for (i = 0; i < VARIANTS; i++) {
 		first = last = 0;
 		if (variants[i].coll == GOAL_COLL_REDUCE) {
@@ -77,10 +77,9 @@ static void every_variant(uint32_t ranks, bool all_roots, uint32_t *turn)
 		for (root = first; root <= last; root++)
 			run(&fix, &variants[i], root, sizes[coll_fix_draw(&state, limit)],
 			    coll_fix_draw(&state, 2), turn);
-		run(&fix, &variants[i], last, sizes[1 + coll_fix_draw(&state, limit - 1)], true,
-		    turn);
-		run(&fix, &variants[i], last, sizes[1 + coll_fix_draw(&state, limit - 1)], false,
-		    turn);
+		if (ranks <= 17 || coll_fix_sweep() > 1)
+			run(&fix, &variants[i], last, sizes[1 + coll_fix_draw(&state, limit - 1)],
+			    ranks % 2, turn);
 	}
 	goal_fix_end(&fix);
 }
