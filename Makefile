@@ -189,7 +189,7 @@ $(eval $(call shared,$1,goal,$(SRC_goal),$(OUT_$1)/lib/libweft.so))
 $(eval $(call link,$1,$(OUT_$1)/bin/weftd,$(B)/obj/$1/dpdk_app/main.o,\
 	$(OUT_$1)/lib/libweftd.a $(OUT_$1)/lib/libnicfw.a,$(WEFTD_LIBS_$1)))
 $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,\
-	$(foreach l,sim weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
+	$(foreach l,sim goal weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
 $(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
 	$(patsubst %.c,$(B)/obj/$1/%.o,$(sort $(wildcard tools/$t/*.c))),\
 	$(foreach l,goal weft,$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1))))
@@ -250,7 +250,7 @@ UT_LIBS_host_driver := goal weft nicfw
 UT_LIBS_sim_harness := sim goal weft nicfw
 UT_LIBS_sim := sim goal weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
-UT_LIBS_fuzz := sim weft $(if $(HAVE_DPDK),weftd) nicfw
+UT_LIBS_fuzz := sim goal weft $(if $(HAVE_DPDK),weftd) nicfw
 UT_LIBS_tools := goal weft
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
@@ -322,7 +322,7 @@ _soak: $(B)/san/bin/weft-sim
 # A mutant is one file of the firmware changed and linked before the archive of all of it.
 MUTANT_ENV = MUTANT_CC='$(CC_release) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) $(CFLAGS)' \
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
-	$(B)/lib/libsim.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim
+	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim
 
 mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
 	@tools/deps.sh test

@@ -191,8 +191,13 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 	uint32_t op = send->op;
 
 	(void)ctx;
+	/* The stream ends: by this send ended() knows that the run needed the rank. */
+	if (!ok && run) {
+		send->kind = GOAL_SEND_WAITING;
+		return;
+	}
 	goal_send_free(nic, send);
-	if (!ok || !run)
+	if (!run)
 		return;
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_ACKED, op);
 	goal_run_finish_op(nic, run, op);
