@@ -189,7 +189,7 @@ $(eval $(call shared,$1,goal,$(SRC_goal),$(OUT_$1)/lib/libweft.so))
 $(eval $(call link,$1,$(OUT_$1)/bin/weftd,$(B)/obj/$1/dpdk_app/main.o,\
 	$(OUT_$1)/lib/libweftd.a $(OUT_$1)/lib/libnicfw.a,$(WEFTD_LIBS_$1)))
 $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,\
-	$(foreach l,sim weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
+	$(foreach l,sim goal weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
 $(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
 	$(patsubst %.c,$(B)/obj/$1/%.o,$(sort $(wildcard tools/$t/*.c))),\
 	$(foreach l,goal weft,$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1))))
@@ -250,7 +250,7 @@ UT_LIBS_host_driver := goal weft nicfw
 UT_LIBS_sim_harness := sim goal weft nicfw
 UT_LIBS_sim := sim goal weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
-UT_LIBS_fuzz := sim weft $(if $(HAVE_DPDK),weftd) nicfw
+UT_LIBS_fuzz := sim goal weft $(if $(HAVE_DPDK),weftd) nicfw
 UT_LIBS_tools := goal weft
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
@@ -322,7 +322,7 @@ _soak: $(B)/san/bin/weft-sim
 # A mutant is one file of the firmware changed and linked before the archive of all of it.
 MUTANT_ENV = MUTANT_CC='$(CC_release) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) $(CFLAGS)' \
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
-	$(B)/lib/libsim.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim
+	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim
 
 mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
 	@tools/deps.sh test
@@ -418,7 +418,8 @@ install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an ex
 	$(Q)for f in $(foreach l,weft goal,$(B)/lib/lib$l.a $(B)/lib/lib$l.so.$(SOVERSION)); do \
 		[ ! -e $$f ] || install -m 644 $$f '$D$(LIBDIR)'; done
 	$(Q)for l in weft goal; do ln -sf lib$$l.so.$(SOVERSION) '$D$(LIBDIR)'/lib$$l.so; done
-	$(Q)for f in host_driver/weft.h host_driver/goal/goal.h; do [ ! -e $$f ] || install -m 644 $$f '$D$(INCLUDEDIR)'; done
+	$(Q)for f in host_driver/weft.h host_driver/goal/goal.h host_driver/goal/goal_coll.h; do [ ! -e $$f ] || install -m 644 $$f '$D$(INCLUDEDIR)'; done
+	$(Q)sed -i 's|"host_driver/goal/goal.h"|"goal.h"|' '$D$(INCLUDEDIR)/goal_coll.h'
 	$(Q)for f in tools/wireshark/weft.lua; do [ ! -e $$f ] || install -m 644 $$f '$D$(DATADIR)'; done
 	$(Q)$(subst_dirs) dist/weft.pc.in > '$D$(LIBDIR)/pkgconfig/weft.pc'
 	$(Q)$(subst_dirs) dist/weftd.service.in > '$D$(UNITDIR)/weftd.service'

@@ -23,6 +23,7 @@ enum gauge_kind {
 	GAUGE_POOL,     /* elements in use */
 	GAUGE_POOL_MAX, /* the most that were */
 	GAUGE_WORD,     /* a uint32_t */
+	GAUGE_LONG,     /* a uint64_t */
 };
 
 struct gauge {
@@ -38,6 +39,10 @@ struct gauge {
 #define WORD(name, field)                                                                          \
 	{                                                                                          \
 		name, GAUGE_WORD, offsetof(struct fw_nic, field)                                   \
+	}
+#define LONG(name, field)                                                                          \
+	{                                                                                          \
+		name, GAUGE_LONG, offsetof(struct fw_nic, field)                                   \
 	}
 #define POOL(name, field)                                                                          \
 	{name, GAUGE_POOL, offsetof(struct fw_nic, field)},                                        \
@@ -66,6 +71,18 @@ static const struct gauge gauges[] = {
     POOL("recv_msgs_used", recv_msgs),
     POOL("ud_reasms_used", ud_reasms),
     POOL("ud_buffers_used", ud_buffers),
+    IDS("esp_streams_used", esp_ids),
+    POOL("esp_held_used", esp_held),
+    IDS("goal_comms_used", goal_comm_ids),
+    IDS("goal_schedules_used", goal_schedule_ids),
+    WORD("goal_loads_used", goal_loads_active),
+    POOL("goal_links_used", goal_links),
+    POOL("goal_runs_used", goal_runs),
+    POOL("goal_sends_used", goal_sends),
+    POOL("goal_recvs_used", goal_recvs),
+    POOL("goal_unexps_used", goal_unexps),
+    POOL("goal_calcs_used", goal_calcs),
+    LONG("goal_heap_bytes_used", goal_heap.buddy.used),
 };
 
 enum {
@@ -85,6 +102,8 @@ static uint64_t gauge_value(const struct fw_nic *nic, const struct gauge *gauge)
 		return ((const struct fw_pool *)at)->used_max;
 	case GAUGE_WORD:
 		return *(const uint32_t *)at;
+	case GAUGE_LONG:
+		return *(const uint64_t *)at;
 	}
 	return 0;
 }

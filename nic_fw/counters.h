@@ -78,6 +78,7 @@
 	X(esp_rrq_rx)                                                                              \
 	X(esp_timeouts)                                                                            \
 	X(esp_syn_early)                                                                           \
+	X(esp_syn_foreign)                                                                         \
 	X(edp_echo_rx)                                                                             \
 	X(edp_unreachable_tx)                                                                      \
 	X(edp_unreachable_rx)                                                                      \

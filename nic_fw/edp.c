@@ -48,6 +48,12 @@ struct fw_tx_frame *edp_tx_begin(struct fw_nic *nic, const uint8_t *mac, uint16_
 	return frame;
 }
 
+/* Stations, not groups: an answer to a group's address would be multiplied by the network. */
+static bool is_unicast(const struct wire_eth *eth)
+{
+	return !((eth->dst[0] | eth->src[0]) & 1);
+}
+
 /* The pieces after the Ethernet header are complete: length, CRC32C, away. */
 void edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control)
 {
@@ -71,6 +77,8 @@ static bool crc_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, ui
 	struct eth_cursor cursor;
 	struct be32 want, got;
 
+	if (frame->flags & FW_RX_CRC_OK)
+		return true;
 	eth_cursor_init(&cursor, frame, EDP_OFFSET, bytes + WIRE_EDP_CRC_BYTES);
 	while (cursor.left > WIRE_EDP_CRC_BYTES) {
 		const uint8_t *data =
@@ -133,7 +141,8 @@ static void unreachable(struct fw_nic *nic, const struct wire_eth *eth, const st
 	edp_tx_end(nic, frame, true);
 }
 
-static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes)
+static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,
+			   const struct wire_eth *eth, uint32_t bytes)
 {
 	struct eth_cursor cursor;
 	struct wire_edp edp;
@@ -146,8 +155,7 @@ static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame, 
 	eth_cursor_init(&cursor, frame, ESP_OFFSET, sizeof(edp) + sizeof(esp));
 	eth_cursor_copy(&cursor, &edp, sizeof(edp));
 	eth_cursor_copy(&cursor, &esp, sizeof(esp));
-	esp_rx_unreachable(nic, be16_get(edp.src_port), be16_get(edp.dst_port),
-			   be32_get(esp.src_inc));
+	esp_rx_unreachable(nic, eth->src, &edp, &esp);
 }
 
 static void rx_esp(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct wire_eth *eth,
@@ -203,7 +211,7 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	edp = (const struct wire_edp *)(frame->seg[0].data + EDP_OFFSET);
 	bytes = be16_get(edp->bytes);
 	if (edp->ver_type >> 4 != WIRE_EDP_VERSION || edp->reserved || bytes < sizeof(*edp) ||
-	    frame->bytes < EDP_OFFSET + bytes + WIRE_EDP_CRC_BYTES) {
+	    !is_unicast(eth) || frame->bytes < EDP_OFFSET + bytes + WIRE_EDP_CRC_BYTES) {
 		FW_DROP(nic, drop_esp_malformed);
 		return;
 	}
@@ -219,7 +227,7 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		echo(nic, frame, eth, edp, bytes);
 		return;
 	case WIRE_EDP_UNREACHABLE:
-		rx_unreachable(nic, frame, bytes);
+		rx_unreachable(nic, frame, eth, bytes);
 		return;
 	case WIRE_EDP_ECHO_REPLY:
 	case WIRE_EDP_TYPES:

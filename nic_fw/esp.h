@@ -24,7 +24,7 @@ struct esp_stream;
 struct esp_xfer;
 
 enum esp_end {
-	ESP_END_CLOSED,      /* both sides closed, everything was delivered */
+	ESP_END_CLOSED,      /* closed, and all that was queued here was acknowledged before */
 	ESP_END_RESET,       /* the peer's layer above ended it, or the peer's NIC restarted */
 	ESP_END_LOST,        /* the peer does not answer */
 	ESP_END_UNREACHABLE, /* it never answered, or has no such port */
@@ -46,11 +46,19 @@ struct esp_key {
 /* The layer above. All are called from the turn of the instance. */
 struct esp_ops {
 	/*
-	 * Somebody opens a stream that is not there. The context for it, or NULL: not (yet) open
-	 * here; the peer asks again for a while.
+	 * Whether this station may open a stream of this key now. Until it may, its SYNs are
+	 * forgotten as they come, and it asks again for a while.
+	 */
+	bool (*expects)(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac);
+	/*
+	 * The context for a stream that a peer opened: it has answered our answer to its SYN, so
+	 * that this is no SYN of the past. NULL: it is reset.
 	 */
 	void *(*accept)(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream);
-	/* One packet, in order. The frame is the caller's again on return. */
+	/*
+	 * One packet, in order. The frame is the caller's again on return. Must not abort the
+	 * stream.
+	 */
 	enum esp_verdict (*receive)(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
 				    uint32_t offset, uint32_t bytes);
 	/*
@@ -87,7 +95,8 @@ void esp_listen(struct fw_nic *nic, enum wire_esp_service service, const struct 
 
 /*
  * A stream to a peer; set-up begins at once and repeats itself. NULL: no stream left. Packets may
- * be queued before it is established. A SYN of the peer with the same key joins it.
+ * be queued before it is established. A SYN of the peer with the same key joins it, whichever of
+ * the two is first.
  */
 struct esp_stream *esp_open(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
 			    uint8_t shard, void *ctx);

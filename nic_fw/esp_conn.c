@@ -59,8 +59,9 @@ void esp_set_state(struct fw_nic *nic, struct esp_stream *s, enum esp_state stat
 	    [ESP_SYN_SENT] = 1 << ESP_SYN_RCVD | 1 << ESP_OPEN | 1 << ESP_CLOSING | 1 << ESP_FREE,
 	    [ESP_SYN_RCVD] = 1 << ESP_OPEN | 1 << ESP_CLOSING | 1 << ESP_FREE,
 	    [ESP_OPEN] = 1 << ESP_CLOSING | 1 << ESP_DRAINING | 1 << ESP_FREE,
-	    [ESP_CLOSING] = 1 << ESP_FREE,
+	    [ESP_CLOSING] = 1 << ESP_LINGERING | 1 << ESP_FREE,
 	    [ESP_DRAINING] = 1 << ESP_FREE,
+	    [ESP_LINGERING] = 1 << ESP_FREE,
 	};
 
 	assert(legal[s->state] >> state & 1);
@@ -129,11 +130,43 @@ void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why)
 		ops->ended(nic, ctx, why);
 }
 
-void esp_opened(struct fw_nic *nic, struct esp_stream *s)
+void esp_finish(struct fw_nic *nic, struct esp_stream *s)
 {
+	void *ctx = s->ctx;
+
+	/* Our FIN answered the peer's and acknowledged it: whoever acknowledges ours has that. */
+	if (s->state == ESP_DRAINING) {
+		esp_end(nic, s, ESP_END_CLOSED);
+		return;
+	}
+	esp_set_state(nic, s, ESP_LINGERING);
+	s->opened_ns = nic->now_ns;
+	s->ctx = NULL;
+	esp_timer_update(nic, s);
+	s->ops->ended(nic, ctx, ESP_END_CLOSED);
+}
+
+/* The peer is gone. Where both had closed and all was acknowledged, only its last word is missing.
+ */
+static void end_without_peer(struct fw_nic *nic, struct esp_stream *s, enum esp_end why)
+{
+	bool closed = s->state == ESP_CLOSING && s->fin_sent && fw_list_empty(&s->queue);
+
+	esp_end(nic, s, closed ? ESP_END_CLOSED : why);
+}
+
+bool esp_opened(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (!s->ctx)
+		s->ctx = s->ops->accept(nic, &s->key, s);
+	if (!s->ctx) {
+		esp_abort(nic, s);
+		return false;
+	}
 	FW_COUNT(nic, esp_streams_opened);
 	esp_set_state(nic, s, s->fin_queued ? ESP_CLOSING : ESP_OPEN);
 	esp_tx_ready(nic, s);
+	return true;
 }
 
 /* ---- the layer above ----------------------------------------------------------------------------
@@ -154,8 +187,14 @@ static void send_handshake(struct fw_nic *nic, struct esp_stream *s)
 struct esp_stream *esp_open(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
 			    uint8_t shard, void *ctx)
 {
-	struct esp_stream *s = new_stream(nic, key, mac);
+	struct esp_stream *s = find(nic, key);
 
+	if (s && s->state == ESP_SYN_RCVD && !s->ctx && !memcmp(s->peer_mac, mac, WIRE_MAC_BYTES)) {
+		/* The peer was first. */
+		s->ctx = ctx;
+		return s;
+	}
+	s = new_stream(nic, key, mac);
 	if (!s)
 		return NULL;
 	s->ctx = ctx;
@@ -168,10 +207,8 @@ struct esp_stream *esp_open(struct fw_nic *nic, const struct esp_key *key, const
 
 void esp_watch(struct fw_nic *nic, struct esp_stream *s)
 {
-	if (!s->watchers++) {
-		s->heard_ns = nic->now_ns;
+	if (!s->watchers++)
 		esp_timer_update(nic, s);
-	}
 }
 
 void esp_unwatch(struct fw_nic *nic, struct esp_stream *s)
@@ -188,6 +225,8 @@ void esp_close(struct fw_nic *nic, struct esp_stream *s)
 	s->fin_queued = true;
 	if (s->state == ESP_OPEN)
 		esp_set_state(nic, s, ESP_CLOSING);
+	/* Nobody will say any more that there is room: what is held is offered again now. */
+	esp_resume(nic, s);
 	esp_tx_ready(nic, s);
 	esp_timer_update(nic, s);
 }
@@ -221,21 +260,23 @@ static void adopt(struct fw_nic *nic, struct esp_stream *s, const struct wire_ed
 		s->frame_bytes = mtu;
 }
 
+/*
+ * A half-open stream, of which the layer above hears when the peer has answered: a SYN alone may be
+ * forged, or of the past.
+ */
 static void accept_syn(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
 		       const struct wire_edp *edp, const struct wire_esp *esp,
 		       const struct wire_esp_open *open)
 {
-	struct esp_stream *s = new_stream(nic, key, mac);
+	struct esp_stream *s;
 
-	if (!s)
-		return;
-	s->ctx = s->ops->accept(nic, key, s);
-	if (!s->ctx) {
+	if (!nic->esp_ops[key->service]->expects(nic, key, mac)) {
 		FW_COUNT(nic, esp_syn_early);
-		esp_set_state(nic, s, ESP_SYN_RCVD);
-		free_stream(nic, s);
 		return;
 	}
+	s = new_stream(nic, key, mac);
+	if (!s)
+		return;
 	adopt(nic, s, edp, esp, open);
 	esp_set_state(nic, s, ESP_SYN_RCVD);
 	send_handshake(nic, s);
@@ -251,9 +292,9 @@ static void rx_first_syn(struct fw_nic *nic, const struct esp_key *key, const ui
 
 	if (!s) {
 		accept_syn(nic, key, mac, edp, esp, open);
-		return;
-	}
-	if (s->state == ESP_SYN_SENT) {
+	} else if (memcmp(s->peer_mac, mac, WIRE_MAC_BYTES)) {
+		FW_DROP(nic, drop_esp_no_stream);
+	} else if (s->state == ESP_SYN_SENT) {
 		/* Both opened at once: one connection. */
 		adopt(nic, s, edp, esp, open);
 		esp_set_state(nic, s, ESP_SYN_RCVD);
@@ -261,10 +302,16 @@ static void rx_first_syn(struct fw_nic *nic, const struct esp_key *key, const ui
 		esp_timer_update(nic, s);
 	} else if (be32_get(esp->src_inc) == s->dst_inc) {
 		/* It was sent again, or our answer was lost. */
+		s->heard_ns = nic->now_ns;
 		send_handshake(nic, s);
 	} else {
-		/* The peer began anew. Its SYN will come again and find nothing in its way. */
-		esp_end(nic, s, ESP_END_RESET);
+		/*
+		 * The peer began anew; or the SYN is an old one that was late. Ask who is there: a
+		 * peer that has forgotten this stream says that it is unreachable, and its next SYN
+		 * finds nothing in its way.
+		 */
+		FW_COUNT(nic, esp_syn_foreign);
+		(void)esp_tx_bare(nic, s, s->state == ESP_SYN_RCVD ? WIRE_ESP_SYN : 0, 0);
 	}
 }
 
@@ -273,12 +320,12 @@ static void rx_syn_ack(struct fw_nic *nic, struct esp_stream *s, const struct wi
 {
 	if (s->state == ESP_SYN_SENT) {
 		adopt(nic, s, edp, esp, open);
-		esp_opened(nic, s);
+		(void)esp_opened(nic, s);
 	} else if (be32_get(esp->src_inc) != s->dst_inc) {
 		FW_DROP(nic, drop_esp_incarnation);
 		return;
-	} else if (s->state == ESP_SYN_RCVD) {
-		esp_opened(nic, s);
+	} else if (s->state == ESP_SYN_RCVD && !esp_opened(nic, s)) {
+		return;
 	}
 	s->heard_ns = nic->now_ns;
 	/* The third packet of the handshake; it is sent again for each repetition of the second. */
@@ -326,17 +373,31 @@ void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *e
 	rx_first_syn(nic, &key, mac, edp, esp, &open);
 }
 
-void esp_rx_unreachable(struct fw_nic *nic, uint16_t local_port, uint16_t remote_port,
-			uint32_t src_inc)
+uint16_t esp_remote_port(const struct esp_stream *s)
 {
-	struct esp_stream *s = esp_by_port(nic, local_port);
+	/* A first SYN goes to the master port: the peer's own is not known yet. */
+	return s->state == ESP_SYN_SENT
+		   ? (uint16_t)(WIRE_EDP_PORT_BASE + s->peer_shard * WIRE_EDP_PORT_SPAN)
+		   : s->remote_port;
+}
+
+void esp_rx_unreachable(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
+			const struct wire_esp *esp)
+{
+	struct esp_stream *s = esp_by_port(nic, be16_get(edp->src_port));
 
 	/* Only who saw our packets can quote them; others' news are no news. */
-	if (!s || s->src_inc != src_inc || s->remote_port != remote_port ||
-	    s->state == ESP_SYN_SENT)
+	if (!s || memcmp(s->peer_mac, mac, WIRE_MAC_BYTES) ||
+	    be32_get(esp->src_inc) != s->src_inc || be32_get(esp->dst_inc) != s->dst_inc ||
+	    be16_get(edp->dst_port) != esp_remote_port(s)) {
+		FW_DROP(nic, drop_esp_incarnation);
 		return;
+	}
 	FW_COUNT(nic, edp_unreachable_rx);
-	esp_end(nic, s, s->state == ESP_CLOSING && s->fin_sent ? ESP_END_CLOSED : ESP_END_RESET);
+	if (s->state == ESP_SYN_SENT)
+		esp_end(nic, s, ESP_END_UNREACHABLE);
+	else
+		end_without_peer(nic, s, ESP_END_RESET);
 }
 
 /* ---- time
@@ -354,8 +415,9 @@ uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries)
 }
 
 /*
- * The packet that the sender itself repeats: TXS until it is acknowledged, the last one once
- * everything was sent (TXF or FIN). False: the receiver drives, or nothing is on its way.
+ * The packet that the sender itself repeats: TXS until it is acknowledged; the last one while it is
+ * TXF or FIN, also when more is queued by now that its acknowledgement holds up. False: the
+ * receiver drives, or nothing is on its way.
  */
 static bool repeated(const struct esp_stream *s, uint32_t *seq)
 {
@@ -363,7 +425,7 @@ static bool repeated(const struct esp_stream *s, uint32_t *seq)
 		return false;
 	if (s->txs_unacked)
 		*seq = s->txs_seq;
-	else if (s->tx_idle && !s->next_xfer)
+	else if (s->tx_idle || s->fin_sent)
 		*seq = s->snd_next - 1;
 	else
 		return false;
@@ -379,8 +441,20 @@ static bool drives(const struct esp_stream *s)
 /* Something is awaited of the peer whose turn it is. */
 static bool watches(const struct esp_stream *s)
 {
-	return s->watchers || s->snd_una != s->snd_next || s->state == ESP_CLOSING ||
-	       s->state == ESP_DRAINING;
+	return s->watchers || s->snd_una != s->snd_next || s->next_xfer ||
+	       s->state == ESP_CLOSING || s->state == ESP_DRAINING;
+}
+
+/* A silence in which nothing was awaited is none. */
+static void watch_update(const struct fw_nic *nic, struct esp_stream *s)
+{
+	if (watches(s) && !s->watching) {
+		s->heard_ns = nic->now_ns;
+		s->probes = 0;
+	}
+	s->watching = watches(s);
+	if (!s->probes)
+		s->probe_ns = s->heard_ns;
 }
 
 void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
@@ -394,14 +468,19 @@ void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
 				     nic->now_ns + esp_rto_ns(s, s->tries));
 		return;
 	}
+	if (s->state == ESP_LINGERING) {
+		fw_timer_set(&nic->timers, &s->timer, s->opened_ns + ESP_LINGER_NS);
+		return;
+	}
 	if (repeated(s, &seq))
 		at = s->slot[seq % WIRE_ESP_WINDOW].sent_ns + esp_rto_ns(s, s->tries);
 	if (drives(s)) {
 		when = s->rrq_ns + esp_rto_ns(s, s->rrq_tries);
 		at = when < at ? when : at;
 	}
-	if (watches(s)) {
-		when = s->heard_ns + ESP_WATCH_NS * (s->probes + 1);
+	watch_update(nic, s);
+	if (s->watching) {
+		when = s->probe_ns + ESP_WATCH_NS;
 		at = when < at ? when : at;
 	}
 	if (at == UINT64_MAX)
@@ -412,7 +491,9 @@ void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
 
 static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 {
-	if (nic->now_ns - s->opened_ns > ESP_OPEN_NS) {
+	/* Who opened it asks as long as the other may need; who answers, as long as it is asked. */
+	if (nic->now_ns - s->opened_ns > ESP_OPEN_NS ||
+	    (s->state == ESP_SYN_RCVD && nic->now_ns - s->heard_ns > ESP_SILENCE_NS)) {
 		esp_end(nic, s, ESP_END_UNREACHABLE);
 		return;
 	}
@@ -425,7 +506,7 @@ static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 /* Silence in spite of all that was asked; an answer of any kind begins the count anew. */
 static bool is_lost(const struct fw_nic *nic, const struct esp_stream *s, uint32_t tries)
 {
-	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > ESP_WATCH_NS;
+	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > ESP_SILENCE_NS;
 }
 
 static void fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -437,10 +518,14 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		fire_handshake(nic, s);
 		return;
 	}
+	if (s->state == ESP_LINGERING) {
+		esp_end(nic, s, ESP_END_CLOSED);
+		return;
+	}
 	if (is_lost(nic, s, s->tries) || is_lost(nic, s, s->rrq_tries) ||
-	    is_lost(nic, s, s->probes)) {
-		esp_end(nic, s,
-			s->state == ESP_CLOSING && s->fin_sent ? ESP_END_CLOSED : ESP_END_LOST);
+	    is_lost(nic, s, s->probes) ||
+	    (s->state == ESP_DRAINING && nic->now_ns - s->opened_ns > ESP_DRAIN_NS)) {
+		end_without_peer(nic, s, ESP_END_LOST);
 		return;
 	}
 	if (repeated(s, &seq) &&
@@ -454,8 +539,9 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		s->rrq_tries += s->rrq_tries < UINT8_MAX;
 		esp_rx_request(nic, s);
 	}
-	if (watches(s) && s->heard_ns + ESP_WATCH_NS * (s->probes + 1) <= nic->now_ns) {
-		s->probes++;
+	if (s->watching && s->probe_ns + ESP_WATCH_NS <= nic->now_ns) {
+		s->probes += s->probes < UINT8_MAX;
+		s->probe_ns = nic->now_ns;
 		esp_rx_request(nic, s);
 	}
 	esp_timer_update(nic, s);

@@ -16,7 +16,7 @@ enum {
 
 uint32_t esp_rx_window(const struct esp_stream *s)
 {
-	return s->blocked ? 0 : WIRE_ESP_WINDOW / 2;
+	return s->blocked ? 0 : ESP_MAX_BURST;
 }
 
 /* ---- held frames ------------------------------------------------------------------------------
@@ -93,7 +93,6 @@ void esp_ack_flush(struct fw_nic *nic)
 		if (!esp_tx_bare(nic, s, s->rrq_due ? WIRE_ESP_RRQ : 0, 0))
 			return;
 		FW_COUNT(nic, esp_tx_acks);
-		s->rrq_due = false;
 	}
 }
 
@@ -119,13 +118,14 @@ static void peer_closed(struct fw_nic *nic, struct esp_stream *s)
 	s->peer_fin = true;
 	if (s->state == ESP_CLOSING) {
 		if (s->fin_sent && s->snd_una == s->snd_next)
-			esp_end(nic, s, ESP_END_CLOSED);
+			esp_finish(nic, s);
 		return;
 	}
 	if (s->state != ESP_OPEN)
 		return;
 	esp_tx_drop(nic, s);
 	esp_set_state(nic, s, ESP_DRAINING);
+	s->opened_ns = nic->now_ns;
 	s->fin_queued = true;
 	s->ctx = NULL;
 	esp_tx_ready(nic, s);
@@ -150,13 +150,17 @@ static bool take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 	s->rrq_ns = nic->now_ns;
 	if (flags & WIRE_ESP_TXS)
 		s->rx_open = true;
-	if (flags & WIRE_ESP_TXF)
+	if (flags & (WIRE_ESP_TXF | WIRE_ESP_FIN))
 		s->rx_open = false;
+	/* Who sent something large waits for its end, however short the last packet is. */
+	if (bytes > ESP_SMALL_BYTES)
+		s->rx_large = true;
 	owe_ack(nic, s,
-		flags & WIRE_ESP_FIN || bytes > ESP_SMALL_BYTES
-		    ? flags & (WIRE_ESP_TXF | WIRE_ESP_TXS | WIRE_ESP_FIN) ||
-			  ++s->rx_unacked >= ACK_EVERY
-		    : ++s->rx_unacked >= ACK_EVERY);
+		(flags & WIRE_ESP_TXS && bytes > ESP_SMALL_BYTES) ||
+		    (flags & WIRE_ESP_TXF && s->rx_large) || flags & WIRE_ESP_FIN ||
+		    ++s->rx_unacked >= ACK_EVERY);
+	if (flags & WIRE_ESP_TXF)
+		s->rx_large = false;
 	if (flags & WIRE_ESP_FIN) {
 		peer_closed(nic, s);
 		return false;
@@ -188,8 +192,10 @@ void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s)
 		release(nic, s, seq);
 	}
 	/* The window is open again. */
-	if (was_blocked && !s->blocked)
+	if (was_blocked && !s->blocked) {
+		s->rrq_ns = nic->now_ns;
 		owe_ack(nic, s, true);
+	}
 }
 
 void esp_resume(struct fw_nic *nic, struct esp_stream *s)
@@ -273,8 +279,8 @@ void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp
 		FW_DROP(nic, drop_esp_malformed);
 		return;
 	}
-	if (s->state == ESP_SYN_RCVD)
-		esp_opened(nic, s);
+	if (s->state == ESP_SYN_RCVD && !esp_opened(nic, s))
+		return;
 	esp_tx_acked(nic, s, be32_get(esp->ack), be64_get(esp->received), be16_get(esp->window));
 	if (s->state == ESP_FREE)
 		return;

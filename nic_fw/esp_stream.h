@@ -15,18 +15,22 @@
 enum {
 	ESP_MAX_STREAMS = WIRE_EDP_PORT_SPAN - 1, /* of a shard; each has a port */
 	ESP_MAX_HELD = 1024,                      /* frames held for order or room, of a shard */
-	ESP_BURST = 32,              /* burst_length: packets between acknowledgements, at most */
-	ESP_INITIAL_BURST = 16,      /* initial_burst_length: before TXS is acknowledged */
-	ESP_REORDER = 3,             /* packets behind a hole before it is asked for */
-	ESP_TRIES = 12,              /* unanswered packets until a peer is lost */
-	ESP_TX_QUANTUM = 8,          /* packets of one stream in a turn */
-	ESP_SMALL_BYTES = 256,       /* payload whose ACK may wait to ride on an answer */
-	ESP_HDR_BYTES = 14 + 8 + 32, /* Ethernet, EDP, ESP */
+	ESP_BURST = 32,         /* default burst_length: packets in flight, at most */
+	ESP_INITIAL_BURST = 16, /* default initial_burst_length: before TXS is acknowledged */
+	ESP_MAX_BURST = WIRE_ESP_WINDOW - 1, /* a FIN behind them must fit the window */
+	ESP_REORDER = 3,                     /* packets behind a hole before it is asked for */
+	ESP_TRIES = 12,                      /* unanswered packets until a peer is lost */
+	ESP_TX_QUANTUM = 8,                  /* packets of one stream in a turn */
+	ESP_SMALL_BYTES = 256,               /* payload whose ACK may wait to ride on an answer */
+	ESP_HDR_BYTES = 14 + 8 + 32,         /* Ethernet, EDP, ESP */
 };
 #define ESP_MIN_RTO_NS   UINT64_C(200000)
 #define ESP_FIRST_RTO_NS UINT64_C(1000000)
 #define ESP_MAX_RTO_NS   UINT64_C(100000000)
 #define ESP_OPEN_NS      UINT64_C(10000000000) /* how long a SYN is repeated */
+#define ESP_SILENCE_NS   UINT64_C(1000000000)  /* a peer is lost after such a silence at least */
+#define ESP_DRAIN_NS     UINT64_C(10000000000) /* how long our FIN answers that of the peer */
+#define ESP_LINGER_NS    UINT64_C(300000000)   /* how long our last ACK is repeated */
 #define ESP_ACK_NS       UINT64_C(20000)       /* how long an ACK waits for a ride */
 #define ESP_WATCH_NS     UINT64_C(20000000)    /* silence of a watched peer before a probe */
 
@@ -37,6 +41,7 @@ enum esp_state {
 	ESP_OPEN,
 	ESP_CLOSING,  /* closed above: FIN follows what is queued; awaiting its ACK */
 	ESP_DRAINING, /* ended by the peer's FIN, the layer above is gone: our FIN awaits its ACK */
+	ESP_LINGERING, /* closed; our last ACK may be lost and is repeated when it is asked for */
 	ESP_STATES
 };
 
@@ -64,12 +69,15 @@ struct esp_stream {
 	uint8_t peer_shard;
 	uint8_t tries;  /* unanswered sends of the packet that the timer repeats */
 	uint8_t probes; /* since something was heard */
+	bool watching;  /* something is awaited of the peer: its silence counts */
 	uint32_t src_inc, dst_inc;
 	uint32_t frame_bytes; /* largest Ethernet payload, of both ends the smaller */
 	struct esp_key key;
 	const struct esp_ops *ops;
-	void *ctx;
-	uint64_t opened_ns, heard_ns;
+	void *ctx;          /* NULL: half open, or draining: nobody above knows of it */
+	uint64_t opened_ns; /* when it was made, or began to drain or to linger */
+	uint64_t heard_ns;  /* of the peer; or when something was first awaited of it */
+	uint64_t probe_ns;  /* the last probe */
 	uint32_t watchers;
 	uint32_t hash_next; /* index + 1 */
 
@@ -97,6 +105,7 @@ struct esp_stream {
 	bool resumed;
 	bool ack_now, ack_due;
 	bool rrq_due;
+	bool rx_large;       /* the transfer that comes in has more than small packets */
 	uint32_t rx_unacked; /* packets taken since the last ACK */
 	uint32_t rrq_hole;   /* rcv_next when holes were last asked for */
 	uint64_t rrq_ns;
@@ -116,13 +125,19 @@ void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why);
 void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
 		const struct wire_esp *esp, const struct fw_rx_frame *frame, uint32_t offset,
 		uint32_t bytes);
-void esp_rx_unreachable(struct fw_nic *nic, uint16_t local_port, uint16_t remote_port,
-			uint32_t src_inc);
-/* The handshake is complete. */
-void esp_opened(struct fw_nic *nic, struct esp_stream *s);
+/* The station says that a packet of ours, of which it quotes these headers, found no stream. */
+void esp_rx_unreachable(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
+			const struct wire_esp *esp);
+/* Where packets go to. */
+uint16_t esp_remote_port(const struct esp_stream *s);
+/* The handshake is complete. False: nobody above wants the stream, it is gone. */
+bool esp_opened(struct fw_nic *nic, struct esp_stream *s);
 /* Sets the one timer to the earliest of what the stream waits for. */
 void esp_timer_update(struct fw_nic *nic, struct esp_stream *s);
 uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries);
+/* Our FIN was acknowledged and the peer's taken: CLOSED, but for the last ACK, which may be lost.
+ */
+void esp_finish(struct fw_nic *nic, struct esp_stream *s);
 
 /* esp_tx.c */
 /* A packet without number: ACK, RRQ, RST, SYN. False: no room in the port. */
@@ -135,7 +150,7 @@ void esp_tx_requested(struct fw_nic *nic, struct esp_stream *s, uint64_t receive
 /* Sends a numbered packet again. */
 bool esp_tx_again(struct fw_nic *nic, struct esp_stream *s, uint32_t seq);
 void esp_tx_ready(struct fw_nic *nic, struct esp_stream *s);
-/* Everything queued is over. */
+/* Everything queued is over: what has a number already goes on empty. */
 void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s);
 
 /* esp_rx.c */

@@ -48,21 +48,21 @@ static void put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t
 	eth_tx_hdr(frame, EDP_OFFSET, sizeof(struct wire_edp) + sizeof(*esp), 0);
 	if (!ack)
 		return;
+	s->rx_unacked = 0;
+	/* What is owed besides the acknowledgement, a re-request, is owed still. */
+	if (s->rrq_due && !(flags & WIRE_ESP_RRQ))
+		return;
+	s->rrq_due = false;
 	s->ack_due = false;
 	s->ack_now = false;
-	s->rx_unacked = 0;
 	fw_list_del(&s->ack_node);
 }
 
 bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32_t rrq_count)
 {
-	uint16_t port = s->remote_port;
-	struct fw_tx_frame *frame;
+	struct fw_tx_frame *frame =
+	    edp_tx_begin(nic, s->peer_mac, esp_remote_port(s), s->local_port, WIRE_EDP_ESP);
 
-	/* A first SYN goes to the master port: the peer's own is not known yet. */
-	if (s->state == ESP_SYN_SENT)
-		port = (uint16_t)(WIRE_EDP_PORT_BASE + s->peer_shard * WIRE_EDP_PORT_SPAN);
-	frame = edp_tx_begin(nic, s->peer_mac, port, s->local_port, WIRE_EDP_ESP);
 	if (!frame)
 		return false;
 	put_header(s, frame, flags & WIRE_ESP_SYN ? s->snd_una : s->snd_next, false, flags,
@@ -152,9 +152,9 @@ static void number(struct esp_stream *s)
 	s->snd_next++;
 }
 
-static bool may_send(const struct esp_stream *s)
+static bool may_send(const struct fw_nic *nic, const struct esp_stream *s)
 {
-	uint32_t in_flight = s->snd_next - s->snd_una, limit = ESP_BURST;
+	uint32_t in_flight = s->snd_next - s->snd_una, limit = nic->config.esp_burst;
 
 	if (s->state != ESP_OPEN && s->state != ESP_CLOSING && s->state != ESP_DRAINING)
 		return false;
@@ -163,7 +163,7 @@ static bool may_send(const struct esp_stream *s)
 	/* A burst of what the peer has not acknowledged; before TXS is, the initial one. */
 	if (s->snd_window < limit)
 		limit = s->snd_window;
-	if (s->txs_unacked && s->snd_next - s->txs_seq >= ESP_INITIAL_BURST)
+	if (s->txs_unacked && s->snd_next - s->txs_seq >= nic->config.esp_initial_burst)
 		return false;
 	return in_flight < limit;
 }
@@ -175,6 +175,11 @@ static bool may_send(const struct esp_stream *s)
 static bool may_start(const struct esp_stream *s)
 {
 	return s->state == ESP_OPEN && s->next_xfer && s->tx_idle && s->snd_next == s->snd_una;
+}
+
+static bool may_go(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	return may_send(nic, s) || may_start(s);
 }
 
 uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
@@ -194,7 +199,7 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 			if (s->state == ESP_FREE)
 				continue;
 		}
-		while (sent < ESP_TX_QUANTUM && (may_send(s) || may_start(s)) && eth_tx_room(nic)) {
+		while (sent < ESP_TX_QUANTUM && may_go(nic, s) && eth_tx_room(nic)) {
 			uint32_t seq = s->snd_next;
 
 			number(s);
@@ -202,7 +207,7 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 				break;
 			sent++;
 		}
-		if (may_send(s))
+		if (may_go(nic, s))
 			esp_tx_ready(nic, s);
 		esp_timer_update(nic, s);
 		done += sent;
@@ -279,29 +284,30 @@ void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64
 	finish_transfers(nic, s);
 	if (s->state == ESP_FREE)
 		return;
-	if (s->fin_sent && s->snd_una == s->snd_next) {
+	if (s->fin_sent && s->snd_una == s->snd_next && s->state != ESP_LINGERING) {
 		if (s->state == ESP_DRAINING || s->peer_fin)
-			esp_end(nic, s, ESP_END_CLOSED);
+			esp_finish(nic, s);
 		else
 			esp_timer_update(nic, s);
 		return;
 	}
-	if (may_send(s) || may_start(s))
+	if (may_go(nic, s))
 		esp_tx_ready(nic, s);
 	esp_timer_update(nic, s);
 }
 
 void esp_tx_requested(struct fw_nic *nic, struct esp_stream *s, uint64_t received, uint32_t count)
 {
+	uint64_t rtt_ns = s->srtt_ns ? s->srtt_ns : ESP_MIN_RTO_NS;
+	uint64_t age = rtt_ns / RRQ_MIN_AGE_DIVISOR;
 	uint32_t seq = s->snd_una, last = 0, i;
-	uint64_t age = s->srtt_ns / RRQ_MIN_AGE_DIVISOR;
 
 	FW_COUNT(nic, esp_rrq_rx);
 	for (i = 1; i < WIRE_ESP_WINDOW; i++)
 		if (received >> i & 1)
 			last = i;
-	last = last + count < ESP_BURST ? last + count : ESP_BURST;
-	for (i = 0; i < last && seq_lt(seq + i, s->snd_next); i++) {
+	last += count < WIRE_ESP_WINDOW ? count : WIRE_ESP_WINDOW;
+	for (i = 0; i < last && seq_lt(seq + i, s->snd_next) && eth_tx_room(nic); i++) {
 		struct esp_slot *slot = slot_of(s, seq + i);
 
 		if (slot->acked || nic->now_ns - slot->sent_ns < age)
@@ -325,7 +331,11 @@ void esp_send(struct fw_nic *nic, struct esp_stream *s, struct esp_xfer *xfer)
 void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s)
 {
 	struct fw_list *pos;
+	uint32_t seq;
 
+	/* No packet is of a transfer any more. Those that were not sent yet never will be. */
+	for (seq = s->snd_una; seq != s->snd_next; seq++)
+		slot_of(s, seq)->xfer = NULL;
 	s->next_xfer = NULL;
 	while ((pos = fw_list_pop(&s->queue)))
 		s->ops->sent(nic, s->ctx, FW_CONTAINER(pos, struct esp_xfer, node), false);

@@ -31,6 +31,11 @@ struct fw_config {
 	uint32_t link_mbps; /* for query-device */
 	bool cc_off;        /* RD: no congestion control, the window alone */
 	/*
+	 * ESP: packets in flight on a stream, and those of a transmission whose beginning the peer
+	 * has not acknowledged. 1..63, 0: the default, 32 and 16.
+	 */
+	uint8_t esp_burst, esp_initial_burst;
+	/*
 	 * Finds the address of the NIC that a QPN names when a peer was given by QPN alone
 	 * (address vector without GRH): nic_index -> IP, network byte order, 0: unknown.
 	 */

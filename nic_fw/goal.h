@@ -442,6 +442,7 @@ void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run);
 /* What came for a run that is over, or was never started. */
 void goal_msg_run_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance);
 /* The layer above ESP, struct esp_ops. */
+bool goal_msg_expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac);
 void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream);
 enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
 				  uint32_t offset, uint32_t bytes);

@@ -99,8 +99,11 @@ void goal_link_await(struct fw_nic *nic, struct goal_link *link, bool on)
 		esp_unwatch(nic, link->stream);
 }
 
-/* Whether a run still needs something of the rank. */
-static bool needs(const struct goal_run *run, const struct goal_link *link)
+/*
+ * Whether a run still needs something of the rank. One that has closed had done all its own runs:
+ * nothing of it is missing but what is known to be.
+ */
+static bool needs(const struct goal_run *run, const struct goal_link *link, bool closed)
 {
 	const struct fw_list *pos;
 
@@ -111,7 +114,8 @@ static bool needs(const struct goal_run *run, const struct goal_link *link)
 		const struct goal_recv *recv = FW_CONTAINER(pos, struct goal_recv, run_node);
 
 		/* A receive from any rank may have waited for this one. */
-		if (recv->link == link || (!recv->matched && recv->key.rank == GOAL_RANK_ANY))
+		if (recv->link == link ||
+		    (!closed && !recv->matched && recv->key.rank == GOAL_RANK_ANY))
 			return true;
 	}
 	return false;
@@ -136,7 +140,7 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	fw_list_for_each (pos, &comm->runs) {
 		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
 
-		if (needs(run, link))
+		if (needs(run, link, why == ESP_END_CLOSED))
 			goal_run_fault(nic, run, status, link->rank, FW_NONE);
 	}
 }

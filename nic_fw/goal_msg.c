@@ -191,8 +191,13 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 	uint32_t op = send->op;
 
 	(void)ctx;
+	/* The stream ends: by this send ended() knows that the run needed the rank. */
+	if (!ok && run) {
+		send->kind = GOAL_SEND_WAITING;
+		return;
+	}
 	goal_send_free(nic, send);
-	if (!ok || !run)
+	if (!run)
 		return;
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_ACKED, op);
 	goal_run_finish_op(nic, run, op);
@@ -436,6 +441,7 @@ void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run)
 void goal_msg_init(struct fw_nic *nic)
 {
 	static const struct esp_ops ops = {
+	    .expects = goal_msg_expects,
 	    .accept = goal_msg_accept,
 	    .receive = goal_msg_receive,
 	    .fill = fill,

@@ -21,6 +21,16 @@ struct msg_in {
 	struct eth_cursor payload;
 };
 
+/* Ranks come from where the communicator says that they are, and each once. */
+bool goal_msg_expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac)
+{
+	const struct goal_comm *comm = goal_comm_find(nic, key->key, key->key2, key->local);
+
+	return comm && key->remote < comm->num_ranks && key->remote != comm->rank &&
+	       comm->links[key->remote] == FW_NONE &&
+	       !memcmp(comm->peers[key->remote].mac, mac, WIRE_MAC_BYTES);
+}
+
 void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream)
 {
 	struct goal_comm *comm = goal_comm_find(nic, key->key, key->key2, key->local);

@@ -19,6 +19,7 @@
 
 #include "shared_defs/hw_limits.h"
 #include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_esp.h"
 
 enum {
 	WATCH_NS = 250000,   /* between two looks while the workload runs */
@@ -40,6 +41,9 @@ static const struct bound {
     {"ahs_used", HW_MAX_AH},
     {"rd_sessions_used", HW_MAX_PEERS},
     {"neighbours_used", HW_MAX_NEIGH},
+    {"esp_streams_used", WIRE_EDP_PORT_SPAN - 1},
+    {"goal_comms_used", HW_MAX_GOAL_COMMS},
+    {"goal_schedules_used", HW_MAX_GOAL_SCHEDULES},
 };
 
 /* What hangs in something else: no more of it than most for each of what it hangs in. */
@@ -53,6 +57,7 @@ static const struct part {
     {"rd_held_used", "rd_rx_windows_used", WIRE_RD_WINDOW},
     {"wqe_exts_used", "wqes_used", 1},
     {"ud_buffers_used", "ud_reasms_used", 1},
+    {"esp_held_used", "esp_streams_used", WIRE_ESP_WINDOW},
     {"eqs_used", "clients_used", HW_MAX_EQ_PER_CLIENT},
     {"ah_waiting", "ahs_used", 1},
 };

@@ -27,7 +27,7 @@ enum sim_op {
 enum {
 	SIM_PARAMS_MAX = 8,
 	SIM_FIGURES_MAX = 16,
-	SIM_AUDIT_GAUGES = 32,
+	SIM_AUDIT_GAUGES = 48,
 };
 
 /* A number that a workload takes: --workload NAME:PARAM=VALUE,... */
@@ -99,6 +99,7 @@ extern const struct sim_workload sim_wl_incast;
 extern const struct sim_workload sim_wl_outcast;
 extern const struct sim_workload sim_wl_isolation;
 extern const struct sim_workload sim_wl_hostile;
+extern const struct sim_workload sim_wl_goal;
 
 /* The workload of that name, NULL; the i-th, NULL past the last. */
 const struct sim_workload *sim_workload_find(const char *name);

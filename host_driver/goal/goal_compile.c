@@ -37,11 +37,36 @@ static void note(struct goal_range *ranges, uint32_t *count, const struct goal_g
 	}
 }
 
-/* Every stretch of the process's memory that an operation names, sorted and merged. */
+/* Joins ranges that overlap; touching ones that are used alike, when touching is set. */
+static uint32_t merge(struct goal_range *ranges, uint32_t count, bool touching)
+{
+	uint32_t kept = 0, i;
+
+	for (i = 0; i < count; i++) {
+		struct goal_range *last = kept ? &ranges[kept - 1] : NULL;
+		uint64_t end = ranges[i].addr + ranges[i].bytes;
+		uint64_t last_end = last ? last->addr + last->bytes : 0;
+
+		if (last && (ranges[i].addr < last_end || (touching && ranges[i].addr == last_end &&
+							   ranges[i].access == last->access))) {
+			if (end > last_end)
+				last->bytes = end - last->addr;
+			last->access |= ranges[i].access;
+			continue;
+		}
+		ranges[kept++] = ranges[i];
+	}
+	return kept;
+}
+
+/*
+ * Every stretch of the process's memory that an operation names, sorted and merged: first what
+ * overlaps, since only then is it known how each stretch is used by all operations together.
+ */
 static int find_ranges(const struct goal_graph *graph, struct goal_code *code)
 {
 	struct goal_range *ranges = malloc(((size_t)graph->num_mems + 1) * sizeof(*ranges));
-	uint32_t count = 0, kept = 0, i;
+	uint32_t count = 0, i;
 
 	if (!ranges)
 		return -ENOMEM;
@@ -70,23 +95,9 @@ static int find_ranges(const struct goal_graph *graph, struct goal_code *code)
 	}
 	if (count)
 		qsort(ranges, count, sizeof(*ranges), by_addr);
-	for (i = 0; i < count; i++) {
-		struct goal_range *last = kept ? &ranges[kept - 1] : NULL;
-		uint64_t end = ranges[i].addr + ranges[i].bytes;
-
-		if (last && (ranges[i].addr < last->addr + last->bytes ||
-			     (ranges[i].addr == last->addr + last->bytes &&
-			      ranges[i].access == last->access))) {
-			if (end > last->addr + last->bytes)
-				last->bytes = end - last->addr;
-			last->access |= ranges[i].access;
-			continue;
-		}
-		ranges[kept++] = ranges[i];
-	}
 	code->ranges = ranges;
-	code->num_ranges = kept;
-	return kept > GOAL_MAX_SLOTS ? -EOVERFLOW : 0;
+	code->num_ranges = merge(ranges, merge(ranges, count, false), true);
+	return code->num_ranges > GOAL_MAX_SLOTS ? -EOVERFLOW : 0;
 }
 
 static uint64_t ref_of(const struct goal_code *code, const struct goal_mem *mem)

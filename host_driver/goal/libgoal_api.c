@@ -328,5 +328,5 @@ int GOAL_RequiresStart(GOAL_Graph g, GOAL_Vertex prereq, GOAL_Vertex target)
 
 int GOAL_IsExtensionAvailable(GOAL_ExtensionId ext)
 {
-	return ext >= GOAL_EXT_COMMUNICATORS && ext <= GOAL_EXT_PERFTRACE;
+	return ext >= GOAL_EXT_COMMUNICATORS && ext <= GOAL_EXT_COLLECTIVES;
 }

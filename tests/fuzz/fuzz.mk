@@ -8,7 +8,7 @@ ifneq ($(HAVE_DPDK),)
 FUZZ_TARGETS += options
 endif
 FUZZ_MUTATE_frames := -DFUZZ_MUTATE=fuzz_mutate_rec
-FUZZ_LIBS_options := options sim weft
+FUZZ_LIBS_options := options sim goal weft
 FUZZ_MUTATE_host := -DFUZZ_MUTATE=fuzz_mutate_rec
 
 # FUZZ_FLAGS= is added, for coverage of sources.
@@ -27,6 +27,7 @@ $(eval $(call compile,fuzz,dpdk_app,$(SKELS)))
 $(eval $(call compile,fuzz,tests))
 $(eval $(call archive,fuzz,nicfw,$(SRC_nicfw)))
 $(eval $(call archive,fuzz,weft,$(SRC_weft)))
+$(eval $(call archive,fuzz,goal,$(SRC_goal)))
 $(eval $(call archive,fuzz,sim,$(SRC_sim)))
 # The files of weftd that need no DPDK.
 $(eval $(call archive,fuzz,options,dpdk_app/args.c dpdk_app/args_value.c dpdk_app/impair.c))

@@ -145,6 +145,40 @@ static void a_rank_that_dies(void)
 	}
 }
 
+/* Who only sends to it, and waits for nothing else, hears of the death, too. */
+static void a_receiver_that_dies(void)
+{
+	uint32_t how;
+
+	for (how = 0; how < 3; how++) {
+		struct goal_fix_attr attr = {.bytes = 1 << 20};
+		struct goal_fix fix;
+		uint32_t run[2], i;
+
+		goal_fix_begin(&fix, 1, 2, &attr);
+		for (i = 0; i < 2; i++) {
+			struct goal_graph *g = goal_graph_new(i, 2);
+
+			if (i)
+				goal_fix_recv(g, goal_fix_mem(&fix, i, 0, 100000), 0, 0);
+			else
+				goal_fix_send(g, goal_fix_mem(&fix, i, 0, 100000), 1, 0);
+			goal_fix_load(&fix, i, g);
+		}
+		run[0] = goal_fix_start(&fix, 0, 0);
+		run[1] = goal_fix_start(&fix, 1, 0);
+		sim_run_for(fix.sim, 15000);
+		if (!how)
+			sim_proc_kill(fix.rank[1].proc);
+		else if (how == 1)
+			sim_nic_kill(sim_nic_at(fix.sim, 1));
+		else
+			sim_nic_restart(sim_nic_at(fix.sim, 1));
+		all_have(&fix, run, 1, HW_GOAL_PEER_LOST);
+		goal_fix_end(&fix);
+	}
+}
+
 static void cancel(void)
 {
 	struct goal_fix fix;
@@ -266,5 +300,5 @@ static void back_pressure(void)
 }
 
 UT_MAIN("sim/goal_fail", UT(a_time_out_is_everybodys), UT(a_message_too_long), UT(a_rank_that_dies),
-	UT(cancel), UT(division_by_zero), UT(memory_that_is_gone), UT(the_pool_is_too_small),
-	UT(back_pressure))
+	UT(a_receiver_that_dies), UT(cancel), UT(division_by_zero), UT(memory_that_is_gone),
+	UT(the_pool_is_too_small), UT(back_pressure))

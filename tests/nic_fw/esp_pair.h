@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two NICs with nothing but ESP between them, on a wire that a test holds in its hands.
+ *
+ * The layer above is the fixture's own: each packet carries the next number of its sender, so that
+ * a packet lost, repeated or out of order shows at once; transfers are overwritten when sent()
+ * gives them back, so that any use after it shows too. A filter sees every frame and passes, drops,
+ * doubles or keeps it. A frame takes latency_ns; time moves only when a test says so. Included by
+ * esp_*_ut.c and edp_ut.c; esp_pair.c implements it.
+ */
+#ifndef WEFT_TESTS_ESP_PAIR_H
+#define WEFT_TESTS_ESP_PAIR_H
+
+#include "nic_fw/fw_nic.h"
+#include "tests/ut.h"
+
+enum {
+	EP_XFERS = 128,
+	EP_KEPT = 512,
+	EP_FOREVER = 0x7fffffff,
+};
+#define EP_SERVICE    WIRE_ESP_RDMAP
+#define EP_LATENCY_NS UINT64_C(5000)
+#define EP_MS         UINT64_C(1000000)
+#define EP_S          UINT64_C(1000000000)
+
+struct ep;
+
+struct ep_frame {
+	uint8_t *b;
+	uint32_t n, to;
+	uint64_t due_ns;
+};
+
+/* What a frame is; pointers into it. esp is NULL where it is not of type ESP. */
+struct ep_info {
+	struct ep_frame *frame;
+	uint32_t from;
+	uint32_t number; /* of the frame, from the last ep_mark() on */
+	struct wire_edp *edp;
+	struct wire_esp *esp;
+	uint32_t seq;
+	uint8_t flags;
+	bool numbered;
+};
+
+enum ep_verdict {
+	EP_PASS,
+	EP_DROP,
+	EP_TWICE,
+	EP_LATE, /* it overtakes nothing that is sent within the next 300 us */
+	EP_KEEP,
+	EP_COPY, /* passed, and kept */
+};
+typedef enum ep_verdict (*ep_filter)(struct ep *ep, const struct ep_info *info);
+
+struct ep_xfer {
+	struct esp_xfer x;
+	uint32_t first; /* number in the first packet */
+};
+
+struct ep_end {
+	struct fw_nic *nic;
+	void *arena;
+	struct esp_stream *stream; /* NULL: none, or over */
+	bool refuses;              /* does not expect anybody */
+	bool refuses_late;         /* expects, and has no context then */
+	uint32_t room;             /* packets until receive() says ESP_FULL */
+	uint32_t wrote, read;      /* next numbers */
+	uint32_t sent_ok, sent_not;
+	uint32_t empty; /* packets without payload */
+	uint32_t fulls, accepts, ends;
+	enum esp_end why; /* of the last end */
+	struct ep_xfer xfer[EP_XFERS];
+	uint32_t num_xfers;
+	bool gone; /* memory of its transfers */
+	bool dead; /* not polled, hears nothing */
+	struct ep_frame *inbox;
+	uint32_t inbox_count, inbox_max;
+	uint32_t held; /* frames that the firmware keeps */
+};
+
+struct ep {
+	struct ep_end end[2];
+	uint64_t now_ns;
+	uint32_t generation; /* of the key */
+	uint32_t randoms;
+	uint32_t payload_bytes; /* of each packet; at least 4 */
+	uint32_t mtu[2];
+	uint8_t burst, initial_burst;
+	ep_filter filter;
+	uint64_t bits;   /* the filter's */
+	uint32_t frames; /* seen since ep_mark() */
+	uint32_t tx_room;
+	struct ep_frame kept[EP_KEPT];
+	uint32_t num_kept;
+};
+
+void ep_begin(struct ep *ep);
+/* The same with settings made before: mtu, burst, initial_burst. */
+void ep_begin_with(struct ep *ep);
+/* Ends what is open, asserts that nothing is left, frees all. */
+void ep_end(struct ep *ep);
+/* Aborts what is open, forgets all counts; a new key. */
+void ep_anew(struct ep *ep);
+/* Nothing is in use at either end. */
+void ep_check_empty(struct ep *ep);
+/* The end comes back with other random numbers, and no stream. */
+void ep_restart(struct ep *ep, uint32_t e);
+
+struct esp_key ep_key(const struct ep *ep, uint32_t e);
+const uint8_t *ep_mac(uint32_t e);
+void ep_open(struct ep *ep, uint32_t e);
+/* A transfer of so many packets. */
+struct ep_xfer *ep_send(struct ep *ep, uint32_t e, uint32_t packets);
+void ep_close(struct ep *ep, uint32_t e);
+void ep_abort(struct ep *ep, uint32_t e);
+/* Room for so many packets more. */
+void ep_room(struct ep *ep, uint32_t e, uint32_t packets);
+/* Both ends opened, by end 0, and all that belongs to it acknowledged. */
+void ep_opened(struct ep *ep);
+
+/* Polls both ends until nothing happens any more; time stands still. */
+void ep_settle(struct ep *ep);
+/* Runs for so long, from event to event. */
+void ep_run(struct ep *ep, uint64_t ns);
+/* Runs until nothing is to be waited for; false: that takes longer than ns. */
+bool ep_idle(struct ep *ep, uint64_t ns);
+
+/* Counts frames from here on. */
+void ep_mark(struct ep *ep, ep_filter filter, uint64_t bits);
+struct ep_info ep_info_of(struct ep *ep, struct ep_frame *frame, uint32_t from);
+void ep_inject(struct ep *ep, uint32_t to, const void *frame, uint32_t bytes);
+/* Delivers kept frame i; it stays kept. */
+void ep_deliver(struct ep *ep, uint32_t i);
+void ep_forget(struct ep *ep);
+/* Makes the CRC32C right again after a change. */
+void ep_reseal(struct ep_frame *frame);
+/*
+ * A packet as end `from` could send it now: the right incarnations and ports, ack and window of
+ * its stream. Not sent: ep_inject() and free() it.
+ */
+struct ep_frame ep_forge(struct ep *ep, uint32_t from, uint8_t flags, bool numbered, uint32_t seq,
+			 const void *payload, uint32_t bytes);
+/* The same, sent to the other end at once. */
+void ep_send_forged(struct ep *ep, struct ep_frame frame);
+
+#define EP_CNT(ep, e, name) ((ep)->end[e].nic->counters.name)
+
+#endif /* WEFT_TESTS_ESP_PAIR_H */
