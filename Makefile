@@ -333,6 +333,7 @@ _mutants: $(B)/bin/weft-sim
 _mutants-check:
 	@$(MUTANT_ENV) tests/mutants/mutants.py --check $T
 
+.PHONY: pictures _pictures
 .PHONY: tsan valgrind test-kill _tsan _valgrind _test-kill
 tsan:	## libweft with threads under ThreadSanitizer, longer than in make test; ROUNDS=n
 	@tools/deps.sh test
@@ -365,6 +366,12 @@ bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
 _bench: all
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
 		tools/bench/bench.py
+
+pictures:	## measure with weft-sim and redraw docs/pictures (40 s); the same sources give the same bytes
+	@tools/deps.sh run plot
+	@+$(MAKE) _pictures
+_pictures: $(B)/bin/weft-sim
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py docs/pictures
 
 lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects
 	@tools/deps.sh lint

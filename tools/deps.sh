@@ -4,7 +4,7 @@
 # Installs the Debian packages that a target needs and that are not there yet.
 # Called by the Makefile before run, test, fuzz, bench, lint and fw-cross.
 #
-#	tools/deps.sh [run|test|fuzz|bench|lint|cross|all]...	(default: run)
+#	tools/deps.sh [run|test|fuzz|bench|lint|plot|cross|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only
 # when something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -17,6 +17,7 @@ test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valg
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run iperf3 ethtool python3"
 lint="git clang-format cppcheck shellcheck"
+plot="gnuplot-nox python3"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 
 [ $# -gt 0 ] || set -- run
@@ -28,10 +29,11 @@ for set_name in "$@"; do
 	fuzz) want="$want $fuzz" ;;
 	bench) want="$want $bench" ;;
 	lint) want="$want $lint" ;;
+	plot) want="$want $plot" ;;
 	cross) want="$want $cross" ;;
-	all) want="$want $run $test $fuzz $bench $lint $cross" ;;
+	all) want="$want $run $test $fuzz $bench $lint $plot $cross" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give run, test, fuzz, bench, lint, cross or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give run, test, fuzz, bench, lint, plot, cross or all" >&2
 		exit 2
 		;;
 	esac

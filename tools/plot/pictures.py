@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""make pictures: measures with weft-sim in virtual time, and draws docs/pictures/*.svg.
+
+Each picture has a .tsv beside it with its figures, and is drawn from that alone. Seeds are fixed:
+the same sources give the same bytes. Called by the Makefile; calls weft-sim and gnuplot.
+
+usage: pictures.py [--draw-only] [DIR]     DIR: where to (docs/pictures)
+Environment: WEFT_BIN (where weft-sim is). Exit status 0, 1 when a run failed, 2 usage.
+"""
+import argparse
+import os
+import subprocess
+import sys
+
+BIN = os.environ.get("WEFT_BIN", "build/bin")
+SEED = 1
+SENDERS = (1, 2, 4, 8, 16, 32, 64, 128)
+LOSSES = (0, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+MS = 200
+IN_FLIGHT = 16  # packets of go-back-N: what the delay target lets stand on this line
+
+HEAD = """
+set terminal svg size 800,%d dynamic font 'sans-serif,14' background rgb 'white'
+set encoding utf8
+set datafile separator '\\t'
+set output '%s.svg'
+set grid lc rgb '#dddddd' lt 1 lw 1
+set border 3
+set tics nomirror out
+set style line 1 lc rgb '#0060ad' lw 2 pt 7 ps 0.7
+set style line 2 lc rgb '#c03020' lw 2 pt 5 ps 0.7
+set style line 3 lc rgb '#555555' lw 2 dt 2
+set style line 4 lc rgb '#d08000' lw 2 dt 4
+"""
+
+INCAST = """
+set multiplot layout 3,1 margins 0.12,0.96,0.08,0.94 spacing 0.07
+set logscale x 2
+set xrange [0.9:145]
+set xtics (1,2,4,8,16,32,64,128) format ''
+set yrange [0:105]
+set ytics 20
+set ylabel 'goodput, % of the line'
+set title 'Incast onto one 10 Gb/s port, 128 KiB of drop-tail buffer'
+set key bottom left
+plot 'incast.tsv' using 1:2 with linespoints ls 1 title 'congestion control', \\
+	'' using 1:7 with linespoints ls 2 title 'without (--cc-off)', \\
+	'' using 1:6 with lines ls 3 title 'all but headers'
+unset title
+set yrange [0:1.05]
+set ytics 0.2
+set ylabel "Jain's index of the senders"
+plot 'incast.tsv' using 1:3 with linespoints ls 1 notitle, '' using 1:8 with linespoints ls 2 notitle
+set yrange [0:80]
+set ytics 20
+set ylabel 'frames dropped, %'
+set xtics (1,2,4,8,16,32,64,128) format '%g'
+set xlabel 'senders, all starting at once, 64 KiB messages'
+plot 'incast.tsv' using 1:4 with linespoints ls 1 notitle, '' using 1:9 with linespoints ls 2 notitle
+unset multiplot
+"""
+
+LOSS = """
+set xrange [0:10]
+set yrange [0:100]
+set xtics 1
+set ytics 10
+set xlabel 'frames lost in each direction, %%'
+set ylabel 'goodput, %% of the line'
+set title 'One sender, 10 Gb/s, 64 KiB messages, single losses'
+set key bottom left
+plot 'loss.tsv' using 1:3 with lines ls 3 title 'selective repeat, ideal: (1 - p) of all but headers', \\
+	'' using 1:2 with linespoints ls 1 title 'weft', \\
+	'' using 1:5 with linespoints ls 2 title 'weft without congestion control', \\
+	'' using 1:4 with lines ls 4 title 'go-back-N, %d packets in flight (calculated)'
+""" % IN_FLIGHT
+
+
+def simulate(workload, *options):
+    """The figures of one run by name."""
+    cmd = [BIN + "/weft-sim", "--seed", str(SEED), "--duration-ms", str(MS), "--workload", workload] + list(options)
+    p = subprocess.run(cmd, capture_output=True, text=True, check=False)
+    if p.returncode:
+        sys.exit("pictures.py: %s failed:\n%s%s" % (" ".join(cmd), p.stdout[-500:], p.stderr[-500:]))
+    figures = {}
+    for line in p.stdout.splitlines():
+        words = line.split()
+        if len(words) == 2 and words[0][0].isdigit():
+            figures[words[1]] = float(words[0])
+    return figures
+
+
+def write(path, columns, rows):
+    with open(path, "w", encoding="ascii") as f:
+        f.write("#" + "\t".join(columns) + "\n")
+        for row in rows:
+            f.write("\t".join("%g" % round(x, 3) for x in row) + "\n")
+
+
+def incast():
+    for senders in SENDERS:
+        row = [senders]
+        for option in ([], ["--cc-off"]):
+            f = simulate("incast:senders=%d,buffer=131072,gbps=10" % senders, *option)
+            drops = 100 * f["queue_drops"] / f["frames"]
+            row += [f["line_percent"], f["jain_index"], drops, f["timeouts"], f["ideal_percent"]]
+        yield row[:10]
+
+
+def loss():
+    for percent in LOSSES:
+        faults = ["--faults", "loss=%g" % percent] if percent else []
+        on = simulate("incast:senders=1,gbps=10", *faults)
+        off = simulate("incast:senders=1,gbps=10", "--cc-off", *faults)
+        p = percent / 100
+        ideal = on["ideal_percent"] * (1 - p)
+        back = on["ideal_percent"] * (1 - p) / (1 - p + IN_FLIGHT * p)
+        yield [percent, on["line_percent"], ideal, back, off["line_percent"]]
+
+
+def draw(folder, name, height, script):
+    subprocess.run(["gnuplot"], input=HEAD % (height, name) + script, text=True, check=True, cwd=folder)
+    with open("%s/%s.svg" % (folder, name), encoding="utf8") as f:
+        lines = f.read().splitlines()
+    with open("%s/%s.svg" % (folder, name), "w", encoding="utf8") as f:
+        f.writelines(line.rstrip() + "\n" for line in lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draw-only", action="store_true", help="from the figures that are there")
+    parser.add_argument("dir", nargs="?", default="docs/pictures")
+    args = parser.parse_args()
+    os.makedirs(args.dir, exist_ok=True)
+    if not args.draw_only:
+        write(args.dir + "/incast.tsv",
+              ["senders", "line_percent", "jain", "drop_percent", "timeouts", "headers_percent", "off_line_percent",
+               "off_jain", "off_drop_percent", "off_timeouts"], incast())
+        write(args.dir + "/loss.tsv",
+              ["loss_percent", "line_percent", "ideal_percent", "go_back_n_percent", "off_line_percent"], loss())
+    draw(args.dir, "incast", 900, INCAST)
+    draw(args.dir, "loss", 500, LOSS)
+
+
+if __name__ == "__main__":
+    main()
