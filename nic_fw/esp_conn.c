@@ -88,7 +88,7 @@ static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *k
 	memcpy(s->peer_mac, mac, WIRE_MAC_BYTES);
 	s->local_port = (uint16_t)(WIRE_EDP_PORT_BASE +
 				   (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1 + i);
-	s->src_inc = (uint32_t)nic->port.random64(nic->port.ctx) | 1;
+	s->src_inc = (uint32_t)(nic->port.random64(nic->port.ctx) >> 32) | 1;
 	s->snd_una = s->snd_next = (uint32_t)nic->port.random64(nic->port.ctx);
 	s->frame_bytes = HW_MIN_MTU;
 	s->opened_ns = s->heard_ns = nic->now_ns;

@@ -161,6 +161,7 @@ struct fw_port {
 	void (*arena_release)(void *ctx, void *addr, size_t bytes);
 	void (*bar_release)(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes);
 
+	/* The firmware makes names of the upper half and first sequence numbers of the lower. */
 	uint64_t (*random64)(void *ctx);
 
 	/*

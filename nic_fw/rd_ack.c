@@ -155,11 +155,10 @@ static bool must_outlast(const struct rd_session *s, struct fw_wqe *msg)
 {
 	if (!msg || msg->kind != FW_WQE_TERMINATE)
 		return false;
-	if (!msg->answered) {
-		msg->answered = true;
-		msg->read_bytes = s->peer_next;
-	}
-	return seq_lt(s->rx_psn, msg->read_bytes);
+	/* The PSN that it must outlast, once its peer has it: any number, 0 too. */
+	if (!msg->compare_add)
+		msg->compare_add = UINT64_C(1) << 32 | s->peer_next;
+	return seq_lt(s->rx_psn, (uint32_t)msg->compare_add);
 }
 
 /* Marks one PSN in flight acknowledged, held or refused; true if that is news. */

@@ -39,7 +39,7 @@ static uint32_t new_epoch(struct fw_nic *nic)
 	uint32_t epoch;
 
 	do
-		epoch = (uint32_t)nic->port.random64(nic->port.ctx);
+		epoch = (uint32_t)(nic->port.random64(nic->port.ctx) >> 32);
 	while (!epoch);
 	return epoch;
 }

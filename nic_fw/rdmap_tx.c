@@ -122,7 +122,7 @@ static void make_terminate(struct fw_wqe *msg, uint32_t ssn, uint8_t layer_etype
 	msg->kind = FW_WQE_TERMINATE;
 	msg->rdmap_opcode = WIRE_RDMAP_TERMINATE;
 	msg->bytes = sizeof(struct wire_terminate);
-	msg->answered = false;
+	msg->compare_add = 0;
 	msg->sent_bytes = 0;
 	msg->num_sge = 0;
 	msg->flags = 0;

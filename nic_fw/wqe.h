@@ -74,14 +74,13 @@ struct fw_wqe {
 	uint32_t qkey;
 	uint32_t rkey;        /* request: remote STag; read response: the sink's STag */
 	uint64_t remote_addr; /* request: remote TO; read response: the sink's TO */
-	uint64_t compare_add;
-	uint64_t swap;     /* also: atomic response: original value */
-	uint64_t begun_ns; /* when its first packet left; 0: none has */
-	/* read: bytes of data that have been delivered; Terminate: the PSN it must outlast */
-	uint32_t read_bytes;
+	uint64_t compare_add; /* also: Terminate: 2^32 plus the PSN that it must outlast */
+	uint64_t swap;        /* also: atomic response: original value */
+	uint64_t begun_ns;    /* when its first packet left; 0: none has */
+	uint32_t read_bytes;  /* read: bytes of data that have been delivered */
 	uint32_t src_qpn;     /* of its packets: the QP's, or the one a lost peer asked for */
 	bool refused;         /* some packet of it was refused: to be sent anew */
-	bool answered;        /* read, atomic: the response is here; Terminate: the peer has it */
+	bool answered;        /* read, atomic: the response is here */
 	uint16_t incarnation; /* RC: the tag of its packets */
 	uint32_t ext;         /* index in nic->wqe_exts, FW_NONE */
 	struct hw_sge sge[FW_WQE_SGES];

@@ -302,9 +302,12 @@ static uint64_t random64(void *ctx)
 	struct sim_shard *shard = ctx;
 	uint64_t x = sim_prng_next(&shard->port_prng);
 
-	/* Whichever half of it the firmware uses. */
+	/*
+	 * The low half, of which the firmware makes numbers that count up. The upper half makes
+	 * names (epochs, incarnations): of few values they would collide, as real ones do not.
+	 */
 	if (shard->nic->sim->config.wrap_soon)
-		x |= WRAP_ONES << 32 | WRAP_ONES;
+		x |= WRAP_ONES;
 	return x;
 }
 
