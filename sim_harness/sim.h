@@ -77,6 +77,7 @@ struct sim_config {
 	uint32_t rx_split_ppm;    /* frames handed over in several segments, as mbuf chains come */
 	uint64_t block_ns;        /* longest that a blocking call of a process runs the clock */
 	bool cc_off;              /* RD without congestion control */
+	bool arp_direct;          /* the switch hands ARP requests to whom they ask for alone */
 	bool wrap_soon;           /* random numbers just below 2^32: PSNs wrap at once */
 	bool tx_room;             /* the port says how many frames it takes; else some get lost */
 	bool no_host_map;         /* memory of processes is never mapped: process_vm in effect */

@@ -197,6 +197,8 @@ void sim_link_drop_event(struct sim *sim, const struct sim_event *ev);
 /* sim_nic.c: a frame has arrived; steers it to its shards. Owns pkt. */
 void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt);
 void sim_nic_free(struct sim_nic *nic);
+/* The number that the NIC with this address would have. */
+uint32_t sim_nic_by_ip(uint32_t ip);
 uint64_t sim_nic_clock_ns(const struct sim_nic *nic);
 /* Polls at when_ns, or when the turn under way has ended. */
 void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns);
@@ -224,6 +226,10 @@ bool sim_mem_reach(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
 void *sim_mem_map(struct sim_shard *shard, uint32_t client, const struct sim_mem *mem);
 /* False: no such mapping. */
 bool sim_mem_unmap(struct sim_shard *shard, uint32_t client, void *mapping);
+
+/* sim_crc.c: as fw_crc32c() and fw_copy_crc32c(). */
+uint32_t sim_crc32c(uint32_t crc, const void *data, size_t bytes);
+uint32_t sim_copy_crc32c(uint32_t crc, void *dst, const void *src, size_t bytes);
 
 /* sim_pcap.c */
 void sim_pcap_frame(struct sim_nic *nic, const struct sim_pkt *pkt, uint64_t when_ns, bool out);

@@ -270,6 +270,24 @@ static struct sim_nic *by_mac(struct sim *sim, const uint8_t *mac)
 										    : NULL;
 }
 
+/* The NIC that an ARP request asks for, where the switch suppresses the rest; NULL: flood. */
+static struct sim_nic *by_arp(struct sim *sim, const struct sim_pkt *pkt)
+{
+	struct wire_eth eth;
+	struct wire_arp arp;
+	uint32_t ip, i;
+
+	if (!sim->config.arp_direct || pkt->bytes < sizeof(eth) + sizeof(arp))
+		return NULL;
+	memcpy(&eth, pkt->data, sizeof(eth));
+	memcpy(&arp, pkt->data + sizeof(eth), sizeof(arp));
+	if (be16_get(eth.type) != WIRE_ETHERTYPE_ARP)
+		return NULL;
+	memcpy(&ip, &arp.target_ip, sizeof(ip));
+	i = sim_nic_by_ip(ip);
+	return i < sim->num_nics && sim->nics[i]->ip == ip ? sim->nics[i] : NULL;
+}
+
 /* A frame has reached the switch: to the NIC that has its MAC, else to all. */
 static void forward(struct sim *sim, void *ctx, uint64_t arg)
 {
@@ -278,6 +296,8 @@ static void forward(struct sim *sim, void *ctx, uint64_t arg)
 	struct sim_nic *to = pkt->bytes < sizeof(struct wire_eth) ? from : by_mac(sim, pkt->data);
 	uint32_t i;
 
+	if (!to)
+		to = by_arp(sim, pkt);
 	if (to && to != from) {
 		output(from, to, pkt);
 		return;

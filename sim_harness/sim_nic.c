@@ -29,6 +29,13 @@ static uint32_t ip_of(uint32_t index)
 	return htonl(10u << 24 | 77u << 16 | (index / 250) << 8 | (1 + index % 250));
 }
 
+uint32_t sim_nic_by_ip(uint32_t ip)
+{
+	uint32_t host = ntohl(ip);
+
+	return (host >> 8 & 0xff) * 250 + (host & 0xff) - 1;
+}
+
 uint64_t sim_nic_clock_ns(const struct sim_nic *nic)
 {
 	return nic->sim->now_ns + nic->clock_offset_ns;

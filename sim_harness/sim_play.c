@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static struct sim *make(const struct sim_plan *plan)
@@ -42,6 +43,7 @@ static void report(const struct sim_plan *plan, struct sim *sim, const struct si
 {
 	uint64_t tx = 0, retransmits = 0;
 	double virtual_ms = (double)sim_now_ns(sim) / 1e6;
+	struct rusage usage;
 	uint32_t i;
 	int op;
 
@@ -65,8 +67,12 @@ static void report(const struct sim_plan *plan, struct sim *sim, const struct si
 	       virtual_ms, (double)run->drained_ns / 1e6);
 	/* Real time differs from run to run: it must not be in what a digest is compared with. */
 	fflush(stdout);
-	fprintf(stderr, "weft-sim: %.2f s, %.0f events/s, %.4f virtual seconds per second\n",
-		real_s, (double)sim_events(sim) / real_s, virtual_ms / 1e3 / real_s);
+	getrusage(RUSAGE_SELF, &usage);
+	fprintf(
+	    stderr,
+	    "weft-sim: %.2f s, %.0f events/s, %.4f virtual seconds per second, %ld MiB at most\n",
+	    real_s, (double)sim_events(sim) / real_s, virtual_ms / 1e3 / real_s,
+	    usage.ru_maxrss / 1024);
 }
 
 static double now_s(void)

@@ -179,7 +179,7 @@ static int gather_piece(struct sim_shard *shard, const struct fw_tx_frame *frame
 		g->in_crc = true;
 	}
 	if (g->in_crc)
-		g->crc = fw_crc32c(g->crc, g->at, seg->bytes);
+		g->crc = sim_crc32c(g->crc, g->at, seg->bytes);
 	g->at += seg->bytes;
 	g->left -= seg->bytes;
 	if (seg->flags & FW_TX_F_CRC_END) {
@@ -328,7 +328,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .arena_release = arena_release,
 	    .bar_release = bar_release,
 	    .random64 = random64,
-	    .crc32c = fw_crc32c,
-	    .copy_crc32c = fw_copy_crc32c,
+	    .crc32c = sim_crc32c,
+	    .copy_crc32c = sim_copy_crc32c,
 	};
 }

@@ -14,8 +14,9 @@
 #define EMPTY_NS UINT64_C(60000000000)
 
 static const struct sim_workload *const workloads[] = {
-    &sim_wl_rd_mix, &sim_wl_rd_send, &sim_wl_ud_send,   &sim_wl_ud_long, &sim_wl_verbs,
-    &sim_wl_incast, &sim_wl_outcast, &sim_wl_isolation, &sim_wl_hostile, &sim_wl_goal,
+    &sim_wl_rd_mix,  &sim_wl_rd_send, &sim_wl_ud_send, &sim_wl_ud_long,
+    &sim_wl_verbs,   &sim_wl_incast,  &sim_wl_outcast, &sim_wl_isolation,
+    &sim_wl_hostile, &sim_wl_goal,    &sim_wl_all,
 };
 
 const struct sim_workload *sim_workload_at(uint32_t i)
@@ -71,17 +72,16 @@ bool sim_pattern_check(const struct sim *sim, uint32_t a, uint32_t b, uint32_t n
 		       const uint8_t *data, size_t bytes)
 {
 	struct sim_prng prng;
-	uint64_t x;
-	size_t piece;
+	uint64_t x, is;
 
 	sim_prng_init(&prng, sim_seed(sim) ^ (uint64_t)a << 32 ^ b, SIM_STREAM_WORKLOAD, n);
-	for (; bytes; bytes -= piece, data += piece) {
-		piece = bytes < sizeof(x) ? bytes : sizeof(x);
-		x = sim_prng_next(&prng);
-		if (memcmp(&x, data, piece))
+	for (; bytes >= sizeof(x); bytes -= sizeof(x), data += sizeof(x)) {
+		memcpy(&is, data, sizeof(is));
+		if (is != sim_prng_next(&prng))
 			return false;
 	}
-	return true;
+	x = sim_prng_next(&prng);
+	return !memcmp(&x, data, bytes);
 }
 
 static bool over(void *ctx)

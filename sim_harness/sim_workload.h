@@ -97,6 +97,7 @@ extern const struct sim_workload sim_wl_rd_send;
 extern const struct sim_workload sim_wl_verbs;
 extern const struct sim_workload sim_wl_incast;
 extern const struct sim_workload sim_wl_outcast;
+extern const struct sim_workload sim_wl_all;
 extern const struct sim_workload sim_wl_isolation;
 extern const struct sim_workload sim_wl_hostile;
 extern const struct sim_workload sim_wl_goal;
