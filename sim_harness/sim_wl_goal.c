@@ -413,7 +413,7 @@ static int start_comm(struct gw *gw, struct gw_comm *c)
 {
 	static const uint32_t eager[] = {0, 256, 2048, 8192};
 	uint32_t most = gw->num_procs < GP_RANKS ? gw->num_procs : GP_RANKS, i, k;
-	uint32_t order[GW_PROCS];
+	uint32_t order[GW_PROCS] = {0};
 	int rc = 0;
 
 	for (i = 0; i < gw->num_procs; i++)
