@@ -38,16 +38,19 @@ UNALIGNED(int64_t, s64_any);
 UNALIGNED(float, f32_any);
 UNALIGNED(double, f64_any);
 
-/*
- * The result is an operand or overlaps neither, so no element depends on an earlier one:
- * that is what ivdep says.
- */
+/* The result is an operand or overlaps neither, so no element depends on an earlier one. */
+#ifdef __clang__
+#define INDEPENDENT /* clang looks for itself, and warns where told and unable */
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 #define LOOP(T, expression)                                                                        \
 	do {                                                                                       \
 		const T *x = a;                                                                    \
 		const T *y = b;                                                                    \
 		T *r = result;                                                                     \
-		_Pragma("GCC ivdep") for (uint64_t i = 0; i < count; i++) r[i] = (T)(expression);  \
+		INDEPENDENT for (uint64_t i = 0; i < count; i++) r[i] = (T)(expression);           \
 	} while (0)
 
 /* The operations that integers and floats share. U: the type whose arithmetic wraps. */
