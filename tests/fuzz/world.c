@@ -370,9 +370,11 @@ static void bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t by
 
 static uint64_t random64(void *ctx)
 {
-	(void)ctx;
 	/* PSNs and epochs start just below 2^32, so that they wrap early. */
-	return w->random++;
+	uint64_t n = (uint32_t)w->random++;
+
+	(void)ctx;
+	return n << 32 | n;
 }
 
 /* ---- region ------------------------------------------------------------------------------ */

@@ -279,9 +279,9 @@ static uint64_t random64(void *ctx)
 {
 	struct port_ctx *p = ctx;
 
-	uint32_t n = p->ep->randoms++;
+	uint64_t n = 0xffffffe0u + p->ep->randoms++ % 0x20;
 
-	return 0xffffffe0u + n % 0x20;
+	return n << 32 | n;
 }
 
 /* ---- the layer above ----------------------------------------------------------------------- */

@@ -307,7 +307,10 @@ static uint64_t random64(void *ctx)
 {
 	struct port_ctx *p = ctx;
 
-	return p->rp->next_random++;
+	uint64_t n = (uint32_t)p->rp->next_random++;
+
+	/* The same for numbers that count up and for names. */
+	return n << 32 | n;
 }
 
 static void *map_zero(size_t bytes)
