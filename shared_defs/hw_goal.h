@@ -36,7 +36,6 @@ enum hw_goal_status {
 	HW_GOAL_UNREACHABLE = 8,   /* a rank's NIC was never reached */
 	HW_GOAL_RESOURCES = 9,     /* the NIC had no memory for the run */
 	HW_GOAL_BAD_SCHEDULE = 10, /* handle unknown, of another communicator, unloaded */
-	HW_GOAL_MISMATCH = 11,     /* ranks started different schedules as this run */
 	HW_GOAL_STATUSES
 };
 

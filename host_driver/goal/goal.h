@@ -90,7 +90,6 @@ enum {
 	GOAL_ERR_UNREACHABLE = -8, /* a rank was never reached */
 	GOAL_ERR_RESOURCES = -9,   /* the NIC had no memory for it */
 	GOAL_ERR_BAD_SCHEDULE = -10,
-	GOAL_ERR_MISMATCH = -11,   /* ranks started different schedules */
 	GOAL_ERR_ARG = -32,        /* an argument that cannot be */
 	GOAL_ERR_STATE = -33,      /* not initialised, or already; an object that is in use */
 	GOAL_ERR_NO_MEMORY = -34,  /* of the process */

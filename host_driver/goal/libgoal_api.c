@@ -89,8 +89,6 @@ const char *GOAL_StrError(int error)
 		return "the NIC has no memory left for this process";
 	case GOAL_ERR_BAD_SCHEDULE:
 		return "this is no schedule that the NIC has loaded";
-	case GOAL_ERR_MISMATCH:
-		return "ranks started different schedules as the same run";
 	case GOAL_ERR_ARG:
 		return "an argument is not allowed";
 	case GOAL_ERR_STATE:

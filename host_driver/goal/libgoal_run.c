@@ -190,14 +190,18 @@ int GOAL_Wait(GOAL_Handle handle)
 
 int GOAL_Cancel(GOAL_Handle handle)
 {
+	const struct libgoal_slot *slot;
 	struct run_ref ref;
-	int rc;
+	int rc = 0;
 
 	if (!find(handle, &ref))
 		return libgoal_error(GOAL_ERR_ARG, "no run");
-	if (libgoal_test(ref.lib, ref.record, ref.use))
-		return GOAL_SUCCESS;
-	rc = weft_goal_cancel(ref.lib->goal, ref.record);
+	slot = &ref.lib->slots[ref.record];
+	/* Under the lock, so that the record is not another run's by the time it is cancelled. */
+	pthread_mutex_lock(&ref.lib->lock);
+	if (slot->use == ref.use && slot->running)
+		rc = weft_goal_cancel(ref.lib->goal, ref.record);
+	pthread_mutex_unlock(&ref.lib->lock);
 	return rc < 0 ? libgoal_error(libgoal_errno(rc), NULL) : GOAL_SUCCESS;
 }
 
