@@ -225,7 +225,7 @@ static void ask_early(struct fw_nic *nic, struct esp_stream *s)
 
 void esp_rx_request(struct fw_nic *nic, struct esp_stream *s)
 {
-	uint32_t count = s->rx_open && !s->blocked ? ESP_BURST : 0;
+	uint32_t count = s->rx_open && !s->blocked ? nic->config.esp_burst : 0;
 
 	s->rrq_ns = nic->now_ns;
 	s->rrq_hole = s->rcv_next;

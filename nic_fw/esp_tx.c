@@ -300,14 +300,14 @@ void esp_tx_requested(struct fw_nic *nic, struct esp_stream *s, uint64_t receive
 {
 	uint64_t rtt_ns = s->srtt_ns ? s->srtt_ns : ESP_MIN_RTO_NS;
 	uint64_t age = rtt_ns / RRQ_MIN_AGE_DIVISOR;
-	uint32_t seq = s->snd_una, last = 0, i;
+	uint32_t seq = s->snd_una, end = 0, i;
 
 	FW_COUNT(nic, esp_rrq_rx);
 	for (i = 1; i < WIRE_ESP_WINDOW; i++)
 		if (received >> i & 1)
-			last = i;
-	last += count < WIRE_ESP_WINDOW ? count : WIRE_ESP_WINDOW;
-	for (i = 0; i < last && seq_lt(seq + i, s->snd_next) && eth_tx_room(nic); i++) {
+			end = i + 1;
+	end += count < WIRE_ESP_WINDOW ? count : WIRE_ESP_WINDOW;
+	for (i = 0; i < end && seq_lt(seq + i, s->snd_next) && eth_tx_room(nic); i++) {
 		struct esp_slot *slot = slot_of(s, seq + i);
 
 		if (slot->acked || nic->now_ns - slot->sent_ns < age)
