@@ -328,6 +328,27 @@ static bool apply_no_cc(struct args_state *st, const char *text)
 	return true;
 }
 
+static bool esp_packets(struct args_state *st, const char *word, const char *text, uint8_t *value)
+{
+	uint64_t n;
+
+	if (!value_u64(text, 1, CONF_MAX_ESP_BURST, &n))
+		return wrong(st, "--%s takes a number of packets from 1 to %d, not \"%s\"", word,
+			     CONF_MAX_ESP_BURST, text);
+	*value = (uint8_t)n;
+	return true;
+}
+
+static bool apply_esp_burst(struct args_state *st, const char *text)
+{
+	return esp_packets(st, "esp-burst", text, &st->conf->esp_burst);
+}
+
+static bool apply_esp_initial_burst(struct args_state *st, const char *text)
+{
+	return esp_packets(st, "esp-initial-burst", text, &st->conf->esp_initial_burst);
+}
+
 static bool apply_stages(struct args_state *st, const char *text)
 {
 	(void)text;
@@ -370,6 +391,9 @@ static const struct args_option args_options[] = {
     {"quota", "KIND=N", apply_quota,
      "objects one process may have: qp, cq, srq, mr, pd, ah, eq; may be repeated"},
     {"no-cc", NULL, apply_no_cc, "RD without congestion control: the window alone"},
+    {"esp-burst", "N", apply_esp_burst, "ESP: packets in flight on a stream, 1 to 63 (default 32)"},
+    {"esp-initial-burst", "N", apply_esp_initial_burst,
+     "ESP: those sent before the peer has answered, 1 to 63 (default 16)"},
     {"stages", NULL, apply_stages, "count the cycles of each stage, for weft-bench stages"},
     {"run-dir", "DIR", apply_run_dir, "sockets and locks (default: $WEFT_RUN_DIR, else /run/weft)"},
     {"name", "BASE", apply_name, "NICs are called BASE0, BASE1, ... (default weft)"},

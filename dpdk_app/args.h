@@ -21,6 +21,7 @@ enum {
 	CONF_PATH_CHARS = 80, /* with "/<nic>" it must fit a UNIX socket's address */
 	CONF_NAME_CHARS = 12, /* base name; with a number it must fit fw_config.name */
 	CONF_ERROR_CHARS = 256,
+	CONF_MAX_ESP_BURST = 63, /* what the firmware takes */
 };
 
 enum conf_wire {
@@ -72,7 +73,8 @@ struct conf {
 	uint64_t idle_ns; /* idle for so long: sleep; 0: choose */
 	struct conf_quota quota;
 	bool no_cc;
-	bool stages; /* count cycles per stage */
+	uint8_t esp_burst, esp_initial_burst; /* packets; 0: the firmware's defaults */
+	bool stages;                          /* count cycles per stage */
 	bool verbose;
 	char run_dir[CONF_PATH_CHARS];
 	char name[CONF_NAME_CHARS];

@@ -281,6 +281,8 @@ static int shard_firmware(struct shard *shard)
 	    .gateway = nic->conf->gateway,
 	    .link_mbps = nic->link_mbps,
 	    .cc_off = app->conf.no_cc,
+	    .esp_burst = app->conf.esp_burst,
+	    .esp_initial_burst = app->conf.esp_initial_burst,
 	};
 	struct fw_port port;
 	const char *name;

@@ -70,6 +70,7 @@ static void every_option(void)
 	    parse("--nics 2 --subnet 192.168.9.128/25 --loss 1 --delay-us 2.5 --reorder 3 "
 		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
 		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --no-cc --stages "
+		  "--esp-burst 63 --esp-initial-burst 1 "
 		  "--run-dir /tmp/w --name rdma --netdev packet --verbose"),
 	    ARGS_RUN);
 	CU_ASSERT_EQUAL(conf.nic[1].ip, htonl(0xc0a80982));
@@ -88,6 +89,8 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(conf.quota.qp, 7);
 	CU_ASSERT_EQUAL(conf.quota.eq, 9);
 	CU_ASSERT_TRUE(conf.no_cc && conf.verbose);
+	CU_ASSERT_EQUAL(conf.esp_burst, 63);
+	CU_ASSERT_EQUAL(conf.esp_initial_burst, 1);
 	CU_ASSERT_STRING_EQUAL(conf.run_dir, "/tmp/w");
 	CU_ASSERT_STRING_EQUAL(conf.name, "rdma");
 	CU_ASSERT_EQUAL(conf.netdev, CONF_NETDEV_PACKET);
@@ -151,6 +154,8 @@ static void wrong_lines(void)
 	refuse("--nics 2 --name a/b", "--name");
 	refuse("--nics 2 --name much-too-long-a-name", "--name");
 	refuse("--nics 2 --idle-us 0", "--idle-us");
+	refuse("--nics 2 --esp-burst 64", "--esp-burst takes a number of packets from 1 to 63");
+	refuse("--nics 2 --esp-initial-burst 0", "--esp-initial-burst");
 	refuse("--nics 2 --netdev maybe", "--netdev");
 	refuse("--nics 2 --config /nonexistent", "/nonexistent");
 }
