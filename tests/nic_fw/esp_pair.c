@@ -233,7 +233,8 @@ static uint32_t tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 	uint32_t i, k;
 
 	for (i = 0; i < n && p->ep->tx_room; i++) {
-		struct ep_frame f = {.n = frames[i].bytes, .to = !p->e};
+		struct ep_frame f = {
+		    .n = frames[i].bytes, .to = !p->e, .tx_flags = frames[i].flags};
 		uint32_t crc = 0, at = 0;
 
 		if (p->ep->tx_room != UINT32_MAX)
@@ -410,7 +411,8 @@ static void init_nic(struct ep *ep, uint32_t e)
 	struct fw_config config = {.name = "weft0",
 				   .ip_prefix = 24,
 				   .nic_index = (uint8_t)e,
-				   .num_shards = 1,
+				   .shard = ep->shard[e],
+				   .num_shards = WIRE_EDP_SHARDS,
 				   .mtu = (uint16_t)(ep->mtu[e] ? ep->mtu[e] : 1500),
 				   .ip = htonl(0x0a4d0001 + e),
 				   .esp_burst = ep->burst,
@@ -546,7 +548,7 @@ void ep_open(struct ep *ep, uint32_t e)
 	struct esp_key key = ep_key(ep, e);
 
 	fw_now(ep->end[e].nic, ep->now_ns);
-	ep->end[e].stream = esp_open(ep->end[e].nic, &key, ep_mac(!e), 0, &ep->end[e]);
+	ep->end[e].stream = esp_open(ep->end[e].nic, &key, ep_mac(!e), ep->shard[!e], &ep->end[e]);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(ep->end[e].stream);
 }
 

@@ -29,6 +29,7 @@ struct ep;
 struct ep_frame {
 	uint8_t *b;
 	uint32_t n, to;
+	uint32_t tx_flags; /* as the firmware gave it to the port: FW_TX_LOOP, FW_TX_F_CONTROL */
 	uint64_t due_ns;
 };
 
@@ -88,6 +89,7 @@ struct ep {
 	uint32_t payload_bytes; /* of each packet; at least 4 */
 	uint32_t mtu[2];
 	uint8_t burst, initial_burst;
+	uint8_t shard[2]; /* of NICs with eight */
 	ep_filter filter;
 	uint64_t bits;   /* the filter's */
 	uint32_t frames; /* seen since ep_mark() */
@@ -97,7 +99,7 @@ struct ep {
 };
 
 void ep_begin(struct ep *ep);
-/* The same with settings made before: mtu, burst, initial_burst. */
+/* The same with settings made before: mtu, burst, initial_burst, shard. */
 void ep_begin_with(struct ep *ep);
 /* Ends what is open, asserts that nothing is left, frees all. */
 void ep_end(struct ep *ep);

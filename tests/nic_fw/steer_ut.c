@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fw_steer(): ports to shards, what every shard sees, and frames cut anywhere.
+ * fw_steer(): ports of UDP and of EDP to shards, what every shard sees, and frames cut anywhere.
  *
  * Runs nic_fw/steer.c alone.
  */
@@ -49,6 +49,31 @@ static void port_names_shard(void)
 	}
 	CU_ASSERT_EQUAL(fw_steer(frame, datagram(WIRE_DGRAM_PORT - 1, 0), 8, &all), 0);
 	CU_ASSERT_EQUAL(fw_steer(frame, datagram(WIRE_DGRAM_PORT + 8, 0), 8, &all), 0);
+}
+
+/* EDP: 4,096 ports of each shard from 0x4000 on; whatever is none of theirs goes to shard 0. */
+static void edp_port_names_shard(void)
+{
+	struct wire_eth *eth = (struct wire_eth *)frame;
+	struct wire_edp *edp = (struct wire_edp *)(eth + 1);
+	uint32_t n = sizeof(*eth) + sizeof(*edp), port;
+	bool all = true;
+
+	memset(frame, 0, sizeof(frame));
+	/* What an IPv4 frame would have there says nothing. */
+	memset(edp, 0xe0, sizeof(*edp));
+	eth->type = be16_put(WIRE_ETHERTYPE_ESP);
+	for (port = 0; port <= UINT16_MAX; port++) {
+		uint32_t shard = port < 0x4000 || port >= 0xc000 ? 0 : port / 0x1000 - 4;
+
+		edp->dst_port = be16_put((uint16_t)port);
+		CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), shard);
+		CU_ASSERT_EQUAL(fw_steer(frame, n, 3, &all), shard < 3 ? shard : 0);
+	}
+	CU_ASSERT_FALSE(all);
+	edp->dst_port = be16_put(0x5000);
+	CU_ASSERT_EQUAL(fw_steer(frame, n - 1, 8, &all), 0);
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 1);
 }
 
 static void options_are_skipped(void)
@@ -112,5 +137,5 @@ static void cut_anywhere(void)
 	}
 }
 
-UT_MAIN("nic_fw/steer", UT(port_names_shard), UT(options_are_skipped), UT(others_go_to_shard_0),
-	UT(every_shard_sees_arp_and_multicast), UT(cut_anywhere))
+UT_MAIN("nic_fw/steer", UT(port_names_shard), UT(edp_port_names_shard), UT(options_are_skipped),
+	UT(others_go_to_shard_0), UT(every_shard_sees_arp_and_multicast), UT(cut_anywhere))
