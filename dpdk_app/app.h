@@ -72,6 +72,8 @@ struct port_stats {
 	uint64_t drop_wire_full;    /* it stayed full */
 	uint64_t drop_wire_unknown; /* no NIC has the destination's MAC */
 	uint64_t drop_wire_down;    /* no link */
+	uint64_t rx_ring;           /* frames that came through this shard's ring */
+	uint64_t tx_ring; /* frames that went through the port's, which another shard owns */
 };
 
 /* Counters of one core; the core writes them. */
@@ -85,6 +87,8 @@ struct core_stats {
 	uint64_t wakes_message;
 	uint64_t wakes_timer;
 	uint64_t shared; /* 1: somebody else runs on this CPU */
+	uint64_t cpu;
+	uint64_t role; /* enum conf_role */
 	/* From the end of the sleep to the end of the first turn that did something. */
 	uint64_t wake_serve_ns_last;
 	uint64_t wake_serve_ns_max;
@@ -101,7 +105,7 @@ struct shard_pending {
 struct shard {
 	struct nic *nic;
 	struct core *core;
-	uint32_t number; /* within the NIC */
+	uint32_t number; /* within the NIC; those for collectives come last */
 	uint32_t stream; /* within the weftd */
 	struct fw_nic *fw;
 	void *arena;
@@ -138,6 +142,8 @@ struct core {
 	struct app *app;
 	unsigned lcore; /* EAL's number */
 	int cpu;
+	enum conf_role role; /* io or coll */
+	bool crowded;        /* another core is a thread on the same CPU: always yields */
 	uint32_t number;
 	struct shard *shard[APP_MAX_SHARDS];
 	uint32_t num_shards;
@@ -180,6 +186,7 @@ struct nic {
 	struct wire *wire;
 	struct shard shard[CONF_MAX_SHARDS];
 	uint32_t num_shards;
+	uint32_t num_coll; /* of them, the last ones: for collectives alone */
 	_Atomic(uint32_t) link_up;
 	/* When the line to this NIC is free again; impair.c. */
 	_Atomic(uint64_t) line_busy_ns;
@@ -191,6 +198,7 @@ struct nic {
 	char socket_path[108];
 	char lock_path[112];
 	uint32_t next_shard; /* round robin of attach */
+	uint32_t next_coll;  /* the same, of processes with collectives */
 	uint32_t num_clients;
 };
 
@@ -198,8 +206,9 @@ struct app {
 	struct conf conf;
 	struct nic nic[CONF_MAX_NICS];
 	uint32_t num_nics;
-	struct core *core[CONF_MAX_CORES];
+	struct core *core[CONF_MAX_CORES]; /* those with the role io first, then coll */
 	uint32_t num_cores;
+	uint32_t num_io_cores;
 	bool several_cores;
 	bool hugepages;
 	int control_fd;        /* eventfd: wakes the control thread */

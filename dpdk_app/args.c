@@ -4,7 +4,7 @@
  * line "word = value" of the file is the option --word value. Options are taken in order, so
  * --ip and --gw belong to the --port before them.
  *
- * Called by main.c; calls args_value.c and libc.
+ * Called by main.c; calls args_cores.c, args_value.c and libc.
  */
 #include "dpdk_app/args.h"
 
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpdk_app/args_cores.h"
 #include "dpdk_app/args_value.h"
 #include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_limits.h"
@@ -221,11 +222,7 @@ static bool apply_seed(struct args_state *st, const char *text)
 
 static bool apply_cores(struct args_state *st, const char *text)
 {
-	st->conf->num_cores = value_cpu_list(text, st->conf->core, CONF_MAX_CORES);
-	if (!st->conf->num_cores)
-		return wrong(st, "--cores takes a list such as 1 or 2,4-7 (at most %d), not \"%s\"",
-			     CONF_MAX_CORES, text);
-	return true;
+	return cores_parse(st->conf, text, st->error);
 }
 
 static bool apply_shared(struct args_state *st, const char *text)
@@ -383,7 +380,11 @@ static const struct args_option args_options[] = {
     {"dup", "PERCENT", apply_dup, "switch: so many arrive twice"},
     {"rate-gbps", "GBPS", apply_rate, "switch: rate of the line to each NIC (default: none)"},
     {"seed", "N", apply_seed, "switch: seed of these (default 1)"},
-    {"cores", "LIST", apply_cores, "CPUs to poll on, such as 1 or 2,4-7 (default: the last)"},
+    {"cores", "LIST", apply_cores,
+     "CPUs to poll on, such as 1 or 2,4-7 (default: the last), each with a role\n"
+     "behind it if it is not io: 2:io,3:coll,0:ctl. coll: every NIC has a shard\n"
+     "of its own for collectives there; ctl: where the control threads run. A\n"
+     "CPU may have several roles: 1:io,1:coll"},
     {"shared-core", NULL, apply_shared, "clients run on these CPUs too: yield whenever idle"},
     {"own-core", NULL, apply_own,
      "nobody else does: never yield (default: found out while running)"},

@@ -32,6 +32,19 @@ enum conf_wire {
 	CONF_WIRE_TAP,
 };
 
+/* What a CPU is for. */
+enum conf_role {
+	CONF_ROLE_IO,   /* polls ports, runs the shards of verbs */
+	CONF_ROLE_COLL, /* runs the shards of collectives */
+	CONF_ROLE_CTL,  /* has the control threads */
+	CONF_ROLES
+};
+
+struct conf_core {
+	int cpu;
+	enum conf_role role;
+};
+
 struct conf_nic {
 	enum conf_wire wire;
 	char device[CONF_DEVICE_CHARS]; /* interface, socket path, PCI address, tap name */
@@ -66,8 +79,8 @@ struct conf {
 	uint8_t subnet_prefix;
 	uint32_t mtu; /* bytes of the largest IPv4 packet; 0: 1500, or the interface's */
 	struct impair_conf impair;
-	int core[CONF_MAX_CORES]; /* CPU numbers */
-	uint32_t num_cores;       /* 0: choose */
+	struct conf_core core[CONF_MAX_CORES]; /* no two alike; one is io */
+	uint32_t num_cores;                    /* 0: choose */
 	enum conf_share share;
 	enum conf_netdev netdev;
 	uint64_t idle_ns; /* idle for so long: sleep; 0: choose */

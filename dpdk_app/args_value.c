@@ -72,45 +72,22 @@ bool value_ip_prefix(const char *text, uint32_t *ip, uint8_t *prefix)
 	return true;
 }
 
-static bool cpu_add(int *cpu, uint32_t *count, uint32_t max, int number)
+bool value_cpu_range(const char *text, int *first, int *last)
 {
-	for (uint32_t i = 0; i < *count; i++) {
-		if (cpu[i] == number)
-			return true;
-	}
-	if (*count == max)
+	char copy[16];
+	size_t chars = strcspn(text, "-");
+	uint64_t a, b;
+
+	if (chars >= sizeof(copy))
 		return false;
-	cpu[(*count)++] = number;
+	memcpy(copy, text, chars);
+	copy[chars] = '\0';
+	if (!value_u64(copy, 0, VALUE_CPU_MAX, &a))
+		return false;
+	b = a;
+	if (text[chars] && !value_u64(text + chars + 1, a, VALUE_CPU_MAX, &b))
+		return false;
+	*first = (int)a;
+	*last = (int)b;
 	return true;
-}
-
-uint32_t value_cpu_list(const char *text, int *cpu, uint32_t max)
-{
-	uint32_t count = 0;
-
-	for (;;) {
-		char *end;
-		long first, last;
-
-		if (!isdigit((unsigned char)*text))
-			return 0;
-		first = last = strtol(text, &end, 10);
-		if (*end == '-') {
-			text = end + 1;
-			if (!isdigit((unsigned char)*text))
-				return 0;
-			last = strtol(text, &end, 10);
-		}
-		if (first > last || last > VALUE_CPU_MAX)
-			return 0;
-		for (long i = first; i <= last; i++) {
-			if (!cpu_add(cpu, &count, max, (int)i))
-				return 0;
-		}
-		if (!*end)
-			return count;
-		if (*end != ',')
-			return 0;
-		text = end + 1;
-	}
 }

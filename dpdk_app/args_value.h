@@ -17,7 +17,7 @@ bool value_double(const char *text, double min, double max, double *value);
 bool value_ip(const char *text, uint32_t *ip);
 /* A.B.C.D/LEN; network byte order. LEN is 1 to 30. */
 bool value_ip_prefix(const char *text, uint32_t *ip, uint8_t *prefix);
-/* "0,2-5": up to max CPU numbers, each once. Returns how many, 0 when it is no such list. */
-uint32_t value_cpu_list(const char *text, int *cpu, uint32_t max);
+/* "3" or "4-7": CPU numbers, first <= last. */
+bool value_cpu_range(const char *text, int *first, int *last);
 
 #endif /* WEFT_APP_ARGS_VALUE_H */

@@ -53,7 +53,7 @@ int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum 
 			return EISCONN;
 		if (cmd->u.attach.version != HW_CMD_VERSION)
 			return EPROTO;
-		if (cmd->u.attach.flags & ~(uint32_t)HW_ATTACH_F_TOOL)
+		if (cmd->u.attach.flags & ~(uint32_t)HW_ATTACH_F_ALL)
 			return EINVAL;
 		return num_fds ? EINVAL : 0;
 	}
@@ -121,18 +121,42 @@ static int send_attach(struct client *c)
 	return 0;
 }
 
+/*
+ * The shard of a process: the one that it asks for; else one for collectives where it wants those
+ * and there is one; else one of the others in turn. NULL: there is no such shard.
+ */
+static struct shard *choose_shard(struct nic *nic, uint32_t flags)
+{
+	uint32_t num_io = nic->num_shards - nic->num_coll;
+	uint32_t number = (flags & HW_ATTACH_SHARD_MASK) >> HW_ATTACH_SHARD_SHIFT;
+
+	if (!(flags & HW_ATTACH_F_SHARD)) {
+		if (flags & HW_ATTACH_F_COLL && nic->num_coll)
+			number = num_io + nic->next_coll++ % nic->num_coll;
+		else
+			number = nic->next_shard++ % num_io;
+	}
+	return number < nic->num_shards ? &nic->shard[number] : NULL;
+}
+
 static void run_attach(struct client *c, const struct hw_cmd *cmd)
 {
+	uint32_t flags = cmd->u.attach.flags;
 	int err = 0;
 
-	c->tool = cmd->u.attach.flags & HW_ATTACH_F_TOOL;
+	/* Before anything is done: the process may ask again. */
+	c->shard = flags & HW_ATTACH_F_TOOL ? &c->nic->shard[0] : choose_shard(c->nic, flags);
+	if (!c->shard) {
+		answer_status(c, cmd, ENXIO);
+		return;
+	}
+	c->tool = flags & HW_ATTACH_F_TOOL;
 	memcpy(c->name, cmd->u.attach.name, sizeof(c->name));
 	c->name[sizeof(c->name) - 1] = '\0';
 	for (char *p = c->name; *p; p++) {
 		if (*p < ' ' || *p > '~')
 			*p = '?';
 	}
-	c->shard = &c->nic->shard[c->tool ? 0 : c->nic->next_shard++ % c->nic->num_shards];
 	if (!c->tool)
 		err = make_bar(c);
 	if (!err)

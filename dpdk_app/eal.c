@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The EAL's command line. The control thread is EAL thread 0 and floats over all CPUs; each
- * core is an EAL thread of its own, pinned. Nothing is shared with other DPDK processes, so
- * that any number of weftds run side by side.
+ * The EAL's command line. The control thread is EAL thread 0 and floats over all CPUs, or over
+ * those with the role ctl; each core is an EAL thread of its own, pinned. Nothing is shared with
+ * other DPDK processes, so that any number of weftds run side by side.
  *
  * Called by main.c.
  */
@@ -88,11 +88,37 @@ static void add(struct eal_args *args, const char *text)
 	}
 }
 
-/* "0@0-63,1@2,2@3": EAL thread number at CPUs. */
+/* Where the control threads may run. */
+static uint32_t control_cpus(const struct app *app, int *cpu, uint32_t max)
+{
+	const struct conf *conf = &app->conf;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < conf->num_cores; i++) {
+		if (conf->core[i].role == CONF_ROLE_CTL)
+			cpu[n++] = conf->core[i].cpu;
+	}
+	return n ? n : eal_cpus(cpu, max);
+}
+
+/* DPDK gives threads of its own what this one may use and no core has: nothing but these. */
+static int pin_control(const struct app *app)
+{
+	int cpu[CPU_SETSIZE];
+	uint32_t n = control_cpus(app, cpu, CPU_SETSIZE);
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (uint32_t i = 0; i < n; i++)
+		CPU_SET(cpu[i], &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+}
+
+/* "0@(0,1),1@2,2@3": EAL thread number at CPUs. */
 static void add_lcores(struct eal_args *args, const struct app *app)
 {
 	int cpu[CPU_SETSIZE];
-	uint32_t n = eal_cpus(cpu, CPU_SETSIZE);
+	uint32_t n = control_cpus(app, cpu, CPU_SETSIZE);
 	char text[EAL_TEXT_MAX * 2];
 	size_t used = 0;
 
@@ -165,6 +191,12 @@ int eal_start(struct app *app, uint64_t bytes)
 	}
 	add(&args, "--log-level");
 	add(&args, app->conf.verbose ? "info" : "error");
+	n = pin_control(app);
+	if (n < 0) {
+		log_error("--cores: the control threads cannot be kept to their CPUs: %s",
+			  strerror(-n));
+		return n;
+	}
 	n = rte_eal_init(args.argc, args.argv);
 	if (n < 0) {
 		log_error("DPDK cannot start: %s; --verbose shows its own messages",

@@ -124,6 +124,8 @@ static bool shared(struct core *core)
 			share_check(core);
 		break;
 	}
+	/* Another of our own threads has this CPU too, whatever the operator said. */
+	yes = yes || core->crowded;
 	core->stats.shared = yes;
 	return yes;
 }

@@ -84,17 +84,29 @@ static int start_cores(struct app *app)
 	return err;
 }
 
+/* "1, 3 (coll)": where the shards of a NIC run. */
+static const char *shard_cpus(const struct nic *nic, char *text, size_t bytes)
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < nic->num_shards && used < bytes; i++)
+		used += (size_t)snprintf(text + used, bytes - used, "%s%d%s", i ? ", " : "",
+					 nic->shard[i].core->cpu,
+					 i >= nic->num_shards - nic->num_coll ? " (coll)" : "");
+	return text;
+}
+
 static void say_ready(const struct app *app)
 {
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		const struct nic *nic = &app->nic[i];
-		char ip[INET_ADDRSTRLEN];
+		char ip[INET_ADDRSTRLEN], cpus[128];
 
 		inet_ntop(AF_INET, &nic->conf->ip, ip, sizeof(ip));
-		log_verbose("%s: %s/%u, MTU %u, %u shard%s from core %d, %s", nic->name, ip,
+		log_verbose("%s: %s/%u, MTU %u, %u shard%s on CPU%s %s, %s", nic->name, ip,
 			    nic->conf->ip_prefix, nic->mtu, nic->num_shards,
-			    nic->num_shards == 1 ? "" : "s", nic->shard[0].core->cpu,
-			    nic->wire->how);
+			    nic->num_shards == 1 ? "" : "s", nic->num_shards == 1 ? "" : "s",
+			    shard_cpus(nic, cpus, sizeof(cpus)), nic->wire->how);
 		if (nic->conf->wire != CONF_WIRE_SWITCH && !app->conf.verbose)
 			log_info("%s: %s/%u on %s", nic->name, ip, nic->conf->ip_prefix,
 				 nic->wire->how);

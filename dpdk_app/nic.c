@@ -4,7 +4,8 @@
  * rings, firmware instances.
  *
  * With as many cores as NICs, or more, the cores are dealt out evenly and a NIC has one
- * shard on each of its cores; with fewer, cores run several NICs.
+ * shard on each of its cores; with fewer, cores run several NICs. Cores with the role coll are
+ * dealt out likewise, for shards of collectives behind the others.
  *
  * Called by main.c; calls wire_*.c, port_rx.c, fw_init().
  */
@@ -45,44 +46,71 @@ enum {
 	NIC_PAGE_BYTES = 4096,
 };
 
+static int plan_core(struct app *app, const struct conf_core *conf)
+{
+	struct core *core = aligned_alloc(APP_CACHE_LINE_BYTES, sizeof(*core));
+
+	if (!core)
+		return -ENOMEM;
+	memset(core, 0, sizeof(*core));
+	core->app = app;
+	core->number = app->num_cores;
+	core->cpu = conf->cpu;
+	core->role = conf->role;
+	core->lcore = core->number + 1; /* 0 is the control thread */
+	core->wake_fd = core->epoll_fd = -1;
+	core->stats.cpu = (uint64_t)conf->cpu;
+	core->stats.role = conf->role;
+	for (uint32_t i = 0; i < app->num_cores; i++) {
+		if (app->core[i]->cpu == core->cpu)
+			app->core[i]->crowded = core->crowded = true;
+	}
+	app->core[app->num_cores++] = core;
+	return 0;
+}
+
+static int plan_role(struct app *app, enum conf_role role)
+{
+	const struct conf *conf = &app->conf;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < conf->num_cores; i++) {
+		if (conf->core[i].role == role)
+			err = plan_core(app, &conf->core[i]);
+	}
+	return err;
+}
+
 /* Cores asked for, or the last CPU: the first ones have most of the kernel's own work. */
 static int plan_cores(struct app *app)
 {
 	struct conf *conf = &app->conf;
 	int cpu[CONF_MAX_CORES * 16];
 	uint32_t n = eal_cpus(cpu, sizeof(cpu) / sizeof(cpu[0]));
+	int err;
 
 	if (!n)
 		return -errno;
-	if (!conf->num_cores) {
-		conf->core[0] = cpu[n - 1];
-		conf->num_cores = 1;
-	}
+	if (!conf->num_cores)
+		conf->core[conf->num_cores++] = (struct conf_core){cpu[n - 1], CONF_ROLE_IO};
 	for (uint32_t i = 0; i < conf->num_cores; i++) {
-		struct core *core;
 		bool allowed = false;
 
 		for (uint32_t j = 0; j < n; j++)
-			allowed |= cpu[j] == conf->core[i];
+			allowed |= cpu[j] == conf->core[i].cpu;
 		if (!allowed) {
 			log_error("--cores: CPU %d is not there, or not for this process (taskset, "
 				  "cpuset)",
-				  conf->core[i]);
+				  conf->core[i].cpu);
 			return -EINVAL;
 		}
-		core = aligned_alloc(APP_CACHE_LINE_BYTES, sizeof(*core));
-		if (!core)
-			return -ENOMEM;
-		memset(core, 0, sizeof(*core));
-		core->app = app;
-		core->number = i;
-		core->cpu = conf->core[i];
-		core->lcore = i + 1; /* 0 is the control thread */
-		core->wake_fd = core->epoll_fd = -1;
-		app->core[app->num_cores++] = core;
 	}
+	err = plan_role(app, CONF_ROLE_IO);
+	app->num_io_cores = app->num_cores;
+	if (!err)
+		err = plan_role(app, CONF_ROLE_COLL);
 	app->several_cores = app->num_cores > 1;
-	return 0;
+	return err;
 }
 
 /* MAC of a NIC whose wire has none: locally administered, made from the address. */
@@ -120,22 +148,41 @@ static int plan_mtu(struct nic *nic)
 	return 0;
 }
 
-static void plan_shards(struct nic *nic)
+/* Shards of a NIC on cores of one role: one on each that is its own, at least one. */
+static uint32_t shards_on(const struct app *app, uint32_t cores, uint32_t max)
+{
+	uint32_t n = cores / app->num_nics;
+
+	if (!cores)
+		return 0;
+	return n < 1 ? 1 : n > max ? max : n;
+}
+
+/* count more shards, on the cores from first on, which the NICs share. */
+static void plan_shards_on(struct nic *nic, uint32_t count, struct core **first, uint32_t cores)
 {
 	struct app *app = nic->app;
-	uint32_t n = app->num_cores / app->num_nics;
 
-	nic->num_shards = n < 1 ? 1 : n > CONF_MAX_SHARDS ? CONF_MAX_SHARDS : n;
-	for (uint32_t i = 0; i < nic->num_shards; i++) {
-		struct shard *shard = &nic->shard[i];
-		struct core *core = app->core[(nic->index + i * app->num_nics) % app->num_cores];
+	for (uint32_t i = 0; i < count; i++) {
+		struct shard *shard = &nic->shard[nic->num_shards];
+		struct core *core = first[(nic->index + i * app->num_nics) % cores];
 
 		shard->nic = nic;
 		shard->core = core;
-		shard->number = i;
-		shard->stream = nic->index * CONF_MAX_SHARDS + i;
+		shard->number = nic->num_shards++;
+		shard->stream = nic->index * CONF_MAX_SHARDS + shard->number;
 		core->shard[core->num_shards++] = shard;
 	}
+}
+
+static void plan_shards(struct nic *nic)
+{
+	struct app *app = nic->app;
+	uint32_t io = app->num_io_cores, coll = app->num_cores - io;
+
+	nic->num_coll = shards_on(app, coll, CONF_MAX_SHARDS - 1);
+	plan_shards_on(nic, shards_on(app, io, CONF_MAX_SHARDS - nic->num_coll), &app->core[0], io);
+	plan_shards_on(nic, nic->num_coll, &app->core[io], coll);
 }
 
 int nic_plan(struct app *app)
@@ -276,6 +323,7 @@ static int shard_firmware(struct shard *shard)
 	    .nic_index = (uint8_t)nic->index,
 	    .shard = (uint8_t)shard->number,
 	    .num_shards = (uint8_t)nic->num_shards,
+	    .num_coll_shards = (uint8_t)nic->num_coll,
 	    .mtu = (uint16_t)nic->mtu,
 	    .ip = nic->conf->ip,
 	    .gateway = nic->conf->gateway,

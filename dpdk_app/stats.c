@@ -49,6 +49,8 @@ static const struct stats_field port_fields[] = {
     PORT_FIELD(drop_wire_full),
     PORT_FIELD(drop_wire_unknown),
     PORT_FIELD(drop_wire_down),
+    PORT_FIELD(rx_ring),
+    PORT_FIELD(tx_ring),
 };
 
 #define CORE_FIELD(name)                                                                           \
@@ -65,6 +67,8 @@ static const struct stats_field core_fields[] = {
     CORE_FIELD(wakes_message),
     CORE_FIELD(wakes_timer),
     CORE_FIELD(shared),
+    CORE_FIELD(cpu),
+    CORE_FIELD(role),
     CORE_FIELD(wake_serve_ns_last),
     CORE_FIELD(wake_serve_ns_max),
     CORE_FIELD(wake_doorbell_ns_last),

@@ -110,6 +110,7 @@ static uint32_t ethdev_rx(struct shard *shard, struct rte_mbuf **frames, uint32_
 
 	if (shard->in)
 		got = rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
+	shard->stats.rx_ring += got;
 	if (shard->number || got == n || !wire->settled)
 		return got;
 	if (shard->nic->num_shards == 1)
@@ -125,6 +126,7 @@ static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 
 	if (shard->number) {
 		took = rte_ring_mp_enqueue_burst(wire->tx_ring, (void **)frames, n, NULL);
+		shard->stats.tx_ring += took;
 		if (took && shard->core != shard->nic->shard[0].core)
 			core_wake(shard->nic->shard[0].core);
 		return took;

@@ -113,6 +113,7 @@ static uint32_t switch_rx_impaired(struct shard *shard, struct rte_mbuf **frames
 	uint32_t got;
 
 	got = rte_ring_sc_dequeue_burst(shard->in, (void **)in, n, NULL);
+	shard->stats.rx_ring += got;
 	for (uint32_t i = 0; i < got; i++) {
 		switch (impair_in(shard->impair, now_ns, in[i], in[i]->pkt_len)) {
 		case IMPAIR_TAKEN:
@@ -131,9 +132,13 @@ static uint32_t switch_rx_impaired(struct shard *shard, struct rte_mbuf **frames
 
 static uint32_t switch_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 {
+	uint32_t got;
+
 	if (shard->impair)
 		return switch_rx_impaired(shard, frames, n);
-	return rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
+	got = rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
+	shard->stats.rx_ring += got;
+	return got;
 }
 
 /* Impairments keep frames for a while, and count by their order: those are copied. */

@@ -92,6 +92,16 @@ struct weft_context {
  */
 WEFT_API struct weft_context *weft_open_device(const char *name);
 
+/* How a context is opened. */
+struct weft_open_attr {
+	bool collectives; /* into the NIC's shard for collectives, where it has one */
+	int shard;        /* -1: any; else this one, or errno ENXIO: the NIC has no such shard */
+};
+
+/* weft_open_device() with a say in the shard; attr NULL: the same as that. */
+WEFT_API struct weft_context *weft_open_device_attr(const char *name,
+						    const struct weft_open_attr *attr);
+
 /*
  * The same for tools: no doorbells, no queues; only weft_query_*, weft_stats, weft_list,
  * weft_capture.
@@ -119,7 +129,8 @@ struct weft_device_attr {
 	uint32_t max_peers;
 	uint32_t shard; /* that serves this context */
 	uint32_t num_shards;
-	uint64_t max_msg_bytes; /* RD, RC, UC */
+	uint32_t num_coll_shards; /* of them, the last ones: for collectives alone */
+	uint64_t max_msg_bytes;   /* RD, RC, UC */
 	uint64_t max_mr_bytes;
 };
 

@@ -86,11 +86,11 @@ struct weft_chan_ops {
 
 /*
  * Attaches through a channel: what weft_open_device() does once it is connected. name is the
- * context's name; tool: as weft_open_tool(). ops must outlive the context. On failure returns
+ * context's name; attach_flags: HW_ATTACH_F_*. ops must outlive the context. On failure returns
  * NULL with errno set, and chan has been closed.
  */
 struct weft_context *weft_open_channel(const struct weft_chan_ops *ops, void *chan,
-				       const char *name, bool tool);
+				       const char *name, uint32_t attach_flags);
 
 /*
  * Connects to weftd's socket (weft_cmd.c). 0 and *ops, *chan; or a negative errno.

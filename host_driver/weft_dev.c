@@ -75,7 +75,11 @@ int weft_get_device_list(struct weft_device **list)
 		return errno == ENOENT ? 0 : -errno;
 	while ((entry = readdir(dir))) {
 		memset(&dev, 0, sizeof(dev));
-		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof(dev.name))
+		/*
+		 * No NIC's name has a dot. What does may be a memif's socket, whose driver does not
+		 * survive a stranger's connection.
+		 */
+		if (strchr(entry->d_name, '.') || strlen(entry->d_name) >= sizeof(dev.name))
 			continue;
 		strcpy(dev.name, entry->d_name);
 		if (snprintf(dev.path, sizeof(dev.path), "%s/%s", run_dir(), dev.name) >=
@@ -133,7 +137,7 @@ static int resolve(const char *name, struct weft_device *dev)
 		   : -ENAMETOOLONG;
 }
 
-static struct weft_context *open_name(const char *name, bool tool)
+static struct weft_context *open_name(const char *name, uint32_t attach_flags)
 {
 	const struct weft_chan_ops *ops;
 	struct weft_device dev;
@@ -147,21 +151,37 @@ static struct weft_context *open_name(const char *name, bool tool)
 		errno = -rc;
 		return NULL;
 	}
-	return weft_open_channel(ops, chan, dev.name, tool);
+	return weft_open_channel(ops, chan, dev.name, attach_flags);
 }
 
 struct weft_context *weft_open_device(const char *name)
 {
-	return open_name(name, false);
+	return open_name(name, 0);
+}
+
+struct weft_context *weft_open_device_attr(const char *name, const struct weft_open_attr *attr)
+{
+	uint32_t flags = 0;
+
+	if (attr && attr->collectives)
+		flags |= HW_ATTACH_F_COLL;
+	if (attr && attr->shard >= 0) {
+		if (attr->shard > HW_ATTACH_SHARD_MASK >> HW_ATTACH_SHARD_SHIFT) {
+			errno = ENXIO;
+			return NULL;
+		}
+		flags |= HW_ATTACH_F_SHARD | (uint32_t)attr->shard << HW_ATTACH_SHARD_SHIFT;
+	}
+	return open_name(name, flags);
 }
 
 struct weft_context *weft_open_tool(const char *name)
 {
-	return open_name(name, true);
+	return open_name(name, HW_ATTACH_F_TOOL);
 }
 
 static struct weft_ctx *ctx_new(const struct weft_chan_ops *ops, void *chan, const char *name,
-				bool tool)
+				uint32_t attach_flags)
 {
 	struct weft_ctx *ctx = calloc(1, sizeof(*ctx));
 
@@ -169,7 +189,8 @@ static struct weft_ctx *ctx_new(const struct weft_chan_ops *ops, void *chan, con
 		return NULL;
 	snprintf(ctx->pub.name, sizeof(ctx->pub.name), "%s", name);
 	ctx->pub.async_fd = -1;
-	ctx->tool = tool;
+	ctx->attach_flags = attach_flags;
+	ctx->tool = attach_flags & HW_ATTACH_F_TOOL;
 	ctx->ops = ops;
 	ctx->chan = chan;
 	ctx->hangup_fd = ops->hangup_fd ? ops->hangup_fd(chan) : -1;
@@ -226,9 +247,14 @@ static int attach(struct weft_ctx *ctx)
 	int rc;
 
 	cmd.u.attach.version = HW_CMD_VERSION;
-	cmd.u.attach.flags = ctx->tool ? HW_ATTACH_F_TOOL : 0;
+	cmd.u.attach.flags = ctx->attach_flags;
 	snprintf(cmd.u.attach.name, sizeof(cmd.u.attach.name), "%s", program_invocation_short_name);
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
+	if (rc == -EINVAL && cmd.u.attach.flags == HW_ATTACH_F_COLL) {
+		/* A weftd from before that flag. It has no such shards, and still awaits ATTACH. */
+		cmd.u.attach.flags = 0;
+		rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
+	}
 	if (rc < 0)
 		return rc;
 	if (!ctx->tool) {
@@ -275,9 +301,9 @@ static void ctx_release(struct weft_ctx *ctx)
 }
 
 struct weft_context *weft_open_channel(const struct weft_chan_ops *ops, void *chan,
-				       const char *name, bool tool)
+				       const char *name, uint32_t attach_flags)
 {
-	struct weft_ctx *ctx = ctx_new(ops, chan, name, tool);
+	struct weft_ctx *ctx = ctx_new(ops, chan, name, attach_flags);
 	int rc;
 
 	if (!ctx) {
@@ -377,6 +403,7 @@ int weft_query_device(struct weft_context *context, struct weft_device_attr *att
 	attr->max_peers = d->max_peers;
 	attr->shard = d->shard;
 	attr->num_shards = d->num_shards;
+	attr->num_coll_shards = d->num_coll_shards;
 	attr->max_msg_bytes = d->max_msg_bytes;
 	attr->max_mr_bytes = d->max_mr_bytes;
 	return 0;

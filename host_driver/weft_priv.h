@@ -91,7 +91,8 @@ struct weft_eq {
 
 struct weft_ctx {
 	struct weft_context pub;
-	uint32_t state; /* weft_ctx_state, atomic */
+	uint32_t state;        /* weft_ctx_state, atomic */
+	uint32_t attach_flags; /* HW_ATTACH_F_* */
 	bool tool;
 	const struct weft_chan_ops *ops;
 	void *chan;

@@ -54,6 +54,7 @@ int cmd_query_device(struct fw_nic *nic, uint32_t client, const struct hw_cmd *c
 	device->max_peers = HW_MAX_PEERS;
 	device->shard = config->shard;
 	device->num_shards = config->num_shards;
+	device->num_coll_shards = config->num_coll_shards;
 	device->max_msg_bytes = HW_MAX_MSG_BYTES;
 	device->max_mr_bytes = HW_MAX_MR_BYTES;
 	device->node_guid = node_guid(config->mac);

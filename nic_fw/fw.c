@@ -152,8 +152,9 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	if (arena_bytes < fw_arena_bytes() || config->mtu < HW_MIN_MTU ||
 	    config->mtu > HW_MAX_MTU || config->nic_index >= 32 || config->ip_prefix > 32 ||
 	    !config->num_shards || config->num_shards > WIRE_DGRAM_SHARDS ||
-	    config->shard >= config->num_shards || !config->ip ||
-	    config->esp_burst > ESP_MAX_BURST || config->esp_initial_burst > ESP_MAX_BURST)
+	    config->shard >= config->num_shards || config->num_coll_shards >= config->num_shards ||
+	    !config->ip || config->esp_burst > ESP_MAX_BURST ||
+	    config->esp_initial_burst > ESP_MAX_BURST)
 		return NULL;
 	nic->config = *config;
 	if (!config->esp_burst)

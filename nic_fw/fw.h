@@ -25,11 +25,12 @@ struct fw_config {
 	uint8_t nic_index; /* 0-31: QPNs of a process's NICs differ in it */
 	uint8_t shard;     /* 0 answers ARP and ICMP for the NIC */
 	uint8_t num_shards;
-	uint16_t mtu;       /* largest IPv4 packet, HW_MIN_MTU..HW_MAX_MTU */
-	uint32_t ip;        /* network byte order */
-	uint32_t gateway;   /* network byte order; 0: only the subnet is reachable */
-	uint32_t link_mbps; /* for query-device */
-	bool cc_off;        /* RD: no congestion control, the window alone */
+	uint8_t num_coll_shards; /* of them, the last ones: for collectives alone; query-device */
+	uint16_t mtu;            /* largest IPv4 packet, HW_MIN_MTU..HW_MAX_MTU */
+	uint32_t ip;             /* network byte order */
+	uint32_t gateway;        /* network byte order; 0: only the subnet is reachable */
+	uint32_t link_mbps;      /* for query-device */
+	bool cc_off;             /* RD: no congestion control, the window alone */
 	/*
 	 * ESP: packets in flight on a stream, and those of a transmission whose beginning the peer
 	 * has not acknowledged. 1..63, 0: the default, 32 and 16.

@@ -153,7 +153,16 @@ struct hw_cmd_attach {
 };
 enum {
 	HW_ATTACH_F_TOOL = 0x01, /* no BAR: STATS, LIST, CAPTURE, QUERY_DEVICE only */
+	/* Collectives are what it is for: into a shard of its own for them, where there is one. */
+	HW_ATTACH_F_COLL = 0x02,
+	/* Into the shard that bits 8 to 10 name; ENXIO when the NIC has no such shard. */
+	HW_ATTACH_F_SHARD = 0x04,
+	HW_ATTACH_SHARD_SHIFT = 8,
+	HW_ATTACH_SHARD_MASK = 0x700,
+	HW_ATTACH_F_ALL =
+	    HW_ATTACH_F_TOOL | HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD | HW_ATTACH_SHARD_MASK,
 };
+static_assert(sizeof(struct hw_cmd_attach) == 32, "");
 
 struct hw_cmd_reg_mr {
 	uint64_t addr;
@@ -336,8 +345,10 @@ struct hw_resp_device {
 	uint64_t max_mr_bytes;
 	uint64_t node_guid; /* EUI-64 of the MAC, network byte order */
 	uint32_t link_mbps;
-	uint32_t reserved[3];
+	uint32_t num_coll_shards; /* of num_shards, the last ones: for collectives alone */
+	uint32_t reserved[2];
 };
+static_assert(sizeof(struct hw_resp_device) == 144, "");
 
 struct hw_resp_create_eq {
 	uint32_t eq;

@@ -293,7 +293,7 @@ struct weft_context *sim_open(struct sim_proc *proc)
 {
 	assert(!proc->opened || !"a process opens its NIC once");
 	proc->opened = true;
-	proc->context = weft_open_channel(&chan_ops, proc, proc->nic->name, false);
+	proc->context = weft_open_channel(&chan_ops, proc, proc->nic->name, 0);
 	return proc->context;
 }
 

@@ -30,8 +30,11 @@ struct libgoal *libgoal_default(void)
 /* ---- a static list
  * ---------------------------------------------------------------------------------- */
 
-/* "02:57:46:00:00:00/1": a MAC, and a shard unless it is 0. False: something else. */
-static bool parse_peer(const char *text, size_t length, struct weft_goal_peer *peer)
+/*
+ * "02:57:46:00:00:00/1": a MAC, and a shard unless it is 0; *said is -1 when it names none. False:
+ * something else.
+ */
+static bool parse_peer(const char *text, size_t length, struct weft_goal_peer *peer, int *said)
 {
 	char copy[40];
 	unsigned int m[6], shard = 0;
@@ -47,6 +50,7 @@ static bool parse_peer(const char *text, size_t length, struct weft_goal_peer *p
 	if (copy[end] && (sscanf(copy + end, "/%u", &shard) != 1 || shard > 7))
 		return false;
 	memset(peer, 0, sizeof(*peer));
+	*said = copy[end] ? (int)shard : -1;
 	for (i = 0; i < 6; i++)
 		peer->mac[i] = (uint8_t)m[i];
 	peer->shard = (uint8_t)shard;
@@ -76,10 +80,14 @@ static int static_begin(struct libgoal_launch *launch)
 				     "WEFT_RANK is not a place in the list of WEFT_PEERS");
 	launch->size = 0;
 	for (at = list; at; at = *end ? end + 1 : NULL) {
+		int shard;
+
 		end = strchrnul(at, ',');
-		if (!parse_peer(at, (size_t)(end - at), &launch->peers[launch->size++]))
+		if (!parse_peer(at, (size_t)(end - at), &launch->peers[launch->size], &shard))
 			return libgoal_error(GOAL_ERR_LAUNCH, "WEFT_PEERS: a list of MAC[/SHARD], "
 							      "separated by commas, is expected");
+		if (launch->size++ == launch->rank)
+			launch->shard = shard;
 	}
 	/* All ranks have the same list; WEFT_JOB tells jobs with equal lists apart. */
 	launch->key[0] = hash(job, hash(list, UINT64_C(0xcbf29ce484222325)));
@@ -91,12 +99,20 @@ static int static_begin(struct libgoal_launch *launch)
 static int static_exchange(struct libgoal_launch *launch, const struct weft_goal_peer *self)
 {
 	const struct weft_goal_peer *said = &launch->peers[launch->rank];
+	char detail[160];
 
-	if (memcmp(said->mac, self->mac, sizeof(self->mac)) || said->shard != self->shard)
-		return libgoal_error(GOAL_ERR_LAUNCH,
-				     "WEFT_PEERS names another NIC or shard for this rank than the "
-				     "one it was given (WEFT_DEVICE chooses the NIC)");
-	return GOAL_SUCCESS;
+	if (memcmp(said->mac, self->mac, sizeof(self->mac)))
+		return libgoal_error(
+		    GOAL_ERR_LAUNCH,
+		    "WEFT_PEERS names another NIC for this rank than the one it was "
+		    "given (WEFT_DEVICE chooses the NIC)");
+	if (said->shard == self->shard)
+		return GOAL_SUCCESS;
+	snprintf(detail, sizeof(detail),
+		 "WEFT_PEERS names no shard for this rank, which means 0, but its NIC put it into "
+		 "shard %u: write MAC/%u",
+		 self->shard, self->shard);
+	return libgoal_error(GOAL_ERR_LAUNCH, detail);
 }
 
 static int alone_begin(struct libgoal_launch *launch)
@@ -121,21 +137,25 @@ static const struct libgoal_launcher launch_alone = {alone_begin, alone_exchange
 /* ---- the NIC
  * ---------------------------------------------------------------------------------------------- */
 
-/* WEFT_DEVICE, or the NICs of this host in turn. */
+/*
+ * WEFT_DEVICE, or the NICs of this host in turn; there the shard that a static list names, else the
+ * one for collectives.
+ */
 static struct weft_context *open_nic(const struct libgoal_launch *launch)
 {
+	const struct weft_open_attr attr = {.collectives = true, .shard = launch->shard};
 	struct weft_context *context;
 	struct weft_device *list;
 	int count;
 
 	if (getenv("WEFT_DEVICE"))
-		return weft_open_device(NULL);
+		return weft_open_device_attr(NULL, &attr);
 	count = weft_get_device_list(&list);
 	if (count <= 0) {
 		errno = ENODEV;
 		return NULL;
 	}
-	context = weft_open_device(list[launch->local_rank % (uint32_t)count].name);
+	context = weft_open_device_attr(list[launch->local_rank % (uint32_t)count].name, &attr);
 	weft_free_device_list(list);
 	return context;
 }
@@ -151,6 +171,10 @@ static int start(const struct libgoal_launcher *launcher, struct libgoal_launch 
 	if (rc < 0)
 		return rc;
 	context = open_nic(launch);
+	if (!context && errno == ENXIO)
+		return libgoal_error(GOAL_ERR_LAUNCH,
+				     "WEFT_PEERS names a shard for this rank that its NIC does not "
+				     "have (weftctl list)");
 	if (!context)
 		return libgoal_error(GOAL_ERR_NO_DEVICE, strerror(errno));
 	rc = libgoal_attach(context, &lib);
@@ -173,7 +197,7 @@ static int start(const struct libgoal_launcher *launcher, struct libgoal_launch 
 
 int GOAL_Init(void)
 {
-	struct libgoal_launch launch = {0};
+	struct libgoal_launch launch = {.shard = -1};
 	const struct libgoal_launcher *launcher = &launch_alone;
 	int expected = STATE_NEW, rc;
 

@@ -16,6 +16,7 @@
 struct libgoal_launch {
 	uint32_t rank, size;
 	uint32_t local_rank;          /* among those on this host */
+	int shard;                    /* this rank is to be in; -1: any */
 	uint64_t key[2];              /* the same at all ranks, random */
 	struct weft_goal_peer *peers; /* malloc: size of them */
 };

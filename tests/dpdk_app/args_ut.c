@@ -3,7 +3,7 @@
  * Command lines and configuration files of weftd: what they mean, and that every wrong one
  * is answered in one line that names what is wrong.
  *
- * Runs dpdk_app/args.c and args_value.c.
+ * Runs dpdk_app/args.c, args_cores.c and args_value.c.
  */
 #include <arpa/inet.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/args.h"
+#include "dpdk_app/args_cores.h"
 #include "dpdk_app/args_value.h"
 #include "tests/ut.h"
 
@@ -83,7 +84,7 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(conf.impair.seed, 77);
 	CU_ASSERT_EQUAL(conf.mtu, 9000);
 	CU_ASSERT_EQUAL(conf.num_cores, 4);
-	CU_ASSERT_EQUAL(conf.core[3], 5);
+	CU_ASSERT_TRUE(conf.core[3].cpu == 5 && conf.core[3].role == CONF_ROLE_IO);
 	CU_ASSERT_EQUAL(conf.share, CONF_SHARE_YES);
 	CU_ASSERT_EQUAL(conf.idle_ns, 250000);
 	CU_ASSERT_EQUAL(conf.quota.qp, 7);
@@ -243,9 +244,38 @@ static void config_naming_itself(void)
 	unlink(path);
 }
 
+static void roles(void)
+{
+	CU_ASSERT_EQUAL(parse("--nics 2 --cores 2:io,3-4:coll,0:ctl,1"), ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_cores, 5);
+	CU_ASSERT_TRUE(conf.core[0].cpu == 2 && conf.core[0].role == CONF_ROLE_IO);
+	CU_ASSERT_TRUE(conf.core[2].cpu == 4 && conf.core[2].role == CONF_ROLE_COLL);
+	CU_ASSERT_TRUE(conf.core[3].cpu == 0 && conf.core[3].role == CONF_ROLE_CTL);
+	CU_ASSERT_TRUE(conf.core[4].cpu == 1 && conf.core[4].role == CONF_ROLE_IO);
+	CU_ASSERT_EQUAL(cores_count(&conf, CONF_ROLE_IO), 2);
+	CU_ASSERT_EQUAL(cores_count(&conf, CONF_ROLE_COLL), 2);
+	/* One CPU in two roles, each of them once; the last list counts. */
+	CU_ASSERT_EQUAL(parse("--nics 2 --cores 7 --cores 1:io,1:coll,1,1:coll,1:ctl"), ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_cores, 3);
+	CU_ASSERT_EQUAL(parse_file("nics = 2\ncores = 1:io,0:coll\n", ""), ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_cores, 2);
+	CU_ASSERT_EQUAL(parse("--nics 2 --cores 0-63"), ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_cores, CONF_MAX_CORES);
+	refuse("--nics 2 --cores 0-64", "at most 64");
+	refuse("--nics 2 --cores 1:", "no role \"\"");
+	refuse("--nics 2 --cores 1:io,2:fast", "no role \"fast\"; io polls ports");
+	refuse("--nics 2 --cores 1:io:coll", "no role \"io:coll\"");
+	refuse("--nics 2 --cores :io", "--cores takes");
+	refuse("--nics 2 --cores 1:io,", "--cores takes");
+	refuse("--nics 2 --cores 3:coll",
+	       "no core has the role io, and every port needs one: add one, such as 3:io");
+	refuse("--nics 2 --cores 3:coll,0:ctl", "role io");
+	refuse("--nics 2 --cores 1:a-role-that-does-not-fit-anywhere", "--cores takes");
+}
+
 static void values(void)
 {
-	int cpu[4];
+	int first, last;
 	uint64_t n;
 	double d;
 
@@ -257,12 +287,16 @@ static void values(void)
 	CU_ASSERT_TRUE(value_double(".5", 0, 1, &d));
 	CU_ASSERT_EQUAL(d, 0.5);
 	CU_ASSERT_FALSE(value_double("inf", 0, 1, &d));
-	CU_ASSERT_EQUAL(value_cpu_list("3,1-2", cpu, 4), 3);
-	CU_ASSERT_EQUAL(cpu[0], 3);
-	CU_ASSERT_EQUAL(cpu[2], 2);
-	CU_ASSERT_EQUAL(value_cpu_list("0-4", cpu, 4), 0);
+	CU_ASSERT_TRUE(value_cpu_range("3", &first, &last));
+	CU_ASSERT_TRUE(first == 3 && last == 3);
+	CU_ASSERT_TRUE(value_cpu_range("1-2", &first, &last));
+	CU_ASSERT_TRUE(first == 1 && last == 2);
+	CU_ASSERT_FALSE(value_cpu_range("2-1", &first, &last));
+	CU_ASSERT_FALSE(value_cpu_range("1-2-3", &first, &last));
+	CU_ASSERT_FALSE(value_cpu_range("1024", &first, &last));
+	CU_ASSERT_FALSE(value_cpu_range("", &first, &last));
 }
 
 UT_MAIN("dpdk_app/args", UT(four_nics), UT(every_option), UT(ports), UT(wrong_lines),
 	UT(wrong_ports), UT(config_files), UT(wrong_config_files), UT(config_naming_itself),
-	UT(values))
+	UT(roles), UT(values))

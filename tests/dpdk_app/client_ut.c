@@ -39,8 +39,12 @@ static void attach_first_and_once(void)
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_ATTACHING, false), EISCONN);
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_LIVE, false), EISCONN);
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_DETACHING, false), EISCONN);
-	cmd.u.attach.flags = 2;
+	cmd.u.attach.flags = 8;
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EINVAL);
+	cmd.u.attach.flags = 0x800;
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EINVAL);
+	cmd.u.attach.flags = HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD | 7 << HW_ATTACH_SHARD_SHIFT;
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), 0);
 	cmd.u.attach.flags = HW_ATTACH_F_TOOL;
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), 0);
 	cmd.u.attach.version++;

@@ -30,7 +30,7 @@ $(eval $(call archive,fuzz,weft,$(SRC_weft)))
 $(eval $(call archive,fuzz,goal,$(SRC_goal)))
 $(eval $(call archive,fuzz,sim,$(SRC_sim)))
 # The files of weftd that need no DPDK.
-$(eval $(call archive,fuzz,options,dpdk_app/args.c dpdk_app/args_value.c dpdk_app/impair.c))
+$(eval $(call archive,fuzz,options,dpdk_app/args.c dpdk_app/args_cores.c dpdk_app/args_value.c dpdk_app/impair.c))
 $(eval $(call archive,fuzz,ut_fuzz,$(call ut_helpers,fuzz)))
 $(B)/obj/fuzz/tests/fuzz/run/entry_%.o: tests/fuzz/run/entry.c $(B)/obj/fuzz/tests.flags
 	@mkdir -p $(@D)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/args.h"
+#include "dpdk_app/args_cores.h"
 #include "sim_harness/sim.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -42,6 +43,7 @@ static void check_conf(const struct conf *conf)
 
 	check(conf->num_nics >= 1 && conf->num_nics <= CONF_MAX_NICS, "number of NICs");
 	check(conf->num_cores <= CONF_MAX_CORES, "number of cores");
+	check(!conf->num_cores || cores_count(conf, CONF_ROLE_IO), "no core with the role io");
 	check(!conf->mtu || (conf->mtu >= 1280 && conf->mtu <= 9216), "MTU");
 	check(memchr(conf->name, 0, sizeof(conf->name)) != NULL, "name without end");
 	check(memchr(conf->run_dir, 0, sizeof(conf->run_dir)) != NULL, "folder without end");

@@ -339,7 +339,7 @@ struct weft_context *fake_open(struct fake_nic **out, uint32_t flags)
 	must(nic && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, nic->pair) == 0, "fake");
 	pthread_mutex_init(&nic->lock, NULL);
 	nic->max_wr = HW_MAX_WR;
-	context = weft_open_channel(flags ? &no_memfd : &plain, nic, "fake0", false);
+	context = weft_open_channel(flags ? &no_memfd : &plain, nic, "fake0", 0);
 	must(context != NULL, "weft_open_channel");
 	*out = nic;
 	return context;

@@ -31,6 +31,9 @@ struct server {
 	int listen_fd;
 	enum play play;
 	int attach_status;
+	uint32_t known_flags; /* of ATTACH; 0: all */
+	uint32_t flags[4];    /* as they came */
+	uint32_t num_flags;
 	struct hw_cmd last;
 	bool saw_shutdown;
 	pthread_t thread;
@@ -58,7 +61,7 @@ static void send_resp(int fd, const struct hw_cmd_resp *resp, size_t bytes, int 
 	CU_ASSERT_EQUAL(sendmsg(fd, &msg, MSG_NOSIGNAL), (ssize_t)bytes);
 }
 
-static void answer(const struct server *s, int fd, const struct hw_cmd *cmd)
+static void answer(struct server *s, int fd, const struct hw_cmd *cmd)
 {
 	struct hw_cmd_resp resp = {.op = cmd->op, .tag = cmd->tag};
 	int fds[2] = {-1, -1};
@@ -66,6 +69,10 @@ static void answer(const struct server *s, int fd, const struct hw_cmd *cmd)
 	switch ((int)cmd->op) {
 	case HW_CMD_ATTACH:
 		resp.status = s->attach_status;
+		if (s->known_flags && cmd->u.attach.flags & ~s->known_flags)
+			resp.status = EINVAL;
+		if (s->num_flags < 4)
+			s->flags[s->num_flags++] = cmd->u.attach.flags;
 		break;
 	case HW_CMD_QUERY_DEVICE:
 		resp.u.device.max_wr = 1234;
@@ -177,6 +184,37 @@ static void stop(struct server *s)
 	unlink(s->path);
 	CU_ASSERT_EQUAL(rmdir(s->dir), 0);
 	unsetenv("WEFT_RUN_DIR");
+}
+
+/* What the shard of a process is to be, and a weftd that does not know of such wishes. */
+static void asks_for_a_shard(void)
+{
+	struct weft_open_attr attr = {.collectives = true, .shard = -1};
+	struct server s;
+
+	start(&s, PLAY_ANSWER);
+	/* This server has no BAR to give: an attach that is granted ends so. */
+	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", &attr));
+	CU_ASSERT_EQUAL(errno, EPROTO);
+	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", NULL));
+	CU_ASSERT_TRUE(s.num_flags == 2 && s.flags[0] == HW_ATTACH_F_COLL && s.flags[1] == 0);
+	s.num_flags = 0;
+	s.known_flags = HW_ATTACH_F_TOOL;
+	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", &attr));
+	CU_ASSERT_EQUAL(errno, EPROTO);
+	CU_ASSERT_TRUE(s.num_flags == 2 && s.flags[0] == HW_ATTACH_F_COLL && s.flags[1] == 0);
+	s.num_flags = 0;
+	attr.shard = 3;
+	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", &attr));
+	CU_ASSERT_EQUAL(errno, EINVAL);
+	CU_ASSERT_TRUE(s.num_flags == 1 && s.flags[0] == (HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD |
+							  3u << HW_ATTACH_SHARD_SHIFT));
+	s.num_flags = 0;
+	attr.shard = 8;
+	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", &attr));
+	CU_ASSERT_EQUAL(errno, ENXIO);
+	CU_ASSERT_EQUAL(s.num_flags, 0);
+	stop(&s);
 }
 
 static void opens_and_asks(void)
@@ -312,7 +350,8 @@ static void names_and_errors(void)
 {
 	struct weft_context *context;
 	struct weft_device *list;
-	char stale[128], plain[128], other[128], path[200];
+	char stale[128], plain[128], other[128], foreign[128], path[200];
+	int foreign_fd;
 	struct server s;
 	int fd;
 
@@ -329,7 +368,14 @@ static void names_and_errors(void)
 	/* Neither the dead socket nor the file is a device; weft3 comes before weft10. */
 	close(fd);
 	fd = listen_at(other);
+	/* Somebody else's: not even connected to. */
+	snprintf(foreign, sizeof(foreign), "%s/m.sock", s.dir);
+	foreign_fd = listen_at(foreign);
 	CU_ASSERT_EQUAL(weft_get_device_list(&list), 2);
+	fcntl(foreign_fd, F_SETFL, O_NONBLOCK);
+	CU_ASSERT_TRUE(accept(foreign_fd, NULL, NULL) < 0 && errno == EAGAIN);
+	close(foreign_fd);
+	unlink(foreign);
 	CU_ASSERT_STRING_EQUAL(list[0].name, "weft3");
 	CU_ASSERT_STRING_EQUAL(list[0].path, s.path);
 	CU_ASSERT_STRING_EQUAL(list[1].name, "weft10");
@@ -385,5 +431,5 @@ static void names_of_numbers(void)
 	CU_ASSERT_STRING_EQUAL(weft_version(), WEFT_VERSION);
 }
 
-UT_MAIN("host_driver/weft_cmd", UT(opens_and_asks), UT(answers_out_of_order), UT(noise_is_ignored),
-	UT(hang_up_in_a_command), UT(names_and_errors), UT(names_of_numbers))
+UT_MAIN("host_driver/weft_cmd", UT(opens_and_asks), UT(asks_for_a_shard), UT(answers_out_of_order),
+	UT(noise_is_ignored), UT(hang_up_in_a_command), UT(names_and_errors), UT(names_of_numbers))

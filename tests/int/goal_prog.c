@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A GOAL program for the integration tests: a barrier, a ring and a sum, made with goal.h alone.
+ * A GOAL program for the integration tests: a barrier, a ring and a sum, made with goal.h alone,
+ *and an allreduce of goal_coll.h.
  *
  * Started by tests/int/goal_*.sh, by hand or with mpirun; prints one line for each rank and exits
  * 0 when every byte was right.
  *
- *	goal_prog [-n ROUNDS] [-b BYTES] [-d MS] [-v]
+ *	goal_prog [-n ROUNDS] [-b BYTES] [-d MS] [-a] [-v]
  *		-d: the NIC of rank 0 waits so long in each ring before it sends
+ *		-a: an allreduce of so many bytes in each round, too
  *		-v: say when the last ring has been started
  */
 #include <stdio.h>
@@ -16,11 +18,13 @@
 #include <unistd.h>
 
 #include "host_driver/goal/goal.h"
+#include "host_driver/goal/goal_coll.h"
 
 static int fail(const char *what)
 {
-	fprintf(stderr, "rank %d: %s: %s (%s)\n", GOAL_MyRank(), what,
-		GOAL_StrError(GOAL_LastError()), GOAL_LastErrorDetail());
+	/* GOAL_MyRank() is a call that may fail, too. */
+	fprintf(stderr, "%s: %s (%s)\n", what, GOAL_StrError(GOAL_LastError()),
+		GOAL_LastErrorDetail());
 	return 1;
 }
 
@@ -79,13 +83,28 @@ static GOAL_Schedule sum_ring(int rank, int size, uint32_t *own, uint32_t *sum, 
 }
 
 struct work {
-	int rank, size, rounds, bytes, delay_ms, verbose;
+	int rank, size, rounds, bytes, delay_ms, verbose, reduce;
 	uint32_t *own, *sum;
-	GOAL_Schedule bar, ring;
+	GOAL_Schedule bar, ring, all;
 	uint64_t best_ns;
 };
 
-/* One barrier, one ring; 0 when they went well and the sum is right. */
+static int check_sum(const struct work *w, int i)
+{
+	int k;
+
+	for (k = 0; k < w->bytes / 4; k++) {
+		uint32_t want = (uint32_t)(k * (w->size * (w->size + 1) / 2) + w->size * i);
+
+		if (w->sum[k] != want) {
+			fprintf(stderr, "round %d: sum %d is %u, not %u\n", i, k, w->sum[k], want);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* One barrier, one ring, one allreduce; 0 when they went well and the sums are right. */
 static int round_trip(struct work *w, int i)
 {
 	GOAL_Result result;
@@ -106,15 +125,14 @@ static int round_trip(struct work *w, int i)
 	}
 	if (GOAL_Wait(h) != GOAL_SUCCESS)
 		return fail("ring");
-	for (k = 0; w->rank == 0 && w->size > 1 && k < w->bytes / 4; k++) {
-		uint32_t want = (uint32_t)(k * (w->size * (w->size + 1) / 2) + w->size * i);
-
-		if (w->sum[k] != want) {
-			fprintf(stderr, "round %d: sum %d is %u, not %u\n", i, k, w->sum[k], want);
-			return 1;
-		}
-	}
-	return 0;
+	if (w->rank == 0 && w->size > 1 && check_sum(w, i))
+		return 1;
+	if (!w->reduce)
+		return 0;
+	memset(w->sum, 0xff, (size_t)w->bytes);
+	if (GOAL_Wait(GOAL_Run(w->all)) != GOAL_SUCCESS)
+		return fail("allreduce");
+	return check_sum(w, i);
 }
 
 static int work(struct work *w)
@@ -127,7 +145,10 @@ static int work(struct work *w)
 	w->ring = w->size > 1
 		      ? sum_ring(w->rank, w->size, w->own, w->sum, w->bytes / 4, w->delay_ms)
 		      : w->bar;
-	if (!w->bar || !w->ring)
+	if (w->reduce)
+		w->all = GOAL_AllreduceSchedule(GOAL_CommWorld(), w->own, w->sum, w->bytes / 4,
+						GOAL_ADD, GOAL_UINT, 32, GOAL_ALG_AUTO);
+	if (!w->bar || !w->ring || (w->reduce && !w->all))
 		return fail("GOAL_Compile");
 	for (i = 0; i < w->rounds && !rc; i++)
 		rc = round_trip(w, i);
@@ -135,6 +156,8 @@ static int work(struct work *w)
 		printf("rank %d of %d: %d rounds, fastest barrier %.1f us on the NIC\n", w->rank,
 		       w->size, w->rounds, (double)w->best_ns / 1000);
 	GOAL_FreeSchedule(w->bar);
+	if (w->all)
+		GOAL_FreeSchedule(w->all);
 	if (w->ring != w->bar)
 		GOAL_FreeSchedule(w->ring);
 	return rc;
@@ -145,22 +168,24 @@ int main(int argc, char **argv)
 	struct work w = {.rounds = 100, .bytes = 4000, .best_ns = UINT64_MAX};
 	int opt, rc;
 
-	while ((opt = getopt(argc, argv, "n:b:d:v")) != -1) {
+	while ((opt = getopt(argc, argv, "n:b:d:av")) != -1) {
 		if (opt == 'n')
 			w.rounds = atoi(optarg);
 		else if (opt == 'b')
 			w.bytes = atoi(optarg);
 		else if (opt == 'd')
 			w.delay_ms = atoi(optarg);
+		else if (opt == 'a')
+			w.reduce = 1;
 		else if (opt == 'v')
 			w.verbose = 1;
 		else
 			return 2;
 	}
-	w.own = malloc((size_t)w.bytes);
-	w.sum = malloc((size_t)w.bytes);
 	if (GOAL_Init() != GOAL_SUCCESS)
 		return fail("GOAL_Init");
+	w.own = malloc((size_t)w.bytes);
+	w.sum = malloc((size_t)w.bytes);
 	rc = work(&w);
 	if (GOAL_Finalize() != GOAL_SUCCESS)
 		rc = fail("GOAL_Finalize");

@@ -75,8 +75,9 @@ static int list_nic(struct weft_context *context, void *arg)
 			(json_int_t)dev.num_shards);
 	json_object_update_new(
 	    row,
-	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "max_qp", (json_int_t)dev.max_qp,
-		      "max_cq", (json_int_t)dev.max_cq, "max_mr", (json_int_t)dev.max_mr, "max_srq",
+	    json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "coll_shards",
+		      (json_int_t)dev.num_coll_shards, "max_qp", (json_int_t)dev.max_qp, "max_cq",
+		      (json_int_t)dev.max_cq, "max_mr", (json_int_t)dev.max_mr, "max_srq",
 		      (json_int_t)dev.max_srq, "max_peers", (json_int_t)dev.max_peers, "max_wr",
 		      (json_int_t)dev.max_wr, "max_msg_bytes", (json_int_t)dev.max_msg_bytes));
 	return json_array_append_new(rows, row) ? fail("out of memory") : CTL_OK;
@@ -86,7 +87,7 @@ int run_list(const struct ctl *ctl)
 {
 	static const struct out_column columns[] = {
 	    {"nic", "NIC"},   {"ip", "ADDRESS"},  {"mac", "MAC"},       {"mtu", "MTU"},
-	    {"link", "LINK"}, {"mbps", "MBIT/S"}, {"shards", "SHARDS"},
+	    {"link", "LINK"}, {"mbps", "MBIT/S"}, {"shards", "SHARDS"}, {"coll_shards", "COLL"},
 	};
 	json_t *rows = json_array();
 	int rc = each_nic(ctl, list_nic, rows);

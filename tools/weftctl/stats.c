@@ -13,6 +13,12 @@ struct stats {
 	json_t *nics; /* name: {counter: value} */
 };
 
+/* What a core is, which means nothing when several are added up. */
+static bool names_core(const char *name)
+{
+	return !strcmp(name, "core_cpu") || !strcmp(name, "core_role");
+}
+
 /* One shard's counters: added up, or under "shardN.name". */
 static int add_shard(struct weft_context *context, const struct ctl *ctl, uint32_t shard,
 		     json_t *sums)
@@ -26,6 +32,8 @@ static int add_shard(struct weft_context *context, const struct ctl *ctl, uint32
 	while ((n = weft_stats(context, shard, &cursor, stats, CTL_BATCH)) > 0) {
 		for (i = 0; i < n; i++) {
 			stats[i].name[sizeof(stats[i].name) - 1] = '\0';
+			if (!ctl->per_shard && names_core(stats[i].name))
+				continue;
 			if (ctl->per_shard)
 				snprintf(name, sizeof(name), "shard%u.%.40s", shard, stats[i].name);
 			else
