@@ -32,6 +32,7 @@ struct app;
 struct capture;
 struct client;
 struct core;
+struct mac_table;
 struct msg;
 struct nic;
 struct shard;
@@ -184,6 +185,7 @@ struct nic {
 	uint32_t link_mbps;
 	struct rte_mempool *pool;
 	struct wire *wire;
+	struct mac_table *macs; /* mac_filter.c: groups that its shards want */
 	struct shard shard[CONF_MAX_SHARDS];
 	uint32_t num_shards;
 	uint32_t num_coll; /* of them, the last ones: for collectives alone */

@@ -25,6 +25,7 @@
 #include "dpdk_app/eal.h"
 #include "dpdk_app/impair.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/mac_filter.h"
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/msg.h"
 #include "dpdk_app/port.h"
@@ -381,6 +382,8 @@ static int nic_open(struct nic *nic)
 	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
 		err = shard_rings(&nic->shard[i]);
 	if (!err)
+		err = mac_filter_init(nic);
+	if (!err)
 		err = nic_wire(nic);
 	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
 		err = shard_firmware(&nic->shard[i]);
@@ -438,6 +441,7 @@ void nic_close_all(struct app *app)
 			nic->wire->ops->close(nic->wire);
 		for (uint32_t s = 0; s < nic->num_shards; s++)
 			shard_close(&nic->shard[s]);
+		mac_filter_free(nic);
 	}
 	/* Frames travel between NICs: pools go when no ring holds any. */
 	for (uint32_t i = 0; i < app->num_nics; i++) {

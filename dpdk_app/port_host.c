@@ -21,6 +21,7 @@
 #include "dpdk_app/accel.h"
 #include "dpdk_app/client.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/mac_filter.h"
 #include "dpdk_app/msg.h"
 
 /* The client if it has memory that may still be reached, else NULL. */
@@ -164,6 +165,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .irq = port_irq,
 	    .cmd_done = msg_cmd_done,
 	    .mem_unmap = port_mem_unmap,
+	    .mac_filter = mac_filter_set,
 	    .arena_release = port_arena_release,
 	    .bar_release = port_bar_release,
 	    .random64 = port_random64,

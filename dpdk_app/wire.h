@@ -40,6 +40,12 @@ struct wire_ops {
 	bool (*link)(struct wire *wire);
 	/* Counters of the wire itself, up to max. On the owner's core. */
 	uint32_t (*stats)(const struct wire *wire, struct hw_stat *stats, uint32_t max);
+	/*
+	 * Some shard wants frames to this group from now on, or none does any more; ip: the IPv4
+	 * group that is meant, 0: the MAC for any protocol. Lets more in when it has no room. Any
+	 * core, one at a time. NULL: all groups come in.
+	 */
+	void (*group)(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in);
 	/* Frees the port. No core runs any more. */
 	void (*close)(struct wire *wire);
 };
@@ -74,7 +80,13 @@ struct wire {
 	_Atomic(bool) restart; /* the owner asks the control thread for it and keeps off */
 	uint64_t drop_down;    /* owner: frames of other cores dropped: no link */
 	struct xdp *xdp;       /* NULL: no program of ours */
-	int claim_fd;          /* keeps other weftds off the interface; -1: none */
+	/* A packet socket: groups are joined with it, and IGMP that XDP leaves to the kernel */
+	int group_fd;               /* comes in by it; -1: none */
+	bool group_rx;              /* IGMP comes in by group_fd */
+	uint64_t group_looked_ns;   /* owner: when it was read last */
+	bool filters;               /* the device filters group MACs */
+	_Atomic(bool) macs_changed; /* for the owner: the device does not know them yet */
+	int claim_fd;               /* keeps other weftds off the interface; -1: none */
 };
 
 /* Joins a NIC to the built-in switch. 0 or -errno. */
@@ -103,6 +115,14 @@ extern const struct wire_ops wire_ethdev_ops;
  * with domain 0, stand for path. DPDK's drivers do not hand theirs out. How many.
  */
 uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max);
+
+/*
+ * Groups on a kernel's interface: the socket that joins them; 0 or -errno. Joins or leaves
+ * one, any core. Frames of IGMP that the XDP program left to the kernel, on the owner's core.
+ */
+int wire_netdev_group_open(struct wire *wire) __attribute__((warn_unused_result));
+void wire_netdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in);
+uint32_t wire_netdev_igmp(struct wire *wire, struct rte_mbuf **frames, uint32_t n);
 
 /* Each opens nic->conf's device as nic->wire and says so in wire->how. 0 or -errno. */
 int wire_netdev_open(struct nic *nic) __attribute__((warn_unused_result));

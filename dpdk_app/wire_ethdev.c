@@ -21,12 +21,14 @@
 
 #include "dpdk_app/guard.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/mac_filter.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/stats.h"
 #include "dpdk_app/xdp.h"
 
 enum {
 	ETHDEV_TX_RING = 1024,
+	ETHDEV_MACS_MAX = 128, /* no more are given to a device one by one */
 };
 
 enum {
@@ -71,6 +73,9 @@ static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uin
 static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
 	uint32_t got = 0;
+
+	if (wire->group_rx)
+		got = wire_netdev_igmp(wire, frames, n);
 
 	for (uint32_t i = 0; i < wire->num_rx_queues && got < n; i++) {
 		uint16_t queue = wire->next_rx_queue;
@@ -139,10 +144,41 @@ static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 	return ethdev_tx_burst(wire, frames, n);
 }
 
+/* Any core: the device itself is for its owner alone. */
+static void ethdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in)
+{
+	if (wire->group_fd >= 0)
+		wire_netdev_group(wire, mac, ip, in);
+	if (!wire->filters)
+		return;
+	atomic_store_explicit(&wire->macs_changed, true, memory_order_release);
+	core_wake(wire->nic->shard[0].core);
+}
+
+/* Tells the device what to let in: the list, or everything where it takes no list so long. */
+static void ethdev_filter(struct wire *wire)
+{
+	uint8_t macs[ETHDEV_MACS_MAX][RTE_ETHER_ADDR_LEN];
+	uint32_t n;
+
+	if (!atomic_exchange_explicit(&wire->macs_changed, false, memory_order_acquire))
+		return;
+	n = mac_filter_list(wire->nic, macs, ETHDEV_MACS_MAX);
+	if (n < ETHDEV_MACS_MAX &&
+	    !rte_eth_dev_set_mc_addr_list(wire->port, (struct rte_ether_addr *)(void *)macs, n))
+		return;
+	if (!rte_eth_allmulticast_enable(wire->port) || !rte_eth_promiscuous_enable(wire->port))
+		wire->filters = false;
+	else
+		log_error("%s: %s lets no frames to groups in", wire->nic->name, wire->how);
+}
+
 static uint32_t ethdev_pump(struct wire *wire)
 {
 	uint32_t sent;
 
+	if (atomic_load_explicit(&wire->macs_changed, memory_order_relaxed))
+		ethdev_filter(wire);
 	if (!wire->tx_ring)
 		return 0;
 	if (!wire->num_stuck)
@@ -249,6 +285,7 @@ const struct wire_ops wire_ethdev_ops = {
     .next_ns = ethdev_next_ns,
     .link = ethdev_link,
     .stats = ethdev_stats,
+    .group = ethdev_group,
     .close = wire_ethdev_close,
 };
 
@@ -344,5 +381,7 @@ void wire_ethdev_close(struct wire *wire)
 	rte_ring_free(wire->tx_ring);
 	if (wire->claim_fd >= 0)
 		close(wire->claim_fd);
+	if (wire->group_fd >= 0)
+		close(wire->group_fd);
 	free(wire);
 }

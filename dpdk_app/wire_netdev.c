@@ -29,6 +29,7 @@
 #include "dpdk_app/log.h"
 #include "dpdk_app/xdp.h"
 #include "dpdk_app/xdp/weft_xdp.h"
+#include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 
@@ -248,22 +249,35 @@ static const char *netdev_try_xdp(struct wire *wire)
 
 /*
  * What the kernel exchanges over the interface shall not fill the NIC's ring: only ARP, our
- * EtherType and IPv4 for the NIC's address come in. Without the filter the firmware would drop
- * the others.
+ * EtherType, IPv4 for the NIC's address, and what groups may send us come in: weft's datagrams
+ * and IGMP. Without the filter the firmware would drop the others.
  */
 static void netdev_filter(const struct wire *wire)
 {
 	enum {
 		ETH_TYPE = offsetof(struct wire_eth, type),
-		IP_DST = sizeof(struct wire_eth) + offsetof(struct wire_ip, dst)
+		IP = sizeof(struct wire_eth),
+		IP_PROTO = IP + offsetof(struct wire_ip, proto),
+		IP_DST = IP + offsetof(struct wire_ip, dst),
+		UDP_DST = IP + offsetof(struct wire_udp, dst_port), /* behind X bytes of IPv4 */
+		PORT_LAST = WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS - 1,
 	};
 	struct sock_filter code[] = {
 	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_TYPE),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ARP, 4, 0),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ESP, 3, 0),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_IPV4, 0, 3),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ARP, 13, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ESP, 12, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_IPV4, 0, 12),
 	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, IP_DST),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(wire->nic->conf->ip), 0, 1),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(wire->nic->conf->ip), 9, 0),
+	    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf0000000),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xe0000000, 0, 8),
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, IP_PROTO),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_IGMP, 5, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_UDP, 0, 5),
+	    BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, IP),
+	    BPF_STMT(BPF_LD | BPF_H | BPF_IND, UDP_DST),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, WIRE_DGRAM_PORT, 0, 2),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, PORT_LAST, 1, 0),
 	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	};
@@ -304,6 +318,16 @@ static int netdev_packet(struct wire *wire)
 	return 0;
 }
 
+static int netdev_groups(struct wire *wire)
+{
+	int err = wire_netdev_group_open(wire);
+
+	if (err)
+		log_error("--port %s: no packet socket for groups: %s; weftd needs CAP_NET_RAW",
+			  wire->nic->conf->device, strerror(-err));
+	return err;
+}
+
 int wire_netdev_open(struct nic *nic)
 {
 	const char *device = nic->conf->device;
@@ -328,7 +352,7 @@ int wire_netdev_open(struct nic *nic)
 	nic->link_mbps = netdev_mbps(device);
 	why_not = netdev_try_xdp(wire);
 	if (!why_not)
-		return 0;
+		return netdev_groups(wire);
 	if (nic->app->conf.netdev == CONF_NETDEV_XDP) {
 		log_error("--port %s: no AF_XDP: %s; leave --netdev xdp away to use AF_PACKET",
 			  device, why_not);
@@ -339,5 +363,5 @@ int wire_netdev_open(struct nic *nic)
 	if (err)
 		log_error("--port %s: AF_PACKET: %s; weftd needs CAP_NET_RAW", device,
 			  strerror(-err));
-	return err;
+	return err ? err : netdev_groups(wire);
 }

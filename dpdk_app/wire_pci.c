@@ -57,8 +57,7 @@ int wire_pci_open(struct nic *nic)
 		return err;
 	}
 	memcpy(nic->mac, mac.addr_bytes, sizeof(nic->mac));
-	/* Groups are filtered by the firmware. */
-	(void)rte_eth_allmulticast_enable(wire->port);
+	wire->filters = true;
 	wire->naps = true;
 	nic->link_mbps = 10000;
 	if (!rte_eth_link_get_nowait(wire->port, &link) && link.link_speed &&

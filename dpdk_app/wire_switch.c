@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The built-in switch: joins the NICs of one weftd that have no port of their own. It
- * knows every NIC's MAC, floods broadcast and multicast, and carries complete frames as
- * they are. No core runs it: the sender's core puts a frame into the ring of the shard it is
- * for, and the receiver's core takes it out, through the impairments where some are set.
+ * knows every NIC's MAC, floods broadcast, forwards multicast to the NICs that let it in, and
+ * carries complete frames as they are. No core runs it: the sender's core puts a frame into the
+ * ring of the shard it is for, and the receiver's core takes it out, through the impairments where
+ * some are set.
  *
  * A receiver that is behind pauses the sender, as a switch does with PAUSE frames (IEEE 802.3
  * annex 31B); one that stays behind for SWITCH_PAUSE_MAX_NS loses frames instead, so
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpdk_app/mac_filter.h"
 #include "dpdk_app/port.h"
 #include "shared_defs/wire_eth.h"
 
@@ -44,7 +46,8 @@ static void switch_flood(struct shard *from, struct rte_mbuf *m)
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 
-		if (nic == from->nic || nic->conf->wire != CONF_WIRE_SWITCH)
+		if (nic == from->nic || nic->conf->wire != CONF_WIRE_SWITCH ||
+		    !mac_filter_passes(nic, rte_pktmbuf_mtod(m, const uint8_t *)))
 			continue;
 		rte_mbuf_refcnt_update(m, 1);
 		if (!port_steer(nic, from->core, false, &m, 1)) {
@@ -190,6 +193,7 @@ struct wire *wire_new(struct nic *nic, const struct wire_ops *ops)
 	wire->ops = ops;
 	wire->nic = nic;
 	wire->claim_fd = -1;
+	wire->group_fd = -1;
 	nic->wire = wire;
 	return wire;
 }

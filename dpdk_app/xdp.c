@@ -28,6 +28,8 @@ struct xdp {
 	uint32_t prog_id;
 	int conf_fd;
 	int count_fd;
+	int groups_fd;
+	uint32_t ip;
 	int num_cpus;
 };
 
@@ -117,10 +119,14 @@ static int xdp_find_maps(struct xdp *xdp)
 			xdp->conf_fd = fd;
 		else if (!err && !strcmp(map.name, "weft_count"))
 			xdp->count_fd = fd;
+		else if (!err && !strcmp(map.name, "weft_groups"))
+			xdp->groups_fd = fd;
 		else
 			close(fd);
 	}
-	return err ? err : xdp->conf_fd < 0 || xdp->count_fd < 0 ? -ENOENT : 0;
+	if (!err && (xdp->conf_fd < 0 || xdp->count_fd < 0 || xdp->groups_fd < 0))
+		err = -ENOENT;
+	return err;
 }
 
 struct xdp *xdp_open(int ifindex, uint32_t ip)
@@ -134,7 +140,8 @@ struct xdp *xdp_open(int ifindex, uint32_t ip)
 	if (!xdp)
 		return NULL;
 	xdp->ifindex = ifindex;
-	xdp->conf_fd = xdp->count_fd = -1;
+	xdp->ip = ip;
+	xdp->conf_fd = xdp->count_fd = xdp->groups_fd = -1;
 	xdp->num_cpus = libbpf_num_possible_cpus();
 	err = xdp_attached(ifindex, &xdp->prog_id, &ours);
 	if (!err && !ours)
@@ -162,15 +169,28 @@ void xdp_close(struct xdp *xdp)
 		close(xdp->conf_fd);
 	if (xdp->count_fd >= 0)
 		close(xdp->count_fd);
+	if (xdp->groups_fd >= 0)
+		close(xdp->groups_fd);
 	free(xdp);
+}
+
+void xdp_group(struct xdp *xdp, uint32_t ip, bool in)
+{
+	const struct weft_xdp_conf all = {.ip = xdp->ip, .all_groups = 1};
+	const uint32_t key = 0, one = 1;
+
+	if (!in)
+		(void)bpf_map_delete_elem(xdp->groups_fd, &ip);
+	else if (bpf_map_update_elem(xdp->groups_fd, &ip, &one, BPF_ANY))
+		(void)bpf_map_update_elem(xdp->conf_fd, &key, &all, BPF_ANY);
 }
 
 uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max)
 {
 	static const char *const names[WEFT_XDP_COUNTS] = {
-	    [WEFT_XDP_TAKEN_UDP] = "taken_udp",   [WEFT_XDP_TAKEN_ARP] = "taken_arp",
-	    [WEFT_XDP_TAKEN_ICMP] = "taken_icmp", [WEFT_XDP_TAKEN_ESP] = "taken_esp",
-	    [WEFT_XDP_PASSED] = "passed",
+	    [WEFT_XDP_TAKEN_UDP] = "taken_udp",     [WEFT_XDP_TAKEN_ARP] = "taken_arp",
+	    [WEFT_XDP_TAKEN_ICMP] = "taken_icmp",   [WEFT_XDP_TAKEN_ESP] = "taken_esp",
+	    [WEFT_XDP_TAKEN_GROUP] = "taken_group", [WEFT_XDP_PASSED] = "passed",
 	};
 	uint64_t *value = calloc((size_t)xdp->num_cpus, sizeof(*value));
 	uint32_t n = 0;

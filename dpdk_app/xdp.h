@@ -7,6 +7,7 @@
 #ifndef WEFT_APP_XDP_H
 #define WEFT_APP_XDP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct hw_stat;
@@ -29,6 +30,9 @@ struct xdp *xdp_open(int ifindex, uint32_t ip);
 
 /* Detaches the program if net_af_xdp has not. */
 void xdp_close(struct xdp *xdp);
+
+/* Takes datagrams to this IPv4 group from now on, or leaves them to the kernel. Any thread. */
+void xdp_group(struct xdp *xdp, uint32_t ip, bool in);
 
 /* Up to max counters. Returns how many. Any one thread. */
 uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max);

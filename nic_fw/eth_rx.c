@@ -70,7 +70,8 @@ static bool is_for_us(const struct fw_nic *nic, const uint8_t *dst)
 	static const uint8_t broadcast[WIRE_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 	return memcmp(dst, nic->config.mac, WIRE_MAC_BYTES) == 0 ||
-	       memcmp(dst, broadcast, WIRE_MAC_BYTES) == 0;
+	       memcmp(dst, broadcast, WIRE_MAC_BYTES) == 0 ||
+	       ((dst[0] & 1) && mac_filter_has(nic, dst));
 }
 
 static void rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)

@@ -76,6 +76,7 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	nic->ah_waiters = carve(l, sizeof(*nic->ah_waiters), FW_AH_WAITERS);
 	nic->neigh = carve(l, sizeof(*nic->neigh), HW_MAX_NEIGH);
 	nic->neigh_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	carve_pool(l, &nic->mac_filters, sizeof(struct mac_filter), MAC_FILTER_MAX);
 	carve_pool(l, &nic->wqes, sizeof(struct fw_wqe), FW_MAX_WQES);
 	carve_pool(l, &nic->wqe_exts, sizeof(struct fw_wqe_ext), FW_MAX_WQES);
 	carve_pool(l, &nic->flows, sizeof(struct rd_flow), FW_MAX_FLOWS);

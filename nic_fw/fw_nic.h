@@ -24,6 +24,7 @@
 #include "nic_fw/goal.h"
 #include "nic_fw/ip.h"
 #include "nic_fw/list.h"
+#include "nic_fw/mac_filter.h"
 #include "nic_fw/mem.h"
 #include "nic_fw/pool.h"
 #include "nic_fw/qp.h"
@@ -124,6 +125,9 @@ struct fw_nic {
 	struct neigh *neigh;
 	uint32_t *neigh_hash;
 	uint32_t neigh_count;
+
+	struct fw_pool mac_filters;
+	uint32_t mac_filter_hash[MAC_FILTER_HASH_SIZE];
 
 	struct fw_pool wqes;
 	struct fw_pool wqe_exts;

@@ -155,6 +155,16 @@ struct fw_port {
 	void (*mem_unmap)(void *ctx, uint32_t client, void *mapping);
 
 	/*
+	 * The MAC filter. in: frames to this group MAC shall come in from now on; else they need
+	 * not any more. ip: the IPv4 group that is meant, network byte order, for ports that filter
+	 * by it (32 groups share a MAC); 0: frames of any protocol. Cannot fail: a port that has
+	 * no room lets more in, and the firmware looks at each frame itself. May be repeated, to no
+	 * effect. Returns how many other instances of this NIC want the same (mac, ip). NULL:
+	 * frames to all groups come in, and this instance is the only one.
+	 */
+	uint32_t (*mac_filter)(void *ctx, const uint8_t mac[6], uint32_t ip, bool in);
+
+	/*
 	 * Pages of the arena, or of a client's BAR, that hold nothing any more. Page-aligned.
 	 * Pages of a BAR read as zero from then on.
 	 */

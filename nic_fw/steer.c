@@ -38,7 +38,9 @@ uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards, boo
 	ihl_bytes = (ip->version_ihl & 0x0fu) * 4u;
 	if (ip->version_ihl >> 4 != 4 || ihl_bytes < sizeof(*ip))
 		return 0;
-	if (be32_get(ip->dst) >> 28 == 0xe) { /* 224.0.0.0/4 */
+	/* Each shard has groups of its own, and answers queries for them whoever they are sent to.
+	 */
+	if (be32_get(ip->dst) >> 28 == WIRE_IP_GROUP_PREFIX || ip->proto == WIRE_IPPROTO_IGMP) {
 		*all = num_shards > 1;
 		return 0;
 	}

@@ -19,6 +19,7 @@ enum {
 	WIRE_IP_ECT0 = 0x02,
 	WIRE_IP_CE = 0x03,
 	WIRE_IP_TTL = 64,
+	WIRE_IP_GROUP_PREFIX = 0xe, /* the upper four bits of a group: 224.0.0.0/4 (RFC 1112 4) */
 };
 
 enum {

@@ -85,6 +85,12 @@ struct sim_proc {
 	void *on_irq_ctx;
 };
 
+/* An entry of a MAC filter. */
+struct sim_mac {
+	uint8_t mac[6];
+	uint32_t ip;
+};
+
 /* A mapping that a NIC has of a process's memory. */
 struct sim_map {
 	struct sim_map *next;
@@ -112,6 +118,8 @@ struct sim_shard {
 	struct sim_pkt *lent; /* frames that the firmware has, held ones too */
 	struct sim_proc *procs[SIM_CLIENTS]; /* by client number */
 	struct sim_map *maps;
+	struct sim_mac *macs;
+	uint32_t num_macs, max_macs;
 	struct sim_prng port_prng;
 	struct sim_prng poll_prng;
 };
@@ -226,6 +234,11 @@ bool sim_mem_reach(struct sim_proc *proc, uint64_t addr, uint64_t bytes);
 void *sim_mem_map(struct sim_shard *shard, uint32_t client, const struct sim_mem *mem);
 /* False: no such mapping. */
 bool sim_mem_unmap(struct sim_shard *shard, uint32_t client, void *mapping);
+
+/* sim_mac.c: fw_port.mac_filter; whether a shard of the NIC let a group MAC in; forgets all. */
+uint32_t sim_mac_filter(void *ctx, const uint8_t mac[6], uint32_t ip, bool in);
+bool sim_mac_wanted(const struct sim_nic *nic, const uint8_t *mac);
+void sim_mac_clear(struct sim_shard *shard);
 
 /* sim_crc.c: as fw_crc32c() and fw_copy_crc32c(). */
 uint32_t sim_crc32c(uint32_t crc, const void *data, size_t bytes);

@@ -288,7 +288,18 @@ static struct sim_nic *by_arp(struct sim *sim, const struct sim_pkt *pkt)
 	return i < sim->num_nics && sim->nics[i]->ip == ip ? sim->nics[i] : NULL;
 }
 
-/* A frame has reached the switch: to the NIC that has its MAC, else to all. */
+/* Whether the switch forwards a frame that is for no one station to this NIC: groups it snoops. */
+static bool is_wanted(const struct sim_nic *nic, const struct sim_pkt *pkt)
+{
+	static const uint8_t broadcast[WIRE_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+	if (pkt->bytes < sizeof(struct wire_eth) || !(pkt->data[0] & 1) ||
+	    !memcmp(pkt->data, broadcast, sizeof(broadcast)))
+		return true;
+	return sim_mac_wanted(nic, pkt->data);
+}
+
+/* A frame has reached the switch: to the NIC that has its MAC, else to all that want it. */
 static void forward(struct sim *sim, void *ctx, uint64_t arg)
 {
 	struct sim_nic *from = ctx;
@@ -304,7 +315,7 @@ static void forward(struct sim *sim, void *ctx, uint64_t arg)
 	}
 	/* A switch does not send a frame back where it came from. */
 	for (i = 0; i < sim->num_nics && !to; i++) {
-		if (sim->nics[i] != from)
+		if (sim->nics[i] != from && is_wanted(sim->nics[i], pkt))
 			output(from, sim->nics[i], sim_pkt_new(sim, pkt->data, pkt->bytes));
 	}
 	sim_pkt_free(sim, pkt);

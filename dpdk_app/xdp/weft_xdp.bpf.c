@@ -2,7 +2,8 @@
 /*
  * XDP program: takes the frames of one weft NIC off an interface and leaves all others to
  * the kernel. Ours are UDP datagrams to the NIC's ports, ARP and ICMP echo for its address
- * (which is not the kernel's), and the EtherType of the Ethernet Stream Protocol. Fragments
+ * (which is not the kernel's), datagrams to its groups, and the EtherType of the Ethernet Stream
+ * Protocol. IGMP is the kernel's, which hands a copy on (wire_netdev_group.c). Fragments
  * are nobody's of ours.
  *
  * Loaded by net_af_xdp at the request of dpdk_app/wire_netdev.c, which fills the maps; runs in
@@ -34,6 +35,14 @@ struct {
 } weft_conf SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WEFT_XDP_GROUPS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} weft_groups SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, WEFT_XDP_COUNTS);
 	__type(key, __u32);
@@ -53,24 +62,45 @@ static __always_inline int is_ip(const struct be32 *field, __u32 ip)
 	return *(const __u32 *)(const void *)field == ip;
 }
 
-/* Which counter a frame of ours belongs to; WEFT_XDP_PASSED: it is not ours. */
-static __always_inline __u32 classify_ip(const struct wire_ip *iph, const void *end, __u32 ip)
+static __always_inline int is_our_port(const struct wire_udp *udp, const void *end)
 {
-	const struct wire_icmp_echo *icmp;
-	const struct wire_udp *udp;
 	__u16 port;
 
-	if ((const void *)(iph + 1) > end || iph->version_ihl != WIRE_IP_VERSION_IHL ||
-	    !is_ip(&iph->dst, ip))
+	if ((const void *)(udp + 1) > end)
+		return 0;
+	port = be16_get(udp->dst_port);
+	return port >= WIRE_DGRAM_PORT && port < WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS;
+}
+
+/* A datagram of weft's to a group: whether the NIC is in it. */
+static __always_inline __u32 classify_group(const struct wire_ip *iph, const void *end,
+					    const struct weft_xdp_conf *conf)
+{
+	__u32 group = *(const __u32 *)(const void *)&iph->dst;
+
+	if (iph->proto != WIRE_IPPROTO_UDP || !is_our_port((const void *)(iph + 1), end))
+		return WEFT_XDP_PASSED;
+	if (conf->all_groups || bpf_map_lookup_elem(&weft_groups, &group))
+		return WEFT_XDP_TAKEN_GROUP;
+	return WEFT_XDP_PASSED;
+}
+
+/* Which counter a frame of ours belongs to; WEFT_XDP_PASSED: it is not ours. */
+static __always_inline __u32 classify_ip(const struct wire_ip *iph, const void *end,
+					 const struct weft_xdp_conf *conf)
+{
+	const struct wire_icmp_echo *icmp;
+
+	if ((const void *)(iph + 1) > end || iph->version_ihl != WIRE_IP_VERSION_IHL)
 		return WEFT_XDP_PASSED;
 	if (be16_get(iph->frag) & (WIRE_IP_MF | WIRE_IP_FRAG_MASK))
 		return WEFT_XDP_PASSED;
+	if (be32_get(iph->dst) >> 28 == WIRE_IP_GROUP_PREFIX)
+		return classify_group(iph, end, conf);
+	if (!is_ip(&iph->dst, conf->ip))
+		return WEFT_XDP_PASSED;
 	if (iph->proto == WIRE_IPPROTO_UDP) {
-		udp = (const void *)(iph + 1);
-		if ((const void *)(udp + 1) > end)
-			return WEFT_XDP_PASSED;
-		port = be16_get(udp->dst_port);
-		if (port >= WIRE_DGRAM_PORT && port < WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS)
+		if (is_our_port((const void *)(iph + 1), end))
 			return WEFT_XDP_TAKEN_UDP;
 	} else if (iph->proto == WIRE_IPPROTO_ICMP) {
 		icmp = (const void *)(iph + 1);
@@ -80,20 +110,21 @@ static __always_inline __u32 classify_ip(const struct wire_ip *iph, const void *
 	return WEFT_XDP_PASSED;
 }
 
-static __always_inline __u32 classify(const void *data, const void *end, __u32 ip)
+static __always_inline __u32 classify(const void *data, const void *end,
+				      const struct weft_xdp_conf *conf)
 {
 	const struct wire_eth *eth = data;
 	const struct wire_arp *arp;
 	__u16 type;
 
-	if ((const void *)(eth + 1) > end || !ip)
+	if ((const void *)(eth + 1) > end || !conf->ip)
 		return WEFT_XDP_PASSED;
 	type = be16_get(eth->type);
 	if (type == WIRE_ETHERTYPE_IPV4)
-		return classify_ip((const void *)(eth + 1), end, ip);
+		return classify_ip((const void *)(eth + 1), end, conf);
 	if (type == WIRE_ETHERTYPE_ARP) {
 		arp = (const void *)(eth + 1);
-		if ((const void *)(arp + 1) <= end && is_ip(&arp->target_ip, ip))
+		if ((const void *)(arp + 1) <= end && is_ip(&arp->target_ip, conf->ip))
 			return WEFT_XDP_TAKEN_ARP;
 	} else if (type == WIRE_ETHERTYPE_ESP) {
 		return WEFT_XDP_TAKEN_ESP;
@@ -113,7 +144,7 @@ int weft_xdp(struct xdp_md *ctx)
 	conf = bpf_map_lookup_elem(&weft_conf, &key);
 	if (!conf)
 		return XDP_PASS;
-	what = classify(data, end, conf->ip);
+	what = classify(data, end, conf);
 	count(what);
 	if (what == WEFT_XDP_PASSED)
 		return XDP_PASS;

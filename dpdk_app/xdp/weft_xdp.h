@@ -12,8 +12,8 @@
 
 /* The one entry of map weft_conf; all zero: nothing is taken. */
 struct weft_xdp_conf {
-	__u32 ip; /* of the NIC, network byte order */
-	__u32 reserved;
+	__u32 ip;         /* of the NIC, network byte order */
+	__u32 all_groups; /* map weft_groups has no room: every group is the NIC's */
 };
 
 /* Entries of map weft_count, per CPU. */
@@ -22,12 +22,14 @@ enum weft_xdp_count {
 	WEFT_XDP_TAKEN_ARP,
 	WEFT_XDP_TAKEN_ICMP,
 	WEFT_XDP_TAKEN_ESP,
+	WEFT_XDP_TAKEN_GROUP,
 	WEFT_XDP_PASSED,
 	WEFT_XDP_COUNTS,
 };
 
 enum {
-	WEFT_XDP_QUEUES = 64, /* entries of map xsks_map */
+	WEFT_XDP_QUEUES = 64,    /* entries of map xsks_map */
+	WEFT_XDP_GROUPS = 16384, /* entries of map weft_groups: IPv4 groups, network byte order */
 };
 
 #endif /* WEFT_APP_WEFT_XDP_H */

@@ -80,6 +80,9 @@ struct net {
 	uint32_t completed;
 	enum hw_status status;
 	enum hw_vendor_err vendor_err;
+	uint8_t filter_mac[6]; /* what mac_filter was last told */
+	uint32_t filter_ip, filter_calls, filter_others;
+	bool filter_in;
 	uint32_t rd_calls, hello_calls;
 	struct dgram_pkt rd_pkt;
 	struct wire_rd rd_hdr;
@@ -189,6 +192,16 @@ static void net_tx_settle(void *ctx)
 	(void)ctx;
 	net.settles++;
 	net.num_settled = net.num_sent;
+}
+
+static uint32_t net_mac_filter(void *ctx, const uint8_t mac[6], uint32_t ip, bool in)
+{
+	(void)ctx;
+	memcpy(net.filter_mac, mac, 6);
+	net.filter_ip = ip;
+	net.filter_in = in;
+	net.filter_calls++;
+	return net.filter_others;
 }
 
 static uint64_t net_random(void *ctx)
@@ -438,6 +451,7 @@ static inline void net_init(uint8_t shard)
 	nic->port.rx_free = net_rx_free;
 	nic->port.tx_burst = net_tx_burst;
 	nic->port.tx_settle = net_tx_settle;
+	nic->port.mac_filter = net_mac_filter;
 	nic->port.random64 = net_random;
 	nic->port.crc32c = fw_crc32c;
 	nic->port.copy_crc32c = fw_copy_crc32c;
@@ -457,6 +471,8 @@ static inline void net_init(uint8_t shard)
 	nic->neigh_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
 	nic->ud_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
 	fw_timers_init(&nic->timers, net_alloc(NET_TIMERS * sizeof(struct fw_timer *)), NET_TIMERS);
+	fw_pool_init(&nic->mac_filters, net_alloc(MAC_FILTER_MAX * sizeof(struct mac_filter)),
+		     sizeof(struct mac_filter), MAC_FILTER_MAX);
 	fw_pool_init(&nic->ud_reasms, net_alloc(UD_REASM_MAX * sizeof(struct ud_reasm)),
 		     sizeof(struct ud_reasm), UD_REASM_MAX);
 	fw_pool_init(&nic->ud_buffers, net_alloc((size_t)UD_REASM_MAX * HW_MAX_UD_MSG_BYTES),
@@ -475,6 +491,7 @@ static inline void net_end(void)
 	free(nic->neigh_hash);
 	free(nic->ud_hash);
 	free(nic->timers.heap);
+	free(nic->mac_filters.base);
 	free(nic->ud_reasms.base);
 	free(nic->ud_buffers.base);
 	free(nic);

@@ -114,6 +114,10 @@ static void every_shard_sees_arp_and_multicast(void)
 	ip_hdr()->dst = be32_put(0xe0000001);
 	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
 	CU_ASSERT_TRUE(all);
+	ip_hdr()->dst = be32_put(0x0a4d0001);
+	ip_hdr()->proto = WIRE_IPPROTO_IGMP; /* a query may come to the NIC's own address */
+	CU_ASSERT_EQUAL(fw_steer(frame, n, 8, &all), 0);
+	CU_ASSERT_TRUE(all);
 	((struct wire_eth *)frame)->type = be16_put(WIRE_ETHERTYPE_ARP);
 	CU_ASSERT_EQUAL(fw_steer(frame, 42, 8, &all), 0);
 	CU_ASSERT_TRUE(all);
