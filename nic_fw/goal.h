@@ -158,9 +158,11 @@ enum {
 	GOAL_HASH_SIZE = 1 << 14,
 	GOAL_MAX_ABORTS = 64, /* runs not yet started here that failed elsewhere */
 	GOAL_SMALL_BYTES =
-	    128, /* payload that is copied into the NIC, so that the send is finished */
+	    128,             /* payload that is copied into the NIC, so that the send is finished */
+	GOAL_ANY_RANKS = 64, /* looked at in a step for receives from any rank */
 	GOAL_CLIENT_QUANTUM = 32, /* operations that one run may start before the next one's turn */
 };
+#define GOAL_ANY_NS UINT64_C(20000000) /* between such steps */
 #define GOAL_STALL_NS                                                                              \
 	UINT64_C(1000000000) /* a full pool without progress for so long is an error */
 
@@ -200,6 +202,11 @@ struct goal_comm {
 	struct goal_abort aborts[GOAL_MAX_ABORTS];
 	uint64_t progress_ns; /* when an operation was last finished */
 	struct fw_timer stall_timer;
+	/* Receives from any rank that wait: while there are such, all ranks are watched. */
+	uint32_t any_recvs;
+	uint32_t any_rank;    /* the next to be looked at */
+	uint32_t any_watched; /* links that are watched for their sake */
+	struct fw_timer any_timer;
 	struct fw_list node; /* of the client */
 };
 
@@ -212,6 +219,8 @@ struct goal_link {
 	uint32_t awaiting;         /* messages and announcements that it owes us */
 	uint32_t announced;        /* GOAL_SEND_ANNOUNCED of it */
 	uint32_t abort_mark;       /* instance + 1 of the last ABORT sent */
+	bool any_watched;          /* awaited by receives from any rank */
+	bool lost;                 /* its stream has ended otherwise than by a close */
 	struct fw_list sends;      /* goal_send.link_node */
 	struct fw_list node, blocked_node;
 };
@@ -222,6 +231,8 @@ struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2
 struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
 /* Something is awaited of the rank, or no longer. */
 void goal_link_await(struct fw_nic *nic, struct goal_link *link, bool on);
+/* A receive from any rank waits, or does so no longer. */
+void goal_comm_await_any(struct fw_nic *nic, struct goal_comm *comm, bool on);
 /* Room for an unexpected message: region and offset; false: full. */
 bool goal_pool_alloc(struct goal_comm *comm, uint64_t bytes, uint32_t *region, uint64_t *offset);
 void goal_pool_free(struct goal_comm *comm, uint32_t region, uint64_t offset);
@@ -363,21 +374,22 @@ struct goal_key4 {
 
 /* A receive that was started and is not finished. */
 struct goal_recv {
-	struct goal_run *run;
+	uint32_t next; /* in its hash chain, index + 1; first, for the pool writes here, too */
 	uint32_t op;
-	struct goal_key4 key; /* exact, or as its message turned out */
-	bool matched;         /* a message was found for it */
-	bool hashed;          /* in the table under its key */
-	bool announced;
+	struct goal_run *run;   /* NULL: free, which a sink of a peer may name all the same */
+	struct goal_key4 key;   /* exact, or as its message turned out */
+	bool matched;           /* a message was found for it */
+	bool hashed;            /* in the table under its key */
+	bool any;               /* counted in comm->any_recvs: it may be for any rank */
 	uint8_t generation;     /* of the sink that names it */
 	struct goal_link *link; /* from which it is awaited; NULL: any, or this rank */
 	struct goal_send *self; /* of this rank, being copied */
 	uint64_t bytes;         /* of the message once matched */
 	uint64_t received;
 	struct goal_cursor cursor;
-	uint32_t next; /* in its hash chain, index + 1 */
 	struct fw_list run_node;
 };
+static_assert(offsetof(struct goal_recv, run) >= sizeof(uint32_t), "fw_pool's link comes first");
 
 /* A message, or the header of a large one, that came before its receive. */
 struct goal_unexp {
@@ -483,6 +495,9 @@ struct goal_recv *goal_recv_find(struct fw_nic *nic, struct goal_comm *comm,
 struct goal_unexp *goal_unexp_find(struct fw_nic *nic, struct goal_comm *comm,
 				   const struct goal_key4 *key);
 struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+/* A message was found for it, of that link; NULL: of this rank itself, or whole. */
+void goal_recv_matched(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link,
+		       uint64_t bytes);
 void goal_recv_hash(struct fw_nic *nic, struct goal_recv *recv);
 void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv);
 struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,

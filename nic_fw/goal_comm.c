@@ -130,6 +130,7 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	struct goal_comm *comm;
 
 	link->stream = NULL;
+	link->lost = why != ESP_END_CLOSED;
 	if (link->comm == FW_NONE) {
 		link_free(nic, link);
 		return;
@@ -143,6 +144,72 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 		if (needs(run, link, why == ESP_END_CLOSED))
 			goal_run_fault(nic, run, status, link->rank, FW_NONE);
 	}
+}
+
+/* ---- receives from any rank -------------------------------------------------------------------
+ */
+
+/*
+ * One rank: its stream is opened if it has none, and watched. A rank that is lost may be the one
+ * that a receive waits for. Where there is no stream left the rank is just not watched.
+ */
+static void watch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
+{
+	struct goal_link *link = rank == comm->rank ? NULL : goal_link_get(nic, comm, rank);
+	struct fw_list *pos;
+
+	if (link) {
+		comm->any_watched += !link->any_watched;
+		if (!link->any_watched)
+			goal_link_await(nic, link, true);
+		link->any_watched = true;
+		return;
+	}
+	link = rank == comm->rank ? NULL : link_at(nic, comm, rank);
+	if (!link || !link->lost)
+		return;
+	fw_list_for_each (pos, &comm->runs) {
+		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
+
+		if (needs(run, link, false))
+			goal_run_fault(nic, run, HW_GOAL_PEER_LOST, rank, FW_NONE);
+	}
+}
+
+static void unwatch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
+{
+	struct goal_link *link = link_at(nic, comm, rank);
+
+	if (!link || !link->any_watched)
+		return;
+	link->any_watched = false;
+	comm->any_watched--;
+	goal_link_await(nic, link, false);
+}
+
+/* Some ranks in each step, round and round, so that a large communicator holds up nobody. */
+static void any_step(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, any_timer);
+	uint32_t i;
+
+	for (i = 0; i < GOAL_ANY_RANKS && i < comm->num_ranks; i++) {
+		if (comm->any_recvs)
+			watch_rank(nic, comm, comm->any_rank);
+		else
+			unwatch_rank(nic, comm, comm->any_rank);
+		comm->any_rank = comm->any_rank + 1 < comm->num_ranks ? comm->any_rank + 1 : 0;
+	}
+	if (comm->any_recvs || comm->any_watched)
+		fw_timer_set(&nic->timers, timer, nic->now_ns + GOAL_ANY_NS);
+}
+
+void goal_comm_await_any(struct fw_nic *nic, struct goal_comm *comm, bool on)
+{
+	comm->any_recvs += on ? 1 : UINT32_MAX;
+	/* Most such receives are over before the first step. */
+	if (on && !fw_timer_is_set(&comm->any_timer))
+		fw_timer_set(&nic->timers, &comm->any_timer, nic->now_ns + GOAL_ANY_NS);
 }
 
 /* ---- the pool -----------------------------------------------------------------------------------
@@ -218,6 +285,17 @@ void goal_comm_block(struct fw_nic *nic, struct goal_link *link)
 /* ---- aborts of runs that are still to come
  * ------------------------------------------------------- */
 
+static uint32_t farthest_abort(const struct goal_comm *comm)
+{
+	uint32_t i, far = 0;
+
+	for (i = 1; i < comm->num_aborts; i++)
+		if (comm->aborts[i].instance - comm->next_instance >
+		    comm->aborts[far].instance - comm->next_instance)
+			far = i;
+	return far;
+}
+
 void goal_comm_note_abort(struct goal_comm *comm, uint32_t instance, enum hw_goal_status status,
 			  uint32_t rank)
 {
@@ -226,10 +304,18 @@ void goal_comm_note_abort(struct goal_comm *comm, uint32_t instance, enum hw_goa
 	for (i = 0; i < comm->num_aborts; i++)
 		if (comm->aborts[i].instance == instance)
 			return;
-	/* Beyond the table the run will find out by its own time-out or from its peers' silence. */
-	if (comm->num_aborts == GOAL_MAX_ABORTS)
-		return;
-	comm->aborts[comm->num_aborts++] = (struct goal_abort){instance, status, rank};
+	i = comm->num_aborts;
+	if (i == GOAL_MAX_ABORTS) {
+		/* Those that come next are told; whoever says that all to come fail is not heard.
+		 */
+		i = farthest_abort(comm);
+		if (instance - comm->next_instance >=
+		    comm->aborts[i].instance - comm->next_instance)
+			return;
+	} else {
+		comm->num_aborts++;
+	}
+	comm->aborts[i] = (struct goal_abort){instance, status, rank};
 }
 
 bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal_abort *abort)
@@ -274,6 +360,7 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_list_init(&comm->blocked);
 	fw_list_init(&comm->node);
 	fw_timer_init(&comm->stall_timer, stalled);
+	fw_timer_init(&comm->any_timer, any_step);
 }
 
 /* The links outlive the communicator while their streams drain, unless that is not to be waited
@@ -286,6 +373,8 @@ static void release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_on
 		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, node);
 
 		fw_list_del(&link->blocked_node);
+		if (link->any_watched)
+			goal_link_await(nic, link, false);
 		if (!link->stream) {
 			link_free(nic, link);
 		} else if (at_once) {
@@ -315,6 +404,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 		goal_send_free(nic, FW_CONTAINER(comm->announced.next, struct goal_send, run_node));
 	release_links(nic, comm, at_once);
 	fw_timer_cancel(&nic->timers, &comm->stall_timer);
+	fw_timer_cancel(&nic->timers, &comm->any_timer);
 	for (i = 0; i < comm->num_regions; i++)
 		goal_heap_free(nic, client, comm->regions[i].buddy.blocks);
 	goal_heap_free(nic, client, comm->peers);

@@ -88,11 +88,28 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 {
 	if (recv->hashed)
 		recv_unhash(nic, recv);
+	if (recv->any)
+		goal_comm_await_any(nic, recv->run->comm, false);
 	if (recv->link)
 		goal_link_await(nic, recv->link, false);
 	fw_list_del(&recv->run_node);
 	recv->run = NULL;
 	fw_pool_put(&nic->goal_recvs, recv);
+}
+
+void goal_recv_matched(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link,
+		       uint64_t bytes)
+{
+	recv->matched = true;
+	recv->bytes = bytes;
+	if (recv->any)
+		goal_comm_await_any(nic, recv->run->comm, false);
+	recv->any = false;
+	/* The rest of it, or its data, may never come. */
+	if (link && !recv->link) {
+		recv->link = link;
+		goal_link_await(nic, link, true);
+	}
 }
 
 static bool takes(const struct goal_recv *recv, const struct goal_key4 *key)

@@ -65,11 +65,13 @@ bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t
 
 static bool store(struct fw_nic *nic, struct goal_unexp *unexp, struct msg_in *in)
 {
-	struct fw_mem mem = {.ptr = unexp->small + unexp->received};
+	struct fw_mem mem = {.ptr = NULL};
 	uint64_t at = 0;
 
-	if (unexp->region != FW_NONE && in->payload.left &&
-	    !goal_unexp_mem(nic, unexp, unexp->received, in->payload.left, &mem))
+	if (unexp->region == FW_NONE)
+		mem.ptr = unexp->small + unexp->received;
+	else if (in->payload.left &&
+		 !goal_unexp_mem(nic, unexp, unexp->received, in->payload.left, &mem))
 		return false;
 	while (in->payload.left) {
 		uint32_t n;
@@ -172,18 +174,29 @@ static enum esp_verdict piece(struct fw_nic *nic, struct goal_recv *recv, struct
 }
 
 /* A message was found for a receive; false: it is too long, the run has failed. */
-static bool match(struct fw_nic *nic, struct goal_recv *recv, uint64_t bytes)
+static bool match(struct fw_nic *nic, struct goal_recv *recv, const struct msg_in *in)
 {
 	struct goal_run *run = recv->run;
 
-	if (bytes > run->schedule->ops[recv->op].amount) {
+	if (in->bytes > run->schedule->ops[recv->op].amount) {
 		goal_run_fail(nic, run, HW_GOAL_TRUNCATED, run->comm->rank, recv->op);
 		return false;
 	}
-	recv->matched = true;
-	recv->bytes = bytes;
+	goal_recv_matched(nic, recv, in->link, in->bytes);
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_MATCHED, recv->op);
 	return true;
+}
+
+/* The pool is the client's memory, and is not there: the run that needs the message fails. */
+static void pool_fault(struct fw_nic *nic, const struct msg_in *in)
+{
+	struct goal_run *run = goal_run_find(in->comm, in->key.instance);
+
+	FW_COUNT(nic, goal_pool_faults);
+	if (run)
+		goal_run_fail(nic, run, HW_GOAL_MEMORY, in->comm->rank, FW_NONE);
+	else
+		goal_comm_note_abort(in->comm, in->key.instance, HW_GOAL_MEMORY, in->comm->rank);
 }
 
 static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
@@ -193,7 +206,7 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 
 	recv = goal_match_arrival(nic, in->comm, &in->key);
 	if (recv) {
-		if (!recv->matched && !match(nic, recv, in->bytes))
+		if (!recv->matched && !match(nic, recv, in))
 			return ESP_TAKEN;
 		return piece(nic, recv, in);
 	}
@@ -212,9 +225,8 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 	if (unexp->header || in->bytes != unexp->bytes || in->offset != unexp->received ||
 	    in->piece_bytes > unexp->bytes - unexp->received)
 		return malformed(nic);
-	/* The pool is the client's memory: when it is not there, its run will miss the message. */
 	if (!store(nic, unexp, in))
-		FW_COUNT(nic, goal_pool_faults);
+		pool_fault(nic, in);
 	return ESP_TAKEN;
 }
 
@@ -230,7 +242,7 @@ static enum esp_verdict header(struct fw_nic *nic, struct msg_in *in)
 		struct goal_run *run = recv->run;
 		uint32_t op = recv->op;
 
-		if (!recv->matched && !match(nic, recv, in->bytes))
+		if (!recv->matched && !match(nic, recv, in))
 			return ESP_TAKEN;
 		if (!goal_msg_announce(nic, recv, in->link))
 			goal_run_fail(nic, run, HW_GOAL_RESOURCES, run->comm->rank, op);
@@ -291,7 +303,7 @@ static enum esp_verdict data(struct fw_nic *nic, struct msg_in *in)
 	    recv->key.instance != in->key.instance || recv->key.rank != in->key.rank ||
 	    recv->key.tag != in->key.tag || recv->key.count != in->key.count)
 		return malformed(nic);
-	if (!recv->matched && !match(nic, recv, in->bytes))
+	if (!recv->matched && !match(nic, recv, in))
 		return ESP_TAKEN;
 	return piece(nic, recv, in);
 }
@@ -355,28 +367,24 @@ static enum hw_goal_status recv_unexpected(struct fw_nic *nic, struct goal_run *
 
 	if (unexp->bytes > run->schedule->ops[index].amount)
 		return HW_GOAL_TRUNCATED;
+	/* The rest will not come. */
+	if (!whole && unexp->link && !unexp->link->stream)
+		return HW_GOAL_PEER_LOST;
 	recv = goal_recv_new(nic, run, index);
 	if (!recv)
 		return HW_GOAL_RESOURCES;
 	recv->key = unexp->key;
-	recv->matched = true;
-	recv->bytes = unexp->bytes;
+	goal_recv_matched(nic, recv, whole ? NULL : unexp->link, unexp->bytes);
 	goal_recv_hash(nic, recv);
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_MATCHED, index);
 	if (unexp->header) {
 		struct goal_link *link = unexp->link;
 
 		goal_unexp_free(nic, unexp);
-		recv->link = link;
-		goal_link_await(nic, link, true);
 		return goal_msg_announce(nic, recv, link) ? HW_GOAL_OK : HW_GOAL_RESOURCES;
 	}
 	ok = take_over(nic, recv, unexp);
 	recv->received = unexp->received;
-	if (!whole && unexp->link) {
-		recv->link = unexp->link;
-		goal_link_await(nic, recv->link, true);
-	}
 	goal_unexp_free(nic, unexp);
 	if (!ok)
 		return HW_GOAL_MEMORY;
@@ -401,8 +409,15 @@ enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint
 		goal_recv_hash(nic, recv);
 	if (goal_self_recv(nic, recv))
 		return HW_GOAL_OK;
-	if (op->peer == GOAL_RANK_ANY || op->peer == run->comm->rank)
+	if (op->peer == run->comm->rank)
 		return HW_GOAL_OK;
+	if (op->peer == GOAL_RANK_ANY) {
+		recv->any = true;
+		goal_comm_await_any(nic, run->comm, true);
+		/* A stream that is full may hold just this message. */
+		goal_comm_unblock(nic, run->comm);
+		return HW_GOAL_OK;
+	}
 	recv->link = goal_link_get(nic, run->comm, op->peer);
 	if (!recv->link)
 		return HW_GOAL_PEER_LOST;

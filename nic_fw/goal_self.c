@@ -80,8 +80,7 @@ static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32
 
 static void join(struct fw_nic *nic, struct goal_recv *recv, struct goal_send *send)
 {
-	recv->matched = true;
-	recv->bytes = send->bytes;
+	goal_recv_matched(nic, recv, NULL, send->bytes);
 	recv->self = send;
 	goal_run_add_local(nic, recv->run, recv->op);
 }

@@ -92,6 +92,22 @@ static void link_end(uint32_t e)
 	end->ah[2] = proc_ah(p, end->pd, 0);
 }
 
+static void join_end(uint32_t e)
+{
+	struct end *end = &ends.end[e];
+	uint8_t *mem = w->proc[e].mem;
+
+	ends.coll.key = UINT64_C(0x1122334455667788);
+	ends.coll.end[e] = (struct coll_end){
+	    .p = &w->proc[e],
+	    .pd = end->pd,
+	    .stag = {end->all, end->local},
+	    .mem = mem + E_ALL_AT + E_COLL_AT,
+	    .other = mem + E_LOCAL_AT + E_OTHER_AT,
+	    .bytes = {E_COLL_BYTES - COLL_SLOT_AT, E_OTHER_BYTES},
+	};
+}
+
 void ends_begin(void)
 {
 	/* A Write of nothing opens the session of either end. */
@@ -108,6 +124,9 @@ void ends_begin(void)
 		ends_post(e, &hello);
 	world_run(100 * W_MS, NULL);
 	ends_poll();
+	for (e = 0; e < 2; e++)
+		join_end(e);
+	coll_begin(&ends.coll);
 	W_CHECK(ends_idle(), "no session");
 	memset(ends.job, 0, sizeof(ends.job));
 	ends.num_jobs = 0;
@@ -339,5 +358,31 @@ bool ends_idle(void)
 		if (!awaits[job->end][job->qp])
 			return false;
 	}
-	return true;
+	return coll_idle(&ends.coll);
+}
+
+/* ---- collectives ------------------------------------------------------------------------- */
+
+/* A run has an end of its own: the other rank may never start, or be lied away. */
+void ends_run(uint32_t e, const struct rec *r)
+{
+	(void)coll_start(&ends.coll, e, r->b % COLL_SCHEDULES,
+			 1 + (uint64_t)(r->x & 0xffff) * (r->c & 1 ? 100 : 20000));
+}
+
+void ends_goal(uint32_t e, const struct rec *r)
+{
+	switch (r->b % 3) {
+	case 0:
+		(void)coll_load(&ends.coll, e, r->c % COLL_SCHEDULES, r->x % 65536);
+		break;
+	case 1:
+		(void)coll_cancel(&ends.coll, e, r->c % COLL_RECORDS);
+		break;
+	default:
+		/* At the same place, whether it is the same or not. */
+		(void)coll_load(&ends.coll, 0, r->c % COLL_SCHEDULES, r->x % 65536);
+		(void)coll_load(&ends.coll, 1, r->c % COLL_SCHEDULES, r->x % 65536);
+		break;
+	}
 }

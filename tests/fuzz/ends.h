@@ -9,7 +9,7 @@
 #ifndef WEFT_TESTS_FUZZ_ENDS_H
 #define WEFT_TESTS_FUZZ_ENDS_H
 
-#include "tests/fuzz/world.h"
+#include "tests/fuzz/coll.h"
 
 enum {
 	E_QPS = 6,
@@ -24,6 +24,12 @@ enum {
 	E_READ_BYTES = 4 << 10,
 	E_LOCAL_AT = 76 << 10, /* the process itself, by system calls */
 	E_LOCAL_BYTES = 40 << 10,
+
+	/* in those, what collectives use */
+	E_COLL_AT = 32 << 10, /* of all: coll.h's memory and slot 0 */
+	E_COLL_BYTES = 20 << 10,
+	E_OTHER_AT = 8 << 10, /* of local: slot 1 */
+	E_OTHER_BYTES = 8 << 10,
 };
 
 enum e_qp {
@@ -49,6 +55,7 @@ struct end {
 
 struct ends {
 	struct end end[2];
+	struct coll coll;
 	bool lied; /* forged frames were sent */
 	uint32_t num_jobs;
 	struct job {
@@ -67,6 +74,9 @@ void ends_begin(void);
 /* Posts what r says (frames.c); nothing when there is no room. */
 void ends_post(uint32_t e, const struct rec *r);
 void ends_recv(uint32_t e, const struct rec *r);
+/* Collectives: starts a run; loads, cancels, lets the pool's memory go (frames.c). */
+void ends_run(uint32_t e, const struct rec *r);
+void ends_goal(uint32_t e, const struct rec *r);
 /* Takes all completions and checks them against what was posted. */
 void ends_poll(void);
 /* A QP's requests may never complete. */
@@ -74,7 +84,7 @@ void ends_forget(uint32_t e, uint32_t qp);
 /* A QP in an error state is set up anew. */
 void ends_mend(uint32_t e, uint32_t qp);
 struct fw_qp *ends_fw_qp(uint32_t e, uint32_t qp);
-/* Everything that was sent has completed. */
+/* Everything that was sent has completed, every run is over. */
 bool ends_idle(void);
 /* Memory that nobody may write is as it was. */
 void ends_check_memory(void);

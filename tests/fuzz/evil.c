@@ -86,6 +86,15 @@ static void take_answer(uint32_t e, const struct hw_cmd *cmd, const struct hw_cm
 	case HW_CMD_ALLOC_MW:
 		remember(e, EVIL_MW, resp->u.handle);
 		break;
+	case HW_CMD_GOAL_OPEN:
+		evil[e].runs_offset = resp->u.goal_open.runs_offset;
+		break;
+	case HW_CMD_GOAL_COMM_CREATE:
+		remember(e, EVIL_COMM, resp->u.handle);
+		break;
+	case HW_CMD_GOAL_LOAD:
+		remember(e, EVIL_SCHEDULE, resp->u.goal_load.schedule);
+		break;
 	default:
 		break;
 	}
@@ -231,6 +240,15 @@ static void make_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 	case HW_CMD_STATS:
 		cmd->u.obj = (struct hw_cmd_handle){.cursor = r->x};
 		break;
+	case HW_CMD_GOAL_OPEN:
+	case HW_CMD_GOAL_COMM_CREATE:
+	case HW_CMD_GOAL_COMM_DESTROY:
+	case HW_CMD_GOAL_POOL:
+	case HW_CMD_GOAL_LOAD:
+	case HW_CMD_GOAL_UNLOAD:
+	case HW_CMD_GOAL_CANCEL:
+		evil_goal_sane(e, cmd, r);
+		break;
 	default:
 		cmd->u.obj.handle = named_object(e, cmd->op, r->b);
 		break;
@@ -352,14 +370,20 @@ static uint64_t place_of(uint32_t e, const struct rec *r)
 	case 6:
 		return HW_BAR_DYNAMIC + r->z % 0x20000 * 4;
 	default:
+		if (r->b & 0x20)
+			return evil[e].runs_offset +
+			       r->z % (EVIL_RUNS * (uint32_t)sizeof(struct hw_goal_run) / 4) * 4;
 		return r->z % (W_BAR_BYTES / 4) * 4;
 	}
 }
 
 void evil_poke(uint32_t e, const struct rec *r)
 {
-	uint64_t at = place_of(e, r);
-	uint32_t *word = (uint32_t *)(void *)(proc(e)->bar + at), i, n = 1 + (r->y >> 28) % 8;
+	/* A schedule may change while it is copied. */
+	bool mem = (r->b & 0xdc) == 0xdc;
+	uint64_t at = mem ? EVIL_STAGE_AT + r->z % 1024 * 4 : place_of(e, r);
+	uint8_t *base = mem ? proc(e)->mem : proc(e)->bar;
+	uint32_t *word = (uint32_t *)(void *)(base + at), i, n = 1 + (r->y >> 28) % 8;
 
 	for (i = 0; i < n && at + 4 * (i + 1) <= W_BAR_BYTES; i++)
 		__atomic_store_n(&word[i],
@@ -390,24 +414,32 @@ void evil_ring(uint32_t e, const struct rec *r)
 		proc_ring(proc(e), HW_DB_SQ, (uint32_t)(e << 19) | (2 + r->x % 16), 0);
 		break;
 	default:
-		proc_ring(proc(e), r->x >> 24, r->x, 0);
+		if (r->c & 4)
+			evil_run(e, r);
+		else
+			proc_ring(proc(e), r->x >> 24, r->x, 0);
 		break;
 	}
 }
 
 /* ---- set-up ------------------------------------------------------------------------------ */
 
+static uint32_t objects(uint32_t e)
+{
+	uint32_t k, n = !!evil[e].runs_offset;
+
+	for (k = 0; k < EVIL_KINDS; k++)
+		n += evil[e].num[k];
+	return n;
+}
+
 static void must(uint32_t e, const struct rec *r)
 {
-	uint32_t before = evil[e].num[EVIL_PD] + evil[e].num[EVIL_MR] + evil[e].num[EVIL_EQ] +
-			  evil[e].num[EVIL_CQ] + evil[e].num[EVIL_SRQ] + evil[e].num[EVIL_QP] +
-			  evil[e].num[EVIL_AH] + evil[e].num[EVIL_MW];
-	uint32_t k, after = 0;
+	uint32_t before = objects(e);
 
 	evil_cmd(e, r, NULL);
-	for (k = 0; k < EVIL_KINDS; k++)
-		after += evil[e].num[k];
-	W_CHECK(after == before + 1, "evil: command %u of the set-up failed", r->a >> 1);
+	W_CHECK(objects(e) == before + 1 || r->a >> 1 == HW_CMD_GOAL_POOL,
+		"evil: command %u of the set-up failed", r->a >> 1);
 }
 
 #define CMD(op_) .a = (op_) << 1
@@ -433,6 +465,11 @@ void evil_attach(uint32_t e)
 	    {CMD(HW_CMD_CREATE_QP), .x = qp | 1},
 	    {CMD(HW_CMD_CREATE_QP), .x = qp | 2},
 	    {CMD(HW_CMD_CREATE_QP), .x = qp | 2 | 4},
+	    {CMD(HW_CMD_GOAL_OPEN), .x = EVIL_RUNS},
+	    {CMD(HW_CMD_GOAL_COMM_CREATE), .x = e},
+	    {CMD(HW_CMD_GOAL_POOL), .x = 2},
+	    {CMD(HW_CMD_GOAL_LOAD), .x = 1},
+	    {CMD(HW_CMD_GOAL_LOAD), .x = 7},
 	};
 	uint32_t i;
 

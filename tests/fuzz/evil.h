@@ -9,12 +9,16 @@
 #ifndef WEFT_TESTS_FUZZ_EVIL_H
 #define WEFT_TESTS_FUZZ_EVIL_H
 
-#include "tests/fuzz/world.h"
+#include "tests/fuzz/sched.h"
 
 enum {
 	EVIL_PROC = 2,
 	EVIL_OBJECTS = 12, /* of a kind that are remembered */
 	EVIL_QKEY = 0x2222,
+	EVIL_RUNS = 16,
+	/* in its memory, what GOAL commands name */
+	EVIL_STAGE_AT = 112 << 10, /* peers, binds, a schedule */
+	EVIL_POOL_AT = 120 << 10,
 };
 
 enum evil_kind {
@@ -26,10 +30,14 @@ enum evil_kind {
 	EVIL_QP,
 	EVIL_AH,
 	EVIL_MW,
+	EVIL_COMM,
+	EVIL_SCHEDULE,
 	EVIL_KINDS
 };
 
 struct evil {
+	uint64_t runs_offset; /* of run records in the BAR; 0: none */
+	uint32_t serial;      /* of the last run */
 	uint32_t num[EVIL_KINDS];
 	struct evil_obj {
 		uint32_t handle;
@@ -55,9 +63,13 @@ void evil_cmd(uint32_t e, const struct rec *r, const uint8_t *raw);
 /* A request, a receive, likewise. */
 void evil_wqe(uint32_t e, const struct rec *r);
 void evil_recv(uint32_t e, const struct rec *r);
-/* Writes a word somewhere in the BAR that matters. */
+/* Writes a word somewhere in the BAR that matters, or in its memory. */
 void evil_poke(uint32_t e, const struct rec *r);
 /* Rings a doorbell of something, or of nothing. */
 void evil_ring(uint32_t e, const struct rec *r);
+/* Fills a run record and rings for it (evil_goal.c). */
+void evil_run(uint32_t e, const struct rec *r);
+/* A GOAL command that makes sense; what else it names is written into the memory. */
+void evil_goal_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r);
 
 #endif /* WEFT_TESTS_FUZZ_EVIL_H */

@@ -243,7 +243,74 @@ void forge_other(struct forge *f, const struct rec *r)
 	}
 }
 
+/* r->x: a message's type (3 bits), bytes (12), payload (11); y: tag, count, instance. */
+static void add_goal(struct forge *f, const struct rec *r)
+{
+	struct wire_goal goal = {
+	    .type = r->x & 7,
+	    .instance = be32_put(r->y >> 16),
+	    .tag = be32_put(r->y & 3),
+	    .count = be32_put(r->y >> 2 & 7),
+	    .bytes = be64_put(r->x >> 3 & 0xfff),
+	    .offset = be64_put(0),
+	    .sink = be32_put(r->z),
+	    .piece_bytes = be32_put(r->x >> 15 & 0x7ff),
+	};
+
+	add(f, &goal, sizeof(goal));
+	add_fill(f, r->x >> 15 & 0x7ff);
+}
+
+/* r->c: flags of ESP; r->b bit 3: not numbered, bits 4-6: type of EDP; bit 7: master port. */
+void forge_edp(struct forge *f, const struct rec *r, uint64_t key)
+{
+	uint16_t master = WIRE_EDP_PORT_BASE;
+	struct wire_edp edp = {
+	    .ver_type = (uint8_t)(WIRE_EDP_VERSION << 4 | (r->b >> 4 & 3)),
+	    .dst_port = be16_put(r->b & 0x80 ? master : (uint16_t)(master + 1 + (r->z & 7))),
+	    .src_port = be16_put((uint16_t)(master + 1 + (r->z >> 3 & 7))),
+	};
+	struct wire_esp esp = {
+	    .flags = r->c,
+	    .numbered = !(r->b & 8),
+	    .window = be16_put(63),
+	    .seq = be32_put(r->x),
+	    .src_inc = be32_put(r->y),
+	};
+	struct wire_esp_open open = {
+	    .service = be16_put(WIRE_ESP_GOAL),
+	    .mtu = be16_put(W_MTU),
+	    .src_rank = be32_put(!f->to),
+	    .dst_rank = be32_put(f->to),
+	    .key = be64_put(key),
+	    .key2 = be64_put(~key),
+	};
+	struct be32 crc = be32_put(0);
+
+	add_eth(f, WIRE_ETHERTYPE_ESP);
+	add(f, &edp, sizeof(edp));
+	if ((r->b >> 4 & 3) == WIRE_EDP_UNREACHABLE)
+		add(f, &edp, sizeof(edp));
+	if ((r->b >> 4 & 3) == WIRE_EDP_ECHO)
+		add_fill(f, r->x & 0x7ff);
+	else
+		add(f, &esp, sizeof(esp));
+	if (r->c & WIRE_ESP_SYN)
+		add(f, &open, sizeof(open));
+	else if (!(r->b & 0x40) && esp.numbered)
+		add_goal(f, r);
+	add(f, &crc, sizeof(crc));
+	if (!(r->b & 0x40))
+		forge_fit_esp(f, FORGE_EPOCH | FORGE_PSN | FORGE_ACK, 0);
+}
+
 /* ---- changing ---------------------------------------------------------------------------- */
+
+static bool is_esp(const struct forge *f)
+{
+	return f->bytes >= FORGE_MSG_AT && f->b[12] == WIRE_ETHERTYPE_ESP >> 8 &&
+	       f->b[13] == (WIRE_ETHERTYPE_ESP & 0xff);
+}
 
 static uint8_t type_of(const struct forge *f)
 {
@@ -258,6 +325,11 @@ static uint32_t ddp_at(const struct forge *f)
 
 static uint32_t layer_at(const struct forge *f, enum forge_layer layer)
 {
+	if (is_esp(f) && layer != FORGE_ETH && layer != FORGE_END)
+		return layer == FORGE_IP    ? (uint32_t)FORGE_EDP_AT
+		       : layer == FORGE_UDP ? (uint32_t)FORGE_ESP_AT
+		       : layer < FORGE_DATA ? (uint32_t)FORGE_MSG_AT
+					    : FORGE_MSG_AT + (uint32_t)sizeof(struct wire_goal);
 	switch (layer) {
 	case FORGE_ETH:
 		return 0;
@@ -364,6 +436,47 @@ void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
 		rd->timestamp_echo = be32_put((uint32_t)w->now_ns - 1000);
 }
 
+void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta)
+{
+	struct fw_nic *nic = w->nic[f->to].fw;
+	struct wire_edp *edp = (void *)(f->b + FORGE_EDP_AT);
+	struct wire_esp *esp = (void *)(f->b + FORGE_ESP_AT);
+	const struct esp_stream *s;
+	uint32_t i;
+
+	if (!is_esp(f) || !nic->esp_ids.high)
+		return;
+	i = (uint32_t)be16_get(edp->dst_port) - WIRE_EDP_PORT_BASE - 1;
+	s = &nic->esp_streams[i < nic->esp_ids.high ? i : 0];
+	edp->dst_port = be16_put(s->local_port);
+	edp->src_port = be16_put(s->remote_port);
+	if (what & FORGE_EPOCH) {
+		esp->src_inc = be32_put(s->dst_inc);
+		esp->dst_inc = be32_put(s->src_inc);
+	}
+	if (what & FORGE_PSN)
+		esp->seq = be32_put(s->rcv_next + (uint32_t)seq_delta);
+	if (what & FORGE_ACK) {
+		esp->flags |= WIRE_ESP_ACK;
+		esp->ack = be32_put((what & FORGE_PSN_LOW ? s->snd_una : s->snd_next) +
+				    (uint32_t)(what & FORGE_ECHO ? seq_delta : 0));
+	}
+}
+
+static void seal_esp(struct forge *f, uint32_t keep)
+{
+	struct wire_edp *edp = (void *)(f->b + FORGE_EDP_AT);
+	uint32_t n = f->bytes - FORGE_EDP_AT - WIRE_EDP_CRC_BYTES;
+	struct be32 crc;
+
+	if (!(keep & FORGE_KEEP_LENGTHS))
+		edp->bytes = be16_put((uint16_t)n);
+	if (keep & FORGE_KEEP_CRC)
+		return;
+	crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, f->b + FORGE_EDP_AT, n));
+	memcpy(f->b + FORGE_EDP_AT + n, &crc, sizeof(crc));
+}
+
 void forge_seal(struct forge *f, uint32_t keep)
 {
 	struct wire_ip *ip = (void *)(f->b + FORGE_IP_AT);
@@ -373,6 +486,8 @@ void forge_seal(struct forge *f, uint32_t keep)
 
 	if (!(keep & FORGE_KEEP_MAC) && f->bytes >= sizeof(struct wire_eth))
 		memcpy(f->b, w->nic[f->to].fw->config.mac, WIRE_MAC_BYTES);
+	if (is_esp(f))
+		seal_esp(f, keep);
 	if (f->bytes < FORGE_UDP_AT || f->b[12] != 8 || f->b[13] != 0)
 		return;
 	if (!(keep & FORGE_KEEP_LENGTHS)) {

@@ -23,7 +23,17 @@ enum {
 	FORGE_RD_AT = FORGE_DGRAM_AT + sizeof(struct wire_dgram),
 };
 
-/* Where a change is made: from here, offsets count. */
+/* Of frames with EtherType ESP. */
+enum {
+	FORGE_EDP_AT = sizeof(struct wire_eth),
+	FORGE_ESP_AT = FORGE_EDP_AT + sizeof(struct wire_edp),
+	FORGE_MSG_AT = FORGE_ESP_AT + sizeof(struct wire_esp),
+};
+
+/*
+ * Where a change is made: from here, offsets count. In frames of ESP: IP is EDP, UDP is ESP, DGRAM
+ * and beyond the payload and what stands behind a message's header.
+ */
 enum forge_layer {
 	FORGE_ETH,
 	FORGE_IP,
@@ -60,7 +70,11 @@ void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 		 const struct fw_qp *src, uint32_t stag, uint64_t to);
 /* ARP and ICMP. */
 void forge_other(struct forge *f, const struct rec *r);
+/* EDP and ESP, as r says, of a stream of the communicator with that key. */
+void forge_edp(struct forge *f, const struct rec *r, uint64_t key);
 void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta);
+/* Makes ports, incarnations (EPOCH), numbers (PSN) and ACK those of a stream there is. */
+void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta);
 /* Stores, adds, xors or ors bytes of value, big-endian. */
 void forge_set(struct forge *f, enum forge_layer layer, uint32_t at, uint32_t bytes, uint32_t how,
 	       uint64_t value);

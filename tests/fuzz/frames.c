@@ -31,6 +31,10 @@ enum step {
 	STEP_PORT,
 	STEP_RAW,
 	STEP_KILL,
+	STEP_RUN,
+	STEP_GOAL,
+	STEP_RUN_BOTH,
+	STEP_AGAIN,
 	STEPS
 };
 
@@ -75,6 +79,10 @@ static void step_make(const struct rec *r)
 	uint32_t k = r->z % 4, i = (r->a >> 1 & 7) % E_QPS;
 
 	forged.to = to;
+	if ((r->b & 7) == 7) {
+		forge_edp(&forged, r, ends.coll.key);
+		return;
+	}
 	if ((r->b & 7) >= WIRE_DGRAM_TYPES) {
 		forge_other(&forged, r);
 		return;
@@ -195,11 +203,33 @@ static void step_kill(const struct rec *r)
 		proc_detach(p);
 }
 
-static uint32_t run_step(const struct rec *r, uint32_t left)
+/* Steps of collectives. */
+static void goal_step(enum step step, const struct rec *r)
 {
 	uint32_t e = r->a & 1;
 
-	switch ((enum step)(r->op % STEPS)) {
+	if (step == STEP_AGAIN) {
+		/* What was forged last, a little further on in its stream. */
+		forge_fit_esp(&forged, r->b, (int32_t)(int8_t)r->c);
+		step_send(&(struct rec){.b = r->y & 0x8f});
+		return;
+	}
+	if (step == STEP_RUN_BOTH && w->proc[!e].attached)
+		ends_run(!e, r);
+	if (!w->proc[e].attached || (step == STEP_GOAL && !w->proc[!e].attached))
+		return;
+	if (step == STEP_GOAL)
+		ends_goal(e, r);
+	else
+		ends_run(e, r);
+}
+
+static uint32_t run_step(const struct rec *r, uint32_t left)
+{
+	uint32_t e = r->a & 1;
+	enum step step = (enum step)(r->op % 32);
+
+	switch (step < STEPS ? step : (enum step)(step % STEP_RUN)) {
 	case STEP_POST:
 		if (w->proc[e].attached)
 			ends_post(e, r);
@@ -234,6 +264,7 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 		break;
 	case STEP_FIT:
 		forge_fit(&forged, r->b, (int32_t)(int8_t)r->c);
+		forge_fit_esp(&forged, r->b, (int32_t)(int8_t)r->c);
 		break;
 	case STEP_PUT:
 		step_put(r);
@@ -251,6 +282,12 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 		return step_raw(r, left);
 	case STEP_KILL:
 		step_kill(r);
+		break;
+	case STEP_RUN:
+	case STEP_GOAL:
+	case STEP_RUN_BOTH:
+	case STEP_AGAIN:
+		goal_step(step, r);
 		break;
 	case STEPS:
 		break;

@@ -6,6 +6,8 @@
  */
 #include "tests/fuzz/good.h"
 
+#include "tests/fuzz/coll.h"
+
 enum {
 	PATIENCE_S = 5,
 	RECV = 0x100, /* in a wr_id: the receive of this slot */
@@ -28,6 +30,8 @@ static struct good {
 	uint32_t serial;
 	uint32_t qkey;
 	uint32_t due;
+	struct coll coll;
+	uint32_t coll_serial; /* of the bytes that are exchanged; 0: none are */
 } good, begun;
 
 static struct w_proc *proc(uint32_t e)
@@ -89,6 +93,22 @@ static void make_side(uint32_t e)
 	proc_qp(proc(e), &s->rc, &create);
 }
 
+/* The eighth part of each memory is for collectives: no room for a second slot is needed. */
+static void join_side(uint32_t e)
+{
+	uint8_t *mem = proc(e)->mem + GOOD_SLOTS * GOOD_SLOT_BYTES;
+
+	good.coll.key = UINT64_C(0x99aabbccddeeff00);
+	good.coll.end[e] = (struct coll_end){
+	    .p = proc(e),
+	    .pd = good.side[e].pd,
+	    .stag = {good.side[e].stag, good.side[e].stag},
+	    .mem = mem,
+	    .other = mem + GOOD_SLOT_BYTES - 1024,
+	    .bytes = {GOOD_SLOT_BYTES - 1024 - COLL_SLOT_AT, 1024},
+	};
+}
+
 void good_begin(void)
 {
 	uint32_t e;
@@ -102,7 +122,9 @@ void good_begin(void)
 			    !proc_rts(proc(e), &s->rc, 1, &good.side[!e].rc),
 			"good: no RTS");
 		s->ah = proc_ah(proc(e), s->pd, w->nic[!e].fw->config.ip);
+		join_side(e);
 	}
+	coll_begin(&good.coll);
 	begun = good;
 }
 
@@ -204,6 +226,25 @@ void good_post(uint32_t e, uint32_t slot, enum good_kind kind, uint32_t bytes)
 	proc_ring_sq(proc(e), qp);
 }
 
+static uint8_t *exchanged(uint32_t e)
+{
+	return good.coll.end[e].mem + COLL_SLOT_AT;
+}
+
+void good_run(void)
+{
+	uint32_t e;
+
+	if (good.coll_serial)
+		return;
+	good.coll_serial = good.serial += 2;
+	for (e = 0; e < 2; e++) {
+		fill(exchanged(e), SCHED_EXCHANGE_BYTES, good.coll_serial + e);
+		memset(exchanged(e) + SCHED_EXCHANGE_BYTES, 0, SCHED_EXCHANGE_BYTES);
+		W_CHECK(coll_start(&good.coll, e, SCHED_EXCHANGE, 0), "good: no run record");
+	}
+}
+
 /* ---- checking ---------------------------------------------------------------------------- */
 
 static void check_slot(uint32_t slot)
@@ -250,10 +291,34 @@ static void take(uint32_t e, const struct hw_cqe *cqe)
 		check_slot(slot);
 }
 
+static void take_run(void)
+{
+	uint32_t e, i;
+
+	if (!good.coll_serial || !coll_idle(&good.coll))
+		return;
+	for (e = 0; e < 2; e++) {
+		for (i = 0; i < COLL_RECORDS; i++) {
+			const struct hw_goal_run *record = coll_record(&good.coll, e, i);
+
+			W_CHECK(record->status == HW_GOAL_OK,
+				"good: a run failed: status %u, rank %u", record->status,
+				record->rank);
+		}
+		check_filled(exchanged(e), SCHED_EXCHANGE_BYTES, good.coll_serial + e,
+			     "run's source");
+		check_filled(exchanged(e) + SCHED_EXCHANGE_BYTES, SCHED_EXCHANGE_BYTES,
+			     good.coll_serial + !e, "run");
+	}
+	good.coll_serial = 0;
+}
+
 void good_poll(void)
 {
 	struct hw_cqe cqe;
 	uint32_t e;
+
+	take_run();
 
 	for (e = 0; e < 2; e++)
 		while (proc_cqe(proc(e), &good.side[e].cq, &good.side[e].cons, &cqe))
@@ -263,13 +328,14 @@ void good_poll(void)
 bool good_idle(void)
 {
 	good_poll();
-	return !good.due;
+	return !good.due && !good.coll_serial;
 }
 
 static void wait_idle(void)
 {
 	world_run(PATIENCE_S * W_S, good_idle);
-	W_CHECK(good_idle(), "good: %u completions have not come", good.due);
+	W_CHECK(good_idle(), "good: %u completions, %u runs have not come", good.due,
+		!!good.coll_serial);
 }
 
 void good_finish(void)
@@ -277,6 +343,7 @@ void good_finish(void)
 	uint32_t e, slot;
 
 	wait_idle();
+	good_run();
 	for (e = 0; e < 2; e++) {
 		const struct hw_resp_create_cq *cq = &good.side[e].cq;
 		struct hw_cq_record *record = (void *)(proc(e)->bar + cq->record_offset);

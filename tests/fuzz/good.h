@@ -13,8 +13,8 @@
 
 enum {
 	GOOD_PROC = 0,
-	GOOD_SLOTS = 8,
-	GOOD_SLOT_BYTES = W_MEM_BYTES / GOOD_SLOTS, /* half of it source, half sink */
+	GOOD_SLOTS = 7,
+	GOOD_SLOT_BYTES = W_MEM_BYTES / 8, /* half of it source, half sink */
 	GOOD_MAX_BYTES = GOOD_SLOT_BYTES / 2,
 };
 
@@ -35,6 +35,8 @@ void good_begin(void);
 void good_start(uint32_t secret);
 /* Posts one message from end e; nothing when its slot is in use. */
 void good_post(uint32_t e, uint32_t slot, enum good_kind kind, uint32_t bytes);
+/* Starts a collective at both ends; nothing when one is under way. */
+void good_run(void);
 /* Takes completions, checks what is complete. */
 void good_poll(void);
 /* All that was posted has completed. */

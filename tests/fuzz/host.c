@@ -29,7 +29,12 @@ enum step {
 	STEP_TOOL,
 	STEP_FAULT,
 	STEP_WQE_RAW,
-	STEPS
+	STEPS,
+	/* op % 32: with these the program is about collectives */
+	STEP_RUN = 28,
+	STEP_GOOD_RUN,
+	STEP_GOAL,
+	STEP_GOAL_LATER,
 };
 
 enum {
@@ -161,9 +166,35 @@ static uint32_t evil_step(uint32_t e, const struct rec *r, uint32_t left)
 	case STEP_TOOL:
 	case STEP_FAULT:
 	case STEPS:
+	case STEP_RUN:
+	case STEP_GOOD_RUN:
+	case STEP_GOAL:
+	case STEP_GOAL_LATER:
 		break;
 	}
 	return 0;
+}
+
+/* Collectives of the hostile ones, and of those that behave beside them. */
+static void goal_step(uint32_t e, const struct rec *r)
+{
+	struct rec goal = *r;
+
+	if (r->op % 32 == STEP_GOOD_RUN) {
+		good_run();
+		return;
+	}
+	if (!w->proc[EVIL_PROC + e].attached)
+		evil_attach(e);
+	if (r->op % 32 == STEP_RUN) {
+		evil_run(e, r);
+		return;
+	}
+	goal.a =
+	    (uint8_t)((HW_CMD_GOAL_OPEN + (r->a >> 1) % (HW_CMD_GOAL_CANCEL - HW_CMD_GOAL_OPEN + 1))
+		      << 1);
+	goal.c = (uint8_t)(r->c | (r->op % 32 == STEP_GOAL_LATER ? 0x80 : 0));
+	evil_cmd(e, &goal, NULL);
 }
 
 static uint32_t run_step(const struct rec *r, uint32_t left)
@@ -171,6 +202,10 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 	uint32_t e = r->a & 1;
 	uint64_t ns = (uint64_t)(r->x & 0xffff) << r->b % 12;
 
+	if (r->op % 32 >= STEP_RUN) {
+		goal_step(e, r);
+		return 0;
+	}
 	switch (r->op % STEPS) {
 	case STEP_POLL:
 		step_poll(r);

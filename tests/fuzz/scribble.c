@@ -142,6 +142,7 @@ struct scribble_result scribble(uint64_t seed, uint32_t seconds)
 		result.turns++;
 		if (good_idle()) {
 			waited = 0;
+			good_run();
 			good_post((uint32_t)next(&state) & 1, (uint32_t)next(&state) % GOOD_SLOTS,
 				  (enum good_kind)(next(&state) % GOOD_KINDS),
 				  (uint32_t)next(&state) % 8192);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "nic_fw/crc32c.h"
+#include "tests/fuzz/heap.h"
 #include "tests/nic_fw/rd_pool.h"
 
 enum {
@@ -348,10 +349,19 @@ static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 	W_CHECK(nic->maps_given--, "a mapping was given back twice");
 }
 
+/* As bar_release() below. */
 static void arena_release(void *ctx, void *addr, size_t bytes)
 {
-	(void)ctx;
-	memset(addr, 0, bytes);
+	const struct w_nic *nic = ctx;
+	const uint8_t *heap = nic->fw ? nic->fw->goal_heap.base : NULL;
+
+	if (kept && (const uint8_t *)addr >= heap + nic->heap_kept &&
+	    (const uint8_t *)addr < heap + GOAL_HEAP_BYTES && !((uintptr_t)addr % PAGE)) {
+		madvise(addr, bytes, MADV_DONTNEED);
+	} else {
+		heap_open(addr, bytes);
+		memset(addr, 0, bytes);
+	}
 }
 
 /* What the kept world has not touched is zero there: cheaper than to write zeroes. */
@@ -467,6 +477,9 @@ void world_keep(void)
 		if (p->attached)
 			p->bar_kept = w->nic[p->nic].fw->clients[p->client].bar.high;
 	}
+	for (i = 0; i < W_NICS; i++)
+		w->nic[i].heap_kept = w->nic[i].fw->goal_heap.buddy.high;
+	heap_keep();
 	kept = true;
 	again =
 	    mmap(w, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region_fd, 0);
@@ -500,6 +513,13 @@ static void each_pool(pool_fn fn)
 		fn(&nic->recv_msgs);
 		fn(&nic->ud_reasms);
 		fn(&nic->ud_buffers);
+		fn(&nic->esp_held);
+		fn(&nic->goal_links);
+		fn(&nic->goal_runs);
+		fn(&nic->goal_sends);
+		fn(&nic->goal_recvs);
+		fn(&nic->goal_unexps);
+		fn(&nic->goal_calcs);
 	}
 }
 
@@ -517,10 +537,7 @@ static void poison_free(struct fw_pool *pool)
 		uint8_t *elem = fw_pool_at(pool, i);
 
 		memcpy(&i, elem, sizeof(i));
-		if (pool->elem_bytes == sizeof(struct fw_wqe))
-			poison_wqe((struct fw_wqe *)(void *)elem);
-		else
-			ASAN_POISON_MEMORY_REGION(elem + 8, pool->elem_bytes - 8);
+		poison_elem(pool, elem);
 	}
 }
 
@@ -534,10 +551,14 @@ void world_reset(void)
 	while (w->num_kept)
 		frame_free(w->kept[--w->num_kept]);
 	each_pool(unpoison);
+	for (i = 0; i < W_NICS; i++)
+		heap_open(w->nic[i].fw->goal_heap.base, w->nic[i].fw->goal_heap.buddy.high);
 	for (i = 0; i < W_PROCS; i++)
 		ASAN_UNPOISON_MEMORY_REGION(w->proc[i].bar, W_BAR_BYTES);
 	W_CHECK(!madvise(w, region_bytes, MADV_DONTNEED), "the region cannot be reset");
 	each_pool(poison_free);
+	for (i = 0; i < W_NICS; i++)
+		heap_restore(w->nic[i].fw);
 }
 
 /* ---- time -------------------------------------------------------------------------------- */
@@ -595,10 +616,18 @@ static void check_pool(struct fw_pool *pool)
 		pool->elem_bytes);
 }
 
+/* Whoever opened a stream and is gone is waited for; streams that are closed linger. */
+static bool no_streams(void)
+{
+	return !fw_ids_used(&w->nic[0].fw->esp_ids) && !fw_ids_used(&w->nic[1].fw->esp_ids);
+}
+
 void world_check_empty(void)
 {
 	uint32_t i, k;
 
+	world_run(30 * W_S, no_streams);
+	W_CHECK(no_streams(), "streams outlive their processes");
 	for (i = 0; i < W_NICS; i++) {
 		struct w_nic *n = &w->nic[i];
 		struct fw_nic *fw = n->fw;
@@ -613,7 +642,9 @@ void world_check_empty(void)
 			    !fw_ids_used(&fw->cq_ids) && !fw_ids_used(&fw->eq_ids) &&
 			    !fw_ids_used(&fw->srq_ids) && !fw_ids_used(&fw->qp_ids) &&
 			    !fw_ids_used(&fw->ah_ids) && !fw_ids_used(&fw->client_ids) &&
-			    !fw->ah_waiting,
+			    !fw_ids_used(&fw->goal_comm_ids) &&
+			    !fw_ids_used(&fw->goal_schedule_ids) && !fw->goal_loads_active &&
+			    !fw->goal_heap.buddy.used && !fw->ah_waiting,
 			"objects outlive their process");
 	}
 	each_pool(check_pool);

@@ -53,6 +53,7 @@ struct w_nic {
 	uint32_t rx_out;     /* frames that the firmware has and has not given back */
 	uint32_t maps_given; /* mem_unmap() called */
 	uint32_t segment;    /* frames are received in pieces of so many bytes; 0: whole */
+	uint64_t heap_kept;  /* bytes of its heap that world_keep() saw in use */
 };
 
 struct w_proc {
@@ -130,7 +131,7 @@ void world_settle(void);
 void world_run(uint64_t ns, bool (*done)(void));
 /* Zeroes the BAR of a process that is to attach again. */
 void world_fresh_bar(struct w_proc *p);
-/* Asserts that nothing is left in either NIC: all clients are gone. */
+/* Asserts that nothing is left in either NIC once streams have ended: all clients are gone. */
 void world_check_empty(void);
 
 /* ---- proc.c */

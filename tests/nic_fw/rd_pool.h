@@ -45,13 +45,26 @@ static void poison_wqe(struct fw_wqe *wqe)
 	ASAN_POISON_MEMORY_REGION(wqe->sge, sizeof(wqe->sge));
 }
 
+/* A free receive is looked at by a sink, too: whether it has a run, and its generation. */
+static void poison_recv(struct goal_recv *recv)
+{
+	ASAN_POISON_MEMORY_REGION(&recv->link, sizeof(*recv) - offsetof(struct goal_recv, link));
+}
+
+static void poison_elem(const struct fw_pool *pool, void *elem)
+{
+	if (pool->elem_bytes == sizeof(struct fw_wqe))
+		poison_wqe(elem);
+	else if (pool->elem_bytes == sizeof(struct goal_recv))
+		poison_recv(elem);
+	else
+		ASAN_POISON_MEMORY_REGION((uint8_t *)elem + 8, pool->elem_bytes - 8);
+}
+
 void fw_pool_put(struct fw_pool *pool, void *elem)
 {
 	pool_put_unwrapped(pool, elem);
-	if (pool->elem_bytes == sizeof(struct fw_wqe))
-		poison_wqe(elem);
-	else
-		ASAN_POISON_MEMORY_REGION((uint8_t *)elem + 8, pool->elem_bytes - 8);
+	poison_elem(pool, elem);
 }
 
 #endif /* WEFT_TESTS_RD_POOL_H */

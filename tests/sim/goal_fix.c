@@ -33,13 +33,12 @@ static void join_rank(struct goal_fix *fix, uint32_t i, const struct weft_goal_p
 	    .pd = r->pd,
 	    .eager_bytes = fix->eager_bytes,
 	};
-	struct weft_mr *pool;
 	void *mem;
 
 	FIX_REQUIRE(fix, weft_goal_comm_create(r->goal, &comm, &r->comm) == 0);
 	mem = sim_mem_alloc(r->proc, pool_bytes, !attr->unmapped);
-	pool = weft_reg_mr(r->pd, mem, pool_bytes, WEFT_ACCESS_LOCAL_WRITE);
-	FIX_REQUIRE(fix, pool && weft_goal_pool(r->goal, r->comm, pool) == 0);
+	r->pool = weft_reg_mr(r->pd, mem, pool_bytes, WEFT_ACCESS_LOCAL_WRITE);
+	FIX_REQUIRE(fix, r->pool && weft_goal_pool(r->goal, r->comm, r->pool) == 0);
 }
 
 void goal_fix_begin(struct goal_fix *fix, uint64_t seed, uint32_t ranks,

@@ -23,7 +23,7 @@ struct goal_fix_rank {
 	struct weft_context *context;
 	struct weft_pd *pd;
 	struct weft_goal *goal;
-	struct weft_mr *mr;
+	struct weft_mr *mr, *pool;
 	uint8_t *buf;
 	uint32_t comm;
 	uint32_t schedule;
