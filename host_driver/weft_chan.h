@@ -73,6 +73,12 @@ struct weft_chan_ops {
 	void *(*map_bar)(void *chan, int fd, uint64_t bytes);
 
 	/*
+	 * The memory is there, readable and writable. Optional, of channels with
+	 * WEFT_CHAN_F_NO_MEMFD: without it, and when it says no, the list of mappings is read.
+	 */
+	bool (*vouches)(void *chan, uint64_t addr, uint64_t bytes);
+
+	/*
 	 * Detaches; on return the NIC no longer touches the process's memory. Frees chan.
 	 */
 	void (*close)(void *chan);

@@ -34,14 +34,14 @@ struct sim_proc;
 struct weft_context;
 
 enum {
-	SIM_MAX_NICS = 1024,
+	SIM_MAX_NICS = 4096,
 	SIM_MAX_SHARDS = 8,
 	SIM_MAX_FRAME_BYTES = 16384,
 };
 
 /*
  * One port of the switch, both directions. LogGP's words: latency L, gap per message g, gap
- * per byte G; its overhead o is sim_config.poll_*.
+ * per byte G; its overhead o is sim_config.poll_* or sim_config.cost.
  */
 struct sim_link {
 	uint64_t latency_ns;      /* NIC to switch plus switch to NIC, half each */
@@ -50,6 +50,11 @@ struct sim_link {
 	uint64_t gap_ps_per_byte; /* 10 Gb/s: 800 */
 	uint32_t queue_bytes;     /* output queue of the switch towards this NIC; drop-tail */
 	uint32_t ecn_bytes;       /* mark CE above this backlog; 0: never */
+	/*
+	 * The gap keeps the next frame away instead of delaying this one, and its bytes take time
+	 * once, not on both lines: what LogGP says. Else store and forward, as switches do.
+	 */
+	bool cut_through;
 	/* faults on the way from the switch to this NIC */
 	uint32_t loss_ppm;
 	uint32_t burst_ppm;    /* a burst of losses starts with this frame */
@@ -61,9 +66,20 @@ struct sim_link {
 	uint32_t corrupt_ppm; /* one to four bytes anywhere in the frame change */
 };
 
+/*
+ * What a core's work costs, by kind: in a turn it reads frames, then carries out operations and
+ * writes frames, each of which takes so long. All 0: the cost is sim_config.poll_work_ns alone.
+ */
+struct sim_cost {
+	uint64_t rx_ns, tx_ns; /* for each frame, of any kind */
+	uint64_t byte_ps;      /* and more for each of its bytes */
+	uint64_t op_ns;        /* for each operation of a GOAL schedule that is started */
+};
+
 /* Poll cost and queues of every NIC; and the link that new NICs get. */
 struct sim_config {
 	struct sim_link link;
+	struct sim_cost cost;
 	uint32_t mtu;             /* IPv4 packet, bytes */
 	uint32_t num_shards;      /* of each NIC */
 	uint32_t poll_budget;     /* frames and requests of one fw_poll() */
@@ -137,7 +153,8 @@ uint32_t sim_nic_index(const struct sim_nic *nic);
 uint32_t sim_nic_ip(const struct sim_nic *nic); /* network byte order */
 const uint8_t *sim_nic_mac(const struct sim_nic *nic);
 struct sim *sim_nic_sim(const struct sim_nic *nic);
-struct sim_link *sim_nic_link(struct sim_nic *nic); /* may be changed at any time */
+uint64_t sim_nic_clock_ns(const struct sim_nic *nic); /* the NIC's own clock, now */
+struct sim_link *sim_nic_link(struct sim_nic *nic);   /* may be changed at any time */
 struct fw_nic *sim_nic_fw(struct sim_nic *nic, uint32_t shard);
 
 /* A counter of the firmware, all shards together. Asserts that there is one of that name. */

@@ -216,6 +216,17 @@ static bool chan_gone(void *chan)
 	return proc->dead;
 }
 
+/*
+ * The list of mappings of a process that simulates thousands is long: it is not read for memory
+ * that is known to be there.
+ */
+static bool chan_vouches(void *chan, uint64_t addr, uint64_t bytes)
+{
+	struct sim_proc *proc = chan;
+
+	return proc->any_memory || sim_mem_find(proc, addr, bytes);
+}
+
 static void *chan_map_bar(void *chan, int fd, uint64_t bytes)
 {
 	struct sim_proc *proc = chan;
@@ -271,6 +282,7 @@ static const struct weft_chan_ops chan_ops = {
     .wait = chan_wait,
     .gone = chan_gone,
     .map_bar = chan_map_bar,
+    .vouches = chan_vouches,
     .close = chan_close,
 };
 

@@ -112,6 +112,9 @@ struct sim_shard {
 	uint64_t poll_at_ns; /* when its next poll is due, UINT64_MAX: none */
 	uint64_t busy_until_ns;
 	uint64_t tx_at_ns; /* when frames of the turn under way leave */
+	uint32_t paid_rx;  /* frames in the queue whose cost has been waited for */
+	uint64_t paid_ops; /* of counter ops_index */
+	uint32_t ops_index;
 	struct sim_pkt *rx_head, *rx_tail;
 	uint32_t rx_frames;
 	uint32_t in_burst;    /* frames of rx_burst() for which rx_free() was not called yet */
@@ -207,11 +210,13 @@ void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt);
 void sim_nic_free(struct sim_nic *nic);
 /* The number that the NIC with this address would have. */
 uint32_t sim_nic_by_ip(uint32_t ip);
-uint64_t sim_nic_clock_ns(const struct sim_nic *nic);
 /* Polls at when_ns, or when the turn under way has ended. */
 void sim_shard_wake(struct sim_shard *shard, uint64_t when_ns);
 /* Before a call to the firmware that is no poll: waits out a pause, tells it the time. */
 void sim_shard_enter(struct sim_shard *shard);
+
+/* A frame leaves in the turn under way: shard->tx_at_ns is when. */
+void sim_shard_pay_tx(struct sim_shard *shard, uint32_t bytes);
 
 /* sim_port.c: the environment of a shard (struct fw_port). */
 void sim_port_fill(struct sim_shard *shard, struct fw_port *port);

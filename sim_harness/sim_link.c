@@ -82,14 +82,14 @@ static void queue_push(struct sim_queue *q, uint64_t leaves_ps, uint32_t bytes)
 	q->bytes += bytes;
 }
 
-/* Puts a frame on a line; returns when its last bit has left. */
+/* Puts a frame on a line; returns when its last bit has left, or its first (cut_through). */
 static uint64_t line_send(const struct sim_link *link, uint64_t *free_ps, uint64_t now_ps,
 			  uint32_t bytes)
 {
 	uint64_t start_ps = now_ps > *free_ps ? now_ps : *free_ps;
 
 	*free_ps = start_ps + link->gap_ns * PS_PER_NS + bytes * link->gap_ps_per_byte;
-	return *free_ps;
+	return link->cut_through ? start_ps : *free_ps;
 }
 
 uint32_t sim_link_backlog(struct sim_nic *nic, uint64_t when_ns)
@@ -237,7 +237,7 @@ static void deliver_at(struct sim_nic *to, struct sim_pkt *pkt, uint64_t leaves_
 static void output(struct sim_nic *from, struct sim_nic *to, struct sim_pkt *pkt)
 {
 	const struct sim_link *link = &to->link;
-	uint64_t now_ps = to->sim->now_ns * PS_PER_NS;
+	uint64_t now_ps = to->sim->now_ns * PS_PER_NS, leaves_ps;
 	uint64_t *count = NULL;
 
 	queue_retire(&to->in, now_ps);
@@ -256,9 +256,12 @@ static void output(struct sim_nic *from, struct sim_nic *to, struct sim_pkt *pkt
 		to->counts.ecn_marked++;
 	if (sim_prng_chance(&to->link_prng, link->corrupt_ppm))
 		corrupt(to, pkt);
-	line_send(link, &to->in.free_ps, now_ps, pkt->bytes);
+	leaves_ps = line_send(link, &to->in.free_ps, now_ps, pkt->bytes);
 	queue_push(&to->in, to->in.free_ps, pkt->bytes);
-	deliver_at(to, pkt, to->in.free_ps);
+	/* The last bit has arrived when the frame has. */
+	if (link->cut_through)
+		leaves_ps += pkt->bytes * link->gap_ps_per_byte;
+	deliver_at(to, pkt, leaves_ps);
 }
 
 /* The NIC with this MAC; its number stands in the last two bytes. */
@@ -352,7 +355,7 @@ void sim_link_tx(struct sim_nic *from, struct sim_pkt *pkt, uint64_t when_ns, bo
 				from->out.free_ps += busy_ps;
 		} else {
 			leaves_ps = line_send(&from->link, &from->out.free_ps, now_ps, p->bytes);
-			queue_push(&from->out, leaves_ps, p->bytes);
+			queue_push(&from->out, from->out.free_ps, p->bytes);
 		}
 		sim_at(sim, leaves_ps / PS_PER_NS + from->link.latency_ns / 2, forward, from,
 		       (uintptr_t)p);

@@ -80,6 +80,51 @@ static uint64_t next_timer_ns(const struct sim_shard *shard)
 	return at_ns > shard->nic->clock_offset_ns ? at_ns - shard->nic->clock_offset_ns : 0;
 }
 
+static uint64_t bytes_ns(const struct sim_cost *cost, uint32_t bytes)
+{
+	return bytes * cost->byte_ps / 1000;
+}
+
+/* Operations that were started since the last look take their time before what follows them. */
+static void pay_ops(struct sim_shard *shard)
+{
+	const char *name;
+	uint64_t ops;
+
+	if (!shard->nic->sim->config.cost.op_ns ||
+	    !fw_stat(shard->fw, shard->ops_index, &name, &ops))
+		return;
+	shard->tx_at_ns += (ops - shard->paid_ops) * shard->nic->sim->config.cost.op_ns;
+	shard->paid_ops = ops;
+}
+
+void sim_shard_pay_tx(struct sim_shard *shard, uint32_t bytes)
+{
+	const struct sim_cost *cost = &shard->nic->sim->config.cost;
+
+	pay_ops(shard);
+	shard->tx_at_ns += cost->tx_ns + bytes_ns(cost, bytes);
+}
+
+/*
+ * The core reads what has come before the firmware sees it: the frames that wait, as many as one
+ * turn takes. Returns how long that takes; 0: it has been read.
+ */
+static uint64_t read_ns(struct sim_shard *shard)
+{
+	const struct sim_config *config = &shard->nic->sim->config;
+	const struct sim_pkt *pkt = shard->rx_head;
+	uint64_t ns = 0;
+	uint32_t i;
+
+	if (shard->paid_rx || !config->cost.rx_ns)
+		return 0;
+	for (i = 0; pkt && i < config->poll_budget; i++, pkt = pkt->next)
+		ns += config->cost.rx_ns + bytes_ns(&config->cost, pkt->bytes);
+	shard->paid_rx = i;
+	return ns;
+}
+
 /*
  * One turn of the firmware. While it lasts doorbells may be rung: the core is not asleep yet and
  * nobody wakes it.
@@ -103,7 +148,9 @@ static void turn(struct sim_shard *shard)
 	assert(!shard->in_burst || !"fw_poll() returned without rx_free()");
 	nic->counts.polls++;
 	nic->counts.idle_polls += !work;
-	shard->busy_until_ns = sim->now_ns + config->poll_ns + work * config->poll_work_ns +
+	pay_ops(shard);
+	shard->paid_rx = 0;
+	shard->busy_until_ns = shard->tx_at_ns + work * config->poll_work_ns +
 			       sim_prng_below(&shard->poll_prng, config->poll_jitter_ns + 1);
 	shard->drowsy = !work && !shard->rx_head;
 	schedule(shard, shard->busy_until_ns);
@@ -128,14 +175,19 @@ static bool fall_asleep(struct sim_shard *shard)
 static void shard_poll(struct sim *sim, void *ctx, uint64_t when_ns)
 {
 	struct sim_shard *shard = ctx;
+	uint64_t ns;
 
 	if (shard->nic->dead || shard->poll_at_ns != when_ns)
 		return;
 	shard->poll_at_ns = UINT64_MAX;
-	if (sim->now_ns < shard->nic->paused_until_ns)
+	if (sim->now_ns < shard->nic->paused_until_ns) {
 		schedule(shard, shard->nic->paused_until_ns);
-	else if (!shard->drowsy || !fall_asleep(shard))
+	} else if ((ns = read_ns(shard))) {
+		shard->busy_until_ns = sim->now_ns + ns;
+		schedule(shard, shard->busy_until_ns);
+	} else if (!shard->drowsy || !fall_asleep(shard)) {
 		turn(shard);
+	}
 }
 
 void sim_shard_enter(struct sim_shard *shard)
@@ -211,6 +263,7 @@ static void shard_start(struct sim_shard *shard)
 				   .link_mbps = 25000,
 				   .cc_off = sim->config.cc_off};
 	struct fw_port port;
+	const char *name;
 	uint32_t i;
 
 	memcpy(config.name, nic->name, sizeof(config.name));
@@ -231,6 +284,11 @@ static void shard_start(struct sim_shard *shard)
 	sim_port_fill(shard, &port);
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
 	assert(shard->fw || !"fw_init() refused the simulator's configuration");
+	for (shard->ops_index = 0; fw_stat(shard->fw, shard->ops_index, &name, &shard->paid_ops);
+	     shard->ops_index++)
+		if (!strcmp(name, "goal_ops"))
+			break;
+	shard->paid_rx = 0;
 	sim_trace_attach(shard);
 	sim_shard_wake(shard, sim->now_ns);
 }

@@ -75,6 +75,9 @@ static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	struct sim_pkt *pkt, *seg;
 	uint32_t i;
 
+	/* The core has read no more (sim_cost.rx_ns). */
+	if (shard->nic->sim->config.cost.rx_ns && n > shard->paid_rx)
+		n = shard->paid_rx;
 	for (i = 0; i < n && (pkt = shard->rx_head); i++) {
 		shard->rx_head = pkt->next;
 		if (!shard->rx_head)
@@ -95,6 +98,8 @@ static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 		shard->nic->counts.frames_held++;
 	}
 	shard->in_burst += i;
+	if (shard->nic->sim->config.cost.rx_ns)
+		shard->paid_rx -= i;
 	return i;
 }
 
@@ -214,6 +219,7 @@ static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
 		return;
 	}
 	assert(!g.left || !"fw_tx_frame.bytes is more than its pieces");
+	sim_shard_pay_tx(shard, bytes);
 	if (frame->flags & FW_TX_LOOP)
 		sim_link_loop(nic, pkt);
 	else
