@@ -192,10 +192,13 @@ $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,
 	$(foreach l,sim goal weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
 $(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
 	$(patsubst %.c,$(B)/obj/$1/%.o,$(sort $(wildcard tools/$t/*.c))),\
-	$(foreach l,goal weft,$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1))))
+	$(foreach l,$(or $(TOOL_ARCHIVES_$t),goal weft),$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1))))
 $(foreach s,$(HELPER_SRCS),$(eval $(call link,$1,$(OUT_$1)/bin/$(basename $(notdir $s)),\
 	$(s:%.c=$(B)/obj/$1/%.o),$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
 endef
+
+# Runs schedules in the simulator, too.
+TOOL_ARCHIVES_goal-run := sim goal weft nicfw
 
 WEFTD_LIBS = $(DPDK_LIBS) -lisal -lbpf -ljansson -lm -ldl
 WEFTD_LIBS_release = $(WEFTD_LIBS)

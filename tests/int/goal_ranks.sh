@@ -49,8 +49,10 @@ while :; do
 	for i in 0 1 2 3; do kill -STOP "${pid[stopped$delay.$i]}"; done
 	for i in 0 1 2 3; do wait_until 'it is stopped' state_is stopped$delay.$i T; done
 	mapfile -t before < <(runs_done)
-	# The barrier is one run; that of the ring must not be over yet.
-	[ "${before[0]}" -eq $((idle[0] + 1)) ] && break
+	# The barrier is one run; that of the ring must not be over yet, at any rank.
+	over=0
+	for i in 0 1 2 3; do [ "${before[$i]}" -eq $((idle[i] + 1)) ] || over=1; done
+	[ $over -eq 0 ] && break
 	for i in 0 1 2 3; do kill -CONT "${pid[stopped$delay.$i]}"; done
 	expect_ok stopped$delay.0 stopped$delay.1 stopped$delay.2 stopped$delay.3
 	delay=$((delay * 2))

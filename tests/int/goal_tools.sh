@@ -95,8 +95,8 @@ for params in 1,1,1,1,1 1,1,1,1,1,1,1 '1,1,1,1,1,' -1,1,1,1,1,1 1.5,1,1,1,1,1 ''
 	1,1,1,1,1,18446744073709551616; do
 	tool 2 "$run" --model "$params" "$WEFT_TMP/two.bin"
 done
-tool 2 "$run" "$WEFT_TMP/two.bin"
-grep -q 'predicts' "$err" || die "goal-run without --model does not say what there is"
+WEFT_RUN_DIR=$WEFT_TMP/none WEFT_DEVICE='' tool 1 "$run" "$WEFT_TMP/two.bin"
+grep -q 'is weftd running' "$err" || die "goal-run without NICs does not say what there is"
 tool 2 "$run" --model 1,1,1,1,1,1
 tool 2 "$run" --model 1,1,1,1,1,1 a b
 tool 2 "$run" --nonsense
