@@ -42,6 +42,7 @@ endif
 CLANG ?= clang
 BPFTOOL := $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PKG_CONFIG ?= pkg-config
+MPICC ?= mpicc
 CROSS ?= aarch64-linux-gnu-
 
 Q := $(if $(V),,@)
@@ -363,12 +364,20 @@ fuzz:	## fuzz the NIC from the wire and the host for FUZZ_SECONDS= (60), JOBS= t
 	@+$(MAKE) _fuzz
 .PHONY: fuzz
 
-bench:	## measure beside the kernel's UDP and TCP; rows into build/bench.json
+bench:	## measure beside the kernel's UDP and TCP and Open MPI; rows into build/bench.json
 	@tools/deps.sh bench
 	@+$(MAKE) _bench
-_bench: all
+_bench: all $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base)
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
 		tools/bench/bench.py
+
+# The MPI side of the goal rows, where there is an MPI library. Its own flags: the wrapper's headers are
+# not held to our warnings.
+MPI_SRCS := tools/bench/mpi/mpi_base.c tools/goal-bench/spec.c tools/goal-bench/matmul.c
+$(B)/bin/mpi_base: $(MPI_SRCS) $(wildcard tools/goal-bench/*.h) Makefile
+	@mkdir -p $(@D)
+	$(call say,MPICC,$@)
+	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -I. -o $@ $(MPI_SRCS)
 
 pictures:	## measure with weft-sim and redraw docs/pictures (40 s); the same sources give the same bytes
 	@tools/deps.sh run plot

@@ -15,7 +15,7 @@ run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson
 	linux-libc-dev iproute2 procps"
 test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
-bench="$run iperf3 ethtool python3"
+bench="$run iperf3 ethtool python3 openmpi-bin libopenmpi-dev"
 lint="git clang-format cppcheck shellcheck"
 plot="gnuplot-nox python3"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"

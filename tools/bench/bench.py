@@ -13,101 +13,13 @@ import argparse
 import json
 import os
 import shutil
-import signal
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
-BUILD = os.environ.get("WEFT_BUILD", "build")
-BIN = os.environ.get("WEFT_BIN", BUILD + "/bin")
-LAST_CPU = os.cpu_count() - 1
-CLIENT_CPU = "0"
-TAG = "wb%d" % os.getpid()
-
-
-class Failed(Exception):
-    pass
-
-
-def run(*cmd, cpu=CLIENT_CPU, check=True, timeout=120):
-    """The standard output of a command pinned to a CPU (None: anywhere)."""
-    pin = ["taskset", "-c", cpu] if cpu is not None else []
-    p = subprocess.run(pin + [str(c) for c in cmd], capture_output=True, text=True, timeout=timeout)
-    if check and p.returncode:
-        raise Failed("%s: exit %d: %s" % (" ".join(map(str, cmd)), p.returncode, p.stderr.strip()[-300:]))
-    return p.stdout
-
-
-class Env:
-    """What rows need: namespaces with a veth between them, and a weftd; all is undone at the end."""
-
-    def __init__(self, args):
-        self.args = args
-        self.dir = tempfile.mkdtemp(prefix="weft-bench-")
-        self.children = []
-        self.spaces = []
-
-    def close(self):
-        for p in self.children:
-            if p.poll() is None:
-                p.send_signal(signal.SIGTERM)
-        for p in self.children:
-            try:
-                p.wait(5)
-            except subprocess.TimeoutExpired:
-                p.kill()
-        self.children = []
-        for ns in self.spaces:
-            subprocess.run(["ip", "netns", "del", ns], stderr=subprocess.DEVNULL)
-        self.spaces = []
-        shutil.rmtree(self.dir, ignore_errors=True)
-        os.makedirs(self.dir, exist_ok=True)
-
-    def netns(self, name):
-        ns = TAG + name
-        run("ip", "netns", "add", ns, cpu=None)
-        self.spaces.append(ns)
-        run("ip", "-n", ns, "link", "set", "lo", "up", cpu=None)
-        return ns
-
-    def veth(self, mtu, offloads=True, same=False):
-        """Two namespaces with a veth and addresses 10.78.0.1 and .2, or one with both ends."""
-        a = self.netns("a")
-        b = a if same else self.netns("b")
-        run("ip", "link", "add", "va", "netns", a, "mtu", mtu, "type", "veth", "peer", "name", "vb", "netns", b,
-            "mtu", mtu, cpu=None)
-        for ns, dev, ip in ((a, "va", "10.78.0.1/24"), (b, "vb", "10.78.0.2/24")):
-            if not same:
-                run("ip", "-n", ns, "addr", "add", ip, "dev", dev, cpu=None)
-            run("ip", "-n", ns, "link", "set", dev, "up", cpu=None)
-            if not offloads:
-                run("ip", "netns", "exec", ns, "ethtool", "-K", dev, "tso", "off", "gso", "off", "gro", "off", "tx",
-                    "off", cpu=None)
-        return a, b
-
-    def spawn(self, cmd, ready, ns=None, cpu=None):
-        pre = ["ip", "netns", "exec", ns] if ns else []
-        pre += ["taskset", "-c", cpu] if cpu is not None else []
-        p = subprocess.Popen(pre + [str(c) for c in cmd], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.children.append(p)
-        seen = []
-        for line in p.stdout:
-            seen.append(line)
-            if ready in line:
-                return p
-        raise Failed("%s did not start: %s" % (cmd[0], "".join(seen)[-500:]))
-
-    def weftd(self, *options, ns=None):
-        cmd = [BIN + "/weftd", "--run-dir", self.dir, "--cores", LAST_CPU, "--own-core"] + list(options)
-        return self.spawn(cmd, "ready", ns=ns)
-
-    def bench(self, *options, cpu=CLIENT_CPU):
-        return json.loads(run(BIN + "/weft-bench", *options, "--run-dir", self.dir, "--json", cpu=cpu))
-
-    def seconds(self):
-        return str(self.args.seconds)
+sys.dont_write_bytecode = True
+import goal  # noqa: E402
+from harness import BIN, BUILD, CLIENT_CPU, LAST_CPU, Env, Failed, in_turn, run, say
 
 
 def udp(env, mode, spaces, *more, cpu=CLIENT_CPU):
@@ -120,19 +32,6 @@ def loop(env, what, *options):
     if r["errors"]:
         raise Failed("weft-bench found %d errors" % r["errors"])
     return r
-
-
-def in_turn(env, name, unit, measure, baseline):
-    """One row: measure() and baseline() in turn."""
-    values, bases = [], []
-    measure(), baseline()  # warm
-    for _ in range(env.args.windows):
-        values.append(measure())
-        bases.append(baseline())
-    ratios = [v / b for v, b in zip(values, bases)]
-    value, base = statistics.median(values), statistics.median(bases)
-    return {"name": name, "value": value, "unit": unit, "baseline": base, "ratio": value / base, "min": min(ratios),
-            "max": max(ratios)}
 
 
 def rtt(env):
@@ -281,26 +180,42 @@ def stages(env):
 
 
 GROUPS = {"rtt": rtt, "rtt_2p": rtt_2p, "rtt_veth": rtt_veth, "rate": rates, "bw": bandwidth, "loss": loss,
-          "memory": memory, "create": create, "stages": stages}
+          "memory": memory, "create": create, "stages": stages, **goal.GROUPS}
 GOALS = {"rd_send_64_rtt": "<= 0.3", "rd_send_64_rtt_2p": "<= 0.7", "rd_send_64_rtt_veth": "<= 0.8",
          "ud_send_64_rate": ">= 8", "rd_send_64_rate": ">= 5", "rd_write_1m_bw": ">= 1.5", "rd_read_1m_bw": ">= 1.2",
          "rd_write_1m_bw_memcpy": ">= 0.4", "rd_goodput_loss_1pct": ">= 0.8", "idle_peer_bytes": "<= 1",
-         "idle_qp_bytes": "<= 1"}
+         "idle_qp_bytes": "<= 1", **goal.GOALS}
 
 
-def say(text):
-    if sys.stderr.isatty():
-        print("\r\033[K" + text, end="", file=sys.stderr, flush=True)
+def verdict(row):
+    """The row's goal, and whether it was met: "<= 0.3" is of the ratio, "value <= 3" of the value."""
+    goal_text = GOALS.get(row["name"], "")
+    if not goal_text:
+        return ""
+    words = goal_text.split()
+    figure = row["value"] if words[0] == "value" else row["ratio"]
+    limit = float(words[-1])
+    row["goal"] = goal_text
+    row["met"] = figure <= limit if words[-2] == "<=" else figure >= limit
+    return goal_text if row["met"] else goal_text + "  MISSED"
+
+
+def chosen(text):
+    """Names of groups from a list of names and their beginnings; an unknown one as it is."""
+    names = []
+    for word in (w for w in text.split(",") if w):
+        names += [n for n in GROUPS if n == word] or [n for n in GROUPS if n.startswith(word + "_")] or [word]
+    return names or list(GROUPS)
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--rows", default=os.environ.get("ROWS", ""), help="groups to measure: " + ", ".join(GROUPS))
+    p.add_argument("--rows", default=os.environ.get("ROWS", ""), help="groups to measure, by name or beginning: " + ", ".join(GROUPS))
     p.add_argument("--windows", type=int, default=int(os.environ.get("WINDOWS", "5")))
     p.add_argument("--seconds", type=float, default=1.0, help="length of a window")
     p.add_argument("--list", action="store_true", help="print the groups and end")
     args = p.parse_args()
-    names = [n for n in args.rows.split(",") if n] or list(GROUPS)
+    names = chosen(args.rows)
     unknown = [n for n in names if n not in GROUPS]
     if args.list or unknown:
         print("groups: " + " ".join(GROUPS) if args.list else
@@ -308,7 +223,7 @@ def main():
               file=sys.stdout if args.list else sys.stderr)
         return 0 if args.list else 2
     rows, failed = [], 0
-    print("%-26s %12s %-6s %12s %8s %8s %8s  %s" % ("row", "value", "", "baseline", "ratio", "min", "max", "goal"))
+    print("%-28s %12s %-6s %12s %8s %8s %8s  %s" % ("row", "value", "", "baseline", "ratio", "min", "max", "goal"))
     for i, name in enumerate(names):
         env = Env(args)
         say("[%d/%d] %s" % (i + 1, len(names), name))
@@ -322,9 +237,9 @@ def main():
             shutil.rmtree(env.dir, ignore_errors=True)
         say("")
         for r in new:
-            print("%-26s %12.3f %-6s %12.3f %8.3f %8.3f %8.3f  %s" % (
-                r["name"], r["value"], r["unit"], r["baseline"], r["ratio"], r["min"], r["max"],
-                GOALS.get(r["name"], "")), flush=True)
+            print("%-28s %12.3f %-6s %12.3f %8.3f %8.3f %8.3f  %s" % (
+                r["name"], r["value"], r["unit"], r["baseline"], r["ratio"], r["min"], r["max"], verdict(r)),
+                flush=True)
         rows += new
     path = BUILD + "/bench.json"
     with open(path, "w") as f:

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * goal-bench: measures collectives on the NIC. Started by users, `make bench` and `make run`;
+ * parses the command line and calls one mode in each rank (ranks.c). bench.h.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/goal-bench/bench.h"
+
+static const char help[] =
+    "Usage: goal-bench coll COLLECTIVE... [options]\n"
+    "       goal-bench overlap barrier|allreduce:BYTES... [options]\n"
+    "       goal-bench matmul COLLECTIVE N... [options]\n"
+    "       goal-bench pingpong BYTES... [options]\n"
+    "       goal-bench start [options]\n"
+    "       goal-bench localop BYTES... [options]\n"
+    "\n"
+    "Measures collectives that NICs carry out, and checks every result. Starts its ranks itself,\n"
+    "one on each NIC of this host in turn; under mpirun or srun, or with WEFT_PEERS, it is one "
+    "rank\n"
+    "of theirs.\n"
+    "\n"
+    "Modes\n"
+    "  coll      GOAL_Run() and GOAL_Wait(), mean over the ranks, median over the runs (us), and\n"
+    "            the NICs' part of it\n"
+    "  overlap   how much of a collective's time rank 0 can compute while the others sleep: the\n"
+    "            formula of the OSU benchmarks\n"
+    "  matmul    how much a collective slows a multiplication of N x N floats down at rank 0\n"
+    "  pingpong  100 rounds in one schedule, by the NIC's clock; half a round (us)\n"
+    "  start     GOAL_Run() alone, and with GOAL_Wait() for one operation of 8 bytes\n"
+    "  localop   local operations of several types beside compiled loops\n"
+    "\n"
+    "COLLECTIVE is NAME[:BYTES[:ALGORITHM]]: barrier, bcast, allreduce, gather; BYTES a multiple\n"
+    "of 8 (8 if not said), of gather those of one rank; ALGORITHM as goal_coll.h names them.\n"
+    "\n"
+    "Options\n"
+    "  --ranks N          processes to start (2; start, localop 1)\n"
+    "  --nics N           share the first N NICs (all there are)\n"
+    "  --seconds S        of each measurement, about (0.5)\n"
+    "  --iters N          runs of each measurement instead\n"
+    "  --threads N        matmul: of rank 0 (one for each CPU that the process may use)\n"
+    "  --alone            matmul N...: no NIC, no collective\n"
+    "  --run-dir DIR      where the NICs' sockets are (WEFT_RUN_DIR, else /run/weft)\n"
+    "  --help, --version\n"
+    "\n"
+    "Prints a JSON array with an object for each measurement. Exit status: 0 every result was\n"
+    "right, 1 failure, 2 usage.\n";
+
+enum {
+	OPT_RANKS = 256,
+	OPT_NICS,
+	OPT_SECONDS,
+	OPT_ITERS,
+	OPT_THREADS,
+	OPT_ALONE,
+	OPT_RUN_DIR,
+	OPT_HELP,
+	OPT_VERSION,
+};
+
+static const struct option longopts[] = {
+    {"ranks", required_argument, NULL, OPT_RANKS},
+    {"nics", required_argument, NULL, OPT_NICS},
+    {"seconds", required_argument, NULL, OPT_SECONDS},
+    {"iters", required_argument, NULL, OPT_ITERS},
+    {"threads", required_argument, NULL, OPT_THREADS},
+    {"alone", no_argument, NULL, OPT_ALONE},
+    {"run-dir", required_argument, NULL, OPT_RUN_DIR},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"version", no_argument, NULL, OPT_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+/* What a mode takes after its name. */
+enum takes {
+	TAKES_NOTHING,
+	TAKES_SPECS,
+	TAKES_SIZES,
+	TAKES_SPEC_AND_SIZES,
+};
+
+static const struct mode {
+	const char *name;
+	int (*run)(struct bench *b);
+	enum takes takes;
+	int ranks;
+} modes[] = {
+    {"coll", coll_run, TAKES_SPECS, 2},
+    {"overlap", overlap_run, TAKES_SPECS, 2},
+    {"matmul", matmul_bench_run, TAKES_SPEC_AND_SIZES, 2},
+    {"pingpong", pingpong_run, TAKES_SIZES, 2},
+    {"start", start_run, TAKES_NOTHING, 1},
+    {"localop", localop_run, TAKES_SIZES, 1},
+};
+
+static void complain(const char *fmt, va_list ap, const char *more)
+{
+	fprintf(stderr, "goal-bench: ");
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "%s\n", more);
+}
+
+static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* One line: what is wrong and how to mend it. */
+static int usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap, " (goal-bench --help tells more)");
+	va_end(ap);
+	return BENCH_USAGE;
+}
+
+int bench_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap, "");
+	va_end(ap);
+	return -1;
+}
+
+int bench_goal_fail(const char *what)
+{
+	const char *detail = GOAL_LastErrorDetail();
+
+	return bench_fail("rank %d: %s: %s%s%s", GOAL_MyRank(), what,
+			  GOAL_StrError(GOAL_LastError()), detail[0] ? ": " : "", detail);
+}
+
+static int number(const char *name, const char *text, long least, long most, int *out)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || end == text || *end || n < least || n > most)
+		return usage("%s: a whole number from %ld to %ld is expected, not '%s'", name,
+			     least, most, text);
+	*out = (int)n;
+	return BENCH_OK;
+}
+
+static int seconds(const char *text, double *out)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	if (end == text || *end || !(*out > 0 && *out <= 3600))
+		return usage("--seconds: a number up to 3600 is expected, not '%s'", text);
+	return BENCH_OK;
+}
+
+static int option(struct bench *b, int opt)
+{
+	switch (opt) {
+	case OPT_RANKS:
+		return number("--ranks", optarg, 1, BENCH_MAX_RANKS, &b->ranks);
+	case OPT_NICS:
+		return number("--nics", optarg, 1, BENCH_MAX_RANKS, &b->nics);
+	case OPT_SECONDS:
+		return seconds(optarg, &b->seconds);
+	case OPT_ITERS:
+		return number("--iters", optarg, 1, 1000000, &b->iters);
+	case OPT_THREADS:
+		return number("--threads", optarg, 1, 64, &b->threads);
+	case OPT_ALONE:
+		b->alone = true;
+		return BENCH_OK;
+	case OPT_RUN_DIR:
+		setenv("WEFT_RUN_DIR", optarg, 1);
+		return BENCH_OK;
+	default:
+		return usage("see the options");
+	}
+}
+
+static int sizes(struct bench *b, int argc, char **argv)
+{
+	int i, n;
+
+	for (i = 0; i < argc; i++) {
+		if (number(argv[i], argv[i], 1, SPEC_MAX_BYTES, &n))
+			return BENCH_USAGE;
+		if (n % 8)
+			return usage("%s: a multiple of 8 is expected", argv[i]);
+		b->size[b->num_sizes++] = (size_t)n;
+	}
+	return argc ? BENCH_OK : usage("a number is missing");
+}
+
+static int specs(struct bench *b, int argc, char **argv)
+{
+	int i;
+
+	for (i = 0; i < argc; i++) {
+		struct spec *spec = &b->spec[b->num_specs++];
+
+		if (spec_parse(argv[i], spec) < 0)
+			return usage("'%s' is no NAME[:BYTES[:ALGORITHM]] of a collective",
+				     argv[i]);
+		if (GOAL_AlgorithmByName(spec->alg) < 0)
+			return usage("'%s': there is no algorithm '%s'", argv[i], spec->alg);
+	}
+	return argc ? BENCH_OK : usage("a collective is missing");
+}
+
+static int arguments(struct bench *b, enum takes takes, int argc, char **argv)
+{
+	int rc = BENCH_OK;
+
+	if (argc > SPEC_MAX)
+		return usage("at most %d measurements", SPEC_MAX);
+	switch (takes) {
+	case TAKES_NOTHING:
+		return argc ? usage("what is '%s'?", argv[0]) : BENCH_OK;
+	case TAKES_SPECS:
+		return specs(b, argc, argv);
+	case TAKES_SPEC_AND_SIZES:
+		if (!b->alone && argc) {
+			rc = specs(b, 1, argv);
+			argc--;
+			argv++;
+		}
+		return rc ? rc : sizes(b, argc, argv);
+	case TAKES_SIZES:
+		return sizes(b, argc, argv);
+	}
+	return BENCH_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench b = {.seconds = 0.5};
+	const struct mode *mode = NULL;
+	int opt, rc;
+	size_t i;
+
+	while ((opt = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
+		if (opt == OPT_HELP) {
+			fputs(help, stdout);
+			return BENCH_OK;
+		}
+		if (opt == OPT_VERSION) {
+			puts("goal-bench " WEFT_VERSION);
+			return BENCH_OK;
+		}
+		rc = option(&b, opt);
+		if (rc)
+			return rc;
+	}
+	for (i = 0; optind < argc && i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(argv[optind], modes[i].name) == 0)
+			mode = &modes[i];
+	}
+	if (!mode)
+		return optind < argc ? usage("there is no mode '%s'", argv[optind])
+				     : usage("which mode?");
+	if (b.alone && mode->run != matmul_bench_run)
+		return usage("--alone is matmul's");
+	rc = arguments(&b, mode->takes, argc - optind - 1, argv + optind + 1);
+	if (rc)
+		return rc;
+	b.mode = mode->run;
+	if (!b.ranks)
+		b.ranks = mode->ranks;
+	return ranks_run(&b);
+}
