@@ -39,12 +39,15 @@ struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 }
 
 /*
- * A Terminate that returns our own tag: where the connected QP should be there is none, or one of
- * another connection. It cannot know the tag that we expect.
+ * Whether an RC packet is of this QP's connection. Requests carry the sender's tag, responses the
+ * one of the request that they answer: so a QP answers reads before it knows its own (in RTR), and
+ * a NIC where the connected QP is not, or is another's, returns what came.
  */
-static bool is_own_echo(const struct fw_qp *qp, const struct dgram_pkt *pkt)
+static bool is_connected(const struct fw_qp *qp, const struct dgram_pkt *pkt)
 {
-	return pkt->opcode == WIRE_RDMAP_TERMINATE && pkt->incarnation == qp->incarnation_tx;
+	uint16_t tag = pkt->flags & WIRE_DGRAM_F_RESPONSE ? qp->incarnation_tx : qp->incarnation_rx;
+
+	return pkt->src_ip == qp->dst_ip && pkt->src_qpn == qp->dst_qpn && pkt->incarnation == tag;
 }
 
 /* Whether the QP takes this packet at all. */
@@ -69,8 +72,7 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 			   : RDMAP_REFUSE;
 	}
 	if (qp->type == HW_QPT_RC) {
-		if (pkt->src_ip == qp->dst_ip && pkt->src_qpn == qp->dst_qpn &&
-		    (pkt->incarnation == qp->incarnation_rx || is_own_echo(qp, pkt)))
+		if (is_connected(qp, pkt))
 			return RDMAP_OK;
 		FW_COUNT(nic, drop_rd_incarnation);
 		return response
@@ -335,8 +337,7 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 	}
 	if (!pkt->tagged && pkt->qn == WIRE_QN_SEND && qp_can_receive(qp))
 		fail_recv(nic, qp, pkt, error);
-	if (qp->type == HW_QPT_RC && qp_can_receive(qp) && pkt->incarnation == qp->incarnation_rx &&
-	    pkt->src_ip == qp->dst_ip && pkt->src_qpn == qp->dst_qpn)
+	if (qp->type == HW_QPT_RC && qp_can_receive(qp) && is_connected(qp, pkt))
 		qp_error(nic, qp,
 			 error->layer_etype == RDMAP_PROTECTION ? HW_EVENT_QP_ACCESS_ERR
 								: HW_EVENT_QP_REQ_ERR);

@@ -149,8 +149,8 @@ void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram
 	msg->dst_ip = pkt->src_ip;
 	msg->dst_qpn = pkt->src_qpn;
 	msg->qkey = pkt->qkey;
-	/* Who is not the peer's connected QP returns the tag that came. */
-	if (qp == nic->null_qp || (qp->type == HW_QPT_RC && pkt->incarnation != qp->incarnation_rx))
+	/* The tag of the request, be it of this connection or not. */
+	if (qp == nic->null_qp || (qp->type == HW_QPT_RC && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
 		msg->incarnation = pkt->incarnation;
 	if (!rd_flow_send(nic, msg))
 		wqe_free(nic, msg);
@@ -167,6 +167,7 @@ static struct dgram_pkt request_of(const struct fw_wqe *response)
 	    .dst_qpn = response->src_qpn,
 	    .ssn = response->ssn,
 	    .qkey = response->qkey,
+	    .incarnation = response->incarnation,
 	};
 
 	return pkt;
@@ -187,7 +188,6 @@ void rdmap_tx_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
 		return;
 	if (response->kind == FW_WQE_TERMINATE)
 		return; /* its request is not acknowledged: it comes again and finds no QP */
-	to.incarnation = response->incarnation;
 	rdmap_tx_terminate(nic, nic->null_qp, &to, &error);
 }
 

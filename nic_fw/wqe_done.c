@@ -23,7 +23,8 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	wqe->qp = qp;
 	wqe->kind = (uint8_t)kind;
 	wqe->src_qpn = qp->qpn;
-	wqe->incarnation = qp->type == HW_QPT_RC ? qp->incarnation_tx : 0;
+	if (qp->type == HW_QPT_RC)
+		wqe->incarnation = kind == FW_WQE_REQUEST ? qp->incarnation_tx : qp->incarnation_rx;
 	wqe->ext = FW_NONE;
 	nic->terminates += kind == FW_WQE_TERMINATE;
 	return wqe;

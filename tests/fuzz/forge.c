@@ -184,7 +184,7 @@ void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 	uint32_t crc = 0;
 
 	if (data && dst) {
-		dgram.incarnation = be16_put(dst->incarnation_rx);
+		dgram.incarnation = be16_put(response ? dst->incarnation_tx : dst->incarnation_rx);
 		dgram.dst_qpn = be32_put(dst->qpn);
 		dgram.src_qpn = be32_put(src ? src->qpn : 0x80000u | r->z % 64);
 		dgram.qkey = be32_put(dst->qkey);

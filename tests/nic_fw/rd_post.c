@@ -96,7 +96,7 @@ void rp_rts(struct rp *rp, uint32_t e, const struct fw_qp *qp)
 }
 
 static void connect(struct rp *rp, uint32_t e, const struct fw_qp *qp, const struct fw_qp *dst,
-		    const struct hw_qp_attr *given)
+		    const struct hw_qp_attr *given, enum hw_qp_state state)
 {
 	struct hw_qp_attr attr = *given;
 
@@ -114,6 +114,8 @@ static void connect(struct rp *rp, uint32_t e, const struct fw_qp *qp, const str
 					    HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER,
 					&attr),
 			      0);
+	if (state == HW_QPS_RTR)
+		return;
 	CU_ASSERT_EQUAL_FATAL(rp_modify(rp, e, qp, HW_QPS_RTS,
 					HW_QP_SQ_PSN | HW_QP_TIMEOUT | HW_QP_RETRY_CNT |
 					    HW_QP_RNR_RETRY | HW_QP_MAX_QP_RD_ATOMIC,
@@ -121,7 +123,8 @@ static void connect(struct rp *rp, uint32_t e, const struct fw_qp *qp, const str
 			      0);
 }
 
-void rp_rc(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr)
+void rp_rc_state(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr,
+		 enum hw_qp_state b_state)
 {
 	static const struct hw_qp_attr usual = {
 	    .timeout = 14,
@@ -134,8 +137,13 @@ void rp_rc(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp
 
 	*a = rp_qp(rp, 0, HW_QPT_RC, 4);
 	*b = rp_qp(rp, 1, HW_QPT_RC, 4);
-	connect(rp, 0, *a, *b, attr ? attr : &usual);
-	connect(rp, 1, *b, *a, attr ? attr : &usual);
+	connect(rp, 0, *a, *b, attr ? attr : &usual, HW_QPS_RTS);
+	connect(rp, 1, *b, *a, attr ? attr : &usual, b_state);
+}
+
+void rp_rc(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr)
+{
+	rp_rc_state(rp, a, b, attr, HW_QPS_RTS);
 }
 
 /* ---- requests ---------------------------------------------------------------------------- */

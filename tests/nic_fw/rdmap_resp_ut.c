@@ -512,6 +512,39 @@ static void responder_in_sqe(void)
 	rp_end(&rp);
 }
 
+/* A passive side need not come to RTS, where sq_psn is set, to answer (IBA 9.7.4; perftest's
+ * servers). */
+static void responder_in_rtr(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .offset = SINK, .bytes = 3000};
+	struct fw_qp *a, *b;
+
+	begin();
+	memset(B->mem, 0x5a, 8192);
+	rp_rc_state(&rp, &a, &b, NULL, HW_QPS_RTR);
+	rp_req(&rp, 0, a, &req);
+	req = (struct rp_req){.opcode = HW_WQE_FETCH_ADD,
+			      .wr_id = 2,
+			      .offset = SINK + 4096,
+			      .bytes = 8,
+			      .compare_add = 1,
+			      .remote_offset = 4096};
+	rp_req(&rp, 0, a, &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_TRUE(all(A->mem + SINK, 3000, 0x5a));
+	CU_ASSERT_TRUE(all(A->mem + SINK + 4096, 8, 0x5a));
+	CU_ASSERT_EQUAL(B->mem[4096], 0x5b);
+	/* A Terminate, too, finds its request. */
+	req = (struct rp_req){.opcode = HW_WQE_READ, .wr_id = 3, .bytes = 8, .rkey = 0x77777};
+	rp_req(&rp, 0, a, &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_REM_ACCESS_ERR);
+	CU_ASSERT_EQUAL(b->state, HW_QPS_ERR);
+	rp_end(&rp);
+}
+
 /* A read of nothing needs no memory at either end. */
 static void empty_read(void)
 {
@@ -527,4 +560,5 @@ static void empty_read(void)
 
 UT_MAIN("nic_fw/rdmap_resp", UT(forged_sinks), UT(short_response), UT(failure_lets_others_go),
 	UT(scatter), UT(sink_gone), UT(remote_errors), UT(long_write_fails), UT(terminate_statuses),
-	UT(responder_slots), UT(atomics), UT(responder_gone), UT(responder_in_sqe), UT(empty_read))
+	UT(responder_slots), UT(atomics), UT(responder_gone), UT(responder_in_sqe),
+	UT(responder_in_rtr), UT(empty_read))
