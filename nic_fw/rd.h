@@ -76,7 +76,8 @@ enum rd_state {
 enum {
 	RD_SLOT_SENT = 1,
 	RD_SLOT_LOST, /* to be sent again */
-	RD_SLOT_HELD, /* the peer has it, and may still refuse it when its turn comes */
+	RD_SLOT_HELD, /* the peer has it, and may still refuse it in its turn; or it must outlast
+			 something (rd_ack.c) */
 	RD_SLOT_ACKED,
 };
 

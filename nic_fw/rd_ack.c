@@ -148,8 +148,10 @@ static bool is_settled(const struct rd_session *s, uint32_t psn, const struct rd
 }
 
 /*
- * While a Terminate is there its request is known to have failed. It outlasts the copies of that
- * request which the peer had sent when it heard of it, but not what a busy peer sends after.
+ * The peer has it, yet it stays in the window as one that is held, which is neither sent again nor
+ * in the way of others. While a Terminate is there its request is known to have failed. It outlasts
+ * the copies of that request which the peer had sent when it heard of it, but not what a busy peer
+ * sends after.
  */
 static bool must_outlast(const struct rd_session *s, struct fw_wqe *msg)
 {
@@ -166,10 +168,8 @@ static bool take_psn(struct fw_nic *nic, struct rd_session *s, uint32_t psn, boo
 		     uint32_t rnr_ns)
 {
 	struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
-	bool settled = is_settled(s, psn, slot);
+	bool settled = !must_outlast(s, slot->msg) && is_settled(s, psn, slot);
 
-	if (must_outlast(s, slot->msg))
-		return false;
 	if (slot->state == RD_SLOT_ACKED || (slot->state == RD_SLOT_HELD && !settled))
 		return false;
 	if (slot->state == RD_SLOT_LOST)

@@ -206,7 +206,7 @@ static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_sess
 	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {
 		const struct rd_slot *slot = &session->tx->slot[psn % WIRE_RD_WINDOW];
 
-		if (slot->state >= RD_SLOT_HELD || !slot->msg || !slot->flow)
+		if (slot->state == RD_SLOT_ACKED || !slot->msg || !slot->flow)
 			continue;
 		if (nic->now_ns - slot->first_sent_ns > flow_limit_ns(slot->flow))
 			return slot->flow;

@@ -152,6 +152,16 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		rd_timer_arm(nic, s);
 		return;
 	}
+	if (!s->sent && !s->lost) {
+		/* The peer has all of it, and what that waits for is on its way: any answer tells.
+		 */
+		s->rto_base_ns = nic->now_ns;
+		if (s->backoff < RD_MAX_BACKOFF)
+			s->backoff++;
+		rd_tx_probe(nic, s);
+		rd_timer_arm(nic, s);
+		return;
+	}
 	FW_COUNT(nic, rd_timeouts);
 	fw_trace(nic, TRACE_RD_TIMEOUT, 0, s->tx_una, s->backoff);
 	if (all_void(nic, s) && s->backoff >= 4) {

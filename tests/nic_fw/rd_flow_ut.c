@@ -281,6 +281,42 @@ static void late_second_try(void)
 	rp_end(&rp);
 }
 
+/*
+ * A Terminate that was heard waits for a request that was sent before and is lost: it is not sent
+ * again meanwhile, and leaves the window to what is.
+ */
+static enum rp_verdict drop_writes(struct rp *r, const struct rp_info *info)
+{
+	bool request = info->from == 0 && info->type == WIRE_DGRAM_RD;
+
+	(void)r;
+	return request && (info->is_void || info->opcode == WIRE_RDMAP_WRITE) ? RP_DROP : RP_PASS;
+}
+
+static void heard_terminate(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_recv(&rp, 1, B->qp[0], 0, 0, 8);
+	rp.filter = drop_writes;
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 9);
+	write_to(0, B->qp[1], 2, 8);
+	rp_run(&rp, 20000000);
+	rp_expect_recv(&rp, 1, 0, HW_STATUS_LOC_LEN_ERR);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
+	CU_ASSERT_EQUAL(B->nic->terminates, 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_tx_retransmits), 0);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->sent, 0);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->lost, 0);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 1, rd_tx_probes) > 0);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(B->nic->terminates, 0);
+	CU_ASSERT_PTR_NULL(rp_session(&rp, 1)->tx);
+	rp_end(&rp);
+}
+
 /* An end's own memory goes away under a message whose packets are partly sent and lost. */
 static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
 {
@@ -381,4 +417,4 @@ static void forged_terminates(void)
 UT_MAIN("nic_fw/rd_flow", UT(rnr_limit), UT(response_passes), UT(late_terminate),
 	UT(rc_without_peer), UT(nobody_explains), UT(rnr_fails_alone), UT(rnr_of_rc),
 	UT(one_receive_fails), UT(late_second_try), UT(source_gone), UT(many_flows),
-	UT(forged_terminates))
+	UT(forged_terminates), UT(heard_terminate))
