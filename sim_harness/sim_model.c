@@ -98,6 +98,7 @@ void sim_model_post_send(struct sim_model_qp *qp, struct sim_model_send *send)
 {
 	send->qp = qp;
 	send->incarnation = qp->incarnation;
+	send->doomed = qp->failed;
 	send->next = NULL;
 	send->prev = qp->last;
 	if (qp->last)
@@ -179,6 +180,15 @@ static bool same_flow(const struct sim_model_send *a, const struct sim_model_sen
 	       a->dst_ip == b->dst_ip;
 }
 
+/*
+ * Whether a completion must say that it was flushed: behind the one that failed nothing succeeds.
+ * On an RD QP those to other destinations may have succeeded silently before it failed.
+ */
+static bool must_flush(const struct sim_model_send *send)
+{
+	return send->doomed || (send->qp->failed && send->qp->type != WEFT_QPT_RD);
+}
+
 /* What lies before it in its order must be complete: signalled ones would have said so. */
 static bool in_turn(struct sim_model *model, const struct sim_model_send *send,
 		    enum weft_wc_status status)
@@ -190,6 +200,12 @@ static bool in_turn(struct sim_model *model, const struct sim_model_send *send,
 	for (before = send->qp->first; before != send; before = before->next) {
 		if (!whole && !same_flow(before, send))
 			continue;
+		if (whole && must_flush(before))
+			return WRONG(model,
+				     "flush: QP 0x%x: request %" PRIu64
+				     " has no completion, and request %" PRIu64
+				     " behind it was flushed",
+				     send->qp->qpn, before->wr_id, send->wr_id);
 		/* One that fails here waits for the whole queue; its flow does not wait for it. */
 		if (!whole && send->qp->type == WEFT_QPT_RD && before->allowed & SIM_LOCAL_FAULTS)
 			continue;
@@ -294,11 +310,27 @@ bool sim_model_send_wc(struct sim_model *model, struct sim_model_qp *qp,
 	return true;
 }
 
+bool sim_model_is_told(const struct sim_model_send *send)
+{
+	return must_flush(send) || send->flags & WEFT_SEND_SIGNALED ||
+	       !(send->allowed & SIM_MAY(SUCCESS));
+}
+
+bool sim_model_is_due(const struct sim_model_qp *qp)
+{
+	const struct sim_model_send *send;
+
+	for (send = qp->first; send; send = send->next) {
+		if (sim_model_is_told(send))
+			return true;
+	}
+	return false;
+}
+
 bool sim_model_flushed(struct sim_model *model, struct sim_model_qp *qp)
 {
 	while (qp->first) {
-		if (qp->first->flags & WEFT_SEND_SIGNALED ||
-		    !(qp->first->allowed & SIM_MAY(SUCCESS)))
+		if (sim_model_is_told(qp->first))
 			return WRONG(model,
 				     "flush: QP 0x%x has failed, and request %" PRIu64
 				     " has no completion",

@@ -25,7 +25,7 @@
 enum {
 	SIM_ANY_VENDOR = -1,
 	SIM_MODEL_WHY_BYTES = 240,
-	SIM_MODEL_UD_KEPT = 512, /* datagrams to a QP that may still arrive */
+	SIM_MODEL_UD_KEPT = 4096, /* datagrams to a QP that may still arrive, or be polled */
 };
 
 struct sim_model_qp;
@@ -67,6 +67,7 @@ struct sim_model_send {
 	bool inbound;
 	bool done;
 	bool dropped; /* the QP was reset or destroyed: no completion comes */
+	bool doomed;  /* posted to a queue that had failed: it is flushed */
 	bool skipped; /* a later message of its flow was received */
 	uint32_t received;
 	enum weft_wc_status status;
@@ -124,8 +125,16 @@ bool sim_model_recv_wc(struct sim_model *model, struct sim_model_qp *qp,
 		       struct sim_model_recv *recv, const struct weft_wc *wc, const uint8_t *data,
 		       const struct sim_model_send **message);
 
-/* All completions of a QP that is in ERR or SQE were polled: what is left has succeeded silently.
- * False: a request that would have had to complete is left. */
+/* Whether the end of a posted request will be told: nothing lets it succeed silently. */
+bool sim_model_is_told(const struct sim_model_send *send);
+/* Whether a completion is still to come of some request of the QP. */
+bool sim_model_is_due(const struct sim_model_qp *qp);
+
+/*
+ * All completions of a QP that is in ERR or SQE were polled, those of the last requests posted
+ * among them: what is left has succeeded silently. False: a request that would have had to
+ * complete is left.
+ */
 bool sim_model_flushed(struct sim_model *model, struct sim_model_qp *qp);
 
 /* Reset or destroyed: nothing of its send queue completes any more. */

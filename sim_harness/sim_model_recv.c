@@ -208,6 +208,18 @@ static bool was_withdrawn(const struct sim_model *model, const struct sim_model_
 	return false;
 }
 
+/* A request that fails takes the connection down, and may be polled after what that flushes. */
+static bool may_fail(const struct sim_model_qp *qp)
+{
+	const struct sim_model_send *send;
+
+	for (send = qp->first; send && qp->type == WEFT_QPT_RC; send = send->next) {
+		if (send->allowed & ~(SIM_MAY(SUCCESS) | SIM_MAY(WR_FLUSH_ERR)))
+			return true;
+	}
+	return false;
+}
+
 bool sim_model_recv_wc(struct sim_model *model, struct sim_model_qp *qp,
 		       struct sim_model_recv *recv, const struct weft_wc *wc, const uint8_t *data,
 		       const struct sim_model_send **message)
@@ -226,7 +238,7 @@ bool sim_model_recv_wc(struct sim_model *model, struct sim_model_qp *qp,
 	if (wc->status == WEFT_WC_SUCCESS)
 		right = received(model, qp, recv, wc, data, message);
 	else if (wc->status == WEFT_WC_WR_FLUSH_ERR)
-		right = qp->recv_flushing;
+		right = qp->recv_flushing || may_fail(qp);
 	else if (wc->status == WEFT_WC_REM_ABORT_ERR)
 		right = qp->type == WEFT_QPT_RD && was_withdrawn(model, qp, wc);
 	else

@@ -139,14 +139,15 @@ static void tell_waiting(struct wv *wv)
 		if (qp->state == WV_GONE || (!send && qp->state == WV_LIVE && !qp->broken))
 			continue;
 		wv_fail(wv,
-			"liveness: weft%u QP 0x%x (type %d, state %d%s): %u requests, opcode %d, "
-			"%u bytes, to 0x%x: state %d, %u/%u receives, CQ %u/%u",
+			"liveness: weft%u QP 0x%x (type %d, state %d%s, CQ %u/%u): %u requests, "
+			"opcode %d, %u bytes, to 0x%x: state %d, %u/%u receives, CQ %u/%u",
 			sim_nic_index(qp->proc->nic), qp->model.qpn, (int)qp->model.type,
-			(int)qp->state, qp->broken ? ", broken" : "", qp->model.outstanding,
-			send ? (int)send->opcode : -1, send ? send->bytes : 0,
-			send ? send->dst_qpn : 0, dst ? (int)dst->state : -1,
-			there ? dst->rq->model.outstanding : 0, there ? dst->rq->wanted : 0,
-			there ? dst->rq->cq->used : 0, there ? dst->rq->cq->cq->entries : 0);
+			(int)qp->state, qp->broken ? ", broken" : "", qp->scq->used,
+			qp->scq->cq->entries, qp->model.outstanding, send ? (int)send->opcode : -1,
+			send ? send->bytes : 0, send ? send->dst_qpn : 0,
+			dst ? (int)dst->state : -1, there ? dst->rq->model.outstanding : 0,
+			there ? dst->rq->wanted : 0, there ? dst->rq->cq->used : 0,
+			there ? dst->rq->cq->cq->entries : 0);
 	}
 }
 
@@ -213,7 +214,7 @@ static void draw_rates(struct wv *wv)
 static int start(struct sim_run *run)
 {
 	struct wv *wv = calloc(1, sizeof(*wv));
-	uint32_t i;
+	uint32_t i, n;
 	int rc = 0;
 
 	assert(wv);
@@ -225,7 +226,8 @@ static int start(struct sim_run *run)
 	wv->num_slots = wv->num_nics * wv_range(wv, 1, wv->num_nics > 6 ? 2 : WV_PROCS_PER_NIC);
 	wv->buffer = calloc(2, WV_BUFFER_BYTES);
 	wv->nic_generation = calloc(wv->num_nics, sizeof(uint32_t));
-	wv->known_generation = calloc((size_t)wv->num_nics * wv->num_nics, sizeof(uint32_t));
+	n = wv->num_nics * WV_SHARDS;
+	wv->known_generation = calloc((size_t)n * n, sizeof(uint32_t));
 	assert(wv->buffer && wv->nic_generation && wv->known_generation);
 	wv->model.ended = wv_ended;
 	wv->model.ctx = wv;

@@ -23,7 +23,8 @@
 #include "sim_harness/sim_workload.h"
 
 enum {
-	WV_NICS = 32, /* that a QPN can name */
+	WV_NICS = 32,  /* that a QPN can name */
+	WV_SHARDS = 8, /* of a NIC */
 	WV_PROCS_PER_NIC = 3,
 	WV_PDS = 2,
 	WV_AREAS = 2,
@@ -100,7 +101,6 @@ struct wv_rq {
 	struct sim_hold *reserve; /* what of it is not used */
 	bool reserve_used;
 	bool sloppy; /* some are too small, or bad */
-	bool leaky;  /* SRQ: receives went with a QP that had taken them */
 	struct wv_cq *cq;
 };
 
@@ -198,7 +198,7 @@ struct wv {
 	uint32_t num_ids, max_ids;
 	uint8_t *buffer; /* for a received message */
 	uint32_t *nic_generation;
-	uint32_t *known_generation; /* [from * num_nics + to]: proved by a success */
+	uint32_t *known_generation; /* of a NIC, [from shard][to shard]: proved by a success */
 	uint64_t checked_ns;
 	uint64_t stop_ns; /* when the run began to stop */
 	uint64_t idle_ns; /* step interval while nothing happens */
@@ -235,6 +235,8 @@ void wv_id_undo(struct wv *wv, uint64_t wr_id);
 
 /* sim_wl_verbs_proc.c */
 int wv_proc_start(struct wv *wv, uint32_t slot);
+/* The shared receive queue of a process. */
+int wv_srq_new(struct wv_proc *proc);
 /* The process is dead or closed: its objects as far as the host has them. */
 void wv_proc_end(struct wv_proc *proc);
 void wv_proc_free(struct wv_proc *proc);
@@ -269,9 +271,13 @@ void wv_counter_done(struct wv_op *op, bool success);
 void wv_check_counters(struct wv *wv);
 
 /* sim_wl_verbs_send.c */
+/* What the session of two QPs knows of the generation of the second one's NIC. */
+uint32_t *wv_known_generation(const struct wv_qp *qp, const struct wv_qp *dst);
 void wv_send(struct wv_qp *qp);
 /* Where only unsignalled requests are left: posts what makes them known to be complete. */
 void wv_send_last(struct wv_qp *qp);
+/* Posts a signalled request behind all others, if there is room for one. */
+void wv_send_marker(struct wv_qp *qp);
 uint32_t wv_draw_bytes(struct wv *wv, uint32_t max);
 /* What a request to dst may lead to as things stand. */
 uint32_t wv_outcomes(const struct wv_qp *qp, const struct wv_qp *dst);
@@ -300,6 +306,8 @@ void wv_ended(void *ctx, struct sim_model_send *send);
 /* sim_wl_verbs_ctl.c */
 void wv_recover(struct wv_proc *proc);
 void wv_chaos(struct wv_proc *proc);
+/* Makes a full CQ larger, for what must not wait until others have completed. */
+void wv_make_room(struct wv_proc *proc, struct wv_cq *cq);
 /* The QP has failed, or may have: it is not posted to until it is recovered. */
 void wv_qp_failed(struct wv_qp *qp, enum weft_qp_state state);
 void wv_rc_broken(struct wv_qp *qp);

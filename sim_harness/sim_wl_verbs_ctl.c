@@ -17,6 +17,7 @@
 enum {
 	DOORBELL_WAITS = 2000,
 	DOORBELL_NS = 10000,
+	ROOM = 16, /* completions that a full CQ is made larger by */
 };
 
 static void widen(const struct wv_qp *dst, uint32_t allowed)
@@ -89,27 +90,22 @@ static void poll_both(struct wv_qp *qp)
 		wv_poll_cq(qp->proc, qp->rcq);
 }
 
-/* A request is under way whose end will be told: signalled, or sure to fail. */
-static bool is_signaled_left(const struct wv_qp *qp)
+/* Whether the last request posted will tell its end, and with it that of those before it. */
+static bool is_marked(const struct wv_qp *qp)
 {
-	const struct sim_model_send *send;
-
-	for (send = qp->model.first; send; send = send->next) {
-		if (send->flags & WEFT_SEND_SIGNALED || !(send->allowed & SIM_MAY(SUCCESS)))
-			return true;
-	}
-	return false;
+	return !qp->model.last || sim_model_is_told(qp->model.last);
 }
 
 /* Nothing is left of what a QP in ERR has to flush. */
 static bool is_flushed(const struct wv_qp *qp)
 {
-	return !is_signaled_left(qp) && (qp->rq != &qp->own_rq || !qp->rq->model.outstanding);
+	return is_marked(qp) && !sim_model_is_due(&qp->model) &&
+	       (qp->rq != &qp->own_rq || !qp->rq->model.outstanding);
 }
 
 /*
  * In ERR: all that was posted is flushed, and polled here. What was posted to one that had
- * failed already waits for its doorbell to be seen.
+ * failed already waits for its doorbell to be seen; a last request is posted behind it.
  */
 static void drain(struct wv_qp *qp)
 {
@@ -123,6 +119,8 @@ static void drain(struct wv_qp *qp)
 	qp->model.flushing = qp->model.recv_flushing = true;
 	poll_both(qp);
 	for (waits = 0; waits < DOORBELL_WAITS && !wv_failed(wv) && !is_flushed(qp); waits++) {
+		if (!is_marked(qp))
+			wv_send_marker(qp);
 		sim_run_for(wv->sim, DOORBELL_NS);
 		poll_both(qp);
 	}
@@ -137,6 +135,15 @@ static void drain(struct wv_qp *qp)
 			sim_nic_index(qp->proc->nic), qp->model.qpn, qp->rq->model.outstanding);
 }
 
+/*
+ * What a QP has taken from a shared queue would be lost if it were reset or destroyed at work:
+ * nobody could tell which receives those are. They come back when it goes to ERR before.
+ */
+static bool is_sharing(const struct wv_qp *qp)
+{
+	return qp->rq != &qp->own_rq;
+}
+
 /* To RESET; what was posted is forgotten. */
 static void reset(struct wv_qp *qp)
 {
@@ -148,8 +155,6 @@ static void reset(struct wv_qp *qp)
 	sim_model_drop_sends(&wv->model, &qp->model);
 	if (qp->rq == &qp->own_rq)
 		wv_rq_drop(qp->rq);
-	else
-		qp->rq->leaky = true;
 	sim_model_revive(&qp->model);
 	qp->state = WV_IDLE;
 }
@@ -161,7 +166,7 @@ static void cycle(struct wv_qp *qp, bool in_order)
 
 	if (qp->model.type == WEFT_QPT_RD)
 		widen(qp, SIM_MAY(REM_OP_ERR) | SIM_MAY(REM_INV_REQ_ERR));
-	if (in_order)
+	if (in_order || is_sharing(qp))
 		drain(qp);
 	if (!wv_failed(wv))
 		reset(qp);
@@ -177,11 +182,10 @@ static void cycle_pair(struct wv_qp *a, struct wv_qp *b, bool in_order)
 	struct wv *wv = a->proc->wv;
 
 	wv_rc_broken(a);
-	if (in_order) {
+	if (in_order || is_sharing(a))
 		drain(a);
-		if (!wv_failed(wv))
-			drain(b);
-	}
+	if (!wv_failed(wv) && (in_order || is_sharing(b)))
+		drain(b);
 	if (!wv_failed(wv))
 		reset(a);
 	if (!wv_failed(wv))
@@ -201,8 +205,6 @@ void wv_qp_forget(struct wv_qp *qp)
 	sim_model_drop_sends(&proc->wv->model, &qp->model);
 	if (qp->rq == &qp->own_rq)
 		wv_rq_drop(qp->rq);
-	else
-		qp->rq->leaky = true;
 	wv_unreserve(&qp->own_rq);
 	if (qp->peer) {
 		wv_rc_broken(qp);
@@ -214,7 +216,7 @@ void wv_qp_forget(struct wv_qp *qp)
 	proc->qp[i] = proc->qp[--proc->num_qp];
 }
 
-static void destroy(struct wv_qp *qp)
+static void destroy_at_work(struct wv_qp *qp)
 {
 	if (qp->model.type != WEFT_QPT_UD)
 		widen(qp, SIM_MAY(REM_OP_ERR));
@@ -225,23 +227,68 @@ static void destroy(struct wv_qp *qp)
 		wv_qp_forget(qp);
 }
 
-static void destroy_and_replace(struct wv_qp *qp)
+static void destroy(struct wv_qp *qp)
 {
-	struct wv_proc *proc = qp->proc;
-	enum weft_qp_type type = qp->model.type;
-	uint32_t flags = qp->qp->flags & WEFT_QP_F_UD_LONG;
-	struct wv_qp *again;
+	if (is_sharing(qp)) {
+		if (qp->peer)
+			wv_rc_broken(qp);
+		drain(qp);
+	}
+	if (!wv_failed(qp->proc->wv))
+		destroy_at_work(qp);
+}
 
-	destroy(qp);
-	if (wv_failed(proc->wv) || type == WEFT_QPT_RC)
-		return;
-	again = wv_qp_new(proc, type, flags, wv_below(proc->wv, 4) ? 0 : 1);
+static void add_qp(struct wv_proc *proc, enum weft_qp_type type, uint32_t flags)
+{
+	struct wv_qp *again = wv_qp_new(proc, type, flags, wv_below(proc->wv, 4) ? 0 : 1);
+
 	if (!again) {
 		wv_fail(proc->wv, "call: creating a QP: %s", strerror(errno));
 		return;
 	}
 	must(again, "activation", wv_qp_activate(again));
 	again->state = WV_LIVE;
+}
+
+static void destroy_and_replace(struct wv_qp *qp)
+{
+	struct wv_proc *proc = qp->proc;
+	enum weft_qp_type type = qp->model.type;
+	uint32_t flags = qp->qp->flags & WEFT_QP_F_UD_LONG;
+
+	destroy(qp);
+	if (!wv_failed(proc->wv) && type != WEFT_QPT_RC)
+		add_qp(proc, type, flags);
+}
+
+/* The shared queue with all its QPs, at work, and others in their place. */
+static void renew_srq(struct wv_proc *proc)
+{
+	struct wv *wv = proc->wv;
+	struct wv_rq *rq = &proc->srq[0];
+	uint32_t again = 0, i;
+	int rc;
+
+	/* The last one takes the place of one that goes. */
+	for (i = proc->num_qp; i-- > 0 && !wv_failed(wv);) {
+		struct wv_qp *qp = proc->qp[i];
+
+		if (qp->rq != rq)
+			continue;
+		again += qp->model.type == WEFT_QPT_RD;
+		destroy_at_work(qp);
+	}
+	if (wv_failed(wv))
+		return;
+	rc = weft_destroy_srq(rq->srq);
+	wv_rq_drop(rq);
+	wv_unreserve(rq);
+	if (!rc)
+		rc = wv_srq_new(proc);
+	if (rc)
+		wv_fail(wv, "call: destroying an SRQ and making another: %s", strerror(-rc));
+	while (again-- && !wv_failed(wv))
+		add_qp(proc, WEFT_QPT_RD, 0);
 }
 
 /* These two return whether they did something, after which the process's QPs may be others. */
@@ -257,7 +304,7 @@ static bool recover_rc(struct wv_qp *qp)
 		return true;
 	}
 	/* Mostly what was under way is left to find its own end. */
-	if ((is_signaled_left(qp) || is_signaled_left(peer)) && wv_below(wv, 2000))
+	if ((sim_model_is_due(&qp->model) || sim_model_is_due(&peer->model)) && wv_below(wv, 2000))
 		return false;
 	if (wv_below(wv, 8))
 		return false;
@@ -269,11 +316,13 @@ static bool recover_datagram(struct wv_qp *qp)
 {
 	struct wv *wv = qp->proc->wv;
 
-	if (qp->expected == WEFT_QPS_SQE && is_signaled_left(qp) && wv_below(wv, 500))
+	bool due = sim_model_is_due(&qp->model);
+
+	if (qp->expected == WEFT_QPS_SQE && due && wv_below(wv, 500))
 		return false;
 	if (wv_below(wv, 8))
 		return false;
-	if (qp->expected != WEFT_QPS_SQE || is_signaled_left(qp) || wv_below(wv, 2)) {
+	if (qp->expected != WEFT_QPS_SQE || due || wv_below(wv, 2)) {
 		cycle(qp, true);
 		return true;
 	}
@@ -314,6 +363,17 @@ static void resize(struct wv_proc *proc)
 			entries, strerror(-rc));
 }
 
+void wv_make_room(struct wv_proc *proc, struct wv_cq *cq)
+{
+	int rc = 0;
+
+	if (cq->used >= cq->cq->entries)
+		rc = weft_resize_cq(cq->cq, cq->used + ROOM);
+	if (rc || cq->used >= cq->cq->entries)
+		wv_fail(proc->wv, "call: resizing a CQ with %u completions under way: %s", cq->used,
+			strerror(-rc));
+}
+
 /* A region that nobody uses now gets another key. */
 static void register_again(struct wv_proc *proc)
 {
@@ -347,7 +407,7 @@ void wv_chaos(struct wv_proc *proc)
 
 	if (!qp || qp->state != WV_LIVE || (rc && (qp->broken || qp->peer->state != WV_LIVE)))
 		return;
-	switch (wv_below(wv, 8)) {
+	switch (wv_below(wv, 9)) {
 	case 0: /* to ERR, and what becomes of it is watched for a while */
 		if (rc)
 			wv_rc_broken(qp);
@@ -375,6 +435,10 @@ void wv_chaos(struct wv_proc *proc)
 	case 5:
 		if (wv_rc_pair(wv))
 			wv_fail(wv, "call: making an RC connection: %s", strerror(errno));
+		break;
+	case 6:
+		if (proc->has_srq && !wv_below(wv, 4))
+			renew_srq(proc);
 		break;
 	default:
 		resize(proc);

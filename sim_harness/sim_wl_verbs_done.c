@@ -33,12 +33,10 @@ static void count(struct wv *wv, const struct wv_op *op)
 /* A successful request to a NIC that restarted: its session is the new one. */
 static void confirm(struct wv *wv, const struct wv_op *op)
 {
-	uint32_t from = sim_nic_index(op->proc->nic), to;
-
 	if (!op->dst || op->dst->proc->dead || op->qp->model.type == WEFT_QPT_UD)
 		return;
-	to = sim_nic_index(op->dst->proc->nic);
-	wv->known_generation[from * wv->num_nics + to] = wv->nic_generation[to];
+	*wv_known_generation(op->qp, op->dst) =
+	    wv->nic_generation[sim_nic_index(op->dst->proc->nic)];
 }
 
 static void end_local(struct wv *wv, struct wv_op *op, bool success)

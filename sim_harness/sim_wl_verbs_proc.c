@@ -139,14 +139,12 @@ static void size_rq(struct wv_proc *proc, struct wv_rq *rq, uint32_t type, uint3
 	rq->sloppy = !wv_below(wv, 5);
 }
 
-static int make_srq(struct wv_proc *proc)
+int wv_srq_new(struct wv_proc *proc)
 {
 	struct wv_rq *rq = &proc->srq[0];
 	struct weft_srq_attr attr = {0};
 
-	proc->has_srq = wv_below(proc->wv, 2);
-	if (!proc->has_srq)
-		return 0;
+	memset(rq, 0, sizeof(*rq));
 	size_rq(proc, rq, WEFT_QPT_RD, 0);
 	rq->wanted = rq->wanted < 4 ? 4 : rq->wanted;
 	rq->max_wr = rq->wanted + 4;
@@ -165,6 +163,19 @@ static void remember_qp(struct wv *wv, struct wv_qp *qp)
 		assert(wv->qps);
 	}
 	wv->qps[wv->num_qps++] = &qp->model;
+}
+
+/* Numbers are given out again: what is still under way to one that is gone may meet the new one. */
+static void meet_former(struct wv *wv, const struct wv_qp *qp)
+{
+	uint32_t i;
+
+	for (i = 0; i < wv->num_qps; i++) {
+		if (wv->qps[i]->type != WEFT_QPT_UD && wv->qps[i]->qpn == qp->model.qpn &&
+		    wv->qps[i]->ip == qp->model.ip)
+			sim_model_widen(wv->qps, wv->num_qps, wv->qps[i],
+					SIM_MAY(REM_OP_ERR) | SIM_MAY(REM_INV_REQ_ERR));
+	}
 }
 
 struct wv_qp *wv_qp_new(struct wv_proc *proc, enum weft_qp_type type, uint32_t flags, uint32_t pd)
@@ -211,6 +222,7 @@ struct wv_qp *wv_qp_new(struct wv_proc *proc, enum weft_qp_type type, uint32_t f
 		qp->max_send_bytes =
 		    flags & WEFT_QP_F_UD_LONG ? proc->max_ud_long_bytes : proc->max_ud_bytes;
 	qp->state = WV_IDLE;
+	meet_former(wv, qp);
 	remember_qp(wv, qp);
 	proc->qp[proc->num_qp++] = qp;
 	return qp;
@@ -390,8 +402,9 @@ int wv_proc_start(struct wv *wv, uint32_t slot)
 		rc = make_mrs(proc);
 	if (!rc)
 		rc = make_cqs(proc);
-	if (!rc)
-		rc = make_srq(proc);
+	proc->has_srq = wv_below(wv, 2);
+	if (!rc && proc->has_srq)
+		rc = wv_srq_new(proc);
 	if (!rc)
 		rc = make_qps(proc);
 	if (rc)

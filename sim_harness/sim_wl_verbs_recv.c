@@ -126,8 +126,9 @@ void wv_replenish(struct wv_proc *proc, struct wv_rq *rq, struct wv_qp *qp)
 {
 	struct wv *wv = proc->wv;
 
-	while ((rq->leaky || rq->model.outstanding < rq->wanted) &&
-	       rq->cq->used < rq->cq->cq->entries) {
+	if (!rq->model.outstanding)
+		wv_make_room(proc, rq->cq);
+	while (rq->model.outstanding < rq->wanted && rq->cq->used < rq->cq->cq->entries) {
 		struct wv_recv *recv = draw(proc, rq, qp && qp->model.grh);
 		struct weft_recv_wr wr;
 		int rc;
@@ -138,11 +139,6 @@ void wv_replenish(struct wv_proc *proc, struct wv_rq *rq, struct wv_qp *qp)
 		    .wr_id = recv->model.wr_id, .sg_list = recv->sge, .num_sge = recv->num_sge};
 		rc = rq->srq ? weft_post_srq_recv(rq->srq, &wr, NULL)
 			     : weft_post_recv(qp->qp, &wr, NULL);
-		/* How many of them the NIC still has is not known any more. */
-		if (rc == -ENOMEM && rq->leaky && rq->model.outstanding >= rq->max_wr) {
-			undo(recv);
-			return;
-		}
 		if (rc) {
 			wv_fail(wv, "post: weft%u process %u: a receive of %u, %u posted: %s",
 				sim_nic_index(proc->nic), proc->slot, rq->max_wr,

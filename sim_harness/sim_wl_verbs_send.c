@@ -56,12 +56,23 @@ uint32_t wv_draw_bytes(struct wv *wv, uint32_t max)
 	return bytes <= max ? bytes : (max ? bytes % max : 0);
 }
 
-static bool is_confirmed(const struct wv_qp *qp, const struct wv_qp *dst)
+/* A QPN names its NIC and shard, and a session is one of two shards. */
+static uint32_t shard_of(const struct wv_qp *qp)
+{
+	return sim_nic_index(qp->proc->nic) * WV_SHARDS + (qp->model.qpn >> 16) % WV_SHARDS;
+}
+
+uint32_t *wv_known_generation(const struct wv_qp *qp, const struct wv_qp *dst)
 {
 	const struct wv *wv = qp->proc->wv;
-	uint32_t from = sim_nic_index(qp->proc->nic), to = sim_nic_index(dst->proc->nic);
 
-	return wv->known_generation[from * wv->num_nics + to] == wv->nic_generation[to];
+	return &wv->known_generation[shard_of(qp) * wv->num_nics * WV_SHARDS + shard_of(dst)];
+}
+
+static bool is_confirmed(const struct wv_qp *qp, const struct wv_qp *dst)
+{
+	return *wv_known_generation(qp, dst) ==
+	       qp->proc->wv->nic_generation[sim_nic_index(dst->proc->nic)];
 }
 
 uint32_t wv_outcomes(const struct wv_qp *qp, const struct wv_qp *dst)
@@ -500,16 +511,22 @@ void wv_send(struct wv_qp *qp)
 
 void wv_send_last(struct wv_qp *qp)
 {
-	struct draft d;
 	const struct sim_model_send *send;
-	struct wv_op *last;
 
 	for (send = qp->model.first; send; send = send->next) {
 		if (send->flags & WEFT_SEND_SIGNALED)
 			return;
 	}
-	if (!qp->model.first || qp->scq->used >= qp->scq->cq->entries)
-		return;
+	if (qp->model.first)
+		wv_send_marker(qp);
+}
+
+void wv_send_marker(struct wv_qp *qp)
+{
+	struct draft d;
+	struct wv_op *last;
+
+	wv_make_room(qp->proc, qp->scq);
 	last = wv_op_of(qp->model.first);
 	memset(&d, 0, sizeof(d));
 	d.op = calloc(1, sizeof(*d.op));
