@@ -124,7 +124,7 @@ HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
 ifeq ($(HAVE_DPDK),)
-UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c,$(UT_SRCS))
+UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c tests/fuzz/control_ut.c,$(UT_SRCS))
 endif
 UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))

@@ -39,6 +39,13 @@ static struct client *client_list;
 static uint32_t client_total;
 static int client_epoll_fd;
 
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /* ---- a new one */
 
 /* A descriptor for the very process that connected; -1: the kernel gives none. */
@@ -314,11 +321,13 @@ static bool read_command(struct client *c)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
+	/* An empty packet may bring descriptors, too. */
+	fd = n < 0 ? -1 : take_fds(&mh, &num_fds);
 	if (n <= 0) {
+		close_fd(&fd);
 		client_doom(c);
 		return false;
 	}
-	fd = take_fds(&mh, &num_fds);
 	status = client_check(&cmd, (size_t)n, num_fds, c->state, c->tool);
 	if (!status) {
 		client_run(c, &cmd, fd);
@@ -353,13 +362,6 @@ void client_socket_event(struct client *c, uint32_t events)
 }
 
 /* ---- the end */
-
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
 
 /* Detaches from the next shard, if no core has anything of this client any more. */
 static void detach_next(struct client *c)

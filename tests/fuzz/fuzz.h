@@ -24,6 +24,14 @@ void fuzz_host(const uint8_t *data, size_t bytes);
 void fuzz_options_begin(void);
 void fuzz_options(const uint8_t *data, size_t bytes);
 
+/* control.c: what processes send to weftd's socket, programs of 16-byte records */
+void fuzz_control_begin(void);
+void fuzz_control(const uint8_t *data, size_t bytes);
+
+/* files.c: schedules in files; text and binary */
+void fuzz_files_begin(void);
+void fuzz_files(const uint8_t *data, size_t bytes);
+
 /*
  * Changes a program of struct rec: libFuzzer's custom mutator of both. Returns the new length,
  * at most max. other: bytes that a libFuzzer mutation may be asked for, NULL in tests.

@@ -3,13 +3,14 @@
 # The fuzz variant and its programs: included by the Makefile, whose functions it uses. A target
 # NAME is fuzz_NAME() of tests/fuzz/NAME.c. tests/fuzz/README.md.
 
-FUZZ_TARGETS := frames host
+FUZZ_TARGETS := frames host files
 ifneq ($(HAVE_DPDK),)
-FUZZ_TARGETS += options
+FUZZ_TARGETS += options control
 endif
-FUZZ_MUTATE_frames := -DFUZZ_MUTATE=fuzz_mutate_rec
-FUZZ_LIBS_options := options sim goal weft
-FUZZ_MUTATE_host := -DFUZZ_MUTATE=fuzz_mutate_rec
+FUZZ_LIBS_options := weftd sim goal weft
+FUZZ_LIBS_control := weftd
+FUZZ_LIBS_files := goal weft
+$(foreach t,frames host control,$(eval FUZZ_MUTATE_$t := -DFUZZ_MUTATE=fuzz_mutate_rec))
 
 # FUZZ_FLAGS= is added, for coverage of sources.
 CC_fuzz := $(CLANG)
@@ -29,8 +30,10 @@ $(eval $(call archive,fuzz,nicfw,$(SRC_nicfw)))
 $(eval $(call archive,fuzz,weft,$(SRC_weft)))
 $(eval $(call archive,fuzz,goal,$(SRC_goal)))
 $(eval $(call archive,fuzz,sim,$(SRC_sim)))
-# The files of weftd that need no DPDK.
-$(eval $(call archive,fuzz,options,dpdk_app/args.c dpdk_app/args_cores.c dpdk_app/args_value.c dpdk_app/impair.c))
+# The files of weftd that need none of DPDK's libraries.
+$(eval $(call archive,fuzz,weftd,$(patsubst %,dpdk_app/%.c,args args_cores args_value impair client client_cmd hostmem log)))
+$(B)/obj/fuzz/tests/fuzz/control.o $(B)/obj/san/tests/fuzz/control.o: \
+	CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 $(eval $(call archive,fuzz,ut_fuzz,$(call ut_helpers,fuzz)))
 $(B)/obj/fuzz/tests/fuzz/run/entry_%.o: tests/fuzz/run/entry.c $(B)/obj/fuzz/tests.flags
 	@mkdir -p $(@D)

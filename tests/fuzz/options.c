@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target: what people write. Command lines and configuration files of weftd
- * (dpdk_app/args.c), and fault lists of weft-sim (sim_harness/sim_faults.c).
+ * (dpdk_app/args.c), fault lists of weft-sim (sim_harness/sim_faults.c), command lines of weftctl.
  *
- * The first byte of an input chooses which, the second is 0, then comes the text; words of a
- * command line are separated by zero bytes. What is refused must be refused with a message.
- * Called by run/entry.c (libFuzzer) and replay.c.
+ * The first byte of an input chooses which, the second is 0, or 1 for weftctl, then comes the text;
+ * words of a command line are separated by zero bytes. What is refused must be refused with a
+ * message. Called by run/entry.c (libFuzzer) and replay.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +19,37 @@
 #include "dpdk_app/args_cores.h"
 #include "sim_harness/sim.h"
 #include "tests/fuzz/fuzz.h"
+
+/* weftctl, up to where it would open the NIC; its words go where nobody reads them. */
+static FILE *quiet;
+static int reached;
+#define main weftctl_main
+int weftctl_main(int argc, char **argv);
+#define run_list    reach
+#define run_stats   reach
+#define run_objects reach
+#define run_capture reach
+#pragma push_macro("stderr")
+#undef stderr
+#define stderr quiet
+#pragma push_macro("stdout")
+#undef stdout
+#define stdout quiet
+#include "tools/weftctl/main.c"
+#pragma pop_macro("stderr")
+#pragma pop_macro("stdout")
+#undef main
+
+int reach(const struct ctl *ctl)
+{
+	reached = ctl->command != NULL;
+	return CTL_OK;
+}
+
+bool is_objects(const char *command)
+{
+	return !strcmp(command, "qps") || !strcmp(command, "peers");
+}
 
 enum {
 	WORDS_MAX = 40,
@@ -81,17 +112,37 @@ static int harmless(const char *word)
 	       strncmp(word, "--vers", 6) != 0;
 }
 
-static void command_line(char *text, size_t bytes)
+static int split(char *text, size_t bytes, char **argv)
 {
-	char name[] = "weftd";
-	char *argv[WORDS_MAX + 2] = {name};
 	size_t at;
 	int argc = 1;
 
 	for (at = 0; at < bytes && argc <= WORDS_MAX; at += strlen(text + at) + 1)
 		if (harmless(text + at))
 			argv[argc++] = text + at;
-	parse(argc, argv);
+	return argc;
+}
+
+static void command_line(char *text, size_t bytes)
+{
+	char name[] = "weftd";
+	char *argv[WORDS_MAX + 2] = {name};
+
+	parse(split(text, bytes, argv), argv);
+}
+
+static void weftctl(char *text, size_t bytes)
+{
+	char name[] = "weftctl";
+	char *argv[WORDS_MAX + 2] = {name};
+	int argc = split(text, bytes, argv), rc;
+
+	optind = 0;
+	reached = 0;
+	rc = weftctl_main(argc, argv);
+	check(rc == CTL_OK || rc == CTL_USAGE, "weftctl's exit status");
+	check(rc != CTL_USAGE || !reached, "refused and carried out");
+	unsetenv("WEFT_RUN_DIR");
 }
 
 static void config_file(const char *text, size_t bytes)
@@ -119,7 +170,8 @@ void fuzz_options_begin(void)
 	unsetenv("WEFT_RUN_DIR");
 	sim = sim_new(NULL, 1);
 	config_fd = memfd_create("fuzz-config", 0);
-	check(sim && config_fd >= 0, "no memory");
+	quiet = fopen("/dev/null", "w");
+	check(sim && config_fd >= 0 && quiet, "no memory");
 	snprintf(config_path, sizeof(config_path), "/proc/self/fd/%d", config_fd);
 }
 
@@ -127,10 +179,14 @@ void fuzz_options(const uint8_t *data, size_t bytes)
 {
 	static char text[TEXT_MAX + 1];
 
-	if (bytes < 2 || bytes - 2 > TEXT_MAX || data[1])
+	if (bytes < 2 || bytes - 2 > TEXT_MAX || data[1] > 1)
 		return;
 	memcpy(text, data + 2, bytes - 2);
 	text[bytes - 2] = 0;
+	if (data[1]) {
+		weftctl(text, bytes - 2);
+		return;
+	}
 	switch (data[0] % 3) {
 	case 0:
 		command_line(text, bytes - 2);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzz target: files of schedules. LogGOPSim's text and binary form (goal_text.c, goal_bin.c), and
+ * compiled schedules that a program saved (libgoal_sched.c).
+ *
+ * The first byte of an input chooses which, the second what is made right in it. What is taken is
+ * written as text and read again, and must be the same; what is refused is so with a message.
+ * Called by run/entry.c (libFuzzer) and replay.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host_driver/goal/goal_text.h"
+/* Its reader is static. */
+#include "host_driver/goal/libgoal_sched.c"
+#include "tests/fuzz/fuzz.h"
+
+static int file_fd = -1;
+static char file_path[40];
+
+static void check(int ok, const char *what)
+{
+	if (ok)
+		return;
+	fprintf(stderr, "fuzz: %s\n", what);
+	abort();
+}
+
+static char *written(const struct goal_set *set, size_t *bytes)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, bytes);
+
+	check(out && !goal_text_write(set, out) && !fclose(out) && text, "cannot be written");
+	return text;
+}
+
+static void read_again(const struct goal_set *set)
+{
+	struct goal_error err;
+	struct goal_set other;
+	size_t bytes = 0, other_bytes = 0;
+	char *text = written(set, &bytes), *other_text;
+
+	if (goal_text_read(text, bytes, "again", &other, &err)) {
+		fprintf(stderr, "%s\n", err.text);
+		check(0, "what was written cannot be read");
+	}
+	other_text = written(&other, &other_bytes);
+	check(bytes == other_bytes && !memcmp(text, other_text, bytes),
+	      "what was written is read as something else");
+	free(text);
+	free(other_text);
+	goal_set_free(&other);
+}
+
+static void check_set(const struct goal_set *set)
+{
+	uint32_t r, i;
+	int wait;
+
+	check(set->num_ranks && set->rank_first[set->num_ranks] == set->num_ops, "operations");
+	for (r = 0; r < set->num_ranks; r++)
+		for (i = set->rank_first[r]; i < set->rank_first[r + 1]; i++)
+			check(set->ops[i].kind <= GOAL_OP_CALC, "an operation of no kind");
+	for (wait = 0; wait < GOAL_NUM_WAITS; wait++)
+		for (i = 0; i < set->edges[wait].first[set->num_ops]; i++)
+			check(set->edges[wait].target[i] < set->num_ops, "an edge to nowhere");
+}
+
+static void schedule(const char *data, size_t bytes, int binary)
+{
+	struct goal_error err = {"x"};
+	struct goal_set set;
+	int rc = binary ? goal_bin_read(data, bytes, "x", &set, &err)
+			: goal_text_read(data, bytes, "x", &set, &err);
+
+	check(memchr(err.text, 0, sizeof(err.text)) != NULL, "a message without end");
+	if (rc) {
+		check(rc == -EINVAL || rc == -ENOMEM, "refused for no reason");
+		check(err.text[0] && strcmp(err.text, "x"), "refused without a word");
+		return;
+	}
+	check_set(&set);
+	read_again(&set);
+	goal_set_free(&set);
+}
+
+/* right bit 0: its CRC, bit 1: magic and version, bit 2: its length. */
+static void compiled(uint8_t *data, size_t bytes, uint8_t right)
+{
+	struct goal_header h;
+	struct goal_code code = {0};
+	const char *why = NULL;
+	int rc;
+
+	if (bytes >= sizeof(h)) {
+		memcpy(&h, data, sizeof(h));
+		if (right & 2) {
+			h.magic = GOAL_FORMAT_MAGIC;
+			h.version = GOAL_FORMAT_VERSION;
+		}
+		if (right & 4)
+			h.total_bytes = bytes;
+		memcpy(data, &h, sizeof(h));
+		h.crc32c = goal_code_crc(data, bytes);
+		if (right & 1)
+			memcpy(data, &h, sizeof(h));
+	}
+	check(!ftruncate(file_fd, 0) && pwrite(file_fd, data, bytes, 0) == (ssize_t)bytes,
+	      "no file");
+	rc = read_code(file_path, &code, &why);
+	check(!rc == !why, "refused without a word");
+	if (!rc) {
+		memcpy(&h, code.bytes, sizeof(h));
+		check(h.total_bytes == code.num_bytes &&
+			  h.slots_offset + h.num_slots * sizeof(struct goal_slot) <= code.num_bytes,
+		      "a file that is not whole was taken");
+	}
+	free(code.bytes);
+}
+
+void fuzz_files_begin(void)
+{
+	file_fd = memfd_create("fuzz-file", 0);
+	check(file_fd >= 0, "no memory");
+	snprintf(file_path, sizeof(file_path), "/proc/self/fd/%d", file_fd);
+}
+
+void fuzz_files(const uint8_t *data, size_t bytes)
+{
+	uint8_t *copy;
+
+	if (bytes < 2)
+		return;
+	/* Aligned, and of its own size. */
+	copy = malloc(bytes - 2 ? bytes - 2 : 1);
+	check(copy != NULL, "no memory");
+	memcpy(copy, data + 2, bytes - 2);
+	if (data[0] % 3 == 2)
+		compiled(copy, bytes - 2, data[1]);
+	else
+		schedule((const char *)copy, bytes - 2, data[0] % 3);
+	free(copy);
+}
