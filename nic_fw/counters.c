@@ -82,6 +82,7 @@ static const struct gauge gauges[] = {
     POOL("goal_recvs_used", goal_recvs),
     POOL("goal_unexps_used", goal_unexps),
     POOL("goal_calcs_used", goal_calcs),
+    POOL("mgrp_spaces_used", mgrp_spaces),
     LONG("goal_heap_bytes_used", goal_heap.buddy.used),
 };
 

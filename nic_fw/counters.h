@@ -95,6 +95,19 @@
 	X(goal_malformed)                                                                          \
 	X(goal_aborts_lost)                                                                        \
 	X(goal_peers_lost)                                                                         \
+	X(mgrp_tx_data)                                                                            \
+	X(mgrp_tx_repairs)                                                                         \
+	X(mgrp_tx_statuses)                                                                        \
+	X(mgrp_tx_nacks)                                                                           \
+	X(mgrp_tx_probes)                                                                          \
+	X(mgrp_rx_packets)                                                                         \
+	X(mgrp_rx_data)                                                                            \
+	X(mgrp_rx_repairs)                                                                         \
+	X(mgrp_rx_duplicates)                                                                      \
+	X(mgrp_rx_statuses)                                                                        \
+	X(mgrp_rx_nacks)                                                                           \
+	X(mgrp_rx_probes)                                                                          \
+	X(mgrp_statuses_stale)                                                                     \
 	X(drop_too_short)                                                                          \
 	X(drop_not_our_mac)                                                                        \
 	X(drop_ethertype)                                                                          \
@@ -132,6 +145,10 @@
 	X(drop_esp_no_stream)                                                                      \
 	X(drop_esp_incarnation)                                                                    \
 	X(drop_esp_no_memory)                                                                      \
+	X(drop_mgrp_no_member)                                                                     \
+	X(drop_mgrp_epoch)                                                                         \
+	X(drop_mgrp_window)                                                                        \
+	X(drop_mgrp_no_memory)                                                                     \
 	X(drop_neigh_unresolved)
 
 struct fw_counters {

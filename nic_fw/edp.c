@@ -2,10 +2,10 @@
 /*
  * EDP: datagrams between ports over raw Ethernet, echo, and the news that a port is not there.
  *
- * Called by eth_rx.c; calls esp_rx() and esp_rx_syn(). Ports of a shard are its streams' and the
- * master port, where streams are opened. Unreachable answers are sent for packets of streams
- * only, never for another unreachable, and are believed only when they quote the incarnation of
- * the stream. The paper (espgoal) 3; docs/wire-esp.md.
+ * Called by eth_rx.c; calls esp_rx(), esp_rx_syn() and mgrp_rx(). Ports of a shard are its streams'
+ * and the master port, where streams are opened. Unreachable answers are sent for packets of
+ * streams only, never for another unreachable, and are believed only when they quote the
+ * incarnation of the stream. The paper (espgoal) 3; docs/wire-esp.md.
  */
 #include "nic_fw/crc32c.h"
 #include "nic_fw/esp_stream.h"
@@ -48,10 +48,16 @@ struct fw_tx_frame *edp_tx_begin(struct fw_nic *nic, const uint8_t *mac, uint16_
 	return frame;
 }
 
-/* Stations, not groups: an answer to a group's address would be multiplied by the network. */
-static bool is_unicast(const struct wire_eth *eth)
+/*
+ * From a station; to one, too, but for packets of a group that has members here: an answer to a
+ * group's address would be multiplied by the network.
+ */
+static bool is_addressed(struct fw_nic *nic, const struct fw_rx_frame *frame,
+			 const struct wire_eth *eth, uint8_t type)
 {
-	return !((eth->dst[0] | eth->src[0]) & 1);
+	if (eth->src[0] & 1)
+		return false;
+	return !(eth->dst[0] & 1) || (type == WIRE_EDP_GROUP && mgrp_wants(nic, frame));
 }
 
 /* The pieces after the Ethernet header are complete: length, CRC32C, away. */
@@ -211,7 +217,8 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	edp = (const struct wire_edp *)(frame->seg[0].data + EDP_OFFSET);
 	bytes = be16_get(edp->bytes);
 	if (edp->ver_type >> 4 != WIRE_EDP_VERSION || edp->reserved || bytes < sizeof(*edp) ||
-	    !is_unicast(eth) || frame->bytes < EDP_OFFSET + bytes + WIRE_EDP_CRC_BYTES) {
+	    !is_addressed(nic, frame, eth, edp->ver_type & 0x0f) ||
+	    frame->bytes < EDP_OFFSET + bytes + WIRE_EDP_CRC_BYTES) {
 		FW_DROP(nic, drop_esp_malformed);
 		return;
 	}
@@ -228,6 +235,9 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		return;
 	case WIRE_EDP_UNREACHABLE:
 		rx_unreachable(nic, frame, eth, bytes);
+		return;
+	case WIRE_EDP_GROUP:
+		mgrp_rx(nic, frame, bytes);
 		return;
 	case WIRE_EDP_ECHO_REPLY:
 	case WIRE_EDP_TYPES:

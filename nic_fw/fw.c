@@ -108,6 +108,8 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	nic->goal_send_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
 	nic->goal_recv_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
 	nic->goal_unexp_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
+	carve_pool(l, &nic->mgrp_spaces, sizeof(struct mgrp_space), MGRP_MAX_SPACES);
+	nic->mgrp_hash = carve(l, sizeof(uint32_t), MGRP_HASH_SIZE);
 	heap_base = carve(l, 1, GOAL_HEAP_BYTES);
 	blocks = carve(l, sizeof(*blocks), GOAL_HEAP_BYTES / BUDDY_MIN_BYTES);
 	if (l->base)
@@ -172,6 +174,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->esp_ready);
 	fw_list_init(&nic->esp_acks);
 	goal_msg_init(nic);
+	mgrp_init(nic);
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->rd_resolving);
@@ -232,6 +235,7 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	(void)fw_stage_enter(nic, FW_STAGE_RD_TX);
 	done += rd_tx_run(nic, budget);
 	(void)fw_stage_enter(nic, FW_STAGE_ESP);
+	done += mgrp_run(nic, budget);
 	done += esp_tx_run(nic, budget);
 	esp_ack_flush(nic);
 	(void)fw_stage_enter(nic, FW_STAGE_RD_ACK);
@@ -250,7 +254,7 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 
 	/* Something waits for room or for its turn: soon. */
 	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready) ||
-	    !fw_list_empty(&nic->esp_ready) || goal_run_pending(nic))
+	    !fw_list_empty(&nic->esp_ready) || mgrp_pending(nic) || goal_run_pending(nic))
 		return nic->now_ns + FW_SOON_NS;
 	ack_ns = rd_ack_next_ns(nic);
 	if (esp_ack_next_ns(nic) < ack_ns)

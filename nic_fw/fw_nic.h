@@ -26,6 +26,7 @@
 #include "nic_fw/list.h"
 #include "nic_fw/mac_filter.h"
 #include "nic_fw/mem.h"
+#include "nic_fw/mgrp.h"
 #include "nic_fw/pool.h"
 #include "nic_fw/qp.h"
 #include "nic_fw/rd.h"
@@ -177,7 +178,12 @@ struct fw_nic {
 	uint32_t *goal_send_hash; /* GOAL_HASH_SIZE each */
 	uint32_t *goal_recv_hash;
 	uint32_t *goal_unexp_hash;
-	uint8_t *scratch; /* FW_SCRATCH_BYTES: for memory that is not mapped */
+	/* reliable groups */
+	struct fw_pool mgrp_spaces;
+	uint32_t *mgrp_hash; /* MGRP_HASH_SIZE: communicators by key */
+	struct fw_list mgrp_ready;
+	struct fw_list mgrp_due; /* spaces that owe a STATUS */
+	uint8_t *scratch;        /* FW_SCRATCH_BYTES: for memory that is not mapped */
 };
 
 enum {

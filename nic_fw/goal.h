@@ -11,6 +11,7 @@
  * goal_buf.c	(slot, offset) and lists of pieces to memory
  * goal_msg.c	packets of messages out and in; announcements, aborts
  * goal_match.c	receives that wait, messages that nobody waits for yet
+ * goal_group.c	multicasts: messages to all ranks over the reliable group (mgrp.h)
  *
  * Called by cmd.c, db.c, fw.c (goal_run_poll()), esp_*.c; calls esp.h and mem.h. Source: the
  * paper (espgoal) chapters 2 and 4; docs/collectives.md walks a run and a message through it.
@@ -25,6 +26,7 @@
 #include "nic_fw/esp.h"
 #include "nic_fw/list.h"
 #include "nic_fw/mem.h"
+#include "nic_fw/mgrp.h"
 #include "nic_fw/timer.h"
 #include "shared_defs/goal_format.h"
 #include "shared_defs/hw_goal.h"
@@ -58,6 +60,7 @@ struct goal_schedule {
 	bool wildcards; /* some receive takes any source or any tag */
 	bool unmapped;  /* some slot was not mapped when it was loaded */
 	bool unloading; /* freed with its last run */
+	bool groups;    /* some operation is a multicast */
 	uint16_t client;
 	uint32_t comm;
 	uint32_t pd;
@@ -71,6 +74,7 @@ struct goal_schedule {
 	uint32_t *roots;            /* heap: header.num_roots */
 	uint32_t *deps;             /* heap: in-degrees, what a run's counters begin with */
 	uint64_t *peers;            /* heap: bit for each rank that it exchanges messages with */
+	uint64_t *neighbours;       /* heap: the same for neighbours in trees of multicasts */
 	struct hw_goal_bind *binds; /* heap: header.num_slots */
 	void *idle_run;             /* memory of a finished run, kept for the next; heap */
 	struct fw_list node;        /* of the communicator */
@@ -207,6 +211,15 @@ struct goal_comm {
 	uint32_t any_rank;    /* the next to be looked at */
 	uint32_t any_watched; /* links that are watched for their sake */
 	struct fw_timer any_timer;
+	struct goal_group {
+		uint8_t mac[6];
+		uint32_t next;          /* in the table by key: communicator + 1 */
+		uint32_t *spaces;       /* heap: number of each root's space, FW_NONE */
+		struct fw_list all;     /* mgrp_space.node */
+		struct fw_list blocked; /* mgrp_space.blocked_node: wait for room */
+	} group;
+	bool closing; /* destroyed; ranks below it in a tree may still need repairs */
+	struct fw_timer end_timer;
 	struct fw_list node; /* of the client */
 };
 
@@ -229,6 +242,10 @@ struct goal_link {
 struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2, uint32_t rank);
 /* The link to a rank, its stream opened; NULL: the rank is lost, or there is no link left. */
 struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
+/* The rank is lost, not only done with the communicator. Opens the link if there is none yet. */
+bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
+/* The link as it is; NULL: there is none. */
+struct goal_link *goal_link_at(struct fw_nic *nic, const struct goal_comm *comm, uint32_t rank);
 /* Something is awaited of the rank, or no longer. */
 void goal_link_await(struct fw_nic *nic, struct goal_link *link, bool on);
 /* A receive from any rank waits, or does so no longer. */
@@ -249,6 +266,10 @@ struct goal_link *goal_link_accept(struct fw_nic *nic, struct goal_comm *comm, u
 void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm);
 /* The stream of this link gets no further until something is finished or received. */
 void goal_comm_block(struct fw_nic *nic, struct goal_link *link);
+/* The pool is full: without progress for long the oldest run fails. */
+void goal_comm_stall(struct fw_nic *nic, struct goal_comm *comm);
+/* A destroyed communicator of which nobody needs anything any more goes soon. */
+void goal_comm_try_end(struct fw_nic *nic, struct goal_comm *comm);
 /* Ends a communicator: gracefully (its process asked), or at once (its process is gone). */
 void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once);
 /* Detach: all that the client has. */
@@ -370,6 +391,7 @@ struct goal_key4 {
 	uint32_t rank; /* the other end */
 	uint32_t tag;
 	uint32_t count;
+	bool group; /* a multicast; rank is its root */
 };
 
 /* A receive that was started and is not finished. */
@@ -413,6 +435,7 @@ enum goal_send_kind {
 	GOAL_SEND_CONTROL,   /* HEADER, ANNOUNCE, ABORT */
 	GOAL_SEND_ANNOUNCED, /* no send yet: an announcement that came before it */
 	GOAL_SEND_SELF,      /* large, to this rank itself */
+	GOAL_SEND_GROUP,     /* a multicast, not wholly in the ring */
 };
 
 /* A message on its way out, or what is known of one to come. */
@@ -459,6 +482,17 @@ void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_
 enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
 				  uint32_t offset, uint32_t bytes);
 void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why);
+
+/* A piece of a multicast, in order: wire_goal and payload. Must not end the communicator. */
+enum esp_verdict goal_group_receive(struct fw_nic *nic, struct goal_comm *comm, uint32_t root,
+				    const struct fw_rx_frame *frame, uint32_t offset,
+				    uint32_t bytes);
+/* A message that came before its receive, in part or as a whole, is its from now on. */
+enum hw_goal_status goal_recv_unexpected(struct fw_nic *nic, struct goal_run *run, uint32_t op,
+					 struct goal_unexp *unexp);
+/* Starts a MCAST_SEND or MCAST_RECV operation (goal_group.c). */
+enum hw_goal_status goal_group_send(struct fw_nic *nic, struct goal_run *run, uint32_t op);
+enum hw_goal_status goal_group_recv(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 
 /* Messages of a rank to itself (goal_self.c). */
 enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint32_t op,

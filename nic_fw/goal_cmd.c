@@ -74,7 +74,7 @@ static struct goal_comm *comm_own(struct fw_nic *nic, uint32_t client, uint32_t 
 	if (handle >= nic->goal_comm_ids.high)
 		return NULL;
 	comm = &nic->goal_comms[handle];
-	return comm->used && comm->client == client ? comm : NULL;
+	return comm->used && !comm->closing && comm->client == client ? comm : NULL;
 }
 
 /* Memory of the client that a command names. */
@@ -136,6 +136,8 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	comm->num_ranks = arg->num_ranks;
 	comm->eager_bytes = arg->eager_bytes ? arg->eager_bytes : GOAL_EAGER_BYTES;
 	status = fill_comm(nic, comm, arg);
+	if (!status)
+		status = mgrp_join(nic, comm);
 	if (status) {
 		goal_heap_free(nic, client, comm->peers);
 		goal_heap_free(nic, client, comm->links);

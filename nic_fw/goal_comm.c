@@ -49,7 +49,7 @@ static void link_free(struct fw_nic *nic, struct goal_link *link)
 	fw_pool_put(&nic->goal_links, link);
 }
 
-static struct goal_link *link_at(struct fw_nic *nic, const struct goal_comm *comm, uint32_t rank)
+struct goal_link *goal_link_at(struct fw_nic *nic, const struct goal_comm *comm, uint32_t rank)
 {
 	return comm->links[rank] == FW_NONE ? NULL
 					    : fw_pool_at(&nic->goal_links, comm->links[rank]);
@@ -57,7 +57,7 @@ static struct goal_link *link_at(struct fw_nic *nic, const struct goal_comm *com
 
 struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 {
-	struct goal_link *link = link_at(nic, comm, rank);
+	struct goal_link *link = goal_link_at(nic, comm, rank);
 	struct esp_key key = {WIRE_ESP_GOAL, comm->rank, rank, comm->key, comm->key2};
 
 	if (link)
@@ -71,6 +71,13 @@ struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint
 	comm->links[rank] = FW_NONE;
 	link_free(nic, link);
 	return NULL;
+}
+
+bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
+{
+	const struct goal_link *link = goal_link_at(nic, comm, rank);
+
+	return link ? !link->stream && link->lost : !goal_link_get(nic, comm, rank);
 }
 
 struct goal_link *goal_link_accept(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
@@ -118,7 +125,9 @@ static bool needs(const struct goal_run *run, const struct goal_link *link, bool
 		    (!closed && !recv->matched && recv->key.rank == GOAL_RANK_ANY))
 			return true;
 	}
-	return false;
+	/* Whoever stands below or above it in a tree, a multicast may need it. */
+	return !closed && run->schedule->groups &&
+	       run->schedule->neighbours[link->rank / 64] >> link->rank % 64 & 1;
 }
 
 void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
@@ -138,6 +147,7 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	comm = &nic->goal_comms[link->comm];
 	fw_list_del(&link->blocked_node);
 	FW_COUNT(nic, goal_peers_lost);
+	mgrp_link_over(nic, comm, link->rank);
 	fw_list_for_each (pos, &comm->runs) {
 		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
 
@@ -165,7 +175,7 @@ static void watch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank
 		link->any_watched = true;
 		return;
 	}
-	link = rank == comm->rank ? NULL : link_at(nic, comm, rank);
+	link = rank == comm->rank ? NULL : goal_link_at(nic, comm, rank);
 	if (!link || !link->lost)
 		return;
 	fw_list_for_each (pos, &comm->runs) {
@@ -178,7 +188,7 @@ static void watch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank
 
 static void unwatch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 {
-	struct goal_link *link = link_at(nic, comm, rank);
+	struct goal_link *link = goal_link_at(nic, comm, rank);
 
 	if (!link || !link->any_watched)
 		return;
@@ -244,6 +254,7 @@ void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm)
 		if (link->stream)
 			esp_resume(nic, link->stream);
 	}
+	mgrp_unblock(nic, comm);
 	fw_timer_cancel(&nic->timers, &comm->stall_timer);
 }
 
@@ -255,7 +266,7 @@ static void stalled(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, stall_timer);
 
-	if (fw_list_empty(&comm->blocked))
+	if (fw_list_empty(&comm->blocked) && fw_list_empty(&comm->group.blocked))
 		return;
 	if (fw_list_empty(&comm->runs)) {
 		/* Ranks that are ahead of this one wait until it starts their run. */
@@ -275,9 +286,14 @@ void goal_comm_block(struct fw_nic *nic, struct goal_link *link)
 {
 	struct goal_comm *comm = &nic->goal_comms[link->comm];
 
-	FW_COUNT(nic, goal_pool_full);
 	if (!fw_list_linked(&link->blocked_node))
 		fw_list_add_tail(&comm->blocked, &link->blocked_node);
+	goal_comm_stall(nic, comm);
+}
+
+void goal_comm_stall(struct fw_nic *nic, struct goal_comm *comm)
+{
+	FW_COUNT(nic, goal_pool_full);
 	if (!fw_timer_is_set(&comm->stall_timer))
 		fw_timer_set(&nic->timers, &comm->stall_timer, nic->now_ns + GOAL_STALL_NS);
 }
@@ -349,6 +365,18 @@ void goal_msg_run_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t inst
 /* ---- beginning and end
  * ------------------------------------------------------------------------------ */
 
+static void end(struct fw_nic *nic, struct fw_timer *timer)
+{
+	goal_comm_destroy(nic, FW_CONTAINER(timer, struct goal_comm, end_timer), false);
+}
+
+void goal_comm_try_end(struct fw_nic *nic, struct goal_comm *comm)
+{
+	/* Not at once: callers still stand in its spaces. */
+	if (mgrp_drained(comm) && comm->end_timer.deadline_ns > nic->now_ns)
+		fw_timer_set(&nic->timers, &comm->end_timer, nic->now_ns);
+}
+
 void goal_comm_init(struct goal_comm *comm)
 {
 	memset(comm, 0, sizeof(*comm));
@@ -361,6 +389,7 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_list_init(&comm->node);
 	fw_timer_init(&comm->stall_timer, stalled);
 	fw_timer_init(&comm->any_timer, any_step);
+	fw_timer_init(&comm->end_timer, end);
 }
 
 /* The links outlive the communicator while their streams drain, unless that is not to be waited
@@ -389,9 +418,10 @@ static void release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_on
 	}
 }
 
-void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
+/* What the process had of it goes; ranks that need repairs are still served. */
+static void empty(struct fw_nic *nic, struct goal_comm *comm)
 {
-	uint32_t client = comm->client, i;
+	uint32_t i;
 
 	while (!fw_list_empty(&comm->runs))
 		goal_run_drop(nic, FW_CONTAINER(comm->runs.next, struct goal_run, comm_node));
@@ -402,14 +432,37 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 		goal_unexp_free(nic, FW_CONTAINER(comm->unexps.next, struct goal_unexp, comm_node));
 	while (!fw_list_empty(&comm->announced))
 		goal_send_free(nic, FW_CONTAINER(comm->announced.next, struct goal_send, run_node));
+	for (i = 0; i < comm->num_regions; i++)
+		goal_heap_free(nic, comm->client, comm->regions[i].buddy.blocks);
+	comm->num_regions = 0;
+	nic->pds[comm->pd].refs--;
+	/* Streams that wait for room have nothing to wait for. */
+	goal_comm_unblock(nic, comm);
+}
+
+/*
+ * Twice, where somebody below it in a tree has not all that it has: first for its process, and when
+ * they have it, or after MGRP_DRAIN_NS, as a whole.
+ */
+void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
+{
+	uint32_t client = comm->client;
+	bool again = comm->closing;
+
+	comm->closing = true;
+	if (!again)
+		empty(nic, comm);
+	if (!again && !at_once && !mgrp_drained(comm)) {
+		fw_timer_set(&nic->timers, &comm->end_timer, nic->now_ns + MGRP_DRAIN_NS);
+		return;
+	}
+	fw_timer_cancel(&nic->timers, &comm->end_timer);
+	mgrp_leave(nic, comm);
 	release_links(nic, comm, at_once);
 	fw_timer_cancel(&nic->timers, &comm->stall_timer);
 	fw_timer_cancel(&nic->timers, &comm->any_timer);
-	for (i = 0; i < comm->num_regions; i++)
-		goal_heap_free(nic, client, comm->regions[i].buddy.blocks);
 	goal_heap_free(nic, client, comm->peers);
 	goal_heap_free(nic, client, comm->links);
-	nic->pds[comm->pd].refs--;
 	fw_list_del(&comm->node);
 	comm->used = false;
 	fw_ids_put(&nic->goal_comm_ids, (uint32_t)(comm - nic->goal_comms));

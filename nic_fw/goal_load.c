@@ -79,12 +79,14 @@ void goal_schedule_free(struct fw_nic *nic, struct goal_schedule *schedule)
 	goal_heap_free(nic, schedule->client, schedule->roots);
 	goal_heap_free(nic, schedule->client, schedule->deps);
 	goal_heap_free(nic, schedule->client, schedule->peers);
+	goal_heap_free(nic, schedule->client, schedule->neighbours);
 	goal_heap_free(nic, schedule->client, schedule->binds);
 	goal_heap_free(nic, schedule->client, schedule->idle_run);
 	schedule->code = NULL;
 	schedule->roots = NULL;
 	schedule->deps = NULL;
 	schedule->peers = NULL;
+	schedule->neighbours = NULL;
 	schedule->binds = NULL;
 	schedule->idle_run = NULL;
 }
@@ -112,8 +114,10 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	schedule->roots = NULL;
 	schedule->deps = NULL;
 	schedule->peers = NULL;
+	schedule->neighbours = NULL;
 	schedule->idle_run = NULL;
 	schedule->wildcards = false;
+	schedule->groups = false;
 	if (why)
 		return fail(load, FW_EINVAL, UINT32_MAX, why);
 	load->key_mask = (uint32_t)keys - 1;
@@ -123,13 +127,14 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	schedule->deps =
 	    goal_heap_alloc(nic, schedule->client, (uint64_t)header->num_ops * sizeof(uint32_t));
 	schedule->peers = goal_heap_alloc(nic, schedule->client, peers_bytes);
+	schedule->neighbours = goal_heap_alloc(nic, schedule->client, peers_bytes);
 	load->degree =
 	    goal_heap_alloc(nic, schedule->client, (uint64_t)header->num_ops * sizeof(uint32_t));
 	load->order =
 	    goal_heap_alloc(nic, schedule->client, (uint64_t)header->num_ops * sizeof(uint32_t));
 	load->keys = goal_heap_alloc(nic, schedule->client, keys * sizeof(*load->keys));
 	if (!schedule->code || !schedule->roots || !schedule->deps || !schedule->peers ||
-	    !load->degree || !load->order || !load->keys) {
+	    !schedule->neighbours || !load->degree || !load->order || !load->keys) {
 		goal_load_cancel(nic, load);
 		return fail(load, FW_ENOSPC, UINT32_MAX,
 			    "the process's share of the NIC's memory is used up");
@@ -141,6 +146,7 @@ bool goal_load_begin(struct fw_nic *nic, struct goal_load *load, struct goal_sch
 	memset(load->degree, 0, (size_t)header->num_ops * sizeof(uint32_t));
 	memset(load->keys, 0, keys * sizeof(*load->keys));
 	memset(schedule->peers, 0, peers_bytes);
+	memset(schedule->neighbours, 0, peers_bytes);
 	load->phase = GOAL_LOAD_COPY;
 	return true;
 }
@@ -205,6 +211,37 @@ static const char *check_message(const struct goal_load *load, const struct goal
 	return NULL;
 }
 
+/* Neighbours in the tree below the root hear of a failure, and theirs matters here. */
+static void note_neighbour(struct goal_schedule *s, uint32_t rank)
+{
+	s->peers[rank / 64] |= UINT64_C(1) << rank % 64;
+	s->neighbours[rank / 64] |= UINT64_C(1) << rank % 64;
+}
+
+static const char *check_multicast(const struct goal_load *load, const struct goal_insn *op)
+{
+	uint32_t children[MGRP_MAX_CHILDREN], count, i;
+	struct goal_schedule *s = load->schedule;
+
+	if (op->amount > GOAL_MAX_MSG_BYTES)
+		return "a multicast is too long";
+	if (op->peer >= load->num_ranks)
+		return "the root of a multicast is not a rank of the communicator";
+	if ((op->peer == load->rank) != (op->kind == GOAL_INSN_MCAST_SEND))
+		return "a multicast is sent by its root and received by the others";
+	if (op->tag == GOAL_TAG_ANY)
+		return "a multicast without a tag";
+	if (!buffer_fits(s, op->buf[0], op->amount, 1))
+		return "a buffer lies outside of its slot or of the scratchpad";
+	s->groups = true;
+	if (op->peer != load->rank)
+		note_neighbour(s, mgrp_parent(load->num_ranks, op->peer, load->rank));
+	count = mgrp_children(load->num_ranks, op->peer, load->rank, children);
+	for (i = 0; i < count; i++)
+		note_neighbour(s, children[i]);
+	return NULL;
+}
+
 static const char *check_local(const struct goal_load *load, const struct goal_insn *op)
 {
 	const struct goal_schedule *s = load->schedule;
@@ -242,6 +279,10 @@ static bool check_op(struct goal_load *load, const struct goal_insn *op)
 	case GOAL_INSN_SEND:
 	case GOAL_INSN_RECV:
 		why = check_message(load, op);
+		break;
+	case GOAL_INSN_MCAST_SEND:
+	case GOAL_INSN_MCAST_RECV:
+		why = check_multicast(load, op);
 		break;
 	case GOAL_INSN_LOCAL:
 		why = check_local(load, op);

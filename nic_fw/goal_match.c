@@ -22,7 +22,7 @@ static uint32_t bucket(const struct goal_comm *comm, const struct fw_nic *nic,
 static bool same(const struct goal_key4 *a, const struct goal_key4 *b)
 {
 	return a->instance == b->instance && a->rank == b->rank && a->tag == b->tag &&
-	       a->count == b->count;
+	       a->count == b->count && a->group == b->group;
 }
 
 /* ---- receives ------------------------------------------------------------------------------ */
@@ -58,7 +58,8 @@ struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32
 	recv->generation = generation;
 	recv->run = run;
 	recv->op = op;
-	recv->key = (struct goal_key4){run->instance, code->peer, code->tag, code->count};
+	recv->key = (struct goal_key4){run->instance, code->peer, code->tag, code->count,
+				       code->kind == GOAL_INSN_MCAST_RECV};
 	goal_cursor_init(&recv->cursor, code->buf[0]);
 	fw_list_add_tail(&run->recvs, &recv->run_node);
 	return recv;
@@ -116,7 +117,8 @@ static bool takes(const struct goal_recv *recv, const struct goal_key4 *key)
 {
 	const struct goal_insn *op = &recv->run->schedule->ops[recv->op];
 
-	return !recv->matched && (op->peer == GOAL_RANK_ANY || op->peer == key->rank) &&
+	return !recv->matched && !recv->key.group &&
+	       (op->peer == GOAL_RANK_ANY || op->peer == key->rank) &&
 	       (op->tag == GOAL_TAG_ANY || op->tag == key->tag);
 }
 
@@ -130,7 +132,7 @@ struct goal_recv *goal_match_arrival(struct fw_nic *nic, struct goal_comm *comm,
 	if (!run)
 		return NULL;
 	recv = goal_recv_find(nic, comm, key);
-	if (recv || !run->schedule->wildcards)
+	if (recv || !run->schedule->wildcards || key->group)
 		return recv;
 	fw_list_for_each (pos, &run->recvs) {
 		recv = FW_CONTAINER(pos, struct goal_recv, run_node);
@@ -224,12 +226,12 @@ struct goal_unexp *goal_match_recv(struct fw_nic *nic, struct goal_comm *comm,
 {
 	struct fw_list *pos;
 
-	if (!schedule->wildcards)
+	if (!schedule->wildcards || key->group)
 		return goal_unexp_find(nic, comm, key);
 	fw_list_for_each (pos, &comm->unexps) {
 		struct goal_unexp *unexp = FW_CONTAINER(pos, struct goal_unexp, comm_node);
 
-		if (unexp->key.instance == key->instance &&
+		if (unexp->key.instance == key->instance && !unexp->key.group &&
 		    (key->rank == GOAL_RANK_ANY || key->rank == unexp->key.rank) &&
 		    (key->tag == GOAL_TAG_ANY || key->tag == unexp->key.tag))
 			return unexp;

@@ -240,7 +240,7 @@ bool goal_msg_announce(struct fw_nic *nic, struct goal_recv *recv, struct goal_l
 void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instance,
 		    enum hw_goal_status status, uint32_t rank)
 {
-	struct goal_key4 key = {instance, link->rank, status, rank};
+	struct goal_key4 key = {instance, link->rank, status, rank, false};
 
 	/* Without memory for it the peers' own time-outs and probes are left. */
 	if (!send_control(nic, link, WIRE_GOAL_ABORT, &key, 0, 0))
@@ -389,7 +389,7 @@ static enum hw_goal_status send_large(struct fw_nic *nic, struct goal_run *run, 
 enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
-	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count};
+	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count, false};
 	enum hw_goal_status status;
 	struct goal_link *link;
 	struct goal_send *send;
@@ -428,7 +428,7 @@ void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run)
 
 		/* What the stream has stays with it: its packets go empty. */
 		if (send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED ||
-		    send->kind == GOAL_SEND_SELF) {
+		    send->kind == GOAL_SEND_SELF || send->kind == GOAL_SEND_GROUP) {
 			goal_send_free(nic, send);
 			continue;
 		}

@@ -11,7 +11,7 @@
 
 /* A packet's header in host order. */
 struct msg_in {
-	struct goal_link *link;
+	struct goal_link *link; /* NULL: a multicast */
 	struct goal_comm *comm;
 	struct goal_key4 key;
 	uint8_t type;
@@ -26,8 +26,8 @@ bool goal_msg_expects(struct fw_nic *nic, const struct esp_key *key, const uint8
 {
 	const struct goal_comm *comm = goal_comm_find(nic, key->key, key->key2, key->local);
 
-	return comm && key->remote < comm->num_ranks && key->remote != comm->rank &&
-	       comm->links[key->remote] == FW_NONE &&
+	return comm && !comm->closing && key->remote < comm->num_ranks &&
+	       key->remote != comm->rank && comm->links[key->remote] == FW_NONE &&
 	       !memcmp(comm->peers[key->remote].mac, mac, WIRE_MAC_BYTES);
 }
 
@@ -35,7 +35,7 @@ void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_
 {
 	struct goal_comm *comm = goal_comm_find(nic, key->key, key->key2, key->local);
 
-	return comm ? goal_link_accept(nic, comm, key->remote, stream) : NULL;
+	return comm && !comm->closing ? goal_link_accept(nic, comm, key->remote, stream) : NULL;
 }
 
 /* ---- placement ------------------------------------------------------------------------------- */
@@ -135,7 +135,6 @@ static bool parse(const struct fw_rx_frame *frame, uint32_t offset, uint32_t byt
 	eth_cursor_copy(&cursor, &wire, sizeof(wire));
 	in->type = wire.type;
 	in->key.instance = be32_get(wire.instance);
-	in->key.rank = in->link->rank;
 	in->key.tag = be32_get(wire.tag);
 	in->key.count = be32_get(wire.count);
 	in->bytes = be64_get(wire.bytes);
@@ -199,6 +198,24 @@ static void pool_fault(struct fw_nic *nic, const struct msg_in *in)
 		goal_comm_note_abort(in->comm, in->key.instance, HW_GOAL_MEMORY, in->comm->rank);
 }
 
+static enum esp_verdict pool_full(struct fw_nic *nic, const struct msg_in *in)
+{
+	if (in->link)
+		goal_comm_block(nic, in->link);
+	else
+		goal_comm_stall(nic, in->comm);
+	return ESP_FULL;
+}
+
+/*
+ * A large multicast waits in the ring of its space, and with it the root, until its receive is
+ * started: that may take as long as it will. Other large messages are announced first.
+ */
+static enum esp_verdict too_large_to_keep(struct fw_nic *nic, const struct msg_in *in)
+{
+	return in->key.group ? ESP_FULL : malformed(nic);
+}
+
 static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 {
 	struct goal_unexp *unexp;
@@ -212,13 +229,13 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 	}
 	unexp = goal_unexp_find(nic, in->comm, &in->key);
 	if (!unexp) {
-		if (in->offset || in->piece_bytes > in->bytes || in->bytes > in->comm->eager_bytes)
+		if (in->offset || in->piece_bytes > in->bytes)
 			return malformed(nic);
+		if (in->bytes > in->comm->eager_bytes)
+			return too_large_to_keep(nic, in);
 		unexp = goal_unexp_new(nic, in->comm, &in->key, in->bytes, false);
-		if (!unexp) {
-			goal_comm_block(nic, in->link);
-			return ESP_FULL;
-		}
+		if (!unexp)
+			return pool_full(nic, in);
 		unexp->link = in->link;
 		FW_COUNT(nic, goal_unexpected);
 	}
@@ -251,10 +268,8 @@ static enum esp_verdict header(struct fw_nic *nic, struct msg_in *in)
 	if (goal_unexp_find(nic, in->comm, &in->key))
 		return malformed(nic);
 	unexp = goal_unexp_new(nic, in->comm, &in->key, in->bytes, true);
-	if (!unexp) {
-		goal_comm_block(nic, in->link);
-		return ESP_FULL;
-	}
+	if (!unexp)
+		return pool_full(nic, in);
 	unexp->link = in->link;
 	return ESP_TAKEN;
 }
@@ -328,10 +343,14 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 {
 	struct msg_in in = {.link = ctx};
 
+	in.key.rank = in.link->rank;
 	/* Nothing: the sender's run failed while the message was under way; an ABORT follows. */
 	if (!bytes || in.link->comm == FW_NONE)
 		return ESP_TAKEN;
 	in.comm = &nic->goal_comms[in.link->comm];
+	/* Only repairs of multicasts are left of it. */
+	if (in.comm->closing)
+		return ESP_TAKEN;
 	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES)
 		return malformed(nic);
 	if (!is_current(in.comm, in.key.instance)) {
@@ -355,12 +374,30 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 	return malformed(nic);
 }
 
+enum esp_verdict goal_group_receive(struct fw_nic *nic, struct goal_comm *comm, uint32_t root,
+				    const struct fw_rx_frame *frame, uint32_t offset,
+				    uint32_t bytes)
+{
+	struct msg_in in = {.comm = comm, .key = {.rank = root, .group = true}};
+
+	if (comm->closing)
+		return ESP_TAKEN;
+	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES ||
+	    in.type != WIRE_GOAL_EAGER)
+		return malformed(nic);
+	if (!is_current(comm, in.key.instance)) {
+		FW_COUNT(nic, goal_late);
+		return ESP_TAKEN;
+	}
+	return eager(nic, &in);
+}
+
 /* ---- receives -----------------------------------------------------------------------------------
  */
 
-/* A message is there already, in part or as a whole, or only its header. */
-static enum hw_goal_status recv_unexpected(struct fw_nic *nic, struct goal_run *run, uint32_t index,
-					   struct goal_unexp *unexp)
+/* In part or as a whole, or only its header. */
+enum hw_goal_status goal_recv_unexpected(struct fw_nic *nic, struct goal_run *run, uint32_t index,
+					 struct goal_unexp *unexp)
 {
 	struct goal_recv *recv;
 	bool ok, whole = !unexp->header && unexp->received == unexp->bytes;
@@ -396,12 +433,12 @@ static enum hw_goal_status recv_unexpected(struct fw_nic *nic, struct goal_run *
 enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
-	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count};
+	struct goal_key4 key = {run->instance, op->peer, op->tag, op->count, false};
 	struct goal_unexp *unexp = goal_match_recv(nic, run->comm, run->schedule, &key);
 	struct goal_recv *recv;
 
 	if (unexp)
-		return recv_unexpected(nic, run, index, unexp);
+		return goal_recv_unexpected(nic, run, index, unexp);
 	recv = goal_recv_new(nic, run, index);
 	if (!recv)
 		return HW_GOAL_RESOURCES;

@@ -442,7 +442,9 @@ static enum hw_goal_status start_op(struct fw_nic *nic, struct goal_run *run, ui
 		goal_run_finish_op(nic, run, index);
 		return HW_GOAL_OK;
 	case GOAL_INSN_MCAST_SEND:
+		return goal_group_send(nic, run, index);
 	case GOAL_INSN_MCAST_RECV:
+		return goal_group_recv(nic, run, index);
 	case GOAL_INSN_KINDS:
 		break;
 	}

@@ -26,6 +26,11 @@ uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards, boo
 	if (be16_get(eth->type) == WIRE_ETHERTYPE_ESP) {
 		const struct wire_edp *edp = (const struct wire_edp *)(frame + sizeof(*eth));
 
+		if (eth->dst[0] & 1) {
+			/* Members of a reliable group may be in any shard. */
+			*all = num_shards > 1;
+			return 0;
+		}
 		if (bytes < sizeof(*eth) + sizeof(*edp))
 			return 0;
 		shard =

@@ -135,7 +135,7 @@ struct goal_insn {
 	uint32_t first_edge;
 	uint32_t num_start_edges;
 	uint32_t num_edges; /* of the second kind */
-	uint32_t peer;      /* SEND, RECV, MCAST_RECV; RECV: GOAL_RANK_ANY */
+	uint32_t peer;      /* SEND, RECV: GOAL_RANK_ANY, too; MCAST_*: the root */
 	uint32_t tag;       /* RECV: GOAL_TAG_ANY */
 	uint32_t count;  /* number among operations of this kind with equal peer and tag, from 0 */
 	uint64_t amount; /* SEND, RECV, MCAST: bytes; LOCAL: elements; CALC: ns */

@@ -34,6 +34,7 @@ enum wire_edp_type {
 	WIRE_EDP_ECHO = 1, /* answered with the same data; any port of the NIC */
 	WIRE_EDP_ECHO_REPLY = 2,
 	WIRE_EDP_UNREACHABLE = 3, /* no such port: the offending wire_edp and wire_esp follow */
+	WIRE_EDP_GROUP = 4,       /* wire_mgrp follows: reliable groups (wire_mgrp.h) */
 	WIRE_EDP_TYPES
 };
 

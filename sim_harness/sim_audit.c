@@ -60,6 +60,7 @@ static const struct part {
     {"esp_held_used", "esp_streams_used", WIRE_ESP_WINDOW},
     {"eqs_used", "clients_used", HW_MAX_EQ_PER_CLIENT},
     {"ah_waiting", "ahs_used", 1},
+    {"mgrp_spaces_used", "goal_comms_used", 65536},
 };
 
 enum {

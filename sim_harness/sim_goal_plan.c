@@ -133,6 +133,47 @@ static void draw_message(struct gp *gp, bool own_tag, struct sim_prng *prng)
 		draw_deps(&gp->rank[dst], recv, prng);
 }
 
+/*
+ * One rank's bytes to all others. Long ones, which no pool takes, are received at any time: those
+ * of one root would stand in each other's way.
+ */
+static void draw_multicast(struct gp *gp, bool own_tag, struct sim_prng *prng)
+{
+	uint32_t root = (uint32_t)sim_prng_below(prng, gp->num_ranks);
+	uint32_t bytes = draw_bytes(prng), tag = (uint32_t)sim_prng_below(prng, 3), cell, i;
+	struct gp_op *op;
+
+	for (i = 0; i < gp->num_ranks; i++)
+		if (gp->rank[i].num_ops >= GP_OPS - 1)
+			return;
+	if (gp->num_events + gp->num_ranks > GP_EVENTS - 2)
+		return;
+	if (own_tag)
+		tag = 1000 + gp->num_events;
+	cell = draw_cell(&gp->rank[root], bytes, prng);
+	op = add_op(gp, root, GP_MCAST_SEND);
+	op->peer = root;
+	op->tag = tag;
+	op->bytes = bytes;
+	op->cell = cell;
+	read_cell(&gp->rank[root], op, cell);
+	draw_deps(&gp->rank[root], op, prng);
+	for (i = 0; i < gp->num_ranks; i++) {
+		uint32_t more = sim_prng_below(prng, 4) ? 0 : (uint32_t)sim_prng_below(prng, 3000);
+
+		if (i == root)
+			continue;
+		op = add_op(gp, i, GP_MCAST_RECV);
+		op->peer = root;
+		op->tag = tag;
+		op->bytes = bytes;
+		op->from = cell;
+		op->cell = add_cell(&gp->rank[i], bytes + more, bytes, gp->rank[i].num_ops - 1);
+		if (bytes <= GP_POOL_BYTES)
+			draw_deps(&gp->rank[i], op, prng);
+	}
+}
+
 /* Messages of one size from anywhere to one rank, under a tag of their own. */
 static void draw_group(struct gp *gp, uint32_t tag, struct sim_prng *prng)
 {
@@ -201,6 +242,8 @@ void gp_draw(struct gp *gp, uint32_t num_ranks, struct sim_prng *prng)
 			draw_group(gp, 100 + i, prng);
 		else if (!sim_prng_below(prng, 4))
 			draw_local(gp, prng);
+		else if (!sim_prng_below(prng, 8))
+			draw_multicast(gp, any_share != 0, prng);
 		else
 			draw_message(gp, any_share != 0, prng);
 	}
@@ -217,8 +260,8 @@ static struct goal_mem mem_at(const struct gp_rank *r, const uint8_t *buf, uint3
 static int64_t add_vertex(struct goal_graph *g, const struct gp_rank *r, const struct gp_op *op,
 			  const uint8_t *buf)
 {
-	struct goal_mem mem =
-	    mem_at(r, buf, op->cell, op->kind == GP_RECV ? r->cell[op->cell].bytes : op->bytes);
+	bool room = op->kind == GP_RECV || op->kind == GP_MCAST_RECV;
+	struct goal_mem mem = mem_at(r, buf, op->cell, room ? r->cell[op->cell].bytes : op->bytes);
 	struct goal_mem a = mem_at(r, buf, op->a, op->bytes);
 	struct goal_mem b = mem_at(r, buf, op->b, op->bytes);
 	const struct goal_mem *mems[3] = {&a, &b, &mem};
@@ -231,6 +274,10 @@ static int64_t add_vertex(struct goal_graph *g, const struct gp_rank *r, const s
 		return goal_graph_msg(g, GOAL_INSN_RECV, &mem, 1, op->peer, op->tag);
 	case GP_RECV_ANY:
 		return goal_graph_msg(g, GOAL_INSN_RECV, &mem, 1, GOAL_RANK_ANY, op->tag);
+	case GP_MCAST_SEND:
+		return goal_graph_msg(g, GOAL_INSN_MCAST_SEND, &mem, 1, op->peer, op->tag);
+	case GP_MCAST_RECV:
+		return goal_graph_msg(g, GOAL_INSN_MCAST_RECV, &mem, 1, op->peer, op->tag);
 	case GP_LOCAL:
 		break;
 	}
@@ -303,7 +350,7 @@ static void carry_out(const struct gp *gp, uint64_t seed, uint8_t *const *buf)
 		if (op->kind == GP_LOCAL)
 			local(op, buf[e->rank] + r->cell[op->a].at,
 			      buf[e->rank] + r->cell[op->b].at, cell);
-		else if (op->kind != GP_SEND)
+		else if (op->kind != GP_SEND && op->kind != GP_MCAST_SEND)
 			memcpy(cell, buf[op->peer] + gp->rank[op->peer].cell[op->from].at,
 			       op->bytes);
 	}

@@ -18,7 +18,8 @@ enum {
 	GP_EVENTS = 160,
 	GP_INPUTS = 2, /* cells that the host fills before each run */
 	GP_INPUT_BYTES = 32768,
-	GP_GUARD = 0xee, /* what the other cells hold before a run */
+	GP_POOL_BYTES = 256, /* the smallest eager limit of the workload */
+	GP_GUARD = 0xee,     /* what the other cells hold before a run */
 };
 
 enum gp_kind {
@@ -26,6 +27,8 @@ enum gp_kind {
 	GP_RECV,
 	GP_RECV_ANY, /* one of a group: the cells of the group hold its messages in any order */
 	GP_LOCAL,
+	GP_MCAST_SEND,
+	GP_MCAST_RECV,
 };
 
 struct gp_op {
@@ -35,7 +38,7 @@ struct gp_op {
 	uint32_t cell;  /* written; SEND: read */
 	uint32_t a, b;  /* LOCAL: cells read */
 	uint32_t bytes; /* of the message, or of the result */
-	uint32_t from;  /* RECV: the sender's cell */
+	uint32_t from;  /* RECV, MCAST_RECV: the sender's cell */
 	uint32_t dep[3];
 	bool dep_start[3];
 	uint32_t num_deps;

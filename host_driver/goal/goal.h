@@ -171,6 +171,18 @@ GOAL_API GOAL_Vertex GOAL_LocalOpVec(GOAL_Graph graph, void **buf1, const int *l
 				     GOAL_MemType b1_mem GOAL_DEFAULT(GOAL_USERSPACE),
 				     GOAL_MemType b2_mem GOAL_DEFAULT(GOAL_USERSPACE),
 				     GOAL_MemType b3_mem GOAL_DEFAULT(GOAL_USERSPACE));
+/*
+ * Extension: to all other ranks of the communicator at once, which receive it with
+ * GOAL_McastRecv() naming this one as root. Every rank takes part in each multicast. Matching and
+ * lengths are those of GOAL_Send() and GOAL_Recv(), apart from them; several roots may be under
+ * way.
+ */
+GOAL_API GOAL_Vertex GOAL_McastSend(GOAL_Graph graph, const void *buf, int64_t count,
+				    int tag GOAL_DEFAULT(0),
+				    GOAL_MemType mem GOAL_DEFAULT(GOAL_USERSPACE));
+GOAL_API GOAL_Vertex GOAL_McastRecv(GOAL_Graph graph, void *buf, int64_t count, int root,
+				    int tag GOAL_DEFAULT(0),
+				    GOAL_MemType mem GOAL_DEFAULT(GOAL_USERSPACE));
 /* Extension: a timer of the NIC. Those of one cpu (0 to 255) run one after another. */
 GOAL_API GOAL_Vertex GOAL_Calc(GOAL_Graph graph, uint64_t ns, int cpu GOAL_DEFAULT(0));
 
@@ -278,6 +290,15 @@ GOAL_API int GOAL_IsExtensionAvailable(GOAL_ExtensionId ext);
 #define GOAL_SEND_4(fn, g, buf, count, peer)           (fn)(g, buf, count, peer, 0, GOAL_USERSPACE)
 #define GOAL_SEND_5(fn, g, buf, count, peer, tag)      (fn)(g, buf, count, peer, tag, GOAL_USERSPACE)
 #define GOAL_SEND_6(fn, g, buf, count, peer, tag, mem) (fn)(g, buf, count, peer, tag, mem)
+#define GOAL_McastSend(...)                                                                        \
+	GOAL_MCAST_N(__VA_ARGS__, GOAL_MCAST_5, GOAL_MCAST_4, GOAL_MCAST_3, 0, 0)(__VA_ARGS__)
+#define GOAL_MCAST_N(a, b, c, d, e, name, ...) name
+#define GOAL_MCAST_3(g, buf, count)            (GOAL_McastSend)(g, buf, count, 0, GOAL_USERSPACE)
+#define GOAL_MCAST_4(g, buf, count, tag)       (GOAL_McastSend)(g, buf, count, tag, GOAL_USERSPACE)
+#define GOAL_MCAST_5(g, buf, count, tag, mem)  (GOAL_McastSend)(g, buf, count, tag, mem)
+#define GOAL_McastRecv(...)                                                                        \
+	GOAL_SEND_N(__VA_ARGS__, GOAL_SEND_6, GOAL_SEND_5, GOAL_SEND_4, 0, 0, 0)                   \
+	(GOAL_McastRecv, __VA_ARGS__)
 #define GOAL_SendVec(...)                                                                          \
 	GOAL_VEC_N(__VA_ARGS__, GOAL_VEC_7, GOAL_VEC_6, GOAL_VEC_5, 0, 0, 0, 0)                    \
 	(GOAL_SendVec, __VA_ARGS__)

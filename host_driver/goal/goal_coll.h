@@ -67,7 +67,7 @@ typedef enum {
 	GOAL_ALG_RABENSEIFNER = 10,
 	GOAL_ALG_BRUCK = 11,
 	GOAL_ALG_PAIRWISE = 12,
-	GOAL_ALG_MULTICAST = 13, /* refused where there are no reliable groups */
+	GOAL_ALG_MULTICAST = 13, /* over the communicator's reliable group */
 	GOAL_ALGORITHMS
 } GOAL_Algorithm;
 
@@ -106,7 +106,7 @@ GOAL_API GOAL_Schedule GOAL_BarrierSchedule(GOAL_Comm comm, GOAL_Algorithm alg);
 /*
  * bytes of root's buf into everybody's. BINOMIAL (paper 5.3): log p rounds of n. CHAIN: p - 2 + k
  * rounds of n/k, pipelined in k segments. SCATTER_ALLGATHER (van de Geijn; TRG 4.2): log p + p - 1
- * rounds, about 2n bytes in all.
+ * rounds, about 2n bytes in all. MULTICAST: one round of n; switches make the copies.
  */
 GOAL_API GOAL_Schedule GOAL_BcastSchedule(GOAL_Comm comm, void *buf, int64_t bytes, int root,
 					  GOAL_Algorithm alg);
@@ -135,7 +135,7 @@ GOAL_API GOAL_Schedule GOAL_ReduceSchedule(GOAL_Comm comm, const void *send, voi
  * The same into everybody's recv. RECURSIVE_DOUBLING (TRG 4.5): log p rounds of n. RING (Patarasuk
  * and Yuan 2009): 2(p - 1) rounds of n/p. RABENSEIFNER (TRG 4.5): recursive halving, then doubling,
  * 2 log p rounds, 2n bytes in all. The first and the last: 2 more rounds of n for p no power of
- * two.
+ * two. MULTICAST: reduce to rank 0 in log p rounds of n, then one of n.
  */
 GOAL_API GOAL_Schedule GOAL_AllreduceSchedule(GOAL_Comm comm, const void *send, void *recv,
 					      int64_t count, GOAL_Op op, GOAL_DataType type,

@@ -126,6 +126,14 @@ static void rabenseifner(struct goal_coll *c)
 	unfold(c, power);
 }
 
+/* The sum goes up a tree to rank 0, and from there to all at once. */
+static void multicast(struct goal_coll *c)
+{
+	c->root = 0;
+	goal_coll_reduce_binomial(c);
+	(void)goal_coll_multicast(c, c->out, c->root, TAG_GATHER);
+}
+
 void goal_coll_allreduce(struct goal_coll *c)
 {
 	if (c->size == 1)
@@ -134,6 +142,8 @@ void goal_coll_allreduce(struct goal_coll *c)
 		doubling(c);
 	else if (c->alg == GOAL_ALG_RING)
 		ring(c);
+	else if (c->alg == GOAL_ALG_MULTICAST)
+		multicast(c);
 	else
 		rabenseifner(c);
 }

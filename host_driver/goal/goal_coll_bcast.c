@@ -3,7 +3,7 @@
  * Broadcast.
  *
  * Called by goal_coll_build.c. The paper (espgoal) 5.3; Thakur, Rabenseifner and Gropp (2005) 4.2.
- * All run over ranks relative to the root.
+ * All but the multicast run over ranks relative to the root.
  */
 #include "host_driver/goal/goal_coll_build.h"
 
@@ -91,6 +91,8 @@ void goal_coll_bcast(struct goal_coll *c)
 		binomial(c);
 	else if (c->alg == GOAL_ALG_CHAIN)
 		chain(c);
+	else if (c->alg == GOAL_ALG_MULTICAST)
+		(void)goal_coll_multicast(c, c->out, c->root, TAG_DATA);
 	else
 		scatter_allgather(c);
 }

@@ -78,6 +78,8 @@ uint32_t goal_coll_sendv(struct goal_coll *c, const struct goal_mem *mems, uint3
 			 uint32_t to, uint32_t tag);
 uint32_t goal_coll_recvv(struct goal_coll *c, const struct goal_mem *mems, uint32_t num,
 			 uint32_t from, uint32_t tag);
+/* root's bytes to all others, by the communicator's reliable group. */
+uint32_t goal_coll_multicast(struct goal_coll *c, struct goal_mem mem, uint32_t root, uint32_t tag);
 /* Nothing when both are the same place. */
 uint32_t goal_coll_copy(struct goal_coll *c, struct goal_mem from, struct goal_mem to);
 /* The call's operation: result = a op b; the result may be one of them. */
@@ -129,6 +131,8 @@ void goal_coll_bcast(struct goal_coll *c);
 void goal_coll_gather(struct goal_coll *c);
 void goal_coll_scatter(struct goal_coll *c);
 void goal_coll_reduce(struct goal_coll *c);
+/* The sum to c->root, along the binomial tree. */
+void goal_coll_reduce_binomial(struct goal_coll *c);
 void goal_coll_scan(struct goal_coll *c);
 void goal_coll_allreduce(struct goal_coll *c);
 void goal_coll_allgather(struct goal_coll *c);

@@ -190,7 +190,7 @@ static uint32_t message(struct goal_coll *c, enum goal_insn_kind kind, const str
 		return GOAL_NO_VERTEX;
 	vertex = added(c, goal_graph_msg(c->graph, kind, mems, num, peer, tag));
 	for (i = 0; i < num && !c->error; i++)
-		use(c, &mems[i], vertex, kind == GOAL_INSN_RECV);
+		use(c, &mems[i], vertex, kind == GOAL_INSN_RECV || kind == GOAL_INSN_MCAST_RECV);
 	return vertex;
 }
 
@@ -214,6 +214,12 @@ uint32_t goal_coll_send(struct goal_coll *c, struct goal_mem mem, uint32_t to, u
 uint32_t goal_coll_recv(struct goal_coll *c, struct goal_mem mem, uint32_t from, uint32_t tag)
 {
 	return message(c, GOAL_INSN_RECV, &mem, 1, from, tag);
+}
+
+uint32_t goal_coll_multicast(struct goal_coll *c, struct goal_mem mem, uint32_t root, uint32_t tag)
+{
+	return message(c, c->rank == root ? GOAL_INSN_MCAST_SEND : GOAL_INSN_MCAST_RECV, &mem, 1,
+		       root, tag);
 }
 
 static uint32_t local(struct goal_coll *c, enum goal_local op, enum goal_type type, uint32_t width,

@@ -70,7 +70,7 @@ static void reduce_linear(struct goal_coll *c)
 	}
 }
 
-static void reduce_binomial(struct goal_coll *c)
+void goal_coll_reduce_binomial(struct goal_coll *c)
 {
 	uint32_t v = goal_coll_relative(c), lowest = goal_coll_lowest(c, v), mask, children = 0;
 	struct goal_mem sum = c->in, to = c->out;
@@ -99,7 +99,7 @@ void goal_coll_reduce(struct goal_coll *c)
 	if (c->alg == GOAL_ALG_LINEAR)
 		reduce_linear(c);
 	else
-		reduce_binomial(c);
+		goal_coll_reduce_binomial(c);
 }
 
 static void scan_linear(struct goal_coll *c)

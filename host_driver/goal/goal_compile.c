@@ -335,7 +335,7 @@ static int write_counts(struct layout *l, uint64_t eager_bytes)
 		    op->kind != GOAL_INSN_MCAST_SEND && op->kind != GOAL_INSN_MCAST_RECV)
 			continue;
 		op->count = number(keys, size - 1, op);
-		if (op->kind != GOAL_INSN_RECV)
+		if (op->kind != GOAL_INSN_RECV && op->kind != GOAL_INSN_MCAST_RECV)
 			continue;
 		/* What is longer comes when it is asked for. */
 		l->header.unexpected_msgs++;

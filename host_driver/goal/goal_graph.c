@@ -106,6 +106,10 @@ int64_t goal_graph_msg(struct goal_graph *graph, enum goal_insn_kind kind,
 		return -EINVAL;
 	if (tag == GOAL_TAG_ANY && !recv)
 		return -EINVAL;
+	/* The root sends, the others receive. */
+	if ((kind == GOAL_INSN_MCAST_SEND && peer != graph->rank) ||
+	    (kind == GOAL_INSN_MCAST_RECV && peer == graph->rank))
+		return -EINVAL;
 	bytes = add_mems(graph, mems, num_mems, &vertex.first_mem[0], &vertex.num_mems[0]);
 	if (bytes < 0)
 		return bytes;

@@ -61,7 +61,7 @@ void goal_graph_free(struct goal_graph *graph);
 /*
  * Each adds a vertex and returns its number, or a negative errno: -EINVAL for a rank, tag,
  * operation or length that cannot be, -ENOMEM, -EOVERFLOW beyond GOAL_FORMAT_MAX_OPS. mems are
- * copied.
+ * copied. peer of multicasts: the root, which of MCAST_SEND is the graph's rank.
  */
 int64_t goal_graph_msg(struct goal_graph *graph, enum goal_insn_kind kind,
 		       const struct goal_mem *mems, uint32_t num_mems, uint32_t peer, uint32_t tag);

@@ -192,8 +192,13 @@ static struct goal_mem *pieces(void *const *offsets, const int *lengths, int cou
 static GOAL_Vertex message(GOAL_Graph g, enum goal_insn_kind kind, const struct goal_mem *mems,
 			   int count, int peer, int tag)
 {
-	const char *what = kind == GOAL_INSN_SEND ? "GOAL_Send: rank, tag or length"
-						  : "GOAL_Recv: rank, tag or length";
+	static const char *const names[GOAL_INSN_KINDS] = {
+	    [GOAL_INSN_SEND] = "GOAL_Send: rank, tag or length",
+	    [GOAL_INSN_RECV] = "GOAL_Recv: rank, tag or length",
+	    [GOAL_INSN_MCAST_SEND] = "GOAL_McastSend: tag or length",
+	    [GOAL_INSN_MCAST_RECV] = "GOAL_McastRecv: root, tag or length",
+	};
+	const char *what = names[kind];
 	bool recv = kind == GOAL_INSN_RECV;
 
 	/* -1 is "any", which is the largest number on the NIC's side. */
@@ -225,6 +230,19 @@ GOAL_Vertex(GOAL_Recv)(GOAL_Graph g, void *buf, int64_t count, int source, int t
 		       GOAL_MemType mem)
 {
 	return single(g, GOAL_INSN_RECV, (uintptr_t)buf, count, source, tag, mem);
+}
+
+GOAL_Vertex(GOAL_McastSend)(GOAL_Graph g, const void *buf, int64_t count, int tag, GOAL_MemType mem)
+{
+	int self = g ? (int)g->graph->rank : 0;
+
+	return single(g, GOAL_INSN_MCAST_SEND, (uintptr_t)buf, count, self, tag, mem);
+}
+
+GOAL_Vertex(GOAL_McastRecv)(GOAL_Graph g, void *buf, int64_t count, int root, int tag,
+			    GOAL_MemType mem)
+{
+	return single(g, GOAL_INSN_MCAST_RECV, (uintptr_t)buf, count, root, tag, mem);
 }
 
 static GOAL_Vertex vector(GOAL_Graph g, enum goal_insn_kind kind, void *const *offsets,
@@ -326,5 +344,5 @@ int GOAL_RequiresStart(GOAL_Graph g, GOAL_Vertex prereq, GOAL_Vertex target)
 
 int GOAL_IsExtensionAvailable(GOAL_ExtensionId ext)
 {
-	return ext >= GOAL_EXT_COMMUNICATORS && ext <= GOAL_EXT_COLLECTIVES;
+	return ext >= GOAL_EXT_COMMUNICATORS && ext <= GOAL_EXT_MULTICAST;
 }

@@ -241,6 +241,22 @@ void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 	net.session_done = (struct net_neigh_done){net.session_done.calls + 1, ip, ok};
 }
 
+/* No collectives here: nobody is in a reliable group. */
+void mgrp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes)
+{
+	(void)nic;
+	(void)frame;
+	(void)bytes;
+	CU_FAIL("a frame of a reliable group");
+}
+
+bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	(void)nic;
+	(void)frame;
+	return false;
+}
+
 struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn)
 {
 	(void)nic;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EDP, ESP and GOAL headers (shared_defs/wire_esp.h, wire_goal.h) against the bytes of
- * tests/golden/wire_esp.hex, which follow the tables of docs/wire-esp.md and docs/collectives.md.
+ * EDP, ESP, GOAL and group headers (shared_defs/wire_esp.h, wire_goal.h, wire_mgrp.h) against the
+ * bytes of tests/golden/wire_esp.hex, which follow the tables of docs/wire-esp.md, wire-group.md
+ * and collectives.md.
  */
 #include "shared_defs/wire_esp.h"
 #include "shared_defs/wire_goal.h"
+#include "shared_defs/wire_mgrp.h"
 
 #include "tests/golden.h"
 #include "tests/ut.h"
@@ -73,4 +75,24 @@ static void goal(void)
 	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
 }
 
-UT_MAIN("shared_defs/wire_esp", UT(edp), UT(esp), UT(open_of_a_stream), UT(goal))
+static void group(void)
+{
+	struct wire_mgrp g, w = {.type = WIRE_MGRP_STATUS,
+				 .mtu = be16_put(1500),
+				 .root = be32_put(2),
+				 .src_rank = be32_put(5),
+				 .dst_rank = be32_put(4),
+				 .key = be64_put(0x0123456789abcdef),
+				 .key2 = be64_put(0xfedcba9876543210),
+				 .epoch = be32_put(0xdeadbeef),
+				 .base = be32_put(0x7ffffff0),
+				 .psn = be32_put(UINT32_MAX - 1),
+				 .own = be32_put(UINT32_MAX),
+				 .from = be32_put(UINT32_MAX),
+				 .missing = be64_put(1 << 0 | 1 << 2)};
+
+	LOAD("group", g);
+	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
+}
+
+UT_MAIN("shared_defs/wire_esp", UT(edp), UT(esp), UT(open_of_a_stream), UT(goal), UT(group))

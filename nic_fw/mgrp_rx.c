@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reliable groups, receiving: each packet to each member here, in order, and what is missing.
+ *
+ * Called by edp.c with frames whose CRC is right; calls goal_group.c with packets in order. What
+ * comes early, or while the layer above is full, lies in the ring; so does what children may
+ * ask for. Nothing that a frame says is believed that its sender could not know: stations,
+ * neighbourhood in the tree and the window are checked. docs/wire-group.md.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	EDP_OFFSET = sizeof(struct wire_eth),
+	MGRP_OFFSET = EDP_OFFSET + sizeof(struct wire_edp),
+	DATA_OFFSET = MGRP_OFFSET + sizeof(struct wire_mgrp),
+};
+
+/* A frame in host order. */
+struct group_in {
+	const struct fw_rx_frame *frame;
+	const struct wire_eth *eth;
+	uint32_t bytes; /* of wire_goal and payload */
+	uint8_t type;
+	uint16_t mtu;
+	uint32_t root, src, dst;
+	uint32_t epoch, base, psn, own, from;
+	uint64_t missing;
+};
+
+/* ---- the ring ---------------------------------------------------------------------------------
+ */
+
+/* Copies a packet into the ring. False: no memory. */
+static bool store(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+{
+	struct mgrp_slot *slot = mgrp_slot(space, in->psn);
+	struct eth_cursor cursor;
+
+	slot->block = goal_heap_alloc(nic, nic->goal_comms[space->comm].client, in->bytes);
+	if (!slot->block) {
+		FW_DROP(nic, drop_mgrp_no_memory);
+		return false;
+	}
+	eth_cursor_init(&cursor, in->frame, DATA_OFFSET, in->bytes);
+	eth_cursor_copy(&cursor, slot->block, in->bytes);
+	slot->bytes = in->bytes;
+	slot->sent_ns = nic->now_ns;
+	slot->repaired = false;
+	if (slot->wanted) {
+		space->wanted = 1;
+		mgrp_ready(nic, space);
+	}
+	return true;
+}
+
+/* It exists, and there was no room for it: it is asked for again after a while. */
+static void miss(struct fw_nic *nic, struct mgrp_space *space)
+{
+	space->asked = space->high;
+	space->ask_ns = nic->now_ns;
+	mgrp_timer_update(nic, space);
+}
+
+static void know_of(struct mgrp_space *space, uint32_t end)
+{
+	if (seq_lt(space->high, end) && end - space->low <= MGRP_WINDOW)
+		space->high = end;
+}
+
+/* A gap that was not asked for is, at the end of this turn. */
+static void look_for_gaps(struct fw_nic *nic, struct mgrp_space *space)
+{
+	if (seq_lt(space->asked, space->next))
+		space->asked = space->next;
+	while (seq_lt(space->asked, space->high) && mgrp_slot(space, space->asked)->block)
+		space->asked++;
+	if (seq_lt(space->asked, space->high))
+		mgrp_owe(nic, space, true);
+}
+
+/* ---- in order ---------------------------------------------------------------------------------
+ */
+
+/* The packet next, from a frame. False: the layer above has no room. */
+static bool deliver(struct fw_nic *nic, struct mgrp_space *space, const struct fw_rx_frame *frame,
+		    uint32_t offset, uint32_t bytes)
+{
+	struct goal_comm *comm = &nic->goal_comms[space->comm];
+
+	if (goal_group_receive(nic, comm, space->root, frame, offset, bytes) == ESP_FULL) {
+		space->blocked = true;
+		if (!fw_list_linked(&space->blocked_node))
+			fw_list_add_tail(&comm->group.blocked, &space->blocked_node);
+		return false;
+	}
+	FW_COUNT(nic, mgrp_rx_packets);
+	space->next++;
+	return true;
+}
+
+static void deliver_ring(struct fw_nic *nic, struct mgrp_space *space)
+{
+	while (seq_lt(space->next, space->high)) {
+		struct mgrp_slot *slot = mgrp_slot(space, space->next);
+		struct fw_rx_frame frame = {.num_seg = 1, .bytes = slot->bytes};
+
+		if (!slot->block)
+			return;
+		frame.seg[0].data = slot->block;
+		frame.seg[0].bytes = slot->bytes;
+		if (!deliver(nic, space, &frame, 0, slot->bytes))
+			return;
+	}
+}
+
+void mgrp_deliver(struct fw_nic *nic, struct mgrp_space *space)
+{
+	if (!space->blocked)
+		return;
+	fw_list_del(&space->blocked_node);
+	space->blocked = false;
+	deliver_ring(nic, space);
+	look_for_gaps(nic, space);
+	mgrp_taken(nic, space);
+	mgrp_advance(nic, space);
+}
+
+/* The packet that was awaited. False: there is no memory to keep it. */
+static bool take(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+{
+	bool keep = mgrp_keeps(space);
+
+	if (keep && !store(nic, space, in))
+		return false;
+	if (!deliver(nic, space, in->frame, DATA_OFFSET, in->bytes))
+		return keep || store(nic, space, in);
+	deliver_ring(nic, space);
+	return true;
+}
+
+/* A repair has come: others that were asked for with it follow. */
+static void answered(const struct fw_nic *nic, struct mgrp_space *space)
+{
+	if (space->asking && !space->asks)
+		mgrp_rtt_sample(&space->ask_rtt, nic->now_ns - space->ask_ns);
+	space->asking = false;
+	space->asks = 0;
+	space->ask_ns = nic->now_ns;
+}
+
+static void rx_packet(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+{
+	bool stored;
+
+	if (in->type == WIRE_MGRP_REPAIR) {
+		FW_COUNT(nic, mgrp_rx_repairs);
+		answered(nic, space);
+	} else {
+		FW_COUNT(nic, mgrp_rx_data);
+	}
+	if (seq_lt(in->psn, space->next) ||
+	    (in->psn - space->low < MGRP_WINDOW && mgrp_slot(space, in->psn)->block)) {
+		FW_COUNT(nic, mgrp_rx_duplicates);
+		return;
+	}
+	if (in->psn - space->low >= MGRP_WINDOW) {
+		FW_DROP(nic, drop_mgrp_window);
+		return;
+	}
+	know_of(space, in->psn + 1);
+	if (in->psn == space->next && !space->blocked)
+		stored = take(nic, space, in);
+	else
+		stored = store(nic, space, in);
+	if (!stored)
+		miss(nic, space);
+	look_for_gaps(nic, space);
+	mgrp_taken(nic, space);
+	mgrp_advance(nic, space);
+}
+
+/* ---- what neighbours say ----------------------------------------------------------------------
+ */
+
+/* A child asks for packets: those that are here go in this turn, others when they come. */
+static void asked_for(struct fw_nic *nic, struct mgrp_space *space, uint32_t child,
+		      const struct group_in *in)
+{
+	bool is_root = space->parent == FW_NONE;
+	uint32_t i;
+
+	FW_COUNT(nic, mgrp_rx_nacks);
+	for (i = 0; i < WIRE_MGRP_MISSING; i++) {
+		uint32_t psn = in->from + i;
+
+		if (!(in->missing >> i & 1) || seq_lt(psn, space->child[child].own) ||
+		    psn - space->low >= MGRP_WINDOW || (is_root && !seq_lt(psn, space->next)))
+			continue;
+		know_of(space, psn + 1);
+		mgrp_slot(space, psn)->wanted |= UINT32_C(1) << child;
+		if (!mgrp_slot(space, psn)->block)
+			continue;
+		space->wanted = 1;
+		mgrp_ready(nic, space);
+	}
+}
+
+static void rx_status(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+{
+	bool is_root = space->parent == FW_NONE;
+	struct mgrp_child *child = space->child;
+	uint32_t limit = is_root ? space->next - space->low : MGRP_WINDOW;
+
+	while (child < space->child + space->num_children && child->rank != in->src)
+		child++;
+	/* Of the past: an acknowledgement that came before says more. */
+	if (child == space->child + space->num_children || child->gone ||
+	    in->own - space->low > limit || seq_lt(in->own, in->psn)) {
+		FW_COUNT(nic, mgrp_statuses_stale);
+		return;
+	}
+	FW_COUNT(nic, mgrp_rx_statuses);
+	if (in->mtu)
+		child->mtu = in->mtu;
+	if (seq_lt(child->own, in->own)) {
+		const struct mgrp_slot *slot = mgrp_slot(space, in->own - 1);
+
+		child->own = in->own;
+		if (slot->block && !slot->repaired && !child->probes)
+			mgrp_rtt_sample(&space->rtt, nic->now_ns - slot->sent_ns);
+		know_of(space, in->own);
+	}
+	if (seq_lt(child->ack, in->psn))
+		child->ack = in->psn;
+	child->probes = 0;
+	child->from_ns = nic->now_ns;
+	if (in->missing)
+		asked_for(nic, space, (uint32_t)(child - space->child), in);
+	if (!is_root)
+		look_for_gaps(nic, space);
+	mgrp_advance(nic, space);
+}
+
+static void rx_probe(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+{
+	FW_COUNT(nic, mgrp_rx_probes);
+	know_of(space, in->psn);
+	mgrp_owe(nic, space, true);
+}
+
+/* ---- members ----------------------------------------------------------------------------------
+ */
+
+static bool is_from(const struct goal_comm *comm, uint32_t rank, const struct group_in *in)
+{
+	return rank < comm->num_ranks && rank == in->src &&
+	       !memcmp(comm->peers[rank].mac, in->eth->src, WIRE_MAC_BYTES);
+}
+
+/* Whether the frame is for this member, and from whom it would come. */
+static bool is_for(const struct goal_comm *comm, const struct group_in *in)
+{
+	if (in->root >= comm->num_ranks)
+		return false;
+	switch ((enum wire_mgrp_type)in->type) {
+	case WIRE_MGRP_DATA:
+		return in->root != comm->rank && is_from(comm, in->root, in);
+	case WIRE_MGRP_REPAIR:
+	case WIRE_MGRP_PROBE:
+		return in->dst == comm->rank &&
+		       is_from(comm, mgrp_parent(comm->num_ranks, in->root, comm->rank), in);
+	case WIRE_MGRP_STATUS:
+		return in->dst == comm->rank && is_from(comm, in->src, in);
+	case WIRE_MGRP_TYPES:
+		break;
+	}
+	return false;
+}
+
+/* Nothing was delivered under the epoch that the space has: it may have been one of the past. */
+static void begin_anew(struct fw_nic *nic, struct mgrp_space *space, const struct group_in *in)
+{
+	for (; space->known && seq_lt(space->low, space->high); space->low++)
+		mgrp_free_block(nic, space, mgrp_slot(space, space->low));
+	mgrp_adopt(space, in->epoch, in->base);
+}
+
+/* The space that a frame belongs to; NULL: none, it is dropped. */
+static struct mgrp_space *space_of(struct fw_nic *nic, struct goal_comm *comm,
+				   const struct group_in *in)
+{
+	struct mgrp_space *space = mgrp_space_find(nic, comm, in->root);
+
+	if (!space && in->type != WIRE_MGRP_STATUS && !comm->closing) {
+		space = mgrp_space_get(nic, comm, in->root);
+		if (!space)
+			FW_DROP(nic, drop_mgrp_no_memory);
+	}
+	if (!space)
+		return NULL;
+	if (space->known && space->epoch == in->epoch && space->base == in->base)
+		return space;
+	if (in->type == WIRE_MGRP_STATUS || (space->known && space->next != space->base) ||
+	    space->blocked) {
+		FW_DROP(nic, drop_mgrp_epoch);
+		return NULL;
+	}
+	begin_anew(nic, space, in);
+	return space;
+}
+
+static void rx_member(struct fw_nic *nic, struct goal_comm *comm, const struct group_in *in)
+{
+	struct mgrp_space *space = space_of(nic, comm, in);
+
+	if (!space)
+		return;
+	switch ((enum wire_mgrp_type)in->type) {
+	case WIRE_MGRP_DATA:
+	case WIRE_MGRP_REPAIR:
+		rx_packet(nic, space, in);
+		return;
+	case WIRE_MGRP_STATUS:
+		rx_status(nic, space, in);
+		return;
+	case WIRE_MGRP_PROBE:
+		rx_probe(nic, space, in);
+		return;
+	case WIRE_MGRP_TYPES:
+		break;
+	}
+}
+
+bool mgrp_wants(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	const struct wire_mgrp *wire =
+	    (const struct wire_mgrp *)(const void *)(frame->seg[0].data + MGRP_OFFSET);
+
+	return frame->seg[0].bytes >= DATA_OFFSET &&
+	       mgrp_first_member(nic, be64_get(wire->key), be64_get(wire->key2));
+}
+
+/* False: what cannot be. */
+static bool parse(const struct fw_rx_frame *frame, uint32_t bytes, struct group_in *in)
+{
+	const struct wire_mgrp *wire =
+	    (const struct wire_mgrp *)(const void *)(frame->seg[0].data + MGRP_OFFSET);
+	bool data;
+
+	if (bytes < sizeof(struct wire_edp) + sizeof(*wire) || frame->seg[0].bytes < DATA_OFFSET)
+		return false;
+	in->frame = frame;
+	in->eth = (const struct wire_eth *)frame->seg[0].data;
+	in->bytes = bytes - (uint32_t)(sizeof(struct wire_edp) + sizeof(*wire));
+	in->type = wire->type;
+	in->mtu = be16_get(wire->mtu);
+	in->root = be32_get(wire->root);
+	in->src = be32_get(wire->src_rank);
+	in->dst = be32_get(wire->dst_rank);
+	in->epoch = be32_get(wire->epoch);
+	in->base = be32_get(wire->base);
+	in->psn = be32_get(wire->psn);
+	in->own = be32_get(wire->own);
+	in->from = be32_get(wire->from);
+	in->missing = be64_get(wire->missing);
+	data = in->type == WIRE_MGRP_DATA || in->type == WIRE_MGRP_REPAIR;
+	/* To the group goes what all get, and nothing else. */
+	return (in->eth->dst[0] & 1) == (in->type == WIRE_MGRP_DATA) &&
+	       (data ? in->bytes >= sizeof(struct wire_goal) : !in->bytes);
+}
+
+void mgrp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes)
+{
+	const struct wire_mgrp *wire =
+	    (const struct wire_mgrp *)(const void *)(frame->seg[0].data + MGRP_OFFSET);
+	struct goal_comm *comm, *next;
+	struct group_in in;
+	bool wanted = false;
+
+	if (!parse(frame, bytes, &in)) {
+		FW_DROP(nic, drop_esp_malformed);
+		return;
+	}
+	for (comm = mgrp_first_member(nic, be64_get(wire->key), be64_get(wire->key2)); comm;
+	     comm = next) {
+		next = mgrp_next_member(nic, comm);
+		if (!is_for(comm, &in))
+			continue;
+		wanted = true;
+		rx_member(nic, comm, &in);
+	}
+	if (!wanted)
+		FW_DROP(nic, drop_mgrp_no_member);
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reliable groups, sending: packets of the root, repairs of parents, statuses of children, probes.
+ *
+ * Called by fw_poll() (mgrp_run) and by timers. A message is copied into the ring packet by
+ * packet as the window opens, so its operation is finished, and its buffer free, when the last one
+ * is in. A child asks for what is missing (STATUS with bits), again while no answer comes; a
+ * parent that has heard nothing of what it sent asks (PROBE). Both waits follow the round trips
+ * that were measured. docs/wire-group.md.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	MGRP_OFFSET = sizeof(struct wire_eth) + sizeof(struct wire_edp),
+	DATA_OFFSET = MGRP_OFFSET + sizeof(struct wire_mgrp),
+	SLOW_PROBE = 4, /* times as patient with what a child's children owe it */
+};
+
+static struct goal_comm *comm_of(struct fw_nic *nic, const struct mgrp_space *space)
+{
+	return &nic->goal_comms[space->comm];
+}
+
+/* ---- waits ------------------------------------------------------------------------------------
+ */
+
+void mgrp_rtt_sample(struct mgrp_rtt *rtt, uint64_t ns)
+{
+	uint64_t err;
+
+	if (!rtt->srtt_ns) {
+		rtt->srtt_ns = ns ? ns : 1;
+		rtt->var_ns = ns / 2;
+		return;
+	}
+	err = ns > rtt->srtt_ns ? ns - rtt->srtt_ns : rtt->srtt_ns - ns;
+	rtt->var_ns = (3 * rtt->var_ns + err) / 4;
+	rtt->srtt_ns = (7 * rtt->srtt_ns + ns) / 8;
+}
+
+uint64_t mgrp_rto_ns(const struct mgrp_rtt *rtt, uint32_t tries)
+{
+	uint64_t ns = rtt->srtt_ns ? rtt->srtt_ns + 4 * rtt->var_ns : MGRP_FIRST_RTO_NS;
+
+	if (ns < MGRP_MIN_RTO_NS)
+		ns = MGRP_MIN_RTO_NS;
+	ns <<= tries < 10 ? tries : 10;
+	return ns < MGRP_MAX_RTO_NS ? ns : MGRP_MAX_RTO_NS;
+}
+
+/* ---- frames -----------------------------------------------------------------------------------
+ */
+
+static uint16_t master_port(uint32_t shard)
+{
+	return (uint16_t)(WIRE_EDP_PORT_BASE + shard * WIRE_EDP_PORT_SPAN);
+}
+
+/* A frame up to wire_mgrp; NULL: no room. */
+static struct fw_tx_frame *begin(struct fw_nic *nic, const struct mgrp_space *space,
+				 const uint8_t *mac, uint32_t shard, uint8_t type,
+				 uint32_t dst_rank, struct wire_mgrp **wire)
+{
+	const struct goal_comm *comm = comm_of(nic, space);
+	struct fw_tx_frame *frame = edp_tx_begin(nic, mac, master_port(shard),
+						 master_port(nic->config.shard), WIRE_EDP_GROUP);
+
+	if (!frame)
+		return NULL;
+	*wire = (struct wire_mgrp *)(void *)(frame->hdr + MGRP_OFFSET);
+	memset(*wire, 0, sizeof(**wire));
+	(*wire)->type = type;
+	(*wire)->root = be32_put(space->root);
+	(*wire)->src_rank = be32_put(comm->rank);
+	(*wire)->dst_rank = be32_put(dst_rank);
+	(*wire)->key = be64_put(comm->key);
+	(*wire)->key2 = be64_put(comm->key2);
+	(*wire)->epoch = be32_put(space->epoch);
+	(*wire)->base = be32_put(space->base);
+	eth_tx_hdr(frame, sizeof(struct wire_eth),
+		   sizeof(struct wire_edp) + sizeof(struct wire_mgrp), 0);
+	return frame;
+}
+
+static struct fw_tx_frame *begin_to(struct fw_nic *nic, const struct mgrp_space *space,
+				    uint8_t type, uint32_t rank, struct wire_mgrp **wire)
+{
+	const struct hw_goal_peer *peer = &comm_of(nic, space)->peers[rank];
+
+	return begin(nic, space, peer->mac, peer->shard, type, rank, wire);
+}
+
+static void add_block(const struct fw_nic *nic, const struct mgrp_space *space,
+		      const struct mgrp_slot *slot, struct fw_tx_frame *frame)
+{
+	frame->seg[frame->num_seg++] = (struct fw_tx_seg){
+	    .mem = slot->block,
+	    .bytes = slot->bytes,
+	    .client = nic->goal_comms[space->comm].client,
+	    .kind = FW_TX_MEM,
+	};
+}
+
+/* Once to the wire, once to the ranks on this NIC. False: no room. */
+static bool send_data(struct fw_nic *nic, struct mgrp_space *space, uint32_t psn, bool loop)
+{
+	const struct goal_comm *comm = comm_of(nic, space);
+	struct wire_mgrp *wire;
+	struct fw_tx_frame *frame =
+	    begin(nic, space, comm->group.mac, 0, WIRE_MGRP_DATA, WIRE_MGRP_ALL, &wire);
+
+	if (!frame)
+		return false;
+	if (loop)
+		frame->flags |= FW_TX_LOOP;
+	wire->psn = be32_put(psn);
+	add_block(nic, space, mgrp_slot(space, psn), frame);
+	edp_tx_end(nic, frame, false);
+	if (!loop)
+		FW_COUNT(nic, mgrp_tx_data);
+	return true;
+}
+
+static bool send_repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t psn, uint32_t rank)
+{
+	struct mgrp_slot *slot = mgrp_slot(space, psn);
+	struct wire_mgrp *wire;
+	struct fw_tx_frame *frame = begin_to(nic, space, WIRE_MGRP_REPAIR, rank, &wire);
+
+	if (!frame)
+		return false;
+	wire->psn = be32_put(psn);
+	add_block(nic, space, slot, frame);
+	edp_tx_end(nic, frame, false);
+	slot->repaired = true;
+	FW_COUNT(nic, mgrp_tx_repairs);
+	return true;
+}
+
+static bool send_probe(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_child *child)
+{
+	struct wire_mgrp *wire;
+	struct fw_tx_frame *frame = begin_to(nic, space, WIRE_MGRP_PROBE, child->rank, &wire);
+
+	if (!frame)
+		return false;
+	wire->psn = be32_put(space->high);
+	edp_tx_end(nic, frame, true);
+	FW_COUNT(nic, mgrp_tx_probes);
+	return true;
+}
+
+/* The smallest MTU at or below this member; 0: not all are known. */
+static uint16_t subtree_mtu(const struct fw_nic *nic, const struct mgrp_space *space)
+{
+	uint16_t mtu = nic->config.mtu;
+	uint32_t i;
+
+	for (i = 0; i < space->num_children; i++) {
+		if (space->child[i].gone)
+			continue;
+		if (space->child[i].mtu < mtu)
+			mtu = space->child[i].mtu;
+	}
+	return mtu;
+}
+
+/* Bits for what is missing from psn on; returns the first number that it says nothing of. */
+static uint32_t missing_from(const struct mgrp_space *space, uint32_t psn, uint64_t *missing)
+{
+	uint32_t i;
+
+	*missing = 0;
+	for (i = 0; i < WIRE_MGRP_MISSING && seq_lt(psn + i, space->high); i++)
+		if (!mgrp_slot(space, psn + i)->block)
+			*missing |= UINT64_C(1) << i;
+	return psn + i;
+}
+
+static bool send_status(struct fw_nic *nic, struct mgrp_space *space)
+{
+	struct wire_mgrp *wire;
+	struct fw_tx_frame *frame = begin_to(nic, space, WIRE_MGRP_STATUS, space->parent, &wire);
+	uint64_t missing;
+
+	if (!frame)
+		return false;
+	if (seq_lt(space->asked, space->next))
+		space->asked = space->next;
+	/* The first gap that was not asked for; those before are under way. */
+	while (seq_lt(space->asked, space->high) && mgrp_slot(space, space->asked)->block)
+		space->asked++;
+	wire->from = be32_put(space->asked);
+	space->asked = missing_from(space, space->asked, &missing);
+	while (seq_lt(space->asked, space->high) && mgrp_slot(space, space->asked)->block)
+		space->asked++;
+	wire->missing = be64_put(missing);
+	wire->psn = be32_put(space->low);
+	wire->own = be32_put(space->next);
+	wire->mtu = be16_put(subtree_mtu(nic, space));
+	edp_tx_end(nic, frame, true);
+	space->told_ack = space->low;
+	space->told_own = space->next;
+	if (missing) {
+		space->ask_ns = nic->now_ns;
+		space->asking = true;
+		FW_COUNT(nic, mgrp_tx_nacks);
+	}
+	FW_COUNT(nic, mgrp_tx_statuses);
+	return true;
+}
+
+/* ---- packets of the root ----------------------------------------------------------------------
+ */
+
+/* The next packet of the first message goes into the ring. False: not now, or not at all. */
+static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goal_send *send)
+{
+	struct goal_run *run = send->run;
+	struct mgrp_slot *slot = mgrp_slot(space, space->next);
+	uint64_t offset = send->cursor.offset, left = send->bytes - offset;
+	uint32_t room =
+	    space->frame_bytes - (uint32_t)(sizeof(struct wire_edp) + sizeof(struct wire_mgrp) +
+					    sizeof(struct wire_goal) + WIRE_EDP_CRC_BYTES);
+	uint32_t bytes = left < room ? (uint32_t)left : room;
+	struct wire_goal *wire;
+
+	slot->block = goal_heap_alloc(nic, run->client, sizeof(*wire) + bytes);
+	if (!slot->block) {
+		/* Acknowledgements will free some; where none are to come, there is none. */
+		if (space->low == space->next)
+			goal_run_fault(nic, run, HW_GOAL_RESOURCES, run->comm->rank, send->op);
+		return false;
+	}
+	slot->bytes = (uint32_t)sizeof(*wire) + bytes;
+	slot->wanted = 0;
+	slot->repaired = false;
+	slot->sent_ns = nic->now_ns;
+	wire = (struct wire_goal *)(void *)slot->block;
+	memset(wire, 0, sizeof(*wire));
+	wire->type = WIRE_GOAL_EAGER;
+	wire->instance = be32_put(send->key.instance);
+	wire->tag = be32_put(send->key.tag);
+	wire->count = be32_put(send->key.count);
+	wire->bytes = be64_put(send->bytes);
+	wire->offset = be64_put(offset);
+	wire->piece_bytes = be32_put(bytes);
+	if (goal_buf_read(nic, run, &send->cursor, slot->block + sizeof(*wire), bytes))
+		return true;
+	mgrp_free_block(nic, space, slot);
+	goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, send->op);
+	return false;
+}
+
+/* One packet out, if there is one and the window has room. */
+static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
+{
+	struct goal_send *send;
+	bool last;
+
+	if (fw_list_empty(&space->queue) || space->next - space->low >= MGRP_WINDOW ||
+	    eth_tx_room(nic) < 2)
+		return false;
+	send = FW_CONTAINER(space->queue.next, struct goal_send, link_node);
+	if (!make_packet(nic, space, send)) {
+		/* Memory comes back with acknowledgements; a run with a fault goes in its step. */
+		return false;
+	}
+	/* Without room for it in the port it is a loss like any other. */
+	if (space->to_wire)
+		(void)send_data(nic, space, space->next, false);
+	if (space->to_loop)
+		(void)send_data(nic, space, space->next, true);
+	space->next++;
+	space->high = space->asked = space->next;
+	last = send->cursor.offset == send->bytes;
+	if (last) {
+		struct goal_run *run = send->run;
+		uint32_t op = send->op;
+
+		goal_send_free(nic, send);
+		goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, op);
+		goal_run_finish_op(nic, run, op);
+	}
+	mgrp_taken(nic, space);
+	mgrp_advance(nic, space);
+	return true;
+}
+
+/* ---- turns ------------------------------------------------------------------------------------
+ */
+
+void mgrp_ready(struct fw_nic *nic, struct mgrp_space *space)
+{
+	if (!fw_list_linked(&space->ready_node))
+		fw_list_add_tail(&nic->mgrp_ready, &space->ready_node);
+}
+
+void mgrp_owe(struct fw_nic *nic, struct mgrp_space *space, bool now)
+{
+	if (space->parent == FW_NONE || space->parent_gone || !space->known)
+		return;
+	if (now) {
+		if (!fw_list_linked(&space->due_node))
+			fw_list_add_tail(&nic->mgrp_due, &space->due_node);
+	} else if (!fw_timer_is_set(&space->ack_timer)) {
+		fw_timer_set(&nic->timers, &space->ack_timer, nic->now_ns + MGRP_ACK_NS);
+	}
+}
+
+/* Packets that children asked for and that are here. Returns how many were sent. */
+static uint32_t repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t most)
+{
+	uint32_t psn, sent = 0, i;
+
+	if (!space->wanted)
+		return 0;
+	space->wanted = 0;
+	for (psn = space->low; seq_lt(psn, space->high); psn++) {
+		struct mgrp_slot *slot = mgrp_slot(space, psn);
+
+		for (i = 0; slot->block && slot->wanted && i < space->num_children; i++) {
+			if (!(slot->wanted >> i & 1))
+				continue;
+			if (space->child[i].gone || seq_lt(psn, space->child[i].own)) {
+				slot->wanted &= ~(UINT32_C(1) << i);
+				continue;
+			}
+			if (sent == most || !eth_tx_room(nic) ||
+			    !send_repair(nic, space, psn, space->child[i].rank)) {
+				space->wanted = 1;
+				return sent;
+			}
+			slot->wanted &= ~(UINT32_C(1) << i);
+			sent++;
+		}
+	}
+	return sent;
+}
+
+static bool may_send(const struct mgrp_space *space)
+{
+	return space->wanted ||
+	       (!fw_list_empty(&space->queue) && space->next - space->low < MGRP_WINDOW);
+}
+
+static uint32_t run_space(struct fw_nic *nic, struct mgrp_space *space)
+{
+	uint32_t sent;
+
+	if (space->resume) {
+		space->resume = false;
+		mgrp_deliver(nic, space);
+	}
+	sent = repair(nic, space, MGRP_TX_QUANTUM);
+	while (sent < MGRP_TX_QUANTUM && send_next(nic, space))
+		sent++;
+	return sent;
+}
+
+static void flush_statuses(struct fw_nic *nic)
+{
+	while (!fw_list_empty(&nic->mgrp_due)) {
+		struct mgrp_space *space =
+		    FW_CONTAINER(nic->mgrp_due.next, struct mgrp_space, due_node);
+
+		if (!send_status(nic, space))
+			return;
+		/* More gaps than one names: another. */
+		if (seq_lt(space->asked, space->high))
+			continue;
+		fw_list_del(&space->due_node);
+		fw_timer_cancel(&nic->timers, &space->ack_timer);
+		mgrp_timer_update(nic, space);
+	}
+}
+
+uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
+{
+	struct fw_list again;
+	uint32_t done = 0;
+
+	fw_list_init(&again);
+	while (done < budget && !fw_list_empty(&nic->mgrp_ready) && eth_tx_room(nic)) {
+		struct mgrp_space *space =
+		    FW_CONTAINER(nic->mgrp_ready.next, struct mgrp_space, ready_node);
+		uint32_t sent;
+
+		fw_list_del(&space->ready_node);
+		sent = run_space(nic, space);
+		done += sent;
+		if (!may_send(space) || fw_list_linked(&space->ready_node))
+			continue;
+		/* Behind the others; who could do nothing waits for the next turn. */
+		fw_list_add_tail(sent ? &nic->mgrp_ready : &again, &space->ready_node);
+	}
+	fw_list_splice_tail(&nic->mgrp_ready, &again);
+	flush_statuses(nic);
+	return done;
+}
+
+bool mgrp_pending(const struct fw_nic *nic)
+{
+	return !fw_list_empty(&nic->mgrp_ready) || !fw_list_empty(&nic->mgrp_due);
+}
+
+/* ---- timers -----------------------------------------------------------------------------------
+ */
+
+/* When what is missing is asked for again; UINT64_MAX: nothing that was asked for is. */
+static uint64_t ask_due_ns(const struct mgrp_space *space)
+{
+	if (!space->known || space->parent == FW_NONE || space->parent_gone ||
+	    !seq_lt(space->next, space->asked) || mgrp_slot(space, space->next)->block)
+		return UINT64_MAX;
+	return space->ask_ns + mgrp_rto_ns(&space->ask_rtt, space->asks);
+}
+
+static uint64_t probe_due_ns(const struct mgrp_space *space, const struct mgrp_child *child)
+{
+	uint64_t wait_ns = mgrp_rto_ns(&space->rtt, child->probes);
+
+	if (child->gone || !child->awaiting)
+		return UINT64_MAX;
+	if (!seq_lt(child->own, space->next))
+		wait_ns =
+		    SLOW_PROBE * wait_ns < MGRP_MAX_RTO_NS ? SLOW_PROBE * wait_ns : MGRP_MAX_RTO_NS;
+	return child->from_ns + wait_ns;
+}
+
+/* Only ever earlier: what was put off is found out when it fires. */
+void mgrp_timer_update(struct fw_nic *nic, struct mgrp_space *space)
+{
+	uint64_t due_ns = ask_due_ns(space);
+	uint32_t i;
+
+	for (i = 0; i < space->num_children; i++) {
+		uint64_t ns = probe_due_ns(space, &space->child[i]);
+
+		if (ns < due_ns)
+			due_ns = ns;
+	}
+	if (due_ns == UINT64_MAX)
+		return;
+	if (!fw_timer_is_set(&space->timer) || due_ns < space->timer.deadline_ns)
+		fw_timer_set(&nic->timers, &space->timer, due_ns);
+}
+
+void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct mgrp_space *space = FW_CONTAINER(timer, struct mgrp_space, timer);
+	uint32_t i;
+
+	if (ask_due_ns(space) <= nic->now_ns) {
+		if (space->asks < UINT8_MAX)
+			space->asks++;
+		space->asked = space->next;
+		space->ask_ns = nic->now_ns;
+		mgrp_owe(nic, space, true);
+	}
+	for (i = 0; i < space->num_children; i++) {
+		struct mgrp_child *child = &space->child[i];
+
+		if (probe_due_ns(space, child) > nic->now_ns)
+			continue;
+		if (child->probes < UINT8_MAX)
+			child->probes++;
+		child->from_ns = nic->now_ns;
+		(void)send_probe(nic, space, child);
+	}
+	mgrp_timer_update(nic, space);
+}
+
+void mgrp_ack_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	mgrp_owe(nic, FW_CONTAINER(timer, struct mgrp_space, ack_timer), true);
+}

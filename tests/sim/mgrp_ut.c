@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Multicasts over reliable groups: every byte at every rank, whatever the network does, and what
+ * that costs.
+ */
+#include "tests/sim/goal_fix.h"
+
+enum {
+	BYTES = 262144,
+};
+
+static uint32_t mcast(struct goal_graph *g, struct goal_mem mem, uint32_t rank, uint32_t root,
+		      uint32_t tag)
+{
+	int64_t v = goal_graph_msg(g, rank == root ? GOAL_INSN_MCAST_SEND : GOAL_INSN_MCAST_RECV,
+				   &mem, 1, root, tag);
+
+	CU_ASSERT_FATAL(v >= 0);
+	return (uint32_t)v;
+}
+
+static void put_pattern(uint8_t *buf, size_t bytes, uint32_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		buf[i] = (uint8_t)((i * 2654435761u + seed * 40503u) >> 7);
+}
+
+static bool has_pattern(const uint8_t *buf, size_t bytes, uint32_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (buf[i] != (uint8_t)((i * 2654435761u + seed * 40503u) >> 7))
+			return false;
+	return true;
+}
+
+/* One multicast of so many bytes from root, run so many times. */
+static void broadcast(struct goal_fix *fix, uint32_t root, uint64_t bytes, uint32_t runs)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < fix->num; i++) {
+		struct goal_graph *g = goal_graph_new(i, fix->num);
+
+		(void)mcast(g, goal_fix_mem(fix, i, 0, bytes), i, root, 3);
+		goal_fix_load(fix, i, g);
+	}
+	for (n = 0; n < runs; n++) {
+		for (i = 0; i < fix->num; i++)
+			memset(fix->rank[i].buf, 0, bytes);
+		put_pattern(fix->rank[root].buf, bytes, n + root);
+		FIX_REQUIRE(fix, goal_fix_run(fix, NULL) == HW_GOAL_OK);
+		for (i = 0; i < fix->num; i++)
+			FIX_REQUIRE(fix, has_pattern(fix->rank[i].buf, bytes, n + root));
+	}
+}
+
+static void sizes_and_roots(void)
+{
+	static const uint64_t sizes[] = {0, 1, 64, 1100, 1300, 5000, 70000, BYTES};
+	struct goal_fix_attr attr = {.bytes = BYTES};
+	uint32_t ranks, s;
+	struct goal_fix fix;
+
+	for (ranks = 1; ranks <= 9; ranks++) {
+		goal_fix_begin(&fix, ranks, ranks, &attr);
+		for (s = 0; s < 8; s++)
+			broadcast(&fix, (s * 5) % ranks, sizes[s], 2);
+		goal_fix_end(&fix);
+	}
+}
+
+/* ---- cost --------------------------------------------------------------------------------------
+ */
+
+static uint64_t stat_of(struct goal_fix *fix, uint32_t rank, const char *name)
+{
+	return sim_nic_stat(sim_nic_at(fix->sim, rank), name);
+}
+
+static uint64_t stat_of_all(struct goal_fix *fix, const char *name)
+{
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < fix->num; i++)
+		sum += stat_of(fix, i, name);
+	return sum;
+}
+
+/*
+ * 16 receivers, 1 % loss at the port of each: data frames leaving the root's port are at most 1.1
+ * times those of one copy, repairs at most 1.2 times the receptions lost.
+ */
+static void what_loss_costs(void)
+{
+	struct goal_fix_attr attr = {.bytes = 1 << 20};
+	uint64_t copy, root, repairs, lost;
+	struct goal_fix fix;
+	uint32_t i;
+
+	goal_fix_begin(&fix, 11, 17, &attr);
+	for (i = 1; i < 17; i++)
+		sim_nic_link(sim_nic_at(fix.sim, i))->loss_ppm = 10000;
+	broadcast(&fix, 0, 1 << 20, 4);
+	copy = stat_of(&fix, 0, "mgrp_tx_data");
+	root = copy + stat_of(&fix, 0, "mgrp_tx_repairs");
+	repairs = stat_of_all(&fix, "mgrp_tx_repairs");
+	lost = 16 * copy - stat_of_all(&fix, "mgrp_rx_data") + repairs -
+	       stat_of_all(&fix, "mgrp_rx_repairs");
+	printf("\n    %llu packets, %llu left the root's port (%.3f), %llu receptions lost, "
+	       "%llu repairs (%.3f) ",
+	       (unsigned long long)copy, (unsigned long long)root, (double)root / (double)copy,
+	       (unsigned long long)lost, (unsigned long long)repairs,
+	       (double)repairs / (double)lost);
+	/* 1 % of what 16 receive. */
+	FIX_CHECK(&fix, lost > copy / 10 && lost < copy / 4);
+	FIX_CHECK(&fix, copy <= (4u << 20) / 1000);
+	FIX_CHECK(&fix, 10 * root <= 11 * copy);
+	FIX_CHECK(&fix, 10 * repairs <= 12 * lost);
+	goal_fix_end(&fix);
+}
+
+/* ---- matching, room, failure --------------------------------------------------------------------
+ */
+
+/* Every rank multicasts to all others, twice, and a message beside; all take it in some order. */
+static void load_all_to_all(struct goal_fix *fix, uint64_t bytes)
+{
+	uint32_t i, root, n;
+
+	for (i = 0; i < fix->num; i++) {
+		struct goal_graph *g = goal_graph_new(i, fix->num);
+
+		for (n = 0; n < 2; n++)
+			for (root = 0; root < fix->num; root++)
+				(void)mcast(g, goal_fix_mem(fix, i, (2 * root + n) * bytes, bytes),
+					    i, root, 7);
+		/* The same ranks, tag and count: another message all the same. */
+		goal_fix_send(g, goal_fix_mem(fix, i, 2 * i * bytes, bytes / 2), (i + 1) % fix->num,
+			      7);
+		goal_fix_recv(g, goal_fix_mem(fix, i, 2 * fix->num * bytes, bytes / 2),
+			      (i + fix->num - 1) % fix->num, 7);
+		goal_fix_load(fix, i, g);
+	}
+}
+
+static void all_to_all(struct goal_fix *fix, uint64_t bytes, uint32_t runs)
+{
+	uint32_t i, k, n;
+
+	load_all_to_all(fix, bytes);
+	for (n = 0; n < runs; n++) {
+		for (i = 0; i < fix->num; i++) {
+			memset(fix->rank[i].buf, 0, fix->bytes);
+			for (k = 2 * i; k < 2 * i + 2; k++)
+				put_pattern(fix->rank[i].buf + k * bytes, bytes, k + n);
+		}
+		FIX_REQUIRE(fix, goal_fix_run(fix, NULL) == HW_GOAL_OK);
+		for (i = 0; i < fix->num; i++) {
+			uint32_t before = (i + fix->num - 1) % fix->num;
+
+			for (k = 0; k < 2 * fix->num; k++)
+				FIX_REQUIRE(
+				    fix, has_pattern(fix->rank[i].buf + k * bytes, bytes, k + n));
+			FIX_REQUIRE(fix, has_pattern(fix->rank[i].buf + 2 * fix->num * bytes,
+						     bytes / 2, 2 * before + n));
+		}
+	}
+}
+
+static void several_roots(void)
+{
+	uint64_t seed;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		struct goal_fix_attr attr = {.bytes = 1 << 18,
+					     .ranks_per_nic = 1 + seed % 3,
+					     .num_shards = 1 + seed % 2,
+					     .unmapped = seed % 4 == 0,
+					     .faults = seed % 2 ? "loss=5,dup=3,reorder=5,corrupt=1"
+								: "burst=0.5,jitter"};
+		struct goal_fix fix;
+
+		goal_fix_begin(&fix, seed, 2 + (uint32_t)seed % 7, &attr);
+		all_to_all(&fix, seed % 3 ? 700 : 9000, 3);
+		goal_fix_end(&fix);
+	}
+}
+
+/* A rank that is late holds the root back, with what fits and what does not fit its pool. */
+static void late_receivers(void)
+{
+	static const uint64_t sizes[] = {30000, 1 << 20};
+	uint32_t run[8][3], n, i, k;
+
+	for (n = 0; n < 2; n++) {
+		struct goal_fix_attr attr = {
+		    .bytes = 1 << 20, .pool_bytes = 65536, .faults = "loss=1"};
+		struct goal_fix fix;
+
+		goal_fix_begin(&fix, 1, 3, &attr);
+		for (i = 0; i < 3; i++) {
+			struct goal_graph *g = goal_graph_new(i, 3);
+
+			(void)mcast(g, goal_fix_mem(&fix, i, 0, sizes[n]), i, 0, 0);
+			goal_fix_load(&fix, i, g);
+		}
+		put_pattern(fix.rank[0].buf, sizes[n], 9);
+		for (k = 0; k < 8; k++)
+			for (i = 0; i < 2; i++)
+				run[k][i] = goal_fix_start(&fix, i, 0);
+		sim_run_for(fix.sim, 3000 * FIX_MS);
+		for (k = 0; k < 8; k++) {
+			struct weft_goal_result result;
+
+			memset(fix.rank[2].buf, 0, sizes[n]);
+			run[k][2] = goal_fix_start(&fix, 2, 0);
+			FIX_REQUIRE(&fix, goal_fix_wait(&fix, 2, run[k][2], &result));
+			FIX_REQUIRE(&fix, result.status == HW_GOAL_OK);
+			FIX_REQUIRE(&fix, has_pattern(fix.rank[2].buf, sizes[n], 9));
+		}
+		for (k = 0; k < 8; k++)
+			for (i = 0; i < 2; i++)
+				FIX_REQUIRE(&fix, goal_fix_wait(&fix, i, run[k][i], NULL));
+		goal_fix_end(&fix);
+	}
+}
+
+/* Waits for the runs of all ranks but one; each must have that status. */
+static void all_have(struct goal_fix *fix, const uint32_t *run, uint32_t but,
+		     enum hw_goal_status status)
+{
+	uint32_t i;
+
+	for (i = 0; i < fix->num; i++) {
+		struct weft_goal_result result = {.status = HW_GOAL_STATUSES};
+
+		if (i == but)
+			continue;
+		FIX_CHECK(fix, goal_fix_wait(fix, i, run[i], &result));
+		FIX_CHECK(fix, result.status == status);
+	}
+}
+
+static void a_receive_too_short(void)
+{
+	static const uint64_t sizes[] = {5, 5000, 200000};
+	uint32_t run[4], n, i, late;
+
+	for (n = 0; n < 3; n++) {
+		struct goal_fix_attr attr = {.bytes = 1 << 20, .eager_bytes = 8192};
+
+		for (late = 0; late < 2; late++) {
+			struct goal_fix fix;
+
+			goal_fix_begin(&fix, n + 1, 4, &attr);
+			for (i = 0; i < 4; i++) {
+				struct goal_graph *g = goal_graph_new(i, 4);
+
+				(void)mcast(g, goal_fix_mem(&fix, i, 0, sizes[n] - (i == 2)), i, 0,
+					    0);
+				/* So that nobody is done before rank 2 has failed. */
+				goal_fix_recv(g, goal_fix_mem(&fix, i, 0, 1), (i + 1) % 4, 8);
+				goal_fix_load(&fix, i, g);
+			}
+			for (i = 0; i < 4; i++) {
+				if (late && i == 2)
+					sim_run_for(fix.sim, FIX_MS);
+				run[i] = goal_fix_start(&fix, i, 0);
+			}
+			all_have(&fix, run, 4, HW_GOAL_TRUNCATED);
+			goal_fix_end(&fix);
+		}
+	}
+}
+
+/* A process, a NIC, or a NIC that comes back without memory of it: everybody hears of it. */
+static void a_rank_that_dies(void)
+{
+	uint64_t seed;
+
+	for (seed = 1; seed <= 3 * FIX_SEEDS; seed++) {
+		struct goal_fix_attr attr = {.bytes = 1 << 18,
+					     .faults = seed % 2 ? "loss=2,dup,reorder" : NULL};
+		uint32_t run[7], i, victim = (uint32_t)seed % 7;
+		struct goal_fix fix;
+
+		goal_fix_begin(&fix, seed, 7, &attr);
+		load_all_to_all(&fix, 9000);
+		FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
+		for (i = 0; i < 7; i++)
+			run[i] = i == victim ? 0 : goal_fix_start(&fix, i, 0);
+		sim_run_for(fix.sim, 50000 * (seed % 5));
+		if (seed % 3 == 0)
+			sim_proc_kill(fix.rank[victim].proc);
+		else if (seed % 3 == 1)
+			sim_nic_kill(sim_nic_at(fix.sim, victim));
+		else
+			sim_nic_restart(sim_nic_at(fix.sim, victim));
+		all_have(&fix, run, victim, HW_GOAL_PEER_LOST);
+		/* What comes after it fails at once. */
+		for (i = 0; i < 7; i++)
+			run[i] = i == victim ? 0 : goal_fix_start(&fix, i, 0);
+		all_have(&fix, run, victim, HW_GOAL_PEER_LOST);
+		goal_fix_end(&fix);
+	}
+}
+
+/* Runs that end otherwise, with multicasts half sent: the next one is not disturbed. */
+static void time_out_and_cancel(void)
+{
+	struct goal_fix_attr attr = {.bytes = 1 << 20, .pool_bytes = 65536};
+	struct weft_goal_result result;
+	struct goal_fix fix;
+	uint32_t run[5], how, i;
+
+	for (how = 0; how < 2; how++) {
+		goal_fix_begin(&fix, 1, 5, &attr);
+		for (i = 0; i < 5; i++) {
+			struct goal_graph *g = goal_graph_new(i, 5);
+
+			(void)mcast(g, goal_fix_mem(&fix, i, 0, 1 << 20), i, 1, 0);
+			goal_fix_load(&fix, i, g);
+		}
+		/* Rank 4 is not there, so that the root cannot go on. */
+		for (i = 0; i < 4; i++)
+			run[i] = goal_fix_start(&fix, i, i == 1 && how ? 3 * FIX_MS : 0);
+		sim_run_for(fix.sim, FIX_MS);
+		if (!how)
+			FIX_CHECK(&fix, weft_goal_cancel(fix.rank[1].goal, run[1]) == 0);
+		run[4] = 0;
+		all_have(&fix, run, 4, how ? HW_GOAL_TIMEOUT : HW_GOAL_CANCELED);
+		run[4] = goal_fix_start(&fix, 4, 0);
+		FIX_CHECK(&fix, goal_fix_wait(&fix, 4, run[4], &result));
+		FIX_CHECK(&fix, result.status == (how ? HW_GOAL_TIMEOUT : HW_GOAL_CANCELED));
+		put_pattern(fix.rank[1].buf, 1 << 20, how);
+		FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
+		for (i = 0; i < 5; i++)
+			FIX_CHECK(&fix, has_pattern(fix.rank[i].buf, 1 << 20, how));
+		goal_fix_end(&fix);
+	}
+}
+
+/* A rank that is done and gives its communicator back still repairs what those below it lack. */
+static void leaving_early(void)
+{
+	uint64_t seed;
+
+	for (seed = 1; seed <= 2 * FIX_SEEDS; seed++) {
+		struct goal_fix_attr attr = {.faults = "loss=20"};
+		struct weft_goal_result result;
+		uint32_t run[12], i, k, left = 0;
+		bool over[12] = {false};
+		struct goal_fix fix;
+
+		goal_fix_begin(&fix, seed, 12, &attr);
+		for (i = 0; i < 12; i++) {
+			struct goal_graph *g = goal_graph_new(i, 12);
+
+			(void)mcast(g, goal_fix_mem(&fix, i, 0, 6000), i, 0, 0);
+			goal_fix_load(&fix, i, g);
+			run[i] = goal_fix_start(&fix, i, 0);
+		}
+		for (k = 0; k < 20000 && left < 12; k++) {
+			sim_run_for(fix.sim, 5000);
+			for (i = 0; i < 12; i++) {
+				if (over[i] || !weft_goal_test(fix.rank[i].goal, run[i]))
+					continue;
+				over[i] = true;
+				left++;
+				weft_goal_finish(fix.rank[i].goal, run[i], &result);
+				FIX_CHECK(&fix, result.status == HW_GOAL_OK);
+				FIX_CHECK(&fix, weft_goal_comm_destroy(fix.rank[i].goal,
+								       fix.rank[i].comm) == 0);
+			}
+		}
+		FIX_CHECK(&fix, left == 12);
+		sim_faults_off(fix.sim);
+		sim_run_for(fix.sim, 11000 * FIX_MS);
+		for (i = 0; i < 12; i++)
+			FIX_CHECK(&fix, stat_of(&fix, i, "goal_comms_used") == 0 &&
+					    stat_of(&fix, i, "mgrp_spaces_used") == 0);
+		goal_fix_end(&fix);
+	}
+}
+
+UT_MAIN("sim/mgrp", UT(sizes_and_roots), UT(what_loss_costs), UT(several_roots), UT(late_receivers),
+	UT(a_receive_too_short), UT(a_rank_that_dies), UT(time_out_and_cancel), UT(leaving_early))
