@@ -34,6 +34,7 @@ enum {
 	RD_REORDER_THRESHOLD = 3, /* PSNs beyond a hole that say it is lost */
 	RD_DOUBT_BACKOFF = 2,     /* time-outs in a row after which the peer's MAC is in doubt */
 	RD_MAX_BACKOFF = 10,
+	RD_GIVE_UP_BACKOFF = 4,  /* time-outs in a row after which nobody need wait for more */
 	RD_SESSION_QUANTUM = 16, /* packets a session may send before the next one's turn */
 	RD_FLOW_QUANTUM = 8,     /* and a flow within it */
 	RD_HELD_BYTES = 52,      /* payload of a request held until its turn: an atomic's */
@@ -57,6 +58,7 @@ enum {
 #define RD_MAX_RTO_NS       UINT64_C(1000000000)
 #define RD_HELLO_RETRY_NS   UINT64_C(10000000)
 #define RD_AWAIT_NS         UINT64_C(20000000) /* between probes while only responses are awaited */
+#define RD_ASTRAY_NS        UINT64_C(1000000000)  /* no packet is overtaken by one so much later */
 #define RD_STALE_NS         UINT64_C(30000000000) /* unused so long, a session is opened anew */
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be forgotten after this */
 #define RD_ERROR_BACKOFF_NS UINT64_C(1000000)     /* doubled each time */
@@ -162,6 +164,7 @@ struct rd_session {
 	bool pend;      /* a new epoch was offered and not yet used by the peer */
 	bool ece;       /* to tell the peer: congestion was seen */
 	bool confirmed; /* the peer has used our epoch: it is no echo of the past */
+	bool astray;    /* it acknowledged PSNs that were never sent: somebody forged them */
 	uint16_t held_count;
 	uint16_t cancels;    /* of those held: cancellations that wait for PSNs before them */
 	uint32_t pend_epoch; /* ours, of the session to come */
@@ -267,6 +270,11 @@ void rd_session_heard(struct fw_nic *nic, struct rd_session *session);
 /* Everything in flight fails; the session is CLOSED and starts anew on the next message. */
 void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
 		     enum hw_vendor_err vendor_err);
+/*
+ * The two ends disagree about what was sent, for somebody forges packets: what was begun fails, the
+ * rest is sent in a new session.
+ */
+void rd_session_renew(struct fw_nic *nic, struct rd_session *session);
 /* Tells a peer that its session is not known here. */
 void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch);
 /* The peer is silent: takes its MAC from ARP anew and has it asked for. */
@@ -382,6 +390,8 @@ uint64_t rd_cong_pace_ns(const struct fw_nic *nic, struct rd_session *session);
 
 /* rd_timer.c */
 void rd_timer_arm(struct fw_nic *nic, struct rd_session *session);
+/* Something of a message came, and waits for more of it: looks whether the peer is still there. */
+void rd_timer_watch(struct fw_nic *nic, struct rd_session *session);
 void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
 uint64_t rd_rnr_timer_ns(uint8_t code); /* IBA table 45 */
 

@@ -198,6 +198,7 @@ static void progress(struct fw_nic *nic, struct rd_session *s)
 {
 	s->backoff = 0;
 	s->undo_cwnd_fp = 0;
+	s->astray = false;
 	s->tlp_sent = false;
 	s->rto_base_ns = nic->now_ns;
 	s->confirmed = true;
@@ -225,6 +226,19 @@ static bool in_flight_range(const struct rd_session *s, uint32_t ack)
 	return ack - s->tx_una <= s->tx_psn - s->tx_una;
 }
 
+/*
+ * An ACK is not believed. Those of the past are stale. One of PSNs never sent is forged, or true of
+ * forged packets; one that echoes what was sent since the window last moved, and stands before
+ * it, is forged, or the window was moved by forged ones: then no true ACK will ever be believed,
+ * and the session must be renewed.
+ */
+static void disbelieve(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo)
+{
+	FW_COUNT(nic, rd_acks_stale);
+	if (!seq_lt(ack, s->tx_una) || (echo && seq_lt((uint32_t)s->rto_base_ns, echo)))
+		s->astray = true;
+}
+
 void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo,
 		       bool ece)
 {
@@ -234,7 +248,7 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *s, uint32_t ack, u
 	uint32_t psn;
 
 	if (!in_flight_range(s, ack)) {
-		FW_COUNT(nic, rd_acks_stale);
+		disbelieve(nic, s, ack, echo);
 		return;
 	}
 	rtt_ns = rtt_sample(nic, s, echo);
@@ -333,7 +347,7 @@ void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *r
 	FW_COUNT(nic, rd_acks_rx);
 	fw_trace(nic, TRACE_RD_ACK_RX, 0, ack, be64_get(map->received[0]));
 	if (!in_flight_range(s, ack) || !plausible(s, ack, map)) {
-		FW_COUNT(nic, rd_acks_stale);
+		disbelieve(nic, s, ack, be32_get(rd->timestamp_echo));
 		return;
 	}
 	rtt_ns = rtt_sample(nic, s, be32_get(rd->timestamp_echo));

@@ -114,6 +114,7 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 			continue;
 		}
 		flow->outstanding = 0;
+		flow->since_ns = nic->now_ns;
 		flow->refused = false;
 		flow->backing_off = false;
 		flow->withdrew = false;

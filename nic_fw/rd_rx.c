@@ -356,6 +356,8 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt
 			return;
 	}
 	accept(s, psn);
+	if (s->rx || (pkt->dst_qpn && !pkt->last))
+		rd_timer_watch(nic, s);
 	/* One that is held settles nobody: its followers wait with it. */
 	if (s->rx && (rd_bit(&s->delivered, psn) || rd_bit(&s->refused, psn)))
 		settle_followers(nic, s, psn);
@@ -383,9 +385,24 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct d
 	return false;
 }
 
-/* A probe wants its ACK now. */
+/*
+ * A packet that is no data names the PSN that its peer will use next. When some from there on are
+ * here, and too long for this packet to have been overtaken by them, they were not the peer's.
+ */
+static bool is_astray(const struct fw_nic *nic, const struct rd_session *s,
+		      const struct dgram_pkt *pkt, const struct wire_rd *rd)
+{
+	return pkt->type != WIRE_DGRAM_RD && seq_lt(be32_get(rd->psn), s->rx_high) &&
+	       nic->now_ns - s->rx_data_ns > RD_ASTRAY_NS;
+}
+
+/* A probe wants its ACK now. Who asks and disagrees about what was sent has waited long enough. */
 static void probed(struct fw_nic *nic, struct rd_session *s)
 {
+	if (s->astray && !s->tx) {
+		rd_session_renew(nic, s);
+		return;
+	}
 	s->answers = false;
 	rd_ack_due(nic, s);
 }
@@ -402,6 +419,10 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	}
 	if (!check_epoch(nic, s, pkt, epoch))
 		return;
+	if (is_astray(nic, s, pkt, rd)) {
+		rd_session_renew(nic, s);
+		return;
+	}
 	s->used_ns = nic->now_ns;
 	s->confirmed = true;
 	if (s->half_open)

@@ -381,7 +381,9 @@ static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch,
 	s->backoff = 0;
 	s->undo_cwnd_fp = 0;
 	s->ts_echo_ns = 0;
+	s->probe_ns = 0;
 	s->confirmed = false;
+	s->astray = false;
 	s->used_ns = nic->now_ns;
 	fw_timer_cancel(&nic->timers, &s->timer);
 	set_state(nic, s, RD_OPEN);
@@ -542,6 +544,15 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status st
 	s->pend = false;
 	close_session(nic, s, status, vendor_err, UINT64_MAX);
 	/* A completion may have queued nothing new here: posting is the host's, later. */
+}
+
+void rd_session_renew(struct fw_nic *nic, struct rd_session *s)
+{
+	FW_COUNT(nic, rd_sessions_failed);
+	s->pend = false;
+	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, nic->now_ns);
+	if (!fw_list_empty(&s->all_flows))
+		rd_session_start(nic, s);
 }
 
 void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_ns)

@@ -52,14 +52,20 @@ static uint64_t deadline_ns(const struct fw_nic *nic, const struct rd_session *s
 	return s->hole_ns && s->hole_ns < ns ? s->hole_ns : ns;
 }
 
+void rd_timer_watch(struct fw_nic *nic, struct rd_session *s)
+{
+	if (!fw_timer_is_set(&s->timer))
+		fw_timer_set(&nic->timers, &s->timer, nic->now_ns + RD_AWAIT_NS);
+}
+
 void rd_timer_arm(struct fw_nic *nic, struct rd_session *s)
 {
 	uint64_t ns;
 
 	if (!s->tx) {
 		/* Nothing is in flight; requests may still await responses of a peer that dies. */
-		if (!fw_list_empty(&s->all_flows) && !fw_timer_is_set(&s->timer))
-			fw_timer_set(&nic->timers, &s->timer, nic->now_ns + RD_AWAIT_NS);
+		if (!fw_list_empty(&s->all_flows) || s->rx)
+			rd_timer_watch(nic, s);
 		return;
 	}
 	ns = deadline_ns(nic, s);
@@ -94,36 +100,83 @@ static bool is_waited_for(const struct fw_nic *nic, const struct fw_wqe *msg)
 	return msg && msg->kind != FW_WQE_CANCEL && msg->qp != nic->null_qp;
 }
 
-/* Whether anything in flight still belongs to a message. */
+/* Whether nothing in flight belongs to a message any more, and nobody waits for the session. */
 static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 {
+	const struct fw_list *pos;
 	uint32_t psn;
 
 	for (psn = s->tx_una; psn != s->tx_psn; psn++)
 		if (is_waited_for(nic, s->tx->slot[psn % WIRE_RD_WINDOW].msg))
 			return false;
-	return fw_list_empty(&s->flows);
+	fw_list_for_each (pos, &s->all_flows)
+		if (FW_CONTAINER(pos, struct rd_flow, session_node)->qp != nic->null_qp)
+			return false;
+	return true;
+}
+
+/* Packets are held whose predecessors have not come, or receives by messages that are not whole. */
+static bool is_amid(struct fw_nic *nic, const struct rd_session *s)
+{
+	return s->rx || recv_is_open(nic, s->peer_ip, s->peer_shard);
 }
 
 /*
- * All that was sent is acknowledged, and responses are awaited: probes find out whether the
- * peer is still there, and still knows the session.
+ * All that was sent is acknowledged, and responses are awaited, or the rest of a message: probes
+ * find out whether the peer is still there, and still knows the session. If it does not, a reset
+ * answers; if it is gone, the session is given up, so that nothing is held for ever.
  */
 static void await(struct fw_nic *nic, struct rd_session *s)
 {
+	uint64_t calm_ns = nic->now_ns - s->rx_data_ns;
+	uint64_t next_ns = RD_AWAIT_NS;
 	uint64_t silent_ns;
+	bool left;
 
 	if (s->ts_echo_ns >= s->probe_ns)
 		s->probe_ns = 0;
 	silent_ns = s->probe_ns ? nic->now_ns - s->probe_ns : 0;
 	if (silent_ns < 3 * RD_AWAIT_NS)
 		silent_ns = 0; /* one lost probe says nothing */
-	if (!rd_flow_check_awaiting(nic, s, silent_ns) || s->state != RD_OPEN)
+	left = rd_flow_check_awaiting(nic, s, silent_ns);
+	if (s->state != RD_OPEN || s->tx)
 		return;
-	if (!s->probe_ns)
-		s->probe_ns = nic->now_ns;
-	rd_tx_probe(nic, s);
-	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + RD_AWAIT_NS);
+	if (!left && calm_ns >= RD_AWAIT_NS) {
+		if (!is_amid(nic, s))
+			return;
+		if (silent_ns > RD_STALE_NS) {
+			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+			return;
+		}
+		next_ns += calm_ns / 4 < RD_MAX_RTO_NS ? calm_ns / 4 : RD_MAX_RTO_NS;
+	}
+	if (left || calm_ns >= RD_AWAIT_NS) {
+		if (!s->probe_ns)
+			s->probe_ns = nic->now_ns;
+		rd_tx_probe(nic, s);
+	}
+	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + next_ns);
+}
+
+/*
+ * The peer has all of it, and what that waits for is on its way: any answer tells. But an ACK may
+ * have been forged: in the end the oldest is sent again.
+ */
+static void await_held(struct fw_nic *nic, struct rd_session *s)
+{
+	struct rd_slot *oldest = &s->tx->slot[s->tx_una % WIRE_RD_WINDOW];
+
+	s->rto_base_ns = nic->now_ns;
+	if (s->backoff < RD_MAX_BACKOFF)
+		s->backoff++;
+	if (s->backoff > RD_GIVE_UP_BACKOFF) {
+		oldest->state = RD_SLOT_LOST;
+		s->lost++;
+		rd_session_ready(nic, s);
+	} else {
+		rd_tx_probe(nic, s);
+	}
+	rd_timer_arm(nic, s);
 }
 
 void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -152,19 +205,17 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 		rd_timer_arm(nic, s);
 		return;
 	}
+	if (s->backoff >= RD_GIVE_UP_BACKOFF && s->astray) {
+		rd_session_renew(nic, s);
+		return;
+	}
 	if (!s->sent && !s->lost) {
-		/* The peer has all of it, and what that waits for is on its way: any answer tells.
-		 */
-		s->rto_base_ns = nic->now_ns;
-		if (s->backoff < RD_MAX_BACKOFF)
-			s->backoff++;
-		rd_tx_probe(nic, s);
-		rd_timer_arm(nic, s);
+		await_held(nic, s);
 		return;
 	}
 	FW_COUNT(nic, rd_timeouts);
 	fw_trace(nic, TRACE_RD_TIMEOUT, 0, s->tx_una, s->backoff);
-	if (all_void(nic, s) && s->backoff >= 4) {
+	if (s->backoff >= RD_GIVE_UP_BACKOFF && all_void(nic, s)) {
 		/* Nobody waits for an answer any more, and none comes. */
 		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;

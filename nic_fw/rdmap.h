@@ -143,6 +143,8 @@ void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn);
 /* A peer is gone: receives that its unfinished messages took complete with REM_ABORT_ERR. */
 void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard);
+/* Whether a message of that peer has taken a receive and is not whole. */
+bool recv_is_open(const struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard);
 
 /* HW status for a Terminate's error (RFC 5040 4.8), and the reverse for our own errors. */
 enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code);

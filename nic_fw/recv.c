@@ -151,6 +151,22 @@ void recv_flush_qp(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 	qp->rx_msn_delivered = 0;
 }
 
+/* An RC QP keeps its receives: it belongs to one peer and ends with it. */
+static bool is_from_peer(const struct recv_msg *msg, uint32_t src_ip, uint8_t src_shard)
+{
+	return msg->src_ip == src_ip && msg->src_shard == src_shard && msg->qp->type != HW_QPT_RC;
+}
+
+bool recv_is_open(const struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard)
+{
+	const struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->open_recvs)
+		if (is_from_peer(FW_CONTAINER(pos, struct recv_msg, nic_node), src_ip, src_shard))
+			return true;
+	return false;
+}
+
 void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard)
 {
 	struct fw_list *pos;
@@ -160,9 +176,7 @@ void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard)
 		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, nic_node);
 
 		next = pos->next;
-		/* An RC QP keeps its receives: it belongs to one peer and ends with it. */
-		if (msg->src_ip == src_ip && msg->src_shard == src_shard &&
-		    msg->qp->type != HW_QPT_RC)
+		if (is_from_peer(msg, src_ip, src_shard))
 			abort_one(nic, msg, HW_STATUS_REM_ABORT_ERR);
 	}
 }

@@ -153,24 +153,18 @@ void sim_audit_watch(struct sim_run *run)
 	sim_at(run->sim, sim_now_ns(run->sim) + WATCH_NS, watch, run, 0);
 }
 
-/*
- * Names of gauges end like this; those of what may stay are listed. Who forges the packets of a
- * session can leave it with a hole that no peer will ever fill, and what stands behind the hole
- * stays, within the bounds of the session, until it is opened anew.
- */
-static bool must_be_empty(const char *name, bool forged)
+/* Names of gauges end like this; those of what may stay are listed. */
+static bool must_be_empty(const char *name)
 {
 	size_t bytes = strlen(name);
 
-	if (forged && (!strncmp(name, "rd_", 3) || !strncmp(name, "wqe", 3)))
-		return false;
 	if (!strcmp(name, "rd_sessions_used") || !strcmp(name, "neighbours_used"))
 		return false;
 	return !strcmp(name, "ah_waiting") || (bytes > 5 && !strcmp(name + bytes - 5, "_used"));
 }
 
 /* True: nothing is left. Else what is, in message. */
-static bool nic_empty(struct sim_nic *nic, bool forged, char *message, size_t message_bytes)
+static bool nic_empty(struct sim_nic *nic, char *message, size_t message_bytes)
 {
 	const struct sim_nic_counts *counts = sim_nic_counts(nic);
 	struct fw_nic *fw;
@@ -180,7 +174,7 @@ static bool nic_empty(struct sim_nic *nic, bool forged, char *message, size_t me
 
 	for (s = 0; (fw = sim_nic_fw(nic, s)); s++) {
 		for (i = 0; fw_stat(fw, i, &name, &value); i++) {
-			if (!value || !must_be_empty(name, forged))
+			if (!value || !must_be_empty(name))
 				continue;
 			snprintf(message, message_bytes, "weft%u shard %u: %s is %" PRIu64,
 				 sim_nic_index(nic), s, name, value);
@@ -198,13 +192,12 @@ static bool nic_empty(struct sim_nic *nic, bool forged, char *message, size_t me
 
 static bool all_empty(struct sim_run *run, char *message, size_t message_bytes)
 {
-	bool forged = run->workload->bears_forgery;
 	uint32_t i;
 
 	for (i = 0; i < sim_nic_count(run->sim); i++) {
 		struct sim_nic *nic = sim_nic_at(run->sim, i);
 
-		if (!sim_nic_dead(nic) && !nic_empty(nic, forged, message, message_bytes))
+		if (!sim_nic_dead(nic) && !nic_empty(nic, message, message_bytes))
 			return false;
 	}
 	return true;

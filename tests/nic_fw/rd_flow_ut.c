@@ -301,7 +301,7 @@ static void heard_terminate(void)
 	rp.filter = drop_writes;
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 9);
 	write_to(0, B->qp[1], 2, 8);
-	rp_run(&rp, 20000000);
+	rp_run(&rp, 3000000);
 	rp_expect_recv(&rp, 1, 0, HW_STATUS_LOC_LEN_ERR);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
 	CU_ASSERT_EQUAL(B->nic->terminates, 1);
