@@ -19,7 +19,7 @@
 #include "shared_defs/hw_goal.h"
 
 enum {
-	SPIN_POLLS = 2000, /* before a waiter asks for an event */
+	BLOCK_AFTER_NS = 200000, /* a waiter looks for so long before it asks for an event */
 };
 
 struct weft_goal {
@@ -295,16 +295,12 @@ bool weft_goal_test(const struct weft_goal *goal, uint32_t run)
 	return __atomic_load_n(&record->done, __ATOMIC_ACQUIRE) == record->serial;
 }
 
-static bool expired(uint64_t timeout_ns, const struct timespec *start)
+static uint64_t now_ns(void)
 {
 	struct timespec now;
 
-	if (timeout_ns == UINT64_MAX)
-		return false;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)(now.tv_sec - start->tv_sec) * 1000000000u + (uint64_t)now.tv_nsec -
-		   (uint64_t)start->tv_nsec >=
-	       timeout_ns;
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* One look at the event queue, on behalf of all who wait. Blocks until something comes. */
@@ -353,23 +349,54 @@ static int block(struct weft_goal *goal, uint32_t run)
 	return rc;
 }
 
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* A few looks; true when one found it done. */
+static bool spin(const struct weft_goal *goal, uint32_t run, bool first)
+{
+	uint32_t looks = weft_poll_spins(first);
+
+	while (looks--) {
+		if (weft_goal_test(goal, run))
+			return true;
+		pause_cpu();
+	}
+	return false;
+}
+
+/*
+ * Ranks that share a CPU wait for each other: who waits gives the CPU up at once, so that the next
+ * rank can start its part, and when it has it back looks for a moment, since by then everybody has
+ * had a turn and the NIC is about to finish. What takes longer is left to an event.
+ */
 int weft_goal_wait(struct weft_goal *goal, uint32_t run, uint64_t timeout_ns)
 {
-	struct timespec start;
-	uint32_t i;
+	uint64_t start_ns = 0, waited_ns;
+	bool first;
 
-	if (timeout_ns != UINT64_MAX)
-		clock_gettime(CLOCK_MONOTONIC, &start);
-	for (i = 0;; i++) {
+	for (first = true;; first = false) {
+		if (spin(goal, run, first))
+			return 0;
+		if (!start_ns)
+			start_ns = now_ns();
+		weft_poll_yield();
+		weft_ctx_look(goal->ctx, false);
 		if (weft_goal_test(goal, run))
 			return 0;
 		if (weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE)
 			return -EIO;
-		if (expired(timeout_ns, &start))
+		waited_ns = now_ns() - start_ns;
+		if (waited_ns >= timeout_ns)
 			return -ETIMEDOUT;
-		if (i >= SPIN_POLLS && timeout_ns == UINT64_MAX)
+		if (waited_ns >= BLOCK_AFTER_NS && timeout_ns == UINT64_MAX)
 			return block(goal, run);
-		weft_poll_empty(goal->ctx);
 	}
 }
 

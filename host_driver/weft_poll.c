@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "host_driver/weft_barrier.h"
 #include "host_driver/weft_priv.h"
@@ -26,6 +27,7 @@ enum {
 	WEFT_YIELD_POLLS_MAX = 256,
 	WEFT_YIELD_SHORT_NS = 1500,
 	WEFT_FEW_CPUS = 2,
+	WEFT_SPIN_LOOKS = 100, /* with a pause each: some 3 us */
 };
 
 enum weft_yield_mode {
@@ -85,6 +87,28 @@ static void yield(void)
 		idle.after = WEFT_YIELD_POLLS_MIN;
 	else if (idle.after < WEFT_YIELD_POLLS_MAX)
 		idle.after *= 2;
+}
+
+uint32_t weft_poll_spins(bool first)
+{
+	static int cpus;
+
+	if (idle.mode == WEFT_YIELD_UNKNOWN)
+		idle_init();
+	if (!cpus)
+		cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	/* Where the NIC needs this CPU to get anything done, looking again is in vain. */
+	if (cpus == 1)
+		return 1;
+	return first && idle.mode == WEFT_YIELD_AUTO && idle.after == WEFT_YIELD_POLLS_MIN
+		   ? 1
+		   : WEFT_SPIN_LOOKS;
+}
+
+void weft_poll_yield(void)
+{
+	if (idle.mode != WEFT_YIELD_NEVER)
+		yield();
 }
 
 void weft_poll_empty(struct weft_ctx *ctx)

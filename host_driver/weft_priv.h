@@ -343,6 +343,14 @@ void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av);
 /* After a poll that found nothing: gives up the processor where cores are short. No lock is held.
  */
 void weft_poll_empty(struct weft_ctx *ctx);
+/*
+ * For those who wait for one thing: how often to look at it before the next weft_poll_yield(). Once
+ * only, the first time, when the last yield of this thread showed that others want its CPU: they
+ * may be those it waits for.
+ */
+uint32_t weft_poll_spins(bool first);
+/* Gives the CPU up, unless WEFT_YIELD forbids it. */
+void weft_poll_yield(void);
 /* The CQ's next entry, NULL if the NIC has not written it. Under cq->lock. */
 struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index);
 
