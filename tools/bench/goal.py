@@ -110,7 +110,7 @@ def overlap(env):
     rows = []
     for i, name in enumerate(("goal_ibarrier_overlap", "goal_iallreduce_64k_overlap")):
         parts = {k: statistics.median(column(got, i, k))
-                 for k in ("overlap_alone", "pure_us", "overall_us", "compute_us", "start_us", "wait_us")}
+                 for k in ("overlap_alone", "pure_us", "idle_us", "overall_us", "compute_us", "start_us", "wait_us")}
         # The formula may fall below zero; OSU prints 0 then.
         base = [max(0.001, v) for v in column(tcp, i, "overlap")]
         rows.append(windows_row(name, "", column(got, i, "overlap"), base,

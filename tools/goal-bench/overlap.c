@@ -23,8 +23,9 @@ enum {
 };
 
 enum phase {
-	PURE,   /* GOAL_Run, GOAL_Wait */
-	BUSY,   /* computing between */
+	PURE,   /* GOAL_Run, GOAL_Wait of all ranks at once */
+	IDLE,   /* the same of rank 0, while the others sleep */
+	BUSY,   /* computing between, while the others sleep */
 	TESTED, /* the same with GOAL_Test after each block */
 	PHASES
 };
@@ -32,6 +33,8 @@ enum phase {
 struct overlap {
 	struct bench *b;
 	GOAL_Schedule coll;
+	GOAL_Schedule own; /* of rank 0 alone */
+	GOAL_Comm self;
 	uint64_t *send, *recv;
 	const struct spec *spec;
 	double compute_us; /* of the work between, when there is no matrix */
@@ -51,7 +54,7 @@ static void test(void *arg)
 
 static void compute(const struct overlap *o, enum phase phase, GOAL_Handle *h)
 {
-	if (phase == PURE)
+	if (phase == PURE || phase == IDLE)
 		return;
 	if (o->m)
 		matmul_run(o->m, phase == TESTED ? test : NULL, h);
@@ -59,37 +62,56 @@ static void compute(const struct overlap *o, enum phase phase, GOAL_Handle *h)
 		spec_compute(o->compute_us);
 }
 
-/* Rank 0 is the last to start, and alone awake. */
+static int timed(struct overlap *o, enum phase phase, struct sample *s)
+{
+	double t[4];
+	GOAL_Handle h;
+
+	t[0] = spec_now_us();
+	h = GOAL_Run(o->coll);
+	t[1] = spec_now_us();
+	compute(o, phase, &h);
+	t[2] = spec_now_us();
+	if (GOAL_Wait(h) != GOAL_SUCCESS)
+		return bench_goal_fail(o->spec->name);
+	t[3] = spec_now_us();
+	*s = (struct sample){t[1] - t[0], t[2] - t[1], t[3] - t[2]};
+	return 0;
+}
+
+/* What a sleep costs the caches is not the collective's. */
+static int wake_up(const struct overlap *o)
+{
+	int i;
+
+	usleep(SETTLE_US);
+	for (i = 0; i < WARM_RUNS; i++) {
+		if (GOAL_Wait(GOAL_Run(o->own)) != GOAL_SUCCESS)
+			return bench_goal_fail("a run of one rank");
+	}
+	return 0;
+}
+
+/* Rank 0 is the last to start, and alone awake; but for PURE. */
 static int one(struct overlap *o, enum phase phase, struct sample *s)
 {
 	struct bench *b = o->b;
 	GOAL_Handle h, after;
-	double t[4];
 
 	o->round++;
 	spec_fill(o->send, o->spec->bytes, b->rank, o->round);
 	if (ranks_sync(b) < 0)
 		return -1;
-	if (b->rank) {
+	if (phase == PURE) {
+		if (timed(o, phase, s) < 0)
+			return -1;
+	} else if (b->rank) {
 		h = GOAL_Run(o->coll);
 		after = GOAL_Run(b->sync);
 		if (GOAL_Wait(after) != GOAL_SUCCESS || GOAL_Wait(h) != GOAL_SUCCESS)
 			return bench_goal_fail(o->spec->name);
-	} else {
-		usleep(SETTLE_US);
-		/* What a sleep costs the caches is not the collective's. */
-		spec_compute(50);
-		t[0] = spec_now_us();
-		h = GOAL_Run(o->coll);
-		t[1] = spec_now_us();
-		compute(o, phase, &h);
-		t[2] = spec_now_us();
-		if (GOAL_Wait(h) != GOAL_SUCCESS)
-			return bench_goal_fail(o->spec->name);
-		t[3] = spec_now_us();
-		*s = (struct sample){t[1] - t[0], t[2] - t[1], t[3] - t[2]};
-		if (ranks_sync(b) < 0)
-			return -1;
+	} else if (wake_up(o) < 0 || timed(o, phase, s) < 0 || ranks_sync(b) < 0) {
+		return -1;
 	}
 	if (spec_check(o->spec, o->recv, b->rank, b->size_of_group, o->round))
 		return bench_fail("%s: rank %d: wrong words", o->spec->name, b->rank);
@@ -125,6 +147,7 @@ static int series(struct overlap *o, enum phase phase, int runs, struct figures 
 static int prepare(struct overlap *o)
 {
 	size_t room = spec_room(o->spec, o->b->size_of_group);
+	const int me = o->b->rank;
 	struct sample s;
 	int i, rc = 0;
 
@@ -132,7 +155,9 @@ static int prepare(struct overlap *o)
 	o->recv = spec_alloc(room);
 	if (!o->send || !o->recv)
 		rc = bench_fail("out of memory");
-	else if (!(o->coll = coll_schedule(o->spec, o->send, o->recv)))
+	else if (!(o->coll = coll_schedule(o->spec, o->send, o->recv)) ||
+		 !(o->self = GOAL_CommCreate(GOAL_CommWorld(), &me, 1)) ||
+		 !(o->own = GOAL_BarrierSchedule(o->self, GOAL_ALG_AUTO)))
 		rc = bench_goal_fail(o->spec->name);
 	rc = ranks_agree(o->b, rc);
 	for (i = 0; i < WARM_RUNS && rc == 0; i++)
@@ -144,6 +169,10 @@ static void finish(struct overlap *o)
 {
 	if (o->coll)
 		GOAL_FreeSchedule(o->coll);
+	if (o->own)
+		GOAL_FreeSchedule(o->own);
+	if (o->self)
+		GOAL_CommFree(o->self);
 	spec_free(o->send, spec_room(o->spec, o->b->size_of_group));
 	spec_free(o->recv, spec_room(o->spec, o->b->size_of_group));
 }
@@ -170,18 +199,22 @@ static double alone_us(double us, int runs)
 }
 
 /*
- * 1 - (t_overall - t_compute) / t_pure, where t_compute was timed while the collective ran (OSU) or
- * alone (overlap_alone, which counts as lost also what the collective took from the computation).
+ * 1 - (t_overall - t_compute) / t_pure: t_pure is the latency with all ranks at once, t_compute was
+ * timed while the collective ran (OSU), or alone (overlap_alone, which counts as lost also what the
+ * collective took from the computation). idle_us: the latency of rank 0 while the others sleep.
  */
 static int overlap_spec(struct bench *b, const struct spec *spec)
 {
 	struct overlap o = {.b = b, .spec = spec};
-	struct figures pure, busy;
+	struct figures pure, idle, busy;
 	double alone = 0;
 	int runs, rc = prepare(&o);
 
 	runs = rc == 0 ? ranks_iters(b, 2.0 * SETTLE_US, MIN_RUNS, MAX_RUNS) : -1;
 	rc = runs > 0 ? series(&o, PURE, runs, &pure) : -1;
+	if (rc == 0) {
+		rc = series(&o, IDLE, runs, &idle);
+	}
 	if (rc == 0) {
 		o.compute_us = pure.overall;
 		if (b->rank == 0)
@@ -190,13 +223,14 @@ static int overlap_spec(struct bench *b, const struct spec *spec)
 	}
 	if (rc == 0 && b->rank == 0)
 		json_array_append_new(
-		    b->rows, json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
-				       "name", spec->name, "ranks", b->size_of_group, "runs", runs,
-				       "pure_us", pure.overall, "overall_us", busy.overall,
-				       "compute_us", busy.compute, "compute_alone_us", alone,
-				       "start_us", busy.start, "wait_us", busy.wait, "overlap",
-				       1 - (busy.overall - busy.compute) / pure.overall,
-				       "overlap_alone", 1 - (busy.overall - alone) / pure.overall));
+		    b->rows,
+		    json_pack("{s:s, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+			      "name", spec->name, "ranks", b->size_of_group, "runs", runs,
+			      "pure_us", pure.overall, "idle_us", idle.overall, "overall_us",
+			      busy.overall, "compute_us", busy.compute, "compute_alone_us", alone,
+			      "start_us", busy.start, "wait_us", busy.wait, "overlap",
+			      1 - (busy.overall - busy.compute) / pure.overall, "overlap_alone",
+			      1 - (busy.overall - alone) / pure.overall));
 	finish(&o);
 	return rc;
 }
@@ -242,11 +276,11 @@ static int multiply_runs(struct overlap *o, int runs, double *v)
 
 		if (o->b->rank == 0) {
 			/* The others are on their way into the barrier. */
-			usleep(SETTLE_US);
-			spec_compute(50);
+			rc = wake_up(o);
 			v[i] = multiply_alone(o->m);
 		}
-		rc = one(o, BUSY, &s[0]);
+		if (rc == 0)
+			rc = one(o, BUSY, &s[0]);
 		if (rc == 0)
 			rc = one(o, TESTED, &s[1]);
 		v[runs + i] = s[0].start + s[0].compute;

@@ -91,13 +91,15 @@ static int time_runs(GOAL_Schedule s, int runs, const struct costs *c)
 
 int start_run(struct bench *b)
 {
-	static uint64_t x[3];
-	GOAL_Schedule s = one_op(&kinds[0], &x[0], &x[1], &x[2], 8);
+	uint64_t *x = spec_alloc(3 * sizeof(*x));
+	GOAL_Schedule s = x ? one_op(&kinds[0], &x[0], &x[1], &x[2], 8) : NULL;
 	struct costs c = {calloc(MAX_RUNS, sizeof(double)), calloc(MAX_RUNS, sizeof(double))};
 	int runs, rc = -1;
 
-	x[0] = 5;
-	x[1] = 7;
+	if (x) {
+		x[0] = 5;
+		x[1] = 7;
+	}
 	if (!s)
 		bench_goal_fail("one operation");
 	else if (!c.run || !c.all)
@@ -122,6 +124,7 @@ int start_run(struct bench *b)
 		GOAL_FreeSchedule(s);
 	free(c.run);
 	free(c.all);
+	spec_free(x, 3 * sizeof(*x));
 	return rc;
 }
 

@@ -24,7 +24,7 @@ fi
 file_bytes=100000000
 adders=3
 wrong=0
-steps=11
+steps=14
 step=0
 
 # The core that weftd polls on by default is the last; clients take the others.
@@ -130,6 +130,49 @@ move_file()
 	[ "$rc" -ne 0 ] || row '' "SHA-256 ${sum_sent%% *}"
 }
 
+# objects JSON: the objects of an array, one a line.
+objects()
+{
+	sed 's/}, {/}\n{/g' <<<"$1"
+}
+
+# collectives RANKS PLACE: barrier, broadcast and allreduce; as the programs see them, and on the NICs.
+collectives()
+{
+	local out rc line i=0 names=('barrier' 'broadcast of 64 KiB' 'allreduce of 8 bytes')
+	progress "collectives, $1 processes"
+	out=$("${bench_prefix[@]}" "$WEFT_BIN/goal-bench" coll barrier bcast:65536 allreduce:8 --ranks "$1" \
+		--seconds 0.3 --run-dir "$tmp/lan")
+	rc=$?
+	if [ $rc -ne 0 ]; then
+		result "collectives, $1 processes" '' "$rc"
+		return
+	fi
+	while IFS= read -r line; do
+		result "${names[i]}, $1 processes $2" "$(printf '%6.1f us GOAL_Run to GOAL_Wait, %.1f us on the NICs' \
+			"$(number "$line" us)" "$(number "$line" nic_last_us)")" 0
+		i=$((i + 1))
+	done < <(objects "$out")
+}
+
+overlap()
+{
+	local out rc line i=0 names=('a barrier' 'an allreduce of 64 KiB')
+	progress 'overlap'
+	out=$("${bench_prefix[@]}" "$WEFT_BIN/goal-bench" overlap barrier allreduce:65536 --ranks 4 --seconds 0.3 \
+		--run-dir "$tmp/lan")
+	rc=$?
+	if [ $rc -ne 0 ]; then
+		result 'overlap' '' "$rc"
+		return
+	fi
+	while IFS= read -r line; do
+		result "rank 0 computes during ${names[i]}" "$(printf '%6.1f %% of its %.1f us' \
+			"$(number "$line" overlap | awk '{ print 100 * $1 }')" "$(number "$line" pure_us)")" 0
+		i=$((i + 1))
+	done < <(objects "$out")
+}
+
 echo "weft: four NICs on the built-in switch, $cores cores, clients and weftd on different ones"
 weftd_up lan --nics 4
 weftd_up lossy --nics 2 --subnet 10.78.0.0/24 --loss 1
@@ -156,6 +199,11 @@ flow 'RDMA Read, 1 MiB' gbps bench_pair lan bw '--device weft1' \
 echo "Several processes"
 counter
 move_file
+
+echo "Collectives on the NICs (every result checked; mean over the processes, median over the runs)"
+collectives 4 'on 4 NICs'
+collectives 16 'on 4 NICs'
+overlap
 
 for name in lan lossy; do
 	weftd_down "$name" || {
