@@ -56,6 +56,7 @@ void goal_fix_begin(struct goal_fix *fix, uint64_t seed, uint32_t ranks,
 	memset(fix, 0, sizeof(*fix));
 	sim_config_default(&config);
 	config.num_shards = attr->num_shards ? attr->num_shards : 1;
+	config.wrap_soon = attr->wrap_soon;
 	fix->sim = sim_new(&config, seed);
 	fix->num = ranks;
 	fix->bytes = attr->bytes ? attr->bytes : 65536;

@@ -45,6 +45,7 @@ struct goal_fix_attr {
 	uint32_t eager_bytes;   /* default */
 	uint32_t num_shards;    /* 1 */
 	bool unmapped;
+	bool wrap_soon; /* sequence numbers begin shortly before they wrap */
 };
 
 void goal_fix_begin(struct goal_fix *fix, uint64_t seed, uint32_t ranks,

@@ -151,7 +151,7 @@ local group_fields, group_rows = layout(group, {
 	{ "key", "uint64", 16, 8, "Key", base.HEX },
 	{ "key2", "uint64", 24, 8, "Key, second part", base.HEX },
 	{ "epoch", "uint32", 32, 4, "Epoch", base.HEX },
-	{ "base", "uint32", 36, 4, "Oldest kept PSN", base.DEC },
+	{ "base", "uint32", 36, 4, "First PSN of the space", base.DEC },
 	{ "psn", "uint32", 40, 4, "PSN", base.DEC },
 	{ "own", "uint32", 44, 4, "First PSN that the member lacks", base.DEC },
 	{ "from", "uint32", 48, 4, "PSN of the bitmap's first bit", base.DEC },
