@@ -61,7 +61,7 @@ static void inbound_add(struct sim_model_send *send)
 	dst->in_count++;
 }
 
-static void inbound_remove(struct sim_model_send *send)
+void sim_model_forget(struct sim_model_send *send)
 {
 	struct sim_model_qp *dst = send->dst;
 
@@ -115,7 +115,7 @@ void sim_model_unpost_send(struct sim_model_send *send)
 {
 	assert(!send->next && !send->done);
 	unlink_send(send);
-	inbound_remove(send);
+	sim_model_forget(send);
 }
 
 void sim_model_widen(struct sim_model_qp *const *qps, uint32_t n, const struct sim_model_qp *dst,
@@ -152,7 +152,7 @@ static void prune_datagrams(struct sim_model_qp *dst)
 	for (; send && dst->in_count > SIM_MODEL_UD_KEPT; send = next) {
 		next = send->in_next;
 		if (send->done)
-			inbound_remove(send);
+			sim_model_forget(send);
 	}
 }
 
@@ -162,9 +162,9 @@ static void end(struct sim_model *model, struct sim_model_send *send, enum weft_
 	send->status = status;
 	unlink_send(send);
 	if (send->inbound && !send->dropped && is_never_received(send))
-		inbound_remove(send);
+		sim_model_forget(send);
 	if (send->inbound && send->qp->type != WEFT_QPT_UD && send->received)
-		inbound_remove(send);
+		sim_model_forget(send);
 	if (send->inbound && send->qp->type == WEFT_QPT_UD)
 		prune_datagrams(send->dst);
 	model->ended(model->ctx, send);

@@ -144,6 +144,8 @@ void sim_model_revive(struct sim_model_qp *qp);
 /* The receive is no longer posted. */
 void sim_model_drop_recv(struct sim_model_recv *recv);
 
+/* Its receiver cannot receive it any more. */
+void sim_model_forget(struct sim_model_send *send);
 /* Whether its data is still needed: it may yet be received. */
 bool sim_model_send_kept(const struct sim_model_send *send);
 /* At the end: a message that succeeded was received, unless its receiver lost completions. */

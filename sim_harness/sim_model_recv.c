@@ -4,7 +4,7 @@
  *
  * Every QP has a list of what may still arrive at it. A message of a reliable flow is received
  * once and in the order of its flow; one that is passed over may only fail. Called by
- * sim_wl_verbs*.c and tests/sim; calls nothing.
+ * sim_wl_verbs*.c and tests/sim; calls sim_model.c.
  */
 #include "sim_harness/sim_model.h"
 
@@ -97,20 +97,6 @@ static struct sim_model_send *find(const struct sim_model_qp *qp, const struct w
 	return second;
 }
 
-static void forget(struct sim_model_qp *dst, struct sim_model_send *send)
-{
-	send->inbound = false;
-	if (send->in_prev)
-		send->in_prev->in_next = send->in_next;
-	else
-		dst->in_first = send->in_next;
-	if (send->in_next)
-		send->in_next->in_prev = send->in_prev;
-	else
-		dst->in_last = send->in_prev;
-	dst->in_count--;
-}
-
 /* Notes that it came, and which ones of its flow it came before. */
 static bool note(struct sim_model *model, struct sim_model_qp *qp, struct sim_model_send *send)
 {
@@ -134,7 +120,7 @@ static bool note(struct sim_model *model, struct sim_model_qp *qp, struct sim_mo
 			before->skipped = true;
 	}
 	if (send->done)
-		forget(qp, send);
+		sim_model_forget(send);
 	return true;
 }
 

@@ -474,11 +474,15 @@ void wv_restart(struct wv *wv, struct sim_nic *nic)
 {
 	uint32_t outcomes = SIM_MAY(REM_OP_ERR) | SIM_MAY(REM_ABORT_ERR) |
 			    SIM_MAY(REM_INV_REQ_ERR) | SIM_MAY(RETRY_EXC_ERR);
+	size_t shards = (size_t)wv->num_nics * WV_SHARDS;
 	uint32_t i;
 
 	sim_nic_restart(nic);
 	wv->model.peers_restart = true;
 	wv->nic_generation[sim_nic_index(nic)]++;
+	/* Late HELLOs of others may open its new sessions: those are not confirmed either. */
+	memset(&wv->known_generation[shards * WV_SHARDS * sim_nic_index(nic)], 0xff,
+	       shards * WV_SHARDS * sizeof(*wv->known_generation));
 	sim_model_widen(wv->qps, wv->num_qps, NULL, outcomes);
 	/* Those that went before as well: their numbers are given out again. */
 	for (i = 0; i < wv->num_qps; i++) {
