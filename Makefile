@@ -7,6 +7,7 @@
 #	nic_fw/*.c		libnicfw.a	the firmware
 #	host_driver/*.c		libweft.a, .so	the host driver
 #	host_driver/goal/*.c	libgoal.a, .so	GOAL schedules
+#	host_driver/verbs/*.c	verbs/libibverbs.so.1	stands in for the library of that name; needs its headers
 #	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
@@ -114,6 +115,7 @@ CFLAGS_tests := $(HOST) -I$(B)/gen
 SRC_nicfw := $(sort $(wildcard nic_fw/*.c))
 SRC_weft := $(sort $(wildcard host_driver/*.c))
 SRC_goal := $(sort $(wildcard host_driver/goal/*.c))
+SRC_verbs := $(sort $(wildcard host_driver/verbs/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
@@ -222,6 +224,31 @@ $(eval $(call archive,tsan,weft,$(SRC_weft)))
 $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 
+# Stand-ins for shared libraries of rdma-core: the names and symbol versions are those of the real one,
+# which is asked for them; $1 library, $2 its objects.
+VERBS_DIR := $(B)/lib/verbs
+SYSTEM_LIBS := /usr/lib/$(MACHINE)
+define stand_in
+$(B)/gen/$1.map: tools/verbs_symbols.sh
+	@mkdir -p $$(@D)
+	$$(Q)tools/verbs_symbols.sh map $(SYSTEM_LIBS)/$1 > $$@
+$(B)/gen/$1.fillers.c: tools/verbs_symbols.sh $2
+	@mkdir -p $$(@D)
+	$$(Q)tools/verbs_symbols.sh fillers $(SYSTEM_LIBS)/$1 $2 > $$@
+$(VERBS_DIR)/$1: $2 $(B)/gen/$1.fillers.c $(B)/gen/$1.map $(B)/lib/libweft.a Makefile
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) -shared -fPIC -O1 -fvisibility=hidden -pthread $$(LDFLAGS) -o $$@ -Wl,-soname,$1 \
+		-Wl,--version-script,$(B)/gen/$1.map -Wl,--no-undefined $(B)/gen/$1.fillers.c $2 $(B)/lib/libweft.a
+endef
+HAVE_VERBS := $(and $(wildcard /usr/include/infiniband/verbs.h),$(wildcard $(SYSTEM_LIBS)/libibverbs.so.1))
+OBJ_ibverbs := $(SRC_verbs:%.c=$(B)/obj/release/%.o)
+$(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs)))
+STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1)
+$(B)/bin/weft-run: tools/weft-run.sh
+	@mkdir -p $(@D)
+	$(Q)install $< $@
+
 # What a variant consists of: only what has sources, and weftd only where DPDK is.
 products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) \
 	$(foreach l,weft goal,$(if $(SRC_$l),$(OUT_$1)/lib/lib$l.a $(OUT_$1)/lib/lib$l.so)) \
@@ -282,10 +309,10 @@ include tests/fuzz/fuzz.mk
 
 # ---- targets --------------------------------------------------------------------------------
 
-.PHONY: FORCE all san run test test-unit test-int soak bench install lint fw-cross clean help \
+.PHONY: FORCE all abi san run test test-unit test-int soak bench install lint fw-cross clean help \
 	mutants _run _test _test-unit _test-int _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
-all: $(call products,release)	## build the libraries, weftd and the tools into build/
+all: $(call products,release) $(STAND_INS) $(if $(STAND_INS),$(B)/bin/weft-run)	## build the libraries, weftd and the tools into build/
 ifeq ($(HAVE_DPDK),)
 	@echo 'weftd is not built: DPDK is missing (tools/deps.sh run installs it)'
 endif
@@ -389,6 +416,9 @@ lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects
 	@tools/deps.sh lint
 	@tools/lint.sh
 
+abi: $(STAND_INS)	## list the symbols of libibverbs: implemented or refusing
+	$(Q)tools/verbs_symbols.sh table $(SYSTEM_LIBS)/libibverbs.so.1 $(OBJ_ibverbs)
+
 fw-cross:	## cross-compile: the firmware freestanding for aarch64; libweft, weftd and the tools for arm64 Linux
 	@tools/deps.sh run cross
 	@+$(MAKE) _fw-cross
@@ -432,8 +462,9 @@ install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an ex
 	$(Q)install -d '$D$(BINDIR)' '$D$(SBINDIR)' '$D$(LIBDIR)/pkgconfig' '$D$(INCLUDEDIR)' \
 		'$D$(DATADIR)' '$D$(SYSCONFDIR)/weft' '$D$(UNITDIR)' '$D$(SYSUSERSDIR)'
 	$(Q)for f in $(B)/bin/weftd; do [ ! -e $$f ] || install $$f '$D$(SBINDIR)'; done
-	$(Q)for f in $(TOOLS:%=$(B)/bin/%) $(B)/bin/weft-sim; do \
+	$(Q)for f in $(TOOLS:%=$(B)/bin/%) $(B)/bin/weft-sim $(B)/bin/weft-run; do \
 		[ ! -e $$f ] || install $$f '$D$(BINDIR)'; done
+	$(Q)for f in $(STAND_INS); do install -d '$D$(LIBDIR)/weft/verbs' && install -m 644 $$f '$D$(LIBDIR)/weft/verbs'; done
 	$(Q)for f in $(foreach l,weft goal,$(B)/lib/lib$l.a $(B)/lib/lib$l.so.$(SOVERSION)); do \
 		[ ! -e $$f ] || install -m 644 $$f '$D$(LIBDIR)'; done
 	$(Q)for l in weft goal; do ln -sf lib$$l.so.$(SOVERSION) '$D$(LIBDIR)'/lib$$l.so; done

@@ -11,9 +11,10 @@
 
 set -u
 
-run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libpmix-dev clang bpftool
-	linux-libc-dev iproute2 procps"
-test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind"
+run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libpmix-dev libibverbs-dev clang
+	bpftool linux-libc-dev iproute2 procps"
+test="$run libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
+	perftest"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run iperf3 ethtool python3 openmpi-bin libopenmpi-dev"
 lint="git clang-format cppcheck shellcheck"

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The objects behind the pointers that libibverbs' callers hold, and the tables through which the
+ * inline functions of <infiniband/verbs.h> call us.
+ *
+ * The stand-in has libibverbs' SONAME and symbol versions (symbols.sh) and no kernel device
+ * beneath: each object holds the public struct that the header describes and the libweft object
+ * that does the work. Called by programs through vb_*.c; calls host_driver/weft.h alone. Layouts
+ * and return values are those of rdma-core 44, as its headers and manual pages (libibverbs-dev)
+ * give them: errno values are positive where a verb returns int, except ibv_poll_cq().
+ */
+#ifndef WEFT_VERBS_VB_H
+#define WEFT_VERBS_VB_H
+
+#include <assert.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "host_driver/weft.h"
+
+#define VB_API __attribute__((visibility("default")))
+
+enum {
+	VB_PORT = 1,        /* the only one */
+	VB_NUM_GIDS = 2,    /* 0: link-local from the MAC; 1: IPv4-mapped */
+	VB_POST_BATCH = 16, /* requests that one doorbell announces */
+	VB_POLL_BATCH = 16,
+	VB_PKEY = 0xffff,
+	/* Providers' libraries look past the end of ibv_device to see whether it is theirs. */
+	VB_DEVICE_TAIL_BYTES = 1024,
+};
+
+struct vb_device {
+	struct ibv_device ibv;
+	uint8_t tail[VB_DEVICE_TAIL_BYTES]; /* zero */
+	struct weft_device weft;
+	__be64 guid;
+	int index;
+	atomic_uint refs; /* lists and contexts that hold it */
+};
+
+struct vb_context {
+	struct vb_device *device;
+	struct weft_context *weft;
+	struct weft_device_attr attr;
+	struct verbs_context verbs; /* last: it ends in ibv_context */
+};
+
+struct vb_pd {
+	struct ibv_pd ibv;
+	struct weft_pd *weft;
+};
+
+struct vb_mr {
+	struct ibv_mr ibv;
+	struct weft_mr *weft;
+};
+
+struct vb_mw {
+	struct ibv_mw ibv;
+	struct weft_mw *weft;
+};
+
+struct vb_ah {
+	struct ibv_ah ibv;
+	struct weft_ah *weft;
+};
+
+struct vb_channel {
+	struct ibv_comp_channel ibv;
+	struct weft_comp_channel *weft;
+};
+
+struct vb_cq {
+	union {
+		struct ibv_cq ibv;
+		struct ibv_cq_ex ex; /* begins with the members of ibv_cq */
+	};
+	struct weft_cq *weft;
+	/* between start_poll and end_poll; the lock is held then, unless the CQ has one thread */
+	bool single_threaded;
+	pthread_mutex_t poll_lock;
+	struct weft_wc wc;
+};
+
+struct vb_srq {
+	struct ibv_srq ibv;
+	struct weft_srq *weft;
+};
+
+/* What ibv_wr_*() has gathered between wr_start and wr_complete. */
+struct vb_builder {
+	pthread_mutex_t lock;
+	int err; /* the first one; 0 */
+	uint32_t num_wr, num_sge, inline_bytes;
+	uint32_t max_wr, max_sge, max_inline_bytes;
+	struct weft_send_wr *wr;
+	struct weft_sge *sge;
+	uint8_t *inline_data;
+};
+
+struct vb_qp {
+	union {
+		struct ibv_qp ibv;
+		struct ibv_qp_ex ex; /* begins with ibv_qp */
+	};
+	struct weft_qp *weft;
+	bool sq_sig_all;
+	struct vb_builder *builder; /* NULL: the QP was not made for ibv_wr_*() */
+};
+
+#define VB_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+static inline struct vb_device *vb_device_of(struct ibv_device *d)
+{
+	return VB_OF(d, struct vb_device, ibv);
+}
+
+static inline struct vb_context *vb_context_of(struct ibv_context *c)
+{
+	return VB_OF(c, struct vb_context, verbs.context);
+}
+
+static inline struct vb_pd *vb_pd_of(struct ibv_pd *pd)
+{
+	return VB_OF(pd, struct vb_pd, ibv);
+}
+
+static inline struct vb_mr *vb_mr_of(struct ibv_mr *mr)
+{
+	return VB_OF(mr, struct vb_mr, ibv);
+}
+
+static inline struct vb_mw *vb_mw_of(struct ibv_mw *mw)
+{
+	return VB_OF(mw, struct vb_mw, ibv);
+}
+
+static inline struct vb_ah *vb_ah_of(struct ibv_ah *ah)
+{
+	return VB_OF(ah, struct vb_ah, ibv);
+}
+
+static inline struct vb_channel *vb_channel_of(struct ibv_comp_channel *channel)
+{
+	return VB_OF(channel, struct vb_channel, ibv);
+}
+
+static inline struct vb_cq *vb_cq_of(struct ibv_cq *cq)
+{
+	return VB_OF(cq, struct vb_cq, ibv);
+}
+
+static inline struct vb_srq *vb_srq_of(struct ibv_srq *srq)
+{
+	return VB_OF(srq, struct vb_srq, ibv);
+}
+
+static inline struct vb_qp *vb_qp_of(struct ibv_qp *qp)
+{
+	return VB_OF(qp, struct vb_qp, ibv);
+}
+
+/* NULL, with errno set: for verbs that return a pointer. */
+static inline void *vb_null(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+/* libweft returns 0 or a negative errno, a verb 0 or the positive one; errno is set too. */
+static inline int vb_result(int rc)
+{
+	if (rc >= 0)
+		return 0;
+	errno = -rc;
+	return -rc;
+}
+
+/* vb_device.c: one more, one less holder. */
+struct vb_device *vb_device_get(struct vb_device *device);
+void vb_device_put(struct vb_device *device);
+
+/* The functions that <infiniband/verbs.h> calls through the context; each file fills in its own. */
+void vb_query_ops(struct vb_context *c);
+void vb_cq_ops(struct vb_context *c);
+void vb_mem_ops(struct vb_context *c);
+void vb_qp_ops(struct vb_context *c);
+void vb_srq_ops(struct vb_context *c);
+
+/* vb_query.c */
+int vb_gid(struct vb_context *c, int index, union ibv_gid *gid);
+/* The largest enum ibv_mtu that is not above so many bytes. */
+enum ibv_mtu vb_mtu(uint32_t bytes);
+
+/* vb_ah.c: the address vector that a verbs one means; false: none that weft can reach. */
+bool vb_av_from(const struct ibv_ah_attr *attr, struct weft_av *av);
+void vb_av_to(const struct weft_av *av, struct ibv_ah_attr *attr);
+
+/* vb_poll.c */
+int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+void vb_poll_fill_ex(struct vb_cq *cq);
+
+/* vb_post.c */
+int vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int vb_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* ibv_bind_mw(): type 1 windows. */
+int vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+/* vb_wr.c: makes the QP one for ibv_wr_*(); false: no memory. */
+bool vb_wr_init(struct vb_qp *qp);
+void vb_wr_free(struct vb_qp *qp);
+
+#endif /* WEFT_VERBS_VB_H */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Address handles and address vectors.
+ *
+ * A peer's NIC is named by its IPv4-mapped GID, or by nothing (is_global 0): then the QPN names it,
+ * as NICs of one weftd can be. LIDs mean nothing here. Called by programs and vb_qp.c; calls
+ * weft_ah.c.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/verbs/vb.h"
+
+enum {
+	GRH_IP_OFFSET = 20, /* UD receives: the IPv4 header is the last 20 of the 40 bytes */
+	V4_TTL = 8,
+	V4_SRC = 12,
+};
+
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+bool vb_av_from(const struct ibv_ah_attr *attr, struct weft_av *av)
+{
+	uint32_t ip;
+
+	if (!attr->is_global) {
+		*av = weft_av_qpn();
+		return true;
+	}
+	if (memcmp(attr->grh.dgid.raw, mapped, sizeof(mapped)) != 0)
+		return false;
+	memcpy(&ip, attr->grh.dgid.raw + sizeof(mapped), sizeof(ip));
+	*av = weft_av_ip(ip);
+	av->sgid_index = attr->grh.sgid_index;
+	if (attr->grh.hop_limit)
+		av->hop_limit = attr->grh.hop_limit;
+	av->traffic_class = attr->grh.traffic_class;
+	return true;
+}
+
+void vb_av_to(const struct weft_av *av, struct ibv_ah_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->port_num = VB_PORT;
+	if (!av->by_ip)
+		return;
+	attr->is_global = 1;
+	memcpy(attr->grh.dgid.raw, mapped, sizeof(mapped));
+	memcpy(attr->grh.dgid.raw + sizeof(mapped), &av->dst_ip, sizeof(av->dst_ip));
+	attr->grh.sgid_index = av->sgid_index;
+	attr->grh.hop_limit = av->hop_limit;
+	attr->grh.traffic_class = av->traffic_class;
+}
+
+VB_API struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct weft_av av;
+	struct vb_ah *ah;
+
+	if (attr->port_num > VB_PORT || (attr->is_global && attr->grh.sgid_index >= VB_NUM_GIDS) ||
+	    !vb_av_from(attr, &av))
+		return vb_null(EINVAL);
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return vb_null(ENOMEM);
+	ah->weft = weft_create_ah(vb_pd_of(pd)->weft, &av);
+	if (!ah->weft) {
+		free(ah);
+		return NULL;
+	}
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	ah->ibv.handle = ah->weft->handle;
+	return &ah->ibv;
+}
+
+VB_API int ibv_destroy_ah(struct ibv_ah *ibv)
+{
+	struct vb_ah *ah = vb_ah_of(ibv);
+	int rc = weft_destroy_ah(ah->weft);
+
+	if (rc < 0)
+		return vb_result(rc);
+	free(ah);
+	return 0;
+}
+
+/* The way back to the sender of a UD message: the IPv4 header in the second half of the GRH. */
+VB_API int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
+			       struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	const uint8_t *ip = (const uint8_t *)grh + GRH_IP_OFFSET;
+
+	(void)context;
+	memset(attr, 0, sizeof(*attr));
+	attr->port_num = port_num;
+	if (!(wc->wc_flags & IBV_WC_GRH))
+		return 0;
+	if (ip[0] >> 4 != 4)
+		return vb_result(-EINVAL) ? -1 : 0;
+	attr->is_global = 1;
+	memcpy(attr->grh.dgid.raw, mapped, sizeof(mapped));
+	memcpy(attr->grh.dgid.raw + sizeof(mapped), ip + V4_SRC, 4);
+	attr->grh.sgid_index = 1;
+	attr->grh.hop_limit = ip[V4_TTL];
+	attr->grh.traffic_class = ip[1];
+	return 0;
+}
+
+VB_API struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc,
+					    struct ibv_grh *grh, uint8_t port_num)
+{
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr) < 0)
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}

@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Runs a program of libibverbs on weft's NICs: puts weft's libraries in front of the system's ones of the same name.
+#
+#	weft-run [--device NAME] [--transport iwarp|ib] [--run-dir DIR] [--] PROGRAM [ARGUMENT...]
+#
+# The program is replaced by nothing else: it keeps its process, its arguments and its exit code. What it does
+# is set LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT and WEFT_RUN_DIR; LD_PRELOAD of the same
+# files has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage.
+
+set -eu
+
+usage()
+{
+	cat <<-END
+		Usage: weft-run [OPTION...] PROGRAM [ARGUMENT...]
+
+		Runs a program that uses libibverbs on the NICs of a weftd, without rebuilding it.
+
+		  --device NAME          shows the program this NIC alone (default: all)
+		  --transport iwarp|ib   the device shows itself as an iWARP NIC (default), or as a RoCE
+		                         one, to programs that refuse iWARP (UCX) or expect a QP
+		                         without a connection manager (perftest's ib_send_bw)
+		  --run-dir DIR          where weftd's sockets are (default: WEFT_RUN_DIR, /run/weft)
+		  --help                 this text
+
+		Example: weft-run --device weft0 ibv_rc_pingpong localhost
+	END
+}
+
+wrong()
+{
+	echo "weft-run: $1; weft-run --help says more" >&2
+	exit 2
+}
+
+device=
+transport=iwarp
+run_dir=${WEFT_RUN_DIR:-/run/weft}
+while [ $# -gt 0 ]; do
+	case $1 in
+	--device | --transport | --run-dir) [ $# -ge 2 ] || wrong "$1 needs a value" ;;
+	esac
+	case $1 in
+	--device) device=$2 && shift ;;
+	--device=*) device=${1#*=} ;;
+	--transport) transport=$2 && shift ;;
+	--transport=*) transport=${1#*=} ;;
+	--run-dir) run_dir=$2 && shift ;;
+	--run-dir=*) run_dir=${1#*=} ;;
+	--help) usage && exit 0 ;;
+	--) shift && break ;;
+	-*) wrong "unknown option '$1'" ;;
+	*) break ;;
+	esac
+	shift
+done
+[ $# -gt 0 ] || wrong "no program given"
+case $transport in
+iwarp | ib) ;;
+*) wrong "--transport is iwarp or ib, not '$transport'" ;;
+esac
+
+here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
+libs=
+for dir in "$here/../lib/weft/verbs" "$here/../lib/verbs"; do
+	[ -e "$dir/libibverbs.so.1" ] && libs=$(cd "$dir" && pwd) && break
+done
+if [ -z "$libs" ]; then
+	echo "weft-run: weft's libibverbs.so.1 is not beside $here; it is built where libibverbs-dev is installed" >&2
+	exit 1
+fi
+found=
+for socket in "$run_dir"/*; do
+	[ -S "$socket" ] && found=1 && break
+done
+if [ -z "$found" ]; then
+	echo "weft-run: no NIC in $run_dir; start weftd, or give the directory with --run-dir" >&2
+	exit 1
+fi
+if [ -n "$device" ] && [ ! -S "$run_dir/$device" ] && [ ! -S "$run_dir/$device.sock" ]; then
+	echo "weft-run: no NIC '$device' in $run_dir; 'weftctl list' shows those that are there" >&2
+	exit 1
+fi
+
+export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export WEFT_RUN_DIR="$run_dir" WEFT_VERBS_TRANSPORT="$transport"
+[ -z "$device" ] || export WEFT_VERBS_DEVICE="$device"
+exec "$@"
