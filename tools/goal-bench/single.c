@@ -205,25 +205,29 @@ static int one_kind(struct bench *b, const struct kind *k, const struct arrays *
 	return rc;
 }
 
+/* Anew for each measurement: memory that is registered in parts of several sizes is not mapped. */
+static int with_arrays(struct bench *b, const struct kind *k, size_t bytes)
+{
+	struct arrays m = {spec_alloc(bytes), spec_alloc(bytes), spec_alloc(bytes),
+			   spec_alloc(bytes)};
+	int rc =
+	    m.a && m.b && m.nic && m.loop ? one_kind(b, k, &m, bytes) : bench_fail("out of memory");
+
+	spec_free(m.a, bytes);
+	spec_free(m.b, bytes);
+	spec_free(m.nic, bytes);
+	spec_free(m.loop, bytes);
+	return rc;
+}
+
 int localop_run(struct bench *b)
 {
-	size_t most = 64, i;
-	struct arrays m;
+	size_t i;
 	int j, rc = 0;
 
-	for (j = 0; j < b->num_sizes; j++)
-		most = b->size[j] > most ? b->size[j] : most;
-	most = (most + 63) & ~(size_t)63;
-	m = (struct arrays){spec_alloc(most), spec_alloc(most), spec_alloc(most), spec_alloc(most)};
-	if (!m.a || !m.b || !m.nic || !m.loop)
-		rc = bench_fail("out of memory");
 	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		for (j = 0; rc == 0 && j < b->num_sizes; j++)
-			rc = one_kind(b, &kinds[i], &m, b->size[j]);
+			rc = with_arrays(b, &kinds[i], b->size[j]);
 	}
-	spec_free(m.a, most);
-	spec_free(m.b, most);
-	spec_free(m.nic, most);
-	spec_free(m.loop, most);
 	return rc;
 }
