@@ -406,10 +406,10 @@ $(B)/bin/mpi_base: $(MPI_SRCS) $(wildcard tools/goal-bench/*.h) Makefile
 	$(call say,MPICC,$@)
 	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -I. -o $@ $(MPI_SRCS)
 
-pictures:	## measure with weft-sim and redraw docs/pictures (40 s); the same sources give the same bytes
+pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); the same sources give the same bytes
 	@tools/deps.sh run plot
 	@+$(MAKE) _pictures
-_pictures: $(B)/bin/weft-sim
+_pictures: $(B)/bin/weft-sim $(B)/bin/goal-run
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py docs/pictures
 
 lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects

@@ -170,5 +170,24 @@ static void long_blocks(void)
 	}
 }
 
+/* Blocks to 16 MiB, drawn. */
+static void longest_blocks(void)
+{
+	uint64_t seed;
+
+	for (seed = 1; seed <= 3 * coll_fix_sweep(); seed++) {
+		uint64_t state = seed * 1009;
+		const struct variant *v = &variants[coll_fix_draw(&state, VARIANTS)];
+		uint32_t ranks = 2 + coll_fix_draw(&state, 2);
+		uint32_t bytes = 16777216 - coll_fix_draw(&state, seed == 1 ? 1 : 12000000);
+		uint32_t root = has_root(v->coll) ? coll_fix_draw(&state, ranks) : 0;
+		struct goal_fix fix;
+
+		coll_fix_begin(&fix, seed, ranks, bytes, NULL);
+		run(&fix, v, root, bytes, seed % 2, 1);
+		goal_fix_end(&fix);
+	}
+}
+
 UT_MAIN("sim/goal_coll_move", UT(few_ranks), UT(many_ranks), UT(under_faults), UT(one_nic),
-	UT(long_blocks))
+	UT(long_blocks), UT(longest_blocks))

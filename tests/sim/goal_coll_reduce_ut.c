@@ -171,6 +171,25 @@ static void long_vectors(void)
 	}
 }
 
+/* Vectors to 16 MiB, drawn. */
+static void longest_vectors(void)
+{
+	uint64_t seed;
+
+	for (seed = 1; seed <= 3 * coll_fix_sweep(); seed++) {
+		uint64_t state = seed * 2003;
+		const struct variant *v = &variants[coll_fix_draw(&state, VARIANTS)];
+		uint32_t ranks = 2 + coll_fix_draw(&state, 2), turn = (uint32_t)seed;
+		uint32_t bytes = 16777216 - coll_fix_draw(&state, seed == 1 ? 1 : 12000000);
+		struct goal_fix fix;
+
+		coll_fix_begin(&fix, seed, ranks, bytes, NULL);
+		run(&fix, v, v->coll == GOAL_COLL_REDUCE ? coll_fix_draw(&state, ranks) : 0, bytes,
+		    seed % 2, &turn);
+		goal_fix_end(&fix);
+	}
+}
+
 /* Sums of floats of very different size, which depend on the order in which they are made. */
 static void floats(struct goal_fix *fix, const struct variant *v, uint32_t count)
 {
@@ -225,4 +244,4 @@ static void same_bits_everywhere(void)
 }
 
 UT_MAIN("sim/goal_coll_reduce", UT(few_ranks), UT(many_ranks), UT(operations), UT(under_faults),
-	UT(long_vectors), UT(same_bits_everywhere))
+	UT(long_vectors), UT(longest_vectors), UT(same_bits_everywhere))

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make pictures: measures with weft-sim in virtual time, and draws docs/pictures/*.svg.
+"""make pictures: measures with weft-sim and goal-run in virtual time, and draws docs/pictures/*.svg.
 
 Each picture has a .tsv beside it with its figures, and is drawn from that alone. Seeds are fixed:
-the same sources give the same bytes. Called by the Makefile; calls weft-sim and gnuplot.
+the same sources give the same bytes. Called by the Makefile; calls weft-sim, goal-run and gnuplot.
 
 usage: pictures.py [--draw-only] [DIR]     DIR: where to (docs/pictures)
-Environment: WEFT_BIN (where weft-sim is). Exit status 0, 1 when a run failed, 2 usage.
+Environment: WEFT_BIN (where the two are). Exit status 0, 1 when a run failed, 2 usage.
 """
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ SEED = 1
 SENDERS = (1, 2, 4, 8, 16, 32, 64, 128)
 LOSSES = (0, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 MS = 200
+RANKS = (4, 16, 64, 256, 1024, 4096)
 IN_FLIGHT = 16  # packets of go-back-N: what the delay target lets stand on this line
 
 HEAD = """
@@ -76,6 +78,24 @@ plot 'loss.tsv' using 1:3 with lines ls 3 title 'selective repeat, ideal: (1 - p
 	'' using 1:4 with lines ls 4 title 'go-back-N, %d packets in flight (calculated)'
 """ % IN_FLIGHT
 
+COLLECTIVES = """
+set multiplot layout 2,1 margins 0.12,0.96,0.09,0.94 spacing 0.09
+set logscale x 4
+set xrange [3:5500]
+set xtics (4,16,64,256,1024,4096) format ''
+set yrange [0:*]
+set ylabel 'virtual time, us'
+set key top left
+set title 'Barrier: 25 Gb/s, 2 us, a NIC for each rank'
+plot 'collectives.tsv' using 1:2 with linespoints ls 1 title 'recursive doubling', \\
+	'' using 1:3 with linespoints ls 4 pt 9 title 'Bruck'%s
+set title 'Broadcast of 1 KiB'
+set xtics (4,16,64,256,1024,4096) format '%%g'
+set xlabel 'ranks'
+plot 'collectives.tsv' using 1:4 with linespoints ls 1 title 'binomial tree'%s
+unset multiplot
+"""
+
 
 def simulate(workload, *options):
     """The figures of one run by name."""
@@ -119,6 +139,33 @@ def loss():
         yield [percent, on["line_percent"], ideal, back, off["line_percent"]]
 
 
+def collective(name, ranks, size=0):
+    """Microseconds that a collective takes, or None where this build has no such algorithm."""
+    cmd = [BIN + "/goal-run", "--sim", "--json", "--seed", str(SEED), "--coll", name, "--ranks", str(ranks)]
+    p = subprocess.run(cmd + ["--bytes", str(size)], capture_output=True, text=True, check=False)
+    if p.returncode == 2:
+        return None
+    if p.returncode:
+        sys.exit("pictures.py: %s failed:\n%s" % (" ".join(cmd), p.stderr[-500:]))
+    return json.loads(p.stdout)["finish_ns"] / 1000
+
+
+def collectives():
+    for ranks in RANKS:
+        row = [ranks, collective("barrier=recursive_doubling", ranks), collective("barrier=bruck", ranks),
+               collective("bcast=binomial", ranks, 1024), collective("barrier=multicast", ranks),
+               collective("bcast=multicast", ranks, 1024)]
+        yield [x for x in row if x is not None]
+
+
+def collectives_script(folder):
+    """Curves of multicast, where the figures have them."""
+    with open(folder + "/collectives.tsv", encoding="ascii") as f:
+        has = len(f.read().splitlines()[-1].split("\t")) == 6
+    curve = ", '' using 1:%d with linespoints ls 2 title 'multicast'"
+    return COLLECTIVES % ((curve % 5, curve % 6) if has else ("", ""))
+
+
 def draw(folder, name, height, script):
     subprocess.run(["gnuplot"], input=HEAD % (height, name) + script, text=True, check=True, cwd=folder)
     with open("%s/%s.svg" % (folder, name), encoding="utf8") as f:
@@ -139,8 +186,13 @@ def main():
                "off_jain", "off_drop_percent", "off_timeouts"], incast())
         write(args.dir + "/loss.tsv",
               ["loss_percent", "line_percent", "ideal_percent", "go_back_n_percent", "off_line_percent"], loss())
+        rows = list(collectives())
+        write(args.dir + "/collectives.tsv",
+              ["ranks", "barrier_recursive_doubling_us", "barrier_bruck_us", "bcast_binomial_us", "barrier_multicast_us",
+               "bcast_multicast_us"][:len(rows[0])], rows)
     draw(args.dir, "incast", 900, INCAST)
     draw(args.dir, "loss", 500, LOSS)
+    draw(args.dir, "collectives", 800, collectives_script(args.dir))
 
 
 if __name__ == "__main__":
