@@ -60,5 +60,7 @@ void eth_tx_settle(struct fw_nic *nic);
  * drops frames of that client which the port does not take. A loss like any other.
  */
 void eth_tx_forget(struct fw_nic *nic, uint32_t client);
+/* The same for frames that point into memory of the NIC itself, which is to be another's. */
+void eth_tx_forget_mem(struct fw_nic *nic, const void *mem, uint64_t bytes);
 
 #endif /* WEFT_FW_ETH_H */

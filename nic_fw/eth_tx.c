@@ -169,3 +169,33 @@ void eth_tx_forget(struct fw_nic *nic, uint32_t client)
 	}
 	nic->tx_count = kept;
 }
+
+static bool points_into(const struct fw_tx_frame *frame, const uint8_t *mem, uint64_t bytes)
+{
+	uint32_t i;
+
+	for (i = 0; i < frame->num_seg; i++)
+		if (frame->seg[i].kind == FW_TX_MEM &&
+		    (uintptr_t)frame->seg[i].mem - (uintptr_t)mem < bytes)
+			return true;
+	return false;
+}
+
+void eth_tx_forget_mem(struct fw_nic *nic, const void *mem, uint64_t bytes)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < nic->tx_count && !points_into(&nic->tx[i], mem, bytes); i++)
+		;
+	if (i == nic->tx_count)
+		return;
+	eth_tx_flush(nic);
+	for (i = 0; i < nic->tx_count; i++) {
+		if (points_into(&nic->tx[i], mem, bytes))
+			continue;
+		if (kept != i)
+			nic->tx[kept] = nic->tx[i];
+		kept++;
+	}
+	nic->tx_count = kept;
+}

@@ -3,7 +3,7 @@
  * Memory of the NIC for schedules, runs and scratchpads, charged to clients.
  *
  * Called by goal_cmd.c, goal_load.c, goal_run.c, goal_msg.c; calls buddy.c. Pages of large
- * blocks go back to the port when they are freed.
+ * blocks go back to the port when they are freed; frames that point into a block go first.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -38,6 +38,9 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 
 	if (!block)
 		return;
+	eth_tx_forget_mem(nic, block,
+			  buddy_block_bytes(&nic->goal_heap.buddy,
+					    (uint64_t)((uint8_t *)block - nic->goal_heap.base)));
 	bytes =
 	    buddy_free(&nic->goal_heap.buddy, (uint64_t)((uint8_t *)block - nic->goal_heap.base));
 	assert(nic->clients[client].goal_bytes >= bytes);

@@ -332,13 +332,29 @@ static uint64_t quantum_end(const struct goal_load *load, uint64_t items)
 	return load->at + GOAL_LOAD_QUANTUM < items ? load->at + GOAL_LOAD_QUANTUM : items;
 }
 
+/* Pieces count: many operations may share a long list, and each walks it. */
+static uint32_t op_cost(const struct goal_insn *op)
+{
+	uint32_t cost = 1, i;
+
+	for (i = 0; i < 3; i++)
+		if (GOAL_REF_SLOT(op->buf[i]) == GOAL_SLOT_PIECES)
+			cost += GOAL_REF_COUNT(op->buf[i]);
+	return cost;
+}
+
 static bool step_ops(struct goal_load *load)
 {
-	uint64_t end = quantum_end(load, load->schedule->header.num_ops);
+	uint64_t end = load->schedule->header.num_ops;
+	uint32_t done = 0;
 
-	for (; load->at < end; load->at++)
-		if (!check_op(load, &load->schedule->ops[load->at]))
+	for (; load->at < end && done < GOAL_LOAD_QUANTUM; load->at++) {
+		const struct goal_insn *op = &load->schedule->ops[load->at];
+
+		if (!check_op(load, op))
 			return false;
+		done += op_cost(op);
+	}
 	if (load->at == load->schedule->header.num_ops &&
 	    load->next_edge != load->schedule->header.num_edges)
 		return fail(load, FW_EINVAL, UINT32_MAX, "some edges belong to no operation");

@@ -92,6 +92,9 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 		send->link->announced--;
 	if (send->staged)
 		goal_heap_free(nic, send->staged_client, send->staged);
+	/* A packet that was sent again, and acknowledged before it left. */
+	if (send->kind == GOAL_SEND_SMALL)
+		eth_tx_forget_mem(nic, send->small, sizeof(send->small));
 	fw_list_del(&send->run_node);
 	fw_list_del(&send->link_node);
 	fw_pool_put(&nic->goal_sends, send);

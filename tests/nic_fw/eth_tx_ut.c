@@ -191,6 +191,26 @@ static void forgets_one_client_only(void)
 	net_end();
 }
 
+/* Memory of the NIC that is given back: frames that point at any byte of it go, or are dropped. */
+static void forgets_memory(void)
+{
+	net_init(0);
+	net.tx_room = 1;
+	eth_tx_commit(net.nic, stage(1, 5, false));
+	eth_tx_forget_mem(net.nic, memory + sizeof(memory), 64);
+	eth_tx_forget_mem(net.nic, memory - 64, 64);
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	eth_tx_commit(net.nic, stage(2, 6, false));
+	eth_tx_commit(net.nic, stage(3, 0, false));
+	eth_tx_forget_mem(net.nic, memory, 1);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	CU_ASSERT_EQUAL(net.nic->tx_count, 1);
+	net.tx_room = 10;
+	net_flush();
+	CU_ASSERT_EQUAL(net.sent[1].b[0], 3);
+	net_end();
+}
+
 /* What is staged is sent first: the port cannot settle what it does not have. */
 static void settles_what_was_sent(void)
 {
@@ -213,4 +233,4 @@ static void settles_what_was_sent(void)
 UT_MAIN("nic_fw/eth_tx", UT(staged_frames_leave_in_one_burst), UT(length_counts_the_crc),
 	UT(full_stage_flushes_itself), UT(full_port_keeps_order), UT(no_room_at_all),
 	UT(allowance_of_the_turn), UT(fault_of_a_process), UT(now_without_room),
-	UT(forgets_one_client_only), UT(settles_what_was_sent))
+	UT(forgets_one_client_only), UT(forgets_memory), UT(settles_what_was_sent))
