@@ -110,6 +110,7 @@ static int send_attach(struct client *c)
 	    .max_mr = quota->mr,
 	    .max_pd = quota->pd,
 	    .max_ah = quota->ah,
+	    .max_mcast = quota->mcast,
 	    .max_eq = quota->eq,
 	};
 	memcpy(msg->params.name, c->name, sizeof(c->name));

@@ -78,7 +78,9 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 			borrow_copy(m[i]);
 		if (capture)
 			capture_frame(capture, shard, CAPTURE_IN, m[i]);
-		if (!rx_fill(shard, m[i], trusted ? FW_RX_CRC_OK : 0, &frames[count])) {
+		if (!rx_fill(shard, m[i],
+			     (trusted ? FW_RX_CRC_OK : 0) | (i < loop ? FW_RX_LOOP : 0),
+			     &frames[count])) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}

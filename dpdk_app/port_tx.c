@@ -133,12 +133,15 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		}
 		if (capture)
 			capture_frame(capture, shard, CAPTURE_OUT, m[i]);
-		if (frames[i].flags & FW_TX_LOOP)
+		shard->stats.tx_frames++;
+		/* Nobody writes to a frame that was sent: two may have it. */
+		if (frames[i].flags & FW_TX_F_ALSO_LOOP)
+			rte_mbuf_refcnt_update(m[i], 1);
+		if (frames[i].flags & (FW_TX_LOOP | FW_TX_F_ALSO_LOOP))
 			loop[num_loop++] = m[i];
-		else
+		if (!(frames[i].flags & FW_TX_LOOP))
 			wire[num_wire++] = m[i];
 	}
-	shard->stats.tx_frames += num_wire + num_loop;
 	if (num_loop)
 		tx_loop(shard, loop, num_loop);
 	if (num_wire)

@@ -129,8 +129,11 @@ struct weft_device_attr {
 	uint32_t max_peers;
 	uint32_t shard; /* that serves this context */
 	uint32_t num_shards;
-	uint32_t num_coll_shards; /* of them, the last ones: for collectives alone */
-	uint64_t max_msg_bytes;   /* RD, RC, UC */
+	uint32_t max_mcast_grp;
+	uint32_t max_mcast_qp_attach;       /* QPs in one group */
+	uint32_t max_total_mcast_qp_attach; /* in all groups */
+	uint32_t num_coll_shards;           /* of them, the last ones: for collectives alone */
+	uint64_t max_msg_bytes;             /* RD, RC, UC */
 	uint64_t max_mr_bytes;
 };
 
@@ -451,6 +454,18 @@ static inline struct weft_av weft_av_ip(uint32_t dst_ip)
 	return av;
 }
 
+/*
+ * The address vector of an IPv4 group (network byte order), for Sends of UD QPs to QPN
+ * WEFT_MCAST_QPN. hop_limit is the time to live of the packets: 1 stays on the link.
+ */
+static inline struct weft_av weft_av_mcast(uint32_t group_ip)
+{
+	struct weft_av av = weft_av_ip(group_ip);
+
+	av.hop_limit = 1;
+	return av;
+}
+
 /* The address vector that leaves it to the QPN. */
 static inline struct weft_av weft_av_qpn(void)
 {
@@ -496,6 +511,8 @@ enum weft_qp_state {
 enum weft_qp_flags {
 	WEFT_QP_F_SQ_SIG_ALL = 0x01, /* every send request completes on the CQ */
 	WEFT_QP_F_UD_LONG = 0x02,    /* UD messages to 64 KiB; no GRH in front of the data */
+	/* UD: it does not receive what it sends to a group that it is attached to */
+	WEFT_QP_F_BLOCK_SELF_MCAST_LB = 0x04,
 };
 
 struct weft_qp_cap {
@@ -602,6 +619,31 @@ WEFT_API WEFT_CHECK_RET int weft_activate_qp(struct weft_qp *qp, uint32_t qkey, 
  * unacknowledged asynchronous events.
  */
 WEFT_API WEFT_CHECK_RET int weft_destroy_qp(struct weft_qp *qp);
+
+/* The destination QPN of what is sent to a group. */
+#define WEFT_MCAST_QPN 0xffffffu
+
+/* The GID of an IPv4 group (network byte order): ::ffff:a.b.c.d. */
+static inline void weft_mcast_gid(uint32_t group_ip, uint8_t gid[16])
+{
+	const uint8_t *octet = (const uint8_t *)&group_ip;
+	int i;
+
+	for (i = 0; i < 16; i++)
+		gid[i] = i < 10 ? 0 : i < 12 ? 0xff : octet[i - 12];
+}
+
+/*
+ * Attaches a UD QP to a group: each datagram to it that carries the QP's Q_Key takes a receive of
+ * the QP. What the NIC itself sends is among them (WEFT_QP_F_BLOCK_SELF_MCAST_LB). The NIC
+ * joins the group by IGMP with the first QP and leaves it with the last. May be done in any
+ * state, and again to no effect. Ends with weft_detach_mcast() or with the QP. Blocks for one
+ * round trip. -EINVAL: no UD QP, or no GID of an IPv4 group; -ENOSPC: a limit of the device
+ * (max_mcast_*) or a quota.
+ */
+WEFT_API WEFT_CHECK_RET int weft_attach_mcast(struct weft_qp *qp, const uint8_t gid[16]);
+/* Undoes it. -EINVAL: the QP is not attached to this group. */
+WEFT_API WEFT_CHECK_RET int weft_detach_mcast(struct weft_qp *qp, const uint8_t gid[16]);
 
 /* --------------------------------------------------------------------- posting */
 
@@ -739,6 +781,7 @@ enum weft_list_kind {
 	WEFT_LIST_CQS = 3,
 	WEFT_LIST_NEIGHBOURS = 4,
 	WEFT_LIST_PEERS = 5,
+	WEFT_LIST_GROUPS = 6,
 };
 
 /* What the fields mean for each kind: docs/host-interface.md "Lists". */

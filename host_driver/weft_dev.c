@@ -403,6 +403,9 @@ int weft_query_device(struct weft_context *context, struct weft_device_attr *att
 	attr->max_peers = d->max_peers;
 	attr->shard = d->shard;
 	attr->num_shards = d->num_shards;
+	attr->max_mcast_grp = d->max_mcast_grp;
+	attr->max_mcast_qp_attach = d->max_mcast_qp_attach;
+	attr->max_total_mcast_qp_attach = d->max_total_mcast_qp_attach;
 	attr->num_coll_shards = d->num_coll_shards;
 	attr->max_msg_bytes = d->max_msg_bytes;
 	attr->max_mr_bytes = d->max_mr_bytes;

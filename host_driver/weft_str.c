@@ -6,6 +6,7 @@
  * contract is compared with it here, at compile time.
  */
 #include "host_driver/weft_priv.h"
+#include "shared_defs/wire_dgram.h"
 
 #define SAME(a, b) _Static_assert((int)(a) == (int)(b), #a)
 
@@ -35,6 +36,9 @@ SAME(WEFT_QPS_RTS, HW_QPS_RTS);
 SAME(WEFT_QPS_ERR, HW_QPS_ERR);
 SAME(WEFT_QP_F_SQ_SIG_ALL, HW_QP_F_SQ_SIG_ALL);
 SAME(WEFT_QP_F_UD_LONG, HW_QP_F_UD_LONG);
+SAME(WEFT_QP_F_BLOCK_SELF_MCAST_LB, HW_QP_F_BLOCK_SELF_MCAST_LB);
+SAME(WEFT_MCAST_QPN, WIRE_DGRAM_GROUP_QPN);
+SAME(WEFT_LIST_GROUPS, HW_LIST_GROUPS);
 SAME(WEFT_QP_QKEY, HW_QP_QKEY);
 SAME(WEFT_QP_AV, HW_QP_AV);
 SAME(WEFT_QP_MAX_QP_RD_ATOMIC, HW_QP_MAX_QP_RD_ATOMIC);

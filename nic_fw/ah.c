@@ -32,8 +32,8 @@ int ah_check_av(const struct fw_nic *nic, const struct hw_av *av)
 		return FW_EINVAL;
 	if (!(av->flags & HW_AV_F_GRH) || av->dst_ip == nic->config.ip)
 		return 0;
-	if (octet >= 224 && octet < 240)
-		return FW_EOPNOTSUPP; /* a group */
+	if (wire_is_group(av->dst_ip))
+		return 0;
 	if (octet == 0 || octet == 127 || octet >= 240)
 		return FW_EINVAL;
 	return neigh_next_hop(nic, av->dst_ip) ? 0 : FW_ENETUNREACH;
@@ -59,6 +59,13 @@ uint32_t ah_dst_ip(const struct fw_nic *nic, uint32_t client, uint32_t pd, uint3
 		return 0;
 	*found = true;
 	return ah_av_ip(nic, &handle->av, dst_qpn);
+}
+
+uint8_t ah_hop_limit(const struct fw_nic *nic, uint32_t ah)
+{
+	uint8_t hop_limit = nic->ahs[ah].av.hop_limit;
+
+	return hop_limit ? hop_limit : 1;
 }
 
 static void forget_waiter(struct fw_nic *nic, struct fw_ah_waiter *waiter)

@@ -52,6 +52,7 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	client->max_mr = quota(params->max_mr, HW_MAX_MR);
 	client->max_pd = quota(params->max_pd, HW_MAX_PD);
 	client->max_ah = quota(params->max_ah, HW_MAX_AH);
+	client->max_mcast = quota(params->max_mcast, HW_MAX_TOTAL_MCAST);
 	client->max_eq = quota(params->max_eq, HW_MAX_EQ_PER_CLIENT);
 }
 

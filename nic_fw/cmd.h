@@ -9,6 +9,7 @@
  * srq.c	SRQs
  * qp_cmd.c	QPs
  * ah.c		address handles
+ * mcast_cmd.c	groups
  * goal_cmd.c	collectives
  *
  * Each takes a command that is a copy (the process cannot change it any more), the client's
@@ -82,6 +83,8 @@ CMD_DECLARE(cmd_modify_qp);
 CMD_DECLARE(cmd_query_qp);
 CMD_DECLARE(cmd_create_ah);
 CMD_DECLARE(cmd_destroy_ah);
+CMD_DECLARE(cmd_attach_mcast);
+CMD_DECLARE(cmd_detach_mcast);
 CMD_DECLARE(cmd_goal_open);
 CMD_DECLARE(cmd_goal_comm_create);
 CMD_DECLARE(cmd_goal_comm_destroy);
@@ -100,6 +103,9 @@ uint32_t ah_av_ip(const struct fw_nic *nic, const struct hw_av *av, uint32_t dst
 /* Where a request goes: the AH's address, or by the QPN; 0: nowhere known. Network order. */
 uint32_t ah_dst_ip(const struct fw_nic *nic, uint32_t client, uint32_t pd, uint32_t ah,
 		   uint32_t dst_qpn, bool *found);
+
+/* The time to live of what goes by this handle, which ah_dst_ip() found, to a group; not 0. */
+uint8_t ah_hop_limit(const struct fw_nic *nic, uint32_t ah);
 
 /* The smallest power of two that is at least n, which is at most 2^31. */
 uint32_t fw_pow2_at_least(uint32_t n);

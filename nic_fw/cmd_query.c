@@ -54,6 +54,9 @@ int cmd_query_device(struct fw_nic *nic, uint32_t client, const struct hw_cmd *c
 	device->max_peers = HW_MAX_PEERS;
 	device->shard = config->shard;
 	device->num_shards = config->num_shards;
+	device->max_mcast_grp = HW_MAX_MCAST_GRP;
+	device->max_mcast_qp_attach = HW_MAX_MCAST_QP_ATTACH;
+	device->max_total_mcast_qp_attach = HW_MAX_TOTAL_MCAST;
 	device->num_coll_shards = config->num_coll_shards;
 	device->max_msg_bytes = HW_MAX_MSG_BYTES;
 	device->max_mr_bytes = HW_MAX_MR_BYTES;
@@ -190,6 +193,24 @@ static bool list_peer(struct fw_nic *nic, uint32_t client, uint32_t place,
 	return true;
 }
 
+static bool list_group(struct fw_nic *nic, uint32_t client, uint32_t place,
+		       struct hw_list_item *item)
+{
+	const struct mcast_group *group = fw_pool_at(&nic->mcast_group_pool, place);
+
+	(void)client;
+	/* What was given back keeps its bytes: only what the table leads to is there. */
+	if (mcast_find(nic, group->ip) != group)
+		return false;
+	item->id = group->ip;
+	item->state = group->num_members ? 1 : 0;
+	item->type = group->changes_left;
+	item->a = group->num_members;
+	item->b = group->rx_packets;
+	wire_group_mac(group->ip, item->mac);
+	return true;
+}
+
 static list_fn list_of(const struct fw_nic *nic, uint32_t kind, uint32_t *places)
 {
 	switch ((enum hw_list_kind)kind) {
@@ -211,6 +232,9 @@ static list_fn list_of(const struct fw_nic *nic, uint32_t kind, uint32_t *places
 	case HW_LIST_PEERS:
 		*places = nic->session_ids.high;
 		return list_peer;
+	case HW_LIST_GROUPS:
+		*places = nic->mcast_group_pool.high;
+		return list_group;
 	case HW_LIST_KINDS:
 		break;
 	}

@@ -3,7 +3,8 @@
  * Counters of one instance, named as ethtool -S would print them.
  *
  * X(name): struct fw_counters has a uint64_t of that name; fw_stat() prints the name. A
- * frame that is not used is counted in exactly one drop_* counter.
+ * frame that is not used is counted in exactly one drop_* counter; of a datagram to a group each
+ * copy that a QP does not take is.
  */
 #ifndef WEFT_FW_COUNTERS_H
 #define WEFT_FW_COUNTERS_H
@@ -35,6 +36,17 @@
 	X(arp_replies_rx)                                                                          \
 	X(arp_tx)                                                                                  \
 	X(icmp_echo_rx)                                                                            \
+	X(igmp_queries_rx)                                                                         \
+	X(igmp_queries_v1_rx)                                                                      \
+	X(igmp_queries_v2_rx)                                                                      \
+	X(igmp_reports_rx)                                                                         \
+	X(igmp_reports_tx)                                                                         \
+	X(igmp_records_tx)                                                                         \
+	X(igmp_leaves_tx)                                                                          \
+	X(mcast_tx_msgs)                                                                           \
+	X(mcast_rx_packets)                                                                        \
+	X(mcast_rx_copies)                                                                         \
+	X(mcast_rx_self_blocked)                                                                   \
 	X(ud_tx_msgs)                                                                              \
 	X(ud_rx_msgs)                                                                              \
 	X(ud_rx_records)                                                                           \
@@ -117,6 +129,9 @@
 	X(drop_ip_fragment)                                                                        \
 	X(drop_not_our_ip)                                                                         \
 	X(drop_ip_protocol)                                                                        \
+	X(drop_igmp)                                                                               \
+	X(drop_mcast_no_group)                                                                     \
+	X(drop_mcast_reflected)                                                                    \
 	X(drop_icmp)                                                                               \
 	X(drop_udp_length)                                                                         \
 	X(drop_udp_checksum)                                                                       \

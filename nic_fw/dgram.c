@@ -154,6 +154,11 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 	pkt.frame = frame;
 	pkt.ip = info->ip;
 	pkt.src_ip = info->src_ip;
+	pkt.group = info->group;
+	if (pkt.group && pkt.type != WIRE_DGRAM_UD) {
+		FW_DROP(nic, drop_dgram_type);
+		return;
+	}
 	pkt.src_shard = src_shard;
 	pkt.ce = info->ce;
 	pkt.data_offset = offset + (uint32_t)sizeof(*hdr);

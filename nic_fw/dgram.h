@@ -17,12 +17,14 @@
 #include "shared_defs/wire_iwarp.h"
 
 struct fw_nic;
+struct mcast_group;
 
 /* A data segment as parsed; every field in host byte order but src_ip and imm. */
 struct dgram_pkt {
 	const struct fw_rx_frame *frame;
 	const struct wire_ip *ip;
-	uint32_t src_ip; /* network byte order */
+	uint32_t src_ip;           /* network byte order */
+	struct mcast_group *group; /* it was sent to, NULL: to this NIC */
 	uint8_t src_shard;
 	uint8_t type;  /* wire_dgram_type */
 	uint8_t flags; /* WIRE_DGRAM_F_* */

@@ -76,6 +76,8 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	nic->ah_waiters = carve(l, sizeof(*nic->ah_waiters), FW_AH_WAITERS);
 	nic->neigh = carve(l, sizeof(*nic->neigh), HW_MAX_NEIGH);
 	nic->neigh_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	carve_pool(l, &nic->mcast_group_pool, sizeof(struct mcast_group), HW_MAX_MCAST_GRP);
+	carve_pool(l, &nic->mcast_members, sizeof(struct mcast_member), HW_MAX_TOTAL_MCAST);
 	carve_pool(l, &nic->mac_filters, sizeof(struct mac_filter), MAC_FILTER_MAX);
 	carve_pool(l, &nic->wqes, sizeof(struct fw_wqe), FW_MAX_WQES);
 	carve_pool(l, &nic->wqe_exts, sizeof(struct fw_wqe_ext), FW_MAX_WQES);
@@ -141,6 +143,7 @@ static void init_null_qp(struct fw_nic *nic)
 	fw_list_init(&qp->wqes);
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->recv_msgs);
+	fw_list_init(&qp->mcasts);
 	fw_list_init(&qp->sched_node);
 	fw_list_init(&qp->node);
 }
@@ -168,6 +171,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	nic->qpn_base = (uint32_t)config->nic_index << 19 | (uint32_t)config->shard << 16;
 	nic->link_up = true;
 	lay_out(&l, nic);
+	fw_list_init(&nic->mcast_groups);
 	fw_list_init(&nic->db_clients);
 	fw_list_init(&nic->sched_qps);
 	fw_list_init(&nic->goal_clients);
@@ -185,6 +189,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	for (i = 0; i < FW_AH_WAITERS; i++)
 		nic->ah_waiters[i].used = false;
 	init_null_qp(nic);
+	igmp_init(nic);
 	return nic;
 }
 
@@ -298,6 +303,8 @@ void fw_link(struct fw_nic *nic, bool up)
 	if (nic->link_up == up)
 		return;
 	nic->link_up = up;
+	if (up)
+		igmp_link_up(nic);
 	port_event(nic, up ? HW_EVENT_PORT_ACTIVE : HW_EVENT_PORT_ERR);
 }
 

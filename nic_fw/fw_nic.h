@@ -25,6 +25,7 @@
 #include "nic_fw/ip.h"
 #include "nic_fw/list.h"
 #include "nic_fw/mac_filter.h"
+#include "nic_fw/mcast.h"
 #include "nic_fw/mem.h"
 #include "nic_fw/mgrp.h"
 #include "nic_fw/pool.h"
@@ -129,6 +130,11 @@ struct fw_nic {
 
 	struct fw_pool mac_filters;
 	uint32_t mac_filter_hash[MAC_FILTER_HASH_SIZE];
+	struct fw_list mcast_groups; /* in the order in which they were made */
+	struct fw_pool mcast_group_pool;
+	struct fw_pool mcast_members;
+	uint32_t mcast_hash[MCAST_HASH_SIZE];
+	struct igmp igmp;
 
 	struct fw_pool wqes;
 	struct fw_pool wqe_exts;

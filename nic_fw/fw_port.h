@@ -43,6 +43,8 @@ enum {
 	 * read: it may lie in the memory of the process that sent it. Headers do not.
 	 */
 	FW_RX_CRC_OK = 0x02,
+	FW_RX_LOOP =
+	    0x04, /* set by the port: it is this NIC's own (FW_TX_LOOP, FW_TX_F_ALSO_LOOP) */
 };
 
 /* A received frame, from the Ethernet header on, without the FCS. Read only. */
@@ -85,6 +87,7 @@ enum {
 	 * delivered the frame, in order with all others, or tx_settle() is called.
 	 */
 	FW_TX_F_BORROW = 0x04,
+	FW_TX_F_ALSO_LOOP = 0x08, /* to a group: goes out, and comes back as received */
 };
 
 /*

@@ -13,7 +13,8 @@ void icmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct i
 	struct fw_tx_frame *tx;
 	struct eth_cursor cursor;
 
-	if (nic->config.shard != 0 || info->payload_bytes < sizeof(*echo) ||
+	/* An echo request to a group would be answered by all its members (RFC 1122 3.2.2.6). */
+	if (nic->config.shard != 0 || info->group || info->payload_bytes < sizeof(*echo) ||
 	    info->payload_bytes + sizeof(struct wire_ip) > nic->config.mtu ||
 	    wire_sum_fold(ip_sum_frame(0, frame, info->payload_offset, info->payload_bytes)) != 0) {
 		FW_DROP(nic, drop_icmp);

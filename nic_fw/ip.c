@@ -2,9 +2,9 @@
 /*
  * IPv4: header checks of received packets, headers of sent ones.
  *
- * Called by eth_rx.c; calls icmp_rx() and udp_rx(). ip_tx_header() is called by icmp.c and
- * udp.c. No fragments either way: weft cuts messages itself and sets DF, and a fragment that
- * arrives is dropped and counted. Options are skipped. RFC 791, RFC 1122 3.2.1, RFC 6864.
+ * Called by eth_rx.c; calls icmp_rx(), igmp_rx() and udp_rx(). ip_tx_header() is called by icmp.c,
+ * igmp.c and udp.c. No fragments either way: weft cuts messages itself and sets DF, and a fragment
+ * that arrives is dropped and counted. Options are skipped. RFC 791, RFC 1122 3.2.1, RFC 6864.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -39,11 +39,16 @@ uint32_t ip_sum_frame(uint32_t sum, const struct fw_rx_frame *frame, uint32_t of
 	return sum;
 }
 
-/* An address that no packet may come from: this network, loopback, multicast, class E. */
-static bool is_bad_source(uint32_t ip_host_order)
+/*
+ * An address that no packet may come from: this network, loopback, multicast, class E. A switch
+ * that asks for groups and has no address sends its queries from 0.0.0.0 (RFC 4541 2.1.1).
+ */
+static bool is_bad_source(uint32_t ip_host_order, uint8_t proto)
 {
 	uint32_t net = ip_host_order >> 24;
 
+	if (!ip_host_order && proto == WIRE_IPPROTO_IGMP)
+		return false;
 	return net == 0 || net == 127 || net >= 224;
 }
 
@@ -56,7 +61,8 @@ static bool check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
 
 	if (ip->version_ihl >> 4 != 4 || head < sizeof(*ip) ||
 	    frame->seg[0].bytes < sizeof(struct wire_eth) + head || total < head ||
-	    total > frame->bytes - sizeof(struct wire_eth) || is_bad_source(be32_get(ip->src))) {
+	    total > frame->bytes - sizeof(struct wire_eth) ||
+	    is_bad_source(be32_get(ip->src), ip->proto)) {
 		FW_DROP(nic, drop_ip_header);
 		return false;
 	}
@@ -66,6 +72,47 @@ static bool check_header(struct fw_nic *nic, const struct fw_rx_frame *frame,
 	}
 	*ihl_bytes = head;
 	return true;
+}
+
+/*
+ * A packet to a group: the whole address decides, since 32 groups share a MAC. Ours come back over
+ * the internal link; those that the network sends back are not taken twice. RFC 1112 7.2.
+ */
+static bool accept_group(struct fw_nic *nic, const struct fw_rx_frame *frame,
+			 struct ip_rx_info *info)
+{
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	wire_group_mac(info->dst_ip, mac);
+	if (memcmp(info->eth->dst, mac, sizeof(mac)) != 0) {
+		FW_DROP(nic, drop_not_our_ip);
+		return false;
+	}
+	if (!(frame->flags & FW_RX_LOOP) &&
+	    memcmp(info->eth->src, nic->config.mac, sizeof(mac)) == 0) {
+		FW_DROP(nic, drop_mcast_reflected);
+		return false;
+	}
+	info->group = mcast_find(nic, info->dst_ip);
+	if (mcast_has_members(info->group))
+		return true;
+	info->group = NULL;
+	if (info->ip->proto == WIRE_IPPROTO_IGMP &&
+	    be32_get(info->ip->dst) == WIRE_IGMP_ALL_SYSTEMS)
+		return true;
+	FW_DROP(nic, drop_mcast_no_group);
+	return false;
+}
+
+static bool accept_dst(struct fw_nic *nic, const struct fw_rx_frame *frame, struct ip_rx_info *info)
+{
+	info->group = NULL;
+	if (info->dst_ip == nic->config.ip)
+		return true;
+	if (wire_is_group(info->dst_ip))
+		return accept_group(nic, frame, info);
+	FW_DROP(nic, drop_not_our_ip);
+	return false;
 }
 
 void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
@@ -83,10 +130,8 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		return;
 	memcpy(&info.src_ip, &info.ip->src, sizeof(info.src_ip));
 	memcpy(&info.dst_ip, &info.ip->dst, sizeof(info.dst_ip));
-	if (info.dst_ip != nic->config.ip) {
-		FW_DROP(nic, drop_not_our_ip);
+	if (!accept_dst(nic, frame, &info))
 		return;
-	}
 	/* Our own address comes over the internal link only, never from another station. */
 	if (info.src_ip == nic->config.ip &&
 	    memcmp(info.eth->src, nic->config.mac, WIRE_MAC_BYTES) != 0) {
@@ -103,6 +148,9 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	switch (info.ip->proto) {
 	case WIRE_IPPROTO_UDP:
 		udp_rx(nic, frame, &info);
+		break;
+	case WIRE_IPPROTO_IGMP:
+		igmp_rx(nic, frame, &info);
 		break;
 	case WIRE_IPPROTO_ICMP:
 		icmp_rx(nic, frame, &info);
@@ -137,4 +185,13 @@ void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip
 	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
 	if (dst_ip == nic->config.ip)
 		frame->flags |= FW_TX_LOOP;
+}
+
+void ip_tx_ttl(struct fw_tx_frame *frame, uint8_t ttl)
+{
+	struct wire_ip *ip = (struct wire_ip *)(frame->hdr + sizeof(struct wire_eth));
+
+	ip->ttl = ttl;
+	ip->checksum = be16_put(0);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
 }

@@ -17,6 +17,7 @@
 #include "shared_defs/wire_ip.h"
 
 struct fw_nic;
+struct mcast_group;
 
 /* A received IPv4 packet whose header was checked. */
 struct ip_rx_info {
@@ -24,6 +25,8 @@ struct ip_rx_info {
 	const struct wire_ip *ip;
 	uint32_t src_ip; /* network byte order */
 	uint32_t dst_ip;
+	struct mcast_group
+	    *group;              /* of dst_ip, where it is one that QPs are attached to; or NULL */
 	uint32_t payload_offset; /* in the frame */
 	uint32_t payload_bytes;
 	bool ce; /* congestion experienced */
@@ -45,6 +48,8 @@ enum {
 /* Writes Ethernet and IPv4 headers at the front of frame->hdr. payload_bytes: behind IPv4. */
 void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,
 		  const uint8_t *dst_mac, uint8_t proto, uint8_t tos, uint32_t payload_bytes);
+/* Gives the packet another time to live: a group's is the sender's choice (RFC 1112 6.1). */
+void ip_tx_ttl(struct fw_tx_frame *frame, uint8_t ttl);
 /*
  * The same and UDP from this shard's port to the port of dst_shard. payload: behind UDP.
  * udp_tx_header() marks the packet ECT(0) unless congestion control is off: for RD, which

@@ -205,6 +205,11 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 		memcpy(mac, nic->config.mac, WIRE_MAC_BYTES);
 		return NEIGH_OK;
 	}
+	/* A group's follows from its address, on this link and beyond (RFC 1112 6.4). */
+	if (wire_is_group(dst_ip)) {
+		wire_group_mac(dst_ip, mac);
+		return NEIGH_OK;
+	}
 	hop = neigh_next_hop(nic, dst_ip);
 	if (!hop || hop == nic->config.ip)
 		return NEIGH_UNREACHABLE;

@@ -70,6 +70,7 @@ struct fw_qp {
 	uint16_t incarnation_tx; /* RC: tag this end puts into packets */
 	uint16_t incarnation_rx; /* RC: tag it demands */
 	struct fw_list flows;    /* rd flows of this QP */
+	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
 
 	/* commands only */
 	struct hw_qp_attr attr;

@@ -215,6 +215,9 @@ static int check_path(struct fw_nic *nic, const struct fw_qp *qp, const struct h
 	err = ah_check_av(nic, &attr->av);
 	if (err)
 		return err;
+	/* A connection has two ends. */
+	if (attr->av.flags & HW_AV_F_GRH && wire_is_group(attr->av.dst_ip))
+		return FW_EINVAL;
 	return ah_av_ip(nic, &attr->av, dst_qpn) ? 0 : FW_EHOSTUNREACH;
 }
 

@@ -28,9 +28,11 @@ static int check_type(const struct hw_cmd_create_qp *create)
 		return FW_EOPNOTSUPP;
 	if (create->type != HW_QPT_UD && create->type != HW_QPT_RD && create->type != HW_QPT_RC)
 		return FW_EINVAL;
-	if (create->flags & ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_UD_LONG))
+	if (create->flags &
+	    ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_UD_LONG | HW_QP_F_BLOCK_SELF_MCAST_LB))
 		return FW_EINVAL;
-	if (create->flags & HW_QP_F_UD_LONG && create->type != HW_QPT_UD)
+	if (create->flags & (HW_QP_F_UD_LONG | HW_QP_F_BLOCK_SELF_MCAST_LB) &&
+	    create->type != HW_QPT_UD)
 		return FW_EINVAL;
 	return 0;
 }
@@ -144,6 +146,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->sched_node);
 	fw_list_init(&qp->recv_msgs);
 	fw_list_init(&qp->flows);
+	fw_list_init(&qp->mcasts);
 	fw_list_init(&qp->node);
 	qp_attr_reset(qp);
 }
@@ -221,6 +224,7 @@ void qp_destroy(struct fw_nic *nic, uint32_t index)
 	struct fw_qp *qp = &nic->qps[index];
 
 	assert(qp->used);
+	mcast_detach_qp(nic, qp);
 	qp_set_state(nic, qp, HW_QPS_RESET);
 	assert(fw_list_empty(&qp->wqes) && fw_list_empty(&qp->flows) &&
 	       fw_list_empty(&qp->recv_msgs) && !fw_list_linked(&qp->sched_node));

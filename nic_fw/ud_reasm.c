@@ -12,9 +12,11 @@
 
 #define TERM_RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
 
-static uint32_t *chain_head(struct fw_nic *nic, uint32_t src_ip, uint32_t src_qpn, uint32_t ssn)
+/* Of a QP's own: members of a group all have the same message. */
+static uint32_t *chain_head(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
+			    uint32_t src_qpn, uint32_t ssn)
 {
-	return &nic->ud_hash[fw_hash(src_ip, src_qpn, ssn) % FW_HASH_SIZE];
+	return &nic->ud_hash[fw_hash(src_ip, src_qpn, ssn ^ qp->qpn << 16) % FW_HASH_SIZE];
 }
 
 static struct ud_reasm *reasm_at(struct fw_nic *nic, uint32_t index)
@@ -26,7 +28,7 @@ static struct ud_reasm *reasm_at(struct fw_nic *nic, uint32_t index)
 static struct ud_reasm *find(struct fw_nic *nic, const struct fw_qp *qp,
 			     const struct dgram_pkt *pkt)
 {
-	uint32_t i = *chain_head(nic, pkt->src_ip, pkt->src_qpn, pkt->ssn);
+	uint32_t i = *chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 
 	while (i) {
 		struct ud_reasm *r = reasm_at(nic, i - 1);
@@ -42,7 +44,7 @@ static struct ud_reasm *find(struct fw_nic *nic, const struct fw_qp *qp,
 /* Takes it out of all lists; its memory and buffer are still the caller's. */
 static void detach(struct fw_nic *nic, struct ud_reasm *r)
 {
-	uint32_t *link = chain_head(nic, r->src_ip, r->src_qpn, r->ssn);
+	uint32_t *link = chain_head(nic, r->qp, r->src_ip, r->src_qpn, r->ssn);
 	uint32_t index = fw_pool_index(&nic->ud_reasms, r) + 1;
 
 	while (*link != index) {
@@ -128,7 +130,7 @@ static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
 {
-	uint32_t *head = chain_head(nic, pkt->src_ip, pkt->src_qpn, pkt->ssn);
+	uint32_t *head = chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
 	uint8_t *buffer = NULL;
 	struct ud_reasm *r;

@@ -14,6 +14,21 @@
 #define TERM_RDMAP_OPERATION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION)
 #define TERM_DDP_UNTAGGED    (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
 
+/* Whether the packet may reach the QP; counts why not. */
+static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	if (!qp_can_receive(qp)) {
+		FW_DROP(nic, drop_qp_state);
+		return false;
+	}
+	/* A Terminate carries the Q_Key that the message at fault had, which is not ours. */
+	if (pkt->opcode != WIRE_RDMAP_TERMINATE && pkt->qkey != qp->qkey) {
+		FW_DROP(nic, drop_qkey);
+		return false;
+	}
+	return true;
+}
+
 /* The QP that the packet names, if the packet may reach it. */
 static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 {
@@ -27,16 +42,7 @@ static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 		FW_DROP(nic, drop_qp_type);
 		return NULL;
 	}
-	if (!qp_can_receive(qp)) {
-		FW_DROP(nic, drop_qp_state);
-		return NULL;
-	}
-	/* A Terminate carries the Q_Key that the message at fault had, which is not ours. */
-	if (pkt->opcode != WIRE_RDMAP_TERMINATE && pkt->qkey != qp->qkey) {
-		FW_DROP(nic, drop_qkey);
-		return NULL;
-	}
-	return qp;
+	return may_reach(nic, qp, pkt) ? qp : NULL;
 }
 
 /* A peer could not carry out a message of ours. Forgeable, so it does no more than tell. */
@@ -77,6 +83,37 @@ static void rx_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt)
 	ud_reasm_rx(nic, qp, pkt);
 }
 
+/* A Send to a group: each attached QP has a copy and a receive of its own. IBA 9.8.3.2, 10.5.2. */
+static void rx_group(struct fw_nic *nic, struct dgram_pkt *pkt)
+{
+	struct fw_list *pos;
+
+	if (pkt->dst_qpn != WIRE_DGRAM_GROUP_QPN) {
+		FW_DROP(nic, drop_no_qp);
+		return;
+	}
+	if (pkt->opcode != WIRE_RDMAP_SEND && pkt->opcode != WIRE_RDMAP_SEND_SE) {
+		FW_DROP(nic, drop_ddp_malformed);
+		return;
+	}
+	FW_COUNT(nic, mcast_rx_packets);
+	pkt->group->rx_packets++;
+	fw_list_for_each (pos, &pkt->group->members) {
+		struct fw_qp *qp = FW_CONTAINER(pos, struct mcast_member, group_node)->qp;
+
+		if (qp->flags & HW_QP_F_BLOCK_SELF_MCAST_LB && pkt->src_qpn == qp->qpn &&
+		    pkt->src_ip == nic->config.ip) {
+			FW_COUNT(nic, mcast_rx_self_blocked);
+			continue;
+		}
+		if (!may_reach(nic, qp, pkt))
+			continue;
+		fw_trace(nic, TRACE_UD_RX, qp->qpn, pkt->src_qpn, pkt->ssn);
+		FW_COUNT(nic, mcast_rx_copies);
+		rx_send(nic, qp, pkt);
+	}
+}
+
 void ud_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
 {
 	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
@@ -85,6 +122,10 @@ void ud_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
 	if (!dgram_parse_ddp(pkt) || record != pkt->tagged ||
 	    (record && pkt->flags & WIRE_DGRAM_F_IMM)) {
 		FW_DROP(nic, drop_ddp_malformed);
+		return;
+	}
+	if (pkt->group) {
+		rx_group(nic, pkt);
 		return;
 	}
 	qp = find_qp(nic, pkt);

@@ -14,9 +14,23 @@ enum {
 	UD_HDR_BYTES = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram),
 };
 
-static uint8_t qpn_shard(uint32_t qpn)
+/* The shard whose port a request goes to. */
+static uint8_t dst_shard(const struct fw_wqe *wqe)
 {
-	return (uint8_t)(qpn >> UD_SHARD_SHIFT & (WIRE_DGRAM_SHARDS - 1));
+	if (wqe->hop_limit)
+		return 0;
+	return (uint8_t)(wqe->dst_qpn >> UD_SHARD_SHIFT & (WIRE_DGRAM_SHARDS - 1));
+}
+
+/*
+ * One frame on the wire serves all members; those on this NIC, in this shard or another, get
+ * theirs by the internal link.
+ */
+static void set_group(const struct fw_nic *nic, const struct fw_wqe *wqe, struct fw_tx_frame *frame)
+{
+	ip_tx_ttl(frame, wqe->hop_limit);
+	if (nic->config.num_shards > 1 || mcast_has_members(mcast_find(nic, wqe->dst_ip)))
+		frame->flags |= FW_TX_F_ALSO_LOOP;
 }
 
 /* Payload of the segment that starts at offset. */
@@ -77,9 +91,11 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 		return SEND_LATER;
 	write_dgram(wqe, offset, last, (struct wire_dgram *)(frame->hdr + UDP_TX_HDR_BYTES));
 	ddp_bytes = rdmap_tx_header(nic, wqe, offset, bytes, frame->hdr + UD_HDR_BYTES);
-	udp_tx_header_not_ect(nic, frame, wqe->dst_ip, mac, qpn_shard(wqe->dst_qpn),
+	udp_tx_header_not_ect(nic, frame, wqe->dst_ip, mac, dst_shard(wqe),
 			      (uint32_t)sizeof(struct wire_dgram) + ddp_bytes + bytes +
 				  WIRE_DGRAM_CRC_BYTES);
+	if (wqe->hop_limit)
+		set_group(nic, wqe, frame);
 	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
 	eth_tx_hdr(frame, IP_TX_HDR_BYTES, UD_HDR_BYTES - IP_TX_HDR_BYTES + ddp_bytes,
 		   FW_TX_F_CRC_BEGIN);
@@ -131,6 +147,8 @@ static bool send_message(struct fw_nic *nic, struct fw_wqe *wqe)
 		wqe->sent_bytes += bytes;
 	} while (wqe->sent_bytes < wqe->bytes);
 	FW_COUNT(nic, ud_tx_msgs);
+	if (wqe->hop_limit)
+		FW_COUNT(nic, mcast_tx_msgs);
 	fw_trace(nic, TRACE_UD_TX, wqe->qp->qpn, wqe->wr_id, wqe->ssn);
 	wqe_complete(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 	return true;
@@ -185,8 +203,9 @@ void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_
 	};
 	uint32_t bytes = sizeof(hdr) + sizeof(ddp) + sizeof(term);
 
-	/* An error message is never answered with one. */
-	if (pkt->opcode == WIRE_RDMAP_TERMINATE ||
+	/* An error message is never answered with one, nor a datagram to a group (RFC 1122 3.2.2).
+	 */
+	if (pkt->opcode == WIRE_RDMAP_TERMINATE || pkt->group ||
 	    neigh_lookup(nic, pkt->src_ip, mac) != NEIGH_OK ||
 	    !ud_rate_limit(nic->now_ns, &nic->ud_error_ns, &nic->ud_error_tokens))
 		return;

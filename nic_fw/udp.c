@@ -22,7 +22,7 @@ static bool checksum_ok(const struct fw_rx_frame *frame, const struct ip_rx_info
 void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info)
 {
 	const struct wire_udp *udp;
-	uint32_t bytes, src_shard;
+	uint32_t bytes, src_shard, port = WIRE_DGRAM_PORT;
 	uint8_t stage;
 
 	if (info->payload_bytes < sizeof(*udp) ||
@@ -37,8 +37,10 @@ void udp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 		return;
 	}
 	src_shard = (uint32_t)be16_get(udp->src_port) - WIRE_DGRAM_PORT;
-	if (be16_get(udp->dst_port) != WIRE_DGRAM_PORT + nic->config.shard ||
-	    src_shard >= WIRE_DGRAM_SHARDS) {
+	/* Groups have one port: members in any shard get what is sent to it. */
+	if (!info->group)
+		port += nic->config.shard;
+	if (be16_get(udp->dst_port) != port || src_shard >= WIRE_DGRAM_SHARDS) {
 		FW_DROP(nic, drop_udp_port);
 		return;
 	}

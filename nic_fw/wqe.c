@@ -201,6 +201,13 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 	if (qp->type == HW_QPT_RD && !wqe->dst_qpn)
 		return HW_VENDOR_ERR_AH;
 	wqe->qkey = w->qkey & 0x80000000u ? qp->qkey : w->qkey;
+	if (wire_is_group(wqe->dst_ip)) {
+		/* Unreliable Sends to the QPN that stands for all (IBA 10.5.2.1, 11.4.1.1). */
+		if (qp->type != HW_QPT_UD || w->opcode == HW_WQE_WRITE_RECORD ||
+		    wqe->dst_qpn != WIRE_DGRAM_GROUP_QPN)
+			return HW_VENDOR_ERR_AH;
+		wqe->hop_limit = ah_hop_limit(nic, w->ah);
+	}
 	return wqe->dst_ip ? HW_VENDOR_ERR_NONE : HW_VENDOR_ERR_UNREACHABLE;
 }
 

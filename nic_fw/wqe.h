@@ -79,6 +79,7 @@ struct fw_wqe {
 	uint64_t begun_ns;    /* when its first packet left; 0: none has */
 	uint32_t read_bytes;  /* read: bytes of data that have been delivered */
 	uint32_t src_qpn;     /* of its packets: the QP's, or the one a lost peer asked for */
+	uint8_t hop_limit;    /* UD to a group: the IPv4 time to live; else 0 */
 	bool refused;         /* some packet of it was refused: to be sent anew */
 	bool answered;        /* read, atomic: the response is here */
 	uint16_t incarnation; /* RC: the tag of its packets */

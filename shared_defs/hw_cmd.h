@@ -67,6 +67,8 @@ enum hw_cmd_op {
 	HW_CMD_GOAL_LOAD = 33,
 	HW_CMD_GOAL_UNLOAD = 34,
 	HW_CMD_GOAL_CANCEL = 35,
+	HW_CMD_ATTACH_MCAST = 36, /* UD QPs to IPv4 groups */
+	HW_CMD_DETACH_MCAST = 37,
 	HW_CMD_OPS
 };
 
@@ -130,6 +132,8 @@ enum {
 enum {
 	HW_QP_F_SQ_SIG_ALL = 0x01,
 	HW_QP_F_UD_LONG = 0x02, /* UD: libweft's extension to 64 KiB; no GRH in the buffer */
+	HW_QP_F_BLOCK_SELF_MCAST_LB =
+	    0x04, /* UD: what it sends to a group it is in is not its own */
 };
 
 /* Address vector. Without HW_AV_F_GRH only the QPN names the peer (dlid 0). */
@@ -257,6 +261,14 @@ struct hw_cmd_create_ah {
 	struct hw_av av;
 };
 
+/* ATTACH_MCAST, DETACH_MCAST. The group: ::ffff:a.b.c.d, the IPv4-mapped address of the group. */
+struct hw_cmd_mcast {
+	uint32_t qpn;
+	uint32_t flags; /* 0 */
+	uint8_t gid[16];
+};
+static_assert(sizeof(struct hw_cmd_mcast) == 24, "");
+
 struct hw_cmd_alloc_mw {
 	uint32_t pd;
 	uint32_t type; /* 1 or 2 */
@@ -269,6 +281,7 @@ enum hw_list_kind {
 	HW_LIST_CQS = 3,
 	HW_LIST_NEIGHBOURS = 4,
 	HW_LIST_PEERS = 5,
+	HW_LIST_GROUPS = 6,
 	HW_LIST_KINDS
 };
 
@@ -303,6 +316,7 @@ struct hw_cmd {
 		struct hw_cmd_modify_qp modify_qp;
 		struct hw_cmd_create_ah create_ah;
 		struct hw_cmd_alloc_mw alloc_mw;
+		struct hw_cmd_mcast mcast;
 		struct hw_cmd_list list;
 		struct hw_cmd_handle obj;
 		struct hw_cmd_alloc_mem alloc_mem;
@@ -346,9 +360,12 @@ struct hw_resp_device {
 	uint64_t node_guid; /* EUI-64 of the MAC, network byte order */
 	uint32_t link_mbps;
 	uint32_t num_coll_shards; /* of num_shards, the last ones: for collectives alone */
-	uint32_t reserved[2];
+	uint32_t max_mcast_grp;
+	uint32_t max_mcast_qp_attach;       /* QPs in one group */
+	uint32_t max_total_mcast_qp_attach; /* in all groups */
+	uint32_t reserved;
 };
-static_assert(sizeof(struct hw_resp_device) == 144, "");
+static_assert(sizeof(struct hw_resp_device) == 152, "");
 
 struct hw_resp_create_eq {
 	uint32_t eq;

@@ -18,7 +18,10 @@ enum {
 	HW_MAX_EQ_PER_CLIENT = 256, /* the asynchronous one is EQ 0 */
 	HW_MAX_PEERS = 4096,        /* RD sessions of a shard */
 	HW_MAX_NEIGH = 4096,
-	HW_NUM_VECTORS = 8, /* interrupt vectors whose moderation is set one by one */
+	HW_MAX_MCAST_GRP = 1024,      /* IPv4 groups that QPs are attached to */
+	HW_MAX_MCAST_QP_ATTACH = 256, /* QPs attached to one group */
+	HW_MAX_TOTAL_MCAST = 16384,   /* attachments, of all QPs to all groups */
+	HW_NUM_VECTORS = 8,           /* interrupt vectors whose moderation is set one by one */
 
 	HW_MAX_SQ_SLOTS = 32768, /* 64-byte slots of one send queue */
 	HW_MAX_WR = 8192,        /* work requests of one queue */

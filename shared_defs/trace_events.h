@@ -34,6 +34,9 @@
 	X(IRQ, "client eq")                                                                        \
 	X(QP_STATE, "from to")                                                                     \
 	X(ESP_STATE, "from to")                                                                    \
+	X(MCAST, "group members")                                                                  \
+	X(IGMP_RX, "type bytes")                                                                   \
+	X(IGMP_TX, "type bytes")                                                                   \
 	X(DROP, "reason bytes")
 
 enum trace_event {

@@ -21,6 +21,8 @@ enum {
 	/* Shard s of a NIC receives on, and sends from, port WIRE_DGRAM_PORT + s. */
 	WIRE_DGRAM_PORT = 47810,
 	WIRE_DGRAM_SHARDS = 8,
+	/* Datagrams to groups go to the port of shard 0 and this QPN (IBA 3.5.10), on every NIC. */
+	WIRE_DGRAM_GROUP_QPN = 0xffffff,
 
 	WIRE_DGRAM_VERSION = 1,
 	WIRE_DGRAM_CRC_BYTES = 4,

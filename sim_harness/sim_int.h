@@ -26,6 +26,7 @@ struct sim_pkt {
 	struct sim_pkt *next;
 	struct sim_pkt *prev; /* while the firmware has it: in shard->lent */
 	struct sim_pkt *more; /* further segments of the frame */
+	bool loop;            /* from the NIC itself */
 	uint32_t bytes;
 	uint8_t *data;
 };

@@ -137,6 +137,7 @@ static void loop_arrive(struct sim *sim, void *ctx, uint64_t arg)
 void sim_link_loop(struct sim_nic *nic, struct sim_pkt *pkt)
 {
 	nic->counts.loop_frames++;
+	pkt->loop = true;
 	sim_at(nic->sim, nic->sim->now_ns + nic->sim->config.loop_ns, loop_arrive, nic,
 	       (uintptr_t)pkt);
 }

@@ -233,6 +233,7 @@ void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt)
 			continue;
 		}
 		copy = sim_pkt_new(sim, pkt->data, pkt->bytes);
+		copy->loop = pkt->loop;
 		if (shard->rx_tail)
 			shard->rx_tail->next = copy;
 		else

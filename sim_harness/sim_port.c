@@ -85,7 +85,7 @@ static uint32_t rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 		shard->rx_frames--;
 		frames[i].bytes = pkt->bytes;
 		frames[i].num_seg = 0;
-		frames[i].flags = 0;
+		frames[i].flags = pkt->loop ? FW_RX_LOOP : 0;
 		frames[i].cookie = pkt;
 		if (pkt->bytes > SIM_RX_SPLIT_MIN &&
 		    sim_prng_chance(&shard->poll_prng, shard->nic->sim->config.rx_split_ppm))
@@ -220,6 +220,8 @@ static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
 	}
 	assert(!g.left || !"fw_tx_frame.bytes is more than its pieces");
 	sim_shard_pay_tx(shard, bytes);
+	if (frame->flags & FW_TX_F_ALSO_LOOP)
+		sim_link_loop(nic, sim_pkt_new(nic->sim, pkt->data, pkt->bytes));
 	if (frame->flags & FW_TX_LOOP)
 		sim_link_loop(nic, pkt);
 	else

@@ -273,6 +273,8 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 	case HW_CMD_DESTROY_QP:
 	case HW_CMD_QUERY_QP:
 	case HW_CMD_DESTROY_AH:
+	case HW_CMD_ATTACH_MCAST:
+	case HW_CMD_DETACH_MCAST:
 	case HW_CMD_STATS:
 	case HW_CMD_LIST:
 	case HW_CMD_DEALLOC_MW:

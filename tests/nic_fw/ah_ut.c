@@ -70,10 +70,28 @@ static void handles_that_are_refused(void)
 	pd = fw_ut_pd(&ut, 0);
 	CU_ASSERT_EQUAL(create_ah(&ut, client2, pd, 0, 0, &handle), FW_EINVAL);
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0, HW_AV_F_GRH, &handle), FW_EINVAL);
-	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0xe0000001, HW_AV_F_GRH, &handle), FW_EOPNOTSUPP);
+	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0xf0000001, HW_AV_F_GRH, &handle), FW_EINVAL);
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0x08080808, HW_AV_F_GRH, &handle), FW_ENETUNREACH);
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0x0a4d0009, 0x80, &handle), FW_EINVAL);
 	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->ah_ids), 0);
+	fw_ut_end(&ut);
+}
+
+/* Its MAC follows from its address: no ARP, on this link or beyond. */
+static void a_group_needs_no_arp(void)
+{
+	uint32_t pd, handle;
+	struct fw_ut ut;
+	bool found;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	CU_ASSERT_EQUAL_FATAL(create_ah(&ut, 0, pd, 0xefffffff, HW_AV_F_GRH, &handle), 0);
+	CU_ASSERT_EQUAL(ah_dst_ip(ut.nic, 0, pd, handle, 0xffffff, &found), htonl(0xefffffff));
+	CU_ASSERT_TRUE(found);
+	CU_ASSERT_EQUAL(ah_hop_limit(ut.nic, handle), 1); /* 0 was given */
+	CU_ASSERT_EQUAL(ut.frames_sent, 0);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_AH, handle, NULL), 0);
 	fw_ut_end(&ut);
 }
 
@@ -147,5 +165,5 @@ static void waiting_handles_of_a_process_that_goes(void)
 }
 
 UT_MAIN("nic_fw/ah", UT(handles_that_need_no_arp), UT(handles_that_are_refused),
-	UT(a_handle_waits_for_arp), UT(no_answer_to_arp_is_a_timeout),
+	UT(a_group_needs_no_arp), UT(a_handle_waits_for_arp), UT(no_answer_to_arp_is_a_timeout),
 	UT(waiting_handles_of_a_process_that_goes))

@@ -26,6 +26,7 @@ enum {
 	NET_STAG = 0x00000142,
 	NET_CLIENT = 3,
 	NET_TIMERS = 8192,
+	NET_GROUPS = 512,
 	NET_CQES = 128,
 	NET_BUF_BYTES = 70000,
 };
@@ -441,6 +442,7 @@ static inline void net_fill(uint8_t *p, uint32_t bytes, uint32_t seed)
 static inline void net_init_qp(void)
 {
 	fw_list_init(&net.qp.recv_msgs);
+	fw_list_init(&net.qp.mcasts);
 	net.qp.used = true;
 	net.qp.qpn = NET_QPN;
 	net.qp.pd = 7;
@@ -487,6 +489,9 @@ static inline void net_init(uint8_t shard)
 	nic->neigh_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
 	nic->ud_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
 	fw_timers_init(&nic->timers, net_alloc(NET_TIMERS * sizeof(struct fw_timer *)), NET_TIMERS);
+	fw_list_init(&nic->mcast_groups);
+	fw_pool_init(&nic->mcast_group_pool, net_alloc(NET_GROUPS * sizeof(struct mcast_group)),
+		     sizeof(struct mcast_group), NET_GROUPS);
 	fw_pool_init(&nic->mac_filters, net_alloc(MAC_FILTER_MAX * sizeof(struct mac_filter)),
 		     sizeof(struct mac_filter), MAC_FILTER_MAX);
 	fw_pool_init(&nic->ud_reasms, net_alloc(UD_REASM_MAX * sizeof(struct ud_reasm)),
@@ -507,6 +512,7 @@ static inline void net_end(void)
 	free(nic->neigh_hash);
 	free(nic->ud_hash);
 	free(nic->timers.heap);
+	free(nic->mcast_group_pool.base);
 	free(nic->mac_filters.base);
 	free(nic->ud_reasms.base);
 	free(nic->ud_buffers.base);

@@ -400,7 +400,7 @@ static void values_out_of_range_change_nothing(void)
 	RTR_REFUSED(av.dst_ip, 0, FW_EINVAL);
 	RTR_REFUSED(av.dst_ip, htonl(0x7f000001), FW_EINVAL);
 	RTR_REFUSED(av.dst_ip, htonl(0xffffffff), FW_EINVAL);
-	RTR_REFUSED(av.dst_ip, htonl(0xe0000001), FW_EOPNOTSUPP);
+	RTR_REFUSED(av.dst_ip, htonl(0xe0000001), FW_EINVAL);
 	RTR_REFUSED(av.dst_ip, htonl(0x0a4e0001), FW_ENETUNREACH); /* no gateway */
 	RTR_REFUSED(av.dst_ip, htonl(0x0a4d00ff), FW_ENETUNREACH); /* the subnet's broadcast */
 	RTR_REFUSED(av.flags, 0, FW_EHOSTUNREACH);                 /* nobody knows where NIC 2 is */

@@ -181,7 +181,7 @@ static void commands(void)
 	CU_ASSERT_EQUAL(sizeof(struct hw_list_item), 64);
 	CU_ASSERT_EQUAL(offsetof(struct hw_resp_device, ip), 24);
 	CU_ASSERT_EQUAL(sizeof(struct hw_cmd_attach), 32);
-	CU_ASSERT_EQUAL(sizeof(struct hw_resp_device), 144);
+	CU_ASSERT_EQUAL(sizeof(struct hw_resp_device), 152);
 	CU_ASSERT_EQUAL(offsetof(struct hw_resp_device, num_coll_shards), 132);
 	CU_ASSERT_EQUAL(offsetof(struct hw_resp_device, max_msg_bytes) % 8, 0);
 }

@@ -178,6 +178,14 @@ static json_t *peer_row(const struct weft_list_item *item)
 	    (double)item->a * 1e-3, "in_flight", (json_int_t)item->b, "mac", out_mac(item->mac));
 }
 
+static json_t *group_row(const struct weft_list_item *item)
+{
+	return json_pack("{s:o, s:o, s:s, s:I, s:I, s:I}", "group", out_ip(item->id), "mac",
+			 out_mac(item->mac), "state", item->state ? "joined" : "leaving", "qps",
+			 (json_int_t)item->a, "packets", (json_int_t)item->b, "reports_left",
+			 (json_int_t)item->type);
+}
+
 struct objects {
 	const char *command;
 	enum weft_list_kind kind;
@@ -248,6 +256,17 @@ static const struct objects all_objects[] = {
       {"srtt_us", "SRTT_US"},
       {"in_flight", "IN_FLIGHT"},
       {"mac", "MAC"}}},
+    {"groups",
+     WEFT_LIST_GROUPS,
+     group_row,
+     {{"nic", "NIC"},
+      {"shard", "SHARD"},
+      {"group", "GROUP"},
+      {"mac", "MAC"},
+      {"state", "STATE"},
+      {"qps", "QPS"},
+      {"packets", "PACKETS"},
+      {"reports_left", "REPORTS_LEFT"}}},
 };
 
 static const struct objects *find_objects(const char *command)

@@ -26,6 +26,7 @@ static const char help[] =
     "  cqs [NIC]          completion queues\n"
     "  neigh [NIC]        neighbours that ARP has found\n"
     "  peers [NIC]        sessions of reliable datagrams\n"
+    "  groups [NIC]       IPv4 groups, and how many queue pairs are attached\n"
     "  stats [NIC]        counters, as ethtool -S prints them\n"
     "  capture NIC -w FILE\n"
     "                     every frame of a NIC into a pcapng file, until Ctrl-C; as root.\n"
@@ -170,8 +171,9 @@ int main(int argc, char **argv)
 			return rc;
 	}
 	if (optind == argc)
-		return usage("which command? list, clients, qps, mrs, cqs, neigh, peers, stats "
-			     "or capture");
+		return usage(
+		    "which command? list, clients, qps, mrs, cqs, neigh, peers, groups, stats "
+		    "or capture");
 	ctl.command = argv[optind++];
 	if (optind < argc)
 		ctl.nic = argv[optind++];
@@ -180,7 +182,7 @@ int main(int argc, char **argv)
 	if (strcmp(ctl.command, "list") && strcmp(ctl.command, "stats") &&
 	    strcmp(ctl.command, "capture") && !is_objects(ctl.command))
 		return usage("there is no command '%s': say list, clients, qps, mrs, cqs, neigh, "
-			     "peers, stats or capture",
+			     "peers, groups, stats or capture",
 			     ctl.command);
 	rc = check_options(&ctl);
 	if (rc >= 0)

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * IGMP, a host's side: tells routers and switches which groups are wanted here.
+ *
+ * mcast.c says what changed, ip.c brings queries; messages leave by a timer, one in IGMP_GAP_NS at
+ * most, each with as many records as are due (version 3). All groups are of any source: joined is
+ * EXCLUDE {}, left is INCLUDE {}. What a change or a query asks for is noted in the group with the
+ * time at which it is due, and one run (run_due()) sends what has become due.
+ *
+ * Each instance (shard) of a NIC reports its own groups; that a group is left is said by the
+ * instance that leaves last. Where a querier speaks version 2 or 1, so do we. RFC 3376 5 (hosts),
+ * 7.2 (older versions), RFC 2236, RFC 1112 appendix I.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	IGMP_HDR_BYTES = IP_TX_HDR_BYTES + WIRE_IP_ROUTER_ALERT_BYTES,
+};
+
+static uint32_t net_order(uint32_t ip_host_order)
+{
+	struct be32 v = be32_put(ip_host_order);
+	uint32_t ip;
+
+	memcpy(&ip, &v, sizeof(ip));
+	return ip;
+}
+
+/* The version to speak: that of the oldest querier heard of late (RFC 3376 7.2.1). */
+static uint32_t version(struct fw_nic *nic)
+{
+	struct igmp *igmp = &nic->igmp;
+
+	igmp->version = 3;
+	if (nic->now_ns < igmp->v2_until_ns)
+		igmp->version = 2;
+	if (nic->now_ns < igmp->v1_until_ns)
+		igmp->version = 1;
+	return igmp->version;
+}
+
+/* A random time within (0, max]. */
+static uint64_t delay_ns(struct fw_nic *nic, uint64_t max_ns)
+{
+	return max_ns ? 1 + nic->port.random64(nic->port.ctx) % max_ns : 1;
+}
+
+/* Everybody is in 224.0.0.1, and nobody says so (RFC 3376 5). */
+static bool is_reported(const struct mcast_group *group)
+{
+	return group->num_members && group->ip != net_order(WIRE_IGMP_ALL_SYSTEMS);
+}
+
+/* ---- what is due, and when -------------------------------------------------------------- */
+
+static void note_earlier(uint64_t *next_ns, uint64_t at_ns)
+{
+	if (at_ns < *next_ns)
+		*next_ns = at_ns;
+}
+
+/* Sets the timer for the first thing that becomes due. */
+static void rearm(struct fw_nic *nic)
+{
+	struct igmp *igmp = &nic->igmp;
+	uint64_t next_ns = UINT64_MAX;
+	struct fw_list *pos;
+
+	if (igmp->general_ns)
+		next_ns = igmp->general_ns;
+	fw_list_for_each (pos, &nic->mcast_groups) {
+		const struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
+
+		if (group->changes_left)
+			note_earlier(&next_ns, group->change_ns);
+		if (group->query_ns)
+			note_earlier(&next_ns, group->query_ns);
+	}
+	if (next_ns == UINT64_MAX) {
+		fw_timer_cancel(&nic->timers, &igmp->timer);
+		return;
+	}
+	if (next_ns < igmp->next_tx_ns)
+		next_ns = igmp->next_tx_ns;
+	fw_timer_set(&nic->timers, &igmp->timer, next_ns);
+}
+
+void igmp_changed(struct fw_nic *nic, struct mcast_group *group)
+{
+	group->query_ns = 0;
+	if (group->ip == net_order(WIRE_IGMP_ALL_SYSTEMS)) {
+		if (!group->num_members)
+			mcast_forget(nic, group);
+		return;
+	}
+	group->changes_left = nic->igmp.robustness;
+	group->change_ns = nic->now_ns;
+	rearm(nic);
+}
+
+void igmp_link_up(struct fw_nic *nic)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->mcast_groups) {
+		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
+
+		if (!is_reported(group))
+			continue;
+		group->changes_left = nic->igmp.robustness;
+		group->change_ns = nic->now_ns;
+	}
+	rearm(nic);
+}
+
+/* A general query's time has come: every group answers, in as few messages as they fit in. */
+static void spread_general(struct fw_nic *nic)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->mcast_groups) {
+		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
+
+		if (!is_reported(group))
+			continue;
+		group->num_sources = 0;
+		group->query_ns = nic->igmp.general_ns;
+	}
+	nic->igmp.general_ns = 0;
+}
+
+static bool change_is_due(const struct fw_nic *nic, const struct mcast_group *group)
+{
+	return group->changes_left && group->change_ns <= nic->now_ns;
+}
+
+static bool query_is_due(const struct fw_nic *nic, const struct mcast_group *group)
+{
+	return group->query_ns && group->query_ns <= nic->now_ns;
+}
+
+/*
+ * What is due and need not be said: a group that another instance of the NIC is in was not left,
+ * and one that nobody is in is no answer to a query. True: the group is gone.
+ */
+static bool drop_idle(struct fw_nic *nic, struct mcast_group *group)
+{
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	if (group->num_members)
+		return false;
+	group->query_ns = 0;
+	wire_group_mac(group->ip, mac);
+	if (group->changes_left && !mac_filter_others(nic, mac, group->ip))
+		return false;
+	mcast_forget(nic, group);
+	return true;
+}
+
+/* One report of a change less; the next at the time that all of this message have in common. */
+static void count_change(struct fw_nic *nic, struct mcast_group *group, uint64_t again_ns)
+{
+	group->changes_left--;
+	group->change_ns = again_ns;
+	if (!group->changes_left && !group->num_members)
+		mcast_forget(nic, group);
+}
+
+/* ---- messages out ----------------------------------------------------------------------- */
+
+/* Ethernet, IPv4 with router alert, time to live 1 (RFC 3376 4). */
+static void write_headers(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip,
+			  uint32_t bytes)
+{
+	static const uint8_t alert[WIRE_IP_ROUTER_ALERT_BYTES] = {WIRE_IP_OPTION_ROUTER_ALERT,
+								  WIRE_IP_ROUTER_ALERT_BYTES, 0, 0};
+	struct wire_ip *ip = (struct wire_ip *)(frame->hdr + sizeof(struct wire_eth));
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	wire_group_mac(dst_ip, mac);
+	ip_tx_header(nic, frame, dst_ip, mac, WIRE_IPPROTO_IGMP, WIRE_IP_TOS_CONTROL,
+		     bytes + (uint32_t)sizeof(alert));
+	memcpy(ip + 1, alert, sizeof(alert));
+	ip->version_ihl++;
+	ip->ttl = 1;
+	ip->checksum = be16_put(0);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip) + sizeof(alert))));
+}
+
+/* Sends the message that stands in nic->scratch, its checksum still 0. False: no room now. */
+static bool send_message(struct fw_nic *nic, uint32_t dst_ip, uint32_t bytes)
+{
+	struct be16 *checksum =
+	    (struct be16 *)(nic->scratch + offsetof(struct wire_igmp, checksum));
+	struct fw_tx_frame *frame = eth_tx_begin(nic);
+
+	if (!frame)
+		return false;
+	*checksum = be16_put(wire_sum_fold(wire_sum_add(0, nic->scratch, bytes)));
+	write_headers(nic, frame, dst_ip, bytes);
+	frame->flags |= FW_TX_F_CONTROL;
+	eth_tx_hdr(frame, 0, IGMP_HDR_BYTES, 0);
+	frame->seg[frame->num_seg++] =
+	    (struct fw_tx_seg){.mem = nic->scratch, .bytes = bytes, .kind = FW_TX_MEM};
+	/* The scratch memory is the next stage's. */
+	if (eth_tx_try_now(nic, frame) == -FW_EAGAIN)
+		return false;
+	fw_trace(nic, TRACE_IGMP_TX, 0, nic->scratch[0], bytes);
+	return true;
+}
+
+/* The record that a group adds to a report; its length, 0: none. */
+static uint32_t write_record(const struct fw_nic *nic, const struct mcast_group *group,
+			     uint8_t *out)
+{
+	struct wire_igmp_record *record = (struct wire_igmp_record *)out;
+	uint32_t sources = 0;
+
+	if (change_is_due(nic, group)) {
+		record->type = group->num_members ? WIRE_IGMP_TO_EXCLUDE : WIRE_IGMP_TO_INCLUDE;
+	} else if (query_is_due(nic, group)) {
+		/* Of those that were asked for none is excluded (RFC 3376 5.2). */
+		sources = group->num_sources;
+		record->type = sources ? WIRE_IGMP_IS_INCLUDE : WIRE_IGMP_IS_EXCLUDE;
+	} else {
+		return 0;
+	}
+	record->aux_words = 0;
+	record->num_sources = be16_put((uint16_t)sources);
+	memcpy(&record->group, &group->ip, sizeof(record->group));
+	memcpy(record + 1, group->source, sources * sizeof(group->source[0]));
+	return (uint32_t)sizeof(*record) + sources * (uint32_t)sizeof(group->source[0]);
+}
+
+/* After the report has gone: the same groups in the same order, what was said is off the list. */
+static void count_report(struct fw_nic *nic, uint32_t records)
+{
+	uint64_t again_ns = nic->now_ns + delay_ns(nic, IGMP_UNSOLICITED_NS);
+	struct fw_list *pos, *next;
+
+	for (pos = nic->mcast_groups.next; records; pos = next) {
+		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
+
+		next = pos->next;
+		if (change_is_due(nic, group)) {
+			/* A change says what an answer would. */
+			if (query_is_due(nic, group))
+				group->query_ns = 0;
+			count_change(nic, group, again_ns);
+			records--;
+		} else if (query_is_due(nic, group)) {
+			group->query_ns = 0;
+			group->num_sources = 0;
+			records--;
+		}
+	}
+}
+
+/* Version 3: one report of all that is due and fits. False: no room for it now. */
+static bool send_report(struct fw_nic *nic)
+{
+	struct wire_igmp_report *report = (struct wire_igmp_report *)nic->scratch;
+	uint32_t max =
+	    nic->config.mtu - (uint32_t)sizeof(struct wire_ip) - WIRE_IP_ROUTER_ALERT_BYTES;
+	uint32_t most = sizeof(struct wire_igmp_record) + IGMP_MAX_SOURCES * sizeof(uint32_t);
+	uint32_t bytes = sizeof(*report), records = 0;
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->mcast_groups) {
+		const struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
+		uint32_t n;
+
+		if (bytes + most > max)
+			break;
+		n = write_record(nic, group, nic->scratch + bytes);
+		bytes += n;
+		records += n != 0;
+	}
+	if (!records)
+		return true;
+	*report = (struct wire_igmp_report){.type = WIRE_IGMP_V3_REPORT,
+					    .num_records = be16_put((uint16_t)records)};
+	if (!send_message(nic, net_order(WIRE_IGMP_V3_ROUTERS), bytes))
+		return false;
+	FW_COUNT(nic, igmp_reports_tx);
+	FW_ADD(nic, igmp_records_tx, records);
+	nic->igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
+	count_report(nic, records);
+	return true;
+}
+
+/* Versions 1 and 2: one message tells of one group. False: no room for it now. */
+static bool send_old(struct fw_nic *nic, struct mcast_group *group)
+{
+	struct wire_igmp *message = (struct wire_igmp *)nic->scratch;
+	uint32_t dst_ip = group->num_members ? group->ip : net_order(WIRE_IGMP_ALL_ROUTERS);
+	uint32_t spoken = version(nic);
+
+	*message = (struct wire_igmp){.type = WIRE_IGMP_V2_REPORT};
+	memcpy(&message->group, &group->ip, sizeof(message->group));
+	if (spoken == 1)
+		message->type = WIRE_IGMP_V1_REPORT;
+	if (!group->num_members) {
+		message->type = WIRE_IGMP_V2_LEAVE;
+		group->changes_left = 1; /* said once (RFC 2236 3) */
+	}
+	/* Version 1 has no way to leave. */
+	if (group->num_members || spoken == 2) {
+		if (!send_message(nic, dst_ip, sizeof(*message)))
+			return false;
+		if (group->num_members)
+			FW_COUNT(nic, igmp_reports_tx);
+		else
+			FW_COUNT(nic, igmp_leaves_tx);
+		nic->igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
+	}
+	group->query_ns = 0;
+	group->num_sources = 0;
+	if (group->changes_left)
+		count_change(nic, group, nic->now_ns + delay_ns(nic, IGMP_UNSOLICITED_NS));
+	return true;
+}
+
+/* Sends one message of what is due. False: the port has no room. */
+static bool run_due(struct fw_nic *nic)
+{
+	struct fw_list *pos, *next;
+
+	if (nic->igmp.general_ns && nic->igmp.general_ns <= nic->now_ns)
+		spread_general(nic);
+	for (pos = nic->mcast_groups.next; pos != &nic->mcast_groups; pos = next) {
+		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
+
+		next = pos->next;
+		if (!change_is_due(nic, group) && !query_is_due(nic, group))
+			continue;
+		if (!drop_idle(nic, group) && version(nic) < 3)
+			return send_old(nic, group);
+	}
+	return version(nic) < 3 || send_report(nic);
+}
+
+static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	(void)timer;
+	if (nic->now_ns >= nic->igmp.next_tx_ns && !run_due(nic))
+		nic->igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
+	rearm(nic);
+}
+
+void igmp_init(struct fw_nic *nic)
+{
+	uint32_t all = net_order(WIRE_IGMP_ALL_SYSTEMS);
+	uint8_t mac[WIRE_MAC_BYTES];
+	int err;
+
+	nic->igmp.robustness = IGMP_ROBUSTNESS;
+	nic->igmp.query_interval_s = IGMP_QUERY_INTERVAL_S;
+	nic->igmp.version = 3;
+	fw_timer_init(&nic->igmp.timer, timer_fire);
+	wire_group_mac(all, mac);
+	err = mac_filter_add(nic, mac, all);
+	assert(!err);
+	(void)err;
+}
+
+/* ---- messages in ------------------------------------------------------------------------ */
+
+/* A code of eight bits: linear below 128, then a float (RFC 3376 4.1.1, 4.1.7). */
+static uint32_t code_value(uint8_t code)
+{
+	if (code < WIRE_IGMP_FLOAT)
+		return code;
+	return ((code & 0x0fu) | 0x10u) << ((code >> 4 & 0x07u) + 3);
+}
+
+static bool has_router_alert(const struct wire_ip *ip)
+{
+	const uint8_t *option = (const uint8_t *)(ip + 1);
+	uint32_t left = (ip->version_ihl & 0x0fu) * 4u - (uint32_t)sizeof(*ip);
+
+	while (left && *option != WIRE_IP_OPTION_END) {
+		uint32_t bytes = *option == WIRE_IP_OPTION_NOP ? 1 : left > 1 ? option[1] : 0;
+
+		if (*option == WIRE_IP_OPTION_ROUTER_ALERT && bytes == WIRE_IP_ROUTER_ALERT_BYTES)
+			return bytes <= left;
+		if (!bytes || bytes > left)
+			return false;
+		option += bytes;
+		left -= bytes;
+	}
+	return false;
+}
+
+/* A query of an older version: it is spoken for so long as such a querier may be there. */
+static void note_older(struct fw_nic *nic, uint64_t *until_ns, uint64_t response_ns)
+{
+	struct igmp *igmp = &nic->igmp;
+	uint32_t before = version(nic);
+	struct fw_list *pos;
+
+	*until_ns = nic->now_ns + response_ns +
+		    (uint64_t)igmp->robustness * igmp->query_interval_s * UINT64_C(1000000000);
+	if (version(nic) == before)
+		return;
+	/* Answers in the other form would not be understood; what changed goes on in the new one.
+	 */
+	igmp->general_ns = 0;
+	fw_list_for_each (pos, &nic->mcast_groups)
+		FW_CONTAINER(pos, struct mcast_group, node)->query_ns = 0;
+}
+
+/* General query: RFC 3376 5.2, rules 1 and 2. In older versions each group waits by itself. */
+static void rx_general(struct fw_nic *nic, uint64_t max_ns)
+{
+	struct igmp *igmp = &nic->igmp;
+	struct fw_list *pos;
+	uint64_t at_ns = nic->now_ns + delay_ns(nic, max_ns);
+
+	if (version(nic) == 3) {
+		if (!igmp->general_ns || igmp->general_ns > at_ns)
+			igmp->general_ns = at_ns;
+		return;
+	}
+	fw_list_for_each (pos, &nic->mcast_groups) {
+		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
+
+		at_ns = nic->now_ns + delay_ns(nic, max_ns);
+		if (!is_reported(group))
+			continue;
+		if (!group->query_ns || group->query_ns > at_ns)
+			group->query_ns = at_ns;
+	}
+}
+
+/* The sources that are asked for, added to those of a question that waits; too many: all. */
+static void add_sources(struct mcast_group *group, bool waits, const uint32_t *source, uint32_t num)
+{
+	uint32_t i, j;
+
+	if (!waits)
+		group->num_sources = 0;
+	for (i = 0; i < num; i++) {
+		for (j = 0; j < group->num_sources && group->source[j] != source[i]; j++)
+			;
+		if (j < group->num_sources)
+			continue;
+		if (group->num_sources == IGMP_MAX_SOURCES) {
+			group->num_sources = 0;
+			return;
+		}
+		group->source[group->num_sources++] = source[i];
+	}
+}
+
+/* Group-specific, or of a group and sources: RFC 3376 5.2, rules 1, 3, 4 and 5. */
+static void rx_specific(struct fw_nic *nic, uint32_t ip, uint64_t max_ns, const uint32_t *source,
+			uint32_t num_sources)
+{
+	struct mcast_group *group = mcast_find(nic, ip);
+	uint64_t at_ns = nic->now_ns + delay_ns(nic, max_ns);
+
+	if (!group || !is_reported(group))
+		return;
+	if (nic->igmp.general_ns && nic->igmp.general_ns <= at_ns)
+		return;
+	if (!num_sources || (group->query_ns && !group->num_sources))
+		group->num_sources = 0;
+	else
+		add_sources(group, group->query_ns != 0, source, num_sources);
+	if (!group->query_ns || group->query_ns > at_ns)
+		group->query_ns = at_ns;
+}
+
+/* What a query of version 3 has beyond the older ones. False: it is cut short. */
+static bool rx_v3(struct fw_nic *nic, uint32_t bytes, uint32_t ip, uint64_t max_ns)
+{
+	const struct wire_igmp_query *query = (const struct wire_igmp_query *)nic->scratch;
+	uint32_t num = be16_get(query->num_sources);
+	uint32_t source[IGMP_MAX_SOURCES];
+
+	if (sizeof(*query) + num * sizeof(uint32_t) > bytes)
+		return false;
+	if (query->flags & WIRE_IGMP_QRV_MASK)
+		nic->igmp.robustness = query->flags & WIRE_IGMP_QRV_MASK;
+	if (query->qqic)
+		nic->igmp.query_interval_s = code_value(query->qqic);
+	if (!ip) {
+		rx_general(nic, max_ns);
+		return true;
+	}
+	/* Asked for more than can be noted, the group answers as a whole. */
+	if (num > IGMP_MAX_SOURCES)
+		num = 0;
+	memcpy(source, query + 1, num * sizeof(source[0]));
+	rx_specific(nic, ip, max_ns, source, num);
+	return true;
+}
+
+/* A query; its version shows in its length and code (RFC 3376 7.1). False: malformed. */
+static bool rx_query(struct fw_nic *nic, const struct ip_rx_info *info, uint32_t bytes)
+{
+	const struct wire_igmp *query = (const struct wire_igmp *)nic->scratch;
+	uint64_t max_ns = query->max_resp_code * IGMP_UNIT_NS;
+	uint32_t ip;
+
+	memcpy(&ip, &query->group, sizeof(ip));
+	if ((ip && !wire_is_group(ip)) ||
+	    (bytes > sizeof(*query) && bytes < sizeof(struct wire_igmp_query)))
+		return false;
+	FW_COUNT(nic, igmp_queries_rx);
+	if (bytes == sizeof(*query) && !query->max_resp_code) {
+		FW_COUNT(nic, igmp_queries_v1_rx);
+		note_older(nic, &nic->igmp.v1_until_ns, IGMP_V1_RESPONSE_NS);
+		rx_general(nic, IGMP_V1_RESPONSE_NS);
+		return true;
+	}
+	/* Forged ones from afar do not have it (RFC 3376 9.1). */
+	if (!has_router_alert(info->ip))
+		return false;
+	if (bytes > sizeof(*query))
+		return rx_v3(nic, bytes, ip, code_value(query->max_resp_code) * IGMP_UNIT_NS);
+	FW_COUNT(nic, igmp_queries_v2_rx);
+	if (ip) {
+		rx_specific(nic, ip, max_ns, NULL, 0);
+		return true;
+	}
+	note_older(nic, &nic->igmp.v2_until_ns, max_ns);
+	rx_general(nic, max_ns);
+	return true;
+}
+
+/* Another member has told the router of the group: once is enough (RFC 2236 3). */
+static void rx_old_report(struct fw_nic *nic)
+{
+	const struct wire_igmp *report = (const struct wire_igmp *)nic->scratch;
+	struct mcast_group *group;
+	uint32_t ip;
+
+	memcpy(&ip, &report->group, sizeof(ip));
+	group = mcast_find(nic, ip);
+	FW_COUNT(nic, igmp_reports_rx);
+	if (group && version(nic) < 3)
+		group->query_ns = 0;
+}
+
+void igmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info)
+{
+	uint32_t bytes = info->payload_bytes;
+	struct eth_cursor cursor;
+	bool ok = true;
+
+	if (bytes < sizeof(struct wire_igmp) || bytes > FW_SCRATCH_BYTES || info->ip->ttl != 1 ||
+	    wire_sum_fold(ip_sum_frame(0, frame, info->payload_offset, bytes)) != 0) {
+		FW_DROP(nic, drop_igmp);
+		return;
+	}
+	eth_cursor_init(&cursor, frame, info->payload_offset, bytes);
+	eth_cursor_copy(&cursor, nic->scratch, bytes);
+	fw_trace(nic, TRACE_IGMP_RX, 0, nic->scratch[0], bytes);
+	switch (nic->scratch[0]) {
+	case WIRE_IGMP_QUERY:
+		ok = rx_query(nic, info, bytes);
+		break;
+	case WIRE_IGMP_V1_REPORT:
+	case WIRE_IGMP_V2_REPORT:
+		rx_old_report(nic);
+		break;
+	default: /* for routers, or of a protocol that shares the number (RFC 3376 4) */
+		FW_COUNT(nic, igmp_reports_rx);
+		break;
+	}
+	if (!ok)
+		FW_DROP(nic, drop_igmp);
+	rearm(nic);
+}

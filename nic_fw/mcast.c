@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table of groups, and the QPs attached to them.
+ *
+ * Called by mcast_cmd.c, by qp_cmd.c when a QP ends, and by ip.c and ud_tx.c, which look groups up.
+ * Calls mac_filter.c for the frames and igmp.c for the reports. IBA 10.5.2.
+ */
+#include "nic_fw/fw_nic.h"
+
+static uint32_t *chain_head(struct fw_nic *nic, uint32_t ip)
+{
+	return &nic->mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+}
+
+struct mcast_group *mcast_find(const struct fw_nic *nic, uint32_t ip)
+{
+	uint32_t i = nic->mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+
+	while (i) {
+		struct mcast_group *group = fw_pool_at(&nic->mcast_group_pool, i - 1);
+
+		if (group->ip == ip)
+			return group;
+		i = group->hash_next;
+	}
+	return NULL;
+}
+
+void mcast_forget(struct fw_nic *nic, struct mcast_group *group)
+{
+	uint32_t *link = chain_head(nic, group->ip);
+	uint32_t index = fw_pool_index(&nic->mcast_group_pool, group) + 1;
+
+	assert(!group->num_members);
+	while (*link != index) {
+		assert(*link);
+		link = &((struct mcast_group *)fw_pool_at(&nic->mcast_group_pool, *link - 1))
+			    ->hash_next;
+	}
+	*link = group->hash_next;
+	fw_list_del(&group->node);
+	fw_pool_put(&nic->mcast_group_pool, group);
+}
+
+/* One that is only waiting to report once more that it was left makes room for another. */
+static void give_up_leaving(struct fw_nic *nic)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->mcast_groups) {
+		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
+
+		if (group->num_members)
+			continue;
+		mcast_forget(nic, group);
+		return;
+	}
+}
+
+static struct mcast_group *make_group(struct fw_nic *nic, uint32_t ip)
+{
+	uint32_t *head = chain_head(nic, ip);
+	struct mcast_group *group;
+
+	if (nic->mcast_group_pool.used == HW_MAX_MCAST_GRP)
+		give_up_leaving(nic);
+	group = fw_pool_get(&nic->mcast_group_pool);
+	if (!group)
+		return NULL;
+	memset(group, 0, sizeof(*group));
+	group->ip = ip;
+	group->hash_next = *head;
+	*head = fw_pool_index(&nic->mcast_group_pool, group) + 1;
+	fw_list_init(&group->members);
+	fw_list_add_tail(&nic->mcast_groups, &group->node);
+	return group;
+}
+
+struct mcast_member *mcast_member_of(const struct fw_qp *qp, uint32_t ip)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &qp->mcasts) {
+		struct mcast_member *member = FW_CONTAINER(pos, struct mcast_member, qp_node);
+
+		if (member->group->ip == ip)
+			return member;
+	}
+	return NULL;
+}
+
+/* Without a member it is not there, but for its last reports. */
+static int add_member(struct fw_nic *nic, struct fw_qp *qp, struct mcast_group *group)
+{
+	struct mcast_member *member = fw_pool_get(&nic->mcast_members);
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	if (!member)
+		return FW_ENOSPC;
+	wire_group_mac(group->ip, mac);
+	if (!group->num_members && mac_filter_add(nic, mac, group->ip)) {
+		fw_pool_put(&nic->mcast_members, member);
+		return FW_ENOSPC;
+	}
+	member->group = group;
+	member->qp = qp;
+	fw_list_add_tail(&group->members, &member->group_node);
+	fw_list_add_tail(&qp->mcasts, &member->qp_node);
+	group->num_members++;
+	nic->clients[qp->client].num_mcast++;
+	fw_trace(nic, TRACE_MCAST, qp->qpn, group->ip, group->num_members);
+	if (group->num_members == 1)
+		igmp_changed(nic, group);
+	return 0;
+}
+
+int mcast_attach(struct fw_nic *nic, struct fw_qp *qp, uint32_t ip)
+{
+	struct mcast_group *group = mcast_find(nic, ip);
+	int err;
+
+	if (group && group->num_members >= HW_MAX_MCAST_QP_ATTACH)
+		return FW_ENOSPC;
+	if (!group)
+		group = make_group(nic, ip);
+	if (!group)
+		return FW_ENOSPC;
+	err = add_member(nic, qp, group);
+	if (err && !group->num_members && !group->changes_left)
+		mcast_forget(nic, group);
+	return err;
+}
+
+void mcast_detach(struct fw_nic *nic, struct mcast_member *member)
+{
+	struct mcast_group *group = member->group;
+	struct fw_qp *qp = member->qp;
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	fw_list_del(&member->group_node);
+	fw_list_del(&member->qp_node);
+	fw_pool_put(&nic->mcast_members, member);
+	group->num_members--;
+	nic->clients[qp->client].num_mcast--;
+	fw_trace(nic, TRACE_MCAST, qp->qpn, group->ip, group->num_members);
+	if (group->num_members)
+		return;
+	wire_group_mac(group->ip, mac);
+	(void)mac_filter_del(nic, mac, group->ip);
+	igmp_changed(nic, group);
+}
+
+void mcast_detach_qp(struct fw_nic *nic, struct fw_qp *qp)
+{
+	while (!fw_list_empty(&qp->mcasts))
+		mcast_detach(nic, FW_CONTAINER(qp->mcasts.next, struct mcast_member, qp_node));
+}
