@@ -149,6 +149,12 @@ uint64_t port_random64(void *ctx)
 	return x;
 }
 
+static uint64_t port_clock_ns(void *ctx)
+{
+	(void)ctx;
+	return app_clock_ns();
+}
+
 int port_init(struct shard *shard, struct fw_port *port)
 {
 	if (getrandom(shard->prng, sizeof(shard->prng), 0) != sizeof(shard->prng))
@@ -168,6 +174,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .mac_filter = mac_filter_set,
 	    .arena_release = port_arena_release,
 	    .bar_release = port_bar_release,
+	    .clock_ns = port_clock_ns,
 	    .random64 = port_random64,
 	    .crc32c = accel_crc32c,
 	    .copy_crc32c = accel_copy_crc32c,

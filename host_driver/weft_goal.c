@@ -412,6 +412,7 @@ void weft_goal_finish(struct weft_goal *goal, uint32_t run, struct weft_goal_res
 		    .ops = record->ops,
 		    .instance = record->instance,
 		    .traced = record->traced,
+		    .trace_lost = record->trace_lost,
 		    .start_ns = record->start_ns,
 		    .finish_ns = record->finish_ns,
 		};

@@ -30,6 +30,14 @@ enum esp_end {
 	ESP_END_UNREACHABLE, /* it never answered, or has no such port */
 };
 
+/* Of a transfer that is traced. */
+enum esp_point {
+	ESP_POINT_FIRST, /* its first packet was sent */
+	ESP_POINT_LAST,  /* its last one, where that is another */
+	ESP_POINT_AGAIN, /* one of them again */
+	ESP_POINT_ACKED,
+};
+
 enum esp_verdict {
 	ESP_TAKEN,
 	ESP_FULL, /* not taken: the window closes; esp_resume() opens it again */
@@ -71,6 +79,9 @@ struct esp_ops {
 		    struct fw_tx_frame *frame, uint32_t hdr_offset);
 	/* The transfer is acknowledged as a whole (ok), or the stream ended before. */
 	void (*sent)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok);
+	/* A transfer with the flag traced passed a point; ACKED comes before sent(). May be NULL.
+	 */
+	void (*passed)(struct fw_nic *nic, struct esp_xfer *xfer, enum esp_point point);
 	/* Packets wait that receive() did not take: notification of the paper's 4.1.5. May be NULL.
 	 */
 	void (*full)(struct fw_nic *nic, void *ctx);
@@ -88,6 +99,7 @@ struct esp_xfer {
 	uint32_t sent;  /* packets given a number */
 	uint32_t acked; /* packets acknowledged */
 	uint32_t first_seq;
+	bool traced; /* the layer above wants to hear of it: esp_ops.passed */
 };
 
 /* Registers the layer above a service. */

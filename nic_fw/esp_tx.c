@@ -83,6 +83,18 @@ bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32
 	return true;
 }
 
+static void tell(struct fw_nic *nic, const struct esp_stream *s, const struct esp_slot *slot)
+{
+	struct esp_xfer *xfer = slot->xfer;
+
+	if (slot->tries > 1)
+		s->ops->passed(nic, xfer, ESP_POINT_AGAIN);
+	else if (!slot->index)
+		s->ops->passed(nic, xfer, ESP_POINT_FIRST);
+	else if (slot->index + 1 == xfer->packets)
+		s->ops->passed(nic, xfer, ESP_POINT_LAST);
+}
+
 static bool send_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 {
 	struct esp_slot *slot = slot_of(s, seq);
@@ -107,6 +119,8 @@ static bool send_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 	FW_COUNT(nic, esp_tx_packets);
 	if (slot->tries > 1)
 		FW_COUNT(nic, esp_tx_retransmits);
+	if (__builtin_expect(slot->xfer && slot->xfer->traced, 0))
+		tell(nic, s, slot);
 	return true;
 }
 
@@ -256,6 +270,8 @@ static void finish_transfers(struct fw_nic *nic, struct esp_stream *s)
 		if (xfer->acked < xfer->packets)
 			return;
 		fw_list_del(&xfer->node);
+		if (__builtin_expect(xfer->traced, 0))
+			s->ops->passed(nic, xfer, ESP_POINT_ACKED);
 		s->ops->sent(nic, s->ctx, xfer, true);
 	}
 }

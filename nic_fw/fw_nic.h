@@ -207,6 +207,14 @@ static inline void fw_trace(struct fw_nic *nic, enum trace_event event, uint32_t
 		nic->trace(nic->trace_ctx, nic->now_ns, event, qpn, arg0, arg1);
 }
 
+/* The time within a turn, where the port has a clock; else that of the turn. */
+static inline uint64_t fw_clock_ns(const struct fw_nic *nic)
+{
+	uint64_t ns = nic->port.clock_ns ? nic->port.clock_ns(nic->port.ctx) : 0;
+
+	return ns > nic->now_ns ? ns : nic->now_ns;
+}
+
 /* Enters a stage; give what it returned to the next call, at the stage's end. */
 static inline uint8_t fw_stage_enter(struct fw_nic *nic, uint8_t stage)
 {

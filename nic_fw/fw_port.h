@@ -4,7 +4,7 @@
  *
  * One table of functions per NIC instance, given at fw_init(). dpdk_app/port.c and
  * sim_harness/sim_nic.c implement it; nic_fw calls it and nothing else: no libc I/O, no
- * allocation, no clock, no threads. All functions are called from the core that runs
+ * allocation, no clock of its own, no threads. All functions are called from the core that runs
  * fw_poll() or fw_cmd() of that instance, never from another.
  *
  * What hardware would have beside a MAC is here too: CRC32C, copy with CRC, and the DMA
@@ -173,6 +173,12 @@ struct fw_port {
 	 */
 	void (*arena_release)(void *ctx, void *addr, size_t bytes);
 	void (*bar_release)(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes);
+
+	/*
+	 * The time within a turn, on the clock that fw_poll() is given, for what wants it finer
+	 * than turns: traces, WTIME. NULL: there is none.
+	 */
+	uint64_t (*clock_ns)(void *ctx);
 
 	/* The firmware makes names of the upper half and first sequence numbers of the lower. */
 	uint64_t (*random64)(void *ctx);

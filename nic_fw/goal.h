@@ -10,6 +10,7 @@
  * goal_localop.c	arithmetic
  * goal_buf.c	(slot, offset) and lists of pieces to memory
  * goal_msg.c	packets of messages out and in; announcements, aborts
+ * goal_trace.c	PERFTRACE
  * goal_match.c	receives that wait, messages that nobody waits for yet
  * goal_group.c	multicasts: messages to all ranks over the reliable group (mgrp.h)
  *
@@ -336,8 +337,10 @@ struct goal_run {
 	struct goal_cursor local_cursor[3]; /* of it */
 	enum hw_goal_status fault;          /* it is to fail in its next step */
 	uint32_t fault_rank, fault_op;
-	uint32_t trace_stag, trace_entries, traced;
+	bool tracing; /* PERFTRACE */
+	uint32_t trace_stag, trace_entries, traced, trace_lost;
 	uint64_t trace_addr;
+	struct fw_list traced_sends; /* goal_send.trace_node */
 	struct fw_timer timeout;
 	struct fw_list sends;       /* goal_send.run_node */
 	struct fw_list recvs;       /* goal_recv.run_node */
@@ -379,9 +382,29 @@ void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_statu
 void goal_run_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 /* A part of a local operation (goal_local.c); true: it is over, or the run has a fault. */
 bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t op, uint32_t *cost);
-/* A point for PERFTRACE. */
-void goal_run_trace(struct fw_nic *nic, struct goal_run *run, enum hw_goal_point point,
+
+/* ---- PERFTRACE (goal_trace.c) ---------------------------------------------------------------- */
+
+struct goal_send;
+
+/* A run starts: whether and where it is traced, as its record says. */
+void goal_trace_begin(struct goal_run *run, const struct hw_goal_run *line);
+/* It is over. */
+void goal_trace_end(struct goal_run *run);
+void goal_trace_put(struct fw_nic *nic, struct goal_run *run, enum hw_goal_point point,
 		    uint32_t op);
+/* A point that the run passed. */
+static inline void goal_run_trace(struct fw_nic *nic, struct goal_run *run,
+				  enum hw_goal_point point, uint32_t op)
+{
+	if (__builtin_expect(run->tracing, 0))
+		goal_trace_put(nic, run, point, op);
+}
+/* A message of the run is about to be queued: what the transport does with it is traced, too. */
+void goal_trace_send(struct goal_run *run, struct goal_send *send, uint32_t op);
+void goal_trace_passed(struct fw_nic *nic, struct goal_send *send, enum esp_point point);
+/* The first piece of a message that no receive waits for. */
+void goal_trace_arrived(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance);
 
 /* ---- messages (goal_match.c, goal_msg.c) ---------------------------------------------------- */
 
@@ -454,9 +477,11 @@ struct goal_send {
 	uint64_t bytes;       /* of the message; ANNOUNCED: room of the receive */
 	uint32_t piece_bytes; /* payload of each packet but the last */
 	struct goal_cursor cursor;
-	uint8_t *staged; /* heap: a copy, where pieces are too many for a frame; NULL */
-	uint32_t next;   /* in its hash chain while WAITING or ANNOUNCED, index + 1 */
-	struct fw_list run_node, link_node;
+	uint8_t *staged;            /* heap: a copy, where pieces are too many for a frame; NULL */
+	uint32_t next;              /* in its hash chain while WAITING or ANNOUNCED, index + 1 */
+	struct goal_run *trace_run; /* traced, and not over; NULL */
+	uint32_t trace_op;
+	struct fw_list run_node, link_node, trace_node;
 	uint8_t small[GOAL_SMALL_BYTES];
 };
 

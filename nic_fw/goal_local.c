@@ -65,7 +65,7 @@ static bool is_bounced(const struct side *side)
 static enum hw_goal_status time_stamp(struct fw_nic *nic, struct goal_run *run,
 				      const struct goal_insn *op)
 {
-	double seconds = (double)nic->now_ns / 1e9;
+	double seconds = (double)fw_clock_ns(nic) / 1e9;
 	struct goal_cursor cursor;
 
 	goal_cursor_init(&cursor, op->buf[2]);

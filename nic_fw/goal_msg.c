@@ -41,6 +41,7 @@ struct goal_send *goal_send_new(struct fw_nic *nic, struct goal_link *link,
 	fw_list_init(&send->xfer.node);
 	fw_list_init(&send->run_node);
 	fw_list_init(&send->link_node);
+	fw_list_init(&send->trace_node);
 	if (link)
 		fw_list_add_tail(&link->sends, &send->link_node);
 	return send;
@@ -97,6 +98,7 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 		eth_tx_forget_mem(nic, send->small, sizeof(send->small));
 	fw_list_del(&send->run_node);
 	fw_list_del(&send->link_node);
+	fw_list_del(&send->trace_node);
 	fw_pool_put(&nic->goal_sends, send);
 }
 
@@ -202,8 +204,12 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 	goal_send_free(nic, send);
 	if (!run)
 		return;
-	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_ACKED, op);
 	goal_run_finish_op(nic, run, op);
+}
+
+static void passed(struct fw_nic *nic, struct esp_xfer *xfer, enum esp_point point)
+{
+	goal_trace_passed(nic, send_of(xfer), point);
 }
 
 /* ---- control --------------------------------------------------------------------------------- */
@@ -318,6 +324,7 @@ static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, 
 	goal_cursor_init(&cursor, op->buf[0]);
 	if (!goal_buf_read(nic, run, &cursor, send->small, op->amount))
 		return HW_GOAL_MEMORY;
+	goal_trace_send(run, send, index);
 	queue(nic, send);
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
 	goal_run_finish_op(nic, run, index);
@@ -335,6 +342,7 @@ static enum hw_goal_status send_from_memory(struct fw_nic *nic, struct goal_run 
 	send->op = index;
 	fw_list_add_tail(&run->sends, &send->run_node);
 	goal_cursor_init(&send->cursor, run->schedule->ops[index].buf[0]);
+	goal_trace_send(run, send, index);
 	queue(nic, send);
 	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
 	return HW_GOAL_OK;
@@ -449,6 +457,7 @@ void goal_msg_init(struct fw_nic *nic)
 	    .receive = goal_msg_receive,
 	    .fill = fill,
 	    .sent = sent,
+	    .passed = passed,
 	    .ended = goal_msg_ended,
 	};
 

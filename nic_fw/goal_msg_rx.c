@@ -223,6 +223,8 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 
 	recv = goal_match_arrival(nic, in->comm, &in->key);
 	if (recv) {
+		if (!in->offset)
+			goal_run_trace(nic, recv->run, HW_GOAL_POINT_MSG_ARRIVED, recv->op);
 		if (!recv->matched && !match(nic, recv, in))
 			return ESP_TAKEN;
 		return piece(nic, recv, in);
@@ -237,6 +239,7 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 		if (!unexp)
 			return pool_full(nic, in);
 		unexp->link = in->link;
+		goal_trace_arrived(nic, in->comm, in->key.instance);
 		FW_COUNT(nic, goal_unexpected);
 	}
 	if (unexp->header || in->bytes != unexp->bytes || in->offset != unexp->received ||
@@ -259,6 +262,7 @@ static enum esp_verdict header(struct fw_nic *nic, struct msg_in *in)
 		struct goal_run *run = recv->run;
 		uint32_t op = recv->op;
 
+		goal_run_trace(nic, run, HW_GOAL_POINT_MSG_ARRIVED, op);
 		if (!recv->matched && !match(nic, recv, in))
 			return ESP_TAKEN;
 		if (!goal_msg_announce(nic, recv, in->link))
@@ -271,6 +275,7 @@ static enum esp_verdict header(struct fw_nic *nic, struct msg_in *in)
 	if (!unexp)
 		return pool_full(nic, in);
 	unexp->link = in->link;
+	goal_trace_arrived(nic, in->comm, in->key.instance);
 	return ESP_TAKEN;
 }
 
@@ -318,6 +323,8 @@ static enum esp_verdict data(struct fw_nic *nic, struct msg_in *in)
 	    recv->key.instance != in->key.instance || recv->key.rank != in->key.rank ||
 	    recv->key.tag != in->key.tag || recv->key.count != in->key.count)
 		return malformed(nic);
+	if (!in->offset)
+		goal_run_trace(nic, recv->run, HW_GOAL_POINT_MSG_ARRIVED, recv->op);
 	if (!recv->matched && !match(nic, recv, in))
 		return ESP_TAKEN;
 	return piece(nic, recv, in);

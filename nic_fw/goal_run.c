@@ -84,22 +84,6 @@ void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_statu
 	wake(nic, run);
 }
 
-void goal_run_trace(struct fw_nic *nic, struct goal_run *run, enum hw_goal_point point, uint32_t op)
-{
-	struct hw_goal_trace entry = {nic->now_ns, point, op};
-	struct fw_mem mem;
-
-	if (__builtin_expect(run->traced >= run->trace_entries, 1))
-		return;
-	if (mem_check(nic, run->schedule->pd, 0, run->trace_stag,
-		      run->trace_addr + (uint64_t)run->traced * sizeof(entry), sizeof(entry),
-		      HW_ACCESS_LOCAL_WRITE, &mem) == HW_VENDOR_ERR_NONE &&
-	    mem_write(nic, &mem, 0, &entry, sizeof(entry)))
-		run->traced++;
-	else
-		run->trace_entries = 0;
-}
-
 struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance)
 {
 	struct fw_list *pos;
@@ -133,6 +117,7 @@ static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
 	record->ops = line->ops;
 	record->instance = line->instance;
 	record->traced = line->traced;
+	record->trace_lost = line->trace_lost;
 	__atomic_store_n(&record->done, line->done, __ATOMIC_RELEASE);
 	/* Pair G2: the host sets the flag, then looks at done; we store done, then look at it. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -153,6 +138,7 @@ static void report(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status
 	    .ops = run->schedule->header.num_ops - run->remaining,
 	    .instance = run->instance,
 	    .traced = run->traced,
+	    .trace_lost = run->trace_lost,
 	};
 
 	FW_COUNT(nic, goal_runs_done);
@@ -168,6 +154,7 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 	struct fw_list *pos;
 
 	fw_timer_cancel(&nic->timers, &run->timeout);
+	goal_trace_end(run);
 	goal_msg_drop_run(nic, run);
 	while ((pos = fw_list_pop(&run->calcs))) {
 		struct goal_calc *calc = FW_CONTAINER(pos, struct goal_calc, run_node);
@@ -283,6 +270,7 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	fw_list_init(&run->sends);
 	fw_list_init(&run->recvs);
 	fw_list_init(&run->calcs);
+	fw_list_init(&run->traced_sends);
 	fw_list_init(&run->client_node);
 	fw_list_init(&run->comm_node);
 	fw_timer_init(&run->timeout, timed_out);
@@ -336,9 +324,7 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 	run->record = (uint16_t)index;
 	run->serial = line->serial;
 	run->instance = instance;
-	run->trace_addr = line->trace_addr;
-	run->trace_stag = line->trace_stag;
-	run->trace_entries = line->trace_entries;
+	goal_trace_begin(run, line);
 	schedule->refs++;
 	nic->clients[client].goal_active[index] = fw_pool_index(&nic->goal_runs, run) + 1;
 	fw_list_add_tail(&comm->runs, &run->comm_node);

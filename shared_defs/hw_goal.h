@@ -64,12 +64,14 @@ struct hw_goal_run {
 	uint32_t ops;                 /* operations carried out */
 	uint32_t instance;            /* number of the run on its communicator */
 	uint32_t traced;              /* entries of the trace written */
-	uint32_t reserved1[5];
+	uint32_t trace_lost;          /* points that found no room, or no memory, in it */
+	uint32_t reserved1[4];
 };
 static_assert(sizeof(struct hw_goal_run) == 128, "");
 static_assert(offsetof(struct hw_goal_run, timeout_ns) == 16, "");
 static_assert(offsetof(struct hw_goal_run, done) == 64, "");
 static_assert(offsetof(struct hw_goal_run, start_ns) == 80, "");
+static_assert(offsetof(struct hw_goal_run, trace_lost) == 108, "");
 
 enum {
 	HW_GOAL_RUN_F_EVENT = 0x01, /* an event (HW_EVENT_GOAL_RUN) when it is finished */
@@ -102,7 +104,11 @@ struct hw_goal_trace {
 };
 static_assert(sizeof(struct hw_goal_trace) == 16, "");
 
-/* X(name, meaning of op) */
+/*
+ * X(name, meaning of op). Numbers stay: what is new comes last. Operations without prerequisites
+ * are ready at RUN_START. MSG_SENT: handed to the transport, whose points PACKET_* and MSG_ACKED
+ * are of messages to other ranks, as long as the run lasts.
+ */
 #define HW_GOAL_POINTS(X)                                                                          \
 	X(RUN_START, "operations of the schedule")                                                 \
 	X(OP_READY, "operation")                                                                   \
@@ -113,7 +119,10 @@ static_assert(sizeof(struct hw_goal_trace) == 16, "");
 	X(MSG_ARRIVED, "operation; 0xffffffff while unexpected")                                   \
 	X(MSG_MATCHED, "operation")                                                                \
 	X(ANNOUNCED, "operation")                                                                  \
-	X(RUN_FINISH, "operations carried out")
+	X(RUN_FINISH, "operations carried out")                                                    \
+	X(PACKET_FIRST, "operation; the message's first packet left")                              \
+	X(PACKET_LAST, "operation; its last packet left, where there are several")                 \
+	X(PACKET_AGAIN, "operation; one of its packets was sent again")
 
 enum hw_goal_point {
 #define X(name, arg) HW_GOAL_POINT_##name,

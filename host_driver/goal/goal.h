@@ -245,18 +245,24 @@ typedef struct {
 /* Waits, and tells. */
 GOAL_API int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result);
 
-/* Extension: PERFTRACE. */
+/* Extension: PERFTRACE. Which points there are: docs/collectives.md "Tracing". */
 typedef struct {
-	uint64_t ns;    /* of the NIC's clock */
-	uint32_t point; /* GOAL_TracePointName() */
-	uint32_t vertex;
+	uint64_t ns;     /* of the NIC's clock */
+	uint32_t point;  /* GOAL_TracePointName() */
+	uint32_t vertex; /* UINT32_MAX: of none */
 } GOAL_TraceEntry;
-/* A run that notes when it passed which point, at most max of them; *trace is freed with the
- * schedule. */
+/*
+ * A run that notes when it passed which point of interpreter and transport, the first max of them.
+ * *trace (may be NULL) is valid after GOAL_Wait(), until the schedule is freed or traced again.
+ */
 GOAL_API GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max,
 				    const GOAL_TraceEntry **trace);
-GOAL_API int GOAL_TraceCount(GOAL_Handle handle); /* after GOAL_Wait */
+/* After GOAL_Wait(): entries of *trace; points that found no room. */
+GOAL_API int GOAL_TraceCount(GOAL_Handle handle);
+GOAL_API int GOAL_TraceLost(GOAL_Handle handle);
 GOAL_API const char *GOAL_TracePointName(uint32_t point);
+/* The trace of a run that is over, for goal-dump --trace. */
+GOAL_API int GOAL_SaveTrace(GOAL_Handle handle, const char *path);
 
 /* ---- extensions (2.3)
  * ------------------------------------------------------------------------------------ */

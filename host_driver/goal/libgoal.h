@@ -5,8 +5,8 @@
  * state, so the simulator runs many ranks in one process through libgoal_attach().
  *
  * libgoal_api.c: goal.h's graphs and errors; libgoal_comm.c: instances, communicators, pools;
- * libgoal_sched.c: schedules; libgoal_run.c: runs; libgoal_launch.c: GOAL_Init() and how ranks
- * find each other.
+ * libgoal_sched.c: schedules; libgoal_run.c: runs; libgoal_trace.c: traces of them;
+ * libgoal_launch.c: GOAL_Init() and how ranks find each other.
  */
 #ifndef WEFT_LIBGOAL_H
 #define WEFT_LIBGOAL_H
@@ -21,6 +21,7 @@
 enum {
 	LIBGOAL_RUNS = 1024, /* in flight */
 	LIBGOAL_POOLS = 8,
+	LIBGOAL_TRACE_MAX = 1 << 24, /* points of a run */
 };
 #define LIBGOAL_POOL_BYTES     (UINT64_C(1) << 20)   /* of a communicator at first */
 #define LIBGOAL_POOL_MAX_BYTES (UINT64_C(256) << 20) /* WEFT_GOAL_POOL, bytes, says otherwise */
@@ -31,6 +32,7 @@ struct libgoal_slot {
 	uint32_t use; /* number of that use: the upper half of its handle */
 	bool running; /* not yet seen to be over */
 	GOAL_Schedule sched;
+	struct libgoal_trace *trace; /* of that use, while it holds it; NULL */
 	struct weft_goal_result result;
 };
 
@@ -74,10 +76,8 @@ struct GOAL_Schedule_s {
 	uint32_t refs;   /* runs, and one of the user */
 	struct goal_code code;
 	struct weft_goal_bind *binds;
-	struct weft_mr **mrs; /* one for each range */
-	GOAL_TraceEntry *trace;
-	struct weft_mr *trace_mr;
-	uint32_t trace_max;
+	struct weft_mr **mrs;         /* one for each range */
+	struct libgoal_trace *traces; /* for its runs; libgoal_trace.c */
 };
 
 /* Notes the thread's error and returns it; detail may be NULL. */
@@ -106,5 +106,10 @@ int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, ui
 		  uint32_t *use);
 /* 1: that use of the record is over. */
 int libgoal_test(struct libgoal *lib, uint32_t record, uint32_t use);
+
+/* The run of this record is over: its trace may be used anew. Under the lock. */
+void libgoal_trace_over(struct libgoal_slot *slot);
+/* The schedule ends. */
+void libgoal_trace_free(GOAL_Schedule sched);
 
 #endif /* WEFT_LIBGOAL_H */

@@ -35,6 +35,7 @@ static void reap(struct libgoal *lib, uint32_t record)
 
 	slot->running = false;
 	lib->running--;
+	libgoal_trace_over(slot);
 	weft_goal_finish(lib->goal, record, &slot->result);
 }
 
@@ -75,6 +76,7 @@ int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, ui
 		slot = &lib->slots[*record];
 		slot->sched = sched;
 		slot->use = (slot->use + 1) & 0x7fffffff;
+		slot->trace = NULL;
 		slot->running = true;
 		lib->running++;
 		*use = slot->use;
@@ -110,32 +112,6 @@ GOAL_Handle GOAL_RunTimeout(GOAL_Schedule sched, uint64_t timeout_ns)
 {
 	struct weft_goal_run_attr attr = {.timeout_ns = timeout_ns};
 
-	return start(sched, &attr);
-}
-
-GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max, const GOAL_TraceEntry **trace)
-{
-	struct weft_goal_run_attr attr = {.trace_entries = max};
-
-	_Static_assert(sizeof(GOAL_TraceEntry) == sizeof(struct hw_goal_trace), "");
-	if (!sched || !max || !trace)
-		return libgoal_error(GOAL_ERR_ARG, "no schedule, or no room for a trace");
-	if (sched->trace_max < max) {
-		if (sched->trace)
-			return libgoal_error(GOAL_ERR_STATE,
-					     "the schedule was traced before, with less room");
-		sched->trace = calloc(max, sizeof(*sched->trace));
-		if (!sched->trace)
-			return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
-		sched->trace_mr = weft_reg_mr(sched->comm->lib->pd, sched->trace,
-					      max * sizeof(*sched->trace), WEFT_ACCESS_LOCAL_WRITE);
-		if (!sched->trace_mr)
-			return libgoal_error(libgoal_errno(-errno), "the trace's memory");
-		sched->trace_max = max;
-	}
-	attr.trace = sched->trace;
-	attr.trace_mr = sched->trace_mr;
-	*trace = sched->trace;
 	return start(sched, &attr);
 }
 
@@ -203,24 +179,4 @@ int GOAL_Cancel(GOAL_Handle handle)
 		rc = weft_goal_cancel(ref.lib->goal, ref.record);
 	pthread_mutex_unlock(&ref.lib->lock);
 	return rc < 0 ? libgoal_error(libgoal_errno(rc), NULL) : GOAL_SUCCESS;
-}
-
-int GOAL_TraceCount(GOAL_Handle handle)
-{
-	struct run_ref ref;
-
-	if (!find(handle, &ref) || ref.lib->slots[ref.record].use != ref.use)
-		return libgoal_error(GOAL_ERR_ARG, "no run");
-	return (int)ref.lib->slots[ref.record].result.traced;
-}
-
-const char *GOAL_TracePointName(uint32_t point)
-{
-	static const char *const names[] = {
-#define X(name, arg) #name,
-	    HW_GOAL_POINTS(X)
-#undef X
-	};
-
-	return point < sizeof(names) / sizeof(names[0]) ? names[point] : "?";
 }

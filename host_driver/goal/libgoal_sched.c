@@ -20,9 +20,7 @@ static void sched_free(GOAL_Schedule sched)
 	for (i = 0; sched->mrs && i < sched->code.num_ranges; i++)
 		if (sched->mrs[i] && weft_dereg_mr(sched->mrs[i]) < 0)
 			libgoal_error(GOAL_ERR_NIC_GONE, NULL);
-	if (sched->trace_mr && weft_dereg_mr(sched->trace_mr) < 0)
-		libgoal_error(GOAL_ERR_NIC_GONE, NULL);
-	free(sched->trace);
+	libgoal_trace_free(sched);
 	free(sched->mrs);
 	free(sched->binds);
 	goal_code_free(&sched->code);

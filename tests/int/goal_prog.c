@@ -6,11 +6,13 @@
  * Started by tests/int/goal_*.sh, by hand or with mpirun; prints one line for each rank and exits
  * 0 when every byte was right.
  *
- *	goal_prog [-n ROUNDS] [-b BYTES] [-d MS] [-a] [-v]
+ *	goal_prog [-n ROUNDS] [-b BYTES] [-d MS] [-a] [-t FILE] [-v]
  *		-d: the NIC of rank 0 waits so long in each ring before it sends
  *		-a: an allreduce of so many bytes in each round, too
+ *		-t: trace the last ring into this file
  *		-v: say when the last ring has been started
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +87,7 @@ static GOAL_Schedule sum_ring(int rank, int size, uint32_t *own, uint32_t *sum, 
 struct work {
 	int rank, size, rounds, bytes, delay_ms, verbose, reduce;
 	uint32_t *own, *sum;
+	const char *trace;
 	GOAL_Schedule bar, ring, all;
 	uint64_t best_ns;
 };
@@ -108,6 +111,7 @@ static int check_sum(const struct work *w, int i)
 static int round_trip(struct work *w, int i)
 {
 	GOAL_Result result;
+	bool traced;
 	GOAL_Handle h;
 	int k;
 
@@ -118,13 +122,17 @@ static int round_trip(struct work *w, int i)
 		return fail("barrier");
 	if (result.finish_ns - result.start_ns < w->best_ns)
 		w->best_ns = result.finish_ns - result.start_ns;
-	h = GOAL_Run(w->ring);
+	traced = w->trace && i == w->rounds - 1;
+	h = traced ? GOAL_RunTraced(w->ring, 1000, NULL) : GOAL_Run(w->ring);
 	if (w->verbose && i == w->rounds - 1) {
 		printf("started\n");
 		fflush(stdout);
 	}
 	if (GOAL_Wait(h) != GOAL_SUCCESS)
 		return fail("ring");
+	if (traced && (GOAL_TraceCount(h) < 5 || GOAL_TraceLost(h) ||
+		       GOAL_SaveTrace(h, w->trace) != GOAL_SUCCESS))
+		return fail("trace");
 	if (w->rank == 0 && w->size > 1 && check_sum(w, i))
 		return 1;
 	if (!w->reduce)
@@ -168,13 +176,15 @@ int main(int argc, char **argv)
 	struct work w = {.rounds = 100, .bytes = 4000, .best_ns = UINT64_MAX};
 	int opt, rc;
 
-	while ((opt = getopt(argc, argv, "n:b:d:av")) != -1) {
+	while ((opt = getopt(argc, argv, "n:b:d:t:av")) != -1) {
 		if (opt == 'n')
 			w.rounds = atoi(optarg);
 		else if (opt == 'b')
 			w.bytes = atoi(optarg);
 		else if (opt == 'd')
 			w.delay_ms = atoi(optarg);
+		else if (opt == 't')
+			w.trace = optarg;
 		else if (opt == 'a')
 			w.reduce = 1;
 		else if (opt == 'v')

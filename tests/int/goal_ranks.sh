@@ -25,6 +25,24 @@ expect_ok few.0 few.1
 ranks all 4 -n 30 -b 20000
 expect_ok all.0 all.1 all.2 all.3
 
+# PERFTRACE: what goal-dump prints of two runs.
+for i in 0 1; do
+	spawn traced.$i env WEFT_PEERS="$(cut -d, -f 1-2 <<<"$peers")" WEFT_RANK=$i WEFT_DEVICE=weft$i "$WEFT_INT/goal_prog" \
+		-n 3 -b 40000 -t "$WEFT_TMP/trace.$i"
+done
+expect_ok traced.0 traced.1
+for i in 0 1; do
+	"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/trace.$i" >"$WEFT_TMP/points" || die 'goal-dump --trace fails'
+	head -n 1 "$WEFT_TMP/points" | grep -qE "^# rank $i of 2, run 5: [0-9.]+ us, success$" || die "$(head -n 1 "$WEFT_TMP/points")"
+	for point in RUN_START OP_START MSG_SENT PACKET_FIRST PACKET_LAST MSG_ACKED MSG_ARRIVED OP_FINISH RUN_FINISH; do
+		grep -qE "^ +[0-9.]+ +[0-9.]+  $point " "$WEFT_TMP/points" || die "no $point in the trace of rank $i"
+	done
+done
+head -c 300 "$WEFT_TMP/trace.0" >"$WEFT_TMP/short"
+for f in short points; do
+	"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/$f" >"$WEFT_TMP/no" 2>&1 && die "goal-dump takes $f for a trace"
+done
+
 # The NICs need nobody: all processes are stopped after the start of a run that lasts a while.
 all_started()
 {

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * goal-dump: writes GOAL schedules as text. Started by users and scripts; calls libgoal.
+ * goal-dump: writes GOAL schedules as text, and traces of their runs. Started by users and
+ * scripts; calls libgoal, trace.c.
  */
 #include <errno.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/goal/goal_text.h"
+#include "tools/goal-dump/dump.h"
 
 enum {
 	DUMP_OK = 0,
@@ -19,9 +22,14 @@ enum {
 
 static const char help[] =
     "Usage: goal-dump [-o OUT] FILE\n"
+    "       goal-dump [-o OUT] --trace FILE\n"
     "\n"
     "Writes the GOAL schedules in FILE as text, in the strict form that LogGOPSim reads. FILE is\n"
     "in LogGOPSim's textual or binary format (docs/goal-format.md); - is standard input.\n"
+    "\n"
+    "With --trace FILE is the trace of a run, as GOAL_SaveTrace() writes it: a line for each "
+    "point\n"
+    "with the time since the run's start and since the point before.\n"
     "\n"
     "Options\n"
     "  -o OUT             where to (standard output)\n"
@@ -30,11 +38,13 @@ static const char help[] =
     "Exit status: 0 done, 1 failure (bad schedule, no room), 2 usage.\n";
 
 enum {
-	OPT_HELP = 256,
+	OPT_TRACE = 255,
+	OPT_HELP,
 	OPT_VERSION,
 };
 
 static const struct option longopts[] = {
+    {"trace", no_argument, NULL, OPT_TRACE},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -82,9 +92,23 @@ static int dump(const char *file, const char *out_name)
 	return rc ? fail(out_name ? out_name : "standard output", -rc) : DUMP_OK;
 }
 
+static int dump_trace(const char *file, const char *out_name)
+{
+	FILE *out = out_name ? fopen(out_name, "we") : stdout;
+	int rc;
+
+	if (!out)
+		return fail(out_name, errno);
+	rc = trace_dump(file, out) ? DUMP_FAILED : DUMP_OK;
+	if (out_name ? fclose(out) : fflush(out))
+		rc = fail(out_name ? out_name : "standard output", errno);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	const char *out = NULL;
+	bool trace = false;
 	int opt;
 
 	opterr = 0;
@@ -92,6 +116,9 @@ int main(int argc, char **argv)
 		switch (opt) {
 		case 'o':
 			out = optarg;
+			break;
+		case OPT_TRACE:
+			trace = true;
 			break;
 		case 'h':
 		case OPT_HELP:
@@ -110,5 +137,5 @@ int main(int argc, char **argv)
 		return usage("which FILE of schedules?");
 	if (argc - optind > 1)
 		return usage("one FILE at a time, not '%s' too", argv[optind + 1]);
-	return dump(argv[optind], out);
+	return trace ? dump_trace(argv[optind], out) : dump(argv[optind], out);
 }

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PERFTRACE: runs whose points the NIC notes, and what became of them.
+ *
+ * Called by applications through goal.h, by libgoal_run.c and libgoal_sched.c at the end of runs
+ * and schedules. A schedule keeps the memory of its traces; one is used again when its run is over,
+ * so that as many are made as traced runs of the schedule are in flight. The paper (espgoal) 2.3;
+ * docs/collectives.md "Tracing".
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/goal/goal_trace_file.h"
+#include "host_driver/goal/libgoal.h"
+#include "shared_defs/hw_goal.h"
+
+_Static_assert(sizeof(GOAL_TraceEntry) == sizeof(struct hw_goal_trace), "");
+
+struct libgoal_trace {
+	struct libgoal_trace *next; /* of the schedule */
+	GOAL_TraceEntry *entries;
+	size_t bytes;
+	uint32_t max;
+	struct weft_mr *mr;
+	uint32_t record; /* of the last run that used it */
+	bool busy;       /* that run is not seen to be over */
+};
+
+static struct libgoal_trace *new_trace(GOAL_Schedule sched, uint32_t max)
+{
+	struct libgoal *lib = sched->comm->lib;
+	struct libgoal_trace *trace = calloc(1, sizeof(*trace));
+
+	if (!trace)
+		return NULL;
+	trace->bytes = ((size_t)max * sizeof(*trace->entries) + 4095) & ~(size_t)4095;
+	trace->max = max;
+	/* Memory that the NIC has mapped: a point costs no system call. */
+	trace->entries = weft_alloc(lib->context, trace->bytes);
+	if (trace->entries)
+		trace->mr =
+		    weft_reg_mr(lib->pd, trace->entries, trace->bytes, WEFT_ACCESS_LOCAL_WRITE);
+	if (trace->mr)
+		return trace;
+	if (trace->entries)
+		weft_free(trace->entries, trace->bytes);
+	free(trace);
+	return NULL;
+}
+
+/* A trace of the schedule with room for max points, taken; NULL. */
+static struct libgoal_trace *take(GOAL_Schedule sched, uint32_t max)
+{
+	struct libgoal *lib = sched->comm->lib;
+	struct libgoal_trace *trace;
+
+	pthread_mutex_lock(&lib->lock);
+	for (trace = sched->traces; trace && (trace->busy || trace->max < max);)
+		trace = trace->next;
+	if (trace)
+		trace->busy = true;
+	pthread_mutex_unlock(&lib->lock);
+	if (trace)
+		return trace;
+	trace = new_trace(sched, max);
+	if (!trace)
+		return NULL;
+	pthread_mutex_lock(&lib->lock);
+	trace->busy = true;
+	trace->next = sched->traces;
+	sched->traces = trace;
+	pthread_mutex_unlock(&lib->lock);
+	return trace;
+}
+
+/* What the run that used it before had in it is nobody's any more. */
+static void bind(struct libgoal *lib, struct libgoal_trace *trace, uint32_t record)
+{
+	if (lib->slots[trace->record].trace == trace)
+		lib->slots[trace->record].trace = NULL;
+	trace->record = record;
+	lib->slots[record].trace = trace;
+}
+
+GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max, const GOAL_TraceEntry **entries)
+{
+	struct weft_goal_run_attr attr = {.trace_entries = max};
+	struct libgoal_trace *trace;
+	uint32_t record, use;
+	struct libgoal *lib;
+	int rc;
+
+	if (!sched || !max || max > LIBGOAL_TRACE_MAX)
+		return libgoal_error(
+		    GOAL_ERR_ARG, "GOAL_RunTraced: no schedule, or room for no point, or for more "
+				  "than 16,777,216");
+	lib = sched->comm->lib;
+	trace = take(sched, max);
+	if (!trace)
+		return libgoal_error(libgoal_errno(-errno), "the trace's memory");
+	attr.schedule = sched->handle;
+	attr.trace = trace->entries;
+	attr.trace_mr = trace->mr;
+	rc = libgoal_start(sched, &attr, &record, &use);
+	pthread_mutex_lock(&lib->lock);
+	if (rc == GOAL_SUCCESS)
+		bind(lib, trace, record);
+	else
+		trace->busy = false;
+	pthread_mutex_unlock(&lib->lock);
+	if (rc != GOAL_SUCCESS)
+		return rc;
+	if (entries)
+		*entries = trace->entries;
+	return (GOAL_Handle)use << 16 | record;
+}
+
+void libgoal_trace_over(struct libgoal_slot *slot)
+{
+	if (slot->trace)
+		slot->trace->busy = false;
+}
+
+void libgoal_trace_free(GOAL_Schedule sched)
+{
+	struct libgoal *lib = sched->comm->lib;
+
+	pthread_mutex_lock(&lib->lock);
+	for (struct libgoal_trace *t = sched->traces; t; t = t->next)
+		if (lib->slots[t->record].trace == t)
+			lib->slots[t->record].trace = NULL;
+	pthread_mutex_unlock(&lib->lock);
+	while (sched->traces) {
+		struct libgoal_trace *trace = sched->traces;
+
+		sched->traces = trace->next;
+		if (weft_dereg_mr(trace->mr) < 0)
+			libgoal_error(GOAL_ERR_NIC_GONE, NULL);
+		weft_free(trace->entries, trace->bytes);
+		free(trace);
+	}
+}
+
+/* The slot of a run that is over and whose outcome is kept; NULL. Under the lock. */
+static struct libgoal_slot *over(struct libgoal *lib, GOAL_Handle handle)
+{
+	uint32_t record = (uint32_t)handle & 0xffff;
+	struct libgoal_slot *slot = &lib->slots[record];
+
+	if (handle < 0 || record >= LIBGOAL_RUNS ||
+	    slot->use != (uint32_t)((uint64_t)handle >> 16) || slot->running)
+		return NULL;
+	return slot;
+}
+
+static int count_of(GOAL_Handle handle, bool lost)
+{
+	struct libgoal *lib = libgoal_default();
+	struct libgoal_slot *slot;
+	uint32_t n = 0;
+
+	if (!lib)
+		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() comes first");
+	pthread_mutex_lock(&lib->lock);
+	slot = over(lib, handle);
+	if (slot)
+		n = lost ? slot->result.trace_lost : slot->result.traced;
+	pthread_mutex_unlock(&lib->lock);
+	return slot ? (int)n : libgoal_error(GOAL_ERR_ARG, "no run, or one that is not over");
+}
+
+int GOAL_TraceCount(GOAL_Handle handle)
+{
+	return count_of(handle, false);
+}
+
+int GOAL_TraceLost(GOAL_Handle handle)
+{
+	return count_of(handle, true);
+}
+
+static int save(const struct libgoal_slot *slot, FILE *f)
+{
+	const struct GOAL_Comm_s *comm = slot->sched->comm;
+	struct goal_trace_header header = {
+	    .magic = GOAL_TRACE_MAGIC,
+	    .version = GOAL_TRACE_VERSION,
+	    .rank = comm->rank,
+	    .size = comm->size,
+	    .entries = slot->result.traced,
+	    .lost = slot->result.trace_lost,
+	    .status = slot->result.status,
+	    .instance = slot->result.instance,
+	    .start_ns = slot->result.start_ns,
+	    .finish_ns = slot->result.finish_ns,
+	};
+
+	return fwrite(&header, sizeof(header), 1, f) == 1 &&
+	       fwrite(slot->trace->entries, sizeof(GOAL_TraceEntry), slot->result.traced, f) ==
+		   slot->result.traced;
+}
+
+int GOAL_SaveTrace(GOAL_Handle handle, const char *path)
+{
+	struct libgoal *lib = libgoal_default();
+	struct libgoal_slot *slot;
+	bool ok = false;
+	FILE *f;
+
+	if (!lib || !path)
+		return libgoal_error(GOAL_ERR_ARG, "no path, or GOAL_Init() has not been called");
+	f = fopen(path, "wb");
+	if (!f)
+		return libgoal_error(GOAL_ERR_FILE, strerror(errno));
+	pthread_mutex_lock(&lib->lock);
+	slot = over(lib, handle);
+	if (slot && slot->trace)
+		ok = save(slot, f);
+	pthread_mutex_unlock(&lib->lock);
+	ok = fclose(f) == 0 && ok;
+	if (ok)
+		return GOAL_SUCCESS;
+	if (slot && slot->trace)
+		return libgoal_error(GOAL_ERR_FILE, strerror(errno));
+	return libgoal_error(GOAL_ERR_ARG,
+			     "no traced run that is over, or its trace was used anew");
+}
+
+const char *GOAL_TracePointName(uint32_t point)
+{
+	static const char *const names[] = {
+#define X(name, arg) #name,
+	    HW_GOAL_POINTS(X)
+#undef X
+	};
+
+	return point < sizeof(names) / sizeof(names[0]) ? names[point] : "?";
+}
