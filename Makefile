@@ -202,6 +202,8 @@ endef
 
 # Runs schedules in the simulator, too.
 TOOL_ARCHIVES_goal-run := sim goal weft nicfw
+# Makes frames itself: CRC32C.
+TOOL_ARCHIVES_weft-bench := goal weft nicfw
 
 WEFTD_LIBS = $(DPDK_LIBS) -lisal -lbpf -ljansson -lm -ldl
 WEFTD_LIBS_release = $(WEFTD_LIBS)
@@ -282,7 +284,7 @@ UT_LIBS_sim_harness := sim goal weft nicfw
 UT_LIBS_sim := sim goal weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
 UT_LIBS_fuzz := sim goal weft $(if $(HAVE_DPDK),weftd) nicfw
-UT_LIBS_tools := goal weft
+UT_LIBS_tools := goal weft nicfw
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
 

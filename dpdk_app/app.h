@@ -74,6 +74,7 @@ struct port_stats {
 	uint64_t drop_wire_unknown; /* no NIC has the destination's MAC */
 	uint64_t drop_wire_down;    /* no link */
 	uint64_t rx_ring;           /* frames that came through this shard's ring */
+	uint64_t echoes;            /* answered by the port itself: --port-echo */
 	uint64_t tx_ring; /* frames that went through the port's, which another shard owns */
 };
 

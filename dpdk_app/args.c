@@ -354,6 +354,13 @@ static bool apply_stages(struct args_state *st, const char *text)
 	return true;
 }
 
+static bool apply_port_echo(struct args_state *st, const char *text)
+{
+	(void)text;
+	st->conf->port_echo = true;
+	return true;
+}
+
 static bool apply_verbose(struct args_state *st, const char *text)
 {
 	(void)text;
@@ -397,6 +404,8 @@ static const struct args_option args_options[] = {
     {"esp-initial-burst", "N", apply_esp_initial_burst,
      "ESP: those sent before the peer has answered, 1 to 63 (default 16)"},
     {"stages", NULL, apply_stages, "count the cycles of each stage, for weft-bench stages"},
+    {"port-echo", NULL, apply_port_echo,
+     "answer EDP echoes to port 7 before the firmware, for weft-bench ladder"},
     {"run-dir", "DIR", apply_run_dir, "sockets and locks (default: $WEFT_RUN_DIR, else /run/weft)"},
     {"name", "BASE", apply_name, "NICs are called BASE0, BASE1, ... (default weft)"},
     {"config", "FILE", apply_config,

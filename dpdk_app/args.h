@@ -88,6 +88,7 @@ struct conf {
 	bool no_cc;
 	uint8_t esp_burst, esp_initial_burst; /* packets; 0: the firmware's defaults */
 	bool stages;                          /* count cycles per stage */
+	bool port_echo; /* answer EDP echoes to WIRE_EDP_PORT_ECHO in the port */
 	bool verbose;
 	char run_dir[CONF_PATH_CHARS];
 	char name[CONF_NAME_CHARS];

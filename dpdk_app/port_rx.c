@@ -13,6 +13,7 @@
 
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/capture.h"
+#include "dpdk_app/echo.h"
 #include "dpdk_app/wire.h"
 #include "shared_defs/wire_eth.h"
 
@@ -73,6 +74,10 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 	}
 	for (uint32_t i = 0; i < got; i++) {
 		bool trusted = i < loop || nic->wire->trusted;
+
+		if (__builtin_expect(nic->app->conf.port_echo, 0) && !borrow_is_borrowed(m[i]) &&
+		    echo_answered(shard, m[i]))
+			continue;
 
 		if (capture && borrow_is_borrowed(m[i]))
 			borrow_copy(m[i]);

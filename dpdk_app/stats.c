@@ -51,6 +51,7 @@ static const struct stats_field port_fields[] = {
     PORT_FIELD(drop_wire_down),
     PORT_FIELD(rx_ring),
     PORT_FIELD(tx_ring),
+    PORT_FIELD(echoes),
 };
 
 #define CORE_FIELD(name)                                                                           \

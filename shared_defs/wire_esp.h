@@ -26,6 +26,8 @@ enum {
 	WIRE_EDP_PORT_BASE = 0x4000,
 	WIRE_EDP_PORT_SPAN = 0x1000,
 	WIRE_EDP_SHARDS = 8,
+
+	WIRE_EDP_PORT_ECHO = 7, /* weftd --port-echo answers echoes to it before the firmware */
 };
 
 /* Low four bits of ver_type. */

@@ -34,11 +34,11 @@ expect_ok traced.0 traced.1
 for i in 0 1; do
 	"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/trace.$i" >"$WEFT_TMP/points" || die 'goal-dump --trace fails'
 	head -n 1 "$WEFT_TMP/points" | grep -qE "^# rank $i of 2, run 5: [0-9.]+ us, success$" || die "$(head -n 1 "$WEFT_TMP/points")"
-	for point in RUN_START OP_START MSG_SENT PACKET_FIRST PACKET_LAST MSG_ACKED MSG_ARRIVED OP_FINISH RUN_FINISH; do
+	for point in RUN_START OP_START MSG_SENT PACKET_FIRST PACKET_LAST MSG_ACKED MSG_MATCHED OP_FINISH RUN_FINISH; do
 		grep -qE "^ +[0-9.]+ +[0-9.]+  $point " "$WEFT_TMP/points" || die "no $point in the trace of rank $i"
 	done
 done
-head -c 300 "$WEFT_TMP/trace.0" >"$WEFT_TMP/short"
+head -c 100 "$WEFT_TMP/trace.0" >"$WEFT_TMP/short"
 for f in short points; do
 	"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/$f" >"$WEFT_TMP/no" 2>&1 && die "goal-dump takes $f for a trace"
 done

@@ -14,7 +14,7 @@ kill9 plain
 weftd_start counting --nics 2 --mtu 9000 --stages
 spawn table "$WEFT_BIN/weft-bench" stages --device weft0 --device2 weft1 --duration 0.2
 expect_ok table
-grep -qE '^ rd_tx( +[0-9.]+){3}$' "$WEFT_TMP/table.out" || die 'no rd_tx in the table'
+grep -qE '^ rd_tx( +[0-9.]+){5}$' "$WEFT_TMP/table.out" || die 'no rd_tx in the table'
 spawn json "$WEFT_BIN/weft-bench" stages --device weft0 --device2 weft1 --duration 0.2 --json
 expect_ok json
 python3 - "$WEFT_TMP/json.out" <<'END' || die 'the JSON object is not what it should be'
@@ -24,7 +24,9 @@ import sys
 runs = {r["name"]: r for r in json.load(open(sys.argv[1]))["runs"]}
 passed = {"ud_send_64": ["db", "wqe", "ud_tx", "port_tx", "wire_rx", "dgram", "ud_rx", "cq"],
           "rd_send_64": ["db", "wqe", "rd_tx", "port_tx", "wire_rx", "dgram", "rd_rx", "ddp_rx", "cq"],
-          "rd_write_1m": ["rd_tx", "port_tx", "dgram", "rd_rx", "ddp_rx"]}
+          "rd_write_1m": ["rd_tx", "port_tx", "dgram", "rd_rx", "ddp_rx"],
+          "goal_local_8": ["db", "goal"],
+          "goal_msg_8": ["db", "goal", "esp", "port_tx", "wire_rx"]}
 assert set(runs) == set(passed), list(runs)
 for name, run in runs.items():
     cycles = run["cycles_per_packet"]

@@ -68,6 +68,9 @@ static void numbers(void)
 	CU_ASSERT_EQUAL(o.peer_ip, 0x0a010203);
 	CU_ASSERT_EQUAL(parse(&o, "stages --device a --device2 b --duration 0.1 --json"), -1);
 	CU_ASSERT_EQUAL(o.mode, BENCH_STAGES);
+	CU_ASSERT_EQUAL(parse(&o, "ladder --netdev e0 --device weft0 --peer-ip 10.1.2.3"), -1);
+	CU_ASSERT_EQUAL(o.mode, BENCH_LADDER);
+	CU_ASSERT_EQUAL(o.iters, 2000);
 }
 
 /* Everything that must be refused. */
@@ -131,6 +134,10 @@ static const char *const wrong[] = {
     "mem --pid 5 --peers 5 --peer-ip 10.0.0",
     "mem --pid 5 --qps 5 --server",
     "stages --server",
+    "ladder",
+    "ladder --netdev e0 --server",
+    "ladder --netdev e0 --qps 5",
+    "lat --connect h --netdev e0",
     "stages --connect h",
     "stages --qps 5",
     "loop stages",

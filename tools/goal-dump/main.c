@@ -94,15 +94,18 @@ static int dump(const char *file, const char *out_name)
 
 static int dump_trace(const char *file, const char *out_name)
 {
-	FILE *out = out_name ? fopen(out_name, "we") : stdout;
-	int rc;
+	FILE *out = stdout;
+	int rc, end;
 
+	if (out_name)
+		out = fopen(out_name, "we");
 	if (!out)
 		return fail(out_name, errno);
 	rc = trace_dump(file, out) ? DUMP_FAILED : DUMP_OK;
-	if (out_name ? fclose(out) : fflush(out))
-		rc = fail(out_name ? out_name : "standard output", errno);
-	return rc;
+	end = fflush(out);
+	if (out_name && fclose(out))
+		end = EOF;
+	return end ? fail(out_name ? out_name : "standard output", errno) : rc;
 }
 
 int main(int argc, char **argv)

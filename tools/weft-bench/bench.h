@@ -32,6 +32,7 @@ enum bench_mode {
 	BENCH_MEM,
 	BENCH_CREATE,
 	BENCH_STAGES,
+	BENCH_LADDER,
 	BENCH_MODES
 };
 
@@ -84,11 +85,12 @@ struct opts {
 	double timeout_s; /* without progress for so long: failure */
 	const char *send_file;
 	const char *recv_file;
-	uint32_t clients; /* counter: how many the server waits for */
-	pid_t pid;        /* mem: weftd's */
-	uint32_t qps;     /* mem, create */
-	uint32_t peers;   /* mem */
-	uint32_t peer_ip; /* mem: the first peer's, host byte order */
+	uint32_t clients;   /* counter: how many the server waits for */
+	pid_t pid;          /* mem: weftd's */
+	uint32_t qps;       /* mem, create */
+	uint32_t peers;     /* mem */
+	uint32_t peer_ip;   /* mem: the first peer's; ladder: our own; host byte order */
+	const char *netdev; /* ladder: where frames are sent */
 };
 
 /*
@@ -122,6 +124,7 @@ int counter_run(struct opts *o);
 int mem_run(struct opts *o);
 int create_run(struct opts *o);
 int stages_run(struct opts *o);
+int ladder_run(struct opts *o);
 
 struct flow;
 /* A stream between the ends of a pair that one thread drives; for stages. 0 or -1. */

@@ -51,6 +51,8 @@ int main(int argc, char **argv)
 		return create_run(&o);
 	case BENCH_STAGES:
 		return stages_run(&o);
+	case BENCH_LADDER:
+		return ladder_run(&o);
 	case BENCH_MODES:
 		break;
 	}

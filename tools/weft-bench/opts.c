@@ -21,6 +21,7 @@ static const char help[] =
     "       weft-bench MODE [options] --connect ADDR\n"
     "       weft-bench loop lat|bw|rate [options] [--device2 NIC]\n"
     "       weft-bench stages [--device NIC] [--device2 NIC] [--json]\n"
+    "       weft-bench ladder --netdev IF [--device NIC] [--json]\n"
     "       weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
     "       weft-bench create --qps N\n"
     "\n"
@@ -38,6 +39,9 @@ static const char help[] =
     "            and no original value may come twice\n"
     "  stages    cycles per packet of each stage of the NIC, for small UD and RD messages and\n"
     "            RDMA Write of 1 MiB between two NICs of one weftd --stages\n"
+    "  ladder    round trips of a small frame that is sent on IF, an interface of the kernel, and\n"
+    "            answered by the port of weftd (--port-echo) at its other end, by the firmware,\n"
+    "            by the core of collectives (--cores with coll) and by a process; as root\n"
     "  mem       memory of weftd per idle queue pair or per idle peer, as difference of RSS\n"
     "  create    how long N queue pairs with a completion queue each take: to create, to make\n"
     "            ready to send, to destroy; milliseconds for all\n"
@@ -75,6 +79,9 @@ static const char help[] =
     "  --send FILE --connect ADDR, and at the other end --recv FILE --server\n"
     "counter\n"
     "  --clients N              how many clients the server waits for (1)\n"
+    "ladder\n"
+    "  --netdev IF              the interface; --iters N frames for each rung (2000)\n"
+    "  --peer-ip IP             our own address, in the NIC's subnet (one above the NIC's)\n"
     "mem, create\n"
     "  --pid PID                of the weftd to measure\n"
     "  --qps N                  make N queue pairs, ready to send\n"
@@ -111,6 +118,7 @@ enum {
 	OPT_QPS,
 	OPT_PEERS,
 	OPT_PEER_IP,
+	OPT_NETDEV,
 	OPT_HELP,
 	OPT_VERSION,
 };
@@ -142,6 +150,7 @@ static const struct option longopts[] = {
     {"qps", required_argument, NULL, OPT_QPS},
     {"peers", required_argument, NULL, OPT_PEERS},
     {"peer-ip", required_argument, NULL, OPT_PEER_IP},
+    {"netdev", required_argument, NULL, OPT_NETDEV},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -264,6 +273,9 @@ static int parse_names(struct opts *o, int opt, const char *arg)
 	case OPT_CONNECT:
 		o->connect = arg;
 		return 0;
+	case OPT_NETDEV:
+		o->netdev = arg;
+		return 0;
 	case OPT_SEND:
 		o->send_file = arg;
 		return 0;
@@ -352,6 +364,8 @@ static void set_defaults(struct opts *o)
 		window = (4u << 20) / o->size;
 		o->window = window < 4 ? 4 : window > 128 ? 128 : window;
 	}
+	if (!o->iters && o->mode == BENCH_LADDER)
+		o->iters = 2000;
 	if (!o->iters)
 		o->iters = o->mode == BENCH_RATE ? 1000000 : 10000;
 	if (o->warmup == UINT64_MAX)
@@ -361,7 +375,8 @@ static void set_defaults(struct opts *o)
 /* What one mode asks for. Returns -1 or BENCH_USAGE. */
 static int check_mode(const struct opts *o)
 {
-	bool alone = o->mode == BENCH_MEM || o->mode == BENCH_CREATE || o->mode == BENCH_STAGES;
+	bool alone = o->mode == BENCH_MEM || o->mode == BENCH_CREATE || o->mode == BENCH_STAGES ||
+		     o->mode == BENCH_LADDER;
 	bool two_ends = !alone && !o->loop;
 
 	if (two_ends && o->server == !!o->connect)
@@ -388,8 +403,15 @@ static int check_mode(const struct opts *o)
 		return usage("create needs --qps N");
 	if (o->mode != BENCH_MEM && o->mode != BENCH_CREATE && o->qps)
 		return usage("--qps is for mem and create");
-	if (o->mode != BENCH_MEM && (o->peers || o->pid || o->peer_ip))
-		return usage("--pid, --peers and --peer-ip are for mem");
+	if (o->mode != BENCH_MEM && (o->peers || o->pid))
+		return usage("--pid and --peers are for mem");
+	if (o->mode != BENCH_MEM && o->mode != BENCH_LADDER && o->peer_ip)
+		return usage("--peer-ip is for mem and ladder");
+	if (o->mode == BENCH_LADDER && !o->netdev)
+		return usage(
+		    "ladder needs --netdev, the interface at the other end of the NIC's port");
+	if (o->mode != BENCH_LADDER && o->netdev)
+		return usage("--netdev is for ladder");
 	return -1;
 }
 
@@ -420,7 +442,8 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	int words = 1, mode;
 
 	if (argc < 2) {
-		usage("which mode? lat, bw, rate, loop, file, counter, mem, create or stages");
+		usage("which mode? lat, bw, rate, loop, file, counter, mem, create, stages or "
+		      "ladder");
 		return 0;
 	}
 	if (!strcmp(argv[1], "loop")) {
@@ -434,8 +457,8 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	mode = bench_mode_parse(argv[words]);
 	if (mode < 0 || (o->loop && mode > BENCH_RATE)) {
 		usage(o->loop ? "loop has lat, bw and rate, not '%s'"
-			      : "modes are lat, bw, rate, loop, file, counter, mem, create and "
-				"stages, not '%s'",
+			      : "modes are lat, bw, rate, loop, file, counter, mem, create, "
+				"stages and ladder, not '%s'",
 		      argv[words]);
 		return 0;
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What each stage of the NIC costs: cycles per packet, for three streams between two NICs of
- * one weftd that counts them (weftd --stages). Called by main.c; calls bw.c.
+ * one weftd that counts them (weftd --stages), and per operation for two schedules. Called by
+ * main.c; calls bw.c, stages_goal.c.
  *
  * The stages' sums of both NICs before and after a stream are taken from their counters
  * (nic_fw/stage.h), what taking the clock costs is taken off, and the rest is divided by the
- * packets that carried the messages: sending and receiving of a packet together.
+ * packets that carried the messages: sending and receiving of a packet together; or by the
+ * operations that the interpreter carried out, at both ranks.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -14,11 +16,12 @@
 
 #include "tools/weft-bench/pair.h"
 #include "tools/weft-bench/report.h"
+#include "tools/weft-bench/stages_goal.h"
 
 enum {
 	STAGES_MAX = 64,
 	STAGES_PER_CALL = 32,
-	STAGES_RUNS = 3,
+	STAGES_RUNS = 5,
 };
 #define STAGES_SECONDS 0.5
 
@@ -39,7 +42,8 @@ struct run {
 	enum bench_op op;
 	enum bench_mode mode;
 	uint32_t size, window;
-	struct sums sums; /* cycles per packet; idle: share of all cycles */
+	uint32_t goal_ranks; /* schedules at so many ranks; 0: a stream */
+	struct sums sums;    /* cycles per packet or operation; idle: share of all cycles */
 };
 
 static struct stage *stage_of(struct sums *sums, const char *name)
@@ -65,7 +69,8 @@ static void add(struct sums *sums, const struct weft_stat *stat, double sign)
 		sums->idle += value;
 	} else if (!strcmp(stat->name, "cycles_clock")) {
 		sums->clock = (double)stat->value;
-	} else if (!strcmp(stat->name, "rd_tx_packets") || !strcmp(stat->name, "ud_tx_msgs")) {
+	} else if (!strcmp(stat->name, "rd_tx_packets") || !strcmp(stat->name, "ud_tx_msgs") ||
+		   !strcmp(stat->name, "goal_ops")) {
 		sums->packets += value;
 	} else if (!strncmp(stat->name, "cycles_", 7)) {
 		stage = stage_of(sums, stat->name + 7);
@@ -128,7 +133,7 @@ static int divide(struct sums *sums)
 	if (!sums->num)
 		return fail("the NIC does not count stages: start weftd with --stages");
 	if (sums->packets < 1)
-		return fail("no packet was sent");
+		return fail("no packet was sent, and no operation carried out");
 	for (i = 0; i < sums->num; i++) {
 		struct stage *stage = &sums->stage[i];
 
@@ -140,6 +145,24 @@ static int divide(struct sums *sums)
 	}
 	sums->idle = busy + sums->idle > 0 ? sums->idle / (busy + sums->idle) : 0;
 	return 0;
+}
+
+static int measure_goal(const struct opts *o, struct run *run)
+{
+	struct stages_goal g;
+	int rc = stages_goal_open(&g, o, run->goal_ranks);
+
+	/* Once for streams that open, and memory that is committed. */
+	if (!rc)
+		rc = stages_goal_run(&g, STAGES_SECONDS / 10);
+	if (!rc)
+		rc = add_both(&run->sums, o, -1);
+	if (!rc)
+		rc = stages_goal_run(&g, o->duration_s > 0 ? o->duration_s : STAGES_SECONDS);
+	if (!rc)
+		rc = add_both(&run->sums, o, 1);
+	stages_goal_close(&g);
+	return rc ? rc : divide(&run->sums);
 }
 
 static int measure(const struct opts *given, struct run *run)
@@ -183,7 +206,7 @@ static void print_table(const struct run *run)
 {
 	uint32_t i, r;
 
-	printf("cycles per packet, sent and received%*s", 4, "");
+	printf("%-40s", "cycles per packet, goal_*: per operation");
 	for (r = 0; r < STAGES_RUNS; r++)
 		printf(" %14s", run[r].title);
 	printf("\n");
@@ -215,11 +238,13 @@ static void print_json(const struct opts *o, const struct run *run)
 			json_object_set_new(cycles, run[r].sums.stage[i].name,
 					    json_real(run[r].sums.stage[i].cycles));
 		json_array_append_new(
-		    runs, json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "name",
-				    run[r].title, "qp", bench_qp_str(run[r].qp), "op",
-				    bench_op_str(run[r].op), "size", (json_int_t)run[r].size,
-				    "packets", run[r].sums.packets, "idle_share", run[r].sums.idle,
-				    "all", total(&run[r].sums), "cycles_per_packet", cycles));
+		    runs,
+		    json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "name", run[r].title,
+			      "qp", run[r].goal_ranks ? "goal" : bench_qp_str(run[r].qp), "op",
+			      run[r].goal_ranks ? "run" : bench_op_str(run[r].op), "size",
+			      (json_int_t)run[r].size, "packets", run[r].sums.packets, "idle_share",
+			      run[r].sums.idle, "all", total(&run[r].sums), "cycles_per_packet",
+			      cycles));
 	}
 	all = json_pack("{s:s, s:o}", "mode", bench_mode_str(o->mode), "runs", runs);
 	if (all)
@@ -247,11 +272,13 @@ int stages_run(struct opts *o)
 	     .mode = BENCH_BW,
 	     .size = 1 << 20,
 	     .window = 4},
+	    {.title = "goal_local_8", .size = 8, .goal_ranks = 1},
+	    {.title = "goal_msg_8", .size = 8, .goal_ranks = 2},
 	};
 	uint32_t r;
 
 	for (r = 0; r < STAGES_RUNS; r++)
-		if (measure(o, &runs[r]))
+		if (runs[r].goal_ranks ? measure_goal(o, &runs[r]) : measure(o, &runs[r]))
 			return BENCH_FAILED;
 	if (o->json)
 		print_json(o, runs);
