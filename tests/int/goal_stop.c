@@ -65,16 +65,16 @@ static GOAL_Schedule make(int j, const char **name, uint64_t *s, uint64_t *r)
 		*name = "bcast, binomial, announced";
 		return GOAL_BcastSchedule(w, r, LARGE * 8, last, GOAL_ALG_BINOMIAL);
 	case 2:
-		*name = "bcast, chain";
-		return GOAL_BcastSchedule(w, r, WORDS * 8, 0, GOAL_ALG_CHAIN);
+		*name = "bcast, multicast";
+		return GOAL_BcastSchedule(w, r, WORDS * 8, 0, GOAL_ALG_MULTICAST);
 	case 3:
 		*name = "allreduce, ring, announced";
 		return GOAL_AllreduceSchedule(w, s, r, LARGE, GOAL_ADD, GOAL_UINT, 64,
 					      GOAL_ALG_RING);
 	case 4:
-		*name = "allreduce, recursive doubling";
+		*name = "allreduce, multicast";
 		return GOAL_AllreduceSchedule(w, s, r, 1, GOAL_ADD, GOAL_UINT, 64,
-					      GOAL_ALG_RECURSIVE_DOUBLING);
+					      GOAL_ALG_MULTICAST);
 	case 5:
 		*name = "reduce_scatter";
 		return GOAL_ReduceScatterSchedule(w, s, r, WORDS, GOAL_ADD, GOAL_UINT, 64,
