@@ -573,6 +573,16 @@ enum weft_qp_attr_mask {
 	WEFT_QP_SQ_PSN = 1 << 16,
 	WEFT_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
 	WEFT_QP_DEST_QPN = 1 << 20,
+	WEFT_QP_TRANSPORT = 1 << 28, /* weft's own: RC, in INIT or on the way to RTR */
+};
+
+/*
+ * What carries an RC QP's messages; both ends choose the same. ESP: streams over raw Ethernet, to
+ * peers on the same link (modify to RTR: -EHOSTUNREACH to others).
+ */
+enum weft_qp_transport {
+	WEFT_QP_TRANSPORT_RD = 0,
+	WEFT_QP_TRANSPORT_ESP = 1,
 };
 
 struct weft_qp_attr {
@@ -595,6 +605,7 @@ struct weft_qp_attr {
 	uint8_t sq_draining;
 	uint8_t port; /* 1 */
 	uint16_t pkey_index;
+	enum weft_qp_transport transport;
 };
 
 /*

@@ -268,6 +268,7 @@ static void attr_to_hw(struct hw_qp_attr *hw, const struct weft_qp_attr *attr)
 	hw->en_sqd_async_notify = attr->en_sqd_async_notify;
 	hw->pkey_index = attr->pkey_index;
 	hw->port = attr->port;
+	hw->transport = (uint8_t)attr->transport;
 }
 
 static void attr_from_hw(struct weft_qp_attr *attr, const struct hw_qp_attr *hw)
@@ -296,6 +297,7 @@ static void attr_from_hw(struct weft_qp_attr *attr, const struct hw_qp_attr *hw)
 	attr->sq_draining = hw->sq_draining;
 	attr->pkey_index = hw->pkey_index;
 	attr->port = hw->port;
+	attr->transport = (enum weft_qp_transport)hw->transport;
 }
 
 int weft_modify_qp(struct weft_qp *pub, const struct weft_qp_attr *attr, int mask)

@@ -76,6 +76,7 @@ static const struct gauge gauges[] = {
     POOL("ud_buffers_used", ud_buffers),
     IDS("esp_streams_used", esp_ids),
     POOL("esp_held_used", esp_held),
+    POOL("esp_rdmap_lasts_used", esp_rdmap_lasts),
     IDS("goal_comms_used", goal_comm_ids),
     IDS("goal_schedules_used", goal_schedule_ids),
     WORD("goal_loads_used", goal_loads_active),

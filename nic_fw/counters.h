@@ -91,6 +91,8 @@
 	X(esp_timeouts)                                                                            \
 	X(esp_syn_early)                                                                           \
 	X(esp_syn_foreign)                                                                         \
+	X(esp_rdmap_rnr_tx)                                                                        \
+	X(esp_rdmap_rnr_rx)                                                                        \
 	X(edp_echo_rx)                                                                             \
 	X(edp_unreachable_tx)                                                                      \
 	X(edp_unreachable_rx)                                                                      \

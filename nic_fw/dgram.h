@@ -29,6 +29,7 @@ struct dgram_pkt {
 	uint8_t type;  /* wire_dgram_type */
 	uint8_t flags; /* WIRE_DGRAM_F_* */
 	bool ce;
+	bool stream; /* came by an ESP stream (esp_rdmap.c), in its order */
 	uint16_t incarnation;
 	uint32_t dst_qpn;
 	uint32_t src_qpn;

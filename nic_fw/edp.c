@@ -61,20 +61,26 @@ static bool is_addressed(struct fw_nic *nic, const struct fw_rx_frame *frame,
 }
 
 /* The pieces after the Ethernet header are complete: length, CRC32C, away. */
-void edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control)
+bool edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control)
 {
 	struct wire_edp *edp = (struct wire_edp *)(frame->hdr + EDP_OFFSET);
 	uint32_t bytes = 0, i;
+	bool host = false;
 
 	assert(frame->num_seg >= 2);
-	for (i = 1; i < frame->num_seg; i++)
+	for (i = 1; i < frame->num_seg; i++) {
 		bytes += frame->seg[i].bytes;
+		host |= frame->seg[i].kind == FW_TX_HOST;
+	}
 	edp->bytes = be16_put((uint16_t)bytes);
 	frame->seg[1].flags |= FW_TX_F_CRC_BEGIN;
 	frame->seg[frame->num_seg - 1].flags |= FW_TX_F_CRC_END;
 	if (control)
 		frame->flags |= FW_TX_F_CONTROL;
+	if (host)
+		return eth_tx_commit_now(nic, frame) != -FW_EFAULT;
 	eth_tx_commit(nic, frame);
+	return true;
 }
 
 static bool crc_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes)
@@ -144,7 +150,7 @@ static void unreachable(struct fw_nic *nic, const struct wire_eth *eth, const st
 	memcpy(frame->hdr + ESP_OFFSET, edp, sizeof(*edp));
 	memcpy(frame->hdr + ESP_OFFSET + sizeof(*edp), esp, sizeof(*esp));
 	eth_tx_hdr(frame, EDP_OFFSET, 2 * sizeof(*edp) + sizeof(*esp), 0);
-	edp_tx_end(nic, frame, true);
+	(void)edp_tx_end(nic, frame, true);
 }
 
 static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,

@@ -64,8 +64,8 @@ struct esp_ops {
 	 */
 	void *(*accept)(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream);
 	/*
-	 * One packet, in order. The frame is the caller's again on return. Must not abort the
-	 * stream.
+	 * One packet, in order. The frame is the caller's again on return. May abort the stream,
+	 * and must not look at the frame then any more.
 	 */
 	enum esp_verdict (*receive)(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
 				    uint32_t offset, uint32_t bytes);
@@ -77,6 +77,12 @@ struct esp_ops {
 	 */
 	int (*fill)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
 		    struct fw_tx_frame *frame, uint32_t hdr_offset);
+	/* The stream that esp_open() made is established: esp_payload_bytes() is final. May be
+	 * NULL.
+	 */
+	void (*opened)(struct fw_nic *nic, void *ctx);
+	/* What fill() pointed at could not be read; the packet went empty. May be NULL. */
+	void (*unreadable)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer);
 	/* The transfer is acknowledged as a whole (ok), or the stream ended before. */
 	void (*sent)(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok);
 	/* A transfer with the flag traced passed a point; ACKED comes before sent(). May be NULL.
@@ -115,6 +121,19 @@ struct esp_stream *esp_open(struct fw_nic *nic, const struct esp_key *key, const
 
 /* Queues a transfer of at least one packet. */
 void esp_send(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xfer);
+
+/* Takes back a transfer of which nothing was sent. */
+void esp_withdraw(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xfer);
+/* sent(false) for all that is queued; what has a number already goes on empty. */
+void esp_cancel(struct fw_nic *nic, struct esp_stream *stream);
+/* Another context from now on. */
+void esp_rebind(struct esp_stream *stream, void *ctx);
+/*
+ * How long the peer may be silent, or not answer a SYN, before it is lost; never less than half a
+ * second. UINT64_MAX: for ever.
+ */
+void esp_set_patience(struct fw_nic *nic, struct esp_stream *stream, uint64_t ns);
+const uint8_t *esp_peer_mac(const struct esp_stream *stream);
 
 /* Payload of one packet, bytes; grows once when the peer's MTU is known. At least 1,024. */
 uint32_t esp_payload_bytes(const struct esp_stream *stream);

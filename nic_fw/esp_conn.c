@@ -92,6 +92,8 @@ static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *k
 	s->snd_una = s->snd_next = (uint32_t)nic->port.random64(nic->port.ctx);
 	s->frame_bytes = HW_MIN_MTU;
 	s->opened_ns = s->heard_ns = nic->now_ns;
+	s->silence_ns = ESP_SILENCE_NS;
+	s->open_ns = ESP_OPEN_NS;
 	s->tx_idle = true;
 	fw_list_init(&s->queue);
 	fw_list_init(&s->ready_node);
@@ -157,6 +159,8 @@ static void end_without_peer(struct fw_nic *nic, struct esp_stream *s, enum esp_
 
 bool esp_opened(struct fw_nic *nic, struct esp_stream *s)
 {
+	bool ours = s->ctx;
+
 	if (!s->ctx)
 		s->ctx = s->ops->accept(nic, &s->key, s);
 	if (!s->ctx) {
@@ -166,6 +170,8 @@ bool esp_opened(struct fw_nic *nic, struct esp_stream *s)
 	FW_COUNT(nic, esp_streams_opened);
 	esp_set_state(nic, s, s->fin_queued ? ESP_CLOSING : ESP_OPEN);
 	esp_tx_ready(nic, s);
+	if (ours && s->ops->opened)
+		s->ops->opened(nic, s->ctx);
 	return true;
 }
 
@@ -216,6 +222,25 @@ void esp_unwatch(struct fw_nic *nic, struct esp_stream *s)
 	(void)nic;
 	assert(s->watchers);
 	s->watchers--;
+}
+
+void esp_rebind(struct esp_stream *s, void *ctx)
+{
+	s->ctx = ctx;
+}
+
+void esp_set_patience(struct fw_nic *nic, struct esp_stream *s, uint64_t ns)
+{
+	(void)nic;
+	if (ns < ESP_PATIENCE_NS)
+		ns = ESP_PATIENCE_NS;
+	s->silence_ns = ns;
+	s->open_ns = ns;
+}
+
+const uint8_t *esp_peer_mac(const struct esp_stream *s)
+{
+	return s->peer_mac;
 }
 
 void esp_close(struct fw_nic *nic, struct esp_stream *s)
@@ -492,7 +517,7 @@ void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
 static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 {
 	/* Who opened it asks as long as the other may need; who answers, as long as it is asked. */
-	if (nic->now_ns - s->opened_ns > ESP_OPEN_NS ||
+	if (nic->now_ns - s->opened_ns > s->open_ns ||
 	    (s->state == ESP_SYN_RCVD && nic->now_ns - s->heard_ns > ESP_SILENCE_NS)) {
 		esp_end(nic, s, ESP_END_UNREACHABLE);
 		return;
@@ -506,7 +531,7 @@ static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 /* Silence in spite of all that was asked; an answer of any kind begins the count anew. */
 static bool is_lost(const struct fw_nic *nic, const struct esp_stream *s, uint32_t tries)
 {
-	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > ESP_SILENCE_NS;
+	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > s->silence_ns;
 }
 
 static void fire(struct fw_nic *nic, struct fw_timer *timer)

@@ -132,12 +132,17 @@ static void peer_closed(struct fw_nic *nic, struct esp_stream *s)
 	ops->ended(nic, ctx, ESP_END_CLOSED);
 }
 
-/* The packet rcv_next. False: the layer above has no room, or the stream is over. */
+/* The packet rcv_next. False: the layer above has no room, or the stream is over, or gone. */
 static bool take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
 		 const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
-	if (!(flags & WIRE_ESP_FIN) && s->ctx &&
-	    s->ops->receive(nic, s->ctx, frame, offset, bytes) == ESP_FULL) {
+	enum esp_verdict verdict = ESP_TAKEN;
+
+	if (!(flags & WIRE_ESP_FIN) && s->ctx)
+		verdict = s->ops->receive(nic, s->ctx, frame, offset, bytes);
+	if (s->state == ESP_FREE)
+		return false;
+	if (verdict == ESP_FULL) {
 		s->blocked = true;
 		if (s->ops->full)
 			s->ops->full(nic, s->ctx);
@@ -187,10 +192,13 @@ void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s)
 			(void)take(nic, s, last.flags, NULL, 0, 0);
 			return;
 		}
+		/* The bit stays until it is taken: who aborts the stream here releases it so. */
 		if (!take(nic, s, held->flags, &held->frame, held->offset, held->bytes))
 			break;
 		release(nic, s, seq);
 	}
+	if (s->state == ESP_FREE)
+		return;
 	/* The window is open again. */
 	if (was_blocked && !s->blocked) {
 		s->rrq_ns = nic->now_ns;
@@ -249,7 +257,7 @@ static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire
 			esp_rx_deliver(nic, s);
 			return;
 		}
-		if (!s->blocked)
+		if (s->state == ESP_FREE || !s->blocked)
 			return;
 	}
 	if (ahead)

@@ -27,8 +27,9 @@ enum {
 #define ESP_MIN_RTO_NS   UINT64_C(200000)
 #define ESP_FIRST_RTO_NS UINT64_C(1000000)
 #define ESP_MAX_RTO_NS   UINT64_C(100000000)
-#define ESP_OPEN_NS      UINT64_C(10000000000) /* how long a SYN is repeated */
-#define ESP_SILENCE_NS   UINT64_C(1000000000)  /* a peer is lost after such a silence at least */
+#define ESP_OPEN_NS      UINT64_C(10000000000) /* how long a SYN is repeated, by default */
+#define ESP_SILENCE_NS   UINT64_C(1000000000)  /* a peer is lost after that at least, by default */
+#define ESP_PATIENCE_NS  UINT64_C(500000000)   /* the least that both may be set to */
 #define ESP_DRAIN_NS     UINT64_C(10000000000) /* how long our FIN answers that of the peer */
 #define ESP_LINGER_NS    UINT64_C(300000000)   /* how long our last ACK is repeated */
 #define ESP_ACK_NS       UINT64_C(20000)       /* how long an ACK waits for a ride */
@@ -74,10 +75,12 @@ struct esp_stream {
 	uint32_t frame_bytes; /* largest Ethernet payload, of both ends the smaller */
 	struct esp_key key;
 	const struct esp_ops *ops;
-	void *ctx;          /* NULL: half open, or draining: nobody above knows of it */
-	uint64_t opened_ns; /* when it was made, or began to drain or to linger */
-	uint64_t heard_ns;  /* of the peer; or when something was first awaited of it */
-	uint64_t probe_ns;  /* the last probe */
+	void *ctx;           /* NULL: half open, or draining: nobody above knows of it */
+	uint64_t opened_ns;  /* when it was made, or began to drain or to linger */
+	uint64_t heard_ns;   /* of the peer; or when something was first awaited of it */
+	uint64_t probe_ns;   /* the last probe */
+	uint64_t silence_ns; /* a peer is lost after such a silence at least */
+	uint64_t open_ns;    /* how long a SYN is repeated */
 	uint32_t watchers;
 	uint32_t hash_next; /* index + 1 */
 
@@ -170,6 +173,7 @@ uint32_t esp_rx_window(const struct esp_stream *s);
  */
 struct fw_tx_frame *edp_tx_begin(struct fw_nic *nic, const uint8_t *mac, uint16_t dst_port,
 				 uint16_t src_port, uint8_t type);
-void edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control);
+/* False: memory of a process that the frame points at was not there, and it was not sent. */
+bool edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control);
 
 #endif /* WEFT_FW_ESP_STREAM_H */

@@ -79,8 +79,7 @@ bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32
 		open->key2 = be64_put(s->key.key2);
 		eth_tx_hdr(frame, ESP_HDR_BYTES, sizeof(*open), 0);
 	}
-	edp_tx_end(nic, frame, true);
-	return true;
+	return edp_tx_end(nic, frame, true);
 }
 
 static void tell(struct fw_nic *nic, const struct esp_stream *s, const struct esp_slot *slot)
@@ -95,7 +94,8 @@ static void tell(struct fw_nic *nic, const struct esp_stream *s, const struct es
 		s->ops->passed(nic, xfer, ESP_POINT_LAST);
 }
 
-static bool send_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+/* Sends a packet that has a number; empty: without its payload. */
+static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool empty)
 {
 	struct esp_slot *slot = slot_of(s, seq);
 	struct fw_tx_frame *frame =
@@ -104,7 +104,7 @@ static bool send_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 	if (!frame)
 		return false;
 	put_header(s, frame, seq, true, slot->flags, 0);
-	if (slot->xfer) {
+	if (slot->xfer && !empty) {
 		uint32_t segs = frame->num_seg;
 
 		/* Memory that is gone: the number must go all the same, with nothing. */
@@ -112,7 +112,11 @@ static bool send_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 				 ESP_HDR_BYTES) < 0)
 			frame->num_seg = segs;
 	}
-	edp_tx_end(nic, frame, slot->flags & WIRE_ESP_STATE_FLAGS);
+	if (!edp_tx_end(nic, frame, slot->flags & WIRE_ESP_STATE_FLAGS)) {
+		if (s->ops->unreadable)
+			s->ops->unreadable(nic, s->ctx, slot->xfer);
+		return send_as(nic, s, seq, true);
+	}
 	slot->sent_ns = nic->now_ns;
 	if (slot->tries < UINT8_MAX)
 		slot->tries++;
@@ -122,6 +126,11 @@ static bool send_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 	if (__builtin_expect(slot->xfer && slot->xfer->traced, 0))
 		tell(nic, s, slot);
 	return true;
+}
+
+static bool send_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+{
+	return send_as(nic, s, seq, false);
 }
 
 bool esp_tx_again(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
@@ -355,6 +364,22 @@ void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s)
 	s->next_xfer = NULL;
 	while ((pos = fw_list_pop(&s->queue)))
 		s->ops->sent(nic, s->ctx, FW_CONTAINER(pos, struct esp_xfer, node), false);
+}
+
+void esp_cancel(struct fw_nic *nic, struct esp_stream *s)
+{
+	esp_tx_drop(nic, s);
+}
+
+void esp_withdraw(struct fw_nic *nic, struct esp_stream *s, struct esp_xfer *xfer)
+{
+	(void)nic;
+	assert(!xfer->sent);
+	if (s->next_xfer == xfer)
+		s->next_xfer = xfer->node.next == &s->queue
+				   ? NULL
+				   : FW_CONTAINER(xfer->node.next, struct esp_xfer, node);
+	fw_list_del(&xfer->node);
 }
 
 uint32_t esp_payload_bytes(const struct esp_stream *s)

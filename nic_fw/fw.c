@@ -96,6 +96,7 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	nic->esp_streams = carve(l, sizeof(*nic->esp_streams), ESP_MAX_STREAMS);
 	carve_ids(l, &nic->esp_ids, ESP_MAX_STREAMS);
 	carve_pool(l, &nic->esp_held, sizeof(struct esp_held), ESP_MAX_HELD);
+	carve_pool(l, &nic->esp_rdmap_lasts, sizeof(struct esp_rdmap_last), ESP_RDMAP_MAX_LAST);
 	nic->esp_hash = carve(l, sizeof(uint32_t), FW_ESP_HASH_SIZE);
 	nic->goal_comms = carve(l, sizeof(*nic->goal_comms), HW_MAX_GOAL_COMMS);
 	carve_ids(l, &nic->goal_comm_ids, HW_MAX_GOAL_COMMS);
@@ -179,6 +180,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->esp_acks);
 	goal_msg_init(nic);
 	mgrp_init(nic);
+	esp_rdmap_init(nic);
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->rd_resolving);
@@ -242,6 +244,7 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	(void)fw_stage_enter(nic, FW_STAGE_ESP);
 	done += mgrp_run(nic, budget);
 	done += esp_tx_run(nic, budget);
+	esp_rdmap_run(nic);
 	esp_ack_flush(nic);
 	(void)fw_stage_enter(nic, FW_STAGE_RD_ACK);
 	rd_ack_flush(nic);

@@ -18,6 +18,7 @@
 #include "nic_fw/cq.h"
 #include "nic_fw/dgram.h"
 #include "nic_fw/esp_stream.h"
+#include "nic_fw/llp.h"
 #include "nic_fw/eth.h"
 #include "nic_fw/fw.h"
 #include "nic_fw/fw_port.h"
@@ -163,7 +164,9 @@ struct fw_nic {
 	struct fw_list esp_ready; /* streams that may send */
 	struct fw_list
 	    esp_acks; /* streams that owe an ACK: those that must go first, then by time */
-	uint32_t esp_unreachables; /* sent in this turn */
+	uint32_t esp_unreachables;       /* sent in this turn */
+	struct fw_pool esp_rdmap_lasts;  /* Terminates whose QP has failed */
+	struct fw_list esp_rdmap_faults; /* esp_rdmap.fault_node */
 	const struct esp_ops *esp_ops[FW_ESP_SERVICES];
 
 	/* collectives */

@@ -60,7 +60,7 @@ static void flush_sends(struct fw_nic *nic, struct fw_qp *qp)
 	sched_qp_remove(nic, qp);
 	/* A staged frame may point at inline data in slots that the process may use again now. */
 	eth_tx_forget(nic, qp->client);
-	rd_flush_qp(nic, qp);
+	llp_flush_qp(nic, qp);
 	wqe_flush_qp(nic, qp);
 	qp->sq_blocked = false;
 	qp->sq_draining = false;

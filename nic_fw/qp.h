@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nic_fw/esp_rdmap.h"
 #include "nic_fw/list.h"
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
@@ -71,6 +72,7 @@ struct fw_qp {
 	uint16_t incarnation_rx; /* RC: tag it demands */
 	struct fw_list flows;    /* rd flows of this QP */
 	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
+	struct esp_rdmap esp;    /* RC over ESP: its streams */
 
 	/* commands only */
 	struct hw_qp_attr attr;

@@ -43,7 +43,7 @@ static const struct transition reset_to_init = {
 	    [COL_UC] = PKEY | HW_QP_PORT | ACCESS,
 	    [COL_RC] = PKEY | HW_QP_PORT | ACCESS,
 	},
-    .optional = {[COL_UD] = ACCESS, [COL_RD] = RD_ANY},
+    .optional = {[COL_UD] = ACCESS, [COL_RD] = RD_ANY, [COL_RC] = HW_QP_TRANSPORT},
 };
 
 static const struct transition init_to_init = {
@@ -53,7 +53,7 @@ static const struct transition init_to_init = {
 	    [COL_UD] = PKEY | HW_QP_PORT | HW_QP_QKEY | ACCESS,
 	    [COL_RD] = PKEY | HW_QP_PORT | HW_QP_QKEY | RD_ANY,
 	    [COL_UC] = PKEY | HW_QP_PORT | ACCESS,
-	    [COL_RC] = PKEY | HW_QP_PORT | ACCESS,
+	    [COL_RC] = PKEY | HW_QP_PORT | ACCESS | HW_QP_TRANSPORT,
 	},
 };
 
@@ -69,7 +69,7 @@ static const struct transition init_to_rtr = {
 	    [COL_UD] = PKEY | HW_QP_QKEY | ACCESS,
 	    [COL_RD] = PKEY | HW_QP_QKEY | RD_ANY,
 	    [COL_UC] = HW_QP_ALT_PATH | PKEY | ACCESS,
-	    [COL_RC] = HW_QP_ALT_PATH | PKEY | ACCESS,
+	    [COL_RC] = HW_QP_ALT_PATH | PKEY | ACCESS | HW_QP_TRANSPORT,
 	},
 };
 
@@ -200,10 +200,25 @@ enum {
 	QP_ACCESS_REMOTE = HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ | HW_ACCESS_REMOTE_ATOMIC,
 };
 
+static bool is_stream(const struct fw_qp *qp, const struct hw_qp_attr *attr, uint32_t mask)
+{
+	return (mask & HW_QP_TRANSPORT ? attr->transport : qp->attr.transport) ==
+	       HW_QP_TRANSPORT_ESP;
+}
+
+/* Streams are no IP: they end at the first router. And a stream has two ends. */
+static int check_link(struct fw_nic *nic, const struct fw_qp *qp, uint32_t ip, uint32_t dst_qpn)
+{
+	if (ip == nic->config.ip)
+		return dst_qpn == qp->qpn ? FW_EOPNOTSUPP : 0;
+	return neigh_next_hop(nic, ip) == ip ? 0 : FW_EHOSTUNREACH;
+}
+
 static int check_path(struct fw_nic *nic, const struct fw_qp *qp, const struct hw_qp_attr *attr,
 		      uint32_t mask)
 {
 	uint32_t dst_qpn = mask & HW_QP_DEST_QPN ? attr->dst_qpn : qp->dst_qpn;
+	uint32_t ip;
 	int err;
 
 	if (mask & HW_QP_DEST_QPN && attr->dst_qpn & ~(uint32_t)FW_QPN_MASK)
@@ -218,13 +233,16 @@ static int check_path(struct fw_nic *nic, const struct fw_qp *qp, const struct h
 	/* A connection has two ends. */
 	if (attr->av.flags & HW_AV_F_GRH && wire_is_group(attr->av.dst_ip))
 		return FW_EINVAL;
-	return ah_av_ip(nic, &attr->av, dst_qpn) ? 0 : FW_EHOSTUNREACH;
+	ip = ah_av_ip(nic, &attr->av, dst_qpn);
+	if (!ip)
+		return FW_EHOSTUNREACH;
+	return is_stream(qp, attr, mask) ? check_link(nic, qp, ip, dst_qpn) : 0;
 }
 
 int qp_attr_check(struct fw_nic *nic, const struct fw_qp *qp, const struct hw_qp_attr *attr,
 		  uint32_t mask)
 {
-	if (attr->reserved)
+	if (attr->transport >= HW_QP_TRANSPORTS)
 		return FW_EINVAL;
 	if (mask & KEEP)
 		return FW_EOPNOTSUPP; /* there is no second path */
@@ -298,6 +316,8 @@ static void apply_connection(struct fw_nic *nic, struct fw_qp *qp, const struct 
 	}
 	if (mask & HW_QP_PATH_MTU)
 		qp->attr.path_mtu = attr->path_mtu;
+	if (mask & HW_QP_TRANSPORT)
+		qp->attr.transport = attr->transport;
 }
 
 void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr *attr,

@@ -147,6 +147,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->recv_msgs);
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->mcasts);
+	esp_rdmap_init_qp(qp);
 	fw_list_init(&qp->node);
 	qp_attr_reset(qp);
 }

@@ -323,6 +323,8 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
  * said nothing for so long. True: some are left.
  */
 bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint64_t silent_ns);
+/* How long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
+uint64_t rd_limit_ns(const struct fw_qp *qp);
 /* Whether its packets have not got through for longer than its QP's timeout and retries allow. */
 bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow);
 /* Fails the flows whose QP's timeout and retry count are used up. */

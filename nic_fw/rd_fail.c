@@ -144,8 +144,7 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 	session->tx_una = session->tx_psn;
 }
 
-/* How long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
-static uint64_t limit_ns(const struct fw_qp *qp)
+uint64_t rd_limit_ns(const struct fw_qp *qp)
 {
 	uint64_t timeout_ns;
 
@@ -161,7 +160,7 @@ static uint64_t limit_ns(const struct fw_qp *qp)
  */
 static uint64_t flow_limit_ns(const struct rd_flow *flow)
 {
-	return flow->response ? RD_STALE_NS : limit_ns(flow->qp);
+	return flow->response ? RD_STALE_NS : rd_limit_ns(flow->qp);
 }
 
 bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
@@ -226,7 +225,7 @@ bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint
 		pos = pos->next;
 		if (flow->response || flow->next || flow->outstanding)
 			continue;
-		if (silent_ns <= limit_ns(flow->qp)) {
+		if (silent_ns <= rd_limit_ns(flow->qp)) {
 			left = true;
 			continue;
 		}

@@ -6,7 +6,7 @@
  * of the reverse session; max_dest_rd_atomic bounds how many a QP answers at a time. The
  * requester names its sink by an STag that only this request has (wqe_gather.c), so a
  * response can write nothing but the buffers of the read it answers. Called by rdmap_rx.c;
- * calls rd_flow.c, mem.c. RFC 5040 5.2, 4.4, 4.8; RFC 7306 5.
+ * calls llp.h, mem.c. RFC 5040 5.2, 4.4, 4.8; RFC 7306 5.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -66,7 +66,7 @@ enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
 	msg->sge[0] = (struct hw_sge){.addr = to, .bytes = bytes, .lkey = stag};
 	msg->rkey = be32_get(req->sink_stag);
 	msg->remote_addr = be64_get(req->sink_to);
-	if (!rd_flow_send(nic, msg)) {
+	if (!llp_send(nic, msg)) {
 		wqe_free(nic, msg);
 		return RDMAP_REFUSE;
 	}
@@ -114,7 +114,7 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 	msg->bytes = sizeof(struct wire_atomic_response);
 	msg->rkey = be32_get(req->request_id);
 	/* Queued before it is carried out: nothing can fail any more between the two. */
-	if (!rd_flow_send(nic, msg)) {
+	if (!llp_send(nic, msg)) {
 		wqe_free(nic, msg);
 		return RDMAP_REFUSE;
 	}
@@ -124,7 +124,7 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 		ok = mem_cmp_swap(nic, &mem, be64_get(req->compare), be64_get(req->add_swap),
 				  &original);
 	if (!ok) {
-		rd_msg_fail(nic, msg, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
+		llp_msg_fail(nic, msg, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
 	}
 	msg->swap = original;
@@ -136,7 +136,7 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 /* A response fails here: memory of the requester's own process. */
 static void fail_local(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_vendor_err err)
 {
-	rd_msg_fail(nic, wqe, wqe_status_of(err), err);
+	llp_msg_fail(nic, wqe, wqe_status_of(err), err);
 }
 
 enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
@@ -176,10 +176,10 @@ enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
 	if (!pkt->last)
 		return RDMAP_OK;
 	if (wqe->read_bytes != wqe->bytes) {
-		rd_msg_fail(nic, wqe, HW_STATUS_BAD_RESP_ERR, HW_VENDOR_ERR_NONE);
+		llp_msg_fail(nic, wqe, HW_STATUS_BAD_RESP_ERR, HW_VENDOR_ERR_NONE);
 		return RDMAP_VOID;
 	}
-	rd_flow_response(nic, wqe);
+	llp_answered(nic, wqe);
 	return RDMAP_OK;
 }
 
@@ -212,7 +212,7 @@ enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
 		}
 		from += sge->bytes;
 	}
-	rd_flow_response(nic, wqe);
+	llp_answered(nic, wqe);
 	return RDMAP_OK;
 }
 
@@ -237,7 +237,6 @@ enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const st
 
 	memcpy(&ssn, &pkt->imm, sizeof(ssn));
 	FW_COUNT(nic, rd_terminates_rx);
-	rd_flow_terminated(nic, qp, pkt->src_ip, pkt->src_qpn, be32_get(ssn),
-			   rdmap_status_of(term->layer_etype, term->code));
+	llp_terminated(nic, qp, pkt, be32_get(ssn), rdmap_status_of(term->layer_etype, term->code));
 	return RDMAP_OK;
 }

@@ -56,7 +56,7 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 {
 	bool response = pkt->flags & WIRE_DGRAM_F_RESPONSE;
 
-	if (!qp || !qp_is_reliable(qp)) {
+	if (!qp || !qp_is_reliable(qp) || pkt->stream != llp_is_stream(qp)) {
 		FW_COUNT(nic, drop_no_qp);
 		return response
 			   ? RDMAP_VOID
@@ -98,7 +98,7 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 	msg = recv_find(nic, qp, pkt);
 	if (!msg) {
 		/* It failed already, with the receive that it had: no second one. */
-		if (rd_flow_is_terminating(nic, qp, pkt))
+		if (!pkt->stream && rd_flow_is_terminating(nic, qp, pkt))
 			return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 		result = recv_begin(nic, qp, pkt, in_order, &msg);
 		if (result == RDMAP_ERROR)
@@ -335,11 +335,20 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 		rdmap_tx_terminate(nic, nic->null_qp, pkt, &no_qp);
 		return;
 	}
+	if (pkt->stream != llp_is_stream(qp)) {
+		/* One of the datagrams for a QP whose messages come by streams. */
+		rdmap_tx_terminate(nic, nic->null_qp, pkt, &no_qp);
+		return;
+	}
 	if (!pkt->tagged && pkt->qn == WIRE_QN_SEND && qp_can_receive(qp))
 		fail_recv(nic, qp, pkt, error);
+	/* While there is a stream to tell it on. */
+	if (pkt->stream)
+		esp_rdmap_terminate(nic, qp, pkt->ssn, error);
 	if (qp->type == HW_QPT_RC && qp_can_receive(qp) && is_connected(qp, pkt))
 		qp_error(nic, qp,
 			 error->layer_etype == RDMAP_PROTECTION ? HW_EVENT_QP_ACCESS_ERR
 								: HW_EVENT_QP_REQ_ERR);
-	rdmap_tx_terminate(nic, qp, pkt, error);
+	if (!pkt->stream)
+		rdmap_tx_terminate(nic, qp, pkt, error);
 }

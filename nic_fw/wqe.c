@@ -3,7 +3,7 @@
  * Send requests: from the host's ring to a context, and back to a completion.
  *
  * Each slot is copied once; only the copy is checked and used. wqe_fetch() is called by
- * sched.c; it hands the request to ud_tx.c or rd_flow.c, or carries it out here when it
+ * sched.c; it hands the request to ud_tx.c or llp.h, or carries it out here when it
  * is local. Gathering of payload is in wqe_gather.c, completion in wqe_done.c.
  * Legality of a request: IBA 10.8.2, 11.4.1; STag checks: RFC 5040 7.2.
  */
@@ -295,7 +295,7 @@ static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 	/* Counted first: sending may fail the request at once, which counts it off. */
 	if (is_read_or_atomic(wqe->opcode))
 		qp->rd_atomics++;
-	if (rd_flow_send(nic, wqe))
+	if (llp_send(nic, wqe))
 		return true;
 	if (is_read_or_atomic(wqe->opcode))
 		qp->rd_atomics--;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nic_fw/esp.h"
 #include "nic_fw/list.h"
 #include "shared_defs/hw_cqe.h"
 #include "shared_defs/hw_wqe.h"
@@ -47,10 +48,14 @@ struct fw_wqe_ext {
 };
 
 struct fw_wqe {
-	struct fw_list qp_node;   /* request: in qp->wqes, in order of the send queue */
-	struct fw_list flow_node; /* in flow->msgs */
+	struct fw_list qp_node; /* request: in qp->wqes, in order of the send queue */
+	union {
+		struct fw_list
+		    flow_node;        /* in flow->msgs; before a stream is open, its QP's list */
+		struct esp_xfer xfer; /* on an ESP stream; its node is the same memory */
+	};
 	struct fw_qp *qp;
-	struct rd_flow *flow; /* RD, RC; NULL for UD */
+	struct rd_flow *flow; /* RD, RC over it; NULL for UD, streams, and what is local */
 	uint64_t wr_id;
 	uint8_t kind;   /* fw_wqe_kind */
 	uint8_t state;  /* fw_wqe_state */
@@ -81,11 +86,19 @@ struct fw_wqe {
 	uint32_t src_qpn;     /* of its packets: the QP's, or the one a lost peer asked for */
 	uint8_t hop_limit;    /* UD to a group: the IPv4 time to live; else 0 */
 	bool refused;         /* some packet of it was refused: to be sent anew */
-	bool answered;        /* read, atomic: the response is here */
-	uint16_t incarnation; /* RC: the tag of its packets */
-	uint32_t ext;         /* index in nic->wqe_exts, FW_NONE */
+	bool answered;        /* read, atomic: the response is here; a stream's: or it has failed */
+	bool streamed;        /* RC over ESP: it is the stream's, or waits for it */
+	uint32_t segment_bytes; /* of a streamed message: payload of each packet */
+	uint16_t incarnation;   /* RC: the tag of its packets */
+	uint32_t ext;           /* index in nic->wqe_exts, FW_NONE */
 	struct hw_sge sge[FW_WQE_SGES];
 };
+
+/* Whether a transport has it. */
+static inline bool wqe_is_under_way(const struct fw_wqe *wqe)
+{
+	return wqe->flow || wqe->streamed;
+}
 
 /* The i-th SGE, in the context or its extension. */
 const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t i);

@@ -176,10 +176,12 @@ static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status
 	wqe->state = FW_WQE_DONE;
 	wqe->status = (uint8_t)status;
 	qp->outstanding--;
-	if (wqe->flow && (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
-			  wqe->opcode == HW_WQE_CMP_SWAP))
+	if (wqe_is_under_way(wqe) &&
+	    (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
+	     wqe->opcode == HW_WQE_CMP_SWAP))
 		qp->rd_atomics--;
 	wqe->flow = NULL;
+	wqe->streamed = false;
 	if (signaled || status != HW_STATUS_SUCCESS)
 		ok = write_cqe(nic, qp, wqe->wr_id, wqe->opcode, wqe->bytes, wqe->sq_end, status,
 			       vendor_err);
@@ -197,7 +199,7 @@ static void complete_waiting(struct fw_nic *nic, struct fw_qp *qp)
 	while (!fw_list_empty(&qp->wqes)) {
 		struct fw_wqe *wqe = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 
-		if (wqe->flow || !wqe->answered || wqe->state == FW_WQE_DONE)
+		if (wqe_is_under_way(wqe) || !wqe->answered || wqe->state == FW_WQE_DONE)
 			break;
 		finish(nic, wqe, (enum hw_status)wqe->status, (enum hw_vendor_err)wqe->vendor_err);
 	}
@@ -224,10 +226,12 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 {
 	struct fw_qp *qp = wqe->qp;
 
-	if (wqe->flow && (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
-			  wqe->opcode == HW_WQE_CMP_SWAP))
+	if (wqe_is_under_way(wqe) &&
+	    (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
+	     wqe->opcode == HW_WQE_CMP_SWAP))
 		qp->rd_atomics--;
 	wqe->flow = NULL;
+	wqe->streamed = false;
 	wqe->answered = true;
 	wqe->status = (uint8_t)status;
 	wqe->vendor_err = vendor_err;
@@ -288,6 +292,7 @@ void wqe_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
 		next = pos->next;
 		fw_list_del(&wqe->flow_node);
 		wqe->flow = NULL;
+		wqe->streamed = false;
 		if (wqe->state != FW_WQE_DONE) {
 			wqe->state = FW_WQE_DONE;
 			if (complete)

@@ -109,7 +109,7 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_
 	wqe = fw_pool_at(&nic->wqes, index);
 	/* A free context is DONE or in no flow: only its first word is the pool's. */
 	if (wqe->qp != qp || wqe->kind != FW_WQE_REQUEST || wqe->state == FW_WQE_DONE ||
-	    !wqe->flow || wqe->answered || wqe_sink_stag(nic, wqe) != stag)
+	    !wqe_is_under_way(wqe) || wqe->answered || wqe_sink_stag(nic, wqe) != stag)
 		return NULL;
 	return wqe;
 }

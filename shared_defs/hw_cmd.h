@@ -126,6 +126,7 @@ enum {
 	HW_QP_PATH_MIG_STATE = 1 << 18,
 	HW_QP_CAP = 1 << 19,
 	HW_QP_DEST_QPN = 1 << 20,
+	HW_QP_TRANSPORT = 1 << 28, /* not of verbs; RC, until RTR: hw_qp_attr.transport */
 };
 
 /* hw_cmd_create_qp.flags */
@@ -226,6 +227,13 @@ struct hw_cmd_create_qp {
 };
 #define HW_SRQ_NONE 0xffffffffu
 
+/* What carries the messages of a connected QP; the same at both ends. */
+enum hw_qp_transport {
+	HW_QP_TRANSPORT_RD = 0,  /* reliable datagrams over UDP */
+	HW_QP_TRANSPORT_ESP = 1, /* ESP streams over raw Ethernet; the peer is on the same link */
+	HW_QP_TRANSPORTS
+};
+
 struct hw_qp_attr {
 	uint32_t state;
 	uint32_t cur_state;
@@ -246,7 +254,7 @@ struct hw_qp_attr {
 	uint8_t sq_draining;
 	uint16_t pkey_index;
 	uint8_t port;
-	uint8_t reserved;
+	uint8_t transport; /* hw_qp_transport */
 };
 static_assert(sizeof(struct hw_qp_attr) == 56, "");
 

@@ -122,4 +122,28 @@ static_assert(sizeof(struct wire_esp_open) == 32, "docs/wire-esp.md, open");
 static_assert(offsetof(struct wire_esp_open, src_rank) == 4, "");
 static_assert(offsetof(struct wire_esp_open, key) == 16, "");
 
+/* wire_esp_rdmap.flags */
+enum {
+	WIRE_ESP_RDMAP_IMM = 0x01,       /* imm is immediate data of the message */
+	WIRE_ESP_RDMAP_SOLICITED = 0x02, /* a Write with immediate that asks for an event */
+	WIRE_ESP_RDMAP_RESPONSE = 0x04,  /* answers a request of the stream's opener */
+	WIRE_ESP_RDMAP_NOT_READY = 0x08, /* no receive for the next request; nothing follows */
+	WIRE_ESP_RDMAP_FLAGS = 0x0f,
+};
+
+/*
+ * In front of each DDP segment of a stream of service WIRE_ESP_RDMAP: what DDP does not say. A
+ * packet holds one segment; one without payload is of a sender whose memory went away.
+ */
+struct wire_esp_rdmap {
+	uint8_t flags;
+	uint8_t reserved[3];
+	struct be32 imm;       /* Terminate: number of the request that failed */
+	struct be32 msg_bytes; /* of the whole message */
+	struct be32 ssn;       /* number of the message; of a response, that of its request */
+};
+static_assert(sizeof(struct wire_esp_rdmap) == 16, "docs/wire-esp.md, RC over ESP");
+static_assert(offsetof(struct wire_esp_rdmap, imm) == 4, "");
+static_assert(offsetof(struct wire_esp_rdmap, ssn) == 12, "");
+
 #endif /* WEFT_WIRE_ESP_H */

@@ -58,6 +58,7 @@ static const struct part {
     {"wqe_exts_used", "wqes_used", 1},
     {"ud_buffers_used", "ud_reasms_used", 1},
     {"esp_held_used", "esp_streams_used", WIRE_ESP_WINDOW},
+    {"esp_rdmap_lasts_used", "esp_streams_used", 1},
     {"eqs_used", "clients_used", HW_MAX_EQ_PER_CLIENT},
     {"ah_waiting", "ahs_used", 1},
     {"mgrp_spaces_used", "goal_comms_used", 65536},

@@ -111,7 +111,7 @@ static void make_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
 			cmd->u.modify_qp.mask |= HW_QP_SQ_PSN;
 		memset(&cmd->u.modify_qp.attr.av, 0, sizeof(cmd->u.modify_qp.attr.av));
 		cmd->u.modify_qp.attr.pkey_index = 0;
-		cmd->u.modify_qp.attr.reserved = 0;
+		cmd->u.modify_qp.attr.transport = 0;
 		cmd->u.modify_qp.attr.port = 1;
 		break;
 	case HW_CMD_RESIZE_CQ:

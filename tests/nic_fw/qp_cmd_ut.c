@@ -221,9 +221,9 @@ static const struct rule rules[] = {
     {HW_QPT_UC, HW_QPS_SQD, HW_QPS_RTS, 0, C | AL | A | M},
     {HW_QPT_UC, HW_QPS_SQD, HW_QPS_SQD, 0, HW_QP_AV | AL | A | I | M},
     {HW_QPT_UC, HW_QPS_SQE, HW_QPS_RTS, 0, C | A},
-    {HW_QPT_RC, HW_QPS_RESET, HW_QPS_INIT, I | P | A, 0},
-    {HW_QPT_RC, HW_QPS_INIT, HW_QPS_INIT, 0, I | P | A},
-    {HW_QPT_RC, HW_QPS_INIT, HW_QPS_RTR, UC_RTR | MD | RN, AL | A | I},
+    {HW_QPT_RC, HW_QPS_RESET, HW_QPS_INIT, I | P | A, HW_QP_TRANSPORT},
+    {HW_QPT_RC, HW_QPS_INIT, HW_QPS_INIT, 0, I | P | A | HW_QP_TRANSPORT},
+    {HW_QPT_RC, HW_QPS_INIT, HW_QPS_RTR, UC_RTR | MD | RN, AL | A | I | HW_QP_TRANSPORT},
     {HW_QPT_RC, HW_QPS_RTR, HW_QPS_RTS, S | X | MQ, C | AL | A | RN | M},
     {HW_QPT_RC, HW_QPS_RTS, HW_QPS_RTS, 0, C | A | AL | M | RN},
     {HW_QPT_RC, HW_QPS_RTS, HW_QPS_SQD, 0, N},
@@ -393,7 +393,7 @@ static void values_out_of_range_change_nothing(void)
 	RTR_REFUSED(dst_qpn, 0x1000000, FW_EINVAL);
 	RTR_REFUSED(max_dest_rd_atomic, HW_MAX_RD_ATOMIC + 1, FW_EINVAL);
 	RTR_REFUSED(min_rnr_timer, 32, FW_EINVAL);
-	RTR_REFUSED(reserved, 1, FW_EINVAL);
+	RTR_REFUSED(transport, HW_QP_TRANSPORTS, FW_EINVAL);
 	RTR_REFUSED(av.reserved, 1, FW_EINVAL);
 	RTR_REFUSED(av.flags, 2, FW_EINVAL);
 	RTR_REFUSED(av.sgid_index, 2, FW_EINVAL);

@@ -65,6 +65,7 @@ struct opts {
 	enum bench_mode mode;
 	bool loop; /* this thread drives both ends */
 	enum weft_qp_type qp;
+	enum weft_qp_transport transport; /* of RC */
 	enum bench_op op;
 	enum bench_mem mem;
 	uint32_t size; /* bytes of one message */
@@ -102,10 +103,13 @@ int opts_parse(struct opts *o, int argc, char **argv);
 /* Names for tables, JSON and the exchange; -1: no such name. */
 const char *bench_mode_str(enum bench_mode mode);
 const char *bench_op_str(enum bench_op op);
-const char *bench_qp_str(enum weft_qp_type qp);
+struct opts;
+/* ud, rd, rc, or rc-esp. */
+const char *bench_qp_str(const struct opts *o);
 int bench_mode_parse(const char *name);
 int bench_op_parse(const char *name);
-int bench_qp_parse(const char *name);
+/* Sets what bench_qp_str() shows. False: no such transport. */
+bool bench_qp_set(struct opts *o, const char *name);
 
 /* Prints "weft-bench: ..." on stderr and returns -1. */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -89,7 +89,7 @@ static int run_client(struct opts *o, struct pair *p, struct flow *flow)
 		return -1;
 	n = flow_parse(msg, flow);
 	json_decref(msg);
-	if (!n && o->qp == WEFT_QPT_RD && flow->received != tx.seq)
+	if (!n && o->qp != WEFT_QPT_UD && flow->received != tx.seq)
 		n = fail("the server counted %llu messages of %llu",
 			 (unsigned long long)flow->received, (unsigned long long)tx.seq);
 	return n;
@@ -159,7 +159,7 @@ int bw_run(struct pair *p)
 		report_flow(o, p->a.context->name, &flow);
 	if (!rc && o->server && !o->json)
 		printf("served %s %s over %s on %s: %llu messages, %llu lost, %llu wrong\n",
-		       bench_mode_str(o->mode), bench_op_str(o->op), bench_qp_str(o->qp),
+		       bench_mode_str(o->mode), bench_op_str(o->op), bench_qp_str(o),
 		       p->a.context->name, (unsigned long long)flow.received,
 		       (unsigned long long)flow.lost, (unsigned long long)flow.errors);
 	return rc || flow.errors ? BENCH_FAILED : BENCH_OK;

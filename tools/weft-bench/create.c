@@ -110,7 +110,7 @@ static void report(const struct opts *o, const struct create *c, const struct cr
 
 	if (!o->json) {
 		printf("%u %s queue pairs with a completion queue each on %s:\n", c->num,
-		       bench_qp_str(o->qp), c->context->name);
+		       bench_qp_str(o), c->context->name);
 		printf(" created in %.2f ms, ready to send after %.2f more, destroyed in %.2f\n",
 		       t->create_ms, t->ready_ms, t->destroy_ms);
 		return;

@@ -96,6 +96,11 @@ static int open_cq(struct ep *ep, uint32_t entries)
 	return ep->cq ? 0 : fail("no completion queue of %u: %s", entries, strerror(errno));
 }
 
+enum {
+	EP_ACCESS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
+		    WEFT_ACCESS_REMOTE_ATOMIC,
+};
+
 static int open_qp(struct ep *ep)
 {
 	const struct opts *o = ep->o;
@@ -119,13 +124,12 @@ static int open_qp(struct ep *ep)
 		init.cap.max_inline_bytes = ep->attr.max_inline_bytes;
 	ep->qp = weft_create_qp(ep->pd, &init);
 	if (!ep->qp)
-		return fail("no %s queue pair with %u requests: %s", bench_qp_str(o->qp),
+		return fail("no %s queue pair with %u requests: %s", bench_qp_str(o),
 			    init.cap.max_send_wr, strerror(errno));
 	ep->inline_ok = !o->no_inline && o->size <= ep->qp->cap.max_inline_bytes &&
 			(o->op == BENCH_SEND || o->op == BENCH_WRITE || o->op == BENCH_PUT);
-	rc = weft_activate_qp(ep->qp, BENCH_QKEY,
-			      WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE |
-				  WEFT_ACCESS_REMOTE_READ | WEFT_ACCESS_REMOTE_ATOMIC);
+	/* One that is connected waits for the address of the other end. */
+	rc = o->qp == WEFT_QPT_RC ? 0 : weft_activate_qp(ep->qp, BENCH_QKEY, EP_ACCESS);
 	return rc ? fail("queue pair: %s", strerror(-rc)) : 0;
 }
 
@@ -172,11 +176,52 @@ void ep_close(struct ep *ep)
 	ep->msgs = NULL;
 }
 
+/* RC: RESET to RTS. The PSNs are the QPNs, which the other end knows. */
+static int connect_qp(struct ep *ep, const struct weft_av *av)
+{
+	struct weft_qp_attr attr = {
+	    .state = WEFT_QPS_INIT,
+	    .port = 1,
+	    .access = EP_ACCESS,
+	    .transport = ep->o->transport,
+	    .path_mtu_bytes = 1024,
+	    .dst_qpn = ep->remote.qpn,
+	    .av = *av,
+	    .rq_psn = ep->remote.qpn,
+	    .sq_psn = ep->local.qpn,
+	    .timeout = 14,
+	    .retry_cnt = 7,
+	    .rnr_retry = 7, /* for ever */
+	    .min_rnr_timer = 1,
+	    .max_rd_atomic = (uint8_t)ep->attr.max_rd_atomic,
+	    .max_dest_rd_atomic = (uint8_t)ep->attr.max_rd_atomic,
+	};
+	int rc = weft_modify_qp(ep->qp, &attr,
+				WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
+				    WEFT_QP_ACCESS_FLAGS | WEFT_QP_TRANSPORT);
+
+	attr.state = WEFT_QPS_RTR;
+	if (!rc)
+		rc = weft_modify_qp(ep->qp, &attr,
+				    WEFT_QP_STATE | WEFT_QP_AV | WEFT_QP_PATH_MTU |
+					WEFT_QP_DEST_QPN | WEFT_QP_RQ_PSN |
+					WEFT_QP_MAX_DEST_RD_ATOMIC | WEFT_QP_MIN_RNR_TIMER);
+	attr.state = WEFT_QPS_RTS;
+	if (!rc)
+		rc = weft_modify_qp(ep->qp, &attr,
+				    WEFT_QP_STATE | WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT |
+					WEFT_QP_RNR_RETRY | WEFT_QP_SQ_PSN |
+					WEFT_QP_MAX_QP_RD_ATOMIC);
+	return rc ? fail("connecting the queue pair: %s", strerror(-rc)) : 0;
+}
+
 int ep_connect(struct ep *ep, const struct ep_addr *remote)
 {
 	struct weft_av av = weft_av_ip(remote->ip);
 
 	ep->remote = *remote;
+	if (ep->o->qp == WEFT_QPT_RC)
+		return connect_qp(ep, &av);
 	ep->ah = weft_create_ah(ep->pd, &av);
 	return ep->ah ? 0 : fail("no address handle: %s", strerror(errno));
 }

@@ -235,7 +235,7 @@ int lat_run(struct pair *p)
 		report_lat(o, p->a.context->name, &s.samples, s.errors, s.resent);
 	if (!rc && o->server && !o->json)
 		printf("served %s %s over %s on %s: %llu wrong messages\n", bench_mode_str(o->mode),
-		       bench_op_str(o->op), bench_qp_str(o->qp), p->a.context->name,
+		       bench_op_str(o->op), bench_qp_str(o), p->a.context->name,
 		       (unsigned long long)s.errors);
 	samples_free(&s.samples);
 	return rc || s.errors ? BENCH_FAILED : BENCH_OK;

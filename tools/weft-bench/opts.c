@@ -47,7 +47,7 @@ static const char help[] =
     "            ready to send, to destroy; milliseconds for all\n"
     "\n"
     "What\n"
-    "  --qp ud|rd               transport (rd)\n"
+    "  --qp ud|rd|rc|rc-esp     transport (rd); rc: connected; rc-esp: over ESP streams\n"
     "  --op OP                  send, write, put, read, atomic (fetch and add), cas (send)\n"
     "                           write: lat, bw and rate use RDMA Write with immediate on rd,\n"
     "                           Write-Record on ud. read, atomic, cas, put: rd only\n"
@@ -248,11 +248,9 @@ static int parse_names(struct opts *o, int opt, const char *arg)
 
 	switch (opt) {
 	case OPT_QP:
-		v = bench_qp_parse(arg);
-		if (v < 0)
-			usage("--qp takes ud or rd, not '%s'", arg);
-		o->qp = (enum weft_qp_type)v;
-		return v < 0 ? -1 : 0;
+		if (bench_qp_set(o, arg))
+			return 0;
+		return usage("--qp takes ud, rd, rc or rc-esp, not '%s'", arg);
 	case OPT_OP:
 		v = bench_op_parse(arg);
 		if (v < 0)
@@ -428,6 +426,9 @@ static int check(const struct opts *o)
 		return usage("atomics have one piece: leave out --sge");
 	if (o->qp == WEFT_QPT_UD && (o->mode == BENCH_FILE || o->mode == BENCH_COUNTER))
 		return usage("file and counter are for --qp rd");
+	if (o->qp == WEFT_QPT_RC &&
+	    (o->mode == BENCH_COUNTER || o->mode == BENCH_MEM || o->mode == BENCH_CREATE))
+		return usage("counter, mem and create are for --qp rd and ud");
 	if ((uint64_t)o->size * o->window > 2ull << 30)
 		return usage("--size %u times --window %u is more than 2 GiB: lower one", o->size,
 			     o->window);

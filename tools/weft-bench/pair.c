@@ -22,7 +22,7 @@ enum {
 static json_t *hello(const struct opts *o, const struct ep *ep)
 {
 	return json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "weft_bench", PAIR_VERSION,
-			 "mode", bench_mode_str(o->mode), "qp", bench_qp_str(o->qp), "op",
+			 "mode", bench_mode_str(o->mode), "qp", bench_qp_str(o), "op",
 			 bench_op_str(o->op), "size", (json_int_t)o->size, "window",
 			 (json_int_t)o->window, "warmup", (json_int_t)o->warmup, "addr",
 			 ep_addr_json(&ep->local));
@@ -43,7 +43,7 @@ static int take_hello(struct opts *o, const json_t *msg)
 	if (!mode || bench_mode_parse(mode) != (int)o->mode)
 		return fail("the client runs '%s', this server '%s'", mode ? mode : "?",
 			    bench_mode_str(o->mode));
-	if (!qp || bench_qp_parse(qp) < 0 || !op || bench_op_parse(op) < 0)
+	if (!qp || !bench_qp_set(o, qp) || !op || bench_op_parse(op) < 0)
 		return fail("the client's transport or operation is not known here");
 	if (oob_number(msg, "size", 1u << 30, &size) ||
 	    oob_number(msg, "window", BENCH_MAX_WINDOW, &window) ||
@@ -51,7 +51,6 @@ static int take_hello(struct opts *o, const json_t *msg)
 		return -1;
 	if (!size || !window || size * window > 2ull << 30)
 		return fail("the client's size or window cannot be served");
-	o->qp = (enum weft_qp_type)bench_qp_parse(qp);
 	o->op = (enum bench_op)bench_op_parse(op);
 	o->size = (uint32_t)size;
 	o->window = (uint32_t)window;

@@ -224,7 +224,7 @@ static int serve(struct pull *s)
 		return -1;
 	if (!rc && !s->o->json)
 		printf("served %s %s over %s on %s: %llu requests\n", bench_mode_str(s->o->mode),
-		       bench_op_str(s->o->op), bench_qp_str(s->o->qp), s->pair->a.context->name,
+		       bench_op_str(s->o->op), bench_qp_str(s->o), s->pair->a.context->name,
 		       (unsigned long long)sent);
 	return rc;
 }

@@ -96,7 +96,7 @@ json_t *report_base(const struct opts *o, const char *device)
 	cpu_s = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 		(double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
 	return json_pack("{s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:b, s:f}", "mode",
-			 bench_mode_str(o->mode), "loop", o->loop, "qp", bench_qp_str(o->qp), "op",
+			 bench_mode_str(o->mode), "loop", o->loop, "qp", bench_qp_str(o), "op",
 			 bench_op_str(o->op), "device", device, "size", (json_int_t)o->size,
 			 "window", (json_int_t)o->window, "event", o->event, "cpu_s", cpu_s);
 }
@@ -119,7 +119,7 @@ static void print_head(const struct opts *o, const char *device)
 	if (o->op == BENCH_WRITE)
 		kind = o->qp == WEFT_QPT_UD ? " (Write-Record)" : " (with immediate)";
 	printf("%s%s %s%s over %s on %s, %s, window %u\n", o->loop ? "loop " : "",
-	       bench_mode_str(o->mode), bench_op_str(o->op), kind, bench_qp_str(o->qp), device,
+	       bench_mode_str(o->mode), bench_op_str(o->op), kind, bench_qp_str(o), device,
 	       o->event ? "blocking" : "polling", o->mode == BENCH_LAT ? 1 : o->window);
 }
 

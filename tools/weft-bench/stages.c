@@ -238,13 +238,15 @@ static void print_json(const struct opts *o, const struct run *run)
 			json_object_set_new(cycles, run[r].sums.stage[i].name,
 					    json_real(run[r].sums.stage[i].cycles));
 		json_array_append_new(
-		    runs,
-		    json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "name", run[r].title,
-			      "qp", run[r].goal_ranks ? "goal" : bench_qp_str(run[r].qp), "op",
-			      run[r].goal_ranks ? "run" : bench_op_str(run[r].op), "size",
-			      (json_int_t)run[r].size, "packets", run[r].sums.packets, "idle_share",
-			      run[r].sums.idle, "all", total(&run[r].sums), "cycles_per_packet",
-			      cycles));
+		    runs, json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:o}", "name",
+				    run[r].title, "qp",
+				    run[r].goal_ranks          ? "goal"
+				    : run[r].qp == WEFT_QPT_UD ? "ud"
+							       : "rd",
+				    "op", run[r].goal_ranks ? "run" : bench_op_str(run[r].op),
+				    "size", (json_int_t)run[r].size, "packets", run[r].sums.packets,
+				    "idle_share", run[r].sums.idle, "all", total(&run[r].sums),
+				    "cycles_per_packet", cycles));
 	}
 	all = json_pack("{s:s, s:o}", "mode", bench_mode_str(o->mode), "runs", runs);
 	if (all)

@@ -40,9 +40,28 @@ const char *bench_op_str(enum bench_op op)
 	return op_names[op];
 }
 
-const char *bench_qp_str(enum weft_qp_type qp)
+static const struct {
+	const char *name;
+	enum weft_qp_type type;
+	enum weft_qp_transport transport;
+} qp_names[] = {
+    {"rd", WEFT_QPT_RD, WEFT_QP_TRANSPORT_RD},
+    {"ud", WEFT_QPT_UD, WEFT_QP_TRANSPORT_RD},
+    {"rc", WEFT_QPT_RC, WEFT_QP_TRANSPORT_RD},
+    {"rc-esp", WEFT_QPT_RC, WEFT_QP_TRANSPORT_ESP},
+};
+enum {
+	QP_NAMES = sizeof(qp_names) / sizeof(qp_names[0]),
+};
+
+const char *bench_qp_str(const struct opts *o)
 {
-	return qp == WEFT_QPT_UD ? "ud" : "rd";
+	uint32_t i;
+
+	for (i = QP_NAMES - 1; i; i--)
+		if (qp_names[i].type == o->qp && qp_names[i].transport == o->transport)
+			break;
+	return qp_names[i].name;
 }
 
 int bench_mode_parse(const char *name)
@@ -55,11 +74,18 @@ int bench_op_parse(const char *name)
 	return find(op_names, BENCH_OPS, name);
 }
 
-int bench_qp_parse(const char *name)
+bool bench_qp_set(struct opts *o, const char *name)
 {
-	if (!strcmp(name, "ud"))
-		return WEFT_QPT_UD;
-	return strcmp(name, "rd") ? -1 : WEFT_QPT_RD;
+	uint32_t i;
+
+	for (i = 0; i < QP_NAMES; i++) {
+		if (strcmp(qp_names[i].name, name))
+			continue;
+		o->qp = qp_names[i].type;
+		o->transport = qp_names[i].transport;
+		return true;
+	}
+	return false;
 }
 
 int fail(const char *fmt, ...)

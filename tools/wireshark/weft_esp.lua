@@ -39,7 +39,9 @@ local esp_flags = {
 	{ 0x01, "SYN" }, { 0x02, "ACK" }, { 0x04, "FIN" }, { 0x08, "RST" },
 	{ 0x10, "RRQ" }, { 0x20, "TXS" }, { 0x40, "TXF" }, { 0x80, "TXR" },
 }
-local rdmap_flags = { { 0x01, "imm" }, { 0x02, "solicited" }, { 0x04, "response" } }
+local rdmap_flags = {
+	{ 0x01, "imm" }, { 0x02, "solicited" }, { 0x04, "response" }, { 0x08, "not_ready" },
+}
 
 -- ---- fields ---------------------------------------------------------------------------------
 

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RC over ESP: RDMAP messages as transfers of a stream, one DDP segment in each packet.
+ *
+ * Called through llp.h with messages to send, by the streams (struct esp_ops), by its timers and by
+ * fw_poll(); calls wqe_done.c, esp.h. What comes in is esp_rdmap_rx.c. What it carries is
+ * acknowledged by the layer that took it, so a request is complete when its transfer is, and a read
+ * when it is answered. A receiver that is not ready leaves the packet to ESP, which holds it and
+ * closes the window, and tells the requester, who counts (rnr_retry). RFC 5040, RFC 5041;
+ * docs/wire-esp.md, "RC over ESP".
+ */
+#include "nic_fw/fw_nic.h"
+
+#define MAC_RETRY_NS  UINT64_C(100000)      /* between looks for the peer's MAC */
+#define OPEN_RETRY_NS UINT64_C(10000000)    /* after the network said no */
+#define ANSWER_NS     UINT64_C(30000000000) /* how long answers wait for a silent requester */
+
+enum {
+	HDR_BYTES = sizeof(struct wire_esp_rdmap) + sizeof(struct wire_ddp_untagged),
+};
+static_assert((int)ESP_HDR_BYTES + (int)sizeof(struct wire_esp_rdmap) + (int)RDMAP_HDR_MAX <=
+		  (int)FW_TX_HDR_BYTES,
+	      "headers fit the frame");
+
+static struct esp_rdmap *of_notice(struct esp_xfer *xfer)
+{
+	return FW_CONTAINER(xfer, struct esp_rdmap, notice);
+}
+
+static bool is_notice(const struct esp_rdmap_side *side, const struct esp_xfer *xfer)
+{
+	return side->qp && xfer == &side->qp->esp.notice;
+}
+
+static struct fw_wqe *msg_of(struct esp_xfer *xfer)
+{
+	return FW_CONTAINER(xfer, struct fw_wqe, xfer);
+}
+
+/* ---- completions ---------------------------------------------------------------------------- */
+
+/* The request of this number that is neither answered nor failed; NULL: none. */
+static struct fw_wqe *unanswered(struct fw_qp *qp, uint32_t ssn)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &qp->wqes) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+
+		if (msg->streamed && !msg->answered && msg->ssn == ssn)
+			return msg;
+	}
+	return NULL;
+}
+
+struct fw_wqe *esp_rdmap_oldest(struct fw_qp *qp)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &qp->wqes) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+
+		if (msg->streamed && !msg->answered)
+			return msg;
+	}
+	return NULL;
+}
+
+/* Answers are awaited: a peer that dies meanwhile shall be noticed. */
+static void update_watch(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct esp_rdmap *esp = &qp->esp;
+	bool wanted = esp->open && qp->rd_atomics;
+
+	if (wanted == esp->watched)
+		return;
+	esp->watched = wanted;
+	if (wanted)
+		esp_watch(nic, esp->out.stream);
+	else
+		esp_unwatch(nic, esp->out.stream);
+}
+
+/* Completes what is done at the front of the queue, in order. */
+static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
+{
+	while (!fw_list_empty(&qp->wqes)) {
+		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
+		uint32_t state = qp->state;
+
+		/* Answered before it was acknowledged: its packets still point at it. */
+		if (!msg->streamed || !msg->answered ||
+		    (msg->status == HW_STATUS_SUCCESS && msg->state != FW_WQE_RESPONSE))
+			break;
+		wqe_complete(nic, msg, (enum hw_status)msg->status,
+			     (enum hw_vendor_err)msg->vendor_err);
+		/* A failure has flushed the QP and ended its streams. */
+		if (qp->state != state)
+			return;
+	}
+	update_watch(nic, qp);
+}
+
+void esp_rdmap_fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+			    enum hw_vendor_err vendor_err)
+{
+	struct fw_qp *qp = msg->qp;
+
+	msg->answered = true;
+	msg->status = (uint8_t)status;
+	msg->vendor_err = vendor_err;
+	qp->sq_failing = true;
+	complete_front(nic, qp);
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static void queue(struct fw_nic *nic, struct esp_stream *stream, struct fw_wqe *msg)
+{
+	uint32_t room = esp_payload_bytes(stream) - HDR_BYTES;
+
+	msg->segment_bytes = room & ~7u;
+	msg->xfer.packets = 1;
+	if (!rdmap_tx_is_self_contained(msg->rdmap_opcode) && msg->bytes)
+		msg->xfer.packets = (uint32_t)(((uint64_t)msg->bytes + msg->segment_bytes - 1) /
+					       msg->segment_bytes);
+	if (!msg->begun_ns)
+		msg->begun_ns = nic->now_ns;
+	fw_trace(nic, TRACE_RDMAP_TX, msg->src_qpn, msg->wr_id, msg->bytes);
+	esp_send(nic, stream, &msg->xfer);
+}
+
+/*
+ * The requester's QPN and sq_psn, its address and rq_psn: what both ends were told, and a stream of
+ * an earlier connection does not have.
+ */
+static struct esp_key key_of(const struct fw_qp *qp, bool requester, uint32_t own_ip)
+{
+	uint32_t qpn = requester ? qp->qpn : qp->dst_qpn;
+	uint32_t ip = requester ? own_ip : qp->dst_ip;
+	uint32_t sq_psn = requester ? qp->attr.sq_psn : qp->attr.rq_psn;
+	uint32_t rq_psn = requester ? qp->attr.rq_psn : qp->attr.sq_psn;
+
+	struct be32 wire_ip;
+
+	memcpy(&wire_ip, &ip, sizeof(wire_ip));
+	return (struct esp_key){
+	    .service = WIRE_ESP_RDMAP,
+	    .local = qp->qpn,
+	    .remote = qp->dst_qpn,
+	    .key = (uint64_t)qpn << 24 | sq_psn,
+	    .key2 = (uint64_t)be32_get(wire_ip) << 32 | rq_psn,
+	};
+}
+
+static bool gives_up(const struct fw_nic *nic, const struct fw_qp *qp)
+{
+	return nic->now_ns - qp->esp.since_ns > rd_limit_ns(qp);
+}
+
+static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
+{
+	struct fw_wqe *msg = esp_rdmap_oldest(qp);
+
+	if (!msg)
+		return;
+	if (gives_up(nic, qp)) {
+		FW_COUNT(nic, rd_retry_exceeded);
+		esp_rdmap_fail_request(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		return;
+	}
+	fw_timer_set(&nic->timers, &qp->esp.open_timer, nic->now_ns + retry_ns);
+}
+
+static void try_open(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct esp_rdmap *esp = &qp->esp;
+	struct esp_key key = key_of(qp, true, nic->config.ip);
+	uint8_t shard = (uint8_t)(qp->dst_qpn >> FW_QPN_SHARD_SHIFT & (WIRE_EDP_SHARDS - 1));
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	switch (neigh_lookup(nic, qp->dst_ip, mac)) {
+	case NEIGH_OK:
+		break;
+	case NEIGH_WAIT:
+		open_failed(nic, qp, MAC_RETRY_NS);
+		return;
+	case NEIGH_UNREACHABLE:
+		open_failed(nic, qp, OPEN_RETRY_NS);
+		return;
+	}
+	esp->out.stream = esp_open(nic, &key, mac, shard, &esp->out);
+	if (!esp->out.stream) {
+		open_failed(nic, qp, OPEN_RETRY_NS);
+		return;
+	}
+	esp_set_patience(nic, esp->out.stream, rd_limit_ns(qp));
+}
+
+static void open_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct esp_rdmap *esp = FW_CONTAINER(timer, struct esp_rdmap, open_timer);
+
+	try_open(nic, esp->out.qp);
+}
+
+static void opened(struct fw_nic *nic, void *ctx)
+{
+	struct esp_rdmap_side *side = ctx;
+	struct esp_rdmap *esp = &side->qp->esp;
+	struct fw_list *node;
+
+	esp->open = true;
+	while ((node = fw_list_pop(&esp->waiting)))
+		queue(nic, side->stream, FW_CONTAINER(node, struct fw_wqe, flow_node));
+	update_watch(nic, side->qp);
+}
+
+bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	struct esp_rdmap *esp = &msg->qp->esp;
+
+	msg->state = FW_WQE_QUEUED;
+	if (msg->kind != FW_WQE_REQUEST) {
+		if (!esp->in.stream)
+			return false;
+		msg->streamed = true;
+		queue(nic, esp->in.stream, msg);
+		return true;
+	}
+	msg->streamed = true;
+	if (esp->open) {
+		queue(nic, esp->out.stream, msg);
+		update_watch(nic, msg->qp);
+		return true;
+	}
+	fw_list_add_tail(&esp->waiting, &msg->flow_node);
+	if (!esp->out.stream && !fw_timer_is_set(&esp->open_timer)) {
+		/* From the timer: whoever called does not expect that the request fails at once. */
+		esp->since_ns = nic->now_ns;
+		fw_timer_set(&nic->timers, &esp->open_timer, nic->now_ns);
+	}
+	return true;
+}
+
+/* The frame's rest is not to be had: it goes without, and what that means is done in this turn. */
+static int fault(struct fw_nic *nic, struct fw_wqe *msg, enum hw_vendor_err err)
+{
+	struct esp_rdmap *esp = &msg->qp->esp;
+
+	if (esp->faulty)
+		return -FW_EFAULT;
+	esp->faulty = true;
+	esp->fault_response = msg->kind != FW_WQE_REQUEST;
+	esp->fault_err = (uint8_t)err;
+	esp->fault_ssn = msg->ssn;
+	fw_list_add_tail(&nic->esp_rdmap_faults, &esp->fault_node);
+	return -FW_EFAULT;
+}
+
+static void unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer)
+{
+	const struct esp_rdmap_side *side = ctx;
+
+	if (side->qp && !is_notice(side, xfer))
+		(void)fault(nic, msg_of(xfer), HW_VENDOR_ERR_HOST_FAULT);
+}
+
+static void put_header(struct fw_tx_frame *frame, uint32_t at, const struct fw_wqe *msg, bool last)
+{
+	struct wire_esp_rdmap *wire = (struct wire_esp_rdmap *)(void *)(frame->hdr + at);
+
+	memset(wire, 0, sizeof(*wire));
+	wire->msg_bytes = be32_put(msg->bytes);
+	wire->ssn = be32_put(msg->ssn);
+	if (msg->kind != FW_WQE_REQUEST)
+		wire->flags |= WIRE_ESP_RDMAP_RESPONSE;
+	if (msg->kind == FW_WQE_TERMINATE) {
+		memcpy(&wire->imm, &msg->imm_inv, sizeof(wire->imm));
+	} else if (last && msg->kind == FW_WQE_REQUEST &&
+		   (msg->opcode == HW_WQE_SEND_IMM || msg->opcode == HW_WQE_WRITE_IMM)) {
+		wire->flags |= WIRE_ESP_RDMAP_IMM;
+		memcpy(&wire->imm, &msg->imm_inv, sizeof(wire->imm));
+		if (msg->flags & HW_WQE_F_SOLICITED)
+			wire->flags |= WIRE_ESP_RDMAP_SOLICITED;
+	}
+}
+
+static int fill_notice(struct fw_tx_frame *frame, uint32_t at)
+{
+	struct wire_esp_rdmap *wire = (struct wire_esp_rdmap *)(void *)(frame->hdr + at);
+
+	memset(wire, 0, sizeof(*wire));
+	wire->flags = WIRE_ESP_RDMAP_RESPONSE | WIRE_ESP_RDMAP_NOT_READY;
+	eth_tx_hdr(frame, at, sizeof(*wire), 0);
+	return sizeof(*wire);
+}
+
+/* A message's header and DDP segment; last says whether it is its last. */
+static uint32_t put_segment(struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
+			    uint32_t data, struct fw_tx_frame *frame, uint32_t at)
+{
+	bool last = rdmap_tx_is_self_contained(msg->rdmap_opcode) || offset + data == msg->bytes;
+	uint32_t n = sizeof(struct wire_esp_rdmap);
+
+	put_header(frame, at, msg, last);
+	n += rdmap_tx_header(nic, msg, offset, data, frame->hdr + at + n);
+	eth_tx_hdr(frame, at, n, 0);
+	return n;
+}
+
+static int fill_last(struct fw_nic *nic, const struct esp_rdmap_last *last,
+		     struct fw_tx_frame *frame, uint32_t at)
+{
+	struct be32 ssn = be32_put(last->ssn);
+	struct fw_wqe msg = {
+	    .kind = FW_WQE_TERMINATE,
+	    .rdmap_opcode = WIRE_RDMAP_TERMINATE,
+	    .bytes = sizeof(struct wire_terminate),
+	    .msn = last->ssn,
+	    .ssn = last->ssn,
+	    .swap = (uint64_t)last->layer_etype << 8 | last->code,
+	};
+
+	memcpy(&msg.imm_inv, &ssn, sizeof(ssn));
+	return (int)put_segment(nic, &msg, 0, 0, frame, at);
+}
+
+static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
+		struct fw_tx_frame *frame, uint32_t hdr_offset)
+{
+	struct esp_rdmap_side *side = ctx;
+	enum hw_vendor_err err;
+	struct fw_wqe *msg;
+	bool host = false;
+	uint32_t offset, data = 0, n;
+
+	if (!side->qp)
+		return fill_last(nic, FW_CONTAINER(side, struct esp_rdmap_last, side), frame,
+				 hdr_offset);
+	if (is_notice(side, xfer))
+		return fill_notice(frame, hdr_offset);
+	msg = msg_of(xfer);
+	/* Behind a packet without its data nothing may be carried out. */
+	if (side->qp->esp.faulty && side->qp->esp.fault_response != side->requester)
+		return -FW_EFAULT;
+	offset = i * msg->segment_bytes;
+	if (!rdmap_tx_is_self_contained(msg->rdmap_opcode))
+		data = msg->bytes - offset < msg->segment_bytes ? msg->bytes - offset
+								: msg->segment_bytes;
+	n = put_segment(nic, msg, offset, data, frame, hdr_offset);
+	assert(n + data <= max);
+	err = data ? wqe_gather(nic, msg, offset, data, frame, &host) : HW_VENDOR_ERR_NONE;
+	if (err != HW_VENDOR_ERR_NONE)
+		return fault(nic, msg, err);
+	return (int)(n + data);
+}
+
+static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
+{
+	struct esp_rdmap_side *side = ctx;
+	struct fw_wqe *msg;
+
+	if (!side->qp) {
+		/* The peer knows: what was not taken may go. */
+		if (ok)
+			esp_resume(nic, side->stream);
+		return;
+	}
+	if (is_notice(side, xfer)) {
+		of_notice(xfer)->noticed = false;
+		return;
+	}
+	msg = msg_of(xfer);
+	if (msg->kind != FW_WQE_REQUEST) {
+		wqe_free(nic, msg);
+		return;
+	}
+	if (!ok)
+		return; /* whoever ended the stream says what becomes of it */
+	side->qp->esp.rnr_tries = 0;
+	msg->state = FW_WQE_RESPONSE;
+	if (msg->rdmap_opcode != WIRE_RDMAP_READ_REQUEST &&
+	    msg->rdmap_opcode != WIRE_RDMAP_ATOMIC_REQUEST)
+		msg->answered = true;
+	complete_front(nic, side->qp);
+}
+
+void esp_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	msg->answered = true;
+	complete_front(nic, msg->qp);
+}
+
+void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+			enum hw_vendor_err vendor_err)
+{
+	if (msg->kind == FW_WQE_REQUEST) {
+		esp_rdmap_fail_request(nic, msg, status, vendor_err);
+		return;
+	}
+	/* A response that was queued just now. */
+	esp_withdraw(nic, msg->qp->esp.in.stream, &msg->xfer);
+	wqe_free(nic, msg);
+}
+
+void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn, enum hw_status status)
+{
+	struct fw_wqe *msg = unanswered(qp, ssn);
+
+	if (msg)
+		esp_rdmap_fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
+}
+
+void esp_rdmap_run(struct fw_nic *nic)
+{
+	struct fw_list *node;
+
+	while ((node = fw_list_pop(&nic->esp_rdmap_faults))) {
+		struct esp_rdmap *esp = FW_CONTAINER(node, struct esp_rdmap, fault_node);
+		struct fw_qp *qp = esp->out.qp;
+		const struct rdmap_error gone = {
+		    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
+		    WIRE_TERM_PROT_INVALID_STAG,
+		};
+		enum hw_vendor_err err = (enum hw_vendor_err)esp->fault_err;
+		struct fw_wqe *msg = unanswered(qp, esp->fault_ssn);
+
+		if (esp->fault_response) {
+			esp->faulty = false;
+			esp_rdmap_terminate(nic, qp, esp->fault_ssn, &gone);
+			continue;
+		}
+		if (!msg)
+			msg = esp_rdmap_oldest(qp);
+		/* Those before it may be answered still. */
+		if (msg)
+			esp_rdmap_fail_request(nic, msg, wqe_status_of(err), err);
+	}
+}
+
+/* ---- streams ----------------------------------------------------------------------------------
+ */
+
+static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac)
+{
+	const struct fw_qp *qp = qp_find(nic, key->local);
+	uint8_t known[WIRE_MAC_BYTES];
+	struct esp_key want;
+
+	if (!qp || qp->type != HW_QPT_RC || !llp_is_stream(qp) || !qp_can_receive(qp) ||
+	    qp->esp.in.stream)
+		return false;
+	want = key_of(qp, false, nic->config.ip);
+	/* In RTR we do not know yet with what PSN we shall send. */
+	if (key->remote != want.remote || key->key != want.key ||
+	    key->key2 >> 32 != want.key2 >> 32 ||
+	    (qp->state != HW_QPS_RTR && key->key2 != want.key2))
+		return false;
+	return neigh_lookup(nic, qp->dst_ip, known) == NEIGH_OK &&
+	       !memcmp(known, mac, WIRE_MAC_BYTES);
+}
+
+static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream)
+{
+	struct fw_qp *qp = qp_find(nic, key->local);
+
+	/* It may have changed since the SYN. */
+	if (!qp || !expects(nic, key, esp_peer_mac(stream)))
+		return NULL;
+	qp->esp.in.stream = stream;
+	esp_set_patience(nic, stream, ANSWER_NS);
+	return &qp->esp.in;
+}
+
+/* The requests of a QP whose stream is over: the oldest fails, and the QP with it. */
+static void requests_lost(struct fw_nic *nic, struct fw_qp *qp, enum esp_end why)
+{
+	enum hw_status status = why == ESP_END_LOST || why == ESP_END_UNREACHABLE
+				    ? HW_STATUS_RETRY_EXC_ERR
+				    : HW_STATUS_REM_OP_ERR;
+	struct fw_wqe *msg;
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &qp->wqes) {
+		msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+		/* What was answered was carried out, though its acknowledgement did not come. */
+		if (msg->streamed && msg->answered)
+			msg->state = FW_WQE_RESPONSE;
+	}
+	msg = esp_rdmap_oldest(qp);
+	if (!msg)
+		complete_front(nic, qp);
+	else
+		esp_rdmap_fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
+}
+
+static void ended(struct fw_nic *nic, void *ctx, enum esp_end why)
+{
+	struct esp_rdmap_side *side = ctx;
+	struct fw_qp *qp = side->qp;
+
+	if (!qp) {
+		fw_pool_put(&nic->esp_rdmap_lasts, FW_CONTAINER(side, struct esp_rdmap_last, side));
+		return;
+	}
+	side->stream = NULL;
+	if (!side->requester) {
+		fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
+		return;
+	}
+	qp->esp.open = false;
+	qp->esp.watched = false;
+	requests_lost(nic, qp, why);
+}
+
+void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
+			 const struct rdmap_error *error)
+{
+	struct esp_stream *stream = qp->esp.in.stream;
+	struct esp_rdmap_last *last;
+
+	if (!stream)
+		return;
+	last = fw_pool_get(&nic->esp_rdmap_lasts);
+	/* Without memory for it the peer learns from an RST that its requests have failed. */
+	qp->esp.in.stream = NULL;
+	fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
+	if (!last) {
+		esp_abort(nic, stream);
+		return;
+	}
+	*last = (struct esp_rdmap_last){
+	    .side = {.stream = stream},
+	    .xfer = {.packets = 1},
+	    .ssn = ssn,
+	    .layer_etype = error->layer_etype,
+	    .code = error->code,
+	};
+	fw_list_init(&last->xfer.node);
+	esp_cancel(nic, stream);
+	esp_rebind(stream, &last->side);
+	esp_send(nic, stream, &last->xfer);
+	esp_close(nic, stream);
+	FW_COUNT(nic, rd_terminates_tx);
+}
+
+static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
+{
+	struct esp_stream *stream = side->stream;
+
+	side->stream = NULL;
+	if (stream)
+		esp_abort(nic, stream);
+}
+
+void esp_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct esp_rdmap *esp = &qp->esp;
+
+	fw_timer_cancel(&nic->timers, &esp->open_timer);
+	fw_timer_cancel(&nic->timers, &esp->ready_timer);
+	fw_list_del(&esp->fault_node);
+	esp->open = false;
+	esp->watched = false;
+	esp->faulty = false;
+	esp->rnr_tries = 0;
+	end_side(nic, &esp->out);
+	end_side(nic, &esp->in);
+	while (fw_list_pop(&esp->waiting))
+		; /* they are flushed from the send queue */
+	qp->responder_slots = 0;
+}
+
+void esp_rdmap_init_qp(struct fw_qp *qp)
+{
+	struct esp_rdmap *esp = &qp->esp;
+
+	memset(esp, 0, sizeof(*esp));
+	esp->out = (struct esp_rdmap_side){.qp = qp, .requester = true};
+	esp->in = (struct esp_rdmap_side){.qp = qp};
+	fw_list_init(&esp->waiting);
+	fw_list_init(&esp->fault_node);
+	fw_list_init(&esp->notice.node);
+	fw_timer_init(&esp->open_timer, open_fire);
+	fw_timer_init(&esp->ready_timer, esp_rdmap_ready_fire);
+}
+
+void esp_rdmap_init(struct fw_nic *nic)
+{
+	static const struct esp_ops ops = {
+	    .expects = expects,
+	    .accept = accept_stream,
+	    .opened = opened,
+	    .receive = esp_rdmap_receive,
+	    .fill = fill,
+	    .unreadable = unreadable,
+	    .sent = sent,
+	    .ended = ended,
+	};
+
+	fw_list_init(&nic->esp_rdmap_faults);
+	esp_listen(nic, WIRE_ESP_RDMAP, &ops);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RC over ESP, receiving: a stream's packets as DDP segments, in their order.
+ *
+ * Called by esp_rx.c (struct esp_ops) and by the QP's timer; calls rdmap_rx.c, and esp_rdmap.c with
+ * what the peer says of our requests. What cannot be carried out now, or at all, is not taken.
+ * RFC 5040 7, RFC 5041 7; docs/wire-esp.md, "RC over ESP".
+ */
+#include "nic_fw/fw_nic.h"
+
+#define NO_MEMORY_NS UINT64_C(100000) /* until a packet is offered again that found none */
+
+static bool parse(const struct esp_rdmap_side *side, const struct fw_rx_frame *frame,
+		  uint32_t offset, uint32_t bytes, struct wire_esp_rdmap *wire,
+		  struct dgram_pkt *pkt)
+{
+	const struct fw_qp *qp = side->qp;
+	struct eth_cursor cursor;
+	bool whole = bytes >= sizeof(*wire);
+
+	memset(wire, 0, sizeof(*wire));
+	if (whole) {
+		eth_cursor_init(&cursor, frame, offset, bytes);
+		eth_cursor_copy(&cursor, wire, sizeof(*wire));
+	}
+	*pkt = (struct dgram_pkt){
+	    .frame = frame,
+	    .type = WIRE_DGRAM_RD,
+	    .stream = true,
+	    .src_ip = qp->dst_ip,
+	    .src_qpn = qp->dst_qpn,
+	    .src_shard = (uint8_t)(qp->dst_qpn >> FW_QPN_SHARD_SHIFT & (WIRE_DGRAM_SHARDS - 1)),
+	    .dst_qpn = qp->qpn,
+	    .incarnation =
+		wire->flags & WIRE_ESP_RDMAP_RESPONSE ? qp->incarnation_tx : qp->incarnation_rx,
+	    .msg_bytes = be32_get(wire->msg_bytes),
+	    .ssn = be32_get(wire->ssn),
+	    .data_offset = offset + (uint32_t)sizeof(*wire),
+	    .data_bytes = whole ? bytes - (uint32_t)sizeof(*wire) : 0,
+	};
+	memcpy(&pkt->imm, &wire->imm, sizeof(pkt->imm));
+	if (wire->flags & WIRE_ESP_RDMAP_IMM)
+		pkt->flags |= WIRE_DGRAM_F_IMM;
+	if (wire->flags & WIRE_ESP_RDMAP_SOLICITED)
+		pkt->flags |= WIRE_DGRAM_F_SOLICITED;
+	if (wire->flags & WIRE_ESP_RDMAP_RESPONSE)
+		pkt->flags |= WIRE_DGRAM_F_RESPONSE;
+	/* Only answers come on the stream of our requests, and only requests on the other. */
+	if (!whole || (wire->flags & ~WIRE_ESP_RDMAP_FLAGS) || wire->reserved[0] ||
+	    wire->reserved[1] || wire->reserved[2] ||
+	    !(wire->flags & WIRE_ESP_RDMAP_RESPONSE) == side->requester)
+		return false;
+	if (wire->flags & WIRE_ESP_RDMAP_NOT_READY)
+		return side->requester && bytes == sizeof(*wire);
+	return dgram_parse_ddp(pkt);
+}
+
+/* The peer has no receive for the first request that it has not taken. */
+static void rx_not_ready(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct fw_list *pos;
+
+	FW_COUNT(nic, esp_rdmap_rnr_rx);
+	if (qp->attr.rnr_retry == 7 || qp->esp.rnr_tries++ < qp->attr.rnr_retry)
+		return;
+	fw_list_for_each (pos, &qp->wqes) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+
+		if (!msg->streamed || msg->answered || msg->state == FW_WQE_RESPONSE)
+			continue;
+		esp_rdmap_fail_request(nic, msg, HW_STATUS_RNR_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		return;
+	}
+}
+
+void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct esp_rdmap *esp = FW_CONTAINER(timer, struct esp_rdmap, ready_timer);
+
+	if (esp->in.stream)
+		esp_resume(nic, esp->in.stream);
+}
+
+/* The packet stays with the stream, and is offered again after the QP's RNR timer. */
+static enum esp_verdict not_ready(struct fw_nic *nic, struct fw_qp *qp, bool tell)
+{
+	struct esp_rdmap *esp = &qp->esp;
+	uint64_t wait_ns = tell ? rd_rnr_timer_ns(qp->attr.min_rnr_timer) : NO_MEMORY_NS;
+
+	fw_timer_set(&nic->timers, &esp->ready_timer, nic->now_ns + wait_ns);
+	if (tell && !esp->noticed) {
+		FW_COUNT(nic, esp_rdmap_rnr_tx);
+		esp->noticed = true;
+		esp->notice.packets = 1;
+		esp_send(nic, esp->in.stream, &esp->notice);
+	}
+	return ESP_FULL;
+}
+
+static void rx_malformed(struct fw_nic *nic, const struct esp_rdmap_side *side,
+			 struct dgram_pkt *pkt)
+{
+	const struct rdmap_error error = {
+	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION,
+	    WIRE_TERM_OP_OPCODE,
+	};
+	struct fw_wqe *msg = esp_rdmap_oldest(side->qp);
+
+	FW_DROP(nic, drop_esp_malformed);
+	if (!side->requester) {
+		/* Which receive it was for nobody can say. */
+		pkt->tagged = true;
+		rdmap_rx_error(nic, side->qp, pkt, &error);
+	} else if (msg) {
+		esp_rdmap_fail_request(nic, msg, HW_STATUS_BAD_RESP_ERR, HW_VENDOR_ERR_NONE);
+	}
+}
+
+enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
+				   uint32_t offset, uint32_t bytes)
+{
+	struct esp_rdmap_side *side = ctx;
+	bool requester = side->requester;
+	struct rdmap_error error = {0, 0};
+	struct wire_esp_rdmap wire;
+	enum rdmap_result result;
+	struct dgram_pkt pkt = {.stream = true};
+
+	/* Behind a Terminate nothing counts; a packet without data is of one who has failed. */
+	if (!side->qp || !bytes)
+		return ESP_TAKEN;
+	if (!parse(side, frame, offset, bytes, &wire, &pkt)) {
+		rx_malformed(nic, side, &pkt);
+		return requester ? ESP_TAKEN : ESP_FULL;
+	}
+	if (wire.flags & WIRE_ESP_RDMAP_NOT_READY) {
+		rx_not_ready(nic, side->qp);
+		return ESP_TAKEN;
+	}
+	result = rdmap_rx_place(nic, side->qp, &pkt, true, &error);
+	if (result == RDMAP_OK)
+		result = rdmap_rx_finish(nic, side->qp, &pkt, NULL, &error);
+	switch (result) {
+	case RDMAP_OK:
+	case RDMAP_VOID:
+		break;
+	case RDMAP_REFUSE:
+	case RDMAP_DROP:
+		return not_ready(nic, side->qp, result == RDMAP_REFUSE);
+	case RDMAP_ERROR:
+		/* Not taken: its acknowledgement would say that it was carried out. */
+		rdmap_rx_error(nic, side->qp, &pkt, &error);
+		return requester ? ESP_TAKEN : ESP_FULL;
+	}
+	return ESP_TAKEN;
+}
