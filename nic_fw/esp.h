@@ -105,7 +105,7 @@ struct esp_xfer {
 	uint32_t sent;  /* packets given a number */
 	uint32_t acked; /* packets acknowledged */
 	uint32_t first_seq;
-	bool traced; /* the layer above wants to hear of it: esp_ops.passed */
+	bool traced; /* set by the layer above, before esp_send() too: esp_ops.passed */
 };
 
 /* Registers the layer above a service. */

@@ -560,6 +560,7 @@ struct ep_xfer *ep_send(struct ep *ep, uint32_t e, uint32_t packets)
 	CU_ASSERT_FATAL(end->num_xfers < EP_XFERS);
 	end->num_xfers++;
 	xfer->x.packets = packets;
+	xfer->x.traced = false;
 	xfer->first = end->wrote;
 	fw_list_init(&xfer->x.node);
 	end->wrote += packets;
