@@ -8,6 +8,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ bool vb_av_from(const struct ibv_ah_attr *attr, struct weft_av *av)
 	if (memcmp(attr->grh.dgid.raw, mapped, sizeof(mapped)) != 0)
 		return false;
 	memcpy(&ip, attr->grh.dgid.raw + sizeof(mapped), sizeof(ip));
-	*av = weft_av_ip(ip);
+	*av = IN_MULTICAST(ntohl(ip)) ? weft_av_mcast(ip) : weft_av_ip(ip);
 	av->sgid_index = attr->grh.sgid_index;
 	if (attr->grh.hop_limit)
 		av->hop_limit = attr->grh.hop_limit;

@@ -37,11 +37,12 @@ static void cap_from(const struct weft_qp_cap *w, struct ibv_qp_cap *cap)
 	cap->max_inline_data = w->max_inline_bytes;
 }
 
-static struct weft_qp *weft_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, void *user)
+static struct weft_qp *weft_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, uint32_t flags,
+				   void *user)
 {
 	struct weft_qp_init_attr attr = {
 	    .type = (enum weft_qp_type)init->qp_type,
-	    .flags = init->sq_sig_all ? WEFT_QP_F_SQ_SIG_ALL : 0,
+	    .flags = flags | (init->sq_sig_all ? WEFT_QP_F_SQ_SIG_ALL : 0),
 	    .send_cq = init->send_cq ? vb_cq_of(init->send_cq)->weft : NULL,
 	    .recv_cq = init->recv_cq ? vb_cq_of(init->recv_cq)->weft : NULL,
 	    .srq = init->srq ? vb_srq_of(init->srq)->weft : NULL,
@@ -65,13 +66,14 @@ static struct weft_qp *weft_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	return qp;
 }
 
-static struct vb_qp *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+/* flags: enum weft_qp_flags beside what init says. */
+static struct vb_qp *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, uint32_t flags)
 {
 	struct vb_qp *qp = calloc(1, sizeof(*qp));
 
 	if (!qp)
 		return vb_null(ENOMEM);
-	qp->weft = weft_qp_new(pd, init, qp);
+	qp->weft = weft_qp_new(pd, init, flags, qp);
 	if (!qp->weft) {
 		free(qp);
 		return NULL;
@@ -94,7 +96,7 @@ static struct vb_qp *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 
 VB_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct vb_qp *qp = qp_new(pd, init);
+	struct vb_qp *qp = qp_new(pd, init, 0);
 
 	return qp ? &qp->ibv : NULL;
 }
@@ -117,6 +119,8 @@ static bool send_ops_legal(const struct ibv_qp_init_attr_ex *ex)
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *ex)
 {
+	uint32_t create = ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? ex->create_flags : 0;
+	bool no_loop = create & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 	struct ibv_qp_init_attr init;
 	struct vb_qp *qp;
 
@@ -124,7 +128,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 		return vb_null(EINVAL);
 	if (ex->comp_mask & ~(uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
 					IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
-	    (ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && ex->create_flags) ||
+	    create & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ||
 	    (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && !send_ops_legal(ex)))
 		return vb_null(EOPNOTSUPP);
 	init = (struct ibv_qp_init_attr){.qp_context = ex->qp_context,
@@ -134,7 +138,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 					 .cap = ex->cap,
 					 .qp_type = ex->qp_type,
 					 .sq_sig_all = ex->sq_sig_all};
-	qp = qp_new(ex->pd, &init);
+	qp = qp_new(ex->pd, &init, no_loop ? WEFT_QP_F_BLOCK_SELF_MCAST_LB : 0);
 	if (!qp)
 		return NULL;
 	ex->cap = init.cap;
@@ -260,6 +264,19 @@ VB_API int ibv_destroy_qp(struct ibv_qp *ibv)
 	pthread_mutex_destroy(&ibv->mutex);
 	free(qp);
 	return 0;
+}
+
+/* UD; the LID of a group means nothing on Ethernet. */
+VB_API int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)lid;
+	return vb_result(weft_attach_mcast(vb_qp_of(qp)->weft, gid->raw));
+}
+
+VB_API int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	(void)lid;
+	return vb_result(weft_detach_mcast(vb_qp_of(qp)->weft, gid->raw));
 }
 
 /* Enhanced connection establishment names vendors' options; there are none. */

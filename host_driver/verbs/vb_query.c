@@ -66,6 +66,9 @@ static void fill_device(struct vb_context *c, struct ibv_device_attr *attr)
 	attr->max_qp_init_rd_atom = (int)w->max_rd_atomic;
 	attr->atomic_cap = IBV_ATOMIC_HCA;
 	attr->max_mw = (int)w->max_mw;
+	attr->max_mcast_grp = (int)w->max_mcast_grp;
+	attr->max_mcast_qp_attach = (int)w->max_mcast_qp_attach;
+	attr->max_total_mcast_qp_attach = (int)w->max_total_mcast_qp_attach;
 	attr->max_ah = (int)w->max_ah;
 	attr->max_srq = (int)w->max_srq;
 	attr->max_srq_wr = (int)w->max_wr;

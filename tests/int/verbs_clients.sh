@@ -80,6 +80,95 @@ pair send_long ib ib_send_lat -n 20 -s 1000000
 pair send_events ib ib_send_bw -n 200 -e -q 4
 pair send_inline ib ib_send_lat -n 50 -s 64 -I 64
 
+# a group: three QPs of two NICs, one of them detached again
+cat >"$WEFT_TMP/group.c" <<'C'
+#include <arpa/inet.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHECK(cond) do { if (!(cond)) { perror(#cond); exit(1); } } while (0)
+enum { QKEY = 0x1234, BYTES = 200 };
+
+struct end {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	char buf[40 + BYTES];
+} end[3];
+static union ibv_gid group = {.raw = {[10] = 0xff, 0xff, 239, 1, 2, 3}};
+
+static void make(struct end *e, struct ibv_device *device)
+{
+	struct ibv_qp_init_attr init = {.cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_UD, .sq_sig_all = 1};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY};
+	struct ibv_sge sge;
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	CHECK((e->ctx = ibv_open_device(device)) && (e->pd = ibv_alloc_pd(e->ctx)));
+	CHECK((e->cq = ibv_create_cq(e->ctx, 16, NULL, NULL, 0)));
+	init.send_cq = init.recv_cq = e->cq;
+	CHECK((e->qp = ibv_create_qp(e->pd, &init)));
+	CHECK((e->mr = ibv_reg_mr(e->pd, e->buf, sizeof(e->buf), IBV_ACCESS_LOCAL_WRITE)));
+	CHECK(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == 0);
+	attr.qp_state = IBV_QPS_RTR;
+	CHECK(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE) == 0);
+	attr.qp_state = IBV_QPS_RTS;
+	CHECK(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0);
+	sge = (struct ibv_sge){(uintptr_t)e->buf, sizeof(e->buf), e->mr->lkey};
+	CHECK(ibv_post_recv(e->qp, &wr, &bad) == 0);
+	CHECK(ibv_attach_mcast(e->qp, &group, 0) == 0);
+}
+
+static int completions(struct end *e, int want, struct ibv_wc *wc)
+{
+	int got = 0;
+
+	for (int i = 0; i < 20000 && got < want; i++) {
+		got += ibv_poll_cq(e->cq, want - got, wc + got);
+		usleep(100);
+	}
+	return got;
+}
+
+int main(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_ah_attr to = {.is_global = 1, .port_num = 1, .grh = {.dgid = group, .sgid_index = 1}};
+	static char data[BYTES] = "to everybody";
+	struct ibv_sge sge = {(uintptr_t)data, BYTES, 0};
+	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad;
+	struct ibv_mr *mr;
+	struct ibv_wc wc[2];
+
+	CHECK(list && list[0] && list[1]);
+	make(&end[0], list[0]);
+	make(&end[1], list[1]);
+	make(&end[2], list[1]);
+	CHECK(ibv_detach_mcast(end[2].qp, &group, 0) == 0);
+	CHECK(ibv_detach_mcast(end[2].qp, &group, 0) == EINVAL);
+	CHECK((mr = ibv_reg_mr(end[0].pd, data, BYTES, 0)));
+	sge.lkey = mr->lkey;
+	CHECK((wr.wr.ud.ah = ibv_create_ah(end[0].pd, &to)));
+	wr.wr.ud.remote_qpn = 0xffffff;
+	wr.wr.ud.remote_qkey = QKEY;
+	CHECK(ibv_post_send(end[0].qp, &wr, &bad) == 0);
+	CHECK(completions(&end[0], 2, wc) == 2); /* the Send, and its copy */
+	CHECK(completions(&end[1], 1, wc) == 1 && wc->status == IBV_WC_SUCCESS);
+	CHECK(wc->byte_len == 40 + BYTES && strcmp(end[1].buf + 40, data) == 0);
+	CHECK(memcmp(end[1].buf + 36, group.raw + 12, 4) == 0); /* the GRH names the group */
+	CHECK(ibv_poll_cq(end[2].cq, 1, wc) == 0);
+	return puts("heard") < 0;
+}
+C
+gcc -std=gnu11 -Wall "$WEFT_TMP/group.c" -o "$WEFT_TMP/group" -libverbs || die 'does not compile'
+verbs group iwarp "$WEFT_TMP/group"
+expect_ok group
+
 # what goes wrong says so
 verbs nobody iwarp ibv_rc_pingpong -d weft9
 finish nobody
