@@ -276,14 +276,15 @@ GOAL_Vertex(GOAL_LocalOp)(GOAL_Graph g, const void *b1, const void *b2, void *br
 			  GOAL_DataType type, int width, int64_t count, GOAL_MemType b1_mem,
 			  GOAL_MemType b2_mem, GOAL_MemType bres_mem)
 {
-	uint64_t bytes = (uint64_t)(op == GOAL_WTIME ? 8 : count * (width / 8));
+	uint64_t bytes = op == GOAL_WTIME ? 8 : (uint64_t)count * (uint32_t)(width / 8);
 	struct goal_mem a = {(uintptr_t)b1, bytes, b1_mem == GOAL_SCRATCHPAD};
 	struct goal_mem b = {(uintptr_t)b2, bytes, b2_mem == GOAL_SCRATCHPAD};
 	struct goal_mem r = {(uintptr_t)bres, bytes, bres_mem == GOAL_SCRATCHPAD};
 	const struct goal_mem *mems[3] = {&a, &b, &r};
 	const uint32_t nums[3] = {1, 1, 1};
 
-	if (!g || count < 0 || width < 0 || width > 64)
+	/* So that bytes are what they seem. */
+	if (!g || count < 0 || count > INT64_MAX / 8 || width < 0 || width > 64)
 		return vertex(-EINVAL,
 			      "GOAL_LocalOp: no graph, or a width or number that cannot be");
 	return vertex(goal_graph_local(g->graph, (enum goal_local)op, (enum goal_type)type,

@@ -228,12 +228,16 @@ int GOAL_IsFinalized(void)
 
 int GOAL_GroupSize(void)
 {
-	return GOAL_CommSize(GOAL_CommWorld());
+	GOAL_Comm world = GOAL_CommWorld();
+
+	return world ? GOAL_CommSize(world) : GOAL_LastError();
 }
 
 int GOAL_MyRank(void)
 {
-	return GOAL_CommRank(GOAL_CommWorld());
+	GOAL_Comm world = GOAL_CommWorld();
+
+	return world ? GOAL_CommRank(world) : GOAL_LastError();
 }
 
 int GOAL_Finalize(void)

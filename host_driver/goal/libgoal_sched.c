@@ -12,6 +12,9 @@
 
 #include "host_driver/goal/libgoal.h"
 
+/* More than any schedule that a NIC has memory for; a folder says that it is longer. */
+#define FILE_MAX_BYTES (INT64_C(1) << 32)
+
 static void sched_free(GOAL_Schedule sched)
 {
 	uint32_t i;
@@ -194,7 +197,7 @@ static int read_code(const char *path, struct goal_code *code, const char **why)
 	if (!f)
 		return -errno;
 	if (fseek(f, 0, SEEK_END) == 0 && (bytes = ftell(f)) >= (long)sizeof(*header) &&
-	    fseek(f, 0, SEEK_SET) == 0) {
+	    bytes <= FILE_MAX_BYTES && fseek(f, 0, SEEK_SET) == 0) {
 		code->num_bytes = (uint64_t)bytes;
 		code->bytes = malloc((size_t)bytes);
 		if (code->bytes && fread(code->bytes, (size_t)bytes, 1, f) != 1) {
@@ -202,7 +205,7 @@ static int read_code(const char *path, struct goal_code *code, const char **why)
 			code->bytes = NULL;
 		}
 	} else {
-		*why = "too short";
+		*why = "too short, or too long";
 	}
 	fclose(f);
 	if (!code->bytes)

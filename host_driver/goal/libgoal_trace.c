@@ -147,10 +147,12 @@ void libgoal_trace_free(GOAL_Schedule sched)
 static struct libgoal_slot *over(struct libgoal *lib, GOAL_Handle handle)
 {
 	uint32_t record = (uint32_t)handle & 0xffff;
-	struct libgoal_slot *slot = &lib->slots[record];
+	struct libgoal_slot *slot;
 
-	if (handle < 0 || record >= LIBGOAL_RUNS ||
-	    slot->use != (uint32_t)((uint64_t)handle >> 16) || slot->running)
+	if (handle < 0 || record >= LIBGOAL_RUNS)
+		return NULL;
+	slot = &lib->slots[record];
+	if (slot->use != (uint32_t)((uint64_t)handle >> 16) || slot->running)
 		return NULL;
 	return slot;
 }

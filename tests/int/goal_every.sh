@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# goal_every.c calls every function of goal.h and goal_coll.h at four ranks, each on a NIC of its own:
+# as C11, and as C++ by g++ with the headers and the shared library as users have them.
+
+. tests/int/lib.sh
+need g++
+
+# The program is what it says.
+missing=$(grep -ohE '\bGOAL_[A-Z][a-z][A-Za-z]*\(' <(grep -hE -A 1 '^GOAL_API' host_driver/goal/goal.h host_driver/goal/goal_coll.h) |
+	sort -u | while read -r f; do
+	grep -qF -- "$f" tests/int/goal_every.c || echo "$f"
+done)
+[ -z "$missing" ] || die "not called by goal_every.c: $missing"
+
+mkdir "$WEFT_TMP/include"
+cp host_driver/goal/goal.h "$WEFT_TMP/include"
+sed 's|"host_driver/goal/goal.h"|"goal.h"|' host_driver/goal/goal_coll.h >"$WEFT_TMP/include/goal_coll.h"
+lib=$(cd "$WEFT_BIN/../lib" && pwd)
+g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -DGOAL_INSTALLED -fsanitize=address,undefined -I "$WEFT_TMP/include" \
+	tests/int/goal_every.c -o "$WEFT_TMP/goal_every_cpp" -L "$lib" -Wl,-rpath,"$lib" -lgoal -lweft -pthread ||
+	die 'g++ does not take it'
+gcc -std=c11 -Wall -Wextra -Wpedantic -Werror -DGOAL_INSTALLED -I "$WEFT_TMP/include" -fsyntax-only tests/int/goal_every.c ||
+	die 'gcc does not take it with the installed headers'
+
+weftd_start weftd --nics 4
+peers=$(ctl list --json | sed -n 's/.*"mac": "\(.*\)",/\1/p' | paste -sd,)
+for program in "$WEFT_INT/goal_every" "$WEFT_TMP/goal_every_cpp"; do
+	name=${program##*/}
+	mkdir "$WEFT_TMP/$name.files"
+	for i in 0 1 2 3; do
+		spawn "$name.$i" env WEFT_PEERS="$peers" WEFT_RANK=$i WEFT_JOB="$name" WEFT_DEVICE=weft$i \
+			"$program" "$WEFT_TMP/$name.files"
+	done
+	expect_ok "$name.0" "$name.1" "$name.2" "$name.3"
+	for i in 0 1 2 3; do
+		out_has "$name.$i" "^rank $i: all right" || die "$name.$i did not come to its end"
+		expect_objects weft$i '0 0 0 0'
+		"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/$name.files/trace.$i" >"$WEFT_TMP/points" || die 'goal-dump fails'
+	done
+done
+weftd_stop weftd
