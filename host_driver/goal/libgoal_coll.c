@@ -50,6 +50,16 @@ static GOAL_Schedule move(GOAL_Comm comm, GOAL_Collective coll, const void *send
 	return make(comm, &call, bytes, 8, root);
 }
 
+static GOAL_Schedule combine(GOAL_Comm comm, GOAL_Collective coll, const void *send, void *recv,
+			     int64_t count, GOAL_Op op, GOAL_DataType type, int width, int root,
+			     GOAL_Algorithm alg)
+{
+	struct goal_coll_call call = {
+	    .coll = coll, .alg = alg, .send = send, .recv = recv, .op = op, .type = type};
+
+	return make(comm, &call, count, width, root);
+}
+
 GOAL_Schedule GOAL_BarrierSchedule(GOAL_Comm comm, GOAL_Algorithm alg)
 {
 	return move(comm, GOAL_COLL_BARRIER, NULL, NULL, 0, 0, alg);
@@ -89,48 +99,24 @@ GOAL_Schedule GOAL_ReduceSchedule(GOAL_Comm comm, const void *send, void *recv, 
 				  GOAL_Op op, GOAL_DataType type, int width, int root,
 				  GOAL_Algorithm alg)
 {
-	struct goal_coll_call call = {.coll = GOAL_COLL_REDUCE,
-				      .alg = alg,
-				      .send = send,
-				      .recv = recv,
-				      .op = op,
-				      .type = type};
-
-	return make(comm, &call, count, width, root);
+	return combine(comm, GOAL_COLL_REDUCE, send, recv, count, op, type, width, root, alg);
 }
 
 GOAL_Schedule GOAL_AllreduceSchedule(GOAL_Comm comm, const void *send, void *recv, int64_t count,
 				     GOAL_Op op, GOAL_DataType type, int width, GOAL_Algorithm alg)
 {
-	struct goal_coll_call call = {.coll = GOAL_COLL_ALLREDUCE,
-				      .alg = alg,
-				      .send = send,
-				      .recv = recv,
-				      .op = op,
-				      .type = type};
-
-	return make(comm, &call, count, width, 0);
+	return combine(comm, GOAL_COLL_ALLREDUCE, send, recv, count, op, type, width, 0, alg);
 }
 
 GOAL_Schedule GOAL_ReduceScatterSchedule(GOAL_Comm comm, const void *send, void *recv,
 					 int64_t count, GOAL_Op op, GOAL_DataType type, int width,
 					 GOAL_Algorithm alg)
 {
-	struct goal_coll_call call = {.coll = GOAL_COLL_REDUCE_SCATTER,
-				      .alg = alg,
-				      .send = send,
-				      .recv = recv,
-				      .op = op,
-				      .type = type};
-
-	return make(comm, &call, count, width, 0);
+	return combine(comm, GOAL_COLL_REDUCE_SCATTER, send, recv, count, op, type, width, 0, alg);
 }
 
 GOAL_Schedule GOAL_ScanSchedule(GOAL_Comm comm, const void *send, void *recv, int64_t count,
 				GOAL_Op op, GOAL_DataType type, int width, GOAL_Algorithm alg)
 {
-	struct goal_coll_call call = {
-	    .coll = GOAL_COLL_SCAN, .alg = alg, .send = send, .recv = recv, .op = op, .type = type};
-
-	return make(comm, &call, count, width, 0);
+	return combine(comm, GOAL_COLL_SCAN, send, recv, count, op, type, width, 0, alg);
 }
