@@ -112,6 +112,9 @@ static void drain(struct wv_qp *qp)
 	struct wv *wv = qp->proc->wv;
 	uint32_t waits;
 
+	/* Others of this process, on the same CQ, may be told so while it is polled here. */
+	if (qp->model.type != WEFT_QPT_UD)
+		widen(qp, SIM_MAY(REM_OP_ERR));
 	set_state(qp, WEFT_QPS_ERR);
 	check_state(qp, WEFT_QPS_ERR);
 	qp->state = WV_FAILED;
