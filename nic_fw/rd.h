@@ -58,6 +58,7 @@ enum {
 #define RD_MAX_RTO_NS       UINT64_C(1000000000)
 #define RD_HELLO_RETRY_NS   UINT64_C(10000000)
 #define RD_AWAIT_NS         UINT64_C(20000000) /* between probes while only responses are awaited */
+#define RD_SILENT_NS        UINT64_C(60000000) /* three such: the peer is not heard */
 #define RD_ASTRAY_NS        UINT64_C(1000000000)  /* no packet is overtaken by one so much later */
 #define RD_STALE_NS         UINT64_C(30000000000) /* unused so long, a session is opened anew */
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be forgotten after this */

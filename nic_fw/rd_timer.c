@@ -136,7 +136,7 @@ static void await(struct fw_nic *nic, struct rd_session *s)
 	if (s->ts_echo_ns >= s->probe_ns)
 		s->probe_ns = 0;
 	silent_ns = s->probe_ns ? nic->now_ns - s->probe_ns : 0;
-	if (silent_ns < 3 * RD_AWAIT_NS)
+	if (silent_ns < RD_SILENT_NS)
 		silent_ns = 0; /* one lost probe says nothing */
 	left = rd_flow_check_awaiting(nic, s, silent_ns);
 	if (s->state != RD_OPEN || s->tx)
@@ -215,8 +215,12 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 	}
 	FW_COUNT(nic, rd_timeouts);
 	fw_trace(nic, TRACE_RD_TIMEOUT, 0, s->tx_una, s->backoff);
-	if (s->backoff >= RD_GIVE_UP_BACKOFF && all_void(nic, s)) {
-		/* Nobody waits for an answer any more, and none comes. */
+	if (s->backoff >= RD_GIVE_UP_BACKOFF && nic->now_ns - s->ts_echo_ns >= RD_SILENT_NS &&
+	    all_void(nic, s)) {
+		/*
+		 * Nobody here waits for an answer any more, and the peer is silent. One that is
+		 * heard may wait for our Terminates: its requests must not fail for some losses.
+		 */
 		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}

@@ -201,5 +201,69 @@ static void forged_behind_a_hole(void)
 	rp_end(&rp);
 }
 
+/* The first data packets of B, its Terminates, are lost; ACKs pass. */
+static enum rp_verdict drop_terminates(struct rp *r, const struct rp_info *info)
+{
+	uint32_t *left = r->ctx;
+
+	if (!info->from || info->type != WIRE_DGRAM_RD || !*left)
+		return RP_PASS;
+	(*left)--;
+	return RP_DROP;
+}
+
+/*
+ * A asks for a QP that B has not, and B's answer is lost again and again. Nobody at B waits for it,
+ * but A does, and is heard: the session stays, and the request ends with what B has to say.
+ */
+static void answer_lost_often(void)
+{
+	struct fw_qp nobody;
+	struct rp_req req = {
+	    .opcode = HW_WQE_WRITE, .dst = &nobody, .wr_id = 1, .bytes = 8, .remote_offset = DST};
+	uint32_t left = RD_GIVE_UP_BACKOFF + 4;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	nobody = *B->qp[0];
+	nobody.qpn |= 0xfff0;
+	rp.ctx = &left;
+	rp.filter = drop_terminates;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_run(&rp, UINT64_C(2) * SECONDS);
+	CU_ASSERT_EQUAL(left, 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), 0);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
+	rp_end(&rp);
+}
+
+/* Nobody is there to hear it: B gives the session up, and what it held for the answer. */
+static void answer_to_nobody(void)
+{
+	struct fw_qp nobody;
+	struct rp_req req = {
+	    .opcode = HW_WQE_WRITE, .dst = &nobody, .wr_id = 1, .bytes = 8, .remote_offset = DST};
+	uint32_t left = UINT32_MAX;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	nobody = *B->qp[0];
+	nobody.qpn |= 0xfff0;
+	rp.ctx = &left;
+	rp.filter = drop_terminates;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_settle(&rp);
+	A->dead = true;
+	rp_run(&rp, UINT64_C(2) * SECONDS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), 1);
+	CU_ASSERT_EQUAL(B->nic->terminates, 0);
+	/* One that was only away hears what became of its request. */
+	A->dead = false;
+	rp.filter = NULL;
+	rp_run(&rp, UINT64_C(2) * SECONDS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_end(&rp);
+}
+
 UT_MAIN("nic_fw/rd_heal", UT(sender_gave_up), UT(sender_died), UT(half_a_send), UT(psns_used_up),
-	UT(forged_behind_a_hole))
+	UT(forged_behind_a_hole), UT(answer_lost_often), UT(answer_to_nobody))
