@@ -414,6 +414,11 @@ pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); t
 _pictures: $(B)/bin/weft-sim $(B)/bin/goal-run
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py docs/pictures
 
+.PHONY: goal-table
+goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into docs/goal-sim.md; GOAL_SAMPLES=dir
+	@[ -n '$(GOAL_SAMPLES)' ] || { echo 'make goal-table GOAL_SAMPLES=dir: a folder of schedules with predicted.tsv' >&2; exit 2; }
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/goal_table.py '$(GOAL_SAMPLES)'
+
 lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects
 	@tools/deps.sh lint
 	@tools/lint.sh

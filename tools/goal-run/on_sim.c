@@ -4,8 +4,8 @@
  *
  * Called by main.c; calls sim_harness/sim.h and ranks.c. The network is LogGP's when --link says so
  * (a gap keeps the next frame away, bytes take time once: sim_link.cut_through), else the
- * simulator's default switch; a core's work costs what the firmware's was measured to cost, or
- * what --link says. All ranks ring at the same virtual instant, from which times count.
+ * simulator's default switch; a core's work costs what the firmware's is taken to cost
+ * (below), or what --link says. All ranks ring at the same virtual instant, from which times count.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,8 +15,9 @@
 #include "tools/goal-run/goal_run.h"
 
 /*
- * The firmware's own costs, on one core of a 2.x GHz server: see docs/goal-format.md "The firmware
- * beside the model".
+ * The firmware's own costs: those of frames and operations chosen within the spread of what
+ * weft-bench stages measured, the others assumed. See docs/goal-sim.md "What the firmware's own
+ * costs are".
  */
 enum {
 	OWN_RX_NS = 120,
