@@ -99,7 +99,7 @@ struct weft_goal_result {
 	uint32_t op;     /* that failed here; UINT32_MAX */
 	uint32_t ops;    /* operations carried out */
 	uint32_t instance;
-	uint32_t traced, trace_lost; /* points of PERFTRACE, and those that found no room */
+	uint32_t traced, trace_lost;  /* points of PERFTRACE, and those that found no room */
 	uint64_t start_ns, finish_ns; /* of the NIC's clock */
 };
 

@@ -214,6 +214,27 @@ static void shared_receives(void)
 	host_check(weft_destroy_srq(srq) == 0);
 }
 
+static void to_a_group(struct weft_qp *from, struct weft_qp *to)
+{
+	uint32_t group_ip = inet_addr("239.1.2.3");
+	struct weft_av av = weft_av_mcast(group_ip);
+	struct weft_ah *ah = weft_create_ah(a.pd, &av);
+	struct weft_sge out = {(uintptr_t)a.mem, 100, a.mr->lkey};
+	struct weft_send_wr wr = request(WEFT_WR_SEND, &out, to);
+	uint8_t gid[16];
+
+	weft_mcast_gid(group_ip, gid);
+	host_check(ah && weft_attach_mcast(to, gid) == 0);
+	post_receive(to);
+	wr.ah = ah;
+	wr.dst_qpn = WEFT_MCAST_QPN;
+	host_check(weft_post_send(from, &wr, NULL) == 0);
+	await(cq_a, WEFT_WC_SUCCESS);
+	host_check(await(cq_b, WEFT_WC_SUCCESS).bytes == 140);
+	host_check(weft_detach_mcast(to, gid) == 0);
+	host_check(weft_destroy_ah(ah) == 0);
+}
+
 static void datagrams(void)
 {
 	struct weft_qp *from = host_qp(&a, WEFT_QPT_UD, cq_a, NULL, 8);
@@ -225,6 +246,7 @@ static void datagrams(void)
 	host_check(weft_post_send(from, &wr, NULL) == 0);
 	await(cq_a, WEFT_WC_SUCCESS);
 	host_check(await(cq_b, WEFT_WC_SUCCESS).bytes == 140);
+	to_a_group(from, to);
 	host_check(weft_destroy_qp(from) == 0);
 	host_check(weft_destroy_qp(to) == 0);
 }
@@ -259,6 +281,7 @@ static void tools(void)
 	struct weft_stat stats[16];
 	struct weft_port_attr port;
 	struct weft_context *tool;
+	struct weft_open_attr nowhere = {.shard = 7};
 	uint32_t cursor = 0;
 	char byte;
 	int fd, n;
@@ -267,6 +290,7 @@ static void tools(void)
 	host_check(weft_get_device_list(&list) == 2 && strcmp(list[0].name, "weft0") == 0);
 	weft_free_device_list(list);
 	host_check(!weft_open_device("weft99") && errno == ENODEV);
+	host_check(!weft_open_device_attr("weft0", &nowhere) && errno == ENXIO);
 	host_check(weft_query_device(a.ctx, &device) == 0 && device.max_qp > 0);
 	host_check(weft_query_port(a.ctx, &port) == 0 && port.link_up);
 	tool = weft_open_tool("weft0");
