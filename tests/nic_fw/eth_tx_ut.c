@@ -6,7 +6,13 @@
  */
 #include "tests/nic_fw/net_ut.h"
 
-static uint8_t memory[64];
+enum {
+	MEMORY_BYTES = 64
+};
+
+/* What frames point at, and what lies beside it. */
+static uint8_t around[3 * MEMORY_BYTES];
+static uint8_t *const memory = around + MEMORY_BYTES;
 
 /* Stages a frame whose first byte is tag, with a piece of a client if client is not 0. */
 static struct fw_tx_frame *stage(uint8_t tag, uint16_t client, bool host)
@@ -20,7 +26,7 @@ static struct fw_tx_frame *stage(uint8_t tag, uint16_t client, bool host)
 		frame->seg[frame->num_seg++] =
 		    (struct fw_tx_seg){.mem = host ? NULL : memory,
 				       .addr = (uintptr_t)memory,
-				       .bytes = sizeof(memory),
+				       .bytes = MEMORY_BYTES,
 				       .client = client,
 				       .kind = host ? FW_TX_HOST : FW_TX_MEM};
 	return frame;
@@ -148,7 +154,7 @@ static void fault_of_a_process(void)
 	CU_ASSERT_EQUAL(net.sent[1].b[0], 4);
 	net.host_fault = false;
 	CU_ASSERT_EQUAL(eth_tx_commit_now(net.nic, stage(5, NET_CLIENT, true)), 0);
-	CU_ASSERT_EQUAL(net.sent[2].n, 14 + sizeof(memory));
+	CU_ASSERT_EQUAL(net.sent[2].n, 14 + MEMORY_BYTES);
 	CU_ASSERT_EQUAL(CNT(host_reads), 3);
 	net_end();
 }
@@ -197,8 +203,8 @@ static void forgets_memory(void)
 	net_init(0);
 	net.tx_room = 1;
 	eth_tx_commit(net.nic, stage(1, 5, false));
-	eth_tx_forget_mem(net.nic, memory + sizeof(memory), 64);
-	eth_tx_forget_mem(net.nic, memory - 64, 64);
+	eth_tx_forget_mem(net.nic, memory + MEMORY_BYTES, MEMORY_BYTES);
+	eth_tx_forget_mem(net.nic, around, MEMORY_BYTES);
 	CU_ASSERT_EQUAL(net.num_sent, 0);
 	eth_tx_commit(net.nic, stage(2, 6, false));
 	eth_tx_commit(net.nic, stage(3, 0, false));
