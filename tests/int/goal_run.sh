@@ -9,19 +9,6 @@ need python3
 
 golden=tests/golden/goal
 run=$WEFT_BIN/goal-run
-out=$WEFT_TMP/tool.out
-err=$WEFT_TMP/tool.err
-
-# tool STATUS COMMAND...: its exit status must be that
-tool()
-{
-	local want=$1 rc
-	shift
-	"$@" >"$out" 2>"$err" </dev/null
-	rc=$?
-	grep -hE 'Sanitizer|runtime error' "$err" && die "$*"
-	[ "$rc" -eq "$want" ] || { cat "$out" "$err"; die "$*: exit status $rc, not $want"; }
-}
 
 # schedule NAME: standard input is the ranks of a file of two ranks
 schedule()

@@ -310,6 +310,19 @@ unique()
 	say "w$(($$ % 1000000))$1"
 }
 
+# tool STATUS COMMAND...: its exit status must be that; what it says goes to $out and $err
+out=$WEFT_TMP/tool.out
+err=$WEFT_TMP/tool.err
+tool()
+{
+	local want=$1 rc
+	shift
+	"$@" >"$out" 2>"$err" </dev/null
+	rc=$?
+	grep -hE 'Sanitizer|runtime error' "$err" && die "$*"
+	[ "$rc" -eq "$want" ] || { cat "$out" "$err"; die "$*: exit status $rc, not $want"; }
+}
+
 # netns_add NAME: the namespace "$(unique NAME)", its loopback up, gone at the end
 netns_add()
 {
