@@ -5,8 +5,7 @@
 #
 #	weft-run [--device NAME] [--transport iwarp|ib] [--run-dir DIR] [--] PROGRAM [ARGUMENT...]
 #
-# The program is replaced by nothing else: it keeps its process, its arguments and its exit code. What it does
-# is set LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT and WEFT_RUN_DIR; LD_PRELOAD of the same
+# The program keeps its process, its arguments and its exit code. All that changes is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT and WEFT_RUN_DIR; LD_PRELOAD of the same
 # files has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage.
 
 set -eu
@@ -20,8 +19,7 @@ usage()
 
 		  --device NAME          shows the program this NIC alone (default: all)
 		  --transport iwarp|ib   the device shows itself as an iWARP NIC (default), or as a RoCE
-		                         one, to programs that refuse iWARP (UCX) or expect a QP
-		                         without a connection manager (perftest's ib_send_bw)
+		                         one, to programs that want that (perftest's ib_send_bw without -R)
 		  --run-dir DIR          where weftd's sockets are (default: WEFT_RUN_DIR, /run/weft)
 		  --help                 this text
 
@@ -79,7 +77,7 @@ if [ -z "$found" ]; then
 	echo "weft-run: no NIC in $run_dir; start weftd, or give the directory with --run-dir" >&2
 	exit 1
 fi
-if [ -n "$device" ] && [ ! -S "$run_dir/$device" ] && [ ! -S "$run_dir/$device.sock" ]; then
+if [ -n "$device" ] && [ ! -S "$run_dir/$device" ]; then
 	echo "weft-run: no NIC '$device' in $run_dir; 'weftctl list' shows those that are there" >&2
 	exit 1
 fi

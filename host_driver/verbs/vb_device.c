@@ -142,17 +142,20 @@ VB_API struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct vb_device *d = vb_device_of(device);
 	struct vb_context *c = calloc(1, sizeof(*c));
 	struct ibv_context *ibv;
+	int rc;
 
 	if (!c)
 		return vb_null(ENOMEM);
 	c->weft = weft_open_device(d->weft.path);
-	if (!c->weft || weft_query_device(c->weft, &c->attr) < 0) {
-		int err = errno;
-
-		if (c->weft)
-			weft_close_device(c->weft);
+	if (!c->weft) {
 		free(c);
-		return vb_null(err);
+		return NULL;
+	}
+	rc = weft_query_device(c->weft, &c->attr);
+	if (rc < 0) {
+		weft_close_device(c->weft);
+		free(c);
+		return vb_null(-rc);
 	}
 	c->device = vb_device_get(d);
 	c->weft->user = c;
