@@ -8,6 +8,7 @@
 #	host_driver/*.c		libweft.a, .so	the host driver
 #	host_driver/goal/*.c	libgoal.a, .so	GOAL schedules
 #	host_driver/verbs/*.c	verbs/libibverbs.so.1	stands in for the library of that name; needs its headers
+#	host_driver/rdmacm/*.c	verbs/librdmacm.so.1	likewise
 #	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
@@ -116,6 +117,7 @@ SRC_nicfw := $(sort $(wildcard nic_fw/*.c))
 SRC_weft := $(sort $(wildcard host_driver/*.c))
 SRC_goal := $(sort $(wildcard host_driver/goal/*.c))
 SRC_verbs := $(sort $(wildcard host_driver/verbs/*.c))
+SRC_rdmacm := $(sort $(wildcard host_driver/rdmacm/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
@@ -227,26 +229,33 @@ $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 
 # Stand-ins for shared libraries of rdma-core: the names and symbol versions are those of the real one,
-# which is asked for them; $1 library, $2 its objects.
+# which is asked for them; $1 library, $2 its objects, $3 libraries it is linked with, $4 functions of ours that
+# it exports besides.
 VERBS_DIR := $(B)/lib/verbs
 SYSTEM_LIBS := /usr/lib/$(MACHINE)
 define stand_in
-$(B)/gen/$1.map: tools/verbs_symbols.sh
+$(B)/gen/$1.map: tools/verbs_symbols.sh Makefile
 	@mkdir -p $$(@D)
-	$$(Q)tools/verbs_symbols.sh map $(SYSTEM_LIBS)/$1 > $$@
+	$$(Q)tools/verbs_symbols.sh map $(SYSTEM_LIBS)/$1 $4 > $$@
 $(B)/gen/$1.fillers.c: tools/verbs_symbols.sh $2
 	@mkdir -p $$(@D)
 	$$(Q)tools/verbs_symbols.sh fillers $(SYSTEM_LIBS)/$1 $2 > $$@
-$(VERBS_DIR)/$1: $2 $(B)/gen/$1.fillers.c $(B)/gen/$1.map $(B)/lib/libweft.a Makefile
+$(VERBS_DIR)/$1: $2 $(B)/gen/$1.fillers.c $(B)/gen/$1.map $3 Makefile
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) -shared -fPIC -O1 -fvisibility=hidden -pthread $$(LDFLAGS) -o $$@ -Wl,-soname,$1 \
-		-Wl,--version-script,$(B)/gen/$1.map -Wl,--no-undefined $(B)/gen/$1.fillers.c $2 $(B)/lib/libweft.a
+		-Wl,--version-script,$(B)/gen/$1.map -Wl,--no-undefined $(B)/gen/$1.fillers.c $2 $3
 endef
+# What librdmacm.so.1 asks of libibverbs.so.1 beyond verbs (host_driver/weft_cm.h).
+IBVERBS_PRIVATE :=
 HAVE_VERBS := $(and $(wildcard /usr/include/infiniband/verbs.h),$(wildcard $(SYSTEM_LIBS)/libibverbs.so.1))
+HAVE_RDMACM := $(and $(HAVE_VERBS),$(wildcard /usr/include/rdma/rdma_cma.h),$(wildcard $(SYSTEM_LIBS)/librdmacm.so.1))
 OBJ_ibverbs := $(SRC_verbs:%.c=$(B)/obj/release/%.o)
-$(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs)))
-STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1)
+OBJ_rdmacm := $(SRC_rdmacm:%.c=$(B)/obj/release/%.o)
+$(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs),$(B)/lib/libweft.a,$(IBVERBS_PRIVATE)))
+$(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(VERBS_DIR)/libibverbs.so.1))
+STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1) \
+	$(if $(and $(HAVE_RDMACM),$(SRC_rdmacm)),$(VERBS_DIR)/librdmacm.so.1)
 $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)
 	$(Q)install $< $@
@@ -423,8 +432,9 @@ lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects
 	@tools/deps.sh lint
 	@tools/lint.sh
 
-abi: $(STAND_INS)	## list the symbols of libibverbs: implemented or refusing
+abi: $(STAND_INS)	## list the symbols of libibverbs and librdmacm: implemented or refusing
 	$(Q)tools/verbs_symbols.sh table $(SYSTEM_LIBS)/libibverbs.so.1 $(OBJ_ibverbs)
+	$(Q)$(if $(filter %/librdmacm.so.1,$(STAND_INS)),tools/verbs_symbols.sh table $(SYSTEM_LIBS)/librdmacm.so.1 $(OBJ_rdmacm))
 
 fw-cross:	## cross-compile: the firmware freestanding for aarch64; libweft, weftd and the tools for arm64 Linux
 	@tools/deps.sh run cross

@@ -4,18 +4,18 @@
 # What a stand-in for a shared library must export: every symbol of the real library with its version.
 # Programs are bound to all of them when they start, whether they call them or not.
 #
-#	tools/verbs_symbols.sh map REAL_LIBRARY				> the linker's version script
+#	tools/verbs_symbols.sh map REAL_LIBRARY [FUNCTION...]		> the linker's version script
 #	tools/verbs_symbols.sh fillers REAL_LIBRARY OBJECT...		> C source of those that OBJECTs lack
 #	tools/verbs_symbols.sh table REAL_LIBRARY OBJECT...		> symbol, version, implemented or refusing
 #
-# A filler sets errno to EOPNOTSUPP and returns -1, or NULL where the real function returns a pointer; it
-# never reports success. Called by the Makefile. Exit codes: 0, 1 failure, 2 usage.
+# FUNCTIONs are ours, exported beside the private ones of the real library. A filler sets errno to EOPNOTSUPP and
+# returns -1, or NULL where the real function returns a pointer; it never reports success. Called by the Makefile. Exit codes: 0, 1 failure, 2 usage.
 
 set -eu
 
 usage()
 {
-	echo "usage: tools/verbs_symbols.sh map|fillers|table REAL_LIBRARY [OBJECT...]" >&2
+	echo "usage: tools/verbs_symbols.sh map|fillers|table REAL_LIBRARY [FUNCTION|OBJECT...]" >&2
 	exit 2
 }
 
@@ -45,12 +45,15 @@ implemented()
 
 map()
 {
-	exported | awk '
+	exported | awk -v ours="$*" '
 		!seen[$2]++ { versions[++n] = $2 }
 		$3 == "default" { names[$2] = names[$2] "\t\t" $1 ";\n" }
 		END {
+			count = split(ours, list, " ")
 			for (i = 1; i <= n; i++) {
 				v = versions[i]
+				for (j = 1; j <= count && v ~ /PRIVATE/; j++)
+					names[v] = names[v] "\t\t" list[j] ";\n"
 				printf "%s {\n", v
 				if (names[v] != "")
 					printf "\tglobal:\n%s", names[v]

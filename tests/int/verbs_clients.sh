@@ -17,7 +17,7 @@ weftd_start weftd --nics 2
 
 exported()
 {
-	objdump -T "$1" | awk '$2 == "g" && $4 != "*UND*" && $4 != "*ABS*" { print $6, $7 }' | sort
+	objdump -T "$1" | awk '$2 == "g" && $4 != "*UND*" && $4 != "*ABS*" && $7 !~ /^weft_/ { print $6, $7 }' | sort
 }
 diff <(exported "/usr/lib/$(gcc -dumpmachine)/libibverbs.so.1") <(exported build/lib/verbs/libibverbs.so.1) ||
 	die 'the exported symbols are not those of the real library'
