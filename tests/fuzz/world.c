@@ -21,6 +21,7 @@
 enum {
 	PAGE = 4096,
 	TX_FULL_TURNS = 50,
+	TX_FULL_NS = 100000,
 	SETTLE_TURNS = 20000,
 	RUN_EVENTS = 200000,
 	TURN_NS = 4000, /* a turn of both and the wire between them take so long at least */
@@ -316,10 +317,17 @@ static uint32_t tx_room(void *ctx)
 {
 	struct w_nic *nic = ctx;
 
-	/* A full queue drains, after a while. */
-	if (nic->tx_room)
+	/*
+	 * A full queue drains, after a while; room for one frame is as good as none, since
+	 * whoever has two to send waits for both.
+	 */
+	if (nic->tx_room >= 2) {
 		nic->tx_asked = 0;
-	else if (++nic->tx_asked == TX_FULL_TURNS)
+		return nic->tx_room;
+	}
+	if (!nic->tx_asked)
+		nic->tx_full_ns = w->now_ns;
+	if (++nic->tx_asked >= TX_FULL_TURNS || w->now_ns - nic->tx_full_ns >= TX_FULL_NS)
 		nic->tx_room = UINT32_MAX;
 	return nic->tx_room;
 }

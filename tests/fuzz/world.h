@@ -50,6 +50,7 @@ struct w_nic {
 	uint32_t inbox_count;
 	uint32_t tx_room;    /* frames its port still takes; UINT32_MAX: no end */
 	uint32_t tx_asked;   /* how often it was asked while there was none */
+	uint64_t tx_full_ns; /* since when there is none */
 	uint32_t rx_out;     /* frames that the firmware has and has not given back */
 	uint32_t maps_given; /* mem_unmap() called */
 	uint32_t segment;    /* frames are received in pieces of so many bytes; 0: whole */
