@@ -9,6 +9,7 @@
 #	host_driver/goal/*.c	libgoal.a, .so	GOAL schedules
 #	host_driver/verbs/*.c	verbs/libibverbs.so.1	stands in for the library of that name; needs its headers
 #	host_driver/rdmacm/*.c	verbs/librdmacm.so.1	likewise
+#	host_driver/verbs/preload/*.c	verbs/libweft-preload.so	what weft-run puts in front of the C library
 #	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
@@ -118,6 +119,7 @@ SRC_weft := $(sort $(wildcard host_driver/*.c))
 SRC_goal := $(sort $(wildcard host_driver/goal/*.c))
 SRC_verbs := $(sort $(wildcard host_driver/verbs/*.c))
 SRC_rdmacm := $(sort $(wildcard host_driver/rdmacm/*.c))
+SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
@@ -254,7 +256,11 @@ OBJ_ibverbs := $(SRC_verbs:%.c=$(B)/obj/release/%.o)
 OBJ_rdmacm := $(SRC_rdmacm:%.c=$(B)/obj/release/%.o)
 $(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs),$(B)/lib/libweft.a,$(IBVERBS_PRIVATE)))
 $(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(VERBS_DIR)/libibverbs.so.1))
-STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1) \
+$(VERBS_DIR)/libweft-preload.so: $(SRC_preload:%.c=$(B)/obj/release/%.o) Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -fPIC $(LDFLAGS) -o $@ -Wl,--no-undefined $(filter %.o,$^) -ldl
+STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1 $(VERBS_DIR)/libweft-preload.so) \
 	$(if $(and $(HAVE_RDMACM),$(SRC_rdmacm)),$(VERBS_DIR)/librdmacm.so.1)
 $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)

@@ -5,8 +5,8 @@
 #
 #	weft-run [--device NAME] [--transport iwarp|ib] [--run-dir DIR] [--] PROGRAM [ARGUMENT...]
 #
-# The program keeps its process, its arguments and its exit code. All that changes is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT and WEFT_RUN_DIR; LD_PRELOAD of the same
-# files has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage.
+# The program keeps its process, its arguments and its exit code. All that changes is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_RUN_DIR and, with --transport ib,
+# LD_PRELOAD (libweft-preload.so: the device's node); LD_PRELOAD of the libraries themselves has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage.
 
 set -eu
 
@@ -82,6 +82,10 @@ if [ -n "$device" ] && [ ! -S "$run_dir/$device" ]; then
 	exit 1
 fi
 
+# UCX looks for a device node, and takes RoCE devices alone.
+if [ "$transport" = ib ]; then
+	export LD_PRELOAD="$libs/libweft-preload.so${LD_PRELOAD:+:$LD_PRELOAD}"
+fi
 export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export WEFT_RUN_DIR="$run_dir" WEFT_VERBS_TRANSPORT="$transport"
 [ -z "$device" ] || export WEFT_VERBS_DEVICE="$device"

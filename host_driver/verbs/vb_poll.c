@@ -23,6 +23,20 @@ static unsigned int flags_of(const struct weft_wc *w)
 	       (w->flags & WEFT_WC_F_INV ? IBV_WC_WITH_INV : 0);
 }
 
+enum {
+	/*
+	 * Of a datagram: its header is IPv4 (2), behind which is UDP (8). RoCE devices tell it in
+	 * the service level, which Ethernet has none of (IBA annex A17.4.5.1: a flag in the
+	 * completion), and UCX's ud_verbs drops what does not say so.
+	 */
+	SL_IPV4_UDP = 0x8 | 0x2,
+};
+
+static uint8_t sl_of(const struct weft_wc *w)
+{
+	return w->flags & WEFT_WC_F_GRH ? SL_IPV4_UDP : 0;
+}
+
 static void to_wc(const struct weft_wc *w, struct ibv_wc *wc)
 {
 	*wc = (struct ibv_wc){
@@ -34,6 +48,7 @@ static void to_wc(const struct weft_wc *w, struct ibv_wc *wc)
 	    .qp_num = w->qpn,
 	    .src_qp = w->src_qpn,
 	    .wc_flags = flags_of(w),
+	    .sl = sl_of(w),
 	};
 	if (w->flags & WEFT_WC_F_INV)
 		wc->invalidated_rkey = w->inv_stag;
@@ -145,11 +160,16 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	return flags_of(&ex_of(ex)->wc);
 }
 
-/* Ethernet has neither LIDs nor service levels, and VLAN tags are not delivered. */
+/* Ethernet has no LIDs, and VLAN tags are not delivered. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	(void)ex;
 	return 0;
+}
+
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return sl_of(&ex_of(ex)->wc);
 }
 
 static uint8_t read_none(struct ibv_cq_ex *ex)
@@ -201,7 +221,7 @@ void vb_poll_fill_ex(struct vb_cq *cq)
 	ex->read_src_qp = read_src_qp;
 	ex->read_wc_flags = read_wc_flags;
 	ex->read_slid = read_slid;
-	ex->read_sl = read_none;
+	ex->read_sl = read_sl;
 	ex->read_dlid_path_bits = read_none;
 	ex->read_completion_ts = read_completion_ts;
 	ex->read_cvlan = read_cvlan;

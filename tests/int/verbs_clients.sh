@@ -169,6 +169,44 @@ gcc -std=gnu11 -Wall "$WEFT_TMP/group.c" -o "$WEFT_TMP/group" -libverbs || die '
 verbs group iwarp "$WEFT_TMP/group"
 expect_ok group
 
+# UCX finds the device by a node that only the preloaded file shows, and not without it
+cat >"$WEFT_TMP/node.c" <<'C'
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* argv[1]: the first device's node is there (1) or not (0). */
+int main(int argc, char **argv)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int there = argc > 1 && argv[1][0] == '1', ok;
+	char path[300];
+	struct stat st;
+
+	if (!list || !list[0])
+		return 1;
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", list[0]->dev_name);
+	ok = (stat(path, &st) == 0) == there && (access(path, R_OK | W_OK) == 0) == there;
+	ok = ok && (!there || S_ISCHR(st.st_mode)) && open(path, O_RDWR) == -1;
+	ok = ok && stat("/dev/infiniband/uverbs77", &st) == -1 && access("/dev/infiniband/uverbs7x", F_OK) == -1;
+	ok = ok && stat("/dev/null", &st) == 0 && access("/dev/null", R_OK) == 0;
+	return !ok || puts("as it should be") < 0;
+}
+C
+gcc -std=gnu11 -Wall "$WEFT_TMP/node.c" -o "$WEFT_TMP/node" -libverbs || die 'does not compile'
+verbs node ib "$WEFT_TMP/node" 1
+verbs no_node iwarp "$WEFT_TMP/node" 0
+expect_ok node no_node
+if command -v ucx_info >/dev/null; then
+	verbs ucx ib ucx_info -d
+	expect_ok ucx
+	for transport in rc_verbs ud_verbs; do
+		grep -A 1 "Transport: $transport" "$WEFT_TMP/ucx.out" | grep -q weft0:1 || die "UCX has no $transport on weft0"
+	done
+fi
+
 # what goes wrong says so
 verbs nobody iwarp ibv_rc_pingpong -d weft9
 finish nobody
