@@ -216,12 +216,31 @@ WEFT_API WEFT_CHECK_RET int weft_dereg_mr(struct weft_mr *mr);
 
 /*
  * Memory that registers without a move and is mapped by the NIC: at least bytes long,
- * page-aligned, zero-filled, pages committed on first use. Free it with weft_free() and the same
- * length, after deregistration. Usable with every context of the process.
- * Where the NIC gives no memory it is ordinary memory.
+ * page-aligned, zero-filled. Free it with weft_free() and the same length, after deregistration.
+ * Usable with every context of the process. Where the NIC gives no memory it is ordinary memory.
+ * weft_alloc_attr() with shared_min_bytes 1.
  */
 WEFT_API void *weft_alloc(struct weft_context *context, size_t bytes);
 WEFT_API void weft_free(void *addr, size_t bytes);
+
+/* Zero in a field: its default. */
+struct weft_alloc_attr {
+	size_t alignment;        /* a power of two up to 4 MiB; default: a page */
+	size_t shared_min_bytes; /* less is plain memory; default 4 KiB */
+	/*
+	 * From here on memory has a mapping and a descriptor of its own, less comes out of extents
+	 * that many requests share. Default and most: 256 KiB.
+	 */
+	size_t own_min_bytes;
+	bool must_be_shared; /* mapped by the NIC, however small, or not at all: errno ENOMEM */
+};
+
+/*
+ * Memory as the attributes say (NULL: the defaults), zero-filled; plain memory where it is small or
+ * the NIC gives none. weft_free() frees it. errno EINVAL: bytes 0, or no such alignment.
+ */
+WEFT_API void *weft_alloc_attr(struct weft_context *context, size_t bytes,
+			       const struct weft_alloc_attr *attr);
 
 struct weft_mw {
 	struct weft_context *context;

@@ -171,6 +171,7 @@ static void forget_memory(void)
 	}
 	weft_link_init(&weft_global.extents);
 	weft_link_init(&weft_global.vm_mrs);
+	weft_alloc_forked();
 	weft_global.idle_extents = 0;
 	weft_global.idle_bytes = 0;
 }

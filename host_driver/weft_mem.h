@@ -44,6 +44,10 @@ int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
 /* The extent that a mapping belongs to, or NULL. */
 struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma);
 
+/* weft_alloc.c, in a child of fork: what the pool holds is the parent's; nothing new comes of it.
+ */
+void weft_alloc_forked(void);
+
 /* Closes the memfds that have neither mapping nor region any more. */
 void weft_mem_collect(void);
 

@@ -181,23 +181,37 @@ static void create_srq(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw
 	nic->srq_record[nic->num_srq++] = (void *)(nic->bar + r->record_offset);
 }
 
+/* All numbers were given out: one that is free again. */
+static uint32_t free_mr(const struct fake_nic *nic)
+{
+	uint32_t i;
+
+	for (i = 0; i < FAKE_OBJECTS && nic->mr[i].used; i++)
+		;
+	must(i < FAKE_OBJECTS, "too many regions");
+	return i;
+}
+
 static int reg_mr(struct fake_nic *nic, const struct hw_cmd *cmd, int fd, struct hw_resp_mr *r)
 {
-	struct fake_mr *mr = &nic->mr[nic->num_mr];
+	uint32_t index = nic->num_mr < FAKE_OBJECTS ? nic->num_mr++ : free_mr(nic);
+	struct fake_mr *mr = &nic->mr[index];
 	uint64_t slack = cmd->u.reg_mr.memfd_offset & 4095;
 
 	mr->cmd = cmd->u.reg_mr;
 	mr->mapping = NULL;
 	if (cmd->u.reg_mr.flags & HW_REG_F_MEMFD) {
-		if (nic->refuse_memfd)
+		if (nic->refuse_memfd) {
+			nic->num_mr--;
 			return EINVAL;
+		}
 		mr->mapping = mmap(NULL, cmd->u.reg_mr.bytes + slack, PROT_READ | PROT_WRITE,
 				   MAP_SHARED, fd, (off_t)(cmd->u.reg_mr.memfd_offset - slack));
 		must(mr->mapping != MAP_FAILED, "mapping a region");
 		mr->mapping += slack;
 	}
 	mr->used = true;
-	r->stag = nic->num_mr++ << 8 | 7;
+	r->stag = index << 8 | 7;
 	r->mapped = mr->mapping != NULL;
 	return 0;
 }

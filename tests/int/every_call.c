@@ -320,7 +320,8 @@ static void left_behind(void)
 	struct weft_pd *pd = weft_alloc_pd(ctx);
 	struct weft_av av = weft_av_ip(inet_addr("10.77.0.2"));
 	struct host_end end = {.ctx = ctx, .pd = pd};
-	void *mem = weft_alloc(ctx, PAGE);
+	struct weft_alloc_attr shared = {.must_be_shared = true};
+	void *mem = weft_alloc_attr(ctx, PAGE, &shared);
 
 	host_check(ctx && events && cq && pd && mem);
 	host_check(weft_create_srq(pd, &attr) && weft_alloc_mw(pd, 1) && weft_create_ah(pd, &av));
