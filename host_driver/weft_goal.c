@@ -16,6 +16,7 @@
 
 #include "host_driver/weft_db.h"
 #include "host_driver/weft_eq.h"
+#include "host_driver/weft_mem.h"
 #include "shared_defs/hw_goal.h"
 
 enum {
@@ -176,6 +177,40 @@ int weft_goal_pool(struct weft_goal *goal, uint32_t comm, const struct weft_mr *
 	cmd.u.goal_comm.pool_addr = (uintptr_t)mr->addr;
 	cmd.u.goal_comm.pool_bytes = mr->bytes;
 	return weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
+}
+
+/* ---- memory
+ * -------------------------------------------------------------------------------------- */
+
+/* [next, end) is still to be seen. */
+struct private_look {
+	uint64_t next;
+	uint64_t end;
+};
+
+static bool look_private(const struct weft_vma *vma, void *arg)
+{
+	struct private_look *look = arg;
+
+	if (vma->end <= look->next)
+		return true;
+	/* Extents are shared with the NIC alone: fork gives the child copies. */
+	if (vma->start > look->next || (vma->shared && !weft_mem_of_vma(vma)))
+		return false;
+	look->next = vma->end;
+	return look->next < look->end;
+}
+
+bool weft_goal_private(const void *addr, size_t bytes)
+{
+	struct private_look look = {(uintptr_t)addr, (uintptr_t)addr + bytes};
+
+	int rc;
+
+	pthread_mutex_lock(&weft_global.lock);
+	rc = weft_maps_walk(look_private, &look);
+	pthread_mutex_unlock(&weft_global.lock);
+	return rc == 0 && look.next >= look.end;
 }
 
 /* ---- schedules

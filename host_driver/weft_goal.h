@@ -54,6 +54,12 @@ WEFT_API WEFT_CHECK_RET int weft_goal_comm_destroy(struct weft_goal *goal, uint3
 WEFT_API WEFT_CHECK_RET int weft_goal_pool(struct weft_goal *goal, uint32_t comm,
 					   const struct weft_mr *mr);
 
+/*
+ * Private memory of the process, mapped throughout: nobody else sees it, so a copy may stand for it
+ * until the process looks. Reads /proc/self/maps.
+ */
+WEFT_API bool weft_goal_private(const void *addr, size_t bytes);
+
 /* What a slot of a schedule is bound to. */
 struct weft_goal_bind {
 	void *addr;

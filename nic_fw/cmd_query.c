@@ -141,6 +141,10 @@ static bool list_mr(struct fw_nic *nic, uint32_t client, uint32_t place, struct 
 	item->type = mr->access;
 	item->a = mr->addr;
 	item->b = mr->bytes;
+	if (mr->kind == FW_MR_REGION && mr->mapping)
+		memcpy(item->name, "mapped", sizeof("mapped"));
+	else if (mr->kind == FW_MR_REGION)
+		memcpy(item->name, "process_vm", sizeof("process_vm"));
 	return true;
 }
 

@@ -452,7 +452,7 @@ struct hw_list_item {
 	uint64_t a, b;  /* MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; ... */
 	uint8_t mac[6];
 	uint16_t reserved;
-	char name[24]; /* client: program */
+	char name[24]; /* client: program; MR: "mapped", "process_vm" */
 };
 static_assert(sizeof(struct hw_list_item) == 64, "");
 enum {

@@ -6,6 +6,7 @@
  *
  * libgoal_api.c: goal.h's graphs and errors; libgoal_comm.c: instances, communicators, pools;
  * libgoal_sched.c: schedules; libgoal_run.c: runs; libgoal_trace.c: traces of them;
+ * libgoal_shadow.c: copies of buffers that the NIC cannot map;
  * libgoal_launch.c: GOAL_Init() and how ranks find each other.
  */
 #ifndef WEFT_LIBGOAL_H
@@ -22,6 +23,7 @@ enum {
 	LIBGOAL_RUNS = 1024, /* in flight */
 	LIBGOAL_POOLS = 8,
 	LIBGOAL_TRACE_MAX = 1 << 24, /* points of a run */
+	LIBGOAL_SHADOW_SIZES = 15,   /* of blocks: 64 bytes to 1 MiB */
 };
 #define LIBGOAL_POOL_BYTES     (UINT64_C(1) << 20)   /* of a communicator at first */
 #define LIBGOAL_POOL_MAX_BYTES (UINT64_C(256) << 20) /* WEFT_GOAL_POOL, bytes, says otherwise */
@@ -41,10 +43,14 @@ struct libgoal {
 	struct weft_pd *pd;
 	struct weft_goal *goal;
 	GOAL_Comm world;
-	pthread_mutex_t lock; /* of slots, counts, communicators' pools */
+	pthread_mutex_t lock; /* of slots, counts, communicators' pools, shadows */
 	struct libgoal_slot slots[LIBGOAL_RUNS];
 	uint32_t running;
 	uint64_t pool_max_bytes;
+	struct libgoal_chunk *chunks; /* that shadows are cut from */
+	void *blocks[LIBGOAL_SHADOW_SIZES];
+	uint64_t shadow_bytes; /* of all chunks */
+	bool no_shadows;       /* the NIC does not map them either */
 };
 
 struct GOAL_Comm_s {
@@ -76,7 +82,9 @@ struct GOAL_Schedule_s {
 	uint32_t refs;   /* runs, and one of the user */
 	struct goal_code code;
 	struct weft_goal_bind *binds;
-	struct weft_mr **mrs;         /* one for each range */
+	struct weft_mr **mrs;         /* one for each range, NULL where it has a shadow */
+	void **shadows;               /* NULL: no range has one */
+	uint32_t flying;              /* runs not yet seen to be over; under the lock */
 	struct libgoal_trace *traces; /* for its runs; libgoal_trace.c */
 };
 
@@ -106,6 +114,17 @@ int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, ui
 		  uint32_t *use);
 /* 1: that use of the record is over. */
 int libgoal_test(struct libgoal *lib, uint32_t record, uint32_t use);
+
+/*
+ * Binds a range that the NIC cannot map to a shadow; false: it has to be bound as it is. _put()
+ * gives all back, _in() and _out() copy at the start and the end of a run; all under the lock.
+ */
+bool libgoal_shadow_get(GOAL_Schedule sched, uint32_t range);
+void libgoal_shadow_put(GOAL_Schedule sched);
+void libgoal_shadow_in(const struct GOAL_Schedule_s *sched);
+void libgoal_shadow_out(const struct GOAL_Schedule_s *sched);
+/* The instance ends. */
+void libgoal_shadow_end(struct libgoal *lib);
 
 /* The run of this record is over: its trace may be used anew. Under the lock. */
 void libgoal_trace_over(struct libgoal_slot *slot);

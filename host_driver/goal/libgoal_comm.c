@@ -39,6 +39,7 @@ void libgoal_detach(struct libgoal *lib)
 {
 	if (lib->world)
 		(void)GOAL_CommFree(lib->world);
+	libgoal_shadow_end(lib);
 	weft_goal_close(lib->goal);
 	pthread_mutex_destroy(&lib->lock);
 	free(lib);

@@ -33,6 +33,8 @@ static void reap(struct libgoal *lib, uint32_t record)
 {
 	struct libgoal_slot *slot = &lib->slots[record];
 
+	libgoal_shadow_out(slot->sched);
+	slot->sched->flying--;
 	slot->running = false;
 	lib->running--;
 	libgoal_trace_over(slot);
@@ -71,6 +73,7 @@ int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, ui
 
 	libgoal_sched_get(sched);
 	pthread_mutex_lock(&lib->lock);
+	libgoal_shadow_in(sched);
 	rc = weft_goal_start(lib->goal, attr, record);
 	if (rc == 0) {
 		slot = &lib->slots[*record];
@@ -78,6 +81,7 @@ int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, ui
 		slot->use = (slot->use + 1) & 0x7fffffff;
 		slot->trace = NULL;
 		slot->running = true;
+		sched->flying++;
 		lib->running++;
 		*use = slot->use;
 	}

@@ -23,6 +23,9 @@ static void sched_free(GOAL_Schedule sched)
 	for (i = 0; sched->mrs && i < sched->code.num_ranges; i++)
 		if (sched->mrs[i] && weft_dereg_mr(sched->mrs[i]) < 0)
 			libgoal_error(GOAL_ERR_NIC_GONE, NULL);
+	pthread_mutex_lock(&sched->comm->lib->lock);
+	libgoal_shadow_put(sched);
+	pthread_mutex_unlock(&sched->comm->lib->lock);
 	libgoal_trace_free(sched);
 	free(sched->mrs);
 	free(sched->binds);
@@ -45,10 +48,28 @@ void libgoal_sched_put(GOAL_Schedule sched)
 	sched_free(sched);
 }
 
+/* A range that the NIC would reach by system calls only: by way of a shadow, where one may be. */
+static int bind_shadow(GOAL_Schedule sched, uint32_t range)
+{
+	struct weft_mr *mr = sched->mrs[range];
+	bool got;
+
+	if (mr->mapped)
+		return 0;
+	pthread_mutex_lock(&sched->comm->lib->lock);
+	got = libgoal_shadow_get(sched, range);
+	pthread_mutex_unlock(&sched->comm->lib->lock);
+	if (!got)
+		return 0;
+	sched->mrs[range] = NULL;
+	return weft_dereg_mr(mr);
+}
+
 /* Registers what the schedule uses: for writing only what it writes. */
 static int bind_ranges(GOAL_Schedule sched)
 {
 	uint32_t count = sched->code.num_ranges, i;
+	int rc;
 
 	sched->mrs = calloc((size_t)count + 1, sizeof(*sched->mrs));
 	sched->binds = calloc((size_t)count + 1, sizeof(*sched->binds));
@@ -64,6 +85,9 @@ static int bind_ranges(GOAL_Schedule sched)
 			return -errno;
 		sched->binds[i] =
 		    (struct weft_goal_bind){(void *)range->addr, range->bytes, sched->mrs[i]};
+		rc = bind_shadow(sched, i);
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }

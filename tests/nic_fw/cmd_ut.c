@@ -370,6 +370,7 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, stag);
 	CU_ASSERT_EQUAL(item.b, 99);
+	CU_ASSERT_STRING_EQUAL(item.name, "process_vm");
 	/* Another process does not learn the key. */
 	CU_ASSERT_EQUAL(list(&ut, client2, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, stag & ~0xffu);

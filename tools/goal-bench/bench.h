@@ -36,6 +36,7 @@ struct bench {
 	double seconds;
 	int threads; /* of the multiplication; 0: the CPUs that the process may use */
 	bool alone;  /* without NICs */
+	bool heap;   /* buffers in the brk heap */
 	struct spec spec[SPEC_MAX];
 	size_t size[SPEC_MAX]; /* pingpong: bytes; matmul: N; localop: bytes */
 	int num_specs, num_sizes;

@@ -6,6 +6,7 @@
  *
  * Called by ranks.c in each rank; calls goal.h, goal_coll.h.
  */
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,14 +183,31 @@ static int measure(struct coll *c)
 	return report(c);
 }
 
+/* Pages of their own, or a piece of the brk heap however large it is. */
+static void *get_buffer(const struct bench *b, size_t bytes)
+{
+	if (!b->heap)
+		return spec_alloc(bytes);
+	mallopt(M_MMAP_MAX, 0);
+	return calloc(1, bytes);
+}
+
+static void put_buffer(const struct bench *b, void *mem, size_t bytes)
+{
+	if (b->heap)
+		free(mem);
+	else
+		spec_free(mem, bytes);
+}
+
 static int one_spec(struct bench *b, const struct spec *spec)
 {
 	size_t room = spec_room(spec, b->size_of_group);
 	struct coll c = {.b = b, .spec = spec};
 	int rc = -1;
 
-	c.send = spec_alloc(room);
-	c.recv = spec_alloc(room);
+	c.send = get_buffer(b, room);
+	c.recv = get_buffer(b, room);
 	if (c.send && c.recv) {
 		c.sched = coll_schedule(spec, c.send, c.recv);
 		if (!c.sched)
@@ -206,8 +224,8 @@ static int one_spec(struct bench *b, const struct spec *spec)
 		b->shared->entered[b->rank].round = 0;
 	if (rc == 0)
 		rc = ranks_sync(b);
-	spec_free(c.send, room);
-	spec_free(c.recv, room);
+	put_buffer(b, c.send, room);
+	put_buffer(b, c.recv, room);
 	free(c.times);
 	return rc;
 }

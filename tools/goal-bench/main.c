@@ -46,6 +46,7 @@ static const char help[] =
     "  --iters N          runs of each measurement instead\n"
     "  --threads N        matmul: of rank 0 (one for each CPU that the process may use)\n"
     "  --alone            matmul N...: no NIC, no collective\n"
+    "  --heap             coll: buffers in the brk heap, which the NIC cannot map\n"
     "  --run-dir DIR      where the NICs' sockets are (WEFT_RUN_DIR, else /run/weft)\n"
     "  --help, --version\n"
     "\n"
@@ -59,6 +60,7 @@ enum {
 	OPT_ITERS,
 	OPT_THREADS,
 	OPT_ALONE,
+	OPT_HEAP,
 	OPT_RUN_DIR,
 	OPT_HELP,
 	OPT_VERSION,
@@ -71,6 +73,7 @@ static const struct option longopts[] = {
     {"iters", required_argument, NULL, OPT_ITERS},
     {"threads", required_argument, NULL, OPT_THREADS},
     {"alone", no_argument, NULL, OPT_ALONE},
+    {"heap", no_argument, NULL, OPT_HEAP},
     {"run-dir", required_argument, NULL, OPT_RUN_DIR},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
@@ -177,6 +180,9 @@ static int option(struct bench *b, int opt)
 	case OPT_ALONE:
 		b->alone = true;
 		return BENCH_OK;
+	case OPT_HEAP:
+		b->heap = true;
+		return BENCH_OK;
 	case OPT_RUN_DIR:
 		setenv("WEFT_RUN_DIR", optarg, 1);
 		return BENCH_OK;
@@ -268,6 +274,8 @@ int main(int argc, char **argv)
 				     : usage("which mode?");
 	if (b.alone && mode->run != matmul_bench_run)
 		return usage("--alone is matmul's");
+	if (b.heap && mode->run != coll_run)
+		return usage("--heap is coll's");
 	rc = arguments(&b, mode->takes, argc - optind - 1, argv + optind + 1);
 	if (rc)
 		return rc;

@@ -147,10 +147,11 @@ static json_t *mr_row(const struct weft_list_item *item)
 {
 	static const char *const kinds[] = {[1] = "region", [2] = "window", [3] = "invalidated"};
 
-	return json_pack("{s:o, s:I, s:s, s:o, s:I, s:o}", "stag", out_hex(item->id), "client",
+	return json_pack("{s:o, s:I, s:s, s:s, s:o, s:I, s:o}", "stag", out_hex(item->id), "client",
 			 (json_int_t)item->client, "kind",
-			 name_of(kinds, COUNT(kinds), item->state), "addr", out_hex(item->a),
-			 "bytes", (json_int_t)item->b, "access", access_text(item->type));
+			 name_of(kinds, COUNT(kinds), item->state), "way", item->name, "addr",
+			 out_hex(item->a), "bytes", (json_int_t)item->b, "access",
+			 access_text(item->type));
 }
 
 static json_t *cq_row(const struct weft_list_item *item)
@@ -223,6 +224,7 @@ static const struct objects all_objects[] = {
       {"stag", "STAG"},
       {"client", "CLIENT"},
       {"kind", "KIND"},
+      {"way", "WAY"},
       {"addr", "ADDR"},
       {"bytes", "BYTES"},
       {"access", "ACCESS"}}},

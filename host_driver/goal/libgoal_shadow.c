@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Shadows: memory that the NIC maps, in place of buffers that it cannot map.
+ *
+ * Called by libgoal_sched.c, which binds a schedule's ranges, and by libgoal_run.c at the start and
+ * the end of runs; calls weft.h. A buffer on the stack, in the brk heap, among initialised data or
+ * on a page with a region registered before costs the NIC a system call for each access
+ * (docs/host-interface.md "Memory"). Such a range is bound to a block of mapped memory: the start
+ * of a run copies the buffer there, what finds the run over copies back what the schedule
+ * writes. Only private memory, which nobody but this process can look at meanwhile.
+ *
+ * Blocks are powers of two, cut from chunks that are registered once, kept in lists by size
+ * until the instance ends. Everything is called under the instance's lock but for libgoal_detach().
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/goal/libgoal.h"
+
+enum {
+	LEAST_SHIFT = 6, /* a cache line: no two ranges share one */
+	CHUNK_BYTES = 1 << 20,
+};
+/* Beyond this a copy costs as much as the NIC's system calls for pieces of a packet each. */
+#define RANGE_MAX_BYTES (UINT64_C(1) << 20)
+#define TOTAL_MAX_BYTES (UINT64_C(64) << 20) /* of an instance */
+
+_Static_assert(LEAST_SHIFT + LIBGOAL_SHADOW_SIZES - 1 == 20, "the largest block is a chunk");
+
+struct libgoal_chunk {
+	struct libgoal_chunk *next;
+	uint8_t *mem;
+	uint64_t used; /* cut off so far */
+	struct weft_mr *mr;
+};
+
+/* Where a free block begins: the next of its size. */
+struct free_block {
+	struct free_block *next;
+};
+
+static bool is_off(void)
+{
+	const char *env = getenv("WEFT_MEM");
+
+	return env && strcmp(env, "process_vm") == 0;
+}
+
+static struct libgoal_chunk *new_chunk(struct libgoal *lib)
+{
+	struct libgoal_chunk *chunk;
+
+	if (lib->shadow_bytes + CHUNK_BYTES > TOTAL_MAX_BYTES)
+		return NULL;
+	chunk = calloc(1, sizeof(*chunk));
+	if (!chunk)
+		return NULL;
+	chunk->mem = weft_alloc(lib->context, CHUNK_BYTES);
+	if (chunk->mem)
+		chunk->mr = weft_reg_mr(lib->pd, chunk->mem, CHUNK_BYTES, WEFT_ACCESS_LOCAL_WRITE);
+	if (!chunk->mr || !chunk->mr->mapped) {
+		/* No gain then, and the next one would fare alike. */
+		lib->no_shadows = true;
+		if (!chunk->mr || weft_dereg_mr(chunk->mr) == 0)
+			weft_free(chunk->mem, CHUNK_BYTES);
+		free(chunk);
+		return NULL;
+	}
+	chunk->next = lib->chunks;
+	lib->chunks = chunk;
+	lib->shadow_bytes += CHUNK_BYTES;
+	return chunk;
+}
+
+static const struct weft_mr *mr_of(const struct libgoal *lib, const void *mem)
+{
+	const struct libgoal_chunk *chunk = lib->chunks;
+	const uint8_t *at = mem;
+
+	while (chunk && (at < chunk->mem || at >= chunk->mem + CHUNK_BYTES))
+		chunk = chunk->next;
+	return chunk ? chunk->mr : NULL;
+}
+
+static uint32_t size_of(uint64_t bytes)
+{
+	uint32_t size = 0;
+
+	while (bytes > UINT64_C(1) << (LEAST_SHIFT + size))
+		size++;
+	return size;
+}
+
+static void *get_block(struct libgoal *lib, uint32_t size)
+{
+	uint64_t bytes = UINT64_C(1) << (LEAST_SHIFT + size);
+	struct free_block *block = lib->blocks[size];
+	struct libgoal_chunk *chunk;
+
+	if (block) {
+		lib->blocks[size] = block->next;
+		return block;
+	}
+	for (chunk = lib->chunks; chunk && CHUNK_BYTES - chunk->used < bytes; chunk = chunk->next)
+		;
+	if (!chunk)
+		chunk = new_chunk(lib);
+	if (!chunk)
+		return NULL;
+	chunk->used += bytes;
+	return chunk->mem + chunk->used - bytes;
+}
+
+bool libgoal_shadow_get(GOAL_Schedule sched, uint32_t index)
+{
+	const struct goal_range *range = &sched->code.ranges[index];
+	struct libgoal *lib = sched->comm->lib;
+	void *mem;
+
+	if (range->bytes > RANGE_MAX_BYTES || lib->no_shadows || is_off() ||
+	    !weft_goal_private((const void *)range->addr, range->bytes))
+		return false;
+	if (!sched->shadows)
+		sched->shadows = calloc(sched->code.num_ranges, sizeof(*sched->shadows));
+	mem = sched->shadows ? get_block(lib, size_of(range->bytes)) : NULL;
+	if (!mem)
+		return false;
+	sched->shadows[index] = mem;
+	sched->binds[index] = (struct weft_goal_bind){mem, range->bytes, mr_of(lib, mem)};
+	return true;
+}
+
+void libgoal_shadow_put(GOAL_Schedule sched)
+{
+	struct libgoal *lib = sched->comm->lib;
+	uint32_t i;
+
+	for (i = 0; sched->shadows && i < sched->code.num_ranges; i++) {
+		struct free_block *block = sched->shadows[i];
+		uint32_t size = size_of(sched->code.ranges[i].bytes);
+
+		if (!block)
+			continue;
+		block->next = lib->blocks[size];
+		lib->blocks[size] = block;
+	}
+	free(sched->shadows);
+	sched->shadows = NULL;
+}
+
+void libgoal_shadow_in(const struct GOAL_Schedule_s *sched)
+{
+	uint32_t i;
+
+	for (i = 0; sched->shadows && i < sched->code.num_ranges; i++) {
+		const struct goal_range *range = &sched->code.ranges[i];
+
+		/* What another run of it writes now is newer than the buffer. */
+		if (sched->shadows[i] && !(sched->flying && range->access & GOAL_SLOT_WRITE))
+			memcpy(sched->shadows[i], (const void *)range->addr, range->bytes);
+	}
+}
+
+void libgoal_shadow_out(const struct GOAL_Schedule_s *sched)
+{
+	uint32_t i;
+
+	for (i = 0; sched->shadows && i < sched->code.num_ranges; i++) {
+		const struct goal_range *range = &sched->code.ranges[i];
+
+		if (sched->shadows[i] && range->access & GOAL_SLOT_WRITE)
+			memcpy((void *)range->addr, sched->shadows[i], range->bytes);
+	}
+}
+
+void libgoal_shadow_end(struct libgoal *lib)
+{
+	struct libgoal_chunk *chunk, *next;
+
+	for (chunk = lib->chunks; chunk; chunk = next) {
+		/* A NIC that is gone holds nothing any more. */
+		int rc = weft_dereg_mr(chunk->mr);
+
+		next = chunk->next;
+		if (rc == 0 || rc == -EIO)
+			weft_free(chunk->mem, CHUNK_BYTES);
+		free(chunk);
+	}
+	lib->chunks = NULL;
+}
