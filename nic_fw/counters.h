@@ -54,6 +54,9 @@
 	X(ud_reassembly_timeouts)                                                                  \
 	X(ud_errors_tx)                                                                            \
 	X(ud_errors_rx)                                                                            \
+	X(uc_tx_msgs)                                                                              \
+	X(uc_rx_msgs)                                                                              \
+	X(uc_rx_msgs_lost)                                                                         \
 	X(rd_tx_packets)                                                                           \
 	X(rd_tx_retransmits)                                                                       \
 	X(rd_tx_probes)                                                                            \
@@ -151,6 +154,11 @@
 	X(drop_ud_too_long)                                                                        \
 	X(drop_ud_reassembly_full)                                                                 \
 	X(drop_ud_protection)                                                                      \
+	X(drop_uc_stray)                                                                           \
+	X(drop_uc_order)                                                                           \
+	X(drop_uc_no_receive)                                                                      \
+	X(drop_uc_too_long)                                                                        \
+	X(drop_uc_protection)                                                                      \
 	X(drop_rd_no_session)                                                                      \
 	X(drop_rd_epoch)                                                                           \
 	X(drop_rd_window)                                                                          \

@@ -2,10 +2,10 @@
 /*
  * Datagram-iWARP, receiving: checks weft's header and the CRC32C, parses, hands on.
  *
- * Called by udp.c; calls ud_rx(), rd_rx() or rd_session_rx_hello(). dgram_parse_ddp() is for
- * these, who know what a malformed segment means to them. All headers lie in the first
- * segment of a frame (FW_RX_HDR_BYTES), payload anywhere. shared_defs/wire_dgram.h,
- * RFC 5041 4, RFC 5040 4, docs/wire-format.md.
+ * Called by udp.c; calls ud_rx(), uc_rx(), rd_rx() or rd_session_rx_hello(). dgram_parse_ddp() is
+ * for these, who know what a malformed segment means to them. All headers lie in the first segment
+ * of a frame (FW_RX_HDR_BYTES), payload anywhere. shared_defs/wire_dgram.h, RFC 5041 4, RFC 5040 4,
+ * docs/wire-format.md.
  */
 #include "nic_fw/crc32c.h"
 #include "nic_fw/fw_nic.h"
@@ -28,6 +28,8 @@ static const struct type_bytes type_bytes[WIRE_DGRAM_TYPES] = {
     [WIRE_DGRAM_RD_HELLO] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd_hello), true, 0},
     [WIRE_DGRAM_RD_PROBE] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd), true,
 			     WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE},
+    [WIRE_DGRAM_UC] = {sizeof(struct wire_dgram) + 2, false,
+		       WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED},
 };
 
 /* The CRC covers everything from the UDP header to the byte before it. */
@@ -67,7 +69,7 @@ static bool check_type(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t
 {
 	const struct type_bytes *t;
 
-	if (pkt->type >= WIRE_DGRAM_TYPES) {
+	if (pkt->type >= WIRE_DGRAM_TYPES || !type_bytes[pkt->type].least) {
 		FW_DROP(nic, drop_dgram_type);
 		return false;
 	}
@@ -168,6 +170,10 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		(void)fw_stage_enter(nic, FW_STAGE_UD_RX);
 		ud_rx(nic, &pkt);
 		break;
+	case WIRE_DGRAM_UC:
+		(void)fw_stage_enter(nic, FW_STAGE_UD_RX);
+		uc_rx(nic, &pkt);
+		break;
 	case WIRE_DGRAM_RD:
 	case WIRE_DGRAM_RD_ACK:
 	case WIRE_DGRAM_RD_PROBE:
@@ -215,9 +221,11 @@ static bool parse_tagged(struct dgram_pkt *pkt, const uint8_t *data)
 	pkt->to = be64_get(ddp->to);
 	pkt->qn = 0;
 	pkt->msn = 0;
-	/* Only a record says where in its message a segment stands: RD's order does it else. */
+	/* A record says where in its message a segment stands, and UC; RD's order does it else. */
 	memcpy(&offset, &pkt->imm, sizeof(offset));
 	pkt->mo = pkt->flags & WIRE_DGRAM_F_RECORD ? be32_get(offset) : 0;
+	if (pkt->type == WIRE_DGRAM_UC)
+		pkt->mo = pkt->qkey;
 	return pkt->to + pkt->data_bytes >= pkt->to;
 }
 
@@ -265,7 +273,7 @@ static bool extent_ok(const struct dgram_pkt *pkt)
 			(pkt->opcode == WIRE_RDMAP_TERMINATE && pkt->data_bytes > fixed));
 	if (pkt->data_bytes == 0 && pkt->msg_bytes != 0)
 		return false;
-	if (pkt->tagged && !(pkt->flags & WIRE_DGRAM_F_RECORD))
+	if (pkt->tagged && !(pkt->flags & WIRE_DGRAM_F_RECORD) && pkt->type != WIRE_DGRAM_UC)
 		return pkt->data_bytes <= pkt->msg_bytes &&
 		       (pkt->data_bytes < pkt->msg_bytes || pkt->last);
 	return end <= pkt->msg_bytes && pkt->last == (end == pkt->msg_bytes);

@@ -113,6 +113,7 @@ static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
 	qp->dst_ip = 0;
 	qp->incarnation_tx = 0;
 	qp->incarnation_rx = 0;
+	qp->uc = (struct fw_uc_rx){0};
 	qp->qkey = 0;
 	qp->access = 0;
 	qp->attr_mask = 0;
@@ -132,7 +133,7 @@ void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
 	enum hw_qp_state from = (enum hw_qp_state)qp->state;
 
 	assert(state < HW_QPS_STATES && next_states[from] & BIT(state));
-	assert(state != HW_QPS_SQE || qp->type == HW_QPT_UD || qp->type == HW_QPT_RD);
+	assert(state != HW_QPS_SQE || qp->type != HW_QPT_RC);
 	qp->state = (uint8_t)state;
 	fw_trace(nic, TRACE_QP_STATE, qp->qpn, from, state);
 	switch (state) {
@@ -171,7 +172,7 @@ void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event)
 
 void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp)
 {
-	if (qp->type == HW_QPT_RC || qp->type == HW_QPT_UC) {
+	if (qp->type == HW_QPT_RC) {
 		qp_error(nic, qp, HW_EVENT_NONE);
 		return;
 	}

@@ -20,6 +20,16 @@
 struct fw_nic;
 struct fw_cq;
 
+/* What a QP of an unreliable connection knows of the peer's messages (uc_rx.c). */
+struct fw_uc_rx {
+	bool begun;       /* ssn is valid: one has come since RESET */
+	bool open;        /* ssn is under way, and nothing of it was lost so far */
+	uint8_t opcode;   /* wire_rdmap_opcode */
+	uint32_t ssn;     /* of the last message of which anything came */
+	uint32_t bytes;   /* of the whole message */
+	uint32_t next_mo; /* the offset that must come next */
+};
+
 struct fw_qp {
 	/* identity and state */
 	uint32_t qpn;
@@ -63,13 +73,14 @@ struct fw_qp {
 	uint32_t msgs_open;        /* receive messages partly arrived (recv.c, ud_reasm.c) */
 	uint32_t rx_msn_taken;     /* RC: MSNs up to here have a receive */
 	uint32_t rx_msn_delivered; /* RC: and up to here were delivered */
-	struct fw_list recv_msgs;  /* those messages */
+	struct fw_list recv_msgs;  /* those messages; UC: a receive that waits for one, or none */
+	struct fw_uc_rx uc;        /* UC: the message that is arriving */
 
 	/* connected and reliable QPs, by rd_*.c */
-	uint32_t dst_qpn;        /* RC */
-	uint32_t dst_ip;         /* RC, network byte order */
-	uint16_t incarnation_tx; /* RC: tag this end puts into packets */
-	uint16_t incarnation_rx; /* RC: tag it demands */
+	uint32_t dst_qpn;        /* RC, UC */
+	uint32_t dst_ip;         /* RC, UC, network byte order */
+	uint16_t incarnation_tx; /* RC, UC: tag this end puts into packets */
+	uint16_t incarnation_rx; /* RC, UC: tag it demands */
 	struct fw_list flows;    /* rd flows of this QP */
 	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
 	struct esp_rdmap esp;    /* RC over ESP: its streams */
@@ -137,6 +148,18 @@ static inline bool qp_can_receive(const struct fw_qp *qp)
 {
 	return qp->state == HW_QPS_RTR || qp->state == HW_QPS_RTS || qp->state == HW_QPS_SQD ||
 	       qp->state == HW_QPS_SQE;
+}
+
+/* It has one peer, which modify_qp named. */
+static inline bool qp_is_connected(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_RC || qp->type == HW_QPT_UC;
+}
+
+/* What it sends is sent once, by ud_tx.c. */
+static inline bool qp_is_unreliable(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_UD || qp->type == HW_QPT_UC;
 }
 
 static inline bool qp_is_reliable(const struct fw_qp *qp)

@@ -285,7 +285,7 @@ void qp_attr_reset(struct fw_qp *qp)
 
 /*
  * The tag of one incarnation of a connection: both ends make it of the PSN that they agreed
- * on, the sender of its sq_psn, the receiver of its rq_psn. Never 0, which is "not RC".
+ * on, the sender of its sq_psn, the receiver of its rq_psn. Never 0, which is "not connected".
  */
 static uint16_t incarnation_of(uint32_t psn)
 {
@@ -308,11 +308,11 @@ static void apply_connection(struct fw_nic *nic, struct fw_qp *qp, const struct 
 	/* PSNs are numbers of 24 bits (IBA 9.2.5); what is above is not looked at. */
 	if (mask & HW_QP_SQ_PSN) {
 		qp->attr.sq_psn = attr->sq_psn & FW_QPN_MASK;
-		qp->incarnation_tx = qp->type == HW_QPT_RC ? incarnation_of(qp->attr.sq_psn) : 0;
+		qp->incarnation_tx = qp_is_connected(qp) ? incarnation_of(qp->attr.sq_psn) : 0;
 	}
 	if (mask & HW_QP_RQ_PSN) {
 		qp->attr.rq_psn = attr->rq_psn & FW_QPN_MASK;
-		qp->incarnation_rx = qp->type == HW_QPT_RC ? incarnation_of(qp->attr.rq_psn) : 0;
+		qp->incarnation_rx = qp_is_connected(qp) ? incarnation_of(qp->attr.rq_psn) : 0;
 	}
 	if (mask & HW_QP_PATH_MTU)
 		qp->attr.path_mtu = attr->path_mtu;

@@ -24,9 +24,8 @@ struct parts {
 
 static int check_type(const struct hw_cmd_create_qp *create)
 {
-	if (create->type == HW_QPT_UC)
-		return FW_EOPNOTSUPP;
-	if (create->type != HW_QPT_UD && create->type != HW_QPT_RD && create->type != HW_QPT_RC)
+	if (create->type != HW_QPT_UD && create->type != HW_QPT_RD && create->type != HW_QPT_RC &&
+	    create->type != HW_QPT_UC)
 		return FW_EINVAL;
 	if (create->flags &
 	    ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_UD_LONG | HW_QP_F_BLOCK_SELF_MCAST_LB))

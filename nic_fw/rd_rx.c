@@ -462,6 +462,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 		rd_ack_rx(nic, s, rd, (const void *)(rd + 1), pkt->flags & WIRE_DGRAM_F_ECE);
 		return;
 	case WIRE_DGRAM_UD:
+	case WIRE_DGRAM_UC:
 	case WIRE_DGRAM_RD_HELLO:
 	case WIRE_DGRAM_TYPES:
 		break;

@@ -130,6 +130,9 @@ enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const st
 				  const struct wire_terminate *term);
 
 /* recv.c */
+/* Completes the receive wr_id with pkt's message; a CQ that is full ends the QP. */
+void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			 uint64_t wr_id, uint8_t opcode, enum hw_status status);
 struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt);
 /*
  * Takes a receive for the message of pkt; if it is its turn (in_order), from a later message

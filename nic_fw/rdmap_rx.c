@@ -170,9 +170,8 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dg
 	return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
 }
 
-/* A receive's completion. */
-static void complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
-			  uint64_t wr_id, uint8_t opcode, enum hw_status status)
+void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			 uint64_t wr_id, uint8_t opcode, enum hw_status status)
 {
 	struct hw_cqe cqe = {
 	    .wr_id = wr_id,
@@ -228,7 +227,7 @@ static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struc
 	wr_id = msg->recv.wr_id;
 	recv_end(nic, qp, msg);
 	qp->rx_msn_delivered = pkt->msn;
-	complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, HW_STATUS_SUCCESS);
+	rdmap_complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, HW_STATUS_SUCCESS);
 	return RDMAP_OK;
 }
 
@@ -259,7 +258,7 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 	wr_id = msg->recv.wr_id;
 	recv_end(nic, qp, msg);
 	qp->rx_msn_delivered = pkt->msn;
-	complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
+	rdmap_complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
 	return RDMAP_OK;
 }
 
@@ -323,7 +322,7 @@ static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_p
 	wr_id = msg->recv.wr_id;
 	recv_end(nic, qp, msg);
 	qp->rx_msn_delivered = pkt->msn;
-	complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, status);
+	rdmap_complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, status);
 }
 
 void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives that messages of reliable QPs have taken and not yet completed.
+ * Receives that messages of reliable and of connected QPs have taken and not yet completed.
  *
  * A Send takes its receive when its first packet arrives, in any order. On an RC QP receives
  * must complete in the order in which they were posted, so a message that comes early makes
  * those before it take theirs too (the MSN counts what takes a receive). On an RD QP, which
- * serves many peers, the order of taking is the order of arrival. Called by rdmap_rx.c,
+ * serves many peers, the order of taking is the order of arrival. Called by rdmap_rx.c, uc_rx.c,
  * qp.c (flush), rd_session.c (a peer is gone); calls rq.c, cq.c.
  */
 #include "nic_fw/fw_nic.h"
@@ -151,10 +151,10 @@ void recv_flush_qp(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 	qp->rx_msn_delivered = 0;
 }
 
-/* An RC QP keeps its receives: it belongs to one peer and ends with it. */
+/* A connected QP keeps its receives: it belongs to one peer and ends with it. */
 static bool is_from_peer(const struct recv_msg *msg, uint32_t src_ip, uint8_t src_shard)
 {
-	return msg->src_ip == src_ip && msg->src_shard == src_shard && msg->qp->type != HW_QPT_RC;
+	return msg->src_ip == src_ip && msg->src_shard == src_shard && msg->qp->type == HW_QPT_RD;
 }
 
 bool recv_is_open(const struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard)

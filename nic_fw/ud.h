@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable datagrams: ud_tx.c, ud_rx.c, and reassembly of long messages and
- * Write-Records (ud_reasm.c). The thesis 6.3.2-6.3.6; Grant et al. (IPDPS 2011) for Write-Record.
+ * What is sent without acknowledgement: datagrams (ud_tx.c, ud_rx.c, reassembly of long messages
+ * and Write-Records in ud_reasm.c), and unreliable connections (ud_tx.c, uc_rx.c). The
+ * thesis 6.3.2-6.3.6; Grant et al. (IPDPS 2011) for Write-Record.
  */
 #ifndef WEFT_FW_UD_H
 #define WEFT_FW_UD_H
@@ -22,6 +23,7 @@ enum {
 	UD_REASM_PER_QP = 32, /* and of one: no QP starves the others */
 	UD_MAX_SEGMENTS = 64, /* of one message: 64 KiB at the least MTU */
 	UD_ERROR_BURST = 32,  /* error messages at once, then one per interval; both ways */
+	UC_BURST = 16,        /* segments of one message in a turn: other QPs send, too */
 };
 #define UD_REASM_TIMEOUT_NS UINT64_C(100000000)
 /* A record whose last segment came before others waits so long for those. */
@@ -32,6 +34,8 @@ enum {
  */
 bool ud_tx(struct fw_nic *nic, struct fw_wqe *wqe);
 void ud_rx(struct fw_nic *nic, struct dgram_pkt *pkt);
+/* A segment of an unreliable connection. */
+void uc_rx(struct fw_nic *nic, struct dgram_pkt *pkt);
 
 /* A message of several segments, or a Write-Record. */
 struct ud_reasm {

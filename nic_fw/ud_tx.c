@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable datagrams, sending: Sends and Write-Records, and error messages to peers.
+ * Unreliable datagrams, sending: Sends and Write-Records, and error messages to peers; and the
+ * messages of unreliable connections.
  *
  * ud_tx() is called by wqe.c, again for a request that it could not finish; it calls
  * neigh.c, rdmap_tx.c for the DDP/RDMAP header, wqe_gather.c for the payload, and eth_tx. A
@@ -38,25 +39,30 @@ static uint32_t segment_bytes(const struct fw_nic *nic, const struct fw_wqe *wqe
 {
 	uint32_t one_frame = nic->config.mtu - (uint32_t)DGRAM_UD_OVERHEAD -
 			     (uint32_t)sizeof(struct wire_ddp_untagged);
-	uint32_t left = wqe->bytes - offset, max;
+	uint32_t left = wqe->bytes - offset;
+	uint32_t max = dgram_segment_bytes(nic->config.mtu, false);
 
-	if (wqe->bytes <= one_frame)
+	if (wqe->qp->type == HW_QPT_UC) {
+		/* What both ends agreed on, as far as it fits this one's frames. */
+		if (max > wqe->qp->attr.path_mtu)
+			max = wqe->qp->attr.path_mtu;
+	} else if (wqe->bytes <= one_frame) {
 		return left;
-	max = dgram_segment_bytes(nic->config.mtu, false);
+	}
 	return left < max ? left : max;
 }
 
 static void write_dgram(const struct fw_wqe *wqe, uint32_t offset, bool last,
 			struct wire_dgram *hdr)
 {
-	bool record = wqe->opcode == HW_WQE_WRITE_RECORD;
+	bool record = wqe->opcode == HW_WQE_WRITE_RECORD, uc = wqe->qp->type == HW_QPT_UC;
 
-	hdr->ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_UD;
+	hdr->ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | (uc ? WIRE_DGRAM_UC : WIRE_DGRAM_UD));
 	hdr->flags = 0;
-	hdr->incarnation = be16_put(0);
+	hdr->incarnation = be16_put(wqe->incarnation);
 	hdr->dst_qpn = be32_put(wqe->dst_qpn);
 	hdr->src_qpn = be32_put(wqe->qp->qpn);
-	hdr->qkey = be32_put(wqe->qkey);
+	hdr->qkey = be32_put(uc ? offset : wqe->qkey);
 	hdr->imm = be32_put(0);
 	hdr->msg_bytes = be32_put(wqe->bytes);
 	hdr->ssn = be32_put(wqe->ssn);
@@ -65,8 +71,10 @@ static void write_dgram(const struct fw_wqe *wqe, uint32_t offset, bool last,
 		if (wqe->flags & HW_WQE_F_SOLICITED)
 			hdr->flags |= WIRE_DGRAM_F_SOLICITED;
 		hdr->imm = be32_put(offset);
-	} else if (wqe->opcode == HW_WQE_SEND_IMM && last) {
+	} else if ((wqe->opcode == HW_WQE_SEND_IMM || wqe->opcode == HW_WQE_WRITE_IMM) && last) {
 		hdr->flags |= WIRE_DGRAM_F_IMM;
+		if (wqe->opcode == HW_WQE_WRITE_IMM && wqe->flags & HW_WQE_F_SOLICITED)
+			hdr->flags |= WIRE_DGRAM_F_SOLICITED;
 		memcpy(&hdr->imm, &wqe->imm_inv, sizeof(hdr->imm));
 	}
 }
@@ -121,6 +129,7 @@ static bool send_message(struct fw_nic *nic, struct fw_wqe *wqe)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
 	uint8_t mac[WIRE_MAC_BYTES];
+	uint32_t sent = 0;
 
 	switch (neigh_lookup(nic, wqe->dst_ip, mac)) {
 	case NEIGH_OK:
@@ -135,6 +144,8 @@ static bool send_message(struct fw_nic *nic, struct fw_wqe *wqe)
 	do {
 		uint32_t bytes = segment_bytes(nic, wqe, wqe->sent_bytes);
 
+		if (wqe->qp->type == HW_QPT_UC && sent++ == UC_BURST)
+			return false;
 		switch (send_segment(nic, wqe, mac, wqe->sent_bytes, bytes, &err)) {
 		case SENT:
 			break;
@@ -146,7 +157,10 @@ static bool send_message(struct fw_nic *nic, struct fw_wqe *wqe)
 		}
 		wqe->sent_bytes += bytes;
 	} while (wqe->sent_bytes < wqe->bytes);
-	FW_COUNT(nic, ud_tx_msgs);
+	if (wqe->qp->type == HW_QPT_UC)
+		FW_COUNT(nic, uc_tx_msgs);
+	else
+		FW_COUNT(nic, ud_tx_msgs);
 	if (wqe->hop_limit)
 		FW_COUNT(nic, mcast_tx_msgs);
 	fw_trace(nic, TRACE_UD_TX, wqe->qp->qpn, wqe->wr_id, wqe->ssn);

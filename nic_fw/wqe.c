@@ -19,11 +19,12 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 	case HW_WQE_SEND_INV:
 	case HW_WQE_WRITE:
 	case HW_WQE_WRITE_IMM:
+	case HW_WQE_LOCAL_INV:
+	case HW_WQE_BIND_MW:
+		return qp->type != HW_QPT_UD;
 	case HW_WQE_READ:
 	case HW_WQE_FETCH_ADD:
 	case HW_WQE_CMP_SWAP:
-	case HW_WQE_LOCAL_INV:
-	case HW_WQE_BIND_MW:
 		return qp_is_reliable(qp);
 	case HW_WQE_WRITE_RECORD:
 		return qp->type == HW_QPT_UD;
@@ -187,7 +188,7 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 {
 	bool found;
 
-	if (qp->type == HW_QPT_RC) {
+	if (qp_is_connected(qp)) {
 		wqe->dst_ip = qp->dst_ip;
 		wqe->dst_qpn = qp->dst_qpn;
 		wqe->qkey = 0;
@@ -288,7 +289,7 @@ static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 	}
 	qp->tx_msgs++;
 	qp->tx_bytes += wqe->bytes;
-	if (qp->type == HW_QPT_UD) {
+	if (qp_is_unreliable(qp)) {
 		(void)ud_tx(nic, wqe); /* unfinished: wqe_fetch() goes on with it next time */
 		return true;
 	}
@@ -372,12 +373,12 @@ static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 	return FETCHED;
 }
 
-/* A UD request that found no room, or whose next hop was not known, goes on first. */
+/* A request that found no room, or whose next hop was not known, goes on first. */
 static bool resume_ud(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct fw_wqe *wqe;
 
-	if (qp->type != HW_QPT_UD || fw_list_empty(&qp->wqes))
+	if (!qp_is_unreliable(qp) || fw_list_empty(&qp->wqes))
 		return true;
 	wqe = FW_CONTAINER(qp->wqes.prev, struct fw_wqe, qp_node);
 	if (wqe->state != FW_WQE_QUEUED)

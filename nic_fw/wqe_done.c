@@ -23,7 +23,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	wqe->qp = qp;
 	wqe->kind = (uint8_t)kind;
 	wqe->src_qpn = qp->qpn;
-	if (qp->type == HW_QPT_RC)
+	if (qp_is_connected(qp))
 		wqe->incarnation = kind == FW_WQE_REQUEST ? qp->incarnation_tx : qp->incarnation_rx;
 	wqe->ext = FW_NONE;
 	nic->terminates += kind == FW_WQE_TERMINATE;
@@ -210,7 +210,7 @@ void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 {
 	struct fw_qp *qp = wqe->qp;
 
-	if (status == HW_STATUS_SUCCESS && qp->type == HW_QPT_UD &&
+	if (status == HW_STATUS_SUCCESS && qp_is_unreliable(qp) &&
 	    (nic->tx_count || !fw_list_empty(&nic->ud_sent))) {
 		/* Staged frames still point at its memory: wqe_complete_sent() comes back. */
 		wqe->state = FW_WQE_SENT;

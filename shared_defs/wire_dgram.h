@@ -35,6 +35,8 @@ enum wire_dgram_type {
 	WIRE_DGRAM_RD_ACK = 2,   /* wire_dgram, wire_rd, wire_rd_ack */
 	WIRE_DGRAM_RD_HELLO = 3, /* wire_dgram, wire_rd_hello */
 	WIRE_DGRAM_RD_PROBE = 4, /* wire_dgram, wire_rd: asks for an ACK, carries nothing */
+	/* 5 is not used */
+	WIRE_DGRAM_UC = 6,       /* wire_dgram, DDP segment; qkey is its offset in the message */
 	WIRE_DGRAM_TYPES
 };
 
@@ -54,11 +56,11 @@ enum {
 struct wire_dgram {
 	uint8_t ver_type; /* version in the high four bits, wire_dgram_type in the low */
 	uint8_t flags;
-	/* RC by modify_qp: made from sq_psn and rq_psn of both ends; else 0. */
+	/* RC, UC by modify_qp: made from sq_psn and rq_psn of both ends; else 0. */
 	struct be16 incarnation;
 	struct be32 dst_qpn; /* 24 bits; 0 in RD_ACK, RD_HELLO, RD_PROBE */
 	struct be32 src_qpn; /* 24 bits; likewise */
-	struct be32 qkey;
+	struct be32 qkey;    /* UD, RD; UC: offset of the segment in its message */
 	/* F_IMM: immediate data; Terminate: the ssn at fault; F_RECORD: message offset; else 0 */
 	struct be32 imm;
 	struct be32 msg_bytes; /* payload of the whole message */

@@ -65,6 +65,8 @@ pair rc_timestamps iwarp ibv_rc_pingpong -n 200 -t
 pair rc_new_send iwarp ibv_rc_pingpong -c -n 200 -N
 pair ud iwarp ibv_ud_pingpong -c -n 200
 pair ud_events ib ibv_ud_pingpong -c -n 200 -e -g 1
+pair uc iwarp ibv_uc_pingpong -c -n 200
+pair uc_events ib ibv_uc_pingpong -c -n 200 -e -g 1 -s 20000
 pair srq iwarp ibv_srq_pingpong -c -n 400 -q 8
 pair srq_events ib ibv_srq_pingpong -c -n 400 -q 4 -e -g 1
 
@@ -76,6 +78,8 @@ for test in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
 	pair "$test" ib "$test" -n 200
 done
 pair send_ud ib ib_send_bw -c UD -n 200 -s 512
+pair send_uc ib ib_send_lat -c UC -n 50
+pair write_uc ib ib_write_bw -c UC -n 200 -s 4096
 pair send_long ib ib_send_lat -n 20 -s 1000000
 pair send_events ib ib_send_bw -n 200 -e -q 4
 pair send_inline ib ib_send_lat -n 50 -s 64 -I 64

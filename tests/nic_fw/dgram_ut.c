@@ -42,6 +42,12 @@ static void dispatches_by_type(void)
 	net_seal(&f);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 1);
+	net_put_dgram(&f, WIRE_DGRAM_UC);
+	net_add(&f, data, 100);
+	net_seal(&f);
+	net_rx(&f);
+	CU_ASSERT_EQUAL(net.uc_calls, 1);
+	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 1);
 	put_rd(&f, WIRE_DGRAM_RD);
 	net_add(&f, data, 100);
 	net_iph(&f)->tos = WIRE_IP_CE;

@@ -18,13 +18,14 @@ local DGRAM_BYTES, RD_BYTES, ACK_BYTES, HELLO_BYTES, CRC_BYTES = 28, 24, 56, 16,
 local CANCEL_BYTES = 16
 local WINDOW = 128 -- PSNs that may be on the way
 
-local UD, RD, RD_ACK, RD_HELLO, RD_PROBE = 0, 1, 2, 3, 4
+local UD, RD, RD_ACK, RD_HELLO, RD_PROBE, UC = 0, 1, 2, 3, 4, 6
 local types = {
 	[UD] = "UD",
 	[RD] = "RD data",
 	[RD_ACK] = "RD acknowledgement",
 	[RD_HELLO] = "RD hello",
 	[RD_PROBE] = "RD probe",
+	[UC] = "UC",
 }
 
 local f = weft.fields
@@ -251,6 +252,7 @@ local header_bytes = {
 	[RD_ACK] = RD_BYTES + ACK_BYTES,
 	[RD_HELLO] = HELLO_BYTES,
 	[RD_PROBE] = RD_BYTES,
+	[UC] = 0,
 }
 
 local ddp = Dissector.get("iwarp_ddp_rdmap")
@@ -334,7 +336,7 @@ function weft.dissector(tvb, pinfo, root)
 	local rest = tvb:len() - CRC_BYTES - DGRAM_BYTES - RD_BYTES
 	if bare then
 		info = info .. (rest == CANCEL_BYTES and ", cancellation" or ", void")
-	elseif kind == UD or kind == RD then
+	elseif kind == UD or kind == RD or kind == UC then
 		info = string.format("%s, QPN 0x%x to 0x%x, message %d", info, tvb(8, 4):uint(),
 			tvb(4, 4):uint(), tvb(24, 4):uint())
 	end

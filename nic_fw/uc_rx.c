@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Unreliable connections, receiving: Sends and RDMA Writes of one peer, in order or not at all.
+ *
+ * Called by dgram.c; calls recv.c, ddp_rx.c, mem.c, cq.c. A message is delivered when all of its
+ * segments came in order; the first one that is missing, or comes late, ends it without a word to
+ * anybody, and nothing counts until the next message begins (IBA 9.8.2.2). The receive that a lost
+ * Send had taken serves the next message: it is still the first of its queue. No receive, one that
+ * is too short, a right that the peer lacks: the message is dropped (IBA 9.9.3, class E); memory
+ * of this end that cannot be written is its own fault and ends the QP (class A). What a lost Write
+ * had placed stays there, as verbs have it. Sending is ud_tx.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+/* The QP that the packet is for, if the packet is of its connection; counts why not. */
+static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
+{
+	struct fw_qp *qp = qp_find(nic, pkt->dst_qpn);
+
+	if (!qp) {
+		FW_DROP(nic, drop_no_qp);
+		return NULL;
+	}
+	if (qp->type != HW_QPT_UC) {
+		FW_DROP(nic, drop_qp_type);
+		return NULL;
+	}
+	if (!qp_can_receive(qp)) {
+		FW_DROP(nic, drop_qp_state);
+		return NULL;
+	}
+	if (pkt->src_ip != qp->dst_ip || pkt->src_qpn != qp->dst_qpn ||
+	    pkt->incarnation != qp->incarnation_rx) {
+		FW_DROP(nic, drop_uc_stray);
+		return NULL;
+	}
+	return qp;
+}
+
+static bool is_send(const struct dgram_pkt *pkt)
+{
+	return pkt->opcode == WIRE_RDMAP_SEND || pkt->opcode == WIRE_RDMAP_SEND_SE ||
+	       pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
+	       pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE;
+}
+
+/* What is under way is lost; its receive stays for the next one. */
+static void lose(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->uc.open)
+		FW_COUNT(nic, uc_rx_msgs_lost);
+	qp->uc.open = false;
+}
+
+/*
+ * Whether the segment is the one that must come now: the next of the message under way, or the
+ * first of a later message. One that came before changes nothing; one that is ahead of its time
+ * shows that something was lost.
+ */
+static bool is_next(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	struct fw_uc_rx *uc = &qp->uc;
+
+	if (uc->begun && pkt->ssn == uc->ssn) {
+		if (uc->open && pkt->mo == uc->next_mo && pkt->mo && pkt->opcode == uc->opcode &&
+		    pkt->msg_bytes == uc->bytes)
+			return true;
+		if (pkt->mo > uc->next_mo)
+			lose(nic, qp);
+		FW_DROP(nic, drop_uc_order);
+		return false;
+	}
+	if (uc->begun && seq_lt(pkt->ssn, uc->ssn)) {
+		FW_DROP(nic, drop_uc_order);
+		return false;
+	}
+	lose(nic, qp);
+	uc->begun = true;
+	uc->ssn = pkt->ssn;
+	uc->opcode = pkt->opcode;
+	uc->bytes = pkt->msg_bytes;
+	uc->next_mo = 0;
+	if (pkt->mo) {
+		FW_COUNT(nic, uc_rx_msgs_lost);
+		FW_DROP(nic, drop_uc_order);
+		return false;
+	}
+	uc->open = true;
+	return true;
+}
+
+/* The receive that waits for a message, or a new one; NULL: the message is lost. */
+static struct recv_msg *receive_of(struct fw_nic *nic, struct fw_qp *qp,
+				   const struct dgram_pkt *pkt)
+{
+	struct recv_msg *msg;
+
+	if (!fw_list_empty(&qp->recv_msgs))
+		return FW_CONTAINER(qp->recv_msgs.next, struct recv_msg, qp_node);
+	if (recv_begin(nic, qp, pkt, false, &msg) == RDMAP_OK)
+		return msg;
+	FW_DROP(nic, drop_uc_no_receive);
+	return NULL;
+}
+
+static void complete(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+		     struct recv_msg *msg, uint8_t opcode)
+{
+	uint64_t wr_id = msg->recv.wr_id;
+
+	recv_end(nic, qp, msg);
+	rdmap_complete_recv(nic, qp, pkt, wr_id, opcode, HW_STATUS_SUCCESS);
+}
+
+/* The QP's own memory is not as it was posted: the process hears of it, and the QP is done. */
+static void fail_local(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+		       struct recv_msg *msg)
+{
+	uint64_t wr_id = msg->recv.wr_id;
+
+	FW_DROP(nic, drop_uc_protection);
+	recv_end(nic, qp, msg);
+	rdmap_complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, HW_STATUS_LOC_PROT_ERR);
+	qp_error(nic, qp, HW_EVENT_NONE);
+}
+
+/* False: the message is lost, or the QP. */
+static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	struct recv_msg *msg = receive_of(nic, qp, pkt);
+	struct eth_cursor cursor;
+
+	if (!msg)
+		return false;
+	if (pkt->msg_bytes > msg->recv.bytes) {
+		FW_DROP(nic, drop_uc_too_long);
+		return false;
+	}
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+	if (pkt->data_bytes && ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge,
+					      pkt->mo, &cursor) != HW_VENDOR_ERR_NONE) {
+		fail_local(nic, qp, pkt, msg);
+		return false;
+	}
+	if (!pkt->last)
+		return true;
+	if ((pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
+	     pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE) &&
+	    !mem_invalidate(nic, qp->pd, qp->qpn, pkt->stag)) {
+		FW_DROP(nic, drop_uc_protection);
+		return false;
+	}
+	complete(nic, qp, pkt, msg, HW_CQE_RECV);
+	return true;
+}
+
+static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	enum hw_vendor_err err = HW_VENDOR_ERR_ACCESS;
+	struct eth_cursor cursor;
+	struct recv_msg *msg;
+	struct fw_mem mem;
+
+	if (qp->access & HW_ACCESS_REMOTE_WRITE)
+		err = mem_check(nic, qp->pd, qp->qpn, pkt->stag, pkt->to, pkt->data_bytes,
+				HW_ACCESS_REMOTE_WRITE, &mem);
+	if (err == HW_VENDOR_ERR_NONE && pkt->data_bytes) {
+		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
+		if (!ddp_place_mem(nic, &mem, 0, &cursor))
+			err = HW_VENDOR_ERR_HOST_FAULT;
+	}
+	if (err != HW_VENDOR_ERR_NONE) {
+		FW_DROP(nic, drop_uc_protection);
+		return false;
+	}
+	if (!pkt->last)
+		return true;
+	if (!(pkt->flags & WIRE_DGRAM_F_IMM)) {
+		qp->rx_msgs++;
+		qp->rx_bytes += pkt->msg_bytes;
+		return true;
+	}
+	msg = receive_of(nic, qp, pkt);
+	if (msg)
+		complete(nic, qp, pkt, msg, HW_CQE_RECV_WRITE_IMM);
+	return msg != NULL;
+}
+
+void uc_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
+{
+	struct fw_qp *qp;
+	bool ok;
+
+	if (!dgram_parse_ddp(pkt) || pkt->mo != pkt->qkey || (pkt->flags && !pkt->last) ||
+	    (!is_send(pkt) && pkt->opcode != WIRE_RDMAP_WRITE)) {
+		FW_DROP(nic, drop_ddp_malformed);
+		return;
+	}
+	qp = find_qp(nic, pkt);
+	if (!qp)
+		return;
+	fw_trace(nic, TRACE_UD_RX, qp->qpn, pkt->src_qpn, pkt->ssn);
+	if (!is_next(nic, qp, pkt))
+		return;
+	ok = is_send(pkt) ? rx_send(nic, qp, pkt) : rx_write(nic, qp, pkt);
+	if (!ok) {
+		lose(nic, qp);
+		return;
+	}
+	qp->uc.next_mo = pkt->mo + pkt->data_bytes;
+	if (pkt->last) {
+		qp->uc.open = false;
+		FW_COUNT(nic, uc_rx_msgs);
+	}
+}
