@@ -198,7 +198,7 @@ int vb_gid(struct vb_context *c, int index, union ibv_gid *gid);
 enum ibv_mtu vb_mtu(uint32_t bytes);
 
 /* vb_ah.c: the address vector that a verbs one means; false: none that weft can reach. */
-bool vb_av_from(const struct ibv_ah_attr *attr, struct weft_av *av);
+bool vb_av_from(struct vb_context *c, const struct ibv_ah_attr *attr, struct weft_av *av);
 void vb_av_to(const struct weft_av *av, struct ibv_ah_attr *attr);
 
 /* vb_poll.c */

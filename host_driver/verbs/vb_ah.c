@@ -2,11 +2,13 @@
 /*
  * Address handles and address vectors.
  *
- * A peer's NIC is named by its IPv4-mapped GID, or by nothing (is_global 0): then the QPN names it,
- * as NICs of one weftd can be. LIDs mean nothing here. Called by programs and vb_qp.c; calls
- * weft_ah.c.
+ * A peer's NIC is named by its IPv4-mapped GID; by its link-local one, if it is this NIC, one whose
+ * socket is on this machine, or a neighbour that this NIC knows; or by nothing (is_global 0): then
+ * the QPN names it, as NICs of one weftd can be. LIDs mean nothing here. Called by programs and
+ * vb_qp.c; calls weft_ah.c.
  */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -22,7 +24,81 @@ enum {
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-bool vb_av_from(const struct ibv_ah_attr *attr, struct weft_av *av)
+/* The address of a NIC by its EUI-64, if it is one of this machine's. */
+static bool find_local(__be64 guid, uint32_t *ip)
+{
+	struct weft_device *list;
+	int n = weft_get_device_list(&list);
+	bool found = false;
+
+	for (int i = 0; i < n && !found; i++) {
+		struct weft_context *tool = weft_open_tool(list[i].path);
+		struct weft_device_attr device;
+		struct weft_port_attr port;
+
+		if (!tool)
+			continue;
+		found = weft_query_device(tool, &device) == 0 && device.node_guid == guid &&
+			weft_query_port(tool, &port) == 0;
+		if (found)
+			*ip = port.ip;
+		weft_close_device(tool);
+	}
+	if (n > 0)
+		weft_free_device_list(list);
+	return found;
+}
+
+/* Modified EUI-64 (RFC 4291 appendix A) of a MAC. */
+static __be64 eui64(const uint8_t mac[6])
+{
+	const uint8_t id[8] = {
+	    (uint8_t)(mac[0] ^ 2), mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+	__be64 guid;
+
+	memcpy(&guid, id, sizeof(guid));
+	return guid;
+}
+
+/* The address of a NIC that this one has spoken to. */
+static bool find_neighbour(struct vb_context *c, __be64 guid, uint32_t *ip)
+{
+	struct weft_list_item items[WEFT_LIST_MIN];
+	uint32_t cursor = 0;
+	int n;
+
+	while ((n = weft_list(c->weft, WEFT_LIST_NEIGHBOURS, c->attr.shard, &cursor, items,
+			      WEFT_LIST_MIN)) > 0)
+		for (int i = 0; i < n; i++)
+			if (eui64(items[i].mac) == guid) {
+				*ip = items[i].id;
+				return true;
+			}
+	return false;
+}
+
+/* The IPv4 address that a GID means; false: of nobody that is known. */
+static bool gid_ip(struct vb_context *c, const union ibv_gid *gid, uint32_t *ip)
+{
+	struct weft_port_attr port;
+
+	if (memcmp(gid->raw, mapped, sizeof(mapped)) == 0) {
+		memcpy(ip, gid->raw + sizeof(mapped), sizeof(*ip));
+		return true;
+	}
+	if (gid->global.subnet_prefix != htobe64(0xfe80000000000000))
+		return false;
+	if (gid->global.interface_id == c->attr.node_guid) {
+		bool ok = weft_query_port(c->weft, &port) == 0;
+
+		*ip = ok ? port.ip : 0;
+		return ok;
+	}
+	return find_local(gid->global.interface_id, ip) ||
+	       find_neighbour(c, gid->global.interface_id, ip);
+}
+
+bool vb_av_from(struct vb_context *c, const struct ibv_ah_attr *attr, struct weft_av *av)
 {
 	uint32_t ip;
 
@@ -30,9 +106,8 @@ bool vb_av_from(const struct ibv_ah_attr *attr, struct weft_av *av)
 		*av = weft_av_qpn();
 		return true;
 	}
-	if (memcmp(attr->grh.dgid.raw, mapped, sizeof(mapped)) != 0)
+	if (!gid_ip(c, &attr->grh.dgid, &ip))
 		return false;
-	memcpy(&ip, attr->grh.dgid.raw + sizeof(mapped), sizeof(ip));
 	*av = IN_MULTICAST(ntohl(ip)) ? weft_av_mcast(ip) : weft_av_ip(ip);
 	av->sgid_index = attr->grh.sgid_index;
 	if (attr->grh.hop_limit)
@@ -61,7 +136,7 @@ VB_API struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct vb_ah *ah;
 
 	if (attr->port_num > VB_PORT || (attr->is_global && attr->grh.sgid_index >= VB_NUM_GIDS) ||
-	    !vb_av_from(attr, &av))
+	    !vb_av_from(vb_context_of(pd->context), attr, &av))
 		return vb_null(EINVAL);
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)

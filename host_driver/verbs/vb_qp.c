@@ -157,7 +157,8 @@ VB_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv)
 	return qp->builder ? &qp->ex : NULL;
 }
 
-static int attr_from(const struct ibv_qp_attr *attr, int mask, struct weft_qp_attr *w)
+static int attr_from(struct vb_context *c, const struct ibv_qp_attr *attr, int mask,
+		     struct weft_qp_attr *w)
 {
 	*w = (struct weft_qp_attr){
 	    .state = (enum weft_qp_state)attr->qp_state,
@@ -182,7 +183,7 @@ static int attr_from(const struct ibv_qp_attr *attr, int mask, struct weft_qp_at
 			return -EINVAL;
 		w->path_mtu_bytes = 128U << attr->path_mtu;
 	}
-	if (mask & IBV_QP_AV && !vb_av_from(&attr->ah_attr, &w->av))
+	if (mask & IBV_QP_AV && !vb_av_from(c, &attr->ah_attr, &w->av))
 		return -EINVAL;
 	return 0;
 }
@@ -194,7 +195,7 @@ VB_API int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 
 	if (mask & ~SERVED_ATTRS)
 		return vb_result(-EOPNOTSUPP);
-	rc = attr_from(attr, mask, &w);
+	rc = attr_from(vb_context_of(qp->context), attr, mask, &w);
 	if (rc == 0)
 		rc = weft_modify_qp(vb_qp_of(qp)->weft, &w, mask);
 	if (rc == 0 && mask & IBV_QP_STATE)
