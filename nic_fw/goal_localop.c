@@ -43,6 +43,8 @@ UNALIGNED(double, f64_any);
 #define INDEPENDENT /* clang looks for itself, and warns where told and unable */
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
+/* At -O2 gcc leaves loops of unknown length scalar. */
+#pragma GCC optimize("O3")
 #endif
 
 #define LOOP(T, expression)                                                                        \
