@@ -25,6 +25,7 @@ struct shared {
 		uint32_t round; /* of the barrier that the rank has entered last */
 		uint32_t pad[15];
 	} entered[BENCH_MAX_RANKS];
+	uint32_t turns; /* taken by all ranks together */
 };
 
 struct bench {
@@ -68,6 +69,7 @@ GOAL_Schedule coll_schedule(const struct spec *spec, const void *send, void *rec
 int pingpong_run(struct bench *b);
 int start_run(struct bench *b);
 int localop_run(struct bench *b);
+int turns_run(struct bench *b);
 int overlap_run(struct bench *b);
 int matmul_bench_run(struct bench *b);
 

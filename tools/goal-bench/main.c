@@ -20,6 +20,7 @@ static const char help[] =
     "       goal-bench pingpong BYTES... [options]\n"
     "       goal-bench start [options]\n"
     "       goal-bench localop BYTES... [options]\n"
+    "       goal-bench turns [options]\n"
     "\n"
     "Measures collectives that NICs carry out, and checks every result. Starts its ranks itself,\n"
     "one on each NIC of this host in turn; under mpirun or srun, or with WEFT_PEERS, it is one "
@@ -35,6 +36,7 @@ static const char help[] =
     "  pingpong  100 rounds in one schedule, by the NIC's clock; half a round (us)\n"
     "  start     GOAL_Run() alone, and with GOAL_Wait() for one operation of 8 bytes\n"
     "  localop   local operations of several types beside compiled loops\n"
+    "  turns     what the CPUs alone take for a barrier of as many processes\n"
     "\n"
     "COLLECTIVE is NAME[:BYTES[:ALGORITHM]]: barrier, bcast, allreduce, gather; BYTES a multiple\n"
     "of 8 (8 if not said), of gather those of one rank; ALGORITHM as goal_coll.h names them.\n"
@@ -100,6 +102,7 @@ static const struct mode {
     {"pingpong", pingpong_run, TAKES_SIZES, 2},
     {"start", start_run, TAKES_NOTHING, 1},
     {"localop", localop_run, TAKES_SIZES, 1},
+    {"turns", turns_run, TAKES_NOTHING, 2},
 };
 
 static void complain(const char *fmt, va_list ap, const char *more)
