@@ -65,6 +65,10 @@ void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t byt
 int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset);
 void bar_record_free(struct fw_nic *nic, uint32_t client, uint64_t offset);
 
+enum {
+	CLIENT_GOAL_TABLES = 7, /* GOAL_TABLES, which goal.h has */
+};
+
 struct fw_client {
 	bool used;
 	bool tool;
@@ -82,11 +86,12 @@ struct fw_client {
 	uint32_t num_qp, num_cq, num_srq, num_mr, num_pd, num_ah, num_eq, num_mcast;
 	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq, max_mcast;
 	/* collectives (goal.h) */
-	uint64_t goal_bytes;       /* of the goal heap, charged to it */
-	uint64_t goal_runs_offset; /* of the run table in the BAR */
-	uint32_t goal_num_runs;    /* 0: no table */
-	uint32_t goal_eq;          /* HW_EQ_NONE */
-	uint32_t *goal_active;     /* heap: for each record, its run's number + 1; 0: none */
+	uint64_t goal_bytes;                    /* of the goal heap, charged to it */
+	uint32_t goal_held[CLIENT_GOAL_TABLES]; /* elements of each, enum goal_table */
+	uint64_t goal_runs_offset;              /* of the run table in the BAR */
+	uint32_t goal_num_runs;                 /* 0: no table */
+	uint32_t goal_eq;                       /* HW_EQ_NONE */
+	uint32_t *goal_active; /* heap: for each record, its run's number + 1; 0: none */
 	struct fw_list goal_comms;
 	struct fw_list goal_links; /* of communicators that it destroyed, draining */
 	struct fw_list goal_ready; /* runs that can go on */

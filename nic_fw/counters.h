@@ -102,6 +102,7 @@
 	X(goal_runs_started)                                                                       \
 	X(goal_runs_done)                                                                          \
 	X(goal_runs_failed)                                                                        \
+	X(goal_share_refused)                                                                      \
 	X(goal_ops)                                                                                \
 	X(goal_msgs_tx)                                                                            \
 	X(goal_msgs_rx)                                                                            \

@@ -3,6 +3,7 @@
  * GOAL: communicators, schedules, runs, and the messages between their ranks.
  *
  * goal_heap.c	memory of the NIC for all of them, charged to clients
+ * goal_share.c	what one client may hold of the tables
  * goal_cmd.c	commands
  * goal_comm.c	communicators, links to their ranks, the pool of unexpected messages
  * goal_load.c	copies a compiled schedule in and verifies it, once
@@ -147,6 +148,25 @@ struct goal_loading {
 	uint64_t addr;
 	struct goal_load load;
 };
+
+/* ---- shares of the tables (goal_share.c) --------------------------------------------------- */
+
+/* Tables whose elements processes share; struct fw_client counts what each holds. */
+enum goal_table {
+	GOAL_TABLE_LINKS,
+	GOAL_TABLE_RUNS,
+	GOAL_TABLE_SENDS,
+	GOAL_TABLE_RECVS,
+	GOAL_TABLE_UNEXPS,
+	GOAL_TABLE_CALCS,
+	GOAL_TABLE_SPACES,
+	GOAL_TABLES
+};
+
+/* An element for the client, its content undefined; NULL: all are taken, or it has its share. */
+void *goal_take(struct fw_nic *nic, uint32_t client, enum goal_table table);
+/* Gives it back; client: the one that it was taken for. */
+void goal_give(struct fw_nic *nic, uint32_t client, enum goal_table table, void *elem);
 
 /* ---- communicators (goal_comm.c) ----------------------------------------------------------- */
 
@@ -467,8 +487,8 @@ struct goal_send {
 	enum goal_send_kind kind;
 	bool hashed;
 	bool awaited; /* counted in link->awaiting; SELF: joined with its receive */
-	uint16_t staged_client;
-	struct goal_link *link; /* NULL: SELF */
+	uint16_t client;
+	struct goal_link *link; /* NULL: SELF, GROUP */
 	struct goal_run *run;   /* NULL: nothing of a run is needed any more */
 	uint32_t op;
 	struct goal_key4 key;
@@ -528,7 +548,7 @@ bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv);
 bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 
 /* Contexts of messages out; found by key while WAITING or ANNOUNCED. */
-struct goal_send *goal_send_new(struct fw_nic *nic, struct goal_link *link,
+struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal_link *link,
 				enum goal_send_kind kind, uint8_t type,
 				const struct goal_key4 *key);
 void goal_send_free(struct fw_nic *nic, struct goal_send *send);

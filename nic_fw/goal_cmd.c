@@ -119,7 +119,8 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	(void)aux;
 	if (!nic->clients[client].goal_num_runs || !pd_own(nic, client, arg->pd) ||
 	    !arg->num_ranks || arg->num_ranks > HW_MAX_GOAL_RANKS || arg->rank >= arg->num_ranks ||
-	    arg->reserved || arg->comm || arg->pool_bytes)
+	    arg->reserved || arg->comm || arg->pool_bytes ||
+	    arg->eager_bytes > HW_MAX_GOAL_EAGER_BYTES)
 		return FW_EINVAL;
 	if (goal_comm_find(nic, arg->key, arg->key2, arg->rank))
 		return FW_EBUSY;

@@ -26,7 +26,7 @@ struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2
 
 static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 {
-	struct goal_link *link = fw_pool_get(&nic->goal_links);
+	struct goal_link *link = goal_take(nic, comm->client, GOAL_TABLE_LINKS);
 
 	if (!link)
 		return NULL;
@@ -46,7 +46,7 @@ static void link_free(struct fw_nic *nic, struct goal_link *link)
 	assert(fw_list_empty(&link->sends));
 	fw_list_del(&link->blocked_node);
 	fw_list_del(&link->node);
-	fw_pool_put(&nic->goal_links, link);
+	goal_give(nic, link->client, GOAL_TABLE_LINKS, link);
 }
 
 struct goal_link *goal_link_at(struct fw_nic *nic, const struct goal_comm *comm, uint32_t rank)
@@ -472,6 +472,7 @@ void goal_client_detach(struct fw_nic *nic, uint32_t client)
 {
 	struct fw_client *owner = &nic->clients[client];
 	struct fw_list *pos;
+	uint32_t table;
 
 	goal_load_forget_client(nic, client);
 	while (!fw_list_empty(&owner->goal_comms))
@@ -491,4 +492,6 @@ void goal_client_detach(struct fw_nic *nic, uint32_t client)
 		eq_own(nic, client, owner->goal_eq)->refs--;
 	owner->goal_eq = HW_EQ_NONE;
 	assert(!owner->goal_bytes);
+	for (table = 0; table < GOAL_TABLES; table++)
+		assert(!owner->goal_held[table]);
 }

@@ -38,7 +38,7 @@ enum hw_goal_status goal_group_send(struct fw_nic *nic, struct goal_run *run, ui
 		return HW_GOAL_RESOURCES;
 	if (!neighbours_there(nic, run, index, space))
 		return HW_GOAL_OK;
-	send = goal_send_new(nic, NULL, GOAL_SEND_GROUP, WIRE_GOAL_EAGER, &key);
+	send = goal_send_new(nic, run->client, NULL, GOAL_SEND_GROUP, WIRE_GOAL_EAGER, &key);
 	if (!send)
 		return HW_GOAL_RESOURCES;
 	send->run = run;

@@ -49,7 +49,7 @@ struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32
 	uint8_t generation;
 	bool fresh = nic->goal_recvs.free == FW_NONE;
 
-	recv = fw_pool_get(&nic->goal_recvs);
+	recv = goal_take(nic, run->client, GOAL_TABLE_RECVS);
 	if (!recv)
 		return NULL;
 	/* A sink that names an earlier use of this context names nothing. */
@@ -87,6 +87,8 @@ static void recv_unhash(struct fw_nic *nic, struct goal_recv *recv)
 
 void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 {
+	uint32_t client;
+
 	if (recv->hashed)
 		recv_unhash(nic, recv);
 	if (recv->any)
@@ -94,8 +96,9 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv)
 	if (recv->link)
 		goal_link_await(nic, recv->link, false);
 	fw_list_del(&recv->run_node);
+	client = recv->run->client;
 	recv->run = NULL;
-	fw_pool_put(&nic->goal_recvs, recv);
+	goal_give(nic, client, GOAL_TABLE_RECVS, recv);
 }
 
 void goal_recv_matched(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link,
@@ -166,7 +169,7 @@ struct goal_unexp *goal_unexp_find(struct fw_nic *nic, struct goal_comm *comm,
 struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 				  const struct goal_key4 *key, uint64_t bytes, bool header)
 {
-	struct goal_unexp *unexp = fw_pool_get(&nic->goal_unexps);
+	struct goal_unexp *unexp = goal_take(nic, comm->client, GOAL_TABLE_UNEXPS);
 	uint32_t *head;
 
 	if (!unexp)
@@ -181,7 +184,7 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 	unexp->link = NULL;
 	if (!header && bytes > sizeof(unexp->small) &&
 	    !goal_pool_alloc(comm, bytes, &unexp->region, &unexp->offset)) {
-		fw_pool_put(&nic->goal_unexps, unexp);
+		goal_give(nic, comm->client, GOAL_TABLE_UNEXPS, unexp);
 		return NULL;
 	}
 	head = &nic->goal_unexp_hash[bucket(comm, nic, key)];
@@ -203,7 +206,7 @@ void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
 	fw_list_del(&unexp->comm_node);
 	if (unexp->region != FW_NONE)
 		goal_pool_free(comm, unexp->region, unexp->offset);
-	fw_pool_put(&nic->goal_unexps, unexp);
+	goal_give(nic, comm->client, GOAL_TABLE_UNEXPS, unexp);
 	goal_comm_unblock(nic, comm);
 }
 

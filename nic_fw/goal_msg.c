@@ -25,14 +25,15 @@ static uint32_t send_bucket(const struct goal_link *link, const struct goal_key4
 	       GOAL_HASH_SIZE;
 }
 
-struct goal_send *goal_send_new(struct fw_nic *nic, struct goal_link *link,
+struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal_link *link,
 				enum goal_send_kind kind, uint8_t type, const struct goal_key4 *key)
 {
-	struct goal_send *send = fw_pool_get(&nic->goal_sends);
+	struct goal_send *send = goal_take(nic, client, GOAL_TABLE_SENDS);
 
 	if (!send)
 		return NULL;
 	memset(send, 0, offsetof(struct goal_send, small));
+	send->client = (uint16_t)client;
 	send->kind = kind;
 	send->type = type;
 	send->link = link;
@@ -92,14 +93,14 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 	if (send->kind == GOAL_SEND_ANNOUNCED)
 		send->link->announced--;
 	if (send->staged)
-		goal_heap_free(nic, send->staged_client, send->staged);
+		goal_heap_free(nic, send->client, send->staged);
 	/* A packet that was sent again, and acknowledged before it left. */
 	if (send->kind == GOAL_SEND_SMALL)
 		eth_tx_forget_mem(nic, send->small, sizeof(send->small));
 	fw_list_del(&send->run_node);
 	fw_list_del(&send->link_node);
 	fw_list_del(&send->trace_node);
-	fw_pool_put(&nic->goal_sends, send);
+	goal_give(nic, send->client, GOAL_TABLE_SENDS, send);
 }
 
 /* ---- packets --------------------------------------------------------------------------------- */
@@ -138,13 +139,13 @@ static bool add_payload(struct fw_nic *nic, struct goal_send *send, uint64_t off
 	if (!bytes)
 		return true;
 	if (send->kind == GOAL_SEND_SMALL) {
-		add_mem(frame, send->small + offset, bytes, send->staged_client);
+		add_mem(frame, send->small + offset, bytes, send->client);
 		return true;
 	}
 	if (!send->run)
 		return false;
 	if (send->staged) {
-		add_mem(frame, send->staged + offset, bytes, send->staged_client);
+		add_mem(frame, send->staged + offset, bytes, send->client);
 		return true;
 	}
 	goal_cursor_seek(send->run->schedule, &send->cursor, offset);
@@ -221,7 +222,7 @@ static bool send_control(struct fw_nic *nic, struct goal_link *link, uint8_t typ
 
 	if (!link->stream)
 		return false;
-	send = goal_send_new(nic, link, GOAL_SEND_CONTROL, type, key);
+	send = goal_send_new(nic, link->client, link, GOAL_SEND_CONTROL, type, key);
 	if (!send)
 		return false;
 	send->bytes = bytes;
@@ -305,7 +306,6 @@ static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run,
 	if (status != HW_GOAL_OK || !needed)
 		return status;
 	send->staged = goal_heap_alloc(nic, run->client, op->amount);
-	send->staged_client = run->client;
 	if (!send->staged)
 		return HW_GOAL_RESOURCES;
 	goal_cursor_init(&cursor, op->buf[0]);
@@ -320,7 +320,6 @@ static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, 
 	struct goal_cursor cursor;
 
 	send->kind = GOAL_SEND_SMALL;
-	send->staged_client = run->client;
 	goal_cursor_init(&cursor, op->buf[0]);
 	if (!goal_buf_read(nic, run, &cursor, send->small, op->amount))
 		return HW_GOAL_MEMORY;
@@ -383,7 +382,7 @@ static enum hw_goal_status send_large(struct fw_nic *nic, struct goal_run *run, 
 	/* A receive that is too short learns so from the header, and fails its run. */
 	if (send)
 		goal_send_free(nic, send);
-	send = goal_send_new(nic, link, GOAL_SEND_WAITING, WIRE_GOAL_DATA, key);
+	send = goal_send_new(nic, run->client, link, GOAL_SEND_WAITING, WIRE_GOAL_DATA, key);
 	if (!send)
 		return HW_GOAL_RESOURCES;
 	send->run = run;
@@ -419,7 +418,7 @@ enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint
 		if (send)
 			goal_send_free(nic, send);
 	}
-	send = goal_send_new(nic, link, GOAL_SEND_EAGER, WIRE_GOAL_EAGER, &key);
+	send = goal_send_new(nic, run->client, link, GOAL_SEND_EAGER, WIRE_GOAL_EAGER, &key);
 	if (!send)
 		return HW_GOAL_RESOURCES;
 	send->bytes = op->amount;

@@ -160,7 +160,7 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 		struct goal_calc *calc = FW_CONTAINER(pos, struct goal_calc, run_node);
 
 		fw_timer_cancel(&nic->timers, &calc->timer);
-		fw_pool_put(&nic->goal_calcs, calc);
+		goal_give(nic, run->client, GOAL_TABLE_CALCS, calc);
 	}
 	fw_list_del(&run->client_node);
 	fw_list_del(&run->comm_node);
@@ -170,7 +170,7 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 	else
 		schedule->idle_run = run->memory;
 	goal_msg_run_over(nic, comm, run->instance);
-	fw_pool_put(&nic->goal_runs, run);
+	goal_give(nic, run->client, GOAL_TABLE_RUNS, run);
 	goal_schedule_put(nic, schedule);
 }
 
@@ -256,7 +256,7 @@ static bool get_memory(struct fw_nic *nic, struct goal_run *run)
 
 static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedule)
 {
-	struct goal_run *run = fw_pool_get(&nic->goal_runs);
+	struct goal_run *run = goal_take(nic, schedule->client, GOAL_TABLE_RUNS);
 
 	if (!run)
 		return NULL;
@@ -276,7 +276,7 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	fw_timer_init(&run->timeout, timed_out);
 	if (get_memory(nic, run))
 		return run;
-	fw_pool_put(&nic->goal_runs, run);
+	goal_give(nic, schedule->client, GOAL_TABLE_RUNS, run);
 	return NULL;
 }
 
@@ -381,15 +381,15 @@ static void calc_done(struct fw_nic *nic, struct fw_timer *timer)
 	uint32_t op = calc->op;
 
 	fw_list_del(&calc->run_node);
-	fw_pool_put(&nic->goal_calcs, calc);
+	goal_give(nic, run->client, GOAL_TABLE_CALCS, calc);
 	goal_run_finish_op(nic, run, op);
 }
 
 static enum hw_goal_status start_calc(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
-	struct goal_calc *calc = fw_pool_get(&nic->goal_calcs);
-	uint64_t from = nic->now_ns;
+	struct goal_calc *calc = goal_take(nic, run->client, GOAL_TABLE_CALCS);
+	uint64_t from = fw_clock_ns(nic); /* WTIME's: a calc is not over before its time */
 
 	if (!calc)
 		return HW_GOAL_RESOURCES;

@@ -96,7 +96,7 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 		return HW_GOAL_TRUNCATED;
 	if (op->amount <= run->comm->eager_bytes)
 		return recv ? deliver(nic, run, index, recv) : keep(nic, run, index, key);
-	send = goal_send_new(nic, NULL, GOAL_SEND_SELF, WIRE_GOAL_DATA, key);
+	send = goal_send_new(nic, run->client, NULL, GOAL_SEND_SELF, WIRE_GOAL_DATA, key);
 	if (!send)
 		return HW_GOAL_RESOURCES;
 	send->run = run;

@@ -173,14 +173,14 @@ struct mgrp_space *mgrp_space_get(struct fw_nic *nic, struct goal_comm *comm, ui
 
 	if (space)
 		return space;
-	space = fw_pool_get(&nic->mgrp_spaces);
+	space = goal_take(nic, comm->client, GOAL_TABLE_SPACES);
 	if (!space)
 		return NULL;
 	memset(space, 0, sizeof(*space));
 	space->ring =
 	    goal_heap_alloc_zero(nic, comm->client, MGRP_WINDOW * sizeof(struct mgrp_slot));
 	if (!space->ring) {
-		fw_pool_put(&nic->mgrp_spaces, space);
+		goal_give(nic, comm->client, GOAL_TABLE_SPACES, space);
 		return NULL;
 	}
 	space->comm = (uint32_t)(comm - nic->goal_comms);
@@ -380,7 +380,7 @@ static void free_space(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_s
 	fw_list_del(&space->node);
 	comm->group.spaces[space->root] = FW_NONE;
 	assert(fw_list_empty(&space->queue));
-	fw_pool_put(&nic->mgrp_spaces, space);
+	goal_give(nic, comm->client, GOAL_TABLE_SPACES, space);
 }
 
 void mgrp_leave(struct fw_nic *nic, struct goal_comm *comm)

@@ -21,6 +21,8 @@ enum {
 	HW_MAX_GOAL_COMMS = 1024,     /* of a shard */
 	HW_MAX_GOAL_SCHEDULES = 4096, /* loaded, of a shard */
 	HW_MAX_GOAL_RANKS = 65536,    /* of a communicator */
+	/* largest message that a communicator may send unasked */
+	HW_MAX_GOAL_EAGER_BYTES = 16 << 20,
 };
 
 /* What became of a run; libGOAL's error codes are these. */
@@ -145,7 +147,7 @@ struct hw_cmd_goal_comm {
 	uint32_t peers_stag; /* hw_goal_peer[num_ranks] */
 	uint64_t peers_addr;
 	uint32_t comm;        /* DESTROY, POOL */
-	uint32_t eager_bytes; /* 0: the default, 128 KiB */
+	uint32_t eager_bytes; /* 0: the default, 128 KiB; at most HW_MAX_GOAL_EAGER_BYTES */
 	/* POOL: memory for unexpected messages, added to what the communicator has */
 	uint32_t pool_stag;
 	uint32_t reserved;

@@ -247,7 +247,7 @@ static int take_run_option(struct opts *o, int opt)
 		o->timeout_ns = ms * 1000000;
 		return rc;
 	case OPT_EAGER:
-		return number("eager", 0, UINT32_MAX, &o->eager_bytes);
+		return number("eager", 0, HW_MAX_GOAL_EAGER_BYTES, &o->eager_bytes);
 	case OPT_COLL:
 		return parse_coll(o);
 	case OPT_RANKS:
@@ -351,7 +351,9 @@ static int check(struct opts *o, const struct given *given)
 	if (given->coll && o->coll == GOAL_COLL_BARRIER && o->bytes)
 		return usage("--bytes: a barrier has none");
 	if (o->link_set && !o->eager_bytes)
-		o->eager_bytes = o->link.S ? o->link.S : 1;
+		o->eager_bytes = !o->link.S                            ? 1
+				 : o->link.S < HW_MAX_GOAL_EAGER_BYTES ? o->link.S
+								       : HW_MAX_GOAL_EAGER_BYTES;
 	return -1;
 }
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What one process may hold of the tables that all processes of a shard share.
+ *
+ * A fixed limit would be too small for the one program that has the NIC to itself, or too large
+ * for many; so the limit moves: a process may take another element while it holds at most
+ * twice as many as are free. Alone it gets two thirds; n that take all they can get leave
+ * 1 / (2n + 1) to who comes next. Called wherever collectives take or give back a context:
+ * goal_comm.c, goal_match.c, goal_msg.c, goal_run.c, mgrp_space.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	HELD_PER_FREE = 2,
+};
+static_assert(sizeof(((struct fw_client *)NULL)->goal_held) == GOAL_TABLES * sizeof(uint32_t),
+	      "a count of each");
+
+static struct fw_pool *pool_of(struct fw_nic *nic, enum goal_table table)
+{
+	switch (table) {
+	case GOAL_TABLE_LINKS:
+		return &nic->goal_links;
+	case GOAL_TABLE_RUNS:
+		return &nic->goal_runs;
+	case GOAL_TABLE_SENDS:
+		return &nic->goal_sends;
+	case GOAL_TABLE_RECVS:
+		return &nic->goal_recvs;
+	case GOAL_TABLE_UNEXPS:
+		return &nic->goal_unexps;
+	case GOAL_TABLE_CALCS:
+		return &nic->goal_calcs;
+	case GOAL_TABLE_SPACES:
+		return &nic->mgrp_spaces;
+	case GOAL_TABLES:
+		break;
+	}
+	assert(!"a table");
+	return NULL;
+}
+
+void *goal_take(struct fw_nic *nic, uint32_t client, enum goal_table table)
+{
+	struct fw_pool *pool = pool_of(nic, table);
+	uint32_t *held = &nic->clients[client].goal_held[table];
+	void *elem;
+
+	if (*held / HELD_PER_FREE >= pool->max - pool->used) {
+		FW_COUNT(nic, goal_share_refused);
+		return NULL;
+	}
+	elem = fw_pool_get(pool);
+	*held += elem != NULL;
+	return elem;
+}
+
+void goal_give(struct fw_nic *nic, uint32_t client, enum goal_table table, void *elem)
+{
+	uint32_t *held = &nic->clients[client].goal_held[table];
+
+	assert(*held);
+	--*held;
+	fw_pool_put(pool_of(nic, table), elem);
+}
