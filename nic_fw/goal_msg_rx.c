@@ -299,7 +299,8 @@ static enum esp_verdict announce(struct fw_nic *nic, struct msg_in *in)
 	/* Before its send. What is lost here the sender's header asks for again. */
 	if (send || in->link->announced >= GOAL_MAX_ANNOUNCED)
 		return ESP_TAKEN;
-	send = goal_send_new(nic, in->link->client, in->link, GOAL_SEND_ANNOUNCED, WIRE_GOAL_DATA, &in->key);
+	send = goal_send_new(nic, in->link->client, in->link, GOAL_SEND_ANNOUNCED, WIRE_GOAL_DATA,
+			     &in->key);
 	if (!send)
 		return ESP_TAKEN;
 	send->bytes = in->bytes;
