@@ -36,7 +36,7 @@ enum wire_dgram_type {
 	WIRE_DGRAM_RD_HELLO = 3, /* wire_dgram, wire_rd_hello */
 	WIRE_DGRAM_RD_PROBE = 4, /* wire_dgram, wire_rd: asks for an ACK, carries nothing */
 	/* 5 is not used */
-	WIRE_DGRAM_UC = 6,       /* wire_dgram, DDP segment; qkey is its offset in the message */
+	WIRE_DGRAM_UC = 6, /* wire_dgram, DDP segment; qkey is its offset in the message */
 	WIRE_DGRAM_TYPES
 };
 

@@ -48,10 +48,9 @@ int turns_run(struct bench *b)
 	if (b->rank == 0) {
 		double us = spec_median(times, rounds);
 
-		json_array_append_new(b->rows,
-				      json_pack("{s:s, s:i, s:i, s:f, s:f}", "name", "turns",
-						"ranks", b->size_of_group, "runs", rounds, "us", us,
-						"min_us", times[0]));
+		json_array_append_new(b->rows, json_pack("{s:s, s:i, s:i, s:f, s:f}", "name",
+							 "turns", "ranks", b->size_of_group, "runs",
+							 rounds, "us", us, "min_us", times[0]));
 	}
 	free(times);
 	return ranks_sync(b);
