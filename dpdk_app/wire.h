@@ -16,6 +16,7 @@
 
 struct hw_stat;
 struct xdp;
+struct xsk;
 
 struct wire_ops {
 	/* Up to n frames for this shard. On the shard's core. */
@@ -80,6 +81,7 @@ struct wire {
 	_Atomic(bool) restart; /* the owner asks the control thread for it and keeps off */
 	uint64_t drop_down;    /* owner: frames of other cores dropped: no link */
 	struct xdp *xdp;       /* NULL: no program of ours */
+	struct xsk *xsk;       /* the port is AF_XDP sockets, none of DPDK's; NULL: it is DPDK's */
 	/* A packet socket: groups are joined with it, and IGMP that XDP leaves to the kernel */
 	int group_fd;               /* comes in by it; -1: none */
 	bool group_rx;              /* IGMP comes in by group_fd */
@@ -103,7 +105,9 @@ struct wire_ethdev_conf {
 /* Makes the virtual device and finds its port. 0 or -errno. */
 int wire_vdev_make(struct wire *wire, const char *vdev, const char *args)
     __attribute__((warn_unused_result));
-/* Configures and starts wire->port, and makes the ring of other cores. 0 or -errno. */
+/* Makes the ring by which other cores send, where there are some. 0 or -errno. */
+int wire_ethdev_ring(struct wire *wire) __attribute__((warn_unused_result));
+/* Configures and starts wire->port, and makes that ring. 0 or -errno. */
 int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
     __attribute__((warn_unused_result));
 /* Undoes both. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port of DPDK as the wire of one NIC. The core of shard 0 owns the port: it polls its
- * queues, steers frames to the other shards through their rings, and sends what they put into
- * the ring of the port.
+ * A port of DPDK, or AF_XDP sockets (xsk.c), as the wire of one NIC. The core of shard 0 owns the
+ * port: it polls its queues, steers frames to the other shards through their rings, and sends what
+ * they put into the ring of the port.
  *
  * Called by port_rx.c, port_tx.c and lcore.c; set up by wire_netdev.c, wire_memif.c,
  * wire_tap.c, wire_pci.c; calls rte_ethdev.
@@ -25,6 +25,7 @@
 #include "dpdk_app/port.h"
 #include "dpdk_app/stats.h"
 #include "dpdk_app/xdp.h"
+#include "dpdk_app/xsk.h"
 
 enum {
 	ETHDEV_TX_RING = 1024,
@@ -49,6 +50,8 @@ static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 	bool fault = false;
 	uint32_t got;
 
+	if (wire->xsk)
+		return xsk_rx(wire->xsk, queue, frames, n);
 	if (!wire->guarded)
 		return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
 	got = guard_rx_burst(wire->port, queue, frames, (uint16_t)n, &fault);
@@ -62,6 +65,8 @@ static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uin
 	bool fault = false;
 	uint32_t sent;
 
+	if (wire->xsk)
+		return xsk_tx(wire->xsk, frames, n);
 	if (!wire->guarded)
 		return rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
 	sent = guard_tx_burst(wire->port, 0, frames, (uint16_t)n, &fault);
@@ -258,9 +263,21 @@ static bool ethdev_link(struct wire *wire)
 static uint32_t ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max)
 {
 	struct rte_eth_stats s = {0};
+	struct xsk_stats x;
 	uint32_t n = 0;
 
-	if (max < 9 || rte_eth_stats_get(wire->port, &s))
+	if (wire->xsk) {
+		xsk_stats(wire->xsk, &x);
+		s = (struct rte_eth_stats){.ipackets = x.rx,
+					   .opackets = x.tx,
+					   .imissed = x.rx_missed,
+					   .ierrors = x.rx_errors,
+					   .oerrors = x.tx_errors,
+					   .rx_nombuf = x.no_mbuf};
+	} else if (rte_eth_stats_get(wire->port, &s)) {
+		return 0;
+	}
+	if (max < 9)
 		return 0;
 	stats_put(&stat[n++], "wire_", "ipackets", s.ipackets);
 	stats_put(&stat[n++], "wire_", "opackets", s.opackets);
@@ -323,12 +340,22 @@ static int ethdev_queues(struct wire *wire, const struct wire_ethdev_conf *conf)
 	return err;
 }
 
+int wire_ethdev_ring(struct wire *wire)
+{
+	char name[32];
+
+	if (wire->nic->num_shards == 1)
+		return 0;
+	snprintf(name, sizeof(name), "tx_%s", wire->nic->name);
+	wire->tx_ring = rte_ring_create(name, ETHDEV_TX_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	return wire->tx_ring ? 0 : -ENOMEM;
+}
+
 int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
 {
 	struct nic *nic = wire->nic;
 	struct rte_eth_conf eth = {0};
 	struct rte_eth_dev_info info;
-	char name[32];
 	int err;
 
 	err = rte_eth_dev_info_get(wire->port, &info);
@@ -337,8 +364,7 @@ int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
 	if (conf->set_mtu)
 		eth.rxmode.mtu = nic->mtu;
 	wire->num_rx_queues = conf->rx_queues;
-	/* af_xdp wants as many as there are queues of reception; only the first one is used. */
-	wire->num_tx_queues = conf->rx_queues;
+	wire->num_tx_queues = 1;
 	err = rte_eth_dev_configure(wire->port, conf->rx_queues, wire->num_tx_queues, &eth);
 	if (!err)
 		err = ethdev_queues(wire, conf);
@@ -347,11 +373,7 @@ int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
 	/* A client whose server is not there yet connects later. */
 	if (err && !wire->reconnects)
 		return err;
-	if (nic->num_shards == 1)
-		return 0;
-	snprintf(name, sizeof(name), "tx_%s", nic->name);
-	wire->tx_ring = rte_ring_create(name, ETHDEV_TX_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
-	return wire->tx_ring ? 0 : -ENOMEM;
+	return wire_ethdev_ring(wire);
 }
 
 void wire_ethdev_close(struct wire *wire)
@@ -368,7 +390,9 @@ void wire_ethdev_close(struct wire *wire)
 		free(wire);
 		return;
 	}
-	if (wire->num_rx_queues) {
+	if (wire->xsk) {
+		xsk_close(wire->xsk);
+	} else if (wire->num_rx_queues) {
 		rte_eth_dev_stop(wire->port);
 		rte_eth_dev_close(wire->port);
 	}

@@ -6,18 +6,18 @@
  * the interface: the kernel then sees the NIC's frames too, and ignores them, since the NIC's
  * address is not one of its own. Which one is used, and why not the other, is said at the start.
  *
- * Called by nic.c; calls net_af_xdp and net_af_packet through wire_ethdev.c, and xdp.c.
+ * Called by nic.c; calls xsk.c and xdp.c, and net_af_packet through wire_ethdev.c.
  */
 #include "dpdk_app/wire.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/filter.h>
-#include <linux/if_xdp.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <rte_dev.h>
+#include <rte_ring.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 
 #include "dpdk_app/log.h"
 #include "dpdk_app/xdp.h"
-#include "dpdk_app/xdp/weft_xdp.h"
+#include "dpdk_app/xsk.h"
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
@@ -84,6 +84,19 @@ static uint32_t netdev_rx_queues(const char *device)
 		return 1; /* a driver that cannot say has one */
 	channels.rx_count += channels.combined_count;
 	return channels.rx_count ? channels.rx_count : 1;
+}
+
+/*
+ * A veth has no hardware whose receive path XDP could shorten: its driver makes every frame over
+ * to memory of its own before the program sees it, and gives up segmentation offload for the
+ * kernel's traffic. Behind the driver (generic) the program costs less there.
+ */
+static bool netdev_is_veth(const char *device)
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq ifr = {.ifr_data = (void *)&info};
+
+	return !netdev_ioctl(device, SIOCETHTOOL, &ifr) && !strcmp(info.driver, "veth");
 }
 
 static uint32_t netdev_mbps(const char *device)
@@ -171,40 +184,42 @@ static void netdev_note_fds(struct wire *wire, int domain, const int *before, ui
 	wire->naps = !wire->num_fds;
 }
 
-static void netdev_undo(struct wire *wire)
-{
-	if (wire->xdp)
-		xdp_close(wire->xdp);
-	wire->xdp = NULL;
-	if (wire->vdev[0])
-		(void)rte_eal_hotplug_remove("vdev", wire->vdev);
-	wire->vdev[0] = '\0';
-	wire->num_rx_queues = 0;
-}
+static_assert((int)APP_PORT_FDS <= (int)XSK_MAX_QUEUES, "each queue can be watched");
 
 static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 {
-	const struct wire_ethdev_conf conf = {
-	    .rx_queues = (uint16_t)queues, .rx_descs = NETDEV_DESCS, .tx_descs = NETDEV_DESCS};
 	struct nic *nic = wire->nic;
-	char object[40], vdev[32], args[160];
-	int fd, err;
+	int err = 0;
 
-	err = xdp_object(object, &fd);
-	if (err)
-		return err;
-	snprintf(vdev, sizeof(vdev), "net_af_xdp%u", nic->index);
-	snprintf(args, sizeof(args),
-		 "iface=%.15s,start_queue=0,queue_count=%u,xdp_prog=%s,busy_budget=0",
-		 nic->conf->device, queues, object);
-	err = wire_vdev_make(wire, vdev, args);
+	wire->xdp = xdp_open(wire->ifindex, netdev_is_veth(nic->conf->device));
+	if (!wire->xdp)
+		return -errno;
+	wire->xsk = xsk_open(wire->ifindex, queues, nic->pool, wire->xdp);
+	if (!wire->xsk)
+		err = -errno;
 	if (!err)
-		err = wire_ethdev_start(wire, &conf);
-	close(fd);
-	if (err)
-		return err;
-	wire->xdp = xdp_open(wire->ifindex, nic->conf->ip);
-	return wire->xdp ? 0 : -errno;
+		err = wire_ethdev_ring(wire);
+	if (!err)
+		err = xdp_start(wire->xdp, nic->conf->ip);
+	wire->num_rx_queues = (uint16_t)queues;
+	wire->num_fds = 0;
+	for (uint32_t i = 0; !err && i < queues; i++)
+		wire->fd[wire->num_fds++] = xsk_fd(wire->xsk, i);
+	return err;
+}
+
+static void netdev_undo(struct wire *wire)
+{
+	if (wire->xsk)
+		xsk_close(wire->xsk);
+	if (wire->xdp)
+		xdp_close(wire->xdp);
+	rte_ring_free(wire->tx_ring);
+	wire->tx_ring = NULL;
+	wire->xsk = NULL;
+	wire->xdp = NULL;
+	wire->num_rx_queues = 0;
+	wire->num_fds = 0;
 }
 
 /* 0, or why AF_XDP cannot be used, in words. */
@@ -213,8 +228,6 @@ static const char *netdev_try_xdp(struct wire *wire)
 	struct nic *nic = wire->nic;
 	const char *device = nic->conf->device;
 	uint32_t queues = netdev_rx_queues(device);
-	int before[APP_PORT_FDS * CONF_MAX_NICS];
-	uint32_t num_before;
 	static char reason[128];
 	int err;
 
@@ -234,7 +247,6 @@ static const char *netdev_try_xdp(struct wire *wire)
 	err = xdp_clean(wire->ifindex);
 	if (err == -EBUSY)
 		return "another XDP program is attached";
-	num_before = wire_find_fds(AF_XDP, NULL, before, sizeof(before) / sizeof(before[0]));
 	if (!err)
 		err = netdev_xdp_start(wire, queues);
 	if (err) {
@@ -242,7 +254,6 @@ static const char *netdev_try_xdp(struct wire *wire)
 		netdev_undo(wire);
 		return reason;
 	}
-	netdev_note_fds(wire, AF_XDP, before, num_before);
 	snprintf(wire->how, sizeof(wire->how), "AF_XDP on %.15s", device);
 	return NULL;
 }

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Handling of the XDP program dpdk_app/xdp/weft_xdp.bpf.c. Its object file is part of
- * weftd and handed to net_af_xdp as a memfd, so that there is no file to install or miss.
- * net_af_xdp attaches it and fills xsks_map; until xdp_open() writes the address it takes
- * nothing.
+ * weftd, so that there is no file to install or miss. Until xdp_start() writes the address it
+ * takes nothing.
  *
- * Called by wire_netdev.c and wire_ethdev.c; calls libbpf.
+ * Called by wire_netdev.c, wire_ethdev.c and xsk.c; calls libbpf.
  */
 #include "dpdk_app/xdp.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/if_link.h>
 #include <net/if.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "dpdk_app/stats.h"
@@ -25,52 +23,36 @@
 
 struct xdp {
 	int ifindex;
-	uint32_t prog_id;
+	struct bpf_object *object;
+	uint32_t prog_id; /* 0: not attached */
+	uint32_t mode;    /* XDP_FLAGS_SKB_MODE, or 0: the driver's */
 	int conf_fd;
 	int count_fd;
 	int groups_fd;
+	int xsks_fd;
 	uint32_t ip;
 	int num_cpus;
 };
 
-enum {
-	XDP_MAPS_MAX = 8,
-};
-
 static const char xdp_prog_name[] = "weft_xdp";
 
-int xdp_object(char *path, int *fd)
+/*
+ * The id of the attached program; 0: none. *mode becomes what detaching it takes, *ours whether it
+ * is weft's.
+ */
+static int xdp_attached(int ifindex, uint32_t *id, uint32_t *mode, bool *ours)
 {
-	size_t bytes;
-	const void *elf = weft_xdp__elf_bytes(&bytes);
-	const uint8_t *from = elf;
-
-	*fd = memfd_create("weft_xdp.bpf.o", MFD_CLOEXEC);
-	if (*fd < 0)
-		return -errno;
-	while (bytes) {
-		ssize_t n = write(*fd, from, bytes);
-
-		if (n <= 0) {
-			close(*fd);
-			return -EIO;
-		}
-		from += n;
-		bytes -= (size_t)n;
-	}
-	snprintf(path, 40, "/proc/self/fd/%d", *fd);
-	return 0;
-}
-
-/* The id of the attached program; 0: none. *ours tells whether it is weft's. */
-static int xdp_attached(int ifindex, uint32_t *id, bool *ours)
-{
+	LIBBPF_OPTS(bpf_xdp_query_opts, query);
 	struct bpf_prog_info info = {0};
 	uint32_t bytes = sizeof(info);
 	int err, fd;
 
 	*ours = false;
-	err = bpf_xdp_query_id(ifindex, 0, id);
+	err = bpf_xdp_query(ifindex, 0, &query);
+	*id = query.prog_id;
+	*mode = query.attach_mode == XDP_ATTACHED_SKB ? XDP_FLAGS_SKB_MODE : 0;
+	if (!err && query.attach_mode == XDP_ATTACHED_MULTI)
+		return -EBUSY; /* one is ours at most */
 	if (err || !*id)
 		return err;
 	fd = bpf_prog_get_fd_by_id(*id);
@@ -84,93 +66,95 @@ static int xdp_attached(int ifindex, uint32_t *id, bool *ours)
 
 int xdp_clean(int ifindex)
 {
-	uint32_t id = 0;
+	uint32_t id = 0, mode;
 	bool ours;
-	int err = xdp_attached(ifindex, &id, &ours);
+	int err = xdp_attached(ifindex, &id, &mode, &ours);
 
 	if (err || !id)
 		return err;
-	return ours ? bpf_xdp_detach(ifindex, 0, NULL) : -EBUSY;
+	return ours ? bpf_xdp_detach(ifindex, mode, NULL) : -EBUSY;
 }
 
-static int xdp_find_maps(struct xdp *xdp)
+static int xdp_load(struct xdp *xdp)
 {
-	uint32_t map_id[XDP_MAPS_MAX];
-	struct bpf_prog_info info = {0};
-	uint32_t bytes = sizeof(info);
-	int prog_fd = bpf_prog_get_fd_by_id(xdp->prog_id);
+	size_t bytes;
+	const void *elf = weft_xdp__elf_bytes(&bytes);
 	int err;
 
-	if (prog_fd < 0)
-		return prog_fd;
-	info.map_ids = (uint64_t)(uintptr_t)map_id;
-	info.nr_map_ids = XDP_MAPS_MAX;
-	err = bpf_obj_get_info_by_fd(prog_fd, &info, &bytes);
-	close(prog_fd);
-	for (uint32_t i = 0; !err && i < info.nr_map_ids && i < XDP_MAPS_MAX; i++) {
-		struct bpf_map_info map = {0};
-		uint32_t map_bytes = sizeof(map);
-		int fd = bpf_map_get_fd_by_id(map_id[i]);
+	xdp->object = bpf_object__open_mem(elf, bytes, NULL);
+	if (!xdp->object)
+		return -errno;
+	err = bpf_object__load(xdp->object);
+	if (err)
+		return err;
+	xdp->conf_fd = bpf_object__find_map_fd_by_name(xdp->object, "weft_conf");
+	xdp->count_fd = bpf_object__find_map_fd_by_name(xdp->object, "weft_count");
+	xdp->groups_fd = bpf_object__find_map_fd_by_name(xdp->object, "weft_groups");
+	xdp->xsks_fd = bpf_object__find_map_fd_by_name(xdp->object, "xsks_map");
+	if (xdp->conf_fd < 0 || xdp->count_fd < 0 || xdp->groups_fd < 0 || xdp->xsks_fd < 0)
+		return -ENOENT;
+	return 0;
+}
 
-		if (fd < 0)
-			return fd;
-		err = bpf_obj_get_info_by_fd(fd, &map, &map_bytes);
-		if (!err && !strcmp(map.name, "weft_conf"))
-			xdp->conf_fd = fd;
-		else if (!err && !strcmp(map.name, "weft_count"))
-			xdp->count_fd = fd;
-		else if (!err && !strcmp(map.name, "weft_groups"))
-			xdp->groups_fd = fd;
-		else
-			close(fd);
-	}
-	if (!err && (xdp->conf_fd < 0 || xdp->count_fd < 0 || xdp->groups_fd < 0))
-		err = -ENOENT;
+static int xdp_attach(struct xdp *xdp)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t bytes = sizeof(info);
+	int fd, err;
+
+	fd = bpf_program__fd(bpf_object__find_program_by_name(xdp->object, xdp_prog_name));
+	err = bpf_obj_get_info_by_fd(fd, &info, &bytes);
+	if (!err)
+		err =
+		    bpf_xdp_attach(xdp->ifindex, fd, XDP_FLAGS_UPDATE_IF_NOEXIST | xdp->mode, NULL);
+	if (!err)
+		xdp->prog_id = info.id;
 	return err;
 }
 
-struct xdp *xdp_open(int ifindex, uint32_t ip)
+struct xdp *xdp_open(int ifindex, bool generic)
 {
-	const struct weft_xdp_conf conf = {.ip = ip};
-	const uint32_t key = 0;
 	struct xdp *xdp = calloc(1, sizeof(*xdp));
-	bool ours;
 	int err;
 
 	if (!xdp)
 		return NULL;
 	xdp->ifindex = ifindex;
-	xdp->ip = ip;
-	xdp->conf_fd = xdp->count_fd = xdp->groups_fd = -1;
+	xdp->mode = generic ? XDP_FLAGS_SKB_MODE : 0;
 	xdp->num_cpus = libbpf_num_possible_cpus();
-	err = xdp_attached(ifindex, &xdp->prog_id, &ours);
-	if (!err && !ours)
-		err = -ENOENT;
+	err = xdp->num_cpus > 0 ? xdp_load(xdp) : -EIO;
 	if (!err)
-		err = xdp_find_maps(xdp);
+		err = xdp_attach(xdp);
 	if (!err)
-		err = bpf_map_update_elem(xdp->conf_fd, &key, &conf, BPF_ANY);
-	if (!err && xdp->num_cpus > 0)
 		return xdp;
 	xdp_close(xdp);
-	errno = err ? -err : EIO;
+	errno = -err;
 	return NULL;
+}
+
+int xdp_socket(struct xdp *xdp, uint32_t queue, int fd)
+{
+	return bpf_map_update_elem(xdp->xsks_fd, &queue, &fd, BPF_ANY);
+}
+
+int xdp_start(struct xdp *xdp, uint32_t ip)
+{
+	const struct weft_xdp_conf conf = {.ip = ip};
+	const uint32_t key = 0;
+
+	xdp->ip = ip;
+	return bpf_map_update_elem(xdp->conf_fd, &key, &conf, BPF_ANY);
 }
 
 void xdp_close(struct xdp *xdp)
 {
-	uint32_t id = 0;
+	uint32_t id = 0, mode;
 	bool ours;
 
 	/* Not if it is another's by now. */
-	if (!xdp_attached(xdp->ifindex, &id, &ours) && ours && id == xdp->prog_id)
-		(void)bpf_xdp_detach(xdp->ifindex, 0, NULL);
-	if (xdp->conf_fd >= 0)
-		close(xdp->conf_fd);
-	if (xdp->count_fd >= 0)
-		close(xdp->count_fd);
-	if (xdp->groups_fd >= 0)
-		close(xdp->groups_fd);
+	if (xdp->prog_id && !xdp_attached(xdp->ifindex, &id, &mode, &ours) && id == xdp->prog_id)
+		(void)bpf_xdp_detach(xdp->ifindex, mode, NULL);
+	bpf_object__close(xdp->object);
 	free(xdp);
 }
 

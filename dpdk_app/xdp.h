@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * weftd's side of the XDP program: its file for net_af_xdp, its maps, its removal.
+ * weftd's side of the XDP program: loading it, its maps, its removal.
  *
- * Called by wire_netdev.c and wire_ethdev.c; calls libbpf.
+ * Called by wire_netdev.c, wire_ethdev.c and xsk.c; calls libbpf.
  */
 #ifndef WEFT_APP_XDP_H
 #define WEFT_APP_XDP_H
@@ -14,21 +14,24 @@ struct hw_stat;
 struct xdp;
 
 /*
- * A path at which the program's object file can be opened for as long as *fd is open.
- * path has room for 40 characters. 0 or -errno.
- */
-int xdp_object(char *path, int *fd) __attribute__((warn_unused_result));
-
-/*
  * Removes a program of ours that a killed weftd left on the interface. 0: nothing is
  * attached any more; -EBUSY: the program of somebody else is; or -errno.
  */
 int xdp_clean(int ifindex) __attribute__((warn_unused_result));
 
-/* Finds the program now attached, and tells it the NIC's address. NULL: errno says why. */
-struct xdp *xdp_open(int ifindex, uint32_t ip);
+/*
+ * Loads the program and attaches it: in the driver where that can run it, or, generic, behind
+ * it in any case. It takes nothing yet. NULL: errno says why.
+ */
+struct xdp *xdp_open(int ifindex, bool generic);
 
-/* Detaches the program if net_af_xdp has not. */
+/* Frames that the program takes off this queue go to the AF_XDP socket fd. 0 or -errno. */
+int xdp_socket(struct xdp *xdp, uint32_t queue, int fd) __attribute__((warn_unused_result));
+
+/* The program takes the frames of the NIC with this address from now on. 0 or -errno. */
+int xdp_start(struct xdp *xdp, uint32_t ip) __attribute__((warn_unused_result));
+
+/* Detaches the program, if it is still the one that is attached, and frees it. */
 void xdp_close(struct xdp *xdp);
 
 /* Takes datagrams to this IPv4 group from now on, or leaves them to the kernel. Any thread. */

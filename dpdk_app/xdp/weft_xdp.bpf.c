@@ -6,9 +6,8 @@
  * Protocol. IGMP is the kernel's, which hands a copy on (wire_netdev_group.c). Fragments
  * are nobody's of ours.
  *
- * Loaded by net_af_xdp at the request of dpdk_app/wire_netdev.c, which fills the maps; runs in
- * the driver for each received frame. "xsks_map" is the name that net_af_xdp looks for.
- * RFC 791, 792, 826, 768.
+ * Loaded by dpdk_app/xdp.c, which fills the maps; runs in the driver, or behind it, for each
+ * received frame. RFC 791, 792, 826, 768.
  */
 #include <linux/bpf.h>
 
