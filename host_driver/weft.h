@@ -215,6 +215,14 @@ WEFT_API struct weft_mr *weft_reg_mr_iova(struct weft_pd *pd, void *addr, size_t
 WEFT_API WEFT_CHECK_RET int weft_dereg_mr(struct weft_mr *mr);
 
 /*
+ * Gives a registration other rights (access), and another protection domain unless pd is NULL. Keys
+ * and addresses stay. 0; -EBUSY: a memory window is bound to it; -EINVAL as for weft_reg_mr(), or
+ * WEFT_ACCESS_ZERO_BASED is not as it was; -EFAULT: not writable as asked. On failure nothing has
+ * changed.
+ */
+WEFT_API WEFT_CHECK_RET int weft_modify_mr(struct weft_mr *mr, struct weft_pd *pd, int access);
+
+/*
  * Memory that registers without a move and is mapped by the NIC: at least bytes long,
  * page-aligned, zero-filled. Free it with weft_free() and the same length, after deregistration.
  * Usable with every context of the process. Where the NIC gives no memory it is ordinary memory.

@@ -197,6 +197,45 @@ int weft_dereg_mr(struct weft_mr *pub)
 	return 0;
 }
 
+/* Memory that was registered for reading may be written now: so says a look at it, as at first. */
+static int check_writable(struct weft_ctx *ctx, const struct weft_mr *mr)
+{
+	struct weft_extent *extent;
+	uint64_t offset;
+	int rc;
+
+	pthread_mutex_lock(&weft_global.lock);
+	rc = weft_mem_attach(ctx, (uint64_t)(uintptr_t)mr->addr, mr->bytes, true, &extent, &offset);
+	if (rc == 0 && extent)
+		weft_mem_detach(extent);
+	pthread_mutex_unlock(&weft_global.lock);
+	return rc;
+}
+
+int weft_modify_mr(struct weft_mr *pub, struct weft_pd *pd, int access)
+{
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	struct hw_cmd cmd = {.op = HW_CMD_MODIFY_MR};
+	struct hw_cmd_resp resp;
+	int rc = check_reg(pub->addr, pub->bytes, access);
+
+	if (!pd)
+		pd = pub->pd;
+	if (rc == 0 && pd->context != pub->context)
+		rc = -EINVAL;
+	if (rc == 0 && access & WEFT_ACCESS_LOCAL_WRITE)
+		rc = check_writable(ctx, pub);
+	if (rc < 0)
+		return rc;
+	cmd.u.modify_mr.stag = pub->lkey;
+	cmd.u.modify_mr.pd = pd->handle;
+	cmd.u.modify_mr.access = (uint32_t)access;
+	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
+	if (rc == 0)
+		pub->pd = pd;
+	return rc;
+}
+
 struct weft_mw *weft_alloc_mw(struct weft_pd *pd, uint32_t type)
 {
 	struct weft_ctx *ctx = weft_ctx_of(pd->context);

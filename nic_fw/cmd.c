@@ -23,6 +23,7 @@ static const struct cmd_entry commands[HW_CMD_OPS] = {
     [HW_CMD_DEALLOC_PD] = {cmd_dealloc_pd, ARG(obj), false},
     [HW_CMD_REG_MR] = {cmd_reg_mr, ARG(reg_mr), false},
     [HW_CMD_DEREG_MR] = {cmd_dereg_mr, ARG(obj), false},
+    [HW_CMD_MODIFY_MR] = {cmd_modify_mr, ARG(modify_mr), false},
     [HW_CMD_CREATE_EQ] = {cmd_create_eq, ARG(create_eq), false},
     [HW_CMD_DESTROY_EQ] = {cmd_destroy_eq, ARG(obj), false},
     [HW_CMD_CREATE_CQ] = {cmd_create_cq, ARG(create_cq), false},

@@ -67,6 +67,7 @@ CMD_DECLARE(cmd_reg_mr);
 CMD_DECLARE(cmd_dereg_mr);
 CMD_DECLARE(cmd_alloc_mw);
 CMD_DECLARE(cmd_dealloc_mw);
+CMD_DECLARE(cmd_modify_mr);
 CMD_DECLARE(cmd_create_eq);
 CMD_DECLARE(cmd_destroy_eq);
 CMD_DECLARE(cmd_create_cq);

@@ -115,17 +115,21 @@ static bool range_wraps(uint64_t start, uint64_t bytes)
 	return start + (bytes - 1) < start;
 }
 
+/* What a peer may write the process must be able to write (IBA 10.6.3.1). */
+static bool is_access_legal(uint32_t access)
+{
+	return !(access & ~(uint32_t)HW_ACCESS_ALL) &&
+	       (!(access & (HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC)) ||
+		access & HW_ACCESS_LOCAL_WRITE);
+}
+
 static int check_reg_mr(const struct hw_cmd_reg_mr *reg, const struct fw_cmd_aux *aux)
 {
 	if (!reg->bytes || reg->bytes > HW_MAX_MR_BYTES || range_wraps(reg->addr, reg->bytes) ||
 	    range_wraps(reg->iova, reg->bytes))
 		return FW_EINVAL;
-	if (reg->access & ~(uint32_t)HW_ACCESS_ALL || reg->flags & ~(uint32_t)HW_REG_F_MEMFD ||
+	if (!is_access_legal(reg->access) || reg->flags & ~(uint32_t)HW_REG_F_MEMFD ||
 	    reg->reserved)
-		return FW_EINVAL;
-	/* What a peer may write the process must be able to write (IBA 10.6.3.1). */
-	if (reg->access & (HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC) &&
-	    !(reg->access & HW_ACCESS_LOCAL_WRITE))
 		return FW_EINVAL;
 	if (!(reg->flags & HW_REG_F_MEMFD))
 		return aux && aux->mapping ? FW_EINVAL : 0;
@@ -196,6 +200,33 @@ int cmd_dereg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (mr->windows)
 		return FW_EBUSY;
 	mr_destroy(nic, STAG_INDEX(cmd->u.obj.handle));
+	return 0;
+}
+
+/*
+ * A region of other rights, or of another domain (IBA 11.2.8.3). What was accepted before goes on
+ * with the rights that it had then only as far as its frames are staged: each segment is checked.
+ */
+int cmd_modify_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_modify_mr *modify = &cmd->u.modify_mr;
+	struct fw_mr *mr = mr_own(nic, client, modify->stag, false);
+	struct fw_pd *pd = pd_own(nic, client, modify->pd);
+
+	(void)aux;
+	if (!mr || !pd || modify->reserved || !is_access_legal(modify->access) ||
+	    (modify->access ^ mr->access) & HW_ACCESS_ZERO_BASED)
+		return FW_EINVAL;
+	if (mr->windows)
+		return FW_EBUSY;
+	eth_tx_forget(nic, mr->client);
+	nic->pds[mr->pd].refs--;
+	pd->refs++;
+	mr->pd = modify->pd;
+	mr->access = modify->access;
+	resp->u.mr.stag = modify->stag;
+	resp->u.mr.mapped = mr->mapping != NULL;
 	return 0;
 }
 

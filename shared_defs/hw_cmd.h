@@ -69,6 +69,7 @@ enum hw_cmd_op {
 	HW_CMD_GOAL_CANCEL = 35,
 	HW_CMD_ATTACH_MCAST = 36, /* UD QPs to IPv4 groups */
 	HW_CMD_DETACH_MCAST = 37,
+	HW_CMD_MODIFY_MR = 38,
 	HW_CMD_OPS
 };
 
@@ -277,6 +278,15 @@ struct hw_cmd_mcast {
 };
 static_assert(sizeof(struct hw_cmd_mcast) == 24, "");
 
+/* MODIFY_MR: the region keeps its memory, its addresses and its STag. */
+struct hw_cmd_modify_mr {
+	uint32_t stag;
+	uint32_t pd;
+	uint32_t access; /* HW_ACCESS_*; ZERO_BASED as it was */
+	uint32_t reserved;
+};
+static_assert(sizeof(struct hw_cmd_modify_mr) == 16, "");
+
 struct hw_cmd_alloc_mw {
 	uint32_t pd;
 	uint32_t type; /* 1 or 2 */
@@ -323,6 +333,7 @@ struct hw_cmd {
 		struct hw_cmd_create_qp create_qp;
 		struct hw_cmd_modify_qp modify_qp;
 		struct hw_cmd_create_ah create_ah;
+		struct hw_cmd_modify_mr modify_mr;
 		struct hw_cmd_alloc_mw alloc_mw;
 		struct hw_cmd_mcast mcast;
 		struct hw_cmd_list list;

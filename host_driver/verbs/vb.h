@@ -58,6 +58,7 @@ struct vb_pd {
 struct vb_mr {
 	struct ibv_mr ibv;
 	struct weft_mr *weft;
+	int access; /* the rights among its flags */
 };
 
 struct vb_mw {
@@ -170,6 +171,13 @@ static inline void *vb_null(int err)
 {
 	errno = err;
 	return NULL;
+}
+
+/* A window gives rights to peers; what the process may do itself its region says. */
+static inline uint32_t vb_mw_rights(unsigned int flags)
+{
+	return flags & ~(unsigned int)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND |
+				       IBV_ACCESS_OPTIONAL_RANGE);
 }
 
 /* libweft returns 0 or a negative errno, a verb 0 or the positive one; errno is set too. */

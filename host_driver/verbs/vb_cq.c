@@ -105,7 +105,8 @@ VB_API int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 
 	if (rc == 0)
 		ibv->cqe = (int)cq->weft->entries;
-	return vb_result(rc);
+	/* More completions wait than would fit: a wrong argument, to verbs. */
+	return vb_result(rc == -EBUSY ? -EINVAL : rc);
 }
 
 static int modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)

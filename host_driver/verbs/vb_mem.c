@@ -74,6 +74,7 @@ static struct ibv_mr *reg(struct ibv_pd *ibv, void *addr, size_t length, uint64_
 		return NULL;
 	}
 	mr->weft->user = mr;
+	mr->access = allowed;
 	mr->ibv.context = ibv->context;
 	mr->ibv.pd = ibv;
 	mr->ibv.addr = addr;
@@ -118,10 +119,28 @@ VB_API int ibv_dereg_mr(struct ibv_mr *ibv)
 	return 0;
 }
 
+/* Rights or domain alone: the keys stay. */
+static int modify(struct vb_mr *mr, int flags, struct ibv_pd *pd, int access)
+{
+	int allowed =
+	    flags & IBV_REREG_MR_CHANGE_ACCESS ? rights((unsigned int)access) : mr->access;
+	struct weft_pd *weft_pd = flags & IBV_REREG_MR_CHANGE_PD ? vb_pd_of(pd)->weft : NULL;
+	int rc = allowed < 0 ? -EINVAL : weft_modify_mr(mr->weft, weft_pd, allowed);
+
+	if (rc < 0) {
+		errno = -rc;
+		return allowed < 0 || rc == -EINVAL ? IBV_REREG_MR_ERR_INPUT : IBV_REREG_MR_ERR_CMD;
+	}
+	mr->access = allowed;
+	if (weft_pd)
+		mr->ibv.pd = pd;
+	return 0;
+}
+
 /*
- * The region keeps its struct and gets new keys: what changes is registered anew before the old
- * registration ends, so that a failure leaves the region as it was. A failure to end the old one (a
- * window is bound) takes the new one back.
+ * Other memory gets new keys: it is registered before the old registration ends, so that a failure
+ * leaves the region as it was. A failure to end the old one (a window is bound) takes the new one
+ * back.
  */
 VB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
 			int access)
@@ -132,14 +151,14 @@ VB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *
 
 	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED ||
 	    (flags & IBV_REREG_MR_CHANGE_TRANSLATION && (!length || !addr)) ||
-	    (flags & IBV_REREG_MR_CHANGE_PD && !pd) || !(flags & IBV_REREG_MR_CHANGE_ACCESS)) {
-		errno = flags & IBV_REREG_MR_CHANGE_ACCESS ? EINVAL : EOPNOTSUPP;
+	    (flags & IBV_REREG_MR_CHANGE_PD && (!pd || pd->context != ibv->context))) {
+		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION)) {
-		addr = ibv->addr;
-		length = ibv->length;
-	}
+	if (!(flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+		return modify(mr, flags, pd, access);
+	if (!(flags & IBV_REREG_MR_CHANGE_ACCESS))
+		access = mr->access;
 	fresh = reg(flags & IBV_REREG_MR_CHANGE_PD ? pd : ibv->pd, addr, length,
 		    base(addr, (unsigned int)access), (unsigned int)access);
 	if (!fresh)
@@ -152,6 +171,7 @@ VB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *
 	weft = vb_mr_of(fresh)->weft;
 	weft->user = mr;
 	mr->weft = weft;
+	mr->access = vb_mr_of(fresh)->access;
 	mr->ibv = *fresh;
 	free(vb_mr_of(fresh));
 	return 0;

@@ -49,7 +49,7 @@ static void set_bind(struct weft_send_wr *w, struct weft_sge *sge, uint32_t rkey
 	w->sg_list = sge;
 	w->num_sge = 1;
 	w->rkey = rkey;
-	w->mw_access = info->mw_access_flags;
+	w->mw_access = vb_mw_rights(info->mw_access_flags);
 }
 
 /* The range of a window is an SGE, whose length has 32 bits. */

@@ -214,9 +214,9 @@ VB_API ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 {
 	size_t n;
 
-	if (flags || entry_size < sizeof(struct ibv_gid_entry))
+	if (flags || entry_size < sizeof(struct ibv_gid_entry) || max_entries < VB_NUM_GIDS)
 		return -EINVAL;
-	for (n = 0; n < VB_NUM_GIDS && n < max_entries; n++) {
+	for (n = 0; n < VB_NUM_GIDS; n++) {
 		struct ibv_gid_entry *at =
 		    (struct ibv_gid_entry *)((char *)entries + n * entry_size);
 		int rc = gid_entry(vb_context_of(context), (uint32_t)n, at);

@@ -168,7 +168,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 				 .bytes = (uint32_t)info->length,
 				 .lkey = info->mr ? info->mr->lkey : 0};
 	w->rkey = rkey;
-	w->mw_access = info->mw_access_flags;
+	w->mw_access = vb_mw_rights(info->mw_access_flags);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *list)

@@ -234,6 +234,11 @@ static void make_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 		cmd->u.alloc_mw =
 		    (struct hw_cmd_alloc_mw){handle(e, EVIL_PD, r->b), 1 + (r->x & 1)};
 		break;
+	case HW_CMD_MODIFY_MR:
+		cmd->u.modify_mr = (struct hw_cmd_modify_mr){.stag = handle(e, EVIL_MR, r->b),
+							     .pd = handle(e, EVIL_PD, r->x),
+							     .access = r->z & 0x3f};
+		break;
 	case HW_CMD_LIST:
 		cmd->u.list = (struct hw_cmd_list){r->b, r->x, r->z};
 		break;

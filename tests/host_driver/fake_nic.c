@@ -292,6 +292,7 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 	case HW_CMD_STATS:
 	case HW_CMD_LIST:
 	case HW_CMD_DEALLOC_MW:
+	case HW_CMD_MODIFY_MR:
 	case HW_CMD_GOAL_OPEN:
 	case HW_CMD_GOAL_COMM_CREATE:
 	case HW_CMD_GOAL_COMM_DESTROY:

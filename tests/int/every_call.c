@@ -139,6 +139,7 @@ static void windows(struct weft_qp *from, struct weft_qp *to)
 	struct weft_wc wc;
 
 	host_check(mw);
+	host_check(weft_modify_mr(a.mr, NULL, -1) == -EINVAL);
 	wr.rkey = mw->rkey;
 	wr.mw_access = WEFT_ACCESS_REMOTE_WRITE;
 	host_check(weft_post_send(from, &wr, NULL) == 0);

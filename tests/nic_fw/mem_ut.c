@@ -503,10 +503,59 @@ static void closing_settles_frames(void)
 	fw_ut_end(&ut);
 }
 
+static int modify_mr(struct fw_ut *ut, uint32_t client, uint32_t stag, uint32_t pd, uint32_t access)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_MODIFY_MR};
+	struct hw_cmd_resp resp;
+
+	cmd.u.modify_mr = (struct hw_cmd_modify_mr){.stag = stag, .pd = pd, .access = access};
+	return fw_ut_cmd(ut, client, &cmd, &resp);
+}
+
+/* The STag stays, what it allows and to whom does not. */
+static void modified_regions(void)
+{
+	uint64_t base = (uintptr_t)words;
+	uint32_t pd, other, stag, mw, client2;
+	struct fw_qp *qp;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &client2), 0);
+	pd = fw_ut_pd(&ut, 0);
+	other = fw_ut_pd(&ut, 0);
+	stag = fw_ut_reg(&ut, 0, pd, words, 100, HW_ACCESS_LOCAL_WRITE | HW_ACCESS_MW_BIND, true);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_ACCESS);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, ALL_REMOTE | HW_ACCESS_MW_BIND), 0);
+	CU_ASSERT_EQUAL(check(&ut, other, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 8, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, pd, NULL), 0);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, other, NULL), FW_EBUSY);
+	/* Refused: another's, unknown bits, remote rights beyond the own, another base, no such PD.
+	 */
+	CU_ASSERT_EQUAL(modify_mr(&ut, client2, stag, other, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag ^ 1, other, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, 0x80), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, HW_ACCESS_REMOTE_WRITE), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, HW_ACCESS_ZERO_BASED), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, pd, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(check(&ut, other, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_NONE);
+	/* A window has the rights that the region had. */
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, other, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mw = alloc_mw(&ut, other, 1);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, other, qp->qpn, mw, stag, base, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, 0), FW_EBUSY);
+	fw_ut_end(&ut);
+}
+
 UT_MAIN("nic_fw/mem", UT(bounds_are_exact), UT(no_bytes_pass_with_any_stag),
 	UT(keys_and_domains_must_match), UT(an_old_key_is_dead_when_the_number_is_reused),
 	UT(rights_must_all_be_granted), UT(registration_is_checked),
 	UT(mapping_offset_iova_and_unmap), UT(unmapped_memory_goes_through_the_port),
 	UT(long_writes_in_pieces), UT(atomics_mapped_unaligned_and_unmapped), UT(windows_of_type_1),
 	UT(windows_of_type_2_belong_to_a_qp), UT(detach_with_bound_windows),
-	UT(invalidation_of_regions), UT(closing_settles_frames))
+	UT(invalidation_of_regions), UT(closing_settles_frames), UT(modified_regions))
