@@ -25,7 +25,7 @@
  * Environment: WEFT_RUN_DIR (directory of the NICs' sockets, default /run/weft), WEFT_DEVICE
  * (device that weft_open_device(NULL) opens), WEFT_YIELD (auto, never, or after how many
  * empty polls weft_poll_cq gives up the processor), WEFT_MEM (auto; process_vm: memory is never
- * moved onto shared pages at registration).
+ * moved onto shared pages at registration), WEFT_MR_CACHE (policy of registration caches).
  *
  * docs/host-interface.md describes what lies beneath.
  */
@@ -210,7 +210,7 @@ WEFT_API struct weft_mr *weft_reg_mr_iova(struct weft_pd *pd, void *addr, size_t
 
 /*
  * Ends a registration. Blocks until no frame refers to the memory any more. -EBUSY
- * while a memory window is bound to it.
+ * while a memory window is bound to it; -EINVAL: it is of a cache.
  */
 WEFT_API WEFT_CHECK_RET int weft_dereg_mr(struct weft_mr *mr);
 
@@ -249,6 +249,80 @@ struct weft_alloc_attr {
  */
 WEFT_API void *weft_alloc_attr(struct weft_context *context, size_t bytes,
 			       const struct weft_alloc_attr *attr);
+
+/* ------------------------------------------------------------- registration cache */
+
+/*
+ * Registering costs system calls and a round trip to weftd, so layers that register the buffers of
+ * their users for one transfer keep regions for the next one. A cache does that and sees to it that
+ * none outlives its memory: what is unmapped, mapped over, moved by mremap() or discarded by
+ * madvise(MADV_DONTNEED), by free() too, is withdrawn from the NIC before the call returns. A peer
+ * that uses its rkey then gets REM_ACCESS_ERR.
+ *
+ * It works by userfaultfd(2) and a thread of the library's, which the thread that unmaps waits for
+ * (some ten microseconds; as long as weftd is stopped). Where memory cannot be watched (mappings of
+ * files, MAP_SHARED | MAP_ANONYMOUS before Linux 5.19, no userfaultfd, under valgrind) regions end
+ * when they are released: weft_mr_cache_stats.unwatched.
+ */
+struct weft_mr_cache {
+	struct weft_pd *pd;
+	void *user;
+};
+
+enum weft_mr_cache_policy {
+	/* Kept until a number of entries is reached, or the NIC has no room for a new one. */
+	WEFT_MR_CACHE_LAZY = 0,
+	WEFT_MR_CACHE_LRU = 1,       /* besides, no more than max_bytes are kept idle */
+	WEFT_MR_CACHE_IMMEDIATE = 2, /* shared by those who use it at once, ended by the last */
+	WEFT_MR_CACHE_OFF = 3,       /* each call registers */
+};
+
+/* The environment variable WEFT_MR_CACHE (lazy, lru, immediate, off) overrides policy. */
+struct weft_mr_cache_attr {
+	enum weft_mr_cache_policy policy;
+	int access;           /* granted in each registration, beside what a call asks for */
+	uint32_t max_entries; /* 0: 1024. Those released first go first */
+	uint64_t max_bytes;   /* WEFT_MR_CACHE_LRU, idle and in use together; 0: no limit */
+	/*
+	 * Registers what is asked for to the byte. Else whole pages, so that neighbours find them;
+	 * a peer that is given the rkey may then reach what else lies in the first and the last
+	 * page.
+	 */
+	bool exact;
+};
+
+struct weft_mr_cache_stats {
+	uint64_t hits;
+	uint64_t misses;        /* registrations */
+	uint64_t evictions;     /* idle regions that made room */
+	uint64_t invalidations; /* regions withdrawn because their memory went away */
+	uint64_t unwatched;     /* registrations that could not be kept */
+	uint64_t entries;       /* regions there are, ... */
+	uint64_t in_use;        /* ... of these in use, ... */
+	uint64_t bytes;         /* ... and their size */
+};
+
+/* attr NULL: all zero. errno EINVAL: no such policy, more than 1 Mi entries. */
+WEFT_API struct weft_mr_cache *weft_create_mr_cache(struct weft_pd *pd,
+						    const struct weft_mr_cache_attr *attr);
+/* Ends all that is idle, too. -EBUSY: regions are in use. */
+WEFT_API WEFT_CHECK_RET int weft_destroy_mr_cache(struct weft_mr_cache *cache);
+
+/*
+ * A region that covers the memory with at least these rights, at its own addresses; it may be
+ * larger and allow more. Whoever asks meanwhile may get the same. The memory must stay mapped until
+ * it is released: else the region is withdrawn all the same, and requests that use it fail. errno
+ * as weft_reg_mr(); EINVAL also with WEFT_ACCESS_MW_BIND and _ZERO_BASED.
+ */
+WEFT_API struct weft_mr *weft_reg_mr_cached(struct weft_mr_cache *cache, void *addr, size_t bytes,
+					    int access);
+/* Ends one use of a region of weft_reg_mr_cached(). Others are left alone. */
+WEFT_API void weft_release_mr(struct weft_mr *mr);
+
+/* Ends all that is idle. */
+WEFT_API WEFT_CHECK_RET int weft_flush_mr_cache(struct weft_mr_cache *cache);
+WEFT_API WEFT_CHECK_RET int weft_query_mr_cache(struct weft_mr_cache *cache,
+						struct weft_mr_cache_stats *stats);
 
 struct weft_mw {
 	struct weft_context *context;

@@ -202,6 +202,7 @@ static struct weft_ctx *ctx_new(const struct weft_chan_ops *ops, void *chan, con
 	pthread_cond_init(&ctx->ack_cond, NULL);
 	weft_link_init(&ctx->pd_list);
 	weft_link_init(&ctx->mr_list);
+	weft_link_init(&ctx->cache_list);
 	weft_link_init(&ctx->mw_list);
 	weft_link_init(&ctx->ah_list);
 	weft_link_init(&ctx->channel_list);
@@ -363,6 +364,7 @@ void weft_close_device(struct weft_context *context)
 	pthread_mutex_lock(&weft_global.lock);
 	weft_link_del(&ctx->node);
 	pthread_mutex_unlock(&weft_global.lock);
+	weft_mr_caches_close(ctx);
 	FREE_LIST(&ctx->qp_list, struct weft_qp_obj, weft_qp_free);
 	FREE_LIST(&ctx->cq_list, struct weft_cq_obj, weft_cq_free);
 	FREE_LIST(&ctx->srq_list, struct weft_srq_obj, weft_srq_free);

@@ -21,6 +21,7 @@
 
 #include "host_driver/weft_eq.h"
 #include "host_driver/weft_mem.h"
+#include "host_driver/weft_watch.h"
 
 /* Between prepare and the two others; weft_global.lock is held meanwhile. */
 static int done_pipe[2] = {-1, -1};
@@ -172,6 +173,7 @@ static void forget_memory(void)
 	weft_link_init(&weft_global.extents);
 	weft_link_init(&weft_global.vm_mrs);
 	weft_alloc_forked();
+	weft_watch_forked();
 	weft_global.idle_extents = 0;
 	weft_global.idle_bytes = 0;
 }

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "host_driver/weft_mem.h"
+#include "host_driver/weft_watch.h"
 
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
@@ -46,8 +47,11 @@ static bool single_threaded(void)
 {
 	struct stat st;
 
-	/* A directory has a link for each subdirectory: ".", "..", itself, one per thread. */
-	return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3;
+	/*
+	 * A directory has a link for each subdirectory: ".", "..", itself, one per thread.
+	 * libweft's own threads write to no memory but their stacks.
+	 */
+	return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3 + weft_watch_threads();
 }
 
 static int open_uffd(uint64_t features, int flags)

@@ -43,6 +43,8 @@ int weft_dealloc_pd(struct weft_pd *pub)
 
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return -EIO;
+	if (weft_mr_caches_use(ctx, pub))
+		return -EBUSY;
 	rc = weft_ctx_command_obj(ctx, HW_CMD_DEALLOC_PD, pub->handle);
 	if (rc < 0 && rc != -EIO)
 		return rc;
@@ -104,6 +106,7 @@ static int register_mr(struct weft_ctx *ctx, struct weft_mr_obj *mr, uint64_t io
 			weft_mem_detach(mr->extent);
 		return rc;
 	}
+	mr->extent_offset = offset;
 	if (!mr->extent)
 		weft_link_add(&weft_global.vm_mrs, &mr->vm_node);
 	return 0;
@@ -190,6 +193,8 @@ int weft_dereg_mr(struct weft_mr *pub)
 
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return -EIO;
+	if (mr->cached)
+		return -EINVAL;
 	rc = weft_ctx_command_obj(ctx, HW_CMD_DEREG_MR, pub->lkey);
 	if (rc < 0 && rc != -EIO)
 		return rc;

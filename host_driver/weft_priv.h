@@ -11,9 +11,10 @@
  *	ctx->lock	   lists and tables of objects of a context
  *	qp->sq_lock, qp->rq_lock, srq->lock
  *	eq->lock	   one event queue
- *	ctx->ack_lock	   counts of events delivered and acknowledged
- * A context that is not WEFT_CTX_LIVE any more says so before any lock is taken: in a child
- * of fork locks may be held by threads that do not exist there.
+ *	weft_watch_lock()  registration caches; nothing is allocated or freed under it
+ *(weft_watch.h) ctx->ack_lock	   counts of events delivered and acknowledged A context that is not
+ *WEFT_CTX_LIVE any more says so before any lock is taken: in a child of fork locks may be held by
+ *threads that do not exist there.
  */
 #ifndef WEFT_PRIV_H
 #define WEFT_PRIV_H
@@ -110,7 +111,7 @@ struct weft_ctx {
 	struct weft_table qps;
 	struct weft_table cqs;
 	struct weft_table srqs;
-	struct weft_link pd_list, mr_list, mw_list, ah_list;
+	struct weft_link pd_list, mr_list, mw_list, ah_list, cache_list;
 	struct weft_link channel_list, cq_list, srq_list, qp_list;
 
 	pthread_mutex_t ack_lock;
@@ -126,10 +127,13 @@ struct weft_pd_obj {
 };
 
 struct weft_extent;
+struct weft_cached;
 
 struct weft_mr_obj {
 	struct weft_mr pub;
 	struct weft_extent *extent; /* shared pages behind it, or NULL */
+	uint64_t extent_offset;     /* of addr in it */
+	struct weft_cached *cached; /* weft_mr_cache.c, or NULL: the user's own */
 	struct weft_link vm_node;   /* extent NULL: in weft_global.vm_mrs */
 	struct weft_link node;
 };
@@ -353,6 +357,13 @@ uint32_t weft_poll_spins(bool first);
 void weft_poll_yield(void);
 /* The CQ's next entry, NULL if the NIC has not written it. Under cq->lock. */
 struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index);
+
+/* ---- weft_mr_cache.c */
+
+/* Whether a cache of this domain exists. */
+bool weft_mr_caches_use(struct weft_ctx *ctx, const struct weft_pd *pd);
+/* The context goes: ends its caches and all that is in them. */
+void weft_mr_caches_close(struct weft_ctx *ctx);
 
 /* ---- weft_fork.c */
 

@@ -151,6 +151,24 @@ static void windows(struct weft_qp *from, struct weft_qp *to)
 
 /* ---- objects */
 
+/* Under valgrind nothing is kept: all is given back at release. */
+static void cached_regions(char *p, size_t bytes)
+{
+	struct weft_mr_cache_attr attr = {.policy = WEFT_MR_CACHE_LRU};
+	struct weft_mr_cache *cache = weft_create_mr_cache(a.pd, &attr);
+	struct weft_mr_cache_stats stats;
+	struct weft_mr *mr;
+
+	host_check(cache);
+	mr = weft_reg_mr_cached(cache, p, bytes, HOST_ACCESS_ALL & ~WEFT_ACCESS_MW_BIND);
+	host_check(mr && weft_dereg_mr(mr) == -EINVAL);
+	host_check(weft_query_mr_cache(cache, &stats) == 0 && stats.in_use == 1);
+	host_check(weft_destroy_mr_cache(cache) == -EBUSY);
+	weft_release_mr(mr);
+	host_check(weft_flush_mr_cache(cache) == 0);
+	host_check(weft_destroy_mr_cache(cache) == 0);
+}
+
 static void memory(void)
 {
 	char *heap = malloc(5 * PAGE), stack[256] = {0};
@@ -165,6 +183,7 @@ static void memory(void)
 	mr[1] = weft_reg_mr(a.pd, mapped, 8 * PAGE, HOST_ACCESS_ALL);
 	mr[2] = weft_reg_mr(a.pd, stack, sizeof(stack), 0);
 	mr[3] = weft_reg_mr_iova(a.pd, mapped, PAGE, 0x1000, WEFT_ACCESS_LOCAL_WRITE);
+	cached_regions(mapped, 8 * PAGE);
 	for (int i = 0; i < 4; i++)
 		host_check(mr[i]);
 	printf("mapped: malloc %d, mmap %d, stack %d\n", mr[0]->mapped, mr[1]->mapped,

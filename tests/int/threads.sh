@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # libweft's promise that any call may be made from any thread, under ThreadSanitizer: thr_data.c (one QP,
-# one CQ, one channel, many threads; weftd killed under them) and thr_objects.c (objects of all
-# kinds, memory, fork). The programs and libweft are built with -fsanitize=thread, weftd with the others.
+# one CQ, one channel, many threads; weftd killed under them), thr_objects.c (objects of all
+# kinds, memory, fork), thr_reg_cache.c (the registration cache). The programs and libweft are
+# built with -fsanitize=thread, weftd with the others.
 # No report is suppressed. WEFT_ROUNDS=N: N times as long (make tsan).
 # timeout: 1200
 
@@ -23,8 +24,14 @@ spawn data2 "$WEFT_INT/thr_data" $((rounds * 8000))
 expect_ok data2
 spawn objects2 "$WEFT_INT/thr_objects" $((rounds * 16))
 expect_ok objects2
+# The registration cache: memory that goes away, threads that get the addresses of others.
+spawn cache "$WEFT_TSAN/thr_reg_cache" $((rounds * 100))
+expect_ok cache
+spawn cache2 "$WEFT_INT/thr_reg_cache" $((rounds * 200))
+expect_ok cache2
 expect_objects weft0 '0 0 0 0'
 expect_objects weft1 '0 0 0 0'
+cat "$WEFT_TMP"/cache.out "$WEFT_TMP"/cache2.out
 cat "$WEFT_TMP"/data.out "$WEFT_TMP"/objects.out "$WEFT_TMP"/data2.out "$WEFT_TMP"/objects2.out
 
 # Threads that post, poll and wait when the NIC goes.
