@@ -326,8 +326,8 @@ include tests/fuzz/fuzz.mk
 
 # ---- targets --------------------------------------------------------------------------------
 
-.PHONY: FORCE all abi san run test test-unit test-int soak bench install lint fw-cross clean help \
-	mutants _run _test _test-unit _test-int _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
+.PHONY: FORCE all abi san run test test-unit test-int test-clients soak bench install lint fw-cross clean help \
+	mutants _run _test _test-unit _test-int _test-clients _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
 all: $(call products,release) $(STAND_INS) $(if $(STAND_INS),$(B)/bin/weft-run)	## build the libraries, weftd and the tools into build/
 ifeq ($(HAVE_DPDK),)
@@ -354,6 +354,12 @@ test-unit:	## the unit tests alone; T=name runs those whose path contains it
 	@+$(MAKE) _test-unit
 _test-unit: $(if $(T),$(foreach b,$(UT_BINS),$(if $(findstring $T,$b),$b)),$(UT_BINS))
 	@tests/run.sh $^
+
+test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it
+	@tools/deps.sh test
+	@+$(MAKE) _test-clients
+_test-clients: all $(call products,san)
+	@tests/run.sh $(foreach s,$(sort $(wildcard tests/clients/*.sh)),$(if $(findstring $T,$s),$s))
 
 test-int:	## the integration tests alone; T=name runs those whose path contains it
 	@tools/deps.sh test
