@@ -112,8 +112,6 @@ void libgoal_sched_put(GOAL_Schedule sched);
 /* Starts a run; its record and the number of its use. GOAL_SUCCESS or an error. */
 int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, uint32_t *record,
 		  uint32_t *use);
-/* 1: that use of the record is over. */
-int libgoal_test(struct libgoal *lib, uint32_t record, uint32_t use);
 
 /*
  * Binds a range that the NIC cannot map to a shadow; false: it has to be bound as it is. _put()

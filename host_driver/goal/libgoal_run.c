@@ -41,23 +41,33 @@ static void reap(struct libgoal *lib, uint32_t record)
 	weft_goal_finish(lib->goal, record, &slot->result);
 }
 
-int libgoal_test(struct libgoal *lib, uint32_t record, uint32_t use)
+/*
+ * Whether that use of the record is over: 1, and its outcome where there is a result, 0; or
+ * GOAL_ERR_STATE: the record has been used again. Outcomes are copied under the lock that the
+ * record was given back under: another thread may start a run with it as soon as that is left.
+ */
+static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_goal_result *result)
 {
 	struct libgoal_slot *slot = &lib->slots[record];
 	GOAL_Schedule done = NULL;
-	bool over;
+	int over = 1;
 
 	/* One read while it runs; the lock is taken once, when it is over. */
 	if (__atomic_load_n(&slot->use, __ATOMIC_ACQUIRE) == use &&
 	    __atomic_load_n(&slot->running, __ATOMIC_ACQUIRE) && !weft_goal_test(lib->goal, record))
 		return 0;
 	pthread_mutex_lock(&lib->lock);
-	over = slot->use != use || !slot->running;
-	if (!over && weft_goal_test(lib->goal, record)) {
-		done = slot->sched;
-		reap(lib, record);
-		over = true;
+	if (slot->use == use && slot->running) {
+		over = weft_goal_test(lib->goal, record);
+		if (over) {
+			done = slot->sched;
+			reap(lib, record);
+		}
 	}
+	if (slot->use != use)
+		over = GOAL_ERR_STATE;
+	else if (over && result)
+		*result = slot->result;
 	pthread_mutex_unlock(&lib->lock);
 	if (done)
 		libgoal_sched_put(done);
@@ -124,42 +134,37 @@ int GOAL_Test(GOAL_Handle handle)
 	struct run_ref ref;
 
 	/* What is no run is not running. */
-	return find(handle, &ref) ? libgoal_test(ref.lib, ref.record, ref.use) : 1;
+	return find(handle, &ref) ? look(ref.lib, ref.record, ref.use, NULL) != 0 : 1;
 }
 
 int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result)
 {
-	struct libgoal_slot *slot;
+	struct weft_goal_result outcome;
 	struct run_ref ref;
-	int rc = 0;
+	int rc = 0, over = 0;
 
 	if (!find(handle, &ref))
 		return libgoal_error(handle < 0 ? (int)handle : GOAL_ERR_ARG, "no run");
-	slot = &ref.lib->slots[ref.record];
-	while (rc == 0 && !libgoal_test(ref.lib, ref.record, ref.use)) {
+	while (rc == 0 && (over = look(ref.lib, ref.record, ref.use, &outcome)) == 0) {
 		rc = weft_goal_wait(ref.lib->goal, ref.record, UINT64_MAX);
 		if (rc == -EINTR)
 			rc = 0;
 	}
 	if (rc < 0)
 		return libgoal_error(libgoal_errno(rc), NULL);
-	pthread_mutex_lock(&ref.lib->lock);
 	/* Its record has been used again: all that is left to say is that it was over. */
-	if (slot->use != ref.use) {
-		pthread_mutex_unlock(&ref.lib->lock);
-		return libgoal_error(GOAL_ERR_STATE, "this run's outcome is no longer kept");
-	}
-	rc = -(int)slot->result.status;
+	if (over < 0)
+		return libgoal_error(over, "this run's outcome is no longer kept");
+	rc = -(int)outcome.status;
 	if (result)
 		*result = (GOAL_Result){
 		    .status = rc,
-		    .rank = (int)slot->result.rank,
-		    .vertex = (GOAL_Vertex)slot->result.op,
-		    .ops = slot->result.ops,
-		    .start_ns = slot->result.start_ns,
-		    .finish_ns = slot->result.finish_ns,
+		    .rank = (int)outcome.rank,
+		    .vertex = (GOAL_Vertex)outcome.op,
+		    .ops = outcome.ops,
+		    .start_ns = outcome.start_ns,
+		    .finish_ns = outcome.finish_ns,
 		};
-	pthread_mutex_unlock(&ref.lib->lock);
 	return rc ? libgoal_error(rc, NULL) : GOAL_SUCCESS;
 }
 
