@@ -68,8 +68,6 @@ static void prefetch_sq(const struct fw_nic *nic, uint32_t qpn)
 	__builtin_prefetch(slot);
 	/* Inline data, or SGEs; at the ring's end it is a line of no use. */
 	__builtin_prefetch(slot + HW_SQ_SLOT_BYTES);
-	/* The receive of the answer was posted just before, as a rule. */
-	rq_prefetch(nic, qp);
 }
 
 static uint32_t poll_client(struct fw_nic *nic, struct fw_client *client, uint32_t number)

@@ -407,15 +407,6 @@ static void probed(struct fw_nic *nic, struct rd_session *s)
 	rd_ack_due(nic, s);
 }
 
-/* The ACK that came with data or a probe. */
-static void ride_along(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
-		       const struct wire_rd *rd)
-{
-	if (pkt->flags & WIRE_DGRAM_F_ACK)
-		rd_ack_cumulative(nic, s, be32_get(rd->ack), be32_get(rd->timestamp_echo),
-				  pkt->flags & WIRE_DGRAM_F_ECE);
-}
-
 void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 {
 	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
@@ -447,14 +438,15 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	s->ts_echo_ns = nic->now_ns - (nic->gap_ns > RD_GAP_NS ? nic->gap_ns : 0);
 	switch ((enum wire_dgram_type)pkt->type) {
 	case WIRE_DGRAM_RD:
-		/* The message first: a process waits for it, as a rule for nothing else. */
-		rx_packet(nic, s, pkt, rd);
-		if (s->state == RD_OPEN && s->epoch == epoch)
-			ride_along(nic, s, pkt, rd);
-		return;
 	case WIRE_DGRAM_RD_PROBE:
-		ride_along(nic, s, pkt, rd);
-		if (s->state == RD_OPEN)
+		if (pkt->flags & WIRE_DGRAM_F_ACK)
+			rd_ack_cumulative(nic, s, be32_get(rd->ack), be32_get(rd->timestamp_echo),
+					  pkt->flags & WIRE_DGRAM_F_ECE);
+		if (s->state != RD_OPEN)
+			return;
+		if (pkt->type == WIRE_DGRAM_RD)
+			rx_packet(nic, s, pkt, rd);
+		else
 			probed(nic, s);
 		return;
 	case WIRE_DGRAM_RD_ACK:
