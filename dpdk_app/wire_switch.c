@@ -39,23 +39,34 @@ static struct nic *switch_find(struct app *app, const uint8_t *mac)
 	return NULL;
 }
 
-static void switch_flood(struct shard *from, struct rte_mbuf *m)
+/* Frames to one group: each NIC that lets it in gets a reference to each. */
+static void switch_flood(struct shard *from, struct rte_mbuf **frames, uint32_t n)
 {
+	const uint8_t *dst = rte_pktmbuf_mtod(frames[0], const uint8_t *);
 	struct app *app = from->nic->app;
+	struct nic *to[CONF_MAX_NICS];
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 
-		if (nic == from->nic || nic->conf->wire != CONF_WIRE_SWITCH ||
-		    !mac_filter_passes(nic, rte_pktmbuf_mtod(m, const uint8_t *)))
-			continue;
-		rte_mbuf_refcnt_update(m, 1);
-		if (!port_steer(nic, from->core, false, &m, 1)) {
-			from->stats.drop_wire_full++;
-			rte_pktmbuf_free(m);
-		}
+		if (nic != from->nic && nic->conf->wire == CONF_WIRE_SWITCH &&
+		    mac_filter_passes(nic, dst))
+			to[count++] = nic;
 	}
-	rte_pktmbuf_free(m);
+	if (!count) {
+		rte_pktmbuf_free_bulk(frames, n);
+		return;
+	}
+	for (uint32_t i = 0; count > 1 && i < n; i++)
+		rte_mbuf_refcnt_update(frames[i], (int16_t)(count - 1));
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t took = port_steer(to[i], from->core, false, frames, n);
+
+		from->stats.drop_wire_full += n - took;
+		if (took < n)
+			rte_pktmbuf_free_bulk(frames + took, n - took);
+	}
 }
 
 /* The receiver had no room: true while the sender shall wait, false once it has waited enough. */
@@ -80,13 +91,14 @@ static uint32_t switch_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 		uint32_t run = i + 1;
 		struct nic *to;
 
-		if (dst[0] & 1) {
-			switch_flood(shard, frames[i++]);
-			continue;
-		}
 		while (run < n &&
 		       !memcmp(rte_pktmbuf_mtod(frames[run], const uint8_t *), dst, WIRE_MAC_BYTES))
 			run++;
+		if (dst[0] & 1) {
+			switch_flood(shard, &frames[i], run - i);
+			i = run;
+			continue;
+		}
 		to = switch_find(app, dst);
 		if (!to) {
 			shard->stats.drop_wire_unknown += run - i;
