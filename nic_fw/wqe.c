@@ -44,6 +44,12 @@ static bool is_local(uint8_t opcode)
 	return opcode == HW_WQE_LOCAL_INV || opcode == HW_WQE_BIND_MW;
 }
 
+/* Sends: where their data goes is the receiver's affair. */
+static bool is_untagged(uint8_t opcode)
+{
+	return opcode == HW_WQE_SEND || opcode == HW_WQE_SEND_IMM || opcode == HW_WQE_SEND_INV;
+}
+
 static uint8_t rdmap_opcode_of(uint8_t opcode, uint8_t flags)
 {
 	bool se = flags & HW_WQE_F_SOLICITED;
@@ -177,7 +183,8 @@ static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *
 	}
 	if (w->opcode == HW_WQE_BIND_MW && w->num_sge != 1)
 		return HW_VENDOR_ERR_NUM_SGE;
-	if (!is_local(w->opcode) && w->remote_addr + *total < w->remote_addr)
+	if (!is_local(w->opcode) && !is_untagged(w->opcode) &&
+	    w->remote_addr + *total < w->remote_addr)
 		return HW_VENDOR_ERR_BOUNDS;
 	return HW_VENDOR_ERR_NONE;
 }
@@ -242,8 +249,7 @@ static void fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy *co
 		wqe->msn = wqe->ssn;
 		/* RC counts what takes a receive, so that the peer can keep their order. */
 		if (qp->type == HW_QPT_RC &&
-		    (w->opcode == HW_WQE_SEND || w->opcode == HW_WQE_SEND_IMM ||
-		     w->opcode == HW_WQE_SEND_INV || w->opcode == HW_WQE_WRITE_IMM))
+		    (is_untagged(w->opcode) || w->opcode == HW_WQE_WRITE_IMM))
 			wqe->msn = ++qp->msn;
 	}
 }

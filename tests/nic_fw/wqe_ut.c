@@ -263,6 +263,29 @@ static void remote_side(void)
 	rp_end(&rp);
 }
 
+/* What a Send has there is what the caller's memory held before: UCX does not set it. */
+static void sends_have_no_remote_side(void)
+{
+	struct hw_sge sge;
+	struct hw_sq_wqe wqe;
+	struct hw_cqe cqe;
+
+	begin();
+	sge = good_sge();
+	wqe = good_send();
+	wqe.remote_addr = UINT64_MAX - 1;
+	wqe.rkey = 0xffffffff;
+	rp_recv(&rp, 1, B->qp[0], 1, 65536, 4096);
+	rp_write_sq(A->qp[0], &wqe, &sge, sizeof(sge));
+	rp_ring(&rp, 0, A->qp[0]);
+	rp_settle(&rp);
+	CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(cqe.status, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cqe.vendor_err, HW_VENDOR_ERR_NONE);
+	(void)rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
 static void atomics_and_handles(void)
 {
 	struct hw_qp_attr attr = {0};
@@ -542,6 +565,6 @@ static void no_context(void)
 }
 
 UT_MAIN("nic_fw/wqe", UT(opcodes_and_flags), UT(slots_and_sges), UT(sges_of_the_qp),
-	UT(inline_data), UT(keys_and_bounds), UT(remote_side), UT(atomics_and_handles),
-	UT(sums_in_64_bits), UT(wild_producer), UT(wraps), UT(fence), UT(read_limit),
-	UT(no_context))
+	UT(inline_data), UT(keys_and_bounds), UT(remote_side), UT(sends_have_no_remote_side),
+	UT(atomics_and_handles), UT(sums_in_64_bits), UT(wild_producer), UT(wraps), UT(fence),
+	UT(read_limit), UT(no_context))
