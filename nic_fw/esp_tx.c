@@ -270,13 +270,17 @@ static void ack_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 	s->tries = 0;
 }
 
-/* Transfers whose last packet is acknowledged leave the queue, in order. */
+/*
+ * Transfers whose last packet is acknowledged leave the queue, in order. The peer may hold that one
+ * while it waits for one of a transfer that was cancelled: then its layer above has not seen it.
+ */
 static void finish_transfers(struct fw_nic *nic, struct esp_stream *s)
 {
 	while (!fw_list_empty(&s->queue)) {
 		struct esp_xfer *xfer = FW_CONTAINER(s->queue.next, struct esp_xfer, node);
 
-		if (xfer->acked < xfer->packets)
+		if (xfer->acked < xfer->packets ||
+		    seq_lt(s->snd_una, xfer->first_seq + xfer->packets))
 			return;
 		fw_list_del(&xfer->node);
 		if (__builtin_expect(xfer->traced, 0))
