@@ -189,6 +189,7 @@ static void try_open(struct fw_nic *nic, struct fw_qp *qp)
 		open_failed(nic, qp, OPEN_RETRY_NS);
 		return;
 	}
+	esp->out.hollow = false;
 	esp->out.stream = esp_open(nic, &key, mac, shard, &esp->out);
 	if (!esp->out.stream) {
 		open_failed(nic, qp, OPEN_RETRY_NS);
@@ -469,6 +470,7 @@ static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct
 	if (!qp || !expects(nic, key, esp_peer_mac(stream)))
 		return NULL;
 	qp->esp.in.stream = stream;
+	qp->esp.in.hollow = false;
 	esp_set_patience(nic, stream, ANSWER_NS);
 	return &qp->esp.in;
 }

@@ -28,6 +28,7 @@ struct esp_rdmap_side {
 	struct fw_qp *qp;          /* NULL: the QP failed, and a Terminate is on its way */
 	struct esp_stream *stream; /* NULL: none */
 	bool requester;            /* our requests go out on it; else the peer's come in */
+	bool hollow;               /* a packet came without its data: nothing behind it counts */
 };
 
 /* Of a QP with HW_QP_TRANSPORT_ESP; idle in all others. */

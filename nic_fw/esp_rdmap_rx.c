@@ -127,8 +127,12 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	struct dgram_pkt pkt = {.stream = true};
 
 	/* Behind a Terminate nothing counts; a packet without data is of one who has failed. */
-	if (!side->qp || !bytes)
+	if (!side->qp)
 		return ESP_TAKEN;
+	if (!bytes) {
+		side->hollow = true;
+		return ESP_TAKEN;
+	}
 	if (!parse(side, frame, offset, bytes, &wire, &pkt)) {
 		rx_malformed(nic, side, &pkt);
 		return requester ? ESP_TAKEN : ESP_FULL;
@@ -137,6 +141,10 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 		rx_not_ready(nic, side->qp);
 		return ESP_TAKEN;
 	}
+	/* What was sent before its data was gone: only the reason is to come, or the stream's end.
+	 */
+	if (side->hollow && pkt.opcode != WIRE_RDMAP_TERMINATE)
+		return requester ? ESP_TAKEN : ESP_FULL;
 	result = rdmap_rx_place(nic, side->qp, &pkt, true, &error);
 	if (result == RDMAP_OK)
 		result = rdmap_rx_finish(nic, side->qp, &pkt, NULL, &error);
