@@ -8,7 +8,21 @@
  */
 #include "nic_fw/fw_nic.h"
 
-/* Ends one message with a status; the rest of the flow is untouched. */
+/*
+ * A connection's request fails here: nothing behind it is carried out (IBA 10.10.2.3). They wait
+ * in the send queue until it has its turn, and are flushed.
+ */
+static void remove_behind(struct fw_nic *nic, struct rd_flow *flow, const struct fw_wqe *msg)
+{
+	while (flow->msgs.prev != &msg->flow_node) {
+		struct fw_wqe *last = FW_CONTAINER(flow->msgs.prev, struct fw_wqe, flow_node);
+
+		rd_flow_remove(nic, last);
+		last->flow = NULL;
+	}
+}
+
+/* Ends one message with a status; the rest of the flow is untouched, but for RC's requests. */
 void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 		 enum hw_vendor_err vendor_err)
 {
@@ -18,6 +32,8 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 
 	if (qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
 		rd_cancel_msg(nic, msg);
+	if (qp->type == HW_QPT_RC && msg->kind == FW_WQE_REQUEST)
+		remove_behind(nic, flow, msg);
 	rd_flow_remove(nic, msg);
 	if (fw_list_empty(&flow->msgs) && !flow->outstanding) {
 		rd_flow_free(nic, flow);
