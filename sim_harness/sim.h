@@ -287,6 +287,8 @@ void sim_mem_free(struct sim_proc *proc, void *mem);
 /* Called at each interrupt of the process's event queue eq. */
 typedef void (*sim_irq_fn)(void *ctx, struct sim_proc *proc, uint32_t eq);
 void sim_proc_on_irq(struct sim_proc *proc, sim_irq_fn fn, void *ctx);
+/* Waiting for an event gives -EAGAIN at once, as with O_NONBLOCK. */
+void sim_proc_set_nonblocking(struct sim_proc *proc, bool nonblocking);
 
 /* ---- seeing (sim_pcap.c, sim_trace.c) ----------------------------------------------------- */
 

@@ -200,6 +200,8 @@ static int chan_wait(void *chan, uint32_t eq, int fd, int timeout_ms)
 	(void)fd;
 	if (eq >= HW_MAX_EQ_PER_CLIENT)
 		return -EINTR;
+	if (proc->nonblocking)
+		return -EAGAIN;
 	if (timeout_ms >= 0 && (uint64_t)timeout_ms * 1000000 < limit_ns)
 		limit_ns = (uint64_t)timeout_ms * 1000000;
 	found = sim_run_until(sim, interrupted, &w, limit_ns);
@@ -361,4 +363,9 @@ void sim_proc_on_irq(struct sim_proc *proc, sim_irq_fn fn, void *ctx)
 {
 	proc->on_irq = fn;
 	proc->on_irq_ctx = ctx;
+}
+
+void sim_proc_set_nonblocking(struct sim_proc *proc, bool nonblocking)
+{
+	proc->nonblocking = nonblocking;
 }

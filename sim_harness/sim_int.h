@@ -73,6 +73,7 @@ struct sim_proc {
 	bool dead;
 	bool opened;
 	bool any_memory; /* sim_proc_any_memory() */
+	bool nonblocking;
 	uint32_t number; /* in order of creation */
 	uint32_t last_tag;
 	void *bar;

@@ -135,6 +135,8 @@ void sim_model_widen(struct sim_model_qp *const *qps, uint32_t n, const struct s
 /* Statuses after which nothing of the message can have been delivered. */
 static bool is_never_received(const struct sim_model_send *send)
 {
+	if (send->withdrawn)
+		return false;
 	return (SIM_LOCAL_FAULTS | SIM_MAY(REM_ACCESS_ERR) | SIM_MAY(REM_INV_REQ_ERR)) >>
 		   send->status &
 	       1;
@@ -161,6 +163,9 @@ static void end(struct sim_model *model, struct sim_model_send *send, enum weft_
 	send->done = true;
 	send->status = status;
 	unlink_send(send);
+	if (send->opcode == WEFT_WR_SEND_INV && send->dst && send->dst->rq &&
+	    (send->dropped || status != WEFT_WC_SUCCESS))
+		send->dst->rq->meets_bad_inv = true;
 	if (send->inbound && !send->dropped && is_never_received(send))
 		sim_model_forget(send);
 	if (send->inbound && send->qp->type != WEFT_QPT_UD && send->received)

@@ -37,6 +37,7 @@ struct sim_model_recv {
 	uint64_t wr_id;
 	uint32_t capacity; /* bytes */
 	bool bad;          /* one of its SGEs is not valid */
+	bool spoilt;       /* one of them was, and is not any more */
 	bool done;
 };
 
@@ -44,8 +45,9 @@ struct sim_model_recv {
 struct sim_model_rq {
 	struct sim_model_recv *first, *last;
 	uint32_t outstanding;
-	bool strict;       /* completes in the order of posting */
-	bool meets_longer; /* messages longer than its receives may come */
+	bool strict;        /* completes in the order of posting */
+	bool meets_longer;  /* messages longer than its receives may come */
+	bool meets_bad_inv; /* those that cannot invalidate what they name */
 };
 
 /* A send request that is posted. The poster fills the first part. */
@@ -66,9 +68,10 @@ struct sim_model_send {
 	struct sim_model_send *in_next, *in_prev; /* of what dst may still receive */
 	bool inbound;
 	bool done;
-	bool dropped; /* the QP was reset or destroyed: no completion comes */
-	bool doomed;  /* posted to a queue that had failed: it is flushed */
-	bool skipped; /* a later message of its flow was received */
+	bool dropped;   /* the QP was reset or destroyed: no completion comes */
+	bool doomed;    /* posted to a queue that had failed: it is flushed */
+	bool withdrawn; /* its memory was deregistered: it may fail here after it was delivered */
+	bool skipped;   /* a later message of its flow was received */
 	uint32_t received;
 	enum weft_wc_status status;
 	uint32_t incarnation; /* of the sending QP */
@@ -97,6 +100,12 @@ struct sim_model {
 	void *ctx;
 	bool may_duplicate; /* the network makes two of a datagram */
 	bool peers_restart; /* receives may be aborted */
+	/*
+	 * PSNs of two sessions are alike (sim_config.wrap_soon), which random ones are once in
+	 * 2^25: then a peer that has restarted, and was greeted by an echo of the past, may be
+	 * heard before it is found out, and repeat what it said.
+	 */
+	bool psns_alike;
 	char why[SIM_MODEL_WHY_BYTES];
 };
 

@@ -102,7 +102,9 @@ static bool note(struct sim_model *model, struct sim_model_qp *qp, struct sim_mo
 {
 	struct sim_model_send *before;
 
-	if (send->received && !(qp->type == WEFT_QPT_UD && model->may_duplicate))
+	if (send->received && !(qp->type == WEFT_QPT_UD && model->may_duplicate) &&
+	    !(qp->type == WEFT_QPT_RD && model->psns_alike && model->peers_restart &&
+	      send->allowed & SIM_MAY(REM_ABORT_ERR)))
 		return WRONG(model,
 			     "message: QP 0x%x received request %" PRIu64 " of QP 0x%x twice",
 			     qp->qpn, send->wr_id, send->qp->qpn);
@@ -158,14 +160,31 @@ static bool received(struct sim_model *model, struct sim_model_qp *qp,
 	return note(model, qp, send);
 }
 
+/* A Send that is to invalidate what may have been invalidated otherwise meanwhile. */
+static bool cannot_invalidate(const struct sim_model_qp *qp, const struct weft_wc *wc)
+{
+	const struct sim_model_send *send;
+
+	for (send = qp->in_first; send; send = send->in_next) {
+		if (send->opcode == WEFT_WR_SEND_INV && is_from(send, wc, qp) &&
+		    (send->allowed & ~SIM_MAY(SUCCESS) || send->qp->flushing))
+			return true;
+	}
+	return qp->rq->meets_bad_inv;
+}
+
 /* Some message to the QP explains the failure of a receive. */
 static bool explained(const struct sim_model_qp *qp, const struct sim_model_recv *recv,
 		      const struct weft_wc *wc)
 {
 	const struct sim_model_send *send;
 
+	if (wc->status == WEFT_WC_LOC_PROT_ERR && recv->spoilt)
+		return true;
 	if (wc->status == WEFT_WC_LOC_PROT_ERR || wc->status == WEFT_WC_LOC_QP_OP_ERR)
 		return recv->bad;
+	if (wc->status == WEFT_WC_REM_INV_REQ_ERR)
+		return cannot_invalidate(qp, wc);
 	if (wc->status != WEFT_WC_LOC_LEN_ERR)
 		return false;
 	for (send = qp->in_first; send; send = send->in_next) {

@@ -2,8 +2,8 @@
 /*
  * Workload verbs: everything that verbs can do, and what they must not, against a model.
  *
- * Processes on all NICs (the first 32) with QPs of every type, each request predicted by
- * sim_model.c and each registered byte by sim_shadow.c. One event after another moves one
+ * Processes on all NICs (the first 32) with QPs of every type and transport, each request predicted
+ * by sim_model.c and each registered byte by sim_shadow.c. One event after another moves one
  * process a step: it polls, posts receives, posts requests, or disturbs what there is. When the
  * run stops nothing new is posted, and all that is under way has to end.
  * Called by sim_workload.c; calls sim_wl_verbs_*.c.
@@ -22,6 +22,9 @@ enum {
 	PARAM_MISUSE = 0,
 	PARAM_CHAOS,
 	PARAM_DEATH,
+	PARAM_ESP,
+	PARAM_KEYS,
+	PARAM_EVENTS,
 };
 #define CHECK_NS    UINT64_C(400000)      /* between two whole checks of memory */
 #define LIVENESS_NS UINT64_C(15000000000) /* within which all ends that was under way */
@@ -30,6 +33,9 @@ static const struct sim_param params[] = {
     {"misuse", "requests and calls that must fail: 1 yes, 0 no", 1, 0, 1},
     {"chaos", "QPs that fail, are reset and destroyed: 1 yes, 0 no", 1, 0, 1},
     {"death", "processes that die besides those that --faults kills: 1 yes, 0 no", 1, 0, 1},
+    {"esp", "RC connections over ESP streams as well: 1 yes, 0 no", 1, 0, 1},
+    {"keys", "windows, invalidation, deregistration in use: 1 yes, 0 no", 1, 0, 1},
+    {"events", "limits of shared queues: 1 yes, 0 no", 1, 0, 1},
     {NULL, NULL, 0, 0, 0},
 };
 
@@ -87,10 +93,15 @@ static void step_proc(struct wv_proc *proc)
 	uint32_t i;
 
 	wv_poll(proc);
+	if (!wv_failed(wv))
+		wv_take_events(proc, NULL);
+	if (!wv_failed(wv))
+		wv_check_limit(proc);
 	if (wv_failed(wv))
 		return;
 	if (wv->run->stopping || wv_below(wv, 3))
 		replenish(proc);
+	wv_keys_step(proc);
 	wv_recover(proc);
 	if (wv_failed(wv) || proc->dead)
 		return;
@@ -209,6 +220,9 @@ static void draw_rates(struct wv *wv)
 		wv->chaos_ppm = wv_range(wv, 200, 6000);
 	if (param[PARAM_DEATH] && !wv_below(wv, 3))
 		wv->death_ppm = wv_range(wv, 10, 300);
+	wv->esp = param[PARAM_ESP];
+	wv->keys = param[PARAM_KEYS];
+	wv->events = param[PARAM_EVENTS];
 }
 
 static int start(struct sim_run *run)
@@ -231,6 +245,7 @@ static int start(struct sim_run *run)
 	assert(wv->buffer && wv->nic_generation && wv->known_generation);
 	wv->model.ended = wv_ended;
 	wv->model.ctx = wv;
+	wv->model.psns_alike = sim_get_config(run->sim)->wrap_soon;
 	wv->idle_ns = IDLE_NS_MIN;
 	/* A processor given up at each empty poll would be most of the time. */
 	setenv("WEFT_YIELD", "never", 0);
@@ -290,6 +305,8 @@ static void check(struct sim_run *run)
 	for (i = 0; i < wv->num_slots && !wv_failed(wv); i++) {
 		if (wv->slot[i])
 			check_events(wv, wv->slot[i]);
+		if (wv->slot[i] && !wv_failed(wv))
+			wv_expect_interrupted(wv->slot[i]);
 	}
 	if (wv_failed(wv))
 		return;

@@ -6,10 +6,12 @@
  * sim_wl_verbs_proc.c	  processes and their objects come and go
  * sim_wl_verbs_mem.c	  ranges of memory, words of atomics, whole checks
  * sim_wl_verbs_send.c	  requests: what they do, what they may lead to
+ * sim_wl_verbs_key.c	  windows, and keys that end while they are in use
  * sim_wl_verbs_misuse.c  requests that must fail
  * sim_wl_verbs_recv.c	  receives
  * sim_wl_verbs_done.c	  completions, given to the model; what a request's end means for memory
  * sim_wl_verbs_ctl.c	  changes of state, resets, destruction, deaths
+ * sim_wl_verbs_event.c	  asynchronous events
  * sim_wl_verbs_cq.c	  a CQ that overruns
  *
  * One event moves the whole workload, so that blocking calls, which run the simulation, never
@@ -29,6 +31,7 @@ enum {
 	WV_PDS = 2,
 	WV_AREAS = 2,
 	WV_MRS = 6,
+	WV_MWS = 8, /* of each PD one of type 1, others of type 2 */
 	WV_CQS = 3,
 	WV_QPS = 12, /* of one process */
 	WV_SGES = 16,
@@ -59,6 +62,36 @@ struct wv_mr {
 	uint32_t access;
 	uint32_t pd;
 	uint64_t iova;
+	struct wv_op *ending; /* it is being invalidated: nothing uses it any more */
+	bool dead;            /* and that is over */
+};
+
+/* What a window gives access to. */
+struct wv_binding {
+	struct wv_mr *mr;
+	size_t offset, bytes; /* in the region's area */
+	uint32_t access;
+	uint64_t base; /* remote address of the first byte */
+};
+
+enum wv_mw_state {
+	WV_MW_FREE,
+	WV_MW_BINDING, /* a request that binds it is under way */
+	WV_MW_BOUND,
+	WV_MW_ENDING, /* one that ends the binding is */
+	WV_MW_LOST,   /* nobody can say: it is replaced */
+};
+
+struct wv_mw {
+	struct weft_mw *mw;
+	struct wv_proc *proc;
+	uint32_t pd, type;
+	enum wv_mw_state state;
+	uint32_t rkey; /* the current one */
+	struct wv_binding bound;
+	struct wv_qp *qp;    /* that bound it; type 2 is open through it alone */
+	struct wv_op *op;    /* what changes it */
+	struct wv_op *users; /* requests that reach through it */
 };
 
 /* Eight bytes that one flow at a time changes by atomics: their value is known. */
@@ -94,6 +127,7 @@ struct wv_rq {
 	uint32_t max_wr, max_sge;
 	uint32_t msg_bytes; /* longest message that fits */
 	uint32_t wanted;    /* receives to keep posted */
+	uint32_t spoilt;    /* of them that may fail, since their memory was deregistered */
 	struct wv_mr
 	    *reserve_mr; /* memory set aside for one receive; used when there is no other */
 	size_t reserve_offset;
@@ -122,7 +156,9 @@ struct wv_qp {
 	uint32_t pd, qkey, access;
 	enum wv_qp_state state;
 	enum weft_qp_state expected; /* what a query must say when it failed, RESET: unknown */
-	bool broken;                 /* RC: either end may fail at any time */
+	uint32_t last_wqe_events, error_events; /* since the last reset */
+	bool broken;                            /* RC: either end may fail at any time */
+	bool esp;                               /* RC: over streams instead of reliable datagrams */
 	bool short_retry, short_rnr;
 	uint32_t max_send_bytes;
 };
@@ -134,7 +170,8 @@ struct wv_recv {
 	uint32_t num_sge;
 	struct weft_sge sge[4];
 	struct sim_hold *hold[4];
-	bool reserve; /* in the memory set aside */
+	uint8_t *was[4]; /* what stood there when the memory was deregistered */
+	bool reserve;    /* in the memory set aside */
 };
 
 struct wv_op {
@@ -151,6 +188,13 @@ struct wv_op {
 	bool writer_failed;
 	struct wv_word *word;
 	struct wv_counter *counter;
+	uint32_t rkey;
+	struct wv_mw *via; /* the window that it reaches through */
+	struct wv_op *via_next;
+	struct wv_mw *changes; /* the window that it binds or ends */
+	enum wv_mw_state changes_from;
+	struct wv_binding bind;
+	struct wv_mr *ends_mr; /* the region that it invalidates */
 	uint64_t old_value;
 	bool scribble; /* inline: the source may change at once */
 	bool spoils;   /* RC: brings the connection down */
@@ -167,6 +211,12 @@ struct wv_proc {
 	struct weft_ah *ah[WV_PDS];
 	struct wv_area area[WV_AREAS];
 	struct wv_mr mr[WV_MRS];
+	struct wv_mw mw[WV_MWS];
+	struct {
+		uint32_t rkey;
+		uint64_t addr;
+		bool valid;
+	} stale[WV_PDS]; /* of a window that was bound */
 	struct wv_word word[WV_WORDS];
 	struct wv_counter counter[WV_COUNTERS];
 	struct wv_cq cq[WV_CQS];
@@ -175,7 +225,8 @@ struct wv_proc {
 	struct wv_qp *qp[WV_QPS];
 	uint32_t num_qp;
 	uint32_t channels;
-	uint32_t async_irqs;
+	uint32_t async_irqs, async_events; /* ever */
+	uint32_t limit; /* of the SRQ, while its event is still to come; 0: none */
 	uint32_t max_ud_bytes, max_ud_long_bytes;
 	bool dead;
 	struct wv_proc *next; /* of all that ever were */
@@ -203,6 +254,7 @@ struct wv {
 	uint64_t stop_ns; /* when the run began to stop */
 	uint64_t idle_ns; /* step interval while nothing happens */
 	uint32_t misuse_ppm, chaos_ppm, death_ppm;
+	bool esp, keys, events;
 	bool fault_due, restart_due; /* of sim_on_fault() */
 	uint32_t fault_nic;
 	uint32_t unique;
@@ -255,6 +307,8 @@ struct wv_mr *wv_pick(struct wv_proc *proc, uint32_t pd, uint32_t bytes, uint32_
 /* Sets memory aside for one receive of the queue; false: there is none. */
 bool wv_reserve(struct wv_proc *proc, struct wv_rq *rq, uint32_t bytes);
 void wv_unreserve(struct wv_rq *rq);
+/* From where in its area the region may be used by all: words for atomics stand aside. */
+size_t wv_low_of(const struct wv_mr *mr);
 /* The address that requests use for an offset of the region's area. */
 uint64_t wv_addr(const struct wv_mr *mr, size_t offset);
 void wv_settle(struct wv *wv, struct sim_hold *hold, const uint8_t *data, const char *what,
@@ -285,6 +339,34 @@ void wv_op_free(struct wv_op *op);
 /* Data that nobody needs any more. */
 void wv_op_tidy(struct wv_op *op);
 
+/* sim_wl_verbs_key.c */
+int wv_mws_new(struct wv_proc *proc);
+/* A range of a window of dst's that is open to requests to it; NULL: none found. */
+struct wv_mw *wv_mw_pick(struct wv_qp *dst, uint32_t bytes, uint32_t access, bool write,
+			 size_t *offset);
+/* The request reaches through the window. */
+void wv_mw_use(struct wv_op *op, struct wv_mw *mw);
+/* These fill a request in; false: there is nothing to bind or to invalidate. */
+bool wv_draft_bind(struct wv_qp *qp, struct wv_op *op, struct weft_send_wr *wr,
+		   struct weft_sge *sge);
+/* One that is carried out when all before it are complete, and changes nothing. */
+bool wv_draft_unbind(struct wv_qp *qp, struct wv_op *op, struct weft_send_wr *wr,
+		     struct weft_sge *sge);
+bool wv_draft_local_inv(struct wv_qp *qp, struct wv_op *op, struct weft_send_wr *wr);
+bool wv_draft_send_inv(struct wv_qp *dst, struct wv_op *op, struct weft_send_wr *wr);
+/* The request was not posted. */
+void wv_key_undo(struct wv_op *op);
+void wv_key_ended(struct wv_op *op, bool success);
+/* The Send that invalidates was received. */
+void wv_key_invalidated(struct wv_op *op);
+/* The QP was reset or destroyed: windows of type 2 are unbound. */
+void wv_key_qp_gone(struct wv_qp *qp);
+/* Whether a window is, or may be, bound to it. */
+bool wv_has_windows(const struct wv_mr *mr);
+/* Replaces what was invalidated. */
+void wv_keys_step(struct wv_proc *proc);
+void wv_dereg_in_use(struct wv_proc *proc);
+
 /* sim_wl_verbs_misuse.c */
 /* Makes the request one that must fail, or leaves it as it is. */
 bool wv_misuse(struct wv_qp *qp, struct wv_qp *dst, struct wv_op *op, struct weft_send_wr *wr,
@@ -314,6 +396,22 @@ void wv_rc_broken(struct wv_qp *qp);
 void wv_qp_forget(struct wv_qp *qp);
 void wv_kill(struct wv_proc *proc);
 void wv_restart(struct wv *wv, struct sim_nic *nic);
+
+/* sim_wl_verbs_event.c */
+/* A CQ that is to overrun and its QP, and what they have told. */
+struct wv_events {
+	const struct weft_cq *cq;
+	const struct weft_qp *qp;
+	uint32_t cq_err, qp_fatal;
+};
+/* Takes and judges what has come; odd: what is expected besides, or NULL. */
+void wv_take_events(struct wv_proc *proc, struct wv_events *odd);
+/* Nothing is under way: what waits has been announced. */
+void wv_expect_interrupted(struct wv_proc *proc);
+/* The QP shares its receive queue and is in ERR. */
+void wv_expect_last_wqe(struct wv_qp *qp);
+/* Whether the SRQ has told what it had to; may set another limit. */
+void wv_check_limit(struct wv_proc *proc);
 
 /* sim_wl_verbs_cq.c */
 /* Fills a CQ of its own beyond its end, and looks what becomes of it. */

@@ -60,12 +60,18 @@ static bool is_in_error(struct wv_proc *proc, struct weft_qp *qp)
 
 static void check(struct wv_proc *proc, struct weft_cq *cq, struct weft_qp *qp, uint32_t entries)
 {
+	struct wv_events odd = {.cq = cq, .qp = qp};
 	struct weft_wc wc[MAX_ENTRIES + TOO_MANY];
 	uint32_t i;
 	int n;
 
 	if (!is_in_error(proc, qp)) {
 		fail(proc, "its QP did not go to ERR", (int)entries);
+		return;
+	}
+	wv_take_events(proc, &odd);
+	if (!wv_failed(proc->wv) && (odd.cq_err != 1 || odd.qp_fatal != 1)) {
+		fail(proc, "its events", (int)(odd.cq_err + odd.qp_fatal));
 		return;
 	}
 	n = weft_poll_cq(cq, (int)(entries + TOO_MANY), wc);

@@ -30,17 +30,18 @@ static void widen(const struct wv_qp *dst, uint32_t allowed)
 void wv_rc_broken(struct wv_qp *qp)
 {
 	struct wv_qp *peer = qp->peer;
+	uint32_t outcomes = SIM_MAY(REM_OP_ERR) | (qp->esp ? SIM_MAY(RETRY_EXC_ERR) : 0);
 
 	if (qp->broken)
 		return;
 	qp->broken = true;
 	qp->model.flushing = qp->model.recv_flushing = true;
-	widen(qp, SIM_MAY(REM_OP_ERR));
+	widen(qp, outcomes);
 	if (!peer)
 		return;
 	peer->broken = true;
 	peer->model.flushing = peer->model.recv_flushing = true;
-	widen(peer, SIM_MAY(REM_OP_ERR));
+	widen(peer, outcomes);
 }
 
 void wv_qp_failed(struct wv_qp *qp, enum weft_qp_state state)
@@ -136,6 +137,8 @@ static void drain(struct wv_qp *qp)
 			"flush: weft%u QP 0x%x is in ERR, and %u of its receives have not come "
 			"back",
 			sim_nic_index(qp->proc->nic), qp->model.qpn, qp->rq->model.outstanding);
+	if (qp->rq != &qp->own_rq)
+		wv_expect_last_wqe(qp);
 }
 
 /*
@@ -156,9 +159,12 @@ static void reset(struct wv_qp *qp)
 	if (qp->model.first || qp->rq->model.outstanding)
 		qp->model.lossy = true;
 	sim_model_drop_sends(&wv->model, &qp->model);
+	wv_key_qp_gone(qp);
 	if (qp->rq == &qp->own_rq)
 		wv_rq_drop(qp->rq);
 	sim_model_revive(&qp->model);
+	wv_take_events(qp->proc, NULL);
+	qp->last_wqe_events = qp->error_events = 0;
 	qp->state = WV_IDLE;
 }
 
@@ -206,6 +212,7 @@ void wv_qp_forget(struct wv_qp *qp)
 	qp->model.lossy = true;
 	qp->state = WV_GONE;
 	sim_model_drop_sends(&proc->wv->model, &qp->model);
+	wv_key_qp_gone(qp);
 	if (qp->rq == &qp->own_rq)
 		wv_rq_drop(qp->rq);
 	wv_unreserve(&qp->own_rq);
@@ -283,7 +290,9 @@ static void renew_srq(struct wv_proc *proc)
 	}
 	if (wv_failed(wv))
 		return;
+	wv_take_events(proc, NULL);
 	rc = weft_destroy_srq(rq->srq);
+	proc->limit = 0;
 	wv_rq_drop(rq);
 	wv_unreserve(rq);
 	if (!rc)
@@ -386,7 +395,8 @@ static void register_again(struct wv_proc *proc)
 	int rc;
 
 	/* Memory set aside for receives counts as used. */
-	if (!sim_shadow_free_range(mr->area->shadow, mr->offset, mr->bytes, true))
+	if (!sim_shadow_free_range(mr->area->shadow, mr->offset, mr->bytes, true) || mr->ending ||
+	    wv_has_windows(mr))
 		return;
 	for (i = 0; i < proc->num_qp; i++) {
 		if (proc->qp[i]->model.first)
@@ -410,7 +420,7 @@ void wv_chaos(struct wv_proc *proc)
 
 	if (!qp || qp->state != WV_LIVE || (rc && (qp->broken || qp->peer->state != WV_LIVE)))
 		return;
-	switch (wv_below(wv, 9)) {
+	switch (wv_below(wv, wv->keys ? 11 : 9)) {
 	case 0: /* to ERR, and what becomes of it is watched for a while */
 		if (rc)
 			wv_rc_broken(qp);
@@ -442,6 +452,10 @@ void wv_chaos(struct wv_proc *proc)
 	case 6:
 		if (proc->has_srq && !wv_below(wv, 4))
 			renew_srq(proc);
+		break;
+	case 9:
+	case 10:
+		wv_dereg_in_use(proc);
 		break;
 	default:
 		resize(proc);

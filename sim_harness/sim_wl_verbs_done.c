@@ -33,7 +33,7 @@ static void count(struct wv *wv, const struct wv_op *op)
 /* A successful request to a NIC that restarted: its session is the new one. */
 static void confirm(struct wv *wv, const struct wv_op *op)
 {
-	if (!op->dst || op->dst->proc->dead || op->qp->model.type == WEFT_QPT_UD)
+	if (!op->m.dst || op->dst->proc->dead || op->qp->model.type == WEFT_QPT_UD || op->qp->esp)
 		return;
 	*wv_known_generation(op->qp, op->dst) =
 	    wv->nic_generation[sim_nic_index(op->dst->proc->nic)];
@@ -101,6 +101,7 @@ void wv_ended(void *ctx, struct sim_model_send *send)
 	op->qp->scq->used--;
 	if (op->word && !success)
 		op->word->uncertain = true;
+	wv_key_ended(op, success);
 	end_local(wv, op, success);
 	end_remote(wv, op, success);
 	if (op->word)

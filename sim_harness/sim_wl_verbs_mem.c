@@ -33,8 +33,7 @@ static size_t draw_offset(struct wv *wv, size_t low, size_t high)
 	}
 }
 
-/* Where the region may be used by the general: words for atomics stand aside. */
-static size_t low_of(const struct wv_mr *mr)
+size_t wv_low_of(const struct wv_mr *mr)
 {
 	return mr->area == &mr->area->proc->area[0] && mr->offset < WV_WORD_ZONE ? WV_WORD_ZONE
 										 : mr->offset;
@@ -48,9 +47,10 @@ bool wv_reserve(struct wv_proc *proc, struct wv_rq *rq, uint32_t bytes)
 		struct wv_mr *mr = &proc->mr[i];
 		size_t high = mr->offset + mr->bytes, offset;
 
-		if (!mr->mr || mr->pd != rq->pd || !(mr->access & WEFT_ACCESS_LOCAL_WRITE))
+		if (!mr->mr || mr->ending || mr->pd != rq->pd ||
+		    !(mr->access & WEFT_ACCESS_LOCAL_WRITE))
 			continue;
-		offset = sim_shadow_find(mr->area->shadow, low_of(mr), high, bytes, true);
+		offset = sim_shadow_find(mr->area->shadow, wv_low_of(mr), high, bytes, true);
 		if (offset == high)
 			continue;
 		rq->reserve_mr = mr;
@@ -78,9 +78,9 @@ struct wv_mr *wv_pick(struct wv_proc *proc, uint32_t pd, uint32_t bytes, uint32_
 		struct wv_mr *mr = &proc->mr[wv_below(proc->wv, WV_MRS)];
 		size_t low;
 
-		if (!mr->mr || mr->pd != pd || (mr->access & access) != access)
+		if (!mr->mr || mr->ending || mr->pd != pd || (mr->access & access) != access)
 			continue;
-		low = low_of(mr);
+		low = wv_low_of(mr);
 		if (low + bytes > mr->offset + mr->bytes)
 			continue;
 		*offset = draw_offset(proc->wv, low, mr->offset + mr->bytes - bytes);

@@ -16,6 +16,7 @@
 enum {
 	SMALL_BYTES = 1000, /* one packet: nothing of it is placed when it is refused */
 	NO_SUCH_INDEX = 0xfff0,
+	KEY_KINDS = 5, /* misuses that are about windows */
 };
 
 /* What a misuse is drawn for. */
@@ -72,7 +73,7 @@ static struct wv_mr *mr_of(const struct wv_proc *proc, uint32_t pd, uint32_t wit
 	for (i = 0; i < WV_MRS; i++) {
 		const struct wv_mr *mr = &proc->mr[i];
 
-		if (mr->mr && mr->pd == pd && (mr->access & with) == with &&
+		if (mr->mr && !mr->ending && mr->pd == pd && (mr->access & with) == with &&
 		    !(mr->access & without))
 			return (struct wv_mr *)(uintptr_t)mr;
 	}
@@ -300,6 +301,97 @@ static bool too_long_for_peer(struct misuse *m)
 	return true;
 }
 
+/* A window that was, or that is open through another QP. */
+static bool bad_window(struct misuse *m)
+{
+	struct wv *wv = m->qp->proc->wv;
+	const struct wv_proc *proc = m->dst->proc;
+	const struct wv_mw *mw = &proc->mw[wv_below(wv, WV_MWS)];
+	uint32_t pd = wv_below(wv, WV_PDS);
+	bool foreign = wv_below(wv, 2);
+
+	if (m->qp->model.type == WEFT_QPT_UD)
+		return false;
+	if (foreign ? mw->state != WV_MW_BOUND || (mw->pd == m->dst->pd && mw->type == 1) ||
+			  (mw->type == 2 && mw->qp == m->dst)
+		    : !proc->stale[pd].valid)
+		return false;
+	if (!take_remote_op(m, wv_below(wv, 2) ? WEFT_WR_WRITE : WEFT_WR_READ))
+		return false;
+	m->wr->rkey = foreign ? mw->rkey : proc->stale[pd].rkey;
+	m->wr->remote_addr = foreign ? mw->bound.base : proc->stale[pd].addr;
+	fails(m, SIM_MAY(REM_ACCESS_ERR), SIM_ANY_VENDOR);
+	return true;
+}
+
+/* Beyond a window, within its region; or what the window does not grant and the region does. */
+static bool beyond_window(struct misuse *m)
+{
+	struct wv *wv = m->qp->proc->wv;
+	enum weft_wr_opcode opcode = wv_below(wv, 2) ? WEFT_WR_WRITE : WEFT_WR_READ;
+	uint32_t right =
+	    opcode == WEFT_WR_WRITE ? WEFT_ACCESS_REMOTE_WRITE : WEFT_ACCESS_REMOTE_READ;
+	const struct wv_mw *mw = &m->dst->proc->mw[wv_below(wv, WV_MWS)];
+
+	if (m->qp->model.type == WEFT_QPT_UD || mw->state != WV_MW_BOUND || mw->pd != m->dst->pd ||
+	    (mw->type == 2 && mw->qp != m->dst) || !take_remote_op(m, opcode))
+		return false;
+	m->wr->rkey = mw->rkey;
+	m->wr->remote_addr = mw->bound.base + mw->bound.bytes - m->op->m.bytes + 1;
+	if (mw->bound.bytes < m->op->m.bytes || (mw->bound.base && wv_below(wv, 2)))
+		m->wr->remote_addr = mw->bound.base - 1;
+	if (!(mw->bound.access & right) && mw->bound.bytes >= m->op->m.bytes)
+		m->wr->remote_addr = mw->bound.base;
+	if (m->wr->remote_addr + m->op->m.bytes < m->wr->remote_addr)
+		m->wr->remote_addr = mw->bound.base + mw->bound.bytes;
+	fails(m, SIM_MAY(REM_ACCESS_ERR), SIM_ANY_VENDOR);
+	return true;
+}
+
+static void is_local(struct misuse *m, int vendor)
+{
+	m->op->data = calloc(1, 1);
+	assert(m->op->data);
+	m->wr->flags &= ~(uint32_t)(WEFT_SEND_INLINE | WEFT_SEND_SOLICITED);
+	fails_here(m, SIM_MAY(MW_BIND_ERR), vendor);
+}
+
+/* What was never bound, or of type 1, or of another QP or PD, is not for LOCAL_INV. */
+static bool bad_inv(struct misuse *m)
+{
+	struct wv *wv = m->qp->proc->wv;
+	const struct wv_mw *mw = &m->qp->proc->mw[wv_below(wv, WV_MWS)];
+
+	if (m->qp->model.type == WEFT_QPT_UD || mw->op || mw->state == WV_MW_LOST ||
+	    (mw->type == 2 && mw->state == WV_MW_BOUND && mw->qp == m->qp))
+		return false;
+	m->wr->opcode = WEFT_WR_LOCAL_INV;
+	m->wr->inv_stag = mw->rkey;
+	is_local(m, WEFT_VENDOR_ERR_LKEY);
+	return true;
+}
+
+/* Bound already; or to a region that does not allow it; or beyond its end. */
+static bool bad_bind(struct misuse *m)
+{
+	struct wv *wv = m->qp->proc->wv;
+	const struct wv_mw *mw = &m->qp->proc->mw[wv_below(wv, WV_MWS)];
+	struct wv_mr *mr = mr_of(m->qp->proc, m->qp->pd, 0, 0);
+	bool again = mw->type == 2 && mw->state == WV_MW_BOUND;
+
+	if (m->qp->model.type == WEFT_QPT_UD || mw->op || mw->state == WV_MW_LOST || !mr ||
+	    mw->pd != m->qp->pd || (!again && mw->state != WV_MW_FREE && mw->type == 2))
+		return false;
+	m->wr->opcode = WEFT_WR_BIND_MW;
+	m->wr->rkey = mw->rkey;
+	m->wr->mw_access = WEFT_ACCESS_REMOTE_READ;
+	m->sge[0] = (struct weft_sge){mr->iova + mr->bytes - 7, 8, mr->mr->lkey};
+	m->wr->num_sge = 1;
+	/* A request on another QP may bind the window before this one has its turn. */
+	is_local(m, SIM_ANY_VENDOR);
+	return true;
+}
+
 bool wv_misuse(struct wv_qp *qp, struct wv_qp *dst, struct wv_op *op, struct weft_send_wr *wr,
 	       struct weft_sge *sge)
 {
@@ -307,14 +399,16 @@ bool wv_misuse(struct wv_qp *qp, struct wv_qp *dst, struct wv_op *op, struct wef
 	    bad_lkey,    local_bounds, read_only_sink, bad_rkey,      remote_bounds,
 	    no_right,    wrong_qkey,   no_such_qp,     misaligned,    atomic_length,
 	    remote_wrap, ud_too_long,  bad_rkey,       remote_bounds, too_long_for_peer,
+	    bad_window,  bad_window,   beyond_window,  bad_inv,       bad_bind,
 	};
+	const uint32_t n = sizeof(kinds) / sizeof(kinds[0]) - (qp->proc->wv->keys ? 0 : KEY_KINDS);
 	struct misuse m = {qp, dst, op, wr, sge};
 	uint32_t i;
 
 	/* A connection that is down already would blur what is to be seen. */
 	if (qp->model.type == WEFT_QPT_RC && qp->broken)
 		return false;
-	if (kinds[wv_below(qp->proc->wv, sizeof(kinds) / sizeof(kinds[0]))](&m))
+	if (kinds[wv_below(qp->proc->wv, n)](&m))
 		return true;
 	for (i = 0; i < op->num_local; i++)
 		sim_shadow_release(op->local[i]);

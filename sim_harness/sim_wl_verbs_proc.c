@@ -82,12 +82,12 @@ static int make_mrs(struct wv_proc *proc)
 		rc = add_mr(proc, 1, 0, a * 3 / 4, a - 3, 0,
 			    WEFT_ACCESS_REMOTE_READ | WEFT_ACCESS_LOCAL_WRITE, false);
 	if (!rc)
-		rc = add_mr(proc, 2, 1, 131, b / 2 - 51, 1, ALL_ACCESS, true);
+		rc = add_mr(proc, 2, 1, 131, b / 2 - 51, 1, ALL_ACCESS | WEFT_ACCESS_MW_BIND, true);
 	if (!rc)
 		rc = add_mr(proc, 3, 1, b / 2, b * 5 / 8 - 1, 1, 0, false);
 	if (!rc)
 		rc = add_mr(proc, 4, 1, b * 5 / 8, b * 7 / 8 - 9, 0,
-			    ALL_ACCESS | WEFT_ACCESS_ZERO_BASED, false);
+			    ALL_ACCESS | WEFT_ACCESS_ZERO_BASED | WEFT_ACCESS_MW_BIND, false);
 	if (!rc)
 		rc = add_mr(proc, 5, 1, b * 7 / 8, b - 64, 0, 0, true);
 	return rc;
@@ -256,13 +256,14 @@ static int connect_end(struct wv_qp *qp, const struct wv_qp *peer, uint32_t sq_p
 {
 	struct wv *wv = qp->proc->wv;
 	struct weft_qp_attr attr = {.state = WEFT_QPS_INIT, .port = 1};
-	int rc;
+	int rc, transport = qp->esp ? WEFT_QP_TRANSPORT : 0;
 
 	qp->access = wv_below(wv, 6) ? ALL_REMOTE : WEFT_ACCESS_REMOTE_READ;
 	attr.access = qp->access;
+	attr.transport = WEFT_QP_TRANSPORT_ESP;
 	rc = weft_modify_qp(qp->qp, &attr,
 			    WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
-				WEFT_QP_ACCESS_FLAGS);
+				WEFT_QP_ACCESS_FLAGS | transport);
 	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTR,
 				     .path_mtu_bytes = 4096,
 				     .dst_qpn = peer->model.qpn,
@@ -317,7 +318,10 @@ int wv_rc_pair(struct wv *wv)
 		return 0;
 	a = wv_qp_new(p, WEFT_QPT_RC, 0, 0);
 	b = a ? wv_qp_new(q, WEFT_QPT_RC, 0, wv_below(wv, 3) ? 0 : 1) : NULL;
-	return b ? wv_rc_connect(a, b) : -errno;
+	if (!b)
+		return -errno;
+	a->esp = b->esp = wv->esp && wv_below(wv, 2);
+	return wv_rc_connect(a, b);
 }
 
 static int make_qps(struct wv_proc *proc)
@@ -400,6 +404,8 @@ int wv_proc_start(struct wv *wv, uint32_t slot)
 		rc = make_areas(proc);
 	if (!rc)
 		rc = make_mrs(proc);
+	if (!rc)
+		rc = wv_mws_new(proc);
 	if (!rc)
 		rc = make_cqs(proc);
 	proc->has_srq = wv_below(wv, 2);

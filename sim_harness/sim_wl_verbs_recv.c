@@ -83,6 +83,16 @@ static bool take_reserve(struct wv_rq *rq, struct wv_recv *recv)
 /* The receive is over: its memory is set aside again. */
 static void give_back(struct wv_recv *recv)
 {
+	uint32_t i;
+
+	if (recv->model.spoilt) {
+		recv->model.spoilt = false;
+		recv->rq->spoilt--;
+	}
+	for (i = 0; i < recv->num_sge; i++) {
+		free(recv->was[i]);
+		recv->was[i] = NULL;
+	}
 	if (!recv->reserve)
 		return;
 	recv->reserve = false;
@@ -182,6 +192,8 @@ static void gather(const struct wv_recv *recv, uint8_t *to)
 	for (i = 0; i < recv->num_sge; i++) {
 		if (recv->hold[i])
 			memcpy(to, wv_memory(recv->proc, recv->hold[i]), recv->sge[i].bytes);
+		else if (recv->was[i])
+			memcpy(to, recv->was[i], recv->sge[i].bytes);
 		to += recv->sge[i].bytes;
 	}
 }
@@ -248,6 +260,7 @@ void wv_received(struct wv_qp *qp, struct wv_recv *recv, const struct weft_wc *w
 	wv->run->received++;
 	wv->run->bytes += message->bytes;
 	op = wv_op_of(message);
+	wv_key_invalidated(op);
 	/* What a Write with immediate wrote must be there by now. */
 	if (op->m.opcode == WEFT_WR_WRITE_IMM && op->remote && !op->m.done) {
 		wv_settle(wv, op->remote, op->data, "a Write with immediate that was announced",

@@ -75,6 +75,12 @@ static bool is_confirmed(const struct wv_qp *qp, const struct wv_qp *dst)
 	       qp->proc->wv->nic_generation[sim_nic_index(dst->proc->nic)];
 }
 
+/* A stream that the peer does not expect is asked for until the retries are used up. */
+static uint32_t broken_outcomes(const struct wv_qp *qp)
+{
+	return SIM_MAY(WR_FLUSH_ERR) | SIM_MAY(REM_OP_ERR) | (qp->esp ? SIM_MAY(RETRY_EXC_ERR) : 0);
+}
+
 uint32_t wv_outcomes(const struct wv_qp *qp, const struct wv_qp *dst)
 {
 	uint32_t allowed = SIM_MAY(SUCCESS);
@@ -97,7 +103,7 @@ uint32_t wv_outcomes(const struct wv_qp *qp, const struct wv_qp *dst)
 	if (qp->short_rnr)
 		allowed |= SIM_MAY(RNR_RETRY_EXC_ERR);
 	if (qp->model.type == WEFT_QPT_RC && qp->broken)
-		allowed |= SIM_MAY(WR_FLUSH_ERR) | SIM_MAY(REM_OP_ERR);
+		allowed |= broken_outcomes(qp);
 	if (qp->model.type == WEFT_QPT_RC && dst->state == WV_GONE)
 		allowed |= SIM_MAY(RETRY_EXC_ERR) | SIM_MAY(WR_FLUSH_ERR);
 	return allowed;
@@ -189,16 +195,26 @@ static void take_inline(struct wv_qp *qp, struct draft *d)
 
 static bool take_remote(struct wv_qp *dst, struct draft *d, bool write)
 {
+	uint32_t access = write ? WEFT_ACCESS_REMOTE_WRITE : WEFT_ACCESS_REMOTE_READ;
+	struct wv *wv = dst->proc->wv;
 	struct wv_op *op = d->op;
+	struct wv_mw *via = NULL;
+	struct wv_mr *mr;
 	size_t offset;
-	struct wv_mr *mr =
-	    wv_pick(dst->proc, dst->pd, op->m.bytes,
-		    write ? WEFT_ACCESS_REMOTE_WRITE : WEFT_ACCESS_REMOTE_READ, write, &offset);
 
+	if (wv->keys && wv_below(wv, 2))
+		via = wv_mw_pick(dst, op->m.bytes, access, write, &offset);
+	mr = via ? via->bound.mr : wv_pick(dst->proc, dst->pd, op->m.bytes, access, write, &offset);
 	if (!mr)
 		return false;
 	d->wr.rkey = mr->mr->rkey;
 	d->wr.remote_addr = wv_addr(mr, offset);
+	if (via) {
+		wv_mw_use(op, via);
+		d->wr.rkey = via->rkey;
+		d->wr.remote_addr = via->bound.base + (offset - via->bound.offset);
+	}
+	op->rkey = d->wr.rkey;
 	if (!write)
 		memcpy(op->data, sim_shadow_at(mr->area->shadow, offset), op->m.bytes);
 	op->remote = sim_shadow_hold(mr->area->shadow, offset, op->m.bytes,
@@ -273,6 +289,7 @@ static void undo(struct wv_op *op)
 {
 	uint32_t i;
 
+	wv_key_undo(op);
 	if (op->word) {
 		/* Later drafts on the word are undone before. */
 		op->word->value = op->old_value;
@@ -306,6 +323,9 @@ static bool draft_read_back(struct wv_qp *qp, struct draft *d, const struct draf
 	brings_anything(op);
 	d->wr.rkey = before->wr.rkey;
 	d->wr.remote_addr = before->wr.remote_addr;
+	op->rkey = d->wr.rkey;
+	if (before->op->via)
+		wv_mw_use(op, before->op->via);
 	op->writer = before->op;
 	before->op->reader = op;
 	return true;
@@ -319,7 +339,7 @@ static bool draft_transfer(struct wv_qp *qp, struct wv_qp *dst, struct draft *d)
 	bool write = opcode == WEFT_WR_WRITE || opcode == WEFT_WR_WRITE_IMM;
 	uint32_t max = qp->max_send_bytes;
 
-	if (opcode == WEFT_WR_SEND || opcode == WEFT_WR_SEND_IMM) {
+	if (opcode == WEFT_WR_SEND || opcode == WEFT_WR_SEND_IMM || opcode == WEFT_WR_SEND_INV) {
 		if (dst && dst->rq->msg_bytes < max)
 			max = dst->rq->msg_bytes;
 	}
@@ -336,6 +356,37 @@ static bool draft_transfer(struct wv_qp *qp, struct wv_qp *dst, struct draft *d)
 	else if (!take_local(qp, d, false))
 		return false;
 	return !write || take_remote(dst, d, true);
+}
+
+static bool is_local(enum weft_wr_opcode opcode)
+{
+	return opcode == WEFT_WR_LOCAL_INV || opcode == WEFT_WR_BIND_MW;
+}
+
+/* A request that makes or ends a key. *right: whether it may be posted. False: it is none. */
+static bool draft_key(struct wv_qp *qp, struct wv_qp *dst, struct draft *d, bool *right)
+{
+	struct wv *wv = qp->proc->wv;
+	struct wv_op *op = d->op;
+
+	if (!wv->keys || qp->model.type == WEFT_QPT_UD || wv_below(wv, 8))
+		return false;
+	if (!wv_below(wv, 3)) {
+		if (!wv_draft_send_inv(dst, op, &d->wr))
+			return false;
+		*right = draft_transfer(qp, dst, d);
+		return true;
+	}
+	*right = wv_below(wv, 3) ? wv_draft_bind(qp, op, &d->wr, d->sge)
+				 : wv_draft_local_inv(qp, op, &d->wr);
+	if (!*right)
+		return false;
+	d->wr.flags = (d->wr.flags & WEFT_SEND_FENCE) | WEFT_SEND_SIGNALED;
+	op->m.allowed = SIM_MAY(SUCCESS);
+	if (qp->state != WV_LIVE)
+		op->m.allowed = SIM_MAY(WR_FLUSH_ERR);
+	op->data = calloc(1, 1);
+	return true;
 }
 
 static void fill_common(struct wv_qp *qp, struct wv_qp *dst, struct draft *d)
@@ -377,7 +428,8 @@ static bool draft(struct wv_qp *qp, struct wv_qp *dst, struct draft *d, struct d
 	fill_common(qp, dst, d);
 	read_back = before && before->wr.opcode == WEFT_WR_WRITE && before->op->m.bytes &&
 		    before->op->remote && !before->op->reader &&
-		    dst->access & WEFT_ACCESS_REMOTE_READ && wv_below(wv, 2);
+		    dst->access & WEFT_ACCESS_REMOTE_READ && wv_below(wv, 2) &&
+		    (!before->op->via || before->op->via->bound.access & WEFT_ACCESS_REMOTE_READ);
 	op->m.vendor = SIM_ANY_VENDOR;
 	op->m.allowed = wv_outcomes(qp, dst);
 	if (sim_prng_chance(&wv->prng, wv->misuse_ppm) && wv_misuse(qp, dst, op, &d->wr, d->sge))
@@ -385,6 +437,8 @@ static bool draft(struct wv_qp *qp, struct wv_qp *dst, struct draft *d, struct d
 	d->wr.opcode = draw_opcode(wv, qp, dst);
 	if (read_back)
 		right = draft_read_back(qp, d, before);
+	else if (draft_key(qp, dst, d, &right))
+		;
 	else if (is_atomic(d->wr.opcode))
 		right = draft_atomic(qp, dst, d);
 	else
@@ -409,17 +463,18 @@ static void tell(struct wv_qp *qp, struct draft *d)
 	op->m.imm = d->wr.imm;
 	op->m.inv_stag = d->wr.inv_stag;
 	op->m.data = op->data;
-	op->m.dst = op->dst ? &op->dst->model : NULL;
+	op->m.dst = op->dst && !is_local(d->wr.opcode) ? &op->dst->model : NULL;
 	op->m.dst_qpn = d->wr.dst_qpn;
 	op->m.dst_ip = op->dst ? op->dst->model.ip : 0;
-	if (op->dst && op->dst->rq->sloppy && sim_model_two_sided(d->wr.opcode) &&
-	    qp->model.type != WEFT_QPT_UD && qp->state == WV_LIVE) {
+	if (op->dst && (op->dst->rq->sloppy || op->dst->rq->spoilt) &&
+	    sim_model_two_sided(d->wr.opcode) && qp->model.type != WEFT_QPT_UD &&
+	    qp->state == WV_LIVE) {
 		op->m.allowed |= SIM_MAY(REM_INV_REQ_ERR) | SIM_MAY(REM_OP_ERR);
 		op->spoils = qp->model.type == WEFT_QPT_RC;
 	}
 	/* One before it in the batch may have brought it down. */
 	if (qp->broken)
-		op->m.allowed |= SIM_MAY(WR_FLUSH_ERR) | SIM_MAY(REM_OP_ERR);
+		op->m.allowed |= broken_outcomes(qp);
 	sim_model_post_send(&qp->model, &op->m);
 	qp->scq->used++;
 	if (op->spoils && !qp->broken)
@@ -521,6 +576,21 @@ void wv_send_last(struct wv_qp *qp)
 		wv_send_marker(qp);
 }
 
+/*
+ * Requests that may fail here wait for the whole queue to do so, and those that did not are known
+ * to be complete when one behind them is that waits for it as well.
+ */
+static bool has_withdrawn(const struct wv_qp *qp)
+{
+	const struct sim_model_send *send;
+
+	for (send = qp->model.first; send; send = send->next) {
+		if (send->withdrawn)
+			return true;
+	}
+	return false;
+}
+
 void wv_send_marker(struct wv_qp *qp)
 {
 	struct draft d;
@@ -546,6 +616,9 @@ void wv_send_marker(struct wv_qp *qp)
 	d.wr.ah = qp->proc->ah[qp->pd];
 	d.wr.dst_qpn = last->m.dst_qpn;
 	d.wr.qkey = last->dst ? last->dst->qkey : 0;
+	if (qp->model.type == WEFT_QPT_RD && qp->state == WV_LIVE && has_withdrawn(qp) &&
+	    wv_draft_unbind(qp, d.op, &d.wr, d.sge))
+		d.op->m.allowed = SIM_MAY(SUCCESS);
 	post(qp, &d, 1);
 }
 
