@@ -313,6 +313,8 @@ static bool back_off(struct fw_nic *nic, struct rd_flow *flow)
 	} else if (!flow->response && flow->qp->attr.rnr_retry != 7 &&
 		   flow->rnr_tries++ >= flow->qp->attr.rnr_retry) {
 		/* That request fails; RC's QP with it, RD's goes on with what stands behind. */
+		if (flow->qp->type == HW_QPT_RD)
+			rd_cancel_msg(nic, first);
 		end_in_place(nic, flow, first, HW_STATUS_RNR_RETRY_EXC_ERR);
 		return false;
 	}
