@@ -187,6 +187,7 @@ struct nic {
 	struct rte_mempool *pool;
 	struct wire *wire;
 	struct mac_table *macs; /* mac_filter.c: groups that its shards want */
+	uint32_t *cm_ports;     /* fw_port.cm_ports */
 	struct shard shard[CONF_MAX_SHARDS];
 	uint32_t num_shards;
 	uint32_t num_coll; /* of them, the last ones: for collectives alone */

@@ -383,6 +383,9 @@ static int nic_open(struct nic *nic)
 		err = shard_rings(&nic->shard[i]);
 	if (!err)
 		err = mac_filter_init(nic);
+	nic->cm_ports = calloc(FW_CM_PORT_WORDS, sizeof(*nic->cm_ports));
+	if (!err && !nic->cm_ports)
+		err = -ENOMEM;
 	if (!err)
 		err = nic_wire(nic);
 	for (uint32_t i = 0; !err && i < nic->num_shards; i++)
@@ -442,6 +445,7 @@ void nic_close_all(struct app *app)
 		for (uint32_t s = 0; s < nic->num_shards; s++)
 			shard_close(&nic->shard[s]);
 		mac_filter_free(nic);
+		free(nic->cm_ports);
 	}
 	/* Frames travel between NICs: pools go when no ring holds any. */
 	for (uint32_t i = 0; i < app->num_nics; i++) {

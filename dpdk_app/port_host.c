@@ -172,6 +172,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .cmd_done = msg_cmd_done,
 	    .mem_unmap = port_mem_unmap,
 	    .mac_filter = mac_filter_set,
+	    .cm_ports = shard->nic->cm_ports,
 	    .arena_release = port_arena_release,
 	    .bar_release = port_bar_release,
 	    .clock_ns = port_clock_ns,

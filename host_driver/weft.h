@@ -850,6 +850,7 @@ enum weft_event_type {
 	WEFT_EVENT_PEER_ERROR = 13,   /* qp: a peer refused a datagram of ours; peer_* */
 	WEFT_EVENT_SQ_DRAINED = 14,   /* qp: in SQD, asked for with en_sqd_async_notify */
 	WEFT_EVENT_GOAL_RUN = 15,     /* a run of a schedule is finished; libgoal takes it */
+	WEFT_EVENT_CM = 16,           /* of the connection manager; librdmacm takes it */
 };
 
 struct weft_async_event {

@@ -98,7 +98,7 @@ static void drain(const struct weft_eq *eq)
 	} while (n < 0 && errno == EINTR);
 }
 
-static void signal_again(const struct weft_eq *eq)
+void weft_eq_signal(const struct weft_eq *eq)
 {
 	uint64_t one = 1;
 	ssize_t n;
@@ -134,9 +134,9 @@ bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out)
 	if (!entry_at(eq, eq->cons)) {
 		drain(eq);
 		if (entry_at(eq, eq->cons))
-			signal_again(eq);
+			weft_eq_signal(eq);
 	} else if (drained) {
-		signal_again(eq);
+		weft_eq_signal(eq);
 	}
 	return true;
 }
@@ -210,6 +210,7 @@ bool weft_eqe_is_qp(uint8_t type)
 	case HW_EVENT_PORT_ERR:
 	case HW_EVENT_DEVICE_FATAL:
 	case HW_EVENT_GOAL_RUN:
+	case HW_EVENT_CM:
 	case HW_EVENTS:
 		break;
 	}

@@ -17,6 +17,9 @@ void weft_eq_destroy(struct weft_eq *eq);
 /* Takes the oldest entry. False: none. Under eq->lock. */
 bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out);
 
+/* Makes it readable although it has no entry. Under eq->lock. */
+void weft_eq_signal(const struct weft_eq *eq);
+
 /* Blocks until there may be an entry or the NIC is gone. 0 or -EINTR. Without eq->lock. */
 int weft_eq_wait(struct weft_ctx *ctx, const struct weft_eq *eq);
 

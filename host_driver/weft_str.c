@@ -28,6 +28,7 @@ SAME(WEFT_EVENT_SRQ_LIMIT, HW_EVENT_SRQ_LIMIT);
 SAME(WEFT_EVENT_PEER_ERROR, HW_EVENT_PEER_ERROR);
 SAME(WEFT_EVENT_SQ_DRAINED, HW_EVENT_SQ_DRAINED);
 SAME(WEFT_EVENT_GOAL_RUN, HW_EVENT_GOAL_RUN);
+SAME(WEFT_EVENT_CM, HW_EVENT_CM);
 SAME(WEFT_QPT_RC, HW_QPT_RC);
 SAME(WEFT_QPT_UC, HW_QPT_UC);
 SAME(WEFT_QPT_UD, HW_QPT_UD);
@@ -157,8 +158,9 @@ const char *weft_event_type_str(enum weft_event_type type)
 	    [WEFT_EVENT_PEER_ERROR] = "PEER_ERROR",
 	    [WEFT_EVENT_SQ_DRAINED] = "SQ_DRAINED",
 	    [WEFT_EVENT_GOAL_RUN] = "GOAL_RUN",
+	    [WEFT_EVENT_CM] = "CM",
 	};
-	_Static_assert(HW_EVENTS == WEFT_EVENT_GOAL_RUN + 1, "one is missing above");
+	_Static_assert(HW_EVENTS == WEFT_EVENT_CM + 1, "one is missing above");
 
 	return NAME(names, type);
 }

@@ -34,10 +34,11 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	fw_list_init(&client->mrs);
 	fw_list_init(&client->pds);
 	fw_list_init(&client->ahs);
+	fw_list_init(&client->cms);
 	for (i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		client->eq[i] = FW_NONE;
 	client->num_qp = client->num_cq = client->num_srq = client->num_mr = 0;
-	client->num_pd = client->num_ah = client->num_eq = 0;
+	client->num_pd = client->num_ah = client->num_eq = client->num_cm = 0;
 	client->goal_bytes = 0;
 	client->goal_num_runs = 0;
 	client->goal_eq = HW_EQ_NONE;
@@ -53,6 +54,7 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	client->max_pd = quota(params->max_pd, HW_MAX_PD);
 	client->max_ah = quota(params->max_ah, HW_MAX_AH);
 	client->max_mcast = quota(params->max_mcast, HW_MAX_TOTAL_MCAST);
+	client->max_cm = quota(params->max_cm, HW_MAX_CM);
 	client->max_eq = quota(params->max_eq, HW_MAX_EQ_PER_CLIENT);
 }
 
@@ -147,6 +149,8 @@ static void destroy_objects(struct fw_nic *nic, struct fw_client *client)
 	uint32_t i;
 
 	goal_client_detach(nic, (uint32_t)(client - nic->clients));
+	/* Peers of its connections hear of their end. */
+	cm_client_detach(nic, (uint32_t)(client - nic->clients));
 	while (!fw_list_empty(&client->qps))
 		qp_destroy(
 		    nic, (uint32_t)(FW_CONTAINER(client->qps.next, struct fw_qp, node) - nic->qps));

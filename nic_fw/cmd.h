@@ -10,6 +10,7 @@
  * qp_cmd.c	QPs
  * ah.c		address handles
  * mcast_cmd.c	groups
+ * cm_cmd.c	connections
  * goal_cmd.c	collectives
  *
  * Each takes a command that is a copy (the process cannot change it any more), the client's
@@ -42,6 +43,7 @@ enum {
 	FW_EOVERFLOW = 75,
 	FW_EUSERS = 87,
 	FW_EOPNOTSUPP = 95,
+	FW_EADDRINUSE = 98,
 	FW_EADDRNOTAVAIL = 99,
 	FW_ENETUNREACH = 101,
 	FW_ETIMEDOUT = 110,
@@ -86,6 +88,18 @@ CMD_DECLARE(cmd_create_ah);
 CMD_DECLARE(cmd_destroy_ah);
 CMD_DECLARE(cmd_attach_mcast);
 CMD_DECLARE(cmd_detach_mcast);
+CMD_DECLARE(cmd_cm_create);
+CMD_DECLARE(cmd_cm_destroy);
+CMD_DECLARE(cmd_cm_bind);
+CMD_DECLARE(cmd_cm_listen);
+CMD_DECLARE(cmd_cm_resolve);
+CMD_DECLARE(cmd_cm_data);
+CMD_DECLARE(cmd_cm_connect);
+CMD_DECLARE(cmd_cm_accept);
+CMD_DECLARE(cmd_cm_reject);
+CMD_DECLARE(cmd_cm_disconnect);
+CMD_DECLARE(cmd_cm_move);
+CMD_DECLARE(cmd_cm_event);
 CMD_DECLARE(cmd_goal_open);
 CMD_DECLARE(cmd_goal_comm_create);
 CMD_DECLARE(cmd_goal_comm_destroy);

@@ -96,6 +96,16 @@
 	X(esp_syn_foreign)                                                                         \
 	X(esp_rdmap_rnr_tx)                                                                        \
 	X(esp_rdmap_rnr_rx)                                                                        \
+	X(cm_tx)                                                                                   \
+	X(cm_rx)                                                                                   \
+	X(cm_retries)                                                                              \
+	X(cm_requests)                                                                             \
+	X(cm_established)                                                                          \
+	X(cm_rejected)                                                                             \
+	X(cm_closed)                                                                               \
+	X(cm_peers_lost)                                                                           \
+	X(cm_duplicates)                                                                           \
+	X(cm_unknown)                                                                              \
 	X(edp_echo_rx)                                                                             \
 	X(edp_unreachable_tx)                                                                      \
 	X(edp_unreachable_rx)                                                                      \
@@ -166,6 +176,8 @@
 	X(drop_rd_malformed)                                                                       \
 	X(drop_rd_no_memory)                                                                       \
 	X(drop_rd_incarnation)                                                                     \
+	X(drop_cm_malformed)                                                                       \
+	X(drop_cm_backlog)                                                                         \
 	X(drop_esp_malformed)                                                                      \
 	X(drop_esp_crc)                                                                            \
 	X(drop_esp_no_stream)                                                                      \

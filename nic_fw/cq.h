@@ -71,7 +71,7 @@ struct fw_eq {
 	uint16_t client;
 	uint32_t number; /* of the client */
 	uint32_t vector;
-	uint32_t refs; /* CQs */
+	uint32_t refs; /* CQs, endpoints */
 	/* An interrupt is held back: completions since then, and how many end it; 0: none is. */
 	uint32_t moder_events;
 	uint32_t moder_target;
@@ -79,7 +79,9 @@ struct fw_eq {
 	uint64_t record_offset;
 	uint64_t ring_offset;
 	struct fw_timer moder_timer;
-	struct fw_list irq_node; /* in nic->irq_list until the end of the turn */
+	struct fw_list irq_node;  /* in nic->irq_list until the end of the turn */
+	struct fw_list cm_events; /* endpoints with events (cm_ep.event_node) */
+	bool cm_told;             /* HW_EVENT_CM was written, and events wait since */
 };
 
 /* Writes an event; the interrupt is raised at the end of the turn. Full: lost and counted. */

@@ -67,6 +67,7 @@ int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vec
 	eq->vector = vector;
 	fw_timer_init(&eq->moder_timer, moder_fire);
 	fw_list_init(&eq->irq_node);
+	fw_list_init(&eq->cm_events);
 	owner->eq[number] = index;
 	owner->num_eq++;
 	resp->eq = number;

@@ -2,10 +2,10 @@
 /*
  * Datagram-iWARP, receiving: checks weft's header and the CRC32C, parses, hands on.
  *
- * Called by udp.c; calls ud_rx(), uc_rx(), rd_rx() or rd_session_rx_hello(). dgram_parse_ddp() is
- * for these, who know what a malformed segment means to them. All headers lie in the first segment
- * of a frame (FW_RX_HDR_BYTES), payload anywhere. shared_defs/wire_dgram.h, RFC 5041 4, RFC 5040 4,
- * docs/wire-format.md.
+ * Called by udp.c; calls ud_rx(), uc_rx(), rd_rx(), cm_rd_rx(), rd_session_rx_hello().
+ * dgram_parse_ddp() is for these, who know what a malformed segment means to them. All headers lie
+ * in the first segment of a frame (FW_RX_HDR_BYTES), payload anywhere. shared_defs/wire_dgram.h,
+ * RFC 5041 4, RFC 5040 4, docs/wire-format.md.
  */
 #include "nic_fw/crc32c.h"
 #include "nic_fw/fw_nic.h"
@@ -28,6 +28,7 @@ static const struct type_bytes type_bytes[WIRE_DGRAM_TYPES] = {
     [WIRE_DGRAM_RD_HELLO] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd_hello), true, 0},
     [WIRE_DGRAM_RD_PROBE] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd), true,
 			     WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE},
+    [WIRE_DGRAM_CM] = {sizeof(struct wire_dgram) + sizeof(struct wire_cm), false, 0},
     [WIRE_DGRAM_UC] = {sizeof(struct wire_dgram) + 2, false,
 		       WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED},
 };
@@ -181,6 +182,9 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 		break;
 	case WIRE_DGRAM_RD_HELLO:
 		dispatch_hello(nic, &pkt, (const uint8_t *)(hdr + 1));
+		break;
+	case WIRE_DGRAM_CM:
+		cm_rd_rx(nic, &pkt);
 		break;
 	case WIRE_DGRAM_TYPES:
 		break;

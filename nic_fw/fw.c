@@ -98,6 +98,10 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->esp_held, sizeof(struct esp_held), ESP_MAX_HELD);
 	carve_pool(l, &nic->esp_rdmap_lasts, sizeof(struct esp_rdmap_last), ESP_RDMAP_MAX_LAST);
 	nic->esp_hash = carve(l, sizeof(uint32_t), FW_ESP_HASH_SIZE);
+	nic->cm_eps = carve(l, sizeof(*nic->cm_eps), HW_MAX_CM);
+	carve_ids(l, &nic->cm_ids, HW_MAX_CM);
+	nic->cm_hash = carve(l, sizeof(uint32_t), CM_HASH_SIZE);
+	nic->cm_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
 	nic->goal_comms = carve(l, sizeof(*nic->goal_comms), HW_MAX_GOAL_COMMS);
 	carve_ids(l, &nic->goal_comm_ids, HW_MAX_GOAL_COMMS);
 	nic->goal_schedules = carve(l, sizeof(*nic->goal_schedules), HW_MAX_GOAL_SCHEDULES);
@@ -174,6 +178,9 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	lay_out(&l, nic);
 	fw_list_init(&nic->mcast_groups);
 	fw_list_init(&nic->db_clients);
+	fw_list_init(&nic->cm_listeners);
+	fw_list_init(&nic->cm_resolving);
+	fw_list_init(&nic->cm_orphans);
 	fw_list_init(&nic->sched_qps);
 	fw_list_init(&nic->goal_clients);
 	fw_list_init(&nic->esp_ready);

@@ -81,7 +81,7 @@ struct fw_client_params {
 	bool tool; /* no BAR; only queries */
 	char name[24];
 	/* quotas; 0: the device's limit */
-	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq, max_mcast;
+	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq, max_mcast, max_cm;
 };
 
 /*

@@ -13,6 +13,7 @@
 
 #include "nic_fw/ah.h"
 #include "nic_fw/client.h"
+#include "nic_fw/cm.h"
 #include "nic_fw/cmd.h"
 #include "nic_fw/counters.h"
 #include "nic_fw/cq.h"
@@ -168,6 +169,15 @@ struct fw_nic {
 	struct fw_pool esp_rdmap_lasts;  /* Terminates whose QP has failed */
 	struct fw_list esp_rdmap_faults; /* esp_rdmap.fault_node */
 	const struct esp_ops *esp_ops[FW_ESP_SERVICES];
+
+	/* connection manager */
+	struct cm_ep *cm_eps; /* HW_MAX_CM */
+	struct fw_ids cm_ids;
+	uint32_t *cm_hash;           /* CM_HASH_SIZE: passive ones by peer */
+	uint32_t *cm_ports;          /* where the port has no table */
+	struct fw_list cm_listeners; /* cm_ep.wait_node */
+	struct fw_list cm_resolving; /* cm_ep.wait_node */
+	struct fw_list cm_orphans;   /* cm_ep.node: whose process is gone */
 
 	/* collectives */
 	struct goal_heap goal_heap;

@@ -27,6 +27,7 @@ enum {
 	/* Headers lie contiguous in seg[0] of a received frame up to this many bytes. */
 	FW_RX_HDR_BYTES = 192,
 	FW_BURST = 32, /* frames moved by one call in either direction */
+	FW_CM_PORT_WORDS = 4 * 65536,
 };
 
 struct fw_rx_seg {
@@ -166,6 +167,13 @@ struct fw_port {
 	 * frames to all groups come in, and this instance is the only one.
 	 */
 	uint32_t (*mac_filter)(void *ctx, const uint8_t mac[6], uint32_t ip, bool in);
+
+	/*
+	 * The table of ports of the connection manager, which the instances of a NIC share:
+	 * FW_CM_PORT_WORDS words, zero before the first instance; they change them atomically.
+	 * NULL: this is the only instance, and keeps its own.
+	 */
+	uint32_t *cm_ports;
 
 	/*
 	 * Pages of the arena, or of a client's BAR, that hold nothing any more. Page-aligned.

@@ -78,6 +78,7 @@ static void flush_all(struct fw_nic *nic, struct fw_qp *qp)
 static void enter_err(struct fw_nic *nic, struct fw_qp *qp)
 {
 	flush_all(nic, qp);
+	cm_qp_down(nic, qp);
 	qp_flush_receives(nic, qp);
 	if (qp->srq != HW_SRQ_NONE)
 		eq_async(nic, qp->client, HW_EVENT_QP_LAST_WQE, qp->qpn);
@@ -102,6 +103,7 @@ static void skip_posted(struct fw_qp *qp)
 static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
 {
 	flush_all(nic, qp);
+	cm_qp_down(nic, qp);
 	skip_posted(qp);
 	qp->msn = 0;
 	qp->rx_msn_taken = 0;

@@ -84,6 +84,7 @@ struct fw_qp {
 	struct fw_list flows;    /* rd flows of this QP */
 	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
 	struct esp_rdmap esp;    /* RC over ESP: its streams */
+	uint32_t cm;             /* place + 1 of the endpoint that is tied to it, 0 (cm.c) */
 
 	/* commands only */
 	struct hw_qp_attr attr;

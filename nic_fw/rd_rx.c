@@ -456,6 +456,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	case WIRE_DGRAM_UD:
 	case WIRE_DGRAM_UC:
 	case WIRE_DGRAM_RD_HELLO:
+	case WIRE_DGRAM_CM:
 	case WIRE_DGRAM_TYPES:
 		break;
 	}

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shared_defs/hw_cm.h"
 #include "shared_defs/hw_goal.h"
 
 #define HW_SOCKET_DIR "/run/weft" /* WEFT_RUN_DIR in the environment overrides it */
@@ -70,6 +71,18 @@ enum hw_cmd_op {
 	HW_CMD_ATTACH_MCAST = 36, /* UD QPs to IPv4 groups */
 	HW_CMD_DETACH_MCAST = 37,
 	HW_CMD_MODIFY_MR = 38,
+	HW_CMD_CM_CREATE = 40, /* connections: hw_cm.h */
+	HW_CMD_CM_DESTROY = 41,
+	HW_CMD_CM_BIND = 42,
+	HW_CMD_CM_LISTEN = 43,
+	HW_CMD_CM_RESOLVE = 44,
+	HW_CMD_CM_DATA = 45,
+	HW_CMD_CM_CONNECT = 46,
+	HW_CMD_CM_ACCEPT = 47,
+	HW_CMD_CM_REJECT = 48,
+	HW_CMD_CM_DISCONNECT = 49,
+	HW_CMD_CM_MOVE = 50,
+	HW_CMD_CM_EVENT = 51,
 	HW_CMD_OPS
 };
 
@@ -339,6 +352,8 @@ struct hw_cmd {
 		struct hw_cmd_list list;
 		struct hw_cmd_handle obj;
 		struct hw_cmd_alloc_mem alloc_mem;
+		struct hw_cmd_cm cm;
+		struct hw_cmd_cm_data cm_data;
 		struct hw_cmd_goal_open goal_open;
 		struct hw_cmd_goal_comm goal_comm;
 		struct hw_cmd_goal_load goal_load;
@@ -491,6 +506,7 @@ struct hw_cmd_resp {
 		struct hw_resp_mr mr;
 		struct hw_resp_stats stats;
 		struct hw_resp_list list;
+		struct hw_resp_cm_event cm_event;
 		struct hw_resp_goal_open goal_open;
 		struct hw_resp_goal_load goal_load;
 		uint32_t handle; /* PD, AH, MW (its rkey), communicator */

@@ -105,6 +105,7 @@ enum hw_event_type {
 	HW_EVENT_PEER_ERROR = 13, /* id: QPN; aux: ssn at fault; a peer's error message came */
 	HW_EVENT_SQ_DRAINED = 14, /* id: QPN; asked for with EN_SQD_ASYNC_NOTIFY */
 	HW_EVENT_GOAL_RUN = 15,   /* id: run record; aux: its serial */
+	HW_EVENT_CM = 16,         /* CM_EVENT has something to give (hw_cm.h) */
 	HW_EVENTS
 };
 

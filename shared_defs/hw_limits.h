@@ -14,9 +14,9 @@ enum {
 	HW_MAX_MR = 65536,
 	HW_MAX_PD = 4096,
 	HW_MAX_AH = 65536,
-	HW_MAX_CLIENTS = 256,       /* processes attached to a shard */
-	HW_MAX_EQ_PER_CLIENT = 256, /* the asynchronous one is EQ 0 */
-	HW_MAX_PEERS = 4096,        /* RD sessions of a shard */
+	HW_MAX_CLIENTS = 256,        /* processes attached to a shard */
+	HW_MAX_EQ_PER_CLIENT = 1024, /* the asynchronous one is EQ 0 */
+	HW_MAX_PEERS = 4096,         /* RD sessions of a shard */
 	HW_MAX_NEIGH = 4096,
 	HW_MAX_MCAST_GRP = 1024,      /* IPv4 groups that QPs are attached to */
 	HW_MAX_MCAST_QP_ATTACH = 256, /* QPs attached to one group */

@@ -34,6 +34,7 @@
 	X(IRQ, "client eq")                                                                        \
 	X(QP_STATE, "from to")                                                                     \
 	X(ESP_STATE, "from to")                                                                    \
+	X(CM_STATE, "from to")                                                                     \
 	X(MCAST, "group members")                                                                  \
 	X(IGMP_RX, "type bytes")                                                                   \
 	X(IGMP_TX, "type bytes")                                                                   \

@@ -35,8 +35,8 @@ enum wire_dgram_type {
 	WIRE_DGRAM_RD_ACK = 2,   /* wire_dgram, wire_rd, wire_rd_ack */
 	WIRE_DGRAM_RD_HELLO = 3, /* wire_dgram, wire_rd_hello */
 	WIRE_DGRAM_RD_PROBE = 4, /* wire_dgram, wire_rd: asks for an ACK, carries nothing */
-	/* 5 is not used */
-	WIRE_DGRAM_UC = 6, /* wire_dgram, DDP segment; qkey is its offset in the message */
+	WIRE_DGRAM_CM = 5,       /* wire_dgram, wire_cm (wire_cm.h), private data */
+	WIRE_DGRAM_UC = 6,       /* wire_dgram, DDP segment; qkey is its offset in the message */
 	WIRE_DGRAM_TYPES
 };
 
@@ -58,7 +58,7 @@ struct wire_dgram {
 	uint8_t flags;
 	/* RC, UC by modify_qp: made from sq_psn and rq_psn of both ends; else 0. */
 	struct be16 incarnation;
-	struct be32 dst_qpn; /* 24 bits; 0 in RD_ACK, RD_HELLO, RD_PROBE */
+	struct be32 dst_qpn; /* 24 bits; 0 in RD_ACK, RD_HELLO, RD_PROBE, CM */
 	struct be32 src_qpn; /* 24 bits; likewise */
 	struct be32 qkey;    /* UD, RD; UC: offset of the segment in its message */
 	/* F_IMM: immediate data; Terminate: the ssn at fault; F_RECORD: message offset; else 0 */

@@ -154,6 +154,7 @@ struct sim_nic {
 	struct sim_nic_counts counts;
 	uint32_t num_shards;
 	uint32_t next_shard; /* for the next process */
+	uint32_t *cm_ports;  /* fw_port.cm_ports; NULL: one shard */
 	struct sim_shard shard[SIM_MAX_SHARDS];
 };
 

@@ -346,6 +346,10 @@ struct sim_nic *sim_nic_new_with(struct sim *sim, const struct sim_link *link, u
 				   ? UINT32_MAX - sim_prng_below(&clock, 20000000)
 				   : sim_prng_below(&clock, UINT64_C(1) << 40);
 	sim->nics[sim->num_nics++] = nic;
+	if (nic->num_shards > 1) {
+		nic->cm_ports = calloc(FW_CM_PORT_WORDS, sizeof(*nic->cm_ports));
+		assert(nic->cm_ports);
+	}
 	for (s = 0; s < nic->num_shards; s++) {
 		nic->shard[s].nic = nic;
 		nic->shard[s].index = s;
@@ -363,6 +367,7 @@ void sim_nic_free(struct sim_nic *nic)
 	for (s = 0; s < nic->num_shards; s++)
 		shard_stop(&nic->shard[s]);
 	sim_link_free(nic);
+	free(nic->cm_ports);
 	free(nic);
 }
 
@@ -389,6 +394,8 @@ void sim_nic_restart(struct sim_nic *nic)
 	}
 	nic->dead = false;
 	nic->incarnation++;
+	if (nic->cm_ports)
+		memset(nic->cm_ports, 0, FW_CM_PORT_WORDS * sizeof(*nic->cm_ports));
 	for (s = 0; s < nic->num_shards; s++) {
 		assert(!nic->shard[s].in_poll);
 		shard_stop(&nic->shard[s]);

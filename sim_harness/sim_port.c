@@ -334,6 +334,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .cmd_done = cmd_done,
 	    .mem_unmap = mem_unmap,
 	    .mac_filter = sim_mac_filter,
+	    .cm_ports = shard->nic->cm_ports,
 	    .arena_release = arena_release,
 	    .bar_release = bar_release,
 	    .random64 = random64,

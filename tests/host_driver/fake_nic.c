@@ -293,6 +293,18 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 	case HW_CMD_LIST:
 	case HW_CMD_DEALLOC_MW:
 	case HW_CMD_MODIFY_MR:
+	case HW_CMD_CM_CREATE:
+	case HW_CMD_CM_DESTROY:
+	case HW_CMD_CM_BIND:
+	case HW_CMD_CM_LISTEN:
+	case HW_CMD_CM_RESOLVE:
+	case HW_CMD_CM_DATA:
+	case HW_CMD_CM_CONNECT:
+	case HW_CMD_CM_ACCEPT:
+	case HW_CMD_CM_REJECT:
+	case HW_CMD_CM_DISCONNECT:
+	case HW_CMD_CM_MOVE:
+	case HW_CMD_CM_EVENT:
 	case HW_CMD_GOAL_OPEN:
 	case HW_CMD_GOAL_COMM_CREATE:
 	case HW_CMD_GOAL_COMM_DESTROY:

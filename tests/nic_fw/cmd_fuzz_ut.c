@@ -52,6 +52,12 @@ static uint32_t words_of(uint32_t op)
 	case HW_CMD_MODIFY_CQ:
 	case HW_CMD_CREATE_AH:
 		return 4;
+	case HW_CMD_CM_CREATE:
+	case HW_CMD_CM_BIND:
+	case HW_CMD_CM_CONNECT:
+	case HW_CMD_CM_ACCEPT:
+	case HW_CMD_CM_REJECT:
+		return 8;
 	default:
 		return 3;
 	}
@@ -59,6 +65,34 @@ static uint32_t words_of(uint32_t op)
 
 /* The last number that each kind of creation gave. */
 static uint32_t known[HW_CMD_OPS];
+
+/* Connections of the NIC with itself, within one process. */
+static void make_cm_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
+{
+	struct hw_cmd_cm *cm = &cmd->u.cm;
+	bool second = next_random(state) & 1;
+
+	if (cmd->op < HW_CMD_CM_CREATE || cmd->op > HW_CMD_CM_EVENT || cmd->op == HW_CMD_CM_DATA)
+		return;
+	/* Rarely, so that there is something to end. */
+	if (cmd->op == HW_CMD_CM_DESTROY && next_random(state) % 8)
+		return;
+	memset(cm, 0, sizeof(*cm));
+	cm->ep = second ? known[HW_CMD_CM_CREATE] : (uint32_t)(next_random(state) % 16);
+	cm->eq = known[HW_CMD_CREATE_EQ];
+	if (cmd->op == HW_CMD_CM_BIND) {
+		cm->space = HW_CM_TCP;
+		cm->port = (uint16_t)(next_random(state) % 4);
+	}
+	if (cmd->op == HW_CMD_CM_RESOLVE || cmd->op == HW_CMD_CM_CONNECT)
+		cm->ip = ut->nic->config.ip;
+	if (cmd->op == HW_CMD_CM_CONNECT) {
+		cm->port = (uint16_t)(1 + next_random(state) % 3);
+		cm->flags = next_random(state) % 4 == 0 ? HW_CM_F_DATAGRAM : 0;
+	}
+	if (cmd->op == HW_CMD_CM_CONNECT || cmd->op == HW_CMD_CM_ACCEPT)
+		cm->param.qpn = known[HW_CMD_CREATE_QP];
+}
 
 static void make_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
 {
@@ -146,8 +180,10 @@ static void wild_command(struct fw_ut *ut, uint64_t *state, struct hw_cmd *cmd)
 
 		memcpy(cmd->u.bytes + 4 * i, &word, sizeof(word));
 	}
-	if (next_random(state) & 1)
+	if (next_random(state) & 1) {
 		make_sane(ut, cmd, state);
+		make_cm_sane(ut, cmd, state);
+	}
 }
 
 /* Some words of the BAR: header, doorbells, records, rings. */
@@ -177,11 +213,12 @@ static void random_commands_and_a_scribbled_bar(void)
 {
 	enum {
 		LIVES = 12,
-		COMMANDS = 5000
+		COMMANDS = 8000
 	};
 	uint64_t state = 0x2545f4914f6cdd1d;
 	struct hw_cqe cqe = {.wr_id = 7}, got;
 	uint32_t good, bad = 0, life, i, made_qps = 0, moved_qps = 0;
+	uint32_t made_cms = 0, asked_cms = 0;
 	struct hw_cmd_resp resp;
 	struct fw_cq *good_cq;
 	struct fw_qp *good_qp;
@@ -202,6 +239,8 @@ static void random_commands_and_a_scribbled_bar(void)
 				known[cmd.op] = resp.u.handle;
 				made_qps += cmd.op == HW_CMD_CREATE_QP;
 				moved_qps += cmd.op == HW_CMD_MODIFY_QP;
+				made_cms += cmd.op == HW_CMD_CM_CREATE;
+				asked_cms += cmd.op == HW_CMD_CM_CONNECT;
 			}
 			scribble(&ut, bad, &state);
 			if (i % 16 == 0)
@@ -219,6 +258,7 @@ static void random_commands_and_a_scribbled_bar(void)
 			CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &bad), 0);
 	}
 	CU_ASSERT_TRUE(made_qps > 500 && moved_qps > 200);
+	CU_ASSERT_TRUE(made_cms > 100 && asked_cms > 20);
 	CU_ASSERT_EQUAL(good_qp->state, HW_QPS_RTS);
 	CU_ASSERT_TRUE(cq_post(ut.nic, good_cq, &cqe));
 	CU_ASSERT_TRUE(fw_ut_cqe(good_cq, 0, &got));

@@ -88,6 +88,12 @@ static void dispatches_by_type(void)
 	net_rx(&f);
 	CU_ASSERT_EQUAL(net.hello_calls, 1);
 	CU_ASSERT_EQUAL(be16_get(net.hello.mtu), 1500);
+	net_put_dgram(&f, WIRE_DGRAM_CM);
+	net_add(&f, data, sizeof(struct wire_cm) + 7);
+	net_seal(&f);
+	net_rx(&f);
+	CU_ASSERT_EQUAL(net.cm_calls, 1);
+	CU_ASSERT_EQUAL(net.rd_pkt.data_bytes, sizeof(struct wire_cm) + 7);
 	CU_ASSERT_EQUAL(net_drops(), 0);
 	net_end();
 }
@@ -116,17 +122,15 @@ static void lengths_by_type(void)
 		uint8_t type;
 		uint32_t bytes;
 		bool exact;
-	} types[] = {{WIRE_DGRAM_UD, 2, false},
-		     {WIRE_DGRAM_RD, 24, false},
-		     {WIRE_DGRAM_RD_ACK, 80, true},
-		     {WIRE_DGRAM_RD_HELLO, 16, true},
-		     {WIRE_DGRAM_RD_PROBE, 24, true}};
+	} types[] = {{WIRE_DGRAM_UD, 2, false},       {WIRE_DGRAM_RD, 24, false},
+		     {WIRE_DGRAM_RD_ACK, 80, true},   {WIRE_DGRAM_RD_HELLO, 16, true},
+		     {WIRE_DGRAM_RD_PROBE, 24, true}, {WIRE_DGRAM_CM, 48, false}};
 	struct net_frame f;
 	uint64_t want = 0;
 	uint32_t i, n;
 
 	net_init(0);
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		for (n = 0; n < types[i].bytes; n++, want++) {
 			net_put_dgram(&f, types[i].type);
 			net_add(&f, data, n);
@@ -143,7 +147,7 @@ static void lengths_by_type(void)
 	}
 	CU_ASSERT_EQUAL(CNT(drop_dgram_short), want);
 	CU_ASSERT_EQUAL(net_drops(), want);
-	CU_ASSERT_EQUAL(net.rd_calls + net.hello_calls, 0);
+	CU_ASSERT_EQUAL(net.rd_calls + net.hello_calls + net.cm_calls, 0);
 	net_end();
 }
 

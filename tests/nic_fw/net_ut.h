@@ -84,11 +84,11 @@ struct net {
 	uint8_t filter_mac[6]; /* what mac_filter was last told */
 	uint32_t filter_ip, filter_calls, filter_others;
 	bool filter_in;
-	uint32_t rd_calls, hello_calls, uc_calls;
+	uint32_t rd_calls, hello_calls, uc_calls, cm_calls;
 	struct dgram_pkt rd_pkt;
 	struct wire_rd rd_hdr;
 	struct wire_rd_hello hello;
-	struct net_neigh_done ah_done, session_done;
+	struct net_neigh_done ah_done, session_done, cm_done;
 };
 
 static struct net net;
@@ -240,6 +240,19 @@ void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	(void)nic;
 	net.session_done = (struct net_neigh_done){net.session_done.calls + 1, ip, ok};
+}
+
+void cm_rd_rx(struct fw_nic *nic, const struct dgram_pkt *pkt)
+{
+	(void)nic;
+	net.cm_calls++;
+	net.rd_pkt = *pkt;
+}
+
+void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
+{
+	(void)nic;
+	net.cm_done = (struct net_neigh_done){net.cm_done.calls + 1, ip, ok};
 }
 
 /* No collectives here: nobody is in a reliable group. */

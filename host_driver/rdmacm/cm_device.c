@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The NICs: opened when first asked for, and kept as long as the library is loaded, as librdmacm
+ * keeps its devices.
+ *
+ * Those that ibv_get_device_list() shows: WEFT_VERBS_DEVICE narrows it to one. Called by cm_id.c
+ * and programs; calls libibverbs.
+ */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/rdmacm/cm.h"
+#include "host_driver/verbs/vb_private.h"
+
+pthread_mutex_t cm_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cm_device **devices;
+static int num_devices;
+
+static struct cm_device *device_open(struct ibv_device *ibv)
+{
+	struct cm_device *dev = calloc(1, sizeof(*dev));
+	struct weft_device_attr attr;
+	struct weft_port_attr port;
+
+	if (!dev)
+		return NULL;
+	dev->ids = calloc(HW_MAX_CM, sizeof(struct cm_id *));
+	dev->verbs = dev->ids ? ibv_open_device(ibv) : NULL;
+	if (!dev->verbs)
+		goto fail;
+	dev->weft = weft_cm_context(dev->verbs);
+	if (weft_query_device(dev->weft, &attr) < 0 || weft_query_port(dev->weft, &port) < 0) {
+		ibv_close_device(dev->verbs);
+		goto fail;
+	}
+	dev->ip = port.ip;
+	dev->prefix = port.ip_prefix;
+	dev->mtu = port.mtu_bytes;
+	dev->max_rd_atomic =
+	    (uint8_t)(attr.max_rd_atomic < UINT8_MAX ? attr.max_rd_atomic : UINT8_MAX - 1);
+	dev->is_ib = ibv->transport_type == IBV_TRANSPORT_IB;
+	pthread_mutex_init(&dev->events, NULL);
+	return dev;
+fail:
+	free(dev->ids);
+	free(dev);
+	return NULL;
+}
+
+/* Under devices_lock. */
+static void open_all(void)
+{
+	int n, count = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+	struct cm_device **all = list ? calloc((size_t)n + 1, sizeof(struct cm_device *)) : NULL;
+
+	for (int i = 0; all && i < n; i++) {
+		all[count] = device_open(list[i]);
+		if (all[count])
+			count++;
+	}
+	if (list)
+		ibv_free_device_list(list);
+	if (!count) {
+		free(all);
+		return;
+	}
+	devices = all;
+	num_devices = count;
+}
+
+struct cm_device *const *cm_devices(int *count)
+{
+	pthread_mutex_lock(&devices_lock);
+	if (!devices)
+		open_all();
+	*count = num_devices;
+	pthread_mutex_unlock(&devices_lock);
+	if (!*count)
+		errno = ENODEV;
+	return devices;
+}
+
+struct cm_device *cm_device_by_ip(uint32_t ip)
+{
+	int n;
+	struct cm_device *const *all = cm_devices(&n);
+
+	for (int i = 0; i < n; i++)
+		if (all[i]->ip == ip)
+			return all[i];
+	return NULL;
+}
+
+static bool on_link(const struct cm_device *dev, uint32_t ip)
+{
+	uint32_t mask = dev->prefix ? htonl(0xffffffffu << (32 - dev->prefix)) : 0;
+
+	return ((ip ^ dev->ip) & mask) == 0;
+}
+
+/* Its own address, the longest prefix, and the first one, which may have a gateway. */
+struct cm_device *cm_device_towards(uint32_t ip)
+{
+	int n;
+	struct cm_device *const *all = cm_devices(&n);
+	struct cm_device *best = cm_device_by_ip(ip);
+
+	if (best || !n)
+		return best;
+	for (int i = 0; i < n; i++)
+		if (on_link(all[i], ip) && (!best || all[i]->prefix > best->prefix))
+			best = all[i];
+	return best ? best : all[0];
+}
+
+struct ibv_pd *cm_device_pd(struct cm_device *dev)
+{
+	pthread_mutex_lock(&devices_lock);
+	if (!dev->pd)
+		dev->pd = ibv_alloc_pd(dev->verbs);
+	pthread_mutex_unlock(&devices_lock);
+	return dev->pd;
+}
+
+enum ibv_mtu cm_mtu(uint32_t bytes)
+{
+	enum {
+		SMALLEST = 128, /* half of IBV_MTU_256 */
+	};
+	int mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && (uint32_t)SMALLEST << (mtu + 1) <= bytes)
+		mtu++;
+	return (enum ibv_mtu)mtu;
+}
+
+CM_API struct ibv_context **rdma_get_devices(int *num)
+{
+	int n;
+	struct cm_device *const *all = cm_devices(&n);
+	struct ibv_context **list = calloc((size_t)n + 1, sizeof(struct ibv_context *));
+
+	if (num)
+		*num = 0;
+	if (!list || !n) {
+		free(list);
+		errno = n ? ENOMEM : ENODEV;
+		return NULL;
+	}
+	for (int i = 0; i < n; i++)
+		list[i] = all[i]->verbs;
+	if (num)
+		*num = n;
+	return list;
+}
+
+CM_API void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Events: what the NICs tell, and what is made here, to programs.
+ *
+ * rdma_get_cm_event() takes what was made here first, then asks each NIC of the channel. A
+ * response that came for an identifier with a queue pair is carried through here: the pair goes to
+ * RTS and the peer hears of it, as librdmacm does for InfiniBand. Called by programs; calls
+ * weft_cm.c, cm_qp.c. rdma_get_cm_event(3).
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host_driver/rdmacm/cm.h"
+
+struct cm_event *cm_event_new(struct cm_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct cm_event *event = calloc(1, sizeof(*event));
+
+	if (!event) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	event->owner = id;
+	event->pub.id = &id->pub;
+	event->pub.event = type;
+	event->pub.status = status;
+	return event;
+}
+
+int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status)
+{
+	struct cm_event *event = cm_event_new(id, type, status);
+
+	if (!event)
+		return -1;
+	cm_channel_put(cm_channel_of(id->pub.channel), event);
+	return 0;
+}
+
+void cm_event_done(struct cm_id *id)
+{
+	pthread_mutex_lock(&cm_lock);
+	id->acked++;
+	pthread_cond_broadcast(&id->all_acked);
+	pthread_mutex_unlock(&cm_lock);
+}
+
+CM_API int rdma_ack_cm_event(struct rdma_cm_event *pub)
+{
+	struct cm_event *event = cm_event_of(pub);
+
+	if (!event)
+		return cm_error(EINVAL);
+	cm_event_done(event->owner);
+	free(event);
+	return 0;
+}
+
+/* ---- what a NIC tells -------------------------------------------------------------------------
+ */
+
+/* The receiver's view of depths: the peer's requests are what it has to respond to. */
+static void set_conn(struct cm_event *event, const struct hw_resp_cm_event *hw)
+{
+	struct rdma_conn_param *conn = &event->pub.param.conn;
+
+	conn->responder_resources = hw->param.initiator_depth;
+	conn->initiator_depth = hw->param.responder_resources;
+	conn->flow_control = hw->param.flow_control;
+	conn->retry_count = hw->param.retry_count;
+	conn->rnr_retry_count = hw->param.rnr_retry_count;
+	conn->srq = hw->param.srq;
+	conn->qp_num = hw->param.qpn;
+	conn->private_data = hw->data_bytes ? event->data : NULL;
+	conn->private_data_len = (uint8_t)hw->data_bytes;
+}
+
+static void set_ud(struct cm_event *event, const struct cm_id *id,
+		   const struct hw_resp_cm_event *hw)
+{
+	struct rdma_ud_param *ud = &event->pub.param.ud;
+
+	cm_ah_attr(id, hw->peer_ip, &ud->ah_attr);
+	ud->qp_num = hw->param.qpn;
+	ud->qkey = hw->param.qkey;
+	ud->private_data = hw->data_bytes ? event->data : NULL;
+	ud->private_data_len = (uint8_t)hw->data_bytes;
+}
+
+static void set_param(struct cm_event *event, const struct cm_id *id,
+		      const struct hw_resp_cm_event *hw)
+{
+	memcpy(event->data, hw->data, hw->data_bytes);
+	if (cm_is_ud(id))
+		set_ud(event, id, hw);
+	else
+		set_conn(event, hw);
+}
+
+/* The identifier that stands for a request; the NIC's endpoint is its own from now on. */
+static struct cm_id *request_id(struct cm_id *listener, struct cm_device *dev,
+				const struct hw_resp_cm_event *hw)
+{
+	struct cm_id *id = cm_id_new(cm_channel_of(listener->pub.channel), listener->pub.context,
+				     listener->pub.ps, listener->pub.qp_type);
+
+	if (!id)
+		return NULL;
+	if (cm_leg_adopt(id, dev, hw->ep) < 0 || cm_id_attach(id, dev) < 0) {
+		cm_legs_drop(id);
+		cm_id_free(id);
+		return NULL;
+	}
+	id->passive = true;
+	id->state = CM_ID_CONNECT;
+	id->peer = hw->param;
+	id->local_psn = hw->local_psn;
+	id->tos = listener->tos;
+	id->ack_timeout = listener->ack_timeout;
+	id->responder_resources = hw->param.initiator_depth;
+	id->initiator_depth = hw->param.responder_resources;
+	id->retry_count = hw->param.retry_count;
+	cm_addr_set(&id->pub.route.addr.src_addr, dev->ip, hw->local_port);
+	cm_addr_set(&id->pub.route.addr.dst_addr, hw->peer_ip, hw->peer_port);
+	return id;
+}
+
+/* False: nobody can be told; the peer is. */
+static bool on_request(struct cm_event *event, struct cm_id *listener, struct cm_device *dev,
+		       const struct hw_resp_cm_event *hw)
+{
+	struct cm_id *id = request_id(listener, dev, hw);
+
+	if (!id) {
+		(void)weft_cm_destroy(dev->weft, hw->ep);
+		return false;
+	}
+	event->pub.event = RDMA_CM_EVENT_CONNECT_REQUEST;
+	event->pub.listen_id = &listener->pub;
+	event->pub.id = &id->pub;
+	set_param(event, id, hw);
+	if (listener->sync && rdma_migrate_id(&id->pub, NULL) < 0) {
+		cm_legs_drop(id);
+		cm_id_free(id);
+		return false;
+	}
+	return true;
+}
+
+static void on_response(struct cm_event *event, struct cm_id *id, const struct hw_resp_cm_event *hw)
+{
+	id->peer = hw->param;
+	id->local_psn = hw->local_psn;
+	id->responder_resources = hw->param.initiator_depth;
+	id->initiator_depth = hw->param.responder_resources;
+	set_param(event, id, hw);
+	event->pub.event = RDMA_CM_EVENT_CONNECT_RESPONSE;
+	if (!id->pub.qp)
+		return;
+	if (cm_qp_connect(id) < 0 ||
+	    cm_result(weft_cm_accept(id->dev->weft, id->legs[0].ep, NULL, NULL)) < 0) {
+		event->pub.event = RDMA_CM_EVENT_CONNECT_ERROR;
+		event->pub.status = -errno;
+		id->conn_error = true;
+		return;
+	}
+	event->pub.event = RDMA_CM_EVENT_ESTABLISHED;
+}
+
+static bool on_resolved(struct cm_event *event, struct cm_id *id, uint32_t err)
+{
+	if (id->state != CM_ID_ADDR_QUERY)
+		return false;
+	id->state = err ? CM_ID_BOUND : CM_ID_ADDR_RESOLVED;
+	event->pub.event = err ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED;
+	event->pub.status = -(int)err;
+	return true;
+}
+
+static bool on_end(struct cm_event *event, struct cm_id *id, enum rdma_cm_event_type type,
+		   int status)
+{
+	if (id->conn_error)
+		return false;
+	id->state = CM_ID_DISCONNECT;
+	event->pub.event = type;
+	event->pub.status = status;
+	return true;
+}
+
+static bool on_rejected(struct cm_event *event, struct cm_id *id, const struct hw_resp_cm_event *hw)
+{
+	set_param(event, id, hw);
+	cm_qp_fail(id);
+	/* An iWARP device knows one reason. */
+	return on_end(event, id, RDMA_CM_EVENT_REJECTED,
+		      id->dev->is_ib ? (int)hw->status : -ECONNREFUSED);
+}
+
+/* Fills the event in; false: it is not for programs. */
+static bool translate(struct cm_event *event, struct cm_id *id, struct cm_device *dev,
+		      const struct hw_resp_cm_event *hw)
+{
+	switch ((enum hw_cm_event_type)hw->type) {
+	case HW_CM_EVENT_RESOLVED:
+		return on_resolved(event, id, hw->status);
+	case HW_CM_EVENT_REQUEST:
+		return on_request(event, id, dev, hw);
+	case HW_CM_EVENT_RESPONSE:
+		on_response(event, id, hw);
+		return true;
+	case HW_CM_EVENT_REJECTED:
+		return on_rejected(event, id, hw);
+	case HW_CM_EVENT_UNREACHABLE:
+		cm_qp_fail(id);
+		return on_end(event, id, RDMA_CM_EVENT_UNREACHABLE, -(int)hw->status);
+	case HW_CM_EVENT_ESTABLISHED:
+		if (cm_is_ud(id))
+			set_param(event, id, hw);
+		event->pub.event = RDMA_CM_EVENT_ESTABLISHED;
+		return true;
+	case HW_CM_EVENT_DISCONNECTED:
+		return on_end(event, id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	case HW_CM_EVENT_TIMEWAIT_EXIT:
+		event->pub.event = RDMA_CM_EVENT_TIMEWAIT_EXIT;
+		return dev->is_ib;
+	case HW_CM_EVENT_NONE:
+	case HW_CM_EVENTS:
+		break;
+	}
+	return false;
+}
+
+/* Whose endpoint it is, with the event counted as told; NULL: nobody's any more. */
+static struct cm_id *claim(struct cm_device *dev, const struct hw_resp_cm_event *hw)
+{
+	uint32_t ep = hw->type == HW_CM_EVENT_REQUEST ? hw->listener : hw->ep;
+	struct cm_id *id;
+
+	pthread_mutex_lock(&cm_lock);
+	id = ep < HW_MAX_CM ? dev->ids[ep] : NULL;
+	if (id)
+		id->reported++;
+	pthread_mutex_unlock(&cm_lock);
+	return id;
+}
+
+static int take(const struct cm_source *source, struct hw_resp_cm_event *hw, struct cm_id **id)
+{
+	int rc;
+
+	pthread_mutex_lock(&source->dev->events);
+	rc = weft_cm_get_event(source->comp, hw);
+	if (rc == 0)
+		*id = claim(source->dev, hw);
+	pthread_mutex_unlock(&source->dev->events);
+	return rc;
+}
+
+/* The next event of a NIC for programs; NULL: none. */
+static struct cm_event *from_source(const struct cm_source *source, bool *gone)
+{
+	struct hw_resp_cm_event hw;
+	struct cm_id *id;
+	int rc;
+
+	while ((rc = take(source, &hw, &id)) == 0) {
+		bool request = hw.type == HW_CM_EVENT_REQUEST;
+		struct cm_event *event =
+		    id ? cm_event_new(id, RDMA_CM_EVENT_CONNECT_ERROR, 0) : NULL;
+
+		if (event && translate(event, id, source->dev, &hw))
+			return event;
+		if (!event && request)
+			(void)weft_cm_destroy(source->dev->weft, hw.ep);
+		free(event);
+		if (id)
+			cm_event_done(id);
+	}
+	*gone = rc == -EIO;
+	return NULL;
+}
+
+/* ---- what the library tells -------------------------------------------------------------------
+ */
+
+/* One that has not heard that its NIC is gone, kept from being freed; NULL: all have. */
+static struct cm_id *pin_untold(struct cm_device *dev)
+{
+	struct cm_id *id = NULL;
+
+	pthread_mutex_lock(&cm_lock);
+	dev->is_dead = true;
+	for (uint32_t ep = 0; ep < HW_MAX_CM && !id; ep++)
+		if (dev->ids[ep] && !dev->ids[ep]->removed)
+			id = dev->ids[ep];
+	if (id) {
+		id->removed = true;
+		id->reported++;
+	}
+	pthread_mutex_unlock(&cm_lock);
+	return id;
+}
+
+/* Those of a NIC whose weftd is gone hear of it once, whatever channel they are on. */
+static void device_gone(struct cm_device *dev)
+{
+	struct cm_id *id;
+
+	while ((id = pin_untold(dev)) != NULL) {
+		(void)cm_event_local(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
+		cm_event_done(id);
+	}
+}
+
+static struct cm_event *take_local(struct cm_channel *channel)
+{
+	struct cm_event *event;
+	uint64_t count;
+	ssize_t n;
+
+	pthread_mutex_lock(&channel->lock);
+	event = channel->first;
+	if (event) {
+		channel->first = event->next;
+		if (!channel->first)
+			channel->last = &channel->first;
+		pthread_mutex_lock(&cm_lock);
+		event->owner->reported++;
+		pthread_mutex_unlock(&cm_lock);
+	}
+	if (!channel->first) {
+		do {
+			n = read(channel->local_fd, &count, sizeof(count));
+		} while (n < 0 && errno == EINTR);
+	}
+	pthread_mutex_unlock(&channel->lock);
+	return event;
+}
+
+/* A NIC that is gone is not waited for any more: its descriptor would be readable for good. */
+static void drop_source(struct cm_channel *channel, struct cm_source *source)
+{
+	struct cm_source **at;
+
+	pthread_mutex_lock(&channel->lock);
+	for (at = &channel->sources; *at && *at != source; at = &(*at)->next)
+		;
+	if (*at) {
+		*at = source->next;
+		cm_source_free(source);
+	}
+	pthread_mutex_unlock(&channel->lock);
+}
+
+static struct cm_event *next_event(struct cm_channel *channel)
+{
+	struct cm_event *event = take_local(channel);
+	struct cm_source *source, *next;
+	bool gone = false;
+
+	if (event)
+		return event;
+	pthread_mutex_lock(&channel->lock);
+	source = channel->sources;
+	pthread_mutex_unlock(&channel->lock);
+	for (; source && !event; source = next) {
+		struct cm_device *dev = source->dev;
+
+		next = source->next;
+		event = from_source(source, &gone);
+		if (!gone)
+			continue;
+		drop_source(channel, source);
+		device_gone(dev);
+		return take_local(channel);
+	}
+	return event;
+}
+
+CM_API int rdma_get_cm_event(struct rdma_event_channel *pub, struct rdma_cm_event **out)
+{
+	struct cm_channel *channel = cm_channel_of(pub);
+	struct pollfd pfd = {.events = POLLIN};
+	struct cm_event *event;
+
+	if (!channel || !out)
+		return cm_error(EINVAL);
+	pfd.fd = channel->pub.fd;
+	for (;;) {
+		event = next_event(channel);
+		if (event && event->pub.event == RDMA_CM_EVENT_MULTICAST_JOIN &&
+		    cm_mcast_joined(event) < 0) {
+			event->pub.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+			event->pub.status = -errno;
+		}
+		if (event) {
+			*out = &event->pub;
+			return 0;
+		}
+		if (fcntl(channel->pub.fd, F_GETFL) & O_NONBLOCK)
+			return cm_error(EAGAIN);
+		if (poll(&pfd, 1, -1) < 0)
+			return -1;
+	}
+}

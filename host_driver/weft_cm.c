@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connections: commands and events of the NIC's connection manager.
+ *
+ * Called by host_driver/rdmacm through libibverbs, and by tests. Calls the channel for commands
+ * and weft_eq.c for what wakes: an entry says that events wait in the NIC, where CM_EVENT fetches
+ * them one by one. The NIC's side is nic_fw/cm*.c.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "host_driver/weft_cm.h"
+#include "host_driver/weft_eq.h"
+
+static int command(struct weft_context *context, struct hw_cmd *cmd, struct hw_cmd_resp *resp)
+{
+	struct weft_ctx *ctx = weft_ctx_of(context);
+
+	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+		return -EIO;
+	return weft_ctx_command(ctx, cmd, -1, resp, NULL);
+}
+
+static int simple(struct weft_context *context, enum hw_cmd_op op, uint32_t ep)
+{
+	struct hw_cmd cmd = {.op = op, .u.cm.ep = ep};
+	struct hw_cmd_resp resp;
+
+	return command(context, &cmd, &resp);
+}
+
+static struct weft_channel_obj *channel_of(struct weft_comp_channel *channel)
+{
+	return weft_container_of(channel, struct weft_channel_obj, pub);
+}
+
+int weft_cm_create(struct weft_comp_channel *channel, uint32_t *ep)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_CREATE, .u.cm.eq = channel_of(channel)->eq.number};
+	struct hw_cmd_resp resp;
+	int rc = command(channel->context, &cmd, &resp);
+
+	if (rc == 0)
+		*ep = resp.u.handle;
+	return rc;
+}
+
+int weft_cm_destroy(struct weft_context *context, uint32_t ep)
+{
+	return simple(context, HW_CMD_CM_DESTROY, ep);
+}
+
+int weft_cm_bind(struct weft_context *context, uint32_t ep, enum hw_cm_space space, uint16_t *port,
+		 bool reuse)
+{
+	struct hw_cmd cmd = {
+	    .op = HW_CMD_CM_BIND,
+	    .u.cm = {.ep = ep, .space = space, .port = *port, .flags = reuse ? HW_CM_F_REUSE : 0}};
+	struct hw_cmd_resp resp;
+	int rc = command(context, &cmd, &resp);
+
+	if (rc == 0)
+		*port = (uint16_t)resp.u.handle;
+	return rc;
+}
+
+int weft_cm_listen(struct weft_context *context, uint32_t ep, uint32_t backlog)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_LISTEN, .u.cm = {.ep = ep, .arg = backlog}};
+	struct hw_cmd_resp resp;
+
+	return command(context, &cmd, &resp);
+}
+
+int weft_cm_resolve(struct weft_context *context, uint32_t ep, uint32_t ip, uint32_t timeout_ms)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_RESOLVE,
+			     .u.cm = {.ep = ep, .ip = ip, .arg = timeout_ms}};
+	struct hw_cmd_resp resp;
+
+	return command(context, &cmd, &resp);
+}
+
+/* Private data: in the command where it fits, else by commands before it. */
+static int put_data(struct weft_context *context, struct hw_cmd *cmd,
+		    const struct weft_cm_data *data)
+{
+	uint32_t at = 0, left = data ? data->bytes : 0;
+
+	if (left > HW_CM_MAX_DATA)
+		return -EINVAL;
+	cmd->u.cm.data_bytes = (uint16_t)left;
+	if (left <= HW_CM_INLINE_BYTES) {
+		if (left)
+			memcpy(cmd->u.cm.data, data->data, left);
+		return 0;
+	}
+	cmd->u.cm.flags |= HW_CM_F_STORED;
+	while (left) {
+		uint32_t n = left < HW_CM_CHUNK_BYTES ? left : HW_CM_CHUNK_BYTES;
+		struct hw_cmd chunk = {.op = HW_CMD_CM_DATA,
+				       .u.cm_data = {.ep = cmd->u.cm.ep,
+						     .offset = (uint16_t)at,
+						     .bytes = (uint16_t)n}};
+		struct hw_cmd_resp resp;
+		int rc;
+
+		memcpy(chunk.u.cm_data.data, (const uint8_t *)data->data + at, n);
+		rc = command(context, &chunk, &resp);
+		if (rc < 0)
+			return rc;
+		at += n;
+		left -= n;
+	}
+	return 0;
+}
+
+static int with_data(struct weft_context *context, struct hw_cmd *cmd,
+		     const struct weft_cm_data *data)
+{
+	struct hw_cmd_resp resp;
+	int rc = put_data(context, cmd, data);
+
+	return rc < 0 ? rc : command(context, cmd, &resp);
+}
+
+int weft_cm_connect(struct weft_context *context, uint32_t ep, uint32_t ip, uint16_t port,
+		    bool datagram, const struct hw_cm_param *param, const struct weft_cm_data *data)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_CONNECT,
+			     .u.cm = {.ep = ep,
+				      .ip = ip,
+				      .port = port,
+				      .flags = datagram ? HW_CM_F_DATAGRAM : 0,
+				      .param = *param}};
+
+	return with_data(context, &cmd, data);
+}
+
+int weft_cm_accept(struct weft_context *context, uint32_t ep, const struct hw_cm_param *param,
+		   const struct weft_cm_data *data)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_ACCEPT, .u.cm.ep = ep};
+
+	if (param)
+		cmd.u.cm.param = *param;
+	return with_data(context, &cmd, data);
+}
+
+int weft_cm_reject(struct weft_context *context, uint32_t ep, enum hw_cm_reason reason,
+		   const struct weft_cm_data *data)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_REJECT, .u.cm = {.ep = ep, .arg = reason}};
+
+	return with_data(context, &cmd, data);
+}
+
+int weft_cm_disconnect(struct weft_context *context, uint32_t ep)
+{
+	return simple(context, HW_CMD_CM_DISCONNECT, ep);
+}
+
+int weft_cm_move(struct weft_comp_channel *channel, uint32_t ep)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_MOVE,
+			     .u.cm = {.ep = ep, .eq = channel_of(channel)->eq.number}};
+	struct hw_cmd_resp resp;
+
+	return command(channel->context, &cmd, &resp);
+}
+
+/* The descriptor is to be readable while events wait in the NIC, not only while entries do. */
+int weft_cm_get_event(struct weft_comp_channel *channel, struct hw_resp_cm_event *event)
+{
+	struct weft_channel_obj *c = channel_of(channel);
+	struct hw_cmd cmd = {.op = HW_CMD_CM_EVENT, .u.cm.eq = c->eq.number};
+	struct hw_cmd_resp resp;
+	struct hw_eqe eqe;
+	int rc;
+
+	if (weft_ctx_state(weft_ctx_of(channel->context)) == WEFT_CTX_FORKED)
+		return -EIO;
+	pthread_mutex_lock(&c->eq.lock);
+	while (weft_eq_take(&c->eq, &eqe))
+		;
+	rc = command(channel->context, &cmd, &resp);
+	if (rc == 0) {
+		*event = resp.u.cm_event;
+		if (event->type == HW_CM_EVENT_NONE)
+			rc = -EAGAIN;
+		else if (event->more)
+			weft_eq_signal(&c->eq);
+	}
+	pthread_mutex_unlock(&c->eq.lock);
+	return rc;
+}
+
+int weft_cm_wait(struct weft_comp_channel *channel)
+{
+	struct weft_ctx *ctx = weft_ctx_of(channel->context);
+
+	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
+		return -EIO;
+	return weft_eq_wait(ctx, &channel_of(channel)->eq);
+}

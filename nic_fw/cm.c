@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Endpoints of the connection manager: their states, their events, and how they end.
+ *
+ * Called by cm_cmd.c (commands), by the transports (struct cm_ops), by client.c when a process is
+ * gone, by qp.c when a tied queue pair leaves the states in which it works, and by neigh.c. Calls
+ * the transport of an endpoint, eq.c to tell the process, qp.c to end its queue pair.
+ * docs/connection-manager.md.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	ID_PLACE_BITS = 16,
+	ID_PLACE_MASK = 0xffff,
+};
+
+void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
+{
+	static const uint16_t legal[CM_STATES] = {
+	    [CM_FREE] = 1 << CM_IDLE,
+	    [CM_IDLE] = 1 << CM_RESOLVING | 1 << CM_LISTEN | 1 << CM_REQ_SENT | 1 << CM_REQ_RCVD |
+			1 << CM_FREE,
+	    [CM_RESOLVING] = 1 << CM_IDLE | 1 << CM_FREE,
+	    [CM_LISTEN] = 1 << CM_FREE,
+	    [CM_REQ_SENT] =
+		1 << CM_IDLE | 1 << CM_REP_RCVD | 1 << CM_FOUND | 1 << CM_LINGER | 1 << CM_FREE,
+	    [CM_REQ_RCVD] = 1 << CM_REP_SENT | 1 << CM_FOUND | 1 << CM_LINGER | 1 << CM_FREE,
+	    [CM_REP_SENT] = 1 << CM_ESTABLISHED | 1 << CM_DREQ_SENT | 1 << CM_LINGER | 1 << CM_FREE,
+	    [CM_REP_RCVD] = 1 << CM_ESTABLISHED | 1 << CM_DREQ_SENT | 1 << CM_LINGER | 1 << CM_FREE,
+	    [CM_ESTABLISHED] = 1 << CM_DREQ_SENT | 1 << CM_LINGER | 1 << CM_FREE,
+	    [CM_DREQ_SENT] = 1 << CM_LINGER | 1 << CM_FREE,
+	    [CM_FOUND] = 1 << CM_LINGER | 1 << CM_FREE,
+	    [CM_LINGER] = 1 << CM_IDLE | 1 << CM_FREE,
+	};
+
+	assert(legal[ep->state] & 1 << state);
+	fw_trace(nic, TRACE_CM_STATE, ep->qpn, ep->state, state);
+	ep->state = (uint8_t)state;
+}
+
+struct cm_ep *cm_own(struct fw_nic *nic, uint32_t client, uint32_t ep)
+{
+	if (ep >= nic->cm_ids.high || nic->cm_eps[ep].state == CM_FREE ||
+	    nic->cm_eps[ep].client != client)
+		return NULL;
+	return &nic->cm_eps[ep];
+}
+
+struct cm_ep *cm_find(struct fw_nic *nic, uint64_t local_id)
+{
+	uint32_t place = (uint32_t)(local_id & ID_PLACE_MASK);
+	struct cm_ep *ep;
+
+	if (place >= nic->cm_ids.high)
+		return NULL;
+	ep = &nic->cm_eps[place];
+	return ep->state != CM_FREE && ep->local_id == local_id ? ep : NULL;
+}
+
+static uint32_t *bucket(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
+{
+	return &nic->cm_hash[fw_hash(peer_ip, (uint32_t)peer_id, (uint32_t)(peer_id >> 32)) %
+			     CM_HASH_SIZE];
+}
+
+/* Chains hold the place + 1, so that a zeroed arena is an empty table. */
+struct cm_ep *cm_find_peer(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
+{
+	uint32_t i = *bucket(nic, peer_ip, peer_id);
+
+	while (i) {
+		struct cm_ep *ep = &nic->cm_eps[i - 1];
+
+		if (ep->peer_ip == peer_ip && ep->peer_id == peer_id)
+			return ep;
+		i = ep->hash_next;
+	}
+	return NULL;
+}
+
+void cm_hash(struct fw_nic *nic, struct cm_ep *ep)
+{
+	uint32_t *head = bucket(nic, ep->peer_ip, ep->peer_id);
+
+	assert(!ep->hashed);
+	ep->hash_next = *head;
+	*head = ep->index + 1;
+	ep->hashed = true;
+}
+
+static void unhash(struct fw_nic *nic, struct cm_ep *ep)
+{
+	uint32_t *link = bucket(nic, ep->peer_ip, ep->peer_id);
+
+	if (!ep->hashed)
+		return;
+	while (*link != ep->index + 1)
+		link = &nic->cm_eps[*link - 1].hash_next;
+	*link = ep->hash_next;
+	ep->hashed = false;
+}
+
+/* Those that nobody but late messages would miss, oldest first. */
+static bool reclaim(struct fw_nic *nic)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &nic->cm_orphans) {
+		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, node);
+
+		if (ep->state == CM_LINGER) {
+			cm_free(nic, ep);
+			return true;
+		}
+	}
+	return false;
+}
+
+void cm_rename(struct fw_nic *nic, struct cm_ep *ep)
+{
+	uint64_t name = nic->port.random64(nic->port.ctx);
+
+	ep->local_id = (name & ~(uint64_t)ID_PLACE_MASK) | ep->index;
+	/* 0 names nobody. */
+	if (!ep->local_id)
+		ep->local_id = ID_PLACE_MASK + 1u;
+}
+
+struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
+{
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_eq *queue = eq_own(nic, client, eq);
+	struct cm_ep *ep;
+	uint32_t place;
+
+	assert(queue);
+	if (owner->num_cm >= owner->max_cm)
+		return NULL;
+	place = fw_ids_get(&nic->cm_ids);
+	if (place == FW_NONE && reclaim(nic))
+		place = fw_ids_get(&nic->cm_ids);
+	if (place == FW_NONE)
+		return NULL;
+	ep = &nic->cm_eps[place];
+	memset(ep, 0, sizeof(*ep));
+	ep->index = place;
+	cm_rename(nic, ep);
+	ep->client = (uint16_t)client;
+	ep->eq = eq;
+	ep->listener = FW_NONE;
+	ep->ops = &cm_rd_ops;
+	fw_timer_init(&ep->timer, cm_rd_fire);
+	fw_list_init(&ep->node);
+	fw_list_init(&ep->event_node);
+	fw_list_init(&ep->wait_node);
+	fw_list_add_tail(&owner->cms, &ep->node);
+	owner->num_cm++;
+	queue->refs++;
+	cm_set_state(nic, ep, CM_IDLE);
+	return ep;
+}
+
+/* An entry in the event queue, once until the process has found that nothing waits any more. */
+static void tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
+{
+	struct hw_eqe eqe = {.type = HW_EVENT_CM};
+
+	if (!fw_list_linked(&ep->event_node))
+		fw_list_add_tail(&queue->cm_events, &ep->event_node);
+	if (queue->cm_told)
+		return;
+	if (!eq_write(nic, queue, &eqe)) {
+		/* It holds entries that the process has not taken: those tell it as well. */
+		FW_COUNT(nic, events_lost);
+	}
+	queue->cm_told = true;
+	eq_raise(nic, queue);
+}
+
+void cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
+{
+	struct fw_eq *queue = eq_own(nic, ep->client, eq);
+
+	eq_own(nic, ep->client, ep->eq)->refs--;
+	queue->refs++;
+	ep->eq = eq;
+	if (!ep->ev_count)
+		return;
+	fw_list_del(&ep->event_node);
+	tell(nic, ep, queue);
+}
+
+void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status)
+{
+	uint32_t at;
+
+	if (ep->client == CM_NO_CLIENT)
+		return;
+	if (ep->ev_count == CM_MAX_EVENTS) {
+		/* It makes new ones without having looked at those before. */
+		FW_COUNT(nic, events_lost);
+		return;
+	}
+	at = (ep->ev_first + ep->ev_count) % CM_MAX_EVENTS;
+	ep->ev_type[at] = (uint8_t)type;
+	ep->ev_status[at] = (uint16_t)status;
+	ep->ev_count++;
+	tell(nic, ep, eq_own(nic, ep->client, ep->eq));
+}
+
+static bool carries_data(enum hw_cm_event_type type, const struct cm_ep *ep)
+{
+	return type == HW_CM_EVENT_REQUEST || type == HW_CM_EVENT_RESPONSE ||
+	       type == HW_CM_EVENT_REJECTED || (type == HW_CM_EVENT_ESTABLISHED && ep->datagram);
+}
+
+static void request_fetched(struct fw_nic *nic, struct cm_ep *ep)
+{
+	if (ep->listener != FW_NONE && nic->cm_eps[ep->listener].waiting)
+		nic->cm_eps[ep->listener].waiting--;
+}
+
+void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event)
+{
+	struct fw_list *node = fw_list_pop(&eq->cm_events);
+	struct cm_ep *ep;
+
+	memset(event, 0, sizeof(*event));
+	/* With the last one taken the next has to be told of anew. */
+	eq->cm_told = !fw_list_empty(&eq->cm_events);
+	if (!node)
+		return;
+	ep = FW_CONTAINER(node, struct cm_ep, event_node);
+	event->type = ep->ev_type[ep->ev_first];
+	event->status = ep->ev_status[ep->ev_first];
+	ep->ev_first = (uint8_t)((ep->ev_first + 1u) % CM_MAX_EVENTS);
+	ep->ev_count--;
+	if (ep->ev_count) {
+		fw_list_add_tail(&eq->cm_events, &ep->event_node);
+		eq->cm_told = true;
+	}
+	event->ep = ep->index;
+	event->listener = ep->listener;
+	event->more = !fw_list_empty(&eq->cm_events);
+	event->peer_ip = ep->peer_ip;
+	event->peer_port = ep->peer_port;
+	event->local_port = ep->local_port;
+	event->local_psn = ep->param.psn;
+	event->space = ep->space;
+	event->param = ep->peer;
+	if (carries_data((enum hw_cm_event_type)event->type, ep)) {
+		event->data_bytes = ep->rx_bytes;
+		memcpy(event->data, ep->rx_data, ep->rx_bytes);
+	}
+	if (event->type == HW_CM_EVENT_REQUEST)
+		request_fetched(nic, ep);
+}
+
+/* A request that the process has not fetched. */
+static bool is_unseen(const struct cm_ep *ep)
+{
+	return ep->ev_count && ep->ev_type[ep->ev_first] == HW_CM_EVENT_REQUEST;
+}
+
+struct cm_ep *cm_listener(struct fw_nic *nic, uint16_t space, uint16_t port, uint32_t *shard)
+{
+	struct fw_list *pos;
+
+	*shard = cm_port_shard(nic, space, port);
+	if (*shard != nic->config.shard)
+		return NULL;
+	fw_list_for_each (pos, &nic->cm_listeners) {
+		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, wait_node);
+
+		if (ep->space == space && ep->local_port == port)
+			return ep;
+	}
+	return NULL;
+}
+
+void cm_tie(struct fw_nic *nic, struct cm_ep *ep, uint32_t qpn)
+{
+	struct fw_qp *qp = qp_own(nic, ep->client, qpn);
+
+	/* The number is the peer's to use whatever it names here; tied is what is the process's. */
+	if (!qp || qp->cm != 0 || ep->qpn)
+		return;
+	ep->qpn = qpn;
+	qp->cm = ep->index + 1;
+}
+
+/* The QP that is tied to it, from now on not any more. */
+static struct fw_qp *untie(struct fw_nic *nic, struct cm_ep *ep)
+{
+	struct fw_qp *qp = ep->qpn ? qp_find(nic, ep->qpn) : NULL;
+
+	ep->qpn = 0;
+	if (!qp || qp->cm != ep->index + 1)
+		return NULL;
+	qp->cm = 0;
+	return qp;
+}
+
+/* The QP is connected with that peer's: it fails with the connection, as RFC 5040 6.8 has it. */
+static void end_qp(struct fw_nic *nic, struct cm_ep *ep)
+{
+	struct fw_qp *qp = untie(nic, ep);
+
+	if (qp && qp->type == HW_QPT_RC && qp->state != HW_QPS_RESET && qp->state != HW_QPS_ERR)
+		qp_set_state(nic, qp, HW_QPS_ERR);
+}
+
+void cm_closed(struct fw_nic *nic, struct cm_ep *ep)
+{
+	end_qp(nic, ep);
+	FW_COUNT(nic, cm_closed);
+	ep->over = true;
+	cm_event(nic, ep, HW_CM_EVENT_DISCONNECTED, 0);
+}
+
+void cm_disconnect(struct fw_nic *nic, struct cm_ep *ep)
+{
+	end_qp(nic, ep);
+	ep->ops->disconnect(nic, ep);
+}
+
+void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct cm_ep *ep;
+
+	if (!qp->cm)
+		return;
+	ep = &nic->cm_eps[qp->cm - 1];
+	assert(ep->qpn == qp->qpn);
+	(void)untie(nic, ep);
+	switch ((enum cm_state)ep->state) {
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_ESTABLISHED:
+		ep->ops->disconnect(nic, ep);
+		break;
+	case CM_FREE:
+	case CM_IDLE:
+	case CM_RESOLVING:
+	case CM_LISTEN:
+	case CM_REQ_SENT:
+	case CM_REQ_RCVD:
+	case CM_DREQ_SENT:
+	case CM_FOUND:
+	case CM_LINGER:
+	case CM_STATES:
+		break;
+	}
+}
+
+/* From now on nobody here hears of it. */
+static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
+{
+	struct fw_client *owner = &nic->clients[ep->client];
+
+	fw_list_del(&ep->wait_node);
+	fw_list_del(&ep->event_node);
+	if (is_unseen(ep))
+		request_fetched(nic, ep);
+	ep->ev_count = 0;
+	(void)untie(nic, ep);
+	eq_own(nic, ep->client, ep->eq)->refs--;
+	fw_list_del(&ep->node);
+	owner->num_cm--;
+	ep->client = CM_NO_CLIENT;
+	fw_list_add_tail(&nic->cm_orphans, &ep->node);
+	/* Passive ones share the port of their listener. */
+	if (ep->space && !ep->passive)
+		cm_port_release(nic, ep->space, ep->local_port, ep->state == CM_LISTEN);
+}
+
+void cm_free(struct fw_nic *nic, struct cm_ep *ep)
+{
+	assert(ep->client == CM_NO_CLIENT && !ep->qpn);
+	fw_timer_cancel(&nic->timers, &ep->timer);
+	unhash(nic, ep);
+	fw_list_del(&ep->node);
+	cm_set_state(nic, ep, CM_FREE);
+	fw_ids_put(&nic->cm_ids, ep->index);
+}
+
+/* Requests that its process has not seen hear at once that nobody is there. */
+static void end_listener(struct fw_nic *nic, struct cm_ep *listener)
+{
+	struct fw_client *owner = &nic->clients[listener->client];
+	struct fw_list *pos, *next;
+
+	for (pos = owner->cms.next; pos != &owner->cms; pos = next) {
+		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, node);
+
+		next = pos->next;
+		if (ep->listener != listener->index)
+			continue;
+		ep->listener = FW_NONE;
+		if (is_unseen(ep))
+			cm_destroy(nic, ep);
+	}
+}
+
+void cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
+{
+	if (ep->state == CM_LISTEN)
+		end_listener(nic, ep);
+	leave_client(nic, ep);
+	ep->ops->abandon(nic, ep);
+}
+
+void cm_client_detach(struct fw_nic *nic, uint32_t client)
+{
+	struct fw_list *cms = &nic->clients[client].cms;
+
+	while (!fw_list_empty(cms))
+		cm_destroy(nic, FW_CONTAINER(cms->next, struct cm_ep, node));
+}
+
+void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
+{
+	struct fw_list *pos, *next;
+
+	for (pos = nic->cm_resolving.next; pos != &nic->cm_resolving; pos = next) {
+		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, wait_node);
+
+		next = pos->next;
+		if (neigh_next_hop(nic, ep->peer_ip) != ip)
+			continue;
+		cm_resolved(nic, ep, ok ? 0 : FW_EHOSTUNREACH);
+	}
+}
+
+void cm_resolved(struct fw_nic *nic, struct cm_ep *ep, int err)
+{
+	fw_list_del(&ep->wait_node);
+	fw_timer_cancel(&nic->timers, &ep->timer);
+	cm_set_state(nic, ep, CM_IDLE);
+	cm_event(nic, ep, HW_CM_EVENT_RESOLVED, (uint32_t)err);
+}

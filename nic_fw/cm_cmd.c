@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Commands on endpoints of the connection manager.
+ *
+ * Called by cmd.c; calls cm.c, cm_port.c and the transport of the endpoint. What a state does not
+ * allow is EINVAL. shared_defs/hw_cm.h; docs/host-interface.md "Connections".
+ */
+#include "nic_fw/fw_nic.h"
+
+static const struct cm_ops *const transports[HW_CM_TRANSPORTS] = {
+    [HW_CM_TRANSPORT_RD] = &cm_rd_ops,
+};
+
+int cmd_cm_create(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct cm_ep *ep;
+
+	(void)aux;
+	if (!cmd->u.cm.eq || !eq_own(nic, client, cmd->u.cm.eq))
+		return FW_EINVAL;
+	ep = cm_new(nic, client, cmd->u.cm.eq);
+	if (!ep)
+		return FW_ENOSPC;
+	resp->u.handle = ep->index;
+	return 0;
+}
+
+int cmd_cm_destroy(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct cm_ep *ep = cm_own(nic, client, cmd->u.cm.ep);
+
+	(void)aux;
+	(void)resp;
+	if (!ep)
+		return FW_EINVAL;
+	cm_destroy(nic, ep);
+	return 0;
+}
+
+int cmd_cm_bind(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct cm_ep *ep = cm_own(nic, client, cmd->u.cm.ep);
+	uint16_t port = cmd->u.cm.port;
+	int err;
+
+	(void)aux;
+	if (!ep || ep->state != CM_IDLE || ep->space || ep->passive ||
+	    !cm_space_ok(cmd->u.cm.space) || cmd->u.cm.flags & ~(uint32_t)HW_CM_F_REUSE)
+		return FW_EINVAL;
+	err = cm_port_bind(nic, (uint16_t)cmd->u.cm.space, &port,
+			   (cmd->u.cm.flags & HW_CM_F_REUSE) != 0);
+	if (err)
+		return err;
+	ep->space = (uint16_t)cmd->u.cm.space;
+	ep->local_port = port;
+	resp->u.handle = port;
+	return 0;
+}
+
+int cmd_cm_listen(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct cm_ep *ep = cm_own(nic, client, cmd->u.cm.ep);
+	uint32_t backlog = cmd->u.cm.arg;
+	int err;
+
+	(void)aux;
+	(void)resp;
+	if (!ep || !ep->space || ep->passive || cmd->u.cm.transport >= HW_CM_TRANSPORTS ||
+	    (ep->state != CM_IDLE && ep->state != CM_LISTEN))
+		return FW_EINVAL;
+	if (!backlog || backlog > HW_CM_MAX_BACKLOG)
+		backlog = HW_CM_MAX_BACKLOG;
+	ep->backlog = (uint16_t)backlog;
+	if (ep->state == CM_LISTEN)
+		return 0;
+	err = cm_port_listen(nic, ep->space, ep->local_port);
+	if (err)
+		return err;
+	ep->ops = transports[cmd->u.cm.transport];
+	err = ep->ops->listen(nic, ep);
+	if (err) {
+		cm_port_unlisten(nic, ep->space, ep->local_port);
+		return err;
+	}
+	cm_set_state(nic, ep, CM_LISTEN);
+	fw_list_add_tail(&nic->cm_listeners, &ep->wait_node);
+	return 0;
+}
+
+int cmd_cm_resolve(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct cm_ep *ep = cm_own(nic, client, cmd->u.cm.ep);
+	const uint64_t ns_per_ms = 1000000;
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	(void)aux;
+	(void)resp;
+	if (!ep || ep->state != CM_IDLE || ep->passive)
+		return FW_EINVAL;
+	ep->peer_ip = cmd->u.cm.ip;
+	cm_set_state(nic, ep, CM_RESOLVING);
+	fw_list_add_tail(&nic->cm_resolving, &ep->wait_node);
+	switch (neigh_lookup(nic, ep->peer_ip, mac)) {
+	case NEIGH_OK:
+		cm_resolved(nic, ep, 0);
+		break;
+	case NEIGH_UNREACHABLE:
+		cm_resolved(nic, ep,
+			    neigh_next_hop(nic, ep->peer_ip) ? FW_EHOSTUNREACH : FW_ENETUNREACH);
+		break;
+	case NEIGH_WAIT:
+		fw_timer_set(&nic->timers, &ep->timer,
+			     nic->now_ns + (uint64_t)cmd->u.cm.arg * ns_per_ms);
+		break;
+	}
+	return 0;
+}
+
+int cmd_cm_data(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_cm_data *data = &cmd->u.cm_data;
+	struct cm_ep *ep = cm_own(nic, client, data->ep);
+
+	(void)aux;
+	(void)resp;
+	/* What was said already may have to be said again. */
+	if (!ep || (ep->state != CM_IDLE && ep->state != CM_REQ_RCVD) ||
+	    data->bytes > HW_CM_CHUNK_BYTES || data->offset + data->bytes > HW_CM_MAX_DATA)
+		return FW_EINVAL;
+	memcpy(ep->tx_data + data->offset, data->data, data->bytes);
+	return 0;
+}
+
+/* The private data of a command. */
+static int take_data(struct cm_ep *ep, const struct hw_cmd_cm *cm)
+{
+	bool stored = (cm->flags & HW_CM_F_STORED) != 0;
+
+	if (cm->data_bytes > (stored ? HW_CM_MAX_DATA : HW_CM_INLINE_BYTES))
+		return FW_EINVAL;
+	ep->tx_bytes = cm->data_bytes;
+	if (!stored)
+		memcpy(ep->tx_data, cm->data, cm->data_bytes);
+	return 0;
+}
+
+static int take_param(struct cm_ep *ep, const struct hw_cmd_cm *cm)
+{
+	uint32_t psn = ep->param.psn;
+
+	if (cm->param.qpn & ~(uint32_t)FW_QPN_MASK || cm->param.reserved || cm->param.psn ||
+	    cm->param.mtu > HW_MAX_MTU)
+		return FW_EINVAL;
+	ep->param = cm->param;
+	ep->param.psn = psn;
+	ep->param.srq |= (cm->flags & HW_CM_F_SRQ) != 0;
+	return take_data(ep, cm);
+}
+
+int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_cm *cm = &cmd->u.cm;
+	struct cm_ep *ep = cm_own(nic, client, cm->ep);
+	int err;
+
+	(void)aux;
+	(void)resp;
+	if (!ep || ep->state != CM_IDLE || !ep->space || ep->passive || !cm->port ||
+	    cm->transport >= HW_CM_TRANSPORTS ||
+	    cm->flags & ~(uint32_t)(HW_CM_F_DATAGRAM | HW_CM_F_STORED | HW_CM_F_SRQ))
+		return FW_EINVAL;
+	if (cm->ip != nic->config.ip && !neigh_next_hop(nic, cm->ip))
+		return FW_ENETUNREACH;
+	err = take_param(ep, cm);
+	if (err)
+		return err;
+	cm_rename(nic, ep);
+	ep->over = false;
+	ep->peer_ip = cm->ip;
+	ep->peer_port = cm->port;
+	ep->datagram = (cm->flags & HW_CM_F_DATAGRAM) != 0;
+	ep->ops = transports[cm->transport];
+	if (!ep->datagram)
+		cm_tie(nic, ep, cm->param.qpn);
+	return ep->ops->connect(nic, ep);
+}
+
+int cmd_cm_accept(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_cm *cm = &cmd->u.cm;
+	struct cm_ep *ep = cm_own(nic, client, cm->ep);
+	int err;
+
+	(void)aux;
+	(void)resp;
+	if (!ep || cm->flags & ~(uint32_t)(HW_CM_F_STORED | HW_CM_F_SRQ))
+		return FW_EINVAL;
+	if (ep->state == CM_REP_RCVD)
+		return ep->ops->accept(nic, ep);
+	if (ep->state != CM_REQ_RCVD)
+		return FW_EINVAL;
+	err = take_param(ep, cm);
+	if (err)
+		return err;
+	if (!ep->datagram)
+		cm_tie(nic, ep, cm->param.qpn);
+	return ep->ops->accept(nic, ep);
+}
+
+int cmd_cm_reject(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_cm *cm = &cmd->u.cm;
+	struct cm_ep *ep = cm_own(nic, client, cm->ep);
+	int err;
+
+	(void)aux;
+	(void)resp;
+	if (!ep || (ep->state != CM_REQ_RCVD && ep->state != CM_REP_RCVD) ||
+	    cm->flags & ~(uint32_t)HW_CM_F_STORED || cm->arg > UINT16_MAX ||
+	    cm->arg == HW_CM_REJ_REDIRECT)
+		return FW_EINVAL;
+	err = take_data(ep, cm);
+	if (err)
+		return err;
+	return ep->ops->reject(nic, ep, (uint16_t)cm->arg);
+}
+
+int cmd_cm_disconnect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		      const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct cm_ep *ep = cm_own(nic, client, cmd->u.cm.ep);
+
+	(void)aux;
+	(void)resp;
+	if (!ep)
+		return FW_EINVAL;
+	switch ((enum cm_state)ep->state) {
+	case CM_REP_SENT:
+	case CM_REP_RCVD:
+	case CM_ESTABLISHED:
+		cm_disconnect(nic, ep);
+		return 0;
+	case CM_DREQ_SENT:
+	case CM_FOUND:
+	case CM_LINGER:
+		return 0;
+	case CM_IDLE:
+		/* The peer was faster. */
+		return ep->over ? 0 : FW_EINVAL;
+	case CM_FREE:
+	case CM_RESOLVING:
+	case CM_LISTEN:
+	case CM_REQ_SENT:
+	case CM_REQ_RCVD:
+	case CM_STATES:
+		break;
+	}
+	return FW_EINVAL;
+}
+
+int cmd_cm_move(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct cm_ep *ep = cm_own(nic, client, cmd->u.cm.ep);
+
+	(void)aux;
+	(void)resp;
+	if (!ep || !cmd->u.cm.eq || !eq_own(nic, client, cmd->u.cm.eq))
+		return FW_EINVAL;
+	cm_move(nic, ep, cmd->u.cm.eq);
+	return 0;
+}
+
+int cmd_cm_event(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct fw_eq *eq = cmd->u.cm.eq ? eq_own(nic, client, cmd->u.cm.eq) : NULL;
+
+	(void)aux;
+	if (!eq)
+		return FW_EINVAL;
+	cm_event_take(nic, eq, &resp->u.cm_event);
+	return 0;
+}

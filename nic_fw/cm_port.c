@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports of the connection manager: who may bind, who listens.
+ *
+ * The table is one for all shards of a NIC (fw_port.cm_ports), since a request may arrive at any
+ * of them and a port is the NIC's: a word per (space, port), changed by compare-and-swap and never
+ * held. Called by cm.c and cm_cmd.c. The rules are those of bind(2) with SO_REUSEADDR, as the
+ * kernel's cma_check_port() has them.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	WORD_BINDERS = 0xffff, /* how many endpoints are bound to it */
+	WORD_REUSE = 1 << 16,  /* all of them share it */
+	WORD_LISTEN = 1 << 17, /* one of them listens, which is then the only one */
+	WORD_SHARD_SHIFT = 20, /* in this shard */
+};
+
+static const uint16_t spaces[CM_SPACES] = {HW_CM_TCP, HW_CM_UDP, HW_CM_IB, HW_CM_IPOIB};
+
+static uint32_t place_of(uint32_t space)
+{
+	uint32_t i = 0;
+
+	while (i < CM_SPACES && spaces[i] != space)
+		i++;
+	return i;
+}
+
+bool cm_space_ok(uint32_t space)
+{
+	return place_of(space) < CM_SPACES;
+}
+
+static uint32_t *word_of(struct fw_nic *nic, uint16_t space, uint16_t port)
+{
+	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->cm_ports;
+	uint32_t place = place_of(space);
+
+	assert(place < CM_SPACES);
+	return &table[place << 16 | port];
+}
+
+static bool change(uint32_t *word, uint32_t *old, uint32_t new)
+{
+	return __atomic_compare_exchange_n(word, old, new, false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+static int bind_one(struct fw_nic *nic, uint16_t space, uint16_t port, bool reuse)
+{
+	uint32_t *word = word_of(nic, space, port);
+	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE), new;
+
+	do {
+		new = old + 1;
+		if (!old)
+			new |= reuse ? WORD_REUSE : 0;
+		else if (!reuse || !(old & WORD_REUSE) || old & WORD_LISTEN)
+			return FW_EADDRINUSE;
+		if ((old & WORD_BINDERS) == WORD_BINDERS)
+			return FW_EADDRINUSE;
+	} while (!change(word, &old, new));
+	return 0;
+}
+
+int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
+{
+	const uint32_t span = HW_CM_EPHEMERAL_END - HW_CM_EPHEMERAL;
+	uint32_t start, i;
+
+	if (*port)
+		return bind_one(nic, space, *port, reuse);
+	start = (uint32_t)(nic->port.random64(nic->port.ctx) % span);
+	for (i = 0; i < span; i++) {
+		*port = (uint16_t)(HW_CM_EPHEMERAL + (start + i) % span);
+		if (!bind_one(nic, space, *port, false))
+			return 0;
+	}
+	*port = 0;
+	return FW_EADDRNOTAVAIL;
+}
+
+int cm_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port)
+{
+	uint32_t *word = word_of(nic, space, port);
+	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE), new;
+
+	do {
+		if (old & WORD_LISTEN || (old & WORD_BINDERS) != 1)
+			return FW_EADDRINUSE;
+		new = old | WORD_LISTEN | (uint32_t)nic->config.shard << WORD_SHARD_SHIFT;
+	} while (!change(word, &old, new));
+	return 0;
+}
+
+void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening)
+{
+	uint32_t *word = word_of(nic, space, port);
+	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE), new;
+
+	do {
+		assert(old & WORD_BINDERS);
+		new = listening ? old &(WORD_BINDERS | WORD_REUSE) : old;
+		new = (new &WORD_BINDERS) == 1 ? 0 : new - 1;
+	} while (!change(word, &old, new));
+}
+
+void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port)
+{
+	uint32_t *word = word_of(nic, space, port);
+	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+	while (!change(word, &old, old & (WORD_BINDERS | WORD_REUSE)))
+		;
+}
+
+uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port)
+{
+	uint32_t word = __atomic_load_n(word_of(nic, space, port), __ATOMIC_ACQUIRE);
+
+	return word & WORD_LISTEN ? word >> WORD_SHARD_SHIFT : FW_NONE;
+}
