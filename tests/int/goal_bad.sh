@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Bad input to GOAL on NICs, case by case (goal_bad.c): a clear error on every rank in bounded time, other
+# communicators unharmed, and nothing left in the NICs: all counts of objects are as they were at the start.
+
+. tests/int/lib.sh
+
+n=4
+weftd_start weftd --nics $n
+peers=$(ctl list --json | sed -n 's/.*"mac": "\(.*\)",/\1/p' | paste -sd,)
+
+# Objects and contexts of all kinds that are in use. What is kept on purpose (sessions, neighbours) is not counted.
+used()
+{
+	local i
+	for ((i = 0; i < n; i++)); do
+		ctl stats weft$i | awk '/_used:/ && !/^(rd_sessions|neighbours|clients)_used/ && $2 != 0 { print "weft'$i'", $0 }'
+	done
+}
+used_is()
+{
+	[ "$(used)" = "$1" ]
+}
+at_start=$(used)
+
+mem=
+# job NAME RANKS CASE...
+job()
+{
+	local name=$1 ranks=$2 i
+	shift 2
+	for ((i = 0; i < ranks; i++)); do
+		spawn "$name.$i" env WEFT_MEM=$mem WEFT_PEERS="$peers" WEFT_RANK=$i WEFT_JOB="$name" WEFT_DEVICE=weft$i WEFT_GOAL_POOL=2000000 \
+			"$WEFT_INT/goal_bad" -f "$WEFT_TMP" "$@"
+	done
+}
+
+nothing_left()
+{
+	local i
+	for ((i = 0; i < n; i++)); do expect_objects weft$i '0 0 0 0'; done
+	say "$SECONDS s: $1"
+	wait_until "nothing is left after $1: $(used)" used_is "$at_start"
+}
+
+# all_right NAME RANKS: they came to their end
+all_right()
+{
+	local i
+	for ((i = 0; i < $2; i++)); do
+		expect_ok "$1.$i"
+		out_has "$1.$i" '^all right' || die "$1.$i did not come to its end"
+	done
+	nothing_left "$1"
+}
+
+# Refused before anything runs; runs that fail, one after another on one communicator.
+job refused $n cycle peer scratchpad truncated forged
+all_right refused $n
+job fails $n lengths multicast tags divide pool cycle lengths
+all_right fails $n
+mem=process_vm
+job unmapped $n unmapped
+all_right unmapped $n
+mem=
+
+# A rank that ends while a run waits for it: by a signal, and by itself.
+for case in killed leaves; do
+	job $case $n $case
+	finish $case.$((n - 1))
+	all_right $case $((n - 1))
+done
+
+# A rank that is on the list and was never started.
+job absent $((n - 1)) absent
+all_right absent $((n - 1))
+weftd_stop weftd
