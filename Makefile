@@ -132,6 +132,9 @@ UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
 ifeq ($(HAVE_DPDK),)
 UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c tests/fuzz/control_ut.c,$(UT_SRCS))
 endif
+ifeq ($(wildcard /usr/include/rdma/rsocket.h),)
+UT_SRCS := $(filter-out tests/rdmacm/%,$(UT_SRCS))
+endif
 UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
 

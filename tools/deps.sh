@@ -11,10 +11,10 @@
 
 set -u
 
-run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libpmix-dev libibverbs-dev clang
+run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libpmix-dev libibverbs-dev librdmacm-dev clang
 	bpftool linux-libc-dev iproute2 procps"
 test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
-	perftest ucx-utils"
+	rdmacm-utils perftest ucx-utils"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run iperf3 ethtool python3 openmpi-bin libopenmpi-dev"
 lint="git clang-format cppcheck shellcheck"

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Destinations of datagrams: from an address to a QPN, and back for those who ask us.
+ *
+ * The question goes as rdma_cm's connection of a UD port space (a SIDR exchange); the answer is an
+ * address handle and a QPN. Asking does not block: what is sent meanwhile is kept and sent by the
+ * thread of connections. Called by rs_dgram.c, rs_cm.c; calls rs_end.c, rdma_cm.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/rdmacm/rs_dgram.h"
+
+static void drop_pending(struct rs_dest *d)
+{
+	rs_parts_free(&d->pending);
+	d->pending_end = &d->pending;
+	d->num_pending = 0;
+}
+
+struct rdma_cm_id *rs_dest_free(struct rs_dest *d)
+{
+	struct rdma_cm_id *id = d->id;
+
+	drop_pending(d);
+	if (d->ah)
+		(void)ibv_destroy_ah(d->ah);
+	free(d);
+	return id;
+}
+
+static int ask(struct rs *rs, struct rs_dest *d)
+{
+	struct sockaddr_in to = d->addr, from = {.sin_family = AF_INET};
+	struct sockaddr *src = NULL;
+	int rc = rs_cm_id(rs, RDMA_PS_UDP, &d->id);
+
+	if (rc < 0)
+		return rc;
+	/* A socket of one NIC asks through that one. */
+	if (rs->dgram->num_ends == 1) {
+		from.sin_addr = rs->dgram->ends[0]->addr.sin_addr;
+		src = (struct sockaddr *)&from;
+	}
+	if (rdma_resolve_addr(d->id, src, (struct sockaddr *)&to, RS_RESOLVE_MS) == 0) {
+		d->state = RS_DEST_ASKED;
+		return 0;
+	}
+	rc = -errno;
+	(void)rdma_destroy_id(d->id);
+	d->id = NULL;
+	return rc;
+}
+
+/* The one that was not used for longest makes room, if it can. */
+static void forget_one(struct rs_dgram *dg)
+{
+	struct rs_dest **at = &dg->dests, **last = NULL, *d;
+
+	for (; *at; at = &(*at)->next)
+		if ((*at)->state != RS_DEST_ASKED &&
+		    (!(*at)->end || (*at)->end->num_free == (*at)->end->num_send))
+			last = at;
+	if (!last)
+		return;
+	d = *last;
+	*last = d->next;
+	dg->num_dests--;
+	(void)rs_dest_free(d);
+}
+
+static struct rs_dest *new_dest(struct rs *rs, const struct sockaddr_in *addr, int *rc)
+{
+	struct rs_dgram *dg = rs->dgram;
+	struct rs_dest *d;
+
+	if (dg->num_dests == RS_DESTS_MAX)
+		forget_one(dg);
+	d = dg->num_dests < RS_DESTS_MAX ? calloc(1, sizeof(*d)) : NULL;
+	*rc = d ? 0 : -ENOBUFS;
+	if (!d)
+		return NULL;
+	d->addr = *addr;
+	d->pending_end = &d->pending;
+	*rc = ask(rs, d);
+	if (*rc < 0) {
+		free(d);
+		return NULL;
+	}
+	dg->num_dests++;
+	return d;
+}
+
+struct rs_dest *rs_dest_get(struct rs *rs, const struct sockaddr_in *addr, int *rc)
+{
+	struct rs_dgram *dg = rs->dgram;
+	struct rs_dest **at = &dg->dests, *d;
+
+	while ((d = *at) != NULL && (d->addr.sin_port != addr->sin_port ||
+				     d->addr.sin_addr.s_addr != addr->sin_addr.s_addr))
+		at = &d->next;
+	*rc = 0;
+	if (d)
+		*at = d->next;
+	else
+		d = new_dest(rs, addr, rc);
+	if (!d)
+		return NULL;
+	d->next = dg->dests;
+	dg->dests = d;
+	if (d->state == RS_DEST_SILENT &&
+	    rs_now_ns() - d->since_ns > (uint64_t)RS_DEST_FORGET_MS * 1000000)
+		*rc = ask(rs, d);
+	return *rc < 0 ? NULL : d;
+}
+
+int rs_dest_later(struct rs_dest *d, const struct iovec *iov, int iovcnt, uint32_t bytes)
+{
+	struct rs_packet *p;
+	uint32_t at = 0;
+
+	/* As where an ARP request waits for its answer: some are kept. */
+	if (d->num_pending == RS_DEST_PENDING_MAX)
+		return 0;
+	p = calloc(1, sizeof(*p) + bytes);
+	if (!p)
+		return -ENOBUFS;
+	p->data = (uint8_t *)(p + 1);
+	p->bytes = bytes;
+	for (int i = 0; i < iovcnt; i++) {
+		if (iov[i].iov_len)
+			memcpy(p->data + at, iov[i].iov_base, iov[i].iov_len);
+		at += (uint32_t)iov[i].iov_len;
+	}
+	*d->pending_end = p;
+	d->pending_end = &p->next;
+	d->num_pending++;
+	return 0;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void send_pending(struct rs *rs, struct rs_dest *d)
+{
+	for (struct rs_packet *p = d->pending; p; p = p->next) {
+		struct iovec iov = {p->data, p->bytes};
+
+		/* What finds no buffer is lost, as datagrams are. */
+		if (rs_end_send(rs, d, &iov, 1, p->bytes) < 0)
+			rs->error = ENETDOWN;
+	}
+	drop_pending(d);
+}
+
+/* 0 or a negative errno. */
+static int known(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *event)
+{
+	struct rdma_ud_param *ud = &event->param.ud;
+
+	d->end = rs_end_of(rs->dgram, event->id->verbs);
+	if (!d->end)
+		return -ENETUNREACH;
+	if (d->ah)
+		(void)ibv_destroy_ah(d->ah);
+	d->ah = ibv_create_ah(d->end->id->qp->pd, &ud->ah_attr);
+	if (!d->ah)
+		return -errno;
+	d->qpn = ud->qp_num;
+	d->qkey = ud->qkey;
+	d->state = RS_DEST_KNOWN;
+	send_pending(rs, d);
+	return 0;
+}
+
+static int next_step(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = {.retry_count = 7};
+
+	if (event->event == RDMA_CM_EVENT_ADDR_RESOLVED)
+		return rdma_resolve_route(d->id, RS_RESOLVE_MS) < 0 ? -errno : 0;
+	if (event->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
+		return rdma_connect(d->id, &param) < 0 ? -errno : 0;
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+		return known(rs, d, event);
+	return event->event == RDMA_CM_EVENT_UNREACHABLE || event->event == RDMA_CM_EVENT_REJECTED
+		   ? -ECONNREFUSED
+		   : -EHOSTUNREACH;
+}
+
+/* Returns the id, when it has done its work. Under the lock. */
+static struct rdma_cm_id *answer(struct rs *rs, struct rdma_cm_event *event)
+{
+	struct rs_dest *d = rs->dgram ? rs->dgram->dests : NULL;
+	struct rdma_cm_id *id;
+	int rc;
+
+	while (d && d->id != event->id)
+		d = d->next;
+	if (!d)
+		return NULL;
+	rc = next_step(rs, d, event);
+	if (rc == 0 && d->state == RS_DEST_ASKED)
+		return NULL;
+	if (rc < 0) {
+		d->state = RS_DEST_SILENT;
+		d->since_ns = rs_now_ns();
+		drop_pending(d);
+		if (rs->peer.ss_family)
+			rs->error = -rc;
+		rs_wake(rs);
+	}
+	id = d->id;
+	d->id = NULL;
+	return id;
+}
+
+/* Somebody asks for our QPN. */
+static void tell(struct rs *rs, struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param = {0};
+	struct rs_end *end = NULL;
+
+	for (int i = 0; rs->dgram && i < rs->dgram->num_ends; i++)
+		if (rs->dgram->ends[i]->id == event->listen_id)
+			end = rs->dgram->ends[i];
+	if (!end) {
+		(void)rdma_reject(event->id, NULL, 0);
+		return;
+	}
+	param.qp_num = end->id->qp->qp_num;
+	/* Who did not get the answer asks again. */
+	(void)rdma_accept(event->id, &param);
+}
+
+struct rdma_cm_id *rs_dgram_cm_event(struct rs *rs, struct rdma_cm_event *event)
+{
+	struct rdma_cm_id *drop = NULL;
+
+	pthread_mutex_lock(&rs->lock);
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		tell(rs, event);
+		drop = event->id;
+	} else {
+		drop = answer(rs, event);
+	}
+	pthread_mutex_unlock(&rs->lock);
+	return drop;
+}

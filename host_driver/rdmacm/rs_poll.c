@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rpoll() and rselect(): rsockets and other descriptors in one wait.
+ *
+ * First everything is looked at; then for a few microseconds again; then the completion queues
+ * are armed, looked at once more, and poll(2) sleeps on their channels, the eventfd of the thread
+ * and the other descriptors. Called by programs; calls rs_stream.c, rs_dgram.c, rs_wait.c.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host_driver/rdmacm/rs.h"
+
+/* ---- both kinds of sockets ------------------------------------------------------------------- */
+
+void rs_progress(struct rs *rs)
+{
+	if (rs->type == SOCK_DGRAM)
+		rs_dgram_progress(rs);
+	else
+		rs_stream_progress(rs);
+}
+
+/* A queued connection is there as soon as it is established; it may be over again. */
+static short listener_revents(const struct rs *rs)
+{
+	return rs->ready ? POLLIN | POLLRDNORM : 0;
+}
+
+short rs_revents(struct rs *rs)
+{
+	if (rs->state == RS_CLOSED)
+		return POLLNVAL;
+	if (rs->state == RS_LISTENING)
+		return listener_revents(rs);
+	return rs->type == SOCK_DGRAM ? rs_dgram_revents(rs) : rs_stream_revents(rs);
+}
+
+bool rs_arm(struct rs *rs)
+{
+	return rs->type == SOCK_DGRAM ? rs_dgram_arm(rs) : rs_stream_arm(rs);
+}
+
+void rs_events(struct rs *rs)
+{
+	if (rs->type == SOCK_DGRAM)
+		rs_dgram_event(rs);
+	else
+		rs_stream_event(rs);
+}
+
+int rs_fds(const struct rs *rs, int fds[RS_FDS_OF_ONE])
+{
+	if (rs->type == SOCK_DGRAM)
+		return rs_dgram_fds(rs, fds, RS_FDS_OF_ONE);
+	if (!rs->stream || rs->state != RS_CONNECTED)
+		return 0;
+	fds[0] = rs->stream->channel->fd;
+	return 1;
+}
+
+/* ---- rpoll ----------------------------------------------------------------------------------- */
+
+/* One entry of the caller's array. */
+struct entry {
+	struct rs *rs; /* NULL: not an rsocket */
+	struct rs_link link;
+	bool linked;
+	int first_fd, num_fds; /* in the array for poll(2) */
+};
+
+struct poll_set {
+	struct pollfd *fds;
+	nfds_t n;
+	struct entry *entries;
+	struct pollfd
+	    *kernel;      /* n descriptors at first, then those of rsockets, then the waiter's */
+	nfds_t num_plain; /* descriptors that are not rsockets */
+};
+
+static int set_open(struct poll_set *s, struct pollfd *fds, nfds_t n)
+{
+	*s = (struct poll_set){.fds = fds, .n = n};
+	s->entries = calloc(n + 1, sizeof(*s->entries));
+	s->kernel = calloc(n * (1 + RS_FDS_OF_ONE) + 1, sizeof(*s->kernel));
+	if (!s->entries || !s->kernel) {
+		free(s->entries);
+		free(s->kernel);
+		return -ENOMEM;
+	}
+	for (nfds_t i = 0; i < n; i++) {
+		s->entries[i].rs = fds[i].fd >= 0 ? rs_get(fds[i].fd) : NULL;
+		/* poll(2) passes over negative ones */
+		s->kernel[i] = (struct pollfd){.fd = s->entries[i].rs ? -1 : fds[i].fd,
+					       .events = fds[i].events};
+		if (!s->entries[i].rs && fds[i].fd >= 0)
+			s->num_plain++;
+	}
+	return 0;
+}
+
+static void set_close(struct poll_set *s)
+{
+	for (nfds_t i = 0; i < s->n; i++)
+		if (s->entries[i].rs)
+			rs_put(s->entries[i].rs);
+	free(s->entries);
+	free(s->kernel);
+}
+
+static short wanted(struct rs *rs, short events)
+{
+	return (short)(rs_revents(rs) & (events | POLLERR | POLLHUP | POLLNVAL));
+}
+
+/* How many entries have something to tell now; those of poll(2) are there already. */
+static int count(struct poll_set *s)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < s->n; i++) {
+		struct rs *rs = s->entries[i].rs;
+
+		if (rs) {
+			pthread_mutex_lock(&rs->lock);
+			rs_progress(rs);
+			s->fds[i].revents = wanted(rs, s->fds[i].events);
+			pthread_mutex_unlock(&rs->lock);
+		} else {
+			s->fds[i].revents = s->kernel[i].revents;
+		}
+		ready += s->fds[i].revents != 0;
+	}
+	return ready;
+}
+
+static int look(struct poll_set *s)
+{
+	if (s->num_plain && poll(s->kernel, s->n, 0) < 0)
+		return -errno;
+	return count(s);
+}
+
+/* Arms and enters ourselves into all lists; false: something is there already. */
+static bool prepare(struct poll_set *s, struct rs_waiter *w, nfds_t *num_kernel)
+{
+	nfds_t at = s->n;
+	bool nothing = true;
+
+	for (nfds_t i = 0; i < s->n && nothing; i++) {
+		struct entry *e = &s->entries[i];
+		int fds[RS_FDS_OF_ONE];
+
+		if (!e->rs)
+			continue;
+		pthread_mutex_lock(&e->rs->lock);
+		nothing = !rs_arm(e->rs) && !wanted(e->rs, s->fds[i].events);
+		if (nothing) {
+			rs_link(e->rs, &e->link, w);
+			e->linked = true;
+			e->first_fd = (int)at;
+			e->num_fds = rs_fds(e->rs, fds);
+			for (int f = 0; f < e->num_fds; f++)
+				s->kernel[at++] = (struct pollfd){.fd = fds[f], .events = POLLIN};
+		}
+		pthread_mutex_unlock(&e->rs->lock);
+	}
+	s->kernel[at] = (struct pollfd){.fd = w->fd, .events = POLLIN};
+	*num_kernel = at + 1;
+	return nothing;
+}
+
+/* Out of all lists; events of channels are taken. */
+static void leave(struct poll_set *s)
+{
+	for (nfds_t i = 0; i < s->n; i++) {
+		struct entry *e = &s->entries[i];
+		bool event = false;
+
+		if (!e->linked)
+			continue;
+		for (int f = 0; f < e->num_fds; f++)
+			event |= s->kernel[e->first_fd + f].revents != 0;
+		pthread_mutex_lock(&e->rs->lock);
+		rs_unlink(&e->link);
+		e->linked = false;
+		if (event)
+			rs_events(e->rs);
+		pthread_mutex_unlock(&e->rs->lock);
+	}
+}
+
+/* Sleeps once; 0 or a negative errno. */
+static int sleep_on(struct poll_set *s, int ms)
+{
+	struct rs_waiter *w = rs_waiter();
+	nfds_t num = 0;
+	int rc = 0;
+
+	if (!w)
+		return -ENFILE;
+	if (prepare(s, w, &num)) {
+		rc = poll(s->kernel, num, ms) < 0 ? -errno : 0;
+		if (rc == 0 && s->kernel[num - 1].revents)
+			rs_waiter_clear(w);
+	}
+	leave(s);
+	return rc;
+}
+
+static int poll_set(struct poll_set *s, int timeout_ms)
+{
+	uint64_t spin_end = rs_now_ns() + (uint64_t)rs_spin_us() * 1000;
+	struct rs_deadline deadline = {UINT64_MAX};
+	int rc, ms;
+
+	if (timeout_ms >= 0)
+		deadline.ns = rs_now_ns() + (uint64_t)timeout_ms * 1000000;
+	for (;;) {
+		rc = look(s);
+		if (rc)
+			return rc;
+		ms = rs_deadline_ms(deadline);
+		if (ms == 0)
+			return 0;
+		if (rs_now_ns() < spin_end)
+			continue;
+		rc = sleep_on(s, ms);
+		if (rc < 0)
+			return rc;
+	}
+}
+
+RS_API int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+{
+	struct poll_set s;
+	int rc = set_open(&s, fds, nfds);
+
+	if (rc < 0)
+		return rs_fail(-rc);
+	rc = poll_set(&s, timeout);
+	set_close(&s);
+	return rc < 0 ? rs_fail(-rc) : rc;
+}
+
+/* ---- rselect --------------------------------------------------------------------------------- */
+
+static bool in_set(int fd, const fd_set *set)
+{
+	return set && FD_ISSET(fd, set);
+}
+
+static nfds_t from_sets(int nfds, const fd_set *r, const fd_set *w, const fd_set *e,
+			struct pollfd *p)
+{
+	nfds_t n = 0;
+
+	for (int fd = 0; fd < nfds; fd++) {
+		short events =
+		    (short)((in_set(fd, r) ? POLLIN : 0) | (in_set(fd, w) ? POLLOUT : 0) |
+			    (in_set(fd, e) ? POLLPRI : 0));
+
+		if (events)
+			p[n++] = (struct pollfd){.fd = fd, .events = events};
+	}
+	return n;
+}
+
+/* Which events select(2) takes for which set; leaves those bits that are so. */
+static int to_set(const struct pollfd *p, nfds_t n, fd_set *set, short asked, short means)
+{
+	int bits = 0;
+
+	for (nfds_t i = 0; set && i < n; i++) {
+		if (!(p[i].events & asked))
+			continue;
+		if (p[i].revents & means)
+			bits++;
+		else
+			FD_CLR(p[i].fd, set);
+	}
+	return bits;
+}
+
+RS_API int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds,
+		   struct timeval *timeout)
+{
+	struct pollfd p[FD_SETSIZE];
+	int64_t ms = -1;
+	nfds_t n;
+	int rc;
+
+	if (nfds < 0 || nfds > FD_SETSIZE)
+		return rs_fail(EINVAL);
+	if (timeout) {
+		if (timeout->tv_sec < 0 || timeout->tv_usec < 0)
+			return rs_fail(EINVAL);
+		ms = (int64_t)timeout->tv_sec * 1000 + (timeout->tv_usec + 999) / 1000;
+		if (ms > INT32_MAX)
+			ms = INT32_MAX;
+	}
+	n = from_sets(nfds, readfds, writefds, exceptfds, p);
+	rc = rpoll(p, n, (int)ms);
+	if (rc < 0)
+		return rc;
+	for (nfds_t i = 0; i < n; i++)
+		if (p[i].revents & POLLNVAL)
+			return rs_fail(EBADF);
+	return to_set(p, n, readfds, POLLIN, POLLIN | POLLHUP | POLLERR) +
+	       to_set(p, n, writefds, POLLOUT, POLLOUT | POLLERR) +
+	       to_set(p, n, exceptfds, POLLPRI, POLLPRI);
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Streams: bytes into the peer's ring and out of ours, credits, the end of a direction.
+ *
+ * Called by rs_api.c, rs_poll.c, rs_cm.c and rs_iomap.c; calls rs_flow.c, rs_wait.c, libibverbs.
+ * All requests are signaled: the completion of one says that its bytes are in the peer's memory.
+ * Receives have no memory; one is posted again as soon as it is taken, since flow control is that
+ * of rs_flow.c.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "host_driver/rdmacm/rs.h"
+
+enum {
+	WR_RECV = 0,
+	WR_SEND = 1,
+	/* Copying fewer bytes takes less time than to give the lock away meanwhile. */
+	COPY_LOCKED_BYTES = 4096,
+};
+
+/* ---- requests ------------------------------------------------------------------------------ */
+
+uint32_t rs_stream_sq_room(const struct rs_stream *st)
+{
+	uint32_t used = st->sends.count + RS_CTL_SENDS;
+
+	return used < st->sq_size ? st->sq_size - used : 0;
+}
+
+bool rs_stream_idle(const struct rs_stream *st)
+{
+	return st->sends.count == 0;
+}
+
+int rs_stream_post(struct rs *rs, struct ibv_send_wr *wr, uint32_t buf_bytes)
+{
+	struct rs_stream *st = rs->stream;
+	struct ibv_send_wr *bad;
+	int rc;
+
+	wr->wr_id = WR_SEND;
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	rc = ibv_post_send(rs->id->qp, wr, &bad);
+	if (rc)
+		return -rc;
+	rs_fifo_push(&st->sends, buf_bytes);
+	return 0;
+}
+
+static int post_imm(struct rs *rs, enum rs_wire_type type, uint32_t value, uint32_t offset,
+		    struct ibv_sge *sge)
+{
+	struct rs_stream *st = rs->stream;
+	struct ibv_send_wr wr = {
+	    .sg_list = sge,
+	    .num_sge = sge ? 1 : 0,
+	    .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+	    .imm_data = htonl(rs_wire_imm(type, value)),
+	    .wr.rdma = {.remote_addr = st->peer_ring + offset, .rkey = st->peer_ring_rkey},
+	};
+
+	if (sge && sge->length <= st->inline_bytes)
+		wr.send_flags |= IBV_SEND_INLINE;
+	return rs_stream_post(rs, &wr, sge ? sge->length : 0);
+}
+
+void rs_stream_break(struct rs *rs, int err)
+{
+	if (rs->state != RS_CONNECTED)
+		return;
+	rs->error = err;
+	rs_set_state(rs, RS_BROKEN);
+	rs_wake(rs);
+}
+
+/* Those for which there was no room before go with the new ones. */
+static void post_credits(struct rs *rs)
+{
+	struct rs_stream *st = rs->stream;
+	int rc;
+
+	st->credits_owed += rs_rx_take_credits(&st->rx);
+	if (!st->credits_owed || rs->state != RS_CONNECTED || st->sends.count >= st->sq_size - 1)
+		return;
+	rc = post_imm(rs, RS_WIRE_CREDIT, st->credits_owed, 0, NULL);
+	if (rc < 0)
+		rs_stream_break(rs, ECONNRESET);
+	st->credits_owed = 0;
+}
+
+int rs_stream_fin(struct rs *rs)
+{
+	int rc = post_imm(rs, RS_WIRE_FIN, 0, 0, NULL);
+
+	if (rc == 0)
+		rs->stream->fin_sent = true;
+	return rc;
+}
+
+/* ---- completions --------------------------------------------------------------------------- */
+
+static int took_message(struct rs_stream *st, const struct ibv_wc *wc)
+{
+	uint32_t imm = ntohl(wc->imm_data), value = rs_wire_imm_value(imm);
+
+	/* After the end of data only credits come. */
+	if (!(wc->wc_flags & IBV_WC_WITH_IMM) ||
+	    (st->fin_seen && rs_wire_imm_type(imm) != RS_WIRE_CREDIT))
+		return -EPROTO;
+	switch (rs_wire_imm_type(imm)) {
+	case RS_WIRE_DATA:
+		return value == wc->byte_len ? rs_rx_arrived(&st->rx, value) : -EPROTO;
+	case RS_WIRE_CREDIT:
+		return rs_tx_credit(&st->tx, value);
+	case RS_WIRE_FIN:
+		st->fin_seen = true;
+		return 0;
+	case RS_WIRE_IOMAP:
+		if (rs_rx_arrived(&st->rx, 0) < 0)
+			return -EPROTO;
+		return rs_iomap_told(st, value);
+	default:
+		return -EPROTO;
+	}
+}
+
+static int repost(struct rs *rs)
+{
+	struct ibv_recv_wr wr = {.wr_id = WR_RECV}, *bad;
+
+	return ibv_post_recv(rs->id->qp, &wr, &bad) ? -ECONNRESET : 0;
+}
+
+/* A completion of a request that failed: whose fault it is. */
+static int wc_error(const struct rs_stream *st, const struct ibv_wc *wc)
+{
+	if (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_RESP_TIMEOUT_ERR)
+		return ETIMEDOUT;
+	return wc->status == IBV_WC_WR_FLUSH_ERR && st->fin_seen ? 0 : ECONNRESET;
+}
+
+static void take(struct rs *rs, const struct ibv_wc *wc)
+{
+	struct rs_stream *st = rs->stream;
+	int rc = 0;
+
+	if (wc->wr_id == WR_SEND)
+		rs_buf_release(&st->tx_buf, rs_fifo_pop(&st->sends));
+	if (rs->state != RS_CONNECTED)
+		return;
+	if (wc->status != IBV_WC_SUCCESS) {
+		rs_stream_break(rs, wc_error(st, wc));
+		return;
+	}
+	if (wc->wr_id == WR_SEND)
+		return;
+	rc = took_message(st, wc);
+	if (rc == 0)
+		rc = repost(rs);
+	if (rc < 0)
+		rs_stream_break(rs, -rc);
+}
+
+/* How many completions there were. */
+static int progress(struct rs *rs)
+{
+	struct rs_stream *st = rs->stream;
+	struct ibv_wc wc[RS_POLL_BATCH];
+	int n, all = 0;
+
+	if (!st || (rs->state != RS_CONNECTED && rs->state != RS_BROKEN))
+		return 0;
+	do {
+		n = ibv_poll_cq(st->cq, RS_POLL_BATCH, wc);
+		for (int i = 0; i < n; i++)
+			take(rs, &wc[i]);
+		all += n > 0 ? n : 0;
+	} while (n == RS_POLL_BATCH);
+	if (n < 0)
+		rs_stream_break(rs, ENETDOWN);
+	if (!all)
+		return 0;
+	post_credits(rs);
+	if (rs->opts.keepalive)
+		rs->last_heard_ns = rs_now_ns();
+	rs_wake(rs);
+	return all;
+}
+
+void rs_stream_progress(struct rs *rs)
+{
+	(void)progress(rs);
+}
+
+bool rs_stream_arm(struct rs *rs)
+{
+	struct rs_stream *st = rs->stream;
+
+	if (!st || rs->state != RS_CONNECTED)
+		return false;
+	if (!st->armed) {
+		if (ibv_req_notify_cq(st->cq, 0)) {
+			rs_stream_break(rs, ENETDOWN);
+			return true;
+		}
+		st->armed = true;
+	}
+	return progress(rs) > 0;
+}
+
+void rs_stream_event(struct rs *rs)
+{
+	struct rs_stream *st = rs->stream;
+	struct ibv_cq *cq;
+	void *user;
+
+	if (!st || !st->armed)
+		return;
+	if (ibv_get_cq_event(st->channel, &cq, &user) == 0) {
+		ibv_ack_cq_events(cq, 1);
+		st->armed = false;
+	}
+	(void)progress(rs);
+}
+
+/* A request of the greatest length could go. */
+static bool writable(const struct rs *rs)
+{
+	const struct rs_stream *st = rs->stream;
+
+	return rs_tx_piece(&st->tx, RS_PIECE_BYTES_MAX) && rs_buf_room(&st->tx_buf, 1) &&
+	       rs_stream_sq_room(st);
+}
+
+short rs_stream_revents(struct rs *rs)
+{
+	const struct rs_stream *st = rs->stream;
+	bool over = rs->state == RS_BROKEN;
+	int ev = rs->error ? POLLERR : 0;
+
+	if (rs->state == RS_CONNECTING)
+		return 0;
+	if (rs->state != RS_CONNECTED && !over)
+		return (short)(ev | POLLOUT | POLLHUP);
+	if (st->rx.unread_bytes)
+		ev |= POLLIN | POLLRDNORM;
+	if (over || st->fin_seen || rs->read_shut)
+		ev |= POLLIN | POLLRDNORM | POLLRDHUP;
+	if (over || rs->write_shut || writable(rs))
+		ev |= POLLOUT | POLLWRNORM;
+	if (over || (st->fin_seen && st->fin_sent))
+		ev |= POLLHUP;
+	return (short)ev;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------- */
+
+int rs_stream_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline,
+		   uint64_t *spin_end)
+{
+	uint64_t now = rs_now_ns();
+	int rc = 0;
+
+	if (*spin_end == 0)
+		*spin_end = now + (uint64_t)rs_spin_us() * 1000;
+	pthread_mutex_unlock(side);
+	if (now >= *spin_end)
+		rc = rs_sleep(rs, deadline);
+	pthread_mutex_unlock(&rs->lock);
+	pthread_mutex_lock(side);
+	pthread_mutex_lock(&rs->lock);
+	(void)progress(rs);
+	return rc;
+}
+
+static bool dont_wait(const struct rs *rs, int flags)
+{
+	return rs->nonblock || flags & MSG_DONTWAIT;
+}
+
+/* ---- sending ------------------------------------------------------------------------------- */
+
+/* Where in a list of buffers the next byte comes from or goes to. */
+struct iov_at {
+	const struct iovec *iov;
+	int left;
+	size_t skip;
+};
+
+static size_t iov_bytes(const struct iovec *iov, int n)
+{
+	size_t all = 0;
+
+	for (int i = 0; i < n; i++)
+		all += iov[i].iov_len;
+	return all;
+}
+
+static void iov_copy(struct iov_at *at, uint8_t *mem, size_t bytes, bool out_of_iov)
+{
+	while (bytes) {
+		size_t here = at->iov->iov_len - at->skip;
+		uint8_t *user = (uint8_t *)at->iov->iov_base + at->skip;
+		size_t n = here < bytes ? here : bytes;
+
+		if (n)
+			memcpy(out_of_iov ? mem : user, out_of_iov ? user : mem, n);
+		mem += n;
+		bytes -= n;
+		at->skip += n;
+		if (at->skip == at->iov->iov_len && at->left > 1) {
+			at->iov++;
+			at->left--;
+			at->skip = 0;
+		}
+	}
+}
+
+/* 0: it may; otherwise the errno, or EAGAIN: not yet. */
+static int may_send(struct rs *rs)
+{
+	int err = rs->error;
+
+	if (rs->state == RS_CONNECTING)
+		return EAGAIN;
+	if (rs->state == RS_CLOSED)
+		return EBADF;
+	if (rs->state != RS_CONNECTED && rs->state != RS_BROKEN)
+		return ENOTCONN;
+	if (rs->state == RS_BROKEN && err) {
+		rs->error = 0;
+		return err;
+	}
+	return rs->state == RS_BROKEN || rs->write_shut ? EPIPE : 0;
+}
+
+/* One message, as long as it may be; 0: no room now; or a negative errno. */
+static int64_t send_piece(struct rs *rs, struct iov_at *at, size_t want)
+{
+	struct rs_stream *st = rs->stream;
+	uint32_t bytes, offset;
+	struct ibv_sge sge;
+	int rc;
+
+	if (!rs_stream_sq_room(st))
+		return 0;
+	bytes = rs_buf_room(&st->tx_buf, rs_tx_piece(&st->tx, want));
+	if (!bytes)
+		return 0;
+	offset = rs_tx_sent(&st->tx, bytes);
+	sge = (struct ibv_sge){.addr = (uintptr_t)(st->buf + rs_buf_take(&st->tx_buf, bytes)),
+			       .length = bytes,
+			       .lkey = st->buf_mr->lkey};
+	if (bytes > COPY_LOCKED_BYTES)
+		pthread_mutex_unlock(&rs->lock);
+	iov_copy(at, (uint8_t *)(uintptr_t)sge.addr, bytes, true);
+	if (bytes > COPY_LOCKED_BYTES)
+		pthread_mutex_lock(&rs->lock);
+	rc = may_send(rs);
+	if (rc)
+		return -rc;
+	rc = post_imm(rs, RS_WIRE_DATA, bytes, offset, &sge);
+	if (rc < 0)
+		rs_stream_break(rs, ECONNRESET);
+	return rc < 0 ? -ECONNRESET : (int64_t)bytes;
+}
+
+uint32_t rs_stream_take(struct rs *rs, const void *buf, uint32_t bytes, struct ibv_sge *sge)
+{
+	struct rs_stream *st = rs->stream;
+	uint32_t room = rs_stream_sq_room(st) ? rs_buf_room(&st->tx_buf, bytes) : 0;
+
+	if (!room)
+		return 0;
+	*sge = (struct ibv_sge){.addr = (uintptr_t)(st->buf + rs_buf_take(&st->tx_buf, room)),
+				.length = room,
+				.lkey = st->buf_mr->lkey};
+	memcpy((void *)(uintptr_t)sge->addr, buf, room);
+	return room;
+}
+
+ssize_t rs_stream_send(struct rs *rs, const struct iovec *iov, int iovcnt, int flags)
+{
+	struct rs_deadline deadline = rs_deadline_in(&rs->opts.sndtimeo);
+	struct iov_at at = {iov, iovcnt, 0};
+	size_t want = iov_bytes(iov, iovcnt), done = 0;
+	uint64_t spin_end = 0;
+	int64_t n;
+	int err = 0;
+
+	pthread_mutex_lock(&rs->send_lock);
+	pthread_mutex_lock(&rs->lock);
+	rs_stream_progress(rs);
+	for (;;) {
+		err = may_send(rs);
+		if (err && err != EAGAIN)
+			break;
+		if (!err && done == want)
+			break;
+		n = err ? 0 : send_piece(rs, &at, want - done);
+		if (n < 0) {
+			err = (int)-n;
+			break;
+		}
+		if (n > 0) {
+			done += (size_t)n;
+			spin_end = 0;
+			continue;
+		}
+		err = dont_wait(rs, flags)
+			  ? EAGAIN
+			  : -rs_stream_wait(rs, &rs->send_lock, deadline, &spin_end);
+		if (err)
+			break;
+	}
+	pthread_mutex_unlock(&rs->lock);
+	pthread_mutex_unlock(&rs->send_lock);
+	return done || !err ? (ssize_t)done : rs_fail(err);
+}
+
+/* ---- receiving ----------------------------------------------------------------------------- */
+
+/* 0: there may be more; 1: the end; or a negative errno. */
+static int may_recv(struct rs *rs)
+{
+	int err = rs->error;
+
+	if (rs->state == RS_CLOSED)
+		return -EBADF;
+	if (rs->state == RS_CONNECTING)
+		return 0;
+	if (rs->state != RS_CONNECTED && rs->state != RS_BROKEN)
+		return -ENOTCONN;
+	if (rs->read_shut)
+		return 1;
+	if (rs->stream->rx.unread_bytes)
+		return 0;
+	if (rs->state == RS_BROKEN && err) {
+		rs->error = 0;
+		return -err;
+	}
+	return rs->state == RS_BROKEN || rs->stream->fin_seen;
+}
+
+/* What is there, up to want bytes; skip: of a peek, what it has seen. */
+static uint32_t recv_some(struct rs *rs, struct iov_at *at, size_t want, uint32_t skip, int flags)
+{
+	struct rs_stream *st = rs->stream;
+	uint32_t offset, bytes;
+
+	if (rs->state != RS_CONNECTED && rs->state != RS_BROKEN)
+		return 0;
+	bytes = rs_rx_stretch(&st->rx, skip, &offset);
+	if (bytes > want)
+		bytes = (uint32_t)want;
+	if (!bytes)
+		return 0;
+	if (bytes > COPY_LOCKED_BYTES)
+		pthread_mutex_unlock(&rs->lock);
+	if (!(flags & MSG_TRUNC))
+		iov_copy(at, st->ring + offset, bytes, false);
+	if (bytes > COPY_LOCKED_BYTES)
+		pthread_mutex_lock(&rs->lock);
+	if (!(flags & MSG_PEEK)) {
+		rs_rx_read(&st->rx, bytes);
+		post_credits(rs);
+	}
+	return bytes;
+}
+
+ssize_t rs_stream_recv(struct rs *rs, const struct iovec *iov, int iovcnt, int flags)
+{
+	struct rs_deadline deadline = rs_deadline_in(&rs->opts.rcvtimeo);
+	struct iov_at at = {iov, iovcnt, 0};
+	size_t want = iov_bytes(iov, iovcnt), done = 0;
+	uint64_t spin_end = 0;
+	int rc = 0;
+
+	pthread_mutex_lock(&rs->recv_lock);
+	pthread_mutex_lock(&rs->lock);
+	rs_stream_progress(rs);
+	while (done < want) {
+		uint32_t n;
+
+		rc = may_recv(rs);
+		if (rc)
+			break;
+		n = recv_some(rs, &at, want - done, flags & MSG_PEEK ? (uint32_t)done : 0, flags);
+		done += n;
+		if (n)
+			continue;
+		if (done && (!(flags & MSG_WAITALL) || flags & MSG_PEEK))
+			break;
+		rc = dont_wait(rs, flags) ? -EAGAIN
+					  : rs_stream_wait(rs, &rs->recv_lock, deadline, &spin_end);
+		if (rc < 0)
+			break;
+	}
+	pthread_mutex_unlock(&rs->lock);
+	pthread_mutex_unlock(&rs->recv_lock);
+	return done || rc >= 0 ? (ssize_t)done : rs_fail(-rc);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sleeping until a socket changes.
+ *
+ * A sleeper watches the completion channel and an eventfd of its own thread. One thread takes a
+ * channel's event; the others that wait for the same socket would sleep on, if they had not
+ * entered themselves in its list first: rs_wake() writes to their eventfds. Called by rs_stream.c,
+ * rs_dgram.c, rs_poll.c and rs_api.c; calls rs_poll.c for what differs between the kinds.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "host_driver/rdmacm/rs.h"
+
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int key_error;
+
+static void waiter_free(void *arg)
+{
+	struct rs_waiter *w = arg;
+
+	close(w->fd);
+	free(w);
+}
+
+/* The thread that forked shares its eventfd with the parent's: a new one is made when needed. */
+static void forked(void)
+{
+	struct rs_waiter *w = pthread_getspecific(key);
+
+	if (w && pthread_setspecific(key, NULL) == 0)
+		waiter_free(w);
+}
+
+static void make_key(void)
+{
+	key_error = pthread_key_create(&key, waiter_free);
+	if (!key_error)
+		key_error = pthread_atfork(NULL, NULL, forked);
+}
+
+struct rs_waiter *rs_waiter(void)
+{
+	struct rs_waiter *w;
+	int err = 0;
+
+	pthread_once(&once, make_key);
+	if (key_error) {
+		errno = key_error;
+		return NULL;
+	}
+	w = pthread_getspecific(key);
+	if (w)
+		return w;
+	w = malloc(sizeof(*w));
+	if (!w)
+		return NULL;
+	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->fd < 0)
+		err = errno;
+	else
+		err = pthread_setspecific(key, w);
+	if (err) {
+		if (w->fd >= 0)
+			close(w->fd);
+		free(w);
+		errno = err;
+		return NULL;
+	}
+	return w;
+}
+
+void rs_link(struct rs *rs, struct rs_link *link, struct rs_waiter *waiter)
+{
+	*link = (struct rs_link){.next = rs->waiters, .pprev = &rs->waiters, .waiter = waiter};
+	if (rs->waiters)
+		rs->waiters->pprev = &link->next;
+	rs->waiters = link;
+}
+
+void rs_unlink(struct rs_link *link)
+{
+	*link->pprev = link->next;
+	if (link->next)
+		link->next->pprev = link->pprev;
+}
+
+void rs_wake(struct rs *rs)
+{
+	for (struct rs_link *l = rs->waiters; l; l = l->next) {
+		if (!l->woken)
+			(void)eventfd_write(l->waiter->fd, 1);
+		l->woken = true;
+	}
+}
+
+void rs_waiter_clear(struct rs_waiter *waiter)
+{
+	eventfd_t count;
+
+	(void)eventfd_read(waiter->fd, &count);
+}
+
+struct rs_deadline rs_deadline_in(const struct timeval *tv)
+{
+	if (!tv->tv_sec && !tv->tv_usec)
+		return (struct rs_deadline){UINT64_MAX};
+	return (struct rs_deadline){rs_now_ns() + (uint64_t)tv->tv_sec * 1000000000 +
+				    (uint64_t)tv->tv_usec * 1000};
+}
+
+int rs_deadline_ms(struct rs_deadline d)
+{
+	uint64_t now = rs_now_ns(), ms;
+
+	if (d.ns == UINT64_MAX)
+		return -1;
+	if (d.ns <= now)
+		return 0;
+	ms = (d.ns - now + 999999) / 1000000;
+	return ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
+int rs_sleep(struct rs *rs, struct rs_deadline deadline)
+{
+	struct rs_waiter *w = rs_waiter();
+	struct pollfd p[RS_FDS_OF_ONE + 1];
+	int fds[RS_FDS_OF_ONE], n, ms, rc;
+	struct rs_link link;
+
+	if (!w)
+		return -ENFILE;
+	if (rs_arm(rs))
+		return 0;
+	ms = rs_deadline_ms(deadline);
+	if (ms == 0)
+		return -EAGAIN;
+	rs_link(rs, &link, w);
+	n = rs_fds(rs, fds);
+	for (int i = 0; i < n; i++)
+		p[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+	p[n] = (struct pollfd){.fd = w->fd, .events = POLLIN};
+	pthread_mutex_unlock(&rs->lock);
+	rc = poll(p, (nfds_t)n + 1, ms) < 0 ? -errno : 0;
+	pthread_mutex_lock(&rs->lock);
+	rs_unlink(&link);
+	rs_waiter_clear(w);
+	rs_events(rs);
+	return rc;
+}
