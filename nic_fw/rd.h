@@ -147,6 +147,7 @@ struct rd_session {
 	bool answers; /* data went back soon after data came: an ACK may wait to ride on it */
 	uint8_t ack_packets; /* data packets since the last ACK */
 	bool any_refused;    /* some bit of refused is set */
+	bool confirmed;      /* the peer has used our epoch: it is no echo of the past */
 	/* rest */
 	struct fw_list ack_node;
 	uint64_t ack_since_ns;    /* when ack_due was set */
@@ -161,11 +162,10 @@ struct rd_session {
 	uint32_t hash_next;
 	uint8_t peer_shard;
 	uint8_t hello_tries;
-	bool tlp_sent;  /* the timer's next expiry is an RTO */
-	bool pend;      /* a new epoch was offered and not yet used by the peer */
-	bool ece;       /* to tell the peer: congestion was seen */
-	bool confirmed; /* the peer has used our epoch: it is no echo of the past */
-	bool astray;    /* it acknowledged PSNs that were never sent: somebody forged them */
+	bool tlp_sent; /* the timer's next expiry is an RTO */
+	bool pend;     /* a new epoch was offered and not yet used by the peer */
+	bool ece;      /* to tell the peer: congestion was seen */
+	bool astray;   /* it acknowledged PSNs that were never sent: somebody forged them */
 	uint16_t held_count;
 	uint16_t cancels;    /* of those held: cancellations that wait for PSNs before them */
 	uint32_t pend_epoch; /* ours, of the session to come */
@@ -266,6 +266,8 @@ void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
  * since_ns, or before.
  */
 void rd_session_commit(struct fw_nic *nic, struct rd_session *session, uint64_t since_ns);
+/* The peer has used our epoch, or named it: data may be sent. */
+void rd_session_confirm(struct fw_nic *nic, struct rd_session *session);
 /* Its peer hears us: it is no forged HELLO's. */
 void rd_session_heard(struct fw_nic *nic, struct rd_session *session);
 /* Everything in flight fails; the session is CLOSED and starts anew on the next message. */

@@ -201,7 +201,6 @@ static void progress(struct fw_nic *nic, struct rd_session *s)
 	s->astray = false;
 	s->tlp_sent = false;
 	s->rto_base_ns = nic->now_ns;
-	s->confirmed = true;
 	while (s->tx_una != s->tx_psn &&
 	       s->tx->slot[s->tx_una % WIRE_RD_WINDOW].state == RD_SLOT_ACKED)
 		s->tx_una++;

@@ -213,8 +213,9 @@ static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_sess
 	fw_list_for_each (pos, &session->all_flows) {
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
 		/* Not open yet: nothing is in flight, and what waits has since its flow began. */
-		uint64_t waited_ns = session->state != RD_OPEN ? nic->now_ns - flow->since_ns
-							       : blocked_ns(nic, session, flow);
+		bool open = session->state == RD_OPEN && session->confirmed;
+		uint64_t waited_ns =
+		    open ? blocked_ns(nic, session, flow) : nic->now_ns - flow->since_ns;
 
 		if (waited_ns > flow_limit_ns(flow) || rd_flow_is_over_limit(nic, flow))
 			return flow;

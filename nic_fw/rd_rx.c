@@ -424,7 +424,8 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 		return;
 	}
 	s->used_ns = nic->now_ns;
-	s->confirmed = true;
+	if (!s->confirmed)
+		rd_session_confirm(nic, s);
 	if (s->half_open)
 		rd_session_heard(nic, s);
 	if (pkt->ce)

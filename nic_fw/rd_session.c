@@ -4,7 +4,8 @@
  *
  * A session opens with HELLO and its reply, which tell each side's epoch, first PSN and MTU.
  * Every other packet carries the receiver's epoch, so that what belongs to an earlier
- * session, or comes from someone who never saw the HELLO, is dropped. A HELLO with a new
+ * session, or comes from someone who never saw the HELLO, is dropped. Whom a HELLO of the peer's
+ * has opened it for sends data when the peer has used its epoch. A HELLO with a new
  * epoch on an open session is answered with a new epoch of ours, and takes effect only
  * when the peer uses that: an old or forged HELLO changes nothing.
  * Called by rd_flow.c (start), dgram.c (HELLO), rd_rx.c, rd_timer.c, neigh.c.
@@ -137,7 +138,7 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
 
-	if (s->state == RD_OPEN)
+	if (s->state == RD_OPEN && s->confirmed)
 		rd_timer_fire(nic, timer);
 	else
 		rd_session_hello_timer(nic, s);
@@ -247,6 +248,29 @@ static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
 	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
 }
 
+/*
+ * A HELLO alone has opened it, which may be an echo of the past: the peer may still be in its old
+ * session with us, where a packet of this one could pass for one of that one when their PSNs are
+ * alike. So a probe goes first, and nothing is at stake until the peer has used our epoch. One that
+ * knows nothing of it answers with a reset.
+ */
+static void ask(struct fw_nic *nic, struct rd_session *s)
+{
+	if (fw_timer_is_set(&s->timer))
+		return;
+	s->hello_tries = 0;
+	rd_tx_probe(nic, s);
+	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
+}
+
+void rd_session_confirm(struct fw_nic *nic, struct rd_session *s)
+{
+	s->confirmed = true;
+	fw_timer_cancel(&nic->timers, &s->timer);
+	if (!fw_list_empty(&s->flows))
+		rd_session_ready(nic, s);
+}
+
 void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 {
 	/* Somebody here has something to say to that peer. */
@@ -259,6 +283,8 @@ void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 		new_session_epoch(nic, s);
 		s->pend = false;
 	}
+	if (s->state == RD_OPEN && !s->confirmed)
+		ask(nic, s);
 	if (s->state != RD_CLOSED)
 		return;
 	s->tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
@@ -336,7 +362,9 @@ void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
 {
-	if (s->state != RD_HELLO_SENT && s->state != RD_RESOLVING)
+	if (s->state != RD_HELLO_SENT && s->state != RD_RESOLVING && s->state != RD_OPEN)
+		return;
+	if (s->state == RD_OPEN && fw_list_empty(&s->all_flows))
 		return;
 	if (++s->hello_tries >= RD_HELLO_TRIES || fw_list_empty(&s->all_flows)) {
 		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
@@ -350,7 +378,10 @@ void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
 	} else {
 		if (s->hello_tries >= RD_DOUBT_BACKOFF)
 			rd_session_doubt_mac(nic, s);
-		tx_session_hello(nic, s, s->epoch, 0, s->tx_psn, 0);
+		if (s->state == RD_OPEN)
+			rd_tx_probe(nic, s);
+		else
+			tx_session_hello(nic, s, s->epoch, 0, s->tx_psn, 0);
 	}
 	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
 }
@@ -388,8 +419,6 @@ static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch,
 	fw_timer_cancel(&nic->timers, &s->timer);
 	set_state(nic, s, RD_OPEN);
 	FW_COUNT(nic, rd_sessions_opened);
-	if (!fw_list_empty(&s->flows))
-		rd_session_ready(nic, s);
 }
 
 static void free_windows(struct fw_nic *nic, struct rd_session *s)
@@ -446,7 +475,7 @@ static void rx_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, u
 		return;
 	FW_COUNT(nic, rd_peer_restarts);
 	if (!s->confirmed) {
-		/* The HELLO that opened it was an echo of the past: nothing was carried out. */
+		/* The HELLO that opened it was an echo of the past: nothing was sent yet. */
 		rd_flow_rewind(nic, s);
 		set_state(nic, s, RD_CLOSED);
 		new_session_epoch(nic, s);
@@ -471,11 +500,16 @@ static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct dgra
 {
 	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
 
-	if (!s || s->state != RD_HELLO_SENT || be32_get(hello->peer_epoch) != s->epoch)
+	if (!s || be32_get(hello->peer_epoch) != s->epoch)
 		return;
-	memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
-	adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn), be16_get(hello->mtu));
-	s->confirmed = true;
+	if (s->state == RD_HELLO_SENT) {
+		memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
+		adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
+		      be16_get(hello->mtu));
+	}
+	/* Open already when both began at once: it names what both have. */
+	if (s->state == RD_OPEN && !s->confirmed && be32_get(hello->epoch) == s->peer_epoch)
+		rd_session_confirm(nic, s);
 }
 
 /* A HELLO on an open session that names another epoch than we know. */
@@ -533,6 +567,8 @@ void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
 		adopt(nic, s, epoch, be32_get(hello->first_psn), be16_get(hello->mtu));
 		if (fresh)
 			half_open(nic, s);
+		if (!fw_list_empty(&s->all_flows))
+			ask(nic, s);
 	}
 	tx_session_hello(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
 }
@@ -571,5 +607,5 @@ void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_
 	s->tx_psn = tx_psn;
 	s->tx_una = tx_psn;
 	s->first_psn = tx_psn;
-	s->confirmed = true;
+	rd_session_confirm(nic, s);
 }

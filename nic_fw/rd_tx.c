@@ -12,7 +12,7 @@
 
 void rd_session_ready(struct fw_nic *nic, struct rd_session *s)
 {
-	if (s->state == RD_OPEN && !fw_list_linked(&s->ready_node))
+	if (s->state == RD_OPEN && s->confirmed && !fw_list_linked(&s->ready_node))
 		fw_list_add_tail(&nic->rd_ready, &s->ready_node);
 }
 
@@ -388,7 +388,7 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 	while (done < budget && eth_tx_room(nic) >= 2 && (node = fw_list_pop(&turn))) {
 		struct rd_session *s = FW_CONTAINER(node, struct rd_session, ready_node);
 
-		if (s->state != RD_OPEN)
+		if (s->state != RD_OPEN || !s->confirmed)
 			continue;
 		done += tx_session(nic, s,
 				   budget - done < RD_SESSION_QUANTUM ? budget - done

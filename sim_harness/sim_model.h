@@ -100,12 +100,6 @@ struct sim_model {
 	void *ctx;
 	bool may_duplicate; /* the network makes two of a datagram */
 	bool peers_restart; /* receives may be aborted */
-	/*
-	 * PSNs of two sessions are alike (sim_config.wrap_soon), which random ones are once in
-	 * 2^25: then a peer that has restarted, and was greeted by an echo of the past, may be
-	 * heard before it is found out, and repeat what it said.
-	 */
-	bool psns_alike;
 	char why[SIM_MODEL_WHY_BYTES];
 };
 

@@ -102,9 +102,7 @@ static bool note(struct sim_model *model, struct sim_model_qp *qp, struct sim_mo
 {
 	struct sim_model_send *before;
 
-	if (send->received && !(qp->type == WEFT_QPT_UD && model->may_duplicate) &&
-	    !(qp->type == WEFT_QPT_RD && model->psns_alike && model->peers_restart &&
-	      send->allowed & SIM_MAY(REM_ABORT_ERR)))
+	if (send->received && !(qp->type == WEFT_QPT_UD && model->may_duplicate))
 		return WRONG(model,
 			     "message: QP 0x%x received request %" PRIu64 " of QP 0x%x twice",
 			     qp->qpn, send->wr_id, send->qp->qpn);

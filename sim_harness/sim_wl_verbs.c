@@ -245,7 +245,6 @@ static int start(struct sim_run *run)
 	assert(wv->buffer && wv->nic_generation && wv->known_generation);
 	wv->model.ended = wv_ended;
 	wv->model.ctx = wv;
-	wv->model.psns_alike = sim_get_config(run->sim)->wrap_soon;
 	wv->idle_ns = IDLE_NS_MIN;
 	/* A processor given up at each empty poll would be most of the time. */
 	setenv("WEFT_YIELD", "never", 0);

@@ -370,44 +370,6 @@ static void forged_hellos(void)
 	rp_end(&rp);
 }
 
-/*
- * A HELLO of the past opens a session that the peer knows nothing of. The peer says so, and
- * what was sent into it is sent again into the real one: once.
- */
-static void unconfirmed(void)
-{
-	uint32_t old, i;
-
-	rp_begin(&rp);
-	rp.filter = keep_hellos;
-	rp_open(&rp);
-	rp.filter = NULL;
-	old = kept_to(1); /* from A, of its first life */
-	rp_restart(&rp, 0);
-	rp_restart(&rp, 1);
-	rp_deliver(&rp, old);
-	rp_settle(&rp);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(rp_session(&rp, 1));
-	CU_ASSERT_EQUAL(rp_session(&rp, 1)->state, RD_OPEN);
-	CU_ASSERT_FALSE(rp_session(&rp, 1)->confirmed);
-	for (i = 0; i < 3; i++) {
-		struct rp_req req = {.opcode = HW_WQE_FETCH_ADD,
-				     .wr_id = i,
-				     .bytes = 8,
-				     .compare_add = 1,
-				     .remote_offset = 64};
-
-		req.dst = A->qp[0];
-		rp_req(&rp, 1, B->qp[0], &req);
-	}
-	rp_quiet(&rp);
-	for (i = 0; i < 3; i++)
-		rp_expect_send(&rp, 1, i, HW_STATUS_SUCCESS);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, atomics_executed), 3);
-	CU_ASSERT_TRUE(rp_session(&rp, 1)->confirmed);
-	rp_end(&rp);
-}
-
 /* Half a minute of silence: greeted anew before data; not while an answer is awaited. */
 static void stale_session(void)
 {
@@ -650,5 +612,5 @@ static void reset_is_bounded(void)
 
 UT_MAIN("nic_fw/rd_session", UT(hello_times), UT(limit_while_opening), UT(any_frame_lost),
 	UT(both_at_once), UT(unreachable), UT(restart), UT(restart_that_speaks_first),
-	UT(stale_hellos), UT(forged_hellos), UT(unconfirmed), UT(stale_session), UT(peer_forgot),
-	UT(full_table), UT(half_open), UT(idle_restart), UT(reset_is_bounded))
+	UT(stale_hellos), UT(forged_hellos), UT(stale_session), UT(peer_forgot), UT(full_table),
+	UT(half_open), UT(idle_restart), UT(reset_is_bounded))
