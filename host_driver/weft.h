@@ -218,7 +218,7 @@ WEFT_API WEFT_CHECK_RET int weft_dereg_mr(struct weft_mr *mr);
  * Gives a registration other rights (access), and another protection domain unless pd is NULL. Keys
  * and addresses stay. 0; -EBUSY: a memory window is bound to it; -EINVAL as for weft_reg_mr(), or
  * WEFT_ACCESS_ZERO_BASED is not as it was; -EFAULT: not writable as asked. On failure nothing has
- * changed.
+ * changed. -EINVAL, too: it is of a cache.
  */
 WEFT_API WEFT_CHECK_RET int weft_modify_mr(struct weft_mr *mr, struct weft_pd *pd, int access);
 

@@ -224,6 +224,9 @@ int weft_modify_mr(struct weft_mr *pub, struct weft_pd *pd, int access)
 	struct hw_cmd_resp resp;
 	int rc = check_reg(pub->addr, pub->bytes, access);
 
+	/* A cache hands it out by the rights that it had. */
+	if (weft_container_of(pub, struct weft_mr_obj, pub)->cached)
+		return -EINVAL;
 	if (!pd)
 		pd = pub->pd;
 	if (rc == 0 && pd->context != pub->context)

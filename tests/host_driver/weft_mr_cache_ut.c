@@ -113,6 +113,7 @@ static void found_again(void)
 		b = weft_reg_mr_cached(cache, p + 3 * PAGE, 1, 0);
 		CU_ASSERT_PTR_EQUAL(a, b);
 		CU_ASSERT_EQUAL(weft_dereg_mr(b), -EINVAL);
+		CU_ASSERT_EQUAL(weft_modify_mr(b, NULL, 0), -EINVAL);
 		/* Beyond it; with more rights. */
 		c = weft_reg_mr_cached(cache, p + 6 * PAGE, PAGE + 1, ACCESS);
 		CU_ASSERT_TRUE(c && c != a);
