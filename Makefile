@@ -439,6 +439,13 @@ pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); t
 _pictures: $(B)/bin/weft-sim $(B)/bin/goal-run
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py docs/pictures
 
+memory-tables:	## measure memory and message passing (weft-bench reg), redraw docs/memory.md; PART=reg_cost for one
+	@tools/deps.sh run plot
+	@+$(MAKE) _memory-tables
+_memory-tables: all
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/memory.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
+.PHONY: memory-tables _memory-tables
+
 .PHONY: goal-table
 goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into docs/goal-sim.md; GOAL_SAMPLES=dir
 	@[ -n '$(GOAL_SAMPLES)' ] || { echo 'make goal-table GOAL_SAMPLES=dir: a folder of schedules with predicted.tsv' >&2; exit 2; }

@@ -71,6 +71,9 @@ static void numbers(void)
 	CU_ASSERT_EQUAL(parse(&o, "ladder --netdev e0 --device weft0 --peer-ip 10.1.2.3"), -1);
 	CU_ASSERT_EQUAL(o.mode, BENCH_LADDER);
 	CU_ASSERT_EQUAL(o.iters, 2000);
+	CU_ASSERT_EQUAL(parse(&o, "reg --part table2 --device2 weft1"), -1);
+	CU_ASSERT_EQUAL(o.size, 16 << 20);
+	CU_ASSERT_STRING_EQUAL(o.part, "table2");
 }
 
 /* Everything that must be refused. */
@@ -144,6 +147,12 @@ static const char *const wrong[] = {
     "stages --connect h",
     "stages --qps 5",
     "loop stages",
+    "loop reg",
+    "reg --part basic",
+    "reg --server",
+    "reg --qp rc",
+    "lat --server --part cost",
+    "reg --peers 5",
 };
 
 static void refusals(void)

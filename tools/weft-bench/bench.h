@@ -3,9 +3,10 @@
  * What the files of weft-bench share: the options of one run and how errors are told.
  *
  * main.c parses the options (opts.c) and calls one mode: lat.c, bw.c, pull.c (reads and
- * atomics of both), file.c, counter.c, mem.c or create.c. The modes stand on ep.c (one end: device,
- * queue pair, buffers), oob.c (the TCP connection over which two ends find each other), pattern.c
- * (the bytes that are sent and checked) and report.c (what is printed).
+ * atomics of both), file.c, counter.c, mem.c, create.c ... The modes stand on ep.c (one end:
+ * device, queue pair, buffers) or crew.c (processes that measure together), oob.c (the TCP
+ * connection over which two ends find each other), pattern.c (the bytes that are sent and checked)
+ * and report.c (what is printed).
  */
 #ifndef WEFT_BENCH_BENCH_H
 #define WEFT_BENCH_BENCH_H
@@ -33,6 +34,7 @@ enum bench_mode {
 	BENCH_CREATE,
 	BENCH_STAGES,
 	BENCH_LADDER,
+	BENCH_REG,
 	BENCH_MODES
 };
 
@@ -90,6 +92,7 @@ struct opts {
 	pid_t pid;          /* mem: weftd's */
 	uint32_t qps;       /* mem, create */
 	uint32_t peers;     /* mem */
+	const char *part;   /* reg; NULL: all */
 	uint32_t peer_ip;   /* mem: the first peer's; ladder: our own; host byte order */
 	const char *netdev; /* ladder: where frames are sent */
 };
@@ -129,6 +132,7 @@ int mem_run(struct opts *o);
 int create_run(struct opts *o);
 int stages_run(struct opts *o);
 int ladder_run(struct opts *o);
+int reg_run(struct opts *o);
 
 struct flow;
 /* A stream between the ends of a pair that one thread drives; for stages. 0 or -1. */

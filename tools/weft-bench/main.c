@@ -53,6 +53,8 @@ int main(int argc, char **argv)
 		return stages_run(&o);
 	case BENCH_LADDER:
 		return ladder_run(&o);
+	case BENCH_REG:
+		return reg_run(&o);
 	case BENCH_MODES:
 		break;
 	}

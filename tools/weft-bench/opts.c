@@ -24,6 +24,7 @@ static const char help[] =
     "       weft-bench ladder --netdev IF [--device NIC] [--json]\n"
     "       weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
     "       weft-bench create --qps N\n"
+    "       weft-bench reg [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
     "\n"
     "Measures weft NICs and checks every byte. The two ends find each other over TCP (--port),\n"
     "data goes through the NICs. The server takes size, operation and counts from the client.\n"
@@ -45,6 +46,8 @@ static const char help[] =
     "  mem       memory of weftd per idle queue pair or per idle peer, as difference of RSS\n"
     "  create    how long N queue pairs with a completion queue each take: to create, to make\n"
     "            ready to send, to destroy; milliseconds for all\n"
+    "  reg       what registering memory costs, what the registration cache saves (parts cost,\n"
+    "            policy, table2)\n"
     "\n"
     "What\n"
     "  --qp ud|rd|rc|rc-esp     transport (rd); rc: connected; rc-esp: over ESP streams\n"
@@ -53,9 +56,10 @@ static const char help[] =
     "                           Write-Record on ud. read, atomic, cas, put: rd only\n"
     "                           put: RDMA Write alone, timed by its completions at the client\n"
     "                           and checked at the server in the end\n"
-    "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8)\n"
+    "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8); the\n"
+    "                           largest (reg 16M)\n"
     "  --iters N                messages, or adds of one client (lat, counter 10000; bw 10000;\n"
-    "                           rate 1000000)\n"
+    "                           rate 1000000); at most, of one figure (reg 200)\n"
     "  --duration S             seconds instead of --iters\n"
     "  --warmup N               messages before those measured (lat 100; bw, rate one window)\n"
     "  --window N               messages on the way (4M / size, from 4 to 128)\n"
@@ -82,6 +86,8 @@ static const char help[] =
     "ladder\n"
     "  --netdev IF              the interface; --iters N frames for each rung (2000)\n"
     "  --peer-ip IP             our own address, in the NIC's subnet (one above the NIC's)\n"
+    "reg\n"
+    "  --part NAME              this part alone\n"
     "mem, create\n"
     "  --pid PID                of the weftd to measure\n"
     "  --qps N                  make N queue pairs, ready to send\n"
@@ -119,6 +125,7 @@ enum {
 	OPT_PEERS,
 	OPT_PEER_IP,
 	OPT_NETDEV,
+	OPT_PART,
 	OPT_HELP,
 	OPT_VERSION,
 };
@@ -151,6 +158,7 @@ static const struct option longopts[] = {
     {"peers", required_argument, NULL, OPT_PEERS},
     {"peer-ip", required_argument, NULL, OPT_PEER_IP},
     {"netdev", required_argument, NULL, OPT_NETDEV},
+    {"part", required_argument, NULL, OPT_PART},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -274,6 +282,9 @@ static int parse_names(struct opts *o, int opt, const char *arg)
 	case OPT_NETDEV:
 		o->netdev = arg;
 		return 0;
+	case OPT_PART:
+		o->part = arg;
+		return 0;
 	case OPT_SEND:
 		o->send_file = arg;
 		return 0;
@@ -349,11 +360,27 @@ static bool is_atomic(enum bench_op op)
 	return op == BENCH_ATOMIC || op == BENCH_CAS;
 }
 
+/* The modes of several processes, which stand on crew.c. */
+static bool is_crew(enum bench_mode mode)
+{
+	return mode == BENCH_REG;
+}
+
+static void set_crew_defaults(struct opts *o)
+{
+	if (!o->size)
+		o->size = 16 << 20;
+	if (!o->iters)
+		o->iters = 200;
+}
+
 /* What was not given. UINT64_MAX in warmup: not given, 0 being a choice. */
 static void set_defaults(struct opts *o)
 {
 	uint32_t window;
 
+	if (is_crew(o->mode))
+		set_crew_defaults(o);
 	if (is_atomic(o->op) && !o->size)
 		o->size = 8;
 	if (!o->size)
@@ -370,11 +397,34 @@ static void set_defaults(struct opts *o)
 		o->warmup = o->mode == BENCH_LAT ? 100 : o->window;
 }
 
+/* Of the parts of a mode; NULL: all of them. */
+static bool is_part(const struct opts *o)
+{
+	static const char *const reg[] = {"cost", "policy", "table2", NULL};
+	const char *const *name = reg;
+
+	while (*name && strcmp(*name, o->part))
+		name++;
+	return *name;
+}
+
+static int check_crew(const struct opts *o)
+{
+	if (o->part && o->mode != BENCH_REG)
+		return usage("--part is for reg");
+	if (o->part && !is_part(o))
+		return usage("%s has no part '%s'", bench_mode_str(o->mode), o->part);
+	if (is_crew(o->mode) && o->qp != WEFT_QPT_RD)
+		return usage("%s has queue pairs of its own: leave out --qp",
+			     bench_mode_str(o->mode));
+	return -1;
+}
+
 /* What one mode asks for. Returns -1 or BENCH_USAGE. */
 static int check_mode(const struct opts *o)
 {
 	bool alone = o->mode == BENCH_MEM || o->mode == BENCH_CREATE || o->mode == BENCH_STAGES ||
-		     o->mode == BENCH_LADDER;
+		     o->mode == BENCH_LADDER || is_crew(o->mode);
 	bool two_ends = !alone && !o->loop;
 
 	if (two_ends && o->server == !!o->connect)
@@ -383,7 +433,7 @@ static int check_mode(const struct opts *o)
 		return usage("this mode has no other end: leave out --server and --connect");
 	if (o->connect && !o->port)
 		return usage("--port 0 is for --server: give the port that it says");
-	if (o->device2 && !o->loop && o->mode != BENCH_STAGES)
+	if (o->device2 && !o->loop && o->mode != BENCH_STAGES && !is_crew(o->mode))
 		return usage("--device2 is for loop; give --device to each end");
 	if (o->mode == BENCH_FILE && (!o->send_file == !o->recv_file))
 		return usage("file needs --send FILE or --recv FILE");
@@ -410,7 +460,7 @@ static int check_mode(const struct opts *o)
 		    "ladder needs --netdev, the interface at the other end of the NIC's port");
 	if (o->mode != BENCH_LADDER && o->netdev)
 		return usage("--netdev is for ladder");
-	return -1;
+	return check_crew(o);
 }
 
 static int check(const struct opts *o)
@@ -429,7 +479,7 @@ static int check(const struct opts *o)
 	if (o->qp == WEFT_QPT_RC &&
 	    (o->mode == BENCH_COUNTER || o->mode == BENCH_MEM || o->mode == BENCH_CREATE))
 		return usage("counter, mem and create are for --qp rd and ud");
-	if ((uint64_t)o->size * o->window > 2ull << 30)
+	if (!is_crew(o->mode) && (uint64_t)o->size * o->window > 2ull << 30)
 		return usage("--size %u times --window %u is more than 2 GiB: lower one", o->size,
 			     o->window);
 	if (o->sge > o->size)
@@ -443,8 +493,8 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	int words = 1, mode;
 
 	if (argc < 2) {
-		usage("which mode? lat, bw, rate, loop, file, counter, mem, create, stages or "
-		      "ladder");
+		usage("which mode? lat, bw, rate, loop, file, counter, mem, create, stages, "
+		      "ladder or reg");
 		return 0;
 	}
 	if (!strcmp(argv[1], "loop")) {
@@ -459,7 +509,7 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	if (mode < 0 || (o->loop && mode > BENCH_RATE)) {
 		usage(o->loop ? "loop has lat, bw and rate, not '%s'"
 			      : "modes are lat, bw, rate, loop, file, counter, mem, create, "
-				"stages and ladder, not '%s'",
+				"stages, ladder and reg, not '%s'",
 		      argv[words]);
 		return 0;
 	}

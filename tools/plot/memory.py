@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""make memory-tables: measures with weft-bench reg, and writes the tables and pictures of docs/memory.md.
+
+Starts a weftd of two NICs on the last CPU and weft-bench on the others; each part's rows go into
+docs/pictures/PART.tsv, and from there alone into docs/pictures/*.svg and between the marks
+"<!-- table NAME -->" and "<!-- end -->" of docs/memory.md. Called by the Makefile; calls weftd, weft-bench, gnuplot.
+
+usage: memory.py [--draw-only] [--part PART]... [DIR]     DIR: the docs folder (docs)
+Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+BIN = os.environ.get("WEFT_BIN", "build/bin")
+
+HEAD = """
+set terminal svg noenhanced size 960,500 dynamic font 'sans-serif,14' background rgb 'white'
+set encoding utf8
+set output '%s.svg'
+set grid lc rgb '#dddddd' lt 1 lw 1
+set border 3
+set key outside right top
+set tics nomirror out
+set style line 1 lc rgb '#0060ad' lw 2 pt 7 ps 0.7
+set style line 2 lc rgb '#c03020' lw 2 pt 5 ps 0.7
+set style line 3 lc rgb '#308030' lw 2 pt 9 ps 0.8
+set style line 4 lc rgb '#d08000' lw 2 pt 13 ps 0.8
+set style line 5 lc rgb '#803090' lw 2 pt 11 ps 0.8
+set style line 6 lc rgb '#555555' lw 2 pt 6 ps 0.7
+"""
+
+
+# ---- measuring ------------------------------------------------------------------------------
+
+class Nics:
+    """A weftd of two NICs in a folder of its own, on the last CPU; the rest is for programs."""
+
+    def __enter__(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        self.tmp = tempfile.TemporaryDirectory()
+        self.rest = ",".join(map(str, cpus[:-1] or cpus))
+        self.env = dict(os.environ, WEFT_RUN_DIR=self.tmp.name)
+        self.weftd = subprocess.Popen(
+            [BIN + "/weftd", "--nics", "2", "--mtu", "9000", "--cores", str(cpus[-1]), "--run-dir", self.tmp.name],
+            stdout=subprocess.PIPE, text=True)
+        if "ready" not in self.weftd.stdout.readline():
+            sys.exit("memory.py: weftd does not start")
+        return self
+
+    def __exit__(self, *_):
+        self.weftd.terminate()
+        self.weftd.wait()
+        self.tmp.cleanup()
+
+    def bench(self, *words):
+        cmd = ["taskset", "-c", self.rest, BIN + "/weft-bench"] + list(words) + ["--device", "weft0", "--device2", "weft1",
+                                                                             "--json"]
+        p = subprocess.run(cmd, env=self.env, capture_output=True, text=True, check=False)
+        if p.returncode:
+            sys.exit("memory.py: %s failed:\n%s" % (" ".join(cmd), p.stderr[-1000:]))
+        return json.loads(p.stdout)["rows"]
+
+
+def measure(nics, part):
+    """Rows of one part, all with the same fields."""
+    mode, name = part.split("_", 1)
+    rows = nics.bench(mode, "--part", name)
+    return [r for r in rows if r["part"] == name]
+
+
+def write(path, rows):
+    with open(path, "w", encoding="utf8") as f:
+        f.write("#" + "\t".join(rows[0]) + "\n")
+        for r in rows:
+            f.write("\t".join("%.4g" % v if isinstance(v, float) else str(v) for v in r.values()) + "\n")
+
+
+def value(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def read(path):
+    with open(path, encoding="utf8") as f:
+        keys = f.readline()[1:].rstrip("\n").split("\t")
+        return [dict(zip(keys, map(value, line.rstrip("\n").split("\t")))) for line in f]
+
+
+# ---- tables and pictures --------------------------------------------------------------------
+
+def size(n):
+    n = int(n)
+    for shift, unit in ((20, "Mi"), (10, "Ki")):
+        if n >> shift and not n % (1 << shift):
+            return "%d %s" % (n >> shift, unit)
+    return str(n)
+
+
+def number(x):
+    return "%.0f" % x if x >= 100 else "%.1f" % x if x >= 10 else "%.2f" % x
+
+
+def spread(row, name):
+    """A figure and how far its blocks lay apart."""
+    return "%s (%s-%s)" % tuple(number(row[name + s]) for s in ("", "_min", "_max"))
+
+
+def table(head, body):
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    return lines + ["| " + " | ".join(map(str, r)) + " |" for r in body]
+
+
+def pick(rows, **want):
+    return [r for r in rows if all(r[k] == v for k, v in want.items())]
+
+
+def ordered(rows, key):
+    return list(dict.fromkeys(r[key] for r in rows))
+
+
+def draw(folder, name, settings, series):
+    """series: (title, [(x, y, low, high)]); a line each, with bars from low to high."""
+    script = HEAD % name + settings
+    plots = []
+    for i, (title, points) in enumerate(series):
+        script += "$d%d << EOD\n%sEOD\n" % (i, "".join("%g %g %g %g\n" % p for p in points))
+        plots.append("$d%d using 1:2:3:4 with yerrorlines ls %d title '%s'" % (i, i % 6 + 1, title))
+    script += "plot " + ", ".join(plots) + "\n"
+    subprocess.run(["gnuplot"], input=script, text=True, check=True, cwd=folder)
+    path = "%s/%s.svg" % (folder, name)
+    with open(path, encoding="utf8") as f:
+        lines = f.read().splitlines()
+    with open(path, "w", encoding="utf8") as f:
+        f.writelines(line.rstrip() + "\n" for line in lines)
+
+
+def bars(rows, x, y, scale=1):
+    return [(r[x], r[y] * scale, r[y + "_min"] * scale, r[y + "_max"] * scale) for r in rows]
+
+
+KINDS = (("alloc", "of weft_alloc()"), ("first", "malloc, first time"), ("again", "malloc, again"), ("vm", "not mapped"),
+         ("miss", "cache, miss"), ("hit", "cache, hit"))
+
+
+def reg_cost(rows, folder):
+    body = []
+    for r in rows:
+        body.append([size(r["bytes"]), dict(KINDS)[r["kind"]],
+                     "%s (%s-%s)" % tuple(number(r[k]) for k in ("reg_us", "reg_us_p10", "reg_us_p90")),
+                     number(r["reg_host_us"]), number(r["reg_nic_us"]), number(r["dereg_us"]), number(r["dereg_host_us"]),
+                     number(r["dereg_nic_us"])])
+    draw(folder, "reg_cost", "set logscale xy\nset xlabel 'bytes'\nset ylabel 'us to register'\n"
+         "set title 'Registering memory, and finding it in the cache'\nset format x '%.0b%B'\nset logscale x 2\n",
+         [(title, [(r["bytes"], r["reg_us"], r["reg_us_p10"], r["reg_us_p90"]) for r in pick(rows, kind=kind)])
+          for kind, title in KINDS])
+    return table(["bytes", "memory", "register, us (first to last tenth)", "host", "NIC", "deregister, us", "host", "NIC"],
+                 body)
+
+
+def reg_policy(rows, _folder):
+    return table(["policy", "us per use (spread)", "hits", "misses", "evicted", "kept, KiB"],
+                 [[r["policy"], spread(r, "us_per_use"), "%d" % r["hits"], "%d" % r["misses"], "%d" % r["evictions"],
+                   "%d" % (r["kept_bytes"] / 1024)] for r in rows])
+
+
+def reg_table2(rows, folder):
+    sizes = ordered(rows, "bytes")
+    body = []
+    for reps in ordered(rows, "reps"):
+        for cache in ("no", "yes"):
+            for memory in ("weft_alloc", "malloc"):
+                cells = pick(rows, reps=reps, cache=cache, memory=memory)
+                body.append(["%d" % reps, cache, memory] + [spread(r, "mib_s") for r in cells])
+    draw(folder, "reg_table2", "set logscale x 10\nset xlabel 'repetitions with the same buffers'\nset ylabel 'MiB/s'\n"
+         "set yrange [0:*]\nset xtics (1,10,100)\nset xrange [0.8:125]\n"
+         "set title 'Ping-pong of 512 KiB without a copy'\n",
+         [("%s, %s" % (memory, "cached" if cache == "yes" else "registered each time"),
+           bars(pick(rows, cache=cache, memory=memory, bytes=524288.0), "reps", "mib_s"))
+          for memory in ("weft_alloc", "malloc") for cache in ("yes", "no")])
+    return table(["repetitions", "cache", "memory"] + ["%sB" % size(s) for s in sizes], body)
+
+
+PARTS = {"reg_cost": reg_cost, "reg_policy": reg_policy, "reg_table2": reg_table2}
+
+
+def put(path, name, lines):
+    """Lines between the marks of a table."""
+    with open(path, encoding="utf8") as f:
+        text = f.read()
+    start, end = "<!-- table %s -->\n" % name, "<!-- end -->"
+    at = text.find(start)
+    if at < 0:
+        sys.exit("memory.py: %s has no place for table %s" % (path, name))
+    stop = text.index(end, at)
+    with open(path, "w", encoding="utf8") as f:
+        f.write(text[:at + len(start)] + "\n".join(lines) + "\n" + text[stop:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draw-only", action="store_true", help="from the figures that are there")
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="these alone")
+    parser.add_argument("dir", nargs="?", default="docs")
+    args = parser.parse_args()
+    parts = args.part or list(PARTS)
+    folder = args.dir + "/pictures"
+    if not args.draw_only:
+        with Nics() as nics:
+            for part in parts:
+                started = time.monotonic()
+                write("%s/%s.tsv" % (folder, part), measure(nics, part))
+                print("%s: %.0f s" % (part, time.monotonic() - started), flush=True)
+    for part in parts:
+        put(args.dir + "/memory.md", part, PARTS[part](read("%s/%s.tsv" % (folder, part)), folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Several processes that measure together, all forked from this one, which itself opens no NIC:
+ * reg stands on it. Rank 2n and rank 2n + 1 are partners.
+ *
+ * The first rank's NIC is --device, its partner's --device2. What a rank finds out it hands over as
+ * rows, JSON objects that the parent collects. Functions return 0, or -1 after saying why. A rank
+ * that fails ends all others.
+ */
+#ifndef WEFT_BENCH_CREW_H
+#define WEFT_BENCH_CREW_H
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stddef.h>
+
+#include "tools/weft-bench/bench.h"
+
+enum {
+	CREW_MAX = 16,
+	CREW_BLOCKS = 5, /* a figure is the median of so many, given with the extremes */
+};
+
+struct crew_shared {
+	pthread_barrier_t barrier;
+	double value[CREW_MAX]; /* one word for each rank to tell the others */
+};
+
+struct crew {
+	const struct opts *o;
+	int rank;
+	int ranks;
+	int partner_fd;
+	int out_fd;
+	struct crew_shared *shared;
+};
+
+typedef int (*crew_fn)(struct crew *c, void *arg);
+
+/* Runs fn in each of so many processes. Their rows are appended to rows. */
+int crew_run(const struct opts *o, int ranks, crew_fn fn, void *arg, json_t *rows);
+
+/* The NIC of this rank. */
+const char *crew_device(const struct crew *c);
+
+/* Returns when all ranks have called it. */
+void crew_barrier(struct crew *c);
+
+/* Both partners call it: what the other has. */
+int crew_exchange(struct crew *c, const void *mine, void *theirs, size_t bytes);
+
+/* Sum over all ranks of what each gives; all call it. */
+double crew_sum(struct crew *c, double mine);
+
+/* Takes the reference to row. */
+int crew_row(struct crew *c, json_t *row);
+
+/* The median of CREW_BLOCKS values (sorted in place) as name, the extremes as name_min, name_max.
+ */
+void crew_figure(json_t *row, const char *name, double *blocks);
+
+/* Prints rows: a table for each run of rows with the same fields, names as given. */
+void crew_print(const json_t *rows);
+
+#endif /* WEFT_BENCH_CREW_H */

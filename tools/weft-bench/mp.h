@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Message passing between two partners as MPI libraries do it over verbs, for reg: eager
+ * and rendezvous protocols, non-blocking calls, a registration cache.
+ *
+ *	up to eager_bytes	a copy into a registered slot, a Send, a copy out of the receiver's
+ *slot longer, MP_GET		RTS with the buffer's key; the receiver reads it by RDMA Read; FIN
+ *	longer, MP_PUT		RTS; CTS with the receiver's key; the sender writes by RDMA Write;
+ *FIN
+ *
+ * Messages match receives in order; there are no tags. Nothing moves but in mp_* calls, beyond what
+ * the NIC does: that is what overlap and progress are measured of. One thread. Functions return 0,
+ * or -1 after saying why.
+ */
+#ifndef WEFT_BENCH_MP_H
+#define WEFT_BENCH_MP_H
+
+#include "tools/weft-bench/crew.h"
+
+enum {
+	MP_REQS = 256, /* requests begun and not yet waited for */
+	MP_SQ_WR = 1024,
+};
+
+enum mp_proto {
+	MP_GET,
+	MP_PUT,
+};
+
+struct mp_config {
+	uint32_t eager_bytes;
+	enum mp_proto proto;
+	enum weft_mr_cache_policy policy;
+	bool block; /* mp_wait() sleeps: leaves the processor to who computes */
+};
+
+/* What stands before the data of an eager message, or alone. */
+struct mp_head {
+	uint32_t type;
+	uint32_t from; /* the request that this is of; FIN, CTS: the one that it is for */
+	uint32_t back; /* CTS: the receiver's request */
+	uint32_t rkey;
+	uint64_t addr;
+	uint64_t bytes;
+};
+
+/* A message that came before its receive. */
+struct mp_early {
+	struct mp_early *next;
+	struct mp_head head;
+	uint8_t data[];
+};
+
+struct mp_req {
+	bool used;
+	bool recv;
+	bool done;
+	uint32_t back; /* the partner's request */
+	uint8_t *buf;
+	uint64_t bytes; /* room; of a receive that is done, what came */
+	struct weft_mr *mr;
+	struct mp_req *next; /* of the receives that wait for a message */
+};
+
+struct mp {
+	const struct opts *o;
+	struct mp_config cfg;
+	struct weft_context *context;
+	struct weft_pd *pd;
+	struct weft_comp_channel *channel;
+	struct weft_cq *cq;
+	struct weft_qp *qp;
+	struct weft_ah *ah;
+	struct weft_mr *mr;
+	struct weft_mr_cache *cache;
+	uint32_t partner_qpn;
+	uint32_t inline_bytes;
+
+	uint8_t *slots; /* to send from, then to receive into */
+	size_t stride;
+	size_t slots_bytes;
+	uint32_t num_slots; /* of each */
+	uint32_t free_slots;
+	uint32_t free_slot[64];
+	uint32_t sends; /* on the send queue */
+
+	struct mp_req req[MP_REQS];
+	struct mp_req *posted, **posted_end;
+	struct mp_early *early, **early_end;
+	uint64_t unexpected;
+};
+
+/* Opens the rank's end and connects it with its partner's, who does the same. */
+int mp_open(struct mp *mp, struct crew *c, const struct mp_config *cfg);
+void mp_close(struct mp *mp);
+
+/* Memory for messages, by o->mem: of weft_alloc() or of the kernel; touched. */
+void *mp_alloc(struct mp *mp, size_t bytes);
+void mp_free(struct mp *mp, void *p, size_t bytes);
+
+/* Begin a message; NULL after saying why. The buffer is the layer's until mp_wait(). */
+struct mp_req *mp_isend(struct mp *mp, const void *buf, uint64_t bytes);
+struct mp_req *mp_irecv(struct mp *mp, void *buf, uint64_t bytes);
+
+/* Takes completions. How many, or -1. */
+int mp_progress(struct mp *mp);
+
+/* Until it is done; gives it back. */
+int mp_wait(struct mp *mp, struct mp_req *req);
+
+/* Begun and waited for. */
+int mp_send(struct mp *mp, const void *buf, uint64_t bytes);
+int mp_recv(struct mp *mp, void *buf, uint64_t bytes);
+
+/* mp_io.c for mp.c: a receive into slot. */
+int mp_post_slot(struct mp *mp, uint32_t slot);
+
+#endif /* WEFT_BENCH_MP_H */
