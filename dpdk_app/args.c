@@ -277,6 +277,7 @@ static bool apply_quota(struct args_state *st, const char *text)
 	    {"pd=", &quota->pd, HW_MAX_PD},
 	    {"ah=", &quota->ah, HW_MAX_AH},
 	    {"mcast=", &quota->mcast, HW_MAX_TOTAL_MCAST},
+	    {"cm=", &quota->cm, HW_MAX_CM},
 	    {"eq=", &quota->eq, HW_MAX_EQ_PER_CLIENT},
 	};
 	uint64_t value;
@@ -293,8 +294,8 @@ static bool apply_quota(struct args_state *st, const char *text)
 	}
 	return wrong(
 	    st,
-	    "--quota takes KIND=N with KIND qp, cq, srq, mr, pd, ah, mcast or eq and N within the "
-	    "device's limit, not \"%s\"",
+	    "--quota takes KIND=N with KIND qp, cq, srq, mr, pd, ah, mcast, cm or eq and N within "
+	    "the device's limit, not \"%s\"",
 	    text);
 }
 
@@ -398,7 +399,7 @@ static const struct args_option args_options[] = {
      "nobody else does: never yield (default: found out while running)"},
     {"idle-us", "US", apply_idle, "sleep when idle for so long (default 10000, shared 1000)"},
     {"quota", "KIND=N", apply_quota,
-     "objects one process may have: qp, cq, srq, mr, pd, ah, mcast, eq; may be repeated"},
+     "objects one process may have: qp, cq, srq, mr, pd, ah, mcast, cm, eq; may be repeated"},
     {"no-cc", NULL, apply_no_cc, "RD without congestion control: the window alone"},
     {"esp-burst", "N", apply_esp_burst, "ESP: packets in flight on a stream, 1 to 63 (default 32)"},
     {"esp-initial-burst", "N", apply_esp_initial_burst,

@@ -68,7 +68,7 @@ enum conf_netdev {
 
 /* Quotas of one client process; 0: the device's limit. */
 struct conf_quota {
-	uint32_t qp, cq, srq, mr, pd, ah, mcast, eq;
+	uint32_t qp, cq, srq, mr, pd, ah, mcast, cm, eq;
 };
 
 struct conf {

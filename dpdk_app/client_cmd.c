@@ -111,6 +111,7 @@ static int send_attach(struct client *c)
 	    .max_pd = quota->pd,
 	    .max_ah = quota->ah,
 	    .max_mcast = quota->mcast,
+	    .max_cm = quota->cm,
 	    .max_eq = quota->eq,
 	};
 	memcpy(msg->params.name, c->name, sizeof(c->name));

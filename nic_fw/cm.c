@@ -35,6 +35,8 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 
 	assert(legal[ep->state] & 1 << state);
 	fw_trace(nic, TRACE_CM_STATE, ep->qpn, ep->state, state);
+	nic->cm_num_listeners += state == CM_LISTEN;
+	nic->cm_num_listeners -= ep->state == CM_LISTEN;
 	ep->state = (uint8_t)state;
 }
 

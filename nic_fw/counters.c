@@ -74,6 +74,8 @@ static const struct gauge gauges[] = {
     POOL("recv_msgs_used", recv_msgs),
     POOL("ud_reasms_used", ud_reasms),
     POOL("ud_buffers_used", ud_buffers),
+    IDS("cm_endpoints_used", cm_ids),
+    WORD("cm_listeners", cm_num_listeners),
     IDS("esp_streams_used", esp_ids),
     POOL("esp_held_used", esp_held),
     POOL("esp_rdmap_lasts_used", esp_rdmap_lasts),

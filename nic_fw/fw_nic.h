@@ -176,6 +176,7 @@ struct fw_nic {
 	uint32_t *cm_hash;           /* CM_HASH_SIZE: passive ones by peer */
 	uint32_t *cm_ports;          /* where the port has no table */
 	struct fw_list cm_listeners; /* cm_ep.wait_node */
+	uint32_t cm_num_listeners;
 	struct fw_list cm_resolving; /* cm_ep.wait_node */
 	struct fw_list cm_orphans;   /* cm_ep.node: whose process is gone */
 

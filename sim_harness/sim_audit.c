@@ -41,6 +41,7 @@ static const struct bound {
     {"ahs_used", HW_MAX_AH},
     {"rd_sessions_used", HW_MAX_PEERS},
     {"neighbours_used", HW_MAX_NEIGH},
+    {"cm_endpoints_used", HW_MAX_CM},
     {"esp_streams_used", WIRE_EDP_PORT_SPAN - 1},
     {"goal_comms_used", HW_MAX_GOAL_COMMS},
     {"goal_schedules_used", HW_MAX_GOAL_SCHEDULES},
@@ -61,6 +62,7 @@ static const struct part {
     {"esp_rdmap_lasts_used", "esp_streams_used", 1},
     {"eqs_used", "clients_used", HW_MAX_EQ_PER_CLIENT},
     {"ah_waiting", "ahs_used", 1},
+    {"cm_listeners", "cm_endpoints_used", 1},
     {"mgrp_spaces_used", "goal_comms_used", 65536},
 };
 

@@ -70,7 +70,8 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(
 	    parse("--nics 2 --subnet 192.168.9.128/25 --loss 1 --delay-us 2.5 --reorder 3 "
 		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
-		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --no-cc --stages "
+		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --quota cm=3 --no-cc "
+		  "--stages "
 		  "--esp-burst 63 --esp-initial-burst 1 "
 		  "--run-dir /tmp/w --name rdma --netdev packet --verbose"),
 	    ARGS_RUN);
@@ -89,6 +90,7 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(conf.idle_ns, 250000);
 	CU_ASSERT_EQUAL(conf.quota.qp, 7);
 	CU_ASSERT_EQUAL(conf.quota.eq, 9);
+	CU_ASSERT_EQUAL(conf.quota.cm, 3);
 	CU_ASSERT_TRUE(conf.no_cc && conf.verbose);
 	CU_ASSERT_EQUAL(conf.esp_burst, 63);
 	CU_ASSERT_EQUAL(conf.esp_initial_burst, 1);
