@@ -87,22 +87,46 @@ int weft_destroy_comp_channel(struct weft_comp_channel *pub)
 	return 0;
 }
 
-int weft_req_notify_cq(struct weft_cq *pub, bool solicited_only)
+/* told: what the last event told of raises none. */
+static int arm_cq(struct weft_cq *pub, bool solicited_only, bool told)
 {
 	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
 	struct weft_ctx *ctx = weft_ctx_of(pub->context);
-	uint32_t arm = HW_CQ_ARM_ARMED | (solicited_only ? HW_CQ_ARM_SOLICITED : 0);
+	uint32_t arm = HW_CQ_ARM_ARMED | (solicited_only ? HW_CQ_ARM_SOLICITED : 0), index;
 
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return -EIO;
 	if (!pub->channel)
 		return -EINVAL;
 	pthread_mutex_lock(&cq->lock);
+	index = told && (int32_t)(cq->told - cq->cons) > 0 ? cq->told : cq->cons;
 	__atomic_store_n(&cq->armed, true, __ATOMIC_RELAXED);
-	weft_barrier_cq_arm(cq->record, arm | (cq->cons & HW_CQ_ARM_INDEX));
+	weft_barrier_cq_arm(cq->record, arm | (index & HW_CQ_ARM_INDEX));
 	weft_db_ring(ctx, &cq->record->rung, HW_DB_ENTRY(HW_DB_CQ_ARM, pub->handle));
 	pthread_mutex_unlock(&cq->lock);
 	return 0;
+}
+
+int weft_req_notify_cq(struct weft_cq *pub, bool solicited_only)
+{
+	return arm_cq(pub, solicited_only, false);
+}
+
+int weft_req_notify_cq_untold(struct weft_cq *pub, bool solicited_only)
+{
+	return arm_cq(pub, solicited_only, true);
+}
+
+void weft_cq_told(struct weft_cq *pub)
+{
+	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
+
+	pthread_mutex_lock(&cq->lock);
+	if ((int32_t)(cq->told - cq->cons) < 0)
+		cq->told = cq->cons;
+	while (cq->told - cq->cons <= cq->mask && weft_cq_peek(cq, cq->told))
+		cq->told++;
+	pthread_mutex_unlock(&cq->lock);
 }
 
 /* A completion event from the queue. Under eq->lock. */

@@ -173,6 +173,7 @@ struct weft_cq_obj {
 	uint32_t shift;              /* log2 of the entries */
 	struct weft_qp_obj *last_qp; /* the QP of the last completion */
 	bool armed;                  /* asked for an event that has not come; atomic */
+	uint32_t told;               /* entries below it were there when an event was taken */
 	struct weft_acks comp_acks;
 	struct weft_acks async_acks;
 	uint32_t refs; /* QP queues; under ctx->lock */
@@ -316,6 +317,13 @@ void weft_mutex_init(pthread_mutex_t *lock);
 /* ---- weft_event.c */
 
 void weft_channel_free(struct weft_channel_obj *channel);
+/*
+ * Notification as verbs have it: an event tells of all completions that are there when it is taken,
+ * and programs arm the CQ first and poll it empty then, so those must not raise a second one.
+ * weft_cq_told() follows weft_get_cq_event(). What came since raises one at once.
+ */
+void weft_cq_told(struct weft_cq *cq);
+int weft_req_notify_cq_untold(struct weft_cq *cq, bool solicited_only);
 
 /* ---- the objects: unlink and free the host's part without a word to the NIC */
 

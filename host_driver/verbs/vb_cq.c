@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "host_driver/verbs/vb.h"
+#include "host_driver/weft_priv.h"
 
 VB_API struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -135,7 +136,7 @@ VB_API int ibv_destroy_cq(struct ibv_cq *ibv)
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
-	return vb_result(weft_req_notify_cq(vb_cq_of(cq)->weft, solicited_only != 0));
+	return vb_result(weft_req_notify_cq_untold(vb_cq_of(cq)->weft, solicited_only != 0));
 }
 
 /* -1 on failure, as the manual page says. */
@@ -147,6 +148,7 @@ VB_API int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq
 	if (rc < 0)
 		return vb_result(rc) ? -1 : 0;
 	*cq = &((struct vb_cq *)user)->ibv;
+	weft_cq_told(vb_cq_of(*cq)->weft);
 	*cq_context = (*cq)->cq_context;
 	return 0;
 }

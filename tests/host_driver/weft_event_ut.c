@@ -86,6 +86,44 @@ static void arm_word(void)
 	teardown(&s);
 }
 
+/* As verbs have it: completions that an event told of raise no second one, later ones do. */
+static void told_once(void)
+{
+	struct hw_cqe cqe = {.status = WEFT_WC_SUCCESS};
+	struct chan_setup s;
+	struct weft_cq_obj *cq;
+
+	setup(&s);
+	cq = weft_container_of(s.cq, struct weft_cq_obj, pub);
+	fake_cqe(s.nic, s.cq, cqe);
+	fake_cqe(s.nic, s.cq, cqe);
+	/* never told: as for the NIC's own programs */
+	CU_ASSERT_EQUAL(weft_req_notify_cq_untold(s.cq, false), 0);
+	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED);
+	weft_cq_told(s.cq);
+	CU_ASSERT_EQUAL(weft_req_notify_cq_untold(s.cq, true), 0);
+	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED | HW_CQ_ARM_SOLICITED | 2);
+	CU_ASSERT_EQUAL(weft_req_notify_cq(s.cq, false), 0);
+	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED);
+	/* one that came since is not told of yet */
+	fake_cqe(s.nic, s.cq, cqe);
+	CU_ASSERT_EQUAL(weft_req_notify_cq_untold(s.cq, false), 0);
+	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED | 2);
+	/* the whole ring is told of, not what lies behind it from before */
+	for (int i = 3; i < 8; i++)
+		fake_cqe(s.nic, s.cq, cqe);
+	weft_cq_told(s.cq);
+	weft_cq_told(s.cq);
+	CU_ASSERT_EQUAL(weft_req_notify_cq_untold(s.cq, false), 0);
+	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED | 8);
+	/* polled beyond it */
+	cq->cons = 11;
+	CU_ASSERT_EQUAL(weft_req_notify_cq_untold(s.cq, false), 0);
+	CU_ASSERT_EQUAL(cq->record->arm, HW_CQ_ARM_ARMED | 11);
+	cq->cons = 0;
+	teardown(&s);
+}
+
 /* The descriptor is readable exactly while an event waits. */
 static void readable_while_waiting(void)
 {
@@ -315,6 +353,6 @@ static void fatal_once(void)
 	}
 }
 
-UT_MAIN("host_driver/weft_event", UT(arm_word), UT(readable_while_waiting), UT(blocks_until_event),
-	UT(wait_ends_when_gone), UT(nonblocking_when_gone), UT(stale_events_are_purged),
-	UT(destroy_waits_for_acks), UT(async_events), UT(fatal_once))
+UT_MAIN("host_driver/weft_event", UT(arm_word), UT(told_once), UT(readable_while_waiting),
+	UT(blocks_until_event), UT(wait_ends_when_gone), UT(nonblocking_when_gone),
+	UT(stale_events_are_purged), UT(destroy_waits_for_acks), UT(async_events), UT(fatal_once))
