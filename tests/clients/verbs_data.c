@@ -1,0 +1,689 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Moves data between two devices with everything that verbs have, and looks at every byte.
+ *
+ *	verbs_data DEVICE DEVICE [-g GID-INDEX] [-n BATCHES] [-s SEED]
+ *
+ * A batch is a few requests on lanes of every type, drawn: operation, size, pieces at either end,
+ * inline or not, signalled or not, ibv_post_send() or ibv_wr_*(), polled or by events. When all are
+ * complete, all memory of both ends is compared with what it must hold. Now and then a window is
+ * bound, used and invalidated. Run by perftest.sh beside perftest, which does not look at its data.
+ * Exit codes: 0, 1 wrong, 2 usage.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/clients/verbs_ends.h"
+
+enum {
+	MAX_OPS = 24,
+	SRQ_BYTES = 16384,      /* most of a Send to an SRQ */
+	LOSSY_BYTES = 48 << 10, /* of a batch, on lanes that may lose what no queue holds */
+	MAX_BYTES = 400000,
+	NUM_LANES = 8,
+};
+
+enum kind {
+	SEND,
+	SEND_IMM,
+	WRITE,
+	WRITE_IMM,
+	READ,
+	SWAP,
+	ADD,
+	NUM_KINDS,
+};
+
+struct piece {
+	struct region *region;
+	uint32_t at, bytes;
+};
+
+struct pieces {
+	uint32_t num;
+	struct piece piece[MAX_SGE];
+};
+
+struct op {
+	struct lane *lane;
+	int from; /* the end that posts it */
+	enum kind kind;
+	uint32_t bytes, imm;
+	struct pieces local;
+	struct piece remote; /* WRITE*, READ, atomics */
+	uint64_t operand, compare;
+	bool signalled, is_inline, received, completed;
+};
+
+struct recv {
+	struct op *op; /* NULL: of an SRQ, whoever comes */
+	struct pieces pieces;
+	bool used;
+};
+
+static struct end end[2];
+static struct lane lane[NUM_LANES] = {
+    {.type = IBV_QPT_RC},
+    {.type = IBV_QPT_RC, .builder = true},
+    {.type = IBV_QPT_RC, .srq = true},
+    {.type = IBV_QPT_RC, .srq = true, .builder = true},
+    {.type = IBV_QPT_UC},
+    {.type = IBV_QPT_UC, .builder = true},
+    {.type = IBV_QPT_UD},
+    {.type = IBV_QPT_UD, .builder = true},
+};
+static struct op op[MAX_OPS];
+static struct recv recv_of[2][MAX_OPS]; /* by wr_id, at each end */
+static uint32_t num_ops, num_recvs[2];
+static uint64_t total_bytes, total_ops;
+
+static bool takes_receive(const struct op *o)
+{
+	return o->kind == SEND || o->kind == SEND_IMM || o->kind == WRITE_IMM;
+}
+
+/* ---- drawing ------------------------------------------------------------------------------- */
+
+static uint32_t draw_bytes(uint32_t most)
+{
+	static const uint32_t near[] = {0,    1,    8,    64,   200,   256,   1024,
+					1460, 4096, 8192, 9000, 65536, 131072};
+	uint32_t n;
+
+	switch (draw(4)) {
+	case 0:
+		n = draw(300);
+		break;
+	case 1:
+		n = near[draw(sizeof(near) / sizeof(near[0]))] + draw(5);
+		n -= n > 2 ? 2 : n;
+		break;
+	case 2:
+		n = draw(20000);
+		break;
+	default:
+		n = draw(8) ? draw(4000) : draw(MAX_BYTES);
+		break;
+	}
+	return n < most ? n : most;
+}
+
+/* Memory that nothing else of the batch uses; false: there is no more. */
+static bool place(struct end *e, uint32_t bytes, uint32_t align, struct piece *p)
+{
+	uint32_t first = draw(NUM_REGIONS);
+
+	for (uint32_t i = 0; i < NUM_REGIONS; i++) {
+		struct region *r = &e->region[(first + i) % NUM_REGIONS];
+		size_t at = (r->used + draw(100) + align - 1) / align * align;
+
+		if (at + bytes > REGION_BYTES)
+			continue;
+		*p = (struct piece){r, (uint32_t)at, bytes};
+		r->used = at + bytes;
+		return true;
+	}
+	return false;
+}
+
+/* So many bytes in a few pieces, of which some are empty. */
+static bool place_all(struct end *e, uint32_t bytes, struct pieces *list)
+{
+	uint32_t left = bytes, n = 1 + (draw(2) ? draw(MAX_SGE) : 0);
+
+	list->num = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t share = i == n - 1 ? left : draw(left + 1);
+
+		if (!place(e, share, 1, &list->piece[list->num++]))
+			return false;
+		left -= share;
+	}
+	return true;
+}
+
+static void fill(const struct piece *p)
+{
+	for (uint32_t i = 0; i < p->bytes; i++)
+		p->region->shadow[p->at + i] = p->region->mem[p->at + i] = (uint8_t)draw(256);
+}
+
+static uint32_t most_bytes(const struct op *o, uint32_t lossy_left)
+{
+	uint32_t most = MAX_BYTES;
+
+	if (o->lane->type == IBV_QPT_UD)
+		most = end[o->from].mtu < end[!o->from].mtu ? end[o->from].mtu : end[!o->from].mtu;
+	if (o->lane->srq && (o->kind == SEND || o->kind == SEND_IMM))
+		most = SRQ_BYTES;
+	if (o->lane->type != IBV_QPT_RC && most > lossy_left)
+		most = lossy_left;
+	return most;
+}
+
+static enum kind draw_kind(enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_UD:
+		return draw(2) ? SEND : SEND_IMM;
+	case IBV_QPT_UC:
+		return (enum kind)draw(WRITE_IMM + 1);
+	default:
+		return (enum kind)draw(NUM_KINDS);
+	}
+}
+
+static bool draw_op(struct op *o, uint32_t *lossy_left)
+{
+	bool atomic;
+
+	memset(o, 0, sizeof(*o));
+	o->lane = &lane[draw(NUM_LANES)];
+	o->from = (int)draw(2);
+	o->kind = draw_kind(o->lane->type);
+	atomic = o->kind == SWAP || o->kind == ADD;
+	o->bytes = atomic ? 8 : draw_bytes(most_bytes(o, *lossy_left));
+	if (o->lane->type != IBV_QPT_RC)
+		*lossy_left -= o->bytes;
+	o->imm = draw(UINT32_MAX);
+	o->signalled = draw(3) == 0;
+	o->is_inline = o->kind <= WRITE_IMM && o->bytes <= INLINE_BYTES && draw(2);
+	if (atomic) {
+		o->local.num = 1;
+		if (!place(&end[o->from], 8, 8, &o->local.piece[0]))
+			return false;
+	} else if (!place_all(&end[o->from], o->bytes, &o->local)) {
+		return false;
+	}
+	if (o->kind >= WRITE && !place(&end[!o->from], o->bytes, atomic ? 8 : 1, &o->remote))
+		return false;
+	if (o->kind <= WRITE_IMM)
+		for (uint32_t i = 0; i < o->local.num; i++)
+			fill(&o->local.piece[i]);
+	else
+		fill(&o->remote);
+	return true;
+}
+
+/* A Write of UC tells nobody that it came: the last one of a lane has immediate data. */
+static void tell_last(void)
+{
+	for (uint32_t i = 0; i < num_ops; i++) {
+		bool last = true, last_ever = true;
+
+		for (uint32_t j = i + 1; j < num_ops; j++)
+			if (op[j].lane == op[i].lane && op[j].from == op[i].from) {
+				last_ever = false;
+				last = last && !takes_receive(&op[j]);
+			}
+		if (op[i].kind == WRITE && op[i].lane->type == IBV_QPT_UC && last)
+			op[i].kind = WRITE_IMM;
+		/* all before the last one are complete with it */
+		op[i].signalled |= last_ever;
+	}
+}
+
+static void draw_atomics(void)
+{
+	for (uint32_t i = 0; i < num_ops; i++) {
+		uint64_t now;
+
+		if (op[i].kind != SWAP && op[i].kind != ADD)
+			continue;
+		memcpy(&now, op[i].remote.region->shadow + op[i].remote.at, 8);
+		op[i].operand = (uint64_t)draw(UINT32_MAX) << 32 | draw(UINT32_MAX);
+		op[i].compare = draw(2) ? now : now + 1;
+	}
+}
+
+/* ---- posting ------------------------------------------------------------------------------- */
+
+static uint32_t sges(const struct pieces *list, struct ibv_sge *sge)
+{
+	for (uint32_t i = 0; i < list->num; i++) {
+		const struct piece *p = &list->piece[i];
+
+		sge[i] = (struct ibv_sge){(uintptr_t)p->region->mem + p->at, p->bytes,
+					  p->region->mr->lkey};
+	}
+	return list->num;
+}
+
+static void post_receive(int at, struct op *for_op, struct lane *l, uint32_t bytes)
+{
+	struct recv *r = &recv_of[at][num_recvs[at]];
+	struct ibv_sge sge[MAX_SGE];
+	struct ibv_recv_wr wr = {.wr_id = num_recvs[at]++, .sg_list = sge}, *bad;
+
+	*r = (struct recv){.op = for_op};
+	/* more room than needed, often */
+	if (!place_all(&end[at], bytes + (draw(2) ? draw(50) : 0), &r->pieces))
+		die("no room for a receive");
+	wr.num_sge = (int)sges(&r->pieces, sge);
+	if (l->srq)
+		CHECK(ibv_post_srq_recv(end[at].srq, &wr, &bad) == 0);
+	else
+		CHECK(ibv_post_recv(l->qp[at], &wr, &bad) == 0);
+}
+
+static void post_receives(void)
+{
+	for (uint32_t i = 0; i < num_ops; i++) {
+		struct op *o = &op[i];
+		uint32_t bytes = o->kind == WRITE_IMM ? 0 : o->bytes;
+
+		if (!takes_receive(o))
+			continue;
+		if (o->lane->type == IBV_QPT_UD)
+			bytes += GRH_BYTES;
+		post_receive(!o->from, o->lane->srq ? NULL : o, o->lane,
+			     o->lane->srq ? SRQ_BYTES : bytes);
+	}
+}
+
+static uint64_t remote_addr(const struct op *o)
+{
+	return (uintptr_t)o->remote.region->mem + o->remote.at;
+}
+
+static void to_wr(struct op *o, struct ibv_send_wr *wr, struct ibv_sge *sge)
+{
+	static const enum ibv_wr_opcode opcode[] = {
+	    [SEND] = IBV_WR_SEND,
+	    [SEND_IMM] = IBV_WR_SEND_WITH_IMM,
+	    [WRITE] = IBV_WR_RDMA_WRITE,
+	    [WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
+	    [READ] = IBV_WR_RDMA_READ,
+	    [SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
+	    [ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+	};
+
+	*wr = (struct ibv_send_wr){.wr_id = (uintptr_t)o,
+				   .opcode = opcode[o->kind],
+				   .imm_data = o->imm,
+				   .sg_list = sge,
+				   .num_sge = (int)sges(&o->local, sge)};
+	wr->send_flags =
+	    (o->signalled ? IBV_SEND_SIGNALED : 0u) | (o->is_inline ? IBV_SEND_INLINE : 0u);
+	if (o->lane->type == IBV_QPT_UD) {
+		wr->wr.ud.ah = o->lane->ah[o->from];
+		wr->wr.ud.remote_qpn = o->lane->qp[!o->from]->qp_num;
+		wr->wr.ud.remote_qkey = QKEY;
+	} else if (o->kind == SWAP || o->kind == ADD) {
+		wr->wr.atomic.remote_addr = remote_addr(o);
+		wr->wr.atomic.rkey = o->remote.region->mr->rkey;
+		wr->wr.atomic.compare_add = o->kind == SWAP ? o->compare : o->operand;
+		wr->wr.atomic.swap = o->operand;
+	} else if (o->kind >= WRITE) {
+		wr->wr.rdma.remote_addr = remote_addr(o);
+		wr->wr.rdma.rkey = o->remote.region->mr->rkey;
+	}
+}
+
+static void build_opcode(struct ibv_qp_ex *qp, const struct op *o)
+{
+	uint32_t rkey = o->kind >= WRITE ? o->remote.region->mr->rkey : 0;
+
+	switch (o->kind) {
+	case SEND:
+		ibv_wr_send(qp);
+		break;
+	case SEND_IMM:
+		ibv_wr_send_imm(qp, o->imm);
+		break;
+	case WRITE:
+		ibv_wr_rdma_write(qp, rkey, remote_addr(o));
+		break;
+	case WRITE_IMM:
+		ibv_wr_rdma_write_imm(qp, rkey, remote_addr(o), o->imm);
+		break;
+	case READ:
+		ibv_wr_rdma_read(qp, rkey, remote_addr(o));
+		break;
+	case SWAP:
+		ibv_wr_atomic_cmp_swp(qp, rkey, remote_addr(o), o->compare, o->operand);
+		break;
+	case ADD:
+		ibv_wr_atomic_fetch_add(qp, rkey, remote_addr(o), o->operand);
+		break;
+	case NUM_KINDS:
+		break;
+	}
+}
+
+static void build(struct ibv_qp_ex *qp, struct op *o)
+{
+	struct ibv_data_buf buf[MAX_SGE];
+	struct ibv_sge sge[MAX_SGE];
+	uint32_t n = sges(&o->local, sge);
+
+	qp->wr_id = (uintptr_t)o;
+	qp->wr_flags = o->signalled ? IBV_SEND_SIGNALED : 0;
+	build_opcode(qp, o);
+	if (o->lane->type == IBV_QPT_UD)
+		ibv_wr_set_ud_addr(qp, o->lane->ah[o->from], o->lane->qp[!o->from]->qp_num, QKEY);
+	for (uint32_t i = 0; i < n; i++)
+		buf[i] = (struct ibv_data_buf){(void *)(uintptr_t)sge[i].addr, sge[i].length};
+	if (o->is_inline && n == 1)
+		ibv_wr_set_inline_data(qp, buf[0].addr, buf[0].length);
+	else if (o->is_inline)
+		ibv_wr_set_inline_data_list(qp, n, buf);
+	else if (n == 1)
+		ibv_wr_set_sge(qp, sge[0].lkey, sge[0].addr, sge[0].length);
+	else
+		ibv_wr_set_sge_list(qp, n, sge);
+}
+
+/* All requests of one lane from one end: as one list, one by one, or built. */
+static void post_lane(struct lane *l, int from)
+{
+	struct ibv_send_wr wr[MAX_OPS], *bad;
+	struct ibv_sge sge[MAX_OPS][MAX_SGE];
+	struct ibv_qp *qp = l->qp[from];
+	struct ibv_qp_ex *ex = l->builder ? ibv_qp_to_qp_ex(qp) : NULL;
+	bool chain = draw(2);
+	int n = 0;
+
+	CHECK(!l->builder == !ex);
+	if (ex)
+		ibv_wr_start(ex);
+	for (uint32_t i = 0; i < num_ops; i++) {
+		if (op[i].lane != l || op[i].from != from)
+			continue;
+		if (ex) {
+			build(ex, &op[i]);
+			continue;
+		}
+		to_wr(&op[i], &wr[n], sge[n]);
+		if (chain && n)
+			wr[n - 1].next = &wr[n];
+		n++;
+	}
+	if (ex)
+		CHECK(ibv_wr_complete(ex) == 0);
+	for (int i = 0; i < (chain && n ? 1 : n); i++)
+		CHECK(ibv_post_send(qp, &wr[i], &bad) == 0);
+}
+
+/* ---- what must be there then --------------------------------------------------------------- */
+
+/* The shadow byte at an offset of a list of pieces. */
+static uint8_t *shadow_at(const struct pieces *list, uint32_t offset)
+{
+	uint32_t i = 0;
+
+	while (offset >= list->piece[i].bytes)
+		offset -= list->piece[i++].bytes;
+	return list->piece[i].region->shadow + list->piece[i].at + offset;
+}
+
+static uint8_t mem_at(const struct pieces *list, uint32_t offset)
+{
+	uint32_t i = 0;
+
+	while (offset >= list->piece[i].bytes)
+		offset -= list->piece[i++].bytes;
+	return list->piece[i].region->mem[list->piece[i].at + offset];
+}
+
+static void expect_remote(const struct op *o)
+{
+	uint8_t *remote;
+	uint64_t old, value;
+
+	if (o->kind < WRITE)
+		return;
+	remote = o->remote.region->shadow + o->remote.at;
+	switch (o->kind) {
+	case WRITE:
+	case WRITE_IMM:
+		for (uint32_t i = 0; i < o->bytes; i++)
+			remote[i] = *shadow_at(&o->local, i);
+		break;
+	case READ:
+		for (uint32_t i = 0; i < o->bytes; i++)
+			*shadow_at(&o->local, i) = remote[i];
+		break;
+	case SWAP:
+	case ADD:
+		memcpy(&old, remote, 8);
+		value = o->kind == ADD ? old + o->operand : old == o->compare ? o->operand : old;
+		memcpy(shadow_at(&o->local, 0), &old, 8);
+		memcpy(remote, &value, 8);
+		break;
+	case SEND:
+	case SEND_IMM:
+	case NUM_KINDS:
+		break;
+	}
+}
+
+/* The oldest message of the lane that was not received yet: they come in order. */
+static struct op *expected_on(int at, uint32_t qpn)
+{
+	for (uint32_t i = 0; i < num_ops; i++)
+		if (op[i].from != at && !op[i].received && takes_receive(&op[i]) &&
+		    op[i].lane->qp[at]->qp_num == qpn)
+			return &op[i];
+	die("end %d: QP %u received what nobody sent", at, qpn);
+}
+
+static void receive(int at, const struct ibv_wc *wc)
+{
+	struct recv *r = &recv_of[at][wc->wr_id];
+	struct op *o = expected_on(at, wc->qp_num);
+	bool ud = o->lane->type == IBV_QPT_UD;
+	uint32_t skip = ud ? GRH_BYTES : 0;
+
+	CHECK(wc->wr_id < num_recvs[at] && !r->used && (!r->op || r->op == o));
+	r->used = o->received = true;
+	CHECK(wc->opcode == (o->kind == WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV));
+	CHECK(!(wc->wc_flags & IBV_WC_WITH_IMM) == (o->kind == SEND));
+	CHECK(o->kind == SEND || wc->imm_data == o->imm);
+	CHECK(wc->byte_len == o->bytes + skip);
+	CHECK(!ud || (wc->wc_flags & IBV_WC_GRH && wc->src_qp == o->lane->qp[o->from]->qp_num));
+	if (o->kind == WRITE_IMM)
+		return;
+	for (uint32_t i = 0; i < skip; i++)
+		*shadow_at(&r->pieces, i) = mem_at(&r->pieces, i);
+	for (uint32_t i = 0; i < o->bytes; i++)
+		*shadow_at(&r->pieces, skip + i) = *shadow_at(&o->local, i);
+}
+
+static void sent(int at, const struct ibv_wc *wc)
+{
+	static const enum ibv_wc_opcode opcode[] = {
+	    [SEND] = IBV_WC_SEND,        [SEND_IMM] = IBV_WC_SEND,
+	    [WRITE] = IBV_WC_RDMA_WRITE, [WRITE_IMM] = IBV_WC_RDMA_WRITE,
+	    [READ] = IBV_WC_RDMA_READ,   [SWAP] = IBV_WC_COMP_SWAP,
+	    [ADD] = IBV_WC_FETCH_ADD,
+	};
+	struct op *o = (struct op *)(uintptr_t)wc->wr_id;
+
+	CHECK(o >= op && o < op + num_ops && o->from == at && o->signalled && !o->completed);
+	CHECK(wc->opcode == opcode[o->kind] && wc->qp_num == o->lane->qp[at]->qp_num);
+	o->completed = true;
+}
+
+static uint32_t still_to_come(int at)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < num_ops; i++)
+		n += op[i].from == at ? op[i].signalled && !op[i].completed
+				      : takes_receive(&op[i]) && !op[i].received;
+	return n;
+}
+
+/* Takes what is there; how many. */
+static int take(int at)
+{
+	struct ibv_wc wc[7];
+	int n = end_poll(&end[at], 1 + (int)draw(7), wc);
+
+	for (int i = 0; i < n; i++) {
+		if (wc[i].status != IBV_WC_SUCCESS)
+			die("end %d: %s, vendor error %u, QP %u", at,
+			    ibv_wc_status_str(wc[i].status), wc[i].vendor_err, wc[i].qp_num);
+		if (wc[i].wr_id < MAX_OPS)
+			receive(at, &wc[i]);
+		else
+			sent(at, &wc[i]);
+	}
+	return n;
+}
+
+static void wait_all(void)
+{
+	time_t limit = time(NULL) + LIMIT_S;
+	bool events = draw(3) == 0;
+
+	for (int at = 0; at < 2; at++)
+		while (still_to_come(at)) {
+			if (take(at))
+				continue;
+			if (time(NULL) > limit)
+				die("end %d: %u completions did not come", at, still_to_come(at));
+			if (!events)
+				continue;
+			end_arm(&end[at]);
+			if (!take(at) && still_to_come(at))
+				end_sleep(&end[at]);
+		}
+}
+
+static void batch(void)
+{
+	uint32_t want = 1 + draw(MAX_OPS), lossy_left = LOSSY_BYTES;
+
+	num_recvs[0] = num_recvs[1] = num_ops = 0;
+	for (int at = 0; at < 2; at++)
+		for (int i = 0; i < NUM_REGIONS; i++)
+			end[at].region[i].used = draw(4096);
+	while (num_ops < want && draw_op(&op[num_ops], &lossy_left))
+		num_ops++;
+	tell_last();
+	draw_atomics();
+	post_receives();
+	for (int i = 0; i < NUM_LANES; i++)
+		for (int from = 0; from < 2; from++)
+			post_lane(&lane[i], from);
+	wait_all();
+	for (uint32_t i = 0; i < num_ops; i++) {
+		expect_remote(&op[i]);
+		total_bytes += op[i].bytes;
+	}
+	total_ops += num_ops;
+	if (!end_right(&end[0], 0) || !end_right(&end[1], 1)) {
+		for (uint32_t i = 0; i < num_ops; i++)
+			fprintf(stderr, "lane %td from %d kind %d bytes %u%s\n", op[i].lane - lane,
+				op[i].from, (int)op[i].kind, op[i].bytes,
+				op[i].is_inline ? " inline" : "");
+		die("wrong data");
+	}
+}
+
+/* ---- windows ------------------------------------------------------------------------------- */
+
+static struct ibv_wc one(int at)
+{
+	time_t limit = time(NULL) + LIMIT_S;
+	struct ibv_wc wc;
+
+	while (end_poll(&end[at], 1, &wc) == 0)
+		if (time(NULL) > limit)
+			die("end %d: a completion did not come", at);
+	if (wc.status != IBV_WC_SUCCESS)
+		die("end %d: %s, vendor error %u", at, ibv_wc_status_str(wc.status), wc.vendor_err);
+	return wc;
+}
+
+/*
+ * The peer binds a window of type 2, this end writes through it and invalidates it with a Send;
+ * then the window is gone from the peer's list of rights without a word of the peer's own.
+ */
+static void window(struct lane *l, int from)
+{
+	struct op o = {.lane = l, .from = from, .kind = WRITE, .signalled = true};
+	struct ibv_mw *mw = ibv_alloc_mw(end[!from].pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = {0}, *bad;
+	struct ibv_recv_wr rwr = {0}, *bad_recv;
+	struct ibv_sge sge[MAX_SGE];
+	struct ibv_wc wc;
+	uint32_t rkey;
+
+	CHECK(mw);
+	for (int i = 0; i < NUM_REGIONS; i++)
+		end[0].region[i].used = end[1].region[i].used = draw(4096);
+	o.bytes = 1 + draw(20000);
+	CHECK(place_all(&end[from], o.bytes, &o.local) &&
+	      place(&end[!from], o.bytes, 1, &o.remote));
+	for (uint32_t i = 0; i < o.local.num; i++)
+		fill(&o.local.piece[i]);
+	rkey = ibv_inc_rkey(mw->rkey);
+	wr.opcode = IBV_WR_BIND_MW;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = rkey;
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){o.remote.region->mr, remote_addr(&o),
+							 o.bytes, IBV_ACCESS_REMOTE_WRITE};
+	CHECK(ibv_post_send(l->qp[!from], &wr, &bad) == 0);
+	CHECK(one(!from).opcode == IBV_WC_BIND_MW);
+	to_wr(&o, &wr, sge);
+	wr.wr.rdma.rkey = rkey;
+	CHECK(ibv_post_send(l->qp[from], &wr, &bad) == 0);
+	CHECK(one(from).opcode == IBV_WC_RDMA_WRITE);
+	CHECK(ibv_post_recv(l->qp[!from], &rwr, &bad_recv) == 0);
+	wr = (struct ibv_send_wr){.opcode = IBV_WR_SEND_WITH_INV,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .invalidate_rkey = rkey};
+	CHECK(ibv_post_send(l->qp[from], &wr, &bad) == 0);
+	CHECK(one(from).opcode == IBV_WC_SEND);
+	wc = one(!from);
+	CHECK(wc.wc_flags & IBV_WC_WITH_INV && wc.invalidated_rkey == rkey);
+	expect_remote(&o);
+	CHECK(end_right(&end[0], 0) && end_right(&end[1], 1));
+	CHECK(ibv_dealloc_mw(mw) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	int c, gid_index = -1, batches = 100;
+	uint64_t seed = 1;
+
+	while ((c = getopt(argc, argv, "g:n:s:")) != -1) {
+		if (c == 'g')
+			gid_index = atoi(optarg);
+		else if (c == 'n')
+			batches = atoi(optarg);
+		else if (c == 's')
+			seed = strtoull(optarg, NULL, 0);
+		else
+			optind = argc;
+	}
+	if (argc - optind != 2) {
+		fputs("usage: verbs_data DEVICE DEVICE [-g GID-INDEX] [-n BATCHES] [-s SEED]\n",
+		      stderr);
+		return 2;
+	}
+	draw_seed(seed);
+	for (int i = 0; i < 2; i++)
+		end_open(&end[i], argv[optind + i], gid_index, i == 1);
+	for (int i = 0; i < NUM_LANES; i++)
+		lane_open(&lane[i], end, gid_index);
+	for (int i = 0; i < batches; i++) {
+		batch();
+		if (i % 8 == 0)
+			window(&lane[draw(2)], (int)draw(2));
+	}
+	for (int i = 0; i < NUM_LANES; i++)
+		lane_close(&lane[i]);
+	end_close(&end[0]);
+	end_close(&end[1]);
+	printf("%llu requests, %llu bytes, all as they should be\n", (unsigned long long)total_ops,
+	       (unsigned long long)total_bytes);
+	return 0;
+}
