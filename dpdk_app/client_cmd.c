@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dpdk_app/capture.h"
@@ -33,6 +34,11 @@ static int check_reg_mr(const struct hw_cmd_reg_mr *reg, uint32_t num_fds)
 	if (memfd && reg->memfd_offset > INT64_MAX - reg->bytes)
 		return EINVAL;
 	return 0;
+}
+
+static int check_open_xrcd(const struct hw_cmd_open_xrcd *open, uint32_t num_fds)
+{
+	return num_fds == (open->flags & HW_XRCD_F_FILE ? 1 : 0) ? 0 : EINVAL;
 }
 
 static bool tool_may(uint32_t op)
@@ -63,6 +69,8 @@ int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum 
 		return EPERM;
 	if (cmd->op == HW_CMD_REG_MR)
 		return check_reg_mr(&cmd->u.reg_mr, num_fds);
+	if (cmd->op == HW_CMD_OPEN_XRCD)
+		return check_open_xrcd(&cmd->u.open_xrcd, num_fds);
 	return num_fds ? EINVAL : 0;
 }
 
@@ -264,10 +272,26 @@ static int map_mr(struct client *c, struct msg *msg, int fd)
 	return 0;
 }
 
+/* The process must have the file open: what it says of it is not believed. */
+static int name_file(struct hw_cmd_open_xrcd *open, int fd)
+{
+	struct stat st;
+
+	if (!(open->flags & HW_XRCD_F_FILE))
+		return 0;
+	if (fstat(fd, &st))
+		return errno;
+	open->file_dev = st.st_dev;
+	open->file_ino = st.st_ino;
+	return 0;
+}
+
 static int prepare(struct client *c, struct msg *msg, int fd)
 {
 	if (msg->cmd.op == HW_CMD_REG_MR)
 		return map_mr(c, msg, fd);
+	if (msg->cmd.op == HW_CMD_OPEN_XRCD)
+		return name_file(&msg->cmd.u.open_xrcd, fd);
 	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
 		msg->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		if (msg->event_fd < 0)

@@ -503,6 +503,29 @@ WEFT_API WEFT_CHECK_RET int weft_get_cq_event(struct weft_comp_channel *channel,
 /* Acknowledges count events of weft_get_cq_event(); one call may answer for many. */
 WEFT_API void weft_ack_cq_events(struct weft_cq *cq, uint32_t count);
 
+/* ------------------------------------------------------------------ XRC domains */
+
+/*
+ * Extended reliable connections (IBA annex A14): an XRC_SEND QP sends to an XRC_RECV QP of the
+ * peer, and each request names the SRQ there that gives it its receive, its protection domain and
+ * its completion queue. QP and SRQ are of one domain, which processes share by opening the same
+ * file. Processes that share one must be in the same shard of the NIC.
+ */
+struct weft_xrcd {
+	struct weft_context *context;
+	uint32_t handle;
+	void *user;
+};
+
+/*
+ * Opens a domain: of the file (fd -1: a new one that nobody else can open). oflags, as open(2) has
+ * them: without O_CREAT a file that nobody has made a domain of is EAGAIN, with O_EXCL one that
+ * somebody has is EINVAL. errno ENOSPC: as many are open as the device lets one process have.
+ */
+WEFT_API struct weft_xrcd *weft_open_xrcd(struct weft_context *context, int fd, int oflags);
+/* -EBUSY while an SRQ or QP was made in it. The domain lives on with others that have it open. */
+WEFT_API WEFT_CHECK_RET int weft_close_xrcd(struct weft_xrcd *xrcd);
+
 /* ------------------------------------------------------- shared receive queues */
 
 struct weft_srq {
@@ -510,6 +533,9 @@ struct weft_srq {
 	struct weft_pd *pd;
 	uint32_t handle;
 	void *user;
+	struct weft_xrcd *xrcd; /* XRC; else NULL */
+	struct weft_cq *cq;     /* XRC: where its receives complete; else NULL */
+	uint32_t srqn;          /* XRC: what requests of peers name it by; else 0 */
 };
 
 struct weft_srq_attr {
@@ -525,6 +551,10 @@ enum weft_srq_attr_mask {
 
 /* attr->limit is ignored; max_wr and max_sge are set to what was given. */
 WEFT_API struct weft_srq *weft_create_srq(struct weft_pd *pd, struct weft_srq_attr *attr);
+/* One of XRC, all of one context. Its completions come to cq; their qpn is that of the XRC_RECV QP.
+ */
+WEFT_API struct weft_srq *weft_create_xrc_srq(struct weft_pd *pd, struct weft_xrcd *xrcd,
+					      struct weft_cq *cq, struct weft_srq_attr *attr);
 WEFT_API WEFT_CHECK_RET int weft_modify_srq(struct weft_srq *srq, const struct weft_srq_attr *attr,
 					    int mask);
 WEFT_API WEFT_CHECK_RET int weft_query_srq(struct weft_srq *srq, struct weft_srq_attr *attr);
@@ -589,11 +619,13 @@ WEFT_API WEFT_CHECK_RET int weft_destroy_ah(struct weft_ah *ah);
 
 /* --------------------------------------------------------------- queue pairs */
 
-/* RC, UC and UD have the numbers of enum ibv_qp_type; RD is weft's. */
+/* All but RD, which is weft's, have the numbers of enum ibv_qp_type. */
 enum weft_qp_type {
 	WEFT_QPT_RC = 2,
 	WEFT_QPT_UC = 3,
 	WEFT_QPT_UD = 4,
+	WEFT_QPT_XRC_SEND = 9,
+	WEFT_QPT_XRC_RECV = 10,
 	WEFT_QPT_RD = 16,
 };
 
@@ -632,6 +664,7 @@ struct weft_qp_init_attr {
 	struct weft_srq *srq; /* or NULL */
 	struct weft_qp_cap cap;
 	void *user;
+	struct weft_xrcd *xrcd; /* XRC_RECV, which has no CQ, no PD and no queues (cap is 0) */
 };
 
 struct weft_qp {
@@ -645,14 +678,20 @@ struct weft_qp {
 	uint32_t flags;
 	struct weft_qp_cap cap;
 	void *user;
+	struct weft_xrcd *xrcd; /* XRC_RECV */
 };
 
 /*
  * Makes a queue pair in state RESET. attr->cap is set to what was given, at least what was
  * asked for. errno: EINVAL something beyond the device's limits, or of another context;
- * EOPNOTSUPP: type not served.
+ * EOPNOTSUPP: type not served. pd NULL: XRC_RECV, which has none.
  */
 WEFT_API struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *attr);
+/*
+ * Another process's XRC_RECV QP of the same domain: may be modified, queried, and ends when all who
+ * have it have destroyed it. errno EBUSY: this process has it already; EINVAL: no such QP there.
+ */
+WEFT_API struct weft_qp *weft_open_qp(struct weft_xrcd *xrcd, uint32_t qpn, void *user);
 
 /* Fields of weft_qp_attr; the bits of enum ibv_qp_attr_mask. */
 enum weft_qp_attr_mask {
@@ -803,7 +842,7 @@ struct weft_send_wr {
 	uint32_t mw_access;   /* BIND_MW: enum weft_access; sg_list[0] is range and region */
 	struct weft_ah *ah;   /* UD, RD */
 	uint32_t dst_qpn;     /* UD, RD */
-	uint32_t qkey;        /* UD, RD; high bit set: the QP's own is used */
+	uint32_t qkey;        /* UD, RD; high bit set: the QP's own is used. XRC: the peer's srqn */
 };
 
 struct weft_recv_wr {

@@ -191,9 +191,24 @@ void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp)
 		cqe = weft_cq_peek(cq, i);
 		if (!cqe)
 			break;
-		if (cqe->qpn == qp->pub.qpn)
+		/* A receive of an XRC SRQ stays the SRQ's whatever becomes of the QP. */
+		if (cqe->qpn == qp->pub.qpn && !(cqe->flags & HW_CQE_F_XRC))
 			cqe->opcode = WEFT_CQE_DROPPED;
 	}
 	if (cq->last_qp == qp)
 		cq->last_qp = NULL;
+}
+
+void weft_cq_purge_srq(struct weft_cq_obj *cq, uint32_t srq)
+{
+	struct hw_cqe *cqe;
+	uint32_t i;
+
+	for (i = cq->cons; i - cq->cons <= cq->mask; i++) {
+		cqe = weft_cq_peek(cq, i);
+		if (!cqe)
+			break;
+		if (cqe->flags & HW_CQE_F_XRC && cqe->sq_index == srq)
+			cqe->opcode = WEFT_CQE_DROPPED;
+	}
 }

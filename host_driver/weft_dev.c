@@ -201,6 +201,7 @@ static struct weft_ctx *ctx_new(const struct weft_chan_ops *ops, void *chan, con
 	pthread_mutex_init(&ctx->ack_lock, NULL);
 	pthread_cond_init(&ctx->ack_cond, NULL);
 	weft_link_init(&ctx->pd_list);
+	weft_link_init(&ctx->xrcd_list);
 	weft_link_init(&ctx->mr_list);
 	weft_link_init(&ctx->cache_list);
 	weft_link_init(&ctx->mw_list);
@@ -372,6 +373,7 @@ void weft_close_device(struct weft_context *context)
 	FREE_LIST(&ctx->mr_list, struct weft_mr_obj, weft_mr_free);
 	FREE_LIST(&ctx->mw_list, struct weft_mw_obj, mw_free);
 	FREE_LIST(&ctx->ah_list, struct weft_ah_obj, ah_free);
+	FREE_LIST(&ctx->xrcd_list, struct weft_xrcd_obj, weft_xrcd_free);
 	FREE_LIST(&ctx->pd_list, struct weft_pd_obj, pd_free);
 	ctx_release(ctx);
 }

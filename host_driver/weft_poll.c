@@ -206,7 +206,7 @@ static void fill_wc(struct weft_wc *wc, const struct hw_cqe *cqe)
 	wc->qpn = cqe->qpn;
 	wc->src_qpn = cqe->src_qpn;
 	wc->src_ip = cqe->src_ip;
-	wc->flags = cqe->flags;
+	wc->flags = cqe->flags & ~(uint32_t)HW_CQE_F_XRC;
 	wc->imm = cqe->flags & HW_CQE_F_IMM ? cqe->imm_inv : 0;
 	wc->inv_stag = cqe->flags & HW_CQE_F_INV ? cqe->imm_inv : 0;
 	wc->record_stag = record ? cqe->sq_index : 0;
@@ -227,10 +227,12 @@ static int reap(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct we
 		cons++;
 		if (cqe->opcode == WEFT_CQE_DROPPED)
 			continue;
-		qp = find_qp(ctx, cq, cqe->qpn);
-		if (!qp)
-			continue;
-		retire(qp, cqe);
+		if (!(cqe->flags & HW_CQE_F_XRC)) {
+			qp = find_qp(ctx, cq, cqe->qpn);
+			if (!qp)
+				continue;
+			retire(qp, cqe);
+		}
 		fill_wc(&wc[n++], cqe);
 	}
 	if (cons != cq->cons) {

@@ -34,9 +34,12 @@ static uint32_t legal_opcodes(enum weft_qp_type type)
 		return OP(SEND) | OP(SEND_IMM) | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) |
 		       OP(LOCAL_INV) | OP(BIND_MW);
 	case WEFT_QPT_RC:
+	case WEFT_QPT_XRC_SEND:
 	case WEFT_QPT_RD:
 		return OP(SEND) | OP(SEND_IMM) | OP(SEND_INV) | OP(WRITE) | OP(WRITE_IMM) |
 		       OP(READ) | OP(FETCH_ADD) | OP(CMP_SWAP) | OP(LOCAL_INV) | OP(BIND_MW);
+	case WEFT_QPT_XRC_RECV:
+		break;
 	}
 	return 0;
 }

@@ -111,7 +111,7 @@ struct weft_ctx {
 	struct weft_table qps;
 	struct weft_table cqs;
 	struct weft_table srqs;
-	struct weft_link pd_list, mr_list, mw_list, ah_list, cache_list;
+	struct weft_link pd_list, mr_list, mw_list, ah_list, cache_list, xrcd_list;
 	struct weft_link channel_list, cq_list, srq_list, qp_list;
 
 	pthread_mutex_t ack_lock;
@@ -123,6 +123,11 @@ struct weft_ctx {
 
 struct weft_pd_obj {
 	struct weft_pd pub;
+	struct weft_link node;
+};
+
+struct weft_xrcd_obj {
+	struct weft_xrcd pub;
 	struct weft_link node;
 };
 
@@ -176,7 +181,7 @@ struct weft_cq_obj {
 	uint32_t told;               /* entries below it were there when an event was taken */
 	struct weft_acks comp_acks;
 	struct weft_acks async_acks;
-	uint32_t refs; /* QP queues; under ctx->lock */
+	uint32_t refs; /* QP queues, XRC SRQs; under ctx->lock */
 	struct weft_link node;
 };
 
@@ -223,7 +228,7 @@ struct weft_qp_obj {
 	struct weft_qp pub;
 	uint32_t state; /* enum weft_qp_state as far as this side knows; atomic */
 	bool in_error;  /* a failure was seen: receives need a doorbell to be flushed; atomic */
-	struct hw_qp_record *record;
+	struct hw_qp_record *record; /* NULL: XRC_RECV */
 	struct weft_sq sq;
 	struct weft_rq rq;
 	struct weft_acks async_acks;
@@ -331,12 +336,15 @@ void weft_cq_free(struct weft_cq_obj *cq);
 void weft_qp_free(struct weft_qp_obj *qp);
 void weft_srq_free(struct weft_srq_obj *srq);
 void weft_mr_free(struct weft_mr_obj *mr);
+void weft_xrcd_free(struct weft_xrcd_obj *xrcd);
 
 /* Locks the CQs of a QP in order (they may be one); weft_cq.c. */
 void weft_cq_lock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
 void weft_cq_unlock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
 /* Takes the completions of a QP that wait out of a CQ. Under cq->lock. */
 void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp);
+/* Likewise those of an XRC SRQ. */
+void weft_cq_purge_srq(struct weft_cq_obj *cq, uint32_t srq);
 
 /* ---- weft_qp.c, weft_post.c */
 
@@ -349,6 +357,10 @@ void weft_qp_saw_error(struct weft_qp_obj *qp);
 /* Rings the doorbell of its send queue, with nothing new in it. */
 void weft_qp_ring(struct weft_qp_obj *qp);
 void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av);
+/* What create and open have in common, before and after the NIC's answer. */
+struct weft_qp_obj *weft_qp_new(struct weft_context *context, struct weft_pd *pd,
+				const struct weft_qp_init_attr *attr);
+int weft_qp_publish(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 
 /* ---- weft_poll.c */
 

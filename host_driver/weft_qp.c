@@ -38,6 +38,8 @@ static int check_init(const struct weft_ctx *ctx, const struct weft_qp_init_attr
 	const struct hw_resp_device *d = &ctx->device;
 	const struct weft_qp_cap *cap = &attr->cap;
 
+	if (attr->type == WEFT_QPT_XRC_RECV)
+		return attr->xrcd ? 0 : -EINVAL;
 	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != &ctx->pub ||
 	    attr->recv_cq->context != &ctx->pub || (attr->srq && attr->srq->context != &ctx->pub) ||
 	    attr->flags & ~(uint32_t)(WEFT_QP_F_SQ_SIG_ALL | WEFT_QP_F_UD_LONG |
@@ -53,8 +55,13 @@ static int check_init(const struct weft_ctx *ctx, const struct weft_qp_init_attr
 static void fill_create(struct hw_cmd_create_qp *c, const struct weft_pd *pd,
 			const struct weft_qp_init_attr *attr)
 {
-	c->pd = pd->handle;
 	c->type = (uint32_t)attr->type;
+	if (attr->type == WEFT_QPT_XRC_RECV) {
+		c->srq = HW_SRQ_NONE;
+		c->xrcd = attr->xrcd->handle;
+		return;
+	}
+	c->pd = pd->handle;
 	c->send_cq = attr->send_cq->handle;
 	c->recv_cq = attr->recv_cq->handle;
 	c->srq = attr->srq ? attr->srq->handle : HW_SRQ_NONE;
@@ -74,6 +81,8 @@ static int map_queues(struct weft_ctx *ctx, struct weft_qp_obj *qp,
 	struct weft_sq *sq = &qp->sq;
 	struct weft_rq *rq = &qp->rq;
 
+	if (qp->pub.type == WEFT_QPT_XRC_RECV)
+		return 0;
 	qp->record = weft_ctx_bar(ctx, r->record_offset, sizeof(*qp->record));
 	sq->slots = r->sq_slots;
 	sq->ring = weft_ctx_bar(ctx, r->sq_offset, (uint64_t)sq->slots * HW_SQ_SLOT_BYTES);
@@ -98,13 +107,15 @@ static int map_queues(struct weft_ctx *ctx, struct weft_qp_obj *qp,
 
 static void set_refs(struct weft_qp_obj *qp, uint32_t delta)
 {
+	if (qp->pub.type == WEFT_QPT_XRC_RECV)
+		return;
 	weft_container_of(qp->pub.send_cq, struct weft_cq_obj, pub)->refs += delta;
 	weft_container_of(qp->pub.recv_cq, struct weft_cq_obj, pub)->refs += delta;
 	if (qp->pub.srq)
 		weft_container_of(qp->pub.srq, struct weft_srq_obj, pub)->refs += delta;
 }
 
-static int publish(struct weft_ctx *ctx, struct weft_qp_obj *qp)
+int weft_qp_publish(struct weft_ctx *ctx, struct weft_qp_obj *qp)
 {
 	int rc;
 
@@ -118,13 +129,14 @@ static int publish(struct weft_ctx *ctx, struct weft_qp_obj *qp)
 	return rc;
 }
 
-static struct weft_qp_obj *qp_new(struct weft_pd *pd, const struct weft_qp_init_attr *attr)
+struct weft_qp_obj *weft_qp_new(struct weft_context *context, struct weft_pd *pd,
+				const struct weft_qp_init_attr *attr)
 {
 	struct weft_qp_obj *qp = calloc(1, sizeof(*qp));
 
 	if (!qp)
 		return NULL;
-	qp->pub.context = pd->context;
+	qp->pub.context = context;
 	qp->pub.pd = pd;
 	qp->pub.send_cq = attr->send_cq;
 	qp->pub.recv_cq = attr->recv_cq;
@@ -132,6 +144,7 @@ static struct weft_qp_obj *qp_new(struct weft_pd *pd, const struct weft_qp_init_
 	qp->pub.type = attr->type;
 	qp->pub.flags = attr->flags;
 	qp->pub.user = attr->user;
+	qp->pub.xrcd = attr->xrcd;
 	qp->state = WEFT_QPS_RESET;
 	weft_mutex_init(&qp->sq.lock);
 	weft_mutex_init(&qp->rq.lock);
@@ -141,18 +154,21 @@ static struct weft_qp_obj *qp_new(struct weft_pd *pd, const struct weft_qp_init_
 
 struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *attr)
 {
-	struct weft_ctx *ctx = weft_ctx_of(pd->context);
+	struct weft_context *context = pd ? pd->context : attr->xrcd ? attr->xrcd->context : NULL;
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_QP};
 	struct hw_cmd_resp resp;
 	struct weft_qp_obj *qp;
-	int rc;
+	struct weft_ctx *ctx;
+	int rc = -EINVAL;
 
-	rc = check_init(ctx, attr);
+	if (context && (pd || attr->type == WEFT_QPT_XRC_RECV))
+		rc = check_init(weft_ctx_of(context), attr);
 	if (rc < 0) {
 		errno = -rc;
 		return NULL;
 	}
-	qp = qp_new(pd, attr);
+	ctx = weft_ctx_of(context);
+	qp = weft_qp_new(context, pd, attr);
 	if (!qp)
 		return NULL;
 	fill_create(&cmd.u.create_qp, pd, attr);
@@ -168,7 +184,7 @@ struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *att
 		qp->pub.cap.max_inline_bytes = r->max_inline_bytes;
 		rc = map_queues(ctx, qp, r);
 		if (rc == 0)
-			rc = publish(ctx, qp);
+			rc = weft_qp_publish(ctx, qp);
 		if (rc < 0)
 			(void)weft_ctx_command_obj(ctx, HW_CMD_DESTROY_QP, r->qpn);
 	}
@@ -203,7 +219,7 @@ void weft_qp_ring(struct weft_qp_obj *qp)
 {
 	struct weft_ctx *ctx = weft_ctx_of(qp->pub.context);
 
-	if (weft_ctx_state(ctx) == WEFT_CTX_LIVE)
+	if (qp->record && weft_ctx_state(ctx) == WEFT_CTX_LIVE)
 		weft_db_ring(ctx, &qp->record->rung, HW_DB_ENTRY(HW_DB_SQ, qp->pub.qpn));
 }
 
@@ -312,7 +328,7 @@ int weft_modify_qp(struct weft_qp *pub, const struct weft_qp_attr *attr, int mas
 	attr_to_hw(&cmd.u.modify_qp.attr, attr);
 	if (weft_ctx_state(weft_ctx_of(pub->context)) != WEFT_CTX_LIVE)
 		return -EIO;
-	if (mask & WEFT_QP_STATE && attr->state == WEFT_QPS_RESET)
+	if (mask & WEFT_QP_STATE && attr->state == WEFT_QPS_RESET && qp->record)
 		return modify_to_reset(qp, &cmd);
 	rc = weft_ctx_command(weft_ctx_of(pub->context), &cmd, -1, &resp, NULL);
 	if (rc < 0 || !(mask & WEFT_QP_STATE))
@@ -382,12 +398,33 @@ int weft_activate_qp(struct weft_qp *pub, uint32_t qkey, uint32_t access)
 	return rc;
 }
 
+static void unpublish(struct weft_ctx *ctx, struct weft_qp_obj *qp)
+{
+	pthread_mutex_lock(&ctx->lock);
+	weft_table_clear(&ctx->qps, qp->pub.qpn, qp);
+	set_refs(qp, (uint32_t)-1);
+	weft_link_del(&qp->node);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+/* Nobody finds it by a completion afterwards. */
+static void unpublish_from_cqs(struct weft_ctx *ctx, struct weft_qp_obj *qp)
+{
+	struct weft_cq_obj *send_cq = weft_container_of(qp->pub.send_cq, struct weft_cq_obj, pub);
+	struct weft_cq_obj *recv_cq = weft_container_of(qp->pub.recv_cq, struct weft_cq_obj, pub);
+
+	weft_cq_lock_pair(send_cq, recv_cq);
+	weft_cq_purge(send_cq, qp);
+	if (recv_cq != send_cq)
+		weft_cq_purge(recv_cq, qp);
+	unpublish(ctx, qp);
+	weft_cq_unlock_pair(send_cq, recv_cq);
+}
+
 int weft_destroy_qp(struct weft_qp *pub)
 {
 	struct weft_qp_obj *qp = weft_container_of(pub, struct weft_qp_obj, pub);
 	struct weft_ctx *ctx = weft_ctx_of(pub->context);
-	struct weft_cq_obj *send_cq = weft_container_of(pub->send_cq, struct weft_cq_obj, pub);
-	struct weft_cq_obj *recv_cq = weft_container_of(pub->recv_cq, struct weft_cq_obj, pub);
 	int rc;
 
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
@@ -397,16 +434,10 @@ int weft_destroy_qp(struct weft_qp *pub)
 		return rc;
 	weft_eq_purge(&ctx->async_eq, weft_eqe_of_qp, pub->qpn);
 	weft_acks_wait(ctx, &qp->async_acks);
-	weft_cq_lock_pair(send_cq, recv_cq);
-	weft_cq_purge(send_cq, qp);
-	if (recv_cq != send_cq)
-		weft_cq_purge(recv_cq, qp);
-	pthread_mutex_lock(&ctx->lock);
-	weft_table_clear(&ctx->qps, pub->qpn, qp);
-	set_refs(qp, (uint32_t)-1);
-	weft_link_del(&qp->node);
-	pthread_mutex_unlock(&ctx->lock);
-	weft_cq_unlock_pair(send_cq, recv_cq);
+	if (qp->record)
+		unpublish_from_cqs(ctx, qp);
+	else
+		unpublish(ctx, qp);
 	weft_qp_free(qp);
 	return 0;
 }

@@ -19,6 +19,7 @@ static int map_ring(struct weft_ctx *ctx, struct weft_srq_obj *srq, const struct
 	srq->max_wr = r->max_wr;
 	srq->max_sge = r->max_sge;
 	srq->pub.handle = r->srq;
+	srq->pub.srqn = r->srqn;
 	if (!srq->record || !srq->ring || !r->entries || (r->entries & (r->entries - 1)) ||
 	    r->max_wr > r->entries || r->stride_bytes < hw_rq_stride_bytes(r->max_sge))
 		return -EPROTO;
@@ -31,13 +32,18 @@ static int publish(struct weft_ctx *ctx, struct weft_srq_obj *srq)
 
 	pthread_mutex_lock(&ctx->lock);
 	rc = weft_table_set(&ctx->srqs, srq->pub.handle, srq);
-	if (rc == 0)
+	if (rc == 0) {
 		weft_link_add(&ctx->srq_list, &srq->node);
+		if (srq->pub.cq)
+			weft_container_of(srq->pub.cq, struct weft_cq_obj, pub)->refs++;
+	}
 	pthread_mutex_unlock(&ctx->lock);
 	return rc;
 }
 
-struct weft_srq *weft_create_srq(struct weft_pd *pd, struct weft_srq_attr *attr)
+/* xrcd and cq: NULL, or of one of XRC. */
+static struct weft_srq *create(struct weft_pd *pd, struct weft_xrcd *xrcd, struct weft_cq *cq,
+			       struct weft_srq_attr *attr)
 {
 	struct weft_ctx *ctx = weft_ctx_of(pd->context);
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_SRQ};
@@ -52,9 +58,16 @@ struct weft_srq *weft_create_srq(struct weft_pd *pd, struct weft_srq_attr *attr)
 	weft_link_init(&srq->node);
 	srq->pub.context = pd->context;
 	srq->pub.pd = pd;
+	srq->pub.xrcd = xrcd;
+	srq->pub.cq = cq;
 	cmd.u.srq.pd = pd->handle;
 	cmd.u.srq.max_wr = attr->max_wr;
 	cmd.u.srq.max_sge = attr->max_sge;
+	if (xrcd) {
+		cmd.u.srq.flags = HW_SRQ_F_XRC;
+		cmd.u.srq.xrcd = xrcd->handle;
+		cmd.u.srq.cq = cq->handle;
+	}
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
 	if (rc == 0) {
 		rc = map_ring(ctx, srq, &resp.u.srq);
@@ -72,6 +85,21 @@ struct weft_srq *weft_create_srq(struct weft_pd *pd, struct weft_srq_attr *attr)
 	attr->max_sge = srq->max_sge;
 	attr->limit = 0;
 	return &srq->pub;
+}
+
+struct weft_srq *weft_create_srq(struct weft_pd *pd, struct weft_srq_attr *attr)
+{
+	return create(pd, NULL, NULL, attr);
+}
+
+struct weft_srq *weft_create_xrc_srq(struct weft_pd *pd, struct weft_xrcd *xrcd, struct weft_cq *cq,
+				     struct weft_srq_attr *attr)
+{
+	if (!xrcd || !cq || xrcd->context != pd->context || cq->context != pd->context) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return create(pd, xrcd, cq, attr);
 }
 
 void weft_srq_free(struct weft_srq_obj *srq)
@@ -115,6 +143,8 @@ int weft_query_srq(struct weft_srq *pub, struct weft_srq_attr *attr)
 int weft_destroy_srq(struct weft_srq *pub)
 {
 	struct weft_srq_obj *srq = weft_container_of(pub, struct weft_srq_obj, pub);
+	struct weft_cq_obj *cq =
+	    pub->cq ? weft_container_of(pub->cq, struct weft_cq_obj, pub) : NULL;
 	struct weft_ctx *ctx = weft_ctx_of(pub->context);
 	int rc;
 
@@ -130,7 +160,14 @@ int weft_destroy_srq(struct weft_srq *pub)
 		return rc;
 	weft_eq_purge(&ctx->async_eq, weft_eqe_of_srq, pub->handle);
 	weft_acks_wait(ctx, &srq->async_acks);
+	if (cq) {
+		pthread_mutex_lock(&cq->lock);
+		weft_cq_purge_srq(cq, pub->handle);
+		pthread_mutex_unlock(&cq->lock);
+	}
 	pthread_mutex_lock(&ctx->lock);
+	if (cq)
+		cq->refs--;
 	weft_table_clear(&ctx->srqs, pub->handle, srq);
 	weft_srq_free(srq);
 	pthread_mutex_unlock(&ctx->lock);

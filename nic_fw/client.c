@@ -35,10 +35,13 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	fw_list_init(&client->pds);
 	fw_list_init(&client->ahs);
 	fw_list_init(&client->cms);
+	fw_list_init(&client->xrcds);
+	fw_list_init(&client->qp_opens);
 	for (i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		client->eq[i] = FW_NONE;
 	client->num_qp = client->num_cq = client->num_srq = client->num_mr = 0;
 	client->num_pd = client->num_ah = client->num_eq = client->num_cm = 0;
+	client->num_xrcd = 0;
 	client->goal_bytes = 0;
 	client->goal_num_runs = 0;
 	client->goal_eq = HW_EQ_NONE;
@@ -151,12 +154,18 @@ static void destroy_objects(struct fw_nic *nic, struct fw_client *client)
 	goal_client_detach(nic, (uint32_t)(client - nic->clients));
 	/* Peers of its connections hear of their end. */
 	cm_client_detach(nic, (uint32_t)(client - nic->clients));
+	while (!fw_list_empty(&client->qp_opens))
+		qp_let_go(nic, FW_CONTAINER(client->qp_opens.next, struct fw_qp_open, node)->qp,
+			  (uint32_t)(client - nic->clients));
 	while (!fw_list_empty(&client->qps))
-		qp_destroy(
-		    nic, (uint32_t)(FW_CONTAINER(client->qps.next, struct fw_qp, node) - nic->qps));
+		qp_let_go(nic, FW_CONTAINER(client->qps.next, struct fw_qp, node),
+			  (uint32_t)(client - nic->clients));
 	while (!fw_list_empty(&client->srqs))
 		srq_destroy(nic, (uint32_t)(FW_CONTAINER(client->srqs.next, struct fw_srq, node) -
 					    nic->srqs));
+	while (!fw_list_empty(&client->xrcds))
+		xrcd_close(nic, (uint32_t)(FW_CONTAINER(client->xrcds.next, struct fw_xrcd, node) -
+					   nic->xrcds));
 	while (!fw_list_empty(&client->cqs))
 		cq_destroy(
 		    nic, (uint32_t)(FW_CONTAINER(client->cqs.next, struct fw_cq, node) - nic->cqs));

@@ -82,8 +82,10 @@ struct fw_client {
 	uint32_t pid;
 	char name[24];
 	struct fw_list qps, cqs, srqs, mrs, pds, ahs, cms; /* owned objects */
+	struct fw_list xrcds, qp_opens;                    /* xrc.h */
 	uint32_t eq[HW_MAX_EQ_PER_CLIENT];                 /* index into nic->eqs, FW_NONE */
 	uint32_t num_qp, num_cq, num_srq, num_mr, num_pd, num_ah, num_eq, num_mcast, num_cm;
+	uint32_t num_xrcd;
 	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq, max_mcast, max_cm;
 	/* collectives (goal.h) */
 	uint64_t goal_bytes;                    /* of the goal heap, charged to it */

@@ -8,6 +8,7 @@
  * cq_cmd.c	CQs, EQs
  * srq.c	SRQs
  * qp_cmd.c	QPs
+ * xrc.c	XRC domains, QPs of other processes
  * ah.c		address handles
  * mcast_cmd.c	groups
  * cm_cmd.c	connections
@@ -84,6 +85,9 @@ CMD_DECLARE(cmd_create_qp);
 CMD_DECLARE(cmd_destroy_qp);
 CMD_DECLARE(cmd_modify_qp);
 CMD_DECLARE(cmd_query_qp);
+CMD_DECLARE(cmd_open_xrcd);
+CMD_DECLARE(cmd_close_xrcd);
+CMD_DECLARE(cmd_open_qp);
 CMD_DECLARE(cmd_create_ah);
 CMD_DECLARE(cmd_destroy_ah);
 CMD_DECLARE(cmd_attach_mcast);
@@ -132,8 +136,9 @@ struct fw_eq *eq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
 struct fw_srq *srq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
 struct fw_qp *qp_own(struct fw_nic *nic, uint32_t client, uint32_t qpn);
 
+/* The client lets go of a QP, which ends with the last that has it. */
+void qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client);
 /* Frees one object with all it holds, for its command and for detach. */
-void qp_destroy(struct fw_nic *nic, uint32_t index);
 void cq_destroy(struct fw_nic *nic, uint32_t index);
 void srq_destroy(struct fw_nic *nic, uint32_t index);
 void eq_destroy(struct fw_nic *nic, uint32_t index);

@@ -160,6 +160,7 @@
 	X(drop_qp_type)                                                                            \
 	X(drop_qp_state)                                                                           \
 	X(drop_qkey)                                                                               \
+	X(drop_xrc_srq)                                                                            \
 	X(drop_ddp_malformed)                                                                      \
 	X(drop_ud_no_receive)                                                                      \
 	X(drop_ud_too_long)                                                                        \

@@ -68,6 +68,10 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->eq_ids, FW_MAX_EQS);
 	nic->srqs = carve(l, sizeof(*nic->srqs), HW_MAX_SRQ);
 	carve_ids(l, &nic->srq_ids, HW_MAX_SRQ);
+	nic->xrcds = carve(l, sizeof(*nic->xrcds), HW_MAX_XRCD);
+	carve_ids(l, &nic->xrcd_ids, HW_MAX_XRCD);
+	carve_pool(l, &nic->qp_opens, sizeof(struct fw_qp_open), HW_MAX_QP_OPENS);
+	nic->null_record = carve(l, sizeof(*nic->null_record), 1);
 	nic->qps = carve(l, sizeof(*nic->qps), HW_MAX_QP);
 	carve_ids(l, &nic->qp_ids, HW_MAX_QP);
 	nic->null_qp = carve(l, sizeof(*nic->null_qp), 1);
@@ -149,6 +153,7 @@ static void init_null_qp(struct fw_nic *nic)
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->recv_msgs);
 	fw_list_init(&qp->mcasts);
+	fw_list_init(&qp->opens);
 	fw_list_init(&qp->sched_node);
 	fw_list_init(&qp->node);
 }

@@ -40,6 +40,7 @@
 #include "nic_fw/timer.h"
 #include "nic_fw/ud.h"
 #include "nic_fw/wqe.h"
+#include "nic_fw/xrc.h"
 #include "shared_defs/trace_events.h"
 
 enum {
@@ -118,6 +119,11 @@ struct fw_nic {
 	struct fw_ids eq_ids;
 	struct fw_srq *srqs;
 	struct fw_ids srq_ids;
+	struct fw_xrcd *xrcds;
+	struct fw_ids xrcd_ids;
+	uint64_t xrc_domains; /* the last number given out */
+	struct fw_pool qp_opens;
+	struct hw_qp_record *null_record; /* of QPs that have none: nothing is ever posted */
 	struct fw_qp *qps;
 	struct fw_ids qp_ids;
 	struct fw_ah *ahs;

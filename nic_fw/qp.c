@@ -80,8 +80,8 @@ static void enter_err(struct fw_nic *nic, struct fw_qp *qp)
 	flush_all(nic, qp);
 	cm_qp_down(nic, qp);
 	qp_flush_receives(nic, qp);
-	if (qp->srq != HW_SRQ_NONE)
-		eq_async(nic, qp->client, HW_EVENT_QP_LAST_WQE, qp->qpn);
+	if (qp->srq != HW_SRQ_NONE || qp->type == HW_QPT_XRC_RECV)
+		xrc_event(nic, qp, HW_EVENT_QP_LAST_WQE);
 }
 
 /*
@@ -135,7 +135,7 @@ void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
 	enum hw_qp_state from = (enum hw_qp_state)qp->state;
 
 	assert(state < HW_QPS_STATES && next_states[from] & BIT(state));
-	assert(state != HW_QPS_SQE || qp->type != HW_QPT_RC);
+	assert(state != HW_QPS_SQE || !qp_is_rc(qp));
 	qp->state = (uint8_t)state;
 	fw_trace(nic, TRACE_QP_STATE, qp->qpn, from, state);
 	switch (state) {
@@ -169,12 +169,12 @@ void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event)
 	if (qp->state == HW_QPS_ERR || qp->state == HW_QPS_RESET)
 		return;
 	qp_set_state(nic, qp, HW_QPS_ERR);
-	eq_async(nic, qp->client, event, qp->qpn);
+	xrc_event(nic, qp, event);
 }
 
 void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp)
 {
-	if (qp->type == HW_QPT_RC) {
+	if (qp_is_rc(qp)) {
 		qp_error(nic, qp, HW_EVENT_NONE);
 		return;
 	}
@@ -188,7 +188,7 @@ void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp)
 		return;
 	qp->sq_draining = false;
 	if (qp->attr.en_sqd_async_notify)
-		eq_async(nic, qp->client, HW_EVENT_SQ_DRAINED, qp->qpn);
+		xrc_event(nic, qp, HW_EVENT_SQ_DRAINED);
 }
 
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp)

@@ -65,7 +65,8 @@ struct fw_qp {
 	uint32_t rq_stride_bytes;
 	uint32_t rq_prod;
 	uint32_t rq_cons;
-	uint32_t srq; /* HW_SRQ_NONE */
+	uint32_t srq;    /* HW_SRQ_NONE */
+	uint64_t domain; /* XRC_RECV: whose SRQs it may use (xrc.h); else 0 */
 	uint32_t qkey;
 	uint32_t access;           /* HW_ACCESS_REMOTE_* that this QP grants */
 	uint32_t responder_slots;  /* reads and atomics of peers being answered */
@@ -77,12 +78,13 @@ struct fw_qp {
 	struct fw_uc_rx uc;        /* UC: the message that is arriving */
 
 	/* connected and reliable QPs, by rd_*.c */
-	uint32_t dst_qpn;        /* RC, UC */
-	uint32_t dst_ip;         /* RC, UC, network byte order */
-	uint16_t incarnation_tx; /* RC, UC: tag this end puts into packets */
-	uint16_t incarnation_rx; /* RC, UC: tag it demands */
+	uint32_t dst_qpn;        /* RC, XRC, UC */
+	uint32_t dst_ip;         /* likewise, network byte order */
+	uint16_t incarnation_tx; /* likewise: tag this end puts into packets */
+	uint16_t incarnation_rx; /* likewise: tag it demands */
 	struct fw_list flows;    /* rd flows of this QP */
 	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
+	struct fw_list opens;    /* XRC_RECV: other processes that have it (fw_qp_open.qp_node) */
 	struct esp_rdmap esp;    /* RC over ESP: its streams */
 	uint32_t cm;             /* place + 1 of the endpoint that is tied to it, 0 (cm.c) */
 
@@ -90,6 +92,7 @@ struct fw_qp {
 	struct hw_qp_attr attr;
 	uint32_t send_cq_number;
 	uint32_t recv_cq_number;
+	uint32_t xrcd; /* XRC_RECV */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t attr_mask; /* HW_QP_* ever set since RESET */
 	uint64_t record_offset;
@@ -151,10 +154,16 @@ static inline bool qp_can_receive(const struct fw_qp *qp)
 	       qp->state == HW_QPS_SQE;
 }
 
+/* A reliable connection, or one end of an extended one. */
+static inline bool qp_is_rc(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_RC || qp->type == HW_QPT_XRC_SEND || qp->type == HW_QPT_XRC_RECV;
+}
+
 /* It has one peer, which modify_qp named. */
 static inline bool qp_is_connected(const struct fw_qp *qp)
 {
-	return qp->type == HW_QPT_RC || qp->type == HW_QPT_UC;
+	return qp_is_rc(qp) || qp->type == HW_QPT_UC;
 }
 
 /* What it sends is sent once, by ud_tx.c. */
@@ -165,7 +174,7 @@ static inline bool qp_is_unreliable(const struct fw_qp *qp)
 
 static inline bool qp_is_reliable(const struct fw_qp *qp)
 {
-	return qp->type == HW_QPT_RD || qp->type == HW_QPT_RC;
+	return qp->type == HW_QPT_RD || qp_is_rc(qp);
 }
 
 /*

@@ -14,6 +14,8 @@ enum type_column {
 	COL_RD,
 	COL_UC,
 	COL_RC,
+	COL_XS, /* XRC, sending end */
+	COL_XR, /* receiving end */
 	COLS
 };
 
@@ -42,6 +44,8 @@ static const struct transition reset_to_init = {
 	    [COL_RD] = PKEY | HW_QP_PORT | HW_QP_QKEY,
 	    [COL_UC] = PKEY | HW_QP_PORT | ACCESS,
 	    [COL_RC] = PKEY | HW_QP_PORT | ACCESS,
+	    [COL_XS] = PKEY | HW_QP_PORT | ACCESS,
+	    [COL_XR] = PKEY | HW_QP_PORT | ACCESS,
 	},
     .optional = {[COL_UD] = ACCESS, [COL_RD] = RD_ANY, [COL_RC] = HW_QP_TRANSPORT},
 };
@@ -54,6 +58,8 @@ static const struct transition init_to_init = {
 	    [COL_RD] = PKEY | HW_QP_PORT | HW_QP_QKEY | RD_ANY,
 	    [COL_UC] = PKEY | HW_QP_PORT | ACCESS,
 	    [COL_RC] = PKEY | HW_QP_PORT | ACCESS | HW_QP_TRANSPORT,
+	    [COL_XS] = PKEY | HW_QP_PORT | ACCESS,
+	    [COL_XR] = PKEY | HW_QP_PORT | ACCESS,
 	},
 };
 
@@ -63,6 +69,8 @@ static const struct transition init_to_rtr = {
 	{
 	    [COL_UC] = TO_RTR,
 	    [COL_RC] = TO_RTR | HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER,
+	    [COL_XS] = TO_RTR,
+	    [COL_XR] = TO_RTR | HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER,
 	},
     .optional =
 	{
@@ -70,6 +78,8 @@ static const struct transition init_to_rtr = {
 	    [COL_RD] = PKEY | HW_QP_QKEY | RD_ANY,
 	    [COL_UC] = HW_QP_ALT_PATH | PKEY | ACCESS,
 	    [COL_RC] = HW_QP_ALT_PATH | PKEY | ACCESS | HW_QP_TRANSPORT,
+	    [COL_XS] = HW_QP_ALT_PATH | PKEY | ACCESS,
+	    [COL_XR] = HW_QP_ALT_PATH | PKEY | ACCESS,
 	},
 };
 
@@ -81,6 +91,8 @@ static const struct transition rtr_to_rts = {
 	    [COL_RD] = HW_QP_SQ_PSN,
 	    [COL_UC] = HW_QP_SQ_PSN,
 	    [COL_RC] = HW_QP_SQ_PSN | TIMERS | HW_QP_MAX_QP_RD_ATOMIC,
+	    [COL_XS] = HW_QP_SQ_PSN | TIMERS | HW_QP_MAX_QP_RD_ATOMIC,
+	    [COL_XR] = HW_QP_SQ_PSN | HW_QP_TIMEOUT,
 	},
     .optional =
 	{
@@ -88,6 +100,8 @@ static const struct transition rtr_to_rts = {
 	    [COL_RD] = CUR | HW_QP_QKEY | RD_ANY,
 	    [COL_UC] = CUR | KEEP | ACCESS,
 	    [COL_RC] = CUR | KEEP | ACCESS | HW_QP_MIN_RNR_TIMER,
+	    [COL_XS] = CUR | KEEP | ACCESS,
+	    [COL_XR] = CUR | KEEP | ACCESS | HW_QP_MIN_RNR_TIMER,
 	},
 };
 
@@ -100,6 +114,8 @@ static const struct transition to_rts = {
 	    [COL_RD] = CUR | HW_QP_QKEY | RD_ANY,
 	    [COL_UC] = CUR | KEEP | ACCESS,
 	    [COL_RC] = CUR | KEEP | ACCESS | HW_QP_MIN_RNR_TIMER,
+	    [COL_XS] = CUR | KEEP | ACCESS,
+	    [COL_XR] = CUR | KEEP | ACCESS | HW_QP_MIN_RNR_TIMER,
 	},
 };
 
@@ -111,6 +127,8 @@ static const struct transition rts_to_sqd = {
 	    [COL_RD] = HW_QP_EN_SQD_ASYNC_NOTIFY,
 	    [COL_UC] = HW_QP_EN_SQD_ASYNC_NOTIFY,
 	    [COL_RC] = HW_QP_EN_SQD_ASYNC_NOTIFY,
+	    [COL_XS] = HW_QP_EN_SQD_ASYNC_NOTIFY,
+	    [COL_XR] = HW_QP_EN_SQD_ASYNC_NOTIFY,
 	},
 };
 
@@ -123,6 +141,10 @@ static const struct transition sqd_to_sqd = {
 	    [COL_UC] = HW_QP_AV | KEEP | ACCESS | PKEY,
 	    [COL_RC] = HW_QP_PORT | HW_QP_AV | TIMERS | DEPTHS | KEEP | ACCESS | PKEY |
 		       HW_QP_MIN_RNR_TIMER,
+	    [COL_XS] =
+		HW_QP_PORT | HW_QP_AV | TIMERS | HW_QP_MAX_QP_RD_ATOMIC | KEEP | ACCESS | PKEY,
+	    [COL_XR] = HW_QP_PORT | HW_QP_AV | HW_QP_TIMEOUT | HW_QP_MAX_DEST_RD_ATOMIC | KEEP |
+		       ACCESS | PKEY | HW_QP_MIN_RNR_TIMER,
 	},
 };
 
@@ -173,6 +195,10 @@ static enum type_column column_of(uint8_t type)
 		return COL_UC;
 	case HW_QPT_RC:
 		return COL_RC;
+	case HW_QPT_XRC_SEND:
+		return COL_XS;
+	case HW_QPT_XRC_RECV:
+		return COL_XR;
 	}
 	return COLS;
 }
@@ -187,7 +213,7 @@ bool qp_attr_is_legal(uint8_t type, enum hw_qp_state from, enum hw_qp_state to, 
 	if ((mask & transition->required[col]) != transition->required[col])
 		return false;
 	/* A connected QP that fails goes to ERR: it has no SQE to come back from. */
-	if (from == HW_QPS_SQE && to == HW_QPS_RTS && col == COL_RC)
+	if (from == HW_QPS_SQE && to == HW_QPS_RTS && col >= COL_RC)
 		return false;
 	return !(mask &
 		 ~(transition->required[col] | transition->optional[col] | (uint32_t)HW_QP_STATE));

@@ -11,21 +11,23 @@ struct fw_qp *qp_own(struct fw_nic *nic, uint32_t client, uint32_t qpn)
 {
 	struct fw_qp *qp = qp_find(nic, qpn);
 
-	return qp && qp->client == client ? qp : NULL;
+	return qp && (qp->client == client || xrc_is_open(qp, client)) ? qp : NULL;
 }
 
 /* What a QP is made of, found to be the client's. */
 struct parts {
-	struct fw_pd *pd;
+	struct fw_pd *pd; /* NULL with XRC_RECV, and so the next two */
 	struct fw_cq *send_cq;
 	struct fw_cq *recv_cq;
-	struct fw_srq *srq; /* NULL: a receive queue of its own */
+	struct fw_xrcd *xrcd; /* XRC_RECV */
+	struct fw_srq *srq;   /* NULL: a receive queue of its own */
 };
 
 static int check_type(const struct hw_cmd_create_qp *create)
 {
 	if (create->type != HW_QPT_UD && create->type != HW_QPT_RD && create->type != HW_QPT_RC &&
-	    create->type != HW_QPT_UC)
+	    create->type != HW_QPT_UC && create->type != HW_QPT_XRC_SEND &&
+	    create->type != HW_QPT_XRC_RECV)
 		return FW_EINVAL;
 	if (create->flags &
 	    ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_UD_LONG | HW_QP_F_BLOCK_SELF_MCAST_LB))
@@ -36,8 +38,25 @@ static int check_type(const struct hw_cmd_create_qp *create)
 	return 0;
 }
 
+/* It has no queue: nothing is posted to it. */
+static bool is_bare(const struct hw_cmd_create_qp *create)
+{
+	return !create->pd && !create->send_cq && !create->recv_cq && create->srq == HW_SRQ_NONE &&
+	       !create->sq_slots && !create->max_send_wr && !create->max_recv_wr &&
+	       !create->max_send_sge && !create->max_recv_sge && !create->max_inline_bytes &&
+	       !create->flags;
+}
+
 static int check_sizes(const struct hw_cmd_create_qp *create)
 {
+	if (create->type == HW_QPT_XRC_RECV)
+		return is_bare(create) ? 0 : FW_EINVAL;
+	if (create->xrcd)
+		return FW_EINVAL;
+	/* What it sends peers' SRQs take; it receives nothing. */
+	if (create->type == HW_QPT_XRC_SEND &&
+	    (create->max_recv_wr || create->max_recv_sge || create->srq != HW_SRQ_NONE))
+		return FW_EINVAL;
 	if (create->max_send_wr > HW_MAX_WR || create->max_recv_wr > HW_MAX_WR ||
 	    create->max_send_sge > HW_MAX_SGE || create->max_recv_sge > HW_MAX_SGE ||
 	    create->max_inline_bytes > HW_MAX_INLINE_BYTES)
@@ -52,16 +71,21 @@ static int check_sizes(const struct hw_cmd_create_qp *create)
 static int find_parts(struct fw_nic *nic, uint32_t client, const struct hw_cmd_create_qp *create,
 		      struct parts *parts)
 {
+	*parts = (struct parts){0};
+	if (create->type == HW_QPT_XRC_RECV) {
+		parts->xrcd = xrcd_own(nic, client, create->xrcd);
+		return parts->xrcd ? 0 : FW_EINVAL;
+	}
 	parts->pd = pd_own(nic, client, create->pd);
 	parts->send_cq = cq_own(nic, client, create->send_cq);
 	parts->recv_cq = cq_own(nic, client, create->recv_cq);
-	parts->srq = NULL;
 	if (!parts->pd || !parts->send_cq || !parts->recv_cq)
 		return FW_EINVAL;
 	if (create->srq == HW_SRQ_NONE)
 		return 0;
 	parts->srq = srq_own(nic, client, create->srq);
-	return parts->srq ? 0 : FW_EINVAL;
+	/* One of XRC serves the QPs of its domain. */
+	return parts->srq && !parts->srq->domain ? 0 : FW_EINVAL;
 }
 
 static uint64_t sq_bytes(const struct fw_qp *qp)
@@ -90,6 +114,8 @@ static uint64_t rings_bytes(const struct fw_qp *qp)
 
 static void free_memory(struct fw_nic *nic, const struct fw_qp *qp)
 {
+	if (qp->type == HW_QPT_XRC_RECV)
+		return;
 	bar_free(nic, qp->client, qp->sq_offset, rings_bytes(qp));
 	bar_record_free(nic, qp->client, qp->record_offset);
 }
@@ -98,6 +124,11 @@ static int alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct fw_client *owner = &nic->clients[qp->client];
 
+	/* It may outlive the process that made it, and that one's BAR. */
+	if (qp->type == HW_QPT_XRC_RECV) {
+		qp->record = nic->null_record;
+		return 0;
+	}
 	if (bar_record_alloc(nic, qp->client, &qp->record_offset))
 		return FW_ENOMEM;
 	if (bar_alloc(nic, qp->client, rings_bytes(qp), &qp->sq_offset)) {
@@ -129,7 +160,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	qp->state = HW_QPS_RESET;
 	qp->flags = (uint8_t)create->flags;
 	qp->srq = create->srq;
-	qp->sq_mask = create->sq_slots - 1;
+	qp->sq_mask = create->sq_slots ? create->sq_slots - 1 : 0;
 	qp->max_send_wr = create->max_send_wr;
 	qp->max_send_sge = create->max_send_sge;
 	qp->max_inline_bytes = create->max_inline_bytes;
@@ -146,6 +177,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->recv_msgs);
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->mcasts);
+	fw_list_init(&qp->opens);
 	esp_rdmap_init_qp(qp);
 	fw_list_init(&qp->node);
 	qp_attr_reset(qp);
@@ -155,11 +187,18 @@ static void tie(struct fw_nic *nic, struct fw_qp *qp, const struct parts *parts)
 {
 	struct fw_client *owner = &nic->clients[qp->client];
 
-	qp->send_cq = parts->send_cq;
-	qp->recv_cq = parts->recv_cq;
-	qp->send_cq->refs++;
-	qp->recv_cq->refs++;
-	parts->pd->refs++;
+	if (parts->xrcd) {
+		qp->pd = FW_NONE;
+		qp->xrcd = (uint32_t)(parts->xrcd - nic->xrcds);
+		qp->domain = parts->xrcd->domain;
+		parts->xrcd->refs++;
+	} else {
+		qp->send_cq = parts->send_cq;
+		qp->recv_cq = parts->recv_cq;
+		qp->send_cq->refs++;
+		qp->recv_cq->refs++;
+		parts->pd->refs++;
+	}
 	if (parts->srq)
 		parts->srq->refs++;
 	fw_list_add_tail(&owner->qps, &qp->node);
@@ -170,7 +209,7 @@ static void tie(struct fw_nic *nic, struct fw_qp *qp, const struct parts *parts)
 static void fill_resp(const struct fw_qp *qp, struct hw_resp_create_qp *resp)
 {
 	resp->qpn = qp->qpn;
-	resp->sq_slots = qp->sq_mask + 1;
+	resp->sq_slots = qp->sq_ring ? qp->sq_mask + 1 : 0;
 	resp->max_send_wr = qp->max_send_wr;
 	resp->max_recv_wr = qp->max_recv_wr;
 	resp->max_send_sge = qp->max_send_sge;
@@ -219,7 +258,7 @@ int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return 0;
 }
 
-void qp_destroy(struct fw_nic *nic, uint32_t index)
+static void qp_destroy(struct fw_nic *nic, uint32_t index)
 {
 	struct fw_qp *qp = &nic->qps[index];
 
@@ -229,9 +268,13 @@ void qp_destroy(struct fw_nic *nic, uint32_t index)
 	assert(fw_list_empty(&qp->wqes) && fw_list_empty(&qp->flows) &&
 	       fw_list_empty(&qp->recv_msgs) && !fw_list_linked(&qp->sched_node));
 	free_memory(nic, qp);
-	qp->send_cq->refs--;
-	qp->recv_cq->refs--;
-	nic->pds[qp->pd].refs--;
+	if (qp->type == HW_QPT_XRC_RECV) {
+		nic->xrcds[qp->xrcd].refs--;
+	} else {
+		qp->send_cq->refs--;
+		qp->recv_cq->refs--;
+		nic->pds[qp->pd].refs--;
+	}
 	if (qp->srq != HW_SRQ_NONE)
 		nic->srqs[qp->srq].refs--;
 	fw_list_del(&qp->node);
@@ -240,16 +283,22 @@ void qp_destroy(struct fw_nic *nic, uint32_t index)
 	fw_ids_put(&nic->qp_ids, index);
 }
 
+void qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
+{
+	if (!xrc_let_go(nic, qp, client))
+		qp_destroy(nic, (uint32_t)(qp - nic->qps));
+}
+
 int cmd_destroy_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
-	const struct fw_qp *qp = qp_own(nic, client, cmd->u.obj.handle);
+	struct fw_qp *qp = qp_own(nic, client, cmd->u.obj.handle);
 
 	(void)aux;
 	(void)resp;
 	if (!qp)
 		return FW_EINVAL;
-	qp_destroy(nic, (uint32_t)(qp - nic->qps));
+	qp_let_go(nic, qp, client);
 	return 0;
 }
 

@@ -32,7 +32,7 @@ void rd_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 
 	if (qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
 		rd_cancel_msg(nic, msg);
-	if (qp->type == HW_QPT_RC && msg->kind == FW_WQE_REQUEST)
+	if (qp_is_rc(qp) && msg->kind == FW_WQE_REQUEST)
 		remove_behind(nic, flow, msg);
 	rd_flow_remove(nic, msg);
 	if (fw_list_empty(&flow->msgs) && !flow->outstanding) {
@@ -74,7 +74,7 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 			if (msg->state == FW_WQE_RESPONSE && msg->answered)
 				st = (enum hw_status)msg->status;
 			wqe_complete(nic, msg, st, st == status ? vendor_err : HW_VENDOR_ERR_NONE);
-			if (qp->type == HW_QPT_RC && st != HW_STATUS_SUCCESS)
+			if (qp_is_rc(qp) && st != HW_STATUS_SUCCESS)
 				vendor_err = HW_VENDOR_ERR_NONE;
 		}
 	}

@@ -71,6 +71,7 @@ struct recv_msg {
 	bool begun;      /* a segment of it arrived (RC: else it waits for its turn) */
 	uint32_t serial; /* of this taking: a packet must be delivered to what it was placed in */
 	uint32_t done;   /* bytes delivered, in order */
+	struct fw_srq *srq; /* XRC: whose receive it has; else NULL */
 	struct fw_recv recv;
 };
 
@@ -130,9 +131,11 @@ enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const st
 				  const struct wire_terminate *term);
 
 /* recv.c */
-/* Completes the receive wr_id with pkt's message; a CQ that is full ends the QP. */
+/* Says which XRC SRQ the receive was of (NULL: of none). */
+void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq);
+/* Completes the receive of msg with pkt's message, and ends msg; a CQ that is full ends the QP. */
 void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
-			 uint64_t wr_id, uint8_t opcode, enum hw_status status);
+			 struct recv_msg *msg, uint8_t opcode, enum hw_status status);
 struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt);
 /*
  * Takes a receive for the message of pkt; if it is its turn (in_order), from a later message
@@ -146,6 +149,8 @@ void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn);
 /* A peer is gone: receives that its unfinished messages took complete with REM_ABORT_ERR. */
 void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard);
+/* An XRC SRQ goes: what its receives had taken is sent anew, or fails. */
+void recv_forget_srq(struct fw_nic *nic, const struct fw_srq *srq);
 /* Whether a message of that peer has taken a receive and is not whole. */
 bool recv_is_open(const struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard);
 

@@ -54,7 +54,8 @@ enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
 		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
 	if (to + bytes < to)
 		return refuse_access(error, WIRE_TERM_PROT_TO_WRAP);
-	err = mem_check(nic, qp->pd, qp->qpn, stag, to, bytes, HW_ACCESS_REMOTE_READ, &mem);
+	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, stag, to, bytes,
+			HW_ACCESS_REMOTE_READ, &mem);
 	if (err != HW_VENDOR_ERR_NONE)
 		return refuse_access(error, rdmap_protection_code(err));
 	msg = new_response(nic, qp, pkt, FW_WQE_READ_RESPONSE);
@@ -101,8 +102,8 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 
 	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) || !is_supported(opcode, req))
 		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
-	err = mem_check(nic, qp->pd, qp->qpn, be32_get(req->stag), to, sizeof(original),
-			HW_ACCESS_REMOTE_ATOMIC, &mem);
+	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, be32_get(req->stag), to,
+			sizeof(original), HW_ACCESS_REMOTE_ATOMIC, &mem);
 	if (err != HW_VENDOR_ERR_NONE)
 		return refuse_access(error, rdmap_protection_code(err));
 	if (mem.addr % sizeof(original))

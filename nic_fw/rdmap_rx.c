@@ -50,6 +50,21 @@ static bool is_connected(const struct fw_qp *qp, const struct dgram_pkt *pkt)
 	return pkt->src_ip == qp->dst_ip && pkt->src_qpn == qp->dst_qpn && pkt->incarnation == tag;
 }
 
+/*
+ * A request of the connected peer: the sending end of an extended connection takes none, the
+ * receiving end those that name an SRQ of its domain (IBA A14.3.2).
+ */
+static enum rdmap_result check_xrc(struct fw_nic *nic, const struct fw_qp *qp,
+				   const struct dgram_pkt *pkt, struct rdmap_error *error)
+{
+	if (qp->type == HW_QPT_RC)
+		return RDMAP_OK;
+	if (qp->type == HW_QPT_XRC_RECV && xrc_srq(nic, qp, pkt->qkey))
+		return RDMAP_OK;
+	FW_COUNT(nic, drop_xrc_srq);
+	return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
+}
+
 /* Whether the QP takes this packet at all. */
 static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 				  const struct dgram_pkt *pkt, struct rdmap_error *error)
@@ -71,9 +86,9 @@ static enum rdmap_result check_qp(struct fw_nic *nic, const struct fw_qp *qp,
 			   ? error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC)
 			   : RDMAP_REFUSE;
 	}
-	if (qp->type == HW_QPT_RC) {
+	if (qp_is_rc(qp)) {
 		if (is_connected(qp, pkt))
-			return RDMAP_OK;
+			return response ? RDMAP_OK : check_xrc(nic, qp, pkt, error);
 		FW_COUNT(nic, drop_rd_incarnation);
 		return response
 			   ? RDMAP_VOID
@@ -106,6 +121,9 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 		if (result != RDMAP_OK)
 			return result;
 	}
+	/* All of a message is for one SRQ. */
+	if (msg->srq && msg->srq != xrc_srq(nic, qp, pkt->qkey))
+		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
 	pkt->recv_serial = msg->serial;
 	if (pkt->msg_bytes > msg->recv.bytes)
 		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
@@ -127,8 +145,8 @@ static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struc
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_ACCESS);
 	if (pkt->to + pkt->data_bytes < pkt->to)
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_TO_WRAP);
-	err = mem_check(nic, qp->pd, qp->qpn, pkt->stag, pkt->to, pkt->data_bytes,
-			HW_ACCESS_REMOTE_WRITE, &mem);
+	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, pkt->stag, pkt->to,
+			pkt->data_bytes, HW_ACCESS_REMOTE_WRITE, &mem);
 	if (err != HW_VENDOR_ERR_NONE)
 		return error_of(error, RDMAP_PROTECTION, rdmap_protection_code(err));
 	if (!pkt->data_bytes)
@@ -171,10 +189,11 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dg
 }
 
 void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
-			 uint64_t wr_id, uint8_t opcode, enum hw_status status)
+			 struct recv_msg *msg, uint8_t opcode, enum hw_status status)
 {
+	const struct fw_srq *srq = msg->srq;
 	struct hw_cqe cqe = {
-	    .wr_id = wr_id,
+	    .wr_id = msg->recv.wr_id,
 	    .bytes = pkt->msg_bytes,
 	    .qpn = qp->qpn,
 	    .src_qpn = pkt->src_qpn,
@@ -186,6 +205,8 @@ void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgra
 		  pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE ||
 		  (pkt->flags & WIRE_DGRAM_F_SOLICITED);
 
+	recv_end(nic, qp, msg);
+	recv_cqe_of_srq(&cqe, srq);
 	if (pkt->flags & WIRE_DGRAM_F_IMM) {
 		cqe.flags |= HW_CQE_F_IMM;
 		cqe.imm_inv = pkt->imm;
@@ -200,8 +221,8 @@ void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgra
 		qp->rx_msgs++;
 		qp->rx_bytes += pkt->msg_bytes;
 	}
-	fw_trace(nic, TRACE_CQE, qp->qpn, wr_id, status);
-	if (!cq_post(nic, qp->recv_cq, &cqe))
+	fw_trace(nic, TRACE_CQE, qp->qpn, cqe.wr_id, status);
+	if (!cq_post(nic, srq ? srq->cq : qp->recv_cq, &cqe))
 		qp_error(nic, qp, HW_EVENT_QP_FATAL);
 }
 
@@ -209,7 +230,6 @@ static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struc
 				     struct rdmap_error *error)
 {
 	struct recv_msg *msg;
-	uint64_t wr_id;
 
 	msg = recv_find(nic, qp, pkt);
 	if (msg && !pkt->mo)
@@ -222,12 +242,10 @@ static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struc
 		return RDMAP_OK;
 	if ((pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
 	     pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE) &&
-	    !mem_invalidate(nic, qp->pd, qp->qpn, pkt->stag))
+	    !mem_invalidate(nic, msg->recv.pd, qp->qpn, pkt->stag))
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_CANT_INVALIDATE);
-	wr_id = msg->recv.wr_id;
-	recv_end(nic, qp, msg);
 	qp->rx_msn_delivered = pkt->msn;
-	rdmap_complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, HW_STATUS_SUCCESS);
+	rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV, HW_STATUS_SUCCESS);
 	return RDMAP_OK;
 }
 
@@ -237,7 +255,6 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 {
 	enum rdmap_result result;
 	struct recv_msg *msg;
-	uint64_t wr_id;
 
 	if (!pkt->last || !(pkt->flags & WIRE_DGRAM_F_IMM)) {
 		if (pkt->last) {
@@ -255,10 +272,8 @@ static enum rdmap_result finish_write(struct fw_nic *nic, struct fw_qp *qp, stru
 		if (result != RDMAP_OK)
 			return result;
 	}
-	wr_id = msg->recv.wr_id;
-	recv_end(nic, qp, msg);
 	qp->rx_msn_delivered = pkt->msn;
-	rdmap_complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
+	rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
 	return RDMAP_OK;
 }
 
@@ -311,7 +326,6 @@ static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_p
 {
 	struct recv_msg *msg = recv_find(nic, qp, pkt);
 	enum hw_status status = HW_STATUS_LOC_PROT_ERR;
-	uint64_t wr_id;
 
 	if (!msg)
 		return;
@@ -319,10 +333,8 @@ static void fail_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_p
 		status = HW_STATUS_LOC_LEN_ERR;
 	else if (error->layer_etype == RDMAP_PROTECTION)
 		status = HW_STATUS_REM_INV_REQ_ERR; /* an STag that may not be invalidated */
-	wr_id = msg->recv.wr_id;
-	recv_end(nic, qp, msg);
 	qp->rx_msn_delivered = pkt->msn;
-	rdmap_complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, status);
+	rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV, status);
 }
 
 void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
@@ -344,7 +356,7 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 	/* While there is a stream to tell it on. */
 	if (pkt->stream)
 		esp_rdmap_terminate(nic, qp, pkt->ssn, error);
-	if (qp->type == HW_QPT_RC && qp_can_receive(qp) && is_connected(qp, pkt))
+	if (qp_is_rc(qp) && qp_can_receive(qp) && is_connected(qp, pkt))
 		qp_error(nic, qp,
 			 error->layer_etype == RDMAP_PROTECTION ? HW_EVENT_QP_ACCESS_ERR
 								: HW_EVENT_QP_REQ_ERR);

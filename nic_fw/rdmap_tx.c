@@ -150,7 +150,7 @@ void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram
 	msg->dst_qpn = pkt->src_qpn;
 	msg->qkey = pkt->qkey;
 	/* The tag of the request, be it of this connection or not. */
-	if (qp == nic->null_qp || (qp->type == HW_QPT_RC && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
+	if (qp == nic->null_qp || (qp_is_rc(qp) && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
 		msg->incarnation = pkt->incarnation;
 	if (!rd_flow_send(nic, msg))
 		wqe_free(nic, msg);

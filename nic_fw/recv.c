@@ -5,8 +5,9 @@
  * A Send takes its receive when its first packet arrives, in any order. On an RC QP receives
  * must complete in the order in which they were posted, so a message that comes early makes
  * those before it take theirs too (the MSN counts what takes a receive). On an RD QP, which
- * serves many peers, the order of taking is the order of arrival. Called by rdmap_rx.c, uc_rx.c,
- * qp.c (flush), rd_session.c (a peer is gone); calls rq.c, cq.c.
+ * serves many peers, and on an XRC one, which serves many SRQs, the order of taking is that of
+ * arrival. Called by rdmap_rx.c, uc_rx.c, qp.c (flush), rd_session.c (a peer is gone); calls rq.c,
+ * cq.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -25,14 +26,30 @@ struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dg
 	return NULL;
 }
 
+void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq)
+{
+	if (!srq)
+		return;
+	cqe->flags |= HW_CQE_F_XRC;
+	cqe->sq_index = srq->index;
+}
+
+/* The SRQ that an XRC request names, which was checked; NULL: the QP is of another kind. */
+static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
+			     const struct dgram_pkt *pkt)
+{
+	return qp->type == HW_QPT_XRC_RECV ? xrc_srq(nic, qp, pkt->qkey) : NULL;
+}
+
 static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 			      uint32_t msn, struct recv_msg **out)
 {
 	struct recv_msg *msg = fw_pool_get(&nic->recv_msgs);
+	struct fw_srq *srq = srq_of(nic, qp, pkt);
 
 	if (!msg)
 		return RDMAP_DROP;
-	switch (rq_take(nic, qp, &msg->recv)) {
+	switch (srq ? rq_take_srq(nic, srq, &msg->recv) : rq_take(nic, qp, &msg->recv)) {
 	case RQ_OK:
 		break;
 	case RQ_EMPTY:
@@ -45,6 +62,7 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 		break;
 	}
 	msg->qp = qp;
+	msg->srq = srq;
 	msg->src_ip = pkt->src_ip;
 	msg->src_qpn = pkt->src_qpn;
 	msg->src_shard = pkt->src_shard;
@@ -60,20 +78,21 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 }
 
 /*
- * RD: the latest message of the same flow that came before its turn and took a receive. That
+ * RD, XRC: the latest message of the same flow that came before its turn and took a receive. That
  * cannot be delivered while this one is refused, so its receive serves this one, and it is
  * refused in its turn. Else a process that posts the next receive after this message would
  * wait for ever.
  */
 static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
 {
+	const struct fw_srq *srq = srq_of(nic, qp, pkt);
 	struct recv_msg *latest = NULL;
 	struct fw_list *pos;
 
 	fw_list_for_each (pos, &qp->recv_msgs) {
 		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
 
-		if (msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
+		if (msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip && msg->srq == srq &&
 		    seq_lt(pkt->msn, msg->msn) && (!latest || seq_lt(latest->msn, msg->msn)))
 			latest = msg;
 	}
@@ -128,10 +147,26 @@ static void abort_one(struct fw_nic *nic, struct recv_msg *msg, enum hw_status s
 	    .status = (uint8_t)status,
 	    .opcode = HW_CQE_RECV,
 	};
+	const struct fw_srq *srq = msg->srq;
 
 	recv_end(nic, qp, msg);
+	recv_cqe_of_srq(&cqe, srq);
 	fw_trace(nic, TRACE_CQE, qp->qpn, cqe.wr_id, status);
-	(void)cq_post(nic, qp->recv_cq, &cqe);
+	(void)cq_post(nic, srq ? srq->cq : qp->recv_cq, &cqe);
+}
+
+void recv_forget_srq(struct fw_nic *nic, const struct fw_srq *srq)
+{
+	struct fw_list *pos;
+	struct fw_list *next;
+
+	for (pos = nic->open_recvs.next; pos != &nic->open_recvs; pos = next) {
+		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, nic_node);
+
+		next = pos->next;
+		if (msg->srq == srq)
+			recv_end(nic, msg->qp, msg);
+	}
 }
 
 void recv_flush_qp(struct fw_nic *nic, struct fw_qp *qp, bool complete)

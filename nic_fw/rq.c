@@ -55,7 +55,7 @@ static uint32_t own_available(struct fw_nic *nic, struct fw_qp *qp)
 	return prod - qp->rq_cons;
 }
 
-static enum rq_result take_from_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv)
+enum rq_result rq_take_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv)
 {
 	enum rq_result result;
 
@@ -89,7 +89,7 @@ enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *rec
 	enum rq_result result;
 
 	if (qp->srq != HW_SRQ_NONE)
-		return take_from_srq(nic, &nic->srqs[qp->srq], recv);
+		return rq_take_srq(nic, &nic->srqs[qp->srq], recv);
 	if (qp->rq_prod == qp->rq_cons && !own_available(nic, qp))
 		return RQ_EMPTY;
 	recv->pd = qp->pd;

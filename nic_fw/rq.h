@@ -29,7 +29,10 @@ struct fw_srq {
 	uint32_t max_sge;
 	uint32_t limit; /* 0: not armed */
 	uint32_t pd;
-	uint32_t refs; /* QPs */
+	uint32_t refs;    /* QPs */
+	uint64_t domain;  /* XRC: of which it is (xrc.h); else 0 */
+	struct fw_cq *cq; /* XRC: where its receives complete */
+	uint32_t xrcd;    /* XRC */
 	uint32_t index;
 	uint16_t client;
 	bool used;
@@ -58,6 +61,8 @@ enum rq_result {
 void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp);
 /* Takes the next receive of the QP (its SRQ's when it has one). */
 enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv);
+/* Likewise of an SRQ. */
+enum rq_result rq_take_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv);
 
 /* How many receives are posted and not taken; reads the host's index. */
 uint32_t rq_available(struct fw_nic *nic, struct fw_qp *qp);

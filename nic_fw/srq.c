@@ -65,6 +65,7 @@ static void fill_resp(const struct fw_srq *srq, struct hw_resp_srq *resp)
 	resp->ring_offset = srq->ring_offset;
 	resp->entries = srq->mask + 1;
 	resp->stride_bytes = srq->stride_bytes;
+	resp->srqn = srq->domain ? srq->index + XRC_SRQN_FIRST : 0;
 }
 
 static uint64_t ring_bytes(const struct fw_srq *srq)
@@ -87,16 +88,31 @@ static int alloc_memory(struct fw_nic *nic, uint32_t client, struct fw_srq *srq)
 	return 0;
 }
 
+static void tie_xrc(struct fw_srq *srq, uint32_t number, struct fw_xrcd *xrcd, struct fw_cq *cq)
+{
+	srq->domain = xrcd->domain;
+	srq->xrcd = number;
+	srq->cq = cq;
+	xrcd->refs++;
+	cq->refs++;
+}
+
 int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_srq *create = &cmd->u.srq;
 	struct fw_client *owner = &nic->clients[client];
 	struct fw_pd *pd = pd_own(nic, client, create->pd);
+	bool xrc = create->flags & HW_SRQ_F_XRC;
+	struct fw_xrcd *xrcd = xrc ? xrcd_own(nic, client, create->xrcd) : NULL;
+	struct fw_cq *cq = xrc ? cq_own(nic, client, create->cq) : NULL;
 	struct fw_srq *srq;
 	uint32_t index;
 
 	(void)aux;
+	if (create->flags & ~(uint32_t)HW_SRQ_F_ALL || (xrc && (!xrcd || !cq)) ||
+	    (!xrc && (create->xrcd || create->cq)))
+		return FW_EINVAL;
 	if (!pd || !create->max_wr || create->max_wr > HW_MAX_WR || create->max_sge > HW_MAX_SGE)
 		return FW_EINVAL;
 	if (owner->num_srq >= owner->max_srq)
@@ -119,6 +135,8 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	srq->client = (uint16_t)client;
 	srq->used = true;
 	pd->refs++;
+	if (xrc)
+		tie_xrc(srq, create->xrcd, xrcd, cq);
 	fw_list_add_tail(&owner->srqs, &srq->node);
 	owner->num_srq++;
 	fill_resp(srq, &resp->u.srq);
@@ -130,6 +148,11 @@ void srq_destroy(struct fw_nic *nic, uint32_t index)
 	struct fw_srq *srq = &nic->srqs[index];
 
 	assert(srq->used && !srq->refs);
+	if (srq->domain) {
+		recv_forget_srq(nic, srq);
+		nic->xrcds[srq->xrcd].refs--;
+		srq->cq->refs--;
+	}
 	bar_free(nic, srq->client, srq->ring_offset, ring_bytes(srq));
 	bar_record_free(nic, srq->client, srq->record_offset);
 	srq->used = false;

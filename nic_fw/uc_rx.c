@@ -103,24 +103,12 @@ static struct recv_msg *receive_of(struct fw_nic *nic, struct fw_qp *qp,
 	return NULL;
 }
 
-static void complete(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
-		     struct recv_msg *msg, uint8_t opcode)
-{
-	uint64_t wr_id = msg->recv.wr_id;
-
-	recv_end(nic, qp, msg);
-	rdmap_complete_recv(nic, qp, pkt, wr_id, opcode, HW_STATUS_SUCCESS);
-}
-
 /* The QP's own memory is not as it was posted: the process hears of it, and the QP is done. */
 static void fail_local(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 		       struct recv_msg *msg)
 {
-	uint64_t wr_id = msg->recv.wr_id;
-
 	FW_DROP(nic, drop_uc_protection);
-	recv_end(nic, qp, msg);
-	rdmap_complete_recv(nic, qp, pkt, wr_id, HW_CQE_RECV, HW_STATUS_LOC_PROT_ERR);
+	rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV, HW_STATUS_LOC_PROT_ERR);
 	qp_error(nic, qp, HW_EVENT_NONE);
 }
 
@@ -150,7 +138,7 @@ static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 		FW_DROP(nic, drop_uc_protection);
 		return false;
 	}
-	complete(nic, qp, pkt, msg, HW_CQE_RECV);
+	rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV, HW_STATUS_SUCCESS);
 	return true;
 }
 
@@ -182,7 +170,7 @@ static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pk
 	}
 	msg = receive_of(nic, qp, pkt);
 	if (msg)
-		complete(nic, qp, pkt, msg, HW_CQE_RECV_WRITE_IMM);
+		rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV_WRITE_IMM, HW_STATUS_SUCCESS);
 	return msg != NULL;
 }
 

@@ -198,7 +198,7 @@ static enum hw_vendor_err set_destination(struct fw_nic *nic, const struct fw_qp
 	if (qp_is_connected(qp)) {
 		wqe->dst_ip = qp->dst_ip;
 		wqe->dst_qpn = qp->dst_qpn;
-		wqe->qkey = 0;
+		wqe->qkey = qp->type == HW_QPT_XRC_SEND ? w->qkey : 0;
 		return HW_VENDOR_ERR_NONE;
 	}
 	wqe->dst_ip = ah_dst_ip(nic, qp->client, qp->pd, w->ah, w->dst_qpn, &found);

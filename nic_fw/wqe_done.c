@@ -148,14 +148,14 @@ static bool stops_queue(const struct fw_qp *qp, enum hw_status status)
 {
 	if (status == HW_STATUS_SUCCESS || status == HW_STATUS_WR_FLUSH_ERR)
 		return false;
-	return qp->type == HW_QPT_RC || is_local_fault(status);
+	return qp_is_rc(qp) || is_local_fault(status);
 }
 
 static void stop_queue(struct fw_nic *nic, struct fw_qp *qp, enum hw_status status)
 {
 	if (!stops_queue(qp, status) || qp->state == HW_QPS_ERR || qp->state == HW_QPS_RESET)
 		return;
-	if (qp->type == HW_QPT_RC)
+	if (qp_is_rc(qp))
 		qp_error(nic, qp, HW_EVENT_NONE);
 	else
 		qp_sq_error(nic, qp);

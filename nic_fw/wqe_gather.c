@@ -47,6 +47,7 @@ enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint
 			      uint32_t bytes, struct fw_tx_frame *frame, bool *host)
 {
 	uint32_t need = wqe->kind == FW_WQE_READ_RESPONSE ? HW_ACCESS_REMOTE_READ : 0;
+	uint32_t pd = xrc_pd(nic, wqe->qp, wqe->qkey);
 	uint32_t i;
 
 	if (wqe->flags & HW_WQE_F_INLINE) {
@@ -67,8 +68,8 @@ enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint
 		n = sge->bytes - offset;
 		if (n > bytes)
 			n = bytes;
-		err = mem_check(nic, wqe->qp->pd, wqe->qp->qpn, sge->lkey, sge->addr + offset, n,
-				need, &mem);
+		err =
+		    mem_check(nic, pd, wqe->qp->qpn, sge->lkey, sge->addr + offset, n, need, &mem);
 		if (err != HW_VENDOR_ERR_NONE)
 			return err;
 		assert(frame->num_seg < FW_TX_SEGS_MAX);

@@ -10,6 +10,7 @@
  *	CREATE_EQ	answer: the EQ's eventfd
  *	REG_MR		request: a sealed memfd when HW_REG_F_MEMFD is set
  *	ALLOC_MEM	answer: a memfd that weftd made and sealed
+ *	OPEN_XRCD	request: the file that names the domain when HW_XRCD_F_FILE is set
  *
  * ATTACH comes first and is answered by weftd's client.c; ALLOC_MEM too; the others go to
  * the firmware (nic_fw/cmd*.c) on the core of the shard that the client was given.
@@ -83,14 +84,19 @@ enum hw_cmd_op {
 	HW_CMD_CM_DISCONNECT = 49,
 	HW_CMD_CM_MOVE = 50,
 	HW_CMD_CM_EVENT = 51,
+	HW_CMD_OPEN_XRCD = 53,
+	HW_CMD_CLOSE_XRCD = 54,
+	HW_CMD_OPEN_QP = 55, /* an XRC_RECV QP that another process made */
 	HW_CMD_OPS
 };
 
-/* The numbers of the four that verbs know are those of enum ibv_qp_type; RD has its own. */
+/* The numbers of those that verbs know are those of enum ibv_qp_type; RD has its own. */
 enum hw_qp_type {
 	HW_QPT_RC = 2,
 	HW_QPT_UC = 3,
 	HW_QPT_UD = 4,
+	HW_QPT_XRC_SEND = 9,
+	HW_QPT_XRC_RECV = 10,
 	HW_QPT_RD = 16,
 };
 
@@ -222,7 +228,35 @@ struct hw_cmd_srq {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t limit;
-	uint32_t mask; /* MODIFY: 1 max_wr (refused), 2 limit */
+	uint32_t mask;  /* MODIFY: 1 max_wr (refused), 2 limit */
+	uint32_t flags; /* CREATE: HW_SRQ_F_* */
+	uint32_t xrcd;  /* CREATE, HW_SRQ_F_XRC: the domain whose QPs may take its receives */
+	uint32_t cq;    /* likewise: where they complete */
+};
+enum {
+	HW_SRQ_F_XRC = 0x01,
+	HW_SRQ_F_ALL = HW_SRQ_F_XRC,
+};
+
+/* An XRC domain (IBA annex A14). Who opens the same file has the same domain. */
+struct hw_cmd_open_xrcd {
+	uint32_t flags; /* HW_XRCD_F_* */
+	uint32_t reserved;
+	/* HW_XRCD_F_FILE: which file; weftd puts here what the descriptor says. */
+	uint64_t file_dev;
+	uint64_t file_ino;
+};
+static_assert(sizeof(struct hw_cmd_open_xrcd) == 24, "");
+enum {
+	HW_XRCD_F_FILE = 0x01,   /* a descriptor is attached; else the domain is nobody else's */
+	HW_XRCD_F_CREATE = 0x02, /* the file may name no domain yet; without it: EAGAIN */
+	HW_XRCD_F_EXCL = 0x04,   /* it must not: EINVAL */
+	HW_XRCD_F_ALL = HW_XRCD_F_FILE | HW_XRCD_F_CREATE | HW_XRCD_F_EXCL,
+};
+
+struct hw_cmd_open_qp {
+	uint32_t xrcd;
+	uint32_t qpn;
 };
 
 struct hw_cmd_create_qp {
@@ -238,6 +272,7 @@ struct hw_cmd_create_qp {
 	uint32_t max_recv_sge;
 	uint32_t max_inline_bytes;
 	uint32_t flags; /* HW_QP_F_* */
+	uint32_t xrcd;  /* XRC_RECV, which has no PD, CQ, queue or record: all else is 0 */
 };
 #define HW_SRQ_NONE 0xffffffffu
 
@@ -349,6 +384,8 @@ struct hw_cmd {
 		struct hw_cmd_modify_mr modify_mr;
 		struct hw_cmd_alloc_mw alloc_mw;
 		struct hw_cmd_mcast mcast;
+		struct hw_cmd_open_xrcd open_xrcd;
+		struct hw_cmd_open_qp open_qp;
 		struct hw_cmd_list list;
 		struct hw_cmd_handle obj;
 		struct hw_cmd_alloc_mem alloc_mem;
@@ -426,6 +463,8 @@ struct hw_resp_srq {
 	uint64_t ring_offset;
 	uint32_t entries; /* slots of the ring, a power of two */
 	uint32_t stride_bytes;
+	uint32_t srqn; /* XRC: what requests of peers name it by, not 0; else 0 */
+	uint32_t reserved;
 };
 
 struct hw_resp_create_qp {
@@ -509,7 +548,7 @@ struct hw_cmd_resp {
 		struct hw_resp_cm_event cm_event;
 		struct hw_resp_goal_open goal_open;
 		struct hw_resp_goal_load goal_load;
-		uint32_t handle; /* PD, AH, MW (its rkey), communicator */
+		uint32_t handle; /* PD, AH, MW (its rkey), communicator, XRC domain */
 		struct hw_qp_attr qp_attr;
 		uint8_t bytes[496];
 	} u;

@@ -39,6 +39,7 @@ enum {
 	HW_CQE_F_INV = 0x04, /* imm_inv is the STag that the peer invalidated */
 	HW_CQE_F_SOLICITED = 0x08,
 	HW_CQE_F_PARTIAL = 0x10, /* Write-Record: the timer fired; record_map tells what came */
+	HW_CQE_F_XRC = 0x20,     /* a receive of an XRC SRQ; qpn may be another process's */
 };
 
 struct hw_cqe {
@@ -54,7 +55,8 @@ struct hw_cqe {
 	uint8_t flags;
 	uint8_t phase;
 	uint32_t vendor_err; /* HW_VENDOR_ERR_*; record: bytes of one bit of record_map */
-	uint32_t sq_index;   /* send: slot after the request; record: STag written to */
+	/* send: slot after the request; record: STag written to; XRC: number of the SRQ */
+	uint32_t sq_index;
 	uint32_t src_ip;     /* network byte order */
 	uint64_t record_to;  /* record: tagged offset of the message */
 	uint64_t record_map; /* record: bit i set, piece i of the message is valid */

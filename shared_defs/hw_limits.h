@@ -11,6 +11,9 @@ enum {
 	HW_MAX_QP = 16384, /* per shard */
 	HW_MAX_CQ = 16384,
 	HW_MAX_SRQ = 4096,
+	HW_MAX_XRCD = 4096,          /* XRC domains that are open, each once per opening */
+	HW_MAX_XRCD_PER_CLIENT = 64, /* of them */
+	HW_MAX_QP_OPENS = 16384,     /* XRC_RECV QPs open in processes that did not make them */
 	HW_MAX_MR = 65536,
 	HW_MAX_PD = 4096,
 	HW_MAX_AH = 65536,

@@ -59,7 +59,8 @@ struct hw_sq_wqe {
 	uint64_t wr_id;
 	uint32_t ah;      /* UD, RD: address handle */
 	uint32_t dst_qpn; /* UD, RD */
-	uint32_t qkey;    /* UD, RD; the high bit takes the QP's own (IBA 10.2.5) */
+	/* UD, RD; the high bit takes the QP's own (IBA 10.2.5). XRC: the peer's SRQ, its srqn */
+	uint32_t qkey;
 	uint32_t inline_bytes;
 	uint64_t remote_addr; /* Write, Read, atomics */
 	uint32_t rkey;

@@ -60,7 +60,8 @@ struct wire_dgram {
 	struct be16 incarnation;
 	struct be32 dst_qpn; /* 24 bits; 0 in RD_ACK, RD_HELLO, RD_PROBE, CM */
 	struct be32 src_qpn; /* 24 bits; likewise */
-	struct be32 qkey;    /* UD, RD; UC: offset of the segment in its message */
+	/* UD, RD; UC: offset of the segment in its message; XRC: the SRQ that is meant */
+	struct be32 qkey;
 	/* F_IMM: immediate data; Terminate: the ssn at fault; F_RECORD: message offset; else 0 */
 	struct be32 imm;
 	struct be32 msg_bytes; /* payload of the whole message */

@@ -55,6 +55,11 @@ struct vb_pd {
 	struct weft_pd *weft;
 };
 
+struct vb_xrcd {
+	struct ibv_xrcd ibv;
+	struct weft_xrcd *weft;
+};
+
 struct vb_mr {
 	struct ibv_mr ibv;
 	struct weft_mr *weft;
@@ -131,6 +136,11 @@ static inline struct vb_pd *vb_pd_of(struct ibv_pd *pd)
 	return VB_OF(pd, struct vb_pd, ibv);
 }
 
+static inline struct vb_xrcd *vb_xrcd_of(struct ibv_xrcd *xrcd)
+{
+	return VB_OF(xrcd, struct vb_xrcd, ibv);
+}
+
 static inline struct vb_mr *vb_mr_of(struct ibv_mr *mr)
 {
 	return VB_OF(mr, struct vb_mr, ibv);
@@ -199,6 +209,15 @@ void vb_cq_ops(struct vb_context *c);
 void vb_mem_ops(struct vb_context *c);
 void vb_qp_ops(struct vb_context *c);
 void vb_srq_ops(struct vb_context *c);
+void vb_xrc_ops(struct vb_context *c);
+
+/*
+ * vb_qp.c: the verbs object around what the NIC has made or opened: the caller sets weft, with this
+ * object as its user, and then calls vb_qp_fill(). vb_qp_free() takes one without a NIC's QP, too.
+ */
+struct vb_qp *vb_qp_alloc(void);
+void vb_qp_fill(struct vb_qp *qp, struct ibv_context *context, const struct ibv_qp_init_attr *init);
+void vb_qp_free(struct vb_qp *qp);
 
 /* vb_query.c */
 int vb_gid(struct vb_context *c, int index, union ibv_gid *gid);

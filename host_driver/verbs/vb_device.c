@@ -172,6 +172,7 @@ VB_API struct ibv_context *ibv_open_device(struct ibv_device *device)
 	vb_cq_ops(c);
 	vb_qp_ops(c);
 	vb_srq_ops(c);
+	vb_xrc_ops(c);
 	return ibv;
 }
 

@@ -85,6 +85,8 @@ static int convert(struct ibv_qp *qp, const struct ibv_send_wr *wr, struct weft_
 		w->remote_addr = wr->wr.rdma.remote_addr;
 		w->rkey = wr->wr.rdma.rkey;
 	}
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		w->qkey = wr->qp_type.xrc.remote_srqn;
 	return 0;
 }
 

@@ -3,8 +3,8 @@
  * Queue pairs: create, modify, query, destroy, and multicast groups of UD ones.
  *
  * Called by programs; calls weft_qp.c. RC made ready with ibv_modify_qp() alone, as perftest and
- * the pingpongs do, runs over RD. RC, UC and UD are served; raw packets, RSS and the like are
- * refused with EOPNOTSUPP.
+ * the pingpongs do, runs over RD. RC, XRC, UC and UD are served; raw packets, RSS and the like are
+ * refused with EOPNOTSUPP. vb_xrc.c opens the QPs of other processes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,9 +37,21 @@ static void cap_from(const struct weft_qp_cap *w, struct ibv_qp_cap *cap)
 	cap->max_inline_data = w->max_inline_bytes;
 }
 
+/* The receiving end of an extended connection: a number, and who is connected to it. */
+static struct weft_qp *xrc_recv_new(struct ibv_xrcd *xrcd, struct ibv_qp_init_attr *init,
+				    void *user)
+{
+	struct weft_qp_init_attr attr = {.type = WEFT_QPT_XRC_RECV, .user = user};
+
+	attr.xrcd = vb_xrcd_of(xrcd)->weft;
+	init->cap = (struct ibv_qp_cap){0};
+	return weft_create_qp(NULL, &attr);
+}
+
 static struct weft_qp *weft_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, uint32_t flags,
 				   void *user)
 {
+	bool xrc = init->qp_type == IBV_QPT_XRC_SEND;
 	struct weft_qp_init_attr attr = {
 	    .type = (enum weft_qp_type)init->qp_type,
 	    .flags = flags | (init->sq_sig_all ? WEFT_QP_F_SQ_SIG_ALL : 0),
@@ -47,17 +59,19 @@ static struct weft_qp *weft_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	    .recv_cq = init->recv_cq ? vb_cq_of(init->recv_cq)->weft : NULL,
 	    .srq = init->srq ? vb_srq_of(init->srq)->weft : NULL,
 	    .cap = {.max_send_wr = init->cap.max_send_wr,
-		    .max_recv_wr = init->cap.max_recv_wr,
+		    .max_recv_wr = xrc ? 0 : init->cap.max_recv_wr,
 		    .max_send_sge = init->cap.max_send_sge,
-		    .max_recv_sge = init->cap.max_recv_sge,
+		    .max_recv_sge = xrc ? 0 : init->cap.max_recv_sge,
 		    .max_inline_bytes = init->cap.max_inline_data},
 	    .user = user,
 	};
 	struct weft_qp *qp;
 
 	if (init->qp_type != IBV_QPT_RC && init->qp_type != IBV_QPT_UC &&
-	    init->qp_type != IBV_QPT_UD)
+	    init->qp_type != IBV_QPT_UD && !xrc)
 		return vb_null(EOPNOTSUPP);
+	if (xrc)
+		attr.recv_cq = attr.send_cq; /* it receives nothing */
 	if (!attr.send_cq || !attr.recv_cq)
 		return vb_null(EINVAL);
 	qp = weft_create_qp(vb_pd_of(pd)->weft, &attr);
@@ -66,22 +80,30 @@ static struct weft_qp *weft_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 	return qp;
 }
 
-/* flags: enum weft_qp_flags beside what init says. */
-static struct vb_qp *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, uint32_t flags)
+struct vb_qp *vb_qp_alloc(void)
 {
 	struct vb_qp *qp = calloc(1, sizeof(*qp));
 
 	if (!qp)
 		return vb_null(ENOMEM);
-	qp->weft = weft_qp_new(pd, init, flags, qp);
-	if (!qp->weft) {
-		free(qp);
-		return NULL;
-	}
+	pthread_mutex_init(&qp->ibv.mutex, NULL);
+	pthread_cond_init(&qp->ibv.cond, NULL);
+	return qp;
+}
+
+void vb_qp_free(struct vb_qp *qp)
+{
+	vb_wr_free(qp);
+	pthread_cond_destroy(&qp->ibv.cond);
+	pthread_mutex_destroy(&qp->ibv.mutex);
+	free(qp);
+}
+
+void vb_qp_fill(struct vb_qp *qp, struct ibv_context *context, const struct ibv_qp_init_attr *init)
+{
 	qp->sq_sig_all = init->sq_sig_all != 0;
-	qp->ibv.context = pd->context;
+	qp->ibv.context = context;
 	qp->ibv.qp_context = init->qp_context;
-	qp->ibv.pd = pd;
 	qp->ibv.send_cq = init->send_cq;
 	qp->ibv.recv_cq = init->recv_cq;
 	qp->ibv.srq = init->srq;
@@ -89,14 +111,33 @@ static struct vb_qp *qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, ui
 	qp->ibv.qp_num = qp->weft->qpn;
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->ibv.qp_type = init->qp_type;
-	pthread_mutex_init(&qp->ibv.mutex, NULL);
-	pthread_cond_init(&qp->ibv.cond, NULL);
+}
+
+/* pd NULL: of xrcd. flags: enum weft_qp_flags beside what init says. */
+static struct vb_qp *qp_new(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_qp_init_attr *init,
+			    uint32_t flags)
+{
+	struct vb_qp *qp = vb_qp_alloc();
+
+	if (!qp)
+		return NULL;
+	qp->weft = pd ? weft_qp_new(pd, init, flags, qp) : xrc_recv_new(xrcd, init, qp);
+	if (!qp->weft) {
+		vb_qp_free(qp);
+		return NULL;
+	}
+	vb_qp_fill(qp, pd ? pd->context : xrcd->context, init);
+	qp->ibv.pd = pd;
 	return qp;
 }
 
 VB_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 {
-	struct vb_qp *qp = qp_new(pd, init, 0);
+	struct vb_qp *qp;
+
+	if (init->qp_type == IBV_QPT_XRC_RECV)
+		return vb_null(EINVAL); /* it is of no PD, but of a domain: ibv_create_qp_ex() */
+	qp = qp_new(pd, NULL, init, 0);
 
 	return qp ? &qp->ibv : NULL;
 }
@@ -110,9 +151,8 @@ static bool send_ops_legal(const struct ibv_qp_init_attr_ex *ex)
 	const uint64_t reliable = unreliable | IBV_QP_EX_WITH_RDMA_READ |
 				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-	uint64_t legal = ex->qp_type == IBV_QPT_RC   ? reliable
-			 : ex->qp_type == IBV_QPT_UC ? unreliable
-						     : datagram;
+	bool rc = ex->qp_type == IBV_QPT_RC || ex->qp_type == IBV_QPT_XRC_SEND;
+	uint64_t legal = rc ? reliable : ex->qp_type == IBV_QPT_UC ? unreliable : datagram;
 
 	return !(ex->send_ops_flags & ~legal);
 }
@@ -121,15 +161,20 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 {
 	uint32_t create = ex->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS ? ex->create_flags : 0;
 	bool no_loop = create & IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	bool xrc_recv = ex->qp_type == IBV_QPT_XRC_RECV;
 	struct ibv_qp_init_attr init;
 	struct vb_qp *qp;
 
-	if (!(ex->comp_mask & IBV_QP_INIT_ATTR_PD) || !ex->pd || ex->pd->context != context)
+	if (xrc_recv
+		? !(ex->comp_mask & IBV_QP_INIT_ATTR_XRCD) || !ex->xrcd ||
+		      ex->xrcd->context != context
+		: !(ex->comp_mask & IBV_QP_INIT_ATTR_PD) || !ex->pd || ex->pd->context != context)
 		return vb_null(EINVAL);
-	if (ex->comp_mask & ~(uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
-					IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
+	if (ex->comp_mask &
+		~(uint32_t)(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+			    IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS) ||
 	    create & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB ||
-	    (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && !send_ops_legal(ex)))
+	    (ex->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS && (xrc_recv || !send_ops_legal(ex))))
 		return vb_null(EOPNOTSUPP);
 	init = (struct ibv_qp_init_attr){.qp_context = ex->qp_context,
 					 .send_cq = ex->send_cq,
@@ -138,7 +183,8 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 					 .cap = ex->cap,
 					 .qp_type = ex->qp_type,
 					 .sq_sig_all = ex->sq_sig_all};
-	qp = qp_new(ex->pd, &init, no_loop ? WEFT_QP_F_BLOCK_SELF_MCAST_LB : 0);
+	qp = qp_new(xrc_recv ? NULL : ex->pd, ex->xrcd, &init,
+		    no_loop ? WEFT_QP_F_BLOCK_SELF_MCAST_LB : 0);
 	if (!qp)
 		return NULL;
 	ex->cap = init.cap;
@@ -260,10 +306,7 @@ VB_API int ibv_destroy_qp(struct ibv_qp *ibv)
 
 	if (rc < 0)
 		return vb_result(rc);
-	vb_wr_free(qp);
-	pthread_cond_destroy(&ibv->cond);
-	pthread_mutex_destroy(&ibv->mutex);
-	free(qp);
+	vb_qp_free(qp);
 	return 0;
 }
 

@@ -54,7 +54,7 @@ static void fill_device(struct vb_context *c, struct ibv_device_attr *attr)
 	attr->device_cap_flags = IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
 				 IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
 				 IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS |
-				 IBV_DEVICE_CURR_QP_STATE_MOD;
+				 IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_XRC;
 	attr->max_sge = (int)w->max_sge;
 	attr->max_sge_rd = (int)w->max_sge;
 	attr->max_cq = (int)w->max_cq;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared receive queues. Called by programs; calls weft_srq.c. XRC and tag matching are refused.
+ * Shared receive queues, those of XRC too. Called by programs; calls weft_srq.c. Tag matching is
+ * refused.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,14 +10,18 @@
 
 static_assert((int)WEFT_SRQ_MAX_WR == IBV_SRQ_MAX_WR && (int)WEFT_SRQ_LIMIT == IBV_SRQ_LIMIT, "");
 
-VB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+/* xrcd and cq: of one of XRC; else NULL. */
+static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_srq_init_attr *init,
+			      struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
 	struct weft_srq_attr attr = {.max_wr = init->attr.max_wr, .max_sge = init->attr.max_sge};
 	struct vb_srq *srq = calloc(1, sizeof(*srq));
 
 	if (!srq)
 		return vb_null(ENOMEM);
-	srq->weft = weft_create_srq(vb_pd_of(pd)->weft, &attr);
+	srq->weft = xrcd ? weft_create_xrc_srq(vb_pd_of(pd)->weft, vb_xrcd_of(xrcd)->weft,
+					       vb_cq_of(cq)->weft, &attr)
+			 : weft_create_srq(vb_pd_of(pd)->weft, &attr);
 	if (!srq->weft) {
 		free(srq);
 		return NULL;
@@ -33,16 +38,31 @@ VB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 	return &srq->ibv;
 }
 
+VB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	return create(pd, init, NULL, NULL);
+}
+
+/* What else a comp_mask may ask for is tag matching. */
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *ex)
 {
 	struct ibv_srq_init_attr init = {.srq_context = ex->srq_context, .attr = ex->attr};
+	const uint32_t of_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	enum ibv_srq_type type =
+	    ex->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? ex->srq_type : IBV_SRQT_BASIC;
 	struct ibv_srq *srq;
 
 	if (!(ex->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !ex->pd || ex->pd->context != context)
 		return vb_null(EINVAL);
-	if (ex->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && ex->srq_type != IBV_SRQT_BASIC)
+	if (type == IBV_SRQT_XRC) {
+		if ((ex->comp_mask & of_xrc) != of_xrc || !ex->xrcd || !ex->cq)
+			return vb_null(EINVAL);
+		srq = create(ex->pd, &init, ex->xrcd, ex->cq);
+	} else if (type == IBV_SRQT_BASIC) {
+		srq = create(ex->pd, &init, NULL, NULL);
+	} else {
 		return vb_null(EOPNOTSUPP);
-	srq = ibv_create_srq(ex->pd, &init);
+	}
 	ex->attr = init.attr;
 	return srq;
 }
@@ -80,9 +100,14 @@ VB_API int ibv_destroy_srq(struct ibv_srq *ibv)
 	return 0;
 }
 
+/* XRC alone gives them numbers that mean something to a peer. */
 static int get_srq_num(struct ibv_srq *srq, uint32_t *num)
 {
-	*num = srq->handle;
+	uint32_t srqn = vb_srq_of(srq)->weft->srqn;
+
+	if (!srqn)
+		return vb_result(-EOPNOTSUPP);
+	*num = srqn;
 	return 0;
 }
 

@@ -228,13 +228,15 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn
 	w->qkey = qkey;
 }
 
-/* No QP of weft can be made for these: a call is the program's error, told by wr_complete(). */
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 {
-	(void)srqn;
-	fail(of(ex)->builder, EINVAL);
+	struct weft_send_wr *w = current(of(ex)->builder);
+
+	if (w)
+		w->qkey = srqn;
 }
 
+/* No QP of weft can be made for these: a call is the program's error, told by wr_complete(). */
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
 	(void)hdr;

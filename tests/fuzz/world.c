@@ -515,6 +515,7 @@ static void each_pool(pool_fn fn)
 		fn(&nic->mcast_group_pool);
 		fn(&nic->mcast_members);
 		fn(&nic->mac_filters);
+		fn(&nic->qp_opens);
 		fn(&nic->wqes);
 		fn(&nic->wqe_exts);
 		fn(&nic->flows);

@@ -265,6 +265,9 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 		modify_qp(nic, &cmd->u.modify_qp);
 		resp->u.qp_attr = cmd->u.modify_qp.attr;
 		return 0;
+	case HW_CMD_OPEN_QP:
+		resp->u.create_qp.qpn = cmd->u.open_qp.qpn;
+		return 0;
 	case HW_CMD_REG_MR:
 		return reg_mr(nic, cmd, fd_in, &resp->u.mr);
 	case HW_CMD_DEREG_MR:
@@ -275,6 +278,7 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 	case HW_CMD_ALLOC_PD:
 	case HW_CMD_CREATE_AH:
 	case HW_CMD_ALLOC_MW:
+	case HW_CMD_OPEN_XRCD:
 		resp->u.handle = ++nic->num_other;
 		return 0;
 	case HW_CMD_DEALLOC_PD:
@@ -293,6 +297,7 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 	case HW_CMD_LIST:
 	case HW_CMD_DEALLOC_MW:
 	case HW_CMD_MODIFY_MR:
+	case HW_CMD_CLOSE_XRCD:
 	case HW_CMD_CM_CREATE:
 	case HW_CMD_CM_DESTROY:
 	case HW_CMD_CM_BIND:

@@ -234,6 +234,33 @@ static void shared_receives(void)
 	host_check(weft_destroy_srq(srq) == 0);
 }
 
+/* One process at both ends, and a second one that opens the receiving end. */
+static void extended(void)
+{
+	struct weft_qp_init_attr init = {.type = WEFT_QPT_XRC_RECV};
+	struct weft_srq_attr attr = {.max_wr = 8, .max_sge = 2};
+	int file = open("/dev/null", O_RDONLY);
+	struct weft_xrcd *xa = weft_open_xrcd(a.ctx, file, O_CREAT);
+	struct weft_xrcd *xb = weft_open_xrcd(b.ctx, file, O_CREAT);
+	struct weft_xrcd *xc = weft_open_xrcd(b.ctx, file, 0);
+	struct weft_qp *recv;
+	struct weft_srq *srq;
+
+	host_check(xa && xb && xc && file >= 0);
+	srq = weft_create_xrc_srq(b.pd, xb, cq_b, &attr);
+	init.xrcd = xb;
+	recv = weft_create_qp(NULL, &init);
+	host_check(srq && srq->srqn && recv);
+	/* of another NIC; and of this process, which has it */
+	host_check(!weft_open_qp(xa, recv->qpn, NULL) && errno == EINVAL);
+	host_check(!weft_open_qp(xc, recv->qpn, NULL) && errno == EBUSY);
+	host_check(weft_close_xrcd(xb) == -EBUSY);
+	host_check(weft_destroy_srq(srq) == 0 && weft_destroy_qp(recv) == 0);
+	host_check(weft_close_xrcd(xc) == 0 && weft_close_xrcd(xb) == 0 &&
+		   weft_close_xrcd(xa) == 0);
+	close(file);
+}
+
 static void to_a_group(struct weft_qp *from, struct weft_qp *to)
 {
 	uint32_t group_ip = inet_addr("239.1.2.3");
@@ -387,6 +414,7 @@ int main(void)
 	host_check(weft_destroy_qp(from) == 0 && weft_destroy_qp(to) == 0);
 	memory();
 	shared_receives();
+	extended();
 	datagrams();
 	states();
 	tools();

@@ -69,6 +69,15 @@ pair uc iwarp ibv_uc_pingpong -c -n 200
 pair uc_events ib ibv_uc_pingpong -c -n 200 -e -g 1 -s 20000
 pair srq iwarp ibv_srq_pingpong -c -n 400 -q 8
 pair srq_events ib ibv_srq_pingpong -c -n 400 -q 4 -e -g 1
+pair xsrq iwarp ibv_xsrq_pingpong -n 200
+pair xsrq_events ib ibv_xsrq_pingpong -n 200 -e -g 1 -s 70000 -m 4096
+port=$((port + 1))
+verbs xsrq_many.s iwarp ibv_xsrq_pingpong -d weft1 -p "$port" -c 3 -n 50
+wait_until 'ibv_xsrq_pingpong listens' listening
+for i in 1 2 3; do
+	verbs "xsrq_many.$i" iwarp ibv_xsrq_pingpong -d weft0 -p "$port" -n 50 localhost
+done
+expect_ok xsrq_many.1 xsrq_many.2 xsrq_many.3 xsrq_many.s
 
 # perftest's servers of one-way tests stay in RTR; it does not look at the data
 for test in ib_send_lat ib_write_lat ib_read_lat ib_atomic_lat; do

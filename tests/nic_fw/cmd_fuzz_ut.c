@@ -38,13 +38,16 @@ static uint32_t words_of(uint32_t op)
 	case HW_CMD_ALLOC_PD:
 		return 0;
 	case HW_CMD_REG_MR:
-	case HW_CMD_CREATE_QP:
 		return 12;
+	case HW_CMD_CREATE_QP:
+		return 13;
 	case HW_CMD_CREATE_EQ:
 	case HW_CMD_ALLOC_MW:
 		return 2;
 	case HW_CMD_CREATE_SRQ:
 	case HW_CMD_MODIFY_SRQ:
+		return 9;
+	case HW_CMD_OPEN_XRCD:
 		return 6;
 	case HW_CMD_MODIFY_QP:
 		return 16;
@@ -92,6 +95,44 @@ static void make_cm_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
 	}
 	if (cmd->op == HW_CMD_CM_CONNECT || cmd->op == HW_CMD_CM_ACCEPT)
 		cm->param.qpn = known[HW_CMD_CREATE_QP];
+}
+
+/* Of a few files; QPs and SRQs of the domain that was opened last, now and then. */
+static void make_xrc_sane(struct hw_cmd *cmd, uint64_t *state)
+{
+	bool xrc = next_random(state) % 4 == 0;
+
+	switch (cmd->op) {
+	case HW_CMD_OPEN_XRCD:
+		cmd->u.open_xrcd.flags = (uint32_t)(next_random(state) % 4);
+		cmd->u.open_xrcd.reserved = 0;
+		cmd->u.open_xrcd.file_dev = 0;
+		cmd->u.open_xrcd.file_ino =
+		    cmd->u.open_xrcd.flags & HW_XRCD_F_FILE ? 1 + next_random(state) % 3 : 0;
+		break;
+	case HW_CMD_CLOSE_XRCD:
+		cmd->u.obj.handle = (uint32_t)(next_random(state) % 64);
+		break;
+	case HW_CMD_CREATE_SRQ:
+		cmd->u.srq.flags = xrc ? HW_SRQ_F_XRC : 0;
+		cmd->u.srq.xrcd = xrc ? known[HW_CMD_OPEN_XRCD] : 0;
+		cmd->u.srq.cq = xrc ? known[HW_CMD_CREATE_CQ] : 0;
+		break;
+	case HW_CMD_CREATE_QP:
+		cmd->u.create_qp.xrcd = 0;
+		if (xrc)
+			cmd->u.create_qp =
+			    (struct hw_cmd_create_qp){.type = HW_QPT_XRC_RECV,
+						      .srq = HW_SRQ_NONE,
+						      .xrcd = known[HW_CMD_OPEN_XRCD]};
+		break;
+	case HW_CMD_OPEN_QP:
+		cmd->u.open_qp.xrcd = known[HW_CMD_OPEN_XRCD];
+		cmd->u.open_qp.qpn = known[HW_CMD_CREATE_QP];
+		break;
+	default:
+		break;
+	}
 }
 
 static void make_sane(struct fw_ut *ut, struct hw_cmd *cmd, uint64_t *state)
@@ -183,6 +224,7 @@ static void wild_command(struct fw_ut *ut, uint64_t *state, struct hw_cmd *cmd)
 	if (next_random(state) & 1) {
 		make_sane(ut, cmd, state);
 		make_cm_sane(ut, cmd, state);
+		make_xrc_sane(cmd, state);
 	}
 }
 
@@ -218,7 +260,7 @@ static void random_commands_and_a_scribbled_bar(void)
 	uint64_t state = 0x2545f4914f6cdd1d;
 	struct hw_cqe cqe = {.wr_id = 7}, got;
 	uint32_t good, bad = 0, life, i, made_qps = 0, moved_qps = 0;
-	uint32_t made_cms = 0, asked_cms = 0;
+	uint32_t made_cms = 0, asked_cms = 0, made_recvs = 0, made_xrc_srqs = 0;
 	struct hw_cmd_resp resp;
 	struct fw_cq *good_cq;
 	struct fw_qp *good_qp;
@@ -238,6 +280,9 @@ static void random_commands_and_a_scribbled_bar(void)
 				/* The first word of an answer is the number of what was made. */
 				known[cmd.op] = resp.u.handle;
 				made_qps += cmd.op == HW_CMD_CREATE_QP;
+				made_recvs += cmd.op == HW_CMD_CREATE_QP &&
+					      cmd.u.create_qp.type == HW_QPT_XRC_RECV;
+				made_xrc_srqs += cmd.op == HW_CMD_CREATE_SRQ && resp.u.srq.srqn;
 				moved_qps += cmd.op == HW_CMD_MODIFY_QP;
 				made_cms += cmd.op == HW_CMD_CM_CREATE;
 				asked_cms += cmd.op == HW_CMD_CM_CONNECT;
@@ -252,6 +297,7 @@ static void random_commands_and_a_scribbled_bar(void)
 		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->eq_ids), 1);
 		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->mr_ids), 0);
 		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->pd_ids), 1);
+		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->xrcd_ids), 0);
 		CU_ASSERT_EQUAL_FATAL(ut.nic->wqes.used, 0);
 		CU_ASSERT_EQUAL_FATAL(ut.nic->recv_msgs.used, 0);
 		if (life + 1 < LIVES)
@@ -259,6 +305,7 @@ static void random_commands_and_a_scribbled_bar(void)
 	}
 	CU_ASSERT_TRUE(made_qps > 500 && moved_qps > 200);
 	CU_ASSERT_TRUE(made_cms > 100 && asked_cms > 20);
+	CU_ASSERT_TRUE(made_recvs > 20 && made_xrc_srqs > 20);
 	CU_ASSERT_EQUAL(good_qp->state, HW_QPS_RTS);
 	CU_ASSERT_TRUE(cq_post(ut.nic, good_cq, &cqe));
 	CU_ASSERT_TRUE(fw_ut_cqe(good_cq, 0, &got));

@@ -156,7 +156,7 @@ static void a_tool_may_only_ask(void)
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
 	for (op = 1; op < HW_CMD_OPS; op++) {
 		bool asks = op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST;
-		bool unused = op == HW_CMD_MODIFY_MR + 1;
+		bool unused = op == HW_CMD_MODIFY_MR + 1 || op == HW_CMD_CM_EVENT + 1;
 
 		if (op == HW_CMD_ATTACH || op == HW_CMD_ALLOC_MEM || op == HW_CMD_CAPTURE)
 			continue;

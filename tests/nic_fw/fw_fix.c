@@ -193,6 +193,8 @@ void fw_ut_end(struct fw_ut *ut)
 	CU_ASSERT_EQUAL(fw_ids_used(&nic->srq_ids), 0);
 	CU_ASSERT_EQUAL(fw_ids_used(&nic->qp_ids), 0);
 	CU_ASSERT_EQUAL(fw_ids_used(&nic->ah_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->xrcd_ids), 0);
+	CU_ASSERT_EQUAL(nic->qp_opens.used, 0);
 	CU_ASSERT_EQUAL(nic->mcast_members.used, 0);
 	CU_ASSERT_EQUAL(nic->ah_waiting, 0);
 	CU_ASSERT_TRUE(fw_list_empty(&nic->db_clients));

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * XRC domains, and XRC_RECV QPs in several processes.
+ *
+ * Domains are compared by a number that is given out once: two openings of one file share it, and a
+ * process that closes its own leaves the others theirs. A QP lives until the last process that has
+ * it open lets go of it; while its maker is gone, one of the others stands for it. Called by cmd.c,
+ * qp_cmd.c, client.c, and for each packet of an XRC QP by rdmap_rx.c, recv.c and wqe_gather.c.
+ * IBA annex A14; the rules of opening are those of ibv_open_xrcd(3).
+ */
+#include "nic_fw/fw_nic.h"
+
+struct fw_xrcd *xrcd_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
+{
+	struct fw_xrcd *xrcd;
+
+	if (handle >= nic->xrcd_ids.high)
+		return NULL;
+	xrcd = &nic->xrcds[handle];
+	return xrcd->used && xrcd->client == client ? xrcd : NULL;
+}
+
+/* Any opening of this file's domain; NULL: there is none. */
+static const struct fw_xrcd *find_file(const struct fw_nic *nic,
+				       const struct hw_cmd_open_xrcd *open)
+{
+	uint32_t i;
+
+	for (i = 0; i < nic->xrcd_ids.high; i++) {
+		const struct fw_xrcd *xrcd = &nic->xrcds[i];
+
+		if (xrcd->used && xrcd->is_file && xrcd->file_dev == open->file_dev &&
+		    xrcd->file_ino == open->file_ino)
+			return xrcd;
+	}
+	return NULL;
+}
+
+/* The domain that is meant; 0 in *domain: a new one. */
+static int choose_domain(const struct fw_nic *nic, const struct hw_cmd_open_xrcd *open,
+			 uint64_t *domain)
+{
+	const struct fw_xrcd *other;
+
+	*domain = 0;
+	if (open->flags & ~(uint32_t)HW_XRCD_F_ALL || open->reserved)
+		return FW_EINVAL;
+	if (!(open->flags & HW_XRCD_F_FILE))
+		return open->file_dev || open->file_ino ? FW_EINVAL : 0;
+	other = find_file(nic, open);
+	if (!other)
+		return open->flags & HW_XRCD_F_CREATE ? 0 : FW_EAGAIN;
+	if (open->flags & HW_XRCD_F_EXCL)
+		return FW_EINVAL;
+	*domain = other->domain;
+	return 0;
+}
+
+int cmd_open_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct hw_cmd_open_xrcd *open = &cmd->u.open_xrcd;
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_xrcd *xrcd;
+	uint64_t domain;
+	uint32_t handle;
+	int err = choose_domain(nic, open, &domain);
+
+	(void)aux;
+	if (err)
+		return err;
+	if (owner->num_xrcd >= HW_MAX_XRCD_PER_CLIENT)
+		return FW_ENOSPC;
+	handle = fw_ids_get(&nic->xrcd_ids);
+	if (handle == FW_NONE)
+		return FW_ENOMEM;
+	xrcd = &nic->xrcds[handle];
+	memset(xrcd, 0, sizeof(*xrcd));
+	xrcd->used = true;
+	xrcd->is_file = open->flags & HW_XRCD_F_FILE;
+	xrcd->client = (uint16_t)client;
+	xrcd->domain = domain ? domain : ++nic->xrc_domains;
+	xrcd->file_dev = open->file_dev;
+	xrcd->file_ino = open->file_ino;
+	fw_list_add_tail(&owner->xrcds, &xrcd->node);
+	owner->num_xrcd++;
+	resp->u.handle = handle;
+	return 0;
+}
+
+void xrcd_close(struct fw_nic *nic, uint32_t handle)
+{
+	struct fw_xrcd *xrcd = &nic->xrcds[handle];
+
+	assert(xrcd->used && !xrcd->refs);
+	xrcd->used = false;
+	fw_list_del(&xrcd->node);
+	nic->clients[xrcd->client].num_xrcd--;
+	fw_ids_put(&nic->xrcd_ids, handle);
+}
+
+int cmd_close_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	const struct fw_xrcd *xrcd = xrcd_own(nic, client, cmd->u.obj.handle);
+
+	(void)aux;
+	(void)resp;
+	if (!xrcd)
+		return FW_EINVAL;
+	if (xrcd->refs)
+		return FW_EBUSY;
+	xrcd_close(nic, cmd->u.obj.handle);
+	return 0;
+}
+
+struct fw_srq *xrc_srq(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn)
+{
+	uint32_t index = srqn - XRC_SRQN_FIRST;
+	struct fw_srq *srq;
+
+	if (index >= nic->srq_ids.high)
+		return NULL;
+	srq = &nic->srqs[index];
+	/* An SRQ that is none of XRC has no domain, and no QP is of domain 0. */
+	return srq->used && srq->domain == qp->domain ? srq : NULL;
+}
+
+uint32_t xrc_srq_pd(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn)
+{
+	const struct fw_srq *srq = xrc_srq(nic, qp, srqn);
+
+	return srq ? srq->pd : FW_NONE;
+}
+
+/* ---- QPs in several processes */
+
+static struct fw_qp_open *find_open(const struct fw_qp *qp, uint32_t client)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &qp->opens) {
+		struct fw_qp_open *open = FW_CONTAINER(pos, struct fw_qp_open, qp_node);
+
+		if (open->client == client)
+			return open;
+	}
+	return NULL;
+}
+
+bool xrc_is_open(const struct fw_qp *qp, uint32_t client)
+{
+	return find_open(qp, client) != NULL;
+}
+
+/* A process opens a QP once: a second time it has it already. */
+int cmd_open_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct fw_xrcd *xrcd = xrcd_own(nic, client, cmd->u.open_qp.xrcd);
+	struct fw_qp *qp = qp_find(nic, cmd->u.open_qp.qpn);
+	struct fw_client *owner = &nic->clients[client];
+	struct fw_qp_open *open;
+
+	(void)aux;
+	if (!xrcd || !qp || qp->type != HW_QPT_XRC_RECV || qp->domain != xrcd->domain)
+		return FW_EINVAL;
+	if (qp->client == client || xrc_is_open(qp, client))
+		return FW_EBUSY;
+	if (owner->num_qp >= owner->max_qp)
+		return FW_ENOSPC;
+	open = fw_pool_get(&nic->qp_opens);
+	if (!open)
+		return FW_ENOMEM;
+	open->qp = qp;
+	open->client = client;
+	open->xrcd = cmd->u.open_qp.xrcd;
+	fw_list_add_tail(&qp->opens, &open->qp_node);
+	fw_list_add_tail(&owner->qp_opens, &open->node);
+	owner->num_qp++;
+	xrcd->refs++;
+	resp->u.create_qp.qpn = qp->qpn;
+	return 0;
+}
+
+bool xrc_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
+{
+	struct fw_qp_open *open = find_open(qp, client);
+
+	if (open) {
+		nic->clients[client].num_qp--;
+		nic->xrcds[open->xrcd].refs--;
+	} else if (!fw_list_empty(&qp->opens)) {
+		/* Its maker goes: the next one takes over what stands for the QP. */
+		open = FW_CONTAINER(qp->opens.next, struct fw_qp_open, qp_node);
+		nic->clients[qp->client].num_qp--;
+		nic->xrcds[qp->xrcd].refs--;
+		fw_list_del(&qp->node);
+		fw_list_add_tail(&nic->clients[open->client].qps, &qp->node);
+		qp->client = (uint16_t)open->client;
+		qp->xrcd = open->xrcd;
+	} else {
+		return false;
+	}
+	fw_list_del(&open->qp_node);
+	fw_list_del(&open->node);
+	fw_pool_put(&nic->qp_opens, open);
+	return true;
+}
+
+void xrc_event(struct fw_nic *nic, const struct fw_qp *qp, enum hw_event_type type)
+{
+	const struct fw_list *pos;
+
+	eq_async(nic, qp->client, type, qp->qpn);
+	fw_list_for_each (pos, &qp->opens)
+		eq_async(nic, FW_CONTAINER(pos, struct fw_qp_open, qp_node)->client, type, qp->qpn);
+}
