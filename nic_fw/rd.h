@@ -46,6 +46,7 @@ enum {
 	RD_HALF_OPEN =
 	    512, /* sessions by HELLO alone: who sent it has not shown yet that it hears us */
 	RD_MSN_AHEAD = 64,        /* RC: receives that may be taken for messages not yet begun */
+	RD_ANSWER_LOOKS = 30,     /* without progress at a peer that is heard: it does not come */
 	RD_WITHDRAW_TRIES = 3,    /* transmissions of a PSN after which it may be withdrawn */
 	RD_WITHDRAW_SPAN = 32,    /* PSNs in flight from which on a lost one stands in the way */
 	RD_WITHDRAW_TIMEOUTS = 4, /* in a row: what else there may be waits for them, too */
@@ -59,6 +60,7 @@ enum {
 #define RD_HELLO_RETRY_NS   UINT64_C(10000000)
 #define RD_AWAIT_NS         UINT64_C(20000000) /* between probes while only responses are awaited */
 #define RD_SILENT_NS        UINT64_C(60000000) /* three such: the peer is not heard */
+#define RD_LOOK_NS          UINT64_C(1000000000)  /* between looks for answers that do not come */
 #define RD_ASTRAY_NS        UINT64_C(1000000000)  /* no packet is overtaken by one so much later */
 #define RD_STALE_NS         UINT64_C(30000000000) /* unused so long, a session is opened anew */
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be forgotten after this */
@@ -192,6 +194,7 @@ struct rd_session {
 	uint64_t probe_ns;    /* when the oldest probe left that was not answered; 0: none */
 	uint64_t used_ns;
 	uint64_t reset_sent_ns;
+	uint64_t looked_ns;       /* when rd_flow_check_answers() was last called */
 	uint32_t peer_next;       /* the peer's PSNs before this one were sent before its ACK */
 	uint32_t neigh_seen;      /* nic->neigh_changes when peer_mac was looked up */
 	struct fw_list wait_node; /* nic->rd_resolving in RD_RESOLVING; nic->rd_half_open */
@@ -219,7 +222,10 @@ struct rd_flow {
 	bool backing_off; /* the RNR timer runs */
 	uint8_t rnr_tries;
 	uint8_t error_tries; /* refusals that asked for no timer, one after another */
+	uint8_t looks;       /* in a row at which look_ssn had look_bytes and awaited the rest */
 	uint32_t rnr_ns;
+	uint32_t look_ssn;
+	uint32_t look_bytes;
 	uint64_t since_ns; /* when it began */
 	uint64_t heard_ns; /* when the peer last told that it has a packet of it; 0: never */
 	struct fw_timer rnr_timer;
@@ -326,6 +332,11 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
  * said nothing for so long. True: some are left.
  */
 bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint64_t silent_ns);
+/*
+ * Fails the flows whose turn has been at a request that awaits its answer, or more of it, for
+ * RD_ANSWER_LOOKS calls; the peer was heard between them.
+ */
+void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session);
 /* How long a request of this QP may stay unacknowledged; UINT64_MAX: for ever. */
 uint64_t rd_limit_ns(const struct fw_qp *qp);
 /* Whether its packets have not got through for longer than its QP's timeout and retries allow. */

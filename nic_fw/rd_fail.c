@@ -255,6 +255,47 @@ bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint
 	return left;
 }
 
+/*
+ * A request that the peer has acknowledged and never got, for somebody acknowledged it in its name,
+ * or used its PSN: answers come in the flow's order, so none behind it comes either.
+ */
+static void look_for_answer(struct rd_flow *flow)
+{
+	const struct fw_wqe *first;
+
+	if (flow->response || fw_list_empty(&flow->msgs))
+		return;
+	first = FW_CONTAINER(flow->msgs.next, struct fw_wqe, flow_node);
+	if (first->state == FW_WQE_RESPONSE && first->ssn == flow->look_ssn &&
+	    first->read_bytes == flow->look_bytes) {
+		flow->looks++;
+		return;
+	}
+	flow->look_ssn = first->ssn;
+	flow->look_bytes = first->read_bytes;
+	flow->looks = 0;
+}
+
+void rd_flow_check_answers(struct fw_nic *nic, struct rd_session *session)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &session->all_flows)
+		look_for_answer(FW_CONTAINER(pos, struct rd_flow, session_node));
+	pos = session->all_flows.next;
+	while (pos != &session->all_flows) {
+		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
+
+		pos = pos->next;
+		if (flow->looks < RD_ANSWER_LOOKS)
+			continue;
+		FW_COUNT(nic, rd_retry_exceeded);
+		rd_flow_fail(nic, flow, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		/* It may have ended others with it. */
+		pos = session->all_flows.next;
+	}
+}
+
 void rd_flow_check_limits(struct fw_nic *nic, struct rd_session *session)
 {
 	struct rd_flow *flow;

@@ -179,10 +179,23 @@ static void await_held(struct fw_nic *nic, struct rd_session *s)
 	rd_timer_arm(nic, s);
 }
 
+/* Now and then: answers that do not come, though the peer is heard. */
+static void look(struct fw_nic *nic, struct rd_session *s)
+{
+	bool heard = nic->now_ns - s->ts_echo_ns < RD_LOOK_NS;
+
+	if (nic->now_ns - s->looked_ns < RD_LOOK_NS)
+		return;
+	s->looked_ns = nic->now_ns;
+	if (heard)
+		rd_flow_check_answers(nic, s);
+}
+
 void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct rd_session *s = FW_CONTAINER(timer, struct rd_session, timer);
 
+	look(nic, s);
 	if (!s->tx) {
 		await(nic, s);
 		return;

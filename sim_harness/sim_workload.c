@@ -96,6 +96,8 @@ static void work(struct sim_run *run, uint64_t duration_ns, uint64_t drain_ns)
 {
 	struct sim *sim = run->sim;
 
+	if (drain_ns < run->workload->drain_ns)
+		drain_ns = run->workload->drain_ns;
 	if (!run->workload->measures)
 		sim_audit_watch(run);
 	sim_run_until(sim, over, run, duration_ns);

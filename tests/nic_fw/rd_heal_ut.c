@@ -265,5 +265,87 @@ static void answer_to_nobody(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("nic_fw/rd_heal", UT(sender_gave_up), UT(sender_died), UT(half_a_send), UT(psns_used_up),
-	UT(forged_behind_a_hole), UT(answer_lost_often), UT(answer_to_nobody))
+/* The request goes on in another QP's name: B answers that one, and A takes it for acknowledged. */
+static enum rp_verdict steal(struct rp *r, const struct rp_info *info)
+{
+	if (info->from || info->type != WIRE_DGRAM_RD || info->opcode != WIRE_RDMAP_ATOMIC_REQUEST)
+		return RP_PASS;
+	info->dgram->src_qpn = be32_put(A->qp[1]->qpn);
+	rp_reseal(info->frame);
+	r->ctx = r;
+	return RP_PASS;
+}
+
+static void add_to_b(uint64_t wr_id)
+{
+	struct rp_req req = {.opcode = HW_WQE_FETCH_ADD,
+			     .dst = B->qp[0],
+			     .wr_id = wr_id,
+			     .bytes = 8,
+			     .compare_add = 1,
+			     .remote_offset = DST};
+
+	rp_req(&rp, 0, A->qp[0], &req);
+}
+
+/* Its answer never comes, though the peer is there: it fails in the end, with those behind it. */
+static void request_stolen(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.ctx = NULL;
+	rp.filter = steal;
+	add_to_b(1);
+	rp_settle(&rp);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(rp.ctx);
+	rp.filter = NULL;
+	add_to_b(2);
+	write_to_b(3, 8);
+	rp_run(&rp, UINT64_C(29) * SECONDS);
+	rp_expect_none(&rp);
+	rp_run(&rp, UINT64_C(4) * SECONDS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(A->qp[0]->rd_atomics, 0);
+	add_to_b(4);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 4, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+static enum rp_verdict drop_answers(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 ? RP_DROP : RP_PASS;
+}
+
+/*
+ * While the peer is not heard nobody can say so: who waits without a limit waits. After RD_STALE_NS
+ * the peer does not keep its answer any more, and says so when it is heard again.
+ */
+static void peer_silent_for_long(void)
+{
+	struct hw_qp_attr attr = {0};
+	uint32_t longer;
+
+	for (longer = 0; longer < 2; longer++) {
+		rp_begin(&rp);
+		CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_TIMEOUT, &attr), 0);
+		rp_open(&rp);
+		add_to_b(1);
+		rp_poll(&rp, 0);
+		rp.filter = drop_answers;
+		rp_run(&rp, (longer ? UINT64_C(60) : UINT64_C(25)) * SECONDS);
+		rp_expect_none(&rp);
+		rp.filter = NULL;
+		rp_run(&rp, UINT64_C(3) * SECONDS);
+		rp_expect_send(&rp, 0, 1, longer ? HW_STATUS_REM_ABORT_ERR : HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 1);
+		rp_end(&rp);
+	}
+}
+
+UT_MAIN("nic_fw/rd_heal", UT(request_stolen), UT(peer_silent_for_long), UT(sender_gave_up),
+	UT(sender_died), UT(half_a_send), UT(psns_used_up), UT(forged_behind_a_hole),
+	UT(answer_lost_often), UT(answer_to_nobody))
