@@ -14,9 +14,9 @@ set -u
 run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libpmix-dev libibverbs-dev librdmacm-dev clang
 	bpftool linux-libc-dev iproute2 procps"
 test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
-	rdmacm-utils perftest ucx-utils"
+	rdmacm-utils perftest qperf ucx-utils"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
-bench="$run iperf3 ethtool python3 openmpi-bin libopenmpi-dev"
+bench="$run iperf3 ethtool python3 perftest qperf openmpi-bin libopenmpi-dev"
 lint="git clang-format cppcheck shellcheck"
 plot="gnuplot-nox python3"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
