@@ -74,6 +74,8 @@ static void numbers(void)
 	CU_ASSERT_EQUAL(parse(&o, "reg --part table2 --device2 weft1"), -1);
 	CU_ASSERT_EQUAL(o.size, 16 << 20);
 	CU_ASSERT_STRING_EQUAL(o.part, "table2");
+	CU_ASSERT_EQUAL(parse(&o, "srq"), -1);
+	CU_ASSERT(o.peers == 64 && o.recvs == 32 && o.size == 2048);
 }
 
 /* Everything that must be refused. */
@@ -152,6 +154,11 @@ static const char *const wrong[] = {
     "reg --server",
     "reg --qp rc",
     "lat --server --part cost",
+    "srq --part cost",
+    "srq --peers 1",
+    "srq --peers 4001",
+    "srq --size 63",
+    "srq --recvs 0",
     "reg --peers 5",
 };
 

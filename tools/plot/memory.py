@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make memory-tables: measures with weft-bench reg, and writes the tables and pictures of docs/memory.md.
+"""make memory-tables: measures with weft-bench reg and srq, and writes the tables and pictures of docs/memory.md.
 
 Starts a weftd of two NICs on the last CPU and weft-bench on the others; each part's rows go into
 docs/pictures/PART.tsv, and from there alone into docs/pictures/*.svg and between the marks
@@ -15,8 +15,8 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 
+PEERS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 BIN = os.environ.get("WEFT_BIN", "build/bin")
 
 HEAD = """
@@ -67,11 +67,18 @@ class Nics:
         return json.loads(p.stdout)["rows"]
 
 
-def measure(nics, part):
-    """Rows of one part, all with the same fields."""
-    mode, name = part.split("_", 1)
-    rows = nics.bench(mode, "--part", name)
-    return [r for r in rows if r["part"] == name]
+def measure(nics, parts, folder):
+    """Rows of each part, all with the same fields, into its file. srq has its parts from the same runs."""
+    srq = []
+    for part in parts:
+        mode, name = part.split("_", 1)
+        if mode == "srq":
+            srq = srq or sum((nics.bench(mode, "--peers", str(n)) for n in PEERS), [])
+            rows = srq
+        else:
+            rows = nics.bench(mode, "--part", name)
+        write("%s/%s.tsv" % (folder, part), [r for r in rows if r["part"] == name])
+        print(part, "measured", flush=True)
 
 
 def write(path, rows):
@@ -105,12 +112,12 @@ def size(n):
 
 
 def number(x):
-    return "%.0f" % x if x >= 100 else "%.1f" % x if x >= 10 else "%.2f" % x
+    return "%.0f" % x if abs(x) >= 100 else "%.1f" % x if abs(x) >= 10 else "%.2f" % x
 
 
 def spread(row, name):
     """A figure and how far its blocks lay apart."""
-    return "%s (%s-%s)" % tuple(number(row[name + s]) for s in ("", "_min", "_max"))
+    return "%s (%s to %s)" % tuple(number(row[name + s]) for s in ("", "_min", "_max"))
 
 
 def table(head, body):
@@ -154,7 +161,7 @@ def reg_cost(rows, folder):
     body = []
     for r in rows:
         body.append([size(r["bytes"]), dict(KINDS)[r["kind"]],
-                     "%s (%s-%s)" % tuple(number(r[k]) for k in ("reg_us", "reg_us_p10", "reg_us_p90")),
+                     "%s (%s to %s)" % tuple(number(r[k]) for k in ("reg_us", "reg_us_p10", "reg_us_p90")),
                      number(r["reg_host_us"]), number(r["reg_nic_us"]), number(r["dereg_us"]), number(r["dereg_host_us"]),
                      number(r["dereg_nic_us"])])
     draw(folder, "reg_cost", "set logscale xy\nset xlabel 'bytes'\nset ylabel 'us to register'\n"
@@ -188,7 +195,50 @@ def reg_table2(rows, folder):
     return table(["repetitions", "cache", "memory"] + ["%sB" % size(s) for s in sizes], body)
 
 
-PARTS = {"reg_cost": reg_cost, "reg_policy": reg_policy, "reg_table2": reg_table2}
+PATTERNS = (("own", "steady"), ("own", "burst"), ("shared", "steady"), ("shared", "burst"))
+
+
+def srq_memory(rows, folder):
+    def memory(r):
+        return r["buffer_kib"] + r["ring_kib"]
+
+    axes = "set logscale x 2\nset xlabel 'peers'\nset xrange [1.8:1100]\n"
+    draw(folder, "srq_memory", axes + "set logscale y 10\nset ylabel 'KiB for receives, rings included'\n"
+         "set title 'Memory of one process for receives'\n",
+         [("%s, %s" % p, [(r["peers"], memory(r), memory(r), memory(r)) for r in pick(rows, receives=p[0], pattern=p[1])])
+          for p in PATTERNS[1:]])
+    draw(folder, "srq_rate", axes + "set yrange [0:*]\nset ylabel 'messages a second, thousands'\n"
+         "set title 'Messages to one process'\n",
+         [("%s, %s" % p, bars(pick(rows, receives=p[0], pattern=p[1]), "peers", "msg_s", 1e-3)) for p in PATTERNS])
+    return table(["peers", "receives", "pattern", "buffers", "KiB", "rings, KiB", "watermark events", "unexpected, %",
+                  "thousand messages/s"],
+                 [["%d" % r["peers"], r["receives"], r["pattern"], "%d" % r["buffers"], "%d" % r["buffer_kib"],
+                   "%d" % r["ring_kib"], "%d" % r["watermark_events"], "%.0f" % r["unexpected_percent"],
+                   spread({k: v / 1000 for k, v in r.items() if k.startswith("msg_s")}, "msg_s")]
+                  for r in rows if r["peers"] in (2, 16, 128, 1000)])
+
+
+def srq_sizes(rows, _folder):
+    rows = pick(rows, peers=128.0)
+    body = []
+    for up_to in ordered(rows, "up_to"):
+        cells = [pick(rows, up_to=up_to, receives=p[0], pattern=p[1])[0] for p in PATTERNS]
+        body.append([size(up_to), "%d" % cells[0]["messages"], "%d" % cells[0]["kib"]]
+                    + ["%.0f" % (100 * c["unexpected"] / c["messages"]) for c in cells])
+    return table(["bytes, up to", "messages (steady)", "KiB"] + ["unexpected, %% (%s, %s)" % p for p in PATTERNS], body)
+
+
+def srq_latency(rows, folder):
+    draw(folder, "srq_latency", "set logscale x 2\nset xlabel 'peers'\nset xrange [1.8:1100]\nset yrange [0:*]\n"
+         "set ylabel 'us, half a round trip of 64 bytes'\nset title 'What sharing receives costs'\n",
+         [("receives of its own", bars(rows, "peers", "own_us")), ("shared receives", bars(rows, "peers", "shared_us"))])
+    return table(["peers", "own receives, us", "shared, us", "price, us"],
+                 [["%d" % r["peers"], spread(r, "own_us"), spread(r, "shared_us"), spread(r, "price_us")]
+                  for r in rows])
+
+
+PARTS = {"reg_cost": reg_cost, "reg_policy": reg_policy, "reg_table2": reg_table2, "srq_memory": srq_memory,
+         "srq_sizes": srq_sizes, "srq_latency": srq_latency}
 
 
 def put(path, name, lines):
@@ -214,10 +264,7 @@ def main():
     folder = args.dir + "/pictures"
     if not args.draw_only:
         with Nics() as nics:
-            for part in parts:
-                started = time.monotonic()
-                write("%s/%s.tsv" % (folder, part), measure(nics, part))
-                print("%s: %.0f s" % (part, time.monotonic() - started), flush=True)
+            measure(nics, parts, folder)
     for part in parts:
         put(args.dir + "/memory.md", part, PARTS[part](read("%s/%s.tsv" % (folder, part)), folder))
 

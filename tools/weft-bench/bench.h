@@ -35,6 +35,7 @@ enum bench_mode {
 	BENCH_STAGES,
 	BENCH_LADDER,
 	BENCH_REG,
+	BENCH_SRQ,
 	BENCH_MODES
 };
 
@@ -61,6 +62,7 @@ enum {
 	BENCH_QKEY = 0x11111111,
 	BENCH_MAX_SGE = 16,
 	BENCH_MAX_WINDOW = 4096,
+	BENCH_SRQ_MAX_PEERS = 4000,
 };
 
 struct opts {
@@ -91,7 +93,8 @@ struct opts {
 	uint32_t clients;   /* counter: how many the server waits for */
 	pid_t pid;          /* mem: weftd's */
 	uint32_t qps;       /* mem, create */
-	uint32_t peers;     /* mem */
+	uint32_t peers;     /* mem, srq */
+	uint32_t recvs;     /* srq: of each queue pair */
 	const char *part;   /* reg; NULL: all */
 	uint32_t peer_ip;   /* mem: the first peer's; ladder: our own; host byte order */
 	const char *netdev; /* ladder: where frames are sent */
@@ -133,6 +136,7 @@ int create_run(struct opts *o);
 int stages_run(struct opts *o);
 int ladder_run(struct opts *o);
 int reg_run(struct opts *o);
+int srq_run(struct opts *o);
 
 struct flow;
 /* A stream between the ends of a pair that one thread drives; for stages. 0 or -1. */

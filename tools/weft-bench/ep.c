@@ -176,39 +176,39 @@ void ep_close(struct ep *ep)
 	ep->msgs = NULL;
 }
 
-/* RC: RESET to RTS. The PSNs are the QPNs, which the other end knows. */
-static int connect_qp(struct ep *ep, const struct weft_av *av)
+int ep_connect_rc(struct weft_qp *qp, const struct weft_av *av, uint32_t remote_qpn,
+		  enum weft_qp_transport transport, uint32_t max_rd_atomic)
 {
 	struct weft_qp_attr attr = {
 	    .state = WEFT_QPS_INIT,
 	    .port = 1,
 	    .access = EP_ACCESS,
-	    .transport = ep->o->transport,
+	    .transport = transport,
 	    .path_mtu_bytes = 1024,
-	    .dst_qpn = ep->remote.qpn,
+	    .dst_qpn = remote_qpn,
 	    .av = *av,
-	    .rq_psn = ep->remote.qpn,
-	    .sq_psn = ep->local.qpn,
+	    .rq_psn = remote_qpn,
+	    .sq_psn = qp->qpn,
 	    .timeout = 14,
 	    .retry_cnt = 7,
 	    .rnr_retry = 7, /* for ever */
 	    .min_rnr_timer = 1,
-	    .max_rd_atomic = (uint8_t)ep->attr.max_rd_atomic,
-	    .max_dest_rd_atomic = (uint8_t)ep->attr.max_rd_atomic,
+	    .max_rd_atomic = (uint8_t)max_rd_atomic,
+	    .max_dest_rd_atomic = (uint8_t)max_rd_atomic,
 	};
-	int rc = weft_modify_qp(ep->qp, &attr,
+	int rc = weft_modify_qp(qp, &attr,
 				WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
 				    WEFT_QP_ACCESS_FLAGS | WEFT_QP_TRANSPORT);
 
 	attr.state = WEFT_QPS_RTR;
 	if (!rc)
-		rc = weft_modify_qp(ep->qp, &attr,
+		rc = weft_modify_qp(qp, &attr,
 				    WEFT_QP_STATE | WEFT_QP_AV | WEFT_QP_PATH_MTU |
 					WEFT_QP_DEST_QPN | WEFT_QP_RQ_PSN |
 					WEFT_QP_MAX_DEST_RD_ATOMIC | WEFT_QP_MIN_RNR_TIMER);
 	attr.state = WEFT_QPS_RTS;
 	if (!rc)
-		rc = weft_modify_qp(ep->qp, &attr,
+		rc = weft_modify_qp(qp, &attr,
 				    WEFT_QP_STATE | WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT |
 					WEFT_QP_RNR_RETRY | WEFT_QP_SQ_PSN |
 					WEFT_QP_MAX_QP_RD_ATOMIC);
@@ -221,7 +221,8 @@ int ep_connect(struct ep *ep, const struct ep_addr *remote)
 
 	ep->remote = *remote;
 	if (ep->o->qp == WEFT_QPT_RC)
-		return connect_qp(ep, &av);
+		return ep_connect_rc(ep->qp, &av, remote->qpn, ep->o->transport,
+				     ep->attr.max_rd_atomic);
 	ep->ah = weft_create_ah(ep->pd, &av);
 	return ep->ah ? 0 : fail("no address handle: %s", strerror(errno));
 }

@@ -87,6 +87,10 @@ void ep_close(struct ep *ep);
 /* The other end is known: makes the address handle. */
 int ep_connect(struct ep *ep, const struct ep_addr *remote);
 
+/* An RC queue pair of any owner, from RESET to RTS. The PSNs are the QPNs, which both ends know. */
+int ep_connect_rc(struct weft_qp *qp, const struct weft_av *av, uint32_t remote_qpn,
+		  enum weft_qp_transport transport, uint32_t max_rd_atomic);
+
 /* ep_addr as part of an exchange message. */
 json_t *ep_addr_json(const struct ep_addr *a);
 int ep_addr_parse(const json_t *msg, struct ep_addr *a);

@@ -55,6 +55,8 @@ int main(int argc, char **argv)
 		return ladder_run(&o);
 	case BENCH_REG:
 		return reg_run(&o);
+	case BENCH_SRQ:
+		return srq_run(&o);
 	case BENCH_MODES:
 		break;
 	}

@@ -25,6 +25,7 @@ static const char help[] =
     "       weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
     "       weft-bench create --qps N\n"
     "       weft-bench reg [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
+    "       weft-bench srq [--peers N] [--recvs N] [--device NIC] [--device2 NIC] [--json]\n"
     "\n"
     "Measures weft NICs and checks every byte. The two ends find each other over TCP (--port),\n"
     "data goes through the NICs. The server takes size, operation and counts from the client.\n"
@@ -48,6 +49,8 @@ static const char help[] =
     "            ready to send, to destroy; milliseconds for all\n"
     "  reg       what registering memory costs, what the registration cache saves (parts cost,\n"
     "            policy, table2)\n"
+    "  srq       memory for receives and performance with N peers: a shared receive queue that is\n"
+    "            refilled at a low watermark beside receives of each queue pair\n"
     "\n"
     "What\n"
     "  --qp ud|rd|rc|rc-esp     transport (rd); rc: connected; rc-esp: over ESP streams\n"
@@ -56,10 +59,10 @@ static const char help[] =
     "                           Write-Record on ud. read, atomic, cas, put: rd only\n"
     "                           put: RDMA Write alone, timed by its completions at the client\n"
     "                           and checked at the server in the end\n"
-    "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8); the\n"
-    "                           largest (reg 16M)\n"
+    "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8); of a\n"
+    "                           buffer (srq 2K); the largest (reg 16M)\n"
     "  --iters N                messages, or adds of one client (lat, counter 10000; bw 10000;\n"
-    "                           rate 1000000); at most, of one figure (reg 200)\n"
+    "                           rate 1000000; srq 20000); at most, of one figure (reg 200)\n"
     "  --duration S             seconds instead of --iters\n"
     "  --warmup N               messages before those measured (lat 100; bw, rate one window)\n"
     "  --window N               messages on the way (4M / size, from 4 to 128)\n"
@@ -88,6 +91,9 @@ static const char help[] =
     "  --peer-ip IP             our own address, in the NIC's subnet (one above the NIC's)\n"
     "reg\n"
     "  --part NAME              this part alone\n"
+    "srq\n"
+    "  --peers N                how many (64)\n"
+    "  --recvs N                receives of each queue pair without a shared queue (32)\n"
     "mem, create\n"
     "  --pid PID                of the weftd to measure\n"
     "  --qps N                  make N queue pairs, ready to send\n"
@@ -126,6 +132,7 @@ enum {
 	OPT_PEER_IP,
 	OPT_NETDEV,
 	OPT_PART,
+	OPT_RECVS,
 	OPT_HELP,
 	OPT_VERSION,
 };
@@ -159,6 +166,7 @@ static const struct option longopts[] = {
     {"peer-ip", required_argument, NULL, OPT_PEER_IP},
     {"netdev", required_argument, NULL, OPT_NETDEV},
     {"part", required_argument, NULL, OPT_PART},
+    {"recvs", required_argument, NULL, OPT_RECVS},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
@@ -338,6 +346,8 @@ static int parse_numbers(struct opts *o, int opt, const char *arg)
 		return parse_u32("qps", arg, 1, 1u << 20, &o->qps);
 	case OPT_PEERS:
 		return parse_u32("peers", arg, 1, 1u << 16, &o->peers);
+	case OPT_RECVS:
+		return parse_u32("recvs", arg, 1, 1024, &o->recvs);
 	case OPT_NO_INLINE:
 		o->no_inline = true;
 		return 0;
@@ -363,15 +373,19 @@ static bool is_atomic(enum bench_op op)
 /* The modes of several processes, which stand on crew.c. */
 static bool is_crew(enum bench_mode mode)
 {
-	return mode == BENCH_REG;
+	return mode == BENCH_REG || mode == BENCH_SRQ;
 }
 
 static void set_crew_defaults(struct opts *o)
 {
 	if (!o->size)
-		o->size = 16 << 20;
+		o->size = o->mode == BENCH_REG ? 16 << 20 : 2048;
 	if (!o->iters)
-		o->iters = 200;
+		o->iters = o->mode == BENCH_SRQ ? 20000 : 200;
+	if (!o->peers && o->mode == BENCH_SRQ)
+		o->peers = 64;
+	if (!o->recvs)
+		o->recvs = 32;
 }
 
 /* What was not given. UINT64_MAX in warmup: not given, 0 being a choice. */
@@ -414,6 +428,10 @@ static int check_crew(const struct opts *o)
 		return usage("--part is for reg");
 	if (o->part && !is_part(o))
 		return usage("%s has no part '%s'", bench_mode_str(o->mode), o->part);
+	if (o->mode == BENCH_SRQ && (o->peers < 2 || o->peers > BENCH_SRQ_MAX_PEERS))
+		return usage("srq takes --peers from 2 to %d", BENCH_SRQ_MAX_PEERS);
+	if (o->mode == BENCH_SRQ && (o->size < 64 || o->size > 64 << 10))
+		return usage("srq takes --size from 64 to 64K");
 	if (is_crew(o->mode) && o->qp != WEFT_QPT_RD)
 		return usage("%s has queue pairs of its own: leave out --qp",
 			     bench_mode_str(o->mode));
@@ -445,14 +463,16 @@ static int check_mode(const struct opts *o)
 		return usage("mem needs --pid of the weftd");
 	if (o->mode == BENCH_MEM && !o->qps == !o->peers)
 		return usage("mem needs --qps N or --peers N");
-	if (o->peers && !o->peer_ip)
+	if (o->peers && !o->peer_ip && o->mode != BENCH_SRQ)
 		return usage("--peers needs --peer-ip, the first peer's address");
 	if (o->mode == BENCH_CREATE && !o->qps)
 		return usage("create needs --qps N");
 	if (o->mode != BENCH_MEM && o->mode != BENCH_CREATE && o->qps)
 		return usage("--qps is for mem and create");
-	if (o->mode != BENCH_MEM && (o->peers || o->pid))
-		return usage("--pid and --peers are for mem");
+	if (o->mode != BENCH_MEM && o->pid)
+		return usage("--pid is for mem");
+	if (o->mode != BENCH_MEM && o->mode != BENCH_SRQ && o->peers)
+		return usage("--peers is for mem and srq");
 	if (o->mode != BENCH_MEM && o->mode != BENCH_LADDER && o->peer_ip)
 		return usage("--peer-ip is for mem and ladder");
 	if (o->mode == BENCH_LADDER && !o->netdev)
@@ -494,7 +514,7 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 
 	if (argc < 2) {
 		usage("which mode? lat, bw, rate, loop, file, counter, mem, create, stages, "
-		      "ladder or reg");
+		      "ladder, reg or srq");
 		return 0;
 	}
 	if (!strcmp(argv[1], "loop")) {
@@ -509,7 +529,7 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	if (mode < 0 || (o->loop && mode > BENCH_RATE)) {
 		usage(o->loop ? "loop has lat, bw and rate, not '%s'"
 			      : "modes are lat, bw, rate, loop, file, counter, mem, create, "
-				"stages, ladder and reg, not '%s'",
+				"stages, ladder, reg and srq, not '%s'",
 		      argv[words]);
 		return 0;
 	}
