@@ -54,7 +54,7 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	heap = carve(l, sizeof(*heap), FW_MAX_TIMERS);
 	if (l->base)
 		fw_timers_init(&nic->timers, heap, FW_MAX_TIMERS);
-	nic->clients = carve(l, sizeof(*nic->clients), HW_MAX_CLIENTS);
+	nic->clients = carve(l, sizeof(*nic->clients), FW_CLIENT_ORPHANS + 1);
 	carve_ids(l, &nic->client_ids, HW_MAX_CLIENTS);
 	nic->client_extents =
 	    carve(l, sizeof(struct fw_bar_extent) * FW_BAR_EXTENTS, HW_MAX_CLIENTS);
@@ -190,6 +190,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->goal_clients);
 	fw_list_init(&nic->esp_ready);
 	fw_list_init(&nic->esp_acks);
+	goal_orphan_init(nic);
 	goal_msg_init(nic);
 	mgrp_init(nic);
 	esp_rdmap_init(nic);

@@ -193,6 +193,7 @@ struct fw_nic {
 	struct goal_schedule *goal_schedules;
 	struct fw_ids goal_schedule_ids;
 	struct goal_loading goal_loads[GOAL_MAX_LOADS];
+	struct fw_timer goal_orphan_timer;
 	uint32_t goal_loads_active;
 	struct fw_list goal_clients; /* with runs that can go on */
 	struct fw_pool goal_links;

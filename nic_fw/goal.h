@@ -6,6 +6,7 @@
  * goal_share.c	what one client may hold of the tables
  * goal_cmd.c	commands
  * goal_comm.c	communicators, links to their ranks, the pool of unexpected messages
+ * goal_orphan.c	what a process that has ended leaves behind, until others have it
  * goal_load.c	copies a compiled schedule in and verifies it, once
  * goal_run.c	the interpreter: ready queues, dependencies, the end of a run
  * goal_localop.c	arithmetic
@@ -32,8 +33,10 @@
 #include "nic_fw/timer.h"
 #include "shared_defs/goal_format.h"
 #include "shared_defs/hw_goal.h"
+#include "shared_defs/hw_limits.h"
 #include "shared_defs/wire_goal.h"
 
+struct fw_client;
 struct fw_nic;
 
 enum {
@@ -52,6 +55,8 @@ struct goal_heap {
 void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes);
 /* The same, zeroed: what another client left there is not for this one. */
 void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes);
+/* Charges a block to another client; NULL is nothing. */
+void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block);
 /* NULL is nothing. */
 void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block);
 void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks);
@@ -167,6 +172,10 @@ enum goal_table {
 void *goal_take(struct fw_nic *nic, uint32_t client, enum goal_table table);
 /* Gives it back; client: the one that it was taken for. */
 void goal_give(struct fw_nic *nic, uint32_t client, enum goal_table table, void *elem);
+/* An element counts as another client's from now on. */
+void goal_move(struct fw_nic *nic, uint32_t from, uint32_t to, enum goal_table table);
+/* How many elements the table has. */
+uint32_t goal_table_max(struct fw_nic *nic, enum goal_table table);
 
 /* ---- communicators (goal_comm.c) ----------------------------------------------------------- */
 
@@ -186,6 +195,7 @@ enum {
 	    128,             /* payload that is copied into the NIC, so that the send is finished */
 	GOAL_ANY_RANKS = 64, /* looked at in a step for receives from any rank */
 	GOAL_CLIENT_QUANTUM = 32, /* operations that one run may start before the next one's turn */
+	FW_CLIENT_ORPHANS = HW_MAX_CLIENTS, /* holds what processes left: goal_orphan.c */
 };
 #define GOAL_ANY_NS UINT64_C(20000000) /* between such steps */
 #define GOAL_STALL_NS                                                                              \
@@ -255,7 +265,10 @@ struct goal_link {
 	uint32_t abort_mark;       /* instance + 1 of the last ABORT sent */
 	bool any_watched;          /* awaited by receives from any rank */
 	bool lost;                 /* its stream has ended otherwise than by a close */
-	struct fw_list sends;      /* goal_send.link_node */
+	bool left;            /* its process has ended: it takes no part in left_at and later */
+	uint32_t left_at;     /* instance */
+	struct fw_list sends; /* goal_send.link_node */
+	uint64_t until_ns;    /* of one that closes, its process gone: how long it may take */
 	struct fw_list node, blocked_node;
 };
 
@@ -263,8 +276,13 @@ struct goal_link {
 struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2, uint32_t rank);
 /* The link to a rank, its stream opened; NULL: the rank is lost, or there is no link left. */
 struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
-/* The rank is lost, not only done with the communicator. Opens the link if there is none yet. */
-bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
+/*
+ * The rank is lost to this run, not only done with the communicator. Opens the link if there is
+ * none yet.
+ */
+bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank, uint32_t instance);
+/* The rank takes no part in this run and later ones. */
+void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance);
 /* The link as it is; NULL: there is none. */
 struct goal_link *goal_link_at(struct fw_nic *nic, const struct goal_comm *comm, uint32_t rank);
 /* Something is awaited of the rank, or no longer. */
@@ -289,12 +307,25 @@ void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm);
 void goal_comm_block(struct fw_nic *nic, struct goal_link *link);
 /* The pool is full: without progress for long the oldest run fails. */
 void goal_comm_stall(struct fw_nic *nic, struct goal_comm *comm);
+/* Gives the context back; its stream is over. */
+void goal_link_free(struct fw_nic *nic, struct goal_link *link);
+/* Its process has ended: runs in flight fail, and their ranks are told. */
+void goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm);
 /* A destroyed communicator of which nobody needs anything any more goes soon. */
 void goal_comm_try_end(struct fw_nic *nic, struct goal_comm *comm);
 /* Ends a communicator: gracefully (its process asked), or at once (its process is gone). */
 void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once);
 /* Detach: all that the client has. */
 void goal_client_detach(struct fw_nic *nic, uint32_t client);
+
+/* ---- what outlives its process (goal_orphan.c) ------------------------------------------------
+ */
+
+void goal_orphan_init(struct fw_nic *nic);
+/* A process has ended: communicators and links that somebody still needs stay for a while. */
+void goal_orphan_take(struct fw_nic *nic, struct fw_client *owner);
+/* A link whose stream closes, and whose process is gone. */
+void goal_orphan_link(struct fw_nic *nic, struct goal_link *link);
 
 /* ---- buffers (goal_buf.c) ---------------------------------------------------------------------
  */
@@ -393,6 +424,8 @@ void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status
 		   uint32_t rank, uint32_t op);
 /* The active run of that instance; NULL. */
 struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance);
+/* Its process has ended: the ranks that it talks to are told so. */
+void goal_run_left(struct fw_nic *nic, struct goal_run *run);
 /* Ends a run without a word to anyone: its process is gone, or has been told. */
 void goal_run_drop(struct fw_nic *nic, struct goal_run *run);
 /* It is to fail in its next step: for callers that still need it. Only the first counts. */
@@ -512,6 +545,8 @@ enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint
 /* Tells a peer that the run failed. */
 void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instance,
 		    enum hw_goal_status status, uint32_t rank);
+/* Tells a peer that this rank's process has ended. False: no memory. */
+bool goal_msg_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance);
 /* ANNOUNCE for a receive whose message is, or may be, large. False: no memory. */
 bool goal_msg_announce(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link);
 /* A large send whose receive is ready; on failure the send is gone. */

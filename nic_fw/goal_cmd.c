@@ -122,8 +122,12 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	    arg->reserved || arg->comm || arg->pool_bytes ||
 	    arg->eager_bytes > HW_MAX_GOAL_EAGER_BYTES)
 		return FW_EINVAL;
-	if (goal_comm_find(nic, arg->key, arg->key2, arg->rank))
+	comm = goal_comm_find(nic, arg->key, arg->key2, arg->rank);
+	if (comm && comm->client != FW_CLIENT_ORPHANS)
 		return FW_EBUSY;
+	/* The process is back before all was done with what it had left. */
+	if (comm)
+		goal_comm_destroy(nic, comm, true);
 	handle = fw_ids_get(&nic->goal_comm_ids);
 	if (handle == FW_NONE)
 		return FW_ENOMEM;

@@ -41,7 +41,7 @@ static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, ui
 	return link;
 }
 
-static void link_free(struct fw_nic *nic, struct goal_link *link)
+void goal_link_free(struct fw_nic *nic, struct goal_link *link)
 {
 	assert(fw_list_empty(&link->sends));
 	fw_list_del(&link->blocked_node);
@@ -69,14 +69,22 @@ struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint
 	if (link->stream)
 		return link;
 	comm->links[rank] = FW_NONE;
-	link_free(nic, link);
+	goal_link_free(nic, link);
 	return NULL;
 }
 
-bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
+/* The rank's process had ended before it could start this run. */
+static bool left_before(const struct goal_link *link, uint32_t instance)
+{
+	return link->left && (int32_t)(instance - link->left_at) >= 0;
+}
+
+bool goal_link_lost(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank, uint32_t instance)
 {
 	const struct goal_link *link = goal_link_at(nic, comm, rank);
 
+	if (link && link->left)
+		return left_before(link, instance);
 	return link ? !link->stream && link->lost : !goal_link_get(nic, comm, rank);
 }
 
@@ -114,6 +122,8 @@ static bool needs(const struct goal_run *run, const struct goal_link *link, bool
 {
 	const struct fw_list *pos;
 
+	if (link->left)
+		closed = !left_before(link, run->instance);
 	fw_list_for_each (pos, &run->sends)
 		if (FW_CONTAINER(pos, struct goal_send, run_node)->link == link)
 			return true;
@@ -130,30 +140,56 @@ static bool needs(const struct goal_run *run, const struct goal_link *link, bool
 	       run->schedule->neighbours[link->rank / 64] >> link->rank % 64 & 1;
 }
 
+/* Runs that need the rank fail. */
+static void fail_runs(struct fw_nic *nic, struct goal_comm *comm, const struct goal_link *link,
+		      bool closed, enum hw_goal_status status)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &comm->runs) {
+		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
+
+		if (needs(run, link, closed))
+			goal_run_fault(nic, run, status, link->rank, FW_NONE);
+	}
+}
+
+void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance)
+{
+	struct goal_comm *comm = &nic->goal_comms[link->comm];
+	struct fw_list *pos;
+
+	link->left = true;
+	link->left_at = instance;
+	/* Earlier runs get what they need of it: that is why its stream is still there. */
+	fw_list_for_each (pos, &comm->runs) {
+		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
+
+		if (left_before(link, run->instance) && needs(run, link, false))
+			goal_run_fault(nic, run, HW_GOAL_PEER_LOST, link->rank, FW_NONE);
+	}
+}
+
 void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 {
 	struct goal_link *link = ctx;
 	enum hw_goal_status status =
 	    why == ESP_END_UNREACHABLE ? HW_GOAL_UNREACHABLE : HW_GOAL_PEER_LOST;
-	struct fw_list *pos;
 	struct goal_comm *comm;
 
 	link->stream = NULL;
-	link->lost = why != ESP_END_CLOSED;
+	link->lost = why != ESP_END_CLOSED || link->left;
 	if (link->comm == FW_NONE) {
-		link_free(nic, link);
+		goal_link_free(nic, link);
 		return;
 	}
 	comm = &nic->goal_comms[link->comm];
 	fw_list_del(&link->blocked_node);
 	FW_COUNT(nic, goal_peers_lost);
 	mgrp_link_over(nic, comm, link->rank);
-	fw_list_for_each (pos, &comm->runs) {
-		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
-
-		if (needs(run, link, why == ESP_END_CLOSED))
-			goal_run_fault(nic, run, status, link->rank, FW_NONE);
-	}
+	if (comm->closing)
+		goal_comm_try_end(nic, comm);
+	fail_runs(nic, comm, link, why == ESP_END_CLOSED, status);
 }
 
 /* ---- receives from any rank -------------------------------------------------------------------
@@ -166,7 +202,6 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 static void watch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
 {
 	struct goal_link *link = rank == comm->rank ? NULL : goal_link_get(nic, comm, rank);
-	struct fw_list *pos;
 
 	if (link) {
 		comm->any_watched += !link->any_watched;
@@ -176,14 +211,8 @@ static void watch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank
 		return;
 	}
 	link = rank == comm->rank ? NULL : goal_link_at(nic, comm, rank);
-	if (!link || !link->lost)
-		return;
-	fw_list_for_each (pos, &comm->runs) {
-		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
-
-		if (needs(run, link, false))
-			goal_run_fault(nic, run, HW_GOAL_PEER_LOST, rank, FW_NONE);
-	}
+	if (link && link->lost)
+		fail_runs(nic, comm, link, false, HW_GOAL_PEER_LOST);
 }
 
 static void unwatch_rank(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
@@ -405,14 +434,18 @@ static void release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_on
 		if (link->any_watched)
 			goal_link_await(nic, link, false);
 		if (!link->stream) {
-			link_free(nic, link);
+			goal_link_free(nic, link);
 		} else if (at_once) {
 			esp_abort(nic, link->stream);
 			link->stream = NULL;
-			link_free(nic, link);
+			goal_link_free(nic, link);
 		} else {
 			link->comm = FW_NONE;
-			fw_list_add_tail(&nic->clients[link->client].goal_links, &link->node);
+			if (link->client == FW_CLIENT_ORPHANS)
+				goal_orphan_link(nic, link);
+			else
+				fw_list_add_tail(&nic->clients[link->client].goal_links,
+						 &link->node);
 			esp_close(nic, link->stream);
 		}
 	}
@@ -468,24 +501,31 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	fw_ids_put(&nic->goal_comm_ids, (uint32_t)(comm - nic->goal_comms));
 }
 
+void goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct fw_list *pos;
+
+	if (comm->closing)
+		return;
+	fw_list_for_each (pos, &comm->runs)
+		goal_run_left(nic, FW_CONTAINER(pos, struct goal_run, comm_node));
+	fw_list_for_each (pos, &comm->all_links) {
+		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, node);
+
+		if (link->stream && !goal_msg_left(nic, link, comm->next_instance))
+			FW_COUNT(nic, goal_aborts_lost);
+	}
+	comm->closing = true;
+	empty(nic, comm);
+}
+
 void goal_client_detach(struct fw_nic *nic, uint32_t client)
 {
 	struct fw_client *owner = &nic->clients[client];
-	struct fw_list *pos;
 	uint32_t table;
 
 	goal_load_forget_client(nic, client);
-	while (!fw_list_empty(&owner->goal_comms))
-		goal_comm_destroy(nic, FW_CONTAINER(owner->goal_comms.next, struct goal_comm, node),
-				  true);
-	/* Streams of communicators that it had destroyed itself. */
-	while ((pos = fw_list_pop(&owner->goal_links))) {
-		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, node);
-
-		esp_abort(nic, link->stream);
-		link->stream = NULL;
-		link_free(nic, link);
-	}
+	goal_orphan_take(nic, owner);
 	goal_heap_free(nic, client, owner->goal_active);
 	owner->goal_active = NULL;
 	if (owner->goal_eq != HW_EQ_NONE)

@@ -13,7 +13,7 @@
 static bool neighbours_there(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 			     const struct mgrp_space *space)
 {
-	uint32_t lost = mgrp_lost(nic, space);
+	uint32_t lost = mgrp_lost(nic, space, run->instance);
 
 	if (lost == FW_NONE)
 		return true;

@@ -49,6 +49,19 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 		nic->port.arena_release(nic->port.ctx, block, bytes);
 }
 
+void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block)
+{
+	uint64_t bytes;
+
+	if (!block)
+		return;
+	bytes = buddy_block_bytes(&nic->goal_heap.buddy,
+				  (uint64_t)((const uint8_t *)block - nic->goal_heap.base));
+	assert(nic->clients[from].goal_bytes >= bytes);
+	nic->clients[from].goal_bytes -= bytes;
+	nic->clients[to].goal_bytes += bytes;
+}
+
 void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes)
 {
 	void *block = goal_heap_alloc(nic, client, bytes);

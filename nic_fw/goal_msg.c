@@ -257,6 +257,13 @@ void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instanc
 		FW_COUNT(nic, goal_aborts_lost);
 }
 
+bool goal_msg_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance)
+{
+	struct goal_key4 key = {instance, link->rank, 0, 0, false};
+
+	return send_control(nic, link, WIRE_GOAL_LEFT, &key, 0, 0);
+}
+
 /* ---- sends ----------------------------------------------------------------------------------- */
 
 /*

@@ -361,6 +361,10 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 		return ESP_TAKEN;
 	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES)
 		return malformed(nic);
+	if (in.type == WIRE_GOAL_LEFT) {
+		goal_link_left(nic, in.link, in.key.instance);
+		return ESP_TAKEN;
+	}
 	if (!is_current(in.comm, in.key.instance)) {
 		FW_COUNT(nic, goal_late);
 		return ESP_TAKEN;
@@ -376,6 +380,7 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 		return data(nic, &in);
 	case WIRE_GOAL_ABORT:
 		return aborted(nic, &in);
+	case WIRE_GOAL_LEFT:
 	case WIRE_GOAL_TYPES:
 		break;
 	}

@@ -209,6 +209,12 @@ void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status
 	goal_run_drop(nic, run);
 }
 
+void goal_run_left(struct fw_nic *nic, struct goal_run *run)
+{
+	tell_peers(nic, run->comm, run->schedule, run->instance, HW_GOAL_PEER_LOST,
+		   run->comm->rank);
+}
+
 static void timed_out(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_run *run = FW_CONTAINER(timer, struct goal_run, timeout);

@@ -6,7 +6,7 @@
  * for many; so the limit moves: a process may take another element while it holds at most
  * twice as many as are free. Alone it gets two thirds; n that take all they can get leave
  * 1 / (2n + 1) to who comes next. Called wherever collectives take or give back a context:
- * goal_comm.c, goal_match.c, goal_msg.c, goal_run.c, mgrp_space.c.
+ * goal_comm.c, goal_match.c, goal_msg.c, goal_orphan.c, goal_run.c, mgrp_space.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -62,4 +62,16 @@ void goal_give(struct fw_nic *nic, uint32_t client, enum goal_table table, void 
 	assert(*held);
 	--*held;
 	fw_pool_put(pool_of(nic, table), elem);
+}
+
+uint32_t goal_table_max(struct fw_nic *nic, enum goal_table table)
+{
+	return pool_of(nic, table)->max;
+}
+
+void goal_move(struct fw_nic *nic, uint32_t from, uint32_t to, enum goal_table table)
+{
+	assert(nic->clients[from].goal_held[table]);
+	nic->clients[from].goal_held[table]--;
+	nic->clients[to].goal_held[table]++;
 }

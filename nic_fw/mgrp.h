@@ -139,8 +139,8 @@ struct mgrp_space *mgrp_space_get(struct fw_nic *nic, struct goal_comm *comm, ui
 /* The same, if it is there. */
 struct mgrp_space *mgrp_space_find(const struct fw_nic *nic, const struct goal_comm *comm,
 				   uint32_t root);
-/* A neighbour in the tree that is lost; FW_NONE: none is. */
-uint32_t mgrp_lost(struct fw_nic *nic, const struct mgrp_space *space);
+/* A neighbour in the tree that is lost to this run; FW_NONE: none is. */
+uint32_t mgrp_lost(struct fw_nic *nic, const struct mgrp_space *space, uint32_t instance);
 /* The link to a rank has ended. */
 void mgrp_link_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
 /* Parent of a rank in the tree below root; FW_NONE: it is the root. */

@@ -298,15 +298,15 @@ void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space)
 /* ---- neighbours -------------------------------------------------------------------------------
  */
 
-uint32_t mgrp_lost(struct fw_nic *nic, const struct mgrp_space *space)
+uint32_t mgrp_lost(struct fw_nic *nic, const struct mgrp_space *space, uint32_t instance)
 {
 	struct goal_comm *comm = &nic->goal_comms[space->comm];
 	uint32_t i;
 
-	if (space->parent != FW_NONE && goal_link_lost(nic, comm, space->parent))
+	if (space->parent != FW_NONE && goal_link_lost(nic, comm, space->parent, instance))
 		return space->parent;
 	for (i = 0; i < space->num_children; i++)
-		if (goal_link_lost(nic, comm, space->child[i].rank))
+		if (goal_link_lost(nic, comm, space->child[i].rank, instance))
 			return space->child[i].rank;
 	return FW_NONE;
 }

@@ -19,6 +19,8 @@ enum wire_goal_type {
 	WIRE_GOAL_DATA = 4,     /* a piece of an announced message */
 	WIRE_GOAL_ABORT =
 	    5, /* this run failed: tag is the hw_goal_status, count the rank at fault */
+	WIRE_GOAL_LEFT =
+	    6, /* the rank's process has ended: it takes no part in this run or later */
 	WIRE_GOAL_TYPES
 };
 

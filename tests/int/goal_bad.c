@@ -492,6 +492,28 @@ static void absent(void)
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
 }
 
+/*
+ * A multicast and a small message to the next rank: the process ends as soon as its own part is
+ * over, whatever the others still lack.
+ */
+static void exits(void)
+{
+	GOAL_Graph g = GOAL_CreateGraph();
+	GOAL_Schedule s;
+	int i;
+
+	memset(out, 0, BIG);
+	for (i = 0; i < 30000; i++)
+		out[i] = (uint8_t)(i * 7 + 1);
+	check((me ? GOAL_McastRecv(g, in, 30000, 0) : GOAL_McastSend(g, out, 30000)) >= 0);
+	check(GOAL_Send(g, out, 100, next, 1) >= 0 && GOAL_Recv(g, in + BIG, 100, before, 1) >= 0);
+	s = compiled(g);
+	check(GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS);
+	check(!memcmp(in + BIG, out, 100) && (!me || !memcmp(in, out, 30000)));
+	printf("all right\n");
+	_exit(0);
+}
+
 /* ---- one after another --------------------------------------------------------------------------
  */
 
@@ -514,6 +536,7 @@ static const struct bad_case {
     {"killed", killed, true},
     {"leaves", leaves, true},
     {"absent", absent, true},
+    {"exits", exits, true},
 };
 
 /* A sum over all ranks that takes 50 ms at least: it is under way while the case goes wrong. */

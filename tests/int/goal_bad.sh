@@ -76,3 +76,11 @@ done
 job absent $((n - 1)) absent
 all_right absent $((n - 1))
 weftd_stop weftd
+
+# Processes that end right after their run, over a wire that loses much: nobody lacks anything.
+weftd_start lossy --nics $n --loss 10
+for i in 1 2 3; do
+	job exits$i $n exits
+	all_right exits$i $n
+done
+weftd_stop lossy

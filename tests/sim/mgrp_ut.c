@@ -350,12 +350,32 @@ static void time_out_and_cancel(void)
 	}
 }
 
-/* A rank that is done and gives its communicator back still repairs what those below it lack. */
+/*
+ * A rank that is done gives its communicator back, or ends its process, too, or is killed: what
+ * those below it lack is repaired all the same.
+ */
+static void leave(struct goal_fix *fix, uint32_t rank, uint32_t how)
+{
+	struct goal_fix_rank *r = &fix->rank[rank];
+
+	if (how == 2) {
+		sim_proc_kill(r->proc);
+		return;
+	}
+	FIX_CHECK(fix, weft_goal_comm_destroy(r->goal, r->comm) == 0);
+	if (!how)
+		return;
+	weft_goal_close(r->goal);
+	weft_close_device(r->context);
+	r->goal = NULL;
+	r->context = NULL;
+}
+
 static void leaving_early(void)
 {
 	uint64_t seed;
 
-	for (seed = 1; seed <= 2 * FIX_SEEDS; seed++) {
+	for (seed = 1; seed <= 3 * FIX_SEEDS; seed++) {
 		struct goal_fix_attr attr = {.faults = "loss=20"};
 		struct weft_goal_result result;
 		uint32_t run[12], i, k, left = 0;
@@ -379,8 +399,7 @@ static void leaving_early(void)
 				left++;
 				weft_goal_finish(fix.rank[i].goal, run[i], &result);
 				FIX_CHECK(&fix, result.status == HW_GOAL_OK);
-				FIX_CHECK(&fix, weft_goal_comm_destroy(fix.rank[i].goal,
-								       fix.rank[i].comm) == 0);
+				leave(&fix, i, (uint32_t)seed % 3);
 			}
 		}
 		FIX_CHECK(&fix, left == 12);
@@ -388,7 +407,9 @@ static void leaving_early(void)
 		sim_run_for(fix.sim, 11000 * FIX_MS);
 		for (i = 0; i < 12; i++)
 			FIX_CHECK(&fix, stat_of(&fix, i, "goal_comms_used") == 0 &&
-					    stat_of(&fix, i, "mgrp_spaces_used") == 0);
+					    stat_of(&fix, i, "mgrp_spaces_used") == 0 &&
+					    stat_of(&fix, i, "goal_links_used") == 0 &&
+					    stat_of(&fix, i, "goal_sends_used") == 0);
 		goal_fix_end(&fix);
 	}
 }
