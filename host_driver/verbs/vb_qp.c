@@ -37,6 +37,25 @@ static void cap_from(const struct weft_qp_cap *w, struct ibv_qp_cap *cap)
 	cap->max_inline_data = w->max_inline_bytes;
 }
 
+enum {
+	/*
+	 * A UD QP that is asked for inline data gets this much, as a device may (IBA 11.2.4.1).
+	 * UCX 1.13 takes the connection request of its peer for the answer to its own and uses the
+	 * memory of its own again, though the NIC may not have read it yet: where processes and NIC
+	 * share CPUs a request of 66 bytes then left with what another message had put there, and
+	 * UCX ended the program. Inline, it is read when it is posted.
+	 */
+	UD_INLINE_BYTES = 128,
+};
+
+static uint32_t inline_bytes(const struct ibv_qp_init_attr *init)
+{
+	uint32_t asked = init->cap.max_inline_data;
+
+	return init->qp_type == IBV_QPT_UD && asked && asked < UD_INLINE_BYTES ? UD_INLINE_BYTES
+									       : asked;
+}
+
 /* The receiving end of an extended connection: a number, and who is connected to it. */
 static struct weft_qp *xrc_recv_new(struct ibv_xrcd *xrcd, struct ibv_qp_init_attr *init,
 				    void *user)
@@ -62,7 +81,7 @@ static struct weft_qp *weft_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *i
 		    .max_recv_wr = xrc ? 0 : init->cap.max_recv_wr,
 		    .max_send_sge = init->cap.max_send_sge,
 		    .max_recv_sge = xrc ? 0 : init->cap.max_recv_sge,
-		    .max_inline_bytes = init->cap.max_inline_data},
+		    .max_inline_bytes = inline_bytes(init)},
 	    .user = user,
 	};
 	struct weft_qp *qp;
