@@ -360,7 +360,7 @@ _test-unit: $(if $(T),$(foreach b,$(UT_BINS),$(if $(findstring $T,$b),$b)),$(UT_
 	@tests/run.sh $^
 
 test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it
-	@tools/deps.sh test
+	@tools/deps.sh test mpi
 	@+$(MAKE) _test-clients
 _test-clients: all $(call products,san)
 	@tests/run.sh $(foreach s,$(sort $(wildcard tests/clients/*.sh)),$(if $(findstring $T,$s),$s))
@@ -450,6 +450,28 @@ _memory-tables: all
 goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into docs/goal-sim.md; GOAL_SAMPLES=dir
 	@[ -n '$(GOAL_SAMPLES)' ] || { echo 'make goal-table GOAL_SAMPLES=dir: a folder of schedules with predicted.tsv' >&2; exit 2; }
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/goal_table.py '$(GOAL_SAMPLES)'
+
+# The programs of tests/mpi, once per MPI library. MPICH's MPI_STATUSES_IGNORE looks to the compiler like an array of one.
+MPI_PROGS := p2p types coll reduce rma threads
+MPI_LIBRARIES := $(foreach l,openmpi mpich,$(if $(shell command -v mpicc.$l),$l))
+MPI_BINS := $(foreach l,$(MPI_LIBRARIES),$(MPI_PROGS:%=$(B)/mpi/$l/%))
+define mpi_program
+$(B)/mpi/$1/$2: tests/mpi/$2.c tests/mpi/mt.c tests/mpi/mt.h Makefile
+	@mkdir -p $$(@D)
+	$$(call say,MPICC,$$@)
+	$$(Q)mpicc.$1 $$(HOST) -O2 -g $$(ARCH) $$(WARN) -Wno-stringop-overflow -I. -o $$@ tests/mpi/$2.c tests/mpi/mt.c
+endef
+$(foreach l,$(MPI_LIBRARIES),$(foreach p,$(MPI_PROGS),$(eval $(call mpi_program,$l,$p))))
+
+.PHONY: run-mpi _run-mpi
+run-mpi:	## MPI programs on weft, unchanged, under Open MPI and MPICH on RANKS="2 4" ranks; QUICK=1, WIRE=memif
+	@tools/deps.sh run mpi
+	@+$(MAKE) _run-mpi
+_run-mpi: all $(MPI_BINS)
+	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_RUN=$(CURDIR)/$(B)/bin/weft-run WEFT_MPI=$(CURDIR)/$(B)/mpi \
+		tools/run/run_mpi.sh $(if $(QUICK),--quick) --ranks '$(or $(RANKS),2 4)' --wire $(or $(WIRE),switch)
+
+_test-clients: $(MPI_BINS)
 
 lint:	## include rules, formatting, cppcheck, shellcheck, commit subjects
 	@tools/deps.sh lint

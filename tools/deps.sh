@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Installs the Debian packages that a target needs and that are not there yet.
-# Called by the Makefile before run, test, fuzz, bench, lint and fw-cross.
+# Called by the Makefile before run, run-mpi, test, test-clients, fuzz, bench, lint and fw-cross.
 #
-#	tools/deps.sh [run|test|fuzz|bench|lint|plot|cross|all]...	(default: run)
+#	tools/deps.sh [run|test|fuzz|bench|mpi|lint|plot|cross|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only
 # when something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -17,6 +17,7 @@ test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git 
 	rdmacm-utils perftest qperf ucx-utils"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run iperf3 ethtool python3 perftest qperf openmpi-bin libopenmpi-dev"
+mpi="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils"
 lint="git clang-format cppcheck shellcheck"
 plot="gnuplot-nox python3"
 cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
@@ -29,12 +30,13 @@ for set_name in "$@"; do
 	test) want="$want $test $lint" ;;
 	fuzz) want="$want $fuzz" ;;
 	bench) want="$want $bench" ;;
+	mpi) want="$want $mpi" ;;
 	lint) want="$want $lint" ;;
 	plot) want="$want $plot" ;;
 	cross) want="$want $cross" ;;
-	all) want="$want $run $test $fuzz $bench $lint $plot $cross" ;;
+	all) want="$want $run $test $fuzz $bench $mpi $lint $plot $cross" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give run, test, fuzz, bench, lint, plot, cross or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give run, test, fuzz, bench, mpi, lint, plot, cross or all" >&2
 		exit 2
 		;;
 	esac

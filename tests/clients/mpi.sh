@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The MPI programs of tests/mpi under Debian's Open MPI and MPICH over UCX: at a switch with 2 and 5 ranks, between
+# two weftd with 3. Threads on few ranks only: each spins.
+# timeout: 900
+
+. tests/int/lib.sh
+
+need mpirun.openmpi mpirun.mpich
+[ -x build/bin/weft-run ] || skip 'libibverbs-dev is not installed'
+export TMPDIR=$WEFT_TMP
+export LIMIT=400
+for args in '--ranks 2' '--ranks 3 --wire memif' '--ranks 5 --programs p2p,types,coll,reduce,rma'; do
+	# shellcheck disable=SC2086 # words
+	spawn "mpi_${args//[^a-z0-9]/_}" tools/run/run_mpi.sh --quick $args
+	expect_ok "mpi_${args//[^a-z0-9]/_}"
+done
