@@ -50,6 +50,15 @@ void fw_pool_put(struct fw_pool *pool, void *elem)
 	pool->used--;
 }
 
+/*
+ * Quarantine keeps a number from naming something else in the moment after it was given up, when
+ * its old user's mistakes are likeliest. It is no proof against late packets, and none is needed:
+ * where those could do harm each object tells its lives apart. An STag has a key that changes with
+ * each life (the same one is back after 255 of them, each behind a quarantine, and in the same PD
+ * only); an answer names its request by number; packets of RC carry a tag of their connection; on
+ * RD and UD QPNs a Q_Key lets peers in, as IBA has it, which do not address lives but queue pairs.
+ * Larger, it would keep more contexts cold, each of which costs cache misses to make a QP.
+ */
 enum {
 	IDS_QUARANTINE = 64,
 };

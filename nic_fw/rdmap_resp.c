@@ -143,7 +143,7 @@ static void fail_local(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_vendor_er
 enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
 					    const struct dgram_pkt *pkt)
 {
-	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt->stag);
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt->stag, pkt->ssn);
 	struct eth_cursor cursor;
 	struct hw_sge sge[HW_MAX_SGE];
 	enum hw_vendor_err err;
@@ -167,7 +167,7 @@ enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp
 enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
 				      const struct dgram_pkt *pkt)
 {
-	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt->stag);
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt->stag, pkt->ssn);
 
 	if (!wqe || wqe->opcode != HW_WQE_READ)
 		return RDMAP_VOID;
@@ -188,7 +188,7 @@ enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
 					const struct dgram_pkt *pkt,
 					const struct wire_atomic_response *rsp)
 {
-	struct fw_wqe *wqe = wqe_from_sink(nic, qp, be32_get(rsp->request_id));
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, be32_get(rsp->request_id), pkt->ssn);
 	uint64_t original = be64_get(rsp->original);
 	const uint8_t *from = (const uint8_t *)&original;
 	uint32_t i;

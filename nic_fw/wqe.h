@@ -144,6 +144,7 @@ enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint
 
 /* The sink STag of a read or atomic, and back; NULL if it names no read of this QP. */
 uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe);
-struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_t stag);
+struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_t stag,
+			     uint32_t ssn);
 
 #endif /* WEFT_FW_WQE_H */

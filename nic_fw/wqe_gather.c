@@ -100,7 +100,8 @@ uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe)
 	       fw_pool_index(&nic->wqes, wqe);
 }
 
-struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_t stag)
+struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_t stag,
+			     uint32_t ssn)
 {
 	uint32_t index = stag & ((1u << FW_WQE_SINK_BITS) - 1);
 	struct fw_wqe *wqe;
@@ -110,7 +111,8 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_
 	wqe = fw_pool_at(&nic->wqes, index);
 	/* A free context is DONE or in no flow: only its first word is the pool's. */
 	if (wqe->qp != qp || wqe->kind != FW_WQE_REQUEST || wqe->state == FW_WQE_DONE ||
-	    !wqe_is_under_way(wqe) || wqe->answered || wqe_sink_stag(nic, wqe) != stag)
+	    !wqe_is_under_way(wqe) || wqe->answered || wqe_sink_stag(nic, wqe) != stag ||
+	    wqe->ssn != ssn)
 		return NULL;
 	return wqe;
 }

@@ -121,6 +121,16 @@ static void forged_sinks(void)
 	try_response(stag, UINT64_MAX - 99);
 	try_response(stag, UINT64_C(1) << 32);
 	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
+	/* To a request of another number: contexts come round to the same STag. */
+	for (i = 1; i < 8; i++) {
+		struct wire_dgram *dgram = rp_info_of(&rp.kept[0], 1).dgram;
+		struct be32 ssn = dgram->ssn;
+
+		dgram->ssn = be32_put(be32_get(ssn) - i);
+		try_response(stag, 0);
+		dgram->ssn = ssn;
+	}
+	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
 	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
 	/* As it was made, it serves. */
 	try_response(stag, 0);
