@@ -162,6 +162,9 @@ void coll_begin(struct coll *coll)
 		memset(coll->end[e].schedule, 0xff, sizeof(coll->end[e].schedule));
 	}
 	for (seed = SCHED_EXCHANGE; k < COLL_SCHEDULES; seed++) {
+		/* The last one has multicasts. */
+		if (k == COLL_SCHEDULES - 1)
+			seed |= SCHED_GROUPS;
 		for (e = 0; e < 2; e++)
 			W_CHECK(!coll_load(coll, e, k, seed), "coll: schedule %u refused", seed);
 		k += works(coll, k);

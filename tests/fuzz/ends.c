@@ -9,8 +9,8 @@
 struct ends ends;
 
 static const uint8_t types[E_QPS] = {
-    [E_RD] = HW_QPT_RD,     [E_RD_SRQ] = HW_QPT_RD, [E_RC] = HW_QPT_RC,
-    [E_RC_SRQ] = HW_QPT_RC, [E_UD] = HW_QPT_UD,     [E_UD_LONG] = HW_QPT_UD,
+    [E_RD] = HW_QPT_RD, [E_RD_SRQ] = HW_QPT_RD,  [E_RC] = HW_QPT_RC,     [E_RC_SRQ] = HW_QPT_RC,
+    [E_UD] = HW_QPT_UD, [E_UD_LONG] = HW_QPT_UD, [E_RC_ESP] = HW_QPT_RC,
 };
 
 static uint8_t pattern[W_MEM_BYTES];
@@ -76,6 +76,7 @@ static void make_end(uint32_t e)
 		};
 
 		proc_qp(p, &end->qp[i], &create);
+		end->qp[i].esp = i == E_RC_ESP;
 	}
 }
 
@@ -339,8 +340,8 @@ void ends_poll(void)
 }
 
 /*
- * A liar may acknowledge a read in the name of a peer that never got it: it waits for its
- * response while the peer lives, and so does what stands behind it.
+ * On a stream a liar may acknowledge a read in the name of a peer that never got it: it waits for
+ * its response while the peer lives, and so does what stands behind it.
  */
 bool ends_idle(void)
 {
@@ -353,7 +354,7 @@ bool ends_idle(void)
 
 		if (job->recv || job->done || job->forgotten || !w->proc[job->end].attached)
 			continue;
-		if (ends.lied && job->responded)
+		if (ends.lied && job->responded && job->qp == E_RC_ESP)
 			awaits[job->end][job->qp] = true;
 		if (!awaits[job->end][job->qp])
 			return false;

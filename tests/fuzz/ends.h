@@ -12,7 +12,7 @@
 #include "tests/fuzz/coll.h"
 
 enum {
-	E_QPS = 6,
+	E_QPS = 7,
 	E_AHS = 3, /* the other NIC, this one, by QPN */
 	E_QKEY = 0x1111,
 	E_JOBS = 1024,
@@ -39,6 +39,7 @@ enum e_qp {
 	E_RC_SRQ,
 	E_UD,
 	E_UD_LONG,
+	E_RC_ESP,
 };
 
 struct end {

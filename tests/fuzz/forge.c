@@ -25,7 +25,7 @@ void forge_take(struct forge *f, uint32_t back)
 
 /* ---- building ---------------------------------------------------------------------------- */
 
-static void add(struct forge *f, const void *data, size_t bytes)
+void forge_add(struct forge *f, const void *data, size_t bytes)
 {
 	if (bytes > W_FRAME_MAX - f->bytes)
 		bytes = W_FRAME_MAX - f->bytes;
@@ -33,7 +33,7 @@ static void add(struct forge *f, const void *data, size_t bytes)
 	f->bytes += (uint32_t)bytes;
 }
 
-static void add_fill(struct forge *f, uint32_t bytes)
+void forge_add_fill(struct forge *f, uint32_t bytes)
 {
 	if (bytes > W_FRAME_MAX - f->bytes)
 		bytes = W_FRAME_MAX - f->bytes;
@@ -41,14 +41,14 @@ static void add_fill(struct forge *f, uint32_t bytes)
 	f->bytes += bytes;
 }
 
-static void add_eth(struct forge *f, uint16_t type)
+void forge_add_eth(struct forge *f, uint16_t type)
 {
 	struct wire_eth eth = {.type = be16_put(type)};
 
 	memcpy(eth.dst, w->nic[f->to].fw->config.mac, WIRE_MAC_BYTES);
 	memcpy(eth.src, w->nic[!f->to].fw->config.mac, WIRE_MAC_BYTES);
 	f->bytes = 0;
-	add(f, &eth, sizeof(eth));
+	forge_add(f, &eth, sizeof(eth));
 }
 
 /* peer: the last byte of the sender's address, 0: the other NIC's. */
@@ -64,7 +64,7 @@ static void add_ip(struct forge *f, uint8_t proto, uint8_t peer)
 
 	memcpy(&ip.src, &src, sizeof(src));
 	memcpy(&ip.dst, &w->nic[f->to].fw->config.ip, sizeof(ip.dst));
-	add(f, &ip, sizeof(ip));
+	forge_add(f, &ip, sizeof(ip));
 }
 
 static uint32_t queue_of(uint8_t opcode)
@@ -83,7 +83,7 @@ static uint32_t queue_of(uint8_t opcode)
 }
 
 /* r->x: bytes of payload (12 bits), of the whole message (18); r->y MSN or offset. */
-static void add_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
+void forge_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
 {
 	uint8_t opcode = r->c & WIRE_RDMAP_OPCODE_MASK;
 	uint8_t last = r->c & 0x10 ? 0 : WIRE_DDP_LAST;
@@ -97,7 +97,7 @@ static void add_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_
 		    .to = be64_put(to),
 		};
 
-		add(f, &ddp, sizeof(ddp));
+		forge_add(f, &ddp, sizeof(ddp));
 	} else {
 		struct wire_ddp_untagged ddp = {
 		    .ddp_ctrl = (uint8_t)(last | WIRE_DDP_VERSION),
@@ -108,7 +108,7 @@ static void add_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_
 		    .mo = be32_put(r->y >> 16),
 		};
 
-		add(f, &ddp, sizeof(ddp));
+		forge_add(f, &ddp, sizeof(ddp));
 	}
 	if (opcode == WIRE_RDMAP_READ_REQUEST) {
 		struct wire_read_request req = {
@@ -118,7 +118,7 @@ static void add_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_
 		    .src_to = be64_put(to),
 		};
 
-		add(f, &req, sizeof(req));
+		forge_add(f, &req, sizeof(req));
 	} else if (opcode == WIRE_RDMAP_ATOMIC_REQUEST) {
 		struct wire_atomic_request req = {
 		    .opcode = be32_put(r->z & WIRE_ATOMIC_OPCODE_MASK),
@@ -130,20 +130,20 @@ static void add_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_
 		    .compare_mask = be64_put(UINT64_MAX),
 		};
 
-		add(f, &req, sizeof(req));
+		forge_add(f, &req, sizeof(req));
 	} else if (opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
 		struct wire_atomic_response resp = {.request_id = be32_put(r->z)};
 
-		add(f, &resp, sizeof(resp));
+		forge_add(f, &resp, sizeof(resp));
 	} else if (opcode == WIRE_RDMAP_TERMINATE) {
 		struct wire_terminate term = {.layer_etype = (uint8_t)r->z,
 					      .code = (uint8_t)(r->z >> 8),
 					      .hdrct = (uint8_t)(r->z >> 16)};
 
-		add(f, &term, sizeof(term));
-		add_fill(f, payload);
+		forge_add(f, &term, sizeof(term));
+		forge_add_fill(f, payload);
 	} else {
-		add_fill(f, payload);
+		forge_add_fill(f, payload);
 	}
 }
 
@@ -152,9 +152,9 @@ static void add_rd(struct forge *f, uint8_t type)
 	struct wire_rd rd = {0};
 	struct wire_rd_ack ack = {0};
 
-	add(f, &rd, sizeof(rd));
+	forge_add(f, &rd, sizeof(rd));
 	if (type == WIRE_DGRAM_RD_ACK)
-		add(f, &ack, sizeof(ack));
+		forge_add(f, &ack, sizeof(ack));
 }
 
 static void add_hello(struct forge *f, const struct rec *r)
@@ -167,7 +167,7 @@ static void add_hello(struct forge *f, const struct rec *r)
 	    .flags = r->c & WIRE_RD_HELLO_REPLY,
 	};
 
-	add(f, &hello, sizeof(hello));
+	forge_add(f, &hello, sizeof(hello));
 }
 
 void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
@@ -197,17 +197,17 @@ void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 			dgram.imm = be32_put(r->y >> 16);
 		}
 	}
-	add_eth(f, WIRE_ETHERTYPE_IPV4);
+	forge_add_eth(f, WIRE_ETHERTYPE_IPV4);
 	add_ip(f, WIRE_IPPROTO_UDP, r->b & 0x80 ? (uint8_t)(3 + (r->b >> 3 & 15)) : 0);
-	add(f, &udp, sizeof(udp));
-	add(f, &dgram, sizeof(dgram));
+	forge_add(f, &udp, sizeof(udp));
+	forge_add(f, &dgram, sizeof(dgram));
 	if (type == WIRE_DGRAM_RD_HELLO)
 		add_hello(f, r);
 	else if (type != WIRE_DGRAM_UD)
 		add_rd(f, type);
 	if (data && dst)
-		add_ddp(f, r, stag, to);
-	add(f, &crc, sizeof(crc));
+		forge_ddp(f, r, stag, to);
+	forge_add(f, &crc, sizeof(crc));
 	forge_fit(f, FORGE_EPOCH | FORGE_PSN | FORGE_ACK | FORGE_ECHO, 0);
 }
 
@@ -219,10 +219,10 @@ void forge_other(struct forge *f, const struct rec *r)
 		struct wire_icmp_echo echo = {.type = r->c % 16};
 		uint16_t sum;
 
-		add_eth(f, WIRE_ETHERTYPE_IPV4);
+		forge_add_eth(f, WIRE_ETHERTYPE_IPV4);
 		add_ip(f, WIRE_IPPROTO_ICMP, peer);
-		add(f, &echo, sizeof(echo));
-		add_fill(f, r->y & 0xff);
+		forge_add(f, &echo, sizeof(echo));
+		forge_add_fill(f, r->y & 0xff);
 		sum = wire_sum_fold(wire_sum_add(0, f->b + FORGE_UDP_AT, f->bytes - FORGE_UDP_AT));
 		echo.checksum = be16_put(sum);
 		memcpy(f->b + FORGE_UDP_AT, &echo, sizeof(echo));
@@ -238,79 +238,12 @@ void forge_other(struct forge *f, const struct rec *r)
 		    .target_ip = be32_put(0x0a4d0001u + f->to),
 		};
 
-		add_eth(f, WIRE_ETHERTYPE_ARP);
-		add(f, &arp, sizeof(arp));
+		forge_add_eth(f, WIRE_ETHERTYPE_ARP);
+		forge_add(f, &arp, sizeof(arp));
 	}
 }
 
-/* r->x: a message's type (3 bits), bytes (12), payload (11); y: tag, count, instance. */
-static void add_goal(struct forge *f, const struct rec *r)
-{
-	struct wire_goal goal = {
-	    .type = r->x & 7,
-	    .instance = be32_put(r->y >> 16),
-	    .tag = be32_put(r->y & 3),
-	    .count = be32_put(r->y >> 2 & 7),
-	    .bytes = be64_put(r->x >> 3 & 0xfff),
-	    .offset = be64_put(0),
-	    .sink = be32_put(r->z),
-	    .piece_bytes = be32_put(r->x >> 15 & 0x7ff),
-	};
-
-	add(f, &goal, sizeof(goal));
-	add_fill(f, r->x >> 15 & 0x7ff);
-}
-
-/* r->c: flags of ESP; r->b bit 3: not numbered, bits 4-6: type of EDP; bit 7: master port. */
-void forge_edp(struct forge *f, const struct rec *r, uint64_t key)
-{
-	uint16_t master = WIRE_EDP_PORT_BASE;
-	struct wire_edp edp = {
-	    .ver_type = (uint8_t)(WIRE_EDP_VERSION << 4 | (r->b >> 4 & 3)),
-	    .dst_port = be16_put(r->b & 0x80 ? master : (uint16_t)(master + 1 + (r->z & 7))),
-	    .src_port = be16_put((uint16_t)(master + 1 + (r->z >> 3 & 7))),
-	};
-	struct wire_esp esp = {
-	    .flags = r->c,
-	    .numbered = !(r->b & 8),
-	    .window = be16_put(63),
-	    .seq = be32_put(r->x),
-	    .src_inc = be32_put(r->y),
-	};
-	struct wire_esp_open open = {
-	    .service = be16_put(WIRE_ESP_GOAL),
-	    .mtu = be16_put(W_MTU),
-	    .src_rank = be32_put(!f->to),
-	    .dst_rank = be32_put(f->to),
-	    .key = be64_put(key),
-	    .key2 = be64_put(~key),
-	};
-	struct be32 crc = be32_put(0);
-
-	add_eth(f, WIRE_ETHERTYPE_ESP);
-	add(f, &edp, sizeof(edp));
-	if ((r->b >> 4 & 3) == WIRE_EDP_UNREACHABLE)
-		add(f, &edp, sizeof(edp));
-	if ((r->b >> 4 & 3) == WIRE_EDP_ECHO)
-		add_fill(f, r->x & 0x7ff);
-	else
-		add(f, &esp, sizeof(esp));
-	if (r->c & WIRE_ESP_SYN)
-		add(f, &open, sizeof(open));
-	else if (!(r->b & 0x40) && esp.numbered)
-		add_goal(f, r);
-	add(f, &crc, sizeof(crc));
-	if (!(r->b & 0x40))
-		forge_fit_esp(f, FORGE_EPOCH | FORGE_PSN | FORGE_ACK, 0);
-}
-
 /* ---- changing ---------------------------------------------------------------------------- */
-
-static bool is_esp(const struct forge *f)
-{
-	return f->bytes >= FORGE_MSG_AT && f->b[12] == WIRE_ETHERTYPE_ESP >> 8 &&
-	       f->b[13] == (WIRE_ETHERTYPE_ESP & 0xff);
-}
 
 static uint8_t type_of(const struct forge *f)
 {
@@ -325,7 +258,7 @@ static uint32_t ddp_at(const struct forge *f)
 
 static uint32_t layer_at(const struct forge *f, enum forge_layer layer)
 {
-	if (is_esp(f) && layer != FORGE_ETH && layer != FORGE_END)
+	if (forge_is_esp(f) && layer != FORGE_ETH && layer != FORGE_END)
 		return layer == FORGE_IP    ? (uint32_t)FORGE_EDP_AT
 		       : layer == FORGE_UDP ? (uint32_t)FORGE_ESP_AT
 		       : layer < FORGE_DATA ? (uint32_t)FORGE_MSG_AT
@@ -436,47 +369,6 @@ void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
 		rd->timestamp_echo = be32_put((uint32_t)w->now_ns - 1000);
 }
 
-void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta)
-{
-	struct fw_nic *nic = w->nic[f->to].fw;
-	struct wire_edp *edp = (void *)(f->b + FORGE_EDP_AT);
-	struct wire_esp *esp = (void *)(f->b + FORGE_ESP_AT);
-	const struct esp_stream *s;
-	uint32_t i;
-
-	if (!is_esp(f) || !nic->esp_ids.high)
-		return;
-	i = (uint32_t)be16_get(edp->dst_port) - WIRE_EDP_PORT_BASE - 1;
-	s = &nic->esp_streams[i < nic->esp_ids.high ? i : 0];
-	edp->dst_port = be16_put(s->local_port);
-	edp->src_port = be16_put(s->remote_port);
-	if (what & FORGE_EPOCH) {
-		esp->src_inc = be32_put(s->dst_inc);
-		esp->dst_inc = be32_put(s->src_inc);
-	}
-	if (what & FORGE_PSN)
-		esp->seq = be32_put(s->rcv_next + (uint32_t)seq_delta);
-	if (what & FORGE_ACK) {
-		esp->flags |= WIRE_ESP_ACK;
-		esp->ack = be32_put((what & FORGE_PSN_LOW ? s->snd_una : s->snd_next) +
-				    (uint32_t)(what & FORGE_ECHO ? seq_delta : 0));
-	}
-}
-
-static void seal_esp(struct forge *f, uint32_t keep)
-{
-	struct wire_edp *edp = (void *)(f->b + FORGE_EDP_AT);
-	uint32_t n = f->bytes - FORGE_EDP_AT - WIRE_EDP_CRC_BYTES;
-	struct be32 crc;
-
-	if (!(keep & FORGE_KEEP_LENGTHS))
-		edp->bytes = be16_put((uint16_t)n);
-	if (keep & FORGE_KEEP_CRC)
-		return;
-	crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, f->b + FORGE_EDP_AT, n));
-	memcpy(f->b + FORGE_EDP_AT + n, &crc, sizeof(crc));
-}
-
 void forge_seal(struct forge *f, uint32_t keep)
 {
 	struct wire_ip *ip = (void *)(f->b + FORGE_IP_AT);
@@ -486,8 +378,8 @@ void forge_seal(struct forge *f, uint32_t keep)
 
 	if (!(keep & FORGE_KEEP_MAC) && f->bytes >= sizeof(struct wire_eth))
 		memcpy(f->b, w->nic[f->to].fw->config.mac, WIRE_MAC_BYTES);
-	if (is_esp(f))
-		seal_esp(f, keep);
+	if (forge_is_esp(f))
+		forge_seal_esp(f, keep);
 	if (f->bytes < FORGE_UDP_AT || f->b[12] != 8 || f->b[13] != 0)
 		return;
 	if (!(keep & FORGE_KEEP_LENGTHS)) {

@@ -72,6 +72,9 @@ void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 void forge_other(struct forge *f, const struct rec *r);
 /* EDP and ESP, as r says, of a stream of the communicator with that key. */
 void forge_edp(struct forge *f, const struct rec *r, uint64_t key);
+/* A message on a stream of an RC queue pair; and a frame of the communicator's group. */
+void forge_rdmap(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
+void forge_group(struct forge *f, const struct rec *r, uint64_t key);
 void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta);
 /* Makes ports, incarnations (EPOCH), numbers (PSN) and ACK those of a stream there is. */
 void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta);
@@ -82,5 +85,13 @@ void forge_put(struct forge *f, enum forge_layer layer, uint32_t at, const void 
 	       uint32_t bytes);
 void forge_length(struct forge *f, uint32_t bytes);
 void forge_seal(struct forge *f, uint32_t keep);
+
+/* Of forge.c and forge_edp.c to each other: pieces of a frame, appended. */
+void forge_add(struct forge *f, const void *data, size_t bytes);
+void forge_add_fill(struct forge *f, uint32_t bytes);
+void forge_add_eth(struct forge *f, uint16_t type);
+void forge_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
+bool forge_is_esp(const struct forge *f);
+void forge_seal_esp(struct forge *f, uint32_t keep);
 
 #endif /* WEFT_TESTS_FUZZ_FORGE_H */

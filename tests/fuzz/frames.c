@@ -35,6 +35,9 @@ enum step {
 	STEP_GOAL,
 	STEP_RUN_BOTH,
 	STEP_AGAIN,
+	STEP_OTHER,
+	STEP_RDMAP,
+	STEP_GROUP,
 	STEPS
 };
 
@@ -79,12 +82,13 @@ static void step_make(const struct rec *r)
 	uint32_t k = r->z % 4, i = (r->a >> 1 & 7) % E_QPS;
 
 	forged.to = to;
-	if ((r->b & 7) == 7) {
-		forge_edp(&forged, r, ends.coll.key);
+	if (r->op % 32 == STEP_RDMAP) {
+		forge_rdmap(&forged, r, stags[k],
+			    (uintptr_t)w->proc[to].mem + at[k] + (r->y >> 16));
 		return;
 	}
 	if ((r->b & 7) >= WIRE_DGRAM_TYPES) {
-		forge_other(&forged, r);
+		forge_edp(&forged, r, ends.coll.key);
 		return;
 	}
 	/* Mostly of the type that the datagram is for. */
@@ -288,6 +292,17 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 	case STEP_RUN_BOTH:
 	case STEP_AGAIN:
 		goal_step(step, r);
+		break;
+	case STEP_OTHER:
+		forged.to = e;
+		forge_other(&forged, r);
+		break;
+	case STEP_RDMAP:
+		step_make(r);
+		break;
+	case STEP_GROUP:
+		forged.to = e;
+		forge_group(&forged, r, ends.coll.key);
 		break;
 	case STEPS:
 		break;

@@ -211,6 +211,10 @@ int proc_rts(struct w_proc *p, const struct w_qp *qp, uint32_t qkey, const struc
 		rtr = HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN | HW_QP_RQ_PSN |
 		      HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER;
 		rts |= timers | HW_QP_MAX_QP_RD_ATOMIC;
+		if (qp->esp) {
+			attr.transport = HW_QP_TRANSPORT_ESP;
+			init |= HW_QP_TRANSPORT;
+		}
 	} else {
 		init |= HW_QP_QKEY;
 		if (qp->type == HW_QPT_RD)

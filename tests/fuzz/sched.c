@@ -13,6 +13,7 @@ struct making {
 	const uint32_t *slot_bytes;
 	uint32_t num;
 	bool wild;
+	bool groups;    /* multicasts in the place of what does nothing */
 	bool free_next; /* the next operation must not wait for this one */
 	struct goal_insn insn[SCHED_INSNS];
 	uint32_t num_pieces;
@@ -125,6 +126,11 @@ static void add_any(struct making *m)
 		add_msg(m, GOAL_INSN_SEND, m->rank, tag, bytes);
 	} else if (what == 7) {
 		add_local(m);
+	} else if (m->groups && what > 7) {
+		bool sends = (what == 8) == !m->rank;
+
+		add_msg(m, sends ? GOAL_INSN_MCAST_SEND : GOAL_INSN_MCAST_RECV, what == 8 ? 0 : 1,
+			tag, bytes);
 	} else if (what == 8) {
 		add(m, GOAL_INSN_CALC)->amount = bytes;
 	} else {
@@ -197,6 +203,7 @@ uint32_t sched_build(uint8_t out[SCHED_BYTES], uint32_t rank, uint32_t seed,
 		m.num_pieces = 0;
 		return finish(&m, out);
 	}
+	m.groups = seed & SCHED_GROUPS;
 	m.wild = !below(&m, 4);
 	for (n = 1 + below(&m, SCHED_INSNS / 2); n; n--)
 		add_any(&m);

@@ -18,6 +18,7 @@ enum {
 	SCHED_BYTES = 112 + SCHED_SLOTS * 16 + SCHED_INSNS * (64 + 8) + SCHED_PIECES * 16,
 	SCHED_EXCHANGE = 0, /* each rank sends so many bytes of slot 0, and receives behind them */
 	SCHED_EXCHANGE_BYTES = 3000,
+	SCHED_GROUPS = 0x8000, /* of a seed: with multicasts */
 };
 
 /*
