@@ -135,6 +135,10 @@ endif
 ifeq ($(wildcard /usr/include/rdma/rsocket.h),)
 UT_SRCS := $(filter-out tests/rdmacm/%,$(UT_SRCS))
 endif
+# The stand-in for libibverbs is built, and tested, where its headers are.
+ifeq ($(wildcard /usr/include/infiniband/verbs.h),)
+UT_SRCS := $(filter-out tests/verbs/%,$(UT_SRCS))
+endif
 UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
 
@@ -229,6 +233,7 @@ $(eval $(call library_rules,aarch64))
 $(eval $(call compile,tsan,host_driver))
 $(eval $(call compile,tsan,tests))
 $(eval $(call compile,release,tests))
+$(eval $(call archive,san,verbs,$(SRC_verbs)))
 $(eval $(call archive,tsan,weft,$(SRC_weft)))
 $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
@@ -304,6 +309,7 @@ UT_LIBS_sim := sim goal weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
 UT_LIBS_fuzz := sim goal weft $(if $(HAVE_DPDK),weftd) nicfw
 UT_LIBS_tools := goal weft nicfw
+UT_LIBS_verbs := verbs sim goal weft nicfw
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
 

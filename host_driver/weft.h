@@ -500,7 +500,8 @@ WEFT_API WEFT_CHECK_RET int weft_req_notify_cq(struct weft_cq *cq, bool solicite
  */
 WEFT_API WEFT_CHECK_RET int weft_get_cq_event(struct weft_comp_channel *channel,
 					      struct weft_cq **cq, void **user);
-/* Acknowledges count events of weft_get_cq_event(); one call may answer for many. */
+/* Acknowledges count events of weft_get_cq_event(); one call may answer for many, and more than
+ * there were count for nothing. */
 WEFT_API void weft_ack_cq_events(struct weft_cq *cq, uint32_t count);
 
 /* ------------------------------------------------------------------ XRC domains */

@@ -184,10 +184,14 @@ void weft_acks_got(struct weft_ctx *ctx, struct weft_acks *acks)
 
 void weft_acks_done(struct weft_ctx *ctx, struct weft_acks *acks, uint32_t count)
 {
+	uint32_t open;
+
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return;
 	pthread_mutex_lock(&ctx->ack_lock);
-	acks->acked += count;
+	/* More than were handed out would have the object wait for ever when it is destroyed. */
+	open = acks->got - acks->acked;
+	acks->acked += count < open ? count : open;
 	pthread_cond_broadcast(&ctx->ack_cond);
 	pthread_mutex_unlock(&ctx->ack_lock);
 }

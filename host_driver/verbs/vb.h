@@ -202,6 +202,11 @@ static inline int vb_result(int rc)
 /* vb_device.c: one more, one less holder. */
 struct vb_device *vb_device_get(struct vb_device *device);
 void vb_device_put(struct vb_device *device);
+/*
+ * What ibv_open_device() gives, around an attachment, which ends with it. NULL: errno, and the
+ * attachment is the caller's still.
+ */
+struct ibv_context *vb_context_new(struct vb_device *device, struct weft_context *weft);
 
 /* The functions that <infiniband/verbs.h> calls through the context; each file fills in its own. */
 void vb_query_ops(struct vb_context *c);

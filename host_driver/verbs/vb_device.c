@@ -136,32 +136,25 @@ VB_API int ibv_get_device_index(struct ibv_device *device)
 	return vb_device_of(device)->index;
 }
 
-/* Opens the NIC; errno as weft_open_device() gives it. */
-VB_API struct ibv_context *ibv_open_device(struct ibv_device *device)
+struct ibv_context *vb_context_new(struct vb_device *device, struct weft_context *weft)
 {
-	struct vb_device *d = vb_device_of(device);
 	struct vb_context *c = calloc(1, sizeof(*c));
 	struct ibv_context *ibv;
 	int rc;
 
 	if (!c)
 		return vb_null(ENOMEM);
-	c->weft = weft_open_device(d->weft.path);
-	if (!c->weft) {
-		free(c);
-		return NULL;
-	}
-	rc = weft_query_device(c->weft, &c->attr);
+	c->weft = weft;
+	rc = weft_query_device(weft, &c->attr);
 	if (rc < 0) {
-		weft_close_device(c->weft);
 		free(c);
 		return vb_null(-rc);
 	}
-	c->device = vb_device_get(d);
+	c->device = vb_device_get(device);
 	c->weft->user = c;
 	c->verbs.sz = sizeof(c->verbs);
 	ibv = &c->verbs.context;
-	ibv->device = device;
+	ibv->device = &device->ibv;
 	ibv->cmd_fd = -1;
 	ibv->async_fd = c->weft->async_fd;
 	ibv->num_comp_vectors = (int)c->attr.num_vectors;
@@ -174,6 +167,18 @@ VB_API struct ibv_context *ibv_open_device(struct ibv_device *device)
 	vb_srq_ops(c);
 	vb_xrc_ops(c);
 	return ibv;
+}
+
+/* Opens the NIC; errno as weft_open_device() gives it. */
+VB_API struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct vb_device *d = vb_device_of(device);
+	struct weft_context *weft = weft_open_device(d->weft.path);
+	struct ibv_context *context = weft ? vb_context_new(d, weft) : NULL;
+
+	if (weft && !context)
+		weft_close_device(weft);
+	return context;
 }
 
 VB_API int ibv_close_device(struct ibv_context *context)
