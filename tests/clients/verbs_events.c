@@ -2,13 +2,14 @@
 /*
  * What libibverbs tells of itself: asynchronous events, the death of weftd, and what it refuses.
  *
- *	verbs_events events A B		every event that a program can bring about
- *	verbs_events port A		PORT_ERR, then PORT_ACTIVE, which the script brings about
- *	verbs_events dies A B sleep|poll	waits for the end of weftd: blocked in
- *ibv_get_cq_event(), or polling verbs_events refused A		calls that are not served, and wrong
- *arguments: errno
+ *	events A B	every event that a program can bring about
+ *	port A		PORT_ERR, then PORT_ACTIVE, which the script brings about
+ *	dies A B HOW	waits for the end of weftd: in ibv_get_cq_event() (HOW is sleep), or polling
+ *	refused A	calls that are not served, and wrong arguments: errno
+ *	spins A		polls an empty queue until it is killed
  *
- * Built and run by tests/int/verbs_events.sh and verbs_killed.sh, with verbs_ends.c.
+ * A and B are devices. Built with verbs_ends.c and run by tests/int/verbs_events.sh and
+ * tests/clients/spinners.sh.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -517,6 +518,17 @@ static void refused(const char *device)
 	end_close(&end[0]);
 }
 
+/* As programs do that wait for what never comes. */
+static void spins(const char *device)
+{
+	struct ibv_wc wc;
+
+	end_open(&end[0], device, 1, false);
+	puts("spinning");
+	for (;;)
+		CHECK(ibv_poll_cq(end[0].cq, 1, &wc) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -528,6 +540,8 @@ int main(int argc, char **argv)
 		dies(argv + 2, argv[4]);
 	else if (argc == 3 && strcmp(argv[1], "refused") == 0)
 		refused(argv[2]);
+	else if (argc == 3 && strcmp(argv[1], "spins") == 0)
+		spins(argv[2]);
 	else
 		return 2;
 	return 0;

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * When empty polls give the processor up: by WEFT_YIELD, by how many processors there are, and by
+ * what the last yield showed. The clock, the processors and sched_yield() are the test's own; each
+ * case polls in a thread of its own, since what was found is each thread's.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/host_driver/fake_nic.h"
+#include "tests/ut.h"
+
+static uint64_t fake_ns = 1000000000;
+static uint64_t yield_ns; /* how long the next ones take */
+static uint32_t yields;
+static int num_cpus;
+
+int sched_yield(void)
+{
+	yields++;
+	fake_ns += yield_ns;
+	return 0;
+}
+
+int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *cpus)
+{
+	(void)pid;
+	CPU_ZERO_S(bytes, cpus);
+	for (int i = 0; i < num_cpus; i++)
+		CPU_SET_S((size_t)i, bytes, cpus);
+	return 0;
+}
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	(void)id;
+	ts->tv_sec = (time_t)(fake_ns / 1000000000);
+	ts->tv_nsec = (long)(fake_ns % 1000000000);
+	return 0;
+}
+
+static struct fake_setup rig;
+
+/* Polls n times in vain; how often it yielded. */
+static uint32_t poll_in_vain(uint32_t n)
+{
+	uint32_t before = yields;
+	struct weft_wc wc;
+
+	for (uint32_t i = 0; i < n; i++)
+		CU_ASSERT_EQUAL(weft_poll_cq(rig.cq, 1, &wc), 0);
+	return yields - before;
+}
+
+static void in_thread(void *(*fn)(void *), int cpus, const char *mode)
+{
+	const struct weft_qp_cap cap = {4, 4, 1, 1, 0};
+	pthread_t thread;
+
+	num_cpus = cpus;
+	yield_ns = 300;
+	if (mode)
+		setenv("WEFT_YIELD", mode, 1);
+	else
+		unsetenv("WEFT_YIELD");
+	fake_setup(&rig, WEFT_QPT_RD, &cap, 16);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, fn, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_join(thread, NULL), 0);
+	fake_teardown(&rig);
+}
+
+/* At once, then ever more rarely while nobody wants the processor; at each poll when somebody does.
+ */
+static void *few(void *arg)
+{
+	CU_ASSERT_EQUAL(poll_in_vain(1), 1);
+	CU_ASSERT_EQUAL(poll_in_vain(2 + 4 + 8), 3);
+	CU_ASSERT_EQUAL(poll_in_vain(16 + 32 + 64 + 128), 4);
+	CU_ASSERT_EQUAL(poll_in_vain(2560), 10);
+	yield_ns = 4000000;
+	CU_ASSERT_EQUAL(poll_in_vain(256), 1);
+	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
+	return arg;
+}
+
+static void few_processors(void)
+{
+	in_thread(few, 1, NULL);
+	in_thread(few, 2, "auto");
+}
+
+/* Rarely from the beginning, and at each poll as soon as one shows that there are too many pollers.
+ */
+static void *many(void *arg)
+{
+	CU_ASSERT_EQUAL(poll_in_vain(255), 0);
+	CU_ASSERT_EQUAL(poll_in_vain(1), 1);
+	CU_ASSERT_EQUAL(poll_in_vain(2560), 10);
+	yield_ns = 4000000;
+	CU_ASSERT_EQUAL(poll_in_vain(256), 1);
+	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
+	yield_ns = 300;
+	CU_ASSERT_EQUAL(poll_in_vain(1 + 2 + 4 + 8), 4);
+	return arg;
+}
+
+static void many_processors(void)
+{
+	in_thread(many, 3, NULL);
+	in_thread(many, 64, "auto");
+}
+
+static void *never(void *arg)
+{
+	CU_ASSERT_EQUAL(poll_in_vain(5000), 0);
+	return arg;
+}
+
+static void *every_third(void *arg)
+{
+	struct weft_wc wc;
+
+	CU_ASSERT_EQUAL(poll_in_vain(30), 10);
+	/* What came ends the row. */
+	CU_ASSERT_EQUAL(poll_in_vain(2), 0);
+	fake_cqe(rig.nic, rig.cq,
+		 (struct hw_cqe){.qpn = rig.qp->qpn, .opcode = HW_CQE_RECV_WRITE_RECORD});
+	CU_ASSERT_EQUAL(weft_poll_cq(rig.cq, 1, &wc), 1);
+	CU_ASSERT_EQUAL(poll_in_vain(2), 0);
+	CU_ASSERT_EQUAL(poll_in_vain(1), 1);
+	return arg;
+}
+
+static void as_told(void)
+{
+	in_thread(never, 1, "never");
+	in_thread(never, 8, "0");
+	in_thread(every_third, 8, "3");
+	/* no number: as if nothing was said */
+	in_thread(few, 2, "3x");
+	unsetenv("WEFT_YIELD");
+}
+
+UT_MAIN("host_driver/weft_yield", UT(few_processors), UT(many_processors), UT(as_told))
