@@ -18,6 +18,8 @@ enum {
 #define ANY_BYTES UINT64_MAX
 #define ANY_RANKS UINT32_MAX
 #define BIT(alg)  (1u << (alg))
+#define POW2      "pow2"
+#define ANY       "any"
 
 static const char *const collective_names[GOAL_COLLECTIVES] = {
     "barrier",   "bcast",     "gather",         "scatter",  "reduce",
@@ -60,6 +62,7 @@ static const uint32_t algorithms_of[GOAL_COLLECTIVES] = {
 };
 
 struct rule {
+	bool pow2; /* of powers of two alone */
 	uint32_t max_ranks;
 	uint64_t max_bytes;
 	GOAL_Algorithm alg;
@@ -73,28 +76,34 @@ struct rules {
 
 #define ALWAYS(alg)                                                                                \
 	{                                                                                          \
-		ANY_RANKS, ANY_BYTES, alg                                                          \
+		false, ANY_RANKS, ANY_BYTES, alg                                                   \
 	}
 static const struct rules first_rules[GOAL_COLLECTIVES] = {
-    [GOAL_COLL_BCAST] = {2, {{2, ANY_BYTES, GOAL_ALG_BINOMIAL}, ALWAYS(GOAL_ALG_MULTICAST)}},
+    [GOAL_COLL_BCAST] = {2, {{false, 2, ANY_BYTES, GOAL_ALG_BINOMIAL}, ALWAYS(GOAL_ALG_MULTICAST)}},
     [GOAL_COLL_SCATTER] = {3,
-			   {{32, ANY_BYTES, GOAL_ALG_LINEAR},
-			    {ANY_RANKS, 64, GOAL_ALG_BINOMIAL},
+			   {{false, 32, ANY_BYTES, GOAL_ALG_LINEAR},
+			    {false, ANY_RANKS, 64, GOAL_ALG_BINOMIAL},
 			    ALWAYS(GOAL_ALG_LINEAR)}},
-    [GOAL_COLL_REDUCE] = {2, {{8, 2048, GOAL_ALG_LINEAR}, ALWAYS(GOAL_ALG_BINOMIAL)}},
-    [GOAL_COLL_ALLREDUCE] = {5,
-			     {{4, 16384, GOAL_ALG_RECURSIVE_DOUBLING},
-			      {ANY_RANKS, 128, GOAL_ALG_RECURSIVE_DOUBLING},
-			      {ANY_RANKS, 4096, GOAL_ALG_MULTICAST},
-			      {ANY_RANKS, 524288, GOAL_ALG_RABENSEIFNER},
+    [GOAL_COLL_REDUCE] = {2, {{false, 8, 2048, GOAL_ALG_LINEAR}, ALWAYS(GOAL_ALG_BINOMIAL)}},
+    [GOAL_COLL_ALLREDUCE] = {11,
+			     {{true, 2, ANY_BYTES, GOAL_ALG_RECURSIVE_DOUBLING},
+			      {true, 4, 32768, GOAL_ALG_RECURSIVE_DOUBLING},
+			      {true, ANY_RANKS, 128, GOAL_ALG_RECURSIVE_DOUBLING},
+			      {false, ANY_RANKS, 4096, GOAL_ALG_MULTICAST},
+			      {true, ANY_RANKS, ANY_BYTES, GOAL_ALG_RABENSEIFNER},
+			      {false, ANY_RANKS, 32768, GOAL_ALG_MULTICAST},
+			      {false, 16, ANY_BYTES, GOAL_ALG_RING},
+			      {false, ANY_RANKS, 131072, GOAL_ALG_RABENSEIFNER},
+			      {false, 32, ANY_BYTES, GOAL_ALG_RING},
+			      {false, ANY_RANKS, 262144, GOAL_ALG_RABENSEIFNER},
 			      ALWAYS(GOAL_ALG_RING)}},
-    [GOAL_COLL_ALLGATHER] = {2, {{ANY_RANKS, 65536, GOAL_ALG_BRUCK}, ALWAYS(GOAL_ALG_RING)}},
+    [GOAL_COLL_ALLGATHER] = {2, {{false, ANY_RANKS, 65536, GOAL_ALG_BRUCK}, ALWAYS(GOAL_ALG_RING)}},
     [GOAL_COLL_REDUCE_SCATTER] = {2,
-				  {{ANY_RANKS, 32768, GOAL_ALG_RECURSIVE_HALVING},
+				  {{false, ANY_RANKS, 32768, GOAL_ALG_RECURSIVE_HALVING},
 				   ALWAYS(GOAL_ALG_RING)}},
     [GOAL_COLL_ALLTOALL] = {3,
-			    {{8, 8192, GOAL_ALG_BRUCK},
-			     {ANY_RANKS, 4096, GOAL_ALG_BRUCK},
+			    {{false, 8, 8192, GOAL_ALG_BRUCK},
+			     {false, ANY_RANKS, 4096, GOAL_ALG_BRUCK},
 			     ALWAYS(GOAL_ALG_PAIRWISE)}},
     [GOAL_COLL_SCAN] = {1, {ALWAYS(GOAL_ALG_RECURSIVE_DOUBLING)}},
 };
@@ -160,28 +169,51 @@ static bool read_number(const char **text, uint64_t *value)
 	return true;
 }
 
+static bool skip(const char **text, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (strncmp(*text, word, length))
+		return false;
+	*text += length;
+	return true;
+}
+
+/* A number, or "any". */
+static bool read_bytes(const char **text, uint64_t *bytes)
+{
+	*bytes = ANY_BYTES;
+	return skip(text, ANY) || read_number(text, bytes);
+}
+
+/* [RANKS[pow2]/]BYTES= */
+static bool read_condition(const char **text, struct rule *rule)
+{
+	uint64_t number;
+	bool ranks = read_number(text, &number);
+
+	rule->pow2 = skip(text, POW2);
+	if (!skip(text, "/")) {
+		/* The number was one of bytes. */
+		rule->max_bytes = ranks ? number : ANY_BYTES;
+		return !rule->pow2 && (ranks || skip(text, ANY)) && skip(text, "=");
+	}
+	if (ranks && number >= ANY_RANKS)
+		return false;
+	if (ranks)
+		rule->max_ranks = (uint32_t)number;
+	return (ranks || rule->pow2) && read_bytes(text, &rule->max_bytes) && skip(text, "=");
+}
+
 static bool read_rule(const char **text, int coll, struct rule *rule)
 {
 	size_t length;
-	uint64_t number;
 	int alg;
 
 	*rule = (struct rule)ALWAYS(GOAL_ALG_AUTO);
-	if (**text >= '0' && **text <= '9') {
-		if (!read_number(text, &number))
-			return false;
-		if (**text == '/') {
-			(*text)++;
-			if (number >= ANY_RANKS)
-				return false;
-			rule->max_ranks = (uint32_t)number;
-			if (!read_number(text, &number))
-				return false;
-		}
-		rule->max_bytes = number;
-		if (*(*text)++ != '=')
-			return false;
-	}
+	length = strcspn(*text, "=,;");
+	if ((*text)[length] == '=' && !read_condition(text, rule))
+		return false;
 	length = strcspn(*text, ",;");
 	alg = find(algorithm_names, GOAL_ALGORITHMS, *text, length);
 	*text += length;
@@ -206,7 +238,7 @@ static bool read_list(const char **text, struct rules *all)
 			return false;
 	} while (**text == ',');
 	last = &list.rule[list.num - 1];
-	if (last->max_ranks != ANY_RANKS || last->max_bytes != ANY_BYTES)
+	if (last->max_ranks != ANY_RANKS || last->max_bytes != ANY_BYTES || last->pow2)
 		return false;
 	all[coll] = list;
 	return true;
@@ -252,8 +284,8 @@ int GOAL_SetCollectiveRules(const char *text)
 	broken = broken && !ok;
 	pthread_mutex_unlock(&lock);
 	return ok ? GOAL_SUCCESS
-		  : libgoal_error(GOAL_ERR_ARG, "rules are COLLECTIVE:[RANKS/]BYTES=ALGORITHM,"
-						"...,ALGORITHM;...");
+		  : libgoal_error(GOAL_ERR_ARG, "rules are COLLECTIVE:[RANKS[pow2]/]BYTES="
+						"ALGORITHM,...,ALGORITHM;...");
 }
 
 /* The paper's 5.4 and 5.5. */
@@ -270,6 +302,12 @@ static GOAL_Algorithm papers_choice(GOAL_Collective coll, uint32_t ranks, uint64
 	return GOAL_ALG_LINEAR;
 }
 
+static bool holds(const struct rule *rule, uint32_t ranks, uint64_t bytes)
+{
+	return ranks <= rule->max_ranks && bytes <= rule->max_bytes &&
+	       !(rule->pow2 && ranks & (ranks - 1));
+}
+
 GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t bytes)
 {
 	GOAL_Algorithm alg = GOAL_ALG_AUTO;
@@ -280,7 +318,7 @@ GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t b
 	pthread_mutex_lock(&lock);
 	fill_rules();
 	for (i = 0; i < list->num && alg == GOAL_ALG_AUTO; i++)
-		if (ranks <= list->rule[i].max_ranks && bytes <= list->rule[i].max_bytes)
+		if (holds(&list->rule[i], ranks, bytes))
 			alg = list->rule[i].alg;
 	refuse = broken;
 	pthread_mutex_unlock(&lock);
@@ -298,6 +336,6 @@ int GOAL_AutoAlgorithm(GOAL_Collective coll, int ranks, int64_t bytes)
 	alg = goal_coll_choose(coll, (uint32_t)ranks, (uint64_t)bytes);
 	if (alg == GOAL_ALG_AUTO)
 		return libgoal_error(GOAL_ERR_ARG, "WEFT_GOAL_COLL holds no rules: "
-						   "COLLECTIVE:[RANKS/]BYTES=ALGORITHM,...");
+						   "COLLECTIVE:[RANKS[pow2]/]BYTES=ALGORITHM,...");
 	return (int)alg;
 }

@@ -49,6 +49,25 @@ static void papers_rules(void)
 	CU_ASSERT(choice(GOAL_COLL_GATHER, 10, 1023) == GOAL_ALG_LINEAR);
 }
 
+/* Powers of two and other counts, on both sides of the limits. */
+static void allreduce_rules(void)
+{
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 2, 1 << 30) == GOAL_ALG_RECURSIVE_DOUBLING);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 4, 32768) == GOAL_ALG_RECURSIVE_DOUBLING);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 4, 32769) == GOAL_ALG_RABENSEIFNER);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 16, 128) == GOAL_ALG_RECURSIVE_DOUBLING);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 16, 129) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 16, 4097) == GOAL_ALG_RABENSEIFNER);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 1024, 1 << 30) == GOAL_ALG_RABENSEIFNER);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 3, 8) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 12, 32768) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 12, 32769) == GOAL_ALG_RING);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 24, 131072) == GOAL_ALG_RABENSEIFNER);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 24, 131073) == GOAL_ALG_RING);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 48, 262144) == GOAL_ALG_RABENSEIFNER);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 48, 262145) == GOAL_ALG_RING);
+}
+
 /* Rules are read at the first use, so this test comes first. */
 static void wrong_variable(void)
 {
@@ -86,6 +105,16 @@ static void rules_in_words(void)
 	    "bcast:/10=chain",
 	    "bcast:5000000000/1=chain,chain",
 	    "gather:99999999999999999999999=linear,linear",
+	    "bcast:pow2=chain,chain",
+	    "bcast:pow2/any=chain",
+	    "bcast:pow/10=chain,chain",
+	    "bcast:pow28/10=chain,chain",
+	    "bcast:8pow2=chain,chain",
+	    "bcast:any/10=chain,chain",
+	    "bcast:any",
+	    "bcast:anyany=chain,chain",
+	    "bcast:8pow2/=chain,chain",
+	    "bcast:5000000000pow2/1=chain,chain",
 	};
 	uint32_t i;
 
@@ -100,11 +129,21 @@ static void rules_in_words(void)
 		CU_ASSERT(GOAL_SetCollectiveRules(wrong[i]) == GOAL_ERR_ARG);
 		CU_ASSERT(GOAL_LastError() == GOAL_ERR_ARG);
 	}
+	CU_ASSERT(GOAL_SetCollectiveRules("allreduce:8pow2/100=recursive_doubling,4/any=multicast,"
+					  "pow2/any=rabenseifner,any=ring,multicast") == 0);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 8, 100) == GOAL_ALG_RECURSIVE_DOUBLING);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 8, 101) == GOAL_ALG_RABENSEIFNER);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 7, 100) == GOAL_ALG_RING);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 3, 1 << 30) == GOAL_ALG_MULTICAST);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 1, 1) == GOAL_ALG_RECURSIVE_DOUBLING);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 1 << 12, 1 << 30) == GOAL_ALG_RABENSEIFNER);
+	CU_ASSERT(choice(GOAL_COLL_ALLREDUCE, 4095, 1) == GOAL_ALG_RING);
 	/* What was wrong changed nothing. */
 	CU_ASSERT(choice(GOAL_COLL_BCAST, 60, 100) == GOAL_ALG_BINOMIAL);
 	CU_ASSERT(choice(GOAL_COLL_BCAST, 9, 101) == GOAL_ALG_SCATTER_ALLGATHER);
 	CU_ASSERT(GOAL_SetCollectiveRules(NULL) == 0);
 	papers_rules();
+	allreduce_rules();
 }
 
 static void names(void)
