@@ -10,6 +10,7 @@
 #	host_driver/verbs/*.c	verbs/libibverbs.so.1	stands in for the library of that name; needs its headers
 #	host_driver/rdmacm/*.c	verbs/librdmacm.so.1	likewise
 #	host_driver/verbs/preload/*.c	verbs/libweft-preload.so	what weft-run puts in front of the C library
+#	host_driver/sockets/*.c	verbs/libweft-sockets.so	likewise, with --sockets
 #	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
@@ -120,6 +121,7 @@ SRC_goal := $(sort $(wildcard host_driver/goal/*.c))
 SRC_verbs := $(sort $(wildcard host_driver/verbs/*.c))
 SRC_rdmacm := $(sort $(wildcard host_driver/rdmacm/*.c))
 SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
+SRC_sockets := $(sort $(wildcard host_driver/sockets/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
@@ -264,13 +266,20 @@ HAVE_RDMACM := $(and $(HAVE_VERBS),$(wildcard /usr/include/rdma/rdma_cma.h),$(wi
 OBJ_ibverbs := $(SRC_verbs:%.c=$(B)/obj/release/%.o)
 OBJ_rdmacm := $(SRC_rdmacm:%.c=$(B)/obj/release/%.o)
 $(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs),$(B)/lib/libweft.a,$(IBVERBS_PRIVATE)))
-$(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(VERBS_DIR)/libibverbs.so.1))
+# What libweft-sockets.so asks of librdmacm.so.1 beyond rsocket(3) (host_driver/rdmacm/rs_private.h).
+RDMACM_PRIVATE := weft_rppoll
+$(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(VERBS_DIR)/libibverbs.so.1,$(RDMACM_PRIVATE)))
+$(VERBS_DIR)/libweft-sockets.so: $(SRC_sockets:%.c=$(B)/obj/release/%.o) $(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libibverbs.so.1 Makefile
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -fPIC -pthread $(LDFLAGS) -o $@ -Wl,-soname,libweft-sockets.so -Wl,-rpath,'$$ORIGIN' -Wl,--no-undefined \
+		$(filter %.o %.so.1,$^) -ldl
 $(VERBS_DIR)/libweft-preload.so: $(SRC_preload:%.c=$(B)/obj/release/%.o) Makefile
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -fPIC $(LDFLAGS) -o $@ -Wl,--no-undefined $(filter %.o,$^) -ldl
 STAND_INS := $(if $(and $(HAVE_VERBS),$(SRC_verbs)),$(VERBS_DIR)/libibverbs.so.1 $(VERBS_DIR)/libweft-preload.so) \
-	$(if $(and $(HAVE_RDMACM),$(SRC_rdmacm)),$(VERBS_DIR)/librdmacm.so.1)
+	$(if $(and $(HAVE_RDMACM),$(SRC_rdmacm)),$(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libweft-sockets.so)
 $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)
 	$(Q)install $< $@

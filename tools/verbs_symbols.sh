@@ -8,7 +8,7 @@
 #	tools/verbs_symbols.sh fillers REAL_LIBRARY OBJECT...		> C source of those that OBJECTs lack
 #	tools/verbs_symbols.sh table REAL_LIBRARY OBJECT...		> symbol, version, implemented or refusing
 #
-# FUNCTIONs are ours, exported beside the private ones of the real library. A filler sets errno to EOPNOTSUPP and
+# FUNCTIONs are ours, exported beside the private ones of the real library (WEFT_PRIVATE where it has none). A filler sets errno to EOPNOTSUPP and
 # returns -1, or NULL where the real function returns a pointer; it never reports success. Called by the Makefile. Exit codes: 0, 1 failure, 2 usage.
 
 set -eu
@@ -60,6 +60,13 @@ map()
 				if (i == 1)
 					printf "\tlocal:\n\t\t*;\n"
 				printf "};\n"
+				private = private || v ~ /PRIVATE/
+			}
+			if (count && !private) {
+				print "WEFT_PRIVATE {\n\tglobal:"
+				for (j = 1; j <= count; j++)
+					printf "\t\t%s;\n", list[j]
+				print "};"
 			}
 		}'
 }

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Runs a program of libibverbs on weft's NICs: puts weft's libraries in front of the system's ones of the same name.
+# Runs a program of libibverbs on weft's NICs: puts weft's libraries in front of the system's ones of the same name. With --sockets one of TCP or UDP.
 #
-#	weft-run [--device NAME] [--transport iwarp|ib] [--run-dir DIR] [--] PROGRAM [ARGUMENT...]
+#	weft-run [--device NAME] [--transport iwarp|ib] [--run-dir DIR] [--sockets] [--] PROGRAM [ARGUMENT...]
 #
 # The program keeps its process, its arguments and its exit code. All that changes is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_RUN_DIR and, with --transport ib,
-# LD_PRELOAD (libweft-preload.so: the device's node); LD_PRELOAD of the libraries themselves has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage.
+# LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets (libweft-sockets.so: socket calls); LD_PRELOAD of the libraries themselves has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage.
 
 set -eu
 
@@ -15,15 +15,19 @@ usage()
 	cat <<-END
 		Usage: weft-run [OPTION...] PROGRAM [ARGUMENT...]
 
-		Runs a program that uses libibverbs on the NICs of a weftd, without rebuilding it.
+		Runs a program that uses libibverbs, librdmacm or, with --sockets, sockets on the
+		NICs of a weftd, without rebuilding it.
 
 		  --device NAME          shows the program this NIC alone (default: all)
 		  --transport iwarp|ib   the device shows itself as an iWARP NIC (default), or as a RoCE
 		                         one, to programs that want that (perftest's ib_send_bw without -R)
+		  --sockets              gives the program's TCP and UDP sockets the NIC, for addresses of the NIC's
+		                         network; both ends need it (host_driver/sockets/README.md)
 		  --run-dir DIR          where weftd's sockets are (default: WEFT_RUN_DIR, /run/weft)
 		  --help                 this text
 
-		Example: weft-run --device weft0 ibv_rc_pingpong localhost
+		Examples: weft-run --device weft0 ibv_rc_pingpong localhost
+		          weft-run --device weft1 --sockets iperf3 -s
 	END
 }
 
@@ -36,6 +40,7 @@ wrong()
 device=
 transport=iwarp
 run_dir=${WEFT_RUN_DIR:-/run/weft}
+sockets=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--device | --transport | --run-dir) [ $# -ge 2 ] || wrong "$1 needs a value" ;;
@@ -47,6 +52,7 @@ while [ $# -gt 0 ]; do
 	--transport=*) transport=${1#*=} ;;
 	--run-dir) run_dir=$2 && shift ;;
 	--run-dir=*) run_dir=${1#*=} ;;
+	--sockets) sockets=1 ;;
 	--help) usage && exit 0 ;;
 	--) shift && break ;;
 	-*) wrong "unknown option '$1'" ;;
@@ -85,6 +91,13 @@ fi
 # UCX looks for a device node, and takes RoCE devices alone.
 if [ "$transport" = ib ]; then
 	export LD_PRELOAD="$libs/libweft-preload.so${LD_PRELOAD:+:$LD_PRELOAD}"
+fi
+if [ -n "$sockets" ]; then
+	if [ ! -e "$libs/libweft-sockets.so" ]; then
+		echo "weft-run: libweft-sockets.so is not in $libs; it is built where librdmacm-dev is installed" >&2
+		exit 1
+	fi
+	export LD_PRELOAD="$libs/libweft-sockets.so${LD_PRELOAD:+:$LD_PRELOAD}"
 fi
 export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export WEFT_RUN_DIR="$run_dir" WEFT_VERBS_TRANSPORT="$transport"

@@ -25,6 +25,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "host_driver/rdmacm/rs_flow.h"
 #include "host_driver/rdmacm/rs_wire.h"
@@ -42,6 +43,7 @@ enum {
 	RS_CTL_SENDS = RS_CTL_MSGS + 2,
 	RS_POLL_BATCH = 16,
 	RS_KEEPALIVE_S = 7200,
+	RS_MSS_LEAST = 536, /* RFC 9293, 3.7.1 */
 	/* What rclose() gives data that the peer's NIC does not acknowledge. */
 	RS_LINGER_S = 10,
 };
@@ -99,6 +101,7 @@ struct rs_stream {
 	struct rs_tx_buf tx_buf;
 	struct rs_fifo sends; /* bytes of tx_buf of each request under way, oldest first */
 	uint32_t sq_size, inline_bytes;
+	uint32_t mss; /* bytes of a datagram in one packet, as TCP_MAXSEG says */
 	uint64_t peer_ring;
 	uint32_t peer_ring_rkey;
 	bool armed;            /* an event comes for the next completion */
@@ -185,6 +188,8 @@ struct rs_deadline {
 struct rs_deadline rs_deadline_in(const struct timeval *tv);
 /* ms for poll(2): -1 never, rounded up. */
 int rs_deadline_ms(struct rs_deadline d);
+/* For ppoll(2): left, or NULL. */
+const struct timespec *rs_deadline_left(struct rs_deadline d, struct timespec *left);
 /*
  * Sleeps until something of the socket changes. Called and left with rs->lock held, which is not
  * held meanwhile. 0: look again; -EINTR, -EAGAIN (the deadline), -ENFILE.
@@ -257,6 +262,8 @@ ssize_t rs_dgram_send(struct rs *rs, const struct msghdr *msg, int flags);
 ssize_t rs_dgram_recv(struct rs *rs, struct msghdr *msg, int flags);
 void rs_dgram_close(struct rs *rs);
 /* Under the lock: */
+/* Until what was sent has left, or nobody answers for its destination. */
+void rs_dgram_drain(struct rs *rs);
 void rs_dgram_progress(struct rs *rs);
 bool rs_dgram_arm(struct rs *rs);
 void rs_dgram_event(struct rs *rs);
@@ -269,6 +276,9 @@ int rs_dgram_fds(const struct rs *rs, int *fds, int n);
 
 /* Of the thread of connections, without the lock. Returns an id to be destroyed. */
 struct rdma_cm_id *rs_dgram_cm_event(struct rs *rs, struct rdma_cm_event *event);
+
+/* rs_share.c: in a child of fork. */
+void rs_share_forked(void);
 
 /* ---- rs_poll.c: what both kinds have; under the lock --------------------------------------------
  */

@@ -302,6 +302,8 @@ static void drop(struct rs *rs)
 	pthread_mutex_lock(&rs->lock);
 	if (rs->state == RS_CONNECTED)
 		drain(rs);
+	else if (rs->state == RS_DATAGRAM)
+		rs_dgram_drain(rs);
 	was_connected = rs->state == RS_CONNECTED;
 	rs_set_state(rs, RS_CLOSED);
 	rs_wake(rs);

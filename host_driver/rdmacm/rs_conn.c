@@ -14,6 +14,10 @@
 
 #include "host_driver/rdmacm/rs.h"
 
+enum {
+	MTU_BYTES_BY_ENUM = 128, /* << enum ibv_mtu */
+};
+
 static int map(uint8_t **to, size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -101,8 +105,12 @@ static int post_recvs(struct rs *rs)
 static int setup(struct rs *rs, struct rs_stream *st)
 {
 	uint32_t cqe = rs->opts.sqsize + RS_CTL_SENDS + rs->opts.rqsize + RS_CTL_MSGS;
+	struct ibv_port_attr port;
 	int flags, rc;
 
+	if (ibv_query_port(rs->id->verbs, rs->id->port_num, &port))
+		return -errno;
+	st->mss = (MTU_BYTES_BY_ENUM << port.active_mtu) - (uint32_t)sizeof(struct rs_wire_dgram);
 	st->sq_size = rs->opts.sqsize + RS_CTL_SENDS;
 	st->channel = ibv_create_comp_channel(rs->id->verbs);
 	if (!st->channel)

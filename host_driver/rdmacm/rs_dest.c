@@ -43,10 +43,9 @@ static int ask(struct rs *rs, struct rs_dest *d)
 		from.sin_addr = rs->dgram->ends[0]->addr.sin_addr;
 		src = (struct sockaddr *)&from;
 	}
-	if (rdma_resolve_addr(d->id, src, (struct sockaddr *)&to, RS_RESOLVE_MS) == 0) {
-		d->state = RS_DEST_ASKED;
+	d->since_ns = rs_now_ns();
+	if (rdma_resolve_addr(d->id, src, (struct sockaddr *)&to, RS_RESOLVE_MS) == 0)
 		return 0;
-	}
 	rc = -errno;
 	(void)rdma_destroy_id(d->id);
 	d->id = NULL;
@@ -59,8 +58,7 @@ static void forget_one(struct rs_dgram *dg)
 	struct rs_dest **at = &dg->dests, **last = NULL, *d;
 
 	for (; *at; at = &(*at)->next)
-		if ((*at)->state != RS_DEST_ASKED &&
-		    (!(*at)->end || (*at)->end->num_free == (*at)->end->num_send))
+		if (!(*at)->id && (!(*at)->end || (*at)->end->num_free == (*at)->end->num_send))
 			last = at;
 	if (!last)
 		return;
@@ -82,6 +80,7 @@ static struct rs_dest *new_dest(struct rs *rs, const struct sockaddr_in *addr, i
 	if (!d)
 		return NULL;
 	d->addr = *addr;
+	d->state = RS_DEST_ASKED;
 	d->pending_end = &d->pending;
 	*rc = ask(rs, d);
 	if (*rc < 0) {
@@ -90,6 +89,13 @@ static struct rs_dest *new_dest(struct rs *rs, const struct sockaddr_in *addr, i
 	}
 	dg->num_dests++;
 	return d;
+}
+
+/* What is sent to one that is known goes there until the answer has come. */
+static uint64_t ask_again_ns(const struct rs_dest *d)
+{
+	return (d->state == RS_DEST_SILENT ? RS_DEST_FORGET_MS : RS_DEST_REFRESH_MS) *
+	       (uint64_t)1000000;
 }
 
 struct rs_dest *rs_dest_get(struct rs *rs, const struct sockaddr_in *addr, int *rc)
@@ -109,9 +115,11 @@ struct rs_dest *rs_dest_get(struct rs *rs, const struct sockaddr_in *addr, int *
 		return NULL;
 	d->next = dg->dests;
 	dg->dests = d;
-	if (d->state == RS_DEST_SILENT &&
-	    rs_now_ns() - d->since_ns > (uint64_t)RS_DEST_FORGET_MS * 1000000)
+	if (!d->id && rs_now_ns() - d->since_ns > ask_again_ns(d)) {
 		*rc = ask(rs, d);
+		if (*rc == 0 && d->state == RS_DEST_SILENT)
+			d->state = RS_DEST_ASKED;
+	}
 	return *rc < 0 ? NULL : d;
 }
 
@@ -156,16 +164,24 @@ static void send_pending(struct rs *rs, struct rs_dest *d)
 /* 0 or a negative errno. */
 static int known(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *event)
 {
+	struct rs_end *end = rs_end_of(rs->dgram, event->id->verbs);
 	struct rdma_ud_param *ud = &event->param.ud;
 
-	d->end = rs_end_of(rs->dgram, event->id->verbs);
-	if (!d->end)
+	if (!end)
 		return -ENETUNREACH;
-	if (d->ah)
+	/* The handle of an address stays right; one that is in use cannot be destroyed. */
+	if (d->ah && d->end != end && d->end->num_free == d->end->num_send) {
 		(void)ibv_destroy_ah(d->ah);
-	d->ah = ibv_create_ah(d->end->id->qp->pd, &ud->ah_attr);
+		d->ah = NULL;
+	}
+	if (!d->ah) {
+		d->ah = ibv_create_ah(end->id->qp->pd, &ud->ah_attr);
+		d->end = end;
+	}
 	if (!d->ah)
 		return -errno;
+	if (d->end != end)
+		return 0;
 	d->qpn = ud->qp_num;
 	d->qkey = ud->qkey;
 	d->state = RS_DEST_KNOWN;
@@ -173,14 +189,27 @@ static int known(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *event)
 	return 0;
 }
 
+/* Who asks: the port of the socket, which is not that of the question. */
+static int ask_port(struct rs *rs, struct rs_dest *d)
+{
+	struct rs_end *end = rs_end_of(rs->dgram, d->id->verbs);
+	struct rs_wire_ask ask = {.magic = be32_put(RS_WIRE_DGRAM_MAGIC)};
+	struct rdma_conn_param param = {
+	    .private_data = &ask, .private_data_len = sizeof(ask), .retry_count = 7};
+
+	if (!end)
+		return -ENETUNREACH;
+	memcpy(&ask.port, &end->addr.sin_port, sizeof(ask.port));
+	memcpy(ask.ip, &end->addr.sin_addr, sizeof(ask.ip));
+	return rdma_connect(d->id, &param) < 0 ? -errno : 0;
+}
+
 static int next_step(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *event)
 {
-	struct rdma_conn_param param = {.retry_count = 7};
-
 	if (event->event == RDMA_CM_EVENT_ADDR_RESOLVED)
 		return rdma_resolve_route(d->id, RS_RESOLVE_MS) < 0 ? -errno : 0;
 	if (event->event == RDMA_CM_EVENT_ROUTE_RESOLVED)
-		return rdma_connect(d->id, &param) < 0 ? -errno : 0;
+		return ask_port(rs, d);
 	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
 		return known(rs, d, event);
 	return event->event == RDMA_CM_EVENT_UNREACHABLE || event->event == RDMA_CM_EVENT_REJECTED
@@ -200,7 +229,7 @@ static struct rdma_cm_id *answer(struct rs *rs, struct rdma_cm_event *event)
 	if (!d)
 		return NULL;
 	rc = next_step(rs, d, event);
-	if (rc == 0 && d->state == RS_DEST_ASKED)
+	if (rc == 0 && event->event != RDMA_CM_EVENT_ESTABLISHED)
 		return NULL;
 	if (rc < 0) {
 		d->state = RS_DEST_SILENT;
@@ -208,42 +237,44 @@ static struct rdma_cm_id *answer(struct rs *rs, struct rdma_cm_event *event)
 		drop_pending(d);
 		if (rs->peer.ss_family)
 			rs->error = -rc;
-		rs_wake(rs);
 	}
+	rs_wake(rs);
 	id = d->id;
 	d->id = NULL;
 	return id;
 }
 
-/* Somebody asks for our QPN. */
-static void tell(struct rs *rs, struct rdma_cm_event *event)
+/* Somebody asks for the QPN of our address. */
+static void tell(struct rdma_cm_event *event)
 {
+	struct sockaddr_in to, asker = {.sin_family = AF_INET};
 	struct rdma_conn_param param = {0};
-	struct rs_end *end = NULL;
+	struct rs_wire_ask ask;
 
-	for (int i = 0; rs->dgram && i < rs->dgram->num_ends; i++)
-		if (rs->dgram->ends[i]->id == event->listen_id)
-			end = rs->dgram->ends[i];
-	if (!end) {
-		(void)rdma_reject(event->id, NULL, 0);
-		return;
+	memcpy(&to, rdma_get_local_addr(event->listen_id), sizeof(to));
+	if (event->param.ud.private_data && event->param.ud.private_data_len >= sizeof(ask)) {
+		memcpy(&ask, event->param.ud.private_data, sizeof(ask));
+		memcpy(&asker.sin_port, &ask.port, sizeof(asker.sin_port));
+		memcpy(&asker.sin_addr, ask.ip, sizeof(asker.sin_addr));
 	}
-	param.qp_num = end->id->qp->qp_num;
+	param.qp_num = rs_share_qpn(&to, &asker);
 	/* Who did not get the answer asks again. */
-	(void)rdma_accept(event->id, &param);
+	if (param.qp_num)
+		(void)rdma_accept(event->id, &param);
+	else
+		(void)rdma_reject(event->id, NULL, 0);
 }
 
 struct rdma_cm_id *rs_dgram_cm_event(struct rs *rs, struct rdma_cm_event *event)
 {
 	struct rdma_cm_id *drop = NULL;
 
-	pthread_mutex_lock(&rs->lock);
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		tell(rs, event);
-		drop = event->id;
-	} else {
-		drop = answer(rs, event);
+		tell(event);
+		return event->id;
 	}
+	pthread_mutex_lock(&rs->lock);
+	drop = answer(rs, event);
 	pthread_mutex_unlock(&rs->lock);
 	return drop;
 }

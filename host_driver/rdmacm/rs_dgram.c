@@ -15,6 +15,8 @@ enum {
 	GIDS_MAX = 16,
 };
 
+static int progress(struct rs *rs);
+
 /* ---- addresses ------------------------------------------------------------------------------- */
 
 /* The IPv4 addresses of a device's port 1, at most n. */
@@ -60,11 +62,12 @@ static int open_all(struct rs *rs, struct sockaddr_in *bind_to)
 /* Ids are destroyed without the lock: their events may be waiting for it. */
 static void close_dgram(struct rs *rs)
 {
-	struct rdma_cm_id *ids[RS_ENDS_MAX], *id;
+	struct rdma_cm_id *ids[RS_ENDS_MAX * RS_IDS_OF_END], *id;
+	struct sockaddr_in ports[RS_ENDS_MAX];
 	struct rs_packet *p, *next;
 	struct rs_dgram *dg;
 	struct rs_dest *d, *next_dest;
-	int n = 0;
+	int n = 0, num_ports = 0;
 
 	pthread_mutex_lock(&rs->lock);
 	dg = rs->dgram;
@@ -84,10 +87,15 @@ static void close_dgram(struct rs *rs)
 			free(p);
 	}
 	rs_parts_free(&dg->parts);
-	for (int i = 0; i < dg->num_ends; i++)
-		ids[n++] = rs_end_close(dg->ends[i]);
+	for (int i = 0; i < dg->num_ends; i++) {
+		if (dg->ends[i]->listen_id)
+			ports[num_ports++] = dg->ends[i]->addr;
+		n += rs_end_close(dg->ends[i], ids + n);
+	}
 	while (n--)
 		(void)rdma_destroy_id(ids[n]);
+	while (num_ports--)
+		rs_share_inherit(&ports[num_ports]);
 	free(dg);
 }
 
@@ -162,6 +170,8 @@ int rs_dgram_connect(struct rs *rs, const struct sockaddr *addr)
 		d = rs_dest_get(rs, (const struct sockaddr_in *)addr, &rc);
 		if (d)
 			rs_addr_as(rs->family, addr, &rs->peer);
+		for (int i = 0; d && i < rs->dgram->num_ends; i++)
+			rs_share_connected(rs->dgram->ends[i], (const struct sockaddr_in *)addr);
 		/* The address that the peer sees. */
 		if (d && rs->dgram->num_ends == 1)
 			rs_addr_as(rs->family, (struct sockaddr *)&rs->dgram->ends[0]->addr,
@@ -169,6 +179,28 @@ int rs_dgram_connect(struct rs *rs, const struct sockaddr *addr)
 	}
 	pthread_mutex_unlock(&rs->lock);
 	return rc;
+}
+
+static bool is_idle(const struct rs_dgram *dg)
+{
+	for (const struct rs_dest *d = dg->dests; d; d = d->next)
+		if (d->num_pending)
+			return false;
+	for (int i = 0; i < dg->num_ends; i++)
+		if (dg->ends[i]->num_free < dg->ends[i]->num_send)
+			return false;
+	return true;
+}
+
+void rs_dgram_drain(struct rs *rs)
+{
+	struct timeval limit = {.tv_sec = RS_RESOLVE_MS / 1000};
+	struct rs_deadline deadline = rs_deadline_in(&limit);
+	int rc = 0;
+
+	(void)progress(rs);
+	while (rs->dgram && !is_idle(rs->dgram) && !rs->error && rc != -EAGAIN && rc != -ENFILE)
+		rc = rs_sleep(rs, deadline);
 }
 
 void rs_dgram_close(struct rs *rs)

@@ -19,6 +19,7 @@ enum {
 	RS_DESTS_MAX = 1024,
 	RS_DEST_PENDING_MAX = 32,   /* datagrams that wait for a destination */
 	RS_DEST_FORGET_MS = 500,    /* when one that did not answer is asked for again */
+	RS_DEST_REFRESH_MS = 1000,  /* when one that did: another socket may have its port */
 	RS_DGRAM_BYTES_MAX = 65507, /* as UDP has it */
 	RS_GRH_BYTES = 40,
 	RS_PARTS_MAX = 16, /* datagrams of which some parts are there */
@@ -35,6 +36,11 @@ struct rs_packet {
 
 struct rs_end {
 	struct rdma_cm_id *id;
+	struct rdma_cm_id
+	    *listen_id;          /* id itself or another; NULL: another end answers (rs_share.c) */
+	struct sockaddr_in peer; /* of rs_share.c's lock, as what follows */
+	struct rs *owner;
+	struct rs_end *next, **pprev;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct sockaddr_in addr;
@@ -81,8 +87,11 @@ struct rs_dgram {
 
 /* rs_end.c: 0 or a negative errno. bind_to: address and port (0: any), which it returns. */
 int rs_end_open(struct rs *rs, struct sockaddr_in *bind_to);
-/* Returns the id, which is destroyed without the lock. */
-struct rdma_cm_id *rs_end_close(struct rs_end *end);
+enum {
+	RS_IDS_OF_END = 2
+};
+/* Returns how many ids it had, which are destroyed without the lock. */
+int rs_end_close(struct rs_end *end, struct rdma_cm_id *ids[RS_IDS_OF_END]);
 /* The end on this device; NULL. */
 struct rs_end *rs_end_of(const struct rs_dgram *dg, const struct ibv_context *verbs);
 /* Sends; 0: too few buffers are free now; 1: done; or a negative errno. */
@@ -101,6 +110,18 @@ struct rs_dest *rs_dest_get(struct rs *rs, const struct sockaddr_in *addr, int *
 int rs_dest_later(struct rs_dest *d, const struct iovec *iov, int iovcnt, uint32_t bytes);
 /* Returns its id, if it is still being asked for. */
 struct rdma_cm_id *rs_dest_free(struct rs_dest *d);
+
+/* rs_share.c */
+
+void rs_share_add(struct rs *rs, struct rs_end *end);
+void rs_share_remove(struct rs_end *end);
+/* A socket of this process that shares its port has this one. */
+bool rs_share_has(const struct sockaddr_in *addr);
+void rs_share_connected(struct rs_end *end, const struct sockaddr_in *peer);
+/* Of the socket that hears a datagram from there; 0: none does. */
+uint32_t rs_share_qpn(const struct sockaddr_in *addr, const struct sockaddr_in *asker);
+/* The listener of this port is closed: another socket listens, if there is one. */
+void rs_share_inherit(const struct sockaddr_in *addr);
 
 /* rs_parts.c: what a message of the NIC holds */
 

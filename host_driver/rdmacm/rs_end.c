@@ -100,42 +100,68 @@ static int make_memory(struct rs *rs, struct rs_end *end)
 	return 0;
 }
 
+/* A port that another socket of this process has too: any other one for the QP. */
+static int bind_end(struct rs *rs, struct rs_end *end, const struct sockaddr_in *to)
+{
+	struct sockaddr_in any = *to;
+
+	if (rdma_bind_addr(end->id, (struct sockaddr *)&any) == 0) {
+		end->listen_id = end->id;
+		memcpy(&end->addr, rdma_get_local_addr(end->id), sizeof(end->addr));
+		return 0;
+	}
+	if (errno != EADDRINUSE || !rs->opts.reuseaddr || !rs_share_has(to))
+		return -errno;
+	any.sin_port = 0;
+	end->addr = *to;
+	return rdma_bind_addr(end->id, (struct sockaddr *)&any) < 0 ? -errno : 0;
+}
+
 int rs_end_open(struct rs *rs, struct sockaddr_in *bind_to)
 {
 	struct rs_end *end = calloc(1, sizeof(*end));
-	struct rdma_cm_id *id;
-	int rc;
+	struct rdma_cm_id *ids[RS_IDS_OF_END];
+	int rc, n;
 
 	if (!end)
 		return -ENOMEM;
 	rc = rs_cm_id(rs, RDMA_PS_UDP, &end->id);
-	if (rc == 0 && rdma_bind_addr(end->id, (struct sockaddr *)bind_to) < 0)
-		rc = -errno;
+	if (rc == 0)
+		rc = bind_end(rs, end, bind_to);
 	if (rc == 0 && !end->id->verbs)
 		rc = -ENODEV;
 	if (rc == 0)
 		rc = make_qp(rs, end);
 	if (rc == 0)
 		rc = make_memory(rs, end);
-	if (rc == 0 && rdma_listen(end->id, RS_BACKLOG_MAX) < 0)
-		rc = -errno;
+	if (rc == 0) {
+		/* Before anybody can ask for it. */
+		rs_share_add(rs, end);
+		if (end->listen_id && rdma_listen(end->listen_id, RS_BACKLOG_MAX) < 0)
+			rc = -errno;
+	}
 	if (rc < 0) {
 		/* Nobody heard of this id yet, so that it can be destroyed under the lock. */
-		id = rs_end_close(end);
-		if (id)
-			(void)rdma_destroy_id(id);
+		n = rs_end_close(end, ids);
+		while (n--)
+			(void)rdma_destroy_id(ids[n]);
 		return rc;
 	}
-	memcpy(&end->addr, rdma_get_local_addr(end->id), sizeof(end->addr));
 	bind_to->sin_port = end->addr.sin_port;
 	rs->dgram->ends[rs->dgram->num_ends++] = end;
 	return 0;
 }
 
-struct rdma_cm_id *rs_end_close(struct rs_end *end)
+int rs_end_close(struct rs_end *end, struct rdma_cm_id *ids[RS_IDS_OF_END])
 {
 	struct rdma_cm_id *id = end->id;
+	int n = 0;
 
+	rs_share_remove(end);
+	if (id)
+		ids[n++] = id;
+	if (end->listen_id && end->listen_id != id)
+		ids[n++] = end->listen_id;
 	if (id && id->qp)
 		rdma_destroy_qp(id);
 	if (end->mr)
@@ -149,7 +175,7 @@ struct rdma_cm_id *rs_end_close(struct rs_end *end)
 	free(end->free_sends);
 	free(end->packets);
 	free(end);
-	return id;
+	return n;
 }
 
 struct rs_end *rs_end_of(const struct rs_dgram *dg, const struct ibv_context *verbs)
@@ -313,12 +339,12 @@ int rs_end_progress(struct rs *rs, struct rs_end *end)
 	do {
 		n = ibv_poll_cq(end->cq, RS_POLL_BATCH, wc);
 		for (int i = 0; i < n; i++) {
+			if (wc[i].status != IBV_WC_SUCCESS)
+				rs->error = ENETDOWN;
 			if (wc[i].wr_id & WR_SEND_BIT)
 				end->free_sends[end->num_free++] =
 				    (uint32_t)wc[i].wr_id & ~(uint32_t)WR_SEND_BIT;
-			else if (wc[i].status != IBV_WC_SUCCESS)
-				rs->error = ENETDOWN;
-			else if (!received(rs, end, &wc[i]) &&
+			else if (wc[i].status == IBV_WC_SUCCESS && !received(rs, end, &wc[i]) &&
 				 post_recv(end, (uint32_t)wc[i].wr_id) < 0)
 				rs->error = ENETDOWN;
 		}

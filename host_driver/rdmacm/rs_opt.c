@@ -285,9 +285,8 @@ static int get_tcp(struct rs *rs, int name, int *v)
 	case TCP_KEEPIDLE:
 		*v = (int)rs->opts.keepidle_s;
 		return 0;
-	/* A Write is cut into the segments of its own NIC: this is what one message takes. */
 	case TCP_MAXSEG:
-		*v = RS_PIECE_BYTES_MAX;
+		*v = rs->stream ? (int)rs->stream->mss : RS_MSS_LEAST;
 		return 0;
 	default:
 		return ENOPROTOOPT;

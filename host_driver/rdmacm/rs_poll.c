@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "host_driver/rdmacm/rs.h"
+#include "host_driver/rdmacm/rs_private.h"
 
 /* ---- both kinds of sockets ------------------------------------------------------------------- */
 
@@ -78,6 +79,7 @@ struct poll_set {
 	struct pollfd
 	    *kernel;      /* n descriptors at first, then those of rsockets, then the waiter's */
 	nfds_t num_plain; /* descriptors that are not rsockets */
+	const sigset_t *mask; /* of signals, while it waits; NULL: as it is */
 };
 
 static int set_open(struct poll_set *s, struct pollfd *fds, nfds_t n)
@@ -138,7 +140,9 @@ static int count(struct poll_set *s)
 
 static int look(struct poll_set *s)
 {
-	if (s->num_plain && poll(s->kernel, s->n, 0) < 0)
+	const struct timespec now = {0};
+
+	if ((s->num_plain || s->mask) && ppoll(s->kernel, s->n, &now, s->mask) < 0)
 		return -errno;
 	return count(s);
 }
@@ -193,16 +197,18 @@ static void leave(struct poll_set *s)
 }
 
 /* Sleeps once; 0 or a negative errno. */
-static int sleep_on(struct poll_set *s, int ms)
+static int sleep_on(struct poll_set *s, struct rs_deadline deadline)
 {
 	struct rs_waiter *w = rs_waiter();
+	struct timespec left;
 	nfds_t num = 0;
 	int rc = 0;
 
 	if (!w)
 		return -ENFILE;
 	if (prepare(s, w, &num)) {
-		rc = poll(s->kernel, num, ms) < 0 ? -errno : 0;
+		rc = ppoll(s->kernel, num, rs_deadline_left(deadline, &left), s->mask) < 0 ? -errno
+											   : 0;
 		if (rc == 0 && s->kernel[num - 1].revents)
 			rs_waiter_clear(w);
 	}
@@ -210,39 +216,60 @@ static int sleep_on(struct poll_set *s, int ms)
 	return rc;
 }
 
-static int poll_set(struct poll_set *s, int timeout_ms)
+static int poll_set(struct poll_set *s, struct rs_deadline deadline)
 {
 	uint64_t spin_end = rs_now_ns() + (uint64_t)rs_spin_us() * 1000;
-	struct rs_deadline deadline = {UINT64_MAX};
-	int rc, ms;
+	int rc;
 
-	if (timeout_ms >= 0)
-		deadline.ns = rs_now_ns() + (uint64_t)timeout_ms * 1000000;
 	for (;;) {
 		rc = look(s);
 		if (rc)
 			return rc;
-		ms = rs_deadline_ms(deadline);
-		if (ms == 0)
+		if (rs_deadline_ms(deadline) == 0)
 			return 0;
 		if (rs_now_ns() < spin_end)
 			continue;
-		rc = sleep_on(s, ms);
+		rc = sleep_on(s, deadline);
 		if (rc < 0)
 			return rc;
 	}
 }
 
-RS_API int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+static int poll_until(struct pollfd *fds, nfds_t nfds, struct rs_deadline deadline,
+		      const sigset_t *mask)
 {
 	struct poll_set s;
 	int rc = set_open(&s, fds, nfds);
 
 	if (rc < 0)
 		return rs_fail(-rc);
-	rc = poll_set(&s, timeout);
+	s.mask = mask;
+	rc = poll_set(&s, deadline);
 	set_close(&s);
 	return rc < 0 ? rs_fail(-rc) : rc;
+}
+
+RS_API int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
+{
+	struct rs_deadline deadline = {UINT64_MAX};
+
+	if (timeout >= 0)
+		deadline.ns = rs_now_ns() + (uint64_t)timeout * 1000000;
+	return poll_until(fds, nfds, deadline, NULL);
+}
+
+RS_API int weft_rppoll(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
+		       const sigset_t *mask)
+{
+	struct rs_deadline deadline = {UINT64_MAX};
+
+	if (timeout &&
+	    (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000))
+		return rs_fail(EINVAL);
+	if (timeout && timeout->tv_sec < INT32_MAX)
+		deadline.ns = rs_now_ns() + (uint64_t)timeout->tv_sec * 1000000000 +
+			      (uint64_t)timeout->tv_nsec;
+	return poll_until(fds, nfds, deadline, mask);
 }
 
 /* ---- rselect --------------------------------------------------------------------------------- */

@@ -65,6 +65,7 @@ static void fork_child(void)
 		table[page] = NULL;
 	}
 	pthread_mutex_unlock(&table_lock);
+	rs_share_forked();
 	rs_cm_forked();
 }
 

@@ -125,6 +125,17 @@ int rs_deadline_ms(struct rs_deadline d)
 	return ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
+const struct timespec *rs_deadline_left(struct rs_deadline d, struct timespec *left)
+{
+	uint64_t now = rs_now_ns(), ns = d.ns > now ? d.ns - now : 0;
+
+	if (d.ns == UINT64_MAX)
+		return NULL;
+	left->tv_sec = (time_t)(ns / 1000000000);
+	left->tv_nsec = (long)(ns % 1000000000);
+	return left;
+}
+
 int rs_sleep(struct rs *rs, struct rs_deadline deadline)
 {
 	struct rs_waiter *w = rs_waiter();

@@ -54,6 +54,15 @@ struct rs_wire_iomap {
 };
 static_assert(sizeof(struct rs_wire_iomap) == 32, "");
 
+/* The private data of who asks for a QPN: the address of its socket. */
+struct rs_wire_ask {
+	struct be32 magic;
+	struct be16 port;
+	uint8_t reserved[2];
+	uint8_t ip[4];
+};
+static_assert(sizeof(struct rs_wire_ask) == 12, "");
+
 /* Before each datagram, and each part of one that is longer than a message of the NIC. */
 struct rs_wire_dgram {
 	struct be32 magic;

@@ -19,7 +19,7 @@ weftd_start weftd --nics 2
 
 exported()
 {
-	objdump -T "$1" | awk '$2 == "g" && $4 != "*UND*" && $4 != "*ABS*" { print $6, $7 }' | sort
+	objdump -T "$1" | awk '$2 == "g" && $4 != "*UND*" && $4 != "*ABS*" && $6 != "WEFT_PRIVATE" { print $6, $7 }' | sort
 }
 diff <(exported "/usr/lib/$(gcc -dumpmachine)/librdmacm.so.1") <(exported build/lib/verbs/librdmacm.so.1) ||
 	die 'the exported symbols are not those of the real library'

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The calls of a connection's life: who serves a socket is settled by its first address.
+ *
+ * Called by programs; calls sk_table.c, sk_nic.c, sk_fork.c, rsockets and the C library. A socket
+ * that is bound to every address has the same port at the NICs and the kernel.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <rdma/rsocket.h>
+#include <string.h>
+
+#include "host_driver/sockets/sk.h"
+
+enum {
+	PORT_TRIES = 32,
+};
+
+SK_API int socket(int domain, int type, int protocol)
+{
+	int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = REAL->socket(domain, type, protocol);
+	struct sk *sk;
+
+	if (fd < 0 || (domain != AF_INET && domain != AF_INET6) ||
+	    !((kind == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP)) ||
+	      (kind == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))))
+		return fd;
+	sk = sk_outside() ? sk_new(domain, kind) : NULL;
+	/* Without it the socket is the kernel's, as any other. */
+	if (sk) {
+		(void)sk_install(fd, sk);
+		sk_put(sk);
+	}
+	return fd;
+}
+
+void sk_addr_out(const struct sockaddr_storage *from, struct sockaddr *to, socklen_t *bytes)
+{
+	socklen_t whole =
+	    from->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+	if (!to || !bytes)
+		return;
+	memcpy(to, from, *bytes < whole ? *bytes : whole);
+	*bytes = whole;
+}
+
+/* ---- bind ------------------------------------------------------------------------------------ */
+
+/* Both families have it at the same place. */
+static in_port_t *port_of(struct sockaddr_storage *addr)
+{
+	return &((struct sockaddr_in *)(void *)addr)->sin_port;
+}
+
+/* The NICs' ports are asked first: the kernel's socket can be bound only once. */
+static int bind_both_once(struct sk *sk, int fd, struct sockaddr_storage *to, socklen_t bytes)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+	int rc;
+
+	if (sk_make(sk, fd) < 0)
+		return -1;
+	sk_enter();
+	rc = rbind(sk->rfd, (struct sockaddr *)to, bytes);
+	if (rc == 0)
+		rc = rgetsockname(sk->rfd, (struct sockaddr *)&name, &len);
+	sk_leave();
+	if (rc == 0) {
+		*port_of(to) = *port_of(&name);
+		rc = REAL->bind(fd, (struct sockaddr *)to, bytes);
+	} else if (errno == ENODEV) {
+		sk_unmake(sk);
+		return REAL->bind(fd, (struct sockaddr *)to, bytes);
+	}
+	if (rc < 0)
+		sk_unmake(sk);
+	return rc;
+}
+
+static int bind_both(struct sk *sk, int fd, const struct sockaddr *addr, socklen_t bytes)
+{
+	struct sockaddr_storage to = {0};
+	in_port_t wanted;
+	int rc, tries = 0;
+
+	memcpy(&to, addr, bytes < sizeof(to) ? bytes : sizeof(to));
+	wanted = *port_of(&to);
+	do {
+		*port_of(&to) = wanted;
+		rc = bind_both_once(sk, fd, &to, bytes);
+	} while (rc < 0 && errno == EADDRINUSE && !wanted && ++tries < PORT_TRIES);
+	if (rc == 0 && sk->rfd >= 0) {
+		sk->any = true;
+		if (sk->type == SOCK_DGRAM)
+			sk_set_mode(sk, SK_BOTH);
+	}
+	return rc;
+}
+
+static int bind_own(struct sk *sk, int fd, const struct sockaddr *addr, socklen_t bytes)
+{
+	int rc;
+
+	if (sk_make(sk, fd) < 0)
+		return -1;
+	sk_enter();
+	rc = rbind(sk->rfd, addr, bytes);
+	sk_leave();
+	if (rc < 0) {
+		sk_unmake(sk);
+		return rc;
+	}
+	sk->own = true;
+	sk_set_mode(sk, SK_NIC);
+	return 0;
+}
+
+SK_API int bind(int fd, const struct sockaddr *addr, socklen_t bytes)
+{
+	struct sk *sk = sk_get(fd);
+	int rc;
+
+	if (!sk)
+		return REAL->bind(fd, addr, bytes);
+	pthread_mutex_lock(&sk->lock);
+	if (sk->rfd >= 0 || sk->mode == SK_PUMPED)
+		rc = sk_fail(EINVAL);
+	else if (sk_nic_own(addr, bytes))
+		rc = bind_own(sk, fd, addr, bytes);
+	else if (sk_addr_any(sk, addr, bytes))
+		rc = bind_both(sk, fd, addr, bytes);
+	else
+		rc = REAL->bind(fd, addr, bytes);
+	pthread_mutex_unlock(&sk->lock);
+	sk_put(sk);
+	return rc;
+}
+
+int sk_bind_any(struct sk *sk, int fd)
+{
+	struct sockaddr_storage name = {0}, any = {.ss_family = (sa_family_t)sk->family};
+	socklen_t bytes = sizeof(name);
+
+	if (sk->rfd >= 0)
+		return 0;
+	if (REAL->getsockname(fd, (struct sockaddr *)&name, &bytes) < 0)
+		return -1;
+	if (*port_of(&name) || sk->v6only)
+		return 0;
+	return bind_both(sk, fd, (struct sockaddr *)&any, bytes);
+}
+
+/* ---- listen, accept -------------------------------------------------------------------------- */
+
+static int listen_nic(struct sk *sk, int backlog)
+{
+	int rc;
+
+	sk_enter();
+	rc = rlisten(sk->rfd, backlog);
+	/* Who waits for a connection waits in poll, for either kind. */
+	if (rc == 0)
+		(void)rfcntl(sk->rfd, F_SETFL, O_NONBLOCK);
+	sk_leave();
+	if (rc == 0)
+		sk->listening = true;
+	return rc;
+}
+
+static int listen_on(struct sk *sk, int fd, int backlog)
+{
+	int rc = 0;
+
+	if (sk->mode == SK_NIC)
+		return listen_nic(sk, backlog);
+	if (sk->mode == SK_KERNEL && sk->type == SOCK_STREAM)
+		rc = sk_bind_any(sk, fd);
+	if (rc == 0)
+		rc = REAL->listen(fd, backlog);
+	if (rc == 0 && sk->rfd >= 0 && sk->mode != SK_PUMPED && sk->type == SOCK_STREAM) {
+		rc = listen_nic(sk, backlog);
+		if (rc == 0)
+			sk_set_mode(sk, SK_BOTH);
+	}
+	return rc;
+}
+
+SK_API int listen(int fd, int backlog)
+{
+	struct sk *sk = sk_get(fd);
+	int rc;
+
+	if (!sk)
+		return REAL->listen(fd, backlog);
+	pthread_mutex_lock(&sk->lock);
+	rc = listen_on(sk, fd, backlog);
+	pthread_mutex_unlock(&sk->lock);
+	sk_put(sk);
+	return rc;
+}
+
+int sk_accept_nic(struct sk *sk, struct sockaddr *addr, socklen_t *bytes)
+{
+	int rfd;
+
+	sk_enter();
+	rfd = raccept(sk->rfd, addr, bytes);
+	sk_leave();
+	return rfd;
+}
+
+/* A descriptor for a connection's rsocket, which is closed if there is none. */
+static int adopt(int family, int rfd, int flags)
+{
+	int fd = REAL->socket(family, SOCK_STREAM | (flags & (SOCK_CLOEXEC | SOCK_NONBLOCK)), 0);
+	struct sk *sk = fd < 0 ? NULL : sk_new(family, SOCK_STREAM);
+	int err = fd < 0 ? errno : ENOMEM;
+
+	if (sk) {
+		sk->rfd = rfd;
+		sk->mode = SK_NIC;
+		sk_enter();
+		(void)rfcntl(rfd, F_SETFL, flags & SOCK_NONBLOCK ? O_NONBLOCK : 0);
+		sk_leave();
+		if (sk_install(fd, sk)) {
+			sk_put(sk);
+			return fd;
+		}
+		err = EMFILE;
+		sk_put(sk);
+	}
+	sk_enter();
+	(void)rclose(rfd);
+	sk_leave();
+	if (fd >= 0)
+		(void)REAL->close(fd);
+	return sk_fail(err);
+}
+
+/* Without waiting; the NIC's connections first. */
+static int accept_now(struct sk *sk, int fd, struct sockaddr *addr, socklen_t *bytes, int flags)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int rfd = sk_accept_nic(sk, addr, bytes);
+
+	if (rfd >= 0)
+		return adopt(sk->family, rfd, flags);
+	if (errno != EAGAIN || sk->mode != SK_BOTH)
+		return -1;
+	if (REAL->poll(&p, 1, 0) <= 0)
+		return sk_fail(EAGAIN);
+	return REAL->accept4(fd, addr, bytes, flags);
+}
+
+static int accept_waiting(struct sk *sk, int fd, struct sockaddr *addr, socklen_t *bytes, int flags)
+{
+	bool block = !(REAL->fcntl(fd, F_GETFL) & O_NONBLOCK);
+	int ms = sk_timeout_ms(fd, SO_RCVTIMEO), rc, n;
+
+	for (;;) {
+		rc = accept_now(sk, fd, addr, bytes, flags);
+		if (rc >= 0 || errno != EAGAIN || !block)
+			return rc;
+		n = sk_wait(sk, fd, POLLIN, ms);
+		if (n == 0)
+			return sk_fail(EAGAIN);
+		if (n < 0 && !(errno == EINTR && sk_restart()))
+			return -1;
+	}
+}
+
+SK_API int accept4(int fd, struct sockaddr *addr, socklen_t *bytes, int flags)
+{
+	struct sk *sk = sk_get(fd);
+	int rc;
+
+	if (!sk || !sk->listening) {
+		rc = REAL->accept4(fd, addr, bytes, flags);
+	} else if (sk->mode == SK_PUMPED) {
+		rc = sk_pumped_accept(sk, fd, addr, bytes, flags);
+	} else {
+		rc = accept_waiting(sk, fd, addr, bytes, flags);
+	}
+	if (sk)
+		sk_put(sk);
+	return rc;
+}
+
+SK_API int accept(int fd, struct sockaddr *addr, socklen_t *bytes)
+{
+	return accept4(fd, addr, bytes, 0);
+}
+
+/* ---- connect --------------------------------------------------------------------------------- */
+
+/* Of a connection that goes on after a signal. */
+static int connect_rest(struct sk *sk, int fd)
+{
+	socklen_t len = sizeof(int);
+	int err = 0, rc;
+
+	do {
+		rc = sk_wait(sk, fd, POLLOUT, -1);
+	} while (rc < 0 && errno == EINTR && sk_restart());
+	if (rc < 0)
+		return -1;
+	sk_enter();
+	rc = rgetsockopt(sk->rfd, SOL_SOCKET, SO_ERROR, &err, &len);
+	sk_leave();
+	return rc < 0 || err ? sk_fail(rc < 0 ? errno : err) : 0;
+}
+
+/* Waits without the lock. */
+static int connect_nic(struct sk *sk, int fd, const struct sockaddr *addr, socklen_t bytes)
+{
+	int rc;
+
+	pthread_mutex_lock(&sk->lock);
+	rc = sk->type == SOCK_DGRAM ? sk_bind_any(sk, fd) : 0;
+	if (rc == 0)
+		rc = sk_make(sk, fd);
+	if (rc == 0)
+		sk_set_mode(sk, SK_NIC);
+	pthread_mutex_unlock(&sk->lock);
+	if (rc < 0)
+		return rc;
+	sk_enter();
+	rc = rconnect(sk->rfd, addr, bytes);
+	sk_leave();
+	if (rc < 0 && errno == EINTR && sk_restart())
+		rc = connect_rest(sk, fd);
+	return rc;
+}
+
+static bool is_connected(struct sk *sk)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+	bool yes;
+
+	sk_enter();
+	yes = sk->rfd >= 0 && rgetpeername(sk->rfd, (struct sockaddr *)&name, &len) == 0;
+	sk_leave();
+	return yes;
+}
+
+/* The rsocket of before is of no use; a datagram socket gets one anew, without a peer. */
+static int connect_kernel(struct sk *sk, int fd, const struct sockaddr *addr, socklen_t bytes)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+	bool any = sk->any;
+	int rc;
+
+	if (sk->listening || (sk->type == SOCK_STREAM && is_connected(sk)))
+		return sk_fail(EISCONN);
+	if (sk->own)
+		return sk_fail(ENETUNREACH);
+	pthread_mutex_lock(&sk->lock);
+	sk_set_mode(sk, SK_KERNEL);
+	sk_unmake(sk);
+	rc = REAL->connect(fd, addr, bytes);
+	if (rc == 0 && addr->sa_family == AF_UNSPEC && any &&
+	    REAL->getsockname(fd, (struct sockaddr *)&name, &len) == 0 && sk_make(sk, fd) == 0) {
+		sk_enter();
+		rc = rbind(sk->rfd, (struct sockaddr *)&name, len);
+		sk_leave();
+		if (rc == 0)
+			sk_set_mode(sk, SK_BOTH);
+	}
+	pthread_mutex_unlock(&sk->lock);
+	return rc;
+}
+
+SK_API int connect(int fd, const struct sockaddr *addr, socklen_t bytes)
+{
+	struct sk *sk = sk_get(fd);
+	int rc;
+
+	if (!sk)
+		return REAL->connect(fd, addr, bytes);
+	if (sk->mode == SK_PUMPED)
+		rc = sk_fail(EISCONN);
+	else if (sk_nic_reaches(addr, bytes))
+		rc = connect_nic(sk, fd, addr, bytes);
+	else
+		rc = connect_kernel(sk, fd, addr, bytes);
+	sk_put(sk);
+	return rc;
+}
+
+/* ---- names, the end -------------------------------------------------------------------------- */
+
+SK_API int getsockname(int fd, struct sockaddr *addr, socklen_t *bytes)
+{
+	struct sk *sk = sk_get(fd);
+	int rc = 0;
+
+	if (sk && sk->mode == SK_NIC) {
+		sk_enter();
+		rc = rgetsockname(sk->rfd, addr, bytes);
+		sk_leave();
+	} else if (sk && sk->mode == SK_PUMPED) {
+		sk_addr_out(&sk->local, addr, bytes);
+	} else {
+		rc = REAL->getsockname(fd, addr, bytes);
+	}
+	if (sk)
+		sk_put(sk);
+	return rc;
+}
+
+SK_API int getpeername(int fd, struct sockaddr *addr, socklen_t *bytes)
+{
+	struct sk *sk = sk_get(fd);
+	int rc = 0;
+
+	if (sk && sk->mode == SK_NIC) {
+		sk_enter();
+		rc = rgetpeername(sk->rfd, addr, bytes);
+		sk_leave();
+	} else if (sk && sk->mode == SK_PUMPED) {
+		if (sk->listening)
+			rc = sk_fail(ENOTCONN);
+		else
+			sk_addr_out(&sk->peer, addr, bytes);
+	} else {
+		rc = REAL->getpeername(fd, addr, bytes);
+	}
+	if (sk)
+		sk_put(sk);
+	return rc;
+}
+
+SK_API int shutdown(int fd, int how)
+{
+	struct sk *sk = sk_get(fd);
+	int rc;
+
+	if (sk && sk->mode == SK_NIC) {
+		sk_enter();
+		rc = rshutdown(sk->rfd, how);
+		sk_leave();
+	} else {
+		rc = REAL->shutdown(fd, how);
+	}
+	if (sk)
+		sk_put(sk);
+	return rc;
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * epoll(7) with rsockets in it.
+ *
+ * Beside the kernel's set, which keeps what is the kernel's, a list has every socket of ours that
+ * the program put into it; those that have an rsocket are waited for here. An edge-triggered one
+ * is told again only when the program has read from (or written to) the socket since: it has to,
+ * until there is nothing more. A thread that waits is woken when the list changes. Called by
+ * programs, sk_nic.c, sk_fork.c, sk_poll.c; calls sk_table.c, weft_rppoll().
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "host_driver/rdmacm/rs_private.h"
+#include "host_driver/sockets/sk.h"
+
+enum {
+	OUR_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLRDNORM | EPOLLWRNORM,
+	ALWAYS = EPOLLERR | EPOLLHUP,
+};
+
+struct member {
+	struct member *next;
+	struct sk *sk; /* not held: sk_epoll_gone() takes it out */
+	int fd;
+	struct epoll_event event;
+	bool off;      /* EPOLLONESHOT, and it was told */
+	uint32_t told; /* EPOLLET: these were told, when the socket had seen so many calls: */
+	unsigned int reads, writes;
+	bool in_kernel; /* the kernel's set has the descriptor */
+};
+
+struct set {
+	struct set *next;
+	int epfd, wake_fd;
+	struct member *members;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct set *sets;
+static atomic_bool any_sets;
+
+/* ---- the list, under the lock ---------------------------------------------------------------- */
+
+static struct set *set_of(int epfd)
+{
+	struct set *s = sets;
+
+	while (s && s->epfd != epfd)
+		s = s->next;
+	return s;
+}
+
+static struct set *set_make(int epfd)
+{
+	struct set *s = set_of(epfd);
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->epfd = epfd;
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0) {
+		free(s);
+		return NULL;
+	}
+	s->next = sets;
+	sets = s;
+	atomic_store(&any_sets, true);
+	return s;
+}
+
+static void wake(const struct set *s)
+{
+	uint64_t one = 1;
+
+	/* It is full only if nobody has looked since. */
+	if (REAL->write(s->wake_fd, &one, sizeof(one)) < 0)
+		errno = 0;
+}
+
+static struct member **place_of(struct set *s, int fd, const struct sk *sk)
+{
+	struct member **at = &s->members;
+
+	while (*at && ((*at)->fd != fd || (*at)->sk != sk))
+		at = &(*at)->next;
+	return at;
+}
+
+static bool has_rsocket(const struct sk *sk)
+{
+	return sk->rfd >= 0 && (sk->mode == SK_NIC || sk->mode == SK_BOTH);
+}
+
+/* The kernel's set has those that the kernel serves, alone or too. */
+static int kernel_follow(const struct set *s, struct member *m)
+{
+	bool want = m->sk->mode != SK_NIC;
+	int rc = 0;
+
+	if (want)
+		rc = REAL->epoll_ctl(s->epfd, m->in_kernel ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, m->fd,
+				     &m->event);
+	else if (m->in_kernel)
+		rc = REAL->epoll_ctl(s->epfd, EPOLL_CTL_DEL, m->fd, NULL);
+	if (rc == 0)
+		m->in_kernel = want;
+	return rc;
+}
+
+static int ctl(struct set *s, struct sk *sk, int op, int fd, const struct epoll_event *event)
+{
+	struct member **at = place_of(s, fd, sk), *m = *at;
+	int rc = 0;
+
+	if (op == EPOLL_CTL_ADD ? m != NULL : m == NULL)
+		return sk_fail(op == EPOLL_CTL_ADD ? EEXIST : ENOENT);
+	if (op == EPOLL_CTL_DEL) {
+		if (m->in_kernel)
+			rc = REAL->epoll_ctl(s->epfd, EPOLL_CTL_DEL, fd, NULL);
+		*at = m->next;
+		free(m);
+		return rc;
+	}
+	if (!event)
+		return sk_fail(EFAULT);
+	if (op == EPOLL_CTL_ADD) {
+		m = calloc(1, sizeof(*m));
+		if (!m)
+			return sk_fail(ENOMEM);
+		m->sk = sk;
+		m->fd = fd;
+		*at = m;
+	}
+	m->event = *event;
+	m->off = false;
+	m->told = 0;
+	rc = kernel_follow(s, m);
+	if (rc < 0 && op == EPOLL_CTL_ADD) {
+		*at = m->next;
+		free(m);
+	}
+	return rc;
+}
+
+SK_API int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct sk *sk = sk_get(fd);
+	struct set *s;
+	int rc;
+
+	if (!sk)
+		return REAL->epoll_ctl(epfd, op, fd, event);
+	pthread_mutex_lock(&sk->lock);
+	pthread_mutex_lock(&lock);
+	s = op == EPOLL_CTL_ADD ? set_make(epfd) : set_of(epfd);
+	if (!s) {
+		rc = sk_fail(op == EPOLL_CTL_ADD ? ENOMEM : ENOENT);
+	} else {
+		rc = ctl(s, sk, op, fd, event);
+		wake(s);
+	}
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&sk->lock);
+	sk_put(sk);
+	return rc;
+}
+
+void sk_epoll_moved(struct sk *sk)
+{
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	for (struct set *s = sets; s; s = s->next)
+		for (struct member *m = s->members; m; m = m->next) {
+			if (m->sk != sk)
+				continue;
+			m->told = 0;
+			/* The kernel took a descriptor out that was closed by dup2(). */
+			if (sk->mode == SK_PUMPED)
+				m->in_kernel = false;
+			if (!m->off && kernel_follow(s, m) < 0)
+				m->in_kernel = false;
+			wake(s);
+		}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+void sk_epoll_gone(const struct sk *sk)
+{
+	if (!atomic_load(&any_sets))
+		return;
+	pthread_mutex_lock(&lock);
+	for (struct set *s = sets; s; s = s->next)
+		for (struct member **at = &s->members; *at;) {
+			struct member *m = *at;
+
+			if (m->sk != sk) {
+				at = &m->next;
+				continue;
+			}
+			*at = m->next;
+			free(m);
+		}
+	pthread_mutex_unlock(&lock);
+}
+
+void sk_epoll_closed(int epfd)
+{
+	struct set **at, *s;
+
+	if (!atomic_load(&any_sets) || !sk_outside())
+		return;
+	pthread_mutex_lock(&lock);
+	for (at = &sets; *at && (*at)->epfd != epfd; at = &(*at)->next)
+		;
+	s = *at;
+	if (s) {
+		*at = s->next;
+		(void)REAL->close(s->wake_fd);
+		while (s->members) {
+			struct member *m = s->members;
+
+			s->members = m->next;
+			free(m);
+		}
+		free(s);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void sk_epoll_lock(bool take)
+{
+	if (take)
+		pthread_mutex_lock(&lock);
+	else
+		pthread_mutex_unlock(&lock);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* What is to be waited for: not what an edge has told. Under the lock. */
+static uint32_t wanted(struct member *m)
+{
+	uint32_t events = (m->event.events & OUR_EVENTS) | ALWAYS;
+
+	if (m->off || !has_rsocket(m->sk))
+		return 0;
+	if (!(m->event.events & EPOLLET))
+		return events;
+	if (m->reads != m->sk->reads)
+		m->told &= ~(uint32_t)(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLPRI | ALWAYS);
+	if (m->writes != m->sk->writes)
+		m->told &= ~(uint32_t)(EPOLLOUT | EPOLLWRNORM | ALWAYS);
+	/* poll(2) tells of these whether it was asked or not. */
+	return m->told & ALWAYS ? 0 : events & ~m->told;
+}
+
+static int members(const struct set *s, struct pollfd *fds, int n)
+{
+	int found = 0;
+
+	for (struct member *m = s->members; m; m = m->next) {
+		uint32_t events = wanted(m);
+
+		if (!events)
+			continue;
+		if (fds && found < n)
+			fds[found] = (struct pollfd){.fd = m->sk->rfd, .events = (short)events};
+		if (!fds || found < n)
+			found++;
+	}
+	return found;
+}
+
+int sk_epoll_members(int epfd, struct pollfd *fds, int n)
+{
+	struct set *s;
+	int found = 0;
+
+	if (!atomic_load(&any_sets))
+		return 0;
+	pthread_mutex_lock(&lock);
+	s = set_of(epfd);
+	if (s)
+		found = members(s, fds, n);
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* The set has sockets of ours: the list, and room for the kernel's and the waker. NULL: it has not.
+ */
+static struct pollfd *snapshot(int epfd, int *n)
+{
+	struct pollfd *p = NULL;
+	struct set *s;
+
+	pthread_mutex_lock(&lock);
+	s = set_of(epfd);
+	if (s && s->members) {
+		*n = members(s, NULL, 0);
+		p = calloc((size_t)*n + 2, sizeof(*p));
+		if (p) {
+			*n = members(s, p + 2, *n);
+			p[0] = (struct pollfd){.fd = epfd, .events = POLLIN};
+			p[1] = (struct pollfd){.fd = s->wake_fd, .events = POLLIN};
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return p;
+}
+
+/* One member that has something to tell: as the kernel would put it. */
+static void tell(struct member *m, uint32_t now, struct epoll_event *event)
+{
+	*event = (struct epoll_event){.events = now, .data = m->event.data};
+	if (m->event.events & EPOLLONESHOT)
+		m->off = true;
+	m->told |= now;
+	m->reads = m->sk->reads;
+	m->writes = m->sk->writes;
+}
+
+/* Of those that were found ready, the ones that still are members. */
+static int take_ready(int epfd, const struct pollfd *p, int n, struct epoll_event *events, int max)
+{
+	struct set *s;
+	int found = 0;
+
+	pthread_mutex_lock(&lock);
+	s = set_of(epfd);
+	for (struct member *m = s ? s->members : NULL; m && found < max; m = m->next) {
+		uint32_t now = 0, want = wanted(m);
+
+		for (int i = 0; i < n && want; i++)
+			if (p[i].fd == m->sk->rfd)
+				now |= (uint32_t)(unsigned short)p[i].revents & want;
+		if (now)
+			tell(m, now, &events[found++]);
+	}
+	/* Who comes first next time. */
+	if (s && s->members && s->members->next && found == max) {
+		struct member *first = s->members, *last = first;
+
+		while (last->next)
+			last = last->next;
+		s->members = first->next;
+		first->next = NULL;
+		last->next = first;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static void clear(int fd)
+{
+	uint64_t count;
+
+	if (REAL->read(fd, &count, sizeof(count)) < 0)
+		errno = 0;
+}
+
+/* Once: until something happens or the time is over. -1 with errno; 0: nothing for the program. */
+static int wait_once(int epfd, struct pollfd *p, int n, struct epoll_event *events, int max,
+		     const struct timespec *left, const sigset_t *mask)
+{
+	int rc, found, kernel = 0;
+
+	sk_enter();
+	rc = weft_rppoll(p, (nfds_t)n + 2, left, mask);
+	sk_leave();
+	if (rc <= 0)
+		return rc;
+	if (p[1].revents)
+		clear(p[1].fd);
+	/* The kernel's events have at least one place. */
+	found = take_ready(epfd, p + 2, n, events, p[0].revents && max > 1 ? max - 1 : max);
+	if (p[0].revents && found < max)
+		kernel = REAL->epoll_pwait(epfd, events + found, max - found, 0, NULL);
+	if (kernel < 0 && !found)
+		return -1;
+	return found + (kernel > 0 ? kernel : 0);
+}
+
+static int do_wait(int epfd, struct epoll_event *events, int max, const struct timespec *timeout,
+		   const sigset_t *mask)
+{
+	struct timespec now, end, left, *limit = NULL;
+	struct pollfd *p;
+	int n = 0, rc = 0;
+
+	if (max <= 0)
+		return sk_fail(EINVAL);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	if (timeout) {
+		end.tv_sec += timeout->tv_sec + (end.tv_nsec + timeout->tv_nsec) / 1000000000;
+		end.tv_nsec = (end.tv_nsec + timeout->tv_nsec) % 1000000000;
+		limit = &left;
+	}
+	for (;;) {
+		p = snapshot(epfd, &n);
+		if (!p)
+			return sk_fail(ENOMEM);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left.tv_sec = end.tv_sec - now.tv_sec - (end.tv_nsec < now.tv_nsec);
+		left.tv_nsec =
+		    end.tv_nsec - now.tv_nsec + (end.tv_nsec < now.tv_nsec ? 1000000000 : 0);
+		if (left.tv_sec < 0)
+			left = (struct timespec){0};
+		rc = wait_once(epfd, p, n, events, max, limit, mask);
+		free(p);
+		if (rc != 0 || (limit && !left.tv_sec && !left.tv_nsec))
+			return rc;
+	}
+}
+
+static bool is_ours(int epfd)
+{
+	struct set *s;
+	bool yes;
+
+	if (!atomic_load(&any_sets) || !sk_outside())
+		return false;
+	pthread_mutex_lock(&lock);
+	s = set_of(epfd);
+	yes = s && s->members;
+	pthread_mutex_unlock(&lock);
+	return yes;
+}
+
+SK_API int epoll_pwait(int epfd, struct epoll_event *events, int max, int ms, const sigset_t *mask)
+{
+	struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+
+	if (!is_ours(epfd))
+		return REAL->epoll_pwait(epfd, events, max, ms, mask);
+	return do_wait(epfd, events, max, ms < 0 ? NULL : &ts, mask);
+}
+
+SK_API int epoll_wait(int epfd, struct epoll_event *events, int max, int ms)
+{
+	return epoll_pwait(epfd, events, max, ms, NULL);
+}
+
+SK_API int epoll_pwait2(int epfd, struct epoll_event *events, int max,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	struct pollfd p = {.fd = epfd, .events = POLLIN};
+
+	if (is_ours(epfd))
+		return do_wait(epfd, events, max, timeout, mask);
+	if (REAL->ppoll(&p, 1, timeout, mask) < 0)
+		return -1;
+	return REAL->epoll_pwait(epfd, events, max, 0, NULL);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From descriptors to sockets; the C library's own functions; the end of a process.
+ *
+ * Called by all of this folder; calls dlsym, sk_epoll.c, sk_nic.c.
+ */
+#include "host_driver/sockets/sk.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <rdma/rsocket.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the C library --------------------------------------------------------------------------- */
+
+static struct sk_real real;
+static atomic_bool real_known;
+
+/* The next one of that name: it is in the C library. */
+static void find(void *to, const char *name)
+{
+	void *f = dlsym(RTLD_NEXT, name);
+
+	assert(f);
+	memcpy(to, &f, sizeof(f));
+}
+
+#define FIND(name) find(&real.name, #name)
+
+/* May run twice at once: both find the same. */
+static void find_all(void)
+{
+	FIND(socket), FIND(bind), FIND(listen), FIND(accept4), FIND(connect), FIND(shutdown);
+	FIND(getsockname), FIND(getpeername), FIND(setsockopt), FIND(getsockopt);
+	FIND(close), FIND(close_range), FIND(dup), FIND(dup2), FIND(dup3);
+	FIND(fcntl), FIND(ioctl);
+	FIND(read), FIND(readv), FIND(recv), FIND(recvfrom), FIND(recvmsg), FIND(recvmmsg);
+	FIND(write), FIND(writev), FIND(send), FIND(sendto), FIND(sendmsg), FIND(sendmmsg);
+	FIND(sendfile), FIND(splice), FIND(pread);
+	FIND(poll), FIND(ppoll), FIND(select), FIND(pselect), FIND(epoll_ctl), FIND(epoll_pwait);
+	FIND(fork), FIND(fdopen), FIND(fclose), FIND(vdprintf), FIND(_exit);
+	atomic_store_explicit(&real_known, true, memory_order_release);
+}
+
+const struct sk_real *sk_real(void)
+{
+	if (!atomic_load_explicit(&real_known, memory_order_acquire))
+		find_all();
+	return &real;
+}
+
+int sk_fail(int err)
+{
+	errno = err;
+	return -1;
+}
+
+/* ---- inside ---------------------------------------------------------------------------------- */
+
+/*
+ * Where on the stack this thread went inside. A handler of a signal may leave by longjmp(3), and
+ * never come to sk_leave(): then a call comes from further up.
+ */
+static __thread struct {
+	int depth;
+	uintptr_t frame;
+} inside __attribute__((tls_model("initial-exec")));
+
+#define FRAME ((uintptr_t)__builtin_frame_address(0))
+
+enum {
+	/* Calls of this library below one of its own functions are no further up than this. */
+	FRAME_SLACK_BYTES = 512,
+};
+
+void sk_enter(void)
+{
+	if (inside.depth++ == 0)
+		inside.frame = FRAME;
+}
+
+void sk_leave(void)
+{
+	inside.depth--;
+}
+
+bool sk_outside(void)
+{
+	if (inside.depth && FRAME > inside.frame + FRAME_SLACK_BYTES)
+		inside.depth = 0;
+	return inside.depth == 0;
+}
+
+/* ---- table ----------------------------------------------------------------------------------- */
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct sk *) table[SK_FDS_MAX];
+static atomic_int top; /* all descriptors of the table are below */
+/*
+ * Whose table it is: a child of vfork(2) has it too, until it executes something else, and what it
+ * closes is its own.
+ */
+static atomic_int owner;
+
+static bool is_owner(void)
+{
+	return atomic_load(&owner) == getpid();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	atomic_store(&owner, getpid());
+}
+
+struct sk *sk_new(int family, int type)
+{
+	struct sk *sk = calloc(1, sizeof(*sk));
+
+	if (!sk)
+		return NULL;
+	atomic_init(&sk->refs, 1);
+	atomic_init(&sk->mode, SK_KERNEL);
+	atomic_init(&sk->rfd, -1);
+	sk->family = family;
+	sk->type = type;
+	pthread_mutex_init(&sk->lock, NULL);
+	return sk;
+}
+
+/* Most descriptors are not ours, which needs no lock to see. */
+struct sk *sk_get(int fd)
+{
+	struct sk *sk;
+
+	if (fd < 0 || fd >= SK_FDS_MAX || !atomic_load_explicit(&table[fd], memory_order_relaxed) ||
+	    !sk_outside())
+		return NULL;
+	pthread_mutex_lock(&table_lock);
+	sk = table[fd];
+	if (sk)
+		atomic_fetch_add(&sk->refs, 1);
+	pthread_mutex_unlock(&table_lock);
+	return sk;
+}
+
+void sk_put(struct sk *sk)
+{
+	int saved = errno;
+
+	if (atomic_fetch_sub(&sk->refs, 1) == 1) {
+		pthread_mutex_destroy(&sk->lock);
+		free(sk);
+	}
+	errno = saved;
+}
+
+/* Without the table's lock: rclose() may wait for the peer's NIC. */
+static void last_close(struct sk *sk)
+{
+	sk_epoll_gone(sk);
+	pthread_mutex_lock(&sk->lock);
+	sk_unmake(sk);
+	pthread_mutex_unlock(&sk->lock);
+}
+
+static struct sk *replace(int fd, struct sk *sk)
+{
+	struct sk *old;
+
+	pthread_mutex_lock(&table_lock);
+	old = table[fd];
+	table[fd] = sk;
+	if (sk) {
+		sk->fds++;
+		atomic_fetch_add(&sk->refs, 1);
+		if (fd >= top)
+			top = fd + 1;
+	}
+	if (old && --old->fds > 0) {
+		atomic_fetch_sub(&old->refs, 1);
+		old = NULL;
+	}
+	pthread_mutex_unlock(&table_lock);
+	return old;
+}
+
+bool sk_install(int fd, struct sk *sk)
+{
+	struct sk *old;
+
+	if (fd < 0 || fd >= SK_FDS_MAX || !is_owner())
+		return false;
+	old = replace(fd, sk);
+	if (old) {
+		last_close(old);
+		sk_put(old);
+	}
+	return true;
+}
+
+void sk_remove(int fd)
+{
+	if (fd >= 0 && fd < SK_FDS_MAX && table[fd] && sk_outside())
+		(void)sk_install(fd, NULL);
+}
+
+int sk_next_fd(const struct sk *sk, int *at)
+{
+	while (*at < top)
+		if (table[(*at)++] == sk)
+			return *at - 1;
+	return -1;
+}
+
+struct sk *sk_next(int *at)
+{
+	struct sk *sk = NULL;
+
+	pthread_mutex_lock(&table_lock);
+	while (*at < top && !sk) {
+		sk = table[*at];
+		for (int i = 0; sk && i < *at; i++)
+			if (table[i] == sk)
+				sk = NULL;
+		(*at)++;
+	}
+	if (sk)
+		atomic_fetch_add(&sk->refs, 1);
+	pthread_mutex_unlock(&table_lock);
+	return sk;
+}
+
+void sk_table_lock(bool take)
+{
+	if (take)
+		pthread_mutex_lock(&table_lock);
+	else
+		pthread_mutex_unlock(&table_lock);
+}
+
+void sk_table_forked(void)
+{
+	inside.depth = 0;
+	atomic_store(&owner, getpid());
+}
+
+/* ---- signals, the end ------------------------------------------------------------------------ */
+
+bool sk_restart(void)
+{
+	struct sigaction act;
+
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (sigaction(sig, NULL, &act) < 0)
+			continue;
+		if (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN &&
+		    !(act.sa_flags & SA_RESTART))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The kernel delivers what a process has written before its end; the NIC's memory goes with the
+ * process, so that the sockets are closed here, each waiting for the peer's NIC.
+ */
+__attribute__((destructor)) static void close_all(void)
+{
+	struct sk *sk;
+
+	if (!is_owner())
+		return;
+	for (int fd = 0; fd < top; fd++) {
+		sk = sk_get(fd);
+		if (!sk)
+			continue;
+		if (sk->mode == SK_PUMPED)
+			(void)REAL->close(fd);
+		sk_put(sk);
+		sk_remove(fd);
+	}
+	sk_pumps_wait();
+}
+
+SK_API void _exit(int status)
+{
+	if (sk_outside())
+		close_all();
+	REAL->_exit(status);
+	__builtin_unreachable();
+}
+
+SK_API void _Exit(int status)
+{
+	_exit(status);
+}

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# weft-run --sockets: a plain sockets program, call by call (tests/clients/sk_data.c), by itself on the kernel's
+# loopback and on a NIC; nc both ways between two namespaces, which no interface connects.
+# tests/clients/sockets.sh is longer.
+# timeout: 300
+
+. tests/int/lib.sh
+
+need nc gcc
+run=build/bin/weft-run
+[ -e build/lib/verbs/libweft-sockets.so ] || skip 'librdmacm-dev is not installed'
+netns_add a
+netns_add b
+a="ip netns exec $(unique a) $run --sockets --device weft0"
+b="ip netns exec $(unique b) $run --sockets --device weft1"
+weftd_start weftd --nics 2
+
+gcc -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Werror tests/clients/sk_data.c -o "$WEFT_TMP/sk_data" -lpthread ||
+	die 'sk_data.c does not compile'
+spawn kernel "$WEFT_TMP/sk_data" 127.0.0.1
+expect_ok kernel
+# shellcheck disable=SC2086 # words
+spawn nic $b "$WEFT_TMP/sk_data" 10.77.0.2
+expect_ok nic
+
+head -c 16777216 /dev/urandom >"$WEFT_TMP/file"
+before=$(counter weft1 rx_bytes)
+# nc says nothing when it listens; a client that is refused comes again.
+sends()
+{
+	$a nc -N 10.77.0.2 5000 <"$WEFT_TMP/file"
+}
+asks()
+{
+	$a nc 10.77.0.2 5001 </dev/null >"$WEFT_TMP/back"
+}
+spawn listen1 sh -c "exec $b nc -l 5000 >'$WEFT_TMP/there'"
+wait_until 'nc sends' sends
+expect_ok listen1
+cmp "$WEFT_TMP/file" "$WEFT_TMP/there" || die 'what nc received is not what was sent'
+spawn listen2 sh -c "exec $b nc -lN 5001 <'$WEFT_TMP/file'"
+wait_until 'nc asks' asks
+expect_ok listen2
+cmp "$WEFT_TMP/file" "$WEFT_TMP/back" || die 'what nc received back is not what was sent'
+[ "$(($(counter weft1 rx_bytes) - before))" -gt 16777216 ] || die 'the NIC has not carried it'
+weftd_stop weftd
