@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The MPI side of the goal_* rows: the same as tools/goal-bench with an MPI library, by the method
- *of the paper (espgoal) 6.3, 6.5 and 6.6. Started with mpirun by tools/bench/goal.py, built with
- * mpicc where there is one; calls spec.c and matmul.c of goal-bench.
+ * of the paper (espgoal) 6.3, 6.5 and 6.6; and both sides of the mpi_* rows. Started with mpirun by
+ * tools/bench/goal.py and mpi.py, built with mpicc where there is one; calls spec.c and matmul.c of
+ * goal-bench.
  *
- *	mpi_base coll SECONDS NAME[:BYTES[:ALGORITHM]]...	(the algorithm is mpirun's to
- *choose) mpi_base pingpong SECONDS BYTES... mpi_base overlap SECONDS barrier|allreduce:BYTES...
+ *	mpi_base coll SECONDS NAME[:BYTES[:ALGORITHM]]...	(the algorithm is mpirun's)
+ *	mpi_base pingpong SECONDS BYTES...
+ *	mpi_base stream SECONDS BYTES...			(one way, a window at a time)
+ *	mpi_base overlap SECONDS barrier|allreduce:BYTES...
  *	mpi_base matmul SECONDS N...				(with MPI_Ibarrier)
  *
  * Rank 0 prints a JSON array as goal-bench does. In overlap and matmul rank 0 computes, alone on
- *the first CPU that it may use; the others wait in MPI_Wait() on the CPUs that are left, which is
- *what moves their part of the collective on.
+ * the first CPU that it may use; the others wait in MPI_Wait() on the CPUs that are left, which is
+ * what moves their part of the collective on.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -27,6 +30,7 @@ enum {
 	MIN_RUNS = 20,
 	MAX_RUNS = 20000,
 	ROUNDS = 100,
+	WINDOW = 8,
 	WARM_OVERLAPS = 10,
 	MIN_OVERLAPS = 5,
 	MAX_OVERLAPS = 1000,
@@ -191,6 +195,64 @@ static void pingpong(int bytes)
 	free(half);
 	spec_free(out, (size_t)bytes);
 	spec_free(in, (size_t)bytes);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* ---- stream
+ * --------------------------------------------------------------------------------------
+ */
+
+/* Microseconds of a message: WINDOW of them from rank 0, each with a buffer of its own, and a word
+ * back. */
+static double window(uint8_t *buffers, int bytes)
+{
+	MPI_Request request[WINDOW];
+	double start = spec_now_us();
+	int i;
+
+	for (i = 0; i < WINDOW; i++) {
+		uint8_t *at = buffers + (size_t)i * (size_t)bytes;
+
+		if (rank == 0)
+			MPI_Isend(at, bytes, MPI_BYTE, 1, i, MPI_COMM_WORLD, &request[i]);
+		else
+			MPI_Irecv(at, bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD, &request[i]);
+	}
+	MPI_Waitall(WINDOW, request, MPI_STATUSES_IGNORE);
+	if (rank == 0)
+		MPI_Recv(NULL, 0, MPI_BYTE, 1, WINDOW, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	else
+		MPI_Send(NULL, 0, MPI_BYTE, 0, WINDOW, MPI_COMM_WORLD);
+	return (spec_now_us() - start) / WINDOW;
+}
+
+static void stream(int bytes)
+{
+	size_t all = (size_t)bytes * WINDOW;
+	uint8_t *buffers = spec_alloc(all), *want = spec_alloc(all);
+	double *each, us = 0;
+	int i, runs;
+
+	if (!buffers || !want)
+		die("out of memory");
+	spec_fill((uint64_t *)(void *)want, all, 0, 1);
+	if (rank == 0)
+		memcpy(buffers, want, all);
+	for (i = 0; i < 3; i++)
+		us = window(buffers, bytes);
+	runs = runs_for(us * WINDOW, 5, 2000);
+	each = room((size_t)runs, sizeof(*each));
+	for (i = 0; i < runs; i++)
+		each[i] = window(buffers, bytes);
+	if (rank == 1 && memcmp(buffers, want, all))
+		die("wrong bytes came");
+	us = spec_median(each, runs);
+	if (rank == 0)
+		printf("%s{\"name\": \"stream\", \"bytes\": %d, \"runs\": %d, \"us\": %.3f}",
+		       comma(), bytes, runs, us);
+	free(each);
+	spec_free(buffers, all);
+	spec_free(want, all);
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -404,8 +466,9 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	seconds = argc > 2 ? atof(argv[2]) : 0;
 	if (argc < 4 || seconds <= 0)
-		die("usage: mpi_base coll|pingpong|overlap|matmul SECONDS WHAT...");
-	sizes = strcmp(argv[1], "pingpong") == 0 || strcmp(argv[1], "matmul") == 0;
+		die("usage: mpi_base coll|pingpong|stream|overlap|matmul SECONDS WHAT...");
+	sizes = strcmp(argv[1], "pingpong") == 0 || strcmp(argv[1], "stream") == 0 ||
+		strcmp(argv[1], "matmul") == 0;
 	placed = strcmp(argv[1], "overlap") == 0 || strcmp(argv[1], "matmul") == 0;
 	if (placed)
 		place();
@@ -418,6 +481,8 @@ int main(int argc, char **argv)
 			die("no such measurement");
 		if (strcmp(argv[1], "pingpong") == 0)
 			pingpong(n);
+		else if (strcmp(argv[1], "stream") == 0)
+			stream(n);
 		else if (strcmp(argv[1], "matmul") == 0)
 			matmul(n);
 		else if (strcmp(argv[1], "overlap") == 0)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The groups mpi_* of bench.py: Open MPI over weft (UCX's rc_verbs), unchanged, beside Open MPI's tcp BTL over a veth.
+
+Two ranks of mpi_base with mpi_yield_when_idle 1: over weft they share the CPUs that weftd leaves, which polls on the
+last one; over tcp they have all. Latency is half a ping-pong of 8 bytes, bandwidth that of windows of eight messages of 1 MiB one way; the
+receiver looks at the bytes. Imported by bench.py.
+"""
+import json
+import os
+import shutil
+import stat
+
+import goal
+from harness import BIN, Failed, in_turn, run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RANK = os.path.join(HERE, "..", "run", "mpi_rank.sh")
+UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "btl", "self",
+       "--mca", "mtl", "^ofi", "--mca", "osc", "ucx"]
+TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "10.78.0.0/24"]
+BYTES = 1 << 20
+
+
+def ranks(env, cpu, pre, options, wrapper, mode, size):
+    """Microseconds of a message."""
+    if not shutil.which("mpirun") or not os.path.exists(BIN + "/mpi_base"):
+        raise Failed("no Open MPI: install openmpi-bin and libopenmpi-dev, then make bench again")
+    out = run(*pre, *goal.MPIRUN, *options, "-n", 2, wrapper, BIN + "/mpi_base", mode, goal.length(env), size, cpu=cpu)
+    return json.loads(out)[0]["us"]
+
+
+def over_weft(env, mode, size):
+    pre = ["env", "WEFT_RUN=" + os.path.abspath(BIN + "/weft-run"), "WEFT_MPI_NICS=%s:weft0 %s:weft1" % (env.dir, env.dir)]
+    return ranks(env, goal.ALL_BUT_LAST, pre, UCX, RANK, mode, size)
+
+
+class Veth:
+    """Rank 0 in one namespace and rank 1 in the other; mpirun is reached there through the veth, too."""
+
+    def __init__(self, env, spaces):
+        self.env, self.ns = env, spaces[0]
+        self.wrapper = env.dir + "/rank.sh"
+        with open(self.wrapper, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK = 0 ] && exec \"$@\"\nexec ip netns exec %s \"$@\"\n" % spaces[1])
+        os.chmod(self.wrapper, stat.S_IRWXU)
+
+    def measure(self, mode, size):
+        pre = ["ip", "netns", "exec", self.ns, "env", "PMIX_MCA_ptl_base_if_include=va",
+               "PMIX_MCA_ptl_base_remote_connections=1"]
+        return ranks(self.env, None, pre, TCP, self.wrapper, mode, size)
+
+
+def gbps(us):
+    return BYTES * 8 / us / 1e3
+
+
+def point_to_point(env):
+    rows = []
+    for mtu, suffix in ((9000, ""), (1500, "_mtu1500")):
+        env.close()
+        veth = Veth(env, env.veth(mtu))
+        env.weftd("--nics", "2", "--mtu", mtu)
+        rows.append(in_turn(env, "mpi_8b_lat" + suffix, "us", lambda: over_weft(env, "pingpong", 8),
+                            lambda v=veth: v.measure("pingpong", 8)))
+        rows.append(in_turn(env, "mpi_1m_bw" + suffix, "Gb/s", lambda: gbps(over_weft(env, "stream", BYTES)),
+                            lambda v=veth: gbps(v.measure("stream", BYTES))))
+    return rows
+
+
+GROUPS = {"mpi_p2p": point_to_point}
+GOALS = {"mpi_8b_lat": "<= 0.9", "mpi_1m_bw": ">= 1.0"}
