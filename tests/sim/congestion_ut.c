@@ -103,4 +103,19 @@ static void others(void)
 	MEASURE(list);
 }
 
-UT_MAIN("sim/congestion", UT(incast), UT(loss), UT(others))
+/*
+ * Receivers that keep each message for long set the pace, 8 messages at a time: what they refuse is
+ * no congestion, so the windows stay open, and no sender gets more of it than another.
+ */
+static void receiver_limited(void)
+{
+	static const struct want list[] = {
+	    {"incast:senders=1,slow_us=500", "", 20, 36, 1, 0, 0},
+	    {"incast:senders=8,slow_us=5000", "", 40, 58, 0.98, 0, 0},
+	    {"incast:senders=32,slow_us=20000", "", 60, 58, 0.95, 0, 0},
+	};
+
+	MEASURE(list);
+}
+
+UT_MAIN("sim/congestion", UT(incast), UT(loss), UT(others), UT(receiver_limited))
