@@ -86,6 +86,9 @@ static void take_answer(uint32_t e, const struct hw_cmd *cmd, const struct hw_cm
 	case HW_CMD_ALLOC_MW:
 		remember(e, EVIL_MW, resp->u.handle);
 		break;
+	case HW_CMD_OPEN_XRCD:
+		remember(e, EVIL_XRCD, resp->u.handle);
+		break;
 	case HW_CMD_GOAL_OPEN:
 		evil[e].runs_offset = resp->u.goal_open.runs_offset;
 		break;
@@ -119,6 +122,12 @@ static void sane_create_qp(uint32_t e, struct hw_cmd_create_qp *create, const st
 {
 	static const uint8_t types[] = {HW_QPT_RD, HW_QPT_RC, HW_QPT_UD, HW_QPT_UC};
 
+	if (r->z & 2) {
+		create->type = HW_QPT_XRC_RECV;
+		create->srq = HW_SRQ_NONE;
+		create->xrcd = handle(e, EVIL_XRCD, r->b);
+		return;
+	}
 	create->type = types[r->x & 3];
 	create->pd = handle(e, EVIL_PD, r->b);
 	create->send_cq = handle(e, EVIL_CQ, r->b >> 2);
@@ -133,6 +142,24 @@ static void sane_create_qp(uint32_t e, struct hw_cmd_create_qp *create, const st
 	create->flags = r->x >> 3 & 1;
 	if (create->type == HW_QPT_UD && r->x & 4)
 		create->flags |= HW_QP_F_UD_LONG;
+	if (r->z & 1) {
+		create->type = HW_QPT_XRC_SEND;
+		create->srq = HW_SRQ_NONE;
+		create->max_recv_wr = create->max_recv_sge = 0;
+	}
+}
+
+static void sane_srq(uint32_t e, struct hw_cmd_srq *srq, const struct rec *r)
+{
+	*srq = (struct hw_cmd_srq){.pd = handle(e, EVIL_PD, r->b),
+				   .max_wr = r->x & 0xff,
+				   .max_sge = r->x >> 8 & 15,
+				   .limit = r->x >> 16 & 63};
+	if (r->z & 1) {
+		srq->flags = HW_SRQ_F_XRC;
+		srq->xrcd = handle(e, EVIL_XRCD, r->b);
+		srq->cq = handle(e, EVIL_CQ, r->b >> 2);
+	}
 }
 
 static void sane_modify_qp(uint32_t e, struct hw_cmd_modify_qp *modify, const struct rec *r)
@@ -182,6 +209,8 @@ static uint32_t named_object(uint32_t e, uint32_t op, uint32_t i)
 		return handle(e, EVIL_AH, i);
 	case HW_CMD_DEALLOC_MW:
 		return handle(e, EVIL_MW, i);
+	case HW_CMD_CLOSE_XRCD:
+		return handle(e, EVIL_XRCD, i);
 	default:
 		return i;
 	}
@@ -209,10 +238,15 @@ static void make_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 			cmd->u.cq.count = r->x, cmd->u.cq.period_us = r->z;
 		break;
 	case HW_CMD_CREATE_SRQ:
-		cmd->u.srq = (struct hw_cmd_srq){.pd = handle(e, EVIL_PD, r->b),
-						 .max_wr = r->x & 0xff,
-						 .max_sge = r->x >> 8 & 15,
-						 .limit = r->x >> 16 & 63};
+		sane_srq(e, &cmd->u.srq, r);
+		break;
+	case HW_CMD_OPEN_XRCD:
+		cmd->u.open_xrcd.flags = r->x & HW_XRCD_F_ALL;
+		cmd->u.open_xrcd.file_ino = r->x & HW_XRCD_F_FILE ? 1 + (r->x >> 3 & 1) : 0;
+		break;
+	case HW_CMD_OPEN_QP:
+		cmd->u.open_qp.xrcd = handle(e, EVIL_XRCD, r->b);
+		cmd->u.open_qp.qpn = handle(e, EVIL_QP, r->x);
 		break;
 	case HW_CMD_MODIFY_SRQ:
 		cmd->u.srq = (struct hw_cmd_srq){
@@ -311,6 +345,8 @@ void evil_wqe(uint32_t e, const struct rec *r)
 
 	if (!qp->made.sq_slots)
 		return;
+	if (qp->type == HW_QPT_XRC_SEND)
+		wqe.qkey = 1 + handle(peer, EVIL_SRQ, r->z >> 10);
 	if (wqe.opcode == HW_WQE_BIND_MW)
 		wqe.rkey = handle(e, EVIL_MW, r->z >> 2) + (r->z >> 8 & 1);
 	for (i = 0; i < wqe.num_sge; i++)
@@ -470,6 +506,10 @@ void evil_attach(uint32_t e)
 	    {CMD(HW_CMD_CREATE_QP), .x = qp | 1},
 	    {CMD(HW_CMD_CREATE_QP), .x = qp | 2},
 	    {CMD(HW_CMD_CREATE_QP), .x = qp | 2 | 4},
+	    {CMD(HW_CMD_OPEN_XRCD), .x = HW_XRCD_F_FILE | HW_XRCD_F_CREATE},
+	    {CMD(HW_CMD_CREATE_SRQ), .x = 16 | 3 << 8, .z = 1},
+	    {CMD(HW_CMD_CREATE_QP), .x = qp, .z = 1},
+	    {CMD(HW_CMD_CREATE_QP), .z = 2},
 	    {CMD(HW_CMD_GOAL_OPEN), .x = EVIL_RUNS},
 	    {CMD(HW_CMD_GOAL_COMM_CREATE), .x = e},
 	    {CMD(HW_CMD_GOAL_POOL), .x = 2},
@@ -484,6 +524,14 @@ void evil_attach(uint32_t e)
 		must(e, &make[i]);
 }
 
+/* The other's QP of the same place; of XRC the other end. */
+static uint32_t other_end(uint32_t e, uint32_t i)
+{
+	uint8_t type = evil[e].obj[EVIL_QP][i].qp.type;
+
+	return type == HW_QPT_XRC_SEND ? i + 1 : type == HW_QPT_XRC_RECV ? i - 1 : i;
+}
+
 void evil_connect(void)
 {
 	uint32_t e, i;
@@ -491,6 +539,6 @@ void evil_connect(void)
 	for (e = 0; e < 2; e++)
 		for (i = 0; i < evil[e].num[EVIL_QP]; i++)
 			W_CHECK(!proc_rts(proc(e), &evil[e].obj[EVIL_QP][i].qp, EVIL_QKEY,
-					  &evil[!e].obj[EVIL_QP][i].qp),
+					  &evil[!e].obj[EVIL_QP][other_end(e, i)].qp),
 				"evil: no RTS");
 }

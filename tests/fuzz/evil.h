@@ -32,6 +32,7 @@ enum evil_kind {
 	EVIL_MW,
 	EVIL_COMM,
 	EVIL_SCHEDULE,
+	EVIL_XRCD,
 	EVIL_KINDS
 };
 

@@ -215,6 +215,14 @@ int proc_rts(struct w_proc *p, const struct w_qp *qp, uint32_t qkey, const struc
 			attr.transport = HW_QP_TRANSPORT_ESP;
 			init |= HW_QP_TRANSPORT;
 		}
+	} else if (qp->type == HW_QPT_XRC_SEND || qp->type == HW_QPT_XRC_RECV) {
+		bool recv = qp->type == HW_QPT_XRC_RECV;
+
+		attr.dst_qpn = dst ? dst->made.qpn : 0;
+		rtr = HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN | HW_QP_RQ_PSN;
+		if (recv)
+			rtr |= HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER;
+		rts |= recv ? HW_QP_TIMEOUT : timers | HW_QP_MAX_QP_RD_ATOMIC;
 	} else {
 		init |= HW_QP_QKEY;
 		if (qp->type == HW_QPT_RD)
