@@ -163,7 +163,8 @@ static void rx_free(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 {
 	(void)ctx;
 	while (n--)
-		free(frames[n].cookie);
+		if (!(frames[n].flags & FW_RX_HELD))
+			free(frames[n].cookie);
 }
 
 static void rx_release(void *ctx, void *cookie)

@@ -107,7 +107,9 @@ static void connect(struct rp *rp, uint32_t e, const struct fw_qp *qp, const str
 	attr.sq_psn = 100 + e;
 	attr.rq_psn = 100 + !e;
 	CU_ASSERT_EQUAL_FATAL(rp_modify(rp, e, qp, HW_QPS_INIT,
-					HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_ACCESS_FLAGS, &attr),
+					HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_ACCESS_FLAGS |
+					    (attr.transport ? HW_QP_TRANSPORT : 0),
+					&attr),
 			      0);
 	CU_ASSERT_EQUAL_FATAL(rp_modify(rp, e, qp, HW_QPS_RTR,
 					HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN | HW_QP_RQ_PSN |
