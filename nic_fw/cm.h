@@ -80,6 +80,8 @@ enum {
 /* A process that has a request, or an answer, and does not say a word: so long in all. */
 #define CM_PATIENCE_NS    UINT64_C(120000000000)
 #define CM_LINGER_NS      UINT64_C(250000000)
+/* Whoever was rejected asks again, at the latest after CM_RETRY_MAX_NS, until he has heard. */
+#define CM_REJ_LINGER_NS  UINT64_C(3500000000)
 #define CM_ALIVE_NS       UINT64_C(15000000000)
 #define CM_ALIVE_RETRY_NS UINT64_C(2000000000)
 

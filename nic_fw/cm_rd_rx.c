@@ -77,11 +77,11 @@ static void request_again(struct fw_nic *nic, struct cm_ep *ep)
 		cm_rd_send(nic, ep, WIRE_CM_SIDR_REP);
 		break;
 	case CM_LINGER:
+	case CM_IDLE:
 		if (ep->rejected)
 			cm_rd_send(nic, ep, WIRE_CM_REJ);
 		break;
 	case CM_FREE:
-	case CM_IDLE:
 	case CM_RESOLVING:
 	case CM_LISTEN:
 	case CM_REQ_SENT:
