@@ -386,7 +386,7 @@ void cm_free(struct fw_nic *nic, struct cm_ep *ep)
 	fw_ids_put(&nic->cm_ids, ep->index);
 }
 
-/* Requests that its process has not seen hear at once that nobody is there. */
+/* Requests that its process has not seen come again, for whoever listens then. */
 static void end_listener(struct fw_nic *nic, struct cm_ep *listener)
 {
 	struct fw_client *owner = &nic->clients[listener->client];
@@ -398,9 +398,12 @@ static void end_listener(struct fw_nic *nic, struct cm_ep *listener)
 		next = pos->next;
 		if (ep->listener != listener->index)
 			continue;
-		ep->listener = FW_NONE;
-		if (is_unseen(ep))
-			cm_destroy(nic, ep);
+		if (is_unseen(ep)) {
+			leave_client(nic, ep);
+			cm_free(nic, ep);
+		} else {
+			ep->listener = FW_NONE;
+		}
 	}
 }
 

@@ -78,8 +78,8 @@ enum {
 	CM_ALIVE_TRIES = 8, /* one a CM_ALIVE_RETRY_NS */
 };
 /* A process that has a request, or an answer, and does not say a word: so long in all. */
-#define CM_PATIENCE_NS    UINT64_C(120000000000)
-#define CM_LINGER_NS      UINT64_C(250000000)
+#define CM_PATIENCE_NS UINT64_C(120000000000)
+#define CM_LINGER_NS   UINT64_C(250000000)
 /* Whoever was rejected asks again, at the latest after CM_RETRY_MAX_NS, until he has heard. */
 #define CM_REJ_LINGER_NS  UINT64_C(3500000000)
 #define CM_ALIVE_NS       UINT64_C(15000000000)
@@ -179,6 +179,8 @@ void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port);
 void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening);
 /* The shard that listens, FW_NONE. */
 uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port);
+/* Somebody listened there until a moment ago, and may do so again. */
+bool cm_port_ended(struct fw_nic *nic, uint16_t space, uint16_t port);
 bool cm_space_ok(uint32_t space);
 
 /* ---- cm_rd_rx.c: a datagram of type CM, its CRC32C checked */

@@ -13,8 +13,17 @@ enum {
 	WORD_BINDERS = 0xffff, /* how many endpoints are bound to it */
 	WORD_REUSE = 1 << 16,  /* all of them share it */
 	WORD_LISTEN = 1 << 17, /* one of them listens, which is then the only one */
+	WORD_ENDED = 1 << 18,  /* somebody listened, until this time */
 	WORD_SHARD_SHIFT = 20, /* in this shard */
+	WORD_SHARD_MASK = 7,
+	WORD_TIME_SHIFT = 23, /* in units of 2^27 ns; comes round in 68 s */
+	TIME_SHIFT = 27,
+	TIME_MASK = 0x1ff,
+	RECENT = 8, /* a second */
+	/* What outlives binding and release. */
+	WORD_PAST = WORD_ENDED | (int)((uint32_t)TIME_MASK << WORD_TIME_SHIFT),
 };
+static_assert(WIRE_DGRAM_SHARDS <= WORD_SHARD_MASK + 1, "");
 
 static const uint16_t spaces[CM_SPACES] = {HW_CM_TCP, HW_CM_UDP, HW_CM_IB, HW_CM_IPOIB};
 
@@ -54,7 +63,7 @@ static int bind_one(struct fw_nic *nic, uint16_t space, uint16_t port, bool reus
 
 	do {
 		new = old + 1;
-		if (!old)
+		if (!(old & WORD_BINDERS))
 			new |= reuse ? WORD_REUSE : 0;
 		else if (!reuse || !(old & WORD_REUSE) || old & WORD_LISTEN)
 			return FW_EADDRINUSE;
@@ -89,9 +98,15 @@ int cm_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port)
 	do {
 		if (old & WORD_LISTEN || (old & WORD_BINDERS) != 1)
 			return FW_EADDRINUSE;
-		new = old | WORD_LISTEN | (uint32_t)nic->config.shard << WORD_SHARD_SHIFT;
+		new = (old & ~(uint32_t)WORD_PAST) | WORD_LISTEN |
+		      (uint32_t)nic->config.shard << WORD_SHARD_SHIFT;
 	} while (!change(word, &old, new));
 	return 0;
+}
+
+static uint32_t time_of(const struct fw_nic *nic)
+{
+	return (uint32_t)(nic->now_ns >> TIME_SHIFT) & TIME_MASK;
 }
 
 void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening)
@@ -101,8 +116,12 @@ void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool lis
 
 	do {
 		assert(old & WORD_BINDERS);
-		new = listening ? old &(WORD_BINDERS | WORD_REUSE) : old;
-		new = (new &WORD_BINDERS) == 1 ? 0 : new - 1;
+		new = old - 1;
+		if (listening)
+			new = (new &(WORD_BINDERS | WORD_REUSE)) | WORD_ENDED |
+			      time_of(nic) << WORD_TIME_SHIFT;
+		if (!(new &WORD_BINDERS))
+			new &= (uint32_t)WORD_PAST;
 	} while (!change(word, &old, new));
 }
 
@@ -115,9 +134,17 @@ void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port)
 		;
 }
 
+bool cm_port_ended(struct fw_nic *nic, uint16_t space, uint16_t port)
+{
+	uint32_t word = __atomic_load_n(word_of(nic, space, port), __ATOMIC_ACQUIRE);
+
+	return word & WORD_ENDED &&
+	       ((time_of(nic) - (word >> WORD_TIME_SHIFT)) & TIME_MASK) <= RECENT;
+}
+
 uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
 	uint32_t word = __atomic_load_n(word_of(nic, space, port), __ATOMIC_ACQUIRE);
 
-	return word & WORD_LISTEN ? word >> WORD_SHARD_SHIFT : FW_NONE;
+	return word & WORD_LISTEN ? word >> WORD_SHARD_SHIFT & WORD_SHARD_MASK : FW_NONE;
 }

@@ -108,6 +108,11 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 	if (!listener) {
 		bool elsewhere = shard != FW_NONE && shard != nic->config.shard;
 
+		/* A server that takes one connection and listens anew: they ask again. */
+		if (!elsewhere && cm_port_ended(nic, space, port)) {
+			FW_DROP(nic, drop_cm_early);
+			return;
+		}
 		cm_rd_refuse(nic, m->pkt, m->wire, WIRE_CM_REJ,
 			     elsewhere ? HW_CM_REJ_REDIRECT : HW_CM_REJ_NO_LISTENER,
 			     elsewhere ? shard : 0);

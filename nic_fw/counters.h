@@ -178,6 +178,7 @@
 	X(drop_rd_no_memory)                                                                       \
 	X(drop_rd_incarnation)                                                                     \
 	X(drop_cm_malformed)                                                                       \
+	X(drop_cm_early)                                                                           \
 	X(drop_cm_backlog)                                                                         \
 	X(drop_esp_malformed)                                                                      \
 	X(drop_esp_crc)                                                                            \

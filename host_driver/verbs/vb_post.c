@@ -72,6 +72,9 @@ static int convert(struct ibv_qp *qp, const struct ibv_send_wr *wr, struct weft_
 			return -EINVAL;
 		set_bind(w, bind_sge, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 	} else if (qp->qp_type == IBV_QPT_UD) {
+		/* Of others the union holds something else. */
+		if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM)
+			return -EINVAL;
 		w->ah = wr->wr.ud.ah ? vb_ah_of(wr->wr.ud.ah)->weft : NULL;
 		w->dst_qpn = wr->wr.ud.remote_qpn;
 		w->qkey = wr->wr.ud.remote_qkey;

@@ -46,14 +46,18 @@ enum {
 	 * UCX ended the program. Inline, it is read when it is posted.
 	 */
 	UD_INLINE_BYTES = 128,
+	INLINE_OF_SGES = 512, /* that the NIC takes inline */
 };
 
 static uint32_t inline_bytes(const struct ibv_qp_init_attr *init)
 {
+	uint64_t room = (uint64_t)init->cap.max_send_sge * sizeof(struct ibv_sge);
 	uint32_t asked = init->cap.max_inline_data;
 
-	return init->qp_type == IBV_QPT_UD && asked && asked < UD_INLINE_BYTES ? UD_INLINE_BYTES
-									       : asked;
+	if (init->qp_type == IBV_QPT_UD && asked && asked < UD_INLINE_BYTES)
+		return UD_INLINE_BYTES;
+	/* The room of the SGEs takes inline data as well: some ask for none and rely on that. */
+	return asked < room && room <= INLINE_OF_SGES ? (uint32_t)room : asked;
 }
 
 /* The receiving end of an extended connection: a number, and who is connected to it. */

@@ -194,10 +194,43 @@ static void backlog(void)
 	(void)cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
-	rp_run(&cp.rp, CP_S);
+	rp_run(&cp.rp, 3 * CP_S);
 	(void)cp_expect(&cp, 0, CP_NONE, HW_CM_EVENT_REJECTED);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp_accept(&cp, 1, fetched[4], 0), 0);
+	cp_end(&cp);
+}
+
+/* A server that takes a connection, closes its listener and makes another one on the same port. */
+static void listens_anew(void)
+{
+	uint32_t a, b;
+
+	cp_begin(&cp);
+	cp_connected(&cp, 0, 0);
+	/* One request is there, and another one comes while nobody listens. */
+	a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_MS);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	b = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, 300 * CP_MS);
+	cp_expect_none(&cp);
+	CU_ASSERT_NOT_EQUAL(CP_CNT(&cp, 1, drop_cm_early), 0);
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, a), 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, b), 0);
+	/* After a second it is as if nobody had ever listened. */
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	rp_run(&cp.rp, 2 * CP_S);
+	while (cp_event(&cp, 1, &(struct hw_resp_cm_event){0}) != HW_CM_EVENT_NONE)
+		;
+	a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, 10 * CP_MS);
+	(void)cp_expect(&cp, 0, a, HW_CM_EVENT_REJECTED);
 	cp_end(&cp);
 }
 
@@ -394,5 +427,5 @@ static void event_queues(void)
 }
 
 UT_MAIN("nic_fw/cm_end", UT(nobody_answers), UT(peer_is_gone), UT(peer_restarts), UT(patience),
-	UT(process_dies), UT(backlog), UT(quota), UT(ports), UT(all_ports_taken), UT(addresses),
-	UT(states_refuse), UT(event_queues))
+	UT(process_dies), UT(backlog), UT(listens_anew), UT(quota), UT(ports), UT(all_ports_taken),
+	UT(addresses), UT(states_refuse), UT(event_queues))

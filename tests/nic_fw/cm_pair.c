@@ -66,7 +66,7 @@ static void check_empty(const struct fw_nic *nic)
 	CU_ASSERT_TRUE(fw_list_empty(&nic->cm_orphans));
 	CU_ASSERT_TRUE(fw_list_empty(&nic->cm_resolving));
 	for (i = 0; i < FW_CM_PORT_WORDS; i++)
-		used += nic->cm_ports[i] != 0;
+		used += (nic->cm_ports[i] & 0xffff) != 0;
 	CU_ASSERT_EQUAL(used, 0);
 	for (i = 0, used = 0; i < CM_HASH_SIZE; i++)
 		used += nic->cm_hash[i] != 0;

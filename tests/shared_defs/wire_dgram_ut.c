@@ -5,6 +5,7 @@
  */
 #include "nic_fw/crc32c.c"
 #include "nic_fw/fw_port.h"
+#include "shared_defs/wire_cm.h"
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_ip.h"
 #include "shared_defs/wire_iwarp.h"
@@ -110,6 +111,38 @@ static void hello(void)
 	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
 }
 
+static void connection_manager(void)
+{
+	struct wire_cm g, w = {
+			      .type = WIRE_CM_REQ,
+			      .flags = WIRE_CM_F_SRQ | WIRE_CM_F_FLOW_CONTROL,
+			      .private_bytes = 3,
+			      .qp_type = 1,
+			      .src_id = be64_put(UINT64_C(0x1122334455660007)),
+			      .space = be16_put(0x0106),
+			      .src_port = be16_put(40000),
+			      .dst_port = be16_put(7471),
+			      .mtu = be16_put(9000),
+			      .qpn = be32_put(0x200005),
+			      .psn = be32_put(0xabcdef),
+			      .responder_resources = 16,
+			      .initiator_depth = 15,
+			      .retry_count = 7,
+			      .rnr_retry_count = 6,
+			  };
+	struct wire_cm rej = {.type = WIRE_CM_REJ,
+			      .reason = be16_put(0x8001),
+			      .arg = be16_put(3),
+			      .dst_id = w.src_id};
+
+	CU_ASSERT_EQUAL_FATAL(golden_load("wire_cm.hex", "cm_req", (uint8_t *)&g, sizeof(g)),
+			      sizeof(g));
+	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
+	CU_ASSERT_EQUAL_FATAL(golden_load("wire_cm.hex", "cm_rej", (uint8_t *)&g, sizeof(g)),
+			      sizeof(g));
+	CU_ASSERT_EQUAL(memcmp(&g, &rej, sizeof(g)), 0);
+}
+
 static void whole_datagram(void)
 {
 	struct {
@@ -140,4 +173,4 @@ static void whole_datagram(void)
 }
 
 UT_MAIN("shared_defs/wire_dgram", UT(common), UT(session), UT(acknowledgement), UT(cancellation),
-	UT(hello), UT(whole_datagram))
+	UT(hello), UT(connection_manager), UT(whole_datagram))

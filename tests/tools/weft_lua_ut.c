@@ -132,6 +132,31 @@ static void rd_write(void)
 	expect(&f, "weft.crc.status _ws.expert", "good|");
 }
 
+static void connection_manager(void)
+{
+	struct frame f;
+
+	begin(&f, 5);
+	add(&f, "wire_cm.hex", "cm_req");
+	add(&f, "wire_cm.hex", "cm_private");
+	finish(&f);
+	expect(&f,
+	       "weft.cm.type weft.cm.flags weft.cm.flags.srq weft.cm.flags.flow_control "
+	       "weft.cm.private_bytes weft.cm.qp_type weft.cm.reason weft.cm.shard weft.cm.src_id "
+	       "weft.cm.dst_id weft.cm.space",
+	       "1|0x03|1|1|3|1|0|0|0x1122334455660007|0x0000000000000000|0x0106");
+	expect(&f,
+	       "weft.cm.src_port weft.cm.dst_port weft.cm.mtu weft.cm.qpn weft.cm.psn weft.cm.qkey "
+	       "weft.cm.responder_resources weft.cm.initiator_depth weft.cm.retry_count "
+	       "weft.cm.rnr_retry_count weft.cm.private_data weft.crc.status _ws.col.Info",
+	       "40000|7471|9000|0x00200005|0x00abcdef|0x00000000|16|15|7|6|616263|good|CM REQ");
+	begin(&f, 5);
+	add(&f, "wire_cm.hex", "cm_rej");
+	finish(&f);
+	expect(&f, "weft.cm.type weft.cm.reason weft.cm.shard weft.cm.private_data _ws.expert",
+	       "5|32769|3||");
+}
+
 static void rd_ack(void)
 {
 	struct frame f;
@@ -216,5 +241,5 @@ static void malformed(void)
 	expect(&f, "weft.crc.status _ws.lua.error", "good|");
 }
 
-UT_MAIN("tools/weft_lua", UT(rd_write), UT(rd_ack), UT(rd_cancel), UT(rd_hello), UT(ud_send),
-	UT(malformed))
+UT_MAIN("tools/weft_lua", UT(rd_write), UT(connection_manager), UT(rd_ack), UT(rd_cancel),
+	UT(rd_hello), UT(ud_send), UT(malformed))

@@ -5,7 +5,8 @@
 --	tshark -X lua_script:weft.lua -r FILE		or copy it to Wireshark's plugin folder
 --
 -- UDP ports 47810 to 47817. Decodes the common header, RD's session header, acknowledgements (the
--- PSNs behind each bitmap), HELLO and PROBE, checks the CRC32C, and hands the DDP segment on to
+-- PSNs behind each bitmap), HELLO and PROBE, the connection manager's messages
+-- (docs/connection-manager.md), checks the CRC32C, and hands the DDP segment on to
 -- Wireshark's own dissector of DDP and RDMAP, "iwarp_ddp_rdmap".
 --
 -- Fields can be used in filters: weft.type == 1 && weft.rd.psn == 7, weft.crc.status == "bad".
@@ -15,16 +16,17 @@ local weft = Proto("weft", "weft datagram-iWARP")
 local PORT_FIRST, PORTS = 47810, 8
 local VERSION = 1
 local DGRAM_BYTES, RD_BYTES, ACK_BYTES, HELLO_BYTES, CRC_BYTES = 28, 24, 56, 16, 4
-local CANCEL_BYTES = 16
+local CANCEL_BYTES, CM_BYTES = 16, 48
 local WINDOW = 128 -- PSNs that may be on the way
 
-local UD, RD, RD_ACK, RD_HELLO, RD_PROBE, UC = 0, 1, 2, 3, 4, 6
+local UD, RD, RD_ACK, RD_HELLO, RD_PROBE, CM, UC = 0, 1, 2, 3, 4, 5, 6
 local types = {
 	[UD] = "UD",
 	[RD] = "RD data",
 	[RD_ACK] = "RD acknowledgement",
 	[RD_HELLO] = "RD hello",
 	[RD_PROBE] = "RD probe",
+	[CM] = "CM",
 	[UC] = "UC",
 }
 
@@ -54,6 +56,37 @@ f.timestamp = ProtoField.uint32("weft.rd.timestamp", "Timestamp (ns)", base.DEC)
 f.echo = ProtoField.uint32("weft.rd.timestamp_echo", "Timestamp echo (ns)", base.DEC)
 f.distance = ProtoField.uint16("weft.rd.flow_distance", "Distance to previous of flow", base.DEC)
 f.rd_reserved = ProtoField.uint16("weft.rd.reserved", "Reserved", base.HEX)
+
+local cm_types = {
+	"REQ", "MRA", "REP", "RTU", "REJ", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "ALIVE", "ALIVE_REP",
+}
+local cm_spaces = { [0x0002] = "IPoIB", [0x0106] = "TCP", [0x0111] = "UDP", [0x013f] = "IB" }
+local cm_reasons = {
+	[3] = "no resources", [4] = "timeout", [6] = "no such endpoint", [8] = "nobody listens",
+	[28] = "the process says no", [35] = "vendor option", [0x8001] = "another shard listens",
+}
+f.cm_type = ProtoField.uint8("weft.cm.type", "Message", base.DEC, cm_types)
+f.cm_flags = ProtoField.uint8("weft.cm.flags", "Flags", base.HEX)
+f.cm_srq = ProtoField.bool("weft.cm.flags.srq", "Shared receive queue", 8, nil, 0x01)
+f.cm_flow_control = ProtoField.bool("weft.cm.flags.flow_control", "Flow control", 8, nil, 0x02)
+f.cm_private_bytes = ProtoField.uint8("weft.cm.private_bytes", "Bytes of private data", base.DEC)
+f.cm_qp_type = ProtoField.uint8("weft.cm.qp_type", "Type of QP", base.DEC)
+f.cm_reason = ProtoField.uint16("weft.cm.reason", "Reason", base.DEC, cm_reasons)
+f.cm_arg = ProtoField.uint16("weft.cm.shard", "Shard to ask", base.DEC)
+f.cm_src_id = ProtoField.uint64("weft.cm.src_id", "Sender's endpoint", base.HEX)
+f.cm_dst_id = ProtoField.uint64("weft.cm.dst_id", "Receiver's endpoint", base.HEX)
+f.cm_space = ProtoField.uint16("weft.cm.space", "Port space", base.HEX, cm_spaces)
+f.cm_src_port = ProtoField.uint16("weft.cm.src_port", "Source port", base.DEC)
+f.cm_dst_port = ProtoField.uint16("weft.cm.dst_port", "Destination port", base.DEC)
+f.cm_mtu = ProtoField.uint16("weft.cm.mtu", "MTU", base.DEC)
+f.cm_qpn = ProtoField.uint32("weft.cm.qpn", "QPN", base.HEX)
+f.cm_psn = ProtoField.uint32("weft.cm.psn", "First PSN", base.HEX)
+f.cm_qkey = ProtoField.uint32("weft.cm.qkey", "Q_Key", base.HEX)
+f.cm_resources = ProtoField.uint8("weft.cm.responder_resources", "Responder resources", base.DEC)
+f.cm_depth = ProtoField.uint8("weft.cm.initiator_depth", "Initiator depth", base.DEC)
+f.cm_retries = ProtoField.uint8("weft.cm.retry_count", "Retries", base.DEC)
+f.cm_rnr = ProtoField.uint8("weft.cm.rnr_retry_count", "RNR retries", base.DEC)
+f.cm_private = ProtoField.bytes("weft.cm.private_data", "Private data")
 
 f.received = ProtoField.uint64("weft.ack.received", "Received bitmap", base.HEX)
 f.refused = ProtoField.uint64("weft.ack.refused", "Refused bitmap", base.HEX)
@@ -224,6 +257,27 @@ local function add_hello(tvb, at, tree)
 	t:add(f.hello_reserved, tvb(at + 15, 1))
 end
 
+-- Where each field of a message lies, in the order of struct wire_cm.
+local cm_layout = {
+	{ f.cm_type, 0, 1 }, { f.cm_flags, 1, 1 }, { f.cm_srq, 1, 1 }, { f.cm_flow_control, 1, 1 },
+	{ f.cm_private_bytes, 2, 1 }, { f.cm_qp_type, 3, 1 }, { f.cm_reason, 4, 2 }, { f.cm_arg, 6, 2 },
+	{ f.cm_src_id, 8, 8 }, { f.cm_dst_id, 16, 8 }, { f.cm_space, 24, 2 }, { f.cm_src_port, 26, 2 },
+	{ f.cm_dst_port, 28, 2 }, { f.cm_mtu, 30, 2 }, { f.cm_qpn, 32, 4 }, { f.cm_psn, 36, 4 },
+	{ f.cm_qkey, 40, 4 }, { f.cm_resources, 44, 1 }, { f.cm_depth, 45, 1 }, { f.cm_retries, 46, 1 },
+	{ f.cm_rnr, 47, 1 },
+}
+
+local function add_cm(tvb, at, tree)
+	local t = tree:add(weft, tvb(at, CM_BYTES), "Connection manager")
+	for _, field in ipairs(cm_layout) do
+		t:add(field[1], tvb(at + field[2], field[3]))
+	end
+	local bytes = tvb:len() - CRC_BYTES - at - CM_BYTES
+	if bytes > 0 then
+		t:add(f.cm_private, tvb(at + CM_BYTES, bytes))
+	end
+end
+
 local function add_crc(tvb, pinfo, tree)
 	local at = tvb:len() - CRC_BYTES
 	local have = tvb(at, CRC_BYTES):le_uint()
@@ -252,6 +306,7 @@ local header_bytes = {
 	[RD_ACK] = RD_BYTES + ACK_BYTES,
 	[RD_HELLO] = HELLO_BYTES,
 	[RD_PROBE] = RD_BYTES,
+	[CM] = CM_BYTES,
 	[UC] = 0,
 }
 
@@ -297,6 +352,8 @@ local function session_text(tvb, kind)
 	elseif kind == RD_HELLO then
 		return string.format(" first PSN %d%s", tvb(DGRAM_BYTES + 8, 4):uint(),
 			band(tvb(DGRAM_BYTES + 14, 1):uint(), 1) == 1 and ", reply" or "")
+	elseif kind == CM then
+		return " " .. (cm_types[tvb(DGRAM_BYTES, 1):uint()] or "of an unknown type")
 	end
 	return ""
 end
@@ -352,6 +409,8 @@ function weft.dissector(tvb, pinfo, root)
 		info = string.format("%s, %d beyond, %d refused", info, received, refused)
 	elseif kind == RD_HELLO then
 		add_hello(tvb, at, tree)
+	elseif kind == CM then
+		add_cm(tvb, at, tree)
 	elseif bare and rest == CANCEL_BYTES then
 		add_cancel(tvb, at, tree)
 	end
