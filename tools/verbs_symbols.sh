@@ -6,10 +6,11 @@
 #
 #	tools/verbs_symbols.sh map REAL_LIBRARY [FUNCTION...]		> the linker's version script
 #	tools/verbs_symbols.sh fillers REAL_LIBRARY OBJECT...		> C source of those that OBJECTs lack
-#	tools/verbs_symbols.sh table REAL_LIBRARY OBJECT...		> symbol, version, implemented or refusing
+#	tools/verbs_symbols.sh table REAL_LIBRARY OBJECT...		> symbol, version, implemented or refusing (or data, silent)
 #
 # FUNCTIONs are ours, exported beside the private ones of the real library (WEFT_PRIVATE where it has none). A filler sets errno to EOPNOTSUPP and
-# returns -1, or NULL where the real function returns a pointer; it never reports success. Called by the Makefile. Exit codes: 0, 1 failure, 2 usage.
+# returns it where the real function returns an errno, NULL where it returns a pointer, else -1; it never reports success. Silent are what the constructors of
+# vendors' libraries call; they have no result. Called by the Makefile. Exit codes: 0, 1 failure, 2 usage.
 
 set -eu
 
@@ -99,10 +100,15 @@ fillers()
 		function silent(name) {
 			return name == "verbs_register_driver_34" || name == "ibv_register_driver" || name == "__verbs_log"
 		}
+		# Functions that return an errno, as those of rdma-core do that its providers call, and most verbs.
+		function number(name) {
+			return name ~ /^(ibv_cmd_|execute_ioctl|ibv_(query_(device|port|qp|srq)|modify_|resize_|de(alloc|reg)_|destroy_|(at|de)tach_))/
+		}
 		function body(name) {
 			if (silent(name))
 				return "{\n}\n"
-			return "{\n\trefuse(\"" name "\");\n\treturn " (pointer(name) ? "NULL" : "-1") ";\n}\n"
+			return "{\n\trefuse(\"" name "\");\n\treturn " \
+				(pointer(name) ? "NULL" : number(name) ? "EOPNOTSUPP" : "-1") ";\n}\n"
 		}
 		function type(name) {
 			return silent(name) ? "void " : pointer(name) ? "void *" : "long "
@@ -124,11 +130,13 @@ table()
 	exported | awk -v have="$have" '
 		BEGIN { split(have, list, " "); for (i in list) is[list[i]] = 1 }
 		{
-			state = $3 == "old" || !is[$1] ? "refusing" : "implemented"
+			state = $4 == "data" ? "data" : $3 == "old" || !is[$1] ? "refusing" : "implemented"
+			if ($1 == "verbs_register_driver_34" || $1 == "ibv_register_driver" || $1 == "__verbs_log")
+				state = "silent"
 			count[state]++
 			printf "%-36s %-20s %s\n", $1, $2, state
 		}
-		END { printf "%d implemented, %d refusing\n", count["implemented"], count["refusing"] }'
+		END { printf "%d implemented, %d refusing, %d silent, %d data\n", count["implemented"], count["refusing"], count["silent"], count["data"] }'
 }
 
 case $what in
