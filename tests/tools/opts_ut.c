@@ -74,6 +74,8 @@ static void numbers(void)
 	CU_ASSERT_EQUAL(parse(&o, "reg --part table2 --device2 weft1"), -1);
 	CU_ASSERT_EQUAL(o.size, 16 << 20);
 	CU_ASSERT_STRING_EQUAL(o.part, "table2");
+	CU_ASSERT_EQUAL(parse(&o, "mpi3 --part overlap --json"), -1);
+	CU_ASSERT_EQUAL(o.size, 1 << 20);
 	CU_ASSERT_EQUAL(parse(&o, "srq"), -1);
 	CU_ASSERT(o.peers == 64 && o.recvs == 32 && o.size == 2048);
 }
@@ -153,6 +155,7 @@ static const char *const wrong[] = {
     "reg --part basic",
     "reg --server",
     "reg --qp rc",
+    "mpi3 --part cost",
     "lat --server --part cost",
     "srq --part cost",
     "srq --peers 1",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make memory-tables: measures with weft-bench reg and srq, and writes the tables and pictures of docs/memory.md.
+"""make memory-tables: measures with weft-bench reg, srq and mpi3, and writes the tables and pictures of docs/memory.md.
 
 Starts a weftd of two NICs on the last CPU and weft-bench on the others; each part's rows go into
 docs/pictures/PART.tsv, and from there alone into docs/pictures/*.svg and between the marks
@@ -58,9 +58,10 @@ class Nics:
         self.weftd.wait()
         self.tmp.cleanup()
 
-    def bench(self, *words):
-        cmd = ["taskset", "-c", self.rest, BIN + "/weft-bench"] + list(words) + ["--device", "weft0", "--device2", "weft1",
-                                                                             "--json"]
+    def bench(self, *words, everywhere=False):
+        cmd = [BIN + "/weft-bench"] + list(words) + ["--device", "weft0", "--device2", "weft1", "--json"]
+        if not everywhere:
+            cmd = ["taskset", "-c", self.rest] + cmd
         p = subprocess.run(cmd, env=self.env, capture_output=True, text=True, check=False)
         if p.returncode:
             sys.exit("memory.py: %s failed:\n%s" % (" ".join(cmd), p.stderr[-1000:]))
@@ -76,7 +77,8 @@ def measure(nics, parts, folder):
             srq = srq or sum((nics.bench(mode, "--peers", str(n)) for n in PEERS), [])
             rows = srq
         else:
-            rows = nics.bench(mode, "--part", name)
+            # Who measures overlap has the first CPU alone, its partner goes to the last.
+            rows = nics.bench(mode, "--part", name, everywhere=name in ("overlap", "progress", "sci"))
         write("%s/%s.tsv" % (folder, part), [r for r in rows if r["part"] == name])
         print(part, "measured", flush=True)
 
@@ -237,8 +239,105 @@ def srq_latency(rows, folder):
                   for r in rows])
 
 
+BYTES = "set logscale x 2\nset xlabel 'bytes'\nset format x '%.0b%B'\n"
+
+
+def mpi3_basic(rows, folder):
+    draw(folder, "mpi3_latency", BYTES + "set logscale y 10\nset ylabel 'us, half a round trip'\n"
+         "set title 'Latency of messages'\n", [("ping-pong", bars(rows, "bytes", "latency_us"))])
+    draw(folder, "mpi3_bandwidth", BYTES + "set logscale y 10\nset ylabel 'MiB/s'\nset title 'Bandwidth of messages'\n",
+         [("both ways, 16 each on the way", bars(rows, "bytes", "bothway_mib_s")),
+          ("ping-pong", bars(rows, "bytes", "pingpong_mib_s"))])
+    return table(["bytes", "protocol", "latency, us", "ping-pong, MiB/s", "both ways, MiB/s"],
+                 [[size(r["bytes"]), r["protocol"], spread(r, "latency_us"), spread(r, "pingpong_mib_s"),
+                   spread(r, "bothway_mib_s")] for r in rows])
+
+
+def many(rows, folder, name, key, what, title):
+    """Two pictures over the number of connections, a line for each size; the table of both."""
+    axes = "set logscale x 2\nset xlabel '%s'\n" % what
+    sizes = ordered(rows, "bytes")
+    draw(folder, name + "_latency", axes + "set logscale y 10\nset ylabel 'us for each'\n"
+         "set title 'Normalised latency over %s'\n" % title,
+         [("%sB" % size(s), bars(pick(rows, bytes=s), key, "normalized_us")) for s in sizes])
+    draw(folder, name + "_throughput", axes + "set logscale y 10\nset ylabel 'MiB/s, both ways'\n"
+         "set title 'Throughput over %s'\n" % title,
+         [("%sB" % size(s), bars(pick(rows, bytes=s), key, "bothway_mib_s")) for s in sizes])
+    return table(["bytes", what, "normalised latency, us", "both ways, MiB/s"],
+                 [[size(r["bytes"]), "%d" % r[key], spread(r, "normalized_us"), spread(r, "bothway_mib_s")]
+                  for r in sorted(rows, key=lambda r: (r["bytes"], r[key]))])
+
+
+def mpi3_qps(rows, folder):
+    return many(rows, folder, "mpi3_qps", "qps", "queue pairs", "queue pairs of two processes")
+
+
+def mpi3_pairs(rows, folder):
+    return many(rows, folder, "mpi3_pairs", "pairs", "pairs", "pairs of processes")
+
+
+def mpi3_reuse(rows, folder):
+    shares = (0, 50, 100)
+    draw(folder, "mpi3_reuse", BYTES + "set logscale y 10\nset ylabel 'us, half a round trip'\n"
+         "set title 'Buffers of malloc that are used again, or not'\n",
+         [("%d %% used again" % s, bars(pick(rows, reuse_percent=float(s)), "bytes", "latency_us")) for s in shares])
+    body = []
+    for n in ordered(rows, "bytes"):
+        cells = [pick(rows, bytes=n, reuse_percent=float(s))[0] for s in shares]
+        body.append([size(n)] + [spread(r, "latency_us") for r in cells]
+                    + [number(cells[0]["latency_us"] / cells[2]["latency_us"])])
+    return table(["bytes", "0 %, us", "50 %, us", "100 %, us", "0 % / 100 %"], body)
+
+
+PROTOCOLS = ("eager", "get", "put")
+
+
+def mpi3_overlap(rows, folder):
+    series = []
+    for side in ("send", "recv"):
+        for protocol in ("get", "put"):
+            points = [r for r in rows if r["side"] == side and r["protocol"] in ("eager", protocol)]
+            series.append(("%s, eager to 4 KiB, then %s" % (side, protocol), bars(points, "bytes", "ratio")))
+    draw(folder, "mpi3_overlap", BYTES + "set yrange [0:1.5]\nset ylabel 'overlap ratio (equation 3.4)'\n"
+         "set title 'Computation that a message hides'\n", series)
+    return table(["side", "protocol", "bytes", "l0, us", "overlap ratio"],
+                 [[r["side"], r["protocol"], size(r["bytes"]), spread(r, "l0_us"), spread(r, "ratio")] for r in rows])
+
+
+def mpi3_progress(rows, folder):
+    lines = [(side, protocol) for side in ("send", "recv") for protocol in PROTOCOLS]
+    draw(folder, "mpi3_progress", "set xlabel 'computation between the call and the wait, us'\nset ylabel 'us'\n"
+         "set title 'Progress: a flat line moves on by itself'\nset yrange [0:*]\n",
+         [("%s, %s" % p, bars(pick(rows, side=p[0], protocol=p[1]), "delay_us", "latency_us")) for p in lines])
+    delays = ordered(rows, "delay_us")
+    return table(["side", "protocol", "bytes"] + ["%d us" % d for d in delays],
+                 [[s, p, size(pick(rows, side=s, protocol=p)[0]["bytes"])]
+                  + [spread(r, "latency_us") for r in pick(rows, side=s, protocol=p)] for s, p in lines])
+
+
+def mpi3_sci(rows, folder):
+    variants = list(dict.fromkeys((r["memory"], r["protocol"]) for r in rows))
+    for busy in ("DAXPY", "FIXED"):
+        draw(folder, "mpi3_sci_%s" % busy.lower(),
+             "set logscale xy 10\nset xlabel 'computation, us'\nset ylabel 'computation and message, us'\n"
+             "set title '%s, 256 KiB'\n" % busy,
+             [("%s, %s" % v, bars(pick(rows, busy=busy, memory=v[0], protocol=v[1], bytes=262144.0), "l_busy_us",
+                                  "l_overlap_us")) for v in variants])
+    body = []
+    for bytes_ in ordered(rows, "bytes"):
+        for busy in ("DAXPY", "FIXED"):
+            for memory, protocol in variants:
+                # Saturated: about 500 us of computation.
+                r = pick(rows, bytes=bytes_, busy=busy, memory=memory, protocol=protocol)[3]
+                body.append([size(bytes_), busy, memory, protocol, spread(r, "l_busy_us"), spread(r, "l_msg_us"),
+                             spread(r, "l_overlap_us"), spread(r, "efficiency")])
+    return table(["bytes", "work", "memory", "protocol", "l_busy, us", "l_msg, us", "l_overlap, us", "efficiency"], body)
+
+
 PARTS = {"reg_cost": reg_cost, "reg_policy": reg_policy, "reg_table2": reg_table2, "srq_memory": srq_memory,
-         "srq_sizes": srq_sizes, "srq_latency": srq_latency}
+         "srq_sizes": srq_sizes, "srq_latency": srq_latency, "mpi3_basic": mpi3_basic, "mpi3_qps": mpi3_qps,
+         "mpi3_pairs": mpi3_pairs, "mpi3_reuse": mpi3_reuse, "mpi3_overlap": mpi3_overlap,
+         "mpi3_progress": mpi3_progress, "mpi3_sci": mpi3_sci}
 
 
 def put(path, name, lines):

@@ -36,6 +36,7 @@ enum bench_mode {
 	BENCH_LADDER,
 	BENCH_REG,
 	BENCH_SRQ,
+	BENCH_MPI3,
 	BENCH_MODES
 };
 
@@ -95,7 +96,7 @@ struct opts {
 	uint32_t qps;       /* mem, create */
 	uint32_t peers;     /* mem, srq */
 	uint32_t recvs;     /* srq: of each queue pair */
-	const char *part;   /* reg; NULL: all */
+	const char *part;   /* reg, mpi3; NULL: all */
 	uint32_t peer_ip;   /* mem: the first peer's; ladder: our own; host byte order */
 	const char *netdev; /* ladder: where frames are sent */
 };
@@ -137,6 +138,7 @@ int stages_run(struct opts *o);
 int ladder_run(struct opts *o);
 int reg_run(struct opts *o);
 int srq_run(struct opts *o);
+int mpi3_run(struct opts *o);
 
 struct flow;
 /* A stream between the ends of a pair that one thread drives; for stages. 0 or -1. */

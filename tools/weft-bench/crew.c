@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that measure together; see crew.h. Called by reg.c; calls nothing of libweft: fork
- * comes before any NIC is opened.
+ * Processes that measure together; see crew.h. Called by reg.c, srq.c, mpi3.c; calls nothing of
+ * libweft: fork comes before any NIC is opened.
  */
 #include "tools/weft-bench/crew.h"
 

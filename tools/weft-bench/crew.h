@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Several processes that measure together, all forked from this one, which itself opens no NIC:
- * reg and srq stand on it. Rank 2n and rank 2n + 1 are partners.
+ * reg, srq and mpi3 stand on it. Rank 2n and rank 2n + 1 are partners.
  *
  * The first rank's NIC is --device, its partner's --device2. What a rank finds out it hands over as
  * rows, JSON objects that the parent collects. Functions return 0, or -1 after saying why. A rank

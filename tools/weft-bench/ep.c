@@ -177,7 +177,7 @@ void ep_close(struct ep *ep)
 }
 
 int ep_connect_rc(struct weft_qp *qp, const struct weft_av *av, uint32_t remote_qpn,
-		  enum weft_qp_transport transport, uint32_t max_rd_atomic)
+		  enum weft_qp_transport transport, uint32_t max_rd_atomic, uint8_t timeout)
 {
 	struct weft_qp_attr attr = {
 	    .state = WEFT_QPS_INIT,
@@ -189,7 +189,7 @@ int ep_connect_rc(struct weft_qp *qp, const struct weft_av *av, uint32_t remote_
 	    .av = *av,
 	    .rq_psn = remote_qpn,
 	    .sq_psn = qp->qpn,
-	    .timeout = 14,
+	    .timeout = timeout,
 	    .retry_cnt = 7,
 	    .rnr_retry = 7, /* for ever */
 	    .min_rnr_timer = 1,
@@ -222,7 +222,7 @@ int ep_connect(struct ep *ep, const struct ep_addr *remote)
 	ep->remote = *remote;
 	if (ep->o->qp == WEFT_QPT_RC)
 		return ep_connect_rc(ep->qp, &av, remote->qpn, ep->o->transport,
-				     ep->attr.max_rd_atomic);
+				     ep->attr.max_rd_atomic, EP_TIMEOUT);
 	ep->ah = weft_create_ah(ep->pd, &av);
 	return ep->ah ? 0 : fail("no address handle: %s", strerror(errno));
 }

@@ -23,9 +23,11 @@ enum {
 	EP_CONTROL_BYTES = 4096,
 	EP_HEADROOM = 64,
 	EP_GRH_BYTES = 40,
-	EP_BATCH = 64,       /* requests handed over with one doorbell */
-	EP_CTL_COUNTER = 0,  /* control page: the word that atomics count in */
-	EP_CTL_CREDITS = 64, /* where credits are sent from, 8 bytes each */
+	EP_TIMEOUT = 14,      /* 67 ms */
+	EP_LONG_TIMEOUT = 18, /* 1 s: many processes on few processors */
+	EP_BATCH = 64,        /* requests handed over with one doorbell */
+	EP_CTL_COUNTER = 0,   /* control page: the word that atomics count in */
+	EP_CTL_CREDITS = 64,  /* where credits are sent from, 8 bytes each */
 	EP_CTL_CREDIT_SLOTS = (EP_CONTROL_BYTES - EP_CTL_CREDITS) / 8,
 };
 
@@ -87,9 +89,12 @@ void ep_close(struct ep *ep);
 /* The other end is known: makes the address handle. */
 int ep_connect(struct ep *ep, const struct ep_addr *remote);
 
-/* An RC queue pair of any owner, from RESET to RTS. The PSNs are the QPNs, which both ends know. */
+/*
+ * An RC queue pair of any owner, from RESET to RTS. The PSNs are the QPNs, which both ends know;
+ * timeout as in weft_qp_attr.
+ */
 int ep_connect_rc(struct weft_qp *qp, const struct weft_av *av, uint32_t remote_qpn,
-		  enum weft_qp_transport transport, uint32_t max_rd_atomic);
+		  enum weft_qp_transport transport, uint32_t max_rd_atomic, uint8_t timeout);
 
 /* ep_addr as part of an exchange message. */
 json_t *ep_addr_json(const struct ep_addr *a);

@@ -57,6 +57,8 @@ int main(int argc, char **argv)
 		return reg_run(&o);
 	case BENCH_SRQ:
 		return srq_run(&o);
+	case BENCH_MPI3:
+		return mpi3_run(&o);
 	case BENCH_MODES:
 		break;
 	}

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tools/weft-bench/ep.h"
+
 enum {
 	MP_SLOT_BUDGET_BYTES = 4 << 20,
 	MP_SLOTS_MIN = 4,
-	MP_SLOTS_MAX = 64,
 	MP_INLINE_BYTES = 256,
-	MP_ACCESS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_READ | WEFT_ACCESS_REMOTE_WRITE,
 };
 
 /* Where a partner is. */
@@ -49,8 +49,8 @@ static int open_slots(struct mp *mp)
 
 static int open_queues(struct mp *mp)
 {
-	struct weft_qp_init_attr init = {.type = WEFT_QPT_RD};
-	int fl, rc;
+	struct weft_qp_init_attr init = {.type = WEFT_QPT_RC};
+	int fl;
 
 	if (mp->cfg.block) {
 		mp->channel = weft_create_comp_channel(mp->context, 0);
@@ -73,8 +73,7 @@ static int open_queues(struct mp *mp)
 	if (!mp->qp)
 		return fail("no queue pair: %s", strerror(errno));
 	mp->inline_bytes = mp->qp->cap.max_inline_bytes;
-	rc = weft_activate_qp(mp->qp, BENCH_QKEY, MP_ACCESS);
-	return rc ? fail("queue pair: %s", strerror(-rc)) : 0;
+	return 0;
 }
 
 static int open_cache(struct mp *mp)
@@ -89,23 +88,25 @@ static int open_cache(struct mp *mp)
 static int connect_partner(struct mp *mp, struct crew *c)
 {
 	struct mp_addr mine = {.qpn = mp->qp->qpn}, theirs;
+	struct weft_device_attr attr;
 	struct weft_port_attr port;
 	struct weft_av av;
-	int rc = weft_query_port(mp->context, &port);
-	uint32_t i;
 
-	if (rc)
-		return fail("%s does not answer: %s", mp->context->name, strerror(-rc));
-	for (i = 0; i < 2 * mp->num_slots; i++)
-		if (mp_post_slot(mp, mp->num_slots + i))
-			return -1;
+	if (weft_query_port(mp->context, &port) || weft_query_device(mp->context, &attr))
+		return fail("%s does not answer", mp->context->name);
 	mine.ip = port.ip;
 	if (crew_exchange(c, &mine, &theirs, sizeof(mine)))
 		return -1;
-	mp->partner_qpn = theirs.qpn;
 	av = weft_av_ip(theirs.ip);
-	mp->ah = weft_create_ah(mp->pd, &av);
-	return mp->ah ? 0 : fail("no address handle: %s", strerror(errno));
+	if (ep_connect_rc(mp->qp, &av, theirs.qpn, WEFT_QP_TRANSPORT_RD, attr.max_rd_atomic,
+			  EP_LONG_TIMEOUT))
+		return -1;
+	for (uint32_t i = 0; i < 2 * mp->num_slots; i++)
+		if (mp_post_slot(mp, mp->num_slots + i))
+			return -1;
+	/* Neither sends before the other is ready. */
+	crew_barrier(c);
+	return 0;
 }
 
 int mp_open(struct mp *mp, struct crew *c, const struct mp_config *cfg)

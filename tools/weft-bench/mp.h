@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Message passing between two partners as MPI libraries do it over verbs, for reg: eager
+ * Message passing between two partners as MPI libraries do it over verbs, for reg and mpi3: eager
  * and rendezvous protocols, non-blocking calls, a registration cache.
  *
  *	up to eager_bytes	a copy into a registered slot, a Send, a copy out of the receiver's
@@ -20,6 +20,7 @@
 enum {
 	MP_REQS = 256, /* requests begun and not yet waited for */
 	MP_SQ_WR = 1024,
+	MP_SLOTS_MAX = 64,
 };
 
 enum mp_proto {
@@ -32,6 +33,7 @@ struct mp_config {
 	enum mp_proto proto;
 	enum weft_mr_cache_policy policy;
 	bool block; /* mp_wait() sleeps: leaves the processor to who computes */
+	bool sync;  /* an eager send is done when the partner's NIC has it, not when it is copied */
 };
 
 /* What stands before the data of an eager message, or alone. */
@@ -70,10 +72,8 @@ struct mp {
 	struct weft_comp_channel *channel;
 	struct weft_cq *cq;
 	struct weft_qp *qp;
-	struct weft_ah *ah;
 	struct weft_mr *mr;
 	struct weft_mr_cache *cache;
-	uint32_t partner_qpn;
 	uint32_t inline_bytes;
 
 	uint8_t *slots; /* to send from, then to receive into */
@@ -81,8 +81,9 @@ struct mp {
 	size_t slots_bytes;
 	uint32_t num_slots; /* of each */
 	uint32_t free_slots;
-	uint32_t free_slot[64];
-	uint32_t sends; /* on the send queue */
+	uint32_t free_slot[MP_SLOTS_MAX];
+	struct mp_req *slot_req[MP_SLOTS_MAX]; /* sync: what is done with it */
+	uint32_t sends;                        /* on the send queue */
 
 	struct mp_req req[MP_REQS];
 	struct mp_req *posted, **posted_end;

@@ -55,9 +55,6 @@ static int post(struct mp *mp, struct weft_send_wr *wr)
 	int rc;
 
 	wr->flags |= WEFT_SEND_SIGNALED;
-	wr->ah = mp->ah;
-	wr->dst_qpn = mp->partner_qpn;
-	wr->qkey = BENCH_QKEY;
 	rc = weft_post_send(mp->qp, wr, NULL);
 	if (rc)
 		return fail("posting a request: %s", strerror(-rc));
@@ -262,6 +259,9 @@ int mp_progress(struct mp *mp)
 		switch (wc[i].wr_id >> ID_SHIFT) {
 		case ID_SEND_SLOT:
 			mp->free_slot[mp->free_slots++] = index;
+			if (mp->slot_req[index])
+				finish(mp->slot_req[index]);
+			mp->slot_req[index] = NULL;
 			break;
 		case ID_RECV_SLOT:
 			if (take_slot(mp, index, wc[i].bytes))
@@ -354,9 +354,11 @@ static int send_eager(struct mp *mp, struct mp_req *req)
 		wr.flags = WEFT_SEND_INLINE;
 	if (post(mp, &wr))
 		return -1;
-	/* The buffer is the caller's again: as MPI has it, an eager send is done when it is copied.
-	 */
-	finish(req);
+	/* As MPI has it, an eager send is done when it is copied. */
+	if (mp->cfg.sync)
+		mp->slot_req[slot] = req;
+	else
+		finish(req);
 	return 0;
 }
 

@@ -24,7 +24,7 @@ static const char help[] =
     "       weft-bench ladder --netdev IF [--device NIC] [--json]\n"
     "       weft-bench mem --pid PID --qps N | --peers N --peer-ip A.B.C.D\n"
     "       weft-bench create --qps N\n"
-    "       weft-bench reg [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
+    "       weft-bench reg|mpi3 [--part NAME] [--device NIC] [--device2 NIC] [--json]\n"
     "       weft-bench srq [--peers N] [--recvs N] [--device NIC] [--device2 NIC] [--json]\n"
     "\n"
     "Measures weft NICs and checks every byte. The two ends find each other over TCP (--port),\n"
@@ -51,6 +51,9 @@ static const char help[] =
     "            policy, table2)\n"
     "  srq       memory for receives and performance with N peers: a shared receive queue that is\n"
     "            refilled at a low watermark beside receives of each queue pair\n"
+    "  mpi3      message passing as MPI libraries do it: bandwidth both ways, many queue pairs\n"
+    "            and processes, reuse of buffers, overlap and progress (parts basic, qps, pairs,\n"
+    "            reuse, overlap, progress, sci)\n"
     "\n"
     "What\n"
     "  --qp ud|rd|rc|rc-esp     transport (rd); rc: connected; rc-esp: over ESP streams\n"
@@ -60,9 +63,9 @@ static const char help[] =
     "                           put: RDMA Write alone, timed by its completions at the client\n"
     "                           and checked at the server in the end\n"
     "  --size N[K|M]            bytes of a message (lat, rate 64; bw, file 64K; atomics 8); of a\n"
-    "                           buffer (srq 2K); the largest (reg 16M)\n"
+    "                           buffer (srq 2K); the largest (reg 16M, mpi3 1M)\n"
     "  --iters N                messages, or adds of one client (lat, counter 10000; bw 10000;\n"
-    "                           rate 1000000; srq 20000); at most, of one figure (reg 200)\n"
+    "                           rate 1000000; srq 20000); at most, of one figure (reg, mpi3 200)\n"
     "  --duration S             seconds instead of --iters\n"
     "  --warmup N               messages before those measured (lat 100; bw, rate one window)\n"
     "  --window N               messages on the way (4M / size, from 4 to 128)\n"
@@ -89,7 +92,7 @@ static const char help[] =
     "ladder\n"
     "  --netdev IF              the interface; --iters N frames for each rung (2000)\n"
     "  --peer-ip IP             our own address, in the NIC's subnet (one above the NIC's)\n"
-    "reg\n"
+    "reg, mpi3\n"
     "  --part NAME              this part alone\n"
     "srq\n"
     "  --peers N                how many (64)\n"
@@ -373,13 +376,13 @@ static bool is_atomic(enum bench_op op)
 /* The modes of several processes, which stand on crew.c. */
 static bool is_crew(enum bench_mode mode)
 {
-	return mode == BENCH_REG || mode == BENCH_SRQ;
+	return mode == BENCH_REG || mode == BENCH_SRQ || mode == BENCH_MPI3;
 }
 
 static void set_crew_defaults(struct opts *o)
 {
 	if (!o->size)
-		o->size = o->mode == BENCH_REG ? 16 << 20 : 2048;
+		o->size = o->mode == BENCH_REG ? 16 << 20 : o->mode == BENCH_SRQ ? 2048 : 1 << 20;
 	if (!o->iters)
 		o->iters = o->mode == BENCH_SRQ ? 20000 : 200;
 	if (!o->peers && o->mode == BENCH_SRQ)
@@ -415,7 +418,9 @@ static void set_defaults(struct opts *o)
 static bool is_part(const struct opts *o)
 {
 	static const char *const reg[] = {"cost", "policy", "table2", NULL};
-	const char *const *name = reg;
+	static const char *const mpi3[] = {"basic",   "qps",      "pairs", "reuse",
+					   "overlap", "progress", "sci",   NULL};
+	const char *const *name = o->mode == BENCH_REG ? reg : mpi3;
 
 	while (*name && strcmp(*name, o->part))
 		name++;
@@ -424,8 +429,8 @@ static bool is_part(const struct opts *o)
 
 static int check_crew(const struct opts *o)
 {
-	if (o->part && o->mode != BENCH_REG)
-		return usage("--part is for reg");
+	if (o->part && o->mode != BENCH_REG && o->mode != BENCH_MPI3)
+		return usage("--part is for reg and mpi3");
 	if (o->part && !is_part(o))
 		return usage("%s has no part '%s'", bench_mode_str(o->mode), o->part);
 	if (o->mode == BENCH_SRQ && (o->peers < 2 || o->peers > BENCH_SRQ_MAX_PEERS))
@@ -514,7 +519,7 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 
 	if (argc < 2) {
 		usage("which mode? lat, bw, rate, loop, file, counter, mem, create, stages, "
-		      "ladder, reg or srq");
+		      "ladder, reg, srq or mpi3");
 		return 0;
 	}
 	if (!strcmp(argv[1], "loop")) {
@@ -529,7 +534,7 @@ static int parse_mode(struct opts *o, int argc, char **argv)
 	if (mode < 0 || (o->loop && mode > BENCH_RATE)) {
 		usage(o->loop ? "loop has lat, bw and rate, not '%s'"
 			      : "modes are lat, bw, rate, loop, file, counter, mem, create, "
-				"stages, ladder, reg and srq, not '%s'",
+				"stages, ladder, reg, srq and mpi3, not '%s'",
 		      argv[words]);
 		return 0;
 	}

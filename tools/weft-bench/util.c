@@ -13,7 +13,7 @@ static const char *const mode_names[BENCH_MODES] = {
     [BENCH_LAT] = "lat",       [BENCH_BW] = "bw",           [BENCH_RATE] = "rate",
     [BENCH_FILE] = "file",     [BENCH_COUNTER] = "counter", [BENCH_MEM] = "mem",
     [BENCH_CREATE] = "create", [BENCH_STAGES] = "stages",   [BENCH_LADDER] = "ladder",
-    [BENCH_REG] = "reg",       [BENCH_SRQ] = "srq",
+    [BENCH_REG] = "reg",       [BENCH_SRQ] = "srq",         [BENCH_MPI3] = "mpi3",
 };
 
 static const char *const op_names[BENCH_OPS] = {

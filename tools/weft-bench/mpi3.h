@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * weft-bench mpi3: chapter 3 of the thesis "High-performance ... MPI over iWARP", and the overlap
+ * benchmark of the SCI paper. The parts are crew_fn (crew.h); mpi3.c says what each is.
+ */
+#ifndef WEFT_BENCH_MPI3_H
+#define WEFT_BENCH_MPI3_H
+
+#include "tools/weft-bench/mp.h"
+
+enum {
+	MPI3_EAGER_BYTES = 8192,
+	MPI3_BUDGET_BYTES =
+	    8 << 20, /* that one block of a figure moves, at most, in one direction */
+};
+
+/* mpi3_basic.c */
+int mpi3_basic(struct crew *c, void *arg);
+int mpi3_pairs(struct crew *c, void *arg);
+int mpi3_reuse(struct crew *c, void *arg);
+/* mpi3_qps.c */
+int mpi3_qps(struct crew *c, void *arg);
+/* mpi3_overlap.c, mpi3_progress.c */
+int mpi3_overlap(struct crew *c, void *arg);
+int mpi3_progress(struct crew *c, void *arg);
+int mpi3_sci(struct crew *c, void *arg);
+
+/* Repetitions of a message of so many bytes in one block. */
+uint32_t mpi3_reps(const struct opts *o, uint64_t bytes);
+
+/* mpi3_busy.c: work of a fixed amount. */
+
+/*
+ * Rank 0 gets the first processor of those allowed, its partner the last: the partner stands for
+ * another computer, and must take nothing from who computes.
+ */
+void mpi3_pin(const struct crew *c);
+
+/* How much work takes 1 us here, measured. */
+struct mpi3_busy {
+	double spins_per_us;
+	double passes_per_us; /* DAXPY over vectors of the length set */
+	double *x, *y;
+	size_t doubles;
+};
+
+/* vector_bytes: of DAXPY's vectors. -1 after saying that memory is out. */
+int mpi3_busy_open(struct mpi3_busy *b, size_t vector_bytes);
+void mpi3_busy_close(struct mpi3_busy *b);
+/* Work that takes so long when nothing disturbs it; one pass of DAXPY at least. */
+void mpi3_busy_fixed(const struct mpi3_busy *b, double us);
+void mpi3_busy_daxpy(struct mpi3_busy *b, double us);
+
+/*
+ * The partner of who measures overlap and progress: does what a token asks for, asleep while
+ * nothing is to do, until told to end.
+ */
+enum mpi3_order {
+	MPI3_END,
+	MPI3_RECEIVE, /* one message, and answer with a token that says how long it took */
+	MPI3_SEND,    /* one message */
+};
+
+struct mpi3_token {
+	uint64_t order;
+	uint64_t bytes;
+	uint64_t seq;
+	uint64_t ns;
+};
+
+int mpi3_serve(struct mp *mp, size_t max_bytes);
+int mpi3_tell(struct mp *mp, enum mpi3_order order, uint64_t bytes, uint64_t seq);
+/* The answer to MPI3_RECEIVE. */
+int mpi3_answer(struct mp *mp, uint64_t *ns);
+
+#endif /* WEFT_BENCH_MPI3_H */
