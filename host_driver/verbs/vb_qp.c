@@ -257,11 +257,22 @@ static int attr_from(struct vb_context *c, const struct ibv_qp_attr *attr, int m
 	return 0;
 }
 
+/* Each end of an extended connection passes over what is the other's, as the kernel's verbs do. */
+static int mask_of(const struct ibv_qp *qp, int mask)
+{
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	if (qp->qp_type == IBV_QPT_XRC_RECV)
+		return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+	return mask;
+}
+
 VB_API int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct weft_qp_attr w;
 	int rc;
 
+	mask = mask_of(qp, mask);
 	if (mask & ~SERVED_ATTRS)
 		return vb_result(-EOPNOTSUPP);
 	rc = attr_from(vb_context_of(qp->context), attr, mask, &w);

@@ -71,6 +71,8 @@ common()
 		ib_send_lat -n 100 -c UD -s 512
 		ib_send_lat -n 100 -c UD -e
 		ib_send_lat -n 100 --use-srq
+		ib_send_lat -n 100 -c XRC
+		ib_send_lat -n 100 -c XRC -e
 		ib_write_lat -n 200
 		ib_write_lat -n 100 -s 64 -I 64
 		ib_write_lat -n 100 -c UC
@@ -91,6 +93,8 @@ common()
 		ib_send_bw -n 200 -c UD -s 512 -b
 		ib_send_bw -n 200 -c UC -s 4096
 		ib_send_bw -n 100 -r 256 -s 2048 --use-srq -q 4
+		ib_send_bw -n 200 -c XRC -q 4
+		ib_send_bw -n 200 -c XRC -b
 		ib_write_bw -n 300
 		ib_write_bw -n 100 -q 16
 		ib_write_bw -n 200 -b -q 4
@@ -98,13 +102,16 @@ common()
 		ib_write_bw -n 400 -Q 100
 		ib_write_bw -n 200 -c UC -s 4096
 		ib_write_bw -n 100 --use_old_post_send
+		ib_write_bw -n 200 -c XRC
 		ib_read_bw -n 300
 		ib_read_bw -n 100 -q 16 -o 4
 		ib_read_bw -n 200 -b
+		ib_read_bw -n 200 -c XRC
 		ib_read_bw -n 200 -e
 		ib_atomic_bw -n 300 -A CMP_AND_SWAP
 		ib_atomic_bw -n 100 -A FETCH_AND_ADD -q 16
 		ib_atomic_bw -n 200 -b -e
+		ib_atomic_bw -n 100 -c XRC
 	END
 }
 
@@ -136,6 +143,8 @@ pingpongs()
 		ibv_uc_pingpong -c -n 100 -g 1 -e -s 20000 -m 512 -r 8
 		ibv_srq_pingpong -c -n 300 -g 1 -q 8
 		ibv_srq_pingpong -c -n 100 -g 1 -q 16 -e -s 9000 -r 64 -m 512
+		ibv_xsrq_pingpong -n 100 -g 1
+		ibv_xsrq_pingpong -n 100 -g 1 -e -s 9000 -m 1024 -l 1
 	END
 }
 

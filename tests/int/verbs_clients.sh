@@ -88,6 +88,7 @@ for test in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw; do
 done
 pair send_ud ib ib_send_bw -c UD -n 200 -s 512
 pair send_uc ib ib_send_lat -c UC -n 50
+pair send_xrc ib ib_send_lat -c XRC -n 50
 pair write_uc ib ib_write_bw -c UC -n 200 -s 4096
 pair send_long ib ib_send_lat -n 20 -s 1000000
 pair send_events ib ib_send_bw -n 200 -e -q 4
