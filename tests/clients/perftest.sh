@@ -35,6 +35,7 @@ verbs()
 runs=0
 right=
 left=
+right_ip=
 pair()
 {
 	runs=$((runs + 1))
@@ -47,6 +48,57 @@ pair()
 	finish "s$runs"
 	[ "$status" -eq 0 ] || die "$wire: $*: the server ended with exit status $status"
 	say "$wire: $* ($SECONDS s)"
+}
+
+# The same with -R: connected by rdma_cm, to the NIC's own address. A client that comes too early is refused.
+cm_listeners_are()
+{
+	[ "$(counter "$right" cm_listeners)" -eq "$1" ]
+}
+pair_cm()
+{
+	local try
+	for try in 1 2 3; do
+		runs=$((runs + 1))
+		port=$((port + 1))
+		spawn "s$runs" ip netns exec "$ns" "$run" --transport ib --device "$right" "$1" -R -p "$port" "${@:2}"
+		wait_until "$* -R listens" cm_listeners_are 1
+		spawn "c$runs" ip netns exec "$ns" "$run" --transport ib --device "$left" "$1" -R -p "$port" "${@:2}" "$right_ip"
+		finish "c$runs"
+		[ "$status" -ne 0 ] || break
+		# The server ends its first listener, and is a while until the second one where others need the
+		# processor; perftest's client asks once.
+		grep -q 'REJECTED; error: 8' "$WEFT_TMP/c$runs.err" || break
+		kill9 "s$runs"
+		wait_until "$* -R listens no more" cm_listeners_are 0
+		say "$wire: $* -R: came between the server's two listeners, again ($try)"
+	done
+	[ "$status" -eq 0 ] || die "$wire: $* -R: the client ended with exit status $status"
+	finish "s$runs"
+	[ "$status" -eq 0 ] || die "$wire: $* -R: the server ended with exit status $status"
+	wait_until "$* -R listens no more" cm_listeners_are 0
+	say "$wire: $* -R ($SECONDS s)"
+}
+by_cm()
+{
+	local line
+	[ -e build/lib/verbs/librdmacm.so.1 ] || return
+	while read -r line; do
+		# shellcheck disable=SC2086 # words
+		[ -z "$line" ] || pair_cm $line
+	done <<-'END'
+		ib_send_lat -n 100
+		ib_send_lat -n 100 -c UD
+		ib_send_lat -n 100 -e
+		ib_send_bw -n 100 -q 4
+		ib_send_bw -n 100 -c UD -s 512
+		ib_write_lat -n 100
+		ib_write_bw -n 100
+		ib_read_lat -n 100
+		ib_read_bw -n 100 -q 4
+		ib_atomic_lat -n 100
+		ib_atomic_bw -n 100
+	END
 }
 
 # Lines of a program and its options.
@@ -164,13 +216,14 @@ wire()
 	wire=$1
 	data 1 2 3
 	common
+	by_cm
 	pingpongs
 	data 4
 	say "$wire: done, $SECONDS s"
 }
 
 # sanitizers look at the data's way alone: perftest waits for it 30 times as long
-wire=switch left=weft0 right=weft1
+wire=switch left=weft0 right=weft1 right_ip=10.77.0.2
 weftd_start checked --nics 2
 data 11 12
 weftd_stop checked
@@ -186,7 +239,7 @@ for size in 1 2048 3500; do
 done
 weftd_stop weftd
 
-left=left0 right=right0
+left=left0 right=right0 right_ip=10.9.0.2
 sock=$WEFT_RUN_DIR/memif.sock
 weftd_start mleft --port "memif:$sock,server" --ip 10.9.0.1/24 --mtu 9000 --name left
 weftd_start mright --port "memif:$sock" --ip 10.9.0.2/24 --mtu 9000 --name right
