@@ -178,7 +178,7 @@ static void rx_esp(struct fw_nic *nic, const struct fw_rx_frame *frame, const st
 	struct esp_stream *s;
 
 	if (bytes < sizeof(*edp) + sizeof(*esp) || frame->seg[0].bytes < DATA_OFFSET ||
-	    esp->numbered > 1) {
+	    esp->numbered > WIRE_ESP_BEHIND) {
 		FW_DROP(nic, drop_esp_malformed);
 		return;
 	}

@@ -482,6 +482,34 @@ static void watch_update(const struct fw_nic *nic, struct esp_stream *s)
 		s->probe_ns = s->heard_ns;
 }
 
+/* When the packet that the sender repeats was last sent, or asked for, long enough ago. */
+static uint64_t tail_due_ns(const struct esp_stream *s, uint32_t seq)
+{
+	uint64_t from = s->slot[seq % WIRE_ESP_WINDOW].sent_ns;
+
+	return (from < s->asked_ns ? s->asked_ns : from) + esp_rto_ns(s, s->tries);
+}
+
+/*
+ * A small packet is repeated. A large one may only stand in a queue, where its repetition would
+ * make things worse: the peer is asked, and what it lacks of all that was sent before the question,
+ * it wants again.
+ */
+static void tail_repeat(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+{
+	struct esp_slot *slot = &s->slot[seq % WIRE_ESP_WINDOW];
+	bool sent;
+
+	FW_COUNT(nic, esp_timeouts);
+	s->tries += s->tries < UINT8_MAX;
+	if (slot->large)
+		sent = esp_tx_behind(nic, s, WIRE_ESP_RRQ);
+	else
+		sent = esp_tx_again(nic, s, seq);
+	if (slot->large || !sent)
+		s->asked_ns = nic->now_ns;
+}
+
 void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
 {
 	uint64_t at = UINT64_MAX, when;
@@ -498,7 +526,7 @@ void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
 		return;
 	}
 	if (repeated(s, &seq))
-		at = s->slot[seq % WIRE_ESP_WINDOW].sent_ns + esp_rto_ns(s, s->tries);
+		at = tail_due_ns(s, seq);
 	if (drives(s)) {
 		when = s->rrq_ns + esp_rto_ns(s, s->rrq_tries);
 		at = when < at ? when : at;
@@ -553,13 +581,8 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		end_without_peer(nic, s, ESP_END_LOST);
 		return;
 	}
-	if (repeated(s, &seq) &&
-	    s->slot[seq % WIRE_ESP_WINDOW].sent_ns + esp_rto_ns(s, s->tries) <= nic->now_ns) {
-		FW_COUNT(nic, esp_timeouts);
-		s->tries += s->tries < UINT8_MAX;
-		if (!esp_tx_again(nic, s, seq))
-			s->slot[seq % WIRE_ESP_WINDOW].sent_ns = nic->now_ns;
-	}
+	if (repeated(s, &seq) && tail_due_ns(s, seq) <= nic->now_ns)
+		tail_repeat(nic, s, seq);
 	if (drives(s) && s->rrq_ns + esp_rto_ns(s, s->rrq_tries) <= nic->now_ns) {
 		s->rrq_tries += s->rrq_tries < UINT8_MAX;
 		esp_rx_request(nic, s);

@@ -90,7 +90,9 @@ void esp_ack_flush(struct fw_nic *nic)
 
 		if (!s->ack_now && s->ack_ns > nic->now_ns)
 			return;
-		if (!esp_tx_bare(nic, s, s->rrq_due ? WIRE_ESP_RRQ : 0, 0))
+		if (s->ack_behind && !s->rrq_due
+			? !esp_tx_behind(nic, s, 0)
+			: !esp_tx_bare(nic, s, s->rrq_due ? WIRE_ESP_RRQ : 0, 0))
 			return;
 		FW_COUNT(nic, esp_tx_acks);
 	}
@@ -233,12 +235,29 @@ static void ask_early(struct fw_nic *nic, struct esp_stream *s)
 
 void esp_rx_request(struct fw_nic *nic, struct esp_stream *s)
 {
-	uint32_t count = s->rx_open && !s->blocked ? nic->config.esp_burst : 0;
-
 	s->rrq_ns = nic->now_ns;
 	s->rrq_hole = s->rcv_next;
 	FW_COUNT(nic, esp_rrq_tx);
-	(void)esp_tx_bare(nic, s, WIRE_ESP_RRQ, count);
+	(void)esp_tx_bare(nic, s, WIRE_ESP_RRQ, 0);
+}
+
+/*
+ * The packet names the next one to be sent, and was sent behind those before it: what of them is
+ * not here by now is lost.
+ */
+static void look_for_tail(struct fw_nic *nic, struct esp_stream *s, uint32_t next)
+{
+	uint32_t ahead = next - s->rcv_next, end;
+
+	if (!ahead || ahead > WIRE_ESP_WINDOW || s->blocked)
+		return;
+	end = s->received ? 64 - (uint32_t)__builtin_clzll(s->received) : 0;
+	if (ahead <= end)
+		return;
+	s->rrq_ns = nic->now_ns;
+	s->rrq_hole = s->rcv_next;
+	FW_COUNT(nic, esp_rrq_tx);
+	(void)esp_tx_bare(nic, s, WIRE_ESP_RRQ, ahead - end);
 }
 
 static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp,
@@ -294,12 +313,15 @@ void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp
 		return;
 	if (flags & WIRE_ESP_RRQ) {
 		/* Whoever asks wants to hear something in any case. */
+		s->ack_behind = true;
 		owe_ack(nic, s, true);
 		if (be32_get(esp->ack) == s->snd_una)
 			esp_tx_requested(nic, s, be64_get(esp->received), be32_get(esp->rrq_count));
 	}
 	if (esp->numbered == 1)
 		numbered(nic, s, esp, frame, offset, bytes);
+	else if (esp->numbered == WIRE_ESP_BEHIND)
+		look_for_tail(nic, s, be32_get(esp->seq));
 	if (s->state != ESP_FREE)
 		esp_timer_update(nic, s);
 }

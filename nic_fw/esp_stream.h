@@ -53,6 +53,7 @@ struct esp_slot {
 	uint8_t flags;         /* WIRE_ESP_TXS, TXF, TXR, FIN */
 	uint8_t tries;         /* times sent */
 	bool acked;
+	bool large;       /* more than ESP_SMALL_BYTES */
 	uint64_t sent_ns; /* last time */
 };
 
@@ -91,7 +92,8 @@ struct esp_stream {
 	uint32_t txs_seq;    /* the last TXS */
 	bool tx_idle;        /* the last packet was TXF: the next one is TXS */
 	bool txs_unacked;
-	bool fin_queued; /* FIN follows the queue */
+	uint64_t asked_ns; /* when the peer was last asked whether it has the packet of the timer */
+	bool fin_queued;   /* FIN follows the queue */
 	bool fin_sent;
 	bool peer_fin;                         /* its FIN was taken while ours was on its way */
 	struct fw_list queue;                  /* esp_xfer.node: not wholly acknowledged */
@@ -108,6 +110,7 @@ struct esp_stream {
 	bool resumed;
 	bool ack_now, ack_due;
 	bool rrq_due;
+	bool ack_behind;     /* the peer has asked: the ACK goes behind our data */
 	bool rx_large;       /* the transfer that comes in has more than small packets */
 	uint32_t rx_unacked; /* packets taken since the last ACK */
 	uint32_t rrq_hole;   /* rcv_next when holes were last asked for */
@@ -145,6 +148,9 @@ void esp_finish(struct fw_nic *nic, struct esp_stream *s);
 /* esp_tx.c */
 /* A packet without number: ACK, RRQ, RST, SYN. False: no room in the port. */
 bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32_t rrq_count);
+/* The same, behind all data: who has it, and lacks something that was sent before, knows it lost.
+ */
+bool esp_tx_behind(struct fw_nic *nic, struct esp_stream *s, uint8_t flags);
 /* The peer has acknowledged up to ack, and holds those whose bits are set. */
 void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64_t received,
 		  uint32_t window);
@@ -162,7 +168,7 @@ void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp
 /* Delivers what is held and in order. */
 void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s);
 void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s);
-/* What the timer found: asks again for what is missing. */
+/* What the timer found: asks the peer how far it has sent, and for holes. */
 void esp_rx_request(struct fw_nic *nic, struct esp_stream *s);
 uint32_t esp_rx_window(const struct esp_stream *s);
 

@@ -30,8 +30,8 @@ void esp_tx_ready(struct fw_nic *nic, struct esp_stream *s)
 }
 
 /* Every packet carries what its sender has received. */
-static void put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t seq, bool numbered,
-		       uint8_t flags, uint32_t rrq_count)
+static void put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t seq,
+		       uint8_t numbered, uint8_t flags, uint32_t rrq_count)
 {
 	struct wire_esp *esp = (struct wire_esp *)(frame->hdr + ESP_OFFSET);
 	bool ack = s->state != ESP_SYN_SENT;
@@ -53,19 +53,21 @@ static void put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t
 	if (s->rrq_due && !(flags & WIRE_ESP_RRQ))
 		return;
 	s->rrq_due = false;
+	s->ack_behind = false;
 	s->ack_due = false;
 	s->ack_now = false;
 	fw_list_del(&s->ack_node);
 }
 
-bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32_t rrq_count)
+static bool tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t numbered, uint8_t flags,
+		    uint32_t rrq_count)
 {
 	struct fw_tx_frame *frame =
 	    edp_tx_begin(nic, s->peer_mac, esp_remote_port(s), s->local_port, WIRE_EDP_ESP);
 
 	if (!frame)
 		return false;
-	put_header(s, frame, flags & WIRE_ESP_SYN ? s->snd_una : s->snd_next, false, flags,
+	put_header(s, frame, flags & WIRE_ESP_SYN ? s->snd_una : s->snd_next, numbered, flags,
 		   rrq_count);
 	if (flags & WIRE_ESP_SYN) {
 		struct wire_esp_open *open = (struct wire_esp_open *)(frame->hdr + ESP_HDR_BYTES);
@@ -79,7 +81,17 @@ bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32
 		open->key2 = be64_put(s->key.key2);
 		eth_tx_hdr(frame, ESP_HDR_BYTES, sizeof(*open), 0);
 	}
-	return edp_tx_end(nic, frame, true);
+	return edp_tx_end(nic, frame, numbered != WIRE_ESP_BEHIND);
+}
+
+bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32_t rrq_count)
+{
+	return tx_bare(nic, s, 0, flags, rrq_count);
+}
+
+bool esp_tx_behind(struct fw_nic *nic, struct esp_stream *s, uint8_t flags)
+{
+	return tx_bare(nic, s, WIRE_ESP_BEHIND, flags, 0);
 }
 
 static void tell(struct fw_nic *nic, const struct esp_stream *s, const struct esp_slot *slot)
@@ -103,14 +115,16 @@ static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool
 
 	if (!frame)
 		return false;
-	put_header(s, frame, seq, true, slot->flags, 0);
+	put_header(s, frame, seq, 1, slot->flags, 0);
 	if (slot->xfer && !empty) {
 		uint32_t segs = frame->num_seg;
+		int bytes = s->ops->fill(nic, s->ctx, slot->xfer, slot->index, esp_payload_bytes(s),
+					 frame, ESP_HDR_BYTES);
 
 		/* Memory that is gone: the number must go all the same, with nothing. */
-		if (s->ops->fill(nic, s->ctx, slot->xfer, slot->index, esp_payload_bytes(s), frame,
-				 ESP_HDR_BYTES) < 0)
+		if (bytes < 0)
 			frame->num_seg = segs;
+		slot->large = bytes > ESP_SMALL_BYTES;
 	}
 	if (!edp_tx_end(nic, frame, slot->flags & WIRE_ESP_STATE_FLAGS)) {
 		if (s->ops->unreadable)

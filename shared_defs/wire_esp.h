@@ -77,8 +77,8 @@ struct wire_esp {
 	    seq; /* of this packet; packets without payload, TXS, TXF, SYN or FIN use none */
 	struct be32 ack; /* every packet before this one was taken */
 	uint8_t flags;
-	uint8_t
-	    numbered; /* 1: this packet has the number seq; 0: it has none, seq is the next one */
+	uint8_t numbered; /* 1: this packet has the number seq; 0: it has none, seq is the next one;
+			     2: BEHIND */
 	struct be16 window; /* packets from ack on that the receiver has room for */
 	/* Incarnations, random, of the two ends: what belongs to an older connection is dropped. */
 	struct be32 src_inc;
@@ -96,6 +96,7 @@ static_assert(offsetof(struct wire_esp, rrq_count) == 20, "");
 static_assert(offsetof(struct wire_esp, received) == 24, "");
 
 enum {
+	WIRE_ESP_BEHIND = 2,  /* of `numbered`: no number, but sent behind all before `seq` */
 	WIRE_ESP_WINDOW = 64, /* packets in flight in one direction */
 };
 

@@ -42,7 +42,7 @@ struct ep_info ep_info_of(struct ep *ep, struct ep_frame *frame, uint32_t from)
 	info.esp = (void *)(info.edp + 1);
 	info.seq = be32_get(info.esp->seq);
 	info.flags = info.esp->flags;
-	info.numbered = info.esp->numbered;
+	info.numbered = info.esp->numbered == 1;
 	return info;
 }
 

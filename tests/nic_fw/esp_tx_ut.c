@@ -161,6 +161,7 @@ static void flags_stay(void)
 	uint32_t i;
 
 	begin(0, 0);
+	ep.payload_bytes = ESP_SMALL_BYTES;
 	ep_mark(&ep, nothing, 0);
 	ep_send(&ep, 0, 1);
 	ep_settle(&ep);
@@ -324,13 +325,14 @@ static void txs_through_a_closed_window(void)
 /* ---- repeating ----------------------------------------------------------------------------------
  */
 
-/* Until it is acknowledged TXS is repeated, alone, after times that double. */
+/* Until it is acknowledged a small TXS is repeated, alone, after times that double. */
 static void txs_is_repeated(void)
 {
 	uint64_t rto_ns;
 	uint32_t i;
 
 	begin(4, 16);
+	ep.payload_bytes = ESP_SMALL_BYTES;
 	ep_mark(&ep, nothing, 0);
 	rto_ns = esp_rto_ns(tx(), 0);
 	CU_ASSERT_EQUAL(rto_ns, ESP_FIRST_RTO_NS);
@@ -345,6 +347,55 @@ static void txs_is_repeated(void)
 	}
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, esp_timeouts), sent - 4);
 	ep_abort(&ep, 0);
+	ep_end(&ep);
+}
+
+static struct {
+	uint64_t at_ns[MAX_SENT];
+	uint32_t num;
+	bool hold; /* data do not arrive */
+} questions;
+
+/* Notes questions of end 0; answers arrive. */
+static enum ep_verdict note_questions(struct ep *e, const struct ep_info *info)
+{
+	(void)e;
+	record(info);
+	if (!info->from && info->esp && info->esp->numbered == WIRE_ESP_BEHIND &&
+	    info->flags & WIRE_ESP_RRQ) {
+		CU_ASSERT_EQUAL(info->frame->tx_flags & FW_TX_F_CONTROL, 0);
+		CU_ASSERT_EQUAL(be32_get(info->esp->rrq_count), 0);
+		CU_ASSERT_FATAL(questions.num < MAX_SENT);
+		questions.at_ns[questions.num++] = ep.now_ns;
+		return questions.hold ? EP_DROP : EP_PASS;
+	}
+	return !info->from && info->numbered && questions.hold ? EP_DROP : EP_PASS;
+}
+
+/* A large packet is not repeated unasked: the peer is asked, and says what it lacks. */
+static void a_large_txs_is_asked_about(void)
+{
+	uint64_t rto_ns;
+	uint32_t i;
+
+	begin(4, 16);
+	memset(&questions, 0, sizeof(questions));
+	questions.hold = true;
+	ep_mark(&ep, note_questions, 0);
+	rto_ns = esp_rto_ns(tx(), 0);
+	ep_send(&ep, 0, 3);
+	ep_run(&ep, 18 * EP_MS);
+	CU_ASSERT_EQUAL_FATAL(questions.num, 4);
+	for (i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(questions.at_ns[i] - (i ? questions.at_ns[i - 1] : log_of[0].at_ns),
+				rto_ns << i);
+	CU_ASSERT_EQUAL(sent, 3);
+	/* The next one arrives: all three are wanted, and come once. */
+	questions.hold = false;
+	ep_run(&ep, 200 * EP_MS);
+	CU_ASSERT_EQUAL(sent, 6);
+	CU_ASSERT_EQUAL(ep.end[1].read, 3);
+	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, esp_rrq_tx), 1);
 	ep_end(&ep);
 }
 
@@ -527,6 +578,6 @@ static void transfers_finish_in_order(void)
 UT_MAIN("nic_fw/esp_tx", UT(one_transfer), UT(merged), UT(merged_under_way),
 	UT(not_merged_any_more), UT(flags_stay), UT(two_classes), UT(initial_burst),
 	UT(txs_held_by_the_peer), UT(past_the_wrap), UT(the_window_is_kept),
-	UT(txs_through_a_closed_window), UT(txs_is_repeated), UT(the_receiver_drives),
-	UT(re_requests), UT(asked_too_early), UT(asked_of_the_past), UT(no_room_in_the_port),
-	UT(memory_that_is_gone), UT(transfers_finish_in_order))
+	UT(txs_through_a_closed_window), UT(txs_is_repeated), UT(a_large_txs_is_asked_about),
+	UT(the_receiver_drives), UT(re_requests), UT(asked_too_early), UT(asked_of_the_past),
+	UT(no_room_in_the_port), UT(memory_that_is_gone), UT(transfers_finish_in_order))
