@@ -133,8 +133,10 @@ void sk_remove(int fd);
 int sk_next_fd(const struct sk *sk, int *at);
 /* The next socket that has a descriptor, from *at on, once each; held; NULL: the end. */
 struct sk *sk_next(int *at);
-/* Taken and given back around a fork, last of all. */
-void sk_table_lock(bool take);
+/* Taken and given back around a fork, last of all; reset in a child of a fork without. */
+void sk_table_lock(void);
+void sk_table_unlock(void);
+void sk_table_reset(void);
 /* In a child of fork: the table is its own. */
 void sk_table_forked(void);
 /* What a call that was interrupted does: true if all handlers of signals want it restarted. */
@@ -148,8 +150,10 @@ bool sk_nic_own(const struct sockaddr *addr, socklen_t bytes);
 bool sk_nic_reaches(const struct sockaddr *addr, socklen_t bytes);
 /* 0.0.0.0 or ::, which takes IPv4 too. */
 bool sk_addr_any(const struct sk *sk, const struct sockaddr *addr, socklen_t bytes);
-/* Around a fork. */
-void sk_nic_lock(bool take);
+/* Likewise. */
+void sk_nic_lock(void);
+void sk_nic_unlock(void);
+void sk_nic_reset(void);
 /*
  * The socket gets an rsocket with the options and the flags of descriptor fd, unless it has one.
  * 0 or -1 with errno. Under the lock.
@@ -194,8 +198,10 @@ void sk_epoll_moved(struct sk *sk);
 /* It has no descriptor any more. */
 void sk_epoll_gone(const struct sk *sk);
 void sk_epoll_closed(int epfd);
-/* Around a fork. */
-void sk_epoll_lock(bool take);
+/* Likewise. */
+void sk_epoll_lock(void);
+void sk_epoll_unlock(void);
+void sk_epoll_reset(void);
 /* How many rsockets are in the set of this descriptor, and them, at most n. */
 int sk_epoll_members(int epfd, struct pollfd *fds, int n);
 

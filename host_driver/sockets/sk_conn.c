@@ -15,6 +15,11 @@
 
 enum {
 	PORT_TRIES = 32,
+	/*
+	 * A full queue refuses a connection here, where the kernel lets it come again: even a short
+	 * one holds a burst.
+	 */
+	BACKLOG_LEAST = 256,
 };
 
 SK_API int socket(int domain, int type, int protocol)
@@ -161,7 +166,7 @@ static int listen_nic(struct sk *sk, int backlog)
 	int rc;
 
 	sk_enter();
-	rc = rlisten(sk->rfd, backlog);
+	rc = rlisten(sk->rfd, backlog > BACKLOG_LEAST ? backlog : BACKLOG_LEAST);
 	/* Who waits for a connection waits in poll, for either kind. */
 	if (rc == 0)
 		(void)rfcntl(sk->rfd, F_SETFL, O_NONBLOCK);

@@ -236,12 +236,19 @@ void sk_epoll_closed(int epfd)
 	pthread_mutex_unlock(&lock);
 }
 
-void sk_epoll_lock(bool take)
+void sk_epoll_lock(void)
 {
-	if (take)
-		pthread_mutex_lock(&lock);
-	else
-		pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&lock);
+}
+
+void sk_epoll_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void sk_epoll_reset(void)
+{
+	pthread_mutex_init(&lock, NULL);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

@@ -116,6 +116,35 @@ static void forget(void)
 	}
 }
 
+static void child(void)
+{
+	sk_table_forked();
+	sk_pumps_forked();
+	forget();
+}
+
+/*
+ * A fork that the C library makes itself: nothing was pumped, the child begins anew. Whoever held
+ * a lock is not there.
+ */
+static void unseen_fork(void)
+{
+	if (!sk_outside())
+		return;
+	sk_nic_reset();
+	sk_epoll_reset();
+	sk_pumps_reset();
+	sk_table_reset();
+	child();
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	/* Without the handler such a child is served by the kernel alone. */
+	if (pthread_atfork(NULL, NULL, unseen_fork) != 0)
+		errno = 0;
+}
+
 SK_API pid_t fork(void)
 {
 	struct sk *sk;
@@ -132,24 +161,46 @@ SK_API pid_t fork(void)
 			return -1;
 	}
 	/* No thread is in the middle of a change when the child gets its copy. */
-	sk_nic_lock(true);
-	sk_epoll_lock(true);
-	sk_pumps_lock(true);
-	sk_table_lock(true);
+	sk_nic_lock();
+	sk_epoll_lock();
+	sk_pumps_lock();
+	sk_table_lock();
 	/* Handlers of rsockets and the NIC's library run meanwhile, and close descriptors. */
 	sk_enter();
 	pid = REAL->fork();
 	sk_leave();
-	sk_table_lock(false);
-	sk_pumps_lock(false);
-	sk_epoll_lock(false);
-	sk_nic_lock(false);
-	if (pid == 0) {
-		sk_table_forked();
-		sk_pumps_forked();
-		forget();
-	}
+	sk_table_unlock();
+	sk_pumps_unlock();
+	sk_epoll_unlock();
+	sk_nic_unlock();
+	if (pid == 0)
+		child();
 	return pid;
+}
+
+/* The parent stays as long as it has something to serve. */
+SK_API int daemon(int nochdir, int noclose)
+{
+	pid_t pid = fork();
+	int fd;
+
+	if (pid < 0)
+		return -1;
+	if (pid > 0)
+		_exit(0);
+	if (setsid() < 0 || (!nochdir && chdir("/") < 0))
+		return -1;
+	if (noclose)
+		return 0;
+	fd = open("/dev/null", O_RDWR);
+	if (fd < 0)
+		return -1;
+	for (int i = 0; i < 3; i++)
+		if (dup2(fd, i) < 0)
+			return -1;
+	if (fd > 2)
+		(void)close(fd);
+	return 0;
 }
 
 int sk_pump_fd(int fd)

@@ -111,12 +111,19 @@ bool sk_addr_any(const struct sk *sk, const struct sockaddr *addr, socklen_t byt
 	       IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
-void sk_nic_lock(bool take)
+void sk_nic_lock(void)
 {
-	if (take)
-		pthread_mutex_lock(&nics.lock);
-	else
-		pthread_mutex_unlock(&nics.lock);
+	pthread_mutex_lock(&nics.lock);
+}
+
+void sk_nic_unlock(void)
+{
+	pthread_mutex_unlock(&nics.lock);
+}
+
+void sk_nic_reset(void)
+{
+	pthread_mutex_init(&nics.lock, NULL);
 }
 
 /* ---- rsockets -------------------------------------------------------------------------------- */

@@ -87,12 +87,19 @@ void sk_pumps_wait(void)
 	pthread_mutex_unlock(&pumps.lock);
 }
 
-void sk_pumps_lock(bool take)
+void sk_pumps_lock(void)
 {
-	if (take)
-		pthread_mutex_lock(&pumps.lock);
-	else
-		pthread_mutex_unlock(&pumps.lock);
+	pthread_mutex_lock(&pumps.lock);
+}
+
+void sk_pumps_unlock(void)
+{
+	pthread_mutex_unlock(&pumps.lock);
+}
+
+void sk_pumps_reset(void)
+{
+	pthread_mutex_init(&pumps.lock, NULL);
 }
 
 void sk_pumps_forked(void)

@@ -6,7 +6,6 @@
 #ifndef WEFT_SOCKETS_SK_PUMP_H
 #define WEFT_SOCKETS_SK_PUMP_H
 
-#include <stdbool.h>
 #include <sys/socket.h>
 
 /* What goes with a descriptor from a listener's pump to accept(2). */
@@ -22,7 +21,9 @@ struct sk_passed {
 int sk_pump_stream(int rfd, int end);
 int sk_pump_listener(int rfd, int kernel_fd, int end);
 /* Around a fork. */
-void sk_pumps_lock(bool take);
+void sk_pumps_lock(void);
+void sk_pumps_unlock(void);
+void sk_pumps_reset(void);
 /* In a child of fork: the ends that its parent serves are closed here. */
 void sk_pumps_forked(void);
 

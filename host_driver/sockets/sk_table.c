@@ -233,12 +233,19 @@ struct sk *sk_next(int *at)
 	return sk;
 }
 
-void sk_table_lock(bool take)
+void sk_table_lock(void)
 {
-	if (take)
-		pthread_mutex_lock(&table_lock);
-	else
-		pthread_mutex_unlock(&table_lock);
+	pthread_mutex_lock(&table_lock);
+}
+
+void sk_table_unlock(void)
+{
+	pthread_mutex_unlock(&table_lock);
+}
+
+void sk_table_reset(void)
+{
+	pthread_mutex_init(&table_lock, NULL);
 }
 
 void sk_table_forked(void)

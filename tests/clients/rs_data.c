@@ -340,6 +340,68 @@ static void datagrams(void)
 	free(out);
 }
 
+static int on_port(void)
+{
+	int fd = rsocket(AF_INET, SOCK_DGRAM, 0), on = 1;
+
+	CHECK(fd >= 0);
+	CHECK(rsetsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
+	CHECK(rbind(fd, (struct sockaddr *)&server, sizeof(server)) == 0);
+	return fd;
+}
+
+/* What is said to the server's port comes to this one. */
+static void comes_to(int from, int to, struct sockaddr_in *peer)
+{
+	socklen_t len = sizeof(*peer);
+	char byte = 0;
+
+	CHECK(rsend(from, "x", 1, 0) == 1 && poll_one(to, POLLIN, 10000) == POLLIN);
+	CHECK(rrecvfrom(to, &byte, 1, 0, (struct sockaddr *)peer, &len) == 1 && byte == 'x');
+}
+
+static int speaker(void)
+{
+	int fd = rsocket(AF_INET, SOCK_DGRAM, 0);
+
+	CHECK(fd >= 0 && rconnect(fd, (struct sockaddr *)&server, sizeof(server)) == 0);
+	return fd;
+}
+
+/* Sockets on one port; one that comes anew; what is sent just before the end. */
+static void shared_port(void)
+{
+	struct sockaddr_in peer;
+	int first, second, third, a, b, c, i;
+	char byte;
+
+	server.sin_port = htons(PORT + 2);
+	first = on_port();
+	a = speaker();
+	comes_to(a, first, &peer);
+	CHECK(rconnect(first, (struct sockaddr *)&peer, sizeof(peer)) == 0);
+	second = on_port();
+	b = speaker();
+	comes_to(b, second, &peer);
+	comes_to(a, first, &peer);
+	/* the one that listened goes, the other one is found */
+	CHECK(rclose(first) == 0);
+	c = speaker();
+	comes_to(c, second, &peer);
+	CHECK(rclose(second) == 0);
+	third = on_port();
+	for (i = 0; i < 100 && poll_one(third, POLLIN, 100) != POLLIN; i++)
+		(void)rsend(b, "y", 1, 0);
+	CHECK(rrecv(third, &byte, 1, 0) == 1 && byte == 'y');
+	while (rrecv(third, &byte, 1, MSG_DONTWAIT) == 1)
+		;
+	CHECK(rclose(a) == 0 && rclose(b) == 0 && rclose(c) == 0);
+	a = rsocket(AF_INET, SOCK_DGRAM, 0);
+	CHECK(rsendto(a, "z", 1, 0, (struct sockaddr *)&server, sizeof(server)) == 1);
+	CHECK(rclose(a) == 0 && rrecv(third, &byte, 1, 0) == 1 && byte == 'z');
+	CHECK(rclose(third) == 0);
+}
+
 /* A child has none of its parent's sockets, the parent all of them; both can make new ones. */
 static void forks(int listen_fd)
 {
@@ -379,5 +441,6 @@ int main(int argc, char **argv)
 	iomaps(fd);
 	CHECK(rclose(fd) == 0);
 	datagrams();
+	shared_port();
 	return puts("ok") < 0;
 }

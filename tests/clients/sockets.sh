@@ -77,6 +77,9 @@ all()
 	iperf "$name.udp2" sum -u -b 20M -P 2
 	iperf "$name.udpr" sum -u -b 20M -R
 	stop "$name.iperf"
+	# Into the background by itself.
+	$b iperf3 -s -1 -p 5202 -D || die 'iperf3 -D'
+	wait_until 'iperf3 in the background' $a iperf3 -p 5202 -c "$address" -n 5M
 
 	spawn "$name.nc" sh -c "exec $b nc -l 5000 >'$WEFT_TMP/there'"
 	try "nc -N $address 5000" "$WEFT_TMP/file"
