@@ -186,8 +186,11 @@ void rdmap_tx_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
 	/* A session that has ended told the peer already. */
 	if (!session || session->state != RD_OPEN)
 		return;
-	if (response->kind == FW_WQE_TERMINATE)
-		return; /* its request is not acknowledged: it comes again and finds no QP */
+	/* Of one whose data went away the request is acknowledged: it does not come again. */
+	if (response->kind == FW_WQE_TERMINATE) {
+		error.layer_etype = (uint8_t)(response->swap >> 8);
+		error.code = (uint8_t)response->swap;
+	}
 	rdmap_tx_terminate(nic, nic->null_qp, &to, &error);
 }
 
