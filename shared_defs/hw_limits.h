@@ -28,7 +28,7 @@ enum {
 
 	HW_MAX_SQ_SLOTS = 32768, /* 64-byte slots of one send queue */
 	HW_MAX_WR = 8192,        /* work requests of one queue */
-	HW_MAX_CQE = 65536,
+	HW_MAX_CQE = 262144,     /* libfabric's ofi_rxm asks for 196,608 of one CQ */
 	HW_MAX_SGE = 16,
 	HW_MAX_INLINE_BYTES = 512,
 	HW_MAX_RD_ATOMIC = 128,      /* reads and atomics of one QP in flight, either side */

@@ -81,6 +81,12 @@ static int bind_ip(struct cm_id *id, uint32_t ip, uint16_t *port)
 	return leg_bind(id, dev, port) < 0 ? -1 : cm_id_attach(id, dev);
 }
 
+/* The machine itself, by whatever NIC: libfabric asks so for a server that names no address. */
+static bool is_any(uint32_t ip)
+{
+	return ip == INADDR_ANY || ntohl(ip) >> 24 == IN_LOOPBACKNET;
+}
+
 CM_API int rdma_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 {
 	struct cm_id *id = cm_id_of(pub);
@@ -93,7 +99,7 @@ CM_API int rdma_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 	err = cm_addr_get(addr, &ip, &port);
 	if (err)
 		return cm_error(err);
-	rc = ip == INADDR_ANY ? bind_any(id, &port) : bind_ip(id, ip, &port);
+	rc = is_any(ip) ? bind_any(id, &port) : bind_ip(id, ip, &port);
 	if (rc < 0) {
 		err = errno;
 		cm_legs_drop(id);
@@ -159,7 +165,7 @@ CM_API int rdma_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *from, stru
 	if (towards(id, ip) < 0)
 		return -1;
 	/* The machine itself: the NIC's own address. */
-	if (ip == INADDR_ANY || ntohl(ip) >> 24 == IN_LOOPBACKNET)
+	if (is_any(ip))
 		ip = id->dev->ip;
 	cm_addr_set(dst(id), ip, port);
 	cm_gid(ip, &pub->route.addr.addr.ibaddr.dgid);

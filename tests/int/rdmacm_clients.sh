@@ -77,6 +77,7 @@ pair rping.s weft1 rping -s -a 10.77.0.2 -v -C 50 -S 4000 -- rping -c -a 10.77.0
 grep -q 'rdma-ping-49' "$WEFT_TMP/client$client.out" || die 'rping has not pinged 50 times'
 # Any address; within one NIC.
 pair any.s weft0 rping -s -C 3 -- rping -c -a 10.77.0.1 -V -C 3
+pair self.s weft1 rping -s -a 127.0.0.1 -C 3 -- rping -c -a 10.77.0.2 -V -C 3
 pair mato.s weft1 ucmatose -c 4 -C 20 -S 1000 -- ucmatose -s 10.77.0.2 -c 4 -C 20 -S 1000
 pair udaddy.s weft1 udaddy -c 2 -C 10 -- udaddy -s 10.77.0.2 -c 2 -C 10
 pair server weft1 rdma_server -s 10.77.0.2 -p 7471 -- rdma_client -s 10.77.0.2 -p 7471
