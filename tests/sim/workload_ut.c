@@ -238,6 +238,17 @@ static void ud_long_faults(void)
 	run_seeds(&job, 30, 2);
 }
 
+static void records(void)
+{
+	struct job job = {
+	    .workload = "ud_record", .faults = "", .nics = 3, .duration_ns = 3 * FIX_MS};
+
+	run_seeds(&job, 1, 2);
+	job.faults = "loss=5,dup=5,reorder=5,corrupt";
+	job.mtu = 1500;
+	run_seeds(&job, 10, 4);
+}
+
 /* Every operation and every misuse of it against the model of verbs. */
 static void verbs_clean(void)
 {
@@ -258,4 +269,4 @@ static void verbs_faults(void)
 UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_heavy_faults),
 	UT(rd_heavy_loss), UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu),
 	UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_faults),
-	UT(ud_long_faults), UT(verbs_clean), UT(verbs_faults))
+	UT(ud_long_faults), UT(records), UT(verbs_clean), UT(verbs_faults))
