@@ -251,7 +251,8 @@ short rs_stream_revents(struct rs *rs)
 		ev |= POLLIN | POLLRDNORM | POLLRDHUP;
 	if (over || rs->write_shut || writable(rs))
 		ev |= POLLOUT | POLLWRNORM;
-	if (over || (st->fin_seen && st->fin_sent))
+	/* What the peer sent before it closed is read first. */
+	if ((over && !st->rx.unread_bytes) || (st->fin_seen && st->fin_sent))
 		ev |= POLLHUP;
 	return (short)ev;
 }

@@ -241,8 +241,11 @@ static void errors(int listen_fd)
 	CHECK(rclose(fd[0]) == 0);
 	/* one that said so */
 	pair(listen_fd, fd);
-	CHECK(rclose(fd[1]) == 0);
-	CHECK(rrecv(fd[0], buf, 1, 0) == 0);
+	CHECK(rsend(fd[1], buf, 1, 0) == 1 && rclose(fd[1]) == 0);
+	CHECK(poll_one(fd[0], POLLIN, 10000) & POLLIN);
+	usleep(100000);
+	CHECK(!(poll_one(fd[0], POLLIN, 0) & POLLHUP));
+	CHECK(rrecv(fd[0], buf, 1, 0) == 1 && rrecv(fd[0], buf, 1, 0) == 0);
 	for (i = 0; i < 1000 && rsend(fd[0], buf, 1, 0) == 1; i++)
 		usleep(1000);
 	CHECK(i < 1000 && (errno == EPIPE || errno == ECONNRESET));
