@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # The MPI programs of tests/mpi under Debian's Open MPI and MPICH over UCX: at a switch with 2 and 5 ranks, between
-# two weftd with 3. Threads on few ranks only: each spins.
+# two weftd with 3.
 # timeout: 900
 
 . tests/int/lib.sh

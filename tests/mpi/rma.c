@@ -245,6 +245,7 @@ static void fetch_and_op(int per_rank)
 static void compare_and_swap(int per_rank)
 {
 	uint64_t none = 0, me = (uint64_t)mt.rank + 1, was, value;
+	int flag;
 
 	mt_part("Compare_and_swap");
 	MPI_Win_lock_all(0, w.win);
@@ -256,6 +257,10 @@ static void compare_and_swap(int per_rank)
 		do {
 			MPI_Compare_and_swap(&me, &none, &was, MPI_UINT64_T, 0, 8, w.win);
 			MPI_Win_flush(0, w.win);
+			/* Open MPI moves nobody on in there when the window is our own. */
+			if (was != 0)
+				MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag,
+					   MPI_STATUS_IGNORE);
 		} while (was != 0);
 		MPI_Get(&value, 8, MPI_BYTE, 0, 16, 8, MPI_BYTE, w.win);
 		MPI_Win_flush(0, w.win);
