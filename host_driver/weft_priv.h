@@ -390,4 +390,12 @@ void weft_mr_caches_close(struct weft_ctx *ctx);
 /* Installs the fork handlers, once in the life of a process. 0 or a negative errno. */
 int weft_fork_init(void);
 
+/*
+ * Datagrams are posted and forgotten: mckey posts its last ones, destroys their address handle and
+ * the queue pair, and ends, when other devices have sent them. Waits until the NIC, which may have
+ * to share its CPU with the caller, has read what is posted to UD queue pairs; 200 ms at most.
+ * weft_qp.c, for host_driver/verbs.
+ */
+void weft_ud_settle(struct weft_ctx *ctx);
+
 #endif /* WEFT_PRIV_H */

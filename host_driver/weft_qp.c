@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "host_driver/weft_db.h"
 #include "host_driver/weft_eq.h"
@@ -440,4 +441,32 @@ int weft_destroy_qp(struct weft_qp *pub)
 		unpublish(ctx, qp);
 	weft_qp_free(qp);
 	return 0;
+}
+
+/* True: a UD queue pair has requests that the NIC has not read. */
+static bool unread(struct weft_ctx *ctx)
+{
+	bool found = false;
+	const struct weft_link *at;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (at = ctx->qp_list.next; at != &ctx->qp_list && !found; at = at->next) {
+		const struct weft_qp_obj *qp = weft_container_of(at, struct weft_qp_obj, node);
+
+		found = qp->pub.type == WEFT_QPT_UD &&
+			__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE) == WEFT_QPS_RTS &&
+			weft_barrier_sq_cons(qp->record) !=
+			    __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return found;
+}
+
+void weft_ud_settle(struct weft_ctx *ctx)
+{
+	const struct timespec pause = {.tv_nsec = 100000};
+	int turns = 2000;
+
+	while (turns-- && weft_ctx_state(ctx) == WEFT_CTX_LIVE && unread(ctx))
+		(void)nanosleep(&pause, NULL);
 }

@@ -180,7 +180,7 @@ void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool lis
 /* The shard that listens, FW_NONE. */
 uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port);
 /* Somebody listened there until a moment ago, and may do so again. */
-bool cm_port_ended(struct fw_nic *nic, uint16_t space, uint16_t port);
+bool cm_port_ended(struct fw_nic *nic, uint16_t port);
 bool cm_space_ok(uint32_t space);
 
 /* ---- cm_rd_rx.c: a datagram of type CM, its CRC32C checked */

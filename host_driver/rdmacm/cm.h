@@ -32,8 +32,8 @@ enum {
 	CM_SGID_INDEX = 1, /* the IPv4-mapped one */
 	CM_HOP_LIMIT = 64,
 	CM_PKEY = 0xffff,
-	/* Of a connection's queue pair: 4.096 us * 2^14, 0.64 ms. */
-	CM_ACK_TIMEOUT = 14,
+	/* Of a connection's queue pair: 4.096 us * 2^19, 2.1 s, as Linux has it for RoCE. */
+	CM_ACK_TIMEOUT = 19,
 	CM_MIN_RNR_TIMER = 12,
 	CM_RETRY_COUNT = 7,
 	CM_EP_TIMEOUT_MS = 2000, /* of what rdma_create_ep() resolves */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "host_driver/verbs/vb.h"
+#include "host_driver/weft_priv.h"
 
 enum {
 	GRH_IP_OFFSET = 20, /* UD receives: the IPv4 header is the last 20 of the 40 bytes */
@@ -155,7 +156,11 @@ VB_API struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 VB_API int ibv_destroy_ah(struct ibv_ah *ibv)
 {
 	struct vb_ah *ah = vb_ah_of(ibv);
-	int rc = weft_destroy_ah(ah->weft);
+	int rc;
+
+	/* What was posted with it still goes there, as with devices that copy the address. */
+	weft_ud_settle(weft_ctx_of(ah->weft->context));
+	rc = weft_destroy_ah(ah->weft);
 
 	if (rc < 0)
 		return vb_result(rc);

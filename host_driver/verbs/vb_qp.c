@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "host_driver/verbs/vb.h"
+#include "host_driver/weft_priv.h"
 
 static_assert((int)WEFT_QPS_ERR == IBV_QPS_ERR && (int)WEFT_QPS_SQD == IBV_QPS_SQD, "");
 static_assert((int)WEFT_QPT_UD == IBV_QPT_UD && (int)WEFT_QPT_UC == IBV_QPT_UC, "");
@@ -71,8 +72,8 @@ static struct weft_qp *xrc_recv_new(struct ibv_xrcd *xrcd, struct ibv_qp_init_at
 	return weft_create_qp(NULL, &attr);
 }
 
-static struct weft_qp *weft_qp_new(struct ibv_pd *pd, struct ibv_qp_init_attr *init, uint32_t flags,
-				   void *user)
+static struct weft_qp *make_weft_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init,
+				    uint32_t flags, void *user)
 {
 	bool xrc = init->qp_type == IBV_QPT_XRC_SEND;
 	struct weft_qp_init_attr attr = {
@@ -144,7 +145,7 @@ static struct vb_qp *qp_new(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv
 
 	if (!qp)
 		return NULL;
-	qp->weft = pd ? weft_qp_new(pd, init, flags, qp) : xrc_recv_new(xrcd, init, qp);
+	qp->weft = pd ? make_weft_qp(pd, init, flags, qp) : xrc_recv_new(xrcd, init, qp);
 	if (!qp->weft) {
 		vb_qp_free(qp);
 		return NULL;
@@ -336,7 +337,11 @@ VB_API int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_m
 VB_API int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct vb_qp *qp = vb_qp_of(ibv);
-	int rc = weft_destroy_qp(qp->weft);
+	int rc;
+
+	if (ibv->qp_type == IBV_QPT_UD && ibv->state == IBV_QPS_RTS)
+		weft_ud_settle(weft_ctx_of(qp->weft->context));
+	rc = weft_destroy_qp(qp->weft);
 
 	if (rc < 0)
 		return vb_result(rc);

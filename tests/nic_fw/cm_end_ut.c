@@ -194,7 +194,7 @@ static void backlog(void)
 	(void)cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
-	rp_run(&cp.rp, 3 * CP_S);
+	rp_run(&cp.rp, 5 * CP_S);
 	(void)cp_expect(&cp, 0, CP_NONE, HW_CM_EVENT_REJECTED);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp_accept(&cp, 1, fetched[4], 0), 0);
@@ -213,6 +213,8 @@ static void listens_anew(void)
 	rp_run(&cp.rp, CP_MS);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
 	b = cp_ask(&cp, HW_CM_TCP, 0);
+	/* In another space as well. */
+	(void)cp_ask(&cp, HW_CM_UDP, 0);
 	rp_run(&cp.rp, 300 * CP_MS);
 	cp_expect_none(&cp);
 	CU_ASSERT_NOT_EQUAL(CP_CNT(&cp, 1, drop_cm_early), 0);
@@ -220,12 +222,13 @@ static void listens_anew(void)
 	rp_run(&cp.rp, CP_S);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	(void)cp_expect(&cp, 0, CP_NONE, HW_CM_EVENT_REJECTED);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, a), 0);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, b), 0);
-	/* After a second it is as if nobody had ever listened. */
+	/* After two seconds it is as if nobody had ever listened. */
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
-	rp_run(&cp.rp, 2 * CP_S);
+	rp_run(&cp.rp, 3 * CP_S);
 	while (cp_event(&cp, 1, &(struct hw_resp_cm_event){0}) != HW_CM_EVENT_NONE)
 		;
 	a = cp_ask(&cp, HW_CM_TCP, 0);
