@@ -87,10 +87,11 @@ GOAL_API int GOAL_HasAlgorithm(GOAL_Collective coll, GOAL_Algorithm alg);
  * [RANKS/]BYTES=ALGORITHM holds up to so many ranks and bytes, an algorithm alone always; the
  * last of a list must be such. BYTES may be `any`. RANKS may be followed by pow2, or be pow2 alone:
  * then the rule holds for powers of two only ("allreduce:pow2/any=rabenseifner,ring"). Bytes are
- * those of one rank's block, of bcast, reduce, allreduce and scan of the vector. A list replaces the collective's rules; NULL brings all the first ones
- * back. The variable WEFT_GOAL_COLL is read once, before the first use; while what it holds are no
- * rules, and none are set here, GOAL_ALG_AUTO is refused. Of the process; all
- * ranks must use the same. GOAL_SUCCESS, or GOAL_ERR_ARG and nothing is changed.
+ * those of one rank's block, of bcast, reduce, allreduce and scan of the vector. A list replaces
+ * the collective's rules; NULL brings all the first ones back. The variable WEFT_GOAL_COLL is read
+ * once, before the first use; while what it holds are no rules, and none are set here,
+ * GOAL_ALG_AUTO is refused. Of the process; all ranks must use the same. GOAL_SUCCESS, or
+ * GOAL_ERR_ARG and nothing is changed.
  */
 GOAL_API int GOAL_SetCollectiveRules(const char *rules);
 /* What it stands for with so many ranks and bytes; GOAL_ERR_ARG. */

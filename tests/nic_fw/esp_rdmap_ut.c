@@ -149,7 +149,7 @@ static void check_lie(uint32_t number)
 	} else {
 		CU_ASSERT_TRUE_FATAL(rp_scqe(&rp, 0, &cqe));
 		if (cqe.status != lie->send)
-			printf("\n    lie %u: status %u, not %u", number, cqe.status, lie->send);
+			printf("\n    lie %u: status %d, not %d", number, cqe.status, lie->send);
 		CU_ASSERT_EQUAL(cqe.status, lie->send);
 	}
 	CU_ASSERT_TRUE(all(A->mem + SINK - GUARD, GUARD, 0));
