@@ -163,30 +163,35 @@ static void keys(void)
 /* A sink's name is good for its request alone, while that waits. */
 static void sinks(void)
 {
+	const uint32_t ssn = UINT32_MAX;
 	struct rd_flow flow;
 	uint32_t stag, i;
 
 	begin();
 	wqe->opcode = HW_WQE_READ;
+	wqe->ssn = ssn;
 	stag = wqe_sink_stag(A->nic, wqe);
 	CU_ASSERT_TRUE(stag & STAG_SINK_FLAG);
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag)); /* in no flow */
+	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn)); /* in no flow */
 	wqe->flow = &flow;
-	CU_ASSERT_PTR_EQUAL(wqe_from_sink(A->nic, A->qp[0], stag), wqe);
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[1], stag));
+	CU_ASSERT_PTR_EQUAL(wqe_from_sink(A->nic, A->qp[0], stag, ssn), wqe);
+	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[1], stag, ssn));
+	/* An STag that came round again, and the answer to the request before. */
+	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn - 1));
+	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn + 1));
 	for (i = 0; i < 32; i++)
-		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag ^ 1u << i));
+		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag ^ 1u << i, ssn));
 	for (i = 0; i < 1u << 24; i += 997)
 		CU_ASSERT_TRUE(i == (stag & 0xffffff) ||
-			       !wqe_from_sink(A->nic, A->qp[0], (stag & 0xff000000) | i));
+			       !wqe_from_sink(A->nic, A->qp[0], (stag & 0xff000000) | i, ssn));
 	wqe->answered = true;
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag));
+	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
 	wqe->answered = false;
 	wqe->state = FW_WQE_DONE;
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag));
+	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
 	wqe->state = FW_WQE_QUEUED;
 	wqe->kind = FW_WQE_TERMINATE;
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag));
+	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
 	wqe->kind = FW_WQE_REQUEST;
 	wqe->flow = NULL;
 	/* The next request in the same context has another name, 127 times. */
@@ -194,12 +199,13 @@ static void sinks(void)
 		struct fw_wqe *old = wqe;
 
 		wqe_free(A->nic, wqe);
-		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag));
+		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
 		wqe = wqe_alloc(A->nic, A->qp[0], FW_WQE_REQUEST);
 		CU_ASSERT_PTR_EQUAL(wqe, old);
 		CU_ASSERT_NOT_EQUAL(wqe_sink_stag(A->nic, wqe), stag);
 		wqe->flow = &flow;
-		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag));
+		wqe->ssn = ssn;
+		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
 		wqe->flow = NULL;
 	}
 	end();
