@@ -422,10 +422,10 @@ static void unknown_headers(void)
 		ep_send_forged(&ep, f);
 		want++;
 	}
-	/* ESP: too short for its header; a number that is neither 0 nor 1. */
+	/* ESP: too short for its header; `numbered` beyond its last value. */
 	ep_send_forged(&ep, packet(WIRE_EDP_ESP, 0x4001, 0x4001, 31));
 	f = ep_forge(&ep, 1, WIRE_ESP_ACK, true, ep.end[0].stream->rcv_next, "data", 4);
-	f.b[ESP_AT + 9] = 2;
+	f.b[ESP_AT + 9] = WIRE_ESP_BEHIND + 1;
 	ep_send_forged(&ep, f);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed), want + 2);
 	CU_ASSERT_EQUAL(ep.frames, 0);
