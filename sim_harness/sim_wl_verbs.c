@@ -342,7 +342,7 @@ static void stop(struct sim_run *run)
 	}
 	for (i = 0; i < wv->num_ids; i++) {
 		if (wv->is_recv[i])
-			free(wv->ids[i]);
+			wv_recv_free(wv->ids[i]);
 		else if (wv->ids[i])
 			wv_op_free(wv->ids[i]);
 	}

@@ -117,7 +117,9 @@ struct wv_cq {
 	struct weft_comp_channel *channel; /* NULL: polled */
 	uint32_t eq;                       /* of the channel */
 	uint32_t used;                     /* completions that may come or wait */
+	uint32_t num_arms;
 	bool armed, interrupted;
+	bool polled; /* arming is due */
 };
 
 struct wv_rq {
@@ -378,6 +380,8 @@ void wv_replenish(struct wv_proc *proc, struct wv_rq *rq, struct wv_qp *qp);
 void wv_received(struct wv_qp *qp, struct wv_recv *recv, const struct weft_wc *wc);
 /* The buffers of a receive that will not complete. */
 void wv_recv_drop(struct wv_recv *recv);
+/* Its memory; NULL is allowed. */
+void wv_recv_free(struct wv_recv *recv);
 void wv_rq_drop(struct wv_rq *rq);
 
 /* sim_wl_verbs_done.c */

@@ -101,11 +101,22 @@ static void give_back(struct wv_recv *recv)
 		keep_reserve(recv->rq, 0);
 }
 
+void wv_recv_free(struct wv_recv *recv)
+{
+	uint32_t i;
+
+	if (!recv)
+		return;
+	for (i = 0; i < recv->num_sge; i++)
+		free(recv->was[i]);
+	free(recv);
+}
+
 static void undo(struct wv_recv *recv)
 {
 	wv_recv_drop(recv);
 	wv_id_undo(recv->proc->wv, recv->model.wr_id);
-	free(recv);
+	wv_recv_free(recv);
 }
 
 static struct wv_recv *draw(struct wv_proc *proc, struct wv_rq *rq, bool grh)
