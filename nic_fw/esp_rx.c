@@ -254,6 +254,16 @@ static void look_for_tail(struct fw_nic *nic, struct esp_stream *s, uint32_t nex
 	end = s->received ? 64 - (uint32_t)__builtin_clzll(s->received) : 0;
 	if (ahead <= end)
 		return;
+	/*
+	 * Each request is answered by a packet like this one: two ends that disagree for good,
+	 * after a forged ACK, would otherwise ask and answer as fast as the wire carries it.
+	 */
+	if (s->tail_hole == s->rcv_next && s->tail_next == next &&
+	    nic->now_ns - s->tail_ns < esp_rto_ns(s, 0) / 2)
+		return;
+	s->tail_hole = s->rcv_next;
+	s->tail_next = next;
+	s->tail_ns = nic->now_ns;
 	s->rrq_ns = nic->now_ns;
 	s->rrq_hole = s->rcv_next;
 	FW_COUNT(nic, esp_rrq_tx);

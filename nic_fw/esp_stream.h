@@ -115,6 +115,9 @@ struct esp_stream {
 	uint32_t rx_unacked; /* packets taken since the last ACK */
 	uint32_t rrq_hole;   /* rcv_next when holes were last asked for */
 	uint64_t rrq_ns;
+	/* rcv_next and the peer's next when the packets between were last asked for, and when. */
+	uint32_t tail_hole, tail_next;
+	uint64_t tail_ns;
 	uint8_t rrq_tries;
 	uint64_t ack_ns; /* when a waiting ACK must go */
 
