@@ -377,8 +377,9 @@ _test-unit: $(if $(T),$(foreach b,$(UT_BINS),$(if $(findstring $T,$b),$b)),$(UT_
 test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it
 	@tools/deps.sh test mpi
 	@+$(MAKE) _test-clients
+CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
 _test-clients: all $(call products,san)
-	@tests/run.sh $(foreach s,$(sort $(wildcard tests/clients/*.sh)),$(if $(findstring $T,$s),$s))
+	@tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(CLIENT_SCRIPTS))
 
 test-int:	## the integration tests alone; T=name runs those whose path contains it
 	@tools/deps.sh test
