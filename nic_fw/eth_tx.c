@@ -76,6 +76,7 @@ struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic)
 	frame->num_seg = 0;
 	frame->bytes = 0;
 	frame->flags = 0;
+	frame->csum_start = 0;
 	frame->status = 0;
 	frame->cookie = 0;
 	return frame;

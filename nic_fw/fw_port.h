@@ -46,6 +46,8 @@ enum {
 	FW_RX_CRC_OK = 0x02,
 	FW_RX_LOOP =
 	    0x04, /* set by the port: it is this NIC's own (FW_TX_LOOP, FW_TX_F_ALSO_LOOP) */
+	/* Set by the port: the checksum of TCP or UDP is known to be right, or was never made. */
+	FW_RX_CSUM_OK = 0x08,
 };
 
 /* A received frame, from the Ethernet header on, without the FCS. Read only. */
@@ -101,6 +103,12 @@ struct fw_tx_frame {
 	uint32_t num_seg;
 	uint32_t bytes; /* of the whole frame, CRC32Cs included, FCS not */
 	uint32_t flags;
+	/*
+	 * The port puts the Internet checksum (RFC 1071) of the bytes from csum_start to the end
+	 * into the two bytes at csum_at, which hold the pseudo header's sum. Behind the CRC32Cs.
+	 * csum_start 0: none.
+	 */
+	uint16_t csum_start, csum_at;
 	int32_t status;  /* set by tx_burst: 0, or -EFAULT: a FW_TX_HOST piece was unreachable */
 	uint64_t cookie; /* the firmware's, to know the frame by when status is set */
 };

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPA: RDMAP messages on a TCP connection.
+ *
+ * mpa_conn.c	the connection from SYN to FPDUs: request, reply, reject, the first frame
+ * mpa_frame.c	the set-up frames, read and written
+ * mpa_tx.c	FPDUs out: cut, markers, CRC
+ * mpa_rx.c	FPDUs in: found again in segments, checked, given to RDMAP
+ * mpa_rdmap.c	a queue pair's messages on its connection: llp.h, completions, the end
+ * mpa_term.c	Terminates, out and in
+ *
+ * Above it cm_tcp.c (set-up) and llp.h (messages), beneath it tcp.h. A connection belongs to an
+ * endpoint of the connection manager from its beginning, and to a queue pair from mpa_attach()
+ * until either is gone. RFC 5044, 6581, 5040, 5041, 7306.
+ */
+#ifndef WEFT_FW_MPA_H
+#define WEFT_FW_MPA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/list.h"
+#include "nic_fw/tcp.h"
+#include "nic_fw/timer.h"
+#include "shared_defs/hw_cm.h"
+#include "shared_defs/hw_cqe.h"
+
+struct fw_nic;
+struct fw_qp;
+struct fw_wqe;
+struct cm_ep;
+struct dgram_pkt;
+struct rdmap_error;
+struct mpa_partial;
+
+enum mpa_state {
+	MPA_FREE = 0,
+	MPA_CONNECTING, /* active: TCP's handshake */
+	MPA_REQ_SENT,   /* active: the reply */
+	MPA_REP_RCVD,   /* active: the process: its queue pair */
+	MPA_REQ_WAIT,   /* passive: the request */
+	MPA_REQ_RCVD,   /* passive: the process: accept or reject */
+	MPA_RTR_WAIT,   /* passive: accepted; the first FPDU: nothing is sent before it */
+	MPA_FPDU,       /* messages */
+	MPA_TERM_SENT,  /* a Terminate is on its way, FIN behind it: what comes is thrown away */
+	MPA_CLOSING,    /* FIN is on its way, or the peer's has come */
+	MPA_STATES
+};
+
+enum {
+	MPA_MAX_CONNS = 4096, /* of a shard */
+	MPA_MAX_DATA = 512,   /* private data, with what revision 2 puts before it */
+};
+
+/* What the two ends agreed on. RFC 5044 7.1, RFC 6581 9. */
+struct mpa_params {
+	uint8_t revision;
+	bool crc;
+	bool tx_markers; /* the peer wants them in what we send */
+	bool rx_markers; /* we want them */
+	bool enhanced;   /* IRD and ORD were exchanged */
+	bool peer_to_peer;
+	uint8_t rtr;  /* WIRE_MPA_RTR_* that the first frame may be, or is */
+	uint16_t ird; /* reads of the peer that we answer at a time */
+	uint16_t ord; /* reads that we may have under way */
+};
+
+struct mpa_conn {
+	struct tcp_flow *flow; /* NULL: over */
+	struct fw_qp *qp;      /* NULL: not attached, or gone */
+	uint32_t ep;           /* of cm_ep; FW_NONE: gone */
+	uint8_t state;         /* mpa_state; changed by mpa_set_state() only */
+	struct mpa_params param;
+	bool faulty; /* memory under an FPDU was gone: nothing goes out any more but a Terminate */
+
+	/* out, by mpa_tx.c */
+	struct fw_list out;  /* fw_wqe.flow_node: messages to cut, in order */
+	uint64_t tx_bytes;   /* of the stream in FPDU mode, markers counted */
+	uint32_t tx_unacked; /* segments of it */
+
+	/* in, by mpa_rx.c */
+	uint64_t rx_bytes;           /* likewise, taken */
+	struct mpa_partial *partial; /* an FPDU that has begun, NULL */
+	uint32_t rx_msn_read;        /* last MSN on QN 1, 2, 3 */
+	uint32_t rx_msn_term, rx_msn_atomic;
+	uint32_t tx_msn_read, tx_msn_atomic;
+
+	struct fw_timer timer; /* set-up; the end */
+};
+
+/* ---- mpa_conn.c, called by cm_tcp.c */
+
+/* Makes a connection for the endpoint, whose param, tx_data and peer are filled. 0 or an errno. */
+int mpa_connect(struct fw_nic *nic, struct cm_ep *ep);
+int mpa_listen(struct fw_nic *nic, struct cm_ep *ep);
+void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep);
+/*
+ * The queue pair (state RTS, transport TCP) has the connection: passive: the reply goes; active:
+ * FPDUs may. 0 or an errno.
+ */
+int mpa_attach(struct fw_nic *nic, struct mpa_conn *conn, struct fw_qp *qp);
+/* Passive: says no, with the endpoint's tx_data; closes. */
+void mpa_reject(struct fw_nic *nic, struct mpa_conn *conn);
+/* Closes behind what was queued. */
+void mpa_disconnect(struct fw_nic *nic, struct mpa_conn *conn);
+/* At once, by a reset. */
+void mpa_abort(struct fw_nic *nic, struct mpa_conn *conn);
+void mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_state state);
+extern const struct tcp_ops mpa_tcp_ops;
+
+/* ---- cm_tcp.c, called by mpa_conn.c: what became of an endpoint's connection */
+
+/* A request came in on a listener: an endpoint for it, or NULL (reset). */
+struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct mpa_conn *conn,
+			     const uint8_t *data, uint32_t bytes);
+/* Active: the peer accepted (its private data). */
+void cm_tcp_accepted(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes);
+void cm_tcp_rejected(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes);
+/* Passive: messages may be sent. */
+void cm_tcp_established(struct fw_nic *nic, struct cm_ep *ep);
+/* Over, or never was. ep->mpa is invalid on return. */
+void cm_tcp_ended(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why);
+
+/* ---- mpa_tx.c, mpa_rx.c: tcp_ops of a connection in MPA_RTR_WAIT and MPA_FPDU */
+
+struct tcp_seg *mpa_tx_next(struct fw_nic *nic, struct tcp_flow *flow, uint32_t max);
+int mpa_tx_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg, uint32_t from,
+		uint32_t bytes, struct fw_tx_frame *frame, uint32_t hdr_offset);
+void mpa_tx_acked(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg, bool ok);
+uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
+			uint32_t offset, uint32_t bytes);
+void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
+		  uint32_t offset, uint32_t bytes, uint32_t ahead);
+
+/* ---- mpa_rdmap.c: what llp.h asks of a transport; see there */
+
+bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg);
+void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg);
+void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+			enum hw_vendor_err vendor_err);
+void mpa_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp);
+/* The stream is at its end: the queue pair goes to ERR, with an event where the end was an error.
+ */
+void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why);
+
+/* ---- mpa_term.c */
+
+/* An error of the peer, or ours while answering: Terminate, FIN; the QP goes to ERR. */
+void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct dgram_pkt *pkt,
+		   const struct rdmap_error *error);
+/* The peer's. */
+void mpa_term_rx(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *payload, uint32_t bytes);
+
+#endif /* WEFT_FW_MPA_H */
