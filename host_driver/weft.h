@@ -719,11 +719,13 @@ enum weft_qp_attr_mask {
 
 /*
  * What carries an RC QP's messages; both ends choose the same. ESP: streams over raw Ethernet, to
- * peers on the same link (modify to RTR: -EHOSTUNREACH to others).
+ * peers on the same link (modify to RTR: -EHOSTUNREACH to others). TCP: the connection of an endpoint
+ * (weft_cm.h), which the QP is given in RTS; its peer's QPN is 0.
  */
 enum weft_qp_transport {
 	WEFT_QP_TRANSPORT_RD = 0,
 	WEFT_QP_TRANSPORT_ESP = 1,
+	WEFT_QP_TRANSPORT_TCP = 2,
 };
 
 struct weft_qp_attr {

@@ -28,6 +28,7 @@ struct fw_qp;
 struct fw_eq;
 struct cm_ep;
 struct dgram_pkt;
+struct mpa_conn;
 
 /* What the endpoint waits for. */
 enum cm_state {
@@ -99,8 +100,9 @@ struct cm_ep {
 	uint32_t peer_ip;  /* network byte order */
 	uint32_t qpn;      /* of the client's QP that is tied to it, 0 */
 	uint32_t hash_next;
-	uint16_t client; /* CM_NO_CLIENT: the process is gone or has given it up */
-	uint16_t space;  /* 0: not bound */
+	struct mpa_conn *mpa; /* its connection over TCP, NULL */
+	uint16_t client;      /* CM_NO_CLIENT: the process is gone or has given it up */
+	uint16_t space;       /* 0: not bound */
 	uint16_t local_port;
 	uint16_t peer_port;
 	uint8_t peer_shard;

@@ -106,6 +106,8 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->cm_ids, HW_MAX_CM);
 	nic->cm_hash = carve(l, sizeof(uint32_t), CM_HASH_SIZE);
 	nic->cm_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
+	carve_pool(l, &nic->mpa_conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);
+	carve_pool(l, &nic->mpa_setups, sizeof(struct mpa_setup), MPA_MAX_CONNS);
 	nic->goal_comms = carve(l, sizeof(*nic->goal_comms), HW_MAX_GOAL_COMMS);
 	carve_ids(l, &nic->goal_comm_ids, HW_MAX_GOAL_COMMS);
 	nic->goal_schedules = carve(l, sizeof(*nic->goal_schedules), HW_MAX_GOAL_SCHEDULES);
@@ -170,13 +172,15 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	    !config->num_shards || config->num_shards > WIRE_DGRAM_SHARDS ||
 	    config->shard >= config->num_shards || config->num_coll_shards >= config->num_shards ||
 	    !config->ip || config->esp_burst > ESP_MAX_BURST ||
-	    config->esp_initial_burst > ESP_MAX_BURST)
+	    config->esp_initial_burst > ESP_MAX_BURST || config->mpa & ~(uint32_t)HW_MPA_ALL)
 		return NULL;
 	nic->config = *config;
 	if (!config->esp_burst)
 		nic->config.esp_burst = ESP_BURST;
 	if (!config->esp_initial_burst)
 		nic->config.esp_initial_burst = ESP_INITIAL_BURST;
+	if (!config->mpa)
+		nic->config.mpa = HW_MPA_DEFAULT;
 	nic->port = *port;
 	nic->qpn_base = (uint32_t)config->nic_index << 19 | (uint32_t)config->shard << 16;
 	nic->link_up = true;
@@ -186,6 +190,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->cm_listeners);
 	fw_list_init(&nic->cm_resolving);
 	fw_list_init(&nic->cm_orphans);
+	fw_list_init(&nic->mpa_waiting);
 	fw_list_init(&nic->sched_qps);
 	fw_list_init(&nic->goal_clients);
 	fw_list_init(&nic->esp_ready);

@@ -36,6 +36,7 @@ struct fw_config {
 	 * has not acknowledged. 1..63, 0: the default, 32 and 16.
 	 */
 	uint8_t esp_burst, esp_initial_burst;
+	uint16_t mpa; /* HW_MPA_* (hw_cm.h); 0: HW_MPA_DEFAULT */
 	/*
 	 * Finds the address of the NIC that a QPN names when a peer was given by QPN alone
 	 * (address vector without GRH): nic_index -> IP, network byte order, 0: unknown.

@@ -30,6 +30,7 @@
 #include "nic_fw/mcast.h"
 #include "nic_fw/mem.h"
 #include "nic_fw/mgrp.h"
+#include "nic_fw/mpa.h"
 #include "nic_fw/pool.h"
 #include "nic_fw/qp.h"
 #include "nic_fw/rd.h"
@@ -42,6 +43,7 @@
 #include "nic_fw/wqe.h"
 #include "nic_fw/xrc.h"
 #include "shared_defs/trace_events.h"
+#include "shared_defs/wire_mpa.h"
 
 enum {
 	FW_MAX_EQS = 8192,
@@ -185,6 +187,11 @@ struct fw_nic {
 	uint32_t cm_num_listeners;
 	struct fw_list cm_resolving; /* cm_ep.wait_node */
 	struct fw_list cm_orphans;   /* cm_ep.node: whose process is gone */
+
+	/* MPA over TCP */
+	struct fw_pool mpa_conns;   /* struct mpa_conn */
+	struct fw_pool mpa_setups;  /* struct mpa_setup */
+	struct fw_list mpa_waiting; /* mpa_conn.node: passive ones whose request is not whole */
 
 	/* collectives */
 	struct goal_heap goal_heap;

@@ -24,6 +24,7 @@
 #include "nic_fw/timer.h"
 #include "shared_defs/hw_cm.h"
 #include "shared_defs/hw_cqe.h"
+#include "shared_defs/wire_mpa.h"
 
 struct fw_nic;
 struct fw_qp;
@@ -52,6 +53,21 @@ enum {
 	MPA_MAX_DATA = 512,   /* private data, with what revision 2 puts before it */
 };
 
+/* What a connection needs until its set-up frame is acknowledged and the peer's has come. */
+enum {
+	MPA_SETUP_BYTES = sizeof(struct wire_mpa_setup) + WIRE_MPA_MAX_PRIVATE,
+	MPA_SETUP_SEGS = 16, /* of a frame, in flight */
+};
+struct mpa_setup {
+	struct tcp_seg seg[MPA_SETUP_SEGS]; /* bytes 0: free */
+	uint16_t tx_bytes;                  /* of the frame to send */
+	uint16_t tx_next;                   /* of it, given to TCP */
+	uint16_t tx_acked;
+	uint16_t rx_bytes; /* of the peer's, so far */
+	uint8_t tx[MPA_SETUP_BYTES];
+	uint8_t rx[MPA_SETUP_BYTES];
+};
+
 /* What the two ends agreed on. RFC 5044 7.1, RFC 6581 9. */
 struct mpa_params {
 	uint8_t revision;
@@ -71,6 +87,11 @@ struct mpa_conn {
 	uint32_t ep;           /* of cm_ep; FW_NONE: gone */
 	uint8_t state;         /* mpa_state; changed by mpa_set_state() only */
 	struct mpa_params param;
+	struct fw_list node;     /* in nic->mpa_waiting */
+	struct mpa_setup *setup; /* NULL: over */
+	uint16_t options;        /* HW_MPA_* of this end */
+	bool fallback;           /* active: asked with revision 2 before, without an answer */
+	bool failed;             /* the peer's frame was refused */
 	bool faulty; /* memory under an FPDU was gone: nothing goes out any more but a Terminate */
 
 	/* out, by mpa_tx.c */
@@ -106,6 +127,8 @@ void mpa_disconnect(struct fw_nic *nic, struct mpa_conn *conn);
 /* At once, by a reset. */
 void mpa_abort(struct fw_nic *nic, struct mpa_conn *conn);
 void mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_state state);
+/* Passive, in MPA_RTR_WAIT: the peer's first FPDU was accepted; from now on we may send. */
+void mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn);
 extern const struct tcp_ops mpa_tcp_ops;
 
 /* ---- cm_tcp.c, called by mpa_conn.c: what became of an endpoint's connection */
@@ -129,11 +152,17 @@ int mpa_tx_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg 
 void mpa_tx_acked(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg, bool ok);
 uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 			uint32_t offset, uint32_t bytes);
+/* Active, peer-to-peer: the first FPDU is one of the kind that param.rtr names. */
+void mpa_tx_rtr(struct fw_nic *nic, struct mpa_conn *conn);
 void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 		  uint32_t offset, uint32_t bytes, uint32_t ahead);
 
 /* ---- mpa_rdmap.c: what llp.h asks of a transport; see there */
 
+/* A connection is made: its lists and counts of the stream. */
+void mpa_rdmap_init_conn(struct fw_nic *nic, struct mpa_conn *conn);
+/* The queue pair has its connection: what it holds goes on. */
+void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn);
 bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg);
 void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg);
 void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,

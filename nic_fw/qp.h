@@ -19,6 +19,7 @@
 
 struct fw_nic;
 struct fw_cq;
+struct mpa_conn;
 
 /* What a QP of an unreliable connection knows of the peer's messages (uc_rx.c). */
 struct fw_uc_rx {
@@ -86,6 +87,7 @@ struct fw_qp {
 	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
 	struct fw_list opens;    /* XRC_RECV: other processes that have it (fw_qp_open.qp_node) */
 	struct esp_rdmap esp;    /* RC over ESP: its streams */
+	struct mpa_conn *mpa;    /* RC over TCP: its connection; NULL: none yet, or not any more */
 	uint32_t cm;             /* place + 1 of the endpoint that is tied to it, 0 (cm.c) */
 
 	/* commands only */

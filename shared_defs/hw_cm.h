@@ -37,6 +37,26 @@ enum hw_cm_transport {
 	HW_CM_TRANSPORTS
 };
 
+/*
+ * How an end sets MPA up: of a NIC (fw_config.mpa), or of one endpoint (hw_cmd_cm.mpa); 0: the
+ * default, or as the NIC has it.
+ */
+enum {
+	HW_MPA_GIVEN = 0x8000, /* the others mean something */
+	HW_MPA_CRC = 0x01, /* asks for CRCs; those that the peer asks for are made in any case */
+	HW_MPA_CRC_REQUIRED = 0x02, /* and refuses a peer that does not agree */
+	HW_MPA_MARKERS = 0x04,      /* wants markers in what it receives */
+	HW_MPA_REVISION_1 = 0x08,   /* speaks RFC 5044 alone */
+	/* The first frame of a peer-to-peer connection: what may be used; none: client and server.
+	 */
+	HW_MPA_RTR_SHIFT = 4, /* of WIRE_MPA_RTR_* */
+	HW_MPA_RTR_SEND = 0x10,
+	HW_MPA_RTR_WRITE = 0x20,
+	HW_MPA_RTR_READ = 0x40,
+	HW_MPA_ALL = 0x807f,
+	HW_MPA_DEFAULT = HW_MPA_GIVEN | HW_MPA_CRC | HW_MPA_RTR_WRITE | HW_MPA_RTR_READ,
+};
+
 /* hw_cmd_cm.flags */
 enum {
 	HW_CM_F_DATAGRAM = 0x01, /* CONNECT: asks for a UD QP (SIDR), connects nothing */

@@ -280,6 +280,7 @@ struct hw_cmd_create_qp {
 enum hw_qp_transport {
 	HW_QP_TRANSPORT_RD = 0,  /* reliable datagrams over UDP */
 	HW_QP_TRANSPORT_ESP = 1, /* ESP streams over raw Ethernet; the peer is on the same link */
+	HW_QP_TRANSPORT_TCP = 2, /* MPA over TCP; the connection is an endpoint's (hw_cm.h) */
 	HW_QP_TRANSPORTS
 };
 

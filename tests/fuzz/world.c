@@ -527,6 +527,8 @@ static void each_pool(pool_fn fn)
 		fn(&nic->ud_buffers);
 		fn(&nic->esp_held);
 		fn(&nic->esp_rdmap_lasts);
+		fn(&nic->mpa_conns);
+		fn(&nic->mpa_setups);
 		fn(&nic->goal_links);
 		fn(&nic->goal_runs);
 		fn(&nic->goal_sends);
