@@ -4,8 +4,9 @@
 # Runs tests and counts them. Called by the Makefile; by hand: tests/run.sh TEST...
 #
 # A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration
-# script (tests/int/*.sh, *.py), which counts as one. Per test one line, PASS, FAIL or SKIP
-# with the reason; the output of what fails is shown. The last line is "N passed, N failed,
+# script (tests/int/*.sh, *.py), which counts as one. Programs run as many at a time as there are
+# processors (JOBS=N: N), scripts one by one. Per test one line in the order given, PASS, FAIL or
+# SKIP with the reason; the output of what fails is shown. The last line is "N passed, N failed,
 # N skipped"; the exit status is 1 if anything failed.
 #
 # A script is run from the root of the tree with
@@ -52,22 +53,51 @@ run_limited()
 	shift 2
 	timeout -k 5 "$limit" "$@" >"$log" 2>&1 </dev/null &
 	pid=$!
-	current=$pid
+	trap 'kill -TERM -- "-$pid" 2>/dev/null' TERM
 	wait "$pid"
 	rc=$?
 	kill -KILL -- "-$pid" 2>/dev/null
-	current=
 	return "$rc"
 }
-current=
-trap '[ -z "$current" ] || kill -TERM -- "-$current" 2>/dev/null; exit 130' INT TERM
+declare -A running=() # run_limited of a test that was started
+trap 'kill -TERM "${running[@]}" 2>/dev/null; wait; exit 130' INT TERM
+
+unit_log()
+{
+	local name=${1#*/ut/}
+	echo "$logs/${name//\//_}.log"
+}
+
+is_script()
+{
+	[[ $1 == *.sh || $1 == *.py ]]
+}
+
+# Keeps $jobs of the programs that come next in the list running.
+jobs=${JOBS:-$(nproc)}
+tests=("$@")
+start_ahead()
+{
+	local i t
+	for ((i = $1; i < ${#tests[@]} && ${#running[@]} < jobs; i++)); do
+		t=${tests[i]}
+		if is_script "$t" || [ ! -x "$t" ]; then
+			break
+		fi
+		if [ -z "${running[$t]:-}" ]; then
+			run_limited "${WEFT_UNIT_TIMEOUT:-120}" "$(unit_log "$t")" "$t" &
+			running[$t]=$!
+		fi
+	done
+}
 
 unit()
 {
 	local bin=$1 name=${1#*/ut/} log rc line run ok bad
-	log=$logs/${name//\//_}.log
-	run_limited "${WEFT_UNIT_TIMEOUT:-120}" "$log" "$bin"
+	log=$(unit_log "$bin")
+	wait "${running[$bin]}"
 	rc=$?
+	unset "running[$bin]"
 	# "tests  total ran passed failed inactive" of CUnit's run summary
 	line=$(sed -n 's/^ *tests  *\([0-9]*\)  *\([0-9]*\)  *\([0-9]*\)  *\([0-9]*\) .*/\2 \3 \4/p' "$log" | tail -n 1)
 	read -r run ok bad <<<"${line:-0 0 0}"
@@ -98,8 +128,11 @@ script()
 	rm -rf "$WEFT_TMP"
 	mkdir -p "$WEFT_RUN_DIR"
 	start=$SECONDS
-	run_limited "$limit" "$log" "$path"
+	run_limited "$limit" "$log" "$path" &
+	running[$path]=$!
+	wait "$!"
 	rc=$?
+	unset "running[$path]"
 	case $rc in
 	0)
 		passed=$((passed + 1))
@@ -121,17 +154,20 @@ script()
 	esac
 }
 
-for t in "$@"; do
+for at in "${!tests[@]}"; do
+	t=${tests[at]}
 	if [ ! -x "$t" ]; then
 		failed=$((failed + 1))
 		failures+=("$t")
 		echo "FAIL $t: not there, or not executable"
 		continue
 	fi
-	case $t in
-	*.sh | *.py) script "$t" ;;
-	*) unit "$t" ;;
-	esac
+	if is_script "$t"; then
+		script "$t"
+	else
+		start_ahead "$at"
+		unit "$t"
+	fi
 done
 
 if [ $# -eq 0 ]; then
