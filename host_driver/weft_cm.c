@@ -12,6 +12,10 @@
 #include "host_driver/weft_cm.h"
 #include "host_driver/weft_eq.h"
 
+enum {
+	CM_DRAIN_PERIOD = 8, /* empty looks for an event between two at the descriptor */
+};
+
 static int command(struct weft_context *context, struct hw_cmd *cmd, struct hw_cmd_resp *resp)
 {
 	struct weft_ctx *ctx = weft_ctx_of(context);
@@ -169,28 +173,57 @@ int weft_cm_move(struct weft_comp_channel *channel, uint32_t ep)
 	return command(channel->context, &cmd, &resp);
 }
 
-/* The descriptor is to be readable while events wait in the NIC, not only while entries do. */
-int weft_cm_get_event(struct weft_comp_channel *channel, struct hw_resp_cm_event *event)
+/*
+ * Whether the NIC is worth a question. The entry of an event is there before its interrupt: one
+ * that was taken early leaves the descriptor readable for nothing, so every few times it is
+ * drained.
+ */
+static bool is_due(struct weft_channel_obj *c)
+{
+	struct hw_eqe eqe;
+
+	if (!weft_eq_peek(&c->eq) && !c->cm_due && ++c->cm_idle % CM_DRAIN_PERIOD)
+		return false;
+	while (weft_eq_take(&c->eq, &eqe))
+		c->cm_due = true;
+	return c->cm_due;
+}
+
+/*
+ * The descriptor is to be readable while events wait in the NIC, not only while entries do. An
+ * answer without further ones means that the next one comes with an entry.
+ */
+static int next_event(struct weft_comp_channel *channel, struct hw_resp_cm_event *event)
 {
 	struct weft_channel_obj *c = channel_of(channel);
 	struct hw_cmd cmd = {.op = HW_CMD_CM_EVENT, .u.cm.eq = c->eq.number};
 	struct hw_cmd_resp resp;
-	struct hw_eqe eqe;
 	int rc;
 
-	if (weft_ctx_state(weft_ctx_of(channel->context)) == WEFT_CTX_FORKED)
+	if (!is_due(c))
+		return -EAGAIN;
+	rc = command(channel->context, &cmd, &resp);
+	if (rc < 0)
+		return rc;
+	*event = resp.u.cm_event;
+	c->cm_idle = 0;
+	c->cm_due = event->type != HW_CM_EVENT_NONE && event->more;
+	if (c->cm_due)
+		weft_eq_signal(&c->eq);
+	return event->type == HW_CM_EVENT_NONE ? -EAGAIN : 0;
+}
+
+int weft_cm_get_event(struct weft_comp_channel *channel, struct hw_resp_cm_event *event)
+{
+	struct weft_channel_obj *c = channel_of(channel);
+	struct weft_ctx *ctx = weft_ctx_of(channel->context);
+	int rc;
+
+	weft_ctx_look(ctx, false);
+	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 		return -EIO;
 	pthread_mutex_lock(&c->eq.lock);
-	while (weft_eq_take(&c->eq, &eqe))
-		;
-	rc = command(channel->context, &cmd, &resp);
-	if (rc == 0) {
-		*event = resp.u.cm_event;
-		if (event->type == HW_CM_EVENT_NONE)
-			rc = -EAGAIN;
-		else if (event->more)
-			weft_eq_signal(&c->eq);
-	}
+	rc = next_event(channel, event);
 	pthread_mutex_unlock(&c->eq.lock);
 	return rc;
 }

@@ -49,7 +49,10 @@ WEFT_API WEFT_CHECK_RET int weft_cm_reject(struct weft_context *context, uint32_
 WEFT_API WEFT_CHECK_RET int weft_cm_disconnect(struct weft_context *context, uint32_t ep);
 /* Its events come by another channel of its context from now on. */
 WEFT_API WEFT_CHECK_RET int weft_cm_move(struct weft_comp_channel *channel, uint32_t ep);
-/* The next event. Does not block: -EAGAIN; -EIO: the NIC is gone. channel->fd polls. */
+/*
+ * The next event. Does not block: -EAGAIN, mostly without a system call; -EIO: the NIC is gone.
+ * channel->fd polls.
+ */
 WEFT_API WEFT_CHECK_RET int weft_cm_get_event(struct weft_comp_channel *channel,
 					      struct hw_resp_cm_event *event);
 /* Waits until there may be one. 0, -EINTR, -EIO. */

@@ -86,6 +86,11 @@ static struct hw_eqe *entry_at(const struct weft_eq *eq, uint32_t index)
 	return phase == ((index / eq->entries & 1) ^ 1) ? eqe : NULL;
 }
 
+bool weft_eq_peek(const struct weft_eq *eq)
+{
+	return entry_at(eq, eq->cons) != NULL;
+}
+
 static void drain(const struct weft_eq *eq)
 {
 	uint64_t count;

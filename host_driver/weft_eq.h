@@ -14,6 +14,9 @@ int weft_eq_init(struct weft_ctx *ctx, struct weft_eq *eq, uint32_t number, uint
 		 uint64_t record_offset, uint64_t ring_offset, int event_fd);
 void weft_eq_destroy(struct weft_eq *eq);
 
+/* Whether there is an entry, without a system call. Under eq->lock. */
+bool weft_eq_peek(const struct weft_eq *eq);
+
 /* Takes the oldest entry. False: none. Under eq->lock. */
 bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out);
 

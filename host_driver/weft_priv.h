@@ -158,6 +158,9 @@ struct weft_channel_obj {
 	struct weft_eq eq;
 	uint32_t refs; /* CQs; under ctx->lock */
 	struct weft_link node;
+	/* weft_cm.c, under eq.lock: */
+	bool cm_due;      /* the NIC may have events that no entry will tell of */
+	uint32_t cm_idle; /* how often nothing was found since something was */
 };
 
 /* Events handed out for an object and acknowledged; under ctx->ack_lock. */
