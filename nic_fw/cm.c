@@ -179,19 +179,6 @@ static void tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
 	eq_raise(nic, queue);
 }
 
-void cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
-{
-	struct fw_eq *queue = eq_own(nic, ep->client, eq);
-
-	eq_own(nic, ep->client, ep->eq)->refs--;
-	queue->refs++;
-	ep->eq = eq;
-	if (!ep->ev_count)
-		return;
-	fw_list_del(&ep->event_node);
-	tell(nic, ep, queue);
-}
-
 void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status)
 {
 	uint32_t at;
@@ -264,14 +251,54 @@ static bool is_unseen(const struct cm_ep *ep)
 	return ep->ev_count && ep->ev_type[ep->ev_first] == HW_CM_EVENT_REQUEST;
 }
 
-struct cm_ep *cm_listener(struct fw_nic *nic, uint16_t space, uint16_t port, uint32_t *shard)
+static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
+{
+	struct fw_eq *queue = eq_own(nic, ep->client, eq);
+
+	eq_own(nic, ep->client, ep->eq)->refs--;
+	queue->refs++;
+	ep->eq = eq;
+	if (!ep->ev_count)
+		return;
+	fw_list_del(&ep->event_node);
+	tell(nic, ep, queue);
+}
+
+/* Requests that were not fetched are its listener's events. */
+void cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 {
 	struct fw_list *pos;
+
+	move(nic, ep, eq);
+	if (ep->state != CM_LISTEN || !ep->waiting)
+		return;
+	fw_list_for_each (pos, &nic->clients[ep->client].cms) {
+		struct cm_ep *asked = FW_CONTAINER(pos, struct cm_ep, node);
+
+		if (asked->listener == ep->index && is_unseen(asked))
+			move(nic, asked, eq);
+	}
+}
+
+static struct fw_list *listeners(struct fw_nic *nic, uint16_t space, uint16_t port)
+{
+	return &nic->cm_listeners[fw_hash(space, port, 0) % CM_LISTEN_HASH];
+}
+
+void cm_listen(struct fw_nic *nic, struct cm_ep *ep)
+{
+	cm_set_state(nic, ep, CM_LISTEN);
+	fw_list_add_tail(listeners(nic, ep->space, ep->local_port), &ep->wait_node);
+}
+
+struct cm_ep *cm_listener(struct fw_nic *nic, uint16_t space, uint16_t port, uint32_t *shard)
+{
+	struct fw_list *chain = listeners(nic, space, port), *pos;
 
 	*shard = cm_port_shard(nic, space, port);
 	if (*shard != nic->config.shard)
 		return NULL;
-	fw_list_for_each (pos, &nic->cm_listeners) {
+	fw_list_for_each (pos, chain) {
 		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, wait_node);
 
 		if (ep->space == space && ep->local_port == port)
@@ -308,7 +335,7 @@ static void end_qp(struct fw_nic *nic, struct cm_ep *ep)
 {
 	struct fw_qp *qp = untie(nic, ep);
 
-	if (qp && qp->type == HW_QPT_RC && qp->state != HW_QPS_RESET && qp->state != HW_QPS_ERR)
+	if (qp && qp_is_rc(qp) && qp->state != HW_QPS_RESET && qp->state != HW_QPS_ERR)
 		qp_set_state(nic, qp, HW_QPS_ERR);
 }
 

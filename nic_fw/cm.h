@@ -67,6 +67,7 @@ extern const struct cm_ops cm_rd_ops;
 enum {
 	CM_MAX_EVENTS = 8, /* that wait of one endpoint */
 	CM_HASH_SIZE = 4096,
+	CM_LISTEN_HASH = 256,
 	CM_NO_CLIENT = 0xffff,
 	CM_SPACES = 4, /* FW_CM_PORT_WORDS: a word for each port of each */
 };
@@ -150,6 +151,8 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state);
 void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status);
 /* Takes the event that has waited longest in a queue. */
 void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event);
+/* It listens from now on; its port is its own (cm_port_listen()). */
+void cm_listen(struct fw_nic *nic, struct cm_ep *ep);
 /*
  * The listener for a port of this shard; *shard: where there is one, of this NIC; FW_NONE.
  */
@@ -181,8 +184,11 @@ void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port);
 void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening);
 /* The shard that listens, FW_NONE. */
 uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port);
-/* Somebody listened there until a moment ago, and may do so again. */
-bool cm_port_ended(struct fw_nic *nic, uint16_t port);
+/*
+ * Nobody listens, but somebody may soon: one did until a moment ago; or, for a QP of datagrams, one
+ * does in another port space.
+ */
+bool cm_port_early(struct fw_nic *nic, uint16_t port, bool datagram);
 bool cm_space_ok(uint32_t space);
 
 /* ---- cm_rd_rx.c: a datagram of type CM, its CRC32C checked */

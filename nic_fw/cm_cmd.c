@@ -86,8 +86,7 @@ int cmd_cm_listen(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		cm_port_unlisten(nic, ep->space, ep->local_port);
 		return err;
 	}
-	cm_set_state(nic, ep, CM_LISTEN);
-	fw_list_add_tail(&nic->cm_listeners, &ep->wait_node);
+	cm_listen(nic, ep);
 	return 0;
 }
 
@@ -135,6 +134,17 @@ int cmd_cm_data(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	memcpy(ep->tx_data + data->offset, data->data, data->bytes);
 	return 0;
+}
+
+/* The endpoint of a command that answers a peer; of flags it may have these. NULL: neither. */
+static struct cm_ep *answering(struct fw_nic *nic, uint32_t client, const struct hw_cmd_cm *cm,
+			       uint32_t flags)
+{
+	struct cm_ep *ep = cm_own(nic, client, cm->ep);
+
+	if (!ep || (ep->state != CM_REQ_RCVD && ep->state != CM_REP_RCVD) || cm->flags & ~flags)
+		return NULL;
+	return ep;
 }
 
 /* The private data of a command. */
@@ -196,17 +206,15 @@ int cmd_cm_accept(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_cm *cm = &cmd->u.cm;
-	struct cm_ep *ep = cm_own(nic, client, cm->ep);
+	struct cm_ep *ep = answering(nic, client, cm, HW_CM_F_STORED | HW_CM_F_SRQ);
 	int err;
 
 	(void)aux;
 	(void)resp;
-	if (!ep || cm->flags & ~(uint32_t)(HW_CM_F_STORED | HW_CM_F_SRQ))
+	if (!ep)
 		return FW_EINVAL;
 	if (ep->state == CM_REP_RCVD)
 		return ep->ops->accept(nic, ep);
-	if (ep->state != CM_REQ_RCVD)
-		return FW_EINVAL;
 	err = take_param(ep, cm);
 	if (err)
 		return err;
@@ -219,14 +227,12 @@ int cmd_cm_reject(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_cm *cm = &cmd->u.cm;
-	struct cm_ep *ep = cm_own(nic, client, cm->ep);
+	struct cm_ep *ep = answering(nic, client, cm, HW_CM_F_STORED);
 	int err;
 
 	(void)aux;
 	(void)resp;
-	if (!ep || (ep->state != CM_REQ_RCVD && ep->state != CM_REP_RCVD) ||
-	    cm->flags & ~(uint32_t)HW_CM_F_STORED || cm->arg > UINT16_MAX ||
-	    cm->arg == HW_CM_REJ_REDIRECT)
+	if (!ep || cm->arg > UINT16_MAX || cm->arg == HW_CM_REJ_REDIRECT)
 		return FW_EINVAL;
 	err = take_data(ep, cm);
 	if (err)

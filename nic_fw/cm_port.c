@@ -16,10 +16,10 @@ enum {
 	WORD_ENDED = 1 << 18,  /* somebody listened, until this time */
 	WORD_SHARD_SHIFT = 20, /* in this shard */
 	WORD_SHARD_MASK = 7,
-	WORD_TIME_SHIFT = 23, /* in units of 2^27 ns; comes round in 68 s */
-	TIME_SHIFT = 27,
+	WORD_TIME_SHIFT = 23, /* in units of 2^30 ns; comes round in 9 minutes */
+	TIME_SHIFT = 30,
 	TIME_MASK = 0x1ff,
-	RECENT = 16, /* two seconds */
+	RECENT = 5, /* five to six seconds: less than what CM_TRIES take */
 	/* What outlives binding and release. */
 	WORD_PAST = WORD_ENDED | (int)((uint32_t)TIME_MASK << WORD_TIME_SHIFT),
 };
@@ -134,13 +134,18 @@ void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port)
 		;
 }
 
-/* In any space: perftest's first listener is a stream's, the next one may be of datagrams. */
-bool cm_port_ended(struct fw_nic *nic, uint16_t port)
+/*
+ * In any space: perftest's first listener is a stream's, the next one may be of datagrams. Its
+ * client asks for that one as soon as it has been told to, when the first may not be closed yet.
+ */
+bool cm_port_early(struct fw_nic *nic, uint16_t port, bool datagram)
 {
 	uint32_t i, word;
 
 	for (i = 0; i < CM_SPACES; i++) {
 		word = __atomic_load_n(word_of(nic, spaces[i], port), __ATOMIC_ACQUIRE);
+		if (datagram && word & WORD_LISTEN)
+			return true;
 		if (word & WORD_ENDED &&
 		    ((time_of(nic) - (word >> WORD_TIME_SHIFT)) & TIME_MASK) <= RECENT)
 			return true;

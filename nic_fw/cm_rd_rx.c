@@ -109,7 +109,7 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 		bool elsewhere = shard != FW_NONE && shard != nic->config.shard;
 
 		/* A server that takes one connection and listens anew: they ask again. */
-		if (!elsewhere && cm_port_ended(nic, port)) {
+		if (!elsewhere && cm_port_early(nic, port, m->type == WIRE_CM_SIDR_REQ)) {
 			FW_DROP(nic, drop_cm_early);
 			return;
 		}

@@ -187,7 +187,8 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	lay_out(&l, nic);
 	fw_list_init(&nic->mcast_groups);
 	fw_list_init(&nic->db_clients);
-	fw_list_init(&nic->cm_listeners);
+	for (i = 0; i < CM_LISTEN_HASH; i++)
+		fw_list_init(&nic->cm_listeners[i]);
 	fw_list_init(&nic->cm_resolving);
 	fw_list_init(&nic->cm_orphans);
 	fw_list_init(&nic->mpa_waiting);

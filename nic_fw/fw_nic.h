@@ -181,9 +181,9 @@ struct fw_nic {
 	/* connection manager */
 	struct cm_ep *cm_eps; /* HW_MAX_CM */
 	struct fw_ids cm_ids;
-	uint32_t *cm_hash;           /* CM_HASH_SIZE: passive ones by peer */
-	uint32_t *cm_ports;          /* where the port has no table */
-	struct fw_list cm_listeners; /* cm_ep.wait_node */
+	uint32_t *cm_hash;                           /* CM_HASH_SIZE: passive ones by peer */
+	uint32_t *cm_ports;                          /* where the port has no table */
+	struct fw_list cm_listeners[CM_LISTEN_HASH]; /* by space, port; cm_ep.wait_node */
 	uint32_t cm_num_listeners;
 	struct fw_list cm_resolving; /* cm_ep.wait_node */
 	struct fw_list cm_orphans;   /* cm_ep.node: whose process is gone */

@@ -194,7 +194,7 @@ static void backlog(void)
 	(void)cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
-	rp_run(&cp.rp, 5 * CP_S);
+	rp_run(&cp.rp, 7500 * CP_MS);
 	(void)cp_expect(&cp, 0, CP_NONE, HW_CM_EVENT_REJECTED);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp_accept(&cp, 1, fetched[4], 0), 0);
@@ -204,7 +204,7 @@ static void backlog(void)
 /* A server that takes a connection, closes its listener and makes another one on the same port. */
 static void listens_anew(void)
 {
-	uint32_t a, b;
+	uint32_t a, b, tcp;
 
 	cp_begin(&cp);
 	cp_connected(&cp, 0, 0);
@@ -218,17 +218,22 @@ static void listens_anew(void)
 	rp_run(&cp.rp, 300 * CP_MS);
 	cp_expect_none(&cp);
 	CU_ASSERT_NOT_EQUAL(CP_CNT(&cp, 1, drop_cm_early), 0);
-	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	tcp = cp_listen(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
-	(void)cp_expect(&cp, 0, CP_NONE, HW_CM_EVENT_REJECTED);
+	cp_expect_none(&cp);
+	/* Datagrams come second: a listener of streams that is still there refuses none of them. */
+	(void)cp_listen(&cp, HW_CM_UDP, 0);
+	rp_run(&cp.rp, 2 * CP_S);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, a), 0);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, b), 0);
-	/* After two seconds it is as if nobody had ever listened. */
+	/* Some seconds later it is as if nobody had ever listened. */
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, tcp), 0);
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
-	rp_run(&cp.rp, 3 * CP_S);
+	rp_run(&cp.rp, 7 * CP_S);
 	while (cp_event(&cp, 1, &(struct hw_resp_cm_event){0}) != HW_CM_EVENT_NONE)
 		;
 	a = cp_ask(&cp, HW_CM_TCP, 0);
@@ -429,6 +434,39 @@ static void event_queues(void)
 	cp_end(&cp);
 }
 
+/* Requests that wait for a listener go with it; those that were fetched do not. */
+static void requests_move(void)
+{
+	struct hw_cmd create = {.op = HW_CMD_CREATE_EQ, .u.create_eq = {.entries = 8}};
+	struct hw_cmd event = {.op = HW_CMD_CM_EVENT};
+	struct hw_cmd_cm move;
+	struct hw_cmd_resp resp;
+	uint32_t fetched, i;
+
+	cp_begin(&cp);
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	for (i = 0; i < 3; i++)
+		(void)cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	fetched = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	CU_ASSERT_EQUAL_FATAL(rp_cmd(&cp.rp, 1, &create, &resp), 0);
+	move = (struct hw_cmd_cm){.ep = cp.listener, .eq = resp.u.create_eq.eq};
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_MOVE, &move, NULL), 0);
+	cp_expect_none(&cp);
+	event.u.cm.eq = move.eq;
+	for (i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &event, &resp), 0);
+		CU_ASSERT_EQUAL(resp.u.cm_event.type, HW_CM_EVENT_REQUEST);
+		CU_ASSERT_EQUAL(resp.u.cm_event.listener, cp.listener);
+		CU_ASSERT_NOT_EQUAL(resp.u.cm_event.ep, fetched);
+		CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, resp.u.cm_event.ep), 0);
+	}
+	CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &event, &resp), 0);
+	CU_ASSERT_EQUAL(resp.u.cm_event.type, HW_CM_EVENT_NONE);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, fetched), 0);
+	cp_end(&cp);
+}
+
 UT_MAIN("nic_fw/cm_end", UT(nobody_answers), UT(peer_is_gone), UT(peer_restarts), UT(patience),
 	UT(process_dies), UT(backlog), UT(listens_anew), UT(quota), UT(ports), UT(all_ports_taken),
-	UT(addresses), UT(states_refuse), UT(event_queues))
+	UT(addresses), UT(states_refuse), UT(event_queues), UT(requests_move))
