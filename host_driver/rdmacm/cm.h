@@ -45,8 +45,9 @@ struct cm_id;
 struct cm_device {
 	struct ibv_context *verbs;
 	struct weft_context *weft;
-	struct ibv_pd *pd; /* of identifiers whose program brings none */
-	uint32_t ip;       /* network byte order */
+	struct ibv_pd *pd;     /* of identifiers whose program brings none */
+	struct ibv_xrcd *xrcd; /* likewise */
+	uint32_t ip;           /* network byte order */
 	uint32_t prefix;
 	uint32_t mtu;
 	uint8_t max_rd_atomic;
@@ -77,6 +78,7 @@ struct cm_channel {
 	struct cm_source *sources;
 	struct cm_event *first, **last; /* made here, not by a NIC */
 	int local_fd;                   /* readable while there are such */
+	bool local_told;                /* it is */
 };
 
 /* Progress of an identifier, as the kernel's rdma_cm has it. */
@@ -177,6 +179,8 @@ struct cm_device *cm_device_by_ip(uint32_t ip);
 struct cm_device *cm_device_towards(uint32_t ip);
 /* A protection domain of the library's own, made when it is first wanted; NULL and errno. */
 struct ibv_pd *cm_device_pd(struct cm_device *dev);
+/* The same of an XRC domain. */
+struct ibv_xrcd *cm_device_xrcd(struct cm_device *dev);
 enum ibv_mtu cm_mtu(uint32_t bytes);
 
 /* ---- cm_addr.c */
@@ -206,6 +210,8 @@ void cm_channel_forget(struct cm_channel *channel, struct cm_id *id, struct cm_c
 struct cm_event *cm_event_new(struct cm_id *id, enum rdma_cm_event_type type, int status);
 /* Makes it and queues it. 0, or -1 and errno. */
 int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status);
+/* Gives back the event that a synchronous identifier holds. */
+void cm_event_drop(struct cm_id *id);
 /* Counts an event as given back. */
 void cm_event_done(struct cm_id *id);
 

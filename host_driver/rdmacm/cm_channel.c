@@ -122,6 +122,7 @@ static void append(struct cm_channel *channel, struct cm_event *event)
 	event->next = NULL;
 	*channel->last = event;
 	channel->last = &event->next;
+	channel->local_told = true;
 	do {
 		n = write(channel->local_fd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);

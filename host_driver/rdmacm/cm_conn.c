@@ -257,17 +257,32 @@ static void fill_param(const struct cm_id *id, const struct rdma_conn_param *par
 	};
 }
 
-static struct weft_cm_data data_of(const struct cm_id *id, const struct rdma_conn_param *param)
+struct private
 {
-	if (param && param->private_data && param->private_data_len)
-		return (struct weft_cm_data){param->private_data, param->private_data_len};
-	return (struct weft_cm_data){id->connect_data, (uint32_t)id->connect_bytes};
+	struct weft_cm_data cm;
+	uint8_t data[HW_CM_MAX_DATA];
+};
+
+/* What rdma_create_ep() brought, and behind it what the call does. 0 or -1 and errno. */
+static int private_of(const struct cm_id *id, const struct rdma_conn_param *param,
+		      struct private *p)
+{
+	size_t more = param && param->private_data ? param->private_data_len : 0;
+
+	if (id->connect_bytes > sizeof(p->data) || more > sizeof(p->data) - id->connect_bytes)
+		return cm_error(EINVAL);
+	if (id->connect_bytes)
+		memcpy(p->data, id->connect_data, id->connect_bytes);
+	if (more)
+		memcpy(p->data + id->connect_bytes, param->private_data, more);
+	p->cm = (struct weft_cm_data){p->data, (uint32_t)(id->connect_bytes + more)};
+	return 0;
 }
 
 CM_API int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cm_id *id = cm_id_of(pub);
-	struct weft_cm_data data = data_of(id, param);
+	struct private data;
 	struct hw_cm_param hw;
 	uint16_t port;
 	uint32_t ip;
@@ -275,7 +290,7 @@ CM_API int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 
 	if (id->state != CM_ID_ROUTE_RESOLVED || cm_addr_get(dst(id), &ip, &port))
 		return cm_error(EINVAL);
-	if (check_param(id, param) < 0)
+	if (check_param(id, param) < 0 || private_of(id, param, &data) < 0)
 		return -1;
 	id->responder_resources = param && param->responder_resources != RDMA_MAX_RESP_RES
 				      ? param->responder_resources
@@ -286,11 +301,12 @@ CM_API int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	fill_param(id, param, &hw);
 	id->retry_count = hw.retry_count;
 	id->state = CM_ID_CONNECT;
-	rc = weft_cm_connect(id->dev->weft, id->legs[0].ep, ip, port, cm_is_ud(id), &hw, &data);
+	rc = weft_cm_connect(id->dev->weft, id->legs[0].ep, ip, port, cm_is_ud(id), &hw, &data.cm);
 	if (rc < 0) {
 		id->state = CM_ID_ROUTE_RESOLVED;
 		return cm_error(-rc);
 	}
+	id->connect_bytes = 0;
 	return cm_complete(id);
 }
 
@@ -314,7 +330,7 @@ CM_API int rdma_listen(struct rdma_cm_id *pub, int backlog)
 
 	if (id->state == CM_ID_IDLE && rdma_bind_addr(pub, (struct sockaddr *)&any) < 0)
 		return -1;
-	if (id->state != CM_ID_BOUND && id->state != CM_ID_LISTEN)
+	if (id->state != CM_ID_BOUND)
 		return cm_error(EINVAL);
 	for (int i = 0; i < id->num_legs; i++) {
 		rc = weft_cm_listen(id->legs[i].dev->weft, id->legs[i].ep,
@@ -329,13 +345,13 @@ CM_API int rdma_listen(struct rdma_cm_id *pub, int backlog)
 CM_API int rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cm_id *id = cm_id_of(pub);
-	struct weft_cm_data data = data_of(id, param);
+	struct private data;
 	struct hw_cm_param hw;
 	int rc;
 
 	if (!id->passive || id->state != CM_ID_CONNECT)
 		return cm_error(EINVAL);
-	if (check_param(id, param) < 0)
+	if (check_param(id, param) < 0 || private_of(id, param, &data) < 0)
 		return -1;
 	if (param && param->initiator_depth != RDMA_MAX_INIT_DEPTH)
 		id->initiator_depth = param->initiator_depth;
@@ -348,10 +364,17 @@ CM_API int rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	if (pub->qp && !cm_is_ud(id) && cm_qp_connect(id) < 0)
 		return -1;
 	fill_param(id, param, &hw);
-	rc = weft_cm_accept(id->dev->weft, id->legs[0].ep, &hw, &data);
-	if (rc < 0)
+	rc = weft_cm_accept(id->dev->weft, id->legs[0].ep, &hw, &data.cm);
+	if (rc < 0) {
+		cm_qp_fail(id);
 		return cm_error(-rc);
-	return cm_is_ud(id) ? 0 : cm_complete(id);
+	}
+	if (!cm_is_ud(id))
+		return cm_complete(id);
+	/* No event follows: the request's was the last one. */
+	if (id->sync)
+		cm_event_drop(id);
+	return 0;
 }
 
 static int reject(struct rdma_cm_id *pub, const void *private_data, uint8_t bytes, uint32_t reason)

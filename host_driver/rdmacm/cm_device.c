@@ -7,6 +7,7 @@
  * and programs; calls libibverbs.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,21 @@ struct ibv_pd *cm_device_pd(struct cm_device *dev)
 		dev->pd = ibv_alloc_pd(dev->verbs);
 	pthread_mutex_unlock(&devices_lock);
 	return dev->pd;
+}
+
+struct ibv_xrcd *cm_device_xrcd(struct cm_device *dev)
+{
+	struct ibv_xrcd_init_attr attr = {
+	    .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+	    .fd = -1,
+	    .oflags = O_CREAT,
+	};
+
+	pthread_mutex_lock(&devices_lock);
+	if (!dev->xrcd)
+		dev->xrcd = ibv_open_xrcd(dev->verbs, &attr);
+	pthread_mutex_unlock(&devices_lock);
+	return dev->xrcd;
 }
 
 enum ibv_mtu cm_mtu(uint32_t bytes)

@@ -87,10 +87,7 @@ CM_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)
 
 	if (!id->sync)
 		return cm_error(EINVAL);
-	if (listen->event) {
-		rdma_ack_cm_event(listen->event);
-		listen->event = NULL;
-	}
+	cm_event_drop(id);
 	if (rdma_get_cm_event(listen->channel, &event) < 0)
 		return -1;
 	if (event->status)

@@ -59,6 +59,13 @@ CM_API int rdma_ack_cm_event(struct rdma_cm_event *pub)
 	return 0;
 }
 
+void cm_event_drop(struct cm_id *id)
+{
+	if (id->pub.event)
+		rdma_ack_cm_event(id->pub.event);
+	id->pub.event = NULL;
+}
+
 /* ---- what a NIC tells -------------------------------------------------------------------------
  */
 
@@ -332,7 +339,8 @@ static struct cm_event *take_local(struct cm_channel *channel)
 		event->owner->reported++;
 		pthread_mutex_unlock(&cm_lock);
 	}
-	if (!channel->first) {
+	if (!channel->first && channel->local_told) {
+		channel->local_told = false;
 		do {
 			n = read(channel->local_fd, &count, sizeof(count));
 		} while (n < 0 && errno == EINTR);

@@ -234,10 +234,8 @@ CM_API int rdma_migrate_id(struct rdma_cm_id *pub, struct rdma_event_channel *ch
 	pub->channel = channel;
 	id->sync = own != NULL;
 	cm_channel_forget(cm_channel_of(old), id, cm_channel_of(channel));
-	if (was_sync && pub->event) {
-		rdma_ack_cm_event(pub->event);
-		pub->event = NULL;
-	}
+	if (was_sync)
+		cm_event_drop(id);
 	wait_acked(id);
 	if (was_sync)
 		rdma_destroy_event_channel(old);
@@ -250,10 +248,7 @@ int cm_complete(struct cm_id *id)
 
 	if (!id->sync)
 		return 0;
-	if (id->pub.event) {
-		rdma_ack_cm_event(id->pub.event);
-		id->pub.event = NULL;
-	}
+	cm_event_drop(id);
 	if (rdma_get_cm_event(id->pub.channel, &id->pub.event) < 0)
 		return -1;
 	status = id->pub.event->status;

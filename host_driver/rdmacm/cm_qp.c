@@ -131,8 +131,11 @@ static void cq_destroy(struct ibv_cq **cq, struct ibv_comp_channel **channel)
 	*channel = NULL;
 }
 
+/* Those of an SRQ of XRC go with it. */
 static void cqs_destroy(struct rdma_cm_id *id)
 {
+	if (id->qp_type == IBV_QPT_XRC_RECV && id->srq)
+		return;
 	cq_destroy(&id->send_cq, &id->send_cq_channel);
 	cq_destroy(&id->recv_cq, &id->recv_cq_channel);
 }
@@ -187,12 +190,23 @@ static int check_attr(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
+/* The receiving end of XRC is of a domain: the library's own where the program brings none. */
+static int set_xrcd(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if (id->qp_type != IBV_QPT_XRC_RECV ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd))
+		return 0;
+	attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	attr->xrcd = cm_device_xrcd(cm_id_of(id)->dev);
+	return attr->xrcd ? 0 : -1;
+}
+
 CM_API int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *qp;
 	int err;
 
-	if (check_attr(id, attr) < 0)
+	if (check_attr(id, attr) < 0 || set_xrcd(id, attr) < 0)
 		return -1;
 	if (cqs_create(id, attr->send_cq ? 0 : attr->cap.max_send_wr,
 		       attr->recv_cq ? 0 : attr->cap.max_recv_wr) < 0)
@@ -205,7 +219,8 @@ CM_API int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *
 		attr->srq = id->srq;
 	qp = ibv_create_qp_ex(id->verbs, attr);
 	if (qp && qp_ready(cm_id_of(id), qp) == 0) {
-		id->pd = qp->pd;
+		if (qp->pd)
+			id->pd = qp->pd;
 		id->qp = qp;
 		return 0;
 	}
@@ -237,6 +252,22 @@ CM_API void rdma_destroy_qp(struct rdma_cm_id *id)
 	cqs_destroy(id);
 }
 
+/* The domain and the queue of an SRQ of XRC. */
+static int set_srq_xrc(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
+{
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd)
+		attr->xrcd = cm_device_xrcd(cm_id_of(id)->dev);
+	if (!attr->xrcd)
+		return -1;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ) || !attr->cq) {
+		if (cqs_create(id, 0, attr->attr.max_wr) < 0)
+			return -1;
+		attr->cq = id->recv_cq;
+	}
+	attr->comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	return 0;
+}
+
 CM_API int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	if (id->srq || !id->verbs || !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
@@ -247,6 +278,8 @@ CM_API int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex
 		attr->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
 		attr->pd = id->pd;
 	}
+	if (attr->srq_type == IBV_SRQT_XRC && set_srq_xrc(id, attr) < 0)
+		return -1;
 	id->srq = ibv_create_srq_ex(id->verbs, attr);
 	if (!id->srq)
 		return -1;
@@ -261,7 +294,7 @@ CM_API int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_
 	    .srq_context = attr->srq_context,
 	    .attr = attr->attr,
 	    .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | (pd ? IBV_SRQ_INIT_ATTR_PD : 0),
-	    .srq_type = IBV_SRQT_BASIC,
+	    .srq_type = id->qp_type == IBV_QPT_XRC_RECV ? IBV_SRQT_XRC : IBV_SRQT_BASIC,
 	    .pd = pd,
 	};
 	int rc = rdma_create_srq_ex(id, &ex);
