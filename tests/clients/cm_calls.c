@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What librdmacm promises, call by call, between two NICs of a machine.
+ *
+ *	calls A B	everything below, one after the other
+ *	quota A N	binds identifiers until there are no more: N
+ *	dies A B	waits for the end of weftd: every identifier is told, once
+ *
+ * A and B are the NICs' addresses. Built from Debian's headers and library by
+ * tests/int/rdmacm_calls.sh, run with weft-run. Ends with status 1 at the first thing that is not
+ * as rdma_cm(7) has it.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/clients/cm_ends.h"
+
+enum {
+	WRS = 8,
+	LONGEST = 255, /* bytes of private data */
+};
+
+static struct in_addr addr[2];
+
+/* ---- wrong calls ----------------------------------------------------------------------------- */
+
+#define FAILS(call, err) CHECK((errno = 0, (call)) == -1 && errno == (err))
+
+static void wrong_calls(void)
+{
+	struct rdma_event_channel *channel = channel_new();
+	struct sockaddr_in on = at(addr[0], 0), other = at((struct in_addr){htonl(0xc0000207)}, 0);
+	struct rdma_conn_param param = {.responder_resources = 255, .initiator_depth = 255};
+	struct rdma_cm_id *id, *second;
+	struct rdma_cm_event *event;
+	struct ibv_qp_init_attr init = qp_init(NULL);
+
+	FAILS(rdma_create_id(channel, &id, NULL, (enum rdma_port_space)7), EINVAL);
+	id = id_new(channel, RDMA_PS_TCP);
+	FAILS(rdma_resolve_route(id, 1000), EINVAL);
+	FAILS(rdma_connect(id, &param), EINVAL);
+	FAILS(rdma_accept(id, &param), EINVAL);
+	FAILS(rdma_disconnect(id), EINVAL);
+	FAILS(rdma_reject(id, NULL, 0), EINVAL);
+	FAILS(rdma_create_qp(id, NULL, &init), EINVAL);
+	FAILS(rdma_get_request(id, &second), EINVAL);
+	FAILS(rdma_bind_addr(id, sa(&other)), EADDRNOTAVAIL);
+	FAILS(rdma_join_multicast(id, sa(&other), NULL), EINVAL);
+	FAILS(rdma_migrate_id(id, NULL) == 0 ? rdma_migrate_id(id, NULL) : -2, EINVAL);
+	CHECK(rdma_migrate_id(id, channel) == 0);
+	CHECK(rdma_bind_addr(id, sa(&on)) == 0 && rdma_get_src_port(id));
+	FAILS(rdma_bind_addr(id, sa(&on)), EINVAL);
+	FAILS(rdma_connect(id, &param), EINVAL);
+	FAILS(rdma_resolve_route(id, 1000), EINVAL);
+	CHECK(rdma_listen(id, 1) == 0);
+	FAILS(rdma_listen(id, 1), EINVAL);
+	FAILS(rdma_resolve_addr(id, NULL, sa(&on), 1000), EINVAL);
+	FAILS(rdma_join_multicast(id, sa(&on), NULL), EINVAL);
+	/* its port is taken */
+	on.sin_port = rdma_get_src_port(id);
+	second = id_new(channel, RDMA_PS_TCP);
+	FAILS(rdma_bind_addr(second, sa(&on)), EADDRINUSE);
+	rdma_destroy_id(second);
+	/* the other space has ports of its own */
+	second = id_new(channel, RDMA_PS_UDP);
+	CHECK(rdma_bind_addr(second, sa(&on)) == 0);
+	rdma_destroy_id(second);
+	rdma_destroy_id(id);
+	no_event(channel);
+	FAILS(rdma_get_cm_event(NULL, &event), EINVAL);
+	FAILS(rdma_ack_cm_event(NULL), EINVAL);
+	rdma_destroy_event_channel(channel);
+}
+
+/* ---- private data ------------------------------------------------------------------------------
+ */
+
+static bool is_pattern(const void *data, size_t bytes, uint8_t first)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (p[i] != (uint8_t)(first + i))
+			return false;
+	return true;
+}
+
+static void *pattern(uint8_t *data, size_t bytes, uint8_t first)
+{
+	for (size_t i = 0; i < bytes; i++)
+		data[i] = (uint8_t)(first + i);
+	return data;
+}
+
+static void check_data(const struct rdma_cm_event *event, size_t bytes, uint8_t first)
+{
+	CHECK(event->param.conn.private_data_len == bytes);
+	CHECK(is_pattern(event->param.conn.private_data, bytes, first));
+}
+
+/* A listener on B, and an identifier of A that has a route to it. */
+static void ready(struct ends *e, enum rdma_port_space ps)
+{
+	ends_new(e, addr, ps);
+	ends_resolve(e);
+}
+
+static void rejected_with(uint8_t bytes)
+{
+	uint8_t asked[LONGEST], said[LONGEST];
+	struct rdma_conn_param param = {
+	    .qp_num = 1, .private_data = pattern(asked, bytes, 3), .private_data_len = bytes};
+	struct rdma_cm_event *event;
+	struct ends e;
+
+	ready(&e, RDMA_PS_TCP);
+	CHECK(rdma_connect(e.id, &param) == 0);
+	event = next(e.server, RDMA_CM_EVENT_CONNECT_REQUEST);
+	check_data(event, bytes, 3);
+	CHECK(event->listen_id == e.listener);
+	e.peer = event->id;
+	rdma_ack_cm_event(event);
+	CHECK(rdma_reject(e.peer, pattern(said, bytes, 77), bytes) == 0);
+	FAILS(rdma_reject(e.peer, said, bytes), EINVAL);
+	event = next(e.client, RDMA_CM_EVENT_REJECTED);
+	CHECK(event->status != 0 && event->id == e.id);
+	check_data(event, bytes, 77);
+	rdma_ack_cm_event(event);
+	ends_free(&e);
+}
+
+/* Accepted with as much as fits; then the other end disconnects. */
+static void accepted_with(uint8_t bytes, int who)
+{
+	uint8_t said[LONGEST];
+	struct rdma_conn_param param = {.private_data = pattern(said, bytes, 99),
+					.private_data_len = bytes,
+					.responder_resources = 1,
+					.initiator_depth = 1,
+					.rnr_retry_count = 7};
+	struct rdma_cm_event *event;
+	struct ends e;
+
+	ready(&e, RDMA_PS_TCP);
+	ends_request(&e, &param);
+	CHECK(rdma_accept(e.peer, &param) == 0);
+	FAILS(rdma_reject(e.peer, NULL, 0), EINVAL);
+	event = next(e.client, RDMA_CM_EVENT_ESTABLISHED);
+	check_data(event, bytes, 99);
+	rdma_ack_cm_event(event);
+	done(e.server, RDMA_CM_EVENT_ESTABLISHED);
+	FAILS(rdma_connect(e.id, &param), EINVAL);
+	CHECK(rdma_disconnect(who ? e.peer : e.id) == 0);
+	done(e.client, RDMA_CM_EVENT_DISCONNECTED);
+	done(e.server, RDMA_CM_EVENT_DISCONNECTED);
+	/* once more is no error, and nothing comes of it */
+	CHECK(rdma_disconnect(who ? e.id : e.peer) == 0);
+	ends_free(&e);
+}
+
+/* ---- what was posted is flushed -----------------------------------------------------------------
+ */
+
+/* Each of those that were posted has one completion, WR_FLUSH_ERR; no other comes. */
+static void flushed(struct ibv_cq *cq, uint64_t first, int count)
+{
+	uint64_t seen = 0;
+	struct ibv_wc wc;
+
+	for (int i = 0; i < count; i++) {
+		wait_wc(cq, &wc);
+		CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
+		CHECK(wc.wr_id >= first && wc.wr_id < first + (uint64_t)count);
+		CHECK(!(seen & UINT64_C(1) << (wc.wr_id - first)));
+		seen |= UINT64_C(1) << (wc.wr_id - first);
+	}
+	usleep(20000);
+	CHECK(ibv_poll_cq(cq, 1, &wc) == 0);
+}
+
+/* who: 0 the active end disconnects, 1 the passive one, 2 that one is destroyed */
+static void flush(int who)
+{
+	struct rdma_conn_param param = {.rnr_retry_count = 7, .retry_count = 7};
+	static uint8_t mem[64];
+	struct ibv_mr *mr;
+	struct ends e;
+
+	ready(&e, RDMA_PS_TCP);
+	ends_connect(&e, &param);
+	mr = rdma_reg_msgs(e.id, mem, sizeof(mem));
+	CHECK(mr);
+	/* Nobody receives: what is sent is tried again until the end. */
+	for (int i = 0; i < WRS; i++) {
+		CHECK(rdma_post_recv(e.id, wr_context(100 + i), mem, sizeof(mem), mr) == 0);
+		CHECK(rdma_post_send(e.id, wr_context(200 + i), mem, sizeof(mem), mr, 0) == 0);
+	}
+	if (who == 2)
+		ends_drop_peer(&e);
+	else
+		CHECK(rdma_disconnect(who ? e.peer : e.id) == 0);
+	flushed(e.id->recv_cq, 100, WRS);
+	flushed(e.id->send_cq, 200, WRS);
+	done(e.client, RDMA_CM_EVENT_DISCONNECTED);
+	/* So is what is posted later. */
+	CHECK(rdma_post_recv(e.id, wr_context(300), mem, sizeof(mem), mr) == 0);
+	flushed(e.id->recv_cq, 300, 1);
+	CHECK(rdma_dereg_mr(mr) == 0);
+	if (who != 2)
+		done(e.server, RDMA_CM_EVENT_DISCONNECTED);
+	ends_free(&e);
+}
+
+/* ---- to another channel, with events waiting
+ * ------------------------------------------------------ */
+
+static void migrate(void)
+{
+	struct rdma_event_channel *other = channel_new();
+	struct rdma_conn_param param = {.rnr_retry_count = 7};
+	struct rdma_cm_event *event;
+	struct ends e;
+
+	ends_new(&e, addr, RDMA_PS_TCP);
+	/* of the NIC */
+	CHECK(rdma_resolve_addr(e.id, NULL, sa(&e.to), 2000) == 0);
+	readable(e.client);
+	CHECK(rdma_migrate_id(e.id, other) == 0 && e.id->channel == other);
+	no_event(e.client);
+	done(other, RDMA_CM_EVENT_ADDR_RESOLVED);
+	/* of the library */
+	CHECK(rdma_resolve_route(e.id, 2000) == 0);
+	readable(other);
+	CHECK(rdma_migrate_id(e.id, e.client) == 0);
+	no_event(other);
+	done(e.client, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	/* a request that waits for a listener */
+	CHECK(id_qp(e.id) == 0);
+	CHECK(rdma_connect(e.id, &param) == 0);
+	readable(e.server);
+	CHECK(rdma_migrate_id(e.listener, other) == 0);
+	no_event(e.server);
+	event = next(other, RDMA_CM_EVENT_CONNECT_REQUEST);
+	e.peer = event->id;
+	CHECK(e.peer->channel == other && event->listen_id == e.listener);
+	rdma_ack_cm_event(event);
+	/* the answer, for one that went to a channel of its own and back */
+	CHECK(rdma_migrate_id(e.peer, e.server) == 0);
+	CHECK(id_qp(e.peer) == 0 && rdma_accept(e.peer, &param) == 0);
+	readable(e.client);
+	CHECK(rdma_migrate_id(e.id, other) == 0);
+	done(other, RDMA_CM_EVENT_ESTABLISHED);
+	done(e.server, RDMA_CM_EVENT_ESTABLISHED);
+	rdma_disconnect(e.id);
+	done(other, RDMA_CM_EVENT_DISCONNECTED);
+	done(e.server, RDMA_CM_EVENT_DISCONNECTED);
+	ends_free(&e);
+	rdma_destroy_event_channel(other);
+}
+
+/* ---- endpoints
+ * ------------------------------------------------------------------------------------ */
+
+struct endpoint {
+	struct rdma_cm_id *listen;
+	pthread_t thread;
+	bool refuse;
+};
+
+static void *serve(void *arg)
+{
+	struct endpoint *ep = arg;
+	static uint8_t mem[64];
+	uint8_t said[LONGEST];
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+
+	CHECK(rdma_get_request(ep->listen, &id) == 0);
+	check_data(id->event, 20, 1);
+	if (ep->refuse) {
+		CHECK(rdma_reject(id, pattern(said, 9, 5), 9) == 0);
+		rdma_destroy_ep(id);
+		return NULL;
+	}
+	mr = rdma_reg_msgs(id, mem, sizeof(mem));
+	CHECK(mr && rdma_post_recv(id, NULL, mem, sizeof(mem), mr) == 0);
+	CHECK(rdma_accept(id, NULL) == 0);
+	CHECK(rdma_get_recv_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+	CHECK(wc.byte_len == 33 && is_pattern(mem, 33, 44));
+	CHECK(rdma_disconnect(id) == 0);
+	rdma_dereg_mr(mr);
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+static void serve_begin(struct endpoint *ep, char *port, size_t bytes)
+{
+	struct rdma_addrinfo hints = {.ai_flags = RAI_PASSIVE, .ai_port_space = RDMA_PS_TCP};
+	struct ibv_qp_init_attr init = qp_init(NULL);
+	struct rdma_addrinfo *res;
+	char name[INET_ADDRSTRLEN];
+
+	inet_ntop(AF_INET, &addr[1], name, sizeof(name));
+	CHECK(rdma_getaddrinfo(name, "0", &hints, &res) == 0);
+	CHECK(res->ai_flags & RAI_PASSIVE && res->ai_family == AF_INET);
+	CHECK(res->ai_qp_type == IBV_QPT_RC && res->ai_port_space == RDMA_PS_TCP);
+	CHECK(res->ai_src_len == sizeof(struct sockaddr_in) && !res->ai_dst_len);
+	CHECK(rdma_create_ep(&ep->listen, res, NULL, &init) == 0);
+	rdma_freeaddrinfo(res);
+	CHECK(rdma_listen(ep->listen, 4) == 0);
+	snprintf(port, bytes, "%u", ntohs(rdma_get_src_port(ep->listen)));
+	CHECK(pthread_create(&ep->thread, NULL, serve, ep) == 0);
+}
+
+/* The hints' source address, and data that goes before that of rdma_connect(). */
+static struct rdma_cm_id *active(const char *port)
+{
+	struct sockaddr_in from = at(addr[0], 0);
+	struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP,
+				      .ai_flags = RAI_NUMERICHOST,
+				      .ai_src_len = sizeof(from),
+				      .ai_src_addr = sa(&from)};
+	struct ibv_qp_init_attr init = qp_init(NULL);
+	struct rdma_addrinfo *res;
+	char name[INET_ADDRSTRLEN];
+	struct rdma_cm_id *id;
+
+	inet_ntop(AF_INET, &addr[1], name, sizeof(name));
+	CHECK(rdma_getaddrinfo(name, port, &hints, &res) == 0);
+	CHECK(res->ai_dst_len == sizeof(from) && res->ai_src_len == sizeof(from));
+	CHECK(memcmp(res->ai_src_addr, &from, sizeof(from)) == 0);
+	res->ai_connect = malloc(12);
+	CHECK(res->ai_connect);
+	pattern(res->ai_connect, 12, 1);
+	res->ai_connect_len = 12;
+	CHECK(rdma_create_ep(&id, res, NULL, &init) == 0);
+	rdma_freeaddrinfo(res);
+	CHECK(id->qp && id->send_cq && id->recv_cq && id->pd);
+	CHECK(((struct sockaddr_in *)rdma_get_local_addr(id))->sin_addr.s_addr == addr[0].s_addr);
+	return id;
+}
+
+static void endpoints(bool refuse)
+{
+	struct endpoint ep = {.refuse = refuse};
+	static uint8_t mem[64];
+	uint8_t more[LONGEST];
+	struct rdma_conn_param param = {.private_data = pattern(more, LONGEST, 13),
+					.private_data_len = 244,
+					.rnr_retry_count = 7};
+	struct rdma_cm_id *id;
+	struct ibv_mr *mr;
+	struct ibv_wc wc;
+	char port[8];
+
+	serve_begin(&ep, port, sizeof(port));
+	id = active(port);
+	mr = rdma_reg_msgs(id, pattern(mem, sizeof(mem), 44), sizeof(mem));
+	CHECK(mr);
+	/* together one byte too much */
+	FAILS(rdma_connect(id, &param), EINVAL);
+	param.private_data_len = 8;
+	if (refuse) {
+		FAILS(rdma_connect(id, &param), ECONNREFUSED);
+		CHECK(id->event && id->event->event == RDMA_CM_EVENT_REJECTED);
+		check_data(id->event, 9, 5);
+	} else {
+		CHECK(rdma_connect(id, &param) == 0);
+		CHECK(rdma_post_send(id, NULL, mem, 33, mr, IBV_SEND_SIGNALED) == 0);
+		CHECK(rdma_get_send_comp(id, &wc) == 1 && wc.status == IBV_WC_SUCCESS);
+		CHECK(rdma_disconnect(id) == 0);
+	}
+	CHECK(pthread_join(ep.thread, NULL) == 0);
+	rdma_dereg_mr(mr);
+	rdma_destroy_ep(id);
+	rdma_destroy_ep(ep.listen);
+}
+
+static void names(void)
+{
+	struct sockaddr_in to = at(addr[1], 7);
+	struct rdma_addrinfo numeric = {.ai_flags = RAI_NUMERICHOST};
+	struct rdma_addrinfo datagram = {.ai_qp_type = IBV_QPT_UD, .ai_port_space = RDMA_PS_UDP};
+	struct rdma_addrinfo only = {.ai_family = AF_INET,
+				     .ai_port_space = RDMA_PS_TCP,
+				     .ai_qp_type = IBV_QPT_RC,
+				     .ai_dst_len = sizeof(to),
+				     .ai_dst_addr = sa(&to)};
+	struct rdma_addrinfo *res;
+
+	FAILS(rdma_getaddrinfo(NULL, NULL, NULL, &res), EINVAL);
+	CHECK(rdma_getaddrinfo("no-number", "1", &numeric, &res) != 0);
+	CHECK(rdma_getaddrinfo("127.0.0.1", "no-such-service", &numeric, &res) != 0);
+	CHECK(rdma_getaddrinfo("127.0.0.1", "7471", &datagram, &res) == 0);
+	CHECK(res->ai_qp_type == IBV_QPT_UD && res->ai_port_space == RDMA_PS_UDP);
+	CHECK(ntohs(((struct sockaddr_in *)res->ai_dst_addr)->sin_port) == 7471);
+	rdma_freeaddrinfo(res);
+	CHECK(rdma_getaddrinfo(NULL, NULL, &only, &res) == 0);
+	CHECK(res->ai_dst_len == sizeof(to) && memcmp(res->ai_dst_addr, &to, sizeof(to)) == 0);
+	rdma_freeaddrinfo(res);
+}
+
+/* ---- groups
+ * ----------------------------------------------------------------------------------------- */
+
+static void joined(struct member *m, struct sockaddr_in *group, bool send_only)
+{
+	struct rdma_cm_join_mc_attr_ex attr = {
+	    .comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+	    .join_flags =
+		send_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER : RDMA_MC_JOIN_FLAG_FULLMEMBER,
+	    .addr = sa(group)};
+	struct rdma_cm_event *event;
+
+	if (send_only)
+		CHECK(rdma_join_multicast_ex(m->id, &attr, m) == 0);
+	else
+		CHECK(rdma_join_multicast(m->id, sa(group), m) == 0);
+	event = next(m->channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	CHECK(event->id == m->id && event->param.ud.private_data == m);
+	CHECK(event->param.ud.qp_num == 0xffffff && event->param.ud.ah_attr.is_global);
+	member_ah(m, &event->param.ud);
+	rdma_ack_cm_event(event);
+}
+
+/*
+ * Two groups: B is in the first for a while, in the second always. What A sends to the first and
+ * then to the second comes in this order, or the second alone.
+ */
+static void groups(void)
+{
+	const uint32_t own = (uint32_t)getpid() & 0xffff; /* others may run at the same time */
+	struct sockaddr_in first = at((struct in_addr){htonl(0xef4d0000 | own)}, 0);
+	struct sockaddr_in second = at((struct in_addr){htonl(0xef4e0000 | own)}, 0);
+	struct rdma_cm_join_mc_attr_ex bad = {.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS,
+					      .addr = sa(&first)};
+	struct ibv_ah *to_first;
+	struct member a, b;
+
+	member_new(&a, addr[0]);
+	member_new(&b, addr[1]);
+	FAILS(rdma_join_multicast_ex(a.id, &bad, NULL), EINVAL);
+	FAILS(rdma_leave_multicast(a.id, sa(&first)), EADDRNOTAVAIL);
+	joined(&a, &first, true);
+	to_first = a.ah;
+	a.ah = NULL;
+	joined(&a, &second, true);
+	joined(&b, &second, false);
+	joined(&b, &first, false);
+	member_send(&a, to_first, 1);
+	member_send(&a, a.ah, 2);
+	CHECK(member_receive(&b) == 1);
+	CHECK(member_receive(&b) == 2);
+	CHECK(rdma_leave_multicast(b.id, sa(&first)) == 0);
+	FAILS(rdma_leave_multicast(b.id, sa(&first)), EADDRNOTAVAIL);
+	member_send(&a, to_first, 3);
+	member_send(&a, a.ah, 4);
+	CHECK(member_receive(&b) == 4);
+	/* who only sends receives nothing */
+	joined(&b, &first, true);
+	member_send(&a, to_first, 5);
+	member_send(&a, a.ah, 6);
+	CHECK(member_receive(&b) == 6);
+	ibv_destroy_ah(to_first);
+	member_free(&a);
+	member_free(&b);
+}
+
+/* ---- more than one end
+ * ------------------------------------------------------------------------------ */
+
+static void calls(void)
+{
+	static const uint8_t sizes[] = {0, 1, 56, 57, 96, LONGEST};
+
+	wrong_calls();
+	for (size_t i = 0; i < sizeof(sizes); i++) {
+		rejected_with(sizes[i]);
+		accepted_with(sizes[i], i & 1);
+	}
+	for (int who = 0; who < 3; who++)
+		flush(who);
+	migrate();
+	names();
+	endpoints(false);
+	endpoints(true);
+	groups();
+	puts("done");
+}
+
+static void quota(int most)
+{
+	struct rdma_event_channel *channel = channel_new();
+	struct sockaddr_in on = at(addr[0], 0);
+	struct rdma_cm_id *id[1000];
+	int n = 0;
+
+	CHECK(most < 1000);
+	for (;;) {
+		id[n] = id_new(channel, RDMA_PS_TCP);
+		if (rdma_bind_addr(id[n], sa(&on)) < 0)
+			break;
+		n++;
+		CHECK(n <= most);
+	}
+	CHECK(errno == ENOSPC && n == most);
+	/* a place that is given back is another's */
+	rdma_destroy_id(id[0]);
+	id[0] = id_new(channel, RDMA_PS_TCP);
+	CHECK(rdma_bind_addr(id[0], sa(&on)) == 0);
+	while (n >= 0)
+		rdma_destroy_id(id[n--]);
+	puts("done");
+}
+
+static void dies(void)
+{
+	struct rdma_conn_param param = {.rnr_retry_count = 7};
+	struct rdma_cm_id *told[2] = {NULL};
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *sync;
+	struct sockaddr_in on = at(addr[0], 0);
+	struct ibv_wc wc;
+	struct ends e;
+
+	ready(&e, RDMA_PS_TCP);
+	ends_connect(&e, &param);
+	CHECK(rdma_create_id(NULL, &sync, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_bind_addr(sync, sa(&on)) == 0 && rdma_listen(sync, 1) == 0);
+	puts("waiting");
+	fflush(stdout);
+	done(e.client, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	/* the listener and its connection, in whatever order */
+	for (int i = 0; i < 2; i++) {
+		event = next(e.server, RDMA_CM_EVENT_DEVICE_REMOVAL);
+		told[i] = event->id;
+		rdma_ack_cm_event(event);
+	}
+	CHECK(told[0] != told[1] && (told[0] == e.peer || told[1] == e.peer) &&
+	      (told[0] == e.listener || told[1] == e.listener));
+	FAILS(rdma_get_request(sync, &told[0]), EINVAL);
+	CHECK(sync->event && sync->event->event == RDMA_CM_EVENT_DEVICE_REMOVAL);
+	no_event(e.client);
+	no_event(e.server);
+	FAILS(rdma_bind_addr(id_new(e.client, RDMA_PS_TCP), sa(&on)), EIO);
+	CHECK(ibv_poll_cq(e.id->send_cq, 1, &wc) == 0);
+	rdma_destroy_ep(sync);
+	ends_free(&e);
+	puts("done");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 4 || !inet_aton(argv[2], &addr[0]))
+		die("usage: cm_calls calls|dies A B, cm_calls quota A N");
+	if (!strcmp(argv[1], "quota"))
+		quota(atoi(argv[3]));
+	else if (!inet_aton(argv[3], &addr[1]))
+		die("%s is no address", argv[3]);
+	else if (!strcmp(argv[1], "calls"))
+		calls();
+	else
+		dies();
+	return 0;
+}
