@@ -4,7 +4,7 @@
  * line "word = value" of the file is the option --word value. Options are taken in order, so
  * --ip and --gw belong to the --port before them.
  *
- * Called by main.c; calls args_cores.c, args_value.c and libc.
+ * Called by main.c; calls args_cores.c, args_mpa.c, args_value.c and libc.
  */
 #include "dpdk_app/args.h"
 
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "dpdk_app/args_cores.h"
+#include "dpdk_app/args_mpa.h"
 #include "dpdk_app/args_value.h"
 #include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_limits.h"
@@ -348,6 +349,30 @@ static bool apply_esp_initial_burst(struct args_state *st, const char *text)
 	return esp_packets(st, "esp-initial-burst", text, &st->conf->esp_initial_burst);
 }
 
+static bool apply_mpa_crc(struct args_state *st, const char *text)
+{
+	return mpa_crc_parse(text, &st->conf->mpa) ||
+	       wrong(st, "--mpa-crc takes off, on or required, not \"%s\"", text);
+}
+
+static bool apply_mpa_markers(struct args_state *st, const char *text)
+{
+	return mpa_markers_parse(text, &st->conf->mpa) ||
+	       wrong(st, "--mpa-markers takes on or off, not \"%s\"", text);
+}
+
+static bool apply_mpa_revision(struct args_state *st, const char *text)
+{
+	return mpa_revision_parse(text, &st->conf->mpa) ||
+	       wrong(st, "--mpa-revision takes 1 or 2, not \"%s\"", text);
+}
+
+static bool apply_mpa_rtr(struct args_state *st, const char *text)
+{
+	return mpa_rtr_parse(text, &st->conf->mpa) ||
+	       wrong(st, "--mpa-rtr takes none, or some of send,write,read, not \"%s\"", text);
+}
+
 static bool apply_stages(struct args_state *st, const char *text)
 {
 	(void)text;
@@ -404,6 +429,17 @@ static const struct args_option args_options[] = {
     {"esp-burst", "N", apply_esp_burst, "ESP: packets in flight on a stream, 1 to 63 (default 32)"},
     {"esp-initial-burst", "N", apply_esp_initial_burst,
      "ESP: those sent before the peer has answered, 1 to 63 (default 16)"},
+    {"mpa-crc", "HOW", apply_mpa_crc,
+     "iWARP over TCP: CRCs are on (default), off unless the peer asks for them, or\n"
+     "required: peers that do not agree are refused"},
+    {"mpa-markers", "on|off", apply_mpa_markers,
+     "asks peers for markers in what they send (default off; those that they ask\n"
+     "for are made)"},
+    {"mpa-revision", "1|2", apply_mpa_revision,
+     "revision of MPA to ask with; 1 takes requests of 1 alone (default 2)"},
+    {"mpa-rtr", "LIST", apply_mpa_rtr,
+     "peer-to-peer connections begin with one of these: send,write,read; none: the\n"
+     "active end has to send first (default write,read)"},
     {"stages", NULL, apply_stages, "count the cycles of each stage, for weft-bench stages"},
     {"port-echo", NULL, apply_port_echo,
      "answer EDP echoes to port 7 before the firmware, for weft-bench ladder"},

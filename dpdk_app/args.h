@@ -87,6 +87,7 @@ struct conf {
 	struct conf_quota quota;
 	bool no_cc;
 	uint8_t esp_burst, esp_initial_burst; /* packets; 0: the firmware's defaults */
+	uint16_t mpa;                         /* HW_MPA_*; 0: HW_MPA_DEFAULT */
 	bool stages;                          /* count cycles per stage */
 	bool port_echo; /* answer EDP echoes to WIRE_EDP_PORT_ECHO in the port */
 	bool verbose;

@@ -332,6 +332,7 @@ static int shard_firmware(struct shard *shard)
 	    .cc_off = app->conf.no_cc,
 	    .esp_burst = app->conf.esp_burst,
 	    .esp_initial_burst = app->conf.esp_initial_burst,
+	    .mpa = app->conf.mpa,
 	};
 	struct fw_port port;
 	const char *name;

@@ -159,7 +159,7 @@ uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mb
 			all = false;
 			if (nic->num_shards > 1)
 				to = fw_steer(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
-					      nic->num_shards, &all);
+					      nic->num_shards, nic->cm_ports, &all);
 			if (run == i)
 				number = to;
 			if (all || to != number)

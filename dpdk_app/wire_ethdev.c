@@ -101,7 +101,7 @@ static uint32_t ethdev_keep_own(struct shard *shard, struct rte_mbuf **frames, u
 		struct rte_mbuf *m = frames[i];
 		bool all = false;
 		uint32_t to = fw_steer(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
-				       nic->num_shards, &all);
+				       nic->num_shards, nic->cm_ports, &all);
 
 		if (to == 0 && !all) {
 			frames[own++] = m;

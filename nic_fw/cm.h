@@ -7,6 +7,7 @@
  * cm_port.c	the table of ports that the instances of a NIC share
  * cm_rd.c	struct cm_ops over datagrams: what is sent, and when again
  * cm_rd_rx.c	its messages in
+ * cm_tcp.c	struct cm_ops over MPA and TCP
  *
  * A transport does the handshake. It reports to cm.c (cm_event(), cm_request(), cm_closed()) and
  * never to the process. shared_defs/hw_cm.h, wire_cm.h; docs/connection-manager.md.
@@ -63,13 +64,14 @@ struct cm_ops {
 };
 
 extern const struct cm_ops cm_rd_ops;
+extern const struct cm_ops cm_tcp_ops;
 
 enum {
 	CM_MAX_EVENTS = 8, /* that wait of one endpoint */
 	CM_HASH_SIZE = 4096,
 	CM_LISTEN_HASH = 256,
 	CM_NO_CLIENT = 0xffff,
-	CM_SPACES = 4, /* FW_CM_PORT_WORDS: a word for each port of each */
+	CM_SPACES = 4, /* FW_CM_PORT_WORDS: a word for each port of each, and one for its shard */
 };
 
 #define CM_RETRY_NS     UINT64_C(50000000) /* first repetition; doubles */
@@ -101,6 +103,7 @@ struct cm_ep {
 	uint32_t peer_ip;  /* network byte order */
 	uint32_t qpn;      /* of the client's QP that is tied to it, 0 */
 	uint32_t hash_next;
+	uint16_t mpa_options; /* HW_MPA_*; 0: as the NIC has it */
 	struct mpa_conn *mpa; /* its connection over TCP, NULL */
 	uint16_t client;      /* CM_NO_CLIENT: the process is gone or has given it up */
 	uint16_t space;       /* 0: not bound */
@@ -184,6 +187,15 @@ void cm_port_unlisten(struct fw_nic *nic, uint16_t space, uint16_t port);
 void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool listening);
 /* The shard that listens, FW_NONE. */
 uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port);
+/*
+ * A port of TCP is in use in this shard: frames to it come here (fw_steer()). Counted. False: it is
+ * another shard's.
+ */
+bool cm_port_hold(struct fw_nic *nic, uint16_t port);
+/* Once less. Frames still come here, until another shard takes it: of connections in TIME-WAIT. */
+void cm_port_drop(struct fw_nic *nic, uint16_t port);
+/* The shard that has it, or had it last; 0. table: fw_port.cm_ports. Any core. */
+uint32_t cm_port_owner(const uint32_t *table, uint16_t port);
 /*
  * Nobody listens, but somebody may soon: one did until a moment ago; or, for a QP of datagrams, one
  * does in another port space.

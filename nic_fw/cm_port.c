@@ -5,7 +5,8 @@
  * The table is one for all shards of a NIC (fw_port.cm_ports), since a request may arrive at any
  * of them and a port is the NIC's: a word per (space, port), changed by compare-and-swap and never
  * held. Called by cm.c and cm_cmd.c. The rules are those of bind(2) with SO_REUSEADDR, as the
- * kernel's cma_check_port() has them.
+ * kernel's cma_check_port() has them. Behind them a word for each port of TCP says which shard's it
+ * is, for as long as that has a listener or connections there, and after.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -102,6 +103,48 @@ int cm_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port)
 		      (uint32_t)nic->config.shard << WORD_SHARD_SHIFT;
 	} while (!change(word, &old, new));
 	return 0;
+}
+
+/* ---- whose a port of TCP is ------------------------------------------------------------------
+ */
+
+static uint32_t *owner_of(struct fw_nic *nic, uint16_t port)
+{
+	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->cm_ports;
+
+	return &table[(uint32_t)CM_SPACES << 16 | port];
+}
+
+bool cm_port_hold(struct fw_nic *nic, uint16_t port)
+{
+	uint32_t *word = owner_of(nic, port);
+	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE), new;
+
+	do {
+		if (old & WORD_BINDERS &&
+		    (old >> WORD_SHARD_SHIFT & WORD_SHARD_MASK) != nic->config.shard)
+			return false;
+		assert((old & WORD_BINDERS) != WORD_BINDERS);
+		new = ((old & WORD_BINDERS) + 1) | (uint32_t)nic->config.shard << WORD_SHARD_SHIFT;
+	} while (!change(word, &old, new));
+	return true;
+}
+
+void cm_port_drop(struct fw_nic *nic, uint16_t port)
+{
+	uint32_t *word = owner_of(nic, port);
+	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+	do {
+		assert(old & WORD_BINDERS);
+	} while (!change(word, &old, old - 1));
+}
+
+uint32_t cm_port_owner(const uint32_t *table, uint16_t port)
+{
+	uint32_t word = __atomic_load_n(&table[(uint32_t)CM_SPACES << 16 | port], __ATOMIC_RELAXED);
+
+	return word >> WORD_SHARD_SHIFT & WORD_SHARD_MASK;
 }
 
 static uint32_t time_of(const struct fw_nic *nic)

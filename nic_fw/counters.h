@@ -106,6 +106,10 @@
 	X(cm_peers_lost)                                                                           \
 	X(cm_duplicates)                                                                           \
 	X(cm_unknown)                                                                              \
+	X(mpa_established)                                                                         \
+	X(mpa_fallbacks)                                                                           \
+	X(mpa_setup_malformed)                                                                     \
+	X(mpa_setup_timeouts)                                                                      \
 	X(edp_echo_rx)                                                                             \
 	X(edp_unreachable_tx)                                                                      \
 	X(edp_unreachable_rx)                                                                      \

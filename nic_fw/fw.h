@@ -193,10 +193,12 @@ void fw_set_clock(struct fw_nic *nic, uint64_t (*clock)(void));
 uint8_t fw_stage(struct fw_nic *nic, uint8_t stage);
 
 /*
- * Which shard of a NIC a frame belongs to, from its bytes: by UDP port for weft's datagrams,
- * 0 for the rest. *all is set for frames that every shard wants (ARP replies, multicast).
- * Reads only the first bytes (at most FW_RX_HDR_BYTES). Pure; any core.
+ * Which shard of a NIC a frame belongs to, from its bytes: by UDP port for weft's datagrams, by
+ * whose a port of TCP is (cm_ports: fw_port.cm_ports, or NULL), 0 for the rest. *all is set for
+ * frames that every shard wants (ARP replies, multicast). Reads only the first bytes (at most
+ * FW_RX_HDR_BYTES). Pure; any core.
  */
-uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards, bool *all);
+uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards,
+		  const uint32_t *cm_ports, bool *all);
 
 #endif /* WEFT_FW_H */

@@ -27,7 +27,7 @@ enum {
 	/* Headers lie contiguous in seg[0] of a received frame up to this many bytes. */
 	FW_RX_HDR_BYTES = 192,
 	FW_BURST = 32, /* frames moved by one call in either direction */
-	FW_CM_PORT_WORDS = 4 * 65536,
+	FW_CM_PORT_WORDS = 5 * 65536,
 };
 
 struct fw_rx_seg {

@@ -3,6 +3,7 @@
  * MPA: RDMAP messages on a TCP connection.
  *
  * mpa_conn.c	the connection from SYN to FPDUs: request, reply, reject, the first frame
+ * mpa_setup.c	what is asked and answered, and what both ends agree on
  * mpa_frame.c	the set-up frames, read and written
  * mpa_tx.c	FPDUs out: cut, markers, CRC
  * mpa_rx.c	FPDUs in: found again in segments, checked, given to RDMAP
@@ -31,6 +32,7 @@ struct fw_qp;
 struct fw_wqe;
 struct cm_ep;
 struct dgram_pkt;
+struct fw_rx_frame;
 struct rdmap_error;
 struct mpa_partial;
 
@@ -58,10 +60,15 @@ enum {
 	MPA_SETUP_BYTES = sizeof(struct wire_mpa_setup) + WIRE_MPA_MAX_PRIVATE,
 	MPA_SETUP_SEGS = 16, /* of a frame, in flight */
 };
+struct mpa_setup_seg {
+	struct tcp_seg tcp;
+	uint16_t at; /* its place in the frame */
+	bool used;
+};
 struct mpa_setup {
-	struct tcp_seg seg[MPA_SETUP_SEGS]; /* bytes 0: free */
-	uint16_t tx_bytes;                  /* of the frame to send */
-	uint16_t tx_next;                   /* of it, given to TCP */
+	struct mpa_setup_seg seg[MPA_SETUP_SEGS];
+	uint16_t tx_bytes; /* of the frame to send */
+	uint16_t tx_next;  /* of it, given to TCP */
 	uint16_t tx_acked;
 	uint16_t rx_bytes; /* of the peer's, so far */
 	uint8_t tx[MPA_SETUP_BYTES];
@@ -90,8 +97,9 @@ struct mpa_conn {
 	struct fw_list node;     /* in nic->mpa_waiting */
 	struct mpa_setup *setup; /* NULL: over */
 	uint16_t options;        /* HW_MPA_* of this end */
+	uint16_t port;           /* ours: held in the table of ports */
+	bool asked;              /* passive, without a request: ep is the listener's */
 	bool fallback;           /* active: asked with revision 2 before, without an answer */
-	bool failed;             /* the peer's frame was refused */
 	bool faulty; /* memory under an FPDU was gone: nothing goes out any more but a Terminate */
 
 	/* out, by mpa_tx.c */
@@ -109,6 +117,30 @@ struct mpa_conn {
 	struct fw_timer timer; /* set-up; the end */
 };
 
+/* A set-up frame as it is read, or to be written. */
+struct mpa_frame {
+	bool reply;
+	bool reject;
+	bool markers;
+	bool crc;
+	uint8_t revision;
+	bool enhanced; /* what follows means something */
+	bool peer_to_peer;
+	uint8_t rtr;         /* WIRE_MPA_RTR_*; 0 without peer_to_peer */
+	uint16_t ird, ord;   /* or WIRE_MPA_DEPTH_NONE */
+	const uint8_t *data; /* the process's; within the frame that was read */
+	uint32_t data_bytes;
+};
+
+/* ---- mpa_frame.c */
+
+/* dst: MPA_SETUP_BYTES. Returns the frame's length. */
+uint32_t mpa_frame_write(uint8_t *dst, const struct mpa_frame *frame);
+/* How long the frame is whose first bytes are here: 0: not known yet; negative: it is none. */
+int mpa_frame_bytes(const uint8_t *src, uint32_t bytes, bool reply);
+/* A whole one. 0, EPROTO: it cannot be answered but by no; EOPNOTSUPP: nor by that. */
+int mpa_frame_read(const uint8_t *src, bool reply, struct mpa_frame *frame);
+
 /* ---- mpa_conn.c, called by cm_tcp.c */
 
 /* Makes a connection for the endpoint, whose param, tx_data and peer are filled. 0 or an errno. */
@@ -120,16 +152,50 @@ void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep);
  * FPDUs may. 0 or an errno.
  */
 int mpa_attach(struct fw_nic *nic, struct mpa_conn *conn, struct fw_qp *qp);
-/* Passive: says no, with the endpoint's tx_data; closes. */
+/* Passive: says no, with the endpoint's tx_data; closes. The endpoint is on its own from now on. */
 void mpa_reject(struct fw_nic *nic, struct mpa_conn *conn);
 /* Closes behind what was queued. */
 void mpa_disconnect(struct fw_nic *nic, struct mpa_conn *conn);
-/* At once, by a reset. */
+/* At once, by a reset; the endpoint and the queue pair are told. conn is invalid on return. */
 void mpa_abort(struct fw_nic *nic, struct mpa_conn *conn);
+/* The same; the endpoint, which goes its own way, is not. */
+void mpa_drop(struct fw_nic *nic, struct mpa_conn *conn);
 void mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_state state);
 /* Passive, in MPA_RTR_WAIT: the peer's first FPDU was accepted; from now on we may send. */
 void mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn);
 extern const struct tcp_ops mpa_tcp_ops;
+
+/* ---- mpa_conn.c, called by mpa_setup.c: what the peer's frame says */
+
+/* Passive; false: nobody takes it, the connection is gone. */
+bool mpa_conn_requested(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
+			uint32_t bytes);
+void mpa_conn_replied(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
+		      uint32_t bytes);
+void mpa_conn_rejected(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
+		       uint32_t bytes);
+/* Ends it. */
+void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn);
+/* Asks anew, with revision 1. */
+void mpa_conn_fall_back(struct fw_nic *nic, struct mpa_conn *conn);
+
+/* ---- mpa_setup.c, called by mpa_conn.c */
+
+/* Writes the request; the answer. */
+void mpa_setup_ask(struct mpa_conn *conn, const struct cm_ep *ep);
+void mpa_setup_answer(struct mpa_conn *conn, const struct cm_ep *ep, bool reject);
+/* Frees what the set-up needed, if it is over. */
+void mpa_setup_done(struct fw_nic *nic, struct mpa_conn *conn);
+void mpa_setup_free(struct fw_nic *nic, struct mpa_conn *conn);
+/* tcp_ops while it lasts. */
+bool mpa_setup_owns(const struct mpa_conn *conn, const struct tcp_seg *seg);
+bool mpa_setup_pending(const struct mpa_conn *conn);
+struct tcp_seg *mpa_setup_next(struct mpa_conn *conn, uint32_t max);
+int mpa_setup_fill(struct mpa_conn *conn, const struct tcp_seg *seg, uint32_t from, uint32_t bytes,
+		   struct fw_tx_frame *frame);
+void mpa_setup_acked(struct fw_nic *nic, struct mpa_conn *conn, struct tcp_seg *seg, bool ok);
+uint32_t mpa_setup_receive(struct fw_nic *nic, struct mpa_conn *conn,
+			   const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes);
 
 /* ---- cm_tcp.c, called by mpa_conn.c: what became of an endpoint's connection */
 
@@ -139,6 +205,8 @@ struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct 
 /* Active: the peer accepted (its private data). */
 void cm_tcp_accepted(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes);
 void cm_tcp_rejected(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes);
+/* Active: the peer's answer is none that MPA knows. ep->mpa is invalid on return. */
+void cm_tcp_garbled(struct fw_nic *nic, struct cm_ep *ep);
 /* Passive: messages may be sent. */
 void cm_tcp_established(struct fw_nic *nic, struct cm_ep *ep);
 /* Over, or never was. ep->mpa is invalid on return. */

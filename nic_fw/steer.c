@@ -3,12 +3,45 @@
  * Which shard of a NIC a received frame belongs to.
  *
  * Called through fw.h by the ports, where no hardware has done it, before a frame reaches
- * an instance; looks at nothing but the first bytes and holds no state. Whatever is not a
- * datagram for one shard's port goes to shard 0, whose layers drop and count it.
+ * an instance; looks at nothing but the first bytes and, for TCP, at the table of ports that the
+ * instances share (cm_port.c). Whatever is for no shard's port goes to shard 0, whose layers drop
+ * and count it.
  */
 #include "nic_fw/fw_nic.h"
 
-uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards, bool *all)
+/* bytes: from the port numbers on. */
+static uint32_t steer_tcp(const uint8_t *ports, uint32_t bytes, bool by_source,
+			  const uint32_t *cm_ports, uint32_t num_shards)
+{
+	struct be16 port;
+	uint32_t shard;
+
+	if (!cm_ports || num_shards == 1 || bytes < 2 * sizeof(port))
+		return 0;
+	memcpy(&port, ports + (by_source ? 0 : sizeof(port)), sizeof(port));
+	shard = cm_port_owner(cm_ports, be16_get(port));
+	return shard < num_shards ? shard : 0;
+}
+
+/* The network's word on a packet of ours goes to whoever sent that. RFC 792. */
+static uint32_t steer_icmp(const uint8_t *icmp, uint32_t bytes, const uint32_t *cm_ports,
+			   uint32_t num_shards)
+{
+	const struct wire_ip *quoted = (const void *)(icmp + sizeof(struct wire_icmp_echo));
+	uint32_t at;
+
+	if (bytes < sizeof(struct wire_icmp_echo) + sizeof(*quoted) ||
+	    icmp[0] != WIRE_ICMP_UNREACHABLE || quoted->proto != WIRE_IPPROTO_TCP ||
+	    quoted->version_ihl >> 4 != 4)
+		return 0;
+	at = (uint32_t)sizeof(struct wire_icmp_echo) + (quoted->version_ihl & 0x0fu) * 4u;
+	if (at > bytes)
+		return 0;
+	return steer_tcp(icmp + at, bytes - at, true, cm_ports, num_shards);
+}
+
+uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards,
+		  const uint32_t *cm_ports, bool *all)
 {
 	const struct wire_eth *eth = (const struct wire_eth *)frame;
 	const struct wire_ip *ip;
@@ -49,9 +82,17 @@ uint32_t fw_steer(const uint8_t *frame, uint32_t bytes, uint32_t num_shards, boo
 		*all = num_shards > 1;
 		return 0;
 	}
-	if (ip->proto != WIRE_IPPROTO_UDP ||
-	    (be16_get(ip->frag) & (WIRE_IP_MF | WIRE_IP_FRAG_MASK)) != 0 ||
-	    bytes < sizeof(*eth) + ihl_bytes + sizeof(*udp))
+	if ((be16_get(ip->frag) & (WIRE_IP_MF | WIRE_IP_FRAG_MASK)) != 0 ||
+	    bytes < sizeof(*eth) + ihl_bytes)
+		return 0;
+	if (ip->proto == WIRE_IPPROTO_TCP)
+		return steer_tcp(frame + sizeof(*eth) + ihl_bytes,
+				 bytes - (uint32_t)sizeof(*eth) - ihl_bytes, false, cm_ports,
+				 num_shards);
+	if (ip->proto == WIRE_IPPROTO_ICMP)
+		return steer_icmp(frame + sizeof(*eth) + ihl_bytes,
+				  bytes - (uint32_t)sizeof(*eth) - ihl_bytes, cm_ports, num_shards);
+	if (ip->proto != WIRE_IPPROTO_UDP || bytes < sizeof(*eth) + ihl_bytes + sizeof(*udp))
 		return 0;
 	udp = (const struct wire_udp *)(frame + sizeof(*eth) + ihl_bytes);
 	shard = (uint32_t)be16_get(udp->dst_port) - WIRE_DGRAM_PORT;

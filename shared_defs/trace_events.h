@@ -35,6 +35,7 @@
 	X(QP_STATE, "from to")                                                                     \
 	X(ESP_STATE, "from to")                                                                    \
 	X(CM_STATE, "from to")                                                                     \
+	X(MPA_STATE, "from to")                                                                    \
 	X(MCAST, "group members")                                                                  \
 	X(IGMP_RX, "type bytes")                                                                   \
 	X(IGMP_TX, "type bytes")                                                                   \

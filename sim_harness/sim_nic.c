@@ -220,7 +220,7 @@ void sim_nic_rx(struct sim_nic *nic, struct sim_pkt *pkt)
 		return;
 	}
 	sim_pcap_frame(nic, pkt, sim->now_ns, false);
-	first = fw_steer(pkt->data, pkt->bytes, nic->num_shards, &all);
+	first = fw_steer(pkt->data, pkt->bytes, nic->num_shards, nic->cm_ports, &all);
 	assert(first < nic->num_shards);
 	for (s = 0; s < nic->num_shards; s++) {
 		struct sim_shard *shard = &nic->shard[s];

@@ -13,10 +13,11 @@
 #include "dpdk_app/args.h"
 #include "dpdk_app/args_cores.h"
 #include "dpdk_app/args_value.h"
+#include "shared_defs/hw_cm.h"
 #include "tests/ut.h"
 
 enum {
-	ARGS_MAX = 48,
+	ARGS_MAX = 64,
 };
 
 static struct conf conf;
@@ -73,6 +74,7 @@ static void every_option(void)
 		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --quota cm=3 --no-cc "
 		  "--stages "
 		  "--esp-burst 63 --esp-initial-burst 1 "
+		  "--mpa-crc required --mpa-markers on --mpa-revision 1 --mpa-rtr send,read "
 		  "--run-dir /tmp/w --name rdma --netdev packet --verbose"),
 	    ARGS_RUN);
 	CU_ASSERT_EQUAL(conf.nic[1].ip, htonl(0xc0a80982));
@@ -94,6 +96,8 @@ static void every_option(void)
 	CU_ASSERT_TRUE(conf.no_cc && conf.verbose);
 	CU_ASSERT_EQUAL(conf.esp_burst, 63);
 	CU_ASSERT_EQUAL(conf.esp_initial_burst, 1);
+	CU_ASSERT_EQUAL(conf.mpa, HW_MPA_GIVEN | HW_MPA_CRC | HW_MPA_CRC_REQUIRED | HW_MPA_MARKERS |
+				      HW_MPA_REVISION_1 | HW_MPA_RTR_SEND | HW_MPA_RTR_READ);
 	CU_ASSERT_STRING_EQUAL(conf.run_dir, "/tmp/w");
 	CU_ASSERT_STRING_EQUAL(conf.name, "rdma");
 	CU_ASSERT_EQUAL(conf.netdev, CONF_NETDEV_PACKET);
@@ -157,6 +161,11 @@ static void wrong_lines(void)
 	refuse("--nics 2 --name a/b", "--name");
 	refuse("--nics 2 --name much-too-long-a-name", "--name");
 	refuse("--nics 2 --idle-us 0", "--idle-us");
+	refuse("--nics 2 --mpa-crc maybe", "--mpa-crc takes off, on or required");
+	refuse("--nics 2 --mpa-markers yes", "--mpa-markers takes on or off");
+	refuse("--nics 2 --mpa-revision 3", "--mpa-revision takes 1 or 2");
+	refuse("--nics 2 --mpa-rtr send,", "--mpa-rtr takes none, or some of");
+	refuse("--nics 2 --mpa-rtr send,none", "--mpa-rtr takes none, or some of");
 	refuse("--nics 2 --esp-burst 64", "--esp-burst takes a number of packets from 1 to 63");
 	refuse("--nics 2 --esp-initial-burst 0", "--esp-initial-burst");
 	refuse("--nics 2 --netdev maybe", "--netdev");

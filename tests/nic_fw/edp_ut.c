@@ -111,8 +111,9 @@ static void ports_of_each_shard(void)
 		CU_ASSERT_EQUAL(ep.kept[0].b[EDP_AT + 4] << 8 | ep.kept[0].b[EDP_AT + 5],
 				0x4000 + 0x1000 * (7 - a));
 		for (i = 0; i < ep.num_kept; i++)
-			CU_ASSERT_EQUAL(fw_steer(ep.kept[i].b, ep.kept[i].n, WIRE_EDP_SHARDS, &all),
-					ep.shard[ep.kept[i].to]);
+			CU_ASSERT_EQUAL(
+			    fw_steer(ep.kept[i].b, ep.kept[i].n, WIRE_EDP_SHARDS, NULL, &all),
+			    ep.shard[ep.kept[i].to]);
 		ep_end(&ep);
 	}
 }
