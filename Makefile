@@ -449,6 +449,13 @@ $(B)/bin/mpi_base: $(MPI_SRCS) $(wildcard tools/goal-bench/*.h) Makefile
 	$(call say,MPICC,$@)
 	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -I. -o $@ $(MPI_SRCS)
 
+# MPI programs for make iwarp-tables, likewise.
+KERN_SRCS := $(sort $(wildcard tools/bench/mpi/kern*.c))
+$(B)/bin/mpi_kern: $(KERN_SRCS) tools/bench/mpi/kern.h Makefile
+	@mkdir -p $(@D)
+	$(call say,MPICC,$@)
+	$(Q)$(MPICC) $(HOST) -O2 -g $(ARCH) $(WARN) -Wno-stringop-overflow -I. -o $@ $(KERN_SRCS) -lm
+
 pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); the same sources give the same bytes
 	@tools/deps.sh run plot
 	@+$(MAKE) _pictures

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Small kernels with the communication of CG, MG, LU (NPB), RADIX and SMG2000, and messages between
+ * two ranks, for the comparison of transports in docs/iwarp.md (figures 6.4 to 6.7 of the thesis).
+ *
+ * kern.c runs them; kern_*.c are they. Each computes something real, in a way that does not depend
+ * on how many ranks share the work, so that its result is compared with that of one rank. MPI calls
+ * stand in COMM(), which adds up the time spent in them.
+ */
+#ifndef WEFT_BENCH_MPI_KERN_H
+#define WEFT_BENCH_MPI_KERN_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Who shares the work; of one rank: no MPI call is made. */
+struct kern_team {
+	MPI_Comm comm;
+	int rank;
+	int ranks; /* a power of two, to 64 */
+	double comm_s;
+};
+
+#define COMM(team, call)                                                                           \
+	do {                                                                                       \
+		double begun = MPI_Wtime();                                                        \
+		(void)(call);                                                                      \
+		(team)->comm_s += MPI_Wtime() - begun;                                             \
+	} while (0)
+
+/*
+ * A kernel does so many steps and gives a number that its whole result decides: exact ones are
+ * equal on any number of ranks, the others within rounding.
+ */
+struct kern {
+	const char *name;
+	bool exact;
+	double (*run)(struct kern_team *team, int steps);
+};
+
+extern const struct kern kern_cg, kern_mg, kern_lu, kern_radix, kern_smg;
+
+/*
+ * kern_p2p.c: count measurements between ranks 0 and 1, of both ways (MiB/s) or of half a round
+ * trip (us). False: a wrong byte.
+ */
+bool kern_p2p(struct kern_team *team, bool both, int bytes, double seconds, double *values,
+	      int count);
+
+/* kern.c: memory, zeroed; ends the program when there is none. */
+void *kern_room(size_t count, size_t bytes);
+/* Adds a value and where it lies to a sum that does not depend on the order. */
+void kern_mix(uint64_t *sum, uint64_t place, double value);
+/* The sum over all ranks, as a number that doubles hold exactly. */
+double kern_total(struct kern_team *team, uint64_t sum);
+
+#endif /* WEFT_BENCH_MPI_KERN_H */
