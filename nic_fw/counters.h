@@ -36,6 +36,7 @@
 	X(arp_replies_rx)                                                                          \
 	X(arp_tx)                                                                                  \
 	X(icmp_echo_rx)                                                                            \
+	X(icmp_unreachable_rx)                                                                     \
 	X(igmp_queries_rx)                                                                         \
 	X(igmp_queries_v1_rx)                                                                      \
 	X(igmp_queries_v2_rx)                                                                      \
@@ -96,6 +97,36 @@
 	X(esp_syn_foreign)                                                                         \
 	X(esp_rdmap_rnr_tx)                                                                        \
 	X(esp_rdmap_rnr_rx)                                                                        \
+	X(tcp_active_opens)                                                                        \
+	X(tcp_passive_opens)                                                                       \
+	X(tcp_established)                                                                         \
+	X(tcp_failed)                                                                              \
+	X(tcp_given_up)                                                                            \
+	X(tcp_table_full)                                                                          \
+	X(tcp_syns_rx)                                                                             \
+	X(tcp_half_open_lost)                                                                      \
+	X(tcp_cookies_tx)                                                                          \
+	X(tcp_cookies_rx)                                                                          \
+	X(tcp_rx_segments)                                                                         \
+	X(tcp_rx_out_of_order)                                                                     \
+	X(tcp_rx_duplicates)                                                                       \
+	X(tcp_rx_dsacks)                                                                           \
+	X(tcp_rx_resets)                                                                           \
+	X(tcp_early_full)                                                                          \
+	X(tcp_tx_segments)                                                                         \
+	X(tcp_tx_retransmits)                                                                      \
+	X(tcp_tx_acks)                                                                             \
+	X(tcp_tx_resets)                                                                           \
+	X(tcp_challenge_acks)                                                                      \
+	X(tcp_recoveries)                                                                          \
+	X(tcp_undone)                                                                              \
+	X(tcp_timeouts)                                                                            \
+	X(tcp_tail_probes)                                                                         \
+	X(tcp_window_probes)                                                                       \
+	X(tcp_keepalives)                                                                          \
+	X(tcp_ecn_cuts)                                                                            \
+	X(tcp_mtu_shrunk)                                                                          \
+	X(tcp_icmp_ignored)                                                                        \
 	X(cm_tx)                                                                                   \
 	X(cm_rx)                                                                                   \
 	X(cm_retries)                                                                              \
@@ -184,6 +215,13 @@
 	X(drop_cm_malformed)                                                                       \
 	X(drop_cm_early)                                                                           \
 	X(drop_cm_backlog)                                                                         \
+	X(drop_tcp_malformed)                                                                      \
+	X(drop_tcp_checksum)                                                                       \
+	X(drop_tcp_no_flow)                                                                        \
+	X(drop_tcp_window)                                                                         \
+	X(drop_tcp_paws)                                                                           \
+	X(drop_tcp_ack)                                                                            \
+	X(drop_tcp_backlog)                                                                        \
 	X(drop_esp_malformed)                                                                      \
 	X(drop_esp_crc)                                                                            \
 	X(drop_esp_no_stream)                                                                      \

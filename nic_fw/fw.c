@@ -108,6 +108,12 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	nic->cm_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
 	carve_pool(l, &nic->mpa_conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);
 	carve_pool(l, &nic->mpa_setups, sizeof(struct mpa_setup), MPA_MAX_CONNS);
+	carve_pool(l, &nic->tcp.flows, sizeof(struct tcp_flow), TCP_MAX_FLOWS);
+	nic->tcp.hash = carve(l, sizeof(uint32_t), TCP_HASH_SIZE);
+	nic->tcp.listeners = carve(l, sizeof(*nic->tcp.listeners), TCP_MAX_LISTENERS);
+	carve_pool(l, &nic->tcp.syns, sizeof(struct tcp_syn), TCP_MAX_SYNS);
+	nic->tcp.syn_hash = carve(l, sizeof(uint32_t), TCP_SYN_HASH_SIZE);
+	carve_pool(l, &nic->tcp.chunks, TCP_CHUNK_BYTES, TCP_MAX_CHUNKS);
 	nic->goal_comms = carve(l, sizeof(*nic->goal_comms), HW_MAX_GOAL_COMMS);
 	carve_ids(l, &nic->goal_comm_ids, HW_MAX_GOAL_COMMS);
 	nic->goal_schedules = carve(l, sizeof(*nic->goal_schedules), HW_MAX_GOAL_SCHEDULES);
@@ -200,6 +206,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	goal_msg_init(nic);
 	mgrp_init(nic);
 	esp_rdmap_init(nic);
+	tcp_init(nic);
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->rd_resolving);
@@ -265,6 +272,9 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	done += esp_tx_run(nic, budget);
 	esp_rdmap_run(nic);
 	esp_ack_flush(nic);
+	(void)fw_stage_enter(nic, FW_STAGE_TCP);
+	done += tcp_tx_run(nic, budget);
+	tcp_ack_flush(nic);
 	(void)fw_stage_enter(nic, FW_STAGE_RD_ACK);
 	rd_ack_flush(nic);
 	(void)fw_stage_enter(nic, FW_STAGE_TURN);
@@ -281,7 +291,8 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 
 	/* Something waits for room or for its turn: soon. */
 	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready) ||
-	    !fw_list_empty(&nic->esp_ready) || mgrp_pending(nic) || goal_run_pending(nic))
+	    !fw_list_empty(&nic->esp_ready) || !fw_list_empty(&nic->tcp.ready) ||
+	    !fw_list_empty(&nic->tcp.acks) || mgrp_pending(nic) || goal_run_pending(nic))
 		return nic->now_ns + FW_SOON_NS;
 	ack_ns = rd_ack_next_ns(nic);
 	if (esp_ack_next_ns(nic) < ack_ns)

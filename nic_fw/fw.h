@@ -159,7 +159,8 @@ void fw_set_trace(struct fw_nic *nic, fw_trace_fn fn, void *ctx);
 	X(eq)                                                                                      \
 	X(timer)                                                                                   \
 	X(goal)                                                                                    \
-	X(esp)
+	X(esp)                                                                                     \
+	X(tcp)
 enum fw_stage {
 	FW_STAGE_TURN, /* what is in no other */
 	FW_STAGE_DB,
@@ -184,6 +185,7 @@ enum fw_stage {
 	FW_STAGE_TIMER,
 	FW_STAGE_GOAL, /* the interpreter */
 	FW_STAGE_ESP,  /* streams, both ways, and the messages on them */
+	FW_STAGE_TCP,  /* both ways, with what connections carry */
 	FW_STAGES
 };
 

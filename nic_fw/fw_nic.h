@@ -38,6 +38,7 @@
 #include "nic_fw/rq.h"
 #include "nic_fw/sched.h"
 #include "nic_fw/stage.h"
+#include "nic_fw/tcp_flow.h"
 #include "nic_fw/timer.h"
 #include "nic_fw/ud.h"
 #include "nic_fw/wqe.h"
@@ -192,6 +193,7 @@ struct fw_nic {
 	struct fw_pool mpa_conns;   /* struct mpa_conn */
 	struct fw_pool mpa_setups;  /* struct mpa_setup */
 	struct fw_list mpa_waiting; /* mpa_conn.node: passive ones whose request is not whole */
+	struct tcp_nic tcp;
 
 	/* collectives */
 	struct goal_heap goal_heap;

@@ -3,9 +3,32 @@
  * ICMP: answers echo requests, so that ping tells whether a NIC is there.
  *
  * Called by ip.c; calls eth_tx. Shard 0 answers for the NIC. Nothing else of ICMP changes
- * state here: unreachable messages are easily forged. RFC 792, RFC 1122 3.2.2.6.
+ * state here but for what tcp_icmp.c makes of unreachable messages, which are easily forged.
+ * RFC 792, RFC 1122 3.2.2.6.
  */
 #include "nic_fw/fw_nic.h"
+
+enum {
+	ORIGINAL_BYTES = 60 + 8, /* the longest IPv4 header and what must come behind it */
+};
+
+/* A packet of ours could not go on: TCP looks whether it was one of its own. */
+static void rx_unreachable(struct fw_nic *nic, const struct fw_rx_frame *frame,
+			   const struct ip_rx_info *info)
+{
+	struct wire_icmp_unreach unreach;
+	uint8_t original[ORIGINAL_BYTES];
+	struct eth_cursor cursor;
+	uint32_t n = info->payload_bytes - (uint32_t)sizeof(unreach);
+
+	if (n > sizeof(original))
+		n = sizeof(original);
+	eth_cursor_init(&cursor, frame, info->payload_offset, (uint32_t)sizeof(unreach) + n);
+	eth_cursor_copy(&cursor, &unreach, sizeof(unreach));
+	eth_cursor_copy(&cursor, original, n);
+	FW_COUNT(nic, icmp_unreachable_rx);
+	tcp_rx_icmp(nic, info, unreach.type, unreach.code, be16_get(unreach.mtu), original, n);
+}
 
 void icmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info)
 {
@@ -13,6 +36,13 @@ void icmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct i
 	struct fw_tx_frame *tx;
 	struct eth_cursor cursor;
 
+	if (!info->group && info->payload_bytes >= sizeof(struct wire_icmp_unreach) &&
+	    frame->seg[0].bytes > info->payload_offset &&
+	    frame->seg[0].data[info->payload_offset] == WIRE_ICMP_UNREACHABLE &&
+	    wire_sum_fold(ip_sum_frame(0, frame, info->payload_offset, info->payload_bytes)) == 0) {
+		rx_unreachable(nic, frame, info);
+		return;
+	}
 	/* An echo request to a group would be answered by all its members (RFC 1122 3.2.2.6). */
 	if (nic->config.shard != 0 || info->group || info->payload_bytes < sizeof(*echo) ||
 	    info->payload_bytes + sizeof(struct wire_ip) > nic->config.mtu ||

@@ -2,9 +2,10 @@
 /*
  * IPv4: header checks of received packets, headers of sent ones.
  *
- * Called by eth_rx.c; calls icmp_rx(), igmp_rx() and udp_rx(). ip_tx_header() is called by icmp.c,
- * igmp.c and udp.c. No fragments either way: weft cuts messages itself and sets DF, and a fragment
- * that arrives is dropped and counted. Options are skipped. RFC 791, RFC 1122 3.2.1, RFC 6864.
+ * Called by eth_rx.c; calls icmp_rx(), igmp_rx(), tcp_rx() and udp_rx(). ip_tx_header() is called
+ * by icmp.c, igmp.c and udp.c. No fragments either way: weft cuts messages itself and sets DF, and
+ * a fragment that arrives is dropped and counted. Options are skipped. RFC 791, RFC 1122 3.2.1, RFC
+ * 6864.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -119,6 +120,7 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	struct ip_rx_info info;
 	uint32_t ihl_bytes;
+	uint8_t before;
 
 	if (frame->seg[0].bytes < sizeof(struct wire_eth) + sizeof(struct wire_ip)) {
 		FW_DROP(nic, drop_too_short);
@@ -148,6 +150,11 @@ void ip_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	switch (info.ip->proto) {
 	case WIRE_IPPROTO_UDP:
 		udp_rx(nic, frame, &info);
+		break;
+	case WIRE_IPPROTO_TCP:
+		before = fw_stage_enter(nic, FW_STAGE_TCP);
+		tcp_rx(nic, frame, &info);
+		(void)fw_stage_enter(nic, before);
 		break;
 	case WIRE_IPPROTO_IGMP:
 		igmp_rx(nic, frame, &info);

@@ -257,6 +257,7 @@ void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok)
 	ah_neigh_done(nic, ip, ok);
 	rd_session_neigh_done(nic, ip, ok);
 	cm_neigh_done(nic, ip, ok);
+	tcp_neigh_done(nic, ip, ok);
 }
 
 /* A station told its address. create: make an entry if there is none. */

@@ -4,13 +4,18 @@
  *
  * tcp_conn.c	connections: states, opening, closing, the table by four-tuple, TIME-WAIT
  * tcp_listen.c	listeners, the queue of SYNs, SYN cookies
- * tcp_rx.c	segments in: acceptability, ACKs, data in order, FIN, RST
+ * tcp_rx.c	segments in: acceptability, data in order, FIN, RST
+ * tcp_ack.c	what the peer acknowledges
  * tcp_ooo.c	data that came early
- * tcp_tx.c	segments out: data, ACKs, probes, resets
+ * tcp_tx.c	segments out: data, ACKs, probes
+ * tcp_txhdr.c	their headers; SYN-ACKs of listeners, resets
  * tcp_sack.c	the scoreboard: what is in flight, lost, to be sent again (RACK-TLP, SACK)
  * tcp_cong.c	CUBIC, recovery, ECN
  * tcp_timer.c	RTO, tail loss probe, zero windows, keep-alive, delayed ACK
  * tcp_opt.c	options in and out
+ * tcp_hash.c	keyed hash: initial sequence numbers, cookies
+ * tcp_icmp.c	path MTU, unreachable
+ * tcp_flow.h	what they share
  *
  * A connection has no buffers for what it sends: the layer above makes segments when there is
  * window for them (tcp_ops.next), and writes them into frames again whenever they are
@@ -65,6 +70,7 @@ enum {
 	TCP_SEG_RETRANS = 0x10, /* sent again, and that is still in flight */
 	TCP_SEG_EVER = 0x20,    /* was ever sent again: no sample of the round trip (Karn) */
 	TCP_SEG_ULP = 0x40,     /* the layer above made it; acked() gives it back */
+	TCP_SEG_PSH = 0x80,     /* nothing follows at once: the peer shall acknowledge it */
 };
 
 /*
@@ -78,6 +84,11 @@ struct tcp_seg {
 	uint32_t bytes; /* of the stream; SYN and FIN count one */
 	uint8_t flags;  /* TCP_SEG_* */
 	uint8_t tries;
+};
+
+/* What tcp_ops.fill() may say beside 0 and an error. */
+enum {
+	TCP_FILL_NOW = 1, /* a piece lies in memory that the next fill() overwrites */
 };
 
 /* What a connection carries. All are called on the shard's core, within a turn. */
@@ -103,20 +114,28 @@ struct tcp_ops {
 	void (*early)(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 		      uint32_t offset, uint32_t bytes, uint32_t ahead);
 	/*
-	 * Makes the next segment of the stream, at most max bytes long (bytes set, the rest of
-	 * struct tcp_seg is TCP's); NULL: there is none. A layer that wants whole records in
-	 * segments makes one that fits; more_than_mss() of RFC 5044 is its business.
+	 * Makes the next segment of the stream, at most max bytes long: sets bytes, and flags to 0
+	 * or TCP_SEG_PSH; the rest of struct tcp_seg is TCP's. NULL: there is none; not asked
+	 * again before tcp_push().
 	 */
 	struct tcp_seg *(*next)(struct fw_nic *nic, struct tcp_flow *flow, uint32_t max);
 	/*
 	 * Writes [from, from + bytes) of a segment into a frame that has headers up to
 	 * hdr_offset of its hdr: pieces by eth_tx_hdr() and as in wqe_gather(). from is 0 and
 	 * bytes the whole segment but after the path's MTU, or the peer's window, has shrunk.
-	 * 0, or a negative errno: the memory is gone. Then the layer above has to end the
-	 * connection, by tcp_abort() or behind what can still be said, after it has returned.
+	 * May set FW_TX_F_BORROW while seg->tries is 0: the segment's ACK says that its first copy
+	 * was read. 0, TCP_FILL_NOW, or a negative errno: the memory is gone. Then the layer
+	 * above has to end the connection, by tcp_abort() or behind what can still be said, after
+	 * it has returned; nothing more is sent before tcp_push().
 	 */
 	int (*fill)(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg,
 		    uint32_t from, uint32_t bytes, struct fw_tx_frame *frame, uint32_t hdr_offset);
+	/*
+	 * A piece that fill() took from memory that is not mapped was not there when the port
+	 * read it. As after a negative answer of fill(); may be NULL: TCP resets the connection and
+	 * calls ended(TCP_END_RESET).
+	 */
+	void (*unreadable)(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg);
 	/* The whole segment is acknowledged, or (flow over) never will be: it is the layer's again.
 	 */
 	void (*acked)(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg, bool ok);

@@ -16,8 +16,10 @@
 	X(DDP_TX, "wr_id offset")                                                                  \
 	X(UD_TX, "wr_id msn")                                                                      \
 	X(RD_TX, "wr_id psn")                                                                      \
+	X(TCP_TX, "seq bytes")                                                                     \
 	X(ETH_TX, "bytes frames")                                                                  \
 	X(ETH_RX, "bytes frames")                                                                  \
+	X(TCP_RX, "seq bytes")                                                                     \
 	X(UD_RX, "src_qpn msn")                                                                    \
 	X(RD_RX, "src_qpn psn")                                                                    \
 	X(DDP_RX, "stag_or_msn offset")                                                            \
@@ -34,6 +36,7 @@
 	X(IRQ, "client eq")                                                                        \
 	X(QP_STATE, "from to")                                                                     \
 	X(ESP_STATE, "from to")                                                                    \
+	X(TCP_STATE, "from to")                                                                    \
 	X(CM_STATE, "from to")                                                                     \
 	X(MPA_STATE, "from to")                                                                    \
 	X(MCAST, "group members")                                                                  \

@@ -20,6 +20,7 @@
 
 #include "nic_fw/crc32c.h"
 #include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
 
 enum {
 	PAGE_BYTES = 4096,
@@ -199,6 +200,20 @@ static int gather_piece(struct sim_shard *shard, const struct fw_tx_frame *frame
 	return 0;
 }
 
+/* The checksum of TCP: of all behind csum_start, with the pseudo header's sum in its place. */
+static void put_checksum(const struct fw_tx_frame *frame, uint8_t *data)
+{
+	uint32_t start = frame->csum_start;
+	struct be16 sum;
+
+	if (!start)
+		return;
+	assert(start < frame->bytes && frame->csum_at >= start &&
+	       frame->csum_at + sizeof(sum) <= frame->bytes);
+	sum = be16_put(wire_sum_fold(wire_sum_add(0, data + start, frame->bytes - start)));
+	memcpy(data + frame->csum_at, &sum, sizeof(sum));
+}
+
 static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
 {
 	struct sim_nic *nic = shard->nic;
@@ -219,6 +234,7 @@ static void send_frame(struct sim_shard *shard, struct fw_tx_frame *frame)
 		return;
 	}
 	assert(!g.left || !"fw_tx_frame.bytes is more than its pieces");
+	put_checksum(frame, pkt->data);
 	sim_shard_pay_tx(shard, bytes);
 	if (frame->flags & FW_TX_F_ALSO_LOOP)
 		sim_link_loop(nic, sim_pkt_new(nic->sim, pkt->data, pkt->bytes));

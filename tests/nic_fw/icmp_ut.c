@@ -109,7 +109,10 @@ static void not_answered(void)
 	net_rx(&f);
 	put(&f, 1473); /* the answer would be larger than the MTU */
 	net_rx(&f);
-	CU_ASSERT_EQUAL(CNT(drop_icmp), 6);
+	CU_ASSERT_EQUAL(CNT(drop_icmp), 5);
+	CU_ASSERT_EQUAL(CNT(icmp_unreachable_rx), 1);
+	CU_ASSERT_EQUAL(net.tcp_icmp_calls, 1);
+	CU_ASSERT_EQUAL(net.tcp_icmp_bytes, 40);
 	CU_ASSERT_EQUAL(net.num_sent, 0);
 	net_end();
 	net_init(1);

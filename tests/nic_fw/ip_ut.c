@@ -7,9 +7,13 @@
 #include "tests/nic_fw/net_ut.h"
 
 /* Protocol 6 is not served: a packet counted there came through all checks of ip.c. */
+enum {
+	OTHER_PROTO = 132, /* SCTP: nobody here takes it */
+};
+
 static void put(struct net_frame *f, uint32_t payload_bytes)
 {
-	net_put_ip(f, WIRE_IPPROTO_TCP);
+	net_put_ip(f, OTHER_PROTO);
 	f->n += payload_bytes;
 	net_seal_ip(f);
 }
@@ -40,7 +44,7 @@ static void options_are_skipped(void)
 
 	net_init(0);
 	for (words = 6; words <= 15; words++) {
-		net_put_ip(&f, WIRE_IPPROTO_TCP);
+		net_put_ip(&f, OTHER_PROTO);
 		net_iph(&f)->version_ihl = (uint8_t)(0x40 | words);
 		f.n = sizeof(struct wire_eth) + words * 4;
 		net_seal_ip(&f);
@@ -80,6 +84,21 @@ static void bad_headers(void)
 	net_iph(&f)->total_bytes = be16_put(19);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ip_header), 4);
+	net_end();
+}
+
+static void tcp_is_handed_on(void)
+{
+	struct net_frame f;
+
+	net_init(0);
+	net_put_ip(&f, WIRE_IPPROTO_TCP);
+	f.n += 20;
+	net_seal_ip(&f);
+	net_rx(&f);
+	CU_ASSERT_EQUAL(net.tcp_calls, 1);
+	CU_ASSERT_EQUAL(net.tcp_src_ip, NET_PEER_IP);
+	CU_ASSERT_EQUAL(net_drops(), 0);
 	net_end();
 }
 
@@ -207,5 +226,5 @@ static void sent_header(void)
 }
 
 UT_MAIN("nic_fw/ip", UT(good_packet_passes), UT(options_are_skipped), UT(bad_headers),
-	UT(every_flipped_bit_is_found), UT(fragments_are_dropped), UT(addresses),
-	UT(sum_over_odd_segments), UT(sent_header))
+	UT(tcp_is_handed_on), UT(every_flipped_bit_is_found), UT(fragments_are_dropped),
+	UT(addresses), UT(sum_over_odd_segments), UT(sent_header))

@@ -89,6 +89,9 @@ struct net {
 	struct wire_rd rd_hdr;
 	struct wire_rd_hello hello;
 	struct net_neigh_done ah_done, session_done, cm_done;
+	uint32_t tcp_calls, tcp_src_ip, tcp_icmp_calls, tcp_icmp_bytes;
+	uint16_t tcp_icmp_mtu;
+	uint8_t tcp_icmp_type, tcp_icmp_code;
 };
 
 static struct net net;
@@ -253,6 +256,35 @@ void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	(void)nic;
 	net.cm_done = (struct net_neigh_done){net.cm_done.calls + 1, ip, ok};
+}
+
+/* No connections either. */
+void tcp_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
+{
+	(void)nic;
+	(void)ip;
+	(void)ok;
+}
+
+void tcp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info)
+{
+	(void)frame;
+	net.tcp_calls++;
+	net.tcp_src_ip = info->src_ip;
+	(void)nic;
+}
+
+void tcp_rx_icmp(struct fw_nic *nic, const struct ip_rx_info *info, uint8_t type, uint8_t code,
+		 uint16_t mtu, const uint8_t *original, uint32_t original_bytes)
+{
+	(void)nic;
+	(void)info;
+	(void)original;
+	net.tcp_icmp_calls++;
+	net.tcp_icmp_type = type;
+	net.tcp_icmp_code = code;
+	net.tcp_icmp_mtu = mtu;
+	net.tcp_icmp_bytes = original_bytes;
 }
 
 /* No collectives here: nobody is in a reliable group. */
