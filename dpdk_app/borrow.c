@@ -16,16 +16,21 @@
 #include <string.h>
 
 #include "dpdk_app/accel.h"
+#include "dpdk_app/csum.h"
 
 enum {
 	BORROW_CRC_BYTES = 4,
-	BORROW_NOTE_AT = 256, /* of the frame: behind the headers, on a line of its own */
+	BORROW_TAIL_BYTES = 16, /* behind the payload: MPA's pad */
+	BORROW_NOTE_AT = 256,   /* of the frame: behind the headers, on a line of its own */
 };
 
 struct borrow_note {
 	uint32_t hdr_bytes;
 	uint32_t crc_from; /* offset in the headers */
+	uint32_t crc_bytes;
+	uint32_t tail_bytes;
 	uint32_t num_pieces;
+	uint8_t tail[BORROW_TAIL_BYTES + BORROW_CRC_BYTES]; /* the CRC32C's place is zero */
 	struct fw_rx_seg piece[FW_TX_SEGS_MAX];
 };
 static_assert((int)FW_TX_HDR_BYTES <= (int)BORROW_NOTE_AT, "the note lies behind the headers");
@@ -56,37 +61,53 @@ static struct borrow_note *note_of(const struct rte_mbuf *m)
 	return rte_pktmbuf_mtod_offset(m, struct borrow_note *, BORROW_NOTE_AT);
 }
 
-/* Headers, then mapped memory, one CRC32C that begins within the headers and ends the frame. */
+/* A piece of the frame's own header memory; false: it is not within. */
+static bool note_hdr(const struct fw_tx_frame *frame, const struct fw_tx_seg *seg, uint8_t *dst,
+		     uint32_t room)
+{
+	if (seg->addr > FW_TX_HDR_BYTES || seg->bytes > FW_TX_HDR_BYTES - seg->addr ||
+	    seg->bytes > room)
+		return false;
+	memcpy(dst, frame->hdr + seg->addr, seg->bytes);
+	return true;
+}
+
+/*
+ * Headers, then mapped memory, then what pads it; a CRC32C, if there is one, begins within the
+ * headers and ends the frame.
+ */
 static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *frame, uint8_t *dst)
 {
-	bool crc = false;
-
-	note->hdr_bytes = 0;
-	note->num_pieces = 0;
+	note->hdr_bytes = note->crc_bytes = note->tail_bytes = note->num_pieces = 0;
+	memset(note->tail, 0, sizeof(note->tail));
 	for (uint32_t i = 0; i < frame->num_seg; i++) {
 		const struct fw_tx_seg *seg = &frame->seg[i];
 		bool last = i + 1 == frame->num_seg;
 
-		if (!(seg->flags & FW_TX_F_CRC_END) == last)
-			return false;
 		if (seg->kind == FW_TX_HDR && !note->num_pieces) {
-			if (seg->addr > FW_TX_HDR_BYTES ||
-			    seg->bytes > FW_TX_HDR_BYTES - seg->addr ||
-			    seg->bytes > FW_TX_HDR_BYTES - note->hdr_bytes)
+			if (!note_hdr(frame, seg, dst + note->hdr_bytes,
+				      FW_TX_HDR_BYTES - note->hdr_bytes))
 				return false;
 			if (seg->flags & FW_TX_F_CRC_BEGIN) {
 				note->crc_from = note->hdr_bytes;
-				crc = true;
+				note->crc_bytes = BORROW_CRC_BYTES;
 			}
-			memcpy(dst + note->hdr_bytes, frame->hdr + seg->addr, seg->bytes);
 			note->hdr_bytes += seg->bytes;
-		} else if (seg->kind == FW_TX_MEM && !(seg->flags & FW_TX_F_CRC_BEGIN)) {
+		} else if (seg->flags & FW_TX_F_CRC_BEGIN) {
+			return false;
+		} else if (seg->kind == FW_TX_MEM) {
 			note->piece[note->num_pieces++] = (struct fw_rx_seg){seg->mem, seg->bytes};
+		} else if (seg->kind == FW_TX_HDR && last) {
+			if (!note_hdr(frame, seg, note->tail, BORROW_TAIL_BYTES))
+				return false;
+			note->tail_bytes = seg->bytes;
 		} else {
 			return false;
 		}
+		if (!(seg->flags & FW_TX_F_CRC_END) == (last && note->crc_bytes))
+			return false;
 	}
-	return crc && note->num_pieces && frame->num_seg < FW_TX_SEGS_MAX;
+	return note->num_pieces && frame->num_seg < FW_TX_SEGS_MAX;
 }
 
 bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct rte_mbuf *m)
@@ -95,11 +116,12 @@ bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct r
 	uint32_t bytes;
 
 	if (shard->num_borrowed == APP_MAX_BORROWED || frame->bytes < BORROW_LEAST_BYTES ||
-	    frame->bytes > rte_pktmbuf_tailroom(m) || frame->num_seg > FW_TX_SEGS_MAX)
+	    frame->bytes > rte_pktmbuf_tailroom(m) || frame->num_seg > FW_TX_SEGS_MAX ||
+	    (frame->csum_start && !csum_may_leave(frame)))
 		return false;
 	if (!note_pieces(note, frame, rte_pktmbuf_mtod(m, uint8_t *)))
 		return false;
-	bytes = note->hdr_bytes + BORROW_CRC_BYTES;
+	bytes = note->hdr_bytes + note->tail_bytes + note->crc_bytes;
 	for (uint32_t i = 0; i < note->num_pieces; i++)
 		bytes += note->piece[i].bytes;
 	if (bytes != frame->bytes)
@@ -108,6 +130,8 @@ bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct r
 	m->data_len = (uint16_t)note->hdr_bytes;
 	m->pkt_len = frame->bytes;
 	m->ol_flags |= borrow_flag;
+	if (frame->csum_start)
+		csum_left(m, frame);
 	rte_mbuf_refcnt_set(m, 2);
 	shard->borrowed[shard->num_borrowed++] = m;
 	return true;
@@ -115,15 +139,15 @@ bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct r
 
 uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg)
 {
-	/* Nobody checks the CRC32C of a frame that never left this core; it has its place. */
-	static const uint8_t no_crc[BORROW_CRC_BYTES];
 	const struct borrow_note *note = note_of(m);
 	uint32_t n = 0;
 
 	seg[n++] = (struct fw_rx_seg){rte_pktmbuf_mtod(m, const uint8_t *), note->hdr_bytes};
 	for (uint32_t i = 0; i < note->num_pieces; i++)
 		seg[n++] = note->piece[i];
-	seg[n++] = (struct fw_rx_seg){no_crc, sizeof(no_crc)};
+	/* Nobody checks the CRC32C of a frame that never left this core; it has its place. */
+	if (note->tail_bytes + note->crc_bytes)
+		seg[n++] = (struct fw_rx_seg){note->tail, note->tail_bytes + note->crc_bytes};
 	return n;
 }
 
@@ -139,9 +163,14 @@ void borrow_copy(struct rte_mbuf *m)
 		crc = accel_copy_crc32c(crc, dst + at, note.piece[i].data, note.piece[i].bytes);
 		at += note.piece[i].bytes;
 	}
-	accel_crc32c_wire(dst + at, crc);
+	memcpy(dst + at, note.tail, note.tail_bytes);
+	if (note.crc_bytes)
+		accel_crc32c_wire(dst + at + note.tail_bytes,
+				  accel_crc32c(crc, note.tail, note.tail_bytes));
 	m->data_len = (uint16_t)m->pkt_len;
 	m->ol_flags &= ~borrow_flag;
+	if (csum_is_left(m))
+		csum_finish(m);
 }
 
 void borrow_sweep(struct shard *shard)

@@ -36,10 +36,12 @@ bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct r
 /* True when the payload of a frame lies in the memory of a process. */
 bool borrow_is_borrowed(const struct rte_mbuf *m);
 
-/* The pieces of a borrowed frame, at most FW_RX_SEGS_MAX, its CRC32C's place included. */
+/* The pieces of a borrowed frame, at most FW_RX_SEGS_MAX, its CRC32C's place included. They are
+ * the mbuf's as long as it is borrowed. */
 uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg);
 
-/* Copies the payload of a borrowed frame, with its CRC32C: an ordinary frame from then on. */
+/* Copies the payload of a borrowed frame, with CRC32C and checksum: an ordinary one from then on.
+ */
 void borrow_copy(struct rte_mbuf *m);
 
 /* Gives back the references to frames that their receivers are done with. */

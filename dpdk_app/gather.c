@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Gathering a frame. While a CRC32C runs, each piece is copied and summed in one pass; what
- * is summed are the bytes that leave, not the client's, which may change meanwhile.
+ * is summed are the bytes that leave, not the client's, which may change meanwhile. The checksum
+ * is that of the copy too: it stands in the headers, before what it covers, and comes last.
  *
  * Called by port_tx.c; calls accel.c. RFC 5044 4.4 for where the CRC stands.
  */
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "dpdk_app/accel.h"
+#include "dpdk_app/csum.h"
 #include "shared_defs/wire_eth.h"
 
 enum {
@@ -58,13 +60,13 @@ static int gather_piece(struct gather *g, const struct fw_tx_frame *frame,
 	return 0;
 }
 
-int gather_frame(const struct fw_tx_frame *frame, uint8_t *dst, uint32_t room, gather_read_fn read,
-		 void *read_ctx)
+int gather_frame(const struct fw_tx_frame *frame, bool csum, uint8_t *dst, uint32_t room,
+		 gather_read_fn read, void *read_ctx)
 {
 	struct gather g = {.dst = dst, .room = room};
 	int err;
 
-	if (frame->num_seg > FW_TX_SEGS_MAX)
+	if (frame->num_seg > FW_TX_SEGS_MAX || (frame->csum_start && !csum_fits(frame)))
 		return -EMSGSIZE;
 	for (uint32_t i = 0; i < frame->num_seg; i++) {
 		const struct fw_tx_seg *seg = &frame->seg[i];
@@ -86,6 +88,8 @@ int gather_frame(const struct fw_tx_frame *frame, uint8_t *dst, uint32_t room, g
 	}
 	if (g.used != frame->bytes)
 		return -EMSGSIZE;
+	if (csum && frame->csum_start)
+		wire_sum_put(dst, g.used, frame->csum_start, frame->csum_at);
 	if (g.used < WIRE_ETH_MIN_BYTES) {
 		if (room < WIRE_ETH_MIN_BYTES)
 			return -EMSGSIZE;

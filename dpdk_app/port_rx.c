@@ -13,6 +13,7 @@
 
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/capture.h"
+#include "dpdk_app/csum.h"
 #include "dpdk_app/echo.h"
 #include "dpdk_app/wire.h"
 #include "shared_defs/wire_eth.h"
@@ -53,6 +54,29 @@ static bool rx_fill(struct shard *shard, struct rte_mbuf *m, uint32_t flags,
 	return true;
 }
 
+/* Frames of the firmware's own memory need neither; else the device's word, or the kernel's. */
+static uint32_t rx_flags(const struct wire *wire, const struct rte_mbuf *m, bool loop)
+{
+	if (loop)
+		return FW_RX_CRC_OK | FW_RX_CSUM_OK | FW_RX_LOOP;
+	if (wire->trusted)
+		return FW_RX_CRC_OK | FW_RX_CSUM_OK;
+	if (csum_device_ok(m) ||
+	    (wire->partial_csum && csum_is_partial(rte_pktmbuf_mtod(m, uint8_t *), m->data_len)))
+		return FW_RX_CSUM_OK;
+	return 0;
+}
+
+/* A capture shows a frame as it would be on a wire. */
+static void rx_capture(struct capture *capture, const struct shard *shard, struct rte_mbuf *m)
+{
+	if (borrow_is_borrowed(m))
+		borrow_copy(m);
+	else if (csum_is_left(m))
+		csum_finish(m);
+	capture_frame(capture, shard, CAPTURE_IN, m);
+}
+
 uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 {
 	struct shard *shard = ctx;
@@ -73,19 +97,13 @@ uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 			(void)fw_stage(shard->fw, stage);
 	}
 	for (uint32_t i = 0; i < got; i++) {
-		bool trusted = i < loop || nic->wire->trusted;
-
 		if (__builtin_expect(nic->app->conf.port_echo, 0) && !borrow_is_borrowed(m[i]) &&
 		    echo_answered(shard, m[i]))
 			continue;
 
-		if (capture && borrow_is_borrowed(m[i]))
-			borrow_copy(m[i]);
 		if (capture)
-			capture_frame(capture, shard, CAPTURE_IN, m[i]);
-		if (!rx_fill(shard, m[i],
-			     (trusted ? FW_RX_CRC_OK : 0) | (i < loop ? FW_RX_LOOP : 0),
-			     &frames[count])) {
+			rx_capture(capture, shard, m[i]);
+		if (!rx_fill(shard, m[i], rx_flags(nic->wire, m[i], i < loop), &frames[count])) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}

@@ -14,6 +14,7 @@
 
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/capture.h"
+#include "dpdk_app/csum.h"
 #include "dpdk_app/gather.h"
 #include "dpdk_app/wire.h"
 
@@ -38,9 +39,24 @@ static bool tx_may_borrow(const struct shard *shard, const struct fw_tx_frame *f
 	return ops->near && ops->near(shard, frame->hdr);
 }
 
-/* Fills m; false when the frame is not to be sent, with its status set. */
-static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m, bool borrow)
+/* Whether a frame goes without its checksum: the receiver needs none, or the device makes it. */
+static bool tx_may_leave_csum(const struct shard *shard, const struct fw_tx_frame *frame)
 {
+	const struct wire *wire = shard->nic->wire;
+
+	return frame->csum_start && csum_may_leave(frame) &&
+	       (wire->trusted || wire->tx_csum || frame->flags & FW_TX_LOOP);
+}
+
+/*
+ * Fills m; false when the frame is not to be sent, with its status set. captured: the frame has to
+ * be as it would be on a wire.
+ */
+static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m,
+		    bool captured)
+{
+	bool borrow = !captured && tx_may_borrow(shard, frame);
+	bool leave = !captured && tx_may_leave_csum(shard, frame);
 	int bytes;
 
 	if (borrow && borrow_frame(shard, frame, m)) {
@@ -49,7 +65,7 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 		shard->stats.tx_bytes += frame->bytes;
 		return true;
 	}
-	bytes = gather_frame(frame, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m),
+	bytes = gather_frame(frame, !leave, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m),
 			     port_host_read, shard);
 	if (bytes < 0) {
 		frame->status = -EFAULT;
@@ -62,6 +78,8 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 	frame->status = 0;
 	m->data_len = (uint16_t)bytes;
 	m->pkt_len = (uint32_t)bytes;
+	if (leave)
+		csum_left(m, frame);
 	shard->stats.tx_bytes += (uint32_t)bytes;
 	return true;
 }
@@ -125,9 +143,7 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		return 0;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		bool borrow = !capture && tx_may_borrow(shard, &frames[i]);
-
-		if (!tx_fill(shard, &frames[i], m[i], borrow)) {
+		if (!tx_fill(shard, &frames[i], m[i], capture != NULL)) {
 			rte_pktmbuf_free(m[i]);
 			continue;
 		}

@@ -68,9 +68,11 @@ struct wire {
 	int ifindex;          /* the kernel's interface; 0: none */
 	int fd[APP_PORT_FDS]; /* readable when frames wait */
 	uint32_t num_fds;
-	bool naps;    /* no such descriptors */
-	bool trusted; /* frames come from this weftd's memory, and their CRC32Cs are right */
-	bool settled; /* the link has been up for settle_ns: the port may be used */
+	bool naps;         /* no such descriptors */
+	bool trusted;      /* frames come from this weftd's memory, and their CRC32Cs are right */
+	bool tx_csum;      /* the device puts the checksum of TCP in */
+	bool partial_csum; /* kernels send frames without it: csum_is_partial() */
+	bool settled;      /* the link has been up for settle_ns: the port may be used */
 	uint64_t settle_ns;
 	uint64_t up_since_ns;
 	uint64_t down_since_ns;

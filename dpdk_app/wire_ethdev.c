@@ -363,6 +363,9 @@ int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
 		return err;
 	if (conf->set_mtu)
 		eth.rxmode.mtu = nic->mtu;
+	wire->tx_csum = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+	eth.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+	eth.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	wire->num_rx_queues = conf->rx_queues;
 	wire->num_tx_queues = 1;
 	err = rte_eth_dev_configure(wire->port, conf->rx_queues, wire->num_tx_queues, &eth);

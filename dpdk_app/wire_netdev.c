@@ -39,6 +39,7 @@ enum {
 	/* Blocks are whole pages and whole frames, so that frames lie one behind the other. */
 	NETDEV_PACKET_BLOCK_SMALL = 8 * WIRE_PACKET_FRAME_SMALL,
 	NETDEV_PACKET_BLOCK_LARGE = 2 * WIRE_PACKET_FRAME_LARGE,
+	NETDEV_DRIVER_CHARS = 32,
 };
 
 static int netdev_ioctl(const char *device, unsigned long request, struct ifreq *ifr)
@@ -86,6 +87,17 @@ static uint32_t netdev_rx_queues(const char *device)
 	return channels.rx_count ? channels.rx_count : 1;
 }
 
+/* The name of the interface's driver; "" when it does not say. */
+static void netdev_driver(const char *device, char driver[NETDEV_DRIVER_CHARS])
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq ifr = {.ifr_data = (void *)&info};
+
+	driver[0] = '\0';
+	if (!netdev_ioctl(device, SIOCETHTOOL, &ifr))
+		snprintf(driver, NETDEV_DRIVER_CHARS, "%s", info.driver);
+}
+
 /*
  * A veth has no hardware whose receive path XDP could shorten: its driver makes every frame over
  * to memory of its own before the program sees it, and gives up segmentation offload for the
@@ -93,10 +105,29 @@ static uint32_t netdev_rx_queues(const char *device)
  */
 static bool netdev_is_veth(const char *device)
 {
-	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
-	struct ifreq ifr = {.ifr_data = (void *)&info};
+	char driver[NETDEV_DRIVER_CHARS];
 
-	return !netdev_ioctl(device, SIOCETHTOOL, &ifr) && !strcmp(info.driver, "veth");
+	netdev_driver(device, driver);
+	return !strcmp(driver, "veth");
+}
+
+/*
+ * Interfaces without hardware, over which kernels send TCP without its checksum (csum.c). Neither
+ * AF_XDP nor DPDK's AF_PACKET hands on what the kernel knows of it.
+ */
+static bool netdev_has_partial_csum(const char *device)
+{
+	static const char *const drivers[] = {"veth",    "bridge",    "tun",
+					      "macvlan", "ipvlan",    "802.1Q VLAN Support",
+					      "dummy",   "virtio_net"};
+	char driver[NETDEV_DRIVER_CHARS];
+
+	netdev_driver(device, driver);
+	for (uint32_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		if (!strcmp(driver, drivers[i]))
+			return true;
+	}
+	return false;
 }
 
 static uint32_t netdev_mbps(const char *device)
@@ -360,6 +391,7 @@ int wire_netdev_open(struct nic *nic)
 		return err;
 	}
 	wire->settled = true;
+	wire->partial_csum = netdev_has_partial_csum(device);
 	nic->link_mbps = netdev_mbps(device);
 	why_not = netdev_try_xdp(wire);
 	if (!why_not)

@@ -81,16 +81,43 @@ static_assert(offsetof(struct wire_udp, checksum) == 6, "");
 
 /*
  * Adds bytes to a running one's complement sum (RFC 1071). An odd count is padded with a
- * zero byte, so only the last piece of a sum may be odd.
+ * zero byte, so only the last piece of a sum may be odd. Adds 64 bits at a time, low byte first:
+ * that order only swaps the two bytes of the sum (RFC 1071 2).
  */
 static inline uint32_t wire_sum_add(uint32_t sum, const void *data, size_t bytes)
 {
 	const uint8_t *p = data;
+	uint64_t a = 0, b = 0, w[4];
+	uint32_t word;
+	uint16_t half;
 
-	for (; bytes >= 2; bytes -= 2, p += 2)
-		sum += (uint32_t)p[0] << 8 | p[1];
-	if (bytes)
-		sum += (uint32_t)p[0] << 8;
+	for (; bytes >= sizeof(w); bytes -= sizeof(w), p += sizeof(w)) {
+		memcpy(w, p, sizeof(w));
+		/* Carries come back in at the low end. */
+		a += w[0];
+		b += w[1];
+		a += a < w[0];
+		b += b < w[1];
+		a += w[2];
+		b += w[3];
+		a += a < w[2];
+		b += b < w[3];
+	}
+	a = (a >> 32) + (a & 0xffffffff) + (b >> 32) + (b & 0xffffffff);
+	for (; bytes >= sizeof(word); bytes -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		a += word;
+	}
+	if (bytes & 2) {
+		memcpy(&half, p, sizeof(half));
+		a += half;
+		p += sizeof(half);
+	}
+	if (bytes & 1)
+		a += *p;
+	while (a >> 16)
+		a = (a & 0xffff) + (a >> 16);
+	sum += (uint32_t)((a & 0xff) << 8 | a >> 8);
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return sum;
@@ -102,6 +129,17 @@ static inline uint16_t wire_sum_fold(uint32_t sum)
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return (uint16_t)~sum;
+}
+
+/*
+ * Puts the checksum of the bytes from start to the end of a packet into the two at at, which hold
+ * the pseudo header's sum, or 0 where there is none.
+ */
+static inline void wire_sum_put(uint8_t *packet, size_t bytes, size_t start, size_t at)
+{
+	struct be16 sum = be16_put(wire_sum_fold(wire_sum_add(0, packet + start, bytes - start)));
+
+	memcpy(packet + at, &sum, sizeof(sum));
 }
 
 #endif /* WEFT_WIRE_IP_H */

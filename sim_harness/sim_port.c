@@ -3,8 +3,8 @@
  * The environment of a simulated firmware instance: struct fw_port.
  *
  * What a MAC, a DMA engine and an operating system do for hardware: frames in and out, the
- * CRC32C of outgoing frames, memory of processes, interrupts. It is stricter than they are:
- * what only a defect of the firmware can cause (a gather list that does not add up, an
+ * CRC32C and checksum of outgoing frames, memory of processes, interrupts. It is stricter than they
+ * are: what only a defect of the firmware can cause (a gather list that does not add up, an
  * unaligned release, a mapping given back twice) ends the run with an assertion.
  *
  * Called by nic_fw from within fw_poll(), fw_cmd() and fw_client_detach(); calls

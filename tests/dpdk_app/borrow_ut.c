@@ -100,7 +100,7 @@ static int no_host(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_
 static void check_gathered(const struct rte_mbuf *m)
 {
 	uint8_t want[ROOM];
-	int bytes = gather_frame(&frame, want, sizeof(want), no_host, NULL);
+	int bytes = gather_frame(&frame, true, want, sizeof(want), no_host, NULL);
 
 	CU_ASSERT_FALSE(borrow_is_borrowed(m));
 	CU_ASSERT_EQUAL(m->data_len, bytes);
@@ -149,20 +149,42 @@ static void what_does_not_lend_itself(void)
 	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
 	seg(FW_TX_HOST, 0, 1500, FW_TX_F_CRC_END);
 	CU_ASSERT_PTR_NULL(send());
-	/* Headers behind the payload, and no CRC32C, or more than the headers' room. */
+	/* More behind the payload than pads it, or payload behind that. */
 	frame.num_seg = frame.bytes = 0;
 	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
 	seg(FW_TX_MEM, 0, 1500, 0);
-	seg(FW_TX_HDR, 0, 8, FW_TX_F_CRC_END);
+	seg(FW_TX_HDR, 0, 17, FW_TX_F_CRC_END);
+	CU_ASSERT_PTR_NULL(send());
+	frame.num_seg = frame.bytes = 0;
+	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
+	seg(FW_TX_MEM, 0, 1500, 0);
+	seg(FW_TX_HDR, 0, 8, 0);
+	seg(FW_TX_MEM, 0, 50, FW_TX_F_CRC_END);
+	CU_ASSERT_PTR_NULL(send());
+	/* A CRC32C that begins in the payload, does not end with the frame, or was not begun. */
+	frame.num_seg = frame.bytes = 0;
+	seg(FW_TX_HDR, 0, HDR_BYTES, 0);
+	seg(FW_TX_MEM, 0, 1500, FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+	CU_ASSERT_PTR_NULL(send());
+	frame.num_seg = frame.bytes = 0;
+	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
+	seg(FW_TX_MEM, 0, 1500, FW_TX_F_CRC_END);
+	seg(FW_TX_HDR, 0, 8, 0);
 	CU_ASSERT_PTR_NULL(send());
 	frame.num_seg = frame.bytes = 0;
 	seg(FW_TX_HDR, 0, HDR_BYTES, 0);
 	seg(FW_TX_MEM, 0, 1500, FW_TX_F_CRC_END);
 	CU_ASSERT_PTR_NULL(send());
+	/* More than the headers' room; a checksum that is not where TCP has it. */
 	frame.num_seg = frame.bytes = 0;
 	seg(FW_TX_HDR, 0, HDR_BYTES, FW_TX_F_CRC_BEGIN);
 	seg(FW_TX_HDR, 0, HDR_BYTES, 0);
 	seg(FW_TX_MEM, 0, 1500, FW_TX_F_CRC_END);
+	CU_ASSERT_PTR_NULL(send());
+	frame.num_seg = frame.bytes = 0;
+	rd_frame(1500, 333);
+	frame.csum_start = 34;
+	frame.csum_at = 40;
 	CU_ASSERT_PTR_NULL(send());
 	end();
 }
@@ -232,5 +254,39 @@ static void bounded(void)
 	end();
 }
 
+/* An FPDU in its segment: MPA's length and DDP's headers, payload, pad, CRC32C or its place. */
+static void mpa_frame(uint32_t bytes, bool crc)
+{
+	frame.csum_start = IP_BYTES;
+	frame.csum_at = IP_BYTES + 16;
+	seg(FW_TX_HDR, 0, IP_BYTES + 20, 0);
+	seg(FW_TX_HDR, IP_BYTES + 20, 20, crc ? FW_TX_F_CRC_BEGIN : 0);
+	seg(FW_TX_MEM, 0, bytes, 0);
+	seg(FW_TX_HDR, 100, crc ? 3 : 7, crc ? FW_TX_F_CRC_END : 0);
+}
+
+static void padded_and_with_checksum(void)
+{
+	for (int crc = 0; crc < 2; crc++) {
+		struct fw_rx_seg got[FW_RX_SEGS_MAX];
+		struct rte_mbuf *m;
+
+		begin();
+		mpa_frame(1501, crc);
+		m = send();
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+		CU_ASSERT_EQUAL_FATAL(borrow_pieces(m, got), 3);
+		CU_ASSERT_EQUAL(got[0].bytes, IP_BYTES + 40);
+		CU_ASSERT_PTR_EQUAL(got[1].data, memory);
+		CU_ASSERT_EQUAL(got[2].bytes, 7);
+		CU_ASSERT_EQUAL(memcmp(got[2].data, frame.hdr + 100, crc ? 3 : 7), 0);
+		borrow_settle(&shard);
+		check_gathered(m);
+		rte_pktmbuf_free(m);
+		end();
+	}
+}
+
 UT_MAIN("dpdk_app/borrow", UT(receiver_finds_the_pieces), UT(what_does_not_lend_itself),
-	UT(settled_frames_stay_as_they_are), UT(copied_once_only), UT(bounded))
+	UT(settled_frames_stay_as_they_are), UT(copied_once_only), UT(bounded),
+	UT(padded_and_with_checksum))

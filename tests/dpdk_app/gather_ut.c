@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gathering frames: pieces in order, the CRC32C where it belongs, padding, and everything that
- * must be refused.
+ * Gathering frames: pieces in order, CRC32C and checksum where they belong, padding, and everything
+ * that must be refused.
  *
  * Runs dpdk_app/gather.c; the memory of a process is an array here.
  */
@@ -9,6 +9,7 @@
 
 #include "dpdk_app/accel.h"
 #include "dpdk_app/gather.h"
+#include "shared_defs/wire_ip.h"
 #include "tests/ut.h"
 
 static uint8_t host[4096];
@@ -31,7 +32,7 @@ static int gather(uint32_t room)
 {
 	memset(out, 0xee, sizeof(out));
 	reads = 0;
-	return gather_frame(&frame, out, room, read_host, host);
+	return gather_frame(&frame, true, out, room, read_host, host);
 }
 
 static struct fw_tx_seg *seg(enum fw_tx_kind kind, uint64_t addr, uint32_t bytes, uint8_t flags)
@@ -140,5 +141,48 @@ static void what_does_not_fit(void)
 	CU_ASSERT_EQUAL(gather(sizeof(out)), -EMSGSIZE);
 }
 
+/* Behind the CRC32C, which it covers; the pseudo header's sum stands where it goes. */
+static void checksum_comes_last(void)
+{
+	uint32_t sum;
+
+	begin();
+	frame.csum_start = 34;
+	frame.csum_at = 50;
+	seg(FW_TX_HDR, 0, 54, 0);
+	seg(FW_TX_HDR, 54, 18, FW_TX_F_CRC_BEGIN);
+	seg(FW_TX_HOST, 500, 333, 0);
+	seg(FW_TX_HDR, 80, 1, FW_TX_F_CRC_END);
+	CU_ASSERT_EQUAL(gather(sizeof(out)), 54 + 18 + 333 + 1 + 4);
+	CU_ASSERT_EQUAL(memcmp(out, frame.hdr, 50), 0);
+	CU_ASSERT_EQUAL(memcmp(out + 52, frame.hdr + 52, 20), 0);
+	/* With the pseudo header, which its field had, the whole sums to nothing. */
+	sum = (uint32_t)frame.hdr[50] << 8 | frame.hdr[51];
+	CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(sum, out + 34, 54 + 18 + 333 + 1 + 4 - 34)), 0);
+	/* Left away: all but the field is the same. */
+	CU_ASSERT_EQUAL(gather_frame(&frame, false, out + 1000, 1000, read_host, host), 410);
+	CU_ASSERT_EQUAL(memcmp(out + 1000, out, 50), 0);
+	CU_ASSERT_EQUAL(memcmp(out + 1050, frame.hdr + 50, 2), 0);
+	CU_ASSERT_EQUAL(memcmp(out + 1052, out + 52, 410 - 52), 0);
+}
+
+static void checksum_within_the_frame(void)
+{
+	begin();
+	seg(FW_TX_HDR, 0, 54, 0);
+	frame.csum_start = 34;
+	frame.csum_at = 52;
+	CU_ASSERT_EQUAL(gather(sizeof(out)), 60);
+	CU_ASSERT_NOT_EQUAL(memcmp(out + 52, frame.hdr + 52, 2), 0);
+	frame.csum_at = 53;
+	CU_ASSERT_EQUAL(gather(sizeof(out)), -EMSGSIZE);
+	frame.csum_at = 33;
+	CU_ASSERT_EQUAL(gather(sizeof(out)), -EMSGSIZE);
+	frame.csum_start = UINT16_MAX;
+	frame.csum_at = UINT16_MAX;
+	CU_ASSERT_EQUAL(gather(sizeof(out)), -EMSGSIZE);
+}
+
 UT_MAIN("dpdk_app/gather", UT(pieces_in_order_with_crc), UT(two_crcs), UT(short_frames_are_padded),
-	UT(unreachable_memory), UT(what_does_not_fit))
+	UT(unreachable_memory), UT(what_does_not_fit), UT(checksum_comes_last),
+	UT(checksum_within_the_frame))

@@ -288,6 +288,11 @@ static bool assemble(struct w_nic *nic, const struct fw_tx_frame *tx, uint8_t *o
 	}
 	W_CHECK(at == tx->bytes, "a frame of %u bytes says %u", at, tx->bytes);
 	W_CHECK(at <= sizeof(struct wire_eth) + nic->fw->config.mtu, "a frame is over the MTU");
+	if (tx->csum_start) {
+		W_CHECK(tx->csum_start <= tx->csum_at && tx->csum_at + 2u <= at,
+			"a frame's checksum is not in it");
+		wire_sum_put(out, at, tx->csum_start, tx->csum_at);
+	}
 	return true;
 }
 

@@ -167,6 +167,8 @@ static bool net_assemble(const struct fw_tx_frame *tx, struct net_frame *out)
 			out->n += (uint32_t)sizeof(wire);
 		}
 	}
+	if (tx->csum_start)
+		wire_sum_put(out->b, out->n, tx->csum_start, tx->csum_at);
 	return true;
 }
 

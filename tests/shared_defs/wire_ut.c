@@ -138,5 +138,34 @@ static void checksum_edges(void)
 	CU_ASSERT_EQUAL(wire_sum_fold(sum), 1);
 }
 
+/* Word by word, as RFC 1071 says it. */
+static uint32_t sum_slowly(uint32_t sum, const uint8_t *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		sum += i % 2 ? p[i] : (uint32_t)p[i] << 8;
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* All lengths around the width of a step, from any address, with few and with many carries. */
+static void checksum_in_steps(void)
+{
+	static uint8_t data[512];
+
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < sizeof(data); i++)
+			data[i] = round == 2 ? 0xff : (uint8_t)(i * 37 + i / 7 + round * 0x80);
+		for (uint32_t from = 0; from < 9; from++) {
+			for (uint32_t bytes = 0; bytes <= 300; bytes++) {
+				CU_ASSERT_EQUAL(wire_sum_add(0, data + from, bytes),
+						sum_slowly(0, data + from, bytes));
+				CU_ASSERT_EQUAL(wire_sum_add(0x1fffe, data + from, bytes),
+						sum_slowly(0x1fffe, data + from, bytes));
+			}
+		}
+	}
+}
+
 UT_MAIN("shared_defs/wire", UT(eth), UT(arp), UT(ip), UT(icmp_echo), UT(udp), UT(checksum_example),
-	UT(checksum_edges))
+	UT(checksum_edges), UT(checksum_in_steps))
