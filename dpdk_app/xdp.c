@@ -172,9 +172,10 @@ void xdp_group(struct xdp *xdp, uint32_t ip, bool in)
 uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max)
 {
 	static const char *const names[WEFT_XDP_COUNTS] = {
-	    [WEFT_XDP_TAKEN_UDP] = "taken_udp",     [WEFT_XDP_TAKEN_ARP] = "taken_arp",
-	    [WEFT_XDP_TAKEN_ICMP] = "taken_icmp",   [WEFT_XDP_TAKEN_ESP] = "taken_esp",
-	    [WEFT_XDP_TAKEN_GROUP] = "taken_group", [WEFT_XDP_PASSED] = "passed",
+	    [WEFT_XDP_TAKEN_UDP] = "taken_udp", [WEFT_XDP_TAKEN_TCP] = "taken_tcp",
+	    [WEFT_XDP_TAKEN_ARP] = "taken_arp", [WEFT_XDP_TAKEN_ICMP] = "taken_icmp",
+	    [WEFT_XDP_TAKEN_ESP] = "taken_esp", [WEFT_XDP_TAKEN_GROUP] = "taken_group",
+	    [WEFT_XDP_PASSED] = "passed",
 	};
 	uint64_t *value = calloc((size_t)xdp->num_cpus, sizeof(*value));
 	uint32_t n = 0;

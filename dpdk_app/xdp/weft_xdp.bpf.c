@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * XDP program: takes the frames of one weft NIC off an interface and leaves all others to
- * the kernel. Ours are UDP datagrams to the NIC's ports, ARP and ICMP echo for its address
- * (which is not the kernel's), datagrams to its groups, and the EtherType of the Ethernet Stream
- * Protocol. IGMP is the kernel's, which hands a copy on (wire_netdev_group.c). Fragments
+ * the kernel. Ours are TCP, UDP datagrams to the NIC's ports, ARP, and ICMP echo and unreachable for
+ * its address (which is not the kernel's), datagrams to its groups, and the EtherType of the
+ * Ethernet Stream Protocol. IGMP is the kernel's, which hands a copy on (wire_netdev_group.c). Fragments
  * are nobody's of ours.
  *
  * Loaded by dpdk_app/xdp.c, which fills the maps; runs in the driver, or behind it, for each
- * received frame. RFC 791, 792, 826, 768.
+ * received frame. RFC 791, 792, 826, 768, 9293.
  */
 #include <linux/bpf.h>
 
@@ -98,12 +98,15 @@ static __always_inline __u32 classify_ip(const struct wire_ip *iph, const void *
 		return classify_group(iph, end, conf);
 	if (!is_ip(&iph->dst, conf->ip))
 		return WEFT_XDP_PASSED;
+	if (iph->proto == WIRE_IPPROTO_TCP)
+		return WEFT_XDP_TAKEN_TCP;
 	if (iph->proto == WIRE_IPPROTO_UDP) {
 		if (is_our_port((const void *)(iph + 1), end))
 			return WEFT_XDP_TAKEN_UDP;
 	} else if (iph->proto == WIRE_IPPROTO_ICMP) {
 		icmp = (const void *)(iph + 1);
-		if ((const void *)(icmp + 1) <= end && icmp->type == WIRE_ICMP_ECHO)
+		if ((const void *)(icmp + 1) <= end &&
+		    (icmp->type == WIRE_ICMP_ECHO || icmp->type == WIRE_ICMP_UNREACHABLE))
 			return WEFT_XDP_TAKEN_ICMP;
 	}
 	return WEFT_XDP_PASSED;

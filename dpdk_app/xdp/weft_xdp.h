@@ -19,6 +19,7 @@ struct weft_xdp_conf {
 /* Entries of map weft_count, per CPU. */
 enum weft_xdp_count {
 	WEFT_XDP_TAKEN_UDP,
+	WEFT_XDP_TAKEN_TCP,
 	WEFT_XDP_TAKEN_ARP,
 	WEFT_XDP_TAKEN_ICMP,
 	WEFT_XDP_TAKEN_ESP,
