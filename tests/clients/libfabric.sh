@@ -21,11 +21,6 @@ ip -n "$ns" link set nb up
 weftd_start weftd --nics 2
 port=18800
 
-listening()
-{
-	ip netns exec "$ns" ss -Hltn "sport = :$port" | grep -q .
-}
-
 # pair NAME TRANSPORT LARGEST OPTION...: a server on weft1, a client on weft0; the NIC has carried the messages
 pair()
 {
@@ -35,7 +30,7 @@ pair()
 	before=$(counter weft1 rx_frames)
 	spawn "$name.s" ip netns exec "$ns" "$run" --device weft1 --transport "$transport" fi_pingpong "$@" -c -I 50 -S all \
 		-B "$port"
-	wait_until 'fi_pingpong listens' listening
+	wait_until 'fi_pingpong listens' tcp_listens "$ns" "$port" "$name.s"
 	spawn "$name.c" ip netns exec "$ns" "$run" --device weft0 --transport "$transport" fi_pingpong "$@" -c -I 50 -S all \
 		-P "$port" 10.77.0.2
 	expect_ok "$name.c" "$name.s"

@@ -18,10 +18,6 @@ gcc -std=gnu11 -O1 -g -Wall -Wextra -Werror -I. tests/clients/verbs_data.c tests
 	die 'verbs_data does not compile'
 
 port=18600
-listening()
-{
-	dead "$1" || ip netns exec "$ns" ss -Hltn "sport = :$port" | grep -q .
-}
 
 # verbs NAME COMMAND...
 verbs()
@@ -43,7 +39,7 @@ pair()
 		runs=$((runs + 1))
 		port=$((port + 1))
 		verbs "s$runs" "$1" -d "$right" -p "$port" "${@:2}"
-		wait_until "$* listens" listening "s$runs"
+		wait_until "$* listens" tcp_listens "$ns" "$port" "s$runs"
 		verbs "c$runs" "$1" -d "$left" -p "$port" "${@:2}" localhost
 		finish "c$runs"
 		[ "$status" -ne 0 ] || break
@@ -60,22 +56,18 @@ pair()
 }
 
 # The same with -R: connected by rdma_cm, to the NIC's own address.
-cm_listeners_are()
-{
-	[ "$(counter "$right" cm_listeners)" -eq "$1" ]
-}
 pair_cm()
 {
 	runs=$((runs + 1))
 	port=$((port + 1))
 	spawn "s$runs" ip netns exec "$ns" "$run" --transport ib --device "$right" "$1" -R -p "$port" "${@:2}"
-	wait_until "$* -R listens" cm_listeners_are 1
+	wait_until "$* -R listens" counter_is "$right" cm_listeners 1
 	spawn "c$runs" ip netns exec "$ns" "$run" --transport ib --device "$left" "$1" -R -p "$port" "${@:2}" "$right_ip"
 	finish "c$runs"
 	[ "$status" -eq 0 ] || die "$wire: $* -R: the client ended with exit status $status"
 	finish "s$runs"
 	[ "$status" -eq 0 ] || die "$wire: $* -R: the server ended with exit status $status"
-	wait_until "$* -R listens no more" cm_listeners_are 0
+	wait_until "$* -R listens no more" counter_is "$right" cm_listeners 0
 	say "$wire: $* -R ($SECONDS s)"
 }
 by_cm()

@@ -23,12 +23,8 @@ verbs()
 	shift
 	spawn "$name" ip netns exec "$ns" "$run" --transport ib "$@"
 }
-listening()
-{
-	dead server || ip netns exec "$ns" ss -Hltn 'sport = :19765' | grep -q .
-}
 verbs server qperf
-wait_until 'qperf listens' listening
+wait_until 'qperf listens' tcp_listens "$ns" 19765 server
 
 # qperf_run TEST OPTION...: it ends well, and says a figure that is not 0
 qperf_run()

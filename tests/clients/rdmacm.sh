@@ -16,11 +16,6 @@ need rping mckey cmtime ib_send_lat
 netns_add cm
 ns=$(unique cm)
 
-counter_is()
-{
-	[ "$(counter "$1" "$2")" -eq "$3" ]
-}
-
 # cm NAME NIC COMMAND...
 cm()
 {

@@ -16,10 +16,6 @@ netns_add s
 ns=$(unique s)
 weftd_start weftd --nics 2
 port=18900
-listening()
-{
-	dead "$1" || ip netns exec "$ns" ss -Hltn "sport = :$port" | grep -q .
-}
 
 # round YIELD SPINNERS ITERATIONS: the median of a round trip's half, us
 turn=0
@@ -34,7 +30,7 @@ round()
 		says "spin$turn.$i" spinning
 	done
 	spawn "s$turn" ip netns exec "$ns" "$run" --transport ib ib_send_lat -d weft1 -p $port -s 64 -n "$3"
-	wait_until 'ib_send_lat listens' listening "s$turn"
+	wait_until 'ib_send_lat listens' tcp_listens "$ns" "$port" "s$turn"
 	spawn "c$turn" ip netns exec "$ns" "$run" --transport ib ib_send_lat -d weft0 -p $port -s 64 -n "$3" localhost
 	expect_ok "c$turn" "s$turn"
 	for ((i = 0; i < $2; i++)); do

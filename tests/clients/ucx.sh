@@ -20,11 +20,6 @@ UCX_TLS=ud_verbs "$run" --transport ib ucx_info -d >"$WEFT_TMP/ucx_info.out" 2>&
 awk '/Transport:/ { ud = $3 == "ud_verbs" } ud && /am_short:/ { n++; if ($NF < 90) bad++ } END { exit !n || bad }' \
 	"$WEFT_TMP/ucx_info.out" || die "ud_verbs has too little inline: $(grep am_short: "$WEFT_TMP/ucx_info.out")"
 
-listening()
-{
-	ip netns exec "$ns" ss -Hltn "sport = :$port" | grep -q .
-}
-
 # perf NAME TLS OPTION...: a server on weft1, a client on weft0; the NIC has carried the messages
 perf()
 {
@@ -34,7 +29,7 @@ perf()
 	before=$(counter weft1 rx_frames)
 	spawn "$name.s" ip netns exec "$ns" env "UCX_TLS=$tls" UCX_NET_DEVICES=weft1:1 "$run" --transport ib \
 		ucx_perftest -p "$port"
-	wait_until 'ucx_perftest listens' listening
+	wait_until 'ucx_perftest listens' tcp_listens "$ns" "$port" "$name.s"
 	spawn "$name.c" ip netns exec "$ns" env "UCX_TLS=$tls" UCX_NET_DEVICES=weft0:1 "$run" --transport ib \
 		ucx_perftest -p "$port" 127.0.0.1 -w 20 "$@"
 	expect_ok "$name.c" "$name.s"

@@ -240,6 +240,12 @@ counter_above()
 	[ "$(counter "$1" "$2")" -gt "$3" ]
 }
 
+# counter_is NIC NAME N
+counter_is()
+{
+	[ "$(counter "$1" "$2")" -eq "$3" ]
+}
+
 # ---- weft-bench -----------------------------------------------------------------------------
 
 # bench_server NAME NIC WORD...: listens; its TCP port into $port. bench_timeout: see --timeout.
@@ -331,6 +337,12 @@ netns_add()
 	ip netns add "$ns" || skip "no network namespaces here (ip netns add)"
 	at_exit "ip netns del $ns"
 	ip -n "$ns" link set lo up
+}
+
+# tcp_listens NAMESPACE PORT NAME: process NAME does there, or has ended
+tcp_listens()
+{
+	dead "$3" || ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .
 }
 
 need()

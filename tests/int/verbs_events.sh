@@ -47,10 +47,6 @@ if ip link add va netns "$a" type veth peer name vb netns "$b"; then
 fi
 
 # killed under clients that sleep, that poll, and that Debian wrote
-listening()
-{
-	dead "$1" || ip netns exec "$a" ss -Hltn "sport = :$2" | grep -q .
-}
 weftd_start doomed --nics 2
 verbs sleeps "$WEFT_TMP/verbs_events" dies weft0 weft1 sleep
 verbs polls "$WEFT_TMP/verbs_events" dies weft0 weft1 poll
@@ -61,7 +57,7 @@ clients=()
 while read -r -a words; do
 	tcp=$((tcp + 1))
 	verbs "${words[0]}.$tcp.s" "${words[@]}" -d weft1 -p $tcp
-	wait_until "${words[0]} listens" listening "${words[0]}.$tcp.s" $tcp
+	wait_until "${words[0]} listens" tcp_listens "$a" "$tcp" "${words[0]}.$tcp.s"
 	verbs "${words[0]}.$tcp.c" "${words[@]}" -d weft0 -p $tcp localhost
 	clients+=("${words[0]}.$tcp.s" "${words[0]}.$tcp.c")
 done <<'PROGRAMS'
