@@ -25,8 +25,16 @@ int mpi3_overlap(struct crew *c, void *arg);
 int mpi3_progress(struct crew *c, void *arg);
 int mpi3_sci(struct crew *c, void *arg);
 
+/* mpi3_partner.c: what the parts share. */
+
 /* Repetitions of a message of so many bytes in one block. */
 uint32_t mpi3_reps(const struct opts *o, uint64_t bytes);
+/* 0, or -1 after saying that it is not message seq. */
+int mpi3_check(const uint8_t *p, size_t bytes, uint64_t seq);
+/* "eager", "get" or "put" */
+const char *mpi3_proto_str(const struct mp_config *cfg, size_t bytes);
+/* Sorts them. */
+double mpi3_median(double *sample, size_t n);
 
 /* mpi3_busy.c: work of a fixed amount. */
 
@@ -52,13 +60,14 @@ void mpi3_busy_fixed(const struct mpi3_busy *b, double us);
 void mpi3_busy_daxpy(struct mpi3_busy *b, double us);
 
 /*
- * The partner of who measures overlap and progress: does what a token asks for, asleep while
- * nothing is to do, until told to end.
+ * mpi3_partner.c: rank 0 measures; its partner does what a token asks for, asleep while nothing is
+ * to do.
  */
 enum mpi3_order {
 	MPI3_END,
 	MPI3_RECEIVE, /* one message, and answer with a token that says how long it took */
-	MPI3_SEND,    /* one message */
+	MPI3_SEND, /* one message: the token comes back when it is ready, and then once more to it
+		    */
 };
 
 struct mpi3_token {
@@ -68,9 +77,30 @@ struct mpi3_token {
 	uint64_t ns;
 };
 
-int mpi3_serve(struct mp *mp, size_t max_bytes);
+struct mpi3_way {
+	uint32_t eager_bytes;
+	enum mp_proto proto;
+};
+
+/* Connects the two, has rank 0 measure over messages of at most max_bytes, and ends both. */
+int mpi3_with_partner(struct crew *c, const struct mpi3_way *way, size_t max_bytes,
+		      int (*measure)(struct mp *mp, void *arg), void *arg);
+
 int mpi3_tell(struct mp *mp, enum mpi3_order order, uint64_t bytes, uint64_t seq);
 /* The answer to MPI3_RECEIVE. */
 int mpi3_answer(struct mp *mp, uint64_t *ns);
+
+/*
+ * A message that the partner has ready and sends when it is asked. mpi3_pull() begins the receive
+ * first, so that a clock that starts before has all of the message in it, the question too.
+ */
+struct mpi3_pull {
+	struct mpi3_token token;
+	struct mp_req *asked, *data;
+};
+int mpi3_prepare(struct mp *mp, struct mpi3_pull *p, uint64_t bytes, uint64_t seq);
+int mpi3_pull(struct mp *mp, struct mpi3_pull *p, void *buf);
+/* Until it is there. */
+int mpi3_pulled(struct mp *mp, struct mpi3_pull *p);
 
 #endif /* WEFT_BENCH_MPI3_H */

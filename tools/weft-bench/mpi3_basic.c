@@ -40,13 +40,6 @@ static int room_open(struct room *r, struct mp *mp, size_t max_bytes)
 	return r->all ? 0 : -1;
 }
 
-static int check(const uint8_t *p, size_t bytes, uint64_t seq)
-{
-	return pattern_check(p, bytes, seq, 1) == bytes
-		   ? 0
-		   : fail("a message of %zu bytes is wrong", bytes);
-}
-
 /* Half a round trip, us. */
 static int ping_block(struct crew *c, struct mp *mp, struct room *r, size_t bytes, uint32_t reps,
 		      uint64_t seq, double *us)
@@ -62,7 +55,7 @@ static int ping_block(struct crew *c, struct mp *mp, struct room *r, size_t byte
 			: mp_recv(mp, r->from[0], bytes) || mp_send(mp, r->to[0], bytes))
 			return -1;
 	*us = (double)(now_ns() - start) / 2e3 / reps;
-	return check(r->from[0], bytes, seq + (uint64_t)(c->rank ^ 1));
+	return mpi3_check(r->from[0], bytes, seq + (uint64_t)(c->rank ^ 1));
 }
 
 /* Both partners send a window, then receive one. MiB/s, both directions together. */
@@ -90,7 +83,7 @@ static int both_block(struct crew *c, struct mp *mp, struct room *r, size_t byte
 	}
 	*mib_s = 2.0 * WINDOW * reps * (double)bytes / (1 << 20) * 1e9 / (double)(now_ns() - start);
 	for (k = 0; k < WINDOW; k++)
-		if (check(r->from[k], bytes, seq + (uint64_t)(c->rank ^ 1) + CREW_MAX * k))
+		if (mpi3_check(r->from[k], bytes, seq + (uint64_t)(c->rank ^ 1) + CREW_MAX * k))
 			return -1;
 	return 0;
 }
@@ -213,7 +206,7 @@ static int reuse_block(struct crew *c, struct mp *mp, size_t bytes, uint32_t cou
 	}
 	*us = (double)(now_ns() - start) / 2e3 / count;
 	for (i = 0; i < buffers; i++) {
-		rc = rc || check(buf[i], bytes, want);
+		rc = rc || mpi3_check(buf[i], bytes, want);
 		mp_free(mp, buf[i], bytes);
 	}
 	return rc ? -1 : 0;

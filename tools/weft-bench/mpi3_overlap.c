@@ -2,11 +2,9 @@
 /*
  * How much computation a message hides: section 3.6.1 of the thesis (equation 3.4), for sends and
  * for receives apart, and the overlap benchmark of the SCI paper (figure 7, equation 3). Called by
- * mpi3.c; calls mpi3_busy.c and mp_io.c. Rank 0 measures; its partner sleeps while it waits, so
- * that it takes nothing from who computes where processors are short.
+ * mpi3.c; calls mpi3_busy.c, mpi3_partner.c and mp_io.c. Rank 0 measures; its partner sleeps while
+ * it waits, so that it takes nothing from who computes where processors are short.
  */
-#include <stdlib.h>
-
 #include "tools/weft-bench/mpi3.h"
 #include "tools/weft-bench/pattern.h"
 
@@ -14,6 +12,7 @@ enum {
 	REPS_MAX = 15, /* of one amount of computation; the median counts */
 	STEPS = 20,    /* of a tenth of the message's time each */
 	SCI_REPS = 15,
+	SCI_MAX_BYTES = 256 << 10,
 };
 
 struct overlap {
@@ -25,21 +24,8 @@ struct overlap {
 	size_t bytes;
 	bool recv;
 	bool daxpy;
+	const char *memory, *protocol; /* of the SCI paper's rows */
 };
-
-static const char *proto_str(const struct mp_config *cfg, size_t bytes)
-{
-	if (bytes <= cfg->eager_bytes)
-		return "eager";
-	return cfg->proto == MP_GET ? "get" : "put";
-}
-
-static int by_double(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
 
 static void compute(struct overlap *v, double us)
 {
@@ -52,40 +38,52 @@ static void compute(struct overlap *v, double us)
 }
 
 /* From before the call that begins the message until it is waited for, with work between; us. */
-static int once(struct overlap *v, double busy_us, double *us)
+static int once_send(struct overlap *v, double busy_us, double *us)
 {
 	struct mp_req *req;
 	uint64_t start, ns;
 
-	v->seq++;
-	if (!v->recv)
-		pattern_fill(v->buf, v->bytes, v->seq, 1);
-	if (mpi3_tell(v->mp, v->recv ? MPI3_SEND : MPI3_RECEIVE, v->bytes, v->seq))
+	pattern_fill(v->buf, v->bytes, v->seq, 1);
+	if (mpi3_tell(v->mp, MPI3_RECEIVE, v->bytes, v->seq))
 		return -1;
 	start = now_ns();
-	req = v->recv ? mp_irecv(v->mp, v->buf, v->bytes) : mp_isend(v->mp, v->buf, v->bytes);
+	req = mp_isend(v->mp, v->buf, v->bytes);
 	if (!req)
 		return -1;
 	compute(v, busy_us);
 	if (mp_wait(v->mp, req))
 		return -1;
 	*us = (double)(now_ns() - start) / 1e3;
-	if (!v->recv)
-		return mpi3_answer(v->mp, &ns);
-	return pattern_check(v->buf, v->bytes, v->seq, 1) == v->bytes
-		   ? 0
-		   : fail("a message of %zu bytes is wrong", v->bytes);
+	return mpi3_answer(v->mp, &ns);
+}
+
+static int once_recv(struct overlap *v, double busy_us, double *us)
+{
+	struct mpi3_pull pull;
+	uint64_t start;
+
+	if (mpi3_prepare(v->mp, &pull, v->bytes, v->seq))
+		return -1;
+	start = now_ns();
+	if (mpi3_pull(v->mp, &pull, v->buf))
+		return -1;
+	compute(v, busy_us);
+	if (mpi3_pulled(v->mp, &pull))
+		return -1;
+	*us = (double)(now_ns() - start) / 1e3;
+	return mpi3_check(v->buf, v->bytes, v->seq);
 }
 
 static int median_of(struct overlap *v, double busy_us, uint32_t reps, double *us)
 {
 	double sample[SCI_REPS] = {0};
 
-	for (uint32_t i = 0; i < reps; i++)
-		if (once(v, busy_us, &sample[i]))
+	for (uint32_t i = 0; i < reps; i++) {
+		v->seq++;
+		if (v->recv ? once_recv(v, busy_us, &sample[i]) : once_send(v, busy_us, &sample[i]))
 			return -1;
-	qsort(sample, reps, sizeof(*sample), by_double);
-	*us = sample[reps / 2];
+	}
+	*us = mpi3_median(sample, reps);
 	return 0;
 }
 
@@ -112,8 +110,9 @@ static int ratio_block(struct overlap *v, uint32_t reps, double *l0_us, double *
 	return 0;
 }
 
-static int overlap_rows(struct overlap *v, const struct mp_config *cfg)
+static int overlap_rows(struct overlap *v)
 {
+	const struct mp_config *cfg = &v->mp->cfg;
 	double l0[CREW_BLOCKS], ratio[CREW_BLOCKS];
 	uint32_t reps = v->c->o->iters < REPS_MAX ? (uint32_t)v->c->o->iters : REPS_MAX;
 	json_t *row;
@@ -126,8 +125,8 @@ static int overlap_rows(struct overlap *v, const struct mp_config *cfg)
 			if (ratio_block(v, reps, &l0[b], &ratio[b]))
 				return -1;
 		row = json_pack("{s:s, s:s, s:s, s:I}", "part", "overlap", "side",
-				v->recv ? "recv" : "send", "protocol", proto_str(cfg, v->bytes),
-				"bytes", (json_int_t)v->bytes);
+				v->recv ? "recv" : "send", "protocol",
+				mpi3_proto_str(cfg, v->bytes), "bytes", (json_int_t)v->bytes);
 		crew_figure(row, "l0_us", l0);
 		crew_figure(row, "ratio", ratio);
 		if (crew_row(v->c, row))
@@ -136,38 +135,35 @@ static int overlap_rows(struct overlap *v, const struct mp_config *cfg)
 	return 0;
 }
 
+static int both_sides(struct mp *mp, void *arg)
+{
+	struct overlap *v = arg;
+	size_t bytes = v->c->o->size;
+	int rc;
+
+	v->mp = mp;
+	v->buf = mp_alloc(mp, bytes);
+	rc = !v->buf || mpi3_busy_open(&v->busy, 0);
+	v->recv = false;
+	rc = rc || overlap_rows(v);
+	v->recv = true;
+	rc = rc || overlap_rows(v) ? -1 : 0;
+	mpi3_busy_close(&v->busy);
+	mp_free(mp, v->buf, v->buf ? bytes : 0);
+	return rc;
+}
+
 int mpi3_overlap(struct crew *c, void *arg)
 {
+	struct overlap v = {.c = c, .seq = 1};
+
 	(void)arg;
 	mpi3_pin(c);
 	for (int proto = MP_GET; proto <= MP_PUT; proto++) {
-		struct mp_config cfg = {.eager_bytes = MPI3_EAGER_BYTES,
-					.proto = (enum mp_proto)proto,
-					.policy = WEFT_MR_CACHE_LAZY,
-					.block = c->rank,
-					.sync = true};
-		struct overlap v = {.c = c, .seq = 1};
-		struct mp mp;
-		int rc;
+		struct mpi3_way way = {MPI3_EAGER_BYTES, (enum mp_proto)proto};
 
-		if (mp_open(&mp, c, &cfg))
+		if (mpi3_with_partner(c, &way, c->o->size, both_sides, &v))
 			return -1;
-		v.mp = &mp;
-		if (c->rank) {
-			rc = mpi3_serve(&mp, c->o->size);
-		} else {
-			v.buf = mp_alloc(&mp, c->o->size);
-			rc = !v.buf || mpi3_busy_open(&v.busy, 0) || overlap_rows(&v, &cfg);
-			v.recv = true;
-			rc =
-			    rc || overlap_rows(&v, &cfg) || mpi3_tell(&mp, MPI3_END, 0, 0) ? -1 : 0;
-			mpi3_busy_close(&v.busy);
-		}
-		if (rc)
-			return rc;
-		crew_barrier(c);
-		mp_close(&mp);
-		mp_free(&mp, v.buf, v.buf ? c->o->size : 0);
 	}
 	return 0;
 }
@@ -188,11 +184,10 @@ static double pure_us(struct overlap *v, double us, uint32_t reps)
 		compute(v, us);
 		sample[i] = (double)(now_ns() - start) / 1e3;
 	}
-	qsort(sample, reps, sizeof(*sample), by_double);
-	return sample[reps / 2];
+	return mpi3_median(sample, reps);
 }
 
-static int sci_rows(struct overlap *v, const char *memory, const char *protocol)
+static int sci_rows(struct overlap *v)
 {
 	double l_busy[CREW_BLOCKS], l_msg[CREW_BLOCKS], l_overlap[CREW_BLOCKS], eff[CREW_BLOCKS];
 	uint32_t reps = v->c->o->iters < SCI_REPS ? (uint32_t)v->c->o->iters : SCI_REPS;
@@ -208,8 +203,8 @@ static int sci_rows(struct overlap *v, const char *memory, const char *protocol)
 			eff[b] = 1 - (l_overlap[b] - l_busy[b]) / l_msg[b];
 		}
 		row = json_pack("{s:s, s:s, s:s, s:s, s:I}", "part", "sci", "busy",
-				v->daxpy ? "DAXPY" : "FIXED", "memory", memory, "protocol",
-				protocol, "bytes", (json_int_t)v->bytes);
+				v->daxpy ? "DAXPY" : "FIXED", "memory", v->memory, "protocol",
+				v->protocol, "bytes", (json_int_t)v->bytes);
 		crew_figure(row, "l_busy_us", l_busy);
 		crew_figure(row, "l_msg_us", l_msg);
 		crew_figure(row, "l_overlap_us", l_overlap);
@@ -221,20 +216,22 @@ static int sci_rows(struct overlap *v, const char *memory, const char *protocol)
 }
 
 /* Both kinds of work, two sizes; the work's vectors are as long as the message. */
-static int sci_measure(struct overlap *v, const char *memory, const char *protocol)
+static int sci_measure(struct mp *mp, void *arg)
 {
+	struct overlap *v = arg;
 	int rc = 0;
 
-	for (v->bytes = 64 << 10; v->bytes <= 256 << 10 && v->bytes <= v->c->o->size && !rc;
+	v->mp = mp;
+	for (v->bytes = 64 << 10; v->bytes <= SCI_MAX_BYTES && v->bytes <= v->c->o->size && !rc;
 	     v->bytes *= 4) {
-		v->buf = mp_alloc(v->mp, v->bytes);
+		v->buf = mp_alloc(mp, v->bytes);
 		rc = !v->buf || mpi3_busy_open(&v->busy, v->bytes);
 		v->daxpy = false;
-		rc = rc || sci_rows(v, memory, protocol);
+		rc = rc || sci_rows(v);
 		v->daxpy = true;
-		rc = rc || sci_rows(v, memory, protocol) ? -1 : 0;
+		rc = rc || sci_rows(v) ? -1 : 0;
 		mpi3_busy_close(&v->busy);
-		mp_free(v->mp, v->buf, v->bytes);
+		mp_free(mp, v->buf, v->bytes);
 	}
 	return rc;
 }
@@ -244,46 +241,26 @@ int mpi3_sci(struct crew *c, void *arg)
 	static const struct {
 		const char *memory, *protocol;
 		enum bench_mem mem;
-		uint32_t eager_bytes;
-		enum mp_proto proto;
+		struct mpi3_way way;
 	} variants[] = {
-	    {"weft_alloc", "get", BENCH_MEM_WEFT, MPI3_EAGER_BYTES, MP_GET},
-	    {"malloc", "get", BENCH_MEM_MALLOC, MPI3_EAGER_BYTES, MP_GET},
-	    {"malloc", "put", BENCH_MEM_MALLOC, MPI3_EAGER_BYTES, MP_PUT},
-	    {"malloc", "copy", BENCH_MEM_MALLOC, 256 << 10, MP_GET},
+	    {"weft_alloc", "get", BENCH_MEM_WEFT, {MPI3_EAGER_BYTES, MP_GET}},
+	    {"malloc", "get", BENCH_MEM_MALLOC, {MPI3_EAGER_BYTES, MP_GET}},
+	    {"malloc", "put", BENCH_MEM_MALLOC, {MPI3_EAGER_BYTES, MP_PUT}},
+	    {"malloc", "copy", BENCH_MEM_MALLOC, {SCI_MAX_BYTES, MP_GET}},
 	};
 	struct opts o = *c->o;
 	struct crew mine = *c;
+	struct overlap v = {.c = &mine, .seq = 1};
 
 	(void)arg;
 	mpi3_pin(c);
 	mine.o = &o;
 	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
-		struct mp_config cfg = {.eager_bytes = variants[i].eager_bytes,
-					.proto = variants[i].proto,
-					.policy = WEFT_MR_CACHE_LAZY,
-					.block = c->rank,
-					.sync = true};
-		struct overlap v = {.c = &mine, .seq = 1};
-		struct mp mp;
-		int rc;
-
 		o.mem = variants[i].mem;
-		if (mp_open(&mp, &mine, &cfg))
+		v.memory = variants[i].memory;
+		v.protocol = variants[i].protocol;
+		if (mpi3_with_partner(&mine, &variants[i].way, SCI_MAX_BYTES, sci_measure, &v))
 			return -1;
-		v.mp = &mp;
-		if (c->rank) {
-			rc = mpi3_serve(&mp, 256 << 10);
-		} else {
-			rc = sci_measure(&v, variants[i].memory, variants[i].protocol) ||
-				     mpi3_tell(&mp, MPI3_END, 0, 0)
-				 ? -1
-				 : 0;
-		}
-		if (rc)
-			return rc;
-		crew_barrier(c);
-		mp_close(&mp);
 	}
 	return 0;
 }
