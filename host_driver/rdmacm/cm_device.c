@@ -7,6 +7,7 @@
  * and programs; calls libibverbs.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +74,27 @@ static void open_all(void)
 	num_devices = count;
 }
 
+/* The NICs are the parent's: a child that asks opens them anew. */
+static void forked(void)
+{
+	pthread_mutex_init(&cm_lock, NULL);
+	pthread_mutex_init(&devices_lock, NULL);
+	devices = NULL;
+	num_devices = 0;
+}
+
+static void watch_forks(void)
+{
+	/* Without the handler a child's calls fail with EIO, and say so. */
+	if (pthread_atfork(NULL, NULL, forked) != 0)
+		errno = ENOMEM;
+}
+
 struct cm_device *const *cm_devices(int *count)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&devices_lock);
 	if (!devices)
 		open_all();

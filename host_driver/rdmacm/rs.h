@@ -143,6 +143,12 @@ struct rs {
 	uint64_t last_heard_ns; /* keepalive */
 };
 
+/* A call with these flags (MSG_*) is not to wait. */
+static inline bool rs_dont_wait(const struct rs *rs, int flags)
+{
+	return rs->nonblock || flags & MSG_DONTWAIT;
+}
+
 /* ---- rs_table.c: descriptors ----------------------------------------------------------------- */
 
 /* The socket behind a number, held for the caller; NULL with errno EBADF. */
@@ -195,6 +201,11 @@ const struct timespec *rs_deadline_left(struct rs_deadline d, struct timespec *l
  * held meanwhile. 0: look again; -EINTR, -EAGAIN (the deadline), -ENFILE.
  */
 int rs_sleep(struct rs *rs, struct rs_deadline deadline);
+/*
+ * The same with two locks held, side (send_lock or recv_lock) and lock, neither of them meanwhile;
+ * then completions are taken. At first it spins: *spin_end is 0 then.
+ */
+int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline, uint64_t *spin_end);
 
 /* ---- rs_cm.c: the thread of connections --------------------------------------------------------
  */
@@ -220,8 +231,8 @@ void rs_conn_free(struct rs *rs);
 /* ---- rs_stream.c, all under the lock unless said -----------------------------------------------
  */
 
-/* Takes completions. */
-void rs_stream_progress(struct rs *rs);
+/* Takes completions; how many there were. */
+int rs_stream_progress(struct rs *rs);
 /* An event will come for the next completion. True: something was there just now. */
 bool rs_stream_arm(struct rs *rs);
 /* An event came. */
@@ -237,12 +248,6 @@ bool rs_stream_idle(const struct rs_stream *st);
 /* Without the lock. */
 ssize_t rs_stream_send(struct rs *rs, const struct iovec *iov, int iovcnt, int flags);
 ssize_t rs_stream_recv(struct rs *rs, const struct iovec *iov, int iovcnt, int flags);
-/*
- * Sleeps with both locks held, side (send_lock or recv_lock) and lock, neither of them meanwhile.
- * As rs_sleep(); at first it spins: *spin_end is 0 then.
- */
-int rs_stream_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline,
-		   uint64_t *spin_end);
 /* Puts the first bytes of buf into tx_buf, as far as they fit, for a request that follows. */
 uint32_t rs_stream_take(struct rs *rs, const void *buf, uint32_t bytes, struct ibv_sge *sge);
 
@@ -264,7 +269,7 @@ void rs_dgram_close(struct rs *rs);
 /* Under the lock: */
 /* Until what was sent has left, or nobody answers for its destination. */
 void rs_dgram_drain(struct rs *rs);
-void rs_dgram_progress(struct rs *rs);
+int rs_dgram_progress(struct rs *rs);
 bool rs_dgram_arm(struct rs *rs);
 void rs_dgram_event(struct rs *rs);
 short rs_dgram_revents(struct rs *rs);

@@ -227,7 +227,7 @@ static struct rdma_cm_id *passive_end(struct rs *listener, struct rs *rs, bool f
 /* What had arrived before stays to be read. */
 static void disconnected(struct rs *rs, int err)
 {
-	rs_stream_progress(rs);
+	(void)rs_stream_progress(rs);
 	if (rs->state != RS_CONNECTED)
 		return;
 	rs_stream_break(rs, rs->stream->fin_seen ? 0 : err);
@@ -293,7 +293,7 @@ static void keepalive(struct rs *rs, uint64_t now)
 
 	pthread_mutex_lock(&rs->lock);
 	if (rs->type == SOCK_STREAM && rs->state == RS_CONNECTED && rs->opts.keepalive) {
-		rs_stream_progress(rs);
+		(void)rs_stream_progress(rs);
 		if (rs->state == RS_CONNECTED && rs_stream_idle(rs->stream) &&
 		    now - rs->last_heard_ns >= (uint64_t)rs->opts.keepidle_s * 1000000000) {
 			wr.wr.rdma.remote_addr = rs->stream->peer_ring;
@@ -353,8 +353,11 @@ static int start_thread(struct rdma_event_channel *channel)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = -pthread_create(&thread, NULL, cm_thread, channel);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (rc == 0)
+	if (rc == 0) {
+		/* libweft-sockets tells its own threads from the program's by their names. */
+		(void)pthread_setname_np(thread, "weft-rsockets");
 		pthread_detach(thread);
+	}
 	return rc;
 }
 

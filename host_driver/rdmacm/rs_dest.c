@@ -119,6 +119,9 @@ struct rs_dest *rs_dest_get(struct rs *rs, const struct sockaddr_in *addr, int *
 		*rc = ask(rs, d);
 		if (*rc == 0 && d->state == RS_DEST_SILENT)
 			d->state = RS_DEST_ASKED;
+		/* What was answered before holds until something else is. */
+		if (d->state == RS_DEST_KNOWN)
+			*rc = 0;
 	}
 	return *rc < 0 ? NULL : d;
 }
@@ -154,9 +157,11 @@ static void send_pending(struct rs *rs, struct rs_dest *d)
 	for (struct rs_packet *p = d->pending; p; p = p->next) {
 		struct iovec iov = {p->data, p->bytes};
 
+		int rc = rs_end_send(rs, d, &iov, 1, p->bytes);
+
 		/* What finds no buffer is lost, as datagrams are. */
-		if (rs_end_send(rs, d, &iov, 1, p->bytes) < 0)
-			rs->error = ENETDOWN;
+		if (rc < 0)
+			rs->error = -rc;
 	}
 	drop_pending(d);
 }

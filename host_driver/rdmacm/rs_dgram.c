@@ -15,8 +15,6 @@ enum {
 	GIDS_MAX = 16,
 };
 
-static int progress(struct rs *rs);
-
 /* ---- addresses ------------------------------------------------------------------------------- */
 
 /* The IPv4 addresses of a device's port 1, at most n. */
@@ -198,7 +196,7 @@ void rs_dgram_drain(struct rs *rs)
 	struct rs_deadline deadline = rs_deadline_in(&limit);
 	int rc = 0;
 
-	(void)progress(rs);
+	(void)rs_dgram_progress(rs);
 	while (rs->dgram && !is_idle(rs->dgram) && !rs->error && rc != -EAGAIN && rc != -ENFILE)
 		rc = rs_sleep(rs, deadline);
 }
@@ -214,7 +212,7 @@ void rs_dgram_close(struct rs *rs)
 
 /* ---- completions ----------------------------------------------------------------------------- */
 
-static int progress(struct rs *rs)
+int rs_dgram_progress(struct rs *rs)
 {
 	struct rs_dgram *dg = rs->dgram;
 	int all = 0;
@@ -224,11 +222,6 @@ static int progress(struct rs *rs)
 	if (all)
 		rs_wake(rs);
 	return all;
-}
-
-void rs_dgram_progress(struct rs *rs)
-{
-	(void)progress(rs);
 }
 
 bool rs_dgram_arm(struct rs *rs)
@@ -244,7 +237,7 @@ bool rs_dgram_arm(struct rs *rs)
 		}
 		end->armed = true;
 	}
-	return progress(rs) > 0;
+	return rs_dgram_progress(rs) > 0;
 }
 
 void rs_dgram_event(struct rs *rs)
@@ -261,7 +254,7 @@ void rs_dgram_event(struct rs *rs)
 			end->armed = false;
 		}
 	}
-	(void)progress(rs);
+	(void)rs_dgram_progress(rs);
 }
 
 int rs_dgram_fds(const struct rs *rs, int *fds, int n)
@@ -296,26 +289,6 @@ short rs_dgram_revents(struct rs *rs)
 	if (writable(rs->dgram))
 		ev |= POLLOUT | POLLWRNORM;
 	return (short)ev;
-}
-
-static int wait_for(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline,
-		    uint64_t *spin_end, int flags)
-{
-	uint64_t now = rs_now_ns();
-	int rc = 0;
-
-	if (rs->nonblock || flags & MSG_DONTWAIT)
-		return -EAGAIN;
-	if (*spin_end == 0)
-		*spin_end = now + (uint64_t)rs_spin_us() * 1000;
-	pthread_mutex_unlock(side);
-	if (now >= *spin_end)
-		rc = rs_sleep(rs, deadline);
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_lock(side);
-	pthread_mutex_lock(&rs->lock);
-	(void)progress(rs);
-	return rc;
 }
 
 static int take_error(struct rs *rs)
@@ -384,12 +357,14 @@ ssize_t rs_dgram_send(struct rs *rs, const struct msghdr *msg, int flags)
 		return rs_fail(-rc);
 	pthread_mutex_lock(&rs->send_lock);
 	pthread_mutex_lock(&rs->lock);
-	(void)progress(rs);
+	(void)rs_dgram_progress(rs);
 	rc = destination(rs, msg, &to);
 	while (rc == 0) {
 		rc = try_send(rs, (struct sockaddr_in *)&to, msg, (uint32_t)bytes);
 		if (rc == 0)
-			rc = wait_for(rs, &rs->send_lock, deadline, &spin_end, flags);
+			rc = rs_dont_wait(rs, flags)
+				 ? -EAGAIN
+				 : rs_wait(rs, &rs->send_lock, deadline, &spin_end);
 	}
 	pthread_mutex_unlock(&rs->lock);
 	pthread_mutex_unlock(&rs->send_lock);
@@ -450,7 +425,7 @@ ssize_t rs_dgram_recv(struct rs *rs, struct msghdr *msg, int flags)
 		return rs_fail(-rc);
 	pthread_mutex_lock(&rs->recv_lock);
 	pthread_mutex_lock(&rs->lock);
-	(void)progress(rs);
+	(void)rs_dgram_progress(rs);
 	while (rc == 0) {
 		if (rs->state != RS_DATAGRAM)
 			rc = -EBADF;
@@ -459,7 +434,9 @@ ssize_t rs_dgram_recv(struct rs *rs, struct msghdr *msg, int flags)
 		else if (rs->error)
 			rc = take_error(rs);
 		else
-			rc = wait_for(rs, &rs->recv_lock, deadline, &spin_end, flags);
+			rc = rs_dont_wait(rs, flags)
+				 ? -EAGAIN
+				 : rs_wait(rs, &rs->recv_lock, deadline, &spin_end);
 	}
 	if (rc == 0)
 		got = deliver(rs, msg, flags);

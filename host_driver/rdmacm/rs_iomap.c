@@ -59,9 +59,9 @@ static int64_t until(struct rs *rs, int64_t (*step)(struct rs *, void *), void *
 
 		if (rc)
 			return rc;
-		if (rs->nonblock || flags & MSG_DONTWAIT)
+		if (rs_dont_wait(rs, flags))
 			return -EAGAIN;
-		err = rs_stream_wait(rs, &rs->send_lock, deadline, &spin_end);
+		err = rs_wait(rs, &rs->send_lock, deadline, &spin_end);
 		if (err)
 			return err;
 	}

@@ -19,9 +19,9 @@
 void rs_progress(struct rs *rs)
 {
 	if (rs->type == SOCK_DGRAM)
-		rs_dgram_progress(rs);
+		(void)rs_dgram_progress(rs);
 	else
-		rs_stream_progress(rs);
+		(void)rs_stream_progress(rs);
 }
 
 /* A queued connection is there as soon as it is established; it may be over again. */

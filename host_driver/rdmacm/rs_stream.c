@@ -165,7 +165,7 @@ static void take(struct rs *rs, const struct ibv_wc *wc)
 }
 
 /* How many completions there were. */
-static int progress(struct rs *rs)
+int rs_stream_progress(struct rs *rs)
 {
 	struct rs_stream *st = rs->stream;
 	struct ibv_wc wc[RS_POLL_BATCH];
@@ -190,11 +190,6 @@ static int progress(struct rs *rs)
 	return all;
 }
 
-void rs_stream_progress(struct rs *rs)
-{
-	(void)progress(rs);
-}
-
 bool rs_stream_arm(struct rs *rs)
 {
 	struct rs_stream *st = rs->stream;
@@ -208,7 +203,7 @@ bool rs_stream_arm(struct rs *rs)
 		}
 		st->armed = true;
 	}
-	return progress(rs) > 0;
+	return rs_stream_progress(rs) > 0;
 }
 
 void rs_stream_event(struct rs *rs)
@@ -223,7 +218,7 @@ void rs_stream_event(struct rs *rs)
 		ibv_ack_cq_events(cq, 1);
 		st->armed = false;
 	}
-	(void)progress(rs);
+	(void)rs_stream_progress(rs);
 }
 
 /* A request of the greatest length could go. */
@@ -255,31 +250,6 @@ short rs_stream_revents(struct rs *rs)
 	if ((over && !st->rx.unread_bytes) || (st->fin_seen && st->fin_sent))
 		ev |= POLLHUP;
 	return (short)ev;
-}
-
-/* ---- waiting ------------------------------------------------------------------------------- */
-
-int rs_stream_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline,
-		   uint64_t *spin_end)
-{
-	uint64_t now = rs_now_ns();
-	int rc = 0;
-
-	if (*spin_end == 0)
-		*spin_end = now + (uint64_t)rs_spin_us() * 1000;
-	pthread_mutex_unlock(side);
-	if (now >= *spin_end)
-		rc = rs_sleep(rs, deadline);
-	pthread_mutex_unlock(&rs->lock);
-	pthread_mutex_lock(side);
-	pthread_mutex_lock(&rs->lock);
-	(void)progress(rs);
-	return rc;
-}
-
-static bool dont_wait(const struct rs *rs, int flags)
-{
-	return rs->nonblock || flags & MSG_DONTWAIT;
 }
 
 /* ---- sending ------------------------------------------------------------------------------- */
@@ -394,7 +364,7 @@ ssize_t rs_stream_send(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 
 	pthread_mutex_lock(&rs->send_lock);
 	pthread_mutex_lock(&rs->lock);
-	rs_stream_progress(rs);
+	(void)rs_stream_progress(rs);
 	for (;;) {
 		err = may_send(rs);
 		if (err && err != EAGAIN)
@@ -411,9 +381,8 @@ ssize_t rs_stream_send(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 			spin_end = 0;
 			continue;
 		}
-		err = dont_wait(rs, flags)
-			  ? EAGAIN
-			  : -rs_stream_wait(rs, &rs->send_lock, deadline, &spin_end);
+		err = rs_dont_wait(rs, flags) ? EAGAIN
+					      : -rs_wait(rs, &rs->send_lock, deadline, &spin_end);
 		if (err)
 			break;
 	}
@@ -482,7 +451,7 @@ ssize_t rs_stream_recv(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 
 	pthread_mutex_lock(&rs->recv_lock);
 	pthread_mutex_lock(&rs->lock);
-	rs_stream_progress(rs);
+	(void)rs_stream_progress(rs);
 	while (done < want) {
 		uint32_t n;
 
@@ -495,8 +464,8 @@ ssize_t rs_stream_recv(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 			continue;
 		if (done && (!(flags & MSG_WAITALL) || flags & MSG_PEEK))
 			break;
-		rc = dont_wait(rs, flags) ? -EAGAIN
-					  : rs_stream_wait(rs, &rs->recv_lock, deadline, &spin_end);
+		rc = rs_dont_wait(rs, flags) ? -EAGAIN
+					     : rs_wait(rs, &rs->recv_lock, deadline, &spin_end);
 		if (rc < 0)
 			break;
 	}

@@ -163,3 +163,20 @@ int rs_sleep(struct rs *rs, struct rs_deadline deadline)
 	rs_events(rs);
 	return rc;
 }
+
+int rs_wait(struct rs *rs, pthread_mutex_t *side, struct rs_deadline deadline, uint64_t *spin_end)
+{
+	uint64_t now = rs_now_ns();
+	int rc = 0;
+
+	if (*spin_end == 0)
+		*spin_end = now + (uint64_t)rs_spin_us() * 1000;
+	pthread_mutex_unlock(side);
+	if (now >= *spin_end)
+		rc = rs_sleep(rs, deadline);
+	pthread_mutex_unlock(&rs->lock);
+	pthread_mutex_lock(side);
+	pthread_mutex_lock(&rs->lock);
+	rs_progress(rs);
+	return rc;
+}

@@ -10,28 +10,16 @@
  * exit status 0 if nothing did.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <rdma/rsocket.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #cond,              \
-				strerror(errno));                                                  \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "tests/clients/stream_data.h"
 
 enum {
 	PORT = 7000,
@@ -40,11 +28,6 @@ enum {
 };
 
 static struct sockaddr_in server = {.sin_family = AF_INET};
-
-static uint8_t byte_at(uint64_t i, int way)
-{
-	return (uint8_t)((i * 131 >> 4) ^ i ^ (unsigned int)way);
-}
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -408,15 +391,24 @@ static void shared_port(void)
 /* A child has none of its parent's sockets, the parent all of them; both can make new ones. */
 static void forks(int listen_fd)
 {
-	char byte = 1;
+	char byte = 1, text[5];
 	int fd[2], status;
 	pid_t pid;
 
 	pair(listen_fd, fd);
 	pid = fork();
 	CHECK(pid >= 0);
-	if (pid == 0)
-		_exit(rsend(fd[0], &byte, 1, 0) == -1 && errno == EBADF ? 0 : 1);
+	if (pid == 0) {
+		int mine = rsocket(AF_INET, SOCK_STREAM, 0);
+
+		CHECK(rsend(fd[0], &byte, 1, 0) == -1 && errno == EBADF);
+		CHECK(rconnect(mine, (struct sockaddr *)&server, sizeof(server)) == 0);
+		CHECK(rsend(mine, "child", 5, 0) == 5 && rclose(mine) == 0);
+		_exit(0);
+	}
+	status = raccept(listen_fd, NULL, NULL);
+	CHECK(status >= 0 && rrecv(status, text, 5, MSG_WAITALL) == 5);
+	CHECK(memcmp(text, "child", 5) == 0 && rclose(status) == 0);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	CHECK(rsend(fd[0], &byte, 1, 0) == 1 && rrecv(fd[1], &byte, 1, 0) == 1);
 	CHECK(rclose(fd[0]) == 0 && rclose(fd[1]) == 0);

@@ -10,7 +10,7 @@
 need rstream riostream rcopy udpong
 run=build/bin/weft-run
 [ -e build/lib/verbs/librdmacm.so.1 ] || skip 'librdmacm-dev is not installed'
-gcc -D_GNU_SOURCE -std=gnu11 -Wall -Werror tests/clients/rs_data.c -o "$WEFT_TMP/rs_data" -lrdmacm -lpthread ||
+gcc -D_GNU_SOURCE -std=gnu11 -Wall -Werror -I. tests/clients/rs_data.c -o "$WEFT_TMP/rs_data" -lrdmacm -lpthread ||
 	die 'rs_data.c does not compile'
 head -c 3000000 /dev/urandom >"$WEFT_TMP/file"
 port=$((20000 + $$ % 10000))
