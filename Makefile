@@ -135,7 +135,7 @@ ifeq ($(HAVE_DPDK),)
 UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c tests/fuzz/control_ut.c,$(UT_SRCS))
 endif
 ifeq ($(wildcard /usr/include/rdma/rsocket.h),)
-UT_SRCS := $(filter-out tests/rdmacm/%,$(UT_SRCS))
+UT_SRCS := $(filter-out tests/rdmacm/% tests/sockets/%,$(UT_SRCS))
 endif
 # The stand-in for libibverbs is built, and tested, where its headers are.
 ifeq ($(wildcard /usr/include/infiniband/verbs.h),)

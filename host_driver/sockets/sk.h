@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -96,11 +97,22 @@ struct sk_real {
 		       const sigset_t *);
 	int (*epoll_ctl)(int, int, int, struct epoll_event *);
 	int (*epoll_pwait)(int, struct epoll_event *, int, int, const sigset_t *);
+	int (*epoll_create1)(int);
+	int (*eventfd)(unsigned int, int);
+	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	pid_t (*fork)(void);
 	FILE *(*fdopen)(int, const char *);
 	int (*fclose)(FILE *);
 	int (*vdprintf)(int, const char *, va_list);
 	void (*_exit)(int);
+	int (*execve)(const char *, char *const[], char *const[]);
+	int (*execvpe)(const char *, char *const[], char *const[]);
+	int (*fexecve)(int, char *const[], char *const[]);
+	int (*posix_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+			   const posix_spawnattr_t *, char *const[], char *const[]);
+	int (*posix_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *,
+			    const posix_spawnattr_t *, char *const[], char *const[]);
+	int (*posix_spawn_file_actions_adddup2)(posix_spawn_file_actions_t *, int, int);
 };
 
 /* ---- sk_table.c ------------------------------------------------------------------------------ */
@@ -137,6 +149,8 @@ struct sk *sk_next(int *at);
 void sk_table_lock(void);
 void sk_table_unlock(void);
 void sk_table_reset(void);
+/* It is this process's: not that of a parent by vfork(2). */
+bool sk_table_mine(void);
 /* In a child of fork: the table is its own. */
 void sk_table_forked(void);
 /* What a call that was interrupted does: true if all handlers of signals want it restarted. */
@@ -163,6 +177,14 @@ int sk_make(struct sk *sk, int fd);
 void sk_unmake(struct sk *sk);
 /* Changes who serves it; epoll sets follow. Under the lock. */
 void sk_set_mode(struct sk *sk, enum sk_mode mode);
+
+/* ---- sk_below.c ------------------------------------------------------------------------------ */
+
+/* Inside: a new descriptor, moved out of the program's way; else, and where it cannot be, itself.
+ */
+int sk_high(int fd);
+/* The same for those that came with a message. */
+void sk_high_received(struct msghdr *msg);
 
 /* ---- sk_conn.c ------------------------------------------------------------------------------- */
 

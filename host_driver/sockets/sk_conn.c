@@ -25,7 +25,7 @@ enum {
 SK_API int socket(int domain, int type, int protocol)
 {
 	int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
-	int fd = REAL->socket(domain, type, protocol);
+	int fd = sk_high(REAL->socket(domain, type, protocol));
 	struct sk *sk;
 
 	if (fd < 0 || (domain != AF_INET && domain != AF_INET6) ||

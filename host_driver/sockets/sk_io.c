@@ -291,10 +291,11 @@ SK_API ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 	struct sk *sk = sk_get(fd);
 	ssize_t n;
 
-	if (!sk)
-		return REAL->recvmsg(fd, msg, flags);
-	n = do_recv(sk, fd, msg, flags);
-	sk_put(sk);
+	n = sk ? do_recv(sk, fd, msg, flags) : REAL->recvmsg(fd, msg, flags);
+	if (sk)
+		sk_put(sk);
+	else if (n >= 0)
+		sk_high_received(msg);
 	return n;
 }
 

@@ -19,6 +19,7 @@
 
 enum {
 	WAY_BYTES = 1 << 16,
+	FULL_US = 10000,
 };
 
 struct pump {
@@ -73,6 +74,7 @@ static int pump_start(void *(*run)(void *), int rfd, int kernel_fd, int end)
 			p->next->pprev = &pumps.first;
 		free(p);
 	} else {
+		(void)pthread_setname_np(thread, "weft-pump");
 		pthread_detach(thread);
 	}
 	pthread_mutex_unlock(&pumps.lock);
@@ -85,6 +87,16 @@ void sk_pumps_wait(void)
 	while (pumps.first)
 		pthread_cond_wait(&pumps.ended, &pumps.lock);
 	pthread_mutex_unlock(&pumps.lock);
+}
+
+bool sk_pumps_any(void)
+{
+	bool any;
+
+	pthread_mutex_lock(&pumps.lock);
+	any = pumps.first != NULL;
+	pthread_mutex_unlock(&pumps.lock);
+	return any;
 }
 
 void sk_pumps_lock(void)
@@ -124,7 +136,8 @@ struct way {
 	char buf[WAY_BYTES];
 	size_t from, to;
 	bool ended; /* the source says no more */
-	bool shut;  /* and the other side knows */
+	bool lost;  /* the other side takes no more */
+	bool shut;  /* it knows the end */
 };
 
 static ssize_t take(int fd, bool is_rsocket, struct way *w)
@@ -145,8 +158,21 @@ static bool later(void)
 	return errno == EAGAIN || errno == EINTR;
 }
 
-/* Moves what can be moved; false: the side that takes is gone. */
-static bool move(struct way *w, int from, int to, bool from_rsocket)
+/*
+ * The side that takes is gone, the other direction goes on: a program that writes hears of it as
+ * EPIPE; what a peer sends is thrown away, as TCP does behind SHUT_RD.
+ */
+static void lose(struct way *w, int from, bool from_rsocket)
+{
+	w->lost = true;
+	if (!from_rsocket) {
+		(void)REAL->shutdown(from, SHUT_RD);
+		w->ended = true;
+	}
+}
+
+/* Moves what can be moved. */
+static void move(struct way *w, int from, int to, bool from_rsocket)
 {
 	ssize_t n = 1;
 
@@ -159,18 +185,21 @@ static bool move(struct way *w, int from, int to, bool from_rsocket)
 			/* A connection that broke ends as one that was closed. */
 			w->ended = n == 0 || (n < 0 && !later());
 		}
-		if (w->from < w->to) {
+		if (w->from < w->to && !w->lost) {
 			n = give(to, !from_rsocket, w);
-			if (n < 0 && !later())
-				return false;
 			w->from += n > 0 ? (size_t)n : 0;
+			if (n < 0 && !later()) {
+				lose(w, from, from_rsocket);
+				n = 1;
+			}
 		}
+		if (w->lost)
+			w->from = w->to;
 		if (w->from == w->to && w->ended) {
 			w->shut = true;
 			(void)(from_rsocket ? REAL->shutdown(to, SHUT_WR) : rshutdown(to, SHUT_WR));
 		}
 	}
-	return true;
 }
 
 static short source_events(const struct way *w)
@@ -195,15 +224,17 @@ static void *stream_thread(void *arg)
 		    {.fd = p->rfd, .events = (short)(source_events(in) | target_events(out))},
 		    {.fd = p->end, .events = (short)(source_events(out) | target_events(in))}};
 
-		/* Its end of direction is told for ever. */
+		/* Ends of directions are told for ever; the last one of the pair's ends it all. */
 		if (!fds[0].events)
 			fds[0].fd = -1;
+		if (!fds[1].events && !out->shut)
+			fds[1].fd = -1;
 		if (rpoll(fds, 2, -1) < 0 && errno != EINTR)
 			break;
-		go = move(in, p->rfd, p->end, true) && move(out, p->end, p->rfd, false);
+		move(in, p->rfd, p->end, true);
+		move(out, p->end, p->rfd, false);
 		/* Nobody holds the other end: what comes has no reader. */
-		if (go && fds[1].revents & (POLLHUP | POLLERR) && out->shut)
-			go = false;
+		go = !(fds[1].revents & (POLLHUP | POLLERR) && out->shut);
 	}
 	pump_end(p);
 	free(ways);
@@ -217,7 +248,10 @@ int sk_pump_stream(int rfd, int end)
 
 /* ---- listeners ------------------------------------------------------------------------------- */
 
-/* The descriptor and its names go to the pair; -1: nobody is there. */
+/*
+ * The descriptor and its names go to the pair; -1: nobody is there. Where the kernel takes no more
+ * descriptors under way, the connection is dropped.
+ */
 static int pass(int end, int fd, const struct sk_passed *what)
 {
 	struct iovec iov = {(void *)(uintptr_t)what, sizeof(*what)};
@@ -235,7 +269,9 @@ static int pass(int end, int fd, const struct sk_passed *what)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	return REAL->sendmsg(end, &msg, MSG_NOSIGNAL) < 0 ? -1 : 0;
+	return REAL->sendmsg(end, &msg, MSG_NOSIGNAL) < 0 && (errno == EPIPE || errno == ECONNRESET)
+		   ? -1
+		   : 0;
 }
 
 /* A connection of the NIC's: a pair and a pump of its own. */
@@ -269,9 +305,12 @@ static int pass_kernel(const struct pump *p)
 	int fd = REAL->accept4(p->kernel_fd, (struct sockaddr *)&what.peer, &peer, SOCK_CLOEXEC),
 	    rc;
 
-	/* Whoever came has gone again. */
-	if (fd < 0)
+	/* Whoever came has gone again, or waits until there are descriptors. */
+	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			(void)usleep(FULL_US);
 		return 0;
+	}
 	rc = pass(p->end, fd, &what);
 	(void)REAL->close(fd);
 	return rc;

@@ -6,6 +6,7 @@
 #ifndef WEFT_SOCKETS_SK_PUMP_H
 #define WEFT_SOCKETS_SK_PUMP_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 /* What goes with a descriptor from a listener's pump to accept(2). */
@@ -20,6 +21,8 @@ struct sk_passed {
  */
 int sk_pump_stream(int rfd, int end);
 int sk_pump_listener(int rfd, int kernel_fd, int end);
+/* This process serves some. */
+bool sk_pumps_any(void);
 /* Around a fork. */
 void sk_pumps_lock(void);
 void sk_pumps_unlock(void);

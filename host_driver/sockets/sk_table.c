@@ -41,7 +41,10 @@ static void find_all(void)
 	FIND(write), FIND(writev), FIND(send), FIND(sendto), FIND(sendmsg), FIND(sendmmsg);
 	FIND(sendfile), FIND(splice), FIND(pread);
 	FIND(poll), FIND(ppoll), FIND(select), FIND(pselect), FIND(epoll_ctl), FIND(epoll_pwait);
+	FIND(epoll_create1), FIND(eventfd), FIND(pthread_create);
 	FIND(fork), FIND(fdopen), FIND(fclose), FIND(vdprintf), FIND(_exit);
+	FIND(execve), FIND(execvpe), FIND(fexecve);
+	FIND(posix_spawn), FIND(posix_spawnp), FIND(posix_spawn_file_actions_adddup2);
 	atomic_store_explicit(&real_known, true, memory_order_release);
 }
 
@@ -105,7 +108,7 @@ static atomic_int top; /* all descriptors of the table are below */
  */
 static atomic_int owner;
 
-static bool is_owner(void)
+bool sk_table_mine(void)
 {
 	return atomic_load(&owner) == getpid();
 }
@@ -191,7 +194,7 @@ bool sk_install(int fd, struct sk *sk)
 {
 	struct sk *old;
 
-	if (fd < 0 || fd >= SK_FDS_MAX || !is_owner())
+	if (fd < 0 || fd >= SK_FDS_MAX || !sk_table_mine())
 		return false;
 	old = replace(fd, sk);
 	if (old) {
@@ -256,12 +259,19 @@ void sk_table_forked(void)
 
 /* ---- signals, the end ------------------------------------------------------------------------ */
 
+/* What a thread brings upon itself interrupts no call. */
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
+	       sig == SIGTRAP || sig == SIGSYS || sig == SIGABRT;
+}
+
 bool sk_restart(void)
 {
 	struct sigaction act;
 
 	for (int sig = 1; sig < NSIG; sig++) {
-		if (sigaction(sig, NULL, &act) < 0)
+		if (is_fault(sig) || sigaction(sig, NULL, &act) < 0)
 			continue;
 		if (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN &&
 		    !(act.sa_flags & SA_RESTART))
@@ -278,7 +288,7 @@ __attribute__((destructor)) static void close_all(void)
 {
 	struct sk *sk;
 
-	if (!is_owner())
+	if (!sk_table_mine())
 		return;
 	for (int fd = 0; fd < top; fd++) {
 		sk = sk_get(fd);

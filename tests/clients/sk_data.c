@@ -6,23 +6,18 @@
  *	sk_data ADDRESS
  *
  * Servers and clients in one process and its children: streams by all calls that move data, poll,
- * select, epoll (level, edge, one shot), copies of descriptors, fork, exec, stdio, descriptors
- * passed to others, datagrams, and
- * a listener on every address that serves 127.0.0.1 beside. Run by tests/clients/sockets.sh.
- * Prints what failed; exit status 0 if nothing did.
+ * select, epoll (level, edge, one shot), copies of descriptors, fork, stdio, descriptors passed to
+ * others, datagrams, and a listener on every address that serves 127.0.0.1 beside. Built with
+ * sk_calls.c and run by tests/int/weft_run_sockets.sh. Prints what failed; exit status 0 if nothing
+ * did.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
@@ -32,67 +27,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #cond,              \
-				strerror(errno));                                                  \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "tests/clients/sk_calls.h"
 
 enum {
 	STREAM_BYTES = 20000000,
 	LONGEST = 200000,
 	CLIENTS = 12,
-	WAIT_MS = 20000,
 };
-
-static struct sockaddr_in server = {.sin_family = AF_INET};
-
-static uint8_t byte_at(uint64_t i, int way)
-{
-	return (uint8_t)((i * 131 >> 4) ^ i ^ (unsigned int)way);
-}
-
-static int listener(const char *ip)
-{
-	struct sockaddr_in to = {.sin_family = AF_INET};
-	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-	socklen_t len = sizeof(to);
-
-	to.sin_addr = server.sin_addr;
-	CHECK(!ip || inet_pton(AF_INET, ip, &to.sin_addr) == 1);
-	CHECK(fd >= 0);
-	CHECK(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
-	CHECK(bind(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
-	CHECK(listen(fd, 64) == 0);
-	CHECK(getsockname(fd, (struct sockaddr *)&to, &len) == 0 && to.sin_port);
-	server.sin_port = to.sin_port;
-	return fd;
-}
-
-static int client(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&server, sizeof(server)) == 0);
-	return fd;
-}
-
-static void pair(int listen_fd, int fd[2])
-{
-	struct sockaddr_in a, b;
-	socklen_t len = sizeof(a);
-
-	fd[0] = client();
-	fd[1] = accept(listen_fd, (struct sockaddr *)&a, &len);
-	CHECK(fd[1] >= 0 && len == sizeof(a));
-	CHECK(getsockname(fd[0], (struct sockaddr *)&b, &len) == 0);
-	CHECK(a.sin_port == b.sin_port && a.sin_addr.s_addr == b.sin_addr.s_addr);
-	CHECK(getpeername(fd[0], (struct sockaddr *)&b, &len) == 0);
-	CHECK(b.sin_port == server.sin_port && b.sin_addr.s_addr == server.sin_addr.s_addr);
-}
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
@@ -175,14 +116,6 @@ static void both_ways(int listen_fd)
 	for (int i = 0; i < 4; i++)
 		CHECK(pthread_join(t[i], NULL) == 0);
 	CHECK(close(fd[0]) == 0 && close(fd[1]) == 0);
-}
-
-static short poll_one(int fd, short events, int ms)
-{
-	struct pollfd p = {.fd = fd, .events = events};
-
-	CHECK(poll(&p, 1, ms) >= 0);
-	return p.revents;
 }
 
 static void small_calls(int listen_fd)
@@ -391,16 +324,24 @@ static void epoll_modes(int listen_fd)
 	CHECK(close(fd[0]) == 0 && close(ep) == 0);
 }
 
-/* ---- processes ------------------------------------------------------------------------------- */
-
-static void expect(int fd, const char *text)
+/* The lowest free number, and any number that the program likes. */
+static void numbers(int listen_fd)
 {
-	char buf[100];
-	size_t bytes = strlen(text);
+	int fd[2], first = dup(0), next;
 
-	CHECK(recv(fd, buf, bytes, MSG_WAITALL) == (ssize_t)bytes);
-	CHECK(memcmp(buf, text, bytes) == 0);
+	CHECK(first >= 0);
+	pair(listen_fd, fd);
+	next = dup(0);
+	CHECK(fd[0] == first + 1 && fd[1] == first + 2 && next == first + 3);
+	for (int to = next + 1; to < next + 100; to++)
+		CHECK(dup2(0, to) == to);
+	CHECK(write(fd[0], "still here", 10) == 10);
+	expect(fd[1], "still here");
+	for (int i = first; i < next + 100; i++)
+		CHECK(close(i) == 0);
 }
+
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* A child serves what its parent has accepted; what was there before is not lost. */
 static void serves(int listen_fd)
@@ -619,6 +560,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	fd = listener(NULL);
+	numbers(fd);
 	both_ways(fd);
 	small_calls(fd);
 	selects(fd);
