@@ -29,6 +29,17 @@ enum {
 	WEFT_YIELD_POLLS_MAX = 256,
 	WEFT_YIELD_SHORT_NS = 1500,
 	WEFT_FEW_CPUS = 2,
+	/*
+	 * Threads that share a CQ poll it under a lock of their program, and some programs (UCX)
+	 * spin for theirs. Who yields while it holds the lock lets the others spin in vain, each
+	 * for as long as the scheduler lets it. So after a yield that took so long, on a CQ that
+	 * several threads poll, the thread keeps the processor for so many times as long. The CQ
+	 * counts as one of several threads until so many long yields have gone by without a change
+	 * of threads.
+	 */
+	WEFT_YIELD_LONG_NS = 1000000,
+	WEFT_YIELD_REST = 8,
+	WEFT_SHARED_YIELDS = 16,
 	WEFT_SPIN_LOOKS = 100, /* with a pause each: some 3 us */
 };
 
@@ -45,6 +56,7 @@ struct weft_idle {
 	uint32_t after; /* empty polls before the next yield */
 	enum weft_yield_mode mode;
 	uint32_t since_yield;
+	int64_t rest_until_ns; /* no yield before that */
 };
 static __thread struct weft_idle idle __attribute__((tls_model("initial-exec")));
 
@@ -71,20 +83,53 @@ static void idle_init(void)
 		idle.after = WEFT_YIELD_POLLS_MAX;
 }
 
-static void yield(void)
+static int64_t now_ns(void)
 {
-	struct timespec a, b;
-	int64_t took_ns;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* Remembers who polls. */
+static void note_poller(struct weft_cq_obj *cq)
+{
+	const void *last = __atomic_load_n(&cq->poller, __ATOMIC_RELAXED);
+
+	if (last == &idle)
+		return;
+	__atomic_store_n(&cq->poller, &idle, __ATOMIC_RELAXED);
+	if (last)
+		__atomic_store_n(&cq->shared, WEFT_SHARED_YIELDS, __ATOMIC_RELAXED);
+}
+
+/* Whether several threads poll it, after a long yield. */
+static bool is_shared(struct weft_cq_obj *cq)
+{
+	uint32_t left = __atomic_load_n(&cq->shared, __ATOMIC_RELAXED);
+
+	if (left)
+		__atomic_store_n(&cq->shared, left - 1, __ATOMIC_RELAXED);
+	return left;
+}
+
+/* cq: what was polled in vain; NULL: something else. */
+static void yield(struct weft_cq_obj *cq)
+{
+	int64_t start_ns, took_ns;
 
 	idle.since_yield = 0;
 	if (idle.mode == WEFT_YIELD_FIXED) {
 		sched_yield();
 		return;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &a);
+	start_ns = now_ns();
+	if (cq && start_ns < idle.rest_until_ns)
+		return;
 	sched_yield();
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	took_ns = (b.tv_sec - a.tv_sec) * INT64_C(1000000000) + (b.tv_nsec - a.tv_nsec);
+	took_ns = now_ns() - start_ns;
+	if (cq && took_ns > WEFT_YIELD_LONG_NS && is_shared(cq))
+		idle.rest_until_ns = start_ns + took_ns + took_ns * WEFT_YIELD_REST;
 	if (took_ns > WEFT_YIELD_SHORT_NS)
 		idle.after = WEFT_YIELD_POLLS_MIN;
 	else if (idle.after < WEFT_YIELD_POLLS_MAX)
@@ -110,17 +155,18 @@ uint32_t weft_poll_spins(bool first)
 void weft_poll_yield(void)
 {
 	if (idle.mode != WEFT_YIELD_NEVER)
-		yield();
+		yield(NULL);
 }
 
-void weft_poll_empty(struct weft_ctx *ctx)
+void weft_poll_empty(struct weft_ctx *ctx, struct weft_cq_obj *cq)
 {
 	if (idle.mode == WEFT_YIELD_UNKNOWN)
 		idle_init();
 	if (++idle.empty % WEFT_LOOK_POLLS == 0)
 		weft_ctx_look(ctx, false);
+	note_poller(cq);
 	if (idle.mode != WEFT_YIELD_NEVER && ++idle.since_yield >= idle.after)
-		yield();
+		yield(cq);
 }
 
 struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index)
@@ -365,7 +411,7 @@ int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)
 	}
 	pthread_mutex_unlock(&cq->lock);
 	if (n == 0 && max > 0)
-		weft_poll_empty(ctx);
+		weft_poll_empty(ctx, cq);
 	else
 		idle.since_yield = 0;
 	return n;

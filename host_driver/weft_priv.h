@@ -181,6 +181,8 @@ struct weft_cq_obj {
 	uint32_t shift;              /* log2 of the entries */
 	struct weft_qp_obj *last_qp; /* the QP of the last completion */
 	bool armed;                  /* asked for an event that has not come; atomic */
+	const void *poller;          /* the thread that polled it in vain last; atomic */
+	uint32_t shared;             /* not 0: several threads poll it (weft_poll.c); atomic */
 	uint32_t told;               /* entries below it were there when an event was taken */
 	struct weft_acks comp_acks;
 	struct weft_acks async_acks;
@@ -367,9 +369,9 @@ int weft_qp_publish(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 
 /* ---- weft_poll.c */
 
-/* After a poll that found nothing: gives up the processor where cores are short. No lock is held.
- */
-void weft_poll_empty(struct weft_ctx *ctx);
+/* After a poll of cq that found nothing: gives up the processor where cores are short. No lock of
+ * ours is held. */
+void weft_poll_empty(struct weft_ctx *ctx, struct weft_cq_obj *cq);
 /*
  * For those who wait for one thing: how often to look at it before the next weft_poll_yield(). Once
  * only, the first time, when the last yield of this thread showed that others want its CPU: they

@@ -112,6 +112,46 @@ static void many_processors(void)
 	in_thread(many, 64, "auto");
 }
 
+static void *poll_once(void *arg)
+{
+	(void)poll_in_vain(1);
+	return arg;
+}
+
+/*
+ * A CQ that several threads poll: they do it under a lock of their program, for which the others
+ * may spin. A long yield shows that they do; then none for eight times as long. It is this thread's
+ * alone again when only it has polled through sixteen such yields.
+ */
+static void *in_turns(void *arg)
+{
+	pthread_t other;
+
+	yield_ns = 4000000;
+	CU_ASSERT_EQUAL(poll_in_vain(5), 5);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&other, NULL, poll_once, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_join(other, NULL), 0);
+	for (int i = 0; i < 16; i++) {
+		CU_ASSERT_EQUAL(poll_in_vain(1), 1);
+		CU_ASSERT_EQUAL(poll_in_vain(1000), 0);
+		fake_ns += 8 * yield_ns - 1;
+		CU_ASSERT_EQUAL(poll_in_vain(1000), 0);
+		fake_ns++;
+	}
+	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
+	/* short yields cost nobody anything */
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&other, NULL, poll_once, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_join(other, NULL), 0);
+	yield_ns = 900000;
+	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
+	return arg;
+}
+
+static void several_threads(void)
+{
+	in_thread(in_turns, 2, NULL);
+}
+
 static void *never(void *arg)
 {
 	CU_ASSERT_EQUAL(poll_in_vain(5000), 0);
@@ -143,4 +183,5 @@ static void as_told(void)
 	unsetenv("WEFT_YIELD");
 }
 
-UT_MAIN("host_driver/weft_yield", UT(few_processors), UT(many_processors), UT(as_told))
+UT_MAIN("host_driver/weft_yield", UT(few_processors), UT(many_processors), UT(several_threads),
+	UT(as_told))
