@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # One rank of an MPI job on weft: mpi_rank.sh PROGRAM [ARGUMENT...]. Ranks take the NICs of WEFT_MPI_NICS in turn,
-# words "RUN-DIR:DEVICE", and have no other transport of UCX than weft's. Called by run_mpi.sh through mpirun;
-# calls weft-run, which WEFT_RUN names. Exit status: the program's.
+# words "RUN-DIR:DEVICE", and see no other; WEFT_MPI_OVER is ucx, which then has no transport but weft's, or ofi.
+# Called by run_mpi.sh through mpirun; calls weft-run, which WEFT_RUN names. Exit status: the program's.
 
 set -eu
 rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
@@ -11,5 +11,7 @@ rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 set -- "$(set -- $WEFT_MPI_NICS && shift $((rank % $#)) && echo "$1")" "$@"
 nic=$1
 shift
-export UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES="${nic##*:}:1"
-exec "$WEFT_RUN" --transport ib --run-dir "${nic%:*}" "$@"
+case ${WEFT_MPI_OVER:-ucx} in
+ucx) export UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES="${nic##*:}:1" ;;
+esac
+exec "$WEFT_RUN" --transport ib --device "${nic##*:}" --run-dir "${nic%:*}" "$@"
