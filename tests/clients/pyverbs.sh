@@ -13,11 +13,23 @@ shipped=/usr/share/doc/rdma-core/tests
 [ -e "$shipped/run_tests.py" ] || skip 'rdma-core is not installed'
 /usr/bin/python3 -c 'import pyverbs' 2>/dev/null || skip 'python3-pyverbs is not installed'
 weftd_start weftd --nics 2
+# Those of rdma_cm ask sysfs for a net interface of the device, and that one for its address. The NIC has none: they are
+# shown one that has the NIC's address, over which nothing goes.
+netns_add py
+ns=$(unique py)
+ip -n "$ns" link add shown type veth peer name other || skip 'no veth here'
+ip -n "$ns" addr add 10.77.0.1/24 dev shown
+ip -n "$ns" link set shown up
+ip -n "$ns" link set other up
 mkdir "$WEFT_TMP/py"
 cp -r "$shipped" "$WEFT_TMP/py/tests"
 find "$WEFT_TMP/py" -name '*.gz' -exec gunzip -f {} +
-"$run" --transport ib /usr/bin/python3 "$WEFT_TMP/py/tests/run_tests.py" -v --dev weft0 --port 1 \
-	>"$WEFT_TMP/pyverbs.log" 2>&1
+cat >"$WEFT_TMP/shown.sh" <<-'END'
+	mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband/weft0/device/net/shown || exit
+	exec "$@"
+END
+ip netns exec "$ns" unshare --mount bash "$WEFT_TMP/shown.sh" "$run" --transport ib \
+	/usr/bin/python3 "$WEFT_TMP/py/tests/run_tests.py" -v --dev weft0 --port 1 >"$WEFT_TMP/pyverbs.log" 2>&1
 grep -q '^Ran [0-9]* tests' "$WEFT_TMP/pyverbs.log" || { tail -n 30 "$WEFT_TMP/pyverbs.log"; die 'they did not run'; }
 sed -n 's/^\(ERROR\|FAIL\): \([a-z_0-9]*\) .*/\2/p' "$WEFT_TMP/pyverbs.log" | sort -u >"$WEFT_TMP/failed"
 # shellcheck disable=SC2016 # backquotes of the table
@@ -25,6 +37,6 @@ sed -n 's/^| `\(test_[a-z_0-9]*\)` | fails .*/\1/p' docs/conformance.md | sort -
 diff "$WEFT_TMP/listed" "$WEFT_TMP/failed" ||
 	{ grep -A 40 '^===' "$WEFT_TMP/pyverbs.log" | head -n 60; die 'what fails is not what docs/conformance.md lists'; }
 passed=$(grep -c ' ok$' "$WEFT_TMP/pyverbs.log")
-[ "$passed" -ge 90 ] || die "$passed tests passed, fewer than docs/conformance.md says"
+[ "$passed" -ge 100 ] || die "$passed tests passed, fewer than docs/conformance.md says"
 say "$passed passed, $(wc -l <"$WEFT_TMP/failed") failed as listed; $(tail -n 1 "$WEFT_TMP/pyverbs.log")"
 weftd_stop weftd

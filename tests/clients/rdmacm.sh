@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Debian's programs of librdmacm on weft's NICs, as iWARP and as RoCE devices, over the built-in switch and over
-# memif between two weftd: rping (checks what it reads), ucmatose, udaddy, rdma_server and rdma_client, their x
+# Debian's programs of librdmacm on weft's NICs, as iWARP and as RoCE devices, over the built-in switch, over
+# memif and over a veth between two weftd: rping (checks what it reads), ucmatose, udaddy, rdma_server and rdma_client, their x
 # variants, cmtime, perftest with -R, and mckey with several receivers, each of which gets every packet. A server
 # that is killed, and a weftd that is, end their clients with an error.
 # timeout: 900
@@ -76,12 +76,12 @@ groups()
 	say "$wire, $transport: mckey, ${#receivers[@]} receivers"
 }
 
-# round WIRE LEFT RIGHT
+# round WIRE LEFT RIGHT TRANSPORT...
 round()
 {
 	wire=$1 left=$2 right=$3
 	local to=${ip[$3]} program
-	for transport in iwarp ib; do
+	for transport in "${@:4}"; do
 		pair rping -s -a "$to" -v -C 100 -S 60000 -- rping -c -a "$to" -v -V -C 100 -S 60000
 		pair ucmatose -c 16 -C 50 -S 4000 -- ucmatose -s "$to" -c 16 -C 50 -S 4000
 		pair udaddy -c 4 -C 20 -- udaddy -s "$to" -c 4 -C 20
@@ -115,7 +115,7 @@ round()
 
 declare -A ip=([weft0]=10.77.0.1 [weft1]=10.77.0.2 [left0]=10.9.0.1 [right0]=10.9.0.2)
 weftd_start weftd --nics 2
-round switch weft0 weft1
+round switch weft0 weft1 iwarp ib
 # Their weftd dies: both end.
 server rping -s -a 10.77.0.2 -S 1000
 cm "c$runs" weft0 rping -c -a 10.77.0.2 -S 1000
@@ -127,7 +127,7 @@ say 'a weftd was killed'
 
 weftd_start left --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --name left
 weftd_start right --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --name right
-round memif left0 right0
+round memif left0 right0 iwarp ib
 # The other end's weftd dies: the client hears of it.
 server rping -s -a 10.9.0.2 -S 1000
 cm "c$runs" left0 rping -c -a 10.9.0.2 -S 1000
@@ -138,3 +138,18 @@ finish "c$runs"
 out_has "c$runs" 'DISCONNECT EVENT|cq completion failed' || die "rping is not told that its peer's weftd was killed"
 finish "s$runs"
 weftd_stop left
+
+# The same programs: what is different lies beneath the NICs.
+netns_add a
+netns_add b
+ip link add va netns "$(unique a)" type veth peer name vb netns "$(unique b)" || skip 'no veth here'
+ip -n "$(unique a)" link set va up
+ip -n "$(unique b)" link set vb up
+in_ns="ip netns exec $(unique a)"
+weftd_start vleft --port va --ip 10.9.0.1/24 --name left
+in_ns="ip netns exec $(unique b)"
+weftd_start vright --port vb --ip 10.9.0.2/24 --name right
+in_ns=
+round veth left0 right0 iwarp
+weftd_stop vright
+weftd_stop vleft
