@@ -127,6 +127,8 @@ void ends_begin(void)
 	ends_poll();
 	for (e = 0; e < 2; e++)
 		join_end(e);
+	for (e = 0; e < 2; e++)
+		cm_begin(&ends.end[e].cm, &w->proc[e]);
 	coll_begin(&ends.coll);
 	W_CHECK(ends_idle(), "no session");
 	memset(ends.job, 0, sizeof(ends.job));

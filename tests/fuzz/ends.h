@@ -9,6 +9,7 @@
 #ifndef WEFT_TESTS_FUZZ_ENDS_H
 #define WEFT_TESTS_FUZZ_ENDS_H
 
+#include "tests/fuzz/cm.h"
 #include "tests/fuzz/coll.h"
 
 enum {
@@ -52,6 +53,7 @@ struct end {
 	struct w_qp qp[E_QPS];
 	uint32_t all, read, local; /* STags */
 	uint32_t window;
+	struct cm_end cm;
 };
 
 struct ends {

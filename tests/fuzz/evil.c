@@ -288,6 +288,18 @@ static void make_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 	case HW_CMD_GOAL_CANCEL:
 		evil_goal_sane(e, cmd, r);
 		break;
+	case HW_CMD_CM_CREATE:
+	case HW_CMD_CM_BIND:
+	case HW_CMD_CM_LISTEN:
+	case HW_CMD_CM_RESOLVE:
+	case HW_CMD_CM_DATA:
+	case HW_CMD_CM_CONNECT:
+	case HW_CMD_CM_ACCEPT:
+	case HW_CMD_CM_MOVE:
+	case HW_CMD_CM_EVENT:
+		cm_sane(cmd, r, handle(e, EVIL_EQ, r->b >> 4), w->nic[r->x >> 31].fw->config.ip,
+			handle(e, EVIL_QP, r->z));
+		break;
 	default:
 		cmd->u.obj.handle = named_object(e, cmd->op, r->b);
 		break;

@@ -9,6 +9,7 @@
 #ifndef WEFT_TESTS_FUZZ_EVIL_H
 #define WEFT_TESTS_FUZZ_EVIL_H
 
+#include "tests/fuzz/cm.h"
 #include "tests/fuzz/sched.h"
 
 enum {

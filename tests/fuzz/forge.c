@@ -170,6 +170,17 @@ static void add_hello(struct forge *f, const struct rec *r)
 	forge_add(f, &hello, sizeof(hello));
 }
 
+void forge_add_dgram(struct forge *f, const struct wire_dgram *dgram, uint8_t peer)
+{
+	const struct wire_udp udp = {.src_port = be16_put(WIRE_DGRAM_PORT),
+				     .dst_port = be16_put(WIRE_DGRAM_PORT)};
+
+	forge_add_eth(f, WIRE_ETHERTYPE_IPV4);
+	add_ip(f, WIRE_IPPROTO_UDP, peer);
+	forge_add(f, &udp, sizeof(udp));
+	forge_add(f, dgram, sizeof(*dgram));
+}
+
 void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 		 const struct fw_qp *src, uint32_t stag, uint64_t to)
 {
@@ -178,8 +189,6 @@ void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 	uint8_t opcode = r->c & WIRE_RDMAP_OPCODE_MASK;
 	bool response = opcode == WIRE_RDMAP_READ_RESPONSE ||
 			opcode == WIRE_RDMAP_ATOMIC_RESPONSE || opcode == WIRE_RDMAP_TERMINATE;
-	struct wire_udp udp = {.src_port = be16_put(WIRE_DGRAM_PORT),
-			       .dst_port = be16_put(WIRE_DGRAM_PORT)};
 	struct wire_dgram dgram = {.ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | type)};
 	uint32_t crc = 0;
 
@@ -197,10 +206,7 @@ void forge_dgram(struct forge *f, const struct rec *r, const struct fw_qp *dst,
 			dgram.imm = be32_put(r->y >> 16);
 		}
 	}
-	forge_add_eth(f, WIRE_ETHERTYPE_IPV4);
-	add_ip(f, WIRE_IPPROTO_UDP, r->b & 0x80 ? (uint8_t)(3 + (r->b >> 3 & 15)) : 0);
-	forge_add(f, &udp, sizeof(udp));
-	forge_add(f, &dgram, sizeof(dgram));
+	forge_add_dgram(f, &dgram, r->b & 0x80 ? (uint8_t)(3 + (r->b >> 3 & 15)) : 0);
 	if (type == WIRE_DGRAM_RD_HELLO)
 		add_hello(f, r);
 	else if (type != WIRE_DGRAM_UD)

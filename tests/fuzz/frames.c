@@ -38,6 +38,8 @@ enum step {
 	STEP_OTHER,
 	STEP_RDMAP,
 	STEP_GROUP,
+	STEP_CM,
+	STEP_MAKE_CM,
 	STEPS
 };
 
@@ -228,6 +230,16 @@ static void goal_step(enum step step, const struct rec *r)
 		ends_run(e, r);
 }
 
+static void step_cm(const struct rec *r)
+{
+	uint32_t e = r->a & 1;
+	uint32_t qp = r->a & 2 ? E_RC : E_RC_SRQ;
+
+	if (w->proc[e].attached)
+		cm_step(&ends.end[e].cm, &w->proc[e], r, w->nic[!e].fw->config.ip,
+			ends.end[e].qp[qp].made.qpn);
+}
+
 static uint32_t run_step(const struct rec *r, uint32_t left)
 {
 	uint32_t e = r->a & 1;
@@ -303,6 +315,13 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 	case STEP_GROUP:
 		forged.to = e;
 		forge_group(&forged, r, ends.coll.key);
+		break;
+	case STEP_CM:
+		step_cm(r);
+		break;
+	case STEP_MAKE_CM:
+		forged.to = e;
+		forge_cm(&forged, r);
 		break;
 	case STEPS:
 		break;

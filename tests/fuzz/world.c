@@ -643,10 +643,15 @@ static void check_pool(struct fw_pool *pool)
 		pool->used - for_ever(pool), pool->elem_bytes);
 }
 
-/* Whoever opened a stream and is gone is waited for; streams that are closed linger. */
+/* Whoever opened a stream, or connected, and is gone is waited for; ends linger. */
 static bool no_streams(void)
 {
-	return !fw_ids_used(&w->nic[0].fw->esp_ids) && !fw_ids_used(&w->nic[1].fw->esp_ids);
+	uint32_t i;
+
+	for (i = 0; i < W_NICS; i++)
+		if (fw_ids_used(&w->nic[i].fw->esp_ids) || fw_ids_used(&w->nic[i].fw->cm_ids))
+			return false;
+	return true;
 }
 
 void world_check_empty(void)
@@ -654,7 +659,7 @@ void world_check_empty(void)
 	uint32_t i, k;
 
 	world_run(30 * W_S, no_streams);
-	W_CHECK(no_streams(), "streams outlive their processes");
+	W_CHECK(no_streams(), "streams or endpoints outlive their processes");
 	for (i = 0; i < W_NICS; i++) {
 		struct w_nic *n = &w->nic[i];
 		struct fw_nic *fw = n->fw;

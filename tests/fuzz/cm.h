@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The connection manager of a fuzzed process: a listener, endpoints that connect to that of the
+ * other NIC, and what it does when it is told something.
+ *
+ * Used by ends.c and frames.c, evil.c. What must hold afterwards world_check_empty() says.
+ */
+#ifndef WEFT_TESTS_FUZZ_CM_H
+#define WEFT_TESTS_FUZZ_CM_H
+
+#include "tests/fuzz/world.h"
+
+enum {
+	CM_KEPT = 8, /* endpoints that a process remembers */
+	CM_PORT = 4791,
+};
+
+struct cm_end {
+	uint32_t eq;
+	uint32_t num;         /* ever remembered */
+	uint32_t ep[CM_KEPT]; /* the last of them */
+};
+
+/* With an event queue of its own, and somebody who listens for streams. */
+void cm_begin(struct cm_end *end, struct w_proc *p);
+/*
+ * One step. r->b: which, and from bit 4 the endpoint; r->c: what else; r->x: queue pair, y, z:
+ * private data. peer_ip: the other NIC's; qpn: a connected queue pair of the process.
+ */
+void cm_step(struct cm_end *end, struct w_proc *p, const struct rec *r, uint32_t peer_ip,
+	     uint32_t qpn);
+/* A command on endpoints as a process in its right mind gives it, with r's arguments. */
+void cm_sane(struct hw_cmd *cmd, const struct rec *r, uint32_t eq, uint32_t ip, uint32_t qpn);
+
+#endif /* WEFT_TESTS_FUZZ_CM_H */
