@@ -26,9 +26,11 @@ cm()
 
 # server COMMAND...: on $right, and it listens
 runs=0
+established=0
 server()
 {
 	runs=$((runs + 1))
+	established=$(counter "$right" cm_established)
 	cm "s$runs" "$right" "$@"
 	wait_until "$* listens" counter_above "$right" cm_listeners 0
 }
@@ -106,7 +108,7 @@ round()
 	# The server dies in the midst of it: its client ends, by itself.
 	server rping -s -a "$to" -S 1000
 	cm "c$runs" "$left" rping -c -a "$to" -S 1000
-	wait_until 'they are connected' counter_above "$right" cm_endpoints_used 1
+	wait_until 'they are connected' counter_above "$right" cm_established "$established"
 	kill9 "s$runs"
 	finish "c$runs"
 	out_has "c$runs" 'DISCONNECT EVENT' || die "$wire: rping is not told that its server was killed"
@@ -119,7 +121,7 @@ round switch weft0 weft1 iwarp ib
 # Their weftd dies: both end.
 server rping -s -a 10.77.0.2 -S 1000
 cm "c$runs" weft0 rping -c -a 10.77.0.2 -S 1000
-wait_until 'they are connected' counter_above weft1 cm_endpoints_used 1
+wait_until 'they are connected' counter_above weft1 cm_established "$established"
 kill9 weftd
 finish "c$runs"
 finish "s$runs"
@@ -131,7 +133,7 @@ round memif left0 right0 iwarp ib
 # The other end's weftd dies: the client hears of it.
 server rping -s -a 10.9.0.2 -S 1000
 cm "c$runs" left0 rping -c -a 10.9.0.2 -S 1000
-wait_until 'they are connected' counter_above right0 cm_endpoints_used 1
+wait_until 'they are connected' counter_above right0 cm_established "$established"
 kill9 right
 finish "c$runs"
 # Its connection ends, or a request of it did before.
