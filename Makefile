@@ -475,7 +475,7 @@ goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into doc
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/goal_table.py '$(GOAL_SAMPLES)'
 
 # The programs of tests/mpi, once per MPI library. MPICH's MPI_STATUSES_IGNORE looks to the compiler like an array of one.
-MPI_PROGS := p2p types coll reduce rma threads
+MPI_PROGS := p2p types coll graph reduce rma threads
 MPI_LIBRARIES := $(foreach l,openmpi mpich,$(if $(shell command -v mpicc.$l),$l))
 MPI_BINS := $(foreach l,$(MPI_LIBRARIES),$(MPI_PROGS:%=$(B)/mpi/$l/%))
 define mpi_program

@@ -314,6 +314,95 @@ static void get_accumulate(size_t count)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Accumulates that are requests, and ends of what this side gave: its buffer is its own again. */
+static void requests(size_t count)
+{
+	int64_t *add = mt_alloc(count * 8), *was = mt_alloc(count * 8),
+		*there = (int64_t *)(void *)(w.mem + area(0));
+	MPI_Request request;
+
+	mt_part("Raccumulate, Rget_accumulate, flush_local");
+	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, mt.rank, 0, w.win);
+	for (size_t i = 0; i < count; i++)
+		there[i] = (int64_t)i;
+	MPI_Win_unlock(mt.rank, w.win);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_lock_all(0, w.win);
+	for (int64_t step = 1; step <= 3; step++) {
+		for (size_t i = 0; i < count; i++)
+			add[i] = step;
+		if (step == 1) {
+			MPI_Raccumulate(add, (int)count, MPI_INT64_T, right(), area(0), (int)count,
+					MPI_INT64_T, MPI_SUM, w.win, &request);
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		} else {
+			MPI_Accumulate(add, (int)count, MPI_INT64_T, right(), area(0), (int)count,
+				       MPI_INT64_T, MPI_SUM, w.win);
+			if (step == 2)
+				MPI_Win_flush_local(right(), w.win);
+			else
+				MPI_Win_flush_local_all(w.win);
+		}
+		memset(add, 0xdd, count * 8); /* it is ours again */
+	}
+	MPI_Win_flush(right(), w.win);
+	for (size_t i = 0; i < count; i++)
+		add[i] = 10;
+	MPI_Rget_accumulate(add, (int)count, MPI_INT64_T, was, (int)count, MPI_INT64_T, right(),
+			    area(0), (int)count, MPI_INT64_T, MPI_SUM, w.win, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	if (mt.flush_requests)
+		MPI_Win_flush(right(), w.win);
+	for (size_t i = 0; i < count; i++)
+		MT_CHECK(was[i] == (int64_t)i + 6, "element %zu was %lld", i, (long long)was[i]);
+	MPI_Win_unlock_all(w.win);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_lock(MPI_LOCK_SHARED, mt.rank, 0, w.win);
+	for (size_t i = 0; i < count; i++)
+		MT_CHECK(there[i] == (int64_t)i + 16, "element %zu is %lld", i,
+			 (long long)there[i]);
+	MPI_Win_unlock(mt.rank, w.win);
+	mt.checks++;
+	free(add);
+	free(was);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* A window whose memory is attached later: peers know it by its address. */
+static void dynamic(size_t bytes)
+{
+	uint8_t *mine = mt_alloc(bytes), *out = mt_alloc(bytes), *in = mt_alloc(bytes);
+	MPI_Aint here, *all = mt_alloc(sizeof(*all) * (size_t)mt.ranks);
+	MPI_Win win;
+
+	mt_part("a dynamic window");
+	MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+	for (int round = 0; round < 3; round++) {
+		MPI_Win_attach(win, mine, (MPI_Aint)bytes);
+		MPI_Get_address(mine, &here);
+		MPI_Allgather(&here, 1, MPI_AINT, all, 1, MPI_AINT, MPI_COMM_WORLD);
+		mt_fill(out, bytes, mt_seed(mt.rank, right(), round, bytes));
+		MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right(), 0, win);
+		MPI_Put(out, (int)bytes, MPI_BYTE, right(), all[right()], (int)bytes, MPI_BYTE,
+			win);
+		MPI_Win_flush(right(), win);
+		MPI_Get(in, (int)bytes, MPI_BYTE, right(), all[right()], (int)bytes, MPI_BYTE, win);
+		MPI_Win_unlock(right(), win);
+		mt_same(in, bytes, mt_seed(mt.rank, right(), round, bytes), "Get after Put");
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Win_lock(MPI_LOCK_SHARED, mt.rank, 0, win);
+		mt_same(mine, bytes, mt_seed(left(), mt.rank, round, bytes), "what was put");
+		MPI_Win_unlock(mt.rank, win);
+		MPI_Win_detach(win, mine);
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	MPI_Win_free(&win);
+	free(mine);
+	free(out);
+	free(in);
+	free(all);
+}
+
 /* A column of a matrix put into a row, with types at both ends. */
 static void types(void)
 {
@@ -362,6 +451,8 @@ static void all(bool allocated)
 	compare_and_swap(mt.quick ? 10 : 100);
 	get_accumulate(1);
 	get_accumulate(400);
+	requests(1);
+	requests(400);
 	types();
 	mt_part("closing the window");
 	window_close();
@@ -372,5 +463,7 @@ int main(int argc, char **argv)
 	mt_start(argc, argv, MPI_THREAD_SINGLE);
 	all(false);
 	all(true);
+	dynamic(64);
+	dynamic(100000);
 	return mt_end();
 }

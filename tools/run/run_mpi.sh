@@ -18,7 +18,7 @@ WEFT_BIN=${WEFT_BIN:-$PWD/build/bin}
 export WEFT_RUN=${WEFT_RUN:-$PWD/build/bin/weft-run}
 WEFT_MPI=${WEFT_MPI:-$PWD/build/mpi}
 all=("$@")
-quick='' ranks='2 4' wire='switch' over='ucx ofi' libraries='openmpi mpich' programs='p2p types coll reduce rma threads'
+quick='' ranks='2 4' wire='switch' over='ucx ofi' libraries='openmpi mpich' programs='p2p types coll graph reduce rma threads'
 while [ $# -gt 0 ]; do
 	case $1 in
 	--quick) quick=1 ;;
@@ -79,7 +79,7 @@ daemon()
 	mkdir -p "$tmp/$name"
 	"$WEFT_BIN/weftd" --run-dir "$tmp/$name" "$@" >"$tmp/$name.log" 2>&1 </dev/null &
 	daemons+=($!)
-	until grep -q '^weftd: ready' "$tmp/$name.log"; do
+	until grep -qs '^weftd: ready' "$tmp/$name.log"; do
 		if ! kill -0 "${daemons[-1]}" 2>/dev/null || [ "$SECONDS" -ge "$end" ]; then
 			cat "$tmp/$name.log" >&2
 			echo 'run_mpi.sh: weftd does not start' >&2
