@@ -207,6 +207,8 @@ static void request_fetched(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->listener != FW_NONE && nic->cm_eps[ep->listener].waiting)
 		nic->cm_eps[ep->listener].waiting--;
+	if (ep->mpa)
+		tcp_accept_done(nic, ep->mpa->flow);
 }
 
 void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event)
@@ -236,6 +238,7 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 	event->local_port = ep->local_port;
 	event->local_psn = ep->param.psn;
 	event->space = ep->space;
+	event->transport = ep->ops == &cm_tcp_ops ? HW_CM_TRANSPORT_TCP : HW_CM_TRANSPORT_RD;
 	event->param = ep->peer;
 	if (carries_data((enum hw_cm_event_type)event->type, ep)) {
 		event->data_bytes = ep->rx_bytes;
@@ -405,7 +408,7 @@ static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 
 void cm_free(struct fw_nic *nic, struct cm_ep *ep)
 {
-	assert(ep->client == CM_NO_CLIENT && !ep->qpn);
+	assert(ep->client == CM_NO_CLIENT && !ep->qpn && !ep->mpa);
 	fw_timer_cancel(&nic->timers, &ep->timer);
 	unhash(nic, ep);
 	fw_list_del(&ep->node);
@@ -427,7 +430,11 @@ static void end_listener(struct fw_nic *nic, struct cm_ep *listener)
 			continue;
 		if (is_unseen(ep)) {
 			leave_client(nic, ep);
-			cm_free(nic, ep);
+			/* Over TCP nothing comes again of itself. */
+			if (ep->mpa)
+				ep->ops->abandon(nic, ep);
+			else
+				cm_free(nic, ep);
 		} else {
 			ep->listener = FW_NONE;
 		}

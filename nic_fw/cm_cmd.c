@@ -9,6 +9,7 @@
 
 static const struct cm_ops *const transports[HW_CM_TRANSPORTS] = {
     [HW_CM_TRANSPORT_RD] = &cm_rd_ops,
+    [HW_CM_TRANSPORT_TCP] = &cm_tcp_ops,
 };
 
 int cmd_cm_create(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -70,6 +71,7 @@ int cmd_cm_listen(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)aux;
 	(void)resp;
 	if (!ep || !ep->space || ep->passive || cmd->u.cm.transport >= HW_CM_TRANSPORTS ||
+	    cmd->u.cm.mpa & ~(uint32_t)HW_MPA_ALL ||
 	    (ep->state != CM_IDLE && ep->state != CM_LISTEN))
 		return FW_EINVAL;
 	if (!backlog || backlog > HW_CM_MAX_BACKLOG)
@@ -81,6 +83,7 @@ int cmd_cm_listen(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (err)
 		return err;
 	ep->ops = transports[cmd->u.cm.transport];
+	ep->mpa_options = cmd->u.cm.mpa;
 	err = ep->ops->listen(nic, ep);
 	if (err) {
 		cm_port_unlisten(nic, ep->space, ep->local_port);
@@ -183,7 +186,7 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	(void)aux;
 	(void)resp;
 	if (!ep || ep->state != CM_IDLE || !ep->space || ep->passive || !cm->port ||
-	    cm->transport >= HW_CM_TRANSPORTS ||
+	    cm->transport >= HW_CM_TRANSPORTS || cm->mpa & ~(uint32_t)HW_MPA_ALL ||
 	    cm->flags & ~(uint32_t)(HW_CM_F_DATAGRAM | HW_CM_F_STORED | HW_CM_F_SRQ))
 		return FW_EINVAL;
 	if (cm->ip != nic->config.ip && !neigh_next_hop(nic, cm->ip))
@@ -197,6 +200,7 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	ep->peer_port = cm->port;
 	ep->datagram = (cm->flags & HW_CM_F_DATAGRAM) != 0;
 	ep->ops = transports[cm->transport];
+	ep->mpa_options = cm->mpa;
 	if (!ep->datagram)
 		cm_tie(nic, ep, cm->param.qpn);
 	return ep->ops->connect(nic, ep);

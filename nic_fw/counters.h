@@ -127,6 +127,12 @@
 	X(tcp_ecn_cuts)                                                                            \
 	X(tcp_mtu_shrunk)                                                                          \
 	X(tcp_icmp_ignored)                                                                        \
+	X(mpa_tx_fpdus)                                                                            \
+	X(mpa_rx_fpdus)                                                                            \
+	X(mpa_rx_no_memory)                                                                        \
+	X(mpa_terminates_tx)                                                                       \
+	X(mpa_terminates_rx)                                                                       \
+	X(mpa_retry_exceeded)                                                                      \
 	X(cm_tx)                                                                                   \
 	X(cm_rx)                                                                                   \
 	X(cm_retries)                                                                              \
@@ -227,6 +233,8 @@
 	X(drop_esp_no_stream)                                                                      \
 	X(drop_esp_incarnation)                                                                    \
 	X(drop_esp_no_memory)                                                                      \
+	X(drop_mpa_crc)                                                                            \
+	X(drop_mpa_marker)                                                                         \
 	X(drop_mgrp_no_member)                                                                     \
 	X(drop_mgrp_epoch)                                                                         \
 	X(drop_mgrp_window)                                                                        \

@@ -29,7 +29,7 @@ struct dgram_pkt {
 	uint8_t type;  /* wire_dgram_type */
 	uint8_t flags; /* WIRE_DGRAM_F_* */
 	bool ce;
-	bool stream; /* came by an ESP stream (esp_rdmap.c), in its order */
+	bool stream; /* came by a stream (esp_rdmap_rx.c, mpa_ddp.c), in its order */
 	uint16_t incarnation;
 	uint32_t dst_qpn;
 	uint32_t src_qpn;
@@ -49,6 +49,9 @@ struct dgram_pkt {
 	uint32_t data_offset; /* in the frame */
 	uint32_t data_bytes;
 	uint32_t recv_serial; /* of the recv_msg that the payload was placed in (recv.c) */
+	/* by MPA: the whole segment as it came, for a Terminate to quote */
+	uint32_t ddp_offset; /* in the frame */
+	uint16_t ulpdu_bytes;
 };
 
 enum {

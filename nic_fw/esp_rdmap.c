@@ -449,8 +449,8 @@ static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t
 	uint8_t known[WIRE_MAC_BYTES];
 	struct esp_key want;
 
-	if (!qp || qp->type != HW_QPT_RC || !llp_is_stream(qp) || !qp_can_receive(qp) ||
-	    qp->esp.in.stream)
+	if (!qp || qp->type != HW_QPT_RC || !llp_is_stream(qp) || llp_is_tcp(qp) ||
+	    !qp_can_receive(qp) || qp->esp.in.stream)
 		return false;
 	want = key_of(qp, false, nic->config.ip);
 	/* In RTR we do not know yet with what PSN we shall send. */

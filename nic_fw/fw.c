@@ -107,6 +107,8 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	nic->cm_hash = carve(l, sizeof(uint32_t), CM_HASH_SIZE);
 	nic->cm_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
 	carve_pool(l, &nic->mpa_conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);
+	carve_pool(l, &nic->mpa_segs, sizeof(struct mpa_seg), MPA_MAX_SEGS);
+	carve_pool(l, &nic->mpa_partials, sizeof(struct mpa_partial), MPA_MAX_PARTIALS);
 	carve_pool(l, &nic->mpa_setups, sizeof(struct mpa_setup), MPA_MAX_CONNS);
 	carve_pool(l, &nic->tcp.flows, sizeof(struct tcp_flow), TCP_MAX_FLOWS);
 	nic->tcp.hash = carve(l, sizeof(uint32_t), TCP_HASH_SIZE);
@@ -198,6 +200,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->cm_resolving);
 	fw_list_init(&nic->cm_orphans);
 	fw_list_init(&nic->mpa_waiting);
+	fw_list_init(&nic->mpa_faults);
 	fw_list_init(&nic->sched_qps);
 	fw_list_init(&nic->goal_clients);
 	fw_list_init(&nic->esp_ready);
@@ -274,6 +277,7 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	esp_ack_flush(nic);
 	(void)fw_stage_enter(nic, FW_STAGE_TCP);
 	done += tcp_tx_run(nic, budget);
+	mpa_run(nic);
 	tcp_ack_flush(nic);
 	(void)fw_stage_enter(nic, FW_STAGE_RD_ACK);
 	rd_ack_flush(nic);

@@ -190,8 +190,11 @@ struct fw_nic {
 	struct fw_list cm_orphans;   /* cm_ep.node: whose process is gone */
 
 	/* MPA over TCP */
-	struct fw_pool mpa_conns;   /* struct mpa_conn */
-	struct fw_pool mpa_setups;  /* struct mpa_setup */
+	struct fw_pool mpa_conns;  /* struct mpa_conn */
+	struct fw_pool mpa_setups; /* struct mpa_setup */
+	struct fw_pool mpa_segs;
+	struct fw_pool mpa_partials;
+	struct fw_list mpa_faults;  /* mpa_conn.fault_node */
 	struct fw_list mpa_waiting; /* mpa_conn.node: passive ones whose request is not whole */
 	struct tcp_nic tcp;
 

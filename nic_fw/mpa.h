@@ -5,8 +5,10 @@
  * mpa_conn.c	the connection from SYN to FPDUs: request, reply, reject, the first frame
  * mpa_setup.c	what is asked and answered, and what both ends agree on
  * mpa_frame.c	the set-up frames, read and written
+ * mpa_fpdu.h	how many bytes FPDUs and markers take
  * mpa_tx.c	FPDUs out: cut, markers, CRC
- * mpa_rx.c	FPDUs in: found again in segments, checked, given to RDMAP
+ * mpa_rx.c	FPDUs in: found again in segments, checked
+ * mpa_ddp.c	DDP segments in, given to RDMAP
  * mpa_rdmap.c	a queue pair's messages on its connection: llp.h, completions, the end
  * mpa_term.c	Terminates, out and in
  *
@@ -22,6 +24,7 @@
 
 #include "nic_fw/list.h"
 #include "nic_fw/tcp.h"
+#include "nic_fw/tcp_flow.h"
 #include "nic_fw/timer.h"
 #include "shared_defs/hw_cm.h"
 #include "shared_defs/hw_cqe.h"
@@ -34,7 +37,6 @@ struct cm_ep;
 struct dgram_pkt;
 struct fw_rx_frame;
 struct rdmap_error;
-struct mpa_partial;
 
 enum mpa_state {
 	MPA_FREE = 0,
@@ -53,6 +55,41 @@ enum mpa_state {
 enum {
 	MPA_MAX_CONNS = 4096, /* of a shard */
 	MPA_MAX_DATA = 512,   /* private data, with what revision 2 puts before it */
+	MPA_MAX_SEGS = 1 << 16,
+	MPA_MAX_PARTIALS = 128, /* FPDUs that have begun, of all connections */
+	MPA_PARTIAL_BYTES = 65548,
+	MPA_TERM_MAX = 80, /* control word, and what is quoted of the segment at fault */
+};
+
+/* What a segment of TCP carries in FPDU mode: one FPDU. */
+enum mpa_seg_kind {
+	MPA_SEG_DATA, /* of a message */
+	MPA_SEG_IMM,  /* immediate data behind a Write */
+	MPA_SEG_RTR,  /* the first frame of a peer-to-peer connection */
+	MPA_SEG_TERM, /* our Terminate */
+};
+
+struct mpa_seg {
+	struct tcp_seg seg;
+	struct fw_list node; /* mpa_conn.segs */
+	struct fw_wqe *msg;  /* DATA, IMM; NULL: it has failed, and its memory is not ours */
+	uint32_t at;         /* position in the stream, modulo 2^32 */
+	uint32_t offset;     /* in the message's payload */
+	uint32_t bytes;      /* likewise */
+	uint16_t ulpdu_bytes;
+	uint8_t kind; /* mpa_seg_kind */
+};
+
+/* An FPDU that has begun, its markers taken out. */
+struct mpa_partial {
+	uint32_t at;     /* its position in the stream, modulo 2^32 */
+	uint32_t taken;  /* bytes of the stream */
+	uint32_t filled; /* bytes in buf */
+	uint32_t plain;  /* that it will have; 0: its length has not come */
+	uint32_t crc;    /* running */
+	bool trusted;    /* all of it came in frames with FW_RX_CRC_OK */
+	bool bad_marker;
+	uint8_t buf[MPA_PARTIAL_BYTES];
 };
 
 /* What a connection needs until its set-up frame is acknowledged and the peer's has come. */
@@ -104,8 +141,13 @@ struct mpa_conn {
 
 	/* out, by mpa_tx.c */
 	struct fw_list out;  /* fw_wqe.flow_node: messages to cut, in order */
+	struct fw_list segs; /* mpa_seg.node: not acknowledged, in order */
 	uint64_t tx_bytes;   /* of the stream in FPDU mode, markers counted */
 	uint32_t tx_unacked; /* segments of it */
+	bool rtr_due;        /* the first frame is to be sent */
+	bool term_due;       /* a Terminate is */
+	uint8_t term_bytes;
+	uint8_t term[MPA_TERM_MAX];
 
 	/* in, by mpa_rx.c */
 	uint64_t rx_bytes;           /* likewise, taken */
@@ -113,6 +155,17 @@ struct mpa_conn {
 	uint32_t rx_msn_read;        /* last MSN on QN 1, 2, 3 */
 	uint32_t rx_msn_term, rx_msn_atomic;
 	uint32_t tx_msn_read, tx_msn_atomic;
+	uint32_t rx_write_bytes; /* of the Write that came last */
+	bool rx_write_done;      /* it is whole */
+	bool rtr_answer;         /* the answer to our first frame, a Read, is awaited */
+
+	/* errors that are dealt with at the end of the turn, by mpa_run() */
+	bool broken;               /* a segment cannot be written: the stream ends here */
+	bool local_error;          /* our memory, our request: the peer hears that it was us */
+	uint8_t fault_err;         /* hw_vendor_err */
+	struct fw_wqe *fault_msg;  /* whose memory is gone, NULL */
+	struct fw_list fault_node; /* in nic->mpa_faults */
+	struct fw_timer rx_timer;  /* until bytes are asked for again that found no memory */
 
 	struct fw_timer timer; /* set-up; the end */
 };
@@ -218,12 +271,30 @@ struct tcp_seg *mpa_tx_next(struct fw_nic *nic, struct tcp_flow *flow, uint32_t 
 int mpa_tx_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg, uint32_t from,
 		uint32_t bytes, struct fw_tx_frame *frame, uint32_t hdr_offset);
 void mpa_tx_acked(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg, bool ok);
+void mpa_tx_unreadable(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg);
 uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
 			uint32_t offset, uint32_t bytes);
 /* Active, peer-to-peer: the first FPDU is one of the kind that param.rtr names. */
 void mpa_tx_rtr(struct fw_nic *nic, struct mpa_conn *conn);
-void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
-		  uint32_t offset, uint32_t bytes, uint32_t ahead);
+
+static inline struct mpa_conn *mpa_of(const struct tcp_flow *flow)
+{
+	return flow->ctx;
+}
+
+static inline struct mpa_seg *mpa_seg_of(struct tcp_seg *seg)
+{
+	return FW_CONTAINER(seg, struct mpa_seg, seg);
+}
+
+/* ---- mpa_ddp.c */
+
+/*
+ * The ULPDU [offset, offset + bytes) of an FPDU in its turn; its DDP header lies contiguous in
+ * seg[0]. False: there is no memory now for what it asks, and nothing was changed.
+ */
+bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
+		uint32_t offset, uint32_t bytes);
 
 /* ---- mpa_rdmap.c: what llp.h asks of a transport; see there */
 
@@ -236,13 +307,34 @@ void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg);
 void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			enum hw_vendor_err vendor_err);
 void mpa_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp);
-/* The stream is at its end: the queue pair goes to ERR, with an event where the end was an error.
+/*
+ * The stream is at its end, or the connection is given up: the queue pair, if it is there still,
+ * goes to ERR, with an event where the end was an error. Before a connection is freed.
  */
 void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why);
 
+/* All segments of the message are acknowledged, or (not ok) never will be. */
+void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok);
+/* The peer could not carry out this request; those before it were. */
+void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status);
+/* The first request that is neither answered nor failed; answer: of those that ask for one. */
+struct fw_wqe *mpa_rdmap_oldest(struct fw_qp *qp, bool answer);
+/* Memory under what is to be sent next is gone. */
+void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
+		     enum hw_vendor_err err);
+/* A segment cannot be written, or not again: memory of msg (NULL: it has failed) is gone. */
+void mpa_rdmap_broken(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg);
+/* Bytes were not taken for want of memory: they are asked for in a while. */
+void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn);
+/* What became known while segments were made; in each turn behind tcp_tx_run(). */
+void mpa_run(struct fw_nic *nic);
+
 /* ---- mpa_term.c */
 
-/* An error of the peer, or ours while answering: Terminate, FIN; the QP goes to ERR. */
+/*
+ * An error of the peer, or ours while answering: Terminate, FIN; the QP goes to ERR. pkt: the
+ * segment at fault (ddp_offset, ulpdu_bytes, opcode), NULL: none. Once: a stream that ends ends.
+ */
 void mpa_terminate(struct fw_nic *nic, struct mpa_conn *conn, const struct dgram_pkt *pkt,
 		   const struct rdmap_error *error);
 /* The peer's. */

@@ -120,6 +120,12 @@ struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn);
 void qp_attr_reset(struct fw_qp *qp);
 /* Whether verbs allow this change with these HW_QP_* attributes. Any type of hw_qp_type. */
 bool qp_attr_is_legal(uint8_t type, enum hw_qp_state from, enum hw_qp_state to, uint32_t mask);
+/*
+ * What that asks for and a QP over TCP may do without: its peer, and all that belongs to it, is
+ * the connection manager's.
+ */
+uint32_t qp_attr_excused(const struct fw_qp *qp, const struct hw_qp_attr *attr, uint32_t mask,
+			 enum hw_qp_state to);
 /* Whether the values are in range. 0 or a positive errno. */
 int qp_attr_check(struct fw_nic *nic, const struct fw_qp *qp, const struct hw_qp_attr *attr,
 		  uint32_t mask);

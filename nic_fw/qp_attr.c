@@ -203,6 +203,16 @@ static enum type_column column_of(uint8_t type)
 	return COLS;
 }
 
+uint32_t qp_attr_excused(const struct fw_qp *qp, const struct hw_qp_attr *attr, uint32_t mask,
+			 enum hw_qp_state to)
+{
+	uint8_t transport = mask & HW_QP_TRANSPORT ? attr->transport : qp->attr.transport;
+
+	if (qp->type != HW_QPT_RC || transport != HW_QP_TRANSPORT_TCP || qp->state == HW_QPS_RESET)
+		return 0;
+	return transition_of((enum hw_qp_state)qp->state, to)->required[COL_RC];
+}
+
 bool qp_attr_is_legal(uint8_t type, enum hw_qp_state from, enum hw_qp_state to, uint32_t mask)
 {
 	const struct transition *transition = transition_of(from, to);

@@ -321,7 +321,8 @@ int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 			return FW_EINVAL;
 		to = (enum hw_qp_state)modify->attr.state;
 	}
-	if (!qp_attr_is_legal(qp->type, from, to, modify->mask))
+	if (!qp_attr_is_legal(qp->type, from, to,
+			      modify->mask | qp_attr_excused(qp, &modify->attr, modify->mask, to)))
 		return FW_EINVAL;
 	err = qp_attr_check(nic, qp, &modify->attr, modify->mask);
 	if (err)

@@ -355,7 +355,7 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 		fail_recv(nic, qp, pkt, error);
 	/* While there is a stream to tell it on. */
 	if (pkt->stream)
-		esp_rdmap_terminate(nic, qp, pkt->ssn, error);
+		llp_stream_error(nic, qp, pkt, error);
 	if (qp_is_rc(qp) && qp_can_receive(qp) && is_connected(qp, pkt))
 		qp_error(nic, qp,
 			 error->layer_etype == RDMAP_PROTECTION ? HW_EVENT_QP_ACCESS_ERR

@@ -2,8 +2,7 @@
 /*
  * RDMAP and DDP headers of what is sent, and Terminates.
  *
- * Called by rd_tx.c (and by the TCP engine's mpa_tx.c when that sends the same messages) for
- * each segment. RFC 5041 4.2, 4.3; RFC 5040 4.3-4.8; RFC 7306 5.2.
+ * Called by rd_tx.c, esp_rdmap.c and mpa_tx.c for each segment. RFC 5041 4.2, 4.3; RFC 5040 4.3-4.8; RFC 7306 5.2.
  */
 #include "nic_fw/fw_nic.h"
 

@@ -14,8 +14,11 @@ static bool opcode_allowed(const struct fw_qp *qp, uint8_t opcode)
 {
 	switch ((enum hw_wqe_opcode)opcode) {
 	case HW_WQE_SEND:
-	case HW_WQE_SEND_IMM:
 		return true;
+	case HW_WQE_SEND_IMM:
+		/* RFC 5040 has none; RFC 7306 has immediate data, but no Send that it belongs to.
+		 */
+		return !llp_is_tcp(qp);
 	case HW_WQE_SEND_INV:
 	case HW_WQE_WRITE:
 	case HW_WQE_WRITE_IMM:
@@ -276,6 +279,9 @@ static void run_local(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 static bool may_start(struct fw_nic *nic, struct fw_qp *qp, const struct hw_sq_wqe *w)
 {
 	if (w->flags & HW_WQE_F_FENCE && qp->rd_atomics)
+		qp->sq_blocked = true;
+	/* Until it has its connection: mpa_rdmap_attached(). */
+	if (llp_is_tcp(qp) && !qp->mpa)
 		qp->sq_blocked = true;
 	if (is_read_or_atomic(w->opcode) && qp->attr.max_rd_atomic &&
 	    qp->rd_atomics >= qp->attr.max_rd_atomic)

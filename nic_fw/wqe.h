@@ -87,7 +87,8 @@ struct fw_wqe {
 	uint8_t hop_limit;    /* UD to a group: the IPv4 time to live; else 0 */
 	bool refused;         /* some packet of it was refused: to be sent anew */
 	bool answered;        /* read, atomic: the response is here; a stream's: or it has failed */
-	bool streamed;        /* RC over ESP: it is the stream's, or waits for it */
+	bool streamed;        /* RC over ESP, TCP: it is the stream's, or waits for it */
+	bool wrote;           /* Write with immediate over TCP: cut but for the immediate data */
 	uint32_t segment_bytes; /* of a streamed message: payload of each packet */
 	uint16_t incarnation;   /* RC: the tag of its packets */
 	uint32_t ext;           /* index in nic->wqe_exts, FW_NONE */

@@ -33,7 +33,8 @@ enum hw_cm_space {
 
 /* What carries the connection and its handshake. */
 enum hw_cm_transport {
-	HW_CM_TRANSPORT_RD = 0, /* handshake in datagrams; RC and UD QPs */
+	HW_CM_TRANSPORT_RD = 0,  /* handshake in datagrams; RC and UD QPs */
+	HW_CM_TRANSPORT_TCP = 1, /* MPA over TCP; RC QPs, HW_CM_TCP alone */
 	HW_CM_TRANSPORTS
 };
 
@@ -101,16 +102,16 @@ enum {
 
 /* One struct for all commands on endpoints; what a command does not name is 0. */
 struct hw_cmd_cm {
-	uint32_t ep;         /* all but CREATE and EVENT */
-	uint32_t eq;         /* CREATE, MOVE, EVENT: the event queue */
-	uint32_t flags;      /* HW_CM_F_* */
-	uint32_t space;      /* BIND, CONNECT: hw_cm_space */
-	uint32_t ip;         /* RESOLVE, CONNECT: the peer's, network byte order */
-	uint16_t port;       /* BIND: 0, or the port; CONNECT: the peer's; host byte order */
-	uint16_t transport;  /* LISTEN, CONNECT: hw_cm_transport */
-	uint32_t arg;        /* LISTEN: backlog; RESOLVE: ms; REJECT: hw_cm_reason */
-	uint16_t data_bytes; /* CONNECT, ACCEPT, REJECT: of private data */
-	uint16_t reserved;
+	uint32_t ep;              /* all but CREATE and EVENT */
+	uint32_t eq;              /* CREATE, MOVE, EVENT: the event queue */
+	uint32_t flags;           /* HW_CM_F_* */
+	uint32_t space;           /* BIND, CONNECT: hw_cm_space */
+	uint32_t ip;              /* RESOLVE, CONNECT: the peer's, network byte order */
+	uint16_t port;            /* BIND: 0, or the port; CONNECT: the peer's; host byte order */
+	uint16_t transport;       /* LISTEN, CONNECT: hw_cm_transport */
+	uint32_t arg;             /* LISTEN: backlog; RESOLVE: ms; REJECT: hw_cm_reason */
+	uint16_t data_bytes;      /* CONNECT, ACCEPT, REJECT: of private data */
+	uint16_t mpa;             /* LISTEN, CONNECT over TCP: HW_MPA_* */
 	struct hw_cm_param param; /* CONNECT, ACCEPT: the local QP's */
 	uint8_t data[HW_CM_INLINE_BYTES];
 };
@@ -150,7 +151,7 @@ struct hw_resp_cm_event {
 	uint16_t local_port;
 	uint32_t local_psn; /* that the local QP has to start with */
 	uint16_t data_bytes;
-	uint16_t reserved;
+	uint16_t transport; /* hw_cm_transport */
 	uint32_t space;
 	struct hw_cm_param param; /* the peer's; REQUEST, RESPONSE, ESTABLISHED of datagrams */
 	uint8_t data[HW_CM_MAX_DATA + 1];

@@ -119,6 +119,10 @@ static_assert(offsetof(struct wire_atomic_request, add_swap_mask) == 28, "");
 static_assert(offsetof(struct wire_atomic_request, compare) == 36, "");
 static_assert(offsetof(struct wire_atomic_request, compare_mask) == 44, "");
 
+enum {
+	WIRE_IMMEDIATE_BYTES = 8, /* the payload of Immediate Data, RFC 7306 6.3 */
+};
+
 struct wire_atomic_response {
 	struct be32 request_id;
 	struct be64 original;
@@ -168,8 +172,15 @@ enum {
 	WIRE_TERM_OP_GLOBAL_CATASTROPHIC = 0x08,
 	WIRE_TERM_OP_UNSPECIFIED = 0xff,
 
+	WIRE_TERM_DDP_CATASTROPHIC = 0x0,
 	WIRE_TERM_DDP_TAGGED = 0x1,
 	WIRE_TERM_DDP_UNTAGGED = 0x2,
+
+	WIRE_TERM_T_INVALID_STAG = 0x00,
+	WIRE_TERM_T_BASE_BOUNDS = 0x01,
+	WIRE_TERM_T_STAG_STREAM = 0x02,
+	WIRE_TERM_T_TO_WRAP = 0x03,
+	WIRE_TERM_T_VERSION = 0x04,
 
 	WIRE_TERM_UT_INVALID_QN = 0x01,
 	WIRE_TERM_UT_NO_BUFFER = 0x02,
@@ -177,6 +188,13 @@ enum {
 	WIRE_TERM_UT_INVALID_MO = 0x04,
 	WIRE_TERM_UT_TOO_LONG = 0x05,
 	WIRE_TERM_UT_VERSION = 0x06,
+
+	/* RFC 5044 8 */
+	WIRE_TERM_LLP_MPA = 0x0,
+	WIRE_TERM_MPA_CLOSED = 0x01, /* the TCP connection is closed or lost */
+	WIRE_TERM_MPA_CRC = 0x02,
+	WIRE_TERM_MPA_MARKER = 0x03, /* markers and lengths do not agree */
+	WIRE_TERM_MPA_SETUP = 0x04,  /* of a request or reply */
 };
 
 #endif /* WEFT_WIRE_IWARP_H */

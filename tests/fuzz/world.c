@@ -534,6 +534,8 @@ static void each_pool(pool_fn fn)
 		fn(&nic->esp_rdmap_lasts);
 		fn(&nic->mpa_conns);
 		fn(&nic->mpa_setups);
+		fn(&nic->mpa_segs);
+		fn(&nic->mpa_partials);
 		fn(&nic->goal_links);
 		fn(&nic->goal_runs);
 		fn(&nic->goal_sends);

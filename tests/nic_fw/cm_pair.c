@@ -68,6 +68,9 @@ static void check_empty(const struct fw_nic *nic)
 	for (i = 0; i < FW_CM_PORT_WORDS; i++)
 		used += (nic->cm_ports[i] & 0xffff) != 0;
 	CU_ASSERT_EQUAL(used, 0);
+	CU_ASSERT_EQUAL(nic->mpa_conns.used, 0);
+	CU_ASSERT_EQUAL(nic->mpa_setups.used, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa_waiting));
 	for (i = 0, used = 0; i < CM_HASH_SIZE; i++)
 		used += nic->cm_hash[i] != 0;
 	CU_ASSERT_EQUAL(used, 0);
@@ -190,6 +193,65 @@ uint32_t cp_ask(struct cp *cp, enum hw_cm_space space, uint32_t qpn)
 	    .port = CP_PORT,
 	    .flags = space == HW_CM_UDP ? HW_CM_F_DATAGRAM : 0,
 	    .param = {.qpn = qpn, .retry_count = 7, .rnr_retry_count = 6, .qp_type = HW_QPT_RC},
+	};
+
+	CU_ASSERT_EQUAL_FATAL(cp_cmd(cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), 0);
+	return cm.ep;
+}
+
+struct fw_qp *cp_tcp_qp(struct cp *cp, uint32_t e)
+{
+	const struct hw_qp_attr attr = {
+	    .port = 1,
+	    .access = RP_ALL_ACCESS,
+	    .path_mtu = 1024,
+	    .transport = HW_QP_TRANSPORT_TCP,
+	    .timeout = 14,
+	    .max_rd_atomic = 16,
+	    .max_dest_rd_atomic = 16,
+	};
+	struct fw_qp *qp = rp_qp(&cp->rp, e, HW_QPT_RC, 4);
+
+	CU_ASSERT_EQUAL_FATAL(rp_modify(&cp->rp, e, qp, HW_QPS_INIT,
+					HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_ACCESS_FLAGS, &attr),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(rp_modify(&cp->rp, e, qp, HW_QPS_RTR,
+					HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN | HW_QP_RQ_PSN |
+					    HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER |
+					    HW_QP_TRANSPORT,
+					&attr),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(rp_modify(&cp->rp, e, qp, HW_QPS_RTS,
+					HW_QP_SQ_PSN | HW_QP_TIMEOUT | HW_QP_RETRY_CNT |
+					    HW_QP_RNR_RETRY | HW_QP_MAX_QP_RD_ATOMIC,
+					&attr),
+			      0);
+	return qp;
+}
+
+uint32_t cp_tcp_listen(struct cp *cp, uint16_t mpa, uint32_t backlog)
+{
+	const struct hw_cmd_cm cm = {.ep = cp_bound(cp, 1, HW_CM_TCP, CP_PORT),
+				     .transport = HW_CM_TRANSPORT_TCP,
+				     .mpa = mpa,
+				     .arg = backlog};
+
+	CU_ASSERT_EQUAL_FATAL(cp_cmd(cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), 0);
+	cp->listener = cm.ep;
+	return cm.ep;
+}
+
+uint32_t cp_tcp_ask(struct cp *cp, uint32_t qpn, uint16_t mpa)
+{
+	const struct hw_cmd_cm cm = {
+	    .ep = cp_bound(cp, 0, HW_CM_TCP, 0),
+	    .ip = cp->rp.end[1].nic->config.ip,
+	    .port = CP_PORT,
+	    .transport = HW_CM_TRANSPORT_TCP,
+	    .mpa = mpa,
+	    .data_bytes = 5,
+	    .data = "hello",
+	    .param = {.qpn = qpn, .responder_resources = 7, .initiator_depth = 9},
 	};
 
 	CU_ASSERT_EQUAL_FATAL(cp_cmd(cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), 0);

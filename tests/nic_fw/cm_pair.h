@@ -53,6 +53,12 @@ uint32_t cp_ask(struct cp *cp, enum hw_cm_space space, uint32_t qpn);
 int cp_accept(struct cp *cp, uint32_t e, uint32_t ep, uint32_t qpn);
 int cp_simple(struct cp *cp, uint32_t e, enum hw_cmd_op op, uint32_t ep);
 
+/* An RC QP in RTS whose messages go over TCP: for a connection. */
+struct fw_qp *cp_tcp_qp(struct cp *cp, uint32_t e);
+/* The commands of a connection over TCP; mpa: HW_MPA_*. listen: end 1; ask: end 0. */
+uint32_t cp_tcp_listen(struct cp *cp, uint16_t mpa, uint32_t backlog);
+uint32_t cp_tcp_ask(struct cp *cp, uint32_t qpn, uint16_t mpa);
+
 /* Listener and connection, with events taken: cp->listener, a, b. QPNs may be 0. */
 void cp_connected(struct cp *cp, uint32_t qpn_a, uint32_t qpn_b);
 /* The two ends of it are over: each has DISCONNECTED and TIMEWAIT_EXIT, and nothing else. */

@@ -200,6 +200,12 @@ static bool assemble(const struct rp *rp, const struct fw_tx_frame *tx, uint8_t 
 		}
 	}
 	CU_ASSERT_EQUAL(at, tx->bytes);
+	if (tx->csum_start) {
+		const struct be16 sum = be16_put(
+		    wire_sum_fold(wire_sum_add(0, out + tx->csum_start, at - tx->csum_start)));
+
+		memcpy(out + tx->csum_at, &sum, sizeof(sum));
+	}
 	return true;
 }
 

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RC over TCP, receiving: one DDP segment, in its turn.
+ *
+ * Called by mpa_rx.c with the ULPDU of each FPDU whose CRC was right; calls rdmap_rx.c,
+ * mpa_rdmap.c, mpa_term.c. How long a message is the wire does not say: a segment's place
+ * tells, and its last flag. Each error ends the stream with the Terminate that the RFCs name for it
+ * (docs/terminate.md). RFC 5041 4, 5, 7, 8; RFC 5040 4, 5, 7; RFC 7306 5, 6.
+ */
+#include "nic_fw/fw_nic.h"
+
+#define RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
+#define RDMAP_OPERATION  (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION)
+#define DDP_TAGGED       (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_TAGGED)
+#define DDP_UNTAGGED     (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
+
+enum {
+	QN_TAGGED = 0xff, /* in place of a queue number */
+	QN_NONE = 0xfe,
+	QUEUES = WIRE_QN_ATOMIC_RESPONSE + 1,
+	TERM_LEAST = sizeof(struct wire_terminate),
+};
+
+/* Which queue each opcode travels on, and how long its message is where that is fixed. */
+static const struct {
+	uint8_t qn;
+	uint8_t bytes;
+} opcodes[WIRE_RDMAP_OPCODE_MASK + 1] = {
+    [WIRE_RDMAP_WRITE] = {QN_TAGGED, 0},
+    [WIRE_RDMAP_READ_REQUEST] = {WIRE_QN_READ_REQUEST, sizeof(struct wire_read_request)},
+    [WIRE_RDMAP_READ_RESPONSE] = {QN_TAGGED, 0},
+    [WIRE_RDMAP_SEND] = {WIRE_QN_SEND, 0},
+    [WIRE_RDMAP_SEND_INVALIDATE] = {WIRE_QN_SEND, 0},
+    [WIRE_RDMAP_SEND_SE] = {WIRE_QN_SEND, 0},
+    [WIRE_RDMAP_SEND_SE_INVALIDATE] = {WIRE_QN_SEND, 0},
+    [WIRE_RDMAP_TERMINATE] = {WIRE_QN_TERMINATE, 0},
+    [WIRE_RDMAP_IMMEDIATE] = {WIRE_QN_SEND, WIRE_IMMEDIATE_BYTES},
+    [WIRE_RDMAP_IMMEDIATE_SE] = {WIRE_QN_SEND, WIRE_IMMEDIATE_BYTES},
+    [WIRE_RDMAP_ATOMIC_REQUEST] = {WIRE_QN_READ_REQUEST, sizeof(struct wire_atomic_request)},
+    [WIRE_RDMAP_ATOMIC_RESPONSE] = {WIRE_QN_ATOMIC_RESPONSE, sizeof(struct wire_atomic_response)},
+    [0xc] = {QN_NONE, 0},
+    [0xd] = {QN_NONE, 0},
+    [0xe] = {QN_NONE, 0},
+    [0xf] = {QN_NONE, 0},
+};
+
+static enum rdmap_result refuse(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
+{
+	error->layer_etype = layer_etype;
+	error->code = code;
+	return RDMAP_ERROR;
+}
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+/* DDP's own fields, then RDMAP's. Reserved bits are not looked at (RFC 5041 4.1, RFC 5040 4.1). */
+static enum rdmap_result parse(struct dgram_pkt *pkt, const uint8_t *data,
+			       struct rdmap_error *error)
+{
+	const struct wire_ddp_tagged *tagged = (const struct wire_ddp_tagged *)data;
+	const struct wire_ddp_untagged *untagged = (const struct wire_ddp_untagged *)data;
+	uint32_t hdr = sizeof(*tagged);
+
+	if (pkt->ulpdu_bytes < 2)
+		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	pkt->tagged = data[0] & WIRE_DDP_TAGGED;
+	pkt->last = data[0] & WIRE_DDP_LAST;
+	pkt->opcode = data[1] & WIRE_RDMAP_OPCODE_MASK;
+	if (!pkt->tagged)
+		hdr = sizeof(*untagged);
+	if (pkt->ulpdu_bytes < hdr)
+		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	pkt->data_offset += hdr;
+	pkt->data_bytes -= hdr;
+	if (pkt->tagged) {
+		pkt->stag = be32_get(tagged->stag);
+		pkt->to = be64_get(tagged->to);
+	} else {
+		pkt->stag = be32_get(untagged->inv_stag);
+		pkt->qn = be32_get(untagged->qn);
+		pkt->msn = be32_get(untagged->msn);
+		pkt->mo = be32_get(untagged->mo);
+		pkt->ssn = pkt->msn;
+	}
+	if ((data[0] & WIRE_DDP_VERSION_MASK) != WIRE_DDP_VERSION)
+		return pkt->tagged ? refuse(error, DDP_TAGGED, WIRE_TERM_T_VERSION)
+				   : refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_VERSION);
+	if (!pkt->tagged && pkt->qn >= QUEUES)
+		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_QN);
+	if ((data[1] & WIRE_RDMAP_VERSION_MASK) != WIRE_RDMAP_VERSION)
+		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_VERSION);
+	if (opcodes[pkt->opcode].qn != (pkt->tagged ? (uint32_t)QN_TAGGED : pkt->qn))
+		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+	return RDMAP_OK;
+}
+
+/* Where the segment stands in its queue and in its message: TCP keeps the order. */
+static enum rdmap_result check_place(struct fw_nic *nic, const struct mpa_conn *conn,
+				     const struct dgram_pkt *pkt, struct rdmap_error *error)
+{
+	const uint32_t last_msn[QUEUES] = {
+	    [WIRE_QN_SEND] = conn->qp->rx_msn_delivered,
+	    [WIRE_QN_READ_REQUEST] = conn->rx_msn_read,
+	    [WIRE_QN_TERMINATE] = conn->rx_msn_term,
+	    [WIRE_QN_ATOMIC_RESPONSE] = conn->rx_msn_atomic,
+	};
+	uint32_t fixed = opcodes[pkt->opcode].bytes;
+	const struct recv_msg *msg;
+
+	if (pkt->tagged)
+		return RDMAP_OK;
+	if (pkt->msn != last_msn[pkt->qn] + 1)
+		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_MSN_RANGE);
+	msg = pkt->qn == WIRE_QN_SEND ? recv_find(nic, conn->qp, pkt) : NULL;
+	if (pkt->mo != (msg ? msg->done : 0))
+		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_INVALID_MO);
+	if (!fixed && pkt->qn == WIRE_QN_SEND)
+		return (uint64_t)pkt->mo + pkt->data_bytes <= HW_MAX_MSG_BYTES
+			   ? RDMAP_OK
+			   : refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+	/* One segment of a known length. */
+	if (!pkt->last || (fixed && pkt->data_bytes > fixed))
+		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
+	if (pkt->data_bytes < (fixed ? fixed : (uint32_t)TERM_LEAST))
+		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	return RDMAP_OK;
+}
+
+/* ---- opcodes --------------------------------------------------------------------------------- */
+
+static enum rdmap_result place_and_finish(struct fw_nic *nic, struct fw_qp *qp,
+					  struct dgram_pkt *pkt, struct rdmap_error *error)
+{
+	enum rdmap_result result = rdmap_rx_place(nic, qp, pkt, true, error);
+
+	return result == RDMAP_OK ? rdmap_rx_finish(nic, qp, pkt, NULL, error) : result;
+}
+
+static enum rdmap_result rx_send(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				 struct rdmap_error *error)
+{
+	enum rdmap_result result;
+
+	pkt->msg_bytes = pkt->mo + pkt->data_bytes;
+	result = place_and_finish(nic, qp, pkt, error);
+	/* Nobody tries again: a Send without a receive is an error (RFC 5040 7.2, RFC 5041 7.1). */
+	if (result == RDMAP_REFUSE)
+		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+	return result;
+}
+
+/* What DDP checks of a tagged segment is its error, rights are RDMAP's. RFC 5041 8.2. */
+static void tagged_error(struct rdmap_error *error)
+{
+	static const uint8_t codes[] = {
+	    [WIRE_TERM_PROT_INVALID_STAG] = WIRE_TERM_T_INVALID_STAG,
+	    [WIRE_TERM_PROT_BASE_BOUNDS] = WIRE_TERM_T_BASE_BOUNDS,
+	    [WIRE_TERM_PROT_STAG_STREAM] = WIRE_TERM_T_STAG_STREAM,
+	    [WIRE_TERM_PROT_TO_WRAP] = WIRE_TERM_T_TO_WRAP,
+	};
+
+	if (error->layer_etype != RDMAP_PROTECTION || error->code == WIRE_TERM_PROT_ACCESS ||
+	    error->code >= sizeof(codes))
+		return;
+	(void)refuse(error, DDP_TAGGED, codes[error->code]);
+}
+
+static enum rdmap_result rx_write(struct fw_nic *nic, struct mpa_conn *conn, struct dgram_pkt *pkt,
+				  struct rdmap_error *error)
+{
+	enum rdmap_result result;
+
+	if (conn->rx_write_done)
+		conn->rx_write_bytes = 0;
+	pkt->msg_bytes = conn->rx_write_bytes + pkt->data_bytes;
+	result = place_and_finish(nic, conn->qp, pkt, error);
+	if (result == RDMAP_ERROR)
+		tagged_error(error);
+	if (result != RDMAP_OK)
+		return result;
+	conn->rx_write_bytes = pkt->msg_bytes;
+	conn->rx_write_done = pkt->last;
+	return RDMAP_OK;
+}
+
+/* Verbs know it as the end of the Write before it. */
+static enum rdmap_result rx_immediate(struct fw_nic *nic, struct mpa_conn *conn,
+				      const struct dgram_pkt *pkt, struct rdmap_error *error)
+{
+	struct dgram_pkt write = *pkt;
+	struct eth_cursor cursor;
+	enum rdmap_result result;
+
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, sizeof(write.imm));
+	eth_cursor_copy(&cursor, &write.imm, sizeof(write.imm));
+	write.opcode = WIRE_RDMAP_WRITE;
+	write.data_bytes = 0;
+	write.msg_bytes = conn->rx_write_done ? conn->rx_write_bytes : 0;
+	write.flags |= WIRE_DGRAM_F_IMM;
+	if (pkt->opcode == WIRE_RDMAP_IMMEDIATE_SE)
+		write.flags |= WIRE_DGRAM_F_SOLICITED;
+	result = rdmap_rx_finish(nic, conn->qp, &write, NULL, error);
+	if (result == RDMAP_REFUSE)
+		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+	if (result == RDMAP_OK)
+		conn->rx_write_bytes = 0;
+	return result;
+}
+
+/* Reads and atomics: as many at a time as the peer was told. RFC 5040 5.2, RFC 7306 5. */
+static enum rdmap_result rx_request(struct fw_nic *nic, struct mpa_conn *conn,
+				    struct dgram_pkt *pkt, struct rdmap_error *error)
+{
+	enum rdmap_result result;
+
+	if (conn->qp->responder_slots >= conn->qp->attr.max_dest_rd_atomic)
+		return refuse(error, DDP_UNTAGGED, WIRE_TERM_UT_NO_BUFFER);
+	result = rdmap_rx_finish(nic, conn->qp, pkt, NULL, error);
+	if (result == RDMAP_REFUSE)
+		return RDMAP_DROP; /* no context for the answer now */
+	if (result == RDMAP_OK)
+		conn->rx_msn_read++;
+	return result;
+}
+
+static enum rdmap_result rx_read_response(struct fw_nic *nic, struct mpa_conn *conn,
+					  struct dgram_pkt *pkt, struct rdmap_error *error)
+{
+	struct fw_wqe *wqe = mpa_rdmap_oldest(conn->qp, true);
+	enum rdmap_result result;
+
+	if (conn->rtr_answer && !pkt->data_bytes && pkt->last) {
+		conn->rtr_answer = false;
+		return RDMAP_OK;
+	}
+	if (!wqe || wqe->rdmap_opcode != WIRE_RDMAP_READ_REQUEST || wqe->state == FW_WQE_QUEUED ||
+	    pkt->stag != wqe_sink_stag(nic, wqe))
+		return refuse(error, DDP_TAGGED, WIRE_TERM_T_INVALID_STAG);
+	if (pkt->to != wqe->read_bytes || pkt->data_bytes > wqe->bytes - pkt->to)
+		return refuse(error, DDP_TAGGED, WIRE_TERM_T_BASE_BOUNDS);
+	pkt->ssn = wqe->ssn;
+	result = place_and_finish(nic, conn->qp, pkt, error);
+	return result;
+}
+
+static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn *conn,
+					    struct dgram_pkt *pkt, struct rdmap_error *error)
+{
+	const struct fw_wqe *wqe = mpa_rdmap_oldest(conn->qp, true);
+	struct wire_atomic_response answer;
+	struct eth_cursor cursor;
+
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, sizeof(answer));
+	eth_cursor_copy(&cursor, &answer, sizeof(answer));
+	if (!wqe || wqe->rdmap_opcode != WIRE_RDMAP_ATOMIC_REQUEST || wqe->state == FW_WQE_QUEUED ||
+	    be32_get(answer.request_id) != wqe_sink_stag(nic, wqe))
+		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	conn->rx_msn_atomic++;
+	pkt->ssn = wqe->ssn;
+	return rdmap_rx_finish(nic, conn->qp, pkt, (const uint8_t *)&answer, error);
+}
+
+static enum rdmap_result rx_terminate(struct fw_nic *nic, struct mpa_conn *conn,
+				      const struct dgram_pkt *pkt)
+{
+	uint8_t payload[MPA_TERM_MAX];
+	uint32_t n = pkt->data_bytes < sizeof(payload) ? pkt->data_bytes : sizeof(payload);
+	struct eth_cursor cursor;
+
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, n);
+	eth_cursor_copy(&cursor, payload, n);
+	conn->rx_msn_term++;
+	mpa_term_rx(nic, conn, payload, n);
+	return RDMAP_VOID;
+}
+
+static enum rdmap_result rx_opcode(struct fw_nic *nic, struct mpa_conn *conn, struct dgram_pkt *pkt,
+				   struct rdmap_error *error)
+{
+	switch ((enum wire_rdmap_opcode)pkt->opcode) {
+	case WIRE_RDMAP_SEND:
+	case WIRE_RDMAP_SEND_INVALIDATE:
+	case WIRE_RDMAP_SEND_SE:
+	case WIRE_RDMAP_SEND_SE_INVALIDATE:
+		return rx_send(nic, conn->qp, pkt, error);
+	case WIRE_RDMAP_WRITE:
+		return rx_write(nic, conn, pkt, error);
+	case WIRE_RDMAP_IMMEDIATE:
+	case WIRE_RDMAP_IMMEDIATE_SE:
+		return rx_immediate(nic, conn, pkt, error);
+	case WIRE_RDMAP_READ_REQUEST:
+	case WIRE_RDMAP_ATOMIC_REQUEST:
+		return rx_request(nic, conn, pkt, error);
+	case WIRE_RDMAP_READ_RESPONSE:
+		return rx_read_response(nic, conn, pkt, error);
+	case WIRE_RDMAP_ATOMIC_RESPONSE:
+		return rx_atomic_response(nic, conn, pkt, error);
+	case WIRE_RDMAP_TERMINATE:
+		return rx_terminate(nic, conn, pkt);
+	}
+	return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_OPCODE);
+}
+
+/* ---- the first frame of a peer-to-peer connection -------------------------------------------- */
+
+static bool is_rtr(const struct mpa_conn *conn, const struct dgram_pkt *pkt)
+{
+	if (!conn->param.peer_to_peer || !pkt->last)
+		return false;
+	if (pkt->opcode == WIRE_RDMAP_READ_REQUEST)
+		return conn->param.rtr & WIRE_MPA_RTR_READ;
+	if (pkt->data_bytes)
+		return false;
+	return pkt->opcode == WIRE_RDMAP_SEND    ? conn->param.rtr & WIRE_MPA_RTR_SEND
+	       : pkt->opcode == WIRE_RDMAP_WRITE ? conn->param.rtr & WIRE_MPA_RTR_WRITE
+						 : false;
+}
+
+/* It takes no receive and no slot, and the process hears nothing of it. RFC 6581 9.2. */
+static enum rdmap_result rx_rtr(struct fw_nic *nic, struct mpa_conn *conn,
+				const struct dgram_pkt *pkt)
+{
+	struct fw_qp *qp = conn->qp;
+	struct wire_read_request req;
+	struct eth_cursor cursor;
+	struct fw_wqe *msg;
+
+	if (pkt->opcode == WIRE_RDMAP_SEND) {
+		qp->rx_msn_taken++;
+		qp->rx_msn_delivered++;
+	}
+	if (pkt->opcode != WIRE_RDMAP_READ_REQUEST)
+		return RDMAP_OK;
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, sizeof(req));
+	eth_cursor_copy(&cursor, &req, sizeof(req));
+	if (be32_get(req.bytes))
+		return RDMAP_VOID; /* a Read like others */
+	msg = wqe_alloc(nic, qp, FW_WQE_READ_RESPONSE);
+	if (!msg)
+		return RDMAP_DROP;
+	qp->responder_slots++;
+	msg->rdmap_opcode = WIRE_RDMAP_READ_RESPONSE;
+	msg->rkey = be32_get(req.sink_stag);
+	msg->remote_addr = be64_get(req.sink_to);
+	msg->ssn = pkt->msn;
+	conn->rx_msn_read++;
+	return mpa_rdmap_send(nic, msg) ? RDMAP_OK : RDMAP_VOID;
+}
+
+static enum rdmap_result rx_first(struct fw_nic *nic, struct mpa_conn *conn, struct dgram_pkt *pkt,
+				  struct rdmap_error *error)
+{
+	enum rdmap_result result = RDMAP_VOID;
+
+	if (is_rtr(conn, pkt))
+		result = rx_rtr(nic, conn, pkt);
+	if (result == RDMAP_DROP)
+		return result;
+	mpa_rx_first(nic, conn);
+	/* Told of the connection the process may have ended it. */
+	if (result == RDMAP_OK || !conn->qp)
+		return RDMAP_OK;
+	return rx_opcode(nic, conn, pkt, error);
+}
+
+bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
+		uint32_t offset, uint32_t bytes)
+{
+	struct fw_qp *qp = conn->qp;
+	struct rdmap_error error = {0, 0};
+	enum rdmap_result result;
+	struct dgram_pkt pkt = {
+	    .frame = frame,
+	    .type = WIRE_DGRAM_RD,
+	    .stream = true,
+	    .data_offset = offset,
+	    .data_bytes = bytes,
+	    .ddp_offset = offset,
+	    .ulpdu_bytes = (uint16_t)bytes,
+	};
+
+	/* Nobody is there for it any more. */
+	if (!qp)
+		return true;
+	pkt.src_ip = qp->dst_ip;
+	pkt.src_qpn = qp->dst_qpn;
+	pkt.dst_qpn = qp->qpn;
+	result = parse(&pkt, frame->seg[0].data + offset, &error);
+	if (pkt.opcode == WIRE_RDMAP_READ_RESPONSE || pkt.opcode == WIRE_RDMAP_ATOMIC_RESPONSE)
+		pkt.flags |= WIRE_DGRAM_F_RESPONSE;
+	pkt.incarnation =
+	    pkt.flags & WIRE_DGRAM_F_RESPONSE ? qp->incarnation_tx : qp->incarnation_rx;
+	if (result == RDMAP_OK)
+		result = check_place(nic, conn, &pkt, &error);
+	if (result == RDMAP_OK) {
+		FW_COUNT(nic, mpa_rx_fpdus);
+		result = conn->state == MPA_RTR_WAIT ? rx_first(nic, conn, &pkt, &error)
+						     : rx_opcode(nic, conn, &pkt, &error);
+	} else {
+		/* Whether it was for a receive nobody can say. */
+		pkt.qn = QN_NONE;
+	}
+	if (result == RDMAP_ERROR && conn->qp)
+		rdmap_rx_error(nic, conn->qp, &pkt, &error);
+	return result != RDMAP_DROP;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RC over TCP: a queue pair's messages on its connection.
+ *
+ * Called through llp.h with messages to send, by mpa_tx.c and mpa_ddp.c with what became of them,
+ * by mpa_conn.c when a queue pair gets its connection and when that is over, and by fw_poll();
+ * calls wqe_done.c, qp.c, mpa_conn.c, tcp.h. A request is complete when TCP has acknowledged its
+ * last byte, a read or an atomic when it is answered, each in its turn. RFC 5040 5, 6; RFC 5041 6.
+ */
+#include "nic_fw/fw_nic.h"
+
+#define RX_RETRY_NS UINT64_C(100000) /* until bytes are asked for again that found no memory */
+
+/* ---- completions ----------------------------------------------------------------------------- */
+
+static bool is_read_or_atomic(const struct fw_wqe *msg)
+{
+	return msg->rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
+	       msg->rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST;
+}
+
+struct fw_wqe *mpa_rdmap_oldest(struct fw_qp *qp, bool answer)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &qp->wqes) {
+		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+
+		if (msg->streamed && !msg->answered && (!answer || is_read_or_atomic(msg)))
+			return msg;
+	}
+	return NULL;
+}
+
+/* A request is over whose segments may not be acknowledged: they cannot be sent again. */
+static void let_go(struct mpa_conn *conn, struct fw_wqe *msg)
+{
+	struct fw_list *pos;
+
+	if (!conn)
+		return;
+	if (conn->fault_msg == msg)
+		conn->fault_msg = NULL;
+	if (!msg->unacked)
+		return;
+	fw_list_for_each (pos, &conn->segs) {
+		struct mpa_seg *seg = FW_CONTAINER(pos, struct mpa_seg, node);
+
+		if (seg->msg == msg)
+			seg->msg = NULL;
+	}
+	msg->unacked = 0;
+}
+
+/* Completes what is done at the front of the queue, in order. */
+static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
+{
+	while (!fw_list_empty(&qp->wqes)) {
+		struct fw_wqe *msg = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
+		uint32_t state = qp->state;
+
+		/* Answered before it was acknowledged: its segments still point at it. */
+		if (!msg->streamed || !msg->answered ||
+		    (msg->status == HW_STATUS_SUCCESS && msg->state != FW_WQE_RESPONSE))
+			break;
+		if (msg->unacked || msg->status != HW_STATUS_SUCCESS)
+			let_go(qp->mpa, msg);
+		wqe_complete(nic, msg, (enum hw_status)msg->status,
+			     (enum hw_vendor_err)msg->vendor_err);
+		/* A failure has flushed the QP and ended its stream. */
+		if (qp->state != state)
+			return;
+	}
+}
+
+static void fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+			 enum hw_vendor_err vendor_err)
+{
+	struct fw_qp *qp = msg->qp;
+
+	msg->answered = true;
+	msg->status = (uint8_t)status;
+	msg->vendor_err = vendor_err;
+	qp->sq_failing = true;
+	complete_front(nic, qp);
+}
+
+void mpa_rdmap_acked(struct fw_nic *nic, struct fw_wqe *msg, bool ok)
+{
+	if (msg->kind != FW_WQE_REQUEST) {
+		wqe_free(nic, msg);
+		return;
+	}
+	if (!ok)
+		return; /* whoever ended the connection says what becomes of it */
+	msg->state = FW_WQE_RESPONSE;
+	if (!is_read_or_atomic(msg))
+		msg->answered = true;
+	complete_front(nic, msg->qp);
+}
+
+void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	msg->answered = true;
+	complete_front(nic, msg->qp);
+}
+
+void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
+			enum hw_vendor_err vendor_err)
+{
+	if (msg->kind == FW_WQE_REQUEST) {
+		fail_request(nic, msg, status, vendor_err);
+		return;
+	}
+	/* A response that was queued just now: nothing of it is cut. */
+	assert(!msg->unacked);
+	wqe_free(nic, msg);
+}
+
+void mpa_rdmap_terminated(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status)
+{
+	struct fw_list *pos;
+
+	for (pos = msg->qp->wqes.next; pos != &msg->qp_node; pos = pos->next) {
+		struct fw_wqe *done = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+
+		if (!done->streamed)
+			continue;
+		/* The peer came past it: but an answer does not come any more. */
+		if (!done->answered && is_read_or_atomic(done))
+			done->status = HW_STATUS_WR_FLUSH_ERR;
+		done->answered = true;
+		done->state = FW_WQE_RESPONSE;
+	}
+	fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
+{
+	struct mpa_conn *conn = msg->qp->mpa;
+
+	/* Requests are not fetched before there is one (wqe.c), and it takes the QP along. */
+	if (!conn)
+		return false;
+	msg->state = FW_WQE_QUEUED;
+	msg->streamed = true;
+	/* Each queue counts for itself (RFC 5041 5.3); QN 0 was counted where the WQE was made. */
+	if (msg->kind == FW_WQE_REQUEST && is_read_or_atomic(msg))
+		msg->msn = ++conn->tx_msn_read;
+	else if (msg->kind == FW_WQE_ATOMIC_RESPONSE)
+		msg->msn = ++conn->tx_msn_atomic;
+	fw_list_add_tail(&conn->out, &msg->flow_node);
+	fw_trace(nic, TRACE_RDMAP_TX, msg->src_qpn, msg->wr_id, msg->bytes);
+	if (conn->flow)
+		tcp_push(nic, conn->flow);
+	return true;
+}
+
+static void add_fault(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	conn->faulty = true;
+	if (!fw_list_linked(&conn->fault_node))
+		fw_list_add_tail(&nic->mpa_faults, &conn->fault_node);
+}
+
+void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
+		     enum hw_vendor_err err)
+{
+	if (conn->faulty)
+		return;
+	conn->fault_msg = msg;
+	conn->fault_err = (uint8_t)err;
+	add_fault(nic, conn);
+}
+
+void mpa_rdmap_broken(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg)
+{
+	if (conn->broken)
+		return;
+	conn->fault_msg = msg;
+	conn->fault_err = HW_VENDOR_ERR_HOST_FAULT;
+	conn->broken = true;
+	add_fault(nic, conn);
+}
+
+/* The region under a read response is gone: the request that it answers is at fault. */
+static void response_fault(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_wqe *msg,
+			   enum hw_vendor_err err)
+{
+	const struct rdmap_error error = {
+	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
+	    rdmap_protection_code(err),
+	};
+	struct {
+		struct wire_ddp_untagged ddp;
+		struct wire_read_request read;
+	} request = {
+	    .ddp =
+		{
+		    .ddp_ctrl = WIRE_DDP_VERSION | WIRE_DDP_LAST,
+		    .rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_READ_REQUEST,
+		    .qn = be32_put(WIRE_QN_READ_REQUEST),
+		    .msn = be32_put(msg->ssn),
+		},
+	    .read =
+		{
+		    .sink_stag = be32_put(msg->rkey),
+		    .sink_to = be64_put(msg->remote_addr),
+		    .bytes = be32_put(msg->bytes),
+		    .src_stag = be32_put(msg->sge[0].lkey),
+		    .src_to = be64_put(msg->sge[0].addr),
+		},
+	};
+	const struct fw_rx_frame frame = {
+	    .seg = {{(const uint8_t *)&request, sizeof(request)}},
+	    .num_seg = 1,
+	    .bytes = sizeof(request),
+	};
+	const struct dgram_pkt pkt = {
+	    .frame = &frame,
+	    .opcode = WIRE_RDMAP_READ_REQUEST,
+	    .ddp_offset = 0,
+	    .ulpdu_bytes = sizeof(request),
+	};
+
+	mpa_terminate(nic, conn, &pkt, &error);
+}
+
+static void run_fault(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	struct fw_wqe *msg = conn->fault_msg;
+	enum hw_vendor_err err = (enum hw_vendor_err)conn->fault_err;
+
+	conn->fault_msg = NULL;
+	if (conn->broken) {
+		/* The stream cannot go on, and nothing can be said behind the hole in it. */
+		if (conn->qp && msg && msg->kind == FW_WQE_REQUEST)
+			fail_request(nic, msg, wqe_status_of(err), err);
+		if (conn->qp)
+			qp_error(nic, conn->qp, HW_EVENT_QP_FATAL);
+		if (conn->flow)
+			mpa_abort(nic, conn);
+		return;
+	}
+	conn->faulty = false;
+	if (!msg || !conn->qp)
+		return;
+	if (msg->kind != FW_WQE_REQUEST) {
+		response_fault(nic, conn, msg, err);
+		return;
+	}
+	/* Those before it may be answered still; nothing goes out behind it. */
+	conn->faulty = true;
+	conn->local_error = true;
+	fail_request(nic, msg, wqe_status_of(err), err);
+}
+
+void mpa_run(struct fw_nic *nic)
+{
+	struct fw_list *node;
+
+	while ((node = fw_list_pop(&nic->mpa_faults)))
+		run_fault(nic, FW_CONTAINER(node, struct mpa_conn, fault_node));
+}
+
+/* ---- the connection's beginning and end ------------------------------------------------------ */
+
+static void rx_retry(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct mpa_conn *conn = FW_CONTAINER(timer, struct mpa_conn, rx_timer);
+
+	if (conn->flow)
+		tcp_resume(nic, conn->flow);
+}
+
+void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	FW_COUNT(nic, mpa_rx_no_memory);
+	if (!fw_timer_is_set(&conn->rx_timer))
+		fw_timer_set(&nic->timers, &conn->rx_timer, nic->now_ns + RX_RETRY_NS);
+}
+
+void mpa_rdmap_init_conn(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	(void)nic;
+	conn->tx_bytes = 0;
+	conn->tx_unacked = 0;
+	conn->rx_bytes = 0;
+	conn->rx_write_bytes = 0;
+	conn->rx_msn_read = 0;
+	conn->rx_msn_term = 0;
+	conn->rx_msn_atomic = 0;
+	conn->tx_msn_read = 0;
+	conn->tx_msn_atomic = 0;
+	conn->partial = NULL;
+	conn->fault_msg = NULL;
+	conn->faulty = false;
+	conn->broken = false;
+	conn->local_error = false;
+	conn->rtr_due = false;
+	conn->rtr_answer = false;
+	conn->term_due = false;
+	conn->term_bytes = 0;
+	fw_list_init(&conn->out);
+	fw_list_init(&conn->segs);
+	fw_list_init(&conn->fault_node);
+	fw_timer_init(&conn->rx_timer, rx_retry);
+}
+
+void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	struct fw_qp *qp = conn->qp;
+
+	/* What the peer answers at a time; what we do is the process's and was told to the peer. */
+	if (conn->param.enhanced && conn->param.ord < qp->attr.max_rd_atomic)
+		qp->attr.max_rd_atomic = (uint8_t)conn->param.ord;
+	/* What was posted meanwhile waits for this (wqe.c). */
+	qp_unblock(nic, qp);
+}
+
+/* Nothing of the connection points at messages of the QP any more; its responses are freed. */
+static void forget_messages(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	struct fw_list *pos, *node;
+
+	fw_list_for_each (pos, &conn->segs) {
+		struct mpa_seg *seg = FW_CONTAINER(pos, struct mpa_seg, node);
+		struct fw_wqe *msg = seg->msg;
+
+		seg->msg = NULL;
+		if (!msg)
+			continue;
+		msg->unacked--;
+		if (!msg->unacked && msg->kind != FW_WQE_REQUEST && msg->state == FW_WQE_SENT)
+			wqe_free(nic, msg);
+	}
+	while ((node = fw_list_pop(&conn->out))) {
+		struct fw_wqe *msg = FW_CONTAINER(node, struct fw_wqe, flow_node);
+
+		if (msg->kind != FW_WQE_REQUEST)
+			wqe_free(nic, msg);
+	}
+	conn->fault_msg = NULL;
+}
+
+void mpa_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+{
+	static const struct rdmap_error local = {
+	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_CATASTROPHIC,
+	    0,
+	};
+	struct mpa_conn *conn = qp->mpa;
+
+	if (!conn)
+		return;
+	forget_messages(nic, conn);
+	qp->mpa = NULL;
+	conn->qp = NULL;
+	qp->responder_slots = 0;
+	if (conn->partial) {
+		fw_pool_put(&nic->mpa_partials, conn->partial);
+		conn->partial = NULL;
+	}
+	fw_timer_cancel(&nic->timers, &conn->rx_timer);
+	if (!conn->flow || conn->broken || (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
+		return;
+	if (conn->local_error)
+		mpa_terminate(nic, conn, NULL, &local);
+	else
+		mpa_disconnect(nic, conn);
+}
+
+void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why)
+{
+	struct fw_qp *qp = conn->qp;
+	struct fw_wqe *msg;
+
+	fw_list_del(&conn->fault_node);
+	fw_timer_cancel(&nic->timers, &conn->rx_timer);
+	if (!qp)
+		return;
+	msg = mpa_rdmap_oldest(qp, false);
+	if (msg && (why == TCP_END_TIMEOUT || why == TCP_END_UNREACHABLE)) {
+		struct fw_list *pos;
+
+		/* What was answered was carried out, though no acknowledgement came. */
+		fw_list_for_each (pos, &qp->wqes) {
+			struct fw_wqe *done = FW_CONTAINER(pos, struct fw_wqe, qp_node);
+
+			if (done->streamed && done->answered)
+				done->state = FW_WQE_RESPONSE;
+		}
+		FW_COUNT(nic, mpa_retry_exceeded);
+		fail_request(nic, msg, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+	}
+	/* Nobody asked for it: an event tells. A FIN is the peer's right. */
+	qp_error(nic, qp, why == TCP_END_CLOSED ? HW_EVENT_NONE : HW_EVENT_QP_FATAL);
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * FPDUs in: those that Linux's siw sent, cut in many ways; each malformed field, by the Terminate
+ * that it brings; want of buffers and of memory. nic_fw/mpa_rx.c, mpa_ddp.c.
+ */
+#include "tests/nic_fw/mpa_capture.h"
+#include "tests/nic_fw/mpa_pair.h"
+
+#include "tests/golden.h"
+
+static const struct mpa_params crc = {.crc = true};
+static const struct mpa_params plain = {.crc = false};
+static const struct mpa_params marked = {.crc = true, .tx_markers = true, .rx_markers = true};
+
+/* ---- captures -------------------------------------------------------------------------------- */
+
+static struct {
+	uint32_t fpdus, bad;
+	uint32_t opcode[16];
+} seen;
+
+static bool see(struct mpa_conn *conn, const uint8_t *ulpdu, uint32_t bytes)
+{
+	struct dgram_pkt pkt = {.data_bytes = bytes, .ulpdu_bytes = (uint16_t)bytes};
+	struct rdmap_error error;
+
+	(void)conn;
+	seen.fpdus++;
+	if (mpa_ddp_parse(&pkt, ulpdu, &error) == RDMAP_OK)
+		seen.opcode[pkt.opcode]++;
+	else
+		seen.bad++;
+	return false;
+}
+
+/* A captured stream goes through the receiver, cut so. */
+static void replay(const struct cap_conn *conn, const struct cap_stream *s, uint32_t cut)
+{
+	struct mp_side *to = &mp.side[1];
+	uint32_t at = s->fpdus;
+
+	to->conn->param.crc = conn->crc;
+	to->conn->rx_bytes = 0;
+	while (at < s->bytes) {
+		uint32_t n = s->bytes - at < cut ? s->bytes - at : cut;
+
+		CU_ASSERT_EQUAL_FATAL(mp_receive(to, s->data + at, n), n);
+		at += n;
+	}
+	CU_ASSERT_PTR_NULL(to->conn->partial);
+}
+
+static void captures(void)
+{
+	static const struct {
+		const char *name;
+		uint32_t conns;
+	} files[] = {
+	    {"rbw-r1-nocrc.pcap", 2},     {"rbw-r2-crc-nozcopy.pcap", 2},
+	    {"rbw-r2-crc.pcap", 2},       {"rping-r2-crc-4000B.pcap", 1},
+	    {"rping-r2-crc.pcap", 1},     {"rping-r2-nocrc.pcap", 1},
+	    {"rping-r2-p2p-crc.pcap", 1}, {"rping-r2-p2p-nocrc.pcap", 1},
+	    {"rping-r2-srvcrc.pcap", 1},  {"sendlat-r2-nocrc.pcap", 2},
+	    {"ucmatose-r1-crc.pcap", 1},  {"ucmatose-r1-nocrc.pcap", 1},
+	    {"ucmatose-r2-crc.pcap", 1},  {"wbw-r1-crc.pcap", 2},
+	    {"wbw-r2-gso.pcap", 2},       {"wbw-r2-nocrc.pcap", 2},
+	};
+	static const uint32_t cuts[] = {1, 7, 1448, 1449, 65536};
+	static struct capture c;
+	uint32_t i, k, s, n, first;
+
+	mp_begin(&crc);
+	mp.see = see;
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		cap_load(&c, files[i].name);
+		n = 0;
+		for (k = 0; k < c.num; k++) {
+			if (!c.conn[k].accepted || c.conn[k].side[0].gap || c.conn[k].side[1].gap)
+				continue;
+			n++;
+			for (s = 0; s < 2 * sizeof(cuts) / sizeof(cuts[0]); s++) {
+				const struct cap_stream *stream = &c.conn[k].side[s & 1];
+
+				memset(&seen, 0, sizeof(seen));
+				replay(&c.conn[k], stream, cuts[s / 2]);
+				CU_ASSERT_EQUAL(seen.bad, 0);
+				CU_ASSERT_TRUE(seen.fpdus > 0 || stream->fpdus == stream->bytes);
+				if (s < 2)
+					first = seen.fpdus + (s ? first : 0);
+			}
+			CU_ASSERT_TRUE(first > 0);
+		}
+		if (n != files[i].conns)
+			printf("\n    %s: %u connections, not %u", files[i].name, n,
+			       files[i].conns);
+		CU_ASSERT_EQUAL(n, files[i].conns);
+		cap_free(&c);
+	}
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_mpa_crc), 0);
+	mp.see = NULL;
+	mp_end();
+}
+
+/* Each byte of a good FPDU wrong in turn: the CRC finds it, and nothing is placed. */
+static void every_byte_wrong(void)
+{
+	uint8_t fpdu[256];
+	size_t bytes = golden_load("mpa_fpdu.hex", "write", fpdu, sizeof(fpdu));
+	uint32_t i;
+
+	for (i = 2; i < bytes; i++) {
+		mp_begin(&crc);
+		mp.see = see;
+		memset(&seen, 0, sizeof(seen));
+		fpdu[i] ^= 0x10;
+		CU_ASSERT_EQUAL(mp_receive(&mp.side[1], fpdu, (uint32_t)bytes), bytes);
+		fpdu[i] ^= 0x10;
+		CU_ASSERT_EQUAL(seen.fpdus, 0);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_mpa_crc), 1);
+		CU_ASSERT_EQUAL(mp.side[1].conn->state, MPA_TERM_SENT);
+		CU_ASSERT_EQUAL(mp.side[1].qp->state, HW_QPS_ERR);
+		mp_end();
+	}
+	/* What never left this machine has none that counts. */
+	mp_begin(&crc);
+	mp.see = see;
+	memset(&seen, 0, sizeof(seen));
+	mp.rx_flags = FW_RX_CRC_OK;
+	fpdu[bytes - 1] ^= 1;
+	CU_ASSERT_EQUAL(mp_receive(&mp.side[1], fpdu, (uint32_t)bytes), bytes);
+	CU_ASSERT_EQUAL(seen.fpdus, 1);
+	CU_ASSERT_EQUAL(mp_receive(&mp.side[1], fpdu, 10), 10);
+	CU_ASSERT_EQUAL(mp_receive(&mp.side[1], fpdu + 10, (uint32_t)bytes - 10), bytes - 10);
+	CU_ASSERT_EQUAL(seen.fpdus, 2);
+	mp.see = NULL;
+	mp_end();
+}
+
+/* ---- malformed ------------------------------------------------------------------------------- */
+
+enum {
+	LEN = 2, /* of the FPDU's length field */
+	STAG = LEN + 2,
+	TO = LEN + 6,
+	QN = LEN + 6,
+	MSN = LEN + 10,
+	MO = LEN + 14,
+	READ = LEN + 18, /* a Read Request's own header */
+	BYTES = 200,
+};
+
+/* A change of the n-th FPDU of an end, and the Terminate that it brings from the other. */
+struct lie {
+	uint32_t from, nth;
+	uint8_t opcode;
+	uint32_t at, bytes;
+	uint64_t value; /* big-endian */
+	uint32_t ulpdu; /* the length that it has then; 0: as it was */
+	uint8_t layer_etype, code, hdrct;
+};
+
+static const struct lie *lie;
+static uint32_t lie_n;
+
+static void tell(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
+{
+	uint32_t i, n;
+	struct be16 length;
+	struct be32 sum;
+
+	(void)bytes;
+	if (from->e != lie->from || lie_n++ != lie->nth)
+		return;
+	for (i = 0; i < lie->bytes; i++)
+		fpdu[lie->at + i] = (uint8_t)(lie->value >> 8 * (lie->bytes - 1 - i));
+	if (lie->ulpdu) {
+		length = be16_put((uint16_t)lie->ulpdu);
+		memcpy(fpdu, &length, sizeof(length));
+		n = mpa_plain_bytes(lie->ulpdu);
+		memset(fpdu + LEN + lie->ulpdu, 0, n - LEN - lie->ulpdu);
+		/* The wire carries what the segment said it would: the FPDU grows or shrinks. */
+		from->seg[from->made - 1].end = from->wrote + n;
+		from->wrote += n - bytes;
+		bytes = n;
+	}
+	sum = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, fpdu, bytes - WIRE_MPA_CRC_BYTES));
+	memcpy(fpdu + bytes - WIRE_MPA_CRC_BYTES, &sum, sizeof(sum));
+}
+
+static void check_lie(uint32_t number)
+{
+	struct mp_side *victim;
+	struct hw_cqe cqe;
+	const uint8_t *term;
+
+	mp_begin(&crc);
+	victim = &mp.side[!lie->from];
+	memset(MP_MEM(1) + MP_DST - 64, 0x22, 2 * BYTES + 128);
+	rp_recv(&rp, 1, mp.side[1].qp, 50, 0, 2 * BYTES);
+	mp.change = tell;
+	mp.mss = BYTES; /* two segments */
+	lie_n = 0;
+	mp_req(0, lie->opcode, 1, lie->opcode == HW_WQE_FETCH_ADD ? 8 : 3 * BYTES / 2, 0);
+	mp_run();
+	CU_ASSERT_TRUE(lie_n > lie->nth);
+	term = victim->conn->term;
+	if (term[0] != lie->layer_etype || term[1] != lie->code || term[2] != lie->hdrct)
+		printf("\n    lie %u: %02x %02x %02x", number, term[0], term[1], term[2]);
+	CU_ASSERT_EQUAL(term[0], lie->layer_etype);
+	CU_ASSERT_EQUAL(term[1], lie->code);
+	CU_ASSERT_EQUAL(term[2], lie->hdrct);
+	CU_ASSERT_EQUAL(term[3], 0);
+	CU_ASSERT_EQUAL(victim->conn->state, MPA_TERM_SENT);
+	CU_ASSERT_TRUE(victim->closed);
+	CU_ASSERT_EQUAL(victim->qp->state, HW_QPS_ERR);
+	/* The peer has heard of it. */
+	CU_ASSERT_EQUAL(mp.side[lie->from].qp->state, HW_QPS_ERR);
+	CU_ASSERT_EQUAL(rp.end[lie->from].nic->counters.mpa_terminates_rx, 1);
+	CU_ASSERT_EQUAL(MP_MEM(1)[MP_DST - 1], 0x22);
+	CU_ASSERT_EQUAL(MP_MEM(1)[MP_DST + 3 * BYTES / 2], 0x22);
+	while (rp_scqe(&rp, 0, &cqe) || rp_rcqe(&rp, 1, &cqe))
+		;
+	mp_end();
+}
+
+#define MD    WIRE_TERM_HDRCT_M | WIRE_TERM_HDRCT_D
+#define MDR   MD | WIRE_TERM_HDRCT_R
+#define WRITE HW_WQE_WRITE
+#define SEND  HW_WQE_SEND
+#define RD_   HW_WQE_READ
+#define ADD   HW_WQE_FETCH_ADD
+
+static void lies(void)
+{
+	static const struct lie list[] = {
+	    /* DDP: versions, queue, number, offset, length */
+	    {0, 0, WRITE, LEN, 1, 0x82, 0, 0x11, 0x04, MD},
+	    {0, 0, SEND, LEN, 1, 0x03, 0, 0x12, 0x06, MD},
+	    {0, 0, SEND, QN, 4, 4, 0, 0x12, 0x01, MD},
+	    {0, 0, SEND, QN, 4, 0x80000000, 0, 0x12, 0x01, MD},
+	    {0, 0, SEND, MSN, 4, 0, 0, 0x12, 0x03, MD},
+	    {0, 0, SEND, MSN, 4, 2, 0, 0x12, 0x03, MD},
+	    {0, 0, SEND, MO, 4, 1, 0, 0x12, 0x04, MD},
+	    {0, 1, SEND, MO, 4, 0, 0, 0x12, 0x04, MD},
+	    {0, 1, SEND, MO, 4, 0xffffffff, 0, 0x12, 0x04, MD},
+	    {0, 1, SEND, LEN, 0, 0, 1000, 0x12, 0x05, MD},
+	    /* RDMAP: version, opcode, a queue of another opcode */
+	    {0, 0, SEND, LEN + 1, 1, 0x83, 0, 0x02, 0x05, MD},
+	    {0, 0, SEND, LEN + 1, 1, 0x4c, 0, 0x02, 0x06, MD},
+	    {0, 0, SEND, LEN + 1, 1, 0x4f, 0, 0x02, 0x06, MD},
+	    {0, 0, SEND, LEN + 1, 1, 0x40, 0, 0x02, 0x06, MD},
+	    {0, 0, SEND, QN, 4, 1, 0, 0x02, 0x06, MD},
+	    {0, 0, WRITE, LEN + 1, 1, 0x43, 0, 0x02, 0x06, MD},
+	    /* Writes: STag, base and bounds, wrap */
+	    {0, 0, WRITE, STAG, 4, 0x7fffff00, 0, 0x11, 0x00, MD},
+	    {0, 0, WRITE, TO, 8, 16, 0, 0x11, 0x01, MD},
+	    {0, 0, WRITE, TO, 8, UINT64_MAX - 3, 0, 0x11, 0x03, MD},
+	    /* Reads: the source, with the request quoted; lengths */
+	    {0, 0, RD_, READ + 16, 4, 0x7fffff00, 0, 0x01, 0x00, MDR},
+	    {0, 0, RD_, READ + 20, 8, 16, 0, 0x01, 0x01, MDR},
+	    {0, 0, RD_, READ + 20, 8, UINT64_MAX - 3, 0, 0x01, 0x04, MDR},
+	    {0, 0, RD_, MSN, 4, 7, 0, 0x12, 0x03, MD},
+	    {0, 0, RD_, MO, 4, 4, 0, 0x12, 0x04, MD},
+	    {0, 0, RD_, LEN, 1, 0x01, 0, 0x12, 0x05, MD},
+	    {0, 0, RD_, LEN, 0, 0, 18 + 29, 0x12, 0x05, MD},
+	    {0, 0, RD_, LEN, 0, 0, 18 + 27, 0x02, 0xff, MD},
+	    /* Atomics: what there is not, whom it is not for */
+	    {0, 0, ADD, READ, 4, 3, 0, 0x01, 0x02, MDR},
+	    {0, 0, ADD, READ + 8, 4, 0x7fffff00, 0, 0x01, 0x00, MDR},
+	    {0, 0, ADD, LEN, 0, 0, 18 + 51, 0x02, 0xff, MD},
+	    /* Answers: to nothing, elsewhere, too long, out of turn */
+	    {1, 0, RD_, STAG, 4, 1, 0, 0x11, 0x00, MD},
+	    {1, 0, RD_, TO, 8, 1, 0, 0x11, 0x01, MD},
+	    {1, 1, RD_, TO, 8, 0, 0, 0x11, 0x01, MD},
+	    {1, 1, RD_, LEN, 0, 0, 1000, 0x11, 0x01, MD},
+	    {1, 0, ADD, READ, 4, 1, 0, 0x02, 0xff, MD},
+	    {1, 0, ADD, MSN, 4, 2, 0, 0x12, 0x03, MD},
+	    {1, 0, ADD, LEN, 0, 0, 18 + 11, 0x02, 0xff, MD},
+	    /* no room for a header */
+	    {0, 0, SEND, LEN, 0, 0, 17, 0x02, 0xff, 0},
+	    {0, 0, WRITE, LEN, 0, 0, 13, 0x02, 0xff, 0},
+	    {0, 0, WRITE, LEN, 0, 0, 1, 0x02, 0xff, 0},
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		lie = &list[i];
+		check_lie(i);
+	}
+}
+
+/* A length of zero is an FPDU of nothing at all, which DDP does not know. */
+static void empty_ulpdu(void)
+{
+	static const uint8_t fpdu[8];
+
+	mp_begin(&plain);
+	CU_ASSERT_EQUAL(mp_receive(&mp.side[1], fpdu, sizeof(fpdu)), sizeof(fpdu));
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[0], 0x02);
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[1], 0xff);
+	CU_ASSERT_EQUAL(mp.side[1].qp->state, HW_QPS_ERR);
+	mp_end();
+}
+
+static void no_receive(void)
+{
+	mp_begin(&crc);
+	mp_req(0, HW_WQE_SEND, 1, 100, 0);
+	mp.side[0].hold_acks = true; /* the Terminate may come first */
+	mp_run();
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[0], 0x12);
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[1], 0x02);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RNR_RETRY_EXC_ERR);
+	mp_end();
+
+	mp_begin(&crc);
+	mp.side[0].hold_acks = true;
+	mp_req(0, HW_WQE_WRITE_IMM, 1, 100, 0);
+	mp_run();
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[0], 0x12);
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[1], 0x02);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RNR_RETRY_EXC_ERR);
+	mp_end();
+}
+
+/* More reads at a time than we answer. */
+static void too_many_reads(void)
+{
+	uint32_t i;
+
+	mp_begin(&crc);
+	mp.side[0].qp->attr.max_rd_atomic = 5;
+	mp.side[1].hold_acks = true; /* answers are under way until they are acknowledged */
+	for (i = 0; i < 5; i++)
+		mp_req(0, HW_WQE_READ, i, 10, 0);
+	mp_run();
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[0], 0x12);
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[1], 0x02);
+	for (i = 0; i < 4; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_WR_FLUSH_ERR);
+	rp_expect_send(&rp, 0, 4, HW_STATUS_RNR_RETRY_EXC_ERR);
+	mp_end();
+}
+
+/* A Send longer than its receive fails that with its reason. */
+static void too_long(void)
+{
+	mp_begin(&crc);
+	rp_recv(&rp, 1, mp.side[1].qp, 50, 0, 99);
+	rp_recv(&rp, 1, mp.side[1].qp, 51, 0, 99);
+	mp.side[0].hold_acks = true;
+	mp_req(0, HW_WQE_SEND, 1, 100, 0);
+	mp_run();
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[0], 0x12);
+	CU_ASSERT_EQUAL(mp.side[1].conn->term[1], 0x05);
+	(void)rp_expect_recv(&rp, 1, 50, HW_STATUS_LOC_LEN_ERR);
+	(void)rp_expect_recv(&rp, 1, 51, HW_STATUS_WR_FLUSH_ERR);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
+	mp_end();
+}
+
+static uint32_t marker_at;
+static uint8_t marker_flip;
+
+static void bad_marker(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
+{
+	struct be32 sum;
+
+	if (from->e || from->made != 1)
+		return;
+	fpdu[marker_at] ^= marker_flip;
+	sum = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, fpdu, bytes - WIRE_MPA_CRC_BYTES));
+	memcpy(fpdu + bytes - WIRE_MPA_CRC_BYTES, &sum, sizeof(sum));
+}
+
+/* A marker that does not point at the FPDU's beginning, when the CRC is right. */
+static void wrong_markers(void)
+{
+	static const struct {
+		uint32_t at;
+		uint8_t flip;
+		bool ok;
+	} list[] = {
+	    {0, 0xff, true}, {1, 0x80, true}, {2, 1, false},       {3, 4, false},
+	    {3, 3, true},    {512, 1, true},  {512 + 2, 2, false}, {512 + 3, 0x80, false},
+	};
+	uint32_t i;
+	struct hw_cqe cqe;
+
+	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		mp_begin(&marked);
+		marker_at = list[i].at;
+		marker_flip = list[i].flip;
+		mp.change = bad_marker;
+		mp_req(0, HW_WQE_WRITE, 1, 700, 0);
+		mp_run();
+		if (list[i].ok) {
+			rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		} else {
+			CU_ASSERT_EQUAL(mp.side[1].conn->term[0], 0x20);
+			CU_ASSERT_EQUAL(mp.side[1].conn->term[1], 0x03);
+			CU_ASSERT_EQUAL(mp.side[1].conn->term[2], 0);
+			CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_mpa_marker), 1);
+			while (rp_scqe(&rp, 0, &cqe))
+				;
+		}
+		mp_end();
+	}
+}
+
+/* ---- want ------------------------------------------------------------------------------------ */
+
+/* Without a buffer the beginning of an FPDU is not taken; whole ones need none. */
+static void no_buffers(void)
+{
+	static void *taken[MPA_MAX_PARTIALS];
+	struct fw_pool *pool;
+	uint32_t i, n = 0;
+
+	mp_begin(&crc);
+	pool = &rp.end[1].nic->mpa_partials;
+	while (n < MPA_MAX_PARTIALS && (taken[n] = fw_pool_get(pool)))
+		n++;
+	CU_ASSERT_EQUAL(n, MPA_MAX_PARTIALS);
+	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
+	mp_run();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	mp.cut = 50;
+	mp_req(0, HW_WQE_WRITE, 2, 100, 0);
+	mp_run();
+	rp_expect_none(&rp);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 1, mpa_rx_no_memory) > 0);
+	for (i = 0; i < n; i++)
+		fw_pool_put(pool, taken[i]);
+	CU_ASSERT_FALSE(mp.side[1].resumed);
+	rp_run(&rp, 200000);
+	CU_ASSERT_TRUE(mp.side[1].resumed);
+	mp_run();
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	mp_end();
+}
+
+/* Without memory for a receive the FPDU waits, whole or in parts. */
+static void recv_msgs_used_up(void)
+{
+	struct fw_pool *pool;
+	void *first;
+	uint32_t cut, high, max;
+
+	for (cut = 0; cut < 200; cut += 50) {
+		mp_begin(&crc);
+		pool = &rp.end[1].nic->recv_msgs;
+		rp_recv(&rp, 1, mp.side[1].qp, 50, 0, 300);
+		mp.cut = cut;
+		/* All that was ever used is taken, and there is no more. */
+		first = fw_pool_get(pool);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+		max = pool->max;
+		high = pool->high;
+		pool->max = high;
+		CU_ASSERT_EQUAL(pool->free, FW_NONE);
+		mp_req(0, HW_WQE_SEND, 1, 300, 0);
+		mp_run();
+		rp_expect_none(&rp);
+		CU_ASSERT_EQUAL(mp.side[1].conn->state, MPA_FPDU);
+		pool->max = max;
+		fw_pool_put(pool, first);
+		mp_run();
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		(void)rp_expect_recv(&rp, 1, 50, HW_STATUS_SUCCESS);
+		mp_end();
+	}
+}
+
+UT_MAIN("nic_fw/mpa_rx", UT(captures), UT(every_byte_wrong), UT(lies), UT(empty_ulpdu),
+	UT(no_receive), UT(too_many_reads), UT(too_long), UT(wrong_markers), UT(no_buffers),
+	UT(recv_msgs_used_up))
