@@ -545,8 +545,9 @@ void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
 static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 {
 	/* Who opened it asks as long as the other may need; who answers, as long as it is asked. */
-	if (nic->now_ns - s->opened_ns > s->open_ns ||
-	    (s->state == ESP_SYN_RCVD && nic->now_ns - s->heard_ns > ESP_SILENCE_NS)) {
+	if (s->tries >= ESP_OPEN_TRIES &&
+	    (nic->now_ns - s->opened_ns > s->open_ns ||
+	     (s->state == ESP_SYN_RCVD && nic->now_ns - s->heard_ns > ESP_SILENCE_NS))) {
 		esp_end(nic, s, ESP_END_UNREACHABLE);
 		return;
 	}

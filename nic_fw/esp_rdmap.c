@@ -155,7 +155,7 @@ static struct esp_key key_of(const struct fw_qp *qp, bool requester, uint32_t ow
 
 static bool gives_up(const struct fw_nic *nic, const struct fw_qp *qp)
 {
-	return nic->now_ns - qp->esp.since_ns > rd_limit_ns(qp);
+	return fw_waited(nic, &qp->esp.since, rd_limit_ns(qp));
 }
 
 static void open_failed(struct fw_nic *nic, struct fw_qp *qp, uint64_t retry_ns)
@@ -238,7 +238,7 @@ bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	fw_list_add_tail(&esp->waiting, &msg->flow_node);
 	if (!esp->out.stream && !fw_timer_is_set(&esp->open_timer)) {
 		/* From the timer: whoever called does not expect that the request fails at once. */
-		esp->since_ns = nic->now_ns;
+		esp->since = fw_moment_now(nic);
 		fw_timer_set(&nic->timers, &esp->open_timer, nic->now_ns);
 	}
 	return true;

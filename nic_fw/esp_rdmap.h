@@ -42,7 +42,7 @@ struct esp_rdmap {
 	uint8_t rnr_tries;         /* notices without progress */
 	uint8_t fault_err;         /* hw_vendor_err */
 	uint32_t fault_ssn;        /* of the request, or of that which the response answers */
-	uint64_t since_ns;         /* when opening began */
+	struct fw_moment since;    /* when opening began */
 	struct fw_list waiting;    /* fw_wqe.flow_node: requests until it is open */
 	struct fw_list fault_node; /* nic->esp_rdmap_faults */
 	struct fw_timer open_timer;

@@ -20,9 +20,10 @@ enum {
 	ESP_MAX_BURST = WIRE_ESP_WINDOW - 1, /* a FIN behind them must fit the window */
 	ESP_REORDER = 3,                     /* packets behind a hole before it is asked for */
 	ESP_TRIES = 12,                      /* unanswered packets until a peer is lost */
-	ESP_TX_QUANTUM = 8,                  /* packets of one stream in a turn */
-	ESP_SMALL_BYTES = 256,               /* payload whose ACK may wait to ride on an answer */
-	ESP_HDR_BYTES = 14 + 8 + 32,         /* Ethernet, EDP, ESP */
+	ESP_OPEN_TRIES = 8,          /* SYNs at least: a core that was away has sent fewer */
+	ESP_TX_QUANTUM = 8,          /* packets of one stream in a turn */
+	ESP_SMALL_BYTES = 256,       /* payload whose ACK may wait to ride on an answer */
+	ESP_HDR_BYTES = 14 + 8 + 32, /* Ethernet, EDP, ESP */
 };
 #define ESP_MIN_RTO_NS   UINT64_C(200000)
 #define ESP_FIRST_RTO_NS UINT64_C(1000000)

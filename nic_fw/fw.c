@@ -246,12 +246,13 @@ void fw_now(struct fw_nic *nic, uint64_t now_ns)
 
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 {
-	uint64_t sent = nic->counters.tx_frames;
+	uint64_t sent = nic->counters.tx_frames, late_ns;
 	uint32_t done;
 
 	if (__builtin_expect(nic->stages.clock != NULL, 0))
 		fw_stage_begin_turn(&nic->stages);
-	nic->gap_ns = nic->turn_ns ? now_ns - nic->turn_ns : 0;
+	late_ns = fw_count_absence(nic, now_ns);
+	nic->gap_ns = nic->turn_ns ? now_ns - nic->turn_ns : late_ns;
 	nic->turn_ns = now_ns;
 	nic->now_ns = now_ns;
 	if (!nic->start_ns)
@@ -317,8 +318,10 @@ bool fw_sleep(struct fw_nic *nic, bool sleep)
 	/* Pair D3: the host rings, then looks at sleeping; we store sleeping, then look. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	/* What comes wakes the core: the gap before the next turn is no absence of its own. */
-	if (sleep)
+	if (sleep) {
 		nic->turn_ns = 0;
+		nic->there_ns = fw_next_timer_ns(nic);
+	}
 	return sleep && !db_pending(nic);
 }
 

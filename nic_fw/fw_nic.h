@@ -75,7 +75,11 @@ struct fw_nic {
 	struct fw_config config;
 	uint64_t now_ns;
 	uint64_t turn_ns; /* when the last turn began: fw_now() moves now_ns between turns */
-	uint64_t gap_ns;  /* between this turn and the one before */
+	uint64_t gap_ns;  /* between this turn and the one before, or when it was to be woken */
+	/* fw_count_absence() */
+	uint64_t there_ns; /* until then it was there, or asleep and not wanted */
+	uint64_t away_ns;  /* all that it was away */
+	uint32_t absences;
 	struct fw_counters counters;
 	struct fw_stages stages;
 	fw_trace_fn trace;

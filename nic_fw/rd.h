@@ -45,7 +45,9 @@ enum {
 	RD_ACK_EVERY = 8,              /* data packets at most that one delayed ACK stands for */
 	RD_HALF_OPEN =
 	    512, /* sessions by HELLO alone: who sent it has not shown yet that it hears us */
-	RD_MSN_AHEAD = 64,        /* RC: receives that may be taken for messages not yet begun */
+	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
+	RD_LIMIT_TRIES =
+	    3, /* before a limit of time is one: round trips may look longer than it is */
 	RD_ANSWER_LOOKS = 30,     /* without progress at a peer that is heard: it does not come */
 	RD_WITHDRAW_TRIES = 3,    /* transmissions of a PSN after which it may be withdrawn */
 	RD_WITHDRAW_SPAN = 32,    /* PSNs in flight from which on a lost one stands in the way */
@@ -89,7 +91,7 @@ enum {
 /* One PSN in flight. */
 struct rd_slot {
 	uint64_t sent_ns;
-	uint64_t first_sent_ns;
+	struct fw_moment first_sent;
 	struct fw_wqe *msg;   /* NULL: void, its message is gone */
 	struct rd_flow *flow; /* of it; NULL with msg */
 	uint32_t offset;      /* of the payload in the message */
@@ -191,7 +193,7 @@ struct rd_session {
 	struct fw_timer pace_timer;
 	uint64_t rto_base_ns; /* last progress: new data acknowledged, or first packet in flight */
 	uint64_t hole_ns;     /* when the oldest hole may be called lost; 0: none */
-	uint64_t probe_ns;    /* when the oldest probe left that was not answered; 0: none */
+	struct fw_moment probe; /* when the oldest probe left that was not answered */
 	uint64_t used_ns;
 	uint64_t reset_sent_ns;
 	uint64_t looked_ns;       /* when rd_flow_check_answers() was last called */
@@ -226,15 +228,15 @@ struct rd_flow {
 	uint32_t rnr_ns;
 	uint32_t look_ssn;
 	uint32_t look_bytes;
-	uint64_t since_ns; /* when it began */
-	uint64_t heard_ns; /* when the peer last told that it has a packet of it; 0: never */
+	struct fw_moment since; /* when it began */
+	uint64_t heard_ns;      /* when the peer last told that it has a packet of it; 0: never */
 	struct fw_timer rnr_timer;
 	/* Its packets do not get through (rd_tx.c, withdrawal). */
 	bool withdrew;             /* the first refusal of this round was asked for by us */
 	uint8_t withdrawals;       /* rounds in a row; while not 0 one packet at a time is sent */
 	struct fw_wqe *resume_msg; /* where the first withdrawn packet stood */
 	uint32_t resume_bytes;
-	uint64_t stuck_ns; /* when that packet was first sent; 0: it gets through */
+	struct fw_moment stuck; /* when that packet was first sent; none: it gets through */
 };
 
 static inline bool rd_bit(const struct rd_bits *bits, uint32_t psn)
@@ -329,9 +331,9 @@ void rd_flow_fail_session(struct fw_nic *nic, struct rd_session *session, enum h
 void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session);
 /*
  * The flows that only await responses: fails those whose QP's limit is reached, the peer having
- * said nothing for so long. True: some are left.
+ * said nothing since session->probe (silent). True: some are left.
  */
-bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint64_t silent_ns);
+bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool silent);
 /*
  * Fails the flows whose turn has been at a request that awaits its answer, or more of it, for
  * RD_ANSWER_LOOKS calls; the peer was heard between them.

@@ -130,13 +130,13 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 			continue;
 		}
 		flow->outstanding = 0;
-		flow->since_ns = nic->now_ns;
+		flow->since = fw_moment_now(nic);
 		flow->refused = false;
 		flow->backing_off = false;
 		flow->withdrew = false;
 		flow->withdrawals = 0;
 		flow->resume_msg = NULL;
-		flow->stuck_ns = 0;
+		flow->stuck.ns = 0;
 		fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 		fw_list_for_each (pos, &flow->msgs) {
 			struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
@@ -181,27 +181,39 @@ static uint64_t flow_limit_ns(const struct rd_flow *flow)
 
 bool rd_flow_is_over_limit(const struct fw_nic *nic, const struct rd_flow *flow)
 {
-	return flow->stuck_ns && nic->now_ns - flow->stuck_ns > flow_limit_ns(flow);
+	return flow->stuck.ns && fw_waited(nic, &flow->stuck, flow_limit_ns(flow));
 }
 
 /*
- * How long a flow with nothing in flight has waited for a packet that carries no message and
- * that the peer does not acknowledge: from when both were there.
+ * Since when a flow with nothing in flight waits for a packet that carries no message and that the
+ * peer does not acknowledge: both have been there from then on. NULL: it does not.
  */
-static uint64_t blocked_ns(const struct fw_nic *nic, const struct rd_session *session,
-			   const struct rd_flow *flow)
+static const struct fw_moment *blocked_since(const struct rd_session *session,
+					     const struct rd_flow *flow)
 {
 	const struct rd_slot *oldest;
-	uint64_t since_ns;
 
 	if (!session->tx || session->tx_una == session->tx_psn || !flow->next ||
 	    flow->outstanding || flow->refused || flow->backing_off)
-		return 0;
+		return NULL;
 	oldest = &session->tx->slot[session->tx_una % WIRE_RD_WINDOW];
 	if (oldest->msg)
-		return 0;
-	since_ns = oldest->first_sent_ns > flow->since_ns ? oldest->first_sent_ns : flow->since_ns;
-	return nic->now_ns - since_ns;
+		return NULL;
+	return oldest->first_sent.ns > flow->since.ns ? &oldest->first_sent : &flow->since;
+}
+
+/*
+ * Some of the QP's retries were made, however long the round trips look: where cores wait for their
+ * processor the first may be due later than all of them should be over.
+ */
+static bool was_retried(const struct rd_session *session, const struct rd_slot *slot)
+{
+	uint32_t want = slot->flow->qp->attr.retry_cnt;
+
+	if (want > RD_LIMIT_TRIES)
+		want = RD_LIMIT_TRIES;
+	return slot->state == RD_SLOT_HELD ||
+	       (uint32_t)session->tlp_sent + session->backoff + slot->tries >= want;
 }
 
 /* The flow of the packet that is over its limit, NULL if none is. */
@@ -214,10 +226,10 @@ static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_sess
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
 		/* Not open yet: nothing is in flight, and what waits has since its flow began. */
 		bool open = session->state == RD_OPEN && session->confirmed;
-		uint64_t waited_ns =
-		    open ? blocked_ns(nic, session, flow) : nic->now_ns - flow->since_ns;
+		const struct fw_moment *since = open ? blocked_since(session, flow) : &flow->since;
 
-		if (waited_ns > flow_limit_ns(flow) || rd_flow_is_over_limit(nic, flow))
+		if ((since && fw_waited(nic, since, flow_limit_ns(flow))) ||
+		    rd_flow_is_over_limit(nic, flow))
 			return flow;
 	}
 	for (psn = session->tx_una; session->tx && psn != session->tx_psn; psn++) {
@@ -225,13 +237,14 @@ static struct rd_flow *over_limit(const struct fw_nic *nic, const struct rd_sess
 
 		if (slot->state == RD_SLOT_ACKED || !slot->msg || !slot->flow)
 			continue;
-		if (nic->now_ns - slot->first_sent_ns > flow_limit_ns(slot->flow))
+		if (was_retried(session, slot) &&
+		    fw_waited(nic, &slot->first_sent, flow_limit_ns(slot->flow)))
 			return slot->flow;
 	}
 	return NULL;
 }
 
-bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint64_t silent_ns)
+bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool silent)
 {
 	struct fw_list *pos = session->all_flows.next;
 	bool left = false;
@@ -242,7 +255,7 @@ bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, uint
 		pos = pos->next;
 		if (flow->response || flow->next || flow->outstanding)
 			continue;
-		if (silent_ns <= rd_limit_ns(flow->qp)) {
+		if (!silent || !fw_waited(nic, &session->probe, rd_limit_ns(flow->qp))) {
 			left = true;
 			continue;
 		}

@@ -82,7 +82,7 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	flow->session = session;
 	flow->dst_qpn = dst_qpn;
 	flow->response = response;
-	flow->since_ns = nic->now_ns;
+	flow->since = fw_moment_now(nic);
 	fw_list_init(&flow->msgs);
 	fw_list_init(&flow->ready_node);
 	fw_timer_init(&flow->rnr_timer, rnr_fire);
@@ -341,9 +341,9 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (!flow)
 		return;
 	flow->outstanding--;
-	if (flow->stuck_ns) {
+	if (flow->stuck.ns) {
 		/* It gets through again. */
-		flow->stuck_ns = 0;
+		flow->stuck.ns = 0;
 		flow->withdrawals = 0;
 		rd_flow_ready(nic, flow);
 	}
@@ -376,8 +376,8 @@ void rd_flow_refused(struct fw_nic *nic, struct rd_slot *slot, uint32_t rnr_ns)
 		flow->withdrew = true;
 		flow->resume_msg = msg;
 		flow->resume_bytes = slot->offset;
-		if (!flow->stuck_ns)
-			flow->stuck_ns = slot->first_sent_ns;
+		if (!flow->stuck.ns)
+			flow->stuck = slot->first_sent;
 	}
 	flow->refused = true;
 	fw_list_del(&flow->ready_node);

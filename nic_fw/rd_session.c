@@ -412,7 +412,7 @@ static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch,
 	s->backoff = 0;
 	s->undo_cwnd_fp = 0;
 	s->ts_echo_ns = 0;
-	s->probe_ns = 0;
+	s->probe.ns = 0;
 	s->confirmed = false;
 	s->astray = false;
 	s->used_ns = nic->now_ns;

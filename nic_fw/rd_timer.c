@@ -130,29 +130,28 @@ static void await(struct fw_nic *nic, struct rd_session *s)
 {
 	uint64_t calm_ns = nic->now_ns - s->rx_data_ns;
 	uint64_t next_ns = RD_AWAIT_NS;
-	uint64_t silent_ns;
+	bool silent;
 	bool left;
 
-	if (s->ts_echo_ns >= s->probe_ns)
-		s->probe_ns = 0;
-	silent_ns = s->probe_ns ? nic->now_ns - s->probe_ns : 0;
-	if (silent_ns < RD_SILENT_NS)
-		silent_ns = 0; /* one lost probe says nothing */
-	left = rd_flow_check_awaiting(nic, s, silent_ns);
+	if (s->ts_echo_ns >= s->probe.ns)
+		s->probe.ns = 0;
+	/* One lost probe says nothing. */
+	silent = s->probe.ns && nic->now_ns - s->probe.ns >= RD_SILENT_NS;
+	left = rd_flow_check_awaiting(nic, s, silent);
 	if (s->state != RD_OPEN || s->tx)
 		return;
 	if (!left && calm_ns >= RD_AWAIT_NS) {
 		if (!is_amid(nic, s))
 			return;
-		if (silent_ns > RD_STALE_NS) {
+		if (silent && fw_waited(nic, &s->probe, RD_STALE_NS)) {
 			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 			return;
 		}
 		next_ns += calm_ns / 4 < RD_MAX_RTO_NS ? calm_ns / 4 : RD_MAX_RTO_NS;
 	}
 	if (left || calm_ns >= RD_AWAIT_NS) {
-		if (!s->probe_ns)
-			s->probe_ns = nic->now_ns;
+		if (!s->probe.ns)
+			s->probe = fw_moment_now(nic);
 		rd_tx_probe(nic, s);
 	}
 	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + next_ns);

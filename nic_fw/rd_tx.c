@@ -214,7 +214,7 @@ static bool withdraws(const struct rd_session *s, const struct rd_slot *slot)
 	if (slot->withdrawn || slot->flow->refused || slot->flow->withdrawals)
 		return true;
 	/* Others of the flow get through meanwhile: this one had bad luck, and will have better. */
-	if (slot->flow->heard_ns > slot->first_sent_ns && slot->tries < 2 * RD_WITHDRAW_TRIES)
+	if (slot->flow->heard_ns > slot->first_sent.ns && slot->tries < 2 * RD_WITHDRAW_TRIES)
 		return false;
 	return slot->tries >= RD_WITHDRAW_TRIES &&
 	       (s->backoff >= RD_WITHDRAW_TIMEOUTS || s->tx_psn - s->tx_una >= RD_WITHDRAW_SPAN);
@@ -288,7 +288,7 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 
 	*slot = (struct rd_slot){
 	    .sent_ns = nic->now_ns,
-	    .first_sent_ns = nic->now_ns,
+	    .first_sent = fw_moment_now(nic),
 	    .msg = msg,
 	    .flow = flow,
 	    .offset = msg->sent_bytes,

@@ -4,7 +4,8 @@
  *
  * A timer knows its place, so that setting anew and cancelling cost O(log n). Called by
  * every engine that waits; fw_poll() runs what is due after it has drained the input, so
- * that an answer which lay in the queue wins over its timeout.
+ * that an answer which lay in the queue wins over its timeout. Waits for others are counted here,
+ * too: a core that had no turn is not the others' silence.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -93,6 +94,41 @@ void fw_timer_cancel(struct fw_timers *timers, struct fw_timer *timer)
 		sift_up(timers, i, last);
 	else
 		sift_down(timers, i, last);
+}
+
+uint64_t fw_count_absence(struct fw_nic *nic, uint64_t now_ns)
+{
+	uint64_t late_ns = nic->there_ns && now_ns > nic->there_ns ? now_ns - nic->there_ns : 0;
+
+	nic->there_ns = now_ns;
+	if (late_ns > FW_AWAY_NS) {
+		nic->away_ns += late_ns;
+		nic->absences++;
+	}
+	return late_ns;
+}
+
+struct fw_moment fw_moment_now(const struct fw_nic *nic)
+{
+	return (struct fw_moment){
+	    .ns = nic->now_ns,
+	    .away = (uint32_t)(nic->away_ns / FW_AWAY_UNIT_NS),
+	    .absences = nic->absences,
+	};
+}
+
+bool fw_waited(const struct fw_nic *nic, const struct fw_moment *since, uint64_t limit_ns)
+{
+	uint64_t waited_ns = nic->now_ns - since->ns;
+	uint32_t away;
+
+	if (waited_ns <= limit_ns)
+		return false;
+	if (nic->absences - since->absences > FW_WAIT_TURNS)
+		return true;
+	away = (uint32_t)(nic->away_ns / FW_AWAY_UNIT_NS) - since->away;
+	return waited_ns > away * (uint64_t)FW_AWAY_UNIT_NS &&
+	       waited_ns - away * (uint64_t)FW_AWAY_UNIT_NS > limit_ns;
 }
 
 uint32_t fw_timers_run(struct fw_nic *nic, struct fw_timers *timers, uint64_t now_ns,

@@ -36,6 +36,29 @@ static inline bool fw_timer_is_set(const struct fw_timer *timer)
 	return timer->pos != 0;
 }
 
+/* A moment from which a wait for somebody else is counted. */
+struct fw_moment {
+	uint64_t ns;       /* 0: none */
+	uint32_t away;     /* what this core had missed by then, in FW_AWAY_UNIT_NS; it wraps */
+	uint32_t absences; /* and how often it had been away */
+};
+
+enum {
+	FW_AWAY_UNIT_NS = 1024,
+	FW_WAIT_TURNS = 32, /* absences after which one who waits has had his chances */
+};
+#define FW_AWAY_NS UINT64_C(1000000) /* a core that comes so late was away */
+
+/* At the beginning of a turn: how much too late it is, and notes it if the core was away. */
+uint64_t fw_count_absence(struct fw_nic *nic, uint64_t now_ns);
+struct fw_moment fw_moment_now(const struct fw_nic *nic);
+/*
+ * Whether somebody has been silent for more than limit_ns (UINT64_MAX: never). A core that had no
+ * processor can have heard nothing: either it was there for so long, or it came back often enough
+ * to have sent again and heard answers.
+ */
+bool fw_waited(const struct fw_nic *nic, const struct fw_moment *since, uint64_t limit_ns);
+
 /* The heap has room for every timer that can exist (asserted). */
 void fw_timer_set(struct fw_timers *timers, struct fw_timer *timer, uint64_t deadline_ns);
 void fw_timer_cancel(struct fw_timers *timers, struct fw_timer *timer);

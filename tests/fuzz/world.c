@@ -603,6 +603,16 @@ void world_settle(void)
 	}
 }
 
+/* Nobody is away: cores sleep until their timers. */
+static void pass_to(uint64_t ns)
+{
+	uint32_t i;
+
+	w->now_ns = ns;
+	for (i = 0; i < W_NICS; i++)
+		w->nic[i].fw->there_ns = ns;
+}
+
 void world_run(uint64_t ns, bool (*done)(void))
 {
 	uint64_t end_ns = w->now_ns + ns;
@@ -624,10 +634,10 @@ void world_run(uint64_t ns, bool (*done)(void))
 		if (next_ns > end_ns)
 			break;
 		W_CHECK(++events < RUN_EVENTS, "timers without end");
-		w->now_ns = next_ns > w->now_ns + TURN_NS ? next_ns : w->now_ns + TURN_NS;
+		pass_to(next_ns > w->now_ns + TURN_NS ? next_ns : w->now_ns + TURN_NS);
 	}
 	if (end_ns > w->now_ns)
-		w->now_ns = end_ns;
+		pass_to(end_ns);
 	world_settle();
 }
 

@@ -542,6 +542,16 @@ void rp_settle(struct rp *rp)
 		CU_ASSERT_FATAL(++guard < 100000);
 }
 
+/* Both ends are asleep until their next timers, or were there all the time. */
+static void pass_to(struct rp *rp, uint64_t ns)
+{
+	uint32_t e;
+
+	rp->now_ns = ns;
+	for (e = 0; e < 2; e++)
+		rp->end[e].nic->there_ns = ns;
+}
+
 void rp_run(struct rp *rp, uint64_t ns)
 {
 	uint64_t end_ns = rp->now_ns + ns;
@@ -563,9 +573,9 @@ void rp_run(struct rp *rp, uint64_t ns)
 			break;
 		CU_ASSERT_FATAL(++guard < 1000000);
 		if (next_ns > rp->now_ns)
-			rp->now_ns = next_ns;
+			pass_to(rp, next_ns);
 	}
-	rp->now_ns = end_ns;
+	pass_to(rp, end_ns);
 	rp_settle(rp);
 }
 

@@ -194,6 +194,89 @@ static void limit_of_one(void)
 	rp_end(&rp);
 }
 
+/* The core has no processor for long: whoever it would have heard has not been silent. */
+static void limit_of_an_absent_core(void)
+{
+	const uint64_t away_ns = 100000000;
+	uint32_t i;
+	struct hw_cqe cqe;
+
+	begin(150000, 25000);
+	set_limit(0, 8, 2);
+	rp.filter = NULL;
+	for (i = 0; i < 20; i++) {
+		write_one(0, i);
+		rp_poll(&rp, 0);
+		rp.now_ns += away_ns;
+		/* Its time-out is over, and the answer not there yet. */
+		rp_poll(&rp, 0);
+		rp_expect_none(&rp);
+		rp_poll(&rp, 1);
+		rp_settle(&rp);
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	}
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_timeouts), 20);
+	/* A peer that is dead is so in the end. */
+	rp.filter = note_and_drop;
+	write_one(0, 50);
+	rp_poll(&rp, 0);
+	for (i = 0; i < FW_WAIT_TURNS; i++) {
+		rp.now_ns += away_ns;
+		rp_poll(&rp, 0);
+		CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+	}
+	for (i = 0; i < 20; i++) {
+		rp.now_ns += away_ns;
+		rp_poll(&rp, 0);
+	}
+	rp_expect_send(&rp, 0, 50, HW_STATUS_RETRY_EXC_ERR);
+	end();
+}
+
+static enum rp_verdict drop_responses(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+}
+
+static enum rp_verdict drop_all_of_b(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 ? RP_DROP : RP_PASS;
+}
+
+/* Likewise where an answer is awaited. */
+static void answer_to_an_absent_core(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .bytes = 8};
+	struct rd_session *s = begin(150000, 25000);
+
+	set_limit(0, 8, 2);
+	rp.filter = drop_responses;
+	req.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[0], &req);
+	/* Its ACK went with the answer: the copy of the request has one of its own. */
+	rp_run(&rp, 1000000);
+	rp.filter = drop_all_of_b;
+	rp_run(&rp, RD_AWAIT_NS + 1000);
+	CU_ASSERT_NOT_EQUAL(s->probe.ns, 0);
+	rp.now_ns += 1000000000;
+	rp_poll(&rp, 0);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	rp_run(&rp, 1000000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	/* Silence that was heard ends it. */
+	rp.filter = drop_responses;
+	req.wr_id = 2;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_run(&rp, 1000000);
+	rp.filter = drop_all_of_b;
+	rp_run(&rp, 200000000);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
+	end();
+}
+
 /* RC: the QP with it. */
 static void limit_of_rc(void)
 {
@@ -228,12 +311,6 @@ static void voids_end(void)
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp_end(&rp);
-}
-
-static enum rp_verdict drop_responses(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
 }
 
 /*
@@ -329,5 +406,5 @@ static void rnr_codes(void)
 }
 
 UT_MAIN("nic_fw/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(limit_of_one),
-	UT(limit_of_one_never_sent), UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder),
-	UT(slow_responder), UT(rnr_codes))
+	UT(limit_of_an_absent_core), UT(answer_to_an_absent_core), UT(limit_of_one_never_sent),
+	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder), UT(rnr_codes))

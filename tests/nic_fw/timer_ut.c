@@ -159,6 +159,77 @@ static void deadlines_at_the_end_of_time(void)
 	CU_ASSERT_EQUAL(fw_timers_run(NULL, &timers, UINT64_MAX, 5), 1);
 }
 
+/* ---- waiting for others */
+
+static struct fw_nic nic;
+
+static void turn(uint64_t now_ns)
+{
+	nic.now_ns = now_ns;
+	fw_count_absence(&nic, now_ns);
+}
+
+/* A core that comes in time counts every nanosecond. */
+static void every_nanosecond_counts(void)
+{
+	struct fw_moment since;
+	uint64_t now_ns = 5;
+	uint32_t i;
+
+	memset(&nic, 0, sizeof(nic));
+	turn(now_ns);
+	since = fw_moment_now(&nic);
+	CU_ASSERT_EQUAL(since.ns, 5);
+	for (i = 0; i < 100; i++)
+		turn(now_ns += FW_AWAY_NS);
+	CU_ASSERT_EQUAL(nic.absences, 0);
+	CU_ASSERT_FALSE(fw_waited(&nic, &since, 100 * FW_AWAY_NS));
+	CU_ASSERT_TRUE(fw_waited(&nic, &since, 100 * FW_AWAY_NS - 1));
+	CU_ASSERT_FALSE(fw_waited(&nic, &since, UINT64_MAX));
+	/* Asleep until a timer, and woken then or before. */
+	nic.there_ns = now_ns + 1000 * FW_AWAY_NS;
+	turn(now_ns += 10 * FW_AWAY_NS);
+	nic.there_ns = now_ns + 1000 * FW_AWAY_NS;
+	turn(now_ns += 1001 * FW_AWAY_NS);
+	nic.there_ns = UINT64_MAX;
+	turn(now_ns += 100000 * FW_AWAY_NS);
+	CU_ASSERT_EQUAL(nic.absences, 0);
+	CU_ASSERT_TRUE(fw_waited(&nic, &since, 101111 * FW_AWAY_NS - 1));
+}
+
+/* One that was away counts when it was there, and how often it came back. */
+static void absence_is_no_silence(void)
+{
+	const uint64_t limit_ns = 50 * FW_AWAY_NS;
+	struct fw_moment since;
+	uint64_t now_ns = 1;
+	uint32_t i;
+
+	memset(&nic, 0, sizeof(nic));
+	/* What it missed, in units, wraps meanwhile. */
+	nic.away_ns = UINT32_MAX * (uint64_t)FW_AWAY_UNIT_NS - 5;
+	nic.absences = UINT32_MAX;
+	turn(now_ns);
+	since = fw_moment_now(&nic);
+	turn(now_ns += 3600 * UINT64_C(1000000000));
+	CU_ASSERT_EQUAL(nic.absences, 0);
+	CU_ASSERT_FALSE(fw_waited(&nic, &since, limit_ns));
+	for (i = 0; i < 50; i++)
+		turn(now_ns += FW_AWAY_NS);
+	CU_ASSERT_FALSE(fw_waited(&nic, &since, limit_ns));
+	turn(now_ns += FW_AWAY_NS);
+	CU_ASSERT_TRUE(fw_waited(&nic, &since, limit_ns));
+	/* Away nearly always, but asked often enough. */
+	since = fw_moment_now(&nic);
+	for (i = 0; i < FW_WAIT_TURNS; i++) {
+		turn(now_ns += 100 * FW_AWAY_NS);
+		CU_ASSERT_FALSE(fw_waited(&nic, &since, limit_ns));
+	}
+	turn(now_ns += 100 * FW_AWAY_NS);
+	CU_ASSERT_TRUE(fw_waited(&nic, &since, limit_ns));
+	CU_ASSERT_FALSE(fw_waited(&nic, &since, UINT64_MAX));
+}
+
 UT_MAIN("nic_fw/timer", UT(empty), UT(fires_in_order), UT(moves), UT(cancels_anywhere),
 	UT(budget_bounds_a_timer_that_sets_itself), UT(fire_may_cancel_the_next),
-	UT(deadlines_at_the_end_of_time))
+	UT(deadlines_at_the_end_of_time), UT(every_nanosecond_counts), UT(absence_is_no_silence))

@@ -156,6 +156,45 @@ static void dead_nic(void)
 	}
 }
 
+/*
+ * Two NICs on one processor that others take away for longer than all retries: nobody is at fault.
+ * A peer that is dead is found out all the same, though its own time runs slowly.
+ */
+static void paused_nics(void)
+{
+	const struct weft_qp_attr attr = {.timeout = 14, .retry_cnt = 7};
+	struct pair p;
+	struct weft_wc wc = {0};
+	uint64_t seed, start;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		pair_open(&p, seed, &faulty);
+		modify(&p, p.a.qp, &attr, WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT);
+		works(&p);
+		for (i = 0; i < 10; i++) {
+			FIX_REQUIRE(&p, sim_end_recv(&p.b, i, SINK, 3000) == 0);
+			send_one(&p, 100 + i);
+			sim_run_for(p.sim, 1000 * (i + 1));
+			sim_nic_pause(p.na, 700 * FIX_MS);
+			sim_nic_pause(p.nb, 700 * FIX_MS);
+			expect(&p, &p.b, i, WEFT_WC_SUCCESS);
+			expect(&p, &p.a, 100 + i, WEFT_WC_SUCCESS);
+		}
+		sim_nic_kill(p.nb);
+		send_one(&p, 1);
+		start = sim_now_ns(p.sim);
+		for (i = 0; i < 100 && !weft_poll_cq(p.a.cq, 1, &wc); i++) {
+			sim_nic_pause(p.na, 100 * FIX_MS);
+			sim_run_for(p.sim, 101 * FIX_MS);
+		}
+		FIX_CHECK(&p, wc.wr_id == 1 && wc.status == WEFT_WC_RETRY_EXC_ERR);
+		FIX_CHECK(&p, sim_now_ns(p.sim) - start > 536 * FIX_MS);
+		FIX_CHECK(&p, sim_now_ns(p.sim) - start < 6000 * FIX_MS);
+		pair_close(&p);
+	}
+}
+
 /* Never answered from the start: nobody has that address, or that NIC never spoke. */
 static void never_there(void)
 {
@@ -594,7 +633,7 @@ static void no_head_of_line_blocking(void)
 	pair_close(&p);
 }
 
-UT_MAIN("sim/rd_errors", UT(receiver_not_ready), UT(rnr_retry_limit), UT(dead_nic), UT(never_there),
-	UT(restarted_nic), UT(stale_frames), UT(killed_process), UT(remote_protection),
-	UT(message_too_long), UT(local_protection), UT(unmapped_memory), UT(deregistered_under_way),
-	UT(flush), UT(no_head_of_line_blocking))
+UT_MAIN("sim/rd_errors", UT(receiver_not_ready), UT(rnr_retry_limit), UT(dead_nic), UT(paused_nics),
+	UT(never_there), UT(restarted_nic), UT(stale_frames), UT(killed_process),
+	UT(remote_protection), UT(message_too_long), UT(local_protection), UT(unmapped_memory),
+	UT(deregistered_under_way), UT(flush), UT(no_head_of_line_blocking))

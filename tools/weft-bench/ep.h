@@ -23,11 +23,10 @@ enum {
 	EP_CONTROL_BYTES = 4096,
 	EP_HEADROOM = 64,
 	EP_GRH_BYTES = 40,
-	EP_TIMEOUT = 14,      /* 67 ms */
-	EP_LONG_TIMEOUT = 18, /* 1 s: many processes on few processors */
-	EP_BATCH = 64,        /* requests handed over with one doorbell */
-	EP_CTL_COUNTER = 0,   /* control page: the word that atomics count in */
-	EP_CTL_CREDITS = 64,  /* where credits are sent from, 8 bytes each */
+	EP_TIMEOUT = 14,     /* 67 ms */
+	EP_BATCH = 64,       /* requests handed over with one doorbell */
+	EP_CTL_COUNTER = 0,  /* control page: the word that atomics count in */
+	EP_CTL_CREDITS = 64, /* where credits are sent from, 8 bytes each */
 	EP_CTL_CREDIT_SLOTS = (EP_CONTROL_BYTES - EP_CTL_CREDITS) / 8,
 };
 

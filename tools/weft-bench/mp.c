@@ -99,7 +99,7 @@ static int connect_partner(struct mp *mp, struct crew *c)
 		return -1;
 	av = weft_av_ip(theirs.ip);
 	if (ep_connect_rc(mp->qp, &av, theirs.qpn, WEFT_QP_TRANSPORT_RD, attr.max_rd_atomic,
-			  EP_LONG_TIMEOUT))
+			  EP_TIMEOUT))
 		return -1;
 	for (uint32_t i = 0; i < 2 * mp->num_slots; i++)
 		if (mp_post_slot(mp, mp->num_slots + i))

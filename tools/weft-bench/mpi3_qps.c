@@ -117,7 +117,7 @@ static int conns_open(struct conns *n, struct crew *c)
 	av = weft_av_ip(theirs[QPS_MAX]);
 	for (i = 0; i < QPS_MAX; i++) {
 		if (ep_connect_rc(n->qp[i], &av, theirs[i], WEFT_QP_TRANSPORT_RD,
-				  attr.max_rd_atomic, EP_LONG_TIMEOUT))
+				  attr.max_rd_atomic, EP_TIMEOUT))
 			return -1;
 		for (k = 0; k < QPS_RECVS; k++)
 			if (post_recv(n, i, k))

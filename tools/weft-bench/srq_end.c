@@ -105,7 +105,7 @@ static int connect_all(struct srq_end *e)
 	av = weft_av_ip(theirs.ip);
 	for (i = 0; i < num && !rc; i++)
 		rc = ep_connect_rc(e->qp[i], &av, qpns[num + i], WEFT_QP_TRANSPORT_RD,
-				   e->attr.max_rd_atomic, EP_LONG_TIMEOUT);
+				   e->attr.max_rd_atomic, EP_TIMEOUT);
 	free(qpns);
 	return rc;
 }
