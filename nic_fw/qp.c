@@ -143,7 +143,9 @@ void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
 		enter_reset(nic, qp);
 		break;
 	case HW_QPS_INIT:
+		break;
 	case HW_QPS_RTR:
+		qp->comm_est = false;
 		break;
 	case HW_QPS_RTS:
 		qp->sq_draining = false;
@@ -162,6 +164,12 @@ void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
 	case HW_QPS_STATES:
 		break;
 	}
+}
+
+void qp_comm_est(struct fw_nic *nic, struct fw_qp *qp)
+{
+	qp->comm_est = true;
+	xrc_event(nic, qp, HW_EVENT_COMM_EST);
 }
 
 void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event)

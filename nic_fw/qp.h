@@ -43,6 +43,7 @@ struct fw_qp {
 	bool sq_blocked; /* fetching waits: fence, no read slot, no context; qp_unblock() */
 	bool sq_draining;
 	bool sq_failing; /* a request failed here and waits for earlier ones to complete */
+	bool comm_est;   /* the peer was heard since RTR */
 
 	/* send side, by db.c, sched.c, wqe.c */
 	struct hw_qp_record *record;
@@ -135,6 +136,18 @@ void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr
 
 /* Makes every change of state: asserts that it is legal, traces, flushes, raises events. */
 void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state);
+
+/*
+ * The peer of a connection has sent something: raises COMM_EST the first time, if the QP is still
+ * in RTR, whose process may wait for that to bring it to RTS (IBA 11.6.3.3).
+ */
+void qp_comm_est(struct fw_nic *nic, struct fw_qp *qp);
+
+static inline void qp_heard(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (__builtin_expect(qp->state == HW_QPS_RTR && !qp->comm_est, 0))
+		qp_comm_est(nic, qp);
+}
 
 /*
  * Something is wrong that the process must hear of: the QP goes to ERR (or SQE for

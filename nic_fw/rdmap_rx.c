@@ -164,6 +164,8 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dg
 
 	if (result != RDMAP_OK)
 		return result;
+	if (qp_is_rc(qp))
+		qp_heard(nic, qp);
 	fw_trace(nic, TRACE_DDP_RX, qp->qpn, pkt->tagged ? pkt->stag : pkt->msn,
 		 pkt->tagged ? pkt->to : pkt->mo);
 	switch ((enum wire_rdmap_opcode)pkt->opcode) {

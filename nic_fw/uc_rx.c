@@ -187,6 +187,7 @@ void uc_rx(struct fw_nic *nic, struct dgram_pkt *pkt)
 	qp = find_qp(nic, pkt);
 	if (!qp)
 		return;
+	qp_heard(nic, qp);
 	fw_trace(nic, TRACE_UD_RX, qp->qpn, pkt->src_qpn, pkt->ssn);
 	if (!is_next(nic, qp, pkt))
 		return;

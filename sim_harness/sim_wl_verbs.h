@@ -158,9 +158,9 @@ struct wv_qp {
 	uint32_t pd, qkey, access;
 	enum wv_qp_state state;
 	enum weft_qp_state expected; /* what a query must say when it failed, RESET: unknown */
-	uint32_t last_wqe_events, error_events; /* since the last reset */
-	bool broken;                            /* RC: either end may fail at any time */
-	bool esp;                               /* RC: over streams instead of reliable datagrams */
+	uint32_t last_wqe_events, error_events, comm_events; /* since the last reset */
+	bool broken; /* RC: either end may fail at any time */
+	bool esp;    /* RC: over streams instead of reliable datagrams */
 	bool short_retry, short_rnr;
 	uint32_t max_send_bytes;
 };

@@ -164,7 +164,7 @@ static void reset(struct wv_qp *qp)
 		wv_rq_drop(qp->rq);
 	sim_model_revive(&qp->model);
 	wv_take_events(qp->proc, NULL);
-	qp->last_wqe_events = qp->error_events = 0;
+	qp->last_wqe_events = qp->error_events = qp->comm_events = 0;
 	qp->state = WV_IDLE;
 }
 

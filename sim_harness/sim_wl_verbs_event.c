@@ -5,8 +5,9 @@
  * A QP on a shared queue tells once that it has taken its last receive when it goes to ERR; a
  * connection tells its end that a request of the peer took it down, which only a request can that
  * the model expects to fail; a shared queue tells once that it has fallen below its limit; a CQ
- * that overruns, and its QP, tell that. No other event comes, and none of these is missing.
- * IBA 11.6.3. Called by sim_wl_verbs*.c; calls libweft.
+ * that overruns, and its QP, tell that. A connection may tell once that its peer was heard. No
+ * other event comes, and none of these is missing. IBA 11.6.3. Called by sim_wl_verbs*.c; calls
+ * libweft.
  */
 #include "sim_harness/sim_wl_verbs.h"
 
@@ -46,6 +47,12 @@ static const char *judge_qp(struct wv_qp *qp, enum weft_event_type type)
 		if (!qp->broken)
 			return "and no request of its peer was to fail";
 		return qp->error_events++ ? "twice" : NULL;
+	}
+	/* Between RTR and RTS, of which the peer knows nothing. */
+	if (type == WEFT_EVENT_COMM_EST) {
+		if (!rc && qp->model.type != WEFT_QPT_UC)
+			return "of a QP that is not connected";
+		return qp->comm_events++ ? "twice" : NULL;
 	}
 	if (type == WEFT_EVENT_PEER_ERROR && qp->model.type == WEFT_QPT_UD)
 		return NULL;

@@ -528,6 +528,7 @@ static void responder_in_rtr(void)
 {
 	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .offset = SINK, .bytes = 3000};
 	struct fw_qp *a, *b;
+	struct hw_eqe eqe;
 
 	begin();
 	memset(B->mem, 0x5a, 8192);
@@ -546,6 +547,12 @@ static void responder_in_rtr(void)
 	CU_ASSERT_TRUE(all(A->mem + SINK, 3000, 0x5a));
 	CU_ASSERT_TRUE(all(A->mem + SINK + 4096, 8, 0x5a));
 	CU_ASSERT_EQUAL(B->mem[4096], 0x5b);
+	/* Whoever waits with RTS for the first packet has heard of it, once. */
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, events), 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, events), 1);
+	eqe = B->nic->eqs[B->nic->clients[B->client].eq[0]].ring[0];
+	CU_ASSERT_EQUAL(eqe.type, HW_EVENT_COMM_EST);
+	CU_ASSERT_EQUAL(eqe.id, b->qpn);
 	/* A Terminate, too, finds its request. */
 	req = (struct rp_req){.opcode = HW_WQE_READ, .wr_id = 3, .bytes = 8, .rkey = 0x77777};
 	rp_req(&rp, 0, a, &req);

@@ -340,5 +340,56 @@ static void groups(void)
 	vbf_close(&f);
 }
 
+/* Nothing is posted in RTR: a server may bring a QP to RTS when its peer is heard. */
+static void communication_established(void)
+{
+	static const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC};
+	struct ibv_async_event event;
+	struct ibv_qp *a, *b;
+	struct vbf f;
+
+	vbf_open(&f);
+	for (int i = 0; i < 2; i++) {
+		VBF_NEED(a = vbf_qp(&f.a, types[i], NULL));
+		VBF_NEED(b = vbf_qp(&f.b, types[i], NULL));
+		vbf_connect(a, &f.b, b->qp_num);
+		for (int k = 0; k < 2; k++) {
+			VBF_OK(vbf_to_init(b, 0));
+			VBF_OK(vbf_recv(b, vbf_sge(&f.b, 0, 64)));
+			VBF_OK(vbf_recv(b, vbf_sge(&f.b, 0, 64)));
+			VBF_OK(vbf_to_rtr(b, &f.a, a->qp_num));
+			CU_ASSERT_EQUAL(vbf_status(&f, a, IBV_WR_SEND, vbf_sge(&f.a, 0, 64), 0, 0),
+					IBV_WC_SUCCESS);
+			CU_ASSERT_EQUAL(vbf_wait(&f, f.b.cq).status, IBV_WC_SUCCESS);
+			CU_ASSERT_EQUAL_FATAL(ibv_get_async_event(f.b.ctx, &event), 0);
+			CU_ASSERT_EQUAL(event.event_type, IBV_EVENT_COMM_EST);
+			CU_ASSERT_PTR_EQUAL(event.element.qp, b);
+			ibv_ack_async_event(&event);
+			VBF_OK(vbf_to_rts(b));
+			CU_ASSERT_EQUAL(vbf_status(&f, a, IBV_WR_SEND, vbf_sge(&f.a, 0, 64), 0, 0),
+					IBV_WC_SUCCESS);
+			CU_ASSERT_EQUAL(vbf_wait(&f, f.b.cq).status, IBV_WC_SUCCESS);
+			for (int e = 0; e < 2; e++) {
+				const struct vbf_end *end = e ? &f.b : &f.a;
+
+				sim_proc_set_nonblocking(end->proc, true);
+				CU_ASSERT_EQUAL(ibv_get_async_event(end->ctx, &event), -1);
+				CU_ASSERT_EQUAL(errno, EAGAIN);
+				sim_proc_set_nonblocking(end->proc, false);
+			}
+			/* Again after a reset, of a connection that begins anew. */
+			VBF_OK(ibv_modify_qp(b, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET},
+					     IBV_QP_STATE));
+			VBF_OK(ibv_modify_qp(a, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET},
+					     IBV_QP_STATE));
+			vbf_connect(a, &f.b, b->qp_num);
+		}
+		VBF_OK(ibv_destroy_qp(a));
+		VBF_OK(ibv_destroy_qp(b));
+	}
+	vbf_close(&f);
+}
+
 UT_MAIN("verbs/vb_qp", UT(create), UT(create_extended), UT(transitions_rc), UT(transitions_uc),
-	UT(transitions_ud), UT(modify_refuses), UT(query), UT(flushes), UT(groups))
+	UT(transitions_ud), UT(modify_refuses), UT(query), UT(flushes), UT(groups),
+	UT(communication_established))
