@@ -216,7 +216,8 @@ static const uint8_t opcode_queue[WIRE_RDMAP_OPCODE_MASK + 1] = {
     [0xf] = OP_NONE,
 };
 
-static bool parse_tagged(struct dgram_pkt *pkt, const uint8_t *data)
+/* Whether the range is one that may be touched RDMAP says, wrapping ones too (mem_wraps()). */
+static void parse_tagged(struct dgram_pkt *pkt, const uint8_t *data)
 {
 	const struct wire_ddp_tagged *ddp = (const struct wire_ddp_tagged *)data;
 	struct be32 offset;
@@ -230,7 +231,6 @@ static bool parse_tagged(struct dgram_pkt *pkt, const uint8_t *data)
 	pkt->mo = pkt->flags & WIRE_DGRAM_F_RECORD ? be32_get(offset) : 0;
 	if (pkt->type == WIRE_DGRAM_UC)
 		pkt->mo = pkt->qkey;
-	return pkt->to + pkt->data_bytes >= pkt->to;
 }
 
 static bool parse_untagged(struct dgram_pkt *pkt, const uint8_t *data)
@@ -287,7 +287,6 @@ bool dgram_parse_ddp(struct dgram_pkt *pkt)
 {
 	const uint8_t *data = pkt->frame->seg[0].data + pkt->data_offset;
 	uint32_t hdr_bytes;
-	bool ok;
 
 	if (pkt->data_bytes < 2 || pkt->frame->seg[0].bytes < pkt->data_offset + 2)
 		return false;
@@ -306,8 +305,11 @@ bool dgram_parse_ddp(struct dgram_pkt *pkt)
 		return false;
 	pkt->data_offset += hdr_bytes;
 	pkt->data_bytes -= hdr_bytes;
-	ok = pkt->tagged ? parse_tagged(pkt, data) : parse_untagged(pkt, data);
-	return ok && extent_ok(pkt);
+	if (pkt->tagged)
+		parse_tagged(pkt, data);
+	else if (!parse_untagged(pkt, data))
+		return false;
+	return extent_ok(pkt);
 }
 
 uint32_t dgram_segment_bytes(uint32_t mtu, bool rd)

@@ -64,6 +64,12 @@ struct fw_mem {
 	uint32_t client;
 };
 
+/* Whether the range goes on behind the last byte that has an address (RFC 5040: TO wrap). */
+static inline bool mem_wraps(uint64_t to, uint64_t bytes)
+{
+	return bytes && to + (bytes - 1) < to;
+}
+
 /*
  * Checks one access: STag and key, PD, bounds in 64 bits, rights, a window's QP.
  * need: HW_ACCESS_* that must all be granted (0: local read). Returns HW_VENDOR_ERR_NONE and

@@ -52,7 +52,7 @@ enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
 
 	if (!(qp->access & HW_ACCESS_REMOTE_READ) || bytes > HW_MAX_MSG_BYTES)
 		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
-	if (to + bytes < to)
+	if (mem_wraps(to, bytes))
 		return refuse_access(error, WIRE_TERM_PROT_TO_WRAP);
 	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, stag, to, bytes,
 			HW_ACCESS_REMOTE_READ, &mem);

@@ -143,7 +143,7 @@ static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struc
 
 	if (!(qp->access & HW_ACCESS_REMOTE_WRITE))
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_ACCESS);
-	if (pkt->to + pkt->data_bytes < pkt->to)
+	if (mem_wraps(pkt->to, pkt->data_bytes))
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_TO_WRAP);
 	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, pkt->stag, pkt->to,
 			pkt->data_bytes, HW_ACCESS_REMOTE_WRITE, &mem);

@@ -158,7 +158,7 @@ static uint64_t max_message_bytes(const struct fw_nic *nic, const struct fw_qp *
 	return nic->config.mtu - DGRAM_UD_OVERHEAD - sizeof(struct wire_ddp_untagged);
 }
 
-/* All that can be said of a copied request without its destination. */
+/* All that can be said of a copied request without its destination; what lies there it must say. */
 static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *qp,
 					const struct wqe_copy *copy, uint64_t *total)
 {
@@ -186,9 +186,6 @@ static enum hw_vendor_err check_request(struct fw_nic *nic, const struct fw_qp *
 	}
 	if (w->opcode == HW_WQE_BIND_MW && w->num_sge != 1)
 		return HW_VENDOR_ERR_NUM_SGE;
-	if (!is_local(w->opcode) && !is_untagged(w->opcode) &&
-	    w->remote_addr + *total < w->remote_addr)
-		return HW_VENDOR_ERR_BOUNDS;
 	return HW_VENDOR_ERR_NONE;
 }
 

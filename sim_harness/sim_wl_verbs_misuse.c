@@ -269,10 +269,13 @@ static bool atomic_length(struct misuse *m)
 
 static bool remote_wrap(struct misuse *m)
 {
-	if (m->qp->model.type == WEFT_QPT_UD || !take_remote_op(m, WEFT_WR_WRITE))
+	struct wv_mr *mr = mr_of(m->dst->proc, m->dst->pd, WEFT_ACCESS_REMOTE_WRITE, 0);
+
+	if (m->qp->model.type == WEFT_QPT_UD || !mr || !take_remote_op(m, WEFT_WR_WRITE))
 		return false;
-	m->wr->remote_addr = UINT64_MAX - m->op->m.bytes + 1;
-	fails_here(m, SIM_MAY(LOC_PROT_ERR), WEFT_VENDOR_ERR_BOUNDS);
+	m->wr->rkey = mr->mr->rkey;
+	m->wr->remote_addr = UINT64_MAX - m->op->m.bytes / 2;
+	fails(m, SIM_MAY(REM_ACCESS_ERR), SIM_ANY_VENDOR);
 	return true;
 }
 

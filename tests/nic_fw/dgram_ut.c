@@ -420,7 +420,8 @@ static void extents_of_tagged(void)
 		 {TL, 5, 0, 9, 8, 0, false},
 		 {TL, 5, 0, 0, 8, 0, false},
 		 {TL, UINT64_MAX - 8, 0, 8, 8, 0, true},
-		 {TL, UINT64_MAX - 7, 0, 8, 8, 0, false}, /* ends beyond the address space */
+		 {TL, UINT64_MAX - 7, 0, 8, 8, 0, true}, /* what wraps RDMAP refuses */
+		 {TL, UINT64_MAX - 6, 0, 8, 8, 0, true},
 		 {TL, UINT64_MAX, 0, 0, 0, 0, true},
 		 {TL, 5, 92, 8, 100, WIRE_DGRAM_F_RECORD, true},
 		 {TL, 5, 91, 8, 100, WIRE_DGRAM_F_RECORD, false},

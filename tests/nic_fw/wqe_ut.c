@@ -250,10 +250,7 @@ static void remote_side(void)
 
 	begin();
 	wqe = good_send();
-	wqe.opcode = HW_WQE_WRITE;
-	wqe.remote_addr = UINT64_MAX - 62;
 	sge = good_sge();
-	fails(&wqe, &sge, 1, HW_VENDOR_ERR_BOUNDS, HW_STATUS_LOC_PROT_ERR);
 	wqe.opcode = HW_WQE_FETCH_ADD;
 	wqe.remote_addr = (uintptr_t)B->mem;
 	sge.bytes = 7;

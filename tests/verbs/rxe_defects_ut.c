@@ -315,24 +315,41 @@ static void lengths_wrap(void)
 {
 	struct vbf f;
 	uint64_t end;
-	const uint64_t outside[] = {UINT64_MAX, UINT64_MAX - 6, UINT64_MAX - 15, 0};
+	const uint64_t outside[] = {UINT64_MAX, UINT64_MAX - 6, UINT64_MAX - 7, UINT64_MAX - 15, 0};
 	struct ibv_qp *a, *b;
+	struct ibv_mr *last;
 
 	vbf_open(&f);
 	end = (uintptr_t)f.b.buf + VBF_BYTES;
-	/* a range that wraps is not even sent, one that ends with the last byte is the peer's to
-	 * refuse */
-	for (size_t i = 0; i < 4; i++) {
-		enum ibv_wc_status expected =
-		    outside[i] > UINT64_MAX - 8 ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR;
-
+	/* whether a range wraps or not: what is there, or is not, only its owner knows */
+	for (size_t i = 0; i < 5; i++) {
 		CU_ASSERT_EQUAL(
 		    try_one(&f, IBV_WR_RDMA_WRITE, f.a.mr->lkey, outside[i], f.b.mr->rkey),
-		    expected);
+		    IBV_WC_REM_ACCESS_ERR);
 		CU_ASSERT_EQUAL(
 		    try_one(&f, IBV_WR_RDMA_READ, f.a.mr->lkey, outside[i], f.b.mr->rkey),
-		    expected);
+		    IBV_WC_REM_ACCESS_ERR);
 	}
+	CU_ASSERT_EQUAL(
+	    try_one(&f, IBV_WR_ATOMIC_FETCH_AND_ADD, f.a.mr->lkey, UINT64_MAX - 7, f.b.mr->rkey),
+	    IBV_WC_REM_ACCESS_ERR);
+	/* a region that has the last bytes: up to its end, and no further, in one packet or more */
+	VBF_NEED(last = ibv_reg_mr_iova(f.b.pd, f.b.buf, 8192, UINT64_MAX - 8191, VBF_ALL));
+	CU_ASSERT_EQUAL(try_one(&f, IBV_WR_RDMA_WRITE, f.a.mr->lkey, UINT64_MAX - 7, last->rkey),
+			IBV_WC_SUCCESS);
+	CU_ASSERT_EQUAL(try_one(&f, IBV_WR_RDMA_READ, f.a.mr->lkey, UINT64_MAX - 7, last->rkey),
+			IBV_WC_SUCCESS);
+	CU_ASSERT_EQUAL(try_one(&f, IBV_WR_RDMA_WRITE, f.a.mr->lkey, UINT64_MAX - 6, last->rkey),
+			IBV_WC_REM_ACCESS_ERR);
+	for (uint32_t bytes = 8192; bytes < 8195; bytes++) {
+		vbf_pair(&f, &a, &b);
+		CU_ASSERT_EQUAL(vbf_status(&f, a, IBV_WR_RDMA_WRITE, vbf_sge(&f.a, 0, bytes),
+					   UINT64_MAX - 8191, last->rkey),
+				bytes == 8192 ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+		VBF_OK(ibv_destroy_qp(a));
+		VBF_OK(ibv_destroy_qp(b));
+	}
+	VBF_OK(ibv_dereg_mr(last));
 	CU_ASSERT_EQUAL(try_one(&f, IBV_WR_RDMA_WRITE, f.a.mr->lkey, end - 7, f.b.mr->rkey),
 			IBV_WC_REM_ACCESS_ERR);
 	CU_ASSERT_EQUAL(try_one(&f, IBV_WR_RDMA_WRITE, f.a.mr->lkey, end - 8, f.b.mr->rkey),
