@@ -689,8 +689,9 @@ struct weft_qp {
  */
 WEFT_API struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *attr);
 /*
- * Another process's XRC_RECV QP of the same domain: may be modified, queried, and ends when all who
- * have it have destroyed it. errno EBUSY: this process has it already; EINVAL: no such QP there.
+ * Another process's XRC_RECV QP of the same domain, or one that this process has already: may be
+ * modified, queried, and ends when all who have it have destroyed it, each as often as it has made
+ * or opened it. Each handle has events of its own. errno EINVAL: no such QP there.
  */
 WEFT_API struct weft_qp *weft_open_qp(struct weft_xrcd *xrcd, uint32_t qpn, void *user);
 

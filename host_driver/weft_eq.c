@@ -115,6 +115,15 @@ void weft_eq_signal(const struct weft_eq *eq)
 	} while (n < 0 && errno == EINTR);
 }
 
+void weft_eq_settle(const struct weft_eq *eq)
+{
+	if (entry_at(eq, eq->cons))
+		return;
+	drain(eq);
+	if (entry_at(eq, eq->cons))
+		weft_eq_signal(eq);
+}
+
 bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out)
 {
 	struct hw_eqe *eqe;
@@ -136,13 +145,10 @@ bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out)
 		weft_barrier_eq_cons(eq->record, eq->cons);
 	}
 	/* Unreadable once empty, readable while not: then others are still being woken. */
-	if (!entry_at(eq, eq->cons)) {
-		drain(eq);
-		if (entry_at(eq, eq->cons))
-			weft_eq_signal(eq);
-	} else if (drained) {
+	if (drained && entry_at(eq, eq->cons))
 		weft_eq_signal(eq);
-	}
+	else
+		weft_eq_settle(eq);
 	return true;
 }
 

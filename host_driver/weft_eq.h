@@ -20,6 +20,9 @@ bool weft_eq_peek(const struct weft_eq *eq);
 /* Takes the oldest entry. False: none. Under eq->lock. */
 bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out);
 
+/* Readable exactly while there is an entry. Under eq->lock. */
+void weft_eq_settle(const struct weft_eq *eq);
+
 /* Makes it readable although it has no entry. Under eq->lock. */
 void weft_eq_signal(const struct weft_eq *eq);
 

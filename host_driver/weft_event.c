@@ -231,6 +231,10 @@ static bool make_event(struct weft_ctx *ctx, const struct hw_eqe *eqe,
 		if (eqe->type == HW_EVENT_QP_FATAL || eqe->type == HW_EVENT_QP_ACCESS_ERR ||
 		    eqe->type == HW_EVENT_QP_REQ_ERR)
 			weft_qp_saw_error(qp);
+		ctx->tell_qp = qp->same;
+		ctx->tell_type = event->type;
+		if (qp->same)
+			weft_eq_signal(&ctx->async_eq);
 	} else if (eqe->type == HW_EVENT_CQ_ERR) {
 		struct weft_cq_obj *cq = weft_table_get(&ctx->cqs, eqe->id);
 
@@ -264,6 +268,20 @@ static bool make_event(struct weft_ctx *ctx, const struct hw_eqe *eqe,
 	return true;
 }
 
+/* Each handle of a QP has its event, as with the kernel's devices. Under async_eq.lock. */
+static void tell_next(struct weft_ctx *ctx, struct weft_async_event *event)
+{
+	struct weft_qp_obj *qp = ctx->tell_qp;
+
+	memset(event, 0, sizeof(*event));
+	event->type = ctx->tell_type;
+	event->qp = &qp->pub;
+	weft_acks_got(ctx, &qp->async_acks);
+	ctx->tell_qp = qp->same;
+	if (!qp->same)
+		weft_eq_settle(&ctx->async_eq);
+}
+
 /* The next event that waits. False: none. */
 static bool take_async(struct weft_ctx *ctx, bool gone, struct weft_async_event *event)
 {
@@ -272,6 +290,10 @@ static bool take_async(struct weft_ctx *ctx, bool gone, struct weft_async_event 
 	bool found = false;
 
 	pthread_mutex_lock(&ctx->async_eq.lock);
+	if (ctx->tell_qp) {
+		tell_next(ctx, event);
+		found = true;
+	}
 	while (!found && weft_eq_take(&ctx->async_eq, &eqe))
 		found = make_event(ctx, &eqe, event);
 	/* A weftd that was killed could not write it. */

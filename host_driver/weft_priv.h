@@ -106,6 +106,9 @@ struct weft_ctx {
 
 	struct weft_eq async_eq;
 	bool fatal_delivered; /* under async_eq.lock */
+	/* Likewise: who else is to be told of the last event, and of which (weft_qp_obj.same). */
+	struct weft_qp_obj *tell_qp;
+	enum weft_event_type tell_type;
 
 	pthread_mutex_t lock;
 	struct weft_table qps;
@@ -128,6 +131,7 @@ struct weft_pd_obj {
 
 struct weft_xrcd_obj {
 	struct weft_xrcd pub;
+	uint32_t refs; /* handles of QPs that the NIC does not count; under ctx->lock */
 	struct weft_link node;
 };
 
@@ -237,6 +241,12 @@ struct weft_qp_obj {
 	struct weft_sq sq;
 	struct weft_rq rq;
 	struct weft_acks async_acks;
+	/*
+	 * XRC_RECV: the next handle that this process has of the same QP; the first is in ctx->qps.
+	 * The NIC counts them all as one. Under ctx->lock and async_eq.lock.
+	 */
+	struct weft_qp_obj *same;
+	bool joined; /* counted in its domain's refs */
 	struct weft_link node;
 };
 
@@ -366,6 +376,12 @@ void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av);
 struct weft_qp_obj *weft_qp_new(struct weft_context *context, struct weft_pd *pd,
 				const struct weft_qp_init_attr *attr);
 int weft_qp_publish(struct weft_ctx *ctx, struct weft_qp_obj *qp);
+/*
+ * weft_xrc.c: an XRC_RECV QP's handle goes. True: others of this process keep the QP, nothing of
+ * this one is left but itself. False: it is the last, and nobody finds the QP by its number any
+ * more.
+ */
+bool weft_qp_leave(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 
 /* ---- weft_poll.c */
 

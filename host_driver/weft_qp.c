@@ -430,9 +430,17 @@ int weft_destroy_qp(struct weft_qp *pub)
 
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return -EIO;
+	if (pub->type == WEFT_QPT_XRC_RECV && weft_qp_leave(ctx, qp)) {
+		weft_acks_wait(ctx, &qp->async_acks);
+		weft_qp_free(qp);
+		return 0;
+	}
 	rc = weft_ctx_command_obj(ctx, HW_CMD_DESTROY_QP, pub->qpn);
-	if (rc < 0 && rc != -EIO)
+	if (rc < 0 && rc != -EIO) {
+		if (pub->type == WEFT_QPT_XRC_RECV)
+			(void)weft_qp_publish(ctx, qp); /* its place in the table is there */
 		return rc;
+	}
 	weft_eq_purge(&ctx->async_eq, weft_eqe_of_qp, pub->qpn);
 	weft_acks_wait(ctx, &qp->async_acks);
 	if (qp->record)

@@ -243,7 +243,7 @@ static void extended(void)
 	struct weft_xrcd *xa = weft_open_xrcd(a.ctx, file, O_CREAT);
 	struct weft_xrcd *xb = weft_open_xrcd(b.ctx, file, O_CREAT);
 	struct weft_xrcd *xc = weft_open_xrcd(b.ctx, file, 0);
-	struct weft_qp *recv;
+	struct weft_qp *recv, *again;
 	struct weft_srq *srq;
 
 	host_check(xa && xb && xc && file >= 0);
@@ -251,10 +251,12 @@ static void extended(void)
 	init.xrcd = xb;
 	recv = weft_create_qp(NULL, &init);
 	host_check(srq && srq->srqn && recv);
-	/* of another NIC; and of this process, which has it */
+	/* of another NIC; and of this process, which has it: a second handle */
 	host_check(!weft_open_qp(xa, recv->qpn, NULL) && errno == EINVAL);
-	host_check(!weft_open_qp(xc, recv->qpn, NULL) && errno == EBUSY);
-	host_check(weft_close_xrcd(xb) == -EBUSY);
+	again = weft_open_qp(xc, recv->qpn, NULL);
+	host_check(again && again != recv && again->qpn == recv->qpn);
+	host_check(weft_close_xrcd(xb) == -EBUSY && weft_close_xrcd(xc) == -EBUSY);
+	host_check(weft_destroy_qp(again) == 0);
 	host_check(weft_destroy_srq(srq) == 0 && weft_destroy_qp(recv) == 0);
 	host_check(weft_close_xrcd(xc) == 0 && weft_close_xrcd(xb) == 0 &&
 		   weft_close_xrcd(xa) == 0);
