@@ -133,6 +133,8 @@ void esp_rebind(struct esp_stream *stream, void *ctx);
  * second. UINT64_MAX: for ever.
  */
 void esp_set_patience(struct fw_nic *nic, struct esp_stream *stream, uint64_t ns);
+/* How long nothing has been heard of the peer, from which something is awaited. */
+uint64_t esp_silent_ns(const struct fw_nic *nic, const struct esp_stream *stream);
 const uint8_t *esp_peer_mac(const struct esp_stream *stream);
 
 /* Payload of one packet, bytes; grows once when the peer's MTU is known. At least 1,024. */

@@ -238,6 +238,11 @@ void esp_set_patience(struct fw_nic *nic, struct esp_stream *s, uint64_t ns)
 	s->open_ns = ns;
 }
 
+uint64_t esp_silent_ns(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	return nic->now_ns - s->heard_ns;
+}
+
 const uint8_t *esp_peer_mac(const struct esp_stream *s)
 {
 	return s->peer_mac;

@@ -101,6 +101,51 @@ static void complete_front(struct fw_nic *nic, struct fw_qp *qp)
 	update_watch(nic, qp);
 }
 
+/*
+ * Every second while requests wait. A peer that is silent is lost in its time; one that is heard,
+ * and brings the first of them no further in RD_ANSWER_LOOKS looks, will not any more: somebody has
+ * acknowledged in its name what it never got, or answered in ours. Answers come in order, so none
+ * behind it comes either.
+ */
+static void look_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct esp_rdmap *esp = FW_CONTAINER(timer, struct esp_rdmap, look_timer);
+	struct fw_qp *qp = esp->out.qp;
+	struct fw_wqe *first, *failed;
+	uint32_t done;
+	bool acked;
+
+	if (!esp->open || fw_list_empty(&qp->wqes))
+		return;
+	first = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
+	acked = first->state == FW_WQE_RESPONSE;
+	done = acked ? first->read_bytes : first->xfer.acked;
+	fw_timer_set(&nic->timers, timer, nic->now_ns + RD_LOOK_NS);
+	if (!first->streamed || first->ssn != esp->look_ssn || acked != esp->look_acked ||
+	    done != esp->look_done || esp->look_rnr) {
+		esp->look_ssn = first->ssn;
+		esp->look_acked = acked;
+		esp->look_done = done;
+		esp->look_rnr = false;
+		esp->looks = 0;
+		return;
+	}
+	if (esp_silent_ns(nic, esp->out.stream) < RD_LOOK_NS)
+		esp->looks++;
+	failed = esp_rdmap_oldest(qp);
+	if (esp->looks < RD_ANSWER_LOOKS)
+		return;
+	FW_COUNT(nic, rd_retry_exceeded);
+	esp_rdmap_fail_request(nic, failed ? failed : first, HW_STATUS_RETRY_EXC_ERR,
+			       HW_VENDOR_ERR_NONE);
+}
+
+static void look_for_answers(struct fw_nic *nic, struct esp_rdmap *esp)
+{
+	if (esp->open && !fw_timer_is_set(&esp->look_timer))
+		fw_timer_set(&nic->timers, &esp->look_timer, nic->now_ns + RD_LOOK_NS);
+}
+
 void esp_rdmap_fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			    enum hw_vendor_err vendor_err)
 {
@@ -215,6 +260,7 @@ static void opened(struct fw_nic *nic, void *ctx)
 	while ((node = fw_list_pop(&esp->waiting)))
 		queue(nic, side->stream, FW_CONTAINER(node, struct fw_wqe, flow_node));
 	update_watch(nic, side->qp);
+	look_for_answers(nic, esp);
 }
 
 bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
@@ -233,6 +279,7 @@ bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	if (esp->open) {
 		queue(nic, esp->out.stream, msg);
 		update_watch(nic, msg->qp);
+		look_for_answers(nic, esp);
 		return true;
 	}
 	fw_list_add_tail(&esp->waiting, &msg->flow_node);
@@ -561,6 +608,7 @@ void esp_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
 	struct esp_rdmap *esp = &qp->esp;
 
 	fw_timer_cancel(&nic->timers, &esp->open_timer);
+	fw_timer_cancel(&nic->timers, &esp->look_timer);
 	fw_timer_cancel(&nic->timers, &esp->ready_timer);
 	fw_list_del(&esp->fault_node);
 	esp->open = false;
@@ -585,6 +633,7 @@ void esp_rdmap_init_qp(struct fw_qp *qp)
 	fw_list_init(&esp->fault_node);
 	fw_list_init(&esp->notice.node);
 	fw_timer_init(&esp->open_timer, open_fire);
+	fw_timer_init(&esp->look_timer, look_fire);
 	fw_timer_init(&esp->ready_timer, esp_rdmap_ready_fire);
 }
 

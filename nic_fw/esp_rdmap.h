@@ -34,18 +34,25 @@ struct esp_rdmap_side {
 /* Of a QP with HW_QP_TRANSPORT_ESP; idle in all others. */
 struct esp_rdmap {
 	struct esp_rdmap_side out, in;
-	bool open;                 /* out: established */
-	bool watched;              /* out: answers are awaited */
-	bool noticed;              /* in: a notice is on its way */
-	bool faulty;               /* memory under a packet was gone: nothing goes out any more */
-	bool fault_response;       /* of a response; else of a request */
-	uint8_t rnr_tries;         /* notices without progress */
-	uint8_t fault_err;         /* hw_vendor_err */
-	uint32_t fault_ssn;        /* of the request, or of that which the response answers */
-	struct fw_moment since;    /* when opening began */
-	struct fw_list waiting;    /* fw_wqe.flow_node: requests until it is open */
-	struct fw_list fault_node; /* nic->esp_rdmap_faults */
-	struct fw_timer open_timer;
+	bool open;              /* out: established */
+	bool watched;           /* out: answers are awaited */
+	bool noticed;           /* in: a notice is on its way */
+	bool faulty;            /* memory under a packet was gone: nothing goes out any more */
+	bool fault_response;    /* of a response; else of a request */
+	uint8_t rnr_tries;      /* notices without progress */
+	uint8_t fault_err;      /* hw_vendor_err */
+	uint32_t fault_ssn;     /* of the request, or of that which the response answers */
+	struct fw_moment since; /* when opening began */
+	/* What the front of the send queue had when it was last looked at, and how often since. */
+	uint32_t look_ssn;
+	uint32_t look_done; /* bytes of its answer; not acknowledged yet: packets that are */
+	uint8_t looks;
+	bool look_acked;
+	bool look_rnr; /* the peer has told since that it is not ready: that may take for ever */
+	struct fw_list waiting;      /* fw_wqe.flow_node: requests until it is open */
+	struct fw_list fault_node;   /* nic->esp_rdmap_faults */
+	struct fw_timer open_timer;  /* out: when to try again */
+	struct fw_timer look_timer;  /* out: answers that do not come */
 	struct fw_timer ready_timer; /* in: when to look for a receive again */
 	struct esp_xfer notice;      /* in: receiver not ready */
 };

@@ -61,6 +61,7 @@ static void rx_not_ready(struct fw_nic *nic, struct fw_qp *qp)
 	struct fw_list *pos;
 
 	FW_COUNT(nic, esp_rdmap_rnr_rx);
+	qp->esp.look_rnr = true;
 	if (qp->attr.rnr_retry == 7 || qp->esp.rnr_tries++ < qp->attr.rnr_retry)
 		return;
 	fw_list_for_each (pos, &qp->wqes) {

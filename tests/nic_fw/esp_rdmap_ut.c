@@ -34,7 +34,7 @@ struct lie {
 	uint32_t value;
 	uint32_t cut;        /* bytes that are left behind the header of ESP; 0: all */
 	enum hw_status send; /* what A's request ends with */
-	bool waits;          /* it awaits an answer that nobody sends any more */
+	bool waits;          /* for an answer that nobody sends any more, and not for ever */
 };
 
 static const struct lie *lie;
@@ -81,13 +81,13 @@ static enum rp_verdict tell(struct rp *r, const struct rp_info *info)
 	return RP_PASS;
 }
 
-static void begin(void)
+static void begin_with(uint8_t rnr_retry, uint8_t min_rnr_timer)
 {
-	static const struct hw_qp_attr attr = {
+	const struct hw_qp_attr attr = {
 	    .timeout = 14,
 	    .retry_cnt = 2,
-	    .rnr_retry = 2,
-	    .min_rnr_timer = 1,
+	    .rnr_retry = rnr_retry,
+	    .min_rnr_timer = min_rnr_timer,
 	    .max_rd_atomic = 4,
 	    .max_dest_rd_atomic = 4,
 	    .transport = HW_QP_TRANSPORT_ESP,
@@ -97,6 +97,11 @@ static void begin(void)
 	rp_rc(&rp, &qa, &qb, &attr);
 	CU_ASSERT_FATAL(qa->attr.transport == HW_QP_TRANSPORT_ESP);
 	lied = false;
+}
+
+static void begin(void)
+{
+	begin_with(2, 1);
 }
 
 static void over(void)
@@ -146,12 +151,13 @@ static void check_lie(uint32_t number)
 	if (lie->waits) {
 		CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
 		CU_ASSERT_TRUE(all(A->mem + SINK, BYTES, 0));
-	} else {
-		CU_ASSERT_TRUE_FATAL(rp_scqe(&rp, 0, &cqe));
-		if (cqe.status != lie->send)
-			printf("\n    lie %u: status %d, not %d", number, cqe.status, lie->send);
-		CU_ASSERT_EQUAL(cqe.status, lie->send);
+		/* The peer is there, and will never say it again. */
+		rp_run(&rp, UINT64_C(40000) * MS);
 	}
+	CU_ASSERT_TRUE_FATAL(rp_scqe(&rp, 0, &cqe));
+	if (cqe.status != lie->send)
+		printf("\n    lie %u: status %d, not %d", number, cqe.status, lie->send);
+	CU_ASSERT_EQUAL(cqe.status, lie->send);
 	CU_ASSERT_TRUE(all(A->mem + SINK - GUARD, GUARD, 0));
 	CU_ASSERT_TRUE(all(A->mem + SINK + BYTES, GUARD, 0));
 	CU_ASSERT_TRUE(all(B->mem + DST - GUARD, GUARD, 0x22));
@@ -192,10 +198,10 @@ static void lies(void)
 	    /* an answer that says it is a request; one to another request; one elsewhere */
 	    {1, HW_WQE_READ, RDMAP_AT, 1, 0, 0, HW_STATUS_BAD_RESP_ERR, false},
 	    {1, HW_WQE_READ, RDMAP_AT, 1, 0x14, 0, HW_STATUS_BAD_RESP_ERR, false},
-	    {1, HW_WQE_READ, RDMAP_AT + 12, 4, 77, 0, HW_STATUS_SUCCESS, true},
-	    {1, HW_WQE_READ, DDP_AT + 2, 4, 0xfffffff0, 0, HW_STATUS_SUCCESS, true},
-	    {1, HW_WQE_READ, DDP_AT + 10, 4, BYTES, 0, HW_STATUS_SUCCESS, true},
-	    {1, HW_WQE_FETCH_ADD, RDMAP_AT + 12, 4, 77, 0, HW_STATUS_SUCCESS, true},
+	    {1, HW_WQE_READ, RDMAP_AT + 12, 4, 77, 0, HW_STATUS_RETRY_EXC_ERR, true},
+	    {1, HW_WQE_READ, DDP_AT + 2, 4, 0xfffffff0, 0, HW_STATUS_RETRY_EXC_ERR, true},
+	    {1, HW_WQE_READ, DDP_AT + 10, 4, BYTES, 0, HW_STATUS_RETRY_EXC_ERR, true},
+	    {1, HW_WQE_FETCH_ADD, RDMAP_AT + 12, 4, 77, 0, HW_STATUS_RETRY_EXC_ERR, true},
 	};
 	uint32_t i;
 
@@ -203,6 +209,73 @@ static void lies(void)
 		lie = &list[i];
 		check_lie(i);
 	}
+}
+
+/* The second packet of A is lost, and somebody says in B's name that it was not. */
+static enum rp_verdict forge_ack(struct rp *r, const struct rp_info *info)
+{
+	struct wire_esp *esp = (void *)(info->frame->b + ESP_AT);
+	struct wire_eth *eth = (void *)info->frame->b;
+	static uint32_t packets;
+
+	(void)r;
+	if (be16_get(eth->type) != WIRE_ETHERTYPE_ESP)
+		return RP_PASS;
+	if (info->from == 0 && carries(info->frame)) {
+		packets = lied ? packets : packets + 1;
+		return !lied && packets % 2 == 0 ? RP_DROP : RP_PASS;
+	}
+	if (info->from == 1 && !lied && packets && packets % 2 == 0) {
+		lied = true;
+		esp->ack = be32_put(be32_get(esp->ack) + 1);
+		memset(&esp->received, 0, sizeof(esp->received));
+		reseal(info->frame);
+	}
+	return RP_PASS;
+}
+
+/* What was acknowledged in the peer's name is not sent again; what follows it gets nowhere. */
+static void forged_acknowledgement(void)
+{
+	struct hw_cqe cqe;
+
+	begin();
+	request(HW_WQE_WRITE, 1, 0);
+	rp_run(&rp, UINT64_C(10) * MS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp.filter = forge_ack;
+	request(HW_WQE_WRITE, 2, 0);
+	request(HW_WQE_WRITE, 3, 0);
+	request(HW_WQE_WRITE, 4, 0);
+	rp_run(&rp, UINT64_C(5000) * MS);
+	CU_ASSERT_TRUE(lied);
+	while (rp_scqe(&rp, 0, &cqe))
+		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(qa->state, HW_QPS_RTS);
+	CU_ASSERT_FALSE(fw_list_empty(&qa->wqes));
+	rp_run(&rp, UINT64_C(40000) * MS);
+	CU_ASSERT_TRUE_FATAL(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(cqe.status, HW_STATUS_RETRY_EXC_ERR);
+	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
+	while (rp_scqe(&rp, 0, &cqe))
+		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_WR_FLUSH_ERR);
+	over();
+}
+
+/* A receiver that is not ready may be so for ever: it says so. */
+static void not_ready_for_long(void)
+{
+	begin_with(7, 26); /* 82 ms */
+	request(HW_WQE_SEND, 1, 0);
+	request(HW_WQE_READ, 2, 0);
+	rp_run(&rp, UINT64_C(100000) * MS);
+	rp_expect_none(&rp);
+	rp_recv(&rp, 1, qb, 50, 0, BYTES);
+	rp_run(&rp, UINT64_C(1000) * MS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	(void)rp_expect_recv(&rp, 1, 50, HW_STATUS_SUCCESS);
+	over();
 }
 
 /* A Send ends a key of the receiver's: with the Send, and once. */
@@ -289,5 +362,5 @@ static void peer_restarts(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("nic_fw/esp_rdmap", UT(lies), UT(send_with_invalidate), UT(invalidated_twice),
-	UT(peer_restarts))
+UT_MAIN("nic_fw/esp_rdmap", UT(lies), UT(forged_acknowledgement), UT(not_ready_for_long),
+	UT(send_with_invalidate), UT(invalidated_twice), UT(peer_restarts))
