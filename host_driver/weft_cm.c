@@ -68,11 +68,21 @@ int weft_cm_bind(struct weft_context *context, uint32_t ep, enum hw_cm_space spa
 	return rc;
 }
 
-int weft_cm_listen(struct weft_context *context, uint32_t ep, uint32_t backlog)
+static void put_llp(struct hw_cmd *cmd, const struct weft_cm_llp *llp)
+{
+	if (!llp)
+		return;
+	cmd->u.cm.transport = (uint16_t)llp->transport;
+	cmd->u.cm.mpa = llp->mpa;
+}
+
+int weft_cm_listen(struct weft_context *context, uint32_t ep, uint32_t backlog,
+		   const struct weft_cm_llp *llp)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CM_LISTEN, .u.cm = {.ep = ep, .arg = backlog}};
 	struct hw_cmd_resp resp;
 
+	put_llp(&cmd, llp);
 	return command(context, &cmd, &resp);
 }
 
@@ -129,7 +139,8 @@ static int with_data(struct weft_context *context, struct hw_cmd *cmd,
 }
 
 int weft_cm_connect(struct weft_context *context, uint32_t ep, uint32_t ip, uint16_t port,
-		    bool datagram, const struct hw_cm_param *param, const struct weft_cm_data *data)
+		    bool datagram, const struct weft_cm_llp *llp, const struct hw_cm_param *param,
+		    const struct weft_cm_data *data)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CM_CONNECT,
 			     .u.cm = {.ep = ep,
@@ -138,6 +149,7 @@ int weft_cm_connect(struct weft_context *context, uint32_t ep, uint32_t ip, uint
 				      .flags = datagram ? HW_CM_F_DATAGRAM : 0,
 				      .param = *param}};
 
+	put_llp(&cmd, llp);
 	return with_data(context, &cmd, data);
 }
 

@@ -20,6 +20,12 @@ struct weft_cm_data {
 	uint32_t bytes;
 };
 
+/* What carries a connection. NULL where one is asked for: datagrams. */
+struct weft_cm_llp {
+	enum hw_cm_transport transport;
+	uint16_t mpa; /* over TCP: HW_MPA_*; 0: as the NIC was told */
+};
+
 /* -ENOSPC: the device, or the quota, has no more. */
 WEFT_API WEFT_CHECK_RET int weft_cm_create(struct weft_comp_channel *channel, uint32_t *ep);
 /* The peer hears of it; the number is another's soon. */
@@ -27,18 +33,25 @@ WEFT_API int weft_cm_destroy(struct weft_context *context, uint32_t ep);
 /* *port 0: any free one (host byte order). -EADDRINUSE, -EADDRNOTAVAIL. */
 WEFT_API WEFT_CHECK_RET int weft_cm_bind(struct weft_context *context, uint32_t ep,
 					 enum hw_cm_space space, uint16_t *port, bool reuse);
-/* -EADDRINUSE. backlog 0: the device's limit. May be repeated. */
+/*
+ * -EADDRINUSE. backlog 0: the device's limit. May be repeated. One that listens for connections
+ * over TCP (-EOPNOTSUPP in other spaces than HW_CM_TCP) takes those over datagrams as well.
+ */
 WEFT_API WEFT_CHECK_RET int weft_cm_listen(struct weft_context *context, uint32_t ep,
-					   uint32_t backlog);
+					   uint32_t backlog, const struct weft_cm_llp *llp);
 /* HW_CM_EVENT_RESOLVED follows. ip: network byte order. */
 WEFT_API WEFT_CHECK_RET int weft_cm_resolve(struct weft_context *context, uint32_t ep, uint32_t ip,
 					    uint32_t timeout_ms);
 /* Of a bound endpoint; RESPONSE (datagram: ESTABLISHED), REJECTED or UNREACHABLE follows. */
 WEFT_API WEFT_CHECK_RET int weft_cm_connect(struct weft_context *context, uint32_t ep, uint32_t ip,
 					    uint16_t port, bool datagram,
+					    const struct weft_cm_llp *llp,
 					    const struct hw_cm_param *param,
 					    const struct weft_cm_data *data);
-/* After REQUEST; after RESPONSE with neither param nor data: the queue pair is ready. */
+/*
+ * After REQUEST; after RESPONSE with neither param nor data: the queue pair is ready. Over TCP it
+ * is param's (of CONNECT, of ACCEPT), in RTS with WEFT_QP_TRANSPORT_TCP: else -EINVAL.
+ */
 WEFT_API WEFT_CHECK_RET int weft_cm_accept(struct weft_context *context, uint32_t ep,
 					   const struct hw_cm_param *param,
 					   const struct weft_cm_data *data);

@@ -3,9 +3,9 @@
 #
 # Runs a program of libibverbs on weft's NICs: puts weft's libraries in front of the system's ones of the same name. With --sockets one of TCP or UDP.
 #
-#	weft-run [--device NAME] [--transport iwarp|ib] [--run-dir DIR] [--sockets] [--] PROGRAM [ARGUMENT...]
+#	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR] [--sockets] [--] PROGRAM [ARGUMENT...]
 #
-# The program keeps its process, its arguments and its exit code. All that changes is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_RUN_DIR and, with --transport ib,
+# The program keeps its process, its arguments and its exit code. All that changes is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with --transport ib,
 # LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets (libweft-sockets.so: socket calls); LD_PRELOAD of the libraries themselves has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage.
 
 set -eu
@@ -21,6 +21,9 @@ usage()
 		  --device NAME          shows the program this NIC alone (default: all)
 		  --transport iwarp|ib   the device shows itself as an iWARP NIC (default), or as a RoCE
 		                         one, to programs that want that (perftest's ib_send_bw without -R)
+		  --llp tcp|rd           what carries the connections of rdma_cm (RDMA_PS_TCP): iWARP as standardised,
+		                         over TCP, as any iWARP device speaks it; or weft's reliable datagrams
+		                         (default: WEFT_LLP, else tcp with --transport iwarp, rd with ib)
 		  --sockets              gives the program's TCP and UDP sockets the NIC, for addresses of the NIC's
 		                         network; both ends need it (host_driver/sockets/README.md)
 		  --run-dir DIR          where weftd's sockets are (default: WEFT_RUN_DIR, /run/weft)
@@ -39,17 +42,20 @@ wrong()
 
 device=
 transport=iwarp
+llp=${WEFT_LLP:-}
 run_dir=${WEFT_RUN_DIR:-/run/weft}
 sockets=
 while [ $# -gt 0 ]; do
 	case $1 in
-	--device | --transport | --run-dir) [ $# -ge 2 ] || wrong "$1 needs a value" ;;
+	--device | --transport | --llp | --run-dir) [ $# -ge 2 ] || wrong "$1 needs a value" ;;
 	esac
 	case $1 in
 	--device) device=$2 && shift ;;
 	--device=*) device=${1#*=} ;;
 	--transport) transport=$2 && shift ;;
 	--transport=*) transport=${1#*=} ;;
+	--llp) llp=$2 && shift ;;
+	--llp=*) llp=${1#*=} ;;
 	--run-dir) run_dir=$2 && shift ;;
 	--run-dir=*) run_dir=${1#*=} ;;
 	--sockets) sockets=1 ;;
@@ -64,6 +70,11 @@ done
 case $transport in
 iwarp | ib) ;;
 *) wrong "--transport is iwarp or ib, not '$transport'" ;;
+esac
+
+case $llp in
+'' | tcp | rd) ;;
+*) wrong "--llp is tcp or rd, not '$llp'" ;;
 esac
 
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
@@ -101,5 +112,6 @@ if [ -n "$sockets" ]; then
 fi
 export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export WEFT_RUN_DIR="$run_dir" WEFT_VERBS_TRANSPORT="$transport"
+[ -z "$llp" ] || export WEFT_LLP="$llp"
 [ -z "$device" ] || export WEFT_VERBS_DEVICE="$device"
 exec "$@"

@@ -52,6 +52,7 @@ struct cm_device {
 	uint32_t mtu;
 	uint8_t max_rd_atomic;
 	bool is_ib;         /* shows itself as a RoCE device */
+	bool has_tcp;       /* its streams' connections are MPA's, over TCP */
 	bool is_dead;       /* its weftd is gone */
 	struct cm_id **ids; /* HW_MAX_CM: by endpoint */
 	pthread_mutex_t events;
@@ -117,6 +118,7 @@ struct cm_id {
 	bool sync;       /* calls wait for their event on a channel of its own */
 	bool passive;    /* came by a request */
 	bool reuse;      /* RDMA_OPTION_ID_REUSEADDR */
+	bool over_tcp;   /* its connection is */
 	bool conn_error; /* the end of this connection was told already */
 	bool removed;    /* DEVICE_REMOVAL was told */
 	uint8_t tos;
@@ -167,6 +169,12 @@ static inline int cm_result(int rc)
 static inline bool cm_is_ud(const struct cm_id *id)
 {
 	return id->pub.qp_type == IBV_QPT_UD;
+}
+
+/* Whether connections that it asks for, or listens for, on that NIC are over TCP. */
+static inline bool cm_is_tcp(const struct cm_id *id, const struct cm_device *dev)
+{
+	return dev->has_tcp && id->pub.ps == RDMA_PS_TCP && id->pub.qp_type == IBV_QPT_RC;
 }
 
 /* ---- cm_device.c */

@@ -257,6 +257,14 @@ static void fill_param(const struct cm_id *id, const struct rdma_conn_param *par
 	};
 }
 
+/* What carries its connections on that NIC. */
+static const struct weft_cm_llp *llp(const struct cm_id *id, const struct cm_device *dev)
+{
+	static const struct weft_cm_llp tcp = {.transport = HW_CM_TRANSPORT_TCP};
+
+	return cm_is_tcp(id, dev) ? &tcp : NULL;
+}
+
 struct private
 {
 	struct weft_cm_data cm;
@@ -299,9 +307,11 @@ CM_API int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 				  ? param->initiator_depth
 				  : id->dev->max_rd_atomic;
 	fill_param(id, param, &hw);
+	id->over_tcp = cm_is_tcp(id, id->dev);
 	id->retry_count = hw.retry_count;
 	id->state = CM_ID_CONNECT;
-	rc = weft_cm_connect(id->dev->weft, id->legs[0].ep, ip, port, cm_is_ud(id), &hw, &data.cm);
+	rc = weft_cm_connect(id->dev->weft, id->legs[0].ep, ip, port, cm_is_ud(id),
+			     llp(id, id->dev), &hw, &data.cm);
 	if (rc < 0) {
 		id->state = CM_ID_ROUTE_RESOLVED;
 		return cm_error(-rc);
@@ -334,7 +344,7 @@ CM_API int rdma_listen(struct rdma_cm_id *pub, int backlog)
 		return cm_error(EINVAL);
 	for (int i = 0; i < id->num_legs; i++) {
 		rc = weft_cm_listen(id->legs[i].dev->weft, id->legs[i].ep,
-				    backlog > 0 ? (uint32_t)backlog : 0);
+				    backlog > 0 ? (uint32_t)backlog : 0, llp(id, id->legs[i].dev));
 		if (rc < 0)
 			return cm_error(-rc);
 	}

@@ -3,7 +3,8 @@
  * The NICs: opened when first asked for, and kept as long as the library is loaded, as librdmacm
  * keeps its devices.
  *
- * Those that ibv_get_device_list() shows: WEFT_VERBS_DEVICE narrows it to one. Called by cm_id.c
+ * Those that ibv_get_device_list() shows: WEFT_VERBS_DEVICE narrows it to one. WEFT_LLP chooses
+ * what carries connections of RDMA_PS_TCP. Called by cm_id.c
  * and programs; calls libibverbs.
  */
 #include <arpa/inet.h>
@@ -20,6 +21,16 @@ pthread_mutex_t cm_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cm_device **devices;
 static int num_devices;
+
+/* WEFT_LLP: tcp or rd; unless it says so, an iWARP device speaks TCP and a RoCE one datagrams. */
+static bool wants_tcp(const struct cm_device *dev)
+{
+	const char *llp = getenv("WEFT_LLP");
+
+	if (llp && !strcmp(llp, "tcp"))
+		return true;
+	return !(llp && !strcmp(llp, "rd")) && !dev->is_ib;
+}
 
 static struct cm_device *device_open(struct ibv_device *ibv)
 {
@@ -44,6 +55,7 @@ static struct cm_device *device_open(struct ibv_device *ibv)
 	dev->max_rd_atomic =
 	    (uint8_t)(attr.max_rd_atomic < UINT8_MAX ? attr.max_rd_atomic : UINT8_MAX - 1);
 	dev->is_ib = ibv->transport_type == IBV_TRANSPORT_IB;
+	dev->has_tcp = wants_tcp(dev);
 	pthread_mutex_init(&dev->events, NULL);
 	return dev;
 fail:

@@ -122,6 +122,7 @@ static struct cm_id *request_id(struct cm_id *listener, struct cm_device *dev,
 		return NULL;
 	}
 	id->passive = true;
+	id->over_tcp = hw->transport == HW_CM_TRANSPORT_TCP;
 	id->state = CM_ID_CONNECT;
 	id->peer = hw->param;
 	id->local_psn = hw->local_psn;
@@ -223,7 +224,11 @@ static bool translate(struct cm_event *event, struct cm_id *id, struct cm_device
 		return on_rejected(event, id, hw);
 	case HW_CM_EVENT_UNREACHABLE:
 		cm_qp_fail(id);
-		return on_end(event, id, RDMA_CM_EVENT_UNREACHABLE, -(int)hw->status);
+		/* Somebody is there, but no MPA. */
+		return on_end(event, id,
+			      hw->status == EPROTO ? RDMA_CM_EVENT_CONNECT_ERROR
+						   : RDMA_CM_EVENT_UNREACHABLE,
+			      -(int)hw->status);
 	case HW_CM_EVENT_ESTABLISHED:
 		if (cm_is_ud(id))
 			set_param(event, id, hw);

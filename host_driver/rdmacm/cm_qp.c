@@ -44,7 +44,8 @@ static int rtr_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 		return cm_error(EINVAL);
 	cm_ah_attr(id, ip, &attr->ah_attr);
 	attr->path_mtu = cm_mtu(id->peer.mtu && id->peer.mtu < mtu ? id->peer.mtu : mtu);
-	attr->dest_qp_num = id->peer.qpn;
+	/* Over TCP the peer's is not told: 0, which says to ibv_modify_qp() what carries it. */
+	attr->dest_qp_num = id->over_tcp ? 0 : id->peer.qpn;
 	attr->rq_psn = id->peer.psn;
 	attr->max_dest_rd_atomic = limited(id->responder_resources, id);
 	attr->min_rnr_timer = CM_MIN_RNR_TIMER;

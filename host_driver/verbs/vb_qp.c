@@ -277,6 +277,11 @@ VB_API int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (mask & ~SERVED_ATTRS)
 		return vb_result(-EOPNOTSUPP);
 	rc = attr_from(vb_context_of(qp->context), attr, mask, &w);
+	/* Nobody's QPN: the connection is rdma_cm's, over TCP, which has none on its wire. */
+	if (rc == 0 && qp->qp_type == IBV_QPT_RC && mask & IBV_QP_DEST_QPN && !attr->dest_qp_num) {
+		w.transport = WEFT_QP_TRANSPORT_TCP;
+		mask |= WEFT_QP_TRANSPORT;
+	}
 	if (rc == 0)
 		rc = weft_modify_qp(vb_qp_of(qp)->weft, &w, mask);
 	if (rc == 0 && mask & IBV_QP_STATE)

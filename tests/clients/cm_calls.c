@@ -192,22 +192,28 @@ static void flush(int who)
 	static uint8_t mem[64];
 	struct ibv_mr *mr;
 	struct ends e;
+	bool tcp;
 
 	ready(&e, RDMA_PS_TCP);
 	ends_connect(&e, &param);
+	tcp = ends_over_tcp(&e);
 	mr = rdma_reg_msgs(e.id, mem, sizeof(mem));
 	CHECK(mr);
-	/* Nobody receives: what is sent is tried again until the end. */
+	/*
+	 * Nobody receives: what is sent is tried again until the end. Over TCP that would be an
+	 * error of the stream, and a Send is complete when it has arrived.
+	 */
 	for (int i = 0; i < WRS; i++) {
 		CHECK(rdma_post_recv(e.id, wr_context(100 + i), mem, sizeof(mem), mr) == 0);
-		CHECK(rdma_post_send(e.id, wr_context(200 + i), mem, sizeof(mem), mr, 0) == 0);
+		CHECK(tcp ||
+		      rdma_post_send(e.id, wr_context(200 + i), mem, sizeof(mem), mr, 0) == 0);
 	}
 	if (who == 2)
 		ends_drop_peer(&e);
 	else
 		CHECK(rdma_disconnect(who ? e.peer : e.id) == 0);
 	flushed(e.id->recv_cq, 100, WRS);
-	flushed(e.id->send_cq, 200, WRS);
+	flushed(e.id->send_cq, 200, tcp ? 0 : WRS);
 	done(e.client, RDMA_CM_EVENT_DISCONNECTED);
 	/* So is what is posted later. */
 	CHECK(rdma_post_recv(e.id, wr_context(300), mem, sizeof(mem), mr) == 0);

@@ -161,6 +161,11 @@ void ends_resolve(struct ends *e)
 	done(e->client, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
+bool ends_over_tcp(const struct ends *e)
+{
+	return e->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
 void ends_request(struct ends *e, struct rdma_conn_param *param)
 {
 	struct rdma_cm_event *event;
@@ -169,7 +174,8 @@ void ends_request(struct ends *e, struct rdma_conn_param *param)
 	CHECK(rdma_connect(e->id, param) == 0);
 	event = next(e->server, RDMA_CM_EVENT_CONNECT_REQUEST);
 	e->peer = event->id;
-	CHECK(event->param.conn.qp_num == e->id->qp->qp_num);
+	/* MPA tells no QPN. */
+	CHECK(event->param.conn.qp_num == (ends_over_tcp(e) ? 0 : e->id->qp->qp_num));
 	CHECK(rdma_ack_cm_event(event) == 0);
 	CHECK(id_qp(e->peer) == 0);
 }

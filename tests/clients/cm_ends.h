@@ -80,6 +80,8 @@ void wait_wc(struct ibv_cq *cq, struct ibv_wc *wc);
 void ends_new(struct ends *e, const struct in_addr addr[2], enum rdma_port_space ps);
 void ends_resolve(struct ends *e);
 /* The request has arrived; either end has a queue pair. */
+/* Its connection is MPA's: an iWARP device, and nobody has asked for datagrams. */
+bool ends_over_tcp(const struct ends *e);
 void ends_request(struct ends *e, struct rdma_conn_param *param);
 void ends_connect(struct ends *e, struct rdma_conn_param *param);
 void ends_drop_peer(struct ends *e);

@@ -66,3 +66,12 @@ pair self.s weft1 rping -s -a 127.0.0.1 -C 3 -- rping -c -a 10.77.0.2 -V -C 3
 pair mato.s weft1 ucmatose -c 4 -C 20 -S 1000 -- ucmatose -s 10.77.0.2 -c 4 -C 20 -S 1000
 pair udaddy.s weft1 udaddy -c 2 -C 10 -- udaddy -s 10.77.0.2 -c 2 -C 10
 pair server weft1 rdma_server -s 10.77.0.2 -p 7471 -- rdma_client -s 10.77.0.2 -p 7471
+[ "$(counter weft1 mpa_established)" -gt 0 ] || die 'nothing of it went over TCP'
+
+# The same over datagrams.
+export WEFT_LLP=rd
+before=$(counter weft1 mpa_established)
+pair rping.rd weft1 rping -s -a 10.77.0.2 -v -C 20 -S 4000 -- rping -c -a 10.77.0.2 -v -V -C 20 -S 4000
+pair mato.rd weft1 ucmatose -c 4 -C 20 -S 1000 -- ucmatose -s 10.77.0.2 -c 4 -C 20 -S 1000
+pair server.rd weft1 rdma_server -s 10.77.0.2 -p 7471 -- rdma_client -s 10.77.0.2 -p 7471
+[ "$(counter weft1 mpa_established)" -eq "$before" ] || die 'WEFT_LLP=rd speaks TCP'

@@ -80,7 +80,7 @@ static void host_open(struct crowd *c, struct host *h)
 	FIX_REQUIRE(c, h->channel != NULL);
 	FIX_REQUIRE(c, weft_cm_create(h->channel, &h->listener) == 0);
 	FIX_REQUIRE(c, weft_cm_bind(h->context, h->listener, HW_CM_TCP, &port, false) == 0);
-	FIX_REQUIRE(c, weft_cm_listen(h->context, h->listener, 0) == 0);
+	FIX_REQUIRE(c, weft_cm_listen(h->context, h->listener, 0, NULL) == 0);
 	h->to_ask = ASKS;
 }
 
@@ -128,8 +128,8 @@ static void ask(struct crowd *c, struct host *h)
 	h->to_ask--;
 	FIX_REQUIRE(c, weft_cm_create(h->channel, &ep) == 0);
 	FIX_REQUIRE(c, weft_cm_bind(h->context, ep, HW_CM_TCP, &port, false) == 0);
-	FIX_REQUIRE(c, weft_cm_connect(h->context, ep, sim_nic_ip(peer->nic), PORT, false, &param,
-				       &data) == 0);
+	FIX_REQUIRE(c, weft_cm_connect(h->context, ep, sim_nic_ip(peer->nic), PORT, false, NULL,
+				       &param, &data) == 0);
 	*point_of(c, h, ep) = (struct point){.phase = ASKED};
 }
 
