@@ -78,7 +78,8 @@ static bool note_hdr(const struct fw_tx_frame *frame, const struct fw_tx_seg *se
  */
 static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *frame, uint8_t *dst)
 {
-	note->hdr_bytes = note->crc_bytes = note->tail_bytes = note->num_pieces = 0;
+	note->hdr_bytes = note->crc_from = note->crc_bytes = 0;
+	note->tail_bytes = note->num_pieces = 0;
 	memset(note->tail, 0, sizeof(note->tail));
 	for (uint32_t i = 0; i < frame->num_seg; i++) {
 		const struct fw_tx_seg *seg = &frame->seg[i];

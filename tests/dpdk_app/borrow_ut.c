@@ -79,6 +79,8 @@ static struct rte_mbuf *send(void)
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	/* What a frame before it has left there. */
+	memset(rte_pktmbuf_mtod(m, void *), 0xa5, ROOM);
 	if (borrow_frame(&shard, &frame, m)) {
 		CU_ASSERT_TRUE(borrow_is_borrowed(m));
 		CU_ASSERT_EQUAL(m->pkt_len, frame.bytes);
