@@ -14,6 +14,50 @@ enum {
 	ID_PLACE_MASK = 0xffff,
 };
 
+/* ---- private data ------------------------------------------------------------------------------
+ */
+
+uint8_t *cm_tx_room(struct fw_nic *nic, struct cm_ep *ep)
+{
+	if (!ep->tx_data) {
+		ep->tx_data = fw_pool_get(&nic->cm_data);
+		assert(ep->tx_data);
+		/* Bytes of somebody else must not go to this one's peer. */
+		memset(ep->tx_data, 0, CM_DATA_BYTES);
+	}
+	return ep->tx_data;
+}
+
+void cm_tx_drop(struct fw_nic *nic, struct cm_ep *ep)
+{
+	ep->tx_bytes = 0;
+	if (ep->tx_data)
+		fw_pool_put(&nic->cm_data, ep->tx_data);
+	ep->tx_data = NULL;
+}
+
+uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes)
+{
+	if (ep->rx_data || !bytes || ep->client == CM_NO_CLIENT)
+		return NULL;
+	assert(bytes <= HW_CM_MAX_DATA);
+	ep->rx_data = fw_pool_get(&nic->cm_data);
+	assert(ep->rx_data);
+	ep->rx_bytes = (uint16_t)bytes;
+	return ep->rx_data;
+}
+
+static void rx_drop(struct fw_nic *nic, struct cm_ep *ep)
+{
+	ep->rx_bytes = 0;
+	if (ep->rx_data)
+		fw_pool_put(&nic->cm_data, ep->rx_data);
+	ep->rx_data = NULL;
+}
+
+/* ---- states ------------------------------------------------------------------------------------
+ */
+
 void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 {
 	static const uint16_t legal[CM_STATES] = {
@@ -38,6 +82,9 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 	nic->cm_num_listeners += state == CM_LISTEN;
 	nic->cm_num_listeners -= ep->state == CM_LISTEN;
 	ep->state = (uint8_t)state;
+	/* Each end has heard what the other said. */
+	if (state == CM_ESTABLISHED)
+		cm_tx_drop(nic, ep);
 }
 
 struct cm_ep *cm_own(struct fw_nic *nic, uint32_t client, uint32_t ep)
@@ -242,7 +289,9 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 	event->param = ep->peer;
 	if (carries_data((enum hw_cm_event_type)event->type, ep)) {
 		event->data_bytes = ep->rx_bytes;
-		memcpy(event->data, ep->rx_data, ep->rx_bytes);
+		if (ep->rx_bytes)
+			memcpy(event->data, ep->rx_data, ep->rx_bytes);
+		rx_drop(nic, ep);
 	}
 	if (event->type == HW_CM_EVENT_REQUEST)
 		request_fetched(nic, ep);
@@ -395,6 +444,7 @@ static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 	if (is_unseen(ep))
 		request_fetched(nic, ep);
 	ep->ev_count = 0;
+	rx_drop(nic, ep);
 	(void)untie(nic, ep);
 	eq_own(nic, ep->client, ep->eq)->refs--;
 	fw_list_del(&ep->node);
@@ -412,6 +462,7 @@ void cm_free(struct fw_nic *nic, struct cm_ep *ep)
 	fw_timer_cancel(&nic->timers, &ep->timer);
 	unhash(nic, ep);
 	fw_list_del(&ep->node);
+	cm_tx_drop(nic, ep);
 	cm_set_state(nic, ep, CM_FREE);
 	fw_ids_put(&nic->cm_ids, ep->index);
 }

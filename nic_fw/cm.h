@@ -15,6 +15,7 @@
 #ifndef WEFT_FW_CM_H
 #define WEFT_FW_CM_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -130,8 +131,16 @@ struct cm_ep {
 	struct hw_cm_param param; /* ours */
 	struct hw_cm_param peer;
 	uint16_t tx_bytes, rx_bytes;
-	uint8_t tx_data[HW_CM_MAX_DATA + 1];
-	uint8_t rx_data[HW_CM_MAX_DATA + 1];
+	/* Private data, of nic->cm_data; NULL: none. */
+	uint8_t *tx_data; /* until nothing of it can be said again */
+	uint8_t *rx_data; /* until the process has fetched the event that tells it */
+};
+static_assert(sizeof(struct cm_ep) <= 288, "one for each connection: docs/connection-manager.md");
+
+/* Two endpoints' worth of data each at most: the pool is never empty. */
+enum {
+	CM_DATA_BYTES = HW_CM_MAX_DATA + 1,
+	CM_DATA_MAX = 2 * HW_MAX_CM,
 };
 
 /* ---- cm.c */
@@ -150,6 +159,14 @@ struct cm_ep *cm_find(struct fw_nic *nic, uint64_t local_id);
 struct cm_ep *cm_find_peer(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id);
 void cm_hash(struct fw_nic *nic, struct cm_ep *ep);
 void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state);
+/* Where the process's private data go, zeroed when it is new: CM_DATA_BYTES. */
+uint8_t *cm_tx_room(struct fw_nic *nic, struct cm_ep *ep);
+void cm_tx_drop(struct fw_nic *nic, struct cm_ep *ep);
+/*
+ * Room for the peer's private data, for the next event that carries some, with rx_bytes set; NULL:
+ * there are none, or nobody to tell, or an event that was not fetched has its own.
+ */
+uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes);
 /* Tells the process; nothing where there is none. */
 void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status);
 /* Takes the event that has waited longest in a queue. */

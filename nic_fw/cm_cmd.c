@@ -135,7 +135,7 @@ int cmd_cm_data(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (!ep || (ep->state != CM_IDLE && ep->state != CM_REQ_RCVD) ||
 	    data->bytes > HW_CM_CHUNK_BYTES || data->offset + data->bytes > HW_CM_MAX_DATA)
 		return FW_EINVAL;
-	memcpy(ep->tx_data + data->offset, data->data, data->bytes);
+	memcpy(cm_tx_room(nic, ep) + data->offset, data->data, data->bytes);
 	return 0;
 }
 
@@ -151,19 +151,23 @@ static struct cm_ep *answering(struct fw_nic *nic, uint32_t client, const struct
 }
 
 /* The private data of a command. */
-static int take_data(struct cm_ep *ep, const struct hw_cmd_cm *cm)
+static int take_data(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_cm *cm)
 {
 	bool stored = (cm->flags & HW_CM_F_STORED) != 0;
 
 	if (cm->data_bytes > (stored ? HW_CM_MAX_DATA : HW_CM_INLINE_BYTES))
 		return FW_EINVAL;
+	if (!cm->data_bytes)
+		cm_tx_drop(nic, ep);
+	else if (!stored)
+		memcpy(cm_tx_room(nic, ep), cm->data, cm->data_bytes);
+	else if (!ep->tx_data)
+		return FW_EINVAL;
 	ep->tx_bytes = cm->data_bytes;
-	if (!stored)
-		memcpy(ep->tx_data, cm->data, cm->data_bytes);
 	return 0;
 }
 
-static int take_param(struct cm_ep *ep, const struct hw_cmd_cm *cm)
+static int take_param(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_cm *cm)
 {
 	uint32_t psn = ep->param.psn;
 
@@ -173,7 +177,7 @@ static int take_param(struct cm_ep *ep, const struct hw_cmd_cm *cm)
 	ep->param = cm->param;
 	ep->param.psn = psn;
 	ep->param.srq |= (cm->flags & HW_CM_F_SRQ) != 0;
-	return take_data(ep, cm);
+	return take_data(nic, ep, cm);
 }
 
 int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -191,7 +195,7 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		return FW_EINVAL;
 	if (cm->ip != nic->config.ip && !neigh_next_hop(nic, cm->ip))
 		return FW_ENETUNREACH;
-	err = take_param(ep, cm);
+	err = take_param(nic, ep, cm);
 	if (err)
 		return err;
 	cm_rename(nic, ep);
@@ -219,7 +223,7 @@ int cmd_cm_accept(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	if (ep->state == CM_REP_RCVD)
 		return ep->ops->accept(nic, ep);
-	err = take_param(ep, cm);
+	err = take_param(nic, ep, cm);
 	if (err)
 		return err;
 	if (!ep->datagram)
@@ -238,7 +242,7 @@ int cmd_cm_reject(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)resp;
 	if (!ep || cm->arg > UINT16_MAX || cm->arg == HW_CM_REJ_REDIRECT)
 		return FW_EINVAL;
-	err = take_data(ep, cm);
+	err = take_data(nic, ep, cm);
 	if (err)
 		return err;
 	return ep->ops->reject(nic, ep, (uint16_t)cm->arg);

@@ -334,7 +334,7 @@ static void rd_abandon(struct fw_nic *nic, struct cm_ep *ep)
 		cm_free(nic, ep);
 		break;
 	case CM_REQ_RCVD:
-		ep->tx_bytes = 0;
+		cm_tx_drop(nic, ep);
 		(void)rd_reject(nic, ep, HW_CM_REJ_CONSUMER);
 		break;
 	case CM_REP_SENT:

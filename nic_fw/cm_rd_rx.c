@@ -36,10 +36,22 @@ static bool check(const struct dgram_pkt *pkt, const struct wire_cm *wire)
 	return !is_request || (!be64_get(wire->dst_id) && cm_space_ok(be16_get(wire->space)));
 }
 
-static void take_param(struct cm_ep *ep, const struct cm_msg *m)
+static void take_data(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
+{
+	uint32_t bytes = m->wire->private_bytes;
+	uint8_t *room = cm_rx_room(nic, ep, bytes);
+	struct eth_cursor cursor;
+
+	if (!room)
+		return;
+	eth_cursor_init(&cursor, m->pkt->frame, m->pkt->data_offset + (uint32_t)sizeof(*m->wire),
+			bytes);
+	eth_cursor_copy(&cursor, room, bytes);
+}
+
+static void take_param(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
 {
 	const struct wire_cm *wire = m->wire;
-	struct eth_cursor cursor;
 
 	ep->peer_id = m->src_id;
 	ep->peer_shard = m->pkt->src_shard;
@@ -56,10 +68,7 @@ static void take_param(struct cm_ep *ep, const struct cm_msg *m)
 	    .srq = (wire->flags & WIRE_CM_F_SRQ) != 0,
 	    .qp_type = wire->qp_type,
 	};
-	ep->rx_bytes = wire->private_bytes;
-	eth_cursor_init(&cursor, m->pkt->frame, m->pkt->data_offset + (uint32_t)sizeof(*wire),
-			wire->private_bytes);
-	eth_cursor_copy(&cursor, ep->rx_data, wire->private_bytes);
+	take_data(nic, ep, m);
 }
 
 /* The request has come before: its answer was lost, or is not there yet. */
@@ -132,7 +141,7 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 	ep->local_port = port;
 	ep->peer_port = be16_get(m->wire->src_port);
 	ep->peer_ip = m->pkt->src_ip;
-	take_param(ep, m);
+	take_param(nic, ep, m);
 	cm_hash(nic, ep);
 	listener->waiting++;
 	FW_COUNT(nic, cm_requests);
@@ -148,7 +157,8 @@ static void rx_reply(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *
 	if (ep->passive || found != ep->datagram)
 		return;
 	if (ep->state == CM_REQ_SENT) {
-		take_param(ep, m);
+		take_param(nic, ep, m);
+		cm_tx_drop(nic, ep);
 		fw_timer_cancel(&nic->timers, &ep->timer);
 		cm_set_state(nic, ep, found ? CM_FOUND : CM_REP_RCVD);
 		cm_event(nic, ep, found ? HW_CM_EVENT_ESTABLISHED : HW_CM_EVENT_RESPONSE, 0);
@@ -190,12 +200,7 @@ static void redirect(struct fw_nic *nic, struct cm_ep *ep, uint32_t shard)
 
 static void rejected(struct fw_nic *nic, struct cm_ep *ep, const struct cm_msg *m)
 {
-	struct eth_cursor cursor;
-
-	ep->rx_bytes = m->wire->private_bytes;
-	eth_cursor_init(&cursor, m->pkt->frame, m->pkt->data_offset + (uint32_t)sizeof(*m->wire),
-			ep->rx_bytes);
-	eth_cursor_copy(&cursor, ep->rx_data, ep->rx_bytes);
+	take_data(nic, ep, m);
 	FW_COUNT(nic, cm_rejected);
 	cm_event(nic, ep, HW_CM_EVENT_REJECTED, be16_get(m->wire->reason));
 }

@@ -26,6 +26,7 @@ enum {
 static void over(struct fw_nic *nic, struct cm_ep *ep)
 {
 	ep->mpa = NULL;
+	cm_tx_drop(nic, ep);
 	cm_set_state(nic, ep, CM_LINGER);
 	if (ep->client == CM_NO_CLIENT) {
 		cm_free(nic, ep);
@@ -44,10 +45,14 @@ static void closed(struct fw_nic *nic, struct cm_ep *ep)
 	over(nic, ep);
 }
 
-static void take_data(struct cm_ep *ep, const uint8_t *data, uint32_t bytes)
+/* MPA allows more than a process is told. */
+static void take_data(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes)
 {
-	ep->rx_bytes = (uint16_t)(bytes < HW_CM_MAX_DATA ? bytes : HW_CM_MAX_DATA);
-	memcpy(ep->rx_data, data, ep->rx_bytes);
+	uint32_t told = bytes < HW_CM_MAX_DATA ? bytes : HW_CM_MAX_DATA;
+	uint8_t *room = cm_rx_room(nic, ep, told);
+
+	if (room)
+		memcpy(room, data, told);
 }
 
 static uint8_t depth_of(uint16_t depth)
@@ -86,7 +91,7 @@ struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct 
 	ep->peer_ip = conn->flow->peer_ip;
 	ep->peer_port = conn->flow->peer_port;
 	take_param(ep, conn->param.ird, conn->param.ord);
-	take_data(ep, data, bytes);
+	take_data(nic, ep, data, bytes);
 	listener->waiting++;
 	FW_COUNT(nic, cm_requests);
 	cm_set_state(nic, ep, CM_REQ_RCVD);
@@ -97,14 +102,14 @@ struct cm_ep *cm_tcp_request(struct fw_nic *nic, struct cm_ep *listener, struct 
 void cm_tcp_accepted(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes)
 {
 	take_param(ep, ep->mpa->param.ord, ep->mpa->param.ird);
-	take_data(ep, data, bytes);
+	take_data(nic, ep, data, bytes);
 	cm_set_state(nic, ep, CM_REP_RCVD);
 	cm_event(nic, ep, HW_CM_EVENT_RESPONSE, 0);
 }
 
 void cm_tcp_rejected(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes)
 {
-	take_data(ep, data, bytes);
+	take_data(nic, ep, data, bytes);
 	FW_COUNT(nic, cm_rejected);
 	cm_event(nic, ep, HW_CM_EVENT_REJECTED, HW_CM_REJ_CONSUMER);
 	over(nic, ep);
@@ -129,7 +134,6 @@ void cm_tcp_established(struct fw_nic *nic, struct cm_ep *ep)
 /* Nobody has answered, or somebody who does not want to say why. */
 static void unanswered(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why)
 {
-	ep->rx_bytes = 0;
 	switch (why) {
 	case TCP_END_CLOSED:
 	case TCP_END_RESET:
@@ -159,8 +163,6 @@ void cm_tcp_ended(struct fw_nic *nic, struct cm_ep *ep, enum tcp_end why)
 		break;
 	case CM_REQ_RCVD:
 	case CM_REP_SENT:
-		/* The data of the request are not those of a rejection. */
-		ep->rx_bytes = 0;
 		if (why == TCP_END_TIMEOUT)
 			cm_event(nic, ep, HW_CM_EVENT_UNREACHABLE, FW_ETIMEDOUT);
 		else
@@ -283,7 +285,7 @@ static void tcp_ep_abandon(struct fw_nic *nic, struct cm_ep *ep)
 		cm_free(nic, ep);
 		break;
 	case CM_REQ_RCVD:
-		ep->tx_bytes = 0;
+		cm_tx_drop(nic, ep);
 		(void)tcp_ep_reject(nic, ep, HW_CM_REJ_CONSUMER);
 		break;
 	case CM_REP_SENT:

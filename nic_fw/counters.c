@@ -77,6 +77,7 @@ static const struct gauge gauges[] = {
     POOL("ud_reasms_used", ud_reasms),
     POOL("ud_buffers_used", ud_buffers),
     IDS("cm_endpoints_used", cm_ids),
+    POOL("cm_data_used", cm_data),
     WORD("cm_listeners", cm_num_listeners),
     POOL("tcp_flows_used", tcp.flows),
     POOL("tcp_half_open_used", tcp.syns),

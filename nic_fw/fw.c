@@ -104,6 +104,7 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	nic->esp_hash = carve(l, sizeof(uint32_t), FW_ESP_HASH_SIZE);
 	nic->cm_eps = carve(l, sizeof(*nic->cm_eps), HW_MAX_CM);
 	carve_ids(l, &nic->cm_ids, HW_MAX_CM);
+	carve_pool(l, &nic->cm_data, CM_DATA_BYTES, CM_DATA_MAX);
 	nic->cm_hash = carve(l, sizeof(uint32_t), CM_HASH_SIZE);
 	nic->cm_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
 	carve_pool(l, &nic->mpa_conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);

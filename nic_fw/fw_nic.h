@@ -186,6 +186,7 @@ struct fw_nic {
 	/* connection manager */
 	struct cm_ep *cm_eps; /* HW_MAX_CM */
 	struct fw_ids cm_ids;
+	struct fw_pool cm_data;                      /* private data, CM_DATA_BYTES each */
 	uint32_t *cm_hash;                           /* CM_HASH_SIZE: passive ones by peer */
 	uint32_t *cm_ports;                          /* where the port has no table */
 	struct fw_list cm_listeners[CM_LISTEN_HASH]; /* by space, port; cm_ep.wait_node */

@@ -63,6 +63,7 @@ static const struct part {
     {"eqs_used", "clients_used", HW_MAX_EQ_PER_CLIENT},
     {"ah_waiting", "ahs_used", 1},
     {"cm_listeners", "cm_endpoints_used", 1},
+    {"cm_data_used", "cm_endpoints_used", 2},
     {"mgrp_spaces_used", "goal_comms_used", 65536},
 };
 

@@ -532,6 +532,7 @@ static void each_pool(pool_fn fn)
 		fn(&nic->ud_buffers);
 		fn(&nic->esp_held);
 		fn(&nic->esp_rdmap_lasts);
+		fn(&nic->cm_data);
 		fn(&nic->mpa_conns);
 		fn(&nic->mpa_setups);
 		fn(&nic->mpa_segs);

@@ -387,5 +387,52 @@ static void datagrams(void)
 	}
 }
 
+/* Private data take memory while they may have to be said or told, and nobody else's bytes go out.
+ */
+static void data_given_back(void)
+{
+	const struct hw_cmd_cm stored = {
+	    .port = CP_PORT, .flags = HW_CM_F_STORED, .data_bytes = 200};
+	struct hw_cmd_cm ask = stored, answer = {.data_bytes = 56, .data = {1}};
+	uint8_t data[8];
+	struct hw_resp_cm_event ev;
+	uint32_t i;
+
+	cp_begin(&cp);
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	ask.ep = cp_bound(&cp, 0, HW_CM_TCP, 0);
+	ask.ip = cp.rp.end[1].nic->config.ip;
+	/* Nothing was stored. */
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &ask, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_data.used, 0);
+	/* Not all of it was: the rest is 0, whoever had the memory before. */
+	memset(cm_tx_room(cp.rp.end[0].nic, &cp.rp.end[0].nic->cm_eps[ask.ep]), 0xee, 200);
+	cm_tx_drop(cp.rp.end[0].nic, &cp.rp.end[0].nic->cm_eps[ask.ep]);
+	fill(data, sizeof(data), 1);
+	store(0, ask.ep, data, sizeof(data));
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &ask, NULL), 0);
+	rp_run(&cp.rp, CP_S);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_data.used, 1);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_data.used, 1);
+	ev = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	CU_ASSERT_EQUAL(ev.data_bytes, 200);
+	for (i = sizeof(data); i < 200; i++)
+		CU_ASSERT_EQUAL(ev.data[i], 0);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_data.used, 0);
+	answer.ep = ev.ep;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_ACCEPT, &answer, NULL), 0);
+	rp_run(&cp.rp, CP_MS);
+	/* Heard, and not fetched; said, and not acknowledged. */
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_data.used, 1);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_data.used, 1);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ask.ep, HW_CM_EVENT_RESPONSE).data_bytes, 56);
+	CU_ASSERT_EQUAL(cp_accept(&cp, 0, ask.ep, 0), 0);
+	rp_run(&cp.rp, CP_MS);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_data.used, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_data.used, 0);
+	cp_end(&cp);
+}
+
 UT_MAIN("nic_fw/cm", UT(everything_is_told), UT(pairs_end_with_it), UT(lost_and_repeated), UT(late),
-	UT(forged), UT(malformed), UT(rejected), UT(answer_rejected), UT(datagrams))
+	UT(forged), UT(malformed), UT(rejected), UT(answer_rejected), UT(datagrams),
+	UT(data_given_back))

@@ -331,6 +331,7 @@ static void crowd_close(struct crowd *c)
 	sim_run_for(c->sim, 20000 * FIX_MS);
 	for (i = 0; i < HOSTS; i++) {
 		FIX_CHECK(c, sim_nic_stat(sim_nic_at(c->sim, i), "cm_endpoints_used") == 0);
+		FIX_CHECK(c, sim_nic_stat(sim_nic_at(c->sim, i), "cm_data_used") == 0);
 		FIX_CHECK(c, sim_nic_stat(sim_nic_at(c->sim, i), "cm_listeners") == 0);
 		FIX_CHECK(c, sim_nic_counts(sim_nic_at(c->sim, i))->frames_held == 0);
 	}
