@@ -40,6 +40,8 @@ enum {
 	WEFT_YIELD_LONG_NS = 1000000,
 	WEFT_YIELD_REST = 8,
 	WEFT_SHARED_YIELDS = 16,
+	WEFT_POLLS_MAX = 4096,
+	WEFT_POLLS_OTHER = 16,
 	WEFT_SPIN_LOOKS = 100, /* with a pause each: some 3 us */
 };
 
@@ -91,16 +93,27 @@ static int64_t now_ns(void)
 	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
-/* Remembers who polls. */
+/*
+ * Remembers who polls: the thread whose polls outweigh the others', where one of another counts for
+ * many. A thread that looks now and then beside one that polls all the time (UCX has one for UD)
+ * makes it no CQ of several threads.
+ */
 static void note_poller(struct weft_cq_obj *cq)
 {
-	const void *last = __atomic_load_n(&cq->poller, __ATOMIC_RELAXED);
+	const void *poller = __atomic_load_n(&cq->poller, __ATOMIC_RELAXED);
+	uint32_t polls = __atomic_load_n(&cq->polls, __ATOMIC_RELAXED);
 
-	if (last == &idle)
-		return;
-	__atomic_store_n(&cq->poller, &idle, __ATOMIC_RELAXED);
-	if (last)
-		__atomic_store_n(&cq->shared, WEFT_SHARED_YIELDS, __ATOMIC_RELAXED);
+	if (poller == &idle) {
+		if (polls < WEFT_POLLS_MAX)
+			__atomic_store_n(&cq->polls, polls + 1, __ATOMIC_RELAXED);
+	} else if (polls > WEFT_POLLS_OTHER) {
+		__atomic_store_n(&cq->polls, polls - WEFT_POLLS_OTHER, __ATOMIC_RELAXED);
+	} else {
+		__atomic_store_n(&cq->polls, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&cq->poller, &idle, __ATOMIC_RELAXED);
+		if (poller)
+			__atomic_store_n(&cq->shared, WEFT_SHARED_YIELDS, __ATOMIC_RELAXED);
+	}
 }
 
 /* Whether several threads poll it, after a long yield. */

@@ -185,7 +185,8 @@ struct weft_cq_obj {
 	uint32_t shift;              /* log2 of the entries */
 	struct weft_qp_obj *last_qp; /* the QP of the last completion */
 	bool armed;                  /* asked for an event that has not come; atomic */
-	const void *poller;          /* the thread that polled it in vain last; atomic */
+	const void *poller;          /* the thread that polls it in vain most; atomic */
+	uint32_t polls;              /* by how much it outweighs the others; atomic */
 	uint32_t shared;             /* not 0: several threads poll it (weft_poll.c); atomic */
 	uint32_t told;               /* entries below it were there when an event was taken */
 	struct weft_acks comp_acks;

@@ -112,10 +112,18 @@ static void many_processors(void)
 	in_thread(many, 64, "auto");
 }
 
-static void *poll_once(void *arg)
+static void *poll_as_told(void *arg)
 {
-	(void)poll_in_vain(1);
-	return arg;
+	(void)poll_in_vain(*(uint32_t *)arg);
+	return NULL;
+}
+
+static void another_polls(uint32_t n)
+{
+	pthread_t other;
+
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&other, NULL, poll_as_told, &n), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_join(other, NULL), 0);
 }
 
 /*
@@ -125,12 +133,9 @@ static void *poll_once(void *arg)
  */
 static void *in_turns(void *arg)
 {
-	pthread_t other;
-
 	yield_ns = 4000000;
 	CU_ASSERT_EQUAL(poll_in_vain(5), 5);
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&other, NULL, poll_once, NULL), 0);
-	CU_ASSERT_EQUAL_FATAL(pthread_join(other, NULL), 0);
+	another_polls(1);
 	for (int i = 0; i < 16; i++) {
 		CU_ASSERT_EQUAL(poll_in_vain(1), 1);
 		CU_ASSERT_EQUAL(poll_in_vain(1000), 0);
@@ -139,9 +144,14 @@ static void *in_turns(void *arg)
 		fake_ns++;
 	}
 	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
-	/* short yields cost nobody anything */
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&other, NULL, poll_once, NULL), 0);
-	CU_ASSERT_EQUAL_FATAL(pthread_join(other, NULL), 0);
+	/* A thread that looks now and then is none of several; one that polls as much is. */
+	another_polls(100);
+	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
+	another_polls(400);
+	CU_ASSERT_EQUAL(poll_in_vain(1), 1);
+	CU_ASSERT_EQUAL(poll_in_vain(1000), 0);
+	fake_ns += 8 * yield_ns;
+	/* Short yields cost nobody anything. */
 	yield_ns = 900000;
 	CU_ASSERT_EQUAL(poll_in_vain(10), 10);
 	return arg;
