@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # One rank of an MPI job on weft: mpi_rank.sh PROGRAM [ARGUMENT...]. Ranks take the NICs of WEFT_MPI_NICS in turn,
-# words "RUN-DIR:DEVICE", and see no other; WEFT_MPI_OVER is ucx, which then has no transport but weft's, or ofi.
+# words "RUN-DIR:DEVICE", and see no other; WEFT_MPI_OVER is ucx or ud (UCX, which has no transport but
+# weft's then, or ud_verbs alone), or ofi.
 # Called by run_mpi.sh through mpirun; calls weft-run, which WEFT_RUN names. Exit status: the program's.
 
 set -eu
@@ -13,5 +14,6 @@ nic=$1
 shift
 case ${WEFT_MPI_OVER:-ucx} in
 ucx) export UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES="${nic##*:}:1" ;;
+ud) export UCX_TLS=ud_verbs,self UCX_NET_DEVICES="${nic##*:}:1" ;;
 esac
 exec "$WEFT_RUN" --transport ib --device "${nic##*:}" --run-dir "${nic%:*}" "$@"

@@ -6,7 +6,7 @@
 # memif or a veth joins; ranks take the NICs in turn. Exit status 0 only if every program found every byte right and
 # the NICs carried the data.
 #
-#	run_mpi.sh [--quick] [--ranks "2 4"] [--wire switch|memif|veth] [--over "ucx ofi"] [--libraries "openmpi mpich"]
+#	run_mpi.sh [--quick] [--ranks "2 4"] [--wire switch|memif|veth] [--over "ucx ud ofi"] [--libraries "openmpi mpich"]
 #	           [--programs "p2p coll ..."]
 #
 # Called by the Makefile and tests/clients/mpi.sh with WEFT_BIN (weftd, weftctl), WEFT_RUN (weft-run) and WEFT_MPI
@@ -37,8 +37,8 @@ switch | memif | veth) ;;
 esac
 for word in $over; do
 	case $word in
-	ucx | ofi) ;;
-	*) echo "run_mpi.sh: --over has the words ucx and ofi, not '$word'" >&2; exit 2 ;;
+	ucx | ud | ofi) ;;
+	*) echo "run_mpi.sh: --over has the words ucx, ud (UCX over ud_verbs alone) and ofi, not '$word'" >&2; exit 2 ;;
 	esac
 done
 for f in "$WEFT_BIN/weftd" "$WEFT_RUN"; do
@@ -140,7 +140,7 @@ launch()
 	export WEFT_MPI_OVER=$2
 	shift 3
 	case $library.$WEFT_MPI_OVER in
-	openmpi.ucx)
+	openmpi.ucx | openmpi.ud)
 		mpirun.openmpi -n "$n" --oversubscribe --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any \
 			--mca btl self --mca mtl ^ofi --mca osc ucx --mca mpi_yield_when_idle 1 tools/run/mpi_rank.sh "$@"
 		;;
@@ -151,7 +151,7 @@ launch()
 			--mca mtl_ofi_provider_include 'verbs;ofi_rxm' --mca btl self --mca osc pt2pt \
 			--mca mpi_yield_when_idle 1 tools/run/mpi_rank.sh "$@"
 		;;
-	mpich.ucx) mpirun.mpich -localhost 127.0.0.1 -n "$n" tools/run/mpi_rank.sh "$@" ;;
+	mpich.ucx | mpich.ud) mpirun.mpich -localhost 127.0.0.1 -n "$n" tools/run/mpi_rank.sh "$@" ;;
 	esac
 }
 
@@ -164,7 +164,7 @@ arguments()
 	[ "$library $program" != 'mpich types' ] || bytes=8000
 	echo "--timeout 300 --max-bytes $bytes ${quick:+--quick}"
 	[ "$program" = p2p ] || [ -n "$quick" ] || echo --quick
-	[ "$library $over $program" != 'openmpi ucx rma' ] || echo --flush-requests
+	[ "$library $program" != 'openmpi rma' ] || [ "$over" = ofi ] || echo --flush-requests
 }
 
 row()
@@ -172,7 +172,7 @@ row()
 	printf '  %-14s %-9s %-8s %5s  %-8s %9s %8s %7s\n' "$@"
 }
 
-declare -A name=([openmpi]='Open MPI' [mpich]=MPICH [ucx]=UCX [ofi]=libfabric)
+declare -A name=([openmpi]='Open MPI' [mpich]=MPICH [ucx]=UCX [ud]='UCX, UD' [ofi]=libfabric)
 right=0 wrong=0
 one()
 {
