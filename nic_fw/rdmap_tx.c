@@ -2,7 +2,8 @@
 /*
  * RDMAP and DDP headers of what is sent, and Terminates.
  *
- * Called by rd_tx.c, esp_rdmap.c and mpa_tx.c for each segment. RFC 5041 4.2, 4.3; RFC 5040 4.3-4.8; RFC 7306 5.2.
+ * Called by rd_tx.c, esp_rdmap.c and mpa_tx.c for each segment. RFC 5041 4.2, 4.3; RFC
+ * 5040 4.3-4.8; RFC 7306 5.2.
  */
 #include "nic_fw/fw_nic.h"
 

@@ -67,7 +67,7 @@ static void captures(void)
 	};
 	static const uint32_t cuts[] = {1, 7, 1448, 1449, 65536};
 	static struct capture c;
-	uint32_t i, k, s, n, first;
+	uint32_t i, k, s, n, first = 0;
 
 	mp_begin(&crc);
 	mp.see = see;
@@ -289,6 +289,70 @@ static void lies(void)
 	}
 }
 
+/* Anything in an FPDU, as often as not with a CRC that is right; its length may become any. */
+static void scramble(struct mp_side *from, uint8_t *fpdu, uint32_t bytes)
+{
+	uint32_t n = mp_random(4);
+	struct be32 sum;
+
+	while (n--)
+		fpdu[mp_random(mp_random(4) ? 40 : bytes) % bytes] = (uint8_t)mp_random(256);
+	if (from->conn->param.crc && mp_random(8)) {
+		sum = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, fpdu, bytes - WIRE_MPA_CRC_BYTES));
+		memcpy(fpdu + bytes - WIRE_MPA_CRC_BYTES, &sum, sizeof(sum));
+	}
+}
+
+/*
+ * Whatever comes: nothing outside of what the peer may reach is written, and a connection that goes
+ * on is one that works.
+ */
+static void garbage(void)
+{
+	static const struct mpa_params *const modes[] = {&crc, &plain, &marked};
+	static const uint8_t ops[] = {HW_WQE_SEND, HW_WQE_WRITE, HW_WQE_READ, HW_WQE_WRITE_IMM,
+				      HW_WQE_FETCH_ADD};
+	struct hw_cqe cqe;
+	uint32_t round, i, e, stag;
+
+	for (round = 0; round < 240; round++) {
+		mp_begin(modes[round % 3]);
+		mp.random = round * 77 + 1;
+		mp.cut = mp_random(2) ? 1 + mp_random(900) : 0;
+		mp.frame = mp_random(2) ? 60 : 0;
+		mp.change = scramble;
+		/* A region of its own, with a guard on either side of it. */
+		memset(MP_MEM(1), 0x33, MP_DST + 8192);
+		stag = rp_reg(&rp, 1, MP_MEM(1) + MP_DST, 4096, RP_ALL_ACCESS, round % 2);
+		CU_ASSERT_EQUAL(rp_dereg(&rp, 1, rp.end[1].stag), 0);
+		for (i = 0; i < 8; i++) {
+			struct rp_req req = {.opcode = ops[mp_random(5)],
+					     .wr_id = i,
+					     .offset = MP_SINK,
+					     .remote_offset = MP_DST,
+					     .rkey = stag};
+			struct hw_sge sge = {(uintptr_t)MP_MEM(1) + MP_DST, 2000, stag};
+
+			req.bytes = req.opcode == HW_WQE_FETCH_ADD ? 8 : mp_random(2000);
+			rp_recv_sges(mp.side[1].qp, 100 + i, &sge, 1);
+			rp_req(&rp, 0, mp.side[0].qp, &req);
+			mp_run();
+		}
+		for (i = 0; i < MP_DST; i++)
+			if (MP_MEM(1)[i] != 0x33 || MP_MEM(1)[MP_DST + 4096 + i % 4096] != 0x33)
+				break;
+		CU_ASSERT_EQUAL(i, MP_DST);
+		for (e = 0; e < 2; e++) {
+			CU_ASSERT_TRUE((mp.side[e].qp->state == HW_QPS_ERR) ==
+				       (mp.side[e].conn->state != MPA_FPDU));
+			while (rp_scqe(&rp, e, &cqe) || rp_rcqe(&rp, e, &cqe))
+				;
+		}
+		rp.end[1].stag = stag;
+		mp_end();
+	}
+}
+
 /* A length of zero is an FPDU of nothing at all, which DDP does not know. */
 static void empty_ulpdu(void)
 {
@@ -472,6 +536,6 @@ static void recv_msgs_used_up(void)
 	}
 }
 
-UT_MAIN("nic_fw/mpa_rx", UT(captures), UT(every_byte_wrong), UT(lies), UT(empty_ulpdu),
+UT_MAIN("nic_fw/mpa_rx", UT(captures), UT(every_byte_wrong), UT(lies), UT(garbage), UT(empty_ulpdu),
 	UT(no_receive), UT(too_many_reads), UT(too_long), UT(wrong_markers), UT(no_buffers),
 	UT(recv_msgs_used_up))
