@@ -4,7 +4,7 @@
  * that is not ready, peers that end, time-outs, memory that goes away, connecting anew.
  */
 #define RC_TRANSPORT WEFT_QP_TRANSPORT_ESP
-#define RC_ESP       1
+#define RC_STREAM    1
 #include "tests/sim/rc_ut.c"
 
 /* Nothing of it went by datagrams, and streams were used. */

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RC over MPA/TCP, connected by the connection manager: what rc_ut.c asks of RC, with CRC and
+ * markers on and off, and what streams of TCP add to it: errors that end them, peers that end,
+ * memory that goes away, loss of the peer, connecting anew. nic_fw/mpa_*.c, tcp_*.c, cm_tcp.c.
+ */
+#define RC_TRANSPORT WEFT_QP_TRANSPORT_TCP
+#define RC_STREAM    1
+#define RC_TCP       1
+#define RC_SEND_IMM  WEFT_WR_SEND
+#include "host_driver/weft_cm.h"
+#include "host_driver/weft_priv.h"
+#include "tests/sim/sim_fix.h"
+
+enum {
+	PORT = 900,
+	RETRY_MS = 1000,
+};
+
+static uint16_t options; /* HW_MPA_* */
+
+struct tcp_end {
+	struct sim_end *end;
+	struct weft_comp_channel *channel;
+	uint32_t ep;
+};
+
+static struct tcp_end active, passive;
+static uint32_t listener;
+
+static void open_rc(struct pair *p, uint64_t seed);
+static void close_rc(struct pair *p);
+
+#include "tests/sim/rc_ut.c"
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static void ready(struct pair *p, struct sim_end *end)
+{
+	struct weft_qp_attr attr = {.state = WEFT_QPS_INIT,
+				    .port = 1,
+				    .transport = RC_TRANSPORT,
+				    .access = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
+					      WEFT_ACCESS_REMOTE_ATOMIC};
+
+	FIX_REQUIRE(p, weft_modify_qp(end->qp, &attr,
+				      WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
+					  WEFT_QP_TRANSPORT | WEFT_QP_ACCESS_FLAGS) == 0);
+	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTR, .max_dest_rd_atomic = 8};
+	FIX_REQUIRE(p, weft_modify_qp(end->qp, &attr, WEFT_QP_STATE | WEFT_QP_MAX_DEST_RD_ATOMIC) ==
+			   0);
+	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTS, .max_rd_atomic = 8};
+	FIX_REQUIRE(p,
+		    weft_modify_qp(end->qp, &attr, WEFT_QP_STATE | WEFT_QP_MAX_QP_RD_ATOMIC) == 0);
+}
+
+/* Waits for an event of this type. */
+static struct hw_resp_cm_event told(struct pair *p, struct tcp_end *t, enum hw_cm_event_type type)
+{
+	struct hw_resp_cm_event ev = {0};
+	uint32_t ms;
+
+	for (ms = 0; ms < RETRY_MS * 10; ms++) {
+		if (weft_cm_get_event(t->channel, &ev) == 0)
+			break;
+		sim_run_for(p->sim, FIX_MS);
+	}
+	if (ev.type != (uint32_t)type)
+		printf("\n    event %u, status %u", ev.type, ev.status);
+	FIX_REQUIRE(p, ev.type == (uint32_t)type);
+	return ev;
+}
+
+static void connect_rc(struct pair *p)
+{
+	const struct weft_cm_llp llp = {.transport = HW_CM_TRANSPORT_TCP, .mpa = options};
+	struct hw_cm_param param = {.qpn = p->a.qp->qpn,
+				    .responder_resources = 8,
+				    .initiator_depth = 8,
+				    .retry_count = 7,
+				    .rnr_retry_count = 7};
+	uint16_t port = 0;
+
+	FIX_REQUIRE(p, weft_cm_create(active.channel, &active.ep) == 0);
+	FIX_REQUIRE(p, weft_cm_bind(p->a.context, active.ep, HW_CM_TCP, &port, false) == 0);
+	FIX_REQUIRE(p, weft_cm_connect(p->a.context, active.ep, sim_nic_ip(p->nb), PORT, false,
+				       &llp, &param, NULL) == 0);
+	passive.ep = told(p, &passive, HW_CM_EVENT_REQUEST).ep;
+	ready(p, &p->b);
+	param.qpn = p->b.qp->qpn;
+	FIX_REQUIRE(p, weft_cm_accept(p->b.context, passive.ep, &param, NULL) == 0);
+	(void)told(p, &active, HW_CM_EVENT_RESPONSE);
+	ready(p, &p->a);
+	FIX_REQUIRE(p, weft_cm_accept(p->a.context, active.ep, NULL, NULL) == 0);
+	(void)told(p, &passive, HW_CM_EVENT_ESTABLISHED);
+}
+
+static void open_rc_attr(struct pair *p, uint64_t seed, const struct pair_attr *attr)
+{
+	const struct weft_cm_llp llp = {.transport = HW_CM_TRANSPORT_TCP, .mpa = options};
+	uint16_t port = PORT;
+
+	pair_open(p, seed, attr);
+	active =
+	    (struct tcp_end){.end = &p->a, .channel = weft_create_comp_channel(p->a.context, 0)};
+	passive =
+	    (struct tcp_end){.end = &p->b, .channel = weft_create_comp_channel(p->b.context, 0)};
+	FIX_REQUIRE(p, active.channel && passive.channel);
+	FIX_REQUIRE(p, weft_cm_create(passive.channel, &listener) == 0);
+	FIX_REQUIRE(p, weft_cm_bind(p->b.context, listener, HW_CM_TCP, &port, false) == 0);
+	FIX_REQUIRE(p, weft_cm_listen(p->b.context, listener, 0, &llp) == 0);
+	connect_rc(p);
+}
+
+static void open_rc(struct pair *p, uint64_t seed)
+{
+	open_rc_attr(p, seed, &rc);
+}
+
+static void close_rc(struct pair *p)
+{
+	(void)weft_cm_destroy(p->a.context, active.ep);
+	(void)weft_cm_destroy(p->b.context, passive.ep);
+	(void)weft_cm_destroy(p->b.context, listener);
+	FIX_CHECK(p, weft_destroy_comp_channel(active.channel) == 0);
+	FIX_CHECK(p, weft_destroy_comp_channel(passive.channel) == 0);
+	pair_close(p);
+}
+
+static void set_state(struct pair *p, struct weft_qp *qp, enum weft_qp_state state)
+{
+	struct weft_qp_attr attr = {.state = state};
+
+	FIX_REQUIRE(p, weft_modify_qp(qp, &attr, WEFT_QP_STATE) == 0);
+}
+
+static enum weft_qp_state state_of(struct pair *p, struct weft_qp *qp)
+{
+	struct weft_qp_attr attr;
+
+	FIX_REQUIRE(p, weft_query_qp(qp, &attr, NULL) == 0);
+	return attr.state;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+/* Each of CRC, markers and revision, with all operations; nothing of it went by datagrams. */
+static void every_mode(void)
+{
+	static const uint16_t modes[] = {
+	    HW_MPA_GIVEN,
+	    HW_MPA_GIVEN | HW_MPA_CRC,
+	    HW_MPA_GIVEN | HW_MPA_MARKERS,
+	    HW_MPA_GIVEN | HW_MPA_CRC | HW_MPA_MARKERS | HW_MPA_RTR_READ,
+	    HW_MPA_GIVEN | HW_MPA_CRC | HW_MPA_REVISION_1,
+	    HW_MPA_GIVEN | HW_MPA_CRC | HW_MPA_RTR_SEND,
+	};
+	struct pair p;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		struct post put = {.opcode = WEFT_WR_WRITE_IMM,
+				   .wr_id = 1,
+				   .bytes = 200000,
+				   .remote_offset = SINK,
+				   .imm = 4711};
+		struct post get = {.opcode = WEFT_WR_READ,
+				   .wr_id = 2,
+				   .bytes = 200000,
+				   .offset = SINK,
+				   .remote_offset = SINK};
+		struct weft_wc wc;
+
+		options = modes[i];
+		open_rc(&p, 1 + i);
+		fill(&p, i, p.a.buf, 200000);
+		FIX_REQUIRE(&p, sim_end_recv(&p.b, 5, 0, 0) == 0);
+		FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+		FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &get) == 0);
+		wc = expect(&p, &p.b, 5, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, wc.bytes == 200000 && wc.imm == 4711);
+		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+		expect(&p, &p.a, 2, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, 200000));
+		FIX_CHECK(&p, filled(&p, i, p.a.buf + SINK, 200000));
+		FIX_CHECK(&p, sim_nic_stat(p.na, "rd_tx_packets") == 0);
+		FIX_CHECK(&p, sim_nic_stat(p.na, "mpa_tx_fpdus") >= 200000 / 9000);
+		close_rc(&p);
+	}
+	options = 0;
+}
+
+/* A read of what may not be read: the request that asked for it says so, all else is flushed. */
+static void error_ends_it(void)
+{
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		struct post bad = {
+		    .opcode = WEFT_WR_READ, .wr_id = 1, .bytes = 1000, .offset = SINK};
+
+		open_rc(&p, seed);
+		bad.rkey = p.b.mr->rkey ^ 0x77;
+		FIX_REQUIRE(&p, sim_end_recv(&p.b, 50, SINK, 100) == 0);
+		FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &bad) == 0);
+		for (i = 2; i < 6; i++) {
+			bad.wr_id = i;
+			bad.rkey = 0;
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &bad) == 0);
+		}
+		expect(&p, &p.a, 1, WEFT_WC_REM_ACCESS_ERR);
+		for (i = 2; i < 6; i++)
+			expect(&p, &p.a, i, WEFT_WC_WR_FLUSH_ERR);
+		expect(&p, &p.b, 50, WEFT_WC_WR_FLUSH_ERR);
+		FIX_CHECK(&p, state_of(&p, p.a.qp) == WEFT_QPS_ERR);
+		FIX_CHECK(&p, state_of(&p, p.b.qp) == WEFT_QPS_ERR);
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "mpa_terminates_tx") == 1);
+		FIX_CHECK(&p, sim_nic_stat(p.na, "mpa_terminates_rx") == 1);
+		(void)told(&p, &active, HW_CM_EVENT_DISCONNECTED);
+		(void)told(&p, &passive, HW_CM_EVENT_DISCONNECTED);
+		close_rc(&p);
+	}
+}
+
+/* Both ends send all kinds of requests at once, more than the queues hold at a time. */
+static void both_ways(void)
+{
+	struct pair p;
+	uint64_t seed;
+	uint32_t i, e;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		open_rc(&p, seed);
+		for (i = 0; i < 40; i++) {
+			uint32_t done[2] = {0, 0};
+
+			for (e = 0; e < 2; e++) {
+				struct sim_end *from = e ? &p.b : &p.a, *to = e ? &p.a : &p.b;
+				struct post put = {.opcode = WEFT_WR_WRITE_IMM,
+						   .wr_id = i,
+						   .bytes = i * 977,
+						   .remote_offset = SINK,
+						   .imm = i};
+				struct post get = {.opcode = WEFT_WR_READ,
+						   .wr_id = 1000 + i,
+						   .bytes = i * 977,
+						   .offset = SINK + 100000,
+						   .remote_offset = SINK};
+
+				fill(&p, 2 * i + e, from->buf, put.bytes);
+				FIX_REQUIRE(&p, sim_end_recv(to, 500 + i, SINK + 300000, 10) == 0);
+				FIX_REQUIRE(&p, post(from, NULL, to, &put) == 0);
+				FIX_REQUIRE(&p, post(from, NULL, to, &get) == 0);
+			}
+			for (e = 0; e < 2; e++) {
+				struct sim_end *from = e ? &p.b : &p.a;
+				struct weft_wc wc;
+
+				while (done[e] < 3) {
+					FIX_REQUIRE(&p,
+						    sim_end_wait(from, &wc, 1, FIX_LIMIT_NS) == 1);
+					FIX_CHECK(&p, wc.status == WEFT_WC_SUCCESS);
+					done[e]++;
+				}
+				FIX_CHECK(
+				    &p, filled(&p, 2 * i + e, from->buf + SINK + 100000, i * 977));
+			}
+		}
+		close_rc(&p);
+	}
+}
+
+/* The peer's QP ends with requests under way: they are flushed, at once. */
+static void peer_ends(void)
+{
+	struct post get = {.opcode = WEFT_WR_READ,
+			   .wr_id = 1,
+			   .bytes = 400000,
+			   .offset = SINK,
+			   .remote_offset = 0};
+	struct pair p;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		open_rc(&p, 1 + i);
+		FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &get) == 0);
+		FIX_CHECK(&p, silent(&p, &p.a, 20000));
+		set_state(&p, p.b.qp, i ? WEFT_QPS_RESET : WEFT_QPS_ERR);
+		expect(&p, &p.a, 1, WEFT_WC_WR_FLUSH_ERR);
+		FIX_CHECK(&p, state_of(&p, p.a.qp) == WEFT_QPS_ERR);
+		(void)told(&p, &active, HW_CM_EVENT_DISCONNECTED);
+		close_rc(&p);
+	}
+}
+
+/* And anew, with the same queue pairs. */
+static void connected_anew(void)
+{
+	struct post send = {.wr_id = 1, .bytes = 30000};
+	struct pair p;
+	uint32_t i;
+
+	open_rc(&p, 3);
+	for (i = 0; i < 6; i++) {
+		fill(&p, i, p.a.buf, 30000);
+		FIX_REQUIRE(&p, sim_end_recv(&p.b, 7, SINK, 30000) == 0);
+		FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &send) == 0);
+		expect(&p, &p.b, 7, WEFT_WC_SUCCESS);
+		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, 30000));
+		set_state(&p, p.a.qp, WEFT_QPS_RESET);
+		set_state(&p, p.b.qp, WEFT_QPS_RESET);
+		(void)told(&p, &active, HW_CM_EVENT_DISCONNECTED);
+		(void)told(&p, &passive, HW_CM_EVENT_DISCONNECTED);
+		FIX_CHECK(&p, weft_cm_destroy(p.a.context, active.ep) == 0);
+		FIX_CHECK(&p, weft_cm_destroy(p.b.context, passive.ep) == 0);
+		while (weft_cm_get_event(active.channel, &(struct hw_resp_cm_event){0}) == 0)
+			;
+		while (weft_cm_get_event(passive.channel, &(struct hw_resp_cm_event){0}) == 0)
+			;
+		connect_rc(&p);
+	}
+	close_rc(&p);
+}
+
+/* The sender's memory is not mapped: each segment's payload is read by the port. */
+static void unmapped(void)
+{
+	struct pair_attr attr = rc;
+	struct post put = {.opcode = WEFT_WR_WRITE, .bytes = 50000, .remote_offset = SINK};
+	struct pair p;
+	uint32_t i, m;
+
+	attr.a.unmapped = true;
+	for (m = 0; m < 2; m++) {
+		options = HW_MPA_GIVEN | (m ? HW_MPA_MARKERS : HW_MPA_CRC);
+		open_rc_attr(&p, 1, &attr);
+		for (i = 0; i < 10; i++) {
+			put.wr_id = i;
+			fill(&p, i, p.a.buf, 50000);
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+			expect(&p, &p.a, i, WEFT_WC_SUCCESS);
+			FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, 50000));
+		}
+		close_rc(&p);
+	}
+	options = 0;
+}
+
+/* A region is deregistered while segments are made of it, or answers. */
+static void memory_goes(void)
+{
+	struct post put = {.opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 400000};
+	struct post get = {.opcode = WEFT_WR_READ, .wr_id = 2, .bytes = 400000};
+	struct pair_attr quiet = rc;
+	struct pair p;
+	uint32_t i;
+
+	quiet.faults = NULL;
+	for (i = 0; i < 2; i++) {
+		struct weft_mr *mr;
+		struct weft_sge sge;
+		struct weft_wc wc;
+
+		open_rc_attr(&p, 1 + i, &quiet);
+		mr = weft_reg_mr(i ? p.b.pd : p.a.pd, i ? p.b.buf : p.a.buf, 400000,
+				 WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_READ);
+		FIX_REQUIRE(&p, mr != NULL);
+		sge = (struct weft_sge){(uintptr_t)p.a.buf, 400000, mr->lkey};
+		if (i) {
+			get.rkey = mr->rkey;
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &get) == 0);
+		} else {
+			put.sge = &sge;
+			put.num_sge = 1;
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+		}
+		FIX_CHECK(&p, silent(&p, &p.a, 20000));
+		FIX_REQUIRE(&p, weft_dereg_mr(mr) == 0);
+		FIX_REQUIRE(&p, sim_end_wait(&p.a, &wc, 1, FIX_LIMIT_NS) == 1);
+		FIX_CHECK(&p, wc.status == (i ? WEFT_WC_REM_ACCESS_ERR : WEFT_WC_LOC_PROT_ERR));
+		FIX_CHECK(&p, state_of(&p, p.a.qp) == WEFT_QPS_ERR);
+		close_rc(&p);
+	}
+}
+
+/* The peer is no more: TCP gives up, and the request that waits longest says so. */
+static void peer_lost(void)
+{
+	struct post put = {.opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 1000};
+	struct pair_attr quiet = rc;
+	struct weft_wc wc;
+	struct pair p;
+
+	quiet.faults = NULL;
+	open_rc_attr(&p, 1, &quiet);
+	sim_partition(p.sim, 1);
+	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+	put.wr_id = 2;
+	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+	FIX_REQUIRE(&p, sim_end_wait(&p.a, &wc, 1, UINT64_C(400000) * FIX_MS) == 1);
+	FIX_CHECK(&p, wc.wr_id == 1 && wc.status == WEFT_WC_RETRY_EXC_ERR);
+	expect(&p, &p.a, 2, WEFT_WC_WR_FLUSH_ERR);
+	sim_faults_off(p.sim);
+	close_rc(&p);
+}
+
+UT_MAIN("sim/rc_tcp", UT(order_of_receives), UT(operations), UT(every_mode), UT(error_ends_it),
+	UT(both_ways), UT(peer_ends), UT(connected_anew), UT(unmapped), UT(memory_goes),
+	UT(peer_lost))
