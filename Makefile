@@ -19,6 +19,7 @@
 #	tools/<other>/*.c	one program per file, called as the file is
 #	tests/<folder>/*_ut.c	one CUnit program each; other .c files of the folder help all of them
 #	tests/int/*.c		one program each, for the integration tests
+#	tests/interop/*.c	mpa_sock, rc_peer and lossy_wire, for tests with others
 #
 # in two variants: release in build/bin and build/lib, and san (ASan, UBSan), which the tests
 # run, in build/san. A third, aarch64, is made by fw-cross; a fourth, tsan (ThreadSanitizer), has the
@@ -337,16 +338,23 @@ TSAN_BINS := $(patsubst tests/int/%.c,$(B)/tsan/int/%,$(sort $(wildcard tests/in
 $(foreach p,$(TSAN_BINS),$(eval $(call link,tsan,$p,$(p:$(B)/tsan/%=$(B)/obj/tsan/tests/%.o),\
 	$(B)/tsan/lib/libweft.a)))
 
+# The peers of tests/interop: an iWARP endpoint over a socket, a program of librdmacm, which is
+# linked with the system's, and a wire between them that loses frames.
+$(eval $(call link,release,$(B)/int/mpa_sock,$(patsubst %,$(B)/obj/release/tests/interop/%.o,mpa_sock mpa_wire),$(B)/lib/libnicfw.a))
+$(eval $(call link,release,$(B)/int/rc_peer,$(B)/obj/release/tests/interop/rc_peer.o,,-lrdmacm -libverbs))
+$(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/impair)))
+INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/int/rc_peer)
+
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
-INT_BINS := $(INT_PROGS:%=$(B)/san/int/%) $(TSAN_BINS) $(PLAIN_BINS)
+INT_BINS := $(INT_PROGS:%=$(B)/san/int/%) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
 INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py)))
 
 include tests/fuzz/fuzz.mk
 
 # ---- targets --------------------------------------------------------------------------------
 
-.PHONY: FORCE all abi san run test test-unit test-int test-clients soak bench install lint fw-cross clean help \
-	mutants _run _test _test-unit _test-int _test-clients _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
+.PHONY: FORCE all abi san run test test-unit test-int test-clients test-interop soak bench install lint fw-cross clean help \
+	mutants _run _test _test-unit _test-int _test-clients _test-interop _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
 all: $(call products,release) $(STAND_INS) $(if $(STAND_INS),$(B)/bin/weft-run)	## build the libraries, weftd and the tools into build/
 ifeq ($(HAVE_DPDK),)
@@ -386,6 +394,13 @@ test-int:	## the integration tests alone; T=name runs those whose path contains 
 	@+$(MAKE) _test-int
 _test-int: all $(call products,san) $(INT_BINS)
 	@tests/run.sh $(if $(T),$(foreach s,$(INT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INT_SCRIPTS))
+
+test-interop:	## iWARP with others, as root: Linux's TCP, and siw in a small guest that is built first; T=name
+	@tools/deps.sh test interop
+	@+$(MAKE) _test-interop
+INTEROP_SCRIPTS := $(filter-out tests/interop/lib.sh tests/interop/guest%.sh,$(sort $(wildcard tests/interop/*.sh)))
+_test-interop: all $(call products,san) $(INTEROP_BINS)
+	@tests/run.sh $(if $(T),$(foreach s,$(INTEROP_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INTEROP_SCRIPTS))
 
 soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=60; JOBS=1 at a time
 	@tools/deps.sh test

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Installs the Debian packages that a target needs and that are not there yet.
-# Called by the Makefile before run, run-mpi, test, test-clients, fuzz, bench, lint and fw-cross.
+# Called by the Makefile before run, run-mpi, test, test-clients, test-interop, fuzz, bench, lint and fw-cross.
 #
-#	tools/deps.sh [run|test|fuzz|bench|mpi|lint|plot|cross|all]...	(default: run)
+#	tools/deps.sh [run|test|fuzz|bench|mpi|interop|lint|plot|cross|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only
 # when something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -17,6 +17,8 @@ test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git 
 	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run iperf3 ethtool python3 perftest qperf openmpi-bin libopenmpi-dev"
+interop="rdmacm-utils perftest tshark ethtool python3 qemu-system-x86 seabios make gcc xz-utils zstd cpio flex bison kmod
+	linux-headers-amd64"
 mpi="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils"
 lint="git clang-format cppcheck shellcheck"
 plot="gnuplot-nox python3"
@@ -31,12 +33,13 @@ for set_name in "$@"; do
 	fuzz) want="$want $fuzz" ;;
 	bench) want="$want $bench" ;;
 	mpi) want="$want $mpi" ;;
+	interop) want="$want $interop" ;;
 	lint) want="$want $lint" ;;
 	plot) want="$want $plot" ;;
 	cross) want="$want $cross" ;;
-	all) want="$want $run $test $fuzz $bench $mpi $lint $plot $cross" ;;
+	all) want="$want $run $test $fuzz $bench $mpi $interop $lint $plot $cross" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give run, test, fuzz, bench, mpi, lint, plot, cross or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give run, test, fuzz, bench, mpi, interop, lint, plot, cross or all" >&2
 		exit 2
 		;;
 	esac

@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What the scripts of this folder share; they source it after tests/int/lib.sh.
+#
+# One namespace with a bridge: weftd's NIC "$nic" (10.9.0.2) and Linux's TCP (10.9.0.1) are at the ends of a veth
+# each, so that guests can be connected, or the bridge be replaced by a wire that loses frames (lossy_wire). A script runs
+# rc_peer on the NIC (rc), mpa_sock on the kernel (sock), or something else in the guest.
+
+# shellcheck source=tests/int/lib.sh
+run=build/bin/weft-run
+progs=build/int
+nic=iop0
+nic_ip=10.9.0.2
+linux_ip=10.9.0.1
+[ -x "$progs/rc_peer" ] || skip 'librdmacm-dev is not installed'
+
+# wire_up MTU: the namespace "$ns" with all that
+wire_up()
+{
+	local dev
+	netns_add iop
+	ns=$(unique iop)
+	ip -n "$ns" link add br0 type bridge || skip 'no bridge here'
+	ip -n "$ns" link add wa mtu "$1" type veth peer name wb mtu "$1" || skip 'no veth here'
+	ip -n "$ns" link add la mtu "$1" type veth peer name lb mtu "$1"
+	ip -n "$ns" link set wb master br0
+	ip -n "$ns" link set lb master br0
+	for dev in br0 wa wb la lb; do
+		ip netns exec "$ns" sysctl -q -w "net.ipv6.conf.$dev.disable_ipv6=1" 2>/dev/null
+		# Frames of segmentation offload would be larger than the NIC's buffers.
+		ip netns exec "$ns" ethtool -K "$dev" tso off gso off gro off >/dev/null 2>&1
+		ip -n "$ns" link set "$dev" up
+	done
+	ip -n "$ns" addr add "$linux_ip/24" dev la
+}
+
+# nic_up NAME OPTION...: a weftd, called NAME
+nic_up()
+{
+	local name=$1
+	shift
+	# shellcheck disable=SC2034 # weftd_start looks at it
+	in_ns="ip netns exec $ns"
+	weftd_start "$name" --port wa --ip "$nic_ip/24" --name iop "$@"
+	export in_ns=
+}
+
+# rc NAME listen|connect PORT OPTION...: rc_peer on the NIC
+rc()
+{
+	local name=$1 what=$2 port=$3 ip=$nic_ip
+	shift 3
+	[ "$what" = listen ] || ip=${peer_ip:-$linux_ip}
+	spawn "$name" ip netns exec "$ns" "$run" --device "$nic" "$progs/rc_peer" "$what" "$ip" "$port" "$@"
+	[ "$what" = connect ] || says "$name" '^listening'
+}
+
+# sock NAME listen|connect PORT OPTION...: mpa_sock on the kernel
+sock()
+{
+	local name=$1 what=$2 port=$3 ip=$linux_ip
+	shift 3
+	[ "$what" = listen ] || ip=$nic_ip
+	spawn "$name" ip netns exec "$ns" "$progs/mpa_sock" "$what" "$ip" "$port" "$@"
+	[ "$what" = connect ] || says "$name" '^listening'
+}
+
+# wire OPTION...: what lies between the two from now on, instead of the bridge; none: the bridge again
+wires=0
+wire()
+{
+	local dev
+	if [ "$wires" -gt 0 ] && alive "wire$wires"; then
+		# shellcheck disable=SC2154 # tests/int/lib.sh has it
+		kill -TERM "${pid[wire$wires]}"
+		expect_ok "wire$wires"
+	fi
+	for dev in wb lb; do
+		ip -n "$ns" link set "$dev" nomaster
+		[ $# -gt 0 ] || ip -n "$ns" link set "$dev" master br0
+	done
+	[ $# -gt 0 ] || return 0
+	wires=$((wires + 1))
+	spawn "wire$wires" ip netns exec "$ns" "$progs/lossy_wire" wb lb "$@"
+	says "wire$wires" '^ready'
+}
+
+peer_port=7000
+runs=0
+# pair ACTIVE PASSIVE BYTES "PASSIVE'S OPTIONS" OPTION...: ACTIVE and PASSIVE are rc or sock; both end well
+pair()
+{
+	local active=$1 passive=$2 bytes=$3 words=$4
+	shift 4
+	peer_port=$((peer_port + 1))
+	runs=$((runs + 1))
+	# shellcheck disable=SC2086 # words
+	"$passive" "p$runs" listen "$peer_port" -s "$bytes" $words
+	"$active" "a$runs" connect "$peer_port" -s "$bytes" "$@"
+	expect_ok "a$runs" "p$runs"
+	say "ok: $active to $passive: $bytes $words $* ($(tail -n 1 "$WEFT_TMP/a$runs.out"))"
+}
+
+# nothing_left: no objects of programs are left on the NIC, nor connections
+nothing_left()
+{
+	expect_objects "$nic" '0 0 0 0'
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A wire between two interfaces of the kernel that loses, delays, doubles and reorders frames, by
+ * the switch's own impairments (dpdk_app/impair.c) and a seed: kernels without netem have nothing.
+ *
+ *	lossy_wire INTERFACE INTERFACE [-l LOSS%] [-r REORDER%] [-d DUPLICATE%] [-t DELAY_US] [-s
+ *SEED]
+ *
+ * Each frame that the kernel hands to one interface (from the other end of its veth) leaves by the
+ * other. Prints "ready"; ends by SIGTERM, and says then how many frames it lost. Exit codes: 0, 1
+ * failure, 2 usage.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dpdk_app/impair.h"
+
+enum {
+	FRAME_BYTES = 9216,
+	BATCH = 64,
+};
+
+struct frame {
+	uint32_t refs;
+	uint32_t bytes;
+	uint8_t data[];
+};
+
+/* Frames that came in by one interface, on their way to the other. */
+struct way {
+	int fd;
+	struct impair impair;
+	_Atomic(uint64_t) busy_until_ns;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_term(int signo)
+{
+	(void)signo;
+	stop = 1;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static int open_interface(const char *name)
+{
+	struct sockaddr_ll addr = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
+	const int one = 1, room = 4 << 20;
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_ALL));
+
+	addr.sll_ifindex = (int)if_nametoindex(name);
+	if (fd < 0 || !addr.sll_ifindex || bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one))) {
+		fprintf(stderr, "lossy_wire: %s: %s\n", name, strerror(errno));
+		exit(1);
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	return fd;
+}
+
+static void put(struct frame *frame)
+{
+	if (!--frame->refs)
+		free(frame);
+}
+
+static void take_in(struct way *way)
+{
+	static uint8_t data[FRAME_BYTES];
+	enum impair_verdict verdict;
+	struct frame *frame;
+	ssize_t n;
+
+	for (int i = 0; i < BATCH && (n = recv(way->fd, data, sizeof(data), 0)) > 0; i++) {
+		frame = malloc(sizeof(*frame) + (size_t)n);
+		if (!frame)
+			exit(1);
+		frame->bytes = (uint32_t)n;
+		memcpy(frame->data, data, (size_t)n);
+		verdict = impair_in(&way->impair, now_ns(), frame, frame->bytes);
+		frame->refs = verdict == IMPAIR_TAKEN_TWICE ? 2 : 1;
+		if (verdict == IMPAIR_LOST || verdict == IMPAIR_FULL)
+			put(frame);
+	}
+}
+
+static void let_out(struct way *way, int fd)
+{
+	void *out[BATCH];
+	uint32_t n = impair_out(&way->impair, now_ns(), out, BATCH);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct frame *frame = out[i];
+
+		/* What the interface has no room for is lost, as on any wire. */
+		(void)!send(fd, frame->data, frame->bytes, 0);
+		put(frame);
+	}
+}
+
+/* How long until a frame is due. */
+static struct timespec wait_time(const struct way *way)
+{
+	uint64_t now = now_ns(), due = now + 100000000;
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t next = impair_next_ns(&way[i].impair);
+
+		due = next < due ? next : due;
+	}
+	return (struct timespec){.tv_nsec = due <= now ? 0 : (long)(due - now)};
+}
+
+int main(int argc, char **argv)
+{
+	static struct way way[2];
+	struct impair_conf conf = {.seed = 1};
+	struct pollfd wait[2];
+	int c;
+
+	while ((c = getopt(argc, argv, "l:r:d:t:s:")) != -1) {
+		if (c == 'l')
+			conf.loss = impair_probability(atof(optarg));
+		else if (c == 'r')
+			conf.reorder = impair_probability(atof(optarg));
+		else if (c == 'd')
+			conf.dup = impair_probability(atof(optarg));
+		else if (c == 't')
+			conf.delay_ns = (uint64_t)atoll(optarg) * 1000;
+		else if (c == 's')
+			conf.seed = (uint64_t)atoll(optarg);
+		else
+			return 2;
+	}
+	if (argc - optind != 2) {
+		fprintf(stderr, "usage: lossy_wire INTERFACE INTERFACE [-l LOSS%%] [-r REORDER%%] "
+				"[-d DUPLICATE%%] [-t DELAY_US] [-s SEED]\n");
+		return 2;
+	}
+	signal(SIGTERM, on_term);
+	for (int i = 0; i < 2; i++) {
+		way[i].fd = open_interface(argv[optind + i]);
+		impair_init(&way[i].impair, &conf, (uint64_t)i + 1, &way[i].busy_until_ns);
+		wait[i] = (struct pollfd){.fd = way[i].fd, .events = POLLIN};
+	}
+	printf("ready\n");
+	fflush(stdout);
+	while (!stop) {
+		struct timespec limit = wait_time(way);
+
+		(void)ppoll(wait, 2, &limit, NULL);
+		for (int i = 0; i < 2; i++) {
+			take_in(&way[i]);
+			let_out(&way[i], way[!i].fd);
+		}
+	}
+	printf("lost %llu and %llu\n", (unsigned long long)way[0].impair.stats.lost,
+	       (unsigned long long)way[1].impair.stats.lost);
+	return 0;
+}

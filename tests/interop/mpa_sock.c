@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An iWARP endpoint over an ordinary TCP socket of the kernel: MPA, DDP and RDMAP by hand, so that
+ * Linux's TCP is the peer of a NIC's. The other end is rc_peer.c (verbs) or another one of it; what
+ * they say to each other is in peer.h.
+ *
+ *	mpa_sock listen|connect ADDRESS PORT [-o send|write|read] [-d active|passive|both]
+ *		[-s BYTES] [-n MESSAGES] [-S SEED] [-e active|passive|both] [-w MS] [-P PORT]
+ *		[-r REVISION] [-c] [-m] [-l US] [-L MS] [-R MESSAGES] [-x ERROR]
+ *
+ * As rc_peer, and: -c CRCs; -m peer-to-peer, with a frame first; -l pauses between small reads; -L
+ * reads nothing for a while in the middle; -R resets the connection after so many messages; -x
+ * sends something wrong, and prints the Terminate that answers it: "terminate LAYER TYPE CODE".
+ * Exit codes: 0, 1 wrong, 2 usage.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/interop/mpa_wire.h"
+#include "tests/interop/peer.h"
+
+enum {
+	STAG_SINK = 0x1001,
+	STAG_SOURCE = 0x1002,
+	STAG_BAD = 0x00ffee00,
+	READ_BYTES = 65536,
+	READ_BYTES_SLOW = 2048,
+	READS = 4, /* under way */
+	DEPTH = 16,
+};
+#define TO_SINK   UINT64_C(0x10000)
+#define TO_SOURCE UINT64_C(0x700000000000)
+
+struct end {
+	bool passive, crc, peer_to_peer;
+	uint32_t wait_ms, slow_us, stall_ms, reset_after;
+	uint16_t own_port;
+	const char *error;
+	uint8_t revision;
+	uint32_t op, flags, bytes, count, seed, stride;
+	uint64_t peer_addr;
+	uint32_t peer_stag;
+
+	struct mpa_stream s;
+	uint8_t *sink, *source, *message; /* message: a Send that comes in segments */
+	uint32_t message_bytes;
+	bool go, ended, terminated;
+	uint32_t sent, acked, received, told, reads;
+	uint32_t msn_in;
+};
+
+static _Noreturn void die(const char *what)
+{
+	fprintf(stderr, "mpa_sock: %s%s%s\n", what, errno ? ": " : "",
+		errno ? strerror(errno) : "");
+	exit(1);
+}
+
+#define CHECK(cond, what)                                                                          \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			die(what);                                                                 \
+	} while (0)
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static bool is_source(const struct end *e)
+{
+	return e->flags & PEER_F_BOTH || !!(e->flags & PEER_F_TO_ACTIVE) == e->passive;
+}
+
+static bool is_sink(const struct end *e)
+{
+	return e->flags & PEER_F_BOTH || !is_source(e);
+}
+
+/* ---- out */
+
+static void send_note(struct end *e, enum peer_kind kind, uint32_t number)
+{
+	struct peer_note note = peer_note(kind, number);
+
+	mpa_send(&e->s, WIRE_RDMAP_SEND, &note, sizeof(note));
+}
+
+static void produce(struct end *e)
+{
+	uint32_t seed = peer_seed(e->seed, e->passive);
+
+	while (e->sent < e->count && e->sent - e->acked < PEER_WINDOW &&
+	       mpa_has_room(&e->s, e->bytes + 2 * sizeof(struct peer_note))) {
+		uint32_t slot = e->sent % PEER_SLOTS;
+
+		peer_fill(e->source, e->bytes, seed, e->sent);
+		if (e->op == PEER_WRITE) {
+			mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->peer_stag,
+				   e->peer_addr + (uint64_t)slot * e->stride, e->source, e->bytes);
+			send_note(e, PEER_NOTE_DATA, e->sent);
+		} else {
+			mpa_send(&e->s, WIRE_RDMAP_SEND, e->source, e->bytes);
+		}
+		e->sent++;
+	}
+}
+
+static void read_on(struct end *e)
+{
+	while (e->reads < e->count && e->reads - e->received < READS) {
+		uint32_t slot = e->reads % PEER_SLOTS;
+
+		mpa_read_request(&e->s, STAG_SINK, TO_SINK + (uint64_t)slot * e->stride, e->bytes,
+				 e->peer_stag, e->peer_addr + (uint64_t)slot * e->stride);
+		e->reads++;
+	}
+}
+
+static void tell(struct end *e)
+{
+	if (e->received == e->told ||
+	    (e->received - e->told < PEER_ACK_EVERY && e->received < e->count))
+		return;
+	e->told = e->received;
+	send_note(e, PEER_NOTE_ACK, e->told);
+}
+
+/* ---- in */
+
+static void check_data(struct end *e, const uint8_t *data, uint32_t bytes, uint32_t number)
+{
+	errno = 0;
+	CHECK(is_sink(e) && e->received < e->count, "data that nobody sends");
+	CHECK(bytes == e->bytes, "a message of another length");
+	CHECK(peer_right(data, bytes, peer_seed(e->seed, !e->passive), number), "wrong data");
+	e->received++;
+}
+
+static void take_message(struct end *e, const uint8_t *data, uint32_t bytes)
+{
+	struct peer_note note;
+
+	errno = 0;
+	if (!peer_is_note(data, bytes, &note)) {
+		check_data(e, data, bytes, e->received);
+		return;
+	}
+	switch (be32_get(note.kind)) {
+	case PEER_NOTE_GO:
+		e->go = true;
+		break;
+	case PEER_NOTE_ACK:
+		CHECK(be32_get(note.number) <= e->count && be32_get(note.number) >= e->acked,
+		      "an acknowledgement of nothing");
+		e->acked = be32_get(note.number);
+		break;
+	case PEER_NOTE_DATA:
+		CHECK(be32_get(note.number) == e->received, "a Write out of turn");
+		check_data(e, e->sink + (size_t)(e->received % PEER_SLOTS) * e->stride, e->bytes,
+			   e->received);
+		break;
+	default:
+		die("a note that nobody knows");
+	}
+}
+
+/* Into the sink's slots; returns whether it was the last of its message. */
+static bool take_tagged(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
+{
+	struct wire_ddp_tagged head;
+	uint64_t at;
+
+	memcpy(&head, ulpdu, sizeof(head));
+	bytes -= (uint32_t)sizeof(head);
+	at = be64_get(head.to) - TO_SINK;
+	errno = 0;
+	if (bytes) {
+		CHECK(be32_get(head.stag) == STAG_SINK, "a segment to another STag");
+		CHECK(at <= (uint64_t)PEER_SLOTS * e->stride &&
+			  bytes <= (uint64_t)PEER_SLOTS * e->stride - at,
+		      "a segment beyond the buffer");
+		memcpy(e->sink + at, ulpdu + sizeof(head), bytes);
+	}
+	return head.ddp_ctrl & WIRE_DDP_LAST;
+}
+
+static void answer_read(struct end *e, const uint8_t *payload, uint32_t bytes)
+{
+	struct wire_read_request request;
+	uint64_t at;
+
+	errno = 0;
+	CHECK(bytes == sizeof(request), "a Read Request of another length");
+	memcpy(&request, payload, sizeof(request));
+	bytes = be32_get(request.bytes);
+	at = be64_get(request.src_to) - TO_SOURCE;
+	if (bytes) {
+		CHECK(be32_get(request.src_stag) == STAG_SOURCE, "a Read of another STag");
+		CHECK(at <= (uint64_t)PEER_SLOTS * e->stride &&
+			  bytes <= (uint64_t)PEER_SLOTS * e->stride - at,
+		      "a Read beyond the buffer");
+	} else {
+		at = 0;
+	}
+	CHECK(mpa_has_room(&e->s, bytes), "more Reads than were allowed");
+	mpa_tagged(&e->s, WIRE_RDMAP_READ_RESPONSE, be32_get(request.sink_stag),
+		   be64_get(request.sink_to), e->source + at, bytes);
+}
+
+static void take_terminate(struct end *e, const uint8_t *payload, uint32_t bytes)
+{
+	e->terminated = true;
+	if (bytes >= sizeof(struct wire_terminate))
+		printf("terminate %d %d 0x%02x\n", payload[0] >> 4, payload[0] & 15, payload[1]);
+	errno = 0;
+	CHECK(e->error, "a Terminate");
+}
+
+static void take_untagged(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
+{
+	struct wire_ddp_untagged head;
+	const uint8_t *payload = ulpdu + sizeof(head);
+	uint32_t mo;
+
+	memcpy(&head, ulpdu, sizeof(head));
+	bytes -= (uint32_t)sizeof(head);
+	mo = be32_get(head.mo);
+	errno = 0;
+	switch (head.rdmap_ctrl & WIRE_RDMAP_OPCODE_MASK) {
+	case WIRE_RDMAP_SEND:
+	case WIRE_RDMAP_SEND_SE:
+		CHECK(be32_get(head.msn) == e->msn_in, "a Send out of turn");
+		CHECK(mo == e->message_bytes && mo + bytes <= e->stride, "a Send too long");
+		memcpy(e->message + mo, payload, bytes);
+		e->message_bytes += bytes;
+		if (!(head.ddp_ctrl & WIRE_DDP_LAST))
+			break;
+		bytes = e->message_bytes;
+		e->message_bytes = 0;
+		e->msn_in++;
+		take_message(e, e->message, bytes);
+		break;
+	case WIRE_RDMAP_READ_REQUEST:
+		answer_read(e, payload, bytes);
+		break;
+	case WIRE_RDMAP_TERMINATE:
+		take_terminate(e, payload, bytes);
+		break;
+	default:
+		die("an untagged message that nobody expects");
+	}
+}
+
+static void take(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
+{
+	bool last;
+
+	errno = 0;
+	CHECK(!e->s.bad_crc, "a wrong CRC");
+	if (!bytes)
+		return; /* a Send that says "ready" */
+	CHECK(bytes >= sizeof(struct wire_ddp_tagged), "an FPDU without its headers");
+	CHECK((ulpdu[0] & WIRE_DDP_VERSION_MASK) == WIRE_DDP_VERSION &&
+		  (ulpdu[1] & WIRE_RDMAP_VERSION_MASK) == WIRE_RDMAP_VERSION,
+	      "another version");
+	if (!(ulpdu[0] & WIRE_DDP_TAGGED)) {
+		CHECK(bytes >= sizeof(struct wire_ddp_untagged), "an FPDU without its headers");
+		take_untagged(e, ulpdu, bytes);
+		return;
+	}
+	last = take_tagged(e, ulpdu, bytes);
+	if ((ulpdu[1] & WIRE_RDMAP_OPCODE_MASK) != WIRE_RDMAP_READ_RESPONSE || !last)
+		return;
+	if (e->received < e->reads)
+		check_data(e, e->sink + (size_t)(e->received % PEER_SLOTS) * e->stride, e->bytes,
+			   e->received % PEER_SLOTS);
+}
+
+/* ---- the connection */
+
+static void meet(struct end *e, const struct mpa_setup *setup)
+{
+	struct peer_hello hello;
+
+	errno = 0;
+	CHECK(!setup->reject, "rejected");
+	CHECK(!setup->markers, "the peer wants markers");
+	CHECK(setup->data_bytes >= sizeof(hello), "no private data of a peer");
+	memcpy(&hello, setup->data, sizeof(hello));
+	CHECK(be32_get(hello.magic) == PEER_MAGIC, "private data of a stranger");
+	e->peer_addr = be64_get(hello.addr);
+	e->peer_stag = be32_get(hello.stag);
+	if (!e->passive)
+		return;
+	e->op = be32_get(hello.op);
+	e->flags = be32_get(hello.flags);
+	e->count = be32_get(hello.count);
+	e->seed = be32_get(hello.seed);
+	CHECK(e->op < PEER_OPS && be32_get(hello.bytes) == e->bytes, "the peer has another size");
+}
+
+static struct mpa_setup my_setup(const struct end *e)
+{
+	bool read = e->op == PEER_READ;
+	struct peer_hello hello = {
+	    .magic = be32_put(PEER_MAGIC),
+	    .stag = be32_put(read ? STAG_SOURCE : STAG_SINK),
+	    .addr = be64_put(read ? TO_SOURCE : TO_SINK),
+	    .op = be32_put(e->op),
+	    .flags = be32_put(e->flags),
+	    .bytes = be32_put(e->bytes),
+	    .count = be32_put(e->count),
+	    .seed = be32_put(e->seed),
+	};
+	struct mpa_setup setup = {.revision = e->revision,
+				  .crc = e->crc,
+				  .peer_to_peer = e->peer_to_peer,
+				  .ird = DEPTH,
+				  .ord = DEPTH,
+				  .data_bytes = sizeof(hello)};
+
+	if (e->peer_to_peer)
+		setup.rtr = WIRE_MPA_RTR_WRITE | WIRE_MPA_RTR_READ;
+	memcpy(setup.data, &hello, sizeof(hello));
+	return setup;
+}
+
+static void make_buffers(struct end *e)
+{
+	size_t slots = (size_t)PEER_SLOTS * e->stride;
+
+	e->sink = calloc(1, slots);
+	e->source = calloc(1, slots);
+	e->message = calloc(1, e->stride);
+	CHECK(e->sink && e->source && e->message, "memory");
+	for (uint32_t i = 0; i < PEER_SLOTS; i++)
+		peer_fill(e->source + (size_t)i * e->stride, e->bytes,
+			  peer_seed(e->seed, e->passive), i);
+}
+
+static int tcp_socket(const struct end *e)
+{
+	const struct timeval limit = {.tv_sec = PEER_LIMIT_S};
+	const int one = 1, small = 8192;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(fd >= 0, "socket");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (e->slow_us || e->stall_ms)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	return fd;
+}
+
+static int accept_on(struct end *e, const struct sockaddr_in *addr)
+{
+	int listener = tcp_socket(e), fd;
+	struct mpa_setup setup, reply;
+
+	CHECK(!bind(listener, (const struct sockaddr *)addr, sizeof(*addr)), "bind");
+	CHECK(!listen(listener, 4), "listen");
+	printf("listening\n");
+	fflush(stdout);
+	fd = accept(listener, NULL, NULL);
+	CHECK(fd >= 0, "accept");
+	close(listener);
+	CHECK(!mpa_setup_receive(fd, WIRE_MPA_KEY_REQ, &setup), "no MPA request");
+	meet(e, &setup);
+	e->revision = setup.revision;
+	e->crc |= setup.crc;
+	reply = my_setup(e);
+	/* One kind of those that were offered, or the one that every RNIC has. */
+	reply.peer_to_peer = setup.peer_to_peer;
+	reply.rtr = setup.rtr & WIRE_MPA_RTR_WRITE ? WIRE_MPA_RTR_WRITE : setup.rtr;
+	CHECK(!mpa_setup_send(fd, WIRE_MPA_KEY_REP, &reply), "send");
+	return fd;
+}
+
+static int connect_to(struct end *e, const struct sockaddr_in *addr)
+{
+	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(e->own_port)};
+	struct mpa_setup setup = my_setup(e);
+	int fd = tcp_socket(e);
+
+	if (e->own_port)
+		CHECK(!bind(fd, (struct sockaddr *)&own, sizeof(own)), "bind");
+	CHECK(!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)), "connect");
+	CHECK(!mpa_setup_send(fd, WIRE_MPA_KEY_REQ, &setup), "send");
+	CHECK(!mpa_setup_receive(fd, WIRE_MPA_KEY_REP, &setup), "no MPA reply");
+	meet(e, &setup);
+	e->crc = setup.crc;
+	e->peer_to_peer = setup.peer_to_peer;
+	CHECK(!mpa_stream_init(&e->s, fd), "memory");
+	e->s.crc = e->crc;
+	if (e->peer_to_peer) {
+		if (setup.rtr & WIRE_MPA_RTR_WRITE)
+			mpa_tagged(&e->s, WIRE_RDMAP_WRITE, 1, 0, e->source, 0);
+		else if (setup.rtr & WIRE_MPA_RTR_READ)
+			mpa_read_request(&e->s, 1, 0, 0, 1, 0);
+		else
+			mpa_put(&e->s, NULL, 0, NULL, 0);
+	}
+	return fd;
+}
+
+/* ---- the run */
+
+static bool all_done(const struct end *e)
+{
+	bool acked = !is_source(e) || e->acked == e->count;
+	bool told = !is_sink(e) || e->told == e->count;
+
+	return acked && told && e->s.tx_from == e->s.tx_to;
+}
+
+static void reset(struct end *e)
+{
+	const struct linger hard = {.l_onoff = 1};
+
+	setsockopt(e->s.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+	close(e->s.fd);
+	printf("ok: reset after %u messages\n", e->sent + e->received);
+	exit(0);
+}
+
+/* Once through: makes what may be sent, waits, sends, reads. */
+static void turn(struct end *e)
+{
+	struct pollfd wait = {.fd = e->s.fd, .events = POLLIN};
+	const uint8_t *ulpdu;
+	uint32_t bytes;
+
+	if (e->go && !e->error) {
+		if (is_sink(e) && e->op == PEER_READ)
+			read_on(e);
+		else if (is_source(e) && e->op != PEER_READ)
+			produce(e);
+		tell(e);
+	}
+	if (!mpa_flush(&e->s))
+		e->ended = true;
+	if (e->s.tx_from < e->s.tx_to)
+		wait.events |= POLLOUT;
+	if (poll(&wait, 1, 100) <= 0 || e->ended)
+		return;
+	if (wait.revents & (POLLIN | POLLHUP | POLLERR) &&
+	    !mpa_fill(&e->s, e->slow_us ? READ_BYTES_SLOW : READ_BYTES))
+		e->ended = true;
+	while ((ulpdu = mpa_next(&e->s, &bytes)) != NULL)
+		take(e, ulpdu, bytes);
+	if (e->slow_us)
+		usleep(e->slow_us);
+	if (e->stall_ms && e->received + e->acked >= e->count / 2) {
+		usleep(e->stall_ms * 1000);
+		e->stall_ms = 0;
+	}
+	if (e->reset_after && e->received + e->acked >= e->reset_after)
+		reset(e);
+}
+
+static void until_end(struct end *e, uint64_t start)
+{
+	while (!e->ended) {
+		errno = 0;
+		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
+		turn(e);
+	}
+}
+
+static void run(struct end *e)
+{
+	uint64_t start = now_ms(), took;
+	bool ours;
+
+	while (!all_done(e)) {
+		errno = 0;
+		CHECK(!e->ended, "the connection ended before its time");
+		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
+		turn(e);
+	}
+	took = now_ms() - start;
+	printf("ok: %u messages of %u bytes in %u ms\n", e->count, e->bytes, (unsigned)took);
+	ours = e->flags & PEER_F_BOTH_END || !(e->flags & PEER_F_PASSIVE_ENDS) == !e->passive;
+	if (ours)
+		shutdown(e->s.fd, SHUT_WR);
+	until_end(e, start);
+	errno = 0;
+	CHECK(!e->s.reset || e->flags & PEER_F_BOTH_END, "reset instead of closed");
+}
+
+/* ---- errors on purpose: each as the first thing on the stream */
+
+static void put_untagged(struct end *e, uint8_t ddp, uint8_t rdmap, uint32_t qn, uint32_t msn,
+			 uint32_t mo, uint32_t bytes)
+{
+	struct wire_ddp_untagged head = {.ddp_ctrl = (uint8_t)(WIRE_DDP_LAST | ddp),
+					 .rdmap_ctrl = rdmap,
+					 .qn = be32_put(qn),
+					 .msn = be32_put(msn),
+					 .mo = be32_put(mo)};
+
+	mpa_put(&e->s, &head, sizeof(head), e->source, bytes);
+}
+
+static bool put_error(struct end *e)
+{
+	const uint8_t ddp = WIRE_DDP_VERSION, send = WIRE_RDMAP_VERSION | WIRE_RDMAP_SEND;
+	const char *error = e->error;
+
+	if (!strcmp(error, "crc")) {
+		put_untagged(e, ddp, send, 0, 1, 0, 16);
+		e->s.tx[e->s.tx_to - 1] ^= 0x40;
+	} else if (!strcmp(error, "stag")) {
+		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, STAG_BAD, 0x1000, e->source, 16);
+	} else if (!strcmp(error, "bounds")) {
+		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->peer_stag, e->peer_addr - 8, e->source, 16);
+	} else if (!strcmp(error, "wrap")) {
+		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->peer_stag, UINT64_MAX - 7, e->source, 16);
+	} else if (!strcmp(error, "read-stag")) {
+		mpa_read_request(&e->s, STAG_SINK, TO_SINK, 16, STAG_BAD, 0);
+	} else if (!strcmp(error, "qn")) {
+		put_untagged(e, ddp, send, 5, 1, 0, 16);
+	} else if (!strcmp(error, "msn")) {
+		put_untagged(e, ddp, send, 0, 2, 0, 16);
+	} else if (!strcmp(error, "mo")) {
+		put_untagged(e, ddp, send, 0, 1, 8, 16);
+	} else if (!strcmp(error, "long")) {
+		put_untagged(e, ddp, send, 0, 1, 0, e->stride + 64);
+	} else if (!strcmp(error, "ddp-version")) {
+		put_untagged(e, 2, send, 0, 1, 0, 16);
+	} else if (!strcmp(error, "rdmap-version")) {
+		put_untagged(e, ddp, WIRE_RDMAP_SEND, 0, 1, 0, 16);
+	} else if (!strcmp(error, "opcode")) {
+		put_untagged(e, ddp, WIRE_RDMAP_VERSION | 0xd, 0, 1, 0, 16);
+	} else if (!strcmp(error, "response")) {
+		mpa_tagged(&e->s, WIRE_RDMAP_READ_RESPONSE, e->peer_stag, e->peer_addr, e->source,
+			   16);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void run_error(struct end *e)
+{
+	uint64_t start = now_ms();
+
+	CHECK(put_error(e), "-x: no such error");
+	until_end(e, start);
+	errno = 0;
+	CHECK(e->terminated, "no Terminate came");
+}
+
+static int usage(void)
+{
+	fprintf(stderr,
+		"usage: mpa_sock listen|connect ADDRESS PORT [-o send|write|read] "
+		"[-d active|passive|both] [-s BYTES] [-n MESSAGES] [-S SEED] "
+		"[-e active|passive|both] [-w MS] [-P PORT] [-r REVISION] [-c] [-m] [-l US] "
+		"[-L MS] [-R MESSAGES] [-x ERROR]\n");
+	return 2;
+}
+
+static bool option(struct end *e, int c)
+{
+	switch (c) {
+	case 'o':
+		e->op = peer_op(optarg);
+		return true;
+	case 'd':
+		e->flags |= peer_sink_flags(optarg);
+		return true;
+	case 'e':
+		e->flags |= peer_end_flags(optarg);
+		return true;
+	case 's':
+		e->bytes = (uint32_t)atoi(optarg);
+		return true;
+	case 'n':
+		e->count = (uint32_t)atoi(optarg);
+		return true;
+	case 'S':
+		e->seed = (uint32_t)atoi(optarg);
+		return true;
+	case 'w':
+		e->wait_ms = (uint32_t)atoi(optarg);
+		return true;
+	case 'P':
+		e->own_port = (uint16_t)atoi(optarg);
+		return true;
+	case 'r':
+		e->revision = (uint8_t)atoi(optarg);
+		return true;
+	case 'c':
+		e->crc = true;
+		return true;
+	case 'm':
+		e->peer_to_peer = true;
+		return true;
+	case 'l':
+		e->slow_us = (uint32_t)atoi(optarg);
+		return true;
+	case 'L':
+		e->stall_ms = (uint32_t)atoi(optarg);
+		return true;
+	case 'R':
+		e->reset_after = (uint32_t)atoi(optarg);
+		return true;
+	case 'x':
+		e->error = optarg;
+		return true;
+	default:
+		return false;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct end e = {.revision = 2, .bytes = 64, .count = 100, .msn_in = 1};
+	struct sockaddr_in addr = {.sin_family = AF_INET};
+	int c, fd;
+
+	while ((c = getopt(argc, argv, "o:d:s:n:S:e:w:P:r:cml:L:R:x:")) != -1) {
+		if (!option(&e, c))
+			return usage();
+	}
+	if (argc - optind != 3 || e.op >= PEER_OPS || e.bytes > PEER_MAX_BYTES ||
+	    !inet_aton(argv[optind + 1], &addr.sin_addr))
+		return usage();
+	addr.sin_port = htons((uint16_t)atoi(argv[optind + 2]));
+	e.passive = !strcmp(argv[optind], "listen");
+	e.stride = (e.bytes + 63) / 64 * 64 + 64;
+	if (e.passive) {
+		fd = accept_on(&e, &addr);
+		CHECK(!mpa_stream_init(&e.s, fd), "memory");
+		e.s.crc = e.crc;
+	} else {
+		make_buffers(&e);
+		fd = connect_to(&e, &addr);
+	}
+	if (e.passive)
+		make_buffers(&e);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (!e.passive && !e.error) {
+		(void)mpa_flush(&e.s);
+		usleep(e.wait_ms * 1000);
+		send_note(&e, PEER_NOTE_GO, 0);
+		e.go = true;
+	}
+	if (e.error)
+		run_error(&e);
+	else
+		run(&e);
+	close(fd);
+	mpa_stream_free(&e.s);
+	free(e.sink);
+	free(e.source);
+	free(e.message);
+	return 0;
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A program of librdmacm and libibverbs that moves data over an RC connection and looks at every
+ * byte: weft's end with weft-run, siw's end in its guest; the other end is another one of it or
+ * mpa_sock.c. What they say to each other is in peer.h.
+ *
+ *	rc_peer listen|connect ADDRESS PORT [-o send|write|read] [-d active|passive|both]
+ *		[-s BYTES] [-n MESSAGES] [-S SEED] [-e active|passive|both] [-w MS] [-P PORT] [-x
+ *stag|victim]
+ *
+ * -d the sink of the data; -e who ends the connection; -w waits before the first message; -P the
+ * active side's own port; -x stag: writes to an STag that does not exist; victim: is written to so:
+ * both expect the connection to end and the QP to be in error. BYTES is told to both sides, all
+ * else to the active one. Exit codes: 0, 1 wrong, 2 usage.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/interop/peer.h"
+
+enum {
+	RECVS = 2 * PEER_WINDOW,
+	SENDS = 4 * PEER_WINDOW,
+	READS = 4, /* under way */
+	WR_RECV = 1 << 16,
+	WR_READ = 1 << 17,
+};
+
+struct rc {
+	bool passive, own_end, victim, bad_stag;
+	uint32_t wait_ms;
+	uint16_t own_port;
+	struct peer_hello hello;
+	uint32_t op, flags, bytes, count, seed, stride;
+	uint64_t peer_addr;
+	uint32_t peer_stag;
+
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id, *listener;
+	struct ibv_cq *cq;
+	uint8_t *mem; /* sink's slots, source's slots, notes, receives */
+	uint8_t *sink, *source, *notes, *recvs;
+	struct ibv_mr *mr;
+
+	bool go, disconnected;
+	bool failed;                /* a request, for a reason of its own */
+	bool flushed;               /* one that the end of the connection took along */
+	uint32_t posted, completed; /* work requests sent */
+	uint32_t sent, acked;       /* as a source */
+	uint32_t received, told;    /* as a sink */
+	uint32_t reads;             /* posted */
+	uint32_t next_note;
+};
+
+static _Noreturn void die(const char *what)
+{
+	fprintf(stderr, "rc_peer: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
+	exit(1);
+}
+
+#define CHECK(cond, what)                                                                          \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			die(what);                                                                 \
+	} while (0)
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static bool is_source(const struct rc *rc)
+{
+	return rc->flags & PEER_F_BOTH || !!(rc->flags & PEER_F_TO_ACTIVE) == rc->passive;
+}
+
+static bool is_sink(const struct rc *rc)
+{
+	return rc->flags & PEER_F_BOTH || !is_source(rc);
+}
+
+/* ---- requests */
+
+static void post_recv(struct rc *rc, uint32_t slot)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)(rc->recvs + (size_t)slot * rc->stride),
+			      .length = rc->stride,
+			      .lkey = rc->mr->lkey};
+	struct ibv_recv_wr wr = {.wr_id = WR_RECV | slot, .sg_list = &sge, .num_sge = 1}, *bad;
+
+	errno = ibv_post_recv(rc->id->qp, &wr, &bad);
+	CHECK(!errno, "ibv_post_recv");
+}
+
+static void post(struct rc *rc, enum ibv_wr_opcode opcode, void *from, uint32_t bytes,
+		 uint64_t remote, uint32_t stag, uint64_t wr_id)
+{
+	struct ibv_sge sge = {.addr = (uintptr_t)from, .length = bytes, .lkey = rc->mr->lkey};
+	struct ibv_send_wr wr = {.wr_id = wr_id,
+				 .sg_list = &sge,
+				 .num_sge = bytes ? 1 : 0,
+				 .opcode = opcode,
+				 .send_flags = IBV_SEND_SIGNALED};
+	struct ibv_send_wr *bad;
+
+	wr.wr.rdma.remote_addr = remote;
+	wr.wr.rdma.rkey = stag;
+	errno = ibv_post_send(rc->id->qp, &wr, &bad);
+	CHECK(!errno, "ibv_post_send");
+	rc->posted++;
+}
+
+static void send_note(struct rc *rc, enum peer_kind kind, uint32_t number)
+{
+	struct peer_note note = peer_note(kind, number);
+	uint8_t *at = rc->notes + rc->next_note * sizeof(note);
+
+	rc->next_note = (rc->next_note + 1) % SENDS;
+	memcpy(at, &note, sizeof(note));
+	post(rc, IBV_WR_SEND, at, sizeof(note), 0, 0, 0);
+}
+
+static bool has_room(const struct rc *rc, uint32_t requests)
+{
+	return rc->posted - rc->completed + requests <= SENDS;
+}
+
+static void tell(struct rc *rc)
+{
+	bool due = rc->received - rc->told >= PEER_ACK_EVERY || rc->received == rc->count;
+
+	if (rc->received == rc->told || !due || !has_room(rc, 1))
+		return;
+	rc->told = rc->received;
+	send_note(rc, PEER_NOTE_ACK, rc->told);
+}
+
+static void produce(struct rc *rc)
+{
+	uint32_t seed = peer_seed(rc->seed, rc->passive);
+
+	while (rc->sent < rc->count && rc->sent - rc->acked < PEER_WINDOW && has_room(rc, 3)) {
+		uint32_t slot = rc->sent % PEER_SLOTS;
+		uint8_t *from = rc->source + (size_t)slot * rc->stride;
+
+		peer_fill(from, rc->bytes, seed, rc->sent);
+		if (rc->op == PEER_WRITE) {
+			post(rc, IBV_WR_RDMA_WRITE, from, rc->bytes,
+			     rc->peer_addr + (uint64_t)slot * rc->stride, rc->peer_stag, 0);
+			send_note(rc, PEER_NOTE_DATA, rc->sent);
+		} else {
+			post(rc, IBV_WR_SEND, from, rc->bytes, 0, 0, 0);
+		}
+		rc->sent++;
+	}
+}
+
+static void read_on(struct rc *rc)
+{
+	while (rc->reads < rc->count && rc->reads - rc->received < READS && has_room(rc, 2)) {
+		uint32_t slot = rc->reads % PEER_SLOTS;
+
+		post(rc, IBV_WR_RDMA_READ, rc->sink + (size_t)slot * rc->stride, rc->bytes,
+		     rc->peer_addr + (uint64_t)slot * rc->stride, rc->peer_stag,
+		     WR_READ | rc->reads);
+		rc->reads++;
+	}
+}
+
+/* ---- what comes */
+
+static void check_data(struct rc *rc, const uint8_t *data, uint32_t bytes, uint32_t number)
+{
+	errno = 0;
+	CHECK(is_sink(rc) && rc->received < rc->count, "data that nobody sends");
+	CHECK(bytes == rc->bytes, "a message of another length");
+	CHECK(peer_right(data, bytes, peer_seed(rc->seed, !rc->passive), number), "wrong data");
+	rc->received++;
+}
+
+static void take(struct rc *rc, const uint8_t *data, uint32_t bytes)
+{
+	struct peer_note note;
+
+	errno = 0;
+	if (!peer_is_note(data, bytes, &note)) {
+		check_data(rc, data, bytes, rc->received);
+		return;
+	}
+	switch (be32_get(note.kind)) {
+	case PEER_NOTE_GO:
+		rc->go = true;
+		break;
+	case PEER_NOTE_ACK:
+		CHECK(be32_get(note.number) <= rc->count && be32_get(note.number) >= rc->acked,
+		      "an acknowledgement of nothing");
+		rc->acked = be32_get(note.number);
+		break;
+	case PEER_NOTE_DATA:
+		CHECK(be32_get(note.number) == rc->received, "a Write out of turn");
+		check_data(rc, rc->sink + (size_t)(rc->received % PEER_SLOTS) * rc->stride,
+			   rc->bytes, rc->received);
+		break;
+	default:
+		die("a note that nobody knows");
+	}
+}
+
+static void complete(struct rc *rc, const struct ibv_wc *wc)
+{
+	uint32_t slot = (uint32_t)wc->wr_id & 0xffff;
+
+	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
+		rc->flushed = true;
+	} else if (wc->status != IBV_WC_SUCCESS) {
+		fprintf(stderr, "completion: %s\n", ibv_wc_status_str(wc->status));
+		rc->failed = true;
+	} else if (wc->wr_id & WR_RECV) {
+		take(rc, rc->recvs + (size_t)slot * rc->stride, wc->byte_len);
+		post_recv(rc, slot);
+	} else if (wc->wr_id & WR_READ) {
+		check_data(rc, rc->sink + (size_t)(rc->received % PEER_SLOTS) * rc->stride,
+			   wc->byte_len, rc->received % PEER_SLOTS);
+	}
+	if (!(wc->wr_id & WR_RECV))
+		rc->completed++;
+}
+
+/* ---- the connection */
+
+static struct rdma_cm_event *next_event(struct rc *rc, int timeout_ms)
+{
+	struct pollfd wait = {.fd = rc->channel->fd, .events = POLLIN};
+	uint64_t until = now_ms() + (uint64_t)timeout_ms;
+	struct rdma_cm_event *event;
+
+	do {
+		(void)poll(&wait, 1, timeout_ms);
+		if (!rdma_get_cm_event(rc->channel, &event))
+			return event;
+	} while (now_ms() < until);
+	return NULL;
+}
+
+static struct rdma_cm_event *expect(struct rc *rc, enum rdma_cm_event_type type)
+{
+	struct rdma_cm_event *event = next_event(rc, PEER_LIMIT_S * 1000);
+
+	CHECK(event, rdma_event_str(type));
+	if (event->event == type)
+		return event;
+	errno = 0;
+	fprintf(stderr, "rc_peer: %s (%d), not %s\n", rdma_event_str(event->event), event->status,
+		rdma_event_str(type));
+	exit(1);
+}
+
+static void expect_and_ack(struct rc *rc, enum rdma_cm_event_type type)
+{
+	rdma_ack_cm_event(expect(rc, type));
+}
+
+static void make_qp(struct rc *rc)
+{
+	size_t slots = (size_t)PEER_SLOTS * rc->stride;
+	size_t bytes = 2 * slots + SENDS * sizeof(struct peer_note) + (size_t)RECVS * rc->stride;
+	struct ibv_qp_init_attr attr = {
+	    .qp_type = IBV_QPT_RC,
+	    .cap = {
+		.max_send_wr = SENDS, .max_recv_wr = RECVS, .max_send_sge = 1, .max_recv_sge = 1}};
+	struct ibv_pd *pd = ibv_alloc_pd(rc->id->verbs);
+
+	CHECK(pd, "ibv_alloc_pd");
+	rc->cq = ibv_create_cq(rc->id->verbs, SENDS + RECVS, NULL, NULL, 0);
+	CHECK(rc->cq, "ibv_create_cq");
+	CHECK(!posix_memalign((void **)&rc->mem, 4096, bytes), "memory");
+	memset(rc->mem, 0, bytes);
+	rc->sink = rc->mem;
+	rc->source = rc->sink + slots;
+	rc->recvs = rc->source + slots;
+	rc->notes = rc->recvs + (size_t)RECVS * rc->stride;
+	rc->mr =
+	    ibv_reg_mr(pd, rc->mem, bytes,
+		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+	CHECK(rc->mr, "ibv_reg_mr");
+	attr.send_cq = attr.recv_cq = rc->cq;
+	CHECK(!rdma_create_qp(rc->id, pd, &attr), "rdma_create_qp");
+	for (uint32_t i = 0; i < RECVS; i++)
+		post_recv(rc, i);
+	for (uint32_t i = 0; i < PEER_SLOTS; i++)
+		peer_fill(rc->source + (size_t)i * rc->stride, rc->bytes,
+			  peer_seed(rc->seed, rc->passive), i);
+}
+
+/* What the peer said in its private data. */
+static void meet(struct rc *rc, const struct rdma_conn_param *param)
+{
+	struct peer_hello hello;
+
+	errno = 0;
+	CHECK(param->private_data_len >= sizeof(hello), "no private data of a peer");
+	memcpy(&hello, param->private_data, sizeof(hello));
+	CHECK(be32_get(hello.magic) == PEER_MAGIC, "private data of a stranger");
+	rc->peer_addr = be64_get(hello.addr);
+	rc->peer_stag = be32_get(hello.stag);
+	if (!rc->passive)
+		return;
+	rc->op = be32_get(hello.op);
+	rc->flags = be32_get(hello.flags);
+	rc->count = be32_get(hello.count);
+	rc->seed = be32_get(hello.seed);
+	CHECK(rc->op < PEER_OPS && be32_get(hello.bytes) == rc->bytes, "the peer has another size");
+}
+
+static struct rdma_conn_param my_param(struct rc *rc)
+{
+	/* What is read is the source's, what is written the sink's. */
+	uint8_t *buffer = rc->op == PEER_READ ? rc->source : rc->sink;
+
+	rc->hello = (struct peer_hello){
+	    .magic = be32_put(PEER_MAGIC),
+	    .stag = be32_put(rc->mr->rkey),
+	    .addr = be64_put((uintptr_t)buffer),
+	    .op = be32_put(rc->op),
+	    .flags = be32_put(rc->flags),
+	    .bytes = be32_put(rc->bytes),
+	    .count = be32_put(rc->count),
+	    .seed = be32_put(rc->seed),
+	};
+	return (struct rdma_conn_param){.private_data = &rc->hello,
+					.private_data_len = sizeof(rc->hello),
+					.responder_resources = READS,
+					.initiator_depth = READS,
+					.retry_count = 7,
+					.rnr_retry_count = 7};
+}
+
+static void listen_on(struct rc *rc, struct sockaddr_in *addr)
+{
+	struct rdma_conn_param param;
+	struct rdma_cm_event *event;
+
+	CHECK(!rdma_create_id(rc->channel, &rc->listener, NULL, RDMA_PS_TCP), "rdma_create_id");
+	CHECK(!rdma_bind_addr(rc->listener, (struct sockaddr *)addr), "rdma_bind_addr");
+	CHECK(!rdma_listen(rc->listener, 4), "rdma_listen");
+	printf("listening\n");
+	fflush(stdout);
+	event = expect(rc, RDMA_CM_EVENT_CONNECT_REQUEST);
+	rc->id = event->id;
+	meet(rc, &event->param.conn);
+	rdma_ack_cm_event(event);
+	make_qp(rc);
+	param = my_param(rc);
+	CHECK(!rdma_accept(rc->id, &param), "rdma_accept");
+	expect_and_ack(rc, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+static void connect_to(struct rc *rc, struct sockaddr_in *addr)
+{
+	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(rc->own_port)};
+	struct rdma_conn_param param;
+	struct rdma_cm_event *event;
+
+	CHECK(!rdma_create_id(rc->channel, &rc->id, NULL, RDMA_PS_TCP), "rdma_create_id");
+	if (rc->own_port)
+		CHECK(!rdma_bind_addr(rc->id, (struct sockaddr *)&own), "rdma_bind_addr");
+	CHECK(!rdma_resolve_addr(rc->id, NULL, (struct sockaddr *)addr, 5000), "rdma_resolve_addr");
+	expect_and_ack(rc, RDMA_CM_EVENT_ADDR_RESOLVED);
+	CHECK(!rdma_resolve_route(rc->id, 5000), "rdma_resolve_route");
+	expect_and_ack(rc, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	make_qp(rc);
+	param = my_param(rc);
+	CHECK(!rdma_connect(rc->id, &param), "rdma_connect");
+	event = expect(rc, RDMA_CM_EVENT_ESTABLISHED);
+	meet(rc, &event->param.conn);
+	rdma_ack_cm_event(event);
+	usleep(rc->wait_ms * 1000);
+	send_note(rc, PEER_NOTE_GO, 0);
+	rc->go = true;
+}
+
+/* ---- the run */
+
+static bool all_done(const struct rc *rc)
+{
+	bool acked = !is_source(rc) || rc->acked == rc->count;
+	bool told = !is_sink(rc) || rc->told == rc->count;
+
+	return acked && told && (rc->posted == rc->completed || rc->flushed);
+}
+
+static void turn(struct rc *rc)
+{
+	struct rdma_cm_event *event;
+	struct ibv_wc wc[16];
+	int n;
+
+	do {
+		n = ibv_poll_cq(rc->cq, 16, wc);
+		CHECK(n >= 0, "ibv_poll_cq");
+		for (int i = 0; i < n; i++)
+			complete(rc, &wc[i]);
+	} while (n == 16);
+	if (!rc->failed && !rc->flushed && !rc->disconnected && rc->go) {
+		if (is_sink(rc) && rc->op == PEER_READ)
+			read_on(rc);
+		else if (is_source(rc) && rc->op != PEER_READ)
+			produce(rc);
+		tell(rc);
+	}
+	event = next_event(rc, n || rc->posted != rc->completed ? 0 : 1);
+	if (!event)
+		return;
+	errno = 0;
+	CHECK(event->event == RDMA_CM_EVENT_DISCONNECTED ||
+		  event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT,
+	      rdma_event_str(event->event));
+	rdma_ack_cm_event(event);
+	rc->disconnected = true;
+}
+
+static void run(struct rc *rc)
+{
+	uint64_t start = now_ms(), took;
+	bool ended;
+
+	while (!all_done(rc)) {
+		errno = 0;
+		CHECK(!rc->failed, "a request failed");
+		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
+		/* What completed before the end may not have been seen yet. */
+		ended = rc->disconnected;
+		turn(rc);
+		CHECK(!ended || all_done(rc), "the connection ended before its time");
+	}
+	took = now_ms() - start;
+	printf("ok: %u messages of %u bytes in %u ms\n", rc->count, rc->bytes, (unsigned)took);
+	if (rc->flags & PEER_F_BOTH_END || !(rc->flags & PEER_F_PASSIVE_ENDS) == !rc->passive)
+		CHECK(!rdma_disconnect(rc->id) || errno == EINVAL, "rdma_disconnect");
+	while (!rc->disconnected) {
+		errno = 0;
+		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
+		turn(rc);
+	}
+}
+
+static bool qp_in_error(struct rc *rc)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	CHECK(!ibv_query_qp(rc->id->qp, &attr, IBV_QP_STATE, &init), "ibv_query_qp");
+	return attr.qp_state == IBV_QPS_ERR;
+}
+
+/* One writes where nothing is; both see the connection end, and their requests flushed. */
+static void run_bad(struct rc *rc)
+{
+	uint64_t start = now_ms();
+
+	if (rc->bad_stag)
+		post(rc, IBV_WR_RDMA_WRITE, rc->source, rc->bytes, rc->peer_addr,
+		     rc->peer_stag ^ 0x00ff0000, 0);
+	while (!rc->disconnected || !(rc->failed || rc->flushed) || !qp_in_error(rc)) {
+		errno = 0;
+		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "no error in time");
+		turn(rc);
+	}
+	printf("ok: the connection ended, the QP is in error\n");
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: rc_peer listen|connect ADDRESS PORT [-o send|write|read] "
+			"[-d active|passive|both] [-s BYTES] [-n MESSAGES] [-S SEED] "
+			"[-e active|passive|both] [-w MS] [-P PORT] [-x stag|victim]\n");
+	return 2;
+}
+
+static bool parse(struct rc *rc, int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "o:d:s:n:S:e:w:P:x:")) != -1) {
+		if (c == 'o')
+			rc->op = peer_op(optarg);
+		else if (c == 'd')
+			rc->flags |= peer_sink_flags(optarg);
+		else if (c == 's')
+			rc->bytes = (uint32_t)atoi(optarg);
+		else if (c == 'n')
+			rc->count = (uint32_t)atoi(optarg);
+		else if (c == 'S')
+			rc->seed = (uint32_t)atoi(optarg);
+		else if (c == 'e')
+			rc->flags |= peer_end_flags(optarg);
+		else if (c == 'w')
+			rc->wait_ms = (uint32_t)atoi(optarg);
+		else if (c == 'P')
+			rc->own_port = (uint16_t)atoi(optarg);
+		else if (c == 'x')
+			*(!strcmp(optarg, "stag") ? &rc->bad_stag : &rc->victim) = true;
+		else
+			return false;
+	}
+	rc->stride = (rc->bytes + 63) / 64 * 64 + 64;
+	return rc->op < PEER_OPS && rc->bytes <= PEER_MAX_BYTES && argc - optind == 3;
+}
+
+int main(int argc, char **argv)
+{
+	static struct rc rc = {.bytes = 64, .count = 100};
+	struct sockaddr_in addr = {.sin_family = AF_INET};
+
+	if (!parse(&rc, argc, argv) || !inet_aton(argv[optind + 1], &addr.sin_addr))
+		return usage();
+	addr.sin_port = htons((uint16_t)atoi(argv[optind + 2]));
+	rc.passive = !strcmp(argv[optind], "listen");
+	rc.channel = rdma_create_event_channel();
+	CHECK(rc.channel, "rdma_create_event_channel");
+	fcntl(rc.channel->fd, F_SETFL, O_NONBLOCK);
+	if (rc.passive)
+		listen_on(&rc, &addr);
+	else
+		connect_to(&rc, &addr);
+	if (rc.victim || rc.bad_stag)
+		run_bad(&rc);
+	else
+		run(&rc);
+	rdma_destroy_qp(rc.id);
+	ibv_dereg_mr(rc.mr);
+	CHECK(!ibv_destroy_cq(rc.cq), "ibv_destroy_cq");
+	rdma_destroy_id(rc.id);
+	if (rc.listener)
+		rdma_destroy_id(rc.listener);
+	rdma_destroy_event_channel(rc.channel);
+	free(rc.mem);
+	return 0;
+}
