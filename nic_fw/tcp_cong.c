@@ -169,7 +169,8 @@ void tcp_cong_rto(struct fw_nic *nic, struct tcp_flow *flow)
 
 void tcp_cong_ecn(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	if (seq_lt(flow->snd_una, flow->cwr_end) || flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS))
+	/* Once a round trip: the ACK of what was in flight may still echo the mark. */
+	if (seq_leq(flow->snd_una, flow->cwr_end) || flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS))
 		return;
 	FW_COUNT(nic, tcp_ecn_cuts);
 	cut(flow);

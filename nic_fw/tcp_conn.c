@@ -34,12 +34,11 @@ struct tcp_flow *tcp_find(const struct fw_nic *nic, uint32_t peer_ip, uint16_t p
 static void unhash(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	uint32_t *link = chain_head(nic, flow->peer_ip, flow->peer_port, flow->local_port);
-	uint32_t me = fw_pool_index(&nic->tcp.flows, flow) + 1;
+	uint32_t me = fw_pool_index(&nic->tcp.flows, flow) + 1, i;
 
-	while (*link != me) {
-		struct tcp_flow *other;
+	for (i = *link; i != me; i = *link) {
+		struct tcp_flow *other = fw_pool_at(&nic->tcp.flows, i - 1);
 
-		other = fw_pool_at(&nic->tcp.flows, *link - 1);
 		link = &other->hash_next;
 	}
 	*link = flow->hash_next;
@@ -118,6 +117,7 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	fw_list_init(&flow->ready_node);
 	fw_list_init(&flow->ack_node);
 	fw_list_init(&flow->wait_node);
+	fw_list_init(&flow->pending_node);
 	fw_list_init(&flow->early);
 	fw_list_init(&flow->ctl.node);
 	fw_timer_init(&flow->timer, tcp_timer_fire);
@@ -146,6 +146,21 @@ void tcp_set_mss(struct fw_nic *nic, struct tcp_flow *flow)
 	if (flow->flags & TCP_F_TS)
 		mss -= WIRE_TCP_TS_PADDED_BYTES;
 	flow->mss = (uint16_t)mss;
+}
+
+void tcp_number_from(struct tcp_flow *flow, uint32_t iss, uint32_t sent)
+{
+	uint32_t next = iss + sent;
+
+	flow->iss = iss;
+	flow->snd_una = next;
+	flow->snd_nxt = next;
+	flow->fack = next;
+	flow->recover = next;
+	flow->cwr_end = next;
+	flow->dsack_end = next;
+	flow->tlp_end = next;
+	flow->rack_end = next;
 }
 
 void tcp_negotiated(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mss, bool ts, bool sack,
@@ -255,11 +270,7 @@ struct tcp_flow *tcp_connect(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer
 	flow->flags = TCP_F_TS | TCP_F_SACK | TCP_F_WSCALE;
 	if (!nic->config.cc_off)
 		flow->flags |= TCP_F_ECN;
-	flow->iss = tcp_isn(nic, peer_ip, peer_port, local_port);
-	flow->snd_una = flow->iss;
-	flow->snd_nxt = flow->iss;
-	flow->fack = flow->iss;
-	flow->recover = flow->iss;
+	tcp_number_from(flow, tcp_isn(nic, peer_ip, peer_port, local_port), 0);
 	flow->snd_wnd = 1; /* SYN */
 	flow->ctl = (struct tcp_seg){.seq = flow->iss, .bytes = 1, .flags = TCP_SEG_SYN};
 	fw_list_add_tail(&flow->segs, &flow->ctl.node);

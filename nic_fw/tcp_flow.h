@@ -197,6 +197,7 @@ struct tcp_flow {
 	struct tcp_block dsack;                  /* from == to: none */
 
 	struct tcp_listener *listener; /* counts against its backlog */
+	struct fw_list pending_node;   /* tcp_listener.flows */
 };
 static_assert(offsetof(struct tcp_flow, hash_next) <= 128, "two cache lines of hot state");
 static_assert(sizeof(struct tcp_flow) <= 896, "an idle connection is small");
@@ -206,8 +207,9 @@ struct tcp_listener {
 	void *ctx;
 	uint32_t hash_next;
 	uint32_t backlog;
-	uint32_t pending; /* flows that tcp_accept_done() was not said of */
-	uint32_t syns;    /* half-open */
+	struct fw_list flows; /* that tcp_accept_done() was not said of */
+	uint32_t pending;     /* how many */
+	uint32_t syns;        /* half-open */
 	uint16_t port;
 	bool used;
 };
@@ -348,6 +350,8 @@ static inline void tcp_enter(struct tcp_flow *flow)
 }
 bool tcp_leave(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_set_mss(struct fw_nic *nic, struct tcp_flow *flow);
+/* Our initial sequence number; sent: of SYN, 1 when it is acknowledged already. */
+void tcp_number_from(struct tcp_flow *flow, uint32_t iss, uint32_t sent);
 /* What both ends' SYNs said. */
 void tcp_negotiated(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mss, bool ts, bool sack,
 		    bool wscale, uint8_t shift);
@@ -379,6 +383,8 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 /* Hands up what is next and was kept; rcv_nxt and rcv_up move. */
 void tcp_early_deliver(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_early_drop(struct fw_nic *nic, struct tcp_flow *flow);
+/* [from, to) has come before its turn: what is said of it. */
+void tcp_early_note(struct tcp_flow *flow, uint32_t from, uint32_t to);
 /* SACK blocks to be said now, the latest first; returns how many, at most max. */
 uint32_t tcp_early_blocks(const struct tcp_flow *flow, struct tcp_block *blocks, uint32_t max);
 

@@ -65,6 +65,7 @@ int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, const struct
 	    .used = true,
 	    .hash_next = *head,
 	};
+	fw_list_init(&listener->flows);
 	*head = i + 1;
 	nic->tcp.num_listeners++;
 	return 0;
@@ -76,6 +77,7 @@ void tcp_accept_done(struct fw_nic *nic, struct tcp_flow *flow)
 	if (!flow->listener)
 		return;
 	flow->listener->pending--;
+	fw_list_del(&flow->pending_node);
 	flow->listener = NULL;
 }
 
@@ -105,13 +107,12 @@ static struct tcp_syn *find_syn(const struct fw_nic *nic, const struct tcp_in *i
 static void drop_syn(struct fw_nic *nic, struct tcp_syn *syn)
 {
 	uint32_t *link = syn_head(nic, syn->peer_ip, syn->peer_port, syn->local_port);
-	uint32_t me = fw_pool_index(&nic->tcp.syns, syn) + 1;
+	uint32_t me = fw_pool_index(&nic->tcp.syns, syn) + 1, i;
 	struct tcp_listener *listener = tcp_find_listener(nic, syn->local_port);
 
-	while (*link != me) {
-		struct tcp_syn *other;
+	for (i = *link; i != me; i = *link) {
+		struct tcp_syn *other = fw_pool_at(&nic->tcp.syns, i - 1);
 
-		other = fw_pool_at(&nic->tcp.syns, *link - 1);
 		link = &other->hash_next;
 	}
 	*link = syn->hash_next;
@@ -124,7 +125,7 @@ static void drop_syn(struct fw_nic *nic, struct tcp_syn *syn)
 void tcp_unlisten(struct fw_nic *nic, uint16_t port)
 {
 	struct tcp_listener *listener = tcp_find_listener(nic, port);
-	uint32_t i, *link = &nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE];
+	uint32_t *link = &nic->tcp.listen_hash[port % TCP_LISTEN_HASH_SIZE];
 	struct fw_list *pos, *next;
 
 	if (!listener)
@@ -136,12 +137,9 @@ void tcp_unlisten(struct fw_nic *nic, uint16_t port)
 		if (syn->local_port == port)
 			drop_syn(nic, syn);
 	}
-	for (i = 0; i < nic->tcp.flows.high && listener->pending; i++) {
-		struct tcp_flow *flow = fw_pool_at(&nic->tcp.flows, i);
-
-		if (flow->listener == listener && flow->state != TCP_CLOSED)
-			tcp_accept_done(nic, flow);
-	}
+	while (!fw_list_empty(&listener->flows))
+		tcp_accept_done(nic,
+				FW_CONTAINER(listener->flows.next, struct tcp_flow, pending_node));
 	while (&nic->tcp.listeners[*link - 1] != listener)
 		link = &nic->tcp.listeners[*link - 1].hash_next;
 	*link = listener->hash_next;
@@ -334,12 +332,7 @@ static struct tcp_flow *make_flow(struct fw_nic *nic, struct tcp_listener *liste
 		flow->flags |= TCP_F_ECN;
 	flow->ts_recent = syn->ts_recent;
 	flow->ts_recent_ns = nic->now_ns;
-	flow->iss = syn->iss;
-	flow->snd_una = syn->iss + 1;
-	flow->snd_nxt = syn->iss + 1;
-	flow->fack = flow->snd_nxt;
-	flow->recover = flow->snd_nxt;
-	flow->cwr_end = flow->snd_nxt;
+	tcp_number_from(flow, syn->iss, 1);
 	flow->irs = syn->irs;
 	flow->rcv_nxt = syn->irs + 1;
 	flow->rcv_up = flow->rcv_nxt;
@@ -370,6 +363,7 @@ static void open_flow(struct fw_nic *nic, struct tcp_listener *listener, const s
 		tcp_rtt_sample(flow, nic->now_ns - syn->sent_ns);
 	flow->listener = listener;
 	listener->pending++;
+	fw_list_add_tail(&listener->flows, &flow->pending_node);
 	tcp_enter(flow);
 	tcp_set_state(nic, flow, TCP_ESTABLISHED);
 	flow->flags |= TCP_F_MORE;

@@ -61,7 +61,7 @@ static uint32_t store(struct fw_nic *nic, struct tcp_flow *flow, struct fw_list 
 }
 
 /* The last block goes to the front, with what it now touches. RFC 2018 4 */
-static void note_block(struct tcp_flow *flow, uint32_t from, uint32_t to)
+void tcp_early_note(struct tcp_flow *flow, uint32_t from, uint32_t to)
 {
 	struct tcp_block block = {from, to};
 	uint32_t i, kept = 0;
@@ -155,7 +155,7 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 			pos = pos->next;
 	}
 	if (first != last)
-		note_block(flow, first, last);
+		tcp_early_note(flow, first, last);
 	if (!stored && first != last) {
 		FW_COUNT(nic, tcp_rx_duplicates);
 		flow->dsack = (struct tcp_block){first, last};

@@ -252,7 +252,7 @@ static void owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 {
 	if (in->bytes >= flow->mss && flow->ack_segs < UINT8_MAX)
 		flow->ack_segs++;
-	if (flow->ack_segs >= 2 || !fw_list_empty(&flow->early))
+	if (flow->ack_segs >= 2)
 		flow->flags |= TCP_F_ACK_NOW;
 	if (in->flags & WIRE_TCP_PSH) {
 		if (!(flow->flags & TCP_F_RIDE))
@@ -307,7 +307,9 @@ static bool rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in
 		tcp_early_keep(nic, flow, in, in->seq + skip + taken, in->offset + skip + taken,
 			       n - taken);
 		tcp_early_deliver(nic, flow);
-	} else if (!fw_list_empty(&flow->early)) {
+	} else if (flow->num_blocks) {
+		/* It fills a gap, or part of one: the peer waits for that. RFC 5681 4.2 */
+		flow->flags |= TCP_F_ACK_NOW;
 		tcp_early_deliver(nic, flow);
 	}
 	if (flow->state == TCP_CLOSED)
@@ -395,6 +397,22 @@ static bool complete_open(struct fw_nic *nic, struct tcp_flow *flow, const struc
 	return true;
 }
 
+/* Remembered when it comes before its turn, and said, so that it need not come again. */
+static void see_fin(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
+{
+	uint32_t fin = in->seq + in->bytes;
+
+	if (fin - flow->rcv_nxt > tcp_rcv_window(flow) || (flow->fin_seen && fin != flow->peer_fin))
+		return;
+	flow->fin_seen = true;
+	flow->peer_fin = fin;
+	if (in->seq == flow->rcv_nxt)
+		return;
+	tcp_early_note(flow, fin, fin + 1);
+	flow->flags |= TCP_F_ACK_NOW;
+	tcp_ack_soon(nic, flow);
+}
+
 static void rx_synchronized(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in)
 {
 	bool opened = false;
@@ -432,11 +450,8 @@ static void rx_synchronized(struct fw_nic *nic, struct tcp_flow *flow, struct tc
 	}
 	if (flow->flags & TCP_F_FIN_RCVD)
 		return;
-	if (in->flags & WIRE_TCP_FIN && !flow->fin_seen &&
-	    in->seq + in->bytes - flow->rcv_nxt <= tcp_rcv_window(flow)) {
-		flow->fin_seen = true;
-		flow->peer_fin = in->seq + in->bytes;
-	}
+	if (in->flags & WIRE_TCP_FIN)
+		see_fin(nic, flow, in);
 	if (in->bytes && !rx_data(nic, flow, in))
 		return;
 	tcp_take_fin(nic, flow);

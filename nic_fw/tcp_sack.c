@@ -67,12 +67,21 @@ struct tcp_seg *tcp_first_lost(const struct tcp_flow *flow)
 void tcp_mark_all_lost(struct tcp_flow *flow)
 {
 	struct fw_list *pos;
+	bool reneged = false;
 
+	if (!fw_list_empty(&flow->segs)) {
+		/* The next byte the peer wants it said to have: it has dropped what it SACKed. */
+		struct tcp_seg *first = FW_CONTAINER(flow->segs.next, struct tcp_seg, node);
+
+		reneged = first->flags & TCP_SEG_SACKED;
+	}
 	fw_list_for_each (pos, &flow->segs) {
 		struct tcp_seg *seg = FW_CONTAINER(pos, struct tcp_seg, node);
 
 		if (!tcp_seg_out(flow, seg))
 			break;
+		if (reneged)
+			tcp_seg_mark(flow, seg, 0, TCP_SEG_SACKED);
 		if (!(seg->flags & TCP_SEG_SACKED))
 			tcp_seg_mark(flow, seg, TCP_SEG_LOST, TCP_SEG_RETRANS);
 	}
@@ -89,9 +98,12 @@ void tcp_rack_update(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 {
 	uint64_t rtt_ns = nic->now_ns - seg->sent_ns;
 
-	/* An ACK of what was just sent again is of the first copy, more likely. RFC 8985 6.2 */
+	/*
+	 * An ACK of what was just sent again is of the first copy, more likely. RFC 8985 6.2; half
+	 * of the least, since bare segments are faster than those it was measured by.
+	 */
 	if (seg->flags & TCP_SEG_EVER) {
-		if (rtt_ns < flow->min_rtt_ns)
+		if (rtt_ns < flow->min_rtt_ns / 2)
 			return;
 	} else {
 		acked->rtt_ns = rtt_ns ? rtt_ns : 1;

@@ -69,7 +69,9 @@ bool tcp_tx_bare(struct fw_nic *nic, struct tcp_flow *flow, uint32_t seq, uint8_
 		return false;
 	end = tcp_tx_header(nic, flow, frame, seq, flags, 0, true, 0);
 	tcp_tx_checksum(nic, frame, flow->peer_ip, end, 0);
-	frame->flags |= FW_TX_F_CONTROL;
+	/* What ends the stream does not overtake it. */
+	if (!(flags & (WIRE_TCP_FIN | WIRE_TCP_RST)))
+		frame->flags |= FW_TX_F_CONTROL;
 	eth_tx_hdr(frame, 0, end, 0);
 	eth_tx_commit(nic, frame);
 	if (flags & WIRE_TCP_ACK)
@@ -216,8 +218,10 @@ static bool send_ctl(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 		else if (flow->flags & TCP_F_ECN)
 			flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
 	}
+	if (!eth_tx_room(nic) || !tcp_tx_bare(nic, flow, seg->seq, flags))
+		return false;
 	FW_COUNT(nic, tcp_tx_segments);
-	return tcp_tx_bare(nic, flow, seg->seq, flags);
+	return true;
 }
 
 /* [from, to) of a segment, in as many frames as the path's MTU asks for. Returns where it came. */

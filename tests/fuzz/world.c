@@ -533,6 +533,9 @@ static void each_pool(pool_fn fn)
 		fn(&nic->esp_held);
 		fn(&nic->esp_rdmap_lasts);
 		fn(&nic->cm_data);
+		fn(&nic->tcp.flows);
+		fn(&nic->tcp.syns);
+		fn(&nic->tcp.chunks);
 		fn(&nic->mpa_conns);
 		fn(&nic->mpa_setups);
 		fn(&nic->mpa_segs);

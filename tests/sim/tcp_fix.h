@@ -55,7 +55,9 @@ struct tcp_world {
 	struct tcp_side side[TCP_FIX_SIDES];
 	struct tcp_side accept; /* what accepted ones shall do */
 	bool refuse;
-	uint8_t *block; /* the pattern */
+	bool forged;       /* early bytes may be anything */
+	bool keep_pending; /* accepted ones count against the backlog */
+	uint8_t *block;    /* the pattern */
 };
 
 /* Two NICs that know nothing of each other; config NULL: the defaults. faults: from now on. */
@@ -69,7 +71,10 @@ void tcp_world_listen(struct tcp_world *w, uint32_t i, uint16_t port, uint32_t b
 /* A side of NIC i that connects to the other one, or to peer. */
 struct tcp_side *tcp_world_connect(struct tcp_world *w, uint32_t i, uint32_t peer,
 				   uint16_t local_port, uint64_t want_tx, bool close_after);
-/* The n-th side that was accepted on NIC i, or NULL. */
+/* The same to any port; NULL: TCP did not take it. */
+struct tcp_side *tcp_world_connect_to(struct tcp_world *w, uint32_t i, uint32_t peer,
+				      uint16_t peer_port, uint16_t local_port);
+/* The n-th side that was accepted, or NULL. */
 struct tcp_side *tcp_world_accepted(struct tcp_world *w, uint32_t n);
 /* More to send. */
 void tcp_side_send(struct tcp_side *side, uint64_t bytes, bool close_after);

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * TCP and strangers: forged resets, SYNs, data and ACKs, floods, hostile options, ICMP out of the
+ * blue. What is not the peer's changes nothing, costs a bounded number of answers and a bounded
+ * amount of memory. RFC 5961, 5927, 4987, 7323 5.
+ */
+#include "tests/sim/tcp_fix.h"
+
+#include <arpa/inet.h>
+
+#define SECOND (1000 * FIX_MS)
+
+enum {
+	KIB = 1 << 10,
+	LOCAL = 1000,
+	TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
+	MAX_FRAME = 2048,
+};
+
+/* A segment that claims to be of a connection's peer. */
+struct forged {
+	uint32_t seq, ack;
+	uint8_t flags;
+	uint16_t window;
+	const uint8_t *opts; /* NULL: timestamps, when the connection has them */
+	uint32_t opt_bytes;
+	uint32_t ts_val;
+	uint32_t bytes;       /* of payload, 0xee */
+	uint16_t src_port;    /* 0: the peer's */
+	uint32_t src_ip;      /* 0: the peer's */
+	uint8_t offset_words; /* 0: right */
+	bool bad_sum;
+};
+
+static void put_ip(uint8_t *frame, const struct sim_nic *to, uint32_t src_ip, uint8_t proto,
+		   uint32_t bytes)
+{
+	struct wire_eth *eth = (void *)frame;
+	struct wire_ip *ip = (void *)(eth + 1);
+	uint32_t dst_ip = sim_nic_ip(to);
+
+	memcpy(eth->dst, sim_nic_mac(to), WIRE_MAC_BYTES);
+	memcpy(eth->src, sim_nic_mac(to), WIRE_MAC_BYTES);
+	eth->src[5] ^= 0x40;
+	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
+	*ip = (struct wire_ip){
+	    .version_ihl = WIRE_IP_VERSION_IHL,
+	    .total_bytes = be16_put((uint16_t)(sizeof(*ip) + bytes)),
+	    .ttl = 64,
+	    .proto = proto,
+	};
+	memcpy(&ip->src, &src_ip, 4);
+	memcpy(&ip->dst, &dst_ip, 4);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+}
+
+static void inject(struct sim_nic *nic, const struct tcp_flow *flow, uint16_t port,
+		   const struct forged *f)
+{
+	uint8_t frame[MAX_FRAME] = {0}, ts[WIRE_TCP_TS_PADDED_BYTES];
+	struct wire_tcp *tcp = (void *)(frame + TCP_AT);
+	uint32_t src_ip = f->src_ip ? f->src_ip : flow->peer_ip, n, opt = f->opt_bytes, sum;
+	struct wire_tcp_pseudo pseudo = {.proto = WIRE_IPPROTO_TCP};
+	const uint8_t *opts = f->opts;
+	uint32_t dst_ip = sim_nic_ip(nic);
+
+	if (!opts && flow && flow->flags & TCP_F_TS) {
+		opt = tcp_opt_ts(ts, f->ts_val ? f->ts_val : flow->ts_recent, 0);
+		opts = ts;
+	}
+	if (opt)
+		memcpy(tcp + 1, opts, opt);
+	memset((uint8_t *)(tcp + 1) + opt, 0xee, f->bytes);
+	n = (uint32_t)sizeof(*tcp) + opt + f->bytes;
+	put_ip(frame, nic, src_ip, WIRE_IPPROTO_TCP, n);
+	tcp->src_port = be16_put(f->src_port ? f->src_port : flow->peer_port);
+	tcp->dst_port = be16_put(flow ? flow->local_port : port);
+	tcp->seq = be32_put(f->seq);
+	tcp->ack = be32_put(f->ack);
+	tcp->flags = f->flags;
+	tcp->window = be16_put(f->window);
+	tcp->data_offset =
+	    (uint8_t)((f->offset_words ? f->offset_words : (sizeof(*tcp) + opt) / 4) << 4);
+	memcpy(&pseudo.src, &src_ip, 4);
+	memcpy(&pseudo.dst, &dst_ip, 4);
+	pseudo.bytes = be16_put((uint16_t)n);
+	sum = wire_sum_add(wire_sum_add(0, &pseudo, sizeof(pseudo)), tcp, n);
+	tcp->checksum = be16_put((uint16_t)(wire_sum_fold(sum) ^ f->bad_sum));
+	sim_inject(nic, frame, TCP_AT + n);
+}
+
+struct bad {
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+};
+
+/* A connection that has moved something each way, and rests. */
+static void bad_open(struct bad *t)
+{
+	tcp_world_open(&t->w, 1, NULL, NULL);
+	tcp_world_listen(&t->w, 1, TCP_FIX_PORT, 2);
+	t->w.accept.want_tx = 10 * KIB;
+	t->a = tcp_world_connect(&t->w, 0, 1, LOCAL, 20 * KIB, false);
+	sim_run_for(t->w.sim, SECOND);
+	t->b = tcp_world_accepted(&t->w, 0);
+	FIX_REQUIRE(&t->w, t->b && t->a->received == 10 * KIB && t->b->received == 20 * KIB);
+}
+
+/* It still works, and closes. */
+static void bad_close(struct bad *t)
+{
+	t->b->close_on_fin = true;
+	tcp_side_send(t->b, 10 * KIB, false);
+	tcp_side_send(t->a, 10 * KIB, true);
+	FIX_CHECK(&t->w, tcp_world_ended(&t->w, 10 * SECOND));
+	FIX_CHECK(&t->w, t->a->received == 20 * KIB && t->b->received == 30 * KIB);
+	FIX_CHECK(&t->w, t->a->why == TCP_END_CLOSED && t->b->why == TCP_END_CLOSED);
+	tcp_world_close(&t->w);
+}
+
+static void forge(struct bad *t, struct forged f)
+{
+	inject(t->w.nic[0], t->a->flow, 0, &f);
+	sim_run_for(t->w.sim, FIX_MS);
+}
+
+static void blind_resets(void)
+{
+	struct tcp_flow *flow;
+	struct bad t;
+	uint32_t i;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	/* Within the window, but not where the next byte is: asked about. */
+	forge(&t, (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt + 1});
+	forge(&t, (struct forged){.flags = WIRE_TCP_RST | WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt + TCP_RCV_WINDOW / 2,
+				  .ack = flow->snd_nxt});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") == 2);
+	/* Outside: nothing. */
+	forge(&t, (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt - 1});
+	forge(&t,
+	      (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt + 2 * TCP_RCV_WINDOW});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") == 2);
+	FIX_CHECK(&t.w, !t.a->ended);
+	/* A thousand a second are not answered a thousand times. */
+	for (i = 0; i < 500; i++)
+		forge(&t, (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt + 1 + i});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") <= 2 * TCP_CHALLENGES);
+	sim_run_for(t.w.sim, SECOND);
+	bad_close(&t);
+
+	bad_open(&t);
+	forge(&t, (struct forged){.flags = WIRE_TCP_RST, .seq = t.a->flow->rcv_nxt});
+	FIX_CHECK(&t.w, t.a->ended == 1 && t.a->why == TCP_END_RESET);
+	tcp_world_close(&t.w);
+}
+
+static void blind_syns(void)
+{
+	struct bad t;
+
+	bad_open(&t);
+	forge(&t, (struct forged){.flags = WIRE_TCP_SYN, .seq = t.a->flow->rcv_nxt});
+	forge(&t, (struct forged){.flags = WIRE_TCP_SYN | WIRE_TCP_ACK,
+				  .seq = t.a->flow->rcv_nxt + 10,
+				  .ack = t.a->flow->snd_nxt});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") == 2);
+	forge(&t, (struct forged){.flags = WIRE_TCP_SYN, .seq = t.a->flow->rcv_nxt - 100});
+	FIX_CHECK(&t.w, !t.a->ended);
+	bad_close(&t);
+}
+
+/* ACKs of what was never sent, or of long ago; SACKs likewise; data with them is not taken. */
+static void blind_acks(void)
+{
+	static const uint32_t off[] = {1, 2, 1000, 0x7fffffff, 0x80000000};
+	struct tcp_flow *flow;
+	struct bad t;
+	uint32_t i;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	for (i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+					  .seq = flow->rcv_nxt,
+					  .ack = flow->snd_nxt + off[i],
+					  .window = 1,
+					  .bytes = 50});
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt,
+				  .ack = flow->snd_una - flow->snd_wnd_max - 1,
+				  .bytes = 50});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_ack") == i + 1);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") == i + 1);
+	FIX_CHECK(&t.w, t.a->received == 10 * KIB);
+	bad_close(&t);
+}
+
+static void put32(uint8_t *p, uint32_t x)
+{
+	struct be32 v = be32_put(x);
+
+	memcpy(p, &v, 4);
+}
+
+static void hostile_sacks(void)
+{
+	struct tcp_flow *flow;
+	uint8_t opts[40] = {1, 1, 8, 10};
+	struct bad t;
+	uint32_t i;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	sim_block(t.w.nic[0], t.w.nic[1], true);
+	tcp_side_send(t.a, 100 * KIB, false);
+	sim_run_for(t.w.sim, FIX_MS);
+	for (i = 0; i < 200; i++) {
+		uint32_t from = flow->snd_una + i * 777 - 40000, to = from + (i * i * 331) % 90000;
+
+		put32(opts + 4, flow->ts_recent);
+		opts[12] = opts[13] = 1;
+		opts[14] = WIRE_TCP_OPT_SACK;
+		opts[15] = 18;
+		put32(opts + 16, i % 7 ? from : to);
+		put32(opts + 20, i % 7 ? to : from);
+		put32(opts + 24, flow->snd_nxt - 1);
+		put32(opts + 28, flow->snd_nxt + i);
+		forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+					  .seq = flow->rcv_nxt,
+					  .ack = flow->snd_una,
+					  .window = 1000,
+					  .opts = opts,
+					  .opt_bytes = 32});
+	}
+	FIX_CHECK(&t.w, !t.a->ended && t.a->acked == 20 * KIB);
+	/* The peer got nothing, whatever was said: all of it comes in the end. */
+	sim_heal(t.w.sim);
+	FIX_CHECK(&t.w, tcp_side_received(t.b, 120 * KIB, 100 * SECOND));
+	tcp_world_close(&t.w);
+}
+
+static void old_timestamps(void)
+{
+	struct tcp_flow *flow;
+	struct bad t;
+	uint8_t none[4] = {1, 1, 1, 1};
+
+	bad_open(&t);
+	flow = t.a->flow;
+	FIX_REQUIRE(&t.w, flow->flags & TCP_F_TS);
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt,
+				  .ack = flow->snd_nxt,
+				  .ts_val = flow->ts_recent - 1,
+				  .bytes = 50});
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt,
+				  .ack = flow->snd_nxt,
+				  .opts = none,
+				  .opt_bytes = 4,
+				  .bytes = 50});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_paws") == 2);
+	FIX_CHECK(&t.w, t.a->received == 10 * KIB);
+	/* A reset needs no timestamp: RFC 7323 5.3 R1. */
+	forge(&t, (struct forged){
+		      .flags = WIRE_TCP_RST, .seq = flow->rcv_nxt, .ts_val = flow->ts_recent - 9});
+	FIX_CHECK(&t.w, t.a->ended == 1 && t.a->why == TCP_END_RESET);
+	tcp_world_close(&t.w);
+}
+
+/* The window's edges: what lies outside is answered by an ACK and not kept. */
+static void outside_window(void)
+{
+	struct tcp_flow *flow;
+	struct bad t;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt + tcp_rcv_window(flow),
+				  .ack = flow->snd_nxt,
+				  .bytes = 10});
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt - 10,
+				  .ack = flow->snd_nxt,
+				  .bytes = 10});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_window") == 2);
+	FIX_CHECK(&t.w, flow->early_chunks == 0);
+	/* Without ACK nothing is taken. */
+	forge(&t, (struct forged){.seq = flow->rcv_nxt, .bytes = 10});
+	FIX_CHECK(&t.w, t.a->received == 10 * KIB && !t.a->ended);
+	bad_close(&t);
+}
+
+static void malformed(void)
+{
+	static const uint8_t opts[][4] = {
+	    {WIRE_TCP_OPT_TS, 0, 0, 0},  {WIRE_TCP_OPT_TS, 1, 0, 0},  {WIRE_TCP_OPT_TS, 10, 0, 0},
+	    {WIRE_TCP_OPT_SACK, 255, 0}, {1, 1, 1, WIRE_TCP_OPT_MSS}, {99, 5, 0, 0},
+	};
+	struct tcp_flow *flow;
+	struct bad t;
+	uint32_t i;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	for (i = 0; i < sizeof(opts) / sizeof(opts[0]); i++)
+		forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+					  .seq = flow->rcv_nxt,
+					  .ack = flow->snd_nxt,
+					  .opts = opts[i],
+					  .opt_bytes = 4,
+					  .bytes = 4});
+	for (i = 1; i < 16; i++)
+		if (i < 5 || i > 8 + 4 / 4)
+			forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+						  .seq = flow->rcv_nxt,
+						  .ack = flow->snd_nxt,
+						  .offset_words = (uint8_t)i,
+						  .bytes = 4});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_malformed") ==
+			    sizeof(opts) / sizeof(opts[0]) + 4 + 6);
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt,
+				  .ack = flow->snd_nxt,
+				  .bad_sum = true,
+				  .bytes = 4});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_checksum") == 1);
+	FIX_CHECK(&t.w, t.a->received == 10 * KIB && !t.a->ended);
+	bad_close(&t);
+}
+
+/* Bytes with gaps between, without end: so many chunks and no more; the real ones still come. */
+static void early_flood(void)
+{
+	struct tcp_flow *flow;
+	struct bad t;
+	uint32_t i, early = 0;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	t.w.forged = true;
+	for (i = 0; i < 3000; i++) {
+		struct forged f = {.flags = WIRE_TCP_ACK,
+				   .seq = flow->rcv_nxt + 2 + 2 * i,
+				   .ack = flow->snd_nxt,
+				   .window = 1000,
+				   .bytes = 1};
+
+		inject(t.w.nic[0], flow, 0, &f);
+		if (i % 30 == 29)
+			sim_run_for(t.w.sim, FIX_MS / 10);
+		early = tcp_max(early, flow->early_chunks);
+	}
+	sim_run_for(t.w.sim, FIX_MS);
+	FIX_CHECK(&t.w, early == TCP_MAX_FLOW_CHUNKS);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_early_full") > 0);
+	tcp_world_close(&t.w);
+}
+
+/* ---- floods ---------------------------------------------------------------------------------- */
+
+static void syn_flood(void)
+{
+	static const uint8_t opts[] = {2, 4, 5, 180, 4, 2, 8, 10, 0, 0,
+				       0, 1, 0, 0,   0, 0, 1, 3,  3, 7};
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+	uint32_t i, used = 0;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	w.accept = (struct tcp_side){.want_tx = 100 * KIB, .close_on_fin = true};
+	for (i = 0; i < 3000; i++) {
+		struct forged f = {.flags = WIRE_TCP_SYN,
+				   .seq = i * 77777,
+				   .window = 1000,
+				   .opts = opts,
+				   .opt_bytes = sizeof(opts),
+				   .src_port = (uint16_t)(1 + i),
+				   .src_ip = htonl(0x0a4d0080 + i % 100)};
+
+		inject(w.nic[1], NULL, TCP_FIX_PORT, &f);
+		if (i % 30 == 29)
+			sim_run_for(w.sim, FIX_MS / 10);
+		used = tcp_max(used, tcp_fw(&w, 1)->tcp.syns.used);
+	}
+	FIX_CHECK(&w, used == TCP_MAX_SYNS / 2);
+	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_cookies_tx") == 3000 - used);
+	FIX_CHECK(&w, tcp_fw(&w, 1)->tcp.flows.used == 0);
+	/* A real peer comes through, by a cookie, with all it can do. */
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 300 * KIB, true);
+	sim_run_for(w.sim, FIX_MS);
+	b = tcp_world_accepted(&w, 0);
+	FIX_REQUIRE(&w, a->opened && b);
+	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_cookies_rx") == 1);
+	FIX_CHECK(&w, tcp_world_ended(&w, 10 * SECOND));
+	FIX_CHECK(&w, b->received == 300 * KIB && a->received == 100 * KIB);
+	/* The rest expires. */
+	sim_run_for(w.sim, 100 * SECOND);
+	FIX_CHECK(&w, tcp_fw(&w, 1)->tcp.syns.used == 0);
+	tcp_world_close(&w);
+}
+
+/* What a cookie keeps of the options, and what is no cookie. */
+static void cookies(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+	struct tcp_listener *listener;
+	uint32_t i;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	listener = tcp_find_listener(tcp_fw(&w, 1), TCP_FIX_PORT);
+	listener->syns = TCP_MAX_SYNS; /* full, as it were */
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 10, false);
+	sim_run_for(w.sim, FIX_MS);
+	listener->syns = 0;
+	b = tcp_world_accepted(&w, 0);
+	FIX_REQUIRE(&w, b && tcp_stat(&w, 1, "tcp_cookies_rx") == 1);
+	FIX_CHECK(&w, b->flow->flags & TCP_F_TS && b->flow->flags & TCP_F_SACK &&
+			  b->flow->flags & TCP_F_WSCALE && b->flow->flags & TCP_F_ECN);
+	FIX_CHECK(&w, b->flow->snd_wscale == a->flow->snd_wscale);
+	/* The next smaller MSS of eight. */
+	FIX_CHECK(&w, b->flow->peer_mss == 1460);
+	for (i = 0; i < 1000; i++) {
+		struct forged f = {.flags = WIRE_TCP_ACK,
+				   .seq = 1000 + i,
+				   .ack = i * 4294967 + 7,
+				   .src_port = (uint16_t)(2000 + i),
+				   .src_ip = sim_nic_ip(w.nic[0])};
+
+		inject(w.nic[1], NULL, TCP_FIX_PORT, &f);
+		if (i % 30 == 29)
+			sim_run_for(w.sim, FIX_MS / 10);
+	}
+	sim_run_for(w.sim, FIX_MS);
+	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_cookies_rx") == 1);
+	/* And answered by a bounded number of resets. */
+	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_tx_resets") == TCP_RESETS);
+	tcp_world_close(&w);
+}
+
+/* ---- ICMP ------------------------------------------------------------------------------------ */
+
+static void icmp(struct bad *t, uint8_t code, uint16_t mtu, uint32_t seq)
+{
+	uint8_t frame[TCP_AT + sizeof(struct wire_icmp_unreach) + 28] = {0};
+	struct wire_icmp_unreach *u = (void *)(frame + TCP_AT);
+	struct wire_ip *ip = (void *)(u + 1);
+	struct wire_tcp *tcp = (void *)(ip + 1);
+	struct tcp_flow *flow = t->a->flow;
+	uint32_t src = sim_nic_ip(t->w.nic[0]), n = sizeof(*u) + 28;
+
+	put_ip(frame, t->w.nic[0], flow->peer_ip, WIRE_IPPROTO_ICMP, n);
+	u->type = WIRE_ICMP_UNREACHABLE;
+	u->code = code;
+	u->mtu = be16_put(mtu);
+	ip->version_ihl = WIRE_IP_VERSION_IHL;
+	ip->proto = WIRE_IPPROTO_TCP;
+	memcpy(&ip->src, &src, 4);
+	memcpy(&ip->dst, &flow->peer_ip, 4);
+	tcp->src_port = be16_put(flow->local_port);
+	tcp->dst_port = be16_put(flow->peer_port);
+	tcp->seq = be32_put(seq);
+	u->checksum = be16_put(wire_sum_fold(wire_sum_add(0, u, n)));
+	sim_inject(t->w.nic[0], frame, sizeof(frame));
+	sim_run_for(t->w.sim, FIX_MS);
+}
+
+struct narrow {
+	struct bad *t;
+	uint32_t limit, told;
+};
+
+/* A router on the way whose next link takes packets of 1000 bytes. */
+static enum sim_verdict narrow(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	struct narrow *n = ctx;
+	struct wire_ip *ip = (void *)(frame + sizeof(struct wire_eth));
+
+	if (from != n->t->w.nic[0] || ip->proto != WIRE_IPPROTO_TCP ||
+	    be16_get(ip->total_bytes) <= n->limit)
+		return SIM_PASS;
+	(void)bytes;
+	n->told++;
+	return SIM_DROP;
+}
+
+static void path_mtu(void)
+{
+	struct narrow n = {.limit = 1000};
+	struct tcp_flow *flow;
+	struct bad t;
+	uint16_t mtu;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	mtu = flow->path_mtu;
+	/* Nothing is in flight: whoever says so, it was not about a packet of ours. */
+	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una);
+	FIX_CHECK(&t.w, flow->path_mtu == mtu);
+	n.t = &t;
+	sim_set_filter(t.w.sim, narrow, &n);
+	tcp_side_send(t.a, 100 * KIB, false);
+	sim_run_for(t.w.sim, FIX_MS);
+	FIX_CHECK(&t.w, n.told > 0);
+	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_nxt);
+	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una - 1);
+	FIX_CHECK(&t.w, flow->path_mtu == mtu);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_icmp_ignored") == 3);
+	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una);
+	FIX_CHECK(&t.w, flow->path_mtu == 1000 && flow->mss == 1000 - 40 - 12);
+	FIX_CHECK(&t.w, tcp_side_received(t.b, 120 * KIB, 10 * SECOND));
+	/* Never larger, never tiny; and unreachable is no end. */
+	tcp_side_send(t.a, KIB, false);
+	sim_block(t.w.nic[0], t.w.nic[1], true);
+	sim_run_for(t.w.sim, FIX_MS / 100);
+	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1400, flow->snd_una);
+	FIX_CHECK(&t.w, flow->path_mtu == 1000);
+	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 0, flow->snd_una);
+	FIX_CHECK(&t.w, flow->path_mtu == TCP_MIN_PATH_MTU);
+	icmp(&t, WIRE_ICMP_PORT_UNREACH, 0, flow->snd_una);
+	icmp(&t, WIRE_ICMP_HOST_UNREACH, 0, flow->snd_una);
+	FIX_CHECK(&t.w, !t.a->ended);
+	sim_heal(t.w.sim);
+	sim_set_filter(t.w.sim, NULL, NULL);
+	FIX_CHECK(&t.w, tcp_side_received(t.b, 121 * KIB, 10 * SECOND));
+	tcp_world_close(&t.w);
+}
+
+UT_MAIN("sim/tcp_bad", UT(blind_resets), UT(blind_syns), UT(blind_acks), UT(hostile_sacks),
+	UT(old_timestamps), UT(outside_window), UT(malformed), UT(early_flood), UT(syn_flood),
+	UT(cookies), UT(path_mtu))

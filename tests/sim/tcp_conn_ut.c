@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * TCP connections in simulated time: opening and closing in every order, ends that are no closing,
+ * windows that close, tables that fill, numbers that wrap.
+ */
+#include "tests/sim/tcp_fix.h"
+
+#define SECOND (1000 * FIX_MS)
+
+enum {
+	KIB = 1 << 10,
+	MIB = 1 << 20,
+	LOCAL = 1000,
+};
+
+/* Both ask for each other before either has heard: one connection. */
+static void simultaneous_open(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	/* Both know the other's MAC, so that the SYNs leave at the same time. */
+	tcp_world_listen(&w, 0, TCP_FIX_PORT, 1);
+	tcp_world_connect(&w, 1, 0, 9, 0, true);
+	sim_run_for(w.sim, FIX_MS);
+	a = tcp_world_connect_to(&w, 0, 1, 2000, LOCAL);
+	b = tcp_world_connect_to(&w, 1, 0, LOCAL, 2000);
+	FIX_REQUIRE(&w, a && b);
+	tcp_side_send(a, 100 * KIB, true);
+	tcp_side_send(b, 50 * KIB, true);
+	FIX_CHECK(&w, tcp_side_received(b, 100 * KIB, SECOND));
+	FIX_CHECK(&w, tcp_side_received(a, 50 * KIB, SECOND));
+	sim_run_for(w.sim, SECOND);
+	FIX_CHECK(&w, a->opened == 1 && b->opened == 1);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_CLOSED);
+	FIX_CHECK(&w, b->ended == 1 && b->why == TCP_END_CLOSED);
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_tx_resets") == 0);
+	tcp_world_close(&w);
+}
+
+/* Both close at once: CLOSING on both sides, TIME-WAIT on both. */
+static void simultaneous_close(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 0, false);
+	sim_run_for(w.sim, FIX_MS);
+	b = tcp_world_accepted(&w, 0);
+	FIX_REQUIRE(&w, b && a->opened);
+	tcp_side_close(a);
+	tcp_side_close(b);
+	sim_run_for(w.sim, FIX_MS);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_CLOSED);
+	FIX_CHECK(&w, b->ended == 1 && b->why == TCP_END_CLOSED);
+	FIX_CHECK(&w, !fw_list_empty(&tcp_fw(&w, 0)->tcp.time_wait));
+	FIX_CHECK(&w, !fw_list_empty(&tcp_fw(&w, 1)->tcp.time_wait));
+	sim_run_for(w.sim, TCP_TIME_WAIT_NS / 2);
+	FIX_CHECK(&w, tcp_fw(&w, 0)->tcp.flows.used == 1);
+	sim_run_for(w.sim, TCP_TIME_WAIT_NS / 2 + SECOND);
+	FIX_CHECK(&w, tcp_fw(&w, 0)->tcp.flows.used == 0);
+	tcp_world_close(&w);
+}
+
+/* One end has closed; the other goes on sending as long as it likes. */
+static void half_closed(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+
+	tcp_world_open(&w, 1, NULL, "loss=1");
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 10 * KIB, true);
+	sim_run_for(w.sim, 20 * SECOND);
+	b = tcp_world_accepted(&w, 0);
+	FIX_REQUIRE(&w, b && b->received == 10 * KIB && b->peer_closed == 1);
+	FIX_CHECK(&w, !a->ended && !b->ended);
+	tcp_side_send(b, MIB, true);
+	FIX_CHECK(&w, tcp_world_ended(&w, 60 * SECOND));
+	FIX_CHECK(&w, a->received == MIB && a->peer_closed == 1);
+	tcp_world_close(&w);
+}
+
+/* A peer that does not close leaves us in FIN-WAIT-2 for so long and no longer. */
+static void never_closes(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 1, true);
+	sim_run_for(w.sim, TCP_FIN_WAIT_2_NS + SECOND);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_TIMEOUT);
+	tcp_world_close(&w);
+}
+
+static void resets(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+	uint32_t who;
+
+	for (who = 0; who < 2; who++) {
+		tcp_world_open(&w, 1, NULL, NULL);
+		tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+		w.accept.want_tx = MIB;
+		a = tcp_world_connect(&w, 0, 1, LOCAL, MIB, false);
+		FIX_CHECK(&w, tcp_side_received(a, 100 * KIB, SECOND));
+		b = tcp_world_accepted(&w, 0);
+		FIX_REQUIRE(&w, b != NULL);
+		tcp_side_abort(who ? b : a);
+		sim_run_for(w.sim, SECOND);
+		FIX_CHECK(&w, (who ? a : b)->ended == 1 && (who ? a : b)->why == TCP_END_RESET);
+		FIX_CHECK(&w, !(who ? b : a)->ended);
+		tcp_world_close(&w);
+	}
+}
+
+/* The layer above resets in the middle of receive(). */
+static void abort_within_receive(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+
+	tcp_world_open(&w, 1, NULL, "loss=1,reorder");
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+	w.accept.abort_at = 200 * KIB;
+	a = tcp_world_connect(&w, 0, 1, LOCAL, MIB, true);
+	FIX_CHECK(&w, tcp_world_ended(&w, 60 * SECOND));
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_RESET);
+	tcp_world_close(&w);
+}
+
+static void nobody_there(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 1, true);
+	sim_run_for(w.sim, SECOND);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_REFUSED && !a->opened);
+	/* The listener's layer wants none. */
+	w.refuse = true;
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+	a = tcp_world_connect(&w, 0, 1, LOCAL + 1, 1, true);
+	sim_run_for(w.sim, SECOND);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_RESET);
+	FIX_CHECK(&w, !tcp_world_accepted(&w, 0));
+	tcp_world_close(&w);
+}
+
+/* No answer to ARP; no answer to SYNs; no answer any more. */
+static void peer_gone(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	sim_nic_kill(w.nic[1]);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 1, true);
+	sim_run_for(w.sim, 10 * SECOND);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_UNREACHABLE);
+	tcp_world_close(&w);
+
+	tcp_world_open(&w, 2, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+	tcp_world_connect(&w, 0, 1, LOCAL, 1, true);
+	sim_run_for(w.sim, SECOND);
+	sim_block(w.nic[1], w.nic[0], true);
+	a = tcp_world_connect(&w, 0, 1, LOCAL + 1, 1, true);
+	sim_run_for(w.sim, 200 * SECOND);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_TIMEOUT && !a->opened);
+	sim_heal(w.sim);
+	tcp_world_close(&w);
+
+	tcp_world_open(&w, 3, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 10, false);
+	sim_run_for(w.sim, SECOND);
+	sim_nic_kill(w.nic[1]);
+	tcp_side_send(a, 100, true);
+	sim_run_for(w.sim, 50 * SECOND);
+	FIX_CHECK(&w, !a->ended);
+	sim_run_for(w.sim, 200 * SECOND);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_TIMEOUT);
+	tcp_world_close(&w);
+}
+
+/* The peer starts anew and knows nothing: what we send, or ask, is answered by a reset. */
+static void restart(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 10, false);
+	b = tcp_world_connect(&w, 0, 1, LOCAL + 1, 10, false);
+	sim_run_for(w.sim, SECOND);
+	tcp_keepalive(tcp_fw(&w, 0), b->flow, 20 * SECOND);
+	sim_nic_wake(w.nic[0]);
+	tcp_world_accepted(&w, 0)->flow = NULL;
+	tcp_world_accepted(&w, 1)->flow = NULL;
+	sim_nic_restart(w.nic[1]);
+	sim_run_for(w.sim, SECOND);
+	FIX_CHECK(&w, !a->ended && !b->ended);
+	tcp_side_send(a, 10, true);
+	sim_run_for(w.sim, SECOND);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_RESET);
+	FIX_CHECK(&w, !b->ended);
+	sim_run_for(w.sim, 20 * SECOND);
+	FIX_CHECK(&w, b->ended == 1 && b->why == TCP_END_RESET);
+	tcp_world_close(&w);
+}
+
+/* An idle connection with keep-alive lives as long as the peer does. */
+static void keep_alive(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 10, false);
+	sim_run_for(w.sim, SECOND);
+	tcp_keepalive(tcp_fw(&w, 0), a->flow, 10 * SECOND);
+	sim_nic_wake(w.nic[0]);
+	sim_run_for(w.sim, 105 * SECOND);
+	FIX_CHECK(&w, !a->ended);
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_keepalives") == 10);
+	sim_nic_kill(w.nic[1]);
+	sim_run_for(w.sim, 60 * SECOND);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_TIMEOUT);
+	tcp_world_close(&w);
+}
+
+/* The layer above takes nothing for long: the window closes, is asked about, opens again. */
+static void stalled(const char *faults)
+{
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+
+	tcp_world_open(&w, 5, NULL, faults);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	w.accept.stall_at = 100 * KIB + 3;
+	w.accept.close_on_fin = true;
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 4 * MIB, true);
+	sim_run_for(w.sim, 120 * SECOND);
+	b = tcp_world_accepted(&w, 0);
+	FIX_REQUIRE(&w, b && !a->ended && !b->ended);
+	FIX_CHECK(&w, b->received == 100 * KIB + 3);
+	/* As much as the window, and no more, is with the peer. */
+	FIX_CHECK(&w, a->acked > 100 * KIB && a->acked <= b->received + TCP_RCV_WINDOW);
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_window_probes") > 0);
+	tcp_side_resume(b, 2 * MIB + 1);
+	sim_run_for(w.sim, 5 * SECOND);
+	FIX_CHECK(&w, b->received == 2 * MIB + 1);
+	tcp_side_resume(b, 0);
+	FIX_CHECK(&w, tcp_world_ended(&w, 200 * SECOND));
+	FIX_CHECK(&w, b->received == 4 * MIB && a->why == TCP_END_CLOSED);
+	tcp_world_close(&w);
+}
+
+static void window_closes(void)
+{
+	stalled(NULL);
+	stalled("loss=1,reorder,dup");
+}
+
+/* A tuple in TIME-WAIT is taken again by timestamps, from either side. */
+static void port_reused(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+	uint32_t i;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	/* The one who connects closes last: TIME-WAIT is the listener's. */
+	w.accept.want_tx = 5;
+	w.accept.close_after = true;
+	for (i = 0; i < 5; i++) {
+		a = tcp_world_connect(&w, 0, 1, LOCAL, 10, false);
+		a->close_on_fin = true;
+		sim_run_for(w.sim, 100 * FIX_MS);
+		FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_CLOSED && a->received == 5);
+		FIX_CHECK(&w,
+			  tcp_world_accepted(&w, i) && tcp_world_accepted(&w, i)->received == 10);
+	}
+	FIX_CHECK(&w, tcp_fw(&w, 1)->tcp.flows.used == 1);
+	/* And the other way round: within a second the tuple is taken, later it is given. */
+	w.accept = (struct tcp_side){.close_on_fin = true};
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 10, true);
+	sim_run_for(w.sim, 100 * FIX_MS);
+	FIX_CHECK(&w, a->ended == 1);
+	FIX_CHECK(&w, !tcp_world_connect_to(&w, 0, 1, TCP_FIX_PORT, LOCAL));
+	sim_run_for(w.sim, 2 * SECOND);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 10, true);
+	sim_run_for(w.sim, 100 * FIX_MS);
+	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_CLOSED);
+	tcp_world_close(&w);
+}
+
+/* To the NIC's own address. */
+static void loop(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 0, TCP_FIX_PORT, 2);
+	w.accept = (struct tcp_side){.close_on_fin = true, .want_tx = 100 * KIB};
+	a = tcp_world_connect(&w, 0, 0, LOCAL, MIB, true);
+	FIX_CHECK(&w, tcp_world_ended(&w, 10 * SECOND));
+	FIX_CHECK(&w, a->acked == MIB && a->received == 100 * KIB);
+	FIX_CHECK(&w, !tcp_world_connect_to(&w, 0, 0, 5000, 5000));
+	tcp_world_close(&w);
+}
+
+/* The backlog: what the process has not taken counts, what it has does not. */
+static void backlog(void)
+{
+	struct tcp_world w;
+	struct tcp_side *side[5];
+	uint32_t i, up = 0;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 3);
+	w.keep_pending = true;
+	for (i = 0; i < 5; i++) {
+		side[i] = tcp_world_connect(&w, 0, 1, (uint16_t)(LOCAL + i), 1, false);
+		sim_run_for(w.sim, 10 * FIX_MS);
+	}
+	for (i = 0; i < 5; i++)
+		up += side[i]->opened;
+	FIX_CHECK(&w, up == 3);
+	FIX_CHECK(&w, tcp_stat(&w, 1, "drop_tcp_backlog") > 0);
+	for (i = 0; i < 3; i++)
+		tcp_accept_done(tcp_fw(&w, 1), tcp_world_accepted(&w, i)->flow);
+	/* SYNs go again. */
+	sim_run_for(w.sim, 10 * SECOND);
+	for (i = 0; i < 5; i++)
+		FIX_CHECK(&w, side[i]->opened == 1);
+	/* Without the listener those that were handed over stay. */
+	tcp_unlisten(tcp_fw(&w, 1), TCP_FIX_PORT);
+	tcp_side_send(side[4], 10, false);
+	FIX_CHECK(&w, tcp_side_received(tcp_world_accepted(&w, 4), 11, SECOND));
+	tcp_world_close(&w);
+}
+
+/* Sequence numbers of both ends pass 2^32 within the streams. */
+static void wrap(void)
+{
+	uint32_t isn, best[2] = {0, 0};
+	uint16_t port[2] = {0, 0}, p;
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+	uint32_t i, ip[2];
+
+	tcp_world_open(&w, 1, NULL, "loss=1,reorder,dup");
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	ip[0] = sim_nic_ip(w.nic[0]);
+	ip[1] = sim_nic_ip(w.nic[1]);
+	for (p = 1000; p < 30000; p++) {
+		isn = tcp_isn(tcp_fw(&w, 0), ip[1], TCP_FIX_PORT, p);
+		if (isn > best[0]) {
+			best[0] = isn;
+			port[0] = p;
+		}
+		isn = tcp_isn(tcp_fw(&w, 1), ip[0], p, TCP_FIX_PORT);
+		if (isn > best[1]) {
+			best[1] = isn;
+			port[1] = p;
+		}
+	}
+	CU_ASSERT_FATAL(best[0] > 0xfff00000u && best[1] > 0xfff00000u);
+	for (i = 0; i < 2; i++) {
+		w.accept = (struct tcp_side){.want_tx = 3 * MIB, .close_on_fin = true};
+		a = tcp_world_connect(&w, 0, 1, port[i], 3 * MIB, true);
+		FIX_CHECK(&w, tcp_world_ended(&w, 100 * SECOND));
+		b = tcp_world_accepted(&w, i);
+		FIX_CHECK(&w, a->received == 3 * MIB && b && b->received == 3 * MIB);
+	}
+	tcp_world_close(&w);
+}
+
+UT_MAIN("sim/tcp_conn", UT(simultaneous_open), UT(simultaneous_close), UT(half_closed),
+	UT(never_closes), UT(resets), UT(abort_within_receive), UT(nobody_there), UT(peer_gone),
+	UT(restart), UT(keep_alive), UT(window_closes), UT(port_reused), UT(loop), UT(backlog),
+	UT(wrap))
