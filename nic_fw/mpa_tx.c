@@ -185,6 +185,26 @@ static enum hw_vendor_err check_memory(struct fw_nic *nic, const struct fw_wqe *
 	return bytes ? wqe_gather(nic, msg, offset, bytes, &frame, &host) : HW_VENDOR_ERR_NONE;
 }
 
+/* How much of the payload the next FPDU takes, at most room plain bytes long. 0: no room. */
+static uint32_t cut(const struct mpa_conn *conn, uint32_t hdr, uint32_t left, uint32_t room)
+{
+	uint32_t data, end;
+
+	if (room <= MPA_FRAME_BYTES + hdr)
+		return 0;
+	data = room - MPA_FRAME_BYTES - hdr;
+	if (data >= left)
+		return left;
+	/*
+	 * Wireshark's dissector (4.0) takes a marker that follows an FPDU for one of its own, and
+	 * does not know the FPDU for one: where there is a choice none ends so.
+	 */
+	end = (uint32_t)conn->tx_bytes + mpa_stream_bytes(conn->tx_bytes, room, true);
+	if (conn->param.tx_markers && !(end % WIRE_MPA_MARKER_DISTANCE) && data > 4)
+		data -= 4;
+	return data;
+}
+
 static struct tcp_seg *next_of(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
 			       uint32_t room)
 {
@@ -197,11 +217,9 @@ static struct tcp_seg *next_of(struct fw_nic *nic, struct mpa_conn *conn, struct
 	struct tcp_seg *seg;
 
 	if (kind == MPA_SEG_DATA && left) {
-		if (room <= MPA_FRAME_BYTES + hdr)
+		data = cut(conn, hdr, left, room);
+		if (!data)
 			return NULL;
-		data = room - MPA_FRAME_BYTES - hdr;
-		if (data > left)
-			data = left;
 	} else if (mpa_plain_bytes(hdr) > room) {
 		return NULL;
 	}

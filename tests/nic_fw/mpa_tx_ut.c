@@ -190,6 +190,24 @@ static void form_of_frames(void)
 	mp_end();
 }
 
+/* Where there is a choice no FPDU ends where a marker follows: Wireshark would not know it. */
+static void none_ends_at_a_marker(void)
+{
+	struct mp_side *side = &mp.side[0];
+	uint32_t mss, i;
+
+	for (mss = 96; mss < 3000; mss += 20) {
+		mp_begin(&marked);
+		mp.mss = mss;
+		mp_req(0, HW_WQE_WRITE, 1, 20000, 0);
+		mp_run();
+		for (i = 0; i + 1 < side->made; i++)
+			CU_ASSERT_NOT_EQUAL(side->seg[i].end % WIRE_MPA_MARKER_DISTANCE, 0);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		mp_end();
+	}
+}
+
 /* As many SGEs as there may be, each a few bytes of the segment. */
 static void many_sges(void)
 {
@@ -236,4 +254,5 @@ static void no_room(void)
 	mp_end();
 }
 
-UT_MAIN("nic_fw/mpa_tx", UT(arithmetic), UT(as_siw), UT(form_of_frames), UT(many_sges), UT(no_room))
+UT_MAIN("nic_fw/mpa_tx", UT(arithmetic), UT(as_siw), UT(form_of_frames), UT(none_ends_at_a_marker),
+	UT(many_sges), UT(no_room))
