@@ -62,6 +62,19 @@ static bool parse(struct fw_nic *nic, const struct fw_rx_frame *frame,
 	return true;
 }
 
+/* A server that takes one connection and listens anew: its clients' SYNs come again. */
+static void nobodys(struct fw_nic *nic, const struct tcp_in *in)
+{
+	const uint8_t asked = WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST;
+
+	if ((in->flags & asked) == WIRE_TCP_SYN && cm_port_early(nic, in->dst_port, false)) {
+		FW_DROP(nic, drop_cm_early);
+		return;
+	}
+	FW_DROP(nic, drop_tcp_no_flow);
+	tcp_tx_reset_for(nic, in);
+}
+
 void tcp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip_rx_info *info)
 {
 	struct tcp_flow *flow;
@@ -75,8 +88,7 @@ void tcp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct ip
 	if (flow) {
 		tcp_flow_rx(nic, flow, &in);
 	} else if (!tcp_listen_rx(nic, &in)) {
-		FW_DROP(nic, drop_tcp_no_flow);
-		tcp_tx_reset_for(nic, &in);
+		nobodys(nic, &in);
 	}
 }
 

@@ -304,6 +304,58 @@ static void backlog(void)
 	cp_end(&cp);
 }
 
+/* A server that listens anew refuses nobody meanwhile; one that does not, does in the end. */
+static void between_listeners(void)
+{
+	begin();
+	(void)cp_tcp_listen(&cp, 0, 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	cp.a = cp_tcp_ask(&cp, 0, 0);
+	run(800);
+	cp_expect_none(&cp);
+	(void)cp_tcp_listen(&cp, 0, 0);
+	run(1000);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	cp.a = cp_tcp_ask(&cp, 0, 0);
+	run(12000);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_REJECTED);
+	cp_end(&cp);
+}
+
+/* A port of TCP is one shard's, until nothing of it is left there. */
+static void one_shard_has_it(void)
+{
+	struct fw_nic *nic[2];
+	uint32_t e;
+
+	begin();
+	for (e = 0; e < 2; e++) {
+		nic[e] = cp.rp.end[e].nic;
+		nic[e]->port.cm_ports = cp.rp.end[0].nic->cm_ports;
+		nic[e]->config.shard = (uint8_t)(3 * e);
+	}
+	CU_ASSERT_TRUE(cm_port_hold(nic[1], 9));
+	CU_ASSERT_TRUE(cm_port_hold(nic[1], 9));
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 3);
+	CU_ASSERT_FALSE(cm_port_hold(nic[0], 9));
+	cm_port_drop(nic[1], 9);
+	CU_ASSERT_FALSE(cm_port_hold(nic[0], 9));
+	CU_ASSERT_TRUE(cm_port_hold(nic[0], 10));
+	cm_port_drop(nic[1], 9);
+	/* Of what is in TIME-WAIT there frames still go there. */
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 3);
+	CU_ASSERT_TRUE(cm_port_hold(nic[0], 9));
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 0);
+	cm_port_drop(nic[0], 9);
+	cm_port_drop(nic[0], 10);
+	for (e = 0; e < 2; e++) {
+		nic[e]->port.cm_ports = NULL;
+		nic[e]->config.shard = 0;
+	}
+	cp_end(&cp);
+}
+
 /* The same two ports again and again. */
 static void again(void)
 {
@@ -328,4 +380,4 @@ static void again(void)
 
 UT_MAIN("nic_fw/cm_tcp", UT(every_way), UT(either_begins), UT(posted_early), UT(nobody),
 	UT(rejected), UT(qp_ends_it), UT(process_dies), UT(peer_is_gone), UT(peer_restarts),
-	UT(both_transports), UT(backlog), UT(again))
+	UT(both_transports), UT(backlog), UT(between_listeners), UT(one_shard_has_it), UT(again))
