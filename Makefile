@@ -484,6 +484,13 @@ _memory-tables: all
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/memory.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: memory-tables _memory-tables
 
+iwarp-tables:	## measure datagrams beside RC over TCP (verbs, MPI, kernels, memory), redraw docs/iwarp.md; PART=verbs for one
+	@tools/deps.sh run plot mpi
+	@+$(MAKE) _iwarp-tables
+_iwarp-tables: all $(B)/bin/mpi_kern
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/iwarp.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
+.PHONY: iwarp-tables _iwarp-tables
+
 .PHONY: goal-table
 goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into docs/goal-sim.md; GOAL_SAMPLES=dir
 	@[ -n '$(GOAL_SAMPLES)' ] || { echo 'make goal-table GOAL_SAMPLES=dir: a folder of schedules with predicted.tsv' >&2; exit 2; }

@@ -111,7 +111,7 @@ int opts_parse(struct opts *o, int argc, char **argv);
 const char *bench_mode_str(enum bench_mode mode);
 const char *bench_op_str(enum bench_op op);
 struct opts;
-/* ud, rd, rc, or rc-esp. */
+/* ud, rd, rc, rc-esp, or rc-tcp. */
 const char *bench_qp_str(const struct opts *o);
 int bench_mode_parse(const char *name);
 int bench_op_parse(const char *name);

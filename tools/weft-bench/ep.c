@@ -96,11 +96,6 @@ static int open_cq(struct ep *ep, uint32_t entries)
 	return ep->cq ? 0 : fail("no completion queue of %u: %s", entries, strerror(errno));
 }
 
-enum {
-	EP_ACCESS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
-		    WEFT_ACCESS_REMOTE_ATOMIC,
-};
-
 static int open_qp(struct ep *ep)
 {
 	const struct opts *o = ep->o;
@@ -152,13 +147,15 @@ int ep_open(struct ep *ep, const struct opts *o, const char *device)
 	ep->pd = weft_alloc_pd(ep->context);
 	if (!ep->pd)
 		return fail("no protection domain: %s", strerror(errno));
-	if (open_memory(ep) || open_cq(ep, 2 * o->window + 2 * EP_BATCH) || open_qp(ep))
+	if (open_memory(ep) || open_cq(ep, 2 * o->window + 2 * EP_BATCH) || open_qp(ep) ||
+	    (ep_is_tcp(o) && link_listen(&ep->link, o, ep->context)))
 		return -1;
 	ep->local = (struct ep_addr){
 	    .ip = port.ip,
 	    .qpn = ep->qp->qpn,
 	    .rkey = ep->mr->rkey,
 	    .mtu_bytes = port.mtu_bytes,
+	    .port = ep->link.port,
 	    .region = (uintptr_t)ep->region,
 	};
 	return 0;
@@ -168,6 +165,7 @@ void ep_close(struct ep *ep)
 {
 	if (!ep->context)
 		return;
+	link_close(&ep->link);
 	/* Everything else goes with the context. */
 	weft_close_device(ep->context);
 	ep->context = NULL;
@@ -220,6 +218,14 @@ int ep_connect(struct ep *ep, const struct ep_addr *remote)
 	struct weft_av av = weft_av_ip(remote->ip);
 
 	ep->remote = *remote;
+	if (ep_is_tcp(ep->o)) {
+		/* It does not listen any more, but calls. */
+		link_close(&ep->link);
+		if (link_open(&ep->link, ep->o, ep->context, NULL))
+			return -1;
+		return link_call(&ep->link, ep->qp, remote->ip, remote->port,
+				 ep->attr.max_rd_atomic);
+	}
 	if (ep->o->qp == WEFT_QPT_RC)
 		return ep_connect_rc(ep->qp, &av, remote->qpn, ep->o->transport,
 				     ep->attr.max_rd_atomic, EP_TIMEOUT);
@@ -227,25 +233,41 @@ int ep_connect(struct ep *ep, const struct ep_addr *remote)
 	return ep->ah ? 0 : fail("no address handle: %s", strerror(errno));
 }
 
+int ep_answer(struct ep *ep, const struct ep_addr *remote)
+{
+	if (!ep_is_tcp(ep->o))
+		return ep_connect(ep, remote);
+	ep->remote = *remote;
+	return link_answer(&ep->link, ep->qp, EP_ACCESS, ep->attr.max_rd_atomic);
+}
+
+int ep_established(struct ep *ep)
+{
+	return ep_is_tcp(ep->o) ? link_finish(&ep->link, ep->qp, EP_ACCESS, ep->attr.max_rd_atomic)
+				: 0;
+}
+
 json_t *ep_addr_json(const struct ep_addr *a)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "ip", (json_int_t)ntohl(a->ip), "qpn",
+	return json_pack("{s:I, s:I, s:I, s:I, s:i, s:I}", "ip", (json_int_t)ntohl(a->ip), "qpn",
 			 (json_int_t)a->qpn, "rkey", (json_int_t)a->rkey, "mtu",
-			 (json_int_t)a->mtu_bytes, "region", (json_int_t)a->region);
+			 (json_int_t)a->mtu_bytes, "port", (int)a->port, "region",
+			 (json_int_t)a->region);
 }
 
 int ep_addr_parse(const json_t *msg, struct ep_addr *a)
 {
-	uint64_t ip, qpn, rkey, mtu, region;
+	uint64_t ip, qpn, rkey, mtu, port, region;
 
 	if (oob_number(msg, "ip", UINT32_MAX, &ip) || oob_number(msg, "qpn", 0xffffff, &qpn) ||
 	    oob_number(msg, "rkey", UINT32_MAX, &rkey) || oob_number(msg, "mtu", 65535, &mtu) ||
-	    oob_number(msg, "region", INT64_MAX, &region))
+	    oob_number(msg, "port", 65535, &port) || oob_number(msg, "region", INT64_MAX, &region))
 		return -1;
 	a->ip = htonl((uint32_t)ip);
 	a->qpn = (uint32_t)qpn;
 	a->rkey = (uint32_t)rkey;
 	a->mtu_bytes = (uint32_t)mtu;
+	a->port = (uint16_t)port;
 	a->region = region;
 	return 0;
 }

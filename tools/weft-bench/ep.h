@@ -18,13 +18,16 @@
 #include <jansson.h>
 
 #include "tools/weft-bench/bench.h"
+#include "tools/weft-bench/link.h"
 
 enum {
 	EP_CONTROL_BYTES = 4096,
 	EP_HEADROOM = 64,
 	EP_GRH_BYTES = 40,
-	EP_TIMEOUT = 14,     /* 67 ms */
-	EP_BATCH = 64,       /* requests handed over with one doorbell */
+	EP_TIMEOUT = 14, /* 67 ms */
+	EP_BATCH = 64,   /* requests handed over with one doorbell */
+	EP_ACCESS = WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
+		    WEFT_ACCESS_REMOTE_ATOMIC,
 	EP_CTL_COUNTER = 0,  /* control page: the word that atomics count in */
 	EP_CTL_CREDITS = 64, /* where credits are sent from, 8 bytes each */
 	EP_CTL_CREDIT_SLOTS = (EP_CONTROL_BYTES - EP_CTL_CREDITS) / 8,
@@ -36,6 +39,7 @@ struct ep_addr {
 	uint32_t qpn;
 	uint32_t rkey;
 	uint32_t mtu_bytes;
+	uint16_t port; /* RC over TCP: where it listens */
 	uint64_t region;
 };
 
@@ -55,6 +59,7 @@ struct ep {
 	struct weft_qp *qp;
 	struct weft_mr *mr;
 	struct weft_ah *ah;
+	struct link link; /* RC over TCP */
 	struct weft_device_attr attr;
 	uint8_t *region;
 	size_t region_bytes;
@@ -85,8 +90,18 @@ struct ep {
 int ep_open(struct ep *ep, const struct opts *o, const char *device);
 void ep_close(struct ep *ep);
 
-/* The other end is known: makes the address handle. */
+static inline bool ep_is_tcp(const struct opts *o)
+{
+	return o->qp == WEFT_QPT_RC && o->transport == WEFT_QP_TRANSPORT_TCP;
+}
+
+/*
+ * The other end is known: makes the address handle, or connects. Over TCP one end calls
+ * ep_connect() and ep_established(), the other between them ep_answer().
+ */
 int ep_connect(struct ep *ep, const struct ep_addr *remote);
+int ep_answer(struct ep *ep, const struct ep_addr *remote);
+int ep_established(struct ep *ep);
 
 /*
  * An RC queue pair of any owner, from RESET to RTS. The PSNs are the QPNs, which both ends know;

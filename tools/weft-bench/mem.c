@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory that idle objects cost: the resident set of weftd (/proc/PID/smaps_rollup) before and
- * after N queue pairs were made, or one message was exchanged with each of N peers. Called
- * by main.c.
+ * after N queue pairs were made, N connections over TCP (both ends of each), or one message was
+ * exchanged with each of N peers. Called by main.c.
  *
  * A few objects are made before the first look, so that pages which the first one commits
  * for all are not charged to it. Peers have to be there and answer (tools/bench/peers.py
@@ -45,28 +45,54 @@ static int64_t rss_bytes(pid_t pid)
 	return kib < 0 ? fail("%s: no Rss in it", path) : kib * 1024;
 }
 
+static struct weft_qp *make_qp(struct ep *ep)
+{
+	struct weft_qp_init_attr init = {
+	    .type = ep->o->qp,
+	    .send_cq = ep->cq,
+	    .recv_cq = ep->cq,
+	    .cap = {.max_send_wr = MEM_QP_WR,
+		    .max_recv_wr = MEM_QP_WR,
+		    .max_send_sge = 1,
+		    .max_recv_sge = 1},
+	};
+	struct weft_qp *qp = weft_create_qp(ep->pd, &init);
+
+	if (!qp)
+		fail("a queue pair on %s: %s", ep->context->name, strerror(errno));
+	return qp;
+}
+
 static int make_qps(struct ep *ep, uint32_t num)
 {
 	uint32_t i;
 
 	for (i = 0; i < num; i++) {
-		struct weft_qp_init_attr init = {
-		    .type = ep->o->qp,
-		    .send_cq = ep->cq,
-		    .recv_cq = ep->cq,
-		    .cap = {.max_send_wr = MEM_QP_WR,
-			    .max_recv_wr = MEM_QP_WR,
-			    .max_send_sge = 1,
-			    .max_recv_sge = 1},
-		};
-		struct weft_qp *qp = weft_create_qp(ep->pd, &init);
-		int rc;
+		struct weft_qp *qp = make_qp(ep);
+		int rc = qp ? weft_activate_qp(qp, BENCH_QKEY, 0) : 0;
 
 		if (!qp)
-			return fail("queue pair %u of %u: %s", i + 1, num, strerror(errno));
-		rc = weft_activate_qp(qp, BENCH_QKEY, 0);
+			return -1;
 		if (rc)
 			return fail("queue pair %u of %u: %s", i + 1, num, strerror(-rc));
+	}
+	return 0;
+}
+
+/* Connections from one end to the other; all go with the contexts. */
+static int make_connections(struct ep *from, struct ep *to, uint32_t num)
+{
+	const uint32_t access = WEFT_ACCESS_LOCAL_WRITE;
+	uint32_t i;
+
+	for (i = 0; i < num; i++) {
+		struct weft_qp *a = make_qp(from), *b = make_qp(to);
+		struct link l;
+
+		if (!a || !b || link_open(&l, from->o, from->context, &from->link) ||
+		    link_call(&l, a, to->local.ip, to->local.port, 1) ||
+		    link_answer(&to->link, b, access, 1) || link_finish(&l, a, access, 1))
+			return -1;
 	}
 	return 0;
 }
@@ -96,9 +122,11 @@ static int meet_peers(struct ep *ep, uint32_t first, uint32_t num)
 	return 0;
 }
 
-static int make(struct ep *ep, uint32_t first, uint32_t num)
+static int make(struct ep *ep, struct ep *other, uint32_t first, uint32_t num)
 {
-	int rc = ep->o->qps ? make_qps(ep, num) : meet_peers(ep, first, num);
+	int rc = ep_is_tcp(ep->o) ? make_connections(ep, other, num)
+		 : ep->o->qps     ? make_qps(ep, num)
+				  : meet_peers(ep, first, num);
 
 	usleep(MEM_SETTLE_US);
 	return rc;
@@ -106,7 +134,7 @@ static int make(struct ep *ep, uint32_t first, uint32_t num)
 
 static void report(const struct ep *ep, uint32_t num, int64_t weftd_bytes, int64_t own_bytes)
 {
-	const char *what = ep->o->qps ? "queue pair" : "peer";
+	const char *what = ep_is_tcp(ep->o) ? "connection" : ep->o->qps ? "queue pair" : "peer";
 	json_t *j, *more;
 
 	if (!ep->o->json) {
@@ -129,15 +157,16 @@ int mem_run(struct opts *o)
 {
 	uint32_t num = o->qps ? o->qps : o->peers;
 	int64_t before, after, own_before, own_after;
-	struct ep ep;
+	struct ep ep, other = {.context = NULL};
 	int rc = -1;
 
 	o->op = BENCH_SEND;
-	if (ep_open(&ep, o, o->device) || make(&ep, 0, MEM_FIRST))
+	if (ep_open(&ep, o, o->device) || (ep_is_tcp(o) && ep_open(&other, o, o->device2)) ||
+	    make(&ep, &other, 0, MEM_FIRST))
 		goto out;
 	before = rss_bytes(o->pid);
 	own_before = rss_bytes(getpid());
-	if (before < 0 || own_before < 0 || make(&ep, MEM_FIRST, num))
+	if (before < 0 || own_before < 0 || make(&ep, &other, MEM_FIRST, num))
 		goto out;
 	after = rss_bytes(o->pid);
 	own_after = rss_bytes(getpid());
@@ -146,6 +175,7 @@ int mem_run(struct opts *o)
 	report(&ep, num, after - before, own_after - own_before);
 	rc = 0;
 out:
+	ep_close(&other);
 	ep_close(&ep);
 	return rc ? BENCH_FAILED : BENCH_OK;
 }

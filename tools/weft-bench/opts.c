@@ -56,7 +56,8 @@ static const char help[] =
     "            reuse, overlap, progress, sci)\n"
     "\n"
     "What\n"
-    "  --qp ud|rd|rc|rc-esp     transport (rd); rc: connected; rc-esp: over ESP streams\n"
+    "  --qp ud|rd|rc|rc-esp|rc-tcp  transport (rd); rc: connected; rc-esp: over ESP streams;\n"
+    "                           rc-tcp: standard iWARP, by the NIC's TCP\n"
     "  --op OP                  send, write, put, read, atomic (fetch and add), cas (send)\n"
     "                           write: lat, bw and rate use RDMA Write with immediate on rd,\n"
     "                           Write-Record on ud. read, atomic, cas, put: rd only\n"
@@ -99,7 +100,8 @@ static const char help[] =
     "  --recvs N                receives of each queue pair without a shared queue (32)\n"
     "mem, create\n"
     "  --pid PID                of the weftd to measure\n"
-    "  --qps N                  make N queue pairs, ready to send\n"
+    "  --qps N                  make N queue pairs, ready to send; --qp rc-tcp: N connections\n"
+    "                           from --device to --device2, both of that weftd\n"
     "  --peers N --peer-ip IP   exchange one message with each of N peers, from IP upwards\n"
     "\n"
     "  --help, --version\n"
@@ -269,7 +271,7 @@ static int parse_names(struct opts *o, int opt, const char *arg)
 	case OPT_QP:
 		if (bench_qp_set(o, arg))
 			return 0;
-		return usage("--qp takes ud, rd, rc or rc-esp, not '%s'", arg);
+		return usage("--qp takes ud, rd, rc, rc-esp or rc-tcp, not '%s'", arg);
 	case OPT_OP:
 		v = bench_op_parse(arg);
 		if (v < 0)
@@ -456,7 +458,8 @@ static int check_mode(const struct opts *o)
 		return usage("this mode has no other end: leave out --server and --connect");
 	if (o->connect && !o->port)
 		return usage("--port 0 is for --server: give the port that it says");
-	if (o->device2 && !o->loop && o->mode != BENCH_STAGES && !is_crew(o->mode))
+	if (o->device2 && !o->loop && o->mode != BENCH_STAGES && o->mode != BENCH_MEM &&
+	    !is_crew(o->mode))
 		return usage("--device2 is for loop; give --device to each end");
 	if (o->mode == BENCH_FILE && (!o->send_file == !o->recv_file))
 		return usage("file needs --send FILE or --recv FILE");
@@ -490,6 +493,8 @@ static int check_mode(const struct opts *o)
 
 static int check(const struct opts *o)
 {
+	bool tcp = o->qp == WEFT_QPT_RC && o->transport == WEFT_QP_TRANSPORT_TCP;
+
 	if (o->qp == WEFT_QPT_UD && (o->op == BENCH_READ || o->op == BENCH_PUT || is_atomic(o->op)))
 		return usage("--op %s needs --qp rd: UD carries send and write",
 			     bench_op_str(o->op));
@@ -502,8 +507,11 @@ static int check(const struct opts *o)
 	if (o->qp == WEFT_QPT_UD && (o->mode == BENCH_FILE || o->mode == BENCH_COUNTER))
 		return usage("file and counter are for --qp rd");
 	if (o->qp == WEFT_QPT_RC &&
-	    (o->mode == BENCH_COUNTER || o->mode == BENCH_MEM || o->mode == BENCH_CREATE))
-		return usage("counter, mem and create are for --qp rd and ud");
+	    (o->mode == BENCH_COUNTER || o->mode == BENCH_CREATE || (o->mode == BENCH_MEM && !tcp)))
+		return usage("counter, mem and create are for --qp rd and ud, mem for rc-tcp");
+	if (o->mode == BENCH_MEM && tcp && (!o->qps || !o->device2))
+		return usage(
+		    "mem --qp rc-tcp needs --qps N and --device2, the connections' other end");
 	if (!is_crew(o->mode) && (uint64_t)o->size * o->window > 2ull << 30)
 		return usage("--size %u times --window %u is more than 2 GiB: lower one", o->size,
 			     o->window);

@@ -16,7 +16,7 @@
 
 /* Of the exchange; a server refuses a client of another one. */
 enum {
-	PAIR_VERSION = 1
+	PAIR_VERSION = 2
 };
 
 static json_t *hello(const struct opts *o, const struct ep *ep)
@@ -73,13 +73,15 @@ static int open_server(struct pair *p)
 	json_decref(msg);
 	if (!rc)
 		rc = ep_open(&p->a, p->o, p->o->device);
-	if (!rc)
-		rc = ep_connect(&p->a, &remote);
+	/* Over TCP the client calls when it knows where. */
+	if (!rc && !ep_is_tcp(p->o))
+		rc = ep_answer(&p->a, &remote);
 	if (rc) {
 		(void)oob_send(&p->oob, json_pack("{s:s}", "error", "see its messages"));
 		return -1;
 	}
-	return oob_send(&p->oob, json_pack("{s:o}", "addr", ep_addr_json(&p->a.local)));
+	rc = oob_send(&p->oob, json_pack("{s:o}", "addr", ep_addr_json(&p->a.local)));
+	return !rc && ep_is_tcp(p->o) ? ep_answer(&p->a, &remote) : rc;
 }
 
 static int open_client(struct pair *p)
@@ -97,7 +99,7 @@ static int open_client(struct pair *p)
 	else
 		rc = ep_addr_parse(json_object_get(msg, "addr"), &remote);
 	json_decref(msg);
-	return rc ? rc : ep_connect(&p->a, &remote);
+	return rc || ep_connect(&p->a, &remote) || ep_established(&p->a) ? -1 : 0;
 }
 
 int pair_open(struct pair *p, struct opts *o)
@@ -109,7 +111,8 @@ int pair_open(struct pair *p, struct opts *o)
 		return o->server ? open_server(p) : open_client(p);
 	if (ep_open(&p->a, o, o->device) ||
 	    ep_open(&p->b, o, o->device2 ? o->device2 : o->device) ||
-	    ep_connect(&p->a, &p->b.local) || ep_connect(&p->b, &p->a.local))
+	    ep_connect(&p->a, &p->b.local) || ep_answer(&p->b, &p->a.local) ||
+	    ep_established(&p->a))
 		return -1;
 	return 0;
 }

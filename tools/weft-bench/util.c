@@ -46,10 +46,9 @@ static const struct {
 	enum weft_qp_type type;
 	enum weft_qp_transport transport;
 } qp_names[] = {
-    {"rd", WEFT_QPT_RD, WEFT_QP_TRANSPORT_RD},
-    {"ud", WEFT_QPT_UD, WEFT_QP_TRANSPORT_RD},
-    {"rc", WEFT_QPT_RC, WEFT_QP_TRANSPORT_RD},
-    {"rc-esp", WEFT_QPT_RC, WEFT_QP_TRANSPORT_ESP},
+    {"rd", WEFT_QPT_RD, WEFT_QP_TRANSPORT_RD},      {"ud", WEFT_QPT_UD, WEFT_QP_TRANSPORT_RD},
+    {"rc", WEFT_QPT_RC, WEFT_QP_TRANSPORT_RD},      {"rc-esp", WEFT_QPT_RC, WEFT_QP_TRANSPORT_ESP},
+    {"rc-tcp", WEFT_QPT_RC, WEFT_QP_TRANSPORT_TCP},
 };
 enum {
 	QP_NAMES = sizeof(qp_names) / sizeof(qp_names[0]),
