@@ -204,6 +204,7 @@ struct nic {
 	uint32_t next_shard; /* round robin of attach */
 	uint32_t next_coll;  /* the same, of processes with collectives */
 	uint32_t num_clients;
+	struct client_xrcd *xrcds; /* client_xrc.c */
 };
 
 struct app {

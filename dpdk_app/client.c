@@ -435,6 +435,7 @@ static void client_free(struct client *c)
 	/* The shard's mappings of this client were given back before the detach was answered. */
 	if (c->shard)
 		client_drain_unmap(c->shard);
+	client_xrcd_forget_all(c);
 	if (c->bar)
 		hostmem_unmap(c->bar);
 	close_fd(&c->sock_fd);

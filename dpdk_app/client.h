@@ -114,6 +114,19 @@ void client_free_all(void);
 /* Unmaps what the shard gave back. */
 void client_drain_unmap(struct shard *shard);
 
+/* ---- client_xrc.c; control thread */
+
+/*
+ * A process opens a domain; file_dev and file_ino are filled. 0; EXDEV: the file's domain is in
+ * another shard than the process; ENOMEM. Where it is 0 client_xrcd_opened() follows.
+ */
+int client_xrcd_open(const struct client *c, const struct hw_cmd_open_xrcd *open)
+    __attribute__((warn_unused_result));
+void client_xrcd_opened(const struct client *c, const struct hw_cmd_open_xrcd *open,
+			const struct hw_cmd_resp *resp);
+void client_xrcd_closed(const struct client *c, uint32_t handle);
+void client_xrcd_forget_all(const struct client *c);
+
 /* ---- client_cmd.c */
 
 /*

@@ -273,7 +273,7 @@ static int map_mr(struct client *c, struct msg *msg, int fd)
 }
 
 /* The process must have the file open: what it says of it is not believed. */
-static int name_file(struct hw_cmd_open_xrcd *open, int fd)
+static int name_file(const struct client *c, struct hw_cmd_open_xrcd *open, int fd)
 {
 	struct stat st;
 
@@ -283,15 +283,19 @@ static int name_file(struct hw_cmd_open_xrcd *open, int fd)
 		return errno;
 	open->file_dev = st.st_dev;
 	open->file_ino = st.st_ino;
-	return 0;
+	return client_xrcd_open(c, open);
 }
 
 static int prepare(struct client *c, struct msg *msg, int fd)
 {
 	if (msg->cmd.op == HW_CMD_REG_MR)
 		return map_mr(c, msg, fd);
-	if (msg->cmd.op == HW_CMD_OPEN_XRCD)
-		return name_file(&msg->cmd.u.open_xrcd, fd);
+	if (msg->cmd.op == HW_CMD_OPEN_XRCD) {
+		int err = name_file(c, &msg->cmd.u.open_xrcd, fd);
+
+		msg->noted = !err && msg->cmd.u.open_xrcd.flags & HW_XRCD_F_FILE;
+		return err;
+	}
 	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
 		msg->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		if (msg->event_fd < 0)
@@ -301,8 +305,12 @@ static int prepare(struct client *c, struct msg *msg, int fd)
 }
 
 /* Undoes prepare() when the command came to nothing. */
-static void unprepare(struct msg *msg)
+static void unprepare(const struct client *c, struct msg *msg)
 {
+	const struct hw_cmd_resp failed = {.status = ECANCELED};
+
+	if (msg->noted)
+		client_xrcd_opened(c, &msg->cmd.u.open_xrcd, &failed);
 	if (msg->aux.mapping) {
 		hostmem_unmap(msg->aux.mapping);
 		msg->shard->num_mappings--;
@@ -344,7 +352,7 @@ static void run_forward(struct client *c, const struct hw_cmd *cmd, int fd)
 		c->num_outstanding++;
 		return;
 	}
-	unprepare(msg);
+	unprepare(c, msg);
 	msg_free(msg);
 	answer_status(c, cmd, status);
 }
@@ -369,7 +377,11 @@ void client_cmd_back(struct client *c, struct msg *msg)
 	bool made_eq = msg->cmd.op == HW_CMD_CREATE_EQ && !msg->resp.status;
 
 	if (msg->resp.status)
-		unprepare(msg);
+		unprepare(c, msg);
+	else if (msg->noted)
+		client_xrcd_opened(c, &msg->cmd.u.open_xrcd, &msg->resp);
+	else if (msg->cmd.op == HW_CMD_CLOSE_XRCD)
+		client_xrcd_closed(c, msg->cmd.u.obj.handle);
 	if (c->state == CLIENT_LIVE && !c->doomed)
 		client_answer(c, msg->cmd.op, msg->tag, &msg->resp, &msg->event_fd, made_eq);
 	if (msg->old_fd >= 0)

@@ -9,6 +9,7 @@
 #ifndef WEFT_APP_MSG_H
 #define WEFT_APP_MSG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dpdk_app/app.h"
@@ -47,6 +48,7 @@ struct msg {
 	struct hw_cmd_resp resp;
 	int event_fd; /* CREATE_EQ: the eventfd to use; -1 */
 	int old_fd;   /* DESTROY_EQ: the one no longer used, to be closed; -1 */
+	bool noted;   /* OPEN_XRCD: client_xrcd_opened() is to follow */
 	struct msg_stats *stats;
 	/* Called on the control thread when it comes back, instead of client.c. */
 	void (*answered)(struct msg *msg, void *arg);

@@ -86,16 +86,16 @@ struct weft_context {
 
 /*
  * Attaches to a NIC by name ("weft0"), by the path of its socket, or with NULL to the one that
- * WEFT_DEVICE names, else the first of weft_get_device_list(). Blocks until weftd
- * answers. errno: ENODEV no such NIC, ECONNREFUSED no weftd behind it, EACCES not in the
- * NIC's group, EUSERS too many processes, EPROTO version mismatch.
+ * WEFT_DEVICE names, else the first of weft_get_device_list(), in the shard that WEFT_SHARD names,
+ * else in any. Blocks until weftd answers. errno: ENODEV no such NIC, ECONNREFUSED no weftd behind
+ * it, EACCES not in the NIC's group, EUSERS too many processes, EPROTO version mismatch.
  */
 WEFT_API struct weft_context *weft_open_device(const char *name);
 
 /* How a context is opened. */
 struct weft_open_attr {
 	bool collectives; /* into the NIC's shard for collectives, where it has one */
-	int shard;        /* -1: any; else this one, or errno ENXIO: the NIC has no such shard */
+	int shard; /* -1: WEFT_SHARD's or any; else this one. errno ENXIO: there is none such */
 };
 
 /* weft_open_device() with a say in the shard; attr NULL: the same as that. */
@@ -510,7 +510,8 @@ WEFT_API void weft_ack_cq_events(struct weft_cq *cq, uint32_t count);
  * Extended reliable connections (IBA annex A14): an XRC_SEND QP sends to an XRC_RECV QP of the
  * peer, and each request names the SRQ there that gives it its receive, its protection domain and
  * its completion queue. QP and SRQ are of one domain, which processes share by opening the same
- * file. Processes that share one must be in the same shard of the NIC.
+ * file. Processes that share one must be in the same shard of the NIC: NICs with several give them
+ * out in turn, WEFT_SHARD (see weft_open_device()) or weft_open_attr.shard name one.
  */
 struct weft_xrcd {
 	struct weft_context *context;
@@ -521,7 +522,8 @@ struct weft_xrcd {
 /*
  * Opens a domain: of the file (fd -1: a new one that nobody else can open). oflags, as open(2) has
  * them: without O_CREAT a file that nobody has made a domain of is EAGAIN, with O_EXCL one that
- * somebody has is EINVAL. errno ENOSPC: as many are open as the device lets one process have.
+ * somebody has is EINVAL. errno EXDEV: the file's domain is in another shard; ENOSPC: as many are
+ * open as the device lets one process have.
  */
 WEFT_API struct weft_xrcd *weft_open_xrcd(struct weft_context *context, int fd, int oflags);
 /* -EBUSY while an SRQ or QP was made in it. The domain lives on with others that have it open. */

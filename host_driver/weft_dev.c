@@ -137,6 +137,30 @@ static int resolve(const char *name, struct weft_device *dev)
 		   : -ENAMETOOLONG;
 }
 
+/*
+ * Flags for the shard of a program that names none: WEFT_SHARD says which, where its peers must be
+ * in the same (XRC domains). 0 or a negative errno.
+ */
+static int shard_flags(int shard, uint32_t *flags)
+{
+	const char *env = getenv("WEFT_SHARD");
+	unsigned long number = (unsigned long)shard;
+	char *end;
+
+	if (shard < 0) {
+		if (!env || !*env)
+			return 0;
+		errno = 0;
+		number = strtoul(env, &end, 10);
+		if (errno || *end || *env < '0' || *env > '9')
+			return -EINVAL;
+	}
+	if (number > HW_ATTACH_SHARD_MASK >> HW_ATTACH_SHARD_SHIFT)
+		return -ENXIO;
+	*flags |= HW_ATTACH_F_SHARD | (uint32_t)number << HW_ATTACH_SHARD_SHIFT;
+	return 0;
+}
+
 static struct weft_context *open_name(const char *name, uint32_t attach_flags)
 {
 	const struct weft_chan_ops *ops;
@@ -156,21 +180,22 @@ static struct weft_context *open_name(const char *name, uint32_t attach_flags)
 
 struct weft_context *weft_open_device(const char *name)
 {
-	return open_name(name, 0);
+	return weft_open_device_attr(name, NULL);
 }
 
 struct weft_context *weft_open_device_attr(const char *name, const struct weft_open_attr *attr)
 {
 	uint32_t flags = 0;
+	int rc = 0;
 
 	if (attr && attr->collectives)
 		flags |= HW_ATTACH_F_COLL;
-	if (attr && attr->shard >= 0) {
-		if (attr->shard > HW_ATTACH_SHARD_MASK >> HW_ATTACH_SHARD_SHIFT) {
-			errno = ENXIO;
-			return NULL;
-		}
-		flags |= HW_ATTACH_F_SHARD | (uint32_t)attr->shard << HW_ATTACH_SHARD_SHIFT;
+	/* Shards for collectives are chosen otherwise: WEFT_SHARD is not for their programs. */
+	if (!attr || !attr->collectives || attr->shard >= 0)
+		rc = shard_flags(attr ? attr->shard : -1, &flags);
+	if (rc < 0) {
+		errno = -rc;
+		return NULL;
 	}
 	return open_name(name, flags);
 }

@@ -5,8 +5,9 @@
  *	events A B	every event that a program can bring about
  *	port A		PORT_ERR, then PORT_ACTIVE, which the script brings about
  *	dies A B HOW	waits for the end of weftd: in ibv_get_cq_event() (HOW is sleep), or polling
- *	refused A	calls that are not served, and wrong arguments: errno
- *	spins A		polls an empty queue until it is killed
+ *	domain A HAS	opens an XRC domain of /dev/null twice, in two contexts: EXDEV the second
+ *time where the two are in different shards (HAS is apart) refused A	calls that are not served,
+ *and wrong arguments: errno spins A		polls an empty queue until it is killed
  *
  * A and B are devices. Built with verbs_ends.c and run by tests/int/verbs_events.sh and
  * tests/clients/spinners.sh.
@@ -294,6 +295,44 @@ static void opened(void)
 	close(attr.fd);
 }
 
+/* Contexts are given to shards in turn; a domain is one shard's. */
+static void domain(const char *device, bool apart)
+{
+	struct ibv_xrcd_init_attr attr = {.comp_mask =
+					      IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+					  .fd = open("/dev/null", O_RDONLY),
+					  .oflags = O_CREAT};
+	struct ibv_context *ctx[2];
+	struct ibv_xrcd *xrcd[2];
+
+	end_open(&end[0], device, 1, false);
+	ctx[0] = end[0].ctx;
+	CHECK((ctx[1] = ibv_open_device(ctx[0]->device)));
+	CHECK((xrcd[0] = ibv_open_xrcd(ctx[0], &attr)));
+	for (int i = 0; apart && i < 3; i++) {
+		FAILS(ibv_open_xrcd(ctx[1], &attr), EXDEV);
+		attr.oflags = i ? 0 : O_CREAT | O_EXCL;
+	}
+	/* Free for the other shard, when nobody has it any more. */
+	CHECK(!apart || ibv_close_xrcd(xrcd[0]) == 0);
+	attr.oflags = O_CREAT;
+	CHECK((xrcd[1] = ibv_open_xrcd(ctx[1], &attr)));
+	if (apart) {
+		FAILS(ibv_open_xrcd(ctx[0], &attr), EXDEV);
+		/* Its process's end frees it, too. */
+		CHECK(ibv_close_device(ctx[1]) == 0);
+		for (int i = 0; i < LIMIT_S * 1000 && !(xrcd[0] = ibv_open_xrcd(ctx[0], &attr));
+		     i++)
+			usleep(1000);
+		CHECK(xrcd[0] && ibv_close_xrcd(xrcd[0]) == 0);
+	} else {
+		CHECK(ibv_close_xrcd(xrcd[0]) == 0 && ibv_close_xrcd(xrcd[1]) == 0);
+		CHECK(ibv_close_device(ctx[1]) == 0);
+	}
+	close(attr.fd);
+	end_close(&end[0]);
+}
+
 static void events(char **device)
 {
 	for (int i = 0; i < 2; i++)
@@ -538,6 +577,8 @@ int main(int argc, char **argv)
 		port(argv[2]);
 	else if (argc == 5 && strcmp(argv[1], "dies") == 0)
 		dies(argv + 2, argv[4]);
+	else if (argc == 4 && strcmp(argv[1], "domain") == 0)
+		domain(argv[2], strcmp(argv[3], "apart") == 0);
 	else if (argc == 3 && strcmp(argv[1], "refused") == 0)
 		refused(argv[2]);
 	else if (argc == 3 && strcmp(argv[1], "spins") == 0)

@@ -29,6 +29,24 @@ verbs refused "$WEFT_TMP/verbs_events" refused weft0
 expect_ok events refused
 weftd_stop weftd
 
+# one NIC of two shards: an XRC domain is one's
+if [ "$(nproc)" -ge 2 ]; then
+	cpus=$(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
+		awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' | head -n 2 | paste -sd,)
+	weftd_start shards --nics 1 --cores "$cpus"
+	verbs apart "$WEFT_TMP/verbs_events" domain weft0 apart
+	expect_ok apart
+	export WEFT_SHARD=1
+	verbs together "$WEFT_TMP/verbs_events" domain weft0 together
+	export WEFT_SHARD=2
+	verbs nowhere "$WEFT_TMP/verbs_events" domain weft0 together
+	unset WEFT_SHARD
+	expect_ok together
+	finish nowhere
+	[ "$status" -ne 0 ] || die 'a program runs in a shard that there is not'
+	weftd_stop shards
+fi
+
 # the other end of a veth goes down and comes back
 if ip link add va netns "$a" type veth peer name vb netns "$b"; then
 	ip -n "$a" link set va up
