@@ -386,12 +386,16 @@ static int flush_rq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
 
 /*
  * The NIC is gone and all it wrote was taken: completes what is left. Under cq->lock. Posting
- * is refused by now, or sees the state under the queue's lock before this takes it.
+ * is refused by now, or sees the state under the queue's lock before this takes it. Receives of
+ * shared queues are no queue pair's and are not completed: who awaits one of them alone would poll
+ * for ever, and is told -EIO when nothing else is left.
  */
 static int flush(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct weft_wc *wc)
 {
 	struct weft_link *pos;
+	const struct weft_srq_obj *srq;
 	struct weft_qp_obj *qp;
+	bool shared = false;
 	int n = 0;
 
 	pthread_mutex_lock(&ctx->lock);
@@ -401,9 +405,14 @@ static int flush(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct w
 			n += flush_sq(qp, max - n, wc + n);
 		if (qp->pub.recv_cq == &cq->pub)
 			n += flush_rq(qp, max - n, wc + n);
+		shared |= qp->pub.recv_cq == &cq->pub && qp->pub.srq;
+	}
+	for (pos = ctx->srq_list.next; pos != &ctx->srq_list && !shared; pos = pos->next) {
+		srq = weft_container_of(pos, struct weft_srq_obj, node);
+		shared = srq->pub.cq == &cq->pub;
 	}
 	pthread_mutex_unlock(&ctx->lock);
-	return n;
+	return n == 0 && max > 0 && shared ? -EIO : n;
 }
 
 int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)
@@ -423,7 +432,7 @@ int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)
 			n = flush(ctx, cq, max, wc);
 	}
 	pthread_mutex_unlock(&cq->lock);
-	if (n == 0 && max > 0)
+	if (n <= 0 && max > 0)
 		weft_poll_empty(ctx, cq);
 	else
 		idle.since_yield = 0;

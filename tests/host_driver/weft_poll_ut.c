@@ -252,6 +252,44 @@ static void flushed_when_gone(void)
 	fake_teardown(&s);
 }
 
+/* Whoever polls for a receive of a shared queue, and has nothing of its own left, hears of the end.
+ */
+static void shared_queues_end(void)
+{
+	struct weft_srq_attr attr = {.max_wr = 4, .max_sge = 1};
+	struct weft_qp_init_attr init = {.type = WEFT_QPT_RD, .cap = cap};
+	struct weft_send_wr send = {.wr_id = 9, .flags = WEFT_SEND_SIGNALED};
+	struct weft_recv_wr recv = {.wr_id = 1};
+	struct fake_setup s;
+	struct weft_srq *srq;
+	struct weft_cq *cq;
+	struct weft_qp *qp;
+	struct weft_wc wc[4];
+
+	fake_setup(&s, WEFT_QPT_RD, &cap, 16);
+	srq = weft_create_srq(s.qp->pd, &attr);
+	cq = weft_create_cq(s.context, 16, NULL, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(srq);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(cq);
+	init.send_cq = init.recv_cq = cq;
+	init.srq = srq;
+	qp = weft_create_qp(s.qp->pd, &init);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(qp);
+	CU_ASSERT_EQUAL(weft_post_srq_recv(srq, &recv, NULL), 0);
+	send.ah = s.ah;
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &send, NULL), 0);
+	CU_ASSERT_EQUAL(weft_poll_cq(cq, 4, wc), 0);
+	fake_die(s.nic);
+	CU_ASSERT_EQUAL(poll_until(cq, 4, wc), -EIO);
+	CU_ASSERT_EQUAL(weft_poll_cq(cq, 4, wc), -EIO);
+	CU_ASSERT_EQUAL(poll_until(s.cq, 4, wc), 1);
+	CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 4, wc), 0);
+	CU_ASSERT_EQUAL(weft_destroy_qp(qp), 0);
+	CU_ASSERT_EQUAL(weft_destroy_cq(cq), 0);
+	CU_ASSERT_EQUAL(weft_destroy_srq(srq), 0);
+	fake_teardown(&s);
+}
+
 /* Receives complete in any order; those that are left are flushed, not those posted last. */
 static void flushes_the_right_receives(void)
 {
@@ -303,5 +341,5 @@ static void flushed_when_stopped(void)
 }
 
 UT_MAIN("host_driver/weft_poll", UT(every_field), UT(phases_flip), UT(resize_keeps_what_waits),
-	UT(purged_with_its_qp), UT(cq_in_use), UT(flushed_when_gone),
+	UT(purged_with_its_qp), UT(cq_in_use), UT(flushed_when_gone), UT(shared_queues_end),
 	UT(flushes_the_right_receives), UT(flushed_when_stopped))
