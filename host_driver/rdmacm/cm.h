@@ -118,6 +118,7 @@ struct cm_id {
 	bool sync;       /* calls wait for their event on a channel of its own */
 	bool passive;    /* came by a request */
 	bool reuse;      /* RDMA_OPTION_ID_REUSEADDR */
+	bool any_port;   /* the library chose it, not the program */
 	bool over_tcp;   /* its connection is */
 	bool conn_error; /* the end of this connection was told already */
 	bool removed;    /* DEVICE_REMOVAL was told */

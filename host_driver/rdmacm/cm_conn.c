@@ -12,6 +12,10 @@
 
 #include "host_driver/rdmacm/cm.h"
 
+enum {
+	PORT_TRIES = 64, /* ports that are given out unasked until one fits */
+};
+
 static struct sockaddr *src(struct cm_id *id)
 {
 	return &id->pub.route.addr.src_addr;
@@ -61,7 +65,7 @@ static int bind_each(struct cm_id *id, uint16_t *port)
 static int bind_any(struct cm_id *id, uint16_t *port)
 {
 	const uint16_t asked = *port;
-	int tries = 64;
+	int tries = PORT_TRIES;
 
 	while (bind_each(id, port) < 0) {
 		if (asked || errno != EADDRINUSE || !--tries)
@@ -130,6 +134,7 @@ static int towards(struct cm_id *id, uint32_t ip)
 	if (id->state == CM_ID_IDLE) {
 		if (leg_bind(id, dev, &port) < 0)
 			return -1;
+		id->any_port = true;
 	} else {
 		port = cm_addr_port(src(id));
 		cm_legs_keep(id, dev);
@@ -287,6 +292,34 @@ static int private_of(const struct cm_id *id, const struct rdma_conn_param *para
 	return 0;
 }
 
+/* A port that nobody asked for, whose connection to that peer is not forgotten yet, becomes
+ * another. */
+static int other_port(struct cm_id *id)
+{
+	struct cm_device *dev = id->dev;
+	uint16_t port = 0;
+
+	cm_legs_drop(id);
+	if (leg_bind(id, dev, &port) < 0)
+		return -errno;
+	cm_addr_set_port(src(id), port);
+	return 0;
+}
+
+static int connect_leg(struct cm_id *id, uint32_t ip, uint16_t port, const struct hw_cm_param *hw,
+		       const struct weft_cm_data *data)
+{
+	int rc = -EADDRNOTAVAIL;
+
+	for (int i = 0; i < PORT_TRIES && rc == -EADDRNOTAVAIL; i++) {
+		if (i && (!id->any_port || (rc = other_port(id)) < 0))
+			break;
+		rc = weft_cm_connect(id->dev->weft, id->legs[0].ep, ip, port, cm_is_ud(id),
+				     llp(id, id->dev), hw, data);
+	}
+	return rc;
+}
+
 CM_API int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 {
 	struct cm_id *id = cm_id_of(pub);
@@ -310,8 +343,7 @@ CM_API int rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	id->over_tcp = cm_is_tcp(id, id->dev);
 	id->retry_count = hw.retry_count;
 	id->state = CM_ID_CONNECT;
-	rc = weft_cm_connect(id->dev->weft, id->legs[0].ep, ip, port, cm_is_ud(id),
-			     llp(id, id->dev), &hw, &data.cm);
+	rc = connect_leg(id, ip, port, &hw, &data.cm);
 	if (rc < 0) {
 		id->state = CM_ID_ROUTE_RESOLVED;
 		return cm_error(-rc);

@@ -75,3 +75,5 @@ pair rping.rd weft1 rping -s -a 10.77.0.2 -v -C 20 -S 4000 -- rping -c -a 10.77.
 pair mato.rd weft1 ucmatose -c 4 -C 20 -S 1000 -- ucmatose -s 10.77.0.2 -c 4 -C 20 -S 1000
 pair server.rd weft1 rdma_server -s 10.77.0.2 -p 7471 -- rdma_client -s 10.77.0.2 -p 7471
 [ "$(counter weft1 mpa_established)" -eq "$before" ] || die 'WEFT_LLP=rd speaks TCP'
+# Extended connections: a domain and an SRQ of the server's identifier.
+pair xserver weft1 rdma_xserver -p 7472 -c x -- rdma_xclient -s 10.77.0.2 -p 7472 -c x
