@@ -22,7 +22,7 @@ enum {
 
 /* ---- what became of a connection ------------------------------------------------------------- */
 
-/* TCP keeps the ports from being confused: the endpoint need not linger. */
+/* TCP keeps the ports from being confused: the endpoint need not linger, nor tell when it has. */
 static void over(struct fw_nic *nic, struct cm_ep *ep)
 {
 	ep->mpa = NULL;
@@ -33,8 +33,6 @@ static void over(struct fw_nic *nic, struct cm_ep *ep)
 		return;
 	}
 	cm_set_state(nic, ep, CM_IDLE);
-	if (ep->opened)
-		cm_event(nic, ep, HW_CM_EVENT_TIMEWAIT_EXIT, 0);
 	ep->opened = false;
 }
 

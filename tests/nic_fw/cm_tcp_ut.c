@@ -66,9 +66,7 @@ static void send_one(uint32_t from, uint64_t wr_id, uint32_t bytes)
 static void ended(void)
 {
 	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
-	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_TIMEWAIT_EXIT);
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
-	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_TIMEWAIT_EXIT);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
 	CU_ASSERT_EQUAL(qb->state, HW_QPS_ERR);
@@ -196,9 +194,7 @@ static void qp_ends_it(void)
 						0);
 			run(100);
 			(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
-			(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_TIMEWAIT_EXIT);
 			(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
-			(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_TIMEWAIT_EXIT);
 			CU_ASSERT_EQUAL((e ? qa : qb)->state, HW_QPS_ERR);
 			(void)rp_expect_recv(&cp.rp, !e, e ? 1 : 2, HW_STATUS_WR_FLUSH_ERR);
 			if (how == 0)
