@@ -227,8 +227,8 @@ void mpa_conn_replied(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *
 		      uint32_t bytes);
 void mpa_conn_rejected(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
 		       uint32_t bytes);
-/* Ends it. */
-void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn);
+/* Ends it: by a reset, or, told, behind the Terminate that was written. */
+void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn, bool told);
 /* Asks anew, with revision 1. */
 void mpa_conn_fall_back(struct fw_nic *nic, struct mpa_conn *conn);
 

@@ -274,12 +274,17 @@ void mpa_conn_rejected(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t 
 	mpa_disconnect(nic, conn);
 }
 
-void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn)
+void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn, bool told)
 {
 	struct cm_ep *ep = ep_of(nic, conn);
 
 	conn->ep = FW_NONE;
-	give_up(nic, conn, TCP_END_RESET);
+	if (told) {
+		tcp_push(nic, conn->flow);
+		mpa_disconnect(nic, conn);
+	} else {
+		give_up(nic, conn, TCP_END_RESET);
+	}
 	cm_tcp_garbled(nic, ep);
 }
 

@@ -7,6 +7,7 @@
  * acknowledged and the peer's was read. What comes behind the peer's frame is left with TCP until
  * the process has answered. RFC 5044 7.1, RFC 6581 4, 9.
  */
+#include "nic_fw/crc32c.h"
 #include "nic_fw/fw_nic.h"
 
 /* ---- our frame, as segments ------------------------------------------------------------------ */
@@ -230,39 +231,92 @@ static bool is_one(uint8_t set)
 	return set && !(set & (set - 1u));
 }
 
-/* Whether both ends mean the same now. */
-static bool take_reply(struct mpa_conn *conn, const struct mpa_frame *frame)
+/* 0: both ends mean the same now; else what a Terminate says of MPA (WIRE_TERM_MPA_*). */
+static uint8_t take_reply(struct mpa_conn *conn, const struct mpa_frame *frame)
 {
 	struct mpa_params *p = &conn->param;
 
 	if (frame->revision != p->revision || frame->enhanced != p->enhanced)
-		return false;
+		return WIRE_TERM_MPA_SETUP;
 	if (conn->options & HW_MPA_CRC_REQUIRED && !frame->crc)
-		return false;
+		return WIRE_TERM_MPA_SETUP;
 	p->crc |= frame->crc;
 	p->tx_markers = frame->markers;
 	if (!p->enhanced)
-		return true;
+		return 0;
 	/* Linux's siw names one that was not offered; all can be sent. */
 	if (p->peer_to_peer && frame->peer_to_peer && !is_one(frame->rtr))
-		return false;
+		return WIRE_TERM_MPA_RTR;
 	p->peer_to_peer &= frame->peer_to_peer;
 	p->rtr = p->peer_to_peer ? frame->rtr : 0;
 	if (frame->ird != WIRE_MPA_DEPTH_NONE && frame->ird < p->ord)
 		p->ord = frame->ird;
 	if (frame->ord == WIRE_MPA_DEPTH_NONE || frame->ord <= p->ird)
-		return true;
+		return 0;
 	/* The peer wants more than was offered: it has them where they are there. */
 	if (frame->ord > HW_MAX_RD_ATOMIC)
-		return false;
+		return WIRE_TERM_MPA_IRD;
 	p->ird = frame->ord;
-	return true;
+	return 0;
+}
+
+/*
+ * The stream begins and ends with a Terminate: for the peer it is in full operation (RFC 6581 8).
+ * Its FPDU stands where the request stood, which has been answered.
+ */
+static void put_terminate(const struct fw_nic *nic, struct mpa_conn *conn, uint8_t code)
+{
+	const struct wire_ddp_untagged ddp = {
+	    .ddp_ctrl = WIRE_DDP_LAST | WIRE_DDP_VERSION,
+	    .rdmap_ctrl = WIRE_RDMAP_VERSION | WIRE_RDMAP_TERMINATE,
+	    .qn = be32_put(WIRE_QN_TERMINATE),
+	    .msn = be32_put(1),
+	};
+	const struct wire_terminate term = {
+	    .layer_etype = WIRE_TERM_LAYER_LLP << 4 | WIRE_TERM_LLP_MPA, .code = code};
+	const struct wire_mpa_fpdu fpdu = {.ulpdu_bytes =
+					       be16_put((uint16_t)(sizeof(ddp) + sizeof(term)))};
+	struct mpa_setup *setup = conn->setup;
+	struct be32 crc = be32_put(0);
+	uint32_t at = 0;
+
+	static_assert((sizeof(fpdu) + sizeof(ddp) + sizeof(term)) % 4 == 0, "no padding");
+	if (conn->param.tx_markers) {
+		memset(setup->tx, 0, WIRE_MPA_MARKER_BYTES);
+		at = WIRE_MPA_MARKER_BYTES;
+	}
+	memcpy(setup->tx + at, &fpdu, sizeof(fpdu));
+	at += (uint32_t)sizeof(fpdu);
+	memcpy(setup->tx + at, &ddp, sizeof(ddp));
+	at += (uint32_t)sizeof(ddp);
+	memcpy(setup->tx + at, &term, sizeof(term));
+	at += (uint32_t)sizeof(term);
+	if (conn->param.crc)
+		crc = fw_crc32c_wire(nic->port.crc32c(FW_CRC32C_INIT, setup->tx, at));
+	memcpy(setup->tx + at, &crc, sizeof(crc));
+	setup->tx_bytes = (uint16_t)(at + sizeof(crc));
+	setup->tx_next = setup->tx_acked = 0;
+}
+
+/* The peer's answer cannot be: it hears why where it can understand that. */
+static void refuse_reply(struct fw_nic *nic, struct mpa_conn *conn, uint8_t code)
+{
+	bool told = (code == WIRE_TERM_MPA_IRD || code == WIRE_TERM_MPA_RTR) &&
+		    conn->setup->tx_acked == conn->setup->tx_bytes;
+
+	FW_COUNT(nic, mpa_setup_malformed);
+	if (told) {
+		FW_COUNT(nic, mpa_terminates_tx);
+		put_terminate(nic, conn, code);
+	}
+	mpa_conn_garbled(nic, conn, told);
 }
 
 static bool got_reply(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	struct mpa_frame frame;
 	int err = mpa_frame_read(conn->setup->rx, true, &frame);
+	uint8_t code;
 
 	if (!err && frame.reject && frame.revision < conn->param.revision && !conn->fallback) {
 		mpa_conn_fall_back(nic, conn);
@@ -272,9 +326,9 @@ static bool got_reply(struct fw_nic *nic, struct mpa_conn *conn)
 		mpa_conn_rejected(nic, conn, frame.data, frame.data_bytes);
 		return false;
 	}
-	if (err || !take_reply(conn, &frame)) {
-		FW_COUNT(nic, mpa_setup_malformed);
-		mpa_conn_garbled(nic, conn);
+	code = err ? WIRE_TERM_MPA_SETUP : take_reply(conn, &frame);
+	if (code) {
+		refuse_reply(nic, conn, code);
 		return false;
 	}
 	mpa_conn_replied(nic, conn, frame.data, frame.data_bytes);
@@ -294,8 +348,7 @@ uint32_t mpa_setup_receive(struct fw_nic *nic, struct mpa_conn *conn,
 		struct eth_cursor cursor;
 
 		if (whole < 0 && reply) {
-			FW_COUNT(nic, mpa_setup_malformed);
-			mpa_conn_garbled(nic, conn);
+			refuse_reply(nic, conn, WIRE_TERM_MPA_SETUP);
 			return bytes;
 		}
 		if (whole < 0) {

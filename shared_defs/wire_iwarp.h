@@ -195,6 +195,8 @@ enum {
 	WIRE_TERM_MPA_CRC = 0x02,
 	WIRE_TERM_MPA_MARKER = 0x03, /* markers and lengths do not agree */
 	WIRE_TERM_MPA_SETUP = 0x04,  /* of a request or reply */
+	WIRE_TERM_MPA_IRD = 0x06,    /* RFC 6581 8: too few reads are answered */
+	WIRE_TERM_MPA_RTR = 0x07,    /* RFC 6581 8: no first frame that both know */
 };
 
 #endif /* WEFT_WIRE_IWARP_H */

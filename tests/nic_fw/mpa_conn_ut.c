@@ -5,6 +5,8 @@
  */
 #include "tests/nic_fw/tcp_peer.h"
 
+#include "nic_fw/crc32c.h"
+
 static struct tp tp;
 
 #define ENHANCED(key, flags, pd, rest) key flags "\x02\x00" pd rest
@@ -430,6 +432,27 @@ static void active_agrees(void)
 	}
 }
 
+/* An FPDU alone, FIN behind it: LLP/MPA and the code; CRC and marker as the reply's flags say. */
+static void expect_terminate(uint8_t code, uint8_t flags)
+{
+	static const uint8_t fpdu[] = {0, 22, 0x41, 0x47, 0, 0, 0, 0, 0, 0,   0,
+				       2, 0,  0,    0,    1, 0, 0, 0, 0, 0x20};
+	const uint8_t *at = tp.rx + sizeof(struct wire_mpa_setup) + 4 + 5;
+	uint32_t n = flags & WIRE_MPA_F_MARKERS ? 4 : 0;
+	struct be32 crc = be32_put(0);
+
+	CU_ASSERT_TRUE(tp.closed);
+	CU_ASSERT_FALSE(tp.reset);
+	CU_ASSERT_EQUAL_FATAL(tp.rx + tp.rx_bytes - at, n + 28);
+	CU_ASSERT_EQUAL(memcmp(at, "\0\0\0\0", n), 0);
+	CU_ASSERT_EQUAL(memcmp(at + n, fpdu, sizeof(fpdu)), 0);
+	CU_ASSERT_EQUAL(at[n + 21], code);
+	CU_ASSERT(!at[n + 22] && !at[n + 23]);
+	if (flags & WIRE_MPA_F_CRC)
+		crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, at, n + 24));
+	CU_ASSERT_EQUAL(memcmp(at + n + 24, &crc, sizeof(crc)), 0);
+}
+
 static void active_refuses(void)
 {
 	enum {
@@ -440,19 +463,21 @@ static void active_refuses(void)
 		uint16_t mpa;
 		const char *text;
 		uint32_t bytes;
+		uint8_t code, flags; /* of a Terminate, where there is one */
 	} cases[] = {
-	    {G, B("HTTP/1.1 400 Bad Request\r\n")},
-	    {G, B(REQ "\x10\x02\0\4\0\1\0\1")},
-	    {G, B(REP "\x10\x02\2\1")},
-	    {G, B(REP "\x10\x03\0\4\0\1\0\1")},
-	    {G, B(REP "\x00\x01\0\0")},
-	    {G, B(REP "\x00\x02\0\0")},
-	    {G, B(REP "\x10\x02\0\2\0\1")},
-	    {G, B(REP "\x10\x02\0\4\0\1\x3f\xf0")},
-	    {P2P, B(REP "\x10\x02\0\4\x80\1\0\1")},
-	    {P2P, B(REP "\x10\x02\0\4\x80\1\xc0\1")},
-	    {G | HW_MPA_CRC_REQUIRED, B(REP "\x10\x02\0\4\0\1\0\1")},
-	    {G | HW_MPA_REVISION_1, B(REP "\x10\x02\0\4\0\1\0\1")},
+	    {G, B("HTTP/1.1 400 Bad Request\r\n"), 0, 0},
+	    {G, B(REQ "\x10\x02\0\4\0\1\0\1"), 0, 0},
+	    {G, B(REP "\x10\x02\2\1"), 0, 0},
+	    {G, B(REP "\x10\x03\0\4\0\1\0\1"), 0, 0},
+	    {G, B(REP "\x00\x01\0\0"), 0, 0},
+	    {G, B(REP "\x00\x02\0\0"), 0, 0},
+	    {G, B(REP "\x10\x02\0\2\0\1"), 0, 0},
+	    {G, B(REP "\x10\x02\0\4\0\1\x3f\xf0"), 6, 0},
+	    {G, B(REP "\xd0\x02\0\4\0\1\0\x81"), 6, 0xc0},
+	    {P2P, B(REP "\x10\x02\0\4\x80\1\0\1"), 7, 0},
+	    {P2P, B(REP "\x50\x02\0\4\x80\1\xc0\1"), 7, 0x40},
+	    {G | HW_MPA_CRC_REQUIRED, B(REP "\x10\x02\0\4\0\1\0\1"), 0, 0},
+	    {G | HW_MPA_REVISION_1, B(REP "\x10\x02\0\4\0\1\0\1"), 0, 0},
 	};
 	uint32_t i;
 
@@ -461,8 +486,14 @@ static void active_refuses(void)
 		send_text(cases[i].text, cases[i].bytes, 0);
 		CU_ASSERT_EQUAL(cp_expect(&tp.cp, 1, active, HW_CM_EVENT_UNREACHABLE).status,
 				FW_EPROTO);
-		CU_ASSERT_TRUE(tp.reset);
 		CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, mpa_setup_malformed), 1);
+		if (cases[i].code) {
+			expect_terminate(cases[i].code, cases[i].flags);
+			tp_fin(&tp);
+			rp_run(&tp.cp.rp, CP_MS);
+		} else {
+			CU_ASSERT_TRUE(tp.reset);
+		}
 		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
 		cp_expect_none(&tp.cp);
 		tp_end(&tp);
@@ -550,7 +581,48 @@ static void active_waits(void)
 	tp_end(&tp);
 }
 
+/* Frames with a few bytes changed, cut anywhere: whatever is made of them, nothing is left. */
+static void damaged(void)
+{
+	static const char good[] = REQ "\x50\x02\0\x0b\x80\4\xc0\5private";
+	uint32_t i, k, seed = 1, requests = 0;
+
+	tp_begin(&tp);
+	(void)cp_tcp_listen(&tp.cp, 0, 0);
+	for (i = 0; i < 400; i++) {
+		struct hw_resp_cm_event ev;
+		char text[sizeof(good) - 1];
+
+		memcpy(text, good, sizeof(text));
+		for (k = 0; k < i % 4; k++) {
+			seed = seed * 1664525 + 1013904223;
+			/* The key is looked at byte by byte: more of the others. */
+			text[(seed >> 8) % 8 ? 16 + (seed >> 12) % 8
+					     : (seed >> 12) % sizeof(text)] ^=
+			    (char)(1u << (seed >> 20) % 8);
+		}
+		tp_new(&tp);
+		tp_connect(&tp, CP_PORT);
+		send_text(text, i % 7 ? sizeof(text) : i % sizeof(text), i % 5 * 3);
+		if (cp_event(&tp.cp, 1, &ev) == HW_CM_EVENT_REQUEST) {
+			CU_ASSERT(ev.data_bytes <= 11);
+			requests++;
+			CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, ev.ep), 0);
+		}
+		if (i & 1)
+			tp_fin(&tp);
+		else
+			tp_rst(&tp);
+		rp_run(&tp.cp.rp, 11 * CP_S);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_setups.used, 0);
+	}
+	CU_ASSERT(requests > 100 && requests < 300);
+	cp_expect_none(&tp.cp);
+	tp_end(&tp);
+}
+
 UT_MAIN("nic_fw/mpa_conn", UT(passive_enhanced), UT(passive_agrees), UT(passive_refuses),
 	UT(passive_rejects), UT(passive_waits), UT(passive_process_is_slow), UT(active_asks),
 	UT(active_is_answered), UT(active_agrees), UT(active_refuses), UT(active_is_rejected),
-	UT(active_falls_back), UT(active_waits))
+	UT(active_falls_back), UT(active_waits), UT(damaged))
