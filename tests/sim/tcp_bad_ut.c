@@ -25,9 +25,9 @@ struct forged {
 	const uint8_t *opts; /* NULL: timestamps, when the connection has them */
 	uint32_t opt_bytes;
 	uint32_t ts_val;
-	uint32_t bytes;       /* of payload, 0xee */
-	uint16_t src_port;    /* 0: the peer's */
-	uint32_t src_ip;      /* 0: the peer's */
+	uint32_t bytes;    /* of payload, 0xee */
+	uint16_t src_port; /* of no connection */
+	uint32_t src_ip;
 	uint8_t offset_words; /* 0: right */
 	bool bad_sum;
 };
@@ -59,7 +59,7 @@ static void inject(struct sim_nic *nic, const struct tcp_flow *flow, uint16_t po
 {
 	uint8_t frame[MAX_FRAME] = {0}, ts[WIRE_TCP_TS_PADDED_BYTES];
 	struct wire_tcp *tcp = (void *)(frame + TCP_AT);
-	uint32_t src_ip = f->src_ip ? f->src_ip : flow->peer_ip, n, opt = f->opt_bytes, sum;
+	uint32_t src_ip = flow ? flow->peer_ip : f->src_ip, n, opt = f->opt_bytes, sum;
 	struct wire_tcp_pseudo pseudo = {.proto = WIRE_IPPROTO_TCP};
 	const uint8_t *opts = f->opts;
 	uint32_t dst_ip = sim_nic_ip(nic);
@@ -73,7 +73,7 @@ static void inject(struct sim_nic *nic, const struct tcp_flow *flow, uint16_t po
 	memset((uint8_t *)(tcp + 1) + opt, 0xee, f->bytes);
 	n = (uint32_t)sizeof(*tcp) + opt + f->bytes;
 	put_ip(frame, nic, src_ip, WIRE_IPPROTO_TCP, n);
-	tcp->src_port = be16_put(f->src_port ? f->src_port : flow->peer_port);
+	tcp->src_port = be16_put(flow ? flow->peer_port : f->src_port);
 	tcp->dst_port = be16_put(flow ? flow->local_port : port);
 	tcp->seq = be32_put(f->seq);
 	tcp->ack = be32_put(f->ack);
