@@ -162,6 +162,18 @@ void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 	}
 }
 
+/* Chunks of what was handed up, from here or in the frame of a segment that covered them. */
+static void put_taken(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	while (!fw_list_empty(&flow->early)) {
+		struct tcp_chunk *chunk = chunk_of(flow->early.next);
+
+		if (seq_lt(flow->rcv_up, chunk_end(chunk)))
+			return;
+		put(nic, flow, chunk);
+	}
+}
+
 /* As many chunks as follow on one another and fit into a frame; true when all was taken. */
 static bool hand_up(struct fw_nic *nic, struct tcp_flow *flow)
 {
@@ -184,12 +196,7 @@ static bool hand_up(struct fw_nic *nic, struct tcp_flow *flow)
 		return false;
 	assert(taken <= frame.bytes - at);
 	flow->rcv_up += taken;
-	while (!fw_list_empty(&flow->early)) {
-		chunk = chunk_of(flow->early.next);
-		if (seq_lt(flow->rcv_up, chunk_end(chunk)))
-			break;
-		put(nic, flow, chunk);
-	}
+	put_taken(nic, flow);
 	return taken == frame.bytes - at;
 }
 
@@ -197,6 +204,7 @@ void tcp_early_deliver(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct fw_list *pos;
 
+	put_taken(nic, flow);
 	fw_list_for_each (pos, &flow->early) {
 		struct tcp_chunk *chunk = chunk_of(pos);
 

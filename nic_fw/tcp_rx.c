@@ -297,6 +297,8 @@ static bool rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in
 	/* What lies beyond the window is cut off. */
 	if (in->seq + skip + n - flow->rcv_nxt > window)
 		n = window - (in->seq + skip - flow->rcv_nxt);
+	if (!n)
+		return true;
 	if (in->seq + skip != flow->rcv_nxt || flow->rcv_up != flow->rcv_nxt) {
 		if (in->seq + skip != flow->rcv_nxt)
 			FW_COUNT(nic, tcp_rx_out_of_order);
@@ -319,7 +321,7 @@ static bool rx_data(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_in *in
 		tcp_early_keep(nic, flow, in, in->seq + skip + taken, in->offset + skip + taken,
 			       n - taken);
 		tcp_early_deliver(nic, flow);
-	} else if (flow->num_blocks) {
+	} else if (flow->num_blocks || !fw_list_empty(&flow->early)) {
 		/* It fills a gap, or part of one: the peer waits for that. RFC 5681 4.2 */
 		flow->flags |= TCP_F_ACK_NOW;
 		tcp_early_deliver(nic, flow);

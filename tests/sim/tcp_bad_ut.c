@@ -533,6 +533,74 @@ static void path_mtu(void)
 	tcp_world_close(&t.w);
 }
 
+/* ---- anything ------------------------------------------------------------------------------- */
+
+static uint32_t near(struct sim_prng *prng, uint32_t x)
+{
+	static const uint32_t far[] = {0, 1, 2, 100, 1460, 65535, 1 << 20, 1u << 31};
+	uint32_t d = far[sim_prng_below(prng, 8)] + (uint32_t)sim_prng_below(prng, 3) - 1;
+
+	return sim_prng_chance(prng, 500000) ? x + d : x - d;
+}
+
+static void forge_any(struct tcp_world *w, struct sim_prng *prng, const struct tcp_side *side)
+{
+	const struct tcp_flow *flow = side->flow;
+	uint8_t opts[40];
+	uint32_t i;
+	struct forged f = {
+	    .seq = near(prng, flow->rcv_nxt),
+	    .ack = near(prng, sim_prng_chance(prng, 500000) ? flow->snd_nxt : flow->snd_una),
+	    .flags = (uint8_t)sim_prng_next(prng),
+	    .window = (uint16_t)sim_prng_next(prng),
+	    .bytes = (uint32_t)sim_prng_below(prng, 3) * (uint32_t)sim_prng_below(prng, 700),
+	    .ts_val = near(prng, flow->ts_recent),
+	};
+
+	/* Mostly what a segment of a stream looks like; resets would end every run. */
+	if (sim_prng_chance(prng, 900000))
+		f.flags = WIRE_TCP_ACK | (f.flags & (WIRE_TCP_PSH | WIRE_TCP_ECE | WIRE_TCP_CWR));
+	if (sim_prng_chance(prng, 300000)) {
+		(void)tcp_opt_ts(opts, f.ts_val, near(prng, 0));
+		opts[12] = opts[13] = WIRE_TCP_OPT_NOP;
+		opts[14] = WIRE_TCP_OPT_SACK;
+		opts[15] = 26;
+		for (i = 16; i < sizeof(opts); i += 4)
+			put32(opts + i, near(prng, flow->snd_una));
+		f.opts = opts;
+		f.opt_bytes = sizeof(opts);
+	}
+	inject(side->nic, flow, 0, &f);
+	(void)w;
+}
+
+/* A liar who sees every number: streams may break, nothing else may. */
+static void anything(void)
+{
+	struct sim_prng prng;
+	struct tcp_world w;
+	uint64_t seed;
+	uint32_t i, k;
+
+	for (seed = 1; seed <= 30; seed++) {
+		tcp_world_open(&w, seed, NULL, "loss=0.5,reorder");
+		w.forged = true;
+		sim_prng_for(w.sim, &prng, SIM_STREAM_TEST, 1);
+		tcp_world_listen(&w, 1, TCP_FIX_PORT, 4);
+		w.accept = (struct tcp_side){.want_tx = 200 * KIB, .close_on_fin = true};
+		for (i = 0; i < 3; i++)
+			tcp_world_connect(&w, 0, 1, (uint16_t)(LOCAL + i), 400 * KIB, i & 1);
+		for (i = 0; i < 600; i++) {
+			for (k = 0; k < w.num_sides; k++)
+				if (w.side[k].flow && sim_prng_chance(&prng, 300000))
+					forge_any(&w, &prng, &w.side[k]);
+			sim_run_for(w.sim, sim_prng_below(&prng, 20000));
+		}
+		/* Aborts what is left, and wants every table empty. */
+		tcp_world_close(&w);
+	}
+}
+
 UT_MAIN("sim/tcp_bad", UT(blind_resets), UT(blind_syns), UT(blind_acks), UT(hostile_sacks),
 	UT(old_timestamps), UT(outside_window), UT(malformed), UT(early_flood), UT(syn_flood),
-	UT(cookies), UT(path_mtu))
+	UT(cookies), UT(path_mtu), UT(anything))

@@ -86,7 +86,7 @@ static uint32_t on_receive(struct fw_nic *nic, struct tcp_flow *flow,
 	while ((data = eth_cursor_next(&cursor, take, &n)) != NULL)
 		for (i = 0; i < n; i++)
 			bad += data[i] != pattern(side->received++);
-	FIX_CHECK(side->world, !bad);
+	FIX_CHECK(side->world, !bad || side->world->forged);
 	FIX_CHECK(side->world, !side->peer_closed && !side->ended);
 	if (side->abort_at && side->received >= side->abort_at) {
 		side->flow = NULL;

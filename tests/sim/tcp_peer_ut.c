@@ -21,6 +21,7 @@ struct meddler {
 	uint32_t hide_all;                 /* none at all */
 	uint32_t mark_each;                /* of so many data segments of NIC 0 one is marked CE */
 	uint32_t data, drop_from, drop_to; /* data segments of NIC 0, by number */
+	bool drop_odd;                     /* of these every second one */
 	uint8_t drop_flags;                /* the first frame with these flags is lost */
 	uint32_t dropped, marked, lost_retrans;
 };
@@ -89,7 +90,7 @@ static enum sim_verdict meddle(void *ctx, struct sim_nic *from, uint8_t *frame, 
 	if (from != m->w->nic[0] || !payload)
 		return SIM_PASS;
 	m->data++;
-	if (m->data > m->drop_from && m->data <= m->drop_to) {
+	if (m->data > m->drop_from && m->data <= m->drop_to && (!m->drop_odd || m->data & 1)) {
 		m->dropped++;
 		return SIM_DROP;
 	}
@@ -174,6 +175,19 @@ static void burst(void)
 	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_recoveries") == 1);
 	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_timeouts") == 0);
 	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_rx_duplicates") == 0);
+	tcp_world_close(&w);
+}
+
+/* More gaps than there are blocks in an ACK: all that was kept is found again. */
+static void many_gaps(void)
+{
+	struct meddler m = {.drop_from = 60, .drop_to = 100, .drop_odd = true};
+	struct tcp_world w;
+
+	run(&w, &m, 1, NULL, 2 * MIB);
+	FIX_CHECK(&w, m.dropped == 20 && tcp_stat(&w, 0, "tcp_tx_retransmits") == 20);
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_recoveries") == 1);
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_timeouts") == 0);
 	tcp_world_close(&w);
 }
 
@@ -284,5 +298,5 @@ static void many(void)
 	tcp_world_close(&w);
 }
 
-UT_MAIN("sim/tcp_peer", UT(options_missing), UT(no_options), UT(newreno), UT(burst), UT(tail),
-	UT(before_fin), UT(control_lost), UT(ecn), UT(congestion), UT(many))
+UT_MAIN("sim/tcp_peer", UT(options_missing), UT(no_options), UT(newreno), UT(burst), UT(many_gaps),
+	UT(tail), UT(before_fin), UT(control_lost), UT(ecn), UT(congestion), UT(many))
