@@ -129,7 +129,8 @@
 	X(tcp_icmp_ignored)                                                                        \
 	X(mpa_tx_fpdus)                                                                            \
 	X(mpa_rx_fpdus)                                                                            \
-	X(mpa_rx_no_memory)                                                                        \
+	X(mpa_rx_early)                                                                            \
+	X(mpa_no_memory)                                                                           \
 	X(mpa_terminates_tx)                                                                       \
 	X(mpa_terminates_rx)                                                                       \
 	X(mpa_retry_exceeded)                                                                      \

@@ -160,12 +160,12 @@ struct mpa_conn {
 	bool rtr_answer;         /* the answer to our first frame, a Read, is awaited */
 
 	/* errors that are dealt with at the end of the turn, by mpa_run() */
-	bool broken;               /* a segment cannot be written: the stream ends here */
-	bool local_error;          /* our memory, our request: the peer hears that it was us */
-	uint8_t fault_err;         /* hw_vendor_err */
-	struct fw_wqe *fault_msg;  /* whose memory is gone, NULL */
-	struct fw_list fault_node; /* in nic->mpa_faults */
-	struct fw_timer rx_timer;  /* until bytes are asked for again that found no memory */
+	bool broken;                 /* a segment cannot be written: the stream ends here */
+	bool local_error;            /* our memory, our request: the peer hears that it was us */
+	uint8_t fault_err;           /* hw_vendor_err */
+	struct fw_wqe *fault_msg;    /* whose memory is gone, NULL */
+	struct fw_list fault_node;   /* in nic->mpa_faults */
+	struct fw_timer retry_timer; /* until what found no memory is tried again */
 
 	struct fw_timer timer; /* set-up; the end */
 };
@@ -276,6 +276,8 @@ uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct 
 			uint32_t offset, uint32_t bytes);
 /* Active, peer-to-peer: the first FPDU is one of the kind that param.rtr names. */
 void mpa_tx_rtr(struct fw_nic *nic, struct mpa_conn *conn);
+void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
+		  uint32_t offset, uint32_t bytes, uint32_t ahead);
 
 static inline struct mpa_conn *mpa_of(const struct tcp_flow *flow)
 {
@@ -295,6 +297,9 @@ static inline struct mpa_seg *mpa_seg_of(struct tcp_seg *seg)
  */
 bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		uint32_t offset, uint32_t bytes);
+/* Likewise before its turn: changes nothing but memory that its message owns. */
+void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
+		   uint32_t offset, uint32_t bytes);
 
 /* ---- mpa_rdmap.c: what llp.h asks of a transport; see there */
 
@@ -324,7 +329,7 @@ void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *m
 		     enum hw_vendor_err err);
 /* A segment cannot be written, or not again: memory of msg (NULL: it has failed) is gone. */
 void mpa_rdmap_broken(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg);
-/* Bytes were not taken for want of memory: they are asked for in a while. */
+/* Bytes were not taken, or no segment made, for want of memory: again in a while. */
 void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn);
 /* What became known while segments were made; in each turn behind tcp_tx_run(). */
 void mpa_run(struct fw_nic *nic);

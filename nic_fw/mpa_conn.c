@@ -516,6 +516,7 @@ const struct tcp_ops mpa_tcp_ops = {
     .accepted = accepted,
     .opened = opened,
     .receive = receive,
+    .early = mpa_rx_early,
     .next = next,
     .fill = fill,
     .unreadable = mpa_tx_unreadable,

@@ -363,33 +363,42 @@ static enum rdmap_result rx_first(struct fw_nic *nic, struct mpa_conn *conn, str
 	return rx_opcode(nic, conn, pkt, error);
 }
 
+/* What is known of a segment before anything of it was looked at. */
+static struct dgram_pkt segment(const struct fw_qp *qp, const struct fw_rx_frame *frame,
+				uint32_t offset, uint32_t bytes)
+{
+	return (struct dgram_pkt){
+	    .frame = frame,
+	    .type = WIRE_DGRAM_RD,
+	    .stream = true,
+	    .src_ip = qp->dst_ip,
+	    .src_qpn = qp->dst_qpn,
+	    .dst_qpn = qp->qpn,
+	    .incarnation = qp->incarnation_rx,
+	    .data_offset = offset,
+	    .data_bytes = bytes,
+	    .ddp_offset = offset,
+	    .ulpdu_bytes = (uint16_t)bytes,
+	};
+}
+
 bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		uint32_t offset, uint32_t bytes)
 {
 	struct fw_qp *qp = conn->qp;
 	struct rdmap_error error = {0, 0};
 	enum rdmap_result result;
-	struct dgram_pkt pkt = {
-	    .frame = frame,
-	    .type = WIRE_DGRAM_RD,
-	    .stream = true,
-	    .data_offset = offset,
-	    .data_bytes = bytes,
-	    .ddp_offset = offset,
-	    .ulpdu_bytes = (uint16_t)bytes,
-	};
+	struct dgram_pkt pkt;
 
 	/* Nobody is there for it any more. */
 	if (!qp)
 		return true;
-	pkt.src_ip = qp->dst_ip;
-	pkt.src_qpn = qp->dst_qpn;
-	pkt.dst_qpn = qp->qpn;
+	pkt = segment(qp, frame, offset, bytes);
 	result = parse(&pkt, frame->seg[0].data + offset, &error);
-	if (pkt.opcode == WIRE_RDMAP_READ_RESPONSE || pkt.opcode == WIRE_RDMAP_ATOMIC_RESPONSE)
+	if (pkt.opcode == WIRE_RDMAP_READ_RESPONSE || pkt.opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {
 		pkt.flags |= WIRE_DGRAM_F_RESPONSE;
-	pkt.incarnation =
-	    pkt.flags & WIRE_DGRAM_F_RESPONSE ? qp->incarnation_tx : qp->incarnation_rx;
+		pkt.incarnation = qp->incarnation_tx;
+	}
 	if (result == RDMAP_OK)
 		result = check_place(nic, conn, &pkt, &error);
 	if (result == RDMAP_OK) {
@@ -403,4 +412,21 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	if (result == RDMAP_ERROR && conn->qp)
 		rdmap_rx_error(nic, conn->qp, &pkt, &error);
 	return result != RDMAP_DROP;
+}
+
+void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
+		   uint32_t offset, uint32_t bytes)
+{
+	struct dgram_pkt pkt = segment(conn->qp, frame, offset, bytes);
+	struct rdmap_error error;
+
+	if (parse(&pkt, frame->seg[0].data + offset, &error) != RDMAP_OK ||
+	    (!pkt.tagged && pkt.qn != WIRE_QN_SEND) || opcodes[pkt.opcode].bytes ||
+	    pkt.opcode == WIRE_RDMAP_READ_RESPONSE)
+		return;
+	pkt.msg_bytes = pkt.mo + pkt.data_bytes;
+	/* What is wrong with it shows in its turn. */
+	if ((uint64_t)pkt.mo + pkt.data_bytes <= HW_MAX_MSG_BYTES &&
+	    rdmap_rx_place(nic, conn->qp, &pkt, false, &error) == RDMAP_OK)
+		FW_COUNT(nic, mpa_rx_early);
 }

@@ -9,7 +9,7 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define RX_RETRY_NS UINT64_C(100000) /* until bytes are asked for again that found no memory */
+#define RETRY_NS UINT64_C(100000) /* until what found no memory is tried again */
 
 /* ---- completions ----------------------------------------------------------------------------- */
 
@@ -267,19 +267,21 @@ void mpa_run(struct fw_nic *nic)
 
 /* ---- the connection's beginning and end ------------------------------------------------------ */
 
-static void rx_retry(struct fw_nic *nic, struct fw_timer *timer)
+static void retry(struct fw_nic *nic, struct fw_timer *timer)
 {
-	struct mpa_conn *conn = FW_CONTAINER(timer, struct mpa_conn, rx_timer);
+	struct mpa_conn *conn = FW_CONTAINER(timer, struct mpa_conn, retry_timer);
 
-	if (conn->flow)
-		tcp_resume(nic, conn->flow);
+	if (!conn->flow)
+		return;
+	tcp_resume(nic, conn->flow);
+	tcp_push(nic, conn->flow);
 }
 
 void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn)
 {
-	FW_COUNT(nic, mpa_rx_no_memory);
-	if (!fw_timer_is_set(&conn->rx_timer))
-		fw_timer_set(&nic->timers, &conn->rx_timer, nic->now_ns + RX_RETRY_NS);
+	FW_COUNT(nic, mpa_no_memory);
+	if (!fw_timer_is_set(&conn->retry_timer))
+		fw_timer_set(&nic->timers, &conn->retry_timer, nic->now_ns + RETRY_NS);
 }
 
 void mpa_rdmap_init_conn(struct fw_nic *nic, struct mpa_conn *conn)
@@ -306,7 +308,7 @@ void mpa_rdmap_init_conn(struct fw_nic *nic, struct mpa_conn *conn)
 	fw_list_init(&conn->out);
 	fw_list_init(&conn->segs);
 	fw_list_init(&conn->fault_node);
-	fw_timer_init(&conn->rx_timer, rx_retry);
+	fw_timer_init(&conn->retry_timer, retry);
 }
 
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)
@@ -363,7 +365,7 @@ void mpa_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
 		fw_pool_put(&nic->mpa_partials, conn->partial);
 		conn->partial = NULL;
 	}
-	fw_timer_cancel(&nic->timers, &conn->rx_timer);
+	fw_timer_cancel(&nic->timers, &conn->retry_timer);
 	if (!conn->flow || conn->broken || (conn->state != MPA_FPDU && conn->state != MPA_RTR_WAIT))
 		return;
 	if (conn->local_error)
@@ -378,7 +380,7 @@ void mpa_rdmap_ended(struct fw_nic *nic, struct mpa_conn *conn, enum tcp_end why
 	struct fw_wqe *msg;
 
 	fw_list_del(&conn->fault_node);
-	fw_timer_cancel(&nic->timers, &conn->rx_timer);
+	fw_timer_cancel(&nic->timers, &conn->retry_timer);
 	if (!qp)
 		return;
 	msg = mpa_rdmap_oldest(qp, false);

@@ -6,7 +6,7 @@
  * is wrong. An FPDU without markers that lies whole in a segment is checked and placed where it
  * is. Others are put together in a buffer of a bounded pool, markers taken out, the CRC reckoned
  * on the way. Where there is no buffer, or no memory for what the FPDU asks, its bytes are not
- * taken and TCP has them sent again. Nothing of an FPDU is placed before its CRC was found right.
+ * taken and TCP keeps them. Nothing of an FPDU is placed before its CRC was found right.
  * RFC 5044 4, 6, 8.
  */
 #include "nic_fw/crc32c.h"
@@ -88,20 +88,19 @@ static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_
 
 /* ---- put together ---------------------------------------------------------------------------- */
 
-static struct mpa_partial *begin(struct fw_nic *nic, struct mpa_conn *conn)
+static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
 {
 	struct mpa_partial *p = fw_pool_get(&nic->mpa_partials);
 
 	if (!p)
 		return NULL;
-	p->at = (uint32_t)conn->rx_bytes;
+	p->at = at;
 	p->taken = 0;
 	p->filled = 0;
 	p->plain = 0;
 	p->crc = FW_CRC32C_INIT;
 	p->trusted = true;
 	p->bad_marker = false;
-	conn->partial = p;
 	return p;
 }
 
@@ -167,14 +166,32 @@ static uint32_t take(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa
 	return done;
 }
 
+static bool collected_crc_ok(const struct mpa_conn *conn, const struct mpa_partial *p)
+{
+	struct be32 want = fw_crc32c_wire(p->crc);
+
+	return !conn->param.crc || p->trusted ||
+	       !memcmp(p->buf + p->plain - WIRE_MPA_CRC_BYTES, &want, sizeof(want));
+}
+
+/* A frame of what was collected. Returns the length of its ULPDU. */
+static uint32_t frame_of(const struct mpa_partial *p, struct fw_rx_frame *frame)
+{
+	frame->seg[0] = (struct fw_rx_seg){p->buf, p->plain};
+	frame->num_seg = 1;
+	frame->bytes = p->plain;
+	frame->flags = 0;
+	frame->cookie = NULL;
+	return (uint32_t)p->buf[0] << 8 | p->buf[1];
+}
+
 /* The FPDU is whole. False: what it asks cannot be done now. */
 static bool rx_collected(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_partial *p)
 {
-	struct be32 want = fw_crc32c_wire(p->crc);
 	struct fw_rx_frame frame;
+	uint32_t ulpdu;
 
-	if (conn->param.crc && !p->trusted &&
-	    memcmp(p->buf + p->plain - WIRE_MPA_CRC_BYTES, &want, sizeof(want))) {
+	if (!collected_crc_ok(conn, p)) {
 		frame_error(nic, conn, WIRE_TERM_MPA_CRC);
 		return true;
 	}
@@ -182,40 +199,46 @@ static bool rx_collected(struct fw_nic *nic, struct mpa_conn *conn, const struct
 		frame_error(nic, conn, WIRE_TERM_MPA_MARKER);
 		return true;
 	}
-	frame.seg[0] = (struct fw_rx_seg){p->buf, p->plain};
-	frame.num_seg = 1;
-	frame.bytes = p->plain;
-	frame.flags = 0;
-	frame.cookie = NULL;
-	return mpa_ddp_rx(nic, conn, &frame, MPA_LENGTH_BYTES,
-			  (uint32_t)p->buf[0] << 8 | p->buf[1]);
+	ulpdu = frame_of(p, &frame);
+	return mpa_ddp_rx(nic, conn, &frame, MPA_LENGTH_BYTES, ulpdu);
+}
+
+/* Takes what belongs to the FPDU of a part of a frame; returns how much. */
+static uint32_t take_frame(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
+			   const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+{
+	struct eth_cursor cursor;
+	uint32_t taken = 0, n;
+
+	if (!(frame->flags & FW_RX_CRC_OK))
+		p->trusted = false;
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	while (cursor.left && (!p->plain || p->filled < p->plain)) {
+		const uint8_t *data = eth_cursor_next(&cursor, cursor.left, &n);
+
+		taken += take(nic, conn, p, data, n);
+	}
+	return taken;
 }
 
 /* Goes on with an FPDU, or begins one; returns the bytes that were taken, 0: none can be now. */
 static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 			uint32_t offset, uint32_t bytes)
 {
-	struct mpa_partial *p = conn->partial ? conn->partial : begin(nic, conn);
-	uint32_t taken = 0, had_taken, had_filled, had_plain, had_crc;
+	struct mpa_partial *p =
+	    conn->partial ? conn->partial : begin(nic, (uint32_t)conn->rx_bytes);
+	uint32_t taken, had_taken, had_filled, had_plain, had_crc;
 	bool had_trusted;
-	struct eth_cursor cursor;
 
 	if (!p)
 		return 0;
+	conn->partial = p;
 	had_taken = p->taken;
 	had_filled = p->filled;
 	had_plain = p->plain;
 	had_crc = p->crc;
 	had_trusted = p->trusted;
-	if (!(frame->flags & FW_RX_CRC_OK))
-		p->trusted = false;
-	eth_cursor_init(&cursor, frame, offset, bytes);
-	while (cursor.left && (!p->plain || p->filled < p->plain)) {
-		uint32_t n;
-		const uint8_t *data = eth_cursor_next(&cursor, cursor.left, &n);
-
-		taken += take(nic, conn, p, data, n);
-	}
+	taken = take_frame(nic, conn, p, frame, offset, bytes);
 	if (!p->plain || p->filled < p->plain)
 		return taken;
 	/* Whatever becomes of the queue pair meanwhile, the buffer is ours. */
@@ -261,4 +284,64 @@ uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct 
 		done += n;
 	}
 	return done;
+}
+
+/* ---- before their turn ----------------------------------------------------------------------- */
+
+/*
+ * Where, from a position on, an FPDU begins of which that is known: a marker tells. Positions are
+ * the stream's, modulo 2^32. False: none before end.
+ */
+static bool find_fpdu(const struct fw_rx_frame *frame, uint32_t offset, uint32_t at, uint32_t end,
+		      uint32_t *start)
+{
+	uint32_t marker = at + mpa_first_gap(at);
+	struct wire_mpa_marker m;
+	struct eth_cursor cursor;
+	uint32_t ptr;
+
+	while ((int32_t)(end - marker) >= (int32_t)sizeof(m)) {
+		eth_cursor_init(&cursor, frame, offset + (marker - at), sizeof(m));
+		eth_cursor_copy(&cursor, &m, sizeof(m));
+		ptr = be16_get(m.fpdu_ptr) & ~3u;
+		*start = marker - ptr;
+		/* It points at the length field, which a marker may stand before. */
+		if (ptr && *start % WIRE_MPA_MARKER_DISTANCE == WIRE_MPA_MARKER_BYTES)
+			*start -= WIRE_MPA_MARKER_BYTES;
+		if ((int32_t)(*start - at) >= 0)
+			return true;
+		marker += WIRE_MPA_MARKER_DISTANCE;
+	}
+	return false;
+}
+
+/*
+ * Payload that came early goes where it belongs at once where markers say how the FPDUs lie. They
+ * come again in their turn, are checked then, and placed once more: a Write before them that
+ * reaches the same bytes may have come meanwhile.
+ */
+void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
+		  uint32_t offset, uint32_t bytes, uint32_t ahead)
+{
+	struct mpa_conn *conn = mpa_of(flow);
+	uint32_t at = (uint32_t)conn->rx_bytes + ahead, end = at + bytes, start;
+	struct fw_rx_frame view;
+	struct mpa_partial *p;
+	uint32_t ulpdu;
+
+	if (!conn->qp || conn->state != MPA_FPDU || !conn->param.rx_markers ||
+	    !find_fpdu(frame, offset, at, end, &start))
+		return;
+	while (start != end && conn->qp && (p = begin(nic, start)) != NULL) {
+		(void)take_frame(nic, conn, p, frame, offset + (start - at), end - start);
+		if (p->plain && p->filled == p->plain && !p->bad_marker &&
+		    collected_crc_ok(conn, p)) {
+			ulpdu = frame_of(p, &view);
+			mpa_ddp_early(nic, conn, &view, MPA_LENGTH_BYTES, ulpdu);
+			start += p->taken;
+		} else {
+			start = end;
+		}
+		fw_pool_put(&nic->mpa_partials, p);
+	}
 }

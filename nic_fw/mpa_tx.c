@@ -155,8 +155,10 @@ static struct tcp_seg *make_seg(struct fw_nic *nic, struct mpa_conn *conn, struc
 	struct mpa_seg *seg = fw_pool_get(&nic->mpa_segs);
 	uint32_t plain = mpa_plain_bytes(ulpdu_bytes);
 
-	if (!seg)
+	if (!seg) {
+		mpa_rdmap_starved(nic, conn);
 		return NULL;
+	}
 	memset(seg, 0, sizeof(*seg));
 	fw_list_init(&seg->seg.node);
 	seg->msg = msg;

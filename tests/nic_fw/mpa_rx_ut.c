@@ -472,6 +472,99 @@ static void wrong_markers(void)
 	}
 }
 
+/* ---- early ------------------------------------------------------------------------------------
+ */
+
+/* Segments of the stream from one on, as a frame that came before its turn. */
+static void early(uint32_t first, uint32_t last, uint32_t skip)
+{
+	struct mp_side *from = &mp.side[0], *to = &mp.side[1];
+	uint32_t begin = (first ? from->seg[first - 1].end : 0) + skip;
+	uint32_t n = from->seg[last].end - begin;
+	uint8_t *buf = malloc(MP_HDRS + n);
+	struct fw_rx_frame frame = {
+	    .seg = {{buf, MP_HDRS + n}}, .num_seg = 1, .bytes = MP_HDRS + n};
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(buf);
+	memcpy(buf + MP_HDRS, from->wire + begin, n);
+	mpa_rx_early(mp_nic(to), &to->flow, &frame, MP_HDRS, n, begin - from->read);
+	free(buf);
+}
+
+static void begin_early(const struct mpa_params *param, uint8_t opcode)
+{
+	mp_begin(param);
+	mp.mss = 700;
+	rp_fill(MP_MEM(0), 3000, 5);
+	rp_recv(&rp, 1, mp.side[1].qp, 50, MP_DST, 3000);
+	mp_req(0, opcode, 1, 3000, 0);
+	rp_poll(&rp, 0);
+	CU_ASSERT_EQUAL(mp_make(&mp.side[0]), 5);
+}
+
+/* How many bytes of what was sent lie at the target. */
+static uint32_t placed(void)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < 3000; i++)
+		n += MP_MEM(1)[MP_DST + i] == MP_MEM(0)[i] && MP_MEM(0)[i];
+	return n;
+}
+
+/* Payload whose FPDU a marker shows is placed before its turn, and delivered in it. */
+static void placed_early(void)
+{
+	static const uint8_t ops[] = {HW_WQE_WRITE, HW_WQE_SEND};
+	uint32_t i, before;
+
+	for (i = 0; i < 2; i++) {
+		begin_early(&marked, ops[i]);
+		early(2, 2, 0);
+		before = placed();
+		CU_ASSERT_TRUE(before > 600 && before < 700);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_rx_early), 1);
+		early(3, 4, 0); /* two in a frame */
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_rx_early), 3);
+		rp_expect_none(&rp);
+		/* Other data there meanwhile, as an earlier Write would bring: the last one counts.
+		 */
+		memset(MP_MEM(1) + MP_DST, 0, 3000);
+		(void)mp_deliver(&mp.side[0]);
+		CU_ASSERT_TRUE(rp_filled(MP_MEM(1) + MP_DST, 3000, 5));
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		if (i)
+			(void)rp_expect_recv(&rp, 1, 50, HW_STATUS_SUCCESS);
+		mp_end();
+	}
+}
+
+/* Without markers, in the middle of one, or with a CRC that is wrong, nobody knows. */
+static void not_placed_early(void)
+{
+	begin_early(&crc, HW_WQE_WRITE);
+	early(2, 2, 0);
+	CU_ASSERT_EQUAL(placed(), 0);
+	mp_end();
+
+	begin_early(&marked, HW_WQE_WRITE);
+	early(2, 2, 8);
+	CU_ASSERT_EQUAL(placed(), 0);
+	mp.side[0].wire[mp.side[0].seg[2].end - 1] ^= 1;
+	early(2, 2, 0);
+	CU_ASSERT_EQUAL(placed(), 0);
+	mp.side[0].wire[mp.side[0].seg[2].end - 1] ^= 1;
+	/* The end of one and the next: the next is known. */
+	early(1, 2, 200);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_rx_early), 1);
+	/* A target that is none: nothing happens before its turn. */
+	mp.side[1].qp->access = 0;
+	early(3, 3, 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_rx_early), 1);
+	CU_ASSERT_EQUAL(mp.side[1].qp->state, HW_QPS_RTS);
+	mp_end();
+}
+
 /* ---- want ------------------------------------------------------------------------------------ */
 
 /* Without a buffer the beginning of an FPDU is not taken; whole ones need none. */
@@ -493,7 +586,7 @@ static void no_buffers(void)
 	mp_req(0, HW_WQE_WRITE, 2, 100, 0);
 	mp_run();
 	rp_expect_none(&rp);
-	CU_ASSERT_TRUE(RP_CNT(&rp, 1, mpa_rx_no_memory) > 0);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 1, mpa_no_memory) > 0);
 	for (i = 0; i < n; i++)
 		fw_pool_put(pool, taken[i]);
 	CU_ASSERT_FALSE(mp.side[1].resumed);
@@ -537,5 +630,5 @@ static void recv_msgs_used_up(void)
 }
 
 UT_MAIN("nic_fw/mpa_rx", UT(captures), UT(every_byte_wrong), UT(lies), UT(garbage), UT(empty_ulpdu),
-	UT(no_receive), UT(too_many_reads), UT(too_long), UT(wrong_markers), UT(no_buffers),
-	UT(recv_msgs_used_up))
+	UT(no_receive), UT(too_many_reads), UT(too_long), UT(wrong_markers), UT(placed_early),
+	UT(not_placed_early), UT(no_buffers), UT(recv_msgs_used_up))

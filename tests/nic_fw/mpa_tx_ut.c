@@ -254,5 +254,28 @@ static void no_room(void)
 	mp_end();
 }
 
+/* No memory for a segment: it is made when there is. */
+static void no_segments(void)
+{
+	struct mp_side *side = &mp.side[0];
+	struct fw_pool *pool;
+	uint32_t max;
+
+	mp_begin(&crc);
+	pool = &mp_nic(side)->mpa_segs;
+	max = pool->max;
+	pool->max = 0;
+	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
+	mp_run();
+	CU_ASSERT_EQUAL(side->made, 0);
+	CU_ASSERT_FALSE(side->push);
+	pool->max = max;
+	rp_run(&rp, 200000);
+	CU_ASSERT_TRUE(side->push);
+	mp_run();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	mp_end();
+}
+
 UT_MAIN("nic_fw/mpa_tx", UT(arithmetic), UT(as_siw), UT(form_of_frames), UT(none_ends_at_a_marker),
-	UT(many_sges), UT(no_room))
+	UT(many_sges), UT(no_room), UT(no_segments))

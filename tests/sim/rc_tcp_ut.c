@@ -190,6 +190,24 @@ static void every_mode(void)
 	options = 0;
 }
 
+/* With markers, what comes behind a hole is placed at once. */
+static void early_with_markers(void)
+{
+	struct post put = {
+	    .opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 500000, .remote_offset = 0};
+	struct pair p;
+
+	options = HW_MPA_GIVEN | HW_MPA_MARKERS | HW_MPA_CRC;
+	open_rc(&p, 5);
+	fill(&p, 3, p.a.buf, 500000);
+	FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+	expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+	FIX_CHECK(&p, filled(&p, 3, p.b.buf, 500000));
+	FIX_CHECK(&p, sim_nic_stat(p.nb, "mpa_rx_early") > 0);
+	close_rc(&p);
+	options = 0;
+}
+
 /* A read of what may not be read: the request that asked for it says so, all else is flushed. */
 static void error_ends_it(void)
 {
@@ -407,6 +425,6 @@ static void peer_lost(void)
 	close_rc(&p);
 }
 
-UT_MAIN("sim/rc_tcp", UT(order_of_receives), UT(operations), UT(every_mode), UT(error_ends_it),
-	UT(both_ways), UT(peer_ends), UT(connected_anew), UT(unmapped), UT(memory_goes),
-	UT(peer_lost))
+UT_MAIN("sim/rc_tcp", UT(order_of_receives), UT(operations), UT(every_mode), UT(early_with_markers),
+	UT(error_ends_it), UT(both_ways), UT(peer_ends), UT(connected_anew), UT(unmapped),
+	UT(memory_goes), UT(peer_lost))
