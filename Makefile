@@ -509,7 +509,7 @@ endef
 $(foreach l,$(MPI_LIBRARIES),$(foreach p,$(MPI_PROGS),$(eval $(call mpi_program,$l,$p))))
 
 .PHONY: run-mpi _run-mpi
-run-mpi:	## MPI programs on weft, unchanged, under Open MPI and MPICH on RANKS="2 4" ranks; OVER="ucx ud ofi", WIRE=memif or veth, QUICK=1
+run-mpi:	## MPI programs on weft, unchanged, under Open MPI and MPICH on RANKS="2 4" ranks; OVER="ucx ud ofi iwarp", WIRE=memif or veth, QUICK=1
 	@tools/deps.sh run mpi
 	@+$(MAKE) _run-mpi
 _run-mpi: all $(MPI_BINS)

@@ -95,7 +95,8 @@ static void usage(const char *wrong)
 	fprintf(
 	    stderr,
 	    "%s: %s\nOptions: --max-bytes N (largest message, default 64 MiB), --rounds N, --quick "
-	    "(fewer sizes and roots), --flush-requests (rma), --timeout SECONDS (per part, default "
+	    "(fewer sizes and roots), --flush-requests (rma), --issend (p2p), --timeout SECONDS "
+	    "(per part, default "
 	    "600)\n",
 	    mt.program, wrong);
 	exit(2);
@@ -119,6 +120,8 @@ static void options(int argc, char **argv)
 			mt.quick = true;
 		else if (strcmp(argv[i], "--flush-requests") == 0)
 			mt.flush_requests = true;
+		else if (strcmp(argv[i], "--issend") == 0)
+			mt.issend = true;
 		else if (strcmp(argv[i], "--max-bytes") == 0)
 			mt.max_bytes = number(argv[++i]);
 		else if (strcmp(argv[i], "--rounds") == 0)

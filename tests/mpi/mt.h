@@ -22,6 +22,7 @@ struct mt {
 	int rounds;           /* how often parts repeat what is random */
 	bool quick;           /* fewer sizes and roots */
 	bool flush_requests;  /* rma: Rget's data is looked at after a flush only (README.md) */
+	bool issend;          /* p2p: MPI_Issend and a wait in place of MPI_Ssend (README.md) */
 	unsigned long checks; /* buffers compared by this rank */
 };
 extern struct mt mt;

@@ -125,6 +125,8 @@ static void send_as(int kind, const void *buf, int bytes, int to, int tag)
 				       MPI_Request *) = {MPI_Issend, MPI_Ibsend, MPI_Irsend};
 	MPI_Request request;
 
+	if (kind == 0 && mt.issend)
+		kind = 3;
 	if (kind < 3) {
 		blocking[kind](buf, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD);
 		return;

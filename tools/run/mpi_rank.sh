@@ -3,7 +3,7 @@
 #
 # One rank of an MPI job on weft: mpi_rank.sh PROGRAM [ARGUMENT...]. Ranks take the NICs of WEFT_MPI_NICS in turn,
 # words "RUN-DIR:DEVICE", and see no other; WEFT_MPI_OVER is ucx or ud (UCX, which has no transport but
-# weft's then, or ud_verbs alone), or ofi.
+# weft's then, or ud_verbs alone), ofi (libfabric), or iwarp (libfabric on an iWARP device: TCP).
 # Called by run_mpi.sh through mpirun; calls weft-run, which WEFT_RUN names. Exit status: the program's.
 
 set -eu
@@ -12,8 +12,10 @@ rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 set -- "$(set -- $WEFT_MPI_NICS && shift $((rank % $#)) && echo "$1")" "$@"
 nic=$1
 shift
+transport=ib
 case ${WEFT_MPI_OVER:-ucx} in
 ucx) export UCX_TLS=rc_verbs,ud_verbs,self UCX_NET_DEVICES="${nic##*:}:1" ;;
+iwarp) transport=iwarp ;;
 ud) export UCX_TLS=ud_verbs,self UCX_NET_DEVICES="${nic##*:}:1" ;;
 esac
-exec "$WEFT_RUN" --transport ib --device "${nic##*:}" --run-dir "${nic%:*}" "$@"
+exec "$WEFT_RUN" --transport "$transport" --device "${nic##*:}" --run-dir "${nic%:*}" "$@"

@@ -6,7 +6,7 @@
 # memif or a veth joins; ranks take the NICs in turn. Exit status 0 only if every program found every byte right and
 # the NICs carried the data.
 #
-#	run_mpi.sh [--quick] [--ranks "2 4"] [--wire switch|memif|veth] [--over "ucx ud ofi"] [--libraries "openmpi mpich"]
+#	run_mpi.sh [--quick] [--ranks "2 4"] [--wire switch|memif|veth] [--over "ucx ud ofi iwarp"] [--libraries "openmpi mpich"]
 #	           [--programs "p2p coll ..."]
 #
 # Called by the Makefile and tests/clients/mpi.sh with WEFT_BIN (weftd, weftctl), WEFT_RUN (weft-run) and WEFT_MPI
@@ -37,8 +37,8 @@ switch | memif | veth) ;;
 esac
 for word in $over; do
 	case $word in
-	ucx | ud | ofi) ;;
-	*) echo "run_mpi.sh: --over has the words ucx, ud (UCX over ud_verbs alone) and ofi, not '$word'" >&2; exit 2 ;;
+	ucx | ud | ofi | iwarp) ;;
+	*) echo "run_mpi.sh: --over has the words ucx, ud (UCX over ud_verbs alone), ofi and iwarp, not '$word'" >&2; exit 2 ;;
 	esac
 done
 for f in "$WEFT_BIN/weftd" "$WEFT_RUN"; do
@@ -54,8 +54,8 @@ if [ -z "${WEFT_MPI_NETNS:-}" ]; then
 		fi
 	done
 	[ "$wire" != veth ] || { echo 'run_mpi.sh: no network namespace here, so no veth' >&2; exit 1; }
-	[[ $over != *ofi* ]] || echo '  no network namespace here (unshare --net): libfabric is left out'
-	over=${over//ofi/}
+	[[ $over != *ofi* && $over != *iwarp* ]] || echo '  no network namespace here (unshare --net): libfabric is left out'
+	over=${over//ofi/} over=${over//iwarp/}
 fi
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/weft-mpi.XXXXXX") || exit 1
@@ -136,7 +136,7 @@ carried()
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 MPIR_CVAR_NOLOCAL=1
 launch()
 {
-	local library=$1 n=$3
+	local library=$1 n=$3 more=()
 	export WEFT_MPI_OVER=$2
 	shift 3
 	case $library.$WEFT_MPI_OVER in
@@ -144,12 +144,14 @@ launch()
 		mpirun.openmpi -n "$n" --oversubscribe --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any \
 			--mca btl self --mca mtl ^ofi --mca osc ucx --mca mpi_yield_when_idle 1 tools/run/mpi_rank.sh "$@"
 		;;
-	openmpi.ofi)
+	openmpi.ofi | openmpi.iwarp)
+		# The default for other numbers than powers of two sends synchronously, which iWARP devices hang in.
+		[ "$WEFT_MPI_OVER" = ofi ] || more=(--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_barrier_algorithm 4)
 		# ofi_rxm loses what MPI_Mrecv claims of its messages in segments.
 		[ "${1##*/}" != p2p ] || export FI_OFI_RXM_SAR_LIMIT=0
 		mpirun.openmpi -n "$n" --oversubscribe --mca pml cm --mca mtl ofi \
 			--mca mtl_ofi_provider_include 'verbs;ofi_rxm' --mca btl self --mca osc pt2pt \
-			--mca mpi_yield_when_idle 1 tools/run/mpi_rank.sh "$@"
+			--mca mpi_yield_when_idle 1 ${more[@]+"${more[@]}"} tools/run/mpi_rank.sh "$@"
 		;;
 	mpich.ucx | mpich.ud) mpirun.mpich -localhost 127.0.0.1 -n "$n" tools/run/mpi_rank.sh "$@" ;;
 	esac
@@ -164,7 +166,10 @@ arguments()
 	[ "$library $program" != 'mpich types' ] || bytes=8000
 	echo "--timeout 300 --max-bytes $bytes ${quick:+--quick}"
 	[ "$program" = p2p ] || [ -n "$quick" ] || echo --quick
-	[ "$library $program" != 'openmpi rma' ] || [ "$over" = ofi ] || echo --flush-requests
+	case $library.$over.$program in
+	openmpi.u*.rma) echo --flush-requests ;;
+	openmpi.iwarp.p2p) echo --issend ;;
+	esac
 }
 
 row()
@@ -172,7 +177,7 @@ row()
 	printf '  %-14s %-9s %-8s %5s  %-8s %9s %8s %7s\n' "$@"
 }
 
-declare -A name=([openmpi]='Open MPI' [mpich]=MPICH [ucx]=UCX [ud]='UCX, UD' [ofi]=libfabric)
+declare -A name=([openmpi]='Open MPI' [mpich]=MPICH [ucx]=UCX [ud]='UCX, UD' [ofi]=libfabric [iwarp]='lf, iWARP')
 right=0 wrong=0
 one()
 {
@@ -213,7 +218,7 @@ for library in $libraries; do
 	found=1
 	for stack in $over; do
 		# Debian's MPICH has UCX alone.
-		[ "$library $stack" != 'mpich ofi' ] || continue
+		[[ $library != mpich || $stack = u* ]] || continue
 		for n in $ranks; do
 			for program in $programs; do
 				one "$library" "$stack" "$program" "$n"
