@@ -132,7 +132,11 @@ static int next_connection(struct rs *listener, struct rs **rs)
 	while (rc == 0 && !*rs) {
 		if (listener->state != RS_LISTENING)
 			rc = listener->state == RS_CLOSED ? -EBADF : -EINVAL;
-		else if ((*rs = take_ready(listener)) == NULL)
+		else if ((*rs = take_ready(listener)) != NULL)
+			break;
+		else if (listener->error) /* its NIC is gone for good */
+			rc = -listener->error;
+		else
 			rc = listener->nonblock ? -EAGAIN : rs_sleep(listener, deadline);
 	}
 	pthread_mutex_unlock(&listener->lock);

@@ -251,6 +251,12 @@ static struct rdma_cm_id *stream_event(struct rs *rs, struct rdma_cm_event *even
 		rc = connecting(rs, event);
 		if (rc < 0 && !rs->passive)
 			id = connect_failed(rs, -rc);
+	} else if (rs->state == RS_LISTENING) {
+		/* One that is bound to every NIC hears the others still. */
+		if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && rs->id->verbs) {
+			rs->error = ENETDOWN;
+			rs_wake(rs);
+		}
 	} else if (rs->state == RS_CONNECTED) {
 		if (event->event == RDMA_CM_EVENT_DISCONNECTED)
 			disconnected(rs, ECONNRESET);

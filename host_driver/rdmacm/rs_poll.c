@@ -27,7 +27,7 @@ void rs_progress(struct rs *rs)
 /* A queued connection is there as soon as it is established; it may be over again. */
 static short listener_revents(const struct rs *rs)
 {
-	return rs->ready ? POLLIN | POLLRDNORM : 0;
+	return (short)((rs->ready ? POLLIN | POLLRDNORM : 0) | (rs->error ? POLLIN | POLLERR : 0));
 }
 
 short rs_revents(struct rs *rs)

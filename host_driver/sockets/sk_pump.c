@@ -319,11 +319,12 @@ static int pass_kernel(const struct pump *p)
 static void *listener_thread(void *arg)
 {
 	struct pump *p = arg;
+	bool nic = true;
 	int rc = 0, rfd;
 
 	sk_enter();
-	while (rc == 0) {
-		struct pollfd fds[3] = {{.fd = p->rfd, .events = POLLIN},
+	while (rc == 0 && (nic || p->kernel_fd >= 0)) {
+		struct pollfd fds[3] = {{.fd = nic ? p->rfd : -1, .events = POLLIN},
 					{.fd = p->end},
 					{.fd = p->kernel_fd, .events = POLLIN}};
 
@@ -334,6 +335,8 @@ static void *listener_thread(void *arg)
 		rfd = fds[0].revents ? raccept(p->rfd, NULL, NULL) : -1;
 		if (rfd >= 0)
 			rc = pass_nic(p, rfd);
+		else if (fds[0].revents && errno == ENETDOWN)
+			nic = false;
 		if (rc == 0 && fds[2].revents & POLLIN)
 			rc = pass_kernel(p);
 	}

@@ -3,11 +3,11 @@
  * rsockets, call by call: a server and a client in one process, over the NIC whose address is
  * given; or one side of a stream in both directions at once, the other one in another process.
  *
- *	rs_data ADDRESS [server|client]
+ *	rs_data ADDRESS [server|client|dies]
  *
  * Streams of random sizes in both directions at once, half-closed connections, errors, calls that
- * do not block, datagrams up to the longest. Run by tests/clients/rsockets.sh. Prints what failed;
- * exit status 0 if nothing did.
+ * do not block, datagrams up to the longest. dies: what sockets say once weftd has been killed. Run
+ *by tests/clients/rsockets.sh. Prints what failed; exit status 0 if nothing did.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -414,14 +414,41 @@ static void forks(int listen_fd)
 	CHECK(rclose(fd[0]) == 0 && rclose(fd[1]) == 0);
 }
 
+/* Nothing waits for ever for a NIC that is gone. */
+static void dies(void)
+{
+	int fd = listener(PORT), pairs[2], dgram = rsocket(AF_INET, SOCK_DGRAM, 0);
+	struct pollfd p[2];
+	char byte;
+
+	pair(fd, pairs);
+	server.sin_port = htons(PORT + 1);
+	CHECK(dgram >= 0 && rbind(dgram, (struct sockaddr *)&server, sizeof(server)) == 0);
+	CHECK(puts("up") >= 0 && fflush(stdout) == 0);
+	CHECK(rrecv(pairs[0], &byte, 1, 0) == -1);
+	CHECK(errno == ECONNRESET || errno == ENETDOWN);
+	CHECK(rrecv(dgram, &byte, 1, 0) == -1 && errno == ENETDOWN);
+	CHECK(raccept(fd, NULL, NULL) == -1 && errno == ENETDOWN);
+	p[0] = (struct pollfd){.fd = fd, .events = POLLIN};
+	p[1] = (struct pollfd){.fd = pairs[1], .events = POLLIN};
+	CHECK(rpoll(p, 2, 10000) == 2 && p[0].revents & POLLERR && p[1].revents & POLLIN);
+	CHECK(rclose(pairs[0]) == 0 && rclose(pairs[1]) == 0);
+	CHECK(rclose(dgram) == 0 && rclose(fd) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	int fd;
 
 	if (argc < 2 || argc > 3 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1 ||
-	    (argc == 3 && strcmp(argv[2], "server") != 0 && strcmp(argv[2], "client") != 0)) {
-		fprintf(stderr, "usage: rs_data ADDRESS [server|client]\n");
+	    (argc == 3 && strcmp(argv[2], "server") != 0 && strcmp(argv[2], "client") != 0 &&
+	     strcmp(argv[2], "dies") != 0)) {
+		fprintf(stderr, "usage: rs_data ADDRESS [server|client|dies]\n");
 		return 2;
+	}
+	if (argc == 3 && strcmp(argv[2], "dies") == 0) {
+		dies();
+		return puts("ok") < 0;
 	}
 	if (argc == 3) {
 		one_side(strcmp(argv[2], "server") == 0);
