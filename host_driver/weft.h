@@ -137,7 +137,7 @@ struct weft_device_attr {
 	uint64_t max_mr_bytes;
 };
 
-/* The limits of the device, as it answered at attach. Does not block. */
+/* The limits of the device, as it answered at attach; -EIO once it is gone. Does not block. */
 WEFT_API WEFT_CHECK_RET int weft_query_device(struct weft_context *context,
 					      struct weft_device_attr *attr);
 
@@ -650,6 +650,8 @@ enum weft_qp_flags {
 	WEFT_QP_F_UD_LONG = 0x02,    /* UD messages to 64 KiB; no GRH in front of the data */
 	/* UD: it does not receive what it sends to a group that it is attached to */
 	WEFT_QP_F_BLOCK_SELF_MCAST_LB = 0x04,
+	/* UD: no WEFT_EVENT_PEER_ERROR; for layers whose users do not know that event */
+	WEFT_QP_F_NO_PEER_ERROR = 0x08,
 };
 
 struct weft_qp_cap {

@@ -408,7 +408,8 @@ int weft_query_device(struct weft_context *context, struct weft_device_attr *att
 	struct weft_ctx *ctx = weft_ctx_of(context);
 	const struct hw_resp_device *d = &ctx->device;
 
-	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
+	weft_ctx_look(ctx, true);
+	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 		return -EIO;
 	memset(attr, 0, sizeof(*attr));
 	memcpy(attr->name, d->name, sizeof(attr->name));

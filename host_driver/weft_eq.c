@@ -165,6 +165,10 @@ void weft_eq_purge(struct weft_eq *eq, bool (*match)(const struct hw_eqe *eqe, u
 		if (match(eqe, id))
 			eqe->type = HW_EVENT_NONE;
 	}
+	/* What is left to be taken is something. */
+	while ((eqe = entry_at(eq, eq->cons)) != NULL && eqe->type == HW_EVENT_NONE)
+		weft_barrier_eq_cons(eq->record, ++eq->cons);
+	weft_eq_settle(eq);
 	pthread_mutex_unlock(&eq->lock);
 }
 

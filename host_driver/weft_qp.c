@@ -44,7 +44,7 @@ static int check_init(const struct weft_ctx *ctx, const struct weft_qp_init_attr
 	if (!attr->send_cq || !attr->recv_cq || attr->send_cq->context != &ctx->pub ||
 	    attr->recv_cq->context != &ctx->pub || (attr->srq && attr->srq->context != &ctx->pub) ||
 	    attr->flags & ~(uint32_t)(WEFT_QP_F_SQ_SIG_ALL | WEFT_QP_F_UD_LONG |
-				      WEFT_QP_F_BLOCK_SELF_MCAST_LB))
+				      WEFT_QP_F_BLOCK_SELF_MCAST_LB | WEFT_QP_F_NO_PEER_ERROR))
 		return -EINVAL;
 	if (cap->max_send_wr > d->max_wr || cap->max_recv_wr > d->max_wr ||
 	    cap->max_send_sge > d->max_sge || cap->max_recv_sge > d->max_sge ||

@@ -25,15 +25,16 @@ struct parts {
 
 static int check_type(const struct hw_cmd_create_qp *create)
 {
+	const uint32_t of_ud =
+	    HW_QP_F_UD_LONG | HW_QP_F_BLOCK_SELF_MCAST_LB | HW_QP_F_NO_PEER_ERROR;
+
 	if (create->type != HW_QPT_UD && create->type != HW_QPT_RD && create->type != HW_QPT_RC &&
 	    create->type != HW_QPT_UC && create->type != HW_QPT_XRC_SEND &&
 	    create->type != HW_QPT_XRC_RECV)
 		return FW_EINVAL;
-	if (create->flags &
-	    ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | HW_QP_F_UD_LONG | HW_QP_F_BLOCK_SELF_MCAST_LB))
+	if (create->flags & ~(uint32_t)(HW_QP_F_SQ_SIG_ALL | of_ud))
 		return FW_EINVAL;
-	if (create->flags & (HW_QP_F_UD_LONG | HW_QP_F_BLOCK_SELF_MCAST_LB) &&
-	    create->type != HW_QPT_UD)
+	if (create->flags & of_ud && create->type != HW_QPT_UD)
 		return FW_EINVAL;
 	return 0;
 }

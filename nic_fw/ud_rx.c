@@ -58,7 +58,8 @@ static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgra
 		return;
 	}
 	FW_COUNT(nic, ud_errors_rx);
-	if (!ud_rate_limit(nic->now_ns, &nic->ud_event_ns, &nic->ud_event_tokens))
+	if (qp->flags & HW_QP_F_NO_PEER_ERROR ||
+	    !ud_rate_limit(nic->now_ns, &nic->ud_event_ns, &nic->ud_event_tokens))
 		return;
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	eth_cursor_copy(&cursor, &term, sizeof(term));

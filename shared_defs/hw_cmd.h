@@ -154,7 +154,8 @@ enum {
 	HW_QP_F_SQ_SIG_ALL = 0x01,
 	HW_QP_F_UD_LONG = 0x02, /* UD: libweft's extension to 64 KiB; no GRH in the buffer */
 	HW_QP_F_BLOCK_SELF_MCAST_LB =
-	    0x04, /* UD: what it sends to a group it is in is not its own */
+	    0x04,                     /* UD: what it sends to a group it is in is not its own */
+	HW_QP_F_NO_PEER_ERROR = 0x08, /* UD: errors that peers tell of raise no event */
 };
 
 /* Address vector. Without HW_AV_F_GRH only the QPN names the peer (dlid 0). */

@@ -76,9 +76,11 @@ static struct weft_qp *make_weft_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 				    uint32_t flags, void *user)
 {
 	bool xrc = init->qp_type == IBV_QPT_XRC_SEND;
+	/* Verbs have no such event: async_fd would be readable, and nothing there to be got. */
+	uint32_t quiet = init->qp_type == IBV_QPT_UD ? WEFT_QP_F_NO_PEER_ERROR : 0;
 	struct weft_qp_init_attr attr = {
 	    .type = (enum weft_qp_type)init->qp_type,
-	    .flags = flags | (init->sq_sig_all ? WEFT_QP_F_SQ_SIG_ALL : 0),
+	    .flags = flags | quiet | (init->sq_sig_all ? WEFT_QP_F_SQ_SIG_ALL : 0),
 	    .send_cq = init->send_cq ? vb_cq_of(init->send_cq)->weft : NULL,
 	    .recv_cq = init->recv_cq ? vb_cq_of(init->recv_cq)->weft : NULL,
 	    .srq = init->srq ? vb_srq_of(init->srq)->weft : NULL,

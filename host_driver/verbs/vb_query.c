@@ -38,10 +38,15 @@ enum ibv_mtu vb_mtu(uint32_t bytes)
 	return (enum ibv_mtu)mtu;
 }
 
-static void fill_device(struct vb_context *c, struct ibv_device_attr *attr)
+/* 0 or a negative errno: the NIC is gone. */
+static int fill_device(struct vb_context *c, struct ibv_device_attr *attr)
 {
 	const struct weft_device_attr *w = &c->attr;
+	struct weft_device_attr now;
+	int rc = weft_query_device(c->weft, &now);
 
+	if (rc < 0)
+		return rc;
 	memset(attr, 0, sizeof(*attr));
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", weft_version());
 	attr->node_guid = w->node_guid;
@@ -75,12 +80,12 @@ static void fill_device(struct vb_context *c, struct ibv_device_attr *attr)
 	attr->max_srq_sge = (int)w->max_sge;
 	attr->max_pkeys = 1;
 	attr->phys_port_cnt = 1;
+	return 0;
 }
 
 VB_API int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-	fill_device(vb_context_of(context), attr);
-	return 0;
+	return vb_result(fill_device(vb_context_of(context), attr));
 }
 
 /* attr_size: as the caller's header has it; members beyond it are not there. */
@@ -89,13 +94,16 @@ static int query_device_ex(struct ibv_context *context,
 			   struct ibv_device_attr_ex *out, size_t attr_size)
 {
 	struct ibv_device_attr_ex attr;
+	int rc;
 
 	if (input && input->comp_mask)
 		return vb_result(-EINVAL);
 	if (attr_size < offsetof(struct ibv_device_attr_ex, comp_mask) + sizeof(attr.comp_mask))
 		return vb_result(-EINVAL);
 	memset(&attr, 0, sizeof(attr));
-	fill_device(vb_context_of(context), &attr.orig_attr);
+	rc = fill_device(vb_context_of(context), &attr.orig_attr);
+	if (rc < 0)
+		return vb_result(rc);
 	attr.completion_timestamp_mask = UINT64_MAX;
 	attr.hca_core_clock = 1000000; /* kHz: the NIC's clock counts ns */
 	attr.device_cap_flags_ex = attr.orig_attr.device_cap_flags;

@@ -394,6 +394,7 @@ static void all_refused(struct end *e, struct lane *lane)
 	struct ibv_sge sge = part(e, 8);
 	struct ibv_send_wr send = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND}, *bad_send;
 	struct ibv_recv_wr recv = {.sg_list = &sge, .num_sge = 1}, *bad_recv;
+	struct ibv_device_attr device_attr;
 	struct ibv_port_attr port_attr;
 
 	CHECK(ibv_post_send(lane->qp[0], &send, &bad_send) == EIO && bad_send == &send);
@@ -402,6 +403,7 @@ static void all_refused(struct end *e, struct lane *lane)
 	CHECK(ibv_modify_qp(lane->qp[0], &attr, IBV_QP_STATE) == EIO);
 	CHECK(ibv_query_qp(lane->qp[0], &attr, IBV_QP_STATE, &init) == EIO);
 	CHECK(ibv_query_port(e->ctx, 1, &port_attr) == EIO);
+	CHECK(ibv_query_device(e->ctx, &device_attr) == EIO);
 	CHECK(ibv_resize_cq(e->cq, 16) == EIO);
 	FAILS(ibv_alloc_pd(e->ctx), EIO);
 	FAILS(ibv_reg_mr(e->pd, e->region[0].mem, 4096, 0), EIO);

@@ -205,12 +205,16 @@ static void wait_ends_when_gone(void)
 
 static void nonblocking_when_gone(void)
 {
+	struct weft_device_attr attr;
 	struct chan_setup s;
 
 	setup(&s);
 	set_nonblock(s.channel->fd);
 	set_nonblock(s.context->async_fd);
+	CU_ASSERT_EQUAL(weft_query_device(s.context, &attr), 0);
 	fake_die(s.nic);
+	/* its limits are nobody's any more */
+	CU_ASSERT_EQUAL(weft_query_device(s.context, &attr), -EIO);
 	CU_ASSERT_TRUE(readable(s.channel->fd));
 	CU_ASSERT_EQUAL(weft_get_cq_event(s.channel, NULL, NULL), -EIO);
 	teardown(&s);
@@ -231,6 +235,7 @@ static void stale_events_are_purged(void)
 	comp_event(&s, number, true);
 	comp_event(&s, s.cq->handle, true);
 	CU_ASSERT_EQUAL(weft_destroy_cq(second), 0);
+	CU_ASSERT_TRUE(readable(s.channel->fd));
 	s.nic->num_cq--;
 	third = weft_create_cq(s.context, 8, s.channel, NULL);
 	CU_ASSERT_EQUAL(third->handle, number);
@@ -240,7 +245,11 @@ static void stale_events_are_purged(void)
 	CU_ASSERT_PTR_EQUAL(got, s.cq);
 	CU_ASSERT_EQUAL(weft_get_cq_event(s.channel, &got, NULL), -EAGAIN);
 	weft_ack_cq_events(s.cq, 2);
+	/* the only one there was: the descriptor is not readable for nothing */
+	comp_event(&s, third->handle, true);
+	CU_ASSERT_TRUE(readable(s.channel->fd));
 	CU_ASSERT_EQUAL(weft_destroy_cq(third), 0);
+	CU_ASSERT_FALSE(readable(s.channel->fd));
 	teardown(&s);
 }
 

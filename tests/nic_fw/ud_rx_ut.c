@@ -327,12 +327,18 @@ static void error_of_a_peer(void)
 	CU_ASSERT_EQUAL(net.eqe.layer_etype, 0x12);
 	CU_ASSERT_EQUAL(net.eqe.code, 0x05);
 	CU_ASSERT_EQUAL(net.qp.state, HW_QPS_RTS);
+	/* a QP that does not want to be told */
+	net.qp.flags = HW_QP_F_NO_PEER_ERROR;
+	put_terminate(&f, 4);
+	net_rx(&f);
+	CU_ASSERT_EQUAL(net.num_eqe, 1);
+	net.qp.flags = 0;
 	CU_ASSERT_EQUAL(net.num_cqe, 0);
 	/* A flood of them does not fill the event queue. */
 	for (i = 0; i < 1000; i++)
 		net_rx(&f);
 	CU_ASSERT_EQUAL(net.num_eqe, UD_ERROR_BURST);
-	CU_ASSERT_EQUAL(CNT(ud_errors_rx), 1001);
+	CU_ASSERT_EQUAL(CNT(ud_errors_rx), 1002);
 	put_terminate(&f, 3);
 	net_rx(&f);
 	CU_ASSERT_EQUAL(CNT(drop_ddp_malformed), 1);

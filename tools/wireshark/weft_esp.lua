@@ -33,6 +33,7 @@ local types = {
 local services = { [SERVICE_GOAL] = "GOAL", [SERVICE_RDMAP] = "RDMAP" }
 local goal_types = {
 	[1] = "eager", [2] = "header", [3] = "announce", [4] = "data", [5] = "abort",
+	[6] = "left",
 }
 local group_types = { [1] = "data", [2] = "repair", [3] = "status", [4] = "probe" }
 local esp_flags = {
