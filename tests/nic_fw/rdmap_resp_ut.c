@@ -499,6 +499,44 @@ static void responder_gone(void)
 	rp_end(&rp);
 }
 
+/*
+ * The memory of a read goes away while it is answered, and then the QP, with the Terminate that
+ * took the answer's place: the request is acknowledged and does not come again, so it is told all
+ * the same.
+ */
+static void terminate_gone(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .bytes = 8, .offset = SINK};
+	struct fw_qp *a, *b;
+	uint32_t stag, rc;
+
+	for (rc = 0; rc < 2; rc++) {
+		begin();
+		stag = rp_reg(&rp, 1, B->mem, 4096, RP_ALL_ACCESS, true);
+		rp.filter = keep_responses;
+		if (rc)
+			rp_rc(&rp, &a, &b, NULL);
+		else
+			a = A->qp[0], b = B->qp[0], req.dst = b;
+		req.rkey = stag;
+		rp_req(&rp, 0, a, &req);
+		rp_run(&rp, 100000);
+		CU_ASSERT_TRUE(rp.num_kept >= 1);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 0);
+		CU_ASSERT_EQUAL(rp_dereg(&rp, 1, stag), 0);
+		rp_run(&rp, 1000000);
+		CU_ASSERT_TRUE(RP_CNT(&rp, 1, rd_terminates_tx) >= 1);
+		rp_expect_none(&rp);
+		rp_destroy_qp(&rp, 1, b);
+		rp.filter = NULL;
+		rp_forget(&rp);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
+		rp_end(&rp);
+		req.dst = NULL;
+	}
+}
+
 /* A queue error of the responder's own does not cost its peers their answers. */
 static void responder_in_sqe(void)
 {
@@ -577,5 +615,5 @@ static void empty_read(void)
 
 UT_MAIN("nic_fw/rdmap_resp", UT(forged_sinks), UT(short_response), UT(failure_lets_others_go),
 	UT(scatter), UT(sink_gone), UT(remote_errors), UT(long_write_fails), UT(terminate_statuses),
-	UT(responder_slots), UT(atomics), UT(responder_gone), UT(responder_in_sqe),
-	UT(responder_in_rtr), UT(empty_read))
+	UT(responder_slots), UT(atomics), UT(responder_gone), UT(terminate_gone),
+	UT(responder_in_sqe), UT(responder_in_rtr), UT(empty_read))
