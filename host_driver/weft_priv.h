@@ -116,6 +116,7 @@ struct weft_ctx {
 	struct weft_table srqs;
 	struct weft_link pd_list, mr_list, mw_list, ah_list, cache_list, xrcd_list;
 	struct weft_link channel_list, cq_list, srq_list, qp_list;
+	bool ud_stuck; /* weft_ud_settle() waited in vain; atomic */
 
 	pthread_mutex_t ack_lock;
 	pthread_cond_t ack_cond;
@@ -247,7 +248,8 @@ struct weft_qp_obj {
 	 * The NIC counts them all as one. Under ctx->lock and async_eq.lock.
 	 */
 	struct weft_qp_obj *same;
-	bool joined; /* counted in its domain's refs */
+	bool joined;      /* counted in its domain's refs */
+	uint32_t ud_mark; /* sq_prod when weft_ud_mark() was called; under ctx->lock */
 	struct weft_link node;
 };
 
@@ -415,9 +417,13 @@ int weft_fork_init(void);
 /*
  * Datagrams are posted and forgotten: mckey posts its last ones, destroys their address handle and
  * the queue pair, and ends, when other devices have sent them. Waits until the NIC, which may have
- * to share its CPU with the caller, has read what is posted to UD queue pairs; 200 ms at most.
- * weft_qp.c, for host_driver/verbs.
+ * to share its CPU with the caller, has read what is posted by now to UD queue pairs (qp NULL: all
+ * of the context); 200 ms at most, and not again while the same requests are still there. Returns
+ * the pauses that it made. weft_qp.c, for host_driver/verbs.
  */
-void weft_ud_settle(struct weft_ctx *ctx);
+uint32_t weft_ud_settle(struct weft_ctx *ctx, struct weft_qp_obj *qp);
+/* Its two halves: notes what is posted by now; true while the NIC has not read all of that. */
+void weft_ud_mark(struct weft_ctx *ctx, struct weft_qp_obj *qp);
+bool weft_ud_is_unread(struct weft_ctx *ctx, const struct weft_qp_obj *qp);
 
 #endif /* WEFT_PRIV_H */

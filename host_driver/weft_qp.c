@@ -13,6 +13,10 @@
 #include "host_driver/weft_db.h"
 #include "host_driver/weft_eq.h"
 
+enum {
+	UD_SETTLE_PAUSES = 2000, /* of 0.1 ms */
+};
+
 static uint32_t round_up_pow2(uint32_t n)
 {
 	uint32_t p = 1;
@@ -451,8 +455,28 @@ int weft_destroy_qp(struct weft_qp *pub)
 	return 0;
 }
 
-/* True: a UD queue pair has requests that the NIC has not read. */
-static bool unread(struct weft_ctx *ctx)
+/* In RTS, and one of UD; only: no other than that. */
+static bool is_sending_ud(const struct weft_qp_obj *qp, const struct weft_qp_obj *only)
+{
+	return (!only || qp == only) && qp->pub.type == WEFT_QPT_UD &&
+	       __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE) == WEFT_QPS_RTS;
+}
+
+void weft_ud_mark(struct weft_ctx *ctx, struct weft_qp_obj *only)
+{
+	struct weft_link *at;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (at = ctx->qp_list.next; at != &ctx->qp_list; at = at->next) {
+		struct weft_qp_obj *qp = weft_container_of(at, struct weft_qp_obj, node);
+
+		if (is_sending_ud(qp, only))
+			qp->ud_mark = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+bool weft_ud_is_unread(struct weft_ctx *ctx, const struct weft_qp_obj *only)
 {
 	bool found = false;
 	const struct weft_link *at;
@@ -461,20 +485,31 @@ static bool unread(struct weft_ctx *ctx)
 	for (at = ctx->qp_list.next; at != &ctx->qp_list && !found; at = at->next) {
 		const struct weft_qp_obj *qp = weft_container_of(at, struct weft_qp_obj, node);
 
-		found = qp->pub.type == WEFT_QPT_UD &&
-			__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE) == WEFT_QPS_RTS &&
-			weft_barrier_sq_cons(qp->record) !=
-			    __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
+		found = is_sending_ud(qp, only) &&
+			(int32_t)(qp->ud_mark - weft_barrier_sq_cons(qp->record)) > 0;
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return found;
 }
 
-void weft_ud_settle(struct weft_ctx *ctx)
+uint32_t weft_ud_settle(struct weft_ctx *ctx, struct weft_qp_obj *only)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
-	int turns = 2000;
+	uint32_t pauses = 0;
 
-	while (turns-- && weft_ctx_state(ctx) == WEFT_CTX_LIVE && unread(ctx))
+	/* A next hop that does not answer, a wire that is down: once is enough. */
+	if (__atomic_load_n(&ctx->ud_stuck, __ATOMIC_RELAXED) && weft_ud_is_unread(ctx, only))
+		return 0;
+	weft_ud_mark(ctx, only);
+	while (weft_ctx_state(ctx) == WEFT_CTX_LIVE && weft_ud_is_unread(ctx, only)) {
+		if (pauses == UD_SETTLE_PAUSES) {
+			__atomic_store_n(&ctx->ud_stuck, true, __ATOMIC_RELAXED);
+			return pauses;
+		}
 		(void)nanosleep(&pause, NULL);
+		pauses++;
+	}
+	if (!only)
+		__atomic_store_n(&ctx->ud_stuck, false, __ATOMIC_RELAXED);
+	return pauses;
 }

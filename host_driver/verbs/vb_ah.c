@@ -159,7 +159,7 @@ VB_API int ibv_destroy_ah(struct ibv_ah *ibv)
 	int rc;
 
 	/* What was posted with it still goes there, as with devices that copy the address. */
-	weft_ud_settle(weft_ctx_of(ah->weft->context));
+	(void)weft_ud_settle(weft_ctx_of(ah->weft->context), NULL);
 	rc = weft_destroy_ah(ah->weft);
 
 	if (rc < 0)

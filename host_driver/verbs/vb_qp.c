@@ -347,7 +347,8 @@ VB_API int ibv_destroy_qp(struct ibv_qp *ibv)
 	int rc;
 
 	if (ibv->qp_type == IBV_QPT_UD && ibv->state == IBV_QPS_RTS)
-		weft_ud_settle(weft_ctx_of(qp->weft->context));
+		(void)weft_ud_settle(weft_ctx_of(qp->weft->context),
+				     weft_container_of(qp->weft, struct weft_qp_obj, pub));
 	rc = weft_destroy_qp(qp->weft);
 
 	if (rc < 0)

@@ -558,8 +558,44 @@ static void doorbells_of_many_threads(void)
 	fake_teardown(&s);
 }
 
+/* Who destroys an address handle waits for what is posted by then, not for ever, and not twice. */
+static void datagrams_are_read_first(void)
+{
+	struct weft_send_wr send = {.wr_id = 1};
+	struct hw_qp_record *record;
+	struct fake_setup s;
+	struct weft_qp_obj *qp;
+	struct weft_ctx *ctx;
+
+	fake_setup(&s, WEFT_QPT_UD, &small, 16);
+	ctx = weft_ctx_of(s.context);
+	qp = weft_container_of(s.qp, struct weft_qp_obj, pub);
+	record = s.hw->record;
+	send.ah = s.ah;
+	CU_ASSERT_EQUAL(weft_ud_settle(ctx, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(weft_post_send(s.qp, &send, NULL), 0);
+	weft_ud_mark(ctx, NULL);
+	CU_ASSERT_TRUE(weft_ud_is_unread(ctx, NULL) && weft_ud_is_unread(ctx, qp));
+	record->sq_cons = record->sq_prod - 1;
+	CU_ASSERT_TRUE(weft_ud_is_unread(ctx, NULL));
+	/* What another thread posts meanwhile need not be read. */
+	record->sq_cons = record->sq_prod;
+	CU_ASSERT_EQUAL(weft_post_send(s.qp, &send, NULL), 0);
+	CU_ASSERT_FALSE(weft_ud_is_unread(ctx, NULL) || weft_ud_is_unread(ctx, qp));
+	/* Nobody reads it. */
+	CU_ASSERT_TRUE(weft_ud_settle(ctx, NULL) > 0);
+	CU_ASSERT_EQUAL(weft_ud_settle(ctx, NULL), 0);
+	CU_ASSERT_EQUAL(weft_ud_settle(ctx, qp), 0);
+	record->sq_cons = record->sq_prod;
+	CU_ASSERT_EQUAL(weft_ud_settle(ctx, NULL), 0);
+	CU_ASSERT_FALSE(ctx->ud_stuck);
+	fake_teardown(&s);
+}
+
 UT_MAIN("host_driver/weft_post", UT(post_fields), UT(post_imm_and_inv), UT(one_doorbell_per_batch),
 	UT(wakes_a_sleeper), UT(ring_wraps), UT(full_until_polled), UT(unsignalled_by_sq_cons),
 	UT(completions_out_of_order), UT(stale_completion), UT(inline_data), UT(bad_requests),
 	UT(state_is_minded), UT(reset_goes_on), UT(receives), UT(shared_receives),
-	UT(receives_of_a_dead_qp_ring), UT(limits_of_create_qp), UT(doorbells_of_many_threads))
+	UT(receives_of_a_dead_qp_ring), UT(limits_of_create_qp), UT(doorbells_of_many_threads),
+	UT(datagrams_are_read_first))
