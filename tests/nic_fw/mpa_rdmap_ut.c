@@ -336,6 +336,24 @@ static void cannot_be_sent_again(void)
 	mp_end();
 }
 
+/* The port could not read what it was to send: that request fails, nothing can be said. */
+static void unreadable(void)
+{
+	mp_begin(&modes[1]);
+	mp.side[0].hold_acks = true;
+	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
+	mp_req(0, HW_WQE_WRITE, 2, 100, 0);
+	rp_poll(&rp, 0);
+	CU_ASSERT_EQUAL(mp_make(&mp.side[0]), 2);
+	mpa_tx_unreadable(mp_nic(&mp.side[0]), &mp.side[0].flow, mp.side[0].seg[0].seg);
+	mpa_run(mp_nic(&mp.side[0]));
+	CU_ASSERT_TRUE(mp.side[0].aborted);
+	CU_ASSERT_EQUAL(mp.side[0].conn->state, MPA_FPDU);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_LOC_PROT_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
+	mp_end();
+}
+
 /* A time-out of TCP is one of the request that waits longest; a reset flushes. */
 static void ends(void)
 {
@@ -377,4 +395,4 @@ static void ends(void)
 UT_MAIN("nic_fw/mpa_rdmap", UT(operations), UT(cut_anywhere), UT(markers_at_every_phase),
 	UT(every_mss), UT(both_ways), UT(completion_waits_for_ack), UT(invalidate_and_solicited),
 	UT(no_send_with_immediate), UT(waits_for_its_connection), UT(first_frames), UT(memory_gone),
-	UT(cannot_be_sent_again), UT(ends))
+	UT(cannot_be_sent_again), UT(unreadable), UT(ends))

@@ -117,11 +117,32 @@ static void open_rc(struct pair *p, uint64_t seed)
 	open_rc_attr(p, seed, &rc);
 }
 
+/* All that connections took is given back. */
+static void nothing_left(struct pair *p)
+{
+	static const char *const pools[] = {"mpa_conns_used",    "mpa_setups_used", "mpa_segs_used",
+					    "mpa_partials_used", "tcp_chunks_used", "wqes_used",
+					    "cm_endpoints_used", "cm_data_used"};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+		if (sim_nic_stat(p->na, pools[i]) || sim_nic_stat(p->nb, pools[i]))
+			printf("\n    %s", pools[i]);
+		FIX_CHECK(p, sim_nic_stat(p->na, pools[i]) == 0);
+		FIX_CHECK(p, sim_nic_stat(p->nb, pools[i]) == 0);
+	}
+}
+
 static void close_rc(struct pair *p)
 {
 	(void)weft_cm_destroy(p->a.context, active.ep);
 	(void)weft_cm_destroy(p->b.context, passive.ep);
 	(void)weft_cm_destroy(p->b.context, listener);
+	sim_faults_off(p->sim);
+	sim_heal(p->sim);
+	/* A peer that does not close its side is waited for so long. */
+	sim_run_for(p->sim, 15000 * FIX_MS);
+	nothing_left(p);
 	FIX_CHECK(p, weft_destroy_comp_channel(active.channel) == 0);
 	FIX_CHECK(p, weft_destroy_comp_channel(passive.channel) == 0);
 	pair_close(p);
@@ -313,6 +334,39 @@ static void peer_ends(void)
 	}
 }
 
+/* A process dies in the midst of it, at either end: the other one hears of it. */
+static void killed_process(void)
+{
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	for (seed = 1; seed <= 2 * FIX_SEEDS; seed++) {
+		struct sim_end *victim, *other;
+		struct weft_wc wc[16];
+
+		open_rc(&p, seed);
+		victim = seed % 2 ? &p.a : &p.b;
+		other = seed % 2 ? &p.b : &p.a;
+		for (i = 0; i < 8; i++) {
+			struct post put = {.opcode = i % 2 ? WEFT_WR_READ : WEFT_WR_WRITE,
+					   .wr_id = i,
+					   .bytes = 30000,
+					   .offset = i * 30000,
+					   .remote_offset = i * 30000};
+
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+			FIX_REQUIRE(&p, post(&p.b, NULL, &p.a, &put) == 0);
+		}
+		sim_run_for(p.sim, sim_prng_below(&p.prng, 60000));
+		sim_proc_kill(victim->proc);
+		FIX_CHECK(&p, sim_end_wait(other, wc, 8, FIX_LIMIT_NS) == 8);
+		(void)told(&p, seed % 2 ? &passive : &active, HW_CM_EVENT_DISCONNECTED);
+		FIX_CHECK(&p, state_of(&p, other->qp) == WEFT_QPS_ERR);
+		close_rc(&p);
+	}
+}
+
 /* And anew, with the same queue pairs. */
 static void connected_anew(void)
 {
@@ -421,10 +475,9 @@ static void peer_lost(void)
 	FIX_REQUIRE(&p, sim_end_wait(&p.a, &wc, 1, UINT64_C(400000) * FIX_MS) == 1);
 	FIX_CHECK(&p, wc.wr_id == 1 && wc.status == WEFT_WC_RETRY_EXC_ERR);
 	expect(&p, &p.a, 2, WEFT_WC_WR_FLUSH_ERR);
-	sim_faults_off(p.sim);
 	close_rc(&p);
 }
 
 UT_MAIN("sim/rc_tcp", UT(order_of_receives), UT(operations), UT(every_mode), UT(early_with_markers),
-	UT(error_ends_it), UT(both_ways), UT(peer_ends), UT(connected_anew), UT(unmapped),
-	UT(memory_goes), UT(peer_lost))
+	UT(error_ends_it), UT(both_ways), UT(peer_ends), UT(killed_process), UT(connected_anew),
+	UT(unmapped), UT(memory_goes), UT(peer_lost))
