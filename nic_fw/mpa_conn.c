@@ -18,6 +18,7 @@
 
 #define SETUP_NS UINT64_C(10000000000) /* for what the peer's NIC does, not its process */
 #define CLOSE_NS UINT64_C(10000000000)
+#define SPEAK_NS UINT64_C(200000000)
 
 /* How long each state lasts at most; 0: for ever. */
 static const uint64_t limit_ns[MPA_STATES] = {
@@ -41,14 +42,20 @@ void mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_state sta
 	    [MPA_TERM_SENT] = 1 << MPA_CLOSING | 1 << MPA_FREE,
 	    [MPA_CLOSING] = 1 << MPA_FREE,
 	};
-	/* A client and server's server may wait for its first request as long as it likes. */
-	bool forever = state == MPA_RTR_WAIT && !conn->param.peer_to_peer;
+	uint64_t limit = limit_ns[state];
 
+	/*
+	 * RFC 5044 7.1.2 has the active end speak first. Programs of client and server do; those
+	 * whose server does all the same (ucmatose) work between ends that do not hold it back:
+	 * ours begins when the active end has long had the reply and has still said nothing.
+	 */
+	if (state == MPA_RTR_WAIT && !conn->param.peer_to_peer)
+		limit = SPEAK_NS;
 	assert(legal[conn->state] & 1 << state);
 	fw_trace(nic, TRACE_MPA_STATE, conn->qp ? conn->qp->qpn : 0, conn->state, state);
 	conn->state = (uint8_t)state;
-	if (limit_ns[state] && !forever)
-		fw_timer_set(&nic->timers, &conn->timer, nic->now_ns + limit_ns[state]);
+	if (limit)
+		fw_timer_set(&nic->timers, &conn->timer, nic->now_ns + limit);
 	else
 		fw_timer_cancel(&nic->timers, &conn->timer);
 }
@@ -392,9 +399,16 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 	case MPA_REP_RCVD:
 	case MPA_REQ_WAIT:
 	case MPA_REQ_RCVD:
-	case MPA_RTR_WAIT:
 		FW_COUNT(nic, mpa_setup_timeouts);
 		give_up(nic, conn, TCP_END_TIMEOUT);
+		break;
+	case MPA_RTR_WAIT:
+		if (conn->param.peer_to_peer) {
+			FW_COUNT(nic, mpa_setup_timeouts);
+			give_up(nic, conn, TCP_END_TIMEOUT);
+		} else {
+			mpa_rx_first(nic, conn);
+		}
 		break;
 	case MPA_TERM_SENT:
 	case MPA_CLOSING:
