@@ -18,6 +18,7 @@
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ struct frame {
 /* Frames that came in by one interface, on their way to the other. */
 struct way {
 	int fd;
+	uint64_t held_until_ns;
 	struct impair impair;
 	_Atomic(uint64_t) busy_until_ns;
 };
@@ -84,11 +86,17 @@ static void put(struct frame *frame)
 		free(frame);
 }
 
-static void take_in(struct way *way)
+static bool is_mpa_reply(const uint8_t *data, size_t bytes)
+{
+	return memmem(data, bytes < 160 ? bytes : 160, "MPA ID Rep Frame", 16) != NULL;
+}
+
+static void take_in(struct way *way, struct way *back, uint64_t hold_ns)
 {
 	static uint8_t data[FRAME_BYTES];
 	enum impair_verdict verdict;
 	struct frame *frame;
+	uint64_t now;
 	ssize_t n;
 
 	for (int i = 0; i < BATCH && (n = recv(way->fd, data, sizeof(data), 0)) > 0; i++) {
@@ -97,7 +105,12 @@ static void take_in(struct way *way)
 			exit(1);
 		frame->bytes = (uint32_t)n;
 		memcpy(frame->data, data, (size_t)n);
-		verdict = impair_in(&way->impair, now_ns(), frame, frame->bytes);
+		now = now_ns();
+		if (hold_ns && is_mpa_reply(data, (size_t)n))
+			back->held_until_ns = now + hold_ns;
+		if (now < way->held_until_ns)
+			now = way->held_until_ns;
+		verdict = impair_in(&way->impair, now, frame, frame->bytes);
 		frame->refs = verdict == IMPAIR_TAKEN_TWICE ? 2 : 1;
 		if (verdict == IMPAIR_LOST || verdict == IMPAIR_FULL)
 			put(frame);
@@ -136,9 +149,10 @@ int main(int argc, char **argv)
 	static struct way way[2];
 	struct impair_conf conf = {.seed = 1};
 	struct pollfd wait[2];
+	uint64_t hold_ns = 0;
 	int c;
 
-	while ((c = getopt(argc, argv, "l:r:d:t:s:")) != -1) {
+	while ((c = getopt(argc, argv, "l:r:d:t:s:m:")) != -1) {
 		if (c == 'l')
 			conf.loss = impair_probability(atof(optarg));
 		else if (c == 'r')
@@ -149,12 +163,14 @@ int main(int argc, char **argv)
 			conf.delay_ns = (uint64_t)atoll(optarg) * 1000;
 		else if (c == 's')
 			conf.seed = (uint64_t)atoll(optarg);
+		else if (c == 'm')
+			hold_ns = (uint64_t)atoll(optarg) * 1000000;
 		else
 			return 2;
 	}
 	if (argc - optind != 2) {
 		fprintf(stderr, "usage: lossy_wire INTERFACE INTERFACE [-l LOSS%%] [-r REORDER%%] "
-				"[-d DUPLICATE%%] [-t DELAY_US] [-s SEED]\n");
+				"[-d DUPLICATE%%] [-t DELAY_US] [-s SEED] [-m MS]\n");
 		return 2;
 	}
 	signal(SIGTERM, on_term);
@@ -170,7 +186,7 @@ int main(int argc, char **argv)
 
 		(void)ppoll(wait, 2, &limit, NULL);
 		for (int i = 0; i < 2; i++) {
-			take_in(&way[i]);
+			take_in(&way[i], &way[!i], hold_ns);
 			let_out(&way[i], way[!i].fd);
 		}
 	}
