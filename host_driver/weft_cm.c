@@ -185,11 +185,7 @@ int weft_cm_move(struct weft_comp_channel *channel, uint32_t ep)
 	return command(channel->context, &cmd, &resp);
 }
 
-/*
- * Whether the NIC is worth a question. The entry of an event is there before its interrupt: one
- * that was taken early leaves the descriptor readable for nothing, so every few times it is
- * drained.
- */
+/* Whether the NIC is worth a question. Every few times the descriptor is drained all the same. */
 static bool is_due(struct weft_channel_obj *c)
 {
 	struct hw_eqe eqe;
@@ -202,14 +198,17 @@ static bool is_due(struct weft_channel_obj *c)
 }
 
 /*
- * The descriptor is to be readable while events wait in the NIC, not only while entries do. An
- * answer without further ones means that the next one comes with an entry.
+ * The descriptor is to be readable while events wait in the NIC, not only while entries do, and
+ * else not: whoever polls it may block in the call that follows. An answer without further ones
+ * means that the next one comes with an entry; by then the interrupt of this one, whose entry may
+ * have been taken before it, has come.
  */
 static int next_event(struct weft_comp_channel *channel, struct hw_resp_cm_event *event)
 {
 	struct weft_channel_obj *c = channel_of(channel);
 	struct hw_cmd cmd = {.op = HW_CMD_CM_EVENT, .u.cm.eq = c->eq.number};
 	struct hw_cmd_resp resp;
+	struct hw_eqe eqe;
 	int rc;
 
 	if (!is_due(c))
@@ -219,7 +218,7 @@ static int next_event(struct weft_comp_channel *channel, struct hw_resp_cm_event
 		return rc;
 	*event = resp.u.cm_event;
 	c->cm_idle = 0;
-	c->cm_due = event->type != HW_CM_EVENT_NONE && event->more;
+	c->cm_due = (event->type != HW_CM_EVENT_NONE && event->more) || weft_eq_take(&c->eq, &eqe);
 	if (c->cm_due)
 		weft_eq_signal(&c->eq);
 	return event->type == HW_CM_EVENT_NONE ? -EAGAIN : 0;
