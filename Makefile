@@ -411,12 +411,16 @@ _soak: $(B)/san/bin/weft-sim
 # A mutant is one file of the firmware changed and linked before the archive of all of it.
 MUTANT_ENV = MUTANT_CC='$(CC_release) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) $(CFLAGS)' \
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
-	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim
+	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim \
+	MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
+	$(B)/san/lib/libut_FOLDER.a $(foreach l,sim goal weft nicfw,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm'
+# Tests of what the soak does not reach: TESTS in mutants.py.
+MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/nic_fw/tcp_%,$(UT_BINS))
 
 mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
 	@tools/deps.sh test
 	@+$(MAKE) _mutants
-_mutants: $(B)/bin/weft-sim
+_mutants: $(B)/bin/weft-sim $(MUTANT_TESTS)
 	@$(MUTANT_ENV) tests/mutants/mutants.py --seed $(or $(SEED),1) --limit $(or $(SECONDS),60) \
 		--json $(B)/mutants.json $T
 _mutants-check:
