@@ -498,8 +498,39 @@ static void another_process_s_qp_is_not_there(void)
 	fw_ut_end(&rig.ut);
 }
 
+/* A QP over TCP gets its peer, and what belongs to it, from the connection manager. */
+static void over_tcp(void)
+{
+	struct hw_qp_attr attr = {.port = 1, .transport = HW_QP_TRANSPORT_TCP};
+	const uint32_t init = HW_QP_STATE | HW_QP_PKEY_INDEX | HW_QP_PORT | HW_QP_ACCESS_FLAGS;
+	struct fw_qp *qp;
+	struct fw_cq *cq;
+	struct fw_ut ut;
+	uint32_t pd;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	cq = fw_ut_cq(&ut, 0, 64, HW_EQ_NONE);
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RC, pd, cq, HW_SRQ_NONE);
+	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_INIT, HW_QP_TRANSPORT, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_INIT, init, &attr), 0);
+	/* Over datagrams it needs all of that. */
+	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTR, 0, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTR, HW_QP_TRANSPORT, &attr), 0);
+	CU_ASSERT_EQUAL(qp->attr.transport, HW_QP_TRANSPORT_TCP);
+	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTS, HW_QP_DEST_QPN, &attr), FW_EINVAL);
+	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_RTS, 0, NULL), 0);
+	CU_ASSERT_PTR_NULL(qp->mpa);
+	/* Of other types there is none. */
+	qp = fw_ut_qp(&ut, 0, HW_QPT_UC, pd, cq, HW_SRQ_NONE);
+	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_INIT, init | HW_QP_TRANSPORT, &attr),
+			FW_EINVAL);
+	CU_ASSERT_EQUAL(qp_attr_excused(qp, &attr, HW_QP_TRANSPORT, HW_QPS_RTR), 0);
+	fw_ut_end(&ut);
+}
+
 UT_MAIN("nic_fw/qp_cmd", UT(creation_says_what_was_made), UT(creation_refuses),
 	UT(a_full_bar_leaves_nothing_behind), UT(the_quota_counts),
 	UT(every_transition_with_every_attribute), UT(rc_goes_all_the_way_and_query_tells),
 	UT(incarnations_match_by_psn), UT(values_out_of_range_change_nothing), UT(more_values),
-	UT(a_second_path_is_not_served), UT(another_process_s_qp_is_not_there))
+	UT(a_second_path_is_not_served), UT(another_process_s_qp_is_not_there), UT(over_tcp))
