@@ -456,7 +456,7 @@ fuzz:	## fuzz the NIC from the wire and the host for FUZZ_SECONDS= (60), JOBS= t
 bench:	## measure beside the kernel's UDP and TCP and Open MPI; rows into build/bench.json
 	@tools/deps.sh bench
 	@+$(MAKE) _bench
-_bench: all $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base)
+_bench: all $(INTEROP_BINS) $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base)
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
 		tools/bench/bench.py
 

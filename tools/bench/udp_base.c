@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel's UDP, as the baseline that weft's rows are divided by.
+ * The kernel's UDP, and a ping-pong of its TCP, as the baseline that weft's rows are divided by.
  *
  *	udp_base loop NS_A IP_A NS_B IP_B SECONDS		one thread, two sockets: round trip
- *	udp_base pair NS_A IP_A NS_B IP_B SECONDS spin|block	two processes: round trip
- *	udp_base rate NS_A IP_A NS_B IP_B SECONDS		one thread, sendmmsg/recvmmsg of 64
+ *	udp_base tcp NS_A IP_A NS_B IP_B SECONDS		one thread, a TCP connection: round
+ *trip udp_base pair NS_A IP_A NS_B IP_B SECONDS spin|block	two processes: round trip udp_base
+ *rate NS_A IP_A NS_B IP_B SECONDS		one thread, sendmmsg/recvmmsg of 64
  *
  * 64-byte messages between two network namespaces (made by bench.py), every payload checked at
  * the receiver. Prints one number: microseconds (median round trip), or messages a second.
@@ -13,6 +14,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -50,19 +52,52 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static void enter(const char *ns)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", ns);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		die(path);
+	close(fd);
+}
+
+/* Both ends of a TCP connection that sends at once. */
+static void open_tcp(char **where, int *a, int *b)
+{
+	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+	const int one = 1;
+	int listener;
+
+	enter(where[2]);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	inet_pton(AF_INET, where[3], &addr.sin_addr);
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (listener < 0 || bind(listener, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    listen(listener, 1))
+		die("listen");
+	enter(where[0]);
+	*a = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (*a < 0 || connect(*a, (struct sockaddr *)&addr, sizeof(addr)))
+		die("connect");
+	*b = accept(listener, NULL, NULL);
+	if (*b < 0)
+		die("accept");
+	close(listener);
+	setsockopt(*a, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(*b, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
 /* A UDP socket in the named namespace, connected to peer. */
 static int open_in(const char *ns, const char *ip, const char *peer)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(PORT)};
-	char path[128];
 	int bytes = 8 << 20;
-	int ns_fd, fd;
+	int fd;
 
-	snprintf(path, sizeof(path), "/run/netns/%s", ns);
-	ns_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (ns_fd < 0 || setns(ns_fd, CLONE_NEWNET))
-		die(path);
-	close(ns_fd);
+	enter(ns);
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		die("socket");
@@ -247,11 +282,16 @@ int main(int argc, char **argv)
 	int a, b;
 
 	if (argc < 7) {
-		fprintf(stderr, "usage: udp_base loop|pair|rate NS_A IP_A NS_B IP_B SECONDS "
+		fprintf(stderr, "usage: udp_base loop|tcp|pair|rate NS_A IP_A NS_B IP_B SECONDS "
 				"[spin|block]\n");
 		return 2;
 	}
 	seconds = atof(argv[6]);
+	if (!strcmp(argv[1], "tcp")) {
+		open_tcp(argv + 2, &a, &b);
+		loop_mode(a, b, seconds);
+		return 0;
+	}
 	a = open_in(argv[2], argv[3], argv[5]);
 	b = open_in(argv[4], argv[5], argv[3]);
 	if (!strcmp(argv[1], "loop"))
