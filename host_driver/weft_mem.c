@@ -6,6 +6,7 @@
  * channel (ALLOC_MEM). docs/host-interface.md "Memory" has the rules.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,7 @@ void weft_mem_detach(struct weft_extent *extent)
 {
 	if (--extent->refs)
 		return;
+	extent->used_bytes = 0;
 	/* Its memory stays as it is, shared, for the next registration. */
 	weft_global.idle_extents++;
 	weft_global.idle_bytes += extent->bytes;
@@ -167,7 +169,16 @@ struct weft_mem_look {
 	bool movable;
 	struct weft_extent *extent; /* the whole range lies in it, in one piece */
 	uint64_t offset;            /* of start in it */
+	struct weft_extent *head;   /* the range up to head_end does */
+	uint64_t head_end;
+	bool rest_movable;
 };
+
+static bool is_movable(const struct weft_vma *vma)
+{
+	return !vma->shared && !vma->inode && vma->readable && vma->writable && !vma->executable &&
+	       !vma->special;
+}
 
 static bool look_at(const struct weft_vma *vma, void *arg)
 {
@@ -181,16 +192,19 @@ static bool look_at(const struct weft_vma *vma, void *arg)
 		return false;
 	look->readable = look->readable && vma->readable;
 	look->writable = look->writable && vma->writable;
-	look->movable = look->movable && !vma->shared && !vma->inode && vma->readable &&
-			vma->writable && !vma->executable && !vma->special;
+	look->movable = look->movable && is_movable(vma);
 	extent = weft_mem_of_vma(vma);
 	/* Modulo 2^64 where the mapping starts inside the range. */
 	offset = extent ? vma->offset + (look->start - vma->start) : 0;
 	if (look->next == look->start) {
-		look->extent = extent;
+		look->extent = look->head = extent;
 		look->offset = offset;
-	} else if (look->extent != extent || look->offset != offset) {
+		look->head_end = vma->end;
+	} else if (look->extent && look->extent == extent && look->offset == offset) {
+		look->head_end = vma->end;
+	} else {
 		look->extent = NULL;
+		look->rest_movable = look->rest_movable && is_movable(vma);
 	}
 	look->next = vma->end;
 	return look->next < look->end;
@@ -260,7 +274,7 @@ static void move(struct weft_ctx *ctx, struct weft_mem_look *look)
 	if (moving_is_off() || own_pages(look) || under_process_vm(look) ||
 	    weft_mem_new(ctx, look->end - look->start, WEFT_EXTENT_SLACK_BYTES, &extent) < 0)
 		return;
-	moved = weft_move_pages(extent->fd, look->start, look->end);
+	moved = weft_move_pages(extent->fd, 0, look->start, look->end);
 	if (moved == look->end - look->start) {
 		look->extent = extent;
 		look->offset = 0;
@@ -270,6 +284,62 @@ static void move(struct weft_ctx *ctx, struct weft_mem_look *look)
 	/* A part that did move is an extent like any other; one without mapping goes. */
 	if (!moved)
 		weft_mem_collect();
+}
+
+/* A piece of an extent, and whether it is mapped anywhere. */
+struct weft_mem_piece {
+	const struct weft_extent *extent;
+	uint64_t offset;
+	uint64_t bytes;
+	bool mapped;
+};
+
+static bool look_for_piece(const struct weft_vma *vma, void *arg)
+{
+	struct weft_mem_piece *piece = arg;
+
+	piece->mapped = weft_mem_of_vma(vma) == piece->extent &&
+			vma->offset < piece->offset + piece->bytes &&
+			vma->offset + (vma->end - vma->start) > piece->offset;
+	return !piece->mapped;
+}
+
+/*
+ * The range begins in an extent and ends beyond: what follows is moved behind it on the same
+ * memfd, so that the whole is one piece. That needs the memfd's slack, and nobody there: no
+ * mapping, and no region, whose memory the NIC may still write to. On failure *look keeps no
+ * extent.
+ */
+static void grow(struct weft_mem_look *look)
+{
+	struct weft_mem_look rest = {.start = look->head_end, .end = look->end};
+	struct weft_extent *extent = look->head;
+	struct weft_mem_piece piece = {.extent = extent,
+				       .offset = look->offset + (rest.start - look->start),
+				       .bytes = rest.end - rest.start};
+	struct stat st;
+
+	if (moving_is_off() || own_pages(&rest) || under_process_vm(&rest) ||
+	    extent->used_bytes > piece.offset || fstat(extent->fd, &st) < 0 ||
+	    (uint64_t)st.st_size < piece.offset + piece.bytes ||
+	    weft_maps_walk(look_for_piece, &piece) < 0 || piece.mapped)
+		return;
+	/* What was there once is not what the pages hold that were never written. */
+	if (fallocate(extent->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece.offset,
+		      (off_t)piece.bytes) < 0)
+		return;
+	if (weft_move_pages(extent->fd, piece.offset, rest.start, rest.end) != piece.bytes)
+		return;
+	if (extent->bytes < piece.offset + piece.bytes)
+		extent->bytes = piece.offset + piece.bytes;
+	extent->refs++;
+	look->extent = extent;
+}
+
+static void use(struct weft_extent *extent, uint64_t end)
+{
+	if (extent && extent->used_bytes < end)
+		extent->used_bytes = end;
 }
 
 int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool write,
@@ -283,6 +353,7 @@ int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool wr
 	    .readable = true,
 	    .writable = true,
 	    .movable = !(ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD),
+	    .rest_movable = true,
 	};
 	int rc;
 
@@ -302,7 +373,10 @@ int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool wr
 		look.extent->refs++;
 	} else if (look.movable) {
 		move(ctx, &look);
+	} else if (look.head && look.rest_movable) {
+		grow(&look);
 	}
+	use(look.extent, look.offset + (look.end - look.start));
 	*extent = look.extent;
 	*offset = look.offset + (addr - look.start);
 	return 0;

@@ -177,19 +177,20 @@ WEFT_PLAIN static bool move_chunk(int uffd, int memfd, uint64_t start, uint64_t 
 	return moved;
 }
 
-WEFT_PLAIN static uint64_t move_range(int uffd, int memfd, uint64_t start, uint64_t end)
+WEFT_PLAIN static uint64_t move_range(int uffd, int memfd, uint64_t offset, uint64_t start,
+				      uint64_t end)
 {
 	uint64_t at, to;
 
 	for (at = start; at < end; at = to) {
 		to = end - at > WEFT_MOVE_CHUNK_BYTES ? at + WEFT_MOVE_CHUNK_BYTES : end;
-		if (!move_chunk(uffd, memfd, at, to, at - start))
+		if (!move_chunk(uffd, memfd, at, to, offset + (at - start)))
 			break;
 	}
 	return at - start;
 }
 
-WEFT_PLAIN uint64_t weft_move_pages(int memfd, uint64_t start, uint64_t end)
+WEFT_PLAIN uint64_t weft_move_pages(int memfd, uint64_t offset, uint64_t start, uint64_t end)
 {
 	struct uffdio_register reg = {
 	    .range = {.start = start, .len = end - start},
@@ -209,7 +210,7 @@ WEFT_PLAIN uint64_t weft_move_pages(int memfd, uint64_t start, uint64_t end)
 	if (ioctl(uffd, UFFDIO_REGISTER, &reg) == 0 &&
 	    (unpopulated ||
 	     madvise((void *)(uintptr_t)start, end - start, MADV_POPULATE_READ) == 0))
-		moved = move_range(uffd, memfd, start, end);
+		moved = move_range(uffd, memfd, offset, start, end);
 	/* Closing lifts what protection is left and wakes whoever waits. */
 	close(uffd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

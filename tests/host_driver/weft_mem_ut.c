@@ -100,6 +100,62 @@ static void moved_in_place(void)
 	teardown();
 }
 
+/* All of a region is mapped and is what the memory is. */
+static void is_mapped(const struct weft_mr *mr, uint8_t *p, size_t pages)
+{
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
+	CU_ASSERT_TRUE_FATAL(mr->mapped);
+	CU_ASSERT_EQUAL(memcmp(hw(mr)->mapping, p, pages * PAGE), 0);
+	p[pages * PAGE - 1]++;
+	CU_ASSERT_EQUAL(hw(mr)->mapping[pages * PAGE - 1], p[pages * PAGE - 1]);
+}
+
+/* A buffer that is registered longer and longer stays one piece, and keeps its content. */
+static void grows(void)
+{
+	struct weft_mr *mr[3], *again;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		p = map_private(64 * PAGE);
+		for (size_t i = 0; i < 40 * PAGE; i++)
+			p[i] = (uint8_t)(i * 7 >> 3);
+		mr[0] = weft_reg_mr(pd, p + 10, 2 * PAGE - 10, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(mr[0]);
+		CU_ASSERT_TRUE_FATAL(mr[0]->mapped);
+		mr[1] = weft_reg_mr(pd, p, 5 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		is_mapped(mr[1], p, 5);
+		mr[2] = weft_reg_mr(pd, p, 64 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		is_mapped(mr[2], p, 64);
+		/* the shorter ones see the same memory still */
+		p[100] = 77;
+		CU_ASSERT_EQUAL(hw(mr[0])->mapping[90], 77);
+		CU_ASSERT_EQUAL(hw(mr[1])->mapping[100], 77);
+		CU_ASSERT_EQUAL(p[39 * PAGE], (uint8_t)(39 * PAGE * 7 >> 3));
+		/* new memory behind the beginning, while the NIC has the old one: not in its place
+		 */
+		CU_ASSERT_PTR_EQUAL(mmap(p + 2 * PAGE, 62 * PAGE, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+				    p + 2 * PAGE);
+		again = weft_reg_mr(pd, p, 64 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(again);
+		CU_ASSERT_FALSE(again->mapped);
+		CU_ASSERT_EQUAL(p[10 * PAGE], 0);
+		CU_ASSERT_EQUAL(weft_dereg_mr(again), 0);
+		for (int i = 0; i < 3; i++)
+			CU_ASSERT_EQUAL(weft_dereg_mr(mr[i]), 0);
+		/* without it, there; and nothing of what was there before */
+		again = weft_reg_mr(pd, p, 64 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		is_mapped(again, p, 64);
+		CU_ASSERT_EQUAL(p[10 * PAGE], 0);
+		CU_ASSERT_EQUAL(p[100], 77);
+		CU_ASSERT_EQUAL(weft_dereg_mr(again), 0);
+		munmap(p, 64 * PAGE);
+	}
+	teardown();
+}
+
 struct writer {
 	uint64_t *words;
 	size_t count;
@@ -451,7 +507,7 @@ static void channel_without_memfd(void)
 	teardown();
 }
 
-UT_MAIN("host_driver/weft_mem", UT(moved_in_place), UT(moved_under_a_writer),
+UT_MAIN("host_driver/weft_mem", UT(moved_in_place), UT(grows), UT(moved_under_a_writer),
 	UT(reused_inside_an_extent), UT(stale_extent), UT(grows_with_mremap),
 	UT(extents_are_collected), UT(reached_through_process_vm), UT(thread_stack_stays),
 	UT(not_moved_under_process_vm), UT(memfd_refused), UT(refused), UT(alloc_is_mapped),

@@ -107,8 +107,7 @@ static int serve_send(struct mp *mp, uint8_t *buf, const struct mpi3_token *t)
 	return mp_send(mp, buf, t->bytes);
 }
 
-/* A buffer of just that length: a longer one whose beginning is registered is not moved any more.
- */
+/* A buffer of just that length. */
 static int take_buffer(struct mp *mp, uint8_t **buf, uint64_t *have_bytes, uint64_t bytes)
 {
 	if (*have_bytes == bytes)
