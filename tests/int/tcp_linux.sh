@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# RC over TCP with Linux's TCP as the peer, in short: an endpoint over a socket and a queue pair, each as the active
+# side, on a veth by AF_XDP, with 1 % loss for a while. tests/interop has the long form.
+
+. tests/int/lib.sh
+. tests/interop/lib.sh
+
+need ethtool
+wire_up 1500
+nic_up weftd --netdev xdp
+pair rc sock 5000 '' -o write -d both -n 60
+pair sock rc 20000 '' -o send -d both -n 60 -c -e both
+pair sock rc 5000 '' -o read -n 60 -m
+wire -t 100 -l 1 -r 2 -d 1
+pair rc sock 20000 '' -o read -d active -n 40
+wire
+nothing_left
+weftd_stop weftd
