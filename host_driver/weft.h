@@ -481,8 +481,8 @@ enum weft_vendor_err {
  * Takes up to max completions, oldest first. Returns how many (0: none). No system call but
  * for sched_yield after a number of empty polls (WEFT_YIELD) and a look every 10 ms whether
  * weftd still lives. When it does not, outstanding requests of the CQ's QPs come back as
- * WEFT_WC_WR_FLUSH_ERR after what the NIC had completed; where nothing is left but receives of shared
- * queues, which are not completed, -EIO.
+ * WEFT_WC_WR_FLUSH_ERR after what the NIC had completed; where nothing is left but receives of
+ * shared queues, which are not completed, -EIO.
  */
 WEFT_API WEFT_CHECK_RET int weft_poll_cq(struct weft_cq *cq, int max, struct weft_wc *wc);
 
@@ -725,8 +725,8 @@ enum weft_qp_attr_mask {
 
 /*
  * What carries an RC QP's messages; both ends choose the same. ESP: streams over raw Ethernet, to
- * peers on the same link (modify to RTR: -EHOSTUNREACH to others). TCP: the connection of an endpoint
- * (weft_cm.h), which the QP is given in RTS; its peer's QPN is 0.
+ * peers on the same link (modify to RTR: -EHOSTUNREACH to others). TCP: the connection of an
+ * endpoint (weft_cm.h), which the QP is given in RTS; its peer's QPN is 0.
  */
 enum weft_qp_transport {
 	WEFT_QP_TRANSPORT_RD = 0,

@@ -22,7 +22,7 @@ struct weft_extent {
 	uint64_t bytes;
 	uint64_t used_bytes; /* how far memory regions have reached since it was idle */
 	uint32_t refs;       /* memory regions */
-	bool seen;     /* while collecting: a mapping of it is there */
+	bool seen;           /* while collecting: a mapping of it is there */
 };
 
 /*
@@ -54,8 +54,8 @@ void weft_mem_collect(void);
 
 /*
  * weft_move.c: moves [start, end), pages of private anonymous writable memory, onto a memfd
- * from offset on, where it is zero, other threads writing to them or not. Returns how many bytes were
- * moved, from start on; less than all when the kernel refused at some point. The rest is as it
+ * from offset on, where it is zero, other threads writing to them or not. Returns how many bytes
+ * were moved, from start on; less than all when the kernel refused at some point. The rest is as it
  * was.
  */
 uint64_t weft_move_pages(int memfd, uint64_t offset, uint64_t start, uint64_t end);
