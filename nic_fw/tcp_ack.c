@@ -94,19 +94,21 @@ static bool detect_without_sack(struct tcp_flow *flow, const struct tcp_acked *a
 	return true;
 }
 
-/* RFC 8985 7.4: was the tail probe an answer to a loss, or a needless copy? */
+/*
+ * RFC 8985 7.4.2: did the tail probe repair a loss, or was it a needless copy? The latter the
+ * peer tells by DSACK, or by an ACK that says nothing else.
+ */
 static void tlp_answered(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in,
-			 const struct tcp_acked *acked)
+			 const struct tcp_acked *acked, bool dup)
 {
 	if (!flow->tlp_out || seq_lt(in->ack, flow->tlp_end))
 		return;
-	flow->tlp_out = false;
-	if (!flow->tlp_retrans || acked->dsack)
-		return;
-	/* The probe repaired what was lost: a sign of congestion. Without DSACK it is hard to tell:
-	 * an ACK of no new data, but of the probe, would have said that both came. */
-	if (flow->flags & TCP_F_SACK && acked->bytes)
+	if (!flow->tlp_retrans || acked->dsack || (dup && !in->opt.num_sack)) {
+		flow->tlp_out = false;
+	} else if (seq_lt(flow->tlp_end, in->ack)) {
+		flow->tlp_out = false;
 		tcp_cong_lost(nic, flow);
+	}
 }
 
 static void after(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in,
@@ -121,7 +123,7 @@ static void after(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 		flow->trouble_ns = 0;
 		flow->unreachable = 0;
 	}
-	tlp_answered(nic, flow, in, acked);
+	tlp_answered(nic, flow, in, acked, dup);
 	if (flow->flags & TCP_F_SACK)
 		lost = tcp_detect_loss(nic, flow);
 	else

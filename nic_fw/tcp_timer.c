@@ -115,9 +115,9 @@ void tcp_timer_update(struct fw_nic *nic, struct tcp_flow *flow)
 		next_ns = flow->wait_ns;
 	if (flow->keep_ns && tcp_synchronized(flow) && keep_due_ns(flow) < next_ns)
 		next_ns = keep_due_ns(flow);
-	if (next_ns == UINT64_MAX)
-		fw_timer_cancel(&nic->timers, &flow->timer);
-	else if (!fw_timer_is_set(&flow->timer) || next_ns < flow->timer.deadline_ns)
+	/* One that is set for nothing any more fires once, which costs less than to cancel it. */
+	if (next_ns != UINT64_MAX &&
+	    (!fw_timer_is_set(&flow->timer) || next_ns < flow->timer.deadline_ns))
 		fw_timer_set(&nic->timers, &flow->timer, next_ns);
 }
 

@@ -167,7 +167,9 @@ static bool commit(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_s
 		rc = eth_tx_commit_now(nic, frame);
 	else
 		eth_tx_commit(nic, frame);
-	if (rc < 0 && host && rc != -FW_EAGAIN)
+	if (rc == -FW_EAGAIN)
+		nic->tx_allow = 0; /* the port is full: no flow has room in this turn */
+	else if (rc < 0 && host)
 		unreadable(nic, flow, seg);
 	return rc >= 0;
 }

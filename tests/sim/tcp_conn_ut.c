@@ -353,6 +353,31 @@ static void backlog(void)
 	tcp_world_close(&w);
 }
 
+/* The table of connections is full: those in TIME-WAIT give way, others do not. */
+static void table_full(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+	uint32_t i;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_fw(&w, 0)->tcp.flows.max = 4;
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 8);
+	w.accept.close_on_fin = true;
+	for (i = 0; i < 10; i++) {
+		a = tcp_world_connect(&w, 0, 1, (uint16_t)(LOCAL + i), 10, true);
+		sim_run_for(w.sim, 10 * FIX_MS);
+		FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_CLOSED);
+	}
+	FIX_CHECK(&w, tcp_fw(&w, 0)->tcp.flows.used == 4);
+	for (i = 0; i < 4; i++)
+		tcp_world_connect(&w, 0, 1, (uint16_t)(2000 + i), 10, false);
+	FIX_CHECK(&w, !tcp_world_connect_to(&w, 0, 1, TCP_FIX_PORT, 3000));
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_table_full") == 1);
+	sim_run_for(w.sim, 10 * FIX_MS);
+	tcp_world_close(&w);
+}
+
 /* Sequence numbers of both ends pass 2^32 within the streams. */
 static void wrap(void)
 {
@@ -392,4 +417,4 @@ static void wrap(void)
 UT_MAIN("sim/tcp_conn", UT(simultaneous_open), UT(simultaneous_close), UT(half_closed),
 	UT(never_closes), UT(resets), UT(abort_within_receive), UT(nobody_there), UT(peer_gone),
 	UT(restart), UT(keep_alive), UT(window_closes), UT(port_reused), UT(loop), UT(backlog),
-	UT(wrap))
+	UT(table_full), UT(wrap))
