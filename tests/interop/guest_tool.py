@@ -78,15 +78,17 @@ def shell(path, command):
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(path)
         s.sendall(base64.b64encode(command.encode()) + b"\n")
-        got = b""
+        got = bytearray()
         while True:
             data = s.recv(65536)
             if not data:
                 return "guest_tool.py: the guest has gone"
             got += data
-            end = re.search(rb"@@(\d+)\r?\n$", got)
+            # The end alone is looked at: what a program says may be long, and comes in small pieces.
+            end = re.search(rb"@@(\d+)\r?\n$", got[-16:])
             if end:
-                sys.stdout.write(got[:end.start()].decode("utf8", "replace").replace("\r\n", "\n"))
+                del got[len(got) - len(end.group(0)):]
+                sys.stdout.write(got.decode("utf8", "replace").replace("\r\n", "\n"))
                 return int(end.group(1))
 
 

@@ -34,7 +34,7 @@ $guest boot siw --ns "$ns" --bridge br0 --ip $guest_ip/24 --add "$progs/rc_peer"
 # siw WORD...: to its end, in the guest
 siw()
 {
-	$guest sh siw "$*" >"$WEFT_TMP/siw.out" 2>&1 || { cat "$WEFT_TMP/siw.out"; die "in the guest: $*"; }
+	timeout "$LIMIT" $guest sh siw "$*" >"$WEFT_TMP/siw.out" 2>&1 || { cat "$WEFT_TMP/siw.out"; die "in the guest: $*"; }
 }
 
 # siw_server PORT WORD...: in the guest, and it listens
