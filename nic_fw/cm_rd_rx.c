@@ -308,7 +308,8 @@ static struct cm_ep *endpoint_of(struct fw_nic *nic, const struct cm_msg *m)
 	if (m->type == WIRE_CM_REJ && !m->dst_id)
 		return cm_find_peer(nic, m->pkt->src_ip, m->src_id);
 	ep = cm_find(nic, m->dst_id);
-	if (!ep || ep->peer_ip != m->pkt->src_ip)
+	/* One whose connection is MPA's is none of the datagrams'. */
+	if (!ep || ep->ops == &cm_tcp_ops || ep->peer_ip != m->pkt->src_ip)
 		return NULL;
 	/* Until it has answered the peer has no name that we know. */
 	if (ep->state == CM_REQ_SENT)

@@ -144,7 +144,8 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 	/* RFC 5961 5.2: too old to be a straggler, or of what was never sent. */
 	if (seq_lt(in->ack, flow->snd_una - flow->snd_wnd_max) || seq_lt(flow->snd_nxt, in->ack)) {
 		FW_DROP(nic, drop_tcp_ack);
-		tcp_challenge(nic, flow);
+		if (in->bytes || tcp_may_answer(nic, flow))
+			tcp_challenge(nic, flow);
 		return false;
 	}
 	if (seq_lt(in->ack, flow->snd_una))

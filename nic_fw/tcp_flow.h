@@ -56,6 +56,7 @@ enum {
 #define TCP_TS_TICK_NS     UINT64_C(1000000)
 #define TCP_PAWS_AGE_NS    UINT64_C(2073600000000000) /* 24 days: RFC 7323 5.5 */
 #define TCP_NEIGH_AGE_NS   UINT64_C(1000000000) /* the next hop is looked up again, used or not */
+#define TCP_ANSWER_NS      UINT64_C(500000000)
 #define TCP_SECOND_NS      UINT64_C(1000000000)
 
 /* tcp_flow.flags */
@@ -149,6 +150,7 @@ struct tcp_flow {
 	uint64_t ts_recent_ns; /* when ts_recent was set */
 	uint64_t keep_ns;      /* silence before the first keep-alive; 0: none */
 	uint64_t neigh_ns;
+	uint64_t answered_ns;  /* when tcp_may_answer() last said yes */
 	uint32_t neigh_change; /* tcp_nic.neigh_changes when mac was looked up */
 	uint8_t mac[WIRE_MAC_BYTES];
 	uint8_t loss_timer;       /* tcp_loss_timer */
@@ -393,6 +395,11 @@ uint32_t tcp_early_blocks(const struct tcp_flow *flow, struct tcp_block *blocks,
 void tcp_ready(struct fw_nic *nic, struct tcp_flow *flow);
 /* An ACK, at the end of the turn at the latest. */
 void tcp_ack_soon(struct fw_nic *nic, struct tcp_flow *flow);
+/*
+ * Whether a segment without data that cannot be right is answered: once in TCP_ANSWER_NS, or two
+ * ends whose numbers a liar has moved apart would answer each other for ever.
+ */
+bool tcp_may_answer(struct fw_nic *nic, struct tcp_flow *flow);
 /* A bare segment without payload from seq, at once. False: no room; the caller's timer asks. */
 bool tcp_tx_bare(struct fw_nic *nic, struct tcp_flow *flow, uint32_t seq, uint8_t flags);
 uint32_t tcp_rcv_window(const struct tcp_flow *flow);

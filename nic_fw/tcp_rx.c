@@ -204,8 +204,10 @@ static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 {
 	if (is_old(nic, flow, in)) {
 		FW_DROP(nic, drop_tcp_paws);
-		flow->flags |= TCP_F_ACK_NOW;
-		tcp_ack_soon(nic, flow);
+		if (in->bytes || tcp_may_answer(nic, flow)) {
+			flow->flags |= TCP_F_ACK_NOW;
+			tcp_ack_soon(nic, flow);
+		}
 		return false;
 	}
 	if (!acceptable(flow, in)) {
@@ -217,8 +219,11 @@ static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 			FW_COUNT(nic, tcp_rx_duplicates);
 			flow->dsack = (struct tcp_block){in->seq, in->seq + in->bytes};
 		}
-		flow->flags |= TCP_F_ACK_NOW;
-		tcp_ack_soon(nic, flow);
+		/* What the peer's timers repeat is answered each time. */
+		if (in->bytes || in->flags & WIRE_TCP_FIN || tcp_may_answer(nic, flow)) {
+			flow->flags |= TCP_F_ACK_NOW;
+			tcp_ack_soon(nic, flow);
+		}
 		/* An ACK that came with something old is still an ACK: see tcp_ack.c. */
 		return in->flags & WIRE_TCP_ACK && !(in->flags & WIRE_TCP_SYN) &&
 		       seq_leq(in->seq, flow->rcv_nxt);

@@ -79,6 +79,14 @@ bool tcp_tx_bare(struct fw_nic *nic, struct tcp_flow *flow, uint32_t seq, uint8_
 	return true;
 }
 
+bool tcp_may_answer(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	if (flow->answered_ns && nic->now_ns - flow->answered_ns < TCP_ANSWER_NS)
+		return false;
+	flow->answered_ns = nic->now_ns;
+	return true;
+}
+
 void tcp_challenge(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	if (!tcp_allowed(nic, &nic->tcp.challenges, TCP_CHALLENGES))

@@ -45,7 +45,12 @@ static uint32_t create(struct cm_end *end, struct w_proc *p, uint32_t space, uin
 
 static void listen_on(struct cm_end *end, struct w_proc *p, uint32_t space, uint32_t backlog)
 {
-	struct hw_cmd_cm cm = {.ep = create(end, p, space, CM_PORT), .arg = backlog};
+	struct hw_cmd_cm cm = {
+	    .ep = create(end, p, space, CM_PORT),
+	    .arg = backlog,
+	    /* Which takes requests in datagrams as well. */
+	    .transport = space == HW_CM_TCP ? HW_CM_TRANSPORT_TCP : HW_CM_TRANSPORT_RD,
+	};
 	struct hw_cmd_resp resp;
 
 	if (cm.ep != FW_NONE)
@@ -77,7 +82,8 @@ static void connect_to(struct cm_end *end, struct w_proc *p, const struct rec *r
 	struct hw_cmd_cm cm = {.ep = create(end, p, space_of(r), 0),
 			       .ip = peer_ip,
 			       .port = CM_PORT,
-			       .flags = r->c & 1 ? HW_CM_F_DATAGRAM : 0};
+			       .flags = r->c & 1 ? HW_CM_F_DATAGRAM : 0,
+			       .transport = r->x >> 30 & !(r->c & 1)};
 	struct hw_cmd_resp resp;
 
 	if (cm.ep == FW_NONE)
@@ -102,6 +108,43 @@ static void hear(struct cm_end *end, struct w_proc *p, const struct rec *r)
 	cm = (struct hw_cmd_cm){.ep = event.ep};
 	if (event.type == HW_CM_EVENT_RESPONSE && !(r->c & 1))
 		(void)run(p, HW_CMD_CM_ACCEPT, &cm, &resp);
+}
+
+/* The event that comes next, which is of this type. */
+static uint32_t expect(const struct cm_end *end, struct w_proc *p, enum hw_cm_event_type type)
+{
+	struct hw_cmd_cm cm = {.eq = end->eq};
+	struct hw_cmd_resp resp;
+
+	world_run(100 * W_MS, NULL);
+	W_CHECK(!run(p, HW_CMD_CM_EVENT, &cm, &resp) && resp.u.cm_event.type == type,
+		"event %u of a connection, not %u", resp.u.cm_event.type, type);
+	return resp.u.cm_event.ep;
+}
+
+void cm_join(struct cm_end *from, struct w_proc *pf, const struct w_qp *qf, struct cm_end *to,
+	     struct w_proc *pt, const struct w_qp *qt)
+{
+	struct hw_cmd_cm cm = {
+	    .ep = create(from, pf, HW_CM_TCP, 0),
+	    .ip = w->nic[pt->nic].fw->config.ip,
+	    .port = CM_PORT,
+	    .transport = HW_CM_TRANSPORT_TCP,
+	    .param = {.qpn = qf->made.qpn, .responder_resources = 8, .initiator_depth = 8},
+	};
+	struct hw_cmd_resp resp;
+
+	W_CHECK(!run(pf, HW_CMD_CM_CONNECT, &cm, &resp), "no request over TCP");
+	cm.ep = expect(to, pt, HW_CM_EVENT_REQUEST);
+	remember(to, cm.ep);
+	W_CHECK(!proc_rts(pt, qt, 0, NULL), "no RTS over TCP");
+	cm = (struct hw_cmd_cm){.ep = cm.ep, .param = cm.param};
+	cm.param.qpn = qt->made.qpn;
+	W_CHECK(!run(pt, HW_CMD_CM_ACCEPT, &cm, &resp), "not accepted over TCP");
+	cm = (struct hw_cmd_cm){.ep = expect(from, pf, HW_CM_EVENT_RESPONSE)};
+	W_CHECK(!proc_rts(pf, qf, 0, NULL), "no RTS over TCP");
+	W_CHECK(!run(pf, HW_CMD_CM_ACCEPT, &cm, &resp), "not ready over TCP");
+	(void)expect(to, pt, HW_CM_EVENT_ESTABLISHED);
 }
 
 void cm_step(struct cm_end *end, struct w_proc *p, const struct rec *r, uint32_t peer_ip,

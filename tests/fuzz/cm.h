@@ -24,6 +24,11 @@ struct cm_end {
 /* With an event queue of its own, and somebody who listens for streams. */
 void cm_begin(struct cm_end *end, struct w_proc *p);
 /*
+ * Connects a queue pair of one process with that of another, who listens, over TCP: both in RTS.
+ */
+void cm_join(struct cm_end *from, struct w_proc *pf, const struct w_qp *qf, struct cm_end *to,
+	     struct w_proc *pt, const struct w_qp *qt);
+/*
  * One step. r->b: which, and from bit 4 the endpoint; r->c: what else; r->x: queue pair, y, z:
  * private data. peer_ip: the other NIC's; qpn: a connected queue pair of the process.
  */

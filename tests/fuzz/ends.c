@@ -10,7 +10,7 @@ struct ends ends;
 
 static const uint8_t types[E_QPS] = {
     [E_RD] = HW_QPT_RD, [E_RD_SRQ] = HW_QPT_RD,  [E_RC] = HW_QPT_RC,     [E_RC_SRQ] = HW_QPT_RC,
-    [E_UD] = HW_QPT_UD, [E_UD_LONG] = HW_QPT_UD, [E_RC_ESP] = HW_QPT_RC,
+    [E_UD] = HW_QPT_UD, [E_UD_LONG] = HW_QPT_UD, [E_RC_ESP] = HW_QPT_RC, [E_RC_TCP] = HW_QPT_RC,
 };
 
 static uint8_t pattern[W_MEM_BYTES];
@@ -76,7 +76,9 @@ static void make_end(uint32_t e)
 		};
 
 		proc_qp(p, &end->qp[i], &create);
-		end->qp[i].esp = i == E_RC_ESP;
+		end->qp[i].transport = i == E_RC_ESP   ? HW_QP_TRANSPORT_ESP
+				       : i == E_RC_TCP ? HW_QP_TRANSPORT_TCP
+						       : HW_QP_TRANSPORT_RD;
 	}
 }
 
@@ -86,7 +88,8 @@ static void link_end(uint32_t e)
 	struct end *end = &ends.end[e];
 	uint32_t i;
 
-	for (i = 0; i < E_QPS; i++)
+	/* That over TCP, the connection manager links. */
+	for (i = 0; i < E_RC_TCP; i++)
 		W_CHECK(!proc_rts(p, &end->qp[i], E_QKEY, &ends.end[!e].qp[i]), "no QP in RTS");
 	end->ah[0] = proc_ah(p, end->pd, w->nic[!e].fw->config.ip);
 	end->ah[1] = proc_ah(p, end->pd, w->nic[e].fw->config.ip);
@@ -129,6 +132,8 @@ void ends_begin(void)
 		join_end(e);
 	for (e = 0; e < 2; e++)
 		cm_begin(&ends.end[e].cm, &w->proc[e]);
+	cm_join(&ends.end[0].cm, &w->proc[0], &ends.end[0].qp[E_RC_TCP], &ends.end[1].cm,
+		&w->proc[1], &ends.end[1].qp[E_RC_TCP]);
 	coll_begin(&ends.coll);
 	W_CHECK(ends_idle(), "no session");
 	memset(ends.job, 0, sizeof(ends.job));
@@ -159,6 +164,9 @@ void ends_mend(uint32_t e, uint32_t qp)
 		return;
 	}
 	if (state == HW_QPS_RTS)
+		return;
+	/* Its connection does not come again. */
+	if (qp == E_RC_TCP)
 		return;
 	ends_forget(e, qp);
 	W_CHECK(!proc_modify(&w->proc[e], q->made.qpn, HW_QPS_RESET, 0, NULL), "no RESET");
@@ -356,7 +364,7 @@ bool ends_idle(void)
 
 		if (job->recv || job->done || job->forgotten || !w->proc[job->end].attached)
 			continue;
-		if (ends.lied && job->responded && job->qp == E_RC_ESP)
+		if (ends.lied && job->responded && (job->qp == E_RC_ESP || job->qp == E_RC_TCP))
 			awaits[job->end][job->qp] = true;
 		if (!awaits[job->end][job->qp])
 			return false;

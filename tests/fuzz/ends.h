@@ -13,7 +13,7 @@
 #include "tests/fuzz/coll.h"
 
 enum {
-	E_QPS = 7,
+	E_QPS = 8,
 	E_AHS = 3, /* the other NIC, this one, by QPN */
 	E_QKEY = 0x1111,
 	E_JOBS = 1024,
@@ -41,6 +41,7 @@ enum e_qp {
 	E_UD,
 	E_UD_LONG,
 	E_RC_ESP,
+	E_RC_TCP,
 };
 
 struct end {

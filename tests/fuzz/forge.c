@@ -67,6 +67,12 @@ static void add_ip(struct forge *f, uint8_t proto, uint8_t peer)
 	forge_add(f, &ip, sizeof(ip));
 }
 
+void forge_add_ip(struct forge *f, uint8_t proto)
+{
+	forge_add_eth(f, WIRE_ETHERTYPE_IPV4);
+	add_ip(f, proto, 0);
+}
+
 static uint32_t queue_of(uint8_t opcode)
 {
 	switch (opcode) {
@@ -397,6 +403,8 @@ void forge_seal(struct forge *f, uint32_t keep)
 		ip->checksum = be16_put(0);
 		ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
 	}
+	if (ip->proto == WIRE_IPPROTO_TCP)
+		forge_seal_tcp(f, keep);
 	if (keep & FORGE_KEEP_CRC || ip->proto != WIRE_IPPROTO_UDP ||
 	    f->bytes < FORGE_DGRAM_AT + WIRE_DGRAM_CRC_BYTES)
 		return;

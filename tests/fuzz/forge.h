@@ -75,6 +75,8 @@ void forge_edp(struct forge *f, const struct rec *r, uint64_t key);
 /* A message on a stream of an RC queue pair; and a frame of the communicator's group. */
 void forge_rdmap(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
 void forge_group(struct forge *f, const struct rec *r, uint64_t key);
+/* A segment of a TCP connection of the NIC that it is meant for, mostly with an FPDU. */
+void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
 /* A message of the connection manager about an endpoint of the NIC that it is meant for. */
 void forge_cm(struct forge *f, const struct rec *r);
 void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta);
@@ -92,11 +94,14 @@ void forge_seal(struct forge *f, uint32_t keep);
 void forge_add(struct forge *f, const void *data, size_t bytes);
 void forge_add_fill(struct forge *f, uint32_t bytes);
 void forge_add_eth(struct forge *f, uint16_t type);
+/* Ethernet and IPv4, from the other NIC. */
+void forge_add_ip(struct forge *f, uint8_t proto);
 /* Up to and with the datagram's header. peer: of the sender's address the last byte; 0: the other
  * NIC's. */
 void forge_add_dgram(struct forge *f, const struct wire_dgram *dgram, uint8_t peer);
 void forge_ddp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to);
 bool forge_is_esp(const struct forge *f);
 void forge_seal_esp(struct forge *f, uint32_t keep);
+void forge_seal_tcp(struct forge *f, uint32_t keep);
 
 #endif /* WEFT_TESTS_FUZZ_FORGE_H */

@@ -40,6 +40,7 @@ enum step {
 	STEP_GROUP,
 	STEP_CM,
 	STEP_MAKE_CM,
+	STEP_TCP,
 	STEPS
 };
 
@@ -84,6 +85,10 @@ static void step_make(const struct rec *r)
 	uint32_t k = r->z % 4, i = (r->a >> 1 & 7) % E_QPS;
 
 	forged.to = to;
+	if (r->op % 32 == STEP_TCP) {
+		forge_tcp(&forged, r, stags[k], (uintptr_t)w->proc[to].mem + at[k] + (r->y >> 16));
+		return;
+	}
 	if (r->op % 32 == STEP_RDMAP) {
 		forge_rdmap(&forged, r, stags[k],
 			    (uintptr_t)w->proc[to].mem + at[k] + (r->y >> 16));
@@ -310,6 +315,7 @@ static uint32_t run_step(const struct rec *r, uint32_t left)
 		forge_other(&forged, r);
 		break;
 	case STEP_RDMAP:
+	case STEP_TCP:
 		step_make(r);
 		break;
 	case STEP_GROUP:

@@ -211,9 +211,14 @@ int proc_rts(struct w_proc *p, const struct w_qp *qp, uint32_t qkey, const struc
 		rtr = HW_QP_AV | HW_QP_PATH_MTU | HW_QP_DEST_QPN | HW_QP_RQ_PSN |
 		      HW_QP_MAX_DEST_RD_ATOMIC | HW_QP_MIN_RNR_TIMER;
 		rts |= timers | HW_QP_MAX_QP_RD_ATOMIC;
-		if (qp->esp) {
-			attr.transport = HW_QP_TRANSPORT_ESP;
+		if (qp->transport != HW_QP_TRANSPORT_RD) {
+			attr.transport = qp->transport;
 			init |= HW_QP_TRANSPORT;
+		}
+		/* Who the peer is, the connection says. */
+		if (qp->transport == HW_QP_TRANSPORT_TCP) {
+			rtr = HW_QP_MAX_DEST_RD_ATOMIC;
+			rts = HW_QP_MAX_QP_RD_ATOMIC;
 		}
 	} else if (qp->type == HW_QPT_XRC_SEND || qp->type == HW_QPT_XRC_RECV) {
 		bool recv = qp->type == HW_QPT_XRC_RECV;

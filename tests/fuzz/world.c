@@ -665,7 +665,8 @@ static bool no_streams(void)
 	uint32_t i;
 
 	for (i = 0; i < W_NICS; i++)
-		if (fw_ids_used(&w->nic[i].fw->esp_ids) || fw_ids_used(&w->nic[i].fw->cm_ids))
+		if (fw_ids_used(&w->nic[i].fw->esp_ids) || fw_ids_used(&w->nic[i].fw->cm_ids) ||
+		    w->nic[i].fw->tcp.flows.used || w->nic[i].fw->tcp.syns.used)
 			return false;
 	return true;
 }
@@ -674,7 +675,8 @@ void world_check_empty(void)
 {
 	uint32_t i, k;
 
-	world_run(30 * W_S, no_streams);
+	/* A connection may have to give its peer up, and stays in TIME-WAIT then. */
+	world_run(300 * W_S, no_streams);
 	W_CHECK(no_streams(), "streams or endpoints outlive their processes");
 	for (i = 0; i < W_NICS; i++) {
 		struct w_nic *n = &w->nic[i];

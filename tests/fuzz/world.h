@@ -160,7 +160,7 @@ struct w_qp {
 	struct hw_resp_create_qp made;
 	uint8_t type;
 	bool srq;
-	bool esp; /* RC: proc_rts() sets it up over streams */
+	uint8_t transport; /* hw_qp_transport of RC, for proc_rts() */
 };
 void proc_qp(struct w_proc *p, struct w_qp *qp, struct hw_cmd_create_qp *create);
 int proc_modify(struct w_proc *p, uint32_t qpn, enum hw_qp_state state, uint32_t mask,

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Segments of TCP from a liar who may know the numbers of a connection, with FPDUs, set-up frames
+ * of MPA or rubbish in them; see forge.h. RFC 9293, RFC 5044.
+ *
+ * Called by frames.c and forge.c; looks at the connections of the NIC that is lied to.
+ */
+#include "nic_fw/crc32c.h"
+#include "nic_fw/tcp_flow.h"
+#include "tests/fuzz/cm.h"
+#include "tests/fuzz/forge.h"
+
+enum {
+	TCP_AT = FORGE_UDP_AT,
+	LENGTH_BYTES = 2, /* of the ULPDU, before it */
+	CRC_BYTES = 4,
+};
+
+enum what {
+	AN_FPDU,
+	AN_ACK,
+	A_RESET,
+	A_SYN,
+	A_FIN,
+	RUBBISH,
+	A_SETUP,
+	AN_URGENT,
+};
+
+/* The i-th of the table, NULL: there is none. */
+static const struct tcp_flow *flow_of(const struct fw_nic *nic, uint32_t i)
+{
+	const struct tcp_flow *found = NULL;
+
+	for (uint32_t k = 0; k < TCP_HASH_SIZE; k++)
+		for (uint32_t at = nic->tcp.hash[k]; at;) {
+			found = fw_pool_at(&nic->tcp.flows, at - 1);
+			if (!i--)
+				return found;
+			at = found->hash_next;
+		}
+	return found;
+}
+
+/* How far from the truth: mostly not at all. */
+static uint32_t off(uint32_t i)
+{
+	static const uint32_t by[8] = {0, 0, 0, 1, UINT32_MAX, 1000, -1448u, 1u << 31};
+
+	return by[i & 7];
+}
+
+static uint8_t flags_of(enum what what)
+{
+	switch (what) {
+	case A_RESET:
+		return WIRE_TCP_RST | WIRE_TCP_ACK;
+	case A_SYN:
+		return WIRE_TCP_SYN;
+	case A_FIN:
+		return WIRE_TCP_FIN | WIRE_TCP_ACK;
+	case AN_URGENT:
+		return WIRE_TCP_URG | WIRE_TCP_ACK | WIRE_TCP_ECE | WIRE_TCP_CWR;
+	case AN_FPDU:
+	case AN_ACK:
+	case RUBBISH:
+	case A_SETUP:
+		break;
+	}
+	return WIRE_TCP_ACK | WIRE_TCP_PSH;
+}
+
+static uint32_t options(const struct tcp_flow *flow, const struct rec *r, uint8_t *opt)
+{
+	uint32_t n = 0;
+
+	if (flow && flow->flags & TCP_F_TS)
+		n += tcp_opt_ts(opt, flow->ts_recent + (r->b & 0x40 ? r->z : 0), 0);
+	/* What SACK says, or an option that leads nowhere. */
+	if (r->b & 0x20 && flow) {
+		const struct tcp_block block = {flow->snd_una + (r->y & 0xffff),
+						flow->snd_una + (r->z & 0xffff)};
+
+		n += tcp_opt_sack(opt + n, &block, 1);
+	} else if (r->b & 0x80) {
+		memcpy(opt + n, &r->z, sizeof(r->z));
+		n += (uint32_t)sizeof(r->z);
+	}
+	return n;
+}
+
+static void add_setup(struct forge *f, const struct rec *r)
+{
+	struct wire_mpa_setup setup = {
+	    .flags = (uint8_t)r->y,
+	    .revision = (uint8_t)(r->y >> 8 & 3),
+	    .private_bytes = be16_put((uint16_t)(r->z & 0x3ff)),
+	};
+
+	memcpy(setup.key, r->c & 1 ? WIRE_MPA_KEY_REP : WIRE_MPA_KEY_REQ, sizeof(setup.key));
+	forge_add(f, &setup, sizeof(setup));
+	forge_add(f, &r->x, sizeof(r->x));
+	forge_add_fill(f, r->x & 0x1ff);
+}
+
+/* Its length is made right by forge_seal_tcp(). */
+static void add_fpdu(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
+{
+	const uint8_t room[3 + CRC_BYTES] = {0};
+	uint32_t at = f->bytes, ulpdu_bytes;
+	struct be16 length = {{0}};
+
+	forge_add(f, &length, LENGTH_BYTES);
+	forge_ddp(f, r, stag, to);
+	ulpdu_bytes = f->bytes - at - LENGTH_BYTES;
+	length = be16_put((uint16_t)ulpdu_bytes);
+	memcpy(f->b + at, &length, LENGTH_BYTES);
+	forge_add(f, room, (0u - LENGTH_BYTES - ulpdu_bytes) % 4 + CRC_BYTES);
+}
+
+/*
+ * r->a: from bit 1 how far seq, from bit 4 how far ack is from what is awaited; r->b: enum what
+ * (3 bits), which connection (2), options; the rest as forge_ddp() has it.
+ */
+void forge_tcp(struct forge *f, const struct rec *r, uint32_t stag, uint64_t to)
+{
+	const struct tcp_flow *flow = flow_of(w->nic[f->to].fw, r->b >> 3 & 3);
+	enum what what = (enum what)(r->b & 7);
+	uint8_t opt[40];
+	uint32_t opt_bytes = options(flow, r, opt);
+	struct wire_tcp tcp = {
+	    .src_port = be16_put(flow ? flow->peer_port : (uint16_t)r->x),
+	    .dst_port = be16_put(flow ? flow->local_port : CM_PORT),
+	    .seq = be32_put((flow ? flow->rcv_nxt : r->y) + off(r->a >> 1)),
+	    .ack = be32_put((flow ? flow->snd_nxt : r->z) + off(r->a >> 4)),
+	    .data_offset = (uint8_t)((sizeof(tcp) + opt_bytes) / 4 << 4),
+	    .flags = flags_of(what),
+	    .window = be16_put((uint16_t)(r->b & 0x40 ? r->z : 0xffff)),
+	};
+
+	forge_add_ip(f, WIRE_IPPROTO_TCP);
+	forge_add(f, &tcp, sizeof(tcp));
+	forge_add(f, opt, opt_bytes);
+	switch (what) {
+	case AN_FPDU:
+	case A_FIN:
+	case AN_URGENT:
+		add_fpdu(f, r, stag, to);
+		break;
+	case RUBBISH:
+		forge_add(f, &r->x, 3 * sizeof(r->x));
+		forge_add_fill(f, r->x & 0x3ff);
+		break;
+	case A_SETUP:
+		add_setup(f, r);
+		break;
+	case AN_ACK:
+	case A_RESET:
+	case A_SYN:
+		break;
+	}
+}
+
+/* The CRC of the FPDU that the payload begins with, where it is whole. */
+static void seal_fpdu(struct forge *f, uint32_t at)
+{
+	uint32_t n;
+	struct be16 length;
+	struct be32 crc;
+
+	if (at + LENGTH_BYTES > f->bytes)
+		return;
+	memcpy(&length, f->b + at, sizeof(length));
+	n = (LENGTH_BYTES + be16_get(length) + 3u) & ~3u;
+	if (at + n + CRC_BYTES > f->bytes)
+		return;
+	crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, f->b + at, n));
+	memcpy(f->b + at + n, &crc, sizeof(crc));
+}
+
+void forge_seal_tcp(struct forge *f, uint32_t keep)
+{
+	const struct wire_ip *ip = (const void *)(f->b + FORGE_IP_AT);
+	struct wire_tcp *tcp = (void *)(f->b + TCP_AT);
+	uint32_t bytes, sum;
+
+	if (f->bytes < TCP_AT + sizeof(*tcp))
+		return;
+	bytes = f->bytes - TCP_AT;
+	if (!(keep & FORGE_KEEP_CRC))
+		seal_fpdu(f, TCP_AT + (tcp->data_offset >> 4) * 4u);
+	if (keep & FORGE_KEEP_SUM)
+		return;
+	tcp->checksum = be16_put(0);
+	sum = wire_sum_add(0, &ip->src, sizeof(ip->src) + sizeof(ip->dst));
+	sum = wire_sum_add(sum + WIRE_IPPROTO_TCP + bytes, tcp, bytes);
+	tcp->checksum = be16_put(wire_sum_fold(sum));
+}
