@@ -42,6 +42,7 @@ enum sk_mode {
 struct sk {
 	atomic_int refs; /* descriptors, and calls that use it */
 	int fds;         /* descriptors; under the table's lock */
+	bool over;       /* its last one is gone; likewise */
 	int family, type;
 	pthread_mutex_t lock; /* changes of what follows */
 	_Atomic(enum sk_mode) mode;
@@ -137,7 +138,10 @@ struct sk *sk_new(int family, int type);
 /* The socket of a descriptor, held for the caller; NULL: none of ours, or we are inside. */
 struct sk *sk_get(int fd);
 void sk_put(struct sk *sk);
-/* fd leads to it from now on; what it led to before is dropped. False: too many descriptors. */
+/*
+ * fd leads to it from now on; what it led to before is dropped. False: too many descriptors, or its
+ * last one was closed meanwhile by another thread.
+ */
 bool sk_install(int fd, struct sk *sk);
 /* fd leads nowhere any more. With the last descriptor the rsocket is closed. */
 void sk_remove(int fd);

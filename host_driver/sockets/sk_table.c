@@ -169,11 +169,17 @@ static void last_close(struct sk *sk)
 	pthread_mutex_unlock(&sk->lock);
 }
 
-static struct sk *replace(int fd, struct sk *sk)
+/* *last: whose last descriptor that was, NULL: nobody's. False: sk is over. */
+static bool replace(int fd, struct sk *sk, struct sk **last)
 {
 	struct sk *old;
 
+	*last = NULL;
 	pthread_mutex_lock(&table_lock);
+	if (sk && sk->over) {
+		pthread_mutex_unlock(&table_lock);
+		return false;
+	}
 	old = table[fd];
 	table[fd] = sk;
 	if (sk) {
@@ -184,10 +190,12 @@ static struct sk *replace(int fd, struct sk *sk)
 	}
 	if (old && --old->fds > 0) {
 		atomic_fetch_sub(&old->refs, 1);
-		old = NULL;
+	} else if (old) {
+		old->over = true;
+		*last = old;
 	}
 	pthread_mutex_unlock(&table_lock);
-	return old;
+	return true;
 }
 
 bool sk_install(int fd, struct sk *sk)
@@ -196,7 +204,8 @@ bool sk_install(int fd, struct sk *sk)
 
 	if (fd < 0 || fd >= SK_FDS_MAX || !sk_table_mine())
 		return false;
-	old = replace(fd, sk);
+	if (!replace(fd, sk, &old))
+		return false;
 	if (old) {
 		last_close(old);
 		sk_put(old);
