@@ -662,13 +662,12 @@ static void check_pool(struct fw_pool *pool)
 /* Whoever opened a stream, or connected, and is gone is waited for; ends linger. */
 static bool no_streams(void)
 {
-	uint32_t i;
+	uint32_t i, n = 0;
 
 	for (i = 0; i < W_NICS; i++)
-		if (fw_ids_used(&w->nic[i].fw->esp_ids) || fw_ids_used(&w->nic[i].fw->cm_ids) ||
-		    w->nic[i].fw->tcp.flows.used || w->nic[i].fw->tcp.syns.used)
-			return false;
-	return true;
+		n += fw_ids_used(&w->nic[i].fw->esp_ids) + fw_ids_used(&w->nic[i].fw->cm_ids) +
+		     w->nic[i].fw->tcp.flows.used + w->nic[i].fw->tcp.syns.used;
+	return !n;
 }
 
 void world_check_empty(void)

@@ -136,6 +136,8 @@ static const char *const wrong[] = {
     "counter --server --qp rc",
     "mem --pid 5 --qps 5 --qp rc-esp",
     "mem --pid 5 --qps 5 --qp rc-tcp",
+    "lat --connect h --mpa crc",
+    "lat --connect h --qp rc-tcp --mpa crc,none",
     "mem --pid 5 --peers 5 --peer-ip 10.0.0.1 --qp rc-tcp --device2 weft1",
     "create --qps 5 --qp rc",
     "mem --qps 5",

@@ -36,10 +36,10 @@ KERNELS = ("cg", "mg", "lu", "radix", "smg")
 PEERS = (1, 4, 16, 64, 256, 1024)
 
 # What weftd is started with, and what then goes over it.
-PLAIN, CRC, MARKERS, BOTH = ((("--mpa-crc", crc, "--mpa-markers", markers)) for crc, markers in
-                             (("off", "off"), ("on", "off"), ("off", "on"), ("on", "on")))
-VERBS = (("UD", "ud", CRC), ("RD", "rd", CRC), ("RC over TCP", "rc-tcp", CRC), ("TCP, no CRC", "rc-tcp", PLAIN),
-         ("TCP, markers", "rc-tcp", BOTH), ("TCP, markers, no CRC", "rc-tcp", MARKERS))
+PLAIN, CRC, BOTH = ((("--mpa-crc", crc, "--mpa-markers", markers)) for crc, markers in
+                             (("off", "off"), ("on", "off"), ("on", "on")))
+VERBS = (("UD", "ud"), ("RD", "rd"), ("RC over TCP", "rc-tcp", "crc"), ("TCP, no CRC", "rc-tcp", "none"),
+         ("TCP, markers", "rc-tcp", "crc,markers"), ("TCP, markers, no CRC", "rc-tcp", "markers"))
 # By UCX, which connects by itself, and by libfabric, which leaves it to rdma_cm, over either transport.
 MPI = (("UD, UCX", "ud", "ib", CRC), ("RD, UCX", "ucx", "ib", CRC), ("RD", "ofi", "rd", CRC), ("RC over TCP", "ofi", "tcp", CRC),
        ("TCP, no CRC", "ofi", "tcp", PLAIN), ("TCP, markers", "ofi", "tcp", BOTH))
@@ -95,36 +95,45 @@ def figure(name, values):
     return {name: statistics.median(values), name + "_min": min(values), name + "_max": max(values)}
 
 
-def gbps(nics, qp, n, seconds):
+def words(transport, n):
+    """UD holds nobody back: what is on the way has to fit the receiver's queue."""
+    _, qp, *mpa = transport
+    return ["--qp", qp, "--size", n] + (["--mpa"] + mpa if mpa else []) + \
+        (["--window", max(1, UD_MAX // n)] if qp == "ud" and n > UD_MAX // 128 else [])
+
+
+def both_ways(nics, what, seconds):
     """Of a stream each way at the same time: two servers, two clients."""
     servers, clients = [], []
     for i in range(2):
         servers.append(nics.start(BIN + "/weft-bench", "bw", "--server", "--device", "weft%d" % i, "--port", 18700 + i))
     for i in range(2):
         clients.append(nics.start(BIN + "/weft-bench", "bw", "--connect", "127.0.0.1", "--device", "weft%d" % (1 - i), "--port",
-                                  18700 + i, "--qp", qp, "--size", n, "--duration", seconds, "--json"))
-    both = sum(json.loads(result(c))["gbps"] for c in clients)
+                                  18700 + i, *what, "--duration", seconds, "--json"))
+    both = sum(1000 * json.loads(result(c))["gbps"] for c in clients)
     for s in servers:
         result(s)
     return both
 
 
 def verbs(seconds):
-    rows = []
-    for title, qp, options in VERBS:
-        with Nics(options) as nics:
-            loop = ("--qp", qp, "--device", "weft0", "--device2", "weft1", "--duration", seconds)
-            for n in SIZES:
-                if qp == "ud" and n > UD_MAX:
-                    continue
-                row = {"transport": title, "bytes": n}
-                for name, run in (("us", lambda n=n: nics.bench("loop", "lat", *loop, "--size", n)["latency_us"]["typical"]),
-                                  ("gbps", lambda n=n: nics.bench("loop", "bw", *loop, "--size", n)["gbps"]),
-                                  ("both_gbps", lambda n=n: gbps(nics, qp, n, seconds))):
-                    row.update(figure(name, [run() for _ in range(REPEATS)]))
-                rows.append(row)
-        print(title, "measured", flush=True)
-    return rows
+    """Transports in turn for each size, so that all see the same machine."""
+    seen = {}
+    with Nics(CRC) as nics:
+        for n in SIZES:
+            for _ in range(REPEATS):
+                for transport in VERBS:
+                    if transport[1] == "ud" and n > UD_MAX:
+                        continue
+                    what = words(transport, n)
+                    loop = what + ["--device", "weft0", "--device2", "weft1", "--duration", seconds]
+                    got = seen.setdefault((transport[0], n), {"us": [], "mbps": [], "both_mbps": []})
+                    got["us"].append(nics.bench("loop", "lat", *loop)["latency_us"]["typical"])
+                    got["mbps"].append(1000 * nics.bench("loop", "bw", *loop)["gbps"])
+                    got["both_mbps"].append(both_ways(nics, what, seconds))
+            print("verbs,", n, "bytes measured", flush=True)
+    return [{"transport": t[0], "bytes": n, **{k: v for name in seen[t[0], n] for k, v in figure(name, seen[t[0], n][name]).items()}}
+            for t in VERBS for n in SIZES if (t[0], n) in seen]
 
 
 def addresses():
@@ -213,12 +222,12 @@ def titles(rows):
     return ordered(rows, "transport")
 
 
-def by_size(rows, names):
+def by_size(rows, name):
     """A row for each size, a column for each transport."""
     body = []
     for n in ordered(rows, "bytes"):
         cells = [pick(rows, bytes=n, transport=t) for t in titles(rows)]
-        body.append([size(n)] + [spread(c[0], names) if c else "" for c in cells])
+        body.append([size(n)] + [spread(c[0], name) if c else "" for c in cells])
     return table(["bytes"] + titles(rows), body)
 
 
@@ -233,14 +242,14 @@ def verbs_latency(rows, folder):
 
 
 def verbs_bandwidth(rows, folder):
-    for name, what in (("gbps", "one way"), ("both_gbps", "both ways")):
-        draw(folder, "iwarp_verbs_" + name, BYTES + "set logscale y 10\nset ylabel 'Gb/s'\n"
+    for name, what in (("mbps", "one way"), ("both_mbps", "both ways")):
+        draw(folder, "iwarp_verbs_" + name, BYTES + "set logscale y 10\nset ylabel 'Mb/s'\n"
              "set title 'Verbs: bandwidth, %s'\n" % what, lines_of(rows, name))
-    return by_size(rows, "gbps")
+    return by_size(rows, "mbps")
 
 
 def verbs_both(rows, _folder):
-    return by_size(rows, "both_gbps")
+    return by_size(rows, "both_mbps")
 
 
 def mpi_latency(rows, folder):
@@ -265,7 +274,7 @@ def kernel_table(rows, name):
 
 
 def kernel_picture(rows, folder, name, title):
-    """How much shorter than over TCP with CRC, %, for each kernel and number of ranks."""
+    """Times as multiples of those over TCP with CRC, for each kernel and number of ranks."""
     places = [(k, n) for k in ordered(rows, "kernel") for n in ordered(rows, "ranks")]
     marks = ", ".join("'%s %d' %d" % (k.upper(), n, i) for i, (k, n) in enumerate(places))
     series = []
@@ -274,12 +283,11 @@ def kernel_picture(rows, folder, name, title):
         for i, (k, n) in enumerate(places):
             r, base = (pick(rows, kernel=k, ranks=n, transport=x) for x in (t, "RC over TCP"))
             if r and base and t != "RC over TCP":
-                gain = [100 * (1 - r[0][name + s] / base[0][name]) for s in ("", "_max", "_min")]
-                points.append((i, *gain))
+                points.append((i, *[r[0][name + s] / base[0][name] for s in ("", "_min", "_max")]))
         if points:
             series.append((t, points))
-    draw(folder, "iwarp_kernels_" + name, "set xtics rotate by -60 (%s)\nset xrange [-0.5:%g]\nset ylabel '%% less than RC over TCP'\n"
-         "set title '%s'\n" % (marks, len(places) - 0.5, title), series)
+    draw(folder, "iwarp_kernels_" + name, "set xtics rotate by -60 (%s)\nset xrange [-0.5:%g]\nset logscale y 2\n"
+         "set ylabel 'time, as a multiple of RC over TCP'\nset title '%s'\n" % (marks, len(places) - 0.5, title), series)
 
 
 def kernels_comm(rows, folder):

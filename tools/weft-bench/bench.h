@@ -71,6 +71,7 @@ struct opts {
 	bool loop; /* this thread drives both ends */
 	enum weft_qp_type qp;
 	enum weft_qp_transport transport; /* of RC */
+	uint16_t mpa;                     /* RC over TCP: HW_MPA_*; 0: as the NIC was told */
 	enum bench_op op;
 	enum bench_mem mem;
 	uint32_t size; /* bytes of one message */

@@ -10,7 +10,10 @@
 
 #include "host_driver/weft_cm.h"
 
-static const struct weft_cm_llp tcp = {.transport = HW_CM_TRANSPORT_TCP};
+static struct weft_cm_llp llp_of(const struct link *l)
+{
+	return (struct weft_cm_llp){.transport = HW_CM_TRANSPORT_TCP, .mpa = l->mpa};
+}
 
 static int failed(const char *what, int rc)
 {
@@ -102,7 +105,7 @@ int link_open(struct link *l, const struct opts *o, struct weft_context *context
 	uint16_t port = 0;
 	int rc;
 
-	*l = (struct link){.context = context, .timeout_s = o->timeout_s};
+	*l = (struct link){.context = context, .mpa = o->mpa, .timeout_s = o->timeout_s};
 	l->channel = share ? share->channel : weft_create_comp_channel(context, 0);
 	if (!l->channel)
 		return failed("a channel", -errno);
@@ -115,11 +118,13 @@ int link_open(struct link *l, const struct opts *o, struct weft_context *context
 
 int link_listen(struct link *l, const struct opts *o, struct weft_context *context)
 {
+	struct weft_cm_llp llp;
 	int rc;
 
 	if (link_open(l, o, context, NULL))
 		return -1;
-	rc = weft_cm_listen(context, l->ep, 0, &tcp);
+	llp = llp_of(l);
+	rc = weft_cm_listen(context, l->ep, 0, &llp);
 	return rc ? failed("listening", rc) : 0;
 }
 
@@ -127,7 +132,8 @@ int link_call(struct link *l, const struct weft_qp *qp, uint32_t ip, uint16_t po
 	      uint32_t max_rd_atomic)
 {
 	struct hw_cm_param param = param_of(qp, max_rd_atomic);
-	int rc = weft_cm_connect(l->context, l->ep, ip, port, false, &tcp, &param, NULL);
+	struct weft_cm_llp llp = llp_of(l);
+	int rc = weft_cm_connect(l->context, l->ep, ip, port, false, &llp, &param, NULL);
 
 	return rc ? failed("asking for it", rc) : 0;
 }

@@ -16,6 +16,7 @@ struct link {
 	struct weft_comp_channel *channel; /* its events; NULL: not open */
 	uint32_t ep;                       /* the listener, or the caller */
 	uint16_t port;                     /* where it listens */
+	uint16_t mpa;                      /* HW_MPA_* */
 	double timeout_s;
 };
 

@@ -5,6 +5,7 @@
  * What a mode needs is checked here, before anything is opened: a wrong command line ends with
  * one line that says what to change, and exit code 2.
  */
+#include "shared_defs/hw_cm.h"
 #include "tools/weft-bench/bench.h"
 
 #include <arpa/inet.h>
@@ -73,6 +74,7 @@ static const char help[] =
     "  --sge N                  pieces that a message is gathered from, 1 to 16 (1)\n"
     "  --mem weft|malloc|shared where buffers come from (weft): weft_alloc(), malloc(),\n"
     "                           shared memory that the NIC must reach with system calls\n"
+    "  --mpa crc|markers|crc,markers|none  what rc-tcp's ends agree on (as weftd was told)\n"
     "  --no-inline              never copy small messages into the request\n"
     "  --event                  block for completions instead of polling\n"
     "\n"
@@ -117,6 +119,7 @@ enum {
 	OPT_WARMUP,
 	OPT_WINDOW,
 	OPT_SGE,
+	OPT_MPA,
 	OPT_MEM,
 	OPT_NO_INLINE,
 	OPT_EVENT,
@@ -151,6 +154,7 @@ static const struct option longopts[] = {
     {"warmup", required_argument, NULL, OPT_WARMUP},
     {"window", required_argument, NULL, OPT_WINDOW},
     {"sge", required_argument, NULL, OPT_SGE},
+    {"mpa", required_argument, NULL, OPT_MPA},
     {"mem", required_argument, NULL, OPT_MEM},
     {"no-inline", no_argument, NULL, OPT_NO_INLINE},
     {"event", no_argument, NULL, OPT_EVENT},
@@ -261,6 +265,24 @@ static int parse_mem(const char *text, enum bench_mem *out)
 	return -1;
 }
 
+/* Over TCP, what MPA's ends ask each other for. */
+static int parse_mpa(struct opts *o, const char *arg)
+{
+	const uint16_t base = HW_MPA_GIVEN | HW_MPA_RTR_WRITE | HW_MPA_RTR_READ;
+
+	if (!strcmp(arg, "none"))
+		o->mpa = base;
+	else if (!strcmp(arg, "crc"))
+		o->mpa = base | HW_MPA_CRC;
+	else if (!strcmp(arg, "markers"))
+		o->mpa = base | HW_MPA_MARKERS;
+	else if (!strcmp(arg, "crc,markers"))
+		o->mpa = base | HW_MPA_CRC | HW_MPA_MARKERS;
+	else
+		return usage("--mpa takes crc, markers, 'crc,markers' or none, not '%s'", arg);
+	return 0;
+}
+
 /* Options that name something. 0, -1 after saying what is wrong, 1: not one of these. */
 static int parse_names(struct opts *o, int opt, const char *arg)
 {
@@ -333,6 +355,8 @@ static int parse_numbers(struct opts *o, int opt, const char *arg)
 		return parse_number("warmup", arg, 0, 1000000, &o->warmup);
 	case OPT_WINDOW:
 		return parse_u32("window", arg, 1, BENCH_MAX_WINDOW, &o->window);
+	case OPT_MPA:
+		return parse_mpa(o, arg);
 	case OPT_SGE:
 		return parse_u32("sge", arg, 1, BENCH_MAX_SGE, &o->sge);
 	case OPT_PORT:
@@ -498,6 +522,8 @@ static int check(const struct opts *o)
 	if (o->qp == WEFT_QPT_UD && (o->op == BENCH_READ || o->op == BENCH_PUT || is_atomic(o->op)))
 		return usage("--op %s needs --qp rd: UD carries send and write",
 			     bench_op_str(o->op));
+	if (o->mpa && !tcp && !o->server)
+		return usage("--mpa is for --qp rc-tcp");
 	if (is_atomic(o->op) && o->size != 8)
 		return usage("atomics are 8 bytes long: leave out --size");
 	if (o->qp == WEFT_QPT_UD && o->op == BENCH_WRITE && o->size < 8)

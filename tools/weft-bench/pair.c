@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#include "shared_defs/hw_cm.h"
+
 /* Of the exchange; a server refuses a client of another one. */
 enum {
 	PAIR_VERSION = 2
@@ -21,10 +23,10 @@ enum {
 
 static json_t *hello(const struct opts *o, const struct ep *ep)
 {
-	return json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "weft_bench", PAIR_VERSION,
-			 "mode", bench_mode_str(o->mode), "qp", bench_qp_str(o), "op",
-			 bench_op_str(o->op), "size", (json_int_t)o->size, "window",
-			 (json_int_t)o->window, "warmup", (json_int_t)o->warmup, "addr",
+	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:o}", "weft_bench",
+			 PAIR_VERSION, "mode", bench_mode_str(o->mode), "qp", bench_qp_str(o), "op",
+			 bench_op_str(o->op), "mpa", (int)o->mpa, "size", (json_int_t)o->size,
+			 "window", (json_int_t)o->window, "warmup", (json_int_t)o->warmup, "addr",
 			 ep_addr_json(&ep->local));
 }
 
@@ -34,7 +36,7 @@ static int take_hello(struct opts *o, const json_t *msg)
 	const char *mode = json_string_value(json_object_get(msg, "mode"));
 	const char *qp = json_string_value(json_object_get(msg, "qp"));
 	const char *op = json_string_value(json_object_get(msg, "op"));
-	uint64_t version, size, window;
+	uint64_t version, size, window, mpa;
 
 	if (oob_number(msg, "weft_bench", 1000, &version))
 		return -1;
@@ -47,11 +49,13 @@ static int take_hello(struct opts *o, const json_t *msg)
 		return fail("the client's transport or operation is not known here");
 	if (oob_number(msg, "size", 1u << 30, &size) ||
 	    oob_number(msg, "window", BENCH_MAX_WINDOW, &window) ||
+	    oob_number(msg, "mpa", HW_MPA_ALL, &mpa) ||
 	    oob_number(msg, "warmup", 1000000, &o->warmup))
 		return -1;
 	if (!size || !window || size * window > 2ull << 30)
 		return fail("the client's size or window cannot be served");
 	o->op = (enum bench_op)bench_op_parse(op);
+	o->mpa = (uint16_t)mpa;
 	o->size = (uint32_t)size;
 	o->window = (uint32_t)window;
 	if (o->sge > o->size)
