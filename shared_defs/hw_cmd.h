@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "shared_defs/hw_cm.h"
+#include "shared_defs/hw_coalesce.h"
 #include "shared_defs/hw_goal.h"
 
 #define HW_SOCKET_DIR "/run/weft" /* WEFT_RUN_DIR in the environment overrides it */
@@ -86,7 +87,9 @@ enum hw_cmd_op {
 	HW_CMD_CM_EVENT = 51,
 	HW_CMD_OPEN_XRCD = 53,
 	HW_CMD_CLOSE_XRCD = 54,
-	HW_CMD_OPEN_QP = 55, /* an XRC_RECV QP that another process made */
+	HW_CMD_OPEN_QP = 55,  /* an XRC_RECV QP that another process made */
+	HW_CMD_COALESCE = 56, /* interrupt moderation: hw_coalesce.h */
+	HW_CMD_VECTOR = 57,
 	HW_CMD_OPS
 };
 
@@ -396,6 +399,7 @@ struct hw_cmd {
 		struct hw_cmd_goal_open goal_open;
 		struct hw_cmd_goal_comm goal_comm;
 		struct hw_cmd_goal_load goal_load;
+		struct hw_cmd_coalesce coalesce;
 		uint8_t bytes[112];
 	} u;
 };
@@ -550,6 +554,8 @@ struct hw_cmd_resp {
 		struct hw_resp_cm_event cm_event;
 		struct hw_resp_goal_open goal_open;
 		struct hw_resp_goal_load goal_load;
+		struct hw_resp_coalesce coalesce;
+		struct hw_resp_vector vector;
 		uint32_t handle; /* PD, AH, MW (its rkey), communicator, XRC domain */
 		struct hw_qp_attr qp_attr;
 		uint8_t bytes[496];

@@ -281,6 +281,10 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 	case HW_CMD_OPEN_XRCD:
 		resp->u.handle = ++nic->num_other;
 		return 0;
+	case HW_CMD_COALESCE:
+		resp->u.coalesce.coalesce = cmd->u.coalesce.coalesce;
+		return 0;
+	case HW_CMD_VECTOR:
 	case HW_CMD_DEALLOC_PD:
 	case HW_CMD_DESTROY_EQ:
 	case HW_CMD_DESTROY_CQ:

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * weft-tune: what its parts exchange. A setting goes from a method (method_*.c) through the
+ * plan of measurements (run.c), which repeats and interleaves, to a target (target_*.c), which
+ * applies and measures it; the results go into the record (record.c), and from there to the
+ * statistics (stat_*.c), the pictures and the report. espgoal 6.2.
+ */
+#ifndef WEFT_TUNE_H
+#define WEFT_TUNE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared_defs/hw_coalesce.h"
+
+/* One point of the space: a value for each of the eight parameters, 0 for off. */
+struct tune_setting {
+	uint32_t param[HW_COALESCE_NUM_PARAMS]; /* by enum hw_coalesce_param */
+};
+
+/* What is measured with one setting. The order is that of the columns in CSV and JSON. */
+#define TUNE_METRICS(X)                                                                            \
+	X(lat_us, "us", "half round trip of a small message, median")                              \
+	X(lat_p99_us, "us", "the same, 99th percentile")                                           \
+	X(bw_1m, "MB/s", "bulk in messages of 1 MB")                                               \
+	X(bw_10m, "MB/s", "bulk in messages of 10 MB")                                             \
+	X(irqs_per_s, "1/s", "interrupts of both hosts under bulk of 10 MB")                       \
+	X(irqs_per_msg, "", "interrupts for each message of the stream of 64 KiB, receiver")       \
+	X(overlap, "", "share of the host's time left to computing under bulk of 1 MB")            \
+	X(cpu_us_per_msg, "us", "processor time of the host for a message of the stream")
+
+enum tune_metric {
+#define X(name, unit, help) TUNE_##name,
+	TUNE_METRICS(X)
+#undef X
+	TUNE_NUM_METRICS
+};
+
+/* NAN: not measured, or the target cannot measure it. */
+struct tune_result {
+	double value[TUNE_NUM_METRICS];
+};
+
+enum {
+	TUNE_ERROR_CHARS = 256,
+};
+
+/*
+ * How long a measurement takes, so that successive halving can begin with short ones: repeats
+ * of ping-pong and bytes of bulk are those of the full measurement times effort, 0 < effort <= 1.
+ */
+struct tune_effort {
+	uint32_t metrics; /* bit i: enum tune_metric; the others stay NAN */
+	double effort;
+	uint64_t seed; /* of this measurement: targets that simulate vary with it */
+};
+
+struct tune_target;
+
+/*
+ * A target. All calls are made by one thread, in the order open, (apply, measure)*, restore,
+ * close. They return 0, or a negative errno with one line for the user in error
+ * (TUNE_ERROR_CHARS). restore() puts the settings back that open() found; it is called whenever
+ * open() succeeded, also after errors and signals, and may be called twice. A benchmark peer
+ * that dies makes measure() fail with -EPIPE. measure() polls *stop and ends early with -EINTR.
+ */
+struct tune_target_ops {
+	const char *name; /* "sim", "device", "netdev" */
+	uint32_t metrics; /* that it can measure, by bit */
+	/* name: the device or interface; NULL for sim. */
+	struct tune_target *(*open)(const char *name, char *error);
+	/* Parameters that can be set here, by bit, and the highest value of each. */
+	uint32_t (*params)(const struct tune_target *target,
+			   uint32_t highest[HW_COALESCE_NUM_PARAMS]);
+	int (*apply)(struct tune_target *target, const struct tune_setting *setting, char *error);
+	int (*measure)(struct tune_target *target, const struct tune_effort *effort,
+		       struct tune_result *result, const volatile bool *stop, char *error);
+	/* The setting that was found at open(), for the report and as the default to compare. */
+	void (*found)(const struct tune_target *target, struct tune_setting *setting);
+	int (*restore)(struct tune_target *target, char *error);
+	void (*close)(struct tune_target *target);
+	/* A line or two about what is measured where, for the report. */
+	const char *(*describe)(const struct tune_target *target);
+};
+
+extern const struct tune_target_ops tune_target_sim;
+extern const struct tune_target_ops tune_target_device;
+extern const struct tune_target_ops tune_target_netdev;
+
+#endif /* WEFT_TUNE_H */
