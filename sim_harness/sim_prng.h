@@ -28,7 +28,8 @@ enum sim_stream {
 	SIM_STREAM_FAULT = 5,
 	SIM_STREAM_WORKLOAD = 6,
 	SIM_STREAM_TEST = 7,
-	SIM_STREAM_DRAW = 8, /* the configuration of a random run, sim_draw.c */
+	SIM_STREAM_DRAW = 8,   /* the configuration of a random run, sim_draw.c */
+	SIM_STREAM_CLIENT = 9, /* the jitter of a host, sim_client.c */
 };
 
 /* Starts the stream (kind, index) of a seed. */
