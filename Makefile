@@ -14,7 +14,7 @@
 #	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
-#	tools/weft*/*.c,	one program per folder, called as the folder is
+#	tools/weft*/*.c,	one program per folder with a main.c, called as the folder is
 #	tools/goal-*/*.c
 #	tools/<other>/*.c	one program per file, called as the file is
 #	tests/<folder>/*_ut.c	one CUnit program each; other .c files of the folder help all of them
@@ -128,7 +128,9 @@ SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
 SKELS := $(SRC_bpf:dpdk_app/xdp/%.bpf.c=$(B)/gen/%.skel.h)
 
-TOOLS := $(sort $(patsubst tools/%/,%,$(dir $(wildcard tools/weft*/*.c tools/goal-*/*.c))))
+TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c)))
+# All of weft-tune but its main(): its unit tests are linked with that, too.
+SRC_tune := $(sort $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tune/*.c)))
 HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
@@ -216,6 +218,8 @@ endef
 
 # Runs schedules in the simulator, too.
 TOOL_ARCHIVES_goal-run := sim goal weft nicfw
+# Tunes simulated NICs, and draws its random numbers as the simulator does.
+TOOL_ARCHIVES_weft-tune := sim goal weft nicfw
 # Makes frames itself: CRC32C.
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
 
@@ -240,6 +244,8 @@ $(eval $(call archive,san,verbs,$(SRC_verbs)))
 $(eval $(call archive,tsan,weft,$(SRC_weft)))
 $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
+
+$(eval $(call archive,san,tune,$(SRC_tune)))
 
 # Stand-ins for shared libraries of rdma-core: the names and symbol versions are those of the real one,
 # which is asked for them; $1 library, $2 its objects, $3 libraries it is linked with, $4 functions of ours that
@@ -318,7 +324,7 @@ UT_LIBS_sim_harness := sim goal weft nicfw
 UT_LIBS_sim := sim goal weft nicfw
 UT_LIBS_dpdk_app := weftd nicfw
 UT_LIBS_fuzz := sim goal weft $(if $(HAVE_DPDK),weftd) nicfw
-UT_LIBS_tools := goal weft nicfw
+UT_LIBS_tools := tune sim goal weft nicfw
 UT_LIBS_verbs := verbs sim goal weft nicfw
 ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))

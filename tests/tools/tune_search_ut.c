@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tools/weft-tune/search.c and method_*.c on a formula whose optima are known, with noise.
+ */
+#include "tests/tools/tune_fix.h"
+#include "tests/ut.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A search to its end; returns the best setting's true cost (latency) or value (bandwidth). */
+static double search_best(struct tune_plan *plan, struct tune_record *record,
+			  struct tune_setting *best)
+{
+	struct tune_search s;
+	struct tune_run run;
+	int rc;
+
+	CU_ASSERT_EQUAL(tune_record_create(record, NULL, plan, run.error), 0);
+	fix_run(&run, plan, record);
+	search_init(&s, &run, plan, plan->method, plan->objective, plan->budget);
+	rc = search_run(&s);
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	CU_ASSERT_FATAL(s.num_finals > 0);
+	search_order(&s, s.finals, s.num_finals);
+	*best = s.finals[0]->setting;
+	search_free(&s);
+	return plan->objective == TUNE_BANDWIDTH ? fix_bandwidth(best) : fix_latency(best);
+}
+
+static double try_method(enum tune_method method, enum tune_objective objective, uint64_t budget,
+			 uint64_t seed)
+{
+	struct tune_setting best;
+	struct tune_record record;
+	struct tune_plan plan;
+	double value;
+
+	fix_plan(&plan, method, objective, budget);
+	plan.seed = seed;
+	value = search_best(&plan, &record, &best);
+	CU_ASSERT(record.num <= budget);
+	CU_ASSERT_EQUAL(record.num, fix.measured);
+	tune_record_close(&record);
+	return value;
+}
+
+/* A tenth of the genetic algorithm's measurements, and nowhere a worse result. */
+static void halving_beats_genetic(void)
+{
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		double few = try_method(TUNE_HALVING, TUNE_LATENCY, 255, seed);
+		double many = try_method(TUNE_GENETIC, TUNE_LATENCY, 2550, seed);
+
+		CU_ASSERT(few <= many * 1.01);
+		CU_ASSERT(few <= (FIX_BEST_LATENCY + 2.1) * 1.01);
+		few = try_method(TUNE_HALVING, TUNE_BANDWIDTH, 255, seed);
+		many = try_method(TUNE_GENETIC, TUNE_BANDWIDTH, 2550, seed);
+		CU_ASSERT(few >= many * 0.99);
+		CU_ASSERT(few >= FIX_BEST_BANDWIDTH * 0.97);
+	}
+}
+
+/* Small budgets are kept, and used. */
+static void small_budgets(void)
+{
+	static const uint64_t budgets[] = {1, 2, 5, 10, 20, 40, 60, 100};
+
+	for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
+		for (int method = 0; method < TUNE_METHODS; method++)
+			if (method != TUNE_GRID)
+				try_method((enum tune_method)method, TUNE_LATENCY, budgets[i], 3);
+	CU_ASSERT(try_method(TUNE_HALVING, TUNE_LATENCY, 40, 3) < 24);
+}
+
+static void linear_finds_the_corner(void)
+{
+	/* rx-usecs at 1, tx-usecs-irq high: all that the model can see. */
+	CU_ASSERT(try_method(TUNE_LINEAR, TUNE_LATENCY, 250, 1) < FIX_BEST_LATENCY + 3.1);
+}
+
+/* The climbs of a hilly formula get somewhere; those of a flat one know that it is flat. */
+static void hill(void)
+{
+	struct tune_setting best;
+	struct tune_record record;
+	struct tune_plan plan;
+
+	CU_ASSERT(try_method(TUNE_HILL, TUNE_LATENCY, 600, 1) < 200);
+	fix_plan(&plan, TUNE_HILL, TUNE_LATENCY, 600);
+	fix.flat = true;
+	search_best(&plan, &record, &best);
+	tune_record_close(&record);
+}
+
+static void grid(void)
+{
+	static const uint32_t values[] = {0, 1, 4, 24, 100, 1000, 2000};
+	struct tune_setting best;
+	struct tune_record record;
+	struct tune_plan plan;
+
+	fix_plan(&plan, TUNE_GRID, TUNE_BANDWIDTH, 1000);
+	plan.space.params = 1 << HW_COALESCE_rx_usecs | 1 << HW_COALESCE_rx_frames;
+	plan.num_grid = 7;
+	memcpy(plan.grid, values, sizeof(values));
+	CU_ASSERT_EQUAL(grid_size(&plan), 49);
+	search_best(&plan, &record, &best);
+	CU_ASSERT_EQUAL(best.param[HW_COALESCE_rx_frames], 24);
+	CU_ASSERT(best.param[HW_COALESCE_rx_usecs] <= 4);
+	/* 1000 and 2000 are one value each for frames (255) and usecs (1000, 1023). */
+	CU_ASSERT_EQUAL(record.num, 7 * 6 + 6 * 7);
+	for (size_t i = 0; i < record.num; i++)
+		CU_ASSERT_EQUAL(record.entries[i].setting.param[HW_COALESCE_tx_usecs], 72);
+	tune_record_close(&record);
+	plan.space.params = HW_COALESCE_SET_PARAMS;
+	plan.num_grid = TUNE_MAX_GRID;
+	CU_ASSERT_EQUAL(grid_size(&plan), UINT64_C(1) << 48);
+}
+
+/* Parameters that are not searched stay as they were found. */
+static void subset(void)
+{
+	for (int method = 0; method < TUNE_GRID; method++) {
+		struct tune_setting best;
+		struct tune_record record;
+		struct tune_plan plan;
+
+		fix_plan(&plan, (enum tune_method)method, TUNE_LATENCY, 120);
+		plan.space.params = 1 << HW_COALESCE_rx_usecs | 1 << HW_COALESCE_tx_usecs_irq;
+		search_best(&plan, &record, &best);
+		for (size_t i = 0; i < record.num; i++)
+			for (int p = 0; p < TUNE_P; p++) {
+				uint32_t value = record.entries[i].setting.param[p];
+
+				CU_ASSERT(value <= plan.space.highest[p]);
+				if (!(plan.space.params & (1u << p)))
+					CU_ASSERT_EQUAL(value, plan.space.base.param[p]);
+			}
+		tune_record_close(&record);
+	}
+}
+
+/* Settings of a round are measured in turn, each once before any comes again. */
+static void interleaved(void)
+{
+	struct tune_record record;
+	struct tune_setting best;
+	struct tune_plan plan;
+
+	fix_plan(&plan, TUNE_RANDOM, TUNE_LATENCY, 300);
+	plan.repeats = 5;
+	search_best(&plan, &record, &best);
+	for (size_t i = 1; i < record.num; i++) {
+		const struct tune_entry *a = &record.entries[i - 1], *b = &record.entries[i];
+
+		if (a->phase == b->phase)
+			CU_ASSERT(b->phase == TUNE_FINAL || b->repeat >= a->repeat);
+	}
+	CU_ASSERT_EQUAL(record.entries[record.num - 1].phase, TUNE_FINAL);
+	tune_record_close(&record);
+}
+
+static void genetic_as_in_the_paper(void)
+{
+	uint32_t population, generations;
+	struct tune_record record;
+	struct tune_setting best;
+	struct tune_plan plan;
+	uint32_t mutated = 0, all = 0;
+
+	genetic_size(25500, &population, &generations);
+	CU_ASSERT_EQUAL(population, 500);
+	CU_ASSERT_EQUAL(generations, 51);
+	genetic_size(100000, &population, &generations);
+	CU_ASSERT_EQUAL(population, 500);
+	genetic_size(100, &population, &generations);
+	CU_ASSERT_EQUAL(population, 8);
+	CU_ASSERT_EQUAL(generations, 12);
+	fix_plan(&plan, TUNE_GENETIC, TUNE_LATENCY, 5142);
+	search_best(&plan, &record, &best);
+	CU_ASSERT_EQUAL(record.num, 100 * 51 + 42);
+	/* Of the second generation, each value is a parent's, or 50 from one at the most. */
+	for (size_t i = 100; i < 200; i++) {
+		CU_ASSERT_EQUAL(record.entries[i].step, 1);
+		for (int p = 0; p < TUNE_P; p++) {
+			int64_t least = INT64_MAX;
+
+			for (size_t j = 0; j < 100; j++) {
+				int64_t away = llabs((int64_t)record.entries[i].setting.param[p] -
+						     (int64_t)record.entries[j].setting.param[p]);
+
+				least = away < least ? away : least;
+			}
+			CU_ASSERT(least <= 50);
+			mutated += least != 0;
+			all++;
+		}
+	}
+	CU_ASSERT(mutated > 0 && mutated < all / 5);
+	tune_record_close(&record);
+}
+
+/* Latency, interrupts and bandwidth pull apart: the front has several settings, none dominated. */
+static void pareto(void)
+{
+	static const enum tune_method methods[] = {TUNE_RANDOM, TUNE_GENETIC, TUNE_HALVING};
+
+	for (int i = 0; i < 3; i++) {
+		struct tune_search s;
+		struct tune_record record;
+		struct tune_plan plan;
+		struct tune_run run;
+
+		fix_plan(&plan, methods[i], TUNE_PARETO, 400);
+		fix.noise = 0;
+		CU_ASSERT_EQUAL(tune_record_create(&record, NULL, &plan, run.error), 0);
+		fix_run(&run, &plan, &record);
+		search_init(&s, &run, &plan, plan.method, plan.objective, plan.budget);
+		CU_ASSERT_EQUAL_FATAL(search_run(&s), 0);
+		CU_ASSERT(s.num_finals > 1);
+		search_order(&s, s.finals, s.num_finals);
+		CU_ASSERT_EQUAL(s.finals[0]->dominated_by, 0);
+		CU_ASSERT_EQUAL(s.finals[1]->dominated_by, 0);
+		search_free(&s);
+		tune_record_close(&record);
+	}
+}
+
+static void ranks(void)
+{
+	struct tune_cand c[5] = {{.id = 0, .cost = {1, 5}},
+				 {.id = 1, .cost = {2, 2}},
+				 {.id = 2, .cost = {5, 1}},
+				 {.id = 3, .cost = {3, 3}},
+				 {.id = 4, .cost = {6, 6}}};
+	struct tune_cand *list[5] = {&c[4], &c[3], &c[2], &c[1], &c[0]};
+
+	pareto_rank(list, 5, 2);
+	CU_ASSERT_EQUAL(c[0].dominated_by, 0);
+	CU_ASSERT_EQUAL(c[1].dominated_by, 0);
+	CU_ASSERT_EQUAL(c[2].dominated_by, 0);
+	CU_ASSERT_EQUAL(c[3].dominated_by, 1);
+	CU_ASSERT_EQUAL(c[4].dominated_by, 4);
+	CU_ASSERT(isinf(c[0].crowding));
+	CU_ASSERT_DOUBLE_EQUAL(c[1].crowding, 2, 1e-12);
+}
+
+/* A peer that dies: the error is the target's own. */
+static void peer_dies(void)
+{
+	struct tune_record record;
+	struct tune_search s;
+	struct tune_plan plan;
+	struct tune_run run;
+
+	fix_plan(&plan, TUNE_HALVING, TUNE_LATENCY, 100);
+	fix.fail_after = 30;
+	CU_ASSERT_EQUAL(tune_record_create(&record, NULL, &plan, run.error), 0);
+	fix_run(&run, &plan, &record);
+	search_init(&s, &run, &plan, plan.method, plan.objective, plan.budget);
+	CU_ASSERT_EQUAL(search_run(&s), -EPIPE);
+	CU_ASSERT_STRING_EQUAL(run.error, "the peer of the formula has died");
+	CU_ASSERT_EQUAL(record.num, 30);
+	search_free(&s);
+	tune_record_close(&record);
+}
+
+UT_MAIN("tools/tune_search", UT(halving_beats_genetic), UT(small_budgets),
+	UT(linear_finds_the_corner), UT(hill), UT(grid), UT(subset), UT(interleaved),
+	UT(genetic_as_in_the_paper), UT(pareto), UT(ranks), UT(peer_dies))
