@@ -586,8 +586,9 @@ install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an ex
 	$(Q)for f in $(foreach l,weft goal,$(B)/lib/lib$l.a $(B)/lib/lib$l.so.$(SOVERSION)); do \
 		[ ! -e $$f ] || install -m 644 $$f '$D$(LIBDIR)'; done
 	$(Q)for l in weft goal; do ln -sf lib$$l.so.$(SOVERSION) '$D$(LIBDIR)'/lib$$l.so; done
-	$(Q)for f in host_driver/weft.h host_driver/goal/goal.h host_driver/goal/goal_coll.h; do [ ! -e $$f ] || install -m 644 $$f '$D$(INCLUDEDIR)'; done
+	$(Q)for f in host_driver/weft.h host_driver/weft_coalesce.h host_driver/goal/goal.h host_driver/goal/goal_coll.h; do [ ! -e $$f ] || install -m 644 $$f '$D$(INCLUDEDIR)'; done
 	$(Q)sed -i 's|"host_driver/goal/goal.h"|"goal.h"|' '$D$(INCLUDEDIR)/goal_coll.h'
+	$(Q)sed -i 's|"host_driver/weft\([a-z_]*\).h"|"weft\1.h"|' '$D$(INCLUDEDIR)/weft.h' '$D$(INCLUDEDIR)/weft_coalesce.h'
 	$(Q)for f in tools/wireshark/weft.lua tools/wireshark/weft_esp.lua; do [ ! -e $$f ] || install -m 644 $$f '$D$(DATADIR)'; done
 	$(Q)$(subst_dirs) dist/weft.pc.in > '$D$(LIBDIR)/pkgconfig/weft.pc'
 	$(Q)$(subst_dirs) dist/weftd.service.in > '$D$(UNITDIR)/weftd.service'

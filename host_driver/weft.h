@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libweft: the public interface of the weft NIC. The only header an application includes.
+ * libweft: the public interface of the weft NIC. The only header an application includes; it
+ * brings weft_coalesce.h along.
  *
  * It is verbs-shaped: device, protection domain, memory region, completion queue, queue
  * pair, work request, completion. A context is one attachment of this process to one NIC
@@ -103,8 +104,8 @@ WEFT_API struct weft_context *weft_open_device_attr(const char *name,
 						    const struct weft_open_attr *attr);
 
 /*
- * The same for tools: no doorbells, no queues; only weft_query_*, weft_stats, weft_list,
- * weft_capture.
+ * The same for tools: no doorbells, no queues; only weft_query_*, weft_set_coalesce, weft_stats,
+ * weft_list, weft_capture.
  */
 WEFT_API struct weft_context *weft_open_tool(const char *name);
 
@@ -373,8 +374,8 @@ WEFT_API struct weft_cq *weft_create_cq(struct weft_context *context, uint32_t e
 WEFT_API WEFT_CHECK_RET int weft_resize_cq(struct weft_cq *cq, uint32_t entries);
 /*
  * Interrupt moderation: an event is raised after count completions or period_us
- * microseconds after the first, whatever is sooner. 0, 0: at once. Solicited completions and
- * errors are not delayed.
+ * microseconds after the first, whatever is sooner. 0, 0: as the channel's vector has it
+ * (weft_coalesce.h), which is at once by default. Solicited completions and errors are not delayed.
  */
 WEFT_API WEFT_CHECK_RET int weft_modify_cq(struct weft_cq *cq, uint16_t count, uint32_t period_us);
 /*
@@ -982,5 +983,7 @@ WEFT_API const char *weft_qp_type_str(enum weft_qp_type type);
 #ifdef __cplusplus
 }
 #endif
+
+#include "host_driver/weft_coalesce.h"
 
 #endif /* WEFT_WEFT_H */

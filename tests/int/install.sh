@@ -11,7 +11,7 @@ stage=$WEFT_TMP/stage
 make -s install DESTDIR="$stage" PREFIX=/opt/weft >"$WEFT_TMP/log" 2>&1 || { cat "$WEFT_TMP/log"; exit 1; }
 p=$stage/opt/weft
 for f in sbin/weftd bin/weftctl bin/weft-bench bin/goal-run bin/goal-dump bin/goal-bench bin/weft-run lib/weft/verbs/libibverbs.so.1 lib/libweft.so.0 lib/libweft.so lib/libweft.a \
-	lib/pkgconfig/weft.pc include/weft.h lib/systemd/system/weftd.service \
+	lib/pkgconfig/weft.pc include/weft.h include/weft_coalesce.h lib/systemd/system/weftd.service \
 	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weft_esp.lua share/weft/weftd.conf.example; do
 	[ -e "$p/$f" ] || { echo "not installed: $f"; exit 1; }
 done
