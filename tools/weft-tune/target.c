@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the targets share: names, errors, and what a run of a load says. Called by target_*.c.
+ */
+#include "tools/weft-tune/target.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+uint32_t tune_work_metrics(enum tune_work work)
+{
+	static const uint32_t metrics[TUNE_WORKS] = {
+	    [TUNE_WORK_PING] = TUNE_BIT(lat_us) | TUNE_BIT(lat_p99_us),
+	    [TUNE_WORK_BULK_1] = TUNE_BIT(bw_1m) | TUNE_BIT(overlap),
+	    [TUNE_WORK_BULK_10] = TUNE_BIT(bw_10m) | TUNE_BIT(irqs_per_s),
+	    [TUNE_WORK_STREAM] = TUNE_BIT(irqs_per_msg) | TUNE_BIT(cpu_us_per_msg),
+	};
+
+	return metrics[work];
+}
+
+uint32_t tune_ranges(uint32_t highest[HW_COALESCE_NUM_PARAMS])
+{
+	static const uint32_t ranges[] = {
+#define X(field, word, highest_value) highest_value,
+	    HW_COALESCE_PARAMS(X)
+#undef X
+	};
+
+	memcpy(highest, ranges, sizeof(ranges));
+	return HW_COALESCE_SET_PARAMS;
+}
+
+uint32_t tune_repeats(uint32_t full, double effort, uint32_t least)
+{
+	double n = full * effort + 0.5;
+
+	return n < least ? least : (uint32_t)n;
+}
+
+void tune_result_take(struct tune_result *to, const struct tune_result *from, uint32_t metrics)
+{
+	uint32_t i;
+
+	for (i = 0; i < TUNE_NUM_METRICS; i++) {
+		if (metrics >> i & 1)
+			to->value[i] = from->value[i];
+	}
+}
+
+void tune_result_clear(struct tune_result *result)
+{
+	uint32_t i;
+
+	for (i = 0; i < TUNE_NUM_METRICS; i++)
+		result->value[i] = NAN;
+}
+
+void tune_work_result(enum tune_work work, const struct tune_outcome *run,
+		      struct tune_result *result)
+{
+	const struct load_plan *plan = &run->load->plan;
+	double messages = (double)plan->warmup + plan->repeats, left;
+
+	switch (work) {
+	case TUNE_WORK_PING:
+		result->value[TUNE_lat_us] = load_quantile(run->load, 0.5) / 1e3;
+		result->value[TUNE_lat_p99_us] = load_quantile(run->load, 0.99) / 1e3;
+		break;
+	case TUNE_WORK_BULK_1:
+		left = 1 - (run->busy_a + run->busy_b) / 2;
+		result->value[TUNE_bw_1m] = load_rate(run->load) / TUNE_MB;
+		result->value[TUNE_overlap] = left < 0 ? 0 : left;
+		break;
+	case TUNE_WORK_BULK_10:
+		result->value[TUNE_bw_10m] = load_rate(run->load) / TUNE_MB;
+		result->value[TUNE_irqs_per_s] = (double)(run->irqs_a + run->irqs_b) / run->seconds;
+		break;
+	case TUNE_WORK_STREAM:
+		result->value[TUNE_irqs_per_msg] = (double)run->irqs_a / messages;
+		result->value[TUNE_cpu_us_per_msg] = run->busy_a * run->seconds * 1e6 / messages;
+		break;
+	case TUNE_WORKS:
+		break;
+	}
+}
+
+int tune_error(char *error, int rc, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, TUNE_ERROR_CHARS, format, args);
+	va_end(args);
+	return rc;
+}
+
+const char *tune_split_name(const char *text, char *name, size_t bytes)
+{
+	const char *at = strchr(text, '@');
+	size_t chars = at ? (size_t)(at - text) : strlen(text);
+
+	snprintf(name, bytes, "%.*s", (int)chars, text);
+	return at ? at + 1 : NULL;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the targets share, and what main.c needs of them beside tune.h.
+ *
+ * open() takes a name and, behind an @, a peer:
+ *
+ *	sim	NULL, "weft" or "espgoal": the profile (target_sim.c)
+ *	device	"weft0" or "weft0@weft1": the other end's NIC, of the same weftd; else the next one
+ *	netdev	"eth0@ADDRESS[:PORT]": where `weft-tune serve` runs
+ */
+#ifndef WEFT_TUNE_TARGET_H
+#define WEFT_TUNE_TARGET_H
+
+#include "tools/weft-tune/load.h"
+#include "tools/weft-tune/tune.h"
+
+#define TUNE_MB     1e6 /* what MB/s are counted in: the paper's bulk of 1 MB and 10 MB */
+#define TUNE_BIT(m) (UINT32_C(1) << TUNE_##m)
+
+/* What is measured with one run of a load. */
+enum tune_work {
+	TUNE_WORK_PING,    /* lat_us, lat_p99_us */
+	TUNE_WORK_BULK_1,  /* bw_1m, overlap */
+	TUNE_WORK_BULK_10, /* bw_10m, irqs_per_s */
+	TUNE_WORK_STREAM,  /* irqs_per_msg, cpu_us_per_msg */
+	TUNE_WORKS
+};
+
+/* The metrics that a work gives, by bit. */
+uint32_t tune_work_metrics(enum tune_work work);
+
+/* One run of a load, as the target saw it. */
+struct tune_outcome {
+	struct load *load; /* of end A */
+	double seconds;
+	uint64_t irqs_a, irqs_b;
+	double busy_a, busy_b; /* share of a processor, 0..; NAN: not measured */
+};
+
+/* Copies the metrics of a mask. */
+void tune_result_take(struct tune_result *to, const struct tune_result *from, uint32_t metrics);
+
+/* Puts into the result what a run of this work tells. The others are left as they are. */
+void tune_work_result(enum tune_work work, const struct tune_outcome *run,
+		      struct tune_result *result);
+
+/* All parameters, and the highest value of each, as hw_coalesce.h has them; by bit. */
+uint32_t tune_ranges(uint32_t highest[HW_COALESCE_NUM_PARAMS]);
+
+/* Full repeats times effort, but so many at least. */
+uint32_t tune_repeats(uint32_t full, double effort, uint32_t least);
+
+/* Starts with every metric NAN. */
+void tune_result_clear(struct tune_result *result);
+
+/* error: a line for the user, cut to TUNE_ERROR_CHARS. Returns rc. */
+int tune_error(char *error, int rc, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * "NAME@PEER" into its two parts; the first is cut to bytes. Returns the peer, NULL when there is
+ * none.
+ */
+const char *tune_split_name(const char *text, char *name, size_t bytes);
+
+/* weft-tune serve: the other end of --netdev; its exit status. argv[0] is "serve". */
+int tune_serve(int argc, char **argv);
+
+#endif /* WEFT_TUNE_TARGET_H */
