@@ -7,7 +7,6 @@
  * in the first segment of a frame (FW_RX_HDR_BYTES), payload anywhere. shared_defs/wire_dgram.h,
  * RFC 5041 4, RFC 5040 4, docs/wire-format.md.
  */
-#include "nic_fw/crc32c.h"
 #include "nic_fw/fw_nic.h"
 
 /* Headers that a frame holds at least, and at most for the types of one length. */
@@ -32,25 +31,6 @@ static const struct type_bytes type_bytes[WIRE_DGRAM_TYPES] = {
     [WIRE_DGRAM_UC] = {sizeof(struct wire_dgram) + 2, false,
 		       WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED},
 };
-
-/* The CRC covers everything from the UDP header to the byte before it. */
-static bool crc_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
-		   uint32_t bytes)
-{
-	uint32_t crc = FW_CRC32C_INIT, n;
-	struct eth_cursor cursor;
-	const uint8_t *data;
-	struct be32 want, got;
-
-	eth_cursor_init(&cursor, frame, offset, bytes);
-	while (cursor.left > WIRE_DGRAM_CRC_BYTES) {
-		data = eth_cursor_next(&cursor, cursor.left - WIRE_DGRAM_CRC_BYTES, &n);
-		crc = nic->port.crc32c(crc, data, n);
-	}
-	eth_cursor_copy(&cursor, &got, sizeof(got));
-	want = fw_crc32c_wire(crc);
-	return memcmp(&want, &got, sizeof(got)) == 0;
-}
 
 static void parse_header(const struct wire_dgram *hdr, struct dgram_pkt *pkt)
 {
@@ -141,8 +121,8 @@ void dgram_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct 
 	}
 	prefetch_receive(nic, be32_get(hdr->dst_qpn));
 	if (!(frame->flags & FW_RX_CRC_OK) &&
-	    !crc_ok(nic, frame, offset - (uint32_t)sizeof(struct wire_udp),
-		    bytes + (uint32_t)sizeof(struct wire_udp))) {
+	    !eth_crc32c_ok(nic, frame, offset - (uint32_t)sizeof(struct wire_udp),
+			   bytes + (uint32_t)sizeof(struct wire_udp))) {
 		FW_DROP(nic, drop_dgram_crc);
 		return;
 	}

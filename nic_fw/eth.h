@@ -30,6 +30,10 @@ void eth_cursor_init(struct eth_cursor *cursor, const struct fw_rx_frame *frame,
 const uint8_t *eth_cursor_next(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes);
 /* Copies and advances; asserts that so much is left. */
 void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes);
+/* Whether [offset, offset + bytes) of a frame, at least 4 bytes, ends with the CRC32C of the rest.
+ */
+bool eth_crc32c_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
+		   uint32_t bytes);
 
 uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget);
 

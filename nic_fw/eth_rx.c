@@ -6,6 +6,7 @@
  * when they return. Frames for other stations are counted and dropped: a port in promiscuous mode
  * shows many. IEEE 802.3 clause 3.
  */
+#include "nic_fw/crc32c.h"
 #include "nic_fw/fw_nic.h"
 
 void eth_cursor_init(struct eth_cursor *cursor, const struct fw_rx_frame *frame, uint32_t offset,
@@ -63,6 +64,24 @@ void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes)
 		out += n;
 		bytes -= n;
 	}
+}
+
+bool eth_crc32c_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
+		   uint32_t bytes)
+{
+	uint32_t crc = FW_CRC32C_INIT, n;
+	struct eth_cursor cursor;
+	const uint8_t *data;
+	struct be32 want, got;
+
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	while (cursor.left > sizeof(got)) {
+		data = eth_cursor_next(&cursor, cursor.left - (uint32_t)sizeof(got), &n);
+		crc = nic->port.crc32c(crc, data, n);
+	}
+	eth_cursor_copy(&cursor, &got, sizeof(got));
+	want = fw_crc32c_wire(crc);
+	return memcmp(&want, &got, sizeof(got)) == 0;
 }
 
 static bool is_for_us(const struct fw_nic *nic, const uint8_t *dst)

@@ -56,30 +56,12 @@ static uint32_t whole_bytes(const struct mpa_conn *conn, const struct fw_rx_fram
 	return plain;
 }
 
-static bool crc_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
-		   uint32_t bytes)
-{
-	uint32_t crc = FW_CRC32C_INIT, n;
-	struct eth_cursor cursor;
-	const uint8_t *data;
-	struct be32 want, got;
-
-	eth_cursor_init(&cursor, frame, offset, bytes);
-	while (cursor.left > WIRE_MPA_CRC_BYTES) {
-		data = eth_cursor_next(&cursor, cursor.left - WIRE_MPA_CRC_BYTES, &n);
-		crc = nic->port.crc32c(crc, data, n);
-	}
-	eth_cursor_copy(&cursor, &got, sizeof(got));
-	want = fw_crc32c_wire(crc);
-	return memcmp(&want, &got, sizeof(got)) == 0;
-}
-
 /* False: it is not taken now. */
 static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		     uint32_t offset, uint32_t plain, uint32_t ulpdu)
 {
 	if (conn->param.crc && !(frame->flags & FW_RX_CRC_OK) &&
-	    !crc_ok(nic, frame, offset, plain)) {
+	    !eth_crc32c_ok(nic, frame, offset, plain)) {
 		frame_error(nic, conn, WIRE_TERM_MPA_CRC);
 		return true;
 	}
