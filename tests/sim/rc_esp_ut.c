@@ -25,57 +25,6 @@ static void by_streams_alone(void)
 	pair_close(&p);
 }
 
-/* Both ends send all kinds of requests at once, more than the queues hold at a time. */
-static void both_ways(void)
-{
-	struct pair p;
-	uint64_t seed;
-	uint32_t i, e;
-
-	for (seed = 1; seed <= FIX_SEEDS; seed++) {
-		open_rc(&p, seed);
-		for (i = 0; i < 40; i++) {
-			for (e = 0; e < 2; e++) {
-				struct sim_end *from = e ? &p.b : &p.a, *to = e ? &p.a : &p.b;
-				struct post put = {.opcode = WEFT_WR_WRITE_IMM,
-						   .wr_id = i,
-						   .bytes = i * 977,
-						   .remote_offset = SINK,
-						   .imm = i};
-				struct post get = {.opcode = WEFT_WR_READ,
-						   .wr_id = 1000 + i,
-						   .bytes = i * 977,
-						   .offset = SINK + 100000,
-						   .remote_offset = SINK};
-
-				fill(&p, 2 * i + e, from->buf, put.bytes);
-				FIX_REQUIRE(&p, sim_end_recv(to, 500 + i, SINK + 300000, 10) == 0);
-				FIX_REQUIRE(&p, post(from, NULL, to, &put) == 0);
-				FIX_REQUIRE(&p, post(from, NULL, to, &get) == 0);
-			}
-			for (e = 0; e < 2; e++) {
-				struct sim_end *from = e ? &p.b : &p.a;
-				struct weft_wc wc;
-				uint32_t k, seen = 0;
-
-				for (k = 0; k < 3; k++) {
-					FIX_REQUIRE(&p,
-						    sim_end_wait(from, &wc, 1, FIX_LIMIT_NS) == 1);
-					FIX_CHECK(&p, wc.status == WEFT_WC_SUCCESS);
-					seen |= wc.wr_id == i          ? 1
-						: wc.wr_id == 1000 + i ? 2
-						: wc.wr_id == 500 + i  ? 4
-								       : 8;
-				}
-				FIX_CHECK(&p, seen == 7);
-				FIX_CHECK(
-				    &p, filled(&p, 2 * i + e, from->buf + SINK + 100000, i * 977));
-			}
-		}
-		pair_close(&p);
-	}
-}
-
 /* No receive: the peer's answers come all the same, and ours to it. With one, all goes on. */
 static void not_ready(void)
 {

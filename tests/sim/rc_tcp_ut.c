@@ -263,54 +263,6 @@ static void error_ends_it(void)
 	}
 }
 
-/* Both ends send all kinds of requests at once, more than the queues hold at a time. */
-static void both_ways(void)
-{
-	struct pair p;
-	uint64_t seed;
-	uint32_t i, e;
-
-	for (seed = 1; seed <= FIX_SEEDS; seed++) {
-		open_rc(&p, seed);
-		for (i = 0; i < 40; i++) {
-			uint32_t done[2] = {0, 0};
-
-			for (e = 0; e < 2; e++) {
-				struct sim_end *from = e ? &p.b : &p.a, *to = e ? &p.a : &p.b;
-				struct post put = {.opcode = WEFT_WR_WRITE_IMM,
-						   .wr_id = i,
-						   .bytes = i * 977,
-						   .remote_offset = SINK,
-						   .imm = i};
-				struct post get = {.opcode = WEFT_WR_READ,
-						   .wr_id = 1000 + i,
-						   .bytes = i * 977,
-						   .offset = SINK + 100000,
-						   .remote_offset = SINK};
-
-				fill(&p, 2 * i + e, from->buf, put.bytes);
-				FIX_REQUIRE(&p, sim_end_recv(to, 500 + i, SINK + 300000, 10) == 0);
-				FIX_REQUIRE(&p, post(from, NULL, to, &put) == 0);
-				FIX_REQUIRE(&p, post(from, NULL, to, &get) == 0);
-			}
-			for (e = 0; e < 2; e++) {
-				struct sim_end *from = e ? &p.b : &p.a;
-				struct weft_wc wc;
-
-				while (done[e] < 3) {
-					FIX_REQUIRE(&p,
-						    sim_end_wait(from, &wc, 1, FIX_LIMIT_NS) == 1);
-					FIX_CHECK(&p, wc.status == WEFT_WC_SUCCESS);
-					done[e]++;
-				}
-				FIX_CHECK(
-				    &p, filled(&p, 2 * i + e, from->buf + SINK + 100000, i * 977));
-			}
-		}
-		close_rc(&p);
-	}
-}
-
 /* The peer's QP ends with requests under way: they are flushed, at once. */
 static void peer_ends(void)
 {
