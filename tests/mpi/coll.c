@@ -30,16 +30,7 @@ static void wait_for(MPI_Request *request)
 }
 
 /* The blocking call or the other one with the same arguments. */
-#define CALL(blocking, starting, ...)                                                              \
-	do {                                                                                       \
-		if (at.nonblocking) {                                                              \
-			MPI_Request request_;                                                      \
-			starting(__VA_ARGS__, &request_);                                          \
-			wait_for(&request_);                                                       \
-		} else {                                                                           \
-			blocking(__VA_ARGS__);                                                     \
-		}                                                                                  \
-	} while (0)
+#define CALL(...) MT_CALL(at.nonblocking, wait_for, __VA_ARGS__)
 
 /* Bytes of one rank's part of a collective of this size: odd, and some ranks have none. */
 static int part_of(int rank, size_t bytes)

@@ -20,16 +20,7 @@ static struct {
 	bool nonblocking;
 } at;
 
-#define CALL(blocking, starting, ...)                                                              \
-	do {                                                                                       \
-		if (at.nonblocking) {                                                              \
-			MPI_Request request_;                                                      \
-			starting(__VA_ARGS__, &request_);                                          \
-			MPI_Wait(&request_, MPI_STATUS_IGNORE);                                    \
-		} else {                                                                           \
-			blocking(__VA_ARGS__);                                                     \
-		}                                                                                  \
-	} while (0)
+#define CALL(...) MT_CALL(at.nonblocking, MT_WAIT, __VA_ARGS__)
 
 static int rank_after(int steps)
 {

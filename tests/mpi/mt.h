@@ -48,6 +48,22 @@ void mt_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1,
 			mt_fail(__VA_ARGS__);                                                      \
 	} while (0)
 
+/*
+ * The blocking call, or the one that starts it and wait(&request), with the same arguments; wait
+ * may be MT_WAIT.
+ */
+#define MT_CALL(nonblocking, wait, blocking, starting, ...)                                        \
+	do {                                                                                       \
+		if (nonblocking) {                                                                 \
+			MPI_Request request_;                                                      \
+			starting(__VA_ARGS__, &request_);                                          \
+			wait(&request_);                                                           \
+		} else {                                                                           \
+			blocking(__VA_ARGS__);                                                     \
+		}                                                                                  \
+	} while (0)
+#define MT_WAIT(request) MPI_Wait(request, MPI_STATUS_IGNORE)
+
 /* Memory that is not zero; never NULL. bytes 0 is allowed. */
 void *mt_alloc(size_t bytes);
 

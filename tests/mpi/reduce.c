@@ -103,16 +103,7 @@ static struct {
 	bool nonblocking;
 } at;
 
-#define CALL(blocking, starting, ...)                                                              \
-	do {                                                                                       \
-		if (at.nonblocking) {                                                              \
-			MPI_Request request_;                                                      \
-			starting(__VA_ARGS__, &request_);                                          \
-			MPI_Wait(&request_, MPI_STATUS_IGNORE);                                    \
-		} else {                                                                           \
-			blocking(__VA_ARGS__);                                                     \
-		}                                                                                  \
-	} while (0)
+#define CALL(...) MT_CALL(at.nonblocking, MT_WAIT, __VA_ARGS__)
 
 /* What element i of a rank is; sums and products of doubles stay exact. */
 static void element(const struct op *op, int rank, size_t i, void *out)
