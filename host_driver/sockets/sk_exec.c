@@ -344,59 +344,46 @@ static void take_args(char **argv, const char *first, va_list args)
 		*++argv = va_arg(args, char *);
 }
 
+/*
+ * Declares argv, on the stack (a child of vfork(2) may be who asks), with the arguments from first
+ * on; args is left behind their NULL.
+ */
+#define TAKE_ARGS(argv, first, args)                                                               \
+	size_t num_##argv;                                                                         \
+	va_start(args, first);                                                                     \
+	num_##argv = count_args(args);                                                             \
+	va_end(args);                                                                              \
+	char *argv[num_##argv + 1];                                                                \
+	va_start(args, first);                                                                     \
+	take_args(argv, first, args)
+
 SK_API int execl(const char *path, const char *arg, ...)
 {
 	va_list args;
-	size_t n;
 
-	va_start(args, arg);
-	n = count_args(args);
+	TAKE_ARGS(argv, arg, args);
 	va_end(args);
-	{
-		char *argv[n + 1];
-
-		va_start(args, arg);
-		take_args(argv, arg, args);
-		va_end(args);
-		return execv(path, argv);
-	}
+	return execv(path, argv);
 }
 
 SK_API int execlp(const char *file, const char *arg, ...)
 {
 	va_list args;
-	size_t n;
 
-	va_start(args, arg);
-	n = count_args(args);
+	TAKE_ARGS(argv, arg, args);
 	va_end(args);
-	{
-		char *argv[n + 1];
-
-		va_start(args, arg);
-		take_args(argv, arg, args);
-		va_end(args);
-		return execvp(file, argv);
-	}
+	return execvp(file, argv);
 }
 
 SK_API int execle(const char *path, const char *arg, ...)
 {
+	char *const *envp;
 	va_list args;
-	size_t n;
 
-	va_start(args, arg);
-	n = count_args(args);
+	TAKE_ARGS(argv, arg, args);
+	envp = va_arg(args, char *const *);
 	va_end(args);
-	{
-		char *argv[n + 1], *const *envp;
-
-		va_start(args, arg);
-		take_args(argv, arg, args);
-		envp = va_arg(args, char *const *);
-		va_end(args);
-		return execve(path, argv, envp);
-	}
+	return execve(path, argv, envp);
 }
 
 /* ---- vfork, posix_spawn ---------------------------------------------------------------------- */
