@@ -16,14 +16,13 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 
 from harness import LAST_CPU, Env, run
+from nics import BIN, Nics, result
 from figures import bars, draw, number, ordered, pick, put, read, size, spread, table, write
 
-BIN = os.path.abspath(os.environ.get("WEFT_BIN", "build/bin"))
 HERE = os.path.dirname(os.path.abspath(__file__))
 RANK = os.path.join(HERE, "..", "run", "mpi_rank.sh")
 MTU = 1500
@@ -36,8 +35,8 @@ KERNELS = ("cg", "mg", "lu", "radix", "smg")
 PEERS = (1, 4, 16, 64, 256, 1024)
 
 # What weftd is started with, and what then goes over it.
-PLAIN, CRC, BOTH = ((("--mpa-crc", crc, "--mpa-markers", markers)) for crc, markers in
-                             (("off", "off"), ("on", "off"), ("on", "on")))
+PLAIN, CRC, BOTH = (("--mpa-crc", crc, "--mpa-markers", markers) for crc, markers in
+                    (("off", "off"), ("on", "off"), ("on", "on")))
 VERBS = (("UD", "ud"), ("RD", "rd"), ("RC over TCP", "rc-tcp", "crc"), ("TCP, no CRC", "rc-tcp", "none"),
          ("TCP, markers", "rc-tcp", "crc,markers"), ("TCP, markers, no CRC", "rc-tcp", "markers"))
 # By UCX, which connects by itself, and by libfabric, which leaves it to rdma_cm, over either transport.
@@ -47,49 +46,6 @@ ADDRESSES = ("10.77.0.1/24", "10.77.0.2/24")
 
 
 # ---- measuring ------------------------------------------------------------------------------
-
-class Nics:
-    """A weftd of two NICs in a folder of its own, on the last CPU; the rest is for programs."""
-
-    def __init__(self, options):
-        self.options = options
-
-    def __enter__(self):
-        cpus = sorted(os.sched_getaffinity(0))
-        self.tmp = tempfile.TemporaryDirectory()
-        self.dir = self.tmp.name
-        self.pin = ["taskset", "-c", ",".join(map(str, cpus[:-1] or cpus))]
-        self.env = dict(os.environ, WEFT_RUN_DIR=self.dir)
-        self.weftd = subprocess.Popen(
-            [BIN + "/weftd", "--nics", "2", "--mtu", str(MTU), "--own-core", "--cores", str(cpus[-1]), "--run-dir", self.dir,
-             *self.options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        if "ready" not in self.weftd.stdout.readline():
-            sys.exit("iwarp.py: weftd does not start")
-        return self
-
-    def __exit__(self, *_):
-        self.weftd.terminate()
-        self.weftd.wait()
-        self.tmp.cleanup()
-
-    def start(self, *words, env=None):
-        return subprocess.Popen(self.pin + [str(w) for w in words], env=env or self.env, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
-
-    def bench(self, *words):
-        return json.loads(result(self.start(BIN + "/weft-bench", *words, "--json")))
-
-
-def result(process):
-    try:
-        out, err = process.communicate(timeout=300)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        out, err = process.communicate()
-    if process.returncode:
-        sys.exit("iwarp.py: %s failed:\n%s" % (" ".join(process.args), err[-1500:]))
-    return out
-
 
 def figure(name, values):
     return {name: statistics.median(values), name + "_min": min(values), name + "_max": max(values)}
@@ -119,7 +75,7 @@ def both_ways(nics, what, seconds):
 def verbs(seconds):
     """Transports in turn for each size, so that all see the same machine."""
     seen = {}
-    with Nics(CRC) as nics:
+    with Nics(MTU, "--own-core", *CRC) as nics:
         for n in SIZES:
             for _ in range(REPEATS):
                 for transport in VERBS:
@@ -163,7 +119,7 @@ def mpirun(nics, over, llp, ranks, seconds, *what):
 def messages(seconds):
     rows = []
     for title, over, llp, options in MPI:
-        with Nics(options) as nics:
+        with Nics(MTU, "--own-core", *options) as nics:
             got = mpirun(nics, over, llp, 2, seconds, *["%s:%d" % (k, n) for n in MPI_SIZES for k in ("pingpong", "both")])
         for ping, both in zip(got[::2], got[1::2]):
             rows.append({"transport": title, "bytes": ping["bytes"], **{k: ping[k] for k in ("us", "us_min", "us_max")},
@@ -175,7 +131,7 @@ def messages(seconds):
 def kernels(seconds):
     rows = []
     for title, over, llp, options in MPI:
-        with Nics(options) as nics:
+        with Nics(MTU, "--own-core", *options) as nics:
             for ranks in RANKS:
                 rows += [{"transport": title, **r} for r in mpirun(nics, over, llp, ranks, seconds, *KERNELS)]
         print("kernels,", title, "measured", flush=True)
@@ -197,7 +153,7 @@ def peers_of_rd(n):
 
 
 def connections(n):
-    with Nics(CRC) as nics:
+    with Nics(MTU, "--own-core", *CRC) as nics:
         return nics.bench("mem", "--pid", nics.weftd.pid, "--qp", "rc-tcp", "--qps", n, "--device", "weft0", "--device2", "weft1")
 
 

@@ -10,48 +10,16 @@ usage: memory.py [--draw-only] [--part PART]... [DIR]     DIR: the docs folder (
 Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
 """
 import argparse
-import json
-import os
-import subprocess
-import sys
-import tempfile
 
+from nics import Nics
 from figures import bars, draw, number, ordered, pick, put, read, size, spread, table, write
 
 PEERS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
-BIN = os.environ.get("WEFT_BIN", "build/bin")
 
 
 # ---- measuring ------------------------------------------------------------------------------
 
-class Nics:
-    """A weftd of two NICs in a folder of its own, on the last CPU; the rest is for programs."""
-
-    def __enter__(self):
-        cpus = sorted(os.sched_getaffinity(0))
-        self.tmp = tempfile.TemporaryDirectory()
-        self.rest = ",".join(map(str, cpus[:-1] or cpus))
-        self.env = dict(os.environ, WEFT_RUN_DIR=self.tmp.name)
-        self.weftd = subprocess.Popen(
-            [BIN + "/weftd", "--nics", "2", "--mtu", "9000", "--cores", str(cpus[-1]), "--run-dir", self.tmp.name],
-            stdout=subprocess.PIPE, text=True)
-        if "ready" not in self.weftd.stdout.readline():
-            sys.exit("memory.py: weftd does not start")
-        return self
-
-    def __exit__(self, *_):
-        self.weftd.terminate()
-        self.weftd.wait()
-        self.tmp.cleanup()
-
-    def bench(self, *words, everywhere=False):
-        cmd = [BIN + "/weft-bench"] + list(words) + ["--device", "weft0", "--device2", "weft1", "--json"]
-        if not everywhere:
-            cmd = ["taskset", "-c", self.rest] + cmd
-        p = subprocess.run(cmd, env=self.env, capture_output=True, text=True, check=False)
-        if p.returncode:
-            sys.exit("memory.py: %s failed:\n%s" % (" ".join(cmd), p.stderr[-1000:]))
-        return json.loads(p.stdout)["rows"]
+BOTH = ("--device", "weft0", "--device2", "weft1")
 
 
 def measure(nics, parts, folder):
@@ -60,11 +28,11 @@ def measure(nics, parts, folder):
     for part in parts:
         mode, name = part.split("_", 1)
         if mode == "srq":
-            srq = srq or sum((nics.bench(mode, "--peers", str(n)) for n in PEERS), [])
+            srq = srq or sum((nics.bench(mode, "--peers", n, *BOTH)["rows"] for n in PEERS), [])
             rows = srq
         else:
             # Who measures overlap has the first CPU alone, its partner goes to the last.
-            rows = nics.bench(mode, "--part", name, everywhere=name in ("overlap", "progress", "sci"))
+            rows = nics.bench(mode, "--part", name, *BOTH, everywhere=name in ("overlap", "progress", "sci"))["rows"]
         write("%s/%s.tsv" % (folder, part), [r for r in rows if r["part"] == name])
         print(part, "measured", flush=True)
 
@@ -263,7 +231,7 @@ def main():
     parts = args.part or list(PARTS)
     folder = args.dir + "/pictures"
     if not args.draw_only:
-        with Nics() as nics:
+        with Nics(9000) as nics:
             measure(nics, parts, folder)
     for part in parts:
         put(args.dir + "/memory.md", part, PARTS[part](read("%s/%s.tsv" % (folder, part)), folder))
