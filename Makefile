@@ -346,8 +346,8 @@ $(foreach p,$(TSAN_BINS),$(eval $(call link,tsan,$p,$(p:$(B)/tsan/%=$(B)/obj/tsa
 
 # The peers of tests/interop: an iWARP endpoint over a socket, a program of librdmacm, which is
 # linked with the system's, and a wire between them that loses frames.
-$(eval $(call link,release,$(B)/int/mpa_sock,$(patsubst %,$(B)/obj/release/tests/interop/%.o,mpa_sock mpa_wire),$(B)/lib/libnicfw.a))
-$(eval $(call link,release,$(B)/int/rc_peer,$(B)/obj/release/tests/interop/rc_peer.o,,-lrdmacm -libverbs))
+$(eval $(call link,release,$(B)/int/mpa_sock,$(patsubst %,$(B)/obj/release/tests/interop/%.o,mpa_sock mpa_wire peer),$(B)/lib/libnicfw.a))
+$(eval $(call link,release,$(B)/int/rc_peer,$(patsubst %,$(B)/obj/release/tests/interop/%.o,rc_peer peer),,-lrdmacm -libverbs))
 $(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/impair)))
 INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/int/rc_peer)
 

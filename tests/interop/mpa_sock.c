@@ -19,8 +19,10 @@
 #include <getopt.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/interop/mpa_wire.h"
@@ -39,53 +41,18 @@ enum {
 #define TO_SOURCE UINT64_C(0x700000000000)
 
 struct end {
-	bool passive, crc, peer_to_peer, quick;
-	uint32_t wait_ms, slow_us, stall_ms, reset_after;
-	uint16_t own_port;
+	struct peer p;
+	bool crc, peer_to_peer;
+	uint32_t slow_us, stall_ms, reset_after;
 	const char *error;
 	uint8_t revision;
-	uint32_t op, flags, bytes, count, seed, stride;
-	uint64_t peer_addr;
-	uint32_t peer_stag;
 
 	struct mpa_stream s;
-	uint8_t *sink, *source, *message; /* message: a Send that comes in segments */
+	uint8_t *message; /* message: a Send that comes in segments */
 	uint32_t message_bytes;
-	bool go, ended, terminated;
-	uint32_t sent, acked, received, told, reads;
+	bool ended, terminated;
 	uint32_t msn_in;
 };
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "mpa_sock: %s%s%s\n", what, errno ? ": " : "",
-		errno ? strerror(errno) : "");
-	exit(1);
-}
-
-#define CHECK(cond, what)                                                                          \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			die(what);                                                                 \
-	} while (0)
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-static bool is_source(const struct end *e)
-{
-	return e->flags & PEER_F_BOTH || !!(e->flags & PEER_F_TO_ACTIVE) == e->passive;
-}
-
-static bool is_sink(const struct end *e)
-{
-	return e->flags & PEER_F_BOTH || !is_source(e);
-}
 
 /* ---- out */
 
@@ -98,84 +65,44 @@ static void send_note(struct end *e, enum peer_kind kind, uint32_t number)
 
 static void produce(struct end *e)
 {
-	uint32_t seed = peer_seed(e->seed, e->passive);
+	while (e->p.sent < e->p.count && e->p.sent - e->p.acked < PEER_WINDOW &&
+	       mpa_has_room(&e->s, e->p.bytes + 2 * sizeof(struct peer_note))) {
+		uint32_t slot = e->p.sent % PEER_SLOTS;
 
-	while (e->sent < e->count && e->sent - e->acked < PEER_WINDOW &&
-	       mpa_has_room(&e->s, e->bytes + 2 * sizeof(struct peer_note))) {
-		uint32_t slot = e->sent % PEER_SLOTS;
-
-		if (!e->quick)
-			peer_fill(e->source, e->bytes, seed, e->sent);
-		if (e->op == PEER_WRITE) {
-			mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->peer_stag,
-				   e->peer_addr + (uint64_t)slot * e->stride, e->source, e->bytes);
-			send_note(e, PEER_NOTE_DATA, e->sent);
+		peer_fill(&e->p, e->p.source, e->p.sent);
+		if (e->p.op == PEER_WRITE) {
+			mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->p.peer_stag,
+				   e->p.peer_addr + (uint64_t)slot * e->p.stride, e->p.source,
+				   e->p.bytes);
+			send_note(e, PEER_NOTE_DATA, e->p.sent);
 		} else {
-			mpa_send(&e->s, WIRE_RDMAP_SEND, e->source, e->bytes);
+			mpa_send(&e->s, WIRE_RDMAP_SEND, e->p.source, e->p.bytes);
 		}
-		e->sent++;
+		e->p.sent++;
 	}
 }
 
 static void read_on(struct end *e)
 {
-	while (e->reads < e->count && e->reads - e->received < READS) {
-		uint32_t slot = e->reads % PEER_SLOTS;
+	while (e->p.reads < e->p.count && e->p.reads - e->p.received < READS) {
+		uint32_t slot = e->p.reads % PEER_SLOTS;
 
-		mpa_read_request(&e->s, STAG_SINK, TO_SINK + (uint64_t)slot * e->stride, e->bytes,
-				 e->peer_stag, e->peer_addr + (uint64_t)slot * e->stride);
-		e->reads++;
+		mpa_read_request(&e->s, STAG_SINK, TO_SINK + (uint64_t)slot * e->p.stride,
+				 e->p.bytes, e->p.peer_stag,
+				 e->p.peer_addr + (uint64_t)slot * e->p.stride);
+		e->p.reads++;
 	}
 }
 
 static void tell(struct end *e)
 {
-	if (e->received == e->told ||
-	    (e->received - e->told < PEER_ACK_EVERY && e->received < e->count))
+	if (!peer_due(&e->p))
 		return;
-	e->told = e->received;
-	send_note(e, PEER_NOTE_ACK, e->told);
+	e->p.told = e->p.received;
+	send_note(e, PEER_NOTE_ACK, e->p.told);
 }
 
 /* ---- in */
-
-static void check_data(struct end *e, const uint8_t *data, uint32_t bytes, uint32_t number)
-{
-	errno = 0;
-	CHECK(is_sink(e) && e->received < e->count, "data that nobody sends");
-	CHECK(bytes == e->bytes, "a message of another length");
-	CHECK(e->quick || peer_right(data, bytes, peer_seed(e->seed, !e->passive), number),
-	      "wrong data");
-	e->received++;
-}
-
-static void take_message(struct end *e, const uint8_t *data, uint32_t bytes)
-{
-	struct peer_note note;
-
-	errno = 0;
-	if (!peer_is_note(data, bytes, &note)) {
-		check_data(e, data, bytes, e->received);
-		return;
-	}
-	switch (be32_get(note.kind)) {
-	case PEER_NOTE_GO:
-		e->go = true;
-		break;
-	case PEER_NOTE_ACK:
-		CHECK(be32_get(note.number) <= e->count && be32_get(note.number) >= e->acked,
-		      "an acknowledgement of nothing");
-		e->acked = be32_get(note.number);
-		break;
-	case PEER_NOTE_DATA:
-		CHECK(be32_get(note.number) == e->received, "a Write out of turn");
-		check_data(e, e->sink + (size_t)(e->received % PEER_SLOTS) * e->stride, e->bytes,
-			   e->received);
-		break;
-	default:
-		die("a note that nobody knows");
-	}
-}
 
 /* Into the sink's slots; returns whether it was the last of its message. */
 static bool take_tagged(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
@@ -189,10 +116,10 @@ static bool take_tagged(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
 	errno = 0;
 	if (bytes) {
 		CHECK(be32_get(head.stag) == STAG_SINK, "a segment to another STag");
-		CHECK(at <= (uint64_t)PEER_SLOTS * e->stride &&
-			  bytes <= (uint64_t)PEER_SLOTS * e->stride - at,
+		CHECK(at <= (uint64_t)PEER_SLOTS * e->p.stride &&
+			  bytes <= (uint64_t)PEER_SLOTS * e->p.stride - at,
 		      "a segment beyond the buffer");
-		memcpy(e->sink + at, ulpdu + sizeof(head), bytes);
+		memcpy(e->p.sink + at, ulpdu + sizeof(head), bytes);
 	}
 	return head.ddp_ctrl & WIRE_DDP_LAST;
 }
@@ -209,15 +136,15 @@ static void answer_read(struct end *e, const uint8_t *payload, uint32_t bytes)
 	at = be64_get(request.src_to) - TO_SOURCE;
 	if (bytes) {
 		CHECK(be32_get(request.src_stag) == STAG_SOURCE, "a Read of another STag");
-		CHECK(at <= (uint64_t)PEER_SLOTS * e->stride &&
-			  bytes <= (uint64_t)PEER_SLOTS * e->stride - at,
+		CHECK(at <= (uint64_t)PEER_SLOTS * e->p.stride &&
+			  bytes <= (uint64_t)PEER_SLOTS * e->p.stride - at,
 		      "a Read beyond the buffer");
 	} else {
 		at = 0;
 	}
 	CHECK(mpa_has_room(&e->s, bytes), "more Reads than were allowed");
 	mpa_tagged(&e->s, WIRE_RDMAP_READ_RESPONSE, be32_get(request.sink_stag),
-		   be64_get(request.sink_to), e->source + at, bytes);
+		   be64_get(request.sink_to), e->p.source + at, bytes);
 }
 
 static void take_terminate(struct end *e, const uint8_t *payload, uint32_t bytes)
@@ -243,7 +170,7 @@ static void take_untagged(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
 	case WIRE_RDMAP_SEND:
 	case WIRE_RDMAP_SEND_SE:
 		CHECK(be32_get(head.msn) == e->msn_in, "a Send out of turn");
-		CHECK(mo == e->message_bytes && mo + bytes <= e->stride, "a Send too long");
+		CHECK(mo == e->message_bytes && mo + bytes <= e->p.stride, "a Send too long");
 		memcpy(e->message + mo, payload, bytes);
 		e->message_bytes += bytes;
 		if (!(head.ddp_ctrl & WIRE_DDP_LAST))
@@ -251,7 +178,7 @@ static void take_untagged(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
 		bytes = e->message_bytes;
 		e->message_bytes = 0;
 		e->msn_in++;
-		take_message(e, e->message, bytes);
+		peer_take(&e->p, e->message, bytes);
 		break;
 	case WIRE_RDMAP_READ_REQUEST:
 		answer_read(e, payload, bytes);
@@ -260,7 +187,7 @@ static void take_untagged(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
 		take_terminate(e, payload, bytes);
 		break;
 	default:
-		die("an untagged message that nobody expects");
+		peer_die("an untagged message that nobody expects");
 	}
 }
 
@@ -284,9 +211,10 @@ static void take(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
 	last = take_tagged(e, ulpdu, bytes);
 	if ((ulpdu[1] & WIRE_RDMAP_OPCODE_MASK) != WIRE_RDMAP_READ_RESPONSE || !last)
 		return;
-	if (e->received < e->reads)
-		check_data(e, e->sink + (size_t)(e->received % PEER_SLOTS) * e->stride, e->bytes,
-			   e->received % PEER_SLOTS);
+	if (e->p.received < e->p.reads)
+		peer_check_data(&e->p,
+				e->p.sink + (size_t)(e->p.received % PEER_SLOTS) * e->p.stride,
+				e->p.bytes, e->p.received % PEER_SLOTS);
 }
 
 /* ---- the connection */
@@ -301,29 +229,30 @@ static void meet(struct end *e, const struct mpa_setup *setup)
 	CHECK(setup->data_bytes >= sizeof(hello), "no private data of a peer");
 	memcpy(&hello, setup->data, sizeof(hello));
 	CHECK(be32_get(hello.magic) == PEER_MAGIC, "private data of a stranger");
-	e->peer_addr = be64_get(hello.addr);
-	e->peer_stag = be32_get(hello.stag);
-	if (!e->passive)
+	e->p.peer_addr = be64_get(hello.addr);
+	e->p.peer_stag = be32_get(hello.stag);
+	if (!e->p.passive)
 		return;
-	e->op = be32_get(hello.op);
-	e->flags = be32_get(hello.flags);
-	e->count = be32_get(hello.count);
-	e->seed = be32_get(hello.seed);
-	CHECK(e->op < PEER_OPS && be32_get(hello.bytes) == e->bytes, "the peer has another size");
+	e->p.op = be32_get(hello.op);
+	e->p.flags = be32_get(hello.flags);
+	e->p.count = be32_get(hello.count);
+	e->p.seed = be32_get(hello.seed);
+	CHECK(e->p.op < PEER_OPS && be32_get(hello.bytes) == e->p.bytes,
+	      "the peer has another size");
 }
 
 static struct mpa_setup my_setup(const struct end *e)
 {
-	bool read = e->op == PEER_READ;
+	bool read = e->p.op == PEER_READ;
 	struct peer_hello hello = {
 	    .magic = be32_put(PEER_MAGIC),
 	    .stag = be32_put(read ? STAG_SOURCE : STAG_SINK),
 	    .addr = be64_put(read ? TO_SOURCE : TO_SINK),
-	    .op = be32_put(e->op),
-	    .flags = be32_put(e->flags),
-	    .bytes = be32_put(e->bytes),
-	    .count = be32_put(e->count),
-	    .seed = be32_put(e->seed),
+	    .op = be32_put(e->p.op),
+	    .flags = be32_put(e->p.flags),
+	    .bytes = be32_put(e->p.bytes),
+	    .count = be32_put(e->p.count),
+	    .seed = be32_put(e->p.seed),
 	};
 	struct mpa_setup setup = {.revision = e->revision,
 				  .crc = e->crc,
@@ -340,15 +269,14 @@ static struct mpa_setup my_setup(const struct end *e)
 
 static void make_buffers(struct end *e)
 {
-	size_t slots = (size_t)PEER_SLOTS * e->stride;
+	size_t slots = (size_t)PEER_SLOTS * e->p.stride;
 
-	e->sink = calloc(1, slots);
-	e->source = calloc(1, slots);
-	e->message = calloc(1, e->stride);
-	CHECK(e->sink && e->source && e->message, "memory");
+	e->p.sink = calloc(1, slots);
+	e->p.source = calloc(1, slots);
+	e->message = calloc(1, e->p.stride);
+	CHECK(e->p.sink && e->p.source && e->message, "memory");
 	for (uint32_t i = 0; i < PEER_SLOTS; i++)
-		peer_fill(e->source + (size_t)i * e->stride, e->bytes,
-			  peer_seed(e->seed, e->passive), i);
+		peer_fill(&e->p, e->p.source + (size_t)i * e->p.stride, i);
 }
 
 static int tcp_socket(const struct end *e)
@@ -393,11 +321,11 @@ static int accept_on(struct end *e, const struct sockaddr_in *addr)
 
 static int connect_to(struct end *e, const struct sockaddr_in *addr)
 {
-	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(e->own_port)};
+	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(e->p.own_port)};
 	struct mpa_setup setup = my_setup(e);
 	int fd = tcp_socket(e);
 
-	if (e->own_port)
+	if (e->p.own_port)
 		CHECK(!bind(fd, (struct sockaddr *)&own, sizeof(own)), "bind");
 	CHECK(!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)), "connect");
 	CHECK(!mpa_setup_send(fd, WIRE_MPA_KEY_REQ, &setup), "send");
@@ -409,7 +337,7 @@ static int connect_to(struct end *e, const struct sockaddr_in *addr)
 	e->s.crc = e->crc;
 	if (e->peer_to_peer) {
 		if (setup.rtr & WIRE_MPA_RTR_WRITE)
-			mpa_tagged(&e->s, WIRE_RDMAP_WRITE, 1, 0, e->source, 0);
+			mpa_tagged(&e->s, WIRE_RDMAP_WRITE, 1, 0, e->p.source, 0);
 		else if (setup.rtr & WIRE_MPA_RTR_READ)
 			mpa_read_request(&e->s, 1, 0, 0, 1, 0);
 		else
@@ -422,8 +350,8 @@ static int connect_to(struct end *e, const struct sockaddr_in *addr)
 
 static bool all_done(const struct end *e)
 {
-	bool acked = !is_source(e) || e->acked == e->count;
-	bool told = !is_sink(e) || e->told == e->count;
+	bool acked = !peer_is_source(&e->p) || e->p.acked == e->p.count;
+	bool told = !peer_is_sink(&e->p) || e->p.told == e->p.count;
 
 	return acked && told && e->s.tx_from == e->s.tx_to;
 }
@@ -434,7 +362,7 @@ static void reset(struct end *e)
 
 	setsockopt(e->s.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
 	close(e->s.fd);
-	printf("ok: reset after %u messages\n", e->sent + e->received);
+	printf("ok: reset after %u messages\n", e->p.sent + e->p.received);
 	exit(0);
 }
 
@@ -445,10 +373,10 @@ static void turn(struct end *e)
 	const uint8_t *ulpdu;
 	uint32_t bytes;
 
-	if (e->go && !e->error) {
-		if (is_sink(e) && e->op == PEER_READ)
+	if (e->p.go && !e->error) {
+		if (peer_is_sink(&e->p) && e->p.op == PEER_READ)
 			read_on(e);
-		else if (is_source(e) && e->op != PEER_READ)
+		else if (peer_is_source(&e->p) && e->p.op != PEER_READ)
 			produce(e);
 		tell(e);
 	}
@@ -465,11 +393,11 @@ static void turn(struct end *e)
 		take(e, ulpdu, bytes);
 	if (e->slow_us)
 		usleep(e->slow_us);
-	if (e->stall_ms && e->received + e->acked >= e->count / 2) {
+	if (e->stall_ms && e->p.received + e->p.acked >= e->p.count / 2) {
 		usleep(e->stall_ms * 1000);
 		e->stall_ms = 0;
 	}
-	if (e->reset_after && e->received + e->acked >= e->reset_after)
+	if (e->reset_after && e->p.received + e->p.acked >= e->reset_after)
 		reset(e);
 }
 
@@ -477,30 +405,28 @@ static void until_end(struct end *e, uint64_t start)
 {
 	while (!e->ended) {
 		errno = 0;
-		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
+		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
 		turn(e);
 	}
 }
 
 static void run(struct end *e)
 {
-	uint64_t start = now_ms(), took;
-	bool ours;
+	uint64_t start = peer_now_ms(), took;
 
 	while (!all_done(e)) {
 		errno = 0;
 		CHECK(!e->ended, "the connection ended before its time");
-		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
+		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
 		turn(e);
 	}
-	took = now_ms() - start;
-	printf("ok: %u messages of %u bytes in %u ms\n", e->count, e->bytes, (unsigned)took);
-	ours = e->flags & PEER_F_BOTH_END || !(e->flags & PEER_F_PASSIVE_ENDS) == !e->passive;
-	if (ours)
+	took = peer_now_ms() - start;
+	printf("ok: %u messages of %u bytes in %u ms\n", e->p.count, e->p.bytes, (unsigned)took);
+	if (peer_ends(&e->p))
 		shutdown(e->s.fd, SHUT_WR);
 	until_end(e, start);
 	errno = 0;
-	CHECK(!e->s.reset || e->flags & PEER_F_BOTH_END, "reset instead of closed");
+	CHECK(!e->s.reset || e->p.flags & PEER_F_BOTH_END, "reset instead of closed");
 }
 
 /* ---- errors on purpose: each as the first thing on the stream */
@@ -514,7 +440,7 @@ static void put_untagged(struct end *e, uint8_t ddp, uint8_t rdmap, uint32_t qn,
 					 .msn = be32_put(msn),
 					 .mo = be32_put(mo)};
 
-	mpa_put(&e->s, &head, sizeof(head), e->source, bytes);
+	mpa_put(&e->s, &head, sizeof(head), e->p.source, bytes);
 }
 
 static bool put_error(struct end *e)
@@ -526,11 +452,13 @@ static bool put_error(struct end *e)
 		put_untagged(e, ddp, send, 0, 1, 0, 16);
 		e->s.tx[e->s.tx_to - 1] ^= 0x40;
 	} else if (!strcmp(error, "stag")) {
-		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, STAG_BAD, 0x1000, e->source, 16);
+		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, STAG_BAD, 0x1000, e->p.source, 16);
 	} else if (!strcmp(error, "bounds")) {
-		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->peer_stag, e->peer_addr - 8, e->source, 16);
+		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->p.peer_stag, e->p.peer_addr - 8, e->p.source,
+			   16);
 	} else if (!strcmp(error, "wrap")) {
-		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->peer_stag, UINT64_MAX - 7, e->source, 16);
+		mpa_tagged(&e->s, WIRE_RDMAP_WRITE, e->p.peer_stag, UINT64_MAX - 7, e->p.source,
+			   16);
 	} else if (!strcmp(error, "read-stag")) {
 		mpa_read_request(&e->s, STAG_SINK, TO_SINK, 16, STAG_BAD, 0);
 	} else if (!strcmp(error, "qn")) {
@@ -540,7 +468,7 @@ static bool put_error(struct end *e)
 	} else if (!strcmp(error, "mo")) {
 		put_untagged(e, ddp, send, 0, 1, 8, 16);
 	} else if (!strcmp(error, "long")) {
-		put_untagged(e, ddp, send, 0, 1, 0, e->stride + 64);
+		put_untagged(e, ddp, send, 0, 1, 0, e->p.stride + 64);
 	} else if (!strcmp(error, "ddp-version")) {
 		put_untagged(e, 2, send, 0, 1, 0, 16);
 	} else if (!strcmp(error, "rdmap-version")) {
@@ -548,8 +476,8 @@ static bool put_error(struct end *e)
 	} else if (!strcmp(error, "opcode")) {
 		put_untagged(e, ddp, WIRE_RDMAP_VERSION | 0xd, 0, 1, 0, 16);
 	} else if (!strcmp(error, "response")) {
-		mpa_tagged(&e->s, WIRE_RDMAP_READ_RESPONSE, e->peer_stag, e->peer_addr, e->source,
-			   16);
+		mpa_tagged(&e->s, WIRE_RDMAP_READ_RESPONSE, e->p.peer_stag, e->p.peer_addr,
+			   e->p.source, 16);
 	} else {
 		return false;
 	}
@@ -558,7 +486,7 @@ static bool put_error(struct end *e)
 
 static void run_error(struct end *e)
 {
-	uint64_t start = now_ms();
+	uint64_t start = peer_now_ms();
 
 	CHECK(put_error(e), "-x: no such error");
 	until_end(e, start);
@@ -579,30 +507,6 @@ static int usage(void)
 static bool option(struct end *e, int c)
 {
 	switch (c) {
-	case 'o':
-		e->op = peer_op(optarg);
-		return true;
-	case 'd':
-		e->flags |= peer_sink_flags(optarg);
-		return true;
-	case 'e':
-		e->flags |= peer_end_flags(optarg);
-		return true;
-	case 's':
-		e->bytes = (uint32_t)atoi(optarg);
-		return true;
-	case 'n':
-		e->count = (uint32_t)atoi(optarg);
-		return true;
-	case 'S':
-		e->seed = (uint32_t)atoi(optarg);
-		return true;
-	case 'w':
-		e->wait_ms = (uint32_t)atoi(optarg);
-		return true;
-	case 'P':
-		e->own_port = (uint16_t)atoi(optarg);
-		return true;
 	case 'r':
 		e->revision = (uint8_t)atoi(optarg);
 		return true;
@@ -611,9 +515,6 @@ static bool option(struct end *e, int c)
 		return true;
 	case 'm':
 		e->peer_to_peer = true;
-		return true;
-	case 'q':
-		e->quick = true;
 		return true;
 	case 'l':
 		e->slow_us = (uint32_t)atoi(optarg);
@@ -628,13 +529,13 @@ static bool option(struct end *e, int c)
 		e->error = optarg;
 		return true;
 	default:
-		return false;
+		return peer_option(&e->p, c);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	static struct end e = {.revision = 2, .bytes = 64, .count = 100, .msn_in = 1};
+	static struct end e = {.p = PEER_DEFAULTS, .revision = 2, .msn_in = 1};
 	struct sockaddr_in addr = {.sin_family = AF_INET};
 	int c, fd;
 
@@ -642,13 +543,11 @@ int main(int argc, char **argv)
 		if (!option(&e, c))
 			return usage();
 	}
-	if (argc - optind != 3 || e.op >= PEER_OPS || e.bytes > PEER_MAX_BYTES ||
-	    !inet_aton(argv[optind + 1], &addr.sin_addr))
+	if (argc - optind != 3 || !peer_check(&e.p) || !inet_aton(argv[optind + 1], &addr.sin_addr))
 		return usage();
 	addr.sin_port = htons((uint16_t)atoi(argv[optind + 2]));
-	e.passive = !strcmp(argv[optind], "listen");
-	e.stride = (e.bytes + 63) / 64 * 64 + 64;
-	if (e.passive) {
+	e.p.passive = !strcmp(argv[optind], "listen");
+	if (e.p.passive) {
 		fd = accept_on(&e, &addr);
 		CHECK(!mpa_stream_init(&e.s, fd), "memory");
 		e.s.crc = e.crc;
@@ -656,14 +555,14 @@ int main(int argc, char **argv)
 		make_buffers(&e);
 		fd = connect_to(&e, &addr);
 	}
-	if (e.passive)
+	if (e.p.passive)
 		make_buffers(&e);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
-	if (!e.passive && !e.error) {
+	if (!e.p.passive && !e.error) {
 		(void)mpa_flush(&e.s);
-		usleep(e.wait_ms * 1000);
+		usleep(e.p.wait_ms * 1000);
 		send_note(&e, PEER_NOTE_GO, 0);
-		e.go = true;
+		e.p.go = true;
 	}
 	if (e.error)
 		run_error(&e);
@@ -671,8 +570,8 @@ int main(int argc, char **argv)
 		run(&e);
 	close(fd);
 	mpa_stream_free(&e.s);
-	free(e.sink);
-	free(e.source);
+	free(e.p.sink);
+	free(e.p.source);
 	free(e.message);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What mpa_sock.c (MPA over a socket of the kernel) and rc_peer.c (verbs) agree on, so that either
- * can be at either end of a connection.
+ * can be at either end of a connection; peer.c is what they share.
  *
  * The active side says in its private data what is done; both name a buffer there. Data goes from
  * the source to the sink, which looks at every byte of every message and answers with
@@ -16,9 +16,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "shared_defs/be.h"
 
@@ -69,73 +66,70 @@ struct peer_note {
 	struct be32 number;
 };
 
-/* Every byte of message number depends on its place, the number and the seed. */
-static inline uint8_t peer_byte(uint32_t seed, uint32_t number, uint32_t i)
-{
-	return (uint8_t)(seed + number * 131 + i * 7 + (i >> 8) * 29);
-}
-
-static inline void peer_fill(uint8_t *to, uint32_t bytes, uint32_t seed, uint32_t number)
-{
-	for (uint32_t i = 0; i < bytes; i++)
-		to[i] = peer_byte(seed, number, i);
-}
-
-/* False, and says where, when a byte is wrong. */
-static inline bool peer_right(const uint8_t *data, uint32_t bytes, uint32_t seed, uint32_t number)
-{
-	for (uint32_t i = 0; i < bytes; i++) {
-		if (data[i] == peer_byte(seed, number, i))
-			continue;
-		fprintf(stderr, "message %u of %u bytes: byte %u is %02x, not %02x\n", number,
-			bytes, i, data[i], peer_byte(seed, number, i));
-		return false;
+/* What either end is told, and how far it is. */
+struct peer {
+	bool passive, quick; /* quick: data is neither made nor looked at */
+	bool go;             /* the first note has come, or gone */
+	uint32_t op, flags, bytes, count, seed;
+	uint32_t wait_ms;  /* before the first note */
+	uint16_t own_port; /* host byte order; 0: any */
+	uint32_t stride;   /* of a slot, bytes: peer_check() */
+	uint8_t *sink, *source;
+	uint64_t peer_addr; /* the other end's buffer */
+	uint32_t peer_stag;
+	uint32_t sent, acked;    /* as a source: messages */
+	uint32_t received, told; /* as a sink */
+	uint32_t reads;          /* of it, asked for */
+};
+#define PEER_DEFAULTS                                                                              \
+	{                                                                                          \
+		.bytes = 64, .count = 100                                                          \
 	}
-	return true;
-}
 
-/* The data of the passive side, as a source, differs from that of the active one. */
-static inline uint32_t peer_seed(uint32_t seed, bool passive)
+/* Says what is wrong, and errno unless it is 0; exit status 1. */
+void peer_die(const char *what) __attribute__((noreturn));
+#define CHECK(cond, what)                                                                          \
+	do {                                                                                       \
+		if (!(cond))                                                                       \
+			peer_die(what);                                                            \
+	} while (0)
+
+uint64_t peer_now_ms(void);
+
+/* Takes an option that both programs have: o d s n S e w P q (optarg). False: it is none. */
+bool peer_option(struct peer *p, int option);
+/* Whether what was given makes sense; sets stride. */
+bool peer_check(struct peer *p);
+
+static inline bool peer_is_source(const struct peer *p)
 {
-	return passive ? seed + 77 : seed;
+	return p->flags & PEER_F_BOTH || !!(p->flags & PEER_F_TO_ACTIVE) == p->passive;
 }
 
-static inline struct peer_note peer_note(enum peer_kind kind, uint32_t number)
+static inline bool peer_is_sink(const struct peer *p)
 {
-	return (struct peer_note){be32_put(PEER_MAGIC), be32_put(kind), be32_put(number)};
+	return p->flags & PEER_F_BOTH || !peer_is_source(p);
 }
 
-/* A note has a length that no message of data has; see peer_size(). */
-static inline bool peer_is_note(const void *data, uint32_t bytes, struct peer_note *note)
+/* Whether it is this end's to close when all is done. */
+static inline bool peer_ends(const struct peer *p)
 {
-	if (bytes != sizeof(*note))
-		return false;
-	memcpy(note, data, sizeof(*note));
-	return be32_get(note->magic) == PEER_MAGIC;
+	return p->flags & PEER_F_BOTH_END || !(p->flags & PEER_F_PASSIVE_ENDS) == !p->passive;
 }
 
-/* The name of an operation, or PEER_OPS. */
-static inline enum peer_op peer_op(const char *name)
+/* As a sink: an acknowledgement is to be sent. */
+static inline bool peer_due(const struct peer *p)
 {
-	static const char *const names[PEER_OPS] = {"send", "write", "read"};
-	enum peer_op op = PEER_SEND;
-
-	while (op < PEER_OPS && strcmp(name, names[op]))
-		op++;
-	return op;
+	return p->received != p->told &&
+	       (p->received - p->told >= PEER_ACK_EVERY || p->received == p->count);
 }
 
-/* Flags of the words for who gets the data, and for who ends the connection. */
-static inline uint32_t peer_sink_flags(const char *word)
-{
-	return !strcmp(word, "active") ? PEER_F_TO_ACTIVE : !strcmp(word, "both") ? PEER_F_BOTH : 0;
-}
-
-static inline uint32_t peer_end_flags(const char *word)
-{
-	return !strcmp(word, "passive") ? PEER_F_PASSIVE_ENDS
-	       : !strcmp(word, "both")  ? PEER_F_BOTH_END
-					: 0;
-}
+/* Message number of the source; peer_check_data() is its reverse. */
+void peer_fill(const struct peer *p, uint8_t *to, uint32_t number);
+struct peer_note peer_note(enum peer_kind kind, uint32_t number);
+/* Data has come: ends the program unless it is what is awaited, and counts it. */
+void peer_check_data(struct peer *p, const uint8_t *data, uint32_t bytes, uint32_t number);
+/* A Send has come: data, or a note. */
+void peer_take(struct peer *p, const uint8_t *data, uint32_t bytes);
 
 #endif /* WEFT_TESTS_INTEROP_PEER_H */

@@ -20,7 +20,9 @@
 #include <getopt.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
-#include <time.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/interop/peer.h"
@@ -34,67 +36,30 @@ enum {
 };
 
 struct rc {
-	bool passive, quick, victim, bad_stag;
-	uint32_t wait_ms;
-	uint16_t own_port;
+	struct peer p;
+	bool victim, bad_stag;
 	struct peer_hello hello;
-	uint32_t op, flags, bytes, count, seed, stride;
-	uint64_t peer_addr;
-	uint32_t peer_stag;
 
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id, *listener;
 	struct ibv_cq *cq;
 	uint8_t *mem; /* sink's slots, source's slots, notes, receives */
-	uint8_t *sink, *source, *notes, *recvs;
+	uint8_t *notes, *recvs;
 	struct ibv_mr *mr;
 
-	bool go, disconnected;
+	bool disconnected;
 	bool failed;                /* a request, for a reason of its own */
 	bool flushed;               /* one that the end of the connection took along */
 	uint32_t posted, completed; /* work requests sent */
-	uint32_t sent, acked;       /* as a source */
-	uint32_t received, told;    /* as a sink */
-	uint32_t reads;             /* posted */
 	uint32_t next_note;
 };
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "rc_peer: %s%s%s\n", what, errno ? ": " : "", errno ? strerror(errno) : "");
-	exit(1);
-}
-
-#define CHECK(cond, what)                                                                          \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			die(what);                                                                 \
-	} while (0)
-
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-static bool is_source(const struct rc *rc)
-{
-	return rc->flags & PEER_F_BOTH || !!(rc->flags & PEER_F_TO_ACTIVE) == rc->passive;
-}
-
-static bool is_sink(const struct rc *rc)
-{
-	return rc->flags & PEER_F_BOTH || !is_source(rc);
-}
 
 /* ---- requests */
 
 static void post_recv(struct rc *rc, uint32_t slot)
 {
-	struct ibv_sge sge = {.addr = (uintptr_t)(rc->recvs + (size_t)slot * rc->stride),
-			      .length = rc->stride,
+	struct ibv_sge sge = {.addr = (uintptr_t)(rc->recvs + (size_t)slot * rc->p.stride),
+			      .length = rc->p.stride,
 			      .lkey = rc->mr->lkey};
 	struct ibv_recv_wr wr = {.wr_id = WR_RECV | slot, .sg_list = &sge, .num_sge = 1}, *bad;
 
@@ -137,86 +102,45 @@ static bool has_room(const struct rc *rc, uint32_t requests)
 
 static void tell(struct rc *rc)
 {
-	bool due = rc->received - rc->told >= PEER_ACK_EVERY || rc->received == rc->count;
-
-	if (rc->received == rc->told || !due || !has_room(rc, 1))
+	if (!peer_due(&rc->p) || !has_room(rc, 1))
 		return;
-	rc->told = rc->received;
-	send_note(rc, PEER_NOTE_ACK, rc->told);
+	rc->p.told = rc->p.received;
+	send_note(rc, PEER_NOTE_ACK, rc->p.told);
 }
 
 static void produce(struct rc *rc)
 {
-	uint32_t seed = peer_seed(rc->seed, rc->passive);
+	while (rc->p.sent < rc->p.count && rc->p.sent - rc->p.acked < PEER_WINDOW &&
+	       has_room(rc, 3)) {
+		uint32_t slot = rc->p.sent % PEER_SLOTS;
+		uint8_t *from = rc->p.source + (size_t)slot * rc->p.stride;
 
-	while (rc->sent < rc->count && rc->sent - rc->acked < PEER_WINDOW && has_room(rc, 3)) {
-		uint32_t slot = rc->sent % PEER_SLOTS;
-		uint8_t *from = rc->source + (size_t)slot * rc->stride;
-
-		if (!rc->quick)
-			peer_fill(from, rc->bytes, seed, rc->sent);
-		if (rc->op == PEER_WRITE) {
-			post(rc, IBV_WR_RDMA_WRITE, from, rc->bytes,
-			     rc->peer_addr + (uint64_t)slot * rc->stride, rc->peer_stag, 0);
-			send_note(rc, PEER_NOTE_DATA, rc->sent);
+		peer_fill(&rc->p, from, rc->p.sent);
+		if (rc->p.op == PEER_WRITE) {
+			post(rc, IBV_WR_RDMA_WRITE, from, rc->p.bytes,
+			     rc->p.peer_addr + (uint64_t)slot * rc->p.stride, rc->p.peer_stag, 0);
+			send_note(rc, PEER_NOTE_DATA, rc->p.sent);
 		} else {
-			post(rc, IBV_WR_SEND, from, rc->bytes, 0, 0, 0);
+			post(rc, IBV_WR_SEND, from, rc->p.bytes, 0, 0, 0);
 		}
-		rc->sent++;
+		rc->p.sent++;
 	}
 }
 
 static void read_on(struct rc *rc)
 {
-	while (rc->reads < rc->count && rc->reads - rc->received < READS && has_room(rc, 2)) {
-		uint32_t slot = rc->reads % PEER_SLOTS;
+	while (rc->p.reads < rc->p.count && rc->p.reads - rc->p.received < READS &&
+	       has_room(rc, 2)) {
+		uint32_t slot = rc->p.reads % PEER_SLOTS;
 
-		post(rc, IBV_WR_RDMA_READ, rc->sink + (size_t)slot * rc->stride, rc->bytes,
-		     rc->peer_addr + (uint64_t)slot * rc->stride, rc->peer_stag,
-		     WR_READ | rc->reads);
-		rc->reads++;
+		post(rc, IBV_WR_RDMA_READ, rc->p.sink + (size_t)slot * rc->p.stride, rc->p.bytes,
+		     rc->p.peer_addr + (uint64_t)slot * rc->p.stride, rc->p.peer_stag,
+		     WR_READ | rc->p.reads);
+		rc->p.reads++;
 	}
 }
 
 /* ---- what comes */
-
-static void check_data(struct rc *rc, const uint8_t *data, uint32_t bytes, uint32_t number)
-{
-	errno = 0;
-	CHECK(is_sink(rc) && rc->received < rc->count, "data that nobody sends");
-	CHECK(bytes == rc->bytes, "a message of another length");
-	CHECK(rc->quick || peer_right(data, bytes, peer_seed(rc->seed, !rc->passive), number),
-	      "wrong data");
-	rc->received++;
-}
-
-static void take(struct rc *rc, const uint8_t *data, uint32_t bytes)
-{
-	struct peer_note note;
-
-	errno = 0;
-	if (!peer_is_note(data, bytes, &note)) {
-		check_data(rc, data, bytes, rc->received);
-		return;
-	}
-	switch (be32_get(note.kind)) {
-	case PEER_NOTE_GO:
-		rc->go = true;
-		break;
-	case PEER_NOTE_ACK:
-		CHECK(be32_get(note.number) <= rc->count && be32_get(note.number) >= rc->acked,
-		      "an acknowledgement of nothing");
-		rc->acked = be32_get(note.number);
-		break;
-	case PEER_NOTE_DATA:
-		CHECK(be32_get(note.number) == rc->received, "a Write out of turn");
-		check_data(rc, rc->sink + (size_t)(rc->received % PEER_SLOTS) * rc->stride,
-			   rc->bytes, rc->received);
-		break;
-	default:
-		die("a note that nobody knows");
-	}
-}
 
 static void complete(struct rc *rc, const struct ibv_wc *wc)
 {
@@ -228,11 +152,12 @@ static void complete(struct rc *rc, const struct ibv_wc *wc)
 		fprintf(stderr, "completion: %s\n", ibv_wc_status_str(wc->status));
 		rc->failed = true;
 	} else if (wc->wr_id & WR_RECV) {
-		take(rc, rc->recvs + (size_t)slot * rc->stride, wc->byte_len);
+		peer_take(&rc->p, rc->recvs + (size_t)slot * rc->p.stride, wc->byte_len);
 		post_recv(rc, slot);
 	} else if (wc->wr_id & WR_READ) {
-		check_data(rc, rc->sink + (size_t)(rc->received % PEER_SLOTS) * rc->stride,
-			   wc->byte_len, rc->received % PEER_SLOTS);
+		peer_check_data(&rc->p,
+				rc->p.sink + (size_t)(rc->p.received % PEER_SLOTS) * rc->p.stride,
+				wc->byte_len, rc->p.received % PEER_SLOTS);
 	}
 	if (!(wc->wr_id & WR_RECV))
 		rc->completed++;
@@ -243,14 +168,14 @@ static void complete(struct rc *rc, const struct ibv_wc *wc)
 static struct rdma_cm_event *next_event(struct rc *rc, int timeout_ms)
 {
 	struct pollfd wait = {.fd = rc->channel->fd, .events = POLLIN};
-	uint64_t until = now_ms() + (uint64_t)timeout_ms;
+	uint64_t until = peer_now_ms() + (uint64_t)timeout_ms;
 	struct rdma_cm_event *event;
 
 	do {
 		(void)poll(&wait, 1, timeout_ms);
 		if (!rdma_get_cm_event(rc->channel, &event))
 			return event;
-	} while (now_ms() < until);
+	} while (peer_now_ms() < until);
 	return NULL;
 }
 
@@ -274,8 +199,8 @@ static void expect_and_ack(struct rc *rc, enum rdma_cm_event_type type)
 
 static void make_qp(struct rc *rc)
 {
-	size_t slots = (size_t)PEER_SLOTS * rc->stride;
-	size_t bytes = 2 * slots + SENDS * sizeof(struct peer_note) + (size_t)RECVS * rc->stride;
+	size_t slots = (size_t)PEER_SLOTS * rc->p.stride;
+	size_t bytes = 2 * slots + SENDS * sizeof(struct peer_note) + (size_t)RECVS * rc->p.stride;
 	struct ibv_qp_init_attr attr = {
 	    .qp_type = IBV_QPT_RC,
 	    .cap = {
@@ -287,10 +212,10 @@ static void make_qp(struct rc *rc)
 	CHECK(rc->cq, "ibv_create_cq");
 	CHECK(!posix_memalign((void **)&rc->mem, 4096, bytes), "memory");
 	memset(rc->mem, 0, bytes);
-	rc->sink = rc->mem;
-	rc->source = rc->sink + slots;
-	rc->recvs = rc->source + slots;
-	rc->notes = rc->recvs + (size_t)RECVS * rc->stride;
+	rc->p.sink = rc->mem;
+	rc->p.source = rc->p.sink + slots;
+	rc->recvs = rc->p.source + slots;
+	rc->notes = rc->recvs + (size_t)RECVS * rc->p.stride;
 	rc->mr =
 	    ibv_reg_mr(pd, rc->mem, bytes,
 		       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
@@ -300,8 +225,7 @@ static void make_qp(struct rc *rc)
 	for (uint32_t i = 0; i < RECVS; i++)
 		post_recv(rc, i);
 	for (uint32_t i = 0; i < PEER_SLOTS; i++)
-		peer_fill(rc->source + (size_t)i * rc->stride, rc->bytes,
-			  peer_seed(rc->seed, rc->passive), i);
+		peer_fill(&rc->p, rc->p.source + (size_t)i * rc->p.stride, i);
 }
 
 /* What the peer said in its private data. */
@@ -313,31 +237,32 @@ static void meet(struct rc *rc, const struct rdma_conn_param *param)
 	CHECK(param->private_data_len >= sizeof(hello), "no private data of a peer");
 	memcpy(&hello, param->private_data, sizeof(hello));
 	CHECK(be32_get(hello.magic) == PEER_MAGIC, "private data of a stranger");
-	rc->peer_addr = be64_get(hello.addr);
-	rc->peer_stag = be32_get(hello.stag);
-	if (!rc->passive)
+	rc->p.peer_addr = be64_get(hello.addr);
+	rc->p.peer_stag = be32_get(hello.stag);
+	if (!rc->p.passive)
 		return;
-	rc->op = be32_get(hello.op);
-	rc->flags = be32_get(hello.flags);
-	rc->count = be32_get(hello.count);
-	rc->seed = be32_get(hello.seed);
-	CHECK(rc->op < PEER_OPS && be32_get(hello.bytes) == rc->bytes, "the peer has another size");
+	rc->p.op = be32_get(hello.op);
+	rc->p.flags = be32_get(hello.flags);
+	rc->p.count = be32_get(hello.count);
+	rc->p.seed = be32_get(hello.seed);
+	CHECK(rc->p.op < PEER_OPS && be32_get(hello.bytes) == rc->p.bytes,
+	      "the peer has another size");
 }
 
 static struct rdma_conn_param my_param(struct rc *rc)
 {
 	/* What is read is the source's, what is written the sink's. */
-	uint8_t *buffer = rc->op == PEER_READ ? rc->source : rc->sink;
+	uint8_t *buffer = rc->p.op == PEER_READ ? rc->p.source : rc->p.sink;
 
 	rc->hello = (struct peer_hello){
 	    .magic = be32_put(PEER_MAGIC),
 	    .stag = be32_put(rc->mr->rkey),
 	    .addr = be64_put((uintptr_t)buffer),
-	    .op = be32_put(rc->op),
-	    .flags = be32_put(rc->flags),
-	    .bytes = be32_put(rc->bytes),
-	    .count = be32_put(rc->count),
-	    .seed = be32_put(rc->seed),
+	    .op = be32_put(rc->p.op),
+	    .flags = be32_put(rc->p.flags),
+	    .bytes = be32_put(rc->p.bytes),
+	    .count = be32_put(rc->p.count),
+	    .seed = be32_put(rc->p.seed),
 	};
 	return (struct rdma_conn_param){.private_data = &rc->hello,
 					.private_data_len = sizeof(rc->hello),
@@ -369,12 +294,12 @@ static void listen_on(struct rc *rc, struct sockaddr_in *addr)
 
 static void connect_to(struct rc *rc, struct sockaddr_in *addr)
 {
-	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(rc->own_port)};
+	struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(rc->p.own_port)};
 	struct rdma_conn_param param;
 	struct rdma_cm_event *event;
 
 	CHECK(!rdma_create_id(rc->channel, &rc->id, NULL, RDMA_PS_TCP), "rdma_create_id");
-	if (rc->own_port)
+	if (rc->p.own_port)
 		CHECK(!rdma_bind_addr(rc->id, (struct sockaddr *)&own), "rdma_bind_addr");
 	CHECK(!rdma_resolve_addr(rc->id, NULL, (struct sockaddr *)addr, 5000), "rdma_resolve_addr");
 	expect_and_ack(rc, RDMA_CM_EVENT_ADDR_RESOLVED);
@@ -386,17 +311,17 @@ static void connect_to(struct rc *rc, struct sockaddr_in *addr)
 	event = expect(rc, RDMA_CM_EVENT_ESTABLISHED);
 	meet(rc, &event->param.conn);
 	rdma_ack_cm_event(event);
-	usleep(rc->wait_ms * 1000);
+	usleep(rc->p.wait_ms * 1000);
 	send_note(rc, PEER_NOTE_GO, 0);
-	rc->go = true;
+	rc->p.go = true;
 }
 
 /* ---- the run */
 
 static bool all_done(const struct rc *rc)
 {
-	bool acked = !is_source(rc) || rc->acked == rc->count;
-	bool told = !is_sink(rc) || rc->told == rc->count;
+	bool acked = !peer_is_source(&rc->p) || rc->p.acked == rc->p.count;
+	bool told = !peer_is_sink(&rc->p) || rc->p.told == rc->p.count;
 
 	return acked && told && (rc->posted == rc->completed || rc->flushed);
 }
@@ -413,10 +338,10 @@ static void turn(struct rc *rc)
 		for (int i = 0; i < n; i++)
 			complete(rc, &wc[i]);
 	} while (n == 16);
-	if (!rc->failed && !rc->flushed && !rc->disconnected && rc->go) {
-		if (is_sink(rc) && rc->op == PEER_READ)
+	if (!rc->failed && !rc->flushed && !rc->disconnected && rc->p.go) {
+		if (peer_is_sink(&rc->p) && rc->p.op == PEER_READ)
 			read_on(rc);
-		else if (is_source(rc) && rc->op != PEER_READ)
+		else if (peer_is_source(&rc->p) && rc->p.op != PEER_READ)
 			produce(rc);
 		tell(rc);
 	}
@@ -433,25 +358,25 @@ static void turn(struct rc *rc)
 
 static void run(struct rc *rc)
 {
-	uint64_t start = now_ms(), took;
+	uint64_t start = peer_now_ms(), took;
 	bool ended;
 
 	while (!all_done(rc)) {
 		errno = 0;
 		CHECK(!rc->failed, "a request failed");
-		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
+		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
 		/* What completed before the end may not have been seen yet. */
 		ended = rc->disconnected;
 		turn(rc);
 		CHECK(!ended || all_done(rc), "the connection ended before its time");
 	}
-	took = now_ms() - start;
-	printf("ok: %u messages of %u bytes in %u ms\n", rc->count, rc->bytes, (unsigned)took);
-	if (rc->flags & PEER_F_BOTH_END || !(rc->flags & PEER_F_PASSIVE_ENDS) == !rc->passive)
+	took = peer_now_ms() - start;
+	printf("ok: %u messages of %u bytes in %u ms\n", rc->p.count, rc->p.bytes, (unsigned)took);
+	if (peer_ends(&rc->p))
 		CHECK(!rdma_disconnect(rc->id) || errno == EINVAL, "rdma_disconnect");
 	while (!rc->disconnected) {
 		errno = 0;
-		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
+		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "no end in time");
 		turn(rc);
 	}
 }
@@ -469,14 +394,14 @@ static bool qp_in_error(struct rc *rc)
 /* One writes where nothing is; both see the connection end, and their requests flushed. */
 static void run_bad(struct rc *rc)
 {
-	uint64_t start = now_ms();
+	uint64_t start = peer_now_ms();
 
 	if (rc->bad_stag)
-		post(rc, IBV_WR_RDMA_WRITE, rc->source, rc->bytes, rc->peer_addr,
-		     rc->peer_stag ^ 0x00ff0000, 0);
+		post(rc, IBV_WR_RDMA_WRITE, rc->p.source, rc->p.bytes, rc->p.peer_addr,
+		     rc->p.peer_stag ^ 0x00ff0000, 0);
 	while (!rc->disconnected || !qp_in_error(rc)) {
 		errno = 0;
-		CHECK(now_ms() - start < PEER_LIMIT_S * 1000, "no error in time");
+		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "no error in time");
 		turn(rc);
 	}
 	printf("ok: the connection ended, the QP is in error\n");
@@ -495,46 +420,27 @@ static bool parse(struct rc *rc, int argc, char **argv)
 	int c;
 
 	while ((c = getopt(argc, argv, "o:d:s:n:S:e:w:P:qx:")) != -1) {
-		if (c == 'o')
-			rc->op = peer_op(optarg);
-		else if (c == 'd')
-			rc->flags |= peer_sink_flags(optarg);
-		else if (c == 's')
-			rc->bytes = (uint32_t)atoi(optarg);
-		else if (c == 'n')
-			rc->count = (uint32_t)atoi(optarg);
-		else if (c == 'S')
-			rc->seed = (uint32_t)atoi(optarg);
-		else if (c == 'e')
-			rc->flags |= peer_end_flags(optarg);
-		else if (c == 'w')
-			rc->wait_ms = (uint32_t)atoi(optarg);
-		else if (c == 'P')
-			rc->own_port = (uint16_t)atoi(optarg);
-		else if (c == 'q')
-			rc->quick = true;
-		else if (c == 'x')
+		if (c == 'x')
 			*(!strcmp(optarg, "stag") ? &rc->bad_stag : &rc->victim) = true;
-		else
+		else if (!peer_option(&rc->p, c))
 			return false;
 	}
-	rc->stride = (rc->bytes + 63) / 64 * 64 + 64;
-	return rc->op < PEER_OPS && rc->bytes <= PEER_MAX_BYTES && argc - optind == 3;
+	return peer_check(&rc->p) && argc - optind == 3;
 }
 
 int main(int argc, char **argv)
 {
-	static struct rc rc = {.bytes = 64, .count = 100};
+	static struct rc rc = {.p = PEER_DEFAULTS};
 	struct sockaddr_in addr = {.sin_family = AF_INET};
 
 	if (!parse(&rc, argc, argv) || !inet_aton(argv[optind + 1], &addr.sin_addr))
 		return usage();
 	addr.sin_port = htons((uint16_t)atoi(argv[optind + 2]));
-	rc.passive = !strcmp(argv[optind], "listen");
+	rc.p.passive = !strcmp(argv[optind], "listen");
 	rc.channel = rdma_create_event_channel();
 	CHECK(rc.channel, "rdma_create_event_channel");
 	fcntl(rc.channel->fd, F_SETFL, O_NONBLOCK);
-	if (rc.passive)
+	if (rc.p.passive)
 		listen_on(&rc, &addr);
 	else
 		connect_to(&rc, &addr);

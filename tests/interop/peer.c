@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The part of mpa_sock.c and rc_peer.c that does not ask how messages travel: options, data, notes;
+ * see peer.h. Called by both.
+ */
+#include "tests/interop/peer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+void peer_die(const char *what)
+{
+	fprintf(stderr, "%s: %s%s%s\n", program_invocation_short_name, what, errno ? ": " : "",
+		errno ? strerror(errno) : "");
+	exit(1);
+}
+
+uint64_t peer_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* The name of an operation, or PEER_OPS. */
+static enum peer_op op_of(const char *name)
+{
+	static const char *const names[PEER_OPS] = {"send", "write", "read"};
+	enum peer_op op = PEER_SEND;
+
+	while (op < PEER_OPS && strcmp(name, names[op]))
+		op++;
+	return op;
+}
+
+/* Flags of the words for who gets the data, and for who ends the connection. */
+static uint32_t sink_flags(const char *word)
+{
+	return !strcmp(word, "active") ? PEER_F_TO_ACTIVE : !strcmp(word, "both") ? PEER_F_BOTH : 0;
+}
+
+static uint32_t end_flags(const char *word)
+{
+	return !strcmp(word, "passive") ? PEER_F_PASSIVE_ENDS
+	       : !strcmp(word, "both")  ? PEER_F_BOTH_END
+					: 0;
+}
+
+bool peer_option(struct peer *p, int option)
+{
+	switch (option) {
+	case 'o':
+		p->op = op_of(optarg);
+		return true;
+	case 'd':
+		p->flags |= sink_flags(optarg);
+		return true;
+	case 'e':
+		p->flags |= end_flags(optarg);
+		return true;
+	case 's':
+		p->bytes = (uint32_t)atoi(optarg);
+		return true;
+	case 'n':
+		p->count = (uint32_t)atoi(optarg);
+		return true;
+	case 'S':
+		p->seed = (uint32_t)atoi(optarg);
+		return true;
+	case 'w':
+		p->wait_ms = (uint32_t)atoi(optarg);
+		return true;
+	case 'P':
+		p->own_port = (uint16_t)atoi(optarg);
+		return true;
+	case 'q':
+		p->quick = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool peer_check(struct peer *p)
+{
+	p->stride = (p->bytes + 63) / 64 * 64 + 64;
+	return p->op < PEER_OPS && p->bytes <= PEER_MAX_BYTES;
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* Every byte of message number depends on its place, the number and the seed. */
+static uint8_t byte_of(uint32_t seed, uint32_t number, uint32_t i)
+{
+	return (uint8_t)(seed + number * 131 + i * 7 + (i >> 8) * 29);
+}
+
+/* The data of the passive side, as a source, differs from that of the active one. */
+static uint32_t seed_of(const struct peer *p, bool passive)
+{
+	return passive ? p->seed + 77 : p->seed;
+}
+
+void peer_fill(const struct peer *p, uint8_t *to, uint32_t number)
+{
+	uint32_t seed = seed_of(p, p->passive);
+
+	for (uint32_t i = 0; !p->quick && i < p->bytes; i++)
+		to[i] = byte_of(seed, number, i);
+}
+
+/* False, and says where, when a byte is wrong. */
+static bool is_right(const uint8_t *data, uint32_t bytes, uint32_t seed, uint32_t number)
+{
+	for (uint32_t i = 0; i < bytes; i++) {
+		if (data[i] == byte_of(seed, number, i))
+			continue;
+		fprintf(stderr, "message %u of %u bytes: byte %u is %02x, not %02x\n", number,
+			bytes, i, data[i], byte_of(seed, number, i));
+		return false;
+	}
+	return true;
+}
+
+void peer_check_data(struct peer *p, const uint8_t *data, uint32_t bytes, uint32_t number)
+{
+	errno = 0;
+	CHECK(peer_is_sink(p) && p->received < p->count, "data that nobody sends");
+	CHECK(bytes == p->bytes, "a message of another length");
+	CHECK(p->quick || is_right(data, bytes, seed_of(p, !p->passive), number), "wrong data");
+	p->received++;
+}
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+struct peer_note peer_note(enum peer_kind kind, uint32_t number)
+{
+	return (struct peer_note){be32_put(PEER_MAGIC), be32_put(kind), be32_put(number)};
+}
+
+/* A note has a length that no message of data has. */
+static bool is_note(const void *data, uint32_t bytes, struct peer_note *note)
+{
+	if (bytes != sizeof(*note))
+		return false;
+	memcpy(note, data, sizeof(*note));
+	return be32_get(note->magic) == PEER_MAGIC;
+}
+
+void peer_take(struct peer *p, const uint8_t *data, uint32_t bytes)
+{
+	struct peer_note note;
+
+	errno = 0;
+	if (!is_note(data, bytes, &note)) {
+		peer_check_data(p, data, bytes, p->received);
+		return;
+	}
+	switch (be32_get(note.kind)) {
+	case PEER_NOTE_GO:
+		p->go = true;
+		break;
+	case PEER_NOTE_ACK:
+		CHECK(be32_get(note.number) <= p->count && be32_get(note.number) >= p->acked,
+		      "an acknowledgement of nothing");
+		p->acked = be32_get(note.number);
+		break;
+	case PEER_NOTE_DATA:
+		CHECK(be32_get(note.number) == p->received, "a Write out of turn");
+		peer_check_data(p, p->sink + (size_t)(p->received % PEER_SLOTS) * p->stride,
+				p->bytes, p->received);
+		break;
+	default:
+		peer_die("a note that nobody knows");
+	}
+}
