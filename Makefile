@@ -393,7 +393,7 @@ test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name
 	@+$(MAKE) _test-clients
 CLIENT_SCRIPTS := $(sort $(wildcard tests/clients/*.sh))
 _test-clients: all $(call products,san)
-	@tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(CLIENT_SCRIPTS))
+	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(CLIENT_SCRIPTS),$(if $(findstring $T,$s),$s)),$(CLIENT_SCRIPTS))
 
 test-int:	## the integration tests alone; T=name runs those whose path contains it
 	@tools/deps.sh test
@@ -406,7 +406,7 @@ test-interop:	## iWARP with others, as root: Linux's TCP, and siw in a small gue
 	@+$(MAKE) _test-interop
 INTEROP_SCRIPTS := $(filter-out tests/interop/lib.sh tests/interop/guest%.sh,$(sort $(wildcard tests/interop/*.sh)))
 _test-interop: all $(call products,san) $(INTEROP_BINS)
-	@tests/run.sh $(if $(T),$(foreach s,$(INTEROP_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INTEROP_SCRIPTS))
+	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(INTEROP_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INTEROP_SCRIPTS))
 
 soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=60; JOBS=1 at a time
 	@tools/deps.sh test

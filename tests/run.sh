@@ -4,10 +4,10 @@
 # Runs tests and counts them. Called by the Makefile; by hand: tests/run.sh TEST...
 #
 # A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration
-# script (tests/int/*.sh, *.py), which counts as one. Programs run as many at a time as there are
-# processors (JOBS=N: N), scripts one by one. Per test one line in the order given, PASS, FAIL or
-# SKIP with the reason; the output of what fails is shown. The last line is "N passed, N failed,
-# N skipped"; the exit status is 1 if anything failed.
+# script (tests/int/*.sh, *.py), which counts as one. As many run at a time as there are processors
+# (JOBS=N: N); a script with the line "# alone" near its top has the machine for itself. Per test one
+# line in the order given, PASS, FAIL or SKIP with the reason; the output of what fails is shown. The
+# last line is "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
 #
 # A script is run from the root of the tree with
 #	WEFT_BIN	where the programs are (default: those built with sanitizers)
@@ -62,42 +62,94 @@ run_limited()
 declare -A running=() # run_limited of a test that was started
 trap 'kill -TERM "${running[@]}" 2>/dev/null; wait; exit 130' INT TERM
 
-unit_log()
-{
-	local name=${1#*/ut/}
-	echo "$logs/${name//\//_}.log"
-}
-
 is_script()
 {
 	[[ $1 == *.sh || $1 == *.py ]]
 }
 
-# Keeps $jobs of the programs that come next in the list running.
+log_of()
+{
+	local name=${1#*/ut/}
+	is_script "$1" && name=int/${1##*/}
+	echo "$logs/${name//\//_}.log"
+}
+
+tmp_of()
+{
+	echo "$tmp/${1##*/}"
+}
+
+limit_of()
+{
+	local limit=${WEFT_UNIT_TIMEOUT:-120}
+	if is_script "$1"; then
+		limit=$(sed -n '1,40s/^# timeout: \([0-9][0-9]*\)$/\1/p' "$1" | head -n 1)
+	fi
+	echo "${limit:-120}"
+}
+
+alone()
+{
+	is_script "$1" && sed -n 1,40p "$1" | grep -qx '# alone'
+}
+
+# start TEST: leaves its seconds beside its log.
+start()
+{
+	local begin=$SECONDS log rc
+	log=$(log_of "$1")
+	if is_script "$1"; then
+		WEFT_TMP=$(tmp_of "$1")
+		export WEFT_TMP WEFT_RUN_DIR=$WEFT_TMP/run
+		rm -rf "$WEFT_TMP"
+		mkdir -p "$WEFT_RUN_DIR"
+	fi
+	run_limited "$(limit_of "$1")" "$log" "$1"
+	rc=$?
+	echo "$((SECONDS - begin))" >"$log.seconds"
+	return "$rc"
+}
+
+# Keeps $jobs of the tests from a place of the list on running.
 jobs=${JOBS:-$(nproc)}
 tests=("$@")
 start_ahead()
 {
-	local i t
-	for ((i = $1; i < ${#tests[@]} && ${#running[@]} < jobs; i++)); do
+	local i t busy
+	mapfile -t busy < <(jobs -rp)
+	for ((i = $1; i < ${#tests[@]} && ${#busy[@]} < jobs; i++)); do
 		t=${tests[i]}
-		if is_script "$t" || [ ! -x "$t" ]; then
+		if [ ! -x "$t" ] || [ -n "${running[$t]:-}" ]; then
+			continue
+		fi
+		if alone "$t" && [ "${#busy[@]}" -gt 0 ]; then
 			break
 		fi
-		if [ -z "${running[$t]:-}" ]; then
-			run_limited "${WEFT_UNIT_TIMEOUT:-120}" "$(unit_log "$t")" "$t" &
-			running[$t]=$!
+		start "$t" &
+		running[$t]=$!
+		busy+=("$!")
+		if alone "$t"; then
+			break
 		fi
 	done
 }
 
+# Until the test in this place is done; others go on meanwhile. Its exit status.
+await()
+{
+	local pid
+	start_ahead "$1"
+	pid=${running[${tests[$1]}]}
+	while jobs -rp | grep -qx "$pid"; do
+		wait -n
+		alone "${tests[$1]}" || start_ahead "$1"
+	done
+	wait "$pid"
+}
+
 unit()
 {
-	local bin=$1 name=${1#*/ut/} log rc line run ok bad
-	log=$(unit_log "$bin")
-	wait "${running[$bin]}"
-	rc=$?
-	unset "running[$bin]"
+	local bin=$1 rc=$2 log=$3 name=${1#*/ut/} line run ok bad
 	# "tests  total ran passed failed inactive" of CUnit's run summary
 	line=$(sed -n 's/^ *tests  *\([0-9]*\)  *\([0-9]*\)  *\([0-9]*\)  *\([0-9]*\) .*/\2 \3 \4/p' "$log" | tail -n 1)
 	read -r run ok bad <<<"${line:-0 0 0}"
@@ -119,25 +171,14 @@ unit()
 
 script()
 {
-	local path=$1 name=int/${1##*/} log limit rc start
-	log=$logs/${name//\//_}.log
-	limit=$(sed -n '1,40s/^# timeout: \([0-9][0-9]*\)$/\1/p' "$path" | head -n 1)
-	limit=${limit:-120}
-	export WEFT_TMP=$tmp/${name##*/}
-	export WEFT_RUN_DIR=$WEFT_TMP/run
-	rm -rf "$WEFT_TMP"
-	mkdir -p "$WEFT_RUN_DIR"
-	start=$SECONDS
-	run_limited "$limit" "$log" "$path" &
-	running[$path]=$!
-	wait "$!"
-	rc=$?
-	unset "running[$path]"
+	local path=$1 rc=$2 log=$3 name=int/${1##*/} limit dir
+	limit=$(limit_of "$path")
+	dir=$(tmp_of "$path")
 	case $rc in
 	0)
 		passed=$((passed + 1))
-		rm -rf "$WEFT_TMP"
-		echo "PASS $name ($((SECONDS - start)) s)"
+		rm -rf "$dir"
+		echo "PASS $name ($(cat "$log.seconds") s)"
 		;;
 	77)
 		skipped=$((skipped + 1))
@@ -149,7 +190,7 @@ script()
 		;;
 	*)
 		failed=$((failed + 1))
-		fail "$name" "exit status $rc, files in ${WEFT_TMP#"$PWD"/}" "$log" "tests/run.sh $path"
+		fail "$name" "exit status $rc, files in ${dir#"$PWD"/}" "$log" "tests/run.sh $path"
 		;;
 	esac
 }
@@ -162,11 +203,13 @@ for at in "${!tests[@]}"; do
 		echo "FAIL $t: not there, or not executable"
 		continue
 	fi
+	await "$at"
+	rc=$?
+	unset "running[$t]"
 	if is_script "$t"; then
-		script "$t"
+		script "$t" "$rc" "$(log_of "$t")"
 	else
-		start_ahead "$at"
-		unit "$t"
+		unit "$t" "$rc" "$(log_of "$t")"
 	fi
 done
 
