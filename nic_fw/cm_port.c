@@ -74,6 +74,15 @@ static int bind_one(struct fw_nic *nic, uint16_t space, uint16_t port, bool reus
 	return 0;
 }
 
+/* Another shard's, or the kernel's, would be found out by a listener or connection only. */
+static bool can_hold(struct fw_nic *nic, uint16_t port)
+{
+	if (!cm_port_hold(nic, port))
+		return false;
+	cm_port_drop(nic, port);
+	return true;
+}
+
 int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 {
 	const uint32_t span = HW_CM_EPHEMERAL_END - HW_CM_EPHEMERAL;
@@ -84,8 +93,11 @@ int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 	start = (uint32_t)(nic->port.random64(nic->port.ctx) % span);
 	for (i = 0; i < span; i++) {
 		*port = (uint16_t)(HW_CM_EPHEMERAL + (start + i) % span);
-		if (!bind_one(nic, space, *port, false))
+		if (bind_one(nic, space, *port, false))
+			continue;
+		if (space != HW_CM_TCP || can_hold(nic, *port))
 			return 0;
+		cm_port_release(nic, space, *port, false);
 	}
 	*port = 0;
 	return FW_EADDRNOTAVAIL;
@@ -115,6 +127,15 @@ static uint32_t *owner_of(struct fw_nic *nic, uint16_t port)
 	return &table[(uint32_t)CM_SPACES << 16 | port];
 }
 
+static void let_go(uint32_t *word)
+{
+	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+	do {
+		assert(old & WORD_BINDERS);
+	} while (!change(word, &old, old - 1));
+}
+
 bool cm_port_hold(struct fw_nic *nic, uint16_t port)
 {
 	uint32_t *word = owner_of(nic, port);
@@ -127,17 +148,21 @@ bool cm_port_hold(struct fw_nic *nic, uint16_t port)
 		assert((old & WORD_BINDERS) != WORD_BINDERS);
 		new = ((old & WORD_BINDERS) + 1) | (uint32_t)nic->config.shard << WORD_SHARD_SHIFT;
 	} while (!change(word, &old, new));
-	return true;
+	if (old & WORD_BINDERS || !nic->port.tcp_port ||
+	    nic->port.tcp_port(nic->port.ctx, port, true))
+		return true;
+	let_go(word);
+	return false;
 }
 
 void cm_port_drop(struct fw_nic *nic, uint16_t port)
 {
 	uint32_t *word = owner_of(nic, port);
-	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 
-	do {
-		assert(old & WORD_BINDERS);
-	} while (!change(word, &old, old - 1));
+	/* While it is held it is this shard's, so nobody else changes the word. */
+	if ((__atomic_load_n(word, __ATOMIC_ACQUIRE) & WORD_BINDERS) == 1 && nic->port.tcp_port)
+		(void)nic->port.tcp_port(nic->port.ctx, port, false);
+	let_go(word);
 }
 
 uint32_t cm_port_owner(const uint32_t *table, uint16_t port)

@@ -184,6 +184,14 @@ struct fw_port {
 	uint32_t *cm_ports;
 
 	/*
+	 * A port of TCP gets its first listener or connection (in), or has lost the last. False:
+	 * somebody else has it at the NIC's address, and the NIC must not use it; only where in.
+	 * For a port and a NIC in turn, whatever instances ask. NULL: the address is the NIC's
+	 * alone.
+	 */
+	bool (*tcp_port)(void *ctx, uint16_t port, bool in);
+
+	/*
 	 * Pages of the arena, or of a client's BAR, that hold nothing any more. Page-aligned.
 	 * Pages of a BAR read as zero from then on.
 	 */

@@ -352,6 +352,76 @@ static void one_shard_has_it(void)
 	cp_end(&cp);
 }
 
+/* What the port of a NIC says whose address the kernel has too: ports of the kernel's are not
+ * given. */
+static struct {
+	uint8_t taken[65536];
+	uint32_t num_taken;
+	uint16_t one;  /* the kernel's */
+	bool odd;      /* all odd ones are the kernel's */
+	bool not_turn; /* taken twice, or given back twice */
+} kernel;
+
+static bool kernel_port(void *ctx, uint16_t port, bool in)
+{
+	(void)ctx;
+	kernel.not_turn |= kernel.taken[port] == in;
+	if (in && (port == kernel.one || (kernel.odd && port & 1)))
+		return false;
+	kernel.taken[port] = in;
+	kernel.num_taken += in ? 1 : UINT32_MAX;
+	return true;
+}
+
+static void somebody_else_has_it(void)
+{
+	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP};
+	uint32_t port;
+	uint32_t e, i;
+
+	begin();
+	memset(&kernel, 0, sizeof(kernel));
+	for (e = 0; e < 2; e++)
+		cp.rp.end[e].nic->port.tcp_port = e ? kernel_port : NULL;
+	kernel.one = 22;
+	cm.ep = cp_bound(&cp, 1, HW_CM_TCP, 22);
+	for (i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EADDRINUSE);
+	cm.ip = cp.rp.end[0].nic->config.ip;
+	cm.port = 9;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(kernel.num_taken, 0);
+	kernel.one = 0;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), 0);
+	CU_ASSERT_TRUE(kernel.taken[22]);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cm.ep), 0);
+	CU_ASSERT_EQUAL(kernel.num_taken, 0);
+	/* What is given out unasked can be used. */
+	kernel.odd = true;
+	for (i = 0; i < 20; i++) {
+		cm = (struct hw_cmd_cm){.ep = cp_create(&cp, 1), .space = HW_CM_TCP};
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_BIND, &cm, &port), 0);
+		CU_ASSERT_FALSE(port & 1);
+		CU_ASSERT_EQUAL(kernel.num_taken, 0);
+		CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cm.ep), 0);
+	}
+	/* It is taken once for a listener and its connections, until the last has gone. */
+	kernel.odd = false;
+	(void)cp_tcp_listen(&cp, 0, 0);
+	cp.a = cp_tcp_ask(&cp, 0, 0);
+	run(100);
+	cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	CU_ASSERT_TRUE(kernel.taken[CP_PORT]);
+	CU_ASSERT_EQUAL(kernel.num_taken, 1);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.b), 0);
+	run(100);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(kernel.num_taken, 0);
+	CU_ASSERT_FALSE(kernel.not_turn);
+	cp_end(&cp);
+}
+
 /* The same two ports again and again. */
 static void again(void)
 {
@@ -376,4 +446,5 @@ static void again(void)
 
 UT_MAIN("nic_fw/cm_tcp", UT(every_way), UT(either_begins), UT(posted_early), UT(nobody),
 	UT(rejected), UT(qp_ends_it), UT(process_dies), UT(peer_is_gone), UT(peer_restarts),
-	UT(both_transports), UT(backlog), UT(between_listeners), UT(one_shard_has_it), UT(again))
+	UT(both_transports), UT(backlog), UT(between_listeners), UT(one_shard_has_it),
+	UT(somebody_else_has_it), UT(again))
