@@ -146,6 +146,9 @@ UT_SRCS := $(filter-out tests/verbs/%,$(UT_SRCS))
 endif
 UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
+ifeq ($(HAVE_DPDK),)
+INT_PROGS := $(filter-out xdp_%,$(INT_PROGS))
+endif
 
 # ---- rules, made per variant ----------------------------------------------------------------
 
@@ -335,7 +338,7 @@ $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%
 	$(call ut_archives,$(patsubst tests/%/,%,$(dir $s))),\
 	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
-	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),-ljansson -lm)))
+	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) -ljansson -lm)))
 # valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.
 PLAIN_BINS := $(B)/int/every_call $(B)/int/mortal
 $(foreach p,$(PLAIN_BINS),$(eval $(call link,release,$p,$(p:$(B)/%=$(B)/obj/release/tests/%.o),\

@@ -252,15 +252,15 @@ static bool apply_idle(struct args_state *st, const char *text)
 
 static bool apply_netdev(struct args_state *st, const char *text)
 {
-	if (!strcmp(text, "auto"))
-		st->conf->netdev = CONF_NETDEV_AUTO;
-	else if (!strcmp(text, "xdp"))
-		st->conf->netdev = CONF_NETDEV_XDP;
-	else if (!strcmp(text, "packet"))
-		st->conf->netdev = CONF_NETDEV_PACKET;
-	else
-		return wrong(st, "--netdev takes auto, xdp or packet, not \"%s\"", text);
-	return true;
+	static const char *const words[] = {"auto", "xdp", "native", "generic", "packet"};
+
+	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcmp(text, words[i])) {
+			st->conf->netdev = (enum conf_netdev)i;
+			return true;
+		}
+	}
+	return wrong(st, "--netdev takes auto, xdp, native, generic or packet, not \"%s\"", text);
 }
 
 static bool apply_quota(struct args_state *st, const char *text)
@@ -405,7 +405,8 @@ static const struct args_option args_options[] = {
      "AF_PACKET), memif:PATH[,server], pci:ADDR, tap:NAME; may be repeated"},
     {"ip", "A.B.C.D/LEN", apply_ip, "address of the NIC of the --port before it"},
     {"gw", "A.B.C.D", apply_gw, "its gateway (default: none, the subnet alone)"},
-    {"netdev", "HOW", apply_netdev, "how to use a NETDEV: auto (default), xdp or packet"},
+    {"netdev", "HOW", apply_netdev,
+     "how to use a NETDEV: auto (default), xdp (native or generic), packet"},
     {"mtu", "BYTES", apply_mtu,
      "largest IPv4 packet, 1280 to 9216 (default 1500; NETDEV: the interface's)"},
     {"loss", "PERCENT", apply_loss, "switch: drop so many frames"},

@@ -61,8 +61,10 @@ enum conf_share {
 };
 
 enum conf_netdev {
-	CONF_NETDEV_AUTO, /* AF_XDP where it works, else AF_PACKET */
-	CONF_NETDEV_XDP,  /* AF_XDP or fail */
+	CONF_NETDEV_AUTO,    /* AF_XDP where it works, else AF_PACKET */
+	CONF_NETDEV_XDP,     /* AF_XDP or fail */
+	CONF_NETDEV_NATIVE,  /* the same, XDP in the driver */
+	CONF_NETDEV_GENERIC, /* the same, XDP behind it */
 	CONF_NETDEV_PACKET,
 };
 

@@ -214,6 +214,9 @@ static bool watch_ports(struct core *core)
 	for (uint32_t i = 0; i < core->num_wires; i++) {
 		const struct wire *wire = core->wire[i];
 
+		/* Sockets of an interface that is gone wake whoever watches them, for ever. */
+		if (atomic_load_explicit(&wire->gone, memory_order_acquire))
+			continue;
 		for (uint32_t j = 0; j < wire->num_fds; j++) {
 			if (idle_add(core, wire->fd[j], EPOLLIN, IDLE_DATA_PORT))
 				all = false;

@@ -23,6 +23,7 @@
 #include "dpdk_app/log.h"
 #include "dpdk_app/mac_filter.h"
 #include "dpdk_app/msg.h"
+#include "dpdk_app/wire.h"
 
 /* The client if it has memory that may still be reached, else NULL. */
 static struct client *host_client(struct shard *shard, uint32_t client, uint64_t addr,
@@ -149,6 +150,14 @@ uint64_t port_random64(void *ctx)
 	return x;
 }
 
+static bool port_tcp_port(void *ctx, uint16_t port, bool in)
+{
+	const struct shard *shard = ctx;
+	struct wire *wire = shard->nic->wire;
+
+	return !wire->ops->tcp_port || wire->ops->tcp_port(wire, port, in);
+}
+
 static uint64_t port_clock_ns(void *ctx)
 {
 	(void)ctx;
@@ -173,6 +182,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .mem_unmap = port_mem_unmap,
 	    .mac_filter = mac_filter_set,
 	    .cm_ports = shard->nic->cm_ports,
+	    .tcp_port = port_tcp_port,
 	    .arena_release = port_arena_release,
 	    .bar_release = port_bar_release,
 	    .clock_ns = port_clock_ns,

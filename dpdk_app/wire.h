@@ -47,6 +47,8 @@ struct wire_ops {
 	 * core, one at a time. NULL: all groups come in.
 	 */
 	void (*group)(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in);
+	/* See fw_port.tcp_port. Any core. NULL: there is nobody to ask. */
+	bool (*tcp_port)(struct wire *wire, uint16_t port, bool in);
 	/* Frees the port. No core runs any more. */
 	void (*close)(struct wire *wire);
 };
@@ -84,13 +86,15 @@ struct wire {
 	uint64_t drop_down;    /* owner: frames of other cores dropped: no link */
 	struct xdp *xdp;       /* NULL: no program of ours */
 	struct xsk *xsk;       /* the port is AF_XDP sockets, none of DPDK's; NULL: it is DPDK's */
-	/* A packet socket: groups are joined with it, and IGMP that XDP leaves to the kernel */
-	int group_fd;               /* comes in by it; -1: none */
-	bool group_rx;              /* IGMP comes in by group_fd */
+	/* A packet socket: groups are joined with it, and what XDP leaves to the kernel though */
+	int group_fd;               /* the NIC wants it comes in by it; -1: none */
+	bool group_rx;              /* such frames come in by group_fd */
 	uint64_t group_looked_ns;   /* owner: when it was read last */
 	bool filters;               /* the device filters group MACs */
 	_Atomic(bool) macs_changed; /* for the owner: the device does not know them yet */
 	int claim_fd;               /* keeps other weftds off the interface; -1: none */
+	bool shared;                /* control: the NIC's address is the kernel's, too */
+	_Atomic(bool) gone;         /* the interface is, for good */
 };
 
 /* Joins a NIC to the built-in switch. 0 or -errno. */
@@ -112,6 +116,8 @@ int wire_ethdev_ring(struct wire *wire) __attribute__((warn_unused_result));
 /* Configures and starts wire->port, and makes that ring. 0 or -errno. */
 int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
     __attribute__((warn_unused_result));
+/* Counters of the port; wire_stats.c. */
+uint32_t wire_ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max);
 /* Undoes both. */
 void wire_ethdev_close(struct wire *wire);
 extern const struct wire_ops wire_ethdev_ops;
@@ -124,11 +130,14 @@ uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max);
 
 /*
  * Groups on a kernel's interface: the socket that joins them; 0 or -errno. Joins or leaves
- * one, any core. Frames of IGMP that the XDP program left to the kernel, on the owner's core.
+ * one, any core. Copies of frames that the XDP program left to the kernel, on the owner's core.
  */
 int wire_netdev_group_open(struct wire *wire) __attribute__((warn_unused_result));
 void wire_netdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in);
-uint32_t wire_netdev_igmp(struct wire *wire, struct rte_mbuf **frames, uint32_t n);
+uint32_t wire_netdev_copies(struct wire *wire, struct rte_mbuf **frames, uint32_t n);
+
+/* Looks whether the NIC's address is the kernel's too. Control thread. */
+void wire_netdev_addresses(struct wire *wire);
 
 /* Each opens nic->conf's device as nic->wire and says so in wire->how. 0 or -errno. */
 int wire_netdev_open(struct nic *nic) __attribute__((warn_unused_result));

@@ -23,7 +23,6 @@
 #include "dpdk_app/log.h"
 #include "dpdk_app/mac_filter.h"
 #include "dpdk_app/port.h"
-#include "dpdk_app/stats.h"
 #include "dpdk_app/xdp.h"
 #include "dpdk_app/xsk.h"
 
@@ -80,7 +79,7 @@ static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_
 	uint32_t got = 0;
 
 	if (wire->group_rx)
-		got = wire_netdev_igmp(wire, frames, n);
+		got = wire_netdev_copies(wire, frames, n);
 
 	for (uint32_t i = 0; i < wire->num_rx_queues && got < n; i++) {
 		uint16_t queue = wire->next_rx_queue;
@@ -158,6 +157,11 @@ static void ethdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, b
 		return;
 	atomic_store_explicit(&wire->macs_changed, true, memory_order_release);
 	core_wake(wire->nic->shard[0].core);
+}
+
+static bool ethdev_tcp_port(struct wire *wire, uint16_t port, bool in)
+{
+	return !wire->xdp || !xdp_tcp_port(wire->xdp, port, in);
 }
 
 /* Tells the device what to let in: the list, or everything where it takes no list so long. */
@@ -239,6 +243,9 @@ static bool ethdev_link(struct wire *wire)
 	uint64_t now_ns = nic->shard[0].core->now_ns;
 	bool up;
 
+	/* Its sockets only ever say that they are in error. */
+	if (atomic_load_explicit(&wire->gone, memory_order_acquire))
+		wire->settled = false;
 	if (wire->ifindex || atomic_load_explicit(&wire->restart, memory_order_acquire) ||
 	    rte_eth_link_get_nowait(wire->port, &link))
 		return false;
@@ -260,40 +267,6 @@ static bool ethdev_link(struct wire *wire)
 	return true;
 }
 
-static uint32_t ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max)
-{
-	struct rte_eth_stats s = {0};
-	struct xsk_stats x;
-	uint32_t n = 0;
-
-	if (wire->xsk) {
-		xsk_stats(wire->xsk, &x);
-		s = (struct rte_eth_stats){.ipackets = x.rx,
-					   .opackets = x.tx,
-					   .imissed = x.rx_missed,
-					   .ierrors = x.rx_errors,
-					   .oerrors = x.tx_errors,
-					   .rx_nombuf = x.no_mbuf};
-	} else if (rte_eth_stats_get(wire->port, &s)) {
-		return 0;
-	}
-	if (max < 9)
-		return 0;
-	stats_put(&stat[n++], "wire_", "ipackets", s.ipackets);
-	stats_put(&stat[n++], "wire_", "opackets", s.opackets);
-	stats_put(&stat[n++], "wire_", "imissed", s.imissed);
-	stats_put(&stat[n++], "wire_", "ierrors", s.ierrors);
-	stats_put(&stat[n++], "wire_", "oerrors", s.oerrors);
-	stats_put(&stat[n++], "wire_", "rx_nombuf", s.rx_nombuf);
-	stats_put(&stat[n++], "wire_", "drop_down", wire->drop_down);
-	stats_put(&stat[n++], "wire_", "faults", wire->faults);
-	stats_put(&stat[n++], "wire_", "link_up",
-		  atomic_load_explicit(&wire->nic->link_up, memory_order_relaxed));
-	if (wire->xdp)
-		n += xdp_stats(wire->xdp, stat + n, max - n);
-	return n;
-}
-
 const struct wire_ops wire_ethdev_ops = {
     .rx = ethdev_rx,
     .tx = ethdev_tx,
@@ -301,8 +274,9 @@ const struct wire_ops wire_ethdev_ops = {
     .waiting = ethdev_waiting,
     .next_ns = ethdev_next_ns,
     .link = ethdev_link,
-    .stats = ethdev_stats,
+    .stats = wire_ethdev_stats,
     .group = ethdev_group,
+    .tcp_port = ethdev_tcp_port,
     .close = wire_ethdev_close,
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An interface of the kernel as a wire. AF_XDP takes the NIC's frames in the driver and
- * leaves the others to the kernel; where it cannot be had (an MTU beyond a page, a driver
- * without XDP, another's program attached, more queues than can be watched), AF_PACKET taps
- * the interface: the kernel then sees the NIC's frames too, and ignores them, since the NIC's
- * address is not one of its own. Which one is used, and why not the other, is said at the start.
+ * leaves the others to the kernel; where it cannot be had (an MTU beyond a page, another's program
+ * attached, more queues than can be watched), AF_PACKET taps the interface: the kernel then sees
+ * the NIC's frames too, and ignores them, since the NIC's address is not one of its own. An address
+ * that the kernel has too is for AF_XDP alone. Which one is used, and why not the other, is said at
+ * the start.
  *
  * Called by nic.c; calls xsk.c and xdp.c, and net_af_packet through wire_ethdev.c.
  */
@@ -13,6 +14,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/ethtool.h>
 #include <linux/filter.h>
 #include <linux/sockios.h>
@@ -217,12 +219,69 @@ static void netdev_note_fds(struct wire *wire, int domain, const int *before, ui
 
 static_assert((int)APP_PORT_FDS <= (int)XSK_MAX_QUEUES, "each queue can be watched");
 
+/* Whether an interface of this namespace has the address: the kernel takes packets to it by any. */
+static bool netdev_kernel_has(uint32_t ip)
+{
+	struct ifaddrs *list, *at;
+	bool has = false;
+
+	if (getifaddrs(&list)) {
+		log_error("the kernel's addresses cannot be read: %s", strerror(errno));
+		return false;
+	}
+	for (at = list; at && !has; at = at->ifa_next) {
+		const struct sockaddr_in *in = (const void *)at->ifa_addr;
+
+		has = in && in->sin_family == AF_INET && in->sin_addr.s_addr == ip;
+	}
+	freeifaddrs(list);
+	return has;
+}
+
+void wire_netdev_addresses(struct wire *wire)
+{
+	bool shared = netdev_kernel_has(wire->nic->conf->ip);
+
+	if (shared == wire->shared)
+		return;
+	wire->shared = shared;
+	if (wire->xdp) {
+		xdp_share(wire->xdp, shared);
+		log_info("%s: its address is %s", wire->nic->name,
+			 shared ? "the kernel's too: of TCP it takes the ports that it uses"
+				: "its own: all of TCP is taken");
+	} else if (shared) {
+		log_error(
+		    "%s: its address is the kernel's too, which ends the NIC's TCP connections "
+		    "with resets; give the NIC another one, or use AF_XDP",
+		    wire->nic->name);
+	}
+}
+
+/* As the operator says, else in the driver, and behind it where that cannot. */
+static struct xdp *netdev_xdp_open(const struct wire *wire)
+{
+	enum conf_netdev how = wire->nic->app->conf.netdev;
+	const char *device = wire->nic->conf->device;
+	struct xdp *xdp = NULL;
+
+	if (how == CONF_NETDEV_NATIVE)
+		return xdp_open(wire->ifindex, false);
+	if (how != CONF_NETDEV_GENERIC && !netdev_is_veth(device)) {
+		xdp = xdp_open(wire->ifindex, false);
+		if (!xdp)
+			log_info("%s: no XDP in the driver of %s: %s; behind it instead",
+				 wire->nic->name, device, strerror(errno));
+	}
+	return xdp ? xdp : xdp_open(wire->ifindex, true);
+}
+
 static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 {
 	struct nic *nic = wire->nic;
 	int err = 0;
 
-	wire->xdp = xdp_open(wire->ifindex, netdev_is_veth(nic->conf->device));
+	wire->xdp = netdev_xdp_open(wire);
 	if (!wire->xdp)
 		return -errno;
 	wire->xsk = xsk_open(wire->ifindex, queues, nic->pool, wire->xdp);
@@ -231,7 +290,7 @@ static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 	if (!err)
 		err = wire_ethdev_ring(wire);
 	if (!err)
-		err = xdp_start(wire->xdp, nic->conf->ip);
+		xdp_start(wire->xdp, nic->conf->ip, wire->shared);
 	wire->num_rx_queues = (uint16_t)queues;
 	wire->num_fds = 0;
 	for (uint32_t i = 0; !err && i < queues; i++)
@@ -259,7 +318,7 @@ static const char *netdev_try_xdp(struct wire *wire)
 	struct nic *nic = wire->nic;
 	const char *device = nic->conf->device;
 	uint32_t queues = netdev_rx_queues(device);
-	static char reason[128];
+	static char reason[256];
 	int err;
 
 	if (nic->app->conf.netdev == CONF_NETDEV_PACKET)
@@ -275,9 +334,9 @@ static const char *netdev_try_xdp(struct wire *wire)
 			 queues, APP_PORT_FDS, device, APP_PORT_FDS);
 		return reason;
 	}
-	err = xdp_clean(wire->ifindex);
+	err = xdp_clean(wire->ifindex, device, reason, sizeof(reason));
 	if (err == -EBUSY)
-		return "another XDP program is attached";
+		return reason;
 	if (!err)
 		err = netdev_xdp_start(wire, queues);
 	if (err) {
@@ -285,7 +344,9 @@ static const char *netdev_try_xdp(struct wire *wire)
 		netdev_undo(wire);
 		return reason;
 	}
-	snprintf(wire->how, sizeof(wire->how), "AF_XDP on %.15s", device);
+	snprintf(wire->how, sizeof(wire->how), "AF_XDP on %.15s, %s, %u queue%s%s", device,
+		 xdp_generic(wire->xdp) ? "generic" : "native", queues, queues == 1 ? "" : "s",
+		 wire->shared ? ", at the kernel's address" : "");
 	return NULL;
 }
 
@@ -391,14 +452,23 @@ int wire_netdev_open(struct nic *nic)
 		return err;
 	}
 	wire->settled = true;
+	wire->shared = netdev_kernel_has(nic->conf->ip);
 	wire->partial_csum = netdev_has_partial_csum(device);
 	nic->link_mbps = netdev_mbps(device);
 	why_not = netdev_try_xdp(wire);
 	if (!why_not)
 		return netdev_groups(wire);
-	if (nic->app->conf.netdev == CONF_NETDEV_XDP) {
-		log_error("--port %s: no AF_XDP: %s; leave --netdev xdp away to use AF_PACKET",
-			  device, why_not);
+	if (nic->app->conf.netdev != CONF_NETDEV_AUTO &&
+	    nic->app->conf.netdev != CONF_NETDEV_PACKET) {
+		log_error("--port %s: no AF_XDP: %s; leave --netdev away to use AF_PACKET", device,
+			  why_not);
+		return -ENOTSUP;
+	}
+	if (wire->shared) {
+		log_error(
+		    "--port %s: the kernel has the NIC's address too, which takes AF_XDP: %s; or "
+		    "give the NIC an address of its own",
+		    device, why_not);
 		return -ENOTSUP;
 	}
 	log_info("%s: AF_PACKET instead of AF_XDP on %s: %s", nic->name, device, why_not);

@@ -3,11 +3,13 @@
  * Groups on an interface of the kernel: a packet socket joins their MACs, so that the device lets
  * them in, for as long as weftd lives; the XDP program is told of the IPv4 ones.
  *
- * Datagrams to the NIC's groups are taken by the XDP program like others. IGMP it leaves to the
- * kernel, which may have groups of its own on the interface: the NIC reads its copy from the same
- * socket. With AF_PACKET all comes in by the port, and the socket receives nothing.
+ * Datagrams to the NIC's groups are taken by the XDP program like others. What the NIC and the
+ * kernel both want to hear it leaves to the kernel, and the NIC reads its copy from the same
+ * socket: IGMP, ARP about an address that both have, and stations that say that their MAC is a new
+ * one. With AF_PACKET all comes in by the port, and the socket receives nothing.
  *
- * Called by wire_netdev.c, wire_ethdev.c; calls the kernel and xdp.c. packet(7), RFC 1112 6.4.
+ * Called by wire_netdev.c, wire_ethdev.c; calls the kernel and xdp.c. packet(7), RFC 1112 6.4, RFC
+ * 5227 3.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,22 +28,37 @@
 #include "shared_defs/wire_ip.h"
 
 enum {
-	/* Queries come every two minutes, and a second is a short time to answer one in. */
+	/* Queries come every two minutes, and a second is a short time to answer one in; an ARP
+	 * reply that comes so much later is soon enough. */
 	GROUP_LOOK_NS = 2000000,
 };
 
-/* IPv4 with protocol IGMP, and nothing else. */
-static int group_igmp_only(int fd)
+/*
+ * IGMP; ARP to the NIC's address, which comes here if that is the kernel's too; ARP whose sender
+ * asks for, or answers, himself. Nothing else.
+ */
+static int group_filter(int fd, uint32_t ip)
 {
 	enum {
 		ETH_TYPE = offsetof(struct wire_eth, type),
-		IP_PROTO = sizeof(struct wire_eth) + offsetof(struct wire_ip, proto)
+		IP_PROTO = sizeof(struct wire_eth) + offsetof(struct wire_ip, proto),
+		ARP_SENDER = sizeof(struct wire_eth) + offsetof(struct wire_arp, sender_ip),
+		ARP_TARGET = sizeof(struct wire_eth) + offsetof(struct wire_arp, target_ip),
 	};
 	struct sock_filter code[] = {
+	    /* A VLAN's is not the NIC's, though its tag no longer stands in the frame. */
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 11),
 	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_TYPE),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_IPV4, 0, 3),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_IPV4, 0, 2),
 	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, IP_PROTO),
-	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_IGMP, 0, 1),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_IGMP, 6, 7),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ARP, 0, 6),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARP_SENDER),
+	    BPF_STMT(BPF_MISC | BPF_TAX, 0),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARP_TARGET),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 1, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(ip), 0, 1),
 	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	};
@@ -52,8 +69,9 @@ static int group_igmp_only(int fd)
 
 int wire_netdev_group_open(struct wire *wire)
 {
-	struct sockaddr_ll addr = {
-	    .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP), .sll_ifindex = wire->ifindex};
+	struct sockaddr_ll addr = {.sll_family = AF_PACKET,
+				   .sll_protocol = htons(ETH_P_ALL),
+				   .sll_ifindex = wire->ifindex};
 	const int one = 1;
 	int err = 0;
 
@@ -64,7 +82,7 @@ int wire_netdev_group_open(struct wire *wire)
 	if (wire->xdp) {
 		if (setsockopt(wire->group_fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one,
 			       sizeof(one)) ||
-		    group_igmp_only(wire->group_fd) ||
+		    group_filter(wire->group_fd, wire->nic->conf->ip) ||
 		    bind(wire->group_fd, (struct sockaddr *)&addr, sizeof(addr)))
 			err = -errno;
 		wire->group_rx = !err;
@@ -95,7 +113,7 @@ void wire_netdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, boo
 		xdp_group(wire->xdp, ip, in);
 }
 
-uint32_t wire_netdev_igmp(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+uint32_t wire_netdev_copies(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
 	uint64_t now_ns = wire->nic->shard[0].core->now_ns;
 	uint32_t got = 0;

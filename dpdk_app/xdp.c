@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Handling of the XDP program dpdk_app/xdp/weft_xdp.bpf.c. Its object file is part of
- * weftd, so that there is no file to install or miss. Until xdp_start() writes the address it
- * takes nothing.
+ * weftd, as its skeleton, so that there is no file to install or miss. Until xdp_start() writes the
+ * address it takes nothing.
  *
- * Called by wire_netdev.c, wire_ethdev.c and xsk.c; calls libbpf.
+ * The program hangs on a link (bpf_link) that is a descriptor of this process: the kernel detaches
+ * it when that goes, by SIGKILL too. Kernels before 5.9 have no such links for XDP: there the
+ * interface itself holds the program, and xdp_clean() takes away what a killed weftd left.
+ *
+ * Called by wire_netdev.c, wire_netdev_group.c, wire_ethdev.c and xsk.c; calls libbpf, tcp_ports.c.
  */
 #include "dpdk_app/xdp.h"
 
@@ -13,118 +17,138 @@
 #include <errno.h>
 #include <linux/if_link.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "dpdk_app/log.h"
 #include "dpdk_app/stats.h"
+#include "dpdk_app/tcp_ports.h"
 #include "dpdk_app/xdp/weft_xdp.h"
 #include "weft_xdp.skel.h"
 
 struct xdp {
 	int ifindex;
-	struct bpf_object *object;
-	uint32_t prog_id; /* 0: not attached */
-	uint32_t mode;    /* XDP_FLAGS_SKB_MODE, or 0: the driver's */
-	int conf_fd;
-	int count_fd;
-	int groups_fd;
-	int xsks_fd;
+	struct weft_xdp *skel;
+	struct tcp_ports *ports;
 	uint32_t ip;
+	int link_fd;      /* the program hangs on it; -1: on the interface, or nowhere */
+	uint32_t prog_id; /* 0: not attached */
+	bool generic;
 	int num_cpus;
+	struct weft_xdp_counts *counts; /* of each CPU */
 };
 
 static const char xdp_prog_name[] = "weft_xdp";
 
-/*
- * The id of the attached program; 0: none. *mode becomes what detaching it takes, *ours whether it
- * is weft's.
- */
-static int xdp_attached(int ifindex, uint32_t *id, uint32_t *mode, bool *ours)
+/* What is attached to an interface. */
+struct xdp_found {
+	uint32_t id;   /* 0: nothing */
+	uint32_t mode; /* XDP_FLAGS_*_MODE: what detaching it takes */
+	char name[BPF_OBJ_NAME_LEN];
+};
+
+static int xdp_find(int ifindex, struct xdp_found *found)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, query);
 	struct bpf_prog_info info = {0};
 	uint32_t bytes = sizeof(info);
 	int err, fd;
 
-	*ours = false;
+	memset(found, 0, sizeof(*found));
 	err = bpf_xdp_query(ifindex, 0, &query);
-	*id = query.prog_id;
-	*mode = query.attach_mode == XDP_ATTACHED_SKB ? XDP_FLAGS_SKB_MODE : 0;
-	if (!err && query.attach_mode == XDP_ATTACHED_MULTI)
-		return -EBUSY; /* one is ours at most */
-	if (err || !*id)
+	if (err || !query.attach_mode)
 		return err;
-	fd = bpf_prog_get_fd_by_id(*id);
+	found->id = query.prog_id;
+	found->mode = XDP_FLAGS_DRV_MODE;
+	if (query.attach_mode == XDP_ATTACHED_SKB)
+		found->mode = XDP_FLAGS_SKB_MODE;
+	if (query.attach_mode == XDP_ATTACHED_HW)
+		found->mode = XDP_FLAGS_HW_MODE;
+	if (query.attach_mode == XDP_ATTACHED_MULTI) {
+		/* One is ours at most. */
+		found->id = query.hw_prog_id ? query.hw_prog_id : query.drv_prog_id;
+		found->mode = query.hw_prog_id ? XDP_FLAGS_HW_MODE : XDP_FLAGS_DRV_MODE;
+	}
+	fd = bpf_prog_get_fd_by_id(found->id);
 	if (fd < 0)
 		return fd;
 	err = bpf_obj_get_info_by_fd(fd, &info, &bytes);
 	close(fd);
-	*ours = !err && !strcmp(info.name, xdp_prog_name);
+	memcpy(found->name, info.name, sizeof(found->name));
 	return err;
 }
 
-int xdp_clean(int ifindex)
+int xdp_clean(int ifindex, const char *device, char *why, size_t why_bytes)
 {
-	uint32_t id = 0, mode;
-	bool ours;
-	int err = xdp_attached(ifindex, &id, &mode, &ours);
+	const char *word = "xdpdrv";
+	struct xdp_found found;
+	int err = xdp_find(ifindex, &found);
 
-	if (err || !id)
+	if (err || !found.id)
 		return err;
-	return ours ? bpf_xdp_detach(ifindex, mode, NULL) : -EBUSY;
-}
-
-static int xdp_load(struct xdp *xdp)
-{
-	size_t bytes;
-	const void *elf = weft_xdp__elf_bytes(&bytes);
-	int err;
-
-	xdp->object = bpf_object__open_mem(elf, bytes, NULL);
-	if (!xdp->object)
-		return -errno;
-	err = bpf_object__load(xdp->object);
-	if (err)
-		return err;
-	xdp->conf_fd = bpf_object__find_map_fd_by_name(xdp->object, "weft_conf");
-	xdp->count_fd = bpf_object__find_map_fd_by_name(xdp->object, "weft_count");
-	xdp->groups_fd = bpf_object__find_map_fd_by_name(xdp->object, "weft_groups");
-	xdp->xsks_fd = bpf_object__find_map_fd_by_name(xdp->object, "xsks_map");
-	if (xdp->conf_fd < 0 || xdp->count_fd < 0 || xdp->groups_fd < 0 || xdp->xsks_fd < 0)
-		return -ENOENT;
-	return 0;
+	if (!strcmp(found.name, xdp_prog_name)) {
+		err = bpf_xdp_detach(ifindex, found.mode, NULL);
+		if (!err)
+			log_info("%.15s: took away the XDP program that a killed weftd left",
+				 device);
+		if (err != -EBUSY)
+			return err;
+	}
+	if (found.mode == XDP_FLAGS_SKB_MODE)
+		word = "xdpgeneric";
+	if (found.mode == XDP_FLAGS_HW_MODE)
+		word = "xdpoffload";
+	snprintf(
+	    why, why_bytes,
+	    "another XDP program is attached, \"%s\" with id %u; end what put it there, or: ip "
+	    "link set dev %.15s %s off",
+	    found.name, found.id, device, word);
+	return -EBUSY;
 }
 
 static int xdp_attach(struct xdp *xdp)
 {
-	struct bpf_prog_info info = {0};
-	uint32_t bytes = sizeof(info);
-	int fd, err;
+	LIBBPF_OPTS(bpf_link_create_opts, opts);
+	int fd = bpf_program__fd(xdp->skel->progs.weft_xdp);
+	uint32_t mode = xdp->generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+	struct xdp_found found;
+	int err;
 
-	fd = bpf_program__fd(bpf_object__find_program_by_name(xdp->object, xdp_prog_name));
-	err = bpf_obj_get_info_by_fd(fd, &info, &bytes);
+	opts.flags = mode;
+	xdp->link_fd = bpf_link_create(fd, xdp->ifindex, BPF_XDP, &opts);
+	err = xdp->link_fd < 0 ? xdp->link_fd : 0;
+	if (err == -EINVAL)
+		err = bpf_xdp_attach(xdp->ifindex, fd, XDP_FLAGS_UPDATE_IF_NOEXIST | mode, NULL);
 	if (!err)
-		err =
-		    bpf_xdp_attach(xdp->ifindex, fd, XDP_FLAGS_UPDATE_IF_NOEXIST | xdp->mode, NULL);
-	if (!err)
-		xdp->prog_id = info.id;
-	return err;
+		err = xdp_find(xdp->ifindex, &found);
+	if (err)
+		return err;
+	xdp->prog_id = found.id;
+	return 0;
 }
 
 struct xdp *xdp_open(int ifindex, bool generic)
 {
 	struct xdp *xdp = calloc(1, sizeof(*xdp));
-	int err;
+	int err = 0;
 
 	if (!xdp)
 		return NULL;
 	xdp->ifindex = ifindex;
-	xdp->mode = generic ? XDP_FLAGS_SKB_MODE : 0;
+	xdp->generic = generic;
+	xdp->link_fd = -1;
 	xdp->num_cpus = libbpf_num_possible_cpus();
-	err = xdp->num_cpus > 0 ? xdp_load(xdp) : -EIO;
-	if (!err)
-		err = xdp_attach(xdp);
+	if (xdp->num_cpus > 0)
+		xdp->counts = calloc((size_t)xdp->num_cpus, sizeof(*xdp->counts));
+	xdp->skel = xdp->counts ? weft_xdp__open_and_load() : NULL;
+	if (!xdp->skel)
+		err = xdp->counts ? -errno : -ENOMEM;
+	if (!err) {
+		xdp->ports = tcp_ports_new(xdp->skel->bss->weft_tcp_ports);
+		err = xdp->ports ? xdp_attach(xdp) : -ENOMEM;
+	}
 	if (!err)
 		return xdp;
 	xdp_close(xdp);
@@ -134,61 +158,124 @@ struct xdp *xdp_open(int ifindex, bool generic)
 
 int xdp_socket(struct xdp *xdp, uint32_t queue, int fd)
 {
-	return bpf_map_update_elem(xdp->xsks_fd, &queue, &fd, BPF_ANY);
+	return bpf_map__update_elem(xdp->skel->maps.xsks_map, &queue, sizeof(queue), &fd,
+				    sizeof(fd), BPF_ANY);
 }
 
-int xdp_start(struct xdp *xdp, uint32_t ip)
+void xdp_start(struct xdp *xdp, uint32_t ip, bool shared)
 {
-	const struct weft_xdp_conf conf = {.ip = ip};
-	const uint32_t key = 0;
-
 	xdp->ip = ip;
-	return bpf_map_update_elem(xdp->conf_fd, &key, &conf, BPF_ANY);
+	xdp_share(xdp, shared);
+	__atomic_store_n(&xdp->skel->bss->weft_conf.ip, ip, __ATOMIC_RELEASE);
+}
+
+bool xdp_generic(const struct xdp *xdp)
+{
+	return xdp->generic;
 }
 
 void xdp_close(struct xdp *xdp)
 {
-	uint32_t id = 0, mode;
-	bool ours;
+	struct xdp_found found;
 
-	/* Not if it is another's by now. */
-	if (xdp->prog_id && !xdp_attached(xdp->ifindex, &id, &mode, &ours) && id == xdp->prog_id)
-		(void)bpf_xdp_detach(xdp->ifindex, mode, NULL);
-	bpf_object__close(xdp->object);
+	if (xdp->link_fd >= 0)
+		close(xdp->link_fd);
+	else if (xdp->prog_id && !xdp_find(xdp->ifindex, &found) && found.id == xdp->prog_id)
+		(void)bpf_xdp_detach(xdp->ifindex, found.mode, NULL);
+	if (xdp->ports)
+		tcp_ports_free(xdp->ports);
+	weft_xdp__destroy(xdp->skel);
+	free(xdp->counts);
 	free(xdp);
 }
 
 void xdp_group(struct xdp *xdp, uint32_t ip, bool in)
 {
-	const struct weft_xdp_conf all = {.ip = xdp->ip, .all_groups = 1};
-	const uint32_t key = 0, one = 1;
+	const uint32_t one = 1;
+	const struct bpf_map *groups = xdp->skel->maps.weft_groups;
 
 	if (!in)
-		(void)bpf_map_delete_elem(xdp->groups_fd, &ip);
-	else if (bpf_map_update_elem(xdp->groups_fd, &ip, &one, BPF_ANY))
-		(void)bpf_map_update_elem(xdp->conf_fd, &key, &all, BPF_ANY);
+		(void)bpf_map__delete_elem(groups, &ip, sizeof(ip), BPF_ANY);
+	else if (bpf_map__update_elem(groups, &ip, sizeof(ip), &one, sizeof(one), BPF_ANY))
+		__atomic_store_n(&xdp->skel->bss->weft_conf.all_groups, 1, __ATOMIC_RELEASE);
 }
+
+void xdp_share(struct xdp *xdp, bool shared)
+{
+	struct weft_xdp_conf *conf = &xdp->skel->bss->weft_conf;
+	uint32_t in_use = tcp_ports_share(xdp->ports, shared ? xdp->ip : 0);
+
+	if (in_use)
+		log_error("%u ports of TCP that the NIC has are in use by programs of the kernel's "
+			  "at the same address; those get no more frames",
+			  in_use);
+	__atomic_store_n(&conf->shared, shared, __ATOMIC_RELEASE);
+}
+
+int xdp_tcp_port(struct xdp *xdp, uint16_t port, bool in)
+{
+	if (in)
+		return tcp_ports_take(xdp->ports, port);
+	tcp_ports_give(xdp->ports, port);
+	return 0;
+}
+
+static const char *const xdp_names[WEFT_XDP_COUNTS] = {
+    [WEFT_XDP_TAKEN_UDP] = "taken_udp",
+    [WEFT_XDP_TAKEN_TCP] = "taken_tcp",
+    [WEFT_XDP_TAKEN_ARP] = "taken_arp",
+    [WEFT_XDP_TAKEN_ICMP] = "taken_icmp",
+    [WEFT_XDP_TAKEN_ESP] = "taken_esp",
+    [WEFT_XDP_TAKEN_GROUP] = "taken_group",
+    [WEFT_XDP_PASSED_IDLE] = "passed_idle",
+    [WEFT_XDP_PASSED_TYPE] = "passed_type",
+    [WEFT_XDP_PASSED_SHORT] = "passed_short",
+    [WEFT_XDP_PASSED_ARP] = "passed_arp",
+    [WEFT_XDP_PASSED_ADDRESS] = "passed_address",
+    [WEFT_XDP_PASSED_GROUP] = "passed_group",
+    [WEFT_XDP_PASSED_PROTO] = "passed_proto",
+    [WEFT_XDP_PASSED_PORT] = "passed_port",
+    [WEFT_XDP_PASSED_FRAGMENT] = "passed_fragment",
+    [WEFT_XDP_PASSED_HEADER] = "passed_header",
+    [WEFT_XDP_DROPPED_FRAGMENT] = "dropped_fragment",
+    [WEFT_XDP_DROPPED_HEADER] = "dropped_header",
+    [WEFT_XDP_DROPPED_SHORT] = "dropped_short",
+    [WEFT_XDP_DROPPED_NO_SOCKET] = "dropped_no_socket",
+};
 
 uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max)
 {
-	static const char *const names[WEFT_XDP_COUNTS] = {
-	    [WEFT_XDP_TAKEN_UDP] = "taken_udp", [WEFT_XDP_TAKEN_TCP] = "taken_tcp",
-	    [WEFT_XDP_TAKEN_ARP] = "taken_arp", [WEFT_XDP_TAKEN_ICMP] = "taken_icmp",
-	    [WEFT_XDP_TAKEN_ESP] = "taken_esp", [WEFT_XDP_TAKEN_GROUP] = "taken_group",
-	    [WEFT_XDP_PASSED] = "passed",
-	};
-	uint64_t *value = calloc((size_t)xdp->num_cpus, sizeof(*value));
+	uint64_t sum[WEFT_XDP_COUNTS] = {0}, taken = 0, passed = 0, dropped = 0, ports, reserved;
+	const uint32_t key = 0;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; value && i < WEFT_XDP_COUNTS && n < max; i++) {
-		uint64_t sum = 0;
-
-		if (!bpf_map_lookup_elem(xdp->count_fd, &i, value)) {
-			for (int cpu = 0; cpu < xdp->num_cpus; cpu++)
-				sum += value[cpu];
+	if (max < WEFT_XDP_COUNTS + 9)
+		return 0;
+	/* It is an array's first entry, which is always there. */
+	if (!bpf_map__lookup_elem(xdp->skel->maps.weft_count, &key, sizeof(key), xdp->counts,
+				  (size_t)xdp->num_cpus * sizeof(*xdp->counts), 0)) {
+		for (int cpu = 0; cpu < xdp->num_cpus; cpu++) {
+			for (uint32_t i = 0; i < WEFT_XDP_COUNTS; i++)
+				sum[i] += xdp->counts[cpu].n[i];
 		}
-		stats_put(&stat[n++], "xdp_", names[i], sum);
 	}
-	free(value);
+	for (uint32_t i = 0; i < WEFT_XDP_COUNTS; i++) {
+		uint64_t *all = i < WEFT_XDP_PASSED_FIRST    ? &taken
+				: i < WEFT_XDP_DROPPED_FIRST ? &passed
+							     : &dropped;
+
+		*all += sum[i];
+	}
+	tcp_ports_count(xdp->ports, &ports, &reserved);
+	stats_put(&stat[n++], "xdp_", "prog_id", xdp->prog_id);
+	stats_put(&stat[n++], "xdp_", "generic", xdp->generic);
+	stats_put(&stat[n++], "xdp_", "shared_address", xdp->skel->bss->weft_conf.shared);
+	stats_put(&stat[n++], "xdp_", "tcp_ports", ports);
+	stats_put(&stat[n++], "xdp_", "tcp_ports_reserved", reserved);
+	stats_put(&stat[n++], "xdp_", "taken", taken);
+	stats_put(&stat[n++], "xdp_", "passed", passed);
+	stats_put(&stat[n++], "xdp_", "dropped", dropped);
+	for (uint32_t i = 0; i < WEFT_XDP_COUNTS; i++)
+		stats_put(&stat[n++], "xdp_", xdp_names[i], sum[i]);
 	return n;
 }

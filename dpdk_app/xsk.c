@@ -315,7 +315,8 @@ static int open_queue(struct xsk *xsk, uint32_t number, int ifindex, struct xdp 
 	struct xsk_queue *q = &xsk->queue[number];
 	const struct sockaddr_xdp addr = {
 	    .sxdp_family = AF_XDP,
-	    .sxdp_flags = XDP_USE_NEED_WAKEUP,
+	    /* A device that writes to buffers itself does so only for a program in its driver. */
+	    .sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (xdp_generic(xdp) ? XDP_COPY : 0)),
 	    .sxdp_ifindex = (uint32_t)ifindex,
 	    .sxdp_queue_id = number,
 	};
@@ -392,22 +393,26 @@ int xsk_fd(const struct xsk *xsk, uint32_t queue)
 	return xsk->queue[queue].fd;
 }
 
-void xsk_stats(const struct xsk *xsk, struct xsk_stats *stats)
+uint32_t xsk_num_queues(const struct xsk *xsk)
 {
-	*stats = (struct xsk_stats){0};
-	for (uint32_t i = 0; i < xsk->num_queues; i++) {
-		const struct xsk_queue *q = &xsk->queue[i];
-		struct xdp_statistics s = {0};
-		socklen_t bytes = sizeof(s);
+	return xsk->num_queues;
+}
 
-		stats->rx += q->stats.rx;
-		stats->tx += q->stats.tx;
-		stats->no_mbuf += q->stats.no_mbuf;
-		if (getsockopt(q->fd, SOL_XDP, XDP_STATISTICS, &s, &bytes))
-			continue;
-		/* What met an empty fill ring is among the dropped. */
-		stats->rx_missed += s.rx_dropped + s.rx_ring_full;
-		stats->rx_errors += s.rx_invalid_descs;
-		stats->tx_errors += s.tx_invalid_descs;
-	}
+void xsk_stats(const struct xsk *xsk, uint32_t queue, struct xsk_stats *stats)
+{
+	const struct xsk_queue *q = &xsk->queue[queue];
+	struct xdp_statistics s = {0};
+	socklen_t bytes = sizeof(s);
+
+	*stats = q->stats;
+	stats->zero_copy = q->zero_copy;
+	/* A kernel before 5.9 knows the first three. */
+	if (getsockopt(q->fd, SOL_XDP, XDP_STATISTICS, &s, &bytes))
+		return;
+	stats->rx_dropped = s.rx_dropped;
+	stats->rx_ring_full = s.rx_ring_full;
+	stats->rx_fill_ring_empty = s.rx_fill_ring_empty_descs;
+	stats->rx_invalid_descs = s.rx_invalid_descs;
+	stats->tx_invalid_descs = s.tx_invalid_descs;
+	stats->tx_ring_empty = s.tx_ring_empty_descs;
 }

@@ -11,6 +11,7 @@
 #ifndef WEFT_APP_XSK_H
 #define WEFT_APP_XSK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct hw_stat;
@@ -42,16 +43,22 @@ uint32_t xsk_tx(struct xsk *xsk, struct rte_mbuf **frames, uint32_t n);
 /* A queue's descriptor: readable when frames wait. */
 int xsk_fd(const struct xsk *xsk, uint32_t queue);
 
+/* Of one queue; what the kernel counts has its names (struct xdp_statistics). */
 struct xsk_stats {
-	uint64_t rx;        /* frames */
-	uint64_t tx;        /* frames */
-	uint64_t rx_missed; /* no buffer, or no room in the ring: the kernel's count */
-	uint64_t rx_errors; /* descriptors that the kernel refused */
-	uint64_t tx_errors; /* the same */
-	uint64_t no_mbuf;   /* times that the pool was empty */
+	uint64_t rx;                 /* frames */
+	uint64_t tx;                 /* frames */
+	uint64_t no_mbuf;            /* times that the pool was empty */
+	uint64_t rx_dropped;         /* frames: no buffer in the fill ring, or one too small */
+	uint64_t rx_ring_full;       /* frames */
+	uint64_t rx_fill_ring_empty; /* times that the device, or the kernel, wanted a buffer */
+	uint64_t rx_invalid_descs;   /* that the kernel refused */
+	uint64_t tx_invalid_descs;
+	uint64_t tx_ring_empty; /* times that the kernel found nothing to send */
+	bool zero_copy;
 };
 
-/* Sums of all queues. On the owner's core. */
-void xsk_stats(const struct xsk *xsk, struct xsk_stats *stats);
+uint32_t xsk_num_queues(const struct xsk *xsk);
+/* On the owner's core. */
+void xsk_stats(const struct xsk *xsk, uint32_t queue, struct xsk_stats *stats);
 
 #endif /* WEFT_APP_XSK_H */

@@ -63,7 +63,7 @@ allow sim_harness "<.*>|\"(shared_defs|host_driver|sim_harness)/.*\"|$fw_face" \
 	'of the firmware it sees fw.h, fw_port.h and crc32c.h'
 forbid sim_harness '<(rte_|bpf/|xdp/).*>' 'the simulator builds without DPDK'
 for d in tests tools; do
-	allow "$d" '<.*>|"(shared_defs|nic_fw|host_driver|dpdk_app|sim_harness|tests|tools)/.*"' \
+	allow "$d" '<.*>|"(shared_defs|nic_fw|host_driver|dpdk_app|sim_harness|tests|tools)/.*"|"[a-z0-9_]*\.skel\.h"' \
 		'includes are relative to the root'
 done
 

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * XDP program: takes the frames of one weft NIC off an interface and leaves all others to
- * the kernel. Ours are TCP, UDP datagrams to the NIC's ports, ARP, and ICMP echo and unreachable for
- * its address (which is not the kernel's), datagrams to its groups, and the EtherType of the
- * Ethernet Stream Protocol. IGMP is the kernel's, which hands a copy on (wire_netdev_group.c). Fragments
- * are nobody's of ours.
+ * the kernel. Ours are TCP, UDP datagrams to the NIC's ports, ARP, and ICMP echo and unreachable
+ * for its address, datagrams to its groups, and the EtherType of the Ethernet Stream Protocol.
+ * IGMP, and ARP that others are told of too, are the kernel's, which hands a copy on
+ * (wire_netdev_group.c).
  *
- * Loaded by dpdk_app/xdp.c, which fills the maps; runs in the driver, or behind it, for each
- * received frame. RFC 791, 792, 826, 768, 9293.
+ * An address that the kernel has as well is shared: of TCP the NIC then takes the ports that it has
+ * connections or listeners on, of ICMP what is said of its own packets, and the rest is the
+ * kernel's. To an address of the NIC's own nobody but the NIC answers: what it could not take
+ * either (fragments, wrong headers) is dropped here, for a kernel that forwards would send it on,
+ * or say that the host cannot be reached.
+ *
+ * Loaded by dpdk_app/xdp.c, which fills variables and maps; runs in the driver, or behind it, for
+ * each received frame, and counts it once. RFC 791, 792, 826, 768, 9293.
  */
 #include <linux/bpf.h>
 
@@ -18,6 +24,7 @@
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
+#include "shared_defs/wire_tcp.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -25,13 +32,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } xsks_map SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct weft_xdp_conf);
-} weft_conf SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -43,17 +43,33 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WEFT_XDP_COUNTS);
+	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct weft_xdp_counts);
 } weft_count SEC(".maps");
 
-static __always_inline void count(__u32 which)
-{
-	__u64 *value = bpf_map_lookup_elem(&weft_count, &which);
+/* weftd has these in its own memory, and writes them while the program runs. */
+volatile struct weft_xdp_conf weft_conf;
+volatile __u8 weft_tcp_ports[WEFT_XDP_PORTS];
 
-	if (value)
-		*value += 1;
+/* What is left of a frame. */
+struct view {
+	const void *at;
+	const void *end;
+};
+
+static __always_inline void count(__u32 what)
+{
+	const __u32 key = 0;
+	struct weft_xdp_counts *counts = bpf_map_lookup_elem(&weft_count, &key);
+
+	if (counts && what < WEFT_XDP_COUNTS)
+		counts->n[what]++;
+}
+
+static __always_inline int has(struct view v, __u32 bytes)
+{
+	return v.at + bytes <= v.end;
 }
 
 static __always_inline int is_ip(const struct be32 *field, __u32 ip)
@@ -61,97 +77,176 @@ static __always_inline int is_ip(const struct be32 *field, __u32 ip)
 	return *(const __u32 *)(const void *)field == ip;
 }
 
-static __always_inline int is_our_port(const struct wire_udp *udp, const void *end)
+static __always_inline int is_udp_port(__u16 port)
 {
-	__u16 port;
-
-	if ((const void *)(udp + 1) > end)
-		return 0;
-	port = be16_get(udp->dst_port);
 	return port >= WIRE_DGRAM_PORT && port < WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS;
 }
 
-/* A datagram of weft's to a group: whether the NIC is in it. */
-static __always_inline __u32 classify_group(const struct wire_ip *iph, const void *end,
-					    const struct weft_xdp_conf *conf)
+/* What comes behind the header; at is NULL: that is wrong. Its fixed part is there. */
+static __always_inline struct view behind_ip(const struct wire_ip *iph, const void *end)
 {
+	struct view v = {NULL, end};
+	__u32 bytes = (iph->version_ihl & 0x0fu) * 4u;
+
+	if (iph->version_ihl >> 4 == 4 && bytes >= sizeof(*iph))
+		v.at = (const void *)iph + bytes;
+	return v;
+}
+
+/* A packet to a group: ours is a datagram of weft's to one that the NIC is in. */
+static __always_inline __u32 classify_group(const struct wire_ip *iph, struct view v)
+{
+	const struct wire_udp *udp = v.at;
 	__u32 group = *(const __u32 *)(const void *)&iph->dst;
 
-	if (iph->proto != WIRE_IPPROTO_UDP || !is_our_port((const void *)(iph + 1), end))
-		return WEFT_XDP_PASSED;
-	if (conf->all_groups || bpf_map_lookup_elem(&weft_groups, &group))
+	if (iph->proto != WIRE_IPPROTO_UDP || !v.at || !has(v, sizeof(*udp)) ||
+	    be16_get(iph->frag) & (WIRE_IP_MF | WIRE_IP_FRAG_MASK) ||
+	    !is_udp_port(be16_get(udp->dst_port)))
+		return WEFT_XDP_PASSED_GROUP;
+	if (weft_conf.all_groups || bpf_map_lookup_elem(&weft_groups, &group))
 		return WEFT_XDP_TAKEN_GROUP;
-	return WEFT_XDP_PASSED;
+	return WEFT_XDP_PASSED_GROUP;
 }
 
-/* Which counter a frame of ours belongs to; WEFT_XDP_PASSED: it is not ours. */
-static __always_inline __u32 classify_ip(const struct wire_ip *iph, const void *end,
-					 const struct weft_xdp_conf *conf)
+/* What a packet could not be delivered for: one of the NIC's own, where the kernel sends some too.
+ */
+static __always_inline int is_about_ours(struct view v)
 {
-	const struct wire_icmp_echo *icmp;
+	const struct wire_ip *quoted = v.at + sizeof(struct wire_icmp_echo);
+	const struct wire_udp *ports; /* those of TCP are at the same place */
+	__u8 proto;
 
-	if ((const void *)(iph + 1) > end || iph->version_ihl != WIRE_IP_VERSION_IHL)
-		return WEFT_XDP_PASSED;
+	if (!has(v, sizeof(struct wire_icmp_echo) + sizeof(*quoted)))
+		return 0;
+	proto = quoted->proto;
+	v = behind_ip(quoted, v.end);
+	ports = v.at;
+	if (!v.at || !has(v, sizeof(ports->src_port)))
+		return 0;
+	if (proto == WIRE_IPPROTO_TCP)
+		return weft_tcp_ports[be16_get(ports->src_port)];
+	return proto == WIRE_IPPROTO_UDP && is_udp_port(be16_get(ports->src_port));
+}
+
+static __always_inline __u32 classify_icmp(struct view v)
+{
+	const struct wire_icmp_echo *icmp = v.at;
+
+	if (!has(v, sizeof(*icmp)))
+		return WEFT_XDP_DROPPED_SHORT;
+	if (icmp->type == WIRE_ICMP_ECHO)
+		return weft_conf.shared ? WEFT_XDP_PASSED_PROTO : WEFT_XDP_TAKEN_ICMP;
+	if (icmp->type == WIRE_ICMP_UNREACHABLE && (!weft_conf.shared || is_about_ours(v)))
+		return WEFT_XDP_TAKEN_ICMP;
+	return WEFT_XDP_PASSED_PROTO;
+}
+
+/* A packet to the NIC's address. */
+static __always_inline __u32 classify_own(const struct wire_ip *iph, struct view v)
+{
+	const struct wire_tcp *tcp = v.at;
+	const struct wire_udp *udp = v.at;
+
+	if (!v.at)
+		return WEFT_XDP_DROPPED_HEADER;
 	if (be16_get(iph->frag) & (WIRE_IP_MF | WIRE_IP_FRAG_MASK))
-		return WEFT_XDP_PASSED;
-	if (be32_get(iph->dst) >> 28 == WIRE_IP_GROUP_PREFIX)
-		return classify_group(iph, end, conf);
-	if (!is_ip(&iph->dst, conf->ip))
-		return WEFT_XDP_PASSED;
-	if (iph->proto == WIRE_IPPROTO_TCP)
-		return WEFT_XDP_TAKEN_TCP;
-	if (iph->proto == WIRE_IPPROTO_UDP) {
-		if (is_our_port((const void *)(iph + 1), end))
-			return WEFT_XDP_TAKEN_UDP;
-	} else if (iph->proto == WIRE_IPPROTO_ICMP) {
-		icmp = (const void *)(iph + 1);
-		if ((const void *)(icmp + 1) <= end &&
-		    (icmp->type == WIRE_ICMP_ECHO || icmp->type == WIRE_ICMP_UNREACHABLE))
-			return WEFT_XDP_TAKEN_ICMP;
+		return WEFT_XDP_DROPPED_FRAGMENT;
+	switch (iph->proto) {
+	case WIRE_IPPROTO_TCP:
+		if (!has(v, sizeof(*tcp)))
+			return WEFT_XDP_DROPPED_SHORT;
+		return !weft_conf.shared || weft_tcp_ports[be16_get(tcp->dst_port)]
+			   ? WEFT_XDP_TAKEN_TCP
+			   : WEFT_XDP_PASSED_PORT;
+	case WIRE_IPPROTO_UDP:
+		if (!has(v, sizeof(*udp)))
+			return WEFT_XDP_DROPPED_SHORT;
+		return is_udp_port(be16_get(udp->dst_port)) ? WEFT_XDP_TAKEN_UDP
+							    : WEFT_XDP_PASSED_PORT;
+	case WIRE_IPPROTO_ICMP:
+		return classify_icmp(v);
+	default:
+		return WEFT_XDP_PASSED_PROTO;
 	}
-	return WEFT_XDP_PASSED;
 }
 
-static __always_inline __u32 classify(const void *data, const void *end,
-				      const struct weft_xdp_conf *conf)
+/* The kernel has uses for what a NIC that is alone at its address has not. */
+static __always_inline __u32 leave_to_kernel(__u32 what)
 {
-	const struct wire_eth *eth = data;
-	const struct wire_arp *arp;
-	__u16 type;
-
-	if ((const void *)(eth + 1) > end || !conf->ip)
-		return WEFT_XDP_PASSED;
-	type = be16_get(eth->type);
-	if (type == WIRE_ETHERTYPE_IPV4)
-		return classify_ip((const void *)(eth + 1), end, conf);
-	if (type == WIRE_ETHERTYPE_ARP) {
-		arp = (const void *)(eth + 1);
-		if ((const void *)(arp + 1) <= end && is_ip(&arp->target_ip, conf->ip))
-			return WEFT_XDP_TAKEN_ARP;
-	} else if (type == WIRE_ETHERTYPE_ESP) {
-		return WEFT_XDP_TAKEN_ESP;
+	switch (what) {
+	case WEFT_XDP_DROPPED_FRAGMENT:
+		return WEFT_XDP_PASSED_FRAGMENT;
+	case WEFT_XDP_DROPPED_HEADER:
+	case WEFT_XDP_DROPPED_SHORT:
+		return WEFT_XDP_PASSED_HEADER;
+	default:
+		return what;
 	}
-	return WEFT_XDP_PASSED;
+}
+
+static __always_inline __u32 classify_ip(struct view v)
+{
+	const struct wire_ip *iph = v.at;
+	__u32 what;
+
+	if (!has(v, sizeof(*iph)))
+		return WEFT_XDP_PASSED_SHORT;
+	v = behind_ip(iph, v.end);
+	if (be32_get(iph->dst) >> 28 == WIRE_IP_GROUP_PREFIX)
+		return classify_group(iph, v);
+	if (!is_ip(&iph->dst, weft_conf.ip))
+		return WEFT_XDP_PASSED_ADDRESS;
+	what = classify_own(iph, v);
+	return weft_conf.shared ? leave_to_kernel(what) : what;
+}
+
+static __always_inline __u32 classify_arp(struct view v)
+{
+	const struct wire_arp *arp = v.at;
+
+	if (!has(v, sizeof(*arp)))
+		return WEFT_XDP_PASSED_SHORT;
+	return is_ip(&arp->target_ip, weft_conf.ip) && !weft_conf.shared ? WEFT_XDP_TAKEN_ARP
+									 : WEFT_XDP_PASSED_ARP;
+}
+
+static __always_inline __u32 classify(struct view v)
+{
+	const struct wire_eth *eth = v.at;
+
+	if (!weft_conf.ip)
+		return WEFT_XDP_PASSED_IDLE;
+	if (!has(v, sizeof(*eth)))
+		return WEFT_XDP_PASSED_SHORT;
+	v.at += sizeof(*eth);
+	switch (be16_get(eth->type)) {
+	case WIRE_ETHERTYPE_IPV4:
+		return classify_ip(v);
+	case WIRE_ETHERTYPE_ARP:
+		return classify_arp(v);
+	case WIRE_ETHERTYPE_ESP:
+		return WEFT_XDP_TAKEN_ESP;
+	default:
+		return WEFT_XDP_PASSED_TYPE;
+	}
 }
 
 SEC("xdp")
 int weft_xdp(struct xdp_md *ctx)
 {
-	const void *data = (const void *)(long)ctx->data;
-	const void *end = (const void *)(long)ctx->data_end;
-	const struct weft_xdp_conf *conf;
-	__u32 key = 0;
-	__u32 what;
+	struct view v = {(const void *)(long)ctx->data, (const void *)(long)ctx->data_end};
+	__u32 what = classify(v);
+	int action = XDP_PASS;
 
-	conf = bpf_map_lookup_elem(&weft_conf, &key);
-	if (!conf)
-		return XDP_PASS;
-	what = classify(data, end, conf);
+	if (what >= WEFT_XDP_DROPPED_FIRST)
+		action = XDP_DROP;
+	else if (what < WEFT_XDP_PASSED_FIRST)
+		action = (int)bpf_redirect_map(&xsks_map, ctx->rx_queue_index, XDP_DROP);
+	/* The kernel would answer the NIC's frames with resets, or forward them. */
+	if (what < WEFT_XDP_PASSED_FIRST && action != XDP_REDIRECT)
+		what = WEFT_XDP_DROPPED_NO_SOCKET;
 	count(what);
-	if (what == WEFT_XDP_PASSED)
-		return XDP_PASS;
-	/* A queue without a socket: the kernel has the frame. */
-	return bpf_redirect_map(&xsks_map, ctx->rx_queue_index, XDP_PASS);
+	return action;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

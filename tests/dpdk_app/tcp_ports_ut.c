@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports of TCP at an address that NIC and kernel share: taken, refused, kept from the kernel's
+ * processes, given back; the address that becomes the kernel's, and its own again.
+ *
+ * Runs dpdk_app/tcp_ports.c against the kernel, at an address of the loopback interface that no
+ * other program uses.
+ */
+#include "dpdk_app/tcp_ports.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/ut.h"
+
+static volatile uint8_t map[65536];
+static struct tcp_ports *ports;
+static uint32_t ip;
+
+static void begin(void)
+{
+	/* 127/8 is the kernel's as a whole; several of these tests may run at once. */
+	ip = htonl(0x7f000000u | ((uint32_t)getpid() & 0xffffff));
+	memset((void *)(uintptr_t)map, 0, sizeof(map));
+	ports = tcp_ports_new(map);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(ports);
+}
+
+/* A program of the kernel's that has a port there; port 0: any. Its descriptor, or -errno. */
+static int program(uint16_t *port, bool listens)
+{
+	struct sockaddr_in addr = {
+	    .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr.s_addr = ip};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), err;
+	socklen_t bytes = sizeof(addr);
+	const int one = 1;
+
+	CU_ASSERT_FATAL(fd >= 0);
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) || (listens && listen(fd, 1))) {
+		err = errno;
+		close(fd);
+		return -err;
+	}
+	CU_ASSERT_EQUAL_FATAL(getsockname(fd, (struct sockaddr *)&addr, &bytes), 0);
+	*port = ntohs(addr.sin_port);
+	return fd;
+}
+
+static void expect_counts(uint64_t want_taken, uint64_t want_reserved)
+{
+	uint64_t taken, reserved;
+
+	tcp_ports_count(ports, &taken, &reserved);
+	CU_ASSERT_EQUAL(taken, want_taken);
+	CU_ASSERT_EQUAL(reserved, want_reserved);
+}
+
+static void alone(void)
+{
+	uint16_t port = 0;
+	int fd;
+
+	begin();
+	fd = program(&port, true);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, port), 0);
+	CU_ASSERT_EQUAL(map[port], 1);
+	expect_counts(1, 0);
+	tcp_ports_give(ports, port);
+	CU_ASSERT_EQUAL(map[port], 0);
+	expect_counts(0, 0);
+	close(fd);
+	tcp_ports_free(ports);
+}
+
+static void either_or(void)
+{
+	uint16_t port = 0;
+	int fd;
+
+	begin();
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 0);
+	fd = program(&port, true);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, port), -EADDRINUSE);
+	CU_ASSERT_EQUAL(map[port], 0);
+	expect_counts(0, 0);
+	close(fd);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, port), 0);
+	expect_counts(1, 1);
+	CU_ASSERT_EQUAL(program(&port, true), -EADDRINUSE);
+	tcp_ports_give(ports, port);
+	expect_counts(0, 0);
+	fd = program(&port, true);
+	CU_ASSERT(fd >= 0);
+	close(fd);
+	tcp_ports_free(ports);
+}
+
+static void the_first_and_the_last(void)
+{
+	static const uint16_t edge[] = {1, 65535};
+
+	begin();
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint16_t port = edge[i];
+
+		CU_ASSERT_EQUAL(tcp_ports_take(ports, port), 0);
+		CU_ASSERT_EQUAL(map[port], 1);
+	}
+	CU_ASSERT_EQUAL(map[2] + map[65534], 0);
+	/* What is left is given back at the end. */
+	tcp_ports_free(ports);
+}
+
+static void the_address_changes(void)
+{
+	uint16_t free_port = 0, used = 0;
+	int fd;
+
+	begin();
+	fd = program(&free_port, true);
+	close(fd);
+	fd = program(&used, true);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, free_port), 0);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, used), 0);
+	expect_counts(2, 0);
+	/* The NIC keeps both: it was there first, as far as it could know. */
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 1);
+	expect_counts(2, 1);
+	CU_ASSERT_EQUAL(program(&free_port, true), -EADDRINUSE);
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 1);
+	expect_counts(2, 1);
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, 0), 0);
+	expect_counts(2, 0);
+	close(fd);
+	fd = program(&free_port, true);
+	CU_ASSERT(fd >= 0);
+	close(fd);
+	tcp_ports_give(ports, used);
+	tcp_ports_give(ports, free_port);
+	expect_counts(0, 0);
+	tcp_ports_free(ports);
+}
+
+UT_MAIN("dpdk_app/tcp_ports", UT(alone), UT(either_or), UT(the_first_and_the_last),
+	UT(the_address_changes))

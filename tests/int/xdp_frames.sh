@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The XDP program, frame by frame, by xdp_frames: what it takes, passes and drops, counted by reason; frames cut
+# off at every length, fragments, wrong headers, groups, an address that is the kernel's too, random ones.
+
+. tests/int/lib.sh
+
+"$WEFT_INT/xdp_frames"
+case $? in
+0) say 'ok: every frame' ;;
+77) exit 77 ;;
+*) die 'the XDP program did something else with a frame' ;;
+esac

@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The XDP program on an interface: gone when weftd ends, and when it is killed; a second weftd and somebody else's
+# program are told of; what an older kernel leaves behind a killed weftd is taken away; the interface goes down, gets
+# another name, is in a bridge for a while, moves to another namespace, is deleted.
+
+. tests/int/lib.sh
+need ping python3
+
+for ns in a b c; do
+	netns_add $ns
+done
+a=$(unique a) b=$(unique b) c=$(unique c)
+in_ns="ip netns exec $b"
+
+new_veth()
+{
+	ip link add va netns "$a" type veth peer name vb netns "$b" || skip 'no veth here'
+	ip -n "$a" addr replace 10.9.0.1/24 dev va
+	ip -n "$a" link set va up
+	ip -n "$b" link set vb up
+}
+
+# has_program NAMESPACE INTERFACE
+has_program()
+{
+	ip -n "$1" link show "$2" | grep -q prog/xdp
+}
+
+has_none()
+{
+	! has_program "$@"
+}
+
+start()
+{
+	local name=$1
+	shift
+	weftd_start "$name" --port vb --ip 10.9.0.10/24 "$@"
+	has_program "$b" vb || die 'there is no XDP program'
+}
+
+# refused NAME TEXT OPTION...: a weftd that cannot start, and says why
+refused()
+{
+	local name=$1 text=$2
+	shift 2
+	# shellcheck disable=SC2086 # words
+	spawn "$name" $in_ns "$WEFT_BIN/weftd" --port vb --ip 10.9.0.11/24 --name other "$@"
+	expect_fail "$name" "$text"
+}
+
+answers()
+{
+	ip netns exec "$a" ping -c 1 -W 1 10.9.0.10 >/dev/null
+}
+
+link_is()
+{
+	ctl list >"$WEFT_TMP/list"
+	[ "$(awk '$1 == "weft0" { print $5 }' "$WEFT_TMP/list")" = "$1" ]
+}
+
+# attach NAME: a program that the interface itself holds, as before links, or as others do it; its id is printed
+attach()
+{
+	# shellcheck disable=SC2086 # words
+	$in_ns python3 - "$1" <<'PY' || skip 'no libbpf for Python'
+import ctypes, socket, sys
+bpf = ctypes.CDLL("libbpf.so.1")
+code = (ctypes.c_uint64 * 2)(2 << 32 | 0xb7, 0x95)  # r0 = XDP_PASS; exit
+fd = bpf.bpf_prog_load(6, sys.argv[1].encode(), b"GPL", code, ctypes.c_size_t(2), None)
+sys.exit(fd < 0 or bpf.bpf_xdp_attach(socket.if_nametoindex("vb"), fd, 2, None) != 0)
+PY
+}
+
+new_veth
+start first
+wait_until 'the NIC answers' answers
+refused second 'another weftd uses it; stop that one first'
+# Somebody who takes the program away does not get far.
+ip -n "$b" link set dev vb xdpgeneric off 2>"$WEFT_TMP/off.err"
+has_program "$b" vb || die 'ip link took the program of a weftd that runs'
+kill9 first
+wait_until 'SIGKILL took the program along' has_none "$b" vb
+say 'ok: killed'
+
+attach weft_xdp
+has_program "$b" vb || die 'the interface has no program'
+start later
+says later 'took away the XDP program that a killed weftd left'
+wait_until 'the NIC answers' answers
+weftd_stop later
+has_none "$b" vb || die 'the program is still there'
+say 'ok: left behind'
+
+attach firewall
+refused foreign 'program is attached, "firewall" with id [0-9]*; .* ip link set dev vb xdpgeneric off' --netdev xdp
+weftd_start tap --port vb --ip 10.9.0.10/24
+says tap 'AF_PACKET instead of AF_XDP on vb: another XDP program is attached, "firewall"'
+wait_until 'the NIC answers' answers
+weftd_stop tap
+has_program "$b" vb || die 'the program of somebody else was taken away'
+ip -n "$b" link set dev vb xdpgeneric off
+say "ok: somebody else's"
+
+start native --netdev native
+wait_until 'the NIC answers' answers
+counter_is weft0 xdp_generic 0 || die 'not in the driver'
+ip -n "$b" link set vb down
+wait_until 'the link is down' link_is down
+ip -n "$b" link set vb name vx
+ip -n "$b" link set vx up
+wait_until 'the link is up' link_is up
+wait_until 'the NIC answers again' answers
+weftd_stop native
+has_none "$b" vx || die 'the program is still there'
+ip -n "$b" link set vx down
+ip -n "$b" link set vx name vb
+ip -n "$b" link set vb up
+say 'ok: down, another name'
+
+start moved
+ip -n "$b" link add br0 type bridge || skip 'no bridge here'
+ip -n "$b" link set vb master br0
+ip -n "$b" link set vb nomaster
+wait_until 'the NIC answers, out of the bridge' answers
+link_is up || die 'the link is down, out of the bridge'
+ip -n "$b" link set vb netns "$c"
+says moved 'the interface vb is gone from this namespace'
+wait_until 'the link is down' link_is down
+# Sockets in error keep nobody awake.
+sleeps=$(counter weft0 core_sleeps)
+sleep 0.5
+[ "$(counter weft0 core_sleeps)" -lt $((sleeps + 400)) ] || die 'the core finds no rest'
+weftd_stop moved
+has_none "$c" vb || die 'the program is on the interface in its new namespace'
+ip -n "$a" link del va
+say 'ok: moved'
+
+new_veth
+start deleted
+wait_until 'the NIC answers' answers
+ip -n "$b" link del vb
+says deleted 'the interface vb is gone from this namespace'
+weftd_stop deleted
+say 'ok: deleted'

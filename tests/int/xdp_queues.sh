@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Interfaces with several queues, by AF_XDP: flows of the kernel at the other end come in on all of them, and every
+# frame is counted and reaches the firmware, with more queues than shards and fewer, in the driver and behind it.
+# Frames on queues that weftd does not read, made after its start, are counted.
+
+. tests/int/lib.sh
+need python3 ethtool
+[ "$(nproc)" -ge 2 ] || skip 'two CPUs are needed'
+cpus=$(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' |
+	head -n 2 | paste -sd,)
+
+netns_add a
+netns_add b
+a=$(unique a) b=$(unique b)
+ip link add va netns "$a" numrxqueues 4 numtxqueues 4 type veth peer name vb netns "$b" numrxqueues 4 numtxqueues 4 ||
+	skip 'no veth here'
+ip -n "$a" addr add 10.9.0.1/24 dev va
+ip -n "$a" link set va up
+ip -n "$b" link set vb up
+on_a="ip netns exec $a"
+on_b="ip netns exec $b"
+$on_a ethtool -K va tso off gso off gro off >/dev/null 2>&1
+flows=64
+
+# Datagrams of so many flows, a few of each, to a port of weft's; the firmware drops them, and counts them.
+# shellcheck disable=SC2086 # words
+many_flows()
+{
+	$on_a python3 - $flows <<'PY'
+import socket, sys, time
+for flow in range(int(sys.argv[1])):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect(("10.9.0.10", 47810))
+    for i in range(5):
+        s.send(b"nothing that weft knows of")
+    s.close()
+    time.sleep(0.001)
+PY
+}
+
+# sum PATTERN: of the counters whose names match; of xsk_queue*_rx, say
+sum()
+{
+	ctl stats weft0 >"$WEFT_TMP/list"
+	awk -v pattern="^$1:\$" '$1 ~ pattern { sum += $2 } END { print sum + 0 }' "$WEFT_TMP/list"
+}
+
+sum_is()
+{
+	[ "$(sum "$1")" -eq "$2" ]
+}
+
+# round NAME QUEUES WORD...: options of weftd
+round()
+{
+	local name=$1 queues=$2 i before
+	shift 2
+	$on_b ethtool -L vb rx "$queues" tx "$queues" || skip 'no ethtool -L for a veth'
+	$on_a ethtool -L va rx "$queues" tx "$queues"
+	in_ns=$on_b
+	weftd_start "$name" --port vb --ip 10.9.0.10/24 "$@"
+	export in_ns=
+	says "$name" ", $queues queue"
+	$on_a ping -c 1 -W 10 10.9.0.10 >/dev/null || die 'the NIC does not answer'
+	before=$(sum rx_frames)
+	many_flows
+	wait_until 'the program has taken all' counter_is weft0 xdp_taken_udp $((flows * 5))
+	wait_until 'the firmware has them all' counter_above weft0 rx_frames $((before + flows * 5 - 1))
+	sum_is 'xsk_queue[0-9]+_rx' "$(counter weft0 xdp_taken)" || die 'queues and program differ'
+	sum_is 'xsk_queue[0-9]+_rx_(dropped|ring_full)' 0 || die 'frames were lost'
+	used=0
+	for ((i = 0; i < queues; i++)); do
+		[ "$(counter weft0 "xsk_queue${i}_rx")" -eq 0 ] || used=$((used + 1))
+	done
+	say "$name: $used of $queues queues"
+}
+
+round one_shard 4 --netdev native --cores "${cpus#*,}"
+[ "$used" -eq 4 ] || die 'not all queues were used'
+weftd_stop one_shard
+round two_shards 4 --netdev native --cores "$cpus"
+[ "$used" -eq 4 ] || die 'not all queues were used'
+weftd_stop two_shards
+# What a frame's queue is to a program behind the driver is the sender's affair on a veth.
+round generic 4 --netdev generic --cores "$cpus"
+[ "$used" -ge 2 ] || die 'one queue alone was used'
+weftd_stop generic
+round one_queue 1 --cores "$cpus"
+[ "$used" -eq 1 ] || die 'the queue was not used'
+weftd_stop one_queue
+
+# Queues that came later: their frames are dropped, and counted, until weftd starts anew. (In its driver a veth runs no
+# program for such queues at all.)
+round fewer 2 --netdev generic --cores "${cpus#*,}"
+$on_b ethtool -L vb rx 4 tx 4
+$on_a ethtool -L va rx 4 tx 4
+many_flows
+wait_until 'all are counted' sum_is 'xdp_(taken_udp|dropped_no_socket)' $((2 * flows * 5))
+counter_above weft0 xdp_dropped_no_socket 0 || die 'nothing came by the new queues'
+weftd_stop fewer
