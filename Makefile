@@ -214,7 +214,7 @@ $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,
 	$(foreach l,sim goal weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
 $(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
 	$(patsubst %.c,$(B)/obj/$1/%.o,$(sort $(wildcard tools/$t/*.c))),\
-	$(foreach l,$(or $(TOOL_ARCHIVES_$t),goal weft),$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1))))
+	$(foreach l,$(or $(TOOL_ARCHIVES_$t),goal weft),$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1) $(TOOL_LIBS_OF_$t))))
 $(foreach s,$(HELPER_SRCS),$(eval $(call link,$1,$(OUT_$1)/bin/$(basename $(notdir $s)),\
 	$(s:%.c=$(B)/obj/$1/%.o),$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
 endef
@@ -223,6 +223,8 @@ endef
 TOOL_ARCHIVES_goal-run := sim goal weft nicfw
 # Tunes simulated NICs, and draws its random numbers as the simulator does.
 TOOL_ARCHIVES_weft-tune := sim goal weft nicfw
+# Sets Linux's interfaces over netlink.
+TOOL_LIBS_OF_weft-tune := -lmnl
 # Makes frames itself: CRC32C.
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
 
@@ -336,7 +338,8 @@ $(foreach f,$(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 	$(eval $(call archive,san,ut_$f,$(call ut_helpers,$f)))))
 $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o),\
 	$(call ut_archives,$(patsubst tests/%/,%,$(dir $s))),\
-	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) -lcunit -ljansson -lm)))
+	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) $(if $(filter tests/tools/%,$s),$(TOOL_LIBS_OF_weft-tune)) \
+	-lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
 	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) -ljansson -lm)))
 # valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.

@@ -11,7 +11,7 @@
 
 set -u
 
-run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libpmix-dev libibverbs-dev librdmacm-dev clang
+run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev clang
 	bpftool linux-libc-dev iproute2 procps"
 test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
 	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils"
