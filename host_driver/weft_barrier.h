@@ -105,10 +105,15 @@ static inline uint32_t weft_barrier_eqe_word(const struct hw_eqe *eqe)
 	return __atomic_load_n((const uint32_t *)(const void *)&eqe->type, __ATOMIC_ACQUIRE);
 }
 
-/* E2: as C3, for event queues. */
+/*
+ * E2: as C3, for event queues. E3: the index before the next look at the ring: the NIC stores an
+ * entry, then looks at the index, and raises no interrupt for what this process is about to see.
+ * Both halves need a full fence: a store, then a load of another word.
+ */
 static inline void weft_barrier_eq_cons(struct hw_eq_record *record, uint32_t cons)
 {
 	__atomic_store_n(&record->cons, cons, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 #endif /* WEFT_BARRIER_H */

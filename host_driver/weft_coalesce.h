@@ -127,6 +127,16 @@ WEFT_API WEFT_CHECK_RET int weft_query_vector(struct weft_context *context, uint
  */
 WEFT_API uint64_t weft_vector_wait_ns(const struct weft_vector *counters, uint32_t percentile);
 
+/*
+ * Masks the interrupts of a channel, or takes the mask off: for a process that is about to poll and
+ * not to sleep. While it is masked the channel's descriptor does not become readable for what is
+ * new, and a blocking weft_get_cq_event() does not return for it; events can be taken without
+ * blocking. What came meanwhile, and was not taken, is told of when the mask is taken off. One
+ * interrupt that was under way may still come. From any thread. -EIO: the NIC is gone, or this is
+ * a child of fork.
+ */
+WEFT_API int weft_mask_comp_channel(struct weft_comp_channel *channel, bool masked);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,7 +5,8 @@
  *
  * Called by weft_event.c (completion channels, asynchronous events), weft_dev.c and the
  * *_destroy functions. Calls the channel's wait(). docs/host-interface.md "Event queues",
- * pairs E1, E2.
+ * pairs E1, E2, E3: every store of the index is followed by a look at the ring, which finds what
+ * the NIC raised no interrupt for.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -87,6 +87,20 @@ int weft_destroy_comp_channel(struct weft_comp_channel *pub)
 	return 0;
 }
 
+int weft_mask_comp_channel(struct weft_comp_channel *pub, bool masked)
+{
+	struct weft_channel_obj *channel = weft_container_of(pub, struct weft_channel_obj, pub);
+	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	struct hw_eq_record *record = channel->eq.record;
+
+	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
+		return -EIO;
+	__atomic_store_n(&record->masked, masked, __ATOMIC_RELEASE);
+	if (!masked)
+		weft_db_ring(ctx, &record->rung, HW_DB_ENTRY(HW_DB_EQ, channel->eq.number));
+	return 0;
+}
+
 /* told: what the last event told of raises none. */
 static int arm_cq(struct weft_cq *pub, bool solicited_only, bool told)
 {

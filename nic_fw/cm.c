@@ -223,7 +223,7 @@ static void tell(struct fw_nic *nic, struct cm_ep *ep, struct fw_eq *queue)
 		FW_COUNT(nic, events_lost);
 	}
 	queue->cm_told = true;
-	eq_raise(nic, queue);
+	moder_other(nic, queue);
 }
 
 void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status)

@@ -67,6 +67,8 @@ static const struct cmd_entry commands[HW_CMD_OPS] = {
     [HW_CMD_GOAL_POOL] = {cmd_goal_pool, ARG(goal_comm), false},
     [HW_CMD_GOAL_LOAD] = {cmd_goal_load, ARG(goal_load), false},
     [HW_CMD_GOAL_UNLOAD] = {cmd_goal_unload, ARG(goal_load), false},
+    [HW_CMD_COALESCE] = {cmd_coalesce, ARG(coalesce), true},
+    [HW_CMD_VECTOR] = {cmd_vector, ARG(obj), true},
     [HW_CMD_GOAL_CANCEL] = {cmd_goal_cancel, ARG(goal_load), false},
 };
 

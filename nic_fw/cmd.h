@@ -6,6 +6,7 @@
  * cmd_query.c	QUERY_DEVICE, STATS, LIST
  * mem_cmd.c	PDs, regions, windows
  * cq_cmd.c	CQs, EQs
+ * moder_cmd.c	interrupt moderation
  * srq.c	SRQs
  * qp_cmd.c	QPs
  * xrc.c	XRC domains, QPs of other processes
@@ -77,6 +78,8 @@ CMD_DECLARE(cmd_create_cq);
 CMD_DECLARE(cmd_destroy_cq);
 CMD_DECLARE(cmd_resize_cq);
 CMD_DECLARE(cmd_modify_cq);
+CMD_DECLARE(cmd_coalesce);
+CMD_DECLARE(cmd_vector);
 CMD_DECLARE(cmd_create_srq);
 CMD_DECLARE(cmd_destroy_srq);
 CMD_DECLARE(cmd_modify_srq);

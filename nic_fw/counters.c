@@ -3,7 +3,8 @@
  * Counters and gauges by number, for the STATS command and weftd's telemetry.
  *
  * First every counter of counters.h, then gauges: what is in use now, and the most that
- * was. Called by cmd.c and dpdk_app; calls nothing.
+ * was; then moderation's counters, of all vectors together. Called by cmd.c and dpdk_app; calls
+ * moder_tell.c and stage.c.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -141,5 +142,8 @@ bool fw_stat(const struct fw_nic *nic, uint32_t i, const char **name, uint64_t *
 		*value = gauge_value(nic, &gauges[i]);
 		return true;
 	}
-	return fw_stage_stat(&nic->stages, i - NUM_GAUGES, name, value);
+	i -= NUM_GAUGES;
+	if (moder_stat(nic, i, name, value))
+		return true;
+	return fw_stage_stat(&nic->stages, i - HW_VECTOR_NUM_COUNTERS, name, value);
 }

@@ -3,7 +3,7 @@
  * Completion queues on the data path: entries out, arming.
  *
  * cq_post() is called by whoever completes a request or a receive; cq_arm() by db.c. An entry
- * of an armed CQ becomes an event (eq.c), and that an interrupt when moder.c says so.
+ * of an armed CQ becomes an event, and that an interrupt, when moder.c says so.
  * docs/host-interface.md, pairs C1 and C2. Creation and resizing are in cq_cmd.c.
  */
 #include "nic_fw/fw_nic.h"
@@ -59,15 +59,7 @@ static void write_entry(const struct fw_nic *nic, struct fw_cq *cq, const struct
 	__atomic_store_n((uint32_t *)(void *)&slot->status, word, __ATOMIC_RELEASE);
 }
 
-/* Whether something lies beyond the index up to which the process had polled. */
-static bool is_due(const struct fw_cq *cq)
-{
-	if (cq->armed_solicited)
-		return (int32_t)(cq->solicited_prod - cq->arm_index) > 0;
-	return cq->prod != cq->arm_index;
-}
-
-static void raise_event(struct fw_nic *nic, struct fw_cq *cq, bool urgent)
+bool cq_tell(struct fw_nic *nic, struct fw_cq *cq)
 {
 	struct hw_eqe eqe = {
 	    .id = cq->index,
@@ -75,12 +67,53 @@ static void raise_event(struct fw_nic *nic, struct fw_cq *cq, bool urgent)
 	    .type = HW_EVENT_COMPLETION,
 	};
 
-	if (!eq_write(nic, cq->event_queue, &eqe)) {
-		moder_starved(nic, cq->event_queue);
-		return;
-	}
+	if (!eq_write(nic, cq->event_queue, &eqe))
+		return false;
 	cq->armed = false;
-	moder_event(nic, cq->event_queue, cq, urgent);
+	return true;
+}
+
+/* The entry that was just written, for moderation. */
+static void moderate(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe, bool due)
+{
+	struct moder_news news;
+
+	news.at[0].ns = nic->now_ns;
+	news.at[0].frames = 1;
+	news.at[0].class = moder_class_of(cqe->opcode);
+	news.count = 1;
+	news.cqe = cqe;
+	news.cause = HW_VECTOR_by_event;
+	if (cqe->status != HW_STATUS_SUCCESS)
+		news.cause = HW_VECTOR_by_error;
+	else if (cqe->flags & HW_CQE_F_SOLICITED)
+		news.cause = HW_VECTOR_by_solicited;
+	if (due)
+		moder_due(nic, cq, &news);
+	else
+		moder_cqe(nic, cq, &news);
+}
+
+/*
+ * What lies behind the index that the CQ was armed with. Of many entries a few stand for those
+ * around them; the ring is the process's, and what it wrote into it harms its own moderation.
+ */
+static void moderate_untold(struct fw_nic *nic, struct fw_cq *cq, enum hw_vector_counter cause)
+{
+	uint32_t entries = cq->prod - cq->arm_index, i, from, to;
+	struct moder_news news = {.cause = cause};
+
+	news.count = entries < MODER_NEWS ? entries : MODER_NEWS;
+	for (i = 0, from = 0; i < news.count; i++, from = to) {
+		const struct hw_cqe *cqe = &cq->ring[(cq->arm_index + from) & cq->mask];
+		uint64_t ns = __atomic_load_n(&cqe->timestamp_ns, __ATOMIC_RELAXED);
+
+		to = (uint32_t)((uint64_t)entries * (i + 1) / news.count);
+		news.at[i].ns = ns < nic->now_ns ? ns : nic->now_ns;
+		news.at[i].frames = to - from;
+		news.at[i].class = moder_class_of(__atomic_load_n(&cqe->opcode, __ATOMIC_RELAXED));
+	}
+	moder_due(nic, cq, &news);
 }
 
 static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
@@ -99,10 +132,11 @@ static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 		cq->solicited_prod = cq->prod;
 	if (!cq->event_queue)
 		return true;
+	cq->event_queue->moder.completions++;
 	if (cq->armed && (urgent || !cq->armed_solicited))
-		raise_event(nic, cq, urgent);
-	else if (cq->event_queue->moder_target)
-		moder_cqe(nic, cq->event_queue, urgent);
+		moderate(nic, cq, cqe, true);
+	else if (cq->event_queue->moder.open)
+		moderate(nic, cq, cqe, false);
 	return true;
 }
 
@@ -137,8 +171,16 @@ void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 	/* Keeps the signed distance meaningful after 2^31 entries none of which was solicited. */
 	if (cq->prod - cq->solicited_prod > cq->mask + 1)
 		cq->solicited_prod = cq->prod - (cq->mask + 1);
-	if (is_due(cq))
-		raise_event(nic, cq, (int32_t)(cq->solicited_prod - cq->arm_index) > 0);
+	if (cq_is_due(cq))
+		moderate_untold(nic, cq,
+				(int32_t)(cq->solicited_prod - cq->arm_index) > 0
+				    ? HW_VECTOR_by_solicited
+				    : HW_VECTOR_by_event);
+	else
+		moder_unhide(nic, cq);
+	/* The handler has come so far: what was hidden because of it need not be. */
+	if (cq->event_queue->moder.open)
+		moder_look(nic, cq->event_queue);
 }
 
 void cq_retry_events(struct fw_nic *nic, struct fw_eq *eq)
@@ -149,7 +191,7 @@ void cq_retry_events(struct fw_nic *nic, struct fw_eq *eq)
 	fw_list_for_each (pos, head) {
 		struct fw_cq *cq = FW_CONTAINER(pos, struct fw_cq, node);
 
-		if (cq->event_queue == eq && cq->armed && is_due(cq))
-			raise_event(nic, cq, true);
+		if (cq->event_queue == eq && cq->armed && cq_is_due(cq))
+			moderate_untold(nic, cq, HW_VECTOR_by_retry);
 	}
 }

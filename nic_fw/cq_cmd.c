@@ -64,10 +64,10 @@ int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vec
 	eq->used = true;
 	eq->client = (uint16_t)client;
 	eq->number = number;
-	eq->vector = vector;
-	fw_timer_init(&eq->moder_timer, moder_fire);
 	fw_list_init(&eq->irq_node);
 	fw_list_init(&eq->cm_events);
+	moder_init(nic, eq);
+	moder_join(nic, eq, vector);
 	owner->eq[number] = index;
 	owner->num_eq++;
 	resp->eq = number;
@@ -83,7 +83,7 @@ void eq_destroy(struct fw_nic *nic, uint32_t index)
 	struct fw_client *owner = &nic->clients[eq->client];
 
 	assert(eq->used && !eq->refs);
-	fw_timer_cancel(&nic->timers, &eq->moder_timer);
+	moder_end(nic, eq);
 	fw_list_del(&eq->irq_node);
 	bar_free(nic, eq->client, eq->record_offset, eq_bytes(eq->mask + 1));
 	eq->used = false;
@@ -155,10 +155,11 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	struct fw_client *owner = &nic->clients[client];
 	struct fw_eq *eq = NULL;
 	struct fw_cq *cq;
-	uint32_t index;
+	uint32_t index, vector = create->flags >> HW_CQ_VECTOR_SHIFT;
 
 	(void)aux;
-	if (!create->entries || create->entries > HW_MAX_CQE || create->flags)
+	if (!create->entries || create->entries > HW_MAX_CQE ||
+	    create->flags & ~(uint32_t)HW_CQ_VECTOR_MASK || vector > HW_NUM_VECTORS)
 		return FW_EINVAL;
 	if (create->eq != HW_EQ_NONE) {
 		eq = eq_own(nic, client, create->eq);
@@ -181,6 +182,12 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	cq->index = index;
 	cq->eq = create->eq;
 	cq->event_queue = eq;
+	fw_list_init(&cq->hidden_node);
+	/* The first on an event queue brings it to its vector. */
+	if (eq && vector && !eq->refs && eq->vector != vector - 1) {
+		moder_leave(nic, eq);
+		moder_join(nic, eq, vector - 1);
+	}
 	if (eq)
 		eq->refs++;
 	fw_list_add_tail(&owner->cqs, &cq->node);
@@ -197,6 +204,7 @@ void cq_destroy(struct fw_nic *nic, uint32_t index)
 	struct fw_cq *cq = &nic->cqs[index];
 
 	assert(cq->used && !cq->refs);
+	moder_unhide(nic, cq);
 	bar_free(nic, cq->client, cq->ring_offset, cq_bytes(cq->mask + 1));
 	bar_record_free(nic, cq->client, cq->record_offset);
 	if (cq->event_queue)
@@ -285,9 +293,10 @@ int cmd_modify_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 
 	(void)aux;
 	(void)resp;
-	if (!cq || cmd->u.cq.count > UINT16_MAX || cmd->u.cq.period_us > FW_MODER_MAX_PERIOD_US)
+	if (!cq || cmd->u.cq.count > UINT16_MAX || cmd->u.cq.period_us > MODER_MAX_PERIOD_US)
 		return FW_EINVAL;
 	cq->moder_count = cmd->u.cq.count;
 	cq->moder_period_us = cmd->u.cq.period_us;
+	moder_modified(nic, cq);
 	return 0;
 }

@@ -4,8 +4,8 @@
  *
  * Each client has one ring of words in its BAR, written by many threads of the process and
  * read here. An entry names an object; the indices are in the object's record. Called by
- * fw.c; calls sched.c for send queues and cq.c for arming. docs/host-interface.md, pairs
- * D1 (entry), D2 (rung and indices), D3 (sleeping).
+ * fw.c; calls sched.c for send queues, cq.c for arming, moder.c for unmasking.
+ * docs/host-interface.md, pairs D1 (entry), D2 (rung and indices), D3 (sleeping).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -52,6 +52,18 @@ static void ring_cq(struct fw_nic *nic, uint32_t client, uint32_t number)
 	cq_arm(nic, cq);
 }
 
+static void ring_eq(struct fw_nic *nic, uint32_t client, uint32_t number)
+{
+	struct fw_eq *eq = eq_own(nic, client, number);
+
+	if (!eq) {
+		FW_COUNT(nic, doorbells_bad);
+		return;
+	}
+	clear_rung(&eq->record->rung);
+	moder_unmask(nic, eq);
+}
+
 /*
  * The process has just written the record and the request: each is a line in its core's cache.
  * They are asked for together with the entry, not one after the other.
@@ -93,6 +105,9 @@ static uint32_t poll_client(struct fw_nic *nic, struct fw_client *client, uint32
 			break;
 		case HW_DB_CQ_ARM:
 			ring_cq(nic, number, HW_DB_ID(entry));
+			break;
+		case HW_DB_EQ:
+			ring_eq(nic, number, HW_DB_ID(entry));
 			break;
 		case HW_DB_GOAL_RUN:
 			goal_run_doorbell(nic, number, HW_DB_ID(entry));

@@ -3,8 +3,8 @@
  * Event queues: what the process is told, and its interrupts.
  *
  * Called by cq.c (completion events), qp.c, srq.c, ud_rx.c, rd_*.c, fw.c (asynchronous ones);
- * fw_poll() ends with eq_flush_irqs(), so that a turn raises one interrupt per EQ at most.
- * Calls port->irq(). docs/host-interface.md, pair E1 (phase of an entry).
+ * fw_poll() ends with eq_flush_irqs(), so that a turn raises one interrupt per EQ at most, when
+ * moder.c lets it. Calls port->irq(). docs/host-interface.md, pair E1 (phase of an entry).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -39,6 +39,7 @@ static bool write_entry(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eq
 	/* Pair E1. */
 	__atomic_store_n((uint32_t *)(void *)&slot->type, word, __ATOMIC_RELEASE);
 	eq->prod++;
+	nic->vectors[eq->vector].counter[HW_VECTOR_events]++;
 	FW_COUNT(nic, events);
 	fw_trace(nic, TRACE_EQE, 0, entry.type, entry.id);
 	return true;
@@ -49,11 +50,13 @@ bool eq_write(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eqe *eqe)
 	return write_entry(nic, eq, eqe, 0);
 }
 
-void eq_raise(struct fw_nic *nic, struct fw_eq *eq)
+void eq_raise(struct fw_nic *nic, struct fw_eq *eq, enum hw_vector_counter cause)
 {
+	if (eq->irq_pending)
+		return;
 	eq->irq_pending = true;
-	if (!fw_list_linked(&eq->irq_node))
-		fw_list_add_tail(&nic->irq_list, &eq->irq_node);
+	eq->moder.cause = (uint8_t)cause;
+	fw_list_add_tail(&nic->irq_list, &eq->irq_node);
 }
 
 /* Events that a peer can cause at will do not fill the ring: half of it is for the others. */
@@ -76,7 +79,7 @@ void eq_post(struct fw_nic *nic, uint32_t client, uint32_t eq, const struct hw_e
 		FW_COUNT(nic, events_lost);
 		return;
 	}
-	eq_raise(nic, queue);
+	moder_other(nic, queue);
 }
 
 void eq_async(struct fw_nic *nic, uint32_t client, enum hw_event_type type, uint32_t id)
@@ -95,10 +98,8 @@ void eq_flush_irqs(struct fw_nic *nic)
 		struct fw_eq *eq = FW_CONTAINER(node, struct fw_eq, irq_node);
 
 		eq->irq_pending = false;
-		eq->moder_events = 0;
-		eq->moder_target = 0;
-		if (!eq->starved)
-			fw_timer_cancel(&nic->timers, &eq->moder_timer);
+		if (!moder_raise(nic, eq))
+			continue;
 		FW_COUNT(nic, interrupts);
 		fw_trace(nic, TRACE_IRQ, 0, eq->client, eq->number);
 		nic->port.irq(nic->port.ctx, eq->client, eq->number);

@@ -183,6 +183,9 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	    !config->ip || config->esp_burst > ESP_MAX_BURST ||
 	    config->esp_initial_burst > ESP_MAX_BURST || config->mpa & ~(uint32_t)HW_MPA_ALL)
 		return NULL;
+	for (i = 0; i < HW_NUM_VECTORS; i++)
+		if (!moder_check(&config->coalesce[i], HW_COALESCE_SET_ALL))
+			return NULL;
 	nic->config = *config;
 	if (!config->esp_burst)
 		nic->config.esp_burst = ESP_BURST;
@@ -220,6 +223,8 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->open_recvs);
 	for (i = 0; i < FW_AH_WAITERS; i++)
 		nic->ah_waiters[i].used = false;
+	for (i = 0; i < HW_NUM_VECTORS; i++)
+		nic->vectors[i].coalesce = nic->vectors[i].now = config->coalesce[i];
 	init_null_qp(nic);
 	igmp_init(nic);
 	return nic;

@@ -15,6 +15,7 @@
 
 #include "nic_fw/fw_port.h"
 #include "shared_defs/hw_cmd.h"
+#include "shared_defs/hw_limits.h"
 
 struct fw_nic;
 
@@ -42,6 +43,8 @@ struct fw_config {
 	 * (address vector without GRH): nic_index -> IP, network byte order, 0: unknown.
 	 */
 	uint32_t nic_ip[32];
+	/* Interrupt moderation of each vector at start; all 0: off. */
+	struct hw_coalesce coalesce[HW_NUM_VECTORS];
 };
 
 /* Address space that an instance needs; pages of it are committed as they are used. */
@@ -117,6 +120,20 @@ struct fw_cmd_aux {
  */
 enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 			  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp);
+
+/*
+ * HW_CMD_COALESCE and HW_CMD_VECTOR without a client, for the owner of the NIC; cmd->set 0 asks
+ * only. Nothing is set when anything is out of range. 0, or a positive errno.
+ */
+int fw_coalesce(struct fw_nic *nic, const struct hw_cmd_coalesce *cmd,
+		struct hw_resp_coalesce *resp);
+int fw_vector(const struct fw_nic *nic, uint32_t vector, struct hw_resp_vector *resp);
+
+/*
+ * For tests, between turns: how many queues have something to tell that nothing will ever end: no
+ * timer, no doorbell, no handler. Always 0.
+ */
+uint32_t fw_lost_interrupts(const struct fw_nic *nic);
 
 /* The link went up or down: port events to every client. */
 void fw_link(struct fw_nic *nic, bool up);

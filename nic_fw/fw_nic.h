@@ -137,7 +137,7 @@ struct fw_nic {
 	struct fw_ids ah_ids;
 	struct fw_ah_waiter *ah_waiters;
 	uint32_t ah_waiting;
-	struct fw_moder_params moder[HW_NUM_VECTORS];
+	struct moder_vector vectors[HW_NUM_VECTORS];
 
 	struct neigh *neigh;
 	uint32_t *neigh_hash;

@@ -103,6 +103,8 @@ struct fw_qp {
 	uint64_t rq_offset;
 	struct fw_list node;                           /* of the client */
 	uint64_t tx_msgs, rx_msgs, tx_bytes, rx_bytes; /* for weftctl */
+	/* moder_adapt.c, [receives, requests]: where the queue stood at an interrupt, and which */
+	uint32_t moder_at[2], moder_serial[2];
 };
 
 /* A QPN: nic_index in bits 19-23, shard in 16-18, below them the QP's place in nic->qps. */

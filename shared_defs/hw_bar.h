@@ -73,6 +73,7 @@ enum hw_db_kind {
 	HW_DB_SQ = 1,       /* the QP's send queue has new requests */
 	HW_DB_CQ_ARM = 2,   /* the CQ's arm word changed */
 	HW_DB_GOAL_RUN = 3, /* a run record was filled (hw_goal.h); object: its index */
+	HW_DB_EQ = 4,       /* the event queue's interrupts are not masked any more */
 };
 #define HW_DB_ENTRY(kind, id) ((uint32_t)(kind) << 24 | (uint32_t)(id))
 #define HW_DB_KIND(entry)     ((entry) >> 24)
@@ -120,11 +121,17 @@ struct hw_srq_record {
 static_assert(sizeof(struct hw_srq_record) == 128, "");
 static_assert(offsetof(struct hw_srq_record, cons) == 64, "");
 
-/* Per EQ: the host's consumer index, so that the NIC never overwrites an unread entry. */
+/*
+ * Per EQ: the host's consumer index, so that the NIC never overwrites an unread entry and knows
+ * when the handler of its interrupt is done; and the mask of its interrupts.
+ */
 struct hw_eq_record {
 	uint32_t cons;
-	uint32_t reserved0[15];
+	uint32_t masked; /* not 0: no interrupts; HW_DB_EQ after it was cleared */
+	uint32_t rung;
+	uint32_t reserved0[13];
 };
 static_assert(sizeof(struct hw_eq_record) == 64, "");
+static_assert(offsetof(struct hw_eq_record, masked) == 4, "");
 
 #endif /* WEFT_HW_BAR_H */

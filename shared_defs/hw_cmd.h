@@ -215,9 +215,13 @@ struct hw_cmd_create_eq {
 struct hw_cmd_create_cq {
 	uint32_t entries;
 	uint32_t eq;    /* HW_EQ_NONE: never armed */
-	uint32_t flags; /* 0 */
+	uint32_t flags; /* bits 8 to 15: vector + 1 of an event queue without CQs; 0: its own */
 };
 #define HW_EQ_NONE 0xffffffffu
+enum {
+	HW_CQ_VECTOR_SHIFT = 8,
+	HW_CQ_VECTOR_MASK = 0xff00,
+};
 
 struct hw_cmd_cq {
 	uint32_t cq;

@@ -424,6 +424,8 @@ int main(void)
 	memset(a.mem, 0x5a, PAGE);
 	forks();
 	host_check(weft_destroy_cq(cq_a) == 0 && weft_destroy_cq(cq_b) == 0);
+	host_check(weft_mask_comp_channel(channel, true) == 0);
+	host_check(weft_mask_comp_channel(channel, false) == 0);
 	host_check(weft_destroy_comp_channel(channel) == 0);
 	host_close(&a);
 	host_close(&b);

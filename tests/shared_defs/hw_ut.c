@@ -124,7 +124,7 @@ static void doorbells(void)
 	/* No entry is 0, which means empty. */
 	CU_ASSERT_NOT_EQUAL(HW_DB_ENTRY(HW_DB_SQ, 0), 0);
 	/* The ring cannot overflow: one entry per object at most, and its index wraps evenly. */
-	CU_ASSERT_TRUE(HW_MAX_QP + HW_MAX_CQ <= HW_DB_RING_ENTRIES);
+	CU_ASSERT_TRUE(HW_MAX_QP + HW_MAX_CQ + HW_MAX_EQ_PER_CLIENT <= HW_DB_RING_ENTRIES);
 	CU_ASSERT_EQUAL(HW_DB_RING_ENTRIES & (HW_DB_RING_ENTRIES - 1), 0);
 	CU_ASSERT_EQUAL(HW_BAR_DYNAMIC % HW_BAR_PAGE_BYTES, 0);
 	/* The arm word's parts do not overlap and fill it; rings are shorter than its index. */

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Moderation that adapts itself, in the manner of Linux's DIM (lib/dim: measure, compare, decide,
+ * apply), by what a NIC knows besides.
+ *
+ * A profile is a pair of limits for each class. The search goes right (more moderation) while the
+ * completions a second do not fall and interrupts tell of more, turns when they fall, and parks
+ * where nothing is won. DIM sees what interrupts told of; here waiting ends early when it is in
+ * vain: the completion after a pause, the last request in its queue, a queue that has given half
+ * of what it held, a completion that does not come when it should. Two waits in a row that bring
+ * nothing end moderation at once, so that a ping-pong pays for few trials, ever rarer ones.
+ * Called by moder.c, moder_tell.c and moder_cmd.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	SAMPLE_INTERRUPTS = 32,
+	MAX_PATIENCE = 8,
+	MAX_ALONE = 2,
+	SIGNIFICANT_PERCENT = 10, /* DIM's */
+	GAPS_OVERDUE = 3,         /* a completion that has not come after so many gaps */
+	GAPS_IDLE = 8,            /* one that comes after so many was waited for */
+	SMOOTH = 8,
+};
+#define MIN_OVERDUE_NS UINT64_C(2000)
+#define IDLE_NS        UINT64_C(10000)
+
+static const struct profile {
+	uint16_t rx_usecs, rx_frames;
+	uint16_t tx_usecs, tx_frames;
+} profiles[] = {
+    {0, 0, 0, 0},       {64, 4, 64, 4},     {128, 8, 128, 8},
+    {256, 16, 256, 16}, {512, 32, 512, 32}, {1000, 64, 1000, 64},
+};
+enum {
+	TOP = sizeof(profiles) / sizeof(profiles[0]) - 1,
+};
+
+enum verdict {
+	WORSE,
+	SAME,
+	BETTER,
+};
+
+/* ---- measure --------------------------------------------------------------------------------- */
+
+static void begin_sample(const struct fw_nic *nic, struct fw_moder *m)
+{
+	m->adapt.sample = (struct moder_sample){
+	    .begin_ns = nic->now_ns,
+	    .completions = m->completions,
+	};
+}
+
+static struct moder_rates measure(const struct fw_nic *nic, const struct fw_moder *m)
+{
+	const struct moder_sample *s = &m->adapt.sample;
+	uint64_t ns = nic->now_ns - s->begin_ns, completions = m->completions - s->completions;
+
+	if (!ns)
+		ns = 1;
+	return (struct moder_rates){
+	    .per_s = completions * UINT64_C(1000000000) / ns,
+	    .per_irq16 = s->told * 16 / s->interrupts,
+	};
+}
+
+/* ---- compare --------------------------------------------------------------------------------- */
+
+static bool differ(uint64_t a, uint64_t b)
+{
+	uint64_t diff = a > b ? a - b : b - a;
+
+	return diff * 100 > (a > b ? a : b) * SIGNIFICANT_PERCENT;
+}
+
+static enum verdict compare(const struct moder_rates *now, const struct moder_rates *last)
+{
+	if (differ(now->per_s, last->per_s))
+		return now->per_s > last->per_s ? BETTER : WORSE;
+	if (differ(now->per_irq16, last->per_irq16))
+		return now->per_irq16 > last->per_irq16 ? BETTER : WORSE;
+	return SAME;
+}
+
+/* ---- apply ----------------------------------------------------------------------------------- */
+
+static void apply(struct fw_nic *nic, struct fw_eq *eq, uint32_t profile)
+{
+	const struct profile *p = &profiles[profile];
+	struct fw_moder *m = &eq->moder;
+
+	m->limits[MODER_RX] = moder_limits_of(p->rx_usecs, p->rx_frames);
+	m->limits[MODER_TX] = moder_limits_of(p->tx_usecs, p->tx_frames);
+	moder_chosen(nic, eq, &m->limits[MODER_RX], &m->limits[MODER_TX]);
+	if (m->adapt.profile != profile)
+		nic->vectors[eq->vector].counter[HW_VECTOR_mode_changes]++;
+	m->adapt.profile = (uint8_t)profile;
+}
+
+static void set_tune(struct moder_adapt *a, enum moder_tune tune)
+{
+	switch (tune) {
+	case MODER_TUNE_RIGHT:
+	case MODER_TUNE_LEFT:
+		break;
+	case MODER_TUNE_PARKED:
+		a->parked_for = UINT32_C(1) << a->patience;
+		break;
+	}
+	a->tune = tune;
+}
+
+/* ---- decide ---------------------------------------------------------------------------------- */
+
+/* One profile further in the direction; parks at the table's ends. */
+static void step(struct fw_nic *nic, struct fw_eq *eq)
+{
+	struct moder_adapt *a = &eq->moder.adapt;
+
+	if (a->tune == MODER_TUNE_RIGHT && a->profile < TOP)
+		apply(nic, eq, a->profile + 1u);
+	else if (a->tune == MODER_TUNE_LEFT && a->profile > 0)
+		apply(nic, eq, a->profile - 1u);
+	else
+		set_tune(a, MODER_TUNE_PARKED);
+}
+
+static void more_patience(struct moder_adapt *a)
+{
+	a->patience += a->patience < MAX_PATIENCE;
+}
+
+static void decide(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates *now)
+{
+	struct moder_adapt *a = &eq->moder.adapt;
+
+	switch (a->tune) {
+	case MODER_TUNE_RIGHT:
+		if (a->last.per_s && compare(now, &a->last) == WORSE) {
+			/* Back to where it was better, and there for a while. */
+			more_patience(a);
+			set_tune(a, MODER_TUNE_LEFT);
+			step(nic, eq);
+			set_tune(a, MODER_TUNE_PARKED);
+			break;
+		}
+		a->patience = 0;
+		step(nic, eq);
+		break;
+	case MODER_TUNE_LEFT:
+		if (compare(now, &a->last) == BETTER)
+			step(nic, eq);
+		else
+			set_tune(a, MODER_TUNE_PARKED);
+		break;
+	case MODER_TUNE_PARKED:
+		/* Moderated, and less comes than did: less moderation may be better. */
+		if (a->profile && a->last.per_s && now->per_s < a->last.per_s / 2) {
+			set_tune(a, MODER_TUNE_LEFT);
+			step(nic, eq);
+		} else if (!--a->parked_for) {
+			set_tune(a, a->profile < TOP ? MODER_TUNE_RIGHT : MODER_TUNE_PARKED);
+			step(nic, eq);
+		}
+		break;
+	}
+	a->last = *now;
+}
+
+/* Waiting brought nothing, twice: this is no stream. */
+static void give_up(struct fw_nic *nic, struct fw_eq *eq)
+{
+	struct moder_adapt *a = &eq->moder.adapt;
+
+	apply(nic, eq, 0);
+	more_patience(a);
+	set_tune(a, MODER_TUNE_PARKED);
+	a->alone = 0;
+	a->last = (struct moder_rates){0};
+	begin_sample(nic, &eq->moder);
+}
+
+void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq, uint32_t told)
+{
+	struct fw_moder *m = &eq->moder;
+	struct moder_adapt *a = &m->adapt;
+	struct moder_rates rates;
+
+	if (a->profile && told == 1 &&
+	    (m->cause == HW_VECTOR_by_rx_usecs || m->cause == HW_VECTOR_by_tx_usecs)) {
+		if (++a->alone == MAX_ALONE) {
+			give_up(nic, eq);
+			return;
+		}
+	} else {
+		a->alone = 0;
+	}
+	a->sample.told += told;
+	if (++a->sample.interrupts < SAMPLE_INTERRUPTS)
+		return;
+	rates = measure(nic, m);
+	if (rates.per_s)
+		a->gap_ns = UINT64_C(1000000000) / rates.per_s;
+	decide(nic, eq, &rates);
+	begin_sample(nic, m);
+}
+
+/* ---- while something waits ------------------------------------------------------------------- */
+
+uint64_t moder_adapt_due_ns(const struct fw_moder *m)
+{
+	uint64_t overdue_ns = m->adapt.gap_ns * GAPS_OVERDUE;
+
+	return m->adapt.last_ns + (overdue_ns > MIN_OVERDUE_NS ? overdue_ns : MIN_OVERDUE_NS);
+}
+
+/* Time since the completion before on the same CQ; what stands in the ring is the process's. */
+static uint64_t since_last_ns(const struct fw_nic *nic, const struct fw_cq *cq)
+{
+	const struct hw_cqe *before = &cq->ring[(cq->prod - 2) & cq->mask];
+	uint64_t ns = __atomic_load_n(&before->timestamp_ns, __ATOMIC_RELAXED);
+
+	if (!ns)
+		return UINT64_MAX; /* it is the first */
+	return ns < nic->now_ns ? nic->now_ns - ns : 0;
+}
+
+/*
+ * The queue that the completion is of has at most as much left as it has given since the last
+ * interrupt: its process should hear of it before the rest is gone.
+ */
+static bool runs_low(struct fw_nic *nic, struct fw_eq *eq, const struct hw_cqe *cqe)
+{
+	struct fw_qp *qp = qp_find(nic, cqe->qpn);
+	bool tx = moder_class_of(cqe->opcode) == MODER_TX;
+	uint32_t at, left, serial = eq->moder.serial;
+
+	if (!qp)
+		return false;
+	if (tx) {
+		at = cqe->sq_index;
+		left = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_RELAXED) - at;
+	} else {
+		at = qp->srq == HW_SRQ_NONE ? qp->rq_cons : nic->srqs[qp->srq].cons;
+		left = rq_available(nic, qp);
+	}
+	if (qp->moder_serial[tx] != serial) {
+		qp->moder_serial[tx] = serial;
+		qp->moder_at[tx] = at;
+	}
+	return left <= at - qp->moder_at[tx];
+}
+
+bool moder_adapt_cqe(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *cq,
+		     const struct hw_cqe *cqe)
+{
+	struct moder_adapt *a = &eq->moder.adapt;
+	uint64_t gap_ns = since_last_ns(nic, cq);
+	bool low = runs_low(nic, eq, cqe);
+
+	a->last_ns = nic->now_ns;
+	if (gap_ns > a->gap_ns * GAPS_IDLE + IDLE_NS)
+		return true;
+	a->gap_ns = (a->gap_ns * (SMOOTH - 1) + gap_ns) / SMOOTH;
+	return low;
+}
+
+void moder_adapt_begin(struct fw_nic *nic, struct fw_eq *eq)
+{
+	struct fw_moder *m = &eq->moder;
+
+	m->adapt = (struct moder_adapt){.tune = MODER_TUNE_RIGHT, .last_ns = nic->now_ns};
+	apply(nic, eq, 0);
+	begin_sample(nic, m);
+}
