@@ -13,7 +13,7 @@ need tshark
 # look FILE FILTER: how many frames of a capture it matches. A heuristic takes small Sends for RPC.
 look()
 {
-	tshark -r "$1" --disable-protocol rpcordma -o tcp.check_checksum:TRUE -Y "$2" 2>/dev/null | wc -l
+	tshark -r "$1" --disable-protocol rpcordma -o tcp.try_heuristic_first:TRUE -o tcp.check_checksum:TRUE -Y "$2" 2>/dev/null | wc -l
 }
 
 round()
@@ -39,7 +39,7 @@ round()
 	*plain*) [ "$markers" -eq 0 ] || die "$name: $markers frames with markers" ;;
 	*) [ "$markers" -gt 100 ] || die "$name: $markers frames with markers" ;;
 	esac
-	tshark -r "$file" -Y iwarp_mpa.crc_check -V 2>/dev/null | grep 'CRC check' >"$WEFT_TMP/crcs"
+	tshark -r "$file" -o tcp.try_heuristic_first:TRUE -Y iwarp_mpa.crc_check -V 2>/dev/null | grep 'CRC check' >"$WEFT_TMP/crcs"
 	! grep -v 'Good CRC32' "$WEFT_TMP/crcs" || die "$name: tshark: bad CRCs"
 	case $name in
 	*crc) [ "$(wc -l <"$WEFT_TMP/crcs")" -gt 300 ] || die "$name: tshark checked $(wc -l <"$WEFT_TMP/crcs") CRCs" ;;
