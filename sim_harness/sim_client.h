@@ -2,22 +2,23 @@
 /*
  * A process that blocks, on a host with one processor, in virtual time.
  *
- * Workloads take completions at once, or some time after an interrupt. Here the host is what is
- * looked at: an interrupt takes the processor for as long as its service lasts, the process that
- * sleeps runs a while later, and each thing that it does then takes its time: taking the event,
- * each completion, each request, arming. While an interrupt is served or the process runs
- * nothing else does; an interrupt stops the process in the middle of what it does. What is left of
- *the processor's time is another program's (overlap).
+ * Workloads take completions at once, or some time after an interrupt. Here the host is what
+ * is looked at: an interrupt takes the processor for as long as its service lasts, the process
+ * that sleeps runs a while later, and each thing that it does then takes its time: taking the
+ * event, each completion, each request, arming. While an interrupt is served or the process
+ * runs nothing else does; an interrupt stops the process in the middle of what it does. What
+ * is left of the processor's time is another program's (overlap).
  *
- *	sim_client_open(&c, nic, &attr);        its queue pair, and its completion queue with a
- *channel sim_client_connect(&c, peer);           where it sends to sim_client_recv(&c, ...);
- *sim_client_send(&c, ...);    to be posted when it runs sim_client_start(&c);                   it
- *runs, from now on sim_run_until(sim, ...);                attr.completion() is called for each
- *completion
+ *	sim_client_open(&c, nic, &attr);	queue pair, completion queue, channel
+ *	sim_client_connect(&c, &peer);		where it sends to
+ *	sim_client_recv(&c, ...);		to be posted when it runs
+ *	sim_client_send(&c, ...);
+ *	sim_client_start(&c);			it runs, from now on
+ *	sim_run_until(sim, ...);		calls attr.completion() for each completion
  *
- * The process goes as programs of verbs do that wait well: it takes the event, polls until nothing
- *is left, arms, looks once more, and sleeps. Used by weft-tune --sim and tests/sim; one thread per
- *struct sim. espgoal 6.2, figure 6.3.
+ * The process goes as programs of verbs do that wait well: it takes the event, polls until
+ * nothing is left, arms, looks once more, and sleeps. Used by weft-tune --sim and tests/sim;
+ * one thread per struct sim. espgoal 6.2, figure 6.3.
  */
 #ifndef WEFT_SIM_CLIENT_H
 #define WEFT_SIM_CLIENT_H

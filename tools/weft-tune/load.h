@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The work that is measured: what two processes say to each other. Each target brings the processes
- * (simulated, or real ones on real NICs) and the clock; who sends what when is here alone.
+ * The work that is measured: what two processes say to each other. Each target brings the
+ * processes (simulated, or real ones on real NICs) and the clock; who sends what when is here
+ * alone.
  *
- *	ping    A sends a small message, B answers, and so on: half the time of each round trip.
- *	bulk    A has a message sent to it in frames of chunk_bytes: it asks for a block of them,
- *and for the next when the first has come whole, LOAD_AHEAD asked for at a time. So Open-MX moves
- *	        large messages (espgoal 6.2 measured it), and so both hosts must act for the message
- *to go on. Each frame is a completion at either end. stream  B sends messages of chunk_bytes as
- *fast as its own completions allow, window of them at a time, when A has said that it may.
+ * ping: A sends a small message, B answers, and so on: half the time of each round trip.
  *
- * A begins, and measures. All sends are signalled. A receives what is posted by the owner, which
- * keeps receives for LOAD_RECVS messages. Called by target_sim.c and target_device*.c.
+ * bulk: A has a message sent to it in frames of chunk_bytes. It asks for a block of them, and
+ * for the next when the first has come whole, LOAD_AHEAD asked for at a time. So Open-MX moves
+ * large messages (it is what espgoal 6.2 measured), and so both hosts must act for the message
+ * to go on. Each frame is a completion at either end.
+ *
+ * stream: B sends messages of chunk_bytes as fast as its own completions allow, window of them
+ * at a time, when A has said that it may.
+ *
+ * A begins, and measures. All sends are signalled. A receives what is posted by the owner,
+ * which keeps receives for LOAD_RECVS messages. Called by target_sim.c and dev_end.c.
  */
 #ifndef WEFT_TUNE_LOAD_H
 #define WEFT_TUNE_LOAD_H

@@ -2,15 +2,16 @@
 /*
  * What `weft-tune --netdev` and `weft-tune serve` say to each other.
  *
- * One port, of TCP and of UDP. The first TCP connection of a host carries lines of text, a second
- *one of the same host the bulk. Datagrams from that host are sent back as they come.
+ * One port, of TCP and of UDP. The first TCP connection of a host carries lines of text, a
+ * second one of the same host the bulk. Datagrams from that host are sent back as they come.
  *
- *	weft-tune 1			weft-tune 1 NAME		NAME: its interface, "-"
- *none set W0 W1 ... W7		ok | error TEXT			ethtool's values, off as 0 restore
- *ok | error TEXT host				host IRQS BUSY IDLE		IRQS -1: cannot be
- *told; seconds send BYTES			(so many, on the second connection)
+ *	weft-tune 1		weft-tune 1 NAME	its interface, "-" for none
+ *	set W0 W1 ... W7	ok | error TEXT		values by enum hw_coalesce_param
+ *	restore			ok | error TEXT
+ *	host			host IRQS BUSY IDLE	IRQS -1: cannot be told; seconds
+ *	send BYTES					so many, on the second connection
  *
- * Called by target_netdev.c (asks) and serve.c (answers).
+ * Called by target_netdev.c and net_peer.c, which ask, and serve.c, which answers.
  */
 #ifndef WEFT_TUNE_NET_WIRE_H
 #define WEFT_TUNE_NET_WIRE_H
