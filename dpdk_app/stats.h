@@ -14,7 +14,7 @@
 #include "shared_defs/hw_cmd.h"
 
 enum {
-	STATS_MAX = 512, /* counters of one shard */
+	STATS_MAX = 1024, /* counters of one shard */
 };
 
 /* Writes up to max counters; the order never changes. Returns how many. */

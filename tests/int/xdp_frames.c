@@ -462,13 +462,19 @@ int main(void)
 {
 	libbpf_set_print(NULL);
 	num_cpus = libbpf_num_possible_cpus();
-	skel = weft_xdp__open_and_load();
+	if (num_cpus <= 0)
+		return EXIT_FAILURE;
 	xsk_fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (!skel || xsk_fd < 0 || num_cpus <= 0) {
-		printf("the XDP program cannot be loaded here: %s; CAP_BPF, CAP_NET_ADMIN and "
+	if (xsk_fd >= 0)
+		skel = weft_xdp__open_and_load();
+	if (!skel) {
+		int err = errno;
+
+		printf("the XDP program cannot be loaded: %s; CAP_BPF, CAP_NET_ADMIN and "
 		       "CAP_NET_RAW are needed\n",
-		       strerror(errno));
-		return EXIT_SKIP;
+		       strerror(err));
+		/* What the verifier refuses is a fault of the program's. */
+		return err == EPERM || err == EAFNOSUPPORT ? EXIT_SKIP : EXIT_FAILURE;
 	}
 	socket_at(true);
 	skel->bss->weft_tcp_ports[HELD_PORT] = 1;

@@ -62,6 +62,11 @@ link_is()
 	[ "$(awk '$1 == "weft0" { print $5 }' "$WEFT_TMP/list")" = "$1" ]
 }
 
+knows()
+{
+	ctl neigh weft0 | grep -q " 10.9.0.1 .*$1"
+}
+
 # attach NAME: a program that the interface itself holds, as before links, or as others do it; its id is printed
 attach()
 {
@@ -91,6 +96,13 @@ has_program "$b" vb || die 'the interface has no program'
 start later
 says later 'took away the XDP program that a killed weftd left'
 wait_until 'the NIC answers' answers
+# A station that says that its MAC is a new one is heard, though it asks for nobody.
+ip -n "$a" neigh flush dev va
+wait_until 'the NIC is asked for its MAC, and answers' answers
+knows 02:00:00:00:00:77 && die 'the NIC knows a MAC that nobody has'
+ip netns exec "$a" sysctl -q -w net.ipv4.conf.va.arp_notify=1
+ip -n "$a" link set va address 02:00:00:00:00:77
+wait_until 'the NIC knows the new MAC' knows 02:00:00:00:00:77
 weftd_stop later
 has_none "$b" vb || die 'the program is still there'
 say 'ok: left behind'

@@ -55,7 +55,7 @@ sum_is()
 # round NAME QUEUES WORD...: options of weftd
 round()
 {
-	local name=$1 queues=$2 i before
+	local name=$1 queues=$2 i
 	shift 2
 	$on_b ethtool -L vb rx "$queues" tx "$queues" || skip 'no ethtool -L for a veth'
 	$on_a ethtool -L va rx "$queues" tx "$queues"
@@ -64,12 +64,11 @@ round()
 	export in_ns=
 	says "$name" ", $queues queue"
 	$on_a ping -c 1 -W 10 10.9.0.10 >/dev/null || die 'the NIC does not answer'
-	before=$(sum rx_frames)
 	many_flows
 	wait_until 'the program has taken all' counter_is weft0 xdp_taken_udp $((flows * 5))
-	wait_until 'the firmware has them all' counter_above weft0 rx_frames $((before + flows * 5 - 1))
-	sum_is 'xsk_queue[0-9]+_rx' "$(counter weft0 xdp_taken)" || die 'queues and program differ'
-	sum_is 'xsk_queue[0-9]+_rx_(dropped|ring_full)' 0 || die 'frames were lost'
+	# A weftd that gets no time may lose some, which the sockets count.
+	wait_until 'queues and program agree' sum_is 'xsk_queue[0-9]+_rx(_dropped|_ring_full)?' "$(counter weft0 xdp_taken)"
+	wait_until 'the firmware has what came' counter_above weft0 rx_frames $(($(sum 'xsk_queue[0-9]+_rx') - 1))
 	used=0
 	for ((i = 0; i < queues; i++)); do
 		[ "$(counter weft0 "xsk_queue${i}_rx")" -eq 0 ] || used=$((used + 1))
@@ -79,6 +78,19 @@ round()
 
 round one_shard 4 --netdev native --cores "${cpus#*,}"
 [ "$used" -eq 4 ] || die 'not all queues were used'
+# What weftctl shows of it.
+ctl xdp weft0 >"$WEFT_TMP/xdp"
+grep -q '^weft0: XDP program [0-9]*, native, at an address of its own' "$WEFT_TMP/xdp" || die "$(cat "$WEFT_TMP/xdp")"
+[ "$(grep -c '^  queue [0-3]: shard 0, ' "$WEFT_TMP/xdp")" -eq 4 ] || die "$(cat "$WEFT_TMP/xdp")"
+ctl xdp --json >"$WEFT_TMP/xdp"
+python3 - "$WEFT_TMP/xdp" <<'PY' || die "$(cat "$WEFT_TMP/xdp")"
+import json, sys
+(nic,) = json.load(open(sys.argv[1]))
+for sort in "taken", "passed", "dropped":
+    assert nic[sort] == sum(n for name, n in nic["frames"].items() if name.startswith(sort + "_")), sort
+assert [queue["queue"] for queue in nic["queues"]] == [0, 1, 2, 3]
+assert nic["taken"] == sum(queue["rx"] + queue["rx_dropped"] + queue["rx_ring_full"] for queue in nic["queues"])
+PY
 weftd_stop one_shard
 round two_shards 4 --netdev native --cores "$cpus"
 [ "$used" -eq 4 ] || die 'not all queues were used'
@@ -90,6 +102,13 @@ weftd_stop generic
 round one_queue 1 --cores "$cpus"
 [ "$used" -eq 1 ] || die 'the queue was not used'
 weftd_stop one_queue
+
+weftd_start switch --nics 1
+tool 1 "$WEFT_BIN/weftctl" xdp weft0
+# shellcheck disable=SC2154 # tests/int/lib.sh has it
+grep -q 'weft0: it is not on an interface of the kernel by AF_XDP' "$err" || die "$(cat "$err")"
+[ "$(ctl xdp --json)" = '[]' ] || die 'weftctl shows a program that is not there'
+weftd_stop switch
 
 # Queues that came later: their frames are dropped, and counted, until weftd starts anew. (In its driver a veth runs no
 # program for such queues at all.)

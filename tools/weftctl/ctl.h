@@ -71,6 +71,7 @@ int run_list(const struct ctl *ctl);
 int run_objects(const struct ctl *ctl);
 int run_stats(const struct ctl *ctl);
 int run_capture(const struct ctl *ctl);
+int run_xdp(const struct ctl *ctl);
 
 /* Whether command is one of run_objects(). */
 bool is_objects(const char *command);

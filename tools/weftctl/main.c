@@ -27,6 +27,7 @@ static const char help[] =
     "  neigh [NIC]        neighbours that ARP has found\n"
     "  peers [NIC]        sessions of reliable datagrams\n"
     "  groups [NIC]       IPv4 groups, and how many queue pairs are attached\n"
+    "  xdp [NIC]          the XDP program of NICs on interfaces: frames by reason, queues\n"
     "  stats [NIC]        counters, as ethtool -S prints them\n"
     "  capture NIC -w FILE\n"
     "                     every frame of a NIC into a pcapng file, until Ctrl-C; as root.\n"
@@ -172,23 +173,26 @@ int main(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage(
-		    "which command? list, clients, qps, mrs, cqs, neigh, peers, groups, stats "
+		    "which command? list, clients, qps, mrs, cqs, neigh, peers, groups, xdp, stats "
 		    "or capture");
 	ctl.command = argv[optind++];
 	if (optind < argc)
 		ctl.nic = argv[optind++];
 	if (optind < argc)
 		return usage("one NIC at a time: leave out '%s'", argv[optind]);
-	if (strcmp(ctl.command, "list") && strcmp(ctl.command, "stats") &&
-	    strcmp(ctl.command, "capture") && !is_objects(ctl.command))
+	if (strcmp(ctl.command, "list") && strcmp(ctl.command, "xdp") &&
+	    strcmp(ctl.command, "stats") && strcmp(ctl.command, "capture") &&
+	    !is_objects(ctl.command))
 		return usage("there is no command '%s': say list, clients, qps, mrs, cqs, neigh, "
-			     "peers, groups, stats or capture",
+			     "peers, groups, xdp, stats or capture",
 			     ctl.command);
 	rc = check_options(&ctl);
 	if (rc >= 0)
 		return rc;
 	if (!strcmp(ctl.command, "list"))
 		return run_list(&ctl);
+	if (!strcmp(ctl.command, "xdp"))
+		return run_xdp(&ctl);
 	if (!strcmp(ctl.command, "stats"))
 		return run_stats(&ctl);
 	if (!strcmp(ctl.command, "capture"))
