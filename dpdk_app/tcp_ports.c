@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,18 +35,22 @@ struct tcp_ports {
 	uint32_t ip; /* 0: not shared */
 	bool told;   /* that a reservation failed */
 	uint64_t taken, reserved;
-	int fd[PORTS]; /* that bind it, and 1; 0: none */
+	uint64_t max_reserved; /* processes and events need descriptors, too */
+	int fd[PORTS];         /* that bind it, and 1; 0: none */
 };
 
 struct tcp_ports *tcp_ports_new(volatile uint8_t *map)
 {
 	/* Pages of fd that are never used are never touched. */
 	struct tcp_ports *ports = calloc(1, sizeof(*ports));
+	struct rlimit limit;
 
 	if (!ports)
 		return NULL;
 	pthread_mutex_init(&ports->lock, NULL);
 	ports->map = map;
+	if (!getrlimit(RLIMIT_NOFILE, &limit))
+		ports->max_reserved = limit.rlim_cur / 2;
 	return ports;
 }
 
@@ -66,27 +71,41 @@ void tcp_ports_free(struct tcp_ports *ports)
 	free(ports);
 }
 
-/* Fails only where the kernel has given the port to somebody. */
-static int reserve(struct tcp_ports *ports, uint16_t port)
+/* A socket that has the port, or -errno. */
+static int bind_port(const struct tcp_ports *ports, uint16_t port)
 {
 	const struct sockaddr_in addr = {
 	    .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = ports->ip};
 	int fd, err;
 
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (const struct sockaddr *)&addr, sizeof(addr)))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Fails only where the kernel has given the port to somebody. */
+static int reserve(struct tcp_ports *ports, uint16_t port)
+{
+	int fd, err;
+
 	if (!ports->ip || ports->fd[port])
 		return 0;
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !bind(fd, (const struct sockaddr *)&addr, sizeof(addr))) {
+	fd = bind_port(ports, port);
+	if (fd == -EADDRINUSE)
+		return fd;
+	if (fd >= 0 && ports->reserved < ports->max_reserved) {
 		ports->fd[port] = fd + 1;
 		ports->reserved++;
-		/* cppcheck-suppress resourceLeak ; release() closes it */
 		return 0;
 	}
-	err = errno;
+	err = fd < 0 ? -fd : EMFILE;
 	if (fd >= 0)
 		close(fd);
-	if (err == EADDRINUSE)
-		return -EADDRINUSE;
 	/* No descriptor left, or no right to a low port: the NIC works, unprotected. */
 	if (!ports->told)
 		log_error("port %u of TCP cannot be kept from the kernel's processes: %s; programs "

@@ -103,6 +103,25 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(conf.netdev, CONF_NETDEV_PACKET);
 }
 
+static void ways_of_a_netdev(void)
+{
+	static const struct {
+		const char *word;
+		enum conf_netdev netdev;
+	} way[] = {{"auto", CONF_NETDEV_AUTO},
+		   {"xdp", CONF_NETDEV_XDP},
+		   {"native", CONF_NETDEV_NATIVE},
+		   {"generic", CONF_NETDEV_GENERIC},
+		   {"packet", CONF_NETDEV_PACKET}};
+	char line[64];
+
+	for (uint32_t i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
+		snprintf(line, sizeof(line), "--nics 1 --netdev %s", way[i].word);
+		CU_ASSERT_EQUAL(parse(line), ARGS_RUN);
+		CU_ASSERT_EQUAL(conf.netdev, way[i].netdev);
+	}
+}
+
 static void ports(void)
 {
 	CU_ASSERT_EQUAL(parse("--port eth1 --ip 192.168.5.9/24 --gw 192.168.5.1 "
@@ -308,6 +327,6 @@ static void values(void)
 	CU_ASSERT_FALSE(value_cpu_range("", &first, &last));
 }
 
-UT_MAIN("dpdk_app/args", UT(four_nics), UT(every_option), UT(ports), UT(wrong_lines),
-	UT(wrong_ports), UT(config_files), UT(wrong_config_files), UT(config_naming_itself),
-	UT(roles), UT(values))
+UT_MAIN("dpdk_app/args", UT(four_nics), UT(every_option), UT(ways_of_a_netdev), UT(ports),
+	UT(wrong_lines), UT(wrong_ports), UT(config_files), UT(wrong_config_files),
+	UT(config_naming_itself), UT(roles), UT(values))

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -146,5 +147,26 @@ static void the_address_changes(void)
 	tcp_ports_free(ports);
 }
 
-UT_MAIN("dpdk_app/tcp_ports", UT(alone), UT(either_or), UT(the_first_and_the_last),
+/* Descriptors are for others, too: beyond half of them the NIC has ports unprotected. */
+static void descriptors(void)
+{
+	struct rlimit old, few;
+
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = old;
+	few.rlim_cur = 64;
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &few), 0);
+	begin();
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 0);
+	for (uint16_t port = 20000; port < 20100; port++)
+		CU_ASSERT_EQUAL(tcp_ports_take(ports, port), 0);
+	expect_counts(100, 32);
+	for (uint16_t port = 20000; port < 20100; port++)
+		tcp_ports_give(ports, port);
+	expect_counts(0, 0);
+	tcp_ports_free(ports);
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &old), 0);
+}
+
+UT_MAIN("dpdk_app/tcp_ports", UT(descriptors), UT(alone), UT(either_or), UT(the_first_and_the_last),
 	UT(the_address_changes))
