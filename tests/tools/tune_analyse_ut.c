@@ -206,7 +206,7 @@ static void measurements(const char *dir, const struct tune_record *record)
 static void apply(void)
 {
 	char dir[TUNE_PATH_CHARS], path[TUNE_PATH_CHARS + 32], error[TUNE_ERROR_CHARS] = "";
-	struct tune_opts o = {.objective = -1, .plan = {.target = "fix", .name = "eth0@x"}};
+	struct tune_opts o = {.objective = -1, .plan = {.target = "netdev", .name = "eth0@x"}};
 	struct tune_setting best;
 	struct tune_record record;
 	struct tune_analysis a;

@@ -71,9 +71,14 @@ int tune_apply(const struct tune_opts *o, const struct tune_target_ops *ops, FIL
 	if (rc)
 		return failed(error);
 	if (o->dry_run) {
-		tune_by_hand(ops->name, o->plan.name, &best, params, text, sizeof(text));
+		tune_by_hand(o->plan.target, o->plan.name, &best, params, text, sizeof(text));
 		fprintf(out, "would set: %s\n", text);
 		return EXIT_DONE;
+	}
+	if (!ops) {
+		snprintf(error, sizeof(error), "this weft-tune was built without --%s",
+			 o->plan.target);
+		return failed(error);
 	}
 	target = ops->open(*o->plan.name ? o->plan.name : NULL, error);
 	if (!target)

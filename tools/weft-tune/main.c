@@ -55,7 +55,6 @@ static const struct tune_target_ops *target_ops(const char *name)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i] && !strcmp(all[i]->name, name))
 			return all[i];
-	fprintf(stderr, "weft-tune: this one was built without --%s\n", name);
 	return NULL;
 }
 
@@ -113,7 +112,8 @@ static int open_target(struct job *job)
 {
 	job->run.ops = target_ops(job->plan.target);
 	if (!job->run.ops)
-		return tune_fail(job->error, -ENOTSUP, "nothing was measured");
+		return tune_fail(job->error, -ENOTSUP, "this weft-tune was built without --%s",
+				 job->plan.target);
 	job->run.target = job->run.ops->open(*job->plan.name ? job->plan.name : NULL, job->error);
 	if (!job->run.target)
 		return -EIO;
@@ -250,7 +250,6 @@ static int report(const struct tune_opts *o)
 
 int main(int argc, char **argv)
 {
-	const struct tune_target_ops *ops;
 	struct tune_opts o;
 	int rc;
 
@@ -262,8 +261,7 @@ int main(int argc, char **argv)
 	catch_signals();
 	switch (o.command) {
 	case TUNE_APPLY:
-		ops = target_ops(o.plan.target);
-		return ops ? tune_apply(&o, ops, stdout) : EXIT_FAILED;
+		return tune_apply(&o, target_ops(o.plan.target), stdout);
 	case TUNE_REPORT:
 		return report(&o);
 	case TUNE_RUN:

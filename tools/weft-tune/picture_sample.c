@@ -183,8 +183,8 @@ static void effect_panel(const struct tune_model *model, const double *paper, un
 	    "title 'significant at 0.001', \\\n"
 	    "\t'' index %u using 1:($5 > 0 ? NaN : $3):xtic(2) with boxes ls 2 title 'not "
 	    "significant', \\\n"
-	    "\t'' index %u using 1:3:4 with yerrorbars lc rgb '#222222' pt 0 ps 0 lw 1.2 title "
-	    "'99.9%% interval'",
+	    "\t'' index %u using 1:($3 - $4):(0):(2 * $4) with vectors nohead lc rgb '#222222' "
+	    "lw 1.6 title '99.9%% interval'",
 	    picture_axis(model->metric), model->fit.adjusted_r2, tune_metric_unit(model->metric),
 	    block, block, block);
 	if (paper)

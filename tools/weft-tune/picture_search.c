@@ -12,6 +12,9 @@ enum {
 	SHOWN_FINALS = 7,
 };
 
+/* Of a logarithmic scale that may have less than two decades. */
+#define TICS "0.1,0.2,0.5,1,2,5,10,20,50,100,200,500,1000,2000"
+
 /* What a box plot has, for gnuplot: x, box, whiskers, median, least and most. */
 static void put_box(FILE *f, double x, const double *values, size_t num)
 {
@@ -92,7 +95,8 @@ static const char *log_scale(const struct tune_verdict *v, unsigned int metric)
 
 	for (size_t i = 0; i < v->num_choices; i++)
 		low = fmin(low, v->choices[i].figure[metric].median);
-	return low > 0 && high > 10 * low ? "set logscale y\n" : "unset logscale y\n";
+	return low > 0 && high > 10 * low ? "set logscale y\nset ytics (" TICS ")\n"
+					  : "unset logscale y\nset ytics autofreq\n";
 }
 
 bool picture_generations(const struct tune_analysis *a, struct pic *pic, int objective)
@@ -148,7 +152,7 @@ bool picture_optima(const struct tune_analysis *a, struct pic *pic)
 	pic->width = 820;
 	pic->height = 430;
 	fprintf(pic->gp, "set key off\nset xrange [0.4:2.6]\nset boxwidth 0.4\n"
-			 "set offsets 0,0,graph 0.05,graph 0.05\n"
+			 "set offsets 0,0,graph 0.05,graph 0.05\nset bmargin 4\n"
 			 "set xtics (\"optimum\\nfor latency\" 1, \"optimum\\nfor bandwidth\" 2)\n"
 			 "set multiplot layout 1,2\n");
 	for (unsigned int m = 0; m < 2; m++) {
@@ -265,9 +269,12 @@ bool picture_pareto(const struct tune_analysis *a, struct pic *pic)
 	free(c);
 	pic->width = 860;
 	pic->height = 540;
+	fprintf(pic->gp, "set xrange [%g:%g]\nset yrange [%g:%g]\n", low[0] * 0.8, high[0] * 1.25,
+		low[1] * 0.7, high[1] * 5);
 	fprintf(
 	    pic->gp,
-	    "set logscale xy\nset xlabel '%s'\nset ylabel '%s'\nset cblabel '%s'\n"
+	    "set logscale xy\nset xtics (" TICS
+	    ")\nset xlabel '%s'\nset ylabel '%s'\nset cblabel '%s' offset 1.5\n"
 	    "set palette defined (0 '#30308f', 0.5 '#20a090', 1 '#f0c020')\n"
 	    "set key top right box lc rgb '#cccccc' opaque\n"
 	    "plot 'pareto.tsv' index 0 using 1:2 with points pt 7 ps 0.3 lc rgb '#bbbbbb' title "
@@ -350,7 +357,8 @@ bool picture_progress(const struct tune_analysis *a, struct pic *pic)
 	pic->width = 760;
 	pic->height = 330 * panels + 20;
 	fprintf(pic->gp,
-		"set logscale x\nset xlabel 'measurements'\nset offsets 0,0,graph 0.06,graph "
+		"set logscale x\nset xlabel 'measurements'\nset autoscale fix\nset offsets "
+		"0,0,graph 0.06,graph "
 		"0.06\nset multiplot layout %u,1\n",
 		panels);
 	for (int i = 0; i < TUNE_OBJECTIVES; i++)

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# weft-tune --sim: a search that was stopped, and then killed, goes on to the same end as one that
+# was not; results, report and apply; what it says about wrong command lines and places.
+
+. tests/int/lib.sh
+
+tune=$WEFT_BIN/weft-tune
+here=$WEFT_TMP
+search=(--sim --budget 20 --seed 5 --params "rx-usecs,rx-frames" --quiet)
+
+# measured DIR N: the record has so many measurements
+measured()
+{
+	[ -e "$1/measurements.csv" ] && [ "$(wc -l <"$1/measurements.csv")" -gt "$2" ]
+}
+
+# figures DIR: the record without its times
+figures()
+{
+	sed 's/,[^,]*,[^,]*$//' "$1/measurements.csv"
+}
+
+# fails STATUS TEXT ARG...: weft-tune ends so, with one line that has TEXT
+fails()
+{
+	local want=$1 text=$2 got
+	shift 2
+	"$tune" "$@" >"$here/fails.out" 2>"$here/fails.err"
+	got=$?
+	[ "$got" -eq "$want" ] || die "weft-tune $*: exit status $got, not $want"
+	grep -qF -- "$text" "$here/fails.err" || die "weft-tune $* says $(cat "$here/fails.err")"
+	[ "$(wc -l <"$here/fails.err")" -eq 1 ] || die "weft-tune $*: more than a line: $(cat "$here/fails.err")"
+}
+
+spawn whole "$tune" "${search[@]}" --out "$here/whole"
+spawn parts "$tune" "${search[@]}" --out "$here/parts"
+wait_until 'some measurements' measured "$here/parts" 3
+# shellcheck disable=SC2154 # lib.sh has pid
+kill -TERM "${pid[parts]}"
+expect_fail parts 'stopped after .* weft-tune --resume .* goes on'
+spawn parts2 "$tune" --resume "$here/parts" --quiet
+wait_until 'some more measurements' measured "$here/parts" 10
+kill -KILL "${pid[parts2]}"
+finish parts2
+spawn parts3 "$tune" --resume "$here/parts" --json
+expect_ok whole parts3
+diff <(figures "$here/whole") <(figures "$here/parts") >"$here/diff.out" ||
+	die "a resumed run differs: $(head -n 5 "$here/diff.out")"
+for file in result.json measurements.json report.md report.html; do
+	[ -s "$here/parts/$file" ] || die "no $file"
+done
+grep -q '"complete": true' "$here/parts3.out" || die 'not complete'
+# The simulated host takes each interrupt in some 9 us when none is held back, 1009 at the worst.
+best=$("$tune" report "$here/whole" | sed -n 's/^ *\([0-9.]*\) us by halving.*/\1/p')
+awk -v us="${best:-1e9}" 'BEGIN { exit !(us > 1 && us < 20) }' || die "the best is ${best:-nothing} us"
+"$tune" apply "$here/whole" --device weft7 --dry-run >"$here/apply.out" || die 'apply --dry-run'
+grep -q '^would set: weftctl coalesce weft7 set rx-usecs [0-9]* rx-frames [0-9]*$' "$here/apply.out" ||
+	die "apply says $(cat "$here/apply.out")"
+
+fails 2 '--objective takes latency' --sim --objective speed
+fails 2 'where?' --method random
+fails 1 'holds a record' --sim --out "$here/whole"
+fails 1 'holds no record' --resume "$here/none"
+fails 1 'the grid has 100 settings' --sim --method grid --grid 0,1,2,3,4,5,6,7,8,9 \
+	--params rx-usecs,rx-frames --budget 50 --out "$here/grid"
+fails 1 "no profile 'nowhere'" --sim=nowhere --out "$here/nowhere"
+fails 1 'weft-tune: ' --device weft-nobody --out "$here/nobody"
+fails 1 'no interrupt coalescing' --netdev lo --peer 127.0.0.1 --out "$here/lo"
+say "best $best us"
