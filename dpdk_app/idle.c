@@ -22,6 +22,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -177,6 +178,25 @@ static uint64_t doorbell_time(const struct core *core, const struct client *clie
 	return rung_ns >= core->now_ns && rung_ns <= core->woke_ns ? rung_ns : 0;
 }
 
+/*
+ * An interface that goes down leaves an error in its sockets (ENETDOWN), which wakes whoever
+ * watches them until somebody asks for it. The kernel tells link.c of the link.
+ */
+static void clear_errors(const struct core *core)
+{
+	for (uint32_t i = 0; i < core->num_wires; i++) {
+		const struct wire *wire = core->wire[i];
+
+		for (uint32_t j = 0; j < wire->num_fds; j++) {
+			int error;
+			socklen_t bytes = sizeof(error);
+
+			/* Fails where it is no socket, which has no such error. */
+			(void)getsockopt(wire->fd[j], SOL_SOCKET, SO_ERROR, &error, &bytes);
+		}
+	}
+}
+
 static void count_wake(struct core *core, const struct epoll_event *ev, int n)
 {
 	core->woke_ns = app_clock_ns();
@@ -191,6 +211,8 @@ static void count_wake(struct core *core, const struct epoll_event *ev, int n)
 				continue;
 		} else if (ev[i].data.u64 == IDLE_DATA_PORT) {
 			core->stats.wakes_frame++;
+			if (ev[i].events & EPOLLERR)
+				clear_errors(core);
 		} else {
 			core->stats.wakes_doorbell++;
 			core->rung_ns = doorbell_time(core, ev[i].data.ptr);

@@ -62,6 +62,15 @@ link_is()
 	[ "$(awk '$1 == "weft0" { print $5 }' "$WEFT_TMP/list")" = "$1" ]
 }
 
+# Sockets in error keep nobody awake: a core that sleeps is not woken a thousand times a second.
+sleeps_again()
+{
+	local sleeps
+	sleeps=$(counter weft0 core_sleeps)
+	sleep 0.4
+	[ "$(counter weft0 core_sleeps)" -lt $((sleeps + 300)) ] || die 'the core finds no rest'
+}
+
 knows()
 {
 	ctl neigh weft0 | grep -q " 10.9.0.1 .*$1"
@@ -112,6 +121,12 @@ refused foreign 'program is attached, "firewall" with id [0-9]*; .* ip link set 
 weftd_start tap --port vb --ip 10.9.0.10/24
 says tap 'AF_PACKET instead of AF_XDP on vb: another XDP program is attached, "firewall"'
 wait_until 'the NIC answers' answers
+ip -n "$b" link set vb down
+wait_until 'the link is down' link_is down
+sleeps_again
+ip -n "$b" link set vb up
+wait_until 'the NIC answers again' answers
+sleeps_again
 weftd_stop tap
 has_program "$b" vb || die 'the program of somebody else was taken away'
 ip -n "$b" link set dev vb xdpgeneric off
@@ -142,10 +157,7 @@ link_is up || die 'the link is down, out of the bridge'
 ip -n "$b" link set vb netns "$c"
 says moved 'the interface vb is gone from this namespace'
 wait_until 'the link is down' link_is down
-# Sockets in error keep nobody awake.
-sleeps=$(counter weft0 core_sleeps)
-sleep 0.5
-[ "$(counter weft0 core_sleeps)" -lt $((sleeps + 400)) ] || die 'the core finds no rest'
+sleeps_again
 weftd_stop moved
 has_none "$c" vb || die 'the program is on the interface in its new namespace'
 ip -n "$a" link del va
