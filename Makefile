@@ -13,7 +13,8 @@
 #	host_driver/sockets/*.c	verbs/libweft-sockets.so	likewise, with --sockets
 #	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
 #	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
-#	dpdk_app/xdp/*.bpf.c	build/gen/*.skel.h
+#	dpdk_app/xdp/*.bpf.c,	build/gen/*.skel.h
+#	tools/weft*/*.bpf.c
 #	tools/weft*/*.c,	one program per folder with a main.c, called as the folder is
 #	tools/goal-*/*.c
 #	tools/<other>/*.c	one program per file, called as the file is
@@ -108,10 +109,10 @@ CFLAGS_nic_fw := -std=c11
 CFLAGS_host_driver := $(HOST) -fPIC -fvisibility=hidden $(PMIX_CFLAGS)
 CFLAGS_sim_harness := $(HOST)
 CFLAGS_dpdk_app := $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
-CFLAGS_tools := $(HOST)
+CFLAGS_tools := $(HOST) -I$(B)/gen
 CFLAGS_dpdk_app_aarch64 := $(HOST) -I$(B)/gen -isystem $(SYSROOT)/usr/include/dpdk \
 	-isystem $(SYSROOT)/usr/include/aarch64-linux-gnu/dpdk -include rte_config.h $(SYSROOT_CFLAGS)
-CFLAGS_tools_aarch64 := $(HOST) $(SYSROOT_CFLAGS)
+CFLAGS_tools_aarch64 := $(HOST) -I$(B)/gen $(SYSROOT_CFLAGS)
 CFLAGS_tests := $(HOST) -I$(B)/gen
 
 # ---- sources --------------------------------------------------------------------------------
@@ -125,10 +126,18 @@ SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
 SRC_sockets := $(sort $(wildcard host_driver/sockets/*.c))
 SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
 SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
-SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c))
-SKELS := $(SRC_bpf:dpdk_app/xdp/%.bpf.c=$(B)/gen/%.skel.h)
+# BPF programs, and the headers that put them into weftd and into tools.
+SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c tools/weft*/*.bpf.c))
+skels = $(patsubst %.bpf.c,$(B)/gen/%.skel.h,$(notdir $(filter $1/%,$(SRC_bpf))))
+HAVE_BPF := $(and $(wildcard /usr/include/bpf/libbpf.h),$(shell command -v $(CLANG)),$(shell command -v $(BPFTOOL)))
+SKELS := $(call skels,dpdk_app)
+SKELS_tools := $(if $(HAVE_BPF),$(call skels,tools))
 
 TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c)))
+ifeq ($(HAVE_BPF),)
+TOOLS := $(filter-out weft-irqs,$(TOOLS))
+endif
+tool_sources = $(sort $(filter-out %.bpf.c,$(wildcard tools/$1/*.c)) $(TOOL_SRCS_$1))
 # All of weft-tune but its main(): its unit tests are linked with that, too.
 SRC_tune := $(sort $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tune/*.c)))
 HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*.c)))
@@ -200,7 +209,7 @@ $(eval $(call compile,$1,nic_fw))
 $(eval $(call compile,$1,host_driver))
 $(eval $(call compile,$1,sim_harness))
 $(eval $(call compile,$1,dpdk_app,$(SKELS)))
-$(eval $(call compile,$1,tools))
+$(eval $(call compile,$1,tools,$(SKELS_tools)))
 $(eval $(call archive,$1,nicfw,$(SRC_nicfw)))
 $(eval $(call archive,$1,weft,$(SRC_weft)))
 $(eval $(call archive,$1,goal,$(SRC_goal)))
@@ -213,7 +222,7 @@ $(eval $(call link,$1,$(OUT_$1)/bin/weftd,$(B)/obj/$1/dpdk_app/main.o,\
 $(eval $(call link,$1,$(OUT_$1)/bin/weft-sim,$(B)/obj/$1/sim_harness/sim_main.o,\
 	$(foreach l,sim goal weft nicfw,$(OUT_$1)/lib/lib$l.a),-lm))
 $(foreach t,$(TOOLS),$(eval $(call link,$1,$(OUT_$1)/bin/$t,\
-	$(patsubst %.c,$(B)/obj/$1/%.o,$(sort $(wildcard tools/$t/*.c))),\
+	$(patsubst %.c,$(B)/obj/$1/%.o,$(call tool_sources,$t)),\
 	$(foreach l,$(or $(TOOL_ARCHIVES_$t),goal weft),$(OUT_$1)/lib/lib$l.a),$(TOOL_LIBS_$1) $(TOOL_LIBS_OF_$t))))
 $(foreach s,$(HELPER_SRCS),$(eval $(call link,$1,$(OUT_$1)/bin/$(basename $(notdir $s)),\
 	$(s:%.c=$(B)/obj/$1/%.o),$(OUT_$1)/lib/libweft.a,$(TOOL_LIBS_$1))))
@@ -227,6 +236,9 @@ TOOL_ARCHIVES_weft-tune := sim goal weft nicfw
 TOOL_LIBS_OF_weft-tune := -lmnl
 # Makes frames itself: CRC32C.
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
+# Counts in the kernel. What another program links to count with it: these, and -lbpf.
+IRQS_SRCS := $(patsubst %,tools/weft-irqs/%.c,irqs irqs_read irqs_report hist)
+TOOL_LIBS_OF_weft-irqs := -lbpf
 
 WEFTD_LIBS = $(DPDK_LIBS) -lisal -lbpf -ljansson -lm -ldl
 WEFTD_LIBS_release = $(WEFTD_LIBS)
@@ -306,10 +318,16 @@ products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) \
 
 # The C library's headers ask which machine this is, and take none for a 32-bit one.
 BPF_MACHINE := $(if $(findstring x86_64,$(MACHINE)),-D__x86_64__)
-$(B)/gen/%.bpf.o: dpdk_app/xdp/%.bpf.c
-	@mkdir -p $(@D)
-	$(call say,BPF,$<)
-	$(Q)$(CLANG) -target bpf $(BPF_MACHINE) -O2 -g -Wall -Werror -I. -I/usr/include/$(MACHINE) -MMD -MP -c $< -o $@
+# Atomic additions that tell what was there before: Linux 5.12.
+BPF_FLAGS_weft_irqs := -mcpu=v3
+define bpf_object
+$(B)/gen/$(notdir $(1:.c=.o)): $1
+	@mkdir -p $$(@D)
+	$$(call say,BPF,$$<)
+	$$(Q)$$(CLANG) -target bpf $$(BPF_MACHINE) $(BPF_FLAGS_$(basename $(basename $(notdir $1)))) -O2 -g -Wall -Werror -I. \
+		-I/usr/include/$$(MACHINE) -MMD -MP -c $$< -o $$@
+endef
+$(foreach s,$(SRC_bpf),$(eval $(call bpf_object,$s)))
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 .SECONDARY:

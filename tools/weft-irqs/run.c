@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Starts the command and counts until it ends, or for the time that was asked for.
+ *
+ * Called by main.c; calls irqs.c and out.c. The command waits at a pipe between fork and exec, so
+ * that all it does is counted; signals come by sigtimedwait(2).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/weft-irqs/tool.h"
+
+/* The command between fork and its end. */
+struct child {
+	pid_t pid;  /* 0: there is none */
+	int go;     /* a byte here lets it run */
+	int result; /* errno of exec; nothing when that went well */
+	bool ended;
+	int status; /* an exit code as shells have it */
+};
+
+/* While counting. */
+struct session {
+	struct tool *tool;
+	struct irqs *irqs;
+	struct child child;
+	sigset_t signals;
+	struct irqs_report *before; /* at the end of the last interval; NULL: there was none */
+	double start_s;
+	double next_s; /* end of this interval */
+	char message[256];
+};
+
+/* How often it looks whether processes are still there. */
+static const double LOOK_S = 0.1;
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static _Noreturn void child_main(const struct tool *tool, int go, int result,
+				 const sigset_t *signals)
+{
+	int error;
+	char byte;
+
+	/* The pipe is closed without a byte when counting could not start. */
+	if (read(go, &byte, 1) != 1)
+		_exit(TOOL_FAILED);
+	sigprocmask(SIG_SETMASK, signals, NULL);
+	execvp(tool->command[0], tool->command);
+	error = errno;
+	if (write(result, &error, sizeof(error)) != sizeof(error))
+		_exit(TOOL_FAILED);
+	_exit(TOOL_NOT_FOUND);
+}
+
+static int child_fork(const struct tool *tool, struct child *child, const sigset_t *before)
+{
+	int go[2] = {-1, -1}, result[2] = {-1, -1};
+
+	if (pipe2(go, O_CLOEXEC) || pipe2(result, O_CLOEXEC))
+		goto failed;
+	child->pid = fork();
+	if (child->pid < 0)
+		goto failed;
+	if (child->pid == 0) {
+		close(go[1]);
+		close(result[0]);
+		child_main(tool, go[0], result[1], before);
+	}
+	close(go[0]);
+	close(result[1]);
+	child->go = go[1];
+	child->result = result[0];
+	return 0;
+
+failed:
+	fail("cannot start a process: %s", strerror(errno));
+	child->pid = 0;
+	for (int i = 0; i < 2; i++) {
+		if (go[i] >= 0)
+			close(go[i]);
+		if (result[i] >= 0)
+			close(result[i]);
+	}
+	return TOOL_FAILED;
+}
+
+static int status_code(int status)
+{
+	return WIFSIGNALED(status) ? TOOL_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Lets it run, and learns whether it does: 0, or the exit code of the program after saying why. */
+static int child_exec(const struct tool *tool, struct child *child)
+{
+	int error = 0;
+	ssize_t n;
+
+	if (write(child->go, "", 1) != 1)
+		return fail("the command's process has gone: %s", strerror(errno));
+	do
+		n = read(child->result, &error, sizeof(error));
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(error))
+		return 0;
+	fail("cannot run '%s': %s", tool->command[0], strerror(error));
+	return error == ENOENT ? TOOL_NOT_FOUND : TOOL_NOT_EXECUTABLE;
+}
+
+static void child_close(struct child *child)
+{
+	if (!child->pid)
+		return;
+	close(child->go);
+	close(child->result);
+	if (!child->ended)
+		(void)waitpid(child->pid, NULL, 0);
+}
+
+/* Whether it has just ended. */
+static bool child_reap(struct child *child)
+{
+	int status;
+
+	if (!child->pid || child->ended || waitpid(child->pid, &status, WNOHANG) != child->pid)
+		return false;
+	child->ended = true;
+	child->status = status_code(status);
+	return true;
+}
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static int print_report(const struct session *s, const struct irqs_report *report, double at_s,
+			bool last)
+{
+	struct tool_print print = {
+	    .tool = s->tool,
+	    .report = report,
+	    .at_s = at_s,
+	    .last = last,
+	    .status = s->child.pid && s->child.ended ? s->child.status : -1,
+	};
+
+	return out_print(&print);
+}
+
+/* What came since the interval before. */
+static int end_interval(struct session *s)
+{
+	struct irqs_report *report, *part;
+	double at_s;
+	int rc;
+
+	if (irqs_report(s->irqs, &report))
+		return fail("%s", s->message);
+	at_s = (double)report->time_ns / 1e9;
+	part = irqs_report_copy(report);
+	if (!part) {
+		irqs_report_free(report);
+		return fail("out of memory");
+	}
+	if (s->before)
+		irqs_report_since(part, s->before);
+	rc = print_report(s, part, at_s, false);
+	irqs_report_free(part);
+	irqs_report_free(s->before);
+	s->before = report;
+	while (s->next_s <= now_s())
+		s->next_s += s->tool->interval_s;
+	return rc;
+}
+
+/* Those of --pid, where nothing else is counted, may all have ended. */
+static bool all_gone(const struct session *s)
+{
+	const struct irqs_options *o = &s->tool->counted;
+
+	if (s->child.pid || o->all || o->num_names)
+		return false;
+	for (uint32_t i = 0; i < o->num_pids; i++)
+		if (!kill(o->pids[i], 0) || errno != ESRCH)
+			return false;
+	return true;
+}
+
+/* Seconds until there is something to do. */
+static double wait_s(const struct session *s)
+{
+	double now = now_s(), left = LOOK_S;
+
+	if (s->tool->seconds > 0 && s->start_s + s->tool->seconds - now < left)
+		left = s->start_s + s->tool->seconds - now;
+	if (s->tool->interval_s > 0 && s->next_s - now < left)
+		left = s->next_s - now;
+	return left > 0 ? left : 0;
+}
+
+/* The signal that came within that time; 0: none. */
+static int wait_signal(const struct session *s, double seconds)
+{
+	struct timespec t = {.tv_sec = (time_t)seconds};
+	int signal;
+
+	t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+	signal = sigtimedwait(&s->signals, NULL, &t);
+	return signal > 0 ? signal : 0;
+}
+
+/* Ctrl-C reaches the command by itself; what was sent to this process alone is handed on. */
+static bool signal_ends(struct session *s, int signal)
+{
+	if (!signal || signal == SIGCHLD)
+		return false;
+	if (!s->child.pid)
+		return true;
+	if (signal != SIGINT)
+		(void)kill(s->child.pid, signal);
+	return false;
+}
+
+/* Until the end of the command, of the time, or of the user's patience. */
+static int count(struct session *s)
+{
+	int rc;
+
+	for (;;) {
+		if (signal_ends(s, wait_signal(s, wait_s(s))) || child_reap(&s->child) ||
+		    all_gone(s))
+			return 0;
+		if (s->tool->seconds > 0 && now_s() >= s->start_s + s->tool->seconds)
+			return 0;
+		if (s->tool->interval_s > 0 && now_s() >= s->next_s) {
+			rc = end_interval(s);
+			if (rc)
+				return rc;
+		}
+	}
+}
+
+/* A command that was cut short is asked to end. */
+static void end_child(struct session *s)
+{
+	if (!s->child.pid || s->child.ended)
+		return;
+	(void)kill(s->child.pid, SIGTERM);
+	while (!child_reap(&s->child))
+		(void)signal_ends(s, wait_signal(s, LOOK_S));
+}
+
+/* Nothing was there to count: most likely a name with a mistake in it. */
+static int check_counted(const struct session *s, const struct irqs_report *report)
+{
+	if (report->num_rows > IRQS_SLOT_FIRST || s->tool->counted.all)
+		return 0;
+	return fail("no process called '%s' ran", s->tool->counted.names[0]);
+}
+
+static int finish(struct session *s)
+{
+	struct irqs_report *report;
+	int rc;
+
+	if (irqs_report(s->irqs, &report))
+		return fail("%s", s->message);
+	end_child(s);
+	rc = check_counted(s, report);
+	if (rc == 0)
+		rc = print_report(s, report, (double)report->time_ns / 1e9, true);
+	irqs_report_free(report);
+	return rc;
+}
+
+static int run_session(struct session *s, const sigset_t *before)
+{
+	int rc;
+
+	if (s->tool->command && child_fork(s->tool, &s->child, before))
+		return TOOL_FAILED;
+	if (s->child.pid && irqs_add_pid(s->irqs, s->child.pid))
+		return fail("%s", s->message);
+	if (irqs_start(s->irqs))
+		return fail("%s", s->message);
+	s->start_s = now_s();
+	s->next_s = s->start_s + s->tool->interval_s;
+	if (s->child.pid) {
+		rc = child_exec(s->tool, &s->child);
+		if (rc)
+			return rc;
+	}
+	rc = count(s);
+	if (rc == 0)
+		rc = finish(s);
+	end_child(s);
+	return rc || !s->child.pid ? rc : s->child.status;
+}
+
+int tool_run(struct tool *tool)
+{
+	struct session s = {.tool = tool};
+	sigset_t before;
+	int rc;
+
+	sigemptyset(&s.signals);
+	sigaddset(&s.signals, SIGCHLD);
+	sigaddset(&s.signals, SIGINT);
+	sigaddset(&s.signals, SIGTERM);
+	sigaddset(&s.signals, SIGHUP);
+	if (irqs_open(&s.irqs, &tool->counted, s.message, sizeof(s.message)))
+		return fail("%s", s.message);
+	sigprocmask(SIG_BLOCK, &s.signals, &before);
+	rc = run_session(&s, &before);
+	child_close(&s.child);
+	irqs_report_free(s.before);
+	irqs_close(s.irqs);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
