@@ -4,7 +4,7 @@
  * line "word = value" of the file is the option --word value. Options are taken in order, so
  * --ip and --gw belong to the --port before them.
  *
- * Called by main.c; calls args_cores.c, args_mpa.c, args_value.c and libc.
+ * Called by main.c; calls args_coalesce.c, args_cores.c, args_mpa.c, args_value.c and libc.
  */
 #include "dpdk_app/args.h"
 
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpdk_app/args_coalesce.h"
 #include "dpdk_app/args_cores.h"
 #include "dpdk_app/args_mpa.h"
 #include "dpdk_app/args_value.h"
@@ -373,6 +374,11 @@ static bool apply_mpa_rtr(struct args_state *st, const char *text)
 	       wrong(st, "--mpa-rtr takes none, or some of send,write,read, not \"%s\"", text);
 }
 
+static bool apply_coalesce(struct args_state *st, const char *text)
+{
+	return coalesce_add(st->conf, text, st->error);
+}
+
 static bool apply_stages(struct args_state *st, const char *text)
 {
 	(void)text;
@@ -441,6 +447,9 @@ static const struct args_option args_options[] = {
     {"mpa-rtr", "LIST", apply_mpa_rtr,
      "peer-to-peer connections begin with one of these: send,write,read; none: the\n"
      "active end has to send first (default write,read)"},
+    {"coalesce", "WORDS", apply_coalesce,
+     "interrupt moderation from the start on: [NIC] [vector N] and ethtool's words,\n"
+     "\"rx-usecs 5 rx-frames 16\", \"weft0 vector 2 adaptive on\"; may be repeated"},
     {"stages", NULL, apply_stages, "count the cycles of each stage, for weft-bench stages"},
     {"port-echo", NULL, apply_port_echo,
      "answer EDP echoes to port 7 before the firmware, for weft-bench ladder"},
@@ -625,7 +634,7 @@ static enum args_result finish(struct args_state *st)
 			return ARGS_WRONG;
 		}
 	}
-	return ARGS_RUN;
+	return coalesce_check(conf, st->error) ? ARGS_RUN : ARGS_WRONG;
 }
 
 static void defaults(struct conf *conf)

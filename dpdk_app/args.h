@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "dpdk_app/impair.h"
+#include "shared_defs/coalesce_words.h"
 
 enum {
 	CONF_MAX_NICS = 32, /* nic_index has 5 bits */
@@ -22,6 +23,7 @@ enum {
 	CONF_NAME_CHARS = 12, /* base name; with a number it must fit fw_config.name */
 	CONF_ERROR_CHARS = 256,
 	CONF_MAX_ESP_BURST = 63, /* what the firmware takes */
+	CONF_MAX_COALESCE = 64,
 };
 
 enum conf_wire {
@@ -90,7 +92,10 @@ struct conf {
 	bool no_cc;
 	uint8_t esp_burst, esp_initial_burst; /* packets; 0: the firmware's defaults */
 	uint16_t mpa;                         /* HW_MPA_*; 0: HW_MPA_DEFAULT */
-	bool stages;                          /* count cycles per stage */
+	/* Interrupt moderation from the start on, later ones over earlier ones. */
+	struct coalesce_line coalesce[CONF_MAX_COALESCE];
+	uint32_t num_coalesce;
+	bool stages;    /* count cycles per stage */
 	bool port_echo; /* answer EDP echoes to WIRE_EDP_PORT_ECHO in the port */
 	bool verbose;
 	char run_dir[CONF_PATH_CHARS];

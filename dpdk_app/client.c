@@ -398,6 +398,8 @@ void client_msg_back(struct msg *msg)
 {
 	struct client *c = msg->client;
 
+	if (client_coalesce_next(c, msg))
+		return;
 	c->num_outstanding--;
 	switch (msg->kind) {
 	case MSG_ATTACH:
@@ -408,6 +410,8 @@ void client_msg_back(struct msg *msg)
 		}
 		break;
 	case MSG_CMD:
+	case MSG_COALESCE:
+	case MSG_VECTOR:
 		client_cmd_back(c, msg);
 		break;
 	case MSG_DETACH:

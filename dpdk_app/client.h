@@ -127,6 +127,13 @@ void client_xrcd_opened(const struct client *c, const struct hw_cmd_open_xrcd *o
 void client_xrcd_closed(const struct client *c, uint32_t handle);
 void client_xrcd_forget_all(const struct client *c);
 
+/* ---- client_coalesce.c; control thread */
+
+/* Carries out COALESCE or VECTOR. 0: the answer comes later; or a positive errno. */
+int client_coalesce(struct client *c, const struct hw_cmd *cmd) __attribute__((warn_unused_result));
+/* A message came back. True: it went on to the next shard, and comes back again. */
+bool client_coalesce_next(struct client *c, struct msg *msg);
+
 /* ---- client_cmd.c */
 
 /*

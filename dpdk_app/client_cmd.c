@@ -4,7 +4,7 @@
  * to the core of the client's shard. Everything that came over the socket was copied once and
  * is checked here as far as weftd itself depends on it; the firmware checks the rest.
  *
- * Called by client.c on the control thread; calls hostmem.c, capture.c, msg.c.
+ * Called by client.c on the control thread; calls hostmem.c, capture.c, client_coalesce.c, msg.c.
  * docs/host-interface.md "Commands".
  */
 #include "dpdk_app/client.h"
@@ -44,7 +44,7 @@ static int check_open_xrcd(const struct hw_cmd_open_xrcd *open, uint32_t num_fds
 static bool tool_may(uint32_t op)
 {
 	return op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
-	       op == HW_CMD_CAPTURE;
+	       op == HW_CMD_CAPTURE || op == HW_CMD_COALESCE || op == HW_CMD_VECTOR;
 }
 
 int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
@@ -211,7 +211,7 @@ void client_attach_back(struct client *c, struct msg *msg)
 	log_verbose("%s: process %d (%s) attached", c->nic->name, (int)c->pid, c->name);
 }
 
-/* ---- ALLOC_MEM, CAPTURE */
+/* ---- ALLOC_MEM, CAPTURE, COALESCE */
 
 static void run_alloc_mem(struct client *c, const struct hw_cmd *cmd)
 {
@@ -243,6 +243,14 @@ static void run_capture(struct client *c, const struct hw_cmd *cmd)
 	client_answer(c, cmd->op, cmd->tag, &resp, &fd, resp.status ? 0 : 1);
 	if (fd >= 0)
 		close(fd);
+}
+
+static void run_coalesce(struct client *c, const struct hw_cmd *cmd)
+{
+	int status = client_coalesce(c, cmd);
+
+	if (status)
+		answer_status(c, cmd, status);
 }
 
 /* ---- what goes to the core */
@@ -365,6 +373,8 @@ void client_run(struct client *c, const struct hw_cmd *cmd, int fd)
 		run_alloc_mem(c, cmd);
 	else if (cmd->op == HW_CMD_CAPTURE)
 		run_capture(c, cmd);
+	else if (cmd->op == HW_CMD_COALESCE || cmd->op == HW_CMD_VECTOR)
+		run_coalesce(c, cmd);
 	else
 		run_forward(c, cmd, fd);
 	/* A mapping needs no descriptor. */

@@ -167,6 +167,21 @@ static bool do_cmd(struct msg *msg)
 	return true;
 }
 
+/* Interrupt moderation: not of one client's objects, so without its number. */
+static void do_moder(struct msg *msg)
+{
+	struct shard *shard = msg->shard;
+	struct hw_cmd_resp *resp = &msg->resp;
+
+	fw_now(shard->fw, shard->core->now_ns);
+	if (msg->kind == MSG_COALESCE)
+		resp->status = fw_coalesce(shard->fw, &msg->cmd.u.coalesce, &resp->u.coalesce);
+	else
+		resp->status = fw_vector(shard->fw, msg->cmd.u.obj.handle, &resp->u.vector);
+	if (resp->status)
+		memset(&resp->u, 0, sizeof(resp->u));
+}
+
 void msg_cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
 {
 	struct shard *shard = ctx;
@@ -202,6 +217,10 @@ uint32_t msg_drain(struct core *core)
 			break;
 		case MSG_CMD:
 			done = do_cmd(msg[i]);
+			break;
+		case MSG_COALESCE:
+		case MSG_VECTOR:
+			do_moder(msg[i]);
 			break;
 		case MSG_DETACH:
 			do_detach(core, msg[i]);

@@ -23,8 +23,10 @@ enum {
 };
 
 enum msg_kind {
-	MSG_ATTACH, /* params in; resp and client->fw_client out */
-	MSG_CMD,    /* cmd, aux, event_fd in; resp, old_fd out */
+	MSG_ATTACH,   /* params in; resp and client->fw_client out */
+	MSG_CMD,      /* cmd, aux, event_fd in; resp, old_fd out */
+	MSG_COALESCE, /* cmd.u.coalesce in; resp out. The client may be nobody, and so the next */
+	MSG_VECTOR,   /* cmd.u.obj.handle in */
 	MSG_DETACH,
 	MSG_STATS, /* every counter of the shard into stats; for telemetry and nobody's client */
 	MSG_QUIT,  /* fw_shutdown() for all shards of the core, then its loop ends */
@@ -40,7 +42,7 @@ struct msg {
 	enum msg_kind kind;
 	struct core *core;     /* where it goes: shard->core, or set for MSG_QUIT */
 	struct shard *shard;   /* NULL: MSG_QUIT */
-	struct client *client; /* NULL: MSG_STATS, MSG_QUIT */
+	struct client *client; /* NULL: MSG_STATS, MSG_QUIT, telemetry */
 	uint32_t tag;          /* the process's own; the firmware sees another */
 	struct fw_client_params params;
 	struct hw_cmd cmd;

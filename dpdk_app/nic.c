@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "dpdk_app/args_coalesce.h"
 #include "dpdk_app/eal.h"
 #include "dpdk_app/impair.h"
 #include "dpdk_app/log.h"
@@ -339,6 +340,7 @@ static int shard_firmware(struct shard *shard)
 	uint64_t value;
 	int err;
 
+	coalesce_of_nic(&app->conf, nic->index, config.coalesce);
 	memcpy(config.name, nic->name, sizeof(config.name));
 	memcpy(config.mac, nic->mac, sizeof(config.mac));
 	for (uint32_t i = 0; i < app->num_nics; i++)

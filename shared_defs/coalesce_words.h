@@ -86,20 +86,18 @@ static inline void coalesce_put_number(struct coalesce_text *t, uint32_t n)
 	coalesce_put(t, digits + at, sizeof(digits) - at);
 }
 
-/* n / 10^places: 9990 with two places is 99.9. */
+/* n / 10^places, of which there are three at most: 9990 with two is 99.9. */
 static inline void coalesce_put_decimal(struct coalesce_text *t, uint32_t n, uint32_t places)
 {
-	uint32_t unit = 1, i;
+	static const uint32_t units[] = {1, 10, 100, 1000};
 
-	for (i = 0; i < places; i++)
-		unit *= 10;
-	coalesce_put_number(t, n / unit);
-	n %= unit;
+	coalesce_put_number(t, n / units[places]);
+	n %= units[places];
 	if (n)
 		coalesce_put_text(t, ".");
-	for (; n; n %= unit) {
-		unit /= 10;
-		coalesce_put_number(t, n / unit);
+	while (n && places--) {
+		coalesce_put_number(t, n / units[places]);
+		n %= units[places];
 	}
 }
 

@@ -3,7 +3,7 @@
  * Command lines and configuration files of weftd: what they mean, and that every wrong one
  * is answered in one line that names what is wrong.
  *
- * Runs dpdk_app/args.c, args_cores.c and args_value.c.
+ * Runs dpdk_app/args.c, args_coalesce.c, args_cores.c and args_value.c.
  */
 #include <arpa/inet.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/args.h"
+#include "dpdk_app/args_coalesce.h"
 #include "dpdk_app/args_cores.h"
 #include "dpdk_app/args_value.h"
 #include "shared_defs/hw_cm.h"
@@ -303,6 +304,75 @@ static void roles(void)
 	refuse("--nics 2 --cores 1:a-role-that-does-not-fit-anywhere", "--cores takes");
 }
 
+/* Line 2 of a file is refused with this in the reason. */
+static void refuse_coalesce(const char *words, const char *part)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "nics = 2\ncoalesce = %s\n", words);
+	CU_ASSERT_EQUAL(parse_file(text, ""), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, part));
+	if (!strstr(error, part))
+		fprintf(stderr, "\"%s\": \"%s\" has no \"%s\"\n", words, error, part);
+}
+
+static void coalesce(void)
+{
+	struct hw_coalesce v[HW_NUM_VECTORS];
+
+	CU_ASSERT_EQUAL(parse("--nics 2"), ARGS_RUN);
+	coalesce_of_nic(&conf, 0, v);
+	CU_ASSERT_TRUE(v[0].mode == HW_COALESCE_FIXED && !v[7].param[HW_COALESCE_rx_usecs]);
+	CU_ASSERT_EQUAL(parse_file("coalesce = rx-usecs 5 rx-frames 16 # all of them\n"
+				   "coalesce = weft1 vector 2 adaptive on\n"
+				   "coalesce = weft1 rx-usecs 7\n"
+				   "coalesce = weft2 vector 0 target p99=20us\n"
+				   "port = eth3\nip = 10.1.1.1/16\nnics = 2\n",
+				   ""),
+			ARGS_RUN);
+	coalesce_of_nic(&conf, 0, v);
+	for (uint32_t i = 0; i < HW_NUM_VECTORS; i++) {
+		CU_ASSERT_EQUAL(v[i].param[HW_COALESCE_rx_usecs], 5);
+		CU_ASSERT_EQUAL(v[i].param[HW_COALESCE_rx_frames], 16);
+		CU_ASSERT_EQUAL(v[i].mode, HW_COALESCE_FIXED);
+	}
+	coalesce_of_nic(&conf, 1, v);
+	CU_ASSERT_EQUAL(v[2].mode, HW_COALESCE_ADAPTIVE);
+	CU_ASSERT_EQUAL(v[3].mode, HW_COALESCE_FIXED);
+	CU_ASSERT_EQUAL(v[2].param[HW_COALESCE_rx_usecs], 7);
+	CU_ASSERT_EQUAL(v[2].param[HW_COALESCE_rx_frames], 16);
+	coalesce_of_nic(&conf, 2, v);
+	CU_ASSERT_EQUAL(v[0].mode, HW_COALESCE_TARGET);
+	CU_ASSERT_EQUAL(v[0].target_percentile, 9900);
+	CU_ASSERT_EQUAL(v[0].target_ns, 20000);
+	CU_ASSERT_EQUAL(v[1].mode, HW_COALESCE_FIXED);
+	/* Names go by --name, wherever that stands. */
+	CU_ASSERT_EQUAL(parse_file("coalesce = rdma1 off\nnics = 2\n", "--name rdma"), ARGS_RUN);
+	refuse_coalesce("weft2 rx-usecs 5", "no such NIC; they are weft0 to weft1");
+	refuse_coalesce("rx-usecs 1024", ":2: --coalesce: rx-usecs takes 0 to 1023, 0 for off, not "
+					 "\"1024\"");
+	refuse_coalesce("rx-frames 256", "0 to 255");
+	refuse_coalesce("rx-frame 25", "did you mean rx-frames?");
+	refuse_coalesce("weft0 vector 8 off", "vector takes 0 to 7");
+	refuse_coalesce("weft0", "nothing is set");
+	refuse_coalesce("frobnicate", "say rx-usecs, rx-frames, tx-usecs, tx-frames, each also "
+				      "with -irq behind it, adaptive, target or off");
+	refuse("--nics 2 --coalesce", "needs a value");
+}
+
+static void too_much_coalesce(void)
+{
+	char text[2048] = "nics = 1\n";
+
+	for (int i = 0; i < CONF_MAX_COALESCE; i++)
+		strcat(text, "coalesce = off\n");
+	CU_ASSERT_EQUAL(parse_file(text, ""), ARGS_RUN);
+	CU_ASSERT_EQUAL(conf.num_coalesce, CONF_MAX_COALESCE);
+	strcat(text, "coalesce = off\n");
+	CU_ASSERT_EQUAL(parse_file(text, ""), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "64 times at most"));
+}
+
 static void values(void)
 {
 	int first, last;
@@ -329,4 +399,4 @@ static void values(void)
 
 UT_MAIN("dpdk_app/args", UT(four_nics), UT(every_option), UT(ways_of_a_netdev), UT(ports),
 	UT(wrong_lines), UT(wrong_ports), UT(config_files), UT(wrong_config_files),
-	UT(config_naming_itself), UT(roles), UT(values))
+	UT(config_naming_itself), UT(roles), UT(coalesce), UT(too_much_coalesce), UT(values))

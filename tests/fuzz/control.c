@@ -313,6 +313,9 @@ static void step_send(struct proc *p, const struct rec *r)
 		cmd.u.reg_mr.bytes = 1 + (r->x >> 8 & 0x1ffff);
 		cmd.u.reg_mr.flags = r->c & 7 ? HW_REG_F_MEMFD : 0;
 		cmd.u.reg_mr.memfd_offset = r->x & 0xff;
+	} else if (cmd.op == HW_CMD_COALESCE) {
+		cmd.u.coalesce.vector = r->x & 7;
+		cmd.u.coalesce.set = r->x >> 8 & 0xff;
 	} else {
 		cmd.u.obj.handle = r->x;
 		cmd.u.obj.shard = r->x >> 8 & 3;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/args.h"
+#include "dpdk_app/args_coalesce.h"
 #include "dpdk_app/args_cores.h"
 #include "sim_harness/sim.h"
 #include "tests/fuzz/fuzz.h"
@@ -25,10 +26,12 @@ static FILE *quiet;
 static int reached;
 #define main weftctl_main
 int weftctl_main(int argc, char **argv);
-#define run_list    reach
-#define run_stats   reach
-#define run_objects reach
-#define run_capture reach
+#define run_list     reach
+#define run_stats    reach
+#define run_objects  reach
+#define run_capture  reach
+#define run_coalesce reach
+#define run_xdp      reach
 #pragma push_macro("stderr")
 #undef stderr
 #define stderr quiet
@@ -68,6 +71,25 @@ static void check(int ok, const char *what)
 	abort();
 }
 
+static void check_coalesce(const struct conf *conf, uint32_t nic)
+{
+	struct hw_coalesce c[HW_NUM_VECTORS];
+	uint32_t v, i;
+
+	coalesce_of_nic(conf, nic, c);
+	for (v = 0; v < HW_NUM_VECTORS; v++) {
+		for (i = 0; i < HW_COALESCE_NUM_PARAMS; i++)
+			check(c[v].param[i] <= coalesce_highest(i), "a limit");
+		check(c[v].mode < HW_COALESCE_MODES, "mode of moderation");
+		check(c[v].mode != HW_COALESCE_TARGET ||
+			  (c[v].target_ns >= HW_COALESCE_MIN_TARGET_NS &&
+			   c[v].target_ns <= HW_COALESCE_MAX_TARGET_NS &&
+			   c[v].target_percentile >= HW_COALESCE_MIN_PERCENTILE &&
+			   c[v].target_percentile <= HW_COALESCE_MAX_PERCENTILE),
+		      "target");
+	}
+}
+
 static void check_conf(const struct conf *conf)
 {
 	uint32_t i;
@@ -78,6 +100,9 @@ static void check_conf(const struct conf *conf)
 	check(!conf->mtu || (conf->mtu >= 1280 && conf->mtu <= 9216), "MTU");
 	check(memchr(conf->name, 0, sizeof(conf->name)) != NULL, "name without end");
 	check(memchr(conf->run_dir, 0, sizeof(conf->run_dir)) != NULL, "folder without end");
+	check(conf->num_coalesce <= CONF_MAX_COALESCE, "number of settings");
+	for (i = 0; i < conf->num_nics; i++)
+		check_coalesce(conf, i);
 	for (i = 0; i < conf->num_nics; i++) {
 		const struct conf_nic *nic = &conf->nic[i];
 

@@ -320,6 +320,31 @@ static void states(void)
 	host_check(weft_destroy_qp(qp) == 0);
 }
 
+/* Of a process and of a tool; the end is as the beginning. */
+static void moderation(struct weft_context *ctx)
+{
+	struct weft_coalesce set, now, back;
+	struct weft_vector v;
+
+	host_check(weft_query_coalesce(ctx, 7, &set, &now) == 0);
+	host_check(set.mode == WEFT_COALESCE_FIXED && now.param[0] == set.param[0]);
+	back = set;
+	set.param[WEFT_COALESCE_RX_USECS] = 5;
+	host_check(weft_set_coalesce(ctx, 7, WEFT_COALESCE_SET(WEFT_COALESCE_RX_USECS), &set) == 0);
+	host_check(weft_query_coalesce(ctx, 7, NULL, &now) == 0 && now.param[0] == 5);
+	set.param[WEFT_COALESCE_RX_USECS] = 1024;
+	host_check(weft_set_coalesce(ctx, 7, WEFT_COALESCE_SET_PARAMS, &set) == -EINVAL);
+	host_check(weft_set_coalesce(ctx, 8, WEFT_COALESCE_SET_ALL, &back) == -EINVAL);
+	host_check(
+	    weft_set_coalesce(ctx, WEFT_COALESCE_ALL_VECTORS, WEFT_COALESCE_SET_ALL, &back) == 0);
+	host_check(weft_query_coalesce(ctx, 8, &set, NULL) == -EINVAL);
+	host_check(weft_query_vector(ctx, 0, WEFT_COALESCE_ALL_SHARDS, &v) == 0);
+	host_check(v.interrupts >= v.by_async);
+	host_check(weft_vector_wait_ns(&v, 9900) < UINT64_C(10000000000));
+	host_check(weft_query_vector(ctx, 0, 99, &v) == -EINVAL);
+	host_check(weft_query_vector(ctx, 99, 0, &v) == -EINVAL);
+}
+
 /* ---- without objects */
 
 static void tools(void)
@@ -354,6 +379,8 @@ static void tools(void)
 			;
 		host_check(n == 0);
 	}
+	moderation(a.ctx);
+	moderation(tool);
 	host_check(weft_capture(tool, &fd) == 0 && read(fd, &byte, 1) == 1);
 	close(fd);
 	weft_close_device(tool);

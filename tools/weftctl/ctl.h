@@ -3,8 +3,8 @@
  * What the files of weftctl share.
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
- * neigh, peers), stats.c or capture.c. They ask weftd with weft_open_tool() and print through
- * out.c.
+ * neigh, peers), stats.c, coalesce.c or capture.c. They ask weftd with weft_open_tool() and print
+ * through out.c.
  */
 #ifndef WEFT_CTL_CTL_H
 #define WEFT_CTL_CTL_H
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "host_driver/weft.h"
+#include "shared_defs/hw_coalesce.h"
 
 /* Exit codes of the program. */
 enum {
@@ -24,6 +25,7 @@ enum {
 
 enum {
 	CTL_BATCH = 64, /* items or counters asked for at once */
+	CTL_WORDS_CHARS = 512,
 };
 
 struct ctl {
@@ -33,8 +35,13 @@ struct ctl {
 	bool nonzero;     /* stats */
 	bool per_shard;   /* stats */
 	const char *file; /* capture */
-	uint64_t count;   /* capture: frames, 0: no end */
+	uint64_t count;   /* capture: frames; coalesce: lines; 0: no end */
 	double seconds;   /* capture: 0: no end */
+	bool has_vector;  /* coalesce: of one vector alone */
+	uint32_t vector;
+	bool stats;                     /* coalesce: counters */
+	double watch_s;                 /* coalesce: 0: once */
+	struct hw_cmd_coalesce setting; /* coalesce: .set 0: show */
 };
 
 /* Prints "weftctl: ..." on stderr and returns CTL_FAILED. */
@@ -72,6 +79,7 @@ int run_objects(const struct ctl *ctl);
 int run_stats(const struct ctl *ctl);
 int run_capture(const struct ctl *ctl);
 int run_xdp(const struct ctl *ctl);
+int run_coalesce(const struct ctl *ctl);
 
 /* Whether command is one of run_objects(). */
 bool is_objects(const char *command);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * weftctl: shows what the NICs of a weftd are doing. Started by users and scripts; calls
- * lists.c, stats.c, capture.c.
+ * lists.c, stats.c, capture.c, coalesce.c.
  */
 #include "tools/weftctl/ctl.h"
 
@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "shared_defs/coalesce_words.h"
 
 static const char help[] =
     "Usage: weftctl COMMAND [NIC] [options]\n"
@@ -32,14 +34,27 @@ static const char help[] =
     "  capture NIC -w FILE\n"
     "                     every frame of a NIC into a pcapng file, until Ctrl-C; as root.\n"
     "                     Wireshark reads it with weft.lua: tshark -X lua_script:weft.lua -r FILE\n"
+    "  coalesce [NIC] [show]\n"
+    "                     interrupt moderation, as ethtool -c shows it; --stats: its effect\n"
+    "  coalesce NIC set rx-usecs 5 rx-frames 16 ...\n"
+    "                     limits, as with ethtool -C: rx-usecs, rx-frames, tx-usecs, tx-frames,\n"
+    "                     each with -irq behind it too; usecs 0 to 1023, frames 0 to 255, 0: off\n"
+    "  coalesce NIC adaptive on|off\n"
+    "                     the NIC chooses the limits by what it measures\n"
+    "  coalesce NIC target p99=20us\n"
+    "                     the fewest interrupts that tell 99 % of completions within 20 us\n"
+    "  coalesce NIC off   an interrupt for every event\n"
     "\n"
     "Options\n"
     "  --json             JSON instead of tables\n"
     "  --nonzero          stats: only counters that are not 0\n"
     "  --per-shard        stats: each shard's own, instead of their sums\n"
     "  -w FILE            capture: where to, - for standard output\n"
-    "  -c COUNT           capture: end after so many frames\n"
+    "  -c COUNT           capture: end after so many frames; --watch: so many lines\n"
     "  --seconds S        capture: end after so many seconds\n"
+    "  --vector N         coalesce: this interrupt vector alone\n"
+    "  --stats            coalesce: interrupts by cause, and the time that completions waited\n"
+    "  --watch S          coalesce: what these gain, every S seconds\n"
     "  --run-dir DIR      where the NICs' sockets are (WEFT_RUN_DIR, else /run/weft)\n"
     "  --help, --version\n"
     "\n"
@@ -51,6 +66,9 @@ enum {
 	OPT_PER_SHARD,
 	OPT_SECONDS,
 	OPT_RUN_DIR,
+	OPT_VECTOR,
+	OPT_STATS,
+	OPT_WATCH,
 	OPT_HELP,
 	OPT_VERSION,
 };
@@ -60,6 +78,9 @@ static const struct option longopts[] = {
     {"nonzero", no_argument, NULL, OPT_NONZERO},
     {"per-shard", no_argument, NULL, OPT_PER_SHARD},
     {"seconds", required_argument, NULL, OPT_SECONDS},
+    {"vector", required_argument, NULL, OPT_VECTOR},
+    {"stats", no_argument, NULL, OPT_STATS},
+    {"watch", required_argument, NULL, OPT_WATCH},
     {"run-dir", required_argument, NULL, OPT_RUN_DIR},
     {"help", no_argument, NULL, OPT_HELP},
     {"version", no_argument, NULL, OPT_VERSION},
@@ -115,12 +136,27 @@ static int take_option(struct ctl *ctl, int opt, char **argv)
 		errno = 0;
 		ctl->count = strtoull(optarg, &end, 10);
 		if (*optarg < '0' || *optarg > '9' || *end || errno || !ctl->count)
-			return usage("-c takes a number of frames, not '%s'", optarg);
+			return usage("-c takes a number from 1 on, not '%s'", optarg);
 		return -1;
 	case OPT_SECONDS:
 		ctl->seconds = strtod(optarg, &end);
 		if (end == optarg || *end || !(ctl->seconds > 0) || ctl->seconds > 1e6)
 			return usage("--seconds takes seconds above 0, not '%s'", optarg);
+		return -1;
+	case OPT_VECTOR:
+		ctl->vector = (uint32_t)strtoul(optarg, &end, 10);
+		if (*optarg < '0' || *optarg > '9' || *end || strlen(optarg) > 9)
+			return usage("--vector takes a vector's number from 0 on, not '%s'",
+				     optarg);
+		ctl->has_vector = true;
+		return -1;
+	case OPT_STATS:
+		ctl->stats = true;
+		return -1;
+	case OPT_WATCH:
+		ctl->watch_s = strtod(optarg, &end);
+		if (end == optarg || *end || !(ctl->watch_s > 0) || ctl->watch_s > 1e6)
+			return usage("--watch takes seconds above 0, not '%s'", optarg);
 		return -1;
 	case OPT_RUN_DIR:
 		if (setenv("WEFT_RUN_DIR", optarg, 1))
@@ -144,9 +180,17 @@ static int take_option(struct ctl *ctl, int opt, char **argv)
 static int check_options(const struct ctl *ctl)
 {
 	bool capture = !strcmp(ctl->command, "capture"), stats = !strcmp(ctl->command, "stats");
+	bool coalesce = !strcmp(ctl->command, "coalesce"), watch = ctl->watch_s > 0;
 
-	if (!capture && (ctl->file || ctl->count || ctl->seconds > 0))
-		return usage("-w, -c and --seconds are for capture");
+	if (!capture && (ctl->file || (ctl->count && !watch) || ctl->seconds > 0))
+		return usage("-w, -c and --seconds are for capture, -c for --watch too");
+	if (!coalesce && (ctl->has_vector || ctl->stats || watch))
+		return usage("--vector, --stats and --watch are for coalesce");
+	if (coalesce && ctl->setting.set && (ctl->stats || watch))
+		return usage("--stats and --watch show and set nothing: leave them out, or the "
+			     "setting");
+	if (coalesce && !ctl->nic && (ctl->setting.set || watch))
+		return usage("coalesce which NIC? weftctl list names them");
 	if (!stats && (ctl->nonzero || ctl->per_shard))
 		return usage("--nonzero and --per-shard are for stats");
 	if (capture && !ctl->nic)
@@ -160,11 +204,73 @@ static int check_options(const struct ctl *ctl)
 	return -1;
 }
 
+static bool names_setting(const char *word)
+{
+	static const char *const words[] = {"show",        "set",    "adaptive", "adaptive-rx",
+					    "adaptive-tx", "target", "off"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	for (uint32_t i = 0; i < HW_COALESCE_NUM_PARAMS; i++)
+		if (!strcmp(word, coalesce_word(i)))
+			return true;
+	return false;
+}
+
+/* What stands behind "coalesce": a NIC, and "show" or a setting. -1: taken; else an exit code. */
+static int take_coalesce(struct ctl *ctl, char **word, int num)
+{
+	char text[CTL_WORDS_CHARS] = "", error[COALESCE_ERROR_CHARS] = "";
+	size_t at = 0;
+	int i = 0;
+
+	if (num && !names_setting(word[0]))
+		ctl->nic = word[i++];
+	if (i == num)
+		return -1;
+	if (!strcmp(word[i], "show") && i + 1 == num)
+		return -1;
+	if (!strcmp(word[i], "set"))
+		i++;
+	for (; i < num; i++) {
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s ", word[i]);
+		if (at >= sizeof(text))
+			return usage("that are too many words for one setting");
+	}
+	return coalesce_parse(text, &ctl->setting, error, sizeof(error)) ? -1 : usage("%s", error);
+}
+
+static const char command_names[] =
+    "list, clients, qps, mrs, cqs, neigh, peers, groups, xdp, stats, coalesce or capture";
+
+/* NULL: there is none of that name. */
+static int (*find_command(const char *name))(const struct ctl *ctl)
+{
+	static const struct {
+		const char *name;
+		int (*run)(const struct ctl *ctl);
+	} commands[] = {
+	    {"list", run_list},         {"xdp", run_xdp},         {"stats", run_stats},
+	    {"coalesce", run_coalesce}, {"capture", run_capture},
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(commands[i].name, name))
+			return commands[i].run;
+	return is_objects(name) ? run_objects : NULL;
+}
+
 int main(int argc, char **argv)
 {
+	int (*run)(const struct ctl *ctl);
 	struct ctl ctl = {0};
 	int opt, rc;
 
+	/* The library that takes the options would take such a value for one. */
+	for (int i = 1; i < argc && !strcmp(argv[1], "coalesce"); i++)
+		if (argv[i][0] == '-' && argv[i][1] >= '0' && argv[i][1] <= '9')
+			return usage("'%s': usecs are 0 to 1023, frames 0 to 255", argv[i]);
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":hw:c:", longopts, NULL)) != -1) {
 		rc = take_option(&ctl, opt, argv);
@@ -172,30 +278,21 @@ int main(int argc, char **argv)
 			return rc;
 	}
 	if (optind == argc)
-		return usage(
-		    "which command? list, clients, qps, mrs, cqs, neigh, peers, groups, xdp, stats "
-		    "or capture");
+		return usage("which command? %s", command_names);
 	ctl.command = argv[optind++];
+	run = find_command(ctl.command);
+	if (!run)
+		return usage("there is no command '%s': say %s", ctl.command, command_names);
+	if (run == run_coalesce) {
+		rc = take_coalesce(&ctl, argv + optind, argc - optind);
+		if (rc >= 0)
+			return rc;
+		optind = argc;
+	}
 	if (optind < argc)
 		ctl.nic = argv[optind++];
 	if (optind < argc)
 		return usage("one NIC at a time: leave out '%s'", argv[optind]);
-	if (strcmp(ctl.command, "list") && strcmp(ctl.command, "xdp") &&
-	    strcmp(ctl.command, "stats") && strcmp(ctl.command, "capture") &&
-	    !is_objects(ctl.command))
-		return usage("there is no command '%s': say list, clients, qps, mrs, cqs, neigh, "
-			     "peers, groups, xdp, stats or capture",
-			     ctl.command);
 	rc = check_options(&ctl);
-	if (rc >= 0)
-		return rc;
-	if (!strcmp(ctl.command, "list"))
-		return run_list(&ctl);
-	if (!strcmp(ctl.command, "xdp"))
-		return run_xdp(&ctl);
-	if (!strcmp(ctl.command, "stats"))
-		return run_stats(&ctl);
-	if (!strcmp(ctl.command, "capture"))
-		return run_capture(&ctl);
-	return run_objects(&ctl);
+	return rc >= 0 ? rc : run(&ctl);
 }
