@@ -52,6 +52,12 @@ static int publish(struct weft_ctx *ctx, struct weft_cq_obj *cq)
 struct weft_cq *weft_create_cq(struct weft_context *context, uint32_t entries,
 			       struct weft_comp_channel *channel, void *user)
 {
+	return weft_create_cq_vector(context, entries, channel, -1, user);
+}
+
+struct weft_cq *weft_create_cq_vector(struct weft_context *context, uint32_t entries,
+				      struct weft_comp_channel *channel, int vector, void *user)
+{
 	struct weft_ctx *ctx = weft_ctx_of(context);
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_CQ};
 	struct weft_cq_obj *cq;
@@ -74,6 +80,8 @@ struct weft_cq *weft_create_cq(struct weft_context *context, uint32_t entries,
 	cmd.u.create_cq.eq =
 	    channel ? weft_container_of(channel, struct weft_channel_obj, pub)->eq.number
 		    : HW_EQ_NONE;
+	if (channel && vector >= 0)
+		cmd.u.create_cq.flags = ((uint32_t)vector + 1) << HW_CQ_VECTOR_SHIFT;
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
 	if (rc == 0) {
 		cq->pub.handle = resp.u.create_cq.cq;

@@ -350,6 +350,12 @@ int weft_req_notify_cq_untold(struct weft_cq *cq, bool solicited_only);
 
 /* ---- the objects: unlink and free the host's part without a word to the NIC */
 
+/*
+ * weft_create_cq() with an interrupt vector, as verbs have it: the first CQ of a channel takes the
+ * channel there. -1: the channel's own.
+ */
+struct weft_cq *weft_create_cq_vector(struct weft_context *context, uint32_t entries,
+				      struct weft_comp_channel *channel, int vector, void *user);
 void weft_cq_free(struct weft_cq_obj *cq);
 void weft_qp_free(struct weft_qp_obj *qp);
 void weft_srq_free(struct weft_srq_obj *srq);

@@ -50,8 +50,8 @@ static struct vb_cq *cq_new(struct ibv_context *context, int cqe, void *cq_conte
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return vb_null(ENOMEM);
-	cq->weft = weft_create_cq(c->weft, (uint32_t)cqe,
-				  channel ? vb_channel_of(channel)->weft : NULL, cq);
+	cq->weft = weft_create_cq_vector(
+	    c->weft, (uint32_t)cqe, channel ? vb_channel_of(channel)->weft : NULL, comp_vector, cq);
 	if (!cq->weft) {
 		free(cq);
 		return NULL;

@@ -233,5 +233,96 @@ static void moderation(void)
 	vbf_close(&f);
 }
 
+/* The interrupt for one message: how long after its completion, in microseconds; -1: none in 1 ms.
+ */
+static int irq_after_us(struct vbf *f, struct ibv_qp *a, struct ibv_qp *b, int *irqs)
+{
+	struct ibv_send_wr wr = {.opcode = IBV_WR_SEND}, *bad;
+	struct ibv_recv_wr rwr = {0}, *bad_recv;
+	int before = *irqs, us = -1;
+
+	VBF_OK(ibv_post_recv(b, &rwr, &bad_recv));
+	VBF_OK(ibv_req_notify_cq(f->b.cq, 0));
+	VBF_OK(ibv_post_send(a, &wr, &bad));
+	vbf_wait(f, f->b.cq);
+	for (int i = 0; i < 1000 && us < 0; i++) {
+		if (*irqs > before)
+			us = i;
+		sim_run_for(f->sim, 1000);
+	}
+	if (us >= 0 && event(f->b.channel, f->b.cq))
+		ibv_ack_cq_events(f->b.cq, 1);
+	return us;
+}
+
+static void modify(struct ibv_cq *cq, uint16_t count, uint16_t period)
+{
+	struct ibv_modify_cq_attr attr = {.attr_mask = IBV_CQ_ATTR_MODERATE,
+					  .moderate = {.cq_count = count, .cq_period = period}};
+
+	VBF_OK(ibv_modify_cq(cq, &attr));
+}
+
+/* A queue's own moderation goes before its vector's, and 0, 0 gives it back to that. */
+static void moderation_of_vector(void)
+{
+	struct weft_coalesce c = {.param = {[WEFT_COALESCE_RX_USECS] = 300}};
+	struct ibv_device_attr_ex ex;
+	struct ibv_qp *a, *b;
+	struct vbf f;
+	int irqs = 0, us;
+
+	vbf_open(&f);
+	vbf_pair(&f, &a, &b);
+	sim_proc_on_irq(f.b.proc, irq, &irqs);
+	CU_ASSERT(irq_after_us(&f, a, b, &irqs) < 5);
+	VBF_OK(-weft_set_coalesce(vb_context_of(f.b.ctx)->weft, 0, WEFT_COALESCE_SET_PARAMS, &c));
+	us = irq_after_us(&f, a, b, &irqs);
+	CU_ASSERT(us > 290 && us < 310);
+	modify(f.b.cq, 1, 0);
+	CU_ASSERT(irq_after_us(&f, a, b, &irqs) < 5);
+	modify(f.b.cq, 16, 100);
+	us = irq_after_us(&f, a, b, &irqs);
+	CU_ASSERT(us > 90 && us < 110);
+	modify(f.b.cq, 0, 0);
+	us = irq_after_us(&f, a, b, &irqs);
+	CU_ASSERT(us > 290 && us < 310);
+	/* As far as the device says, and no further can be said. */
+	VBF_OK(ibv_query_device_ex(f.b.ctx, NULL, &ex));
+	CU_ASSERT_EQUAL(ex.cq_mod_caps.max_cq_count, UINT16_MAX);
+	CU_ASSERT_EQUAL(ex.cq_mod_caps.max_cq_period, UINT16_MAX);
+	modify(f.b.cq, ex.cq_mod_caps.max_cq_count, ex.cq_mod_caps.max_cq_period);
+	CU_ASSERT_EQUAL(irq_after_us(&f, a, b, &irqs), -1);
+	VBF_OK(ibv_destroy_qp(a));
+	VBF_OK(ibv_destroy_qp(b));
+	vbf_close(&f);
+}
+
+/* comp_vector of the first queue of a channel is where the channel's interrupts go. */
+static void vectors(void)
+{
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *first, *second;
+	struct weft_vector v;
+	struct vbf f;
+
+	vbf_open(&f);
+	VBF_NEED(channel = ibv_create_comp_channel(f.a.ctx));
+	VBF_OK(-weft_query_vector(vb_context_of(f.a.ctx)->weft, 5, 0, &v));
+	CU_ASSERT_EQUAL(v.event_queues, 0);
+	VBF_NEED(first = ibv_create_cq(f.a.ctx, 5, NULL, channel, 5));
+	VBF_NEED(second = ibv_create_cq(f.a.ctx, 5, NULL, channel, 6));
+	VBF_OK(-weft_query_vector(vb_context_of(f.a.ctx)->weft, 5, 0, &v));
+	CU_ASSERT_EQUAL(v.event_queues, 1);
+	VBF_OK(-weft_query_vector(vb_context_of(f.a.ctx)->weft, 6, 0, &v));
+	CU_ASSERT_EQUAL(v.event_queues, 0);
+	VBF_OK(ibv_destroy_cq(first));
+	VBF_OK(ibv_destroy_cq(second));
+	VBF_OK(ibv_destroy_comp_channel(channel));
+	VBF_OK(-weft_query_vector(vb_context_of(f.a.ctx)->weft, 5, 0, &v));
+	CU_ASSERT_EQUAL(v.event_queues, 0);
+	vbf_close(&f);
+}
+
 UT_MAIN("verbs/vb_cq", UT(create), UT(create_extended), UT(resize), UT(events), UT(solicited),
-	UT(moderation))
+	UT(moderation), UT(moderation_of_vector), UT(vectors))
