@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <rte_telemetry.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dpdk_app/args_value.h"
 #include "dpdk_app/msg.h"
 #include "dpdk_app/stats.h"
 #include "dpdk_app/wire.h"
@@ -51,16 +53,13 @@ static void telemetry_answered(struct msg *msg, void *arg)
 	wait_put(wait);
 }
 
-/* Counters of one shard; NULL: no answer. The caller gives it back with wait_put(). */
-static struct telemetry_wait *ask(struct shard *shard)
+/* Takes the message. NULL: no answer. The caller gives it back with wait_put(). */
+static struct telemetry_wait *ask(struct msg *msg)
 {
 	struct telemetry_wait *wait = calloc(1, sizeof(*wait));
-	struct msg *msg = msg_new(MSG_STATS, shard, NULL);
 	struct timespec until;
 
-	if (msg)
-		msg->stats = calloc(1, sizeof(*msg->stats) + STATS_MAX * sizeof(struct hw_stat));
-	if (!wait || !msg || !msg->stats) {
+	if (!wait || !msg) {
 		free(wait);
 		msg_free(msg);
 		return NULL;
@@ -68,7 +67,6 @@ static struct telemetry_wait *ask(struct shard *shard)
 	sem_init(&wait->answered, 0, 0);
 	wait->users = 2;
 	wait->msg = msg;
-	msg->stats->max = STATS_MAX;
 	msg->answered = telemetry_answered;
 	msg->arg = wait;
 	if (msg_send(msg)) {
@@ -85,6 +83,30 @@ static struct telemetry_wait *ask(struct shard *shard)
 		return NULL;
 	}
 	return wait;
+}
+
+/* Counters of one shard. */
+static struct telemetry_wait *ask_stats(struct shard *shard)
+{
+	struct msg *msg = msg_new(MSG_STATS, shard, NULL);
+
+	if (msg)
+		msg->stats = calloc(1, sizeof(*msg->stats) + STATS_MAX * sizeof(struct hw_stat));
+	if (!msg || !msg->stats) {
+		msg_free(msg);
+		return NULL;
+	}
+	msg->stats->max = STATS_MAX;
+	return ask(msg);
+}
+
+static struct nic *find_nic(const char *name)
+{
+	for (uint32_t i = 0; name && i < telemetry_app->num_nics; i++) {
+		if (!strcmp(telemetry_app->nic[i].name, name))
+			return &telemetry_app->nic[i];
+	}
+	return NULL;
 }
 
 static int on_list(const char *cmd, const char *params, struct rte_tel_data *data)
@@ -108,18 +130,14 @@ static int on_list(const char *cmd, const char *params, struct rte_tel_data *dat
 /* Sums over the shards of a NIC; what belongs to a core or wire stands once. */
 static int on_stats(const char *cmd, const char *params, struct rte_tel_data *data)
 {
-	struct nic *nic = NULL;
+	struct nic *nic = find_nic(params);
 
 	(void)cmd;
-	for (uint32_t i = 0; params && i < telemetry_app->num_nics; i++) {
-		if (!strcmp(telemetry_app->nic[i].name, params))
-			nic = &telemetry_app->nic[i];
-	}
 	if (!nic)
 		return -EINVAL;
 	rte_tel_data_start_dict(data);
 	for (uint32_t s = 0; s < nic->num_shards; s++) {
-		struct telemetry_wait *wait = ask(&nic->shard[s]);
+		struct telemetry_wait *wait = ask_stats(&nic->shard[s]);
 
 		if (!wait)
 			continue;
@@ -138,6 +156,113 @@ static int on_stats(const char *cmd, const char *params, struct rte_tel_data *da
 	return 0;
 }
 
+/* ---- interrupt moderation of one vector */
+
+static const char *const mode_names[] = {
+    [HW_COALESCE_FIXED] = "fixed",
+    [HW_COALESCE_ADAPTIVE] = "adaptive",
+    [HW_COALESCE_TARGET] = "target",
+};
+
+/* "weft0,2": a NIC and one of its vectors; "weft0": vector 0. */
+static struct nic *nic_and_vector(const char *params, uint32_t *vector)
+{
+	char name[sizeof(telemetry_app->nic[0].name)];
+	size_t chars = params ? strcspn(params, ",") : 0;
+	uint64_t number = 0;
+
+	if (!params || chars >= sizeof(name))
+		return NULL;
+	if (params[chars] && !value_u64(params + chars + 1, 0, HW_NUM_VECTORS - 1, &number))
+		return NULL;
+	memcpy(name, params, chars);
+	name[chars] = '\0';
+	*vector = (uint32_t)number;
+	return find_nic(name);
+}
+
+static bool add_setting(struct rte_tel_data *data, struct nic *nic, uint32_t vector)
+{
+	struct msg *msg = msg_new(MSG_COALESCE, &nic->shard[0], NULL);
+	const struct hw_resp_coalesce *resp;
+	struct telemetry_wait *wait;
+
+	if (msg)
+		msg->cmd.u.coalesce.vector = vector;
+	wait = ask(msg);
+	if (!wait)
+		return false;
+	resp = &wait->msg->resp.u.coalesce;
+	rte_tel_data_add_dict_string(
+	    data, "mode",
+	    resp->coalesce.mode < HW_COALESCE_MODES ? mode_names[resp->coalesce.mode] : "unknown");
+	rte_tel_data_add_dict_u64(data, "target_percentile", resp->coalesce.target_percentile);
+	rte_tel_data_add_dict_u64(data, "target_ns", resp->coalesce.target_ns);
+#define X(field, word, highest)                                                                    \
+	rte_tel_data_add_dict_u64(data, #field, resp->coalesce.param[HW_COALESCE_##field]);
+	HW_COALESCE_PARAMS(X)
+#undef X
+	rte_tel_data_add_dict_u64(data, "now_rx_usecs", resp->now.param[HW_COALESCE_rx_usecs]);
+	rte_tel_data_add_dict_u64(data, "now_rx_frames", resp->now.param[HW_COALESCE_rx_frames]);
+	rte_tel_data_add_dict_u64(data, "now_tx_usecs", resp->now.param[HW_COALESCE_tx_usecs]);
+	rte_tel_data_add_dict_u64(data, "now_tx_frames", resp->now.param[HW_COALESCE_tx_frames]);
+	wait_put(wait);
+	return true;
+}
+
+/* All shards' together. */
+static bool sum_vector(struct nic *nic, uint32_t vector, struct hw_resp_vector *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	for (uint32_t s = 0; s < nic->num_shards; s++) {
+		struct msg *msg = msg_new(MSG_VECTOR, &nic->shard[s], NULL);
+		const struct hw_resp_vector *resp;
+		struct telemetry_wait *wait;
+
+		if (msg)
+			msg->cmd.u.obj.handle = vector;
+		wait = ask(msg);
+		if (!wait)
+			return false;
+		resp = &wait->msg->resp.u.vector;
+		for (uint32_t i = 0; i < HW_VECTOR_NUM_COUNTERS; i++)
+			sum->counter[i] += resp->counter[i];
+		for (uint32_t i = 0; i < HW_VECTOR_BUCKETS; i++)
+			sum->wait[i] += resp->wait[i];
+		sum->wait_sum_ns += resp->wait_sum_ns;
+		sum->event_queues += resp->event_queues;
+		wait_put(wait);
+	}
+	return true;
+}
+
+static int on_vector(const char *cmd, const char *params, struct rte_tel_data *data)
+{
+	struct hw_resp_vector sum;
+	uint32_t vector = 0;
+	struct nic *nic = nic_and_vector(params, &vector);
+
+	(void)cmd;
+	if (!nic)
+		return -EINVAL;
+	rte_tel_data_start_dict(data);
+	if (!add_setting(data, nic, vector) || !sum_vector(nic, vector, &sum))
+		return -ETIMEDOUT;
+	rte_tel_data_add_dict_u64(data, "event_queues", sum.event_queues);
+#define X(name) rte_tel_data_add_dict_u64(data, #name, sum.counter[HW_VECTOR_##name]);
+	HW_VECTOR_COUNTERS(X)
+#undef X
+	rte_tel_data_add_dict_u64(data, "wait_sum_ns", sum.wait_sum_ns);
+	for (uint32_t i = 0; i < HW_VECTOR_BUCKETS; i++) {
+		char name[RTE_TEL_MAX_STRING_LEN];
+
+		snprintf(name, sizeof(name), "wait_below_%" PRIu64 "_ns",
+			 (UINT64_C(1) << i) * HW_VECTOR_UNIT_NS);
+		rte_tel_data_add_dict_u64(data, name, sum.wait[i]);
+	}
+	return 0;
+}
+
 int telemetry_init(struct app *app)
 {
 	int err;
@@ -148,5 +273,9 @@ int telemetry_init(struct app *app)
 	if (!err)
 		err = rte_telemetry_register_cmd("/weft/stats", on_stats,
 						 "Counters of a NIC. Parameters: its name");
+	if (!err)
+		err = rte_telemetry_register_cmd(
+		    "/weft/vector", on_vector,
+		    "Interrupt moderation. Parameters: a NIC's name and a vector, weft0,0");
 	return err;
 }
