@@ -290,9 +290,11 @@ const uint8_t *mpa_next(struct mpa_stream *s, uint32_t *bytes)
 	whole = (2 + *bytes + 3) / 4 * 4;
 	if (have < whole + sizeof(crc))
 		return NULL;
-	crc = fw_crc32c_wire(fw_crc32c(CRC_INIT, at, whole));
-	if (s->crc && memcmp(&crc, at + whole, sizeof(crc)))
-		s->bad_crc++;
+	if (s->crc) {
+		crc = fw_crc32c_wire(fw_crc32c(CRC_INIT, at, whole));
+		if (memcmp(&crc, at + whole, sizeof(crc)))
+			s->bad_crc++;
+	}
 	s->rx_from += whole + sizeof(crc);
 	return at + 2;
 }

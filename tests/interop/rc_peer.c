@@ -42,6 +42,7 @@ struct rc {
 
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id, *listener;
+	struct ibv_comp_channel *completions;
 	struct ibv_cq *cq;
 	uint8_t *mem; /* sink's slots, source's slots, notes, receives */
 	uint8_t *notes, *recvs;
@@ -208,7 +209,10 @@ static void make_qp(struct rc *rc)
 	struct ibv_pd *pd = ibv_alloc_pd(rc->id->verbs);
 
 	CHECK(pd, "ibv_alloc_pd");
-	rc->cq = ibv_create_cq(rc->id->verbs, SENDS + RECVS, NULL, NULL, 0);
+	rc->completions = ibv_create_comp_channel(rc->id->verbs);
+	CHECK(rc->completions, "ibv_create_comp_channel");
+	fcntl(rc->completions->fd, F_SETFL, O_NONBLOCK);
+	rc->cq = ibv_create_cq(rc->id->verbs, SENDS + RECVS, NULL, rc->completions, 0);
 	CHECK(rc->cq, "ibv_create_cq");
 	CHECK(!posix_memalign((void **)&rc->mem, 4096, bytes), "memory");
 	memset(rc->mem, 0, bytes);
@@ -326,10 +330,11 @@ static bool all_done(const struct rc *rc)
 	return acked && told && (rc->posted == rc->completed || rc->flushed);
 }
 
-static void turn(struct rc *rc)
+/* All that has completed. False: nothing. */
+static bool reap(struct rc *rc)
 {
-	struct rdma_cm_event *event;
 	struct ibv_wc wc[16];
+	bool any = false;
 	int n;
 
 	do {
@@ -337,7 +342,34 @@ static void turn(struct rc *rc)
 		CHECK(n >= 0, "ibv_poll_cq");
 		for (int i = 0; i < n; i++)
 			complete(rc, &wc[i]);
+		any |= n > 0;
 	} while (n == 16);
+	return any;
+}
+
+/* Sleeps until something completes or the connection has news: the other end may need the CPU. */
+static void idle(struct rc *rc)
+{
+	struct pollfd wait[] = {{.fd = rc->channel->fd, .events = POLLIN},
+				{.fd = rc->completions->fd, .events = POLLIN}};
+	struct ibv_cq *cq;
+	void *context;
+
+	errno = ibv_req_notify_cq(rc->cq, 0);
+	CHECK(!errno, "ibv_req_notify_cq");
+	/* What came before the request is not told. */
+	if (reap(rc))
+		return;
+	(void)poll(wait, 2, 100);
+	if (wait[1].revents & POLLIN && !ibv_get_cq_event(rc->completions, &cq, &context))
+		ibv_ack_cq_events(cq, 1);
+}
+
+static void turn(struct rc *rc)
+{
+	struct rdma_cm_event *event;
+	bool any = reap(rc);
+
 	if (!rc->failed && !rc->flushed && !rc->disconnected && rc->p.go) {
 		if (peer_is_sink(&rc->p) && rc->p.op == PEER_READ)
 			read_on(rc);
@@ -345,9 +377,12 @@ static void turn(struct rc *rc)
 			produce(rc);
 		tell(rc);
 	}
-	event = next_event(rc, n || rc->posted != rc->completed ? 0 : 1);
-	if (!event)
+	event = next_event(rc, 0);
+	if (!event) {
+		if (!any)
+			idle(rc);
 		return;
+	}
 	errno = 0;
 	CHECK(event->event == RDMA_CM_EVENT_DISCONNECTED ||
 		  event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT,
@@ -451,6 +486,7 @@ int main(int argc, char **argv)
 	rdma_destroy_qp(rc.id);
 	ibv_dereg_mr(rc.mr);
 	CHECK(!ibv_destroy_cq(rc.cq), "ibv_destroy_cq");
+	ibv_destroy_comp_channel(rc.completions);
 	rdma_destroy_id(rc.id);
 	if (rc.listener)
 		rdma_destroy_id(rc.listener);
