@@ -3,8 +3,8 @@
 
 iwarp_rtt and iwarp_bw are weft-bench with --qp rc-tcp between two NICs of one weftd, by the switch; the kernel's figures are a
 ping-pong in one thread (udp_base tcp) and iperf3, over a veth of the same MTU. iwarp_bulk is RDMA Writes of 1 MB to an iWARP
-endpoint over a socket of Linux (tests/interop/mpa_sock), over a veth by AF_XDP, beside iperf3 over a veth like it without
-offloads. Each row names its MTU. Imported by bench.py.
+endpoint over a socket of Linux (tests/interop/mpa_sock), over a veth by AF_XDP, beside iperf3 over a veth like it, without
+offloads and with those that a veth has. Each row names its MTU. Imported by bench.py.
 """
 import os
 import re
@@ -63,22 +63,28 @@ def bulk_once(env, ns, num):
     return num * BULK_BYTES * 8 / 1e6 / max(1, int(ms.group(1)))
 
 
+def bulk_row(env, iperf, name, offloads):
+    spaces = env.veth(1500, offloads=offloads)
+    ns = env.netns("w")
+    run("ip", "-n", ns, "link", "add", "wa", "type", "veth", "peer", "name", "la", cpu=None)
+    for dev in ("wa", "la"):
+        if not offloads:
+            subprocess.run(["ip", "netns", "exec", ns, "ethtool", "-K", dev, "tso", "off", "gso", "off", "gro", "off", "tx",
+                            "off"], check=True, stdout=subprocess.DEVNULL)
+        run("ip", "-n", ns, "link", "set", dev, "up", cpu=None)
+    run("ip", "-n", ns, "addr", "add", "10.79.0.1/24", "dev", "la", cpu=None)
+    env.weftd("--port", "wa", "--ip", "10.79.0.2/24", "--netdev", "xdp", "--mpa-crc", "off", ns=ns)
+    num = max(10, int(250 * env.args.seconds))
+    return row(env, 1500, name, "Gb/s", lambda: bulk_once(env, ns, num), lambda: iperf(env, spaces))
+
+
 def bulk(iperf):
     def measure(env):
         if not os.path.exists(BUILD + "/int/rc_peer"):
             raise Failed("no rc_peer: install librdmacm-dev, then make bench again")
-        spaces = env.veth(1500, offloads=False)
-        ns = env.netns("w")
-        run("ip", "-n", ns, "link", "add", "wa", "type", "veth", "peer", "name", "la", cpu=None)
-        for dev in ("wa", "la"):
-            subprocess.run(["ip", "netns", "exec", ns, "ethtool", "-K", dev, "tso", "off", "gso", "off", "gro", "off", "tx",
-                            "off"], check=True, stdout=subprocess.DEVNULL)
-            run("ip", "-n", ns, "link", "set", dev, "up", cpu=None)
-        run("ip", "-n", ns, "addr", "add", "10.79.0.1/24", "dev", "la", cpu=None)
-        env.weftd("--port", "wa", "--ip", "10.79.0.2/24", "--netdev", "xdp", "--mpa-crc", "off", ns=ns)
-        num = max(10, int(250 * env.args.seconds))
-        return [row(env, 1500, "tcp_bulk_to_linux", "Gb/s", lambda: bulk_once(env, ns, num),
-                    lambda: iperf(env, spaces))]
+        rows = [bulk_row(env, iperf, "tcp_bulk_to_linux", False)]
+        env.close()
+        return rows + [bulk_row(env, iperf, "tcp_bulk_to_linux_offloads", True)]
     return measure
 
 
