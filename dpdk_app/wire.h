@@ -15,6 +15,7 @@
 #include "dpdk_app/app.h"
 
 struct hw_stat;
+struct gso;
 struct xdp;
 struct xsk;
 
@@ -85,6 +86,7 @@ struct wire {
 	_Atomic(bool) restart; /* the owner asks the control thread for it and keeps off */
 	uint64_t drop_down;    /* owner: frames of other cores dropped: no link */
 	struct xdp *xdp;       /* NULL: no program of ours */
+	struct gso *gso;       /* runs of TCP segments go by it; NULL: one by one */
 	struct xsk *xsk;       /* the port is AF_XDP sockets, none of DPDK's; NULL: it is DPDK's */
 	/* A packet socket: groups are joined with it, and what XDP leaves to the kernel though */
 	int group_fd;               /* the NIC wants it comes in by it; -1: none */

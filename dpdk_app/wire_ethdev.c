@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dpdk_app/csum.h"
+#include "dpdk_app/gso.h"
 #include "dpdk_app/guard.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/mac_filter.h"
@@ -59,11 +61,61 @@ static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 	return got;
 }
 
+/* By AF_XDP alone: frames one by one, with their checksums. */
+static uint32_t ethdev_tx_xsk(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (csum_is_left(frames[i]))
+			csum_finish(frames[i]);
+	}
+	return xsk_tx(wire->xsk, frames, n);
+}
+
+/* Runs of segments go as one frame, what is between them by AF_XDP, in order. */
+static uint32_t ethdev_tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	struct gso_flows *flows = gso_flows(wire->gso);
+	uint32_t done = 0, plain = 0, run = 0;
+
+	while (done + plain < n) {
+		run = gso_run(flows, frames + done + plain, n - done - plain);
+		if (run < GSO_LEAST) {
+			plain++;
+			run = 0;
+			continue;
+		}
+		if (plain) {
+			uint32_t took = ethdev_tx_xsk(wire, frames + done, plain);
+
+			done += took;
+			plain -= took;
+			if (plain)
+				break;
+		}
+		/* What the kernel has no room for as one goes one by one. */
+		if (gso_tx(wire->gso, frames + done, run))
+			done += run;
+		else
+			plain = run;
+		run = 0;
+	}
+	if (plain && !run) {
+		uint32_t took = ethdev_tx_xsk(wire, frames + done, plain);
+
+		done += took;
+		plain -= took;
+	}
+	gso_unsent(flows, frames + done, plain + run);
+	return done;
+}
+
 static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
 	bool fault = false;
 	uint32_t sent;
 
+	if (wire->gso)
+		return ethdev_tx_runs(wire, frames, n);
 	if (wire->xsk)
 		return xsk_tx(wire->xsk, frames, n);
 	if (!wire->guarded)
@@ -367,6 +419,8 @@ void wire_ethdev_close(struct wire *wire)
 		free(wire);
 		return;
 	}
+	if (wire->gso)
+		gso_close(wire->gso);
 	if (wire->xsk) {
 		xsk_close(wire->xsk);
 	} else if (wire->num_rx_queues) {

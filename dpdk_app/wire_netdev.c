@@ -28,6 +28,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "dpdk_app/gso.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/xdp.h"
 #include "dpdk_app/xsk.h"
@@ -279,18 +280,27 @@ static struct xdp *netdev_xdp_open(const struct wire *wire)
 static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 {
 	struct nic *nic = wire->nic;
+	bool veth = netdev_is_veth(nic->conf->device);
 	int err = 0;
 
 	wire->xdp = netdev_xdp_open(wire);
 	if (!wire->xdp)
 		return -errno;
-	wire->xsk = xsk_open(wire->ifindex, queues, nic->pool, wire->xdp);
+	wire->xsk = xsk_open(wire->ifindex, queues, nic->pool, veth ? nic->mtu : 0, wire->xdp);
 	if (!wire->xsk)
 		err = -errno;
 	if (!err)
 		err = wire_ethdev_ring(wire);
 	if (!err)
 		xdp_start(wire->xdp, nic->conf->ip, wire->shared);
+	/* Frames of two sockets keep their order where each call ends with them in the stack. */
+	if (!err && xsk_copies(wire->xsk)) {
+		wire->gso = gso_open(wire->ifindex);
+		wire->tx_csum = wire->gso;
+		if (!wire->gso)
+			log_verbose("%s: TCP segments go one by one: %s", nic->name,
+				    strerror(errno));
+	}
 	wire->num_rx_queues = (uint16_t)queues;
 	wire->num_fds = 0;
 	for (uint32_t i = 0; !err && i < queues; i++)
@@ -300,12 +310,16 @@ static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 
 static void netdev_undo(struct wire *wire)
 {
+	if (wire->gso)
+		gso_close(wire->gso);
 	if (wire->xsk)
 		xsk_close(wire->xsk);
 	if (wire->xdp)
 		xdp_close(wire->xdp);
 	rte_ring_free(wire->tx_ring);
 	wire->tx_ring = NULL;
+	wire->gso = NULL;
+	wire->tx_csum = false;
 	wire->xsk = NULL;
 	wire->xdp = NULL;
 	wire->num_rx_queues = 0;

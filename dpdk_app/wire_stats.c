@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Counters of a port: those that every wire has, those of each AF_XDP socket as ethtool -S has a
- * device's per queue, those of the XDP program.
+ * device's per queue, of frames that went as one (gso.h), those of the XDP program.
  *
- * Called by stats.c through wire_ethdev_ops, on the owner's core; calls xsk.c, xdp.c, rte_ethdev.
+ * Called by stats.c through wire_ethdev_ops, on the owner's core; calls xsk.c, gso.c, xdp.c,
+ * rte_ethdev.
  */
 #include <rte_ethdev.h>
 #include <stdio.h>
 
+#include "dpdk_app/gso.h"
 #include "dpdk_app/stats.h"
 #include "dpdk_app/wire.h"
 #include "dpdk_app/xdp.h"
@@ -15,7 +17,8 @@
 
 enum {
 	WIRE_STATS = 9,
-	QUEUE_STATS = 10,
+	QUEUE_STATS = 12,
+	GSO_STATS = 3,
 };
 
 static uint32_t put_port(const struct wire *wire, const struct rte_eth_stats *s,
@@ -51,6 +54,8 @@ static uint32_t put_queue(uint32_t queue, const struct xsk_stats *x, struct hw_s
 	stats_put(&stat[n++], prefix, "rx_invalid_descs", x->rx_invalid_descs);
 	stats_put(&stat[n++], prefix, "tx_invalid_descs", x->tx_invalid_descs);
 	stats_put(&stat[n++], prefix, "tx_ring_empty", x->tx_ring_empty);
+	stats_put(&stat[n++], prefix, "rx_large", x->rx_large);
+	stats_put(&stat[n++], prefix, "rx_large_bad", x->rx_large_bad);
 	stats_put(&stat[n++], prefix, "zero_copy", x->zero_copy);
 	return n;
 }
@@ -68,11 +73,21 @@ static uint32_t put_queues(const struct wire *wire, struct rte_eth_stats *sum, s
 		sum->opackets += x.tx;
 		/* What met an empty fill ring is among the dropped. */
 		sum->imissed += x.rx_dropped + x.rx_ring_full;
-		sum->ierrors += x.rx_invalid_descs;
+		sum->ierrors += x.rx_invalid_descs + x.rx_large_bad;
 		sum->oerrors += x.tx_invalid_descs;
 		sum->rx_nombuf += x.no_mbuf;
 		n += put_queue(queue, &x, stat + n);
 	}
+	return n;
+}
+
+static uint32_t put_gso(const struct gso_stats *g, struct hw_stat *stat)
+{
+	uint32_t n = 0;
+
+	stats_put(&stat[n++], "gso_", "runs", g->runs);
+	stats_put(&stat[n++], "gso_", "frames", g->frames);
+	stats_put(&stat[n++], "gso_", "refused", g->refused);
 	return n;
 }
 
@@ -87,6 +102,8 @@ uint32_t wire_ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32
 	if (wire->xsk)
 		n += put_queues(wire, &s, stat + n);
 	(void)put_port(wire, &s, stat);
+	if (wire->gso && max - n >= GSO_STATS)
+		n += put_gso(gso_stats(wire->gso), stat + n);
 	if (wire->xdp)
 		n += xdp_stats(wire->xdp, stat + n, max - n);
 	return n;

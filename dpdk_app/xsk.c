@@ -11,7 +11,11 @@
  * cache and in the TLB; as many as the receive ring holds once many waited, for a while.
  * Where the device itself writes to them (zero-copy) it always has them all.
  *
- * Called by wire_netdev.c, wire_ethdev.c. Documentation/networking/af_xdp.rst of Linux.
+ * A frame larger than a buffer comes in several, one behind the other in the ring: many TCP
+ * segments that a kernel did not cut, which is done here (gso_cut.c).
+ *
+ * Called by wire_netdev.c, wire_ethdev.c; calls gso_cut.c. Documentation/networking/af_xdp.rst of
+ * Linux.
  */
 #include "dpdk_app/xsk.h"
 
@@ -26,7 +30,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "dpdk_app/gso_cut.h"
 #include "dpdk_app/xdp.h"
+
+#ifndef XDP_USE_SG /* Linux 6.6 */
+#define XDP_USE_SG    (1 << 4)
+#define XDP_PKT_CONTD (1 << 0)
+#endif
 
 enum {
 	XSK_RX_DESCS = 1024,
@@ -61,6 +71,8 @@ struct xsk_queue {
 	uint32_t level; /* how many it shall have */
 	uint32_t calm;  /* frames since the last burst */
 	struct xsk_ring rx, tx, fill, comp;
+	struct rte_mbuf *first, *last; /* a large frame that has not all come; NULL: none */
+	struct gso_cut cut;            /* one that is being cut */
 	struct xsk_stats stats;
 };
 
@@ -68,6 +80,7 @@ struct xsk {
 	struct rte_mempool *pool;
 	uint8_t *base; /* of the chunks */
 	uint64_t bytes;
+	uint32_t mtu;
 	uint32_t num_queues;
 	struct xsk_queue queue[XSK_MAX_QUEUES];
 };
@@ -122,40 +135,98 @@ static void set_level(struct xsk_queue *q, uint32_t waiting, uint32_t took)
 
 static void kick(struct xsk_queue *q);
 
+/* Segments of the large frame that is being cut. */
+static uint32_t cut_some(struct xsk *xsk, struct xsk_queue *q, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t got = 0;
+
+	while (got < n && q->cut.big) {
+		frames[got] = gso_cut_next(&q->cut, xsk->pool);
+		if (!frames[got]) {
+			q->stats.no_mbuf++;
+			gso_cut_end(&q->cut);
+			break;
+		}
+		got++;
+	}
+	return got;
+}
+
+/* One more buffer of a large frame. True: that was the last, and the frame can be cut. */
+static bool gather_large(struct xsk *xsk, struct xsk_queue *q, struct rte_mbuf *m, bool last)
+{
+	struct rte_mbuf *first = q->first;
+
+	if (!first) {
+		first = q->first = m;
+	} else {
+		q->last->next = m;
+		first->nb_segs++;
+		first->pkt_len += m->data_len;
+	}
+	q->last = m;
+	if (!last)
+		return false;
+	q->first = q->last = NULL;
+	if (gso_cut_begin(&q->cut, first, xsk->mtu)) {
+		q->stats.rx_large++;
+		return true;
+	}
+	q->stats.rx_large_bad++;
+	rte_pktmbuf_free(first);
+	return false;
+}
+
+/* The frame of a descriptor, and whether it goes on in the next one. */
+static struct rte_mbuf *take_desc(struct xsk *xsk, struct xsk_queue *q, uint32_t before, bool *more)
+{
+	const struct xdp_desc *descs = q->rx.descs;
+	const struct xdp_desc *desc = &descs[q->rx.at++ & q->rx.mask];
+	struct rte_mbuf *m = mbuf_at(xsk, desc->addr);
+
+	m->data_off = (uint16_t)((desc->addr >> XSK_UNALIGNED_BUF_OFFSET_SHIFT) - before);
+	m->data_len = (uint16_t)desc->len;
+	m->pkt_len = desc->len;
+	rte_prefetch0(rte_pktmbuf_mtod(m, void *));
+	*more = desc->options & XDP_PKT_CONTD;
+	return m;
+}
+
 uint32_t xsk_rx(struct xsk *xsk, uint32_t queue, struct rte_mbuf **frames, uint32_t n)
 {
 	struct xsk_queue *q = &xsk->queue[queue];
 	struct xsk_ring *rx = &q->rx;
-	const struct xdp_desc *descs = rx->descs;
 	uint32_t before = (uint32_t)(xsk->pool->header_size + sizeof(struct rte_mbuf)) +
 			  rte_pktmbuf_priv_size(xsk->pool);
 	uint32_t waiting = __atomic_load_n(rx->prod, __ATOMIC_ACQUIRE) - rx->at;
+	uint32_t got = 0, took = 0;
 
 	if (__builtin_expect(q->unsent, 0))
 		kick(q);
+	if (__builtin_expect(q->cut.big != NULL, 0))
+		got = cut_some(xsk, q, frames, n);
 	if (!waiting) {
+		q->stats.rx += got;
 		if (__builtin_expect(q->out < q->level, 0))
 			refill(xsk, q);
-		return 0;
+		return got;
 	}
-	n = n < waiting ? n : waiting;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct xdp_desc *desc = &descs[rx->at++ & rx->mask];
-		struct rte_mbuf *m = mbuf_at(xsk, desc->addr);
+	for (; got < n && took < waiting; took++) {
+		bool more;
+		struct rte_mbuf *m = take_desc(xsk, q, before, &more);
 
-		m->data_off = (uint16_t)((desc->addr >> XSK_UNALIGNED_BUF_OFFSET_SHIFT) - before);
-		m->data_len = (uint16_t)desc->len;
-		m->pkt_len = desc->len;
-		rte_prefetch0(rte_pktmbuf_mtod(m, void *));
-		frames[i] = m;
+		if (__builtin_expect(!more && !q->first, 1))
+			frames[got++] = m;
+		else if (gather_large(xsk, q, m, !more))
+			got += cut_some(xsk, q, frames + got, n - got);
 	}
 	__atomic_store_n(rx->cons, rx->at, __ATOMIC_RELEASE);
-	q->stats.rx += n;
-	q->out -= n;
-	set_level(q, waiting, n);
+	q->stats.rx += got;
+	q->out -= took;
+	set_level(q, waiting, took);
 	if (q->out < q->level)
 		refill(xsk, q);
-	return n;
+	return got;
 }
 
 /* ---- frames out */
@@ -310,16 +381,33 @@ static int make_rings(struct xsk_queue *q)
 	return err;
 }
 
-static int open_queue(struct xsk *xsk, uint32_t number, int ifindex, struct xdp *xdp)
+/*
+ * Zero-copy where the device can. A driver that can often cannot with frames in several buffers,
+ * and gives the former up for the latter: so those are for drivers without hardware.
+ */
+static int bind_queue(const struct xsk_queue *q, uint32_t number, int ifindex, bool large,
+		      const struct xdp *xdp)
 {
-	struct xsk_queue *q = &xsk->queue[number];
-	const struct sockaddr_xdp addr = {
+	struct sockaddr_xdp addr = {
 	    .sxdp_family = AF_XDP,
 	    /* A device that writes to buffers itself does so only for a program in its driver. */
-	    .sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (xdp_generic(xdp) ? XDP_COPY : 0)),
+	    .sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (xdp_generic(xdp) ? XDP_COPY : 0) |
+				     (large ? XDP_USE_SG : 0)),
 	    .sxdp_ifindex = (uint32_t)ifindex,
 	    .sxdp_queue_id = number,
 	};
+
+	if (!bind(q->fd, (const struct sockaddr *)&addr, sizeof(addr)))
+		return 0;
+	if (!large || errno != EINVAL)
+		return -errno;
+	addr.sxdp_flags &= (uint16_t)~XDP_USE_SG; /* a kernel before 6.6 */
+	return bind(q->fd, (const struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
+}
+
+static int open_queue(struct xsk *xsk, uint32_t number, int ifindex, bool large, struct xdp *xdp)
+{
+	struct xsk_queue *q = &xsk->queue[number];
 	struct xdp_options options = {0};
 	socklen_t bytes = sizeof(options);
 	int err;
@@ -330,16 +418,16 @@ static int open_queue(struct xsk *xsk, uint32_t number, int ifindex, struct xdp 
 	err = register_memory(xsk, q->fd);
 	if (!err)
 		err = make_rings(q);
-	/* Zero-copy where the device can. */
-	if (!err && bind(q->fd, (const struct sockaddr *)&addr, sizeof(addr)))
-		err = -errno;
+	if (!err)
+		err = bind_queue(q, number, ifindex, large, xdp);
 	if (!err && !getsockopt(q->fd, SOL_XDP, XDP_OPTIONS, &options, &bytes))
 		q->zero_copy = options.flags & XDP_OPTIONS_ZEROCOPY;
 	q->level = q->zero_copy ? XSK_MANY : XSK_FEW;
 	return err ? err : xdp_socket(xdp, number, q->fd);
 }
 
-struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, struct xdp *xdp)
+struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, uint32_t large_mtu,
+		     struct xdp *xdp)
 {
 	struct xsk *xsk = calloc(1, sizeof(*xsk));
 	int err;
@@ -347,9 +435,10 @@ struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, str
 	if (!xsk)
 		return NULL;
 	xsk->pool = pool;
+	xsk->mtu = large_mtu;
 	err = queues <= XSK_MAX_QUEUES ? find_memory(xsk) : -EINVAL;
 	while (!err && xsk->num_queues < queues) {
-		err = open_queue(xsk, xsk->num_queues, ifindex, xdp);
+		err = open_queue(xsk, xsk->num_queues, ifindex, large_mtu, xdp);
 		xsk->num_queues++;
 	}
 	if (err) {
@@ -378,6 +467,9 @@ void xsk_close(struct xsk *xsk)
 	for (uint32_t i = 0; i < xsk->num_queues; i++) {
 		struct xsk_queue *q = &xsk->queue[i];
 
+		gso_cut_end(&q->cut);
+		if (q->first)
+			rte_pktmbuf_free(q->first);
 		unmap_ring(&q->rx);
 		unmap_ring(&q->tx);
 		unmap_ring(&q->fill);
@@ -386,6 +478,11 @@ void xsk_close(struct xsk *xsk)
 			close(q->fd);
 	}
 	free(xsk);
+}
+
+bool xsk_copies(const struct xsk *xsk)
+{
+	return !xsk->queue[0].zero_copy;
 }
 
 int xsk_fd(const struct xsk *xsk, uint32_t queue)

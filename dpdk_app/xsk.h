@@ -26,9 +26,11 @@ enum {
 
 /*
  * Opens a socket for each of the interface's queues, over all buffers of the pool, and enters them
- * in the program's map. NULL: errno says why. Not while a core uses it.
+ * in the program's map. large_mtu: TCP frames beyond a buffer's size are taken, where the kernel
+ * can, and cut to this MTU; 0: they are dropped. NULL: errno says why. Not while a core uses it.
  */
-struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, struct xdp *xdp);
+struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, uint32_t large_mtu,
+		     struct xdp *xdp);
 /* Closes the sockets; buffers that the kernel has are gone for as long as the pool lives. */
 void xsk_close(struct xsk *xsk);
 
@@ -39,6 +41,9 @@ uint32_t xsk_rx(struct xsk *xsk, uint32_t queue, struct rte_mbuf **frames, uint3
  * for, and owns what it took. On the owner's core.
  */
 uint32_t xsk_tx(struct xsk *xsk, struct rte_mbuf **frames, uint32_t n);
+
+/* Whether the kernel copies what is sent, so that all is with the stack when xsk_tx() returns. */
+bool xsk_copies(const struct xsk *xsk);
 
 /* A queue's descriptor: readable when frames wait. */
 int xsk_fd(const struct xsk *xsk, uint32_t queue);
@@ -54,6 +59,8 @@ struct xsk_stats {
 	uint64_t rx_invalid_descs;   /* that the kernel refused */
 	uint64_t tx_invalid_descs;
 	uint64_t tx_ring_empty; /* times that the kernel found nothing to send */
+	uint64_t rx_large;      /* TCP frames beyond the MTU, which were cut */
+	uint64_t rx_large_bad;  /* large frames that are no TCP segment, or a wrong one */
 	bool zero_copy;
 };
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Two weftd processes, one on each end of a veth, by AF_XDP, by AF_PACKET, and one of each.
+# Two weftd processes, one on each end of a veth, by AF_XDP, by AF_PACKET, and one of each, which takes no frames of
+# many segments.
 
 . tests/int/lib.sh
 
@@ -24,6 +25,7 @@ round()
 		bench right0 left0 lat --op $op --iters 200
 		bench left0 right0 bw --op $op --size 20000 --iters 200
 	done
+	bench left0 right0 bw --qp rc-tcp --op write --size 60000 --iters 60
 	bench right0 left0 rate --op atomic --iters 1000
 	bench right0 left0 lat --qp ud --iters 200
 	weftd_stop "left_$1_$2"

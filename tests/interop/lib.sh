@@ -28,11 +28,19 @@ wire_up()
 	ip -n "$ns" link set lb master br0
 	for dev in br0 wa wb la lb; do
 		ip netns exec "$ns" sysctl -q -w "net.ipv6.conf.$dev.disable_ipv6=1" 2>/dev/null
-		# Frames of segmentation offload would be larger than the NIC's buffers.
-		ip netns exec "$ns" ethtool -K "$dev" tso off gso off gro off >/dev/null 2>&1
 		ip -n "$ns" link set "$dev" up
 	done
+	offloads off
 	ip -n "$ns" addr add "$linux_ip/24" dev la
+}
+
+# offloads on|off: whether the kernel sends many segments as one frame, which a lossy wire does not carry
+offloads()
+{
+	local dev
+	for dev in br0 wa wb la lb; do
+		ip netns exec "$ns" ethtool -K "$dev" tso "$1" gso "$1" gro "$1" >/dev/null 2>&1
+	done
 }
 
 # nic_up NAME OPTION...: a weftd, called NAME

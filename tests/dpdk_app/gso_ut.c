@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * TCP segments that go to the kernel as one frame, and frames of many that come from it: which
+ * segments make a run, what the frame is, that cutting it gives the segments back, what is refused.
+ *
+ * Runs dpdk_app/gso_run.c and gso_cut.c on a small pool of DPDK; nothing is sent.
+ */
+#include <rte_eal.h>
+#include <rte_mbuf.h>
+#include <sys/uio.h>
+
+#include "dpdk_app/csum.h"
+#include "dpdk_app/gso_cut.h"
+#include "dpdk_app/gso_run.h"
+#include "shared_defs/wire_tcp.h"
+#include "tests/ut.h"
+
+enum {
+	POOL = 128,
+	ROOM = 4096,
+	PIECE = 3072, /* of a frame that comes in several buffers */
+	RUN = 32,
+	OPT_BYTES = 12,
+	HDR_BYTES = GSO_TCP_AT + sizeof(struct wire_tcp) + OPT_BYTES,
+	MTU = 1500,
+	MSS = MTU - (HDR_BYTES - sizeof(struct wire_eth)),
+	SEQ = 0xfffff000, /* wraps within a run */
+};
+
+static struct rte_mempool *pool;
+static struct gso_flows flows;
+static struct rte_mbuf *frames[RUN];
+static uint32_t num_frames, next_seq;
+
+static void begin(void)
+{
+	static char *args[] = {"gso_ut",         "--no-huge",   "-m", "32", "--no-pci",
+			       "--no-telemetry", "--no-shconf", "-l", "0",  "--log-level=error"};
+
+	if (!pool) {
+		CU_ASSERT_FATAL(rte_eal_init(sizeof(args) / sizeof(args[0]), args) >= 0);
+		pool = rte_pktmbuf_pool_create("gso", POOL, 0, 0, RTE_PKTMBUF_HEADROOM + ROOM,
+					       SOCKET_ID_ANY);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
+	}
+	memset(&flows, 0, sizeof(flows));
+	num_frames = 0;
+	next_seq = SEQ;
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), POOL);
+}
+
+static void end(void)
+{
+	rte_pktmbuf_free_bulk(frames, num_frames);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), POOL);
+}
+
+static struct wire_tcp *tcp_of(struct rte_mbuf *m)
+{
+	return rte_pktmbuf_mtod_offset(m, struct wire_tcp *, GSO_TCP_AT);
+}
+
+/* Headers as the firmware makes them, the checksum of TCP left away. */
+static void put_headers(uint8_t *frame, uint32_t bytes, uint32_t seq, uint8_t flags)
+{
+	struct wire_eth *eth = (struct wire_eth *)frame;
+	struct wire_ip *ip = (struct wire_ip *)(eth + 1);
+	struct wire_tcp *tcp = (struct wire_tcp *)(ip + 1);
+	uint32_t tcp_bytes = bytes - GSO_TCP_AT;
+
+	memset(frame, 0, HDR_BYTES);
+	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
+	ip->version_ihl = WIRE_IP_VERSION_IHL;
+	ip->total_bytes = be16_put((uint16_t)(bytes - sizeof(*eth)));
+	ip->frag = be16_put(WIRE_IP_DF);
+	ip->ttl = WIRE_IP_TTL;
+	ip->proto = WIRE_IPPROTO_TCP;
+	ip->src = be32_put(0x0a070001);
+	ip->dst = be32_put(0x0a070002);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+	tcp->src_port = be16_put(40000);
+	tcp->dst_port = be16_put(7001);
+	tcp->seq = be32_put(seq);
+	tcp->ack = be32_put(77);
+	tcp->data_offset = (sizeof(*tcp) + OPT_BYTES) / 4 << 4;
+	tcp->flags = flags;
+	tcp->window = be16_put(500);
+	tcp->checksum = be16_put(
+	    (uint16_t)wire_sum_add(WIRE_IPPROTO_TCP + tcp_bytes, &ip->src, 2 * sizeof(ip->src)));
+	memset(tcp + 1, 0x55, OPT_BYTES);
+}
+
+/* The next segment of the flow. */
+static struct rte_mbuf *add(uint32_t payload, uint8_t flags)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+	uint32_t bytes = HDR_BYTES + payload;
+	uint8_t *frame;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	frame = rte_pktmbuf_mtod(m, uint8_t *);
+	put_headers(frame, bytes, next_seq, flags);
+	for (uint32_t i = 0; i < payload; i++)
+		frame[HDR_BYTES + i] = (uint8_t)((next_seq + i) * 7 + (next_seq + i) / 256);
+	m->data_len = (uint16_t)bytes;
+	m->pkt_len = bytes;
+	m->l2_len = sizeof(struct wire_eth);
+	m->l3_len = sizeof(struct wire_ip);
+	m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM;
+	next_seq += payload;
+	frames[num_frames++] = m;
+	return m;
+}
+
+static void drop_all(void)
+{
+	rte_pktmbuf_free_bulk(frames, num_frames);
+	num_frames = 0;
+}
+
+/* The single frames that a flow begins with. */
+static void warm(void)
+{
+	for (uint32_t i = 0; i < 64; i++) {
+		add(MSS, WIRE_TCP_ACK);
+		add(MSS, WIRE_TCP_ACK);
+		next_seq -= MSS;
+		CU_ASSERT_EQUAL(gso_run(&flows, frames, 2), 1);
+		drop_all();
+	}
+}
+
+static uint32_t run(void)
+{
+	return gso_run(&flows, frames, num_frames);
+}
+
+static void runs(void)
+{
+	begin();
+	warm();
+	for (uint32_t i = 0; i < RUN; i++)
+		add(MSS, WIRE_TCP_ACK);
+	CU_ASSERT_EQUAL(run(), RUN);
+	drop_all();
+	/* A shorter one is the last, and so is one with PSH. */
+	add(MSS, WIRE_TCP_ACK);
+	add(MSS, WIRE_TCP_ACK);
+	add(200, WIRE_TCP_ACK);
+	add(200, WIRE_TCP_ACK);
+	CU_ASSERT_EQUAL(run(), 3);
+	drop_all();
+	add(MSS, WIRE_TCP_ACK);
+	add(MSS, WIRE_TCP_ACK | WIRE_TCP_PSH);
+	add(MSS, WIRE_TCP_ACK);
+	CU_ASSERT_EQUAL(run(), 2);
+	drop_all();
+	/* A longer one begins another. */
+	add(300, WIRE_TCP_ACK);
+	add(MSS, WIRE_TCP_ACK);
+	CU_ASSERT_EQUAL(run(), 1);
+	end();
+}
+
+/* Each of these differs from the first one in what the kernel would repeat. */
+static void what_is_no_run(void)
+{
+	begin();
+	warm();
+	for (uint32_t i = 0; i < 10; i++) {
+		struct rte_mbuf *m;
+
+		add(MSS, WIRE_TCP_ACK);
+		m = add(MSS, WIRE_TCP_ACK);
+		switch (i) {
+		case 0:
+			tcp_of(m)->seq = be32_put(next_seq);
+			break;
+		case 1:
+			tcp_of(m)->ack = be32_put(78);
+			break;
+		case 2:
+			tcp_of(m)->window = be16_put(501);
+			break;
+		case 3:
+			tcp_of(m)->dst_port = be16_put(7002);
+			break;
+		case 4:
+			tcp_of(m)->flags |= WIRE_TCP_ECE;
+			break;
+		case 5:
+			tcp_of(m)->flags |= WIRE_TCP_FIN;
+			break;
+		case 6:
+			((uint8_t *)(tcp_of(m) + 1))[OPT_BYTES - 1] ^= 1;
+			break;
+		case 7:
+			rte_pktmbuf_mtod(m, uint8_t *)[0] ^= 2; /* another station */
+			break;
+		case 8:
+			rte_pktmbuf_mtod_offset(m, struct wire_ip *, sizeof(struct wire_eth))->tos =
+			    WIRE_IP_ECT0;
+			break;
+		default:
+			m->ol_flags = 0; /* its checksum is there */
+		}
+		CU_ASSERT_EQUAL(run(), 1);
+		drop_all();
+	}
+	add(MSS, WIRE_TCP_ACK)->ol_flags = 0;
+	add(MSS, WIRE_TCP_ACK);
+	CU_ASSERT_EQUAL(run(), 1);
+	end();
+}
+
+static void repetitions_go_singly(void)
+{
+	uint32_t count, at;
+
+	begin();
+	warm();
+	at = next_seq;
+	add(MSS, WIRE_TCP_ACK);
+	add(MSS, WIRE_TCP_ACK);
+	CU_ASSERT_EQUAL(run(), 2);
+	drop_all();
+	next_seq = at;
+	add(MSS, WIRE_TCP_ACK);
+	add(MSS, WIRE_TCP_ACK);
+	CU_ASSERT_EQUAL(run(), 1);
+	/* And so does what is new, for a while that is longer than at the start. */
+	next_seq += MSS;
+	for (count = 0; run() == 1 && count < 10000; count++) {
+		drop_all();
+		add(MSS, WIRE_TCP_ACK);
+		add(MSS, WIRE_TCP_ACK);
+		next_seq -= MSS;
+	}
+	CU_ASSERT(count > 64 && count < 10000);
+	end();
+}
+
+static void what_was_not_sent_is_no_repetition(void)
+{
+	begin();
+	warm();
+	add(MSS, WIRE_TCP_ACK);
+	add(MSS, WIRE_TCP_ACK);
+	add(MSS, WIRE_TCP_ACK);
+	CU_ASSERT_EQUAL(run(), 3);
+	gso_unsent(&flows, frames, num_frames);
+	CU_ASSERT_EQUAL(run(), 3);
+	end();
+}
+
+/* ---- what the kernel gets, and gives */
+
+/* All of a run in one frame, in buffers of PIECE bytes, as a kernel that cuts nothing sends it. */
+static struct rte_mbuf *joined(uint8_t *large, uint32_t *bytes)
+{
+	struct iovec payload[RUN];
+	struct rte_mbuf *first = NULL, *last = NULL;
+	uint16_t each;
+
+	*bytes = gso_join(frames, num_frames, large, payload, &each);
+	CU_ASSERT_EQUAL(*bytes, HDR_BYTES);
+	CU_ASSERT_EQUAL(each, MSS);
+	for (uint32_t i = 0; i < num_frames; i++) {
+		memcpy(large + *bytes, payload[i].iov_base, payload[i].iov_len);
+		*bytes += (uint32_t)payload[i].iov_len;
+	}
+	for (uint32_t at = 0; at < *bytes; at += PIECE) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+		uint32_t n = *bytes - at < PIECE ? *bytes - at : PIECE;
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+		memcpy(rte_pktmbuf_mtod(m, void *), large + at, n);
+		m->data_len = (uint16_t)n;
+		m->pkt_len = n;
+		if (first) {
+			last->next = m;
+			first->nb_segs++;
+			first->pkt_len += n;
+		} else {
+			first = m;
+		}
+		last = m;
+	}
+	return first;
+}
+
+static uint8_t large[RUN * MTU];
+
+static void make_run(void)
+{
+	warm();
+	for (uint32_t i = 0; i + 1 < RUN; i++)
+		add(MSS, WIRE_TCP_ACK | WIRE_TCP_ECE);
+	add(333, WIRE_TCP_ACK | WIRE_TCP_ECE | WIRE_TCP_PSH);
+	CU_ASSERT_EQUAL(run(), RUN);
+}
+
+static void joined_and_cut_is_the_same(void)
+{
+	struct gso_cut cut;
+	struct rte_mbuf *big;
+	uint32_t bytes, i;
+
+	begin();
+	make_run();
+	big = joined(large, &bytes);
+	/* As the kernel wants it: a right IP header, the pseudo header's sum of the whole. */
+	CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(0, large + sizeof(struct wire_eth), 20)), 0);
+	CU_ASSERT_TRUE(csum_is_partial(large, bytes));
+	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, MTU));
+	for (i = 0; cut.big && i < RUN; i++) {
+		struct rte_mbuf *m = gso_cut_next(&cut, pool);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+		CU_ASSERT_EQUAL(m->data_len, frames[i]->data_len);
+		CU_ASSERT(!memcmp(rte_pktmbuf_mtod(m, void *), rte_pktmbuf_mtod(frames[i], void *),
+				  m->data_len));
+		CU_ASSERT_TRUE(csum_device_ok(m));
+		rte_pktmbuf_free(m);
+	}
+	CU_ASSERT_EQUAL(i, RUN);
+	CU_ASSERT_PTR_NULL(cut.big);
+	end();
+}
+
+static struct rte_mbuf *rejoined(void)
+{
+	uint32_t bytes;
+
+	return joined(large, &bytes);
+}
+
+/* Flags that one segment alone has: CWR the first, FIN and PSH the last. */
+static void flags_are_dealt_out(void)
+{
+	struct gso_cut cut;
+	struct rte_mbuf *big;
+
+	begin();
+	make_run();
+	big = rejoined();
+	tcp_of(big)->flags = WIRE_TCP_ACK | WIRE_TCP_CWR | WIRE_TCP_FIN | WIRE_TCP_PSH;
+	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, MTU));
+	for (uint32_t i = 0; i < RUN; i++) {
+		struct rte_mbuf *m = gso_cut_next(&cut, pool);
+		uint8_t flags = WIRE_TCP_ACK;
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+		if (!i)
+			flags |= WIRE_TCP_CWR;
+		if (i + 1 == RUN)
+			flags |= WIRE_TCP_FIN | WIRE_TCP_PSH;
+		CU_ASSERT_EQUAL(tcp_of(m)->flags, flags);
+		rte_pktmbuf_free(m);
+	}
+	end();
+}
+
+static void what_is_not_cut(void)
+{
+	struct wire_eth *eth;
+	struct wire_ip *ip;
+	struct gso_cut cut;
+	struct rte_mbuf *big;
+
+	begin();
+	make_run();
+	for (uint32_t i = 0; i < 9; i++) {
+		uint32_t mtu = MTU;
+
+		big = rejoined();
+		eth = rte_pktmbuf_mtod(big, struct wire_eth *);
+		ip = (struct wire_ip *)(eth + 1);
+		switch (i) {
+		case 0:
+			eth->type = be16_put(WIRE_ETHERTYPE_ARP);
+			break;
+		case 1:
+			ip->proto = WIRE_IPPROTO_UDP;
+			break;
+		case 2:
+			ip->frag = be16_put(WIRE_IP_MF);
+			break;
+		case 3:
+			ip->total_bytes = be16_put(0); /* longer than IPv4 can say */
+			break;
+		case 4:
+			ip->version_ihl = 0x4f; /* its options are not there */
+			break;
+		case 5:
+			tcp_of(big)->data_offset = 4 << 4;
+			break;
+		case 6:
+			tcp_of(big)->flags |= WIRE_TCP_SYN;
+			break;
+		case 7:
+			tcp_of(big)->checksum = be16_put(1);
+			break;
+		default:
+			mtu = HDR_BYTES - sizeof(*eth); /* no room for data */
+		}
+		CU_ASSERT_FALSE(gso_cut_begin(&cut, big, mtu));
+		CU_ASSERT_PTR_NULL(cut.big);
+		rte_pktmbuf_free(big);
+	}
+	end();
+}
+
+/* A checksum that was made is looked at. */
+static void whole_checksum(void)
+{
+	struct gso_cut cut;
+	struct rte_mbuf *big, *m;
+	uint32_t bytes;
+	struct be16 sum;
+
+	begin();
+	make_run();
+	big = joined(large, &bytes);
+	wire_sum_put(large, bytes, GSO_TCP_AT, GSO_TCP_AT + CSUM_TCP_AT);
+	memcpy(&sum, large + GSO_TCP_AT + CSUM_TCP_AT, sizeof(sum));
+	tcp_of(big)->checksum = sum;
+	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, MTU));
+	m = gso_cut_next(&cut, pool);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	CU_ASSERT_TRUE(csum_is_partial(rte_pktmbuf_mtod(m, uint8_t *), m->data_len));
+	rte_pktmbuf_free(m);
+	gso_cut_end(&cut);
+	/* One byte of the last buffer. */
+	big = joined(large, &bytes);
+	tcp_of(big)->checksum = sum;
+	rte_pktmbuf_mtod(rte_pktmbuf_lastseg(big), uint8_t *)[5] ^= 0x10;
+	CU_ASSERT_FALSE(gso_cut_begin(&cut, big, MTU));
+	rte_pktmbuf_free(big);
+	end();
+}
+
+static void no_buffers(void)
+{
+	struct rte_mbuf *taken[POOL];
+	struct gso_cut cut;
+	uint32_t n = 0;
+
+	begin();
+	make_run();
+	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, rejoined(), MTU));
+	while (n < POOL && (taken[n] = rte_pktmbuf_alloc(pool)) != NULL)
+		n++;
+	CU_ASSERT_PTR_NULL(gso_cut_next(&cut, pool));
+	gso_cut_end(&cut);
+	CU_ASSERT_PTR_NULL(cut.big);
+	gso_cut_end(&cut);
+	rte_pktmbuf_free_bulk(taken, n);
+	end();
+}
+
+UT_MAIN("dpdk_app/gso", UT(runs), UT(what_is_no_run), UT(repetitions_go_singly),
+	UT(what_was_not_sent_is_no_repetition), UT(joined_and_cut_is_the_same),
+	UT(flags_are_dealt_out), UT(what_is_not_cut), UT(whole_checksum), UT(no_buffers))
