@@ -124,6 +124,30 @@ static void *map_for(struct sim_proc *proc, struct hw_cmd *cmd, struct fw_cmd_au
 	return aux->mapping;
 }
 
+/* Interrupt moderation is the whole NIC's, as weftd has it: not of the process's shard alone. */
+static void chan_moder(struct sim_proc *proc, const struct hw_cmd *cmd, struct hw_cmd_resp *resp)
+{
+	struct sim_nic *nic = proc->nic;
+	uint32_t first = 0, last = nic->num_shards - 1;
+
+	if (cmd->op == HW_CMD_VECTOR)
+		first = last = cmd->u.obj.shard;
+	else if (!cmd->u.coalesce.set)
+		first = last = proc->shard->index;
+	if (first >= nic->num_shards)
+		resp->status = EINVAL;
+	for (uint32_t s = first; s <= last && !resp->status; s++) {
+		struct sim_shard *shard = &nic->shard[s];
+
+		sim_shard_enter(shard);
+		if (cmd->op == HW_CMD_VECTOR)
+			resp->status = fw_vector(shard->fw, cmd->u.obj.handle, &resp->u.vector);
+		else
+			resp->status = fw_coalesce(shard->fw, &cmd->u.coalesce, &resp->u.coalesce);
+		sim_shard_wake(shard, nic->sim->now_ns);
+	}
+}
+
 static int chan_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
 			int fds_out[WEFT_CHAN_FDS])
 {
@@ -153,6 +177,10 @@ static int chan_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	}
 	if (cmd->op == HW_CMD_ALLOC_MEM || cmd->op == HW_CMD_CAPTURE) {
 		resp->status = EOPNOTSUPP;
+		return 0;
+	}
+	if (cmd->op == HW_CMD_COALESCE || cmd->op == HW_CMD_VECTOR) {
+		chan_moder(proc, cmd, resp);
 		return 0;
 	}
 	if (cmd->op == HW_CMD_REG_MR)
