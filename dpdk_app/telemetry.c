@@ -127,10 +127,46 @@ static int on_list(const char *cmd, const char *params, struct rte_tel_data *dat
 	return 0;
 }
 
-/* Sums over the shards of a NIC; what belongs to a core or wire stands once. */
+/* "weft0,xdp_": a NIC; *rest becomes what stands behind the comma, NULL: there is none. */
+static struct nic *nic_and_rest(const char *params, const char **rest)
+{
+	char name[sizeof(telemetry_app->nic[0].name)];
+	size_t chars = params ? strcspn(params, ",") : 0;
+
+	if (!params || chars >= sizeof(name))
+		return NULL;
+	memcpy(name, params, chars);
+	name[chars] = '\0';
+	*rest = params[chars] ? params + chars + 1 : NULL;
+	return find_nic(name);
+}
+
+/* Counters of one shard: those that begin with prefix, NULL: those that are not 0. */
+static void add_stats(struct rte_tel_data *data, const struct shard *shard,
+		      const struct msg_stats *stats, const char *prefix, uint32_t *num)
+{
+	for (uint32_t i = 0; i < stats->count; i++) {
+		const struct hw_stat *stat = &stats->stat[i];
+		char name[RTE_TEL_MAX_STRING_LEN];
+
+		if (prefix ? strncmp(stat->name, prefix, strlen(prefix)) != 0 : !stat->value)
+			continue;
+		/* A dict has no more room; the last entry says how many there would have been. */
+		if (++*num >= RTE_TEL_MAX_DICT_ENTRIES)
+			continue;
+		if (shard->nic->num_shards == 1)
+			snprintf(name, sizeof(name), "%s", stat->name);
+		else
+			snprintf(name, sizeof(name), "shard%u_%s", shard->number, stat->name);
+		rte_tel_data_add_dict_u64(data, name, stat->value);
+	}
+}
+
 static int on_stats(const char *cmd, const char *params, struct rte_tel_data *data)
 {
-	struct nic *nic = find_nic(params);
+	const char *prefix = NULL;
+	struct nic *nic = nic_and_rest(params, &prefix);
+	uint32_t num = 0;
 
 	(void)cmd;
 	if (!nic)
@@ -141,18 +177,11 @@ static int on_stats(const char *cmd, const char *params, struct rte_tel_data *da
 
 		if (!wait)
 			continue;
-		for (uint32_t i = 0; i < wait->msg->stats->count; i++) {
-			const struct hw_stat *stat = &wait->msg->stats->stat[i];
-			char name[RTE_TEL_MAX_STRING_LEN];
-
-			if (nic->num_shards == 1)
-				snprintf(name, sizeof(name), "%s", stat->name);
-			else
-				snprintf(name, sizeof(name), "shard%u_%s", s, stat->name);
-			rte_tel_data_add_dict_u64(data, name, stat->value);
-		}
+		add_stats(data, &nic->shard[s], wait->msg->stats, prefix, &num);
 		wait_put(wait);
 	}
+	if (num >= RTE_TEL_MAX_DICT_ENTRIES)
+		rte_tel_data_add_dict_u64(data, "left_out", num - RTE_TEL_MAX_DICT_ENTRIES + 1);
 	return 0;
 }
 
@@ -167,18 +196,14 @@ static const char *const mode_names[] = {
 /* "weft0,2": a NIC and one of its vectors; "weft0": vector 0. */
 static struct nic *nic_and_vector(const char *params, uint32_t *vector)
 {
-	char name[sizeof(telemetry_app->nic[0].name)];
-	size_t chars = params ? strcspn(params, ",") : 0;
+	const char *rest = NULL;
+	struct nic *nic = nic_and_rest(params, &rest);
 	uint64_t number = 0;
 
-	if (!params || chars >= sizeof(name))
+	if (rest && !value_u64(rest, 0, HW_NUM_VECTORS - 1, &number))
 		return NULL;
-	if (params[chars] && !value_u64(params + chars + 1, 0, HW_NUM_VECTORS - 1, &number))
-		return NULL;
-	memcpy(name, params, chars);
-	name[chars] = '\0';
 	*vector = (uint32_t)number;
-	return find_nic(name);
+	return nic;
 }
 
 static bool add_setting(struct rte_tel_data *data, struct nic *nic, uint32_t vector)
@@ -271,8 +296,10 @@ int telemetry_init(struct app *app)
 	err = rte_telemetry_register_cmd("/weft/list", on_list,
 					 "NICs of this weftd. Takes no parameters");
 	if (!err)
-		err = rte_telemetry_register_cmd("/weft/stats", on_stats,
-						 "Counters of a NIC. Parameters: its name");
+		err = rte_telemetry_register_cmd(
+		    "/weft/stats", on_stats,
+		    "Counters of a NIC. Parameters: its name, for those that "
+		    "are not 0; or weft0,xdp_: those that begin so");
 	if (!err)
 		err = rte_telemetry_register_cmd(
 		    "/weft/vector", on_vector,

@@ -91,6 +91,32 @@ for sort in "taken", "passed", "dropped":
 assert [queue["queue"] for queue in nic["queues"]] == [0, 1, 2, 3]
 assert nic["taken"] == sum(queue["rx"] + queue["rx_dropped"] + queue["rx_ring_full"] for queue in nic["queues"])
 PY
+# And DPDK's telemetry, whose answers hold 256 entries.
+cat >"$WEFT_TMP/telemetry.py" <<'PY'
+import glob, json, os, socket, sys
+def ask(what):
+    for path in glob.glob("/var/run/dpdk/*/dpdk_telemetry.v2"):
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            s.connect(path)
+        except OSError:
+            continue
+        info = json.loads(s.recv(1024))
+        if info["pid"] == int(sys.argv[1]):
+            s.send(what.encode())
+            return json.loads(s.recv(info["max_output_len"]))["/weft/stats"]
+want = json.load(open(sys.argv[2]))["weft0"]
+got = ask("/weft/stats,weft0,xdp_taken")
+assert got == {name: n for name, n in want.items() if name.startswith("xdp_taken")}, got
+got = ask("/weft/stats,weft0")
+assert 0 not in got.values() and got["xdp_taken_udp"] == want["xdp_taken_udp"], got
+got = ask("/weft/stats,weft0,")
+assert len(got) == 256 and got["left_out"] + 255 >= len(want), got["left_out"]
+assert ask("/weft/stats,weft1") is None
+PY
+ctl stats weft0 --json >"$WEFT_TMP/stats"
+# shellcheck disable=SC2154 # tests/int/lib.sh has it
+tool 0 python3 "$WEFT_TMP/telemetry.py" "${pid[one_shard]}" "$WEFT_TMP/stats"
 weftd_stop one_shard
 round two_shards 4 --netdev native --cores "$cpus"
 [ "$used" -eq 4 ] || die 'not all queues were used'
