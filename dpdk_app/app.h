@@ -43,7 +43,7 @@ enum {
 	APP_MAX_SHARDS = CONF_MAX_NICS * CONF_MAX_SHARDS,
 	APP_MAX_PENDING = 256,  /* commands of a shard that the firmware answers later */
 	APP_MAX_BORROWED = 128, /* frames of a shard under way whose payload is not copied */
-	APP_PORT_FDS = 8,       /* descriptors of a port to sleep on */
+	APP_PORT_FDS = 33,      /* descriptors of a port to sleep on */
 	APP_CACHE_LINE_BYTES = 64,
 };
 

@@ -218,7 +218,7 @@ static void netdev_note_fds(struct wire *wire, int domain, const int *before, ui
 	wire->naps = !wire->num_fds;
 }
 
-static_assert((int)APP_PORT_FDS <= (int)XSK_MAX_QUEUES, "each queue can be watched");
+static_assert((int)APP_PORT_FDS > (int)XSK_MAX_QUEUES, "each queue can be watched, and IGMP");
 
 /* Whether an interface of this namespace has the address: the kernel takes packets to it by any. */
 static bool netdev_kernel_has(uint32_t ip)
@@ -342,10 +342,10 @@ static const char *netdev_try_xdp(struct wire *wire)
 			 WIRE_XDP_MAX_MTU);
 		return reason;
 	}
-	if (queues > APP_PORT_FDS) {
+	if (queues > XSK_MAX_QUEUES) {
 		snprintf(reason, sizeof(reason),
 			 "%u receive queues are more than %d (ethtool -L %.15s combined %d)",
-			 queues, APP_PORT_FDS, device, APP_PORT_FDS);
+			 queues, XSK_MAX_QUEUES, device, XSK_MAX_QUEUES);
 		return reason;
 	}
 	err = xdp_clean(wire->ifindex, device, reason, sizeof(reason));

@@ -46,6 +46,7 @@ enum {
 
 	XSK_FEW = 64,            /* buffers with the kernel as a rule */
 	XSK_MANY = XSK_RX_DESCS, /* when so many frames waited at once: */
+	XSK_ALL = 8 * XSK_MANY,  /* of all queues together; the pool has more (nic.c) */
 	XSK_BURST = 8,
 	XSK_CALM_FRAMES = 1 << 16, /* frames without such a burst, until few do again */
 	XSK_BATCH = 64,
@@ -69,6 +70,7 @@ struct xsk_queue {
 	bool unsent;    /* the kernel has not looked at all that we put into its ring */
 	uint32_t out;   /* buffers that the kernel has for frames */
 	uint32_t level; /* how many it shall have */
+	uint32_t many;  /* the most that that is */
 	uint32_t calm;  /* frames since the last burst */
 	struct xsk_ring rx, tx, fill, comp;
 	struct rte_mbuf *first, *last; /* a large frame that has not all come; NULL: none */
@@ -124,9 +126,9 @@ static void refill(struct xsk *xsk, struct xsk_queue *q)
 static void set_level(struct xsk_queue *q, uint32_t waiting, uint32_t took)
 {
 	if (waiting >= XSK_BURST) {
-		q->level = XSK_MANY;
+		q->level = q->many;
 		q->calm = 0;
-	} else if (q->level == XSK_MANY && !q->zero_copy) {
+	} else if (q->level == q->many && !q->zero_copy) {
 		q->calm += took;
 		if (q->calm >= XSK_CALM_FRAMES)
 			q->level = XSK_FEW;
@@ -422,7 +424,7 @@ static int open_queue(struct xsk *xsk, uint32_t number, int ifindex, bool large,
 		err = bind_queue(q, number, ifindex, large, xdp);
 	if (!err && !getsockopt(q->fd, SOL_XDP, XDP_OPTIONS, &options, &bytes))
 		q->zero_copy = options.flags & XDP_OPTIONS_ZEROCOPY;
-	q->level = q->zero_copy ? XSK_MANY : XSK_FEW;
+	q->level = q->zero_copy ? q->many : XSK_FEW;
 	return err ? err : xdp_socket(xdp, number, q->fd);
 }
 
@@ -438,6 +440,8 @@ struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, uin
 	xsk->mtu = large_mtu;
 	err = queues <= XSK_MAX_QUEUES ? find_memory(xsk) : -EINVAL;
 	while (!err && xsk->num_queues < queues) {
+		xsk->queue[xsk->num_queues].many =
+		    queues * XSK_MANY <= XSK_ALL ? XSK_MANY : XSK_ALL / queues;
 		err = open_queue(xsk, xsk->num_queues, ifindex, large_mtu, xdp);
 		xsk->num_queues++;
 	}

@@ -21,7 +21,7 @@ struct xdp;
 struct xsk;
 
 enum {
-	XSK_MAX_QUEUES = 8,
+	XSK_MAX_QUEUES = 32,
 };
 
 /*
