@@ -525,6 +525,13 @@ _iwarp-tables: all $(B)/bin/mpi_kern
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/iwarp.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: iwarp-tables _iwarp-tables
 
+overhead-table:	## count wake-ups, switches, softirqs and CPU time per message beside the kernel's UDP and TCP (1 min), as root; redraw docs/host-overhead.md
+	@tools/deps.sh run plot
+	@+$(MAKE) _overhead-table
+_overhead-table: all
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/overhead.py $(if $(QUICK),--quick) docs
+.PHONY: overhead-table _overhead-table
+
 .PHONY: goal-table
 goal-table: $(B)/bin/goal-run	## the firmware beside the LogGOPS model, into docs/goal-sim.md; GOAL_SAMPLES=dir
 	@[ -n '$(GOAL_SAMPLES)' ] || { echo 'make goal-table GOAL_SAMPLES=dir: a folder of schedules with predicted.tsv' >&2; exit 2; }
