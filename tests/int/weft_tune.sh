@@ -66,6 +66,6 @@ fails 1 'holds no record' --resume "$here/none"
 fails 1 'the grid has 100 settings' --sim --method grid --grid 0,1,2,3,4,5,6,7,8,9 \
 	--params rx-usecs,rx-frames --budget 50 --out "$here/grid"
 fails 1 "no profile 'nowhere'" --sim=nowhere --out "$here/nowhere"
-fails 1 'weft-tune: ' --device weft-nobody --out "$here/nobody"
+fails 1 'weft-nobody' --device weft-nobody --out "$here/nobody"
 fails 1 'no interrupt coalescing' --netdev lo --peer 127.0.0.1 --out "$here/lo"
 say "best $best us"

@@ -12,6 +12,13 @@
 /* Differences below this share are taken for noise when the front is made. */
 #define FRONT_NOISE 0.02
 
+/*
+ * Two settings are alike when the test sees nothing at this level, which is strict since the first
+ * of several is a lucky one, and they lie within this share or twice the spread.
+ */
+#define ALIKE_P     0.01
+#define ALIKE_SHARE 0.01
+
 static void *get(size_t num, size_t bytes)
 {
 	void *p = calloc(num ? num : 1, bytes);
@@ -146,6 +153,58 @@ static double *final_values(const struct tune_analysis *a, const struct tune_ver
 	return values;
 }
 
+static unsigned int changes(const struct tune_analysis *a, const struct tune_choice *c)
+{
+	unsigned int num = 0;
+
+	for (unsigned int p = 0; p < TUNE_P; p++)
+		num += c->setting.param[p] != a->plan->space.base.param[p];
+	return num;
+}
+
+/* The search itself measured what was found. */
+static bool was_searched(const struct tune_analysis *a, const struct tune_verdict *o)
+{
+	const struct tune_filter f = {o->method, o->objective, TUNE_SEARCH, -1, -1, 0};
+
+	for (size_t i = 0; i < a->num; i++)
+		if (tune_wanted(&f, &a->entries[i]) &&
+		    tune_same(&a->entries[i].setting, &a->plan->space.base))
+			return true;
+	return false;
+}
+
+/* Looks for a simpler one among those of the end that cannot be told from the first. */
+static void choose(const struct tune_analysis *a, struct tune_verdict *o)
+{
+	unsigned int metric = tune_objective_metric(o->objective);
+	size_t num_first, num;
+	double *first, reach;
+
+	o->chosen = o->own = 0;
+	o->alike = 1;
+	if (!o->verified)
+		return;
+	if (o->choices[0].found && !was_searched(a, o) && o->num_choices > 1)
+		o->own = 1;
+	reach = fmax(ALIKE_SHARE, 2 * o->choices[0].figure[metric].mad /
+				      fabs(o->choices[0].figure[metric].median));
+	first = final_values(a, o, &o->choices[0].setting, metric, &num_first);
+	for (size_t i = 1; i < o->num_choices; i++) {
+		double *values = final_values(a, o, &o->choices[i].setting, metric, &num);
+		struct tune_versus v;
+
+		compare(values, num, first, num_first, &v);
+		free(values);
+		if (!(v.differ.p >= ALIKE_P) || !(fabs(v.share) <= reach))
+			continue;
+		o->alike++;
+		if (changes(a, &o->choices[i]) < changes(a, &o->choices[o->chosen]))
+			o->chosen = i;
+	}
+	free(first);
+}
+
 static void beside_found(const struct tune_analysis *a, struct tune_verdict *o)
 {
 	unsigned int metric = tune_objective_metric(o->objective);
@@ -180,7 +239,7 @@ static void fill_verdict(const struct tune_analysis *a, struct tune_verdict *o)
 		}
 		if (e->method == o->method && e->objective == o->objective &&
 		    e->phase != TUNE_COMPARE) {
-			o->finals += e->phase == TUNE_FINAL;
+			o->finals += e->phase != TUNE_SEARCH;
 			o->took_s += e->took_s;
 		}
 	}
@@ -208,6 +267,7 @@ static void fill_verdict(const struct tune_analysis *a, struct tune_verdict *o)
 	}
 	sort_metric = metric;
 	qsort(o->choices, o->num_choices, sizeof(*o->choices), by_cost);
+	choose(a, o);
 	beside_found(a, o);
 	if (o->method == TUNE_HILL)
 		tune_count_flat(a, o);
@@ -318,7 +378,7 @@ const struct tune_choice *tune_verdict_best(const struct tune_verdict *o)
 {
 	if (o->objective == TUNE_PARETO)
 		return o->num_front ? &o->front[o->knee] : NULL;
-	return o->num_choices ? &o->choices[0] : NULL;
+	return o->num_choices ? &o->choices[o->chosen] : NULL;
 }
 
 const struct tune_choice *tune_best(const struct tune_analysis *a, enum tune_objective objective,

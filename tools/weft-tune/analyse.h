@@ -49,6 +49,14 @@ struct tune_verdict {
 	/* Measured in the end, the best first; of the search itself where there was no end. */
 	struct tune_choice *choices;
 	size_t num_choices;
+	/*
+	 * The one to take: of those that cannot be told from the first, which are alike, the one
+	 * that changes the fewest parameters of what was found.
+	 */
+	size_t chosen, alike;
+	/* The first that the search came upon itself: the found one is measured beside it anyway.
+	 */
+	size_t own;
 	bool verified; /* choices are from the end */
 	/* The best one beside the found one; p NAN: it was not measured, or is the best. */
 	struct tune_versus versus_found;
@@ -91,7 +99,7 @@ void tune_analysis_free(struct tune_analysis *a);
 const struct tune_choice *tune_best(const struct tune_analysis *a, enum tune_objective objective,
 				    const struct tune_verdict **verdict);
 
-/* A search's best: choices[0], of TUNE_PARETO the knee; NULL: nothing was measured. */
+/* A search's best: the chosen one, of TUNE_PARETO the knee; NULL: nothing was measured. */
 const struct tune_choice *tune_verdict_best(const struct tune_verdict *o);
 
 /* ---- parts (analyse_group.c) ---- */

@@ -75,11 +75,6 @@ int tune_apply(const struct tune_opts *o, const struct tune_target_ops *ops, FIL
 		fprintf(out, "would set: %s\n", text);
 		return EXIT_DONE;
 	}
-	if (!ops) {
-		snprintf(error, sizeof(error), "this weft-tune was built without --%s",
-			 o->plan.target);
-		return failed(error);
-	}
 	target = ops->open(*o->plan.name ? o->plan.name : NULL, error);
 	if (!target)
 		return failed(error);

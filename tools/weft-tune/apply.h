@@ -9,7 +9,7 @@
 
 #include "tools/weft-tune/opts.h"
 
-/* Its exit status. ops: NULL where there is no such target. out: where it says what was set. */
+/* Its exit status. out: where it says what was set. */
 int tune_apply(const struct tune_opts *o, const struct tune_target_ops *ops, FILE *out);
 
 /* The command that sets the same by hand: "weftctl coalesce ..." or "ethtool -C ...". */

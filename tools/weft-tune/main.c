@@ -42,18 +42,13 @@ static int failed(const char *error)
 	return EXIT_FAILED;
 }
 
-/* A target that is not linked in is none. */
-#pragma weak tune_target_sim
-#pragma weak tune_target_device
-#pragma weak tune_target_netdev
-
 static const struct tune_target_ops *target_ops(const char *name)
 {
-	const struct tune_target_ops *const all[] = {&tune_target_sim, &tune_target_device,
-						     &tune_target_netdev};
+	static const struct tune_target_ops *const all[] = {&tune_target_sim, &tune_target_device,
+							    &tune_target_netdev};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i] && !strcmp(all[i]->name, name))
+		if (!strcmp(all[i]->name, name))
 			return all[i];
 	return NULL;
 }
@@ -111,9 +106,10 @@ static int fill_plan(struct job *job)
 static int open_target(struct job *job)
 {
 	job->run.ops = target_ops(job->plan.target);
+	/* A record may come from elsewhere. */
 	if (!job->run.ops)
-		return tune_fail(job->error, -ENOTSUP, "this weft-tune was built without --%s",
-				 job->plan.target);
+		return tune_fail(job->error, -ENOTSUP, "%s: there is no target '%s'",
+				 job->record.dir, job->plan.target);
 	job->run.target = job->run.ops->open(*job->plan.name ? job->plan.name : NULL, job->error);
 	if (!job->run.target)
 		return -EIO;
@@ -204,6 +200,16 @@ static int stopped(const struct job *job)
 	return EXIT_FAILED;
 }
 
+/* What was measured until an error is not lost. */
+static int broken(const struct job *job)
+{
+	if (job->record.fd < 0 || !job->record.num)
+		return failed(job->error);
+	fprintf(stderr, "weft-tune: %s; %zu measurements are kept, weft-tune --resume %s goes on\n",
+		job->error, job->record.num, job->record.dir);
+	return EXIT_FAILED;
+}
+
 /* A new run, or one that is taken up again. */
 static int search(const struct tune_opts *o)
 {
@@ -228,7 +234,7 @@ static int search(const struct tune_opts *o)
 	else if (rc == -EINTR && stop)
 		status = stopped(&job);
 	else
-		status = failed(job.error);
+		status = broken(&job);
 	tune_record_close(&job.record);
 	return status;
 }

@@ -25,8 +25,9 @@ enum tune_method {
 /* What a measurement was for. */
 enum tune_phase {
 	TUNE_SEARCH,
-	TUNE_FINAL,   /* the best of a search measured again, in turn, with the setting found */
-	TUNE_COMPARE, /* two optima side by side */
+	TUNE_SIMPLIFY, /* the best one with single parameters as they were found */
+	TUNE_FINAL,    /* the best of a search measured again, in turn, with the setting found */
+	TUNE_COMPARE,  /* two optima side by side */
 	TUNE_PHASES
 };
 

@@ -21,6 +21,7 @@ static const char *const methods[TUNE_METHODS] = {
 
 static const char *const phases[TUNE_PHASES] = {
     [TUNE_SEARCH] = "search",
+    [TUNE_SIMPLIFY] = "simplify",
     [TUNE_FINAL] = "final",
     [TUNE_COMPARE] = "compare",
 };

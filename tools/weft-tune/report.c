@@ -61,6 +61,14 @@ static const struct tune_choice *found_choice(const struct tune_verdict *v)
 	return NULL;
 }
 
+/* What the search came upon itself. */
+static const struct tune_choice *own_best(const struct tune_verdict *v)
+{
+	if (v->objective == TUNE_PARETO)
+		return tune_verdict_best(v);
+	return v->num_choices ? &v->choices[v->own] : NULL;
+}
+
 /* How the best one compares with what was set before, in words. */
 static void versus_text(const struct tune_verdict *v, char *text, size_t chars)
 {
@@ -161,7 +169,11 @@ static void best_of(struct doc *doc, const struct tune_analysis *a, enum tune_ob
 		doc_para(doc, "The knee of the front (by %s), nearest to the best of everything:",
 			 tune_method_name(v->method));
 	else
-		doc_para(doc, "By %s, %s%s:", tune_method_name(v->method), versus,
+		doc_para(doc, "By %s, %s%s%s:", tune_method_name(v->method), versus,
+			 v->alike > 1
+			     ? "; of settings that cannot be told apart it is the one that changes "
+			       "the fewest parameters"
+			     : "",
 			 v->verified ? "" : "; measured in the search alone, so luck is in it");
 	tune_by_hand(a->plan->target, a->plan->name, &best->setting, a->plan->space.params, text,
 		     sizeof(text));
@@ -185,7 +197,7 @@ static void searches(struct doc *doc, const struct tune_analysis *a)
 	for (size_t i = 0; i < a->num_verdicts; i++) {
 		const struct tune_verdict *v = &a->verdicts[i];
 		unsigned int metric = tune_objective_metric(v->objective);
-		const struct tune_choice *best = tune_verdict_best(v);
+		const struct tune_choice *best = own_best(v);
 
 		CELL(cells, 0, "%s", tune_method_name(v->method));
 		CELL(cells, 1, "%s", tune_objective_name(v->objective));
@@ -219,8 +231,7 @@ static void halving(struct doc *doc, const struct tune_analysis *a)
 		for (size_t j = 0; j < a->num_verdicts; j++) {
 			const struct tune_verdict *h = &a->verdicts[i], *g = &a->verdicts[j];
 			unsigned int metric = tune_objective_metric(h->objective);
-			const struct tune_choice *x = tune_verdict_best(h),
-						 *y = tune_verdict_best(g);
+			const struct tune_choice *x = own_best(h), *y = own_best(g);
 			char mine[64], theirs[64];
 
 			if (h->method != TUNE_HALVING || g->method != TUNE_GENETIC ||

@@ -2,12 +2,16 @@
 /*
  * Candidates, interleaved measurement, budgets, the end of a search; see search.h.
  */
-#include "tools/weft-tune/search.h"
+#include "tools/weft-tune/method_hill.h"
 #include "tools/weft-tune/stat.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+	SIMPLIFY_REPEATS = 3,
+};
 
 static void *more(void *old, uint32_t num, uint32_t *room, size_t bytes)
 {
@@ -229,20 +233,86 @@ void search_choose(struct tune_search *s, struct tune_cand *const *cands, uint32
 	free(order);
 }
 
-struct tune_finals search_plan_finals(uint64_t budget)
+struct tune_finals search_plan_finals(uint64_t budget, unsigned int params)
 {
 	static const struct tune_finals ways[] = {
-	    {5, 7, true}, {3, 5, true}, {2, 3, true}, {2, 2, false}};
+	    {5, 7, true, 0}, {3, 5, true, 0}, {2, 3, true, 0}, {2, 2, false, 0}};
+	uint32_t simplify = (params + 1) * SIMPLIFY_REPEATS;
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		if (search_finals_cost(&ways[i]) <= budget / 5)
-			return ways[i];
-	return (struct tune_finals){1, 0, false};
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct tune_finals f = ways[i];
+
+		if (search_finals_cost(&f) > budget / 5)
+			continue;
+		if (f.cands > 2 && simplify <= budget / 8)
+			f.simplify = simplify;
+		return f;
+	}
+	return (struct tune_finals){1, 0, false, 0};
 }
 
 uint64_t search_finals_cost(const struct tune_finals *finals)
 {
-	return (uint64_t)(finals->cands + finals->found) * finals->repeats;
+	return (uint64_t)(finals->cands + finals->found) * finals->repeats + finals->simplify;
+}
+
+/* Standard deviation and median cost of the last num samples. */
+static double recent(const struct tune_cand *cand, unsigned int metric, uint32_t num,
+		     double *spread)
+{
+	double values[SIMPLIFY_REPEATS], mean = 0, squares = 0;
+
+	for (uint32_t i = 0; i < num; i++) {
+		values[i] = tune_metric_cost(
+		    metric, cand->samples[cand->num - num + i].result.value[metric]);
+		mean += values[i] / num;
+	}
+	for (uint32_t i = 0; i < num; i++)
+		squares += (values[i] - mean) * (values[i] - mean);
+	*spread = sqrt(squares / (num - 1));
+	return stat_median(values, num);
+}
+
+int search_simplify(struct tune_search *s)
+{
+	const struct tune_entry model = {.phase = TUNE_SIMPLIFY,
+					 .effort = {.metrics = s->metrics, .effort = 1}};
+	unsigned int metric = tune_objective_metric(s->objective), param[TUNE_P], num = 0;
+	double costs[TUNE_P + 1], spreads[TUNE_P + 1], worst;
+	struct tune_cand *cands[TUNE_P + 1];
+	struct tune_setting simple;
+	int rc;
+
+	if (!s->num_finals)
+		return 0;
+	simple = s->finals[0]->setting;
+	cands[0] = s->finals[0];
+	for (unsigned int i = 0; i < TUNE_P; i++) {
+		struct tune_setting one = simple;
+
+		if (one.param[i] == s->space->base.param[i])
+			continue;
+		one.param[i] = s->space->base.param[i];
+		param[num++] = i;
+		cands[num] = search_add(s, &one);
+	}
+	rc = rounds(s, cands, num + 1, &model, SIMPLIFY_REPEATS, false);
+	if (rc < 0)
+		return rc;
+	for (unsigned int i = 0; i <= num; i++)
+		costs[i] = recent(cands[i], metric, SIMPLIFY_REPEATS, &spreads[i]);
+	worst = costs[0] + hill_noise(spreads, num + 1, SIMPLIFY_REPEATS);
+	for (unsigned int i = 0; i < num; i++)
+		if (costs[i + 1] <= worst)
+			simple.param[param[i]] = s->space->base.param[param[i]];
+	/* Nothing to gain when it is known already, by which way ever. */
+	for (uint32_t i = 0; i < s->num_finals; i++)
+		if (tune_same(&s->finals[i]->setting, &simple))
+			return 0;
+	if (s->num_finals < s->wanted_finals)
+		s->num_finals++;
+	s->finals[s->num_finals - 1] = search_add(s, &simple);
+	return 0;
 }
 
 int search_finals(struct tune_search *s, const struct tune_finals *finals)
@@ -283,13 +353,14 @@ int search_run(struct tune_search *s)
 	    [TUNE_HILL] = method_hill,       [TUNE_GENETIC] = method_genetic,
 	    [TUNE_HALVING] = method_halving, [TUNE_GRID] = method_grid,
 	};
-	struct tune_finals finals = search_plan_finals(s->budget);
+	struct tune_finals finals =
+	    search_plan_finals(s->budget, (unsigned int)__builtin_popcount(s->space->params));
 	int rc;
 
 	s->budget -= search_finals_cost(&finals);
 	s->wanted_finals = finals.cands;
 	rc = methods[s->method](s);
-	if (rc < 0)
-		return rc;
-	return search_finals(s, &finals);
+	if (rc >= 0 && finals.simplify && s->objective != TUNE_PARETO)
+		rc = search_simplify(s);
+	return rc < 0 ? rc : search_finals(s, &finals);
 }

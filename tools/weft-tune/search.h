@@ -56,6 +56,8 @@ struct tune_search {
 struct tune_finals {
 	uint32_t cands, repeats;
 	bool found;
+	/* Measurements for finding out which parameters the best one need not change; 0: none. */
+	uint32_t simplify;
 };
 
 /* Draws from the plan's seed; search_free() gives all back. */
@@ -94,9 +96,16 @@ void search_order(const struct tune_search *search, struct tune_cand **cands, ui
 /* Makes finals of the best ones of cands that differ. */
 void search_choose(struct tune_search *search, struct tune_cand *const *cands, uint32_t num);
 
-/* How the end is planned for a budget. */
-struct tune_finals search_plan_finals(uint64_t budget);
+/* How the end is planned for a budget, with so many parameters. */
+struct tune_finals search_plan_finals(uint64_t budget, unsigned int params);
 uint64_t search_finals_cost(const struct tune_finals *finals);
+
+/*
+ * Sets single parameters of the best final back to what was found. Those that make no difference
+ * beyond the noise are set back together, and the setting that comes of it takes the last place
+ * of the finals.
+ */
+int search_simplify(struct tune_search *search);
 
 /* Measures the finals of a search, all metrics, in rounds. */
 int search_finals(struct tune_search *search, const struct tune_finals *finals);
