@@ -73,12 +73,13 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer);
 static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enum mpa_state state)
 {
 	struct mpa_conn *conn = fw_pool_get(&nic->mpa_conns);
-	struct mpa_setup *setup = fw_pool_get(&nic->mpa_setups);
+	struct mpa_setup *setup;
 
-	/* There are as many of both. */
-	assert(!conn == !setup);
 	if (!conn)
 		return NULL;
+	/* There are as many, and none without a connection. */
+	setup = fw_pool_get(&nic->mpa_setups);
+	assert(setup);
 	memset(conn, 0, sizeof(*conn));
 	memset(setup, 0, sizeof(*setup));
 	conn->setup = setup;
