@@ -281,8 +281,12 @@ static int on_vector(const char *cmd, const char *params, struct rte_tel_data *d
 	for (uint32_t i = 0; i < HW_VECTOR_BUCKETS; i++) {
 		char name[RTE_TEL_MAX_STRING_LEN];
 
-		snprintf(name, sizeof(name), "wait_below_%" PRIu64 "_ns",
-			 (UINT64_C(1) << i) * HW_VECTOR_UNIT_NS);
+		/* The last one has no end. */
+		if (i + 1 == HW_VECTOR_BUCKETS)
+			snprintf(name, sizeof(name), "wait_longer");
+		else
+			snprintf(name, sizeof(name), "wait_below_%" PRIu64 "_ns",
+				 hw_vector_bucket_ns(i + 1));
 		rte_tel_data_add_dict_u64(data, name, sum.wait[i]);
 	}
 	return 0;

@@ -26,7 +26,6 @@ SAME(HW_COALESCE_TARGET, WEFT_COALESCE_TARGET);
 SAME(HW_COALESCE_SET_ALL, WEFT_COALESCE_SET_ALL);
 SAME(HW_COALESCE_ALL_VECTORS, WEFT_COALESCE_ALL_VECTORS);
 SAME(HW_VECTOR_BUCKETS, WEFT_VECTOR_BUCKETS);
-SAME(HW_VECTOR_UNIT_NS, WEFT_VECTOR_UNIT_NS);
 /* The counters of struct weft_vector stand in the order of the NIC's. */
 #define X(name) SAME(HW_VECTOR_##name, offsetof(struct weft_vector, name) / sizeof(uint64_t));
 HW_VECTOR_COUNTERS(X)
@@ -116,10 +115,9 @@ int weft_query_vector(struct weft_context *context, uint32_t vector, uint32_t sh
 	return 0;
 }
 
-/* The times of bucket i begin here. */
-static uint64_t bucket_ns(uint32_t i)
+uint64_t weft_vector_bucket_ns(uint32_t bucket)
 {
-	return i ? (UINT64_C(1) << (i - 1)) * WEFT_VECTOR_UNIT_NS : 0;
+	return hw_vector_bucket_ns(bucket < HW_VECTOR_BUCKETS ? bucket : HW_VECTOR_BUCKETS);
 }
 
 uint64_t weft_vector_wait_ns(const struct weft_vector *counters, uint32_t percentile)
@@ -136,7 +134,7 @@ uint64_t weft_vector_wait_ns(const struct weft_vector *counters, uint32_t percen
 		return 0;
 	for (uint32_t i = 0; i < WEFT_VECTOR_BUCKETS; i++) {
 		uint64_t n = counters->wait[i];
-		uint64_t from = bucket_ns(i), width = bucket_ns(i + 1) - from;
+		uint64_t from = hw_vector_bucket_ns(i), width = hw_vector_bucket_ns(i + 1) - from;
 
 		if (below + n < rank) {
 			below += n;
@@ -147,5 +145,5 @@ uint64_t weft_vector_wait_ns(const struct weft_vector *counters, uint32_t percen
 		return i ? from + (uint64_t)((double)width * (double)(rank - below) / (double)n)
 			 : 0;
 	}
-	return bucket_ns(WEFT_VECTOR_BUCKETS);
+	return hw_vector_bucket_ns(WEFT_VECTOR_BUCKETS);
 }

@@ -83,8 +83,7 @@ WEFT_API WEFT_CHECK_RET int weft_set_coalesce(struct weft_context *context, uint
 					      uint32_t mask, const struct weft_coalesce *coalesce);
 
 enum {
-	WEFT_VECTOR_BUCKETS = 24,
-	WEFT_VECTOR_UNIT_NS = 128,
+	WEFT_VECTOR_BUCKETS = 44,
 };
 
 /* What a vector has counted since weftd began. */
@@ -106,8 +105,8 @@ struct weft_vector {
 	uint64_t held_irq;     /* events that waited for the limits IRQ */
 	uint64_t mode_changes; /* limits that ADAPTIVE and TARGET have chosen anew */
 	/*
-	 * From completion to interrupt, of each completion that an interrupt told of. Bucket 0: at
-	 * once; bucket i: from 2^(i-1) to 2^i - 1 units of WEFT_VECTOR_UNIT_NS.
+	 * From completion to interrupt, of each completion that an interrupt told of; bucket i from
+	 * weft_vector_bucket_ns(i) on. Bucket 0 is at once.
 	 */
 	uint64_t wait[WEFT_VECTOR_BUCKETS];
 	uint64_t wait_sum_ns;
@@ -120,6 +119,12 @@ struct weft_vector {
  */
 WEFT_API WEFT_CHECK_RET int weft_query_vector(struct weft_context *context, uint32_t vector,
 					      uint32_t shard, struct weft_vector *counters);
+
+/*
+ * Where bucket i of wait[] begins, which is where bucket i - 1 ends: steps of an eighth to a
+ * quarter of the time. The last bucket has what is longer, too. Never fails.
+ */
+WEFT_API uint64_t weft_vector_bucket_ns(uint32_t bucket);
 
 /*
  * The time within which so many of 10,000 completions were told of (9,900: the 99th percentile), as

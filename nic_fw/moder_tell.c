@@ -37,14 +37,6 @@ void moder_forget(struct fw_moder *m)
 	m->num_ages = 0;
 }
 
-static uint32_t bucket_of(uint64_t wait_ns)
-{
-	uint64_t units = wait_ns / HW_VECTOR_UNIT_NS;
-	uint32_t bucket = units ? 64 - (uint32_t)__builtin_clzll(units) : 0;
-
-	return bucket < HW_VECTOR_BUCKETS ? bucket : HW_VECTOR_BUCKETS - 1;
-}
-
 void moder_tell(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct moder_vector *vector = &nic->vectors[eq->vector];
@@ -62,7 +54,7 @@ void moder_tell(struct fw_nic *nic, struct fw_eq *eq)
 		/* Also an age that lies ahead. */
 		if (wait_ns > MAX_WAIT_NS)
 			wait_ns = MAX_WAIT_NS;
-		vector->wait[bucket_of(wait_ns)] += age->frames;
+		vector->wait[hw_vector_bucket_of(wait_ns)] += age->frames;
 		vector->wait_sum_ns += wait_ns * age->frames;
 		told += age->frames;
 	}

@@ -118,11 +118,32 @@ enum hw_vector_counter {
 	HW_VECTOR_NUM_COUNTERS
 };
 
+/*
+ * Buckets of times: four of one unit, then four to each doubling. Bucket 0 is at once, the last one
+ * has no end.
+ */
 enum {
-	/* Bucket 0: at once; bucket i: from 2^(i-1) to 2^i - 1 units of HW_VECTOR_UNIT_NS. */
-	HW_VECTOR_BUCKETS = 24,
-	HW_VECTOR_UNIT_NS = 128,
+	HW_VECTOR_BUCKETS = 44,
+	HW_VECTOR_UNIT_NS = 256,
 };
+
+/* Where bucket i begins; of HW_VECTOR_BUCKETS: where the last one would end. */
+static inline uint64_t hw_vector_bucket_ns(uint32_t i)
+{
+	uint64_t units = i < 4 ? i : (UINT64_C(4) + i % 4) << (i / 4 - 1);
+
+	return units * HW_VECTOR_UNIT_NS;
+}
+
+static inline uint32_t hw_vector_bucket_of(uint64_t ns)
+{
+	uint64_t units = ns / HW_VECTOR_UNIT_NS;
+	/* Shifted so far the leading bit and the two behind it are left: 4 to 7. */
+	uint32_t shift = units < 4 ? 0 : 61 - (uint32_t)__builtin_clzll(units);
+	uint32_t i = 4 * shift + (uint32_t)(units >> shift);
+
+	return i < HW_VECTOR_BUCKETS ? i : HW_VECTOR_BUCKETS - 1;
+}
 
 /* HW_CMD_VECTOR: obj.handle is the vector, obj.shard the shard. EINVAL: no such vector. */
 struct hw_resp_vector {

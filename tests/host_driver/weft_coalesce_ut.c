@@ -170,16 +170,16 @@ static void percentiles(void)
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 9900), 0);
 	v.wait[0] = 100;
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 9900), 0);
-	/* Half of them at once, the others from 128 to 255 ns. */
+	/* Half of them at once, the others from 256 to 511 ns. */
 	v.wait[1] = 100;
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 5000), 0);
-	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 7500), 192);
-	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 10000), 256);
-	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 20000), 256);
+	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 7500), 384);
+	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 10000), 512);
+	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 20000), 512);
 	/* One in the last bucket: no percentile overflows. */
 	memset(&v, 0, sizeof(v));
 	v.wait[WEFT_VECTOR_BUCKETS - 1] = 1;
-	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 5000), (UINT64_C(1) << 23) * 128);
+	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 5000), 4096 * 256);
 	CU_ASSERT_EQUAL(weft_vector_wait_ns(&v, 0), 0);
 	/* So many that a product with 10,000 would not fit. */
 	memset(&v, 0, sizeof(v));
@@ -190,4 +190,21 @@ static void percentiles(void)
 		       weft_vector_wait_ns(&v, 9999) <= 1024);
 }
 
-UT_MAIN("host_driver/weft_coalesce", UT(queries), UT(sets), UT(counters), UT(percentiles))
+/* Every time is in the bucket that begins at or before it, and none is wider than a quarter. */
+static void buckets(void)
+{
+	CU_ASSERT_EQUAL(weft_vector_bucket_ns(0), 0);
+	CU_ASSERT_EQUAL(weft_vector_bucket_ns(4), 1024);
+	CU_ASSERT_EQUAL(weft_vector_bucket_ns(1000), weft_vector_bucket_ns(WEFT_VECTOR_BUCKETS));
+	for (uint32_t i = 0; i < WEFT_VECTOR_BUCKETS; i++) {
+		uint64_t from = weft_vector_bucket_ns(i), to = weft_vector_bucket_ns(i + 1);
+
+		CU_ASSERT_TRUE(from < to && (i < 4 || 4 * (to - from) <= from));
+		CU_ASSERT_EQUAL(hw_vector_bucket_of(from), i);
+		CU_ASSERT_EQUAL(hw_vector_bucket_of(to - 1), i);
+	}
+	CU_ASSERT_EQUAL(hw_vector_bucket_of(UINT64_MAX), WEFT_VECTOR_BUCKETS - 1);
+}
+
+UT_MAIN("host_driver/weft_coalesce", UT(queries), UT(sets), UT(counters), UT(percentiles),
+	UT(buckets))

@@ -42,18 +42,20 @@ static json_t *json_vector(const char *nic, uint32_t vector, const struct weft_v
 {
 	json_t *row = json_pack("{s:s, s:I, s:I}", "nic", nic, "vector", (json_int_t)vector,
 				"event_queues", (json_int_t)v->event_queues);
-	json_t *buckets = json_array();
+	json_t *buckets = json_array(), *begins = json_array();
 
 #define X(name) json_object_set_new(row, #name, json_integer((json_int_t)v->name));
 	HW_VECTOR_COUNTERS(X)
 #undef X
-	for (uint32_t i = 0; i < WEFT_VECTOR_BUCKETS; i++)
+	for (uint32_t i = 0; i < WEFT_VECTOR_BUCKETS; i++) {
+		json_array_append_new(begins, json_integer((json_int_t)weft_vector_bucket_ns(i)));
 		json_array_append_new(buckets, json_integer((json_int_t)v->wait[i]));
-	json_object_set_new(
-	    row, "wait",
-	    json_pack("{s:I, s:f, s:f, s:f, s:o}", "unit_ns", (json_int_t)WEFT_VECTOR_UNIT_NS,
-		      "mean_us", ratio((double)v->wait_sum_ns, (double)wait_count(v)) * 1e-3,
-		      "p50_us", wait_us(v, 5000), "p99_us", wait_us(v, 9900), "buckets", buckets));
+	}
+	json_object_set_new(row, "wait",
+			    json_pack("{s:f, s:f, s:f, s:o, s:o}", "mean_us",
+				      ratio((double)v->wait_sum_ns, (double)wait_count(v)) * 1e-3,
+				      "p50_us", wait_us(v, 5000), "p99_us", wait_us(v, 9900),
+				      "from_ns", begins, "buckets", buckets));
 	return row;
 }
 
@@ -72,12 +74,14 @@ static void print_wait(const struct weft_vector *v)
 	}
 	for (i = first; i <= last && i < WEFT_VECTOR_BUCKETS; i++) {
 		int bar = (int)((double)v->wait[i] / (double)most * BAR_CHARS + 0.5);
-		double to = (double)(UINT64_C(1) << i) * WEFT_VECTOR_UNIT_NS * 1e-3;
+		double to = (double)weft_vector_bucket_ns(i + 1) * 1e-3;
 
-		if (i)
-			printf("     wait below %10.3f us: ", to);
-		else
+		if (!i)
 			printf("     wait of none            : ");
+		else if (i + 1 == WEFT_VECTOR_BUCKETS)
+			printf("     wait longer             : ");
+		else
+			printf("     wait below %10.3f us: ", to);
 		printf("%12" PRIu64 " %.*s\n", v->wait[i], bar,
 		       "########################################");
 	}
