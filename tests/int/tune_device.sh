@@ -43,7 +43,7 @@ one_line()
 }
 
 # 4,096 settings, none of which takes long.
-long=(--method grid --params rx-usecs,tx-usecs,rx-frames,tx-frames,rx-usecs-irq,tx-usecs-irq --grid 1,2,3,4)
+long=(--method grid --params "rx-usecs,tx-usecs,rx-frames,tx-frames,rx-usecs-irq,tx-usecs-irq" --grid "1,2,3,4")
 
 weftd_start weftd --nics 2
 ctl coalesce weft0 set rx-usecs 7 tx-frames 3

@@ -195,6 +195,10 @@ static void bad_input(void)
 	ops->found(t, &s);
 	CU_ASSERT(s.param[0] == 0 && strstr(ops->describe(t), "simulated"));
 	ops->close(t);
+	t = open_profile("espgoal");
+	ops->found(t, &s);
+	CU_ASSERT(s.param[HW_COALESCE_rx_usecs] == 20 && s.param[HW_COALESCE_tx_frames] == 53);
+	ops->close(t);
 }
 
 UT_MAIN("tools/tune_target_sim", UT(latency_rises_by_rx_usecs), UT(tx_usecs_leave_a_gap),

@@ -46,6 +46,7 @@ struct profile {
 	uint32_t block;
 	struct sim_cost nic; /* as goal-run takes it: docs/goal-sim.md */
 	struct sim_client_cost host;
+	struct tune_setting found; /* what such a machine is set to at first */
 };
 
 static const struct profile profiles[] = {
@@ -94,6 +95,8 @@ static const struct profile profiles[] = {
 		 .arm_ns = 200,
 		 .byte_ps = 500,
 		 .jitter_ns = 1000},
+	/* Linux's driver of the Tigon3 starts it so. */
+	.found = {{20, 5, 72, 53, 25, 5, 25, 5}},
     },
 };
 
@@ -381,6 +384,7 @@ static struct tune_target *sim_open_target(const char *name, char *error)
 		free(target);
 		return NULL;
 	}
+	target->setting = target->profile->found;
 	snprintf(target->what, sizeof(target->what),
 		 "simulated (%s): %s. Ping-pong of %d B; bulk in frames of %u B, %u asked for at a "
 		 "time; a stream of %d B.",
@@ -410,11 +414,9 @@ static int sim_apply(struct tune_target *target, const struct tune_setting *sett
 	return 0;
 }
 
-/* A NIC that was just made: everything is off. */
 static void sim_found(const struct tune_target *target, struct tune_setting *setting)
 {
-	(void)target;
-	memset(setting, 0, sizeof(*setting));
+	*setting = target->profile->found;
 }
 
 static int sim_restore(struct tune_target *target, char *error)
