@@ -135,7 +135,7 @@ SKELS_tools := $(if $(HAVE_BPF),$(call skels,tools))
 
 TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c)))
 ifeq ($(HAVE_BPF),)
-TOOLS := $(filter-out weft-irqs,$(TOOLS))
+TOOLS := $(filter-out weft-irqs weft-tune,$(TOOLS))
 endif
 tool_sources = $(sort $(filter-out %.bpf.c,$(wildcard tools/$1/*.c)) $(TOOL_SRCS_$1))
 # All of weft-tune but its main(): its unit tests are linked with that, too.
@@ -143,6 +143,10 @@ SRC_tune := $(sort $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tun
 HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
+# weft-tune counts by BPF.
+ifeq ($(HAVE_BPF),)
+UT_SRCS := $(filter-out tests/tools/tune_%,$(UT_SRCS))
+endif
 ifeq ($(HAVE_DPDK),)
 UT_SRCS := $(filter-out tests/dpdk_app/% tests/fuzz/options_ut.c tests/fuzz/control_ut.c,$(UT_SRCS))
 endif
@@ -233,11 +237,12 @@ TOOL_ARCHIVES_goal-run := sim goal weft nicfw
 # Tunes simulated NICs, and draws its random numbers as the simulator does.
 TOOL_ARCHIVES_weft-tune := sim goal weft nicfw
 # Sets Linux's interfaces over netlink.
-TOOL_LIBS_OF_weft-tune := -lmnl
+TOOL_LIBS_OF_weft-tune := -lmnl -lbpf
 # Makes frames itself: CRC32C.
 TOOL_ARCHIVES_weft-bench := goal weft nicfw
 # Counts in the kernel. What another program links to count with it: these, and -lbpf.
 IRQS_SRCS := $(patsubst %,tools/weft-irqs/%.c,irqs irqs_read irqs_report hist)
+TOOL_SRCS_weft-tune := $(IRQS_SRCS)
 TOOL_LIBS_OF_weft-irqs := -lbpf
 
 WEFTD_LIBS = $(DPDK_LIBS) -lisal -lbpf -ljansson -lm -ldl
@@ -262,7 +267,7 @@ $(eval $(call archive,tsan,weft,$(SRC_weft)))
 $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 
-$(eval $(call archive,san,tune,$(SRC_tune)))
+$(eval $(call archive,san,tune,$(SRC_tune) $(IRQS_SRCS)))
 
 # Stand-ins for shared libraries of rdma-core: the names and symbol versions are those of the real one,
 # which is asked for them; $1 library, $2 its objects, $3 libraries it is linked with, $4 functions of ours that

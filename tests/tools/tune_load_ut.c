@@ -260,9 +260,15 @@ static void results(void)
 	CU_ASSERT(r.value[TUNE_overlap] == 0);
 	stream_window();
 	run.busy_a = 0.5;
+	run.wakeups = 46;
+	run.switches = 69;
+	run.softirqs = NAN;
 	tune_work_result(TUNE_WORK_STREAM, &run, &r);
 	CU_ASSERT(fabs(r.value[TUNE_irqs_per_msg] - 30.0 / 23) < 1e-9);
 	CU_ASSERT(fabs(r.value[TUNE_cpu_us_per_msg] - 1e6 / 23) < 1e-6);
+	CU_ASSERT(fabs(r.value[TUNE_wakeups_per_msg] - 2) < 1e-9);
+	CU_ASSERT(fabs(r.value[TUNE_switches_per_msg] - 3) < 1e-9);
+	CU_ASSERT(isnan(r.value[TUNE_softirqs_per_msg]));
 	tune_result_clear(&part);
 	tune_result_take(&part, &r, TUNE_BIT(overlap));
 	CU_ASSERT(part.value[TUNE_overlap] == 0 && isnan(part.value[TUNE_lat_us]));

@@ -50,6 +50,9 @@ const char *picture_axis(unsigned int metric)
 	    [TUNE_irqs_per_msg] = "interrupts a message",
 	    [TUNE_overlap] = "share of time left to computing",
 	    [TUNE_cpu_us_per_msg] = "processor time a message, us",
+	    [TUNE_wakeups_per_msg] = "wake-ups a message",
+	    [TUNE_switches_per_msg] = "context switches a message",
+	    [TUNE_softirqs_per_msg] = "softirqs a message",
 	};
 
 	return axes[metric];

@@ -4,6 +4,7 @@
  */
 #include "tools/weft-tune/method_hill.h"
 #include "tools/weft-tune/stat.h"
+#include "tools/weft-tune/target.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ void search_init(struct tune_search *s, struct tune_run *run, const struct tune_
 	    .plan = plan,
 	    .method = method,
 	    .objective = objective,
-	    .metrics = tune_objective_metrics(objective),
+	    .metrics = tune_objective_metrics(objective) |
+		       (objective == TUNE_CPU ? run->ops->metrics & TUNE_HOST_METRICS : 0),
 	    .repeats = plan->repeats,
 	    .budget = budget,
 	};

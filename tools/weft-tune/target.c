@@ -15,7 +15,8 @@ uint32_t tune_work_metrics(enum tune_work work)
 	    [TUNE_WORK_PING] = TUNE_BIT(lat_us) | TUNE_BIT(lat_p99_us),
 	    [TUNE_WORK_BULK_1] = TUNE_BIT(bw_1m) | TUNE_BIT(overlap),
 	    [TUNE_WORK_BULK_10] = TUNE_BIT(bw_10m) | TUNE_BIT(irqs_per_s),
-	    [TUNE_WORK_STREAM] = TUNE_BIT(irqs_per_msg) | TUNE_BIT(cpu_us_per_msg),
+	    [TUNE_WORK_STREAM] =
+		TUNE_BIT(irqs_per_msg) | TUNE_BIT(cpu_us_per_msg) | TUNE_HOST_METRICS,
 	};
 
 	return metrics[work];
@@ -81,6 +82,9 @@ void tune_work_result(enum tune_work work, const struct tune_outcome *run,
 	case TUNE_WORK_STREAM:
 		result->value[TUNE_irqs_per_msg] = (double)run->irqs_a / messages;
 		result->value[TUNE_cpu_us_per_msg] = run->busy_a * run->seconds * 1e6 / messages;
+		result->value[TUNE_wakeups_per_msg] = run->wakeups / messages;
+		result->value[TUNE_switches_per_msg] = run->switches / messages;
+		result->value[TUNE_softirqs_per_msg] = run->softirqs / messages;
 		break;
 	case TUNE_WORKS:
 		break;

@@ -17,12 +17,17 @@
 #define TUNE_MB     1e6 /* what MB/s are counted in: the paper's bulk of 1 MB and 10 MB */
 #define TUNE_BIT(m) (UINT32_C(1) << TUNE_##m)
 
+/* What weft-irqs counts: of target device alone. */
+#define TUNE_HOST_METRICS                                                                          \
+	(TUNE_BIT(wakeups_per_msg) | TUNE_BIT(switches_per_msg) | TUNE_BIT(softirqs_per_msg))
+#define TUNE_ALL_METRICS ((UINT32_C(1) << TUNE_NUM_METRICS) - 1)
+
 /* What is measured with one run of a load. */
 enum tune_work {
 	TUNE_WORK_PING,    /* lat_us, lat_p99_us */
 	TUNE_WORK_BULK_1,  /* bw_1m, overlap */
 	TUNE_WORK_BULK_10, /* bw_10m, irqs_per_s */
-	TUNE_WORK_STREAM,  /* irqs_per_msg, cpu_us_per_msg */
+	TUNE_WORK_STREAM,  /* irqs_per_msg, cpu_us_per_msg, and what TUNE_HOST_METRICS are */
 	TUNE_WORKS
 };
 
@@ -34,7 +39,8 @@ struct tune_outcome {
 	struct load *load; /* of end A */
 	double seconds;
 	uint64_t irqs_a, irqs_b;
-	double busy_a, busy_b; /* share of a processor, 0..; NAN: not measured */
+	double busy_a, busy_b;              /* share of a processor, 0..; NAN: not measured */
+	double wakeups, switches, softirqs; /* of end A's process; NAN: not counted */
 };
 
 /* Copies the metrics of a mask. */

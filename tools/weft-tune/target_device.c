@@ -5,7 +5,8 @@
  * Settings go to all vectors of both NICs, as the paper set both nodes; what each vector of each
  * NIC was set to is read at open() and put back by restore(). The processes are made at the first
  * measurement, and again when one of them has died. Interrupts are those that the NICs counted
- * (HW_CMD_VECTOR), processor time is that of the two processes as the kernel accounts it: what
+ * (HW_CMD_VECTOR), processor time is that of the two processes as the kernel accounts it, or as
+ * weft-irqs does (dev_host.c): what
  * weftd does to wake them is on its own cores. Called by weft-tune; calls libweft as a tool.
  */
 #include <errno.h>
@@ -24,6 +25,7 @@
 #include "host_driver/weft.h"
 #include "shared_defs/hw_limits.h"
 #include "tools/weft-tune/dev_end.h"
+#include "tools/weft-tune/dev_host.h"
 
 enum {
 	ENDS = 2,
@@ -61,7 +63,8 @@ struct child {
 struct tune_target {
 	struct nic nic[ENDS];
 	struct child child[ENDS];
-	char what[256];
+	struct dev_host host;
+	char what[512];
 };
 
 /* ---- NICs ------------------------------------------------------------------------------------ */
@@ -378,6 +381,8 @@ static int measure_work(struct tune_target *target, enum tune_work work, double 
 
 	if (work == TUNE_WORK_PING)
 		rc = shorten(target, &plan, stop, error);
+	if (work == TUNE_WORK_STREAM)
+		dev_host_begin(&target->host, target->child[0].pid);
 	if (!rc)
 		rc = run_load(target, &plan, stop, error);
 	if (rc)
@@ -387,6 +392,8 @@ static int measure_work(struct tune_target *target, enum tune_work work, double 
 	run.irqs_b = interrupts(&target->nic[1]) - irqs_b;
 	run.busy_a = a->cpu_seconds / a->seconds;
 	run.busy_b = b->cpu_seconds / b->seconds;
+	if (work == TUNE_WORK_STREAM)
+		dev_host_end(&target->host, &run);
 	tune_work_result(work, &run, result);
 	return 0;
 }
@@ -421,6 +428,7 @@ static void device_close(struct tune_target *target)
 	uint32_t i;
 
 	reap_all(target);
+	dev_host_close(&target->host);
 	for (i = 0; i < ENDS; i++) {
 		if (target->nic[i].context)
 			weft_close_device(target->nic[i].context);
@@ -467,12 +475,14 @@ static struct tune_target *device_open(const char *name, char *error)
 		device_close(target);
 		return NULL;
 	}
+	dev_host_open(&target->host);
 	snprintf(
 	    target->what, sizeof(target->what),
 	    "%s and %s, a blocking process on each. Ping-pong of %d B; bulk in frames of %d B, "
-	    "%d asked for at a time; a stream of %d B.",
+	    "%d asked for at a time; a stream of %d B. Wake-ups, switches and softirqs%s%s%s.",
 	    target->nic[0].name, target->nic[1].name, LOAD_SMALL_BYTES, CHUNK_BYTES, BLOCK,
-	    STREAM_BYTES);
+	    STREAM_BYTES, target->host.irqs ? " are weft-irqs'" : " are not counted (",
+	    target->host.message, target->host.irqs ? "" : ")");
 	return target;
 }
 
@@ -520,7 +530,7 @@ static const char *device_describe(const struct tune_target *target)
 
 const struct tune_target_ops tune_target_device = {
     .name = "device",
-    .metrics = (UINT32_C(1) << TUNE_NUM_METRICS) - 1,
+    .metrics = TUNE_ALL_METRICS,
     .open = device_open,
     .params = device_params,
     .apply = device_apply,

@@ -267,7 +267,7 @@ static const char *netdev_describe(const struct tune_target *target)
 
 const struct tune_target_ops tune_target_netdev = {
     .name = "netdev",
-    .metrics = (UINT32_C(1) << TUNE_NUM_METRICS) - 1,
+    .metrics = TUNE_ALL_METRICS & ~TUNE_HOST_METRICS,
     .open = netdev_open,
     .params = netdev_params,
     .apply = netdev_apply,

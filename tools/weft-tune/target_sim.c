@@ -438,7 +438,7 @@ static const char *sim_describe(const struct tune_target *target)
 
 const struct tune_target_ops tune_target_sim = {
     .name = "sim",
-    .metrics = (UINT32_C(1) << TUNE_NUM_METRICS) - 1,
+    .metrics = TUNE_ALL_METRICS & ~TUNE_HOST_METRICS,
     .open = sim_open_target,
     .params = sim_params,
     .apply = sim_apply,

@@ -28,7 +28,10 @@ struct tune_setting {
 	X(irqs_per_s, "1/s", "interrupts of both hosts under bulk of 10 MB")                       \
 	X(irqs_per_msg, "", "interrupts for each message of the stream of 64 KiB, receiver")       \
 	X(overlap, "", "share of the host's time left to computing under bulk of 1 MB")            \
-	X(cpu_us_per_msg, "us", "processor time of the host for a message of the stream")
+	X(cpu_us_per_msg, "us", "processor time of the host for a message of the stream")          \
+	X(wakeups_per_msg, "", "times that the receiver was woken for a message of it")            \
+	X(switches_per_msg, "", "context switches of the receiver for a message of it")            \
+	X(softirqs_per_msg, "", "softirqs on top of the receiver for a message of it")
 
 enum tune_metric {
 #define X(name, unit, help) TUNE_##name,
