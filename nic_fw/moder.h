@@ -92,13 +92,12 @@ struct moder_sample {
 	uint64_t begin_ns;
 	uint64_t completions; /* fw_moder.completions at its beginning */
 	uint32_t interrupts;
-	uint32_t told; /* completions that they told of */
 };
 
 /* What decisions go by; all 0: nothing was measured with the profile before. */
 struct moder_rates {
 	uint64_t per_s;     /* completions */
-	uint32_t per_irq16; /* completions that an interrupt told of, in sixteenths */
+	uint32_t per_irq16; /* completions for each interrupt, in sixteenths */
 };
 
 struct moder_adapt {
@@ -115,13 +114,12 @@ struct moder_adapt {
 
 /* Mode TARGET: the budget of completions that may be late. */
 struct moder_target {
-	int64_t credit;     /* in 10,000ths of a completion */
-	uint64_t slack_ns;  /* by so much interrupts came after their time */
-	uint64_t due_ns;    /* of what waits, as last computed */
-	uint64_t hold_ns;   /* smoothed wait of the first of an interrupt */
-	uint32_t per_irq16; /* completions of an interrupt, smoothed, in sixteenths */
-	uint32_t skip;      /* interrupts for which nothing is given up, since it won nothing */
-	uint32_t vain;      /* times in a row that it won nothing */
+	int64_t credit;    /* in 10,000ths of a completion */
+	uint64_t slack_ns; /* by so much interrupts came after their time */
+	uint64_t due_ns;   /* of what waits, as last computed */
+	uint64_t hold_ns;  /* smoothed wait of the first of an interrupt */
+	uint32_t skip;     /* interrupts for which nothing is given up, since it won nothing */
+	uint32_t vain;     /* times in a row that it won nothing */
 };
 
 struct fw_moder {
@@ -224,8 +222,8 @@ bool moder_adapt_cqe(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *c
 		     const struct hw_cqe *cqe);
 /* When the next completion is overdue. */
 uint64_t moder_adapt_due_ns(const struct fw_moder *m);
-/* An interrupt is raised that tells of so many completions. */
-void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq, uint32_t told);
+/* An interrupt is raised; what waited for it is still there. */
+void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq);
 
 /* ---- moder_target.c -------------------------------------------------------------------------- */
 

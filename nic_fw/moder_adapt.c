@@ -17,9 +17,12 @@ enum {
 	SAMPLE_INTERRUPTS = 32,
 	MAX_PATIENCE = 8,
 	MAX_ALONE = 2,
-	SIGNIFICANT_PERCENT = 10, /* DIM's */
-	GAPS_OVERDUE = 3,         /* a completion that has not come after so many gaps */
-	GAPS_IDLE = 8,            /* one that comes after so many was waited for */
+	RATE_PERCENT = 6, /* differences that mean something; DIM has 10 for all */
+	IRQS_PERCENT = 10,
+	ENOUGH = 16,      /* completions for each interrupt: rare enough */
+	GAPS_OVERDUE = 3, /* a completion that has not come after so many gaps */
+	GAPS_TRIAL = 2,   /* likewise while it is only tried */
+	GAPS_IDLE = 8,    /* one that comes after so many was waited for */
 	SMOOTH = 8,
 };
 #define MIN_OVERDUE_NS UINT64_C(2000)
@@ -61,24 +64,24 @@ static struct moder_rates measure(const struct fw_nic *nic, const struct fw_mode
 		ns = 1;
 	return (struct moder_rates){
 	    .per_s = completions * UINT64_C(1000000000) / ns,
-	    .per_irq16 = s->told * 16 / s->interrupts,
+	    .per_irq16 = (uint32_t)(completions * 16 / s->interrupts),
 	};
 }
 
 /* ---- compare --------------------------------------------------------------------------------- */
 
-static bool differ(uint64_t a, uint64_t b)
+static bool differ(uint64_t a, uint64_t b, uint32_t percent)
 {
 	uint64_t diff = a > b ? a - b : b - a;
 
-	return diff * 100 > (a > b ? a : b) * SIGNIFICANT_PERCENT;
+	return diff * 100 > (a > b ? a : b) * percent;
 }
 
 static enum verdict compare(const struct moder_rates *now, const struct moder_rates *last)
 {
-	if (differ(now->per_s, last->per_s))
+	if (differ(now->per_s, last->per_s, RATE_PERCENT))
 		return now->per_s > last->per_s ? BETTER : WORSE;
-	if (differ(now->per_irq16, last->per_irq16))
+	if (differ(now->per_irq16, last->per_irq16, IRQS_PERCENT))
 		return now->per_irq16 > last->per_irq16 ? BETTER : WORSE;
 	return SAME;
 }
@@ -137,16 +140,20 @@ static void decide(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rate
 
 	switch (a->tune) {
 	case MODER_TUNE_RIGHT:
-		if (a->last.per_s && compare(now, &a->last) == WORSE) {
-			/* Back to where it was better, and there for a while. */
+		if (a->profile && a->last.per_s && compare(now, &a->last) != BETTER) {
+			/* Nothing is won: back, and there for a while. */
 			more_patience(a);
 			set_tune(a, MODER_TUNE_LEFT);
 			step(nic, eq);
 			set_tune(a, MODER_TUNE_PARKED);
 			break;
 		}
-		a->patience = 0;
-		step(nic, eq);
+		if (a->profile)
+			a->patience = 0;
+		if (now->per_irq16 >= ENOUGH * 16)
+			set_tune(a, MODER_TUNE_PARKED);
+		else
+			step(nic, eq);
 		break;
 	case MODER_TUNE_LEFT:
 		if (compare(now, &a->last) == BETTER)
@@ -160,8 +167,12 @@ static void decide(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rate
 			set_tune(a, MODER_TUNE_LEFT);
 			step(nic, eq);
 		} else if (!--a->parked_for) {
-			set_tune(a, a->profile < TOP ? MODER_TUNE_RIGHT : MODER_TUNE_PARKED);
-			step(nic, eq);
+			if (now->per_irq16 >= ENOUGH * 16)
+				set_tune(a, MODER_TUNE_PARKED);
+			else
+				set_tune(a, MODER_TUNE_RIGHT);
+			if (a->tune == MODER_TUNE_RIGHT)
+				step(nic, eq);
 		}
 		break;
 	}
@@ -181,26 +192,34 @@ static void give_up(struct fw_nic *nic, struct fw_eq *eq)
 	begin_sample(nic, &eq->moder);
 }
 
-void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq, uint32_t told)
+/* Something waited: was it in vain? One completion of the other class is no win. */
+static bool waited_alone(const struct fw_nic *nic, const struct fw_moder *m)
+{
+	const struct moder_wait *rx = &m->wait[MODER_RX], *tx = &m->wait[MODER_TX];
+
+	if (!m->adapt.profile)
+		return false;
+	return (rx->frames && rx->first_ns < nic->now_ns) ||
+	       (tx->frames && tx->first_ns < nic->now_ns);
+}
+
+void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct fw_moder *m = &eq->moder;
 	struct moder_adapt *a = &m->adapt;
 	struct moder_rates rates;
 
-	if (a->profile && told == 1 &&
-	    (m->cause == HW_VECTOR_by_rx_usecs || m->cause == HW_VECTOR_by_tx_usecs)) {
-		if (++a->alone == MAX_ALONE) {
-			give_up(nic, eq);
-			return;
-		}
-	} else {
+	if (m->wait[MODER_RX].frames > 1 || m->wait[MODER_TX].frames > 1)
 		a->alone = 0;
+	else if (waited_alone(nic, m) && ++a->alone == MAX_ALONE) {
+		give_up(nic, eq);
+		return;
 	}
-	a->sample.told += told;
 	if (++a->sample.interrupts < SAMPLE_INTERRUPTS)
 		return;
 	rates = measure(nic, m);
-	if (rates.per_s)
+	/* Moderated, gaps may be those that moderation makes: a peer waits for us. */
+	if (rates.per_s && !a->profile)
 		a->gap_ns = UINT64_C(1000000000) / rates.per_s;
 	decide(nic, eq, &rates);
 	begin_sample(nic, m);
@@ -210,7 +229,7 @@ void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq, uint32_t told)
 
 uint64_t moder_adapt_due_ns(const struct fw_moder *m)
 {
-	uint64_t overdue_ns = m->adapt.gap_ns * GAPS_OVERDUE;
+	uint64_t overdue_ns = m->adapt.gap_ns * (m->adapt.profile > 1 ? GAPS_OVERDUE : GAPS_TRIAL);
 
 	return m->adapt.last_ns + (overdue_ns > MIN_OVERDUE_NS ? overdue_ns : MIN_OVERDUE_NS);
 }
@@ -255,15 +274,15 @@ static bool runs_low(struct fw_nic *nic, struct fw_eq *eq, const struct hw_cqe *
 bool moder_adapt_cqe(struct fw_nic *nic, struct fw_eq *eq, const struct fw_cq *cq,
 		     const struct hw_cqe *cqe)
 {
-	struct moder_adapt *a = &eq->moder.adapt;
-	uint64_t gap_ns = since_last_ns(nic, cq);
+	struct fw_moder *m = &eq->moder;
+	struct moder_adapt *a = &m->adapt;
 	bool low = runs_low(nic, eq, cqe);
 
+	/* The second and further ones of a wait say how fast they come by themselves. */
+	if (m->wait[MODER_RX].frames + m->wait[MODER_TX].frames > 1)
+		a->gap_ns = (a->gap_ns * (SMOOTH - 1) + nic->now_ns - a->last_ns) / SMOOTH;
 	a->last_ns = nic->now_ns;
-	if (gap_ns > a->gap_ns * GAPS_IDLE + IDLE_NS)
-		return true;
-	a->gap_ns = (a->gap_ns * (SMOOTH - 1) + gap_ns) / SMOOTH;
-	return low;
+	return low || since_last_ns(nic, cq) > a->gap_ns * GAPS_IDLE + IDLE_NS;
 }
 
 void moder_adapt_begin(struct fw_nic *nic, struct fw_eq *eq)

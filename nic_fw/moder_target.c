@@ -5,9 +5,8 @@
  *
  * An interrupt waits until the time of the oldest completion is over, and beyond it as far as the
  * budget allows: each completion told of earns what the percentile leaves, each late one costs a
- * whole. So the percentile holds at any moment, not on average. What may be late is given up
- * where it saves most, when less waits than an interrupt tells of as a rule; what was given up in
- * vain, since nothing followed (a peer that waits for us), is not tried again so soon. Interrupts
+ * whole. So the percentile holds at any moment, not on average. What was given up in vain, since
+ * nothing followed (a peer that waits for us), is not tried again so soon. Interrupts
  * of a core that comes late to its turn are asked for earlier by as much. Called by moder.c and
  * moder_tell.c.
  */
@@ -17,6 +16,7 @@ enum {
 	WHOLE = 10000,           /* a completion, in units of the budget */
 	MAX_CREDIT = 64 * WHOLE, /* that quiet times can save up */
 	MAX_VAIN = 10,
+	MAX_TIMES = 3,
 	SMOOTH = 16,
 };
 
@@ -40,7 +40,7 @@ static int64_t budget(const struct fw_nic *nic, const struct fw_eq *eq, uint32_t
 	const struct moder_target *t = &eq->moder.target;
 	int64_t earns = (int64_t)(WHOLE - settings_of(nic, eq)->target_percentile) * waiting;
 
-	if (t->skip || (waiting * 16 > t->per_irq16 && t->credit < MAX_CREDIT / 2))
+	if (t->skip)
 		return 0;
 	return t->credit + earns;
 }
@@ -65,11 +65,9 @@ uint64_t moder_target_due_ns(const struct fw_nic *nic, struct fw_eq *eq)
 		if (left < 0 && age->ns < due_ns)
 			due_ns = age->ns;
 	}
-	/* Given up or not, nobody waits for more than twice the target. */
-	if (due_ns == UINT64_MAX)
-		due_ns = oldest_ns + target_ns;
-	else if (due_ns > oldest_ns + target_ns)
-		due_ns = oldest_ns + target_ns;
+	/* Given up or not, nobody waits for more than so many times the target. */
+	if (due_ns > oldest_ns + (MAX_TIMES - 1) * target_ns)
+		due_ns = oldest_ns + (MAX_TIMES - 1) * target_ns;
 	m->target.due_ns = due_ns + target_ns - m->target.slack_ns;
 	return m->target.due_ns;
 }
@@ -138,7 +136,6 @@ void moder_target_irq(struct fw_nic *nic, struct fw_eq *eq)
 	} else if (late) {
 		t->vain = 0;
 	}
-	t->per_irq16 = (t->per_irq16 * (SMOOTH - 1) + told * 16) / SMOOTH;
 	learn_slack(nic, m, c->target_ns);
 	report(nic, eq, nic->now_ns - oldest_ns);
 }

@@ -42,7 +42,7 @@ void moder_tell(struct fw_nic *nic, struct fw_eq *eq)
 	struct moder_vector *vector = &nic->vectors[eq->vector];
 	struct fw_moder *m = &eq->moder;
 	uint64_t news = m->completions - m->completions_told + m->others;
-	uint32_t i, told = 0;
+	uint32_t i;
 
 	vector->counter[m->cause]++;
 	if (news > 1)
@@ -56,10 +56,9 @@ void moder_tell(struct fw_nic *nic, struct fw_eq *eq)
 			wait_ns = MAX_WAIT_NS;
 		vector->wait[hw_vector_bucket_of(wait_ns)] += age->frames;
 		vector->wait_sum_ns += wait_ns * age->frames;
-		told += age->frames;
 	}
 	if (m->mode == HW_COALESCE_ADAPTIVE)
-		moder_adapt_irq(nic, eq, told);
+		moder_adapt_irq(nic, eq);
 	else if (m->mode == HW_COALESCE_TARGET)
 		moder_target_irq(nic, eq);
 	m->completions_told = m->completions;

@@ -2,11 +2,11 @@
 /*
  * The books of the NICs: what the firmware's own gauges must say.
  *
- * While a workload runs, no table holds more than its limit (shared_defs/hw_limits.h) and
- * those that depend on each other agree. When all processes are gone and what was on its way
- * has arrived, everything taken was given back: pools and tables as empty as at the start, no
- * frame held, no memory mapped. Only what is remembered of other NICs may stay: neighbours and
- * idle sessions.
+ * While a workload runs, no table holds more than its limit (shared_defs/hw_limits.h), those that
+ * depend on each other agree, and every event that is held back has something that ends that. When
+ * all processes are gone and what was on its way has arrived, everything taken was given back:
+ * pools and tables as empty as at the start, no frame held, no memory mapped. Only what is
+ * remembered of other NICs may stay: neighbours and idle sessions.
  *
  * Called by sim_workload.c; reads fw_stat() and sim_nic_counts().
  */
@@ -117,6 +117,9 @@ static void check_limits(struct sim_run *run, struct sim_nic *nic, uint32_t shar
 	const uint32_t *at = run->audit_at;
 	uint32_t i;
 
+	if (fw_lost_interrupts(fw))
+		sim_run_fail(run, "audit: weft%u shard %u: an event that nothing will tell of",
+			     sim_nic_index(nic), shard);
 	for (i = 0; i < BOUNDS; i++) {
 		uint64_t is = gauge(fw, *at++);
 

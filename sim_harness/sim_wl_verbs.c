@@ -25,6 +25,7 @@ enum {
 	PARAM_ESP,
 	PARAM_KEYS,
 	PARAM_EVENTS,
+	PARAM_MODERATION,
 };
 #define CHECK_NS    UINT64_C(400000)      /* between two whole checks of memory */
 #define LIVENESS_NS UINT64_C(15000000000) /* within which all ends that was under way */
@@ -36,6 +37,7 @@ static const struct sim_param params[] = {
     {"esp", "RC connections over ESP streams as well: 1 yes, 0 no", 1, 0, 1},
     {"keys", "windows, invalidation, deregistration in use: 1 yes, 0 no", 1, 0, 1},
     {"events", "limits of shared queues: 1 yes, 0 no", 1, 0, 1},
+    {"moderation", "interrupts moderated and masked at random: 1 yes, 0 no", 1, 0, 1},
     {NULL, NULL, 0, 0, 0},
 };
 
@@ -102,6 +104,7 @@ static void step_proc(struct wv_proc *proc)
 	if (wv->run->stopping || wv_below(wv, 3))
 		replenish(proc);
 	wv_keys_step(proc);
+	wv_moderate(proc);
 	wv_recover(proc);
 	if (wv_failed(wv) || proc->dead)
 		return;
@@ -223,6 +226,7 @@ static void draw_rates(struct wv *wv)
 	wv->esp = param[PARAM_ESP];
 	wv->keys = param[PARAM_KEYS];
 	wv->events = param[PARAM_EVENTS];
+	wv->moderation = param[PARAM_MODERATION];
 }
 
 static int start(struct sim_run *run)
@@ -237,6 +241,7 @@ static int start(struct sim_run *run)
 	wv->sim = run->sim;
 	wv->num_nics = sim_nic_count(run->sim) < WV_NICS ? sim_nic_count(run->sim) : WV_NICS;
 	sim_prng_for(run->sim, &wv->prng, SIM_STREAM_WORKLOAD, 0);
+	sim_prng_for(run->sim, &wv->moder_prng, SIM_STREAM_WORKLOAD, 1);
 	wv->num_slots = wv->num_nics * wv_range(wv, 1, wv->num_nics > 6 ? 2 : WV_PROCS_PER_NIC);
 	wv->buffer = calloc(2, WV_BUFFER_BYTES);
 	wv->nic_generation = calloc(wv->num_nics, sizeof(uint32_t));

@@ -118,7 +118,7 @@ struct wv_cq {
 	uint32_t eq;                       /* of the channel */
 	uint32_t used;                     /* completions that may come or wait */
 	uint32_t num_arms;
-	bool armed, interrupted;
+	bool armed, interrupted, masked;
 	bool polled; /* arming is due */
 };
 
@@ -238,6 +238,7 @@ struct wv {
 	struct sim_run *run;
 	struct sim *sim;
 	struct sim_prng prng;
+	struct sim_prng moder_prng; /* of moderation alone */
 	struct sim_model model;
 	struct wv_proc *slot[WV_NICS * WV_PROCS_PER_NIC];
 	uint32_t num_slots;
@@ -256,7 +257,7 @@ struct wv {
 	uint64_t stop_ns; /* when the run began to stop */
 	uint64_t idle_ns; /* step interval while nothing happens */
 	uint32_t misuse_ppm, chaos_ppm, death_ppm;
-	bool esp, keys, events;
+	bool esp, keys, events, moderation;
 	bool fault_due, restart_due; /* of sim_on_fault() */
 	uint32_t fault_nic;
 	uint32_t unique;
@@ -408,6 +409,8 @@ struct wv_events {
 	const struct weft_qp *qp;
 	uint32_t cq_err, qp_fatal;
 };
+/* Sets another moderation of interrupts now and then, masks channels and takes masks off. */
+void wv_moderate(struct wv_proc *proc);
 /* Takes and judges what has come; odd: what is expected besides, or NULL. */
 void wv_take_events(struct wv_proc *proc, struct wv_events *odd);
 /* Nothing is under way: what waits has been announced. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workload "verbs": asynchronous events, each of which must be one that was due.
+ * Workload "verbs": asynchronous events, each of which must be one that was due; moderation, which
+ * must not lose any.
  *
  * A QP on a shared queue tells once that it has taken its last receive when it goes to ERR; a
  * connection tells its end that a request of the peer took it down, which only a request can that
@@ -14,8 +15,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shared_defs/hw_coalesce.h"
+#include "shared_defs/hw_limits.h"
+
 enum {
-	LIMIT_STEPS = 60, /* steps, on average, until a limit is set anew */
+	LIMIT_STEPS = 60,  /* steps, on average, until a limit is set anew */
+	MODER_STEPS = 100, /* until a vector gets other settings */
+	MASK_STEPS = 20,   /* until a channel is masked */
+	UNMASK_STEPS = 3,
 };
 
 static struct wv_qp *find(const struct wv_proc *proc, const struct weft_qp *qp)
@@ -156,4 +163,49 @@ void wv_check_limit(struct wv_proc *proc)
 	rc = weft_modify_srq(proc->srq[0].srq, &attr, WEFT_SRQ_LIMIT);
 	if (rc)
 		wv_fail(wv, "call: setting the limit of an SRQ: %s", strerror(-rc));
+}
+
+/* Any settings that make nobody wait for longer than the end of a run does. */
+static void draw_moderation(struct wv_proc *proc)
+{
+	struct sim_prng *prng = &proc->wv->moder_prng;
+	struct weft_coalesce c = {0};
+	uint64_t vector = sim_prng_below(prng, HW_NUM_VECTORS + 1);
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < WEFT_COALESCE_NUM_PARAMS; i++)
+		if (sim_prng_below(prng, 2))
+			c.param[i] = (uint32_t)sim_prng_range(prng, 1, i % 2 ? 16 : 100);
+	c.mode = (enum weft_coalesce_mode)sim_prng_below(prng, HW_COALESCE_MODES);
+	c.target_percentile =
+	    (uint32_t)sim_prng_range(prng, HW_COALESCE_MIN_PERCENTILE, HW_COALESCE_MAX_PERCENTILE);
+	c.target_ns = (uint32_t)sim_prng_range(prng, HW_COALESCE_MIN_TARGET_NS, 100000);
+	rc = weft_set_coalesce(
+	    proc->context, vector < HW_NUM_VECTORS ? (uint32_t)vector : WEFT_COALESCE_ALL_VECTORS,
+	    WEFT_COALESCE_SET_ALL, &c);
+	if (rc && rc != -EIO)
+		wv_fail(proc->wv, "call: setting moderation: %s", strerror(-rc));
+}
+
+void wv_moderate(struct wv_proc *proc)
+{
+	struct wv *wv = proc->wv;
+	uint32_t i;
+
+	if (!wv->moderation)
+		return;
+	for (i = 0; i < WV_CQS; i++) {
+		struct wv_cq *cq = &proc->cq[i];
+		bool mask = !sim_prng_below(&wv->moder_prng, MASK_STEPS);
+		bool unmask = wv->run->stopping || !sim_prng_below(&wv->moder_prng, UNMASK_STEPS);
+
+		if (!cq->channel || (cq->masked ? !unmask : !mask || wv->run->stopping))
+			continue;
+		cq->masked = !cq->masked;
+		if (weft_mask_comp_channel(cq->channel, cq->masked))
+			wv_fail(wv, "call: masking a channel failed");
+	}
+	if (!wv->run->stopping && !sim_prng_below(&wv->moder_prng, MODER_STEPS))
+		draw_moderation(proc);
 }
