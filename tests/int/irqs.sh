@@ -149,6 +149,15 @@ grep -q 'sh .*all of these\|sh  *[0-9]' "$WEFT_TMP/report" || die 'a row for sh'
 tool 137 "$irqs" -- sh -c 'kill -KILL $$'
 tool 143 "$irqs" --seconds 0.2 -- sleep 100
 tool 0 "$irqs" --all --seconds 0.1
+# A signal for weft-irqs alone reaches the command.
+tool 130 "$irqs" -o "$WEFT_TMP/report" -- sh -c 'kill -INT $PPID; exec sleep 100'
+grep -q 'all of these\|sleep' "$WEFT_TMP/report" || die 'no report after SIGINT'
+# Processes that begin later, by their name.
+spawn later "$irqs" --comm sleep --json --seconds 1
+sleep 0.5
+sleep 0.1
+expect_ok later
+grep -q '"comm":"sleep"' "$WEFT_TMP/later.err" || die '--comm: a process that began later'
 
 # says STATUS TEXT OPTION...: one line on stderr
 one_line()

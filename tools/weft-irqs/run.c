@@ -210,25 +210,32 @@ static double wait_s(const struct session *s)
 	return left > 0 ? left : 0;
 }
 
-/* The signal that came within that time; 0: none. */
-static int wait_signal(const struct session *s, double seconds)
+/* The signal that came within that time; 0: none. *from_kernel: a terminal's, for all of its
+ * processes. */
+static int wait_signal(const struct session *s, double seconds, bool *from_kernel)
 {
 	struct timespec t = {.tv_sec = (time_t)seconds};
+	siginfo_t info;
 	int signal;
 
 	t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-	signal = sigtimedwait(&s->signals, NULL, &t);
+	signal = sigtimedwait(&s->signals, &info, &t);
+	*from_kernel = signal > 0 && info.si_code == SI_KERNEL;
 	return signal > 0 ? signal : 0;
 }
 
-/* Ctrl-C reaches the command by itself; what was sent to this process alone is handed on. */
-static bool signal_ends(struct session *s, int signal)
+/* Waits; whether a signal ends the counting. The command has a terminal's signals by itself, others
+ * are handed on. */
+static bool wait_ends(struct session *s, double seconds)
 {
+	bool from_kernel;
+	int signal = wait_signal(s, seconds, &from_kernel);
+
 	if (!signal || signal == SIGCHLD)
 		return false;
 	if (!s->child.pid)
 		return true;
-	if (signal != SIGINT)
+	if (!from_kernel)
 		(void)kill(s->child.pid, signal);
 	return false;
 }
@@ -239,8 +246,7 @@ static int count(struct session *s)
 	int rc;
 
 	for (;;) {
-		if (signal_ends(s, wait_signal(s, wait_s(s))) || child_reap(&s->child) ||
-		    all_gone(s))
+		if (wait_ends(s, wait_s(s)) || child_reap(&s->child) || all_gone(s))
 			return 0;
 		if (s->tool->seconds > 0 && now_s() >= s->start_s + s->tool->seconds)
 			return 0;
@@ -259,7 +265,7 @@ static void end_child(struct session *s)
 		return;
 	(void)kill(s->child.pid, SIGTERM);
 	while (!child_reap(&s->child))
-		(void)signal_ends(s, wait_signal(s, LOOK_S));
+		(void)wait_ends(s, LOOK_S);
 }
 
 /* Nothing was there to count: most likely a name with a mistake in it. */
