@@ -97,6 +97,8 @@ static void refused(void)
 	    "--sim --repeats 65",
 	    "--sim --params rx-usec",
 	    "--sim --params rx-usecs,",
+	    "--sim --also speed",
+	    "--sim --also lat_us,",
 	    "--sim --grid 1,2",
 	    "--sim --method grid",
 	    "--sim --method grid --grid 1024",
@@ -145,7 +147,7 @@ static void refused(void)
 static void command_again(void)
 {
 	static const char *const lines[] = {
-	    "--sim --budget 10",
+	    "--sim --budget 10 --also bw_1m,cpu_us_per_msg",
 	    "--sim=espgoal --method genetic --objective cpu --budget 5 --seed 9 --repeats 4",
 	    "--device weft0 --peer weft1 --method grid --grid 0,1,2 --params rx-usecs,rx-frames "
 	    "--budget 20",

@@ -71,6 +71,7 @@ static void same_plan(const struct tune_plan *a, const struct tune_plan *b)
 	CU_ASSERT_EQUAL(a->repeats, b->repeats);
 	CU_ASSERT_EQUAL(a->samples, b->samples);
 	CU_ASSERT_EQUAL(a->metrics, b->metrics);
+	CU_ASSERT_EQUAL(a->also, b->also);
 	CU_ASSERT_EQUAL(a->num_grid, b->num_grid);
 	CU_ASSERT(!memcmp(a->grid, b->grid, a->num_grid * sizeof(a->grid[0])));
 	CU_ASSERT_EQUAL(a->space.params, b->space.params);
@@ -88,6 +89,7 @@ static void plans(void)
 	fix_plan(&plan, TUNE_GRID, TUNE_OVERLAP, 12345);
 	plan.seed = UINT64_MAX;
 	plan.paper = true;
+	plan.also = 1 << TUNE_overlap;
 	plan.num_grid = 3;
 	plan.grid[2] = 1023;
 	plan.space.params = 0x81;

@@ -187,8 +187,6 @@ static void choose(const struct tune_analysis *a, struct tune_verdict *o)
 		return;
 	if (o->choices[0].found && !was_searched(a, o) && o->num_choices > 1)
 		o->own = 1;
-	reach = fmax(ALIKE_SHARE, 2 * o->choices[0].figure[metric].mad /
-				      fabs(o->choices[0].figure[metric].median));
 	first = final_values(a, o, &o->choices[0].setting, metric, &num_first);
 	for (size_t i = 1; i < o->num_choices; i++) {
 		double *values = final_values(a, o, &o->choices[i].setting, metric, &num);
@@ -196,6 +194,9 @@ static void choose(const struct tune_analysis *a, struct tune_verdict *o)
 
 		compare(values, num, first, num_first, &v);
 		free(values);
+		reach =
+		    2 * fmax(o->choices[0].figure[metric].mad, o->choices[i].figure[metric].mad);
+		reach = fmax(ALIKE_SHARE, reach / fabs(o->choices[0].figure[metric].median));
 		if (!(v.differ.p >= ALIKE_P) || !(fabs(v.share) <= reach))
 			continue;
 		o->alike++;

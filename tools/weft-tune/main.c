@@ -90,14 +90,13 @@ static int fill_plan(struct job *job)
 		    "--grid values, or --budget",
 		    (unsigned long long)grid_size(plan), (unsigned long long)plan->budget);
 	for (size_t i = study_steps(plan, steps); i-- > 0;) {
-		uint32_t missing = tune_objective_metrics(steps[i].objective) & ~plan->metrics;
+		uint32_t missing =
+		    (tune_objective_metrics(steps[i].objective) | plan->also) & ~plan->metrics;
 
 		for (unsigned int m = 0; m < TUNE_NUM_METRICS; m++)
 			if (missing & (UINT32_C(1) << m))
-				return tune_fail(job->error, -ENOTSUP,
-						 "--%s cannot measure %s, which %s needs",
-						 plan->target, tune_metric_name(m),
-						 tune_objective_name(steps[i].objective));
+				return tune_fail(job->error, -ENOTSUP, "--%s cannot measure %s",
+						 plan->target, tune_metric_name(m));
 	}
 	opts_command(plan, plan->command, sizeof(plan->command));
 	return 0;

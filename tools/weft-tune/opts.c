@@ -33,6 +33,9 @@ static const char help[] =
     "What\n"
     "  --objective O        latency, bandwidth, overlap, cpu, or pareto: latency, interrupts a\n"
     "                       second and bandwidth at once (latency)\n"
+    "  --also LIST          what a search measures besides, as lat_us,bw_1m,bw_10m: for the "
+    "pictures\n"
+    "                       and models of random settings\n"
     "  --params LIST        only these, as rx-usecs,rx-frames; the others stay (all)\n"
     "How\n"
     "  --method M           random: settings drawn evenly; linear: the optimum of a least-squares\n"
@@ -73,6 +76,7 @@ enum {
 	OPT_REPEATS,
 	OPT_SAMPLES,
 	OPT_PARAMS,
+	OPT_ALSO,
 	OPT_GRID,
 	OPT_PAPER,
 	OPT_OUT,
@@ -96,6 +100,7 @@ static const struct option longopts[] = {
     {"repeats", required_argument, NULL, OPT_REPEATS},
     {"samples", required_argument, NULL, OPT_SAMPLES},
     {"params", required_argument, NULL, OPT_PARAMS},
+    {"also", required_argument, NULL, OPT_ALSO},
     {"grid", required_argument, NULL, OPT_GRID},
     {"paper", no_argument, NULL, OPT_PAPER},
     {"out", required_argument, NULL, OPT_OUT},
@@ -164,6 +169,28 @@ static int parse_params(struct tune_plan *plan)
 				     "separated by commas",
 				     (int)chars, at);
 		plan->space.params |= UINT32_C(1) << param;
+		if (!at[chars])
+			return -1;
+		at += chars + 1;
+	}
+}
+
+static int parse_also(struct tune_plan *plan)
+{
+	plan->also = 0;
+	for (const char *at = optarg;;) {
+		size_t chars = strcspn(at, ",");
+		char name[32];
+		int metric;
+
+		snprintf(name, sizeof(name), "%.*s", (int)chars, at);
+		metric = tune_metric_by_name(name);
+		if (metric < 0)
+			return usage("there is no metric '%.*s': --also takes names as in "
+				     "measurements.csv (lat_us, bw_1m, bw_10m, ...), separated by "
+				     "commas",
+				     (int)chars, at);
+		plan->also |= UINT32_C(1) << metric;
 		if (!at[chars])
 			return -1;
 		at += chars + 1;
@@ -243,6 +270,8 @@ static int take_search(struct tune_opts *o, struct given *given, int opt)
 		return number32("samples", 2, 100000, &o->plan.samples);
 	case OPT_PARAMS:
 		return parse_params(&o->plan);
+	case OPT_ALSO:
+		return parse_also(&o->plan);
 	case OPT_GRID:
 		return parse_grid(&o->plan);
 	case OPT_PAPER:
@@ -451,6 +480,10 @@ void opts_command(const struct tune_plan *plan, char *text, size_t chars)
 				       tune_method_name(plan->method));
 	at += (size_t)snprintf(text + at, chars - at, " --budget %" PRIu64 " --seed %" PRIu64,
 			       plan->budget, plan->seed);
+	for (unsigned int i = 0, n = 0; i < TUNE_NUM_METRICS; i++)
+		if (plan->also & (UINT32_C(1) << i))
+			at += (size_t)snprintf(text + at, chars - at, "%s%s",
+					       n++ ? "," : " --also ", tune_metric_name(i));
 	if (plan->repeats > 1)
 		at += (size_t)snprintf(text + at, chars - at, " --repeats %" PRIu32, plan->repeats);
 	for (uint32_t i = 0; i < plan->num_grid; i++)

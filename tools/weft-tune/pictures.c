@@ -55,7 +55,7 @@ const char *picture_axis(unsigned int metric)
 	    [TUNE_softirqs_per_msg] = "softirqs a message",
 	};
 
-	return axes[metric];
+	return axes[metric] ? axes[metric] : tune_metric_name(metric);
 }
 
 const struct tune_verdict *picture_sample(const struct tune_analysis *a)

@@ -56,6 +56,7 @@ struct tune_plan {
 	uint32_t num_grid, grid[TUNE_MAX_GRID];
 	struct tune_space space;       /* base: the setting that was found */
 	uint32_t metrics;              /* that the target can measure */
+	uint32_t also;                 /* what searches measure beside their objective */
 	char what[TUNE_TEXT_CHARS];    /* the target's own words */
 	char command[TUNE_TEXT_CHARS]; /* that makes this run again */
 };

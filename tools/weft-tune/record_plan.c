@@ -62,7 +62,7 @@ static json_t *words_json(uint32_t params)
 
 json_t *tune_plan_json(const struct tune_plan *plan)
 {
-	char seed[24], metrics[256];
+	char seed[24], metrics[256], also[256];
 	json_t *grid = json_array();
 
 	for (uint32_t i = 0; i < plan->num_grid; i++)
@@ -70,16 +70,17 @@ json_t *tune_plan_json(const struct tune_plan *plan)
 	/* Seeds have 64 bits, JSON's integers 63. */
 	snprintf(seed, sizeof(seed), "%" PRIu64, plan->seed);
 	tune_metrics_text(plan->metrics, metrics, sizeof(metrics));
+	tune_metrics_text(plan->also, also, sizeof(also));
 	return json_pack(
-	    "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:s, "
-	    "s:s}",
+	    "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, "
+	    "s:s, s:s}",
 	    "version", WEFT_VERSION, "target", plan->target, "name", plan->name, "method",
 	    tune_method_name(plan->method), "objective", tune_objective_name(plan->objective),
 	    "seed", seed, "paper", plan->paper, "budget", (json_int_t)plan->budget, "measurable",
-	    metrics, "repeats", (int)plan->repeats, "samples", (int)plan->samples, "grid", grid,
-	    "params", words_json(plan->space.params), "highest", values_json(plan->space.highest),
-	    "found", tune_setting_json(&plan->space.base), "what", plan->what, "command",
-	    plan->command);
+	    metrics, "also", also, "repeats", (int)plan->repeats, "samples", (int)plan->samples,
+	    "grid", grid, "params", words_json(plan->space.params), "highest",
+	    values_json(plan->space.highest), "found", tune_setting_json(&plan->space.base), "what",
+	    plan->what, "command", plan->command);
 }
 
 int tune_json_save(json_t *root, const char *dir, const char *file, char *error)
@@ -138,18 +139,19 @@ static bool take_grid(const json_t *array, struct tune_plan *plan)
 static bool take_plan(json_t *root, struct tune_plan *plan)
 {
 	const char *target, *name, *method, *objective, *seed, *metrics, *what, *command;
+	const char *also = "";
 	json_t *grid, *params, *highest, *found;
 	int paper, repeats, samples, index[2];
 	json_int_t budget;
 
-	if (json_unpack(root,
-			"{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:s, s:i, s:i, s:o, s:o, s:o, s:o, "
-			"s:s, s:s}",
-			"target", &target, "name", &name, "method", &method, "objective",
-			&objective, "seed", &seed, "paper", &paper, "budget", &budget, "measurable",
-			&metrics, "repeats", &repeats, "samples", &samples, "grid", &grid, "params",
-			&params, "highest", &highest, "found", &found, "what", &what, "command",
-			&command))
+	if (json_unpack(
+		root,
+		"{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:s, s?s, s:i, s:i, s:o, s:o, s:o, s:o, "
+		"s:s, s:s}",
+		"target", &target, "name", &name, "method", &method, "objective", &objective,
+		"seed", &seed, "paper", &paper, "budget", &budget, "measurable", &metrics, "also",
+		&also, "repeats", &repeats, "samples", &samples, "grid", &grid, "params", &params,
+		"highest", &highest, "found", &found, "what", &what, "command", &command))
 		return false;
 	index[0] = tune_method_by_name(method);
 	index[1] = tune_objective_by_name(objective);
@@ -166,7 +168,8 @@ static bool take_plan(json_t *root, struct tune_plan *plan)
 	snprintf(plan->name, sizeof(plan->name), "%s", name);
 	snprintf(plan->what, sizeof(plan->what), "%s", what);
 	snprintf(plan->command, sizeof(plan->command), "%s", command);
-	return tune_metrics_parse(metrics, &plan->metrics) && take_grid(grid, plan) &&
+	return tune_metrics_parse(metrics, &plan->metrics) &&
+	       tune_metrics_parse(also, &plan->also) && take_grid(grid, plan) &&
 	       take_words(params, &plan->space.params) &&
 	       values_from_json(highest, plan->space.highest) &&
 	       tune_setting_from_json(found, &plan->space.base);

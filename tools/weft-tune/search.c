@@ -34,7 +34,7 @@ void search_init(struct tune_search *s, struct tune_run *run, const struct tune_
 	    .plan = plan,
 	    .method = method,
 	    .objective = objective,
-	    .metrics = tune_objective_metrics(objective) |
+	    .metrics = tune_objective_metrics(objective) | plan->also |
 		       (objective == TUNE_CPU ? run->ops->metrics & TUNE_HOST_METRICS : 0),
 	    .repeats = plan->repeats,
 	    .budget = budget,
