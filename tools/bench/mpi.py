@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The groups mpi_* of bench.py: Open MPI over weft (UCX's rc_verbs), unchanged, beside Open MPI's tcp BTL over a veth.
+"""The groups mpi_* of bench.py: Open MPI over weft, unchanged, beside Open MPI's tcp BTL over a veth.
 
+Rows without _rc: UCX's rc_verbs, which connects by itself, so reliable datagrams; with _rc: libfabric (verbs;ofi_rxm) on
+an iWARP device, so RDMAP over TCP.
 Two ranks of mpi_base with mpi_yield_when_idle 1: over weft they share the CPUs that weftd leaves, which polls on the
 last one; over tcp they have all. Latency is half a ping-pong of 8 bytes, bandwidth that of windows of eight messages of 1 MiB one way; the
 receiver looks at the bytes. Imported by bench.py.
@@ -17,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RANK = os.path.join(HERE, "..", "run", "mpi_rank.sh")
 UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "btl", "self",
        "--mca", "mtl", "^ofi", "--mca", "osc", "ucx"]
+OFI = ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "verbs;ofi_rxm", "--mca", "btl", "self"]
 TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "10.78.0.0/24"]
 BYTES = 1 << 20
 
@@ -29,9 +32,26 @@ def ranks(env, cpu, pre, options, wrapper, mode, size):
     return json.loads(out)[0]["us"]
 
 
-def over_weft(env, mode, size):
-    pre = ["env", "WEFT_RUN=" + os.path.abspath(BIN + "/weft-run"), "WEFT_MPI_NICS=%s:weft0 %s:weft1" % (env.dir, env.dir)]
-    return ranks(env, goal.ALL_BUT_LAST, pre, UCX, RANK, mode, size)
+def over_weft(env, options, mode, size, ns=None, **more):
+    pre = (["ip", "netns", "exec", ns] if ns else []) + [
+        "env", "WEFT_RUN=" + os.path.abspath(BIN + "/weft-run"), "WEFT_MPI_NICS=%s:weft0 %s:weft1" % (env.dir, env.dir),
+        *["%s=%s" % v for v in more.items()]]
+    return ranks(env, goal.ALL_BUT_LAST, pre, options, RANK, mode, size)
+
+
+def over_rc(env, ns, mode, size):
+    return over_weft(env, OFI, mode, size, ns, WEFT_MPI_OVER="iwarp", WEFT_LLP="tcp")
+
+
+def addresses(env):
+    """A namespace where the NICs' addresses are on an interface that carries nothing: libfabric finds a NIC by its own."""
+    ns = env.netns("c")
+    run("ip", "-n", ns, "link", "add", "weftaddr", "type", "veth", "peer", "name", "weftaddr2", cpu=None)
+    for ip in ("10.77.0.1/24", "10.77.0.2/24"):
+        run("ip", "-n", ns, "addr", "add", ip, "dev", "weftaddr", cpu=None)
+    for name in ("lo", "weftaddr", "weftaddr2"):
+        run("ip", "-n", ns, "link", "set", name, "up", cpu=None)
+    return ns
 
 
 class Veth:
@@ -59,13 +79,18 @@ def point_to_point(env):
     for mtu, suffix in ((9000, ""), (1500, "_mtu1500")):
         env.close()
         veth = Veth(env, env.veth(mtu))
+        ns = addresses(env)
         env.weftd("--nics", "2", "--mtu", mtu)
-        rows.append(in_turn(env, "mpi_8b_lat" + suffix, "us", lambda: over_weft(env, "pingpong", 8),
+        rows.append(in_turn(env, "mpi_8b_lat" + suffix, "us", lambda: over_weft(env, UCX, "pingpong", 8),
                             lambda v=veth: v.measure("pingpong", 8)))
-        rows.append(in_turn(env, "mpi_1m_bw" + suffix, "Gb/s", lambda: gbps(over_weft(env, "stream", BYTES)),
+        rows.append(in_turn(env, "mpi_1m_bw" + suffix, "Gb/s", lambda: gbps(over_weft(env, UCX, "stream", BYTES)),
+                            lambda v=veth: gbps(v.measure("stream", BYTES))))
+        rows.append(in_turn(env, "mpi_8b_lat_rc" + suffix, "us", lambda n=ns: over_rc(env, n, "pingpong", 8),
+                            lambda v=veth: v.measure("pingpong", 8)))
+        rows.append(in_turn(env, "mpi_1m_bw_rc" + suffix, "Gb/s", lambda n=ns: gbps(over_rc(env, n, "stream", BYTES)),
                             lambda v=veth: gbps(v.measure("stream", BYTES))))
     return rows
 
 
 GROUPS = {"mpi_p2p": point_to_point}
-GOALS = {"mpi_8b_lat": "<= 0.9", "mpi_1m_bw": ">= 1.0"}
+GOALS = {"mpi_8b_lat": "<= 0.9", "mpi_1m_bw": ">= 1.0", "mpi_8b_lat_rc": "<= 0.9", "mpi_1m_bw_rc": ">= 1.0"}
