@@ -97,4 +97,8 @@ tool 1 ip netns exec "$b" "$WEFT_BIN/weft-tune" serve lo
 grep -q 'lo: its driver has no interrupt coalescing' "$err" || die "$(cat "$err")"
 tool 1 ip netns exec "$a" "$WEFT_BIN/weft-tune" --netdev "$x" --out "$WEFT_TMP/nobody"
 grep -q 'say --peer' "$err" || die "$(cat "$err")"
+tool 2 "$WEFT_BIN/weft-tune" serve lo lo
+tool 2 "$WEFT_BIN/weft-tune" serve --what
+tool 1 "$WEFT_BIN/weft-tune" serve --port none
+grep -q 'port none: ' "$err" || die "$(cat "$err")"
 say 'ok: bad input'

@@ -198,8 +198,9 @@ static int spawn(struct tune_target *target, uint32_t i, char *error)
 		return tune_error(error, -errno, "fork: %s", strerror(errno));
 	}
 	if (!child->pid) {
-		signal(SIGINT, SIG_IGN); /* the target ends it, when it has put things in order */
-		signal(SIGTERM, SIG_DFL);
+		/* The target ends it, in its turn; it dies with the target in any case. */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGTERM, SIG_IGN);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(fds[0]);
 		if (i && target->child[0].pid)
@@ -352,8 +353,8 @@ static int run_load(struct tune_target *target, const struct load_plan *plan,
 }
 
 /* Fewer pings where each takes long: their spread is no wider for it. */
-static int shorten(struct tune_target *target, struct load_plan *plan, const volatile bool *stop,
-		   char *error)
+static int shorten(struct tune_target *target, struct load_plan *plan, double effort,
+		   const volatile bool *stop, char *error)
 {
 	struct load_plan first = *plan;
 	double ns, fit;
@@ -364,7 +365,7 @@ static int shorten(struct tune_target *target, struct load_plan *plan, const vol
 	if (rc)
 		return rc;
 	ns = 2 * load_quantile(&target->child[0].shared->load, 0.5);
-	fit = PING_MS * 1e6 / ns;
+	fit = PING_MS * 1e6 * effort / ns;
 	if (fit < plan->repeats)
 		plan->repeats = fit < PING_LEAST ? PING_LEAST : (uint32_t)fit;
 	return 0;
@@ -380,7 +381,7 @@ static int measure_work(struct tune_target *target, enum tune_work work, double 
 	int rc = 0;
 
 	if (work == TUNE_WORK_PING)
-		rc = shorten(target, &plan, stop, error);
+		rc = shorten(target, &plan, effort, stop, error);
 	if (work == TUNE_WORK_STREAM)
 		dev_host_begin(&target->host, target->child[0].pid);
 	if (!rc)
