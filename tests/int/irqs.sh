@@ -175,6 +175,18 @@ one_line 1 "no interface 'w0nothere'" --iface w0nothere -- true
 one_line 1 "no process called 'w0nothere'" --comm w0nothere --seconds 0.1
 one_line 1 'No such file' -o /nonexistent/report -- true
 one_line 2 'count what'
+# A kernel without BTF, as far as weft-irqs can tell; nobody; a container's pids.
+if unshare -m mount -t tmpfs none /sys/kernel/btf 2>/dev/null; then
+	# shellcheck disable=SC2016 # is the inner shell's
+	tool 1 unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf; exec "$0" -- true' "$irqs"
+	grep -q 'does not describe its types' "$err" || die 'what it says without BTF'
+fi
+if setpriv --reuid 65534 --clear-groups test -x "$irqs" 2>/dev/null; then
+	tool 1 setpriv --reuid 65534 --clear-groups --inh-caps=-all "$irqs" -- true
+	grep -q 'needs root' "$err" || die 'what it says to nobody'
+fi
+tool 1 unshare -p -f --mount-proc "$irqs" -- true
+grep -q 'namespace of pids' "$err" || die 'what it says in a container'
 one_line 2 'numbers of processes' --pid 12x
 one_line 2 'takes seconds' --seconds 0 -- true
 one_line 2 'not both' --json --csv -- true

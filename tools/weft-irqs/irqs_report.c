@@ -18,8 +18,8 @@ const char *const irqs_vector_name[IRQS_VECTORS] = {
 
 void irqs_add_counts(struct irqs_slot_counts *to, const struct irqs_slot_counts *from, int sign)
 {
-	uint64_t *sum = (uint64_t *)to;
-	const uint64_t *more = (const uint64_t *)from;
+	__u64 *sum = (__u64 *)to;
+	const __u64 *more = (const __u64 *)from;
 
 	_Static_assert(sizeof(*to) % sizeof(*sum) == 0, "counters alone");
 	for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
