@@ -231,6 +231,9 @@ static enum rdmap_result rx_read_response(struct fw_nic *nic, struct mpa_conn *c
 
 	if (conn->rtr_answer && !pkt->data_bytes && pkt->last) {
 		conn->rtr_answer = false;
+		if (conn->qp->rd_atomics)
+			conn->qp->rd_atomics--;
+		qp_unblock(nic, conn->qp);
 		return RDMAP_OK;
 	}
 	if (!wqe || wqe->rdmap_opcode != WIRE_RDMAP_READ_REQUEST || wqe->state == FW_WQE_QUEUED ||

@@ -291,6 +291,8 @@ void mpa_tx_rtr(struct fw_nic *nic, struct mpa_conn *conn)
 	if (conn->param.rtr == WIRE_MPA_RTR_READ) {
 		conn->tx_msn_read++;
 		conn->rtr_answer = true;
+		if (conn->qp)
+			conn->qp->rd_atomics++; /* it has a place of the peer's IRD */
 	}
 	tcp_push(nic, conn->flow);
 }
