@@ -103,6 +103,7 @@ extern const struct sim_workload sim_wl_isolation;
 extern const struct sim_workload sim_wl_hostile;
 extern const struct sim_workload sim_wl_goal;
 extern const struct sim_workload sim_wl_record;
+extern const struct sim_workload sim_wl_rc_tcp;
 
 /* The workload of that name, NULL; the i-th, NULL past the last. */
 const struct sim_workload *sim_workload_find(const char *name);

@@ -71,10 +71,11 @@ static void run_seeds(const struct job *job, uint64_t first, uint64_t count)
 
 static void deterministic(void)
 {
-	static const char *const names[] = {"rd_mix", "rd_send", "ud_send", "ud_long", "verbs"};
+	static const char *const names[] = {"rd_mix",  "rd_send", "ud_send",
+					    "ud_long", "verbs",   "rc_tcp"};
 	uint32_t i;
 
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct job job = {.workload = names[i],
 				  .faults = ALL_FAULTS ",corrupt",
 				  .nics = 3,
@@ -108,6 +109,23 @@ static void rd_heavy_faults(void)
 	    .workload = "rd_mix", .faults = ALL_FAULTS, .nics = 4, .duration_ns = 5 * FIX_MS};
 
 	run_seeds(&job, 20, 8);
+}
+
+/* Set-up waits a second for a lost SYN, so connections come and go in the clean run. */
+static void tcp_clean(void)
+{
+	const struct job job = {
+	    .workload = "rc_tcp", .faults = "", .nics = 4, .shards = 2, .duration_ns = 5 * FIX_MS};
+
+	run_seeds(&job, 1, 2);
+}
+
+static void tcp_faults(void)
+{
+	const struct job job = {
+	    .workload = "rc_tcp", .faults = FIX_FAULTS, .nics = 3, .duration_ns = 8 * FIX_MS};
+
+	run_seeds(&job, 10, 4);
 }
 
 static void rd_heavy_loss(void)
@@ -267,6 +285,7 @@ static void verbs_faults(void)
 }
 
 UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_heavy_faults),
-	UT(rd_heavy_loss), UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu),
-	UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_faults),
-	UT(ud_long_faults), UT(records), UT(verbs_clean), UT(verbs_faults))
+	UT(rd_heavy_loss), UT(tcp_clean), UT(tcp_faults), UT(rd_no_congestion_control),
+	UT(rd_unmapped), UT(rd_sizes_of_mtu), UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap),
+	UT(ud_clean), UT(ud_faults), UT(ud_long_faults), UT(records), UT(verbs_clean),
+	UT(verbs_faults))
