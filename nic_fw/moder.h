@@ -105,6 +105,8 @@ struct moder_adapt {
 	uint8_t profile;
 	uint8_t patience;    /* it is parked for 2^patience samples */
 	uint8_t alone;       /* interrupts in a row whose wait brought no second completion */
+	uint8_t good;        /* the profile furthest right that was better than the one before */
+	bool doubt;          /* the last sample was worse, and is taken once more */
 	uint32_t parked_for; /* samples left */
 	struct moder_sample sample;
 	struct moder_rates last;

@@ -15,6 +15,7 @@
 
 enum {
 	SAMPLE_INTERRUPTS = 32,
+	SAMPLE_MODERATED = 16, /* each tells of several completions */
 	MAX_PATIENCE = 8,
 	MAX_ALONE = 2,
 	RATE_PERCENT = 6, /* differences that mean something; DIM has 10 for all */
@@ -134,26 +135,80 @@ static void more_patience(struct moder_adapt *a)
 	a->patience += a->patience < MAX_PATIENCE;
 }
 
+/* Back to the profile before, and there for a while. */
+static void turn_back(struct fw_nic *nic, struct fw_eq *eq)
+{
+	struct moder_adapt *a = &eq->moder.adapt;
+
+	more_patience(a);
+	set_tune(a, MODER_TUNE_LEFT);
+	step(nic, eq);
+	set_tune(a, MODER_TUNE_PARKED);
+}
+
+/* It is better: further, or at once to where a stream was at its best before. */
+static void go_on(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates *now)
+{
+	struct moder_adapt *a = &eq->moder.adapt;
+
+	if (a->profile) {
+		a->patience = 0;
+		if (a->profile > a->good)
+			a->good = a->profile;
+	}
+	if (now->per_irq16 >= ENOUGH * 16)
+		set_tune(a, MODER_TUNE_PARKED);
+	else if (a->profile && a->good > a->profile)
+		apply(nic, eq, a->good);
+	else
+		step(nic, eq);
+}
+
+/* False: the figures that the next ones are compared with stay. */
+static bool decide_right(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates *now)
+{
+	struct moder_adapt *a = &eq->moder.adapt;
+	enum verdict verdict = a->profile && a->last.per_s ? compare(now, &a->last) : BETTER;
+
+	/* Far fewer interrupts and a lower rate: it may be the machine's. Asked twice. */
+	if (verdict == WORSE && !a->doubt && now->per_irq16 * 4 > a->last.per_irq16 * 5) {
+		a->doubt = true;
+		return false;
+	}
+	a->doubt = false;
+	if (verdict == BETTER)
+		go_on(nic, eq, now);
+	else
+		turn_back(nic, eq);
+	return true;
+}
+
+static void decide_parked(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates *now)
+{
+	struct moder_adapt *a = &eq->moder.adapt;
+
+	/* Moderated, and less comes than did: less moderation may be better. */
+	if (a->profile && a->last.per_s && now->per_s < a->last.per_s / 2) {
+		set_tune(a, MODER_TUNE_LEFT);
+		step(nic, eq);
+	} else if (!--a->parked_for) {
+		if (now->per_irq16 >= ENOUGH * 16) {
+			set_tune(a, MODER_TUNE_PARKED);
+		} else {
+			set_tune(a, MODER_TUNE_RIGHT);
+			step(nic, eq);
+		}
+	}
+}
+
 static void decide(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rates *now)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
 
 	switch (a->tune) {
 	case MODER_TUNE_RIGHT:
-		if (a->profile && a->last.per_s && compare(now, &a->last) != BETTER) {
-			/* Nothing is won: back, and there for a while. */
-			more_patience(a);
-			set_tune(a, MODER_TUNE_LEFT);
-			step(nic, eq);
-			set_tune(a, MODER_TUNE_PARKED);
-			break;
-		}
-		if (a->profile)
-			a->patience = 0;
-		if (now->per_irq16 >= ENOUGH * 16)
-			set_tune(a, MODER_TUNE_PARKED);
-		else
-			step(nic, eq);
+		if (!decide_right(nic, eq, now))
+			return;
 		break;
 	case MODER_TUNE_LEFT:
 		if (compare(now, &a->last) == BETTER)
@@ -162,32 +217,26 @@ static void decide(struct fw_nic *nic, struct fw_eq *eq, const struct moder_rate
 			set_tune(a, MODER_TUNE_PARKED);
 		break;
 	case MODER_TUNE_PARKED:
-		/* Moderated, and less comes than did: less moderation may be better. */
-		if (a->profile && a->last.per_s && now->per_s < a->last.per_s / 2) {
-			set_tune(a, MODER_TUNE_LEFT);
-			step(nic, eq);
-		} else if (!--a->parked_for) {
-			if (now->per_irq16 >= ENOUGH * 16)
-				set_tune(a, MODER_TUNE_PARKED);
-			else
-				set_tune(a, MODER_TUNE_RIGHT);
-			if (a->tune == MODER_TUNE_RIGHT)
-				step(nic, eq);
-		}
+		decide_parked(nic, eq, now);
 		break;
 	}
 	a->last = *now;
 }
 
-/* Waiting brought nothing, twice: this is no stream. */
+/* Waiting brought nothing, twice: this is no stream, or not any more. */
 static void give_up(struct fw_nic *nic, struct fw_eq *eq)
 {
 	struct moder_adapt *a = &eq->moder.adapt;
 
+	/* One that was may have paused: it is soon tried again. */
+	if (a->profile == 1 || !a->patience)
+		more_patience(a);
+	if (a->profile == 1)
+		a->good = 0;
 	apply(nic, eq, 0);
-	more_patience(a);
 	set_tune(a, MODER_TUNE_PARKED);
 	a->alone = 0;
+	a->doubt = false;
 	a->last = (struct moder_rates){0};
 	begin_sample(nic, &eq->moder);
 }
@@ -215,7 +264,7 @@ void moder_adapt_irq(struct fw_nic *nic, struct fw_eq *eq)
 		give_up(nic, eq);
 		return;
 	}
-	if (++a->sample.interrupts < SAMPLE_INTERRUPTS)
+	if (++a->sample.interrupts < (a->profile ? SAMPLE_MODERATED : SAMPLE_INTERRUPTS))
 		return;
 	rates = measure(nic, m);
 	/* Moderated, gaps may be those that moderation makes: a peer waits for us. */
