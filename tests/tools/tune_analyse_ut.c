@@ -85,6 +85,37 @@ static void models(void)
 	tune_record_close(&record);
 }
 
+/* Nothing of the front is clearly better than another; the knee is good in everything. */
+static void front(void)
+{
+	const struct tune_choice *knee;
+	const struct tune_verdict *v;
+	struct tune_record record;
+	struct tune_analysis a;
+	struct tune_plan plan;
+
+	fix_plan(&plan, TUNE_HALVING, TUNE_PARETO, 400);
+	carry_out(&plan, NULL, &record);
+	tune_analyse(&a, &plan, record.entries, record.num);
+	CU_ASSERT_EQUAL_FATAL(a.num_verdicts, 1);
+	v = &a.verdicts[0];
+	CU_ASSERT_FATAL(v->num_front > 2);
+	for (size_t i = 1; i < v->num_front; i++) {
+		const struct tune_figure *x = v->front[i - 1].figure, *y = v->front[i].figure;
+
+		CU_ASSERT(x[TUNE_lat_us].median <= y[TUNE_lat_us].median);
+		CU_ASSERT(x[TUNE_irqs_per_s].median > 0.97 * y[TUNE_irqs_per_s].median ||
+			  x[TUNE_bw_10m].median < 1.03 * y[TUNE_bw_10m].median);
+	}
+	knee = tune_best(&a, TUNE_PARETO, NULL);
+	CU_ASSERT_PTR_EQUAL(knee, &v->front[v->knee]);
+	CU_ASSERT(knee->figure[TUNE_lat_us].median < 2 * FIX_BEST_LATENCY);
+	CU_ASSERT(knee->figure[TUNE_irqs_per_s].median < 20000);
+	CU_ASSERT(knee->figure[TUNE_bw_10m].median > 0.8 * FIX_BEST_BANDWIDTH);
+	tune_analysis_free(&a);
+	tune_record_close(&record);
+}
+
 static void flat_hills(void)
 {
 	for (int flat = 0; flat < 2; flat++) {
@@ -258,4 +289,5 @@ static void apply(void)
 	fix_remove(dir);
 }
 
-UT_MAIN("tools/tune_analyse", UT(better_or_not), UT(models), UT(flat_hills), UT(paper), UT(apply))
+UT_MAIN("tools/tune_analyse", UT(better_or_not), UT(models), UT(front), UT(flat_hills), UT(paper),
+	UT(apply))

@@ -77,6 +77,14 @@ static void keep_front(struct tune_verdict *o, struct tune_cand *const *list, ui
 	}
 }
 
+/* Latencies and interrupts span decades: twice as much is as bad anywhere. */
+static double knee_axis(const struct tune_choice *c, unsigned int metric)
+{
+	double value = log(fmax(c->figure[metric].median, 1e-9));
+
+	return tune_metric_cost(metric, value);
+}
+
 /* The knee: nearest to the best of everything, each metric by its range on the front. */
 static void find_knee(struct tune_verdict *o)
 {
@@ -86,8 +94,8 @@ static void find_knee(struct tune_verdict *o)
 		low[c] = INFINITY;
 		high[c] = -INFINITY;
 		for (size_t i = 0; i < o->num_front; i++) {
-			low[c] = fmin(low[c], cost_of(&o->front[i], front_metrics[c]));
-			high[c] = fmax(high[c], cost_of(&o->front[i], front_metrics[c]));
+			low[c] = fmin(low[c], knee_axis(&o->front[i], front_metrics[c]));
+			high[c] = fmax(high[c], knee_axis(&o->front[i], front_metrics[c]));
 		}
 	}
 	for (size_t i = 0; i < o->num_front; i++) {
@@ -95,7 +103,7 @@ static void find_knee(struct tune_verdict *o)
 
 		for (int c = 0; c < TUNE_COSTS; c++)
 			if (high[c] > low[c])
-				away += pow((cost_of(&o->front[i], front_metrics[c]) - low[c]) /
+				away += pow((knee_axis(&o->front[i], front_metrics[c]) - low[c]) /
 						(high[c] - low[c]),
 					    2);
 		if (away < nearest) {

@@ -22,6 +22,7 @@ enum {
 	TRIES = 32,          /* to draw a setting that is not known yet */
 	LEADERS = 2,         /* measured again in every round of the refinement */
 	PROBES = 6,          /* new ones in such a round */
+	FRONT = 16,          /* of several objectives: parents of the new ones */
 };
 
 /* How large the first rung can be with this many measurements for the ladder. */
@@ -216,10 +217,46 @@ static uint32_t well_measured(const struct tune_search *s, struct tune_cand **li
 	return num;
 }
 
+/*
+ * With several objectives there is no best to stay with: rounds of new neighbours of the front,
+ * where it is thin first.
+ */
+static int refine_front(struct tune_search *s, uint32_t step)
+{
+	struct tune_cand *round[FRONT + PROBES], **list;
+	uint32_t num, parents, n;
+	int rc = 0;
+
+	while (!rc) {
+		list = calloc(s->num, sizeof(struct tune_cand *));
+		if (!list)
+			abort();
+		num = well_measured(s, list);
+		search_order(s, list, num);
+		for (parents = 0; parents < num && parents < FRONT; parents++) {
+			if (parents && list[parents]->dominated_by)
+				break;
+			round[parents] = list[parents];
+		}
+		free(list);
+		n = draw_probes(s, round, parents, parents);
+		/* All are known: the front again. */
+		rc = n > parents
+			 ? search_measure(s, round + parents, n - parents, 1, s->repeats, step)
+			 : search_measure(s, round, parents, 1, s->repeats, step);
+		step++;
+	}
+	return rc;
+}
+
 int method_halving(struct tune_search *s)
 {
 	uint64_t budget = s->budget / s->repeats;
-	uint32_t rungs = budget >= 60 ? MAX_RUNGS : budget >= 24 ? 3 : 2;
+	/* A front needs many that are measured well, not one. */
+	uint32_t rungs = s->objective == TUNE_PARETO ? 2
+			 : budget >= 60              ? MAX_RUNGS
+			 : budget >= 24              ? 3
+						     : 2;
 	uint32_t first = first_rung(budget * LADDER_PERCENT / 100, rungs), num;
 	struct tune_cand **list = calloc((size_t)first * 2, sizeof(struct tune_cand *));
 	int rc;
@@ -227,7 +264,9 @@ int method_halving(struct tune_search *s)
 	if (!list)
 		abort();
 	rc = ladder(s, list, first, rungs, &num);
-	if (!rc)
+	if (!rc && s->objective == TUNE_PARETO)
+		rc = refine_front(s, rungs);
+	else if (!rc)
 		rc = refine(s, list, num, rungs);
 	free(list);
 	if (rc < 0)

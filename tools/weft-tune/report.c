@@ -80,6 +80,13 @@ static void versus_text(const struct tune_verdict *v, char *text, size_t chars)
 		snprintf(text, chars, "it is the setting that was found");
 	else if (isnan(v->versus_found.differ.p))
 		snprintf(text, chars, "the setting that was found was not measured beside it");
+	else if (!v->versus_found.distinct && fabs(v->versus_found.differ.share - 0.5) == 0.5)
+		snprintf(
+		    text, chars,
+		    "%.1f %% %s than the setting that was found, every time, but that was too few "
+		    "for a significance of 0.001 (p = %.2g, Mann-Whitney)",
+		    fabs(share), (share > 0) == tune_metric_rises(metric) ? "better" : "worse",
+		    v->versus_found.differ.p);
 	else if (!v->versus_found.distinct)
 		snprintf(
 		    text, chars,
@@ -158,7 +165,7 @@ static void best_of(struct doc *doc, const struct tune_analysis *a, enum tune_ob
 {
 	const struct tune_verdict *v = NULL;
 	const struct tune_choice *best = tune_best(a, objective, &v);
-	char title[64], versus[160], text[TUNE_TEXT_CHARS];
+	char title[64], versus[240], text[TUNE_TEXT_CHARS];
 
 	if (!best)
 		return;
@@ -374,7 +381,7 @@ int report_write(const struct tune_analysis *a, bool complete, const char *dir,
 
 void report_summary(const struct tune_analysis *a, const char *dir, FILE *out)
 {
-	char text[TUNE_SETTING_CHARS], versus[160], value[64];
+	char text[TUNE_SETTING_CHARS], versus[240], value[64];
 
 	for (int i = 0; i < TUNE_OBJECTIVES; i++) {
 		const struct tune_verdict *v;
