@@ -22,7 +22,7 @@ from harness import BIN, CLIENT_CPU, Env, Failed, run, say
 from figures import number, pick, put, read, table, write
 
 # Messages of the short and of the long run.
-COUNTS = {64: (1000, 11000), 65536: (250, 2250)}
+COUNTS = {64: (2000, 22000), 65536: (500, 4500)}
 ROUNDS = 3
 FIGURES = ("wakeups", "switches", "net_softirqs", "softirqs", "cpu_us", "nic_us", "wake_p50_us", "wake_p99_us")
 PINNED = ["taskset", "-c", CLIENT_CPU]
