@@ -61,7 +61,23 @@ static bool clearly_better(const struct tune_cand *a, const struct tune_cand *b)
 	return better;
 }
 
-/* Those of the front that none of it is clearly better than: luck alone brought the others. */
+/* Nothing between them but the noise: to the user they are one. */
+static bool like(const struct tune_choice *a, const struct tune_choice *b)
+{
+	for (int c = 0; c < TUNE_COSTS; c++) {
+		double x = a->figure[front_metrics[c]].median,
+		       y = b->figure[front_metrics[c]].median;
+
+		if (fabs(x - y) > FRONT_NOISE * fabs(y))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Those of the front that none of it is clearly better than: luck alone brought the others. Of
+ * some that are alike the one that was measured first.
+ */
 static void keep_front(struct tune_verdict *o, struct tune_cand *const *list, uint32_t num,
 		       const struct tune_choice *choices)
 {
@@ -72,6 +88,8 @@ static void keep_front(struct tune_verdict *o, struct tune_cand *const *list, ui
 
 		for (uint32_t j = 0; j < num && keep; j++)
 			keep = list[j]->dominated_by || !clearly_better(list[j], list[i]);
+		for (size_t k = 0; k < o->num_front && keep; k++)
+			keep = !like(&o->front[k], &choices[list[i]->id]);
 		if (keep)
 			o->front[o->num_front++] = choices[list[i]->id];
 	}

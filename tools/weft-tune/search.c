@@ -238,7 +238,7 @@ void search_choose(struct tune_search *s, struct tune_cand *const *cands, uint32
 struct tune_finals search_plan_finals(uint64_t budget, unsigned int params)
 {
 	static const struct tune_finals ways[] = {
-	    {5, 7, true, 0}, {3, 5, true, 0}, {2, 3, true, 0}, {2, 2, false, 0}};
+	    {5, 7, true, 0}, {3, 5, true, 0}, {2, 3, true, 0}, {2, 2, true, 0}, {2, 2, false, 0}};
 	uint32_t simplify = (params + 1) * SIMPLIFY_REPEATS;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
