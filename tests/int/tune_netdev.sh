@@ -84,6 +84,13 @@ expect_fail bereft '10.9.0.2, has gone'
 # Its own end a process that was killed cannot put back.
 ip netns exec "$b" ethtool -C "$y" rx-frames 5
 serve again
+# Nonsense is answered, or the end of that connection; whoever comes next is served.
+ip netns exec "$a" bash -c 'exec 3<>/dev/tcp/10.9.0.2/47990
+	printf "nonsense\nset 1 2\nsend 5\nset 1 2 3 4 5 6 7 x\n\0\n" >&3
+	cat <&3' >"$WEFT_TMP/nonsense"
+[ "$(grep -c '^error ' "$WEFT_TMP/nonsense")" -eq 4 ] || die "it answers: $(cat "$WEFT_TMP/nonsense")"
+tune after --budget 2
+expect_ok after
 kill -TERM "${pid[again]}"
 expect_ok again
 both 5 || die 'not as it was when nobody came'

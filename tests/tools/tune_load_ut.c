@@ -138,7 +138,7 @@ static void bulk_blocks(void)
 	CU_ASSERT(fabs(load_rate(&a) - (10 * CHUNK + 1) * 1e9 / 1100) < 1e-3);
 }
 
-/* A part of a message stands for all of it, at the rate of the frames behind the first block. */
+/* A part of a message stands for all of it, by the line through the times of its blocks. */
 static void bulk_part(void)
 {
 	const struct load_plan plan = {.kind = LOAD_BULK,
@@ -173,6 +173,40 @@ static void bulk_part(void)
 	clock_ns += 77;
 	deliver(&from_b, &b, &a);
 	CU_ASSERT(load_done(&a) && load_done(&b) && load_quantile(&a, 0.5) == 77);
+}
+
+/* Two blocks go before, and are not counted; frames that come in bursts lie about a line, too. */
+static void bulk_warmup_and_bursts(void)
+{
+	const struct load_plan plan = {.kind = LOAD_BULK,
+				       .warmup = 2,
+				       .repeats = 2,
+				       .bytes = 400 * CHUNK,
+				       .chunk_bytes = CHUNK,
+				       .block = BLOCK,
+				       .part = 80};
+	uint32_t i, message;
+
+	start(&plan);
+	deliver(&from_a, &a, &b);
+	deliver(&from_a, &a, &b);
+	clock_ns += 123456;
+	for (i = 0; i < 8; i++)
+		deliver(&from_b, &b, &a);
+	CU_ASSERT(a.rounds == 1 && a.num_samples == 0 && !b.over);
+	for (message = 0; message < 2; message++) {
+		/* Two blocks are told of at a time, every 80 ns. */
+		for (i = 0; i < 80; i++) {
+			if (i % 8 == 0) {
+				deliver(&from_a, &a, &b);
+				deliver(&from_a, &a, &b);
+				clock_ns += 80;
+			}
+			deliver(&from_b, &b, &a);
+		}
+	}
+	CU_ASSERT(load_done(&a) && load_done(&b) && a.num_samples == 2);
+	CU_ASSERT(fabs(load_quantile(&a, 0.5) / 4000 - 1) < 0.02);
 }
 
 /* The window counts completions: while they are not seen nothing more is sent. */
@@ -278,5 +312,5 @@ static void results(void)
 	CU_ASSERT(tune_error(error, -ENODEV, "%s", "x") == -ENODEV && !strcmp(error, "x"));
 }
 
-UT_MAIN("tools/tune_load", UT(pings), UT(bulk_blocks), UT(bulk_part), UT(stream_window),
-	UT(queue_bound), UT(names), UT(results))
+UT_MAIN("tools/tune_load", UT(pings), UT(bulk_blocks), UT(bulk_part), UT(bulk_warmup_and_bursts),
+	UT(stream_window), UT(queue_bound), UT(names), UT(results))

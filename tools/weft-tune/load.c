@@ -16,12 +16,21 @@ uint64_t load_frames(const struct load_plan *plan)
 	return (plan->bytes + plan->chunk_bytes - 1) / plan->chunk_bytes;
 }
 
-/* Frames that are sent of a message. */
-static uint64_t sent_frames(const struct load_plan *plan)
+/* Frames that are sent of the message under way; the first one is the warm-up. */
+static uint64_t sent_frames(const struct load *load)
 {
+	const struct load_plan *plan = &load->plan;
 	uint64_t all = load_frames(plan);
 
+	if (plan->warmup && !load->rounds)
+		return (uint64_t)plan->warmup * plan->block;
 	return plan->part && plan->part < all ? plan->part : all;
+}
+
+/* Messages of bulk, the warm-up counted. */
+static uint32_t messages(const struct load *load)
+{
+	return load->plan.repeats + (load->plan.warmup > 0);
 }
 
 void load_init(struct load *load, const struct load_plan *plan, const struct load_io *io, bool is_a)
@@ -54,7 +63,7 @@ static void ping(struct load *load)
 /* Asks for the next block. */
 static void ask(struct load *load)
 {
-	uint64_t left = sent_frames(&load->plan) - load->asked;
+	uint64_t left = sent_frames(load) - load->asked;
 
 	if (!left)
 		return;
@@ -67,6 +76,7 @@ static void next_message(struct load *load)
 	uint32_t i;
 
 	load->asked = load->here = 0;
+	load->slope = (struct load_slope){0};
 	load->start_ns = load->io.now_ns(load->io.ctx);
 	for (i = 0; i < LOAD_AHEAD; i++)
 		ask(load);
@@ -100,34 +110,51 @@ static void pong(struct load *load)
 		ping(load);
 }
 
-/* The time of a whole message from that of the part which was sent. */
+/* A block is here. */
+static void note_block(struct load *load)
+{
+	struct load_slope *s = &load->slope;
+	double i = (double)load->here, ns = (double)(load->end_ns - load->start_ns);
+
+	s->n++;
+	s->i += i;
+	s->ns += ns;
+	s->ii += i * i;
+	s->i_ns += i * ns;
+}
+
+/*
+ * The time of a whole message from that of the part which was sent. Blocks come in bursts, as
+ * interrupts tell of them: the time between two of them says little, the line through all of them
+ * what a frame takes.
+ */
 static double whole_ns(const struct load *load)
 {
-	uint64_t sent = sent_frames(&load->plan), block = load->plan.block;
-	double ns = (double)(load->end_ns - load->start_ns);
-	uint64_t rest = load_frames(&load->plan) - sent;
+	const struct load_slope *s = &load->slope;
+	double ns = (double)(load->end_ns - load->start_ns), spread = s->n * s->ii - s->i * s->i;
+	uint64_t rest = load_frames(&load->plan) - sent_frames(load);
 
-	if (!rest || sent <= block)
+	if (!rest || spread <= 0)
 		return ns;
-	return ns + (double)rest * (double)(load->end_ns - load->block_ns) / (double)(sent - block);
+	return ns + (double)rest * (s->n * s->i_ns - s->i * s->ns) / spread;
 }
 
 static void frame_came(struct load *load)
 {
-	uint64_t all = sent_frames(&load->plan);
+	uint64_t all = sent_frames(load);
 
 	load->here++;
 	if (load->here % load->plan.block && load->here != all)
 		return;
 	load->end_ns = load->io.now_ns(load->io.ctx);
-	if (load->here == load->plan.block)
-		load->block_ns = load->end_ns;
+	note_block(load);
 	if (load->here < all) {
 		ask(load);
 		return;
 	}
-	add_sample(load, whole_ns(load));
-	load->over = ++load->rounds == load->plan.repeats;
+	if (load->rounds || !load->plan.warmup)
+		add_sample(load, whole_ns(load));
+	load->over = ++load->rounds == messages(load);
 	if (!load->over)
 		next_message(load);
 }
@@ -166,14 +193,14 @@ static void asked_for(struct load *load)
 		load->over = ++load->rounds == load->plan.warmup + load->plan.repeats;
 		break;
 	case LOAD_BULK:
-		all = sent_frames(&load->plan);
+		all = sent_frames(load);
 		more =
 		    all - load->served < load->plan.block ? all - load->served : load->plan.block;
 		load->owed += more;
 		load->served += more;
 		if (load->served == all) {
 			load->served = 0;
-			load->over = ++load->rounds == load->plan.repeats;
+			load->over = ++load->rounds == messages(load);
 		}
 		break;
 	case LOAD_STREAM:

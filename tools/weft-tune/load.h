@@ -40,12 +40,13 @@ enum load_kind {
 
 struct load_plan {
 	enum load_kind kind;
-	uint32_t warmup;  /* pings, messages of a stream, that are not counted */
+	uint32_t warmup;  /* pings, messages of a stream, blocks of bulk that are not counted */
 	uint32_t repeats; /* pings, bulk messages, messages of the stream */
 	uint64_t bytes;   /* of a bulk message */
 	/*
-	 * Of its frames so many are sent (0: all), and the time for the rest is taken to be that of
-	 * those behind the first block: a short measurement of the same thing.
+	 * Of its frames so many are sent (0: all), and the rest is taken to go on as they came, by
+	 * the straight line through the times of their blocks: a short measurement of the same
+	 * thing.
 	 */
 	uint64_t part;
 	uint32_t chunk_bytes; /* of a frame of it; of a message of the stream */
@@ -73,7 +74,9 @@ struct load {
 	uint64_t sent_ns;     /* the ping under way */
 	uint64_t start_ns;    /* the message under way; the stream, after its warm-up */
 	uint64_t end_ns;
-	uint64_t block_ns; /* when the first block of the message was here */
+	struct load_slope { /* times of blocks against frames, of the message under way */
+		double n, i, ns, ii, i_ns;
+	} slope;
 	uint32_t num_samples;
 	double sample_ns[LOAD_MAX_SAMPLES]; /* half round trips; times of bulk messages */
 	/* B */
