@@ -80,11 +80,12 @@ static void learn_slack(const struct fw_nic *nic, struct fw_moder *m, uint64_t t
 
 	if (m->cause != HW_VECTOR_by_rx_usecs && m->cause != HW_VECTOR_by_tx_usecs)
 		return;
-	if (over_ns > target_ns / 2)
-		over_ns = target_ns / 2;
+	if (over_ns > target_ns)
+		over_ns = target_ns;
+	/* What came late is paid for before the next attempt to wait longer. */
 	if (over_ns > t->slack_ns)
 		t->slack_ns = over_ns;
-	else
+	else if (t->credit >= 0)
 		t->slack_ns -= (t->slack_ns + SMOOTH - 1) / SMOOTH;
 }
 

@@ -207,4 +207,45 @@ static void fewest_interrupts_that_keep_it(void)
 	}
 }
 
-UT_MAIN("nic_fw/moder_target", UT(fewest_interrupts_that_keep_it))
+/* A core that sees completions and timers when its turn begins, every 2 to 18 us. */
+static void turn(struct run *r, uint32_t percentile)
+{
+	struct moder_fix *f = &r->f;
+
+	fw_ut_poll(&f->ut, 2000 + draw(r) % 16000);
+	for (; r->next_ns <= f->ut.now_ns; r->next_ns += exponential(r, 1500)) {
+		CU_ASSERT_FATAL(r->waiting < 1024);
+		r->posted_ns[r->waiting++] = f->ut.now_ns;
+		fix_post(f, f->cq, MODER_RX, 0);
+		f->cq->record->cons = f->cq->prod;
+	}
+	fw_ut_poll(&f->ut, 0);
+	if (fix_irqs(f) != r->irqs) {
+		r->irqs = fix_irqs(f);
+		heard(r, percentile);
+		fix_ready(f);
+	}
+}
+
+/* Turns longer than half the target: what they make late is kept from happening again. */
+static void long_turns(void)
+{
+	static const uint32_t percentiles[] = {9000, 9900, 9990};
+	static struct run r;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		start(&r, POISSON_DENSE);
+		target(&r, percentiles[i]);
+		while (r.told < 100000)
+			turn(&r, percentiles[i]);
+		CU_ASSERT_TRUE(r.late * 10000 <= r.told * (10000 - percentiles[i]));
+		if (r.late * 10000 > r.told * (10000 - percentiles[i]))
+			printf("\n    p%u: %u of %u late, %u interrupts", percentiles[i],
+			       (unsigned int)r.late, (unsigned int)r.told, r.irqs);
+		/* And not by an interrupt in each turn. */
+		CU_ASSERT_TRUE(r.told > 8 * (uint64_t)r.irqs);
+		fix_end(&r.f);
+	}
+}
+
+UT_MAIN("nic_fw/moder_target", UT(fewest_interrupts_that_keep_it), UT(long_turns))
