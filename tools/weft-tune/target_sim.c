@@ -25,7 +25,7 @@ enum {
 	PING_LEAST = 50,
 	PING_WARMUP = 4,
 	BULK_1_REPEATS = 4,
-	BULK_WARMUP = 8, /* blocks */
+	BULK_WARMUP = 8,       /* blocks */
 	BULK_LEAST_BLOCKS = 8, /* of a message that is sent in part */
 	STREAM_BYTES = 65536,
 	STREAM_REPEATS = 200,
