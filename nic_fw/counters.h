@@ -131,6 +131,7 @@
 	X(mpa_rx_fpdus)                                                                            \
 	X(mpa_rx_early)                                                                            \
 	X(mpa_no_memory)                                                                           \
+	X(mpa_partials_reclaimed)                                                                  \
 	X(mpa_terminates_tx)                                                                       \
 	X(mpa_terminates_rx)                                                                       \
 	X(mpa_retry_exceeded)                                                                      \

@@ -204,6 +204,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->cm_resolving);
 	fw_list_init(&nic->cm_orphans);
 	fw_list_init(&nic->mpa_waiting);
+	fw_list_init(&nic->mpa_held);
 	fw_list_init(&nic->mpa_faults);
 	fw_list_init(&nic->sched_qps);
 	fw_list_init(&nic->goal_clients);

@@ -200,6 +200,7 @@ struct fw_nic {
 	struct fw_pool mpa_segs;
 	struct fw_pool mpa_partials;
 	struct fw_list mpa_faults;  /* mpa_conn.fault_node */
+	struct fw_list mpa_held;    /* mpa_partial.node, as they began */
 	struct fw_list mpa_waiting; /* mpa_conn.node: passive ones whose request is not whole */
 	struct tcp_nic tcp;
 

@@ -82,6 +82,9 @@ struct mpa_seg {
 
 /* An FPDU that has begun, its markers taken out. */
 struct mpa_partial {
+	struct fw_list node; /* nic->mpa_held, while it waits for more */
+	struct mpa_conn *conn;
+	uint64_t began_ns;
 	uint32_t at;     /* its position in the stream, modulo 2^32 */
 	uint32_t taken;  /* bytes of the stream */
 	uint32_t filled; /* bytes in buf */

@@ -416,8 +416,11 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		/* The peer does not close its side. */
 		give_up(nic, conn, TCP_END_CLOSED);
 		break;
-	case MPA_FREE:
 	case MPA_FPDU:
+		/* Another connection needs the buffer of its half-sent FPDU. */
+		give_up(nic, conn, TCP_END_TIMEOUT);
+		break;
+	case MPA_FREE:
 	case MPA_STATES:
 		assert(!"no timer in this state");
 	}

@@ -362,6 +362,7 @@ void mpa_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
 	conn->qp = NULL;
 	qp->responder_slots = 0;
 	if (conn->partial) {
+		fw_list_del(&conn->partial->node);
 		fw_pool_put(&nic->mpa_partials, conn->partial);
 		conn->partial = NULL;
 	}

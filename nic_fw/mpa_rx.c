@@ -14,6 +14,8 @@
 #include "nic_fw/mpa_fpdu.h"
 
 /* Whether anybody wants to know what comes. */
+#define HELD_NS UINT64_C(4000000000) /* an FPDU may take, where others need its buffer */
+
 static bool listens(const struct mpa_conn *conn)
 {
 	return conn->qp && (conn->state == MPA_FPDU || conn->state == MPA_RTR_WAIT);
@@ -76,6 +78,8 @@ static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
 
 	if (!p)
 		return NULL;
+	fw_list_init(&p->node);
+	p->began_ns = nic->now_ns;
 	p->at = at;
 	p->taken = 0;
 	p->filled = 0;
@@ -84,6 +88,37 @@ static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
 	p->trusted = true;
 	p->bad_marker = false;
 	return p;
+}
+
+/*
+ * There is no buffer left. An FPDU that has not become whole for long loses its own with its
+ * connection: half-sent ones of one peer do not stop all others.
+ */
+static void reclaim(struct fw_nic *nic)
+{
+	struct mpa_partial *p;
+
+	if (fw_list_empty(&nic->mpa_held))
+		return;
+	p = FW_CONTAINER(nic->mpa_held.next, struct mpa_partial, node);
+	if (nic->now_ns - p->began_ns < HELD_NS)
+		return;
+	/* Another one next time. */
+	p->began_ns = nic->now_ns;
+	fw_list_del(&p->node);
+	fw_list_add_tail(&nic->mpa_held, &p->node);
+	FW_COUNT(nic, mpa_partials_reclaimed);
+	/* From its timer: we are in the middle of another connection. */
+	fw_timer_set(&nic->timers, &p->conn->timer, nic->now_ns);
+}
+
+/* More is to come. */
+static void hold(struct fw_nic *nic, struct mpa_conn *conn, struct mpa_partial *p)
+{
+	conn->partial = p;
+	p->conn = conn;
+	if (!fw_list_linked(&p->node))
+		fw_list_add_tail(&nic->mpa_held, &p->node);
 }
 
 /* A byte range of a marker. Its reserved half means nothing but to the CRC. */
@@ -212,19 +247,23 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 	uint32_t taken, had_taken, had_filled, had_plain, had_crc;
 	bool had_trusted;
 
-	if (!p)
+	if (!p) {
+		reclaim(nic);
 		return 0;
-	conn->partial = p;
+	}
 	had_taken = p->taken;
 	had_filled = p->filled;
 	had_plain = p->plain;
 	had_crc = p->crc;
 	had_trusted = p->trusted;
 	taken = take_frame(nic, conn, p, frame, offset, bytes);
-	if (!p->plain || p->filled < p->plain)
+	if (!p->plain || p->filled < p->plain) {
+		hold(nic, conn, p);
 		return taken;
+	}
 	/* Whatever becomes of the queue pair meanwhile, the buffer is ours. */
 	conn->partial = NULL;
+	fw_list_del(&p->node);
 	if (rx_collected(nic, conn, p)) {
 		fw_pool_put(&nic->mpa_partials, p);
 		return taken;
@@ -236,7 +275,7 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 	p->crc = had_crc;
 	p->trusted = had_trusted;
 	if (had_taken)
-		conn->partial = p;
+		hold(nic, conn, p);
 	else
 		fw_pool_put(&nic->mpa_partials, p);
 	return 0;

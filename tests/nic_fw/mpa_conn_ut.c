@@ -89,6 +89,37 @@ static void passive_enhanced(void)
 	}
 }
 
+/* A connection whose half-sent FPDU stands in others' way ends: mpa_rx.c sets its timer. */
+static void made_to_end(void)
+{
+	struct hw_resp_cm_event ev;
+	struct fw_nic *nic;
+	struct fw_qp *qp;
+
+	ask(0);
+	SEND(ENHANCED(REQ, "\x50", "\x0b", "\x00\x04\x00\x05private"), 0);
+	ev = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	qp = cp_tcp_qp(&tp.cp, 1);
+	CU_ASSERT_EQUAL(accept_with(ev.ep, qp, 6, 16), 0);
+	rp_run(&tp.cp.rp, 300 * CP_MS);
+	(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_ESTABLISHED);
+	/* An FPDU of 1,000 bytes begins. */
+	SEND("\x03\xe8\x41\x43", 0);
+	rp_run(&tp.cp.rp, CP_MS);
+	nic = tp.cp.rp.end[1].nic;
+	CU_ASSERT_EQUAL(nic->mpa_partials.used, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(conn_of(ev.ep));
+	CU_ASSERT_PTR_EQUAL(nic->mpa_held.next, &conn_of(ev.ep)->partial->node);
+	fw_timer_set(&nic->timers, &qp->mpa->timer, nic->now_ns);
+	rp_run(&tp.cp.rp, CP_MS);
+	CU_ASSERT_TRUE(tp.reset);
+	(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
+	CU_ASSERT_EQUAL(nic->mpa_partials.used, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa_held));
+	tp_end(&tp);
+}
+
 #define B(text) (text), (sizeof(text) - 1)
 
 /* Every combination that a request can ask for, and what this end says to it. */
@@ -625,7 +656,7 @@ static void damaged(void)
 	tp_end(&tp);
 }
 
-UT_MAIN("nic_fw/mpa_conn", UT(passive_enhanced), UT(passive_agrees), UT(passive_refuses),
-	UT(passive_rejects), UT(passive_waits), UT(passive_process_is_slow), UT(active_asks),
-	UT(active_is_answered), UT(active_agrees), UT(active_refuses), UT(active_is_rejected),
-	UT(active_falls_back), UT(active_waits), UT(damaged))
+UT_MAIN("nic_fw/mpa_conn", UT(made_to_end), UT(passive_enhanced), UT(passive_agrees),
+	UT(passive_refuses), UT(passive_rejects), UT(passive_waits), UT(passive_process_is_slow),
+	UT(active_asks), UT(active_is_answered), UT(active_agrees), UT(active_refuses),
+	UT(active_is_rejected), UT(active_falls_back), UT(active_waits), UT(damaged))

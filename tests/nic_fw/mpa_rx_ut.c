@@ -597,6 +597,63 @@ static void no_buffers(void)
 	mp_end();
 }
 
+static uint32_t fired;
+
+static void on_fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	(void)nic;
+	(void)timer;
+	fired++;
+}
+
+/* An FPDU that was half sent long ago gives its buffer up, with its connection, where one is
+ * needed. */
+static void old_buffers_are_reclaimed(void)
+{
+	static struct mpa_partial *taken[MPA_MAX_PARTIALS];
+	static struct mpa_conn holder[2];
+	struct fw_pool *pool;
+	struct fw_nic *nic;
+	uint32_t i, n = 0;
+
+	mp_begin(&crc);
+	nic = rp.end[1].nic;
+	pool = &nic->mpa_partials;
+	while (n < MPA_MAX_PARTIALS && (taken[n] = fw_pool_get(pool)))
+		n++;
+	for (i = 0; i < 2; i++) {
+		fw_list_init(&taken[i]->node);
+		fw_list_add_tail(&nic->mpa_held, &taken[i]->node);
+		taken[i]->conn = &holder[i];
+		taken[i]->began_ns = nic->now_ns + i * 3000000000u;
+		fw_timer_init(&holder[i].timer, on_fire);
+	}
+	fired = 0;
+	mp.cut = 50;
+	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
+	mp_run();
+	rp_run(&rp, UINT64_C(3900000000));
+	mp_run();
+	CU_ASSERT_EQUAL(fired, 0);
+	rp_run(&rp, 200000000);
+	mp_run();
+	rp_run(&rp, 1000000);
+	CU_ASSERT_EQUAL(fired, 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_partials_reclaimed), 1);
+	/* The one that began later keeps its buffer. */
+	CU_ASSERT_PTR_EQUAL(nic->mpa_held.next, &taken[1]->node);
+	for (i = 0; i < n; i++) {
+		if (i < 2)
+			fw_list_del(&taken[i]->node);
+		fw_pool_put(pool, taken[i]);
+	}
+	rp_run(&rp, 200000);
+	mp_run();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa_held));
+	mp_end();
+}
+
 /* Without memory for a receive the FPDU waits, whole or in parts. */
 static void recv_msgs_used_up(void)
 {
@@ -631,4 +688,4 @@ static void recv_msgs_used_up(void)
 
 UT_MAIN("nic_fw/mpa_rx", UT(captures), UT(every_byte_wrong), UT(lies), UT(garbage), UT(empty_ulpdu),
 	UT(no_receive), UT(too_many_reads), UT(too_long), UT(wrong_markers), UT(placed_early),
-	UT(not_placed_early), UT(no_buffers), UT(recv_msgs_used_up))
+	UT(not_placed_early), UT(no_buffers), UT(old_buffers_are_reclaimed), UT(recv_msgs_used_up))
