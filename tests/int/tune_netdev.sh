@@ -91,9 +91,13 @@ ip netns exec "$a" bash -c 'exec 3<>/dev/tcp/10.9.0.2/47990
 [ "$(grep -c '^error ' "$WEFT_TMP/nonsense")" -eq 4 ] || die "it answers: $(cat "$WEFT_TMP/nonsense")"
 tune after --budget 2
 expect_ok after
+# Stopped in the middle, it puts its own back.
+tune left --budget 5000
+wait_until 'measurements are there' rows left
 kill -TERM "${pid[again]}"
 expect_ok again
-both 5 || die 'not as it was when nobody came'
+expect_fail left '10.9.0.2, has gone'
+both 5 || die 'not as they were when the other end was stopped'
 say 'ok: the other end dies'
 
 tool 1 ip netns exec "$a" "$WEFT_BIN/weft-tune" --netdev lo --peer 10.9.0.2 --out "$WEFT_TMP/lo"
