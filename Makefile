@@ -450,7 +450,8 @@ MUTANT_ENV = MUTANT_CC='$(CC_release) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release
 	MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
 	$(B)/san/lib/libut_FOLDER.a $(foreach l,sim goal weft nicfw,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm'
 # Tests of what the soak does not reach: TESTS in mutants.py.
-MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp_%,$(UT_BINS))
+MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp_% \
+	$(B)/san/ut/sim/moder_% $(B)/san/ut/nic_fw/moder_% $(B)/san/ut/host_driver/weft_eq_%,$(UT_BINS))
 
 mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
 	@tools/deps.sh test

@@ -18,7 +18,7 @@
 enum {
 	EVENTS = 300000,
 	ENTRIES = 16,
-	SLEEP_MS = 60000,
+	SLEEP_MS = 20000,
 	MASK_EVERY = 7, /* sleeps */
 };
 
