@@ -81,10 +81,11 @@ both_close()
 same_ports()
 {
 	local i
-	for i in 1 2 3 4 5; do
-		rc "ports$i" listen 7999 -s 1000
-		sock "again$i" connect 7999 -s 1000 -P 8999 -n 20 -e passive
-		expect_ok "again$i" "ports$i"
+	# Names of this round: says() would find what those of the round before said.
+	for i in ${how}1 ${how}2 ${how}3 ${how}4 ${how}5; do
+		rc "ports_$i" listen 7999 -s 1000
+		sock "again_$i" connect 7999 -s 1000 -P 8999 -n 20 -e passive
+		expect_ok "again_$i" "ports_$i"
 	done
 	say 'ok: the same ports five times'
 }
