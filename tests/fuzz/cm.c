@@ -59,7 +59,7 @@ static void listen_on(struct cm_end *end, struct w_proc *p, uint32_t space, uint
 
 void cm_begin(struct cm_end *end, struct w_proc *p)
 {
-	*end = (struct cm_end){.eq = proc_eq(p)};
+	*end = (struct cm_end){.eq = proc_eq(p, NULL)};
 	listen_on(end, p, HW_CM_TCP, 0);
 }
 

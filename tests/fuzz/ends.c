@@ -54,7 +54,7 @@ static void make_end(uint32_t e)
 	proc_attach(p, e);
 	memcpy(p->mem, pattern, sizeof(pattern));
 	end->pd = proc_pd(p);
-	end->eq = proc_eq(p);
+	end->eq = proc_eq(p, NULL);
 	proc_cq(p, end->eq, &end->scq);
 	proc_cq(p, end->eq, &end->rcq);
 	make_srq(p, end);

@@ -16,8 +16,9 @@ enum {
 static struct good {
 	struct side {
 		uint32_t pd, ah, stag;
+		struct hw_resp_create_eq eq;
 		struct hw_resp_create_cq cq;
-		uint32_t cons;
+		uint32_t eq_cons, cons;
 		struct w_qp rd, rc;
 	} side[2];
 	struct slot {
@@ -79,12 +80,10 @@ static void make_side(uint32_t e)
 {
 	struct side *s = &good.side[e];
 	struct hw_cmd_create_qp create = {.type = HW_QPT_RD, .srq = HW_SRQ_NONE};
-	uint32_t eq;
 
 	proc_attach(proc(e), e);
 	s->pd = proc_pd(proc(e));
-	eq = proc_eq(proc(e));
-	proc_cq(proc(e), eq, &s->cq);
+	proc_cq(proc(e), proc_eq(proc(e), &s->eq), &s->cq);
 	s->stag = proc_reg(proc(e), s->pd, 0, W_MEM_BYTES, W_ALL_ACCESS, true);
 	create.pd = s->pd;
 	create.send_cq = create.recv_cq = s->cq.cq;
@@ -356,6 +355,9 @@ void good_finish(void)
 		wait_idle();
 		world_run(W_MS, NULL);
 		W_CHECK(proc(e)->irqs != irqs, "good: no interrupt");
+		/* The next one comes when what this one told of is taken. */
+		while (proc_eqe(proc(e), &good.side[e].eq, &good.side[e].eq_cons))
+			;
 	}
 	for (slot = 0; slot < GOOD_SLOTS; slot++)
 		check_slot(slot);

@@ -102,12 +102,14 @@ uint32_t proc_pd(struct w_proc *p)
 	return make(p, &cmd, &resp);
 }
 
-uint32_t proc_eq(struct w_proc *p)
+uint32_t proc_eq(struct w_proc *p, struct hw_resp_create_eq *made)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_EQ, .u.create_eq = {.entries = 64}};
 	struct hw_cmd_resp resp;
 
 	make(p, &cmd, &resp);
+	if (made)
+		*made = resp.u.create_eq;
 	return resp.u.create_eq.eq;
 }
 
@@ -297,6 +299,18 @@ void proc_recv(struct w_proc *p, uint64_t prod_offset, uint64_t ring_offset, uin
 	memcpy(entry + sizeof(*wqe), sge,
 	       (wqe->num_sge < room ? wqe->num_sge : room) * sizeof(*sge));
 	__atomic_store_n(prod, *prod + 1, __ATOMIC_RELEASE);
+}
+
+bool proc_eqe(struct w_proc *p, const struct hw_resp_create_eq *eq, uint32_t *cons)
+{
+	const struct hw_eqe *ring = (const void *)(p->bar + eq->ring_offset);
+	struct hw_eq_record *record = (void *)(p->bar + eq->record_offset);
+	uint32_t at = *cons & (eq->entries - 1);
+
+	if (__atomic_load_n(&ring[at].phase, __ATOMIC_ACQUIRE) != !(*cons & eq->entries))
+		return false;
+	__atomic_store_n(&record->cons, ++*cons, __ATOMIC_RELEASE);
+	return true;
 }
 
 bool proc_cqe(struct w_proc *p, const struct hw_resp_create_cq *cq, uint32_t *cons,

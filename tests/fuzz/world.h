@@ -149,7 +149,8 @@ int proc_cmd_async(struct w_proc *p, struct hw_cmd *cmd, struct hw_cmd_resp *res
 int proc_obj(struct w_proc *p, enum hw_cmd_op op, uint32_t handle);
 
 uint32_t proc_pd(struct w_proc *p);
-uint32_t proc_eq(struct w_proc *p);
+/* made may be NULL. */
+uint32_t proc_eq(struct w_proc *p, struct hw_resp_create_eq *made);
 uint32_t proc_cq(struct w_proc *p, uint32_t eq, struct hw_resp_create_cq *made);
 uint32_t proc_ah(struct w_proc *p, uint32_t pd, uint32_t ip);
 /* Registers a part of its memory. */
@@ -176,7 +177,8 @@ void proc_ring_sq(struct w_proc *p, const struct w_qp *qp);
 /* Into the receive queue of a QP or SRQ, by the place of its record and ring. */
 void proc_recv(struct w_proc *p, uint64_t prod_offset, uint64_t ring_offset, uint32_t entries,
 	       uint32_t stride, const struct hw_rq_wqe *wqe, const struct hw_sge *sge);
-/* The next completion of a ring; false: none. */
+/* Takes the next event of a ring, the next completion of one; false: none. */
+bool proc_eqe(struct w_proc *p, const struct hw_resp_create_eq *eq, uint32_t *cons);
 bool proc_cqe(struct w_proc *p, const struct hw_resp_create_cq *cq, uint32_t *cons,
 	      struct hw_cqe *cqe);
 struct hw_qp_record *proc_record(struct w_proc *p, const struct w_qp *qp);

@@ -174,11 +174,12 @@ static void link_and_shutdown(void)
 	fw_link(A->nic, true);
 	CU_ASSERT_EQUAL(event(1)->type, HW_EVENT_PORT_ACTIVE);
 	CU_ASSERT_EQUAL(header->link_up, 1);
-	CU_ASSERT_EQUAL(A->irqs, 2);
+	/* The second came while the process had not taken the first. */
+	CU_ASSERT_EQUAL(A->irqs, 1);
 	fw_shutdown(A->nic);
 	CU_ASSERT_EQUAL(event(2)->type, HW_EVENT_DEVICE_FATAL);
 	CU_ASSERT_EQUAL(header->nic_state, HW_NIC_STOPPED);
-	CU_ASSERT_EQUAL(A->irqs, 3);
+	CU_ASSERT_EQUAL(A->irqs, 1);
 	rp_end(&rp);
 }
 
