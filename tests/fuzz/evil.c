@@ -445,6 +445,20 @@ void evil_poke(uint32_t e, const struct rec *r)
 				 __ATOMIC_RELAXED);
 }
 
+/* Its events taken or not, its vector masked or not, told or not. */
+static void mask_eq(uint32_t e, const struct rec *r)
+{
+	const struct evil_obj *eq = evil_pick(e, EVIL_EQ, r->b);
+	struct hw_eq_record *record = (void *)(proc(e)->bar + eq->record);
+
+	if (eq->record) {
+		record->masked = r->c & 8;
+		record->cons += r->x % 4;
+	}
+	if (!(r->c & 8) || r->c & 16)
+		proc_ring(proc(e), HW_DB_EQ, eq->handle, 0);
+}
+
 void evil_ring(uint32_t e, const struct rec *r)
 {
 	const struct evil_obj *qp = evil_pick(e, EVIL_QP, r->b);
@@ -463,8 +477,11 @@ void evil_ring(uint32_t e, const struct rec *r)
 		}
 		proc_ring(proc(e), HW_DB_CQ_ARM, cq->handle, 0);
 		break;
-	case 2: /* a good one's, perhaps */
-		proc_ring(proc(e), HW_DB_SQ, (uint32_t)(e << 19) | (2 + r->x % 16), 0);
+	case 2: /* a good one's, perhaps; or a mask comes and goes */
+		if (r->c & 4)
+			mask_eq(e, r);
+		else
+			proc_ring(proc(e), HW_DB_SQ, (uint32_t)(e << 19) | (2 + r->x % 16), 0);
 		break;
 	default:
 		if (r->c & 4)

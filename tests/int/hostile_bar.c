@@ -105,13 +105,16 @@ static void scribble(struct victim *v)
 static void ring(struct victim *v)
 {
 	for (uint32_t k = 0; k < 64; k++) {
-		switch (rnd() % 4) {
+		switch (rnd() % 5) {
 		case 0:
 			ring_entry(v, HW_DB_ENTRY(HW_DB_CQ_ARM,
 						  rnd() % 2 ? v->cq : (uint32_t)rnd() & 0xffffff));
 			break;
 		case 1:
 			ring_entry(v, (uint32_t)rnd());
+			break;
+		case 2:
+			ring_entry(v, HW_DB_ENTRY(HW_DB_EQ, rnd() % 4));
 			break;
 		default:
 			ring_entry(v, HW_DB_ENTRY(HW_DB_SQ, v->qp[rnd() % NUM_QPS].qpn));

@@ -233,12 +233,13 @@ static void scribble(struct fw_ut *ut, uint32_t client, uint64_t *state)
 {
 	const struct fw_client *owner = &ut->nic->clients[client];
 	uint32_t *bar = (uint32_t *)(void *)ut->client[client].bar;
-	uint32_t kind = 1 + (uint32_t)(next_random(state) % 2);
+	uint32_t kind = 1 + (uint32_t)(next_random(state) % 4);
+	uint32_t base = kind == HW_DB_EQ ? 0 : ut->nic->qpn_base;
 
 	bar[next_random(state) % (owner->bar.high / 4)] = wild(state);
 	bar[next_random(state) % (HW_BAR_PAGE_BYTES / 4)] = wild(state);
 	bar[HW_BAR_DB_RING / 4 + owner->db_head % HW_DB_RING_ENTRIES] =
-	    HW_DB_ENTRY(kind, ut->nic->qpn_base | (wild(state) & 0xffff));
+	    HW_DB_ENTRY(kind, base | (wild(state) & 0xffff));
 	if (owner->bar.num_record_pages) {
 		uint64_t page = next_random(state) % owner->bar.num_record_pages;
 
