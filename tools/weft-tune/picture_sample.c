@@ -119,12 +119,12 @@ bool picture_scatter(const struct tune_analysis *a, struct pic *pic)
 	rows = num_metrics * ((params + across - 1) / across);
 	sample_data(pic->tsv, c, num, metrics, num_metrics);
 	pic->width = 300 * across + 80;
-	pic->height = 230 * (unsigned int)rows + 70;
+	pic->height = 230 * (unsigned int)rows + 85;
 	fprintf(pic->gp,
 		"set key autotitle columnhead\nset key off\n"
 		"set multiplot layout %zu,%u margins %g,0.985,%g,%g spacing 0.05,%g title "
 		"'%zu random settings; red: the linear model where significant (0.001)'\n",
-		rows, across, across < 3 ? 0.13 : 0.06, 45.0 / pic->height, 1 - 40.0 / pic->height,
+		rows, across, across < 3 ? 0.13 : 0.06, 60.0 / pic->height, 1 - 40.0 / pic->height,
 		55.0 / pic->height, num);
 	for (size_t m = 0; m < num_metrics; m++) {
 		double low = INFINITY, high = -INFINITY;
