@@ -531,6 +531,13 @@ _iwarp-tables: all $(B)/bin/mpi_kern
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/iwarp.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: iwarp-tables _iwarp-tables
 
+tuning-tables:	## the study of espgoal 6.2 by weft-tune, simulated (5 min) and on NICs (5 min); redraw docs/tuning.md
+	@tools/deps.sh run plot
+	@+$(MAKE) _tuning-tables
+_tuning-tables: all
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/tuning.py docs
+.PHONY: tuning-tables _tuning-tables
+
 overhead-table:	## count wake-ups, switches, softirqs and CPU time per message beside the kernel's UDP and TCP (1 min), as root; redraw docs/host-overhead.md
 	@tools/deps.sh run plot
 	@+$(MAKE) _overhead-table

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The study of espgoal 6.2 on weft: runs weft-tune, writes the tables of docs/tuning.md and its pictures.
+
+On simulated machines as the paper's (random settings, hill climbing, the genetic algorithm, halving, both optima side
+by side), and random settings on two NICs of a weftd. What weft-tune measured stays in FOLDER/sim, FOLDER/latency and
+FOLDER/bandwidth; what is whole there is not measured again.
+
+usage: tuning.py [--work FOLDER] [--budget N] [DIR]     DIR: the docs folder (docs)
+Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from figures import put, table
+from nics import BIN, Nics
+
+PARAMS = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames", "rx-usecs-irq", "rx-frames-irq", "tx-usecs-irq",
+          "tx-frames-irq")
+# espgoal 6.2: what it found for ping-pong of 0 bytes, us, and messages of 1 MB, MB/s; where it calls it significant.
+PAPER = {
+    "lat_us": {"constant": 71.327, "rx-usecs": 0.91706, "rx-frames": 0.014864, "rx-usecs-irq": 0.0092267,
+               "rx-frames-irq": -0.013831, "tx-usecs": -0.12136, "tx-frames": -0.0057134, "tx-usecs-irq": 0.0003548,
+               "tx-frames-irq": -0.019903, "adjusted R2": 0.9109},
+    "bw_1m": {"constant": 137.0, "rx-usecs": -0.04591, "rx-frames": -0.2168, "rx-usecs-irq": -0.001064,
+              "rx-frames-irq": 0.01056, "tx-usecs": 0.005595, "tx-frames": -0.005291, "tx-usecs-irq": 0.00366,
+              "tx-frames-irq": -0.0006843, "adjusted R2": 0.7019},
+}
+PICTURES = ("scatter", "generations-latency", "generations-bandwidth", "progress", "optima", "coefficients")
+
+
+# ---- measuring ------------------------------------------------------------------------------
+
+def tune(folder, *options, run=subprocess.run):
+    """weft-tune into a folder, unless its result is there."""
+    path = folder + "/result.json"
+    if not os.path.exists(path):
+        shutil.rmtree(folder, ignore_errors=True)
+        words = [BIN + "/weft-tune", *options, "--out", folder]
+        if run(words).returncode:
+            sys.exit("tuning.py: %s failed" % " ".join(words))
+    with open(path, encoding="utf8") as f:
+        return json.load(f)
+
+
+def on_nics(folder):
+    """250 random settings, and the end of the search, on two NICs of a weftd of our own."""
+    with Nics(4096) as nics:
+        return tune(folder, "--device", "weft0", "--method", "random", "--also", "lat_us,bw_1m,bw_10m", "--budget", "319",
+                    run=lambda words: subprocess.run(nics.pin + words, env=nics.env, check=False))
+
+
+# ---- pictures -------------------------------------------------------------------------------
+
+POINTS = re.compile(r"(?:[ \t]*<use xlink:href='#gpPt6' transform='translate\([^)]*\) scale\([^)]*\)' "
+                    r"color='[^']*'/>\n?){2,}")
+POINT = re.compile(r"translate\(([0-9.]+),([0-9.]+)\) scale\([^)]*\)' color='([^']*)'")
+
+
+def dots(match):
+    """Points of one colour as dots of one path: a tenth of the bytes."""
+    at = POINT.findall(match.group())
+    return "<path fill='none' stroke='%s' stroke-width='2.4' stroke-linecap='round' d='%s'/>\n" % (
+        at[0][2], "".join("M%.0f,%.0fh0" % (float(x), float(y)) for x, y, _ in at))
+
+
+def pictures(work, docs):
+    """The same pictures in a fifth of the bytes."""
+    for name in PICTURES:
+        with open("%s/sim/pictures/%s.svg" % (work, name), encoding="utf8") as f:
+            text = POINTS.sub(dots, f.read())
+        subprocess.run(["scour", "-q", "--enable-id-stripping", "--shorten-ids", "--remove-metadata", "--strip-xml-prolog",
+                        "--enable-comment-stripping", "--indent=none", "--set-precision=4",
+                        "-o", "%s/pictures/tuning_%s.svg" % (docs, name.replace("-", "_"))],
+                       input=text, text=True, check=True)
+
+
+# ---- tables ---------------------------------------------------------------------------------
+
+def model(result, metric):
+    for m in result["linear_models"]:
+        if m["metric"] == metric:
+            return m
+    sys.exit("tuning.py: weft-tune made no linear model of %s" % metric)
+
+
+def coefficient(fit, name):
+    if name == "adjusted R2":
+        return "%.4f" % fit["adjusted_r_squared"]
+    c = fit["coefficients"][name]
+    text = "%.4g +- %.2g" % (c["coefficient"], c["standard_error"])
+    return "**%s**" % text if c["significant"] else text
+
+
+def models(columns, paper):
+    names = ("constant", *PARAMS, "adjusted R2")
+    return table(["", "the paper"] + [title for title, _ in columns],
+                 [[n, "%.4g" % PAPER[paper][n]] + [coefficient(fit, n) for _, fit in columns] for n in names])
+
+
+def words(setting):
+    return " ".join("%s %d" % (p, setting[p]) for p in PARAMS if setting[p]) or "off"
+
+
+def searches(result):
+    body = []
+    for s in result["searches"]:
+        metric = "lat_us" if s["objective"] == "latency" else "bw_10m"
+        unit = "us" if metric == "lat_us" else "MB/s"
+        best = s["best"]["metrics"].get(metric)
+        body.append([s["method"], s["objective"], s["measurements"] + s["final_measurements"],
+                     "%.4g %s" % (best["median"], unit) if best else "", "`%s`" % words(s["best"]["setting"])])
+    return table(["method", "objective", "measurements", "best: median", "setting"], body)
+
+
+def optima(result):
+    both = result["optima_side_by_side"]
+    body = []
+    for metric, unit in (("lat_us", "latency, us"), ("bw_10m", "bandwidth of 10 MB, MB/s")):
+        diff = both["difference"][metric]
+        body.append([unit] + ["%.4g (%.4g to %.4g)" % tuple(both[o]["metrics"][metric][k] for k in ("median", "low", "high"))
+                              for o in ("latency", "bandwidth")] + ["%+.2f %%" % (100 * diff["share"])])
+    return table(["median of 250 (its interval of 95 %)", "optimum for latency", "optimum for bandwidth", "difference"], body)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--work", default="build/tuning", help="what weft-tune measured (build/tuning)")
+    parser.add_argument("--budget", type=int, default=3000, help="of each genetic search; the paper's is 25542")
+    parser.add_argument("docs", nargs="?", default="docs")
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    sim = tune(args.work + "/sim", "--sim=espgoal", "--paper", "--budget", str(args.budget), "--seed", "1")
+    device = on_nics(args.work + "/device")
+    page = args.docs + "/tuning.md"
+    put(page, "tuning_latency", models([("simulated, as the paper's", model(sim, "lat_us")),
+                                        ("two NICs of a weftd", model(device, "lat_us"))], "lat_us"))
+    put(page, "tuning_bandwidth", models([("simulated, 1 MB", model(sim, "bw_1m")), ("simulated, 10 MB", model(sim, "bw_10m")),
+                                          ("two NICs of a weftd, 1 MB", model(device, "bw_1m")),
+                                          ("the same, 10 MB", model(device, "bw_10m"))], "bw_1m"))
+    put(page, "tuning_searches", searches(sim))
+    put(page, "tuning_optima", optima(sim))
+    pictures(args.work, args.docs)
+
+
+if __name__ == "__main__":
+    main()
