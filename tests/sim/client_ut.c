@@ -283,7 +283,7 @@ static void jitter(void)
 		SPREAD = 900
 	};
 	struct sim_client_cost uneven = cost;
-	uint64_t least = UINT64_MAX, most = 0, late[SEEDS];
+	uint64_t least = UINT64_MAX, most = 0, late[SEEDS] = {0};
 	uint32_t i, run;
 
 	uneven.jitter_ns = SPREAD;
