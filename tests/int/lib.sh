@@ -99,6 +99,9 @@ spawn()
 	local name=$1
 	shift
 	[ -z "${pid[$name]:-}" ] || die "there is a process called $name already"
+	# Here, not when the child comes to it: what an earlier one of this name said is not its.
+	: >"$WEFT_TMP/$name.out"
+	: >"$WEFT_TMP/$name.err"
 	"$@" >"$WEFT_TMP/$name.out" 2>"$WEFT_TMP/$name.err" </dev/null &
 	pid[$name]=$!
 	names+=("$name")
@@ -161,7 +164,9 @@ out_has()
 says()
 {
 	wait_until "$1 says '$2'" said_or_dead "$1" "$2"
-	out_has "$1" "$2" || die "$1 ended without saying '$2'"
+	out_has "$1" "$2" && return
+	finish "$1"
+	die "$1 ended with exit status $status without saying '$2'"
 }
 
 said_or_dead()

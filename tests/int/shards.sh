@@ -3,6 +3,7 @@
 #
 # One NIC on two cores: two shards, each with clients of its own, which talk with each other and with clients
 # of their own shard, over a perfect and over a faulty switch.
+# alone
 
 . tests/int/lib.sh
 [ "$(nproc)" -ge 2 ] || skip 'two CPUs are needed'
