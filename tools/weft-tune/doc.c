@@ -137,33 +137,45 @@ void doc_code(struct doc *doc, const char *text)
 	fputs("</pre>\n", doc->html);
 }
 
-void doc_table(struct doc *doc)
+static void put_cell(struct doc *doc, const char *tag, const char *text)
 {
-	doc->header = true;
-	fputs("<table>\n", doc->html);
+	fprintf(doc->md, " %s |", text);
+	fprintf(doc->html, "<%s>", tag);
+	put_marked(doc->html, text);
+	fprintf(doc->html, "</%s>", tag);
 }
 
-void doc_row(struct doc *doc, size_t num, char cells[][96])
+static void begin_row(struct doc *doc)
 {
-	const char *tag = doc->header ? "th" : "td";
-
 	putc('|', doc->md);
 	fputs("<tr>", doc->html);
-	for (size_t i = 0; i < num; i++) {
-		fprintf(doc->md, " %s |", cells[i]);
-		fprintf(doc->html, "<%s>", tag);
-		put_marked(doc->html, cells[i]);
-		fprintf(doc->html, "</%s>", tag);
-	}
+}
+
+static void end_row(struct doc *doc)
+{
 	putc('\n', doc->md);
 	fputs("</tr>\n", doc->html);
-	if (doc->header) {
-		putc('|', doc->md);
-		for (size_t i = 0; i < num; i++)
-			fputs(i ? " ---: |" : " --- |", doc->md);
-		putc('\n', doc->md);
-	}
-	doc->header = false;
+}
+
+void doc_table(struct doc *doc, size_t num, const char *const *head)
+{
+	fputs("<table>\n", doc->html);
+	begin_row(doc);
+	for (size_t i = 0; i < num; i++)
+		put_cell(doc, "th", head[i]);
+	end_row(doc);
+	putc('|', doc->md);
+	for (size_t i = 0; i < num; i++)
+		fputs(i ? " ---: |" : " --- |", doc->md);
+	putc('\n', doc->md);
+}
+
+void doc_row(struct doc *doc, size_t num, char cells[][DOC_CELL_CHARS])
+{
+	begin_row(doc);
+	for (size_t i = 0; i < num; i++)
+		put_cell(doc, "td", cells[i]);
+	end_row(doc);
 }
 
 void doc_table_end(struct doc *doc)

@@ -14,8 +14,14 @@ struct doc {
 	FILE *md, *html;
 	char dir[TUNE_PATH_CHARS];
 	bool bad; /* something could not be written */
-	bool table, header;
 };
+
+enum {
+	DOC_CELL_CHARS = 96,
+};
+
+/* Puts text into a cell of a row, cut to DOC_CELL_CHARS. */
+#define DOC_CELL(cells, i, ...) snprintf((cells)[i], DOC_CELL_CHARS, __VA_ARGS__)
 
 /* dir/NAME.md and dir/NAME.html. Returns 0, or a negative errno with a line in error. */
 int doc_open(struct doc *doc, const char *dir, const char *name, const char *title, char *error);
@@ -27,9 +33,9 @@ void doc_para(struct doc *doc, const char *fmt, ...) __attribute__((format(print
 /* A block of commands or settings, as they are. */
 void doc_code(struct doc *doc, const char *text);
 
-/* Between table and end: rows; the first is the header. Cells are text as in paragraphs. */
-void doc_table(struct doc *doc);
-void doc_row(struct doc *doc, size_t num, char cells[][96]);
+/* Begins a table with its header; rows, then the end. Cells are text as in paragraphs. */
+void doc_table(struct doc *doc, size_t num, const char *const *head);
+void doc_row(struct doc *doc, size_t num, char cells[][DOC_CELL_CHARS]);
 void doc_table_end(struct doc *doc);
 
 /* dir/pictures/NAME.svg. */

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <time.h>
 
-#define CELL(cells, i, ...) snprintf((cells)[i], sizeof((cells)[i]), __VA_ARGS__)
-
 static const char *const captions[PICTURES] = {
     [PICTURE_SCATTER] = "Each parameter of the random settings against what was measured "
 			"(espgoal figure 6.2).",
@@ -136,26 +134,23 @@ static void about(struct doc *doc, const struct tune_analysis *a, bool complete)
 static void best_table(struct doc *doc, const struct tune_choice *best,
 		       const struct tune_choice *found)
 {
-	char cells[5][96];
+	char cells[5][DOC_CELL_CHARS];
 
-	doc_table(doc);
-	CELL(cells, 0, "measured");
-	CELL(cells, 1, "best: median");
-	CELL(cells, 2, "interval of 95 %%");
-	CELL(cells, 3, "spread (MAD)");
-	CELL(cells, 4, "found: median");
-	doc_row(doc, found ? 5 : 4, cells);
+	doc_table(doc, found ? 5 : 4,
+		  (const char *const[]){"measured", "best: median", "interval of 95 %",
+					"spread (MAD)", "found: median"});
 	for (unsigned int m = 0; m < TUNE_NUM_METRICS; m++) {
 		const struct tune_figure *f = &best->figure[m];
 		char text[64];
 
 		if (!f->num)
 			continue;
-		CELL(cells, 0, "%s", picture_axis(m));
-		CELL(cells, 1, "%.5g", f->median);
-		CELL(cells, 2, "%.5g to %.5g%s", f->low, f->high, f->num < 6 ? " (all)" : "");
-		CELL(cells, 3, "%.2g", f->mad);
-		CELL(cells, 4, "%s", found ? value_text(m, found->figure[m].median, text) : "-");
+		DOC_CELL(cells, 0, "%s", picture_axis(m));
+		DOC_CELL(cells, 1, "%.5g", f->median);
+		DOC_CELL(cells, 2, "%.5g to %.5g%s", f->low, f->high, f->num < 6 ? " (all)" : "");
+		DOC_CELL(cells, 3, "%.2g", f->mad);
+		DOC_CELL(cells, 4, "%s",
+			 found ? value_text(m, found->figure[m].median, text) : "-");
 		doc_row(doc, found ? 5 : 4, cells);
 	}
 	doc_table_end(doc);
@@ -190,29 +185,24 @@ static void best_of(struct doc *doc, const struct tune_analysis *a, enum tune_ob
 
 static void searches(struct doc *doc, const struct tune_analysis *a)
 {
-	char cells[6][96], text[64];
+	char cells[6][DOC_CELL_CHARS], text[64];
 
 	doc_heading(doc, 2, "Searches");
-	doc_table(doc);
-	CELL(cells, 0, "method");
-	CELL(cells, 1, "objective");
-	CELL(cells, 2, "measurements");
-	CELL(cells, 3, "as full ones");
-	CELL(cells, 4, "in the end");
-	CELL(cells, 5, "best: median");
-	doc_row(doc, 6, cells);
+	doc_table(doc, 6,
+		  (const char *const[]){"method", "objective", "measurements", "as full ones",
+					"in the end", "best: median"});
 	for (size_t i = 0; i < a->num_verdicts; i++) {
 		const struct tune_verdict *v = &a->verdicts[i];
 		unsigned int metric = tune_objective_metric(v->objective);
 		const struct tune_choice *best = own_best(v);
 
-		CELL(cells, 0, "%s", tune_method_name(v->method));
-		CELL(cells, 1, "%s", tune_objective_name(v->objective));
-		CELL(cells, 2, "%zu", v->searched);
-		CELL(cells, 3, "%.4g", v->effort);
-		CELL(cells, 4, "%zu", v->finals);
-		CELL(cells, 5, "%s",
-		     value_text(metric, best ? best->figure[metric].median : NAN, text));
+		DOC_CELL(cells, 0, "%s", tune_method_name(v->method));
+		DOC_CELL(cells, 1, "%s", tune_objective_name(v->objective));
+		DOC_CELL(cells, 2, "%zu", v->searched);
+		DOC_CELL(cells, 3, "%.4g", v->effort);
+		DOC_CELL(cells, 4, "%zu", v->finals);
+		DOC_CELL(cells, 5, "%s",
+			 value_text(metric, best ? best->figure[metric].median : NAN, text));
 		doc_row(doc, 6, cells);
 	}
 	doc_table_end(doc);
@@ -259,7 +249,7 @@ static void halving(struct doc *doc, const struct tune_analysis *a)
 
 static void side_by_side(struct doc *doc, const struct tune_analysis *a)
 {
-	char cells[4][96], text[TUNE_SETTING_CHARS];
+	char cells[4][DOC_CELL_CHARS], text[TUNE_SETTING_CHARS], median[32];
 
 	if (!a->compared)
 		return;
@@ -267,26 +257,24 @@ static void side_by_side(struct doc *doc, const struct tune_analysis *a)
 	for (int i = 0; i < 2; i++)
 		doc_para(doc, "Optimum for %s: `%s`.", i ? "bandwidth" : "latency",
 			 tune_setting_text(&a->optima[i].setting, a->plan->space.params, text));
-	doc_table(doc);
-	CELL(cells, 0, "median of %zu", a->optima[0].figure[TUNE_lat_us].num);
-	CELL(cells, 1, "optimum for latency");
-	CELL(cells, 2, "optimum for bandwidth");
-	CELL(cells, 3, "difference (Mann-Whitney)");
-	doc_row(doc, 4, cells);
+	snprintf(median, sizeof(median), "median of %zu", a->optima[0].figure[TUNE_lat_us].num);
+	doc_table(doc, 4,
+		  (const char *const[]){median, "optimum for latency", "optimum for bandwidth",
+					"difference (Mann-Whitney)"});
 	for (unsigned int m = 0; m < TUNE_NUM_METRICS; m++) {
 		const struct tune_versus *v = &a->versus[m];
 		char value[64];
 
 		if (isnan(v->differ.p))
 			continue;
-		CELL(cells, 0, "%s", picture_axis(m));
+		DOC_CELL(cells, 0, "%s", picture_axis(m));
 		for (int i = 0; i < 2; i++)
-			CELL(cells, 1 + i, "%s",
-			     value_text(m, a->optima[i].figure[m].median, value));
+			DOC_CELL(cells, 1 + i, "%s",
+				 value_text(m, a->optima[i].figure[m].median, value));
 		if (v->distinct)
-			CELL(cells, 3, "%+.2f %%, p = %.2g", 100 * v->share, v->differ.p);
+			DOC_CELL(cells, 3, "%+.2f %%, p = %.2g", 100 * v->share, v->differ.p);
 		else
-			CELL(cells, 3, "indistinguishable, p = %.2g", v->differ.p);
+			DOC_CELL(cells, 3, "indistinguishable, p = %.2g", v->differ.p);
 		doc_row(doc, 4, cells);
 	}
 	doc_table_end(doc);
@@ -296,17 +284,14 @@ static void front(struct doc *doc, const struct tune_analysis *a)
 {
 	for (size_t i = 0; i < a->num_verdicts; i++) {
 		const struct tune_verdict *v = &a->verdicts[i];
-		char cells[4][96], text[64];
+		char cells[4][DOC_CELL_CHARS], text[64];
 
 		if (v->objective != TUNE_PARETO || !v->num_front)
 			continue;
 		doc_heading(doc, 2, "Pareto front");
-		doc_table(doc);
-		CELL(cells, 0, "setting");
-		CELL(cells, 1, "latency, us");
-		CELL(cells, 2, "interrupts a second");
-		CELL(cells, 3, "bandwidth of 10 MB, MB/s");
-		doc_row(doc, 4, cells);
+		doc_table(doc, 4,
+			  (const char *const[]){"setting", "latency, us", "interrupts a second",
+						"bandwidth of 10 MB, MB/s"});
 		for (size_t k = 0; k < v->num_front; k++) {
 			const struct tune_choice *c = &v->front[k];
 			size_t at = 0;
@@ -317,10 +302,10 @@ static void front(struct doc *doc, const struct tune_analysis *a)
 					at += (size_t)snprintf(
 					    text + at, at < sizeof(text) ? sizeof(text) - at : 0,
 					    "%s%u", at ? " " : "", c->setting.param[p]);
-			CELL(cells, 0, "`%s`%s", text, k == v->knee ? " **knee**" : "");
-			CELL(cells, 1, "%.4g", c->figure[TUNE_lat_us].median);
-			CELL(cells, 2, "%.4g", c->figure[TUNE_irqs_per_s].median);
-			CELL(cells, 3, "%.4g", c->figure[TUNE_bw_10m].median);
+			DOC_CELL(cells, 0, "`%s`%s", text, k == v->knee ? " **knee**" : "");
+			DOC_CELL(cells, 1, "%.4g", c->figure[TUNE_lat_us].median);
+			DOC_CELL(cells, 2, "%.4g", c->figure[TUNE_irqs_per_s].median);
+			DOC_CELL(cells, 3, "%.4g", c->figure[TUNE_bw_10m].median);
 			doc_row(doc, 4, cells);
 		}
 		doc_table_end(doc);

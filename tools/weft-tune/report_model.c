@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#define CELL(cells, i, ...) snprintf((cells)[i], sizeof((cells)[i]), __VA_ARGS__)
-
 static const double *paper_of(unsigned int metric, double *r2)
 {
 	*r2 = metric == TUNE_lat_us ? PAPER_LATENCY_R2 : PAPER_BANDWIDTH_R2;
@@ -21,25 +19,25 @@ static void model_rows(struct doc *doc, const struct tune_model *m, const double
 {
 	const struct stat_fit *f = &m->fit;
 	size_t columns = paper ? 6 : 5;
-	char cells[6][96];
+	char cells[6][DOC_CELL_CHARS];
 
 	for (size_t i = 0; i <= f->columns; i++) {
 		bool significant = f->p[i] < TUNE_ALPHA;
 
-		CELL(cells, 0, "%s", i ? tune_param_word(m->param[i - 1]) : "constant");
+		DOC_CELL(cells, 0, "%s", i ? tune_param_word(m->param[i - 1]) : "constant");
 		if (isnan(f->b[i])) {
-			CELL(cells, 1, "-");
-			CELL(cells, 2, "-");
-			CELL(cells, 3, "-");
-			CELL(cells, 4, "-");
+			DOC_CELL(cells, 1, "-");
+			DOC_CELL(cells, 2, "-");
+			DOC_CELL(cells, 3, "-");
+			DOC_CELL(cells, 4, "-");
 		} else {
-			CELL(cells, 1, significant ? "**%.4g**" : "%.4g", f->b[i]);
-			CELL(cells, 2, "%.2g", f->error[i]);
-			CELL(cells, 3, "%.2f", f->t[i]);
-			CELL(cells, 4, f->p[i] < 1e-15 ? "< 1e-15" : "%.2g", f->p[i]);
+			DOC_CELL(cells, 1, significant ? "**%.4g**" : "%.4g", f->b[i]);
+			DOC_CELL(cells, 2, "%.2g", f->error[i]);
+			DOC_CELL(cells, 3, "%.2f", f->t[i]);
+			DOC_CELL(cells, 4, f->p[i] < 1e-15 ? "< 1e-15" : "%.2g", f->p[i]);
 		}
 		if (paper)
-			CELL(cells, 5, "%.4g", paper[i ? m->param[i - 1] + 1 : 0]);
+			DOC_CELL(cells, 5, "%.4g", paper[i ? m->param[i - 1] + 1 : 0]);
 		doc_row(doc, columns, cells);
 	}
 }
@@ -56,27 +54,22 @@ void report_models(struct doc *doc, const struct tune_analysis *a)
 		 a->models[0].fit.rows);
 	for (size_t i = 0; i < a->num_models; i++) {
 		const struct tune_model *m = &a->models[i];
-		char cells[6][96], title[96];
+		char cells[6][DOC_CELL_CHARS], title[96];
 		const double *paper;
 		double r2;
 
 		paper = paper_of(m->metric, &r2);
 		snprintf(title, sizeof(title), "%s", picture_axis(m->metric));
 		doc_heading(doc, 3, title);
-		doc_table(doc);
-		CELL(cells, 0, "parameter");
-		CELL(cells, 1, "coefficient");
-		CELL(cells, 2, "standard error");
-		CELL(cells, 3, "t");
-		CELL(cells, 4, "p");
-		CELL(cells, 5, "the paper (Tigon3, 1 Gb/s)");
-		doc_row(doc, paper ? 6 : 5, cells);
+		doc_table(doc, paper ? 6 : 5,
+			  (const char *const[]){"parameter", "coefficient", "standard error", "t",
+						"p", "the paper (Tigon3, 1 Gb/s)"});
 		model_rows(doc, m, paper);
-		CELL(cells, 0, "adjusted R²");
-		CELL(cells, 1, "%.4f", m->fit.adjusted_r2);
+		DOC_CELL(cells, 0, "adjusted R²");
+		DOC_CELL(cells, 1, "%.4f", m->fit.adjusted_r2);
 		for (int c = 2; c < 5; c++)
-			CELL(cells, c, " ");
-		CELL(cells, 5, "%.4f", r2);
+			DOC_CELL(cells, c, " ");
+		DOC_CELL(cells, 5, "%.4f", r2);
 		doc_row(doc, paper ? 6 : 5, cells);
 		doc_table_end(doc);
 	}
