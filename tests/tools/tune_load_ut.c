@@ -271,7 +271,7 @@ static void results(void)
 {
 	struct tune_outcome run = {
 	    .load = &a, .seconds = 2, .irqs_a = 30, .irqs_b = 10, .busy_a = 0.5, .busy_b = 0.25};
-	struct tune_result r, part;
+	struct tune_result r;
 	uint32_t all = 0, i, highest[HW_COALESCE_NUM_PARAMS];
 	char error[TUNE_ERROR_CHARS];
 
@@ -303,14 +303,63 @@ static void results(void)
 	CU_ASSERT(fabs(r.value[TUNE_wakeups_per_msg] - 2) < 1e-9);
 	CU_ASSERT(fabs(r.value[TUNE_switches_per_msg] - 3) < 1e-9);
 	CU_ASSERT(isnan(r.value[TUNE_softirqs_per_msg]));
-	tune_result_clear(&part);
-	tune_result_take(&part, &r, TUNE_BIT(overlap));
-	CU_ASSERT(part.value[TUNE_overlap] == 0 && isnan(part.value[TUNE_lat_us]));
 	CU_ASSERT(tune_ranges(highest) == 0xff && highest[HW_COALESCE_rx_usecs] == 1023 &&
 		  highest[HW_COALESCE_tx_frames_irq] == 255);
 	CU_ASSERT(tune_repeats(1000, 0.25, 50) == 250 && tune_repeats(1000, 0.001, 50) == 50);
 	CU_ASSERT(tune_error(error, -ENODEV, "%s", "x") == -ENODEV && !strcmp(error, "x"));
 }
 
+static uint32_t works; /* that were asked for, by bit */
+static int fail_at;    /* the work that fails; TUNE_WORKS: none */
+
+/* Gives all that the work tells, and more: 7 for each of its metrics, and a latency always. */
+static int some_work(struct tune_target *target, enum tune_work work,
+		     const struct tune_effort *effort, struct tune_result *result,
+		     const volatile bool *stop, char *error)
+{
+	CU_ASSERT(!target && effort->effort == 0.5 && !*stop);
+	works |= 1u << work;
+	if ((int)work == fail_at)
+		return tune_error(error, -EPIPE, "gone");
+	for (uint32_t i = 0; i < TUNE_NUM_METRICS; i++)
+		if (tune_work_metrics(work) >> i & 1)
+			result->value[i] = 7;
+	result->value[TUNE_lat_us] = 1;
+	return 0;
+}
+
+static int measure_some(uint32_t metrics, struct tune_result *r)
+{
+	struct tune_effort effort = {.metrics = metrics, .effort = 0.5};
+	char error[TUNE_ERROR_CHARS] = "";
+	const volatile bool stop = false;
+	int rc;
+
+	works = 0;
+	rc = tune_measure_works(NULL, some_work, &effort, r, &stop, error);
+	CU_ASSERT(!rc == !error[0]);
+	return rc;
+}
+
+/* The works that the metrics need, and of what they tell the metrics that were asked for. */
+static void works_of_metrics(void)
+{
+	struct tune_result r = {{0}};
+
+	fail_at = TUNE_WORKS;
+	CU_ASSERT(!measure_some(TUNE_BIT(overlap), &r));
+	CU_ASSERT(works == 1u << TUNE_WORK_BULK_1);
+	CU_ASSERT(r.value[TUNE_overlap] == 7 && isnan(r.value[TUNE_lat_us]));
+	CU_ASSERT(isnan(r.value[TUNE_bw_1m]) && isnan(r.value[TUNE_irqs_per_msg]));
+	CU_ASSERT(!measure_some(TUNE_BIT(bw_10m) | TUNE_BIT(lat_us), &r));
+	CU_ASSERT(works == (1u << TUNE_WORK_PING | 1u << TUNE_WORK_BULK_10));
+	CU_ASSERT(r.value[TUNE_bw_10m] == 7 && r.value[TUNE_lat_us] == 1);
+	CU_ASSERT(isnan(r.value[TUNE_overlap]));
+	fail_at = TUNE_WORK_BULK_1;
+	CU_ASSERT(measure_some(TUNE_ALL_METRICS, &r) == -EPIPE);
+	CU_ASSERT(works == (1u << TUNE_WORK_PING | 1u << TUNE_WORK_BULK_1));
+	CU_ASSERT(isnan(r.value[TUNE_lat_us]) && isnan(r.value[TUNE_bw_1m]));
+}
+
 UT_MAIN("tools/tune_load", UT(pings), UT(bulk_blocks), UT(bulk_part), UT(bulk_warmup_and_bursts),
-	UT(stream_window), UT(queue_bound), UT(names), UT(results))
+	UT(stream_window), UT(queue_bound), UT(names), UT(results), UT(works_of_metrics))

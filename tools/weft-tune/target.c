@@ -41,16 +41,6 @@ uint32_t tune_repeats(uint32_t full, double effort, uint32_t least)
 	return n < least ? least : (uint32_t)n;
 }
 
-void tune_result_take(struct tune_result *to, const struct tune_result *from, uint32_t metrics)
-{
-	uint32_t i;
-
-	for (i = 0; i < TUNE_NUM_METRICS; i++) {
-		if (metrics >> i & 1)
-			to->value[i] = from->value[i];
-	}
-}
-
 void tune_result_clear(struct tune_result *result)
 {
 	uint32_t i;
@@ -89,6 +79,27 @@ void tune_work_result(enum tune_work work, const struct tune_outcome *run,
 	case TUNE_WORKS:
 		break;
 	}
+}
+
+int tune_measure_works(struct tune_target *target, tune_work_fn fn,
+		       const struct tune_effort *effort, struct tune_result *result,
+		       const volatile bool *stop, char *error)
+{
+	struct tune_result all;
+	uint32_t i;
+	int rc = 0;
+
+	tune_result_clear(&all);
+	tune_result_clear(result);
+	for (i = 0; i < TUNE_WORKS && !rc; i++) {
+		if (effort->metrics & tune_work_metrics((enum tune_work)i))
+			rc = fn(target, (enum tune_work)i, effort, &all, stop, error);
+	}
+	for (i = 0; i < TUNE_NUM_METRICS && !rc; i++) {
+		if (effort->metrics >> i & 1)
+			result->value[i] = all.value[i];
+	}
+	return rc;
 }
 
 int tune_error(char *error, int rc, const char *format, ...)

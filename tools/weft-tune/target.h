@@ -43,12 +43,21 @@ struct tune_outcome {
 	double wakeups, switches, softirqs; /* of end A's process; NAN: not counted */
 };
 
-/* Copies the metrics of a mask. */
-void tune_result_take(struct tune_result *to, const struct tune_result *from, uint32_t metrics);
-
 /* Puts into the result what a run of this work tells. The others are left as they are. */
 void tune_work_result(enum tune_work work, const struct tune_outcome *run,
 		      struct tune_result *result);
+
+/* Measures one work into its metrics of the result; returns as tune_target_ops.measure(). */
+typedef int (*tune_work_fn)(struct tune_target *target, enum tune_work work,
+			    const struct tune_effort *effort, struct tune_result *result,
+			    const volatile bool *stop, char *error);
+/*
+ * All works that the metrics of the effort ask for, until one fails, which fn's return value says.
+ * The result has the metrics that were asked for, none after a failure.
+ */
+int tune_measure_works(struct tune_target *target, tune_work_fn fn,
+		       const struct tune_effort *effort, struct tune_result *result,
+		       const volatile bool *stop, char *error);
 
 /* All parameters, and the highest value of each, as hw_coalesce.h has them; by bit. */
 uint32_t tune_ranges(uint32_t highest[HW_COALESCE_NUM_PARAMS]);

@@ -371,17 +371,18 @@ static int shorten(struct tune_target *target, struct load_plan *plan, double ef
 	return 0;
 }
 
-static int measure_work(struct tune_target *target, enum tune_work work, double effort,
-			struct tune_result *result, const volatile bool *stop, char *error)
+static int measure_work(struct tune_target *target, enum tune_work work,
+			const struct tune_effort *effort, struct tune_result *result,
+			const volatile bool *stop, char *error)
 {
-	struct load_plan plan = plan_of(work, effort);
+	struct load_plan plan = plan_of(work, effort->effort);
 	struct dev_shared *a = target->child[0].shared, *b = target->child[1].shared;
 	uint64_t irqs_a = interrupts(&target->nic[0]), irqs_b = interrupts(&target->nic[1]);
 	struct tune_outcome run = {.load = &a->load};
 	int rc = 0;
 
 	if (work == TUNE_WORK_PING)
-		rc = shorten(target, &plan, effort, stop, error);
+		rc = shorten(target, &plan, effort->effort, stop, error);
 	if (work == TUNE_WORK_STREAM)
 		dev_host_begin(&target->host, target->child[0].pid);
 	if (!rc)
@@ -402,23 +403,13 @@ static int measure_work(struct tune_target *target, enum tune_work work, double 
 static int device_measure(struct tune_target *target, const struct tune_effort *effort,
 			  struct tune_result *result, const volatile bool *stop, char *error)
 {
-	struct tune_result all;
-	uint32_t work;
-	int rc;
+	int rc = start_ends(target, stop, error);
 
-	tune_result_clear(&all);
-	tune_result_clear(result);
-	rc = start_ends(target, stop, error);
-	for (work = 0; work < TUNE_WORKS && !rc; work++) {
-		if (effort->metrics & tune_work_metrics((enum tune_work)work))
-			rc = measure_work(target, (enum tune_work)work, effort->effort, &all, stop,
-					  error);
-	}
+	if (!rc)
+		rc = tune_measure_works(target, measure_work, effort, result, stop, error);
 	/* Whatever they were at: the next measurement begins anew. */
 	if (rc)
 		reap_all(target);
-	if (!rc)
-		tune_result_take(result, &all, effort->metrics);
 	return rc;
 }
 

@@ -147,8 +147,9 @@ static double busy(enum tune_work work, const struct net_host *from, const struc
 	return busy_s;
 }
 
-static int measure_work(struct tune_target *target, enum tune_work work, double effort,
-			struct tune_result *result, const volatile bool *stop, char *error)
+static int measure_work(struct tune_target *target, enum tune_work work,
+			const struct tune_effort *effort, struct tune_result *result,
+			const volatile bool *stop, char *error)
 {
 	struct tune_outcome out = {.load = &target->load};
 	struct net_host from[2], to[2];
@@ -157,7 +158,7 @@ static int measure_work(struct tune_target *target, enum tune_work work, double 
 	int rc = look(target, from, stop, error);
 
 	if (!rc)
-		rc = run_work(target, work, effort, stop, error);
+		rc = run_work(target, work, effort->effort, stop, error);
 	if (!rc)
 		rc = look(target, to, stop, error);
 	if (rc)
@@ -181,23 +182,13 @@ static int measure_work(struct tune_target *target, enum tune_work work, double 
 static int netdev_measure(struct tune_target *target, const struct tune_effort *effort,
 			  struct tune_result *result, const volatile bool *stop, char *error)
 {
-	struct tune_result all;
-	uint32_t work;
-	int rc;
+	int rc = ready(target, stop, error);
 
-	tune_result_clear(&all);
-	tune_result_clear(result);
-	rc = ready(target, stop, error);
-	for (work = 0; work < TUNE_WORKS && !rc; work++) {
-		if (effort->metrics & tune_work_metrics((enum tune_work)work))
-			rc = measure_work(target, (enum tune_work)work, effort->effort, &all, stop,
-					  error);
-	}
+	if (!rc)
+		rc = tune_measure_works(target, measure_work, effort, result, stop, error);
 	/* Bytes of a bulk that was given up may still come: the next one begins anew. */
 	if (rc)
 		net_peer_close(&target->peer);
-	else
-		tune_result_take(result, &all, effort->metrics);
 	return rc;
 }
 

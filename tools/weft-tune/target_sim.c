@@ -322,7 +322,7 @@ static struct load_plan plan_of(const struct profile *profile, enum tune_work wo
 	return plan;
 }
 
-static int measure_work(const struct tune_target *target, enum tune_work work,
+static int measure_work(struct tune_target *target, enum tune_work work,
 			const struct tune_effort *effort, struct tune_result *result,
 			const volatile bool *stop, char *error)
 {
@@ -357,19 +357,7 @@ static int measure_work(const struct tune_target *target, enum tune_work work,
 static int sim_measure(struct tune_target *target, const struct tune_effort *effort,
 		       struct tune_result *result, const volatile bool *stop, char *error)
 {
-	struct tune_result all;
-	uint32_t work;
-	int rc = 0;
-
-	tune_result_clear(&all);
-	tune_result_clear(result);
-	for (work = 0; work < TUNE_WORKS && !rc; work++) {
-		if (effort->metrics & tune_work_metrics((enum tune_work)work))
-			rc = measure_work(target, (enum tune_work)work, effort, &all, stop, error);
-	}
-	if (!rc)
-		tune_result_take(result, &all, effort->metrics);
-	return rc;
+	return tune_measure_works(target, measure_work, effort, result, stop, error);
 }
 
 static struct tune_target *sim_open_target(const char *name, char *error)
