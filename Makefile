@@ -16,7 +16,7 @@
 #	dpdk_app/xdp/*.bpf.c,	build/gen/*.skel.h
 #	tools/weft*/*.bpf.c
 #	tools/weft*/*.c,	one program per folder with a main.c, called as the folder is
-#	tools/goal-*/*.c
+#	tools/goal-*/*.c	and tools/usage.c in all of them
 #	tools/<other>/*.c	one program per file, called as the file is
 #	tests/<folder>/*_ut.c	one CUnit program each; other .c files of the folder help all of them
 #	tests/int/*.c		one program each, for the integration tests
@@ -137,9 +137,10 @@ TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/
 ifeq ($(HAVE_BPF),)
 TOOLS := $(filter-out weft-irqs weft-tune,$(TOOLS))
 endif
-tool_sources = $(sort $(filter-out %.bpf.c,$(wildcard tools/$1/*.c)) $(TOOL_SRCS_$1))
+# Of every tool: its command line's messages.
+tool_sources = $(sort tools/usage.c $(filter-out %.bpf.c,$(wildcard tools/$1/*.c)) $(TOOL_SRCS_$1))
 # All of weft-tune but its main(): its unit tests are linked with that, too.
-SRC_tune := $(sort $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tune/*.c)))
+SRC_tune := $(sort tools/usage.c $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tune/*.c)))
 HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))

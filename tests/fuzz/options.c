@@ -38,6 +38,7 @@ int weftctl_main(int argc, char **argv);
 #pragma push_macro("stdout")
 #undef stdout
 #define stdout quiet
+#include "tools/usage.c"
 #include "tools/weftctl/main.c"
 #pragma pop_macro("stderr")
 #pragma pop_macro("stdout")

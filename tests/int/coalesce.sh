@@ -138,7 +138,7 @@ wrong 2 'twice' weft0 set rx-usecs 5 rx-usecs 6
 wrong 2 'nothing is set' weft0 set
 wrong 2 'which NIC?' set rx-usecs 5
 wrong 2 'show and set nothing' weft0 off --stats
-wrong 2 'from 0 on' weft0 --vector x
+wrong 2 'from 0 to' weft0 --vector x
 wrong 1 'vectors 0 to 7: there is no vector 8' weft0 --vector 8 off
 wrong 1 'no such NIC' weft9 off
 ctl coalesce --json >"$WEFT_TMP/after"

@@ -6,21 +6,14 @@
 #include "tools/weft-bench/opts.c"
 #include "tools/weft-bench/util.c"
 
+#include "tests/tools/words.h"
 #include "tests/ut.h"
 
-/* Parses a line of words. */
 static int parse(struct opts *o, const char *line)
 {
-	static char words[512];
-	char *argv[32] = {"weft-bench"};
-	char *rest;
-	int argc = 1;
+	struct words *w = words_of(line);
 
-	snprintf(words, sizeof(words), "%s", line);
-	for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
-		argv[argc++] = w;
-	optind = 0;
-	return opts_parse(o, argc, argv);
+	return opts_parse(o, w->argc, w->argv);
 }
 
 static void defaults(void)
@@ -94,6 +87,7 @@ static const char *const wrong[] = {
     "lat --connect h --port 65536",
     "lat --server extra",
     "lat --server --bogus",
+    "lat --server --json=1",
     "lat --server --device2 weft1",
     "loop lat --server",
     "lat --server --qp uc",

@@ -4,27 +4,19 @@
  * code 2 before anything is opened.
  */
 #include "tests/tools/tune_fix.h"
+#include "tests/tools/words.h"
 #include "tests/ut.h"
 #include "tools/weft-tune/apply.h"
 #include "tools/weft-tune/opts.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Parses a line of words. */
 static int parse(struct tune_opts *o, const char *line)
 {
-	static char words[512];
-	char *argv[40] = {"weft-tune"};
-	char *rest;
-	int argc = 1;
+	struct words *w = words_of(line);
 
-	snprintf(words, sizeof(words), "%s", line);
-	for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
-		argv[argc++] = w;
-	optind = 0;
-	return opts_parse(o, argc, argv);
+	return opts_parse(o, w->argc, w->argv);
 }
 
 static void defaults(void)

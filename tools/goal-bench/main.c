@@ -12,6 +12,9 @@
 #include <string.h>
 
 #include "tools/goal-bench/bench.h"
+#include "tools/usage.h"
+
+const char tool_name[] = "goal-bench";
 
 static const char help[] =
     "Usage: goal-bench coll COLLECTIVE... [options]\n"
@@ -105,33 +108,15 @@ static const struct mode {
     {"turns", turns_run, TAKES_NOTHING, 2},
 };
 
-static void complain(const char *fmt, va_list ap, const char *more)
-{
-	fprintf(stderr, "goal-bench: ");
-	vfprintf(stderr, fmt, ap);
-	fprintf(stderr, "%s\n", more);
-}
-
-static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line: what is wrong and how to mend it. */
-static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	complain(fmt, ap, " (goal-bench --help tells more)");
-	va_end(ap);
-	return BENCH_USAGE;
-}
-
 int bench_fail(const char *fmt, ...)
 {
 	va_list ap;
 
+	fprintf(stderr, "goal-bench: ");
 	va_start(ap, fmt);
-	complain(fmt, ap, "");
+	vfprintf(stderr, fmt, ap);
 	va_end(ap);
+	fputc('\n', stderr);
 	return -1;
 }
 
@@ -143,69 +128,68 @@ int bench_goal_fail(const char *what)
 			  GOAL_StrError(GOAL_LastError()), detail[0] ? ": " : "", detail);
 }
 
-static int number(const char *name, const char *text, long least, long most, int *out)
+/* The value of an option: a whole number from 1 to most. */
+static int number(const char *name, uint32_t most, int *out)
 {
-	char *end;
-	long n;
+	uint32_t v = 0;
+	int rc = take_number32(name, optarg, 1, most, &v);
 
-	errno = 0;
-	n = strtol(text, &end, 10);
-	if (errno || end == text || *end || n < least || n > most)
-		return usage("%s: a whole number from %ld to %ld is expected, not '%s'", name,
-			     least, most, text);
-	*out = (int)n;
-	return BENCH_OK;
+	*out = (int)v;
+	return rc;
 }
 
-static int seconds(const char *text, double *out)
-{
-	char *end;
-
-	*out = strtod(text, &end);
-	if (end == text || *end || !(*out > 0 && *out <= 3600))
-		return usage("--seconds: a number up to 3600 is expected, not '%s'", text);
-	return BENCH_OK;
-}
-
-static int option(struct bench *b, int opt)
+/* -1: taken; else an exit code. */
+static int option(struct bench *b, int opt, char **argv)
 {
 	switch (opt) {
 	case OPT_RANKS:
-		return number("--ranks", optarg, 1, BENCH_MAX_RANKS, &b->ranks);
+		return number("--ranks", BENCH_MAX_RANKS, &b->ranks);
 	case OPT_NICS:
-		return number("--nics", optarg, 1, BENCH_MAX_RANKS, &b->nics);
+		return number("--nics", BENCH_MAX_RANKS, &b->nics);
 	case OPT_SECONDS:
-		return seconds(optarg, &b->seconds);
+		return take_seconds("--seconds", optarg, 0.001, 3600, &b->seconds);
 	case OPT_ITERS:
-		return number("--iters", optarg, 1, 1000000, &b->iters);
+		return number("--iters", 1000000, &b->iters);
 	case OPT_THREADS:
-		return number("--threads", optarg, 1, 64, &b->threads);
+		return number("--threads", 64, &b->threads);
 	case OPT_ALONE:
 		b->alone = true;
-		return BENCH_OK;
+		return -1;
 	case OPT_HEAP:
 		b->heap = true;
-		return BENCH_OK;
+		return -1;
 	case OPT_RUN_DIR:
-		setenv("WEFT_RUN_DIR", optarg, 1);
+		if (setenv("WEFT_RUN_DIR", optarg, 1)) {
+			bench_fail("%s", strerror(errno));
+			return BENCH_FAILED;
+		}
+		return -1;
+	case 'h':
+	case OPT_HELP:
+		fputs(help, stdout);
+		return BENCH_OK;
+	case OPT_VERSION:
+		puts("goal-bench " WEFT_VERSION);
 		return BENCH_OK;
 	default:
-		return usage("see the options");
+		return usage_option(opt, argv, longopts);
 	}
 }
 
-static int sizes(struct bench *b, int argc, char **argv)
+static int sizes(struct bench *b, const char *mode, int argc, char **argv)
 {
-	int i, n;
+	uint64_t n;
+	int i, rc;
 
 	for (i = 0; i < argc; i++) {
-		if (number(argv[i], argv[i], 1, SPEC_MAX_BYTES, &n))
-			return BENCH_USAGE;
+		rc = take_number(mode, argv[i], 1, SPEC_MAX_BYTES, &n);
+		if (rc >= 0)
+			return rc;
 		if (n % 8)
-			return usage("%s: a multiple of 8 is expected", argv[i]);
+			return usage("%s takes multiples of 8, not '%s'", mode, argv[i]);
 		b->size[b->num_sizes++] = (size_t)n;
 	}
-	return argc ? BENCH_OK : usage("a number is missing");
+	return argc ? -1 : usage("a number is missing");
 }
 
 static int specs(struct bench *b, int argc, char **argv)
@@ -221,18 +205,18 @@ static int specs(struct bench *b, int argc, char **argv)
 		if (GOAL_AlgorithmByName(spec->alg) < 0)
 			return usage("'%s': there is no algorithm '%s'", argv[i], spec->alg);
 	}
-	return argc ? BENCH_OK : usage("a collective is missing");
+	return argc ? -1 : usage("a collective is missing");
 }
 
-static int arguments(struct bench *b, enum takes takes, int argc, char **argv)
+static int arguments(struct bench *b, const struct mode *mode, int argc, char **argv)
 {
-	int rc = BENCH_OK;
+	int rc = -1;
 
 	if (argc > SPEC_MAX)
 		return usage("at most %d measurements", SPEC_MAX);
-	switch (takes) {
+	switch (mode->takes) {
 	case TAKES_NOTHING:
-		return argc ? usage("what is '%s'?", argv[0]) : BENCH_OK;
+		return argc ? usage("what is '%s'?", argv[0]) : -1;
 	case TAKES_SPECS:
 		return specs(b, argc, argv);
 	case TAKES_SPEC_AND_SIZES:
@@ -241,9 +225,9 @@ static int arguments(struct bench *b, enum takes takes, int argc, char **argv)
 			argc--;
 			argv++;
 		}
-		return rc ? rc : sizes(b, argc, argv);
+		return rc >= 0 ? rc : sizes(b, mode->name, argc, argv);
 	case TAKES_SIZES:
-		return sizes(b, argc, argv);
+		return sizes(b, mode->name, argc, argv);
 	}
 	return BENCH_USAGE;
 }
@@ -255,17 +239,10 @@ int main(int argc, char **argv)
 	int opt, rc;
 	size_t i;
 
-	while ((opt = getopt_long(argc, argv, "", longopts, NULL)) != -1) {
-		if (opt == OPT_HELP) {
-			fputs(help, stdout);
-			return BENCH_OK;
-		}
-		if (opt == OPT_VERSION) {
-			puts("goal-bench " WEFT_VERSION);
-			return BENCH_OK;
-		}
-		rc = option(&b, opt);
-		if (rc)
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":h", longopts, NULL)) != -1) {
+		rc = option(&b, opt, argv);
+		if (rc >= 0)
 			return rc;
 	}
 	for (i = 0; optind < argc && i < sizeof(modes) / sizeof(modes[0]); i++) {
@@ -279,8 +256,8 @@ int main(int argc, char **argv)
 		return usage("--alone is matmul's");
 	if (b.heap && mode->run != coll_run)
 		return usage("--heap is coll's");
-	rc = arguments(&b, mode->takes, argc - optind - 1, argv + optind + 1);
-	if (rc)
+	rc = arguments(&b, mode, argc - optind - 1, argv + optind + 1);
+	if (rc >= 0)
 		return rc;
 	b.mode = mode->run;
 	if (!b.ranks)

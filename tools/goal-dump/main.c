@@ -6,19 +6,20 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/goal/goal_text.h"
 #include "tools/goal-dump/dump.h"
+#include "tools/usage.h"
 
 enum {
 	DUMP_OK = 0,
 	DUMP_FAILED = 1,
 	DUMP_USAGE = 2,
 };
+
+const char tool_name[] = "goal-dump";
 
 static const char help[] =
     "Usage: goal-dump [-o OUT] FILE\n"
@@ -49,21 +50,6 @@ static const struct option longopts[] = {
     {"version", no_argument, NULL, OPT_VERSION},
     {NULL, 0, NULL, 0},
 };
-
-static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line: what is wrong and how to mend it. */
-static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "goal-dump: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, " (goal-dump --help tells more)\n");
-	return DUMP_USAGE;
-}
 
 static int fail(const char *name, int error)
 {
@@ -130,10 +116,8 @@ int main(int argc, char **argv)
 		case OPT_VERSION:
 			printf("goal-dump %s\n", WEFT_VERSION);
 			return DUMP_OK;
-		case ':':
-			return usage("%s needs a value", argv[optind - 1]);
 		default:
-			return usage("there is no option '%s'", argv[optind - 1]);
+			return usage_option(opt, argv, longopts);
 		}
 	}
 	if (optind == argc)

@@ -6,13 +6,15 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim_harness/sim.h"
 #include "tools/goal-run/goal_run.h"
+#include "tools/usage.h"
+
+const char tool_name[] = "goal-run";
 
 static const char help[] =
     "Usage: goal-run [OPTION]... FILE                    on the NICs of a running weftd\n"
@@ -108,24 +110,9 @@ static const struct option longopts[] = {
 
 /* What was given, beyond values. */
 struct given {
-	bool sim_only, nics_only, coll, coll_only, runs;
-	const char *last_sim, *last_nics, *last_coll;
+	bool sim_only, coll, runs;
+	const char *last_sim, *last_nics, *last_coll; /* names of options */
 };
-
-static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line: what is wrong and how to mend it. */
-static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "goal-run: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, " (goal-run --help tells more)\n");
-	return RUN_USAGE;
-}
 
 static int parse_params(const char *text, struct model_params *p)
 {
@@ -144,28 +131,6 @@ static int parse_params(const char *text, struct model_params *p)
 		at = end + 1;
 	}
 	return -1;
-}
-
-/* A number from low to high into *value. */
-static int number(const char *name, uint64_t low, uint64_t high, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(optarg, &end, 10);
-	if (*optarg < '0' || *optarg > '9' || *end || errno || *value < low || *value > high)
-		return usage("--%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not '%s'",
-			     name, low, high, optarg);
-	return -1;
-}
-
-static int number32(const char *name, uint32_t low, uint32_t high, uint32_t *value)
-{
-	uint64_t wide = 0;
-	int rc = number(name, low, high, &wide);
-
-	*value = (uint32_t)wide;
-	return rc;
 }
 
 static int decimal(const char *name, double high, double *value)
@@ -239,23 +204,23 @@ static int take_run_option(struct opts *o, int opt)
 
 	switch (opt) {
 	case OPT_REPEAT:
-		return number32("repeat", 1, 1000000, &o->repeat);
+		return take_number32("--repeat", optarg, 1, 1000000, &o->repeat);
 	case OPT_WARMUP:
-		return number32("warmup", 0, 1000000, &o->warmup);
+		return take_number32("--warmup", optarg, 0, 1000000, &o->warmup);
 	case OPT_TIMEOUT:
-		rc = number("timeout", 0, 1000000000, &ms);
+		rc = take_number("--timeout", optarg, 0, 1000000000, &ms);
 		o->timeout_ns = ms * 1000000;
 		return rc;
 	case OPT_EAGER:
-		return number("eager", 0, HW_MAX_GOAL_EAGER_BYTES, &o->eager_bytes);
+		return take_number("--eager", optarg, 0, HW_MAX_GOAL_EAGER_BYTES, &o->eager_bytes);
 	case OPT_COLL:
 		return parse_coll(o);
 	case OPT_RANKS:
-		return number32("ranks", 1, 65536, &o->ranks);
+		return take_number32("--ranks", optarg, 1, 65536, &o->ranks);
 	case OPT_BYTES:
-		return number("bytes", 0, UINT64_C(1) << 32, &o->bytes);
+		return take_number("--bytes", optarg, 0, UINT64_C(1) << 32, &o->bytes);
 	case OPT_ROOT:
-		return number32("root", 0, 65535, &o->root);
+		return take_number32("--root", optarg, 0, 65535, &o->root);
 	case OPT_DEVICE:
 		o->devices = optarg;
 		return -1;
@@ -271,16 +236,16 @@ static int take_sim_option(struct opts *o, int opt)
 		o->link_set = true;
 		return parse_link(optarg, &o->link);
 	case OPT_SEED:
-		return number("seed", 0, UINT64_MAX, &o->seed);
+		return take_number("--seed", optarg, 0, UINT64_MAX, &o->seed);
 	case OPT_LOSS:
 		return decimal("loss", 90, &o->loss_percent);
 	case OPT_FAULTS:
 		o->faults = optarg;
 		return -1;
 	case OPT_MTU:
-		return number32("mtu", 1280, 9216, &o->mtu);
+		return take_number32("--mtu", optarg, 1280, 9216, &o->mtu);
 	case OPT_RANKS_PER_NIC:
-		return number32("ranks-per-nic", 1, 256, &o->ranks_per_nic);
+		return take_number32("--ranks-per-nic", optarg, 1, 256, &o->ranks_per_nic);
 	default:
 		return -2;
 	}
@@ -309,21 +274,20 @@ static int take_option(struct opts *o, struct given *given, int opt, char **argv
 		printf("goal-run %s\n", WEFT_VERSION);
 		return RUN_OK;
 	case ':':
-		return usage("%s needs a value", argv[optind - 1]);
 	case '?':
-		return usage("there is no option '%s'", argv[optind - 1]);
+		return usage_option(opt, argv, longopts);
 	default:
 		break;
 	}
 	given->runs = true;
 	given->coll = given->coll || opt == OPT_COLL;
 	if (opt == OPT_RANKS || opt == OPT_BYTES || opt == OPT_ROOT)
-		given->last_coll = argv[optind - 1];
+		given->last_coll = option_name(opt, longopts);
 	if (opt == OPT_DEVICE)
-		given->last_nics = argv[optind - 1];
+		given->last_nics = option_name(opt, longopts);
 	rc = take_run_option(o, opt);
 	if (rc == -2) {
-		given->last_sim = argv[optind - 1];
+		given->last_sim = option_name(opt, longopts);
 		rc = take_sim_option(o, opt);
 	}
 	return rc;
@@ -337,13 +301,13 @@ static int check(struct opts *o, const struct given *given)
 	if (o->mode != RUN_MODEL && given->sim_only)
 		o->mode = RUN_IN_SIM;
 	if (o->mode == RUN_ON_NICS && given->last_sim)
-		return usage("'%s' is the simulator's: add --sim", given->last_sim);
+		return usage("--%s is the simulator's: add --sim", given->last_sim);
 	if (o->mode == RUN_IN_SIM && given->last_nics)
-		return usage("'%s' is for NICs: not with --sim", given->last_nics);
+		return usage("--%s is for NICs: not with --sim", given->last_nics);
 	if (given->coll && !o->ranks)
 		return usage("--coll: of how many? --ranks N");
 	if (!given->coll && given->last_coll)
-		return usage("'%s' is for --coll", given->last_coll);
+		return usage("--%s is for --coll", given->last_coll);
 	if (given->coll && o->root >= o->ranks)
 		return usage("--root %" PRIu32 " is no rank", o->root);
 	if (given->coll && o->coll == GOAL_COLL_ALLREDUCE && o->bytes % 8)

@@ -6,16 +6,16 @@
  * one line that says what to change, and exit code 2.
  */
 #include "shared_defs/hw_cm.h"
+#include "tools/usage.h"
 #include "tools/weft-bench/bench.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+const char tool_name[] = "weft-bench";
 
 static const char help[] =
     "Usage: weft-bench MODE [options] --server\n"
@@ -181,71 +181,7 @@ static const struct option longopts[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line: what is wrong and how to mend it. */
-static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "weft-bench: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, " (weft-bench --help tells more)\n");
-	return BENCH_USAGE;
-}
-
-/* A whole number from min to max, with K, M or G behind it. -1 after saying what is wrong. */
-static int parse_number(const char *name, const char *text, uint64_t min, uint64_t max,
-			uint64_t *out)
-{
-	static const char suffixes[] = "KMG";
-	unsigned long long v;
-	const char *suffix;
-	char *end;
-
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (end != text && *end && !end[1] && (suffix = strchr(suffixes, *end))) {
-		unsigned int shift = 10 * (unsigned int)(suffix - suffixes + 1);
-
-		if (v > ULLONG_MAX >> shift)
-			errno = ERANGE;
-		v <<= shift;
-		end++;
-	}
-	if (text[0] < '0' || text[0] > '9' || *end || errno || v < min || v > max) {
-		usage("--%s takes a number from %llu to %llu, not '%s'", name,
-		      (unsigned long long)min, (unsigned long long)max, text);
-		return -1;
-	}
-	*out = v;
-	return 0;
-}
-
-static int parse_u32(const char *name, const char *text, uint32_t min, uint32_t max, uint32_t *out)
-{
-	uint64_t v;
-
-	if (parse_number(name, text, min, max, &v))
-		return -1;
-	*out = (uint32_t)v;
-	return 0;
-}
-
-static int parse_seconds(const char *name, const char *text, double *out)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end || !(v > 0) || v > 86400) {
-		usage("--%s takes seconds above 0, not '%s'", name, text);
-		return -1;
-	}
-	*out = v;
-	return 0;
-}
+/* A parser of a value returns -1 when it has taken it, else the exit code. */
 
 static int parse_mem(const char *text, enum bench_mem *out)
 {
@@ -259,10 +195,9 @@ static int parse_mem(const char *text, enum bench_mem *out)
 	for (i = 0; i < BENCH_MEMS; i++)
 		if (!strcmp(text, names[i])) {
 			*out = (enum bench_mem)i;
-			return 0;
+			return -1;
 		}
-	usage("--mem takes weft, malloc or shared, not '%s'", text);
-	return -1;
+	return usage("--mem takes weft, malloc or shared, not '%s'", text);
 }
 
 /* Over TCP, what MPA's ends ask each other for. */
@@ -280,10 +215,10 @@ static int parse_mpa(struct opts *o, const char *arg)
 		o->mpa = base | HW_MPA_CRC | HW_MPA_MARKERS;
 	else
 		return usage("--mpa takes crc, markers, 'crc,markers' or none, not '%s'", arg);
-	return 0;
+	return -1;
 }
 
-/* Options that name something. 0, -1 after saying what is wrong, 1: not one of these. */
+/* Options that name something. -2: another one. */
 static int parse_names(struct opts *o, int opt, const char *arg)
 {
 	struct in_addr in;
@@ -291,106 +226,111 @@ static int parse_names(struct opts *o, int opt, const char *arg)
 
 	switch (opt) {
 	case OPT_QP:
-		if (bench_qp_set(o, arg))
-			return 0;
-		return usage("--qp takes ud, rd, rc, rc-esp or rc-tcp, not '%s'", arg);
+		return bench_qp_set(o, arg)
+			   ? -1
+			   : usage("--qp takes ud, rd, rc, rc-esp or rc-tcp, not '%s'", arg);
 	case OPT_OP:
 		v = bench_op_parse(arg);
 		if (v < 0)
-			usage("--op takes send, write, put, read, atomic or cas, not '%s'", arg);
+			return usage("--op takes send, write, put, read, atomic or cas, not '%s'",
+				     arg);
 		o->op = (enum bench_op)v;
-		return v < 0 ? -1 : 0;
+		return -1;
 	case OPT_MEM:
 		return parse_mem(arg, &o->mem);
 	case OPT_DEVICE:
 		o->device = arg;
-		return 0;
+		return -1;
 	case OPT_DEVICE2:
 		o->device2 = arg;
-		return 0;
+		return -1;
 	case OPT_RUN_DIR:
 		o->run_dir = arg;
-		return 0;
+		return -1;
 	case OPT_CONNECT:
 		o->connect = arg;
-		return 0;
+		return -1;
 	case OPT_NETDEV:
 		o->netdev = arg;
-		return 0;
+		return -1;
 	case OPT_PART:
 		o->part = arg;
-		return 0;
+		return -1;
 	case OPT_SEND:
 		o->send_file = arg;
-		return 0;
+		return -1;
 	case OPT_RECV:
 		o->recv_file = arg;
-		return 0;
+		return -1;
 	case OPT_PEER_IP:
-		if (inet_pton(AF_INET, arg, &in) != 1) {
-			usage("--peer-ip takes an IPv4 address, not '%s'", arg);
-			return -1;
-		}
+		if (inet_pton(AF_INET, arg, &in) != 1)
+			return usage("--peer-ip takes an IPv4 address, not '%s'", arg);
 		o->peer_ip = ntohl(in.s_addr);
-		return 0;
+		return -1;
 	default:
-		return 1;
+		return -2;
 	}
 }
 
-/* Options that are numbers or flags: 0, -1 after saying what is wrong. */
-static int parse_numbers(struct opts *o, int opt, const char *arg)
+/* The others. */
+static int parse_others(struct opts *o, int opt, const char *arg, char **argv)
 {
 	uint32_t v = 0;
-	int rc = 0;
+	int rc;
 
 	switch (opt) {
 	case OPT_SIZE:
-		return parse_u32("size", arg, 1, 1u << 30, &o->size);
+		return take_number32("--size", arg, 1, 1u << 30, &o->size);
 	case OPT_ITERS:
-		return parse_number("iters", arg, 1, 1000000000, &o->iters);
+		return take_number("--iters", arg, 1, 1000000000, &o->iters);
 	case OPT_DURATION:
-		return parse_seconds("duration", arg, &o->duration_s);
+		return take_seconds("--duration", arg, 0.001, 86400, &o->duration_s);
 	case OPT_WARMUP:
-		return parse_number("warmup", arg, 0, 1000000, &o->warmup);
+		return take_number("--warmup", arg, 0, 1000000, &o->warmup);
 	case OPT_WINDOW:
-		return parse_u32("window", arg, 1, BENCH_MAX_WINDOW, &o->window);
+		return take_number32("--window", arg, 1, BENCH_MAX_WINDOW, &o->window);
 	case OPT_MPA:
 		return parse_mpa(o, arg);
 	case OPT_SGE:
-		return parse_u32("sge", arg, 1, BENCH_MAX_SGE, &o->sge);
+		return take_number32("--sge", arg, 1, BENCH_MAX_SGE, &o->sge);
 	case OPT_PORT:
-		rc = parse_u32("port", arg, 0, 65535, &v);
+		rc = take_number32("--port", arg, 0, 65535, &v);
 		o->port = (uint16_t)v;
 		return rc;
 	case OPT_TIMEOUT:
-		return parse_seconds("timeout", arg, &o->timeout_s);
+		return take_seconds("--timeout", arg, 0.001, 86400, &o->timeout_s);
 	case OPT_CLIENTS:
-		return parse_u32("clients", arg, 1, 1000, &o->clients);
+		return take_number32("--clients", arg, 1, 1000, &o->clients);
 	case OPT_PID:
-		rc = parse_u32("pid", arg, 1, INT_MAX, &v);
+		rc = take_number32("--pid", arg, 1, INT_MAX, &v);
 		o->pid = (pid_t)v;
 		return rc;
 	case OPT_QPS:
-		return parse_u32("qps", arg, 1, 1u << 20, &o->qps);
+		return take_number32("--qps", arg, 1, 1u << 20, &o->qps);
 	case OPT_PEERS:
-		return parse_u32("peers", arg, 1, 1u << 16, &o->peers);
+		return take_number32("--peers", arg, 1, 1u << 16, &o->peers);
 	case OPT_RECVS:
-		return parse_u32("recvs", arg, 1, 1024, &o->recvs);
+		return take_number32("--recvs", arg, 1, 1024, &o->recvs);
 	case OPT_NO_INLINE:
 		o->no_inline = true;
-		return 0;
+		return -1;
 	case OPT_EVENT:
 		o->event = true;
-		return 0;
+		return -1;
 	case OPT_SERVER:
 		o->server = true;
-		return 0;
+		return -1;
 	case OPT_JSON:
 		o->json = true;
-		return 0;
-	default:
 		return -1;
+	case OPT_HELP:
+		fputs(help, stdout);
+		return BENCH_OK;
+	case OPT_VERSION:
+		printf("weft-bench %s\n", weft_version());
+		return BENCH_OK;
+	default:
+		return usage_option(opt, argv, longopts);
 	}
 }
 
@@ -604,15 +544,11 @@ int opts_parse(struct opts *o, int argc, char **argv)
 	argv += words;
 	opterr = 0;
 	while ((opt = getopt_long(argc, argv, ":", longopts, NULL)) != -1) {
-		if (opt == ':')
-			return usage("%s needs a value", argv[optind - 1]);
-		if (opt == '?')
-			return usage("there is no option '%s'", argv[optind - 1]);
 		rc = parse_names(o, opt, optarg);
-		if (rc > 0)
-			rc = parse_numbers(o, opt, optarg);
-		if (rc)
-			return BENCH_USAGE;
+		if (rc == -2)
+			rc = parse_others(o, opt, optarg, argv);
+		if (rc >= 0)
+			return rc;
 	}
 	if (optind < argc)
 		return usage("'%s' belongs to no option: leave it out", argv[optind]);

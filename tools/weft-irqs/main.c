@@ -12,7 +12,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/usage.h"
 #include "tools/weft-irqs/tool.h"
+
+const char tool_name[] = "weft-irqs";
 
 static const char help[] =
     "Usage: weft-irqs [options] [--] COMMAND [ARG]...\n"
@@ -90,21 +93,6 @@ int fail(const char *fmt, ...)
 	return TOOL_FAILED;
 }
 
-static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line: what is wrong and how to mend it. */
-static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "weft-irqs: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, " (weft-irqs --help tells more)\n");
-	return TOOL_USAGE;
-}
-
 /* ---- values --------------------------------------------------------------------------------- */
 
 /* fn takes each word of a list with commas, which is cut up for good. -1: all taken; else an exit
@@ -171,17 +159,6 @@ static int take_iface(struct tool *tool, const char *word)
 	return -1;
 }
 
-static int take_seconds(const char *name, const char *text, double min, double *out)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (end == text || *end || !(v >= min) || v > 1e6)
-		return usage("--%s takes seconds from %g to 1000000, not '%s'", name, min, text);
-	*out = v;
-	return -1;
-}
-
 /* ---- command line --------------------------------------------------------------------------- */
 
 static int take_format(struct tool *tool, enum tool_format format)
@@ -208,9 +185,9 @@ static int take_option(struct tool *tool, int opt, char **argv)
 	case OPT_IFACE:
 		return each_word(tool, optarg, take_iface);
 	case OPT_SECONDS:
-		return take_seconds("seconds", optarg, 0.001, &tool->seconds);
+		return take_seconds("--seconds", optarg, 0.001, 1e6, &tool->seconds);
 	case 'I':
-		return take_seconds("interval", optarg, 0.01, &tool->interval_s);
+		return take_seconds("--interval", optarg, 0.01, 1e6, &tool->interval_s);
 	case OPT_JSON:
 		return take_format(tool, TOOL_JSON);
 	case OPT_CSV:
@@ -231,10 +208,8 @@ static int take_option(struct tool *tool, int opt, char **argv)
 	case OPT_VERSION:
 		printf("weft-irqs %s\n", WEFT_VERSION);
 		return TOOL_OK;
-	case ':':
-		return usage("%s needs a value", argv[optind - 1]);
 	default:
-		return usage("there is no option '%s'", argv[optind - 1]);
+		return usage_option(opt, argv, longopts);
 	}
 }
 

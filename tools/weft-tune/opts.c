@@ -3,15 +3,17 @@
  * weft-tune's command line; see opts.h. What makes no sense is refused here, before anything is
  * opened.
  */
+#include "tools/usage.h"
 #include "tools/weft-tune/opts.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char tool_name[] = "weft-tune";
 
 static const char help[] =
     "Usage: weft-tune --device NIC | --netdev IFACE | --sim [OPTION]...\n"
@@ -120,42 +122,6 @@ struct given {
 	bool method, samples, dry_run;
 };
 
-static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line: what is wrong and how to mend it. */
-static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "weft-tune: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, " (weft-tune --help tells more)\n");
-	return EXIT_USAGE;
-}
-
-static int number(const char *name, uint64_t low, uint64_t high, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(optarg, &end, 10);
-	if (*optarg < '0' || *optarg > '9' || *end || errno || *value < low || *value > high)
-		return usage("--%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not '%s'",
-			     name, low, high, optarg);
-	return -1;
-}
-
-static int number32(const char *name, uint32_t low, uint32_t high, uint32_t *value)
-{
-	uint64_t wide = 0;
-	int rc = number(name, low, high, &wide);
-
-	*value = (uint32_t)wide;
-	return rc;
-}
-
 static int parse_params(struct tune_plan *plan)
 {
 	plan->space.params = 0;
@@ -260,14 +226,14 @@ static int take_search(struct tune_opts *o, struct given *given, int opt)
 		given->method = true;
 		return parse_method(o);
 	case OPT_BUDGET:
-		return number("budget", 1, 100000000, &o->plan.budget);
+		return take_number("--budget", optarg, 1, 100000000, &o->plan.budget);
 	case OPT_SEED:
-		return number("seed", 0, UINT64_MAX, &o->plan.seed);
+		return take_number("--seed", optarg, 0, UINT64_MAX, &o->plan.seed);
 	case OPT_REPEATS:
-		return number32("repeats", 1, 64, &o->plan.repeats);
+		return take_number32("--repeats", optarg, 1, 64, &o->plan.repeats);
 	case OPT_SAMPLES:
 		given->samples = true;
-		return number32("samples", 2, 100000, &o->plan.samples);
+		return take_number32("--samples", optarg, 2, 100000, &o->plan.samples);
 	case OPT_PARAMS:
 		return parse_params(&o->plan);
 	case OPT_ALSO:
@@ -323,15 +289,14 @@ static int take_option(struct tune_opts *o, struct given *given, int opt, char *
 		printf("weft-tune %s\n", WEFT_VERSION);
 		return EXIT_DONE;
 	case ':':
-		return usage("%s needs a value", argv[optind - 1]);
 	case '?':
-		return usage("there is no option '%s'", argv[optind - 1]);
+		return usage_option(opt, argv, longopts);
 	default:
 		break;
 	}
 	rc = take_search(o, given, opt);
 	if (rc == -1)
-		given->search = argv[optind - 1];
+		given->search = option_name(opt, longopts);
 	return rc;
 }
 
@@ -408,7 +373,7 @@ static int check(struct tune_opts *o, const struct given *given)
 	if (o->dry_run && o->command != TUNE_APPLY)
 		return usage("--dry-run is for apply");
 	if (o->command != TUNE_RUN && given->search)
-		return usage("'%s' is for a new run: a record has all that by itself",
+		return usage("--%s is for a new run: a record has all that by itself",
 			     given->search);
 	if (o->command == TUNE_RESUME || o->command == TUNE_REPORT) {
 		if (given->target || given->peer || o->objective >= 0)

@@ -20,8 +20,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/usage.h"
 #include "tools/weft-tune/net_host.h"
 #include "tools/weft-tune/net_wire.h"
+#include "tools/weft-tune/opts.h"
 #include "tools/weft-tune/target.h"
 
 enum {
@@ -43,8 +45,8 @@ struct serve {
 	uint8_t chunk[NET_CHUNK_BYTES];
 };
 
-static const char usage[] =
-    "usage: weft-tune serve [--port PORT] [--bind ADDRESS] [IFACE]\n"
+static const char help[] =
+    "Usage: weft-tune serve [--port PORT] [--bind ADDRESS] [IFACE]\n"
     "The other end of `weft-tune --netdev`: answers its pings, sends its bulk, and sets IFACE as "
     "it "
     "says\n(no IFACE: nothing is set at this end). Who can reach the port can do so.\n";
@@ -319,8 +321,8 @@ int tune_serve(int argc, char **argv)
 	struct serve *s;
 	int c, i, rc;
 
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "p:b:h", options, NULL)) != -1) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":p:b:h", options, NULL)) != -1) {
 		switch (c) {
 		case 'p':
 			port = optarg;
@@ -329,25 +331,22 @@ int tune_serve(int argc, char **argv)
 			address = optarg;
 			break;
 		case 'h':
-			fputs(usage, stdout);
-			return 0;
+			fputs(help, stdout);
+			return EXIT_DONE;
 		default:
-			fputs(usage, stderr);
-			return 2;
+			return usage_option(c, argv, options);
 		}
 	}
-	if (argc - optind > 1) {
-		fputs(usage, stderr);
-		return 2;
-	}
+	if (argc - optind > 1)
+		return usage("serve takes one IFACE, '%s' is one too many", argv[optind + 1]);
 	s = calloc(1, sizeof(*s));
 	if (!s) {
 		fputs("weft-tune: out of memory\n", stderr);
-		return 1;
+		return EXIT_FAILED;
 	}
 	for (i = 0; i < FDS; i++)
 		s->fd[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	rc = serve(s, address, port, optind < argc ? argv[optind] : NULL);
 	free(s);
-	return rc ? 1 : 0;
+	return rc ? EXIT_FAILED : EXIT_DONE;
 }

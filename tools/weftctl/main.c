@@ -13,6 +13,9 @@
 #include <string.h>
 
 #include "shared_defs/coalesce_words.h"
+#include "tools/usage.h"
+
+const char tool_name[] = "weftctl";
 
 static const char help[] =
     "Usage: weftctl COMMAND [NIC] [options]\n"
@@ -99,26 +102,9 @@ int fail(const char *fmt, ...)
 	return CTL_FAILED;
 }
 
-static int usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line: what is wrong and how to mend it. */
-static int usage(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "weftctl: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, " (weftctl --help tells more)\n");
-	return CTL_USAGE;
-}
-
 /* -1: taken; else an exit code. */
 static int take_option(struct ctl *ctl, int opt, char **argv)
 {
-	char *end;
-
 	switch (opt) {
 	case OPT_JSON:
 		ctl->json = true;
@@ -133,31 +119,17 @@ static int take_option(struct ctl *ctl, int opt, char **argv)
 		ctl->file = optarg;
 		return -1;
 	case 'c':
-		errno = 0;
-		ctl->count = strtoull(optarg, &end, 10);
-		if (*optarg < '0' || *optarg > '9' || *end || errno || !ctl->count)
-			return usage("-c takes a number from 1 on, not '%s'", optarg);
-		return -1;
+		return take_number("-c", optarg, 1, UINT64_MAX, &ctl->count);
 	case OPT_SECONDS:
-		ctl->seconds = strtod(optarg, &end);
-		if (end == optarg || *end || !(ctl->seconds > 0) || ctl->seconds > 1e6)
-			return usage("--seconds takes seconds above 0, not '%s'", optarg);
-		return -1;
+		return take_seconds("--seconds", optarg, 0.001, 1e6, &ctl->seconds);
 	case OPT_VECTOR:
-		ctl->vector = (uint32_t)strtoul(optarg, &end, 10);
-		if (*optarg < '0' || *optarg > '9' || *end || strlen(optarg) > 9)
-			return usage("--vector takes a vector's number from 0 on, not '%s'",
-				     optarg);
 		ctl->has_vector = true;
-		return -1;
+		return take_number32("--vector", optarg, 0, UINT16_MAX, &ctl->vector);
 	case OPT_STATS:
 		ctl->stats = true;
 		return -1;
 	case OPT_WATCH:
-		ctl->watch_s = strtod(optarg, &end);
-		if (end == optarg || *end || !(ctl->watch_s > 0) || ctl->watch_s > 1e6)
-			return usage("--watch takes seconds above 0, not '%s'", optarg);
-		return -1;
+		return take_seconds("--watch", optarg, 0.001, 1e6, &ctl->watch_s);
 	case OPT_RUN_DIR:
 		if (setenv("WEFT_RUN_DIR", optarg, 1))
 			return fail("%s", strerror(errno));
@@ -169,10 +141,8 @@ static int take_option(struct ctl *ctl, int opt, char **argv)
 	case OPT_VERSION:
 		printf("weftctl %s\n", weft_version());
 		return CTL_OK;
-	case ':':
-		return usage("%s needs a value", argv[optind - 1]);
 	default:
-		return usage("there is no option '%s'", argv[optind - 1]);
+		return usage_option(opt, argv, longopts);
 	}
 }
 

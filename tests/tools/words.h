@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A command line of one string, for the tests of parsers that use getopt_long(). Used by opts_ut.c,
+ * tune_opts_ut.c and usage_ut.c.
+ */
+#ifndef WEFT_TESTS_TOOLS_WORDS_H
+#define WEFT_TESTS_TOOLS_WORDS_H
+
+#include <assert.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	WORDS_MAX = 40,
+};
+
+/* Of the last words_of(): its words stay in use until the next. */
+struct words {
+	char text[512];
+	char *argv[WORDS_MAX + 1];
+	int argc;
+};
+
+/* line, behind the name of a program; getopt starts anew. */
+static inline struct words *words_of(const char *line)
+{
+	static struct words w;
+	char *rest, *word;
+
+	assert(strlen(line) < sizeof(w.text));
+	strcpy(w.text, line);
+	w.argv[0] = "program";
+	w.argc = 1;
+	for (word = strtok_r(w.text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		assert(w.argc < WORDS_MAX);
+		w.argv[w.argc++] = word;
+	}
+	w.argv[w.argc] = NULL;
+	optind = 0;
+	return &w;
+}
+
+#endif /* WEFT_TESTS_TOOLS_WORDS_H */
