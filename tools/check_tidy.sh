@@ -74,10 +74,10 @@ for f in "${files[@]}"; do
 	esac
 done
 
-# Every first-level folder with sources says what it is.
+# Every first-level folder says what it is; so none is there by mistake.
 while IFS= read -r d; do
 	[ -f "$d/README.md" ] || complain "$d/README.md: missing"
-done < <(printf '%s\n' "${files[@]}" | grep -E '^[^./][^/]*/.*\.(c|h|sh|py|lua|hex)$' | cut -d/ -f1 | sort -u)
+done < <(printf '%s\n' "${files[@]}" | grep -E '^[^./][^/]*/' | cut -d/ -f1 | sort -u)
 
 if [ "${#formatted[@]}" -gt 0 ]; then
 	if ! out=$(clang-format --dry-run -Werror "${formatted[@]}" 2>&1); then

@@ -118,6 +118,9 @@ source_file nic_fw/bad.c '   int   x;'
 fails check_tidy.sh 'clang-format -i mends'
 rm nic_fw/README.md
 fails check_tidy.sh 'nic_fw/README.md: missing'
+mkdir left
+echo 7 >left/pid
+fails check_tidy.sh 'left/README.md: missing'
 
 subject()
 {
