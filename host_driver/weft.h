@@ -24,9 +24,10 @@
  *   - Nothing blocks unless it says so; where it does it ends when the NIC goes away.
  *
  * Environment: WEFT_RUN_DIR (directory of the NICs' sockets, default /run/weft), WEFT_DEVICE
- * (device that weft_open_device(NULL) opens), WEFT_YIELD (auto, never, or after how many
- * empty polls weft_poll_cq gives up the processor), WEFT_MEM (auto; process_vm: memory is never
- * moved onto shared pages at registration), WEFT_MR_CACHE (policy of registration caches).
+ * (device that weft_open_device(NULL) opens), WEFT_SHARD (shard of programs that name none),
+ * WEFT_YIELD (auto, never, or after how many empty polls weft_poll_cq gives up the processor),
+ * WEFT_MEM (auto; process_vm: memory is never moved onto shared pages at registration),
+ * WEFT_MR_CACHE (policy of registration caches).
  *
  * docs/host-interface.md describes what lies beneath.
  */

@@ -86,6 +86,10 @@ if [ -z "$libs" ]; then
 	echo "weft-run: weft's libibverbs.so.1 is not beside $here; it is built where libibverbs-dev is installed" >&2
 	exit 1
 fi
+if [ -d "$run_dir" ] && ! { [ -r "$run_dir" ] && [ -x "$run_dir" ]; }; then
+	echo "weft-run: $run_dir: permission denied; be root, or in the group weft" >&2
+	exit 1
+fi
 found=
 for socket in "$run_dir"/*; do
 	[ -S "$socket" ] && found=1 && break

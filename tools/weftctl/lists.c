@@ -8,8 +8,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "shared_defs/hw_cmd.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -22,9 +25,20 @@ static const char *open_error(void)
 		return "no weftd is behind it any more; start one";
 	case EACCES:
 		return "permission denied; be root, or in the group weft";
+	case EPROTO:
+		return "its weftd is of another version of weft; use the weftctl installed with it";
+	case EUSERS:
+		return "as many processes are attached as it takes; weftctl clients lists them";
 	default:
 		return strerror(errno);
 	}
+}
+
+static const char *run_dir(void)
+{
+	const char *dir = getenv("WEFT_RUN_DIR");
+
+	return dir && *dir ? dir : HW_SOCKET_DIR;
 }
 
 int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg)
@@ -35,10 +49,13 @@ int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void
 
 	if (!ctl->nic) {
 		num = weft_get_device_list(&list);
+		if (num == -EACCES)
+			return fail("%s: permission denied; be root, or in the group weft",
+				    run_dir());
 		if (num < 0)
-			return fail("cannot look for NICs: %s", strerror(-num));
+			return fail("cannot look for NICs in %s: %s", run_dir(), strerror(-num));
 		if (!num)
-			return fail("no NIC is there; start weftd, or say --run-dir");
+			return fail("no NIC in %s; start weftd, or give its --run-dir", run_dir());
 	}
 	for (i = 0; i < num && rc == CTL_OK; i++) {
 		context = weft_open_tool(list ? list[i].path : ctl->nic);

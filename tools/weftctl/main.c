@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * weftctl: shows what the NICs of a weftd are doing. Started by users and scripts; calls
- * lists.c, stats.c, capture.c, coalesce.c.
+ * lists.c, stats.c, xdp.c, capture.c, coalesce.c.
  */
 #include "tools/weftctl/ctl.h"
 
