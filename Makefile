@@ -612,14 +612,18 @@ SBINDIR ?= $(PREFIX)/sbin
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share/weft
+DOCDIR ?= $(PREFIX)/share/doc/weft
 SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 
 subst_dirs = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@SBINDIR@|$(SBINDIR)|g' \
 	-e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
-	-e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
+	-e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -e 's|@DOCDIR@|$(DOCDIR)|g' -e 's|@VERSION@|$(VERSION)|g'
 D = $(DESTDIR)
+# Every page, and what pages show: their links lead from one to the other as they do here.
+DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c \
+	host_driver/weft.h host_driver/weft_coalesce.h */README.md */*/README.md */*/*/README.md)))
 
 install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an existing weftd.conf stays
 	$(Q)install -d '$D$(BINDIR)' '$D$(SBINDIR)' '$D$(LIBDIR)/pkgconfig' '$D$(INCLUDEDIR)' \
@@ -635,12 +639,14 @@ install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an ex
 	$(Q)sed -i 's|"host_driver/goal/goal.h"|"goal.h"|' '$D$(INCLUDEDIR)/goal_coll.h'
 	$(Q)sed -i 's|"host_driver/weft\([a-z_]*\).h"|"weft\1.h"|' '$D$(INCLUDEDIR)/weft.h' '$D$(INCLUDEDIR)/weft_coalesce.h'
 	$(Q)for f in tools/wireshark/weft.lua tools/wireshark/weft_esp.lua; do [ ! -e $$f ] || install -m 644 $$f '$D$(DATADIR)'; done
-	$(Q)$(subst_dirs) dist/weft.pc.in > '$D$(LIBDIR)/pkgconfig/weft.pc'
+	$(Q)for f in $(DOCS); do install -D -m 644 $$f '$D$(DOCDIR)'/$$f; done
+	$(Q)for l in weft goal; do $(subst_dirs) dist/$$l.pc.in > '$D$(LIBDIR)'/pkgconfig/$$l.pc; done
 	$(Q)$(subst_dirs) dist/weftd.service.in > '$D$(UNITDIR)/weftd.service'
 	$(Q)install -m 644 dist/weft.sysusers '$D$(SYSUSERSDIR)/weft.conf'
 	$(Q)install -m 644 dist/weftd.conf '$D$(DATADIR)/weftd.conf.example'
 	$(Q)[ -e '$D$(SYSCONFDIR)/weft/weftd.conf' ] || \
 		install -m 644 dist/weftd.conf '$D$(SYSCONFDIR)/weft/weftd.conf'
 	@echo 'installed under $D$(PREFIX); configuration $(SYSCONFDIR)/weft/weftd.conf'
+	@[ -n '$D' ] || echo 'next: ldconfig; systemd-sysusers; systemctl daemon-reload; systemctl enable --now weftd ($(DOCDIR)/docs/operating.md)'
 
 -include $(shell find $(B)/obj $(B)/gen -name '*.d' 2>/dev/null)

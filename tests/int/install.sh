@@ -3,16 +3,19 @@
 #
 # `make install` into a staging folder: everything is there, a second install keeps a changed
 # weftd.conf, and a program outside of the tree builds against the installed libweft, shared
-# and static, with pkg-config and no other include path.
+# and static, with pkg-config and no other include path. The examples of docs/programming.md, built so,
+# run; no link of the installed pages leads nowhere.
 # timeout: 300
 
-set -eu
+# shellcheck disable=SC2154 # lib.sh has out
+. tests/int/lib.sh
+set -e
 stage=$WEFT_TMP/stage
 make -s install DESTDIR="$stage" PREFIX=/opt/weft >"$WEFT_TMP/log" 2>&1 || { cat "$WEFT_TMP/log"; exit 1; }
 p=$stage/opt/weft
 for f in sbin/weftd bin/weftctl bin/weft-bench bin/goal-run bin/goal-dump bin/goal-bench bin/weft-run lib/weft/verbs/libibverbs.so.1 lib/libweft.so.0 lib/libweft.so lib/libweft.a \
-	lib/pkgconfig/weft.pc include/weft.h include/weft_coalesce.h lib/systemd/system/weftd.service \
-	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weft_esp.lua share/weft/weftd.conf.example; do
+	lib/pkgconfig/weft.pc lib/pkgconfig/goal.pc include/weft.h include/weft_coalesce.h lib/systemd/system/weftd.service \
+	lib/sysusers.d/weft.conf etc/weft/weftd.conf share/weft/weft.lua share/weft/weft_esp.lua share/weft/weftd.conf.example share/doc/weft/docs/operating.md; do
 	[ -e "$p/$f" ] || { echo "not installed: $f"; exit 1; }
 done
 if grep -rn '@[A-Z]*@' "$p/lib/pkgconfig" "$p/lib/systemd" "$p/etc"; then
@@ -53,6 +56,31 @@ gcc user.c -o user_static $(pkg-config --cflags weft) "$p/lib/libweft.a" -pthrea
 # a C++ program can include it
 # shellcheck disable=SC2046
 clang -fsyntax-only -x c++ $(pkg-config --cflags weft) user.c
+
+# the examples
+export LD_LIBRARY_PATH=$p/lib
+for f in hello:weft allreduce:goal; do
+	# shellcheck disable=SC2046
+	gcc -std=gnu11 -Wall -Wextra -Werror "$p/share/doc/weft/docs/examples/${f%:*}.c" -o "${f%:*}" $(pkg-config --cflags --libs "${f#*:}")
+done
+weftd_start weftd --nics 2
+tool 0 ./hello
+grep -qx 'received 24 bytes: hello from the other NIC' "$out" || die "hello says: $(cat "$out")"
+grep -qx 'read 42' "$out" || die "hello says: $(cat "$out")"
+export WEFT_PEERS=02:77:0a:4d:00:01,02:77:0a:4d:00:02
+spawn rank0 env WEFT_RANK=0 WEFT_DEVICE=weft0 ./allreduce
+spawn rank1 env WEFT_RANK=1 WEFT_DEVICE=weft1 ./allreduce
+expect_ok rank0 rank1
+grep -qx 'rank 1 of 2, round 3: 9' rank1.out || die "allreduce says: $(cat rank1.out)"
+weftd_stop weftd
+
+# links of the pages, to files that are installed too
+(cd "$p/share/doc/weft" && find . -name '*.md' | while read -r page; do
+	grep -oE '\]\([^)#: ]+' "$page" | cut -c3- | grep -v '^https*$' | while read -r link; do
+		[ -e "$(dirname "$page")/$link" ] || echo "$page: leads to $link, which is not installed"
+	done
+done) >links
+[ ! -s links ] || die "$(cat links)"
 
 # the example configuration is one that weftd takes
 "$p/sbin/weftd" --config "$p/etc/weft/weftd.conf" --help >/dev/null
