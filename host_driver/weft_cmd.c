@@ -42,7 +42,27 @@ struct weft_sock {
 	struct weft_sock_wait *waits;
 };
 
-/* Receives one packet. False: the NIC is gone. Closes descriptors beyond those expected. */
+/* The descriptors of a packet. What has no place in fds is closed. */
+static void take_fds(struct msghdr *msg, int *fds)
+{
+	size_t taken = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (taken < WEFT_CHAN_FDS)
+				fds[taken++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+/* Receives one packet. False: the NIC is gone. */
 static bool sock_recv(int fd, struct hw_cmd_resp *resp, int *fds)
 {
 	union {
@@ -54,7 +74,6 @@ static bool sock_recv(int fd, struct hw_cmd_resp *resp, int *fds)
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
-	struct cmsghdr *c;
 	ssize_t n;
 
 	for (int i = 0; i < WEFT_CHAN_FDS; i++)
@@ -64,10 +83,7 @@ static bool sock_recv(int fd, struct hw_cmd_resp *resp, int *fds)
 	} while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return false;
-	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-	}
+	take_fds(&msg, fds);
 	/* A short packet is not an answer; nobody waits for tag 0. */
 	if ((size_t)n < sizeof(*resp))
 		memset(resp, 0, sizeof(*resp));

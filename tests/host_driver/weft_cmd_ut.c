@@ -2,6 +2,7 @@
 /*
  * host_driver/weft_cmd.c, weft_dev.c, weft_tools.c over a real socket: a thread plays weftd.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@ enum play {
 	PLAY_REVERSED, /* waits for two, then answers the second first */
 	PLAY_HANG_UP,  /* closes when one comes */
 	PLAY_NOISE,    /* a short packet and an answer to nobody come before the answer */
+	PLAY_FDS,      /* with more descriptors than any answer has */
 };
 
 struct server {
@@ -39,10 +41,14 @@ struct server {
 	pthread_t thread;
 };
 
-static void send_resp(int fd, const struct hw_cmd_resp *resp, size_t bytes, int fd_out)
+enum {
+	FDS_SENT_MAX = 4,
+};
+
+static void send_fds(int fd, const struct hw_cmd_resp *resp, size_t bytes, int fd_out, size_t times)
 {
 	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(FDS_SENT_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control = {.bytes = {0}};
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)resp, .iov_len = bytes};
@@ -51,14 +57,20 @@ static void send_resp(int fd, const struct hw_cmd_resp *resp, size_t bytes, int 
 
 	if (fd_out >= 0) {
 		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control.bytes);
+		msg.msg_controllen = CMSG_SPACE(times * sizeof(int));
 		c = CMSG_FIRSTHDR(&msg);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd_out, sizeof(int));
+		c->cmsg_len = CMSG_LEN(times * sizeof(int));
+		for (size_t i = 0; i < times; i++)
+			memcpy(CMSG_DATA(c) + i * sizeof(int), &fd_out, sizeof(int));
 	}
 	CU_ASSERT_EQUAL(sendmsg(fd, &msg, MSG_NOSIGNAL), (ssize_t)bytes);
+}
+
+static void send_resp(int fd, const struct hw_cmd_resp *resp, size_t bytes, int fd_out)
+{
+	send_fds(fd, resp, bytes, fd_out, 1);
 }
 
 static void answer(struct server *s, int fd, const struct hw_cmd *cmd)
@@ -102,7 +114,10 @@ static void answer(struct server *s, int fd, const struct hw_cmd *cmd)
 		resp.status = ENOSYS;
 		break;
 	}
-	send_resp(fd, &resp, sizeof(resp), fds[0]);
+	if (s->play == PLAY_FDS && cmd->op == HW_CMD_STATS)
+		send_fds(fd, &resp, sizeof(resp), fd, FDS_SENT_MAX);
+	else
+		send_resp(fd, &resp, sizeof(resp), fds[0]);
 	for (int i = 0; i < 2; i++) {
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -326,6 +341,37 @@ static void noise_is_ignored(void)
 	stop(&s);
 }
 
+static int num_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* Whatever comes along with an answer is neither kept nor written where there is no place. */
+static void too_many_descriptors(void)
+{
+	struct weft_stat stats[1];
+	struct weft_context *context;
+	struct server s;
+	uint32_t cursor = 0;
+	int before;
+
+	start(&s, PLAY_FDS);
+	context = weft_open_tool("weft3");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(context);
+	before = num_fds();
+	CU_ASSERT_EQUAL(weft_stats(context, 0, &cursor, stats, 1), 1);
+	CU_ASSERT_EQUAL(num_fds(), before);
+	weft_close_device(context);
+	stop(&s);
+}
+
 static void hang_up_in_a_command(void)
 {
 	struct asker a, b;
@@ -432,4 +478,4 @@ static void names_of_numbers(void)
 }
 
 UT_MAIN("host_driver/weft_cmd", UT(opens_and_asks), UT(asks_for_a_shard), UT(answers_out_of_order),
-	UT(noise_is_ignored), UT(hang_up_in_a_command), UT(names_and_errors), UT(names_of_numbers))
+	UT(noise_is_ignored), UT(too_many_descriptors), UT(hang_up_in_a_command), UT(names_and_errors), UT(names_of_numbers))
