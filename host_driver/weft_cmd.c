@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host_driver/weft_chan.h"
@@ -199,6 +200,24 @@ static int sock_hangup_fd(void *chan)
 	return sock->fd;
 }
 
+/* poll(2) for input, whatever signals come meanwhile. */
+static bool readable_within(int fd, int timeout_ms)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	struct timespec now;
+	int64_t end_ms, left_ms = timeout_ms;
+	int n;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
+	do {
+		n = poll(&pfd, 1, (int)left_ms);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left_ms = end_ms - (int64_t)now.tv_sec * 1000 - now.tv_nsec / 1000000;
+	} while (n < 0 && errno == EINTR && left_ms > 0);
+	return n == 1;
+}
+
 /*
  * Says that no more commands will come and waits until weftd has closed its end, which it does
  * after the firmware has let go of everything of this process.
@@ -206,12 +225,11 @@ static int sock_hangup_fd(void *chan)
 static void sock_close(void *chan)
 {
 	struct weft_sock *sock = chan;
-	struct pollfd pfd = {.fd = sock->fd, .events = POLLIN};
 	struct hw_cmd_resp resp;
 	int fds[WEFT_CHAN_FDS];
 
 	if (!sock->gone && shutdown(sock->fd, SHUT_WR) == 0) {
-		while (poll(&pfd, 1, WEFT_DETACH_TIMEOUT_MS) == 1 &&
+		while (readable_within(sock->fd, WEFT_DETACH_TIMEOUT_MS) &&
 		       sock_recv(sock->fd, &resp, fds)) {
 			for (int i = 0; i < WEFT_CHAN_FDS; i++) {
 				if (fds[i] >= 0)

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,7 @@ enum play {
 	PLAY_HANG_UP,  /* closes when one comes */
 	PLAY_NOISE,    /* a short packet and an answer to nobody come before the answer */
 	PLAY_FDS,      /* with more descriptors than any answer has */
+	PLAY_SIGNALS,  /* sends signals to whoever detaches before it ends the connection */
 };
 
 struct server {
@@ -38,11 +41,14 @@ struct server {
 	uint32_t num_flags;
 	struct hw_cmd last;
 	bool saw_shutdown;
-	pthread_t thread;
+	atomic_bool ended; /* the connection, on this side */
+	pthread_t thread, closer;
 };
 
 enum {
 	FDS_SENT_MAX = 4,
+	SIGNALS = 10,
+	SIGNAL_EVERY_US = 5000,
 };
 
 static void send_fds(int fd, const struct hw_cmd_resp *resp, size_t bytes, int fd_out, size_t times)
@@ -155,6 +161,11 @@ static void serve_one(struct server *s, int fd)
 		held.op = 0;
 	}
 	s->saw_shutdown = n == 0;
+	for (int i = 0; i < SIGNALS && s->play == PLAY_SIGNALS; i++) {
+		pthread_kill(s->closer, SIGUSR1);
+		usleep(SIGNAL_EVERY_US);
+	}
+	atomic_store(&s->ended, true);
 	close(fd);
 }
 
@@ -275,6 +286,29 @@ static void opens_and_asks(void)
 	weft_close_device(context);
 	stop(&s);
 	CU_ASSERT_TRUE(s.saw_shutdown);
+}
+
+static void on_signal(int signo)
+{
+	(void)signo;
+}
+
+/* Until weftd is done with the process's memory that is not the process's again. */
+static void signals_while_it_detaches(void)
+{
+	struct sigaction act = {.sa_handler = on_signal}, before;
+	struct weft_context *context;
+	struct server s;
+
+	sigaction(SIGUSR1, &act, &before);
+	start(&s, PLAY_SIGNALS);
+	s.closer = pthread_self();
+	context = weft_open_tool("weft3");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(context);
+	weft_close_device(context);
+	CU_ASSERT_TRUE(atomic_load(&s.ended));
+	stop(&s);
+	sigaction(SIGUSR1, &before, NULL);
 }
 
 struct asker {
@@ -478,4 +512,4 @@ static void names_of_numbers(void)
 }
 
 UT_MAIN("host_driver/weft_cmd", UT(opens_and_asks), UT(asks_for_a_shard), UT(answers_out_of_order),
-	UT(noise_is_ignored), UT(too_many_descriptors), UT(hang_up_in_a_command), UT(names_and_errors), UT(names_of_numbers))
+	UT(noise_is_ignored), UT(too_many_descriptors), UT(signals_while_it_detaches), UT(hang_up_in_a_command), UT(names_and_errors), UT(names_of_numbers))
