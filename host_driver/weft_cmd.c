@@ -171,6 +171,7 @@ static int sock_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 {
 	struct weft_sock *sock = chan;
 	struct weft_sock_wait w = {.resp = resp, .fds = fds_out}, **at;
+	bool gone, sent;
 
 	for (int i = 0; i < WEFT_CHAN_FDS; i++)
 		fds_out[i] = -1;
@@ -181,7 +182,15 @@ static int sock_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	cmd->tag = w.tag;
 	w.next = sock->waits;
 	sock->waits = &w;
-	if (!sock->gone && !sock_send(sock->fd, cmd, fd_in)) {
+	gone = sock->gone;
+	pthread_mutex_unlock(&sock->lock);
+	/*
+	 * Without the lock: a socket that is full empties only while answers are taken, for which
+	 * the lock is needed. A packet is sent as a whole, so that threads need no order here.
+	 */
+	sent = !gone && sock_send(sock->fd, cmd, fd_in);
+	pthread_mutex_lock(&sock->lock);
+	if (!sent && !gone) {
 		sock->gone = true;
 		pthread_cond_broadcast(&sock->cond);
 	}

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "host_driver/weft.h"
+#include "host_driver/weft_priv.h"
 #include "shared_defs/hw_cmd.h"
 #include "tests/ut.h"
 
@@ -27,6 +28,7 @@ enum play {
 	PLAY_HANG_UP,  /* closes when one comes */
 	PLAY_NOISE,    /* a short packet and an answer to nobody come before the answer */
 	PLAY_FDS,      /* with more descriptors than any answer has */
+	PLAY_STUCK,    /* answers the first, reads on when told */
 	PLAY_SIGNALS,  /* sends signals to whoever detaches before it ends the connection */
 };
 
@@ -42,11 +44,14 @@ struct server {
 	struct hw_cmd last;
 	bool saw_shutdown;
 	atomic_bool ended; /* the connection, on this side */
+	sem_t holds;       /* PLAY_STUCK: it has the first one */
+	sem_t go, read_on; /* PLAY_STUCK: it may answer, read on */
 	pthread_t thread, closer;
 };
 
 enum {
 	FDS_SENT_MAX = 4,
+	THREADS = 24, /* some ten packets fill the smallest socket */
 	SIGNALS = 10,
 	SIGNAL_EVERY_US = 5000,
 };
@@ -153,6 +158,14 @@ static void serve_one(struct server *s, int fd)
 			noise(fd);
 		if (!setup && s->play == PLAY_REVERSED && !held.op) {
 			held = cmd;
+			continue;
+		}
+		if (!setup && s->play == PLAY_STUCK) {
+			s->play = PLAY_ANSWER;
+			sem_post(&s->holds);
+			sem_wait(&s->go);
+			answer(s, fd, &cmd);
+			sem_wait(&s->read_on);
 			continue;
 		}
 		answer(s, fd, &cmd);
@@ -406,6 +419,47 @@ static void too_many_descriptors(void)
 	stop(&s);
 }
 
+/*
+ * More threads than commands find room in the socket: the answer of the first one comes through
+ * while others wait to send.
+ */
+static void answers_while_the_socket_is_full(void)
+{
+	struct asker first, more[THREADS];
+	pthread_t thread, threads[THREADS];
+	struct timespec until;
+	const int least = 1;
+	struct server s;
+
+	start(&s, PLAY_STUCK);
+	sem_init(&s.holds, 0, 0);
+	sem_init(&s.go, 0, 0);
+	sem_init(&s.read_on, 0, 0);
+	first = (struct asker){.context = weft_open_tool("weft3")};
+	CU_ASSERT_PTR_NOT_NULL_FATAL(first.context);
+	CU_ASSERT_EQUAL(setsockopt(weft_ctx_of(first.context)->hangup_fd, SOL_SOCKET, SO_SNDBUF,
+				   &least, sizeof(least)),
+			0);
+	pthread_create(&thread, NULL, ask, &first);
+	sem_wait(&s.holds);
+	for (int i = 0; i < THREADS; i++) {
+		more[i] = (struct asker){.context = first.context};
+		pthread_create(&threads[i], NULL, ask, &more[i]);
+	}
+	usleep(100000); /* for the socket to be full; if it is not, this shows nothing */
+	sem_post(&s.go);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 20;
+	CU_ASSERT_EQUAL(pthread_timedjoin_np(thread, NULL, &until), 0);
+	sem_post(&s.read_on);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		CU_ASSERT_TRUE(more[i].rc == 1 && more[i].value == 7);
+	}
+	weft_close_device(first.context);
+	stop(&s);
+}
+
 static void hang_up_in_a_command(void)
 {
 	struct asker a, b;
@@ -512,4 +566,6 @@ static void names_of_numbers(void)
 }
 
 UT_MAIN("host_driver/weft_cmd", UT(opens_and_asks), UT(asks_for_a_shard), UT(answers_out_of_order),
-	UT(noise_is_ignored), UT(too_many_descriptors), UT(signals_while_it_detaches), UT(hang_up_in_a_command), UT(names_and_errors), UT(names_of_numbers))
+	UT(noise_is_ignored), UT(too_many_descriptors), UT(signals_while_it_detaches),
+	UT(answers_while_the_socket_is_full), UT(hang_up_in_a_command), UT(names_and_errors),
+	UT(names_of_numbers))
