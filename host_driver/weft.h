@@ -18,7 +18,8 @@
  *   - Thread safety: every call may be made from any thread at any time, except that nobody
  *     may use an object while or after another thread destroys it. Posting locks one send
  *     or receive queue, polling one completion queue; nothing global is locked on the data
- *     path. No call is async-signal-safe.
+ *     path. No call is async-signal-safe. A thread may be cancelled (pthread_cancel(3)) while it
+ *     waits in weft_get_cq_event() or weft_get_async_event(); what it had taken is not lost.
  *   - fork: the parent goes on undisturbed. In the child, registered memory is a private copy and
  *     contexts opened before the fork answer -EIO (they may be closed, and new ones opened).
  *   - Nothing blocks unless it says so; where it does it ends when the NIC goes away.

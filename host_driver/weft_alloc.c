@@ -207,13 +207,13 @@ static void *take_shared(struct weft_ctx *ctx, size_t bytes, size_t own_min_byte
 {
 	void *addr = NULL;
 
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	if (bytes < own_min_bytes)
 		addr = take_pooled(ctx, bytes, alignment);
 	/* weft_free() takes less than a page for malloc's. */
 	if (!addr && bytes >= page_bytes())
 		addr = map_extent(ctx, round_up(bytes, page_bytes()), alignment);
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 	return addr;
 }
 
@@ -264,7 +264,7 @@ void weft_free(void *addr, size_t bytes)
 {
 	if (!addr)
 		return;
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	if (!give_pooled(addr, bytes)) {
 		if (bytes < page_bytes())
 			free(addr);
@@ -273,7 +273,7 @@ void weft_free(void *addr, size_t bytes)
 		/* The memfd goes too, if nothing else is mapped of it. */
 		weft_mem_collect();
 	}
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 }
 
 void weft_alloc_forked(void)

@@ -25,6 +25,22 @@ struct weft_global weft_global = {
     .vm_mrs = {&weft_global.vm_mrs, &weft_global.vm_mrs},
 };
 
+void weft_global_lock(void)
+{
+	int before = weft_cancel_off();
+
+	pthread_mutex_lock(&weft_global.lock);
+	weft_global.cancel_state = before;
+}
+
+void weft_global_unlock(void)
+{
+	int before = weft_global.cancel_state;
+
+	pthread_mutex_unlock(&weft_global.lock);
+	weft_cancel_restore(before);
+}
+
 void weft_mutex_init(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
@@ -85,6 +101,7 @@ void weft_ctx_wake(struct weft_ctx *ctx)
 	struct timespec now;
 	uint64_t one = 1;
 	ssize_t n;
+	int cancel;
 
 	if (ctx->ops->wake) {
 		ctx->ops->wake(ctx->chan);
@@ -97,9 +114,11 @@ void weft_ctx_wake(struct weft_ctx *ctx)
 	__atomic_store_n(&((struct hw_bar_header *)ctx->bar)->wake_ns,
 			 (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
 			 __ATOMIC_RELAXED);
+	cancel = weft_cancel_off();
 	do {
 		n = write(ctx->doorbell_fd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);
+	weft_cancel_restore(cancel);
 	/* EAGAIN: the counter is full, so the NIC is awake already. */
 }
 
@@ -116,12 +135,13 @@ int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct
 		     int *fds)
 {
 	int own[WEFT_CHAN_FDS] = {-1, -1, -1};
-	int rc;
+	int rc, cancel;
 
 	if (!fds)
 		fds = own;
 	if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 		return -EIO;
+	cancel = weft_cancel_off();
 	rc = ctx->ops->command(ctx->chan, cmd, fd_in, resp, fds);
 	if (rc < 0) {
 		if (rc == -EIO)
@@ -132,6 +152,7 @@ int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct
 	}
 	if (rc < 0 || fds == own)
 		close_fds(fds);
+	weft_cancel_restore(cancel);
 	return rc;
 }
 
@@ -196,12 +217,18 @@ void weft_acks_done(struct weft_ctx *ctx, struct weft_acks *acks, uint32_t count
 	pthread_mutex_unlock(&ctx->ack_lock);
 }
 
+static void unlock(void *lock)
+{
+	pthread_mutex_unlock(lock);
+}
+
 void weft_acks_wait(struct weft_ctx *ctx, const struct weft_acks *acks)
 {
 	pthread_mutex_lock(&ctx->ack_lock);
+	pthread_cleanup_push(unlock, &ctx->ack_lock);
 	while (acks->acked != acks->got)
 		pthread_cond_wait(&ctx->ack_cond, &ctx->ack_lock);
-	pthread_mutex_unlock(&ctx->ack_lock);
+	pthread_cleanup_pop(1);
 }
 
 void *weft_ctx_bar(const struct weft_ctx *ctx, uint64_t offset, uint64_t bytes)

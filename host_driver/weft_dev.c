@@ -346,9 +346,9 @@ struct weft_context *weft_open_channel(const struct weft_chan_ops *ops, void *ch
 		errno = -rc;
 		return NULL;
 	}
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	weft_link_add(&weft_global.contexts, &ctx->node);
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 	return &ctx->pub;
 }
 
@@ -387,9 +387,9 @@ void weft_close_device(struct weft_context *context)
 	 */
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return;
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	weft_link_del(&ctx->node);
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 	weft_mr_caches_close(ctx);
 	FREE_LIST(&ctx->qp_list, struct weft_qp_obj, weft_qp_free);
 	FREE_LIST(&ctx->cq_list, struct weft_cq_obj, weft_cq_free);

@@ -96,24 +96,30 @@ static void drain(const struct weft_eq *eq)
 {
 	uint64_t count;
 	ssize_t n;
+	int cancel;
 
 	if (eq->event_fd < 0)
 		return;
+	cancel = weft_cancel_off();
 	do {
 		n = read(eq->event_fd, &count, sizeof(count));
 	} while (n < 0 && errno == EINTR);
+	weft_cancel_restore(cancel);
 }
 
 void weft_eq_signal(const struct weft_eq *eq)
 {
 	uint64_t one = 1;
 	ssize_t n;
+	int cancel;
 
 	if (eq->event_fd < 0)
 		return;
+	cancel = weft_cancel_off();
 	do {
 		n = write(eq->event_fd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);
+	weft_cancel_restore(cancel);
 }
 
 void weft_eq_settle(const struct weft_eq *eq)

@@ -176,10 +176,21 @@ static struct weft_cq_obj *take_armed(struct weft_ctx *ctx, const struct weft_ch
 	return found;
 }
 
-int weft_get_cq_event(struct weft_comp_channel *pub, struct weft_cq **out, void **user)
+/* A thread may be cancelled here, and nowhere else in a call that waits for an event. */
+static int wait_for_entry(struct weft_ctx *ctx, const struct weft_eq *eq, int cancel)
 {
-	struct weft_channel_obj *channel = weft_container_of(pub, struct weft_channel_obj, pub);
-	struct weft_ctx *ctx = weft_ctx_of(pub->context);
+	int rc;
+
+	weft_cancel_restore(cancel);
+	rc = weft_eq_wait(ctx, eq);
+	(void)weft_cancel_off();
+	return rc;
+}
+
+/* The CQ of the next event; or a negative errno. */
+static int next_cq(struct weft_channel_obj *channel, int cancel, struct weft_cq_obj **found)
+{
+	struct weft_ctx *ctx = weft_ctx_of(channel->pub.context);
 	struct weft_cq_obj *cq;
 	bool gone;
 	int rc;
@@ -198,11 +209,13 @@ int weft_get_cq_event(struct weft_comp_channel *pub, struct weft_cq **out, void 
 			weft_acks_got(ctx, &cq->comp_acks);
 		}
 		pthread_mutex_unlock(&channel->eq.lock);
+		*found = cq;
 		if (cq)
-			break;
+			return 0;
 		if (gone)
 			return -EIO;
-		rc = weft_eq_may_block(&channel->eq) ? weft_eq_wait(ctx, &channel->eq) : -EAGAIN;
+		rc = weft_eq_may_block(&channel->eq) ? wait_for_entry(ctx, &channel->eq, cancel)
+						     : -EAGAIN;
 		if (rc == -EAGAIN) {
 			/* A hang-up makes the descriptor readable: say so, not "nothing". */
 			weft_ctx_look(ctx, true);
@@ -213,6 +226,18 @@ int weft_get_cq_event(struct weft_comp_channel *pub, struct weft_cq **out, void 
 			return rc;
 		weft_ctx_look(ctx, true);
 	}
+}
+
+int weft_get_cq_event(struct weft_comp_channel *pub, struct weft_cq **out, void **user)
+{
+	struct weft_channel_obj *channel = weft_container_of(pub, struct weft_channel_obj, pub);
+	int cancel = weft_cancel_off();
+	struct weft_cq_obj *cq;
+	int rc = next_cq(channel, cancel, &cq);
+
+	weft_cancel_restore(cancel);
+	if (rc < 0)
+		return rc;
 	if (out)
 		*out = &cq->pub;
 	if (user)
@@ -317,14 +342,11 @@ static bool take_async(struct weft_ctx *ctx, bool gone, struct weft_async_event 
 	return found;
 }
 
-int weft_get_async_event(struct weft_context *context, struct weft_async_event *event)
+static int next_async(struct weft_ctx *ctx, int cancel, struct weft_async_event *event)
 {
-	struct weft_ctx *ctx = weft_ctx_of(context);
 	bool gone;
 	int rc;
 
-	if (ctx->tool)
-		return -EINVAL;
 	for (;;) {
 		if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 			return -EIO;
@@ -336,10 +358,23 @@ int weft_get_async_event(struct weft_context *context, struct weft_async_event *
 			return -EIO;
 		if (!weft_eq_may_block(&ctx->async_eq))
 			return -EAGAIN;
-		rc = weft_eq_wait(ctx, &ctx->async_eq);
+		rc = wait_for_entry(ctx, &ctx->async_eq, cancel);
 		if (rc < 0)
 			return rc;
 	}
+}
+
+int weft_get_async_event(struct weft_context *context, struct weft_async_event *event)
+{
+	struct weft_ctx *ctx = weft_ctx_of(context);
+	int cancel, rc;
+
+	if (ctx->tool)
+		return -EINVAL;
+	cancel = weft_cancel_off();
+	rc = next_async(ctx, cancel, event);
+	weft_cancel_restore(cancel);
+	return rc;
 }
 
 void weft_ack_async_event(const struct weft_async_event *event)

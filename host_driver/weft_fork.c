@@ -46,7 +46,7 @@ static bool find_shared(const struct weft_vma *vma, void *arg)
 
 static void prepare(void)
 {
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	done_pipe[0] = -1;
 	done_pipe[1] = -1;
 	if (weft_global.extents.next != &weft_global.extents && pipe2(done_pipe, O_CLOEXEC) < 0)
@@ -66,7 +66,7 @@ static void parent(void)
 		} while (n < 0 && errno == EINTR);
 		close(done_pipe[0]);
 	}
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 }
 
 /* The child cannot go on with memory that is not its own. */
@@ -206,7 +206,7 @@ static void child(void)
 		close(done_pipe[1]);
 	}
 	/* The thread that forked took it; it is the only one here. */
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 }
 
 static int install_rc;

@@ -207,9 +207,9 @@ bool weft_goal_private(const void *addr, size_t bytes)
 
 	int rc;
 
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	rc = weft_maps_walk(look_private, &look);
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 	return rc == 0 && look.next >= look.end;
 }
 

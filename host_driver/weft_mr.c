@@ -148,9 +148,9 @@ struct weft_mr *weft_reg_mr_iova(struct weft_pd *pd, void *addr, size_t bytes, u
 	mr->pub.addr = addr;
 	mr->pub.bytes = bytes;
 	weft_link_init(&mr->vm_node);
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	rc = register_mr(ctx, mr, iova, access);
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 	if (rc < 0) {
 		free(mr);
 		errno = -rc;
@@ -174,11 +174,11 @@ void weft_mr_free(struct weft_mr_obj *mr)
 {
 	struct weft_ctx *ctx = weft_ctx_of(mr->pub.context);
 
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	weft_link_del(&mr->vm_node);
 	if (mr->extent)
 		weft_mem_detach(mr->extent);
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 	pthread_mutex_lock(&ctx->lock);
 	weft_link_del(&mr->node);
 	pthread_mutex_unlock(&ctx->lock);
@@ -209,11 +209,11 @@ static int check_writable(struct weft_ctx *ctx, const struct weft_mr *mr)
 	uint64_t offset;
 	int rc;
 
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	rc = weft_mem_attach(ctx, (uint64_t)(uintptr_t)mr->addr, mr->bytes, true, &extent, &offset);
 	if (rc == 0 && extent)
 		weft_mem_detach(extent);
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 	return rc;
 }
 

@@ -259,7 +259,7 @@ static int watch(struct weft_mr_cache_obj *cache, struct weft_watched *w, struct
 {
 	int rc;
 
-	pthread_mutex_lock(&weft_global.lock);
+	weft_global_lock();
 	rc = weft_watch_add(w);
 	if (rc == -EBUSY) {
 		weft_watch_lock();
@@ -267,7 +267,7 @@ static int watch(struct weft_mr_cache_obj *cache, struct weft_watched *w, struct
 		weft_watch_unlock();
 		rc = weft_watch_add(w);
 	}
-	pthread_mutex_unlock(&weft_global.lock);
+	weft_global_unlock();
 	return rc;
 }
 

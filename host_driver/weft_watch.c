@@ -48,7 +48,8 @@ static pthread_cond_t watch_cond = PTHREAD_COND_INITIALIZER;
 static struct weft_link watches = {&watches, &watches};
 static struct weft_link spare = {&spare, &spare};
 static uint32_t num_watches;
-static uint64_t stops; /* how often the monitor has finished one */
+static uint64_t stops;   /* how often the monitor has finished one */
+static int cancel_state; /* of the thread that has weft_watch_lock() */
 
 /* Under weft_global.lock. */
 static int epoll_fd = -1;
@@ -56,20 +57,28 @@ static bool has_monitor;
 
 void weft_watch_lock(void)
 {
+	int before = weft_cancel_off();
+
 	pthread_mutex_lock(&watch_lock);
+	cancel_state = before;
 }
 
 void weft_watch_unlock(void)
 {
+	int before = cancel_state;
+
 	pthread_mutex_unlock(&watch_lock);
+	weft_cancel_restore(before);
 }
 
 void weft_watch_wait(void)
 {
+	int own = cancel_state;
 	uint64_t before = stops;
 
 	while (stops == before)
 		pthread_cond_wait(&watch_cond, &watch_lock);
+	cancel_state = own;
 }
 
 uint32_t weft_watch_threads(void)

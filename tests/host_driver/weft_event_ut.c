@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/host_driver/fake_nic.h"
@@ -362,6 +364,101 @@ static void fatal_once(void)
 	}
 }
 
+struct victim {
+	struct fake_setup s;
+	struct weft_comp_channel *channel;
+	sem_t go;
+	int poll_rc, async_rc, post_rc, arm_rc, reg_rc;
+	bool came_back;
+};
+
+static int register_one(struct weft_pd *pd)
+{
+	static char memory[64];
+	struct weft_mr *mr = weft_reg_mr(pd, memory, sizeof(memory), WEFT_ACCESS_LOCAL_WRITE);
+
+	return mr ? weft_dereg_mr(mr) : -errno;
+}
+
+/* To be cancelled as soon as it comes to a cancellation point. */
+static void *call_all(void *arg)
+{
+	struct victim *v = arg;
+	const struct weft_send_wr wr = {.opcode = WEFT_WR_SEND, .ah = v->s.ah};
+	struct weft_async_event event;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	sem_wait(&v->go);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	v->poll_rc = weft_get_cq_event(v->channel, NULL, NULL);
+	v->async_rc = weft_get_async_event(v->s.context, &event);
+	v->post_rc = weft_post_send(v->s.qp, &wr, NULL);
+	v->arm_rc = weft_req_notify_cq(v->s.cq, false);
+	v->reg_rc = register_one(v->s.pd);
+	v->came_back = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* Locks would stay taken, an event lost: nobody is cancelled in the middle of a call. */
+static void not_cancelled_with_locks(void)
+{
+	struct victim v = {.poll_rc = 1};
+	struct hw_bar_header *header;
+	pthread_t thread;
+	void *end;
+
+	fake_setup(&v.s, WEFT_QPT_UD, &cap, 8);
+	v.channel = weft_create_comp_channel(v.s.context, 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(v.channel);
+	set_nonblock(v.channel->fd);
+	set_nonblock(v.s.context->async_fd);
+	header = (struct hw_bar_header *)v.s.nic->bar;
+	header->sleeping = 1; /* posting writes to the doorbell */
+	sem_init(&v.go, 0, 0);
+	pthread_create(&thread, NULL, call_all, &v);
+	pthread_cancel(thread);
+	sem_post(&v.go);
+	pthread_join(thread, &end);
+	CU_ASSERT_PTR_EQUAL(end, PTHREAD_CANCELED);
+	CU_ASSERT_TRUE(v.came_back);
+	CU_ASSERT_TRUE(v.poll_rc == -EAGAIN && v.async_rc == -EAGAIN);
+	CU_ASSERT_TRUE(v.post_rc == 0 && v.arm_rc == -EINVAL && v.reg_rc == 0);
+	/* Others go on. */
+	CU_ASSERT_EQUAL_FATAL(pthread_mutex_trylock(&weft_global.lock), 0);
+	pthread_mutex_unlock(&weft_global.lock);
+	CU_ASSERT_EQUAL(weft_get_cq_event(v.channel, NULL, NULL), -EAGAIN);
+	CU_ASSERT_EQUAL(register_one(v.s.pd), 0);
+	CU_ASSERT_EQUAL(weft_destroy_comp_channel(v.channel), 0);
+	fake_teardown(&v.s);
+}
+
+static void *wait_for_ever(void *arg)
+{
+	struct weft_comp_channel *channel = arg;
+
+	(void)!weft_get_cq_event(channel, NULL, NULL);
+	return NULL;
+}
+
+static void cancelled_while_it_waits(void)
+{
+	struct chan_setup s;
+	struct timespec until;
+	pthread_t thread;
+	void *end = NULL;
+
+	setup(&s);
+	pthread_create(&thread, NULL, wait_for_ever, s.channel);
+	pthread_cancel(thread);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 20;
+	CU_ASSERT_EQUAL_FATAL(pthread_timedjoin_np(thread, &end, &until), 0);
+	CU_ASSERT_PTR_EQUAL(end, PTHREAD_CANCELED);
+	teardown(&s);
+}
+
 UT_MAIN("host_driver/weft_event", UT(arm_word), UT(told_once), UT(readable_while_waiting),
 	UT(blocks_until_event), UT(wait_ends_when_gone), UT(nonblocking_when_gone),
-	UT(stale_events_are_purged), UT(destroy_waits_for_acks), UT(async_events), UT(fatal_once))
+	UT(stale_events_are_purged), UT(destroy_waits_for_acks), UT(async_events), UT(fatal_once),
+	UT(not_cancelled_with_locks), UT(cancelled_while_it_waits))
