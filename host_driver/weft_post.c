@@ -205,13 +205,14 @@ static bool may_send(uint32_t state)
 	       state == WEFT_QPS_ERR;
 }
 
-int weft_post_send(struct weft_qp *pub, const struct weft_send_wr *wr,
-		   const struct weft_send_wr **bad_wr)
+/* whole: all of the list, or nothing of it. */
+static int post_list(struct weft_qp *pub, const struct weft_send_wr *wr, bool whole,
+		     const struct weft_send_wr **bad_wr)
 {
 	struct weft_qp_obj *qp = weft_container_of(pub, struct weft_qp_obj, pub);
 	struct weft_ctx *ctx = weft_ctx_of(pub->context);
 	struct weft_sq *sq = &qp->sq;
-	uint32_t before;
+	uint32_t before, wr_before;
 	int rc = 0;
 
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED) {
@@ -219,6 +220,7 @@ int weft_post_send(struct weft_qp *pub, const struct weft_send_wr *wr,
 	} else {
 		pthread_mutex_lock(&sq->lock);
 		before = sq->head;
+		wr_before = sq->wr_head;
 		if (weft_ctx_state(ctx) != WEFT_CTX_LIVE)
 			rc = -EIO;
 		else if (!may_send(__atomic_load_n(&qp->state, __ATOMIC_ACQUIRE)))
@@ -227,6 +229,11 @@ int weft_post_send(struct weft_qp *pub, const struct weft_send_wr *wr,
 			rc = post_one(qp, wr);
 			if (rc == 0)
 				wr = wr->next;
+		}
+		/* Until it is published nobody but us knows of it. */
+		if (rc < 0 && whole) {
+			sq->head = before;
+			sq->wr_head = wr_before;
 		}
 		if (sq->head != before) {
 			weft_barrier_sq_publish(qp->record, sq->head);
@@ -237,6 +244,17 @@ int weft_post_send(struct weft_qp *pub, const struct weft_send_wr *wr,
 	if (rc < 0 && bad_wr)
 		*bad_wr = wr;
 	return rc;
+}
+
+int weft_post_send(struct weft_qp *qp, const struct weft_send_wr *wr,
+		   const struct weft_send_wr **bad_wr)
+{
+	return post_list(qp, wr, false, bad_wr);
+}
+
+int weft_post_send_whole(struct weft_qp *qp, const struct weft_send_wr *wr)
+{
+	return post_list(qp, wr, true, NULL);
 }
 
 /* One receive request into its place in a ring. */

@@ -399,6 +399,11 @@ void weft_cq_purge_srq(struct weft_cq_obj *cq, uint32_t srq);
 /* ---- weft_qp.c, weft_post.c */
 
 /*
+ * weft_post_send(), but of a list of which one request cannot be posted none is. For
+ * host_driver/verbs.
+ */
+int weft_post_send_whole(struct weft_qp *qp, const struct weft_send_wr *wr);
+/*
  * Retires what can be (see struct weft_sq_wr). Under sq->lock.
  */
 void weft_sq_retire(struct weft_qp_obj *qp);

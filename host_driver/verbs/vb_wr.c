@@ -5,13 +5,15 @@
  *
  * Called by programs through the members of ibv_qp_ex; calls weft_post.c. wr_start takes the
  * builder's lock, wr_complete and wr_abort give it back. What was built is posted as one list, with
- * one doorbell; an error on the way is told by wr_complete(), and then nothing was posted.
+ * one doorbell; an error on the way, or a list that has no room, is told by wr_complete(), and then
+ * nothing was posted (ibv_wr_post(3)).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host_driver/verbs/vb.h"
+#include "host_driver/weft_priv.h"
 
 static struct vb_qp *of(struct ibv_qp_ex *ex)
 {
@@ -270,7 +272,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	int rc = -b->err;
 
 	if (rc == 0 && b->num_wr)
-		rc = weft_post_send(qp->weft, b->wr, NULL);
+		rc = weft_post_send_whole(qp->weft, b->wr);
 	pthread_mutex_unlock(&b->lock);
 	return -rc;
 }

@@ -283,6 +283,44 @@ static void queue_full(void)
 	teardown(&t);
 }
 
+static void write_some(struct built *t, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		t->ex->wr_id++;
+		ibv_wr_rdma_write(t->ex, t->f.b.mr->rkey, remote(t, 0));
+		ibv_wr_set_sge(t->ex, t->f.a.mr->lkey, (uintptr_t)t->f.a.buf, 8);
+	}
+}
+
+/* Of a list that is too long for what is left of the queue nothing is posted. */
+static void list_has_no_room(void)
+{
+	struct built t;
+	struct ibv_wc wc;
+	uint32_t n;
+
+	setup(&t);
+	n = vb_qp_of(t.a)->weft->cap.max_send_wr;
+	CU_ASSERT_FATAL(n >= 3);
+	t.ex->wr_id = 0;
+	ibv_wr_start(t.ex);
+	write_some(&t, n - 2);
+	VBF_OK(ibv_wr_complete(t.ex));
+	ibv_wr_start(t.ex);
+	write_some(&t, 3);
+	CU_ASSERT_EQUAL(ibv_wr_complete(t.ex), ENOMEM);
+	t.ex->wr_id = n - 2;
+	ibv_wr_start(t.ex);
+	write_some(&t, 2);
+	VBF_OK(ibv_wr_complete(t.ex));
+	for (uint32_t i = 1; i <= n; i++) {
+		wc = vbf_wait(&t.f, t.f.a.cq);
+		CU_ASSERT(wc.status == IBV_WC_SUCCESS && wc.wr_id == i);
+	}
+	CU_ASSERT(vbf_silent(&t.f, t.f.a.cq));
+	teardown(&t);
+}
+
 static void datagrams(void)
 {
 	struct ibv_ah_attr way;
@@ -324,4 +362,4 @@ static void datagrams(void)
 }
 
 UT_MAIN("verbs/vb_wr", UT(every_operation), UT(sends), UT(windows), UT(abort_posts_nothing),
-	UT(errors), UT(queue_full), UT(datagrams))
+	UT(errors), UT(queue_full), UT(list_has_no_room), UT(datagrams))
