@@ -239,6 +239,26 @@ int weft_cm_get_event(struct weft_comp_channel *channel, struct hw_resp_cm_event
 	return rc;
 }
 
+int weft_cm_get_data(struct weft_context *context, const struct hw_resp_cm_event *event, void *data)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_REST, .u.cm.ep = event->ep};
+	uint8_t *dst = data;
+	struct hw_cmd_resp resp;
+	int rc;
+
+	memcpy(dst, event->data, event->data_bytes);
+	if (!event->rest_bytes)
+		return event->data_bytes;
+	rc = command(context, &cmd, &resp);
+	if (rc < 0)
+		return rc;
+	/* The endpoint's number is another's meanwhile. */
+	if (resp.u.cm_rest.bytes != event->rest_bytes)
+		return -ENOENT;
+	memcpy(dst + event->data_bytes, resp.u.cm_rest.data, resp.u.cm_rest.bytes);
+	return event->data_bytes + (int)resp.u.cm_rest.bytes;
+}
+
 int weft_cm_wait(struct weft_comp_channel *channel)
 {
 	struct weft_ctx *ctx = weft_ctx_of(channel->context);

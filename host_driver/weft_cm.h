@@ -14,7 +14,11 @@
 #include "host_driver/weft.h"
 #include "shared_defs/hw_cm.h"
 
-/* Private data; at most HW_CM_MAX_DATA bytes, else -EINVAL. */
+/*
+ * Private data, else -EINVAL: over datagrams at most HW_CM_MAX_RD_DATA bytes; over TCP
+ * HW_CM_MAX_DATA, four less where MPA's revision 2 is spoken (all but HW_MPA_REVISION_1, and
+ * requests of a peer that does not).
+ */
 struct weft_cm_data {
 	const void *data;
 	uint32_t bytes;
@@ -68,6 +72,13 @@ WEFT_API WEFT_CHECK_RET int weft_cm_move(struct weft_comp_channel *channel, uint
  */
 WEFT_API WEFT_CHECK_RET int weft_cm_get_event(struct weft_comp_channel *channel,
 					      struct hw_resp_cm_event *event);
+/*
+ * All private data of an event that was taken: HW_CM_MAX_DATA bytes at data. Returns how many. What
+ * an event cannot hold is fetched from the NIC, which keeps it until the endpoint is established,
+ * or has new ones: -ENOENT (also the second time), -EINVAL: it was destroyed.
+ */
+WEFT_API WEFT_CHECK_RET int weft_cm_get_data(struct weft_context *context,
+					     const struct hw_resp_cm_event *event, void *data);
 /* Waits until there may be one. 0, -EINTR, -EIO. */
 WEFT_API WEFT_CHECK_RET int weft_cm_wait(struct weft_comp_channel *channel);
 

@@ -36,23 +36,38 @@ void cm_tx_drop(struct fw_nic *nic, struct cm_ep *ep)
 	ep->tx_data = NULL;
 }
 
+static void rx_free(struct fw_nic *nic, struct cm_ep *ep)
+{
+	ep->rx_bytes = 0;
+	ep->rest = false;
+	if (ep->rx_data)
+		fw_pool_put(&nic->cm_data, ep->rx_data);
+	ep->rx_data = NULL;
+}
+
+/* A rest that nobody has fetched: rdma_cm does not, which can tell of 255 bytes alone. */
+static void rx_drop(struct fw_nic *nic, struct cm_ep *ep)
+{
+	if (ep->rest)
+		FW_COUNT(nic, cm_data_unread);
+	rx_free(nic, ep);
+}
+
 uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes)
 {
-	if (ep->rx_data || !bytes || ep->client == CM_NO_CLIENT)
+	if (!bytes || ep->client == CM_NO_CLIENT)
 		return NULL;
+	if (ep->rest)
+		rx_drop(nic, ep);
+	if (ep->rx_data) {
+		FW_COUNT(nic, cm_data_unread);
+		return NULL;
+	}
 	assert(bytes <= HW_CM_MAX_DATA);
 	ep->rx_data = fw_pool_get(&nic->cm_data);
 	assert(ep->rx_data);
 	ep->rx_bytes = (uint16_t)bytes;
 	return ep->rx_data;
-}
-
-static void rx_drop(struct fw_nic *nic, struct cm_ep *ep)
-{
-	ep->rx_bytes = 0;
-	if (ep->rx_data)
-		fw_pool_put(&nic->cm_data, ep->rx_data);
-	ep->rx_data = NULL;
 }
 
 /* ---- states ------------------------------------------------------------------------------------
@@ -85,6 +100,8 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 	/* Each end has heard what the other said. */
 	if (state == CM_ESTABLISHED)
 		cm_tx_drop(nic, ep);
+	if (state == CM_ESTABLISHED && ep->rest)
+		rx_drop(nic, ep);
 }
 
 struct cm_ep *cm_own(struct fw_nic *nic, uint32_t client, uint32_t ep)
@@ -250,6 +267,33 @@ static bool carries_data(enum hw_cm_event_type type, const struct cm_ep *ep)
 	       type == HW_CM_EVENT_REJECTED || (type == HW_CM_EVENT_ESTABLISHED && ep->datagram);
 }
 
+/* As much as fits; the rest waits for cm_rest_take(). */
+static void give_data(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_event *event)
+{
+	uint32_t n = ep->rx_bytes < HW_CM_EVENT_BYTES ? ep->rx_bytes : HW_CM_EVENT_BYTES;
+
+	/* What is there is another event's. */
+	if (ep->rest || !n)
+		return;
+	event->data_bytes = (uint16_t)n;
+	event->rest_bytes = ep->rx_bytes - n;
+	memcpy(event->data, ep->rx_data, n);
+	if (event->rest_bytes)
+		ep->rest = true;
+	else
+		rx_free(nic, ep);
+}
+
+int cm_rest_take(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *rest)
+{
+	if (!ep->rest)
+		return FW_ENOENT;
+	rest->bytes = ep->rx_bytes - (uint32_t)HW_CM_EVENT_BYTES;
+	memcpy(rest->data, ep->rx_data + HW_CM_EVENT_BYTES, rest->bytes);
+	rx_free(nic, ep);
+	return 0;
+}
+
 static void request_fetched(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (ep->listener != FW_NONE && nic->cm_eps[ep->listener].waiting)
@@ -287,12 +331,8 @@ void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event
 	event->space = ep->space;
 	event->transport = ep->ops == &cm_tcp_ops ? HW_CM_TRANSPORT_TCP : HW_CM_TRANSPORT_RD;
 	event->param = ep->peer;
-	if (carries_data((enum hw_cm_event_type)event->type, ep)) {
-		event->data_bytes = ep->rx_bytes;
-		if (ep->rx_bytes)
-			memcpy(event->data, ep->rx_data, ep->rx_bytes);
-		rx_drop(nic, ep);
-	}
+	if (carries_data((enum hw_cm_event_type)event->type, ep))
+		give_data(nic, ep, event);
 	if (event->type == HW_CM_EVENT_REQUEST)
 		request_fetched(nic, ep);
 }

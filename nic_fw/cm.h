@@ -58,6 +58,8 @@ struct cm_ops {
 	/* Passive: accepts. Active: the queue pair is ready. */
 	int (*accept)(struct fw_nic *nic, struct cm_ep *ep);
 	int (*reject)(struct fw_nic *nic, struct cm_ep *ep, uint16_t reason);
+	/* Bytes of private data that its next message may carry. */
+	uint32_t (*max_data)(const struct fw_nic *nic, const struct cm_ep *ep);
 	/* Ends it; the queue pair is in ERR. The end is told by cm_closed(). */
 	void (*disconnect)(struct fw_nic *nic, struct cm_ep *ep);
 	/* The process has given it up, in whatever state: ends with cm_free(), now or later. */
@@ -126,6 +128,7 @@ struct cm_ep {
 	bool rejected; /* LINGER: answers repeated requests with its REJ */
 	bool over;     /* it was connected, and the process was told of the end */
 	bool opened;   /* it was established, or might have been: TIMEWAIT_EXIT is due */
+	bool rest;     /* rx_data is of an event that was fetched, but for its end */
 	uint16_t reason;
 	uint64_t patience_ns;     /* when that ends */
 	struct hw_cm_param param; /* ours */
@@ -133,13 +136,13 @@ struct cm_ep {
 	uint16_t tx_bytes, rx_bytes;
 	/* Private data, of nic->cm_data; NULL: none. */
 	uint8_t *tx_data; /* until nothing of it can be said again */
-	uint8_t *rx_data; /* until the process has fetched the event that tells it */
+	uint8_t *rx_data; /* until the process has fetched it with its event, or behind that */
 };
 static_assert(sizeof(struct cm_ep) <= 288, "one for each connection: docs/connection-manager.md");
 
 /* Two endpoints' worth of data each at most: the pool is never empty. */
 enum {
-	CM_DATA_BYTES = HW_CM_MAX_DATA + 1,
+	CM_DATA_BYTES = HW_CM_MAX_DATA,
 	CM_DATA_MAX = 2 * HW_MAX_CM,
 };
 
@@ -171,6 +174,8 @@ uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes);
 void cm_event(struct fw_nic *nic, struct cm_ep *ep, enum hw_cm_event_type type, uint32_t status);
 /* Takes the event that has waited longest in a queue. */
 void cm_event_take(struct fw_nic *nic, struct fw_eq *eq, struct hw_resp_cm_event *event);
+/* The rest of its private data; 0, or ENOENT. */
+int cm_rest_take(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *rest);
 /* It listens from now on; its port is its own (cm_port_listen()). */
 void cm_listen(struct fw_nic *nic, struct cm_ep *ep);
 /*

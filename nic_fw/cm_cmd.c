@@ -155,7 +155,8 @@ static int take_data(struct fw_nic *nic, struct cm_ep *ep, const struct hw_cmd_c
 {
 	bool stored = (cm->flags & HW_CM_F_STORED) != 0;
 
-	if (cm->data_bytes > (stored ? HW_CM_MAX_DATA : HW_CM_INLINE_BYTES))
+	if (cm->data_bytes > ep->ops->max_data(nic, ep) ||
+	    (!stored && cm->data_bytes > HW_CM_INLINE_BYTES))
 		return FW_EINVAL;
 	if (!cm->data_bytes)
 		cm_tx_drop(nic, ep);
@@ -195,6 +196,8 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		return FW_EINVAL;
 	if (cm->ip != nic->config.ip && !neigh_next_hop(nic, cm->ip))
 		return FW_ENETUNREACH;
+	ep->ops = transports[cm->transport];
+	ep->mpa_options = cm->mpa;
 	err = take_param(nic, ep, cm);
 	if (err)
 		return err;
@@ -203,8 +206,6 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	ep->peer_ip = cm->ip;
 	ep->peer_port = cm->port;
 	ep->datagram = (cm->flags & HW_CM_F_DATAGRAM) != 0;
-	ep->ops = transports[cm->transport];
-	ep->mpa_options = cm->mpa;
 	if (!ep->datagram)
 		cm_tie(nic, ep, cm->param.qpn);
 	return ep->ops->connect(nic, ep);
@@ -304,4 +305,13 @@ int cmd_cm_event(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	cm_event_take(nic, eq, &resp->u.cm_event);
 	return 0;
+}
+
+int cmd_cm_rest(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+		const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct cm_ep *ep = cm_own(nic, client, cmd->u.cm.ep);
+
+	(void)aux;
+	return ep ? cm_rest_take(nic, ep, &resp->u.cm_rest) : FW_EINVAL;
 }

@@ -358,11 +358,19 @@ static void rd_abandon(struct fw_nic *nic, struct cm_ep *ep)
 	}
 }
 
+static uint32_t rd_max_data(const struct fw_nic *nic, const struct cm_ep *ep)
+{
+	(void)nic;
+	(void)ep;
+	return HW_CM_MAX_RD_DATA;
+}
+
 const struct cm_ops cm_rd_ops = {
     .listen = rd_listen,
     .connect = rd_connect,
     .accept = rd_accept,
     .reject = rd_reject,
+    .max_data = rd_max_data,
     .disconnect = rd_disconnect,
     .abandon = rd_abandon,
 };

@@ -19,6 +19,7 @@
 enum {
 	RETRY_FOREVER = 7, /* what a peer's NIC does, whose word TCP keeps */
 };
+static_assert((int)HW_CM_MAX_DATA == (int)WIRE_MPA_MAX_PRIVATE, "all of a frame's is told");
 
 /* ---- what became of a connection ------------------------------------------------------------- */
 
@@ -43,14 +44,12 @@ static void closed(struct fw_nic *nic, struct cm_ep *ep)
 	over(nic, ep);
 }
 
-/* MPA allows more than a process is told. */
 static void take_data(struct fw_nic *nic, struct cm_ep *ep, const uint8_t *data, uint32_t bytes)
 {
-	uint32_t told = bytes < HW_CM_MAX_DATA ? bytes : HW_CM_MAX_DATA;
-	uint8_t *room = cm_rx_room(nic, ep, told);
+	uint8_t *room = cm_rx_room(nic, ep, bytes);
 
 	if (room)
-		memcpy(room, data, told);
+		memcpy(room, data, bytes);
 }
 
 static uint8_t depth_of(uint16_t depth)
@@ -249,6 +248,15 @@ static int tcp_ep_reject(struct fw_nic *nic, struct cm_ep *ep, uint16_t reason)
 	return 0;
 }
 
+/* RFC 6581 9.1: what it puts before the process's counts among the 512 of RFC 5044. */
+static uint32_t tcp_ep_max_data(const struct fw_nic *nic, const struct cm_ep *ep)
+{
+	uint16_t options = ep->mpa_options ? ep->mpa_options : nic->config.mpa;
+	bool enhanced = ep->mpa ? ep->mpa->param.enhanced : !(options & HW_MPA_REVISION_1);
+
+	return HW_CM_MAX_DATA - (enhanced ? (uint32_t)sizeof(struct wire_mpa_enhanced) : 0);
+}
+
 static void tcp_ep_disconnect(struct fw_nic *nic, struct cm_ep *ep)
 {
 	struct mpa_conn *conn = ep->mpa;
@@ -307,6 +315,7 @@ const struct cm_ops cm_tcp_ops = {
     .connect = tcp_ep_connect,
     .accept = tcp_ep_accept,
     .reject = tcp_ep_reject,
+    .max_data = tcp_ep_max_data,
     .disconnect = tcp_ep_disconnect,
     .abandon = tcp_ep_abandon,
 };

@@ -61,6 +61,7 @@ static const struct cmd_entry commands[HW_CMD_OPS] = {
     [HW_CMD_CM_DISCONNECT] = {cmd_cm_disconnect, ARG(cm), false},
     [HW_CMD_CM_MOVE] = {cmd_cm_move, ARG(cm), false},
     [HW_CMD_CM_EVENT] = {cmd_cm_event, ARG(cm), false},
+    [HW_CMD_CM_REST] = {cmd_cm_rest, ARG(cm), false},
     [HW_CMD_GOAL_OPEN] = {cmd_goal_open, ARG(goal_open), false},
     [HW_CMD_GOAL_COMM_CREATE] = {cmd_goal_comm_create, ARG(goal_comm), false},
     [HW_CMD_GOAL_COMM_DESTROY] = {cmd_goal_comm_destroy, ARG(goal_comm), false},

@@ -107,6 +107,7 @@ CMD_DECLARE(cmd_cm_reject);
 CMD_DECLARE(cmd_cm_disconnect);
 CMD_DECLARE(cmd_cm_move);
 CMD_DECLARE(cmd_cm_event);
+CMD_DECLARE(cmd_cm_rest);
 CMD_DECLARE(cmd_goal_open);
 CMD_DECLARE(cmd_goal_comm_create);
 CMD_DECLARE(cmd_goal_comm_destroy);

@@ -145,6 +145,7 @@
 	X(cm_peers_lost)                                                                           \
 	X(cm_duplicates)                                                                           \
 	X(cm_unknown)                                                                              \
+	X(cm_data_unread)                                                                          \
 	X(mpa_established)                                                                         \
 	X(mpa_fallbacks)                                                                           \
 	X(mpa_setup_malformed)                                                                     \

@@ -54,7 +54,6 @@ enum mpa_state {
 
 enum {
 	MPA_MAX_CONNS = 4096, /* of a shard */
-	MPA_MAX_DATA = 512,   /* private data, with what revision 2 puts before it */
 	MPA_MAX_SEGS = 1 << 16,
 	MPA_MAX_PARTIALS = 128, /* FPDUs that have begun, of all connections */
 	MPA_PARTIAL_BYTES = 65548,

@@ -5,7 +5,8 @@
  * An endpoint is one end of a connection, a listener, or what will become either. CM_CREATE makes
  * one, its events go to one event queue of the process: HW_EVENT_CM there says that CM_EVENT has
  * something to give; the queue is told once until CM_EVENT has given the last one. Data that
- * does not fit a command is stored before it, by CM_DATA. Included by hw_cmd.h; used by
+ * does not fit a command is stored before it, by CM_DATA; what does not fit an event is fetched
+ * behind it, by CM_REST. Included by hw_cmd.h; used by
  * nic_fw/cm*.c and host_driver/weft_cm.c. docs/connection-manager.md.
  */
 #ifndef WEFT_HW_CM_H
@@ -17,7 +18,9 @@
 
 enum {
 	HW_MAX_CM = 16384,          /* endpoints of a shard */
-	HW_CM_MAX_DATA = 255,       /* bytes of private data, either way */
+	HW_CM_MAX_DATA = 512,       /* bytes of private data, either way; over MPA, less what
+				       revision 2 puts before it */
+	HW_CM_MAX_RD_DATA = 255,    /* over datagrams, as rdma_cm has it */
 	HW_CM_MAX_BACKLOG = 1024,   /* requests that wait for a listener's process */
 	HW_CM_EPHEMERAL = 32768,    /* the first port that is given out unasked */
 	HW_CM_EPHEMERAL_END = 61000 /* and the one behind the last */
@@ -98,6 +101,7 @@ static_assert(sizeof(struct hw_cm_param) == 24, "");
 enum {
 	HW_CM_INLINE_BYTES = 56,
 	HW_CM_CHUNK_BYTES = 96,
+	HW_CM_EVENT_BYTES = 255, /* of private data in an event */
 };
 
 /* One struct for all commands on endpoints; what a command does not name is 0. */
@@ -154,10 +158,22 @@ struct hw_resp_cm_event {
 	uint16_t transport; /* hw_cm_transport */
 	uint32_t space;
 	struct hw_cm_param param; /* the peer's; REQUEST, RESPONSE, ESTABLISHED of datagrams */
-	uint8_t data[HW_CM_MAX_DATA + 1];
+	uint8_t data[HW_CM_EVENT_BYTES + 1];
+	uint32_t rest_bytes; /* that do not fit: CM_REST gives them */
 };
-static_assert(sizeof(struct hw_resp_cm_event) == 320, "");
+static_assert(sizeof(struct hw_resp_cm_event) == 324, "");
 static_assert(offsetof(struct hw_resp_cm_event, param) == 40, "");
 static_assert(offsetof(struct hw_resp_cm_event, data) == 64, "");
+static_assert(offsetof(struct hw_resp_cm_event, rest_bytes) == 320, "");
+
+/*
+ * Answer to CM_REST: the rest of the private data of the endpoint's event, once, until it is
+ * established, or has new ones.
+ */
+struct hw_resp_cm_rest {
+	uint32_t bytes;
+	uint8_t data[HW_CM_MAX_DATA - HW_CM_EVENT_BYTES + 3];
+};
+static_assert(sizeof(struct hw_resp_cm_rest) == 264, "");
 
 #endif /* WEFT_HW_CM_H */

@@ -85,6 +85,7 @@ enum hw_cmd_op {
 	HW_CMD_CM_DISCONNECT = 49,
 	HW_CMD_CM_MOVE = 50,
 	HW_CMD_CM_EVENT = 51,
+	HW_CMD_CM_REST = 52,
 	HW_CMD_OPEN_XRCD = 53,
 	HW_CMD_CLOSE_XRCD = 54,
 	HW_CMD_OPEN_QP = 55,  /* an XRC_RECV QP that another process made */
@@ -556,6 +557,7 @@ struct hw_cmd_resp {
 		struct hw_resp_stats stats;
 		struct hw_resp_list list;
 		struct hw_resp_cm_event cm_event;
+		struct hw_resp_cm_rest cm_rest;
 		struct hw_resp_goal_open goal_open;
 		struct hw_resp_goal_load goal_load;
 		struct hw_resp_coalesce coalesce;

@@ -70,7 +70,7 @@ struct cm_event {
 	struct cm_event *next;
 	struct cm_id *owner; /* whose count it is in: the listener of a request */
 	struct cm_mcast *mcast;
-	uint8_t data[HW_CM_MAX_DATA + 1];
+	uint8_t data[HW_CM_EVENT_BYTES + 1];
 };
 
 struct cm_channel {

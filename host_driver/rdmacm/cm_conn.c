@@ -273,7 +273,7 @@ static const struct weft_cm_llp *llp(const struct cm_id *id, const struct cm_dev
 struct private
 {
 	struct weft_cm_data cm;
-	uint8_t data[HW_CM_MAX_DATA];
+	uint8_t data[UINT8_MAX]; /* as rdma_conn_param has it */
 };
 
 /* What rdma_create_ep() brought, and behind it what the call does. 0 or -1 and errno. */

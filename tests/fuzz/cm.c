@@ -102,7 +102,9 @@ static void hear(struct cm_end *end, struct w_proc *p, const struct rec *r)
 	if (run(p, HW_CMD_CM_EVENT, &cm, &resp))
 		return;
 	event = resp.u.cm_event;
-	W_CHECK(event.data_bytes <= HW_CM_MAX_DATA, "%u bytes of private data", event.data_bytes);
+	W_CHECK(event.data_bytes <= HW_CM_EVENT_BYTES &&
+		    event.data_bytes + event.rest_bytes <= HW_CM_MAX_DATA,
+		"%u + %u bytes of private data", event.data_bytes, event.rest_bytes);
 	if (event.type == HW_CM_EVENT_REQUEST)
 		remember(end, event.ep);
 	cm = (struct hw_cmd_cm){.ep = event.ep};
@@ -193,7 +195,7 @@ void cm_sane(struct hw_cmd *cmd, const struct rec *r, uint32_t eq, uint32_t ip, 
 	if (cmd->op == HW_CMD_CM_DATA) {
 		cmd->u.cm_data.ep = r->b % 16;
 		cmd->u.cm_data.bytes = r->x & 0x7f;
-		cmd->u.cm_data.offset = r->x >> 8 & 0xff;
+		cmd->u.cm_data.offset = r->x >> 8 & 0x1ff;
 		return;
 	}
 	cmd->u.cm =

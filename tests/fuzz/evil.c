@@ -297,6 +297,7 @@ static void make_sane(uint32_t e, struct hw_cmd *cmd, const struct rec *r)
 	case HW_CMD_CM_ACCEPT:
 	case HW_CMD_CM_MOVE:
 	case HW_CMD_CM_EVENT:
+	case HW_CMD_CM_REST:
 		cm_sane(cmd, r, handle(e, EVIL_EQ, r->b >> 4), w->nic[r->x >> 31].fw->config.ip,
 			handle(e, EVIL_QP, r->z));
 		break;

@@ -314,6 +314,7 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 	case HW_CMD_CM_DISCONNECT:
 	case HW_CMD_CM_MOVE:
 	case HW_CMD_CM_EVENT:
+	case HW_CMD_CM_REST:
 	case HW_CMD_GOAL_OPEN:
 	case HW_CMD_GOAL_COMM_CREATE:
 	case HW_CMD_GOAL_COMM_DESTROY:

@@ -36,7 +36,7 @@ static void everything_is_told(void)
 {
 	struct hw_cmd_cm ask = {.port = CP_PORT,
 				.flags = HW_CM_F_STORED | HW_CM_F_SRQ,
-				.data_bytes = HW_CM_MAX_DATA,
+				.data_bytes = HW_CM_MAX_RD_DATA,
 				.param = {.qpn = 0x123456,
 					  .mtu = 1024,
 					  .responder_resources = 5,
@@ -47,7 +47,7 @@ static void everything_is_told(void)
 					  .qp_type = HW_QPT_RC}};
 	struct hw_cmd_cm answer = {.data_bytes = 3, .data = {7, 8, 9}, .param = {.qpn = 0xabcdef}};
 	struct hw_resp_cm_event ev, ev2;
-	uint8_t data[HW_CM_MAX_DATA];
+	uint8_t data[HW_CM_MAX_RD_DATA];
 
 	cp_begin(&cp);
 	(void)cp_listen(&cp, HW_CM_TCP, 0);

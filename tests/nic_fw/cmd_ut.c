@@ -158,7 +158,7 @@ static void a_tool_may_only_ask(void)
 		/* Moderation is the NIC's, not a process's; weftd knows who may set it. */
 		bool asks = op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
 			    op == HW_CMD_COALESCE || op == HW_CMD_VECTOR;
-		bool unused = op == HW_CMD_MODIFY_MR + 1 || op == HW_CMD_CM_EVENT + 1;
+		bool unused = op == HW_CMD_MODIFY_MR + 1;
 
 		if (op == HW_CMD_ATTACH || op == HW_CMD_ALLOC_MEM || op == HW_CMD_CAPTURE)
 			continue;
