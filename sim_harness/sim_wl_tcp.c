@@ -6,10 +6,12 @@
  * Each process begins connections to its neighbours and takes theirs. A Send carries its number and
  * comes in order, once; behind a Write a Send says where it is, and its bytes are looked at then; a
  * Read fetches bytes that never change. A request succeeds unless its connection was ended by one
- * of its sides, or by a frame that was corrupted past TCP's checksum; what is left is flushed then.
+ * of its sides, by a death, a forged reset, or a frame that was corrupted past TCP's checksum; what
+ * is left fails then, in order, and nothing behind it succeeds.
  *
  * One event moves all of it, so that blocking calls, which run the simulation, never nest. Which
- * connections there are, and their halves, is in sim_wl_tcp.h; sim_wl_tcp_cm.c makes and ends them.
+ * connections there are, and their halves, is in sim_wl_tcp.h; sim_wl_tcp_cm.c makes and ends them,
+ * sim_wl_tcp_die.c ends them and their processes without a word.
  * Calls libweft. RFC 5040 5 (order), RFC 5044 7.
  */
 #include "sim_harness/sim_wl_tcp.h"
@@ -45,9 +47,12 @@ static struct sim_run *run_of(const struct wt_half *half)
 	return half->actor->run;
 }
 
-static uint64_t wr_id(const struct wt_half *half, enum wt_kind kind, uint32_t slot)
+/* Requests of a half have numbers, and so have its receives: they complete in that order. */
+static uint64_t wr_id(struct wt_half *half, enum wt_kind kind, uint32_t slot)
 {
-	return (uint64_t)half->place << 16 | (uint64_t)kind << 8 | slot;
+	return (uint64_t)(half->posted[kind == WT_RECV]++ & 0xffffff) << 40 |
+	       (uint64_t)(half->attempt & 0xffff) << 24 | (uint64_t)half->place << 16 |
+	       (uint64_t)kind << 8 | slot;
 }
 
 /* What identifies a stream of messages to sim_pattern(). */
@@ -67,26 +72,27 @@ int wt_post_recv(struct wt_half *half, uint32_t slot)
 	int rc = weft_post_recv(half->qp, &wr, NULL);
 
 	half->recvs += !rc;
+	half->posted[1] -= rc != 0;
 	return rc;
 }
 
 static void post(struct wt_half *half, enum wt_kind kind, enum weft_wr_opcode opcode, uint32_t slot,
 		 const struct weft_sge *sge, size_t remote)
 {
-	const struct wt_actor *to = half->peer->actor;
 	const struct weft_send_wr wr = {.wr_id = wr_id(half, kind, slot),
 					.sg_list = sge,
 					.num_sge = 1,
 					.opcode = opcode,
 					.flags = WEFT_SEND_SIGNALED,
-					.remote_addr = (uintptr_t)to->end.buf + remote,
-					.rkey = to->end.mr->rkey};
+					.remote_addr = half->peer_addr + remote,
+					.rkey = half->peer_rkey};
 	int rc = weft_post_send(half->qp, &wr, NULL);
 
 	if (!rc) {
 		half->sends++;
 		return;
 	}
+	half->posted[0]--;
 	half->busy &= ~(1u << slot);
 	if (!wt_may_break(half))
 		sim_run_fail(run_of(half), "post: weft%u: a request: %s", half->actor->index,
@@ -223,7 +229,9 @@ static void check_read(struct wt_half *half, uint32_t slot)
 	const uint8_t *got = at(half, WT_AREA_READ, slot);
 	uint32_t bytes = half->read_bytes[slot];
 
-	if (memcmp(got, at(half->peer, WT_AREA_CONST, 0), bytes) ||
+	/* Not against the peer's memory: its process may be gone. */
+	if (!sim_pattern_check(run->sim, half->link * 2 + half->peer->side, ~0u, half->attempt, got,
+			       bytes) ||
 	    (bytes < WT_MSG_BYTES && got[bytes] != 0xee))
 		sim_run_fail(run, "shadow: weft%u: a Read of %u bytes has wrong bytes",
 			     half->actor->index, bytes);
@@ -256,21 +264,52 @@ static void succeeded(struct wt_half *half, enum wt_kind kind, uint32_t slot, ui
 	}
 }
 
+/* What a request of a connection that ends may say. A wrong frame may say anything. */
+static bool is_an_end(enum weft_wc_status status)
+{
+	return status == WEFT_WC_WR_FLUSH_ERR || status == WEFT_WC_RETRY_EXC_ERR;
+}
+
+/* It is the next of its queue, and no success behind a failure. */
+static void check_order(struct wt_half *half, const struct weft_wc *wc, bool recv)
+{
+	uint32_t number = (uint32_t)(wc->wr_id >> 40);
+	bool failed = wc->status != WEFT_WC_SUCCESS;
+
+	if (number != (half->done[recv]++ & 0xffffff))
+		sim_run_fail(run_of(half), "order: weft%u: connection %u: %s %u completed, %u due",
+			     half->actor->index, half->link, recv ? "receive" : "request", number,
+			     half->done[recv] - 1);
+	else if (half->failed[recv] && !failed)
+		sim_run_fail(run_of(half),
+			     "order: weft%u: connection %u: %s %u succeeded behind one that failed",
+			     half->actor->index, half->link, recv ? "receive" : "request", number);
+	half->failed[recv] |= failed;
+}
+
 static void completed(struct wt_actor *actor, const struct weft_wc *wc)
 {
 	struct wt_half *half = actor->half[wc->wr_id >> 16 & 0xff];
 	enum wt_kind kind = wc->wr_id >> 8 & 0xff;
-	uint32_t slot = wc->wr_id & 0xff;
+	uint32_t slot = wc->wr_id & 0xff, attempt = wc->wr_id >> 24 & 0xffff;
 
+	if (attempt != (half->attempt & 0xffff) || half->attempt < half->forgotten) {
+		if (attempt >= half->forgotten)
+			sim_run_fail(actor->run,
+				     "completion: weft%u: connection %u: of attempt %u, not %u",
+				     actor->index, half->link, attempt, half->attempt);
+		return;
+	}
 	if (kind == WT_RECV) {
 		half->recvs--;
 	} else {
 		half->sends--;
 		half->busy &= ~(1u << slot);
 	}
+	check_order(half, wc, kind == WT_RECV);
 	if (wc->status == WEFT_WC_SUCCESS)
 		succeeded(half, kind, slot, wc->bytes);
-	else if (!wt_may_break(half))
+	else if (!wt_may_break(half) || (!wt_corrupted(actor->run) && !is_an_end(wc->status)))
 		sim_run_fail(actor->run, "completion: weft%u: connection %u: %s (%s)", actor->index,
 			     half->link, weft_wc_status_str(wc->status),
 			     weft_vendor_err_str(wc->vendor_err));
@@ -285,5 +324,6 @@ void wt_poll(struct wt_actor *actor)
 		n = weft_poll_cq(actor->end.cq, 16, wc);
 		for (i = 0; i < n; i++)
 			completed(actor, &wc[i]);
+		wt_of(actor->run)->completions += (uint32_t)n;
 	} while (n == 16);
 }

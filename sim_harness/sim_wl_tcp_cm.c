@@ -18,19 +18,25 @@ enum {
 	WT_BEGIN_PPM = 50000, /* per look, where there is no connection */
 	WT_END_PPM = 1500,    /* where there is one */
 	WT_WORK_PPM = 300000,
-	WT_UPS = 8, /* connections with which something must have arrived */
+	WT_UPS = 24, /* connections with which something must have arrived */
 };
 
 /* TCP's time-outs have grown when faults end; one side may wait for the other's set-up. */
 #define WT_DRAIN_NS UINT64_C(150000000000)
 
-struct wt {
-	uint32_t num;
-	uint32_t num_links; /* of each process */
-	struct wt_actor *actors;
-	uint32_t ups;           /* halves that were ready */
-	struct wt_half *halves; /* two of each connection, its beginner's first */
-	struct sim_prng prng;
+enum {
+	WT_PARAM_CHAOS,
+};
+
+/* Nothing has happened for so many steps, and nothing is begun any more: it looks rarely. */
+enum {
+	WT_IDLE_STEPS = 2000,
+	WT_IDLE_TIMES = 500,
+};
+
+static const struct sim_param params[] = {
+    {"chaos", "forged resets, QPs and endpoints that end in mid traffic: 1 yes, 0 no", 1, 0, 1},
+    {NULL, NULL, 0, 0, 0},
 };
 
 /* What a request says. */
@@ -38,27 +44,30 @@ struct wt_ask {
 	uint32_t link, attempt;
 };
 
-static struct wt *wt_of(const struct sim_run *run)
+struct wt *wt_of(const struct sim_run *run)
 {
 	return run->state;
 }
 
-bool wt_may_break(const struct wt_half *half)
+bool wt_corrupted(const struct sim_run *run)
 {
-	struct sim *sim = half->actor->run->sim;
 	uint32_t i;
 
-	if (half->leaving || half->peer->leaving)
-		return true;
-	/* A wrong CRC32C ends a connection. */
-	for (i = 0; i < sim_nic_count(sim); i++) {
-		if (sim_nic_counts(sim_nic_at(sim, i))->corrupted)
+	for (i = 0; i < sim_nic_count(run->sim); i++) {
+		if (sim_nic_counts(sim_nic_at(run->sim, i))->corrupted)
 			return true;
 	}
 	return false;
 }
 
-static void failed(struct wt_half *half, const char *what, int rc)
+/* A wrong CRC32C ends a connection. */
+bool wt_may_break(const struct wt_half *half)
+{
+	return half->leaving || half->peer->leaving || half->hit || half->peer->hit ||
+	       half->widow || wt_corrupted(half->actor->run);
+}
+
+void wt_failed(struct wt_half *half, const char *what, int rc)
 {
 	sim_run_fail(half->actor->run, "connection: weft%u: connection %u: %s: %s",
 		     half->actor->index, half->link, what, strerror(-rc));
@@ -79,16 +88,29 @@ static bool make_qp(struct wt_half *half, uint32_t attempt)
 
 	half->qp = weft_create_qp(end->pd, &init);
 	if (!half->qp) {
-		failed(half, "no QP", -errno);
+		wt_failed(half, "no QP", -errno);
 		return false;
 	}
 	half->attempt = attempt;
-	half->leaving = false;
+	half->leaving = half->hit = half->widow = false;
+	half->failed[0] = half->failed[1] = false;
+	half->posted[0] = half->posted[1] = half->done[0] = half->done[1] = 0;
+	half->port = 0;
+	half->ep = (uint32_t)WT_NO_EP;
 	half->seq = half->write_seq = half->received = 0;
 	half->busy = half->sink_held = half->sends = half->recvs = 0;
 	sim_pattern(half->actor->run->sim, half->link * 2 + half->side, ~0u, attempt,
 		    end->buf + wt_offset(half, WT_AREA_CONST, 0), WT_MSG_BYTES);
 	return true;
+}
+
+/* Where the peer's memory is: of its process that lives now. */
+static void learn_peer(struct wt_half *half)
+{
+	const struct sim_end *peer = &half->peer->actor->end;
+
+	half->peer_addr = (uintptr_t)peer->buf;
+	half->peer_rkey = peer->mr ? peer->mr->rkey : 0;
 }
 
 /* Ready for the peer's first message. */
@@ -151,20 +173,22 @@ static void begin(struct wt_half *half)
 		return;
 	rc = weft_cm_create(actor->channel, &half->ep);
 	if (rc) {
-		failed(half, "no endpoint", rc);
+		wt_failed(half, "no endpoint", rc);
 		return;
 	}
 	param = param_of(half);
 	rc = weft_cm_bind(actor->end.context, half->ep, HW_CM_TCP, &port, false);
+	half->port = port;
 	if (!rc)
-		rc = weft_cm_connect(actor->end.context, half->ep,
-				     sim_nic_ip(sim_proc_nic(half->peer->actor->end.proc)), WT_PORT,
-				     false, &llp, &param, &data);
+		rc = weft_cm_connect(
+		    actor->end.context, half->ep,
+		    sim_nic_ip(sim_nic_at(actor->run->sim, half->peer->actor->index)), WT_PORT,
+		    false, &llp, &param, &data);
 	half->state = WT_ASKED;
 	if (rc == -EADDRNOTAVAIL) /* an earlier connection of this port is in TIME-WAIT */
 		half->state = WT_OVER;
 	else if (rc)
-		failed(half, "asking for it", rc);
+		wt_failed(half, "asking for it", rc);
 }
 
 /* ---- what the connection manager says -------------------------------------------------------- */
@@ -201,26 +225,43 @@ static void on_request(struct wt_actor *actor, const struct hw_resp_cm_event *ev
 		return;
 	half->ep = ev->ep;
 	half->state = WT_ASKED;
+	learn_peer(half);
 	rc = ready(half);
 	param = param_of(half);
 	if (!rc)
 		rc = weft_cm_accept(actor->end.context, half->ep, &param, NULL);
 	/* The asker may be gone meanwhile; the event of that follows. */
 	if (rc && half->peer->state == WT_ASKED && !wt_may_break(half))
-		failed(half, "accepting it", rc);
+		wt_failed(half, "accepting it", rc);
 	if (rc)
 		half->state = WT_OVER;
 }
 
 static void on_response(struct wt_half *half)
 {
-	int rc = ready(half);
+	int rc;
 
+	learn_peer(half);
+	rc = ready(half);
 	if (!rc)
 		rc = weft_cm_accept(half->actor->end.context, half->ep, NULL, NULL);
 	if (rc && !wt_may_break(half))
-		failed(half, "taking its answer", rc);
+		wt_failed(half, "taking its answer", rc);
 	half->state = rc ? WT_OVER : WT_UP;
+}
+
+/* A connection that has ended leaves a queue pair that has failed. */
+static void check_state(struct wt_half *half)
+{
+	struct weft_qp_attr attr;
+	int rc = weft_query_qp(half->qp, &attr, NULL);
+
+	if (rc)
+		wt_failed(half, "asking for the QP's state", rc);
+	else if (attr.state != WEFT_QPS_ERR)
+		sim_run_fail(half->actor->run,
+			     "connection: weft%u: connection %u has ended, its QP is in state %d",
+			     half->actor->index, half->link, (int)attr.state);
 }
 
 static void on_end(struct wt_half *half, const struct hw_resp_cm_event *ev)
@@ -230,6 +271,8 @@ static void on_end(struct wt_half *half, const struct hw_resp_cm_event *ev)
 			     "connection: weft%u: connection %u ended by itself (event %u, "
 			     "status %d)",
 			     half->actor->index, half->link, ev->type, (int)ev->status);
+	if (half->state == WT_UP && wt_of(half->actor->run)->chaos)
+		check_state(half);
 	half->leaving = true;
 	half->state = WT_OVER;
 }
@@ -270,28 +313,19 @@ static void bury(struct wt_half *half)
 
 	half->leaving = true;
 	/* One whose set-up failed has receives, and no connection whose end would flush them. */
-	(void)!weft_modify_qp(half->qp, &attr, WEFT_QP_STATE);
+	if (half->qp)
+		(void)!weft_modify_qp(half->qp, &attr, WEFT_QP_STATE);
 	wt_poll(half->actor);
 	if (half->sends || half->recvs)
 		return;
-	rc = weft_cm_destroy(half->actor->end.context, half->ep);
-	if (!rc)
+	rc = half->ep == (uint32_t)WT_NO_EP ? 0
+					    : weft_cm_destroy(half->actor->end.context, half->ep);
+	if (!rc && half->qp)
 		rc = weft_destroy_qp(half->qp);
 	if (rc)
-		failed(half, "burying it", rc);
+		wt_failed(half, "burying it", rc);
 	half->qp = NULL;
 	half->state = WT_NONE;
-}
-
-/* One side ends a connection, whatever is under way. */
-static void leave(struct wt_half *half)
-{
-	int rc;
-
-	half->leaving = true;
-	rc = weft_cm_disconnect(half->actor->end.context, half->ep);
-	if (rc && half->peer->state == WT_UP)
-		failed(half, "ending it", rc);
 }
 
 static void move(struct wt *wt, struct wt_half *half)
@@ -301,16 +335,20 @@ static void move(struct wt *wt, struct wt_half *half)
 	switch (half->state) {
 	case WT_NONE:
 		if (!stopping && !half->side && half->peer->state == WT_NONE &&
-		    sim_prng_chance(&wt->prng, WT_BEGIN_PPM))
+		    !half->actor->dead && sim_prng_chance(&wt->prng, WT_BEGIN_PPM))
 			begin(half);
 		break;
 	case WT_ASKED:
 		break;
 	case WT_UP:
+		/* It has not heard that nobody listens any more. */
+		if (half->widow && !stopping && !half->leaving &&
+		    sim_prng_chance(&wt->prng, WT_WORK_PPM / 10))
+			wt_work(half);
 		if (half->peer->state != WT_UP || stopping || half->leaving || half->peer->leaving)
 			break;
 		if (sim_prng_chance(&wt->prng, WT_END_PPM))
-			leave(half);
+			wt_leave(half);
 		else if (sim_prng_chance(&wt->prng, WT_WORK_PPM))
 			wt_work(half);
 		break;
@@ -318,6 +356,17 @@ static void move(struct wt *wt, struct wt_half *half)
 		bury(half);
 		break;
 	}
+}
+
+/* What may take minutes, as TCP's time-outs do, is not waited for microsecond by microsecond. */
+static uint64_t pause_ns(struct wt *wt, const struct sim_run *run)
+{
+	uint64_t ns = sim_prng_range(&wt->prng, 500, 4000);
+
+	if (wt->seen != run->received + wt->completions || !run->stopping)
+		wt->idle = 0;
+	wt->seen = run->received + wt->completions;
+	return wt->idle++ < WT_IDLE_STEPS ? ns : ns * WT_IDLE_TIMES;
 }
 
 static void step(struct sim *sim, void *ctx, uint64_t arg)
@@ -330,33 +379,33 @@ static void step(struct sim *sim, void *ctx, uint64_t arg)
 	(void)arg;
 	if (run->failure[0] || run->closed)
 		return;
+	wt_die_step(run);
 	for (i = 0; i < wt->num; i++) {
-		while (!run->failure[0] && !weft_cm_get_event(wt->actors[i].channel, &ev))
-			on_event(&wt->actors[i], &ev);
-		wt_poll(&wt->actors[i]);
+		struct wt_actor *actor = &wt->actors[i];
+
+		while (!run->failure[0] && !actor->dead && !weft_cm_get_event(actor->channel, &ev))
+			on_event(actor, &ev);
+		if (!actor->dead)
+			wt_poll(actor);
 	}
-	for (i = 0; i < 2 * wt->num * wt->num_links && !run->failure[0]; i++)
+	for (i = 0; i < wt->num_halves && !run->failure[0]; i++)
 		move(wt, &wt->halves[i]);
-	sim_at(sim, sim_now_ns(sim) + sim_prng_range(&wt->prng, 500, 4000), step, run, 0);
+	sim_at(sim, sim_now_ns(sim) + pause_ns(wt, run), step, run, 0);
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-static int start_actor(struct sim_run *run, struct wt_actor *actor, uint32_t i)
+int wt_actor_start(struct sim_run *run, struct wt_actor *actor)
 {
 	const struct weft_cm_llp llp = {.transport = HW_CM_TRANSPORT_TCP};
 	const struct sim_end_attr attr = {.type = WEFT_QPT_RC,
 					  .inactive = true,
 					  .cqe = WT_HALVES * (2 * WT_SLOTS + WT_RECVS),
 					  .bytes = (size_t)WT_HALVES * WT_HALF_SLOTS * WT_MSG_BYTES,
-					  .unmapped = i % 4 == 3};
+					  .unmapped = actor->index % 4 == 3};
 	uint16_t port = WT_PORT;
-	int rc;
+	int rc = sim_end_open(&actor->end, sim_nic_at(run->sim, actor->index), &attr);
 
-	actor->run = run;
-	actor->index = i;
-	sim_prng_for(run->sim, &actor->prng, SIM_STREAM_WORKLOAD, i);
-	rc = sim_end_open(&actor->end, sim_nic_at(run->sim, i), &attr);
 	if (rc)
 		return rc;
 	actor->channel = weft_create_comp_channel(actor->end.context, 0);
@@ -388,11 +437,17 @@ static int start(struct sim_run *run)
 	wt->num = sim_nic_count(run->sim);
 	wt->num_links = wt->num - 1 < WT_LINKS ? wt->num - 1 : WT_LINKS;
 	wt->actors = calloc(wt->num, sizeof(*wt->actors));
-	wt->halves = calloc((size_t)2 * wt->num * (wt->num_links + 1), sizeof(*wt->halves));
+	wt->num_halves = 2 * wt->num * wt->num_links;
+	wt->halves = calloc(wt->num_halves + 1, sizeof(*wt->halves));
 	assert(wt->actors && wt->halves);
+	wt->chaos = run->param[WT_PARAM_CHAOS];
 	sim_prng_for(run->sim, &wt->prng, SIM_STREAM_WORKLOAD, wt->num);
-	for (i = 0; i < wt->num && !rc; i++)
-		rc = start_actor(run, &wt->actors[i], i);
+	for (i = 0; i < wt->num && !rc; i++) {
+		wt->actors[i].run = run;
+		wt->actors[i].index = i;
+		sim_prng_for(run->sim, &wt->actors[i].prng, SIM_STREAM_WORKLOAD, i);
+		rc = wt_actor_start(run, &wt->actors[i]);
+	}
 	for (i = 0; i < wt->num && !rc; i++) {
 		for (k = 0; k < wt->num_links; k++) {
 			uint32_t link = i * wt->num_links + k;
@@ -404,6 +459,8 @@ static int start(struct sim_run *run)
 			place(&half[1], &wt->actors[(i + 1 + k) % wt->num]);
 		}
 	}
+	if (!rc)
+		wt_die_start(run);
 	if (!rc)
 		sim_at(run->sim, sim_now_ns(run->sim) + 1, step, run, 0);
 	return rc;
@@ -425,7 +482,7 @@ static bool quiet(struct sim_run *run)
 	const struct wt *wt = wt_of(run);
 	uint32_t i;
 
-	for (i = 0; i < 2 * wt->num * wt->num_links; i++) {
+	for (i = 0; i < wt->num_halves; i++) {
 		if (!settled(&wt->halves[i]))
 			return false;
 	}
@@ -435,7 +492,7 @@ static bool quiet(struct sim_run *run)
 static void check(struct sim_run *run)
 {
 	/* A short run with many losses may not come to it: a SYN is repeated after a second. */
-	if (!run->received && wt_of(run)->ups >= WT_UPS)
+	if (!run->received && wt_of(run)->ups >= WT_UPS && !wt_of(run)->damage)
 		sim_run_fail(run, "liveness: not one message arrived");
 }
 
@@ -444,6 +501,7 @@ static void close_all(struct sim_run *run)
 	struct wt *wt = wt_of(run);
 	uint32_t i;
 
+	sim_set_filter(run->sim, NULL, NULL);
 	for (i = 0; i < wt->num; i++)
 		sim_end_close(&wt->actors[i].end);
 }
@@ -466,6 +524,8 @@ const struct sim_workload sim_wl_rc_tcp = {
     .check = check,
     .close = close_all,
     .stop = stop,
+    .bears_death = true,
+    .params = params,
     .drain_ns = WT_DRAIN_NS,
     .weight = 2,
 };
