@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Command lines of the tools; see usage.h. Called by their opts.c or main.c.
+ * Begin and end of the tools; see usage.h. Called by their opts.c and main.c.
  */
 #include "tools/usage.h"
 
@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum {
+	FAILURE_STATUS = 1,
 	USAGE_STATUS = 2,
 };
 
@@ -92,4 +93,17 @@ int take_seconds(const char *name, const char *text, double low, double high, do
 		return usage("%s takes seconds from %g to %.0f, not '%s'", name, low, high, text);
 	*value = v;
 	return -1;
+}
+
+int output_end(int status)
+{
+	if (status)
+		return status;
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	/* A write before this one may have failed: then nobody knows why any more. */
+	fprintf(stderr, "%s: standard output: %s\n", tool_name,
+		errno ? strerror(errno) : "not all of it could be written");
+	return FAILURE_STATUS;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the tools have in common of their command lines: how numbers are taken, and the one line
- * that says what is wrong with one. Called by the file of each tool that has its getopt_long().
- * Not thread-safe, as getopt is not.
+ * What the tools have in common at their begin and end: how numbers of a command line are taken,
+ * the one line that says what is wrong with it, and that nothing of standard output is lost. Called
+ * by the file of each tool that has its getopt_long(), and by main(). Not thread-safe, as getopt is
+ * not.
  *
  * A parser of a value returns -1 when it has taken it, else the exit status.
  */
@@ -40,5 +41,12 @@ int take_number32(const char *name, const char *text, uint32_t low, uint32_t hig
 
 /* The same, seconds. */
 int take_seconds(const char *name, const char *text, double low, double high, double *value);
+
+/*
+ * Writes out what is left of standard output. Returns status; for 0, when not all could be written,
+ * 1 after saying so. It is main()'s last word, since what was printed into a buffer may fail only
+ * now.
+ */
+int output_end(int status);
 
 #endif /* WEFT_TOOLS_USAGE_H */

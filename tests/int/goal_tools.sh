@@ -78,6 +78,16 @@ done
 tool 1 "$run" --model 1,1,1,1,1,1 "$WEFT_TMP/absent"
 tool 1 "$dump" -o "$WEFT_TMP/no/such/folder" "$WEFT_TMP/two.bin"
 tool 1 "$dump" -o /dev/full "$WEFT_TMP/two.bin"
+tool 1 "$dump" -o "$WEFT_TMP/two.goal" --trace "$WEFT_TMP/two.bin"
+[ -s "$WEFT_TMP/two.goal" ] || die "goal-dump --trace -o has destroyed the file, though there is no trace"
+
+# What standard output does not take is a failure, of help too.
+for command in "$dump --help" "$dump $WEFT_TMP/two.bin" "$run --model 1,1,1,1,1,1 $WEFT_TMP/two.bin" \
+	"$WEFT_BIN/goal-bench --help" "$WEFT_BIN/weft-bench --help" "$WEFT_BIN/weftctl --version"; do
+	# shellcheck disable=SC2086 # words
+	$command >/dev/full 2>"$err" && die "$command: output is lost, and it says nothing"
+	grep -q ': standard output: ' "$err" || die "$command: $(cat "$err")"
+done
 for params in 1,1,1,1,1 1,1,1,1,1,1,1 '1,1,1,1,1,' -1,1,1,1,1,1 1.5,1,1,1,1,1 '' a,1,1,1,1,1 ' 1,1,1,1,1,1' \
 	1,1,1,1,1,18446744073709551616; do
 	tool 2 "$run" --model "$params" "$WEFT_TMP/two.bin"

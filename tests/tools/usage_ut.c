@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Command lines of the tools: which numbers are taken, and that the line about a wrong one names
- * what is wrong.
+ * what is wrong. And that lost output is a failure.
  */
 #include "tests/tools/words.h"
 #include "tests/ut.h"
 #include "tools/usage.h"
 
+#include <fcntl.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,10 +27,10 @@ static void listen_to(void)
 	dup2(fileno(heard), STDERR_FILENO);
 }
 
-/* It was the one line "weft-ut: ... (weft-ut --help tells more)"; text: what is between. */
-static void said(const char *text)
+/* What it was: "" or the one line "weft-ut: ..."; end: what is behind text. */
+static void heard_was(const char *text, const char *end)
 {
-	char want[256], got[256];
+	char want[256] = "", got[256];
 	size_t n;
 
 	fflush(stderr);
@@ -38,10 +40,16 @@ static void said(const char *text)
 	n = fread(got, 1, sizeof(got) - 1, heard);
 	got[n] = '\0';
 	fclose(heard);
-	snprintf(want, sizeof(want), "weft-ut: %s (weft-ut --help tells more)\n", text);
+	if (text)
+		snprintf(want, sizeof(want), "weft-ut: %s%s\n", text, end);
 	CU_ASSERT_STRING_EQUAL(got, want);
 	if (strcmp(got, want))
 		printf("\n%s", got);
+}
+
+static void said(const char *text)
+{
+	heard_was(text, " (weft-ut --help tells more)");
 }
 
 static void numbers(void)
@@ -137,4 +145,40 @@ static void options(void)
 	CU_ASSERT_PTR_NULL(option_name('x', longopts));
 }
 
-UT_MAIN("tools/usage", UT(numbers), UT(no_numbers), UT(options))
+/* Status of output_end() when text has been printed into a file. */
+static int end_into(const char *file, const char *text, int status)
+{
+	int out, fd = open(file, O_WRONLY);
+
+	CU_ASSERT_FATAL(fd >= 0);
+	fflush(stdout);
+	out = dup(STDOUT_FILENO);
+	dup2(fd, STDOUT_FILENO);
+	close(fd);
+	fputs(text, stdout);
+	listen_to();
+	status = output_end(status);
+	__fpurge(stdout);
+	clearerr(stdout);
+	dup2(out, STDOUT_FILENO);
+	close(out);
+	return status;
+}
+
+/* What cannot be written is told of, and is a failure where there was none. */
+static void output(void)
+{
+	CU_ASSERT(end_into("/dev/null", "text", 0) == 0);
+	heard_was(NULL, "");
+	CU_ASSERT(end_into("/dev/null", "text", 127) == 127);
+	heard_was(NULL, "");
+	CU_ASSERT(end_into("/dev/full", "", 0) == 0);
+	heard_was(NULL, "");
+	/* CUnit's stdout has no buffer. */
+	CU_ASSERT(end_into("/dev/full", "text", 0) == 1);
+	heard_was("standard output: not all of it could be written", "");
+	CU_ASSERT(end_into("/dev/full", "text", 127) == 127);
+	heard_was(NULL, "");
+}
+
+UT_MAIN("tools/usage", UT(numbers), UT(no_numbers), UT(options), UT(output))

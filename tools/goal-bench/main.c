@@ -232,7 +232,7 @@ static int arguments(struct bench *b, const struct mode *mode, int argc, char **
 	return BENCH_USAGE;
 }
 
-int main(int argc, char **argv)
+static int goal_bench(int argc, char **argv)
 {
 	struct bench b = {.seconds = 0.5};
 	const struct mode *mode = NULL;
@@ -263,4 +263,9 @@ int main(int argc, char **argv)
 	if (!b.ranks)
 		b.ranks = mode->ranks;
 	return ranks_run(&b);
+}
+
+int main(int argc, char **argv)
+{
+	return output_end(goal_bench(argc, argv));
 }

@@ -16,6 +16,7 @@
 
 #include "host_driver/weft.h"
 #include "tools/goal-bench/bench.h"
+#include "tools/usage.h"
 
 enum {
 	MAC_TEXT = 18, /* with the comma */
@@ -78,9 +79,7 @@ int ranks_iters(struct bench *b, double us, int fewest, int most)
 	return (int)count;
 }
 
-/* ---- one rank
- * ------------------------------------------------------------------------------------
- */
+/* ---- one rank ------------------------------------------------------------------------------- */
 
 static int print_rows(json_t *rows)
 {
@@ -132,9 +131,7 @@ static int alone_main(struct bench *b)
 	return rc;
 }
 
-/* ---- processes
- * -----------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------ */
 
 /* WEFT_PEERS for b->ranks on the first b->nics NICs, whose names go to names. */
 static int find_nics(struct bench *b, char *list, char names[][32])
@@ -224,10 +221,7 @@ static int fork_ranks(struct bench *b)
 	for (i = 0; i < b->ranks; i++) {
 		pid[i] = fork();
 		if (pid[i] == 0) {
-			int rc = child(b, i, list, names[i], job);
-
-			fflush(stdout);
-			_exit(rc);
+			_exit(output_end(child(b, i, list, names[i], job)));
 		}
 		if (pid[i] < 0) {
 			bench_fail("fork: %s", strerror(errno));

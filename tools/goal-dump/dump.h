@@ -7,7 +7,12 @@
 
 #include <stdio.h>
 
-/* Prints a file of GOAL_SaveTrace(), "-": standard input. 0, or -1 after saying what is wrong. */
-int trace_dump(const char *file, FILE *out);
+#include "host_driver/goal/goal_trace_file.h"
+
+/* A file of GOAL_SaveTrace() and its header, "-": standard input. NULL after saying what is wrong.
+ */
+FILE *trace_open(const char *file, struct goal_trace_header *header);
+/* Prints what trace_open() opened. 0, or -1 after saying what is wrong with it. */
+int trace_print(const char *file, FILE *in, const struct goal_trace_header *header, FILE *out);
 
 #endif /* WEFT_GOAL_DUMP_H */

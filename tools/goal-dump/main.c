@@ -57,44 +57,64 @@ static int fail(const char *name, int error)
 	return DUMP_FAILED;
 }
 
+/* Opened only when what shall be written is there: a file that cannot be read destroys nothing. */
+static FILE *open_out(const char *name)
+{
+	FILE *out = name ? fopen(name, "we") : stdout;
+
+	if (!out)
+		fail(name, errno);
+	return out;
+}
+
+/* Standard output is main()'s to end. */
+static int close_out(FILE *out, const char *name, int rc)
+{
+	bool bad = ferror(out);
+
+	if (out != stdout && (fclose(out) || bad) && rc == DUMP_OK)
+		return fail(name, errno ? errno : EIO);
+	return rc;
+}
+
 static int dump(const char *file, const char *out_name)
 {
-	FILE *out = stdout;
 	struct goal_error err;
 	struct goal_set set;
-	int rc;
+	int rc = DUMP_FAILED, error;
+	FILE *out;
 
 	if (goal_file_load(file, &set, &err)) {
 		fprintf(stderr, "goal-dump: %s\n", err.text);
 		return DUMP_FAILED;
 	}
-	/* Opened only now: a schedule that cannot be read destroys nothing. */
-	if (out_name)
-		out = fopen(out_name, "we");
-	rc = out ? goal_text_write(&set, out) : -errno;
+	out = open_out(out_name);
+	if (out) {
+		error = goal_text_write(&set, out);
+		rc = error ? fail(out_name ? out_name : "standard output", -error) : DUMP_OK;
+		rc = close_out(out, out_name, rc);
+	}
 	goal_set_free(&set);
-	if (out_name && out && fclose(out) && !rc)
-		rc = -errno;
-	return rc ? fail(out_name ? out_name : "standard output", -rc) : DUMP_OK;
+	return rc;
 }
-
 static int dump_trace(const char *file, const char *out_name)
 {
-	FILE *out = stdout;
-	int rc, end;
+	struct goal_trace_header header;
+	FILE *in = trace_open(file, &header), *out;
+	int rc = DUMP_FAILED;
 
-	if (out_name)
-		out = fopen(out_name, "we");
-	if (!out)
-		return fail(out_name, errno);
-	rc = trace_dump(file, out) ? DUMP_FAILED : DUMP_OK;
-	end = fflush(out);
-	if (out_name && fclose(out))
-		end = EOF;
-	return end ? fail(out_name ? out_name : "standard output", errno) : rc;
+	if (!in)
+		return DUMP_FAILED;
+	out = open_out(out_name);
+	if (out)
+		rc = close_out(out, out_name,
+			       trace_print(file, in, &header, out) ? DUMP_FAILED : DUMP_OK);
+	if (in != stdin)
+		fclose(in);
+	return rc;
 }
 
-int main(int argc, char **argv)
+static int goal_dump(int argc, char **argv)
 {
 	const char *out = NULL;
 	bool trace = false;
@@ -125,4 +145,9 @@ int main(int argc, char **argv)
 	if (argc - optind > 1)
 		return usage("one FILE at a time, not '%s' too", argv[optind + 1]);
 	return trace ? dump_trace(argv[optind], out) : dump(argv[optind], out);
+}
+
+int main(int argc, char **argv)
+{
+	return output_end(goal_dump(argc, argv));
 }

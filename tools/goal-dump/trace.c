@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "host_driver/goal/goal.h"
-#include "host_driver/goal/goal_trace_file.h"
 
 static const char *check(const struct goal_trace_header *header)
 {
@@ -31,49 +30,51 @@ static void print_point(const GOAL_TraceEntry *entry, uint64_t start_ns, uint64_
 	fprintf(out, "\n");
 }
 
-/* NULL, or what is wrong. */
-static const char *print(FILE *in, FILE *out)
+static void complain(const char *file, const char *wrong)
 {
-	struct goal_trace_header header;
-	GOAL_TraceEntry entry;
-	uint64_t before_ns;
-	const char *wrong;
-
-	if (fread(&header, sizeof(header), 1, in) != 1)
-		return "too short for a trace of a run";
-	wrong = check(&header);
-	if (wrong)
-		return wrong;
-	fprintf(out, "# rank %" PRIu32 " of %" PRIu32 ", run %" PRIu32 ": %.3f us, %s\n",
-		header.rank, header.size, header.instance,
-		(double)(header.finish_ns - header.start_ns) / 1000,
-		GOAL_StrError(-(int)header.status));
-	fprintf(out, "# %" PRIu32 " points, %" PRIu32 " found no room\n", header.entries,
-		header.lost);
-	fprintf(out, "#         us        +us  point            vertex\n");
-	before_ns = header.start_ns;
-	for (uint32_t i = 0; i < header.entries; i++) {
-		if (fread(&entry, sizeof(entry), 1, in) != 1)
-			return "truncated";
-		print_point(&entry, header.start_ns, before_ns, out);
-		before_ns = entry.ns;
-	}
-	return NULL;
+	fprintf(stderr, "goal-dump: %s: %s\n", file, wrong);
 }
 
-int trace_dump(const char *file, FILE *out)
+FILE *trace_open(const char *file, struct goal_trace_header *header)
 {
 	FILE *in = strcmp(file, "-") ? fopen(file, "re") : stdin;
 	const char *wrong;
 
 	if (!in) {
-		fprintf(stderr, "goal-dump: %s: %s\n", file, strerror(errno));
-		return -1;
+		complain(file, strerror(errno));
+		return NULL;
 	}
-	wrong = print(in, out);
-	if (wrong)
-		fprintf(stderr, "goal-dump: %s: %s\n", file, wrong);
+	if (fread(header, sizeof(*header), 1, in) == 1)
+		wrong = check(header);
+	else
+		wrong = ferror(in) ? strerror(errno) : "too short for a trace of a run";
+	if (!wrong)
+		return in;
+	complain(file, wrong);
 	if (in != stdin)
 		fclose(in);
-	return wrong ? -1 : 0;
+	return NULL;
+}
+
+int trace_print(const char *file, FILE *in, const struct goal_trace_header *header, FILE *out)
+{
+	uint64_t before_ns = header->start_ns;
+	GOAL_TraceEntry entry;
+
+	fprintf(out, "# rank %" PRIu32 " of %" PRIu32 ", run %" PRIu32 ": %.3f us, %s\n",
+		header->rank, header->size, header->instance,
+		(double)(header->finish_ns - header->start_ns) / 1000,
+		GOAL_StrError(-(int)header->status));
+	fprintf(out, "# %" PRIu32 " points, %" PRIu32 " found no room\n", header->entries,
+		header->lost);
+	fprintf(out, "#         us        +us  point            vertex\n");
+	for (uint32_t i = 0; i < header->entries; i++) {
+		if (fread(&entry, sizeof(entry), 1, in) != 1) {
+			complain(file, ferror(in) ? strerror(errno) : "truncated");
+			return -1;
+		}
+		print_point(&entry, header->start_ns, before_ns, out);
+		before_ns = entry.ns;
+	}
+	return 0;
 }

@@ -3,13 +3,12 @@
  * goal-run: carries out GOAL schedules on NICs or in the simulator, or predicts how long they take.
  * Started by users and scripts; calls libgoal to read them, then predict.c, on_nics.c or on_sim.c.
  */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "host_driver/goal/goal_text.h"
 #include "tools/goal-run/goal_run.h"
+#include "tools/usage.h"
 
 int run_fail(const char *fmt, ...)
 {
@@ -80,10 +79,7 @@ int main(int argc, char **argv)
 	struct opts o;
 	int rc = opts_parse(&o, argc, argv);
 
-	if (rc >= 0)
-		return rc;
-	rc = o.file ? run_file(&o) : run_coll(&o);
-	if (fflush(stdout) || ferror(stdout))
-		return run_fail("standard output: %s", strerror(errno));
-	return rc;
+	if (rc < 0)
+		rc = o.file ? run_file(&o) : run_coll(&o);
+	return output_end(rc);
 }

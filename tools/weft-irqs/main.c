@@ -222,7 +222,7 @@ static int open_output(struct tool *tool)
 	return tool->out ? 0 : fail("%s: %s", tool->output, strerror(errno));
 }
 
-int main(int argc, char **argv)
+static int weft_irqs(int argc, char **argv)
 {
 	struct tool tool = {0};
 	struct stat st;
@@ -247,7 +247,12 @@ int main(int argc, char **argv)
 	if (open_output(&tool))
 		return TOOL_FAILED;
 	rc = tool_run(&tool);
-	if (tool.out != stderr && fclose(tool.out) && rc == TOOL_OK)
+	if (tool.out != stderr && tool.out != stdout && fclose(tool.out) && rc == TOOL_OK)
 		return fail("%s: %s", tool.output, strerror(errno));
 	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	return output_end(weft_irqs(argc, argv));
 }

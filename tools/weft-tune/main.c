@@ -4,6 +4,7 @@
  * command line (opts.c), target (target_*.c), record (record.c), searches (study.c), settings put
  * back, analysis (analyse.c), results (result.c, report.c).
  */
+#include "tools/usage.h"
 #include "tools/weft-tune/apply.h"
 #include "tools/weft-tune/opts.h"
 #include "tools/weft-tune/record_file.h"
@@ -253,7 +254,7 @@ static int report(const struct tune_opts *o)
 	return status;
 }
 
-int main(int argc, char **argv)
+static int weft_tune(int argc, char **argv)
 {
 	struct tune_opts o;
 	int rc;
@@ -274,4 +275,9 @@ int main(int argc, char **argv)
 		break;
 	}
 	return search(&o);
+}
+
+int main(int argc, char **argv)
+{
+	return output_end(weft_tune(argc, argv));
 }

@@ -231,7 +231,7 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 	return is_objects(name) ? run_objects : NULL;
 }
 
-int main(int argc, char **argv)
+static int do_command(int argc, char **argv)
 {
 	int (*run)(const struct ctl *ctl);
 	struct ctl ctl = {0};
@@ -265,4 +265,9 @@ int main(int argc, char **argv)
 		return usage("one NIC at a time: leave out '%s'", argv[optind]);
 	rc = check_options(&ctl);
 	return rc >= 0 ? rc : run(&ctl);
+}
+
+int main(int argc, char **argv)
+{
+	return output_end(do_command(argc, argv));
 }
