@@ -15,9 +15,10 @@ int fail(const char *fmt, ...)
 	return CTL_FAILED;
 }
 
-void out_json(json_t *value)
+int out_json(json_t *value)
 {
 	json_decref(value);
+	return CTL_OK;
 }
 
 int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg)

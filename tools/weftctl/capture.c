@@ -121,7 +121,7 @@ static int capture_nic(struct weft_context *context, void *arg)
 {
 	struct capture *c = arg;
 	bool to_stdout = !strcmp(c->ctl->file, "-");
-	int rc;
+	int rc, said = CTL_OK;
 
 	rc = weft_capture(context, &c->in);
 	if (rc)
@@ -138,13 +138,13 @@ static int capture_nic(struct weft_context *context, void *arg)
 	if (!to_stdout && close(c->out) && rc == CTL_OK)
 		rc = fail("%s: %s", c->ctl->file, strerror(errno));
 	if (c->ctl->json)
-		out_json(json_pack("{s:s, s:s, s:I, s:I}", "nic", context->name, "file",
-				   c->ctl->file, "frames", (json_int_t)c->frames, "bytes",
-				   (json_int_t)c->bytes));
+		said = out_json(json_pack("{s:s, s:s, s:I, s:I}", "nic", context->name, "file",
+					  c->ctl->file, "frames", (json_int_t)c->frames, "bytes",
+					  (json_int_t)c->bytes));
 	else
 		fprintf(stderr, "%llu frames, %llu bytes\n", (unsigned long long)c->frames,
 			(unsigned long long)c->bytes);
-	return rc;
+	return rc ? rc : said;
 }
 
 int run_capture(const struct ctl *ctl)

@@ -193,8 +193,7 @@ int run_coalesce(const struct ctl *ctl)
 	int rc = each_nic(ctl, coalesce_nic, &c);
 
 	if (rc == CTL_OK && ctl->json && !(ctl->watch_s > 0))
-		out_json(c.rows);
-	else
-		json_decref(c.rows);
+		return out_json(c.rows);
+	json_decref(c.rows);
 	return rc;
 }

@@ -3,8 +3,8 @@
  * What the files of weftctl share.
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
- * neigh, peers), stats.c, coalesce.c or capture.c. They ask weftd with weft_open_tool() and print
- * through out.c.
+ * neigh, peers, groups), xdp.c, stats.c, coalesce.c or capture.c. They ask weftd with
+ * weft_open_tool() and print through out.c.
  */
 #ifndef WEFT_CTL_CTL_H
 #define WEFT_CTL_CTL_H
@@ -56,11 +56,11 @@ struct out_column {
 	const char *title; /* of the table */
 };
 
-/* Prints rows (an array of objects) and drops it. */
-void out_table(const struct ctl *ctl, const struct out_column *columns, size_t num_columns,
-	       json_t *rows);
-/* Prints an object in JSON and drops it. */
-void out_json(json_t *value);
+/* Prints rows (an array of objects) and drops it. An exit code. */
+int out_table(const struct ctl *ctl, const struct out_column *columns, size_t num_columns,
+	      json_t *rows);
+/* Prints an object in JSON and drops it. An exit code; NULL is a failure. */
+int out_json(json_t *value);
 
 /* Text for JSON and tables; the caller gets a new reference. */
 json_t *out_ip(uint32_t ip); /* network byte order */

@@ -110,7 +110,7 @@ int run_list(const struct ctl *ctl)
 	int rc = each_nic(ctl, list_nic, rows);
 
 	if (rc == CTL_OK)
-		out_table(ctl, columns, COUNT(columns), rows);
+		rc = out_table(ctl, columns, COUNT(columns), rows);
 	else
 		json_decref(rows);
 	return rc;
@@ -352,7 +352,7 @@ int run_objects(const struct ctl *ctl)
 	while (num < COUNT(o->columns) && o->columns[num].key)
 		num++;
 	if (rc == CTL_OK)
-		out_table(ctl, o->columns, num, c.rows);
+		rc = out_table(ctl, o->columns, num, c.rows);
 	else
 		json_decref(c.rows);
 	return rc;

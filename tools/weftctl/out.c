@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables and JSON. Called by lists.c, stats.c, capture.c.
+ * Tables and JSON. Called by all commands.
  */
 #include "tools/weftctl/ctl.h"
 
@@ -43,16 +43,14 @@ static void print_line(const struct out_column *columns, size_t num, const size_
 	}
 }
 
-void out_table(const struct ctl *ctl, const struct out_column *columns, size_t num_columns,
-	       json_t *rows)
+int out_table(const struct ctl *ctl, const struct out_column *columns, size_t num_columns,
+	      json_t *rows)
 {
 	size_t width[16], i, r, chars;
 	char buf[64];
 
-	if (ctl->json) {
-		out_json(rows);
-		return;
-	}
+	if (ctl->json)
+		return out_json(rows);
 	for (i = 0; i < num_columns; i++) {
 		width[i] = strlen(columns[i].title);
 		for (r = 0; r < json_array_size(rows); r++) {
@@ -67,16 +65,19 @@ void out_table(const struct ctl *ctl, const struct out_column *columns, size_t n
 	for (r = 0; r < json_array_size(rows); r++)
 		print_line(columns, num_columns, width, json_array_get(rows, r));
 	json_decref(rows);
+	return CTL_OK;
 }
 
-void out_json(json_t *value)
+int out_json(json_t *value)
 {
 	char *text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
 
-	if (text)
-		puts(text);
-	free(text);
 	json_decref(value);
+	if (!text)
+		return fail("this cannot be put into JSON: no UTF-8, or out of memory");
+	puts(text);
+	free(text);
+	return CTL_OK;
 }
 
 json_t *out_ip(uint32_t ip)

@@ -95,10 +95,8 @@ int run_stats(const struct ctl *ctl)
 	struct stats s = {.ctl = ctl, .nics = json_object()};
 	int rc = each_nic(ctl, add_nic, &s);
 
-	if (rc == CTL_OK && ctl->json) {
-		out_json(s.nics);
-		return CTL_OK;
-	}
+	if (rc == CTL_OK && ctl->json)
+		return out_json(s.nics);
 	if (rc == CTL_OK)
 		print_stats(s.nics);
 	json_decref(s.nics);

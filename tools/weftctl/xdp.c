@@ -171,10 +171,8 @@ int run_xdp(const struct ctl *ctl)
 
 	if (rc == CTL_OK && ctl->nic && !json_array_size(xdp.nics))
 		rc = fail("%s: it is not on an interface of the kernel by AF_XDP", ctl->nic);
-	if (rc == CTL_OK && ctl->json) {
-		out_json(xdp.nics);
-		return CTL_OK;
-	}
+	if (rc == CTL_OK && ctl->json)
+		return out_json(xdp.nics);
 	for (i = 0; rc == CTL_OK && i < json_array_size(xdp.nics); i++)
 		print_nic(json_array_get(xdp.nics, i));
 	json_decref(xdp.nics);
