@@ -111,6 +111,7 @@
 	X(tcp_rx_out_of_order)                                                                     \
 	X(tcp_rx_duplicates)                                                                       \
 	X(tcp_rx_dsacks)                                                                           \
+	X(tcp_rx_late_acks)                                                                        \
 	X(tcp_rx_resets)                                                                           \
 	X(tcp_early_full)                                                                          \
 	X(tcp_tx_segments)                                                                         \

@@ -172,6 +172,21 @@ static bool is_old(const struct fw_nic *nic, const struct tcp_flow *flow, const 
 	       nic->now_ns - flow->ts_recent_ns < TCP_PAWS_AGE_NS;
 }
 
+/*
+ * A bare ACK that was overtaken on its way, as those that two processors of a host made: a little
+ * older than what came, and all that it says is known. An old duplicate it may be as well; either
+ * way R1's answer (RFC 7323 5.3), which is for ends that have lost one another, tells nobody
+ * anything: such a peer's clock starts anew, and is not right to an RTO.
+ */
+static bool is_late_ack(const struct tcp_flow *flow, const struct tcp_in *in)
+{
+	const uint8_t kind = WIRE_TCP_ACK | WIRE_TCP_SYN | WIRE_TCP_FIN | WIRE_TCP_RST;
+
+	return in->opt.has_ts && !in->bytes && (in->flags & kind) == WIRE_TCP_ACK &&
+	       seq_leq(in->seq, flow->rcv_nxt) && seq_leq(in->ack, flow->snd_una) &&
+	       flow->ts_recent - in->opt.ts_val <= flow->rto_ns / TCP_TS_TICK_NS;
+}
+
 /* RFC 9293 3.10.7.4, the four cases of acceptability. */
 static bool acceptable(const struct tcp_flow *flow, const struct tcp_in *in)
 {
@@ -203,6 +218,10 @@ static void rx_reset(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
 	if (is_old(nic, flow, in)) {
+		if (is_late_ack(flow, in)) {
+			FW_COUNT(nic, tcp_rx_late_acks);
+			return false;
+		}
 		FW_DROP(nic, drop_tcp_paws);
 		if (in->bytes || tcp_may_answer(nic, flow)) {
 			flow->flags |= TCP_F_ACK_NOW;

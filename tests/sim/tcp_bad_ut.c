@@ -271,6 +271,49 @@ static void old_timestamps(void)
 	tcp_world_close(&t.w);
 }
 
+/* Bare ACKs that were overtaken: no answer, no drop; beyond what may be that, both. */
+static void late_acks(void)
+{
+	struct forged f = {.flags = WIRE_TCP_ACK};
+	struct tcp_flow *flow;
+	struct bad t;
+	uint64_t acks;
+	uint32_t oldest, i;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	acks = tcp_stat(&t.w, 0, "tcp_tx_acks");
+	oldest = (uint32_t)(flow->rto_ns / TCP_TS_TICK_NS);
+	f.seq = flow->rcv_nxt;
+	f.ack = flow->snd_una;
+	f.ts_val = flow->ts_recent - 1;
+	forge(&t, f);
+	f.ts_val = flow->ts_recent - oldest;
+	f.ack = flow->snd_una - 10 * TCP_RCV_WINDOW;
+	f.seq = flow->rcv_nxt - 10 * TCP_RCV_WINDOW;
+	forge(&t, f);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_rx_late_acks") == 2);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_paws") == 0);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_tx_acks") == acks);
+	/* Too old, news of each kind, not bare: PAWS, and an answer at times. */
+	for (i = 0; i < 5; i++) {
+		f = (struct forged){.flags = i == 3 ? WIRE_TCP_ACK | WIRE_TCP_FIN : WIRE_TCP_ACK,
+				    .seq = flow->rcv_nxt,
+				    .ack = flow->snd_una,
+				    .ts_val = flow->ts_recent - 1,
+				    .bytes = i == 4};
+		f.ts_val -= i == 0 ? oldest : 0;
+		f.seq += i == 1;
+		f.ack += i == 2;
+		forge(&t, f);
+		sim_run_for(t.w.sim, TCP_ANSWER_NS);
+	}
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_paws") == i);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_rx_late_acks") == 2);
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_tx_acks") == acks + i);
+	bad_close(&t);
+}
+
 /* The window's edges: what lies outside is answered by an ACK and not kept. */
 static void outside_window(void)
 {
@@ -602,5 +645,5 @@ static void anything(void)
 }
 
 UT_MAIN("sim/tcp_bad", UT(blind_resets), UT(blind_syns), UT(blind_acks), UT(hostile_sacks),
-	UT(old_timestamps), UT(outside_window), UT(malformed), UT(early_flood), UT(syn_flood),
+	UT(old_timestamps), UT(late_acks), UT(outside_window), UT(malformed), UT(early_flood), UT(syn_flood),
 	UT(cookies), UT(path_mtu), UT(anything))

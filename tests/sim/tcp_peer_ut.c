@@ -279,6 +279,27 @@ static void congestion(void)
 	}
 }
 
+/* ACKs overtake one another by more than a tick of their clock. */
+static void acks_overtake(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	sim_nic_link(w.nic[0])->reorder_ppm = 50000;
+	sim_nic_link(w.nic[0])->reorder_ns = 5 * FIX_MS;
+	sim_nic_link(w.nic[1])->gap_ps_per_byte = 16000;
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 8 * MIB, false);
+	sim_run_for(w.sim, SECOND);
+	FIX_CHECK(&w, a->acked == 8 * MIB);
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_rx_late_acks") > 10);
+	FIX_CHECK(&w, tcp_stat(&w, 0, "drop_tcp_paws") == 0);
+	/* Of the SYN-ACK. */
+	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_tx_acks") <= 1);
+	tcp_world_close(&w);
+}
+
 /* Many connections share NICs, each whole; small records and large. */
 static void many(void)
 {
@@ -299,4 +320,5 @@ static void many(void)
 }
 
 UT_MAIN("sim/tcp_peer", UT(options_missing), UT(no_options), UT(newreno), UT(burst), UT(many_gaps),
-	UT(tail), UT(before_fin), UT(control_lost), UT(ecn), UT(congestion), UT(many))
+	UT(tail), UT(before_fin), UT(control_lost), UT(ecn), UT(congestion), UT(acks_overtake),
+	UT(many))
