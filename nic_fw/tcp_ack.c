@@ -152,8 +152,12 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 		return true;
 	dup = is_dup_ack(flow, in, scaled);
 	update_window(flow, in);
+	acked.has_ecr = flow->flags & TCP_F_TS && in->opt.has_ts;
+	acked.ts_ecr = in->opt.ts_ecr;
 	if (in->ack != flow->snd_una && !advance(nic, flow, in->ack, &acked))
 		return false;
+	/* Of what came before its turn no timestamp is echoed: RFC 7323 4.3. */
+	acked.has_ecr = false;
 	if (seq_lt(flow->fack, flow->snd_una))
 		flow->fack = flow->snd_una;
 	if (in->opt.num_sack && flow->flags & TCP_F_SACK)

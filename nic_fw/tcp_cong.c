@@ -15,6 +15,7 @@ enum {
 	CONVERGENCE_PERCENT = 85,   /* (1 + beta) / 2, 4.7 */
 	ALPHA_PERMILLE = 529,       /* 3 (1 - beta) / (1 + beta), 4.3 */
 	IW_BYTES = 14600,           /* RFC 6928 2 */
+	EST_STEP_BYTES = 16,        /* W_est grows by no less: fractions add up */
 	DELTA_MAX_MS1024 = 1 << 15, /* 32 s: the cubes stay within 64 bits */
 };
 
@@ -23,6 +24,9 @@ void tcp_cong_open(struct tcp_flow *flow)
 	uint32_t iw = tcp_max(2u * flow->mss, IW_BYTES);
 
 	flow->cwnd = tcp_min(TCP_IW_SEGMENTS * (uint32_t)flow->mss, iw);
+	/* RFC 6928 2: once may be a timer that was too short. */
+	if (flow->syn_tries > 1)
+		flow->cwnd = flow->mss;
 }
 
 bool tcp_cong_may_send(const struct tcp_flow *flow, uint32_t bytes)
@@ -64,7 +68,9 @@ static void begin_epoch(struct fw_nic *nic, struct tcp_flow *flow)
 	struct tcp_cubic *c = &flow->cubic;
 
 	c->epoch_ns = nic->now_ns;
+	c->seen_ns = nic->now_ns;
 	c->w_est = flow->cwnd;
+	c->est_acked = 0;
 	c->k_ms1024 = 0;
 	c->origin = flow->cwnd;
 	if (flow->cwnd < c->w_max) {
@@ -100,17 +106,29 @@ static uint32_t cubic_target(const struct fw_nic *nic, const struct tcp_flow *fl
 	return (uint32_t)target;
 }
 
+/* W_est, 4.3. */
+static void grow_reno(struct tcp_flow *flow, uint32_t bytes)
+{
+	struct tcp_cubic *c = &flow->cubic;
+	uint64_t alpha = c->w_est < c->prior ? ALPHA_PERMILLE : 1000, more;
+
+	c->est_acked += bytes;
+	more = alpha * c->est_acked * flow->mss / flow->cwnd / 1000;
+	if (more < EST_STEP_BYTES)
+		return;
+	c->w_est += (uint32_t)more;
+	c->est_acked = 0;
+}
+
 static void avoid(struct fw_nic *nic, struct tcp_flow *flow, uint32_t bytes)
 {
 	struct tcp_cubic *c = &flow->cubic;
-	uint64_t alpha;
 	uint32_t target;
 
 	if (!c->epoch_ns)
 		begin_epoch(nic, flow);
 	target = cubic_target(nic, flow);
-	alpha = c->w_est < c->w_max ? ALPHA_PERMILLE : 1000;
-	c->w_est += (uint32_t)(alpha * bytes * flow->mss / flow->cwnd / 1000);
+	grow_reno(flow, bytes);
 	flow->cwnd += (uint32_t)((uint64_t)(target - flow->cwnd) * bytes / flow->cwnd);
 	/* Where Reno would be faster, as fast as Reno: 4.3. */
 	if (flow->cwnd < c->w_est)
@@ -127,6 +145,7 @@ static void cut(struct tcp_flow *flow)
 	flow->cut_cwnd = flow->cwnd;
 	flow->cut_ssthresh = flow->ssthresh;
 	flow->undo_retrans = 0;
+	c->prior = flow->cwnd;
 	c->w_max = flow->cwnd < c->w_max
 		       ? (uint32_t)((uint64_t)flow->cwnd * CONVERGENCE_PERCENT / 100)
 		       : flow->cwnd;
@@ -156,6 +175,9 @@ void tcp_cong_lost(struct fw_nic *nic, struct tcp_flow *flow)
 void tcp_cong_rto(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	FW_COUNT(nic, tcp_timeouts);
+	/* What a lost SYN says of the window: tcp_cong_open(). */
+	if (!tcp_synchronized(flow))
+		return;
 	/* One reduction for the losses of one window: RFC 5681 3.1 (4). */
 	if (!(flow->flags & TCP_F_LOSS) || seq_leq(flow->recover, flow->snd_una))
 		cut(flow);
@@ -163,6 +185,7 @@ void tcp_cong_rto(struct fw_nic *nic, struct tcp_flow *flow)
 	flow->flags |= TCP_F_LOSS;
 	flow->recover = flow->snd_nxt;
 	flow->cwnd = flow->mss;
+	flow->cubic.w_max = 0; /* RFC 9438 4.8: the next epoch begins where slow start ends */
 	flow->dup_acks = 0;
 	flow->reo_mult = 1;
 }
@@ -227,8 +250,17 @@ void tcp_cong_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 		reduce(flow, acked);
 		return;
 	}
-	/* What was not used is not proved: RFC 7661 4.3, RFC 9438 5.8. */
-	if (!acked->bytes || !(flow->flags & TCP_F_LIMITED) || flow->cwnd >= CWND_MAX)
+	if (!acked->bytes)
+		return;
+	/* What was not used is not proved, and no time of CUBIC's: RFC 7661 4.3, RFC 9438 5.8. */
+	if (!(flow->flags & TCP_F_LIMITED)) {
+		if (flow->cubic.epoch_ns)
+			flow->cubic.epoch_ns += nic->now_ns - flow->cubic.seen_ns;
+		flow->cubic.seen_ns = nic->now_ns;
+		return;
+	}
+	flow->cubic.seen_ns = nic->now_ns;
+	if (flow->cwnd >= CWND_MAX)
 		return;
 	if (flow->cwnd < flow->ssthresh)
 		flow->cwnd +=

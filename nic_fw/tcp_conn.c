@@ -173,6 +173,9 @@ void tcp_negotiated(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mss, boo
 	flow->peer_mss = mss ? mss : (uint16_t)WIRE_TCP_DEFAULT_MSS;
 	tcp_set_mss(nic, flow);
 	tcp_cong_open(flow);
+	/* RFC 6298 5.7 */
+	if (flow->syn_tries)
+		flow->rto_ns = TCP_SLOW_RTO_NS;
 }
 
 /* No timer, list, table or chunk knows it any more. */

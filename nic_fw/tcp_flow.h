@@ -44,6 +44,7 @@ enum {
 };
 
 #define TCP_INITIAL_RTO_NS UINT64_C(1000000000) /* RFC 6298 2.1 */
+#define TCP_SLOW_RTO_NS    UINT64_C(3000000000) /* after a SYN that was sent again */
 #define TCP_MIN_RTO_NS     UINT64_C(200000000)
 #define TCP_MAX_RTO_NS     UINT64_C(60000000000)
 #define TCP_GIVE_UP_NS     UINT64_C(100000000000) /* RFC 9293 3.8.3, R2 */
@@ -105,11 +106,13 @@ struct tcp_block {
 
 /* CUBIC, RFC 9438; windows in bytes. */
 struct tcp_cubic {
-	uint64_t epoch_ns; /* when congestion avoidance began; 0: not yet */
+	uint64_t epoch_ns; /* when congestion avoidance began, later by what cwnd was not used */
+	uint64_t seen_ns;  /* the last ACK in it; epoch_ns 0: not begun */
 	uint64_t k_ms1024; /* K, in 1/1024 s */
 	uint32_t w_max, w_est;
-	uint32_t origin; /* cwnd's inflection point in this epoch */
-	uint32_t est_acked;
+	uint32_t origin;    /* cwnd's inflection point in this epoch */
+	uint32_t est_acked; /* bytes that w_est has not grown for yet */
+	uint32_t prior;     /* cwnd before the last reduction */
 };
 
 struct tcp_listener;
@@ -134,8 +137,7 @@ struct tcp_flow {
 	uint16_t mss;        /* of payload */
 	uint8_t state;       /* tcp_state; changed by tcp_set_state() only */
 	uint8_t snd_wscale;
-	uint8_t ack_segs; /* full segments since the last ACK */
-	uint8_t busy;     /* calls of the layer above under way: freed when the last returns */
+	uint8_t busy; /* calls of the layer above under way: freed when the last returns */
 
 	/* what opening, losses and timers touch */
 	uint32_t hash_next; /* index + 1; 0: the last */
@@ -163,7 +165,7 @@ struct tcp_flow {
 	uint16_t path_mtu;
 	uint16_t peer_mss;
 	uint8_t keep_tries;
-	uint8_t syn_tries;
+	uint8_t syn_tries; /* timeouts of SYN, or of the SYN-ACK */
 	uint8_t dup_acks;
 	uint8_t unreachable; /* the network said so */
 	bool fin_seen;       /* the peer's FIN, perhaps before its turn, at peer_fin */
@@ -236,7 +238,7 @@ struct tcp_syn {
 /* So many a second. */
 struct tcp_bucket {
 	uint64_t since_ns;
-	uint32_t spent;
+	uint32_t spent, limit; /* in this second */
 };
 
 struct tcp_nic {
@@ -331,8 +333,12 @@ static inline uint32_t tcp_ts_now(uint64_t now_ns)
 {
 	return (uint32_t)(now_ns / TCP_TS_TICK_NS);
 }
-/* One more of a kind that is limited to so many a second. */
-bool tcp_allowed(struct fw_nic *nic, struct tcp_bucket *bucket, uint32_t per_second);
+/*
+ * One more of a kind that is limited to so many a second, give or take spread at random: whoever
+ * counts those that he gets shall not learn how many others got (CVE-2016-5696).
+ */
+bool tcp_allowed(struct fw_nic *nic, struct tcp_bucket *bucket, uint32_t per_second,
+		 uint32_t spread);
 
 /* ---- tcp_conn.c */
 
@@ -438,6 +444,8 @@ struct tcp_acked {
 	uint32_t bytes;     /* cumulatively acknowledged */
 	uint32_t delivered; /* these, and newly SACKed ones */
 	uint32_t una_before;
+	uint32_t ts_ecr; /* has_ecr: of the segment that moved what is acknowledged in order */
+	bool has_ecr;
 	bool dsack;
 	bool undo; /* every retransmission of the last recovery was needless */
 	bool sacked_new;

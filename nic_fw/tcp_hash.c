@@ -90,13 +90,19 @@ uint32_t tcp_ts_offset(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port,
 	return (uint32_t)tcp_keyed(nic, peer_ip, peer_port, local_port, KIND_TS);
 }
 
-bool tcp_allowed(struct fw_nic *nic, struct tcp_bucket *bucket, uint32_t per_second)
+bool tcp_allowed(struct fw_nic *nic, struct tcp_bucket *bucket, uint32_t per_second,
+		 uint32_t spread)
 {
-	if (nic->now_ns - bucket->since_ns >= TCP_SECOND_NS) {
+	if (!bucket->limit || nic->now_ns - bucket->since_ns >= TCP_SECOND_NS) {
 		bucket->since_ns = nic->now_ns;
 		bucket->spent = 0;
+		bucket->limit = per_second;
+		if (spread)
+			bucket->limit +=
+			    (uint32_t)(nic->port.random64(nic->port.ctx) % (2 * spread + 1)) -
+			    spread;
 	}
-	if (bucket->spent >= per_second)
+	if (bucket->spent >= bucket->limit)
 		return false;
 	bucket->spent++;
 	return true;

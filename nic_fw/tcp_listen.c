@@ -326,6 +326,7 @@ static struct tcp_flow *make_flow(struct fw_nic *nic, struct tcp_listener *liste
 
 	if (!flow)
 		return NULL;
+	flow->syn_tries = syn->tries;
 	tcp_negotiated(nic, flow, syn->mss, syn->flags & TCP_F_TS, syn->flags & TCP_F_SACK,
 		       syn->flags & TCP_F_WSCALE, syn->wscale);
 	if (syn->flags & TCP_F_ECN)
@@ -453,8 +454,11 @@ bool tcp_listen_rx(struct fw_nic *nic, struct tcp_in *in)
 		open_flow(nic, listener, &given, in);
 		return true;
 	}
-	if (!(in->flags & WIRE_TCP_SYN))
-		return false;
+	if (!(in->flags & WIRE_TCP_SYN)) {
+		/* RFC 9293 3.10.7.2, fourth: nothing is said of it. */
+		FW_DROP(nic, drop_tcp_malformed);
+		return true;
+	}
 	rx_syn(nic, listener, in);
 	return true;
 }

@@ -187,14 +187,17 @@ static bool is_late_ack(const struct tcp_flow *flow, const struct tcp_in *in)
 	       flow->ts_recent - in->opt.ts_val <= flow->rto_ns / TCP_TS_TICK_NS;
 }
 
-/* RFC 9293 3.10.7.4, the four cases of acceptability. */
+/*
+ * RFC 9293 3.10.7.4, the four cases of acceptability. Without text the right edge itself will do:
+ * that is where the ACKs of a peer stand who has filled the window and lost the first of it.
+ */
 static bool acceptable(const struct tcp_flow *flow, const struct tcp_in *in)
 {
 	uint32_t len = tcp_in_len(in), window = tcp_rcv_window(flow);
 	uint32_t first = in->seq - flow->rcv_nxt, last = in->seq + len - 1 - flow->rcv_nxt;
 
 	if (!len)
-		return window ? first < window : !first;
+		return first <= window;
 	return window && (first < window || last < window);
 }
 
@@ -286,9 +289,8 @@ static void note_ecn(struct tcp_flow *flow, const struct tcp_in *in)
 /* When the ACK of data in order goes: see tcp_tx.c. */
 static void owe_ack(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
-	if (in->bytes >= flow->mss && flow->ack_segs < UINT8_MAX)
-		flow->ack_segs++;
-	if (flow->ack_segs >= 2)
+	/* Two full segments, or about: the peer's may be shorter by its framing, or by its path. */
+	if (flow->rcv_nxt - flow->last_ack >= 2u * flow->mss - flow->mss / 8)
 		flow->flags |= TCP_F_ACK_NOW;
 	if (in->flags & WIRE_TCP_PSH) {
 		if (!(flow->flags & TCP_F_RIDE))

@@ -100,10 +100,13 @@ void tcp_rack_update(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 
 	/*
 	 * An ACK of what was just sent again is of the first copy, more likely. RFC 8985 6.2; half
-	 * of the least, since bare segments are faster than those it was measured by.
+	 * of the least, since bare segments are faster than those it was measured by. So is one
+	 * that echoes a timestamp of before.
 	 */
 	if (seg->flags & TCP_SEG_EVER) {
-		if (rtt_ns < flow->min_rtt_ns / 2)
+		if (rtt_ns < flow->min_rtt_ns / 2 ||
+		    (acked->has_ecr &&
+		     seq_lt(acked->ts_ecr, tcp_ts_now(seg->sent_ns) + flow->ts_offset)))
 			return;
 	} else {
 		acked->rtt_ns = rtt_ns ? rtt_ns : 1;

@@ -127,6 +127,12 @@ static void give_up(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_end(nic, flow, flow->unreachable ? TCP_END_UNREACHABLE : TCP_END_TIMEOUT);
 }
 
+/* It answers, and has no room for what is in flight: RFC 9293 3.8.6.1, it may take its time. */
+static bool closed_by_peer(const struct fw_nic *nic, const struct tcp_flow *flow)
+{
+	return !flow->snd_wnd && nic->now_ns - flow->heard_ns <= TCP_GIVE_UP_NS;
+}
+
 static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	if (!tcp_synchronized(flow)) {
@@ -136,7 +142,7 @@ static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 		}
 		/* RFC 3168 6.1.1.1: who drops such SYNs gets one without. */
 		flow->flags &= (uint16_t)~TCP_F_ECN;
-	} else if (!flow->trouble_ns) {
+	} else if (!flow->trouble_ns || closed_by_peer(nic, flow)) {
 		flow->trouble_ns = nic->now_ns;
 	} else if (nic->now_ns - flow->trouble_ns > TCP_GIVE_UP_NS) {
 		give_up(nic, flow);

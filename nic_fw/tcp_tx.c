@@ -50,7 +50,6 @@ uint32_t tcp_rcv_window(const struct tcp_flow *flow)
 static void said(struct tcp_flow *flow, bool sack)
 {
 	flow->last_ack = flow->rcv_nxt;
-	flow->ack_segs = 0;
 	if (sack)
 		flow->dsack = (struct tcp_block){0, 0};
 	else if (!fw_list_empty(&flow->early) || flow->dsack.from != flow->dsack.to)
@@ -89,7 +88,7 @@ bool tcp_may_answer(struct fw_nic *nic, struct tcp_flow *flow)
 
 void tcp_challenge(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	if (!tcp_allowed(nic, &nic->tcp.challenges, TCP_CHALLENGES))
+	if (!tcp_allowed(nic, &nic->tcp.challenges, TCP_CHALLENGES, TCP_CHALLENGES / 2))
 		return;
 	FW_COUNT(nic, tcp_challenge_acks);
 	flow->flags |= TCP_F_ACK_NOW;

@@ -129,7 +129,7 @@ void tcp_tx_reset_for(struct fw_nic *nic, const struct tcp_in *in)
 	const struct ip_rx_info *info = in->info;
 	bool ack = in->flags & WIRE_TCP_ACK;
 
-	if (in->flags & WIRE_TCP_RST || !tcp_allowed(nic, &nic->tcp.resets, TCP_RESETS))
+	if (in->flags & WIRE_TCP_RST || !tcp_allowed(nic, &nic->tcp.resets, TCP_RESETS, 0))
 		return;
 	FW_COUNT(nic, tcp_tx_resets);
 	/* Back the way it came. */

@@ -238,6 +238,54 @@ static void control_lost(void)
 	}
 }
 
+/* Of the SYN, or the SYN-ACK, so many get lost: what that says of the window, and of the RTO. */
+static void syn_lost(void)
+{
+	uint32_t lost, passive;
+	struct tcp_side *side;
+	struct tcp_world w;
+
+	for (lost = 0; lost < 6; lost++) {
+		passive = lost & 1;
+		tcp_world_open(&w, 1, NULL, NULL);
+		tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
+		/* So that ARP is no part of it. */
+		tcp_world_connect(&w, 0, 1, LOCAL, 0, true);
+		sim_run_for(w.sim, FIX_MS);
+		if (lost / 2)
+			sim_block(w.nic[passive], w.nic[!passive], true);
+		side = tcp_world_connect(&w, 0, 1, LOCAL + 1, 0, false);
+		/* Of 1 s, of 3 s. */
+		sim_run_for(w.sim, lost / 2 == 1 ? SECOND / 2 : 2 * SECOND);
+		sim_heal(w.sim);
+		sim_run_for(w.sim, 4 * SECOND);
+		FIX_REQUIRE(&w, side->opened && tcp_world_accepted(&w, 1));
+		side = passive ? tcp_world_accepted(&w, 1) : side;
+		FIX_CHECK(&w, side->flow->ssthresh == UINT32_MAX);
+		FIX_CHECK(&w, !(side->flow->flags & TCP_F_LOSS));
+		FIX_CHECK(&w, side->flow->rto_ns == (lost / 2 ? TCP_SLOW_RTO_NS : TCP_MIN_RTO_NS));
+		FIX_CHECK(&w, side->flow->syn_tries == lost / 2);
+		FIX_CHECK(&w, (side->flow->cwnd == side->flow->mss) == (lost / 2 == 2));
+		tcp_world_close(&w);
+	}
+}
+
+/* Segments a little shorter than they might be, as FPDUs are: every second one is acknowledged. */
+static void short_segments(void)
+{
+	struct tcp_world w;
+	struct tcp_side *a;
+
+	tcp_world_open(&w, 1, NULL, NULL);
+	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
+	w.accept.close_on_fin = true;
+	a = tcp_world_connect(&w, 0, 1, LOCAL, 4 * MIB, true);
+	a->record_bytes = 4040;
+	FIX_CHECK(&w, tcp_world_ended(&w, 10 * FIX_MS));
+	FIX_CHECK(&w, a->acked == 4 * MIB);
+	tcp_world_close(&w);
+}
+
 /* Marks cut the window once a round trip, and no more; nothing is sent twice. */
 static void ecn(void)
 {
@@ -320,5 +368,5 @@ static void many(void)
 }
 
 UT_MAIN("sim/tcp_peer", UT(options_missing), UT(no_options), UT(newreno), UT(burst), UT(many_gaps),
-	UT(tail), UT(before_fin), UT(control_lost), UT(ecn), UT(congestion), UT(acks_overtake),
-	UT(many))
+	UT(tail), UT(before_fin), UT(control_lost), UT(syn_lost), UT(short_segments), UT(ecn),
+	UT(congestion), UT(acks_overtake), UT(many))

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Segments that nobody sent, for connections of tcp_fix.h and for nobody's. Used by
+ * tests/sim/tcp_bad_ut.c and tcp_strange_ut.c.
+ */
+#ifndef WEFT_TESTS_TCP_FORGE_H
+#define WEFT_TESTS_TCP_FORGE_H
+
+#include "tests/sim/tcp_fix.h"
+
+enum {
+	FORGE_TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
+	FORGE_LOCAL_PORT = 1000, /* of the connection of bad_open() */
+};
+
+/* A segment that claims to be of a connection's peer. */
+struct forged {
+	uint32_t seq, ack;
+	uint8_t flags;
+	uint16_t window;
+	const uint8_t *opts; /* NULL: timestamps, when the connection has them */
+	uint32_t opt_bytes;
+	uint32_t ts_val;
+	uint32_t bytes;    /* of payload, 0xee */
+	uint16_t src_port; /* of no connection */
+	uint32_t src_ip;
+	uint8_t offset_words; /* 0: right */
+	bool bad_sum;
+};
+
+/* Ethernet and IPv4 headers of a packet to a NIC with so many bytes of proto behind them. */
+void forge_ip(uint8_t *frame, const struct sim_nic *to, uint32_t src_ip, uint8_t proto,
+	      uint32_t bytes);
+/* Puts a segment into a NIC's receive path; flow NULL: to port, from src_ip and src_port. */
+void forge_inject(struct sim_nic *nic, const struct tcp_flow *flow, uint16_t port,
+		  const struct forged *f);
+
+/* Two NICs with a connection: a is NIC 0's end. */
+struct bad {
+	struct tcp_world w;
+	struct tcp_side *a, *b;
+};
+
+/* A connection that has moved something each way, and rests. */
+void bad_open(struct bad *t);
+/* It still works, and closes. */
+void bad_close(struct bad *t);
+/* A segment to NIC 0's end, and a millisecond for it. */
+void forge(struct bad *t, struct forged f);
+
+#endif /* WEFT_TESTS_TCP_FORGE_H */
