@@ -413,8 +413,12 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 				sched_qp_remove(nic, qp);
 				break;
 			}
-			if (qp->sq_prod - qp->sq_cons > qp->sq_mask + 1) {
-				/* An index past the ring: nothing in it can be believed. */
+			if (qp->sq_prod - qp->sq_next >
+			    qp->sq_mask + 1 - (qp->sq_next - qp->sq_cons)) {
+				/*
+				 * Past the ring, or back behind what was fetched: nothing in it
+				 * can be believed.
+				 */
 				FW_COUNT(nic, wqes_bad);
 				qp->sq_prod = qp->sq_next;
 				qp_error(nic, qp, HW_EVENT_QP_FATAL);

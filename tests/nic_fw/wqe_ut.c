@@ -384,6 +384,38 @@ static void wild_producer(void)
 	rp_end(&rp);
 }
 
+/* Back among requests that were fetched and wait: they are flushed, and nothing is read again. */
+static void producer_goes_back(void)
+{
+	uint32_t back, i;
+
+	begin();
+	for (back = 1; back <= 6; back++) {
+		struct fw_qp *qp = rp_qp(&rp, 0, HW_QPT_RD, 1);
+		uint64_t fetched;
+
+		rp_rts(&rp, 0, qp);
+		for (i = 0; i < 3; i++)
+			rp_send(&rp, 0, qp, B->qp[0], i, 0, 64);
+		/* There is no receive: they are refused, and wait. */
+		rp_settle(&rp);
+		CU_ASSERT_EQUAL(qp->outstanding, 3);
+		CU_ASSERT_EQUAL(qp->sq_next - qp->sq_cons, 6);
+		fetched = A->nic->counters.wqes;
+		qp->record->sq_prod -= back;
+		rp_ring(&rp, 0, qp);
+		rp_settle(&rp);
+		CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
+		CU_ASSERT_EQUAL(A->nic->counters.wqes, fetched);
+		for (i = 0; i < 3; i++)
+			rp_expect_send(&rp, 0, i, HW_STATUS_WR_FLUSH_ERR);
+		rp_expect_none(&rp);
+		rp_destroy_qp(&rp, 0, qp);
+		A->num_qp--;
+	}
+	rp_end(&rp);
+}
+
 /* Requests of 2 to 5 slots walk over the ring's end at every offset; payload is exact. */
 static void wraps(void)
 {
@@ -563,5 +595,5 @@ static void no_context(void)
 
 UT_MAIN("nic_fw/wqe", UT(opcodes_and_flags), UT(slots_and_sges), UT(sges_of_the_qp),
 	UT(inline_data), UT(keys_and_bounds), UT(remote_side), UT(sends_have_no_remote_side),
-	UT(atomics_and_handles), UT(sums_in_64_bits), UT(wild_producer), UT(wraps), UT(fence),
-	UT(read_limit), UT(no_context))
+	UT(atomics_and_handles), UT(sums_in_64_bits), UT(wild_producer), UT(producer_goes_back),
+	UT(wraps), UT(fence), UT(read_limit), UT(no_context))
