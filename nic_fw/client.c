@@ -41,7 +41,8 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 		client->eq[i] = FW_NONE;
 	client->num_qp = client->num_cq = client->num_srq = client->num_mr = 0;
 	client->num_pd = client->num_ah = client->num_eq = client->num_cm = 0;
-	client->num_xrcd = 0;
+	client->num_xrcd = client->num_mcast = 0;
+	client->wqes_held = client->flows_held = 0;
 	client->goal_bytes = 0;
 	client->goal_num_runs = 0;
 	client->goal_eq = HW_EQ_NONE;
@@ -194,6 +195,7 @@ void fw_client_detach(struct fw_nic *nic, uint32_t client)
 	/* No staged frame may point into the BAR or the mappings, or name the client's number. */
 	eth_tx_forget(nic, client);
 	destroy_objects(nic, leaving);
+	assert(!leaving->wqes_held && !leaving->flows_held);
 	leaving->header = NULL;
 	leaving->db_ring = NULL;
 	leaving->bar.base = NULL;

@@ -75,6 +75,8 @@ struct fw_client {
 	bool db_active;               /* in nic->db_clients */
 	bool closing;                 /* detach is under way: its BAR goes as a whole */
 	uint32_t db_head;             /* next entry of the doorbell ring to look at */
+	uint32_t wqes_held;           /* contexts of its requests (fw_pool_has_share()) */
+	uint32_t flows_held;          /* and flows of them, of nic->flows */
 	struct hw_bar_header *header; /* = bar.base */
 	uint32_t *db_ring;
 	struct fw_list db_node; /* in nic->db_clients: attached clients with a BAR */

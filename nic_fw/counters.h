@@ -22,6 +22,7 @@
 	X(doorbells_bad)                                                                           \
 	X(wqes)                                                                                    \
 	X(wqes_bad)                                                                                \
+	X(wqes_share_refused)                                                                      \
 	X(cqes)                                                                                    \
 	X(cq_overruns)                                                                             \
 	X(events)                                                                                  \
@@ -76,6 +77,7 @@
 	X(rd_sessions_failed)                                                                      \
 	X(rd_peer_restarts)                                                                        \
 	X(rd_retry_exceeded)                                                                       \
+	X(rd_flows_share_refused)                                                                  \
 	X(rd_terminates_tx)                                                                        \
 	X(rd_terminates_rx)                                                                        \
 	X(rd_cancels_tx)                                                                           \

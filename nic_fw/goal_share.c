@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one process may hold of the tables that all processes of a shard share.
+ * What one process may hold of the tables of collectives, which all processes of a shard share.
  *
- * A fixed limit would be too small for the one program that has the NIC to itself, or too large
- * for many; so the limit moves: a process may take another element while it holds at most
- * twice as many as are free. Alone it gets two thirds; n that take all they can get leave
- * 1 / (2n + 1) to who comes next. Called wherever collectives take or give back a context:
- * goal_comm.c, goal_match.c, goal_msg.c, goal_orphan.c, goal_run.c, mgrp_space.c.
+ * The rule is fw_pool_has_share()'s, the counts are the client's. Called wherever collectives take
+ * or give back a context: goal_comm.c, goal_match.c, goal_msg.c, goal_orphan.c, goal_run.c,
+ * mgrp_space.c.
  */
 #include "nic_fw/fw_nic.h"
 
-enum {
-	HELD_PER_FREE = 2,
-};
 static_assert(sizeof(((struct fw_client *)NULL)->goal_held) == GOAL_TABLES * sizeof(uint32_t),
 	      "a count of each");
 
@@ -46,7 +41,7 @@ void *goal_take(struct fw_nic *nic, uint32_t client, enum goal_table table)
 	uint32_t *held = &nic->clients[client].goal_held[table];
 	void *elem;
 
-	if (*held / HELD_PER_FREE >= pool->max - pool->used) {
+	if (!fw_pool_has_share(pool, *held)) {
 		FW_COUNT(nic, goal_share_refused);
 		return NULL;
 	}

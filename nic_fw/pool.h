@@ -42,6 +42,21 @@ static inline void *fw_pool_at(const struct fw_pool *pool, uint32_t index)
 	return pool->base + (size_t)index * pool->elem_bytes;
 }
 
+enum {
+	FW_HELD_PER_FREE = 2,
+};
+
+/*
+ * Whether a process that holds so many elements of a pool that all processes share may take
+ * another one. A fixed limit would be too small for the one program that has the NIC to itself, or
+ * too large for many; so the limit moves: it may while it holds at most twice as many as are free.
+ * Alone it gets two thirds; n that take all they can get leave 1 / (2n + 1) to who comes next.
+ */
+static inline bool fw_pool_has_share(const struct fw_pool *pool, uint32_t held)
+{
+	return held / FW_HELD_PER_FREE < pool->max - pool->used;
+}
+
 struct fw_ids {
 	uint32_t *next; /* max words: queue of free numbers */
 	uint32_t max;

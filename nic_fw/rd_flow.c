@@ -70,13 +70,20 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 				uint32_t dst_qpn, bool response)
 {
 	struct rd_flow *flow = flow_find(nic, qp, session, dst_qpn, response);
+	uint32_t *held = &nic->clients[qp->client].flows_held;
 	uint32_t *head;
 
 	if (flow)
 		return flow;
+	if (!response && !fw_pool_has_share(&nic->flows, *held)) {
+		FW_COUNT(nic, rd_flows_share_refused);
+		return NULL;
+	}
 	flow = fw_pool_get(&nic->flows);
 	if (!flow)
 		return NULL;
+	if (!response)
+		++*held;
 	memset(flow, 0, sizeof(*flow));
 	flow->qp = qp;
 	flow->session = session;
@@ -103,6 +110,8 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 	while (*link != index)
 		link = &((struct rd_flow *)fw_pool_at(&nic->flows, *link - 1))->hash_next;
 	*link = flow->hash_next;
+	if (!flow->response)
+		nic->clients[flow->qp->client].flows_held--;
 	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 	fw_list_del(&flow->qp_node);
 	fw_list_del(&flow->session_node);

@@ -10,11 +10,20 @@
 
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind)
 {
-	struct fw_wqe *wqe = fw_pool_get(&nic->wqes);
+	uint32_t *held = &nic->clients[qp->client].wqes_held;
+	struct fw_wqe *wqe;
 	uint8_t generation;
 
+	/* Other kinds are the peers' doing, and bounded by what a QP grants them. */
+	if (kind == FW_WQE_REQUEST && !fw_pool_has_share(&nic->wqes, *held)) {
+		FW_COUNT(nic, wqes_share_refused);
+		return NULL;
+	}
+	wqe = fw_pool_get(&nic->wqes);
 	if (!wqe)
 		return NULL;
+	if (kind == FW_WQE_REQUEST)
+		++*held;
 	generation = (uint8_t)(wqe->generation + 1);
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->generation = generation;
@@ -36,8 +45,10 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 	fw_list_del(&wqe->flow_node);
 	if (wqe->ext != FW_NONE)
 		fw_pool_put(&nic->wqe_exts, fw_pool_at(&nic->wqe_exts, wqe->ext));
-	if (wqe->kind != FW_WQE_REQUEST && wqe->kind != FW_WQE_TERMINATE &&
-	    wqe->kind != FW_WQE_CANCEL && wqe->qp->responder_slots)
+	if (wqe->kind == FW_WQE_REQUEST)
+		nic->clients[wqe->qp->client].wqes_held--;
+	else if (wqe->kind != FW_WQE_TERMINATE && wqe->kind != FW_WQE_CANCEL &&
+		 wqe->qp->responder_slots)
 		wqe->qp->responder_slots--;
 	nic->terminates -= wqe->kind == FW_WQE_TERMINATE;
 	fw_pool_put(&nic->wqes, wqe);

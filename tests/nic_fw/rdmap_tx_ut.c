@@ -30,9 +30,9 @@ static void same(uint32_t n, const char *section, uint32_t at)
 }
 
 /* A context as wqe_alloc() gives it: its sink STag has its number and generation. */
-static struct fw_wqe *context(void)
+static struct fw_wqe *context(enum fw_wqe_kind kind)
 {
-	struct fw_wqe *wqe = wqe_alloc(rp.end[0].nic, rp.end[0].qp[0], FW_WQE_REQUEST);
+	struct fw_wqe *wqe = wqe_alloc(rp.end[0].nic, rp.end[0].qp[0], kind);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(wqe);
 	return wqe;
@@ -46,7 +46,7 @@ static void sends(void)
 					  0,    0,    0, 0, 9, 0, 0, 0, 0};
 
 	rp_begin(&rp);
-	wqe = context();
+	wqe = context(FW_WQE_REQUEST);
 	wqe->rdmap_opcode = WIRE_RDMAP_SEND_INVALIDATE;
 	wqe->imm_inv = 0x89abcdef;
 	wqe->msn = 0xffffffff;
@@ -86,7 +86,7 @@ static void tagged(void)
 	struct fw_wqe *wqe;
 
 	rp_begin(&rp);
-	wqe = context();
+	wqe = context(FW_WQE_REQUEST);
 	wqe->rkey = 0x11223344;
 	wqe->remote_addr = UINT64_C(0x00007f0012345678);
 	wqe->bytes = 0x200;
@@ -110,7 +110,7 @@ static void requests(void)
 	uint32_t n;
 
 	rp_begin(&rp);
-	wqe = context();
+	wqe = context(FW_WQE_REQUEST);
 	stag = be32_put(wqe_sink_stag(rp.end[0].nic, wqe));
 	wqe->msn = 7;
 	wqe->rkey = 0x11223344;
@@ -159,8 +159,7 @@ static void answers(void)
 	uint32_t n;
 
 	rp_begin(&rp);
-	wqe = context();
-	wqe->kind = FW_WQE_TERMINATE; /* counts no responder slot */
+	wqe = context(FW_WQE_TERMINATE); /* counts no responder slot */
 	wqe->msn = 2;
 	wqe->bytes = sizeof(struct wire_atomic_response);
 	wqe->rdmap_opcode = WIRE_RDMAP_ATOMIC_RESPONSE;

@@ -593,7 +593,94 @@ static void no_context(void)
 	rp_end(&rp);
 }
 
+/* All that a second process gets of what the first has left. */
+static uint32_t second_process_gets(void)
+{
+	struct fw_wqe *wqe[30];
+	struct fw_qp other = *A->qp[0];
+	uint32_t n = 0, i;
+
+	other.client = 1;
+	while (n < 30 && (wqe[n] = wqe_alloc(A->nic, &other, FW_WQE_REQUEST)))
+		n++;
+	for (i = 0; i < n; i++)
+		wqe_free(A->nic, wqe[i]);
+	CU_ASSERT_EQUAL(A->nic->clients[1].wqes_held, 0);
+	return n;
+}
+
+/* A process whose peer takes nothing: it gets two thirds of the contexts, and what waits goes on.
+ */
+static void one_process_takes_not_all_contexts(void)
+{
+	struct fw_pool *pool;
+	uint32_t max, i;
+
+	begin();
+	pool = &A->nic->wqes;
+	max = pool->max;
+	CU_ASSERT_FATAL(pool->high <= 30);
+	pool->max = 30;
+	for (i = 0; i < 40; i++)
+		rp_send(&rp, 0, A->qp[0], B->qp[0], i, 0, 64);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(A->qp[0]->outstanding, 20);
+	CU_ASSERT_EQUAL(A->nic->clients[A->client].wqes_held, 20);
+	CU_ASSERT_TRUE(A->nic->counters.wqes_share_refused > 0);
+	CU_ASSERT_EQUAL(second_process_gets(), 7);
+	for (i = 0; i < 40; i++)
+		rp_recv(&rp, 1, B->qp[0], i, 4096, 64);
+	rp_run(&rp, 10000000);
+	for (i = 0; i < 40; i++) {
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+		rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
+	}
+	CU_ASSERT_EQUAL(A->nic->clients[A->client].wqes_held, 0);
+	pool->max = max;
+	rp_end(&rp);
+}
+
+static enum rp_verdict drop_all(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	(void)info;
+	return RP_DROP;
+}
+
+/* The same of flows: a message to each of many queue pairs takes as many. */
+static void one_process_takes_not_all_flows(void)
+{
+	struct hw_sge sge;
+	struct hw_sq_wqe wqe;
+	struct fw_pool *pool;
+	uint32_t max, i;
+
+	begin();
+	sge = good_sge();
+	wqe = good_send();
+	pool = &A->nic->flows;
+	max = pool->max;
+	CU_ASSERT_FATAL(pool->high <= 9);
+	pool->max = 9;
+	rp.filter = drop_all;
+	for (i = 0; i < 9; i++) {
+		wqe.dst_qpn = B->qp[0]->qpn + i;
+		rp_write_sq(A->qp[0], &wqe, &sge, sizeof(sge));
+	}
+	rp_ring(&rp, 0, A->qp[0]);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(pool->used, 6);
+	CU_ASSERT_EQUAL(A->nic->clients[A->client].flows_held, 6);
+	CU_ASSERT_TRUE(A->nic->counters.rd_flows_share_refused > 0);
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RESET, 0, NULL), 0);
+	CU_ASSERT_EQUAL(A->nic->clients[A->client].flows_held, 0);
+	pool->max = max;
+	rp.filter = NULL;
+	rp_end(&rp);
+}
+
 UT_MAIN("nic_fw/wqe", UT(opcodes_and_flags), UT(slots_and_sges), UT(sges_of_the_qp),
 	UT(inline_data), UT(keys_and_bounds), UT(remote_side), UT(sends_have_no_remote_side),
 	UT(atomics_and_handles), UT(sums_in_64_bits), UT(wild_producer), UT(producer_goes_back),
-	UT(wraps), UT(fence), UT(read_limit), UT(no_context))
+	UT(wraps), UT(fence), UT(read_limit), UT(no_context),
+	UT(one_process_takes_not_all_contexts), UT(one_process_takes_not_all_flows))
