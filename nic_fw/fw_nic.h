@@ -270,6 +270,13 @@ static inline uint8_t fw_stage_enter(struct fw_nic *nic, uint8_t stage)
 			 offsetof(struct fw_counters, reason) / sizeof(uint64_t), 0);              \
 	} while (0)
 
+/* Copies bytes of shared memory once: the compiler may not read the source again. */
+static inline void fw_copy_once(void *dst, const void *src, size_t bytes)
+{
+	memcpy(dst, src, bytes);
+	__asm__ volatile("" : : "r"(dst) : "memory");
+}
+
 /* Mixes a key for the hash tables. */
 static inline uint32_t fw_hash(uint32_t a, uint32_t b, uint32_t c)
 {

@@ -8,13 +8,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-/* Copies shared memory once: the compiler may not read the source again. */
-static void copy_once(void *dst, const void *src, size_t bytes)
-{
-	memcpy(dst, src, bytes);
-	__asm__ volatile("" : : "r"(dst) : "memory");
-}
-
 /* Copies the entry, then checks the copy. The SGEs' keys are judged when data is placed. */
 static enum rq_result copy_entry(struct fw_nic *nic, const uint8_t *entry, uint32_t max_sge,
 				 struct fw_recv *recv)
@@ -22,7 +15,7 @@ static enum rq_result copy_entry(struct fw_nic *nic, const uint8_t *entry, uint3
 	struct hw_rq_wqe wqe;
 	uint32_t i;
 
-	copy_once(&wqe, entry, sizeof(wqe));
+	fw_copy_once(&wqe, entry, sizeof(wqe));
 	recv->wr_id = wqe.wr_id;
 	recv->bytes = 0;
 	recv->num_sge = 0;
@@ -30,7 +23,7 @@ static enum rq_result copy_entry(struct fw_nic *nic, const uint8_t *entry, uint3
 		FW_COUNT(nic, wqes_bad);
 		return RQ_BAD;
 	}
-	copy_once(recv->sge, entry + sizeof(wqe), wqe.num_sge * sizeof(recv->sge[0]));
+	fw_copy_once(recv->sge, entry + sizeof(wqe), wqe.num_sge * sizeof(recv->sge[0]));
 	recv->num_sge = wqe.num_sge;
 	for (i = 0; i < wqe.num_sge; i++)
 		recv->bytes += recv->sge[i].bytes;

@@ -84,13 +84,6 @@ static const void *sq_slot(const struct fw_qp *qp, uint32_t slot)
 	return qp->sq_ring + (size_t)(slot & qp->sq_mask) * HW_SQ_SLOT_BYTES;
 }
 
-/* Copies bytes of shared memory once: the compiler may not read the source again. */
-static void copy_once(void *dst, const void *src, size_t bytes)
-{
-	memcpy(dst, src, bytes);
-	__asm__ volatile("" : : "r"(dst) : "memory");
-}
-
 struct wqe_copy {
 	struct hw_sq_wqe ctrl;
 	struct hw_sge sge[HW_MAX_SGE];
@@ -107,8 +100,8 @@ static void copy_sges(const struct fw_qp *qp, uint32_t slot, struct wqe_copy *co
 
 		if (n > per_slot)
 			n = per_slot;
-		copy_once(&copy->sge[i], sq_slot(qp, slot + 1 + i / per_slot),
-			  n * sizeof(struct hw_sge));
+		fw_copy_once(&copy->sge[i], sq_slot(qp, slot + 1 + i / per_slot),
+			     n * sizeof(struct hw_sge));
 	}
 }
 
@@ -328,7 +321,7 @@ static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 	uint32_t msn = qp->msn;
 	bool sane;
 
-	copy_once(&copy.ctrl, sq_slot(qp, slot), sizeof(copy.ctrl));
+	fw_copy_once(&copy.ctrl, sq_slot(qp, slot), sizeof(copy.ctrl));
 	sane = copy.ctrl.slots >= 1 && copy.ctrl.slots <= HW_SQ_MAX_SLOTS &&
 	       copy.ctrl.slots <= qp->sq_prod - slot && copy.ctrl.num_sge <= HW_MAX_SGE &&
 	       1 + copy.ctrl.num_sge * sizeof(struct hw_sge) / HW_SQ_SLOT_BYTES <= copy.ctrl.slots;

@@ -275,9 +275,9 @@ static void flush_posted(struct fw_nic *nic, struct fw_qp *qp, bool complete)
 		struct hw_sq_wqe w;
 		uint32_t slots;
 
-		memcpy(&w, qp->sq_ring + (size_t)(qp->sq_next & qp->sq_mask) * HW_SQ_SLOT_BYTES,
-		       sizeof(w));
-		__asm__ volatile("" : : "r"(&w) : "memory");
+		fw_copy_once(&w,
+			     qp->sq_ring + (size_t)(qp->sq_next & qp->sq_mask) * HW_SQ_SLOT_BYTES,
+			     sizeof(w));
 		slots = w.slots ? w.slots : 1;
 		if (slots > prod - qp->sq_next)
 			slots = prod - qp->sq_next;
