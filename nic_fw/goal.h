@@ -638,7 +638,8 @@ void goal_load_forget_client(struct fw_nic *nic, uint32_t client);
 bool goal_local_legal(uint8_t op, uint8_t type, uint8_t width);
 /*
  * result[i] = a[i] op b[i] for count elements; no alignment is needed, result may be a or b (the
- * same address), else nothing overlaps. b is not read for COPY. False: a division by zero or of the
+ * same address). Where it overlaps them otherwise, or where they change meanwhile, what it gets is
+ * undefined, and nothing else happens. b is not read for COPY. False: a division by zero or of the
  * least value by -1; result is undefined then.
  */
 bool goal_local_run(uint8_t op, uint8_t type, uint8_t width, void *result, const void *a,

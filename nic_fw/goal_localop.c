@@ -72,7 +72,8 @@ UNALIGNED(double, f64_any);
 
 /*
  * Small types are promoted to int before they are multiplied: two 16-bit values could
- * overflow it, hence the wide unsigned W.
+ * overflow it, hence the wide unsigned W. The operands may lie in memory that a process changes
+ * meanwhile: what is checked before a division is what is divided, read once.
  */
 #define DEFINE_INTEGER(name, T, U, W, divides)                                                     \
 	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
@@ -83,13 +84,14 @@ UNALIGNED(double, f64_any);
 			LOOP(U, (W)x[i] * (W)y[i]);                                                \
 			return true;                                                               \
 		case GOAL_LOCAL_DIV: {                                                             \
-			const T *x = a;                                                            \
-			const T *y = b;                                                            \
+			const volatile T *x = a;                                                   \
+			const volatile T *y = b;                                                   \
 			T *r = result;                                                             \
 			for (uint64_t i = 0; i < count; i++) {                                     \
+				const T n = x[i], d = y[i];                                        \
 				if (!(divides))                                                    \
 					return false;                                              \
-				r[i] = (T)(x[i] / y[i]);                                           \
+				r[i] = (T)(n / d);                                                 \
 			}                                                                          \
 			return true;                                                               \
 		}                                                                                  \
@@ -110,8 +112,8 @@ UNALIGNED(double, f64_any);
 		return false;                                                                      \
 	}
 
-#define UNSIGNED_DIVIDES       (y[i] != 0)
-#define SIGNED_DIVIDES(T, min) (y[i] != 0 && !(y[i] == (T)-1 && x[i] == (min)))
+#define UNSIGNED_DIVIDES       (d != 0)
+#define SIGNED_DIVIDES(T, min) (d != 0 && !(d == (T)-1 && n == (min)))
 
 DEFINE_INTEGER(local_u8, u8_any, u8_any, uint32_t, UNSIGNED_DIVIDES)
 DEFINE_INTEGER(local_u16, u16_any, u16_any, uint32_t, UNSIGNED_DIVIDES)
@@ -163,8 +165,8 @@ bool goal_local_run(uint8_t op, uint8_t type, uint8_t width, void *result, const
 	uint32_t log = (uint32_t)__builtin_ctz(width) - 3;
 
 	if (op == GOAL_LOCAL_COPY) {
-		if (result != a)
-			memcpy(result, a, count << log);
+		/* Buffers that overlap all the same are of a careless process. */
+		memmove(result, a, count << log);
 		return true;
 	}
 	return local_fns[type][log](op, result, a, b, count);

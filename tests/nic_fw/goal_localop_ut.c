@@ -188,5 +188,25 @@ static void division_that_traps_is_reported(void)
 	CU_ASSERT_EQUAL(r[1], INT32_MIN);
 }
 
+/* Slots may be bound to the same memory, a little apart. */
+static void copies_that_overlap(void)
+{
+	uint8_t is[COUNT + 32], want[COUNT + 32];
+	uint32_t apart, i;
+
+	for (apart = 1; apart <= 32; apart++) {
+		for (i = 0; i < sizeof(is); i++)
+			is[i] = want[i] = (uint8_t)rng();
+		memmove(want + apart, want, COUNT);
+		CU_ASSERT_TRUE(goal_local_run(GOAL_LOCAL_COPY, GOAL_TYPE_UINT, 8, is + apart, is,
+					      NULL, COUNT));
+		CU_ASSERT_EQUAL(memcmp(is, want, sizeof(is)), 0);
+		memmove(want, want + apart, COUNT);
+		CU_ASSERT_TRUE(goal_local_run(GOAL_LOCAL_COPY, GOAL_TYPE_UINT, 8, is, is + apart,
+					      NULL, COUNT));
+		CU_ASSERT_EQUAL(memcmp(is, want, sizeof(is)), 0);
+	}
+}
+
 UT_MAIN("nic_fw/goal_localop", UT(what_is_legal), UT(integers), UT(floats),
-	UT(division_that_traps_is_reported))
+	UT(division_that_traps_is_reported), UT(copies_that_overlap))
