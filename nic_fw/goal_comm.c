@@ -10,14 +10,11 @@
 
 struct goal_comm *goal_comm_find(struct fw_nic *nic, uint64_t key, uint64_t key2, uint32_t rank)
 {
-	uint32_t i;
+	struct goal_comm *comm;
 
-	for (i = 0; i < nic->goal_comm_ids.high; i++) {
-		struct goal_comm *comm = &nic->goal_comms[i];
-
-		if (comm->used && comm->key == key && comm->key2 == key2 && comm->rank == rank)
+	for (comm = mgrp_first_member(nic, key, key2); comm; comm = mgrp_next_member(nic, comm))
+		if (comm->rank == rank)
 			return comm;
-	}
 	return NULL;
 }
 
