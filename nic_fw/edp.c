@@ -7,7 +7,6 @@
  * streams only, never for another unreachable, and are believed only when they quote the
  * incarnation of the stream. The paper (espgoal) 3; docs/wire-esp.md.
  */
-#include "nic_fw/crc32c.h"
 #include "nic_fw/esp_stream.h"
 #include "nic_fw/fw_nic.h"
 
@@ -81,26 +80,6 @@ bool edp_tx_end(struct fw_nic *nic, struct fw_tx_frame *frame, bool control)
 		return eth_tx_commit_now(nic, frame) != -FW_EFAULT;
 	eth_tx_commit(nic, frame);
 	return true;
-}
-
-static bool crc_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t bytes)
-{
-	uint32_t crc = FW_CRC32C_INIT, n;
-	struct eth_cursor cursor;
-	struct be32 want, got;
-
-	if (frame->flags & FW_RX_CRC_OK)
-		return true;
-	eth_cursor_init(&cursor, frame, EDP_OFFSET, bytes + WIRE_EDP_CRC_BYTES);
-	while (cursor.left > WIRE_EDP_CRC_BYTES) {
-		const uint8_t *data =
-		    eth_cursor_next(&cursor, cursor.left - WIRE_EDP_CRC_BYTES, &n);
-
-		crc = nic->port.crc32c(crc, data, n);
-	}
-	eth_cursor_copy(&cursor, &got, sizeof(got));
-	want = fw_crc32c_wire(crc);
-	return !memcmp(&want, &got, sizeof(got));
 }
 
 static void echo(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct wire_eth *eth,
@@ -228,7 +207,8 @@ void edp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame)
 		FW_DROP(nic, drop_esp_malformed);
 		return;
 	}
-	if (!crc_ok(nic, frame, bytes)) {
+	if (!(frame->flags & FW_RX_CRC_OK) &&
+	    !eth_crc32c_ok(nic, frame, EDP_OFFSET, bytes + WIRE_EDP_CRC_BYTES)) {
 		FW_DROP(nic, drop_esp_crc);
 		return;
 	}
