@@ -42,18 +42,17 @@ static void carve_pool(struct layout *l, struct fw_pool *pool, size_t elem_bytes
 		fw_pool_init(pool, base, (uint32_t)elem_bytes, max);
 }
 
-/* The same walk serves to add up and to lay out: nic is a scratch instance while adding. */
-static void lay_out(struct layout *l, struct fw_nic *nic)
-{
-	struct fw_timer **heap;
-	struct buddy_block *blocks;
-	uint8_t *heap_base;
+/* Everything with a timer may have it set at a time: a heap that is full would end the firmware. */
+static_assert(FW_MAX_EQS + 3 * HW_MAX_QP + FW_AH_WAITERS + HW_MAX_NEIGH + FW_MAX_FLOWS +
+		      2 * HW_MAX_PEERS + UD_REASM_MAX + ESP_MAX_STREAMS + HW_MAX_CM +
+		      2 * MPA_MAX_CONNS + TCP_MAX_FLOWS + 3 * HW_MAX_GOAL_COMMS + GOAL_MAX_RUNS +
+		      GOAL_MAX_CALCS + 2 * MGRP_MAX_SPACES + 3 <=
+		  FW_MAX_TIMERS,
+	      "with those of IGMP, of TCP's SYNs and of what processes left");
 
-	nic->tx = carve(l, sizeof(*nic->tx), FW_TX_STAGE);
-	nic->rx = carve(l, sizeof(*nic->rx), FW_BURST);
-	heap = carve(l, sizeof(*heap), FW_MAX_TIMERS);
-	if (l->base)
-		fw_timers_init(&nic->timers, heap, FW_MAX_TIMERS);
+/* What processes make by commands. */
+static void lay_out_objects(struct layout *l, struct fw_nic *nic)
+{
 	nic->clients = carve(l, sizeof(*nic->clients), FW_CLIENT_ORPHANS + 1);
 	carve_ids(l, &nic->client_ids, HW_MAX_CLIENTS);
 	nic->client_extents =
@@ -78,6 +77,11 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	nic->ahs = carve(l, sizeof(*nic->ahs), HW_MAX_AH);
 	carve_ids(l, &nic->ah_ids, HW_MAX_AH);
 	nic->ah_waiters = carve(l, sizeof(*nic->ah_waiters), FW_AH_WAITERS);
+}
+
+/* Neighbours, groups, messages in both directions, sessions of RD. */
+static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
+{
 	nic->neigh = carve(l, sizeof(*nic->neigh), HW_MAX_NEIGH);
 	nic->neigh_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 	carve_pool(l, &nic->mcast_group_pool, sizeof(struct mcast_group), HW_MAX_MCAST_GRP);
@@ -97,6 +101,10 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->session_ids, HW_MAX_PEERS);
 	nic->session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 	nic->flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+}
+
+static void lay_out_streams(struct layout *l, struct fw_nic *nic)
+{
 	nic->esp_streams = carve(l, sizeof(*nic->esp_streams), ESP_MAX_STREAMS);
 	carve_ids(l, &nic->esp_ids, ESP_MAX_STREAMS);
 	carve_pool(l, &nic->esp_held, sizeof(struct esp_held), ESP_MAX_HELD);
@@ -117,6 +125,13 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->tcp.syns, sizeof(struct tcp_syn), TCP_MAX_SYNS);
 	nic->tcp.syn_hash = carve(l, sizeof(uint32_t), TCP_SYN_HASH_SIZE);
 	carve_pool(l, &nic->tcp.chunks, TCP_CHUNK_BYTES, TCP_MAX_CHUNKS);
+}
+
+static void lay_out_collectives(struct layout *l, struct fw_nic *nic)
+{
+	struct buddy_block *blocks;
+	uint8_t *heap_base;
+
 	nic->goal_comms = carve(l, sizeof(*nic->goal_comms), HW_MAX_GOAL_COMMS);
 	carve_ids(l, &nic->goal_comm_ids, HW_MAX_GOAL_COMMS);
 	nic->goal_schedules = carve(l, sizeof(*nic->goal_schedules), HW_MAX_GOAL_SCHEDULES);
@@ -136,6 +151,22 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 	blocks = carve(l, sizeof(*blocks), GOAL_HEAP_BYTES / BUDDY_MIN_BYTES);
 	if (l->base)
 		goal_heap_init(&nic->goal_heap, heap_base, blocks);
+}
+
+/* The same walk serves to add up and to lay out: nic is a scratch instance while adding. */
+static void lay_out(struct layout *l, struct fw_nic *nic)
+{
+	struct fw_timer **heap;
+
+	nic->tx = carve(l, sizeof(*nic->tx), FW_TX_STAGE);
+	nic->rx = carve(l, sizeof(*nic->rx), FW_BURST);
+	heap = carve(l, sizeof(*heap), FW_MAX_TIMERS);
+	if (l->base)
+		fw_timers_init(&nic->timers, heap, FW_MAX_TIMERS);
+	lay_out_objects(l, nic);
+	lay_out_datagrams(l, nic);
+	lay_out_streams(l, nic);
+	lay_out_collectives(l, nic);
 	nic->scratch = carve(l, 1, FW_SCRATCH_BYTES);
 }
 
