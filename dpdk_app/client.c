@@ -38,6 +38,8 @@ enum {
 static struct client *client_list;
 static uint32_t client_total;
 static int client_epoll_fd;
+static int client_spare_fd = -1; /* what refuse_one() has in hand */
+static bool client_told_full;
 
 static void close_fd(int *fd)
 {
@@ -125,9 +127,41 @@ static struct client *client_new(struct nic *nic, int sock)
 	return c;
 }
 
+/*
+ * No descriptor is left. A connection that stayed in the queue would wake the control thread
+ * again at once, and for ever: it is taken with a descriptor that was kept for that, and closed.
+ */
+static void refuse_one(const struct nic *nic)
+{
+	int sock;
+
+	if (!client_told_full)
+		log_error("%s: no descriptor is left for processes that attach; raise the limit "
+			  "of weftd (ulimit -n, LimitNOFILE=)",
+			  nic->name);
+	client_told_full = true;
+	close_fd(&client_spare_fd);
+	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	close_fd(&sock);
+}
+
+static int accept_one(const struct nic *nic)
+{
+	int sock;
+
+	if (client_spare_fd < 0)
+		client_spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (sock >= 0)
+		client_told_full = false;
+	else if (errno == EMFILE || errno == ENFILE)
+		refuse_one(nic);
+	return sock;
+}
+
 void client_accept(struct nic *nic, int epoll_fd)
 {
-	int sock = accept4(nic->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int sock = accept_one(nic);
 	struct ucred cred;
 	socklen_t bytes = sizeof(cred);
 	struct client *c;

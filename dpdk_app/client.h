@@ -92,7 +92,7 @@ struct client {
 
 /* ---- client.c; control thread */
 
-/* Takes one connection that waits at the NIC's socket. */
+/* Takes one connection that waits at the NIC's socket; closes it where there is no room. */
 void client_accept(struct nic *nic, int epoll_fd);
 /* Commands can be read, answers written, or the peer has gone. */
 void client_socket_event(struct client *c, uint32_t events);

@@ -2,12 +2,22 @@
 /*
  * Messages of processes: which are let through in which state, and which never.
  *
- * Runs client_check() of dpdk_app/client_cmd.c.
+ * Runs client_check() of dpdk_app/client_cmd.c, and client_accept() of client.c.
  */
 #include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "dpdk_app/client.h"
 #include "tests/ut.h"
+
+enum {
+	FDS = 64, /* more than the test has open */
+};
 
 static struct hw_cmd cmd;
 
@@ -120,5 +130,65 @@ static void registrations_that_wrap(void)
 	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
 }
 
+/* A socket of the abstract kind, and one that is connected to it. */
+static void listen_at(struct nic *nic, struct sockaddr_un *at, socklen_t *bytes)
+{
+	nic->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	*at = (struct sockaddr_un){.sun_family = AF_UNIX};
+	*bytes = sizeof(sa_family_t);
+	CU_ASSERT_EQUAL_FATAL(bind(nic->listen_fd, (struct sockaddr *)at, *bytes), 0);
+	*bytes = sizeof(*at);
+	CU_ASSERT_EQUAL_FATAL(getsockname(nic->listen_fd, (struct sockaddr *)at, bytes), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(nic->listen_fd, 8), 0);
+}
+
+static bool waits(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* A connection for which there is no descriptor ends; it would wake the control thread for ever. */
+static void no_descriptor_left(void)
+{
+	struct nic nic = {.name = "weft0", .num_shards = 1};
+	struct rlimit limit, low = {.rlim_cur = FDS};
+	int peer[3], filler[FDS], num_filler = 0;
+	struct sockaddr_un at;
+	socklen_t bytes;
+	char byte;
+	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+
+	listen_at(&nic, &at, &bytes);
+	for (int i = 0; i < 3; i++)
+		peer[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	CU_ASSERT_EQUAL(connect(peer[0], (struct sockaddr *)&at, bytes), 0);
+	client_accept(&nic, epoll_fd);
+	CU_ASSERT_EQUAL(nic.num_clients, 1);
+	CU_ASSERT_FALSE(waits(nic.listen_fd) || waits(peer[0]));
+	getrlimit(RLIMIT_NOFILE, &limit);
+	low.rlim_max = limit.rlim_max;
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &low), 0);
+	while (num_filler < FDS && (filler[num_filler] = dup(epoll_fd)) >= 0)
+		num_filler++;
+	for (int i = 1; i < 3; i++) {
+		CU_ASSERT_EQUAL(connect(peer[i], (struct sockaddr *)&at, bytes), 0);
+		client_accept(&nic, epoll_fd);
+		CU_ASSERT_FALSE(waits(nic.listen_fd));
+		CU_ASSERT_EQUAL(recv(peer[i], &byte, 1, MSG_DONTWAIT), 0);
+	}
+	CU_ASSERT_EQUAL(nic.num_clients, 1);
+	while (num_filler)
+		close(filler[--num_filler]);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	client_free_all();
+	CU_ASSERT_EQUAL(nic.num_clients, 0);
+	for (int i = 0; i < 3; i++)
+		close(peer[i]);
+	close(nic.listen_fd);
+	close(epoll_fd);
+}
+
 UT_MAIN("dpdk_app/client", UT(sizes_and_numbers), UT(attach_first_and_once), UT(tools_only_ask),
-	UT(registrations), UT(registrations_that_wrap))
+	UT(registrations), UT(registrations_that_wrap), UT(no_descriptor_left))
