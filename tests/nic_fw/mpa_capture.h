@@ -45,6 +45,8 @@ struct capture {
 	uint32_t num;
 };
 
+static uint32_t cap_num_loaded; /* files, by cap_load() */
+
 static uint32_t cap_be(const uint8_t *p, uint32_t n)
 {
 	uint32_t v = 0;
@@ -133,6 +135,7 @@ static void cap_load(struct capture *c, const char *name)
 	f = fopen(path, "rb");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(buf);
+	cap_num_loaded++;
 	CU_ASSERT_EQUAL_FATAL(fread(hdr, sizeof(hdr), 1, f), 1);
 	CU_ASSERT_EQUAL_FATAL(hdr[0], 0xd4); /* little-endian, microseconds */
 	CU_ASSERT_EQUAL_FATAL(hdr[20], 1);   /* Ethernet */
