@@ -2,7 +2,7 @@
 /*
  * The packet socket by which runs of TCP segments go to the kernel; see gso.h.
  *
- * Called by wire_ethdev.c and wire_netdev.c; calls gso_run.c, the kernel. packet(7), struct
+ * Called by wire_runs.c and wire_netdev.c; calls gso_run.c, the kernel. packet(7), struct
  * virtio_net_hdr of Linux.
  */
 #include "dpdk_app/gso.h"
@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "dpdk_app/csum.h"
-#include "nic_fw/fw_port.h"
 
 enum {
 	GSO_SNDBUF = 4 << 20,
@@ -26,6 +25,7 @@ enum {
 struct gso {
 	int fd;
 	struct gso_flows flows;
+	struct gso_held held;
 	struct gso_stats stats;
 };
 
@@ -36,7 +36,7 @@ bool gso_tx(struct gso *gso, struct rte_mbuf **frames, uint32_t n)
 				      .csum_start = GSO_TCP_AT,
 				      .csum_offset = CSUM_TCP_AT};
 	uint8_t hdr[GSO_HDR_MAX];
-	struct iovec piece[FW_BURST + 2];
+	struct iovec piece[GSO_RUN_MAX + 2];
 	struct msghdr msg = {.msg_iov = piece, .msg_iovlen = n + 2};
 
 	vnet.hdr_len = (uint16_t)gso_join(frames, n, hdr, &piece[2], &vnet.gso_size);
@@ -77,12 +77,18 @@ void gso_close(struct gso *gso)
 {
 	if (gso->fd >= 0)
 		close(gso->fd);
+	rte_pktmbuf_free_bulk(gso->held.frames, gso->held.num);
 	free(gso);
 }
 
 const struct gso_stats *gso_stats(const struct gso *gso)
 {
 	return &gso->stats;
+}
+
+struct gso_held *gso_held(struct gso *gso)
+{
+	return &gso->held;
 }
 
 struct gso_flows *gso_flows(struct gso *gso)

@@ -4,7 +4,7 @@
  * own TCP does: the stack, and the receiver where he is on this machine, then pay once for some 30
  * segments. A packet socket beside the AF_XDP ones, which know no such frames.
  *
- * Called by wire_netdev.c (open, close) and wire_ethdev.c (frames); calls gso_run.c, the kernel.
+ * Called by wire_netdev.c (open, close) and wire_runs.c (frames); calls gso_run.c, the kernel.
  * Documentation/networking/segmentation-offloads.rst of Linux.
  */
 #ifndef WEFT_APP_GSO_H
@@ -20,6 +20,14 @@ struct gso;
 /* The socket of an interface. NULL: errno says why. */
 struct gso *gso_open(int ifindex);
 void gso_close(struct gso *gso);
+
+/* A run that waits to become longer (wire_runs.c). */
+struct gso_held {
+	struct rte_mbuf *frames[GSO_RUN_MAX];
+	uint32_t num;
+	uint32_t turns; /* of the core, since it was touched */
+};
+struct gso_held *gso_held(struct gso *gso);
 
 /* The flows that gso_run() is to know. */
 struct gso_flows *gso_flows(struct gso *gso);

@@ -7,7 +7,7 @@
  * device, makes the segments anew. So all of a run have the same headers, but for what follows
  * from their place: sequence number, IP's length and identification, PSH of the last.
  *
- * Called by wire_ethdev.c and gso.c. RFC 1071, RFC 9293 3.1, RFC 791 3.1.
+ * Called by wire_runs.c and gso.c. RFC 1071, RFC 9293 3.1, RFC 791 3.1.
  */
 #include "dpdk_app/gso_run.h"
 
@@ -16,7 +16,6 @@
 #include <sys/uio.h>
 
 #include "dpdk_app/csum.h"
-#include "nic_fw/fw_port.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 #include "shared_defs/wire_tcp.h"
@@ -79,7 +78,7 @@ static uint32_t find_run(const struct gso_seg *first, struct rte_mbuf *const *fr
 	uint32_t count = 1;
 
 	*bytes = first->bytes;
-	for (; count < n && count < FW_BURST; count++) {
+	for (; count < n && count < GSO_RUN_MAX; count++) {
 		/* The kernel leaves PSH to the last, and none but the last may be shorter. */
 		if (last.tcp->flags & WIRE_TCP_PSH || last.bytes != first->bytes ||
 		    !gso_parse(frames[count], &seg) || seg.bytes > first->bytes ||
@@ -166,6 +165,16 @@ void gso_unsent(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_
 		if ((int32_t)(be32_get(seg.tcp->seq) - flow->next_seq) < 0)
 			flow->next_seq = be32_get(seg.tcp->seq);
 	}
+}
+
+bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n)
+{
+	struct gso_seg first, last;
+
+	if (n == GSO_RUN_MAX || !gso_parse(frames[0], &first) || !gso_parse(frames[n - 1], &last))
+		return false;
+	return last.bytes == first.bytes && !(last.tcp->flags & WIRE_TCP_PSH) &&
+	       first.hdr_bytes + (n + 1) * first.bytes <= GSO_MAX_BYTES;
 }
 
 /* The headers of all: the first segment's, with all of the payload's length, PSH of the last. */

@@ -6,11 +6,12 @@
  * a receiver may take no frames beyond the MTU (another's AF_XDP program, a packet socket), or lose
  * long bursts.
  *
- * Called by wire_ethdev.c on the owner's core, and by gso.c.
+ * Called by wire_runs.c on the owner's core, and by gso.c.
  */
 #ifndef WEFT_APP_GSO_RUN_H
 #define WEFT_APP_GSO_RUN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "shared_defs/wire_eth.h"
@@ -20,8 +21,9 @@ struct iovec;
 struct rte_mbuf;
 
 enum {
-	GSO_LEAST = 2,   /* frames of a run */
-	GSO_FLOWS = 256, /* remembered: those sent on last, by their hash */
+	GSO_LEAST = 2,    /* frames of a run, */
+	GSO_RUN_MAX = 64, /* at most */
+	GSO_FLOWS = 256,  /* remembered: those sent on last, by their hash */
 	GSO_TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 	GSO_HDR_MAX = GSO_TCP_AT + 60,
 };
@@ -47,6 +49,9 @@ struct gso_flows {
  */
 uint32_t gso_run(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n);
 void gso_unsent(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n);
+
+/* Whether a run could go on with a further segment. */
+bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n);
 
 /*
  * The frame that a run of n >= GSO_LEAST makes: headers into hdr, GSO_HDR_MAX bytes, whose length

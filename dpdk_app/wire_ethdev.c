@@ -19,12 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dpdk_app/csum.h"
 #include "dpdk_app/gso.h"
 #include "dpdk_app/guard.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/mac_filter.h"
 #include "dpdk_app/port.h"
+#include "dpdk_app/wire_runs.h"
 #include "dpdk_app/xdp.h"
 #include "dpdk_app/xsk.h"
 
@@ -61,61 +61,13 @@ static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mb
 	return got;
 }
 
-/* By AF_XDP alone: frames one by one, with their checksums. */
-static uint32_t ethdev_tx_xsk(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		if (csum_is_left(frames[i]))
-			csum_finish(frames[i]);
-	}
-	return xsk_tx(wire->xsk, frames, n);
-}
-
-/* Runs of segments go as one frame, what is between them by AF_XDP, in order. */
-static uint32_t ethdev_tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
-{
-	struct gso_flows *flows = gso_flows(wire->gso);
-	uint32_t done = 0, plain = 0, run = 0;
-
-	while (done + plain < n) {
-		run = gso_run(flows, frames + done + plain, n - done - plain);
-		if (run < GSO_LEAST) {
-			plain++;
-			run = 0;
-			continue;
-		}
-		if (plain) {
-			uint32_t took = ethdev_tx_xsk(wire, frames + done, plain);
-
-			done += took;
-			plain -= took;
-			if (plain)
-				break;
-		}
-		/* What the kernel has no room for as one goes one by one. */
-		if (gso_tx(wire->gso, frames + done, run))
-			done += run;
-		else
-			plain = run;
-		run = 0;
-	}
-	if (plain && !run) {
-		uint32_t took = ethdev_tx_xsk(wire, frames + done, plain);
-
-		done += took;
-		plain -= took;
-	}
-	gso_unsent(flows, frames + done, plain + run);
-	return done;
-}
-
 static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
 	bool fault = false;
 	uint32_t sent;
 
 	if (wire->gso)
-		return ethdev_tx_runs(wire, frames, n);
+		return wire_runs_tx(wire, frames, n);
 	if (wire->xsk)
 		return xsk_tx(wire->xsk, frames, n);
 	if (!wire->guarded)
@@ -234,14 +186,11 @@ static void ethdev_filter(struct wire *wire)
 		log_error("%s: %s lets no frames to groups in", wire->nic->name, wire->how);
 }
 
-static uint32_t ethdev_pump(struct wire *wire)
+/* Frames of the other cores. */
+static uint32_t ethdev_pump_ring(struct wire *wire)
 {
 	uint32_t sent;
 
-	if (atomic_load_explicit(&wire->macs_changed, memory_order_relaxed))
-		ethdev_filter(wire);
-	if (!wire->tx_ring)
-		return 0;
 	if (!wire->num_stuck)
 		wire->num_stuck =
 		    rte_ring_sc_dequeue_burst(wire->tx_ring, (void **)wire->stuck, FW_BURST, NULL);
@@ -259,12 +208,28 @@ static uint32_t ethdev_pump(struct wire *wire)
 	return sent;
 }
 
+static uint32_t ethdev_pump(struct wire *wire)
+{
+	uint32_t sent = 0;
+
+	if (atomic_load_explicit(&wire->macs_changed, memory_order_relaxed))
+		ethdev_filter(wire);
+	if (wire->gso)
+		sent = wire_runs_pump(wire);
+	if (wire->tx_ring)
+		sent += ethdev_pump_ring(wire);
+	return sent;
+}
+
 static bool ethdev_waiting(const struct shard *shard)
 {
 	const struct wire *wire = shard->nic->wire;
 
-	return !shard->number && wire->tx_ring &&
-	       (wire->num_stuck || !rte_ring_empty(wire->tx_ring));
+	if (shard->number)
+		return false;
+	if (wire->gso && wire_runs_held(wire))
+		return true;
+	return wire->tx_ring && (wire->num_stuck || !rte_ring_empty(wire->tx_ring));
 }
 
 static uint64_t ethdev_next_ns(const struct shard *shard)

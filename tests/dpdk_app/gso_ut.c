@@ -5,25 +5,18 @@
  *
  * Runs dpdk_app/gso_run.c and gso_cut.c on a small pool of DPDK; nothing is sent.
  */
-#include <rte_eal.h>
 #include <rte_mbuf.h>
 #include <sys/uio.h>
 
 #include "dpdk_app/csum.h"
 #include "dpdk_app/gso_cut.h"
 #include "dpdk_app/gso_run.h"
-#include "shared_defs/wire_tcp.h"
+#include "tests/dpdk_app/gso_seg.h"
 #include "tests/ut.h"
 
 enum {
-	POOL = 128,
-	ROOM = 4096,
 	PIECE = 3072, /* of a frame that comes in several buffers */
 	RUN = 32,
-	OPT_BYTES = 12,
-	HDR_BYTES = GSO_TCP_AT + sizeof(struct wire_tcp) + OPT_BYTES,
-	MTU = 1500,
-	MSS = MTU - (HDR_BYTES - sizeof(struct wire_eth)),
 	SEQ = 0xfffff000, /* wraps within a run */
 };
 
@@ -34,79 +27,24 @@ static uint32_t num_frames, next_seq;
 
 static void begin(void)
 {
-	static char *args[] = {"gso_ut",         "--no-huge",   "-m", "32", "--no-pci",
-			       "--no-telemetry", "--no-shconf", "-l", "0",  "--log-level=error"};
-
-	if (!pool) {
-		CU_ASSERT_FATAL(rte_eal_init(sizeof(args) / sizeof(args[0]), args) >= 0);
-		pool = rte_pktmbuf_pool_create("gso", POOL, 0, 0, RTE_PKTMBUF_HEADROOM + ROOM,
-					       SOCKET_ID_ANY);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(pool);
-	}
+	pool = seg_pool("gso_ut");
 	memset(&flows, 0, sizeof(flows));
 	num_frames = 0;
 	next_seq = SEQ;
-	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), POOL);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), SEG_POOL);
 }
 
 static void end(void)
 {
 	rte_pktmbuf_free_bulk(frames, num_frames);
-	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), POOL);
-}
-
-static struct wire_tcp *tcp_of(struct rte_mbuf *m)
-{
-	return rte_pktmbuf_mtod_offset(m, struct wire_tcp *, GSO_TCP_AT);
-}
-
-/* Headers as the firmware makes them, the checksum of TCP left away. */
-static void put_headers(uint8_t *frame, uint32_t bytes, uint32_t seq, uint8_t flags)
-{
-	struct wire_eth *eth = (struct wire_eth *)frame;
-	struct wire_ip *ip = (struct wire_ip *)(eth + 1);
-	struct wire_tcp *tcp = (struct wire_tcp *)(ip + 1);
-	uint32_t tcp_bytes = bytes - GSO_TCP_AT;
-
-	memset(frame, 0, HDR_BYTES);
-	eth->type = be16_put(WIRE_ETHERTYPE_IPV4);
-	ip->version_ihl = WIRE_IP_VERSION_IHL;
-	ip->total_bytes = be16_put((uint16_t)(bytes - sizeof(*eth)));
-	ip->frag = be16_put(WIRE_IP_DF);
-	ip->ttl = WIRE_IP_TTL;
-	ip->proto = WIRE_IPPROTO_TCP;
-	ip->src = be32_put(0x0a070001);
-	ip->dst = be32_put(0x0a070002);
-	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
-	tcp->src_port = be16_put(40000);
-	tcp->dst_port = be16_put(7001);
-	tcp->seq = be32_put(seq);
-	tcp->ack = be32_put(77);
-	tcp->data_offset = (sizeof(*tcp) + OPT_BYTES) / 4 << 4;
-	tcp->flags = flags;
-	tcp->window = be16_put(500);
-	tcp->checksum = be16_put(
-	    (uint16_t)wire_sum_add(WIRE_IPPROTO_TCP + tcp_bytes, &ip->src, 2 * sizeof(ip->src)));
-	memset(tcp + 1, 0x55, OPT_BYTES);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), SEG_POOL);
 }
 
 /* The next segment of the flow. */
 static struct rte_mbuf *add(uint32_t payload, uint8_t flags)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
-	uint32_t bytes = HDR_BYTES + payload;
-	uint8_t *frame;
+	struct rte_mbuf *m = seg_make(pool, next_seq, payload, flags);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
-	frame = rte_pktmbuf_mtod(m, uint8_t *);
-	put_headers(frame, bytes, next_seq, flags);
-	for (uint32_t i = 0; i < payload; i++)
-		frame[HDR_BYTES + i] = (uint8_t)((next_seq + i) * 7 + (next_seq + i) / 256);
-	m->data_len = (uint16_t)bytes;
-	m->pkt_len = bytes;
-	m->l2_len = sizeof(struct wire_eth);
-	m->l3_len = sizeof(struct wire_ip);
-	m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_TCP_CKSUM;
 	next_seq += payload;
 	frames[num_frames++] = m;
 	return m;
@@ -122,9 +60,9 @@ static void drop_all(void)
 static void warm(void)
 {
 	for (uint32_t i = 0; i < 64; i++) {
-		add(MSS, WIRE_TCP_ACK);
-		add(MSS, WIRE_TCP_ACK);
-		next_seq -= MSS;
+		add(SEG_MSS, WIRE_TCP_ACK);
+		add(SEG_MSS, WIRE_TCP_ACK);
+		next_seq -= SEG_MSS;
 		CU_ASSERT_EQUAL(gso_run(&flows, frames, 2), 1);
 		drop_all();
 	}
@@ -140,24 +78,28 @@ static void runs(void)
 	begin();
 	warm();
 	for (uint32_t i = 0; i < RUN; i++)
-		add(MSS, WIRE_TCP_ACK);
+		add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), RUN);
+	CU_ASSERT_TRUE(gso_may_go_on(frames, RUN));
 	drop_all();
 	/* A shorter one is the last, and so is one with PSH. */
-	add(MSS, WIRE_TCP_ACK);
-	add(MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
 	add(200, WIRE_TCP_ACK);
 	add(200, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 3);
+	CU_ASSERT_TRUE(gso_may_go_on(frames, 2));
+	CU_ASSERT_FALSE(gso_may_go_on(frames, 3));
 	drop_all();
-	add(MSS, WIRE_TCP_ACK);
-	add(MSS, WIRE_TCP_ACK | WIRE_TCP_PSH);
-	add(MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK | WIRE_TCP_PSH);
+	add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 2);
+	CU_ASSERT_FALSE(gso_may_go_on(frames, 2));
 	drop_all();
 	/* A longer one begins another. */
 	add(300, WIRE_TCP_ACK);
-	add(MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 1);
 	end();
 }
@@ -170,29 +112,29 @@ static void what_is_no_run(void)
 	for (uint32_t i = 0; i < 10; i++) {
 		struct rte_mbuf *m;
 
-		add(MSS, WIRE_TCP_ACK);
-		m = add(MSS, WIRE_TCP_ACK);
+		add(SEG_MSS, WIRE_TCP_ACK);
+		m = add(SEG_MSS, WIRE_TCP_ACK);
 		switch (i) {
 		case 0:
-			tcp_of(m)->seq = be32_put(next_seq);
+			seg_tcp(m)->seq = be32_put(next_seq);
 			break;
 		case 1:
-			tcp_of(m)->ack = be32_put(78);
+			seg_tcp(m)->ack = be32_put(78);
 			break;
 		case 2:
-			tcp_of(m)->window = be16_put(501);
+			seg_tcp(m)->window = be16_put(501);
 			break;
 		case 3:
-			tcp_of(m)->dst_port = be16_put(7002);
+			seg_tcp(m)->dst_port = be16_put(7002);
 			break;
 		case 4:
-			tcp_of(m)->flags |= WIRE_TCP_ECE;
+			seg_tcp(m)->flags |= WIRE_TCP_ECE;
 			break;
 		case 5:
-			tcp_of(m)->flags |= WIRE_TCP_FIN;
+			seg_tcp(m)->flags |= WIRE_TCP_FIN;
 			break;
 		case 6:
-			((uint8_t *)(tcp_of(m) + 1))[OPT_BYTES - 1] ^= 1;
+			((uint8_t *)(seg_tcp(m) + 1))[SEG_OPT_BYTES - 1] ^= 1;
 			break;
 		case 7:
 			rte_pktmbuf_mtod(m, uint8_t *)[0] ^= 2; /* another station */
@@ -207,8 +149,8 @@ static void what_is_no_run(void)
 		CU_ASSERT_EQUAL(run(), 1);
 		drop_all();
 	}
-	add(MSS, WIRE_TCP_ACK)->ol_flags = 0;
-	add(MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK)->ol_flags = 0;
+	add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 1);
 	end();
 }
@@ -220,21 +162,21 @@ static void repetitions_go_singly(void)
 	begin();
 	warm();
 	at = next_seq;
-	add(MSS, WIRE_TCP_ACK);
-	add(MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 2);
 	drop_all();
 	next_seq = at;
-	add(MSS, WIRE_TCP_ACK);
-	add(MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 1);
 	/* And so does what is new, for a while that is longer than at the start. */
-	next_seq += MSS;
+	next_seq += SEG_MSS;
 	for (count = 0; run() == 1 && count < 10000; count++) {
 		drop_all();
-		add(MSS, WIRE_TCP_ACK);
-		add(MSS, WIRE_TCP_ACK);
-		next_seq -= MSS;
+		add(SEG_MSS, WIRE_TCP_ACK);
+		add(SEG_MSS, WIRE_TCP_ACK);
+		next_seq -= SEG_MSS;
 	}
 	CU_ASSERT(count > 64 && count < 10000);
 	end();
@@ -244,9 +186,9 @@ static void what_was_not_sent_is_no_repetition(void)
 {
 	begin();
 	warm();
-	add(MSS, WIRE_TCP_ACK);
-	add(MSS, WIRE_TCP_ACK);
-	add(MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
+	add(SEG_MSS, WIRE_TCP_ACK);
 	CU_ASSERT_EQUAL(run(), 3);
 	gso_unsent(&flows, frames, num_frames);
 	CU_ASSERT_EQUAL(run(), 3);
@@ -263,8 +205,8 @@ static struct rte_mbuf *joined(uint8_t *large, uint32_t *bytes)
 	uint16_t each;
 
 	*bytes = gso_join(frames, num_frames, large, payload, &each);
-	CU_ASSERT_EQUAL(*bytes, HDR_BYTES);
-	CU_ASSERT_EQUAL(each, MSS);
+	CU_ASSERT_EQUAL(*bytes, SEG_HDR_BYTES);
+	CU_ASSERT_EQUAL(each, SEG_MSS);
 	for (uint32_t i = 0; i < num_frames; i++) {
 		memcpy(large + *bytes, payload[i].iov_base, payload[i].iov_len);
 		*bytes += (uint32_t)payload[i].iov_len;
@@ -289,13 +231,13 @@ static struct rte_mbuf *joined(uint8_t *large, uint32_t *bytes)
 	return first;
 }
 
-static uint8_t large[RUN * MTU];
+static uint8_t large[RUN * SEG_MTU];
 
 static void make_run(void)
 {
 	warm();
 	for (uint32_t i = 0; i + 1 < RUN; i++)
-		add(MSS, WIRE_TCP_ACK | WIRE_TCP_ECE);
+		add(SEG_MSS, WIRE_TCP_ACK | WIRE_TCP_ECE);
 	add(333, WIRE_TCP_ACK | WIRE_TCP_ECE | WIRE_TCP_PSH);
 	CU_ASSERT_EQUAL(run(), RUN);
 }
@@ -312,7 +254,7 @@ static void joined_and_cut_is_the_same(void)
 	/* As the kernel wants it: a right IP header, the pseudo header's sum of the whole. */
 	CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(0, large + sizeof(struct wire_eth), 20)), 0);
 	CU_ASSERT_TRUE(csum_is_partial(large, bytes));
-	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, MTU));
+	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, SEG_MTU));
 	for (i = 0; cut.big && i < RUN; i++) {
 		struct rte_mbuf *m = gso_cut_next(&cut, pool);
 
@@ -344,8 +286,8 @@ static void flags_are_dealt_out(void)
 	begin();
 	make_run();
 	big = rejoined();
-	tcp_of(big)->flags = WIRE_TCP_ACK | WIRE_TCP_CWR | WIRE_TCP_FIN | WIRE_TCP_PSH;
-	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, MTU));
+	seg_tcp(big)->flags = WIRE_TCP_ACK | WIRE_TCP_CWR | WIRE_TCP_FIN | WIRE_TCP_PSH;
+	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, SEG_MTU));
 	for (uint32_t i = 0; i < RUN; i++) {
 		struct rte_mbuf *m = gso_cut_next(&cut, pool);
 		uint8_t flags = WIRE_TCP_ACK;
@@ -355,7 +297,7 @@ static void flags_are_dealt_out(void)
 			flags |= WIRE_TCP_CWR;
 		if (i + 1 == RUN)
 			flags |= WIRE_TCP_FIN | WIRE_TCP_PSH;
-		CU_ASSERT_EQUAL(tcp_of(m)->flags, flags);
+		CU_ASSERT_EQUAL(seg_tcp(m)->flags, flags);
 		rte_pktmbuf_free(m);
 	}
 	end();
@@ -371,7 +313,7 @@ static void what_is_not_cut(void)
 	begin();
 	make_run();
 	for (uint32_t i = 0; i < 9; i++) {
-		uint32_t mtu = MTU;
+		uint32_t mtu = SEG_MTU;
 
 		big = rejoined();
 		eth = rte_pktmbuf_mtod(big, struct wire_eth *);
@@ -393,16 +335,16 @@ static void what_is_not_cut(void)
 			ip->version_ihl = 0x4f; /* its options are not there */
 			break;
 		case 5:
-			tcp_of(big)->data_offset = 4 << 4;
+			seg_tcp(big)->data_offset = 4 << 4;
 			break;
 		case 6:
-			tcp_of(big)->flags |= WIRE_TCP_SYN;
+			seg_tcp(big)->flags |= WIRE_TCP_SYN;
 			break;
 		case 7:
-			tcp_of(big)->checksum = be16_put(1);
+			seg_tcp(big)->checksum = be16_put(1);
 			break;
 		default:
-			mtu = HDR_BYTES - sizeof(*eth); /* no room for data */
+			mtu = SEG_HDR_BYTES - sizeof(*eth); /* no room for data */
 		}
 		CU_ASSERT_FALSE(gso_cut_begin(&cut, big, mtu));
 		CU_ASSERT_PTR_NULL(cut.big);
@@ -424,8 +366,8 @@ static void whole_checksum(void)
 	big = joined(large, &bytes);
 	wire_sum_put(large, bytes, GSO_TCP_AT, GSO_TCP_AT + CSUM_TCP_AT);
 	memcpy(&sum, large + GSO_TCP_AT + CSUM_TCP_AT, sizeof(sum));
-	tcp_of(big)->checksum = sum;
-	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, MTU));
+	seg_tcp(big)->checksum = sum;
+	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, big, SEG_MTU));
 	m = gso_cut_next(&cut, pool);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
 	CU_ASSERT_TRUE(csum_is_partial(rte_pktmbuf_mtod(m, uint8_t *), m->data_len));
@@ -433,23 +375,23 @@ static void whole_checksum(void)
 	gso_cut_end(&cut);
 	/* One byte of the last buffer. */
 	big = joined(large, &bytes);
-	tcp_of(big)->checksum = sum;
+	seg_tcp(big)->checksum = sum;
 	rte_pktmbuf_mtod(rte_pktmbuf_lastseg(big), uint8_t *)[5] ^= 0x10;
-	CU_ASSERT_FALSE(gso_cut_begin(&cut, big, MTU));
+	CU_ASSERT_FALSE(gso_cut_begin(&cut, big, SEG_MTU));
 	rte_pktmbuf_free(big);
 	end();
 }
 
 static void no_buffers(void)
 {
-	struct rte_mbuf *taken[POOL];
+	struct rte_mbuf *taken[SEG_POOL];
 	struct gso_cut cut;
 	uint32_t n = 0;
 
 	begin();
 	make_run();
-	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, rejoined(), MTU));
-	while (n < POOL && (taken[n] = rte_pktmbuf_alloc(pool)) != NULL)
+	CU_ASSERT_TRUE_FATAL(gso_cut_begin(&cut, rejoined(), SEG_MTU));
+	while (n < SEG_POOL && (taken[n] = rte_pktmbuf_alloc(pool)) != NULL)
 		n++;
 	CU_ASSERT_PTR_NULL(gso_cut_next(&cut, pool));
 	gso_cut_end(&cut);

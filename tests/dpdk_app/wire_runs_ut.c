@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Frames to the kernel in runs and singly: their order, the run that waits for the next burst and
+ * how long, what stays with the caller where there is no room.
+ *
+ * Runs dpdk_app/wire_runs.c and gso_run.c; the sockets are arrays here.
+ */
+#include "dpdk_app/wire_runs.h"
+
+#include <string.h>
+
+#include "dpdk_app/gso.h"
+#include "dpdk_app/wire.h"
+#include "dpdk_app/xsk.h"
+#include "tests/dpdk_app/gso_seg.h"
+#include "tests/ut.h"
+
+enum {
+	SEQ = 0xffff0000, /* wraps on the way */
+	LONGEST = 45,     /* segments of the MTU in one frame of the kernel */
+};
+
+static struct rte_mempool *pool;
+static struct wire wire;
+static struct gso_flows flows;
+static struct gso_held held;
+static uint32_t next_seq, sent_seq;  /* made; sent, all in order */
+static uint32_t runs[128], num_runs; /* frames of each; 1: singly */
+static uint32_t xsk_room;
+static struct rte_mbuf *kept[FW_BURST]; /* made, not taken */
+static uint32_t num_kept;
+static bool refuse;
+
+struct gso_flows *gso_flows(struct gso *gso)
+{
+	(void)gso;
+	return &flows;
+}
+
+struct gso_held *gso_held(struct gso *gso)
+{
+	(void)gso;
+	return &held;
+}
+
+static void take(struct rte_mbuf *m)
+{
+	CU_ASSERT_EQUAL(be32_get(seg_tcp(m)->seq), sent_seq);
+	sent_seq += m->pkt_len - SEG_HDR_BYTES;
+	rte_pktmbuf_free(m);
+}
+
+bool gso_tx(struct gso *gso, struct rte_mbuf **frames, uint32_t n)
+{
+	(void)gso;
+	if (refuse)
+		return false;
+	runs[num_runs++] = n;
+	for (uint32_t i = 0; i < n; i++)
+		take(frames[i]);
+	return true;
+}
+
+uint32_t xsk_tx(struct xsk *xsk, struct rte_mbuf **frames, uint32_t n)
+{
+	(void)xsk;
+	n = n < xsk_room ? n : xsk_room;
+	xsk_room -= n;
+	for (uint32_t i = 0; i < n; i++) {
+		CU_ASSERT_EQUAL(frames[i]->ol_flags & RTE_MBUF_F_TX_L4_MASK, 0);
+		runs[num_runs++] = 1;
+		take(frames[i]);
+	}
+	return n;
+}
+
+/* n segments are sent, the last with these flags; returns how many were taken, the others are kept.
+ */
+static uint32_t send_some(uint32_t n, uint8_t last_flags)
+{
+	uint32_t took;
+
+	while (num_kept < n) {
+		kept[num_kept] =
+		    seg_make(pool, next_seq, SEG_MSS, num_kept + 1 < n ? WIRE_TCP_ACK : last_flags);
+		next_seq += SEG_MSS;
+		num_kept++;
+	}
+	took = wire_runs_tx(&wire, kept, n);
+	CU_ASSERT_FATAL(took <= n);
+	num_kept -= took;
+	memmove(kept, kept + took, num_kept * sizeof(kept[0]));
+	return took;
+}
+
+/* A flow that is past its single frames. */
+static void begin(void)
+{
+	pool = seg_pool("wire_runs_ut");
+	memset(&flows, 0, sizeof(flows));
+	memset(&held, 0, sizeof(held));
+	refuse = false;
+	xsk_room = UINT32_MAX;
+	next_seq = sent_seq = SEQ;
+	for (uint32_t i = 0; i < 64; i++) {
+		num_runs = 0;
+		CU_ASSERT_EQUAL(send_some(1, WIRE_TCP_ACK), 1);
+	}
+	num_runs = 0;
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), SEG_POOL);
+}
+
+static void end(void)
+{
+	CU_ASSERT_EQUAL(held.num, 0);
+	CU_ASSERT_EQUAL(sent_seq, next_seq);
+	CU_ASSERT_EQUAL(rte_mempool_avail_count(pool), SEG_POOL);
+}
+
+/* Bursts of one flow come out in runs as long as they can be, but for one frame too many. */
+static void bursts_become_one(void)
+{
+	uint32_t frames = 0, longest = 0;
+
+	begin();
+	for (uint32_t i = 0; i < LONGEST; i++) {
+		CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK), FW_BURST);
+		CU_ASSERT_EQUAL(wire_runs_pump(&wire), 0);
+	}
+	while (held.num)
+		(void)wire_runs_pump(&wire);
+	for (uint32_t i = 0; i < num_runs; i++) {
+		frames += runs[i];
+		longest += runs[i] == LONGEST;
+	}
+	CU_ASSERT_EQUAL(frames, LONGEST * FW_BURST);
+	CU_ASSERT_EQUAL(longest, FW_BURST - 1);
+	CU_ASSERT_EQUAL(num_runs, FW_BURST + 1);
+	end();
+}
+
+/* One turn, and no longer; and what ends a message, or a burst that was not full, not at all. */
+static void nothing_waits_long(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK), FW_BURST);
+	CU_ASSERT_EQUAL(num_runs, 0);
+	CU_ASSERT_TRUE(wire_runs_held(&wire));
+	CU_ASSERT_EQUAL(wire_runs_pump(&wire), 0);
+	CU_ASSERT_EQUAL(num_runs, 0);
+	CU_ASSERT_EQUAL(wire_runs_pump(&wire), FW_BURST);
+	CU_ASSERT_EQUAL(num_runs, 1);
+	CU_ASSERT_FALSE(wire_runs_held(&wire));
+	CU_ASSERT_EQUAL(wire_runs_pump(&wire), 0);
+	CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK | WIRE_TCP_PSH), FW_BURST);
+	CU_ASSERT_EQUAL(num_runs, 2);
+	CU_ASSERT_EQUAL(send_some(FW_BURST - 1, WIRE_TCP_ACK), FW_BURST - 1);
+	CU_ASSERT_EQUAL(num_runs, 3);
+	end();
+}
+
+/* What was held goes before what comes after it, whatever that is. */
+static void what_follows_comes_behind(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK), FW_BURST);
+	CU_ASSERT_EQUAL(send_some(1, WIRE_TCP_ACK | WIRE_TCP_FIN), 1);
+	CU_ASSERT_EQUAL(num_runs, 2);
+	CU_ASSERT_EQUAL(runs[0], FW_BURST);
+	CU_ASSERT_EQUAL(runs[1], 1);
+	end();
+}
+
+/* Every length that may be held, and bursts of every length behind it. */
+static void every_length(void)
+{
+	for (uint32_t first = 0; first < LONGEST; first++) {
+		for (uint32_t n = 1; n <= FW_BURST; n++) {
+			begin();
+			/* A run of its own, so that the rest of the second burst is held. */
+			held.num = first;
+			for (uint32_t i = 0; i < first; i++, next_seq += SEG_MSS)
+				held.frames[i] = seg_make(pool, next_seq, SEG_MSS, WIRE_TCP_ACK);
+			CU_ASSERT_EQUAL(send_some(n, WIRE_TCP_ACK), n);
+			while (held.num)
+				(void)wire_runs_pump(&wire);
+			end();
+		}
+	}
+}
+
+static void no_room(void)
+{
+	begin();
+	/* The kernel refuses the run: as many as the ring takes go singly. */
+	refuse = true;
+	xsk_room = 10;
+	CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK | WIRE_TCP_PSH), 10);
+	xsk_room = 100;
+	CU_ASSERT_EQUAL(send_some(FW_BURST - 10, WIRE_TCP_ACK), FW_BURST - 10);
+	CU_ASSERT_EQUAL(num_runs, FW_BURST);
+	/* What was held stays so, and nothing else is taken. */
+	refuse = false;
+	CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK), FW_BURST);
+	CU_ASSERT_EQUAL(held.num, FW_BURST);
+	refuse = true;
+	xsk_room = 3;
+	CU_ASSERT_EQUAL(send_some(5, WIRE_TCP_ACK), 0);
+	CU_ASSERT_EQUAL(held.num, FW_BURST - 3);
+	CU_ASSERT_EQUAL(wire_runs_pump(&wire), 0);
+	CU_ASSERT_EQUAL(wire_runs_pump(&wire), 0);
+	CU_ASSERT_EQUAL(held.num, FW_BURST - 3);
+	/* The rest of it and two of those behind. */
+	xsk_room = FW_BURST - 1;
+	CU_ASSERT_EQUAL(send_some(5, WIRE_TCP_ACK), 2);
+	CU_ASSERT_EQUAL(held.num, 0);
+	xsk_room = 3;
+	CU_ASSERT_EQUAL(send_some(3, WIRE_TCP_ACK), 3);
+	end();
+}
+
+UT_MAIN("dpdk_app/wire_runs", UT(bursts_become_one), UT(nothing_waits_long),
+	UT(what_follows_comes_behind), UT(every_length), UT(no_room))
