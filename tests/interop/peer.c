@@ -112,7 +112,7 @@ void peer_fill(const struct peer *p, uint8_t *to, uint32_t number)
 {
 	uint32_t seed = seed_of(p, p->passive);
 
-	for (uint32_t i = 0; !p->quick && i < p->bytes; i++)
+	for (uint32_t i = 0; i < p->bytes; i++)
 		to[i] = byte_of(seed, number, i);
 }
 

@@ -68,7 +68,7 @@ struct peer_note {
 
 /* What either end is told, and how far it is. */
 struct peer {
-	bool passive, quick; /* quick: data is neither made nor looked at */
+	bool passive, quick; /* quick: data is made once, and not looked at */
 	bool go;             /* the first note has come, or gone */
 	uint32_t op, flags, bytes, count, seed;
 	uint32_t wait_ms;  /* before the first note */

@@ -9,7 +9,7 @@
  *stag|victim]
  *
  * -d the sink of the data; -e who ends the connection; -w waits before the first message; -P the
- * active side's own port; -q data is neither made nor looked at, to measure the rest; -x stag:
+ * active side's own port; -q data is made once and not looked at, to measure the rest; -x stag:
  *writes to an STag that does not exist; victim: is written to so: both expect the connection to end
  *and the QP to be in error. BYTES is told to both sides, all else to the active one. Exit codes: 0,
  *1 wrong, 2 usage.
@@ -116,7 +116,8 @@ static void produce(struct rc *rc)
 		uint32_t slot = rc->p.sent % PEER_SLOTS;
 		uint8_t *from = rc->p.source + (size_t)slot * rc->p.stride;
 
-		peer_fill(&rc->p, from, rc->p.sent);
+		if (!rc->p.quick)
+			peer_fill(&rc->p, from, rc->p.sent);
 		if (rc->p.op == PEER_WRITE) {
 			post(rc, IBV_WR_RDMA_WRITE, from, rc->p.bytes,
 			     rc->p.peer_addr + (uint64_t)slot * rc->p.stride, rc->p.peer_stag, 0);

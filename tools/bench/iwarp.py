@@ -74,7 +74,7 @@ def bulk_row(env, iperf, name, offloads):
         run("ip", "-n", ns, "link", "set", dev, "up", cpu=None)
     run("ip", "-n", ns, "addr", "add", "10.79.0.1/24", "dev", "la", cpu=None)
     env.weftd("--port", "wa", "--ip", "10.79.0.2/24", "--netdev", "xdp", "--mpa-crc", "off", ns=ns)
-    num = max(10, int(250 * env.args.seconds))
+    num = max(10, int(600 * env.args.seconds))  # some as long as iperf3's window
     return row(env, 1500, name, "Gb/s", lambda: bulk_once(env, ns, num), lambda: iperf(env, spaces))
 
 
