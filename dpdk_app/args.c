@@ -498,6 +498,11 @@ static bool config_line(struct args_state *st, const char *path, uint32_t number
 	word = trim(line);
 	value = value ? trim(value) : NULL;
 	option = find_option(word);
+	if (!option && !value) {
+		/* "nics 4" */
+		word[strcspn(word, " \t")] = '\0';
+		option = find_option(word);
+	}
 	if (!option)
 		return wrong(st, "%s:%u: unknown word \"%.40s\"; weftd --help lists them", path,
 			     number, word);

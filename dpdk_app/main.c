@@ -98,6 +98,8 @@ static const char *shard_cpus(const struct nic *nic, char *text, size_t bytes)
 
 static void say_ready(const struct app *app)
 {
+	char last[sizeof(app->nic[0].name) + 4] = "";
+
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		const struct nic *nic = &app->nic[i];
 		char ip[INET_ADDRSTRLEN], cpus[128];
@@ -113,9 +115,11 @@ static void say_ready(const struct app *app)
 	}
 	log_verbose("CRC32C by %s, %s", accel_name(),
 		    app->hugepages ? "hugepages" : "ordinary memory");
-	printf("weftd: ready: %u NIC%s %s0..%s%u in %s, %u core%s, process %d\n", app->num_nics,
-	       app->num_nics == 1 ? "" : "s", app->conf.name, app->conf.name, app->num_nics - 1,
-	       app->conf.run_dir, app->num_cores, app->num_cores == 1 ? "" : "s", (int)getpid());
+	if (app->num_nics > 1)
+		snprintf(last, sizeof(last), " to %s", app->nic[app->num_nics - 1].name);
+	printf("weftd: ready: %u NIC%s, %s%s, in %s; %u core%s, process %d\n", app->num_nics,
+	       app->num_nics == 1 ? "" : "s", app->nic[0].name, last, app->conf.run_dir,
+	       app->num_cores, app->num_cores == 1 ? "" : "s", (int)getpid());
 	fflush(stdout);
 	notify_send("READY=1");
 }

@@ -358,6 +358,7 @@ static int shard_firmware(struct shard *shard)
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
 	if (!shard->fw)
 		return -EINVAL;
+	shard->link_up = true; /* what it takes for granted until it is told */
 	shard->stages = nic->app->conf.stages;
 	if (shard->stages)
 		fw_set_clock(shard->fw, nic_cycles);

@@ -33,6 +33,7 @@ static int nic_lock(struct nic *nic)
 	char name[sizeof(nic->name)];
 	char pid[16] = "";
 	ssize_t n;
+	int err;
 
 	/* A copy: what snprintf() reads must not look as if it could lie in what it writes. */
 	memcpy(name, nic->name, sizeof(name));
@@ -40,9 +41,10 @@ static int nic_lock(struct nic *nic)
 	snprintf(nic->socket_path, sizeof(nic->socket_path), "%s/%s", dir, name);
 	nic->lock_fd = open(nic->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (nic->lock_fd < 0) {
-		log_error("%s: %s; choose a --run-dir that can be written", nic->lock_path,
-			  strerror(errno));
-		return -errno;
+		err = -errno;
+		log_error("%s: %s; %schoose a --run-dir that can be written", nic->lock_path,
+			  strerror(errno), err == -EACCES ? "be root, or " : "");
+		return err;
 	}
 	if (flock(nic->lock_fd, LOCK_EX | LOCK_NB)) {
 		n = pread(nic->lock_fd, pid, sizeof(pid) - 1, 0);
@@ -68,7 +70,8 @@ int nic_lock_all(struct app *app)
 
 	if (mkdir(dir, NIC_DIR_MODE) && errno != EEXIST) {
 		err = -errno;
-		log_error("%s: %s; choose a --run-dir that can be made", dir, strerror(errno));
+		log_error("%s: %s; %schoose a --run-dir that can be made", dir, strerror(errno),
+			  err == -EACCES ? "be root, or " : "");
 		return err;
 	}
 	for (uint32_t i = 0; !err && i < app->num_nics; i++)

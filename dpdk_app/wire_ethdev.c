@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
+#include <rte_log.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 #include <stdio.h>
@@ -299,10 +300,17 @@ const struct wire_ops wire_ethdev_ops = {
 
 int wire_vdev_make(struct wire *wire, const char *vdev, const char *args)
 {
+	int level = rte_log_get_level(RTE_LOGTYPE_EAL);
 	int err;
 
 	log_verbose("%s: device %s %s", wire->nic->name, vdev, args);
+	/* That it failed is told once, by the caller, in words for whoever started us. */
+	if (!wire->nic->app->conf.verbose) {
+		rte_log_set_level(RTE_LOGTYPE_EAL, RTE_LOG_CRIT);
+		rte_log_set_level_pattern("pmd.net.af_packet", RTE_LOG_CRIT);
+	}
 	err = rte_eal_hotplug_add("vdev", vdev, args);
+	rte_log_set_level(RTE_LOGTYPE_EAL, (uint32_t)level);
 	if (err)
 		return err < 0 ? err : -ENODEV;
 	snprintf(wire->vdev, sizeof(wire->vdev), "%s", vdev);

@@ -48,6 +48,26 @@ static void memif_remove_stale(const char *path)
 	close(fd);
 }
 
+/* The driver calls a directory that is not there an invalid argument. */
+static int memif_look(const char *path, bool server)
+{
+	char dir[CONF_DEVICE_CHARS];
+	char *slash;
+	int err;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash)
+		slash[slash == dir] = '\0';
+	else
+		strcpy(dir, ".");
+	if (!access(dir, server ? W_OK | X_OK : X_OK))
+		return 0;
+	err = -errno;
+	log_error("memif at %s: its directory %s: %s", path, dir, strerror(-err));
+	return err;
+}
+
 void wire_memif_restart(struct wire *wire)
 {
 	if (!atomic_load_explicit(&wire->restart, memory_order_acquire))
@@ -64,12 +84,15 @@ int wire_memif_open(struct nic *nic)
 	struct wire_ethdev_conf conf = {.rx_queues = 1, .rx_descs = 0, .tx_descs = 0};
 	const char *path = nic->conf->device;
 	bool server = nic->conf->memif_server;
-	struct wire *wire = wire_new(nic, &wire_ethdev_ops);
+	struct wire *wire;
 	uint32_t frame = nic->mtu + (uint32_t)sizeof(struct wire_eth);
 	char vdev[32];
 	char args[320];
-	int err;
+	int err = memif_look(path, server);
 
+	if (err)
+		return err;
+	wire = wire_new(nic, &wire_ethdev_ops);
 	if (!wire)
 		return -ENOMEM;
 	if (server)
@@ -96,9 +119,8 @@ int wire_memif_open(struct nic *nic)
 		err = wire_ethdev_start(wire, &conf);
 	}
 	if (err) {
-		log_error("memif at %s: %s; its directory must exist, and one side must be "
-			  "memif:%s,server",
-			  path, strerror(-err), path);
+		log_error("memif at %s: %s; is another weftd its server already?", path,
+			  strerror(-err));
 		return err;
 	}
 	/* Its interrupt is raised by the peer only where both ends arm it: look instead. */

@@ -252,6 +252,8 @@ static void wrong_config_files(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(error, ":2: unknown word \"nicks\""));
 	CU_ASSERT_EQUAL(parse_file("nics\n", ""), ARGS_WRONG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(error, "nics = N"));
+	CU_ASSERT_EQUAL(parse_file("nics 2\n", ""), ARGS_WRONG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error, "write \"nics = N\""));
 	CU_ASSERT_EQUAL(parse_file("nics = 2\nno-cc = yes\n", ""), ARGS_WRONG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(error, "takes no value"));
 	CU_ASSERT_EQUAL(parse_file("nics = 99\n", ""), ARGS_WRONG);

@@ -1,17 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Two weftd processes with a memif between them; the second comes and goes while the first stays.
+# Two weftd processes with a memif between them; the second comes and goes while the first stays, whose link is up
+# as long as the other one is there.
 
 . tests/int/lib.sh
 
 sock=$WEFT_RUN_DIR/memif.sock
 weftd_start left --port "memif:$sock,server" --ip 10.9.0.1/24 --mtu 9000 --name left
 
+# link_is NIC up|down
+link_is()
+{
+	ctl list >"$WEFT_TMP/list"
+	[ "$(awk -v nic="$1" '$1 == nic { print $5 }' "$WEFT_TMP/list")" = "$2" ]
+}
+wait_until 'left0, which is alone, has no link' link_is left0 down
+
 round()
 {
 	local op
 	weftd_start "right$1" --port "memif:$sock" --ip 10.9.0.2/24 --mtu 9000 --name right
+	wait_until 'both have a link' link_is left0 up
+	wait_until 'both have a link' link_is right0 up
 	# The one that came anew speaks first: the other one learns that its session is of the past.
 	bench left0 right0 lat --iters 300
 	for op in send write read; do
@@ -23,6 +34,7 @@ round()
 	bench right0 left0 rate --qp ud --iters 5000
 	bench right0 left0 lat --qp ud --iters 300 --size 8000
 	weftd_stop "right$1"
+	wait_until 'left0 has no link' link_is left0 down
 }
 
 round first
