@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "nic_fw/mpa.h"
 #include "tools/weft-bench/ep.h"
 #include "tools/weft-bench/report.h"
 
@@ -80,7 +81,7 @@ static int make_qps(struct ep *ep, uint32_t num)
 }
 
 /* Connections from one end to the other; all go with the contexts. */
-static int make_connections(struct ep *from, struct ep *to, uint32_t num)
+static int make_connections(struct ep *from, struct ep *to, uint32_t first, uint32_t num)
 {
 	const uint32_t access = WEFT_ACCESS_LOCAL_WRITE;
 	uint32_t i;
@@ -92,7 +93,9 @@ static int make_connections(struct ep *from, struct ep *to, uint32_t num)
 		if (!a || !b || link_open(&l, from->o, from->context, &from->link) ||
 		    link_call(&l, a, to->local.ip, to->local.port, 1) ||
 		    link_answer(&to->link, b, access, 1) || link_finish(&l, a, access, 1))
-			return -1;
+			return fail("with %u connections made, %u of them before the first look; "
+				    "a shard of a NIC has %u at most",
+				    first + i, (uint32_t)MEM_FIRST, (uint32_t)MPA_MAX_CONNS);
 	}
 	return 0;
 }
@@ -124,7 +127,7 @@ static int meet_peers(struct ep *ep, uint32_t first, uint32_t num)
 
 static int make(struct ep *ep, struct ep *other, uint32_t first, uint32_t num)
 {
-	int rc = ep_is_tcp(ep->o) ? make_connections(ep, other, num)
+	int rc = ep_is_tcp(ep->o) ? make_connections(ep, other, first, num)
 		 : ep->o->qps     ? make_qps(ep, num)
 				  : meet_peers(ep, first, num);
 
