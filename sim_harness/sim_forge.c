@@ -4,7 +4,7 @@
  *
  * A copy of a weft datagram that really went by, with fields changed or its end cut off, and its
  * lengths, checksum and CRC32C made right again: unlike a corrupted frame it meets the
- * parsers behind the CRC. Called by sim_link.c for the fault "forge"; calls nothing.
+ * parsers behind the CRC. Called by sim_link.c for the fault "forge"; calls sim_forge_tcp.c.
  * docs/wire-format.md.
  */
 #include "sim_harness/sim_int.h"
@@ -121,6 +121,8 @@ struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct s
 	struct wire_udp udp;
 	struct sim_pkt *twin;
 
+	if (sim_is_segment(pkt))
+		return sim_forge_segment(sim, prng, pkt);
 	if (!is_dgram(pkt))
 		return NULL;
 	memcpy(&udp, pkt->data + UDP_AT, sizeof(udp));

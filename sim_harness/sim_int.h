@@ -193,8 +193,13 @@ struct sim {
 struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes);
 void sim_pkt_free(struct sim *sim, struct sim_pkt *pkt);
 
-/* sim_forge.c: a copy of a weft datagram that is wrong in a way its CRC does not show; NULL. */
+/* sim_forge.c: a copy of a weft datagram or a segment, wrong in a way its CRC does not show; NULL.
+ */
 struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct sim_pkt *pkt);
+/* sim_forge_tcp.c: whether it is a segment of TCP; a wrong copy of one. */
+bool sim_is_segment(const struct sim_pkt *pkt);
+struct sim_pkt *sim_forge_segment(struct sim *sim, struct sim_prng *prng,
+				  const struct sim_pkt *pkt);
 
 /* sim_link.c: takes a frame that leaves a NIC at when_ns; it owns pkt from here on. */
 void sim_link_tx(struct sim_nic *from, struct sim_pkt *pkt, uint64_t when_ns, bool control);

@@ -193,7 +193,10 @@ static bool lost(struct sim_nic *to)
 	return sim_prng_chance(&to->link_prng, link->loss_ppm);
 }
 
-/* A forged twin comes a little later than the frame it is made from. */
+/*
+ * A forged twin comes a little later than the frame it is made from; a segment, of which TCP takes
+ * the first that comes, just before it.
+ */
 static void forge(struct sim_nic *to, const struct sim_pkt *pkt, uint64_t at_ns)
 {
 	struct sim_pkt *twin = sim_forge(to->sim, &to->link_prng, pkt);
@@ -201,8 +204,9 @@ static void forge(struct sim_nic *to, const struct sim_pkt *pkt, uint64_t at_ns)
 	if (!twin)
 		return;
 	to->counts.forged++;
-	sim_at(to->sim, at_ns + sim_prng_below(&to->link_prng, FORGED_NS), arrive, to,
-	       (uintptr_t)twin);
+	if (!sim_is_segment(pkt))
+		at_ns += sim_prng_below(&to->link_prng, FORGED_NS);
+	sim_at(to->sim, at_ns, arrive, to, (uintptr_t)twin);
 }
 
 /* Sends one copy on its way from the switch's queue to the NIC. */

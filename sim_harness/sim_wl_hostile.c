@@ -9,9 +9,9 @@
  * given for, and nothing is left in the NICs when the processes are gone. Each
  * process has a window that peers may write, in the middle of memory that they may not:
  * unregistered bytes on both sides, a region for reading only, one for local use only. One more
- * process lets its CQ run over.
+ * process lets its CQ run over, and those of sim_wl_hostile_cm.c misuse connections.
  */
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/sim_wl_hostile.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -59,10 +59,20 @@ struct hostile {
 	struct sim_prng prng;
 };
 
+enum {
+	PARAM_CONNECT,
+};
+
+static const struct sim_param params[] = {
+    {"connect", "processes that misuse connections: 1 yes, 0 no", 1, 0, 1},
+    {NULL, NULL, 0, 0, 0},
+};
+
 struct hostile_state {
 	uint32_t num; /* NICs; two processes on each: RD, UD */
 	struct hostile *all;
 	struct sim_end sleeper; /* never polls, and its CQ is too small */
+	struct rogues *rogues;  /* NULL: none */
 };
 
 static struct hostile *peer_of(struct hostile *a, uint32_t p)
@@ -315,6 +325,8 @@ static int start(struct sim_run *run)
 	}
 	if (!rc)
 		rc = start_sleeper(run);
+	if (!rc && run->param[PARAM_CONNECT])
+		rc = rogues_start(run, &st->rogues);
 	for (i = 0; i < 2 * st->num && !rc; i++)
 		sim_at(run->sim, sim_now_ns(run->sim) + i, step, &st->all[i], 0);
 	return rc;
@@ -330,7 +342,7 @@ static bool quiet(struct sim_run *run)
 		if (st->all[i].busy)
 			return false;
 	}
-	return true;
+	return !st->rogues || rogues_quiet(st->rogues);
 }
 
 static void check(struct sim_run *run)
@@ -341,6 +353,8 @@ static void check(struct sim_run *run)
 	for (i = 0; i < 2 * st->num; i++)
 		check_watched(&st->all[i]);
 	check_sleeper(run);
+	if (st->rogues)
+		rogues_check(st->rogues);
 }
 
 static void close_all(struct sim_run *run)
@@ -351,6 +365,8 @@ static void close_all(struct sim_run *run)
 	for (i = 0; i < 2 * st->num; i++)
 		sim_end_close(&st->all[i].end);
 	sim_end_close(&st->sleeper);
+	if (st->rogues)
+		rogues_close(st->rogues);
 }
 
 static void stop(struct sim_run *run)
@@ -359,6 +375,8 @@ static void stop(struct sim_run *run)
 	uint32_t i;
 
 	close_all(run);
+	if (st->rogues)
+		rogues_free(st->rogues);
 	for (i = 0; i < 2 * st->num; i++)
 		free(st->all[i].copy);
 	free(st->all);
@@ -374,6 +392,7 @@ const struct sim_workload sim_wl_hostile = {
     .stop = stop,
     .close = close_all,
     .bears_forgery = true,
+    .params = params,
     .drain_ns = DRAIN_NS,
     .weight = 2,
 };

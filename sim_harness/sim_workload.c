@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The longest time-out of what the NICs keep for processes that are gone, and some. */
-#define EMPTY_NS UINT64_C(60000000000)
+/*
+ * The longest time-out of what the NICs keep for processes that are gone, and some: TCP gives up
+ * after 100 s, and keeps a connection that has ended for 60 s.
+ */
+#define EMPTY_NS UINT64_C(200000000000)
 
 static const struct sim_workload *const workloads[] = {
     &sim_wl_rd_mix, &sim_wl_rd_send, &sim_wl_ud_send,   &sim_wl_ud_long, &sim_wl_verbs,

@@ -142,6 +142,17 @@ static void tcp_deaths(void)
 	run_seeds(&job, 2, 3);
 }
 
+/* Connections are misused and their segments forged. */
+static void hostile_connections(void)
+{
+	const struct job job = {
+	    .workload = "hostile", .faults = "forge=5", .nics = 3, .duration_ns = 3 * FIX_MS};
+	uint64_t first = run(&job, 1);
+
+	CU_ASSERT(run(&job, 1) == first);
+	run_seeds(&job, 2, 2);
+}
+
 static void rd_heavy_loss(void)
 {
 	const struct job job = {.workload = "rd_mix",
@@ -299,7 +310,7 @@ static void verbs_faults(void)
 }
 
 UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_heavy_faults),
-	UT(rd_heavy_loss), UT(tcp_clean), UT(tcp_faults), UT(tcp_deaths),
+	UT(rd_heavy_loss), UT(tcp_clean), UT(tcp_faults), UT(tcp_deaths), UT(hostile_connections),
 	UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu), UT(rd_shards),
 	UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_faults), UT(ud_long_faults), UT(records),
 	UT(verbs_clean), UT(verbs_faults))
