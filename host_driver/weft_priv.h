@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "host_driver/weft.h"
+#include "host_driver/weft_cancel.h"
 #include "host_driver/weft_chan.h"
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
@@ -283,27 +284,6 @@ extern struct weft_global weft_global;
 /* The lock; its holder is not cancelled (weft_cancel_off()). */
 void weft_global_lock(void);
 void weft_global_unlock(void);
-
-/*
- * Programs cancel threads that wait for events (pthread_cancel(3)). Nobody is cancelled with a lock
- * of ours, or with an answer of the NIC half read: system calls that are cancellation points stand
- * between these two wherever that could be. weft_cancel_off() returns what weft_cancel_restore()
- * takes; they nest.
- */
-static inline int weft_cancel_off(void)
-{
-	int before;
-
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	return before;
-}
-
-static inline void weft_cancel_restore(int before)
-{
-	int ignored;
-
-	(void)pthread_setcancelstate(before, &ignored);
-}
 
 static inline struct weft_ctx *weft_ctx_of(const struct weft_context *context)
 {

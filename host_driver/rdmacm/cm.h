@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "host_driver/weft_cancel.h"
 #include "host_driver/weft_cm.h"
 
 #define CM_API __attribute__((visibility("default")))

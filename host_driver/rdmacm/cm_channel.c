@@ -117,6 +117,7 @@ struct cm_source *cm_source_get(struct cm_channel *channel, struct cm_device *de
 static void append(struct cm_channel *channel, struct cm_event *event)
 {
 	const uint64_t one = 1;
+	int cancel = weft_cancel_off();
 	ssize_t n;
 
 	event->next = NULL;
@@ -126,6 +127,7 @@ static void append(struct cm_channel *channel, struct cm_event *event)
 	do {
 		n = write(channel->local_fd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);
+	weft_cancel_restore(cancel);
 }
 
 void cm_channel_put(struct cm_channel *channel, struct cm_event *event)

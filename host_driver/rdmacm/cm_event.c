@@ -394,15 +394,22 @@ static struct cm_event *next_event(struct cm_channel *channel)
 	return event;
 }
 
-CM_API int rdma_get_cm_event(struct rdma_event_channel *pub, struct rdma_cm_event **out)
+/* A thread may be cancelled while it waits, and nowhere else: not with a lock, nor an event. */
+static int wait_readable(int fd, int cancel)
 {
-	struct cm_channel *channel = cm_channel_of(pub);
-	struct pollfd pfd = {.events = POLLIN};
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	int rc;
+
+	weft_cancel_restore(cancel);
+	rc = poll(&pfd, 1, -1);
+	(void)weft_cancel_off();
+	return rc;
+}
+
+static int get_event(struct cm_channel *channel, int cancel, struct rdma_cm_event **out)
+{
 	struct cm_event *event;
 
-	if (!channel || !out)
-		return cm_error(EINVAL);
-	pfd.fd = channel->pub.fd;
 	for (;;) {
 		event = next_event(channel);
 		if (event && event->pub.event == RDMA_CM_EVENT_MULTICAST_JOIN &&
@@ -416,7 +423,19 @@ CM_API int rdma_get_cm_event(struct rdma_event_channel *pub, struct rdma_cm_even
 		}
 		if (fcntl(channel->pub.fd, F_GETFL) & O_NONBLOCK)
 			return cm_error(EAGAIN);
-		if (poll(&pfd, 1, -1) < 0)
+		if (wait_readable(channel->pub.fd, cancel) < 0)
 			return -1;
 	}
+}
+
+CM_API int rdma_get_cm_event(struct rdma_event_channel *pub, struct rdma_cm_event **out)
+{
+	int cancel, rc;
+
+	if (!pub || !out)
+		return cm_error(EINVAL);
+	cancel = weft_cancel_off();
+	rc = get_event(cm_channel_of(pub), cancel, out);
+	weft_cancel_restore(cancel);
+	return rc;
 }

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,6 +271,66 @@ static void migrate(void)
 	done(e.server, RDMA_CM_EVENT_DISCONNECTED);
 	ends_free(&e);
 	rdma_destroy_event_channel(other);
+}
+
+/* ---- threads that are cancelled
+ * --------------------------------------------------------------------- */
+
+struct taker {
+	struct rdma_event_channel *channel;
+	struct rdma_cm_event *event;
+	sem_t go;
+};
+
+/* Is cancelled as soon as it comes to a cancellation point. */
+static void *take(void *arg)
+{
+	struct taker *t = arg;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	sem_wait(&t->go);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	if (rdma_get_cm_event(t->channel, &t->event) == 0)
+		pthread_testcancel();
+	return NULL;
+}
+
+static void cancel(struct taker *t)
+{
+	pthread_t thread;
+	void *end;
+
+	sem_init(&t->go, 0, 0);
+	CHECK(pthread_create(&thread, NULL, take, t) == 0 && pthread_cancel(thread) == 0);
+	sem_post(&t->go);
+	alarm(LIMIT_S);
+	CHECK(pthread_join(thread, &end) == 0 && end == PTHREAD_CANCELED);
+	alarm(0);
+}
+
+/* While it waits, and not with an event: that is not lost, and nothing stays locked. */
+static void cancelled(void)
+{
+	struct taker t = {0};
+	struct ends e;
+
+	ends_new(&e, addr, RDMA_PS_TCP);
+	t.channel = e.client;
+	CHECK(fcntl(e.client->fd, F_SETFL, 0) == 0);
+	cancel(&t);
+	CHECK(!t.event);
+	/* of the NIC */
+	CHECK(rdma_resolve_addr(e.id, NULL, sa(&e.to), 2000) == 0);
+	readable(e.client);
+	cancel(&t);
+	CHECK(t.event && t.event->event == RDMA_CM_EVENT_ADDR_RESOLVED);
+	CHECK(rdma_ack_cm_event(t.event) == 0);
+	/* of the library */
+	CHECK(rdma_resolve_route(e.id, 2000) == 0);
+	cancel(&t);
+	CHECK(t.event && t.event->event == RDMA_CM_EVENT_ROUTE_RESOLVED);
+	CHECK(rdma_ack_cm_event(t.event) == 0);
+	ends_free(&e);
 }
 
 /* ---- a descriptor that is readable has an event --------------------------------------------- */
@@ -539,6 +600,7 @@ static void calls(void)
 	for (int who = 0; who < 3; who++)
 		flush(who);
 	migrate();
+	cancelled();
 	for (int i = 0; i < SPINS; i++)
 		spinning();
 	names();
