@@ -10,8 +10,9 @@
  *	lock			everything else; taken last, never held while sleeping
  *
  * A thread that sleeps has entered itself in the list of the socket (rs_wait.c); whoever takes
- * completions wakes the others in it. Below are the public calls of librdmacm and libibverbs,
- * nothing else.
+ * completions wakes the others in it. A thread may
+ * be cancelled while it sleeps there, and nowhere else. Below are the public calls of librdmacm and
+ * libibverbs, nothing else.
  */
 #ifndef WEFT_RDMACM_RS_H
 #define WEFT_RDMACM_RS_H
@@ -29,6 +30,7 @@
 
 #include "host_driver/rdmacm/rs_flow.h"
 #include "host_driver/rdmacm/rs_wire.h"
+#include "host_driver/weft_cancel.h"
 
 #define RS_API __attribute__((visibility("default")))
 

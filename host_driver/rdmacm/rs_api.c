@@ -302,7 +302,10 @@ static void drop(struct rs *rs)
 	struct rs *queue;
 	struct rdma_cm_id *id;
 	bool was_connected;
+	int cancel;
 
+	/* Nobody else could end it. */
+	cancel = weft_cancel_off();
 	pthread_mutex_lock(&rs->lock);
 	if (rs->state == RS_CONNECTED)
 		drain(rs);
@@ -334,6 +337,7 @@ static void drop(struct rs *rs)
 	rs->queue_end = &rs->queue;
 	pthread_mutex_unlock(&rs->lock);
 	drop_queue(rs, queue);
+	weft_cancel_restore(cancel);
 }
 
 /* Waits until the peer's NIC has what was sent, but no longer than RS_LINGER_S. */

@@ -235,6 +235,15 @@ static int poll_set(struct poll_set *s, struct rs_deadline deadline)
 	}
 }
 
+/* The thread is cancelled in one of the waits. */
+static void cancelled(void *arg)
+{
+	struct poll_set *s = arg;
+
+	leave(s);
+	set_close(s);
+}
+
 static int poll_until(struct pollfd *fds, nfds_t nfds, struct rs_deadline deadline,
 		      const sigset_t *mask)
 {
@@ -244,7 +253,9 @@ static int poll_until(struct pollfd *fds, nfds_t nfds, struct rs_deadline deadli
 	if (rc < 0)
 		return rs_fail(-rc);
 	s.mask = mask;
+	pthread_cleanup_push(cancelled, &s);
 	rc = poll_set(&s, deadline);
+	pthread_cleanup_pop(0);
 	set_close(&s);
 	return rc < 0 ? rs_fail(-rc) : rc;
 }

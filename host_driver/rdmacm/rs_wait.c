@@ -91,18 +91,23 @@ void rs_unlink(struct rs_link *link)
 
 void rs_wake(struct rs *rs)
 {
+	int cancel = weft_cancel_off();
+
 	for (struct rs_link *l = rs->waiters; l; l = l->next) {
 		if (!l->woken)
 			(void)eventfd_write(l->waiter->fd, 1);
 		l->woken = true;
 	}
+	weft_cancel_restore(cancel);
 }
 
 void rs_waiter_clear(struct rs_waiter *waiter)
 {
+	int cancel = weft_cancel_off();
 	eventfd_t count;
 
 	(void)eventfd_read(waiter->fd, &count);
+	weft_cancel_restore(cancel);
 }
 
 struct rs_deadline rs_deadline_in(const struct timeval *tv)
@@ -136,12 +141,38 @@ const struct timespec *rs_deadline_left(struct rs_deadline d, struct timespec *l
 	return left;
 }
 
+struct sleeper {
+	struct rs *rs;
+	struct rs_link link;
+};
+
+/* It is cancelled: its entry, on a stack that goes, is found by nobody any more. */
+static void cancelled(void *arg)
+{
+	struct sleeper *s = arg;
+
+	pthread_mutex_lock(&s->rs->lock);
+	rs_unlink(&s->link);
+	pthread_mutex_unlock(&s->rs->lock);
+}
+
+/* Without the lock. 0 or a negative errno. */
+static int sleep_in(struct sleeper *s, struct pollfd *p, nfds_t n, int ms)
+{
+	int rc;
+
+	pthread_cleanup_push(cancelled, s);
+	rc = poll(p, n, ms) < 0 ? -errno : 0;
+	pthread_cleanup_pop(0);
+	return rc;
+}
+
 int rs_sleep(struct rs *rs, struct rs_deadline deadline)
 {
 	struct rs_waiter *w = rs_waiter();
 	struct pollfd p[RS_FDS_OF_ONE + 1];
 	int fds[RS_FDS_OF_ONE], n, ms, rc;
-	struct rs_link link;
+	struct sleeper self = {.rs = rs};
 
 	if (!w)
 		return -ENFILE;
@@ -150,15 +181,15 @@ int rs_sleep(struct rs *rs, struct rs_deadline deadline)
 	ms = rs_deadline_ms(deadline);
 	if (ms == 0)
 		return -EAGAIN;
-	rs_link(rs, &link, w);
+	rs_link(rs, &self.link, w);
 	n = rs_fds(rs, fds);
 	for (int i = 0; i < n; i++)
 		p[i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
 	p[n] = (struct pollfd){.fd = w->fd, .events = POLLIN};
 	pthread_mutex_unlock(&rs->lock);
-	rc = poll(p, (nfds_t)n + 1, ms) < 0 ? -errno : 0;
+	rc = sleep_in(&self, p, (nfds_t)n + 1, ms);
 	pthread_mutex_lock(&rs->lock);
-	rs_unlink(&link);
+	rs_unlink(&self.link);
 	rs_waiter_clear(w);
 	rs_events(rs);
 	return rc;

@@ -326,6 +326,51 @@ static void datagrams(void)
 	free(out);
 }
 
+static void *reads(void *arg)
+{
+	char byte;
+
+	(void)!rrecv(*(int *)arg, &byte, 1, 0);
+	return NULL;
+}
+
+static void *polls(void *arg)
+{
+	(void)poll_one(*(int *)arg, POLLIN, -1);
+	return NULL;
+}
+
+static void *accepts(void *arg)
+{
+	(void)raccept(*(int *)arg, NULL, NULL);
+	return NULL;
+}
+
+/* Threads that are cancelled while they wait: nobody finds them in a list afterwards. */
+static void cancelled(int listen_fd)
+{
+	void *(*const calls[])(void *) = {reads, polls, accepts};
+	int fd[2], more[2];
+	pthread_t thread;
+	char byte;
+	void *end;
+
+	pair(listen_fd, fd);
+	for (int i = 0; i < 9; i++) {
+		CHECK(pthread_create(&thread, NULL, calls[i % 3],
+				     i % 3 == 2 ? &listen_fd : &fd[0]) == 0);
+		usleep(10000); /* it has stopped spinning by then, or not */
+		CHECK(pthread_cancel(thread) == 0);
+		CHECK(pthread_join(thread, &end) == 0 && end == PTHREAD_CANCELED);
+	}
+	CHECK(rsend(fd[1], "x", 1, 0) == 1);
+	CHECK(poll_one(fd[0], POLLIN, 20000) == POLLIN);
+	CHECK(rrecv(fd[0], &byte, 1, 0) == 1 && byte == 'x');
+	pair(listen_fd, more);
+	for (int i = 0; i < 2; i++)
+		CHECK(rclose(fd[i]) == 0 && rclose(more[i]) == 0);
+}
+
 static int on_port(void)
 {
 	int fd = rsocket(AF_INET, SOCK_DGRAM, 0), on = 1;
@@ -459,6 +504,7 @@ int main(int argc, char **argv)
 	half_closed(fd);
 	errors(fd);
 	without_blocking(fd);
+	cancelled(fd);
 	forks(fd);
 	iomaps(fd);
 	CHECK(rclose(fd) == 0);
