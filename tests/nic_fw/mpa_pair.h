@@ -397,6 +397,53 @@ static void mp_run(void)
 	}
 }
 
+/* ---- Terminates ------------------------------------------------------------------------------ */
+
+/*
+ * The last FPDU that a side sent, without markers, is this Terminate, byte for byte (RFC 5040 4.8).
+ * fault: the FPDU that it quotes, as far as hdrct says.
+ */
+static inline bool mp_expect_terminate(const struct mp_side *side, uint8_t layer_etype,
+				       uint8_t code, uint8_t hdrct, const uint8_t *fault)
+{
+	const uint8_t *sent = side->wire + (side->made > 1 ? side->seg[side->made - 2].end : 0);
+	uint8_t want[128] = {0, 0, 0x41, 0x47, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0};
+	uint32_t n = MPA_LENGTH_BYTES + sizeof(struct wire_ddp_untagged), hdr = 0;
+	struct be32 sum = be32_put(0);
+	bool same;
+
+	want[n++] = layer_etype;
+	want[n++] = code;
+	want[n++] = hdrct;
+	want[n++] = 0;
+	if (hdrct & WIRE_TERM_HDRCT_M) {
+		memcpy(want + n, fault, 2);
+		n += 2;
+	}
+	if (hdrct & WIRE_TERM_HDRCT_D)
+		hdr = fault[2] & WIRE_DDP_TAGGED ? sizeof(struct wire_ddp_tagged)
+						 : sizeof(struct wire_ddp_untagged);
+	if (hdrct & WIRE_TERM_HDRCT_R)
+		hdr += (fault[3] & WIRE_RDMAP_OPCODE_MASK) == WIRE_RDMAP_READ_REQUEST
+			   ? sizeof(struct wire_read_request)
+			   : sizeof(struct wire_atomic_request);
+	if (hdr)
+		memcpy(want + n, fault + MPA_LENGTH_BYTES, hdr);
+	n += hdr;
+	want[1] = (uint8_t)(n - MPA_LENGTH_BYTES);
+	n = (n + 3) / 4 * 4;
+	if (side->conn->param.crc)
+		sum = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, want, n));
+	memcpy(want + n, &sum, sizeof(sum));
+	same = side->made && !memcmp(sent, want, n + sizeof(sum)) &&
+	       side->wire + side->wrote == sent + n + sizeof(sum);
+	if (!same)
+		printf("\n    Terminate %02x/%02x/%02x, not %02x/%02x/%02x", sent[20], sent[21],
+		       sent[22], layer_etype, code, hdrct);
+	CU_ASSERT_TRUE(same);
+	return same;
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 static void mp_req(uint32_t e, uint8_t opcode, uint64_t wr_id, uint32_t bytes, uint32_t imm)
