@@ -237,4 +237,28 @@ static void csv(void)
 	free(r);
 }
 
-UT_MAIN("tools/irqs_out", UT(text), UT(interfaces), UT(many), UT(json), UT(csv))
+/* A process may have any bytes for a name, and the kernel cuts UTF-8 in the middle of a letter. */
+static void names(void)
+{
+	struct tool tool = {.netns = 9, .format = TOOL_JSON};
+	struct irqs_report *r = make_report();
+	json_t *object, *process;
+	char *t;
+
+	memcpy(r->row[IRQS_SLOT_FIRST].proc.comm, "\033[2Jm\xc3\xbcll\xc3", 11);
+	memcpy(wakes[0].wake.comm, "\xff", 2);
+	memcpy(netdevs[0].netdev.name, "e\x9b", 3);
+	irqs_report_plain(r);
+	t = print(&tool, r, true);
+	object = json_loads(t, 0, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(object);
+	process = json_array_get(json_object_get(object, "processes"), 0);
+	CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(process, "comm")), "?[2Jm??ll?");
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(object, "wakes")), 2);
+	CU_ASSERT_EQUAL(json_array_size(json_object_get(object, "interfaces")), 2);
+	json_decref(object);
+	free(t);
+	free(r);
+}
+
+UT_MAIN("tools/irqs_out", UT(text), UT(interfaces), UT(many), UT(json), UT(csv), UT(names))

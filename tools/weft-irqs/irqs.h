@@ -128,6 +128,12 @@ struct irqs_report *irqs_report_copy(const struct irqs_report *report);
 
 /* report becomes what came after before, an older report of the same irqs_start(). */
 void irqs_report_since(struct irqs_report *report, const struct irqs_report *before);
+
+/*
+ * Names of processes and interfaces as weftd shows them: a ? for what is no printable ASCII. The
+ * kernel lets a process have any bytes for a name, and cuts it at the 16th. A report comes so.
+ */
+void irqs_report_plain(struct irqs_report *report);
 void irqs_report_free(struct irqs_report *report);
 
 /* Sums over the processes asked for, as irqs_read() has them. */

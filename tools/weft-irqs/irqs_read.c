@@ -246,6 +246,7 @@ int irqs_snapshot(struct irqs *irqs, struct irqs_report **out)
 		return rc;
 	}
 	select_wakes(irqs, report);
+	irqs_report_plain(report);
 	*out = report;
 	return 0;
 }

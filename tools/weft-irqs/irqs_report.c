@@ -26,6 +26,23 @@ void irqs_add_counts(struct irqs_slot_counts *to, const struct irqs_slot_counts 
 		sum[i] = sign > 0 ? sum[i] + more[i] : sum[i] - more[i];
 }
 
+static void make_plain(char *name, size_t room)
+{
+	for (size_t i = 0; i < room && name[i]; i++)
+		if (name[i] < ' ' || name[i] > '~')
+			name[i] = '?';
+}
+
+void irqs_report_plain(struct irqs_report *report)
+{
+	for (uint32_t i = 0; i < report->num_rows; i++)
+		make_plain(report->row[i].proc.comm, sizeof(report->row[i].proc.comm));
+	for (uint32_t i = 0; i < report->num_wakes; i++)
+		make_plain(report->wake[i].wake.comm, sizeof(report->wake[i].wake.comm));
+	for (uint32_t i = 0; i < report->num_netdevs; i++)
+		make_plain(report->netdev[i].netdev.name, sizeof(report->netdev[i].netdev.name));
+}
+
 static void wakes_since(struct irqs_report *report, const struct irqs_report *before)
 {
 	for (uint32_t i = 0; i < report->num_wakes; i++)
