@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The kernel's UDP and TCP between two processes that block, as what weft's cost to the host is
- *compared with.
+ * compared with.
  *
  *	block_base udp|tcp pingpong|stream NS_A IP_A NS_B IP_B SIZE COUNT
  *
  * COUNT messages of SIZE bytes from A, in network namespaces made by the caller; pingpong: each is
- *answered by one of the same size; stream: of UDP at most 16 are on the way (B grants more), TCP
- *has its own windows. Every byte is checked at the receiver. Prints nothing; exit status 0, 1 when
- *something failed, 2 usage. UDP that loses a datagram ends with an alarm after 30 s. Called by
- *tools/plot/overhead.py, which counts its wake-ups with weft-irqs.
+ * answered by one of the same size; stream: of UDP at most 16 are on the way (B grants more), TCP
+ * has its own windows. Every byte is checked at the receiver. Prints nothing; exit status 0, 1 when
+ * something failed, 2 usage. UDP that loses a datagram ends with an alarm after 30 s. Called by
+ * tools/plot/overhead.py, which counts its wake-ups with weft-irqs.
  */
+#include "tools/bench/base.h"
+
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum {
 	PORT = 9754,
@@ -39,24 +33,6 @@ struct run {
 	uint64_t count;
 	uint8_t *buffer;
 };
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "block_base: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static void enter(const char *ns)
-{
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", ns);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		die(path);
-	close(fd);
-}
 
 static int make_socket(const struct run *r, const char *ns, const char *ip)
 {

@@ -8,36 +8,17 @@
  * Prints two numbers: milliseconds to make them, milliseconds to close them. The second of two
  * rounds. Called by tools/bench/bench.py.
  */
+#include "tools/bench/base.h"
+
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
 	MAX_SOCKETS = 100000,
 	PEER_PORT = 9, /* connect() of a datagram socket sends nothing */
 };
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "socket_base: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static int open_one(int epoll_fd)
 {

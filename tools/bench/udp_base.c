@@ -2,29 +2,26 @@
 /*
  * The kernel's UDP, and a ping-pong of its TCP, as the baseline that weft's rows are divided by.
  *
- *	udp_base loop NS_A IP_A NS_B IP_B SECONDS		one thread, two sockets: round trip
- *	udp_base tcp NS_A IP_A NS_B IP_B SECONDS		one thread, a TCP connection: round
- *trip udp_base pair NS_A IP_A NS_B IP_B SECONDS spin|block	two processes: round trip udp_base
- *rate NS_A IP_A NS_B IP_B SECONDS		one thread, sendmmsg/recvmmsg of 64
+ *	udp_base loop NS_A IP_A NS_B IP_B SECONDS
+ *		one thread, two sockets: round trip
+ *	udp_base tcp NS_A IP_A NS_B IP_B SECONDS
+ *		one thread, a TCP connection: round trip
+ *	udp_base pair NS_A IP_A NS_B IP_B SECONDS spin|block
+ *		two processes: round trip
+ *	udp_base rate NS_A IP_A NS_B IP_B SECONDS
+ *		one thread, sendmmsg and recvmmsg of 64
  *
  * 64-byte messages between two network namespaces (made by bench.py), every payload checked at
- * the receiver. Prints one number: microseconds (median round trip), or messages a second.
- * Called by tools/bench/bench.py.
+ * the receiver. Prints one number: microseconds (median round trip), or messages a second. Exit
+ * status 0, 1 when something failed, 2 usage. Called by tools/bench/bench.py.
  */
+#include "tools/bench/base.h"
+
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
 	MSG_BYTES = 64,
@@ -32,37 +29,6 @@ enum {
 	MAX_SAMPLES = 1 << 22,
 	PORT = 9753,
 };
-
-struct end {
-	int fd;
-	struct sockaddr_in self;
-};
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "udp_base: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static void enter(const char *ns)
-{
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", ns);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || setns(fd, CLONE_NEWNET))
-		die(path);
-	close(fd);
-}
 
 /* Both ends of a TCP connection that sends at once. */
 static void open_tcp(char **where, int *a, int *b)
@@ -281,12 +247,13 @@ int main(int argc, char **argv)
 	double seconds;
 	int a, b;
 
-	if (argc < 7) {
+	seconds = argc > 6 ? atof(argv[6]) : 0;
+	if (!(seconds > 0) || (strcmp(argv[1], "loop") && strcmp(argv[1], "tcp") &&
+			       strcmp(argv[1], "pair") && strcmp(argv[1], "rate"))) {
 		fprintf(stderr, "usage: udp_base loop|tcp|pair|rate NS_A IP_A NS_B IP_B SECONDS "
 				"[spin|block]\n");
 		return 2;
 	}
-	seconds = atof(argv[6]);
 	if (!strcmp(argv[1], "tcp")) {
 		open_tcp(argv + 2, &a, &b);
 		loop_mode(a, b, seconds);
@@ -298,9 +265,7 @@ int main(int argc, char **argv)
 		loop_mode(a, b, seconds);
 	else if (!strcmp(argv[1], "pair"))
 		pair_mode(a, b, seconds, argc > 7 && !strcmp(argv[7], "spin") ? MSG_DONTWAIT : 0);
-	else if (!strcmp(argv[1], "rate"))
-		rate_mode(a, b, seconds);
 	else
-		return 2;
+		rate_mode(a, b, seconds);
 	return 0;
 }
