@@ -91,10 +91,10 @@ ip netns exec "$a" bash -c 'exec 3<>/dev/tcp/10.9.0.2/47990
 [ "$(grep -c '^error ' "$WEFT_TMP/nonsense")" -eq 4 ] || die "it answers: $(cat "$WEFT_TMP/nonsense")"
 tune after --budget 2
 expect_ok after
-# Stopped in the middle, it puts its own back.
+# Stopped in the middle, here by the end of its terminal, it puts its own back.
 tune left --budget 5000
 wait_until 'measurements are there' rows left
-kill -TERM "${pid[again]}"
+kill -HUP "${pid[again]}"
 expect_ok again
 expect_fail left '10.9.0.2, has gone'
 both 5 || die 'not as they were when the other end was stopped'

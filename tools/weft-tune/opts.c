@@ -20,7 +20,7 @@ static const char help[] =
     "       weft-tune --resume DIR\n"
     "       weft-tune report DIR\n"
     "       weft-tune apply DIR|FILE --device NIC | --netdev IFACE [--objective O] [--dry-run]\n"
-    "       weft-tune serve [--port P] IFACE\n"
+    "       weft-tune serve [--port P] [--bind ADDRESS] [IFACE]\n"
     "\n"
     "Finds the interrupt moderation (rx-usecs, rx-frames, tx-usecs, tx-frames and their -irq\n"
     "forms) that suits an objective best, by measuring. The settings that were found are put back\n"

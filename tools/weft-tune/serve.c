@@ -208,12 +208,18 @@ static void bulk(struct serve *s)
 	}
 }
 
+static int system_failed(const char *what, int rc)
+{
+	fprintf(stderr, "weft-tune: %s: %s\n", what, strerror(-rc));
+	return rc;
+}
+
 static int loop(struct serve *s)
 {
 	for (;;) {
 		s->fd[FD_BULK].events = s->owed ? POLLOUT : 0;
 		if (poll(s->fd, FDS, -1) < 0 && errno != EINTR)
-			return -errno;
+			return system_failed("poll", -errno);
 		if (s->fd[FD_SIGNAL].revents)
 			return 0;
 		if (s->fd[FD_UDP].revents)
@@ -277,14 +283,15 @@ static int open_port(struct serve *s, const char *address, const char *port)
 static int open_signals(struct serve *s)
 {
 	sigset_t set;
+	int fd;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	s->fd[FD_SIGNAL].fd = signalfd(-1, &set, SFD_CLOEXEC);
-	return s->fd[FD_SIGNAL].fd < 0 ? -errno : 0;
+	sigaddset(&set, SIGHUP);
+	fd = sigprocmask(SIG_BLOCK, &set, NULL) ? -1 : signalfd(-1, &set, SFD_CLOEXEC);
+	s->fd[FD_SIGNAL].fd = fd;
+	return fd < 0 ? system_failed("signals", -errno) : 0;
 }
 
 static int serve(struct serve *s, const char *address, const char *port, const char *iface)
