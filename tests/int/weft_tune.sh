@@ -34,10 +34,13 @@ fails()
 	[ "$(wc -l <"$here/fails.err")" -eq 1 ] || die "weft-tune $*: more than a line: $(cat "$here/fails.err")"
 }
 
-spawn whole "$tune" "${search[@]}" --out "$here/whole"
+# Under nohup the end of the terminal is nothing to it.
+spawn whole nohup "$tune" "${search[@]}" --out "$here/whole"
+wait_until 'a measurement' measured "$here/whole" 1
+# shellcheck disable=SC2154 # lib.sh has pid
+kill -HUP "${pid[whole]}"
 spawn parts "$tune" "${search[@]}" --out "$here/parts"
 wait_until 'some measurements' measured "$here/parts" 3
-# shellcheck disable=SC2154 # lib.sh has pid
 kill -TERM "${pid[parts]}"
 expect_fail parts 'stopped after .* weft-tune --resume .* goes on'
 spawn parts2 "$tune" --resume "$here/parts" --quiet
