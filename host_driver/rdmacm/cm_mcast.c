@@ -122,8 +122,11 @@ void cm_mcast_leave_all(struct cm_id *id)
 {
 	struct cm_mcast *mc;
 
+	/* Another thread may be taking the event of one. */
+	pthread_mutex_lock(&groups);
 	while ((mc = id->mcasts) != NULL) {
 		id->mcasts = mc->next;
 		leave(id, mc);
 	}
+	pthread_mutex_unlock(&groups);
 }
