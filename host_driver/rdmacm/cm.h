@@ -59,11 +59,15 @@ struct cm_device {
 	pthread_mutex_t events;
 };
 
-/* Where the events of a channel's identifiers on one NIC come from. */
+/*
+ * Where the events of a channel's identifiers on one NIC come from. It stays in its channel's list,
+ * which threads walk without the lock, for as long as the channel lives.
+ */
 struct cm_source {
 	struct cm_source *next;
 	struct cm_device *dev;
 	struct weft_comp_channel *comp;
+	bool is_gone; /* its NIC is, and the channel no longer watches it; under the lock */
 };
 
 struct cm_event {
@@ -208,7 +212,8 @@ void cm_ah_attr(const struct cm_id *id, uint32_t ip, struct ibv_ah_attr *attr);
 
 /* The source of a NIC's events on a channel, made when it is first wanted. NULL and errno. */
 struct cm_source *cm_source_get(struct cm_channel *channel, struct cm_device *dev);
-void cm_source_free(struct cm_source *source);
+/* The channel is not readable by it any more. Under channel->lock. */
+void cm_source_unwatch(const struct cm_channel *channel, const struct cm_source *source);
 /* Queues an event made here. Takes it over. */
 void cm_channel_put(struct cm_channel *channel, struct cm_event *event);
 /* Drops those of an identifier, or moves them to another channel. */

@@ -48,8 +48,13 @@ CM_API struct rdma_event_channel *rdma_create_event_channel(void)
 	return NULL;
 }
 
+void cm_source_unwatch(const struct cm_channel *channel, const struct cm_source *source)
+{
+	(void)epoll_ctl(channel->pub.fd, EPOLL_CTL_DEL, source->comp->fd, NULL);
+}
+
 /* Busy when identifiers are left: then it goes with the process. */
-void cm_source_free(struct cm_source *source)
+static void source_free(struct cm_source *source)
 {
 	if (weft_destroy_comp_channel(source->comp) == 0)
 		free(source);
@@ -64,8 +69,8 @@ CM_API void rdma_destroy_event_channel(struct rdma_event_channel *pub)
 
 	while ((source = channel->sources) != NULL) {
 		channel->sources = source->next;
-		(void)epoll_ctl(channel->pub.fd, EPOLL_CTL_DEL, source->comp->fd, NULL);
-		cm_source_free(source);
+		cm_source_unwatch(channel, source);
+		source_free(source);
 	}
 	while ((event = channel->first) != NULL) {
 		channel->first = event->next;
@@ -91,7 +96,7 @@ static struct cm_source *source_new(struct cm_channel *channel, struct cm_device
 		return NULL;
 	}
 	if (watch(channel, source->comp->fd) < 0) {
-		cm_source_free(source);
+		source_free(source);
 		return NULL;
 	}
 	source->next = channel->sources;

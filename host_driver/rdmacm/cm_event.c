@@ -354,41 +354,40 @@ static struct cm_event *take_local(struct cm_channel *channel)
 	return event;
 }
 
-/* A NIC that is gone is not waited for any more: its descriptor would be readable for good. */
-static void drop_source(struct cm_channel *channel, struct cm_source *source)
+/*
+ * A NIC that is gone is not waited for any more: its descriptor would be readable for good. True:
+ * nobody has seen it before.
+ */
+static bool drop_source(struct cm_channel *channel, struct cm_source *source)
 {
-	struct cm_source **at;
+	bool first;
 
 	pthread_mutex_lock(&channel->lock);
-	for (at = &channel->sources; *at && *at != source; at = &(*at)->next)
-		;
-	if (*at) {
-		*at = source->next;
-		cm_source_free(source);
-	}
+	first = !source->is_gone;
+	source->is_gone = true;
+	if (first)
+		cm_source_unwatch(channel, source);
 	pthread_mutex_unlock(&channel->lock);
+	return first;
 }
 
 static struct cm_event *next_event(struct cm_channel *channel)
 {
 	struct cm_event *event = take_local(channel);
-	struct cm_source *source, *next;
-	bool gone = false;
+	struct cm_source *source;
 
 	if (event)
 		return event;
 	pthread_mutex_lock(&channel->lock);
 	source = channel->sources;
 	pthread_mutex_unlock(&channel->lock);
-	for (; source && !event; source = next) {
-		struct cm_device *dev = source->dev;
+	for (; source && !event; source = source->next) {
+		bool gone = false;
 
-		next = source->next;
 		event = from_source(source, &gone);
-		if (!gone)
+		if (!gone || !drop_source(channel, source))
 			continue;
-		drop_source(channel, source);
-		device_gone(dev);
+		device_gone(source->dev);
 		return take_local(channel);
 	}
 	return event;
