@@ -160,6 +160,8 @@ int weft_destroy_cq(struct weft_cq *pub)
 	rc = weft_ctx_command_obj(ctx, HW_CMD_DESTROY_CQ, pub->handle);
 	if (rc < 0 && rc != -EIO)
 		return rc;
+	/* take_armed() hands out none that goes. */
+	__atomic_store_n(&cq->armed, false, __ATOMIC_RELAXED);
 	if (pub->channel) {
 		channel = weft_container_of(pub->channel, struct weft_channel_obj, pub);
 		weft_eq_purge(&channel->eq, weft_eqe_of_cq_comp, pub->handle);

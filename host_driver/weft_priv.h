@@ -6,15 +6,18 @@
  * installed.
  *
  * Locks, in the order in which they may be taken (never the other way):
- *	weft_global.lock   contexts of the process, memory extents; held over a registration
- *	cq->lock	   one CQ: polling, arming, resizing; two CQs in order of their address
- *	ctx->lock	   lists and tables of objects of a context
- *	qp->sq_lock, qp->rq_lock, srq->lock
- *	eq->lock	   one event queue
- *	weft_watch_lock()  registration caches; nothing is allocated or freed under it
- *(weft_watch.h) ctx->ack_lock	   counts of events delivered and acknowledged A context that is not
- *WEFT_CTX_LIVE any more says so before any lock is taken: in a child of fork locks may be held by
- *threads that do not exist there.
+ *
+ *	weft_global.lock	contexts of the process, memory extents; held over a registration
+ *	cq->lock		one CQ: polling, arming, resizing; two CQs in order of their address
+ *	channel->eq.lock	the event queue of one completion channel
+ *	ctx->lock		lists and tables of objects of a context
+ *	qp->sq.lock, qp->rq.lock, srq->lock
+ *	ctx->async_eq.lock	the queue of asynchronous events
+ *	weft_watch_lock()	registration caches; nothing is allocated or freed under it
+ *	ctx->ack_lock		counts of events delivered and acknowledged
+ *
+ * A context that is not WEFT_CTX_LIVE any more says so before any lock is taken: in a child of fork
+ * locks may be held by threads that do not exist there.
  */
 #ifndef WEFT_PRIV_H
 #define WEFT_PRIV_H

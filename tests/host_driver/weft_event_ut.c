@@ -364,6 +364,38 @@ static void fatal_once(void)
 	}
 }
 
+/* A CQ that waits for its last acknowledgement to be gone has no more events. */
+static void no_event_of_one_that_goes(void)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+	struct weft_cq_obj *cq;
+	struct chan_setup s;
+	struct destroyer d;
+	pthread_t thread;
+	int tries = 20000;
+
+	setup(&s);
+	cq = weft_container_of(s.cq, struct weft_cq_obj, pub);
+	CU_ASSERT_EQUAL(weft_req_notify_cq(s.cq, false), 0);
+	fake_die(s.nic);
+	CU_ASSERT_EQUAL(weft_get_cq_event(s.channel, NULL, NULL), 0);
+	CU_ASSERT_EQUAL(weft_req_notify_cq(s.cq, false), 0);
+	d = (struct destroyer){.cq = s.cq, .rc = 1};
+	pthread_create(&thread, NULL, destroy, &d);
+	while (__atomic_load_n(&cq->armed, __ATOMIC_RELAXED) && --tries)
+		nanosleep(&pause, NULL);
+	CU_ASSERT_TRUE(tries);
+	if (weft_get_cq_event(s.channel, NULL, NULL) == 0) {
+		CU_FAIL("it was handed out");
+		weft_ack_cq_events(s.cq, 1);
+	}
+	weft_ack_cq_events(s.cq, 1);
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(d.rc, 0);
+	CU_ASSERT_EQUAL(weft_destroy_comp_channel(s.channel), 0);
+	fake_close(s.context, s.nic);
+}
+
 struct victim {
 	struct fake_setup s;
 	struct weft_comp_channel *channel;
@@ -461,4 +493,4 @@ static void cancelled_while_it_waits(void)
 UT_MAIN("host_driver/weft_event", UT(arm_word), UT(told_once), UT(readable_while_waiting),
 	UT(blocks_until_event), UT(wait_ends_when_gone), UT(nonblocking_when_gone),
 	UT(stale_events_are_purged), UT(destroy_waits_for_acks), UT(async_events), UT(fatal_once),
-	UT(not_cancelled_with_locks), UT(cancelled_while_it_waits))
+	UT(no_event_of_one_that_goes), UT(not_cancelled_with_locks), UT(cancelled_while_it_waits))
