@@ -58,7 +58,8 @@ static void hostmem_on_sigbus(int signo, siginfo_t *info, void *context)
 
 		if (!base || at < base || at - base >= slot->bytes)
 			continue;
-		at -= at % slot->page_bytes;
+		/* From base on: of pages that are larger than its alignment, too. */
+		at -= (at - base) % slot->page_bytes;
 		page = mmap((void *)at, slot->page_bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		if (page == MAP_FAILED)
