@@ -59,30 +59,45 @@ static json_t *json_vector(const char *nic, uint32_t vector, const struct weft_v
 	return row;
 }
 
-/* One line for each bucket between the first and the last that are not empty. */
+static bool has_wait_beyond(const struct weft_vector *v, uint32_t bucket)
+{
+	for (uint32_t i = bucket + 1; i < WEFT_VECTOR_BUCKETS; i++)
+		if (v->wait[i])
+			return true;
+	return false;
+}
+
+/*
+ * One line for each bucket that is not empty, and for the one before it, whose end is its
+ * beginning; several empty ones are a line of dots.
+ */
 static void print_wait(const struct weft_vector *v)
 {
-	uint32_t first = WEFT_VECTOR_BUCKETS, last = 0, i;
+	bool dots = true; /* none at the beginning */
 	uint64_t most = 1;
+	uint32_t i;
 
-	for (i = 0; i < WEFT_VECTOR_BUCKETS; i++) {
-		if (!v->wait[i])
-			continue;
-		first = first < i ? first : i;
-		last = i;
+	for (i = 0; i < WEFT_VECTOR_BUCKETS; i++)
 		most = most > v->wait[i] ? most : v->wait[i];
-	}
-	for (i = first; i <= last && i < WEFT_VECTOR_BUCKETS; i++) {
+	for (i = 0; i < WEFT_VECTOR_BUCKETS; i++) {
 		int bar = (int)((double)v->wait[i] / (double)most * BAR_CHARS + 0.5);
+		bool next = i + 1 < WEFT_VECTOR_BUCKETS && v->wait[i + 1];
 		double to = (double)weft_vector_bucket_ns(i + 1) * 1e-3;
 
+		if (!v->wait[i] && !next) {
+			if (!dots && has_wait_beyond(v, i))
+				printf("     ...\n");
+			dots = true;
+			continue;
+		}
+		dots = false;
 		if (!i)
 			printf("     wait of none            : ");
 		else if (i + 1 == WEFT_VECTOR_BUCKETS)
 			printf("     wait longer             : ");
 		else
 			printf("     wait below %10.3f us: ", to);
-		printf("%12" PRIu64 " %.*s\n", v->wait[i], bar,
+		printf("%12" PRIu64 "%s%.*s\n", v->wait[i], bar ? " " : "", bar,
 		       "########################################");
 	}
 }
