@@ -110,8 +110,54 @@ pair()
 	say "ok: $active to $passive: $bytes $words $* ($(tail -n 1 "$WEFT_TMP/a$runs.out"))"
 }
 
-# nothing_left: no objects of programs are left on the NIC, nor connections
+# held: the NIC's gauges of connections, listeners and what is under way that are not 0
+held()
+{
+	ctl stats "$nic" >"$WEFT_TMP/list"
+	awk '$1 ~ /^(cm_endpoints|cm_data|tcp_half_open|tcp_chunks|mpa_conns|mpa_setups|mpa_segs|mpa_partials|wqes|recv_msgs)_used:$/ {
+			seen++
+			if ($2) print $1, $2
+		}
+		$1 ~ /^(cm|tcp)_listeners:$/ { seen++; if ($2) print $1, $2 }
+		END { if (seen != 12) print seen + 0, "gauges, not 12" }' "$WEFT_TMP/list"
+}
+
+nothing_held()
+{
+	[ -z "$(held)" ]
+}
+
+# nothing_left: no objects of programs are left on the NIC, nor connections, nor what they held. TCP's flows are: TIME-WAIT.
 nothing_left()
 {
 	expect_objects "$nic" '0 0 0 0'
+	# shellcheck disable=SC2119 # no arguments
+	wait_until "$nic holds nothing ($(held))" nothing_held
+}
+
+# no_flows: nor those in TIME-WAIT, a minute later
+no_flows()
+{
+	LIMIT=120 wait_until "$nic has no flows of TCP left" counter_is "$nic" tcp_flows_used 0
+}
+
+# capture NAME, captured NAME: what the NIC sends and receives, to NAME.pcapng
+capture()
+{
+	spawn "capture_$1" "$WEFT_BIN/weftctl" capture "$nic" -w "$WEFT_TMP/$1.pcapng"
+	wait_until "$nic is captured" test -s "$WEFT_TMP/$1.pcapng"
+}
+
+captured()
+{
+	kill -INT "${pid[capture_$1]}"
+	expect_ok "capture_$1"
+}
+
+# frames NAME OPTION...: tshark finds in it what the options say, and nothing malformed (frames.py)
+frames()
+{
+	tests/interop/frames.py "$WEFT_TMP/$1.pcapng" --nic "$nic_ip" "${@:2}" >"$WEFT_TMP/frames.out" 2>&1 ||
+		{ cat "$WEFT_TMP/frames.out"; die "$1: what tshark sees is not what was to be"; }
+	say "ok: $1: $(tail -n 1 "$WEFT_TMP/frames.out")"
 }

@@ -11,7 +11,7 @@
 . tests/interop/lib.sh
 
 LIMIT=120
-need ethtool
+need ethtool tshark
 wire_up 1500
 
 everything()
@@ -28,6 +28,10 @@ everything()
 	pair sock rc 1 '' -d both -n 300 -m
 	pair sock rc 0 '' -n 50
 	pair sock rc 5000 '' -r 1 -n 100
+}
+
+bulk()
+{
 	pair rc sock 1000000 '' -o write -n 60
 	pair sock rc 1000000 '' -o write -n 60
 }
@@ -92,7 +96,11 @@ same_ports()
 
 for how in xdp packet; do
 	nic_up "weftd_$how" --netdev $how
+	capture $how
 	everything
+	captured $how
+	frames $how --active both --nic-alone
+	bulk
 	windows
 	reset_by passive
 	reset_by active
