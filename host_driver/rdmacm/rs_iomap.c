@@ -129,6 +129,9 @@ static int map_remote(struct rs *rs, struct rs_iomap *m, size_t len)
 					 .rkey = be32_put(m->mr->rkey)};
 	st->iomap_used[t.index] = 1;
 	rc = until(rs, tell_step, &t, 0);
+	/* The peer heard nothing of it. */
+	if (rc < 0 && rs->stream)
+		rs->stream->iomap_used[t.index] = 0;
 	if (rc < 0)
 		return (int)rc;
 	m->index = t.index;

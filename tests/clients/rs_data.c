@@ -269,6 +269,28 @@ static void without_blocking(int listen_fd)
 	free(buf);
 }
 
+/* What could not be told the peer takes no place in its table. */
+static void maps_when_full(const int fd[2], char *mem)
+{
+	char bytes[1000] = {0};
+	ssize_t n;
+	size_t sent = 0;
+
+	CHECK(rfcntl(fd[0], F_SETFL, O_NONBLOCK) == 0);
+	while ((n = rsend(fd[0], bytes, 1, 0)) > 0)
+		sent += (size_t)n;
+	CHECK(n == -1 && errno == EAGAIN);
+	for (int i = 0; i < 4; i++)
+		CHECK(riomap(fd[0], mem, 4096, PROT_WRITE, 0, 0) == -1 && errno == EAGAIN);
+	while (sent) {
+		n = rrecv(fd[1], bytes, sizeof(bytes), 0);
+		CHECK(n > 0);
+		sent -= (size_t)n;
+	}
+	CHECK(poll_one(fd[0], POLLOUT, 20000) & POLLOUT);
+	CHECK(riomap(fd[0], mem, 4096, PROT_WRITE, 0, 0) == 0);
+}
+
 static void iomaps(int listen_fd)
 {
 	static char mem[100000], data[100000];
@@ -289,6 +311,7 @@ static void iomaps(int listen_fd)
 	CHECK(riounmap(fd[0], mem, sizeof(mem)) == 0);
 	CHECK(rsend(fd[0], &byte, 1, 0) == 1 && rrecv(fd[1], &byte, 1, 0) == 1);
 	CHECK(riowrite(fd[1], data, 1, 500, 0) == (size_t)-1 && errno == EINVAL);
+	maps_when_full(fd, mem);
 	CHECK(rclose(fd[0]) == 0 && rclose(fd[1]) == 0);
 }
 
