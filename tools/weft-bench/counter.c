@@ -89,7 +89,7 @@ static void report(const struct counter *c, uint64_t value)
 	double rate = c->seconds > 0 ? (double)c->total * 1e-6 / c->seconds : 0;
 	bool right = value == c->total && !c->wrong;
 	const char *device = c->ep.context->name;
-	json_t *j, *more;
+	json_t *more;
 
 	if (!c->o->json) {
 		printf("counter on %s: %u clients, %llu adds in %.3f s (%.4f M/s)\n", device,
@@ -99,14 +99,11 @@ static void report(const struct counter *c, uint64_t value)
 		       (unsigned long long)c->wrong);
 		return;
 	}
-	j = report_base(c->o, device);
 	more =
 	    json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:b}", "clients", (json_int_t)c->o->clients,
 		      "adds", (json_int_t)c->total, "value", (json_int_t)value, "wrong",
 		      (json_int_t)c->wrong, "seconds", c->seconds, "mmps", rate, "right", right);
-	json_object_update(j, more);
-	json_decref(more);
-	report_json(j);
+	report_more(c->o, device, more);
 }
 
 static int serve(struct counter *c, int listen_fd)

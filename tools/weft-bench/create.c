@@ -106,7 +106,7 @@ static int measure(struct create *c, enum weft_qp_type type, struct create_times
 
 static void report(const struct opts *o, const struct create *c, const struct create_times *t)
 {
-	json_t *j, *more;
+	json_t *more;
 
 	if (!o->json) {
 		printf("%u %s queue pairs with a completion queue each on %s:\n", c->num,
@@ -115,12 +115,9 @@ static void report(const struct opts *o, const struct create *c, const struct cr
 		       t->create_ms, t->ready_ms, t->destroy_ms);
 		return;
 	}
-	j = report_base(o, c->context->name);
 	more = json_pack("{s:I, s:f, s:f, s:f}", "count", (json_int_t)c->num, "create_ms",
 			 t->create_ms, "ready_ms", t->ready_ms, "destroy_ms", t->destroy_ms);
-	json_object_update(j, more);
-	json_decref(more);
-	report_json(j);
+	report_more(o, c->context->name, more);
 }
 
 int create_run(struct opts *o)

@@ -99,7 +99,7 @@ static void report(const struct file *f, const char *other_hex)
 	double gbps = f->seconds > 0 ? (double)f->bytes * 8e-9 / f->seconds : 0;
 	bool right = !strcmp(f->hex, other_hex);
 	const char *device = f->pair.a.context->name;
-	json_t *j, *more;
+	json_t *more;
 
 	if (!f->o->json) {
 		printf("%s %s: %llu bytes in %.3f s, %.3f Gb/s on %s\n",
@@ -108,12 +108,9 @@ static void report(const struct file *f, const char *other_hex)
 		printf(" SHA-256 %s: %s\n", f->hex, right ? "the same at both ends" : "DIFFERENT");
 		return;
 	}
-	j = report_base(f->o, device);
 	more = json_pack("{s:I, s:f, s:f, s:s, s:b}", "bytes", (json_int_t)f->bytes, "seconds",
 			 f->seconds, "gbps", gbps, "sha256", f->hex, "right", right);
-	json_object_update(j, more);
-	json_decref(more);
-	report_json(j);
+	report_more(f->o, device, more);
 }
 
 static int run_sender(struct file *f)

@@ -138,7 +138,7 @@ static int make(struct ep *ep, struct ep *other, uint32_t first, uint32_t num)
 static void report(const struct ep *ep, uint32_t num, int64_t weftd_bytes, int64_t own_bytes)
 {
 	const char *what = ep_is_tcp(ep->o) ? "connection" : ep->o->qps ? "queue pair" : "peer";
-	json_t *j, *more;
+	json_t *more;
 
 	if (!ep->o->json) {
 		printf("%u idle %ss on %s: %.1f bytes of weftd each (RSS grew by %lld KiB)\n", num,
@@ -147,13 +147,10 @@ static void report(const struct ep *ep, uint32_t num, int64_t weftd_bytes, int64
 		printf(" and %.1f bytes of this process each\n", (double)own_bytes / num);
 		return;
 	}
-	j = report_base(ep->o, ep->context->name);
 	more = json_pack("{s:s, s:I, s:I, s:f, s:f}", "what", what, "count", (json_int_t)num,
 			 "rss_difference", (json_int_t)weftd_bytes, "bytes_each",
 			 (double)weftd_bytes / num, "own_bytes_each", (double)own_bytes / num);
-	json_object_update(j, more);
-	json_decref(more);
-	report_json(j);
+	report_more(ep->o, ep->context->name, more);
 }
 
 int mem_run(struct opts *o)

@@ -112,6 +112,14 @@ void report_json(json_t *object)
 	fflush(stdout);
 }
 
+void report_more(const struct opts *o, const char *device, json_t *more)
+{
+	json_t *object = report_base(o, device);
+
+	json_object_update_new(object, more);
+	report_json(object);
+}
+
 static void print_head(const struct opts *o, const char *device)
 {
 	const char *kind = "";
@@ -175,20 +183,17 @@ int flow_parse(const json_t *msg, struct flow *f)
 void report_flow(const struct opts *o, const char *device, const struct flow *f)
 {
 	double gbps = 0, mmps = 0;
-	json_t *j, *more;
+	json_t *j;
 
 	if (f->seconds > 0) {
 		gbps = (double)f->bytes * 8e-9 / f->seconds;
 		mmps = (double)f->messages * 1e-6 / f->seconds;
 	}
 	if (o->json) {
-		j = report_base(o, device);
-		more = flow_json(f);
-		json_object_update(j, more);
-		json_decref(more);
+		j = flow_json(f);
 		json_object_set_new(j, "gbps", json_real(gbps));
 		json_object_set_new(j, "mmps", json_real(mmps));
-		report_json(j);
+		report_more(o, device, j);
 		return;
 	}
 	print_head(o, device);

@@ -43,6 +43,9 @@ void report_flow(const struct opts *o, const char *device, const struct flow *f)
 /* Prints an object in one line and drops it. */
 void report_json(json_t *object);
 
+/* The same of the fields of every report and of more, which it drops. */
+void report_more(const struct opts *o, const char *device, json_t *more);
+
 /* The fields of every report. */
 json_t *report_base(const struct opts *o, const char *device);
 
