@@ -155,6 +155,8 @@ for f in "$golden"/*.goal; do
 done
 
 tool 2 "$run" --seed 3 "$WEFT_TMP/one.goal"
+grep -q -- '--seed is the simulator' "$err" || die "the option is not named: $(cat "$err")"
+tool 2 "$run" --sim --seed 9223372036854775808 "$WEFT_TMP/one.goal"
 tool 2 "$run" --sim --device weft0 "$WEFT_TMP/one.goal"
 tool 2 "$run" --sim --model 1,1,1,1,1,1 "$WEFT_TMP/one.goal"
 tool 2 "$run" --sim --link 1,1,1,1,1 "$WEFT_TMP/one.goal"

@@ -50,7 +50,7 @@ struct opts {
 	uint64_t eager_bytes; /* 0: the default */
 	const char *devices;  /* names, separated by commas; NULL: all */
 	/* --sim */
-	uint64_t seed;
+	uint64_t seed; /* up to INT64_MAX: JSON has no more */
 	const char *faults;
 	double loss_percent;
 	bool link_set;

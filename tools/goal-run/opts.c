@@ -236,7 +236,7 @@ static int take_sim_option(struct opts *o, int opt)
 		o->link_set = true;
 		return parse_link(optarg, &o->link);
 	case OPT_SEED:
-		return take_number("--seed", optarg, 0, UINT64_MAX, &o->seed);
+		return take_number("--seed", optarg, 0, INT64_MAX, &o->seed);
 	case OPT_LOSS:
 		return decimal("loss", 90, &o->loss_percent);
 	case OPT_FAULTS:
