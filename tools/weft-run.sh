@@ -59,7 +59,7 @@ while [ $# -gt 0 ]; do
 	--run-dir) run_dir=$2 && shift ;;
 	--run-dir=*) run_dir=${1#*=} ;;
 	--sockets) sockets=1 ;;
-	--help) usage && exit 0 ;;
+	--help | -h) usage && exit 0 ;;
 	--) shift && break ;;
 	-*) wrong "unknown option '$1'" ;;
 	*) break ;;

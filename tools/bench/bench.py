@@ -236,7 +236,7 @@ def main():
         say("[%d/%d] %s" % (i + 1, len(names), name))
         try:
             new = GROUPS[name](env)
-        except (Failed, subprocess.TimeoutExpired, OSError, ValueError, KeyError) as e:
+        except (Failed, subprocess.SubprocessError, OSError, ValueError, LookupError, TypeError, ArithmeticError) as e:
             print("%s: %s: %s" % (name, type(e).__name__, e), file=sys.stderr)
             failed, new = failed + 1, []
         finally:

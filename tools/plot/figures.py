@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables and pictures of figures that were measured: memory.py and iwarp.py stand on it.
+"""Tables and pictures of figures that were measured: those beside it stand on it.
 
 A figure is a field NAME of a row with NAME_min and NAME_max beside it. Rows are kept in a file of tab-separated
 values, and from there alone drawn by gnuplot and put between marks of a Markdown file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A weftd of two NICs at the built-in switch, and programs beside it: memory.py and iwarp.py measure with it.
+"""A weftd of two NICs at the built-in switch, and programs beside it: memory.py, iwarp.py and tuning.py measure with it.
 
 Environment: WEFT_BIN (where the programs are).
 """
@@ -38,9 +38,12 @@ class Nics:
         self.env = dict(os.environ, WEFT_RUN_DIR=self.dir)
         self.weftd = subprocess.Popen(
             [BIN + "/weftd", "--nics", "2", "--cores", str(cpus[-1]), "--run-dir", self.dir, *self.options],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            stdout=subprocess.PIPE, stderr=open(self.dir + "/weftd.log", "w", encoding="utf8"), text=True)
         if "ready" not in self.weftd.stdout.readline():
-            sys.exit("weftd does not start: %s/weftd --nics 2 %s" % (BIN, " ".join(self.options)))
+            self.weftd.terminate()
+            self.weftd.wait()
+            with open(self.dir + "/weftd.log", encoding="utf8") as f:
+                sys.exit("weftd does not start: %s/weftd --nics 2 %s\n%s" % (BIN, " ".join(self.options), f.read()[-1500:]))
         return self
 
     def __exit__(self, *_):
