@@ -231,6 +231,8 @@ void mpa_conn_rejected(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t 
 		       uint32_t bytes);
 /* Ends it: by a reset, or, told, behind the Terminate that was written. */
 void mpa_conn_garbled(struct fw_nic *nic, struct mpa_conn *conn, bool told);
+/* Our frame, a reply, is acknowledged. */
+void mpa_conn_heard(struct fw_nic *nic, struct mpa_conn *conn);
 /* Asks anew, with revision 1. */
 void mpa_conn_fall_back(struct fw_nic *nic, struct mpa_conn *conn);
 

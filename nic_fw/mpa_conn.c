@@ -42,20 +42,12 @@ void mpa_set_state(struct fw_nic *nic, struct mpa_conn *conn, enum mpa_state sta
 	    [MPA_TERM_SENT] = 1 << MPA_CLOSING | 1 << MPA_FREE,
 	    [MPA_CLOSING] = 1 << MPA_FREE,
 	};
-	uint64_t limit = limit_ns[state];
 
-	/*
-	 * RFC 5044 7.1.2 has the active end speak first. Programs of client and server do; those
-	 * whose server does all the same (ucmatose) work between ends that do not hold it back:
-	 * ours begins when the active end has long had the reply and has still said nothing.
-	 */
-	if (state == MPA_RTR_WAIT && !conn->param.peer_to_peer)
-		limit = SPEAK_NS;
 	assert(legal[conn->state] & 1 << state);
 	fw_trace(nic, TRACE_MPA_STATE, conn->qp ? conn->qp->qpn : 0, conn->state, state);
 	conn->state = (uint8_t)state;
-	if (limit)
-		fw_timer_set(&nic->timers, &conn->timer, nic->now_ns + limit);
+	if (limit_ns[state])
+		fw_timer_set(&nic->timers, &conn->timer, nic->now_ns + limit_ns[state]);
 	else
 		fw_timer_cancel(&nic->timers, &conn->timer);
 }
@@ -349,6 +341,17 @@ void mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn)
 	tcp_push(nic, conn->flow);
 }
 
+/*
+ * RFC 5044 7.1.2 has the active end speak first. Programs of client and server do; those whose
+ * server does all the same (ucmatose) work between ends that do not hold it back: ours may begin
+ * when the active end has long had the reply and has still said nothing.
+ */
+void mpa_conn_heard(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	if (conn->state == MPA_RTR_WAIT && !conn->param.peer_to_peer)
+		fw_timer_set(&nic->timers, &conn->timer, nic->now_ns + SPEAK_NS);
+}
+
 void mpa_reject(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	mpa_setup_answer(conn, ep_of(nic, conn), true);
@@ -404,7 +407,8 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 		give_up(nic, conn, TCP_END_TIMEOUT);
 		break;
 	case MPA_RTR_WAIT:
-		if (conn->param.peer_to_peer) {
+		/* It does not begin as it must, or the reply is not acknowledged. */
+		if (conn->param.peer_to_peer || conn->setup) {
 			FW_COUNT(nic, mpa_setup_timeouts);
 			give_up(nic, conn, TCP_END_TIMEOUT);
 		} else {

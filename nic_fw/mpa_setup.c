@@ -73,8 +73,10 @@ void mpa_setup_done(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	const struct mpa_setup *setup = conn->setup;
 
-	if (setup && setup->tx_acked == setup->tx_bytes && conn->state >= MPA_RTR_WAIT)
-		mpa_setup_free(nic, conn);
+	if (!setup || setup->tx_acked != setup->tx_bytes || conn->state < MPA_RTR_WAIT)
+		return;
+	mpa_setup_free(nic, conn);
+	mpa_conn_heard(nic, conn);
 }
 
 void mpa_setup_acked(struct fw_nic *nic, struct mpa_conn *conn, struct tcp_seg *seg, bool ok)

@@ -250,13 +250,20 @@ static void peer_is_gone(void)
 /* One that came back knows nothing of it. */
 static void peer_restarts(void)
 {
-	connected(0, 0);
-	rp_restart(&cp.rp, 1);
-	run(60000);
-	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
-	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
-	fw_client_detach(cp.rp.end[0].nic, cp.rp.end[0].client);
-	cp_end_detached(&cp);
+	uint32_t e;
+
+	for (e = 0; e < 2; e++) {
+		connected(0, 0);
+		rp_recv(&cp.rp, !e, e ? qa : qb, 1, 0, 64);
+		rp_restart(&cp.rp, e);
+		run(60000);
+		(void)cp_expect(&cp, !e, e ? cp.a : cp.b, HW_CM_EVENT_DISCONNECTED);
+		CU_ASSERT_EQUAL((e ? qa : qb)->state, HW_QPS_ERR);
+		(void)rp_expect_recv(&cp.rp, !e, 1, HW_STATUS_WR_FLUSH_ERR);
+		CU_ASSERT_EQUAL(cp.rp.end[!e].nic->mpa_conns.used, 0);
+		fw_client_detach(cp.rp.end[!e].nic, cp.rp.end[!e].client);
+		cp_end_detached(&cp);
+	}
 }
 
 /* A listener for TCP takes requests of datagrams too, and says what is what. */

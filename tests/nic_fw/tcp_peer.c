@@ -53,7 +53,7 @@ static void segment(struct tp *tp, uint8_t flags, const void *data, uint32_t byt
 	tcp->ack = be32_put(flags & WIRE_TCP_ACK ? tp->rcv : 0);
 	tcp->data_offset = (uint8_t)(head / 4 << 4);
 	tcp->flags = flags;
-	tcp->window = be16_put(WINDOW);
+	tcp->window = be16_put(tp->full ? 0 : WINDOW);
 	if (flags & WIRE_TCP_SYN) {
 		uint8_t *opt = (uint8_t *)(tcp + 1);
 
@@ -97,8 +97,15 @@ static void got_segment(struct tp *tp, const struct rp_frame *frame)
 		tp->reset = true;
 		return;
 	}
+	if (tp->deaf)
+		return;
 	if (tcp->flags & WIRE_TCP_SYN) {
 		got_syn(tp, tcp);
+		return;
+	}
+	/* What the window has no room for is answered, and not taken; probes are too. */
+	if (tp->full && (bytes || be32_get(tcp->seq) == tp->rcv - 1)) {
+		segment(tp, WIRE_TCP_ACK, NULL, 0);
 		return;
 	}
 	if (!tp->open || (!bytes && !fin) || be32_get(tcp->seq) != tp->rcv)
@@ -152,6 +159,7 @@ void tp_new(struct tp *tp)
 	tp->rcv = 0;
 	tp->open = tp->refused = tp->reset = tp->closed = false;
 	tp->syns = 0;
+	tp->deaf = tp->full = false;
 	tp->rx_bytes = 0;
 }
 

@@ -26,6 +26,8 @@ struct tp {
 	bool open;                   /* SYNs were exchanged */
 	bool refused, reset, closed; /* RST to SYN; RST; FIN came */
 	uint32_t syns;               /* that the NIC sent */
+	bool deaf;                   /* takes nothing but RST, acknowledges nothing */
+	bool full;                   /* its window is 0 */
 	uint8_t rx[TP_BYTES];        /* what the NIC sent */
 	uint32_t rx_bytes;
 };
