@@ -200,7 +200,7 @@ int GOAL_SaveSchedule(GOAL_Schedule sched, const char *path)
 		return libgoal_error(GOAL_ERR_ARG, "no schedule, or no path");
 	memcpy(&header, sched->code.bytes, sizeof(header));
 	header.crc32c = goal_code_crc(sched->code.bytes, sched->code.num_bytes);
-	f = fopen(path, "wb");
+	f = fopen(path, "wbe");
 	if (!f)
 		return libgoal_error(GOAL_ERR_FILE, strerror(errno));
 	ok = fwrite(&header, sizeof(header), 1, f) == 1 &&
@@ -214,7 +214,7 @@ int GOAL_SaveSchedule(GOAL_Schedule sched, const char *path)
 static int read_code(const char *path, struct goal_code *code, const char **why)
 {
 	struct goal_header *header;
-	FILE *f = fopen(path, "rb");
+	FILE *f = fopen(path, "rbe");
 	long bytes;
 
 	*why = "cannot be read";

@@ -213,7 +213,7 @@ int GOAL_SaveTrace(GOAL_Handle handle, const char *path)
 
 	if (!lib || !path)
 		return libgoal_error(GOAL_ERR_ARG, "no path, or GOAL_Init() has not been called");
-	f = fopen(path, "wb");
+	f = fopen(path, "wbe");
 	if (!f)
 		return libgoal_error(GOAL_ERR_FILE, strerror(errno));
 	pthread_mutex_lock(&lib->lock);
