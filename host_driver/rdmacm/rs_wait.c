@@ -112,7 +112,8 @@ void rs_waiter_clear(struct rs_waiter *waiter)
 
 struct rs_deadline rs_deadline_in(const struct timeval *tv)
 {
-	if (!tv->tv_sec && !tv->tv_usec)
+	/* None, or one that is over after 68 years. */
+	if ((!tv->tv_sec && !tv->tv_usec) || tv->tv_sec >= INT32_MAX)
 		return (struct rs_deadline){UINT64_MAX};
 	return (struct rs_deadline){rs_now_ns() + (uint64_t)tv->tv_sec * 1000000000 +
 				    (uint64_t)tv->tv_usec * 1000};
