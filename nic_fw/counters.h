@@ -124,6 +124,7 @@
 	X(tcp_recoveries)                                                                          \
 	X(tcp_undone)                                                                              \
 	X(tcp_timeouts)                                                                            \
+	X(tcp_spurious_timeouts)                                                                   \
 	X(tcp_tail_probes)                                                                         \
 	X(tcp_window_probes)                                                                       \
 	X(tcp_keepalives)                                                                          \

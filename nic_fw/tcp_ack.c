@@ -123,6 +123,7 @@ static void after(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 		flow->trouble_ns = 0;
 		flow->unreachable = 0;
 	}
+	tcp_frto_acked(nic, flow, acked, dup);
 	tlp_answered(nic, flow, in, acked, dup);
 	if (flow->flags & TCP_F_SACK)
 		lost = tcp_detect_loss(nic, flow);
@@ -156,6 +157,7 @@ bool tcp_ack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *
 	acked.ts_ecr = in->opt.ts_ecr;
 	if (in->ack != flow->snd_una && !advance(nic, flow, in->ack, &acked))
 		return false;
+	acked.older = acked.has_ecr && acked.bytes && seq_lt(acked.ts_ecr, flow->rto_ts);
 	/* Of what came before its turn no timestamp is echoed: RFC 7323 4.3. */
 	acked.has_ecr = false;
 	if (seq_lt(flow->fack, flow->snd_una))

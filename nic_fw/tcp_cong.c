@@ -4,7 +4,7 @@
  *
  * Called by tcp_ack.c and tcp_timer.c; asked by tcp_tx.c. All in integers: windows in bytes,
  * CUBIC's time in 1/1024 s. RFC 5681, 6928 (initial window), 9438 (CUBIC), 6937 (PRR), 3168, 3708
- * (a reduction that DSACK shows to be needless is undone).
+ * (a reduction that DSACK shows to be needless is undone; timeouts: tcp_frto.c).
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp_flow.h"
@@ -144,6 +144,7 @@ static void cut(struct tcp_flow *flow)
 
 	flow->cut_cwnd = flow->cwnd;
 	flow->cut_ssthresh = flow->ssthresh;
+	flow->cut_cubic = *c;
 	flow->undo_retrans = 0;
 	c->prior = flow->cwnd;
 	c->w_max = flow->cwnd < c->w_max
@@ -225,20 +226,27 @@ static void reduce(struct tcp_flow *flow, const struct tcp_acked *acked)
 	flow->cwnd = flow->pipe + count;
 }
 
-static void undo(struct fw_nic *nic, struct tcp_flow *flow)
+void tcp_cong_undo(struct fw_nic *nic, struct tcp_flow *flow)
 {
+	if (!flow->cut_cwnd)
+		return;
 	FW_COUNT(nic, tcp_undone);
 	flow->cwnd = tcp_max(flow->cwnd, flow->cut_cwnd);
 	flow->ssthresh = tcp_max(flow->ssthresh, flow->cut_ssthresh);
+	/* RFC 9438 4.9 */
+	flow->cubic = flow->cut_cubic;
 	flow->cut_cwnd = 0;
+	flow->undo_retrans = 0;
+	if (flow->flags & TCP_F_LOSS)
+		tcp_mark_none_lost(flow);
 	if (!flow->lost)
 		flow->flags &= (uint16_t) ~(TCP_F_RECOVERY | TCP_F_LOSS);
 }
 
 void tcp_cong_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_acked *acked)
 {
-	if (acked->undo && flow->cut_cwnd)
-		undo(nic, flow);
+	if (acked->undo)
+		tcp_cong_undo(nic, flow);
 	if (flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS) && seq_leq(flow->recover, flow->snd_una)) {
 		if (flow->flags & TCP_F_RECOVERY)
 			flow->cwnd = tcp_max(flow->ssthresh, flow->mss);

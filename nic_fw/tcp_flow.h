@@ -89,6 +89,13 @@ enum tcp_loss_timer {
 	TCP_LOSS_PERSIST, /* the peer's window is too small */
 };
 
+/* After a timeout: tcp_frto.c. */
+enum tcp_frto {
+	TCP_FRTO_OFF = 0, /* none, or what is lost is sent again as usual */
+	TCP_FRTO_WAIT,    /* the first segment went again */
+	TCP_FRTO_NEW,     /* it arrived: new data goes first */
+};
+
 /* Bytes that came before their turn, or that the layer above did not take. */
 struct tcp_chunk {
 	struct fw_list node; /* tcp_flow.early, in order of seq, none overlap */
@@ -191,7 +198,9 @@ struct tcp_flow {
 	uint32_t cwr_end;                /* no further cut for ECN before this is acknowledged */
 	uint32_t cut_cwnd, cut_ssthresh; /* before the last cut: a spurious one is undone */
 	uint32_t undo_retrans;           /* retransmissions that DSACK has not called needless */
-	struct tcp_cubic cubic;
+	uint32_t rto_ts;                 /* our clock of timestamps at the timeout: frto */
+	uint8_t frto;                    /* tcp_frto */
+	struct tcp_cubic cubic, cut_cubic;
 
 	/* early data: tcp_ooo.c */
 	struct fw_list early;
@@ -446,6 +455,10 @@ struct tcp_acked {
 	uint32_t una_before;
 	uint32_t ts_ecr; /* has_ecr: of the segment that moved what is acknowledged in order */
 	bool has_ecr;
+	bool older; /* it echoes a timestamp of before the last timeout */
+	bool orig;  /* of what a timeout called lost, something that was sent once; the latest: */
+	uint32_t orig_end;
+	uint64_t orig_sent_ns;
 	bool dsack;
 	bool undo; /* every retransmission of the last recovery was needless */
 	bool sacked_new;
@@ -459,6 +472,8 @@ void tcp_sack_rx(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in 
 bool tcp_detect_loss(struct fw_nic *nic, struct tcp_flow *flow);
 /* After RTO: all that is not SACKed is lost. */
 void tcp_mark_all_lost(struct tcp_flow *flow);
+/* The timeout was not needed: all is in flight. */
+void tcp_mark_none_lost(struct tcp_flow *flow);
 /* The first that is lost and not sent again; NULL. */
 struct tcp_seg *tcp_first_lost(const struct tcp_flow *flow);
 
@@ -471,9 +486,19 @@ void tcp_cong_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_
 void tcp_cong_lost(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_cong_rto(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_cong_ecn(struct fw_nic *nic, struct tcp_flow *flow);
+/* The last reduction was not needed: all is as before. */
+void tcp_cong_undo(struct fw_nic *nic, struct tcp_flow *flow);
 /* Before data after silence: RFC 5681 4.1. */
 void tcp_cong_restart(struct fw_nic *nic, struct tcp_flow *flow);
 bool tcp_cong_may_send(const struct tcp_flow *flow, uint32_t bytes);
+
+/* ---- tcp_frto.c: timeouts that were not needed */
+
+/* Before a timeout is acted on. */
+void tcp_frto_begin(struct fw_nic *nic, struct tcp_flow *flow);
+/* Before losses are looked for: an ACK came. dup: as RFC 5681 2 defines it. */
+void tcp_frto_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_acked *acked,
+		    bool dup);
 
 /* ---- tcp_timer.c */
 

@@ -87,10 +87,32 @@ void tcp_mark_all_lost(struct tcp_flow *flow)
 	}
 }
 
+void tcp_mark_none_lost(struct tcp_flow *flow)
+{
+	struct fw_list *pos;
+
+	fw_list_for_each (pos, &flow->segs)
+		tcp_seg_mark(flow, FW_CONTAINER(pos, struct tcp_seg, node), 0,
+			     TCP_SEG_LOST | TCP_SEG_RETRANS);
+}
+
 /* RFC 8985 5.2: sent later, or at the same time and behind. */
 static bool sent_after(uint64_t a_ns, uint32_t a_end, uint64_t b_ns, uint32_t b_end)
 {
 	return a_ns > b_ns || (a_ns == b_ns && seq_lt(b_end, a_end));
+}
+
+/* After a timeout, of what was sent before it: the first copy has arrived. */
+static void note_orig(const struct tcp_flow *flow, const struct tcp_seg *seg,
+		      struct tcp_acked *acked)
+{
+	if (seq_lt(flow->recover, tcp_seg_end(seg)) ||
+	    (acked->orig &&
+	     !sent_after(seg->sent_ns, tcp_seg_end(seg), acked->orig_sent_ns, acked->orig_end)))
+		return;
+	acked->orig = true;
+	acked->orig_sent_ns = seg->sent_ns;
+	acked->orig_end = tcp_seg_end(seg);
 }
 
 void tcp_rack_update(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg,
@@ -115,6 +137,8 @@ void tcp_rack_update(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 		/* Something sent once and overtaken by nothing was overtaken: reordering. */
 		if (seq_lt(tcp_seg_end(seg), flow->fack))
 			flow->reordering = true;
+		if (flow->flags & TCP_F_LOSS)
+			note_orig(flow, seg, acked);
 	}
 	if (sent_after(seg->sent_ns, tcp_seg_end(seg), flow->rack_sent_ns, flow->rack_end)) {
 		flow->rack_sent_ns = seg->sent_ns;

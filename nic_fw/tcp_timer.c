@@ -150,6 +150,7 @@ static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 	}
 	if (flow->backoff >= DOUBT_BACKOFF)
 		neigh_doubt(nic, flow->peer_ip);
+	tcp_frto_begin(nic, flow);
 	tcp_cong_rto(nic, flow);
 	tcp_mark_all_lost(flow);
 	flow->tlp_out = false;

@@ -414,10 +414,25 @@ static bool send_probe(struct fw_nic *nic, struct tcp_flow *flow)
 	return true;
 }
 
+/* After a timeout, before it is known whether anything was lost: tcp_frto.c. */
+static bool new_goes_first(const struct tcp_flow *flow)
+{
+	return flow->flags & TCP_F_LOSS && flow->frto == TCP_FRTO_NEW;
+}
+
 static bool send_one(struct fw_nic *nic, struct tcp_flow *flow)
 {
-	struct tcp_seg *lost = tcp_first_lost(flow);
+	struct tcp_seg *lost;
 
+	if (new_goes_first(flow)) {
+		if (send_new(nic, flow))
+			return true;
+		if (flow->state == TCP_CLOSED || flow->flags & TCP_F_LIMITED || !eth_tx_room(nic))
+			return false;
+		/* There is none, or no window for it: RFC 5682 2, step 2b. */
+		flow->frto = TCP_FRTO_OFF;
+	}
+	lost = tcp_first_lost(flow);
 	if (lost) {
 		if (flow->flags & TCP_F_PROBE || tcp_cong_may_send(flow, tcp_seg_out(flow, lost)))
 			return resend(nic, flow, lost);
