@@ -169,10 +169,8 @@ int cmd_create_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_ENOMEM;
 	ah = &nic->ahs[index];
 	ah->used = result == NEIGH_OK;
-	ah->by_qpn = !(create->av.flags & HW_AV_F_GRH);
 	ah->client = (uint16_t)client;
 	ah->pd = create->pd;
-	ah->dst_ip = ah->by_qpn ? 0 : create->av.dst_ip;
 	ah->av = create->av;
 	pd->refs++;
 	fw_list_add_tail(&owner->ahs, &ah->node);

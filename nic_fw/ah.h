@@ -16,10 +16,8 @@
 
 struct fw_ah {
 	bool used;
-	bool by_qpn; /* without GRH: the QPN of each request names the NIC */
 	uint16_t client;
 	uint32_t pd;
-	uint32_t dst_ip; /* network byte order; 0 with by_qpn */
 	struct hw_av av;
 	struct fw_list node;
 };

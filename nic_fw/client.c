@@ -19,7 +19,6 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 
 	client->used = true;
 	client->tool = params->tool;
-	client->db_active = false;
 	client->closing = false;
 	client->db_head = 0;
 	client->header = NULL;
@@ -93,7 +92,6 @@ static int attach_bar(struct fw_nic *nic, uint32_t number, const struct fw_clien
 		return err;
 	init_header(nic, client, number);
 	fw_list_add_tail(&nic->db_clients, &client->db_node);
-	client->db_active = true;
 	resp->bar_bytes = client->bar.bytes;
 	resp->eq0_offset_pages = (uint32_t)(eq0.record_offset / HW_BAR_PAGE_BYTES);
 	resp->eq0_entries = eq0.entries;
@@ -190,7 +188,6 @@ void fw_client_detach(struct fw_nic *nic, uint32_t client)
 	leaving = &nic->clients[client];
 	leaving->closing = true;
 	fw_list_del(&leaving->db_node);
-	leaving->db_active = false;
 	ah_forget_client(nic, client);
 	/* No staged frame may point into the BAR or the mappings, or name the client's number. */
 	eth_tx_forget(nic, client);

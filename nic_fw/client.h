@@ -72,7 +72,6 @@ enum {
 struct fw_client {
 	bool used;
 	bool tool;
-	bool db_active;               /* in nic->db_clients */
 	bool closing;                 /* detach is under way: its BAR goes as a whole */
 	uint32_t db_head;             /* next entry of the doorbell ring to look at */
 	uint32_t wqes_held;           /* contexts of its requests (fw_pool_has_share()) */

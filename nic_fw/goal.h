@@ -588,11 +588,8 @@ struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal
 				const struct goal_key4 *key);
 void goal_send_free(struct fw_nic *nic, struct goal_send *send);
 void goal_send_hash(struct fw_nic *nic, struct goal_send *send);
-void goal_send_unhash(struct fw_nic *nic, struct goal_send *send);
 struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *link,
 				 const struct goal_key4 *key);
-/* What names a receive in ANNOUNCE and DATA. */
-uint32_t goal_recv_sink(const struct fw_nic *nic, const struct goal_recv *recv);
 /* Where an unexpected message lies in the pool; false: the memory is gone. */
 bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t offset,
 		    uint64_t bytes, struct fw_mem *mem);

@@ -57,7 +57,7 @@ void goal_send_hash(struct fw_nic *nic, struct goal_send *send)
 	send->hashed = true;
 }
 
-void goal_send_unhash(struct fw_nic *nic, struct goal_send *send)
+static void send_unhash(struct fw_nic *nic, struct goal_send *send)
 {
 	uint32_t *at = &nic->goal_send_hash[send_bucket(send->link, &send->key)];
 	uint32_t number = fw_pool_index(&nic->goal_sends, send) + 1;
@@ -87,7 +87,7 @@ struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *lin
 void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 {
 	if (send->hashed)
-		goal_send_unhash(nic, send);
+		send_unhash(nic, send);
 	if (send->awaited && send->link)
 		goal_link_await(nic, send->link, false);
 	if (send->kind == GOAL_SEND_ANNOUNCED)
@@ -231,7 +231,8 @@ static bool send_control(struct fw_nic *nic, struct goal_link *link, uint8_t typ
 	return true;
 }
 
-uint32_t goal_recv_sink(const struct fw_nic *nic, const struct goal_recv *recv)
+/* What names a receive in ANNOUNCE and DATA. */
+static uint32_t recv_sink(const struct fw_nic *nic, const struct goal_recv *recv)
 {
 	return (uint32_t)recv->generation << 24 | fw_pool_index(&nic->goal_recvs, recv);
 }
@@ -240,8 +241,7 @@ bool goal_msg_announce(struct fw_nic *nic, struct goal_recv *recv, struct goal_l
 {
 	uint64_t room = recv->run->schedule->ops[recv->op].amount;
 
-	if (!send_control(nic, link, WIRE_GOAL_ANNOUNCE, &recv->key, room,
-			  goal_recv_sink(nic, recv)))
+	if (!send_control(nic, link, WIRE_GOAL_ANNOUNCE, &recv->key, room, recv_sink(nic, recv)))
 		return false;
 	goal_run_trace(nic, recv->run, HW_GOAL_POINT_ANNOUNCED, recv->op);
 	return true;
@@ -365,7 +365,7 @@ enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send
 	if (send->awaited)
 		goal_link_await(nic, send->link, false);
 	send->awaited = false;
-	goal_send_unhash(nic, send);
+	send_unhash(nic, send);
 	send->kind = GOAL_SEND_DATA;
 	send->type = WIRE_GOAL_DATA;
 	send->sink = sink;

@@ -90,7 +90,6 @@ struct mgrp_space {
 	/* up */
 	uint32_t parent; /* rank; FW_NONE at the root */
 	bool parent_gone;
-	bool status_due;             /* in nic->mgrp_due */
 	uint32_t told_own, told_ack; /* by the last STATUS */
 	uint64_t ask_ns;             /* of the last request, or repair that came since */
 	uint8_t asks;                /* without an answer */
@@ -173,7 +172,6 @@ bool mgrp_pending(const struct fw_nic *nic);
 void mgrp_timer_update(struct fw_nic *nic, struct mgrp_space *space);
 void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer);
 void mgrp_ack_fire(struct fw_nic *nic, struct fw_timer *timer);
-uint64_t mgrp_rto_ns(const struct mgrp_rtt *rtt, uint32_t tries);
 void mgrp_rtt_sample(struct mgrp_rtt *rtt, uint64_t ns);
 
 /* ---- mgrp_rx.c --------------------------------------------------------------------------------

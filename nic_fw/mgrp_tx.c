@@ -38,7 +38,7 @@ void mgrp_rtt_sample(struct mgrp_rtt *rtt, uint64_t ns)
 	rtt->srtt_ns = (7 * rtt->srtt_ns + ns) / 8;
 }
 
-uint64_t mgrp_rto_ns(const struct mgrp_rtt *rtt, uint32_t tries)
+static uint64_t rto_ns(const struct mgrp_rtt *rtt, uint32_t tries)
 {
 	uint64_t ns = rtt->srtt_ns ? rtt->srtt_ns + 4 * rtt->var_ns : MGRP_FIRST_RTO_NS;
 
@@ -413,12 +413,12 @@ static uint64_t ask_due_ns(const struct mgrp_space *space)
 	if (!space->known || space->parent == FW_NONE || space->parent_gone ||
 	    !seq_lt(space->next, space->asked) || mgrp_slot(space, space->next)->block)
 		return UINT64_MAX;
-	return space->ask_ns + mgrp_rto_ns(&space->ask_rtt, space->asks);
+	return space->ask_ns + rto_ns(&space->ask_rtt, space->asks);
 }
 
 static uint64_t probe_due_ns(const struct mgrp_space *space, const struct mgrp_child *child)
 {
-	uint64_t wait_ns = mgrp_rto_ns(&space->rtt, child->probes);
+	uint64_t wait_ns = rto_ns(&space->rtt, child->probes);
 
 	if (child->gone || !child->awaiting)
 		return UINT64_MAX;

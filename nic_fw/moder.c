@@ -117,7 +117,8 @@ static void count(struct fw_moder *m, const struct fw_cq *cq, struct moder_wait 
 	}
 }
 
-uint64_t moder_due_ns(const struct moder_wait *wait, const struct moder_limits *limits)
+/* When it is due by the limits; UINT64_MAX: nothing waits, or by count alone. */
+static uint64_t class_due_ns(const struct moder_wait *wait, const struct moder_limits *limits)
 {
 	uint64_t due_ns;
 
@@ -164,7 +165,7 @@ static uint64_t visible_due_ns(const struct fw_nic *nic, struct fw_eq *eq)
 	uint32_t c;
 
 	for (c = 0; c < MODER_CLASSES; c++)
-		due_ns = min_ns(due_ns, moder_due_ns(&m->wait[c], &m->limits[c]));
+		due_ns = min_ns(due_ns, class_due_ns(&m->wait[c], &m->limits[c]));
 	return due_ns;
 }
 
@@ -207,7 +208,7 @@ static uint32_t why(const struct fw_nic *nic, const struct fw_moder *m, enum mod
 		if (wait->frames >= limits->frames)
 			return rx ? HW_VECTOR_by_rx_frames : HW_VECTOR_by_tx_frames;
 	}
-	if (nic->now_ns >= moder_due_ns(wait, limits))
+	if (nic->now_ns >= class_due_ns(wait, limits))
 		return rx ? HW_VECTOR_by_rx_usecs : HW_VECTOR_by_tx_usecs;
 	return NOT_DUE;
 }
@@ -514,7 +515,7 @@ void moder_starved(struct fw_nic *nic, struct fw_eq *eq)
 	eq->moder.retry_ns = nic->now_ns + FW_EQ_RETRY_NS;
 }
 
-void moder_fire(struct fw_nic *nic, struct fw_timer *timer)
+static void fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct fw_eq *eq = FW_CONTAINER(timer, struct fw_eq, moder.timer);
 	struct fw_moder *m = &eq->moder;
@@ -539,7 +540,7 @@ void moder_init(struct fw_nic *nic, struct fw_eq *eq)
 
 	(void)nic;
 	m->serial = 1;
-	fw_timer_init(&m->timer, moder_fire);
+	fw_timer_init(&m->timer, fire);
 	fw_list_init(&m->hidden_cqs);
 }
 

@@ -188,9 +188,6 @@ void moder_unmask(struct fw_nic *nic, struct fw_eq *eq);
 bool moder_raise(struct fw_nic *nic, struct fw_eq *eq);
 /* The EQ was full: has its CQs looked at again until it is not. */
 void moder_starved(struct fw_nic *nic, struct fw_eq *eq);
-void moder_fire(struct fw_nic *nic, struct fw_timer *timer);
-/* When what waits is due by a class's limits; UINT64_MAX: nothing, or by count alone. */
-uint64_t moder_due_ns(const struct moder_wait *wait, const struct moder_limits *limits);
 
 /* ---- moder_tell.c ---------------------------------------------------------------------------- */
 

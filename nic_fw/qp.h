@@ -93,8 +93,6 @@ struct fw_qp {
 
 	/* commands only */
 	struct hw_qp_attr attr;
-	uint32_t send_cq_number;
-	uint32_t recv_cq_number;
 	uint32_t xrcd; /* XRC_RECV */
 	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_bytes;
 	uint32_t attr_mask; /* HW_QP_* ever set since RESET */

@@ -165,8 +165,6 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	qp->max_send_wr = create->max_send_wr;
 	qp->max_send_sge = create->max_send_sge;
 	qp->max_inline_bytes = create->max_inline_bytes;
-	qp->send_cq_number = create->send_cq;
-	qp->recv_cq_number = create->recv_cq;
 	if (create->srq == HW_SRQ_NONE && create->max_recv_wr) {
 		qp->rq_mask = fw_pow2_at_least(create->max_recv_wr) - 1;
 		qp->max_recv_wr = qp->rq_mask + 1;

@@ -178,7 +178,6 @@ struct rd_session {
 	uint32_t pend_tx_psn; /* ours */
 	uint32_t first_psn;   /* ours, as this session's HELLO told it */
 	uint16_t pend_mtu;
-	uint16_t peer_mtu;
 	uint32_t rnr_timer_ns; /* largest asked of the peer since the last ACK */
 	uint32_t cwnd_fp;      /* the window in 1/256 packets, rd_cong.c */
 	uint32_t undo_cwnd_fp; /* what it was before the first of a row of time-outs; 0: none */

@@ -398,7 +398,6 @@ static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch,
 		s->first_psn = s->tx_psn;
 	}
 	s->peer_epoch = peer_epoch;
-	s->peer_mtu = (uint16_t)mtu;
 	s->segment_bytes = (uint16_t)dgram_segment_bytes(mtu, true);
 	s->rx_psn = psn;
 	s->rx_high = psn;

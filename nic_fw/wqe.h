@@ -110,7 +110,10 @@ const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe,
  */
 uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget);
 
-/* A context for a response; NULL when there is none left. */
+/*
+ * A context for a request or a response; NULL when there is none left, or none for a request of
+ * this process, which has its share.
+ */
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind);
 void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe);
 
