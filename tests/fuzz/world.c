@@ -480,7 +480,6 @@ void world_begin(void)
 
 void world_keep(void)
 {
-	void *again;
 	uint32_t i;
 
 	world_settle();
@@ -494,9 +493,9 @@ void world_keep(void)
 		w->nic[i].heap_kept = w->nic[i].fw->goal_heap.buddy.high;
 	heap_keep();
 	kept = true;
-	again =
-	    mmap(w, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region_fd, 0);
-	W_CHECK(again == w, "the region cannot be mapped privately");
+	W_CHECK(mmap(w, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region_fd,
+		     0) == w,
+		"the region cannot be mapped privately");
 }
 
 void world_fresh_bar(struct w_proc *p)
@@ -508,9 +507,7 @@ void world_fresh_bar(struct w_proc *p)
 	memset(p->bar, 0, p->bar_kept);
 }
 
-typedef void (*pool_fn)(struct fw_pool *pool);
-
-static void each_pool(pool_fn fn)
+static void each_pool(void (*fn)(struct fw_pool *pool))
 {
 	uint32_t i;
 
@@ -592,7 +589,10 @@ void world_reset(void)
 
 uint32_t world_poll(uint32_t nic)
 {
-	return fw_poll(w->nic[nic].fw, w->now_ns, 256);
+	uint32_t work = fw_poll(w->nic[nic].fw, w->now_ns, 256);
+
+	W_CHECK(!fw_lost_interrupts(w->nic[nic].fw), "no interrupt will tell of an event");
+	return work;
 }
 
 void world_settle(void)
