@@ -213,6 +213,16 @@ static uint32_t why(const struct fw_nic *nic, const struct fw_moder *m, enum mod
 	return NOT_DUE;
 }
 
+/* The process has found what waited by itself. */
+static void drop(struct fw_moder *m)
+{
+	m->wait[MODER_RX].frames = 0;
+	m->wait[MODER_TX].frames = 0;
+	m->serial++;
+	moder_forget(m);
+	set_open(m);
+}
+
 /* Raises what is due. late: it waited for the mask, or for a handler, not for its limits. */
 static void settle(struct fw_nic *nic, struct fw_eq *eq, bool late)
 {
@@ -231,18 +241,12 @@ static void settle(struct fw_nic *nic, struct fw_eq *eq, bool late)
 		cause = why(nic, m, MODER_TX);
 	if (cause == NOT_DUE && nic->now_ns >= mode_due_ns(nic, eq))
 		cause = m->wait[MODER_RX].frames ? HW_VECTOR_by_rx_usecs : HW_VECTOR_by_tx_usecs;
-	if (cause != NOT_DUE)
+	if (cause == NOT_DUE)
+		return;
+	if (all_taken(eq))
+		drop(m);
+	else
 		eq_raise(nic, eq, late ? HW_VECTOR_by_unmask : (enum hw_vector_counter)cause);
-}
-
-/* The process has found what waited by itself. */
-static void drop(struct fw_moder *m)
-{
-	m->wait[MODER_RX].frames = 0;
-	m->wait[MODER_TX].frames = 0;
-	m->serial++;
-	moder_forget(m);
-	set_open(m);
 }
 
 /* What was hidden is visible from now on, and as old as it is. */
