@@ -6,7 +6,7 @@
 #	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR] [--sockets] [--] PROGRAM [ARGUMENT...]
 #
 # The program keeps its process, its arguments and its exit code. All that changes is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with --transport ib,
-# LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets (libweft-sockets.so: socket calls); LD_PRELOAD of the libraries themselves has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage.
+# LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets (libweft-sockets.so: socket calls); LD_PRELOAD of the libraries themselves has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage; 127 no such program.
 
 set -eu
 
@@ -101,6 +101,11 @@ fi
 if [ -n "$device" ] && [ ! -S "$run_dir/$device" ]; then
 	echo "weft-run: no NIC '$device' in $run_dir; 'weftctl list' shows those that are there" >&2
 	exit 1
+fi
+
+if ! command -v "$1" >/dev/null 2>&1; then
+	echo "weft-run: there is no program '$1', or it cannot be executed" >&2
+	exit 127
 fi
 
 # UCX looks for a device node, and takes RoCE devices alone.

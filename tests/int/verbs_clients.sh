@@ -215,6 +215,8 @@ finish nobody
 [ "$status" -ne 0 ] && grep -q 'weft9' "$WEFT_TMP/nobody.err" || die 'an unknown device is no error'
 "$run" --device weft9 true 2>"$WEFT_TMP/wrong" && die 'weft-run takes an unknown NIC'
 grep -q "no NIC 'weft9'" "$WEFT_TMP/wrong" || die 'weft-run does not say which NIC it missed'
+tool 127 "$run" nosuchprogram
+grep -q "no program 'nosuchprogram'" "$err" || die 'weft-run does not say which program it missed'
 "$run" --run-dir "$WEFT_TMP/nowhere" true 2>"$WEFT_TMP/wrong" && die 'weft-run runs without a NIC'
 grep -q 'start weftd' "$WEFT_TMP/wrong" || die 'weft-run does not say what to do'
 "$run" --transport fddi true 2>/dev/null
