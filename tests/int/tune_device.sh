@@ -57,6 +57,8 @@ tune whole --objective overlap --method random --params rx-usecs --budget 3
 expect_ok whole
 same 'when it is done'
 rows whole || die 'nothing was measured'
+# A vector of weft1 is adaptive.
+grep -q 'It was found choosing its limits by itself' "$WEFT_TMP/whole.d/report.md" || die 'compared with what was not set'
 say 'ok: measured, and as it was'
 
 tune stopped "${long[@]}"

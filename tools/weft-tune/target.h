@@ -17,6 +17,11 @@
 #define TUNE_MB     1e6 /* what MB/s are counted in: the paper's bulk of 1 MB and 10 MB */
 #define TUNE_BIT(m) (UINT32_C(1) << TUNE_##m)
 
+/* describe() of what was found adaptive: settings are limits, and cannot say that. */
+#define TUNE_ADAPTIVE_TEXT                                                                         \
+	" It was found choosing its limits by itself, which it does not meanwhile: 'the setting "  \
+	"that was found' are the limits that stood beside that."
+
 /* What weft-irqs counts: of target device alone. */
 #define TUNE_HOST_METRICS                                                                          \
 	(TUNE_BIT(wakeups_per_msg) | TUNE_BIT(switches_per_msg) | TUNE_BIT(softirqs_per_msg))

@@ -64,7 +64,7 @@ struct tune_target {
 	struct nic nic[ENDS];
 	struct child child[ENDS];
 	struct dev_host host;
-	char what[512];
+	char what[768];
 };
 
 /* ---- NICs ------------------------------------------------------------------------------------ */
@@ -455,6 +455,18 @@ static int open_all(struct tune_target *target, const char *name, char *error)
 	return rc;
 }
 
+static bool was_adaptive(const struct tune_target *target)
+{
+	uint32_t i, v;
+
+	for (i = 0; i < ENDS; i++) {
+		for (v = 0; v < target->nic[i].num_vectors; v++)
+			if (target->nic[i].found[v].mode != WEFT_COALESCE_FIXED)
+				return true;
+	}
+	return false;
+}
+
 static struct tune_target *device_open(const char *name, char *error)
 {
 	struct tune_target *target = calloc(1, sizeof(*target));
@@ -471,10 +483,11 @@ static struct tune_target *device_open(const char *name, char *error)
 	snprintf(
 	    target->what, sizeof(target->what),
 	    "%s and %s, a blocking process on each. Ping-pong of %d B; bulk in frames of %d B, "
-	    "%d asked for at a time; a stream of %d B. Wake-ups, switches and softirqs%s%s%s.",
+	    "%d asked for at a time; a stream of %d B. Wake-ups, switches and softirqs%s%s%s.%s",
 	    target->nic[0].name, target->nic[1].name, LOAD_SMALL_BYTES, CHUNK_BYTES, BLOCK,
 	    STREAM_BYTES, target->host.irqs ? " are weft-irqs'" : " are not counted (",
-	    target->host.message, target->host.irqs ? "" : ")");
+	    target->host.message, target->host.irqs ? "" : ")",
+	    was_adaptive(target) ? TUNE_ADAPTIVE_TEXT : "");
 	return target;
 }
 

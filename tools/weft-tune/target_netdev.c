@@ -34,7 +34,7 @@ struct tune_target {
 	struct tune_setting setting;
 	bool peer_set; /* the other end has the setting */
 	struct load load;
-	char what[256];
+	char what[512];
 };
 
 static const volatile bool never;
@@ -234,8 +234,10 @@ static struct tune_target *netdev_open(const char *name, char *error)
 	net_peer_init(&target->peer, peer ? peer : "", iface);
 	snprintf(target->what, sizeof(target->what),
 		 "%s, and %s at the other end. Ping-pong of 8 B over UDP; bulk, and a stream in "
-		 "pieces of %d B, over TCP.",
-		 iface, peer ? peer : "nobody", STREAM_BYTES);
+		 "pieces of %d B, over TCP.%s",
+		 iface, peer ? peer : "nobody", STREAM_BYTES,
+		 target->nif.found.adaptive_rx || target->nif.found.adaptive_tx ? TUNE_ADAPTIVE_TEXT
+										: "");
 	return target;
 }
 
