@@ -101,7 +101,7 @@ int output_end(int status)
 		return status;
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
-		return status;
+		return 0;
 	/* A write before this one may have failed: then nobody knows why any more. */
 	fprintf(stderr, "%s: standard output: %s\n", tool_name,
 		errno ? strerror(errno) : "not all of it could be written");
