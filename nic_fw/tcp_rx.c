@@ -246,9 +246,12 @@ static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 			flow->flags |= TCP_F_ACK_NOW;
 			tcp_ack_soon(nic, flow);
 		}
-		/* An ACK that came with something old is still an ACK: see tcp_ack.c. */
+		/*
+		 * An ACK that came with something old is still an ACK: see tcp_ack.c. Older than a
+		 * window nothing of the peer's is, but half of what strangers guess.
+		 */
 		return in->flags & WIRE_TCP_ACK && !(in->flags & WIRE_TCP_SYN) &&
-		       seq_leq(in->seq, flow->rcv_nxt);
+		       flow->rcv_nxt - in->seq <= TCP_RCV_WINDOW;
 	}
 	if (in->flags & WIRE_TCP_RST) {
 		rx_reset(nic, flow, in);
@@ -268,9 +271,12 @@ static bool check(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 
 static void note_timestamp(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in)
 {
-	/* RFC 7323 4.3 (2): of the segment that the next ACK is for. */
+	/*
+	 * RFC 7323 4.3 (2): of the segment that the next ACK is for. Not of one that check() lets
+	 * through for its ACK alone: a stranger's timestamp would make all of the peer's old.
+	 */
 	if (flow->flags & TCP_F_TS && in->opt.has_ts && seq_leq(flow->ts_recent, in->opt.ts_val) &&
-	    seq_leq(in->seq, flow->last_ack)) {
+	    seq_leq(in->seq, flow->last_ack) && acceptable(flow, in)) {
 		flow->ts_recent = in->opt.ts_val;
 		flow->ts_recent_ns = nic->now_ns;
 	}

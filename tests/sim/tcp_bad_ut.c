@@ -187,6 +187,46 @@ static void outside_window(void)
 	bad_close(&t);
 }
 
+/*
+ * Numbers of long ago, which half of all guesses have: their timestamps would make those of the
+ * peer old, and what they say of our data is not the peer's word.
+ */
+static void old_numbers(void)
+{
+	static const uint32_t back[] = {10, 10 * KIB, TCP_RCV_WINDOW + 1, 0x40000000, 0x7fffffff};
+	struct tcp_flow *flow;
+	struct bad t;
+	uint32_t ts, i;
+
+	bad_open(&t);
+	flow = t.a->flow;
+	FIX_REQUIRE(&t.w, flow->flags & TCP_F_TS);
+	ts = flow->ts_recent;
+	for (i = 0; i < sizeof(back) / sizeof(back[0]); i++)
+		forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+					  .seq = flow->rcv_nxt - back[i],
+					  .ack = flow->snd_nxt,
+					  .ts_val = ts + 0x3fffffff,
+					  .bytes = 5});
+	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_window") == i);
+	FIX_CHECK(&t.w, flow->ts_recent == ts);
+	/* The peer has none of this, whoever else says so. */
+	sim_block(t.w.nic[0], t.w.nic[1], true);
+	tcp_side_send(t.a, 5 * KIB, false);
+	sim_run_for(t.w.sim, FIX_MS);
+	FIX_REQUIRE(&t.w, flow->snd_nxt != flow->snd_una);
+	forge(&t, (struct forged){.flags = WIRE_TCP_ACK,
+				  .seq = flow->rcv_nxt - TCP_RCV_WINDOW - 1,
+				  .ack = flow->snd_nxt,
+				  .ts_val = ts});
+	FIX_CHECK(&t.w, flow->snd_nxt != flow->snd_una);
+	sim_heal(t.w.sim);
+	FIX_CHECK(&t.w, tcp_side_received(t.b, 25 * KIB, 100 * SECOND));
+	tcp_side_send(t.b, 10 * KIB, false);
+	FIX_CHECK(&t.w, tcp_side_received(t.a, 20 * KIB, 100 * SECOND));
+	tcp_world_close(&t.w);
+}
+
 static void malformed(void)
 {
 	static const uint8_t opts[][4] = {
@@ -494,5 +534,5 @@ static void anything(void)
 }
 
 UT_MAIN("sim/tcp_bad", UT(blind_resets), UT(blind_syns), UT(blind_acks), UT(hostile_sacks),
-	UT(old_timestamps), UT(outside_window), UT(malformed), UT(early_flood), UT(syn_flood),
-	UT(cookies), UT(path_mtu), UT(anything))
+	UT(old_timestamps), UT(outside_window), UT(old_numbers), UT(malformed), UT(early_flood),
+	UT(syn_flood), UT(cookies), UT(path_mtu), UT(anything))
