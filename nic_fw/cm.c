@@ -73,6 +73,23 @@ uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes)
 /* ---- states ------------------------------------------------------------------------------------
  */
 
+/* The QP that is tied to it, from now on not any more. */
+static struct fw_qp *untie(struct fw_nic *nic, struct cm_ep *ep)
+{
+	struct fw_qp *qp = ep->qpn ? qp_find(nic, ep->qpn) : NULL;
+
+	ep->qpn = 0;
+	if (!qp || qp->cm != ep->index + 1)
+		return NULL;
+	qp->cm = 0;
+	return qp;
+}
+
+void cm_untie(struct fw_nic *nic, struct cm_ep *ep)
+{
+	(void)untie(nic, ep);
+}
+
 void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 {
 	static const uint16_t legal[CM_STATES] = {
@@ -102,6 +119,9 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 		cm_tx_drop(nic, ep);
 	if (state == CM_ESTABLISHED && ep->rest)
 		rx_drop(nic, ep);
+	/* Of a request that has come to nothing: the next one may be for another. */
+	if (state == CM_IDLE)
+		(void)untie(nic, ep);
 }
 
 struct cm_ep *cm_own(struct fw_nic *nic, uint32_t client, uint32_t ep)
@@ -408,18 +428,6 @@ void cm_tie(struct fw_nic *nic, struct cm_ep *ep, uint32_t qpn)
 		return;
 	ep->qpn = qpn;
 	qp->cm = ep->index + 1;
-}
-
-/* The QP that is tied to it, from now on not any more. */
-static struct fw_qp *untie(struct fw_nic *nic, struct cm_ep *ep)
-{
-	struct fw_qp *qp = ep->qpn ? qp_find(nic, ep->qpn) : NULL;
-
-	ep->qpn = 0;
-	if (!qp || qp->cm != ep->index + 1)
-		return NULL;
-	qp->cm = 0;
-	return qp;
 }
 
 /* The QP is connected with that peer's: it fails with the connection, as RFC 5040 6.8 has it. */

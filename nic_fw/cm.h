@@ -140,7 +140,7 @@ struct cm_ep {
 };
 static_assert(sizeof(struct cm_ep) <= 288, "one for each connection: docs/connection-manager.md");
 
-/* Two endpoints' worth of data each at most: the pool is never empty. */
+/* Of each endpoint what it says and what it was told at most: the pool is never empty. */
 enum {
 	CM_DATA_BYTES = HW_CM_MAX_DATA,
 	CM_DATA_MAX = 2 * HW_MAX_CM,
@@ -184,6 +184,8 @@ void cm_listen(struct fw_nic *nic, struct cm_ep *ep);
 struct cm_ep *cm_listener(struct fw_nic *nic, uint16_t space, uint16_t port, uint32_t *shard);
 /* Ties a QP of the client to the endpoint, so that each hears of the other's end. */
 void cm_tie(struct fw_nic *nic, struct cm_ep *ep, uint32_t qpn);
+/* Neither hears of the other any more. */
+void cm_untie(struct fw_nic *nic, struct cm_ep *ep);
 /* The connection is over: its QP goes to ERR, the process is told. */
 void cm_closed(struct fw_nic *nic, struct cm_ep *ep);
 /* The process ends the connection. */

@@ -208,7 +208,10 @@ int cmd_cm_connect(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	ep->datagram = (cm->flags & HW_CM_F_DATAGRAM) != 0;
 	if (!ep->datagram)
 		cm_tie(nic, ep, cm->param.qpn);
-	return ep->ops->connect(nic, ep);
+	err = ep->ops->connect(nic, ep);
+	if (err)
+		cm_untie(nic, ep);
+	return err;
 }
 
 int cmd_cm_accept(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,

@@ -205,17 +205,6 @@ static int tcp_ep_connect(struct fw_nic *nic, struct cm_ep *ep)
 	return err;
 }
 
-/* The queue pair was none for this connection: it is not tied to it. */
-static int not_attached(struct fw_nic *nic, struct cm_ep *ep, int err)
-{
-	struct fw_qp *qp = ep->qpn ? qp_find(nic, ep->qpn) : NULL;
-
-	if (qp && qp->cm == ep->index + 1)
-		qp->cm = 0;
-	ep->qpn = 0;
-	return err;
-}
-
 static int tcp_ep_accept(struct fw_nic *nic, struct cm_ep *ep)
 {
 	struct fw_qp *qp = ep->qpn ? qp_find(nic, ep->qpn) : NULL;
@@ -229,8 +218,11 @@ static int tcp_ep_accept(struct fw_nic *nic, struct cm_ep *ep)
 		ep->opened = true;
 		return 0;
 	}
-	if (err)
-		return not_attached(nic, ep, err);
+	if (err) {
+		/* The queue pair was none for this connection. */
+		cm_untie(nic, ep);
+		return err;
+	}
 	cm_set_state(nic, ep, CM_REP_SENT);
 	if (!ep->mpa->param.peer_to_peer)
 		cm_tcp_established(nic, ep);

@@ -451,7 +451,53 @@ static void again(void)
 	cp_end(&cp);
 }
 
+/* A request that came to nothing leaves its queue pair free, and the endpoint for another. */
+static void another_qp(void)
+{
+	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP, .port = CP_PORT};
+	struct hw_cmd_cm no = {.arg = HW_CM_REJ_CONSUMER};
+	struct fw_qp *other;
+	uint32_t rd;
+
+	for (rd = 0; rd < 2; rd++) {
+		begin();
+		other = cp_tcp_qp(&cp, 0);
+		(void)cp_tcp_listen(&cp, 0, 0);
+		cm.transport = rd ? HW_CM_TRANSPORT_RD : HW_CM_TRANSPORT_TCP;
+		cm.ep = cp_bound(&cp, 0, HW_CM_TCP, 0);
+		cm.ip = cp.rp.end[1].nic->config.ip;
+		cm.param.qpn = qa->qpn;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), 0);
+		CU_ASSERT_EQUAL(qa->cm, cm.ep + 1);
+		run(100);
+		no.ep = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_REJECT, &no, NULL), 0);
+		run(100);
+		(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_REJECTED);
+		CU_ASSERT_EQUAL(qa->cm, 0);
+		/* Nor does one that is refused at once. */
+		memset(&kernel, 0, sizeof(kernel));
+		kernel.one = cp.rp.end[0].nic->cm_eps[cm.ep].local_port;
+		cp.rp.end[0].nic->port.tcp_port = kernel_port;
+		cm.transport = HW_CM_TRANSPORT_TCP;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EADDRINUSE);
+		CU_ASSERT_EQUAL(qa->cm, 0);
+		kernel.one = 0;
+		cm.param.qpn = other->qpn;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), 0);
+		run(100);
+		cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+		CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.b, qb->qpn), 0);
+		run(100);
+		(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_RESPONSE);
+		CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, cm.ep), 0);
+		CU_ASSERT_PTR_NOT_NULL(other->mpa);
+		CU_ASSERT_PTR_NULL(qa->mpa);
+		cp_end(&cp);
+	}
+}
+
 UT_MAIN("nic_fw/cm_tcp", UT(every_way), UT(either_begins), UT(posted_early), UT(nobody),
 	UT(rejected), UT(qp_ends_it), UT(process_dies), UT(peer_is_gone), UT(peer_restarts),
 	UT(both_transports), UT(backlog), UT(between_listeners), UT(one_shard_has_it),
-	UT(somebody_else_has_it), UT(again))
+	UT(somebody_else_has_it), UT(again), UT(another_qp))
