@@ -307,8 +307,8 @@ void mpa_ddp_early(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx
 
 /* ---- mpa_rdmap.c: what llp.h asks of a transport; see there */
 
-/* A connection is made: its lists and counts of the stream. */
-void mpa_rdmap_init_conn(struct fw_nic *nic, struct mpa_conn *conn);
+/* A connection is made, of zeros: its lists. */
+void mpa_rdmap_init_conn(struct mpa_conn *conn);
 /* The queue pair has its connection: what it holds goes on. */
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn);
 bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg);

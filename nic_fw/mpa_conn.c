@@ -82,7 +82,7 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 	    conn->options & HW_MPA_REVISION_1 ? WIRE_MPA_REVISION_1 : WIRE_MPA_REVISION_2;
 	fw_list_init(&conn->node);
 	fw_timer_init(&conn->timer, fire);
-	mpa_rdmap_init_conn(nic, conn);
+	mpa_rdmap_init_conn(conn);
 	mpa_set_state(nic, conn, state);
 	return conn;
 }

@@ -2,7 +2,7 @@
 /*
  * The frames that set an MPA connection up: written, read, and checked.
  *
- * Called by mpa_conn.c; calls nothing. What a frame says is judged there; what it cannot say is
+ * Called by mpa_setup.c; calls nothing. What a frame says is judged there; what it cannot say is
  * refused here. Reserved bits are not looked at, nor is R in a request (RFC 5044 7.1.1). RFC 5044
  * 7.1, RFC 6581 9.
  */

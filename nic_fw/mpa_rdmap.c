@@ -284,27 +284,8 @@ void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn)
 		fw_timer_set(&nic->timers, &conn->retry_timer, nic->now_ns + RETRY_NS);
 }
 
-void mpa_rdmap_init_conn(struct fw_nic *nic, struct mpa_conn *conn)
+void mpa_rdmap_init_conn(struct mpa_conn *conn)
 {
-	(void)nic;
-	conn->tx_bytes = 0;
-	conn->tx_unacked = 0;
-	conn->rx_bytes = 0;
-	conn->rx_write_bytes = 0;
-	conn->rx_msn_read = 0;
-	conn->rx_msn_term = 0;
-	conn->rx_msn_atomic = 0;
-	conn->tx_msn_read = 0;
-	conn->tx_msn_atomic = 0;
-	conn->partial = NULL;
-	conn->fault_msg = NULL;
-	conn->faulty = false;
-	conn->broken = false;
-	conn->local_error = false;
-	conn->rtr_due = false;
-	conn->rtr_answer = false;
-	conn->term_due = false;
-	conn->term_bytes = 0;
 	fw_list_init(&conn->out);
 	fw_list_init(&conn->segs);
 	fw_list_init(&conn->fault_node);
@@ -313,13 +294,8 @@ void mpa_rdmap_init_conn(struct fw_nic *nic, struct mpa_conn *conn)
 
 void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)
 {
-	struct fw_qp *qp = conn->qp;
-
-	/* What the peer answers at a time; what we do is the process's and was told to the peer. */
-	if (conn->param.enhanced && conn->param.ord < qp->attr.max_rd_atomic)
-		qp->attr.max_rd_atomic = (uint8_t)conn->param.ord;
 	/* What was posted meanwhile waits for this (wqe.c). */
-	qp_unblock(nic, qp);
+	qp_unblock(nic, conn->qp);
 }
 
 /* Nothing of the connection points at messages of the QP any more; its responses are freed. */

@@ -13,9 +13,9 @@
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/mpa_fpdu.h"
 
-/* Whether anybody wants to know what comes. */
 #define HELD_NS UINT64_C(4000000000) /* an FPDU may take, where others need its buffer */
 
+/* Whether anybody wants to know what comes. */
 static bool listens(const struct mpa_conn *conn)
 {
 	return conn->qp && (conn->state == MPA_FPDU || conn->state == MPA_RTR_WAIT);

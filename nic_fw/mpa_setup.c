@@ -97,6 +97,12 @@ static uint16_t depth_put(uint32_t depth)
 	return (uint16_t)(depth < WIRE_MPA_DEPTH_NONE ? depth : WIRE_MPA_DEPTH_NONE - 1);
 }
 
+/* The first frames that this end may use: WIRE_MPA_RTR_*. */
+static uint8_t rtr_of(const struct mpa_conn *conn)
+{
+	return (uint8_t)((conn->options & HW_MPA_ALL & ~HW_MPA_GIVEN) >> HW_MPA_RTR_SHIFT);
+}
+
 void mpa_setup_ask(struct mpa_conn *conn, const struct cm_ep *ep)
 {
 	struct mpa_setup *setup = conn->setup;
@@ -106,9 +112,7 @@ void mpa_setup_ask(struct mpa_conn *conn, const struct cm_ep *ep)
 	p->rx_markers = (conn->options & HW_MPA_MARKERS) != 0;
 	p->crc = (conn->options & (HW_MPA_CRC | HW_MPA_CRC_REQUIRED)) != 0;
 	p->enhanced = p->revision == WIRE_MPA_REVISION_2;
-	p->rtr = p->enhanced
-		     ? (uint8_t)((conn->options & HW_MPA_ALL & ~HW_MPA_GIVEN) >> HW_MPA_RTR_SHIFT)
-		     : 0;
+	p->rtr = p->enhanced ? rtr_of(conn) : 0;
 	p->peer_to_peer = p->rtr != 0;
 	p->ird = ep->param.responder_resources;
 	p->ord = ep->param.initiator_depth;
@@ -130,8 +134,7 @@ void mpa_setup_ask(struct mpa_conn *conn, const struct cm_ep *ep)
 /* Of those that the peer offers, the one that costs least. */
 static uint8_t choose_rtr(const struct mpa_conn *conn)
 {
-	uint8_t ours = (uint8_t)((conn->options & HW_MPA_ALL & ~HW_MPA_GIVEN) >> HW_MPA_RTR_SHIFT);
-	uint8_t both = conn->param.rtr & ours;
+	uint8_t both = conn->param.rtr & rtr_of(conn);
 
 	if (!both)
 		both = conn->param.rtr;

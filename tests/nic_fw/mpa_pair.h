@@ -186,7 +186,7 @@ static void mp_connect(struct mp_side *side, const struct mpa_params *param)
 	    rp_modify(&rp, side->e, side->qp, HW_QPS_RTS, HW_QP_MAX_QP_RD_ATOMIC, &attr), 0);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(conn);
 	memset(conn, 0, sizeof(*conn));
-	mpa_rdmap_init_conn(nic, conn);
+	mpa_rdmap_init_conn(conn);
 	conn->param = *param;
 	conn->ep = FW_NONE;
 	conn->state = MPA_FPDU;
