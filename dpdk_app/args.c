@@ -475,17 +475,6 @@ static const struct args_option *find_option(const char *word)
 	return NULL;
 }
 
-static char *trim(char *text)
-{
-	char *end;
-
-	text += strspn(text, " \t\r\n");
-	end = text + strlen(text);
-	while (end > text && strchr(" \t\r\n", end[-1]))
-		*--end = '\0';
-	return text;
-}
-
 static bool config_line(struct args_state *st, const char *path, uint32_t number, char *line)
 {
 	const struct args_option *option;
@@ -495,8 +484,8 @@ static bool config_line(struct args_state *st, const char *path, uint32_t number
 
 	if (value)
 		*value++ = '\0';
-	word = trim(line);
-	value = value ? trim(value) : NULL;
+	word = value_trim(line);
+	value = value ? value_trim(value) : NULL;
 	option = find_option(word);
 	if (!option && !value) {
 		/* "nics 4" */
@@ -539,7 +528,7 @@ static bool apply_config(struct args_state *st, const char *path)
 			break;
 		}
 		line[strcspn(line, "#")] = '\0';
-		text = trim(line);
+		text = value_trim(line);
 		/* Section names of an ini file carry no meaning here. */
 		if (*text && *text != '[')
 			good = config_line(st, path, number, text);

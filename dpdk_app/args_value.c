@@ -91,3 +91,14 @@ bool value_cpu_range(const char *text, int *first, int *last)
 	*last = (int)b;
 	return true;
 }
+
+char *value_trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r\n");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r\n", end[-1]))
+		*--end = '\0';
+	return text;
+}

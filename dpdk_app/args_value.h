@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values of options: numbers, addresses, lists. Each function takes the whole string or
- * refuses it. Called by args.c; calls libc.
+ * Values of options: numbers, addresses, lists. Each value_*() that returns bool takes the whole
+ * string or refuses it. Called by args.c; calls libc.
  */
 #ifndef WEFT_APP_ARGS_VALUE_H
 #define WEFT_APP_ARGS_VALUE_H
@@ -19,5 +19,7 @@ bool value_ip(const char *text, uint32_t *ip);
 bool value_ip_prefix(const char *text, uint32_t *ip, uint8_t *prefix);
 /* "3" or "4-7": CPU numbers, first <= last. */
 bool value_cpu_range(const char *text, int *first, int *last);
+/* The text without the blanks around it: cut off behind, a pointer into it. */
+char *value_trim(char *text);
 
 #endif /* WEFT_APP_ARGS_VALUE_H */
