@@ -130,6 +130,7 @@
 	X(tcp_keepalives)                                                                          \
 	X(tcp_ecn_cuts)                                                                            \
 	X(tcp_mtu_shrunk)                                                                          \
+	X(tcp_mtu_grown)                                                                           \
 	X(tcp_icmp_ignored)                                                                        \
 	X(mpa_tx_fpdus)                                                                            \
 	X(mpa_rx_fpdus)                                                                            \

@@ -37,6 +37,8 @@ static bool advance(struct fw_nic *nic, struct tcp_flow *flow, uint32_t ack,
 		/* What was not sent whole has its end beyond snd_nxt, hence beyond ack. */
 		if (seq_lt(ack, end))
 			break;
+		if (tcp_is_probe(flow, seg))
+			tcp_probe_done(nic, flow, seg);
 		before = tcp_seg_out(flow, seg);
 		if (!(seg->flags & TCP_SEG_SACKED)) {
 			acked->delivered += before;
@@ -129,7 +131,7 @@ static void after(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in
 		lost = tcp_detect_loss(nic, flow);
 	else
 		lost = detect_without_sack(flow, acked, dup);
-	if (lost)
+	if (lost && !tcp_probe_lost(flow))
 		tcp_cong_lost(nic, flow);
 	if (flow->flags & TCP_F_ECN && in->flags & WIRE_TCP_ECE && !(in->flags & WIRE_TCP_SYN))
 		tcp_cong_ecn(nic, flow);

@@ -136,16 +136,20 @@ struct tcp_flow *tcp_flow_new(struct fw_nic *nic, uint32_t peer_ip, uint16_t pee
 	return flow;
 }
 
-void tcp_set_mss(struct fw_nic *nic, struct tcp_flow *flow)
+uint16_t tcp_mss_for(const struct tcp_flow *flow, uint32_t mtu)
 {
-	uint32_t mss =
-	    flow->path_mtu - (uint32_t)(sizeof(struct wire_ip) + sizeof(struct wire_tcp));
+	uint32_t mss = mtu - (uint32_t)(sizeof(struct wire_ip) + sizeof(struct wire_tcp));
 
-	(void)nic;
 	mss = tcp_max(tcp_min(mss, flow->peer_mss), TCP_MIN_MSS);
 	if (flow->flags & TCP_F_TS)
 		mss -= WIRE_TCP_TS_PADDED_BYTES;
-	flow->mss = (uint16_t)mss;
+	return (uint16_t)mss;
+}
+
+void tcp_set_mss(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	(void)nic;
+	flow->mss = tcp_mss_for(flow, flow->path_mtu);
 }
 
 void tcp_number_from(struct tcp_flow *flow, uint32_t iss, uint32_t sent)

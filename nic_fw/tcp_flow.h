@@ -56,6 +56,7 @@ enum {
 #define TCP_PTO_MIN_NS     UINT64_C(1000000)
 #define TCP_TS_TICK_NS     UINT64_C(1000000)
 #define TCP_PAWS_AGE_NS    UINT64_C(2073600000000000) /* 24 days: RFC 7323 5.5 */
+#define TCP_MTU_AGE_NS     UINT64_C(600000000000)     /* RFC 1191 6.3: not less than 5 minutes */
 #define TCP_NEIGH_AGE_NS   UINT64_C(1000000000) /* the next hop is looked up again, used or not */
 #define TCP_ANSWER_NS      UINT64_C(500000000)
 #define TCP_SECOND_NS      UINT64_C(1000000000)
@@ -94,6 +95,13 @@ enum tcp_frto {
 	TCP_FRTO_OFF = 0, /* none, or what is lost is sent again as usual */
 	TCP_FRTO_WAIT,    /* the first segment went again */
 	TCP_FRTO_NEW,     /* it arrived: new data goes first */
+};
+
+/* Whether the path takes larger packets again: tcp_icmp.c. */
+enum tcp_probing {
+	TCP_PROBE_NONE = 0, /* as large as the link's */
+	TCP_PROBE_WANTED,   /* from probe_ns on */
+	TCP_PROBE_OUT,      /* the segment that ends at probe_end */
 };
 
 /* Bytes that came before their turn, or that the layer above did not take. */
@@ -144,7 +152,8 @@ struct tcp_flow {
 	uint16_t mss;        /* of payload */
 	uint8_t state;       /* tcp_state; changed by tcp_set_state() only */
 	uint8_t snd_wscale;
-	uint8_t busy; /* calls of the layer above under way: freed when the last returns */
+	uint8_t busy;    /* calls of the layer above under way: freed when the last returns */
+	uint8_t probing; /* tcp_probing */
 
 	/* what opening, losses and timers touch */
 	uint32_t hash_next; /* index + 1; 0: the last */
@@ -169,6 +178,8 @@ struct tcp_flow {
 	uint32_t ts_offset;
 	uint32_t snd_wnd_max;
 	uint32_t last_ack; /* rcv_nxt as last sent: RFC 7323 4.3 */
+	uint64_t probe_ns;
+	uint32_t probe_end;
 	uint16_t path_mtu;
 	uint16_t peer_mss;
 	uint8_t keep_tries;
@@ -367,6 +378,8 @@ static inline void tcp_enter(struct tcp_flow *flow)
 }
 bool tcp_leave(struct fw_nic *nic, struct tcp_flow *flow);
 void tcp_set_mss(struct fw_nic *nic, struct tcp_flow *flow);
+/* The same for packets of mtu bytes. */
+uint16_t tcp_mss_for(const struct tcp_flow *flow, uint32_t mtu);
 /* Our initial sequence number; sent: of SYN, 1 when it is acknowledged already. */
 void tcp_number_from(struct tcp_flow *flow, uint32_t iss, uint32_t sent);
 /* What both ends' SYNs said. */
@@ -499,6 +512,19 @@ void tcp_frto_begin(struct fw_nic *nic, struct tcp_flow *flow);
 /* Before losses are looked for: an ACK came. dup: as RFC 5681 2 defines it. */
 void tcp_frto_acked(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_acked *acked,
 		    bool dup);
+
+/* ---- tcp_icmp.c: the path's MTU */
+
+/* How long the next new segment may be: the MSS, or what asks for more. */
+uint32_t tcp_probe_room(struct fw_nic *nic, struct tcp_flow *flow);
+static inline bool tcp_is_probe(const struct tcp_flow *flow, const struct tcp_seg *seg)
+{
+	return flow->probing == TCP_PROBE_OUT && tcp_seg_end(seg) == flow->probe_end;
+}
+/* The segment that asked is acknowledged, or is sent again. */
+void tcp_probe_done(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg);
+/* Nothing but the segment that asked is lost: no sign of congestion. RFC 4821 7.6.2 */
+bool tcp_probe_lost(const struct tcp_flow *flow);
 
 /* ---- tcp_timer.c */
 

@@ -1,13 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the network says of TCP packets of ours: too long for a link, or nobody there.
+ * What the network says of TCP packets of ours: too long for a link, or nobody there; and whether
+ * it takes longer ones again.
  *
- * Called by icmp.c; calls tcp_sack.c. Anybody can write such a message: it counts only when it
- * quotes a sequence number that is in flight, and never ends a connection that once was.
- * RFC 1191, RFC 5927 4 and 7, RFC 1122 4.2.3.9.
+ * Called by icmp.c, and by tcp_tx.c and tcp_ack.c with the segment that asks: one of the stream, as
+ * long as the link takes, every ten minutes. Calls tcp_sack.c. Anybody can write such a message: it
+ * counts only when it quotes a sequence number that is in flight, and never ends a connection that
+ * once was. RFC 1191 (6.3: larger ones), RFC 4821 7 (by data, its loss alone is none), RFC 5927 4
+ * and 7, RFC 1122 4.2.3.9.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp_flow.h"
+
+/* ---- longer packets -------------------------------------------------------------------------- */
+
+static void ask_later(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	flow->probing = TCP_PROBE_WANTED;
+	flow->probe_ns = nic->now_ns + TCP_MTU_AGE_NS;
+}
+
+uint32_t tcp_probe_room(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	uint32_t more;
+
+	if (flow->probing != TCP_PROBE_WANTED || nic->now_ns < flow->probe_ns || flow->lost ||
+	    flow->flags & (TCP_F_RECOVERY | TCP_F_LOSS | TCP_F_PROBE))
+		return flow->mss;
+	more = tcp_mss_for(flow, nic->config.mtu);
+	if (more > flow->mss)
+		return more;
+	/* The peer takes no longer ones anyway. */
+	flow->probing = TCP_PROBE_NONE;
+	return flow->mss;
+}
+
+void tcp_probe_done(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg)
+{
+	if (seg->flags & (TCP_SEG_EVER | TCP_SEG_LOST)) {
+		ask_later(nic, flow);
+		return;
+	}
+	FW_COUNT(nic, tcp_mtu_grown);
+	flow->probing = TCP_PROBE_NONE;
+	flow->path_mtu = nic->config.mtu;
+	tcp_set_mss(nic, flow);
+}
+
+bool tcp_probe_lost(const struct tcp_flow *flow)
+{
+	return flow->lost == 1 && tcp_is_probe(flow, tcp_first_lost(flow));
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
 
 /* What was sent too long is sent again, in parts. It was no congestion that lost it. */
 static void shrink(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mtu)
@@ -16,11 +61,14 @@ static void shrink(struct fw_nic *nic, struct tcp_flow *flow, uint16_t mtu)
 
 	if (mtu < TCP_MIN_PATH_MTU)
 		mtu = TCP_MIN_PATH_MTU;
-	if (mtu >= flow->path_mtu)
+	if (mtu < flow->path_mtu) {
+		FW_COUNT(nic, tcp_mtu_shrunk);
+		flow->path_mtu = mtu;
+		tcp_set_mss(nic, flow);
+	} else if (flow->probing != TCP_PROBE_OUT) {
 		return;
-	FW_COUNT(nic, tcp_mtu_shrunk);
-	flow->path_mtu = mtu;
-	tcp_set_mss(nic, flow);
+	}
+	ask_later(nic, flow);
 	fw_list_for_each (pos, &flow->segs) {
 		struct tcp_seg *seg = FW_CONTAINER(pos, struct tcp_seg, node);
 

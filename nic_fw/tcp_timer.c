@@ -204,7 +204,7 @@ static void fire_loss(struct fw_nic *nic, struct tcp_flow *flow)
 		fire_tlp(nic, flow);
 		break;
 	case TCP_LOSS_REORDER:
-		if (tcp_detect_loss(nic, flow))
+		if (tcp_detect_loss(nic, flow) && !tcp_probe_lost(flow))
 			tcp_cong_lost(nic, flow);
 		if (flow->loss_timer == TCP_LOSS_NONE)
 			tcp_loss_rearm(nic, flow);

@@ -237,10 +237,15 @@ static bool send_ctl(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp
 static uint32_t send_range(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *seg,
 			   uint32_t from, uint32_t to, enum copy copy)
 {
+	uint32_t room = flow->mss;
+
 	if (!(seg->flags & TCP_SEG_ULP))
 		return send_ctl(nic, flow, seg) ? to : from;
+	/* What asks for a larger MTU goes whole once, and never again. */
+	if (copy == COPY_FIRST && tcp_is_probe(flow, seg) && to - from == seg->bytes)
+		room = seg->bytes;
 	while (from < to) {
-		uint32_t n = tcp_min(to - from, flow->mss);
+		uint32_t n = tcp_min(to - from, room);
 
 		if (!send_part(nic, flow, seg, from, n, copy) || flow->state == TCP_CLOSED)
 			break;
@@ -269,6 +274,8 @@ static bool resend(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *se
 		return false;
 	FW_COUNT(nic, tcp_tx_retransmits);
 	tcp_seg_mark(flow, seg, TCP_SEG_EVER | TCP_SEG_RETRANS, 0);
+	if (tcp_is_probe(flow, seg))
+		tcp_probe_done(nic, flow, seg);
 	sent(nic, flow, seg, out);
 	flow->undo_retrans++;
 	flow->flags &= (uint16_t)~TCP_F_PROBE;
@@ -313,6 +320,7 @@ static void queue_fin(struct fw_nic *nic, struct tcp_flow *flow)
 static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct tcp_seg *seg;
+	uint32_t max;
 
 	if (!fw_list_empty(&flow->segs)) {
 		seg = FW_CONTAINER(flow->segs.prev, struct tcp_seg, node);
@@ -321,7 +329,8 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 	}
 	if (!(flow->flags & TCP_F_MORE) || !may_send_data(flow))
 		return NULL;
-	seg = flow->ops->next(nic, flow, flow->mss);
+	max = tcp_probe_room(nic, flow);
+	seg = flow->ops->next(nic, flow, max);
 	if (flow->state == TCP_CLOSED)
 		return NULL;
 	if (!seg) {
@@ -331,8 +340,12 @@ static struct tcp_seg *unsent(struct fw_nic *nic, struct tcp_flow *flow)
 		queue_fin(nic, flow);
 		return &flow->ctl;
 	}
-	assert(seg->bytes && seg->bytes <= flow->mss);
+	assert(seg->bytes && seg->bytes <= max);
 	seg->seq = flow->snd_nxt;
+	if (seg->bytes > flow->mss) {
+		flow->probing = TCP_PROBE_OUT;
+		flow->probe_end = tcp_seg_end(seg);
+	}
 	seg->sent_ns = 0;
 	seg->flags = (uint8_t)(TCP_SEG_ULP | (seg->flags & TCP_SEG_PSH));
 	seg->tries = 0;
@@ -375,6 +388,9 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 		return false;
 	from = flow->snd_nxt - seg->seq;
 	n = seg->flags & TCP_SEG_ULP ? window_lets(flow, seg->bytes - from) : 1;
+	/* In parts it would ask nothing; the next one will. */
+	if (n < seg->bytes && tcp_is_probe(flow, seg) && n)
+		flow->probing = TCP_PROBE_WANTED;
 	if (!n) {
 		if (flow->snd_una == flow->snd_nxt)
 			tcp_loss_rearm(nic, flow);
@@ -398,6 +414,7 @@ static bool send_new(struct fw_nic *nic, struct tcp_flow *flow)
 static bool send_probe(struct fw_nic *nic, struct tcp_flow *flow)
 {
 	struct tcp_seg *seg;
+	bool too_long;
 
 	if (send_new(nic, flow))
 		return true;
@@ -408,9 +425,11 @@ static bool send_probe(struct fw_nic *nic, struct tcp_flow *flow)
 		flow->flags &= (uint16_t)~TCP_F_PROBE;
 		return false;
 	}
+	too_long = tcp_is_probe(flow, seg);
 	if (!resend(nic, flow, seg))
 		return false;
-	flow->tlp_retrans = flow->tlp_out;
+	/* That the path's MTU lost it is no congestion. */
+	flow->tlp_retrans = flow->tlp_out && !too_long;
 	return true;
 }
 

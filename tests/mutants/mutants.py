@@ -29,7 +29,7 @@ TEST_SECONDS = 60  # and a test after so long
 
 # Areas that the soak does not reach: their mutants are for these unit tests.
 TESTS = {"TCP": ["nic_fw/tcp_sack_ut", "nic_fw/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut",
-                 "sim/tcp_strange_ut", "sim/tcp_frto_ut"],
+                 "sim/tcp_strange_ut", "sim/tcp_frto_ut", "sim/tcp_mtu_ut"],
          "MPA": ["sim/rc_tcp_ut"],
          "MODER": ["nic_fw/moder_limits_ut", "nic_fw/moder_irq_ut", "nic_fw/moder_ut", "nic_fw/moder_cmd_ut", "nic_fw/moder_target_ut",
                    "sim/moder_ut", "host_driver/weft_eq_race_ut"]}

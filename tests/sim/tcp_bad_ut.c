@@ -379,31 +379,6 @@ static void cookies(void)
 
 /* ---- ICMP ------------------------------------------------------------------------------------ */
 
-static void icmp(struct bad *t, uint8_t code, uint16_t mtu, uint32_t seq)
-{
-	uint8_t frame[TCP_AT + sizeof(struct wire_icmp_unreach) + 28] = {0};
-	struct wire_icmp_unreach *u = (void *)(frame + TCP_AT);
-	struct wire_ip *ip = (void *)(u + 1);
-	struct wire_tcp *tcp = (void *)(ip + 1);
-	struct tcp_flow *flow = t->a->flow;
-	uint32_t src = sim_nic_ip(t->w.nic[0]), n = sizeof(*u) + 28;
-
-	forge_ip(frame, t->w.nic[0], flow->peer_ip, WIRE_IPPROTO_ICMP, n);
-	u->type = WIRE_ICMP_UNREACHABLE;
-	u->code = code;
-	u->mtu = be16_put(mtu);
-	ip->version_ihl = WIRE_IP_VERSION_IHL;
-	ip->proto = WIRE_IPPROTO_TCP;
-	memcpy(&ip->src, &src, 4);
-	memcpy(&ip->dst, &flow->peer_ip, 4);
-	tcp->src_port = be16_put(flow->local_port);
-	tcp->dst_port = be16_put(flow->peer_port);
-	tcp->seq = be32_put(seq);
-	u->checksum = be16_put(wire_sum_fold(wire_sum_add(0, u, n)));
-	sim_inject(t->w.nic[0], frame, sizeof(frame));
-	sim_run_for(t->w.sim, FIX_MS);
-}
-
 struct narrow {
 	struct bad *t;
 	uint32_t limit, told;
@@ -434,30 +409,30 @@ static void path_mtu(void)
 	flow = t.a->flow;
 	mtu = flow->path_mtu;
 	/* Nothing is in flight: whoever says so, it was not about a packet of ours. */
-	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una);
+	forge_icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una);
 	FIX_CHECK(&t.w, flow->path_mtu == mtu);
 	n.t = &t;
 	sim_set_filter(t.w.sim, narrow, &n);
 	tcp_side_send(t.a, 100 * KIB, false);
 	sim_run_for(t.w.sim, FIX_MS);
 	FIX_CHECK(&t.w, n.told > 0);
-	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_nxt);
-	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una - 1);
+	forge_icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_nxt);
+	forge_icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una - 1);
 	FIX_CHECK(&t.w, flow->path_mtu == mtu);
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_icmp_ignored") == 3);
-	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una);
+	forge_icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una);
 	FIX_CHECK(&t.w, flow->path_mtu == 1000 && flow->mss == 1000 - 40 - 12);
 	FIX_CHECK(&t.w, tcp_side_received(t.b, 120 * KIB, 10 * SECOND));
 	/* Never larger, never tiny; and unreachable is no end. */
 	tcp_side_send(t.a, KIB, false);
 	sim_block(t.w.nic[0], t.w.nic[1], true);
 	sim_run_for(t.w.sim, FIX_MS / 100);
-	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1400, flow->snd_una);
+	forge_icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1400, flow->snd_una);
 	FIX_CHECK(&t.w, flow->path_mtu == 1000);
-	icmp(&t, WIRE_ICMP_FRAG_NEEDED, 0, flow->snd_una);
+	forge_icmp(&t, WIRE_ICMP_FRAG_NEEDED, 0, flow->snd_una);
 	FIX_CHECK(&t.w, flow->path_mtu == TCP_MIN_PATH_MTU);
-	icmp(&t, WIRE_ICMP_PORT_UNREACH, 0, flow->snd_una);
-	icmp(&t, WIRE_ICMP_HOST_UNREACH, 0, flow->snd_una);
+	forge_icmp(&t, WIRE_ICMP_PORT_UNREACH, 0, flow->snd_una);
+	forge_icmp(&t, WIRE_ICMP_HOST_UNREACH, 0, flow->snd_una);
 	FIX_CHECK(&t.w, !t.a->ended);
 	sim_heal(t.w.sim);
 	sim_set_filter(t.w.sim, NULL, NULL);

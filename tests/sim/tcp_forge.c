@@ -95,3 +95,28 @@ void forge(struct bad *t, struct forged f)
 	forge_inject(t->w.nic[0], t->a->flow, 0, &f);
 	sim_run_for(t->w.sim, FIX_MS);
 }
+
+void forge_icmp(struct bad *t, uint8_t code, uint16_t mtu, uint32_t seq)
+{
+	uint8_t frame[FORGE_TCP_AT + sizeof(struct wire_icmp_unreach) + 28] = {0};
+	struct wire_icmp_unreach *u = (void *)(frame + FORGE_TCP_AT);
+	struct wire_ip *ip = (void *)(u + 1);
+	struct wire_tcp *tcp = (void *)(ip + 1);
+	struct tcp_flow *flow = t->a->flow;
+	uint32_t src = sim_nic_ip(t->w.nic[0]), n = sizeof(*u) + 28;
+
+	forge_ip(frame, t->w.nic[0], flow->peer_ip, WIRE_IPPROTO_ICMP, n);
+	u->type = WIRE_ICMP_UNREACHABLE;
+	u->code = code;
+	u->mtu = be16_put(mtu);
+	ip->version_ihl = WIRE_IP_VERSION_IHL;
+	ip->proto = WIRE_IPPROTO_TCP;
+	memcpy(&ip->src, &src, 4);
+	memcpy(&ip->dst, &flow->peer_ip, 4);
+	tcp->src_port = be16_put(flow->local_port);
+	tcp->dst_port = be16_put(flow->peer_port);
+	tcp->seq = be32_put(seq);
+	u->checksum = be16_put(wire_sum_fold(wire_sum_add(0, u, n)));
+	sim_inject(t->w.nic[0], frame, sizeof(frame));
+	sim_run_for(t->w.sim, FIX_MS);
+}

@@ -48,4 +48,8 @@ void bad_close(struct bad *t);
 /* A segment to NIC 0's end, and a millisecond for it. */
 void forge(struct bad *t, struct forged f);
 
+/* Unreachable, code and mtu, for a segment of NIC 0's end that began at seq; a millisecond for it.
+ */
+void forge_icmp(struct bad *t, uint8_t code, uint16_t mtu, uint32_t seq);
+
 #endif /* WEFT_TESTS_TCP_FORGE_H */
