@@ -60,6 +60,30 @@ static void drips_its_request(void)
 	tp_end(&tp);
 }
 
+/* Those that never say a word hold a listener's places for ten seconds, and no others after. */
+static void silent_ones_make_room(void)
+{
+	uint32_t i;
+
+	tp_begin(&tp);
+	(void)cp_tcp_listen(&tp.cp, 0, 2);
+	for (i = 0; i < 20; i++) {
+		tp_new(&tp);
+		tp_connect(&tp, CP_PORT);
+		CU_ASSERT(nic()->mpa_conns.used <= 2);
+	}
+	CU_ASSERT_EQUAL(nic()->mpa_conns.used, 2);
+	rp_run(&tp.cp.rp, 11 * CP_S);
+	CU_ASSERT_EQUAL(nic()->counters.mpa_setup_timeouts, 2);
+	cp_expect_none(&tp.cp);
+	nothing_left();
+	tp_new(&tp);
+	tp_connect(&tp, CP_PORT);
+	tp_send(&tp, CLIENT_SERVER, sizeof(CLIENT_SERVER) - 1, 0);
+	(void)cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	tp_end(&tp);
+}
+
 static void drips_its_reply(void)
 {
 	static const char reply[] = REPLY "\x10\x02\0\4\0\1\0\1";
@@ -212,6 +236,6 @@ static void reads_no_more_and_is_gone(void)
 	tp_end(&tp);
 }
 
-UT_MAIN("nic_fw/mpa_slow", UT(drips_its_request), UT(drips_its_reply), UT(reply_is_lost),
-	UT(reply_is_never_heard), UT(never_begins), UT(reads_no_more),
+UT_MAIN("nic_fw/mpa_slow", UT(drips_its_request), UT(silent_ones_make_room), UT(drips_its_reply),
+	UT(reply_is_lost), UT(reply_is_never_heard), UT(never_begins), UT(reads_no_more),
 	UT(reads_no_more_and_is_gone))
