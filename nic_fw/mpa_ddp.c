@@ -9,11 +9,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
-#define RDMAP_OPERATION  (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION)
-#define DDP_TAGGED       (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_TAGGED)
-#define DDP_UNTAGGED     (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
-
 enum {
 	QN_TAGGED = 0xff, /* in place of a queue number */
 	QN_NONE = 0xfe,

@@ -20,6 +20,7 @@
 #include "nic_fw/eth.h"
 #include "nic_fw/mem.h"
 #include "nic_fw/rq.h"
+#include "shared_defs/wire_iwarp.h"
 
 struct fw_nic;
 struct fw_qp;
@@ -52,6 +53,14 @@ enum rdmap_result {
 	RDMAP_DROP,   /* no memory for it now: as if it had not come */
 	RDMAP_ERROR,  /* layer_etype and code of rdmap_error say what to tell the peer */
 	RDMAP_VOID,   /* the QP is of no use any more: accept and forget */
+};
+
+/* Layer and type of errors, as a Terminate has them. */
+enum {
+	RDMAP_PROTECTION = WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
+	RDMAP_OPERATION = WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION,
+	DDP_TAGGED = WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_TAGGED,
+	DDP_UNTAGGED = WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED,
 };
 
 struct rdmap_error {

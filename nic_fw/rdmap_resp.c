@@ -10,8 +10,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
-
 static enum rdmap_result refuse_access(struct rdmap_error *error, uint8_t code)
 {
 	error->layer_etype = RDMAP_PROTECTION;

@@ -10,10 +10,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-#define RDMAP_PROTECTION (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION)
-#define RDMAP_OPERATION  (WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION)
-#define DDP_UNTAGGED     (WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED)
-
 static enum rdmap_result error_of(struct rdmap_error *error, uint8_t layer_etype, uint8_t code)
 {
 	error->layer_etype = layer_etype;

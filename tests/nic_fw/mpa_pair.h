@@ -33,10 +33,6 @@ static void mp_rx_first(struct fw_nic *nic, struct mpa_conn *conn);
 #define parse          mpa_ddp_parse
 #include "nic_fw/mpa_ddp.c"
 #undef parse
-#undef RDMAP_PROTECTION
-#undef RDMAP_OPERATION
-#undef DDP_TAGGED
-#undef DDP_UNTAGGED
 #include "nic_fw/mpa_tx.c"
 #define begin      mpa_rx_begin
 #define take       mpa_rx_take
