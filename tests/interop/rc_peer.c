@@ -5,14 +5,14 @@
  * mpa_sock.c. What they say to each other is in peer.h.
  *
  *	rc_peer listen|connect ADDRESS PORT [-o send|write|read] [-d active|passive|both]
- *		[-s BYTES] [-n MESSAGES] [-S SEED] [-e active|passive|both] [-w MS] [-P PORT] [-x
- *stag|victim]
+ *		[-s BYTES] [-n MESSAGES] [-S SEED] [-e active|passive|both] [-w MS] [-P PORT]
+ *		[-x stag|read|victim|read-victim]
  *
  * -d the sink of the data; -e who ends the connection; -w waits before the first message; -P the
  * active side's own port; -q data is made once and not looked at, to measure the rest; -x stag:
- *writes to an STag that does not exist; victim: is written to so: both expect the connection to end
- *and the QP to be in error. BYTES is told to both sides, all else to the active one. Exit codes: 0,
- *1 wrong, 2 usage.
+ * writes to an STag that does not exist; read: reads from one; victim, read-victim: the other end
+ * does so. All expect the connection to end and the QP to be in error. BYTES is told to both sides,
+ * all else to the active one. Exit codes: 0, 1 wrong, 2 usage.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,7 +37,7 @@ enum {
 
 struct rc {
 	struct peer p;
-	bool victim, bad_stag;
+	bool victim, read_victim, bad_write, bad_read;
 	struct peer_hello hello;
 
 	struct rdma_event_channel *channel;
@@ -50,6 +50,7 @@ struct rc {
 
 	bool disconnected;
 	bool failed;                /* a request, for a reason of its own */
+	bool read_failed;           /* for whatever reason */
 	bool flushed;               /* one that the end of the connection took along */
 	uint32_t posted, completed; /* work requests sent */
 	uint32_t next_note;
@@ -148,6 +149,8 @@ static void complete(struct rc *rc, const struct ibv_wc *wc)
 {
 	uint32_t slot = (uint32_t)wc->wr_id & 0xffff;
 
+	if (wc->status != IBV_WC_SUCCESS && wc->wr_id & WR_READ)
+		rc->read_failed = true;
 	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		rc->flushed = true;
 	} else if (wc->status != IBV_WC_SUCCESS) {
@@ -374,8 +377,8 @@ static void turn(struct rc *rc)
 	if (!rc->failed && !rc->flushed && !rc->disconnected && rc->p.go) {
 		if (peer_is_sink(&rc->p) && rc->p.op == PEER_READ)
 			read_on(rc);
-		else if (peer_is_source(&rc->p) && rc->p.op != PEER_READ)
-			produce(rc);
+		else if (peer_is_source(&rc->p) && rc->p.op != PEER_READ && !rc->bad_read)
+			produce(rc); /* siw forgets what it has to send when a Read is wrong */
 		tell(rc);
 	}
 	event = next_event(rc, 0);
@@ -417,38 +420,62 @@ static void run(struct rc *rc)
 	}
 }
 
-/* A flushed request is the proof; siw of Linux 6.1 leaves the state 0, which is RESET. */
+/* siw of Linux 6.1 tells no state at all, 0, which is RESET: there a flushed request has to do.
+ * After a wrong Read by its peer it resets the connection and flushes nothing, neither what was
+ * posted before nor after. */
 static bool qp_in_error(struct rc *rc)
 {
+	bool siw = !strncmp(ibv_get_device_name(rc->id->verbs->device), "siw", 3);
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 
 	CHECK(!ibv_query_qp(rc->id->qp, &attr, IBV_QP_STATE, &init), "ibv_query_qp");
-	return rc->flushed && (attr.qp_state == IBV_QPS_ERR || attr.qp_state == IBV_QPS_RESET);
+	if (siw && rc->read_victim)
+		return true;
+	return rc->flushed &&
+	       (attr.qp_state == IBV_QPS_ERR || (siw && attr.qp_state == IBV_QPS_RESET));
 }
 
-/* One writes where nothing is; both see the connection end, and their requests flushed. */
+/* One writes or reads where nothing is; both see the connection end, and their requests flushed.
+ * A Write that TCP has carried is complete for iWARP, a Read never is. */
 static void run_bad(struct rc *rc)
 {
 	uint64_t start = peer_now_ms();
+	uint32_t stag = rc->p.peer_stag ^ 0x00ff0000;
 
-	if (rc->bad_stag)
-		post(rc, IBV_WR_RDMA_WRITE, rc->p.source, rc->p.bytes, rc->p.peer_addr,
-		     rc->p.peer_stag ^ 0x00ff0000, 0);
-	while (!rc->disconnected || !qp_in_error(rc)) {
+	if (rc->bad_write)
+		post(rc, IBV_WR_RDMA_WRITE, rc->p.source, rc->p.bytes, rc->p.peer_addr, stag, 0);
+	if (rc->bad_read)
+		post(rc, IBV_WR_RDMA_READ, rc->p.sink, rc->p.bytes, rc->p.peer_addr, stag, WR_READ);
+	while (!rc->disconnected || !qp_in_error(rc) || rc->bad_read != rc->read_failed) {
 		errno = 0;
-		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "no error in time");
+		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000,
+		      !rc->disconnected ? "no disconnect in time"
+		      : rc->flushed     ? "no error in time"
+					: "no flushed request in time");
 		turn(rc);
 	}
-	printf("ok: the connection ended, the QP is in error\n");
+	printf("ok: the connection ended, the QP is in error%s\n",
+	       rc->bad_read ? ", the Read failed" : "");
 }
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: rc_peer listen|connect ADDRESS PORT [-o send|write|read] "
-			"[-d active|passive|both] [-s BYTES] [-n MESSAGES] [-S SEED] "
-			"[-e active|passive|both] [-w MS] [-P PORT] [-q] [-x stag|victim]\n");
+	fprintf(
+	    stderr,
+	    "usage: rc_peer listen|connect ADDRESS PORT [-o send|write|read] "
+	    "[-d active|passive|both] [-s BYTES] [-n MESSAGES] [-S SEED] "
+	    "[-e active|passive|both] [-w MS] [-P PORT] [-q] [-x stag|read|victim|read-victim]\n");
 	return 2;
+}
+
+static bool misdeed(struct rc *rc, const char *word)
+{
+	rc->bad_write = !strcmp(word, "stag");
+	rc->bad_read = !strcmp(word, "read");
+	rc->read_victim = !strcmp(word, "read-victim");
+	rc->victim = rc->read_victim || !strcmp(word, "victim");
+	return rc->bad_write || rc->bad_read || rc->victim;
 }
 
 static bool parse(struct rc *rc, int argc, char **argv)
@@ -456,9 +483,7 @@ static bool parse(struct rc *rc, int argc, char **argv)
 	int c;
 
 	while ((c = getopt(argc, argv, "o:d:s:n:S:e:w:P:qx:")) != -1) {
-		if (c == 'x')
-			*(!strcmp(optarg, "stag") ? &rc->bad_stag : &rc->victim) = true;
-		else if (!peer_option(&rc->p, c))
+		if (c == 'x' ? !misdeed(rc, optarg) : !peer_option(&rc->p, c))
 			return false;
 	}
 	return peer_check(&rc->p) && argc - optind == 3;
@@ -480,7 +505,7 @@ int main(int argc, char **argv)
 		listen_on(&rc, &addr);
 	else
 		connect_to(&rc, &addr);
-	if (rc.victim || rc.bad_stag)
+	if (rc.victim || rc.bad_write || rc.bad_read)
 		run_bad(&rc);
 	else
 		run(&rc);
