@@ -180,6 +180,13 @@ static struct fw_wqe *find_request(struct fw_qp *qp, const uint8_t *hdr)
 		if (msg->streamed && !msg->answered && is_of(msg, hdr))
 			return msg;
 	}
+	/*
+	 * Linux's siw quotes a Read Request with its length where the MSN was. Read Requests are
+	 * answered in order, so it is the first without an answer.
+	 */
+	if (!(hdr[0] & WIRE_DDP_TAGGED) &&
+	    (hdr[1] & WIRE_RDMAP_OPCODE_MASK) == WIRE_RDMAP_READ_REQUEST)
+		return mpa_rdmap_oldest(qp, true);
 	return NULL;
 }
 

@@ -49,10 +49,10 @@ struct rc {
 	struct ibv_mr *mr;
 
 	bool disconnected;
-	bool failed;                /* a request, for a reason of its own */
-	bool read_failed;           /* for whatever reason */
-	bool flushed;               /* one that the end of the connection took along */
-	uint32_t posted, completed; /* work requests sent */
+	bool failed;                    /* a request, for a reason of its own */
+	enum ibv_wc_status read_status; /* of a Read that failed */
+	bool flushed;                   /* one that the end of the connection took along */
+	uint32_t posted, completed;     /* work requests sent */
 	uint32_t next_note;
 };
 
@@ -150,7 +150,7 @@ static void complete(struct rc *rc, const struct ibv_wc *wc)
 	uint32_t slot = (uint32_t)wc->wr_id & 0xffff;
 
 	if (wc->status != IBV_WC_SUCCESS && wc->wr_id & WR_READ)
-		rc->read_failed = true;
+		rc->read_status = wc->status;
 	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		rc->flushed = true;
 	} else if (wc->status != IBV_WC_SUCCESS) {
@@ -420,12 +420,17 @@ static void run(struct rc *rc)
 	}
 }
 
+static bool is_siw(const struct rc *rc)
+{
+	return !strncmp(ibv_get_device_name(rc->id->verbs->device), "siw", 3);
+}
+
 /* siw of Linux 6.1 tells no state at all, 0, which is RESET: there a flushed request has to do.
  * After a wrong Read by its peer it resets the connection and flushes nothing, neither what was
  * posted before nor after. */
 static bool qp_in_error(struct rc *rc)
 {
-	bool siw = !strncmp(ibv_get_device_name(rc->id->verbs->device), "siw", 3);
+	bool siw = is_siw(rc);
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
 
@@ -447,7 +452,7 @@ static void run_bad(struct rc *rc)
 		post(rc, IBV_WR_RDMA_WRITE, rc->p.source, rc->p.bytes, rc->p.peer_addr, stag, 0);
 	if (rc->bad_read)
 		post(rc, IBV_WR_RDMA_READ, rc->p.sink, rc->p.bytes, rc->p.peer_addr, stag, WR_READ);
-	while (!rc->disconnected || !qp_in_error(rc) || rc->bad_read != rc->read_failed) {
+	while (!rc->disconnected || !qp_in_error(rc) || rc->bad_read != !!rc->read_status) {
 		errno = 0;
 		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000,
 		      !rc->disconnected ? "no disconnect in time"
@@ -455,6 +460,9 @@ static void run_bad(struct rc *rc)
 					: "no flushed request in time");
 		turn(rc);
 	}
+	errno = 0;
+	CHECK(!rc->bad_read || is_siw(rc) || rc->read_status == IBV_WC_REM_ACCESS_ERR,
+	      "the Read failed for another reason");
 	printf("ok: the connection ended, the QP is in error%s\n",
 	       rc->bad_read ? ", the Read failed" : "");
 }

@@ -273,6 +273,29 @@ static void which_request(void)
 	}
 }
 
+/* siw's word on a Read Request: the length stands where the MSN was. */
+static void read_of_siw(void)
+{
+	struct wire_ddp_untagged ddp = {.ddp_ctrl = 0x41, .rdmap_ctrl = 0x41};
+	uint8_t payload[4 + 2 + 18] = {0x01, 0x00, 0xc0, 0, 0, 28 + 18};
+
+	mp_begin(&crc);
+	mp.side[0].hold_acks = true;
+	mp_req(0, HW_WQE_SEND, 1, 10, 0);
+	mp_req(0, HW_WQE_READ, 2, 1000, 0);
+	mp_req(0, HW_WQE_READ, 3, 1000, 0);
+	rp_poll(&rp, 0);
+	(void)mp_make(&mp.side[0]);
+	ddp.qn = be32_put(1);
+	ddp.msn = be32_put(1000);
+	memcpy(payload + 6, &ddp, sizeof(ddp));
+	say(payload, sizeof(payload));
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_ACCESS_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_WR_FLUSH_ERR);
+	mp_end();
+}
+
 /* One that quotes nothing, too little, or nothing of ours. */
 static void without_request(void)
 {
@@ -306,4 +329,5 @@ static void without_request(void)
 }
 
 UT_MAIN("nic_fw/mpa_term", UT(bad_write), UT(bad_read), UT(no_right), UT(answer_gone),
-	UT(only_once), UT(both_orders), UT(siws), UT(which_request), UT(without_request))
+	UT(only_once), UT(both_orders), UT(siws), UT(which_request), UT(read_of_siw),
+	UT(without_request))
