@@ -6,7 +6,7 @@
  * calls the layer above's accepted(). A half-open connection is a small entry of a bounded table;
  * when that is full, SYNs are answered with cookies: the sequence number of the SYN-ACK holds what
  * has to be known when its ACK comes, and the timestamp the options. RFC 9293 3.10.7.2, 3.10.7.4,
- * RFC 4987, RFC 5961 5.
+ * RFC 4987, RFC 5961 4 and 5.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp_flow.h"
@@ -159,6 +159,29 @@ static void send_synack(struct fw_nic *nic, const struct tcp_syn *syn, uint32_t 
 		flags |= WIRE_TCP_ECE;
 	tcp_tx_stray(nic, syn->peer_ip, syn->mac, syn->peer_port, syn->local_port, syn->iss,
 		     syn->irs + 1, flags, UINT16_MAX, opts, n);
+}
+
+/*
+ * An ACK to the peer whose SYN the entry is of, not to where the new SYN came from: a stranger's
+ * changes nothing, and a peer that has forgotten the first resets. The limit is the entry's, so
+ * that nobody uses up that of others; beyond it the timer's next SYN-ACK asks the same.
+ */
+static void challenge(struct fw_nic *nic, struct tcp_syn *syn)
+{
+	uint8_t opts[WIRE_TCP_TS_PADDED_BYTES];
+	uint16_t window = UINT16_MAX;
+	uint32_t n = 0;
+
+	if (syn->answered_ns && nic->now_ns - syn->answered_ns < TCP_ANSWER_NS)
+		return;
+	syn->answered_ns = nic->now_ns;
+	FW_COUNT(nic, tcp_challenge_acks);
+	if (syn->flags & TCP_F_TS)
+		n = tcp_opt_ts(opts, tcp_ts_now(nic->now_ns) + syn->ts_offset, syn->ts_recent);
+	if (syn->flags & TCP_F_WSCALE)
+		window >>= TCP_RCV_WSCALE;
+	tcp_tx_stray(nic, syn->peer_ip, syn->mac, syn->peer_port, syn->local_port, syn->iss + 1,
+		     syn->irs + 1, WIRE_TCP_ACK, window, opts, n);
 }
 
 /* Entries are listed in order of their deadlines: the first one's is the timer's. */
@@ -380,20 +403,21 @@ static void open_flow(struct fw_nic *nic, struct tcp_listener *listener, const s
 static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, struct tcp_syn *syn,
 			 struct tcp_in *in)
 {
+	bool asks = (in->flags & (WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST)) == WIRE_TCP_SYN;
 	struct tcp_syn copy;
 
+	/* A stranger's, or the peer's that has begun anew: its clock may have, too. */
+	if (asks && in->seq != syn->irs) {
+		challenge(nic, syn);
+		return;
+	}
 	if (syn->flags & TCP_F_TS && in->opt.has_ts && !(in->flags & WIRE_TCP_RST) &&
 	    seq_lt(in->opt.ts_val, syn->ts_recent)) {
 		FW_DROP(nic, drop_tcp_paws);
 		return;
 	}
-	/* The SYN again, or another by a peer that has forgotten the first: the answer again. */
-	if ((in->flags & (WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST)) == WIRE_TCP_SYN) {
-		if (in->seq != syn->irs) {
-			drop_syn(nic, syn);
-			rx_syn(nic, listener, in);
-			return;
-		}
+	/* The SYN again: the answer again. */
+	if (asks) {
 		if (in->opt.has_ts)
 			syn->ts_recent = in->opt.ts_val;
 		send_synack(nic, syn, tcp_ts_now(nic->now_ns) + syn->ts_offset);
@@ -431,29 +455,33 @@ static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, stru
 
 bool tcp_listen_rx(struct fw_nic *nic, struct tcp_in *in)
 {
+	const uint8_t kind = WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST;
 	struct tcp_listener *listener = tcp_find_listener(nic, in->dst_port);
 	struct tcp_syn *syn, given;
 
 	if (!listener)
 		return false;
 	syn = find_syn(nic, in);
-	if (syn) {
-		rx_half_open(nic, listener, syn, in);
-		return true;
-	}
-	if (in->flags & WIRE_TCP_RST)
-		return false;
-	if (in->flags & WIRE_TCP_ACK) {
-		if (in->flags & WIRE_TCP_SYN || !cookie_ok(nic, in, &given))
-			return false;
+	/* That of a cookie counts beside an entry, too: a stranger's SYN, when there was room
+	 * again. */
+	if ((in->flags & kind) == WIRE_TCP_ACK && !(syn && in->ack == syn->iss + 1) &&
+	    cookie_ok(nic, in, &given)) {
 		FW_COUNT(nic, tcp_cookies_rx);
 		if (listener->pending >= listener->backlog) {
 			FW_DROP(nic, drop_tcp_backlog);
 			return true;
 		}
+		if (syn)
+			drop_syn(nic, syn);
 		open_flow(nic, listener, &given, in);
 		return true;
 	}
+	if (syn) {
+		rx_half_open(nic, listener, syn, in);
+		return true;
+	}
+	if (in->flags & (WIRE_TCP_RST | WIRE_TCP_ACK))
+		return false;
 	if (!(in->flags & WIRE_TCP_SYN)) {
 		/* RFC 9293 3.10.7.2, fourth: nothing is said of it. */
 		FW_DROP(nic, drop_tcp_malformed);

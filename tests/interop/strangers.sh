@@ -41,15 +41,17 @@ flood()
 	kill9 idle
 }
 
+# In a peer's name, before it asks, while it does, and then.
 guesses()
 {
 	local before name
 	before=$(counter "$nic" mpa_established)
 	peer_port=$((peer_port + 1))
 	rc guessed listen "$peer_port" -s 20000
+	strangers guesser blind "$nic_ip" "$peer_port" "$linux_ip" 8500
+	wait_until 'guesses come' counter_above "$nic" tcp_syns_rx $(($(counter "$nic" tcp_syns_rx) + 100))
 	sock honest connect "$peer_port" -s 20000 -P 8500 -w 2000 -d both -n 5000
 	wait_until 'they are connected' counter_above "$nic" mpa_established "$before"
-	strangers guesser blind "$nic_ip" "$peer_port" "$linux_ip" 8500
 	expect_ok honest guessed
 	for name in drop_tcp_window drop_tcp_paws; do
 		counter_above "$nic" "$name" 500 || die "few guesses came to the connection: $name"

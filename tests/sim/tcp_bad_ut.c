@@ -293,6 +293,157 @@ static void early_flood(void)
 	tcp_world_close(&t.w);
 }
 
+/* ---- between SYN and ACK --------------------------------------------------------------------- */
+
+/* NIC 1 has the SYN of a connection, and nothing yet of what NIC 0 says next. */
+struct half {
+	struct bad t;
+	uint32_t irs, synacks;
+	bool hold;
+	struct wire_tcp said; /* the last that NIC 1 sent and no SYN-ACK */
+};
+
+static enum sim_verdict hold(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	struct half *h = ctx;
+	struct wire_ip *ip = (void *)(frame + sizeof(struct wire_eth));
+	struct wire_tcp *tcp = (void *)(frame + TCP_AT);
+
+	if (bytes < TCP_AT + sizeof(*tcp) || ip->proto != WIRE_IPPROTO_TCP)
+		return SIM_PASS;
+	if (from == h->t.w.nic[0])
+		return h->hold && !(tcp->flags & WIRE_TCP_SYN) ? SIM_DROP : SIM_PASS;
+	if (tcp->flags & WIRE_TCP_SYN)
+		h->synacks++;
+	else
+		h->said = *tcp;
+	return SIM_PASS;
+}
+
+static void half_open(struct half *h, bool cookie)
+{
+	struct tcp_world *w = &h->t.w;
+	struct tcp_listener *listener;
+
+	memset(h, 0, sizeof(*h));
+	tcp_world_open(w, 1, NULL, NULL);
+	tcp_world_listen(w, 1, TCP_FIX_PORT, 2);
+	listener = tcp_find_listener(tcp_fw(w, 1), TCP_FIX_PORT);
+	w->accept.want_tx = 10 * KIB;
+	sim_set_filter(w->sim, hold, h);
+	h->hold = true;
+	listener->syns = cookie ? TCP_MAX_SYNS : 0; /* full, as it were */
+	h->t.a = tcp_world_connect(w, 0, 1, LOCAL, 20 * KIB, false);
+	sim_run_for(w->sim, FIX_MS);
+	if (cookie)
+		listener->syns = 0;
+	FIX_REQUIRE(w, h->t.a->opened && tcp_fw(w, 1)->tcp.syns.used == !cookie);
+	h->irs = h->t.a->flow->iss;
+}
+
+/* To NIC 1's listener, as of NIC 0's end. */
+static void forge_half(struct half *h, uint8_t flags, uint32_t seq)
+{
+	struct forged f = {
+	    .flags = flags,
+	    .seq = seq,
+	    .window = 1000,
+	    .src_port = LOCAL,
+	    .src_ip = sim_nic_ip(h->t.w.nic[0]),
+	};
+
+	forge_inject(h->t.w.nic[1], NULL, TCP_FIX_PORT, &f);
+	sim_run_for(h->t.w.sim, FIX_MS / 10);
+}
+
+/* What was held is lost; the connection comes about nevertheless, and works. */
+static void half_close(struct half *h, bool strangers)
+{
+	struct bad *t = &h->t;
+	uint32_t i;
+
+	h->hold = false;
+	for (i = 0; i < 200; i++) {
+		if (strangers)
+			forge_half(h, WIRE_TCP_SYN, h->irs + 77777777 * (i + 1));
+		sim_run_for(t->w.sim, 10 * FIX_MS);
+	}
+	t->b = tcp_world_accepted(&t->w, 0);
+	FIX_REQUIRE(&t->w, t->b != NULL);
+	FIX_CHECK(&t->w, t->a->received == 10 * KIB && t->b->received == 20 * KIB);
+	FIX_CHECK(&t->w, tcp_fw(&t->w, 1)->tcp.syns.used == 0);
+	FIX_CHECK(&t->w, tcp_stat(&t->w, 1, "tcp_passive_opens") == 1);
+	bad_close(t);
+}
+
+/* SYNs and resets that do not fit exactly: the peer is asked, not too often, and nothing changes.
+ */
+static void blind_half_open(void)
+{
+	static const uint32_t off[] = {0, 1, 2, 100, 70000, 0x80000000, UINT32_MAX};
+	struct tcp_world *w;
+	struct half h;
+	uint32_t i;
+
+	half_open(&h, false);
+	w = &h.t.w;
+	FIX_CHECK(w, h.synacks == 1);
+	for (i = 1; i < sizeof(off) / sizeof(off[0]); i++)
+		forge_half(&h, WIRE_TCP_SYN, h.irs + off[i]);
+	FIX_CHECK(w, h.synacks == 1);
+	FIX_CHECK(w, tcp_stat(w, 1, "tcp_challenge_acks") == 1);
+	FIX_CHECK(w, h.said.flags == WIRE_TCP_ACK && be32_get(h.said.ack) == h.irs + 1);
+	FIX_CHECK(w, be32_get(h.said.seq) == h.t.a->flow->irs + 1);
+	sim_run_for(w->sim, TCP_ANSWER_NS);
+	forge_half(&h, WIRE_TCP_SYN, h.irs - 5);
+	FIX_CHECK(w, tcp_stat(w, 1, "tcp_challenge_acks") == 2);
+	for (i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		if (off[i] != 1)
+			forge_half(&h, WIRE_TCP_RST, h.irs + off[i]);
+	FIX_CHECK(w, tcp_fw(w, 1)->tcp.syns.used == 1);
+	/* The very same SYN is answered each time. */
+	for (i = 0; i < 3; i++)
+		forge_half(&h, WIRE_TCP_SYN, h.irs);
+	FIX_CHECK(w, h.synacks == 4);
+	half_close(&h, true);
+
+	half_open(&h, false);
+	forge_half(&h, WIRE_TCP_RST, h.irs + 1);
+	FIX_CHECK(&h.t.w, tcp_fw(&h.t.w, 1)->tcp.syns.used == 0);
+	tcp_world_close(&h.t.w);
+}
+
+/* A peer that has forgotten its SYN and asks anew, also one whose strangers had the last answer. */
+static void forgotten_half_open(void)
+{
+	struct half h;
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		half_open(&h, false);
+		if (i)
+			forge_half(&h, WIRE_TCP_SYN, h.irs + 99999);
+		tcp_side_abort(h.t.a);
+		sim_run_for(h.t.w.sim, FIX_MS);
+		h.hold = false;
+		FIX_REQUIRE(&h.t.w, tcp_fw(&h.t.w, 1)->tcp.syns.used == 1);
+		h.t.a = tcp_world_connect(&h.t.w, 0, 1, LOCAL, 20 * KIB, false);
+		FIX_REQUIRE(&h.t.w, h.t.a->flow->iss != h.irs);
+		half_close(&h, false);
+	}
+}
+
+/* A cookie is as good when a stranger's SYN has come since, and found room in the queue. */
+static void blind_beside_cookie(void)
+{
+	struct half h;
+
+	half_open(&h, true);
+	forge_half(&h, WIRE_TCP_SYN, h.irs + 77777);
+	FIX_CHECK(&h.t.w, tcp_fw(&h.t.w, 1)->tcp.syns.used == 1);
+	half_close(&h, false);
+}
+
 /* ---- floods ---------------------------------------------------------------------------------- */
 
 static void syn_flood(void)
@@ -510,4 +661,5 @@ static void anything(void)
 
 UT_MAIN("sim/tcp_bad", UT(blind_resets), UT(blind_syns), UT(blind_acks), UT(hostile_sacks),
 	UT(old_timestamps), UT(outside_window), UT(old_numbers), UT(malformed), UT(early_flood),
-	UT(syn_flood), UT(cookies), UT(path_mtu), UT(anything))
+	UT(blind_half_open), UT(forgotten_half_open), UT(blind_beside_cookie), UT(syn_flood),
+	UT(cookies), UT(path_mtu), UT(anything))
