@@ -480,6 +480,7 @@ void world_begin(void)
 
 void world_keep(void)
 {
+	const void *at;
 	uint32_t i;
 
 	world_settle();
@@ -493,9 +494,8 @@ void world_keep(void)
 		w->nic[i].heap_kept = w->nic[i].fw->goal_heap.buddy.high;
 	heap_keep();
 	kept = true;
-	W_CHECK(mmap(w, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region_fd,
-		     0) == w,
-		"the region cannot be mapped privately");
+	at = mmap(w, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region_fd, 0);
+	W_CHECK(at == w, "the region cannot be mapped privately");
 }
 
 void world_fresh_bar(struct w_proc *p)
