@@ -215,8 +215,10 @@ static uint32_t ethdev_pump(struct wire *wire)
 
 	if (atomic_load_explicit(&wire->macs_changed, memory_order_relaxed))
 		ethdev_filter(wire);
-	if (wire->gso)
+	if (wire->gso && wire->settled)
 		sent = wire_runs_pump(wire);
+	else if (wire->gso)
+		wire->drop_down += wire_runs_drop(wire);
 	if (wire->tx_ring)
 		sent += ethdev_pump_ring(wire);
 	return sent;

@@ -87,6 +87,16 @@ uint32_t wire_runs_pump(struct wire *wire)
 	return before - held->num;
 }
 
+uint32_t wire_runs_drop(struct wire *wire)
+{
+	struct gso_held *held = gso_held(wire->gso);
+	uint32_t n = held->num;
+
+	rte_pktmbuf_free_bulk(held->frames, n);
+	held->num = 0;
+	return n;
+}
+
 bool wire_runs_held(const struct wire *wire)
 {
 	return gso_held(wire->gso)->num;

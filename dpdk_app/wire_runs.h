@@ -22,6 +22,8 @@ struct wire;
 uint32_t wire_runs_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n);
 /* Once a turn: what is held does not wait longer. Returns how many frames went. */
 uint32_t wire_runs_pump(struct wire *wire);
+/* The link is down: what is held is lost. Returns how many frames. */
+uint32_t wire_runs_drop(struct wire *wire);
 /* Whether something is held: the core may not sleep. */
 bool wire_runs_held(const struct wire *wire);
 

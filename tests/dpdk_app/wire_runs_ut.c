@@ -189,6 +189,19 @@ static void every_length(void)
 	}
 }
 
+/* The link goes: nothing of before comes out when it is back. */
+static void link_down(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(send_some(FW_BURST, WIRE_TCP_ACK), FW_BURST);
+	CU_ASSERT_EQUAL(wire_runs_drop(&wire), FW_BURST);
+	CU_ASSERT_FALSE(wire_runs_held(&wire));
+	CU_ASSERT_EQUAL(wire_runs_drop(&wire), 0);
+	sent_seq = next_seq;
+	CU_ASSERT_EQUAL(send_some(1, WIRE_TCP_ACK), 1);
+	end();
+}
+
 static void no_room(void)
 {
 	begin();
@@ -220,4 +233,4 @@ static void no_room(void)
 }
 
 UT_MAIN("dpdk_app/wire_runs", UT(bursts_become_one), UT(nothing_waits_long),
-	UT(what_follows_comes_behind), UT(every_length), UT(no_room))
+	UT(what_follows_comes_behind), UT(every_length), UT(link_down), UT(no_room))
