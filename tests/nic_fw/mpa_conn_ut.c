@@ -346,8 +346,6 @@ static uint32_t active;
 static struct fw_qp *connect_out(uint16_t mpa, uint16_t mss)
 {
 	struct hw_cmd_cm cm = {
-	    .port = TP_PORT,
-	    .transport = HW_CM_TRANSPORT_TCP,
 	    .mpa = mpa,
 	    .data_bytes = 5,
 	    .data = "hello",
@@ -357,12 +355,7 @@ static struct fw_qp *connect_out(uint16_t mpa, uint16_t mss)
 
 	tp_begin(&tp);
 	tp.mss = mss;
-	qp = cp_tcp_qp(&tp.cp, 1);
-	cm.param.qpn = qp->qpn;
-	cm.ip = tp.cp.rp.end[0].nic->config.ip;
-	cm.ep = cp_bound(&tp.cp, 1, HW_CM_TCP, 0);
-	CU_ASSERT_EQUAL_FATAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), 0);
-	rp_run(&tp.cp.rp, 10 * CP_MS);
+	qp = tp_ask(&tp, &cm);
 	CU_ASSERT_TRUE_FATAL(tp.open);
 	active = cm.ep;
 	return qp;

@@ -345,19 +345,12 @@ static void wrong_messages(void)
 /* We ask as siw asked, and siw's reject comes; the process hears that it was the peer's. */
 static void rejected(const struct cap_conn *conn)
 {
-	struct hw_cmd_cm cm = {.port = TP_PORT,
-			       .transport = HW_CM_TRANSPORT_TCP,
-			       .mpa = HW_MPA_GIVEN | HW_MPA_CRC,
+	struct hw_cmd_cm cm = {.mpa = HW_MPA_GIVEN | HW_MPA_CRC,
 			       .param = {.responder_resources = 1, .initiator_depth = 1}};
 	struct hw_resp_cm_event ev;
 
 	tp_begin(&tp);
-	qp = cp_tcp_qp(&tp.cp, 1);
-	cm.param.qpn = qp->qpn;
-	cm.ip = tp.cp.rp.end[0].nic->config.ip;
-	cm.ep = cp_bound(&tp.cp, 1, HW_CM_TCP, 0);
-	CU_ASSERT_EQUAL_FATAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), 0);
-	rp_run(&tp.cp.rp, 10 * CP_MS);
+	qp = tp_ask(&tp, &cm);
 	CU_ASSERT_EQUAL(tp.rx_bytes, conn->side[0].bytes);
 	CU_ASSERT_EQUAL(memcmp(tp.rx, conn->side[0].data, conn->side[0].bytes), 0);
 	tp_send(&tp, conn->side[1].data, conn->side[1].bytes, 0);

@@ -87,17 +87,11 @@ static void silent_ones_make_room(void)
 static void drips_its_reply(void)
 {
 	static const char reply[] = REPLY "\x10\x02\0\4\0\1\0\1";
-	struct hw_cmd_cm cm = {.port = TP_PORT, .transport = HW_CM_TRANSPORT_TCP};
-	struct fw_qp *qp;
+	struct hw_cmd_cm cm = {0};
 	uint32_t i;
 
 	tp_begin(&tp);
-	qp = cp_tcp_qp(&tp.cp, 1);
-	cm.param.qpn = qp->qpn;
-	cm.ip = tp.cp.rp.end[0].nic->config.ip;
-	cm.ep = cp_bound(&tp.cp, 1, HW_CM_TCP, 0);
-	CU_ASSERT_EQUAL_FATAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), 0);
-	rp_run(&tp.cp.rp, 10 * CP_MS);
+	(void)tp_ask(&tp, &cm);
 	for (i = 0; i < sizeof(reply) - 1 && !tp.reset; i++) {
 		tp_send(&tp, reply + i, 1, 0);
 		rp_run(&tp.cp.rp, 10 * CP_S);

@@ -170,6 +170,20 @@ void tp_connect(struct tp *tp, uint16_t port)
 	rp_settle(&tp->cp.rp);
 }
 
+struct fw_qp *tp_ask(struct tp *tp, struct hw_cmd_cm *cm)
+{
+	struct fw_qp *qp = cp_tcp_qp(&tp->cp, 1);
+
+	cm->port = TP_PORT;
+	cm->transport = HW_CM_TRANSPORT_TCP;
+	cm->param.qpn = qp->qpn;
+	cm->ip = tp->cp.rp.end[0].nic->config.ip;
+	cm->ep = cp_bound(&tp->cp, 1, HW_CM_TCP, 0);
+	CU_ASSERT_EQUAL_FATAL(cp_cmd(&tp->cp, 1, HW_CMD_CM_CONNECT, cm, NULL), 0);
+	rp_run(&tp->cp.rp, 10 * CP_MS);
+	return qp;
+}
+
 void tp_send(struct tp *tp, const void *data, uint32_t bytes, uint32_t size)
 {
 	const uint8_t *at = data;

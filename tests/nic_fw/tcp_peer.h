@@ -4,7 +4,7 @@
  * bytes the test likes, and keeps what end 1 sends.
  *
  * One connection at a time; nothing is lost, repeated or out of order. End 0 answers ARP as
- * ever. Included by mpa_conn_ut.c and mpa_replay_ut.c; tcp_peer.c implements it.
+ * ever. Included by mpa_{conn,data,replay,slow}_ut.c; tcp_peer.c implements it.
  */
 #ifndef WEFT_TESTS_TCP_PEER_H
 #define WEFT_TESTS_TCP_PEER_H
@@ -39,6 +39,12 @@ void tp_end(struct tp *tp);
 void tp_new(struct tp *tp);
 /* Active: SYN to the NIC's port, and the rest of the handshake. Asserts nothing. */
 void tp_connect(struct tp *tp, uint16_t port);
+/*
+ * The process of end 1 asks the peer for a connection of a QP of its own, which is returned; 10 ms
+ * for the handshake. cm: what else it asks for; port, transport, QP, address and endpoint are
+ * put in.
+ */
+struct fw_qp *tp_ask(struct tp *tp, struct hw_cmd_cm *cm);
 /* Sends bytes in segments of at most so many; 0: in one. */
 void tp_send(struct tp *tp, const void *data, uint32_t bytes, uint32_t segment);
 void tp_fin(struct tp *tp);

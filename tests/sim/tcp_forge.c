@@ -33,15 +33,30 @@ void forge_ip(uint8_t *frame, const struct sim_nic *to, uint32_t src_ip, uint8_t
 	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
 }
 
+void forge_reseal(uint8_t *frame)
+{
+	struct wire_ip *ip = (void *)(frame + sizeof(struct wire_eth));
+	uint32_t n = be16_get(ip->total_bytes) - (uint32_t)sizeof(*ip);
+	struct wire_tcp_pseudo pseudo = {.src = ip->src,
+					 .dst = ip->dst,
+					 .proto = WIRE_IPPROTO_TCP,
+					 .bytes = be16_put((uint16_t)n)};
+	struct wire_tcp *tcp = (void *)(frame + FORGE_TCP_AT);
+
+	ip->checksum = be16_put(0);
+	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
+	tcp->checksum = be16_put(0);
+	tcp->checksum =
+	    be16_put(wire_sum_fold(wire_sum_add(wire_sum_add(0, &pseudo, sizeof(pseudo)), tcp, n)));
+}
+
 void forge_inject(struct sim_nic *nic, const struct tcp_flow *flow, uint16_t port,
 		  const struct forged *f)
 {
 	uint8_t frame[MAX_FRAME] = {0}, ts[WIRE_TCP_TS_PADDED_BYTES];
 	struct wire_tcp *tcp = (void *)(frame + FORGE_TCP_AT);
-	uint32_t src_ip = flow ? flow->peer_ip : f->src_ip, n, opt = f->opt_bytes, sum;
-	struct wire_tcp_pseudo pseudo = {.proto = WIRE_IPPROTO_TCP};
+	uint32_t src_ip = flow ? flow->peer_ip : f->src_ip, n, opt = f->opt_bytes;
 	const uint8_t *opts = f->opts;
-	uint32_t dst_ip = sim_nic_ip(nic);
 
 	if (!opts && flow && flow->flags & TCP_F_TS) {
 		opt = tcp_opt_ts(ts, f->ts_val ? f->ts_val : flow->ts_recent, 0);
@@ -60,11 +75,8 @@ void forge_inject(struct sim_nic *nic, const struct tcp_flow *flow, uint16_t por
 	tcp->window = be16_put(f->window);
 	tcp->data_offset =
 	    (uint8_t)((f->offset_words ? f->offset_words : (sizeof(*tcp) + opt) / 4) << 4);
-	memcpy(&pseudo.src, &src_ip, 4);
-	memcpy(&pseudo.dst, &dst_ip, 4);
-	pseudo.bytes = be16_put((uint16_t)n);
-	sum = wire_sum_add(wire_sum_add(0, &pseudo, sizeof(pseudo)), tcp, n);
-	tcp->checksum = be16_put((uint16_t)(wire_sum_fold(sum) ^ f->bad_sum));
+	forge_reseal(frame);
+	tcp->checksum = be16_put((uint16_t)(be16_get(tcp->checksum) ^ f->bad_sum));
 	sim_inject(nic, frame, FORGE_TCP_AT + n);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Segments that nobody sent, for connections of tcp_fix.h and for nobody's. Used by
- * tests/sim/tcp_bad_ut.c and tcp_strange_ut.c.
+ * Segments that nobody sent, for connections of tcp_fix.h and for nobody's; segments changed on
+ * their way. Used by tests/sim/tcp_*_ut.c.
  */
 #ifndef WEFT_TESTS_TCP_FORGE_H
 #define WEFT_TESTS_TCP_FORGE_H
@@ -31,6 +31,8 @@ struct forged {
 /* Ethernet and IPv4 headers of a packet to a NIC with so many bytes of proto behind them. */
 void forge_ip(uint8_t *frame, const struct sim_nic *to, uint32_t src_ip, uint8_t proto,
 	      uint32_t bytes);
+/* Makes the checksums of IPv4 and TCP right again, of a frame that was changed. */
+void forge_reseal(uint8_t *frame);
 /* Puts a segment into a NIC's receive path; flow NULL: to port, from src_ip and src_port. */
 void forge_inject(struct sim_nic *nic, const struct tcp_flow *flow, uint16_t port,
 		  const struct forged *f);

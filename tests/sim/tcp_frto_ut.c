@@ -4,7 +4,7 @@
  * path that stands still, a path that loses all. With timestamps and SACK, without either.
  * RFC 5682, RFC 3522, RFC 9438 4.9.
  */
-#include "tests/sim/tcp_fix.h"
+#include "tests/sim/tcp_forge.h"
 
 #define SECOND (1000 * FIX_MS)
 
@@ -19,21 +19,6 @@ struct peer {
 	uint8_t hide[2]; /* kinds of options that SYNs do not have */
 	bool each;
 };
-
-static void reseal(uint8_t *frame)
-{
-	struct wire_ip *ip = (void *)(frame + sizeof(struct wire_eth));
-	uint32_t n = be16_get(ip->total_bytes) - (uint32_t)sizeof(*ip);
-	struct wire_tcp_pseudo pseudo = {.src = ip->src,
-					 .dst = ip->dst,
-					 .proto = WIRE_IPPROTO_TCP,
-					 .bytes = be16_put((uint16_t)n)};
-	struct wire_tcp *tcp = (void *)(frame + TCP_AT);
-
-	tcp->checksum = be16_put(0);
-	tcp->checksum =
-	    be16_put(wire_sum_fold(wire_sum_add(wire_sum_add(0, &pseudo, sizeof(pseudo)), tcp, n)));
-}
 
 static enum sim_verdict change(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
@@ -58,7 +43,7 @@ static enum sim_verdict change(void *ctx, struct sim_nic *from, uint8_t *frame, 
 	}
 	if (peer->each)
 		tcp->flags |= WIRE_TCP_PSH;
-	reseal(frame);
+	forge_reseal(frame);
 	return SIM_PASS;
 }
 

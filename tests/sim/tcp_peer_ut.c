@@ -3,7 +3,7 @@
  * TCP with peers that can less, and networks that do one thing at one moment: no SACK, no
  * timestamps, no window scale, no options at all; ECN marks; the very segment lost that hurts most.
  */
-#include "tests/sim/tcp_fix.h"
+#include "tests/sim/tcp_forge.h"
 
 #define SECOND (1000 * FIX_MS)
 
@@ -31,23 +31,6 @@ static struct wire_tcp *tcp_of(uint8_t *frame)
 	return (void *)(frame + TCP_AT);
 }
 
-static void reseal(uint8_t *frame)
-{
-	struct wire_ip *ip = (void *)(frame + sizeof(struct wire_eth));
-	uint32_t n = be16_get(ip->total_bytes) - (uint32_t)sizeof(*ip);
-	struct wire_tcp_pseudo pseudo = {.src = ip->src,
-					 .dst = ip->dst,
-					 .proto = WIRE_IPPROTO_TCP,
-					 .bytes = be16_put((uint16_t)n)};
-	struct wire_tcp *tcp = tcp_of(frame);
-
-	ip->checksum = be16_put(0);
-	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
-	tcp->checksum = be16_put(0);
-	tcp->checksum =
-	    be16_put(wire_sum_fold(wire_sum_add(wire_sum_add(0, &pseudo, sizeof(pseudo)), tcp, n)));
-}
-
 /* Options become NOPs. */
 static void hide(const struct meddler *m, uint8_t *frame)
 {
@@ -65,7 +48,7 @@ static void hide(const struct meddler *m, uint8_t *frame)
 			memset(opt + at, WIRE_TCP_OPT_NOP, bytes);
 		at += bytes;
 	}
-	reseal(frame);
+	forge_reseal(frame);
 }
 
 static enum sim_verdict meddle(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
@@ -98,7 +81,7 @@ static enum sim_verdict meddle(void *ctx, struct sim_nic *from, uint8_t *frame, 
 	    (ip->tos & WIRE_IP_ECN_MASK) == WIRE_IP_ECT0) {
 		ip->tos |= WIRE_IP_CE;
 		m->marked++;
-		reseal(frame);
+		forge_reseal(frame);
 	}
 	return SIM_PASS;
 }
