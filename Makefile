@@ -19,7 +19,7 @@
 #	tools/goal-*/*.c	and tools/usage.c in all of them
 #	tools/<other>/*.c	one program per file, called as the file is
 #	tests/<folder>/*_ut.c	one CUnit program each; other .c files of the folder help all of them
-#	tests/int/*.c		one program each, for the integration tests
+#	tests/int/*.c		one program each, for the integration tests; tests/security/*.c likewise
 #	tests/interop/*.c	mpa_sock, rc_peer and lossy_wire, for tests with others
 #
 # in two variants: release in build/bin and build/lib, and san (ASan, UBSan), which the tests
@@ -160,6 +160,7 @@ UT_SRCS := $(filter-out tests/verbs/%,$(UT_SRCS))
 endif
 UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
+SEC_PROGS := $(patsubst tests/security/%.c,%,$(sort $(filter-out %_ut.c,$(wildcard tests/security/*.c))))
 ifeq ($(HAVE_DPDK),)
 INT_PROGS := $(filter-out xdp_%,$(INT_PROGS))
 endif
@@ -366,6 +367,8 @@ $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%
 	-lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
 	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) -ljansson -lm)))
+$(foreach p,$(SEC_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/security/$p.o,\
+	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),-lm)))
 # valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.
 PLAIN_BINS := $(B)/int/every_call $(B)/int/mortal
 $(foreach p,$(PLAIN_BINS),$(eval $(call link,release,$p,$(p:$(B)/%=$(B)/obj/release/tests/%.o),\
@@ -382,8 +385,8 @@ $(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o
 INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/int/rc_peer)
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
-INT_BINS := $(INT_PROGS:%=$(B)/san/int/%) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
-INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py)))
+INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
+INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py tests/security/*.sh)))
 
 include tests/fuzz/fuzz.mk
 

@@ -4,7 +4,7 @@
 # Runs tests and counts them. Called by the Makefile; by hand: tests/run.sh TEST...
 #
 # A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration
-# script (tests/int/*.sh, *.py), which counts as one. As many run at a time as there are processors
+# script (tests/int/*.sh, *.py, tests/security/*.sh), which counts as one. As many run at a time as there are processors
 # (JOBS=N: N); a script with the line "# alone" near its top has the machine for itself. Per test one
 # line in the order given, PASS, FAIL or SKIP with the reason; the output of what fails is shown. The
 # last line is "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
@@ -67,10 +67,19 @@ is_script()
 	[[ $1 == *.sh || $1 == *.py ]]
 }
 
+# The name of a script in the report; the scripts of tests/security keep their folder.
+script_name()
+{
+	case $1 in
+	*tests/security/*) echo "security/${1##*/}" ;;
+	*) echo "int/${1##*/}" ;;
+	esac
+}
+
 log_of()
 {
 	local name=${1#*/ut/}
-	is_script "$1" && name=int/${1##*/}
+	is_script "$1" && name=$(script_name "$1")
 	echo "$logs/${name//\//_}.log"
 }
 
@@ -171,7 +180,8 @@ unit()
 
 script()
 {
-	local path=$1 rc=$2 log=$3 name=int/${1##*/} limit dir
+	local path=$1 rc=$2 log=$3 name limit dir
+	name=$(script_name "$path")
 	limit=$(limit_of "$path")
 	dir=$(tmp_of "$path")
 	case $rc in
