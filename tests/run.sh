@@ -6,8 +6,8 @@
 # A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration
 # script (tests/int/*.sh, *.py, tests/security/*.sh), which counts as one. As many run at a time as there are processors
 # (JOBS=N: N); a script with the line "# alone" near its top has the machine for itself. Per test one
-# line in the order given, PASS, FAIL or SKIP with the reason; the output of what fails is shown. The
-# last line is "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
+# line in the order given, PASS, FAIL or SKIP with the reason; the output of what fails is shown. A skip
+# whose reason tests/skips.txt does not list is a failure. The last line is "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
 #
 # A script is run from the root of the tree with
 #	WEFT_BIN	where the programs are (default: those built with sanitizers)
@@ -67,13 +67,27 @@ is_script()
 	[[ $1 == *.sh || $1 == *.py ]]
 }
 
-# The name of a script in the report; the scripts of tests/security keep their folder.
+# The name of a script in the report: its folder below tests/ and its file.
 script_name()
 {
-	case $1 in
-	*tests/security/*) echo "security/${1##*/}" ;;
+	local dir=${1%/*}
+	case $dir in
+	tests/* | */tests/*) echo "${dir##*/}/${1##*/}" ;;
 	*) echo "int/${1##*/}" ;;
 	esac
+}
+
+# skip_is_listed NAME REASON
+skip_is_listed()
+{
+	local pattern reason
+	while read -r pattern reason; do
+		# shellcheck disable=SC2053 # a pattern
+		if [[ $1 == $pattern && $2 =~ ^($reason)$ ]]; then
+			return 0
+		fi
+	done < <(grep -v '^#' tests/skips.txt)
+	return 1
 }
 
 log_of()
@@ -180,7 +194,7 @@ unit()
 
 script()
 {
-	local path=$1 rc=$2 log=$3 name limit dir
+	local path=$1 rc=$2 log=$3 name limit dir reason
 	name=$(script_name "$path")
 	limit=$(limit_of "$path")
 	dir=$(tmp_of "$path")
@@ -191,8 +205,14 @@ script()
 		echo "PASS $name ($(cat "$log.seconds") s)"
 		;;
 	77)
-		skipped=$((skipped + 1))
-		echo "SKIP $name ($(tail -n 1 "$log"))"
+		reason=$(tail -n 1 "$log")
+		if skip_is_listed "$name" "$reason"; then
+			skipped=$((skipped + 1))
+			echo "SKIP $name ($reason)"
+		else
+			failed=$((failed + 1))
+			fail "$name" "tests/skips.txt does not list the skip '$reason'" "$log" "tests/run.sh $path"
+		fi
 		;;
 	124 | 137)
 		failed=$((failed + 1))

@@ -52,8 +52,10 @@ fi
 missing=
 # shellcheck disable=SC2086 # the list is words
 for p in $(printf '%s\n' $want | sort -u); do
-	case $(dpkg-query -W -f '${db:Status-Status} ' "$p" 2>/dev/null) in
-	*installed*) ;;
+	# A state is a word of its own: "not-installed" is what a removed package leaves. A package of
+	# several architectures has a word for each.
+	case " $(dpkg-query -W -f '${db:Status-Status} ' "$p" 2>/dev/null)" in
+	*' installed '*) ;;
 	*) missing="$missing $p" ;;
 	esac
 done

@@ -10,6 +10,7 @@ cd "$WEFT_TMP" || exit 1
 # A copy, so that the logs of this run are not those of the one around it.
 mkdir -p tree/tests tree/ut
 cp "$root/tests/run.sh" tree/tests
+printf '%s\n' '# a comment' 'int/absent_*	no such [a-z]* here' >tree/tests/skips.txt
 cd tree || exit 1
 wrong=0
 
@@ -21,6 +22,8 @@ script()
 script good.sh 'exit 0'
 script bad.sh 'echo the reason; exit 3'
 script absent_tool.sh 'echo no such device here; exit 77'
+script absent_package.sh 'echo tshark is not installed; exit 77'
+script other.sh 'echo no such device here; exit 77'
 script hangs.sh $'# timeout: 1\nsleep 60'
 script leaves.sh 'sleep 61 & echo $! >"$WEFT_TMP/../left"; exit 0'
 script sees.sh '[ -d "$WEFT_TMP" ] && [ -n "$WEFT_BIN" ] && [ "$WEFT_RUN_DIR" = "$WEFT_TMP/run" ]'
@@ -68,6 +71,9 @@ expect 0 '2 passed, 0 failed, 0 skipped' 'PASS ut/sound (2 tests)' ut/sound
 expect 1 '1 passed, 1 failed, 0 skipped' 'CU_ASSERT_EQUAL(1,2)' ut/broken
 expect 1 '0 passed, 1 failed, 0 skipped' 'AddressSanitizer' ut/crashes
 expect 1 '1 passed, 1 failed, 0 skipped' 'detected memory leaks' ut/leaks
+# A skip that the list does not name, by its reason or by its test.
+expect 1 '0 passed, 1 failed, 0 skipped' "does not list the skip 'tshark is not installed'" ./absent_package.sh
+expect 1 '0 passed, 1 failed, 0 skipped' 'FAIL int/other.sh' ./other.sh
 expect 1 '4 passed, 2 failed, 1 skipped' 'failed: int/bad.sh ut/broken' \
 	./good.sh ./bad.sh ./absent_tool.sh ut/sound ut/broken
 expect 0 '1 passed, 0 failed, 0 skipped' 'PASS int/leaves.sh' ./leaves.sh
