@@ -4,7 +4,8 @@
 
 weftd polls on the last CPU, clients and baselines run on the first. Rows are measured in
 windows A B A B ...; value and baseline are medians of their windows, min and max are the
-extreme ratios of neighbouring windows. Writes build/bench.json and prints a table.
+extreme ratios of neighbouring windows. Prints a table, and puts the rows into build/bench.json
+(record.py): rows of other groups stay there.
 
 usage: bench.py [--rows NAME,...] [--windows N] [--seconds S] [--list]
 Environment: WEFT_BIN, WEFT_BUILD (set by make). Needs root: it makes network namespaces.
@@ -23,6 +24,7 @@ import iwarp  # noqa: E402
 import ladder  # noqa: E402
 import moderation  # noqa: E402
 import mpi  # noqa: E402
+import record  # noqa: E402
 import tune  # noqa: E402
 import verbs  # noqa: E402
 from harness import BIN, BUILD, CLIENT_CPU, LAST_CPU, Env, Failed, in_turn, run, say
@@ -249,9 +251,7 @@ def main():
                 flush=True)
         rows += new
     path = BUILD + "/bench.json"
-    with open(path, "w") as f:
-        json.dump(rows, f, indent=1)
-        f.write("\n")
+    record.merge(path, rows, record.origin(os.path.dirname(os.path.abspath(BUILD))))
     print("written to " + path)
     return 1 if failed else 0
 
