@@ -46,6 +46,12 @@ void *volatile p;
 static void a(void) { p = malloc(7); p = NULL; CU_ASSERT(1); }
 UT_MAIN("leaks", UT(a))'
 
+unit spins 'static void a(void) { for (volatile int i = 1; i;) i = 1; }
+UT_MAIN("spins", UT(a))'
+unit waits '#include <unistd.h>
+static void a(void) { CU_ASSERT_EQUAL(sleep(2), 0); }
+UT_MAIN("waits", UT(a))'
+
 # expect STATUS LAST-LINE TEXT TEST...
 expect()
 {
@@ -77,6 +83,11 @@ expect 1 '0 passed, 1 failed, 0 skipped' 'FAIL int/other.sh' ./other.sh
 expect 1 '4 passed, 2 failed, 1 skipped' 'failed: int/bad.sh ut/broken' \
 	./good.sh ./bad.sh ./absent_tool.sh ut/sound ut/broken
 expect 0 '1 passed, 0 failed, 0 skipped' 'PASS int/leaves.sh' ./leaves.sh
+# Processor time is limited, not the time that a busy machine takes.
+export WEFT_UNIT_TIMEOUT=1
+expect 1 '0 passed, 1 failed, 0 skipped' 'not done in 1 s of processor time' ut/spins
+expect 0 '1 passed, 0 failed, 0 skipped' 'PASS ut/waits' ut/waits
+unset WEFT_UNIT_TIMEOUT
 left=$(cat build/test-tmp/left)
 # Dead but not yet reaped is dead.
 if [ -z "$left" ] || grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$left/status"; then
