@@ -234,7 +234,7 @@ static void try_open(struct fw_nic *nic, struct fw_qp *qp)
 		open_failed(nic, qp, OPEN_RETRY_NS);
 		return;
 	}
-	esp->out.hollow = false;
+	esp->out.hollow = esp->out.faulty = esp->out.fault_due = false;
 	esp->out.stream = esp_open(nic, &key, mac, shard, &esp->out);
 	if (!esp->out.stream) {
 		open_failed(nic, qp, OPEN_RETRY_NS);
@@ -291,27 +291,38 @@ bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	return true;
 }
 
-/* The frame's rest is not to be had: it goes without, and what that means is done in this turn. */
-static int fault(struct fw_nic *nic, struct fw_wqe *msg, enum hw_vendor_err err)
+/* The message is the faulty one of its stream, or comes behind it. */
+static bool is_spoilt(const struct esp_rdmap_side *side, const struct fw_wqe *msg)
 {
-	struct esp_rdmap *esp = &msg->qp->esp;
+	return side->faulty && (int32_t)(msg->ssn - side->fault_ssn) >= 0;
+}
 
-	if (esp->faulty)
+/*
+ * The frame's rest cannot be read: it goes without, and esp_rdmap_run() fails the message in this
+ * turn. The fault of a message that stands before the one known takes its place.
+ */
+static int fault(struct fw_nic *nic, struct esp_rdmap_side *side, const struct fw_wqe *msg,
+		 enum hw_vendor_err err)
+{
+	struct esp_rdmap *esp = &side->qp->esp;
+
+	if (is_spoilt(side, msg))
 		return -FW_EFAULT;
-	esp->faulty = true;
-	esp->fault_response = msg->kind != FW_WQE_REQUEST;
-	esp->fault_err = (uint8_t)err;
-	esp->fault_ssn = msg->ssn;
-	fw_list_add_tail(&nic->esp_rdmap_faults, &esp->fault_node);
+	side->faulty = true;
+	side->fault_due = true;
+	side->fault_err = (uint8_t)err;
+	side->fault_ssn = msg->ssn;
+	if (!fw_list_linked(&esp->fault_node))
+		fw_list_add_tail(&nic->esp_rdmap_faults, &esp->fault_node);
 	return -FW_EFAULT;
 }
 
 static void unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer)
 {
-	const struct esp_rdmap_side *side = ctx;
+	struct esp_rdmap_side *side = ctx;
 
 	if (side->qp && !is_notice(side, xfer))
-		(void)fault(nic, msg_of(xfer), HW_VENDOR_ERR_HOST_FAULT);
+		(void)fault(nic, side, msg_of(xfer), HW_VENDOR_ERR_HOST_FAULT);
 }
 
 static void put_header(struct fw_tx_frame *frame, uint32_t at, const struct fw_wqe *msg, bool last)
@@ -389,8 +400,11 @@ static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i
 	if (is_notice(side, xfer))
 		return fill_notice(frame, hdr_offset);
 	msg = msg_of(xfer);
-	/* Behind a packet without its data nothing may be carried out. */
-	if (side->qp->esp.faulty && side->qp->esp.fault_response != side->requester)
+	/*
+	 * Behind a packet without its data nothing may be carried out. A packet before it whose
+	 * first transmission was lost must bring its data: the peer's acknowledgement completes it.
+	 */
+	if (is_spoilt(side, msg))
 		return -FW_EFAULT;
 	offset = i * msg->segment_bytes;
 	if (!rdmap_tx_is_self_contained(msg->rdmap_opcode))
@@ -400,7 +414,7 @@ static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i
 	assert(n + data <= max);
 	err = data ? wqe_gather(nic, msg, offset, data, frame, &host) : HW_VENDOR_ERR_NONE;
 	if (err != HW_VENDOR_ERR_NONE)
-		return fault(nic, msg, err);
+		return fault(nic, side, msg, err);
 	return (int)(n + data);
 }
 
@@ -460,30 +474,45 @@ void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn, en
 		esp_rdmap_fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
 }
 
+/* The region under a read response is gone: the peer is told, and its stream ends. */
+static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
+{
+	const struct rdmap_error gone = {
+	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
+	    WIRE_TERM_PROT_INVALID_STAG,
+	};
+	struct esp_rdmap_side *side = &qp->esp.in;
+
+	side->fault_due = false;
+	side->faulty = false;
+	esp_rdmap_terminate(nic, qp, side->fault_ssn, &gone);
+}
+
+static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct esp_rdmap_side *side = &qp->esp.out;
+	enum hw_vendor_err err = (enum hw_vendor_err)side->fault_err;
+	struct fw_wqe *msg = unanswered(qp, side->fault_ssn);
+
+	side->fault_due = false;
+	if (!msg)
+		msg = esp_rdmap_oldest(qp);
+	/* Those before it may be answered still. */
+	if (msg)
+		esp_rdmap_fail_request(nic, msg, wqe_status_of(err), err);
+}
+
 void esp_rdmap_run(struct fw_nic *nic)
 {
 	struct fw_list *node;
 
 	while ((node = fw_list_pop(&nic->esp_rdmap_faults))) {
 		struct esp_rdmap *esp = FW_CONTAINER(node, struct esp_rdmap, fault_node);
-		struct fw_qp *qp = esp->out.qp;
-		const struct rdmap_error gone = {
-		    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
-		    WIRE_TERM_PROT_INVALID_STAG,
-		};
-		enum hw_vendor_err err = (enum hw_vendor_err)esp->fault_err;
-		struct fw_wqe *msg = unanswered(qp, esp->fault_ssn);
 
-		if (esp->fault_response) {
-			esp->faulty = false;
-			esp_rdmap_terminate(nic, qp, esp->fault_ssn, &gone);
-			continue;
-		}
-		if (!msg)
-			msg = esp_rdmap_oldest(qp);
-		/* Those before it may be answered still. */
-		if (msg)
-			esp_rdmap_fail_request(nic, msg, wqe_status_of(err), err);
+		if (esp->in.fault_due)
+			run_response_fault(nic, esp->out.qp);
+		if (esp->out.fault_due)
+			run_request_fault(nic, esp->out.qp);
 	}
 }
 
@@ -517,7 +546,7 @@ static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct
 	if (!qp || !expects(nic, key, esp_peer_mac(stream)))
 		return NULL;
 	qp->esp.in.stream = stream;
-	qp->esp.in.hollow = false;
+	qp->esp.in.hollow = qp->esp.in.faulty = qp->esp.in.fault_due = false;
 	esp_set_patience(nic, stream, ANSWER_NS);
 	return &qp->esp.in;
 }
@@ -613,7 +642,8 @@ void esp_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
 	fw_list_del(&esp->fault_node);
 	esp->open = false;
 	esp->watched = false;
-	esp->faulty = false;
+	esp->out.faulty = esp->out.fault_due = false;
+	esp->in.faulty = esp->in.fault_due = false;
 	esp->rnr_tries = 0;
 	end_side(nic, &esp->out);
 	end_side(nic, &esp->in);

@@ -29,6 +29,14 @@ struct esp_rdmap_side {
 	struct esp_stream *stream; /* NULL: none */
 	bool requester;            /* our requests go out on it; else the peer's come in */
 	bool hollow;               /* a packet came without its data: nothing behind it counts */
+	/*
+	 * Memory under a packet of message fault_ssn was gone. That message and those behind it go
+	 * without data from then on; those before it go whole, sent again or for the first time.
+	 */
+	bool faulty;
+	bool fault_due;     /* esp_rdmap_run() has not seen it yet */
+	uint8_t fault_err;  /* hw_vendor_err */
+	uint32_t fault_ssn; /* of the request, or of that which the response answers */
 };
 
 /* Of a QP with HW_QP_TRANSPORT_ESP; idle in all others. */
@@ -37,11 +45,7 @@ struct esp_rdmap {
 	bool open;              /* out: established */
 	bool watched;           /* out: answers are awaited */
 	bool noticed;           /* in: a notice is on its way */
-	bool faulty;            /* memory under a packet was gone: nothing goes out any more */
-	bool fault_response;    /* of a response; else of a request */
 	uint8_t rnr_tries;      /* notices without progress */
-	uint8_t fault_err;      /* hw_vendor_err */
-	uint32_t fault_ssn;     /* of the request, or of that which the response answers */
 	struct fw_moment since; /* when opening began */
 	/* What the front of the send queue had when it was last looked at, and how often since. */
 	uint32_t look_ssn;
