@@ -2,13 +2,20 @@
 /*
  * Signalling eventfds without ever blocking; irq.h says why it is done this way.
  *
- * Called on the cores; calls the kernel's asynchronous I/O. io_submit(2), eventfd(2).
+ * Nothing of it sleeps: a read of /dev/null is over when it has begun (the driver answers 0 bytes
+ * without a queue, a lock or a page), so io_submit() itself completes it, and its completion adds
+ * to the eventfd's counter under a spinlock and stops at the counter's maximum. io_getevents() asks
+ * for no event at least, so it does not wait. The contexts are made before the cores run: one that
+ * could not be had later would leave write() alone, which a process can make block.
+ *
+ * Calls the kernel's asynchronous I/O. io_submit(2), eventfd(2).
  */
 #include "dpdk_app/irq.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,19 +28,39 @@ enum {
 	IRQ_REAP_AT = 128,
 };
 
+static void say_no_aio(int err)
+{
+	char most[24] = "";
+	int fd = open("/proc/sys/fs/aio-max-nr", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, most, sizeof(most) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (err != EAGAIN || n <= 0) {
+		log_error("the kernel gives no asynchronous I/O (%s), by which processes are told "
+			  "of events: it must have CONFIG_AIO, and no filter may refuse io_setup()",
+			  strerror(err));
+		return;
+	}
+	log_error("the kernel's asynchronous I/O, by which processes are told of events, is used "
+		  "up: type sysctl -w fs.aio-max-nr=%llu",
+		  2 * strtoull(most, NULL, 10));
+}
+
 int irq_init(struct irq_batch *batch)
 {
 	aio_context_t context = 0;
+	int err;
 
 	memset(batch, 0, sizeof(*batch));
 	batch->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (batch->null_fd < 0)
 		return -errno;
 	if (syscall(SYS_io_setup, IRQ_AIO_EVENTS, &context)) {
-		log_info("no asynchronous I/O (%s): raise fs.aio-max-nr; until then a process that "
-			 "makes its event descriptors block can hold up a core",
-			 strerror(errno));
-		return 0;
+		err = errno;
+		say_no_aio(err);
+		close(batch->null_fd);
+		return -err;
 	}
 	batch->aio = context;
 	return 0;
@@ -41,8 +68,7 @@ int irq_init(struct irq_batch *batch)
 
 void irq_close(struct irq_batch *batch)
 {
-	if (batch->aio)
-		syscall(SYS_io_destroy, (aio_context_t)batch->aio);
+	syscall(SYS_io_destroy, (aio_context_t)batch->aio);
 	close(batch->null_fd);
 }
 
@@ -55,20 +81,6 @@ static uint32_t irq_reap(struct irq_batch *batch)
 	return 1;
 }
 
-static uint32_t irq_write_all(struct irq_batch *batch)
-{
-	const uint64_t one = 1;
-	uint32_t calls = batch->count;
-
-	for (uint32_t i = 0; i < batch->count; i++) {
-		/* A full counter is readable already, which is all a signal means. */
-		if (write(batch->fd[i], &one, sizeof(one)) < 0)
-			continue;
-	}
-	batch->count = 0;
-	return calls;
-}
-
 uint32_t irq_flush(struct irq_batch *batch)
 {
 	struct iocb block[IRQ_BATCH];
@@ -79,8 +91,6 @@ uint32_t irq_flush(struct irq_batch *batch)
 
 	if (!batch->count)
 		return 0;
-	if (!batch->aio)
-		return irq_write_all(batch);
 	if (batch->num_unreaped + batch->count > IRQ_REAP_AT)
 		calls += irq_reap(batch);
 	memset(block, 0, batch->count * sizeof(block[0]));

@@ -8,7 +8,7 @@
  * which adds to the counter inside the kernel, saturates and never blocks; several at once
  * cost one system call.
  *
- * Called by port_host.c (add) and lcore.c (flush at the end of a turn); one batch per core.
+ * One batch per core; it is flushed at the end of a turn.
  */
 #ifndef WEFT_APP_IRQ_H
 #define WEFT_APP_IRQ_H
@@ -20,14 +20,17 @@ enum {
 };
 
 struct irq_batch {
-	uint64_t aio; /* aio_context_t; 0: the kernel has none, write() is used */
+	uint64_t aio; /* aio_context_t */
 	int null_fd;
 	uint32_t num_unreaped;
 	uint32_t count;
 	int fd[IRQ_BATCH];
 };
 
-/* 0, or -errno when nothing can be read from: weftd cannot run. */
+/*
+ * 0, or -errno: weftd cannot run. When the kernel has no asynchronous I/O left, or none at all, the
+ * log has said it, and how to mend it.
+ */
 int irq_init(struct irq_batch *batch) __attribute__((warn_unused_result));
 void irq_close(struct irq_batch *batch);
 
