@@ -10,10 +10,12 @@
 #include "dpdk_app/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "dpdk_app/capture.h"
@@ -280,17 +282,24 @@ static int map_mr(struct client *c, struct msg *msg, int fd)
 	return 0;
 }
 
-/* The process must have the file open: what it says of it is not believed. */
+/*
+ * The process must have the file open for reading or writing: what it says of it is not believed,
+ * and a descriptor of O_PATH is had without any right to the file. The file's server, if it has
+ * one, is not asked (AT_STATX_DONT_SYNC): it may be slow to answer.
+ */
 static int name_file(const struct client *c, struct hw_cmd_open_xrcd *open, int fd)
 {
-	struct stat st;
+	int flags = fcntl(fd, F_GETFL);
+	struct statx st;
 
 	if (!(open->flags & HW_XRCD_F_FILE))
 		return 0;
-	if (fstat(fd, &st))
+	if (flags < 0 || flags & O_PATH)
+		return EBADF;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
 		return errno;
-	open->file_dev = st.st_dev;
-	open->file_ino = st.st_ino;
+	open->file_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	open->file_ino = st.stx_ino;
 	return client_xrcd_open(c, open);
 }
 

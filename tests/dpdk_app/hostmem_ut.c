@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -135,5 +136,27 @@ static void a_page_vanishes(void)
 	close(fd);
 }
 
+/* By another file description of the same memory: what it was not opened for it does not give. */
+static void opened_for_less(void)
+{
+	int fd = plain_memfd(8192), other;
+	char path[40];
+	void *start;
+
+	begin();
+	CU_ASSERT_EQUAL(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	other = open(path, O_PATH);
+	CU_ASSERT_EQUAL(hostmem_check(other, 0, 8192), -EINVAL);
+	close(other);
+	other = open(path, O_RDONLY);
+	CU_ASSERT_EQUAL(hostmem_check(other, 0, 8192), 0);
+	CU_ASSERT_EQUAL(hostmem_map(&owner, other, 0, 8192, true, &start), -EACCES);
+	CU_ASSERT_EQUAL_FATAL(hostmem_map(&owner, other, 0, 8192, false, &start), 0);
+	hostmem_unmap(start);
+	close(other);
+	close(fd);
+}
+
 UT_MAIN("dpdk_app/hostmem", UT(what_weftd_makes_is_sealed), UT(what_is_refused),
-	UT(maps_where_asked), UT(many_mappings), UT(a_page_vanishes))
+	UT(opened_for_less), UT(maps_where_asked), UT(many_mappings), UT(a_page_vanishes))
