@@ -195,6 +195,7 @@ struct nic {
 	/* When the line to this NIC is free again; impair.c. */
 	_Atomic(uint64_t) line_busy_ns;
 	_Atomic(struct capture *) capture;
+	_Atomic(uint64_t) memory_refused; /* descriptors that were not their process's memory */
 
 	/* control: */
 	int lock_fd;

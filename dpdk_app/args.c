@@ -379,6 +379,12 @@ static bool apply_coalesce(struct args_state *st, const char *text)
 	return coalesce_add(st->conf, text, st->error);
 }
 
+static bool apply_unmapped(struct args_state *st, const char *text)
+{
+	return value_off(text, &st->conf->no_unmapped) ||
+	       wrong(st, "--unmapped takes on or off, not \"%s\"", text);
+}
+
 static bool apply_stages(struct args_state *st, const char *text)
 {
 	(void)text;
@@ -432,6 +438,7 @@ static const struct args_option args_options[] = {
     {"idle-us", "US", apply_idle, "sleep when idle for so long (default 10000, shared 1000)"},
     {"quota", "KIND=N", apply_quota,
      "objects one process may have: qp, cq, srq, mr, pd, ah, mcast, cm, eq; may be repeated"},
+    {"unmapped", "on|off", apply_unmapped, "let processes register unmapped memory (default on)"},
     {"no-cc", NULL, apply_no_cc, "RD without congestion control: the window alone"},
     {"esp-burst", "N", apply_esp_burst, "ESP: packets in flight on a stream, 1 to 63 (default 32)"},
     {"esp-initial-burst", "N", apply_esp_initial_burst,

@@ -95,8 +95,9 @@ struct conf {
 	/* Interrupt moderation from the start on, later ones over earlier ones. */
 	struct coalesce_line coalesce[CONF_MAX_COALESCE];
 	uint32_t num_coalesce;
-	bool stages;    /* count cycles per stage */
-	bool port_echo; /* answer EDP echoes to WIRE_EDP_PORT_ECHO in the port */
+	bool no_unmapped; /* memory that is not mapped cannot be registered */
+	bool stages;      /* count cycles per stage */
+	bool port_echo;   /* answer EDP echoes to WIRE_EDP_PORT_ECHO in the port */
 	bool verbose;
 	char run_dir[CONF_PATH_CHARS];
 	char name[CONF_NAME_CHARS];

@@ -92,6 +92,12 @@ bool value_cpu_range(const char *text, int *first, int *last)
 	return true;
 }
 
+bool value_off(const char *text, bool *off)
+{
+	*off = !strcmp(text, "off");
+	return *off || !strcmp(text, "on");
+}
+
 char *value_trim(char *text)
 {
 	char *end;

@@ -19,6 +19,8 @@ bool value_ip(const char *text, uint32_t *ip);
 bool value_ip_prefix(const char *text, uint32_t *ip, uint8_t *prefix);
 /* "3" or "4-7": CPU numbers, first <= last. */
 bool value_cpu_range(const char *text, int *first, int *last);
+/* "off" and "on": true and false. */
+bool value_off(const char *text, bool *off);
 /* The text without the blanks around it: cut off behind, a pointer into it. */
 char *value_trim(char *text);
 

@@ -5,7 +5,7 @@
  * memory failed. Its shard detaches it first; then its memory is unmapped and its descriptors
  * are closed.
  *
- * Called by control.c; calls client_cmd.c, msg.c, hostmem.c. Control thread only.
+ * Calls client_cmd.c, client_mem.c, msg.c, hostmem.c. Control thread only.
  */
 #include "dpdk_app/client.h"
 
@@ -18,12 +18,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "dpdk_app/log.h"
+#include "dpdk_app/client_mem.h"
 #include "dpdk_app/hostmem.h"
+#include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
 
 #ifndef SO_PEERPIDFD
@@ -71,27 +71,22 @@ static bool process_ended(int pid_fd)
 	return poll(&p, 1, 0) != 0;
 }
 
-/*
- * The address space of the process, for memory that is not mapped. Refused when the
- * process is not the one that connected any more, or runs with other rights than it had: it
- * may have started a privileged program since.
- */
-static int open_memory(const struct client *c)
+int client_take_memory(struct client *c, int fd)
 {
-	char path[40];
-	struct stat st;
-	int fd;
+	int err = c->pid_fd < 0 ? -EPERM : client_mem_check(fd, c->pid);
 
-	if (c->pid_fd < 0)
-		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/mem", (int)c->pid);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	if (!process_ended(c->pid_fd) && !fstat(fd, &st) && st.st_uid == c->uid)
-		return fd;
-	close(fd);
-	return -1;
+	/* Now, since the number was looked at: it was that of the process that connected. */
+	if (!err && process_ended(c->pid_fd))
+		err = -EPERM;
+	if (err) {
+		atomic_fetch_add_explicit(&c->nic->memory_refused, 1, memory_order_relaxed);
+		log_verbose("%s: process %d sent a descriptor that is not of its own memory",
+			    c->nic->name, (int)c->pid);
+		return err;
+	}
+	close_fd(&c->mem_fd);
+	c->mem_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return c->mem_fd < 0 ? -errno : 0;
 }
 
 static int watch(int fd, uint32_t events, struct control_source *source)
@@ -185,10 +180,6 @@ void client_accept(struct nic *nic, int epoll_fd)
 	c->pid = cred.pid;
 	c->uid = cred.uid;
 	c->pid_fd = open_pidfd(sock, cred.pid);
-	c->mem_fd = open_memory(c);
-	if (c->mem_fd < 0)
-		log_verbose("%s: memory of process %d can only be used where it is mapped",
-			    nic->name, (int)c->pid);
 	err = watch(sock, EPOLLIN | EPOLLRDHUP, &c->socket_source);
 	if (!err && c->pid_fd >= 0)
 		err = watch(c->pid_fd, EPOLLIN, &c->process_source);

@@ -71,7 +71,7 @@ struct client {
 	uint64_t connected_ns;
 	int sock_fd;
 	int pid_fd; /* -1: the kernel has none for it */
-	int mem_fd; /* /proc/<pid>/mem; -1: only mapped memory works */
+	int mem_fd; /* its /proc/self/mem, as it sent it; -1: only mapped memory works */
 	int doorbell_fd;
 	int bar_fd;
 	void *bar;
@@ -105,6 +105,11 @@ void client_msg_back(struct msg *msg);
  */
 void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_resp *resp,
 		   const int *fd, uint32_t num_fds);
+/*
+ * Takes a copy of fd as the way to memory that is not mapped. 0; -EPERM: it is not the process's
+ * own memory; another negative errno. fd stays the caller's.
+ */
+int client_take_memory(struct client *c, int fd) __attribute__((warn_unused_result));
 /* Ends what cannot go on: dead and late ones. Returns true while any waits for its ATTACH. */
 bool client_sweep(uint64_t now_ns);
 /* Frees clients whose end has come; no event of this round points at them any more. */

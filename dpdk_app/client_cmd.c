@@ -43,6 +43,14 @@ static int check_open_xrcd(const struct hw_cmd_open_xrcd *open, uint32_t num_fds
 	return num_fds == (open->flags & HW_XRCD_F_FILE ? 1 : 0) ? 0 : EINVAL;
 }
 
+/* A tool has no memory that the NIC would reach. */
+static int check_attach_fds(uint32_t flags, uint32_t num_fds)
+{
+	bool memory = flags & HW_ATTACH_F_MEMORY;
+
+	return num_fds != memory || (memory && flags & HW_ATTACH_F_TOOL) ? EINVAL : 0;
+}
+
 static bool tool_may(uint32_t op)
 {
 	return op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
@@ -63,7 +71,7 @@ int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum 
 			return EPROTO;
 		if (cmd->u.attach.flags & ~(uint32_t)HW_ATTACH_F_ALL)
 			return EINVAL;
-		return num_fds ? EINVAL : 0;
+		return check_attach_fds(cmd->u.attach.flags, num_fds);
 	}
 	if (state != CLIENT_LIVE)
 		return ENOTCONN;
@@ -151,10 +159,18 @@ static struct shard *choose_shard(struct nic *nic, uint32_t flags)
 	return number < nic->num_shards ? &nic->shard[number] : NULL;
 }
 
-static void run_attach(struct client *c, const struct hw_cmd *cmd)
+static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 {
 	uint32_t flags = cmd->u.attach.flags;
 	int err = 0;
+
+	if (fd >= 0 && !c->nic->app->conf.no_unmapped)
+		err = client_take_memory(c, fd);
+	/* The process may ask again, without a descriptor. */
+	if (err) {
+		answer_status(c, cmd, -err);
+		return;
+	}
 
 	/* Before anything is done: the process may ask again. */
 	c->shard = flags & HW_ATTACH_F_TOOL ? &c->nic->shard[0] : choose_shard(c->nic, flags);
@@ -257,6 +273,14 @@ static void run_coalesce(struct client *c, const struct hw_cmd *cmd)
 
 /* ---- what goes to the core */
 
+/* Memory that is not mapped. 0; EOPNOTSUPP: weftd has it off; EPERM: no descriptor came for it. */
+static int check_unmapped(const struct client *c)
+{
+	if (c->nic->app->conf.no_unmapped)
+		return EOPNOTSUPP;
+	return c->mem_fd < 0 ? EPERM : 0;
+}
+
 /* Maps the memory that came with REG_MR. 0 or a positive errno. */
 static int map_mr(struct client *c, struct msg *msg, int fd)
 {
@@ -266,7 +290,7 @@ static int map_mr(struct client *c, struct msg *msg, int fd)
 	int err;
 
 	if (!(reg->flags & HW_REG_F_MEMFD))
-		return 0;
+		return check_unmapped(c);
 	client_drain_unmap(c->shard);
 	/* The firmware gives mappings back through a ring that must never be full. */
 	if (c->shard->num_mappings >= HW_MAX_MR)
@@ -377,7 +401,7 @@ static void run_forward(struct client *c, const struct hw_cmd *cmd, int fd)
 void client_run(struct client *c, const struct hw_cmd *cmd, int fd)
 {
 	if (cmd->op == HW_CMD_ATTACH)
-		run_attach(c, cmd);
+		run_attach(c, cmd, fd);
 	else if (cmd->op == HW_CMD_ALLOC_MEM)
 		run_alloc_mem(c, cmd);
 	else if (cmd->op == HW_CMD_CAPTURE)

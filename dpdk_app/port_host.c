@@ -3,8 +3,8 @@
  * What the firmware asks of the host beside frames: memory of processes that is not
  * mapped, interrupts, pages given back, random numbers.
  *
- * Memory is reached through /proc/<pid>/mem, opened once when the process attached
- * (client.c): the descriptor stands for that very address space, so neither a reused pid nor a
+ * Memory is reached through /proc/self/mem of the process, which it sent when it attached
+ * (client_mem.c): the descriptor stands for that very address space, so neither a reused pid nor a
  * program started by exec can take its place, and it fails once the space is gone.
  *
  * Called by the firmware on the shard's core; calls irq.c and the kernel.

@@ -128,6 +128,10 @@ uint32_t stats_all(const struct shard *shard, struct hw_stat *stat, uint32_t max
 	n += put_fields(stat + n, max - n, core_fields,
 			sizeof(core_fields) / sizeof(core_fields[0]), &shard->core->stats);
 	capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
+	/* The NIC's, so once. */
+	if (n < max && shard->number == 0)
+		stats_put(&stat[n++], "attach_", "memory_refused",
+			  atomic_load_explicit(&nic->memory_refused, memory_order_relaxed));
 	if (n < max)
 		stats_put(&stat[n++], "capture_", "dropped",
 			  capture ? capture_dropped(capture, shard) : 0);

@@ -201,6 +201,8 @@ struct weft_mr {
  * was unmapped, requests end in an error.
  * errno: EINVAL bytes 0, address range wraps, remote write or atomic without local write,
  * unknown access bit; EFAULT memory not there or not writable as asked; ENOSPC quota.
+ * Memory that is not mapped: EPERM the process may not open its own /proc/self/mem
+ * (PR_SET_DUMPABLE 0), EOPNOTSUPP weftd --unmapped off.
  */
 WEFT_API struct weft_mr *weft_reg_mr(struct weft_pd *pd, void *addr, size_t bytes, int access);
 

@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -268,27 +267,6 @@ static const struct weft_chan_ops sock_ops = {
     .abandon = sock_abandon,
 };
 
-/*
- * Where the Yama module restricts ptrace, weftd may read unmapped memory of this process
- * only when named here; only one process can be, so a second weftd opens it to all of this user.
- */
-static void allow_process_vm(int fd)
-{
-	static unsigned long allowed;
-	struct ucred cred;
-	socklen_t bytes = sizeof(cred);
-	unsigned long pid = 0, none = 0;
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) == 0 && cred.pid > 0)
-		pid = (unsigned long)cred.pid;
-	if (pid == 0 || (!__atomic_compare_exchange_n(&allowed, &none, pid, false, __ATOMIC_SEQ_CST,
-						      __ATOMIC_SEQ_CST) &&
-			 none != pid))
-		pid = PR_SET_PTRACER_ANY;
-	/* EINVAL where there is no Yama: then there is nothing to allow. */
-	(void)prctl(PR_SET_PTRACER, pid, 0, 0, 0);
-}
-
 int weft_chan_connect(const char *path, const struct weft_chan_ops **ops, void **chan)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -318,7 +296,6 @@ int weft_chan_connect(const char *path, const struct weft_chan_ops **ops, void *
 	}
 	pthread_mutex_init(&sock->lock, NULL);
 	pthread_cond_init(&sock->cond, NULL);
-	allow_process_vm(sock->fd);
 	*ops = &sock_ops;
 	*chan = sock;
 	return 0;

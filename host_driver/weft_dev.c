@@ -8,6 +8,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,24 +265,59 @@ static int map_bar(struct weft_ctx *ctx, const struct hw_resp_attach *attach, in
 	return 0;
 }
 
+/*
+ * ATTACH with the descriptor of this process's memory, by which weftd reaches what it cannot map.
+ * It is opened with the rights that the process has itself; where it may not (PR_SET_DUMPABLE 0
+ * without being root, no /proc), only mapped memory works.
+ */
+static int attach_memory(struct weft_ctx *ctx, struct hw_cmd *cmd, struct hw_cmd_resp *resp,
+			 int *fds)
+{
+	int cancel = weft_cancel_off();
+	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	int rc = -EPERM;
+
+	if (fd >= 0) {
+		cmd->u.attach.flags |= HW_ATTACH_F_MEMORY;
+		rc = weft_ctx_command(ctx, cmd, fd, resp, fds);
+		cmd->u.attach.flags &= ~(uint32_t)HW_ATTACH_F_MEMORY;
+		close(fd);
+	}
+	weft_cancel_restore(cancel);
+	return rc;
+}
+
+static int attach_command(struct weft_ctx *ctx, struct hw_cmd_resp *resp, int *fds)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_ATTACH};
+	int rc = -EPERM;
+
+	cmd.u.attach.version = HW_CMD_VERSION;
+	cmd.u.attach.flags = ctx->attach_flags;
+	snprintf(cmd.u.attach.name, sizeof(cmd.u.attach.name), "%s", program_invocation_short_name);
+	if (!ctx->tool && !(ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD))
+		rc = attach_memory(ctx, &cmd, resp, fds);
+	/* EPERM: weftd cannot tell whose memory it is. EINVAL: it is from before that flag. */
+	if (rc == -EPERM || rc == -EINVAL)
+		rc = weft_ctx_command(ctx, &cmd, -1, resp, fds);
+	if (rc == -EINVAL && cmd.u.attach.flags == HW_ATTACH_F_COLL) {
+		/* A weftd from before that flag. It has no such shards, and still awaits ATTACH. */
+		cmd.u.attach.flags = 0;
+		rc = weft_ctx_command(ctx, &cmd, -1, resp, fds);
+	}
+	return rc;
+}
+
 /* ATTACH, the BAR, EQ 0, QUERY_DEVICE. */
 static int attach(struct weft_ctx *ctx)
 {
-	struct hw_cmd cmd = {.op = HW_CMD_ATTACH};
+	struct hw_cmd cmd = {.op = HW_CMD_QUERY_DEVICE};
 	struct hw_cmd_resp resp;
 	int fds[WEFT_CHAN_FDS];
 	uint64_t eq_offset;
 	int rc;
 
-	cmd.u.attach.version = HW_CMD_VERSION;
-	cmd.u.attach.flags = ctx->attach_flags;
-	snprintf(cmd.u.attach.name, sizeof(cmd.u.attach.name), "%s", program_invocation_short_name);
-	rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
-	if (rc == -EINVAL && cmd.u.attach.flags == HW_ATTACH_F_COLL) {
-		/* A weftd from before that flag. It has no such shards, and still awaits ATTACH. */
-		cmd.u.attach.flags = 0;
-		rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
-	}
+	rc = attach_command(ctx, &resp, fds);
 	if (rc < 0)
 		return rc;
 	if (!ctx->tool) {
@@ -301,8 +337,6 @@ static int attach(struct weft_ctx *ctx)
 	}
 	if (rc < 0)
 		return rc;
-	memset(&cmd.u, 0, sizeof(cmd.u));
-	cmd.op = HW_CMD_QUERY_DEVICE;
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
 	ctx->device = resp.u.device;
 	return rc;

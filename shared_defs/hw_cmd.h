@@ -6,7 +6,8 @@
  * struct hw_cmd, each answer one struct hw_cmd_resp with the same tag; answers may come
  * out of order. File descriptors travel as SCM_RIGHTS:
  *
- *	ATTACH		answer: BAR memfd, doorbell eventfd (wakes weftd), EQ 0's eventfd
+ *	ATTACH		request: the process's /proc/self/mem when HW_ATTACH_F_MEMORY is set
+ *			answer: BAR memfd, doorbell eventfd (wakes weftd), EQ 0's eventfd
  *	CREATE_EQ	answer: the EQ's eventfd
  *	REG_MR		request: a sealed memfd when HW_REG_F_MEMFD is set
  *	ALLOC_MEM	answer: a memfd that weftd made and sealed
@@ -187,10 +188,15 @@ enum {
 	HW_ATTACH_F_COLL = 0x02,
 	/* Into the shard that bits 8 to 10 name; ENXIO when the NIC has no such shard. */
 	HW_ATTACH_F_SHARD = 0x04,
+	/*
+	 * A descriptor is attached: /proc/self/mem of the process, open for reading and writing,
+	 * for memory that is not mapped. EPERM: it is something else. Not of tools.
+	 */
+	HW_ATTACH_F_MEMORY = 0x08,
 	HW_ATTACH_SHARD_SHIFT = 8,
 	HW_ATTACH_SHARD_MASK = 0x700,
-	HW_ATTACH_F_ALL =
-	    HW_ATTACH_F_TOOL | HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD | HW_ATTACH_SHARD_MASK,
+	HW_ATTACH_F_ALL = HW_ATTACH_F_TOOL | HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD |
+			  HW_ATTACH_F_MEMORY | HW_ATTACH_SHARD_MASK,
 };
 static_assert(sizeof(struct hw_cmd_attach) == 32, "");
 
@@ -205,7 +211,7 @@ struct hw_cmd_reg_mr {
 	uint32_t reserved;
 };
 enum {
-	HW_REG_F_MEMFD = 0x01, /* a descriptor is attached: map it, else use system calls */
+	HW_REG_F_MEMFD = 0x01, /* a descriptor is attached: map it, else use that of ATTACH */
 };
 
 struct hw_cmd_create_eq {

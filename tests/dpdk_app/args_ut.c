@@ -65,6 +65,7 @@ static void four_nics(void)
 	CU_ASSERT_EQUAL(conf.mtu, 0);
 	CU_ASSERT_EQUAL(conf.num_cores, 0);
 	CU_ASSERT_EQUAL(conf.impair.loss, 0);
+	CU_ASSERT_FALSE(conf.no_unmapped);
 }
 
 static void every_option(void)
@@ -73,7 +74,7 @@ static void every_option(void)
 	    parse("--nics 2 --subnet 192.168.9.128/25 --loss 1 --delay-us 2.5 --reorder 3 "
 		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
 		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --quota cm=3 --no-cc "
-		  "--stages "
+		  "--stages --unmapped off "
 		  "--esp-burst 63 --esp-initial-burst 1 "
 		  "--mpa-crc required --mpa-markers on --mpa-revision 1 --mpa-rtr send,read "
 		  "--run-dir /tmp/w --name rdma --netdev packet --verbose"),
@@ -94,7 +95,7 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(conf.quota.qp, 7);
 	CU_ASSERT_EQUAL(conf.quota.eq, 9);
 	CU_ASSERT_EQUAL(conf.quota.cm, 3);
-	CU_ASSERT_TRUE(conf.no_cc && conf.verbose);
+	CU_ASSERT_TRUE(conf.no_cc && conf.verbose && conf.no_unmapped);
 	CU_ASSERT_EQUAL(conf.esp_burst, 63);
 	CU_ASSERT_EQUAL(conf.esp_initial_burst, 1);
 	CU_ASSERT_EQUAL(conf.mpa, HW_MPA_GIVEN | HW_MPA_CRC | HW_MPA_CRC_REQUIRED | HW_MPA_MARKERS |
@@ -184,6 +185,7 @@ static void wrong_lines(void)
 	refuse("--nics 2 --mpa-crc maybe", "--mpa-crc takes off, on or required");
 	refuse("--nics 2 --mpa-markers yes", "--mpa-markers takes on or off");
 	refuse("--nics 2 --mpa-revision 3", "--mpa-revision takes 1 or 2");
+	refuse("--nics 2 --unmapped maybe", "--unmapped takes on or off");
 	refuse("--nics 2 --mpa-rtr send,", "--mpa-rtr takes none, or some of");
 	refuse("--nics 2 --mpa-rtr send,none", "--mpa-rtr takes none, or some of");
 	refuse("--nics 2 --esp-burst 64", "--esp-burst takes a number of packets from 1 to 63");

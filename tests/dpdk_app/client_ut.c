@@ -27,6 +27,11 @@ static int check(uint32_t op, enum client_state state, bool tool)
 	return client_check(&cmd, sizeof(cmd), 0, state, tool);
 }
 
+static int check_fds(uint32_t num_fds, enum client_state state)
+{
+	return client_check(&cmd, sizeof(cmd), num_fds, state, false);
+}
+
 static void sizes_and_numbers(void)
 {
 	memset(&cmd, 0, sizeof(cmd));
@@ -49,7 +54,7 @@ static void attach_first_and_once(void)
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_ATTACHING, false), EISCONN);
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_LIVE, false), EISCONN);
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_DETACHING, false), EISCONN);
-	cmd.u.attach.flags = 8;
+	cmd.u.attach.flags = 0x10;
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EINVAL);
 	cmd.u.attach.flags = 0x800;
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EINVAL);
@@ -57,6 +62,14 @@ static void attach_first_and_once(void)
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), 0);
 	cmd.u.attach.flags = HW_ATTACH_F_TOOL;
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), 0);
+	CU_ASSERT_EQUAL(check_fds(1, CLIENT_CONNECTED), EINVAL);
+	cmd.u.attach.flags = HW_ATTACH_F_MEMORY;
+	CU_ASSERT_EQUAL(check_fds(0, CLIENT_CONNECTED), EINVAL);
+	CU_ASSERT_EQUAL(check_fds(1, CLIENT_CONNECTED), 0);
+	CU_ASSERT_EQUAL(check_fds(2, CLIENT_CONNECTED), EINVAL);
+	cmd.u.attach.flags = HW_ATTACH_F_MEMORY | HW_ATTACH_F_TOOL;
+	CU_ASSERT_EQUAL(check_fds(1, CLIENT_CONNECTED), EINVAL);
+	cmd.u.attach.flags = 0;
 	cmd.u.attach.version++;
 	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_CONNECTED, false), EPROTO);
 	for (uint32_t op = HW_CMD_ATTACH + 1; op < HW_CMD_OPS; op++) {

@@ -236,17 +236,19 @@ static void asks_for_a_shard(void)
 	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", &attr));
 	CU_ASSERT_EQUAL(errno, EPROTO);
 	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", NULL));
-	CU_ASSERT_TRUE(s.num_flags == 2 && s.flags[0] == HW_ATTACH_F_COLL && s.flags[1] == 0);
+	CU_ASSERT_TRUE(s.num_flags == 2 && s.flags[0] == (HW_ATTACH_F_COLL | HW_ATTACH_F_MEMORY) &&
+		       s.flags[1] == HW_ATTACH_F_MEMORY);
 	s.num_flags = 0;
 	s.known_flags = HW_ATTACH_F_TOOL;
 	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", &attr));
 	CU_ASSERT_EQUAL(errno, EPROTO);
-	CU_ASSERT_TRUE(s.num_flags == 2 && s.flags[0] == HW_ATTACH_F_COLL && s.flags[1] == 0);
+	CU_ASSERT_TRUE(s.num_flags == 3 && s.flags[0] == (HW_ATTACH_F_COLL | HW_ATTACH_F_MEMORY) &&
+		       s.flags[1] == HW_ATTACH_F_COLL && s.flags[2] == 0);
 	s.num_flags = 0;
 	attr.shard = 3;
 	CU_ASSERT_PTR_NULL(weft_open_device_attr("weft3", &attr));
 	CU_ASSERT_EQUAL(errno, EINVAL);
-	CU_ASSERT_TRUE(s.num_flags == 1 && s.flags[0] == (HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD |
+	CU_ASSERT_TRUE(s.num_flags == 2 && s.flags[1] == (HW_ATTACH_F_COLL | HW_ATTACH_F_SHARD |
 							  3u << HW_ATTACH_SHARD_SHIFT));
 	s.num_flags = 0;
 	attr.shard = 8;

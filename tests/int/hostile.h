@@ -207,20 +207,38 @@ static inline void refused(int sock, struct hw_cmd *cmd, int wanted, const char 
 
 /* ---- a client that is in order, to begin with */
 
-static inline void attach(struct victim *v)
+/*
+ * ATTACH on a connection, with a descriptor of memory (-1: none), and the BAR mapped. Returns the
+ * status.
+ */
+static inline int attach_on(struct victim *v, int sock, int mem)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_ATTACH,
 			     .u.attach = {.version = HW_CMD_VERSION, .name = "hostile"}};
 	struct hw_cmd_resp resp;
 
 	memset(v, 0, sizeof(*v));
-	v->sock = connect_nic();
-	if (command_fd(v->sock, &cmd, &resp, -1, v->fd))
-		die("ATTACH: %s", strerror(resp.status));
+	v->sock = sock;
+	if (mem >= 0)
+		cmd.u.attach.flags |= HW_ATTACH_F_MEMORY;
+	if (command_fd(v->sock, &cmd, &resp, mem, v->fd))
+		return resp.status;
 	v->bar_bytes = resp.u.attach.bar_bytes;
 	v->bar = mmap(NULL, v->bar_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd[0], 0);
 	if (v->bar == MAP_FAILED)
 		die("mapping the BAR: %s", strerror(errno));
+	return 0;
+}
+
+/* The same with the process's own memory; it must succeed. */
+static inline void attach(struct victim *v)
+{
+	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	int status = attach_on(v, connect_nic(), mem);
+
+	if (status)
+		die("ATTACH: %s", strerror(status));
+	close(mem);
 }
 
 static inline void detach(struct victim *v)
@@ -304,15 +322,14 @@ static inline void register_mem(struct victim *v)
 }
 
 /*
- * Everything a client can have; its queue pairs are ready to send to NIC number host of the switch,
- * whose address is 10.77.0.host.
+ * Everything that a client can have, for one that is attached; its queue pairs are ready to send to
+ * NIC number host of the switch, whose address is 10.77.0.host.
  */
-static inline void furnish(struct victim *v, uint32_t host)
+static inline void furnish_attached(struct victim *v, uint32_t host)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_PD};
 	struct hw_cmd_resp resp;
 
-	attach(v);
 	must(v, &cmd, &resp);
 	v->pd = resp.u.handle;
 	cmd = (struct hw_cmd){.op = HW_CMD_CREATE_CQ};
@@ -334,6 +351,68 @@ static inline void furnish(struct victim *v, uint32_t host)
 	}
 	if (v->used_bytes > v->bar_bytes)
 		die("a ring outside of the BAR");
+}
+
+/* The same for a new one, with its own memory. */
+static inline void furnish(struct victim *v, uint32_t host)
+{
+	attach(v);
+	furnish_attached(v, host);
+}
+
+/* One request of the first queue pair, an RD one, to itself. */
+static inline void post(struct victim *v, uint8_t opcode, uint64_t addr, uint32_t bytes,
+			uint32_t lkey)
+{
+	struct hw_qp_record *rec = (struct hw_qp_record *)(v->bar + v->qp[0].record_offset);
+	struct hw_bar_header *header = (struct hw_bar_header *)v->bar;
+	uint32_t *ring = (uint32_t *)(v->bar + HW_BAR_DB_RING);
+	uint32_t prod = __atomic_load_n(&rec->sq_prod, __ATOMIC_RELAXED), tail;
+	uint8_t *sq = v->bar + v->qp[0].sq_offset;
+	struct hw_sq_wqe wqe = {
+	    .opcode = opcode,
+	    .flags = HW_WQE_F_SIGNALED,
+	    .slots = 2,
+	    .num_sge = 1,
+	    .wr_id = prod,
+	    .ah = v->ah,
+	    .dst_qpn = v->qp[0].qpn,
+	    .qkey = QKEY,
+	    .remote_addr = (uintptr_t)v->mem,
+	    .rkey = v->stag,
+	};
+	struct hw_sge sge = {addr, bytes, lkey};
+
+	memcpy(sq + (uint64_t)(prod % SQ_SLOTS) * HW_SQ_SLOT_BYTES, &wqe, sizeof(wqe));
+	memcpy(sq + (uint64_t)((prod + 1) % SQ_SLOTS) * HW_SQ_SLOT_BYTES, &sge, sizeof(sge));
+	__atomic_store_n(&rec->sq_prod, prod + 2, __ATOMIC_RELEASE);
+	if (!__atomic_exchange_n(&rec->rung, 1, __ATOMIC_ACQ_REL)) {
+		tail = __atomic_fetch_add(&header->db_tail, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&ring[tail % HW_DB_RING_ENTRIES],
+				 HW_DB_ENTRY(HW_DB_SQ, v->qp[0].qpn), __ATOMIC_RELEASE);
+	}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (eventfd_write(v->fd[1], 1))
+		die("eventfd: %s", strerror(errno));
+}
+
+/* Completion number i, when it comes. */
+static inline struct hw_cqe completion(struct victim *v, uint32_t i)
+{
+	const uint32_t entries = v->cq_resp.entries;
+	const struct hw_cqe *cqe =
+	    (const struct hw_cqe *)(v->bar + v->cq_resp.ring_offset) + i % entries;
+	const uint8_t phase = !(i / entries & 1);
+	struct hw_cqe got;
+
+	for (uint32_t turn = 0; __atomic_load_n(&cqe->phase, __ATOMIC_ACQUIRE) != phase; turn++) {
+		if (turn > ANSWER_MS)
+			die("completion %u does not come", i);
+		usleep(1000);
+	}
+	got = *cqe;
+	__atomic_store_n((uint32_t *)(v->bar + v->cq_resp.record_offset), i + 1, __ATOMIC_RELEASE);
+	return got;
 }
 
 /* The command line of both programs: SOCKET SEED ROUNDS. Returns the rounds. */

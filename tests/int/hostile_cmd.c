@@ -153,60 +153,6 @@ static void memfd_refused(struct victim *v, int fd, uint64_t offset, uint64_t by
 		die("REG_MR took memory that is %s", what);
 }
 
-/* One request of the first queue pair, an RD one, to itself. */
-static void post(struct victim *v, uint8_t opcode, uint64_t addr, uint32_t bytes, uint32_t lkey)
-{
-	struct hw_qp_record *rec = (struct hw_qp_record *)(v->bar + v->qp[0].record_offset);
-	struct hw_bar_header *header = (struct hw_bar_header *)v->bar;
-	uint32_t *ring = (uint32_t *)(v->bar + HW_BAR_DB_RING);
-	uint32_t prod = __atomic_load_n(&rec->sq_prod, __ATOMIC_RELAXED), tail;
-	uint8_t *sq = v->bar + v->qp[0].sq_offset;
-	struct hw_sq_wqe wqe = {
-	    .opcode = opcode,
-	    .flags = HW_WQE_F_SIGNALED,
-	    .slots = 2,
-	    .num_sge = 1,
-	    .wr_id = prod,
-	    .ah = v->ah,
-	    .dst_qpn = v->qp[0].qpn,
-	    .qkey = QKEY,
-	    .remote_addr = (uintptr_t)v->mem,
-	    .rkey = v->stag,
-	};
-	struct hw_sge sge = {addr, bytes, lkey};
-
-	memcpy(sq + (uint64_t)(prod % SQ_SLOTS) * HW_SQ_SLOT_BYTES, &wqe, sizeof(wqe));
-	memcpy(sq + (uint64_t)((prod + 1) % SQ_SLOTS) * HW_SQ_SLOT_BYTES, &sge, sizeof(sge));
-	__atomic_store_n(&rec->sq_prod, prod + 2, __ATOMIC_RELEASE);
-	if (!__atomic_exchange_n(&rec->rung, 1, __ATOMIC_ACQ_REL)) {
-		tail = __atomic_fetch_add(&header->db_tail, 1, __ATOMIC_RELAXED);
-		__atomic_store_n(&ring[tail % HW_DB_RING_ENTRIES],
-				 HW_DB_ENTRY(HW_DB_SQ, v->qp[0].qpn), __ATOMIC_RELEASE);
-	}
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (eventfd_write(v->fd[1], 1))
-		die("eventfd: %s", strerror(errno));
-}
-
-/* Completion number i, when it comes. */
-static struct hw_cqe completion(struct victim *v, uint32_t i)
-{
-	const uint32_t entries = v->cq_resp.entries;
-	const struct hw_cqe *cqe =
-	    (const struct hw_cqe *)(v->bar + v->cq_resp.ring_offset) + i % entries;
-	const uint8_t phase = !(i / entries & 1);
-	struct hw_cqe got;
-
-	for (uint32_t turn = 0; __atomic_load_n(&cqe->phase, __ATOMIC_ACQUIRE) != phase; turn++) {
-		if (turn > ANSWER_MS)
-			die("completion %u does not come", i);
-		usleep(1000);
-	}
-	got = *cqe;
-	__atomic_store_n((uint32_t *)(v->bar + v->cq_resp.record_offset), i + 1, __ATOMIC_RELEASE);
-	return got;
-}
-
 /* Memory reached by system calls, gone when the request comes. */
 static void unmapped(bool protect, uint8_t opcode)
 {

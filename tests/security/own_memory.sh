@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Memory that is not mapped (own_memory.c): only by a descriptor that the process sent of its own memory;
+# from another user, from a container, and not from a process that hides its memory (PR_SET_DUMPABLE).
+# kernel.yama.ptrace_scope, where the kernel has it, at 1 and 2 as well: weftd opens nothing by ptrace's
+# rights, so the scope makes no difference.
+
+. tests/int/lib.sh
+[ "$(id -u)" -eq 0 ] || skip 'not root: cannot be another user'
+dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
+at_exit "rm -rf '$dir'"
+chmod 755 "$dir"
+export WEFT_RUN_DIR=$dir/run
+
+start()
+{
+	weftd_start weftd --nics 1 "$@"
+	chmod 755 "$WEFT_RUN_DIR"
+	chmod 666 "$WEFT_RUN_DIR/weft0"
+}
+
+try()
+{
+	spawn "$1" "$WEFT_INT/own_memory" "$WEFT_RUN_DIR/weft0" "$1"
+	finish "$1"
+	case $status in
+	0) say "ok: $1" ;;
+	77) say "not tried: $1: no such namespaces here" ;;
+	*) die "$1 ended with exit status $status" ;;
+	esac
+}
+
+start
+try wrong
+[ "$(counter weft0 attach_memory_refused)" -eq 7 ] || die 'descriptors that were refused are not counted'
+try plain
+try namespace
+try undumpable
+scope=/proc/sys/kernel/yama/ptrace_scope
+if [ -w $scope ]; then
+	at_exit "echo $(cat $scope) >$scope"
+	for level in 1 2; do
+		echo $level >$scope
+		try plain
+		try namespace
+	done
+fi
+expect_objects weft0 '0 0 0 0'
+weftd_stop weftd
+
+start --unmapped off
+try off
+weftd_stop weftd
