@@ -291,9 +291,13 @@ static void check_events(struct wv *wv, struct wv_proc *proc)
 	for (i = 0; i < WV_CQS; i++) {
 		struct wv_cq *cq = &proc->cq[i];
 
-		if (!cq->channel)
+		/*
+		 * Its interrupt may have come after the process's last step, and the process may
+		 * have been away between polling and arming: what waits was received all the same.
+		 */
+		if (!cq->channel || !cq->armed || cq->interrupted)
 			wv_poll_cq(proc, cq);
-		else if (cq->armed && !cq->interrupted && weft_poll_cq(cq->cq, 1, &wc))
+		else if (weft_poll_cq(cq->cq, 1, &wc))
 			wv_fail(wv,
 				"event: weft%u process %u: completions wait in an armed CQ, "
 				"and no event came",
