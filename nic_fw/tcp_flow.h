@@ -242,7 +242,6 @@ struct tcp_listener {
 struct tcp_syn {
 	struct fw_list node; /* tcp_nic.syns: by deadline as good as */
 	uint64_t sent_ns, due_ns;
-	uint64_t answered_ns; /* the last challenge ACK; 0: none */
 	uint32_t hash_next;
 	uint32_t peer_ip;
 	uint16_t peer_port, local_port;

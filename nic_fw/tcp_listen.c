@@ -4,9 +4,9 @@
  *
  * Called by tcp_rx.c with segments that belong to no connection, and by the layers above (tcp.h);
  * calls the layer above's accepted(). A half-open connection is a small entry of a bounded table;
- * when that is full, SYNs are answered with cookies: the sequence number of the SYN-ACK holds what
- * has to be known when its ACK comes, and the timestamp the options. RFC 9293 3.10.7.2, 3.10.7.4,
- * RFC 4987, RFC 5961 4 and 5.
+ * when that is full, or has an entry of the same two ends with another number, SYNs are answered
+ * with cookies: the sequence number of the SYN-ACK holds what has to be known when its ACK comes,
+ * and the timestamp the options. RFC 9293 3.10.7.2, 3.10.7.4, RFC 4987, RFC 5961 4 and 5.
  */
 #include "nic_fw/fw_nic.h"
 #include "nic_fw/tcp_flow.h"
@@ -161,29 +161,6 @@ static void send_synack(struct fw_nic *nic, const struct tcp_syn *syn, uint32_t 
 		     syn->irs + 1, flags, UINT16_MAX, opts, n);
 }
 
-/*
- * An ACK to the peer whose SYN the entry is of, not to where the new SYN came from: a stranger's
- * changes nothing, and a peer that has forgotten the first resets. The limit is the entry's, so
- * that nobody uses up that of others; beyond it the timer's next SYN-ACK asks the same.
- */
-static void challenge(struct fw_nic *nic, struct tcp_syn *syn)
-{
-	uint8_t opts[WIRE_TCP_TS_PADDED_BYTES];
-	uint16_t window = UINT16_MAX;
-	uint32_t n = 0;
-
-	if (syn->answered_ns && nic->now_ns - syn->answered_ns < TCP_ANSWER_NS)
-		return;
-	syn->answered_ns = nic->now_ns;
-	FW_COUNT(nic, tcp_challenge_acks);
-	if (syn->flags & TCP_F_TS)
-		n = tcp_opt_ts(opts, tcp_ts_now(nic->now_ns) + syn->ts_offset, syn->ts_recent);
-	if (syn->flags & TCP_F_WSCALE)
-		window >>= TCP_RCV_WSCALE;
-	tcp_tx_stray(nic, syn->peer_ip, syn->mac, syn->peer_port, syn->local_port, syn->iss + 1,
-		     syn->irs + 1, WIRE_TCP_ACK, window, opts, n);
-}
-
 /* Entries are listed in order of their deadlines: the first one's is the timer's. */
 static void enlist(struct fw_nic *nic, struct tcp_syn *syn)
 {
@@ -266,7 +243,8 @@ static uint32_t cookie(struct fw_nic *nic, const struct tcp_syn *syn, uint64_t p
 
 static void send_cookie(struct fw_nic *nic, struct tcp_syn *syn)
 {
-	uint32_t ts = (tcp_ts_now(nic->now_ns) + syn->ts_offset) & ~(uint32_t)COOKIE_TS_MASK;
+	uint32_t ts_now = tcp_ts_now(nic->now_ns) + syn->ts_offset;
+	uint32_t ts = ts_now & ~(uint32_t)COOKIE_TS_MASK;
 	uint32_t i = COOKIE_MSS_MASK;
 
 	while (i && cookie_mss[i] > syn->mss)
@@ -278,6 +256,9 @@ static void send_cookie(struct fw_nic *nic, struct tcp_syn *syn)
 	ts |= syn->flags & TCP_F_WSCALE ? syn->wscale : (uint32_t)COOKIE_NO_WSCALE;
 	ts |= syn->flags & TCP_F_SACK ? (uint32_t)COOKIE_TS_SACK : 0;
 	ts |= syn->flags & TCP_F_ECN ? (uint32_t)COOKIE_TS_ECN : 0;
+	/* One ahead of the clock would have the peer drop as old what follows (RFC 7323 5). */
+	if (seq_lt(ts_now, ts))
+		ts -= COOKIE_TS_MASK + 1;
 	nic->tcp.cookie_ns = nic->now_ns;
 	FW_COUNT(nic, tcp_cookies_tx);
 	send_synack(nic, syn, ts);
@@ -406,9 +387,15 @@ static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, stru
 	bool asks = (in->flags & (WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST)) == WIRE_TCP_SYN;
 	struct tcp_syn copy;
 
-	/* A stranger's, or the peer's that has begun anew: its clock may have, too. */
+	/*
+	 * A stranger's, or the peer's: one that has begun anew, or one before whose SYN a stranger's
+	 * came, perhaps with another MAC. The entry stays, and a cookie goes to where this SYN came
+	 * from: the SYN that is the peer's gets an answer that the peer takes, whichever it is.
+	 */
 	if (asks && in->seq != syn->irs) {
-		challenge(nic, syn);
+		struct tcp_syn fresh = read_syn(nic, in);
+
+		send_cookie(nic, &fresh);
 		return;
 	}
 	if (syn->flags & TCP_F_TS && in->opt.has_ts && !(in->flags & WIRE_TCP_RST) &&
