@@ -22,9 +22,11 @@
 #include <unistd.h>
 
 #include "dpdk_app/client_mem.h"
+#include "dpdk_app/fds.h"
 #include "dpdk_app/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
+#include "dpdk_app/port_right.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -33,6 +35,7 @@
 enum {
 	CLIENT_READS_PER_EVENT = 8, /* then others have their turn */
 	CLIENT_UNATTACHED_MAX = 64, /* connections of a NIC beyond those that can attach */
+	CLIENT_FULL_US = 1000,      /* how long one waits that cannot even be refused */
 };
 
 static struct client *client_list;
@@ -122,6 +125,15 @@ static struct client *client_new(struct nic *nic, int sock)
 	return c;
 }
 
+static void tell_full(const struct nic *nic)
+{
+	if (!client_told_full)
+		log_error("%s: no descriptor is left for processes that attach; raise the limit "
+			  "of weftd (ulimit -n, LimitNOFILE=)",
+			  nic->name);
+	client_told_full = true;
+}
+
 /*
  * No descriptor is left. A connection that stayed in the queue would wake the control thread
  * again at once, and for ever: it is taken with a descriptor that was kept for that, and closed.
@@ -130,13 +142,12 @@ static void refuse_one(const struct nic *nic)
 {
 	int sock;
 
-	if (!client_told_full)
-		log_error("%s: no descriptor is left for processes that attach; raise the limit "
-			  "of weftd (ulimit -n, LimitNOFILE=)",
-			  nic->name);
-	client_told_full = true;
+	tell_full(nic);
 	close_fd(&client_spare_fd);
 	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	/* The limit was lowered below the spare one's number: not all of a CPU for that. */
+	if (sock < 0 && (errno == EMFILE || errno == ENFILE))
+		usleep(CLIENT_FULL_US);
 	close_fd(&sock);
 }
 
@@ -147,10 +158,16 @@ static int accept_one(const struct nic *nic)
 	if (client_spare_fd < 0)
 		client_spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (sock >= 0)
+	if (sock < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			refuse_one(nic);
+		return -1;
+	}
+	sock = fds_take(sock, FDS_CLIENTS);
+	if (sock < 0)
+		tell_full(nic);
+	else
 		client_told_full = false;
-	else if (errno == EMFILE || errno == ENFILE)
-		refuse_one(nic);
 	return sock;
 }
 
@@ -180,6 +197,7 @@ void client_accept(struct nic *nic, int epoll_fd)
 	c->pid = cred.pid;
 	c->uid = cred.uid;
 	c->pid_fd = open_pidfd(sock, cred.pid);
+	c->first_port = port_right_first(c->pid, c->uid, c->pid_fd);
 	err = watch(sock, EPOLLIN | EPOLLRDHUP, &c->socket_source);
 	if (!err && c->pid_fd >= 0)
 		err = watch(c->pid_fd, EPOLLIN, &c->process_source);

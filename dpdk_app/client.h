@@ -67,6 +67,7 @@ struct client {
 	bool paused; /* the socket is not read */
 	pid_t pid;
 	uid_t uid;
+	uint32_t first_port; /* it may bind no lower one: port_right.h */
 	char name[24];
 	uint64_t connected_ns;
 	int sock_fd;

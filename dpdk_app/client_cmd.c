@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/capture.h"
+#include "dpdk_app/fds.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/hostmem.h"
 #include "dpdk_app/msg.h"
@@ -122,6 +123,7 @@ static int send_attach(struct client *c)
 	    .bar_bytes = c->bar_bytes,
 	    .pid = (uint32_t)c->pid,
 	    .tool = c->tool,
+	    .first_port = c->first_port,
 	    .max_qp = quota->qp,
 	    .max_cq = quota->cq,
 	    .max_srq = quota->srq,
@@ -338,9 +340,11 @@ static int prepare(struct client *c, struct msg *msg, int fd)
 		return err;
 	}
 	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
-		msg->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-		if (msg->event_fd < 0)
-			return errno;
+		int event_fd = fds_take(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), FDS_EVENTS);
+
+		if (event_fd < 0)
+			return -event_fd;
+		msg->event_fd = event_fd;
 	}
 	return 0;
 }

@@ -150,12 +150,12 @@ uint64_t port_random64(void *ctx)
 	return x;
 }
 
-static bool port_tcp_port(void *ctx, uint16_t port, bool in)
+static int port_tcp_port(void *ctx, uint16_t port, bool in)
 {
 	const struct shard *shard = ctx;
 	struct wire *wire = shard->nic->wire;
 
-	return !wire->ops->tcp_port || wire->ops->tcp_port(wire, port, in);
+	return wire->ops->tcp_port ? wire->ops->tcp_port(wire, port, in) : 0;
 }
 
 static uint64_t port_clock_ns(void *ctx)

@@ -3,13 +3,14 @@
  * Ports of TCP at an address that the NIC shares with the kernel.
  *
  * A port that the NIC has is bound by a socket that neither listens nor connects: the kernel then
- * gives it to nobody, and frames to it never reach it. Where a process has bound it first, the NIC
- * cannot have it. While the address is the NIC's alone no socket is needed. A port is given back as
- * its last connection enters TIME-WAIT: a FIN that the peer sends once more meets the kernel then,
- * whose reset ends the peer's LAST-ACK as an ACK would.
+ * gives it to nobody, and frames to it never reach it. Where a process has bound it first, or no
+ * socket can be bound for whatever reason, the NIC cannot have it. While the address is the NIC's
+ * alone no socket is needed. A port is given back as its last connection enters TIME-WAIT: a FIN
+ * that the peer sends once more meets the kernel then, whose reset ends the peer's LAST-ACK as an
+ * ACK would.
  *
- * Called by xdp.c, on cores and on the control thread, when a port gets its first listener or
- * connection, and when it has lost the last; calls bind(2).
+ * Runs on cores and on the control thread, when a port gets its first listener or connection, and
+ * when it has lost the last; calls bind(2), fds.c.
  */
 #include "dpdk_app/tcp_ports.h"
 
@@ -23,34 +24,33 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "dpdk_app/fds.h"
 #include "dpdk_app/log.h"
 
 enum {
 	PORTS = 65536,
+	PORTS_SHARE = 2, /* of all descriptors at most the half */
 };
 
 struct tcp_ports {
 	pthread_mutex_t lock;
-	volatile uint8_t *map;
-	uint32_t ip; /* 0: not shared */
-	bool told;   /* that a reservation failed */
-	uint64_t taken, reserved;
-	uint64_t max_reserved; /* processes and events need descriptors, too */
-	int fd[PORTS];         /* that bind it, and 1; 0: none */
+	volatile uint8_t *map; /* the NIC has the port: frames to it are its */
+	uint32_t ip;           /* 0: not shared */
+	bool told;             /* that a reservation failed */
+	struct tcp_ports_counts counts;
+	uint8_t held[PORTS]; /* the NIC has listeners or connections there */
+	int fd[PORTS];       /* that bind it, and 1; 0: none */
 };
 
 struct tcp_ports *tcp_ports_new(volatile uint8_t *map)
 {
-	/* Pages of fd that are never used are never touched. */
+	/* Pages of the tables that are never used are never touched. */
 	struct tcp_ports *ports = calloc(1, sizeof(*ports));
-	struct rlimit limit;
 
 	if (!ports)
 		return NULL;
 	pthread_mutex_init(&ports->lock, NULL);
 	ports->map = map;
-	if (!getrlimit(RLIMIT_NOFILE, &limit))
-		ports->max_reserved = limit.rlim_cur / 2;
 	return ports;
 }
 
@@ -60,12 +60,12 @@ static void release(struct tcp_ports *ports, uint32_t port)
 		return;
 	close(ports->fd[port] - 1);
 	ports->fd[port] = 0;
-	ports->reserved--;
+	ports->counts.reserved--;
 }
 
 void tcp_ports_free(struct tcp_ports *ports)
 {
-	for (uint32_t port = 0; ports->reserved; port++)
+	for (uint32_t port = 0; ports->counts.reserved; port++)
 		release(ports, port);
 	pthread_mutex_destroy(&ports->lock);
 	free(ports);
@@ -76,57 +76,71 @@ static int bind_port(const struct tcp_ports *ports, uint16_t port)
 {
 	const struct sockaddr_in addr = {
 	    .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = ports->ip};
-	int fd, err;
+	int fd = fds_take(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), FDS_PORTS), err;
 
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (!bind(fd, (const struct sockaddr *)&addr, sizeof(addr)))
+	if (fd < 0 || !bind(fd, (const struct sockaddr *)&addr, sizeof(addr)))
 		return fd;
 	err = -errno;
 	close(fd);
 	return err;
 }
 
-/* Fails only where the kernel has given the port to somebody. */
+static bool has_room(const struct tcp_ports *ports)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) &&
+	       ports->counts.reserved < limit.rlim_cur / PORTS_SHARE;
+}
+
+/*
+ * 0, or a negative errno: the kernel has given the port to somebody, or would. Then the NIC must
+ * not have it: frames to a program's port would come to whoever asked the NIC for it.
+ */
 static int reserve(struct tcp_ports *ports, uint16_t port)
 {
-	int fd, err;
+	int fd;
 
 	if (!ports->ip || ports->fd[port])
 		return 0;
-	fd = bind_port(ports, port);
-	if (fd == -EADDRINUSE)
-		return fd;
-	if (fd >= 0 && ports->reserved < ports->max_reserved) {
+	fd = has_room(ports) ? bind_port(ports, port) : -EMFILE;
+	if (fd >= 0) {
 		ports->fd[port] = fd + 1;
-		ports->reserved++;
+		ports->counts.reserved++;
 		return 0;
 	}
-	err = fd < 0 ? -fd : EMFILE;
-	if (fd >= 0)
-		close(fd);
-	/* No descriptor left, or no right to a low port: the NIC works, unprotected. */
-	if (!ports->told)
-		log_error("port %u of TCP cannot be kept from the kernel's processes: %s; programs "
-			  "there must not use the NIC's ports",
-			  port, strerror(err));
-	ports->told = true;
-	return 0;
+	if (fd != -EADDRINUSE) {
+		ports->counts.refused++;
+		if (!ports->told)
+			log_error("port %u of TCP cannot be kept from the kernel's programs: %s; "
+				  "the NIC does not use it%s",
+				  port, strerror(-fd),
+				  fd == -EACCES ? ": weftd needs CAP_NET_BIND_SERVICE"
+						: ": raise the limit of weftd (ulimit -n, "
+						  "LimitNOFILE=)");
+		ports->told = true;
+	}
+	return fd;
 }
 
 uint32_t tcp_ports_share(struct tcp_ports *ports, uint32_t ip)
 {
-	uint32_t in_use = 0;
+	uint64_t lost = 0;
 
 	pthread_mutex_lock(&ports->lock);
-	for (uint32_t port = 0; ip != ports->ip && ports->reserved; port++)
+	for (uint32_t port = 0; ip != ports->ip && ports->counts.reserved; port++)
 		release(ports, port);
 	ports->ip = ip;
-	for (uint32_t port = 0; port < PORTS; port++)
-		in_use += ports->map[port] && reserve(ports, (uint16_t)port);
+	for (uint32_t port = 0; port < PORTS; port++) {
+		if (!ports->held[port])
+			continue;
+		/* Whoever was there first at the kernel's address is the kernel's program. */
+		ports->map[port] = !reserve(ports, (uint16_t)port);
+		lost += !ports->map[port];
+	}
+	ports->counts.lost = lost;
 	pthread_mutex_unlock(&ports->lock);
-	return in_use;
+	return (uint32_t)lost;
 }
 
 int tcp_ports_take(struct tcp_ports *ports, uint16_t port)
@@ -136,7 +150,8 @@ int tcp_ports_take(struct tcp_ports *ports, uint16_t port)
 	pthread_mutex_lock(&ports->lock);
 	err = reserve(ports, port);
 	if (!err) {
-		ports->taken += !ports->map[port];
+		ports->counts.taken += !ports->held[port];
+		ports->held[port] = 1;
 		ports->map[port] = 1;
 	}
 	pthread_mutex_unlock(&ports->lock);
@@ -146,16 +161,17 @@ int tcp_ports_take(struct tcp_ports *ports, uint16_t port)
 void tcp_ports_give(struct tcp_ports *ports, uint16_t port)
 {
 	pthread_mutex_lock(&ports->lock);
-	ports->taken -= ports->map[port];
+	ports->counts.taken -= ports->held[port];
+	ports->counts.lost -= ports->held[port] && !ports->map[port];
+	ports->held[port] = 0;
 	ports->map[port] = 0;
 	release(ports, port);
 	pthread_mutex_unlock(&ports->lock);
 }
 
-void tcp_ports_count(struct tcp_ports *ports, uint64_t *taken, uint64_t *reserved)
+void tcp_ports_count(struct tcp_ports *ports, struct tcp_ports_counts *counts)
 {
 	pthread_mutex_lock(&ports->lock);
-	*taken = ports->taken;
-	*reserved = ports->reserved;
+	*counts = ports->counts;
 	pthread_mutex_unlock(&ports->lock);
 }

@@ -49,7 +49,7 @@ struct wire_ops {
 	 */
 	void (*group)(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in);
 	/* See fw_port.tcp_port. Any core. NULL: there is nobody to ask. */
-	bool (*tcp_port)(struct wire *wire, uint16_t port, bool in);
+	int (*tcp_port)(struct wire *wire, uint16_t port, bool in);
 	/* Frees the port. No core runs any more. */
 	void (*close)(struct wire *wire);
 };

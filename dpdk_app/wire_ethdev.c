@@ -164,9 +164,9 @@ static void ethdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, b
 	core_wake(wire->nic->shard[0].core);
 }
 
-static bool ethdev_tcp_port(struct wire *wire, uint16_t port, bool in)
+static int ethdev_tcp_port(struct wire *wire, uint16_t port, bool in)
 {
-	return !wire->xdp || !xdp_tcp_port(wire->xdp, port, in);
+	return wire->xdp ? -xdp_tcp_port(wire->xdp, port, in) : 0;
 }
 
 /* Tells the device what to let in: the list, or everything where it takes no list so long. */

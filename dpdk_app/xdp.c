@@ -203,12 +203,13 @@ void xdp_group(struct xdp *xdp, uint32_t ip, bool in)
 void xdp_share(struct xdp *xdp, bool shared)
 {
 	struct weft_xdp_conf *conf = &xdp->skel->bss->weft_conf;
-	uint32_t in_use = tcp_ports_share(xdp->ports, shared ? xdp->ip : 0);
+	uint32_t lost = tcp_ports_share(xdp->ports, shared ? xdp->ip : 0);
 
-	if (in_use)
+	if (lost)
 		log_error("%u ports of TCP that the NIC has are in use by programs of the kernel's "
-			  "at the same address; those get no more frames",
-			  in_use);
+			  "at the same address, or cannot be kept from them: the NIC's listeners "
+			  "and connections there get no more frames; move them to other ports",
+			  lost);
 	__atomic_store_n(&conf->shared, shared, __ATOMIC_RELEASE);
 }
 
@@ -245,11 +246,12 @@ static const char *const xdp_names[WEFT_XDP_COUNTS] = {
 
 uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max)
 {
-	uint64_t sum[WEFT_XDP_COUNTS] = {0}, taken = 0, passed = 0, dropped = 0, ports, reserved;
+	uint64_t sum[WEFT_XDP_COUNTS] = {0}, taken = 0, passed = 0, dropped = 0;
+	struct tcp_ports_counts ports;
 	const uint32_t key = 0;
 	uint32_t n = 0;
 
-	if (max < WEFT_XDP_COUNTS + 9)
+	if (max < WEFT_XDP_COUNTS + 11)
 		return 0;
 	/* It is an array's first entry, which is always there. */
 	if (!bpf_map__lookup_elem(xdp->skel->maps.weft_count, &key, sizeof(key), xdp->counts,
@@ -266,12 +268,14 @@ uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max)
 
 		*all += sum[i];
 	}
-	tcp_ports_count(xdp->ports, &ports, &reserved);
+	tcp_ports_count(xdp->ports, &ports);
 	stats_put(&stat[n++], "xdp_", "prog_id", xdp->prog_id);
 	stats_put(&stat[n++], "xdp_", "generic", xdp->generic);
 	stats_put(&stat[n++], "xdp_", "shared_address", xdp->skel->bss->weft_conf.shared);
-	stats_put(&stat[n++], "xdp_", "tcp_ports", ports);
-	stats_put(&stat[n++], "xdp_", "tcp_ports_reserved", reserved);
+	stats_put(&stat[n++], "xdp_", "tcp_ports", ports.taken);
+	stats_put(&stat[n++], "xdp_", "tcp_ports_reserved", ports.reserved);
+	stats_put(&stat[n++], "xdp_", "tcp_ports_lost", ports.lost);
+	stats_put(&stat[n++], "xdp_", "tcp_ports_refused", ports.refused);
 	stats_put(&stat[n++], "xdp_", "taken", taken);
 	stats_put(&stat[n++], "xdp_", "passed", passed);
 	stats_put(&stat[n++], "xdp_", "dropped", dropped);

@@ -48,13 +48,14 @@ void xdp_group(struct xdp *xdp, uint32_t ip, bool in);
 
 /*
  * The address is the kernel's too, or no more. While it is, the NIC has those ports of TCP that
- * xdp_tcp_port() took, and the kernel is kept from using these. Any thread.
+ * xdp_tcp_port() took and the kernel is kept from using; where it cannot be, the port is the
+ * kernel's until the address is the NIC's alone again. Any thread.
  */
 void xdp_share(struct xdp *xdp, bool shared);
 
 /*
- * The NIC takes a port of TCP, or gives it back. 0, -EADDRINUSE: the kernel has it at this address.
- * Any thread, one at a time for a port.
+ * The NIC takes a port of TCP, or gives it back. 0; -EADDRINUSE: the kernel has it at this address;
+ * another negative errno: the kernel cannot be kept from it. Any thread, one at a time for a port.
  */
 int xdp_tcp_port(struct xdp *xdp, uint16_t port, bool in);
 

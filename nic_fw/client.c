@@ -24,6 +24,7 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	client->header = NULL;
 	client->db_ring = NULL;
 	client->pid = params->pid;
+	client->first_port = params->first_port;
 	memcpy(client->name, params->name, sizeof(client->name));
 	client->name[sizeof(client->name) - 1] = '\0';
 	fw_list_init(&client->db_node);

@@ -81,6 +81,7 @@ struct fw_client {
 	struct fw_list db_node; /* in nic->db_clients: attached clients with a BAR */
 	struct fw_bar bar;
 	uint32_t pid;
+	uint32_t first_port; /* fw_client_params.first_port */
 	char name[24];
 	struct fw_list qps, cqs, srqs, mrs, pds, ahs, cms; /* owned objects */
 	struct fw_list xrcds, qp_opens;                    /* xrc.h */

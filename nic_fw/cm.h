@@ -212,10 +212,10 @@ void cm_port_release(struct fw_nic *nic, uint16_t space, uint16_t port, bool lis
 /* The shard that listens, FW_NONE. */
 uint32_t cm_port_shard(struct fw_nic *nic, uint16_t space, uint16_t port);
 /*
- * A port of TCP is in use in this shard: frames to it come here (fw_steer()). Counted. False: it is
- * another shard's.
+ * A port of TCP is in use in this shard: frames to it come here (fw_steer()). Counted. EADDRINUSE:
+ * it is another shard's; else what fw_port.tcp_port said.
  */
-bool cm_port_hold(struct fw_nic *nic, uint16_t port);
+int cm_port_hold(struct fw_nic *nic, uint16_t port);
 /* Once less. Frames still come here, until another shard takes it: of connections in TIME-WAIT. */
 void cm_port_drop(struct fw_nic *nic, uint16_t port);
 /* The shard that has it, or had it last; 0. table: fw_port.cm_ports. Any core. */

@@ -75,18 +75,20 @@ static int bind_one(struct fw_nic *nic, uint16_t space, uint16_t port, bool reus
 }
 
 /* Another shard's, or the kernel's, would be found out by a listener or connection only. */
-static bool can_hold(struct fw_nic *nic, uint16_t port)
+static int try_hold(struct fw_nic *nic, uint16_t port)
 {
-	if (!cm_port_hold(nic, port))
-		return false;
-	cm_port_drop(nic, port);
-	return true;
+	int err = cm_port_hold(nic, port);
+
+	if (!err)
+		cm_port_drop(nic, port);
+	return err;
 }
 
 int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 {
 	const uint32_t span = HW_CM_EPHEMERAL_END - HW_CM_EPHEMERAL;
 	uint32_t start, i;
+	int err;
 
 	if (*port)
 		return bind_one(nic, space, *port, reuse);
@@ -95,9 +97,15 @@ int cm_port_bind(struct fw_nic *nic, uint16_t space, uint16_t *port, bool reuse)
 		*port = (uint16_t)(HW_CM_EPHEMERAL + (start + i) % span);
 		if (bind_one(nic, space, *port, false))
 			continue;
-		if (space != HW_CM_TCP || can_hold(nic, *port))
+		err = space == HW_CM_TCP ? try_hold(nic, *port) : 0;
+		if (!err)
 			return 0;
 		cm_port_release(nic, space, *port, false);
+		/* Another port would have the same answer, after as many system calls. */
+		if (err != FW_EADDRINUSE) {
+			*port = 0;
+			return err;
+		}
 	}
 	*port = 0;
 	return FW_EADDRNOTAVAIL;
@@ -136,23 +144,26 @@ static void let_go(uint32_t *word)
 	} while (!change(word, &old, old - 1));
 }
 
-bool cm_port_hold(struct fw_nic *nic, uint16_t port)
+int cm_port_hold(struct fw_nic *nic, uint16_t port)
 {
 	uint32_t *word = owner_of(nic, port);
 	uint32_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE), new;
+	int err = 0;
 
 	do {
 		if (old & WORD_BINDERS &&
 		    (old >> WORD_SHARD_SHIFT & WORD_SHARD_MASK) != nic->config.shard)
-			return false;
+			return FW_EADDRINUSE;
 		assert((old & WORD_BINDERS) != WORD_BINDERS);
 		new = ((old & WORD_BINDERS) + 1) | (uint32_t)nic->config.shard << WORD_SHARD_SHIFT;
 	} while (!change(word, &old, new));
-	if (old & WORD_BINDERS || !nic->port.tcp_port ||
-	    nic->port.tcp_port(nic->port.ctx, port, true))
-		return true;
-	let_go(word);
-	return false;
+	if (!(old & WORD_BINDERS) && nic->port.tcp_port)
+		err = nic->port.tcp_port(nic->port.ctx, port, true);
+	if (err) {
+		FW_COUNT(nic, cm_port_refused);
+		let_go(word);
+	}
+	return err;
 }
 
 void cm_port_drop(struct fw_nic *nic, uint16_t port)

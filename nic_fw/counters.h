@@ -150,6 +150,8 @@
 	X(cm_peers_lost)                                                                           \
 	X(cm_duplicates)                                                                           \
 	X(cm_unknown)                                                                              \
+	X(cm_port_denied)                                                                          \
+	X(cm_port_refused)                                                                         \
 	X(cm_data_unread)                                                                          \
 	X(mpa_established)                                                                         \
 	X(mpa_fallbacks)                                                                           \

@@ -84,6 +84,8 @@ struct fw_client_params {
 	uint32_t pid;
 	bool tool; /* no BAR; only queries */
 	char name[24];
+	/* It may bind no port below (bind(2), ip_unprivileged_port_start); 0: every port. */
+	uint32_t first_port;
 	/* quotas; 0: the device's limit */
 	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq, max_mcast, max_cm;
 };

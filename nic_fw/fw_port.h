@@ -184,12 +184,12 @@ struct fw_port {
 	uint32_t *cm_ports;
 
 	/*
-	 * A port of TCP gets its first listener or connection (in), or has lost the last. False:
-	 * somebody else has it at the NIC's address, and the NIC must not use it; only where in.
-	 * For a port and a NIC in turn, whatever instances ask. NULL: the address is the NIC's
-	 * alone.
+	 * A port of TCP gets its first listener or connection (in), or has lost the last. 0, or a
+	 * positive errno, only where in: the NIC must not use it. EADDRINUSE: somebody else has it
+	 * at the NIC's address; others: it cannot be kept from everybody else there. For a port
+	 * and a NIC in turn, whatever instances ask. NULL: the address is the NIC's alone.
 	 */
-	bool (*tcp_port)(void *ctx, uint16_t port, bool in);
+	int (*tcp_port)(void *ctx, uint16_t port, bool in);
 
 	/*
 	 * Pages of the arena, or of a client's BAR, that hold nothing any more. Page-aligned.

@@ -137,9 +137,10 @@ static bool begin(struct fw_nic *nic, struct mpa_conn *conn, const struct cm_ep 
 int mpa_connect(struct fw_nic *nic, struct cm_ep *ep)
 {
 	struct mpa_conn *conn;
+	int err = cm_port_hold(nic, ep->local_port);
 
-	if (!cm_port_hold(nic, ep->local_port))
-		return FW_EADDRINUSE;
+	if (err)
+		return err;
 	conn = conn_new(nic, ep, MPA_CONNECTING);
 	if (!conn) {
 		cm_port_drop(nic, ep->local_port);
@@ -186,10 +187,10 @@ static void begin_again(struct fw_nic *nic, struct mpa_conn *conn)
 
 int mpa_listen(struct fw_nic *nic, struct cm_ep *ep)
 {
-	int err;
+	int err = cm_port_hold(nic, ep->local_port);
 
-	if (!cm_port_hold(nic, ep->local_port))
-		return FW_EADDRINUSE;
+	if (err)
+		return err;
 	err = tcp_listen(nic, ep->local_port, ep->backlog, &mpa_tcp_ops, ep);
 	if (err)
 		cm_port_drop(nic, ep->local_port);
@@ -214,11 +215,12 @@ void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep)
 static bool accepted(struct fw_nic *nic, void *listener_ctx, struct tcp_flow *flow)
 {
 	struct cm_ep *listener = listener_ctx;
-	bool held = cm_port_hold(nic, listener->local_port);
+	int err = cm_port_hold(nic, listener->local_port);
 	struct mpa_conn *conn = conn_new(nic, listener, MPA_REQ_WAIT);
 
 	/* The listener has the port in this shard. */
-	assert(held);
+	assert(!err);
+	(void)err;
 	if (!conn) {
 		cm_port_drop(nic, listener->local_port);
 		return false;

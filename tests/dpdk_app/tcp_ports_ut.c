@@ -51,13 +51,19 @@ static int program(uint16_t *port, bool listens)
 	return fd;
 }
 
+static void expect_all(uint64_t want_taken, uint64_t want_reserved, uint64_t want_lost)
+{
+	struct tcp_ports_counts counts;
+
+	tcp_ports_count(ports, &counts);
+	CU_ASSERT_EQUAL(counts.taken, want_taken);
+	CU_ASSERT_EQUAL(counts.reserved, want_reserved);
+	CU_ASSERT_EQUAL(counts.lost, want_lost);
+}
+
 static void expect_counts(uint64_t want_taken, uint64_t want_reserved)
 {
-	uint64_t taken, reserved;
-
-	tcp_ports_count(ports, &taken, &reserved);
-	CU_ASSERT_EQUAL(taken, want_taken);
-	CU_ASSERT_EQUAL(reserved, want_reserved);
+	expect_all(want_taken, want_reserved, 0);
 }
 
 static void alone(void)
@@ -129,44 +135,88 @@ static void the_address_changes(void)
 	CU_ASSERT_EQUAL(tcp_ports_take(ports, free_port), 0);
 	CU_ASSERT_EQUAL(tcp_ports_take(ports, used), 0);
 	expect_counts(2, 0);
-	/* The NIC keeps both: it was there first, as far as it could know. */
+	/* The program's is the program's: the NIC takes nothing over. */
 	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 1);
-	expect_counts(2, 1);
+	expect_all(2, 1, 1);
+	CU_ASSERT(map[free_port] == 1 && map[used] == 0);
 	CU_ASSERT_EQUAL(program(&free_port, true), -EADDRINUSE);
 	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 1);
-	expect_counts(2, 1);
+	expect_all(2, 1, 1);
 	CU_ASSERT_EQUAL(tcp_ports_share(ports, 0), 0);
 	expect_counts(2, 0);
+	CU_ASSERT(map[free_port] == 1 && map[used] == 1);
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 1);
+	tcp_ports_give(ports, used);
+	expect_counts(1, 1);
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, 0), 0);
 	close(fd);
 	fd = program(&free_port, true);
 	CU_ASSERT(fd >= 0);
 	close(fd);
-	tcp_ports_give(ports, used);
 	tcp_ports_give(ports, free_port);
 	expect_counts(0, 0);
 	tcp_ports_free(ports);
 }
 
-/* Descriptors are for others, too: beyond half of them the NIC has ports unprotected. */
-static void descriptors(void)
-{
-	struct rlimit old, few;
+static struct rlimit limit_before;
 
-	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &old), 0);
-	few = old;
-	few.rlim_cur = 64;
+static void few_descriptors(rlim_t n)
+{
+	struct rlimit few;
+
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &limit_before), 0);
+	few = limit_before;
+	few.rlim_cur = n;
 	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &few), 0);
-	begin();
-	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 0);
-	for (uint16_t port = 20000; port < 20100; port++)
-		CU_ASSERT_EQUAL(tcp_ports_take(ports, port), 0);
-	expect_counts(100, 32);
-	for (uint16_t port = 20000; port < 20100; port++)
-		tcp_ports_give(ports, port);
-	expect_counts(0, 0);
-	tcp_ports_free(ports);
-	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &old), 0);
 }
 
-UT_MAIN("dpdk_app/tcp_ports", UT(descriptors), UT(alone), UT(either_or), UT(the_first_and_the_last),
-	UT(the_address_changes))
+/* Descriptors are for others, too: beyond their share the NIC has no more ports. */
+static void descriptors(void)
+{
+	struct tcp_ports_counts counts;
+	uint16_t port = 0;
+
+	few_descriptors(64);
+	begin();
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 0);
+	for (port = 20000; port < 20100 && !tcp_ports_take(ports, port); port++)
+		;
+	tcp_ports_count(ports, &counts);
+	CU_ASSERT(counts.taken > 16 && counts.taken <= 32 && counts.taken == port - 20000u);
+	CU_ASSERT_EQUAL(counts.reserved, counts.taken);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, port), -EMFILE);
+	CU_ASSERT_EQUAL(map[port], 0);
+	tcp_ports_count(ports, &counts);
+	CU_ASSERT_EQUAL(counts.refused, 2);
+	tcp_ports_give(ports, 20000);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, port), 0);
+	tcp_ports_free(ports);
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &limit_before), 0);
+}
+
+/* With none left at all, a program of the kernel's keeps its port, and a free one stays free. */
+static void no_descriptor(void)
+{
+	uint16_t port = 0, free_port = 0;
+	int fd;
+
+	begin();
+	close(program(&free_port, false));
+	fd = program(&port, true);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, 20000), 0);
+	few_descriptors(3);
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 1);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, port), -EMFILE);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, free_port), -EMFILE);
+	CU_ASSERT_EQUAL(map[port] + map[free_port] + map[20000], 0);
+	expect_all(1, 0, 1);
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &limit_before), 0);
+	CU_ASSERT_EQUAL(tcp_ports_take(ports, port), -EADDRINUSE);
+	CU_ASSERT_EQUAL(tcp_ports_share(ports, ip), 0);
+	expect_counts(1, 1);
+	close(fd);
+	tcp_ports_free(ports);
+}
+
+UT_MAIN("dpdk_app/tcp_ports", UT(descriptors), UT(no_descriptor), UT(alone), UT(either_or),
+	UT(the_first_and_the_last), UT(the_address_changes))

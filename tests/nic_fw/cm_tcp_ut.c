@@ -338,17 +338,17 @@ static void one_shard_has_it(void)
 		nic[e]->port.cm_ports = cp.rp.end[0].nic->cm_ports;
 		nic[e]->config.shard = (uint8_t)(3 * e);
 	}
-	CU_ASSERT_TRUE(cm_port_hold(nic[1], 9));
-	CU_ASSERT_TRUE(cm_port_hold(nic[1], 9));
+	CU_ASSERT_EQUAL(cm_port_hold(nic[1], 9), 0);
+	CU_ASSERT_EQUAL(cm_port_hold(nic[1], 9), 0);
 	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 3);
-	CU_ASSERT_FALSE(cm_port_hold(nic[0], 9));
+	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), FW_EADDRINUSE);
 	cm_port_drop(nic[1], 9);
-	CU_ASSERT_FALSE(cm_port_hold(nic[0], 9));
-	CU_ASSERT_TRUE(cm_port_hold(nic[0], 10));
+	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 10), 0);
 	cm_port_drop(nic[1], 9);
 	/* Of what is in TIME-WAIT there frames still go there. */
 	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 3);
-	CU_ASSERT_TRUE(cm_port_hold(nic[0], 9));
+	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), 0);
 	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 0);
 	cm_port_drop(nic[0], 9);
 	cm_port_drop(nic[0], 10);
@@ -367,17 +367,18 @@ static struct {
 	uint16_t one;  /* the kernel's */
 	bool odd;      /* all odd ones are the kernel's */
 	bool not_turn; /* taken twice, or given back twice */
+	int why;       /* what is said of the kernel's */
 } kernel;
 
-static bool kernel_port(void *ctx, uint16_t port, bool in)
+static int kernel_port(void *ctx, uint16_t port, bool in)
 {
 	(void)ctx;
 	kernel.not_turn |= kernel.taken[port] == in;
 	if (in && (port == kernel.one || (kernel.odd && port & 1)))
-		return false;
+		return kernel.why;
 	kernel.taken[port] = in;
 	kernel.num_taken += in ? 1 : UINT32_MAX;
-	return true;
+	return 0;
 }
 
 static void somebody_else_has_it(void)
@@ -391,12 +392,18 @@ static void somebody_else_has_it(void)
 	for (e = 0; e < 2; e++)
 		cp.rp.end[e].nic->port.tcp_port = e ? kernel_port : NULL;
 	kernel.one = 22;
+	kernel.why = FW_EADDRINUSE;
 	cm.ep = cp_bound(&cp, 1, HW_CM_TCP, 22);
 	for (i = 0; i < 2; i++)
 		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EADDRINUSE);
 	cm.ip = cp.rp.end[0].nic->config.ip;
 	cm.port = 9;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(kernel.num_taken, 0);
+	/* Nor where nobody is there, but the port could not be kept from the kernel's. */
+	kernel.why = FW_EMFILE;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EMFILE);
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EMFILE);
 	CU_ASSERT_EQUAL(kernel.num_taken, 0);
 	kernel.one = 0;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), 0);
@@ -405,6 +412,7 @@ static void somebody_else_has_it(void)
 	CU_ASSERT_EQUAL(kernel.num_taken, 0);
 	/* What is given out unasked can be used. */
 	kernel.odd = true;
+	kernel.why = FW_EADDRINUSE;
 	for (i = 0; i < 20; i++) {
 		cm = (struct hw_cmd_cm){.ep = cp_create(&cp, 1), .space = HW_CM_TCP};
 		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_BIND, &cm, &port), 0);
@@ -478,6 +486,7 @@ static void another_qp(void)
 		/* Nor does one that is refused at once. */
 		memset(&kernel, 0, sizeof(kernel));
 		kernel.one = cp.rp.end[0].nic->cm_eps[cm.ep].local_port;
+		kernel.why = FW_EADDRINUSE;
 		cp.rp.end[0].nic->port.tcp_port = kernel_port;
 		cm.transport = HW_CM_TRANSPORT_TCP;
 		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EADDRINUSE);

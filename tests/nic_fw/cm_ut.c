@@ -289,6 +289,38 @@ static void malformed(void)
 	cp_end(&cp);
 }
 
+/* bind(2)'s rule for low ports, in each space; what the client has already stays. */
+static void low_ports(void)
+{
+	static const uint16_t spaces[] = {HW_CM_TCP, HW_CM_UDP, HW_CM_IB, HW_CM_IPOIB};
+	struct fw_client *client;
+	uint32_t i, port;
+
+	cp_begin(&cp);
+	client = &cp.rp.end[0].nic->clients[cp.rp.end[0].client];
+	for (i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
+		struct hw_cmd_cm cm = {.ep = cp_create(&cp, 0), .space = spaces[i], .port = 1023};
+
+		client->first_port = 1024;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_BIND, &cm, NULL), FW_EACCES);
+		cm.flags = HW_CM_F_REUSE;
+		cm.port = 1;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_BIND, &cm, NULL), FW_EACCES);
+		CU_ASSERT_EQUAL(CP_CNT(&cp, 0, cm_port_denied), 2 * (i + 1));
+		cm.port = 1024;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_BIND, &cm, &port), 0);
+		CU_ASSERT_EQUAL(port, 1024);
+		cm = (struct hw_cmd_cm){.ep = cp_create(&cp, 0), .space = spaces[i]};
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_BIND, &cm, &port), 0);
+		CU_ASSERT(port >= HW_CM_EPHEMERAL);
+		/* Another client is not meant. */
+		(void)cp_bound(&cp, 1, spaces[i], 1023);
+		client->first_port = 0;
+		(void)cp_bound(&cp, 0, spaces[i], 1023);
+	}
+	cp_end(&cp);
+}
+
 static void rejected(void)
 {
 	struct hw_cmd_cm no = {.arg = HW_CM_REJ_CONSUMER, .data_bytes = 4, .data = "why"};
@@ -435,4 +467,4 @@ static void data_given_back(void)
 
 UT_MAIN("nic_fw/cm", UT(everything_is_told), UT(pairs_end_with_it), UT(lost_and_repeated), UT(late),
 	UT(forged), UT(malformed), UT(rejected), UT(answer_rejected), UT(datagrams),
-	UT(data_given_back))
+	UT(data_given_back), UT(low_ports))
