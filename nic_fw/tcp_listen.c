@@ -388,9 +388,10 @@ static void rx_half_open(struct fw_nic *nic, struct tcp_listener *listener, stru
 	struct tcp_syn copy;
 
 	/*
-	 * A stranger's, or the peer's: one that has begun anew, or one before whose SYN a stranger's
-	 * came, perhaps with another MAC. The entry stays, and a cookie goes to where this SYN came
-	 * from: the SYN that is the peer's gets an answer that the peer takes, whichever it is.
+	 * A stranger's, or the peer's: one that has begun anew, or one before whose SYN a
+	 * stranger's came, perhaps with another MAC. The entry stays, and a cookie goes to where
+	 * this SYN came from: the SYN that is the peer's gets an answer that the peer takes,
+	 * whichever it is.
 	 */
 	if (asks && in->seq != syn->irs) {
 		struct tcp_syn fresh = read_syn(nic, in);
