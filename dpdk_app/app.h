@@ -217,6 +217,7 @@ struct app {
 	uint32_t num_io_cores;
 	bool several_cores;
 	bool hugepages;
+	int run_fd;            /* the run directory; -1 */
 	int control_fd;        /* eventfd: wakes the control thread */
 	struct rte_ring *done; /* core to control: messages carried out */
 	/* Messages that cores have; raised by msg_send(), lowered when they came back. */

@@ -171,6 +171,7 @@ int main(int argc, char **argv)
 		break;
 	}
 	log_set_verbose(app.conf.verbose);
+	app.run_fd = -1;
 	accel_init();
 	raise_limits();
 	err = control_init(&app);

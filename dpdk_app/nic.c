@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
@@ -441,7 +442,7 @@ void nic_close_all(struct app *app)
 		struct nic *nic = &app->nic[i];
 
 		if (nic->listen_fd >= 0) {
-			unlink(nic->socket_path);
+			(void)unlinkat(app->run_fd, nic->name, 0);
 			close(nic->listen_fd);
 		}
 		if (nic->wire)

@@ -3,7 +3,8 @@
  * The names of NICs in the file system: a lock, so that no two weftds serve one name, and
  * the socket on which processes attach.
  *
- * Called by main.c on the control thread; calls the kernel.
+ * The run directory is opened once and must be root's or weftd's own; all names in it are taken
+ * relative to that descriptor. Calls the kernel; control thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,23 +28,84 @@ enum {
 	NIC_GROUP_BYTES = 65536, /* names of all members */
 };
 
+/* Ours to use: nobody else can put something there in the place of what weftd made. */
+static int run_dir_check(const char *dir, const struct stat *st)
+{
+	if (st->st_uid != 0 && st->st_uid != geteuid()) {
+		log_error("%s belongs to user %u, who could put other files in the place of "
+			  "weftd's: choose a --run-dir of root's or of your own",
+			  dir, (unsigned)st->st_uid);
+		return -EPERM;
+	}
+	/* In a directory like /tmp others can make files, but not touch ours. */
+	if (st->st_mode & (S_IWGRP | S_IWOTH) && !(st->st_mode & S_ISVTX)) {
+		log_error("%s can be written by others than its owner: chmod go-w it, or choose "
+			  "another --run-dir",
+			  dir);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int run_dir_open(struct app *app)
+{
+	const char *dir = app->conf.run_dir;
+	struct stat st;
+	int err;
+
+	if (mkdir(dir, NIC_DIR_MODE) && errno != EEXIST) {
+		err = -errno;
+		log_error("%s: %s; %schoose a --run-dir that can be made", dir, strerror(errno),
+			  err == -EACCES ? "be root, or " : "");
+		return err;
+	}
+	/* What is made there from now on is made in this directory, whatever has its name then. */
+	app->run_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (app->run_fd < 0 || fstat(app->run_fd, &st)) {
+		err = -errno;
+		log_error("%s: %s; a --run-dir is a directory, and no link to one", dir,
+			  strerror(errno));
+		return err;
+	}
+	return run_dir_check(dir, &st);
+}
+
+/* A file in the run directory that is weftd's or root's, made if need be. */
+static int open_lock(const struct app *app, const char *name)
+{
+	struct stat st;
+	int fd =
+	    openat(app->run_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	    (st.st_uid == 0 || st.st_uid == geteuid()))
+		return fd;
+	close(fd);
+	errno = EEXIST;
+	return -1;
+}
+
 static int nic_lock(struct nic *nic)
 {
 	const char *dir = nic->app->conf.run_dir;
-	char name[sizeof(nic->name)];
+	char name[sizeof(nic->name)], lock[sizeof(nic->name) + sizeof(".lock")];
 	char pid[16] = "";
 	ssize_t n;
 	int err;
 
 	/* A copy: what snprintf() reads must not look as if it could lie in what it writes. */
 	memcpy(name, nic->name, sizeof(name));
+	snprintf(lock, sizeof(lock), "%s.lock", name);
 	snprintf(nic->lock_path, sizeof(nic->lock_path), "%s/%s.lock", dir, name);
 	snprintf(nic->socket_path, sizeof(nic->socket_path), "%s/%s", dir, name);
-	nic->lock_fd = open(nic->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	nic->lock_fd = open_lock(nic->app, lock);
 	if (nic->lock_fd < 0) {
 		err = -errno;
 		log_error("%s: %s; %schoose a --run-dir that can be written", nic->lock_path,
-			  strerror(errno), err == -EACCES ? "be root, or " : "");
+			  err == -EEXIST ? "somebody else's" : strerror(errno),
+			  err == -EACCES ? "be root, or " : "");
 		return err;
 	}
 	if (flock(nic->lock_fd, LOCK_EX | LOCK_NB)) {
@@ -65,15 +127,8 @@ static int nic_lock(struct nic *nic)
 
 int nic_lock_all(struct app *app)
 {
-	const char *dir = app->conf.run_dir;
-	int err = 0;
+	int err = run_dir_open(app);
 
-	if (mkdir(dir, NIC_DIR_MODE) && errno != EEXIST) {
-		err = -errno;
-		log_error("%s: %s; %schoose a --run-dir that can be made", dir, strerror(errno),
-			  err == -EACCES ? "be root, or " : "");
-		return err;
-	}
 	for (uint32_t i = 0; !err && i < app->num_nics; i++)
 		err = nic_lock(&app->nic[i]);
 	return err;
@@ -87,9 +142,16 @@ void nic_unlock_all(struct app *app)
 			close(app->nic[i].lock_fd);
 		app->nic[i].lock_fd = -1;
 	}
+	if (app->run_fd >= 0)
+		close(app->run_fd);
+	app->run_fd = -1;
 }
 
-static int nic_listen(struct nic *nic)
+/*
+ * The socket by its name in the run directory: no path is looked up again that somebody may have
+ * changed since.
+ */
+static int bind_socket(const struct nic *nic)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct group entry, *group = NULL;
@@ -99,17 +161,27 @@ static int nic_listen(struct nic *nic)
 
 	/* No such group, or one too long to hold: the socket stays root's. */
 	(void)getgrnam_r("weft", &entry, text, sizeof(text), &group);
-	nic->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (nic->listen_fd < 0)
-		return -errno;
-	memcpy(addr.sun_path, nic->socket_path, sizeof(addr.sun_path));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/%.32s", nic->app->run_fd,
+		 nic->name);
 	/* Ours by the lock: what is there was left by one that was killed. */
-	unlink(nic->socket_path);
+	(void)unlinkat(nic->app->run_fd, nic->name, 0);
 	mask = umask(0777 & ~NIC_SOCKET_MODE);
 	err = bind(nic->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
 	umask(mask);
-	if (!err && group && chown(nic->socket_path, (uid_t)-1, group->gr_gid))
+	if (!err && group &&
+	    fchownat(nic->app->run_fd, nic->name, (uid_t)-1, group->gr_gid, AT_SYMLINK_NOFOLLOW))
 		log_verbose("%s: group weft: %s", nic->socket_path, strerror(errno));
+	return err;
+}
+
+static int nic_listen(struct nic *nic)
+{
+	int err;
+
+	nic->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (nic->listen_fd < 0)
+		return -errno;
+	err = bind_socket(nic);
 	if (!err && listen(nic->listen_fd, NIC_BACKLOG))
 		err = -errno;
 	if (err) {
