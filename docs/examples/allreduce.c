@@ -6,7 +6,7 @@
  *	cc allreduce.c -o allreduce $(pkg-config --cflags --libs goal)
  *	mpirun -n 4 ./allreduce
  *
- * Without a launcher it is one rank; without MPI WEFT_PEERS and WEFT_RANK name the others
+ * Without a launcher it is one rank; without MPI WEFT_PEERS, WEFT_RANK and WEFT_KEY do it
  * (docs/collectives.md "Starting programs"). Started by users; docs/programming.md. Calls libgoal
  * alone.
  */

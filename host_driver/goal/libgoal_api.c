@@ -15,7 +15,7 @@
  * --------------------------------------------------------------------------------------- */
 
 static __thread int last_error;
-static __thread char last_detail[160];
+static __thread char last_detail[320];
 
 int libgoal_error(int error, const char *detail)
 {
@@ -103,7 +103,7 @@ const char *GOAL_StrError(int error)
 		return "operations wait for each other in a circle";
 	case GOAL_ERR_LAUNCH:
 		return "the ranks did not find each other: start the program with mpirun or srun, "
-		       "or set WEFT_PEERS";
+		       "or set WEFT_PEERS and WEFT_KEY";
 	case GOAL_ERR_FILE:
 		return "this file holds no compiled schedule, or a damaged one";
 	case GOAL_ERR_SCRATCHPAD:

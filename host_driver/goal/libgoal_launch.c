@@ -2,14 +2,15 @@
 /*
  * GOAL_Init() and GOAL_Finalize(): a NIC, and the other ranks.
  *
- * Called by applications. How ranks find each other is libgoal_pmix.c's (mpirun, srun) or that of
- * WEFT_PEERS, a static list; a program started alone is its only rank.
+ * How ranks find each other is libgoal_pmix.c's (mpirun, srun) or that of WEFT_PEERS, a static
+ * list with a key (libgoal_key.c); a program started alone is its only rank.
  * docs/collectives.md "Starting programs"; the paper (espgoal) 2.2.1.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "host_driver/goal/libgoal_launch.h"
 
@@ -68,7 +69,10 @@ static int static_begin(struct libgoal_launch *launch)
 {
 	const char *list = getenv("WEFT_PEERS"), *rank = getenv("WEFT_RANK"), *at, *end;
 	const char *job = getenv("WEFT_JOB");
+	int rc = libgoal_key_given(launch->key);
 
+	if (rc < 0)
+		return rc;
 	for (at = list, launch->size = 1; (at = strchr(at, ',')); at++)
 		launch->size++;
 	launch->peers = calloc(launch->size, sizeof(*launch->peers));
@@ -89,9 +93,9 @@ static int static_begin(struct libgoal_launch *launch)
 		if (launch->size++ == launch->rank)
 			launch->shard = shard;
 	}
-	/* All ranks have the same list; WEFT_JOB tells jobs with equal lists apart. */
-	launch->key[0] = hash(job, hash(list, UINT64_C(0xcbf29ce484222325)));
-	launch->key[1] = hash(list, hash(job, UINT64_C(0x84222325cbf29ce4)));
+	/* All ranks have the same list; it and WEFT_JOB tell jobs with one key apart. */
+	launch->key[0] ^= hash(job, hash(list, UINT64_C(0xcbf29ce484222325)));
+	launch->key[1] ^= hash(list, hash(job, UINT64_C(0x84222325cbf29ce4)));
 	launch->local_rank = launch->rank;
 	return GOAL_SUCCESS;
 }
@@ -126,8 +130,8 @@ static int alone_begin(struct libgoal_launch *launch)
 static int alone_exchange(struct libgoal_launch *launch, const struct weft_goal_peer *self)
 {
 	launch->peers[0] = *self;
-	launch->key[0] = (uint64_t)getpid() << 32 ^ (uintptr_t)launch;
-	launch->key[1] = ~launch->key[0];
+	if (getrandom(launch->key, sizeof(launch->key), 0) != sizeof(launch->key))
+		return libgoal_error(GOAL_ERR_LAUNCH, "no random numbers");
 	return GOAL_SUCCESS;
 }
 

@@ -30,6 +30,12 @@ struct libgoal_launcher {
 	void (*end)(struct libgoal_launch *launch);
 };
 
+/*
+ * libgoal_key.c: what WEFT_KEY, or the file WEFT_KEY_FILE, says. GOAL_ERR_LAUNCH: neither is there,
+ * it is no key, or others may read the file.
+ */
+int libgoal_key_given(uint64_t key[2]);
+
 /* PMIx, as mpirun and srun offer it; loaded when it is there and the process was started by it. */
 bool libgoal_pmix_there(void);
 extern const struct libgoal_launcher libgoal_pmix;

@@ -26,6 +26,9 @@ if [ "${#WEFT_RUN_DIR}" -gt 80 ]; then
 	undo+=("rm -rf '$WEFT_RUN_DIR'")
 fi
 export WEFT_RUN_DIR
+# Of jobs whose ranks have a list of each other.
+WEFT_KEY=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+export WEFT_KEY
 
 say()
 {

@@ -6,11 +6,13 @@
  * Called by main.c and the modes; calls goal.h, weft.h to find the NICs.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -203,13 +205,25 @@ static int wait_for_ranks(pid_t *pid, int ranks)
 	return rc;
 }
 
+/* WEFT_KEY for all of them. */
+static int draw_key(void)
+{
+	uint64_t key[2];
+	char text[2 * sizeof(key) + 1];
+
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
+		return bench_fail("no random numbers");
+	snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, key[0], key[1]);
+	return setenv("WEFT_KEY", text, 1);
+}
+
 static int fork_ranks(struct bench *b)
 {
 	char list[BENCH_MAX_RANKS * MAC_TEXT + 1], names[BENCH_MAX_RANKS][32];
 	pid_t pid[BENCH_MAX_RANKS], job = getpid();
 	int i;
 
-	if (find_nics(b, list, names) < 0)
+	if (draw_key() < 0 || find_nics(b, list, names) < 0)
 		return BENCH_FAILED;
 	b->shared = mmap(NULL, sizeof(*b->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The key of a job whose ranks were given a list of each other.
+ *
+ * Whoever knows the key of a communicator can send to its ranks as one of them, so that it is
+ * drawn at random and given to the ranks alone: in WEFT_KEY or in a file that WEFT_KEY_FILE names.
+ * Nothing that others may know takes its place. docs/collectives.md "Starting programs".
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host_driver/goal/libgoal_launch.h"
+
+enum {
+	KEY_BYTES_MIN = 16,
+	KEY_BYTES_MAX = 64,
+	KEY_TEXT = 2 * KEY_BYTES_MAX + 2, /* with a newline, and an end */
+};
+
+static int wrong(const char *what)
+{
+	char detail[320];
+
+	snprintf(detail, sizeof(detail),
+		 "%s: a list of peers needs a key that only its ranks know, 32 to 128 hexadecimal "
+		 "digits in WEFT_KEY or in a file WEFT_KEY_FILE, the same at all ranks; make one "
+		 "by: openssl rand -hex 16",
+		 what);
+	return libgoal_error(GOAL_ERR_LAUNCH, detail);
+}
+
+/* Digits and nothing else, all of which count. False: that is no key. */
+static bool parse(const char *text, uint64_t key[2])
+{
+	uint8_t bytes[2][sizeof(uint64_t)] = {{0}};
+	size_t n = strspn(text, "0123456789abcdefABCDEF"), end = n;
+	bool several = false;
+
+	while (isspace((unsigned char)text[end]))
+		end++;
+	if (text[end] || n % 2 || n < 2 * KEY_BYTES_MIN || n > 2 * KEY_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < n / 2; i++) {
+		const char digits[3] = {text[2 * i], text[2 * i + 1], '\0'};
+
+		bytes[i / sizeof(uint64_t) % 2][i % sizeof(uint64_t)] ^=
+		    (uint8_t)strtoul(digits, NULL, 16);
+		several |= memcmp(text, text + 2 * i, 2) != 0;
+	}
+	/* One byte again and again was typed, not drawn. */
+	if (!several)
+		return false;
+	memcpy(key, bytes, sizeof(bytes));
+	return true;
+}
+
+/* The file's text; false with errno: EPERM, others may know it. */
+static bool read_file(const char *path, char text[KEY_TEXT])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	ssize_t n = -1;
+
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+	} else if (st.st_mode & (S_IRWXG | S_IRWXO) || (st.st_uid != geteuid() && st.st_uid != 0)) {
+		errno = EPERM;
+	} else {
+		n = read(fd, text, KEY_TEXT - 1);
+		text[n > 0 ? n : 0] = '\0';
+	}
+	close(fd);
+	return n >= 0;
+}
+
+int libgoal_key_given(uint64_t key[2])
+{
+	const char *said = getenv("WEFT_KEY"), *path = getenv("WEFT_KEY_FILE");
+	char text[KEY_TEXT];
+
+	if (said)
+		return parse(said, key) ? GOAL_SUCCESS : wrong("WEFT_KEY is no key");
+	if (!path)
+		return wrong("neither WEFT_KEY nor WEFT_KEY_FILE is set");
+	if (!read_file(path, text)) {
+		if (errno == EPERM)
+			return wrong("the file WEFT_KEY_FILE is not this user's, or others may "
+				     "read it (chmod 600)");
+		return wrong("the file WEFT_KEY_FILE cannot be read");
+	}
+	return parse(text, key) ? GOAL_SUCCESS : wrong("there is no key in the file WEFT_KEY_FILE");
+}

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Ranks of a list of each other have a key that nobody can work out: without one, or with one that others may read,
+# none starts; ranks with another key than the rest do not reach them.
+
+. tests/int/lib.sh
+
+weftd_start weftd --nics 2
+peers=$(ctl list --json | sed -n 's/.*"mac": "\(.*\)",/\1/p' | paste -sd,)
+
+# rank NAME I COMMAND...: env words first
+rank()
+{
+	local name=$1 i=$2
+	shift 2
+	spawn "$name" env "$@" WEFT_PEERS="$peers" WEFT_RANK="$i" WEFT_DEVICE="weft$i" "$WEFT_INT/goal_prog" -n 2
+}
+
+rank none 0 -u WEFT_KEY
+expect_fail none 'neither WEFT_KEY nor WEFT_KEY_FILE is set.*openssl rand -hex 16'
+rank short 0 WEFT_KEY=00112233
+expect_fail short 'WEFT_KEY is no key'
+umask 022
+say "$WEFT_KEY" >"$WEFT_TMP/key"
+rank open 0 -u WEFT_KEY WEFT_KEY_FILE="$WEFT_TMP/key"
+expect_fail open 'others may read it'
+chmod 600 "$WEFT_TMP/key"
+rank a 0 -u WEFT_KEY WEFT_KEY_FILE="$WEFT_TMP/key"
+rank b 1
+expect_ok a b
