@@ -254,13 +254,16 @@ static void tell(struct rdma_cm_event *event)
 {
 	struct sockaddr_in to, asker = {.sin_family = AF_INET};
 	struct rdma_conn_param param = {0};
+	const struct sockaddr_in *from;
 	struct rs_wire_ask ask;
 
 	memcpy(&to, rdma_get_local_addr(event->listen_id), sizeof(to));
 	if (event->param.ud.private_data && event->param.ud.private_data_len >= sizeof(ask)) {
 		memcpy(&ask, event->param.ud.private_data, sizeof(ask));
 		memcpy(&asker.sin_port, &ask.port, sizeof(asker.sin_port));
-		memcpy(&asker.sin_addr, ask.ip, sizeof(asker.sin_addr));
+		/* Where the question came from; what it says of that is not believed. */
+		from = (const struct sockaddr_in *)(const void *)rdma_get_peer_addr(event->id);
+		asker.sin_addr = from->sin_addr;
 	}
 	param.qp_num = rs_share_qpn(&to, &asker);
 	/* Who did not get the answer asks again. */

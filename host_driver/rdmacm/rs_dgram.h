@@ -22,6 +22,8 @@ enum {
 	RS_DEST_REFRESH_MS = 1000,  /* when one that did: another socket may have its port */
 	RS_DGRAM_BYTES_MAX = 65507, /* as UDP has it */
 	RS_GRH_BYTES = 40,
+	RS_IP_SRC = 12,    /* where the source's address is in an IPv4 header */
+	RS_GRH_IP = 20,    /* where the IPv4 header begins there, as the NIC received it */
 	RS_PARTS_MAX = 16, /* datagrams of which some parts are there */
 };
 
@@ -83,6 +85,7 @@ struct rs_dgram {
 	struct rs_packet *parts;              /* not whole yet, the newest first */
 	uint32_t next_id;
 	uint32_t part_bytes; /* of a datagram in one message */
+	uint64_t num_forged; /* dropped: they named another address than they came from */
 };
 
 /* rs_end.c: 0 or a negative errno. bind_to: address and port (0: any), which it returns. */

@@ -294,6 +294,20 @@ static bool from_peer(const struct rs *rs, const struct sockaddr_in *src)
 	       peer->sin_port == src->sin_port && peer->sin_addr.s_addr == src->sin_addr.s_addr;
 }
 
+/*
+ * The address in the message is the one that the packet came from, as the NIC has it: else whoever
+ * may send to the NIC speaks in the name of any address. The port is the sender's word.
+ */
+static bool from_there(const struct rs_wire_dgram *h, const struct ibv_wc *wc, const uint8_t *grh)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	const uint8_t *ip = grh + RS_GRH_IP;
+
+	return wc->wc_flags & IBV_WC_GRH && ip[0] >> 4 == 4 &&
+	       !memcmp(h->src_ip, mapped, sizeof(mapped)) &&
+	       !memcmp(h->src_ip + sizeof(mapped), ip + RS_IP_SRC, sizeof(struct in_addr));
+}
+
 /* True: the packet keeps the buffer. */
 static bool received(struct rs *rs, struct rs_end *end, const struct ibv_wc *wc)
 {
@@ -308,6 +322,10 @@ static bool received(struct rs *rs, struct rs_end *end, const struct ibv_wc *wc)
 	memcpy(&h, mem + RS_GRH_BYTES, sizeof(h));
 	if (!rs_parts_valid(&h, wc->byte_len - RS_GRH_BYTES))
 		return false;
+	if (!from_there(&h, wc, mem)) {
+		dg->num_forged++;
+		return false;
+	}
 	memcpy(&src.sin_port, &h.src_port, sizeof(src.sin_port));
 	memcpy(&src.sin_addr, h.src_ip + 12, sizeof(src.sin_addr));
 	if (!from_peer(rs, &src))

@@ -38,6 +38,8 @@ static struct {
 	uint8_t mem[MTU];
 } sent[SENT_MAX];
 static int num_sent;
+static uint32_t comes_from; /* network byte order; 0: from where the message says */
+static bool no_grh;
 static int fail_send;
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
@@ -171,16 +173,25 @@ static void teardown(void)
 static bool arrives(const void *msg, uint32_t bytes)
 {
 	uint32_t i = 0;
+	uint8_t *slot;
 
 	while (i < SLOTS && !posted[i])
 		i++;
 	if (i == SLOTS)
 		return false;
 	posted[i] = false;
-	memset(recv_slot(&end, i), 0xee, RS_GRH_BYTES);
-	memcpy(recv_slot(&end, i) + RS_GRH_BYTES, msg, bytes);
-	wcs[num_wcs++] =
-	    (struct ibv_wc){.wr_id = i, .status = IBV_WC_SUCCESS, .byte_len = bytes + RS_GRH_BYTES};
+	slot = recv_slot(&end, i);
+	memset(slot, 0xee, RS_GRH_BYTES);
+	memcpy(slot + RS_GRH_BYTES, msg, bytes);
+	slot[20] = 0x45;
+	if (comes_from)
+		memcpy(slot + 32, &comes_from, 4);
+	else if (bytes >= sizeof(struct rs_wire_dgram))
+		memcpy(slot + 32, ((const struct rs_wire_dgram *)msg)->src_ip + 12, 4);
+	wcs[num_wcs++] = (struct ibv_wc){.wr_id = i,
+					 .status = IBV_WC_SUCCESS,
+					 .byte_len = bytes + RS_GRH_BYTES,
+					 .wc_flags = no_grh ? 0 : IBV_WC_GRH};
 	CU_ASSERT_EQUAL(rs_end_progress(&rs, &end), 1);
 	return true;
 }
@@ -281,6 +292,36 @@ static void made_up(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(dg.parts);
 	CU_ASSERT_PTR_NULL(dg.parts->next);
 	CU_ASSERT_EQUAL(queued(), 0);
+	teardown();
+}
+
+/* Messages that name an address which they do not come from are dropped, whole ones and parts. */
+static void forged(void)
+{
+	const uint32_t head = sizeof(struct rs_wire_dgram);
+	struct message m = good(10, 0, 10), part = good(20, 0, 10);
+
+	setup(4);
+	comes_from = htonl(0x0a4d0008);
+	CU_ASSERT_TRUE(arrives(&m, head + 10));
+	CU_ASSERT_TRUE(arrives(&part, head + 10));
+	((struct sockaddr_in *)&rs.peer)->sin_family = AF_INET;
+	((struct sockaddr_in *)&rs.peer)->sin_port = htons(99);
+	((struct sockaddr_in *)&rs.peer)->sin_addr.s_addr = htonl(0x0a4d0009);
+	CU_ASSERT_TRUE(arrives(&m, head + 10));
+	comes_from = 0;
+	/* Nor one whose way the NIC does not tell, or that is no address of IPv4. */
+	no_grh = true;
+	CU_ASSERT_TRUE(arrives(&m, head + 10));
+	no_grh = false;
+	m.h.src_ip[0] = 0xfe;
+	CU_ASSERT_TRUE(arrives(&m, head + 10));
+	CU_ASSERT_EQUAL(queued(), 0);
+	CU_ASSERT_PTR_NULL(dg.parts);
+	CU_ASSERT_EQUAL(dg.num_forged, 5);
+	m = good(10, 0, 10);
+	CU_ASSERT_TRUE(arrives(&m, head + 10));
+	CU_ASSERT_EQUAL(queued(), 1);
 	teardown();
 }
 
@@ -401,5 +442,5 @@ static void unread_bounded(void)
 	teardown();
 }
 
-UT_MAIN("rdmacm/rs_end", UT(one_message), UT(made_up), UT(random_headers), UT(there_and_back),
-	UT(sending_limits), UT(unread_bounded))
+UT_MAIN("rdmacm/rs_end", UT(one_message), UT(made_up), UT(forged), UT(random_headers),
+	UT(there_and_back), UT(sending_limits), UT(unread_bounded))

@@ -5,6 +5,7 @@
 # and the control socket, with and without CAP_NET_BIND_SERVICE, in a user namespace of its own, and while it becomes a
 # program that has the right; weftd without descriptors takes over no port that a program of the kernel has.
 
+# shellcheck disable=SC2154 # tests/int/lib.sh has them
 . tests/int/lib.sh
 need setpriv setcap prlimit python3 unshare
 
