@@ -4,7 +4,7 @@
  * line "word = value" of the file is the option --word value. Options are taken in order, so
  * --ip and --gw belong to the --port before them.
  *
- * Called by main.c; calls args_coalesce.c, args_cores.c, args_mpa.c, args_value.c and libc.
+ * Called by main.c; calls args_*.c and libc.
  */
 #include "dpdk_app/args.h"
 
@@ -18,7 +18,9 @@
 
 #include "dpdk_app/args_coalesce.h"
 #include "dpdk_app/args_cores.h"
+#include "dpdk_app/args_help.h"
 #include "dpdk_app/args_mpa.h"
+#include "dpdk_app/args_rights.h"
 #include "dpdk_app/args_value.h"
 #include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_limits.h"
@@ -385,6 +387,16 @@ static bool apply_unmapped(struct args_state *st, const char *text)
 	       wrong(st, "--unmapped takes on or off, not \"%s\"", text);
 }
 
+static bool apply_user(struct args_state *st, const char *text)
+{
+	return rights_user(st->conf, text, st->error);
+}
+
+static bool apply_seccomp(struct args_state *st, const char *text)
+{
+	return rights_seccomp(st->conf, text, st->error);
+}
+
 static bool apply_stages(struct args_state *st, const char *text)
 {
 	(void)text;
@@ -462,6 +474,10 @@ static const struct args_option args_options[] = {
      "answer EDP echoes to port 7 before the firmware, for weft-bench ladder"},
     {"run-dir", "DIR", apply_run_dir, "sockets and locks (default: $WEFT_RUN_DIR, else /run/weft)"},
     {"name", "BASE", apply_name, "NICs are called BASE0, BASE1, ... (default weft)"},
+    {"user", "NAME", apply_user,
+     "run as this user, without rights (default: weft where root starts it and that\n"
+     "user exists)"},
+    {"seccomp", "on|off", apply_seccomp, "filter the system calls of weftd (default on)"},
     {"config", "FILE", apply_config,
      "read options from FILE: lines \"word = value\", the words of this list;\n"
      "# starts a comment"},
@@ -549,40 +565,10 @@ static bool apply_config(struct args_state *st, const char *path)
 
 static void print_help(void)
 {
-	printf("Usage: weftd --nics N [option ...]\n"
-	       "       weftd --port PORT --ip A.B.C.D/LEN [option ...]\n"
-	       "\n"
-	       "Runs software RDMA NICs. Each NIC listens on a socket in the run directory, to\n"
-	       "which programs that use libweft attach; weftctl shows what goes on.\n\n");
-	for (uint32_t i = 0; i < ARGS_OPTIONS; i++) {
-		const struct args_option *option = &args_options[i];
-		const char *help = option->help;
-		char left[40];
-
-		snprintf(left, sizeof(left), "--%s%s%s", option->word, option->value ? " " : "",
-			 option->value ? option->value : "");
-		for (;;) {
-			size_t chars = strcspn(help, "\n");
-
-			printf("  %-21s %.*s\n", left, (int)chars, help);
-			if (!help[chars])
-				break;
-			help += chars + 1;
-			left[0] = '\0';
-		}
-	}
-	printf(
-	    "  --help                this text\n"
-	    "  --version             the version\n"
-	    "\n"
-	    "Sockets belong to group weft where it exists, mode 0660. weftd says \"ready\" once\n"
-	    "NICs can be used, and tells NOTIFY_SOCKET. SIGTERM or SIGINT ends it: clients get a\n"
-	    "fatal event. Without hugepages it runs from ordinary memory.\n"
-	    "Exit: 0 ended, 1 failed, 2 wrong command line.\n"
-	    "\n"
-	    "Examples: weftd --nics 4 --loss 1 --seed 7\n"
-	    "          weftd --port eth1 --ip 192.168.5.9/24 --gw 192.168.5.1\n"
-	    "          weftd --port memif:/run/weft/m.sock,server --ip 10.9.0.1/24 --mtu 9000\n");
+	help_before();
+	for (uint32_t i = 0; i < ARGS_OPTIONS; i++)
+		help_option(args_options[i].word, args_options[i].value, args_options[i].help);
+	help_after();
 }
 
 static enum args_result finish(struct args_state *st)
@@ -640,7 +626,7 @@ static enum args_result finish(struct args_state *st)
 
 static void defaults(struct conf *conf)
 {
-	const char *dir = getenv("WEFT_RUN_DIR");
+	const char *dir = secure_getenv("WEFT_RUN_DIR");
 
 	memset(conf, 0, sizeof(*conf));
 	conf->subnet = htonl(0x0a4d0000);

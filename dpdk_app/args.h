@@ -24,6 +24,7 @@ enum {
 	CONF_ERROR_CHARS = 256,
 	CONF_MAX_ESP_BURST = 63, /* what the firmware takes */
 	CONF_MAX_COALESCE = 64,
+	CONF_USER_CHARS = 33, /* what login(1) takes */
 };
 
 enum conf_wire {
@@ -99,6 +100,8 @@ struct conf {
 	bool stages;      /* count cycles per stage */
 	bool port_echo;   /* answer EDP echoes to WIRE_EDP_PORT_ECHO in the port */
 	bool verbose;
+	bool no_seccomp;            /* system calls are not filtered */
+	char user[CONF_USER_CHARS]; /* to run as; "": weft where root started us and it exists */
 	char run_dir[CONF_PATH_CHARS];
 	char name[CONF_NAME_CHARS];
 };

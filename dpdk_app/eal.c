@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "dpdk_app/log.h"
@@ -153,6 +154,26 @@ static void file_prefix(const struct app *app, char *prefix, size_t bytes)
 	snprintf(prefix, bytes, "weftd-%s-%08x", app->conf.name, hash);
 }
 
+/*
+ * DPDK puts its directory into /tmp for a user without one of its own, where anybody could have
+ * made it before: into the run directory then. False: the path of its telemetry's socket would not
+ * fit one.
+ */
+static bool runtime_dir(const struct app *app)
+{
+	char prefix[96], path[512];
+	const char *dir = getenv("RUNTIME_DIRECTORY");
+
+	if (getuid() && !dir && !getenv("XDG_RUNTIME_DIR"))
+		setenv("RUNTIME_DIRECTORY", app->conf.run_dir, 1);
+	dir = getenv("RUNTIME_DIRECTORY");
+	if (!dir)
+		dir = getuid() ? getenv("XDG_RUNTIME_DIR") : "/var/run";
+	file_prefix(app, prefix, sizeof(prefix));
+	return (size_t)snprintf(path, sizeof(path), "%s/dpdk/%s/dpdk_telemetry.v2:1", dir, prefix) <
+	       sizeof(((struct sockaddr_un *)0)->sun_path);
+}
+
 int eal_start(struct app *app, uint64_t bytes)
 {
 	static struct eal_args args; /* the EAL keeps pointers into it */
@@ -189,6 +210,10 @@ int eal_start(struct app *app, uint64_t bytes)
 		add(&args, "-m");
 		add(&args, text);
 	}
+	if (!runtime_dir(app)) {
+		log_verbose("the run directory's path is too long for DPDK's telemetry");
+		add(&args, "--no-telemetry");
+	}
 	add(&args, "--log-level");
 	add(&args, app->conf.verbose ? "info" : "error");
 	n = pin_control(app);
@@ -203,6 +228,8 @@ int eal_start(struct app *app, uint64_t bytes)
 			  rte_strerror(rte_errno));
 		return -rte_errno;
 	}
+	/* Its messages would go to syslog too, by calls that a core may not make. */
+	(void)rte_openlog_stream(stderr);
 	return 0;
 }
 
@@ -217,12 +244,12 @@ bool eal_ends_abruptly(const struct app *app)
 
 void eal_end(const struct app *app)
 {
-	char prefix[96], path[160];
+	char path[512];
 
+	/* The directory carries the file prefix. */
+	snprintf(path, sizeof(path), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
 	if (!eal_ends_abruptly(app))
 		rte_eal_cleanup();
-	file_prefix(app, prefix, sizeof(prefix));
-	snprintf(path, sizeof(path), "/var/run/dpdk/%s/dpdk_telemetry.v2", prefix);
 	unlink(path);
 	*strrchr(path, '/') = '\0';
 	rmdir(path);

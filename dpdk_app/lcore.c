@@ -7,6 +7,7 @@
  */
 #include "dpdk_app/lcore.h"
 
+#include <rte_debug.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
 #include "dpdk_app/port.h"
+#include "dpdk_app/sandbox.h"
 #include "dpdk_app/wire.h"
 
 enum {
@@ -104,6 +106,9 @@ int lcore_main(void *arg)
 
 	/* Timers of a sleeping core are as fine as the kernel can make them. */
 	prctl(PR_SET_TIMERSLACK, 1UL);
+	/* The same filter as the process's, which the kernel took, but for its list. */
+	if (!core->app->conf.no_seccomp && sandbox_core(core))
+		rte_panic("core %d: its system calls cannot be filtered\n", core->cpu);
 	while (!core->quit)
 		idle_turn(core, core_turn(core));
 	for (int i = 0; i < LCORE_QUIET_TURNS; i++)

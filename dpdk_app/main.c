@@ -29,6 +29,8 @@
 #include "dpdk_app/msg.h"
 #include "dpdk_app/nic.h"
 #include "dpdk_app/notify.h"
+#include "dpdk_app/privilege.h"
+#include "dpdk_app/sandbox.h"
 #include "dpdk_app/telemetry.h"
 #include "dpdk_app/wire.h"
 
@@ -124,6 +126,20 @@ static void say_ready(const struct app *app)
 	notify_send("READY=1");
 }
 
+/* What running does not take is given up before a core reads the first frame. */
+static int give_up_rights(const struct app *app)
+{
+	int err = privilege_drop(privilege_needed(app));
+
+	if (err || app->conf.no_seccomp)
+		return err;
+	err = sandbox_process();
+	if (err)
+		log_error("system calls cannot be filtered: %s; --seccomp off goes without",
+			  strerror(-err));
+	return err;
+}
+
 /* Everything that needs DPDK; returns when weftd shall end. */
 static int serve(struct app *app)
 {
@@ -135,10 +151,12 @@ static int serve(struct app *app)
 	if (!err)
 		err = telemetry_init(app);
 	if (!err)
+		err = nic_listen_all(app);
+	if (!err)
+		err = give_up_rights(app);
+	if (!err)
 		err = start_cores(app);
 	running = !err;
-	if (!err)
-		err = nic_listen_all(app);
 	if (!err) {
 		say_ready(app);
 		err = control_run(app);
@@ -174,7 +192,9 @@ int main(int argc, char **argv)
 	app.run_fd = -1;
 	accel_init();
 	raise_limits();
-	err = control_init(&app);
+	err = privilege_begin(&app.conf);
+	if (!err)
+		err = control_init(&app);
 	if (!err)
 		err = hostmem_init(app.control_fd);
 	if (!err)

@@ -72,6 +72,11 @@ static int xdp_find(int ifindex, struct xdp_found *found)
 		found->mode = query.hw_prog_id ? XDP_FLAGS_HW_MODE : XDP_FLAGS_DRV_MODE;
 	}
 	fd = bpf_prog_get_fd_by_id(found->id);
+	/* Its name is for CAP_SYS_ADMIN alone: without it every program is somebody else's. */
+	if (fd == -EPERM) {
+		strcpy(found->name, "?");
+		return 0;
+	}
 	if (fd < 0)
 		return fd;
 	err = bpf_obj_get_info_by_fd(fd, &info, &bytes);
@@ -113,7 +118,8 @@ static int xdp_attach(struct xdp *xdp)
 	LIBBPF_OPTS(bpf_link_create_opts, opts);
 	int fd = bpf_program__fd(xdp->skel->progs.weft_xdp);
 	uint32_t mode = xdp->generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
-	struct xdp_found found;
+	struct bpf_prog_info info = {0};
+	uint32_t bytes = sizeof(info);
 	int err;
 
 	opts.flags = mode;
@@ -122,10 +128,10 @@ static int xdp_attach(struct xdp *xdp)
 	if (err == -EINVAL)
 		err = bpf_xdp_attach(xdp->ifindex, fd, XDP_FLAGS_UPDATE_IF_NOEXIST | mode, NULL);
 	if (!err)
-		err = xdp_find(xdp->ifindex, &found);
+		err = bpf_obj_get_info_by_fd(fd, &info, &bytes);
 	if (err)
 		return err;
-	xdp->prog_id = found.id;
+	xdp->prog_id = info.id;
 	return 0;
 }
 
@@ -180,8 +186,10 @@ void xdp_close(struct xdp *xdp)
 
 	if (xdp->link_fd >= 0)
 		close(xdp->link_fd);
-	else if (xdp->prog_id && !xdp_find(xdp->ifindex, &found) && found.id == xdp->prog_id)
-		(void)bpf_xdp_detach(xdp->ifindex, found.mode, NULL);
+	else if (xdp->prog_id && !xdp_find(xdp->ifindex, &found) && found.id == xdp->prog_id &&
+		 bpf_xdp_detach(xdp->ifindex, found.mode, NULL))
+		log_info("the XDP program stays on its interface until weftd starts again: this "
+			 "kernel has no links of BPF, and the right to detach it is given up");
 	if (xdp->ports)
 		tcp_ports_free(xdp->ports);
 	weft_xdp__destroy(xdp->skel);
@@ -243,6 +251,14 @@ static const char *const xdp_names[WEFT_XDP_COUNTS] = {
     [WEFT_XDP_DROPPED_SHORT] = "dropped_short",
     [WEFT_XDP_DROPPED_NO_SOCKET] = "dropped_no_socket",
 };
+
+bool xdp_maps_open(const struct xdp *xdp)
+{
+	const uint32_t key = 0;
+
+	return !bpf_map__lookup_elem(xdp->skel->maps.weft_count, &key, sizeof(key), xdp->counts,
+				     (size_t)xdp->num_cpus * sizeof(*xdp->counts), 0);
+}
 
 uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max)
 {

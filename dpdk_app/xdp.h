@@ -59,6 +59,9 @@ void xdp_share(struct xdp *xdp, bool shared);
  */
 int xdp_tcp_port(struct xdp *xdp, uint16_t port, bool in);
 
+/* Whether the maps of the program can be used with the capabilities that this thread has. */
+bool xdp_maps_open(const struct xdp *xdp);
+
 /* Up to max counters. Returns how many. Any one thread. */
 uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max);
 

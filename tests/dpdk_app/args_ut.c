@@ -73,7 +73,8 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(
 	    parse("--nics 2 --subnet 192.168.9.128/25 --loss 1 --delay-us 2.5 --reorder 3 "
 		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
-		  "--shared-core --idle-us 250 --quota qp=7 --quota eq=9 --quota cm=3 --no-cc "
+		  "--shared-core --idle-us 250 --user some --seccomp off --quota qp=7 --quota eq=9 "
+		  "--quota cm=3 --no-cc "
 		  "--stages --unmapped off "
 		  "--esp-burst 63 --esp-initial-burst 1 "
 		  "--mpa-crc required --mpa-markers on --mpa-revision 1 --mpa-rtr send,read "
@@ -92,6 +93,8 @@ static void every_option(void)
 	CU_ASSERT_TRUE(conf.core[3].cpu == 5 && conf.core[3].role == CONF_ROLE_IO);
 	CU_ASSERT_EQUAL(conf.share, CONF_SHARE_YES);
 	CU_ASSERT_EQUAL(conf.idle_ns, 250000);
+	CU_ASSERT_STRING_EQUAL(conf.user, "some");
+	CU_ASSERT_TRUE(conf.no_seccomp);
 	CU_ASSERT_EQUAL(conf.quota.qp, 7);
 	CU_ASSERT_EQUAL(conf.quota.eq, 9);
 	CU_ASSERT_EQUAL(conf.quota.cm, 3);
@@ -176,6 +179,8 @@ static void wrong_lines(void)
 	refuse("--nics 2 --cores 5-2", "--cores");
 	refuse("--nics 2 --cores 1,,2", "--cores");
 	refuse("--nics 2 --cores 99999", "--cores");
+	refuse("--nics 2 --seccomp maybe", "--seccomp");
+	refuse("--nics 2 --user nobody-has-a-name-of-so-many-characters", "--user");
 	refuse("--nics 2 --quota foo=3", "--quota");
 	refuse("--nics 2 --quota qp=0", "--quota");
 	refuse("--nics 2 --quota qp=999999", "--quota");
