@@ -22,6 +22,7 @@
 #include "dpdk_app/link.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
+#include "dpdk_app/watchdog.h"
 #include "dpdk_app/wire.h"
 
 enum {
@@ -48,9 +49,10 @@ void app_wake_control(const struct app *app)
 		return; /* full, so readable */
 }
 
-static void signals_of_end(sigset_t *set)
+static void control_signals(sigset_t *set)
 {
 	sigemptyset(set);
+	sigaddset(set, SIGHUP);
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGINT);
 }
@@ -59,7 +61,7 @@ int control_init(struct app *app)
 {
 	sigset_t set;
 
-	signals_of_end(&set);
+	control_signals(&set);
 	signal(SIGPIPE, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
@@ -82,7 +84,7 @@ static int control_open(struct control *control, struct app *app)
 	int err;
 
 	control->app = app;
-	signals_of_end(&set);
+	control_signals(&set);
 	control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	control->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	control->link_fd = link_open(app);
@@ -166,10 +168,14 @@ static void control_event(struct control *control, const struct epoll_event *ev)
 
 	switch (source->kind) {
 	case CONTROL_SIGNAL:
-		if (read(control->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-			log_info("%s: ending", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-			control->ending = true;
+		if (read(control->signal_fd, &info, sizeof(info)) != sizeof(info))
+			break;
+		if (info.ssi_signo == SIGHUP) {
+			log_info("SIGHUP: options are read at the start only; weftd goes on");
+			break;
 		}
+		log_info("%s: ending", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+		control->ending = true;
 		break;
 	case CONTROL_WAKE:
 		control_drain(control->app);
@@ -193,12 +199,18 @@ int control_run(struct app *app)
 {
 	struct control control = {0};
 	int err = control_open(&control, app);
+	struct watchdog dog;
 	bool tick = false;
 
+	watchdog_init(&dog, app, app_clock_ns());
 	while (!err && !control.ending) {
 		struct epoll_event ev[CONTROL_EVENTS];
-		int n =
-		    epoll_wait(control.epoll_fd, ev, CONTROL_EVENTS, tick ? CONTROL_TICK_MS : -1);
+		int wait_ms = watchdog_wait_ms(&dog, app_clock_ns());
+		int n;
+
+		if (tick && (wait_ms < 0 || wait_ms > CONTROL_TICK_MS))
+			wait_ms = CONTROL_TICK_MS;
+		n = epoll_wait(control.epoll_fd, ev, CONTROL_EVENTS, wait_ms);
 
 		if (n < 0 && errno != EINTR)
 			err = -errno;
@@ -207,6 +219,7 @@ int control_run(struct app *app)
 		control_linger(app);
 		tick = client_sweep(app_clock_ns());
 		client_reap();
+		watchdog_look(&dog, app, app_clock_ns());
 	}
 	if (err)
 		log_error("event loop: %s", strerror(-err));

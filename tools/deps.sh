@@ -14,7 +14,7 @@ set -u
 run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev clang
 	bpftool linux-libc-dev iproute2 procps"
 test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
-	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils"
+	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils systemd"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run iperf3 ethtool python3 perftest qperf openmpi-bin libopenmpi-dev"
 interop="rdmacm-utils perftest tshark ethtool python3 qemu-system-x86 seabios make gcc xz-utils zstd cpio flex bison kmod
