@@ -17,7 +17,7 @@
 void notify_send(const char *state)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	const char *path = getenv("NOTIFY_SOCKET");
+	const char *path = secure_getenv("NOTIFY_SOCKET");
 	size_t chars = path ? strlen(path) : 0;
 	int fd;
 

@@ -149,22 +149,48 @@ static uint32_t netdev_mbps(const char *device)
 	return mbps > 0 ? (uint32_t)mbps : 10000;
 }
 
+/* Whether the socket of that name belongs to a weftd: to root, or to the user that we are. */
+static bool claimed_by_weftd(const struct sockaddr_un *addr, socklen_t bytes)
+{
+	struct ucred cred = {.uid = UINT32_MAX};
+	socklen_t cred_bytes = sizeof(cred);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool yes;
+
+	if (fd < 0)
+		return true;
+	/* Its queue may be full. */
+	yes = !connect(fd, (const struct sockaddr *)addr, bytes) || errno == EAGAIN;
+	if (yes && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes))
+		yes = cred.uid == 0 || cred.uid == geteuid();
+	close(fd);
+	return yes;
+}
+
 /*
  * One weftd per interface: an abstract socket's name belongs to the network namespace, as
- * the interface does, and vanishes with its process.
+ * the interface does, and vanishes with its process. Anybody can take such a name: it counts only
+ * where the one that has it could be a weftd.
  */
 static int netdev_claim(struct wire *wire, int ifindex)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	int n;
+	socklen_t bytes = offsetof(struct sockaddr_un, sun_path) + 1;
 
-	wire->claim_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	wire->claim_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (wire->claim_fd < 0)
 		return -errno;
-	n = snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "weftd-port-%d", ifindex);
-	if (bind(wire->claim_fd, (struct sockaddr *)&addr,
-		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)))
+	bytes += (socklen_t)snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "weftd-port-%d",
+				     ifindex);
+	if (!bind(wire->claim_fd, (struct sockaddr *)&addr, bytes))
+		return listen(wire->claim_fd, 1) ? -errno : 0;
+	if (errno != EADDRINUSE)
 		return -errno;
+	if (claimed_by_weftd(&addr, bytes))
+		return -EADDRINUSE;
+	log_error("%s: a process of another user keeps the name by which weftds see that %s is in "
+		  "use; it is passed over",
+		  wire->nic->name, wire->nic->conf->device);
 	return 0;
 }
 
@@ -488,7 +514,7 @@ int wire_netdev_open(struct nic *nic)
 	log_info("%s: AF_PACKET instead of AF_XDP on %s: %s", nic->name, device, why_not);
 	err = netdev_packet(wire);
 	if (err)
-		log_error("--port %s: AF_PACKET: %s; weftd needs CAP_NET_RAW", device,
-			  strerror(-err));
+		log_error("--port %s: AF_PACKET: %s; weftd needs CAP_NET_RAW and CAP_NET_ADMIN",
+			  device, strerror(-err));
 	return err ? err : netdev_groups(wire);
 }

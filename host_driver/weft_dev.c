@@ -28,7 +28,7 @@ const char *weft_version(void)
 
 static const char *run_dir(void)
 {
-	const char *dir = getenv("WEFT_RUN_DIR");
+	const char *dir = secure_getenv("WEFT_RUN_DIR");
 
 	return dir && *dir ? dir : HW_SOCKET_DIR;
 }
@@ -116,7 +116,7 @@ static int resolve(const char *name, struct weft_device *dev)
 
 	memset(dev, 0, sizeof(*dev));
 	if (!name || !*name)
-		name = getenv("WEFT_DEVICE");
+		name = secure_getenv("WEFT_DEVICE");
 	if (!name || !*name) {
 		n = weft_get_device_list(&list);
 		if (n <= 0)
@@ -144,7 +144,7 @@ static int resolve(const char *name, struct weft_device *dev)
  */
 static int shard_flags(int shard, uint32_t *flags)
 {
-	const char *env = getenv("WEFT_SHARD");
+	const char *env = secure_getenv("WEFT_SHARD");
 	unsigned long number = (unsigned long)shard;
 	char *end;
 

@@ -260,7 +260,7 @@ static bool under_process_vm(const struct weft_mem_look *look)
 
 static bool moving_is_off(void)
 {
-	const char *env = getenv("WEFT_MEM");
+	const char *env = secure_getenv("WEFT_MEM");
 
 	return env && strcmp(env, "process_vm") == 0;
 }

@@ -399,7 +399,7 @@ static int policy_of(enum weft_mr_cache_policy asked)
 	    [WEFT_MR_CACHE_IMMEDIATE] = "immediate",
 	    [WEFT_MR_CACHE_OFF] = "off",
 	};
-	const char *env = getenv("WEFT_MR_CACHE");
+	const char *env = secure_getenv("WEFT_MR_CACHE");
 
 	for (int i = 0; env && i <= WEFT_MR_CACHE_OFF; i++) {
 		if (strcmp(env, names[i]) == 0)

@@ -64,7 +64,7 @@ static __thread struct weft_idle idle __attribute__((tls_model("initial-exec")))
 
 static void idle_init(void)
 {
-	const char *env = getenv("WEFT_YIELD");
+	const char *env = secure_getenv("WEFT_YIELD");
 	cpu_set_t cpus;
 	unsigned long n;
 	char *end;

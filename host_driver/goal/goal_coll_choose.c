@@ -258,7 +258,7 @@ static bool read_rules(const char *text, struct rules *all)
 /* lock is held. */
 static void fill_rules(void)
 {
-	const char *text = getenv("WEFT_GOAL_COLL");
+	const char *text = secure_getenv("WEFT_GOAL_COLL");
 	struct rules all[GOAL_COLLECTIVES];
 
 	if (ready)

@@ -13,7 +13,7 @@
 
 int libgoal_attach(struct weft_context *context, struct libgoal **out)
 {
-	const char *limit = getenv("WEFT_GOAL_POOL");
+	const char *limit = secure_getenv("WEFT_GOAL_POOL");
 	struct libgoal *lib = calloc(1, sizeof(*lib));
 
 	if (!lib)

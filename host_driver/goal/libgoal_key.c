@@ -83,7 +83,7 @@ static bool read_file(const char *path, char text[KEY_TEXT])
 
 int libgoal_key_given(uint64_t key[2])
 {
-	const char *said = getenv("WEFT_KEY"), *path = getenv("WEFT_KEY_FILE");
+	const char *said = secure_getenv("WEFT_KEY"), *path = secure_getenv("WEFT_KEY_FILE");
 	char text[KEY_TEXT];
 
 	if (said)

@@ -67,8 +67,8 @@ static uint64_t hash(const char *text, uint64_t h)
 
 static int static_begin(struct libgoal_launch *launch)
 {
-	const char *list = getenv("WEFT_PEERS"), *rank = getenv("WEFT_RANK"), *at, *end;
-	const char *job = getenv("WEFT_JOB");
+	const char *list = secure_getenv("WEFT_PEERS"), *rank = secure_getenv("WEFT_RANK");
+	const char *job = secure_getenv("WEFT_JOB"), *at, *end;
 	int rc = libgoal_key_given(launch->key);
 
 	if (rc < 0)
@@ -152,7 +152,7 @@ static struct weft_context *open_nic(const struct libgoal_launch *launch)
 	struct weft_device *list;
 	int count;
 
-	if (getenv("WEFT_DEVICE"))
+	if (secure_getenv("WEFT_DEVICE"))
 		return weft_open_device_attr(NULL, &attr);
 	count = weft_get_device_list(&list);
 	if (count <= 0) {
@@ -208,7 +208,7 @@ int GOAL_Init(void)
 	if (!__atomic_compare_exchange_n(&state, &expected, STATE_OVER, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() was called before");
-	if (getenv("WEFT_PEERS"))
+	if (secure_getenv("WEFT_PEERS"))
 		launcher = &launch_static;
 	else if (libgoal_pmix_there())
 		launcher = &libgoal_pmix;

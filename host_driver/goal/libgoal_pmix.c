@@ -33,7 +33,7 @@ static struct {
 
 bool libgoal_pmix_there(void)
 {
-	return getenv("PMIX_RANK") && getenv("PMIX_NAMESPACE");
+	return secure_getenv("PMIX_RANK") && secure_getenv("PMIX_NAMESPACE");
 }
 
 static void *symbol(const char *name)

@@ -42,7 +42,7 @@ struct free_block {
 
 static bool is_off(void)
 {
-	const char *env = getenv("WEFT_MEM");
+	const char *env = secure_getenv("WEFT_MEM");
 
 	return env && strcmp(env, "process_vm") == 0;
 }

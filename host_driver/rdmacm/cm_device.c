@@ -25,7 +25,7 @@ static int num_devices;
 /* WEFT_LLP: tcp or rd; unless it says so, an iWARP device speaks TCP and a RoCE one datagrams. */
 static bool wants_tcp(const struct cm_device *dev)
 {
-	const char *llp = getenv("WEFT_LLP");
+	const char *llp = secure_getenv("WEFT_LLP");
 
 	if (llp && !strcmp(llp, "tcp"))
 		return true;

@@ -34,7 +34,7 @@ void vb_device_put(struct vb_device *device)
 
 static bool wants_ib(void)
 {
-	const char *transport = getenv("WEFT_VERBS_TRANSPORT");
+	const char *transport = secure_getenv("WEFT_VERBS_TRANSPORT");
 
 	return transport && strcmp(transport, "ib") == 0;
 }
@@ -88,7 +88,7 @@ static void list_free(struct ibv_device **list)
 /* An array that ends with NULL. Without a weftd it is empty, as on a machine without a device. */
 VB_API struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-	const char *only = getenv("WEFT_VERBS_DEVICE");
+	const char *only = secure_getenv("WEFT_VERBS_DEVICE");
 	struct ibv_device **list;
 	struct weft_device *found;
 	int n = weft_get_device_list(&found), count = 0;

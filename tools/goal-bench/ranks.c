@@ -251,7 +251,7 @@ int ranks_run(struct bench *b)
 {
 	if (b->alone)
 		return alone_main(b) < 0 ? BENCH_FAILED : BENCH_OK;
-	if (getenv("WEFT_PEERS") || getenv("PMIX_RANK"))
+	if (secure_getenv("WEFT_PEERS") || getenv("PMIX_RANK"))
 		return rank_main(b) < 0 ? BENCH_FAILED : BENCH_OK;
 	return fork_ranks(b);
 }

@@ -132,7 +132,7 @@ static void note_times(const struct ranks *ranks, struct finish *f, uint32_t run
 
 int run_on_nics(const struct job *job, const struct opts *o, struct finish *f)
 {
-	const char *list = o->devices ? o->devices : getenv("WEFT_DEVICE");
+	const char *list = o->devices ? o->devices : secure_getenv("WEFT_DEVICE");
 	struct nics nics = {0};
 	struct ranks ranks = {0};
 	uint32_t run;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -117,6 +118,37 @@ static int copy(struct capture *c)
 	return CTL_OK;
 }
 
+/*
+ * The file that frames of all processes go to. Its name may lie where others write: so no link is
+ * followed, no file of another user is filled, nor one that another name leads to, and what is
+ * there gets the mode of a new one. A pipe or device is as it is. -1: said why not.
+ */
+static int open_file(const char *name)
+{
+	int fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st)) {
+		(void)fail("%s: %s", name,
+			   errno == ELOOP   ? "is a symbolic link; name the file itself"
+			   : errno == ENXIO ? "nobody reads that pipe yet"
+					    : strerror(errno));
+	} else if (st.st_uid != geteuid() && !S_ISCHR(st.st_mode)) {
+		(void)fail("%s: belongs to another user, who could read the frames", name);
+	} else if (S_ISREG(st.st_mode) && st.st_nlink != 1) {
+		(void)fail("%s: has other names as well; remove it first", name);
+	} else if (S_ISREG(st.st_mode) && (fchmod(fd, 0600) || ftruncate(fd, 0))) {
+		(void)fail("%s: %s", name, strerror(errno));
+	} else if (fcntl(fd, F_SETFL, 0)) {
+		(void)fail("%s: %s", name, strerror(errno));
+	} else {
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 static int capture_nic(struct weft_context *context, void *arg)
 {
 	struct capture *c = arg;
@@ -127,10 +159,9 @@ static int capture_nic(struct weft_context *context, void *arg)
 	if (rc)
 		return fail("%s: %s%s", context->name, strerror(-rc),
 			    rc == -EPERM ? "; capture as root" : "");
-	c->out = to_stdout ? STDOUT_FILENO
-			   : open(c->ctl->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	c->out = to_stdout ? STDOUT_FILENO : open_file(c->ctl->file);
 	if (c->out < 0)
-		return fail("%s: %s", c->ctl->file, strerror(errno));
+		return CTL_FAILED;
 	if (!c->ctl->json)
 		fprintf(stderr, "capturing on %s%s\n", context->name,
 			c->ctl->count || c->ctl->seconds > 0 ? "" : "; Ctrl-C ends it");

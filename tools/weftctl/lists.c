@@ -36,7 +36,7 @@ static const char *open_error(void)
 
 static const char *run_dir(void)
 {
-	const char *dir = getenv("WEFT_RUN_DIR");
+	const char *dir = secure_getenv("WEFT_RUN_DIR");
 
 	return dir && *dir ? dir : HW_SOCKET_DIR;
 }
