@@ -49,7 +49,7 @@ enum step {
 enum {
 	PROCS = 4,
 	MSGS = 256,
-	FDS = 5, /* kinds of descriptors that are sent along */
+	FDS = 20, /* kinds of descriptors that are sent along */
 	RING = 1024,
 	RECS = 192,
 	END_ROUNDS = 2000,
@@ -500,6 +500,46 @@ static struct rte_ring *new_ring(void)
 	return ring;
 }
 
+/* A descriptor of the same file with other rights: O_RDONLY, O_PATH and so on. */
+static int again(int fd, int flags)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, flags | O_CLOEXEC);
+}
+
+/* What no library sends: kinds of files that a check could take for memory, or for an event. */
+static void new_strangers(void)
+{
+	int ends[2];
+
+	send_fd[5] = again(send_fd[0], O_RDONLY);
+	send_fd[6] = again(send_fd[0], O_PATH);
+	send_fd[7] = memfd_create("not written", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	check(!ftruncate(send_fd[7], MEM_BYTES) &&
+		  !fcntl(send_fd[7], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE),
+	      "no seals");
+	check(!pipe2(ends, O_CLOEXEC | O_NONBLOCK), "no pipe");
+	send_fd[8] = ends[0];
+	send_fd[9] = ends[1];
+	/* The other end stays open, too. */
+	check(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), "no sockets");
+	send_fd[10] = ends[0];
+	send_fd[11] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	send_fd[12] = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	send_fd[13] = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	send_fd[14] = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	send_fd[15] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	send_fd[16] = epoll_create1(EPOLL_CLOEXEC);
+	send_fd[17] = eventfd(1, EFD_SEMAPHORE | EFD_CLOEXEC);
+	send_fd[18] = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	/* Sums of its length and an offset leave 63 bits. */
+	send_fd[19] = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	check(!ftruncate(send_fd[19], INT64_MAX) && !fcntl(send_fd[19], F_ADD_SEALS, F_SEAL_SHRINK),
+	      "no seals");
+}
+
 static void new_files(void)
 {
 	static const uint8_t zero[16];
@@ -510,8 +550,6 @@ static void new_files(void)
 	send_fd[2] = open("/dev/zero", O_RDWR | O_CLOEXEC);
 	send_fd[3] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	send_fd[4] = memfd_create("empty", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	for (i = 0; i < FDS; i++)
-		check(send_fd[i] >= 0, "no descriptor");
 	for (i = 0; i < 2; i++)
 		check(!ftruncate(send_fd[i], MEM_BYTES) &&
 			  pwrite(send_fd[i], zero, sizeof(zero), 0) > 0,
@@ -519,6 +557,9 @@ static void new_files(void)
 	check(!fcntl(send_fd[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) &&
 		  !fcntl(send_fd[4], F_ADD_SEALS, F_SEAL_SHRINK),
 	      "no seals");
+	new_strangers();
+	for (i = 0; i < FDS; i++)
+		check(send_fd[i] >= 0, "no descriptor");
 }
 
 void fuzz_control_begin(void)

@@ -31,8 +31,8 @@ $(eval $(call archive,fuzz,weft,$(SRC_weft)))
 $(eval $(call archive,fuzz,goal,$(SRC_goal)))
 $(eval $(call archive,fuzz,sim,$(SRC_sim)))
 # The files of weftd that need none of DPDK's libraries.
-$(eval $(call archive,fuzz,weftd,$(patsubst %,dpdk_app/%.c,args args_coalesce args_cores args_mpa args_value impair client \
-	client_cmd client_coalesce client_xrc hostmem log)))
+$(eval $(call archive,fuzz,weftd,$(patsubst %,dpdk_app/%.c,args args_coalesce args_cores args_help args_mpa args_rights args_value impair client \
+	client_cmd client_coalesce client_mem client_xrc hostmem log)))
 $(B)/obj/fuzz/tests/fuzz/control.o $(B)/obj/san/tests/fuzz/control.o: \
 	CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 $(eval $(call archive,fuzz,ut_fuzz,$(call ut_helpers,fuzz)))
