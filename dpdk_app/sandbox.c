@@ -365,7 +365,6 @@ static const int core_report[] = {
     __NR_pipe2,
     __NR_dup3,
     __NR_uname,
-    __NR_prlimit64,
     __NR_getuid,
     __NR_getppid,
     __NR_sigaltstack,
@@ -398,7 +397,8 @@ int sandbox_core(const struct core *core)
 	/* A fault that is nobody's but ours restores the default, so that it ends weftd. */
 	static const uint32_t signals[] = {SIGBUS, SIGSEGV, SIGABRT, SIGSYS};
 	static const uint32_t families[] = {AF_INET};
-	static const int calls[] = {__NR_rt_sigaction, __NR_tgkill};
+	static const uint32_t nothing[] = {0};
+	static const int calls[] = {__NR_rt_sigaction, __NR_tgkill, __NR_prlimit64};
 	static const int sockets[] = {__NR_socket};
 	const uint32_t self = (uint32_t)getpid();
 	bool wires = core->num_wires > 0;
@@ -414,6 +414,9 @@ int sandbox_core(const struct core *core)
 #endif
 	rule_not(&f, __NR_rt_sigaction, 0, signals, COUNT(signals), SECCOMP_RET_TRAP);
 	rule_not(&f, __NR_tgkill, 0, &self, 1, SECCOMP_RET_TRAP);
+	/* Its own limits, and to read them. */
+	rule_not(&f, __NR_prlimit64, 0, nothing, COUNT(nothing), SECCOMP_RET_TRAP);
+	rule_not(&f, __NR_prlimit64, 2, nothing, COUNT(nothing), SECCOMP_RET_TRAP);
 	rule(&f, calls, COUNT(calls), SECCOMP_RET_ALLOW);
 	/* Any shard of a NIC may take a port of TCP or join a group, whoever owns the wire. */
 	for (uint32_t i = 0; i < core->num_shards; i++)

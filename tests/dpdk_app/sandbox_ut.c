@@ -136,6 +136,20 @@ static int default_fault(void)
 	return signal(SIGBUS, SIG_DFL) == SIG_ERR;
 }
 
+static int read_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int set_limit(void)
+{
+	const struct rlimit limit = {64, 64};
+
+	return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* ---- the children */
 
 enum how {
@@ -202,6 +216,8 @@ static void test_core(void)
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, fast_path), 0);
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, data_page), 0);
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, default_fault), 0);
+	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, read_limit), 0);
+	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, set_limit), SIGABRT);
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, code_page), SIGABRT);
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, unlink_file), SIGABRT);
 	CU_ASSERT_EQUAL(try_it(CORE_SWITCH, kill_parent), SIGABRT);

@@ -222,6 +222,17 @@ bounded veth $BIND
 on_veth veth
 ends veth
 
+# As it is released: a core of a build with sanitizers may make some calls more.
+if [ -x build/bin/weftd ]; then
+	new_dir
+	in_ns="ip netns exec $b"
+	WEFT_BIN=build/bin weftd_start released --port vb --ip 10.9.0.2/24 --netdev xdp --user root
+	in_ns=
+	rights released $BIND 1
+	on_veth released
+	ends released
+fi
+
 # AF_XDP's memory is locked: the limit cannot be lifted without rights.
 new_dir nobody
 caps=+net_admin,+net_raw,+bpf,+perfmon,+net_bind_service,+ipc_lock
