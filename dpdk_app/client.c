@@ -23,6 +23,7 @@
 
 #include "dpdk_app/client_mem.h"
 #include "dpdk_app/fds.h"
+#include "dpdk_app/fd_drop.h"
 #include "dpdk_app/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
@@ -34,6 +35,7 @@
 
 enum {
 	CLIENT_READS_PER_EVENT = 8, /* then others have their turn */
+	CLIENT_PACKET_FDS = 253,    /* SCM_MAX_FD */
 	CLIENT_UNATTACHED_MAX = 64, /* connections of a NIC beyond those that can attach */
 	CLIENT_FULL_US = 1000,      /* how long one waits that cannot even be refused */
 };
@@ -49,6 +51,22 @@ static void close_fd(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 	*fd = -1;
+}
+
+/*
+ * A connection: what was sent by it and not read goes with it, a socket that lingers, too. The
+ * process sees its end at once.
+ */
+static void drop_socket(int sock)
+{
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t bytes = sizeof(cred);
+
+	if (sock < 0)
+		return;
+	(void)getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes);
+	(void)shutdown(sock, SHUT_RDWR);
+	fd_drop_of(sock, cred.uid);
 }
 
 /* ---- a new one */
@@ -148,6 +166,7 @@ static void refuse_one(const struct nic *nic)
 	/* The limit was lowered below the spare one's number: not all of a CPU for that. */
 	if (sock < 0 && (errno == EMFILE || errno == ENFILE))
 		usleep(CLIENT_FULL_US);
+	/* Now, not by a thread: its number is wanted again. */
 	close_fd(&sock);
 }
 
@@ -184,14 +203,14 @@ void client_accept(struct nic *nic, int epoll_fd)
 	client_epoll_fd = epoll_fd;
 	if (client_total >= CLIENT_MAX_TOTAL ||
 	    nic->num_clients >= HW_MAX_CLIENTS * nic->num_shards + CLIENT_UNATTACHED_MAX ||
-	    getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes)) {
+	    getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) || fd_drop_owed(cred.uid)) {
 		log_verbose("%s: a connection was refused: too many", nic->name);
-		close(sock);
+		drop_socket(sock);
 		return;
 	}
 	c = client_new(nic, sock);
 	if (!c) {
-		close(sock);
+		drop_socket(sock);
 		return;
 	}
 	c->pid = cred.pid;
@@ -320,7 +339,7 @@ static void flush_answers(struct client *c)
 /* ---- commands */
 
 /* Takes the first descriptor that came along, closes others; *count tells how many. */
-static int take_fds(struct msghdr *mh, uint32_t *count)
+static int take_fds(const struct client *c, struct msghdr *mh, uint32_t *count)
 {
 	int first = -1;
 
@@ -338,7 +357,7 @@ static int take_fds(struct msghdr *mh, uint32_t *count)
 			if (++*count == 1)
 				first = fd;
 			else
-				close(fd);
+				fd_drop_of(fd, c->uid);
 		}
 	}
 	return first;
@@ -347,9 +366,10 @@ static int take_fds(struct msghdr *mh, uint32_t *count)
 /* One packet. False when there is none, or the connection has come to its end. */
 static bool read_command(struct client *c)
 {
+	/* All that a packet can bring: the kernel would close the rest itself, on this thread. */
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(CLIENT_FDS_MAX * sizeof(int))];
+		char bytes[CMSG_SPACE(CLIENT_PACKET_FDS * sizeof(int))];
 	} control;
 	struct hw_cmd cmd = {0};
 	struct iovec iov = {&cmd, sizeof(cmd)};
@@ -365,9 +385,9 @@ static bool read_command(struct client *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	/* An empty packet may bring descriptors, too. */
-	fd = n < 0 ? -1 : take_fds(&mh, &num_fds);
+	fd = n < 0 ? -1 : take_fds(c, &mh, &num_fds);
 	if (n <= 0) {
-		close_fd(&fd);
+		fd_drop_of(fd, c->uid);
 		client_doom(c);
 		return false;
 	}
@@ -377,8 +397,7 @@ static bool read_command(struct client *c)
 	} else {
 		struct hw_cmd_resp resp = {.status = status};
 
-		if (fd >= 0)
-			close(fd);
+		fd_drop_of(fd, c->uid);
 		client_answer(c, cmd.op, cmd.tag, &resp, NULL, 0);
 	}
 	return !c->doomed;
@@ -430,8 +449,11 @@ void client_doom(struct client *c)
 	if (c->doomed)
 		return;
 	c->doomed = true;
-	/* Closing takes them out of epoll; the process sees its end at once. */
-	close_fd(&c->sock_fd);
+	/* Out of epoll now: it is closed later. */
+	if (c->sock_fd >= 0)
+		epoll_ctl(client_epoll_fd, EPOLL_CTL_DEL, c->sock_fd, NULL);
+	drop_socket(c->sock_fd);
+	c->sock_fd = -1;
 	close_fd(&c->pid_fd);
 	log_verbose("%s: process %d (%s) is gone", c->nic->name, (int)c->pid, c->name);
 	detach_next(c);
@@ -485,7 +507,7 @@ static void client_free(struct client *c)
 	client_xrcd_forget_all(c);
 	if (c->bar)
 		hostmem_unmap(c->bar);
-	close_fd(&c->sock_fd);
+	drop_socket(c->sock_fd);
 	close_fd(&c->pid_fd);
 	close_fd(&c->mem_fd);
 	close_fd(&c->doorbell_fd);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/capture.h"
+#include "dpdk_app/fd_drop.h"
 #include "dpdk_app/fds.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/hostmem.h"
@@ -415,8 +416,7 @@ void client_run(struct client *c, const struct hw_cmd *cmd, int fd)
 	else
 		run_forward(c, cmd, fd);
 	/* A mapping needs no descriptor. */
-	if (fd >= 0)
-		close(fd);
+	fd_drop_of(fd, c->uid);
 }
 
 void client_cmd_back(struct client *c, struct msg *msg)
