@@ -32,7 +32,6 @@ int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, 
 void port_irq(void *ctx, uint32_t client, uint32_t eq);
 void port_mem_unmap(void *ctx, uint32_t client, void *mapping);
 void port_arena_release(void *ctx, void *addr, size_t bytes);
-void port_bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes);
 uint64_t port_random64(void *ctx);
 
 /*

@@ -122,16 +122,6 @@ void port_arena_release(void *ctx, void *addr, size_t bytes)
 	(void)madvise(addr, bytes, MADV_DONTNEED);
 }
 
-void port_bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
-{
-	struct shard *shard = ctx;
-	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
-
-	if (!c || !c->bar || offset > c->bar_bytes || bytes > c->bar_bytes - offset)
-		return;
-	(void)madvise((uint8_t *)c->bar + offset, bytes, MADV_REMOVE);
-}
-
 /* xoshiro256**: fast, and seeded by the kernel, so that no peer can guess epochs or PSNs. */
 uint64_t port_random64(void *ctx)
 {
@@ -184,7 +174,6 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .cm_ports = shard->nic->cm_ports,
 	    .tcp_port = port_tcp_port,
 	    .arena_release = port_arena_release,
-	    .bar_release = port_bar_release,
 	    .clock_ns = port_clock_ns,
 	    .random64 = port_random64,
 	    .crc32c = accel_crc32c,

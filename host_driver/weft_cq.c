@@ -12,6 +12,18 @@
 #include "host_driver/weft_eq.h"
 
 /*
+ * No entry of a new ring is valid: the memory may have been another ring's. This also makes the
+ * pages be there before the NIC writes to them.
+ */
+static void clear_ring(struct hw_cqe *ring, uint32_t entries)
+{
+	for (uint32_t i = 0; i < entries; i++) {
+		if (ring[i].phase)
+			ring[i].phase = 0;
+	}
+}
+
+/*
  * Takes over where the NIC put ring and record. 0 or -EPROTO. The handle is not touched: other
  * threads read it, without a lock, while a CQ is resized.
  */
@@ -86,8 +98,10 @@ struct weft_cq *weft_create_cq_vector(struct weft_context *context, uint32_t ent
 	if (rc == 0) {
 		cq->pub.handle = resp.u.create_cq.cq;
 		rc = map_ring(ctx, cq, &resp.u.create_cq);
-		if (rc == 0)
+		if (rc == 0) {
+			clear_ring(cq->ring, cq->pub.entries);
 			rc = publish(ctx, cq);
+		}
 		if (rc < 0)
 			(void)weft_ctx_command_obj(ctx, HW_CMD_DESTROY_CQ, resp.u.create_cq.cq);
 	}

@@ -42,7 +42,10 @@ struct weft_comp_channel *weft_create_comp_channel(struct weft_context *context,
 
 		rc = weft_eq_init(ctx, &channel->eq, r->eq, r->entries, r->record_offset,
 				  r->ring_offset, fds[0]);
-		if (rc < 0)
+		/* The memory may have been another ring's. */
+		if (rc == 0)
+			memset(channel->eq.ring, 0, r->entries * sizeof(*channel->eq.ring));
+		else
 			(void)weft_ctx_command_obj(ctx, HW_CMD_DESTROY_EQ, r->eq);
 	}
 	if (rc < 0) {

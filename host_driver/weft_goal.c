@@ -59,7 +59,11 @@ static int open_table(struct weft_goal *goal, uint32_t runs)
 	goal->runs = resp.u.goal_open.runs;
 	goal->records = weft_ctx_bar(goal->ctx, resp.u.goal_open.runs_offset,
 				     (uint64_t)goal->runs * sizeof(*goal->records));
-	return goal->records && goal->runs == runs ? 0 : -EPROTO;
+	if (!goal->records || goal->runs != runs)
+		return -EPROTO;
+	/* The memory may have been a ring's. */
+	memset(goal->records, 0, runs * sizeof(*goal->records));
+	return 0;
 }
 
 struct weft_goal *weft_goal_open(struct weft_context *context, uint32_t runs)

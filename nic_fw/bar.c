@@ -4,7 +4,8 @@
  *
  * Called by the commands that make and free objects. All that is known of what is free lies
  * in the arena: the process can write to every byte of its BAR, so nothing there is
- * believed. Pages go back to the port when they are freed, which makes them zero again.
+ * believed. Pages are not cleared when they are freed or given out again: a large ring would take
+ * milliseconds of the core, and the process, which alone reads phases, clears its rings itself.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -120,7 +121,6 @@ void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t byt
 	bytes = (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	assert(offset % PAGE == 0 && offset >= HW_BAR_DYNAMIC && bytes &&
 	       bytes <= owner->bar.high - offset);
-	nic->port.bar_release(nic->port.ctx, client, offset, bytes);
 	insert_extent(&owner->bar, offset, bytes);
 }
 

@@ -53,11 +53,10 @@ struct fw_bar {
 	} record_page[FW_BAR_RECORD_PAGES];
 };
 
-/* Forgets all that was allocated; the pages are zero. */
+/* Forgets all that was allocated; the whole BAR is zero. */
 void bar_init(struct fw_bar *bar, void *base, uint64_t bytes);
 /*
- * Rounded up to pages; 0 and *offset, or -ENOMEM. The memory is zero, but for what the process
- * itself wrote there.
+ * Rounded up to pages; 0 and *offset, or -ENOMEM. The memory holds what was written there before.
  */
 int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset);
 void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t bytes);

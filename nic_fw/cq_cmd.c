@@ -60,6 +60,7 @@ int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vec
 	eq->ring_offset = offset + sizeof(struct hw_eq_record);
 	eq->record = client_bar(owner, eq->record_offset);
 	eq->ring = client_bar(owner, eq->ring_offset);
+	memset(eq->record, 0, sizeof(*eq->record));
 	eq->mask = entries - 1;
 	eq->used = true;
 	eq->client = (uint16_t)client;
@@ -231,8 +232,8 @@ int cmd_destroy_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 }
 
 /*
- * Fills the new ring: what waits, and phases that say "not written yet" everywhere else (the
- * ring is zero). Indices go on counting, so the phase of an index follows from the new size.
+ * Fills the new ring: what waits, and phases that say "not written yet" everywhere else.
+ * Indices go on counting, so the phase of an index follows from the new size.
  */
 static void fill_new_ring(const struct fw_cq *cq, uint32_t cons, struct hw_cqe *ring,
 			  uint32_t entries)
@@ -246,8 +247,7 @@ static void fill_new_ring(const struct fw_cq *cq, uint32_t cons, struct hw_cqe *
 		slot->phase = !(i & entries);
 	}
 	for (; i != cons + entries; i++)
-		if (i & entries)
-			ring[i & (entries - 1)].phase = 1;
+		ring[i & (entries - 1)].phase = (i & entries) != 0;
 }
 
 /*

@@ -163,7 +163,7 @@ struct fw_port {
 	/* Answers a command for which fw_cmd() returned FW_CMD_PENDING. */
 	void (*cmd_done)(void *ctx, uint32_t client, const struct hw_cmd_resp *resp);
 
-	/* A mapping given with REG_MR is no longer used: the port may unmap it. */
+	/* A mapping given with REG_MR (fw_cmd_aux.handle) is no longer used. */
 	void (*mem_unmap)(void *ctx, uint32_t client, void *mapping);
 
 	/*
@@ -191,12 +191,8 @@ struct fw_port {
 	 */
 	int (*tcp_port)(void *ctx, uint16_t port, bool in);
 
-	/*
-	 * Pages of the arena, or of a client's BAR, that hold nothing any more. Page-aligned.
-	 * Pages of a BAR read as zero from then on.
-	 */
+	/* Pages of the arena that hold nothing any more. Page-aligned. */
 	void (*arena_release)(void *ctx, void *addr, size_t bytes);
-	void (*bar_release)(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes);
 
 	/*
 	 * The time within a turn, on the clock that fw_poll() is given, for what wants it finer

@@ -313,14 +313,6 @@ static void arena_release(void *ctx, void *addr, size_t bytes)
 	release(shard->arena, shard->arena_bytes, addr, bytes);
 }
 
-static void bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
-{
-	struct sim_proc *proc = sim_shard_proc(ctx, client);
-
-	if (proc)
-		release(proc->bar, proc->bar_bytes, (uint8_t *)proc->bar + offset, bytes);
-}
-
 static uint64_t random64(void *ctx)
 {
 	struct sim_shard *shard = ctx;
@@ -352,7 +344,6 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .mac_filter = sim_mac_filter,
 	    .cm_ports = shard->nic->cm_ports,
 	    .arena_release = arena_release,
-	    .bar_release = bar_release,
 	    .random64 = random64,
 	    .crc32c = sim_crc32c,
 	    .copy_crc32c = sim_copy_crc32c,

@@ -362,7 +362,7 @@ static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 	W_CHECK(nic->maps_given--, "a mapping was given back twice");
 }
 
-/* As bar_release() below. */
+/* What the kept world has not touched is zero there: cheaper than to write zeroes. */
 static void arena_release(void *ctx, void *addr, size_t bytes)
 {
 	const struct w_nic *nic = ctx;
@@ -375,20 +375,6 @@ static void arena_release(void *ctx, void *addr, size_t bytes)
 		heap_open(addr, bytes);
 		memset(addr, 0, bytes);
 	}
-}
-
-/* What the kept world has not touched is zero there: cheaper than to write zeroes. */
-static void bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
-{
-	const struct w_proc *p = proc_of(ctx, client);
-
-	W_CHECK(p && offset <= W_BAR_BYTES && bytes <= W_BAR_BYTES - offset && !(offset % PAGE) &&
-		    !(bytes % PAGE),
-		"pages were given back that are not of the BAR");
-	if (kept && offset >= p->bar_kept)
-		madvise(p->bar + offset, bytes, MADV_DONTNEED);
-	else
-		memset(p->bar + offset, 0, bytes);
 }
 
 static uint64_t random64(void *ctx)
@@ -428,7 +414,6 @@ static void make_nic(uint32_t i)
 	    .cmd_done = cmd_done,
 	    .mem_unmap = mem_unmap,
 	    .arena_release = arena_release,
-	    .bar_release = bar_release,
 	    .random64 = random64,
 	    .crc32c = fw_crc32c,
 	    .copy_crc32c = fw_copy_crc32c,

@@ -110,23 +110,19 @@ static void more_holes_than_are_remembered(void)
 	fw_ut_end(&ut);
 }
 
-static void freed_pages_come_back_zero(void)
+/* A core does not spend its time on clearing: the process does where it needs zeroes. */
+static void freed_pages_are_used_again(void)
 {
 	struct fw_ut ut;
 	uint64_t a, b;
-	uint32_t i;
-	uint8_t sum = 0;
 
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 2 * PAGE, &a), 0);
 	memset(ut.client[0].bar + a, 0x5a, 2 * PAGE);
 	bar_free(ut.nic, 0, a, 2 * PAGE);
-	CU_ASSERT_EQUAL(ut.bar_released_bytes, 2 * PAGE);
 	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, 2 * PAGE, &b), 0);
 	CU_ASSERT_EQUAL(a, b);
-	for (i = 0; i < 2 * PAGE; i++)
-		sum |= ut.client[0].bar[b + i];
-	CU_ASSERT_EQUAL(sum, 0);
+	CU_ASSERT_EQUAL(ut.client[0].bar[b + 2 * PAGE - 1], 0x5a);
 	fw_ut_end(&ut);
 }
 
@@ -175,5 +171,5 @@ static void records_run_out_with_the_bar(void)
 
 UT_MAIN("nic_fw/bar", UT(pages_are_rounded_and_follow_each_other),
 	UT(holes_merge_and_are_used_first), UT(full_is_enomem_and_changes_nothing),
-	UT(more_holes_than_are_remembered), UT(freed_pages_come_back_zero),
+	UT(more_holes_than_are_remembered), UT(freed_pages_are_used_again),
 	UT(records_share_pages_and_are_zero), UT(records_run_out_with_the_bar))

@@ -108,17 +108,6 @@ static void port_arena_release(void *ctx, void *addr, size_t bytes)
 	memset(addr, 0, bytes);
 }
 
-static void port_bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
-{
-	struct fw_ut *ut = ctx;
-
-	CU_ASSERT_EQUAL(offset % HW_BAR_PAGE_BYTES, 0);
-	CU_ASSERT_EQUAL(bytes % HW_BAR_PAGE_BYTES, 0);
-	CU_ASSERT_FATAL(offset + bytes <= ut->client[client].bar_bytes);
-	memset(ut->client[client].bar + offset, 0, bytes);
-	ut->bar_released_bytes += bytes;
-}
-
 static uint64_t port_random64(void *ctx)
 {
 	(void)ctx;
@@ -159,7 +148,6 @@ void fw_ut_begin(struct fw_ut *ut)
 	    .cmd_done = port_cmd_done,
 	    .mem_unmap = port_mem_unmap,
 	    .arena_release = port_arena_release,
-	    .bar_release = port_bar_release,
 	    .random64 = port_random64,
 	    .crc32c = fw_crc32c,
 	    .copy_crc32c = fw_copy_crc32c,
@@ -338,7 +326,7 @@ uint32_t fw_ut_reg(struct fw_ut *ut, uint32_t client, uint32_t pd, void *mem, ui
 	cmd.u.reg_mr.bytes = bytes;
 	cmd.u.reg_mr.pd = pd;
 	cmd.u.reg_mr.access = access;
-	cmd.u.reg_mr.flags = mapped ? HW_REG_F_MEMFD : 0;
+	cmd.u.reg_mr.flags = mapped ? HW_REG_F_MAPPED : 0;
 	CU_ASSERT_EQUAL_FATAL(fw_cmd(ut->nic, client, &cmd, mapped ? &aux : NULL, &resp),
 			      FW_CMD_DONE);
 	CU_ASSERT_EQUAL_FATAL(resp.status, 0);

@@ -40,7 +40,6 @@ struct fw_ut {
 	const void *host_src; /* what host_write was last given */
 	uint32_t num_unmapped;
 	void *unmapped[FW_UT_UNMAPS];
-	uint64_t bar_released_bytes;
 	uint32_t num_done; /* answers by cmd_done() */
 	uint32_t done_client;
 	struct hw_cmd_resp done;

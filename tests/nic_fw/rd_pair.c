@@ -302,14 +302,6 @@ static void arena_release(void *ctx, void *addr, size_t bytes)
 	memset(addr, 0, bytes);
 }
 
-static void bar_release(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
-{
-	struct port_ctx *p = ctx;
-
-	(void)client;
-	memset(p->rp->end[p->e].bar + offset, 0, bytes);
-}
-
 static uint64_t random64(void *ctx)
 {
 	struct port_ctx *p = ctx;
@@ -357,7 +349,6 @@ static void init_nic(struct rp *rp, uint32_t e)
 	    .cmd_done = cmd_done,
 	    .mem_unmap = mem_unmap,
 	    .arena_release = arena_release,
-	    .bar_release = bar_release,
 	    .random64 = random64,
 	    .crc32c = fw_crc32c,
 	    .copy_crc32c = fw_copy_crc32c,
