@@ -9,6 +9,7 @@
  */
 #include "dpdk_app/client.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/client_mem.h"
+#include "dpdk_app/extent.h"
 #include "dpdk_app/fds.h"
 #include "dpdk_app/fd_drop.h"
 #include "dpdk_app/hostmem.h"
@@ -108,6 +110,26 @@ int client_take_memory(struct client *c, int fd)
 	close_fd(&c->mem_fd);
 	c->mem_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return c->mem_fd < 0 ? -errno : 0;
+}
+
+void client_set_state(struct client *c, enum client_state state)
+{
+	switch (state) {
+	case CLIENT_CONNECTED:
+	case CLIENT_OFFERED:
+		assert(!c->num_attached);
+		break;
+	case CLIENT_ATTACHING:
+		assert(c->state == CLIENT_CONNECTED || c->state == CLIENT_OFFERED);
+		break;
+	case CLIENT_LIVE:
+		assert(c->state == CLIENT_ATTACHING || c->state == CLIENT_DETACHING);
+		break;
+	case CLIENT_DETACHING:
+		assert(c->doomed);
+		break;
+	}
+	c->state = state;
 }
 
 static int watch(int fd, uint32_t events, struct control_source *source)
@@ -371,8 +393,9 @@ static bool read_command(struct client *c)
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(CLIENT_PACKET_FDS * sizeof(int))];
 	} control;
-	struct hw_cmd cmd = {0};
-	struct iovec iov = {&cmd, sizeof(cmd)};
+	struct hw_cmd_pieces packet = {0};
+	const struct hw_cmd *cmd = &packet.cmd;
+	struct iovec iov = {&packet, sizeof(packet)};
 	struct msghdr mh = {.msg_iov = &iov,
 			    .msg_iovlen = 1,
 			    .msg_control = control.bytes,
@@ -391,14 +414,14 @@ static bool read_command(struct client *c)
 		client_doom(c);
 		return false;
 	}
-	status = client_check(&cmd, (size_t)n, num_fds, c->state, c->tool);
+	status = client_check(cmd, (size_t)n, num_fds, c->state, c->tool);
 	if (!status) {
-		client_run(c, &cmd, fd);
+		client_run(c, &packet, fd);
 	} else {
 		struct hw_cmd_resp resp = {.status = status};
 
 		fd_drop_of(fd, c->uid);
-		client_answer(c, cmd.op, cmd.tag, &resp, NULL, 0);
+		client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
 	}
 	return !c->doomed;
 }
@@ -436,7 +459,7 @@ static void detach_next(struct client *c)
 	shard = c->tool ? &c->nic->shard[c->num_attached - 1] : c->shard;
 	msg = msg_new(MSG_DETACH, shard, c);
 	if (msg && !msg_send(msg)) {
-		c->state = CLIENT_DETACHING;
+		client_set_state(c, CLIENT_DETACHING);
 		c->num_outstanding++;
 		return;
 	}
@@ -449,6 +472,7 @@ void client_doom(struct client *c)
 	if (c->doomed)
 		return;
 	c->doomed = true;
+	atomic_store_explicit(&c->over, true, memory_order_relaxed);
 	/* Out of epoll now: it is closed later. */
 	if (c->sock_fd >= 0)
 		epoll_ctl(client_epoll_fd, EPOLL_CTL_DEL, c->sock_fd, NULL);
@@ -470,7 +494,7 @@ void client_msg_back(struct msg *msg)
 	case MSG_ATTACH:
 		client_attach_back(c, msg);
 		if (c->doomed && !c->num_outstanding) {
-			c->state = CLIENT_CONNECTED;
+			client_set_state(c, CLIENT_LIVE);
 			detach_next(c);
 		}
 		break;
@@ -481,7 +505,7 @@ void client_msg_back(struct msg *msg)
 		break;
 	case MSG_DETACH:
 		c->num_attached--;
-		c->state = CLIENT_LIVE;
+		client_set_state(c, CLIENT_LIVE);
 		detach_next(c);
 		break;
 	case MSG_STATS:
@@ -491,6 +515,15 @@ void client_msg_back(struct msg *msg)
 	msg_free(msg);
 	if (!c->doomed && c->paused)
 		set_events(c);
+}
+
+static bool has_other_connection(const struct client *c)
+{
+	for (const struct client *other = client_list; other; other = other->next) {
+		if (other != c && other->uid == c->uid && other->pid == c->pid)
+			return true;
+	}
+	return false;
 }
 
 static void client_free(struct client *c)
@@ -505,8 +538,10 @@ static void client_free(struct client *c)
 	if (c->shard)
 		client_drain_unmap(c->shard);
 	client_xrcd_forget_all(c);
-	if (c->bar)
-		hostmem_unmap(c->bar);
+	if (c->bar_map)
+		hostmem_unmap(c->bar_map);
+	if (!has_other_connection(c))
+		extent_forget_process(c->uid, c->pid);
 	drop_socket(c->sock_fd);
 	close_fd(&c->pid_fd);
 	close_fd(&c->mem_fd);
@@ -533,18 +568,35 @@ void client_reap(void)
 	}
 }
 
+static void memory_failed(struct client *c)
+{
+	atomic_store_explicit(&c->dead, true, memory_order_relaxed);
+}
+
+static void find_failed(void)
+{
+	if (!hostmem_any_failed())
+		return;
+	extent_find_failed(memory_failed);
+	for (struct client *c = client_list; c; c = c->next) {
+		if (c->bar_map && hostmem_failed(c->bar_map))
+			memory_failed(c);
+	}
+}
+
 bool client_sweep(uint64_t now_ns)
 {
 	const uint64_t patience_ns = UINT64_C(1000000000) * CLIENT_UNATTACHED_S;
 	bool waits = false;
 
+	find_failed();
 	for (struct client *c = client_list; c; c = c->next) {
 		if (atomic_load_explicit(&c->dead, memory_order_relaxed) && !c->doomed) {
 			log_error("%s: memory of process %d (%s) failed: it is detached",
 				  c->nic->name, (int)c->pid, c->name);
 			client_doom(c);
 		}
-		if (c->state == CLIENT_CONNECTED && !c->doomed) {
+		if ((c->state == CLIENT_CONNECTED || c->state == CLIENT_OFFERED) && !c->doomed) {
 			if (now_ns - c->connected_ns > patience_ns)
 				client_doom(c);
 			else
@@ -570,10 +622,10 @@ void client_free_all(void)
 
 void client_drain_unmap(struct shard *shard)
 {
-	void *mapping;
+	void *region;
 
-	while (!rte_ring_sc_dequeue(shard->unmap, &mapping)) {
-		hostmem_unmap(mapping);
+	while (!rte_ring_sc_dequeue(shard->unmap, &region)) {
+		extent_region_free(region);
 		shard->num_mappings--;
 	}
 }

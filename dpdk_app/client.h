@@ -16,13 +16,14 @@
 #include "dpdk_app/app.h"
 #include "shared_defs/hw_cmd.h"
 
+struct hostmem;
 struct msg;
 
 enum {
 	CLIENT_OUTSTANDING = 4,   /* commands of one process under way; more wait in its socket */
 	CLIENT_ANSWERS_MAX = 64,  /* answers that it has not read; it is not read meanwhile */
 	CLIENT_MAX_TOTAL = 4096,  /* connections of one weftd */
-	CLIENT_UNATTACHED_S = 10, /* seconds a connection may stay without ATTACH */
+	CLIENT_UNATTACHED_S = 10, /* seconds a connection may stay without ATTACH and START */
 	CLIENT_FDS_MAX = 3,
 };
 
@@ -31,7 +32,8 @@ enum {
 
 enum client_state {
 	CLIENT_CONNECTED, /* ATTACH is awaited */
-	CLIENT_ATTACHING, /* a core works on it */
+	CLIENT_OFFERED,   /* the process has its BAR and maps it: START is awaited */
+	CLIENT_ATTACHING, /* its BAR is sealed, then a core works on it */
 	CLIENT_LIVE,
 	CLIENT_DETACHING, /* MSG_DETACH is on its way; nothing is answered any more */
 };
@@ -75,6 +77,7 @@ struct client {
 	int mem_fd; /* its /proc/self/mem, as it sent it; -1: only mapped memory works */
 	int doorbell_fd;
 	int bar_fd;
+	struct hostmem *bar_map;
 	void *bar;
 	uint64_t bar_bytes;
 	struct control_source socket_source;
@@ -89,9 +92,12 @@ struct client {
 	uint32_t fw_client[CONF_MAX_SHARDS]; /* its number in each shard */
 	int eq_fd[HW_MAX_EQ_PER_CLIENT];     /* -1: no such queue */
 	_Atomic(bool) dead;                  /* its memory failed: to be ended */
+	_Atomic(bool) over;                  /* doomed, as helper threads see it */
 };
 
 /* ---- client.c; control thread */
+
+void client_set_state(struct client *c, enum client_state state);
 
 /* Takes one connection that waits at the NIC's socket; closes it where there is no room. */
 void client_accept(struct nic *nic, int epoll_fd);
@@ -143,13 +149,14 @@ bool client_coalesce_next(struct client *c, struct msg *msg);
 /* ---- client_cmd.c */
 
 /*
- * Is a packet of so many bytes with so many descriptors a command that this state allows?
+ * Is a packet of so many bytes with so many descriptors a command that this state allows? Pieces
+ * (hw_cmd_bytes()) are not looked at.
  * 0 or a positive errno. Pure.
  */
 int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
 		 bool tool) __attribute__((warn_unused_result));
 /* Carries out a checked command; takes fd (-1: none). */
-void client_run(struct client *c, const struct hw_cmd *cmd, int fd);
+void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd);
 /* Answers what came back from a core. */
 void client_cmd_back(struct client *c, struct msg *msg);
 /* The next step of an attach or its end, after a core answered. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands of processes. ATTACH, ALLOC_MEM and CAPTURE are carried out here; the others go
- * to the core of the client's shard. Everything that came over the socket was copied once and
- * is checked here as far as weftd itself depends on it; the firmware checks the rest.
+ * Commands of processes. ATTACH, START, ALLOC_MEM, FREE_MEM and CAPTURE are carried out here; the
+ * others go to the core of the client's shard. Everything that came over the socket was copied once
+ * and is checked here as far as weftd itself depends on it; the firmware checks the rest.
  *
- * Called by client.c on the control thread; calls hostmem.c, capture.c, client_coalesce.c, msg.c.
+ * Control thread. Calls extent.c, hostmem.c, populate.c, capture.c, client_coalesce.c, msg.c.
  * docs/host-interface.md "Commands".
  */
 #include "dpdk_app/client.h"
@@ -19,23 +19,22 @@
 #include <unistd.h>
 
 #include "dpdk_app/capture.h"
+#include "dpdk_app/extent.h"
 #include "dpdk_app/fd_drop.h"
 #include "dpdk_app/fds.h"
-#include "dpdk_app/log.h"
 #include "dpdk_app/hostmem.h"
+#include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
 
 static int check_reg_mr(const struct hw_cmd_reg_mr *reg, uint32_t num_fds)
 {
-	bool memfd = reg->flags & HW_REG_F_MEMFD;
+	bool mapped = reg->flags & HW_REG_F_MAPPED;
 
-	if (reg->flags & ~(uint32_t)HW_REG_F_MEMFD || num_fds != memfd)
+	if (reg->flags & ~(uint32_t)HW_REG_F_MAPPED || num_fds || mapped != (reg->num_pieces != 0))
 		return EINVAL;
 	if (!reg->bytes || reg->bytes > HW_MAX_MR_BYTES)
 		return EINVAL;
 	if (reg->addr > UINT64_MAX - reg->bytes || reg->iova > UINT64_MAX - reg->bytes)
-		return EINVAL;
-	if (memfd && reg->memfd_offset > INT64_MAX - reg->bytes)
 		return EINVAL;
 	return 0;
 }
@@ -62,7 +61,7 @@ static bool tool_may(uint32_t op)
 int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
 		 bool tool)
 {
-	if (bytes != sizeof(*cmd))
+	if (bytes < sizeof(*cmd) || bytes != hw_cmd_bytes(cmd))
 		return EMSGSIZE;
 	if (cmd->op == 0 || cmd->op >= HW_CMD_OPS)
 		return EOPNOTSUPP;
@@ -75,10 +74,14 @@ int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum 
 			return EINVAL;
 		return check_attach_fds(cmd->u.attach.flags, num_fds);
 	}
+	if (cmd->op == HW_CMD_START && state == CLIENT_OFFERED)
+		return num_fds ? EINVAL : 0;
 	if (state != CLIENT_LIVE)
 		return ENOTCONN;
 	if (tool && !tool_may(cmd->op))
 		return EPERM;
+	if (cmd->op == HW_CMD_START)
+		return EISCONN;
 	if (cmd->op == HW_CMD_REG_MR)
 		return check_reg_mr(&cmd->u.reg_mr, num_fds);
 	if (cmd->op == HW_CMD_OPEN_XRCD)
@@ -93,17 +96,17 @@ static void answer_status(struct client *c, const struct hw_cmd *cmd, int status
 	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
 }
 
-/* ---- ATTACH */
+/* ---- ATTACH, START */
 
 static int make_bar(struct client *c)
 {
 	int err = hostmem_create("weft-bar", CLIENT_BAR_BYTES, &c->bar_fd);
 
+	if (!err)
+		err = hostmem_map(c->bar_fd, CLIENT_BAR_BYTES, &c->bar_map);
 	if (err)
 		return err;
-	err = hostmem_map(c, c->bar_fd, 0, CLIENT_BAR_BYTES, true, &c->bar);
-	if (err)
-		return err;
+	c->bar = hostmem_start(c->bar_map);
 	c->bar_bytes = CLIENT_BAR_BYTES;
 	c->doorbell_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	c->eq_fd[0] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -111,14 +114,14 @@ static int make_bar(struct client *c)
 }
 
 /* A tool attaches to every shard, since it asks each; a process to one. */
-static int send_attach(struct client *c)
+static struct msg *attach_msg(struct client *c)
 {
 	const struct conf_quota *quota = &c->nic->app->conf.quota;
 	struct shard *shard = c->tool ? &c->nic->shard[c->num_attached] : c->shard;
 	struct msg *msg = msg_new(MSG_ATTACH, shard, c);
 
 	if (!msg)
-		return -ENOMEM;
+		return NULL;
 	msg->params = (struct fw_client_params){
 	    .bar = c->bar,
 	    .bar_bytes = c->bar_bytes,
@@ -136,6 +139,15 @@ static int send_attach(struct client *c)
 	    .max_eq = quota->eq,
 	};
 	memcpy(msg->params.name, c->name, sizeof(c->name));
+	return msg;
+}
+
+static int send_attach(struct client *c)
+{
+	struct msg *msg = attach_msg(c);
+
+	if (!msg)
+		return -ENOMEM;
 	if (msg_send(msg)) {
 		msg_free(msg);
 		return -EAGAIN;
@@ -160,6 +172,15 @@ static struct shard *choose_shard(struct nic *nic, uint32_t flags)
 			number = nic->next_shard++ % num_io;
 	}
 	return number < nic->num_shards ? &nic->shard[number] : NULL;
+}
+
+static void offer_bar(struct client *c, const struct hw_cmd *cmd)
+{
+	int fd[CLIENT_FDS_MAX] = {c->bar_fd, c->doorbell_fd, c->eq_fd[0]};
+	struct hw_cmd_resp resp = {.u.attach.bar_bytes = c->bar_bytes};
+
+	client_set_state(c, CLIENT_OFFERED);
+	client_answer(c, cmd->op, cmd->tag, &resp, fd, CLIENT_FDS_MAX);
 }
 
 static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
@@ -188,22 +209,68 @@ static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 		if (*p < ' ' || *p > '~')
 			*p = '?';
 	}
-	if (!c->tool)
-		err = make_bar(c);
-	if (!err)
-		err = send_attach(c);
+	err = c->tool ? send_attach(c) : make_bar(c);
 	if (err) {
 		answer_status(c, cmd, -err);
 		client_doom(c);
 		return;
 	}
+	if (!c->tool) {
+		offer_bar(c, cmd);
+		return;
+	}
 	c->attach_tag = cmd->tag;
-	c->state = CLIENT_ATTACHING;
+	client_set_state(c, CLIENT_ATTACHING);
+}
+
+/*
+ * A message whose memory had to be made ready goes to the core, or comes back as if from there.
+ * The client is not freed meanwhile: the message counts as under way.
+ */
+static void prepared(struct populate_job *job, void *arg)
+{
+	struct msg *msg = arg;
+	int err = job->status;
+
+	if (msg->region)
+		extent_region_ready(msg->region, !err);
+	if (!err && msg->client->doomed)
+		err = -ECANCELED;
+	if (!err)
+		err = msg_send(msg);
+	if (!err)
+		return;
+	msg->resp.status = -err;
+	client_msg_back(msg);
+}
+
+static void prepare_memory(struct client *c, struct msg *msg)
+{
+	msg->job.over = &c->over;
+	msg->job.done = prepared;
+	msg->job.arg = msg;
+	c->num_outstanding++;
+	populate_start(&msg->job);
+}
+
+/* The process has mapped its BAR: from now on no mapping of it can be made, nor a hole. */
+static void run_start(struct client *c, const struct hw_cmd *cmd)
+{
+	struct msg *msg = attach_msg(c);
+
+	if (!msg) {
+		answer_status(c, cmd, ENOMEM);
+		return;
+	}
+	c->attach_tag = cmd->tag;
+	client_set_state(c, CLIENT_ATTACHING);
+	msg->job = (struct populate_job){.uid = c->uid, .fd = {c->bar_fd}, .num_fds = 1};
+	prepare_memory(c, msg);
 }
 
 void client_attach_back(struct client *c, struct msg *msg)
 {
-	int fd[CLIENT_FDS_MAX] = {c->bar_fd, c->doorbell_fd, c->eq_fd[0]};
+	uint32_t op = c->tool ? HW_CMD_ATTACH : HW_CMD_START;
 	int err = msg->resp.status;
 
 	if (!err) {
@@ -218,36 +285,28 @@ void client_attach_back(struct client *c, struct msg *msg)
 		return; /* client.c detaches it */
 	msg->resp.status = err;
 	if (err) {
-		client_answer(c, HW_CMD_ATTACH, c->attach_tag, &msg->resp, NULL, 0);
+		client_answer(c, op, c->attach_tag, &msg->resp, NULL, 0);
 		client_doom(c);
 		return;
 	}
-	c->state = CLIENT_LIVE;
-	client_answer(c, HW_CMD_ATTACH, c->attach_tag, &msg->resp, fd,
-		      c->tool ? 0 : CLIENT_FDS_MAX);
-	/* Mapped here and sent there: nobody needs the descriptor any more. */
+	client_set_state(c, CLIENT_LIVE);
+	client_answer(c, op, c->attach_tag, &msg->resp, NULL, 0);
+	/* Mapped here and there, and sealed: nobody needs the descriptor any more. */
 	if (c->bar_fd >= 0)
 		close(c->bar_fd);
 	c->bar_fd = -1;
 	log_verbose("%s: process %d (%s) attached", c->nic->name, (int)c->pid, c->name);
 }
 
-/* ---- ALLOC_MEM, CAPTURE, COALESCE */
+/* ---- ALLOC_MEM, FREE_MEM, CAPTURE, COALESCE */
 
 static void run_alloc_mem(struct client *c, const struct hw_cmd *cmd)
 {
-	uint64_t bytes = cmd->u.alloc_mem.bytes;
 	struct hw_cmd_resp resp = {0};
 	int fd = -1;
 
-	if (!bytes || bytes > HW_MAX_MR_BYTES) {
-		answer_status(c, cmd, EINVAL);
-		return;
-	}
-	resp.status = -hostmem_create("weft-mem", bytes, &fd);
+	resp.status = extent_new(c, &cmd->u.alloc_mem, &resp.u.alloc_mem.key, &fd);
 	client_answer(c, cmd->op, cmd->tag, &resp, &fd, resp.status ? 0 : 1);
-	if (fd >= 0)
-		close(fd);
 }
 
 static void run_capture(struct client *c, const struct hw_cmd *cmd)
@@ -284,29 +343,42 @@ static int check_unmapped(const struct client *c)
 	return c->mem_fd < 0 ? EPERM : 0;
 }
 
-/* Maps the memory that came with REG_MR. 0 or a positive errno. */
-static int map_mr(struct client *c, struct msg *msg, int fd)
+/* Maps the memory that REG_MR names. 0 or a positive errno. */
+static int map_mr(struct client *c, struct msg *msg, const struct hw_mem_piece *piece)
 {
 	const struct hw_cmd_reg_mr *reg = &msg->cmd.u.reg_mr;
-	const uint32_t writes =
-	    HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_ATOMIC;
 	int err;
 
-	if (!(reg->flags & HW_REG_F_MEMFD))
-		return check_unmapped(c);
 	client_drain_unmap(c->shard);
 	/* The firmware gives mappings back through a ring that must never be full. */
 	if (c->shard->num_mappings >= HW_MAX_MR)
 		return ENOMEM;
-	err = hostmem_check(fd, reg->memfd_offset, reg->bytes);
-	if (!err)
-		err = hostmem_map(c, fd, reg->memfd_offset, reg->bytes, reg->access & writes,
-				  &msg->aux.mapping);
+	err = extent_region_new(c, reg, piece, &msg->region, &msg->job);
 	if (err)
-		return -err;
+		return err;
+	msg->aux.mapping = extent_region_start(msg->region);
+	msg->aux.handle = msg->region;
 	msg->aux.map_bytes = reg->bytes;
 	c->shard->num_mappings++;
 	return 0;
+}
+
+static void run_reg_mapped(struct client *c, const struct hw_cmd_pieces *packet)
+{
+	struct msg *msg = msg_new(MSG_CMD, c->shard, c);
+	int status = ENOMEM;
+
+	if (msg) {
+		msg->cmd = packet->cmd;
+		msg->tag = packet->cmd.tag;
+		status = map_mr(c, msg, packet->piece);
+	}
+	if (!status) {
+		prepare_memory(c, msg);
+		return;
+	}
+	msg_free(msg);
+	answer_status(c, &packet->cmd, status);
 }
 
 /*
@@ -332,8 +404,9 @@ static int name_file(const struct client *c, struct hw_cmd_open_xrcd *open, int 
 
 static int prepare(struct client *c, struct msg *msg, int fd)
 {
+	/* What is mapped was prepared by run_reg_mapped(). */
 	if (msg->cmd.op == HW_CMD_REG_MR)
-		return map_mr(c, msg, fd);
+		return check_unmapped(c);
 	if (msg->cmd.op == HW_CMD_OPEN_XRCD) {
 		int err = name_file(c, &msg->cmd.u.open_xrcd, fd);
 
@@ -357,8 +430,8 @@ static void unprepare(const struct client *c, struct msg *msg)
 
 	if (msg->noted)
 		client_xrcd_opened(c, &msg->cmd.u.open_xrcd, &failed);
-	if (msg->aux.mapping) {
-		hostmem_unmap(msg->aux.mapping);
+	if (msg->region) {
+		extent_region_free(msg->region);
 		msg->shard->num_mappings--;
 	}
 	if (msg->event_fd >= 0)
@@ -403,19 +476,26 @@ static void run_forward(struct client *c, const struct hw_cmd *cmd, int fd)
 	answer_status(c, cmd, status);
 }
 
-void client_run(struct client *c, const struct hw_cmd *cmd, int fd)
+void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd)
 {
+	const struct hw_cmd *cmd = &packet->cmd;
+
 	if (cmd->op == HW_CMD_ATTACH)
 		run_attach(c, cmd, fd);
+	else if (cmd->op == HW_CMD_START)
+		run_start(c, cmd);
 	else if (cmd->op == HW_CMD_ALLOC_MEM)
 		run_alloc_mem(c, cmd);
+	else if (cmd->op == HW_CMD_FREE_MEM)
+		answer_status(c, cmd, extent_free(c, cmd->u.free_mem.key));
+	else if (cmd->op == HW_CMD_REG_MR && cmd->u.reg_mr.flags & HW_REG_F_MAPPED)
+		run_reg_mapped(c, packet);
 	else if (cmd->op == HW_CMD_CAPTURE)
 		run_capture(c, cmd);
 	else if (cmd->op == HW_CMD_COALESCE || cmd->op == HW_CMD_VECTOR)
 		run_coalesce(c, cmd);
 	else
 		run_forward(c, cmd, fd);
-	/* A mapping needs no descriptor. */
 	fd_drop_of(fd, c->uid);
 }
 

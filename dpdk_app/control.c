@@ -22,6 +22,7 @@
 #include "dpdk_app/link.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
+#include "dpdk_app/populate.h"
 #include "dpdk_app/watchdog.h"
 #include "dpdk_app/wire.h"
 
@@ -128,6 +129,7 @@ static void control_drain(struct app *app)
 		else
 			msg_free(msg);
 	}
+	populate_drain();
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		struct nic *nic = &app->nic[i];
 		const struct capture *capture = atomic_load(&nic->capture);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum fds_use {
-	FDS_EVENTS = 1,  /* eventfds of event queues */
+	FDS_EVENTS = 1,  /* eventfds of event queues, memfds that are not sealed yet */
 	FDS_CLIENTS = 2, /* connections of processes */
 	FDS_PORTS = 3,   /* ports of TCP that are kept from the kernel's programs */
 };

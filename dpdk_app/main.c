@@ -29,6 +29,7 @@
 #include "dpdk_app/msg.h"
 #include "dpdk_app/nic.h"
 #include "dpdk_app/notify.h"
+#include "dpdk_app/populate.h"
 #include "dpdk_app/privilege.h"
 #include "dpdk_app/sandbox.h"
 #include "dpdk_app/telemetry.h"
@@ -155,6 +156,8 @@ static int serve(struct app *app)
 	if (!err)
 		err = give_up_rights(app);
 	if (!err)
+		err = populate_init(app);
+	if (!err)
 		err = start_cores(app);
 	running = !err;
 	if (!err) {
@@ -165,6 +168,7 @@ static int serve(struct app *app)
 	if (running) {
 		control_stop_cores(app);
 		rte_eal_mp_wait_lcore();
+		populate_end();
 		control_drop_messages(app);
 	}
 	client_free_all();

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "dpdk_app/app.h"
+#include "dpdk_app/extent.h"
+#include "dpdk_app/populate.h"
 #include "shared_defs/hw_cmd.h"
 
 enum {
@@ -51,6 +53,8 @@ struct msg {
 	int event_fd; /* CREATE_EQ: the eventfd to use; -1 */
 	int old_fd;   /* DESTROY_EQ: the one no longer used, to be closed; -1 */
 	bool noted;   /* OPEN_XRCD: client_xrcd_opened() is to follow */
+	struct extent_region *region; /* REG_MR of mapped memory; the firmware's once it is made */
+	struct populate_job job;      /* before the core gets it */
 	struct msg_stats *stats;
 	/* Called on the control thread when it comes back, instead of client.c. */
 	void (*answered)(struct msg *msg, void *arg);

@@ -24,7 +24,7 @@ enum {
 enum {
 	/*
 	 * The NIC reads the process's memory directly, or it is this process: nothing is moved
-	 * onto shared pages, REG_MR never carries a descriptor, weft_alloc() gives plain memory.
+	 * onto shared pages, REG_MR never names an extent, weft_alloc() gives plain memory.
 	 */
 	WEFT_CHAN_F_NO_MEMFD = 0x01,
 };
@@ -38,7 +38,7 @@ struct weft_chan_ops {
 	uint32_t flags; /* WEFT_CHAN_F_* */
 
 	/*
-	 * Sends one command and waits for its answer. fd_in goes with it (-1: none; stays the
+	 * Sends one command (hw_cmd_bytes() of them) and waits for its answer. fd_in goes with it (-1: none; stays the
 	 * caller's). Descriptors of the answer go to fds_out in the order that hw_cmd.h
 	 * names, the rest is set to -1; they become the caller's. 0: resp is filled, and
 	 * resp->status is the NIC's verdict. -EIO: the NIC is gone. cmd->tag is the

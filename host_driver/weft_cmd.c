@@ -96,7 +96,7 @@ static bool sock_send(int fd, const struct hw_cmd *cmd, int fd_in)
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)cmd, .iov_len = sizeof(*cmd)};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)cmd, .iov_len = hw_cmd_bytes(cmd)};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
 
@@ -115,7 +115,7 @@ static bool sock_send(int fd, const struct hw_cmd *cmd, int fd_in)
 	do {
 		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(*cmd);
+	return n == (ssize_t)iov.iov_len;
 }
 
 /* Hands an answer to the thread that waits for it. Under sock->lock. */

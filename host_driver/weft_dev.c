@@ -242,8 +242,6 @@ static struct weft_ctx *ctx_new(const struct weft_chan_ops *ops, void *chan, con
 
 static int map_bar(struct weft_ctx *ctx, const struct hw_resp_attach *attach, int fd)
 {
-	const struct hw_bar_header *header;
-
 	if (attach->bar_bytes < HW_BAR_DYNAMIC || attach->bar_bytes % HW_BAR_PAGE_BYTES)
 		return -EPROTO;
 	if (ctx->ops->map_bar) {
@@ -258,7 +256,22 @@ static int map_bar(struct weft_ctx *ctx, const struct hw_resp_attach *attach, in
 		}
 	}
 	ctx->bar_bytes = attach->bar_bytes;
-	header = ctx->bar;
+	return 0;
+}
+
+/* The BAR is sealed and becomes the NIC's. */
+static int start(struct weft_ctx *ctx, struct hw_resp_attach *attach)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_START};
+	const struct hw_bar_header *header = ctx->bar;
+	struct hw_cmd_resp resp;
+	int rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
+
+	if (rc < 0)
+		return rc;
+	*attach = resp.u.attach;
+	if (attach->bar_bytes != ctx->bar_bytes)
+		return -EPROTO;
 	if (header->magic != HW_BAR_MAGIC || header->version != HW_BAR_VERSION)
 		return -EPROTO;
 	ctx->db_ring = (uint32_t *)(void *)((char *)ctx->bar + HW_BAR_DB_RING);
@@ -308,7 +321,7 @@ static int attach_command(struct weft_ctx *ctx, struct hw_cmd_resp *resp, int *f
 	return rc;
 }
 
-/* ATTACH, the BAR, EQ 0, QUERY_DEVICE. */
+/* ATTACH, the BAR, START, EQ 0, QUERY_DEVICE. */
 static int attach(struct weft_ctx *ctx)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_QUERY_DEVICE};
@@ -323,6 +336,8 @@ static int attach(struct weft_ctx *ctx)
 	if (!ctx->tool) {
 		ctx->doorbell_fd = fds[1];
 		rc = map_bar(ctx, &resp.u.attach, fds[0]);
+		if (rc == 0)
+			rc = start(ctx, &resp.u.attach);
 		eq_offset = (uint64_t)resp.u.attach.eq0_offset_pages * HW_BAR_PAGE_BYTES;
 		if (rc == 0)
 			rc = weft_eq_init(ctx, &ctx->async_eq, 0, resp.u.attach.eq0_entries,

@@ -166,6 +166,7 @@ static void forget_memory(void)
 	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = next) {
 		next = pos->next;
 		e = weft_container_of(pos, struct weft_extent, node);
+		weft_mem_forked(e);
 		close(e->fd);
 		/* Regions of dead contexts still point at it. */
 		weft_link_init(&e->node);

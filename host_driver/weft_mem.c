@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What kind of memory is being registered, and the table of shared extents.
+ * What kind of memory is being registered, and the table of shared extents. Calls weft_maps.c,
+ * weft_move.c and, for memfds, the channel (ALLOC_MEM, FREE_MEM). docs/host-interface.md "Memory"
+ * has the rules.
  *
- * Called by weft_mr.c and weft_alloc.c; calls weft_maps.c, weft_move.c and, for memfds, the
- * channel (ALLOC_MEM). docs/host-interface.md "Memory" has the rules.
+ * Once a part of an extent is registered weftd seals its memfd: no mapping that can be written can
+ * be made of it from then on, but for copies of one that there is, of which mremap(2) makes one when
+ * the old size is 0. So an extent that may grow has an anchor, a page of it that stays mapped. It
+ * cannot be accessed, and no userfaultfd watches it, as copies would be watched as well.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "host_driver/weft_mem.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
 
 enum {
 	WEFT_EXTENTS_MAX = 4096,
@@ -69,10 +79,11 @@ int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
 	extent = calloc(1, sizeof(*extent));
 	if (!extent)
 		return -ENOMEM;
-	cmd.u.alloc_mem.bytes = bytes + slack_bytes;
+	cmd.u.alloc_mem.bytes = bytes;
+	cmd.u.alloc_mem.slack_bytes = slack_bytes;
 	rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
 	if (rc < 0 && slack_bytes) {
-		cmd.u.alloc_mem.bytes = bytes;
+		cmd.u.alloc_mem.slack_bytes = 0;
 		rc = weft_ctx_command(ctx, &cmd, -1, &resp, fds);
 	}
 	if (rc == 0 && (fds[0] < 0 || fstat(fds[0], &st) < 0 || (uint64_t)st.st_size < bytes)) {
@@ -88,7 +99,14 @@ int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
 	extent->dev_major = major(st.st_dev);
 	extent->dev_minor = minor(st.st_dev);
 	extent->inode = st.st_ino;
+	extent->key = resp.u.alloc_mem.key;
 	extent->bytes = bytes;
+	if (cmd.u.alloc_mem.slack_bytes)
+		extent->anchor =
+		    mmap(NULL, page_bytes(), PROT_NONE, MAP_SHARED, extent->fd, 0);
+	/* Without it the extent cannot grow. */
+	if (extent->anchor == MAP_FAILED)
+		extent->anchor = NULL;
 	extent->refs = 1;
 	weft_link_add(&weft_global.extents, &extent->node);
 	*out = extent;
@@ -106,9 +124,32 @@ struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma)
 		e = weft_container_of(pos, struct weft_extent, node);
 		if (e->inode == vma->inode && e->dev_major == vma->dev_major &&
 		    e->dev_minor == vma->dev_minor)
-			return e;
+			return vma->start == (uintptr_t)e->anchor ? NULL : e;
 	}
 	return NULL;
+}
+
+/* weftd lets go of it, too. Its own connection may be closed by now: any to the same weftd does. */
+static void give_back(const struct weft_extent *extent)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_FREE_MEM, .u.free_mem.key = extent->key};
+	struct hw_cmd_resp resp;
+	struct weft_link *pos;
+	struct weft_ctx *ctx;
+
+	for (pos = weft_global.contexts.next; pos != &weft_global.contexts; pos = pos->next) {
+		ctx = weft_container_of(pos, struct weft_ctx, node);
+		if (!ctx->tool && !(ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD) &&
+		    weft_ctx_command(ctx, &cmd, -1, &resp, NULL) == 0)
+			return;
+	}
+}
+
+void weft_mem_forked(struct weft_extent *extent)
+{
+	if (extent->anchor)
+		munmap(extent->anchor, page_bytes());
+	extent->anchor = NULL;
 }
 
 static bool mark_seen(const struct weft_vma *vma, void *arg)
@@ -141,7 +182,10 @@ void weft_mem_collect(void)
 		if (e->refs || e->seen)
 			continue;
 		weft_link_del(&e->node);
+		if (e->anchor)
+			munmap(e->anchor, page_bytes());
 		close(e->fd);
+		give_back(e);
 		free(e);
 	}
 }
@@ -265,17 +309,30 @@ static bool moving_is_off(void)
 	return env && strcmp(env, "process_vm") == 0;
 }
 
+/* weft_move_pages(), and what is left of the window goes. */
+static uint64_t move_through(uint8_t *window, bool zero, uint64_t start, uint64_t bytes)
+{
+	uint64_t moved = weft_move_pages(window, zero, start, start + bytes);
+
+	if (moved < bytes)
+		munmap(window + moved, bytes - moved);
+	return moved;
+}
+
 /* Moves the range; on failure *look keeps no extent. */
 static void move(struct weft_ctx *ctx, struct weft_mem_look *look)
 {
+	uint64_t bytes = look->end - look->start, moved = 0;
 	struct weft_extent *extent;
-	uint64_t moved;
+	uint8_t *window;
 
 	if (moving_is_off() || own_pages(look) || under_process_vm(look) ||
-	    weft_mem_new(ctx, look->end - look->start, WEFT_EXTENT_SLACK_BYTES, &extent) < 0)
+	    weft_mem_new(ctx, bytes, WEFT_EXTENT_SLACK_BYTES, &extent) < 0)
 		return;
-	moved = weft_move_pages(extent->fd, 0, look->start, look->end);
-	if (moved == look->end - look->start) {
+	window = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, extent->fd, 0);
+	if (window != MAP_FAILED)
+		moved = move_through(window, true, look->start, bytes);
+	if (moved == bytes) {
 		look->extent = extent;
 		look->offset = 0;
 		return;
@@ -304,6 +361,20 @@ static bool look_for_piece(const struct weft_vma *vma, void *arg)
 	return !piece->mapped;
 }
 
+/* A mapping of [offset, offset + bytes) of a sealed extent. NULL: the kernel refuses. */
+static uint8_t *copy_mapping(const struct weft_extent *extent, uint64_t offset, uint64_t bytes)
+{
+	uint8_t *whole = mremap(extent->anchor, 0, offset + bytes, MREMAP_MAYMOVE);
+
+	if (whole == MAP_FAILED)
+		return NULL;
+	munmap(whole, offset);
+	if (mprotect(whole + offset, bytes, PROT_READ | PROT_WRITE) == 0)
+		return whole + offset;
+	munmap(whole + offset, bytes);
+	return NULL;
+}
+
 /*
  * The range begins in an extent and ends beyond: what follows is moved behind it on the same
  * memfd, so that the whole is one piece. That needs the memfd's slack, and nobody there: no
@@ -318,17 +389,15 @@ static void grow(struct weft_mem_look *look)
 				       .offset = look->offset + (rest.start - look->start),
 				       .bytes = rest.end - rest.start};
 	struct stat st;
+	uint8_t *window;
 
-	if (moving_is_off() || own_pages(&rest) || under_process_vm(&rest) ||
+	if (moving_is_off() || own_pages(&rest) || under_process_vm(&rest) || !extent->anchor ||
 	    extent->used_bytes > piece.offset || fstat(extent->fd, &st) < 0 ||
 	    (uint64_t)st.st_size < piece.offset + piece.bytes ||
 	    weft_maps_walk(look_for_piece, &piece) < 0 || piece.mapped)
 		return;
-	/* What was there once is not what the pages hold that were never written. */
-	if (fallocate(extent->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece.offset,
-		      (off_t)piece.bytes) < 0)
-		return;
-	if (weft_move_pages(extent->fd, piece.offset, rest.start, rest.end) != piece.bytes)
+	window = copy_mapping(extent, piece.offset, piece.bytes);
+	if (!window || move_through(window, false, rest.start, piece.bytes) != piece.bytes)
 		return;
 	if (extent->bytes < piece.offset + piece.bytes)
 		extent->bytes = piece.offset + piece.bytes;
@@ -376,6 +445,10 @@ int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool wr
 	} else if (look.head && look.rest_movable) {
 		grow(&look);
 	}
+	/* The process's own pages, in its cgroup. Without them weftd refuses, and process_vm it is. */
+	if (look.extent)
+		(void)madvise((void *)(uintptr_t)look.start, look.end - look.start,
+			      look.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	use(look.extent, look.offset + (look.end - look.start));
 	*extent = look.extent;
 	*offset = look.offset + (addr - look.start);

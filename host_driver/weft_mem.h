@@ -19,6 +19,8 @@ struct weft_extent {
 	uint32_t dev_major;
 	uint32_t dev_minor;
 	uint64_t inode;
+	uint64_t key;   /* what weftd knows it by */
+	uint8_t *anchor; /* a page of it, mapped for nobody's use: see weft_mem.c; or NULL */
 	uint64_t bytes;
 	uint64_t used_bytes; /* how far memory regions have reached since it was idle */
 	uint32_t refs;       /* memory regions */
@@ -26,7 +28,8 @@ struct weft_extent {
 };
 
 /*
- * Looks at memory that is to be registered; moves it onto shared pages where it can be. 0
+ * Looks at memory that is to be registered; moves it onto shared pages where it can be, and has
+ * them be there: weftd takes no pages that nobody has touched. 0
  * with *extent (a reference is taken) and *offset of addr in its memfd, or with *extent NULL: to be
  * reached through process_vm. -EFAULT: not there, or not writable although write is set.
  */
@@ -42,7 +45,7 @@ void weft_mem_detach(struct weft_extent *extent);
 int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
 		 struct weft_extent **extent);
 
-/* The extent that a mapping belongs to, or NULL. */
+/* The extent that a mapping belongs to, or NULL. An anchor is nobody's. */
 struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma);
 
 /* weft_alloc.c, in a child of fork: what the pool holds is the parent's; nothing new comes of it.
@@ -52,12 +55,16 @@ void weft_alloc_forked(void);
 /* Closes the memfds that have neither mapping nor region any more. */
 void weft_mem_collect(void);
 
+/* In a child of fork: the anchors are the parent's memory. */
+void weft_mem_forked(struct weft_extent *extent);
+
 /*
- * weft_move.c: moves [start, end), pages of private anonymous writable memory, onto a memfd
- * from offset on, where it is zero, other threads writing to them or not. Returns how many bytes
- * were moved, from start on; less than all when the kernel refused at some point. The rest is as it
- * was.
+ * weft_move.c: moves [start, end), pages of private anonymous writable memory, onto shared pages,
+ * other threads writing to them or not. window is a mapping of those, as long, that nobody uses;
+ * zero: they hold nothing. The window's mapping takes the place of the pages. Returns how many
+ * bytes were moved, from start on; less than all when the kernel refused at some point. The rest,
+ * of the pages and of the window, is as it was.
  */
-uint64_t weft_move_pages(int memfd, uint64_t offset, uint64_t start, uint64_t end);
+uint64_t weft_move_pages(uint8_t *window, bool zero, uint64_t start, uint64_t end);
 
 #endif /* WEFT_MEM_H */

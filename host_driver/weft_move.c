@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moving pages of the process onto a memfd in place, without stopping anybody.
+ * Moving pages of the process onto shared pages in place, without stopping anybody.
  *
- * Called by weft_mem.c. Per chunk: userfaultfd write-protects the pages, so that whoever writes
- * to them waits; their content is written to the memfd; the memfd is mapped over them; the
- * waiters are woken and go on in the new pages (userfaultfd(2), ioctl_userfaultfd(2)).
+ * Per chunk: userfaultfd write-protects the pages, so that whoever writes to them waits; their
+ * content is copied through a second mapping of the shared pages, the window; mremap(2) puts that
+ * mapping in their place; the waiters are woken and go on in the new pages (userfaultfd(2),
+ * ioctl_userfaultfd(2)).
  *
  * Between protecting and mapping this thread must not write to the pages itself, so no
  * function is called there that could take a lock or allocate: raw system calls only. Without the
@@ -112,43 +113,28 @@ WEFT_PLAIN static bool is_zero(uint64_t page)
 	return true;
 }
 
-WEFT_PLAIN static bool write_all(int memfd, uint64_t from, uint64_t bytes, uint64_t offset)
+/* volatile: or it would become a call of memcpy(), which AddressSanitizer has replaced. */
+WEFT_PLAIN static void copy_page(uint8_t *to, uint64_t page)
 {
-	long n;
+	const weft_any_u64 *from = (const weft_any_u64 *)(uintptr_t)page;
+	volatile weft_any_u64 *word = (volatile weft_any_u64 *)(void *)to;
 
-	while (bytes) {
-		n = syscall(SYS_pwrite64, memfd, from, bytes, offset);
-		if (n <= 0)
-			return false;
-		from += (uint64_t)n;
-		offset += (uint64_t)n;
-		bytes -= (uint64_t)n;
-	}
-	return true;
+	for (unsigned i = 0; i < WEFT_MOVE_PAGE_BYTES / sizeof(*from); i++)
+		word[i] = from[i];
 }
 
-/* Writes what is not zero to the memfd, which is zero where nothing was written. */
-WEFT_PLAIN static bool copy_out(int memfd, uint64_t start, uint64_t end, uint64_t offset)
+/* Into the window; zero: where nothing was written it is zero. */
+WEFT_PLAIN static void copy_out(uint8_t *window, bool zero, uint64_t start, uint64_t end)
 {
-	uint64_t at = start, run;
-
-	while (at < end) {
-		if (is_zero(at)) {
-			at += WEFT_MOVE_PAGE_BYTES;
-			continue;
-		}
-		run = at;
-		while (at < end && !is_zero(at))
-			at += WEFT_MOVE_PAGE_BYTES;
-		if (!write_all(memfd, run, at - run, offset + (run - start)))
-			return false;
+	for (uint64_t at = start; at < end; at += WEFT_MOVE_PAGE_BYTES) {
+		if (!zero || !is_zero(at))
+			copy_page(window + (at - start), at);
 	}
-	return true;
 }
 
 /* Moves one chunk. False: it is as it was. */
-WEFT_PLAIN static bool move_chunk(int uffd, int memfd, uint64_t start, uint64_t end,
-				  uint64_t offset)
+WEFT_PLAIN static bool move_chunk(int uffd, uint8_t *window, bool zero, uint64_t start,
+				  uint64_t end)
 {
 	struct uffdio_writeprotect protect = {
 	    .range = {.start = start, .len = end - start},
@@ -163,9 +149,9 @@ WEFT_PLAIN static bool move_chunk(int uffd, int memfd, uint64_t start, uint64_t 
 	} while (rc < 0 && errno == EAGAIN);
 	if (rc < 0)
 		return false;
-	moved = copy_out(memfd, start, end, offset) &&
-		syscall(SYS_mmap, start, end - start, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_FIXED, memfd, offset) == (long)start;
+	copy_out(window, zero, start, end);
+	moved = syscall(SYS_mremap, window, end - start, end - start,
+			MREMAP_MAYMOVE | MREMAP_FIXED, start) == (long)start;
 	if (!moved) {
 		protect.mode = 0;
 		do {
@@ -177,20 +163,20 @@ WEFT_PLAIN static bool move_chunk(int uffd, int memfd, uint64_t start, uint64_t 
 	return moved;
 }
 
-WEFT_PLAIN static uint64_t move_range(int uffd, int memfd, uint64_t offset, uint64_t start,
+WEFT_PLAIN static uint64_t move_range(int uffd, uint8_t *window, bool zero, uint64_t start,
 				      uint64_t end)
 {
 	uint64_t at, to;
 
 	for (at = start; at < end; at = to) {
 		to = end - at > WEFT_MOVE_CHUNK_BYTES ? at + WEFT_MOVE_CHUNK_BYTES : end;
-		if (!move_chunk(uffd, memfd, at, to, offset + (at - start)))
+		if (!move_chunk(uffd, window + (at - start), zero, at, to))
 			break;
 	}
 	return at - start;
 }
 
-WEFT_PLAIN uint64_t weft_move_pages(int memfd, uint64_t offset, uint64_t start, uint64_t end)
+WEFT_PLAIN uint64_t weft_move_pages(uint8_t *window, bool zero, uint64_t start, uint64_t end)
 {
 	struct uffdio_register reg = {
 	    .range = {.start = start, .len = end - start},
@@ -210,7 +196,7 @@ WEFT_PLAIN uint64_t weft_move_pages(int memfd, uint64_t offset, uint64_t start, 
 	if (ioctl(uffd, UFFDIO_REGISTER, &reg) == 0 &&
 	    (unpopulated ||
 	     madvise((void *)(uintptr_t)start, end - start, MADV_POPULATE_READ) == 0))
-		moved = move_range(uffd, memfd, offset, start, end);
+		moved = move_range(uffd, window, zero, start, end);
 	/* Closing lifts what protection is left and wakes whoever waits. */
 	close(uffd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -55,31 +55,34 @@ int weft_dealloc_pd(struct weft_pd *pub)
 	return 0;
 }
 
-/* Tells the NIC. With a memfd that it does not want, once more without. */
+/* Tells the NIC. With an extent that it does not want, once more without. */
 static int reg_command(struct weft_ctx *ctx, struct weft_mr_obj *mr, uint64_t iova, int access,
-		       uint64_t memfd_offset)
+		       uint64_t extent_offset)
 {
-	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
+	struct hw_cmd_pieces packet = {.cmd.op = HW_CMD_REG_MR};
+	struct hw_cmd_reg_mr *reg = &packet.cmd.u.reg_mr;
 	struct hw_cmd_resp resp;
 	int rc;
 
-	cmd.u.reg_mr.addr = (uint64_t)(uintptr_t)mr->pub.addr;
-	cmd.u.reg_mr.bytes = mr->pub.bytes;
-	cmd.u.reg_mr.iova = iova;
-	cmd.u.reg_mr.pd = mr->pub.pd->handle;
-	cmd.u.reg_mr.access = (uint32_t)access;
+	reg->addr = (uint64_t)(uintptr_t)mr->pub.addr;
+	reg->bytes = mr->pub.bytes;
+	reg->iova = iova;
+	reg->pd = mr->pub.pd->handle;
+	reg->access = (uint32_t)access;
 	if (mr->extent) {
-		cmd.u.reg_mr.flags = HW_REG_F_MEMFD;
-		cmd.u.reg_mr.memfd_offset = memfd_offset;
-		rc = weft_ctx_command(ctx, &cmd, mr->extent->fd, &resp, NULL);
+		reg->flags = HW_REG_F_MAPPED;
+		reg->num_pieces = 1;
+		packet.piece[0] =
+		    (struct hw_mem_piece){mr->extent->key, extent_offset, mr->pub.bytes};
+		rc = weft_ctx_command(ctx, &packet.cmd, -1, &resp, NULL);
 		if (rc == 0 || rc == -EIO)
 			goto out;
 		weft_mem_detach(mr->extent);
 		mr->extent = NULL;
-		cmd.u.reg_mr.flags = 0;
-		cmd.u.reg_mr.memfd_offset = 0;
+		reg->flags = 0;
+		reg->num_pieces = 0;
 	}
-	rc = weft_ctx_command(ctx, &cmd, -1, &resp, NULL);
+	rc = weft_ctx_command(ctx, &packet.cmd, -1, &resp, NULL);
 out:
 	if (rc < 0)
 		return rc;

@@ -108,9 +108,10 @@ enum fw_cmd_result {
 	FW_CMD_PENDING, /* port->cmd_done() will be called */
 };
 
-/* What came beside a command: a mapping for REG_MR with HW_REG_F_MEMFD. */
+/* What came beside a command: a mapping for REG_MR with HW_REG_F_MAPPED. */
 struct fw_cmd_aux {
-	void *mapping;      /* what was mapped; goes back to mem_unmap() */
+	void *mapping;      /* what was mapped */
+	void *handle;       /* what mem_unmap() is called with; NULL: mapping */
 	uint64_t map_bytes; /* its length */
 	uint64_t offset;    /* of the region's first byte in it, page rounding for example */
 };

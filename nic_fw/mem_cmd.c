@@ -128,10 +128,10 @@ static int check_reg_mr(const struct hw_cmd_reg_mr *reg, const struct fw_cmd_aux
 	if (!reg->bytes || reg->bytes > HW_MAX_MR_BYTES || range_wraps(reg->addr, reg->bytes) ||
 	    range_wraps(reg->iova, reg->bytes))
 		return FW_EINVAL;
-	if (!is_access_legal(reg->access) || reg->flags & ~(uint32_t)HW_REG_F_MEMFD ||
-	    reg->reserved)
+	if (!is_access_legal(reg->access) || reg->flags & ~(uint32_t)HW_REG_F_MAPPED ||
+	    reg->reserved || reg->reserved0)
 		return FW_EINVAL;
-	if (!(reg->flags & HW_REG_F_MEMFD))
+	if (!(reg->flags & HW_REG_F_MAPPED))
 		return aux && aux->mapping ? FW_EINVAL : 0;
 	if (!aux || !aux->mapping || aux->offset > aux->map_bytes ||
 	    reg->bytes > aux->map_bytes - aux->offset)
@@ -144,7 +144,7 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 {
 	const struct hw_cmd_reg_mr *reg = &cmd->u.reg_mr;
 	const struct fw_client *owner = &nic->clients[client];
-	bool mapped = reg->flags & HW_REG_F_MEMFD;
+	bool mapped = reg->flags & HW_REG_F_MAPPED;
 	struct fw_mr *mr;
 	uint32_t index;
 	int err;
@@ -165,7 +165,7 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	mr->iova = reg->access & HW_ACCESS_ZERO_BASED ? 0 : reg->iova;
 	mr->access = reg->access;
 	if (mapped) {
-		mr->map_base = aux->mapping;
+		mr->map_base = aux->handle ? aux->handle : aux->mapping;
 		mr->mapping = (uint8_t *)aux->mapping + aux->offset;
 	}
 	resp->u.mr.stag = index << 8 | mr->key;

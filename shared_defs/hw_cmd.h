@@ -3,18 +3,18 @@
  * The control channel: commands of a process to its NIC.
  *
  * A UNIX socket of type SOCK_SEQPACKET, one per NIC (HW_SOCKET_DIR "/weft0"). Each request is one
- * struct hw_cmd, each answer one struct hw_cmd_resp with the same tag; answers may come
- * out of order. File descriptors travel as SCM_RIGHTS:
+ * struct hw_cmd (REG_MR: struct hw_cmd_pieces), each answer one struct hw_cmd_resp with the same
+ * tag; answers may come out of order. File descriptors travel as SCM_RIGHTS:
  *
  *	ATTACH		request: the process's /proc/self/mem when HW_ATTACH_F_MEMORY is set
  *			answer: BAR memfd, doorbell eventfd (wakes weftd), EQ 0's eventfd
  *	CREATE_EQ	answer: the EQ's eventfd
- *	REG_MR		request: a sealed memfd when HW_REG_F_MEMFD is set
- *	ALLOC_MEM	answer: a memfd that weftd made and sealed
+ *	ALLOC_MEM	answer: a memfd that weftd made, not longer or shorter ever
  *	OPEN_XRCD	request: the file that names the domain when HW_XRCD_F_FILE is set
  *
- * ATTACH comes first and is answered by weftd's client.c; ALLOC_MEM too; the others go to
- * the firmware (nic_fw/cmd*.c) on the core of the shard that the client was given.
+ * ATTACH comes first, START when the process has mapped the BAR; tools need no START. weftd
+ * answers those two, ALLOC_MEM and FREE_MEM; the others go to the firmware (nic_fw/cmd*.c) on the
+ * core of the shard that the client was given.
  * Status: 0 or a positive errno. A process's objects all live in its shard and die with the
  * socket. Little-endian; docs/host-interface.md "Commands".
  */
@@ -32,7 +32,7 @@
 #define HW_SOCKET_DIR "/run/weft" /* WEFT_RUN_DIR in the environment overrides it */
 
 enum {
-	HW_CMD_VERSION = 1,
+	HW_CMD_VERSION = 2,
 };
 
 enum hw_cmd_op {
@@ -92,6 +92,8 @@ enum hw_cmd_op {
 	HW_CMD_OPEN_QP = 55,  /* an XRC_RECV QP that another process made */
 	HW_CMD_COALESCE = 56, /* interrupt moderation: hw_coalesce.h */
 	HW_CMD_VECTOR = 57,
+	HW_CMD_START = 58,    /* the BAR is mapped: no mapping of it can be made from now on */
+	HW_CMD_FREE_MEM = 59, /* memory of ALLOC_MEM is not used any more */
 	HW_CMD_OPS
 };
 
@@ -204,15 +206,28 @@ struct hw_cmd_reg_mr {
 	uint64_t addr;
 	uint64_t bytes;
 	uint64_t iova; /* the address that requests will use; equal to addr as a rule */
-	uint64_t memfd_offset;
+	uint32_t num_pieces; /* HW_REG_F_MAPPED: 1 to HW_MEM_PIECES_MAX, else 0 */
+	uint32_t reserved0;
 	uint32_t pd;
 	uint32_t access;
 	uint32_t flags; /* HW_REG_F_* */
 	uint32_t reserved;
 };
 enum {
-	HW_REG_F_MEMFD = 0x01, /* a descriptor is attached: map it, else use that of ATTACH */
+	HW_REG_F_MAPPED = 0x01, /* it lies in memory of ALLOC_MEM, else that of ATTACH reaches it */
+	HW_MEM_PIECES_MAX = 16,
 };
+
+/*
+ * A piece of memory of ALLOC_MEM. The pieces of a region follow each other in its addresses; all
+ * but the first begin, and all but the last end, at a page of HW_BAR_PAGE_BYTES.
+ */
+struct hw_mem_piece {
+	uint64_t key;    /* hw_resp_alloc_mem.key */
+	uint64_t offset; /* in the memfd */
+	uint64_t bytes;
+};
+static_assert(sizeof(struct hw_mem_piece) == 24, "");
 
 struct hw_cmd_create_eq {
 	uint32_t vector;
@@ -379,8 +394,17 @@ struct hw_cmd_handle {
 	uint32_t shard;  /* STATS */
 };
 
+/*
+ * The memfd is bytes + slack_bytes long. Slack is length for mappings that grow later; weftd
+ * keeps no mapping of it.
+ */
 struct hw_cmd_alloc_mem {
 	uint64_t bytes;
+	uint64_t slack_bytes;
+};
+
+struct hw_cmd_free_mem {
+	uint64_t key;
 };
 
 struct hw_cmd {
@@ -405,6 +429,7 @@ struct hw_cmd {
 		struct hw_cmd_list list;
 		struct hw_cmd_handle obj;
 		struct hw_cmd_alloc_mem alloc_mem;
+		struct hw_cmd_free_mem free_mem;
 		struct hw_cmd_cm cm;
 		struct hw_cmd_cm_data cm_data;
 		struct hw_cmd_goal_open goal_open;
@@ -417,6 +442,24 @@ struct hw_cmd {
 static_assert(sizeof(struct hw_cmd) == 128, "");
 static_assert(offsetof(struct hw_cmd, u) == 16, "");
 
+/* REG_MR with HW_REG_F_MAPPED: as many pieces follow the command as it says. */
+struct hw_cmd_pieces {
+	struct hw_cmd cmd;
+	struct hw_mem_piece piece[HW_MEM_PIECES_MAX];
+};
+static_assert(sizeof(struct hw_cmd_pieces) == 128 + 16 * 24, "");
+
+/* How long the packet of a command is. 0: it has too many pieces. */
+static inline size_t hw_cmd_bytes(const struct hw_cmd *cmd)
+{
+	if (cmd->op != HW_CMD_REG_MR || !(cmd->u.reg_mr.flags & HW_REG_F_MAPPED))
+		return sizeof(*cmd);
+	if (cmd->u.reg_mr.num_pieces > HW_MEM_PIECES_MAX)
+		return 0;
+	return sizeof(*cmd) + cmd->u.reg_mr.num_pieces * sizeof(struct hw_mem_piece);
+}
+
+/* ATTACH: bar_bytes alone, but for tools; START: all of it. */
 struct hw_resp_attach {
 	uint64_t bar_bytes;
 	uint32_t client;
@@ -511,6 +554,10 @@ struct hw_resp_mr {
 	uint32_t mapped; /* 1: the NIC has it mapped; 0: by system calls */
 };
 
+struct hw_resp_alloc_mem {
+	uint64_t key; /* what REG_MR and FREE_MEM name the memory by; cannot be guessed */
+};
+
 /* One counter: the name as ethtool -S would print it. */
 struct hw_stat {
 	char name[40];
@@ -560,6 +607,7 @@ struct hw_cmd_resp {
 		struct hw_resp_create_qp create_qp;
 		struct hw_resp_query_qp query_qp;
 		struct hw_resp_mr mr;
+		struct hw_resp_alloc_mem alloc_mem;
 		struct hw_resp_stats stats;
 		struct hw_resp_list list;
 		struct hw_resp_cm_event cm_event;

@@ -103,6 +103,7 @@ static int chan_attach(struct sim_proc *proc, const struct hw_cmd *cmd, struct h
 	assert(proc->client < SIM_CLIENTS && !proc->shard->procs[proc->client]);
 	proc->shard->procs[proc->client] = proc;
 	proc->attached = true;
+	proc->start = resp->u.attach;
 	return 0;
 }
 
@@ -119,8 +120,7 @@ static void *map_for(struct sim_proc *proc, struct hw_cmd *cmd, struct fw_cmd_au
 		return NULL;
 	aux->map_bytes = mem->bytes;
 	aux->offset = reg->addr - (uintptr_t)mem->addr;
-	reg->memfd_offset = aux->offset;
-	reg->flags |= HW_REG_F_MEMFD;
+	reg->flags |= HW_REG_F_MAPPED;
 	return aux->mapping;
 }
 
@@ -173,6 +173,10 @@ static int chan_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	sim_shard_enter(shard);
 	if (cmd->op == HW_CMD_ATTACH) {
 		resp->status = chan_attach(proc, cmd, resp);
+		return 0;
+	}
+	if (cmd->op == HW_CMD_START) {
+		resp->u.attach = proc->start;
 		return 0;
 	}
 	if (cmd->op == HW_CMD_ALLOC_MEM || cmd->op == HW_CMD_CAPTURE) {

@@ -70,6 +70,7 @@ struct sim_proc {
 	char name[24];
 	uint32_t client;
 	bool attached;
+	struct hw_resp_attach start; /* the answer to START */
 	bool dead;
 	bool opened;
 	bool any_memory; /* sim_proc_any_memory() */

@@ -75,7 +75,12 @@ static void attach_first_and_once(void)
 	for (uint32_t op = HW_CMD_ATTACH + 1; op < HW_CMD_OPS; op++) {
 		CU_ASSERT_EQUAL(check(op, CLIENT_CONNECTED, false), ENOTCONN);
 		CU_ASSERT_EQUAL(check(op, CLIENT_ATTACHING, false), ENOTCONN);
+		CU_ASSERT_EQUAL(check(op, CLIENT_OFFERED, false),
+				op == HW_CMD_START ? 0 : ENOTCONN);
 	}
+	CU_ASSERT_EQUAL(check(HW_CMD_ATTACH, CLIENT_OFFERED, false), EISCONN);
+	CU_ASSERT_EQUAL(check(HW_CMD_START, CLIENT_LIVE, false), EISCONN);
+	CU_ASSERT_EQUAL(client_check(&cmd, sizeof(cmd), 1, CLIENT_OFFERED, false), EINVAL);
 }
 
 static void tools_only_ask(void)
@@ -94,6 +99,12 @@ static int check_reg(uint32_t num_fds)
 	return client_check(&cmd, sizeof(cmd), num_fds, CLIENT_LIVE, false);
 }
 
+static int check_pieces(uint32_t pieces, uint32_t num_fds)
+{
+	return client_check(&cmd, sizeof(cmd) + pieces * sizeof(struct hw_mem_piece), num_fds,
+			    CLIENT_LIVE, false);
+}
+
 static void registrations(void)
 {
 	struct hw_cmd_reg_mr *reg = &cmd.u.reg_mr;
@@ -105,19 +116,24 @@ static void registrations(void)
 	reg->bytes = 4096;
 	CU_ASSERT_EQUAL(check_reg(0), 0);
 	CU_ASSERT_EQUAL(check_reg(1), EINVAL); /* a descriptor that nobody asked for */
-	reg->flags = HW_REG_F_MEMFD;
+	reg->num_pieces = 1; /* and pieces that do not belong to it */
 	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
-	CU_ASSERT_EQUAL(check_reg(1), 0);
-	CU_ASSERT_EQUAL(check_reg(2), EINVAL);
-	reg->flags = HW_REG_F_MEMFD | 2;
-	CU_ASSERT_EQUAL(check_reg(1), EINVAL);
-	reg->flags = HW_REG_F_MEMFD;
-	reg->memfd_offset = INT64_MAX - 4096;
-	CU_ASSERT_EQUAL(check_reg(1), 0);
-	reg->memfd_offset++;
-	CU_ASSERT_EQUAL(check_reg(1), EINVAL);
-	reg->memfd_offset = UINT64_MAX;
-	CU_ASSERT_EQUAL(check_reg(1), EINVAL);
+	reg->flags = HW_REG_F_MAPPED;
+	CU_ASSERT_EQUAL(check_reg(0), EMSGSIZE);
+	CU_ASSERT_EQUAL(check_pieces(1, 0), 0);
+	CU_ASSERT_EQUAL(check_pieces(2, 0), EMSGSIZE);
+	CU_ASSERT_EQUAL(check_pieces(1, 1), EINVAL);
+	reg->num_pieces = 0;
+	CU_ASSERT_EQUAL(check_pieces(0, 0), EINVAL);
+	reg->num_pieces = HW_MEM_PIECES_MAX;
+	CU_ASSERT_EQUAL(check_pieces(HW_MEM_PIECES_MAX, 0), 0);
+	reg->num_pieces = HW_MEM_PIECES_MAX + 1;
+	CU_ASSERT_EQUAL(check_pieces(HW_MEM_PIECES_MAX + 1, 0), EMSGSIZE);
+	reg->num_pieces = UINT32_MAX;
+	CU_ASSERT_EQUAL(check_pieces(1, 0), EMSGSIZE);
+	reg->num_pieces = 1;
+	reg->flags = HW_REG_F_MAPPED | 2;
+	CU_ASSERT_EQUAL(check_pieces(1, 0), EINVAL);
 }
 
 static void registrations_that_wrap(void)

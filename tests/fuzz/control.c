@@ -75,6 +75,7 @@ static struct proc {
 	int fd; /* -1: not connected */
 	uint32_t sent, answered;
 	bool left; /* it was ended from the other side */
+	uint64_t key; /* of memory that it has, or had */
 } proc[PROCS];
 
 /* On their way to the core, in order. */
@@ -102,6 +103,12 @@ static void check(int ok, const char *what)
 uint64_t app_clock_ns(void)
 {
 	return clock_ns;
+}
+
+/* Helper threads would; there are none. */
+void app_wake_control(const struct app *of)
+{
+	(void)of;
 }
 
 struct msg *msg_new(enum msg_kind kind, struct shard *shard, struct client *client)
@@ -182,7 +189,7 @@ static void command(struct msg *msg, uint32_t eq)
 		/* Its bytes are there. */
 		check(((volatile uint8_t *)msg->aux.mapping)[msg->aux.map_bytes - 1] == 0,
 		      "mapping");
-		mappings[num_mappings++] = (struct mapping){c, msg->aux.mapping};
+		mappings[num_mappings++] = (struct mapping){c, msg->aux.handle};
 		break;
 	case HW_CMD_DEREG_MR:
 		unmap_one(c, msg->cmd.u.obj.handle % 4);
@@ -313,6 +320,23 @@ static void send_packet(struct proc *p, const void *data, size_t bytes, const st
 		p->left = true;
 }
 
+/* Pieces of memory that the process has, whole pages and not. Returns their bytes. */
+static size_t add_pieces(const struct proc *p, const struct hw_cmd_reg_mr *reg, uint8_t *to,
+			 const struct rec *r)
+{
+	struct hw_mem_piece piece[2] = {{p->key, r->x & 0xff, reg->bytes}, {p->key, 0, 0}};
+	uint32_t n = reg->num_pieces;
+
+	if (!(reg->flags & HW_REG_F_MAPPED) || !n || n > 2)
+		return 0;
+	if (n == 2) {
+		piece[0] = (struct hw_mem_piece){p->key, r->x & 0x1000, 0x1000};
+		piece[1] = (struct hw_mem_piece){p->key, r->x & 0x7000, reg->bytes - 0x1000};
+	}
+	memcpy(to, piece, n * sizeof(piece[0]));
+	return n * sizeof(piece[0]);
+}
+
 /* r->b: the operation; x: what it says; y: a word that is changed, at z; z >> 24: its length. */
 static void step_send(struct proc *p, const struct rec *r)
 {
@@ -326,8 +350,8 @@ static void step_send(struct proc *p, const struct rec *r)
 		memcpy(cmd.u.attach.name, &r->y, sizeof(r->y));
 	} else if (cmd.op == HW_CMD_REG_MR) {
 		cmd.u.reg_mr.bytes = 1 + (r->x >> 8 & 0x1ffff);
-		cmd.u.reg_mr.flags = r->c & 7 ? HW_REG_F_MEMFD : 0;
-		cmd.u.reg_mr.memfd_offset = r->x & 0xff;
+		cmd.u.reg_mr.flags = r->b & 0x80 ? HW_REG_F_MAPPED : 0;
+		cmd.u.reg_mr.num_pieces = r->b & 0x80 ? 1 + (r->b >> 6 & 1) : 0;
 	} else if (cmd.op == HW_CMD_COALESCE) {
 		cmd.u.coalesce.vector = r->x & 7;
 		cmd.u.coalesce.set = r->x >> 8 & 0xff;
@@ -338,7 +362,14 @@ static void step_send(struct proc *p, const struct rec *r)
 	if (r->z & 0x80 && cmd.op != HW_CMD_ALLOC_MEM)
 		memcpy((uint8_t *)&cmd + (r->z >> 8) % (sizeof(cmd) - 3), &r->y, sizeof(r->y));
 	memcpy(packet, &cmd, sizeof(cmd));
+	if (!(r->z >> 24) && cmd.op == HW_CMD_REG_MR)
+		bytes += add_pieces(p, &cmd.u.reg_mr, packet + sizeof(cmd), r);
 	send_packet(p, packet, bytes, r);
+	if (cmd.op == HW_CMD_ATTACH && !(r->a & 0x40)) {
+		struct hw_cmd start = {.op = HW_CMD_START, .tag = r->x};
+
+		send_packet(p, &start, sizeof(start), &(struct rec){0});
+	}
 }
 
 /*
@@ -359,6 +390,7 @@ static uint32_t step_send_raw(struct proc *p, const struct rec *r, uint32_t left
 
 static bool read_answer(struct proc *p)
 {
+	static const uint8_t pages[MEM_BYTES];
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(CLIENT_FDS_MAX * sizeof(int))];
@@ -388,6 +420,11 @@ static bool read_answer(struct proc *p)
 		check(!resp.status, "descriptors beside a refusal");
 		for (k = 0; k < fds; k++) {
 			memcpy(&fd, CMSG_DATA(cm) + k * sizeof(fd), sizeof(fd));
+			if (resp.op == HW_CMD_ALLOC_MEM) {
+				p->key = resp.u.alloc_mem.key;
+				/* Pages that are there, or weftd would not map them. */
+				(void)!pwrite(fd, pages, sizeof(pages), 0);
+			}
 			close(fd);
 		}
 	}

@@ -114,8 +114,7 @@ static void sane_reg_mr(uint32_t e, struct hw_cmd_reg_mr *reg, const struct rec 
 	reg->bytes = W_MEM_BYTES - offset;
 	reg->pd = handle(e, EVIL_PD, r->b);
 	reg->access = r->x >> 17 & HW_ACCESS_ALL;
-	reg->flags = r->x >> 31 ? HW_REG_F_MEMFD : 0;
-	reg->memfd_offset = offset;
+	reg->flags = r->x >> 31 ? HW_REG_F_MAPPED : 0;
 }
 
 static void sane_create_qp(uint32_t e, struct hw_cmd_create_qp *create, const struct rec *r)

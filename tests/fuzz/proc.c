@@ -55,12 +55,12 @@ static bool answered(void)
 int proc_cmd_async(struct w_proc *p, struct hw_cmd *cmd, struct hw_cmd_resp *resp)
 {
 	struct fw_cmd_aux aux = {.mapping = p->mem, .map_bytes = W_MEM_BYTES};
-	bool memfd = cmd->op == HW_CMD_REG_MR && cmd->u.reg_mr.flags & HW_REG_F_MEMFD;
+	bool memfd = cmd->op == HW_CMD_REG_MR && cmd->u.reg_mr.flags & HW_REG_F_MAPPED;
 
 	w->done.tag = 0;
 	cmd->tag = ++w->pending_tag;
 	if (memfd)
-		aux.offset = cmd->u.reg_mr.memfd_offset;
+		aux.offset = cmd->u.reg_mr.addr - (uintptr_t)p->mem;
 	if (fw_cmd(fw_of(p), p->client, cmd, memfd ? &aux : NULL, resp) == FW_CMD_PENDING)
 		return -1;
 	W_CHECK(resp->tag == cmd->tag && resp->op == cmd->op, "an answer to something else");
@@ -148,8 +148,7 @@ uint32_t proc_reg(struct w_proc *p, uint32_t pd, uint32_t offset, uint32_t bytes
 	cmd.u.reg_mr.pd = pd;
 	cmd.u.reg_mr.access = access;
 	if (mapped) {
-		cmd.u.reg_mr.memfd_offset = offset;
-		cmd.u.reg_mr.flags = HW_REG_F_MEMFD;
+		cmd.u.reg_mr.flags = HW_REG_F_MAPPED;
 	}
 	return make(p, &cmd, &resp);
 }

@@ -192,23 +192,49 @@ static uint32_t free_mr(const struct fake_nic *nic)
 	return i;
 }
 
-static int reg_mr(struct fake_nic *nic, const struct hw_cmd *cmd, int fd, struct hw_resp_mr *r)
+static struct fake_mem *find_mem(struct fake_nic *nic, uint64_t key)
 {
+	struct fake_mem *mem = &nic->mem[(key - nic->keys) % FAKE_MEMS];
+
+	return key - nic->keys < FAKE_MEMS && mem->fd >= 0 ? mem : NULL;
+}
+
+/* A mapping of [offset, offset + bytes), whole pages. */
+static uint8_t *map_mem(struct fake_mem *mem, uint64_t offset, uint64_t bytes)
+{
+	uint8_t *at;
+
+	if (!mem->anchor) {
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, mem->fd, (off_t)offset);
+		must(at != MAP_FAILED, "mapping a region");
+		return at;
+	}
+	(void)fcntl(mem->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL);
+	at = mremap(mem->anchor, 0, offset + bytes, MREMAP_MAYMOVE);
+	must(at != MAP_FAILED, "mapping a region");
+	munmap(at, offset);
+	return at + offset;
+}
+
+static int reg_mr(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_resp_mr *r)
+{
+	const struct hw_mem_piece *piece = ((const struct hw_cmd_pieces *)cmd)->piece;
 	uint32_t index = nic->num_mr < FAKE_OBJECTS ? nic->num_mr++ : free_mr(nic);
 	struct fake_mr *mr = &nic->mr[index];
-	uint64_t slack = cmd->u.reg_mr.memfd_offset & 4095;
 
 	mr->cmd = cmd->u.reg_mr;
 	mr->mapping = NULL;
-	if (cmd->u.reg_mr.flags & HW_REG_F_MEMFD) {
-		if (nic->refuse_memfd) {
+	if (cmd->u.reg_mr.flags & HW_REG_F_MAPPED) {
+		if (nic->refuse_memfd || !find_mem(nic, piece->key)) {
 			nic->num_mr--;
-			return EINVAL;
+			return EPERM;
 		}
-		mr->mapping = mmap(NULL, cmd->u.reg_mr.bytes + slack, PROT_READ | PROT_WRITE,
-				   MAP_SHARED, fd, (off_t)(cmd->u.reg_mr.memfd_offset - slack));
-		must(mr->mapping != MAP_FAILED, "mapping a region");
-		mr->mapping += slack;
+		must(cmd->u.reg_mr.num_pieces == 1 && piece->bytes == cmd->u.reg_mr.bytes,
+		     "a region of one piece");
+		mr->slack = piece->offset & 4095;
+		mr->mapping = map_mem(find_mem(nic, piece->key), piece->offset - mr->slack,
+				      piece->bytes + mr->slack) +
+			      mr->slack;
 	}
 	mr->used = true;
 	r->stag = index << 8 | 7;
@@ -219,29 +245,60 @@ static int reg_mr(struct fake_nic *nic, const struct hw_cmd *cmd, int fd, struct
 static void dereg_mr(struct fake_nic *nic, uint32_t stag)
 {
 	struct fake_mr *mr = &nic->mr[stag >> 8];
-	uint64_t slack = mr->cmd.memfd_offset & 4095;
 
 	if (mr->mapping)
-		munmap(mr->mapping - slack, mr->cmd.bytes + slack);
+		munmap(mr->mapping - mr->slack, mr->cmd.bytes + mr->slack);
 	mr->used = false;
 	mr->mapping = NULL;
 }
 
-static int alloc_mem(const struct hw_cmd *cmd, int *fds)
+static int alloc_mem(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_cmd_resp *resp,
+		     int *fds)
 {
+	uint64_t bytes = cmd->u.alloc_mem.bytes + cmd->u.alloc_mem.slack_bytes;
+	struct fake_mem *mem = nic->mem;
+
+	while (mem->fd >= 0 && mem < nic->mem + FAKE_MEMS - 1)
+		mem++;
+	must(mem->fd < 0, "too much memory");
 	fds[0] = memfd_create("mem", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	must(fds[0] >= 0 && ftruncate(fds[0], (off_t)cmd->u.alloc_mem.bytes) == 0 &&
-		 fcntl(fds[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0,
+	must(fds[0] >= 0 && ftruncate(fds[0], (off_t)bytes) == 0 &&
+		 fcntl(fds[0], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0,
 	     "memfd");
+	mem->fd = fcntl(fds[0], F_DUPFD_CLOEXEC, 0);
+	must(mem->fd >= 0, "memfd");
+	mem->anchor = NULL;
+	if (nic->seals) {
+		mem->anchor = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, mem->fd, 0);
+		must(mem->anchor != MAP_FAILED, "mmap");
+	}
+	resp->u.alloc_mem.key = nic->keys + (uint64_t)(mem - nic->mem);
 	return 0;
 }
 
-static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
-		     struct hw_cmd_resp *resp, int *fds)
+static int free_mem(struct fake_nic *nic, uint64_t key)
+{
+	struct fake_mem *mem = find_mem(nic, key);
+
+	if (!mem)
+		return ENOENT;
+	if (mem->anchor)
+		munmap(mem->anchor, 4096);
+	close(mem->fd);
+	mem->fd = -1;
+	return 0;
+}
+
+static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_cmd_resp *resp,
+		     int *fds)
 {
 	switch ((enum hw_cmd_op)cmd->op) {
 	case HW_CMD_ATTACH:
 		attach(nic, resp, fds);
+		nic->start = resp->u.attach;
+		return 0;
+	case HW_CMD_START:
+		resp->u.attach = nic->start;
 		return 0;
 	case HW_CMD_QUERY_DEVICE:
 		query(nic, &resp->u.device);
@@ -269,12 +326,14 @@ static int carry_out(struct fake_nic *nic, const struct hw_cmd *cmd, int fd_in,
 		resp->u.create_qp.qpn = cmd->u.open_qp.qpn;
 		return 0;
 	case HW_CMD_REG_MR:
-		return reg_mr(nic, cmd, fd_in, &resp->u.mr);
+		return reg_mr(nic, cmd, &resp->u.mr);
 	case HW_CMD_DEREG_MR:
 		dereg_mr(nic, cmd->u.obj.handle);
 		return 0;
 	case HW_CMD_ALLOC_MEM:
-		return alloc_mem(cmd, fds);
+		return alloc_mem(nic, cmd, resp, fds);
+	case HW_CMD_FREE_MEM:
+		return free_mem(nic, cmd->u.free_mem.key);
 	case HW_CMD_ALLOC_PD:
 	case HW_CMD_CREATE_AH:
 	case HW_CMD_ALLOC_MW:
@@ -334,6 +393,7 @@ static int fake_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 {
 	struct fake_nic *nic = chan;
 
+	must(fd_in < 0 || cmd->op == HW_CMD_ATTACH, "a descriptor that the command does not take");
 	for (int i = 0; i < WEFT_CHAN_FDS; i++)
 		fds_out[i] = -1;
 	memset(resp, 0, sizeof(*resp));
@@ -344,7 +404,7 @@ static int fake_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	if (nic->fail_op == (int)cmd->op)
 		resp->status = nic->fail_status;
 	else
-		resp->status = carry_out(nic, cmd, fd_in, resp, fds_out);
+		resp->status = carry_out(nic, cmd, resp, fds_out);
 	pthread_mutex_unlock(&nic->lock);
 	return 0;
 }
@@ -372,12 +432,16 @@ struct weft_context *fake_open(struct fake_nic **out, uint32_t flags)
 	    .hangup_fd = fake_hangup_fd,
 	    .close = fake_chan_close,
 	};
+	static uint64_t num_fakes;
 	struct fake_nic *nic = calloc(1, sizeof(*nic));
 	struct weft_context *context;
 
 	must(nic && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, nic->pair) == 0, "fake");
 	pthread_mutex_init(&nic->lock, NULL);
 	nic->max_wr = HW_MAX_WR;
+	nic->keys = ++num_fakes << 32;
+	for (int i = 0; i < FAKE_MEMS; i++)
+		nic->mem[i].fd = -1;
 	context = weft_open_channel(flags ? &no_memfd : &plain, nic, "fake0", 0);
 	must(context != NULL, "weft_open_channel");
 	*out = nic;
@@ -390,6 +454,8 @@ void fake_close(struct weft_context *context, struct fake_nic *nic)
 	must(nic->closed, "the channel was not closed");
 	for (uint32_t i = 0; i < nic->num_mr; i++)
 		dereg_mr(nic, i << 8);
+	for (uint64_t i = 0; i < FAKE_MEMS; i++)
+		(void)free_mem(nic, nic->keys + i);
 	for (uint32_t i = 0; i < nic->num_eq; i++)
 		close(nic->eq[i].event_fd);
 	close(nic->doorbell_fd);

@@ -20,6 +20,7 @@
 enum {
 	FAKE_BAR_BYTES = 16 << 20,
 	FAKE_OBJECTS = 64,
+	FAKE_MEMS = 512,
 	FAKE_EQ_ENTRIES = 16,
 	FAKE_QPN_BASE = 0x1100,
 };
@@ -53,7 +54,14 @@ struct fake_qp {
 struct fake_mr {
 	bool used;
 	struct hw_cmd_reg_mr cmd;
-	uint8_t *mapping; /* of addr, when a memfd came */
+	uint8_t *mapping; /* of addr, in memory of ALLOC_MEM */
+	uint64_t slack;   /* of addr within its page */
+};
+
+/* Memory of ALLOC_MEM; its key is keys + its index. */
+struct fake_mem {
+	int fd;          /* -1: free */
+	uint8_t *anchor; /* with fake_nic.seals */
 };
 
 struct fake_nic {
@@ -69,11 +77,15 @@ struct fake_nic {
 	struct fake_qp qp[FAKE_OBJECTS];
 	struct hw_srq_record *srq_record[FAKE_OBJECTS];
 	struct fake_mr mr[FAKE_OBJECTS];
+	struct fake_mem mem[FAKE_MEMS];
+	uint64_t keys; /* another for each fake */
+	struct hw_resp_attach start;
 	uint32_t commands[HW_CMD_OPS];
 	int fail_op;     /* this command fails ... */
 	int fail_status; /* ... with this errno */
 	uint32_t max_wr;
 	bool refuse_memfd;
+	bool seals; /* as weftd does: memory is sealed once a region lies in it */
 	bool closed;
 };
 

@@ -110,7 +110,10 @@ static void is_mapped(const struct weft_mr *mr, uint8_t *p, size_t pages)
 	CU_ASSERT_EQUAL(hw(mr)->mapping[pages * PAGE - 1], p[pages * PAGE - 1]);
 }
 
-/* A buffer that is registered longer and longer stays one piece, and keeps its content. */
+/*
+ * A buffer that is registered longer and longer stays one piece, and keeps its content, although
+ * nothing of its memory can be mapped anew.
+ */
 static void grows(void)
 {
 	struct weft_mr *mr[3], *again;
@@ -118,6 +121,7 @@ static void grows(void)
 
 	setup();
 	if (can_move()) {
+		nic->seals = true;
 		p = map_private(64 * PAGE);
 		for (size_t i = 0; i < 40 * PAGE; i++)
 			p[i] = (uint8_t)(i * 7 >> 3);
@@ -279,6 +283,7 @@ static void grows_with_mremap(void)
 
 	setup();
 	if (can_move()) {
+		nic->seals = true;
 		p = map_private(4 * PAGE);
 		memset(p, 0x11, 4 * PAGE);
 		mr = weft_reg_mr(pd, p, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);

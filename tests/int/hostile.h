@@ -50,6 +50,7 @@ struct victim {
 	struct hw_resp_create_cq cq_resp;
 	struct hw_resp_create_qp qp[NUM_QPS];
 	uint8_t *mem;
+	uint64_t key; /* of mem */
 };
 
 static const char *socket_path;
@@ -163,14 +164,15 @@ static inline bool receive(int sock, struct hw_cmd_resp *resp, int *fd)
 	return true;
 }
 
-/* A whole command and its answer. Returns the status. */
+/* A whole command, with its pieces behind it, and its answer. Returns the status. */
 static inline int command_fd(int sock, struct hw_cmd *cmd, struct hw_cmd_resp *resp, int give,
 			     int *take)
 {
 	static uint32_t tag;
+	size_t bytes = hw_cmd_bytes(cmd);
 
 	cmd->tag = ++tag;
-	if (!send_raw(sock, cmd, sizeof(*cmd), &give, give >= 0))
+	if (!send_raw(sock, cmd, bytes ? bytes : sizeof(*cmd), &give, give >= 0))
 		die("the NIC closed the connection at command %u", cmd->op);
 	do {
 		if (!receive(sock, resp, take))
@@ -227,6 +229,9 @@ static inline int attach_on(struct victim *v, int sock, int mem)
 	v->bar = mmap(NULL, v->bar_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, v->fd[0], 0);
 	if (v->bar == MAP_FAILED)
 		die("mapping the BAR: %s", strerror(errno));
+	cmd = (struct hw_cmd){.op = HW_CMD_START};
+	if (command(v->sock, &cmd, &resp))
+		die("START: %s", strerror(resp.status));
 	return 0;
 }
 
@@ -298,26 +303,60 @@ static inline int make_memfd(size_t bytes, int seals)
 	return fd;
 }
 
-static inline void register_mem(struct victim *v)
+/* ALLOC_MEM, mapped, and its pages there. The memfd stays open. */
+static inline uint8_t *alloc_mem(struct victim *v, uint64_t bytes, uint64_t slack_bytes,
+				 uint64_t *key, int *fd)
 {
-	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
+	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_MEM,
+			     .u.alloc_mem = {.bytes = bytes, .slack_bytes = slack_bytes}};
 	struct hw_cmd_resp resp;
-	int fd = make_memfd(MEM_BYTES, F_SEAL_SHRINK);
+	uint8_t *mem;
 
-	v->mem = mmap(NULL, MEM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (v->mem == MAP_FAILED)
+	if (command_fd(v->sock, &cmd, &resp, -1, fd))
+		die("ALLOC_MEM: %s", strerror(resp.status));
+	*key = resp.u.alloc_mem.key;
+	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, *fd, 0);
+	if (mem == MAP_FAILED)
 		die("mmap: %s", strerror(errno));
-	cmd.u.reg_mr = (struct hw_cmd_reg_mr){
-	    .addr = (uintptr_t)v->mem,
-	    .iova = (uintptr_t)v->mem,
-	    .bytes = MEM_BYTES,
+	return mem;
+}
+
+/* REG_MR of pieces. Returns the status, and the STag in *stag. */
+static inline int reg_pieces(struct victim *v, uint64_t addr, const struct hw_mem_piece *piece,
+			     uint32_t num_pieces, uint32_t *stag)
+{
+	struct hw_cmd_pieces packet = {.cmd.op = HW_CMD_REG_MR};
+	struct hw_cmd_resp resp;
+	uint64_t bytes = 0;
+	int status;
+
+	for (uint32_t i = 0; i < num_pieces; i++)
+		bytes += piece[i].bytes;
+	memcpy(packet.piece, piece, num_pieces * sizeof(*piece));
+	packet.cmd.u.reg_mr = (struct hw_cmd_reg_mr){
+	    .addr = addr,
+	    .iova = addr,
+	    .bytes = bytes,
 	    .pd = v->pd,
 	    .access = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ,
-	    .flags = HW_REG_F_MEMFD,
+	    .flags = HW_REG_F_MAPPED,
+	    .num_pieces = num_pieces,
 	};
-	if (command_fd(v->sock, &cmd, &resp, fd, NULL))
-		die("REG_MR: %s", strerror(resp.status));
-	v->stag = resp.u.mr.stag;
+	status = command(v->sock, &packet.cmd, &resp);
+	*stag = resp.u.mr.stag;
+	return status;
+}
+
+static inline void register_mem(struct victim *v)
+{
+	struct hw_mem_piece piece = {.bytes = MEM_BYTES};
+	int status, fd = -1;
+
+	v->mem = alloc_mem(v, MEM_BYTES, 0, &piece.key, &fd);
+	v->key = piece.key;
+	status = reg_pieces(v, (uintptr_t)v->mem, &piece, 1, &v->stag);
+	if (status)
+		die("REG_MR: %s", strerror(status));
 	close(fd);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client whose commands are wrong: packets that are none, other processes' objects, random
- * contents, and memory that is not sealed, too short, shrunk or unmapped. Started by hostile.sh
+ * contents, and memory that is not weftd's, too short or unmapped. Started by hostile.sh
  * while other clients work. Exit status 0: the NIC refused what it must refuse, and answers still.
  */
 #include "tests/int/hostile.h"
@@ -29,23 +29,23 @@ static void wrong_packets(int sock)
 /* A command with random contents: whatever comes of it is fine, if it is answered. */
 static void wild_command(int sock)
 {
-	struct hw_cmd cmd;
+	struct hw_cmd_pieces packet;
 	struct hw_cmd_resp resp;
-	uint32_t *word = (uint32_t *)cmd.u.bytes;
+	uint32_t *word = (uint32_t *)packet.cmd.u.bytes;
 
-	rnd_bytes(&cmd, sizeof(cmd));
-	cmd.op = (uint32_t)(rnd() % (HW_CMD_OPS + 2));
+	rnd_bytes(&packet, sizeof(packet));
+	packet.cmd.op = (uint32_t)(rnd() % (HW_CMD_OPS + 2));
 	/* Small numbers hit objects that there are. */
-	for (size_t i = 0; i < sizeof(cmd.u.bytes) / 4; i++) {
+	for (size_t i = 0; i < sizeof(packet.cmd.u.bytes) / 4; i++) {
 		if (rnd() % 2)
 			word[i] = (uint32_t)(rnd() % 64);
 	}
 	/* Memory alone is limited by nothing but the machine's. */
-	if (cmd.op == HW_CMD_ALLOC_MEM)
-		cmd.u.alloc_mem.bytes %= 1 << 20;
-	if (cmd.op == HW_CMD_CAPTURE)
+	if (packet.cmd.op == HW_CMD_ALLOC_MEM)
+		packet.cmd.u.alloc_mem.bytes %= 1 << 20;
+	if (packet.cmd.op == HW_CMD_CAPTURE)
 		return;
-	(void)command(sock, &cmd, &resp);
+	(void)command(sock, &packet.cmd, &resp);
 }
 
 /* Handles of another process. */
@@ -128,29 +128,38 @@ static void run_commands(uint32_t rounds)
 
 /* ---- memory */
 
-/* REG_MR with a descriptor. Returns the status. */
-static int reg_memfd(struct victim *v, int fd, uint64_t offset, uint64_t bytes)
-{
-	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
-	struct hw_cmd_resp resp;
-
-	cmd.u.reg_mr = (struct hw_cmd_reg_mr){
-	    .addr = 0x100000,
-	    .iova = 0x100000,
-	    .bytes = bytes,
-	    .memfd_offset = offset,
-	    .pd = v->pd,
-	    .access = HW_ACCESS_LOCAL_WRITE,
-	    .flags = HW_REG_F_MEMFD,
-	};
-	return command_fd(v->sock, &cmd, &resp, fd, NULL);
-}
-
-static void memfd_refused(struct victim *v, int fd, uint64_t offset, uint64_t bytes,
+/* One piece that is refused. */
+static void piece_refused(struct victim *v, uint64_t key, uint64_t offset, uint64_t bytes,
 			  const char *what)
 {
-	if (!reg_memfd(v, fd, offset, bytes))
+	struct hw_mem_piece piece = {key, offset, bytes};
+	uint32_t stag;
+
+	if (!reg_pieces(v, 0x100000, &piece, 1, &stag))
 		die("REG_MR took memory that is %s", what);
+}
+
+/* Any descriptor beside REG_MR is one too many: weftd maps no memory but its own. */
+static void descriptor_refused(struct victim *v, int fd, const char *what)
+{
+	struct hw_cmd_pieces packet = {.cmd.op = HW_CMD_REG_MR,
+				       .piece = {{v->key, 0, MEM_BYTES}}};
+	struct hw_cmd_resp resp;
+
+	packet.cmd.u.reg_mr = (struct hw_cmd_reg_mr){
+	    .addr = 0x100000,
+	    .iova = 0x100000,
+	    .bytes = MEM_BYTES,
+	    .pd = v->pd,
+	    .access = HW_ACCESS_LOCAL_WRITE,
+	    .flags = HW_REG_F_MAPPED,
+	    .num_pieces = 1,
+	};
+	if (fd < 0)
+		die("%s: %s", what, strerror(errno));
+	if (command_fd(v->sock, &packet.cmd, &resp, fd, NULL) != EINVAL)
+		die("REG_MR with %s: status %d", what, resp.status);
+	close(fd);
 }
 
 /* Memory reached by system calls, gone when the request comes. */
@@ -192,38 +201,65 @@ static void unmapped(bool protect, uint8_t opcode)
 		munmap(mem, MEM_BYTES);
 }
 
+static void foreign_memory(struct victim *v)
+{
+	char path[32];
+	int pipe_fd[2], fd;
+
+	descriptor_refused(v, make_memfd(MEM_BYTES, F_SEAL_SHRINK), "a memfd");
+	descriptor_refused(
+	    v, make_memfd(MEM_BYTES, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+	    "a sealed memfd");
+	if (pipe(pipe_fd))
+		die("pipe: %s", strerror(errno));
+	descriptor_refused(v, pipe_fd[0], "a pipe");
+	descriptor_refused(v, pipe_fd[1], "a pipe's other end");
+	descriptor_refused(v, fcntl(v->sock, F_DUPFD_CLOEXEC, 0), "a socket");
+	descriptor_refused(v, open("/proc/self/mem", O_RDWR | O_CLOEXEC), "a file of /proc");
+	descriptor_refused(v, fcntl(v->fd[0], F_DUPFD_CLOEXEC, 0), "the BAR");
+	fd = make_memfd(MEM_BYTES, 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	descriptor_refused(v, open(path, O_PATH | O_CLOEXEC), "an O_PATH descriptor");
+	descriptor_refused(v, open(path, O_RDONLY | O_CLOEXEC), "a descriptor for reading");
+	close(fd);
+}
+
+/* Pieces that do not fit their memory, or each other. */
+static void wrong_pieces(struct victim *v)
+{
+	const uint64_t page = HW_BAR_PAGE_BYTES;
+	struct hw_mem_piece piece[2];
+	uint32_t stag;
+
+	piece_refused(v, v->key + 1, 0, MEM_BYTES, "nobody's");
+	piece_refused(v, 0, 0, MEM_BYTES, "of no key");
+	piece_refused(v, v->key, MEM_BYTES, 1, "behind the end");
+	piece_refused(v, v->key, UINT64_MAX - 4095, 4096, "beyond all numbers");
+	piece_refused(v, v->key, 1, MEM_BYTES, "one byte too long");
+	piece_refused(v, v->key, 0, 0, "nothing");
+	piece[0] = (struct hw_mem_piece){v->key, 0, page - 1};
+	piece[1] = (struct hw_mem_piece){v->key, page, page};
+	if (reg_pieces(v, 0x100000, piece, 2, &stag) != EINVAL)
+		die("REG_MR took a piece that ends within a page");
+	piece[0].bytes = page;
+	piece[1].offset = page + 8;
+	if (reg_pieces(v, 0x100000, piece, 2, &stag) != EINVAL)
+		die("REG_MR took a piece that begins within a page");
+	piece[1].offset = 4 * page;
+	piece[1].bytes = 100;
+	if (reg_pieces(v, 0x100000, piece, 2, &stag))
+		die("REG_MR refused two pieces in order");
+}
+
 static void run_memory(uint32_t rounds)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_QUERY_DEVICE};
 	struct hw_cmd_resp resp;
 	struct victim v;
-	int pipe_fd[2], fd;
 
 	furnish(&v, 1);
-	fd = make_memfd(MEM_BYTES, 0);
-	memfd_refused(&v, fd, 0, MEM_BYTES, "not sealed");
-	if (ftruncate(fd, 4096) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK))
-		die("memfd: %s", strerror(errno));
-	memfd_refused(&v, fd, 0, MEM_BYTES, "shrunk");
-	memfd_refused(&v, fd, 4096, 1, "behind the end");
-	memfd_refused(&v, fd, UINT64_MAX - 4095, 4096, "beyond all numbers");
-	memfd_refused(&v, fd, 1, 4096, "one byte too long");
-	close(fd);
-	/* What is sealed cannot be shrunk under the NIC's feet. */
-	fd = make_memfd(MEM_BYTES, F_SEAL_SHRINK);
-	if (reg_memfd(&v, fd, 0, MEM_BYTES))
-		die("REG_MR refused memory in order");
-	if (!ftruncate(fd, 0))
-		die("a sealed memfd was shrunk");
-	close(fd);
-	if (pipe(pipe_fd))
-		die("pipe: %s", strerror(errno));
-	memfd_refused(&v, pipe_fd[0], 0, 4096, "a pipe");
-	memfd_refused(&v, v.sock, 0, 4096, "a socket");
-	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	memfd_refused(&v, fd, 0, 4096, "a file of /proc");
-	/* The BAR itself: sealed, but what it may do to it, it can do anyway. */
-	(void)reg_memfd(&v, v.fd[0], 0, v.bar_bytes);
+	foreign_memory(&v);
+	wrong_pieces(&v);
 	if (!ftruncate(v.fd[0], 0))
 		die("the BAR was shrunk");
 	must(&v, &cmd, &resp);

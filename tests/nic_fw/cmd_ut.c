@@ -101,7 +101,8 @@ static void detach_frees_everything_at_once(void)
 static void what_is_not_a_command_is_refused(void)
 {
 	static const uint32_t not_ours[] = {
-	    0, HW_CMD_ATTACH, HW_CMD_ALLOC_MEM, HW_CMD_CAPTURE, HW_CMD_OPS, UINT32_MAX};
+	    0, HW_CMD_ATTACH, HW_CMD_START, HW_CMD_ALLOC_MEM, HW_CMD_FREE_MEM, HW_CMD_CAPTURE,
+	    HW_CMD_OPS, UINT32_MAX};
 	struct hw_cmd_resp resp;
 	struct fw_ut ut;
 	uint32_t i;
@@ -157,7 +158,8 @@ static void a_tool_may_only_ask(void)
 			    op == HW_CMD_COALESCE || op == HW_CMD_VECTOR;
 		bool unused = op == HW_CMD_MODIFY_MR + 1;
 
-		if (op == HW_CMD_ATTACH || op == HW_CMD_ALLOC_MEM || op == HW_CMD_CAPTURE)
+		if (op == HW_CMD_ATTACH || op == HW_CMD_START || op == HW_CMD_ALLOC_MEM ||
+		    op == HW_CMD_FREE_MEM || op == HW_CMD_CAPTURE)
 			continue;
 		cmd.op = op;
 		CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), unused ? FW_EOPNOTSUPP

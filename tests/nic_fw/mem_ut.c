@@ -29,7 +29,7 @@ static int reg(struct fw_ut *ut, uint32_t pd, uint64_t addr, uint64_t bytes, uin
 	cmd.u.reg_mr.bytes = bytes;
 	cmd.u.reg_mr.iova = iova;
 	cmd.u.reg_mr.access = access;
-	cmd.u.reg_mr.flags = aux ? HW_REG_F_MEMFD : 0;
+	cmd.u.reg_mr.flags = aux ? HW_REG_F_MAPPED : 0;
 	CU_ASSERT_EQUAL(fw_cmd(ut->nic, 0, &cmd, aux, resp), FW_CMD_DONE);
 	return resp->status;
 }
@@ -166,7 +166,7 @@ static void registration_is_checked(void)
 	CU_ASSERT_EQUAL(reg(&ut, pd, base, 1, base, 0, &aux, &resp), FW_EFAULT);
 	cmd.u.reg_mr.pd = pd;
 	cmd.u.reg_mr.bytes = 8;
-	cmd.u.reg_mr.flags = HW_REG_F_MEMFD;
+	cmd.u.reg_mr.flags = HW_REG_F_MAPPED;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EFAULT);
 	cmd.u.reg_mr.flags = 2;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EINVAL);

@@ -17,7 +17,7 @@ uint32_t rp_reg(struct rp *rp, uint32_t e, void *mem, uint64_t bytes, uint32_t a
 	cmd.u.reg_mr.bytes = bytes;
 	cmd.u.reg_mr.pd = rp->end[e].pd;
 	cmd.u.reg_mr.access = access;
-	cmd.u.reg_mr.flags = mapped ? HW_REG_F_MEMFD : 0;
+	cmd.u.reg_mr.flags = mapped ? HW_REG_F_MAPPED : 0;
 	CU_ASSERT_EQUAL_FATAL(
 	    fw_cmd(rp->end[e].nic, rp->end[e].client, &cmd, mapped ? &aux : NULL, &resp),
 	    FW_CMD_DONE);

@@ -171,7 +171,7 @@ static void commands(void)
 	CU_ASSERT_EQUAL(offsetof(struct hw_cmd, tag), 4);
 	CU_ASSERT_EQUAL(offsetof(struct hw_cmd_resp, tag), 4);
 	CU_ASSERT_EQUAL(offsetof(struct hw_cmd_resp, status), 8);
-	CU_ASSERT_EQUAL(offsetof(struct hw_cmd_reg_mr, memfd_offset), 24);
+	CU_ASSERT_EQUAL(offsetof(struct hw_cmd_reg_mr, num_pieces), 24);
 	CU_ASSERT_EQUAL(offsetof(struct hw_cmd_reg_mr, flags), 40);
 	CU_ASSERT_EQUAL(offsetof(struct hw_cmd_modify_qp, attr), 8);
 	CU_ASSERT_EQUAL(offsetof(struct hw_qp_attr, av), 32);

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Extents by key, their one mapping, and regions made of pieces of them. Calls hostmem.c.
+ * docs/host-interface.md "Memory".
+ */
+#include "dpdk_app/extent.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "dpdk_app/client.h"
+#include "dpdk_app/fds.h"
+#include "dpdk_app/hostmem.h"
+#include "shared_defs/hw_bar.h"
+
+struct extent {
+	uint64_t key;
+	struct extent *next, **link; /* of all */
+	uid_t uid;
+	pid_t pid;           /* the process that asked for it */
+	uint64_t bytes;      /* without slack */
+	uint64_t file_bytes; /* of the memfd */
+	struct hostmem *map; /* [0, bytes); NULL: no region yet */
+	int fd;              /* -1: sealed, so that weftd needs it no more */
+	uint32_t jobs;       /* that use fd */
+	uint32_t refs;       /* pieces of regions */
+	bool forgotten;      /* goes with its last region */
+};
+
+struct extent_region {
+	struct extent_region *next, **link; /* of all */
+	struct client *client;
+	uint32_t num_pieces;
+	struct hostmem *own; /* NULL: it lies in the mapping of its one extent */
+	uint8_t *start;
+	struct extent *extent[HW_MEM_PIECES_MAX];
+	bool uses_fd[HW_MEM_PIECES_MAX]; /* its job does, of that extent */
+};
+
+static_assert((int)HW_MEM_PIECES_MAX <= (int)POPULATE_FDS_MAX, "");
+static_assert((int)HOSTMEM_PAGE_BYTES == (int)HW_BAR_PAGE_BYTES, "");
+
+static struct extent *extent_list;
+static struct extent_region *region_list;
+static void *extent_by_key; /* tree of struct extent */
+
+static uint64_t page_down(uint64_t at)
+{
+	return at & ~(uint64_t)(HOSTMEM_PAGE_BYTES - 1);
+}
+
+static uint64_t page_up(uint64_t at)
+{
+	return page_down(at + HOSTMEM_PAGE_BYTES - 1);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	uint64_t x = ((const struct extent *)a)->key, y = ((const struct extent *)b)->key;
+
+	return (x > y) - (x < y);
+}
+
+static struct extent *find(uint64_t key, uid_t uid)
+{
+	const struct extent wanted = {.key = key};
+	struct extent **found = tfind(&wanted, &extent_by_key, by_key);
+
+	return found && (*found)->uid == uid ? *found : NULL;
+}
+
+/* 0 is no key, so that a command which names none finds nothing. */
+static int new_key(uint64_t *key)
+{
+	struct extent wanted = {0};
+
+	do {
+		if (getrandom(&wanted.key, sizeof(wanted.key), 0) != sizeof(wanted.key))
+			return EIO;
+	} while (!wanted.key || tfind(&wanted, &extent_by_key, by_key));
+	*key = wanted.key;
+	return 0;
+}
+
+int extent_new(const struct client *c, const struct hw_cmd_alloc_mem *alloc, uint64_t *key, int *fd)
+{
+	struct extent *e;
+	int err;
+
+	if (!alloc->bytes || alloc->bytes > HW_MAX_MR_BYTES ||
+	    alloc->slack_bytes > HW_MAX_MR_BYTES - alloc->bytes)
+		return EINVAL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return ENOMEM;
+	e->uid = c->uid;
+	e->pid = c->pid;
+	e->bytes = alloc->bytes;
+	e->file_bytes = alloc->bytes + alloc->slack_bytes;
+	err = new_key(&e->key);
+	if (!err)
+		err = -hostmem_create("weft-mem", e->file_bytes, &e->fd);
+	if (!err) {
+		e->fd = fds_take(e->fd, FDS_EVENTS);
+		err = e->fd < 0 ? -e->fd : 0;
+	}
+	if (err) {
+		free(e);
+		return err;
+	}
+	if (!tsearch(e, &extent_by_key, by_key)) {
+		close(e->fd);
+		free(e);
+		return ENOMEM;
+	}
+	e->next = extent_list;
+	e->link = &extent_list;
+	if (e->next)
+		e->next->link = &e->next;
+	extent_list = e;
+	*key = e->key;
+	*fd = e->fd;
+	return 0;
+}
+
+static void extent_end(struct extent *e)
+{
+	tdelete(e, &extent_by_key, by_key);
+	*e->link = e->next;
+	if (e->next)
+		e->next->link = e->link;
+	if (e->map)
+		hostmem_unmap(e->map);
+	if (e->fd >= 0)
+		close(e->fd);
+	free(e);
+}
+
+static void forget(struct extent *e)
+{
+	e->forgotten = true;
+	if (!e->refs)
+		extent_end(e);
+}
+
+int extent_free(const struct client *c, uint64_t key)
+{
+	struct extent *e = find(key, c->uid);
+
+	if (!e || e->forgotten)
+		return ENOENT;
+	forget(e);
+	return 0;
+}
+
+void extent_forget_process(uid_t uid, pid_t pid)
+{
+	struct extent *next;
+
+	for (struct extent *e = extent_list; e; e = next) {
+		next = e->next;
+		if (e->uid == uid && e->pid == pid)
+			forget(e);
+	}
+}
+
+/* ---- regions */
+
+/* Do the pieces make one range of bytes? Fills extents. 0 or a positive errno. */
+static int look_up(struct extent_region *r, const struct client *c, const struct hw_cmd_reg_mr *reg,
+		   const struct hw_mem_piece *piece)
+{
+	uint64_t left = reg->bytes;
+
+	for (uint32_t i = 0; i < reg->num_pieces; i++) {
+		const struct hw_mem_piece *p = &piece[i];
+		struct extent *e = find(p->key, c->uid);
+
+		if (!e || e->forgotten)
+			return EPERM;
+		if (!p->bytes || p->bytes > left || p->offset > e->file_bytes ||
+		    p->bytes > e->file_bytes - p->offset)
+			return EINVAL;
+		/* Inner ends are pages' ends. */
+		if ((i && p->offset % HOSTMEM_PAGE_BYTES) ||
+		    (i + 1 < reg->num_pieces && (p->offset + p->bytes) % HOSTMEM_PAGE_BYTES))
+			return EINVAL;
+		left -= p->bytes;
+		r->extent[i] = e;
+	}
+	return left ? EINVAL : 0;
+}
+
+/* Each extent is mapped before it is sealed. */
+static int map_extents(struct extent_region *r)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->num_pieces && !err; i++) {
+		struct extent *e = r->extent[i];
+
+		if (!e->map)
+			err = -hostmem_map(e->fd, e->bytes, &e->map);
+	}
+	return err;
+}
+
+/* A mapping of its own, page by page as the pieces lie in their extents. */
+static int stitch(struct extent_region *r, const struct hw_mem_piece *piece)
+{
+	uint64_t bytes = 0, at = 0;
+	int err;
+
+	for (uint32_t i = 0; i < r->num_pieces; i++)
+		bytes += page_up(piece[i].offset + piece[i].bytes) - page_down(piece[i].offset);
+	err = -hostmem_reserve(bytes, r->num_pieces, &r->own);
+	for (uint32_t i = 0; i < r->num_pieces && !err; i++) {
+		uint64_t from = page_down(piece[i].offset);
+		uint64_t length = page_up(piece[i].offset + piece[i].bytes) - from;
+
+		err = -hostmem_place(r->own, at, r->extent[i]->map, from, length);
+		at += length;
+	}
+	if (!err)
+		r->start = hostmem_start(r->own) + piece[0].offset % HOSTMEM_PAGE_BYTES;
+	return err;
+}
+
+static int map_region(struct extent_region *r, const struct hw_mem_piece *piece)
+{
+	const struct extent *e = r->extent[0];
+
+	if (r->num_pieces > 1 || piece->offset + piece->bytes > page_up(e->bytes))
+		return stitch(r, piece);
+	r->start = hostmem_start(e->map) + piece->offset;
+	return 0;
+}
+
+static void fill_job(struct extent_region *r, uint64_t bytes, struct populate_job *job)
+{
+	uint64_t skip = (uintptr_t)r->start % HOSTMEM_PAGE_BYTES;
+
+	*job = (struct populate_job){
+	    .uid = r->client->uid, .start = r->start - skip, .bytes = page_up(bytes + skip)};
+	for (uint32_t i = 0; i < r->num_pieces; i++) {
+		struct extent *e = r->extent[i];
+
+		e->refs++;
+		if (e->fd < 0)
+			continue;
+		e->jobs++;
+		r->uses_fd[i] = true;
+		job->fd[job->num_fds++] = e->fd;
+	}
+}
+
+int extent_region_new(struct client *c, const struct hw_cmd_reg_mr *reg,
+		      const struct hw_mem_piece *piece, struct extent_region **region,
+		      struct populate_job *job)
+{
+	struct extent_region *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return ENOMEM;
+	r->client = c;
+	r->num_pieces = reg->num_pieces;
+	err = look_up(r, c, reg, piece);
+	if (!err)
+		err = map_extents(r);
+	if (!err)
+		err = map_region(r, piece);
+	if (err) {
+		if (r->own)
+			hostmem_unmap(r->own);
+		free(r);
+		return err;
+	}
+	fill_job(r, reg->bytes, job);
+	r->next = region_list;
+	r->link = &region_list;
+	if (r->next)
+		r->next->link = &r->next;
+	region_list = r;
+	*region = r;
+	return 0;
+}
+
+void extent_region_ready(struct extent_region *r, bool sealed)
+{
+	for (uint32_t i = 0; i < r->num_pieces; i++) {
+		struct extent *e = r->extent[i];
+
+		if (!r->uses_fd[i])
+			continue;
+		r->uses_fd[i] = false;
+		if (--e->jobs || !sealed)
+			continue;
+		close(e->fd);
+		e->fd = -1;
+	}
+}
+
+void extent_region_free(struct extent_region *r)
+{
+	*r->link = r->next;
+	if (r->next)
+		r->next->link = r->link;
+	if (r->own)
+		hostmem_unmap(r->own);
+	for (uint32_t i = 0; i < r->num_pieces; i++) {
+		struct extent *e = r->extent[i];
+
+		if (!--e->refs && e->forgotten)
+			extent_end(e);
+	}
+	free(r);
+}
+
+uint8_t *extent_region_start(const struct extent_region *r)
+{
+	return r->start;
+}
+
+void extent_find_failed(void (*fail)(struct client *c))
+{
+	for (struct extent_region *r = region_list; r; r = r->next) {
+		bool failed = r->own && hostmem_failed(r->own);
+
+		for (uint32_t i = 0; i < r->num_pieces && !failed; i++)
+			failed = hostmem_failed(r->extent[i]->map);
+		if (failed)
+			fail(r->client);
+	}
+}
