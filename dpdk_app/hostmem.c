@@ -143,8 +143,7 @@ int hostmem_create(const char *name, uint64_t bytes, int *fd)
 	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return -errno;
-	if (!ftruncate(*fd, (off_t)bytes) &&
-	    !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+	if (!ftruncate(*fd, (off_t)bytes) && !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 		return 0;
 	err = -errno;
 	close(*fd);

@@ -50,9 +50,9 @@ struct msg {
 	struct hw_cmd cmd;
 	struct fw_cmd_aux aux;
 	struct hw_cmd_resp resp;
-	int event_fd; /* CREATE_EQ: the eventfd to use; -1 */
-	int old_fd;   /* DESTROY_EQ: the one no longer used, to be closed; -1 */
-	bool noted;   /* OPEN_XRCD: client_xrcd_opened() is to follow */
+	int event_fd;                 /* CREATE_EQ: the eventfd to use; -1 */
+	int old_fd;                   /* DESTROY_EQ: the one no longer used, to be closed; -1 */
+	bool noted;                   /* OPEN_XRCD: client_xrcd_opened() is to follow */
 	struct extent_region *region; /* REG_MR of mapped memory; the firmware's once it is made */
 	struct populate_job job;      /* before the core gets it */
 	struct msg_stats *stats;

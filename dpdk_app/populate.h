@@ -27,10 +27,10 @@ enum {
 
 struct populate_job {
 	struct populate_job *next;
-	uid_t uid;                 /* for whom: users take turns */
-	int fd[POPULATE_FDS_MAX];  /* memfds to be sealed first; the caller keeps them open */
+	uid_t uid;                /* for whom: users take turns */
+	int fd[POPULATE_FDS_MAX]; /* memfds to be sealed first; the caller keeps them open */
 	uint32_t num_fds;
-	uint8_t *start;            /* whole pages to be mapped; bytes 0: none */
+	uint8_t *start; /* whole pages to be mapped; bytes 0: none */
 	uint64_t bytes;
 	const _Atomic(bool) *over; /* set: nobody waits for it any more */
 	int status;                /* 0 or -errno; -ECANCELED: it was over */

@@ -38,9 +38,9 @@ struct weft_chan_ops {
 	uint32_t flags; /* WEFT_CHAN_F_* */
 
 	/*
-	 * Sends one command (hw_cmd_bytes() of them) and waits for its answer. fd_in goes with it (-1: none; stays the
-	 * caller's). Descriptors of the answer go to fds_out in the order that hw_cmd.h
-	 * names, the rest is set to -1; they become the caller's. 0: resp is filled, and
+	 * Sends one command (hw_cmd_bytes() of them) and waits for its answer. fd_in goes with it
+	 * (-1: none; stays the caller's). Descriptors of the answer go to fds_out in the order that
+	 * hw_cmd.h names, the rest is set to -1; they become the caller's. 0: resp is filled, and
 	 * resp->status is the NIC's verdict. -EIO: the NIC is gone. cmd->tag is the
 	 * channel's to set.
 	 */

@@ -5,9 +5,9 @@
  * has the rules.
  *
  * Once a part of an extent is registered weftd seals its memfd: no mapping that can be written can
- * be made of it from then on, but for copies of one that there is, of which mremap(2) makes one when
- * the old size is 0. So an extent that may grow has an anchor, a page of it that stays mapped. It
- * cannot be accessed, and no userfaultfd watches it, as copies would be watched as well.
+ * be made of it from then on, but for copies of one that there is, of which mremap(2) makes one
+ * when the old size is 0. So an extent that may grow has an anchor, a page of it that stays mapped.
+ * It cannot be accessed, and no userfaultfd watches it, as copies would be watched as well.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "host_driver/weft_mem.h"
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
 
@@ -102,8 +102,7 @@ int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
 	extent->key = resp.u.alloc_mem.key;
 	extent->bytes = bytes;
 	if (cmd.u.alloc_mem.slack_bytes)
-		extent->anchor =
-		    mmap(NULL, page_bytes(), PROT_NONE, MAP_SHARED, extent->fd, 0);
+		extent->anchor = mmap(NULL, page_bytes(), PROT_NONE, MAP_SHARED, extent->fd, 0);
 	/* Without it the extent cannot grow. */
 	if (extent->anchor == MAP_FAILED)
 		extent->anchor = NULL;
@@ -445,7 +444,8 @@ int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool wr
 	} else if (look.head && look.rest_movable) {
 		grow(&look);
 	}
-	/* The process's own pages, in its cgroup. Without them weftd refuses, and process_vm it is. */
+	/* The process's own pages, in its cgroup. Without them weftd refuses, and process_vm it is.
+	 */
 	if (look.extent)
 		(void)madvise((void *)(uintptr_t)look.start, look.end - look.start,
 			      look.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);

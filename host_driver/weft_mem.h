@@ -19,7 +19,7 @@ struct weft_extent {
 	uint32_t dev_major;
 	uint32_t dev_minor;
 	uint64_t inode;
-	uint64_t key;   /* what weftd knows it by */
+	uint64_t key;    /* what weftd knows it by */
 	uint8_t *anchor; /* a page of it, mapped for nobody's use: see weft_mem.c; or NULL */
 	uint64_t bytes;
 	uint64_t used_bytes; /* how far memory regions have reached since it was idle */

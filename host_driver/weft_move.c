@@ -150,8 +150,8 @@ WEFT_PLAIN static bool move_chunk(int uffd, uint8_t *window, bool zero, uint64_t
 	if (rc < 0)
 		return false;
 	copy_out(window, zero, start, end);
-	moved = syscall(SYS_mremap, window, end - start, end - start,
-			MREMAP_MAYMOVE | MREMAP_FIXED, start) == (long)start;
+	moved = syscall(SYS_mremap, window, end - start, end - start, MREMAP_MAYMOVE | MREMAP_FIXED,
+			start) == (long)start;
 	if (!moved) {
 		protect.mode = 0;
 		do {

@@ -205,7 +205,7 @@ static_assert(sizeof(struct hw_cmd_attach) == 32, "");
 struct hw_cmd_reg_mr {
 	uint64_t addr;
 	uint64_t bytes;
-	uint64_t iova; /* the address that requests will use; equal to addr as a rule */
+	uint64_t iova;       /* the address that requests will use; equal to addr as a rule */
 	uint32_t num_pieces; /* HW_REG_F_MAPPED: 1 to HW_MEM_PIECES_MAX, else 0 */
 	uint32_t reserved0;
 	uint32_t pd;

@@ -116,7 +116,7 @@ static void registrations(void)
 	reg->bytes = 4096;
 	CU_ASSERT_EQUAL(check_reg(0), 0);
 	CU_ASSERT_EQUAL(check_reg(1), EINVAL); /* a descriptor that nobody asked for */
-	reg->num_pieces = 1; /* and pieces that do not belong to it */
+	reg->num_pieces = 1;                   /* and pieces that do not belong to it */
 	CU_ASSERT_EQUAL(check_reg(0), EINVAL);
 	reg->flags = HW_REG_F_MAPPED;
 	CU_ASSERT_EQUAL(check_reg(0), EMSGSIZE);

@@ -143,9 +143,8 @@ static void pages_must_be_there(void)
 	for (uint32_t i = 0; i < 600; i++)
 		CU_ASSERT_EQUAL(pwrite(fd, "x", 1, i * (off_t)PAGE), 1);
 	CU_ASSERT_EQUAL(hostmem_populate(hostmem_start(map), 600 * PAGE), 0);
-	CU_ASSERT_EQUAL(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				  300 * (off_t)PAGE, PAGE),
-			0);
+	CU_ASSERT_EQUAL(
+	    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 300 * (off_t)PAGE, PAGE), 0);
 	CU_ASSERT_EQUAL(hostmem_populate(hostmem_start(map), 300 * PAGE), 0);
 	CU_ASSERT_EQUAL(hostmem_populate(hostmem_start(map) + 301 * PAGE, 299 * PAGE), 0);
 	CU_ASSERT_EQUAL(hostmem_populate(hostmem_start(map), 600 * PAGE), -ENOMEM);

@@ -74,7 +74,7 @@ static socklen_t address_bytes;
 static struct proc {
 	int fd; /* -1: not connected */
 	uint32_t sent, answered;
-	bool left; /* it was ended from the other side */
+	bool left;    /* it was ended from the other side */
 	uint64_t key; /* of memory that it has, or had */
 } proc[PROCS];
 

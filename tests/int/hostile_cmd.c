@@ -142,8 +142,7 @@ static void piece_refused(struct victim *v, uint64_t key, uint64_t offset, uint6
 /* Any descriptor beside REG_MR is one too many: weftd maps no memory but its own. */
 static void descriptor_refused(struct victim *v, int fd, const char *what)
 {
-	struct hw_cmd_pieces packet = {.cmd.op = HW_CMD_REG_MR,
-				       .piece = {{v->key, 0, MEM_BYTES}}};
+	struct hw_cmd_pieces packet = {.cmd.op = HW_CMD_REG_MR, .piece = {{v->key, 0, MEM_BYTES}}};
 	struct hw_cmd_resp resp;
 
 	packet.cmd.u.reg_mr = (struct hw_cmd_reg_mr){
@@ -207,9 +206,8 @@ static void foreign_memory(struct victim *v)
 	int pipe_fd[2], fd;
 
 	descriptor_refused(v, make_memfd(MEM_BYTES, F_SEAL_SHRINK), "a memfd");
-	descriptor_refused(
-	    v, make_memfd(MEM_BYTES, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
-	    "a sealed memfd");
+	descriptor_refused(v, make_memfd(MEM_BYTES, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
+			   "a sealed memfd");
 	if (pipe(pipe_fd))
 		die("pipe: %s", strerror(errno));
 	descriptor_refused(v, pipe_fd[0], "a pipe");

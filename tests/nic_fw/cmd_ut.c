@@ -100,9 +100,14 @@ static void detach_frees_everything_at_once(void)
 
 static void what_is_not_a_command_is_refused(void)
 {
-	static const uint32_t not_ours[] = {
-	    0, HW_CMD_ATTACH, HW_CMD_START, HW_CMD_ALLOC_MEM, HW_CMD_FREE_MEM, HW_CMD_CAPTURE,
-	    HW_CMD_OPS, UINT32_MAX};
+	static const uint32_t not_ours[] = {0,
+					    HW_CMD_ATTACH,
+					    HW_CMD_START,
+					    HW_CMD_ALLOC_MEM,
+					    HW_CMD_FREE_MEM,
+					    HW_CMD_CAPTURE,
+					    HW_CMD_OPS,
+					    UINT32_MAX};
 	struct hw_cmd_resp resp;
 	struct fw_ut ut;
 	uint32_t i;
