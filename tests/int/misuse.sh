@@ -11,7 +11,7 @@ need python3
 cat >"$WEFT_TMP/hostile.py" <<'PY'
 import array, mmap, os, random, socket, struct, sys, time
 
-CMD, RESP, ATTACH, REG_MR, CREATE_CQ, CREATE_QP, ALLOC_PD = 128, 512, 1, 5, 9, 17, 3
+CMD, RESP, ATTACH, START, REG_MR, CREATE_CQ, CREATE_QP, ALLOC_PD = 128, 512, 1, 58, 5, 9, 17, 3
 path, seed, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 rnd = random.Random(seed)
 
@@ -37,11 +37,16 @@ def call(s, message, fds=()):
     return struct.unpack("<i", data[8:12])[0], data[16:], list(got)
 
 
-def attach():
+def attach(start=True):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(2)
     s.connect(path)
-    return s, call(s, cmd(ATTACH, struct.pack("<II24s", 1, 0, b"hostile")))
+    answer = call(s, cmd(ATTACH, struct.pack("<II24s", 2, 0, b"hostile")))
+    if start and answer and answer[0] == 0:
+        for fd in answer[2]:
+            os.close(fd)
+        answer = call(s, cmd(START))
+    return s, answer
 
 
 def garbage():
@@ -64,14 +69,14 @@ def commands():
     assert answer and answer[0] == 0, answer
     for _ in range(400):
         words = [rnd.choice((0, 1, 2, 3, 7, 64, 4096, 65535, 2**31, 2**32 - 1)) for _ in range(28)]
-        if call(s, cmd(rnd.randrange(0, 60), struct.pack("<28I", *words))) is None:
+        if call(s, cmd(rnd.randrange(0, 62), struct.pack("<28I", *words))) is None:
             s, answer = attach()
             assert answer and answer[0] == 0, "refused after a bad command"
     s.close()
 
 
 def memories():
-    """REG_MR with an unsealed memfd, one that is too short, a pipe, a directory."""
+    """REG_MR with a memfd, a pipe, a directory: it takes no descriptor."""
     s, _ = attach()
     status, body, _ = call(s, cmd(ALLOC_PD))
     assert status == 0
@@ -88,11 +93,12 @@ def memories():
 
 def scribble(until):
     """Random bytes over the BAR, its doorbell ring and what lies behind, while ringing."""
-    s, answer = attach()
+    s, answer = attach(start=False)
     status, body, fds = answer
     assert status == 0 and len(fds) >= 2, answer
     size = min(os.fstat(fds[0]).st_size, 8 << 20)
     bar = mmap.mmap(fds[0], size)
+    assert call(s, cmd(START))[0] == 0
     call(s, cmd(ALLOC_PD))
     for _ in range(4):
         call(s, cmd(CREATE_CQ, struct.pack("<III", 64, 0, 0)))
