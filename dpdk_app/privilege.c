@@ -47,29 +47,20 @@ static _Atomic(uint32_t) privilege_answers;
 
 /* ---- the user */
 
-/* The run directory as a descriptor, made now if it is not there. */
-static int open_dir(const char *path, bool *made)
-{
-	int fd;
-
-	*made = !mkdir(path, PRIVILEGE_DIR_MODE);
-	if (!*made && errno != EEXIST)
-		return -errno;
-	/* In a directory that others write to, a link may have taken its place. */
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (*made ? O_NOFOLLOW : 0));
-	return fd < 0 ? -errno : fd;
-}
-
 /* Only a directory that is made for it becomes the user's: never /run, or /tmp. */
 static int own_dir(const char *path, const struct passwd *user)
 {
+	bool made = !mkdir(path, PRIVILEGE_DIR_MODE);
 	struct stat st;
-	bool made;
-	int fd = open_dir(path, &made);
 	int err = 0;
+	int fd;
 
+	if (!made && errno != EEXIST)
+		return -errno;
+	/* In a directory that others write to, a link may have taken its place. */
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 	if (fd < 0)
-		return fd;
+		return -errno;
 	if (fstat(fd, &st))
 		err = -errno;
 	else if (st.st_uid != (made ? geteuid() : user->pw_uid))

@@ -256,6 +256,7 @@ int sandbox_process(void)
 	static const uint32_t bpf_cmds[] = {BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
 					    BPF_MAP_DELETE_ELEM, BPF_OBJ_GET_INFO_BY_FD};
 	static const int clone3[] = {__NR_clone3};
+	static void *unwinder;
 	struct sigaction action = {.sa_sigaction = on_forbidden, .sa_flags = SA_SIGINFO};
 	struct filter f;
 
@@ -263,7 +264,8 @@ int sandbox_process(void)
 	if (sigaction(SIGSYS, &action, NULL))
 		return -errno;
 	/* Threads that are cancelled at the end need it; libraries cannot be loaded then. */
-	(void)dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_GLOBAL);
+	unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_GLOBAL);
+	(void)unwinder;
 	begin(&f);
 	rule(&f, sandbox_never, COUNT(sandbox_never), SECCOMP_RET_TRAP);
 #ifndef __SANITIZE_ADDRESS__

@@ -39,8 +39,10 @@ static int lingering(int *peer)
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	if (bind(listener, (struct sockaddr *)&addr, bytes) || listen(listener, 1) ||
 	    getsockname(listener, (struct sockaddr *)&addr, &bytes) ||
-	    connect(fd, (struct sockaddr *)&addr, bytes))
+	    connect(fd, (struct sockaddr *)&addr, bytes)) {
+		close(listener);
 		return -1;
+	}
 	*peer = accept(listener, NULL, NULL);
 	close(listener);
 	while (send(fd, block, sizeof(block), MSG_DONTWAIT) > 0)

@@ -41,7 +41,9 @@ static void *nothing(void *arg)
 
 static int open_file(void)
 {
-	return open("/etc/passwd", O_RDONLY) < 0;
+	int fd = open("/etc/passwd", O_RDONLY);
+
+	return fd < 0 || close(fd);
 }
 
 static int make_thread(void)
@@ -108,7 +110,9 @@ static int tcp_socket(void)
 
 static int unix_socket(void)
 {
-	return socket(AF_UNIX, SOCK_STREAM, 0) < 0;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	return fd < 0 || close(fd);
 }
 
 static int trace_parent(void)

@@ -45,6 +45,11 @@ static void begin(const char *usec, const char *pid)
 		setenv("WATCHDOG_PID", pid, 1);
 }
 
+static void end(void)
+{
+	close(manager);
+}
+
 static int told(void)
 {
 	char text[32] = "";
@@ -84,7 +89,7 @@ static void test_turns(void)
 	turn(1);
 	CU_ASSERT_TRUE(watchdog_look(&dog, &app, now += SECOND));
 	CU_ASSERT_TRUE(told());
-	close(manager);
+	end();
 }
 
 /* A core that sleeps is woken, so that it has a turn if it can. */
@@ -106,7 +111,7 @@ static void test_sleeper(void)
 	CU_ASSERT_FALSE(told());
 	close(fds[0]);
 	close(fds[1]);
-	close(manager);
+	end();
 }
 
 static void test_not_asked(void)
@@ -117,15 +122,15 @@ static void test_not_asked(void)
 	watchdog_init(&dog, &app, 0);
 	CU_ASSERT_EQUAL(watchdog_wait_ms(&dog, 0), -1);
 	CU_ASSERT_FALSE(watchdog_look(&dog, &app, UINT64_MAX));
-	close(manager);
+	end();
 	begin("3000000", "1");
 	watchdog_init(&dog, &app, 0);
 	CU_ASSERT_EQUAL(watchdog_wait_ms(&dog, 0), -1);
-	close(manager);
+	end();
 	begin("often", NULL);
 	watchdog_init(&dog, &app, 0);
 	CU_ASSERT_EQUAL(watchdog_wait_ms(&dog, 0), -1);
-	close(manager);
+	end();
 }
 
 UT_MAIN("dpdk_app/watchdog", UT(test_turns), UT(test_sleeper), UT(test_not_asked))
