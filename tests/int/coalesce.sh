@@ -154,7 +154,7 @@ say 'ok: wrong words'
 cat >"$WEFT_TMP/raw.py" <<'PY'
 import socket, struct, sys
 
-CMD, ATTACH, COALESCE, VECTOR, ALL = 128, 1, 56, 57, 0xFFFFFFFF
+CMD, ATTACH, START, COALESCE, VECTOR, ALL = 128, 1, 58, 56, 57, 0xFFFFFFFF
 
 
 def call(s, op, body):
@@ -167,7 +167,11 @@ def attach(path, flags):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(30)
     s.connect(path)
-    return s, call(s, ATTACH, struct.pack("<II24s", 1, flags, b"raw"))[0]
+    status = call(s, ATTACH, struct.pack("<II24s", 2, flags, b"raw"))[0]
+    # A tool (flag 1) has no BAR to be started.
+    if status == 0 and not flags & 1:
+        status = call(s, START, b"")[0]
+    return s, status
 
 
 def setting(vector, mask, value, rest=b""):

@@ -95,6 +95,8 @@ static int attack(struct victim *v, const char *port)
 
 	if (command_fd(v->sock, &cmd, &resp, -1, v->fd))
 		die("ATTACH: %s", strerror(resp.status));
+	cmd = (struct hw_cmd){.op = HW_CMD_START};
+	must(v, &cmd, &resp);
 	cmd = (struct hw_cmd){.op = HW_CMD_CREATE_EQ, .u.create_eq = {.entries = 64}};
 	must(v, &cmd, &resp);
 	cmd = (struct hw_cmd){.op = HW_CMD_CM_CREATE, .u.cm.eq = resp.u.create_eq.eq};
