@@ -41,7 +41,7 @@ struct wire;
 enum {
 	APP_RING_FRAMES = 1024, /* frames that wait for a shard in one of its rings */
 	APP_MAX_SHARDS = CONF_MAX_NICS * CONF_MAX_SHARDS,
-	APP_MAX_PENDING = 256,  /* commands of a shard that the firmware answers later */
+	APP_MAX_PENDING = 1024, /* commands of a shard that the firmware answers later */
 	APP_MAX_BORROWED = 128, /* frames of a shard under way whose payload is not copied */
 	APP_PORT_FDS = 33,      /* descriptors of a port to sleep on */
 	APP_CACHE_LINE_BYTES = 64,
@@ -82,6 +82,8 @@ struct port_stats {
 struct core_stats {
 	uint64_t turns;
 	uint64_t busy_turns;
+	/* The longest from one turn's beginning to the next one's, without sleeping or yielding. */
+	uint64_t turn_ns_max;
 	uint64_t yields;
 	uint64_t sleeps;
 	uint64_t wakes_doorbell;
@@ -124,6 +126,7 @@ struct shard {
 	/* core: */
 	struct client *client[HW_MAX_CLIENTS];
 	struct shard_pending pending[APP_MAX_PENDING];
+	struct msg *detaching[HW_MAX_CLIENTS]; /* by number: the firmware still frees it */
 	struct port_stats stats;
 	uint64_t prng[4];
 	uint64_t paused_since_ns; /* transmission waits for a receiver since; 0: does not */
@@ -159,6 +162,7 @@ struct core {
 
 	/* core: */
 	uint64_t now_ns;
+	bool turn_counts; /* since the last turn began the core has neither slept nor yielded */
 	struct irq_batch irqs;
 	struct core_stats stats;
 	uint64_t idle_since_ns; /* 0: busy */

@@ -73,10 +73,6 @@ static void do_attach(struct core *core, struct msg *msg)
 
 	fw_now(shard->fw, core->now_ns);
 	err = fw_client_attach(shard->fw, &msg->params, &number, &msg->resp.u.attach);
-	if (!err && number >= HW_MAX_CLIENTS) {
-		fw_client_detach(shard->fw, number);
-		err = EUSERS;
-	}
 	msg->resp.status = err;
 	if (err)
 		return;
@@ -99,20 +95,40 @@ static void pending_cancel(struct core *core, struct shard *shard, const struct 
 	}
 }
 
-static void do_detach(struct core *core, struct msg *msg)
+/* Nothing of the client is left in the firmware: its BAR and descriptors may go. */
+static void detach_over(struct core *core, struct shard *shard, struct client *c)
+{
+	/* Signals of the last events go out while the descriptors are still open. */
+	shard->stats.irq_submits += irq_flush(&core->irqs);
+	shard->client[c->fw_client[shard->number]] = NULL;
+}
+
+/* True when it is over, false when the firmware has more to free than a turn is for. */
+static bool do_detach(struct core *core, struct msg *msg)
 {
 	struct shard *shard = msg->shard;
 	struct client *c = msg->client;
 	uint32_t number = c->fw_client[shard->number];
 
 	fw_now(shard->fw, core->now_ns);
-	fw_client_detach(shard->fw, number);
-	/* Signals of the last events go out while the descriptors are still open. */
-	shard->stats.irq_submits += irq_flush(&core->irqs);
-	shard->client[number] = NULL;
 	if (c->doorbell_fd >= 0)
 		idle_unwatch_doorbell(core, c);
+	if (fw_client_detach(shard->fw, number) == FW_DETACH_DONE)
+		detach_over(core, shard, c);
+	else
+		shard->detaching[number] = msg;
 	pending_cancel(core, shard, c);
+	return !shard->detaching[number];
+}
+
+void msg_detached(void *ctx, uint32_t client)
+{
+	struct shard *shard = ctx;
+	struct msg *msg = shard->detaching[client];
+
+	shard->detaching[client] = NULL;
+	detach_over(shard->core, shard, msg->client);
+	msg_done(shard->core, msg);
 }
 
 /* What the port has to do beside a command that succeeded. */
@@ -223,7 +239,7 @@ uint32_t msg_drain(struct core *core)
 			do_moder(msg[i]);
 			break;
 		case MSG_DETACH:
-			do_detach(core, msg[i]);
+			done = do_detach(core, msg[i]);
 			break;
 		case MSG_STATS:
 			msg[i]->stats->count =

@@ -29,9 +29,9 @@ enum msg_kind {
 	MSG_CMD,      /* cmd, aux, event_fd in; resp, old_fd out */
 	MSG_COALESCE, /* cmd.u.coalesce in; resp out. The client may be nobody, and so the next */
 	MSG_VECTOR,   /* cmd.u.obj.handle in */
-	MSG_DETACH,
-	MSG_STATS, /* every counter of the shard into stats; for telemetry and nobody's client */
-	MSG_QUIT,  /* fw_shutdown() for all shards of the core, then its loop ends */
+	MSG_DETACH,   /* comes back when nothing of it is left, turns later where it had much */
+	MSG_STATS,    /* every counter of the shard into stats; for telemetry and nobody's client */
+	MSG_QUIT,     /* fw_shutdown() for all shards of the core, then its loop ends */
 };
 
 struct msg_stats {
@@ -71,7 +71,8 @@ int msg_send(struct msg *msg) __attribute__((warn_unused_result));
 /* Carries out up to MSG_PER_TURN messages. Returns how many. On the core. */
 uint32_t msg_drain(struct core *core);
 
-/* fw_port.cmd_done */
+/* fw_port.cmd_done and fw_port.detached */
 void msg_cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp);
+void msg_detached(void *ctx, uint32_t client);
 
 #endif /* WEFT_APP_MSG_H */

@@ -169,6 +169,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .host_write = port_host_write,
 	    .irq = port_irq,
 	    .cmd_done = msg_cmd_done,
+	    .detached = msg_detached,
 	    .mem_unmap = port_mem_unmap,
 	    .mac_filter = mac_filter_set,
 	    .cm_ports = shard->nic->cm_ports,

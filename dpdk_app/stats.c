@@ -61,6 +61,7 @@ static const struct stats_field port_fields[] = {
 static const struct stats_field core_fields[] = {
     CORE_FIELD(turns),
     CORE_FIELD(busy_turns),
+    CORE_FIELD(turn_ns_max),
     CORE_FIELD(yields),
     CORE_FIELD(sleeps),
     CORE_FIELD(wakes_doorbell),

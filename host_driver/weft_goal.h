@@ -40,7 +40,7 @@ struct weft_goal_comm_attr {
 	uint32_t rank, num_ranks;
 	const struct weft_goal_peer *peers; /* num_ranks */
 	struct weft_pd *pd;                 /* of all memory that its schedules use */
-	uint32_t eager_bytes; /* largest message sent unasked, to 16 MiB; 0: 128 KiB */
+	uint32_t eager_bytes;               /* largest message sent unasked, to 1 MiB; 0: 128 KiB */
 };
 
 /* -EINVAL, -EBUSY (that key and rank exist here), -ENOSPC. */

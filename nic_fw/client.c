@@ -4,7 +4,8 @@
  *
  * Called by dpdk_app/client.c and sim_harness; calls the destroy function of every kind of
  * object. A process may be killed at any moment: detach needs nothing from it and finds all
- * it had in the client's lists.
+ * it had in the client's lists. That may be very much: it is out of others' reach at once, and
+ * freed in slices (slice.h).
  */
 #include "nic_fw/fw_nic.h"
 
@@ -28,6 +29,7 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	memcpy(client->name, params->name, sizeof(client->name));
 	client->name[sizeof(client->name) - 1] = '\0';
 	fw_list_init(&client->db_node);
+	fw_list_init(&client->leave_node);
 	fw_list_init(&client->qps);
 	fw_list_init(&client->cqs);
 	fw_list_init(&client->srqs);
@@ -129,74 +131,115 @@ int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, 
 	return 0;
 }
 
-/* Windows before the regions that they are bound to. */
-static void destroy_mrs(struct fw_nic *nic, struct fw_client *client)
-{
-	struct fw_list *pos, *next;
-
-	for (pos = client->mrs.next; pos != &client->mrs; pos = next) {
-		struct fw_mr *mr = FW_CONTAINER(pos, struct fw_mr, node);
-
-		next = pos->next;
-		if (mr->kind == FW_MR_WINDOW)
-			mr_destroy(nic, (uint32_t)(mr - nic->mrs));
+/*
+ * Takes objects off a list until it is empty, a unit each. STMT destroys the first one, at pos.
+ * False: units ran out.
+ */
+#define LEAVE_ALL(list, units, STMT)                                                               \
+	while (!fw_list_empty(list)) {                                                             \
+		struct fw_list *pos = (list)->next;                                                \
+                                                                                                   \
+		if (!slice_take(nic, units))                                                       \
+			return false;                                                              \
+		STMT;                                                                              \
 	}
-	while (!fw_list_empty(&client->mrs))
-		mr_destroy(
-		    nic, (uint32_t)(FW_CONTAINER(client->mrs.next, struct fw_mr, node) - nic->mrs));
-}
 
-/* Users before what they use. */
-static void destroy_objects(struct fw_nic *nic, struct fw_client *client)
+#define INDEX(type, table) ((uint32_t)(FW_CONTAINER(pos, type, node) - nic->table))
+
+/* Queue pairs take units of their own. */
+static bool leave_qps(struct fw_nic *nic, struct fw_client *client)
 {
-	uint32_t i;
+	uint32_t number = (uint32_t)(client - nic->clients);
 
-	goal_client_detach(nic, (uint32_t)(client - nic->clients));
-	/* Peers of its connections hear of their end. */
-	cm_client_detach(nic, (uint32_t)(client - nic->clients));
 	while (!fw_list_empty(&client->qp_opens))
-		qp_let_go(nic, FW_CONTAINER(client->qp_opens.next, struct fw_qp_open, node)->qp,
-			  (uint32_t)(client - nic->clients));
+		if (!qp_let_go(nic,
+			       FW_CONTAINER(client->qp_opens.next, struct fw_qp_open, node)->qp,
+			       number))
+			return false;
 	while (!fw_list_empty(&client->qps))
-		qp_let_go(nic, FW_CONTAINER(client->qps.next, struct fw_qp, node),
-			  (uint32_t)(client - nic->clients));
-	while (!fw_list_empty(&client->srqs))
-		srq_destroy(nic, (uint32_t)(FW_CONTAINER(client->srqs.next, struct fw_srq, node) -
-					    nic->srqs));
-	while (!fw_list_empty(&client->xrcds))
-		xrcd_close(nic, (uint32_t)(FW_CONTAINER(client->xrcds.next, struct fw_xrcd, node) -
-					   nic->xrcds));
-	while (!fw_list_empty(&client->cqs))
-		cq_destroy(
-		    nic, (uint32_t)(FW_CONTAINER(client->cqs.next, struct fw_cq, node) - nic->cqs));
-	for (i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
-		if (client->eq[i] != FW_NONE)
-			eq_destroy(nic, client->eq[i]);
-	while (!fw_list_empty(&client->ahs))
-		ah_destroy(
-		    nic, (uint32_t)(FW_CONTAINER(client->ahs.next, struct fw_ah, node) - nic->ahs));
-	destroy_mrs(nic, client);
-	while (!fw_list_empty(&client->pds))
-		pd_destroy(
-		    nic, (uint32_t)(FW_CONTAINER(client->pds.next, struct fw_pd, node) - nic->pds));
+		if (!qp_let_go(nic, FW_CONTAINER(client->qps.next, struct fw_qp, node), number))
+			return false;
+	return true;
 }
 
-void fw_client_detach(struct fw_nic *nic, uint32_t client)
+static bool leave_eqs(struct fw_nic *nic, struct fw_client *client)
+{
+	while (client->num_eq) {
+		if (!slice_take(nic, 1))
+			return false;
+		/* Numbers from the last down: EQ 0, for what is asynchronous, goes at the end. */
+		while (client->eq[client->leave_eq] == FW_NONE)
+			client->leave_eq--;
+		eq_destroy(nic, client->eq[client->leave_eq]);
+	}
+	return true;
+}
+
+/* Users before what they use, windows before their regions. True: nothing is left. */
+static bool leave_step(struct fw_nic *nic, struct fw_client *client)
+{
+	uint32_t number = (uint32_t)(client - nic->clients);
+
+	/* Peers of its connections hear of their end. */
+	if (!goal_client_leave(nic, number) || !cm_client_leave(nic, number) ||
+	    !leave_qps(nic, client))
+		return false;
+	LEAVE_ALL(&client->srqs, 2, srq_destroy(nic, INDEX(struct fw_srq, srqs)));
+	LEAVE_ALL(&client->xrcds, 1, xrcd_close(nic, INDEX(struct fw_xrcd, xrcds)));
+	LEAVE_ALL(&client->cqs, 2, cq_destroy(nic, INDEX(struct fw_cq, cqs)));
+	if (!leave_eqs(nic, client))
+		return false;
+	LEAVE_ALL(&client->ahs, 1, ah_destroy(nic, INDEX(struct fw_ah, ahs)));
+	LEAVE_ALL(&client->mrs, 1, mr_destroy(nic, INDEX(struct fw_mr, mrs)));
+	LEAVE_ALL(&client->pds, 1, pd_destroy(nic, INDEX(struct fw_pd, pds)));
+	return true;
+}
+
+static void leave_over(struct fw_nic *nic, struct fw_client *leaving)
+{
+	uint32_t client = (uint32_t)(leaving - nic->clients);
+
+	assert(!leaving->wqes_held && !leaving->flows_held);
+	/* No staged frame may point into the BAR, or name the client's number. */
+	eth_tx_forget(nic, client);
+	fw_list_del(&leaving->leave_node);
+	leaving->header = NULL;
+	leaving->db_ring = NULL;
+	leaving->bar.base = NULL;
+	leaving->used = false;
+	leaving->closing = false;
+	fw_ids_put(&nic->client_ids, client);
+}
+
+void client_leave_run(struct fw_nic *nic, struct fw_client *client)
+{
+	if (!leave_step(nic, client))
+		return;
+	leave_over(nic, client);
+	nic->port.detached(nic->port.ctx, (uint32_t)(client - nic->clients));
+}
+
+enum fw_detach_result fw_client_detach(struct fw_nic *nic, uint32_t client)
 {
 	struct fw_client *leaving;
 
 	assert(client < HW_MAX_CLIENTS && nic->clients[client].used);
 	leaving = &nic->clients[client];
-	leaving->closing = true;
-	fw_list_del(&leaving->db_node);
-	ah_forget_client(nic, client);
-	/* No staged frame may point into the BAR or the mappings, or name the client's number. */
+	assert(!leaving->closing);
+	slice_allow(nic);
+	/* No staged frame may point into its mappings, and from now on none is made that does. */
 	eth_tx_forget(nic, client);
-	destroy_objects(nic, leaving);
-	assert(!leaving->wqes_held && !leaving->flows_held);
-	leaving->header = NULL;
-	leaving->db_ring = NULL;
-	leaving->bar.base = NULL;
-	leaving->used = false;
-	fw_ids_put(&nic->client_ids, client);
+	leaving->closing = true;
+	leaving->leave_eq = HW_MAX_EQ_PER_CLIENT - 1;
+	fw_list_del(&leaving->db_node);
+	fw_list_del(&leaving->goal_node);
+	ah_forget_client(nic, client);
+	slice_forget_client(nic, client);
+	if (leave_step(nic, leaving)) {
+		leave_over(nic, leaving);
+		return FW_DETACH_DONE;
+	}
+	assert(nic->port.detached);
+	fw_list_add_tail(&nic->slices.leaving, &leaving->leave_node);
+	return FW_DETACH_PENDING;
 }

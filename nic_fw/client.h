@@ -71,13 +71,14 @@ enum {
 struct fw_client {
 	bool used;
 	bool tool;
-	bool closing;                 /* detach is under way: its BAR goes as a whole */
-	uint32_t db_head;             /* next entry of the doorbell ring to look at */
-	uint32_t wqes_held;           /* contexts of its requests (fw_pool_has_share()) */
-	uint32_t flows_held;          /* and flows of them, of nic->flows */
+	bool closing;        /* detach is under way: nothing of it is there any more for others */
+	uint32_t db_head;    /* next entry of the doorbell ring to look at */
+	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
+	uint32_t flows_held; /* and flows of them, of nic->flows */
 	struct hw_bar_header *header; /* = bar.base */
 	uint32_t *db_ring;
-	struct fw_list db_node; /* in nic->db_clients: attached clients with a BAR */
+	struct fw_list db_node;    /* in nic->db_clients: attached clients with a BAR */
+	struct fw_list leave_node; /* in nic->slices.leaving while closing */
 	struct fw_bar bar;
 	uint32_t pid;
 	uint32_t first_port; /* fw_client_params.first_port */
@@ -87,6 +88,7 @@ struct fw_client {
 	uint32_t eq[HW_MAX_EQ_PER_CLIENT];                 /* index into nic->eqs, FW_NONE */
 	uint32_t num_qp, num_cq, num_srq, num_mr, num_pd, num_ah, num_eq, num_mcast, num_cm;
 	uint32_t num_xrcd;
+	uint32_t leave_eq; /* closing: numbers of event queues above are free */
 	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq, max_mcast, max_cm;
 	/* collectives (goal.h) */
 	uint64_t goal_bytes;                    /* of the goal heap, charged to it */

@@ -413,7 +413,9 @@ struct cm_ep *cm_listener(struct fw_nic *nic, uint16_t space, uint16_t port, uin
 	fw_list_for_each (pos, chain) {
 		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, wait_node);
 
-		if (ep->space == space && ep->local_port == port)
+		/* One whose process leaves is asked no more. */
+		if (ep->space == space && ep->local_port == port &&
+		    !nic->clients[ep->client].closing)
 			return ep;
 	}
 	return NULL;
@@ -516,6 +518,16 @@ void cm_free(struct fw_nic *nic, struct cm_ep *ep)
 }
 
 /* Requests that its process has not seen come again, for whoever listens then. */
+static void end_unseen(struct fw_nic *nic, struct cm_ep *ep)
+{
+	leave_client(nic, ep);
+	/* Over TCP nothing comes again of itself. */
+	if (ep->mpa)
+		ep->ops->abandon(nic, ep);
+	else
+		cm_free(nic, ep);
+}
+
 static void end_listener(struct fw_nic *nic, struct cm_ep *listener)
 {
 	struct fw_client *owner = &nic->clients[listener->client];
@@ -527,33 +539,39 @@ static void end_listener(struct fw_nic *nic, struct cm_ep *listener)
 		next = pos->next;
 		if (ep->listener != listener->index)
 			continue;
-		if (is_unseen(ep)) {
-			leave_client(nic, ep);
-			/* Over TCP nothing comes again of itself. */
-			if (ep->mpa)
-				ep->ops->abandon(nic, ep);
-			else
-				cm_free(nic, ep);
-		} else {
+		if (is_unseen(ep))
+			end_unseen(nic, ep);
+		else
 			ep->listener = FW_NONE;
-		}
 	}
 }
 
 void cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
 {
-	if (ep->state == CM_LISTEN)
+	/* All that a process that leaves has is ended for itself. */
+	if (ep->state == CM_LISTEN && !nic->clients[ep->client].closing)
 		end_listener(nic, ep);
 	leave_client(nic, ep);
 	ep->ops->abandon(nic, ep);
 }
 
-void cm_client_detach(struct fw_nic *nic, uint32_t client)
+bool cm_client_leave(struct fw_nic *nic, uint32_t client)
 {
 	struct fw_list *cms = &nic->clients[client].cms;
 
-	while (!fw_list_empty(cms))
-		cm_destroy(nic, FW_CONTAINER(cms->next, struct cm_ep, node));
+	while (!fw_list_empty(cms)) {
+		struct cm_ep *ep = FW_CONTAINER(cms->next, struct cm_ep, node);
+
+		if (!slice_take(nic, FW_SLICE_CM_UNITS))
+			return false;
+		/* Its listener may be gone, and its place another's. */
+		ep->listener = FW_NONE;
+		if (ep->passive && is_unseen(ep))
+			end_unseen(nic, ep);
+		else
+			cm_destroy(nic, ep);
+	}
+	return true;
 }
 
 void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)

@@ -196,7 +196,7 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp);
 void cm_destroy(struct fw_nic *nic, struct cm_ep *ep);
 /* The place is free again; of an endpoint without a process. */
 void cm_free(struct fw_nic *nic, struct cm_ep *ep);
-void cm_client_detach(struct fw_nic *nic, uint32_t client);
+bool cm_client_leave(struct fw_nic *nic, uint32_t client);
 /* The address that it waits for is known, or (an errno) will not be. */
 void cm_resolved(struct fw_nic *nic, struct cm_ep *ep, int err);
 /* neigh.c: a next hop became known, or failed. */

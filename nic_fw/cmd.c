@@ -101,27 +101,48 @@ static int run(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return entry->fn(nic, client, cmd, aux, resp);
 }
 
+/* False: the answer comes later. */
+static bool answer(struct fw_nic *nic, int status, struct hw_cmd_resp *resp)
+{
+	if (status == CMD_PENDING || status == CMD_LATER)
+		return false;
+	if (status)
+		FW_COUNT(nic, commands_bad);
+	if (status == CMD_REFUSED)
+		return true;
+	if (status)
+		memset(&resp->u, 0, sizeof(resp->u));
+	resp->status = status;
+	return true;
+}
+
+static void init_resp(struct hw_cmd_resp *resp, const struct hw_cmd *cmd)
+{
+	memset(resp, 0, sizeof(*resp));
+	resp->op = cmd->op;
+	resp->tag = cmd->tag;
+}
+
 enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 			  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	int status;
 
 	assert(client < HW_MAX_CLIENTS && nic->clients[client].used);
-	memset(resp, 0, sizeof(*resp));
-	resp->op = cmd->op;
-	resp->tag = cmd->tag;
+	assert(!nic->clients[client].closing);
+	init_resp(resp, cmd);
 	FW_COUNT(nic, commands);
+	slice_allow(nic);
 	status = run(nic, client, cmd, aux, resp);
-	if (status == CMD_PENDING)
-		return FW_CMD_PENDING;
-	if (status == CMD_REFUSED) {
-		FW_COUNT(nic, commands_bad);
-		return FW_CMD_DONE;
-	}
-	if (status) {
-		FW_COUNT(nic, commands_bad);
-		memset(&resp->u, 0, sizeof(resp->u));
-	}
-	resp->status = status;
-	return FW_CMD_DONE;
+	/* What was done of it stays done; the process asks again. */
+	if (status == CMD_LATER && !slice_keep(nic, client, cmd))
+		status = FW_EAGAIN;
+	return answer(nic, status, resp) ? FW_CMD_DONE : FW_CMD_PENDING;
+}
+
+bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+	       struct hw_cmd_resp *resp)
+{
+	init_resp(resp, cmd);
+	return answer(nic, run(nic, client, cmd, NULL, resp), resp);
 }

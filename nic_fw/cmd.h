@@ -55,6 +55,11 @@ enum {
 
 #define CMD_PENDING (-1)
 #define CMD_REFUSED (-2) /* resp->status is set, and resp->u says more */
+#define CMD_LATER   (-3) /* a part is done: carried out anew in a later turn (slice.h) */
+
+/* Carries a command that returned CMD_LATER out once more. False: it is not finished yet. */
+bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
+	       struct hw_cmd_resp *resp);
 
 typedef int (*cmd_fn)(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		      const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp);
@@ -141,8 +146,13 @@ struct fw_eq *eq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
 struct fw_srq *srq_own(struct fw_nic *nic, uint32_t client, uint32_t number);
 struct fw_qp *qp_own(struct fw_nic *nic, uint32_t client, uint32_t qpn);
 
-/* The client lets go of a QP, which ends with the last that has it. */
-void qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client);
+/*
+ * The client lets go of a QP, which ends with the last that has it. False: a part of it is done,
+ * the units of the turn are used up, and the call is to be repeated.
+ */
+bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client);
+/* For slice.c: a part of what a client that leaves has; off the list when nothing is left. */
+void client_leave_run(struct fw_nic *nic, struct fw_client *client);
 /* Frees one object with all it holds, for its command and for detach. */
 void cq_destroy(struct fw_nic *nic, uint32_t index);
 void srq_destroy(struct fw_nic *nic, uint32_t index);

@@ -65,6 +65,8 @@ static const struct gauge gauges[] = {
     IDS("rd_sessions_used", session_ids),
     POOL("mcast_groups_used", mcast_group_pool),
     POOL("mcast_attached_used", mcast_members),
+    POOL("slice_commands_used", slices.command_pool),
+    WORD("slice_units_max", slices.most),
     WORD("igmp_version", igmp.version),
     WORD("neighbours_used", neigh_count),
     WORD("ah_waiting", ah_waiting),

@@ -122,6 +122,8 @@ static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 
 	if (__builtin_expect(cq->overrun, 0))
 		return overrun(nic, cq);
+	if (nic->clients[cq->client].closing)
+		return true; /* nobody reads it */
 	if (cq->prod - cq->cons > cq->mask && !make_room(cq))
 		return overrun(nic, cq);
 	write_entry(nic, cq, cqe);

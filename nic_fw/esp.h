@@ -126,6 +126,8 @@ void esp_send(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xf
 void esp_withdraw(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xfer);
 /* sent(false) for all that is queued; what has a number already goes on empty. */
 void esp_cancel(struct fw_nic *nic, struct esp_stream *stream);
+/* The same without a word: the layer above takes each out of what is left of the list itself. */
+void esp_forget(struct fw_nic *nic, struct esp_stream *stream);
 /* Another context from now on. */
 void esp_rebind(struct esp_stream *stream, void *ctx);
 /*

@@ -521,7 +521,7 @@ void esp_rdmap_run(struct fw_nic *nic)
 
 static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac)
 {
-	const struct fw_qp *qp = qp_find(nic, key->local);
+	const struct fw_qp *qp = qp_find_live(nic, key->local);
 	uint8_t known[WIRE_MAC_BYTES];
 	struct esp_key want;
 
@@ -540,7 +540,7 @@ static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t
 
 static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream)
 {
-	struct fw_qp *qp = qp_find(nic, key->local);
+	struct fw_qp *qp = qp_find_live(nic, key->local);
 
 	/* It may have changed since the SYN. */
 	if (!qp || !expects(nic, key, esp_peer_mac(stream)))
@@ -632,7 +632,15 @@ static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
 		esp_abort(nic, stream);
 }
 
-void esp_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+/* All that the stream has are requests, which may be very many and are in the send queue, too. */
+static void end_requests(struct fw_nic *nic, struct esp_rdmap *esp)
+{
+	if (esp->out.stream)
+		esp_forget(nic, esp->out.stream);
+	end_side(nic, &esp->out);
+}
+
+void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 {
 	struct esp_rdmap *esp = &qp->esp;
 
@@ -645,10 +653,10 @@ void esp_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
 	esp->out.faulty = esp->out.fault_due = false;
 	esp->in.faulty = esp->in.fault_due = false;
 	esp->rnr_tries = 0;
-	end_side(nic, &esp->out);
+	end_requests(nic, esp);
 	end_side(nic, &esp->in);
-	while (fw_list_pop(&esp->waiting))
-		; /* they are flushed from the send queue */
+	/* They are flushed from the send queue, each taken out of what is left of the list then. */
+	fw_list_del(&esp->waiting);
 	qp->responder_slots = 0;
 }
 

@@ -78,7 +78,7 @@ void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 			  enum hw_status status);
 void esp_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			enum hw_vendor_err vendor_err);
-void esp_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp);
+void esp_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp);
 /* The peer's request ssn fails: tells it so, and closes its stream behind that. */
 void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 			 const struct rdmap_error *error);

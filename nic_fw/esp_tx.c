@@ -371,17 +371,30 @@ void esp_send(struct fw_nic *nic, struct esp_stream *s, struct esp_xfer *xfer)
 	esp_tx_ready(nic, s);
 }
 
-void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s)
+/* No packet is of a transfer any more. Those that were not sent yet never will be. */
+static void forget_transfers(struct esp_stream *s)
 {
-	struct fw_list *pos;
 	uint32_t seq;
 
-	/* No packet is of a transfer any more. Those that were not sent yet never will be. */
 	for (seq = s->snd_una; seq != s->snd_next; seq++)
 		slot_of(s, seq)->xfer = NULL;
 	s->next_xfer = NULL;
+}
+
+void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s)
+{
+	struct fw_list *pos;
+
+	forget_transfers(s);
 	while ((pos = fw_list_pop(&s->queue)))
 		s->ops->sent(nic, s->ctx, FW_CONTAINER(pos, struct esp_xfer, node), false);
+}
+
+void esp_forget(struct fw_nic *nic, struct esp_stream *s)
+{
+	(void)nic;
+	forget_transfers(s);
+	fw_list_del(&s->queue);
 }
 
 void esp_cancel(struct fw_nic *nic, struct esp_stream *s)

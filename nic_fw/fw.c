@@ -74,6 +74,7 @@ static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 	nic->qps = carve(l, sizeof(*nic->qps), HW_MAX_QP);
 	carve_ids(l, &nic->qp_ids, HW_MAX_QP);
 	nic->null_qp = carve(l, sizeof(*nic->null_qp), 1);
+	carve_pool(l, &nic->slices.command_pool, sizeof(struct slice_command), FW_SLICE_COMMANDS);
 	nic->ahs = carve(l, sizeof(*nic->ahs), HW_MAX_AH);
 	carve_ids(l, &nic->ah_ids, HW_MAX_AH);
 	nic->ah_waiters = carve(l, sizeof(*nic->ah_waiters), FW_AH_WAITERS);
@@ -198,6 +199,9 @@ static void init_null_qp(struct fw_nic *nic)
 	fw_list_init(&qp->opens);
 	fw_list_init(&qp->sched_node);
 	fw_list_init(&qp->node);
+	fw_list_init(&qp->windows);
+	fw_list_init(&qp->flush_node);
+	fw_list_init(&qp->flush_msgs);
 }
 
 struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *port, void *arena,
@@ -228,6 +232,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	nic->qpn_base = (uint32_t)config->nic_index << 19 | (uint32_t)config->shard << 16;
 	nic->link_up = true;
 	lay_out(&l, nic);
+	slice_init(nic);
 	fw_list_init(&nic->mcast_groups);
 	fw_list_init(&nic->db_clients);
 	for (i = 0; i < CM_LISTEN_HASH; i++)
@@ -297,7 +302,8 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 		nic->start_ns = now_ns;
 	nic->tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
 	(void)fw_stage_enter(nic, FW_STAGE_DB);
-	done = db_poll(nic);
+	done = slice_run(nic);
+	done += db_poll(nic);
 	/* Input first: after a gap between turns an ACK must not lose to its own timer. */
 	(void)fw_stage_enter(nic, FW_STAGE_ETH_RX);
 	done += eth_rx_poll(nic, budget);
@@ -333,9 +339,10 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 	uint64_t timer_ns;
 
 	/* Something waits for room or for its turn: soon. */
-	if (!fw_list_empty(&nic->sched_qps) || !fw_list_empty(&nic->rd_ready) ||
-	    !fw_list_empty(&nic->esp_ready) || !fw_list_empty(&nic->tcp.ready) ||
-	    !fw_list_empty(&nic->tcp.acks) || mgrp_pending(nic) || goal_run_pending(nic))
+	if (slice_pending(nic) || !fw_list_empty(&nic->sched_qps) ||
+	    !fw_list_empty(&nic->rd_ready) || !fw_list_empty(&nic->esp_ready) ||
+	    !fw_list_empty(&nic->tcp.ready) || !fw_list_empty(&nic->tcp.acks) ||
+	    mgrp_pending(nic) || goal_run_pending(nic))
 		return nic->now_ns + FW_SOON_NS;
 	ack_ns = rd_ack_next_ns(nic);
 	if (esp_ack_next_ns(nic) < ack_ns)

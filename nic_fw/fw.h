@@ -97,11 +97,19 @@ struct fw_client_params {
 int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, uint32_t *client,
 		     struct hw_resp_attach *resp);
 
+enum fw_detach_result {
+	FW_DETACH_DONE,    /* nothing of the client is left */
+	FW_DETACH_PENDING, /* port->detached() will be called, by fw_poll() */
+};
+
 /*
- * The process is gone or unwanted: ends its QPs (peers get errors), frees all it had. The
- * BAR and mappings are not touched after this returns; client numbers are reused later.
+ * The process is gone or unwanted. Nothing of it is there for its peers and for other processes
+ * from now on: its doorbells are not looked at, its memory is neither read nor written, no
+ * completion and no event is told. Its QPs are ended (peers get errors), and all it had is freed,
+ * in slices where it is much. Until that is over the BAR must stay mapped, mappings come back with
+ * mem_unmap(), and the client's number is its own; it takes no command.
  */
-void fw_client_detach(struct fw_nic *nic, uint32_t client);
+enum fw_detach_result fw_client_detach(struct fw_nic *nic, uint32_t client);
 
 enum fw_cmd_result {
 	FW_CMD_DONE,    /* resp is filled */

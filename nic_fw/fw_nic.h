@@ -37,6 +37,7 @@
 #include "nic_fw/rdmap.h"
 #include "nic_fw/rq.h"
 #include "nic_fw/sched.h"
+#include "nic_fw/slice.h"
 #include "nic_fw/stage.h"
 #include "nic_fw/tcp_flow.h"
 #include "nic_fw/timer.h"
@@ -94,6 +95,7 @@ struct fw_nic {
 	uint32_t tx_allow;      /* frames of data that may still be staged in this turn */
 	struct fw_rx_frame *rx; /* FW_BURST */
 
+	struct fw_slices slices;
 	struct fw_list db_clients;
 	struct fw_list sched_qps;
 	struct fw_list rd_ready; /* sessions that may send */
@@ -213,6 +215,7 @@ struct fw_nic {
 	struct goal_loading goal_loads[GOAL_MAX_LOADS];
 	struct fw_timer goal_orphan_timer;
 	uint32_t goal_loads_active;
+	uint32_t goal_load_hand;     /* the load that had a step last */
 	struct fw_list goal_clients; /* with runs that can go on */
 	struct fw_pool goal_links;
 	struct fw_pool goal_runs;
@@ -252,6 +255,20 @@ static inline uint64_t fw_clock_ns(const struct fw_nic *nic)
 	uint64_t ns = nic->port.clock_ns ? nic->port.clock_ns(nic->port.ctx) : 0;
 
 	return ns > nic->now_ns ? ns : nic->now_ns;
+}
+
+/* Whether a QP is there for others: its process is not leaving, or shares it (xrc.h). */
+static inline bool qp_is_live(const struct fw_nic *nic, const struct fw_qp *qp)
+{
+	return !nic->clients[qp->client].closing || !fw_list_empty(&qp->opens);
+}
+
+/* qp_find() for whoever comes from outside: one whose process is leaving is not there. */
+static inline struct fw_qp *qp_find_live(struct fw_nic *nic, uint32_t qpn)
+{
+	struct fw_qp *qp = qp_find(nic, qpn);
+
+	return qp && qp_is_live(nic, qp) ? qp : NULL;
 }
 
 /* Enters a stage; give what it returned to the next call, at the stage's end. */

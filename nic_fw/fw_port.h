@@ -163,6 +163,13 @@ struct fw_port {
 	/* Answers a command for which fw_cmd() returned FW_CMD_PENDING. */
 	void (*cmd_done)(void *ctx, uint32_t client, const struct hw_cmd_resp *resp);
 
+	/*
+	 * A client for which fw_client_detach() returned FW_DETACH_PENDING is gone: its BAR is not
+	 * touched any more, its number may be another's. NULL: only where no client ever
+	 * has more than is freed at once.
+	 */
+	void (*detached)(void *ctx, uint32_t client);
+
 	/* A mapping given with REG_MR (fw_cmd_aux.handle) is no longer used. */
 	void (*mem_unmap)(void *ctx, uint32_t client, void *mapping);
 

@@ -42,6 +42,10 @@ struct fw_nic;
 enum {
 	GOAL_EAGER_BYTES = 128 * 1024,
 	GOAL_LOCAL_QUANTUM_BYTES = 64 * 1024, /* of one local operation in a turn */
+	/* A stretch of memory is looked up and copied by itself: it counts as so much at least. */
+	GOAL_STRETCH_LEAST_BYTES = 512,
+	/* A buffer of more pieces is copied before it is sent: nobody looks through them first. */
+	GOAL_MAX_SPANS = 1024,
 };
 #define GOAL_HEAP_BYTES         (UINT64_C(1) << 30)
 #define GOAL_CLIENT_QUOTA_BYTES (UINT64_C(256) << 20)
@@ -122,13 +126,18 @@ struct goal_load {
 	uint32_t head, tail;   /* of order */
 	struct goal_key *keys; /* heap: hash of (kind, peer, tag) */
 	uint32_t key_mask;
-	int status; /* FAILED: a positive errno */
+	/* Lists of pieces of the operation at `at`, which may be longer than a step. */
+	uint32_t walk_buf;    /* of its buffers */
+	uint32_t walk_at;     /* piece of that list */
+	uint64_t walk_sum[3]; /* bytes of each list */
+	bool walk_bad[3];     /* a piece of it is wrong */
+	int status;           /* FAILED: a positive errno */
 	struct goal_fault fault;
 };
 
 enum {
-	GOAL_LOAD_QUANTUM = 8192, /* items of one step */
-	GOAL_LOAD_COPY_BYTES = 256 * 1024,
+	GOAL_LOAD_QUANTUM = 1024, /* items of one step; one load has a step in a turn */
+	GOAL_LOAD_COPY_BYTES = 64 * 1024,
 };
 
 /* Begins: checks the header (a copy). False: load->status and fault say why; nothing is held. */
@@ -250,6 +259,9 @@ struct goal_comm {
 		struct fw_list blocked; /* mgrp_space.blocked_node: wait for room */
 	} group;
 	bool closing; /* destroyed; ranks below it in a tree may still need repairs */
+	bool leaving; /* its process has: links are being told */
+	bool left;    /* and have been */
+	bool ungrouped;
 	struct fw_timer end_timer;
 	struct fw_list node; /* of the client */
 };
@@ -265,6 +277,7 @@ struct goal_link {
 	uint32_t abort_mark;       /* instance + 1 of the last ABORT sent */
 	bool any_watched;          /* awaited by receives from any rank */
 	bool lost;                 /* its stream has ended otherwise than by a close */
+	bool told_left;            /* that our process has ended */
 	bool left;            /* its process has ended: it takes no part in left_at and later */
 	uint32_t left_at;     /* instance */
 	struct fw_list sends; /* goal_send.link_node */
@@ -309,21 +322,29 @@ void goal_comm_block(struct fw_nic *nic, struct goal_link *link);
 void goal_comm_stall(struct fw_nic *nic, struct goal_comm *comm);
 /* Gives the context back; its stream is over. */
 void goal_link_free(struct fw_nic *nic, struct goal_link *link);
-/* Its process has ended: runs in flight fail, and their ranks are told. */
-void goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm);
+/*
+ * Frees what its process had of it, in slices: runs, schedules, messages. left: their ranks are
+ * told of runs in flight. False: units ran out.
+ */
+bool goal_comm_empty(struct fw_nic *nic, struct goal_comm *comm, bool left);
+/* Its process has ended: runs in flight fail, and their ranks are told. False: units ran out. */
+bool goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm);
 /* A destroyed communicator of which nobody needs anything any more goes soon. */
 void goal_comm_try_end(struct fw_nic *nic, struct goal_comm *comm);
-/* Ends a communicator: gracefully (its process asked), or at once (its process is gone). */
+/*
+ * Ends a communicator that is empty: gracefully (its process asked), or at once (its process is
+ * gone). What units run out for is done by its timer.
+ */
 void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once);
-/* Detach: all that the client has. */
-void goal_client_detach(struct fw_nic *nic, uint32_t client);
+/* Detach: all that the client has. False: units ran out. */
+bool goal_client_leave(struct fw_nic *nic, uint32_t client);
 
 /* ---- what outlives its process (goal_orphan.c) ------------------------------------------------
  */
 
 void goal_orphan_init(struct fw_nic *nic);
 /* A process has ended: communicators and links that somebody still needs stay for a while. */
-void goal_orphan_take(struct fw_nic *nic, struct fw_client *owner);
+bool goal_orphan_take(struct fw_nic *nic, struct fw_client *owner);
 /* A link whose stream closes, and whose process is gone. */
 void goal_orphan_link(struct fw_nic *nic, struct goal_link *link);
 
@@ -388,12 +409,15 @@ struct goal_run {
 	struct goal_cursor local_cursor[3]; /* of it */
 	enum hw_goal_status fault;          /* it is to fail in its next step */
 	uint32_t fault_rank, fault_op;
-	bool tracing; /* PERFTRACE */
+	bool told_left; /* its process ends, and its ranks know */
+	bool tracing;   /* PERFTRACE */
 	uint32_t trace_stag, trace_entries, traced, trace_lost;
 	uint64_t trace_addr;
 	struct fw_list traced_sends; /* goal_send.trace_node */
 	struct fw_timer timeout;
 	struct fw_list sends;       /* goal_send.run_node */
+	struct fw_list staging;     /* goal_send.stage_node: in their order */
+	struct fw_list bulk;        /* likewise, announced */
 	struct fw_list recvs;       /* goal_recv.run_node */
 	struct fw_list calcs;       /* goal_calc.run_node */
 	struct fw_list client_node; /* in client->goal_ready while it can go on */
@@ -410,6 +434,8 @@ struct goal_calc {
 
 /* The host rang for a run record. */
 void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t record);
+/* It can go on. */
+void goal_run_wake(struct fw_nic *nic, struct goal_run *run);
 /* One turn of the interpreter: at most about budget operations. Returns how many. */
 uint32_t goal_run_poll(struct fw_nic *nic, uint32_t budget);
 /* True while some run can go on without anything from outside. */
@@ -428,6 +454,8 @@ struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance);
 void goal_run_left(struct fw_nic *nic, struct goal_run *run);
 /* Ends a run without a word to anyone: its process is gone, or has been told. */
 void goal_run_drop(struct fw_nic *nic, struct goal_run *run);
+/* What may be very much of it, in slices; then it is to be dropped. False: units ran out. */
+bool goal_run_trim(struct fw_nic *nic, struct goal_run *run);
 /* It is to fail in its next step: for callers that still need it. Only the first counts. */
 void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
 		    uint32_t rank, uint32_t op);
@@ -519,6 +547,7 @@ struct goal_send {
 	struct esp_xfer xfer;
 	enum goal_send_kind kind;
 	bool hashed;
+	bool staging; /* not the stream's yet (goal_stage.c) */
 	bool awaited; /* counted in link->awaiting; SELF: joined with its receive */
 	uint16_t client;
 	struct goal_link *link; /* NULL: SELF, GROUP */
@@ -527,14 +556,16 @@ struct goal_send {
 	struct goal_key4 key;
 	uint8_t type; /* wire_goal_type of its packets */
 	uint32_t sink;
-	uint64_t bytes;       /* of the message; ANNOUNCED: room of the receive */
-	uint32_t piece_bytes; /* payload of each packet but the last */
+	uint64_t bytes;        /* of the message; ANNOUNCED: room of the receive */
+	uint64_t staged_bytes; /* staging: of them, copied so far */
+	uint32_t piece_bytes;  /* payload of each packet but the last */
 	struct goal_cursor cursor;
 	uint8_t *staged;            /* heap: a copy, where pieces are too many for a frame; NULL */
 	uint32_t next;              /* in its hash chain while WAITING or ANNOUNCED, index + 1 */
 	struct goal_run *trace_run; /* traced, and not over; NULL */
 	uint32_t trace_op;
 	struct fw_list run_node, link_node, trace_node;
+	struct fw_list stage_node; /* staging: in run->staging or bulk */
 	uint8_t small[GOAL_SMALL_BYTES];
 };
 
@@ -549,11 +580,20 @@ void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instanc
 bool goal_msg_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance);
 /* ANNOUNCE for a receive whose message is, or may be, large. False: no memory. */
 bool goal_msg_announce(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link);
+/* goal_stage.c: a message is copied before it is sent, or stands behind one that is. */
+void goal_stage_add(struct fw_nic *nic, struct goal_run *run, struct goal_send *send);
+/* Whether messages of the run that are to keep their order must stand behind others. */
+bool goal_stage_line(const struct goal_run *run);
+/* Goes on with the oldest one. Returns what that cost, as operations count; 0: there is none. */
+uint32_t goal_stage_step(struct fw_nic *nic, struct goal_run *run);
+/* It has its turn: its payload is copied, or needs not be. */
+void goal_msg_staged(struct fw_nic *nic, struct goal_run *run, struct goal_send *send);
 /* A large send whose receive is ready; on failure the send is gone. */
 enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send *send,
 					    struct goal_run *run, uint32_t op, uint32_t sink);
 /* The run ends: its sends and receives let go of it. */
 void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run);
+bool goal_msg_trim_run(struct fw_nic *nic, struct goal_run *run); /* for goal_run_trim() */
 /* What came for a run that is over, or was never started. */
 void goal_msg_run_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance);
 /* The layer above ESP, struct esp_ops. */

@@ -172,6 +172,8 @@ int cmd_goal_comm_destroy(struct fw_nic *nic, uint32_t client, const struct hw_c
 		if (nic->goal_loads[i].used &&
 		    &nic->goal_comms[nic->goal_loads[i].load.schedule->comm] == comm)
 			return FW_EBUSY;
+	if (!goal_comm_empty(nic, comm, false))
+		return CMD_LATER;
 	goal_comm_destroy(nic, comm, false);
 	return 0;
 }
@@ -415,17 +417,19 @@ static void load_step(struct fw_nic *nic, struct goal_loading *loading)
 
 uint32_t goal_load_poll(struct fw_nic *nic)
 {
-	uint32_t i, done = 0;
+	uint32_t i;
 
 	if (!nic->goal_loads_active)
 		return 0;
+	/* One in a turn, each in its turn. */
 	for (i = 0; i < GOAL_MAX_LOADS; i++) {
-		if (!nic->goal_loads[i].used)
+		nic->goal_load_hand = (nic->goal_load_hand + 1) % GOAL_MAX_LOADS;
+		if (!nic->goal_loads[nic->goal_load_hand].used)
 			continue;
-		load_step(nic, &nic->goal_loads[i]);
-		done++;
+		load_step(nic, &nic->goal_loads[nic->goal_load_hand]);
+		return 1;
 	}
-	return done;
+	return 0;
 }
 
 void goal_load_forget_client(struct fw_nic *nic, uint32_t client)

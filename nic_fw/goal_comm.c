@@ -418,50 +418,90 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_timer_init(&comm->end_timer, end);
 }
 
-/* The links outlive the communicator while their streams drain, unless that is not to be waited
- * for. */
-static void release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
+static void release_link(struct fw_nic *nic, struct goal_link *link, bool at_once)
 {
-	struct fw_list *pos;
-
-	while ((pos = fw_list_pop(&comm->all_links))) {
-		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, node);
-
-		fw_list_del(&link->blocked_node);
-		if (link->any_watched)
-			goal_link_await(nic, link, false);
-		if (!link->stream) {
-			goal_link_free(nic, link);
-		} else if (at_once) {
-			esp_abort(nic, link->stream);
-			link->stream = NULL;
-			goal_link_free(nic, link);
-		} else {
-			link->comm = FW_NONE;
-			if (link->client == FW_CLIENT_ORPHANS)
-				goal_orphan_link(nic, link);
-			else
-				fw_list_add_tail(&nic->clients[link->client].goal_links,
-						 &link->node);
-			esp_close(nic, link->stream);
-		}
+	fw_list_del(&link->blocked_node);
+	if (link->any_watched)
+		goal_link_await(nic, link, false);
+	if (!link->stream) {
+		goal_link_free(nic, link);
+	} else if (at_once) {
+		esp_abort(nic, link->stream);
+		link->stream = NULL;
+		goal_link_free(nic, link);
+	} else {
+		link->comm = FW_NONE;
+		if (link->client == FW_CLIENT_ORPHANS)
+			goal_orphan_link(nic, link);
+		else
+			fw_list_add_tail(&nic->clients[link->client].goal_links, &link->node);
+		esp_close(nic, link->stream);
 	}
 }
 
+/*
+ * The links outlive the communicator while their streams drain, unless that is not to be waited
+ * for. False: units ran out.
+ */
+static bool release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
+{
+	while (!fw_list_empty(&comm->all_links)) {
+		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+			return false;
+		release_link(nic,
+			     FW_CONTAINER(fw_list_pop(&comm->all_links), struct goal_link, node),
+			     at_once);
+	}
+	return true;
+}
+
+/* A run with what waits for it or is under way: a schedule may have very much of that. */
+static bool drop_runs(struct fw_nic *nic, struct goal_comm *comm, bool left)
+{
+	while (!fw_list_empty(&comm->runs)) {
+		struct goal_run *run = FW_CONTAINER(comm->runs.next, struct goal_run, comm_node);
+
+		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+			return false;
+		if (left && !run->told_left)
+			goal_run_left(nic, run);
+		run->told_left = true;
+		if (!goal_run_trim(nic, run))
+			return false;
+		goal_run_drop(nic, run);
+	}
+	return true;
+}
+
+bool goal_comm_empty(struct fw_nic *nic, struct goal_comm *comm, bool left)
+{
+	while (!fw_list_empty(&comm->unexps)) {
+		if (!slice_take(nic, 1))
+			return false;
+		goal_unexp_free(nic, FW_CONTAINER(comm->unexps.next, struct goal_unexp, comm_node));
+	}
+	while (!fw_list_empty(&comm->announced)) {
+		if (!slice_take(nic, 1))
+			return false;
+		goal_send_free(nic, FW_CONTAINER(comm->announced.next, struct goal_send, run_node));
+	}
+	if (!drop_runs(nic, comm, left))
+		return false;
+	while (!fw_list_empty(&comm->schedules)) {
+		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+			return false;
+		goal_schedule_destroy(
+		    nic, FW_CONTAINER(comm->schedules.next, struct goal_schedule, node));
+	}
+	return true;
+}
+
 /* What the process had of it goes; ranks that need repairs are still served. */
-static void empty(struct fw_nic *nic, struct goal_comm *comm)
+static void shut(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t i;
 
-	while (!fw_list_empty(&comm->runs))
-		goal_run_drop(nic, FW_CONTAINER(comm->runs.next, struct goal_run, comm_node));
-	while (!fw_list_empty(&comm->schedules))
-		goal_schedule_destroy(
-		    nic, FW_CONTAINER(comm->schedules.next, struct goal_schedule, node));
-	while (!fw_list_empty(&comm->unexps))
-		goal_unexp_free(nic, FW_CONTAINER(comm->unexps.next, struct goal_unexp, comm_node));
-	while (!fw_list_empty(&comm->announced))
-		goal_send_free(nic, FW_CONTAINER(comm->announced.next, struct goal_send, run_node));
+	assert(fw_list_empty(&comm->runs) && fw_list_empty(&comm->schedules));
 	for (i = 0; i < comm->num_regions; i++)
 		goal_heap_free(nic, comm->client, comm->regions[i].buddy.blocks);
 	comm->num_regions = 0;
@@ -481,14 +521,19 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 
 	comm->closing = true;
 	if (!again)
-		empty(nic, comm);
+		shut(nic, comm);
 	if (!again && !at_once && !mgrp_drained(comm)) {
 		fw_timer_set(&nic->timers, &comm->end_timer, nic->now_ns + MGRP_DRAIN_NS);
 		return;
 	}
+	if (!comm->ungrouped)
+		mgrp_leave(nic, comm);
+	comm->ungrouped = true;
+	if (!release_links(nic, comm, at_once)) {
+		fw_timer_set(&nic->timers, &comm->end_timer, nic->now_ns + FW_SOON_NS);
+		return;
+	}
 	fw_timer_cancel(&nic->timers, &comm->end_timer);
-	mgrp_leave(nic, comm);
-	release_links(nic, comm, at_once);
 	fw_timer_cancel(&nic->timers, &comm->stall_timer);
 	fw_timer_cancel(&nic->timers, &comm->any_timer);
 	goal_heap_free(nic, client, comm->peers);
@@ -498,31 +543,48 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	fw_ids_put(&nic->goal_comm_ids, (uint32_t)(comm - nic->goal_comms));
 }
 
-void goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm)
+/* Each link once; those that were told stand behind the others. */
+static bool tell_left(struct fw_nic *nic, struct goal_comm *comm)
 {
-	struct fw_list *pos;
+	while (!fw_list_empty(&comm->all_links)) {
+		struct goal_link *link = FW_CONTAINER(comm->all_links.next, struct goal_link, node);
 
-	if (comm->closing)
-		return;
-	fw_list_for_each (pos, &comm->runs)
-		goal_run_left(nic, FW_CONTAINER(pos, struct goal_run, comm_node));
-	fw_list_for_each (pos, &comm->all_links) {
-		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, node);
-
+		if (link->told_left)
+			break;
+		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+			return false;
+		fw_list_del(&link->node);
+		fw_list_add_tail(&comm->all_links, &link->node);
+		link->told_left = true;
 		if (link->stream && !goal_msg_left(nic, link, comm->next_instance))
 			FW_COUNT(nic, goal_aborts_lost);
 	}
-	comm->closing = true;
-	empty(nic, comm);
+	return true;
 }
 
-void goal_client_detach(struct fw_nic *nic, uint32_t client)
+bool goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm)
+{
+	if (comm->left || (comm->closing && !comm->leaving))
+		return true;
+	if (!comm->leaving && !goal_comm_empty(nic, comm, true))
+		return false;
+	if (!comm->leaving)
+		shut(nic, comm);
+	/* No new link and no new message from here on. */
+	comm->leaving = true;
+	comm->closing = true;
+	comm->left = tell_left(nic, comm);
+	return comm->left;
+}
+
+bool goal_client_leave(struct fw_nic *nic, uint32_t client)
 {
 	struct fw_client *owner = &nic->clients[client];
 	uint32_t table;
 
 	goal_load_forget_client(nic, client);
-	goal_orphan_take(nic, owner);
+	if (!goal_orphan_take(nic, owner))
+		return false;
 	goal_heap_free(nic, client, owner->goal_active);
 	owner->goal_active = NULL;
 	if (owner->goal_eq != HW_EQ_NONE)
@@ -531,4 +593,5 @@ void goal_client_detach(struct fw_nic *nic, uint32_t client)
 	assert(!owner->goal_bytes);
 	for (table = 0; table < GOAL_TABLES; table++)
 		assert(!owner->goal_held[table]);
+	return true;
 }

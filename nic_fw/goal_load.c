@@ -167,26 +167,67 @@ static bool ref_fits(const struct goal_schedule *s, uint64_t ref, uint64_t bytes
 	return offset <= room && bytes <= room - offset;
 }
 
-/* A buffer of so many bytes, in one piece or several that hold whole elements. */
-static bool buffer_fits(const struct goal_schedule *s, uint64_t ref, uint64_t bytes,
-			uint32_t elem_bytes)
+/* A buffer of so many bytes, in one piece or several that hold whole elements (walk_pieces()). */
+static bool buffer_fits(const struct goal_load *load, const struct goal_insn *op, uint32_t buf,
+			uint64_t bytes)
 {
-	uint32_t first = GOAL_REF_FIRST(ref), count = GOAL_REF_COUNT(ref), i;
-	uint64_t sum = 0;
+	if (GOAL_REF_SLOT(op->buf[buf]) != GOAL_SLOT_PIECES)
+		return ref_fits(load->schedule, op->buf[buf], bytes);
+	return !load->walk_bad[buf] && load->walk_sum[buf] == bytes;
+}
 
-	if (GOAL_REF_SLOT(ref) != GOAL_SLOT_PIECES)
-		return ref_fits(s, ref, bytes);
-	if (first > s->header.num_pieces || count > s->header.num_pieces - first)
-		return false;
-	for (i = first; i < first + count; i++) {
-		const struct goal_piece *piece = &s->pieces[i];
+/* Bytes of an element of the operation's buffers; what is illegal is found later. */
+static uint32_t elem_bytes_of(const struct goal_insn *op)
+{
+	if (op->kind != GOAL_INSN_LOCAL)
+		return 1;
+	if (op->sub == GOAL_LOCAL_WTIME)
+		return sizeof(double);
+	return op->width / 8u ? op->width / 8u : 1;
+}
 
-		if (GOAL_REF_SLOT(piece->ref) == GOAL_SLOT_PIECES || piece->bytes % elem_bytes ||
-		    piece->bytes > GOAL_MAX_MSG_BYTES || !ref_fits(s, piece->ref, piece->bytes))
-			return false;
-		sum += piece->bytes;
+static bool piece_fits(const struct goal_schedule *s, const struct goal_piece *piece,
+		       uint32_t elem_bytes)
+{
+	return GOAL_REF_SLOT(piece->ref) != GOAL_SLOT_PIECES && !(piece->bytes % elem_bytes) &&
+	       piece->bytes <= GOAL_MAX_MSG_BYTES && ref_fits(s, piece->ref, piece->bytes);
+}
+
+/*
+ * Looks through the lists of pieces of the operation at load->at, up to *budget of them. True: all
+ * of them. Many operations may share a long list, and each walks it.
+ */
+static bool walk_pieces(struct goal_load *load, const struct goal_insn *op, uint32_t *budget)
+{
+	const struct goal_schedule *s = load->schedule;
+	uint32_t elem_bytes = elem_bytes_of(op);
+
+	for (; load->walk_buf < 3; load->walk_buf++, load->walk_at = 0) {
+		uint64_t ref = op->buf[load->walk_buf];
+		uint32_t first = GOAL_REF_FIRST(ref), count = GOAL_REF_COUNT(ref);
+
+		if (!load->walk_at) {
+			load->walk_sum[load->walk_buf] = 0;
+			load->walk_bad[load->walk_buf] = false;
+		}
+		if (GOAL_REF_SLOT(ref) != GOAL_SLOT_PIECES)
+			continue;
+		if (first > s->header.num_pieces || count > s->header.num_pieces - first) {
+			load->walk_bad[load->walk_buf] = true;
+			continue;
+		}
+		for (; load->walk_at < count && !load->walk_bad[load->walk_buf]; load->walk_at++) {
+			const struct goal_piece *piece = &s->pieces[first + load->walk_at];
+
+			if (!*budget)
+				return false;
+			--*budget;
+			load->walk_sum[load->walk_buf] += piece->bytes;
+			load->walk_bad[load->walk_buf] = !piece_fits(s, piece, elem_bytes);
+		}
 	}
-	return sum == bytes;
+	load->walk_buf = 0;
+	return true;
 }
 
 static const char *check_message(const struct goal_load *load, const struct goal_insn *op)
@@ -200,7 +241,7 @@ static const char *check_message(const struct goal_load *load, const struct goal
 		return "a peer is not a rank of the communicator";
 	if (op->tag == GOAL_TAG_ANY && !recv)
 		return "a send without a tag";
-	if (!buffer_fits(s, op->buf[0], op->amount, 1))
+	if (!buffer_fits(load, op, 0, op->amount))
 		return "a buffer lies outside of its slot or of the scratchpad";
 	if (recv && (op->peer == GOAL_RANK_ANY || op->tag == GOAL_TAG_ANY))
 		s->wildcards = true;
@@ -231,7 +272,7 @@ static const char *check_multicast(const struct goal_load *load, const struct go
 		return "a multicast is sent by its root and received by the others";
 	if (op->tag == GOAL_TAG_ANY)
 		return "a multicast without a tag";
-	if (!buffer_fits(s, op->buf[0], op->amount, 1))
+	if (!buffer_fits(load, op, 0, op->amount))
 		return "a buffer lies outside of its slot or of the scratchpad";
 	s->groups = true;
 	if (op->peer != load->rank)
@@ -244,8 +285,6 @@ static const char *check_multicast(const struct goal_load *load, const struct go
 
 static const char *check_local(const struct goal_load *load, const struct goal_insn *op)
 {
-	const struct goal_schedule *s = load->schedule;
-	uint32_t elem_bytes = op->sub == GOAL_LOCAL_WTIME ? 8 : op->width / 8u;
 	uint64_t bytes;
 
 	if (!goal_local_legal(op->sub, op->type, op->width))
@@ -254,11 +293,11 @@ static const char *check_local(const struct goal_load *load, const struct goal_i
 		return "a local operation is too long";
 	if (op->sub == GOAL_LOCAL_WTIME && op->amount != 1)
 		return "a time stamp is one element";
-	bytes = op->amount * elem_bytes;
-	if (!buffer_fits(s, op->buf[2], bytes, elem_bytes) ||
-	    (op->sub != GOAL_LOCAL_WTIME && !buffer_fits(s, op->buf[0], bytes, elem_bytes)) ||
+	bytes = op->amount * elem_bytes_of(op);
+	if (!buffer_fits(load, op, 2, bytes) ||
+	    (op->sub != GOAL_LOCAL_WTIME && !buffer_fits(load, op, 0, bytes)) ||
 	    (op->sub != GOAL_LOCAL_WTIME && op->sub != GOAL_LOCAL_COPY &&
-	     !buffer_fits(s, op->buf[1], bytes, elem_bytes)))
+	     !buffer_fits(load, op, 1, bytes)))
 		return "a buffer of a local operation lies outside of its slot or of the "
 		       "scratchpad, or cuts an element";
 	return NULL;
@@ -332,28 +371,18 @@ static uint64_t quantum_end(const struct goal_load *load, uint64_t items)
 	return load->at + GOAL_LOAD_QUANTUM < items ? load->at + GOAL_LOAD_QUANTUM : items;
 }
 
-/* Pieces count: many operations may share a long list, and each walks it. */
-static uint32_t op_cost(const struct goal_insn *op)
-{
-	uint32_t cost = 1, i;
-
-	for (i = 0; i < 3; i++)
-		if (GOAL_REF_SLOT(op->buf[i]) == GOAL_SLOT_PIECES)
-			cost += GOAL_REF_COUNT(op->buf[i]);
-	return cost;
-}
-
 static bool step_ops(struct goal_load *load)
 {
 	uint64_t end = load->schedule->header.num_ops;
-	uint32_t done = 0;
+	uint32_t budget = GOAL_LOAD_QUANTUM;
 
-	for (; load->at < end && done < GOAL_LOAD_QUANTUM; load->at++) {
+	for (; load->at < end && budget; load->at++, budget -= budget ? 1 : 0) {
 		const struct goal_insn *op = &load->schedule->ops[load->at];
 
+		if (!walk_pieces(load, op, &budget))
+			return true;
 		if (!check_op(load, op))
 			return false;
-		done += op_cost(op);
 	}
 	if (load->at == load->schedule->header.num_ops &&
 	    load->next_edge != load->schedule->header.num_edges)

@@ -131,9 +131,10 @@ bool goal_local_step(struct fw_nic *nic, struct goal_run *run, uint32_t index, u
 	while (status == HW_GOAL_OK && run->local_done < total && budget) {
 		uint64_t left = total - run->local_done;
 		uint64_t n = stretch(nic, run, op, side, left < budget ? left : budget, &status);
+		uint64_t used = n < GOAL_STRETCH_LEAST_BYTES ? GOAL_STRETCH_LEAST_BYTES : n;
 
 		run->local_done += n;
-		budget -= n;
+		budget -= used < budget ? used : budget;
 	}
 	*cost = 1 + (uint32_t)((GOAL_LOCAL_QUANTUM_BYTES - budget) / BYTES_PER_COST);
 	/* What a stretch had left over is taken up from its cursor next time. */

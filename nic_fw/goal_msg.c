@@ -43,6 +43,7 @@ struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal
 	fw_list_init(&send->run_node);
 	fw_list_init(&send->link_node);
 	fw_list_init(&send->trace_node);
+	fw_list_init(&send->stage_node);
 	if (link)
 		fw_list_add_tail(&link->sends, &send->link_node);
 	return send;
@@ -100,6 +101,7 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 	fw_list_del(&send->run_node);
 	fw_list_del(&send->link_node);
 	fw_list_del(&send->trace_node);
+	fw_list_del(&send->stage_node);
 	goal_give(nic, send->client, GOAL_TABLE_SENDS, send);
 }
 
@@ -278,7 +280,11 @@ static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run 
 	uint32_t spans = 0;
 	uint64_t left = op->amount;
 
-	*stage = false;
+	/* Whether all of it is there is seen when it is copied. */
+	*stage = GOAL_REF_SLOT(op->buf[0]) == GOAL_SLOT_PIECES &&
+		 GOAL_REF_COUNT(op->buf[0]) > GOAL_MAX_SPANS;
+	if (*stage)
+		return HW_GOAL_OK;
 	goal_cursor_init(&cursor, op->buf[0]);
 	for (; left; left -= span.bytes, spans++) {
 		if (!goal_cursor_next(nic, run, &cursor, left, 0, &span))
@@ -301,10 +307,10 @@ static enum hw_goal_status must_stage(struct fw_nic *nic, const struct goal_run 
 	return HW_GOAL_OK;
 }
 
+/* Room for a copy where one is needed; it is made in slices. */
 static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run,
 				 const struct goal_insn *op, struct goal_send *send)
 {
-	struct goal_cursor cursor;
 	bool needed;
 	enum hw_goal_status status = must_stage(
 	    nic, run, op,
@@ -313,11 +319,49 @@ static enum hw_goal_status stage(struct fw_nic *nic, struct goal_run *run,
 	if (status != HW_GOAL_OK || !needed)
 		return status;
 	send->staged = goal_heap_alloc(nic, run->client, op->amount);
-	if (!send->staged)
-		return HW_GOAL_RESOURCES;
-	goal_cursor_init(&cursor, op->buf[0]);
-	return goal_buf_read(nic, run, &cursor, send->staged, op->amount) ? HW_GOAL_OK
-									  : HW_GOAL_MEMORY;
+	return send->staged ? HW_GOAL_OK : HW_GOAL_RESOURCES;
+}
+
+/* To the stream, with which the operation of a small one is finished. */
+static void submit(struct fw_nic *nic, struct goal_run *run, struct goal_send *send)
+{
+	uint32_t index = send->op;
+	bool small = send->kind == GOAL_SEND_SMALL;
+
+	if (small) {
+		fw_list_del(&send->run_node);
+		send->run = NULL;
+		send->op = FW_NONE;
+	} else {
+		goal_cursor_init(&send->cursor, run->schedule->ops[index].buf[0]);
+	}
+	goal_trace_send(run, send, index);
+	queue(nic, send);
+	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
+	if (small)
+		goal_run_finish_op(nic, run, index);
+}
+
+static bool send_header(struct fw_nic *nic, struct goal_send *send)
+{
+	return send_control(nic, send->link, WIRE_GOAL_HEADER, &send->key, send->bytes, 0);
+}
+
+void goal_msg_staged(struct fw_nic *nic, struct goal_run *run, struct goal_send *send)
+{
+	if (!send->link->stream)
+		goal_run_fault(nic, run, HW_GOAL_PEER_LOST, send->link->rank, send->op);
+	else if (send->kind != GOAL_SEND_WAITING)
+		submit(nic, run, send);
+	else if (!send_header(nic, send))
+		goal_run_fault(nic, run, HW_GOAL_RESOURCES, run->comm->rank, send->op);
+}
+
+static void tie_to_run(struct goal_run *run, uint32_t index, struct goal_send *send)
+{
+	send->run = run;
+	send->op = index;
+	fw_list_add_tail(&run->sends, &send->run_node);
 }
 
 static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, uint32_t index,
@@ -330,10 +374,11 @@ static enum hw_goal_status send_small(struct fw_nic *nic, struct goal_run *run, 
 	goal_cursor_init(&cursor, op->buf[0]);
 	if (!goal_buf_read(nic, run, &cursor, send->small, op->amount))
 		return HW_GOAL_MEMORY;
-	goal_trace_send(run, send, index);
-	queue(nic, send);
-	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
-	goal_run_finish_op(nic, run, index);
+	tie_to_run(run, index, send);
+	if (goal_stage_line(run))
+		goal_stage_add(nic, run, send);
+	else
+		submit(nic, run, send);
 	return HW_GOAL_OK;
 }
 
@@ -344,13 +389,11 @@ static enum hw_goal_status send_from_memory(struct fw_nic *nic, struct goal_run 
 
 	if (status != HW_GOAL_OK)
 		return status;
-	send->run = run;
-	send->op = index;
-	fw_list_add_tail(&run->sends, &send->run_node);
-	goal_cursor_init(&send->cursor, run->schedule->ops[index].buf[0]);
-	goal_trace_send(run, send, index);
-	queue(nic, send);
-	goal_run_trace(nic, run, HW_GOAL_POINT_MSG_SENT, index);
+	tie_to_run(run, index, send);
+	if (send->staged || (send->kind == GOAL_SEND_EAGER && goal_stage_line(run)))
+		goal_stage_add(nic, run, send);
+	else
+		submit(nic, run, send);
 	return HW_GOAL_OK;
 }
 
@@ -366,6 +409,9 @@ enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send
 		goal_link_await(nic, send->link, false);
 	send->awaited = false;
 	send_unhash(nic, send);
+	/* Its header may still stand in the line: none is needed any more. */
+	fw_list_del(&send->stage_node);
+	send->staging = false;
 	send->kind = GOAL_SEND_DATA;
 	send->type = WIRE_GOAL_DATA;
 	send->sink = sink;
@@ -392,15 +438,16 @@ static enum hw_goal_status send_large(struct fw_nic *nic, struct goal_run *run, 
 	send = goal_send_new(nic, run->client, link, GOAL_SEND_WAITING, WIRE_GOAL_DATA, key);
 	if (!send)
 		return HW_GOAL_RESOURCES;
-	send->run = run;
-	send->op = index;
 	send->bytes = op->amount;
-	fw_list_add_tail(&run->sends, &send->run_node);
+	tie_to_run(run, index, send);
 	goal_send_hash(nic, send);
 	goal_link_await(nic, link, true);
 	send->awaited = true;
-	return send_control(nic, link, WIRE_GOAL_HEADER, key, op->amount, 0) ? HW_GOAL_OK
-									     : HW_GOAL_RESOURCES;
+	if (goal_stage_line(run)) {
+		goal_stage_add(nic, run, send);
+		return HW_GOAL_OK;
+	}
+	return send_header(nic, send) ? HW_GOAL_OK : HW_GOAL_RESOURCES;
 }
 
 enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint32_t index)
@@ -436,21 +483,38 @@ enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint
 	return status;
 }
 
+/* The oldest send of a run, which it has no longer. */
+static void drop_send(struct fw_nic *nic, struct goal_run *run)
+{
+	struct goal_send *send = FW_CONTAINER(fw_list_pop(&run->sends), struct goal_send, run_node);
+
+	/* What the stream has stays with it: its packets go empty. */
+	if (send->staging || send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED ||
+	    send->kind == GOAL_SEND_SELF || send->kind == GOAL_SEND_GROUP)
+		goal_send_free(nic, send);
+	else
+		send->run = NULL;
+}
+
+bool goal_msg_trim_run(struct fw_nic *nic, struct goal_run *run)
+{
+	while (!fw_list_empty(&run->sends)) {
+		if (!slice_take(nic, 1))
+			return false;
+		drop_send(nic, run);
+	}
+	while (!fw_list_empty(&run->recvs)) {
+		if (!slice_take(nic, 1))
+			return false;
+		goal_recv_free(nic, FW_CONTAINER(run->recvs.next, struct goal_recv, run_node));
+	}
+	return true;
+}
+
 void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run)
 {
-	struct fw_list *pos;
-
-	while ((pos = fw_list_pop(&run->sends))) {
-		struct goal_send *send = FW_CONTAINER(pos, struct goal_send, run_node);
-
-		/* What the stream has stays with it: its packets go empty. */
-		if (send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED ||
-		    send->kind == GOAL_SEND_SELF || send->kind == GOAL_SEND_GROUP) {
-			goal_send_free(nic, send);
-			continue;
-		}
-		send->run = NULL;
-	}
+	while (!fw_list_empty(&run->sends))
+		drop_send(nic, run);
 	while (!fw_list_empty(&run->recvs))
 		goal_recv_free(nic, FW_CONTAINER(run->recvs.next, struct goal_recv, run_node));
 }

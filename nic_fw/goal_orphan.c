@@ -113,7 +113,7 @@ void goal_orphan_link(struct fw_nic *nic, struct goal_link *link)
 		fw_timer_set(&nic->timers, &nic->goal_orphan_timer, nic->now_ns + LOOK_NS);
 }
 
-void goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
+bool goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
 {
 	bool room = have_room(nic, owner);
 
@@ -121,17 +121,23 @@ void goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
 		struct goal_comm *comm =
 		    FW_CONTAINER(owner->goal_comms.next, struct goal_comm, node);
 
-		goal_comm_leave(nic, comm);
-		if (room && !mgrp_drained(comm))
+		if (!goal_comm_leave(nic, comm) || !slice_take(nic, FW_SLICE_GOAL_UNITS))
+			return false;
+		if (room && !mgrp_drained(comm) && !comm->ungrouped)
 			move_comm(nic, comm);
 		else
 			goal_comm_destroy(nic, comm, !room);
+		/* Its links take units, too. */
+		if (owner->goal_comms.next == &comm->node)
+			return false;
 	}
 	/* Streams of communicators that it had destroyed itself. */
 	while (!fw_list_empty(&owner->goal_links)) {
 		struct goal_link *link =
 		    FW_CONTAINER(owner->goal_links.next, struct goal_link, node);
 
+		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+			return false;
 		if (!room) {
 			abort_link(nic, link);
 			continue;
@@ -140,6 +146,7 @@ void goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
 		move_link(nic, link);
 		goal_orphan_link(nic, link);
 	}
+	return true;
 }
 
 void goal_orphan_init(struct fw_nic *nic)

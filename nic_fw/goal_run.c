@@ -20,10 +20,12 @@ enum {
 
 /* ---- lists of what can go on ---------------------------------------------------------------- */
 
-static void wake(struct fw_nic *nic, struct goal_run *run)
+void goal_run_wake(struct fw_nic *nic, struct goal_run *run)
 {
 	struct fw_client *owner = &nic->clients[run->client];
 
+	if (owner->closing)
+		return;
 	if (!fw_list_linked(&run->client_node))
 		fw_list_add_tail(&owner->goal_ready, &run->client_node);
 	if (!fw_list_linked(&owner->goal_node))
@@ -37,7 +39,7 @@ static void push_finished(struct fw_nic *nic, struct goal_run *run, uint32_t ent
 	run->finished[run->finished_tail] = entry;
 	run->finished_tail = run->finished_tail + 1 == slots ? 0 : run->finished_tail + 1;
 	run->num_finished++;
-	wake(nic, run);
+	goal_run_wake(nic, run);
 }
 
 static uint32_t ring_pop(const uint32_t *ring, uint32_t slots, uint32_t *head, uint32_t *count)
@@ -63,7 +65,7 @@ void goal_run_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op)
 {
 	ring_push(run->locals, run->schedule->header.num_ops, run->local_head, &run->num_locals,
 		  op);
-	wake(nic, run);
+	goal_run_wake(nic, run);
 }
 
 void goal_run_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op)
@@ -81,7 +83,7 @@ void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_statu
 	run->fault = status;
 	run->fault_rank = rank;
 	run->fault_op = op;
-	wake(nic, run);
+	goal_run_wake(nic, run);
 }
 
 struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance)
@@ -108,6 +110,8 @@ static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
 	struct hw_goal_run *record = client_bar(owner, owner->goal_runs_offset);
 	struct hw_eqe eqe = {.type = HW_EVENT_GOAL_RUN, .id = index, .aux = line->done};
 
+	if (owner->closing)
+		return; /* nobody reads it */
 	record += index;
 	record->status = line->status;
 	record->rank = line->rank;
@@ -147,21 +151,35 @@ static void report(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status
 	write_record(nic, run->client, run->record, &line);
 }
 
+static void drop_calc(struct fw_nic *nic, struct goal_run *run)
+{
+	struct goal_calc *calc = FW_CONTAINER(fw_list_pop(&run->calcs), struct goal_calc, run_node);
+
+	fw_timer_cancel(&nic->timers, &calc->timer);
+	goal_give(nic, run->client, GOAL_TABLE_CALCS, calc);
+}
+
+bool goal_run_trim(struct fw_nic *nic, struct goal_run *run)
+{
+	goal_trace_end(run);
+	while (!fw_list_empty(&run->calcs)) {
+		if (!slice_take(nic, 1))
+			return false;
+		drop_calc(nic, run);
+	}
+	return goal_msg_trim_run(nic, run);
+}
+
 void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 {
 	struct goal_schedule *schedule = run->schedule;
 	struct goal_comm *comm = run->comm;
-	struct fw_list *pos;
 
 	fw_timer_cancel(&nic->timers, &run->timeout);
 	goal_trace_end(run);
 	goal_msg_drop_run(nic, run);
-	while ((pos = fw_list_pop(&run->calcs))) {
-		struct goal_calc *calc = FW_CONTAINER(pos, struct goal_calc, run_node);
-
-		fw_timer_cancel(&nic->timers, &calc->timer);
-		goal_give(nic, run->client, GOAL_TABLE_CALCS, calc);
-	}
+	while (!fw_list_empty(&run->calcs))
+		drop_calc(nic, run);
 	fw_list_del(&run->client_node);
 	fw_list_del(&run->comm_node);
 	nic->clients[run->client].goal_active[run->record] = 0;
@@ -274,6 +292,8 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	run->fault_op = FW_NONE;
 	run->start_ns = nic->now_ns;
 	fw_list_init(&run->sends);
+	fw_list_init(&run->staging);
+	fw_list_init(&run->bulk);
 	fw_list_init(&run->recvs);
 	fw_list_init(&run->calcs);
 	fw_list_init(&run->traced_sends);
@@ -344,7 +364,7 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 	comm->progress_ns = nic->now_ns;
 	/* Streams may wait for this run's receives. */
 	goal_comm_unblock(nic, comm);
-	wake(nic, run);
+	goal_run_wake(nic, run);
 }
 
 void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
@@ -490,6 +510,11 @@ static uint32_t local_step(struct fw_nic *nic, struct goal_run *run)
 	return cost;
 }
 
+static bool is_staging(const struct goal_run *run)
+{
+	return !fw_list_empty(&run->staging) || !fw_list_empty(&run->bulk);
+}
+
 /*
  * Up to budget units of work for a run. Returns how many; *over: nothing more can be done for
  * it now, or it is gone.
@@ -524,14 +549,18 @@ static uint32_t step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, 
 				goal_run_fail(nic, run, status, rank, op);
 				return done;
 			}
-		} else if (run->num_locals) {
-			done += local_step(nic, run);
+		} else if (run->num_locals || is_staging(run)) {
+			/* Both have their turn: peers wait for the one, this process for the other.
+			 */
+			done += goal_stage_step(nic, run);
+			if (run->num_locals)
+				done += local_step(nic, run);
 		} else {
 			return done;
 		}
 	}
-	*over =
-	    !run->num_finished && !run->num_ready && !run->num_locals && run->fault == HW_GOAL_OK;
+	*over = !run->num_finished && !run->num_ready && !run->num_locals && !is_staging(run) &&
+		run->fault == HW_GOAL_OK;
 	return done;
 }
 

@@ -8,13 +8,23 @@
  */
 #include "nic_fw/fw_nic.h"
 
-/* Copies bytes from one buffer of a run to another; false: memory not there. */
+enum {
+	/* In pieces of a byte each it is a step's worth of stretches. */
+	SMALL_BYTES = GOAL_LOCAL_QUANTUM_BYTES / GOAL_STRETCH_LEAST_BYTES,
+};
+
+/*
+ * Copies bytes from one buffer of a run to another; false: memory not there. *copied: how many, all
+ * or as many as a step's worth of stretches had.
+ */
 static bool copy(struct fw_nic *nic, const struct goal_run *run, struct goal_cursor *to,
-		 struct goal_cursor *from, uint64_t bytes)
+		 struct goal_cursor *from, uint64_t bytes, uint64_t *copied)
 {
+	uint32_t stretches = GOAL_LOCAL_QUANTUM_BYTES / GOAL_STRETCH_LEAST_BYTES;
 	struct goal_span span;
 
-	for (; bytes; bytes -= span.bytes) {
+	*copied = 0;
+	for (; bytes && stretches; bytes -= span.bytes, *copied += span.bytes, stretches--) {
 		uint64_t max = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
 
 		if (!goal_cursor_next(nic, run, from, max, 0, &span))
@@ -36,10 +46,12 @@ static enum hw_goal_status deliver(struct fw_nic *nic, struct goal_run *run, uin
 	const struct goal_insn *op = &run->schedule->ops[index];
 	uint32_t recv_op = recv->op;
 	struct goal_cursor from;
+	uint64_t copied;
 
 	goal_cursor_init(&from, op->buf[0]);
-	if (!copy(nic, run, &recv->cursor, &from, op->amount))
+	if (!copy(nic, run, &recv->cursor, &from, op->amount, &copied))
 		return HW_GOAL_MEMORY;
+	assert(copied == op->amount);
 	goal_recv_free(nic, recv);
 	goal_run_finish_op(nic, run, recv_op);
 	goal_run_finish_op(nic, run, index);
@@ -78,6 +90,15 @@ static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32
 	return HW_GOAL_OK;
 }
 
+/* How much of a message between two buffers a step may copy. */
+static uint64_t at_once_bytes(const struct goal_insn *from, const struct goal_insn *to)
+{
+	return GOAL_REF_SLOT(from->buf[0]) == GOAL_SLOT_PIECES ||
+		       GOAL_REF_SLOT(to->buf[0]) == GOAL_SLOT_PIECES
+		   ? SMALL_BYTES
+		   : GOAL_LOCAL_QUANTUM_BYTES;
+}
+
 static void join(struct fw_nic *nic, struct goal_recv *recv, struct goal_send *send)
 {
 	goal_recv_matched(nic, recv, NULL, send->bytes);
@@ -94,8 +115,10 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 
 	if (recv && op->amount > run->schedule->ops[recv->op].amount)
 		return HW_GOAL_TRUNCATED;
-	if (op->amount <= run->comm->eager_bytes)
-		return recv ? deliver(nic, run, index, recv) : keep(nic, run, index, key);
+	if (op->amount <= run->comm->eager_bytes && !recv)
+		return keep(nic, run, index, key);
+	if (recv && op->amount <= at_once_bytes(op, &run->schedule->ops[recv->op]))
+		return deliver(nic, run, index, recv);
 	send = goal_send_new(nic, run->client, NULL, GOAL_SEND_SELF, WIRE_GOAL_DATA, key);
 	if (!send)
 		return HW_GOAL_RESOURCES;
@@ -150,7 +173,7 @@ bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t index)
 	send = recv->self;
 	left = recv->bytes - recv->received;
 	bytes = left < GOAL_LOCAL_QUANTUM_BYTES ? left : GOAL_LOCAL_QUANTUM_BYTES;
-	if (!copy(nic, run, &recv->cursor, &send->cursor, bytes)) {
+	if (!copy(nic, run, &recv->cursor, &send->cursor, bytes, &bytes)) {
 		goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, index);
 		return true;
 	}

@@ -86,15 +86,18 @@ static inline void llp_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_
 		esp_rdmap_msg_fail(nic, msg, status, vendor_err);
 }
 
-/* The QP leaves the states in which it works: everything of it is given up. */
-static inline void llp_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+/*
+ * The QP leaves the states in which it works: its stream ends, and its messages go to
+ * qp->flush_msgs. Flows of RD, of which there may be very many, are rd_flush_flow()'s.
+ */
+static inline void llp_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 {
 	if (!llp_is_stream(qp))
-		rd_flush_qp(nic, qp);
-	else if (llp_is_tcp(qp))
-		mpa_rdmap_flush_qp(nic, qp);
+		return;
+	if (llp_is_tcp(qp))
+		mpa_rdmap_stop_qp(nic, qp);
 	else
-		esp_rdmap_flush_qp(nic, qp);
+		esp_rdmap_stop_qp(nic, qp);
 }
 
 #endif /* WEFT_FW_LLP_H */

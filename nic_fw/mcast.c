@@ -149,9 +149,3 @@ void mcast_detach(struct fw_nic *nic, struct mcast_member *member)
 	(void)mac_filter_del(nic, mac, group->ip);
 	igmp_changed(nic, group);
 }
-
-void mcast_detach_qp(struct fw_nic *nic, struct fw_qp *qp)
-{
-	while (!fw_list_empty(&qp->mcasts))
-		mcast_detach(nic, FW_CONTAINER(qp->mcasts.next, struct mcast_member, qp_node));
-}

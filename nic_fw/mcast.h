@@ -83,8 +83,6 @@ struct mcast_member *mcast_member_of(const struct fw_qp *qp, uint32_t ip);
 /* Attaches a QP that is not attached yet. 0 or FW_ENOSPC. */
 int mcast_attach(struct fw_nic *nic, struct fw_qp *qp, uint32_t ip);
 void mcast_detach(struct fw_nic *nic, struct mcast_member *member);
-/* Takes the QP out of all its groups; called when it is destroyed. */
-void mcast_detach_qp(struct fw_nic *nic, struct fw_qp *qp);
 
 /* igmp.c. Once, at fw_init(). */
 void igmp_init(struct fw_nic *nic);

@@ -24,6 +24,9 @@ static struct fw_mr *find(struct fw_nic *nic, uint32_t stag)
 	mr = &nic->mrs[index];
 	if ((mr->kind != FW_MR_REGION && mr->kind != FW_MR_WINDOW) || mr->key != STAG_KEY(stag))
 		return NULL;
+	/* All of a process that leaves is gone at once, though it is freed in slices. */
+	if (nic->clients[mr->client].closing)
+		return NULL;
 	return mr;
 }
 
@@ -175,8 +178,7 @@ void mem_unbind(struct fw_nic *nic, struct fw_mr *mw)
 	eth_tx_settle(nic);
 	assert(nic->mrs[mw->parent].windows > 0);
 	nic->mrs[mw->parent].windows--;
-	if (mw->mw_type == 2)
-		qp_find(nic, mw->qpn)->windows--;
+	fw_list_del(&mw->qp_node);
 	mw->bound = false;
 	mw->mapping = NULL;
 	mw->bytes = 0;
@@ -184,18 +186,14 @@ void mem_unbind(struct fw_nic *nic, struct fw_mr *mw)
 	mw->qpn = 0;
 }
 
-void mem_unbind_qp(struct fw_nic *nic, struct fw_qp *qp)
+bool mem_unbind_step(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct fw_list *head = &nic->clients[qp->client].mrs;
-	struct fw_list *pos = head->next;
-
-	for (; qp->windows && pos != head; pos = pos->next) {
-		struct fw_mr *mr = FW_CONTAINER(pos, struct fw_mr, node);
-
-		if (mr->kind == FW_MR_WINDOW && mr->mw_type == 2 && mr->bound && mr->qpn == qp->qpn)
-			mem_unbind(nic, mr);
+	while (!fw_list_empty(&qp->windows)) {
+		if (!slice_take(nic, 1))
+			return false;
+		mem_unbind(nic, FW_CONTAINER(qp->windows.next, struct fw_mr, qp_node));
 	}
-	assert(!qp->windows);
+	return true;
 }
 
 /*
@@ -286,7 +284,7 @@ enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint3
 	} else {
 		mw->key = STAG_KEY(rkey);
 		mw->qpn = qpn;
-		qp_find(nic, qpn)->windows++;
+		fw_list_add_tail(&qp_find(nic, qpn)->windows, &mw->qp_node);
 	}
 	return HW_VENDOR_ERR_NONE;
 }

@@ -51,6 +51,7 @@ struct fw_mr {
 	uint8_t reserved[2];
 	void *map_base; /* what mem_unmap() is called with */
 	struct fw_list node;
+	struct fw_list qp_node; /* window of type 2: in qp->windows while bound */
 };
 
 #define STAG_INDEX(stag) ((stag) >> 8)
@@ -101,8 +102,8 @@ bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag
 enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t rkey,
 			    uint32_t mr_lkey, uint64_t addr, uint64_t bytes, uint32_t access);
 
-/* Unbinds every window of type 2 that is bound to the QP. */
-void mem_unbind_qp(struct fw_nic *nic, struct fw_qp *qp);
+/* Unbinds windows of type 2 that are bound to the QP. True: none is left. */
+bool mem_unbind_step(struct fw_nic *nic, struct fw_qp *qp);
 /* Takes a window off its region; nothing when it is not bound. */
 void mem_unbind(struct fw_nic *nic, struct fw_mr *mw);
 

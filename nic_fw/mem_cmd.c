@@ -67,8 +67,12 @@ int cmd_dealloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	return 0;
 }
 
-/* A number for a region or window, with a key that its last user does not know. */
-static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, uint32_t *index)
+/*
+ * A number for a region or window, with a key that its last user does not know. Windows come first
+ * in the client's list: at its end they go before the regions that they are bound to.
+ */
+static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, enum fw_mr_kind kind,
+			     uint32_t *index)
 {
 	struct fw_client *owner = &nic->clients[client];
 	struct fw_mr *mr;
@@ -83,7 +87,12 @@ static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, u
 	mr->key = key ? key : 1; /* STag 0 names nothing */
 	mr->pd = pd;
 	mr->client = (uint16_t)client;
-	fw_list_add_tail(&owner->mrs, &mr->node);
+	mr->kind = (uint8_t)kind;
+	fw_list_init(&mr->qp_node);
+	if (kind == FW_MR_WINDOW)
+		fw_list_add_head(&owner->mrs, &mr->node);
+	else
+		fw_list_add_tail(&owner->mrs, &mr->node);
 	owner->num_mr++;
 	nic->pds[pd].refs++;
 	return mr;
@@ -97,7 +106,7 @@ void mr_destroy(struct fw_nic *nic, uint32_t index)
 	assert(mr->kind != FW_MR_FREE && !mr->windows);
 	if (mr->kind == FW_MR_WINDOW)
 		mem_unbind(nic, mr);
-	else
+	else if (!nic->clients[mr->client].closing) /* done once for all that it has */
 		eth_tx_forget(nic, mr->client);
 	mr->kind = FW_MR_FREE;
 	mr->mapping = NULL;
@@ -156,10 +165,9 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return err;
 	if (owner->num_mr >= owner->max_mr)
 		return FW_ENOSPC;
-	mr = mr_take(nic, client, reg->pd, &index);
+	mr = mr_take(nic, client, reg->pd, FW_MR_REGION, &index);
 	if (!mr)
 		return FW_ENOMEM;
-	mr->kind = FW_MR_REGION;
 	mr->addr = reg->addr;
 	mr->bytes = reg->bytes;
 	mr->iova = reg->access & HW_ACCESS_ZERO_BASED ? 0 : reg->iova;
@@ -243,10 +251,9 @@ int cmd_alloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	if (owner->num_mr >= owner->max_mr)
 		return FW_ENOSPC;
-	mw = mr_take(nic, client, alloc->pd, &index);
+	mw = mr_take(nic, client, alloc->pd, FW_MR_WINDOW, &index);
 	if (!mw)
 		return FW_ENOMEM;
-	mw->kind = FW_MR_WINDOW;
 	mw->mw_type = (uint8_t)alloc->type;
 	resp->u.handle = index << 8 | mw->key;
 	return 0;

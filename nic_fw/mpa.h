@@ -315,7 +315,7 @@ bool mpa_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg);
 void mpa_rdmap_answered(struct fw_nic *nic, struct fw_wqe *msg);
 void mpa_rdmap_msg_fail(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			enum hw_vendor_err vendor_err);
-void mpa_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp);
+void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp);
 /*
  * The stream is at its end, or the connection is given up: the queue pair, if it is there still,
  * goes to ERR, with an event where the end was an error. Before a connection is freed.

@@ -246,8 +246,11 @@ static void opened(struct fw_nic *nic, struct tcp_flow *flow)
 bool mpa_conn_requested(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
 			uint32_t bytes)
 {
-	struct cm_ep *ep = cm_tcp_request(nic, &nic->cm_eps[conn->ep], conn, data, bytes);
+	struct cm_ep *listener = &nic->cm_eps[conn->ep];
+	struct cm_ep *ep = NULL;
 
+	if (!nic->clients[listener->client].closing)
+		ep = cm_tcp_request(nic, listener, conn, data, bytes);
 	if (!ep) {
 		give_up(nic, conn, TCP_END_RESET);
 		return false;

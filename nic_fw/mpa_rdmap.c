@@ -298,10 +298,10 @@ void mpa_rdmap_attached(struct fw_nic *nic, struct mpa_conn *conn)
 	qp_unblock(nic, conn->qp);
 }
 
-/* Nothing of the connection points at messages of the QP any more; its responses are freed. */
+/* Nothing of the connection points at messages of the QP any more. */
 static void forget_messages(struct fw_nic *nic, struct mpa_conn *conn)
 {
-	struct fw_list *pos, *node;
+	struct fw_list *pos;
 
 	fw_list_for_each (pos, &conn->segs) {
 		struct mpa_seg *seg = FW_CONTAINER(pos, struct mpa_seg, node);
@@ -314,16 +314,12 @@ static void forget_messages(struct fw_nic *nic, struct mpa_conn *conn)
 		if (!msg->unacked && msg->kind != FW_WQE_REQUEST && msg->state == FW_WQE_SENT)
 			wqe_free(nic, msg);
 	}
-	while ((node = fw_list_pop(&conn->out))) {
-		struct fw_wqe *msg = FW_CONTAINER(node, struct fw_wqe, flow_node);
-
-		if (msg->kind != FW_WQE_REQUEST)
-			wqe_free(nic, msg);
-	}
+	/* There may be very many: qp_flush.c frees what is no request. */
+	fw_list_splice_tail(&conn->qp->flush_msgs, &conn->out);
 	conn->fault_msg = NULL;
 }
 
-void mpa_rdmap_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 {
 	static const struct rdmap_error local = {
 	    WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_CATASTROPHIC,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state machine of queue pairs, and what a change of state does to what is posted.
+ * The state machine of queue pairs. What a change of state does to what is posted is in
+ * qp_flush.c.
  *
- * Called by qp_cmd.c (modify, destroy), wqe_done.c, rdmap_rx.c, rd_flow.c (errors) and db.c
- * (late receives). Calls each stage that holds something of the QP to give it up. IBA 10.3.1,
- * figure 124; 10.8.4 (flushing); RFC 5040 section 6.
+ * Called by qp_cmd.c (modify, destroy), wqe_done.c, rdmap_rx.c, rd_flow.c (errors). Calls each
+ * stage that holds something of the QP to give it up. IBA 10.3.1, figure 124; RFC 5040 section 6.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -32,56 +32,22 @@ static const uint8_t next_states[HW_QPS_STATES] = {
     [HW_QPS_ERR] = ALWAYS,
 };
 
-void qp_flush_receives(struct fw_nic *nic, struct fw_qp *qp)
-{
-	struct hw_cqe cqe = {
-	    .qpn = qp->qpn,
-	    .status = HW_STATUS_WR_FLUSH_ERR,
-	    .opcode = HW_CQE_RECV,
-	};
-	uint32_t left;
-	struct fw_recv recv;
-
-	assert(qp->state == HW_QPS_ERR);
-	if (qp->srq != HW_SRQ_NONE)
-		return;
-	/* Counted first: a process that goes on posting must not keep the NIC here. */
-	left = rq_available(nic, qp);
-	while (left-- && rq_take(nic, qp, &recv) != RQ_EMPTY) {
-		cqe.wr_id = recv.wr_id;
-		fw_trace(nic, TRACE_CQE, qp->qpn, recv.wr_id, cqe.status);
-		(void)cq_post(nic, qp->recv_cq, &cqe);
-	}
-}
-
 /* Whatever the transports hold is given up before the requests that it belongs to. */
-static void flush_sends(struct fw_nic *nic, struct fw_qp *qp)
+static void stop_sends(struct fw_nic *nic, struct fw_qp *qp)
 {
 	sched_qp_remove(nic, qp);
 	/* A staged frame may point at inline data in slots that the process may use again now. */
-	eth_tx_forget(nic, qp->client);
-	llp_flush_qp(nic, qp);
-	wqe_flush_qp(nic, qp);
-	qp->sq_blocked = false;
-	qp->sq_draining = false;
-}
-
-static void flush_all(struct fw_nic *nic, struct fw_qp *qp)
-{
-	flush_sends(nic, qp);
-	if (qp->type == HW_QPT_UD)
-		ud_flush_qp(nic, qp);
-	else
-		recv_flush_qp(nic, qp, qp->state == HW_QPS_ERR);
+	if (!nic->clients[qp->client].closing)
+		eth_tx_forget(nic, qp->client);
+	llp_stop_qp(nic, qp);
 }
 
 static void enter_err(struct fw_nic *nic, struct fw_qp *qp)
 {
-	flush_all(nic, qp);
+	stop_sends(nic, qp);
 	cm_qp_down(nic, qp);
-	qp_flush_receives(nic, qp);
-	if (qp->srq != HW_SRQ_NONE || qp->type == HW_QPT_XRC_RECV)
-		xrc_event(nic, qp, HW_EVENT_QP_LAST_WQE);
+	qp->last_wqe_due = qp->srq != HW_SRQ_NONE || qp->type == HW_QPT_XRC_RECV;
+	qp_flush(nic, qp);
 }
 
 /*
@@ -100,17 +66,11 @@ static void skip_posted(struct fw_qp *qp)
 	__atomic_store_n(&qp->record->rq_cons, qp->rq_cons, __ATOMIC_RELEASE);
 }
 
-static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
+void qp_reset_over(struct fw_qp *qp)
 {
-	flush_all(nic, qp);
-	cm_qp_down(nic, qp);
 	skip_posted(qp);
 	qp->msn = 0;
-	qp->rx_msn_taken = 0;
-	qp->rx_msn_delivered = 0;
 	qp->rd_atomics = 0;
-	qp->outstanding = 0;
-	qp->responder_slots = 0;
 	qp->dst_qpn = 0;
 	qp->dst_ip = 0;
 	qp->incarnation_tx = 0;
@@ -120,7 +80,13 @@ static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
 	qp->access = 0;
 	qp->attr_mask = 0;
 	qp_attr_reset(qp);
-	mem_unbind_qp(nic, qp);
+}
+
+static void enter_reset(struct fw_nic *nic, struct fw_qp *qp)
+{
+	stop_sends(nic, qp);
+	cm_qp_down(nic, qp);
+	qp_flush(nic, qp);
 }
 
 static void enter_sqd(struct fw_nic *nic, struct fw_qp *qp)
@@ -136,6 +102,8 @@ void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
 
 	assert(state < HW_QPS_STATES && next_states[from] & BIT(state));
 	assert(state != HW_QPS_SQE || !qp_is_rc(qp));
+	/* What the old state left to be flushed the new one flushes, or has gone already. */
+	assert(!qp->flushing || state == HW_QPS_ERR || state == HW_QPS_RESET);
 	qp->state = (uint8_t)state;
 	fw_trace(nic, TRACE_QP_STATE, qp->qpn, from, state);
 	switch (state) {
@@ -155,7 +123,8 @@ void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
 		enter_sqd(nic, qp);
 		break;
 	case HW_QPS_SQE:
-		flush_sends(nic, qp);
+		stop_sends(nic, qp);
+		qp_flush(nic, qp);
 		break;
 	case HW_QPS_ERR:
 		if (from != HW_QPS_ERR)

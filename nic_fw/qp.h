@@ -44,6 +44,9 @@ struct fw_qp {
 	bool sq_draining;
 	bool sq_failing; /* a request failed here and waits for earlier ones to complete */
 	bool comm_est;   /* the peer was heard since RTR */
+	bool flushing;   /* of the state that it has come to: nothing more is begun (qp_flush.c) */
+	bool in_flush;
+	bool last_wqe_due; /* QP_LAST_WQE is raised at the end of the flush */
 
 	/* send side, by db.c, sched.c, wqe.c */
 	struct hw_qp_record *record;
@@ -72,7 +75,7 @@ struct fw_qp {
 	uint32_t qkey;
 	uint32_t access;           /* HW_ACCESS_REMOTE_* that this QP grants */
 	uint32_t responder_slots;  /* reads and atomics of peers being answered */
-	uint32_t windows;          /* of type 2, bound to it */
+	struct fw_list windows;    /* of type 2, bound to it (fw_mr.qp_node) */
 	uint32_t msgs_open;        /* receive messages partly arrived (recv.c, ud_reasm.c) */
 	uint32_t rx_msn_taken;     /* RC: MSNs up to here have a receive */
 	uint32_t rx_msn_delivered; /* RC: and up to here were delivered */
@@ -90,6 +93,9 @@ struct fw_qp {
 	struct esp_rdmap esp;    /* RC over ESP: its streams */
 	struct mpa_conn *mpa;    /* RC over TCP: its connection; NULL: none yet, or not any more */
 	uint32_t cm;             /* place + 1 of the endpoint that is tied to it, 0 (cm.c) */
+
+	struct fw_list flush_node; /* in nic->slices.flushes while flushing */
+	struct fw_list flush_msgs; /* fw_wqe.flow_node: what a transport has let go of */
 
 	/* commands only */
 	struct hw_qp_attr attr;
@@ -158,10 +164,14 @@ void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event);
 void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp);
 
 /*
- * Completes what is posted to the QP's own receive queue with WR_FLUSH_ERR. For QPs in ERR: on
- * entering, and again when a doorbell of one rings, since receives ring none themselves.
+ * Gives up what is posted and under way, as the state asks for that the QP is in: ERR and SQE
+ * complete it with WR_FLUSH_ERR, RESET forgets it. As much as the turn has units for; the rest
+ * follows in later turns, and qp->flushing says so until then. A doorbell of a QP in ERR or SQE
+ * begins it anew: receives ring none themselves.
  */
-void qp_flush_receives(struct fw_nic *nic, struct fw_qp *qp);
+void qp_flush(struct fw_nic *nic, struct fw_qp *qp);
+void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp); /* for slice.c: a part of it */
+void qp_reset_over(struct fw_qp *qp); /* nothing is left of what the QP was before RESET */
 
 /* Wakes a send queue that waited for a context, a fence or a read slot. */
 void qp_unblock(struct fw_nic *nic, struct fw_qp *qp);
@@ -199,13 +209,14 @@ static inline bool qp_is_reliable(const struct fw_qp *qp)
 }
 
 /*
- * What the transports do for qp.c when a QP leaves the states in which it works; called
- * with the QP already in the new state.
+ * What the stages do for qp_flush.c when a QP leaves the states in which it works; called with
+ * the QP already in the new state. The steps return true when nothing is left.
  */
 void sched_qp_remove(struct fw_nic *nic, struct fw_qp *qp); /* sched.c: off the ready list */
-void wqe_flush_qp(struct fw_nic *nic, struct fw_qp *qp);    /* wqe.c: fetched and posted sends */
-void rd_flush_qp(struct fw_nic *nic, struct fw_qp *qp);     /* rd_flow.c: flows, responses */
-void recv_flush_qp(struct fw_nic *nic, struct fw_qp *qp, bool complete); /* recv.c: open messages */
-void ud_flush_qp(struct fw_nic *nic, struct fw_qp *qp); /* ud_reasm.c: reassembly, records */
+bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp);  /* fetched and posted sends */
+bool rd_flush_due(const struct fw_qp *qp);                  /* rd_flow.c: a flow is left */
+bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp);   /* one flow; false: none, no units */
+bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp); /* recv.c: open messages */
+bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp);   /* ud_reasm.c: reassembly, records */
 
 #endif /* WEFT_FW_QP_H */

@@ -177,6 +177,9 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 	fw_list_init(&qp->flows);
 	fw_list_init(&qp->mcasts);
 	fw_list_init(&qp->opens);
+	fw_list_init(&qp->windows);
+	fw_list_init(&qp->flush_node);
+	fw_list_init(&qp->flush_msgs);
 	esp_rdmap_init_qp(qp);
 	fw_list_init(&qp->node);
 	qp_attr_reset(qp);
@@ -257,15 +260,11 @@ int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return 0;
 }
 
-static void qp_destroy(struct fw_nic *nic, uint32_t index)
+static void destroy(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct fw_qp *qp = &nic->qps[index];
-
-	assert(qp->used);
-	mcast_detach_qp(nic, qp);
-	qp_set_state(nic, qp, HW_QPS_RESET);
 	assert(fw_list_empty(&qp->wqes) && fw_list_empty(&qp->flows) &&
-	       fw_list_empty(&qp->recv_msgs) && !fw_list_linked(&qp->sched_node));
+	       fw_list_empty(&qp->recv_msgs) && fw_list_empty(&qp->windows) &&
+	       fw_list_empty(&qp->flush_msgs) && !fw_list_linked(&qp->sched_node));
 	free_memory(nic, qp);
 	if (qp->type == HW_QPT_XRC_RECV) {
 		nic->xrcds[qp->xrcd].refs--;
@@ -279,13 +278,30 @@ static void qp_destroy(struct fw_nic *nic, uint32_t index)
 	fw_list_del(&qp->node);
 	nic->clients[qp->client].num_qp--;
 	qp->used = false;
-	fw_ids_put(&nic->qp_ids, index);
+	fw_ids_put(&nic->qp_ids, (uint32_t)(qp - nic->qps));
 }
 
-void qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
+bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 {
-	if (!xrc_let_go(nic, qp, client))
-		qp_destroy(nic, (uint32_t)(qp - nic->qps));
+	assert(qp->used);
+	if (xrc_let_go(nic, qp, client))
+		return true;
+	while (!fw_list_empty(&qp->mcasts)) {
+		if (!slice_take(nic, FW_SLICE_MCAST_UNITS))
+			return false;
+		mcast_detach(nic, FW_CONTAINER(qp->mcasts.next, struct mcast_member, qp_node));
+	}
+	if (!slice_take(nic, FW_SLICE_QP_UNITS))
+		return false;
+	/* On the way to RESET already: its flush goes on by itself. */
+	if (!qp->flushing || qp->state != HW_QPS_RESET)
+		qp_set_state(nic, qp, HW_QPS_RESET);
+	else
+		qp_flush_run(nic, qp);
+	if (qp->flushing)
+		return false;
+	destroy(nic, qp);
+	return true;
 }
 
 int cmd_destroy_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -297,8 +313,7 @@ int cmd_destroy_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	(void)resp;
 	if (!qp)
 		return FW_EINVAL;
-	qp_let_go(nic, qp, client);
-	return 0;
+	return qp_let_go(nic, qp, client) ? 0 : CMD_LATER;
 }
 
 /* All is checked before anything is changed: a refused command leaves the QP as it was. */
@@ -326,9 +341,15 @@ int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	err = qp_attr_check(nic, qp, &modify->attr, modify->mask);
 	if (err)
 		return err;
+	/* What the state that it leaves has flushed must be told first. */
+	if (qp->flushing && to != HW_QPS_ERR && to != HW_QPS_RESET)
+		return CMD_LATER;
 	qp_attr_apply(nic, qp, &modify->attr, modify->mask);
-	if (to != from || to == HW_QPS_RESET)
+	if (to != from || (to == HW_QPS_RESET && !qp->flushing))
 		qp_set_state(nic, qp, to);
+	/* After the answer nothing of what was posted before is touched. */
+	if (to == HW_QPS_RESET && qp->flushing)
+		return CMD_LATER;
 	resp->u.qp_attr = qp->attr;
 	resp->u.qp_attr.state = qp->state;
 	return 0;

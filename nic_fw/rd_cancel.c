@@ -47,6 +47,9 @@ void rd_cancel_msgs(struct fw_nic *nic, const struct fw_list *msgs)
 	fw_list_for_each (pos, msgs) {
 		const struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
 
+		/* They are sent in their order. */
+		if (!msg->begun_ns)
+			break;
 		if (!holds_a_receive(msg))
 			continue;
 		last = msg;
@@ -76,7 +79,7 @@ void rd_cancel_put(const struct fw_wqe *msg, struct wire_rd_cancel *cancel)
 void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *s,
 		  const struct wire_rd_cancel *cancel)
 {
-	struct fw_qp *qp = qp_find(nic, be32_get(cancel->dst_qpn));
+	struct fw_qp *qp = qp_find_live(nic, be32_get(cancel->dst_qpn));
 
 	FW_COUNT(nic, rd_cancels_rx);
 	if (qp && qp->type == HW_QPT_RD)

@@ -411,7 +411,8 @@ void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg)
 	struct rd_flow *flow = msg->flow;
 
 	(void)nic;
-	void_slots(flow->session, msg, NULL);
+	if (msg->unacked)
+		void_slots(flow->session, msg, NULL);
 	if (flow->resume_msg == msg)
 		flow->resume_msg = NULL;
 	if (flow->next == msg)
@@ -447,10 +448,14 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 {
 	struct fw_list *pos;
 
-	void_slots(flow->session, NULL, flow);
+	if (flow->outstanding)
+		void_slots(flow->session, NULL, flow);
+	/* Messages are sent in their order: none behind has a packet in flight. */
 	fw_list_for_each (pos, &flow->msgs) {
 		struct fw_wqe *msg = FW_CONTAINER(pos, struct fw_wqe, flow_node);
 
+		if (msg->state == FW_WQE_QUEUED && !msg->unacked)
+			break;
 		msg->unacked = 0;
 	}
 	if (flow->qp->type == HW_QPT_RD && flow->session->state == RD_OPEN)
@@ -459,31 +464,31 @@ void rd_flow_detach(struct fw_nic *nic, struct rd_flow *flow, struct fw_list *ms
 	rd_flow_free(nic, flow);
 }
 
-void rd_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+/* In SQE the send queue alone has failed: peers go on getting their answers. */
+static struct rd_flow *flow_to_flush(const struct fw_qp *qp)
 {
-	/* In SQE the send queue alone has failed: peers go on getting their answers. */
-	bool responses = qp->state != HW_QPS_SQE;
-	struct fw_list msgs;
-	struct fw_list *node;
-	struct fw_list *next;
+	const struct fw_list *pos;
 
-	fw_list_init(&msgs);
-	for (node = qp->flows.next; node != &qp->flows; node = next) {
-		struct rd_flow *flow = FW_CONTAINER(node, struct rd_flow, qp_node);
+	fw_list_for_each (pos, &qp->flows) {
+		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, qp_node);
 
-		next = node->next;
-		if (!flow->response || responses)
-			rd_flow_detach(nic, flow, &msgs);
+		if (!flow->response || qp->state != HW_QPS_SQE)
+			return flow;
 	}
-	while ((node = fw_list_pop(&msgs))) {
-		struct fw_wqe *msg = FW_CONTAINER(node, struct fw_wqe, flow_node);
+	return NULL;
+}
 
-		msg->flow = NULL;
-		if (msg->kind == FW_WQE_REQUEST)
-			continue;
-		rdmap_tx_response_lost(nic, msg);
-		wqe_free(nic, msg);
-	}
-	if (responses)
-		qp->responder_slots = 0;
+bool rd_flush_due(const struct fw_qp *qp)
+{
+	return flow_to_flush(qp) != NULL;
+}
+
+bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct rd_flow *flow = flow_to_flush(qp);
+
+	if (!flow || !slice_take(nic, FW_SLICE_FLOW_UNITS))
+		return false;
+	rd_flow_detach(nic, flow, &qp->flush_msgs);
+	return true;
 }

@@ -31,7 +31,7 @@ uint8_t rdmap_protection_code(enum hw_vendor_err err)
 
 struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 {
-	return qp_find(nic, pkt->dst_qpn);
+	return qp_find_live(nic, pkt->dst_qpn);
 }
 
 /*

@@ -169,21 +169,19 @@ void recv_forget_srq(struct fw_nic *nic, const struct fw_srq *srq)
 	}
 }
 
-void recv_flush_qp(struct fw_nic *nic, struct fw_qp *qp, bool complete)
+bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 {
-	/* UD keeps its own kind of message in this list (ud_flush_qp). */
-	if (qp->type == HW_QPT_UD)
-		return;
 	while (!fw_list_empty(&qp->recv_msgs)) {
 		struct recv_msg *msg = FW_CONTAINER(qp->recv_msgs.next, struct recv_msg, qp_node);
 
-		if (complete)
+		if (!slice_take(nic, 1))
+			return false;
+		if (qp->state == HW_QPS_ERR)
 			abort_one(nic, msg, HW_STATUS_WR_FLUSH_ERR);
 		else
 			recv_end(nic, qp, msg);
 	}
-	qp->rx_msn_taken = 0;
-	qp->rx_msn_delivered = 0;
+	return true;
 }
 
 /* A connected QP keeps its receives: it belongs to one peer and ends with it. */

@@ -15,7 +15,7 @@
 /* The QP that the packet is for, if the packet is of its connection; counts why not. */
 static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 {
-	struct fw_qp *qp = qp_find(nic, pkt->dst_qpn);
+	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
 
 	if (!qp) {
 		FW_DROP(nic, drop_no_qp);

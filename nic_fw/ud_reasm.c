@@ -346,10 +346,12 @@ void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt)
 		put(nic, r);
 }
 
-void ud_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 {
-	if (qp->type != HW_QPT_UD)
-		return;
-	while (!fw_list_empty(&qp->recv_msgs))
+	while (!fw_list_empty(&qp->recv_msgs)) {
+		if (!slice_take(nic, 1))
+			return false;
 		put(nic, FW_CONTAINER(qp->recv_msgs.next, struct ud_reasm, qp_node));
+	}
+	return true;
 }

@@ -32,7 +32,7 @@ static bool may_reach(struct fw_nic *nic, const struct fw_qp *qp, const struct d
 /* The QP that the packet names, if the packet may reach it. */
 static struct fw_qp *find_qp(struct fw_nic *nic, const struct dgram_pkt *pkt)
 {
-	struct fw_qp *qp = qp_find(nic, pkt->dst_qpn);
+	struct fw_qp *qp = qp_find_live(nic, pkt->dst_qpn);
 
 	if (!qp) {
 		FW_DROP(nic, drop_no_qp);
@@ -107,7 +107,7 @@ static void rx_group(struct fw_nic *nic, struct dgram_pkt *pkt)
 			FW_COUNT(nic, mcast_rx_self_blocked);
 			continue;
 		}
-		if (!may_reach(nic, qp, pkt))
+		if (!qp_is_live(nic, qp) || !may_reach(nic, qp, pkt))
 			continue;
 		fw_trace(nic, TRACE_UD_RX, qp->qpn, pkt->src_qpn, pkt->ssn);
 		FW_COUNT(nic, mcast_rx_copies);

@@ -392,6 +392,10 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 {
 	uint32_t done = 0;
 
+	if (nic->clients[qp->client].closing) {
+		sched_qp_remove(nic, qp);
+		return 0;
+	}
 	while (done < budget && qp->state == HW_QPS_RTS && !qp->sq_blocked) {
 		if (qp->sq_failing) {
 			sched_qp_remove(nic, qp);

@@ -207,7 +207,7 @@ static void finish(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status
 /* What waited for earlier requests of its queue and is now the oldest. */
 static void complete_waiting(struct fw_nic *nic, struct fw_qp *qp)
 {
-	while (!fw_list_empty(&qp->wqes)) {
+	while (!fw_list_empty(&qp->wqes) && !qp->flushing) {
 		struct fw_wqe *wqe = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
 
 		if (wqe_is_under_way(wqe) || !wqe->answered || wqe->state == FW_WQE_DONE)
@@ -216,11 +216,23 @@ static void complete_waiting(struct fw_nic *nic, struct fw_qp *qp)
 	}
 }
 
+/* It ends while its queue is being flushed: it stays in its place and is flushed with the rest. */
+static void leave_to_flush(struct fw_wqe *wqe)
+{
+	fw_list_del(&wqe->flow_node);
+	wqe->flow = NULL;
+	wqe->streamed = false;
+}
+
 void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 		  enum hw_vendor_err vendor_err)
 {
 	struct fw_qp *qp = wqe->qp;
 
+	if (qp->flushing) {
+		leave_to_flush(wqe);
+		return;
+	}
 	if (status == HW_STATUS_SUCCESS && qp_is_unreliable(qp) &&
 	    (nic->tx_count || !fw_list_empty(&nic->ud_sent))) {
 		/* Staged frames still point at its memory: wqe_complete_sent() comes back. */
@@ -237,6 +249,10 @@ void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_statu
 {
 	struct fw_qp *qp = wqe->qp;
 
+	if (qp->flushing) {
+		leave_to_flush(wqe);
+		return;
+	}
 	if (wqe_is_under_way(wqe) &&
 	    (wqe->opcode == HW_WQE_READ || wqe->opcode == HW_WQE_FETCH_ADD ||
 	     wqe->opcode == HW_WQE_CMP_SWAP))
@@ -259,64 +275,80 @@ void wqe_complete_sent(struct fw_nic *nic)
 		struct fw_wqe *wqe = FW_CONTAINER(node, struct fw_wqe, flow_node);
 		struct fw_qp *qp = wqe->qp;
 
+		/* Behind one that was flushed none succeeds. */
+		if (qp->flushing)
+			continue;
 		finish(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 		complete_waiting(nic, qp);
 	}
 }
 
-/* Requests that were posted and never fetched: only their wr_id is wanted of them. */
-static void flush_posted(struct fw_nic *nic, struct fw_qp *qp, bool complete)
+/* The request at the head of the send queue. */
+static void flush_fetched(struct fw_nic *nic, struct fw_qp *qp, bool complete)
+{
+	struct fw_wqe *wqe = FW_CONTAINER(qp->wqes.next, struct fw_wqe, qp_node);
+
+	/* No transport has it any more, nor a list of what was sent. */
+	fw_list_del(&wqe->flow_node);
+	wqe->flow = NULL;
+	wqe->streamed = false;
+	if (wqe->state != FW_WQE_DONE) {
+		wqe->state = FW_WQE_DONE;
+		if (complete)
+			(void)write_cqe(nic, qp, wqe->wr_id, wqe->opcode, wqe->bytes, wqe->sq_end,
+					HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
+	}
+	qp->sq_cons = wqe->sq_end;
+	wqe_free(nic, wqe);
+}
+
+/* A request that was posted and never fetched: only its wr_id is wanted of it. */
+static void flush_posted(struct fw_nic *nic, struct fw_qp *qp, uint32_t prod)
+{
+	struct hw_sq_wqe w;
+	uint32_t slots;
+
+	fw_copy_once(&w, qp->sq_ring + (size_t)(qp->sq_next & qp->sq_mask) * HW_SQ_SLOT_BYTES,
+		     sizeof(w));
+	slots = w.slots ? w.slots : 1;
+	if (slots > prod - qp->sq_next)
+		slots = prod - qp->sq_next;
+	qp->sq_next += slots;
+	qp->sq_cons = qp->sq_next;
+	(void)write_cqe(nic, qp, w.wr_id, w.opcode, 0, qp->sq_next, HW_STATUS_WR_FLUSH_ERR,
+			HW_VENDOR_ERR_NONE);
+}
+
+/* How far the process has posted; not behind what was fetched, nor past the ring. */
+static uint32_t posted_until(const struct fw_qp *qp)
 {
 	uint32_t prod = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE);
 
-	if (prod - qp->sq_cons > qp->sq_mask + 1)
-		prod = qp->sq_next; /* a wild index: nothing behind it can be named */
-	while (qp->sq_next != prod) {
-		struct hw_sq_wqe w;
-		uint32_t slots;
-
-		fw_copy_once(&w,
-			     qp->sq_ring + (size_t)(qp->sq_next & qp->sq_mask) * HW_SQ_SLOT_BYTES,
-			     sizeof(w));
-		slots = w.slots ? w.slots : 1;
-		if (slots > prod - qp->sq_next)
-			slots = prod - qp->sq_next;
-		qp->sq_next += slots;
-		qp->sq_cons = qp->sq_next;
-		if (complete)
-			(void)write_cqe(nic, qp, w.wr_id, w.opcode, 0, qp->sq_next,
-					HW_STATUS_WR_FLUSH_ERR, HW_VENDOR_ERR_NONE);
-	}
-	qp->sq_prod = qp->sq_next;
-	__atomic_store_n(&qp->record->sq_cons, qp->sq_cons, __ATOMIC_RELEASE);
+	/* A wild index: nothing behind it can be named. */
+	return prod - qp->sq_cons > qp->sq_mask + 1 ? qp->sq_next : prod;
 }
 
-void wqe_flush_qp(struct fw_nic *nic, struct fw_qp *qp)
+bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 {
 	bool complete = qp->state == HW_QPS_ERR || qp->state == HW_QPS_SQE;
-	struct fw_list *pos;
-	struct fw_list *next;
+	uint32_t prod = qp->sq_next;
+	bool over = true;
 
-	for (pos = qp->wqes.next; pos != &qp->wqes; pos = next) {
-		struct fw_wqe *wqe = FW_CONTAINER(pos, struct fw_wqe, qp_node);
-
-		next = pos->next;
-		fw_list_del(&wqe->flow_node);
-		wqe->flow = NULL;
-		wqe->streamed = false;
-		if (wqe->state != FW_WQE_DONE) {
-			wqe->state = FW_WQE_DONE;
-			if (complete)
-				(void)write_cqe(nic, qp, wqe->wr_id, wqe->opcode, wqe->bytes,
-						wqe->sq_end, HW_STATUS_WR_FLUSH_ERR,
-						HW_VENDOR_ERR_NONE);
-		}
-		qp->sq_cons = wqe->sq_end;
-		wqe_free(nic, wqe);
+	while (over && !fw_list_empty(&qp->wqes)) {
+		over = slice_take(nic, 1);
+		if (over)
+			flush_fetched(nic, qp, complete);
 	}
-	qp->outstanding = 0;
-	qp->rd_atomics = 0;
-	qp->sq_blocked = false;
-	qp->sq_failing = false;
-	flush_posted(nic, qp, complete);
+	/* In RESET they are forgotten as a whole. */
+	if (over && complete) {
+		prod = posted_until(qp);
+		while (over && qp->sq_next != prod) {
+			over = slice_take(nic, 1);
+			if (over)
+				flush_posted(nic, qp, prod);
+		}
+		qp->sq_prod = qp->sq_next;
+	}
+	__atomic_store_n(&qp->record->sq_cons, qp->sq_cons, __ATOMIC_RELEASE);
+	return over;
 }

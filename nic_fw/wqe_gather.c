@@ -106,7 +106,8 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_
 	uint32_t index = stag & ((1u << FW_WQE_SINK_BITS) - 1);
 	struct fw_wqe *wqe;
 
-	if (!(stag & STAG_SINK_FLAG) || index >= nic->wqes.high)
+	/* A queue that is being flushed waits for no answer any more. */
+	if (!(stag & STAG_SINK_FLAG) || index >= nic->wqes.high || qp->flushing)
 		return NULL;
 	wqe = fw_pool_at(&nic->wqes, index);
 	/* A free context is DONE or in no flow: only its first word is the pool's. */

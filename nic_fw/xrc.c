@@ -123,7 +123,8 @@ struct fw_srq *xrc_srq(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn
 		return NULL;
 	srq = &nic->srqs[index];
 	/* An SRQ that is none of XRC has no domain, and no QP is of domain 0. */
-	return srq->used && srq->domain == qp->domain ? srq : NULL;
+	return srq->used && srq->domain == qp->domain && !nic->clients[srq->client].closing ? srq
+											    : NULL;
 }
 
 uint32_t xrc_srq_pd(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn)
@@ -158,7 +159,7 @@ int cmd_open_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	struct fw_xrcd *xrcd = xrcd_own(nic, client, cmd->u.open_qp.xrcd);
-	struct fw_qp *qp = qp_find(nic, cmd->u.open_qp.qpn);
+	struct fw_qp *qp = qp_find_live(nic, cmd->u.open_qp.qpn);
 	struct fw_client *owner = &nic->clients[client];
 	struct fw_qp_open *open;
 

@@ -22,7 +22,7 @@ enum {
 	HW_MAX_GOAL_SCHEDULES = 4096, /* loaded, of a shard */
 	HW_MAX_GOAL_RANKS = 65536,    /* of a communicator */
 	/* largest message that a communicator may send unasked */
-	HW_MAX_GOAL_EAGER_BYTES = 16 << 20,
+	HW_MAX_GOAL_EAGER_BYTES = 1 << 20,
 };
 
 /* What became of a run; libGOAL's error codes are these. */

@@ -271,11 +271,33 @@ static void *chan_map_bar(void *chan, int fd, uint64_t bytes)
 	return proc->bar;
 }
 
-/* Ends what the NIC knows of the process. */
-static void detach(struct sim_proc *proc)
+void sim_shard_detached(struct sim_shard *shard, uint32_t client)
 {
+	struct sim_leaving *leaving = &shard->leaving[client];
 	struct sim_map *map;
 
+	assert(leaving->leaving || !"detached() of a client that does not leave");
+	for (map = shard->maps; map; map = map->next)
+		assert(map->client != client || !"a client that left kept a mapping");
+	if (leaving->bar)
+		munmap(leaving->bar, leaving->bar_bytes);
+	*leaving = (struct sim_leaving){0};
+}
+
+void sim_shard_forget_leaving(struct sim_shard *shard)
+{
+	uint32_t i;
+
+	for (i = 0; i < SIM_CLIENTS; i++) {
+		if (shard->leaving[i].bar)
+			munmap(shard->leaving[i].bar, shard->leaving[i].bar_bytes);
+		shard->leaving[i] = (struct sim_leaving){0};
+	}
+}
+
+/* Ends what the NIC knows of the process, which may go on in turns of the NIC. */
+static void detach(struct sim_proc *proc)
+{
 	if (!proc->attached)
 		return;
 	assert(!proc->shard->in_poll);
@@ -283,19 +305,27 @@ static void detach(struct sim_proc *proc)
 	proc->dead = true; /* nothing more is delivered to it */
 	if (!proc->nic->dead) {
 		fw_now(proc->shard->fw, sim_nic_clock_ns(proc->nic));
-		fw_client_detach(proc->shard->fw, proc->client);
-		for (map = proc->shard->maps; map; map = map->next)
-			assert(map->client != proc->client ||
-			       !"fw_client_detach() kept a mapping of the process");
+		proc->shard->leaving[proc->client] =
+		    (struct sim_leaving){.proc = proc, .leaving = true};
+		if (fw_client_detach(proc->shard->fw, proc->client) == FW_DETACH_DONE)
+			sim_shard_detached(proc->shard, proc->client);
 		sim_shard_wake(proc->shard, proc->nic->sim->now_ns);
 	}
 	proc->shard->procs[proc->client] = NULL;
 }
 
+/* The NIC has a mapping of its own, which lives until it is done with the client. */
 static void unmap_bar(struct sim_proc *proc)
 {
-	if (proc->bar)
+	struct sim_leaving *leaving = &proc->shard->leaving[proc->client];
+
+	if (proc->bar && leaving->proc == proc) {
+		leaving->bar = proc->bar;
+		leaving->bar_bytes = proc->bar_bytes;
+		leaving->proc = NULL;
+	} else if (proc->bar) {
 		munmap(proc->bar, proc->bar_bytes);
+	}
 	proc->bar = NULL;
 }
 

@@ -123,6 +123,13 @@ struct sim_shard {
 	uint32_t in_burst;    /* frames of rx_burst() for which rx_free() was not called yet */
 	struct sim_pkt *lent; /* frames that the firmware has, held ones too */
 	struct sim_proc *procs[SIM_CLIENTS]; /* by client number */
+	/* Clients whose process has ended and that the firmware still frees, by number. */
+	struct sim_leaving {
+		const struct sim_proc *proc; /* NULL: it is not leaving, or its process is freed */
+		bool leaving;
+		void *bar; /* the process gave its mapping up: unmapped at the end */
+		uint64_t bar_bytes;
+	} leaving[SIM_CLIENTS];
 	struct sim_map *maps;
 	struct sim_mac *macs;
 	uint32_t num_macs, max_macs;
@@ -235,6 +242,9 @@ struct sim_proc *sim_shard_proc(struct sim_shard *shard, uint32_t client);
 void sim_proc_irq(struct sim_proc *proc, uint32_t eq);
 void sim_proc_answer(struct sim_proc *proc, const struct hw_cmd_resp *resp);
 void sim_proc_free(struct sim_proc *proc);
+/* fw_port.detached; and all of a NIC that has no power any more. */
+void sim_shard_detached(struct sim_shard *shard, uint32_t client);
+void sim_shard_forget_leaving(struct sim_shard *shard);
 
 /* sim_mem.c */
 int sim_mem_init(struct sim *sim);

@@ -314,6 +314,7 @@ static void shard_stop(struct sim_shard *shard)
 	while (shard->maps)
 		sim_mem_unmap(shard, shard->maps->client, shard->maps->addr);
 	memset(shard->procs, 0, sizeof(shard->procs));
+	sim_shard_forget_leaving(shard);
 	sim_mac_clear(shard);
 	munmap(shard->arena, shard->arena_bytes);
 	shard->poll_at_ns = UINT64_MAX;

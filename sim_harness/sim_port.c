@@ -287,6 +287,11 @@ static void cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
 		sim_proc_answer(proc, resp);
 }
 
+static void detached(void *ctx, uint32_t client)
+{
+	sim_shard_detached(ctx, client);
+}
+
 static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 {
 	bool found = sim_mem_unmap(ctx, client, mapping);
@@ -340,6 +345,7 @@ void sim_port_fill(struct sim_shard *shard, struct fw_port *port)
 	    .host_write = host_write,
 	    .irq = irq,
 	    .cmd_done = cmd_done,
+	    .detached = detached,
 	    .mem_unmap = mem_unmap,
 	    .mac_filter = sim_mac_filter,
 	    .cm_ports = shard->nic->cm_ports,

@@ -42,7 +42,11 @@ void proc_attach_tool(struct w_proc *p, uint32_t nic)
 
 void proc_detach(struct w_proc *p)
 {
-	fw_client_detach(fw_of(p), p->client);
+	uint32_t before = w->nic[p->nic].detached;
+
+	if (fw_client_detach(fw_of(p), p->client) == FW_DETACH_PENDING)
+		while (w->nic[p->nic].detached == before)
+			fw_poll(w->nic[p->nic].fw, w->now_ns, 0);
 	p->attached = false;
 	ASAN_POISON_MEMORY_REGION(p->bar, W_BAR_BYTES);
 }

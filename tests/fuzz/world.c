@@ -353,6 +353,14 @@ static void cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
 	w->cmds_done++;
 }
 
+static void detached(void *ctx, uint32_t client)
+{
+	struct w_nic *nic = ctx;
+
+	(void)client;
+	nic->detached++;
+}
+
 static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 {
 	struct w_nic *nic = ctx;
@@ -412,6 +420,7 @@ static void make_nic(uint32_t i)
 	    .host_write = host_write,
 	    .irq = irq,
 	    .cmd_done = cmd_done,
+	    .detached = detached,
 	    .mem_unmap = mem_unmap,
 	    .arena_release = arena_release,
 	    .random64 = random64,

@@ -53,6 +53,7 @@ struct w_nic {
 	uint64_t tx_full_ns; /* since when there is none */
 	uint32_t rx_out;     /* frames that the firmware has and has not given back */
 	uint32_t maps_given; /* mem_unmap() called */
+	uint32_t detached;   /* calls of detached() */
 	uint32_t segment;    /* frames are received in pieces of so many bytes; 0: whole */
 	uint64_t heap_kept;  /* bytes of its heap that world_keep() saw in use */
 };

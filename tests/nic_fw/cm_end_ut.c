@@ -163,10 +163,10 @@ static void process_dies(void)
 		for (stage = 0; stage < 4; stage++) {
 			cp_begin(&cp);
 			bring_to(stage);
-			fw_client_detach(cp.rp.end[e].nic, cp.rp.end[e].client);
+			rp_detach(&cp.rp, e);
 			rp_run(&cp.rp, 20 * CP_S);
 			(void)cp_expect(&cp, !e, CP_NONE, told[e][stage]);
-			fw_client_detach(cp.rp.end[!e].nic, cp.rp.end[!e].client);
+			rp_detach(&cp.rp, !e);
 			cp_end_detached(&cp);
 		}
 	}

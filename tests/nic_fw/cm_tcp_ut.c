@@ -220,10 +220,10 @@ static void process_dies(void)
 		for (stage = 0; stage < 4; stage++) {
 			begin();
 			bring_to(stage, 0, 0);
-			fw_client_detach(cp.rp.end[e].nic, cp.rp.end[e].client);
+			rp_detach(&cp.rp, e);
 			run(20000);
 			(void)cp_expect(&cp, !e, CP_NONE, told[e][stage]);
-			fw_client_detach(cp.rp.end[!e].nic, cp.rp.end[!e].client);
+			rp_detach(&cp.rp, !e);
 			cp_end_detached(&cp);
 		}
 	}
@@ -261,7 +261,7 @@ static void peer_restarts(void)
 		CU_ASSERT_EQUAL((e ? qa : qb)->state, HW_QPS_ERR);
 		(void)rp_expect_recv(&cp.rp, !e, 1, HW_STATUS_WR_FLUSH_ERR);
 		CU_ASSERT_EQUAL(cp.rp.end[!e].nic->mpa_conns.used, 0);
-		fw_client_detach(cp.rp.end[!e].nic, cp.rp.end[!e].client);
+		rp_detach(&cp.rp, !e);
 		cp_end_detached(&cp);
 	}
 }

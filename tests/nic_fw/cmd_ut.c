@@ -62,9 +62,9 @@ static void as_many_clients_as_there_are_places(void)
 		CU_ASSERT_EQUAL_FATAL(fw_client_attach(ut.nic, &tool, &client, &attach), 0);
 	CU_ASSERT_EQUAL(fw_client_attach(ut.nic, &tool, &client, &attach), FW_EUSERS);
 	for (i = 1; i < HW_MAX_CLIENTS; i++)
-		fw_client_detach(ut.nic, i);
+		CU_ASSERT_EQUAL(fw_client_detach(ut.nic, i), FW_DETACH_DONE);
 	CU_ASSERT_EQUAL(fw_client_attach(ut.nic, &tool, &client, &attach), 0);
-	fw_client_detach(ut.nic, client);
+	CU_ASSERT_EQUAL(fw_client_detach(ut.nic, client), FW_DETACH_DONE);
 	fw_ut_end(&ut);
 }
 

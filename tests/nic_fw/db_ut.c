@@ -69,7 +69,7 @@ static void of_another_client(void)
 	rp_ring(&rp, 0, A->qp[0]);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
-	fw_client_detach(A->nic, other);
+	CU_ASSERT_EQUAL(fw_client_detach(A->nic, other), FW_DETACH_DONE);
 	free(params.bar);
 	rp_end(&rp);
 }

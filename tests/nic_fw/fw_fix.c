@@ -93,13 +93,22 @@ static void port_cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *
 	ut->done = *resp;
 }
 
+static void port_detached(void *ctx, uint32_t client)
+{
+	struct fw_ut *ut = ctx;
+
+	ut->num_detached++;
+	ut->last_detached = client;
+}
+
 static void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
 {
 	struct fw_ut *ut = ctx;
 
 	(void)client;
-	CU_ASSERT_FATAL(ut->num_unmapped < FW_UT_UNMAPS);
-	ut->unmapped[ut->num_unmapped++] = mapping;
+	ut->num_unmaps++;
+	if (ut->num_unmapped < FW_UT_UNMAPS)
+		ut->unmapped[ut->num_unmapped++] = mapping;
 }
 
 static void port_arena_release(void *ctx, void *addr, size_t bytes)
@@ -146,6 +155,7 @@ void fw_ut_begin(struct fw_ut *ut)
 	    .host_write = port_host_write,
 	    .irq = port_irq,
 	    .cmd_done = port_cmd_done,
+	    .detached = port_detached,
 	    .mem_unmap = port_mem_unmap,
 	    .arena_release = port_arena_release,
 	    .random64 = port_random64,
@@ -219,7 +229,13 @@ void fw_ut_detach(struct fw_ut *ut, uint32_t client)
 {
 	struct fw_ut_client *c = &ut->client[client];
 
-	fw_client_detach(ut->nic, client);
+	uint32_t before = ut->num_detached;
+
+	if (fw_client_detach(ut->nic, client) == FW_DETACH_PENDING) {
+		while (ut->num_detached == before)
+			fw_ut_poll(ut, 1000);
+		CU_ASSERT_EQUAL(ut->last_detached, client);
+	}
 	/* Whatever touches the BAR from now on faults. */
 	if (c->bar)
 		munmap(c->bar, c->bar_bytes);

@@ -40,6 +40,9 @@ struct fw_ut {
 	const void *host_src; /* what host_write was last given */
 	uint32_t num_unmapped;
 	void *unmapped[FW_UT_UNMAPS];
+	uint32_t num_unmaps;   /* calls of mem_unmap, recorded or not */
+	uint32_t num_detached; /* and of detached() */
+	uint32_t last_detached;
 	uint32_t num_done; /* answers by cmd_done() */
 	uint32_t done_client;
 	struct hw_cmd_resp done;

@@ -228,7 +228,7 @@ static void finish(void)
 		struct fw_nic *nic = rp.end[e].nic;
 
 		fw_now(nic, rp.now_ns);
-		fw_client_detach(nic, rp.end[e].client);
+		rp_detach(&rp, e);
 		for (i = 0; i < nic->session_ids.high; i++)
 			if (nic->sessions[i].state != RD_FREE)
 				rd_session_fail(nic, &nic->sessions[i], HW_STATUS_SUCCESS,

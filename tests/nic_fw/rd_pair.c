@@ -287,6 +287,13 @@ static void cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
 	CU_FAIL("no command of these tests waits");
 }
 
+static void detached(void *ctx, uint32_t client)
+{
+	struct port_ctx *p = ctx;
+
+	p->rp->end[p->e].detached = client + 1;
+}
+
 static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 {
 	struct port_ctx *p = ctx;
@@ -347,6 +354,7 @@ static void init_nic(struct rp *rp, uint32_t e)
 	    .host_write = host_write,
 	    .irq = irq,
 	    .cmd_done = cmd_done,
+	    .detached = detached,
 	    .mem_unmap = mem_unmap,
 	    .arena_release = arena_release,
 	    .random64 = random64,
@@ -481,11 +489,23 @@ void rp_end(struct rp *rp)
 		struct rp_end *end = &rp->end[e];
 
 		fw_now(end->nic, rp->now_ns);
-		fw_client_detach(end->nic, end->client);
+		rp_detach(rp, e);
 		rp_check_pools(rp, e, 0);
 		CU_ASSERT_EQUAL(fw_ids_used(&end->nic->qp_ids), 0);
 	}
 	rp_free(rp);
+}
+
+void rp_detach(struct rp *rp, uint32_t e)
+{
+	struct rp_end *end = &rp->end[e];
+
+	end->detached = 0;
+	if (fw_client_detach(end->nic, end->client) == FW_DETACH_DONE)
+		return;
+	while (!end->detached)
+		fw_poll(end->nic, ++rp->now_ns, 32);
+	CU_ASSERT_EQUAL(end->detached, end->client + 1);
 }
 
 void rp_free(struct rp *rp)

@@ -77,7 +77,8 @@ struct rp_end {
 	struct rp_frame *inbox;
 	uint32_t inbox_count, inbox_max;
 	uint32_t irqs;
-	uint32_t settles; /* calls of tx_settle */
+	uint32_t detached; /* client + 1 of the last detached() */
+	uint32_t settles;  /* calls of tx_settle */
 };
 
 struct rp {
@@ -100,6 +101,8 @@ void rp_begin(struct rp *rp);
 /* Lets all end, asserts that nothing is left anywhere, frees all. */
 void rp_end(struct rp *rp);
 /* Frees all without a look at it: the clients were detached by the test. */
+/* Detaches the process of an end, in as many turns as that takes. */
+void rp_detach(struct rp *rp, uint32_t e);
 void rp_free(struct rp *rp);
 /* Pools of one end are empty, but for so many receives that messages have taken. */
 void rp_check_pools(struct rp *rp, uint32_t e, uint32_t recvs);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages that are copied before they are sent, in slices: their buffers are not mapped, or in too
+ * many pieces for the gather lists of frames.
+ *
+ * A message may have 256 MiB; a step copies GOAL_LOCAL_QUANTUM_BYTES of one. Eager messages keep
+ * their order: while one is being copied, those of its run that follow stand behind it, whatever
+ * their length (run->staging). Announced ones have a receive of their own and stand in no
+ * line (run->bulk). Started by goal_msg.c, gone on with by goal_run.c. docs/collectives.md
+ * "Messages".
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	BYTES_PER_COST = 4096, /* that count as one operation's work */
+};
+
+void goal_stage_add(struct fw_nic *nic, struct goal_run *run, struct goal_send *send)
+{
+	bool announced = send->kind == GOAL_SEND_DATA;
+
+	send->staging = true;
+	send->staged_bytes = 0;
+	goal_cursor_init(&send->cursor, run->schedule->ops[send->op].buf[0]);
+	fw_list_add_tail(announced ? &run->bulk : &run->staging, &send->stage_node);
+	goal_run_wake(nic, run);
+}
+
+bool goal_stage_line(const struct goal_run *run)
+{
+	return !fw_list_empty(&run->staging);
+}
+
+/* Some of what is left. False: the process's memory is not there. */
+static bool copy_some(struct fw_nic *nic, struct goal_send *send, uint32_t *cost)
+{
+	uint64_t quantum = GOAL_LOCAL_QUANTUM_BYTES, used;
+	struct goal_span span;
+
+	for (; send->staged_bytes < send->bytes && quantum; quantum -= used) {
+		uint64_t left = send->bytes - send->staged_bytes;
+
+		if (!goal_cursor_next(nic, send->run, &send->cursor,
+				      left < quantum ? left : quantum, 0, &span) ||
+		    !mem_read(nic, &span.mem, 0, send->staged + send->staged_bytes,
+			      (uint32_t)span.bytes))
+			return false;
+		send->staged_bytes += span.bytes;
+		used =
+		    span.bytes < GOAL_STRETCH_LEAST_BYTES ? GOAL_STRETCH_LEAST_BYTES : span.bytes;
+		if (used > quantum)
+			used = quantum;
+	}
+	*cost += (uint32_t)((GOAL_LOCAL_QUANTUM_BYTES - quantum) / BYTES_PER_COST);
+	return true;
+}
+
+uint32_t goal_stage_step(struct fw_nic *nic, struct goal_run *run)
+{
+	struct fw_list *line = fw_list_empty(&run->staging) ? &run->bulk : &run->staging;
+	struct goal_send *send;
+	uint32_t cost = 1;
+
+	if (fw_list_empty(line))
+		return 0;
+	send = FW_CONTAINER(line->next, struct goal_send, stage_node);
+	if (send->staged && !copy_some(nic, send, &cost)) {
+		goal_run_fault(nic, run, HW_GOAL_MEMORY, run->comm->rank, send->op);
+		return cost;
+	}
+	if (send->staged && send->staged_bytes < send->bytes)
+		return cost;
+	fw_list_del(&send->stage_node);
+	send->staging = false;
+	goal_msg_staged(nic, run, send);
+	return cost;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is posted to a queue pair that leaves the states in which it works, given up in slices.
+ *
+ * A queue may hold 8,192 requests in either direction: qp_flush() does what the turn has units for,
+ * slice.c has the rest go on in later turns. In between the QP is in its new state and flushing:
+ * nothing is fetched, and a request that ends meanwhile waits to be flushed in its place. Order:
+ * what the transports hold, requests fetched, requests posted, receives taken, receives posted.
+ * Run by qp.c (states), db.c (requests that come late) and slice.c; calls each stage that holds
+ * something of the QP. IBA 10.3.1 (states), 10.8.4 (flushing).
+ */
+#include "nic_fw/fw_nic.h"
+
+/* Messages that a transport has let go of: requests are in the send queue, too. */
+static bool flush_msgs(struct fw_nic *nic, struct fw_qp *qp)
+{
+	while (!fw_list_empty(&qp->flush_msgs)) {
+		struct fw_wqe *msg;
+
+		if (!slice_take(nic, 1))
+			return false;
+		msg = FW_CONTAINER(fw_list_pop(&qp->flush_msgs), struct fw_wqe, flow_node);
+		msg->flow = NULL;
+		msg->streamed = false;
+		msg->unacked = 0;
+		if (msg->kind == FW_WQE_REQUEST)
+			continue;
+		if (!llp_is_stream(qp))
+			rdmap_tx_response_lost(nic, msg);
+		wqe_free(nic, msg);
+	}
+	return true;
+}
+
+static bool flush_transport(struct fw_nic *nic, struct fw_qp *qp)
+{
+	do {
+		if (!flush_msgs(nic, qp))
+			return false;
+	} while (!llp_is_stream(qp) && rd_flush_flow(nic, qp));
+	/* The last flow may have been left for want of units. */
+	return fw_list_empty(&qp->flush_msgs) && (llp_is_stream(qp) || !rd_flush_due(qp));
+}
+
+static bool flush_own_receives(struct fw_nic *nic, struct fw_qp *qp)
+{
+	struct hw_cqe cqe = {
+	    .qpn = qp->qpn,
+	    .status = HW_STATUS_WR_FLUSH_ERR,
+	    .opcode = HW_CQE_RECV,
+	};
+	struct fw_recv recv;
+
+	if (qp->srq != HW_SRQ_NONE)
+		return true;
+	while (rq_available(nic, qp)) {
+		if (!slice_take(nic, 1))
+			return false;
+		if (rq_take(nic, qp, &recv) == RQ_EMPTY)
+			break;
+		cqe.wr_id = recv.wr_id;
+		fw_trace(nic, TRACE_CQE, qp->qpn, recv.wr_id, cqe.status);
+		(void)cq_post(nic, qp->recv_cq, &cqe);
+	}
+	return true;
+}
+
+/* True: nothing is left. */
+static bool flush_step(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (!flush_transport(nic, qp) || !wqe_flush_step(nic, qp))
+		return false;
+	if (qp->state == HW_QPS_SQE)
+		return true;
+	if (qp->type == HW_QPT_UD ? !ud_flush_step(nic, qp) : !recv_flush_step(nic, qp))
+		return false;
+	if (qp->state == HW_QPS_ERR)
+		return flush_own_receives(nic, qp);
+	return mem_unbind_step(nic, qp);
+}
+
+static void flush_over(struct fw_nic *nic, struct fw_qp *qp)
+{
+	qp->flushing = false;
+	fw_list_del(&qp->flush_node);
+	qp->outstanding = 0;
+	qp->rd_atomics = 0;
+	qp->sq_blocked = false;
+	qp->sq_failing = false;
+	qp->sq_draining = false;
+	if (qp->state == HW_QPS_SQE)
+		return;
+	qp->responder_slots = 0;
+	qp->rx_msn_taken = 0;
+	qp->rx_msn_delivered = 0;
+	if (qp->state == HW_QPS_RESET)
+		qp_reset_over(qp);
+	if (!qp->last_wqe_due)
+		return;
+	/* Nothing of an SRQ is taken for it any more. */
+	qp->last_wqe_due = false;
+	if (qp->state == HW_QPS_ERR)
+		xrc_event(nic, qp, HW_EVENT_QP_LAST_WQE);
+}
+
+void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp)
+{
+	assert(qp->flushing &&
+	       (qp->state == HW_QPS_ERR || qp->state == HW_QPS_SQE || qp->state == HW_QPS_RESET));
+	/* One turn deeper is no turn of its own: posting a completion may fail the QP. */
+	if (qp->in_flush)
+		return;
+	qp->in_flush = true;
+	if (flush_step(nic, qp))
+		flush_over(nic, qp);
+	qp->in_flush = false;
+}
+
+void qp_flush(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (!qp->flushing) {
+		qp->flushing = true;
+		fw_list_add_tail(&nic->slices.flushes, &qp->flush_node);
+	}
+	qp_flush_run(nic, qp);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Work in slices: units of a turn, and whose turn it is. See slice.h.
+ *
+ * Run by fw_poll(); calls qp_flush.c, client.c and cmd.c for what waits.
+ */
+#include "nic_fw/fw_nic.h"
+
+void slice_init(struct fw_nic *nic)
+{
+	struct fw_slices *s = &nic->slices;
+
+	fw_list_init(&s->flushes);
+	fw_list_init(&s->leaving);
+	fw_list_init(&s->commands);
+	s->left = FW_SLICE_UNITS;
+}
+
+void slice_allow(struct fw_nic *nic)
+{
+	if (nic->slices.left < FW_SLICE_UNITS)
+		nic->slices.left = FW_SLICE_UNITS;
+}
+
+bool slice_take(struct fw_nic *nic, uint32_t units)
+{
+	struct fw_slices *s = &nic->slices;
+
+	if (!s->left)
+		return false;
+	s->left -= units < s->left ? units : s->left;
+	s->taken += units;
+	return true;
+}
+
+/* Each quantum is cut off the turn's units, and given back as far as it was not used. */
+static uint32_t begin_quantum(struct fw_slices *s)
+{
+	uint32_t rest = s->left > FW_SLICE_QUANTUM ? s->left - FW_SLICE_QUANTUM : 0;
+
+	s->left -= rest;
+	return rest;
+}
+
+static void run_flush(struct fw_nic *nic)
+{
+	struct fw_list *node = fw_list_pop(&nic->slices.flushes);
+
+	if (!node)
+		return;
+	/* Behind the others, and off the list for good when it is over. */
+	fw_list_add_tail(&nic->slices.flushes, node);
+	qp_flush_run(nic, FW_CONTAINER(node, struct fw_qp, flush_node));
+}
+
+static void run_leaving(struct fw_nic *nic)
+{
+	struct fw_list *node = fw_list_pop(&nic->slices.leaving);
+
+	if (!node)
+		return;
+	fw_list_add_tail(&nic->slices.leaving, node);
+	client_leave_run(nic, FW_CONTAINER(node, struct fw_client, leave_node));
+}
+
+static void run_command(struct fw_nic *nic)
+{
+	struct fw_list *node = fw_list_pop(&nic->slices.commands);
+	struct slice_command *kept;
+	struct hw_cmd_resp resp;
+
+	if (!node)
+		return;
+	kept = FW_CONTAINER(node, struct slice_command, node);
+	/* It is looked at whole once more: what it names may have gone meanwhile. */
+	(void)slice_take(nic, 1);
+	if (!cmd_again(nic, kept->client, &kept->cmd, &resp)) {
+		fw_list_add_tail(&nic->slices.commands, node);
+		return;
+	}
+	nic->port.cmd_done(nic->port.ctx, kept->client, &resp);
+	fw_pool_put(&nic->slices.command_pool, kept);
+}
+
+uint32_t slice_run(struct fw_nic *nic)
+{
+	struct fw_slices *s = &nic->slices;
+	uint32_t turn;
+
+	if (s->taken > s->most)
+		s->most = s->taken;
+	s->taken = 0;
+	s->left = FW_SLICE_UNITS;
+	if (!slice_pending(nic))
+		return 0;
+	/* Each kind in turn, so that none waits for another's end. */
+	for (turn = 0; s->left && slice_pending(nic) && turn < FW_SLICE_UNITS; turn++) {
+		uint32_t rest = begin_quantum(s);
+
+		if (turn % 3 == 0)
+			run_flush(nic);
+		else if (turn % 3 == 1)
+			run_leaving(nic);
+		else
+			run_command(nic);
+		s->left += rest;
+	}
+	return s->taken;
+}
+
+bool slice_pending(const struct fw_nic *nic)
+{
+	const struct fw_slices *s = &nic->slices;
+
+	return !fw_list_empty(&s->flushes) || !fw_list_empty(&s->leaving) ||
+	       !fw_list_empty(&s->commands);
+}
+
+bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)
+{
+	struct slice_command *kept = fw_pool_get(&nic->slices.command_pool);
+
+	if (!kept)
+		return false;
+	kept->client = client;
+	kept->cmd = *cmd;
+	fw_list_add_tail(&nic->slices.commands, &kept->node);
+	return true;
+}
+
+void slice_forget_client(struct fw_nic *nic, uint32_t client)
+{
+	struct fw_list *pos, *next;
+
+	/* As many as there are contexts, whose cost a detach has once. */
+	for (pos = nic->slices.commands.next; pos != &nic->slices.commands; pos = next) {
+		struct slice_command *kept = FW_CONTAINER(pos, struct slice_command, node);
+
+		next = pos->next;
+		if (kept->client != client)
+			continue;
+		fw_list_del(&kept->node);
+		fw_pool_put(&nic->slices.command_pool, kept);
+	}
+}
