@@ -36,6 +36,7 @@ struct mac_table;
 struct msg;
 struct nic;
 struct shard;
+struct switch_holds;
 struct wire;
 
 enum {
@@ -69,8 +70,9 @@ struct port_stats {
 	uint64_t host_faults;
 	uint64_t irqs;
 	uint64_t irq_submits;
-	uint64_t wire_pauses;       /* the receiver's ring was full: tried again */
-	uint64_t drop_wire_full;    /* it stayed full */
+	uint64_t wire_pauses;       /* a receiver's ring was full: frames for it wait */
+	uint64_t drop_wire_full;    /* more would have waited for it than may */
+	uint64_t drop_wire_stuck;   /* it took none for SWITCH_HOLD_NS: what waited is lost */
 	uint64_t drop_wire_unknown; /* no NIC has the destination's MAC */
 	uint64_t drop_wire_down;    /* no link */
 	uint64_t rx_ring;           /* frames that came through this shard's ring */
@@ -129,7 +131,7 @@ struct shard {
 	struct msg *detaching[HW_MAX_CLIENTS]; /* by number: the firmware still frees it */
 	struct port_stats stats;
 	uint64_t prng[4];
-	uint64_t paused_since_ns; /* transmission waits for a receiver since; 0: does not */
+	struct switch_holds *holds; /* frames that wait for receivers; NULL: not on the switch */
 	/* Frames taken from the firmware that the wire had no room for. */
 	struct rte_mbuf *backlog[FW_BURST];
 	uint32_t num_backlog;

@@ -31,6 +31,7 @@
 #include "dpdk_app/notify.h"
 #include "dpdk_app/populate.h"
 #include "dpdk_app/privilege.h"
+#include "dpdk_app/rings.h"
 #include "dpdk_app/sandbox.h"
 #include "dpdk_app/telemetry.h"
 #include "dpdk_app/wire.h"
@@ -55,15 +56,14 @@ static void raise_limits(void)
 
 static int make_rings(struct app *app)
 {
-	app->done = rte_ring_create("done", MSG_DONE_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	app->done = rings_of_messages("done", MSG_DONE_RING);
 	if (!app->done)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < app->num_cores; i++) {
 		char name[RTE_RING_NAMESIZE];
 
 		snprintf(name, sizeof(name), "msgs_%u", i);
-		app->core[i]->msgs =
-		    rte_ring_create(name, MSG_CORE_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+		app->core[i]->msgs = rings_of_messages(name, MSG_CORE_RING);
 		if (!app->core[i]->msgs)
 			return -ENOMEM;
 	}

@@ -44,7 +44,7 @@ void msg_free(struct msg *msg)
 int msg_send(struct msg *msg)
 {
 	atomic_fetch_add(&msg->core->app->awaited, 1);
-	if (rte_ring_mp_enqueue(msg->core->msgs, msg)) {
+	if (rte_ring_enqueue(msg->core->msgs, msg)) {
 		atomic_fetch_sub(&msg->core->app->awaited, 1);
 		return -ENOBUFS;
 	}
@@ -56,7 +56,7 @@ int msg_send(struct msg *msg)
 static void msg_done(struct core *core, struct msg *msg)
 {
 	/* MSG_DONE_RING is larger than all messages there can be. */
-	if (rte_ring_mp_enqueue(core->app->done, msg))
+	if (rte_ring_enqueue(core->app->done, msg))
 		log_error("an answer to a command was lost: restart weftd");
 	/* Pairs with control_linger(): it stops looking before it looks a last time. */
 	atomic_thread_fence(memory_order_seq_cst);

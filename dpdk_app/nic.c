@@ -31,6 +31,8 @@
 #include "dpdk_app/borrow.h"
 #include "dpdk_app/msg.h"
 #include "dpdk_app/port.h"
+#include "dpdk_app/rings.h"
+#include "dpdk_app/switch_hold.h"
 #include "dpdk_app/wire.h"
 #include "shared_defs/wire_eth.h"
 
@@ -234,8 +236,8 @@ static uint32_t nic_pool_frames(const struct nic *nic)
 	if (nic->conf->wire != CONF_WIRE_SWITCH)
 		return n + NIC_POOL_PORT + NIC_POOL_PER_SHARD * nic->num_shards;
 	for (uint32_t i = 0; i < app->conf.num_switch_nics; i++)
-		n += app->nic[i].num_shards *
-		     (NIC_POOL_PER_SHARD + (impaired ? (uint32_t)IMPAIR_QUEUE_MAX : 0));
+		n += app->nic[i].num_shards * (NIC_POOL_PER_SHARD + SWITCH_HOLD_TOTAL +
+					       (impaired ? (uint32_t)IMPAIR_QUEUE_MAX : 0));
 	return n;
 }
 
@@ -263,25 +265,25 @@ uint64_t nic_memory_bytes(const struct app *app)
 	return bytes;
 }
 
-static struct rte_ring *shard_ring(const struct shard *shard, const char *what, uint32_t entries,
-				   unsigned flags)
+static void shard_ring_name(const struct shard *shard, const char *what,
+			    char name[RTE_RING_NAMESIZE])
 {
-	char name[RTE_RING_NAMESIZE];
-
-	snprintf(name, sizeof(name), "%s_%s_%u", what, shard->nic->name, shard->number);
-	return rte_ring_create(name, entries, SOCKET_ID_ANY, flags | RING_F_SC_DEQ);
+	snprintf(name, RTE_RING_NAMESIZE, "%s_%s_%u", what, shard->nic->name, shard->number);
 }
 
 static int shard_rings(struct shard *shard)
 {
 	struct nic *nic = shard->nic;
-	/* One core alone enqueues from one thread. */
-	unsigned single = nic->app->several_cores ? 0 : RING_F_SP_ENQ;
+	char name[RTE_RING_NAMESIZE];
 
-	shard->unmap = shard_ring(shard, "unmap", HW_MAX_MR, RING_F_SP_ENQ | RING_F_EXACT_SZ);
-	shard->loop = shard_ring(shard, "loop", APP_RING_FRAMES, single);
+	shard_ring_name(shard, "unmap", name);
+	shard->unmap = rte_ring_create(name, HW_MAX_MR, SOCKET_ID_ANY,
+				       RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	shard_ring_name(shard, "loop", name);
+	shard->loop = rings_of_frames(nic->app, name, APP_RING_FRAMES);
 	if (nic->conf->wire == CONF_WIRE_SWITCH || nic->num_shards > 1) {
-		shard->in = shard_ring(shard, "in", APP_RING_FRAMES, single);
+		shard_ring_name(shard, "in", name);
+		shard->in = rings_of_frames(nic->app, name, APP_RING_FRAMES);
 		if (!shard->in)
 			return -ENOMEM;
 	}

@@ -98,15 +98,18 @@ static void tx_loop(struct shard *shard, struct rte_mbuf **m, uint32_t n)
 
 uint32_t port_tx_flush(struct shard *shard)
 {
-	uint32_t took;
+	const struct wire_ops *ops = shard->nic->wire->ops;
+	uint32_t took, kept = 0;
 
+	if (ops->flush)
+		kept = ops->flush(shard);
 	if (!shard->num_backlog)
-		return 0;
-	took = shard->nic->wire->ops->tx(shard, shard->backlog, shard->num_backlog);
+		return kept;
+	took = ops->tx(shard, shard->backlog, shard->num_backlog);
 	shard->num_backlog -= took;
 	for (uint32_t i = 0; took && i < shard->num_backlog; i++)
 		shard->backlog[i] = shard->backlog[i + took];
-	return took;
+	return took + kept;
 }
 
 static void tx_wire(struct shard *shard, struct rte_mbuf **m, uint32_t n)

@@ -47,6 +47,7 @@ static const struct stats_field port_fields[] = {
     PORT_FIELD(irq_submits),
     PORT_FIELD(wire_pauses),
     PORT_FIELD(drop_wire_full),
+    PORT_FIELD(drop_wire_stuck),
     PORT_FIELD(drop_wire_unknown),
     PORT_FIELD(drop_wire_down),
     PORT_FIELD(rx_ring),

@@ -32,6 +32,11 @@ struct wire_ops {
 	 * that their payload need not be copied; NULL: never. On the shard's core.
 	 */
 	bool (*near)(const struct shard *shard, const uint8_t *mac);
+	/*
+	 * Sends what the wire took and keeps until its receiver has room. Returns how many frames
+	 * went; NULL: it keeps none. On the shard's core, once a turn.
+	 */
+	uint32_t (*flush)(struct shard *shard);
 	/* Work for all shards: frames of other cores to send. On the owner's core. */
 	uint32_t (*pump)(struct wire *wire);
 	/* Something waits that no descriptor will announce. On the shard's core. */

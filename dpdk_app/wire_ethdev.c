@@ -25,6 +25,7 @@
 #include "dpdk_app/log.h"
 #include "dpdk_app/mac_filter.h"
 #include "dpdk_app/port.h"
+#include "dpdk_app/rings.h"
 #include "dpdk_app/wire_runs.h"
 #include "dpdk_app/xdp.h"
 #include "dpdk_app/xsk.h"
@@ -139,7 +140,7 @@ static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 	uint32_t took;
 
 	if (shard->number) {
-		took = rte_ring_mp_enqueue_burst(wire->tx_ring, (void **)frames, n, NULL);
+		took = rte_ring_enqueue_burst(wire->tx_ring, (void **)frames, n, NULL);
 		shard->stats.tx_ring += took;
 		if (took && shard->core != shard->nic->shard[0].core)
 			core_wake(shard->nic->shard[0].core);
@@ -348,7 +349,7 @@ int wire_ethdev_ring(struct wire *wire)
 	if (wire->nic->num_shards == 1)
 		return 0;
 	snprintf(name, sizeof(name), "tx_%s", wire->nic->name);
-	wire->tx_ring = rte_ring_create(name, ETHDEV_TX_RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	wire->tx_ring = rings_of_frames(wire->nic->app, name, ETHDEV_TX_RING);
 	return wire->tx_ring ? 0 : -ENOMEM;
 }
 

@@ -6,9 +6,11 @@
  * ring of the shard it is for, and the receiver's core takes it out, through the impairments where
  * some are set.
  *
- * A receiver that is behind pauses the sender, as a switch does with PAUSE frames (IEEE 802.3
- * annex 31B); one that stays behind for SWITCH_PAUSE_MAX_NS loses frames instead, so
- * that two NICs cannot wait for each other.
+ * Frames for a receiver whose ring is full wait by themselves (switch_hold.c), as in the queue of a
+ * switch's port, and those for others go on. When as many wait for it as may, a receiver that takes
+ * frames all the time pauses the sender, as a switch does with PAUSE frames (IEEE 802.3 annex 31B):
+ * else a flood of datagrams would leave no room for who retransmits. One that takes none, its core
+ * being gone or itself waiting, pauses nobody: frames for it are lost.
  *
  * Called by port_rx.c and port_tx.c on the cores; calls impair.c.
  */
@@ -22,11 +24,8 @@
 
 #include "dpdk_app/mac_filter.h"
 #include "dpdk_app/port.h"
+#include "dpdk_app/switch_hold.h"
 #include "shared_defs/wire_eth.h"
-
-enum {
-	SWITCH_PAUSE_MAX_NS = 1000000,
-};
 
 static struct nic *switch_find(struct app *app, const uint8_t *mac)
 {
@@ -37,6 +36,45 @@ static struct nic *switch_find(struct app *app, const uint8_t *mac)
 			return nic;
 	}
 	return NULL;
+}
+
+/*
+ * Frames for one NIC. What it has no room for waits, in order. Returns how many went or wait: there
+ * is no room for the others.
+ */
+static uint32_t switch_to(struct shard *from, struct nic *to, struct rte_mbuf **frames, uint32_t n)
+{
+	struct switch_holds *holds = from->holds;
+	bool waits = holds->mask >> to->index & 1;
+	uint32_t took = waits ? 0 : port_steer(to, from->core, false, frames, n);
+
+	if (__builtin_expect(took == n, 1))
+		return n;
+	if (!waits)
+		from->stats.wire_pauses++;
+	return took +
+	       switch_hold_put(holds, to->index, frames + took, n - took, from->core->now_ns);
+}
+
+static void switch_lose(struct shard *from, struct rte_mbuf **frames, uint32_t n)
+{
+	from->stats.drop_wire_full += n;
+	rte_pktmbuf_free_bulk(frames, n);
+}
+
+static uint32_t switch_offer(void *ctx, uint32_t to, struct rte_mbuf **frames, uint32_t n)
+{
+	const struct shard *from = ctx;
+
+	return port_steer(&from->nic->app->nic[to], from->core, false, frames, n);
+}
+
+static uint32_t switch_flush(struct shard *shard)
+{
+	if (__builtin_expect(!shard->holds->mask, 1))
+		return 0;
+	return switch_hold_flush(shard->holds, switch_offer, shard, shard->core->now_ns,
+				 &shard->stats.drop_wire_stuck);
 }
 
 /* Frames to one group: each NIC that lets it in gets a reference to each. */
@@ -61,61 +99,41 @@ static void switch_flood(struct shard *from, struct rte_mbuf **frames, uint32_t 
 	for (uint32_t i = 0; count > 1 && i < n; i++)
 		rte_mbuf_refcnt_update(frames[i], (int16_t)(count - 1));
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t took = port_steer(to[i], from->core, false, frames, n);
+		uint32_t took = switch_to(from, to[i], frames, n);
 
-		from->stats.drop_wire_full += n - took;
 		if (took < n)
-			rte_pktmbuf_free_bulk(frames + took, n - took);
+			switch_lose(from, frames + took, n - took);
 	}
-}
-
-/* The receiver had no room: true while the sender shall wait, false once it has waited enough. */
-static bool switch_pause(struct shard *shard)
-{
-	uint64_t now_ns = shard->core->now_ns;
-
-	if (!shard->paused_since_ns) {
-		shard->paused_since_ns = now_ns;
-		shard->stats.wire_pauses++;
-	}
-	return now_ns - shard->paused_since_ns < SWITCH_PAUSE_MAX_NS;
 }
 
 static uint32_t switch_tx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 {
 	struct app *app = shard->nic->app;
-	uint32_t i = 0;
 
-	while (i < n) {
+	for (uint32_t i = 0, run; i < n; i = run) {
 		const uint8_t *dst = rte_pktmbuf_mtod(frames[i], const uint8_t *);
-		uint32_t run = i + 1;
 		struct nic *to;
 
+		run = i + 1;
 		while (run < n &&
 		       !memcmp(rte_pktmbuf_mtod(frames[run], const uint8_t *), dst, WIRE_MAC_BYTES))
 			run++;
 		if (dst[0] & 1) {
 			switch_flood(shard, &frames[i], run - i);
-			i = run;
 			continue;
 		}
 		to = switch_find(app, dst);
 		if (!to) {
 			shard->stats.drop_wire_unknown += run - i;
 			rte_pktmbuf_free_bulk(&frames[i], run - i);
-			i = run;
 			continue;
 		}
-		i += port_steer(to, shard->core, false, &frames[i], run - i);
-		if (i == run) {
-			shard->paused_since_ns = 0;
+		i += switch_to(shard, to, &frames[i], run - i);
+		if (i == run)
 			continue;
-		}
-		if (switch_pause(shard))
+		if (switch_hold_alive(shard->holds, to->index, shard->core->now_ns))
 			return i;
-		shard->stats.drop_wire_full += run - i;
-		rte_pktmbuf_free_bulk(&frames[i], run - i);
-		i = run;
+		switch_lose(shard, &frames[i], run - i);
 	}
 	return n;
 }
@@ -172,8 +190,7 @@ static uint32_t switch_pump(struct wire *wire)
 
 static bool switch_waiting(const struct shard *shard)
 {
-	(void)shard;
-	return false;
+	return shard->holds->mask != 0;
 }
 
 static uint64_t switch_next_ns(const struct shard *shard)
@@ -183,12 +200,21 @@ static uint64_t switch_next_ns(const struct shard *shard)
 
 static void switch_close(struct wire *wire)
 {
+	struct nic *nic = wire->nic;
+
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		if (nic->shard[i].holds)
+			switch_hold_drop(nic->shard[i].holds);
+		free(nic->shard[i].holds);
+		nic->shard[i].holds = NULL;
+	}
 	free(wire);
 }
 
 static const struct wire_ops switch_ops = {
     .rx = switch_rx,
     .tx = switch_tx,
+    .flush = switch_flush,
     .near = switch_near,
     .pump = switch_pump,
     .waiting = switch_waiting,
@@ -218,6 +244,11 @@ int wire_switch_open(struct nic *nic)
 	if (!wire)
 		return -ENOMEM;
 	strcpy(wire->how, "built-in switch");
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		nic->shard[i].holds = calloc(1, sizeof(*nic->shard[i].holds));
+		if (!nic->shard[i].holds)
+			return -ENOMEM;
+	}
 	nic->link_mbps = conf->rate_gbps > 0 ? (uint32_t)(conf->rate_gbps * 1000) : 100000;
 	atomic_store(&nic->link_up, 1);
 	wire->trusted = !impair_wanted(conf);
