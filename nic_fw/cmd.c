@@ -133,6 +133,7 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	init_resp(resp, cmd);
 	FW_COUNT(nic, commands);
 	slice_allow(nic);
+	nic->slices.resume = 0;
 	status = run(nic, client, cmd, aux, resp);
 	/* What was done of it stays done; the process asks again. */
 	if (status == CMD_LATER && !slice_keep(nic, client, cmd))

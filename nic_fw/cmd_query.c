@@ -90,6 +90,10 @@ int cmd_stats(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return 0;
 }
 
+enum {
+	PLACES_PER_UNIT = 16, /* of a table, looked at */
+};
+
 /* Each fills an item from the object in a place of its table; false: nobody is there. */
 typedef bool (*list_fn)(struct fw_nic *nic, uint32_t client, uint32_t place,
 			struct hw_list_item *item);
@@ -255,9 +259,19 @@ int cmd_list(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)aux;
 	if (!fn)
 		return FW_EINVAL;
-	for (; place < places && list->count < HW_LIST_PER_RESP; place++)
+	if (place < nic->slices.resume)
+		place = nic->slices.resume;
+	for (; place < places && list->count < HW_LIST_PER_RESP; place++) {
+		/* A table may be empty for long. An answer with nothing in it ends the list. */
+		if (place % PLACES_PER_UNIT == 0 && !slice_take(nic, 1)) {
+			nic->slices.resume = place;
+			if (!list->count)
+				return CMD_LATER;
+			break;
+		}
 		if (fn(nic, client, place, &list->item[list->count]))
 			list->count++;
+	}
 	list->next = place;
 	return 0;
 }

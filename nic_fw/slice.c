@@ -74,7 +74,9 @@ static void run_command(struct fw_nic *nic)
 	kept = FW_CONTAINER(node, struct slice_command, node);
 	/* It is looked at whole once more: what it names may have gone meanwhile. */
 	(void)slice_take(nic, 1);
+	nic->slices.resume = kept->resume;
 	if (!cmd_again(nic, kept->client, &kept->cmd, &resp)) {
+		kept->resume = nic->slices.resume;
 		fw_list_add_tail(&nic->slices.commands, node);
 		return;
 	}
@@ -123,6 +125,7 @@ bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)
 	if (!kept)
 		return false;
 	kept->client = client;
+	kept->resume = nic->slices.resume;
 	kept->cmd = *cmd;
 	fw_list_add_tail(&nic->slices.commands, &kept->node);
 	return true;

@@ -42,12 +42,14 @@ struct fw_slices {
 	struct fw_list leaving;  /* fw_client.leave_node */
 	struct fw_list commands; /* slice_command.node */
 	struct fw_pool command_pool;
+	uint32_t resume; /* how far the command has come that is carried out; 0: begun now */
 };
 
 /* A command that could not be finished in its call: it is carried out anew until it is. */
 struct slice_command {
 	struct fw_list node;
 	uint32_t client;
+	uint32_t resume; /* its own measure of how far it has come */
 	struct hw_cmd cmd;
 };
 

@@ -301,6 +301,31 @@ static void death_of_a_rich_process(void)
 	fw_ut_end(&ut);
 }
 
+/* A table that was full once, and holds one thing in its last place. */
+static void list_of_an_empty_table(void)
+{
+	static uint8_t memory[64];
+	struct hw_cmd cmd = {.op = HW_CMD_LIST};
+	struct hw_cmd_resp resp;
+	uint32_t i, turns, stag[MANY_MRS];
+
+	begin();
+	for (i = 0; i < MANY_MRS; i++)
+		stag[i] = fw_ut_reg(&ut, 0, pd, memory, sizeof(memory), 0, false);
+	for (i = 0; i + 1 < MANY_MRS; i++)
+		CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag[i], NULL), 0);
+	cmd.u.list.kind = HW_LIST_MRS;
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), -1);
+	for (turns = 0; !ut.num_done && turns < MANY_MRS; turns++)
+		fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(ut.num_done, 1);
+	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(ut.done.u.list.count, 1);
+	CU_ASSERT_EQUAL(ut.done.u.list.item[0].id, stag[MANY_MRS - 1]);
+	CU_ASSERT_EQUAL(ut.done.u.list.next, ut.nic->mr_ids.high);
+	fw_ut_end(&ut);
+}
+
 static void small_one_is_gone_at_once(void)
 {
 	uint32_t client, its_pd;
@@ -358,4 +383,4 @@ static void all_get_on(void)
 UT_MAIN("nic_fw/slice", UT(flush_of_full_queues), UT(doorbell_of_a_dead_queue),
 	UT(send_queue_error_flushes_requests_alone), UT(reset_and_destroy_in_a_flush),
 	UT(destroy_with_requests_under_way), UT(death_of_a_rich_process),
-	UT(small_one_is_gone_at_once), UT(all_get_on))
+	UT(list_of_an_empty_table), UT(small_one_is_gone_at_once), UT(all_get_on))

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes that make the NIC work in bulk: one dies with 30,000 regions, or as many as it gets, one
+ * with many queue pairs, one flushes full queues again and again and destroys some in the middle.
+ *
+ * long_turns SOCKET SECONDS: for so long, the three side by side, each anew when it has died; says
+ * "attacking" once each has begun, and at the end how often each did it. Calls libweft.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host_driver/weft.h"
+
+enum {
+	/* Others have room beside two of each: one that leaves and the next. */
+	MOST_REGIONS = 30000,
+	MOST_QPS = 6000,
+	DEPTH = 8192,
+	KINDS = 3,
+	PAGE = 4096,
+};
+
+/* What all of them see: rounds that were begun and that came to their end, of each kind. */
+static volatile struct board {
+	unsigned begun[KINDS], done[KINDS];
+} * board;
+
+static void die(const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "long_turns: ");
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\n");
+	_exit(1);
+}
+
+static struct weft_pd *open_nic(const char *nic)
+{
+	struct weft_context *context = weft_open_device(nic);
+	struct weft_pd *pd = context ? weft_alloc_pd(context) : NULL;
+
+	if (!pd)
+		die("%s: %s", nic, strerror(errno));
+	return pd;
+}
+
+/* As many as the NIC gives it; then it ends without a word. */
+static void die_with_regions(const char *nic)
+{
+	static uint8_t mem[PAGE];
+	struct weft_pd *pd;
+	unsigned n = 0;
+
+	/* Mapped ones would meet the limit of weftd's mappings first. */
+	setenv("WEFT_MEM", "process_vm", 1);
+	pd = open_nic(nic);
+
+	board->begun[0]++;
+	while (n < MOST_REGIONS && weft_reg_mr(pd, mem, PAGE, WEFT_ACCESS_LOCAL_WRITE))
+		n++;
+	if (n < MOST_REGIONS / 32)
+		die("only %u regions: %s", n, strerror(errno));
+	board->done[0]++;
+	_exit(0);
+}
+
+static struct weft_qp *new_qp(struct weft_pd *pd, struct weft_cq *cq, uint32_t depth)
+{
+	struct weft_qp_init_attr attr = {
+	    .type = WEFT_QPT_UD,
+	    .send_cq = cq,
+	    .recv_cq = cq,
+	    .cap = {.max_send_wr = depth,
+		    .max_recv_wr = depth,
+		    .max_send_sge = 1,
+		    .max_recv_sge = 1},
+	};
+
+	return weft_create_qp(pd, &attr);
+}
+
+static void die_with_qps(const char *nic)
+{
+	struct weft_pd *pd = open_nic(nic);
+	struct weft_cq *cq = weft_create_cq(pd->context, 16, NULL, NULL);
+	unsigned n = 0;
+
+	board->begun[1]++;
+	while (n < MOST_QPS && cq && new_qp(pd, cq, 1))
+		n++;
+	if (n < MOST_QPS / 32)
+		die("only %u queue pairs: %s", n, strerror(errno));
+	board->done[1]++;
+	_exit(0);
+}
+
+/* Takes completions of flushed receives, which come in order; as many as were posted. */
+static void drain(struct weft_cq *cq)
+{
+	struct weft_wc wc[64];
+	uint64_t next = 0;
+
+	while (next < DEPTH) {
+		int n = weft_poll_cq(cq, 64, wc), i;
+
+		if (n < 0)
+			die("poll: %s", strerror(-n));
+		for (i = 0; i < n; i++, next++)
+			if (wc[i].status != WEFT_WC_WR_FLUSH_ERR || wc[i].wr_id != next)
+				die("completion %llu: request %llu, status %d",
+				    (unsigned long long)next, (unsigned long long)wc[i].wr_id,
+				    (int)wc[i].status);
+	}
+}
+
+static void post_all(struct weft_qp *qp)
+{
+	uint64_t i;
+
+	for (i = 0; i < DEPTH; i++) {
+		struct weft_recv_wr wr = {.wr_id = i};
+		int err = weft_post_recv(qp, &wr, NULL);
+
+		if (err)
+			die("post: %s", strerror(-err));
+	}
+}
+
+static void to_state(struct weft_qp *qp, enum weft_qp_state state)
+{
+	struct weft_qp_attr attr = {.state = state};
+	int err = weft_modify_qp(qp, &attr, WEFT_QP_STATE);
+
+	if (err)
+		die("to state %d: %s", (int)state, strerror(-err));
+}
+
+/* Full queues that fail; every other time the queue pair goes while they are flushed. */
+static void flush_again_and_again(const char *nic)
+{
+	struct weft_pd *pd = open_nic(nic);
+	struct weft_cq *cq = weft_create_cq(pd->context, 2 * DEPTH, NULL, NULL);
+	unsigned round;
+
+	board->begun[2]++;
+	for (round = 0;; round++) {
+		struct weft_qp *qp = cq ? new_qp(pd, cq, DEPTH) : NULL;
+		int err = qp ? weft_activate_qp(qp, 1, 0) : -errno;
+
+		if (err)
+			die("a queue pair of %d requests: %s", DEPTH, strerror(-err));
+		post_all(qp);
+		to_state(qp, WEFT_QPS_ERR);
+		if (round % 2)
+			drain(cq);
+		err = weft_destroy_qp(qp);
+		if (err)
+			die("destroy: %s", strerror(-err));
+		board->done[2]++;
+	}
+}
+
+static pid_t start(unsigned kind, const char *nic)
+{
+	static void (*const kinds[KINDS])(const char *) = {
+	    die_with_regions,
+	    die_with_qps,
+	    flush_again_and_again,
+	};
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork: %s", strerror(errno));
+	if (!pid)
+		kinds[kind](nic);
+	return pid;
+}
+
+/* Children that have died are started anew until the time is over; one that failed ends it. */
+static void attack(const char *nic, long seconds)
+{
+	time_t end = time(NULL) + seconds;
+	pid_t pid[KINDS];
+	bool said = false;
+	unsigned k;
+
+	for (k = 0; k < KINDS; k++)
+		pid[k] = start(k, nic);
+	while (time(NULL) < end || !board->done[0] || !board->done[1] || !board->done[2]) {
+		if (!said && board->begun[0] && board->begun[1] && board->begun[2]) {
+			said = true;
+			printf("attacking\n");
+			fflush(stdout);
+		}
+		for (k = 0; k < KINDS; k++) {
+			int status;
+
+			if (waitpid(pid[k], &status, WNOHANG) != pid[k])
+				continue;
+			if (!WIFEXITED(status) || WEXITSTATUS(status))
+				die("attacker %u failed", k);
+			pid[k] = start(k, nic);
+		}
+		usleep(1000);
+	}
+	for (k = 0; k < KINDS; k++) {
+		kill(pid[k], SIGKILL);
+		waitpid(pid[k], NULL, 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char *slash = argc == 3 ? strrchr(argv[1], '/') : NULL;
+	const char *nic;
+
+	if (!slash)
+		die("long_turns RUN_DIR/weft0 SECONDS");
+	*slash = '\0';
+	nic = slash + 1;
+	setenv("WEFT_RUN_DIR", argv[1], 1);
+	board = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (board == MAP_FAILED)
+		die("mmap: %s", strerror(errno));
+	attack(nic, atol(argv[2]));
+	printf("died with regions %u times, with queue pairs %u times; flushed %u full queues\n",
+	       board->done[0], board->done[1], board->done[2]);
+	return 0;
+}
