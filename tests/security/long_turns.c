@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that make the NIC work in bulk: one dies with 30,000 regions, or as many as it gets, one
- * with many queue pairs, one flushes full queues again and again and destroys some in the middle.
+ * Processes that make the NIC work in bulk: one dies with 30,000 regions, or as many as it gets,
+ * one with many queue pairs, one flushes full queues again and again and destroys some in the
+ * middle.
  *
  * long_turns SOCKET SECONDS: for so long, the three side by side, each anew when it has died; says
  * "attacking" once each has begun, and at the end how often each did it. Calls libweft.
