@@ -28,6 +28,8 @@ BATCH = 20
 STOPPED = AT_ONCE  # the slot of the one that does not run
 LIFE_MIN_US, LIFE_MAX_US = 300, 400000
 SETTLE_S = 60
+HELPERS = 2  # threads that close descriptors for a user, started when the first is slow
+KEPT_STACKS = AT_ONCE + 2  # of threads that ended: one for each process that copies memory
 NICS = ("weft0", "weft1")
 # Growth of weftd's memory from the first batch to the last; sanitizers keep what is freed.
 GROWTH_KB_MAX = 8192
@@ -73,6 +75,7 @@ def of_process(pid):
         time.sleep(0.01)
     return {"fds": min(fds), "maps": len(maps),
             "shared": sum(1 for line in maps if "memfd:weft-" in line),
+            "threads": int(status["Threads"][0]),
             "kb": int(status["RssAnon"][0]) + int(status["RssShmem"][0])}
 
 
@@ -111,9 +114,12 @@ def settle(pid, base):
     end = time.monotonic() + SETTLE_S
     while True:
         used, process = gauges(), of_process(pid)
-        # Mappings of an allocator may be split by one or two.
+        # Mappings of an allocator may be split by one or two. A thread that has been started for processes
+        # stays for the next one, with a stack, its guard and two mappings of an allocator; the C library keeps
+        # those of threads that have ended, too, up to KEPT_STACKS.
         clean = not any(used.values()) and not process["shared"] and (base is None or (
-            process["fds"] == base["fds"] and process["maps"] <= base["maps"] + 2))
+            process["fds"] == base["fds"] and process["threads"] <= base["threads"] + HELPERS and
+            process["maps"] <= base["maps"] + 2 + 4 * (HELPERS + KEPT_STACKS)))
         if clean:
             return used, process
         if time.monotonic() > end:
