@@ -158,8 +158,8 @@ int cmd_create_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	err = ah_check_av(nic, &create->av);
 	if (err)
 		return err;
-	if (owner->num_ah >= owner->max_ah)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_AH, 1))
+		return FW_EDQUOT;
 	if (create->av.flags & HW_AV_F_GRH && create->av.dst_ip != nic->config.ip)
 		result = neigh_lookup(nic, create->av.dst_ip, mac);
 	if (result == NEIGH_UNREACHABLE)
@@ -174,7 +174,7 @@ int cmd_create_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	ah->av = create->av;
 	pd->refs++;
 	fw_list_add_tail(&owner->ahs, &ah->node);
-	owner->num_ah++;
+	share_take(nic, client, HW_SHARE_AH, 1);
 	if (result == NEIGH_WAIT)
 		return wait_for_arp(nic, client, index, cmd->tag);
 	resp->u.handle = index;
@@ -188,7 +188,7 @@ void ah_destroy(struct fw_nic *nic, uint32_t index)
 	ah->used = false;
 	nic->pds[ah->pd].refs--;
 	fw_list_del(&ah->node);
-	nic->clients[ah->client].num_ah--;
+	share_give(nic, ah->client, HW_SHARE_AH, 1);
 	fw_ids_put(&nic->ah_ids, index);
 }
 

@@ -21,6 +21,7 @@ void bar_init(struct fw_bar *bar, void *base, uint64_t bytes)
 	bar->base = base;
 	bar->bytes = bytes & ~(uint64_t)(PAGE - 1);
 	bar->high = HW_BAR_DYNAMIC;
+	bar->charged = HW_BAR_DYNAMIC;
 	bar->num_free = 0;
 	bar->num_record_pages = 0;
 	bar->record_free = FW_NONE;
@@ -30,6 +31,22 @@ static void remove_extent(struct fw_bar *bar, uint32_t i)
 {
 	bar->num_free--;
 	memmove(&bar->free[i], &bar->free[i + 1], (bar->num_free - i) * sizeof(bar->free[0]));
+}
+
+/* The pages up to high are the process's share of memory from now on: freed, they may stay. */
+static bool charge(struct fw_nic *nic, uint32_t client, uint64_t high)
+{
+	struct fw_bar *bar = &nic->clients[client].bar;
+
+	if (high <= bar->charged)
+		return true;
+	if (nic->port.bar_take &&
+	    !nic->port.bar_take(nic->port.ctx, client, high - bar->charged, &nic->quota)) {
+		nic->quota_met = true;
+		return false;
+	}
+	bar->charged = high;
+	return true;
 }
 
 int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset)
@@ -49,7 +66,8 @@ int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *off
 			remove_extent(bar, i);
 		return 0;
 	}
-	if (bar->high > bar->bytes || bytes > bar->bytes - bar->high)
+	if (bar->high > bar->bytes || bytes > bar->bytes - bar->high ||
+	    !charge(nic, client, bar->high + bytes))
 		return -FW_ENOMEM;
 	*offset = bar->high;
 	bar->high += bytes;

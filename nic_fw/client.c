@@ -9,11 +9,6 @@
  */
 #include "nic_fw/fw_nic.h"
 
-static uint32_t quota(uint32_t asked, uint32_t limit)
-{
-	return asked && asked < limit ? asked : limit;
-}
-
 static void init_client(struct fw_client *client, const struct fw_client_params *params)
 {
 	uint32_t i;
@@ -41,9 +36,6 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	fw_list_init(&client->qp_opens);
 	for (i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		client->eq[i] = FW_NONE;
-	client->num_qp = client->num_cq = client->num_srq = client->num_mr = 0;
-	client->num_pd = client->num_ah = client->num_eq = client->num_cm = 0;
-	client->num_xrcd = client->num_mcast = 0;
 	client->wqes_held = client->flows_held = 0;
 	client->goal_bytes = 0;
 	client->goal_num_runs = 0;
@@ -53,15 +45,6 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	fw_list_init(&client->goal_links);
 	fw_list_init(&client->goal_ready);
 	fw_list_init(&client->goal_node);
-	client->max_qp = quota(params->max_qp, HW_MAX_QP);
-	client->max_cq = quota(params->max_cq, HW_MAX_CQ);
-	client->max_srq = quota(params->max_srq, HW_MAX_SRQ);
-	client->max_mr = quota(params->max_mr, HW_MAX_MR);
-	client->max_pd = quota(params->max_pd, HW_MAX_PD);
-	client->max_ah = quota(params->max_ah, HW_MAX_AH);
-	client->max_mcast = quota(params->max_mcast, HW_MAX_TOTAL_MCAST);
-	client->max_cm = quota(params->max_cm, HW_MAX_CM);
-	client->max_eq = quota(params->max_eq, HW_MAX_EQ_PER_CLIENT);
 }
 
 /* The process has not seen the BAR yet; nic_state is stored last all the same. */
@@ -117,8 +100,12 @@ int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, 
 		return FW_EUSERS;
 	memset(resp, 0, sizeof(*resp));
 	init_client(&nic->clients[number], params);
-	if (!params->tool)
+	err = share_join(nic, &nic->clients[number], params);
+	if (!err && !params->tool) {
 		err = attach_bar(nic, number, params, resp);
+		if (err)
+			share_leave(nic, &nic->clients[number]);
+	}
 	if (err) {
 		nic->clients[number].used = false;
 		fw_ids_put(&nic->client_ids, number);
@@ -164,7 +151,7 @@ static bool leave_qps(struct fw_nic *nic, struct fw_client *client)
 
 static bool leave_eqs(struct fw_nic *nic, struct fw_client *client)
 {
-	while (client->num_eq) {
+	while (client->held[HW_SHARE_EQ]) {
 		if (!slice_take(nic, 1))
 			return false;
 		/* Numbers from the last down: EQ 0, for what is asynchronous, goes at the end. */
@@ -203,6 +190,7 @@ static void leave_over(struct fw_nic *nic, struct fw_client *leaving)
 	/* No staged frame may point into the BAR, or name the client's number. */
 	eth_tx_forget(nic, client);
 	fw_list_del(&leaving->leave_node);
+	share_leave(nic, leaving);
 	leaving->header = NULL;
 	leaving->db_ring = NULL;
 	leaving->bar.base = NULL;

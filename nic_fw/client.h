@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "nic_fw/list.h"
+#include "nic_fw/share.h"
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_limits.h"
 
@@ -38,7 +39,8 @@ enum {
 struct fw_bar {
 	uint8_t *base;
 	uint64_t bytes;
-	uint64_t high; /* everything from here on was never given out */
+	uint64_t high;    /* everything from here on was never given out */
+	uint64_t charged; /* the highest that it was, as the port knows */
 	uint32_t num_free;
 	uint32_t num_record_pages;
 	uint32_t record_free; /* first of the record pages with room, FW_NONE */
@@ -75,6 +77,7 @@ struct fw_client {
 	uint32_t db_head;    /* next entry of the doorbell ring to look at */
 	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
 	uint32_t flows_held; /* and flows of them, of nic->flows */
+	struct fw_account *user, *process;
 	struct hw_bar_header *header; /* = bar.base */
 	uint32_t *db_ring;
 	struct fw_list db_node;    /* in nic->db_clients: attached clients with a BAR */
@@ -86,10 +89,8 @@ struct fw_client {
 	struct fw_list qps, cqs, srqs, mrs, pds, ahs, cms; /* owned objects */
 	struct fw_list xrcds, qp_opens;                    /* xrc.h */
 	uint32_t eq[HW_MAX_EQ_PER_CLIENT];                 /* index into nic->eqs, FW_NONE */
-	uint32_t num_qp, num_cq, num_srq, num_mr, num_pd, num_ah, num_eq, num_mcast, num_cm;
-	uint32_t num_xrcd;
 	uint32_t leave_eq; /* closing: numbers of event queues above are free */
-	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq, max_mcast, max_cm;
+	uint64_t held[HW_SHARES_SHARD];                    /* share.h */
 	/* collectives (goal.h) */
 	uint64_t goal_bytes;                    /* of the goal heap, charged to it */
 	uint32_t goal_held[CLIENT_GOAL_TABLES]; /* elements of each, enum goal_table */

@@ -220,7 +220,7 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	uint32_t place;
 
 	assert(queue);
-	if (owner->num_cm >= owner->max_cm)
+	if (!share_may(nic, client, HW_SHARE_CM, 1))
 		return NULL;
 	place = fw_ids_get(&nic->cm_ids);
 	if (place == FW_NONE && reclaim(nic))
@@ -240,7 +240,7 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	fw_list_init(&ep->event_node);
 	fw_list_init(&ep->wait_node);
 	fw_list_add_tail(&owner->cms, &ep->node);
-	owner->num_cm++;
+	share_take(nic, client, HW_SHARE_CM, 1);
 	queue->refs++;
 	cm_set_state(nic, ep, CM_IDLE);
 	return ep;
@@ -487,8 +487,6 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
 /* From now on nobody here hears of it. */
 static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 {
-	struct fw_client *owner = &nic->clients[ep->client];
-
 	fw_list_del(&ep->wait_node);
 	fw_list_del(&ep->event_node);
 	if (is_unseen(ep))
@@ -498,7 +496,7 @@ static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 	(void)untie(nic, ep);
 	eq_own(nic, ep->client, ep->eq)->refs--;
 	fw_list_del(&ep->node);
-	owner->num_cm--;
+	share_give(nic, ep->client, HW_SHARE_CM, 1);
 	ep->client = CM_NO_CLIENT;
 	fw_list_add_tail(&nic->cm_orphans, &ep->node);
 	/* Passive ones share the port of their listener. */

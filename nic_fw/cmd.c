@@ -106,12 +106,16 @@ static bool answer(struct fw_nic *nic, int status, struct hw_cmd_resp *resp)
 {
 	if (status == CMD_PENDING || status == CMD_LATER)
 		return false;
+	if (nic->quota_met && (status == FW_ENOMEM || status == FW_ENOSPC))
+		status = FW_EDQUOT;
 	if (status)
 		FW_COUNT(nic, commands_bad);
 	if (status == CMD_REFUSED)
 		return true;
 	if (status)
 		memset(&resp->u, 0, sizeof(resp->u));
+	if (status == FW_EDQUOT)
+		resp->u.quota = nic->quota;
 	resp->status = status;
 	return true;
 }
@@ -134,6 +138,7 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	FW_COUNT(nic, commands);
 	slice_allow(nic);
 	nic->slices.resume = 0;
+	nic->quota_met = false;
 	status = run(nic, client, cmd, aux, resp);
 	/* What was done of it stays done; the process asks again. */
 	if (status == CMD_LATER && !slice_keep(nic, client, cmd))
@@ -145,5 +150,6 @@ bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	       struct hw_cmd_resp *resp)
 {
 	init_resp(resp, cmd);
+	nic->quota_met = false;
 	return answer(nic, run(nic, client, cmd, NULL, resp), resp);
 }

@@ -108,10 +108,12 @@ static bool list_client(struct fw_nic *nic, uint32_t client, uint32_t place,
 		return false;
 	item->id = place;
 	item->client = place;
+	item->state = c->user->uid;
 	item->type = c->tool;
 	item->a = c->pid;
-	item->b = (uint64_t)c->num_qp + c->num_cq + c->num_srq + c->num_mr + c->num_pd + c->num_ah +
-		  c->num_eq;
+	item->b = c->held[HW_SHARE_QP] + c->held[HW_SHARE_CQ] + c->held[HW_SHARE_SRQ] +
+		  c->held[HW_SHARE_MR] + c->held[HW_SHARE_PD] + c->held[HW_SHARE_AH] +
+		  c->held[HW_SHARE_EQ];
 	memcpy(item->name, c->name, sizeof(item->name));
 	return true;
 }
@@ -219,6 +221,27 @@ static bool list_group(struct fw_nic *nic, uint32_t client, uint32_t place,
 	return true;
 }
 
+/* A place for each kind of each account; what it has none of is left out. */
+static bool list_share(struct fw_nic *nic, uint32_t client, uint32_t place,
+		       struct hw_list_item *item)
+{
+	uint32_t number = place / HW_SHARES_SHARD, kind = place % HW_SHARES_SHARD;
+	bool user = number < SHARE_USERS;
+	const struct fw_account *account =
+	    user ? &nic->users[number] : &nic->processes[number - SHARE_USERS];
+
+	(void)client;
+	if (!account->held[kind] || (!user && !account->clients))
+		return false;
+	item->id = account->uid;
+	item->client = account->pid;
+	item->state = kind;
+	item->type = user ? HW_SHARE_OF_USER : HW_SHARE_OF_PROCESS;
+	item->a = account->held[kind];
+	item->b = account->limit[kind];
+	return true;
+}
+
 static list_fn list_of(const struct fw_nic *nic, uint32_t kind, uint32_t *places)
 {
 	switch ((enum hw_list_kind)kind) {
@@ -243,6 +266,10 @@ static list_fn list_of(const struct fw_nic *nic, uint32_t kind, uint32_t *places
 	case HW_LIST_GROUPS:
 		*places = nic->mcast_group_pool.high;
 		return list_group;
+	case HW_LIST_SHARES:
+		*places = (SHARE_USERS + SHARE_PROCESSES) * HW_SHARES_SHARD;
+		return list_share;
+	case HW_LIST_USERS: /* weftd's own */
 	case HW_LIST_KINDS:
 		break;
 	}

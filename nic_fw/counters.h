@@ -78,6 +78,7 @@
 	X(rd_peer_restarts)                                                                        \
 	X(rd_retry_exceeded)                                                                       \
 	X(rd_flows_share_refused)                                                                  \
+	X(rd_sessions_share_refused)                                                               \
 	X(rd_terminates_tx)                                                                        \
 	X(rd_terminates_rx)                                                                        \
 	X(rd_cancels_tx)                                                                           \

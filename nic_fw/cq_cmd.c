@@ -70,7 +70,7 @@ int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vec
 	moder_init(nic, eq);
 	moder_join(nic, eq, vector);
 	owner->eq[number] = index;
-	owner->num_eq++;
+	share_take(nic, client, HW_SHARE_EQ, 1);
 	resp->eq = number;
 	resp->entries = entries;
 	resp->record_offset = eq->record_offset;
@@ -89,7 +89,7 @@ void eq_destroy(struct fw_nic *nic, uint32_t index)
 	bar_free(nic, eq->client, eq->record_offset, eq_bytes(eq->mask + 1));
 	eq->used = false;
 	owner->eq[eq->number] = FW_NONE;
-	owner->num_eq--;
+	share_give(nic, eq->client, HW_SHARE_EQ, 1);
 	fw_ids_put(&nic->eq_ids, index);
 }
 
@@ -104,8 +104,8 @@ int cmd_create_eq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (create->vector >= HW_NUM_VECTORS || !create->entries ||
 	    create->entries > FW_EQ_MAX_ENTRIES)
 		return FW_EINVAL;
-	if (owner->num_eq >= owner->max_eq)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_EQ, 1))
+		return FW_EDQUOT;
 	while (number < HW_MAX_EQ_PER_CLIENT && owner->eq[number] != FW_NONE)
 		number++;
 	if (number == HW_MAX_EQ_PER_CLIENT)
@@ -167,8 +167,8 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		if (!eq)
 			return FW_EINVAL;
 	}
-	if (owner->num_cq >= owner->max_cq)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_CQ, 1))
+		return FW_EDQUOT;
 	index = fw_ids_get(&nic->cq_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
@@ -192,7 +192,7 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (eq)
 		eq->refs++;
 	fw_list_add_tail(&owner->cqs, &cq->node);
-	owner->num_cq++;
+	share_take(nic, client, HW_SHARE_CQ, 1);
 	resp->u.create_cq.cq = index;
 	resp->u.create_cq.entries = cq->mask + 1;
 	resp->u.create_cq.record_offset = cq->record_offset;
@@ -212,7 +212,7 @@ void cq_destroy(struct fw_nic *nic, uint32_t index)
 		cq->event_queue->refs--;
 	cq->used = false;
 	fw_list_del(&cq->node);
-	nic->clients[cq->client].num_cq--;
+	share_give(nic, cq->client, HW_SHARE_CQ, 1);
 	fw_ids_put(&nic->cq_ids, index);
 }
 

@@ -54,6 +54,8 @@ static_assert(FW_MAX_EQS + 3 * HW_MAX_QP + FW_AH_WAITERS + HW_MAX_NEIGH + FW_MAX
 static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 {
 	nic->clients = carve(l, sizeof(*nic->clients), FW_CLIENT_ORPHANS + 1);
+	nic->processes = carve(l, sizeof(*nic->processes), SHARE_PROCESSES + 1);
+	nic->users = carve(l, sizeof(*nic->users), SHARE_USERS + 1);
 	carve_ids(l, &nic->client_ids, HW_MAX_CLIENTS);
 	nic->client_extents =
 	    carve(l, sizeof(struct fw_bar_extent) * FW_BAR_EXTENTS, HW_MAX_CLIENTS);
@@ -246,6 +248,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->goal_clients);
 	fw_list_init(&nic->esp_ready);
 	fw_list_init(&nic->esp_acks);
+	share_init(nic);
 	goal_orphan_init(nic);
 	goal_msg_init(nic);
 	mgrp_init(nic);

@@ -81,21 +81,27 @@ bool fw_sleep(struct fw_nic *nic, bool sleep);
 struct fw_client_params {
 	void *bar; /* the BAR, mapped, zero-filled */
 	uint64_t bar_bytes;
-	uint32_t pid;
+	uint32_t pid; /* clients with one pid and uid are one process; 0: a process of its own */
+	uint32_t uid;
 	bool tool; /* no BAR; only queries */
 	char name[24];
 	/* It may bind no port below (bind(2), ip_unprivileged_port_start); 0: every port. */
 	uint32_t first_port;
-	/* quotas; 0: the device's limit */
-	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_eq, max_mcast, max_cm;
+	struct hw_share_limits limits;
 };
+
+/* How large the table of a kind is, of one shard; 0: it is none of the firmware's. Pure. */
+uint64_t fw_share_max(enum hw_share kind);
 
 /*
  * Admits a process. Writes the BAR's header and makes EQ 0 in it. 0 and *client, resp
- * filled; or a positive errno (EUSERS: too many clients).
+ * filled; or a positive errno (EUSERS: too many clients; EDQUOT: of this process or user).
  */
 int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, uint32_t *client,
 		     struct hw_resp_attach *resp);
+
+/* After EDQUOT: the share that was used up. */
+struct hw_resp_quota fw_quota(const struct fw_nic *nic);
 
 enum fw_detach_result {
 	FW_DETACH_DONE,    /* nothing of the client is left */

@@ -37,6 +37,7 @@
 #include "nic_fw/rdmap.h"
 #include "nic_fw/rq.h"
 #include "nic_fw/sched.h"
+#include "nic_fw/share.h"
 #include "nic_fw/slice.h"
 #include "nic_fw/stage.h"
 #include "nic_fw/tcp_flow.h"
@@ -114,6 +115,10 @@ struct fw_nic {
 	uint32_t recv_serial;      /* last recv_msg.serial given out */
 	struct fw_qp *null_qp;     /* answers in the name of QPs that do not exist */
 	struct fw_timers timers;
+
+	struct fw_account *processes, *users; /* SHARE_PROCESSES, SHARE_USERS, and the orphans' */
+	bool quota_met;                       /* in this command: quota says whose */
+	struct hw_resp_quota quota;
 
 	struct fw_client *clients;
 	struct fw_bar_extent *client_extents; /* FW_BAR_EXTENTS for each client: its bar.free */

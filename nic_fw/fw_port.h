@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct hw_cmd_resp;
+struct hw_resp_quota;
 
 enum {
 	FW_RX_SEGS_MAX = 20,
@@ -200,6 +201,12 @@ struct fw_port {
 
 	/* Pages of the arena that hold nothing any more. Page-aligned. */
 	void (*arena_release)(void *ctx, void *addr, size_t bytes);
+
+	/*
+	 * The client uses so many bytes of its BAR more than it ever did; false: it may not, since
+	 * a share is used up, and *quota says which. It ends with the client. NULL: it may.
+	 */
+	bool (*bar_take)(void *ctx, uint32_t client, uint64_t bytes, struct hw_resp_quota *quota);
 
 	/*
 	 * The time within a turn, on the clock that fw_poll() is given, for what wants it finer

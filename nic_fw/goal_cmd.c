@@ -39,7 +39,7 @@ int cmd_goal_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	resp->u.goal_open.runs_offset = offset;
 	resp->u.goal_open.runs = arg->runs;
 	resp->u.goal_open.eager_bytes = GOAL_EAGER_BYTES;
-	resp->u.goal_open.max_schedule_bytes = GOAL_CLIENT_QUOTA_BYTES;
+	resp->u.goal_open.max_schedule_bytes = owner->process->limit[HW_SHARE_GOAL];
 	return 0;
 }
 
@@ -128,6 +128,8 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	/* The process is back before all was done with what it had left. */
 	if (comm)
 		goal_comm_destroy(nic, comm, true);
+	if (!share_may(nic, client, HW_SHARE_COMM, 1))
+		return FW_EDQUOT;
 	handle = fw_ids_get(&nic->goal_comm_ids);
 	if (handle == FW_NONE)
 		return FW_ENOMEM;
@@ -151,6 +153,7 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	}
 	nic->pds[arg->pd].refs++;
 	comm->used = true;
+	share_take(nic, client, HW_SHARE_COMM, 1);
 	fw_list_add_tail(&nic->clients[client].goal_comms, &comm->node);
 	resp->u.handle = handle;
 	return 0;
@@ -223,12 +226,19 @@ struct goal_schedule *goal_schedule_own(struct fw_nic *nic, uint32_t client, uin
 										    : NULL;
 }
 
+/* Its number, and its place in the share of its client. */
+static void put_schedule(struct fw_nic *nic, const struct goal_schedule *schedule)
+{
+	share_give(nic, schedule->client, HW_SHARE_SCHEDULE, 1);
+	fw_ids_put(&nic->goal_schedule_ids, (uint32_t)(schedule - nic->goal_schedules));
+}
+
 static void free_schedule(struct fw_nic *nic, struct goal_schedule *schedule)
 {
 	goal_schedule_free(nic, schedule);
 	schedule->used = false;
 	fw_list_del(&schedule->node);
-	fw_ids_put(&nic->goal_schedule_ids, (uint32_t)(schedule - nic->goal_schedules));
+	put_schedule(nic, schedule);
 }
 
 void goal_schedule_put(struct fw_nic *nic, struct goal_schedule *schedule)
@@ -288,11 +298,15 @@ static const char *bind_slots(struct fw_nic *nic, struct goal_schedule *schedule
 static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
 					  const struct goal_comm *comm)
 {
-	uint32_t handle = fw_ids_get(&nic->goal_schedule_ids);
 	struct goal_schedule *schedule;
+	uint32_t handle;
 
+	if (!share_may(nic, client, HW_SHARE_SCHEDULE, 1))
+		return NULL;
+	handle = fw_ids_get(&nic->goal_schedule_ids);
 	if (handle == FW_NONE)
 		return NULL;
+	share_take(nic, client, HW_SHARE_SCHEDULE, 1);
 	schedule = &nic->goal_schedules[handle];
 	memset(schedule, 0, sizeof(*schedule));
 	schedule->client = (uint16_t)client;
@@ -302,14 +316,22 @@ static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
 	return schedule;
 }
 
-static struct goal_loading *free_loading(struct fw_nic *nic)
+/* One that is free, while the client's user has less than its share of those under way. */
+static struct goal_loading *free_loading(struct fw_nic *nic, uint32_t client)
 {
-	uint32_t i;
+	const struct fw_account *user = nic->clients[client].user;
+	struct goal_loading *found = NULL;
+	uint32_t i, held = 0;
 
-	for (i = 0; i < GOAL_MAX_LOADS; i++)
-		if (!nic->goal_loads[i].used)
-			return &nic->goal_loads[i];
-	return NULL;
+	for (i = 0; i < GOAL_MAX_LOADS; i++) {
+		struct goal_loading *loading = &nic->goal_loads[i];
+
+		if (!loading->used)
+			found = loading;
+		else
+			held += nic->clients[loading->client].user == user;
+	}
+	return held < GOAL_MAX_LOADS - GOAL_MAX_LOADS / SHARE_POOL_PARTS ? found : NULL;
 }
 
 /* The status of a load that failed, with the reason. A refusal is an answer, not a bad command. */
@@ -319,7 +341,7 @@ static int refused(struct fw_nic *nic, struct goal_schedule *schedule, int statu
 	resp->u.goal_load.schedule = FW_NONE;
 	answer(&resp->u.goal_load, fault);
 	goal_schedule_free(nic, schedule);
-	fw_ids_put(&nic->goal_schedule_ids, (uint32_t)(schedule - nic->goal_schedules));
+	put_schedule(nic, schedule);
 	resp->status = status;
 	return CMD_REFUSED;
 }
@@ -329,7 +351,7 @@ int cmd_goal_load(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 {
 	const struct hw_cmd_goal_load *arg = &cmd->u.goal_load;
 	struct goal_comm *comm = comm_own(nic, client, arg->comm);
-	struct goal_loading *loading = free_loading(nic);
+	struct goal_loading *loading = free_loading(nic, client);
 	struct goal_schedule *schedule;
 	struct goal_header header;
 	struct goal_fault fault = {FW_NONE, NULL};
@@ -443,7 +465,7 @@ void goal_load_forget_client(struct fw_nic *nic, uint32_t client)
 		if (!loading->used || loading->client != client)
 			continue;
 		goal_load_cancel(nic, &loading->load);
-		fw_ids_put(&nic->goal_schedule_ids, (uint32_t)(schedule - nic->goal_schedules));
+		put_schedule(nic, schedule);
 		loading->used = false;
 		nic->goal_loads_active--;
 	}

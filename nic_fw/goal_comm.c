@@ -540,6 +540,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	goal_heap_free(nic, client, comm->links);
 	fw_list_del(&comm->node);
 	comm->used = false;
+	share_give(nic, client, HW_SHARE_COMM, 1);
 	fw_ids_put(&nic->goal_comm_ids, (uint32_t)(comm - nic->goal_comms));
 }
 

@@ -22,13 +22,13 @@ void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes)
 	struct fw_client *owner = &nic->clients[client];
 	uint64_t offset;
 
-	if (bytes > GOAL_CLIENT_QUOTA_BYTES ||
-	    buddy_round(bytes) > GOAL_CLIENT_QUOTA_BYTES - owner->goal_bytes)
+	if (bytes > GOAL_HEAP_BYTES || !share_may(nic, client, HW_SHARE_GOAL, buddy_round(bytes)))
 		return NULL;
 	offset = buddy_alloc(&nic->goal_heap.buddy, bytes);
 	if (offset == BUDDY_NONE)
 		return NULL;
 	owner->goal_bytes += buddy_round(bytes);
+	share_take(nic, client, HW_SHARE_GOAL, buddy_round(bytes));
 	return nic->goal_heap.base + offset;
 }
 
@@ -45,6 +45,7 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 	    buddy_free(&nic->goal_heap.buddy, (uint64_t)((uint8_t *)block - nic->goal_heap.base));
 	assert(nic->clients[client].goal_bytes >= bytes);
 	nic->clients[client].goal_bytes -= bytes;
+	share_give(nic, client, HW_SHARE_GOAL, bytes);
 	if (bytes >= RELEASE_BYTES)
 		nic->port.arena_release(nic->port.ctx, block, bytes);
 }
@@ -60,6 +61,8 @@ void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *
 	assert(nic->clients[from].goal_bytes >= bytes);
 	nic->clients[from].goal_bytes -= bytes;
 	nic->clients[to].goal_bytes += bytes;
+	share_give(nic, from, HW_SHARE_GOAL, bytes);
+	share_take(nic, to, HW_SHARE_GOAL, bytes);
 }
 
 void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes)

@@ -74,6 +74,8 @@ static void move_comm(struct fw_nic *nic, struct goal_comm *comm)
 	goal_heap_move(nic, from, FW_CLIENT_ORPHANS, comm->group.spaces);
 	goal_heap_move(nic, from, FW_CLIENT_ORPHANS, comm->peers);
 	goal_heap_move(nic, from, FW_CLIENT_ORPHANS, comm->links);
+	share_give(nic, from, HW_SHARE_COMM, 1);
+	share_take(nic, FW_CLIENT_ORPHANS, HW_SHARE_COMM, 1);
 	comm->client = FW_CLIENT_ORPHANS;
 	fw_list_del(&comm->node);
 	fw_list_add_tail(&orphans(nic)->goal_comms, &comm->node);

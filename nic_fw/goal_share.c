@@ -39,14 +39,16 @@ void *goal_take(struct fw_nic *nic, uint32_t client, enum goal_table table)
 {
 	struct fw_pool *pool = pool_of(nic, table);
 	uint32_t *held = &nic->clients[client].goal_held[table];
+	uint32_t *user_held = &nic->clients[client].user->goal[table];
 	void *elem;
 
-	if (!fw_pool_has_share(pool, *held)) {
+	if (!fw_pool_has_share(pool, *held) || !share_pool_may(pool, *user_held)) {
 		FW_COUNT(nic, goal_share_refused);
 		return NULL;
 	}
 	elem = fw_pool_get(pool);
 	*held += elem != NULL;
+	*user_held += elem != NULL;
 	return elem;
 }
 
@@ -56,6 +58,7 @@ void goal_give(struct fw_nic *nic, uint32_t client, enum goal_table table, void 
 
 	assert(*held);
 	--*held;
+	nic->clients[client].user->goal[table]--;
 	fw_pool_put(pool_of(nic, table), elem);
 }
 
@@ -68,5 +71,7 @@ void goal_move(struct fw_nic *nic, uint32_t from, uint32_t to, enum goal_table t
 {
 	assert(nic->clients[from].goal_held[table]);
 	nic->clients[from].goal_held[table]--;
+	nic->clients[from].user->goal[table]--;
 	nic->clients[to].goal_held[table]++;
+	nic->clients[to].user->goal[table]++;
 }

@@ -69,6 +69,7 @@ static struct mcast_group *make_group(struct fw_nic *nic, uint32_t ip)
 		return NULL;
 	memset(group, 0, sizeof(*group));
 	group->ip = ip;
+	group->client = FW_NONE;
 	group->hash_next = *head;
 	*head = fw_pool_index(&nic->mcast_group_pool, group) + 1;
 	fw_list_init(&group->members);
@@ -89,6 +90,23 @@ struct mcast_member *mcast_member_of(const struct fw_qp *qp, uint32_t ip)
 	return NULL;
 }
 
+/* A group is in the share of its oldest member's client. */
+static void charge_group(struct fw_nic *nic, struct mcast_group *group)
+{
+	uint32_t client = FW_NONE;
+
+	if (group->num_members)
+		client =
+		    FW_CONTAINER(group->members.next, struct mcast_member, group_node)->qp->client;
+	if (client == group->client)
+		return;
+	if (group->client != FW_NONE)
+		share_give(nic, group->client, HW_SHARE_GROUP, 1);
+	if (client != FW_NONE)
+		share_take(nic, client, HW_SHARE_GROUP, 1);
+	group->client = client;
+}
+
 /* Without a member it is not there, but for its last reports. */
 static int add_member(struct fw_nic *nic, struct fw_qp *qp, struct mcast_group *group)
 {
@@ -107,7 +125,8 @@ static int add_member(struct fw_nic *nic, struct fw_qp *qp, struct mcast_group *
 	fw_list_add_tail(&group->members, &member->group_node);
 	fw_list_add_tail(&qp->mcasts, &member->qp_node);
 	group->num_members++;
-	nic->clients[qp->client].num_mcast++;
+	share_take(nic, qp->client, HW_SHARE_MCAST, 1);
+	charge_group(nic, group);
 	fw_trace(nic, TRACE_MCAST, qp->qpn, group->ip, group->num_members);
 	if (group->num_members == 1)
 		igmp_changed(nic, group);
@@ -141,7 +160,8 @@ void mcast_detach(struct fw_nic *nic, struct mcast_member *member)
 	fw_list_del(&member->qp_node);
 	fw_pool_put(&nic->mcast_members, member);
 	group->num_members--;
-	nic->clients[qp->client].num_mcast--;
+	share_give(nic, qp->client, HW_SHARE_MCAST, 1);
+	charge_group(nic, group);
 	fw_trace(nic, TRACE_MCAST, qp->qpn, group->ip, group->num_members);
 	if (group->num_members)
 		return;

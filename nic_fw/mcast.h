@@ -37,6 +37,7 @@ struct mcast_group {
 	uint32_t ip;        /* network byte order */
 	uint32_t hash_next; /* index + 1 */
 	uint32_t num_members;
+	uint32_t client;        /* in whose share it is; FW_NONE: it has no member */
 	struct fw_list members; /* mcast_member.group_node, in order of attachment */
 	struct fw_list node;    /* in nic->mcast_groups */
 	uint64_t rx_packets;

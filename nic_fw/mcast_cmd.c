@@ -31,7 +31,6 @@ static int check(struct fw_nic *nic, uint32_t client, const struct hw_cmd_mcast 
 int cmd_attach_mcast(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		     const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
-	const struct fw_client *owner = &nic->clients[client];
 	struct fw_qp *qp;
 	uint32_t ip;
 	int err = check(nic, client, &cmd->u.mcast, &qp, &ip);
@@ -42,7 +41,11 @@ int cmd_attach_mcast(struct fw_nic *nic, uint32_t client, const struct hw_cmd *c
 		return err;
 	if (mcast_member_of(qp, ip))
 		return 0;
-	return owner->num_mcast < owner->max_mcast ? mcast_attach(nic, qp, ip) : FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_MCAST, 1))
+		return FW_EDQUOT;
+	if (!mcast_has_members(mcast_find(nic, ip)) && !share_may(nic, client, HW_SHARE_GROUP, 1))
+		return FW_EDQUOT;
+	return mcast_attach(nic, qp, ip);
 }
 
 int cmd_detach_mcast(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,

@@ -26,8 +26,8 @@ int cmd_alloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 
 	(void)cmd;
 	(void)aux;
-	if (owner->num_pd >= owner->max_pd)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_PD, 1))
+		return FW_EDQUOT;
 	index = fw_ids_get(&nic->pd_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
@@ -36,7 +36,7 @@ int cmd_alloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	pd->client = client;
 	pd->refs = 0;
 	fw_list_add_tail(&owner->pds, &pd->node);
-	owner->num_pd++;
+	share_take(nic, client, HW_SHARE_PD, 1);
 	resp->u.handle = index;
 	return 0;
 }
@@ -48,7 +48,7 @@ void pd_destroy(struct fw_nic *nic, uint32_t index)
 	assert(pd->used && !pd->refs);
 	pd->used = false;
 	fw_list_del(&pd->node);
-	nic->clients[pd->client].num_pd--;
+	share_give(nic, pd->client, HW_SHARE_PD, 1);
 	fw_ids_put(&nic->pd_ids, index);
 }
 
@@ -93,7 +93,9 @@ static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, e
 		fw_list_add_head(&owner->mrs, &mr->node);
 	else
 		fw_list_add_tail(&owner->mrs, &mr->node);
-	owner->num_mr++;
+	share_take(nic, client, HW_SHARE_MR, 1);
+	if (kind == FW_MR_WINDOW)
+		share_take(nic, client, HW_SHARE_MW, 1);
 	nic->pds[pd].refs++;
 	return mr;
 }
@@ -104,15 +106,17 @@ void mr_destroy(struct fw_nic *nic, uint32_t index)
 	void *map_base = mr->map_base;
 
 	assert(mr->kind != FW_MR_FREE && !mr->windows);
-	if (mr->kind == FW_MR_WINDOW)
+	if (mr->kind == FW_MR_WINDOW) {
 		mem_unbind(nic, mr);
-	else if (!nic->clients[mr->client].closing) /* done once for all that it has */
+		share_give(nic, mr->client, HW_SHARE_MW, 1);
+	} else if (!nic->clients[mr->client].closing) { /* done once for all that it has */
 		eth_tx_forget(nic, mr->client);
+	}
 	mr->kind = FW_MR_FREE;
 	mr->mapping = NULL;
 	mr->map_base = NULL;
 	fw_list_del(&mr->node);
-	nic->clients[mr->client].num_mr--;
+	share_give(nic, mr->client, HW_SHARE_MR, 1);
 	nic->pds[mr->pd].refs--;
 	fw_ids_put(&nic->mr_ids, index);
 	if (map_base)
@@ -152,7 +156,6 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	       const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_reg_mr *reg = &cmd->u.reg_mr;
-	const struct fw_client *owner = &nic->clients[client];
 	bool mapped = reg->flags & HW_REG_F_MAPPED;
 	struct fw_mr *mr;
 	uint32_t index;
@@ -163,8 +166,8 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	err = check_reg_mr(reg, aux);
 	if (err)
 		return err;
-	if (owner->num_mr >= owner->max_mr)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_MR, 1))
+		return FW_EDQUOT;
 	mr = mr_take(nic, client, reg->pd, FW_MR_REGION, &index);
 	if (!mr)
 		return FW_ENOMEM;
@@ -242,15 +245,14 @@ int cmd_alloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_alloc_mw *alloc = &cmd->u.alloc_mw;
-	const struct fw_client *owner = &nic->clients[client];
 	struct fw_mr *mw;
 	uint32_t index;
 
 	(void)aux;
 	if (!pd_own(nic, client, alloc->pd) || (alloc->type != 1 && alloc->type != 2))
 		return FW_EINVAL;
-	if (owner->num_mr >= owner->max_mr)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_MR, 1) || !share_may(nic, client, HW_SHARE_MW, 1))
+		return FW_EDQUOT;
 	mw = mr_take(nic, client, alloc->pd, FW_MR_WINDOW, &index);
 	if (!mw)
 		return FW_ENOMEM;

@@ -204,7 +204,7 @@ static void tie(struct fw_nic *nic, struct fw_qp *qp, const struct parts *parts)
 	if (parts->srq)
 		parts->srq->refs++;
 	fw_list_add_tail(&owner->qps, &qp->node);
-	owner->num_qp++;
+	share_take(nic, qp->client, HW_SHARE_QP, 1);
 	qp->used = true;
 }
 
@@ -230,7 +230,6 @@ int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_create_qp *create = &cmd->u.create_qp;
-	const struct fw_client *owner = &nic->clients[client];
 	struct parts parts;
 	struct fw_qp *qp;
 	uint32_t index;
@@ -244,8 +243,8 @@ int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		err = find_parts(nic, client, create, &parts);
 	if (err)
 		return err;
-	if (owner->num_qp >= owner->max_qp)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_QP, 1))
+		return FW_EDQUOT;
 	index = fw_ids_get(&nic->qp_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
@@ -276,7 +275,7 @@ static void destroy(struct fw_nic *nic, struct fw_qp *qp)
 	if (qp->srq != HW_SRQ_NONE)
 		nic->srqs[qp->srq].refs--;
 	fw_list_del(&qp->node);
-	nic->clients[qp->client].num_qp--;
+	share_give(nic, qp->client, HW_SHARE_QP, 1);
 	qp->used = false;
 	fw_ids_put(&nic->qp_ids, (uint32_t)(qp - nic->qps));
 }

@@ -23,6 +23,7 @@
 
 #include "nic_fw/dgram.h"
 #include "nic_fw/list.h"
+#include "nic_fw/share.h"
 #include "nic_fw/timer.h"
 #include "shared_defs/hw_cqe.h"
 
@@ -195,13 +196,14 @@ struct rd_session {
 	struct fw_moment probe; /* when the oldest probe left that was not answered */
 	uint64_t used_ns;
 	uint64_t reset_sent_ns;
-	uint64_t looked_ns;       /* when rd_flow_check_answers() was last called */
-	uint32_t peer_next;       /* the peer's PSNs before this one were sent before its ACK */
-	uint32_t neigh_seen;      /* nic->neigh_changes when peer_mac was looked up */
-	struct fw_list wait_node; /* nic->rd_resolving in RD_RESOLVING; nic->rd_half_open */
-	bool half_open;           /* made by a HELLO, and nothing more was heard */
-	uint64_t epoch_ns;        /* since when another epoch than this is not taken */
-	uint64_t pend_ns;         /* when the HELLO came that pend answers */
+	uint64_t looked_ns;         /* when rd_flow_check_answers() was last called */
+	uint32_t peer_next;         /* the peer's PSNs before this one were sent before its ACK */
+	uint32_t neigh_seen;        /* nic->neigh_changes when peer_mac was looked up */
+	struct fw_list wait_node;   /* nic->rd_resolving in RD_RESOLVING; nic->rd_half_open */
+	struct share_session share; /* whose request made it */
+	bool half_open;             /* made by a HELLO, and nothing more was heard */
+	uint64_t epoch_ns;          /* since when another epoch than this is not taken */
+	uint64_t pend_ns;           /* when the HELLO came that pend answers */
 	struct fw_timer timer;
 };
 
@@ -265,6 +267,11 @@ static inline void rd_slot_landed(struct rd_session *session, const struct rd_sl
 struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard);
 /* Finds or makes; NULL when the table is full and no session is idle. */
 struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard);
+/*
+ * Gives up an idle session near the clock's hand that requests of this user made (its place + 1; 0:
+ * any). False: there is none.
+ */
+bool rd_session_evict(struct fw_nic *nic, uint32_t user);
 void rd_session_start(struct fw_nic *nic, struct rd_session *session);
 void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
 			 const struct wire_rd_hello *hello);

@@ -70,20 +70,23 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 				uint32_t dst_qpn, bool response)
 {
 	struct rd_flow *flow = flow_find(nic, qp, session, dst_qpn, response);
-	uint32_t *held = &nic->clients[qp->client].flows_held;
+	struct fw_client *owner = &nic->clients[qp->client];
 	uint32_t *head;
 
 	if (flow)
 		return flow;
-	if (!response && !fw_pool_has_share(&nic->flows, *held)) {
+	if (!response && (!fw_pool_has_share(&nic->flows, owner->flows_held) ||
+			  !share_pool_may(&nic->flows, owner->user->flows))) {
 		FW_COUNT(nic, rd_flows_share_refused);
 		return NULL;
 	}
 	flow = fw_pool_get(&nic->flows);
 	if (!flow)
 		return NULL;
-	if (!response)
-		++*held;
+	if (!response) {
+		owner->flows_held++;
+		owner->user->flows++;
+	}
 	memset(flow, 0, sizeof(*flow));
 	flow->qp = qp;
 	flow->session = session;
@@ -110,8 +113,10 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 	while (*link != index)
 		link = &((struct rd_flow *)fw_pool_at(&nic->flows, *link - 1))->hash_next;
 	*link = flow->hash_next;
-	if (!flow->response)
+	if (!flow->response) {
 		nic->clients[flow->qp->client].flows_held--;
+		nic->clients[flow->qp->client].user->flows--;
+	}
 	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 	fw_list_del(&flow->qp_node);
 	fw_list_del(&flow->session_node);
@@ -138,9 +143,14 @@ void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
 bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 {
 	uint8_t shard = (uint8_t)(msg->dst_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1));
-	struct rd_session *session = rd_session_get(nic, msg->dst_ip, shard);
+	struct rd_session *session = rd_session_find(nic, msg->dst_ip, shard);
 	struct rd_flow *flow;
 
+	/* What answers a peer is in no share: the peer's HELLO made the session. */
+	if (!session)
+		session = msg->kind == FW_WQE_REQUEST
+			      ? share_session_get(nic, msg->qp->client, msg->dst_ip, shard)
+			      : rd_session_get(nic, msg->dst_ip, shard);
 	if (!session)
 		return false;
 	/* Before the flow is there: a session that was idle for long is greeted anew. */

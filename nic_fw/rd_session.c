@@ -102,6 +102,7 @@ static void release(struct fw_nic *nic, struct rd_session *s)
 	if (s->state != RD_CLOSED)
 		set_state(nic, s, RD_CLOSED);
 	set_state(nic, s, RD_FREE);
+	share_session_give(nic, s);
 	fw_ids_put(&nic->session_ids, s->index);
 }
 
@@ -118,15 +119,14 @@ static void half_open(struct fw_nic *nic, struct rd_session *s)
 	fw_list_add_tail(&nic->rd_half_open, &s->wait_node);
 }
 
-/* The table is full: gives up an idle session near the clock's hand. */
-static bool evict(struct fw_nic *nic)
+bool rd_session_evict(struct fw_nic *nic, uint32_t user)
 {
 	uint32_t i;
 
-	for (i = 0; i < 64; i++) {
-		struct rd_session *s = &nic->sessions[nic->session_hand++ % HW_MAX_PEERS];
+	for (i = 0; i < 64 && nic->session_ids.high; i++) {
+		struct rd_session *s = &nic->sessions[nic->session_hand++ % nic->session_ids.high];
 
-		if (s->state != RD_FREE && is_idle(nic, s)) {
+		if (s->state != RD_FREE && (!user || s->share.user == user) && is_idle(nic, s)) {
 			release(nic, s);
 			return true;
 		}
@@ -153,7 +153,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	if (s)
 		return s;
 	i = fw_ids_get(&nic->session_ids);
-	if (i == FW_NONE && evict(nic))
+	if (i == FW_NONE && rd_session_evict(nic, 0))
 		i = fw_ids_get(&nic->session_ids);
 	if (i == FW_NONE)
 		return NULL;

@@ -115,8 +115,8 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		return FW_EINVAL;
 	if (!pd || !create->max_wr || create->max_wr > HW_MAX_WR || create->max_sge > HW_MAX_SGE)
 		return FW_EINVAL;
-	if (owner->num_srq >= owner->max_srq)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_SRQ, 1))
+		return FW_EDQUOT;
 	index = fw_ids_get(&nic->srq_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
@@ -138,7 +138,7 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	if (xrc)
 		tie_xrc(srq, create->xrcd, xrcd, cq);
 	fw_list_add_tail(&owner->srqs, &srq->node);
-	owner->num_srq++;
+	share_take(nic, client, HW_SHARE_SRQ, 1);
 	fill_resp(srq, &resp->u.srq);
 	return 0;
 }
@@ -158,7 +158,7 @@ void srq_destroy(struct fw_nic *nic, uint32_t index)
 	srq->used = false;
 	nic->pds[srq->pd].refs--;
 	fw_list_del(&srq->node);
-	nic->clients[srq->client].num_srq--;
+	share_give(nic, srq->client, HW_SHARE_SRQ, 1);
 	fw_ids_put(&nic->srq_ids, index);
 }
 

@@ -10,20 +10,23 @@
 
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind)
 {
-	uint32_t *held = &nic->clients[qp->client].wqes_held;
+	struct fw_client *owner = &nic->clients[qp->client];
 	struct fw_wqe *wqe;
 	uint8_t generation;
 
 	/* Other kinds are the peers' doing, and bounded by what a QP grants them. */
-	if (kind == FW_WQE_REQUEST && !fw_pool_has_share(&nic->wqes, *held)) {
+	if (kind == FW_WQE_REQUEST && (!fw_pool_has_share(&nic->wqes, owner->wqes_held) ||
+				       !share_pool_may(&nic->wqes, owner->user->wqes))) {
 		FW_COUNT(nic, wqes_share_refused);
 		return NULL;
 	}
 	wqe = fw_pool_get(&nic->wqes);
 	if (!wqe)
 		return NULL;
-	if (kind == FW_WQE_REQUEST)
-		++*held;
+	if (kind == FW_WQE_REQUEST) {
+		owner->wqes_held++;
+		owner->user->wqes++;
+	}
 	generation = (uint8_t)(wqe->generation + 1);
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->generation = generation;
@@ -45,11 +48,13 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 	fw_list_del(&wqe->flow_node);
 	if (wqe->ext != FW_NONE)
 		fw_pool_put(&nic->wqe_exts, fw_pool_at(&nic->wqe_exts, wqe->ext));
-	if (wqe->kind == FW_WQE_REQUEST)
+	if (wqe->kind == FW_WQE_REQUEST) {
 		nic->clients[wqe->qp->client].wqes_held--;
-	else if (wqe->kind != FW_WQE_TERMINATE && wqe->kind != FW_WQE_CANCEL &&
-		 wqe->qp->responder_slots)
+		nic->clients[wqe->qp->client].user->wqes--;
+	} else if (wqe->kind != FW_WQE_TERMINATE && wqe->kind != FW_WQE_CANCEL &&
+		   wqe->qp->responder_slots) {
 		wqe->qp->responder_slots--;
+	}
 	nic->terminates -= wqe->kind == FW_WQE_TERMINATE;
 	fw_pool_put(&nic->wqes, wqe);
 }

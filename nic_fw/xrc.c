@@ -69,8 +69,10 @@ int cmd_open_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)aux;
 	if (err)
 		return err;
-	if (owner->num_xrcd >= HW_MAX_XRCD_PER_CLIENT)
+	if (owner->held[HW_SHARE_XRCD] >= HW_MAX_XRCD_PER_CLIENT)
 		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_XRCD, 1))
+		return FW_EDQUOT;
 	handle = fw_ids_get(&nic->xrcd_ids);
 	if (handle == FW_NONE)
 		return FW_ENOMEM;
@@ -83,7 +85,7 @@ int cmd_open_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	xrcd->file_dev = open->file_dev;
 	xrcd->file_ino = open->file_ino;
 	fw_list_add_tail(&owner->xrcds, &xrcd->node);
-	owner->num_xrcd++;
+	share_take(nic, client, HW_SHARE_XRCD, 1);
 	resp->u.handle = handle;
 	return 0;
 }
@@ -95,7 +97,7 @@ void xrcd_close(struct fw_nic *nic, uint32_t handle)
 	assert(xrcd->used && !xrcd->refs);
 	xrcd->used = false;
 	fw_list_del(&xrcd->node);
-	nic->clients[xrcd->client].num_xrcd--;
+	share_give(nic, xrcd->client, HW_SHARE_XRCD, 1);
 	fw_ids_put(&nic->xrcd_ids, handle);
 }
 
@@ -168,8 +170,8 @@ int cmd_open_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	if (qp->client == client || xrc_is_open(qp, client))
 		return FW_EBUSY;
-	if (owner->num_qp >= owner->max_qp)
-		return FW_ENOSPC;
+	if (!share_may(nic, client, HW_SHARE_QP, 1))
+		return FW_EDQUOT;
 	open = fw_pool_get(&nic->qp_opens);
 	if (!open)
 		return FW_ENOMEM;
@@ -178,7 +180,7 @@ int cmd_open_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	open->xrcd = cmd->u.open_qp.xrcd;
 	fw_list_add_tail(&qp->opens, &open->qp_node);
 	fw_list_add_tail(&owner->qp_opens, &open->node);
-	owner->num_qp++;
+	share_take(nic, client, HW_SHARE_QP, 1);
 	xrcd->refs++;
 	resp->u.create_qp.qpn = qp->qpn;
 	return 0;
@@ -189,12 +191,12 @@ bool xrc_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 	struct fw_qp_open *open = find_open(qp, client);
 
 	if (open) {
-		nic->clients[client].num_qp--;
+		share_give(nic, client, HW_SHARE_QP, 1);
 		nic->xrcds[open->xrcd].refs--;
 	} else if (!fw_list_empty(&qp->opens)) {
 		/* Its maker goes: the next one takes over what stands for the QP. */
 		open = FW_CONTAINER(qp->opens.next, struct fw_qp_open, qp_node);
-		nic->clients[qp->client].num_qp--;
+		share_give(nic, qp->client, HW_SHARE_QP, 1);
 		nic->xrcds[qp->xrcd].refs--;
 		fw_list_del(&qp->node);
 		fw_list_add_tail(&nic->clients[open->client].qps, &qp->node);

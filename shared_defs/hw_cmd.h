@@ -15,7 +15,8 @@
  * ATTACH comes first, START when the process has mapped the BAR; tools need no START. weftd
  * answers those two, ALLOC_MEM and FREE_MEM; the others go to the firmware (nic_fw/cmd*.c) on the
  * core of the shard that the client was given.
- * Status: 0 or a positive errno. A process's objects all live in its shard and die with the
+ * Status: 0 or a positive errno; EDQUOT: the share of the process or of its user is used up, and
+ * hw_resp_quota says which. A process's objects all live in its shard and die with the
  * socket. Little-endian; docs/host-interface.md "Commands".
  */
 #ifndef WEFT_HW_CMD_H
@@ -28,6 +29,7 @@
 #include "shared_defs/hw_cm.h"
 #include "shared_defs/hw_coalesce.h"
 #include "shared_defs/hw_goal.h"
+#include "shared_defs/hw_share.h"
 
 #define HW_SOCKET_DIR "/run/weft" /* WEFT_RUN_DIR in the environment overrides it */
 
@@ -379,6 +381,8 @@ enum hw_list_kind {
 	HW_LIST_NEIGHBOURS = 4,
 	HW_LIST_PEERS = 5,
 	HW_LIST_GROUPS = 6,
+	HW_LIST_SHARES = 7, /* of each user and process, of the shard's tables */
+	HW_LIST_USERS = 8,  /* of each user and process, of the whole weftd; shard 0 */
 	HW_LIST_KINDS
 };
 
@@ -576,9 +580,17 @@ struct hw_resp_stats {
 struct hw_list_item {
 	uint32_t id; /* QPN, STag, CQ, client number; neighbour and peer: IP, network order */
 	uint32_t client;
-	uint32_t state; /* QP: hw_qp_state; neighbour: 0 incomplete 1 reachable; peer: rd state */
-	uint32_t type;  /* QP: hw_qp_type; MR: access; peer: shard */
-	uint64_t a, b;  /* MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; ... */
+	/*
+	 * QP: hw_qp_state; neighbour: 0 incomplete 1 reachable; peer: rd state; client: uid;
+	 * share: hw_share
+	 */
+	uint32_t state;
+	uint32_t type; /* QP: hw_qp_type; MR: access; peer: shard; share: hw_share_of */
+	/*
+	 * MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; share: held, limit. Of a
+	 * share id is the uid, client the pid, 0 for a user's sum.
+	 */
+	uint64_t a, b;
 	uint8_t mac[6];
 	uint16_t reserved;
 	char name[24]; /* client: program; MR: "mapped", "process_vm" */
@@ -591,6 +603,13 @@ struct hw_resp_list {
 	uint32_t count; /* 0: no more */
 	uint32_t next;
 	struct hw_list_item item[HW_LIST_PER_RESP];
+};
+
+/* With the status EDQUOT: the share that is used up. */
+struct hw_resp_quota {
+	uint32_t kind; /* hw_share */
+	uint32_t of;   /* hw_share_of */
+	uint64_t limit;
 };
 
 struct hw_cmd_resp {
@@ -616,6 +635,7 @@ struct hw_cmd_resp {
 		struct hw_resp_goal_load goal_load;
 		struct hw_resp_coalesce coalesce;
 		struct hw_resp_vector vector;
+		struct hw_resp_quota quota;
 		uint32_t handle; /* PD, AH, MW (its rkey), communicator, XRC domain */
 		struct hw_qp_attr qp_attr;
 		uint8_t bytes[496];

@@ -84,6 +84,7 @@ static int chan_attach(struct sim_proc *proc, const struct hw_cmd *cmd, struct h
 {
 	struct fw_client_params params = {.bar_bytes = BAR_BYTES,
 					  .pid = proc->number + 1,
+					  .uid = proc->number + 1,
 					  .tool = cmd->u.attach.flags & HW_ATTACH_F_TOOL};
 	int rc;
 

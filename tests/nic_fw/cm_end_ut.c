@@ -251,11 +251,11 @@ static void quota(void)
 	cp_begin(&cp);
 	cm = (struct hw_cmd_cm){.eq = cp.eq[1]};
 	client = &cp.rp.end[1].nic->clients[cp.rp.end[1].client];
-	client->max_cm = 3;
+	client->process->limit[HW_SHARE_CM] = 3;
 	(void)cp_listen(&cp, HW_CM_TCP, 0);
 	for (i = 0; i < 2; i++)
 		ep = cp_create(&cp, 1);
-	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CREATE, &cm, NULL), FW_ENOSPC);
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CREATE, &cm, NULL), FW_EDQUOT);
 	/* A request needs one as well. */
 	cp.a = cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
@@ -264,7 +264,7 @@ static void quota(void)
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, ep), 0);
 	rp_run(&cp.rp, 3 * CP_S);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
-	CU_ASSERT_EQUAL(client->num_cm, 3);
+	CU_ASSERT_EQUAL(client->held[HW_SHARE_CM], 3);
 	cp_end(&cp);
 }
 

@@ -197,12 +197,14 @@ static void after_the_end_nothing_is_served(void)
 static void quotas_of_each_kind(void)
 {
 	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES,
-					  .max_cq = 1,
-					  .max_srq = 1,
-					  .max_mr = 1,
-					  .max_pd = 1,
-					  .max_ah = 1,
-					  .max_eq = 2};
+					  .limits.process = {
+					      [HW_SHARE_CQ] = 1,
+					      [HW_SHARE_SRQ] = 1,
+					      [HW_SHARE_MR] = 1,
+					      [HW_SHARE_PD] = 1,
+					      [HW_SHARE_AH] = 1,
+					      [HW_SHARE_EQ] = 2,
+					  }};
 	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_PD};
 	struct hw_cmd_resp resp;
 	uint32_t client, pd;
@@ -211,34 +213,34 @@ static void quotas_of_each_kind(void)
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
 	pd = fw_ut_pd(&ut, client);
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_ENOSPC);
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_EDQUOT);
 	(void)fw_ut_eq(&ut, client, 4);
 	cmd.op = HW_CMD_CREATE_EQ;
 	cmd.u.create_eq.entries = 4;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_ENOSPC);
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_EDQUOT);
 	(void)fw_ut_cq(&ut, client, 4, HW_EQ_NONE);
 	memset(&cmd, 0, sizeof(cmd));
 	cmd.op = HW_CMD_CREATE_CQ;
 	cmd.u.create_cq.entries = 4;
 	cmd.u.create_cq.eq = HW_EQ_NONE;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_ENOSPC);
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_EDQUOT);
 	(void)fw_ut_srq(&ut, client, pd, 4, 1);
 	memset(&cmd, 0, sizeof(cmd));
 	cmd.op = HW_CMD_CREATE_SRQ;
 	cmd.u.srq.pd = pd;
 	cmd.u.srq.max_wr = 4;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_ENOSPC);
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_EDQUOT);
 	(void)fw_ut_reg(&ut, client, pd, &ut, 1, 0, false);
 	memset(&cmd, 0, sizeof(cmd));
 	cmd.op = HW_CMD_ALLOC_MW;
 	cmd.u.alloc_mw.pd = pd;
 	cmd.u.alloc_mw.type = 1;
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_ENOSPC);
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_EDQUOT);
 	memset(&cmd, 0, sizeof(cmd));
 	cmd.op = HW_CMD_CREATE_AH;
 	cmd.u.create_ah.pd = pd;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), 0);
-	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_ENOSPC);
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, client, &cmd, &resp), FW_EDQUOT);
 	fw_ut_end(&ut);
 }
 
@@ -375,7 +377,7 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(item.a, 8);
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_CLIENTS, &item), 2);
 	CU_ASSERT_STRING_EQUAL(item.name, "ut");
-	CU_ASSERT_EQUAL(item.a, 42);
+	CU_ASSERT_EQUAL(item.a, 43);
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, stag);
 	CU_ASSERT_EQUAL(item.b, 99);

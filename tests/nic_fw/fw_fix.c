@@ -201,11 +201,13 @@ void fw_ut_end(struct fw_ut *ut)
 
 int fw_ut_attach(struct fw_ut *ut, const struct fw_client_params *params, uint32_t *client)
 {
-	struct fw_client_params p = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 42, .name = "ut"};
+	struct fw_client_params p = {.bar_bytes = FW_UT_BAR_BYTES, .name = "ut"};
 	struct hw_resp_attach attach;
 	struct fw_ut_client *c;
 	int err;
 
+	/* A user of its own, where the test does not say otherwise. */
+	p.pid = p.uid = 42 + ut->num_attached++;
 	if (params)
 		p = *params;
 	if (!p.tool && !p.bar)

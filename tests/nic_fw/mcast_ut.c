@@ -170,7 +170,7 @@ static void limits(void)
 
 static void quota(void)
 {
-	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .max_mcast = 2};
+	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .limits.process[HW_SHARE_MCAST] = 2};
 	uint32_t client, pd;
 	struct fw_qp *qp;
 	struct fw_cq *cq;
@@ -183,7 +183,7 @@ static void quota(void)
 	qp = fw_ut_qp(&r.ut, client, HW_QPT_UD, pd, cq, HW_SRQ_NONE);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(1)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(2)), 0);
-	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(3)), FW_ENOSPC);
+	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(3)), FW_EDQUOT);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(2)), 0);
 	CU_ASSERT_PTR_NULL(mcast_find(r.ut.nic, group_ip(3)));
 	CU_ASSERT_EQUAL(detach(&r.ut, qp, group_ip(1)), 0);

@@ -147,7 +147,7 @@ static void a_full_bar_leaves_nothing_behind(void)
 
 static void the_quota_counts(void)
 {
-	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .max_qp = 2};
+	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .limits.process[HW_SHARE_QP] = 2};
 	struct hw_cmd_resp resp;
 	struct hw_cmd cmd;
 	uint32_t client, first;
@@ -161,7 +161,7 @@ static void the_quota_counts(void)
 	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), 0);
 	first = resp.u.create_qp.qpn;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), 0);
-	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), FW_ENOSPC);
+	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), FW_EDQUOT);
 	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, client, HW_CMD_DESTROY_QP, first, NULL), 0);
 	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), 0);
 	CU_ASSERT_NOT_EQUAL(resp.u.create_qp.qpn, first); /* in quarantine */

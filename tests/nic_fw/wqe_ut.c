@@ -593,19 +593,21 @@ static void no_context(void)
 	rp_end(&rp);
 }
 
-/* All that a second process gets of what the first has left. */
-static uint32_t second_process_gets(void)
+/* All that a second process, of this user, gets of what the first has left. */
+static uint32_t second_process_gets(struct fw_account *user)
 {
 	struct fw_wqe *wqe[30];
 	struct fw_qp other = *A->qp[0];
 	uint32_t n = 0, i;
 
 	other.client = 1;
+	A->nic->clients[1].user = user;
 	while (n < 30 && (wqe[n] = wqe_alloc(A->nic, &other, FW_WQE_REQUEST)))
 		n++;
 	for (i = 0; i < n; i++)
 		wqe_free(A->nic, wqe[i]);
 	CU_ASSERT_EQUAL(A->nic->clients[1].wqes_held, 0);
+	A->nic->clients[1].user = NULL;
 	return n;
 }
 
@@ -627,7 +629,9 @@ static void one_process_takes_not_all_contexts(void)
 	CU_ASSERT_EQUAL(A->qp[0]->outstanding, 20);
 	CU_ASSERT_EQUAL(A->nic->clients[A->client].wqes_held, 20);
 	CU_ASSERT_TRUE(A->nic->counters.wqes_share_refused > 0);
-	CU_ASSERT_EQUAL(second_process_gets(), 7);
+	/* A process gets two thirds of what is left, a user three quarters of all. */
+	CU_ASSERT_EQUAL(second_process_gets(&A->nic->users[HW_MAX_CLIENTS - 1]), 7);
+	CU_ASSERT_EQUAL(second_process_gets(A->nic->clients[A->client].user), 3);
 	for (i = 0; i < 40; i++)
 		rp_recv(&rp, 1, B->qp[0], i, 4096, 64);
 	rp_run(&rp, 10000000);

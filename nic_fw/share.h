@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What processes and users hold of a shard's tables, and how much each may.
+ *
+ * Every attached client belongs to two accounts: its process's and its user's. A command that makes
+ * an object asks share_may() first and books it with share_take(); the end of the object, or of its
+ * client, books it back with share_give(). shared_defs/hw_share.h has the kinds, weftd the limits.
+ */
+#ifndef WEFT_FW_SHARE_H
+#define WEFT_FW_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/pool.h"
+#include "shared_defs/hw_limits.h"
+#include "shared_defs/hw_share.h"
+
+struct fw_client;
+struct fw_client_params;
+struct fw_nic;
+struct rd_session;
+
+enum {
+	SHARE_GOAL_TABLES = 7, /* GOAL_TABLES, which goal.h has */
+	SHARE_PROCESSES = HW_MAX_CLIENTS,
+	/* Users without a client whose sessions are not forgotten yet have a place, too. */
+	SHARE_USERS = 2 * HW_MAX_CLIENTS,
+	SHARE_POOL_PARTS = 4, /* a user may hold all of a pool but one of so many parts */
+};
+
+struct fw_account {
+	uint32_t uid;
+	uint32_t pid;     /* 0: a user's account, or a process that is not known */
+	uint32_t clients; /* attached; with sessions: what the account exists for */
+	uint32_t serial;  /* tells the lives of this place apart */
+	uint64_t held[HW_SHARES_SHARD];
+	uint64_t limit[HW_SHARES_SHARD];
+	/* Contexts that come and go with traffic: of fw_nic.wqes, .flows, of enum goal_table. */
+	uint32_t wqes;
+	uint32_t flows;
+	uint32_t goal[SHARE_GOAL_TABLES];
+};
+
+/* Whose request made a session; the accounts may have gone since. */
+struct share_session {
+	uint32_t process, user; /* place + 1; 0: nobody's */
+	uint32_t process_serial, user_serial;
+};
+
+/* Once, at fw_init(): the account of what processes leave behind. */
+void share_init(struct fw_nic *nic);
+
+/* A client joins the accounts of its process and user. 0 or FW_EDQUOT. */
+int share_join(struct fw_nic *nic, struct fw_client *client, const struct fw_client_params *params);
+/* The client has given back everything. */
+void share_leave(struct fw_nic *nic, struct fw_client *client);
+
+/*
+ * Whether the client's process and user may have n more of a kind. Where not, fw_quota() says why,
+ * and fw_cmd() answers EDQUOT when its command fails for want of memory or room.
+ */
+bool share_may(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n);
+void share_take(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n);
+void share_give(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n);
+
+/* The session that a request of the client asks for, which is not there: NULL: try again later. */
+struct rd_session *share_session_get(struct fw_nic *nic, uint32_t client, uint32_t peer_ip,
+				     uint8_t peer_shard);
+/* The session goes. */
+void share_session_give(struct fw_nic *nic, const struct rd_session *session);
+
+/*
+ * Whether a user who holds so many elements of a pool may take another one. A process's share is
+ * fw_pool_has_share(), which many processes of one user together would escape.
+ */
+static inline bool share_pool_may(const struct fw_pool *pool, uint32_t held)
+{
+	return held < pool->max - pool->max / SHARE_POOL_PARTS;
+}
+
+#endif /* WEFT_FW_SHARE_H */
