@@ -129,6 +129,7 @@ struct shard {
 	struct client *client[HW_MAX_CLIENTS];
 	struct shard_pending pending[APP_MAX_PENDING];
 	struct msg *detaching[HW_MAX_CLIENTS]; /* by number: the firmware still frees it */
+	uint32_t num_pending;
 	struct port_stats stats;
 	uint64_t prng[4];
 	struct switch_holds *holds; /* frames that wait for receivers; NULL: not on the switch */

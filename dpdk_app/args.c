@@ -20,6 +20,7 @@
 #include "dpdk_app/args_cores.h"
 #include "dpdk_app/args_help.h"
 #include "dpdk_app/args_mpa.h"
+#include "dpdk_app/args_quota.h"
 #include "dpdk_app/args_rights.h"
 #include "dpdk_app/args_value.h"
 #include "shared_defs/hw_cmd.h"
@@ -268,39 +269,7 @@ static bool apply_netdev(struct args_state *st, const char *text)
 
 static bool apply_quota(struct args_state *st, const char *text)
 {
-	struct conf_quota *quota = &st->conf->quota;
-	const struct {
-		const char *kind;
-		uint32_t *value;
-		uint32_t max;
-	} kinds[] = {
-	    {"qp=", &quota->qp, HW_MAX_QP},
-	    {"cq=", &quota->cq, HW_MAX_CQ},
-	    {"srq=", &quota->srq, HW_MAX_SRQ},
-	    {"mr=", &quota->mr, HW_MAX_MR},
-	    {"pd=", &quota->pd, HW_MAX_PD},
-	    {"ah=", &quota->ah, HW_MAX_AH},
-	    {"mcast=", &quota->mcast, HW_MAX_TOTAL_MCAST},
-	    {"cm=", &quota->cm, HW_MAX_CM},
-	    {"eq=", &quota->eq, HW_MAX_EQ_PER_CLIENT},
-	};
-	uint64_t value;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		size_t chars = strlen(kinds[i].kind);
-
-		if (strncmp(text, kinds[i].kind, chars))
-			continue;
-		if (!value_u64(text + chars, 1, kinds[i].max, &value))
-			break;
-		*kinds[i].value = (uint32_t)value;
-		return true;
-	}
-	return wrong(
-	    st,
-	    "--quota takes KIND=N with KIND qp, cq, srq, mr, pd, ah, mcast, cm or eq and N within "
-	    "the device's limit, not \"%s\"",
-	    text);
+	return quota_parse(&st->conf->quota, text, st->error);
 }
 
 static bool apply_run_dir(struct args_state *st, const char *text)
@@ -448,8 +417,11 @@ static const struct args_option args_options[] = {
     {"own-core", NULL, apply_own,
      "nobody else does: never yield (default: found out while running)"},
     {"idle-us", "US", apply_idle, "sleep when idle for so long (default 10000, shared 1000)"},
-    {"quota", "KIND=N", apply_quota,
-     "objects one process may have: qp, cq, srq, mr, pd, ah, mcast, cm, eq; may be repeated"},
+    {"quota", "[user:]KIND=N", apply_quota,
+     "what one process may have, or one user with all its processes: qp, cq, srq,\n"
+     "mr, mw, pd, ah, mcast, groups, cm, eq, xrcd, sessions, comms, schedules,\n"
+     "goal, clients (of a shard); connections, descriptors, bytes (of\n"
+     "weftd); may be repeated. Default: half of a table, a user three quarters"},
     {"unmapped", "on|off", apply_unmapped, "let processes register unmapped memory (default on)"},
     {"no-cc", NULL, apply_no_cc, "RD without congestion control: the window alone"},
     {"esp-burst", "N", apply_esp_burst, "ESP: packets in flight on a stream, 1 to 63 (default 32)"},

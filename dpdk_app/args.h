@@ -13,6 +13,7 @@
 
 #include "dpdk_app/impair.h"
 #include "shared_defs/coalesce_words.h"
+#include "shared_defs/hw_share.h"
 
 enum {
 	CONF_MAX_NICS = 32, /* nic_index has 5 bits */
@@ -71,11 +72,6 @@ enum conf_netdev {
 	CONF_NETDEV_PACKET,
 };
 
-/* Quotas of one client process; 0: the device's limit. */
-struct conf_quota {
-	uint32_t qp, cq, srq, mr, pd, ah, mcast, cm, eq;
-};
-
 struct conf {
 	struct conf_nic nic[CONF_MAX_NICS];
 	uint32_t num_nics;
@@ -88,8 +84,8 @@ struct conf {
 	uint32_t num_cores;                    /* 0: choose */
 	enum conf_share share;
 	enum conf_netdev netdev;
-	uint64_t idle_ns; /* idle for so long: sleep; 0: choose */
-	struct conf_quota quota;
+	uint64_t idle_ns;             /* idle for so long: sleep; 0: choose */
+	struct hw_share_limits quota; /* 0: the default, user.h */
 	bool no_cc;
 	uint8_t esp_burst, esp_initial_burst; /* packets; 0: the firmware's defaults */
 	uint16_t mpa;                         /* HW_MPA_*; 0: HW_MPA_DEFAULT */

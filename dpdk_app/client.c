@@ -40,6 +40,7 @@ enum {
 	CLIENT_PACKET_FDS = 253,    /* SCM_MAX_FD */
 	CLIENT_UNATTACHED_MAX = 64, /* connections of a NIC beyond those that can attach */
 	CLIENT_FULL_US = 1000,      /* how long one waits that cannot even be refused */
+	CLIENT_FDS_FIRST = 3,       /* of a connection: socket, process, memory */
 };
 
 static struct client *client_list;
@@ -47,6 +48,22 @@ static uint32_t client_total;
 static int client_epoll_fd;
 static int client_spare_fd = -1; /* what refuse_one() has in hand */
 static bool client_told_full;
+
+int client_take_fds(struct client *c, uint32_t n, struct hw_resp_quota *quota)
+{
+	int err = user_take(c->account, HW_SHARE_DESCRIPTOR, n, quota);
+
+	if (!err)
+		c->num_fds += n;
+	return err;
+}
+
+void client_give_fds(struct client *c, uint32_t n)
+{
+	assert(c->num_fds >= n);
+	c->num_fds -= n;
+	user_give(c->account, HW_SHARE_DESCRIPTOR, n);
+}
 
 static void close_fd(int *fd)
 {
@@ -212,31 +229,86 @@ static int accept_one(const struct nic *nic)
 	return sock;
 }
 
+/* A connection in the shares of its process and user. 0, EDQUOT or ENOMEM; takes nothing then. */
+static int take_shares(const struct nic *nic, struct user_process *account,
+		       struct hw_resp_quota *quota)
+{
+	uint32_t max = HW_MAX_CLIENTS * nic->num_shards + CLIENT_UNATTACHED_MAX;
+	int err;
+
+	if (client_total >= CLIENT_MAX_TOTAL || nic->num_clients >= max)
+		return ENOMEM;
+	err = user_may_connect(account, nic->index, max, quota);
+	if (!err)
+		err = user_take(account, HW_SHARE_CONNECTION, 1, quota);
+	if (err)
+		return err;
+	err = user_take(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST, quota);
+	if (err)
+		user_give(account, HW_SHARE_CONNECTION, 1);
+	return err;
+}
+
+/* The process reads why before it sees the end: an answer to the ATTACH that it would have sent. */
+static void refuse(const struct nic *nic, int sock, struct user_process *account, int err,
+		   const struct hw_resp_quota *quota)
+{
+	struct hw_cmd_resp resp = {.op = HW_CMD_ATTACH, .status = err};
+
+	if (err == EDQUOT) {
+		resp.u.quota = *quota;
+		user_tell(account, nic->name, "connecting", quota);
+	} else {
+		log_verbose("%s: a connection was refused: too many", nic->name);
+	}
+	(void)!send(sock, &resp, sizeof(resp), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A connection that may stay; NULL: it was refused. */
+static struct client *admit(struct nic *nic, int sock, const struct ucred *cred)
+{
+	struct user_process *account = user_join(cred->uid, cred->pid);
+	struct hw_resp_quota quota = {0};
+	struct client *c = NULL;
+	int err = account ? take_shares(nic, account, &quota) : ENOMEM;
+
+	if (err)
+		refuse(nic, sock, account, err, &quota);
+	else
+		c = client_new(nic, sock);
+	if (!c) {
+		if (!err) {
+			user_give(account, HW_SHARE_CONNECTION, 1);
+			user_give(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST);
+		}
+		user_leave(account);
+		return NULL;
+	}
+	user_on_nic(account, nic->index, 1);
+	c->account = account;
+	c->num_fds = CLIENT_FDS_FIRST;
+	c->pid = cred->pid;
+	c->uid = cred->uid;
+	return c;
+}
+
 void client_accept(struct nic *nic, int epoll_fd)
 {
 	int sock = accept_one(nic);
 	struct ucred cred;
 	socklen_t bytes = sizeof(cred);
-	struct client *c;
+	struct client *c = NULL;
 	int err;
 
 	if (sock < 0)
 		return;
 	client_epoll_fd = epoll_fd;
-	if (client_total >= CLIENT_MAX_TOTAL ||
-	    nic->num_clients >= HW_MAX_CLIENTS * nic->num_shards + CLIENT_UNATTACHED_MAX ||
-	    getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) || fd_drop_owed(cred.uid)) {
-		log_verbose("%s: a connection was refused: too many", nic->name);
-		drop_socket(sock);
-		return;
-	}
-	c = client_new(nic, sock);
+	if (!getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) && !fd_drop_owed(cred.uid))
+		c = admit(nic, sock, &cred);
 	if (!c) {
 		drop_socket(sock);
 		return;
 	}
-	c->pid = cred.pid;
-	c->uid = cred.uid;
 	c->pid_fd = open_pidfd(sock, cred.pid);
 	c->first_port = port_right_first(c->pid, c->uid, c->pid_fd);
 	err = watch(sock, EPOLLIN | EPOLLRDHUP, &c->socket_source);
@@ -299,8 +371,10 @@ static void queue_answer(struct client *c, const struct hw_cmd_resp *resp, const
 			 uint32_t num_fds)
 {
 	struct client_answer *a = calloc(1, sizeof(*a));
+	struct hw_resp_quota quota;
 
-	if (!a) {
+	if (!a || client_take_fds(c, num_fds, &quota)) {
+		free(a);
 		client_doom(c);
 		return;
 	}
@@ -309,6 +383,7 @@ static void queue_answer(struct client *c, const struct hw_cmd_resp *resp, const
 		a->fd[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 3);
 		if (a->fd[i] < 0) {
 			answer_free(a);
+			client_give_fds(c, num_fds);
 			client_doom(c);
 			return;
 		}
@@ -349,6 +424,7 @@ static void flush_answers(struct client *c)
 		if (!c->answers)
 			c->answers_tail = &c->answers;
 		c->num_answers--;
+		client_give_fds(c, a->num_fds);
 		answer_free(a);
 		if (err) {
 			client_doom(c);
@@ -549,6 +625,11 @@ static void client_free(struct client *c)
 	close_fd(&c->bar_fd);
 	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		close_fd(&c->eq_fd[i]);
+	client_give_fds(c, (uint32_t)c->num_fds);
+	user_give(c->account, HW_SHARE_BYTES, c->bar_taken_bytes);
+	user_give(c->account, HW_SHARE_CONNECTION, 1);
+	user_on_nic(c->account, c->nic->index, -1);
+	user_leave(c->account);
 	*c->link = c->next;
 	if (c->next)
 		c->next->link = c->link;

@@ -14,6 +14,8 @@
 #include <sys/types.h>
 
 #include "dpdk_app/app.h"
+#include "dpdk_app/user.h"
+#include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
 
 struct hostmem;
@@ -29,6 +31,8 @@ enum {
 
 /* Address space for queues; pages of it are committed as they are touched. */
 #define CLIENT_BAR_BYTES (UINT64_C(1) << 30)
+/* What every process uses of it: the first part, and EQ 0. */
+#define CLIENT_BAR_FIRST_BYTES (HW_BAR_DYNAMIC + (UINT64_C(256) << 10))
 
 enum client_state {
 	CLIENT_CONNECTED, /* ATTACH is awaited */
@@ -70,6 +74,8 @@ struct client {
 	pid_t pid;
 	uid_t uid;
 	uint32_t first_port; /* it may bind no lower one: port_right.h */
+	struct user_process *account;
+	uint64_t num_fds; /* descriptors in its share */
 	char name[24];
 	uint64_t connected_ns;
 	int sock_fd;
@@ -93,6 +99,7 @@ struct client {
 	int eq_fd[HW_MAX_EQ_PER_CLIENT];     /* -1: no such queue */
 	_Atomic(bool) dead;                  /* its memory failed: to be ended */
 	_Atomic(bool) over;                  /* doomed, as helper threads see it */
+	_Atomic(uint64_t) bar_taken_bytes;   /* of its queues, in its share */
 };
 
 /* ---- client.c; control thread */
@@ -117,6 +124,14 @@ void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_re
  * own memory; another negative errno. fd stays the caller's.
  */
 int client_take_memory(struct client *c, int fd) __attribute__((warn_unused_result));
+/*
+ * Takes so many descriptors into the client's share; client_give_fds() gives them back, or the
+ * client's end. 0, EDQUOT (*quota filled) or ENOMEM.
+ */
+int client_take_fds(struct client *c, uint32_t n, struct hw_resp_quota *quota)
+    __attribute__((warn_unused_result));
+void client_give_fds(struct client *c, uint32_t n);
+
 /* Ends what cannot go on: dead and late ones. Returns true while any waits for its ATTACH. */
 bool client_sweep(uint64_t now_ns);
 /* Frees clients whose end has come; no event of this round points at them any more. */

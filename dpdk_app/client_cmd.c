@@ -96,7 +96,32 @@ static void answer_status(struct client *c, const struct hw_cmd *cmd, int status
 	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
 }
 
+/* As above, with the share that is used up where that is why. */
+static void refuse(struct client *c, const struct hw_cmd *cmd, int status,
+		   const struct hw_resp_quota *quota)
+{
+	struct hw_cmd_resp resp = {.status = status};
+
+	if (status == EDQUOT) {
+		resp.u.quota = *quota;
+		user_tell(c->account, c->nic->name, c->name, quota);
+	}
+	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
+}
+
 /* ---- ATTACH, START */
+
+/* Memory and descriptors of a BAR and what comes with it, before they are made. */
+static int take_bar(struct client *c, struct hw_resp_quota *quota)
+{
+	int err = client_take_fds(c, CLIENT_FDS_MAX, quota);
+
+	if (!err)
+		err = user_take(c->account, HW_SHARE_BYTES, CLIENT_BAR_FIRST_BYTES, quota);
+	if (!err)
+		c->bar_taken_bytes = CLIENT_BAR_FIRST_BYTES;
+	return err;
+}
 
 static int make_bar(struct client *c)
 {
@@ -116,7 +141,6 @@ static int make_bar(struct client *c)
 /* A tool attaches to every shard, since it asks each; a process to one. */
 static struct msg *attach_msg(struct client *c)
 {
-	const struct conf_quota *quota = &c->nic->app->conf.quota;
 	struct shard *shard = c->tool ? &c->nic->shard[c->num_attached] : c->shard;
 	struct msg *msg = msg_new(MSG_ATTACH, shard, c);
 
@@ -126,17 +150,10 @@ static struct msg *attach_msg(struct client *c)
 	    .bar = c->bar,
 	    .bar_bytes = c->bar_bytes,
 	    .pid = (uint32_t)c->pid,
+	    .uid = user_uid(c->account),
 	    .tool = c->tool,
 	    .first_port = c->first_port,
-	    .max_qp = quota->qp,
-	    .max_cq = quota->cq,
-	    .max_srq = quota->srq,
-	    .max_mr = quota->mr,
-	    .max_pd = quota->pd,
-	    .max_ah = quota->ah,
-	    .max_mcast = quota->mcast,
-	    .max_cm = quota->cm,
-	    .max_eq = quota->eq,
+	    .limits = *user_limits(),
 	};
 	memcpy(msg->params.name, c->name, sizeof(c->name));
 	return msg;
@@ -186,6 +203,7 @@ static void offer_bar(struct client *c, const struct hw_cmd *cmd)
 static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 {
 	uint32_t flags = cmd->u.attach.flags;
+	struct hw_resp_quota quota;
 	int err = 0;
 
 	if (fd >= 0 && !c->nic->app->conf.no_unmapped)
@@ -208,6 +226,14 @@ static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 	for (char *p = c->name; *p; p++) {
 		if (*p < ' ' || *p > '~')
 			*p = '?';
+	}
+	if (!c->tool) {
+		err = take_bar(c, &quota);
+		if (err) {
+			refuse(c, cmd, err, &quota);
+			client_doom(c);
+			return;
+		}
 	}
 	err = c->tool ? send_attach(c) : make_bar(c);
 	if (err) {
@@ -285,6 +311,8 @@ void client_attach_back(struct client *c, struct msg *msg)
 		return; /* client.c detaches it */
 	msg->resp.status = err;
 	if (err) {
+		if (err == EDQUOT)
+			user_tell(c->account, c->nic->name, c->name, &msg->resp.u.quota);
 		client_answer(c, op, c->attach_tag, &msg->resp, NULL, 0);
 		client_doom(c);
 		return;
@@ -292,8 +320,10 @@ void client_attach_back(struct client *c, struct msg *msg)
 	client_set_state(c, CLIENT_LIVE);
 	client_answer(c, op, c->attach_tag, &msg->resp, NULL, 0);
 	/* Mapped here and there, and sealed: nobody needs the descriptor any more. */
-	if (c->bar_fd >= 0)
+	if (c->bar_fd >= 0) {
 		close(c->bar_fd);
+		client_give_fds(c, 1);
+	}
 	c->bar_fd = -1;
 	log_verbose("%s: process %d (%s) attached", c->nic->name, (int)c->pid, c->name);
 }
@@ -331,6 +361,14 @@ static void run_coalesce(struct client *c, const struct hw_cmd *cmd)
 
 	if (status)
 		answer_status(c, cmd, status);
+}
+
+static void run_users(struct client *c, const struct hw_cmd *cmd)
+{
+	struct hw_cmd_resp resp = {0};
+
+	user_list(cmd->u.list.cursor, &resp.u.list);
+	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
 }
 
 /* ---- what goes to the core */
@@ -414,17 +452,23 @@ static int prepare(struct client *c, struct msg *msg, int fd)
 		return err;
 	}
 	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
-		int event_fd = fds_take(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), FDS_EVENTS);
+		int err = client_take_fds(c, 1, &msg->resp.u.quota);
+		int event_fd;
 
-		if (event_fd < 0)
+		if (err)
+			return err;
+		event_fd = fds_take(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), FDS_EVENTS);
+		if (event_fd < 0) {
+			client_give_fds(c, 1);
 			return -event_fd;
+		}
 		msg->event_fd = event_fd;
 	}
 	return 0;
 }
 
 /* Undoes prepare() when the command came to nothing. */
-static void unprepare(const struct client *c, struct msg *msg)
+static void unprepare(struct client *c, struct msg *msg)
 {
 	const struct hw_cmd_resp failed = {.status = ECANCELED};
 
@@ -434,8 +478,10 @@ static void unprepare(const struct client *c, struct msg *msg)
 		extent_region_free(msg->region);
 		msg->shard->num_mappings--;
 	}
-	if (msg->event_fd >= 0)
+	if (msg->event_fd >= 0) {
 		close(msg->event_fd);
+		client_give_fds(c, 1);
+	}
 }
 
 /* A tool may ask any shard; its objects are in none. */
@@ -472,8 +518,8 @@ static void run_forward(struct client *c, const struct hw_cmd *cmd, int fd)
 		return;
 	}
 	unprepare(c, msg);
+	refuse(c, cmd, status, &msg->resp.u.quota);
 	msg_free(msg);
-	answer_status(c, cmd, status);
 }
 
 void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd)
@@ -494,6 +540,8 @@ void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd)
 		run_capture(c, cmd);
 	else if (cmd->op == HW_CMD_COALESCE || cmd->op == HW_CMD_VECTOR)
 		run_coalesce(c, cmd);
+	else if (cmd->op == HW_CMD_LIST && cmd->u.list.kind == HW_LIST_USERS)
+		run_users(c, cmd);
 	else
 		run_forward(c, cmd, fd);
 	fd_drop_of(fd, c->uid);
@@ -503,6 +551,8 @@ void client_cmd_back(struct client *c, struct msg *msg)
 {
 	bool made_eq = msg->cmd.op == HW_CMD_CREATE_EQ && !msg->resp.status;
 
+	if (msg->resp.status == EDQUOT)
+		user_tell(c->account, c->nic->name, c->name, &msg->resp.u.quota);
 	if (msg->resp.status)
 		unprepare(c, msg);
 	else if (msg->noted)
@@ -511,6 +561,8 @@ void client_cmd_back(struct client *c, struct msg *msg)
 		client_xrcd_closed(c, msg->cmd.u.obj.handle);
 	if (c->state == CLIENT_LIVE && !c->doomed)
 		client_answer(c, msg->cmd.op, msg->tag, &msg->resp, &msg->event_fd, made_eq);
-	if (msg->old_fd >= 0)
+	if (msg->old_fd >= 0) {
 		close(msg->old_fd);
+		client_give_fds(c, 1);
+	}
 }

@@ -34,6 +34,7 @@
 #include "dpdk_app/rings.h"
 #include "dpdk_app/sandbox.h"
 #include "dpdk_app/telemetry.h"
+#include "dpdk_app/user.h"
 #include "dpdk_app/wire.h"
 
 enum {
@@ -127,6 +128,17 @@ static void say_ready(const struct app *app)
 	notify_send("READY=1");
 }
 
+/* What is left now that packets and tables have their memory is for processes. */
+static void share_out(const struct app *app)
+{
+	const struct user_tables tables = user_find_tables();
+
+	user_init(&app->conf.quota, &tables);
+	log_verbose("for processes: %llu descriptors, %llu MiB of queues",
+		    (unsigned long long)tables.descriptors,
+		    (unsigned long long)(tables.bytes >> 20));
+}
+
 /* What running does not take is given up before a core reads the first frame. */
 static int give_up_rights(const struct app *app)
 {
@@ -151,6 +163,8 @@ static int serve(struct app *app)
 		err = nic_open_all(app);
 	if (!err)
 		err = telemetry_init(app);
+	if (!err)
+		share_out(app);
 	if (!err)
 		err = nic_listen_all(app);
 	if (!err)

@@ -74,6 +74,8 @@ static void do_attach(struct core *core, struct msg *msg)
 	fw_now(shard->fw, core->now_ns);
 	err = fw_client_attach(shard->fw, &msg->params, &number, &msg->resp.u.attach);
 	msg->resp.status = err;
+	if (err == EDQUOT)
+		msg->resp.u.quota = fw_quota(shard->fw);
 	if (err)
 		return;
 	shard->client[number] = c;
@@ -90,6 +92,7 @@ static void pending_cancel(struct core *core, struct shard *shard, const struct 
 		if (!msg || msg->client != c)
 			continue;
 		shard->pending[i].msg = NULL;
+		shard->num_pending--;
 		msg->resp.status = ECANCELED;
 		msg_done(core, msg);
 	}
@@ -153,6 +156,22 @@ static void cmd_finish(struct shard *shard, struct msg *msg)
 	}
 }
 
+/* Whether the client's user may leave one more command pending: some places are for others. */
+static bool may_pend(const struct shard *shard, const struct client *c)
+{
+	const uint32_t max = APP_MAX_PENDING / 4 * 3;
+	uint32_t held = 0;
+
+	if (shard->num_pending < max)
+		return shard->num_pending < APP_MAX_PENDING;
+	for (uint32_t i = 0; i < APP_MAX_PENDING; i++) {
+		const struct msg *msg = shard->pending[i].msg;
+
+		held += msg && user_uid(msg->client->account) == user_uid(c->account);
+	}
+	return held < max && shard->num_pending < APP_MAX_PENDING;
+}
+
 /* True when the answer is there, false when the firmware gives it later. */
 static bool do_cmd(struct msg *msg)
 {
@@ -166,19 +185,21 @@ static bool do_cmd(struct msg *msg)
 		stats_answer(shard, msg->cmd.u.obj.cursor, &msg->resp.u.stats);
 		return true;
 	}
-	while (slot < APP_MAX_PENDING && shard->pending[slot].msg)
-		slot++;
-	if (slot == APP_MAX_PENDING) {
+	if (!may_pend(shard, msg->client)) {
 		msg->resp.status = EBUSY;
 		return true;
 	}
+	while (shard->pending[slot].msg)
+		slot++;
 	msg->cmd.tag = slot;
 	/* In its place before the call: the answer may come within it. */
 	shard->pending[slot].msg = msg;
+	shard->num_pending++;
 	fw_now(shard->fw, shard->core->now_ns);
 	if (fw_cmd(shard->fw, number, &msg->cmd, aux, &msg->resp) == FW_CMD_PENDING)
 		return false;
 	shard->pending[slot].msg = NULL;
+	shard->num_pending--;
 	cmd_finish(shard, msg);
 	return true;
 }
@@ -206,6 +227,7 @@ void msg_cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
 	if (!msg || msg->client->fw_client[shard->number] != client)
 		return; /* its process is gone */
 	shard->pending[resp->tag].msg = NULL;
+	shard->num_pending--;
 	msg->resp = *resp;
 	cmd_finish(shard, msg);
 	msg_done(shard->core, msg);

@@ -122,6 +122,20 @@ void port_arena_release(void *ctx, void *addr, size_t bytes)
 	(void)madvise(addr, bytes, MADV_DONTNEED);
 }
 
+/* EQ 0's part was taken before the core knew the client: client_cmd.c. */
+static bool port_bar_take(void *ctx, uint32_t client, uint64_t bytes, struct hw_resp_quota *quota)
+{
+	struct shard *shard = ctx;
+	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
+
+	if (!c)
+		return true;
+	if (user_take(c->account, HW_SHARE_BYTES, bytes, quota))
+		return false;
+	c->bar_taken_bytes += bytes;
+	return true;
+}
+
 /* xoshiro256**: fast, and seeded by the kernel, so that no peer can guess epochs or PSNs. */
 uint64_t port_random64(void *ctx)
 {
@@ -175,6 +189,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .cm_ports = shard->nic->cm_ports,
 	    .tcp_port = port_tcp_port,
 	    .arena_release = port_arena_release,
+	    .bar_take = port_bar_take,
 	    .clock_ns = port_clock_ns,
 	    .random64 = port_random64,
 	    .crc32c = accel_crc32c,

@@ -200,7 +200,7 @@ struct weft_mr {
  * too, at about 1 us a piece. The memory must stay mapped until weft_dereg_mr(); where it
  * was unmapped, requests end in an error.
  * errno: EINVAL bytes 0, address range wraps, remote write or atomic without local write,
- * unknown access bit; EFAULT memory not there or not writable as asked; ENOSPC quota.
+ * unknown access bit; EFAULT memory not there or not writable as asked; EDQUOT quota.
  * Memory that is not mapped: EPERM the process may not open its own /proc/self/mem
  * (PR_SET_DUMPABLE 0), EOPNOTSUPP weftd --unmapped off.
  */
@@ -804,7 +804,7 @@ static inline void weft_mcast_gid(uint32_t group_ip, uint8_t gid[16])
  * joins the group by IGMP with the first QP and leaves it with the last. May be done in any
  * state, and again to no effect. Ends with weft_detach_mcast() or with the QP. Blocks for one
  * round trip. -EINVAL: no UD QP, or no GID of an IPv4 group; -ENOSPC: a limit of the device
- * (max_mcast_*) or a quota.
+ * (max_mcast_*); -EDQUOT: the share of the process or its user is used up.
  */
 WEFT_API WEFT_CHECK_RET int weft_attach_mcast(struct weft_qp *qp, const uint8_t gid[16]);
 /* Undoes it. -EINVAL: the QP is not attached to this group. */
@@ -948,6 +948,8 @@ enum weft_list_kind {
 	WEFT_LIST_NEIGHBOURS = 4,
 	WEFT_LIST_PEERS = 5,
 	WEFT_LIST_GROUPS = 6,
+	WEFT_LIST_SHARES = 7, /* what users and processes have of a shard's tables */
+	WEFT_LIST_USERS = 8,  /* what they have of the whole weftd; shard 0 */
 };
 
 /* What the fields mean for each kind: docs/host-interface.md "Lists". */

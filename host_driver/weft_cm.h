@@ -30,7 +30,7 @@ struct weft_cm_llp {
 	uint16_t mpa; /* over TCP: HW_MPA_*; 0: as the NIC was told */
 };
 
-/* -ENOSPC: the device, or the quota, has no more. */
+/* -ENOSPC: the device has no more; -EDQUOT: the process or its user may have no more. */
 WEFT_API WEFT_CHECK_RET int weft_cm_create(struct weft_comp_channel *channel, uint32_t *ep);
 /* The peer hears of it; the number is another's soon. */
 WEFT_API int weft_cm_destroy(struct weft_context *context, uint32_t ep);

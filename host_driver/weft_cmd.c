@@ -74,17 +74,20 @@ static bool sock_recv(int fd, struct hw_cmd_resp *resp, int *fds)
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
+	int reset = 0;
 	ssize_t n;
 
 	for (int i = 0; i < WEFT_CHAN_FDS; i++)
 		fds[i] = -1;
+	/* A connection that was closed on a command of ours: what came before that is still there.
+	 */
 	do {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset++)));
 	if (n <= 0)
 		return false;
 	take_fds(&msg, fds);
-	/* A short packet is not an answer; nobody waits for tag 0. */
+	/* A short packet is not an answer: tag 0, and no status. */
 	if ((size_t)n < sizeof(*resp))
 		memset(resp, 0, sizeof(*resp));
 	return true;
@@ -118,14 +121,17 @@ static bool sock_send(int fd, const struct hw_cmd *cmd, int fd_in)
 	return n == (ssize_t)iov.iov_len;
 }
 
-/* Hands an answer to the thread that waits for it. Under sock->lock. */
+/*
+ * Hands an answer to the thread that waits for it. Tag 0 is the answer to a connection that weftd
+ * does not take: it was sent before the ATTACH came. Under sock->lock.
+ */
 static void sock_deliver(struct weft_sock *sock, const struct hw_cmd_resp *resp, int *fds)
 {
 	struct weft_sock_wait *w;
 	int i;
 
 	for (w = sock->waits; w; w = w->next) {
-		if (w->tag == resp->tag && !w->done)
+		if ((w->tag == resp->tag || (!resp->tag && resp->status)) && !w->done)
 			break;
 	}
 	for (i = 0; i < WEFT_CHAN_FDS; i++) {
@@ -189,7 +195,8 @@ static int sock_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	 */
 	sent = !gone && sock_send(sock->fd, cmd, fd_in);
 	pthread_mutex_lock(&sock->lock);
-	if (!sent && !gone) {
+	/* The first command on a connection that was refused: the reason is there to be read. */
+	if (!sent && !gone && (cmd->op != HW_CMD_ATTACH || errno != EPIPE)) {
 		sock->gone = true;
 		pthread_cond_broadcast(&sock->cond);
 	}

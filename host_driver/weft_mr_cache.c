@@ -229,7 +229,7 @@ static struct weft_mr *reg(struct weft_mr_cache_obj *cache, uint64_t start, uint
 	for (;;) {
 		mr = weft_reg_mr_iova(cache->pub.pd, (void *)(uintptr_t)start, end - start, start,
 				      access);
-		if (mr || (errno != ENOSPC && errno != ENOMEM) || !more)
+		if (mr || (errno != ENOSPC && errno != ENOMEM && errno != EDQUOT) || !more)
 			return mr;
 		weft_watch_lock();
 		more = evict_one(cache, &out);

@@ -34,8 +34,7 @@
 #define HW_SHARES_OF_WEFTD(X)                                                                      \
 	X(CONNECTION, "connections", "connections to weftd")                                       \
 	X(DESCRIPTOR, "descriptors", "descriptors of weftd")                                       \
-	X(MAPPING, "mappings", "mappings of weftd")                                                \
-	X(BYTES, "bytes", "bytes of mapped memory and queues")
+	X(BYTES, "bytes", "bytes of queues")
 
 /* Kinds by number: those of a shard first. */
 enum hw_share {

@@ -32,6 +32,7 @@ int libgoal_errno(int rc)
 	case ENOMEM:
 		return GOAL_ERR_NO_MEMORY;
 	case ENOSPC:
+	case EDQUOT:
 		return GOAL_ERR_RESOURCES;
 	case EOVERFLOW:
 		return GOAL_ERR_LIMIT;

@@ -625,7 +625,7 @@ static void quota(int most)
 		n++;
 		CHECK(n <= most);
 	}
-	CHECK(errno == ENOSPC && n == most);
+	CHECK(errno == EDQUOT && n == most);
 	/* a place that is given back is another's */
 	rdma_destroy_id(id[0]);
 	id[0] = id_new(channel, RDMA_PS_TCP);

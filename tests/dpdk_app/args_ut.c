@@ -74,7 +74,7 @@ static void every_option(void)
 	    parse("--nics 2 --subnet 192.168.9.128/25 --loss 1 --delay-us 2.5 --reorder 3 "
 		  "--dup 4 --rate-gbps 10 --seed 77 --mtu 9000 --cores 1,3-5,3 "
 		  "--shared-core --idle-us 250 --user some --seccomp off --quota qp=7 --quota eq=9 "
-		  "--quota cm=3 --no-cc "
+		  "--quota cm=3 --quota user:qp=8 --quota user:bytes=3G --quota goal=5M --no-cc "
 		  "--stages --unmapped off "
 		  "--esp-burst 63 --esp-initial-burst 1 "
 		  "--mpa-crc required --mpa-markers on --mpa-revision 1 --mpa-rtr send,read "
@@ -95,9 +95,13 @@ static void every_option(void)
 	CU_ASSERT_EQUAL(conf.idle_ns, 250000);
 	CU_ASSERT_STRING_EQUAL(conf.user, "some");
 	CU_ASSERT_TRUE(conf.no_seccomp);
-	CU_ASSERT_EQUAL(conf.quota.qp, 7);
-	CU_ASSERT_EQUAL(conf.quota.eq, 9);
-	CU_ASSERT_EQUAL(conf.quota.cm, 3);
+	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_QP], 7);
+	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_EQ], 9);
+	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_CM], 3);
+	CU_ASSERT_EQUAL(conf.quota.user[HW_SHARE_QP], 8);
+	CU_ASSERT_EQUAL(conf.quota.user[HW_SHARE_BYTES], UINT64_C(3) << 30);
+	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_GOAL], 5 << 20);
+	CU_ASSERT_EQUAL(conf.quota.process[HW_SHARE_BYTES], 0);
 	CU_ASSERT_TRUE(conf.no_cc && conf.verbose && conf.no_unmapped);
 	CU_ASSERT_EQUAL(conf.esp_burst, 63);
 	CU_ASSERT_EQUAL(conf.esp_initial_burst, 1);
@@ -184,6 +188,11 @@ static void wrong_lines(void)
 	refuse("--nics 2 --quota foo=3", "--quota");
 	refuse("--nics 2 --quota qp=0", "--quota");
 	refuse("--nics 2 --quota qp=999999", "--quota");
+	refuse("--nics 2 --quota qp=1K", "16384");
+	refuse("--nics 2 --quota user:foo=3", "descriptors");
+	refuse("--nics 2 --quota user:qp", "--quota");
+	refuse("--nics 2 --quota bytes=2000000T", "--quota");
+	refuse("--nics 2 --quota bytes=G", "--quota");
 	refuse("--nics 2 --name a/b", "--name");
 	refuse("--nics 2 --name much-too-long-a-name", "--name");
 	refuse("--nics 2 --idle-us 0", "--idle-us");

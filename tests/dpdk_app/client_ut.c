@@ -171,6 +171,42 @@ static void listen_at(struct nic *nic, struct sockaddr_un *at, socklen_t *bytes)
 	CU_ASSERT_EQUAL_FATAL(listen(nic->listen_fd, 8), 0);
 }
 
+/* Who has its share of connections is told so at once, and the next user gets in. */
+static void over_quota(void)
+{
+	const struct user_tables tables = {10, 100, 1 << 20};
+	struct hw_share_limits limits = {0};
+	struct nic nic = {.name = "weft0", .num_shards = 1};
+	int peer[2], epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	struct hw_cmd_resp resp = {0};
+	struct sockaddr_un at;
+	socklen_t bytes;
+
+	limits.process[HW_SHARE_CONNECTION] = 1;
+	user_init(&limits, &tables);
+	listen_at(&nic, &at, &bytes);
+	for (int i = 0; i < 2; i++) {
+		peer[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		CU_ASSERT_EQUAL(connect(peer[i], (struct sockaddr *)&at, bytes), 0);
+		client_accept(&nic, epoll_fd);
+	}
+	CU_ASSERT_EQUAL(nic.num_clients, 1);
+	CU_ASSERT_EQUAL(recv(peer[1], &resp, sizeof(resp), MSG_DONTWAIT), sizeof(resp));
+	CU_ASSERT_EQUAL(resp.op, HW_CMD_ATTACH);
+	CU_ASSERT_EQUAL(resp.tag, 0);
+	CU_ASSERT_EQUAL(resp.status, EDQUOT);
+	CU_ASSERT_EQUAL(resp.u.quota.kind, HW_SHARE_CONNECTION);
+	CU_ASSERT_EQUAL(resp.u.quota.of, HW_SHARE_OF_PROCESS);
+	CU_ASSERT_EQUAL(resp.u.quota.limit, 1);
+	CU_ASSERT_EQUAL(recv(peer[1], &resp, sizeof(resp), MSG_DONTWAIT), 0);
+	client_free_all();
+	CU_ASSERT_EQUAL(nic.num_clients, 0);
+	for (int i = 0; i < 2; i++)
+		close(peer[i]);
+	close(nic.listen_fd);
+	close(epoll_fd);
+}
+
 static bool waits(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -186,9 +222,11 @@ static void no_descriptor_left(void)
 	int peer[3], filler[FDS], num_filler = 0;
 	struct sockaddr_un at;
 	socklen_t bytes;
+	const struct user_tables tables = {10, 100, 1 << 20};
 	char byte;
 	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 
+	user_init(&(struct hw_share_limits){0}, &tables);
 	listen_at(&nic, &at, &bytes);
 	for (int i = 0; i < 3; i++)
 		peer[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -220,4 +258,4 @@ static void no_descriptor_left(void)
 }
 
 UT_MAIN("dpdk_app/client", UT(sizes_and_numbers), UT(attach_first_and_once), UT(tools_only_ask),
-	UT(registrations), UT(registrations_that_wrap), UT(no_descriptor_left))
+	UT(registrations), UT(registrations_that_wrap), UT(over_quota), UT(no_descriptor_left))

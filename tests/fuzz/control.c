@@ -616,6 +616,8 @@ static void new_files(void)
 
 void fuzz_control_begin(void)
 {
+	/* All processes are this one: half of it must be enough for them. */
+	const struct user_tables tables = {64, 8192, UINT64_C(1) << 40};
 	static struct control_source listen_source;
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &listen_source};
 	uint32_t i;
@@ -641,6 +643,7 @@ void fuzz_control_begin(void)
 			(size_t)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
 					 "weft-fuzz-%d", (int)getpid()));
 	nic->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	user_init(&(struct hw_share_limits){0}, &tables);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	listen_source = (struct control_source){CONTROL_LISTEN, nic};
 	check(nic->listen_fd >= 0 && epoll_fd >= 0 && !hostmem_init(epoll_fd) &&

@@ -32,6 +32,7 @@ int weftctl_main(int argc, char **argv);
 #define run_capture  reach
 #define run_coalesce reach
 #define run_xdp      reach
+#define run_users    reach
 #pragma push_macro("stderr")
 #undef stderr
 #define stderr quiet

@@ -44,7 +44,8 @@ static void garbage(void)
 /* Another process cannot ring this one's queue pairs nor arm its CQs. */
 static void of_another_client(void)
 {
-	struct fw_client_params params = {.bar_bytes = RP_BAR_BYTES, .pid = 2, .uid = 2, .name = "other"};
+	struct fw_client_params params = {
+	    .bar_bytes = RP_BAR_BYTES, .pid = 2, .uid = 2, .name = "other"};
 	struct rp_req req = {.opcode = HW_WQE_WRITE};
 	struct hw_resp_attach attach;
 	uint32_t other, *ring;

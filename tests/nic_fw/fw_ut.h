@@ -32,7 +32,7 @@ struct fw_ut {
 	size_t arena_bytes;
 	uint64_t now_ns;
 	struct fw_ut_client client[FW_UT_CLIENTS]; /* by client number */
-	uint32_t num_attached; /* since the beginning */
+	uint32_t num_attached;                     /* since the beginning */
 	uint32_t frames_sent;
 	uint32_t settles; /* calls of tx_settle */
 	bool tx_full;     /* the port takes no frame */

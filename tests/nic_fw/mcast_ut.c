@@ -170,7 +170,8 @@ static void limits(void)
 
 static void quota(void)
 {
-	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .limits.process[HW_SHARE_MCAST] = 2};
+	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES,
+					  .limits.process[HW_SHARE_MCAST] = 2};
 	uint32_t client, pd;
 	struct fw_qp *qp;
 	struct fw_cq *cq;

@@ -147,7 +147,8 @@ static void a_full_bar_leaves_nothing_behind(void)
 
 static void the_quota_counts(void)
 {
-	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES, .limits.process[HW_SHARE_QP] = 2};
+	struct fw_client_params params = {.bar_bytes = FW_UT_BAR_BYTES,
+					  .limits.process[HW_SHARE_QP] = 2};
 	struct hw_cmd_resp resp;
 	struct hw_cmd cmd;
 	uint32_t client, first;

@@ -3,8 +3,8 @@
  * What the files of weftctl share.
  *
  * main.c parses the command line and calls one command: lists.c (list, clients, qps, mrs, cqs,
- * neigh, peers, groups), xdp.c, stats.c, coalesce.c or capture.c. They ask weftd with
- * weft_open_tool() and print through out.c.
+ * neigh, peers, groups), shares.c (users), xdp.c, stats.c, coalesce.c or capture.c. They ask weftd
+ * with weft_open_tool() and print through out.c.
  */
 #ifndef WEFT_CTL_CTL_H
 #define WEFT_CTL_CTL_H
@@ -80,6 +80,15 @@ int run_stats(const struct ctl *ctl);
 int run_capture(const struct ctl *ctl);
 int run_xdp(const struct ctl *ctl);
 int run_coalesce(const struct ctl *ctl);
+int run_users(const struct ctl *ctl);
+
+/* shares.c: for lists.c's clients. The name of a user, or its number; a new reference. */
+json_t *shares_user(uint32_t uid);
+/* What processes have of a shard's tables and of weftd: an exit code, and an array to be dropped.
+ */
+int shares_of_processes(struct weft_context *context, uint32_t shard, json_t **shares);
+/* "qp:50%": of what the process may have it has most of this. A new reference. */
+json_t *shares_largest(const json_t *shares, uint32_t uid, uint32_t pid);
 
 /* Whether command is one of run_objects(). */
 bool is_objects(const char *command);

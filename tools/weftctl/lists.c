@@ -27,6 +27,9 @@ static const char *open_error(void)
 		return "permission denied; be root, or in the group weft";
 	case EPROTO:
 		return "its weftd is of another version of weft; use the weftctl installed with it";
+	case EDQUOT:
+		return "over quota: your process or user has all the attachments, connections or "
+		       "memory that it may; weftctl users shows them, weftd --quota sets limits";
 	case EUSERS:
 		return "as many processes are attached as it takes; weftctl clients lists them";
 	default:
@@ -146,9 +149,10 @@ static double seconds_since(uint64_t ns)
 
 static json_t *client_row(const struct weft_list_item *item)
 {
-	return json_pack("{s:I, s:I, s:s, s:I, s:b}", "client", (json_int_t)item->id, "pid",
-			 (json_int_t)item->a, "program", item->name, "objects", (json_int_t)item->b,
-			 "tool", item->type != 0);
+	return json_pack("{s:I, s:I, s:I, s:o, s:s, s:I, s:b}", "client", (json_int_t)item->id,
+			 "pid", (json_int_t)item->a, "uid", (json_int_t)item->state, "user",
+			 shares_user(item->state), "program", item->name, "objects",
+			 (json_int_t)item->b, "tool", item->type != 0);
 }
 
 static json_t *qp_row(const struct weft_list_item *item)
@@ -221,6 +225,8 @@ static const struct objects all_objects[] = {
       {"pid", "PID"},
       {"objects", "OBJECTS"},
       {"tool", "TOOL"},
+      {"user", "USER"},
+      {"share", "SHARE"},
       {"program", "PROGRAM"}}},
     {"qps",
      WEFT_LIST_QPS,
@@ -312,20 +318,33 @@ static int collect_shard(struct weft_context *context, struct collect *c, uint32
 {
 	struct weft_list_item items[CTL_BATCH];
 	uint32_t cursor = 0;
-	json_t *row;
+	json_t *row, *shares = NULL;
 	int n, i;
 
+	if (c->objects->kind == WEFT_LIST_CLIENTS) {
+		int rc = shares_of_processes(context, shard, &shares);
+
+		if (rc != CTL_OK)
+			return rc;
+	}
 	while ((n = weft_list(context, c->objects->kind, shard, &cursor, items, CTL_BATCH)) > 0) {
 		for (i = 0; i < n; i++) {
 			items[i].name[sizeof(items[i].name) - 1] = '\0';
 			row = c->objects->row(&items[i]);
-			if (!row)
+			if (!row) {
+				json_decref(shares);
 				return fail("%s: an item cannot be shown", context->name);
+			}
 			json_object_set_new(row, "nic", json_string(context->name));
 			json_object_set_new(row, "shard", json_integer(shard));
+			if (shares)
+				json_object_set_new(
+				    row, "share",
+				    shares_largest(shares, items[i].state, (uint32_t)items[i].a));
 			json_array_append_new(c->rows, row);
 		}
 	}
+	json_decref(shares);
 	return n ? fail("%s: %s", context->name, strerror(-n)) : CTL_OK;
 }
 

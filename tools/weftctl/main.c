@@ -25,7 +25,8 @@ static const char help[] =
     "\n"
     "Commands\n"
     "  list               the NICs: addresses, MTU, link, shards\n"
-    "  clients [NIC]      processes that are attached\n"
+    "  clients [NIC]      processes that are attached, with the share that is fullest\n"
+    "  users [NIC]        what each user has, all processes together, and may have\n"
     "  qps [NIC]          queue pairs of all processes\n"
     "  mrs [NIC]          memory regions\n"
     "  cqs [NIC]          completion queues\n"
@@ -212,7 +213,7 @@ static int take_coalesce(struct ctl *ctl, char **word, int num)
 }
 
 static const char command_names[] =
-    "list, clients, qps, mrs, cqs, neigh, peers, groups, xdp, stats, coalesce or capture";
+    "list, clients, users, qps, mrs, cqs, neigh, peers, groups, xdp, stats, coalesce or capture";
 
 /* NULL: there is none of that name. */
 static int (*find_command(const char *name))(const struct ctl *ctl)
@@ -222,7 +223,7 @@ static int (*find_command(const char *name))(const struct ctl *ctl)
 		int (*run)(const struct ctl *ctl);
 	} commands[] = {
 	    {"list", run_list},         {"xdp", run_xdp},         {"stats", run_stats},
-	    {"coalesce", run_coalesce}, {"capture", run_capture},
+	    {"coalesce", run_coalesce}, {"capture", run_capture}, {"users", run_users},
 	};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
