@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "dpdk_app/args.h"
+#include "dpdk_app/hostcopy.h"
 #include "dpdk_app/irq.h"
 #include "nic_fw/fw.h"
 #include "shared_defs/hw_limits.h"
@@ -60,6 +61,7 @@ struct port_stats {
 	uint64_t drop_rx_ring_full; /* frames for a shard whose ring was full */
 	uint64_t tx_no_mbuf;
 	uint64_t tx_host_faults;
+	uint64_t tx_host_busy; /* payload that could not be read in time */
 	uint64_t tx_bad_frames;
 	uint64_t tx_loop_frames;
 	uint64_t drop_loop_full;
@@ -68,6 +70,7 @@ struct port_stats {
 	uint64_t host_reads;
 	uint64_t host_writes;
 	uint64_t host_faults;
+	struct hostcopy_stats host;
 	uint64_t irqs;
 	uint64_t irq_submits;
 	uint64_t wire_pauses;       /* a receiver's ring was full: frames for it wait */

@@ -26,6 +26,7 @@
 #include "dpdk_app/extent.h"
 #include "dpdk_app/fds.h"
 #include "dpdk_app/fd_drop.h"
+#include "dpdk_app/hostcopy.h"
 #include "dpdk_app/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
@@ -563,7 +564,7 @@ void client_msg_back(struct msg *msg)
 {
 	struct client *c = msg->client;
 
-	if (client_coalesce_next(c, msg))
+	if (client_coalesce_next(c, msg) || client_hold(c, msg))
 		return;
 	c->num_outstanding--;
 	switch (msg->kind) {
@@ -614,6 +615,9 @@ static void client_free(struct client *c)
 	if (c->shard)
 		client_drain_unmap(c->shard);
 	client_xrcd_forget_all(c);
+	client_hold_drop(c);
+	if (c->copy)
+		hostcopy_end(c->copy);
 	if (c->bar_map)
 		hostmem_unmap(c->bar_map);
 	if (!has_other_connection(c))
@@ -683,6 +687,8 @@ bool client_sweep(uint64_t now_ns)
 			else
 				waits = true;
 		}
+		if (c->held)
+			client_hold_over(c);
 		if (c->doomed && !c->num_outstanding && c->num_attached) {
 			detach_next(c);
 			waits = true;

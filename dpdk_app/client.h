@@ -18,6 +18,7 @@
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
 
+struct hostcopy;
 struct hostmem;
 struct msg;
 
@@ -79,8 +80,10 @@ struct client {
 	char name[24];
 	uint64_t connected_ns;
 	int sock_fd;
-	int pid_fd; /* -1: the kernel has none for it */
-	int mem_fd; /* its /proc/self/mem, as it sent it; -1: only mapped memory works */
+	int pid_fd;            /* -1: the kernel has none for it */
+	int mem_fd;            /* its /proc/self/mem, as it sent it; -1: only mapped memory works */
+	struct hostcopy *copy; /* its worker, once it has registered memory that is not mapped */
+	struct msg *held;      /* answers that wait for a copy: client_hold.c */
 	int doorbell_fd;
 	int bar_fd;
 	struct hostmem *bar_map;
@@ -140,6 +143,16 @@ void client_reap(void);
 void client_free_all(void);
 /* Unmaps what the shard gave back. */
 void client_drain_unmap(struct shard *shard);
+
+/* ---- client_hold.c; control thread */
+
+/* Whether an answer has to wait for a copy; then msg is kept, and comes back to client_msg_back().
+ */
+bool client_hold(struct client *c, struct msg *msg);
+/* A copy is over: those answers that need not wait any more go on. */
+void client_hold_over(struct client *c);
+/* Frees the messages: no core runs any more. */
+void client_hold_drop(struct client *c);
 
 /* ---- client_xrc.c; control thread */
 

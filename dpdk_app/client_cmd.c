@@ -22,6 +22,7 @@
 #include "dpdk_app/extent.h"
 #include "dpdk_app/fd_drop.h"
 #include "dpdk_app/fds.h"
+#include "dpdk_app/hostcopy.h"
 #include "dpdk_app/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
@@ -373,12 +374,20 @@ static void run_users(struct client *c, const struct hw_cmd *cmd)
 
 /* ---- what goes to the core */
 
-/* Memory that is not mapped. 0; EOPNOTSUPP: weftd has it off; EPERM: no descriptor came for it. */
-static int check_unmapped(const struct client *c)
+/*
+ * Memory that is not mapped: from the first on the process has a worker that copies. 0; EOPNOTSUPP:
+ * weftd has it off; EPERM: no descriptor came for it; another errno.
+ */
+static int take_unmapped(struct client *c)
 {
-	if (c->nic->app->conf.no_unmapped)
+	const struct app *app = c->nic->app;
+
+	if (app->conf.no_unmapped)
 		return EOPNOTSUPP;
-	return c->mem_fd < 0 ? EPERM : 0;
+	if (c->mem_fd < 0)
+		return EPERM;
+	return c->copy ? 0
+		       : -hostcopy_start(&c->copy, c->mem_fd, c->shard->core->cpu, app->control_fd);
 }
 
 /* Maps the memory that REG_MR names. 0 or a positive errno. */
@@ -444,7 +453,7 @@ static int prepare(struct client *c, struct msg *msg, int fd)
 {
 	/* What is mapped was prepared by run_reg_mapped(). */
 	if (msg->cmd.op == HW_CMD_REG_MR)
-		return check_unmapped(c);
+		return take_unmapped(c);
 	if (msg->cmd.op == HW_CMD_OPEN_XRCD) {
 		int err = name_file(c, &msg->cmd.u.open_xrcd, fd);
 

@@ -14,13 +14,13 @@
 
 #include "nic_fw/fw_port.h"
 
-/* Reads memory of a client that the NIC has not mapped: 0 or -EFAULT. */
+/* Reads memory of a client that the NIC has not mapped: 0, -EFAULT, or -EBUSY: not now. */
 typedef int (*gather_read_fn)(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes);
 
 /*
  * Writes the frame to dst, padded with zeroes to Ethernet's minimum; without csum, the checksum
  * that it wants stays as the headers have it. Returns the bytes
- * written, -EFAULT when a FW_TX_HOST piece was unreachable, or -EMSGSIZE when the frame
+ * written, -EFAULT or -EBUSY when a FW_TX_HOST piece was unreachable, or -EMSGSIZE when the frame
  * does not fit into room bytes or its pieces do not add up to frame->bytes.
  */
 int gather_frame(const struct fw_tx_frame *frame, bool csum, uint8_t *dst, uint32_t room,

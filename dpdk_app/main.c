@@ -142,8 +142,10 @@ static void share_out(const struct app *app)
 /* What running does not take is given up before a core reads the first frame. */
 static int give_up_rights(const struct app *app)
 {
-	int err = privilege_drop(privilege_needed(app));
+	int err;
 
+	hostcopy_allow();
+	err = privilege_drop(privilege_needed(app));
 	if (err || app->conf.no_seccomp)
 		return err;
 	err = sandbox_process();

@@ -55,6 +55,8 @@ struct msg {
 	bool noted;                   /* OPEN_XRCD: client_xrcd_opened() is to follow */
 	struct extent_region *region; /* REG_MR of mapped memory; the firmware's once it is made */
 	struct populate_job job;      /* before the core gets it */
+	uint64_t copy_mark; /* client_hold.c: the copy that the answer waits for; 0: none */
+	struct msg *next;   /* of those */
 	struct msg_stats *stats;
 	/* Called on the control thread when it comes back, instead of client.c. */
 	void (*answered)(struct msg *msg, void *arg);

@@ -5,7 +5,8 @@
  *
  * Memory is reached through /proc/self/mem of the process, which it sent when it attached
  * (client_mem.c): the descriptor stands for that very address space, so neither a reused pid nor a
- * program started by exec can take its place, and it fails once the space is gone.
+ * program started by exec can take its place, and it fails once the space is gone. The process's
+ * worker copies (hostcopy.c): a core never waits for a page.
  *
  * Called by the firmware on the shard's core; calls irq.c and the kernel.
  */
@@ -20,75 +21,46 @@
 
 #include "dpdk_app/accel.h"
 #include "dpdk_app/client.h"
+#include "dpdk_app/hostcopy.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/mac_filter.h"
 #include "dpdk_app/msg.h"
 #include "dpdk_app/wire.h"
 
-/* The client if it has memory that may still be reached, else NULL. */
-static struct client *host_client(struct shard *shard, uint32_t client, uint64_t addr,
+/* The worker of a client whose memory may still be reached, else NULL. */
+static struct hostcopy *host_copy(struct shard *shard, uint32_t client, uint64_t addr,
 				  uint32_t bytes)
 {
-	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
+	const struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
 
-	if (!c || c->mem_fd < 0 || atomic_load_explicit(&c->dead, memory_order_relaxed))
+	if (!c || !c->copy || atomic_load_explicit(&c->dead, memory_order_relaxed))
 		return NULL;
 	/* Above this the offset of pread() would be negative; no user address is. */
-	if (addr > (uint64_t)INT64_MAX - bytes)
-		return NULL;
-	return c;
+	return addr > (uint64_t)INT64_MAX - bytes ? NULL : c->copy;
 }
 
 int port_host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes)
 {
 	struct shard *shard = ctx;
-	struct client *c = host_client(shard, client, addr, bytes);
-	uint8_t *to = dst;
+	struct hostcopy *copy = host_copy(shard, client, addr, bytes);
+	int err = copy ? hostcopy_read(copy, dst, addr, bytes, &shard->stats.host) : -EFAULT;
 
-	while (c && bytes) {
-		ssize_t n = pread(c->mem_fd, to, bytes, (off_t)addr);
-
-		shard->stats.host_reads++;
-		if (n <= 0) {
-			if (n < 0 && errno == EINTR)
-				continue;
-			c = NULL;
-			break;
-		}
-		to += n;
-		addr += (uint64_t)n;
-		bytes -= (uint32_t)n;
-	}
-	if (c)
-		return 0;
-	shard->stats.host_faults++;
-	return -EFAULT;
+	shard->stats.host_reads++;
+	if (err == -EFAULT)
+		shard->stats.host_faults++;
+	return err;
 }
 
 int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void *src, uint32_t bytes)
 {
 	struct shard *shard = ctx;
-	struct client *c = host_client(shard, client, addr, bytes);
-	const uint8_t *from = src;
+	struct hostcopy *copy = host_copy(shard, client, addr, bytes);
+	int err = copy ? hostcopy_write(copy, addr, src, bytes, &shard->stats.host) : -EFAULT;
 
-	while (c && bytes) {
-		ssize_t n = pwrite(c->mem_fd, from, bytes, (off_t)addr);
-
-		shard->stats.host_writes++;
-		if (n <= 0) {
-			if (n < 0 && errno == EINTR)
-				continue;
-			c = NULL;
-			break;
-		}
-		from += n;
-		addr += (uint64_t)n;
-		bytes -= (uint32_t)n;
-	}
-	if (c)
-		return 0;
-	shard->stats.host_faults++;
-	return -EFAULT;
+	shard->stats.host_writes++;
+	if (err == -EFAULT)
+		shard->stats.host_faults++;
+	return err;
 }
 
 void port_irq(void *ctx, uint32_t client, uint32_t eq)

@@ -68,8 +68,10 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 	bytes = gather_frame(frame, !leave, rte_pktmbuf_mtod(m, uint8_t *), rte_pktmbuf_tailroom(m),
 			     port_host_read, shard);
 	if (bytes < 0) {
-		frame->status = -EFAULT;
-		if (bytes == -EFAULT)
+		frame->status = bytes == -EBUSY ? -EBUSY : -EFAULT;
+		if (bytes == -EBUSY)
+			shard->stats.tx_host_busy++;
+		else if (bytes == -EFAULT)
 			shard->stats.tx_host_faults++;
 		else
 			shard->stats.tx_bad_frames++;

@@ -33,6 +33,7 @@
 	X(host_reads)                                                                              \
 	X(host_writes)                                                                             \
 	X(host_faults)                                                                             \
+	X(host_busy)                                                                               \
 	X(arp_requests_rx)                                                                         \
 	X(arp_replies_rx)                                                                          \
 	X(arp_tx)                                                                                  \

@@ -57,7 +57,7 @@ struct esp_rdmap {
 	struct fw_list fault_node;   /* nic->esp_rdmap_faults */
 	struct fw_timer open_timer;  /* out: when to try again */
 	struct fw_timer look_timer;  /* out: answers that do not come */
-	struct fw_timer ready_timer; /* in: when to look for a receive again */
+	struct fw_timer ready_timer; /* when to look for a receive, or at a slow page, again */
 	struct esp_xfer notice;      /* in: receiver not ready */
 };
 

@@ -80,6 +80,9 @@ void esp_rdmap_ready_fire(struct fw_nic *nic, struct fw_timer *timer)
 
 	if (esp->in.stream)
 		esp_resume(nic, esp->in.stream);
+	/* An answer whose buffer was not there. */
+	if (esp->out.stream)
+		esp_resume(nic, esp->out.stream);
 }
 
 /* The packet stays with the stream, and is offered again after the QP's RNR timer. */

@@ -26,7 +26,11 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 	assert(taken <= count);
 	for (i = 0; i < taken; i++) {
 		if (nic->tx[i].status < 0) {
-			FW_COUNT(nic, host_faults);
+			/* What is busy is lost, as on a wire: its sender sends it again. */
+			if (nic->tx[i].status == -FW_EBUSY)
+				FW_COUNT(nic, host_busy);
+			else
+				FW_COUNT(nic, host_faults);
 			continue;
 		}
 		bytes += nic->tx[i].bytes;

@@ -237,6 +237,7 @@ struct fw_nic {
 	struct fw_list mgrp_ready;
 	struct fw_list mgrp_due; /* spaces that owe a STATUS */
 	uint8_t *scratch;        /* FW_SCRATCH_BYTES: for memory that is not mapped */
+	bool mem_busy;           /* why mem.c failed last: not now, else not at all */
 };
 
 enum {

@@ -110,7 +110,11 @@ struct fw_tx_frame {
 	 * csum_start 0: none.
 	 */
 	uint16_t csum_start, csum_at;
-	int32_t status;  /* set by tx_burst: 0, or -EFAULT: a FW_TX_HOST piece was unreachable */
+	/*
+	 * Set by tx_burst: 0; -EFAULT: a FW_TX_HOST piece was unreachable; -EBUSY: it could not be
+	 * read now. The frame was sent in the first case alone.
+	 */
+	int32_t status;
 	uint64_t cookie; /* the firmware's, to know the frame by when status is set */
 };
 
@@ -151,8 +155,10 @@ struct fw_port {
 	uint32_t (*tx_room)(void *ctx);
 
 	/*
-	 * Memory of a client process that is not mapped. 0, or -EFAULT when the range is not
-	 * there, or the process is not the one that attached. Costs a system call.
+	 * Memory of a client process that is not mapped. 0; -EFAULT when the range is not there, or
+	 * the process is not the one that attached; -EBUSY when a page of it does not come within
+	 * the time that a core waits: the same access may succeed later, and a write may still be
+	 * carried out. Costs system calls.
 	 */
 	int (*host_read)(void *ctx, uint32_t client, void *dst, uint64_t addr, uint32_t bytes);
 	int (*host_write)(void *ctx, uint32_t client, uint64_t addr, const void *src,

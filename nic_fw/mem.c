@@ -71,6 +71,19 @@ enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint
 	return HW_VENDOR_ERR_NONE;
 }
 
+/* What the port says of an access to memory that is not mapped. */
+static bool reached(struct fw_nic *nic, int err)
+{
+	if (!err)
+		return true;
+	nic->mem_busy = err == -FW_EBUSY;
+	if (nic->mem_busy)
+		FW_COUNT(nic, host_busy);
+	else
+		FW_COUNT(nic, host_faults);
+	return false;
+}
+
 bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, void *dst,
 	      uint32_t bytes)
 {
@@ -81,10 +94,8 @@ bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, voi
 		return true;
 	}
 	FW_COUNT(nic, host_reads);
-	if (!nic->port.host_read(nic->port.ctx, mem->client, dst, mem->addr + offset, bytes))
-		return true;
-	FW_COUNT(nic, host_faults);
-	return false;
+	return reached(
+	    nic, nic->port.host_read(nic->port.ctx, mem->client, dst, mem->addr + offset, bytes));
 }
 
 /*
@@ -102,10 +113,9 @@ static bool write_host(struct fw_nic *nic, const struct fw_mem *mem, uint64_t ad
 		uint32_t n = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
 
 		memcpy(nic->scratch, from, n);
-		if (nic->port.host_write(nic->port.ctx, mem->client, addr, nic->scratch, n)) {
-			FW_COUNT(nic, host_faults);
+		if (!reached(nic, nic->port.host_write(nic->port.ctx, mem->client, addr,
+						       nic->scratch, n)))
 			return false;
-		}
 		addr += n;
 		from += n;
 		bytes -= n;

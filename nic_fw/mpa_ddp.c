@@ -247,6 +247,7 @@ static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn 
 	const struct fw_wqe *wqe = mpa_rdmap_oldest(conn->qp, true);
 	struct wire_atomic_response answer;
 	struct eth_cursor cursor;
+	enum rdmap_result result;
 
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, sizeof(answer));
 	eth_cursor_copy(&cursor, &answer, sizeof(answer));
@@ -255,7 +256,11 @@ static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn 
 		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	conn->rx_msn_atomic++;
 	pkt->ssn = wqe->ssn;
-	return rdmap_rx_finish(nic, conn->qp, pkt, (const uint8_t *)&answer, error);
+	result = rdmap_rx_finish(nic, conn->qp, pkt, (const uint8_t *)&answer, error);
+	/* The buffer is not there now: the segment is offered again. */
+	if (result == RDMAP_DROP)
+		conn->rx_msn_atomic--;
+	return result;
 }
 
 static enum rdmap_result rx_terminate(struct fw_nic *nic, struct mpa_conn *conn,

@@ -393,7 +393,8 @@ static void writer_put(struct writer *w, const void *src, uint32_t bytes)
 	}
 }
 
-static bool writer_put_piece(struct fw_nic *nic, struct writer *w, const struct fw_tx_seg *piece)
+/* 0; -FW_EBUSY: not now; -FW_EFAULT: the memory is gone. */
+static int writer_put_piece(struct fw_nic *nic, struct writer *w, const struct fw_tx_seg *piece)
 {
 	struct fw_mem mem = {
 	    .ptr = (uint8_t *)(uintptr_t)piece->mem, .addr = piece->addr, .client = piece->client};
@@ -404,14 +405,14 @@ static bool writer_put_piece(struct fw_nic *nic, struct writer *w, const struct 
 		uint8_t *dst = writer_next(w, &n);
 
 		if (!mem_read(nic, &mem, done, dst, n))
-			return false;
+			return nic->mem_busy ? -FW_EBUSY : -FW_EFAULT;
 		done += n;
 	}
-	return true;
+	return 0;
 }
 
-/* The same FPDU in the scratch memory. */
-static bool build(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_seg *seg)
+/* The same FPDU in the scratch memory: 0, or as writer_put_piece(). */
+static int build(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_seg *seg)
 {
 	struct writer w = {nic->scratch, seg->at, seg->at, conn->param.tx_markers};
 	uint8_t hdr[MPA_LENGTH_BYTES + ULPDU_HDR_MAX];
@@ -421,6 +422,7 @@ static bool build(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_se
 	uint32_t data = data_bytes(seg), n, i;
 	struct fw_tx_frame pieces;
 	bool host = false;
+	int err;
 
 	memcpy(hdr, &length, sizeof(length));
 	n = MPA_LENGTH_BYTES + put_header(nic, conn, seg, hdr + MPA_LENGTH_BYTES);
@@ -429,10 +431,12 @@ static bool build(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_se
 	pieces.bytes = 0;
 	if (data &&
 	    wqe_gather(nic, seg->msg, seg->offset, data, &pieces, &host) != HW_VENDOR_ERR_NONE)
-		return false;
-	for (i = 0; i < pieces.num_seg; i++)
-		if (!writer_put_piece(nic, &w, &pieces.seg[i]))
-			return false;
+		return -FW_EFAULT;
+	for (i = 0; i < pieces.num_seg; i++) {
+		err = writer_put_piece(nic, &w, &pieces.seg[i]);
+		if (err)
+			return err;
+	}
 	writer_put(&w, zero, -(n + data) & 3u);
 	if (w.markers && !(w.at % WIRE_MPA_MARKER_DISTANCE))
 		put_marker(&w);
@@ -441,7 +445,19 @@ static bool build(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_se
 		    nic->port.crc32c(FW_CRC32C_INIT, nic->scratch, (size_t)(w.dst - nic->scratch)));
 	memcpy(w.dst, &crc, sizeof(crc));
 	assert((uint32_t)(w.dst - nic->scratch) + WIRE_MPA_CRC_BYTES == seg->seg.bytes);
-	return true;
+	return 0;
+}
+
+/* Bytes of the FPDU in the scratch memory become a piece of the frame. */
+static int add_built(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t from, uint32_t bytes)
+{
+	frame->seg[frame->num_seg++] = (struct fw_tx_seg){
+	    .mem = nic->scratch + from,
+	    .bytes = bytes,
+	    .client = CM_NO_CLIENT,
+	    .kind = FW_TX_MEM,
+	};
+	return TCP_FILL_NOW;
 }
 
 int mpa_tx_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *tcp_seg,
@@ -460,15 +476,13 @@ int mpa_tx_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg 
 	if (!conn->param.tx_markers && !from && bytes == tcp_seg->bytes &&
 	    seg->kind != MPA_SEG_TERM) {
 		result = fill_pieces(nic, conn, seg, frame, hdr_offset);
-	} else if (tcp_seg->bytes <= FW_SCRATCH_BYTES && build(nic, conn, seg)) {
-		frame->seg[frame->num_seg++] = (struct fw_tx_seg){
-		    .mem = nic->scratch + from,
-		    .bytes = bytes,
-		    .client = CM_NO_CLIENT,
-		    .kind = FW_TX_MEM,
-		};
-		result = TCP_FILL_NOW;
+	} else if (tcp_seg->bytes <= FW_SCRATCH_BYTES) {
+		result = build(nic, conn, seg);
+		if (!result)
+			result = add_built(nic, frame, from, bytes);
 	}
+	if (result == -FW_EBUSY)
+		return result;
 	if (result < 0)
 		mpa_rdmap_broken(nic, conn, seg->msg);
 	return result;

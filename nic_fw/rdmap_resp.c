@@ -106,6 +106,14 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 		return refuse_access(error, rdmap_protection_code(err));
 	if (mem.addr % sizeof(original))
 		return refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
+	/*
+	 * A page that is not there now: the request comes again, and nothing was done. When it goes
+	 * away between here and the operation's write, that may yet be carried out, so the request
+	 * fails, as for memory that is not there.
+	 */
+	if (!mem.ptr && !mem_read(nic, &mem, 0, &original, sizeof(original)))
+		return nic->mem_busy ? RDMAP_REFUSE
+				     : refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
 	msg = new_response(nic, qp, pkt, FW_WQE_ATOMIC_RESPONSE);
 	if (!msg)
 		return RDMAP_REFUSE;
@@ -155,6 +163,8 @@ enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp
 		sge[i] = *wqe_sge(nic, wqe, i);
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	err = ddp_place_sges(nic, qp->pd, sge, wqe->num_sge, pkt->to, &cursor);
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+		return RDMAP_DROP;
 	if (err != HW_VENDOR_ERR_NONE) {
 		fail_local(nic, wqe, err);
 		return RDMAP_VOID;
@@ -203,8 +213,12 @@ enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
 		err = mem_check(nic, qp->pd, 0, sge->lkey, sge->addr, sge->bytes,
 				HW_ACCESS_LOCAL_WRITE, &mem);
 		if (err == HW_VENDOR_ERR_NONE && sge->bytes &&
-		    !mem_write(nic, &mem, 0, from, sge->bytes))
+		    !mem_write(nic, &mem, 0, from, sge->bytes)) {
+			/* It waits with its stream. RD has accepted it: the request fails. */
+			if (nic->mem_busy && pkt->stream)
+				return RDMAP_DROP;
 			err = HW_VENDOR_ERR_HOST_FAULT;
+		}
 		if (err != HW_VENDOR_ERR_NONE) {
 			fail_local(nic, wqe, err);
 			return RDMAP_VOID;

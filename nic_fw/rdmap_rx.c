@@ -17,6 +17,13 @@ static enum rdmap_result error_of(struct rdmap_error *error, uint8_t layer_etype
 	return RDMAP_ERROR;
 }
 
+/* Memory that is there, but not now: as if the packet had been lost. Else the process's error. */
+static enum rdmap_result fault_of(const struct fw_nic *nic, struct rdmap_error *error)
+{
+	return nic->mem_busy ? RDMAP_DROP
+			     : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+}
+
 /* The protection error that a failed check of ours is to the peer (RFC 5040 7.2). */
 uint8_t rdmap_protection_code(enum hw_vendor_err err)
 {
@@ -103,6 +110,7 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 	struct recv_msg *msg;
 	struct eth_cursor cursor;
 	enum rdmap_result result;
+	enum hw_vendor_err err;
 
 	if (qp->type != HW_QPT_RC)
 		pkt->msn = pkt->ssn;
@@ -124,8 +132,10 @@ static enum rdmap_result place_send(struct fw_nic *nic, struct fw_qp *qp, struct
 	if (pkt->msg_bytes > msg->recv.bytes)
 		return error_of(error, DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-	if (ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge, pkt->mo, &cursor) !=
-	    HW_VENDOR_ERR_NONE)
+	err = ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge, pkt->mo, &cursor);
+	if (err == HW_VENDOR_ERR_HOST_FAULT)
+		return fault_of(nic, error);
+	if (err != HW_VENDOR_ERR_NONE)
 		return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	return RDMAP_OK;
 }
@@ -149,7 +159,7 @@ static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struc
 		return RDMAP_OK;
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	if (!ddp_place_mem(nic, &mem, 0, &cursor))
-		return error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+		return fault_of(nic, error);
 	return RDMAP_OK;
 }
 

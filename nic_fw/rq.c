@@ -48,16 +48,21 @@ static uint32_t own_available(struct fw_nic *nic, struct fw_qp *qp)
 	return prod - qp->rq_cons;
 }
 
-enum rq_result rq_take_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv)
+static enum rq_result look_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv)
 {
-	enum rq_result result;
-
 	if (srq->error || (srq->prod == srq->cons && !srq_available(nic, srq)))
 		return RQ_EMPTY;
 	recv->pd = srq->pd;
-	result = copy_entry(nic, srq->ring + (size_t)(srq->cons & srq->mask) * srq->stride_bytes,
-			    srq->max_sge, recv);
-	srq_taken(nic, srq);
+	return copy_entry(nic, srq->ring + (size_t)(srq->cons & srq->mask) * srq->stride_bytes,
+			  srq->max_sge, recv);
+}
+
+enum rq_result rq_take_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv)
+{
+	enum rq_result result = look_srq(nic, srq, recv);
+
+	if (result != RQ_EMPTY)
+		srq_taken(nic, srq);
 	return result;
 }
 
@@ -77,21 +82,35 @@ void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp)
 	}
 }
 
-enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv)
+enum rq_result rq_look(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv)
 {
-	enum rq_result result;
-
 	if (qp->srq != HW_SRQ_NONE)
-		return rq_take_srq(nic, &nic->srqs[qp->srq], recv);
+		return look_srq(nic, &nic->srqs[qp->srq], recv);
 	if (qp->rq_prod == qp->rq_cons && !own_available(nic, qp))
 		return RQ_EMPTY;
 	recv->pd = qp->pd;
-	result =
-	    copy_entry(nic, qp->rq_ring + (size_t)(qp->rq_cons & qp->rq_mask) * qp->rq_stride_bytes,
-		       qp->max_recv_sge, recv);
+	return copy_entry(nic,
+			  qp->rq_ring + (size_t)(qp->rq_cons & qp->rq_mask) * qp->rq_stride_bytes,
+			  qp->max_recv_sge, recv);
+}
+
+void rq_taken(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (qp->srq != HW_SRQ_NONE) {
+		srq_taken(nic, &nic->srqs[qp->srq]);
+		return;
+	}
 	qp->rq_cons++;
 	/* Pair R2: the entry was read before the host may write there again. */
 	__atomic_store_n(&qp->record->rq_cons, qp->rq_cons, __ATOMIC_RELEASE);
+}
+
+enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv)
+{
+	enum rq_result result = rq_look(nic, qp, recv);
+
+	if (result != RQ_EMPTY)
+		rq_taken(nic, qp);
 	return result;
 }
 

@@ -61,7 +61,10 @@ enum rq_result {
 void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp);
 /* Takes the next receive of the QP (its SRQ's when it has one). */
 enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv);
-/* Likewise of an SRQ. */
+/* The same in two steps: what is looked at, and did not answer RQ_EMPTY, may stay for the next. */
+enum rq_result rq_look(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv);
+void rq_taken(struct fw_nic *nic, struct fw_qp *qp);
+/* rq_take() of an SRQ. */
 enum rq_result rq_take_srq(struct fw_nic *nic, struct fw_srq *srq, struct fw_recv *recv);
 
 /* How many receives are posted and not taken; reads the host's index. */

@@ -125,9 +125,10 @@ struct tcp_ops {
 	 * hdr_offset of its hdr: pieces by eth_tx_hdr() and as in wqe_gather(). from is 0 and
 	 * bytes the whole segment but after the path's MTU, or the peer's window, has shrunk.
 	 * May set FW_TX_F_BORROW while seg->tries is 0: the segment's ACK says that its first copy
-	 * was read. 0, TCP_FILL_NOW, or a negative errno: the memory is gone. Then the layer
-	 * above has to end the connection, by tcp_abort() or behind what can still be said, after
-	 * it has returned; nothing more is sent before tcp_push().
+	 * was read. 0, TCP_FILL_NOW; -FW_EBUSY: the memory cannot be read now, and the segment
+	 * counts as lost; or another negative errno: the memory is gone. Then the layer above has
+	 * to end the connection, by tcp_abort() or behind what can still be said, after it has
+	 * returned; nothing more is sent before tcp_push().
 	 */
 	int (*fill)(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_seg *seg,
 		    uint32_t from, uint32_t bytes, struct fw_tx_frame *frame, uint32_t hdr_offset);

@@ -116,6 +116,7 @@ static void fail_local(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_
 static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
 {
 	struct recv_msg *msg = receive_of(nic, qp, pkt);
+	enum hw_vendor_err err = HW_VENDOR_ERR_NONE;
 	struct eth_cursor cursor;
 
 	if (!msg)
@@ -125,8 +126,13 @@ static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 		return false;
 	}
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
-	if (pkt->data_bytes && ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge,
-					      pkt->mo, &cursor) != HW_VENDOR_ERR_NONE) {
+	if (pkt->data_bytes)
+		err = ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge, pkt->mo,
+				     &cursor);
+	/* Not there now: lost, and its receive waits for the next one. */
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+		return false;
+	if (err != HW_VENDOR_ERR_NONE) {
 		fail_local(nic, qp, pkt, msg);
 		return false;
 	}
@@ -157,6 +163,8 @@ static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pk
 		if (!ddp_place_mem(nic, &mem, 0, &cursor))
 			err = HW_VENDOR_ERR_HOST_FAULT;
 	}
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+		return false;
 	if (err != HW_VENDOR_ERR_NONE) {
 		FW_DROP(nic, drop_uc_protection);
 		return false;

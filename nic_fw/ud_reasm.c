@@ -268,6 +268,9 @@ static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r
 	if (!check_record(nic, qp, pkt, &mem))
 		return false;
 	if (pkt->data_bytes && !ddp_place_mem(nic, &mem, 0, &cursor)) {
+		/* Not there now: the segment is lost. */
+		if (nic->mem_busy)
+			return false;
 		FW_DROP(nic, drop_ud_protection);
 		ud_tx_error(nic, qp, pkt, TERM_RDMAP_PROTECTION, WIRE_TERM_PROT_BASE_BOUNDS);
 		return false;

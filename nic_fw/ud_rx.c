@@ -223,7 +223,7 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pk
 	struct hw_cqe cqe = {
 	    .opcode = HW_CQE_RECV, .qpn = qp->qpn, .src_qpn = pkt->src_qpn, .src_ip = pkt->src_ip};
 	struct fw_recv recv;
-	enum rq_result taken = rq_take(nic, qp, &recv);
+	enum rq_result taken = rq_look(nic, qp, &recv);
 	enum hw_vendor_err err;
 
 	if (taken == RQ_EMPTY) {
@@ -232,6 +232,7 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pk
 	}
 	cqe.wr_id = recv.wr_id;
 	if (taken == RQ_BAD) {
+		rq_taken(nic, qp);
 		FW_DROP(nic, drop_ud_protection);
 		cqe.status = HW_STATUS_LOC_QP_OP_ERR;
 		cqe.vendor_err = HW_VENDOR_ERR_NUM_SGE;
@@ -239,6 +240,7 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pk
 		return;
 	}
 	if ((uint64_t)pkt->msg_bytes + grh_bytes > recv.bytes) {
+		rq_taken(nic, qp);
 		FW_DROP(nic, drop_ud_too_long);
 		ud_tx_error(nic, qp, pkt, TERM_DDP_UNTAGGED, WIRE_TERM_UT_TOO_LONG);
 		cqe.status = HW_STATUS_LOC_LEN_ERR;
@@ -247,6 +249,10 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pk
 		return;
 	}
 	err = place(nic, &recv, pkt, buffer, grh_bytes);
+	/* Not there now: the datagram is lost, and the receive is the next one's. */
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+		return;
+	rq_taken(nic, qp);
 	if (err != HW_VENDOR_ERR_NONE) {
 		FW_DROP(nic, drop_ud_protection);
 		cqe.status = HW_STATUS_LOC_PROT_ERR;

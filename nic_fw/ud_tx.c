@@ -121,8 +121,11 @@ static enum send_result send_segment(struct fw_nic *nic, const struct fw_wqe *wq
 	status = eth_tx_try_now(nic, frame);
 	if (status == -FW_EAGAIN)
 		return SEND_LATER;
-	*err = status < 0 ? HW_VENDOR_ERR_HOST_FAULT : HW_VENDOR_ERR_NONE;
-	return status < 0 ? SEND_FAILED : SENT;
+	/* A page that is not there now: the datagram is lost, as it may be on a wire. */
+	if (!status || status == -FW_EBUSY)
+		return SENT;
+	*err = HW_VENDOR_ERR_HOST_FAULT;
+	return SEND_FAILED;
 }
 
 static bool send_message(struct fw_nic *nic, struct fw_wqe *wqe)

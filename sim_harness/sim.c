@@ -86,6 +86,11 @@ void sim_free(struct sim *sim)
 	free(sim);
 }
 
+void sim_host_busy(struct sim *sim, uint32_t ppm)
+{
+	sim->config.host_busy_ppm = ppm;
+}
+
 const struct sim_config *sim_get_config(const struct sim *sim)
 {
 	return &sim->config;

@@ -97,6 +97,7 @@ struct sim_config {
 	bool wrap_soon;           /* random numbers just below 2^32: PSNs wrap at once */
 	bool tx_room;             /* the port says how many frames it takes; else some get lost */
 	bool no_host_map;         /* memory of processes is never mapped: process_vm in effect */
+	uint32_t host_busy_ppm;   /* accesses to it that answer "not now", as for a slow page */
 };
 
 /* The defaults: 25 Gb/s, 2 us, MTU 4096, 1 shard, no faults. */
@@ -107,6 +108,9 @@ struct sim *sim_new(const struct sim_config *config, uint64_t seed);
 
 /* Closes what is open, frees everything. Contexts of sim_open() must be closed before. */
 void sim_free(struct sim *sim);
+
+/* Changes sim_config.host_busy_ppm from now on. */
+void sim_host_busy(struct sim *sim, uint32_t ppm);
 
 const struct sim_config *sim_get_config(const struct sim *sim);
 uint64_t sim_seed(const struct sim *sim);

@@ -63,6 +63,8 @@ static const struct number {
     NUMBER("tx-frames", tx_frames, 1, 65536, 256, "transmit queue of a NIC"),
     NUMBER("poll-ns", poll_ns, 1, 1000000, 100, "cost of a turn of a core"),
     NUMBER("budget", budget, 1, 1024, 32, "frames and requests of a turn"),
+    NUMBER("host-busy", host_busy, 0, 1000, 0,
+	   "per mille of accesses to unmapped memory that find a page slow"),
     NUMBER("split", split, 0, 100, 20, "per cent of frames that come in pieces"),
 #undef NUMBER
 };

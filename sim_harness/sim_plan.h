@@ -34,7 +34,9 @@ struct sim_plan {
 	uint64_t tx_frames; /* queue of a NIC */
 	uint64_t poll_ns;   /* cost of a turn */
 	uint64_t budget;    /* of a turn */
-	uint64_t split;     /* per cent of frames that come in several pieces */
+	uint64_t
+	    host_busy;  /* per mille of accesses to unmapped memory that are answered "not now" */
+	uint64_t split; /* per cent of frames that come in several pieces */
 	const struct sim_workload *workload;
 	uint64_t param[SIM_PARAMS_MAX]; /* of the workload */
 	char faults[SIM_PLAN_FAULTS_BYTES];

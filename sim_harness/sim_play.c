@@ -32,6 +32,7 @@ static struct sim *make(const struct sim_plan *plan)
 	config.cc_off = plan->cc_off;
 	config.wrap_soon = plan->wrap_soon;
 	config.no_host_map = plan->no_host_map;
+	config.host_busy_ppm = (uint32_t)plan->host_busy * 1000;
 	config.tx_room = plan->tx_room;
 	if (plan->workload->config)
 		plan->workload->config(plan->param, &config);

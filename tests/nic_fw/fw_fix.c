@@ -59,6 +59,8 @@ static int port_host_read(void *ctx, uint32_t client, void *dst, uint64_t addr, 
 	ut->host_calls++;
 	if (ut->host_fault)
 		return -FW_EFAULT;
+	if (ut->host_busy)
+		return -FW_EBUSY;
 	memcpy(dst, (const void *)(uintptr_t)addr, bytes);
 	return 0;
 }
@@ -73,6 +75,8 @@ static int port_host_write(void *ctx, uint32_t client, uint64_t addr, const void
 	ut->host_src = src;
 	if (ut->host_fault)
 		return -FW_EFAULT;
+	if (ut->host_busy)
+		return -FW_EBUSY;
 	memcpy((void *)(uintptr_t)addr, src, bytes);
 	return 0;
 }

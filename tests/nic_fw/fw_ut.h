@@ -37,6 +37,7 @@ struct fw_ut {
 	uint32_t settles; /* calls of tx_settle */
 	bool tx_full;     /* the port takes no frame */
 	bool host_fault;  /* memory of processes is not there */
+	bool host_busy;   /* it is not there now */
 	uint32_t host_calls;
 	const void *host_src; /* what host_write was last given */
 	uint32_t num_unmapped;

@@ -239,6 +239,13 @@ static void unmapped_memory_goes_through_the_port(void)
 	CU_ASSERT_FALSE(mem_read(ut.nic, &mem, 0, got, 16));
 	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
 	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
+	CU_ASSERT_FALSE(ut.nic->mem_busy);
+	ut.host_fault = false;
+	ut.host_busy = true;
+	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
+	CU_ASSERT_TRUE(ut.nic->mem_busy);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_busy, 1);
 	/* Nothing to move asks nobody. */
 	CU_ASSERT_TRUE(mem_read(ut.nic, &mem, 0, got, 0));
 	CU_ASSERT_TRUE(mem_write(ut.nic, &mem, 0, got, 0));

@@ -273,6 +273,23 @@ static void fault_of_the_receive(void)
 	net_end();
 }
 
+/* A page that is not there now: the datagram is lost, and its receive waits for the next one. */
+static void a_slow_page(void)
+{
+	init();
+	net.place_err = HW_VENDOR_ERR_HOST_FAULT;
+	net.nic->mem_busy = true;
+	rx_send(8);
+	CU_ASSERT_EQUAL(net.recvs_taken, 0);
+	net.place_err = HW_VENDOR_ERR_NONE;
+	rx_send(8);
+	CU_ASSERT_EQUAL(net.recvs_taken, 1);
+	CU_ASSERT_EQUAL(net.cqe[0].status, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(CNT(ud_rx_msgs), 1);
+	CU_ASSERT_EQUAL(terminate_sent(), -1);
+	net_end();
+}
+
 static void full_cq(void)
 {
 	init();
@@ -348,5 +365,5 @@ static void error_of_a_peer(void)
 
 UT_MAIN("nic_fw/ud_rx", UT(delivers), UT(long_qp_has_no_grh), UT(grh_without_options),
 	UT(immediate_and_solicited), UT(which_qp), UT(opcodes), UT(no_receive), UT(bad_receive),
-	UT(receive_too_short), UT(fault_of_the_receive), UT(full_cq),
+	UT(receive_too_short), UT(fault_of_the_receive), UT(a_slow_page), UT(full_cq),
 	UT(long_message_to_a_plain_qp), UT(error_of_a_peer))

@@ -111,6 +111,53 @@ static void order_of_receives(void)
 	}
 }
 
+/*
+ * Memory that is not mapped, with pages that do not come in time: what cannot be read is not sent,
+ * what cannot be placed is not accepted, and both are tried again until every byte is right.
+ */
+static void slow_pages(void)
+{
+	struct pair p;
+	uint64_t seed;
+	uint32_t i;
+
+	fix_no_host_map = true;
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		open_rc(&p, seed);
+		sim_host_busy(p.sim, 50000);
+		for (i = 0; i < 30; i++) {
+			uint32_t bytes = 1 + (i * 1777) % SLOT;
+			struct post send = {.wr_id = 1, .bytes = bytes};
+			struct post put = {.opcode = WEFT_WR_WRITE,
+					   .wr_id = 2,
+					   .bytes = bytes,
+					   .remote_offset = SINK + SLOT};
+			struct post get = {.opcode = WEFT_WR_READ,
+					   .wr_id = 3,
+					   .bytes = bytes,
+					   .offset = SINK + SLOT,
+					   .remote_offset = SINK};
+
+			fill(&p, i, p.a.buf, bytes);
+			FIX_REQUIRE(&p, sim_end_recv(&p.b, 1000, SINK, SLOT) == 0);
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &send) == 0);
+			expect(&p, &p.b, 1000, WEFT_WC_SUCCESS);
+			expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
+			expect(&p, &p.a, 2, WEFT_WC_SUCCESS);
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &get) == 0);
+			expect(&p, &p.a, 3, WEFT_WC_SUCCESS);
+			FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, bytes));
+			FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK + SLOT, bytes));
+			FIX_CHECK(&p, filled(&p, i, p.a.buf + SINK + SLOT, bytes));
+		}
+		FIX_CHECK(&p, sim_nic_stat(p.na, "host_busy") > 0);
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "host_busy") > 0);
+		close_rc(&p);
+	}
+	fix_no_host_map = false;
+}
+
 static void operations(void)
 {
 	struct pair p;
@@ -302,6 +349,6 @@ static void across_shards(void)
 	}
 }
 
-UT_MAIN("sim/rc", UT(order_of_receives), UT(operations), UT(other_incarnation), UT(error_state),
-	UT(across_shards))
+UT_MAIN("sim/rc", UT(order_of_receives), UT(operations), UT(slow_pages), UT(other_incarnation),
+	UT(error_state), UT(across_shards))
 #endif

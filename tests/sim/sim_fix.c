@@ -16,6 +16,8 @@ void pair_faults(struct pair *p, const char *list)
 	CU_ASSERT_FATAL(!rc);
 }
 
+bool fix_no_host_map;
+
 void pair_open(struct pair *p, uint64_t seed, const struct pair_attr *attr)
 {
 	static const struct pair_attr defaults;
@@ -28,6 +30,7 @@ void pair_open(struct pair *p, uint64_t seed, const struct pair_attr *attr)
 	sim_config_default(&config);
 	config.wrap_soon = attr->wrap_soon;
 	config.cc_off = attr->cc_off;
+	config.no_host_map = fix_no_host_map;
 	if (attr->mtu)
 		config.mtu = attr->mtu;
 	if (attr->shards)

@@ -68,6 +68,9 @@ struct pair_attr {
 
 #define FIX_FAULTS "loss,dup,reorder" /* 1 % each */
 
+/* Pairs are made without memory that the NICs map, while true. */
+extern bool fix_no_host_map;
+
 void pair_open(struct pair *p, uint64_t seed, const struct pair_attr *attr);
 
 /*
