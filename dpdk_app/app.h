@@ -178,7 +178,6 @@ struct core {
 	uint64_t share_until_ns;
 	uint64_t switches_seen;
 	uint64_t links_checked_ns;
-	bool naps; /* a port cannot wake this core: look every millisecond */
 	_Atomic(bool) quit;
 
 	/* Read by others, so on a line of its own. */

@@ -19,6 +19,7 @@
 #include "dpdk_app/args_coalesce.h"
 #include "dpdk_app/args_cores.h"
 #include "dpdk_app/args_help.h"
+#include "dpdk_app/args_memif.h"
 #include "dpdk_app/args_mpa.h"
 #include "dpdk_app/args_quota.h"
 #include "dpdk_app/args_rights.h"
@@ -117,9 +118,11 @@ static bool apply_port(struct args_state *st, const char *text)
 	if (!port_kind(st, &nic, &device))
 		return false;
 	chars = strlen(device);
-	if (nic.wire == CONF_WIRE_MEMIF && chars > 7 && !strcmp(device + chars - 7, ",server")) {
-		nic.memif_server = true;
-		chars -= 7;
+	if (nic.wire == CONF_WIRE_MEMIF) {
+		const char *bad = memif_port_parse(device, &nic, &chars);
+
+		if (bad)
+			return wrong(st, "--port %s: %s", text, bad);
 	}
 	/* DPDK would take a comma as the start of another device argument. */
 	if (!chars || chars >= sizeof(nic.device) || memchr(device, ',', chars))
@@ -129,9 +132,6 @@ static bool apply_port(struct args_state *st, const char *text)
 			     text);
 	if ((nic.wire == CONF_WIRE_NETDEV || nic.wire == CONF_WIRE_TAP) && chars > 15)
 		return wrong(st, "--port %s: names of interfaces have at most 15 characters", text);
-	if (nic.wire == CONF_WIRE_MEMIF && chars > 107)
-		return wrong(st, "--port %s: the path is longer than a socket's can be (107)",
-			     text);
 	if (st->conf->num_nics == CONF_MAX_NICS)
 		return wrong(st, "--port %s: at most %d NICs in one weftd; start a second one",
 			     text, CONF_MAX_NICS);
@@ -395,7 +395,7 @@ static const struct args_option args_options[] = {
      "addresses of the switch's NICs: .1 to .N of it (default 10.77.0.0/24)"},
     {"port", "PORT", apply_port,
      "add a NIC on a wire: NETDEV (an interface of the kernel: AF_XDP, else\n"
-     "AF_PACKET), memif:PATH[,server], pci:ADDR, tap:NAME; may be repeated"},
+     "AF_PACKET), memif:PATH[,server][,uid=N], pci:ADDR, tap:NAME; once per NIC"},
     {"ip", "A.B.C.D/LEN", apply_ip, "address of the NIC of the --port before it"},
     {"gw", "A.B.C.D", apply_gw, "its gateway (default: none, the subnet alone)"},
     {"netdev", "HOW", apply_netdev,

@@ -53,9 +53,12 @@ struct conf_nic {
 	enum conf_wire wire;
 	char device[CONF_DEVICE_CHARS]; /* interface, socket path, PCI address, tap name */
 	bool memif_server;
-	uint8_t ip_prefix; /* bits */
-	uint32_t ip;       /* network byte order */
-	uint32_t gateway;  /* network byte order; 0: none */
+	bool memif_user_given;
+	uint32_t memif_user;   /* may be at the other end, beside root and weftd's own user */
+	char memif_secret[25]; /* "": none */
+	uint8_t ip_prefix;     /* bits */
+	uint32_t ip;           /* network byte order */
+	uint32_t gateway;      /* network byte order; 0: none */
 };
 
 enum conf_share {

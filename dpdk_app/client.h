@@ -49,6 +49,7 @@ enum control_kind {
 	CONTROL_WAKE,
 	CONTROL_LINK,
 	CONTROL_LISTEN, /* object: struct nic */
+	CONTROL_MEMIF,  /* object: struct memif */
 	CONTROL_SOCKET, /* object: struct client; so the next */
 	CONTROL_PROCESS,
 };

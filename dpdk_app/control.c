@@ -3,7 +3,7 @@
  * The control thread's loop. It sleeps unless something happens: no timer runs while no
  * connection is half open.
  *
- * Called by main.c; calls client.c, msg.c, link.c, capture.c.
+ * Called by main.c; calls client.c, msg.c, link.c, memif.c, capture.c.
  */
 #include "dpdk_app/control.h"
 
@@ -21,6 +21,7 @@
 #include "dpdk_app/client.h"
 #include "dpdk_app/link.h"
 #include "dpdk_app/log.h"
+#include "dpdk_app/memif.h"
 #include "dpdk_app/msg.h"
 #include "dpdk_app/populate.h"
 #include "dpdk_app/watchdog.h"
@@ -40,6 +41,7 @@ struct control {
 	bool ending;
 	struct control_source signal, wake, link;
 	struct control_source listen[CONF_MAX_NICS];
+	struct control_source memif[CONF_MAX_NICS];
 };
 
 void app_wake_control(const struct app *app)
@@ -99,6 +101,13 @@ static int control_open(struct control *control, struct app *app)
 	for (uint32_t i = 0; !err && i < app->num_nics; i++)
 		err = control_watch(control, app->nic[i].listen_fd, &control->listen[i],
 				    CONTROL_LISTEN, &app->nic[i]);
+	for (uint32_t i = 0; !err && i < app->num_nics; i++) {
+		struct memif *memif = app->nic[i].wire->memif;
+
+		if (memif)
+			err = control_watch(control, memif_fd(memif), &control->memif[i],
+					    CONTROL_MEMIF, memif);
+	}
 	return err;
 }
 
@@ -138,7 +147,8 @@ static void control_drain(struct app *app)
 			client_drain_unmap(&nic->shard[s]);
 		if (capture && capture_finished(capture))
 			capture_stop(nic);
-		wire_memif_restart(nic->wire);
+		if (nic->wire->memif)
+			memif_serve(nic->wire->memif);
 	}
 }
 
@@ -187,6 +197,9 @@ static void control_event(struct control *control, const struct epoll_event *ev)
 		break;
 	case CONTROL_LISTEN:
 		client_accept(source->object, control->epoll_fd);
+		break;
+	case CONTROL_MEMIF:
+		memif_serve(source->object);
 		break;
 	case CONTROL_SOCKET:
 		client_socket_event(source->object, ev->events);

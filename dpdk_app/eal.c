@@ -233,23 +233,13 @@ int eal_start(struct app *app, uint64_t bytes)
 	return 0;
 }
 
-bool eal_ends_abruptly(const struct app *app)
-{
-	for (uint32_t i = 0; i < app->conf.num_nics; i++) {
-		if (app->conf.nic[i].wire == CONF_WIRE_MEMIF)
-			return true;
-	}
-	return false;
-}
-
-void eal_end(const struct app *app)
+void eal_end(void)
 {
 	char path[512];
 
 	/* The directory carries the file prefix. */
 	snprintf(path, sizeof(path), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
-	if (!eal_ends_abruptly(app))
-		rte_eal_cleanup();
+	rte_eal_cleanup();
 	unlink(path);
 	*strrchr(path, '/') = '\0';
 	rmdir(path);

@@ -14,13 +14,7 @@
 int eal_start(struct app *app, uint64_t bytes) __attribute__((warn_unused_result));
 
 /* Ends it and removes what it left in the file system. The process ends soon after. */
-void eal_end(const struct app *app);
-
-/*
- * True when a port must not be closed (net_memif, see wire_ethdev_close()): the process has
- * to end without destructors, by _exit().
- */
-bool eal_ends_abruptly(const struct app *app);
+void eal_end(void);
 
 /* CPUs that this process may run on, at most max, ascending. Returns how many. */
 uint32_t eal_cpus(int *cpu, uint32_t max);

@@ -51,7 +51,7 @@ enum {
 	IDLE_DATA_PORT = 2,
 };
 
-static int idle_add(struct core *core, int fd, uint32_t events, uint64_t data)
+static int idle_add(const struct core *core, int fd, uint32_t events, uint64_t data)
 {
 	struct epoll_event ev = {.events = events, .data.u64 = data};
 
@@ -60,16 +60,11 @@ static int idle_add(struct core *core, int fd, uint32_t events, uint64_t data)
 
 int idle_init(struct core *core)
 {
-	int err;
-
 	core->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	core->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (core->wake_fd < 0 || core->epoll_fd < 0)
 		return -errno;
-	err = idle_add(core, core->wake_fd, EPOLLIN, IDLE_DATA_WAKE);
-	for (uint32_t i = 0; i < core->num_wires; i++)
-		core->naps |= core->wire[i]->naps;
-	return err;
+	return idle_add(core, core->wake_fd, EPOLLIN, IDLE_DATA_WAKE);
 }
 
 void idle_close(struct core *core)
@@ -92,6 +87,16 @@ void idle_watch_doorbell(struct core *core, struct client *client)
 void idle_unwatch_doorbell(struct core *core, struct client *client)
 {
 	epoll_ctl(core->epoll_fd, EPOLL_CTL_DEL, client->doorbell_fd, NULL);
+}
+
+int idle_watch_port(const struct core *core, int fd)
+{
+	return idle_add(core, fd, EPOLLIN | EPOLLET, IDLE_DATA_PORT);
+}
+
+void idle_unwatch_port(const struct core *core, int fd)
+{
+	epoll_ctl(core->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* Does somebody else run on this CPU? One system call every few milliseconds. */
@@ -257,6 +262,16 @@ static void unwatch_ports(struct core *core)
 	}
 }
 
+/* Whether a port cannot wake the core. */
+static bool naps(const struct core *core)
+{
+	for (uint32_t i = 0; i < core->num_wires; i++) {
+		if (core->wire[i]->naps)
+			return true;
+	}
+	return false;
+}
+
 static void sleep_now(struct core *core, uint64_t until_ns)
 {
 	struct epoll_event ev[IDLE_EVENTS];
@@ -266,7 +281,7 @@ static void sleep_now(struct core *core, uint64_t until_ns)
 
 	if (until_ns != UINT64_MAX)
 		ns = until_ns - core->now_ns;
-	if (!watch_ports(core) || core->naps) {
+	if (!watch_ports(core) || naps(core)) {
 		uint64_t nap_ns = core->now_ns - core->idle_since_ns < IDLE_LONG_NAP_AFTER_NS
 				      ? IDLE_NAP_NS
 				      : IDLE_LONG_NAP_NS;

@@ -19,6 +19,13 @@ void idle_close(struct core *core);
 /* A turn is over that did so much work: goes on at once, spins, yields or sleeps. */
 void idle_turn(struct core *core, uint32_t work);
 
+/*
+ * A signal of this eventfd wakes the core, or no longer does. It may be shared with another
+ * process: it is never read. Any thread. 0 or -errno.
+ */
+int idle_watch_port(const struct core *core, int fd) __attribute__((warn_unused_result));
+void idle_unwatch_port(const struct core *core, int fd);
+
 /* The client's doorbell eventfd wakes this core, or no longer does. */
 void idle_watch_doorbell(struct core *core, struct client *client);
 void idle_unwatch_doorbell(struct core *core, struct client *client);

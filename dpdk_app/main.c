@@ -228,11 +228,9 @@ int main(int argc, char **argv)
 		err = serve(&app);
 		for (uint32_t i = 0; i < app.num_cores; i++)
 			idle_close(app.core[i]);
-		eal_end(&app);
+		eal_end();
 	}
 	nic_unlock_all(&app);
-	if (started && eal_ends_abruptly(&app))
-		_exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
 	for (uint32_t i = 0; i < app.num_cores; i++)
 		free(app.core[i]);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -3,8 +3,8 @@
  * A wire: what the frames of one NIC go out to and come in from.
  *
  * Called by port_rx.c, port_tx.c, lcore.c and idle.c on the cores; made by nic.c. Two kinds
- * exist: the built-in switch (wire_switch.c), and a port of DPDK (wire_ethdev.c), which
- * wire_netdev.c, wire_memif.c, wire_tap.c and wire_pci.c find or make.
+ * exist: the built-in switch (wire_switch.c), and a port (wire_ethdev.c): of DPDK, AF_XDP sockets
+ * or a memif, which wire_netdev.c, wire_memif.c, wire_tap.c and wire_pci.c find or make.
  */
 #ifndef WEFT_APP_WIRE_H
 #define WEFT_APP_WIRE_H
@@ -16,6 +16,7 @@
 
 struct hw_stat;
 struct gso;
+struct memif;
 struct xdp;
 struct xsk;
 
@@ -76,23 +77,16 @@ struct wire {
 	int ifindex;          /* the kernel's interface; 0: none */
 	int fd[APP_PORT_FDS]; /* readable when frames wait */
 	uint32_t num_fds;
-	bool naps;         /* no such descriptors */
-	bool trusted;      /* frames come from this weftd's memory, and their CRC32Cs are right */
-	bool tx_csum;      /* the device puts the checksum of TCP in */
-	bool partial_csum; /* kernels send frames without it: csum_is_partial() */
-	bool settled;      /* the link has been up for settle_ns: the port may be used */
-	uint64_t settle_ns;
-	uint64_t up_since_ns;
-	uint64_t down_since_ns;
-	bool guarded; /* its memory can vanish during a burst: guard.c */
-	uint64_t faults;
-	char unlink_path[108]; /* memif server: its socket */
-	bool reconnects;       /* when the link is down the port is started anew */
-	_Atomic(bool) restart; /* the owner asks the control thread for it and keeps off */
-	uint64_t drop_down;    /* owner: frames of other cores dropped: no link */
-	struct xdp *xdp;       /* NULL: no program of ours */
-	struct gso *gso;       /* runs of TCP segments go by it; NULL: one by one */
-	struct xsk *xsk;       /* the port is AF_XDP sockets, none of DPDK's; NULL: it is DPDK's */
+	bool naps;           /* no such descriptors */
+	bool trusted;        /* frames come from this weftd's memory, and their CRC32Cs are right */
+	bool tx_csum;        /* the device puts the checksum of TCP in */
+	bool partial_csum;   /* kernels send frames without it: csum_is_partial() */
+	bool settled;        /* the link is up: the port may be used */
+	uint64_t drop_down;  /* owner: frames of other cores dropped: no link */
+	struct memif *memif; /* NULL: the port is none */
+	struct xdp *xdp;     /* NULL: no program of ours */
+	struct gso *gso;     /* runs of TCP segments go by it; NULL: one by one */
+	struct xsk *xsk;     /* the port is AF_XDP sockets, none of DPDK's; NULL: it is DPDK's */
 	/* A packet socket: groups are joined with it, and what XDP leaves to the kernel though */
 	int group_fd;               /* the NIC wants it comes in by it; -1: none */
 	bool group_rx;              /* such frames come in by group_fd */
@@ -149,8 +143,12 @@ void wire_netdev_addresses(struct wire *wire);
 /* Each opens nic->conf's device as nic->wire and says so in wire->how. 0 or -errno. */
 int wire_netdev_open(struct nic *nic) __attribute__((warn_unused_result));
 int wire_memif_open(struct nic *nic) __attribute__((warn_unused_result));
-/* Connects again if the owner of the port asked for it. Control thread. */
-void wire_memif_restart(struct wire *wire);
+/* The port's frames, as wire_ops has them. On the owner's core. */
+uint32_t wire_memif_rx(struct wire *wire, struct rte_mbuf **frames, uint32_t n);
+uint32_t wire_memif_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n);
+bool wire_memif_waiting(const struct wire *wire);
+/* Takes the connection that the control thread offers, or leaves the last one: whether it did. */
+bool wire_memif_turn(struct wire *wire);
 int wire_tap_open(struct nic *nic) __attribute__((warn_unused_result));
 int wire_pci_open(struct nic *nic) __attribute__((warn_unused_result));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port of DPDK, or AF_XDP sockets (xsk.c), as the wire of one NIC. The core of shard 0 owns the
- * port: it polls its queues, steers frames to the other shards through their rings, and sends what
- * they put into the ring of the port.
+ * A port of DPDK, AF_XDP sockets (xsk.c) or a memif as the wire of one NIC. The core of shard 0
+ * owns the port: it polls its queues, steers frames to the other shards through their rings, and
+ * sends what they put into the ring of the port.
  *
  * Called by port_rx.c, port_tx.c and lcore.c; set up by wire_netdev.c, wire_memif.c,
  * wire_tap.c, wire_pci.c; calls rte_ethdev.
@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "dpdk_app/gso.h"
-#include "dpdk_app/guard.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/mac_filter.h"
+#include "dpdk_app/memif.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/rings.h"
 #include "dpdk_app/wire_runs.h"
@@ -35,49 +35,25 @@ enum {
 	ETHDEV_MACS_MAX = 128, /* no more are given to a device one by one */
 };
 
-enum {
-	ETHDEV_RECONNECT_NS = 1000000000,
-};
-
-/* The peer's memory vanished: keep off the port until its link is up again. */
-static void ethdev_faulted(struct wire *wire)
-{
-	wire->faults++;
-	wire->settled = false;
-	wire->up_since_ns = 0;
-}
-
 static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
 				uint32_t n)
 {
-	bool fault = false;
-	uint32_t got;
-
 	if (wire->xsk)
 		return xsk_rx(wire->xsk, queue, frames, n);
-	if (!wire->guarded)
-		return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
-	got = guard_rx_burst(wire->port, queue, frames, (uint16_t)n, &fault);
-	if (fault)
-		ethdev_faulted(wire);
-	return got;
+	if (wire->memif)
+		return wire_memif_rx(wire, frames, n);
+	return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
 }
 
 static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
-	bool fault = false;
-	uint32_t sent;
-
 	if (wire->gso)
 		return wire_runs_tx(wire, frames, n);
 	if (wire->xsk)
 		return xsk_tx(wire->xsk, frames, n);
-	if (!wire->guarded)
-		return rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
-	sent = guard_tx_burst(wire->port, 0, frames, (uint16_t)n, &fault);
-	if (fault)
-		ethdev_faulted(wire);
-	return sent;
+	if (wire->memif)
+		return wire_memif_tx(wire, frames, n);
+	return rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
 }
 
 static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
@@ -214,10 +190,12 @@ static uint32_t ethdev_pump(struct wire *wire)
 {
 	uint32_t sent = 0;
 
+	if (wire->memif)
+		sent = wire_memif_turn(wire);
 	if (atomic_load_explicit(&wire->macs_changed, memory_order_relaxed))
 		ethdev_filter(wire);
 	if (wire->gso && wire->settled)
-		sent = wire_runs_pump(wire);
+		sent += wire_runs_pump(wire);
 	else if (wire->gso)
 		wire->drop_down += wire_runs_drop(wire);
 	if (wire->tx_ring)
@@ -233,6 +211,8 @@ static bool ethdev_waiting(const struct shard *shard)
 		return false;
 	if (wire->gso && wire_runs_held(wire))
 		return true;
+	if (wire->memif && wire_memif_waiting(wire))
+		return true;
 	return wire->tx_ring && (wire->num_stuck || !rte_ring_empty(wire->tx_ring));
 }
 
@@ -242,46 +222,20 @@ static uint64_t ethdev_next_ns(const struct shard *shard)
 	return UINT64_MAX;
 }
 
-/* A link that stays down: the control thread connects again, which may take its time. */
-static void ethdev_reconnect(struct wire *wire, uint64_t now_ns)
-{
-	if (!wire->reconnects)
-		return;
-	if (!wire->down_since_ns)
-		wire->down_since_ns = now_ns;
-	if (now_ns - wire->down_since_ns < ETHDEV_RECONNECT_NS)
-		return;
-	wire->down_since_ns = 0;
-	atomic_store_explicit(&wire->restart, true, memory_order_release);
-	app_wake_control(wire->nic->app);
-}
-
-/* True when the link changed. For the kernel's interfaces control.c listens to the kernel. */
+/* True when the link changed. The kernel tells link.c of its interfaces, the peer memif.c. */
 static bool ethdev_link(struct wire *wire)
 {
 	struct rte_eth_link link = {0};
 	struct nic *nic = wire->nic;
-	uint64_t now_ns = nic->shard[0].core->now_ns;
 	bool up;
 
 	/* Its sockets only ever say that they are in error. */
 	if (atomic_load_explicit(&wire->gone, memory_order_acquire))
 		wire->settled = false;
-	if (wire->ifindex || atomic_load_explicit(&wire->restart, memory_order_acquire) ||
-	    rte_eth_link_get_nowait(wire->port, &link))
+	if (wire->ifindex || wire->memif || rte_eth_link_get_nowait(wire->port, &link))
 		return false;
 	up = link.link_status == RTE_ETH_LINK_UP;
-	if (!up) {
-		wire->settled = false;
-		wire->up_since_ns = 0;
-		ethdev_reconnect(wire, now_ns);
-	} else if (!wire->settled) {
-		if (!wire->up_since_ns)
-			wire->up_since_ns = now_ns;
-		wire->down_since_ns = 0;
-		wire->settled = now_ns - wire->up_since_ns >= wire->settle_ns;
-		up = wire->settled;
-	}
+	wire->settled = up;
 	if (up == (bool)atomic_load_explicit(&nic->link_up, memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&nic->link_up, up, memory_order_relaxed);
@@ -375,29 +329,18 @@ int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
 		err = ethdev_queues(wire, conf);
 	if (!err)
 		err = rte_eth_dev_start(wire->port);
-	/* A client whose server is not there yet connects later. */
-	if (err && !wire->reconnects)
-		return err;
-	return wire_ethdev_ring(wire);
+	return err ? err : wire_ethdev_ring(wire);
 }
 
 void wire_ethdev_close(struct wire *wire)
 {
 	struct rte_mbuf *m;
 
-	/*
-	 * net_memif disconnects on DPDK's interrupt thread when the peer goes, and frees twice
-	 * if the port is closed at that moment: such a port ends with the process (eal.c).
-	 */
-	if (wire->guarded) {
-		if (wire->unlink_path[0])
-			unlink(wire->unlink_path);
-		free(wire);
-		return;
-	}
 	if (wire->gso)
 		gso_close(wire->gso);
-	if (wire->xsk) {
+	if (wire->memif) {
+		memif_close(wire->memif);
+	} else if (wire->xsk) {
 		xsk_close(wire->xsk);
 	} else if (wire->num_rx_queues) {
 		rte_eth_dev_stop(wire->port);
@@ -407,6 +350,7 @@ void wire_ethdev_close(struct wire *wire)
 		xdp_close(wire->xdp);
 	if (wire->vdev[0])
 		rte_eal_hotplug_remove("vdev", wire->vdev);
+	rte_pktmbuf_free_bulk(wire->stuck, wire->num_stuck);
 	while (wire->tx_ring && !rte_ring_dequeue(wire->tx_ring, (void **)&m))
 		rte_pktmbuf_free(m);
 	rte_ring_free(wire->tx_ring);

@@ -1,133 +1,119 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * memif: shared memory between two processes of this machine, of which one is the
- * server. Frames are copied once by each side.
+ * A memif as the wire of a NIC: shared memory between two processes of this machine, of which one
+ * is the server. Frames are copied once by each side. The core's part: it takes connections and
+ * leaves them as memif.c offers them, and signals a peer that sleeps.
  *
- * Called by nic.c; calls net_memif through wire_ethdev.c. Buffers hold a whole frame: chained
- * ones arrived short now and then.
+ * Set up by nic.c; calls memif_ring.c, memif.c, irq.c.
  */
 #include "dpdk_app/wire.h"
 
 #include <errno.h>
-#include <rte_ethdev.h>
-#include <rte_log.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include "dpdk_app/guard.h"
-#include "dpdk_app/log.h"
+#include "dpdk_app/irq.h"
+#include "dpdk_app/memif.h"
 #include "shared_defs/wire_eth.h"
 
 enum {
 	MEMIF_RING_LOG2 = 10,
 	MEMIF_BUFFER_SMALL = 2048,
 	MEMIF_BUFFER_LARGE = 10240,
-	/* Its rings are mapped and freed on another thread: leave that time after a change. */
-	MEMIF_SETTLE_NS = 20000000,
+	MEMIF_VLAN_BYTES = 4,
 };
 
-/* A socket that a killed server left behind would refuse the next one. */
-static void memif_remove_stale(const char *path)
+/* The control thread ends a connection that makes no sense any more. */
+static void memif_look(struct wire *wire, const struct memif_link *link)
 {
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct stat st;
-	int fd;
-
-	if (lstat(path, &st) || !S_ISSOCK(st.st_mode))
+	if (!link->broken || atomic_load_explicit(&wire->memif->broken, memory_order_relaxed))
 		return;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%.107s", path);
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && errno == ECONNREFUSED)
-		unlink(path);
-	close(fd);
+	atomic_store_explicit(&wire->memif->broken, true, memory_order_release);
+	app_wake_control(wire->nic->app);
 }
 
-/* The driver calls a directory that is not there an invalid argument. */
-static int memif_look(const char *path, bool server)
+uint32_t wire_memif_rx(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
-	char dir[CONF_DEVICE_CHARS];
-	char *slash;
-	int err;
+	struct memif *m = wire->memif;
+	uint32_t got;
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash)
-		slash[slash == dir] = '\0';
-	else
-		strcpy(dir, ".");
-	if (!access(dir, server ? W_OK | X_OK : X_OK))
+	if (!m->now)
 		return 0;
-	err = -errno;
-	log_error("memif at %s: its directory %s: %s", path, dir, strerror(-err));
-	return err;
+	got = memif_ring_rx(m->now, wire->nic->pool, &m->counts, frames, n);
+	memif_look(wire, m->now);
+	return got;
 }
 
-void wire_memif_restart(struct wire *wire)
+uint32_t wire_memif_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
-	if (!atomic_load_explicit(&wire->restart, memory_order_acquire))
-		return;
-	/* The owner keeps off the port while the request stands. */
-	(void)rte_eth_dev_stop(wire->port);
-	if (!rte_eth_dev_start(wire->port))
-		log_verbose("%s: connecting to its memif server", wire->nic->name);
-	atomic_store_explicit(&wire->restart, false, memory_order_release);
+	struct core *core = wire->nic->shard[0].core;
+	struct memif *m = wire->memif;
+	bool signal = false;
+	uint32_t took;
+
+	if (!m->now)
+		return 0;
+	took = memif_ring_tx(m->now, &m->counts, frames, n, core->now_ns, &signal);
+	if (signal)
+		core->shard[0]->stats.irq_submits += irq_add(&core->irqs, m->now->tx.fd);
+	memif_look(wire, m->now);
+	return took;
+}
+
+bool wire_memif_waiting(const struct wire *wire)
+{
+	struct memif *m = wire->memif;
+
+	if (atomic_load_explicit(&m->asked, memory_order_acquire) != m->seen)
+		return true;
+	return m->now && memif_ring_waiting(m->now);
+}
+
+bool wire_memif_turn(struct wire *wire)
+{
+	struct nic *nic = wire->nic;
+	struct memif *m = wire->memif;
+	uint32_t asked = atomic_load_explicit(&m->asked, memory_order_acquire);
+	struct memif_link *link;
+
+	if (asked == m->seen)
+		return false;
+	link = atomic_load_explicit(&m->offered, memory_order_relaxed);
+	m->seen = asked;
+	m->now = link;
+	wire->settled = link;
+	wire->naps = link && link->deaf;
+	atomic_store_explicit(&nic->link_up, link != NULL, memory_order_relaxed);
+	for (uint32_t s = 0; s < nic->num_shards; s++)
+		core_wake(nic->shard[s].core);
+	/* From here on the control thread may free the one before. */
+	atomic_store_explicit(&m->taken, asked, memory_order_release);
+	app_wake_control(nic->app);
+	return true;
 }
 
 int wire_memif_open(struct nic *nic)
 {
-	struct wire_ethdev_conf conf = {.rx_queues = 1, .rx_descs = 0, .tx_descs = 0};
-	const char *path = nic->conf->device;
-	bool server = nic->conf->memif_server;
-	struct wire *wire;
 	uint32_t frame = nic->mtu + (uint32_t)sizeof(struct wire_eth);
-	char vdev[32];
-	char args[320];
-	int err = memif_look(path, server);
+	const struct memif_conf conf = {
+	    .path = nic->conf->device,
+	    .server = nic->conf->memif_server,
+	    .user = nic->conf->memif_user_given ? nic->conf->memif_user : (uid_t)-1,
+	    .secret = nic->conf->memif_secret,
+	    .frame_bytes = frame + MEMIF_VLAN_BYTES,
+	    .buffer_bytes = frame <= MEMIF_BUFFER_SMALL ? MEMIF_BUFFER_SMALL : MEMIF_BUFFER_LARGE,
+	    .log2_slots = MEMIF_RING_LOG2,
+	};
+	struct wire *wire = wire_new(nic, &wire_ethdev_ops);
 
-	if (err)
-		return err;
-	wire = wire_new(nic, &wire_ethdev_ops);
 	if (!wire)
 		return -ENOMEM;
-	if (server)
-		memif_remove_stale(path);
-	snprintf(vdev, sizeof(vdev), "net_memif%u", nic->index);
-	snprintf(args, sizeof(args),
-		 "role=%s,socket=%s,socket-abstract=no,bsize=%d,rsize=%d,"
-		 "mac=%02x:%02x:%02x:%02x:%02x:%02x",
-		 server ? "server" : "client", path,
-		 frame <= MEMIF_BUFFER_SMALL ? MEMIF_BUFFER_SMALL : MEMIF_BUFFER_LARGE,
-		 MEMIF_RING_LOG2, nic->mac[0], nic->mac[1], nic->mac[2], nic->mac[3], nic->mac[4],
-		 nic->mac[5]);
-	wire->guarded = true;
-	if (server)
-		snprintf(wire->unlink_path, sizeof(wire->unlink_path), "%.107s", path);
-	wire->reconnects = !server;
-	/* A server that is not there is no error to be told every second. */
-	rte_log_set_level_pattern("pmd.net.memif", RTE_LOG_CRIT);
-	err = guard_init();
-	if (!err)
-		err = wire_vdev_make(wire, vdev, args);
-	if (!err) {
-		conf.rx_descs = conf.tx_descs = 1 << MEMIF_RING_LOG2;
-		err = wire_ethdev_start(wire, &conf);
-	}
-	if (err) {
-		log_error("memif at %s: %s; is another weftd its server already?", path,
-			  strerror(-err));
-		return err;
-	}
-	/* Its interrupt is raised by the peer only where both ends arm it: look instead. */
-	wire->naps = true;
-	wire->settle_ns = MEMIF_SETTLE_NS;
+	wire->memif = memif_open(nic, &conf);
+	if (!wire->memif)
+		return -errno;
+	wire->num_rx_queues = wire->num_tx_queues = 1;
 	nic->link_mbps = 100000;
-	snprintf(wire->how, sizeof(wire->how), "memif %s at %.60s", server ? "server" : "client",
-		 path);
-	return 0;
+	snprintf(wire->how, sizeof(wire->how), "memif %s at %.60s",
+		 conf.server ? "server" : "client", conf.path);
+	return wire_ethdev_ring(wire);
 }

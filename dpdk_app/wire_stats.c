@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Counters of a port: those that every wire has, those of each AF_XDP socket as ethtool -S has a
- * device's per queue, of frames that went as one (gso.h), those of the XDP program.
+ * device's per queue, of frames that went as one (gso.h), those of the XDP program, of a memif.
  *
  * Called by stats.c through wire_ethdev_ops, on the owner's core; calls xsk.c, gso.c, xdp.c,
  * rte_ethdev.
@@ -10,13 +10,14 @@
 #include <stdio.h>
 
 #include "dpdk_app/gso.h"
+#include "dpdk_app/memif.h"
 #include "dpdk_app/stats.h"
 #include "dpdk_app/wire.h"
 #include "dpdk_app/xdp.h"
 #include "dpdk_app/xsk.h"
 
 enum {
-	WIRE_STATS = 9,
+	WIRE_STATS = 8,
 	QUEUE_STATS = 12,
 	GSO_STATS = 3,
 };
@@ -33,7 +34,6 @@ static uint32_t put_port(const struct wire *wire, const struct rte_eth_stats *s,
 	stats_put(&stat[n++], "wire_", "oerrors", s->oerrors);
 	stats_put(&stat[n++], "wire_", "rx_nombuf", s->rx_nombuf);
 	stats_put(&stat[n++], "wire_", "drop_down", wire->drop_down);
-	stats_put(&stat[n++], "wire_", "faults", wire->faults);
 	stats_put(&stat[n++], "wire_", "link_up",
 		  atomic_load_explicit(&wire->nic->link_up, memory_order_relaxed));
 	return n;
@@ -91,14 +91,28 @@ static uint32_t put_gso(const struct gso_stats *g, struct hw_stat *stat)
 	return n;
 }
 
+/* Of a memif, in the port's words. */
+static void sum_memif(const struct memif_counts *c, struct rte_eth_stats *sum)
+{
+	sum->ipackets = c->rx;
+	sum->opackets = c->tx;
+	sum->ierrors = c->rx_bad_buffer + c->rx_bad_chain + c->rx_bad_length;
+	sum->oerrors = c->tx_no_room + c->tx_full;
+	sum->rx_nombuf = c->rx_nombuf;
+}
+
 uint32_t wire_ethdev_stats(const struct wire *wire, struct hw_stat *stat, uint32_t max)
 {
 	struct rte_eth_stats s = {0};
 	uint32_t n = WIRE_STATS;
 
 	if (max < WIRE_STATS + (wire->xsk ? QUEUE_STATS * xsk_num_queues(wire->xsk) : 0) ||
-	    (!wire->xsk && rte_eth_stats_get(wire->port, &s)))
+	    (!wire->xsk && !wire->memif && rte_eth_stats_get(wire->port, &s)))
 		return 0;
+	if (wire->memif) {
+		sum_memif(&wire->memif->counts, &s);
+		n += memif_stats(wire->memif, stat + n, max - n);
+	}
 	if (wire->xsk)
 		n += put_queues(wire, &s, stat + n);
 	(void)put_port(wire, &s, stat);

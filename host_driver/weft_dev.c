@@ -77,8 +77,8 @@ int weft_get_device_list(struct weft_device **list)
 	while ((entry = readdir(dir))) {
 		memset(&dev, 0, sizeof(dev));
 		/*
-		 * No NIC's name has a dot. What does may be a memif's socket, whose driver does not
-		 * survive a stranger's connection.
+		 * No NIC's name has a dot. What does may be a memif's socket, which speaks another
+		 * protocol.
 		 */
 		if (strchr(entry->d_name, '.') || strlen(entry->d_name) >= sizeof(dev.name))
 			continue;

@@ -149,10 +149,19 @@ static void ports(void)
 	CU_ASSERT_TRUE(conf.nic[2].memif_server);
 	CU_ASSERT_STRING_EQUAL(conf.nic[2].device, "/run/m.sock");
 	CU_ASSERT_FALSE(conf.nic[3].memif_server);
+	CU_ASSERT_FALSE(conf.nic[3].memif_user_given);
 	CU_ASSERT_EQUAL(conf.nic[4].wire, CONF_WIRE_PCI);
 	CU_ASSERT_STRING_EQUAL(conf.nic[4].device, "0000:03:00.1");
 	CU_ASSERT_EQUAL(conf.nic[5].wire, CONF_WIRE_TAP);
 	CU_ASSERT_EQUAL(conf.nic[5].ip_prefix, 30);
+	CU_ASSERT_EQUAL(parse("--port memif:/m,uid=0,server,secret=123456789012345678901234 "
+			      "--ip 10.9.0.1/24"),
+			ARGS_RUN);
+	CU_ASSERT_STRING_EQUAL(conf.nic[0].device, "/m");
+	CU_ASSERT_TRUE(conf.nic[0].memif_server);
+	CU_ASSERT_TRUE(conf.nic[0].memif_user_given);
+	CU_ASSERT_EQUAL(conf.nic[0].memif_user, 0);
+	CU_ASSERT_STRING_EQUAL(conf.nic[0].memif_secret, "123456789012345678901234");
 }
 
 static void wrong_lines(void)
@@ -221,8 +230,14 @@ static void wrong_ports(void)
 	refuse("--port vhost:x --ip 1.2.3.4/24", "unknown kind");
 	refuse("--port memif: --ip 1.2.3.4/24", "no device");
 	refuse("--port memif:,server --ip 1.2.3.4/24", "no device");
-	/* Would become another argument of the device. */
-	refuse("--port memif:/a,zero-copy=yes --ip 1.2.3.4/24", "no device");
+	refuse("--port memif:/a,zero-copy=yes --ip 1.2.3.4/24", "a memif takes server");
+	refuse("--port memif:/a, --ip 1.2.3.4/24", "a memif takes");
+	refuse("--port memif:/a,server,uid= --ip 1.2.3.4/24", "a memif takes");
+	refuse("--port memif:/a,uid=x --ip 1.2.3.4/24", "a memif takes");
+	refuse("--port memif:/a,uid=4294967295 --ip 1.2.3.4/24", "a memif takes");
+	refuse("--port memif:/a,uid=1,uid=2 --ip 1.2.3.4/24", "a memif takes");
+	refuse("--port memif:/a,secret=,server --ip 1.2.3.4/24", "a memif takes");
+	refuse("--port memif:/a,secret=1234567890123456789012345 --ip 1.2.3.4/24", "a memif takes");
 	refuse("--port a-name-of-16-chr --ip 1.2.3.4/24", "15");
 	refuse("--port e0 --ip 1.2.3.4/24 --port e1 --ip 1.2.3.4/24", "one address");
 	refuse("--port e0 --ip 1.2.3.4/24 --loss 1", "--nics");
