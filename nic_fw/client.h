@@ -89,8 +89,8 @@ struct fw_client {
 	struct fw_list qps, cqs, srqs, mrs, pds, ahs, cms; /* owned objects */
 	struct fw_list xrcds, qp_opens;                    /* xrc.h */
 	uint32_t eq[HW_MAX_EQ_PER_CLIENT];                 /* index into nic->eqs, FW_NONE */
-	uint32_t leave_eq; /* closing: numbers of event queues above are free */
-	uint64_t held[HW_SHARES_SHARD];                    /* share.h */
+	uint32_t leave_eq;              /* closing: numbers of event queues above are free */
+	uint64_t held[HW_SHARES_SHARD]; /* share.h */
 	/* collectives (goal.h) */
 	uint64_t goal_bytes;                    /* of the goal heap, charged to it */
 	uint32_t goal_held[CLIENT_GOAL_TABLES]; /* elements of each, enum goal_table */

@@ -109,7 +109,9 @@ void cm_rd_refuse(struct fw_nic *nic, const struct dgram_pkt *pkt, const struct 
 	    .dst_id = msg->src_id,
 	};
 
-	/* Back the way it came: nothing is asked for in the name of a stranger. */
+	/* One whose MAC is not known yet asks again; another's gets no answer in his name. */
+	if (neigh_source(nic, pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT)
+		return;
 	transmit(nic, pkt->src_ip, pkt->src_shard, eth->src, &answer, NULL);
 }
 

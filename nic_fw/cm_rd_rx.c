@@ -105,10 +105,16 @@ static void request_again(struct fw_nic *nic, struct cm_ep *ep)
 static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 {
 	uint16_t space = be16_get(m->wire->space), port = be16_get(m->wire->dst_port);
+	const struct wire_eth *eth = (const void *)m->pkt->frame->seg[0].data;
 	struct cm_ep *ep = cm_find_peer(nic, m->pkt->src_ip, m->src_id);
 	struct cm_ep *listener;
 	uint32_t shard;
 
+	/* Whoever's address is not known yet asks again when it is. */
+	if (neigh_source(nic, m->pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT) {
+		FW_DROP(nic, drop_cm_neigh);
+		return;
+	}
 	if (ep) {
 		request_again(nic, ep);
 		return;

@@ -37,6 +37,7 @@
 	X(arp_requests_rx)                                                                         \
 	X(arp_replies_rx)                                                                          \
 	X(arp_tx)                                                                                  \
+	X(arp_conflicts)                                                                           \
 	X(icmp_echo_rx)                                                                            \
 	X(icmp_unreachable_rx)                                                                     \
 	X(igmp_queries_rx)                                                                         \
@@ -77,6 +78,8 @@
 	X(rd_sessions_opened)                                                                      \
 	X(rd_sessions_failed)                                                                      \
 	X(rd_peer_restarts)                                                                        \
+	X(rd_challenges_tx)                                                                        \
+	X(rd_challenges_rx)                                                                        \
 	X(rd_retry_exceeded)                                                                       \
 	X(rd_flows_share_refused)                                                                  \
 	X(rd_sessions_share_refused)                                                               \
@@ -230,9 +233,12 @@
 	X(drop_rd_malformed)                                                                       \
 	X(drop_rd_no_memory)                                                                       \
 	X(drop_rd_incarnation)                                                                     \
+	X(drop_rd_neigh)                                                                           \
+	X(drop_rd_share)                                                                           \
 	X(drop_cm_malformed)                                                                       \
 	X(drop_cm_early)                                                                           \
 	X(drop_cm_backlog)                                                                         \
+	X(drop_cm_neigh)                                                                           \
 	X(drop_tcp_malformed)                                                                      \
 	X(drop_tcp_checksum)                                                                       \
 	X(drop_tcp_no_flow)                                                                        \

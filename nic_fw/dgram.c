@@ -2,7 +2,7 @@
 /*
  * Datagram-iWARP, receiving: checks weft's header and the CRC32C, parses, hands on.
  *
- * Called by udp.c; calls ud_rx(), uc_rx(), rd_rx(), cm_rd_rx(), rd_session_rx_hello().
+ * Called by udp.c; calls ud_rx(), uc_rx(), rd_rx(), cm_rd_rx(), rd_hello_rx().
  * dgram_parse_ddp() is for these, who know what a malformed segment means to them. All headers lie
  * in the first segment of a frame (FW_RX_HDR_BYTES), payload anywhere. shared_defs/wire_dgram.h,
  * RFC 5041 4, RFC 5040 4, docs/wire-format.md.
@@ -24,7 +24,7 @@ static const struct type_bytes type_bytes[WIRE_DGRAM_TYPES] = {
     [WIRE_DGRAM_RD_ACK] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd) +
 			       sizeof(struct wire_rd_ack),
 			   true, WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE},
-    [WIRE_DGRAM_RD_HELLO] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd_hello), true, 0},
+    [WIRE_DGRAM_RD_HELLO] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd_hello), false, 0},
     [WIRE_DGRAM_RD_PROBE] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd), true,
 			     WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE},
     [WIRE_DGRAM_CM] = {sizeof(struct wire_dgram) + sizeof(struct wire_cm), false, 0},
@@ -87,11 +87,23 @@ static void dispatch_hello(struct fw_nic *nic, const struct dgram_pkt *pkt, cons
 {
 	const struct wire_rd_hello *hello = (const struct wire_rd_hello *)rest;
 
-	if (hello->reserved != 0 || (hello->flags & ~WIRE_RD_HELLO_REPLY) != 0) {
+	uint32_t key_bytes = be16_get(hello->key_bytes);
+
+	if (pkt->data_bytes != sizeof(*hello) + key_bytes || key_bytes > WIRE_RD_HELLO_KEY_MAX) {
+		FW_DROP(nic, drop_dgram_short);
+		return;
+	}
+	if (pkt->dst_qpn || pkt->src_qpn) {
+		FW_DROP(nic, drop_dgram_type);
+		return;
+	}
+	if (hello->reserved || (hello->flags & ~WIRE_RD_HELLO_ALL) != 0 ||
+	    be32_get(hello->reserved2) || key_bytes % 4 ||
+	    (be16_get(hello->key_type) == WIRE_RD_KEY_NONE && key_bytes)) {
 		FW_DROP(nic, drop_rd_malformed);
 		return;
 	}
-	rd_session_rx_hello(nic, pkt, hello);
+	rd_hello_rx(nic, pkt, hello);
 }
 
 /* A number that the CRC32C has not vouched for yet: it decides about nothing here. */

@@ -257,7 +257,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->rd_resolving);
-	fw_list_init(&nic->rd_half_open);
+	rd_share_init(nic);
 	fw_list_init(&nic->irq_list);
 	fw_list_init(&nic->ud_sent);
 	fw_list_init(&nic->open_recvs);

@@ -25,6 +25,7 @@
 #include "nic_fw/fw_port.h"
 #include "nic_fw/goal.h"
 #include "nic_fw/ip.h"
+#include "nic_fw/keyed.h"
 #include "nic_fw/list.h"
 #include "nic_fw/mac_filter.h"
 #include "nic_fw/mcast.h"
@@ -88,6 +89,7 @@ struct fw_nic {
 	void *trace_ctx;
 	bool link_up;
 	bool stopped;
+	struct fw_key key; /* keyed.c */
 	uint32_t qpn_base; /* nic_index and shard in a QPN's upper bits */
 
 	/* staged frames to send */
@@ -99,15 +101,15 @@ struct fw_nic {
 	struct fw_slices slices;
 	struct fw_list db_clients;
 	struct fw_list sched_qps;
-	struct fw_list rd_ready; /* sessions that may send */
-	struct fw_list rd_acks;  /* sessions that owe an ACK */
-	struct fw_list
-	    rd_half_open; /* sessions that nothing but a HELLO was heard of, oldest first */
-	uint32_t num_half_open;
-	uint64_t start_ns;           /* of the first turn */
-	struct fw_list rd_resolving; /* sessions that wait for ARP */
-	uint32_t neigh_changes;      /* addresses learned: sessions look theirs up anew */
-	uint32_t terminates;         /* that peers have not acknowledged */
+	struct fw_list rd_ready;              /* sessions that may send */
+	struct fw_list rd_acks;               /* sessions that owe an ACK */
+	struct rd_share rd_shares[RD_SHARES]; /* of stations whose HELLOs make sessions */
+	uint32_t num_half_open;               /* sessions that nothing but a HELLO was heard of */
+	uint32_t num_foreign;                 /* that no process here has used */
+	uint64_t start_ns;                    /* of the first turn */
+	struct fw_list rd_resolving;          /* sessions that wait for ARP */
+	uint32_t neigh_changes;               /* addresses learned: sessions look theirs up anew */
+	uint32_t terminates;                  /* that peers have not acknowledged */
 	struct fw_list irq_list;
 	struct fw_list
 	    ud_sent; /* UD requests (qp_node) whose frames are staged, not yet with the port */
@@ -149,6 +151,9 @@ struct fw_nic {
 	struct neigh *neigh;
 	uint32_t *neigh_hash;
 	uint32_t neigh_count;
+	uint32_t neigh_strangers[NEIGH_STRANGERS]; /* index + 1: asked for, oldest at neigh_turn */
+	uint32_t neigh_turn;
+	struct neigh_rate neigh_rates[NEIGH_RATES];
 
 	struct fw_pool mac_filters;
 	uint32_t mac_filter_hash[MAC_FILTER_HASH_SIZE];

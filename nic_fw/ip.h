@@ -69,20 +69,44 @@ enum neigh_state {
 
 enum {
 	NEIGH_TRIES = 4,
+	NEIGH_STRANGERS = 256, /* questions under way for the sake of strangers */
+	NEIGH_RATES = 64,      /* classes of MACs for whose sake strangers' addresses are asked */
 };
 #define NEIGH_RETRY_NS   UINT64_C(250000000)
 #define NEIGH_CONFIRM_NS UINT64_C(30000000000) /* re-asked while in use */
 #define NEIGH_HOLD_NS    UINT64_C(1000000000)  /* a failure is remembered for so long */
+#define NEIGH_CONFLICT_NS                                                                          \
+	UINT64_C(1000000000)               /* after an answer, other addresses change nothing      \
+					    */
+#define NEIGH_VERIFY_NS UINT64_C(50000000) /* then: to wait for the known address's word */
+#define NEIGH_REASK_NS  UINT64_C(5000000)  /* between questions for one stranger */
+#define NEIGH_RATE_NS   UINT64_C(1000000000)
 
 struct neigh {
 	uint32_t ip; /* network byte order; 0: free */
 	uint8_t mac[WIRE_MAC_BYTES];
 	uint8_t state;
 	uint8_t tries;
+	bool doubted;  /* another MAC was told: it is asked whether it still is there */
+	bool stranger; /* asked for somebody else's sake alone */
+	uint16_t turn; /* of those: in fw_nic.neigh_strangers */
 	uint32_t hash_next;
-	uint64_t used_ns;      /* last lookup; 0: learnt only */
-	uint64_t confirmed_ns; /* FAILED: when it failed */
+	uint64_t used_ns;      /* last lookup; 0: none */
+	uint64_t confirmed_ns; /* FAILED: when it failed; asked for a stranger: when */
 	struct fw_timer timer;
+};
+
+/* How many questions were asked for the sake of a class of senders. */
+struct neigh_rate {
+	uint64_t since_ns;
+	uint32_t spent;
+};
+
+/* What neigh_source() says. */
+enum neigh_source {
+	NEIGH_SOURCE_RIGHT,
+	NEIGH_SOURCE_WRONG,   /* the next hop has another MAC, or there is no way there */
+	NEIGH_SOURCE_UNKNOWN, /* not known yet; asked for */
 };
 
 /* What neigh_lookup() says. */
@@ -99,6 +123,18 @@ uint32_t neigh_next_hop(const struct fw_nic *nic, uint32_t dst_ip);
  * not to be called between eth_tx_begin() and its commit.
  */
 enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[WIRE_MAC_BYTES]);
+/*
+ * Whether a frame in the name of src_ip came from the MAC of its next hop. It is the sender that
+ * wants it known: no entry counts as used by it, and questions are limited. May stage a frame.
+ */
+enum neigh_source neigh_source(struct fw_nic *nic, uint32_t src_ip,
+			       const uint8_t mac[WIRE_MAC_BYTES]);
+/*
+ * Where an answer to src_ip goes whose packet came from src_mac: to the MAC of its next hop; back
+ * where it came from while that is not known, and then nothing but what the sender knows may go.
+ */
+void neigh_answer(struct fw_nic *nic, uint32_t src_ip, const uint8_t src_mac[WIRE_MAC_BYTES],
+		  uint8_t mac[WIRE_MAC_BYTES]);
 /*
  * A peer beyond dst_ip's next hop does not answer: everybody is asked whose address that is,
  * unless a question is under way. What was learnt once may be wrong (ARP has no checksum) or

@@ -2,17 +2,19 @@
 /*
  * Neighbours: the Ethernet address of the next hop, by ARP.
  *
- * neigh_lookup() is called by ud_tx.c, rd_session.c and ah.c; neigh_rx_arp() by eth_rx.c;
- * the outcome goes to those who wait by neigh_resolved(). Every shard has a table and
- * learns from what it sees; shard 0 alone answers requests. A table entry is taken when
- * somebody here asks or a station asks for us; others' announcements only renew what is
- * known. RFC 826, RFC 1122 2.3.2, RFC 5227.
+ * The outcome of a question goes to those who wait by neigh_resolved(). Every shard has a table;
+ * shard 0 alone answers requests. ARP proves nothing, so an address is believed only as the answer
+ * to a question of this NIC. A request for us, or a packet that wants an answer, makes us ask; an
+ * announcement of another address than the known one makes us ask the known one first. Questions
+ * for the sake of strangers are few at a time and give way to one another, never to our own.
+ * RFC 826, RFC 1122 2.3.2, RFC 5227; docs/security.md "RD sessions".
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	NEIGH_UNICAST_TRIES = 2, /* of re-confirmation; then everybody is asked */
-	NEIGH_EVICT_SAMPLE = 64, /* entries that are compared to find one that is not used */
+	NEIGH_UNICAST_TRIES = 2,  /* of re-confirmation; then everybody is asked */
+	NEIGH_EVICT_SAMPLE = 64,  /* entries that are compared to find one that is not used */
+	NEIGH_ASKS_PER_RATE = 64, /* for strangers in a second, of each class of senders' MACs */
 	ARP_FRAME_BYTES = sizeof(struct wire_eth) + sizeof(struct wire_arp),
 };
 
@@ -170,6 +172,11 @@ static void send_arp(struct fw_nic *nic, uint16_t op, const uint8_t *dst_mac,
 	FW_COUNT(nic, arp_tx);
 }
 
+static bool is_asked(const struct neigh *neigh)
+{
+	return fw_timer_is_set(&neigh->timer);
+}
+
 /* Asks for the entry's address once more and sets the timer for the answer. */
 static void ask(struct fw_nic *nic, struct neigh *neigh)
 {
@@ -179,13 +186,20 @@ static void ask(struct fw_nic *nic, struct neigh *neigh)
 	neigh->tries++;
 	send_arp(nic, WIRE_ARP_REQUEST, unicast ? neigh->mac : broadcast_mac, unknown_mac,
 		 neigh->ip);
-	fw_timer_set(&nic->timers, &neigh->timer, nic->now_ns + NEIGH_RETRY_NS);
+	fw_timer_set(&nic->timers, &neigh->timer,
+		     nic->now_ns + (unicast && neigh->doubted ? NEIGH_VERIFY_NS : NEIGH_RETRY_NS));
 }
 
 static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct neigh *neigh = FW_CONTAINER(timer, struct neigh, timer);
 
+	if (neigh->stranger) {
+		/* Nobody here waits for it, and who comes to want it asks anew. */
+		neigh->state = NEIGH_FREE;
+		neigh->stranger = false;
+		return;
+	}
 	if (neigh->tries < NEIGH_TRIES) {
 		ask(nic, neigh);
 		return;
@@ -225,16 +239,20 @@ enum neigh_result neigh_lookup(struct fw_nic *nic, uint32_t dst_ip, uint8_t mac[
 			return NEIGH_UNREACHABLE;
 		break;
 	case NEIGH_INCOMPLETE:
+		/* A stranger's question that left is ours from now on; one of shard 0's is not. */
+		if (neigh->stranger && !neigh->tries)
+			break;
+		neigh->stranger = false;
 		return NEIGH_WAIT;
 	case NEIGH_REACHABLE:
 		memcpy(mac, neigh->mac, WIRE_MAC_BYTES);
-		if (nic->now_ns - neigh->confirmed_ns >= NEIGH_CONFIRM_NS &&
-		    !fw_timer_is_set(&neigh->timer))
+		if (nic->now_ns - neigh->confirmed_ns >= NEIGH_CONFIRM_NS && !is_asked(neigh))
 			ask(nic, neigh);
 		return NEIGH_OK;
 	case NEIGH_FREE:
 		break;
 	}
+	neigh->stranger = false;
 	neigh->state = NEIGH_INCOMPLETE;
 	neigh->tries = 0;
 	ask(nic, neigh);
@@ -246,7 +264,7 @@ void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip)
 	uint32_t hop = neigh_next_hop(nic, dst_ip);
 	struct neigh *neigh = hop ? find(nic, hop) : NULL;
 
-	if (!neigh || neigh->state != NEIGH_REACHABLE || fw_timer_is_set(&neigh->timer))
+	if (!neigh || neigh->state != NEIGH_REACHABLE || is_asked(neigh))
 		return;
 	neigh->tries = NEIGH_UNICAST_TRIES; /* the address in doubt is not asked */
 	ask(nic, neigh);
@@ -260,27 +278,175 @@ void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok)
 	tcp_neigh_done(nic, ip, ok);
 }
 
-/* A station told its address. create: make an entry if there is none. */
-static void learn(struct fw_nic *nic, uint32_t ip, const uint8_t *mac, bool create)
-{
-	struct neigh *neigh;
-	bool changed;
+/* ---- what others say --------------------------------------------------------------------------
+ */
 
-	if (!is_on_link(nic, ip) || !is_station(nic, ip))
+/*
+ * Whether one more question for the sake of whoever sends from this MAC is due now. Senders are
+ * in classes that nobody can choose to be in, so that one uses up no more than its own.
+ */
+static bool may_ask(struct fw_nic *nic, const uint8_t *mac)
+{
+	struct neigh_rate *rate =
+	    &nic->neigh_rates[fw_keyed_mac(nic, mac) %
+			      (sizeof(nic->neigh_rates) / sizeof(nic->neigh_rates[0]))];
+
+	if (!rate->since_ns || nic->now_ns - rate->since_ns >= NEIGH_RATE_NS) {
+		rate->since_ns = nic->now_ns;
+		rate->spent = 0;
+	}
+	if (rate->spent >= NEIGH_ASKS_PER_RATE)
+		return false;
+	rate->spent++;
+	return true;
+}
+
+/* The oldest question for a stranger gives way to this one. */
+static void take_turn(struct fw_nic *nic, struct neigh *neigh)
+{
+	uint32_t turn = nic->neigh_turn++ % NEIGH_STRANGERS;
+	uint32_t old = nic->neigh_strangers[turn];
+
+	if (old) {
+		struct neigh *other = &nic->neigh[old - 1];
+
+		if (other->stranger && other->turn == turn) {
+			fw_timer_cancel(&nic->timers, &other->timer);
+			other->stranger = false;
+			other->state = NEIGH_FREE;
+		}
+	}
+	nic->neigh_strangers[turn] = (uint32_t)(neigh - nic->neigh) + 1;
+	neigh->turn = (uint16_t)turn;
+	neigh->stranger = true;
+}
+
+/*
+ * Somebody whose address is not known will want an answer: everybody is asked, once. silent: shard
+ * 0 asks, and this one hears the answer as well.
+ */
+static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *from_mac, bool silent)
+{
+	struct neigh *neigh = find(nic, ip);
+
+	/* One that wants an answer again may be asked for again: ours, or his, was lost. */
+	if (neigh && is_asked(neigh) &&
+	    (!neigh->stranger || nic->now_ns - neigh->confirmed_ns < NEIGH_REASK_NS))
 		return;
-	neigh = find(nic, ip);
-	if (!neigh && create)
+	if ((neigh && neigh->state == NEIGH_REACHABLE) || !may_ask(nic, from_mac))
+		return;
+	if (!neigh)
 		neigh = take(nic, ip, false);
 	if (!neigh)
 		return;
-	changed = neigh->state != NEIGH_REACHABLE || memcmp(neigh->mac, mac, WIRE_MAC_BYTES) != 0;
+	if (!neigh->stranger)
+		take_turn(nic, neigh);
+	neigh->state = NEIGH_INCOMPLETE;
+	neigh->tries = 0;
+	neigh->confirmed_ns = nic->now_ns;
+	if (silent)
+		fw_timer_set(&nic->timers, &neigh->timer, nic->now_ns + NEIGH_RETRY_NS);
+	else
+		ask(nic, neigh);
+}
+
+/* Another address than the known one is told: the known one is asked whether it still is there. */
+static void conflict(struct fw_nic *nic, struct neigh *neigh)
+{
+	uint64_t due_ns = neigh->confirmed_ns + NEIGH_CONFLICT_NS;
+
+	FW_COUNT(nic, arp_conflicts);
+	if (is_asked(neigh))
+		return;
+	neigh->tries = 0;
+	neigh->doubted = true;
+	/* A station that moves says so once: the question waits, it is not left out. */
+	if (nic->now_ns < due_ns)
+		fw_timer_set(&nic->timers, &neigh->timer, due_ns);
+	else
+		ask(nic, neigh);
+}
+
+/* The entry of the next hop to src_ip, when its MAC is known; asks for it, for from_mac, if not. */
+static struct neigh *known_hop(struct fw_nic *nic, uint32_t hop, const uint8_t *from_mac)
+{
+	struct neigh *neigh = find(nic, hop);
+
+	if (neigh && neigh->state == NEIGH_REACHABLE)
+		return neigh;
+	ask_for_stranger(nic, hop, from_mac, false);
+	return NULL;
+}
+
+enum neigh_source neigh_source(struct fw_nic *nic, uint32_t src_ip,
+			       const uint8_t mac[WIRE_MAC_BYTES])
+{
+	struct neigh *neigh;
+	uint32_t hop;
+
+	if (src_ip == nic->config.ip)
+		return memcmp(mac, nic->config.mac, WIRE_MAC_BYTES) ? NEIGH_SOURCE_WRONG
+								    : NEIGH_SOURCE_RIGHT;
+	hop = neigh_next_hop(nic, src_ip);
+	if (!hop || hop == nic->config.ip)
+		return NEIGH_SOURCE_WRONG;
+	neigh = known_hop(nic, hop, mac);
+	if (!neigh)
+		return NEIGH_SOURCE_UNKNOWN;
+	if (!memcmp(neigh->mac, mac, WIRE_MAC_BYTES))
+		return NEIGH_SOURCE_RIGHT;
+	conflict(nic, neigh);
+	return NEIGH_SOURCE_WRONG;
+}
+
+void neigh_answer(struct fw_nic *nic, uint32_t src_ip, const uint8_t src_mac[WIRE_MAC_BYTES],
+		  uint8_t mac[WIRE_MAC_BYTES])
+{
+	uint32_t hop = neigh_next_hop(nic, src_ip);
+	struct neigh *neigh = NULL;
+
+	if (src_ip != nic->config.ip && hop && hop != nic->config.ip)
+		neigh = known_hop(nic, hop, src_mac);
+	memcpy(mac, neigh ? neigh->mac : src_mac, WIRE_MAC_BYTES);
+}
+
+/* A reply to us, or what looks like one. */
+static void learn(struct fw_nic *nic, struct neigh *neigh, const uint8_t *mac)
+{
+	bool same = neigh->state == NEIGH_REACHABLE && !memcmp(neigh->mac, mac, WIRE_MAC_BYTES);
+
+	if (!is_asked(neigh)) {
+		if (neigh->state == NEIGH_REACHABLE && !same)
+			conflict(nic, neigh);
+		return;
+	}
+	/* While the known address alone is asked, another one is no answer to that. */
+	if (neigh->state == NEIGH_REACHABLE && !same && neigh->tries <= NEIGH_UNICAST_TRIES) {
+		conflict(nic, neigh);
+		return;
+	}
 	memcpy(neigh->mac, mac, WIRE_MAC_BYTES);
 	neigh->state = NEIGH_REACHABLE;
+	neigh->stranger = false;
+	neigh->doubted = false;
 	neigh->tries = 0;
 	neigh->confirmed_ns = nic->now_ns;
 	fw_timer_cancel(&nic->timers, &neigh->timer);
-	if (changed)
-		neigh_resolved(nic, ip, true);
+	if (!same)
+		neigh_resolved(nic, neigh->ip, true);
+}
+
+/* Any other mention of a station's address. for_us: it will talk to us. */
+static void mentioned(struct fw_nic *nic, uint32_t ip, const uint8_t *mac, bool for_us)
+{
+	struct neigh *neigh = find(nic, ip);
+
+	if (neigh && neigh->state == NEIGH_REACHABLE) {
+		if (memcmp(neigh->mac, mac, WIRE_MAC_BYTES) != 0)
+			conflict(nic, neigh);
+	} else if (for_us || (neigh && neigh->state == NEIGH_FAILED)) {
+		ask_for_stranger(nic, ip, mac, nic->config.shard != 0);
+	}
 }
 
 static bool arp_ok(const struct fw_nic *nic, const struct wire_arp *arp)
@@ -300,7 +466,7 @@ void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame)
 {
 	const struct wire_arp *arp;
 	uint32_t sender_ip;
-	bool for_us;
+	bool for_us, reply;
 
 	if (frame->seg[0].bytes < ARP_FRAME_BYTES) {
 		FW_DROP(nic, drop_arp_malformed);
@@ -313,13 +479,24 @@ void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame)
 	}
 	sender_ip = net_order(arp->sender_ip);
 	for_us = net_order(arp->target_ip) == nic->config.ip;
-	/* Sender 0 is a probe (RFC 5227 2.1.1): no station's address, answered all the same. */
-	learn(nic, sender_ip, arp->sender_mac, for_us);
-	if (be16_get(arp->op) == WIRE_ARP_REPLY) {
+	reply = be16_get(arp->op) == WIRE_ARP_REPLY;
+	if (reply)
 		FW_COUNT(nic, arp_replies_rx);
-		return;
+	else
+		FW_COUNT(nic, arp_requests_rx);
+	/*
+	 * Sender 0 is a probe (RFC 5227 2.1.1): no station's address, answered all the same. Our
+	 * own question leaves before our answer, so that the asker's address is known when it goes
+	 * on.
+	 */
+	if (is_on_link(nic, sender_ip) && is_station(nic, sender_ip)) {
+		struct neigh *neigh = find(nic, sender_ip);
+
+		if (!reply || !for_us)
+			mentioned(nic, sender_ip, arp->sender_mac, for_us && !reply);
+		else if (neigh)
+			learn(nic, neigh, arp->sender_mac);
 	}
-	FW_COUNT(nic, arp_requests_rx);
-	if (for_us && nic->config.shard == 0)
+	if (!reply && for_us && nic->config.shard == 0)
 		send_arp(nic, WIRE_ARP_REPLY, arp->sender_mac, arp->sender_mac, sender_ip);
 }

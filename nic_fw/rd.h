@@ -2,7 +2,9 @@
 /*
  * Reliable datagrams: sessions between shards, flows between QPs, the window of PSNs.
  *
- * rd_session.c	HELLO, epochs, restart of a peer, idle sessions
+ * rd_session.c	the table, epochs, restart of a peer, idle sessions
+ * rd_hello.c	HELLO and its answers, cookies
+ * rd_share.c	how many sessions the stations of a link may make
  * rd_flow.c	messages of one QP pair in order; refusals; what fails when
  * rd_tx.c	packets out; the send window; retransmission
  * rd_ack.c	acknowledgements out and in; RTT; loss detection
@@ -26,6 +28,7 @@
 #include "nic_fw/share.h"
 #include "nic_fw/timer.h"
 #include "shared_defs/hw_cqe.h"
+#include "shared_defs/hw_limits.h"
 
 struct fw_nic;
 struct fw_qp;
@@ -44,9 +47,13 @@ enum {
 	RD_DEFAULT_RNR_RETRY = 7,      /* for ever */
 	RD_DEFAULT_MIN_RNR_TIMER = 12, /* 0.64 ms */
 	RD_ACK_EVERY = 8,              /* data packets at most that one delayed ACK stands for */
-	RD_HALF_OPEN =
-	    512, /* sessions by HELLO alone: who sent it has not shown yet that it hears us */
-	RD_MSN_AHEAD = 64, /* RC: receives that may be taken for messages not yet begun */
+	RD_HALF_OPEN = 512, /* sessions by HELLO alone: nothing more was heard of the peer */
+	RD_SHARES = 256,    /* classes of stations, by MAC */
+	RD_SHARE_MAX =
+	    HW_MAX_PEERS / 4, /* that a class's HELLOs made, once half of all are taken */
+	RD_FOREIGN_MAX =
+	    HW_MAX_PEERS / 8 * 7, /* that HELLOs made; the rest is for processes here */
+	RD_MSN_AHEAD = 64,        /* RC: receives that may be taken for messages not yet begun */
 	RD_LIMIT_TRIES =
 	    3, /* before a limit of time is one: round trips may look longer than it is */
 	RD_ANSWER_LOOKS = 30,     /* without progress at a peer that is heard: it does not come */
@@ -69,7 +76,9 @@ enum {
 #define RD_EVICT_IDLE_NS    UINT64_C(60000000000) /* and may be forgotten after this */
 #define RD_ERROR_BACKOFF_NS UINT64_C(1000000)     /* doubled each time */
 #define RD_ERROR_TRIES      12 /* 2 s: a Terminate that explains them does not come any more */
-#define RD_HELLO_TRIES      12 /* with back-off up to RD_MAX_RTO_NS */
+#define RD_QUIET_UNIT_NS    UINT64_C(1000)        /* of the time that a reset tells */
+#define RD_COOKIE_NS        UINT64_C(16000000000) /* a cookie is good for one to two of these */
+#define RD_HELLO_TRIES      12                    /* with back-off up to RD_MAX_RTO_NS */
 
 enum rd_state {
 	RD_FREE = 0,
@@ -199,12 +208,22 @@ struct rd_session {
 	uint64_t looked_ns;         /* when rd_flow_check_answers() was last called */
 	uint32_t peer_next;         /* the peer's PSNs before this one were sent before its ACK */
 	uint32_t neigh_seen;        /* nic->neigh_changes when peer_mac was looked up */
-	struct fw_list wait_node;   /* nic->rd_resolving in RD_RESOLVING; nic->rd_half_open */
-	struct share_session share; /* whose request made it */
+	struct fw_list wait_node;   /* nic->rd_resolving in RD_RESOLVING; rd_share.half_open */
 	bool half_open;             /* made by a HELLO, and nothing more was heard */
+	bool foreign;               /* made by a HELLO, and no process here has used it */
+	uint8_t station;            /* of those: the station's class, its place in nic->rd_shares */
+	struct share_session share; /* whose request made it */
+	uint64_t cookie;            /* the peer's, to return in our HELLO; 0: none */
 	uint64_t epoch_ns;          /* since when another epoch than this is not taken */
 	uint64_t pend_ns;           /* when the HELLO came that pend answers */
 	struct fw_timer timer;
+};
+
+/* Sessions that HELLOs of some stations made: those whose MACs fall together. */
+struct rd_share {
+	struct fw_list half_open; /* rd_session.wait_node, oldest first */
+	uint16_t num_half_open;
+	uint16_t num_foreign;
 };
 
 /* Messages of one (QP, peer QP, class) in order. Exists while it has messages. */
@@ -269,12 +288,22 @@ struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t
 struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard);
 /*
  * Gives up an idle session near the clock's hand that requests of this user made (its place + 1; 0:
- * any). False: there is none.
+ * any), or HELLOs of this class of stations (FW_NONE: any). False: there is none.
  */
-bool rd_session_evict(struct fw_nic *nic, uint32_t user);
+bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station);
 void rd_session_start(struct fw_nic *nic, struct rd_session *session);
-void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
-			 const struct wire_rd_hello *hello);
+/* Forgets a session that nothing waits for. */
+void rd_session_release(struct fw_nic *nic, struct rd_session *session);
+/* What the peer's HELLO tells: the session is OPEN. */
+void rd_session_adopt(struct fw_nic *nic, struct rd_session *session, uint32_t peer_epoch,
+		      uint32_t psn, uint16_t peer_mtu);
+/* The peer does not know this epoch, and has carried out nothing of it for quiet_us. */
+void rd_session_reset(struct fw_nic *nic, struct rd_session *session, uint32_t epoch,
+		      uint32_t quiet_us);
+/* Never 0. */
+uint32_t rd_session_new_epoch(struct fw_nic *nic);
+/* A HELLO alone has opened it: asks the peer whether it lives in that epoch. */
+void rd_session_ask(struct fw_nic *nic, struct rd_session *session);
 /*
  * The peer used the epoch that was offered: the old session is over. It had forgotten it by
  * since_ns, or before.
@@ -282,8 +311,6 @@ void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
 void rd_session_commit(struct fw_nic *nic, struct rd_session *session, uint64_t since_ns);
 /* The peer has used our epoch, or named it: data may be sent. */
 void rd_session_confirm(struct fw_nic *nic, struct rd_session *session);
-/* Its peer hears us: it is no forged HELLO's. */
-void rd_session_heard(struct fw_nic *nic, struct rd_session *session);
 /* Everything in flight fails; the session is CLOSED and starts anew on the next message. */
 void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_status status,
 		     enum hw_vendor_err vendor_err);
@@ -292,14 +319,33 @@ void rd_session_fail(struct fw_nic *nic, struct rd_session *session, enum hw_sta
  * rest is sent in a new session.
  */
 void rd_session_renew(struct fw_nic *nic, struct rd_session *session);
-/* Tells a peer that its session is not known here. */
-void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch);
 /* The peer is silent: takes its MAC from ARP anew and has it asked for. */
 void rd_session_doubt_mac(struct fw_nic *nic, struct rd_session *session);
 /* Looks the peer's MAC up anew if neighbours have changed; before anything is sent to it. */
 void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *session);
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
+
+/* rd_hello.c */
+void rd_hello_rx(struct fw_nic *nic, const struct dgram_pkt *pkt,
+		 const struct wire_rd_hello *hello);
+/* What a HELLO of that peer's with this epoch has to return now. */
+uint64_t rd_hello_cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch);
+/* The session's own HELLO, which opens it. */
+void rd_hello_tx(struct fw_nic *nic, struct rd_session *session);
+/* Tells a peer that its session is not known here; nothing where the peer's MAC is not known. */
+void rd_hello_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch);
+
+/* rd_share.c */
+void rd_share_init(struct fw_nic *nic);
+/* Whether a HELLO from this MAC may make one more session; may give up one of the same share. */
+bool rd_share_room(struct fw_nic *nic, const uint8_t *mac);
+/* A HELLO from this MAC made the session. */
+void rd_share_take(struct fw_nic *nic, struct rd_session *session, const uint8_t *mac);
+/* More than a HELLO was heard of its peer, or it is no more what a HELLO made. */
+void rd_share_heard(struct fw_nic *nic, struct rd_session *session);
+/* A process here uses it, or it ends: it counts for nobody. */
+void rd_share_leave(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_flow.c */
 /* Queues a message (its dst_ip, dst_qpn, kind are set). False: no memory; try again later. */

@@ -153,6 +153,8 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 			      : rd_session_get(nic, msg->dst_ip, shard);
 	if (!session)
 		return false;
+	if (session->foreign && msg->kind == FW_WQE_REQUEST)
+		rd_share_leave(nic, session);
 	/* Before the flow is there: a session that was idle for long is greeted anew. */
 	rd_session_start(nic, session);
 	flow = flow_get(nic, msg->qp, session, msg->dst_qpn, msg->kind != FW_WQE_REQUEST);

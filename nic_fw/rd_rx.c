@@ -380,7 +380,7 @@ static bool check_epoch(struct fw_nic *nic, struct rd_session *s, const struct d
 	if (s->state != RD_HELLO_SENT && s->state != RD_RESOLVING &&
 	    nic->now_ns - s->reset_sent_ns > RD_MIN_RTO_NS) {
 		s->reset_sent_ns = nic->now_ns;
-		rd_session_tx_reset(nic, pkt, epoch);
+		rd_hello_tx_reset(nic, pkt, epoch);
 	}
 	return false;
 }
@@ -414,7 +414,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 
 	if (!s) {
 		FW_DROP(nic, drop_rd_no_session);
-		rd_session_tx_reset(nic, pkt, epoch);
+		rd_hello_tx_reset(nic, pkt, epoch);
 		return;
 	}
 	if (!check_epoch(nic, s, pkt, epoch))
@@ -427,7 +427,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	if (!s->confirmed)
 		rd_session_confirm(nic, s);
 	if (s->half_open)
-		rd_session_heard(nic, s);
+		rd_share_heard(nic, s);
 	if (pkt->ce)
 		s->ece = true;
 	s->peer_next = be32_get(rd->psn);

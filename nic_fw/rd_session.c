@@ -2,18 +2,13 @@
 /*
  * Sessions of RD: one per (this shard, peer address, peer shard).
  *
- * A session opens with HELLO and its reply, which tell each side's epoch, first PSN and MTU.
- * Every other packet carries the receiver's epoch, so that what belongs to an earlier
+ * A session opens with HELLO and its reply (rd_hello.c), which tell each side's epoch, first PSN
+ * and MTU. Every other packet carries the receiver's epoch, so that what belongs to an earlier
  * session, or comes from someone who never saw the HELLO, is dropped. Whom a HELLO of the peer's
- * has opened it for sends data when the peer has used its epoch. A HELLO with a new
- * epoch on an open session is answered with a new epoch of ours, and takes effect only
- * when the peer uses that: an old or forged HELLO changes nothing.
- * Called by rd_flow.c (start), dgram.c (HELLO), rd_rx.c, rd_timer.c, neigh.c.
- * design.md section 3 "RD"; docs/wire-format.md "Opening a session".
+ * has opened it for sends data when the peer has used its epoch. Calls rd_hello.c, rd_flow.c and
+ * neigh.c. design.md section 3 "RD"; docs/wire-format.md "Opening a session".
  */
 #include "nic_fw/fw_nic.h"
-
-#define QUIET_UNIT_NS UINT64_C(1000)
 
 static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state state)
 {
@@ -27,7 +22,7 @@ static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state st
 
 	assert(legal[s->state] & 1 << state);
 	if (s->half_open)
-		rd_session_heard(nic, s);
+		rd_share_heard(nic, s);
 	if (state == RD_RESOLVING)
 		fw_list_add_tail(&nic->rd_resolving, &s->wait_node);
 	else
@@ -35,7 +30,7 @@ static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state st
 	s->state = (uint8_t)state;
 }
 
-static uint32_t new_epoch(struct fw_nic *nic)
+uint32_t rd_session_new_epoch(struct fw_nic *nic)
 {
 	uint32_t epoch;
 
@@ -67,15 +62,9 @@ struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t
 
 static void new_session_epoch(struct fw_nic *nic, struct rd_session *s)
 {
-	s->epoch = new_epoch(nic);
+	s->epoch = rd_session_new_epoch(nic);
 	s->epoch_ns = nic->now_ns;
-}
-
-void rd_session_heard(struct fw_nic *nic, struct rd_session *s)
-{
-	fw_list_del(&s->wait_node);
-	nic->num_half_open -= s->half_open;
-	s->half_open = false;
+	s->cookie = 0;
 }
 
 /*
@@ -88,7 +77,7 @@ static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 	       !s->tx && !s->rx && !s->ack_due && (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
-static void release(struct fw_nic *nic, struct rd_session *s)
+void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 {
 	uint32_t *link = bucket(nic, s->peer_ip, s->peer_shard);
 
@@ -101,33 +90,23 @@ static void release(struct fw_nic *nic, struct rd_session *s)
 	fw_list_del(&s->ack_node);
 	if (s->state != RD_CLOSED)
 		set_state(nic, s, RD_CLOSED);
+	rd_share_leave(nic, s);
 	set_state(nic, s, RD_FREE);
 	share_session_give(nic, s);
 	fw_ids_put(&nic->session_ids, s->index);
 }
 
-/*
- * A HELLO made this session. Those that nothing more is heard of are few, the oldest makes room: so
- * forged ones cannot fill the table, and who is real and had to go opens its session again.
- */
-static void half_open(struct fw_nic *nic, struct rd_session *s)
-{
-	if (nic->num_half_open == RD_HALF_OPEN)
-		release(nic, FW_CONTAINER(nic->rd_half_open.next, struct rd_session, wait_node));
-	s->half_open = true;
-	nic->num_half_open++;
-	fw_list_add_tail(&nic->rd_half_open, &s->wait_node);
-}
-
-bool rd_session_evict(struct fw_nic *nic, uint32_t user)
+bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station)
 {
 	uint32_t i;
 
 	for (i = 0; i < 64 && nic->session_ids.high; i++) {
 		struct rd_session *s = &nic->sessions[nic->session_hand++ % nic->session_ids.high];
 
-		if (s->state != RD_FREE && (!user || s->share.user == user) && is_idle(nic, s)) {
-			release(nic, s);
+		if (s->state != RD_FREE && (!user || s->share.user == user) &&
+		    (station == FW_NONE || (s->foreign && s->station == station)) &&
+		    is_idle(nic, s)) {
+			rd_session_release(nic, s);
 			return true;
 		}
 	}
@@ -153,7 +132,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	if (s)
 		return s;
 	i = fw_ids_get(&nic->session_ids);
-	if (i == FW_NONE && rd_session_evict(nic, 0))
+	if (i == FW_NONE && rd_session_evict(nic, 0, FW_NONE))
 		i = fw_ids_get(&nic->session_ids);
 	if (i == FW_NONE)
 		return NULL;
@@ -178,61 +157,6 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	return s;
 }
 
-/*
- * HELLO is the one packet that may go where nothing is agreed; dst_mac is known by now.
- */
-static void tx_hello(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
-		     const struct wire_rd_hello *hello)
-{
-	struct fw_tx_frame *frame = eth_tx_begin(nic);
-	struct wire_dgram dgram = {
-	    .ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD_HELLO,
-	};
-	uint32_t bytes = sizeof(dgram) + sizeof(*hello);
-
-	if (!frame)
-		return;
-	udp_tx_header(nic, frame, ip, mac, shard, bytes + WIRE_DGRAM_CRC_BYTES);
-	memcpy(frame->hdr + UDP_TX_HDR_BYTES, &dgram, sizeof(dgram));
-	memcpy(frame->hdr + UDP_TX_HDR_BYTES + sizeof(dgram), hello, sizeof(*hello));
-	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
-	eth_tx_hdr(frame, IP_TX_HDR_BYTES, sizeof(struct wire_udp) + bytes,
-		   FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
-	frame->flags |= FW_TX_F_CONTROL;
-	eth_tx_commit(nic, frame);
-}
-
-static void tx_session_hello(struct fw_nic *nic, struct rd_session *s, uint32_t epoch,
-			     uint32_t peer_epoch, uint32_t psn, uint8_t flags)
-{
-	struct wire_rd_hello hello = {
-	    .epoch = be32_put(epoch),
-	    .peer_epoch = be32_put(peer_epoch),
-	    .first_psn = be32_put(psn),
-	    .mtu = be16_put(nic->config.mtu),
-	    .flags = flags,
-	};
-
-	rd_session_fresh_mac(nic, s);
-	tx_hello(nic, s->peer_ip, s->peer_shard, s->peer_mac, &hello);
-}
-
-void rd_session_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch)
-{
-	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
-	const struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
-	uint64_t quiet_ns = nic->now_ns - (s ? s->epoch_ns : nic->start_ns);
-	struct wire_rd_hello hello = {.peer_epoch = be32_put(epoch)};
-
-	/* A session that is not known here may have been given up when it was idle for so long. */
-	if (!s && quiet_ns > RD_EVICT_IDLE_NS)
-		quiet_ns = RD_EVICT_IDLE_NS;
-	quiet_ns /= QUIET_UNIT_NS;
-	hello.first_psn = be32_put(quiet_ns < UINT32_MAX ? (uint32_t)quiet_ns : UINT32_MAX);
-
-	tx_hello(nic, pkt->src_ip, pkt->src_shard, eth->src, &hello);
-}
-
 static uint64_t hello_delay_ns(const struct rd_session *s)
 {
 	uint64_t ns = RD_HELLO_RETRY_NS << (s->hello_tries < 7 ? s->hello_tries : 7);
@@ -244,7 +168,7 @@ static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
 {
 	set_state(nic, s, RD_HELLO_SENT);
 	s->hello_tries = 0;
-	tx_session_hello(nic, s, s->epoch, 0, s->tx_psn, 0);
+	rd_hello_tx(nic, s);
 	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
 }
 
@@ -254,7 +178,7 @@ static void send_first_hello(struct fw_nic *nic, struct rd_session *s)
  * alike. So a probe goes first, and nothing is at stake until the peer has used our epoch. One that
  * knows nothing of it answers with a reset.
  */
-static void ask(struct fw_nic *nic, struct rd_session *s)
+void rd_session_ask(struct fw_nic *nic, struct rd_session *s)
 {
 	if (fw_timer_is_set(&s->timer))
 		return;
@@ -275,7 +199,7 @@ void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 {
 	/* Somebody here has something to say to that peer. */
 	if (s->half_open)
-		rd_session_heard(nic, s);
+		rd_share_heard(nic, s);
 	if (s->state == RD_OPEN && !s->tx && !s->rx && fw_list_empty(&s->all_flows) &&
 	    nic->now_ns - s->used_ns > RD_STALE_NS) {
 		/* The peer may have forgotten us meanwhile: greet it before data is at stake. */
@@ -284,7 +208,7 @@ void rd_session_start(struct fw_nic *nic, struct rd_session *s)
 		s->pend = false;
 	}
 	if (s->state == RD_OPEN && !s->confirmed)
-		ask(nic, s);
+		rd_session_ask(nic, s);
 	if (s->state != RD_CLOSED)
 		return;
 	s->tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
@@ -381,14 +305,13 @@ void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
 		if (s->state == RD_OPEN)
 			rd_tx_probe(nic, s);
 		else
-			tx_session_hello(nic, s, s->epoch, 0, s->tx_psn, 0);
+			rd_hello_tx(nic, s);
 	}
 	fw_timer_set(&nic->timers, &s->timer, nic->now_ns + hello_delay_ns(s));
 }
 
-/* What the peer's HELLO tells. */
-static void adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch, uint32_t psn,
-		  uint16_t peer_mtu)
+void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_epoch, uint32_t psn,
+		      uint16_t peer_mtu)
 {
 	uint32_t mtu = peer_mtu < nic->config.mtu ? peer_mtu : nic->config.mtu;
 
@@ -461,16 +384,15 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	recv_abort_peer(nic, s->peer_ip, s->peer_shard);
 }
 
-/*
- * The peer does not know the session, and has carried out nothing of it for quiet_us: requests that
- * were first sent after that are as good as never sent. Clocks may differ by a thousandth.
+/* Requests that were first sent in that time are as good as never sent. Clocks may differ by a
+ * thousandth.
  */
-static void rx_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, uint32_t quiet_us)
+void rd_session_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, uint32_t quiet_us)
 {
-	uint64_t quiet_ns = quiet_us * QUIET_UNIT_NS;
+	uint64_t quiet_ns = quiet_us * RD_QUIET_UNIT_NS;
 	uint64_t since_ns;
 
-	if (!s || s->state != RD_OPEN || epoch != s->peer_epoch)
+	if (s->state != RD_OPEN || epoch != s->peer_epoch)
 		return;
 	FW_COUNT(nic, rd_peer_restarts);
 	if (!s->confirmed) {
@@ -492,84 +414,6 @@ static void rx_reset(struct fw_nic *nic, struct rd_session *s, uint32_t epoch, u
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, since_ns);
 	if (!fw_list_empty(&s->all_flows))
 		rd_session_start(nic, s);
-}
-
-static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
-		     const struct wire_rd_hello *hello)
-{
-	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
-
-	if (!s || be32_get(hello->peer_epoch) != s->epoch)
-		return;
-	if (s->state == RD_HELLO_SENT) {
-		memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
-		adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
-		      be16_get(hello->mtu));
-	}
-	/* Open already when both began at once: it names what both have. */
-	if (s->state == RD_OPEN && !s->confirmed && be32_get(hello->epoch) == s->peer_epoch)
-		rd_session_confirm(nic, s);
-}
-
-/* A HELLO on an open session that names another epoch than we know. */
-static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd_hello *hello)
-{
-	uint32_t peer_epoch = be32_get(hello->epoch);
-
-	if (!s->pend || s->pend_peer_epoch != peer_epoch) {
-		s->pend = true;
-		s->pend_epoch = new_epoch(nic);
-		s->pend_peer_epoch = peer_epoch;
-		s->pend_psn = be32_get(hello->first_psn);
-		s->pend_ns = nic->now_ns;
-		s->pend_mtu = be16_get(hello->mtu);
-		s->pend_tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
-	}
-	tx_session_hello(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
-}
-
-void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
-			 const struct wire_rd_hello *hello)
-{
-	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
-	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
-	uint32_t epoch = be32_get(hello->epoch);
-	bool fresh = false;
-
-	if (!epoch) {
-		rx_reset(nic, s, be32_get(hello->peer_epoch), be32_get(hello->first_psn));
-		return;
-	}
-	if (be16_get(hello->mtu) < HW_MIN_MTU || hello->flags & ~WIRE_RD_HELLO_REPLY ||
-	    hello->reserved) {
-		FW_DROP(nic, drop_rd_malformed);
-		return;
-	}
-	if (hello->flags & WIRE_RD_HELLO_REPLY) {
-		rx_reply(nic, s, pkt, hello);
-		return;
-	}
-	if (!s) {
-		s = rd_session_get(nic, pkt->src_ip, pkt->src_shard);
-		fresh = true;
-	}
-	if (!s) {
-		FW_DROP(nic, drop_rd_no_memory);
-		return;
-	}
-	if (s->state == RD_OPEN && s->peer_epoch != epoch) {
-		offer(nic, s, hello);
-		return;
-	}
-	if (s->state != RD_OPEN) {
-		memcpy(s->peer_mac, eth->src, WIRE_MAC_BYTES);
-		adopt(nic, s, epoch, be32_get(hello->first_psn), be16_get(hello->mtu));
-		if (fresh)
-			half_open(nic, s);
-		if (!fw_list_empty(&s->all_flows))
-			ask(nic, s);
-	}
-	tx_session_hello(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
 }
 
 void rd_session_fail(struct fw_nic *nic, struct rd_session *s, enum hw_status status,
@@ -602,7 +446,7 @@ void rd_session_commit(struct fw_nic *nic, struct rd_session *s, uint64_t since_
 	FW_COUNT(nic, rd_peer_restarts);
 	close_session(nic, s, HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_PEER_RESTART, since_ns);
 	s->epoch = epoch;
-	adopt(nic, s, peer_epoch, psn, mtu);
+	rd_session_adopt(nic, s, peer_epoch, psn, mtu);
 	s->tx_psn = tx_psn;
 	s->tx_una = tx_psn;
 	s->first_psn = tx_psn;

@@ -16,7 +16,7 @@ struct rd_session *share_session_get(struct fw_nic *nic, uint32_t client, uint32
 	struct rd_session *session;
 
 	if (!share_may(nic, client, HW_SHARE_SESSION, 1) &&
-	    (!rd_session_evict(nic, (uint32_t)(user - nic->users) + 1) ||
+	    (!rd_session_evict(nic, (uint32_t)(user - nic->users) + 1, FW_NONE) ||
 	     !share_may(nic, client, HW_SHARE_SESSION, 1))) {
 		FW_COUNT(nic, rd_sessions_share_refused);
 		return NULL;

@@ -276,8 +276,6 @@ struct tcp_nic {
 	struct fw_list syn_list;
 	struct fw_timer syn_timer;
 	struct fw_pool chunks;
-	uint64_t key[2]; /* drawn at first use */
-	bool keyed;
 	uint64_t cookie_ns; /* the last SYN cookie; 0: none */
 	uint32_t neigh_changes;
 	struct tcp_bucket challenges, resets;
@@ -341,7 +339,7 @@ uint32_t tcp_opt_syn(uint8_t *dst, uint16_t mss, uint16_t flags, uint8_t wscale,
 uint32_t tcp_opt_ts(uint8_t *dst, uint32_t ts_val, uint32_t ts_ecr);
 uint32_t tcp_opt_sack(uint8_t *dst, const struct tcp_block *blocks, uint32_t count);
 
-/* ---- tcp_hash.c: keyed hash (SipHash-2-4): ISNs, cookies, time stamp offsets */
+/* ---- tcp_hash.c: keyed hash (keyed.h): ISNs, cookies, time stamp offsets */
 
 uint64_t tcp_keyed(struct fw_nic *nic, uint32_t peer_ip, uint16_t peer_port, uint16_t local_port,
 		   uint64_t extra);

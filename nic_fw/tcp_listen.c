@@ -213,7 +213,8 @@ static struct tcp_syn read_syn(struct fw_nic *nic, const struct tcp_in *in)
 	    .ts_recent = in->opt.ts_val,
 	};
 
-	memcpy(syn.mac, in->info->eth->src, sizeof(syn.mac));
+	/* The neighbour table decides where answers go, once it knows; data waits until it does. */
+	neigh_answer(nic, syn.peer_ip, in->info->eth->src, syn.mac);
 	if (in->opt.has_ts)
 		syn.flags |= TCP_F_TS;
 	if (in->opt.sack_ok)
@@ -346,7 +347,7 @@ static struct tcp_flow *make_flow(struct fw_nic *nic, struct tcp_listener *liste
 	flow->snd_wnd = in->window << flow->snd_wscale;
 	flow->snd_wnd_max = flow->snd_wnd;
 	flow->snd_wl1 = in->seq;
-	memcpy(flow->mac, in->info->eth->src, sizeof(flow->mac));
+	neigh_answer(nic, syn->peer_ip, in->info->eth->src, flow->mac);
 	/* Known, but looked up at the first data: what a SYN comes from may be anybody. */
 	flow->neigh_ns = nic->now_ns;
 	flow->neigh_change = nic->tcp.neigh_changes - 1;

@@ -200,8 +200,9 @@ bool ud_rate_limit(uint64_t now_ns, uint64_t *last_ns, uint32_t *spent)
 void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt,
 		 uint8_t layer_etype, uint8_t code)
 {
-	uint8_t mac[WIRE_MAC_BYTES], *at;
+	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
 	struct fw_tx_frame *frame;
+	uint8_t *at;
 	struct wire_terminate term = {.layer_etype = layer_etype, .code = code};
 	struct wire_ddp_untagged ddp = {
 	    .ddp_ctrl = WIRE_DDP_LAST | WIRE_DDP_VERSION,
@@ -220,16 +221,18 @@ void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_
 	};
 	uint32_t bytes = sizeof(hdr) + sizeof(ddp) + sizeof(term);
 
-	/* An error message is never answered with one, nor a datagram to a group (RFC 1122 3.2.2).
+	/*
+	 * An error message is never answered with one, nor a datagram to a group (RFC 1122 3.2.2),
+	 * nor one in the name of another station.
 	 */
 	if (pkt->opcode == WIRE_RDMAP_TERMINATE || pkt->group ||
-	    neigh_lookup(nic, pkt->src_ip, mac) != NEIGH_OK ||
+	    neigh_source(nic, pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT ||
 	    !ud_rate_limit(nic->now_ns, &nic->ud_error_ns, &nic->ud_error_tokens))
 		return;
 	frame = eth_tx_begin(nic);
 	if (!frame)
 		return;
-	udp_tx_header_not_ect(nic, frame, pkt->src_ip, mac, pkt->src_shard,
+	udp_tx_header_not_ect(nic, frame, pkt->src_ip, eth->src, pkt->src_shard,
 			      bytes + WIRE_DGRAM_CRC_BYTES);
 	at = frame->hdr + UDP_TX_HDR_BYTES;
 	memcpy(at, &hdr, sizeof(hdr));

@@ -33,7 +33,7 @@ enum wire_dgram_type {
 	WIRE_DGRAM_UD = 0,       /* wire_dgram, DDP segment */
 	WIRE_DGRAM_RD = 1,       /* wire_dgram, wire_rd, DDP segment */
 	WIRE_DGRAM_RD_ACK = 2,   /* wire_dgram, wire_rd, wire_rd_ack */
-	WIRE_DGRAM_RD_HELLO = 3, /* wire_dgram, wire_rd_hello */
+	WIRE_DGRAM_RD_HELLO = 3, /* wire_dgram, wire_rd_hello, keys */
 	WIRE_DGRAM_RD_PROBE = 4, /* wire_dgram, wire_rd: asks for an ACK, carries nothing */
 	WIRE_DGRAM_CM = 5,       /* wire_dgram, wire_cm (wire_cm.h), private data */
 	WIRE_DGRAM_UC = 6,       /* wire_dgram, DDP segment; qkey is its offset in the message */
@@ -132,10 +132,22 @@ static_assert(offsetof(struct wire_rd_cancel, last_ssn) == 12, "");
 
 /* wire_rd_hello.flags */
 enum {
-	WIRE_RD_HELLO_REPLY = 0x01, /* answers a HELLO; asks for none */
+	WIRE_RD_HELLO_REPLY = 0x01,     /* answers a HELLO; asks for none */
+	WIRE_RD_HELLO_CHALLENGE = 0x02, /* answers a HELLO: repeat it with this cookie */
+	WIRE_RD_HELLO_ALL = 0x03,
 };
 
-/* Opens or re-opens a session between two shards, and tells the path MTU to use. */
+enum {
+	/* Keys behind a HELLO: at most so many bytes, and a multiple of 4. */
+	WIRE_RD_HELLO_KEY_MAX = 256,
+	WIRE_RD_KEY_NONE = 0,
+};
+
+/*
+ * Opens or re-opens a session between two shards, and tells the path MTU to use. Behind it stand
+ * key_bytes bytes of a key exchange of kind key_type; a receiver that does not know the kind
+ * ignores them.
+ */
 struct wire_rd_hello {
 	struct be32 epoch;      /* the sender's epoch: what it wants to see in wire_rd */
 	struct be32 peer_epoch; /* the receiver's as far as known, 0: unknown */
@@ -143,10 +155,18 @@ struct wire_rd_hello {
 	struct be16 mtu;        /* the largest IPv4 packet the sender takes, bytes */
 	uint8_t flags;
 	uint8_t reserved;
+	struct be64 cookie; /* a challenge's, returned; 0: none was given */
+	struct be16 key_type;
+	struct be16 key_bytes;
+	struct be32 reserved2;
 };
-static_assert(sizeof(struct wire_rd_hello) == 16, "docs/wire-format.md, hello");
+static_assert(sizeof(struct wire_rd_hello) == 32, "docs/wire-format.md, hello");
 static_assert(offsetof(struct wire_rd_hello, first_psn) == 8, "");
 static_assert(offsetof(struct wire_rd_hello, mtu) == 12, "");
 static_assert(offsetof(struct wire_rd_hello, flags) == 14, "");
+static_assert(offsetof(struct wire_rd_hello, cookie) == 16, "");
+static_assert(offsetof(struct wire_rd_hello, key_type) == 24, "");
+static_assert(offsetof(struct wire_rd_hello, key_bytes) == 26, "");
+static_assert(offsetof(struct wire_rd_hello, reserved2) == 28, "");
 
 #endif /* WEFT_WIRE_DGRAM_H */

@@ -170,7 +170,7 @@ static void add_hello(struct forge *f, const struct rec *r)
 	    .peer_epoch = be32_put(r->y),
 	    .first_psn = be32_put(r->z),
 	    .mtu = be16_put(W_MTU),
-	    .flags = r->c & WIRE_RD_HELLO_REPLY,
+	    .flags = r->c & WIRE_RD_HELLO_ALL,
 	};
 
 	forge_add(f, &hello, sizeof(hello));
@@ -358,16 +358,21 @@ void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
 		return;
 	memcpy(&ip, f->b + FORGE_IP_AT + offsetof(struct wire_ip, src), sizeof(ip));
 	s = rd_session_find(nic, ip, 0);
-	if (!s)
-		return;
 	if (type_of(f) == WIRE_DGRAM_RD_HELLO) {
-		/* Answers ours. */
+		/* Answers ours, or returns what we gave. */
 		struct wire_rd_hello *hello = (void *)rd;
 
-		if (what & FORGE_EPOCH)
+		if (f->bytes < FORGE_RD_AT + sizeof(*hello))
+			return;
+		if (what & FORGE_EPOCH && s)
 			hello->peer_epoch = be32_put(s->epoch);
+		if (!hello->flags && !(be32_get(hello->first_psn) & 1))
+			hello->cookie =
+			    be64_put(rd_hello_cookie(nic, ip, 0, be32_get(hello->epoch)));
 		return;
 	}
+	if (!s)
+		return;
 	if (what & FORGE_EPOCH)
 		rd->epoch = be32_put(s->pend && what & FORGE_PSN_LOW ? s->pend_epoch : s->epoch);
 	if (what & FORGE_PSN)

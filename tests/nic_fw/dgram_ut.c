@@ -25,6 +25,11 @@ static void put_ack(struct net_frame *f)
 	net_add(f, &ack, sizeof(ack));
 }
 
+static struct wire_rd_hello *hello_of(struct net_frame *f)
+{
+	return (void *)(net_dgramh(f) + 1);
+}
+
 static void put_hello(struct net_frame *f)
 {
 	struct wire_rd_hello hello = {.epoch = be32_put(9), .mtu = be16_put(1500)};
@@ -115,6 +120,36 @@ static void short_datagrams(void)
 	net_end();
 }
 
+/* Keys behind a HELLO are let by, whatever their kind, when they say how long they are. */
+static void hello_with_a_key(void)
+{
+	static const struct {
+		uint16_t type, says, is;
+		bool ok;
+	} keys[] = {
+	    {7, 8, 8, true},   {0xffff, WIRE_RD_HELLO_KEY_MAX, WIRE_RD_HELLO_KEY_MAX, true},
+	    {7, 0, 0, true},   {7, 260, 260, false},
+	    {7, 8, 12, false}, {7, 12, 8, false},
+	    {0, 8, 8, false},  {7, 6, 6, false},
+	};
+	struct net_frame f;
+	uint32_t i, ok = 0;
+
+	net_init(0);
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		put_hello(&f);
+		hello_of(&f)->key_type = be16_put(keys[i].type);
+		hello_of(&f)->key_bytes = be16_put(keys[i].says);
+		net_add(&f, data, keys[i].is);
+		net_seal(&f);
+		net_rx(&f);
+		ok += keys[i].ok;
+		CU_ASSERT_EQUAL(net.hello_calls, ok);
+	}
+	CU_ASSERT_EQUAL(net_drops(), i - ok);
+	net_end();
+}
+
 /* Every length short of the type's least, and one byte more where the length is fixed. */
 static void lengths_by_type(void)
 {
@@ -123,7 +158,7 @@ static void lengths_by_type(void)
 		uint32_t bytes;
 		bool exact;
 	} types[] = {{WIRE_DGRAM_UD, 2, false},       {WIRE_DGRAM_RD, 24, false},
-		     {WIRE_DGRAM_RD_ACK, 80, true},   {WIRE_DGRAM_RD_HELLO, 16, true},
+		     {WIRE_DGRAM_RD_ACK, 80, true},   {WIRE_DGRAM_RD_HELLO, 32, true},
 		     {WIRE_DGRAM_RD_PROBE, 24, true}, {WIRE_DGRAM_CM, 48, false}};
 	struct net_frame f;
 	uint64_t want = 0;
@@ -253,11 +288,12 @@ static void headers_out_of_range(void)
 	REFUSED(put_hello(&f), net_dgramh(&f)->flags = WIRE_DGRAM_F_ACK);
 	REFUSED(put_hello(&f), net_dgramh(&f)->src_qpn = be32_put(1));
 	CU_ASSERT_EQUAL(CNT(drop_dgram_type), 9);
-	REFUSED(put_hello(&f), f.b[f.n - 1] = 1); /* reserved */
-	REFUSED(put_hello(&f), f.b[f.n - 2] = 2); /* flags */
+	REFUSED(put_hello(&f), hello_of(&f)->reserved = 1);
+	REFUSED(put_hello(&f), hello_of(&f)->flags = 4);
+	REFUSED(put_hello(&f), hello_of(&f)->reserved2 = be32_put(1));
 	REFUSED(put_ack(&f), f.b[f.n - 1] = 1);
 	REFUSED(put_rd(&f, WIRE_DGRAM_RD), f.b[f.n - 1] = 1);
-	CU_ASSERT_EQUAL(CNT(drop_rd_malformed), 4);
+	CU_ASSERT_EQUAL(CNT(drop_rd_malformed), 5);
 	CU_ASSERT_EQUAL(net.rd_calls + net.hello_calls, 0);
 	net_end();
 }
@@ -491,6 +527,7 @@ static void segments_fit_the_mtu(void)
 }
 
 UT_MAIN("nic_fw/dgram", UT(dispatches_by_type), UT(short_datagrams), UT(lengths_by_type),
-	UT(crc_finds_every_flipped_bit), UT(crc_vouched_for_by_the_port), UT(crc_across_segments),
-	UT(headers_out_of_range), UT(opcodes_and_queues), UT(control_bits), UT(extents_of_untagged),
-	UT(extents_of_tagged), UT(fixed_messages), UT(cut_headers), UT(segments_fit_the_mtu))
+	UT(hello_with_a_key), UT(crc_finds_every_flipped_bit), UT(crc_vouched_for_by_the_port),
+	UT(crc_across_segments), UT(headers_out_of_range), UT(opcodes_and_queues), UT(control_bits),
+	UT(extents_of_untagged), UT(extents_of_tagged), UT(fixed_messages), UT(cut_headers),
+	UT(segments_fit_the_mtu))

@@ -51,12 +51,14 @@ static void asks_and_learns(void)
 	CU_ASSERT_TRUE(net.ah_done.ok);
 	CU_ASSERT_EQUAL(net.session_done.calls, 1);
 	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
-	/* The same again is no news; another address is. */
+	/* Nobody has asked again: neither the same nor another address is news. */
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
-	CU_ASSERT_EQUAL(net.session_done.calls, 1);
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
-	CU_ASSERT_EQUAL(net.session_done.calls, 2);
+	CU_ASSERT_EQUAL(net.session_done.calls, 1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
 	CU_ASSERT_EQUAL(CNT(arp_replies_rx), 3);
+	CU_ASSERT_EQUAL(CNT(arp_conflicts), 1);
 	net_end();
 }
 
@@ -82,10 +84,17 @@ static void gives_up_and_tries_anew_later(void)
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
 	net_advance(1);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
-	/* A failed entry comes back when its station speaks. */
-	net_advance(4 * NEIGH_RETRY_NS);
-	net_advance(NEIGH_RETRY_NS);
+	/* A failed entry is asked for again when its station speaks. */
+	for (i = 0; i < NEIGH_TRIES; i++)
+		net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
+	net_flush();
+	net.num_sent = 0;
 	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 2);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
 	net_end();
 }
@@ -97,46 +106,180 @@ static void answers_requests(void)
 	net_init(0);
 	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
 	net_flush();
-	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
-	f = &net.sent[0];
+	/* Who asks for us will be answered soon: ours is asked first, and believed alone. */
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 2);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	f = &net.sent[1];
 	CU_ASSERT_EQUAL(memcmp(net_eth(f)->dst, net_peer_mac, 6), 0);
 	CU_ASSERT_EQUAL(be16_get(arp_of(f)->op), WIRE_ARP_REPLY);
 	CU_ASSERT_EQUAL(memcmp(arp_of(f)->sender_mac, net_mac, 6), 0);
 	CU_ASSERT_EQUAL(be32_get(arp_of(f)->sender_ip), 0x0a4d0001);
 	CU_ASSERT_EQUAL(memcmp(arp_of(f)->target_mac, net_peer_mac, 6), 0);
 	CU_ASSERT_EQUAL(be32_get(arp_of(f)->target_ip), 0x0a4d0002);
-	/* Who asks for us will be asked for soon. */
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
 	/* A probe is answered, and teaches nothing. */
 	rx_arp(WIRE_ARP_REQUEST, 0, other_mac, NET_IP);
 	net_flush();
-	CU_ASSERT_EQUAL(net.num_sent, 2);
+	CU_ASSERT_EQUAL(net.num_sent, 3);
 	CU_ASSERT_EQUAL(net.nic->neigh_count, 1);
 	/* For somebody else: nothing. */
 	rx_arp(WIRE_ARP_REQUEST, net_ip(10, 77, 0, 9), other_mac, net_ip(10, 77, 0, 8));
 	net_flush();
-	CU_ASSERT_EQUAL(net.num_sent, 2);
+	CU_ASSERT_EQUAL(net.num_sent, 3);
 	CU_ASSERT_EQUAL(net.nic->neigh_count, 1);
 	net_end();
-	/* Other shards learn and are silent. */
+	/* Other shards are silent, and hear the answer that shard 0 asked for. */
 	net_init(4);
 	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 0);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
 	net_end();
 }
 
-static void announcements_renew_only(void)
+/* What nobody asked for teaches nothing: neither before an address is known nor after. */
+static void unasked_words_teach_nothing(void)
 {
+	uint32_t i;
+
 	net_init(0);
-	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_PEER_IP);
-	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
 	CU_ASSERT_EQUAL(net.nic->neigh_count, 0);
 	net_learn_peer();
+	for (i = 0; i < 100; i++) {
+		net_advance(10000000);
+		rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+		rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_PEER_IP);
+		rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_IP);
+		rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+		CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+		net_flush();
+		/* Asked whether it still is there, the peer says so. */
+		if (fw_timers_next_ns(&net.nic->timers) != UINT64_MAX)
+			rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+		net.num_sent = 0;
+	}
+	CU_ASSERT_EQUAL(CNT(arp_conflicts), 400);
+	CU_ASSERT_EQUAL(net.session_done.calls, 1);
+	net_end();
+}
+
+/* An address has moved: the old place is asked first, and when it is silent everybody. */
+static void moved(void)
+{
+	net_init(0);
+	net_learn_peer();
+	net_advance(NEIGH_CONFLICT_NS);
 	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_peer_mac);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP); /* to a question to another */
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	net_advance(NEIGH_VERIFY_NS);
+	net_advance(NEIGH_VERIFY_NS);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 3);
+	check_request(&net.sent[1], NET_PEER_IP, net_peer_mac);
+	check_request(&net.sent[2], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
 	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	CU_ASSERT_EQUAL(net.session_done.calls, 2);
+	net_end();
+}
+
+/* Where a packet came from, against the table: of a station, of a peer beyond the gateway, ours. */
+static void sources(void)
+{
+	uint32_t beyond = net_ip(192, 168, 3, 4);
+
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_RIGHT);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, other_mac), NEIGH_SOURCE_WRONG);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_IP, net_mac), NEIGH_SOURCE_RIGHT);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_IP, other_mac), NEIGH_SOURCE_WRONG);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, other_mac), NEIGH_SOURCE_UNKNOWN);
+	rx_arp(WIRE_ARP_REPLY, NET_GATEWAY, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, other_mac), NEIGH_SOURCE_RIGHT);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, net_peer_mac), NEIGH_SOURCE_WRONG);
+	net.nic->config.gateway = 0;
+	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, other_mac), NEIGH_SOURCE_WRONG);
+	/* An answer's way: the table's, or back while there is nothing in it. */
+	neigh_answer(net.nic, NET_PEER_IP, other_mac, mac);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	neigh_answer(net.nic, net_ip(10, 77, 0, 9), other_mac, mac);
+	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	net_end();
+}
+
+/* A question for a stranger is asked once, again when he asks again, and fails for nobody. */
+static void strangers_question(void)
+{
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 1);
+	net_advance(NEIGH_REASK_NS);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 2);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
+	CU_ASSERT_EQUAL(net.session_done.calls, 0);
+	/* A need of our own is a question of our own, with all its tries. */
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 3);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 4);
+	net_end();
+}
+
+/* One that sends in the names of thousands: few questions, and none of others is lost by them. */
+static void flood_of_sources(void)
+{
+	uint8_t from[6] = {0x02, 0, 0, 0, 9, 9};
+	uint32_t i, waiting = 0;
+
+	net_init(0);
+	net.nic->config.ip_prefix = 8;
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	for (i = 0; i < 5000; i++) {
+		(void)neigh_source(net.nic, net_ip(10, 80, i >> 8, i & 255), from);
+		net_flush();
+		net.num_sent = 0;
+	}
+	CU_ASSERT_TRUE(CNT(arp_tx) <= 1 + 64);
+	/* From as many MACs: questions under way are bounded all the same. */
+	for (i = 0; i < 20000; i++) {
+		from[3] = (uint8_t)i;
+		from[4] = (uint8_t)(i >> 8);
+		(void)neigh_source(net.nic, net_ip(10, 81, i >> 8, i & 255), from);
+		net_flush();
+		net.num_sent = 0;
+	}
+	CU_ASSERT_TRUE(CNT(arp_tx) <= 1 + 64 * NEIGH_RATES);
+	for (i = 0; i < net.nic->neigh_count; i++)
+		waiting += fw_timer_is_set(&net.nic->neigh[i].timer);
+	CU_ASSERT_EQUAL(waiting, 1 + NEIGH_STRANGERS);
+	net_learn_peer();
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	/* And a newcomer of ours finds room. */
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 90, 0, 1), mac), NEIGH_WAIT);
+	rx_arp(WIRE_ARP_REPLY, net_ip(10, 90, 0, 1), other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 90, 0, 1), mac), NEIGH_OK);
 	net_end();
 }
 
@@ -240,28 +383,37 @@ static void malformed(void)
 	net_end();
 }
 
+/* A stranger's address becomes known: it asks for us, is asked, and answers. */
+static void stranger(uint32_t ip, const uint8_t *from)
+{
+	net.nic->now_ns += NEIGH_RATE_NS / 32;
+	rx_arp(WIRE_ARP_REQUEST, ip, from, NET_IP);
+	rx_arp(WIRE_ARP_REPLY, ip, from, NET_IP);
+	net_flush();
+	net.num_sent = 0;
+}
+
 static void full_table_gives_up_the_unused(void)
 {
 	uint32_t i;
 
 	net_init(1); /* answers none of the requests */
 	net.nic->config.ip_prefix = 8;
-	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
 	net_learn_peer();
-	for (i = 1; i < HW_MAX_NEIGH; i++)
-		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 78, i >> 8, i & 255 ? i & 255 : 1), other_mac,
-		       NET_IP);
-	for (i = 0; net.nic->neigh_count < HW_MAX_NEIGH; i++)
-		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 79, 0, 1 + i), other_mac, NET_IP);
-	/* Strangers push out one another, but never whom we talk to. */
-	for (i = 0; i < 20000; i++) {
-		net.nic->now_ns += 1000;
-		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 80 + (i >> 16), i >> 8 & 255, i % 250 + 1),
-		       other_mac, NET_IP);
-	}
+	for (i = 1; i < HW_MAX_NEIGH + 9; i++)
+		stranger(net_ip(10, 78, i >> 7, 1 + (i & 127)), other_mac);
 	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
-	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	net_learn_peer(); /* confirmed, whatever became of it */
+	/* Strangers push out one another, but never whom we talk to. */
+	for (i = 0; i < 2000; i++) {
+		stranger(net_ip(10, 80, i >> 7, 1 + (i & 127)), other_mac);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+		CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+		if (fw_timers_next_ns(&net.nic->timers) != UINT64_MAX)
+			net_learn_peer();
+	}
+	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
 	net_end();
 }
 
@@ -273,15 +425,15 @@ static void full_table_in_use(void)
 	net_init(1);
 	net.nic->config.ip_prefix = 8;
 	for (i = 0; i < HW_MAX_NEIGH; i++) {
-		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 78, i >> 7, 1 + (i & 127)), other_mac, NET_IP);
-		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
-				NEIGH_OK);
+		uint32_t ip = net_ip(10, 78, i >> 7, 1 + (i & 127));
+
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, ip, mac), NEIGH_WAIT);
+		rx_arp(WIRE_ARP_REPLY, ip, other_mac, NET_IP);
+		net_flush();
+		net.num_sent = 0;
 	}
-	for (i = 0; i < 1000; i++) {
-		net.nic->now_ns++;
-		rx_arp(WIRE_ARP_REQUEST, net_ip(10, 80, i >> 7, 1 + (i & 127)), net_peer_mac,
-		       NET_IP);
-	}
+	for (i = 0; i < 400; i++)
+		stranger(net_ip(10, 80, i >> 7, 1 + (i & 127)), net_peer_mac);
 	for (i = 0; i < HW_MAX_NEIGH; i++)
 		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
 				NEIGH_OK);
@@ -290,7 +442,7 @@ static void full_table_in_use(void)
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
 	/* Unused for long enough, they give way. */
 	net.nic->now_ns += NEIGH_CONFIRM_NS;
-	rx_arp(WIRE_ARP_REQUEST, net_ip(10, 80, 0, 1), net_peer_mac, NET_IP);
+	stranger(net_ip(10, 80, 0, 1), net_peer_mac);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 80, 0, 1), mac), NEIGH_OK);
 	net_end();
 }
@@ -322,6 +474,7 @@ static void table_full_of_waits(void)
 }
 
 UT_MAIN("nic_fw/neigh", UT(asks_and_learns), UT(gives_up_and_tries_anew_later),
-	UT(answers_requests), UT(announcements_renew_only), UT(routes), UT(confirms_while_in_use),
+	UT(answers_requests), UT(unasked_words_teach_nothing), UT(moved), UT(sources),
+	UT(strangers_question), UT(flood_of_sources), UT(routes), UT(confirms_while_in_use),
 	UT(malformed), UT(full_table_gives_up_the_unused), UT(full_table_in_use),
 	UT(table_full_of_waits))

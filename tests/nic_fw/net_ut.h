@@ -226,8 +226,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	net.rd_hdr = *rd;
 }
 
-void rd_session_rx_hello(struct fw_nic *nic, const struct dgram_pkt *pkt,
-			 const struct wire_rd_hello *hello)
+void rd_hello_rx(struct fw_nic *nic, const struct dgram_pkt *pkt, const struct wire_rd_hello *hello)
 {
 	(void)nic;
 	net.hello_calls++;

@@ -16,15 +16,24 @@ static enum rp_verdict keep_hellos(struct rp *r, const struct rp_info *info)
 	return info->type == WIRE_DGRAM_RD_HELLO ? RP_COPY : RP_PASS;
 }
 
+/* The HELLO with a cookie that opened the session. */
 static uint32_t kept_to(uint32_t to)
 {
 	uint32_t k;
 
 	for (k = 0; k < rp.num_kept; k++)
-		if (rp.kept[k].to == to)
+		if (rp.kept[k].to == to &&
+		    be64_get(rp_info_of(&rp.kept[k], !to).hello->cookie) != 0)
 			return k;
 	CU_FAIL_FATAL("no HELLO to that end");
 	return 0;
+}
+
+/* An end has no room for the session any more; its secret is the same. */
+static void forget(uint32_t e)
+{
+	rd_session_release(rp.end[e].nic, rp_session(&rp, e));
+	CU_ASSERT_PTR_NULL(rp_session(&rp, e));
 }
 
 static enum rp_verdict drop_probes(struct rp *r, const struct rp_info *info)
@@ -59,7 +68,7 @@ static void unconfirmed(void)
 	rp.filter = NULL;
 	old = kept_to(1); /* from A, of its first life */
 	rp_restart(&rp, 0);
-	rp_restart(&rp, 1);
+	forget(1);
 	rp_deliver(&rp, old);
 	rp_settle(&rp);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(rp_session(&rp, 1));
@@ -76,11 +85,11 @@ static void unconfirmed(void)
 }
 
 /*
- * One end has restarted, and a HELLO of its old session greets it. The other is in that session
- * still, and PSNs are alike: what the restarted one says must not be taken for the old one's, and
- * then be said again. The sender of the HELLO was idle, or has something to say itself.
+ * One end has forgotten the session, and its HELLO greets it once more. The other is in that
+ * session still, and PSNs are alike: what the forgetful one says must not be taken for the old
+ * one's, and then be said again. The sender of the HELLO was idle, or has something to say itself.
  */
-static void restarted_and_greeted_late(void)
+static void forgot_and_greeted_late(void)
 {
 	struct rd_session *s;
 	uint32_t busy, old, i;
@@ -91,7 +100,7 @@ static void restarted_and_greeted_late(void)
 		rp_open(&rp);
 		rp.filter = NULL;
 		old = kept_to(1);
-		rp_restart(&rp, 1);
+		forget(1);
 		rp_deliver(&rp, old);
 		rp_settle(&rp);
 		CU_ASSERT_EQUAL_FATAL(rp_session(&rp, 1)->state, RD_OPEN);
@@ -130,7 +139,7 @@ static void greeted_and_left_alone(void)
 	rp.filter = keep_hellos;
 	rp_open(&rp);
 	old = kept_to(1);
-	rp_restart(&rp, 1);
+	forget(1);
 	rp_deliver(&rp, old);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(
@@ -160,5 +169,30 @@ static void greeted_and_left_alone(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("nic_fw/rd_greet", UT(unconfirmed), UT(restarted_and_greeted_late),
-	UT(greeted_and_left_alone))
+/* An old HELLO greets an end that has restarted: its cookie is of another secret, no more follows.
+ */
+static void restarted_and_greeted_late(void)
+{
+	uint32_t old;
+
+	rp_begin(&rp);
+	rp.filter = keep_hellos;
+	rp_open(&rp);
+	rp.filter = NULL;
+	old = kept_to(1);
+	rp_restart(&rp, 1);
+	rp_deliver(&rp, old);
+	rp_run(&rp, 20000000);
+	rp_deliver(&rp, old);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_neigh), 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_challenges_tx), 1);
+	CU_ASSERT_PTR_NULL(rp_session(&rp, 1));
+	add_back(1);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 1, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+UT_MAIN("nic_fw/rd_greet", UT(restarted_and_greeted_late), UT(unconfirmed),
+	UT(forgot_and_greeted_late), UT(greeted_and_left_alone))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sessions: opening with losses on the way, peers that are not there, epochs (restart, old
- * and forged HELLOs, resets), idle sessions, a full table.
+ * and forged HELLOs, resets), idle sessions. rd_hello_ut.c has who is believed, and full tables.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -139,7 +139,7 @@ static void any_frame_lost(void)
 	uint32_t twice;
 
 	for (twice = 0; twice < 2; twice++)
-		for (lose = 0; lose < 8; lose++) {
+		for (lose = 0; lose < 12; lose++) {
 			rp_begin(&rp);
 			rp.filter = twice ? double_one : lose_one;
 			add_one(1);
@@ -404,120 +404,10 @@ static void peer_forgot(void)
 	add_one(1);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_no_session), 1);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 1, drop_rd_no_session) >= 1); /* until its MAC is known */
 	add_one(2);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
-	rp_end(&rp);
-}
-
-/* HELLOs in the names of more peers than there is room for; two each, so that offers stand. */
-static void full_table(void)
-{
-	struct rd_session *s;
-	struct rp_info info;
-	struct wire_ip *ip;
-	uint32_t i, k;
-
-	rp_begin(&rp);
-	rp.filter = keep_hellos;
-	rp_open(&rp);
-	rp.filter = NULL;
-	k = kept_to(0);
-	info = rp_info_of(&rp.kept[k], 1);
-	ip = (void *)(info.frame->b + sizeof(struct wire_eth));
-	info.hello->flags = 0;
-	info.hello->peer_epoch = be32_put(0);
-	for (i = 0; i < HW_MAX_PEERS + 9; i++) {
-		ip->src = be32_put(0x0a4e0000 + i);
-		info.hello->epoch = be32_put(7);
-		rp_reseal(info.frame);
-		rp_deliver(&rp, k);
-		info.hello->epoch = be32_put(8);
-		rp_reseal(info.frame);
-		rp_deliver(&rp, k);
-		rp_poll(&rp, 0);
-		s = rd_session_find(A->nic, htonl(0x0a4e0000 + i), 0);
-		/* As if each had sent a packet: they are real. */
-		if (s)
-			rd_session_heard(A->nic, s);
-		while (B->inbox_count)
-			free(B->inbox[--B->inbox_count].b);
-	}
-	CU_ASSERT_EQUAL(A->nic->num_half_open, 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), HW_MAX_PEERS);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_no_memory), 2 * 10);
-	/* The real peer has its session still, and after a minute newcomers find room. */
-	add_one(1);
-	rp_settle(&rp);
-	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
-	rp_run(&rp, RD_EVICT_IDLE_NS + 1);
-	for (i = 0; i < 300; i++) {
-		ip->src = be32_put(0x0a500000 + i);
-		rp_reseal(info.frame);
-		rp_deliver(&rp, k);
-		rp_poll(&rp, 0);
-	}
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_no_memory), 2 * 10);
-	while (B->inbox_count)
-		free(B->inbox[--B->inbox_count].b);
-	add_one(2);
-	rp_quiet(&rp);
-	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
-	rp_end(&rp);
-}
-
-static enum rp_verdict hellos_only(struct rp *r, const struct rp_info *info)
-{
-	(void)r;
-	if (info->type == WIRE_DGRAM_RD_HELLO)
-		return RP_COPY;
-	return info->type == 0xff ? RP_PASS : RP_DROP;
-}
-
-/*
- * Forged HELLOs, more than the table holds: they take RD_HALF_OPEN places and push each other out.
- * A real peer whose session went the same way opens it again, and its request does not fail.
- */
-static void half_open(void)
-{
-	struct rp_req req = {.opcode = HW_WQE_FETCH_ADD, .wr_id = 5, .bytes = 8, .compare_add = 1};
-	struct rp_info info;
-	struct wire_ip *ip;
-	uint64_t value;
-	uint32_t i, k;
-
-	rp_begin(&rp);
-	rp_run(&rp, 1000000);
-	rp.filter = hellos_only;
-	req.dst = A->qp[0];
-	rp_req(&rp, 1, B->qp[0], &req);
-	rp_settle(&rp);
-	rp.filter = NULL;
-	CU_ASSERT_TRUE(rp_session(&rp, 0)->half_open);
-	CU_ASSERT_EQUAL(rp_session(&rp, 1)->state, RD_OPEN);
-	k = kept_to(0);
-	info = rp_info_of(&rp.kept[k], 1);
-	ip = (void *)(info.frame->b + sizeof(struct wire_eth));
-	for (i = 0; i < HW_MAX_PEERS + 9; i++) {
-		ip->src = be32_put(0x0a4e0000 + i);
-		info.hello->epoch = be32_put(7);
-		rp_reseal(info.frame);
-		rp_deliver(&rp, k);
-		rp_poll(&rp, 0);
-		while (B->inbox_count)
-			free(B->inbox[--B->inbox_count].b);
-	}
-	CU_ASSERT_EQUAL(A->nic->num_half_open, RD_HALF_OPEN);
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), RD_HALF_OPEN);
-	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_no_memory), 0);
-	CU_ASSERT_PTR_NULL(rp_session(&rp, 0));
-	rp_quiet(&rp);
-	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
-	memcpy(&value, A->mem, 8);
-	CU_ASSERT_EQUAL(value, 1);
-	CU_ASSERT_FALSE(rp_session(&rp, 0)->half_open);
-	CU_ASSERT_EQUAL(A->nic->num_half_open, RD_HALF_OPEN - 1);
 	rp_end(&rp);
 }
 
@@ -612,5 +502,5 @@ static void reset_is_bounded(void)
 
 UT_MAIN("nic_fw/rd_session", UT(hello_times), UT(limit_while_opening), UT(any_frame_lost),
 	UT(both_at_once), UT(unreachable), UT(restart), UT(restart_that_speaks_first),
-	UT(stale_hellos), UT(forged_hellos), UT(stale_session), UT(peer_forgot), UT(full_table),
-	UT(half_open), UT(idle_restart), UT(reset_is_bounded))
+	UT(stale_hellos), UT(forged_hellos), UT(stale_session), UT(peer_forgot), UT(idle_restart),
+	UT(reset_is_bounded))

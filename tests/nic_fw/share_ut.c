@@ -235,7 +235,7 @@ static void users_that_have_gone(void)
 	/* Those of users whose place was given away are nobody's, and end as others do. */
 	fw_ut_poll(&ut, RD_EVICT_IDLE_NS + 1000);
 	for (i = 0; i < HW_MAX_PEERS; i++)
-		(void)rd_session_evict(ut.nic, 0);
+		(void)rd_session_evict(ut.nic, 0, FW_NONE);
 	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->session_ids), 0);
 	for (i = 0; i < SHARE_USERS; i++)
 		CU_ASSERT_EQUAL(ut.nic->users[i].held[HW_SHARE_SESSION], 0);

@@ -306,7 +306,10 @@ static void golden_datagram(void)
 
 static void error_message(void)
 {
-	struct dgram_pkt pkt = {.src_ip = NET_PEER_IP,
+	struct net_frame f;
+	const struct fw_rx_frame rx = {.seg = {{f.b, sizeof(f.b)}}, .num_seg = 1};
+	struct dgram_pkt pkt = {.frame = &rx,
+				.src_ip = NET_PEER_IP,
 				.src_shard = 3,
 				.src_qpn = NET_PEER_QPN | 3u << 16,
 				.qkey = 0x22222222,
@@ -315,6 +318,7 @@ static void error_message(void)
 	const uint8_t *ddp;
 
 	init();
+	net_put_eth(&f, net_mac, WIRE_ETHERTYPE_IPV4);
 	request(HW_WQE_SEND, 4); /* what check_frame() compares with */
 	ud_tx_error(net.nic, &net.qp, &pkt, 0x12, 0x05);
 	net_flush();
@@ -334,6 +338,12 @@ static void error_message(void)
 	pkt.src_ip = net_ip(10, 77, 0, 9); /* not known: asked for, the message is lost */
 	ud_tx_error(net.nic, &net.qp, &pkt, 0x12, 0x05);
 	CU_ASSERT_EQUAL(CNT(ud_errors_tx), 1);
+	/* In the peer's name, but from elsewhere: the peer is asked, nothing goes to either. */
+	pkt.src_ip = NET_PEER_IP;
+	net_eth(&f)->src[5] ^= 1;
+	ud_tx_error(net.nic, &net.qp, &pkt, 0x12, 0x05);
+	CU_ASSERT_EQUAL(CNT(ud_errors_tx), 1);
+	CU_ASSERT_EQUAL(CNT(arp_conflicts), 1);
 	net_end();
 }
 

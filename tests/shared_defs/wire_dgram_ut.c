@@ -111,6 +111,18 @@ static void hello(void)
 	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
 }
 
+static void challenge(void)
+{
+	struct wire_rd_hello g, w = {
+				    .peer_epoch = be32_put(0x55667788),
+				    .flags = WIRE_RD_HELLO_CHALLENGE,
+				    .cookie = be64_put(UINT64_C(0x0123456789abcdef)),
+				};
+
+	LOAD("rd_challenge", g);
+	CU_ASSERT_EQUAL(memcmp(&g, &w, sizeof(g)), 0);
+}
+
 static void connection_manager(void)
 {
 	struct wire_cm g, w = {
@@ -173,4 +185,4 @@ static void whole_datagram(void)
 }
 
 UT_MAIN("shared_defs/wire_dgram", UT(common), UT(session), UT(acknowledgement), UT(cancellation),
-	UT(hello), UT(connection_manager), UT(whole_datagram))
+	UT(hello), UT(challenge), UT(connection_manager), UT(whole_datagram))

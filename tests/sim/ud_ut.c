@@ -89,6 +89,7 @@ static void over_the_limit(void)
 		int rc;
 
 		pair_open(&p, 1, is_long ? &ud_long : &ud);
+		sim_run_for(p.sim, FIX_MS); /* ARP is over */
 		request.bytes = max_bytes(&p, is_long) + 1;
 		sent = sim_nic_stat(p.na, "tx_frames");
 		rc = post(&p.a, p.ab, &p.b, &request);

@@ -200,6 +200,20 @@ static void rd_hello(void)
 	       "weft.hello.epoch weft.hello.peer_epoch weft.hello.first_psn weft.hello.mtu "
 	       "weft.hello.flags weft.hello.flags.reply weft.hello.reserved weft.crc.status",
 	       "0x11223344|0x55667788|4294967280|9000|0x01|1|0x00|good");
+	begin(&f, 3);
+	add(&f, "wire_dgram.hex", "rd_challenge");
+	finish(&f);
+	expect(&f,
+	       "weft.hello.epoch weft.hello.peer_epoch weft.hello.flags.reply "
+	       "weft.hello.flags.challenge weft.hello.cookie weft.hello.key_bytes weft.crc.status",
+	       "0x00000000|0x55667788|0|1|0x0123456789abcdef|0|good");
+	begin(&f, 3);
+	add(&f, "wire_dgram.hex", "rd_hello_key");
+	finish(&f);
+	expect(&f,
+	       "weft.hello.epoch weft.hello.cookie weft.hello.key_type weft.hello.key_bytes "
+	       "weft.hello.key weft.crc.status",
+	       "0x11223344|0x0123456789abcdef|7|8|a0a1a2a3a4a5a6a7|good");
 }
 
 /* The datagram of which even the CRC was worked out elsewhere; a Send's data is not mistaken. */

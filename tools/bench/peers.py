@@ -68,7 +68,7 @@ def answer(frame, net):
         epoch, _, psn, mtu = struct.unpack("!IIIH", body[28:42])
         mine = struct.unpack("!I", me)[0]
         STATE[me] = [epoch, psn]
-        return udp_frame(src, me, peer, dgram(3) + struct.pack("!IIIHBB", mine, epoch, 1, mtu, 1, 0))
+        return udp_frame(src, me, peer, dgram(3) + struct.pack("!IIIHBB16x", mine, epoch, 1, mtu, 1, 0))
     if body[0] == 0x11 and me in STATE:  # RD
         psn, timestamp = struct.unpack("!I", body[32:36])[0], body[40:44]
         state = STATE[me]

@@ -15,7 +15,7 @@ local weft = Proto("weft", "weft datagram-iWARP")
 
 local PORT_FIRST, PORTS = 47810, 8
 local VERSION = 1
-local DGRAM_BYTES, RD_BYTES, ACK_BYTES, HELLO_BYTES, CRC_BYTES = 28, 24, 56, 16, 4
+local DGRAM_BYTES, RD_BYTES, ACK_BYTES, HELLO_BYTES, CRC_BYTES = 28, 24, 56, 32, 4
 local CANCEL_BYTES, CM_BYTES = 16, 48
 local WINDOW = 128 -- PSNs that may be on the way
 
@@ -108,7 +108,12 @@ f.hello_psn = ProtoField.uint32("weft.hello.first_psn", "First PSN", base.DEC)
 f.hello_mtu = ProtoField.uint16("weft.hello.mtu", "MTU (bytes)", base.DEC)
 f.hello_flags = ProtoField.uint8("weft.hello.flags", "Flags", base.HEX)
 f.hello_reply = ProtoField.bool("weft.hello.flags.reply", "Reply", 8, nil, 0x01)
+f.hello_challenge = ProtoField.bool("weft.hello.flags.challenge", "Challenge", 8, nil, 0x02)
 f.hello_reserved = ProtoField.uint8("weft.hello.reserved", "Reserved", base.HEX)
+f.hello_cookie = ProtoField.uint64("weft.hello.cookie", "Cookie", base.HEX)
+f.hello_key_type = ProtoField.uint16("weft.hello.key_type", "Kind of key", base.DEC)
+f.hello_key_bytes = ProtoField.uint16("weft.hello.key_bytes", "Bytes of key", base.DEC)
+f.hello_key = ProtoField.bytes("weft.hello.key", "Key")
 
 f.crc = ProtoField.uint32("weft.crc", "CRC32C", base.HEX)
 f.crc_status = ProtoField.string("weft.crc.status", "CRC32C status")
@@ -258,7 +263,15 @@ local function add_hello(tvb, at, tree)
 	t:add(f.hello_mtu, tvb(at + 12, 2))
 	local ft = t:add(f.hello_flags, tvb(at + 14, 1))
 	ft:add(f.hello_reply, tvb(at + 14, 1))
+	ft:add(f.hello_challenge, tvb(at + 14, 1))
 	t:add(f.hello_reserved, tvb(at + 15, 1))
+	t:add(f.hello_cookie, tvb(at + 16, 8))
+	t:add(f.hello_key_type, tvb(at + 24, 2))
+	t:add(f.hello_key_bytes, tvb(at + 26, 2))
+	local key = tvb(at + 26, 2):uint()
+	if key > 0 and tvb:len() >= at + HELLO_BYTES + key + CRC_BYTES then
+		t:add(f.hello_key, tvb(at + HELLO_BYTES, key))
+	end
 end
 
 -- Where each field of a message lies, in the order of struct wire_cm.
@@ -354,8 +367,14 @@ local function session_text(tvb, kind)
 	elseif kind == RD_PROBE then
 		return string.format(" next PSN %d", tvb(DGRAM_BYTES + 4, 4):uint())
 	elseif kind == RD_HELLO then
+		local flags = tvb(DGRAM_BYTES + 14, 1):uint()
+		if band(flags, 2) == 2 then
+			return ", challenge"
+		elseif tvb(DGRAM_BYTES, 4):uint() == 0 then
+			return ", reset"
+		end
 		return string.format(" first PSN %d%s", tvb(DGRAM_BYTES + 8, 4):uint(),
-			band(tvb(DGRAM_BYTES + 14, 1):uint(), 1) == 1 and ", reply" or "")
+			band(flags, 1) == 1 and ", reply" or "")
 	elseif kind == CM then
 		return " " .. (cm_types[tvb(DGRAM_BYTES, 1):uint()] or "of an unknown type")
 	end

@@ -12,6 +12,7 @@ VERSION = 1
 TYPE_UD, TYPE_RD, TYPE_RD_ACK, TYPE_RD_HELLO, TYPE_RD_PROBE = range(5)
 F_IMM, F_SOLICITED, F_RESPONSE, F_RECORD, F_ACK, F_ECE, F_RETRANSMIT = (1 << i for i in range(7))
 HELLO_REPLY = 1
+HELLO_CHALLENGE = 2
 
 ETHERTYPE_IP = 0x0800
 ETHERTYPE_ARP = 0x0806
@@ -77,8 +78,9 @@ def rd_ack(received=(0, 0), refused=(0, 0, 0, 0), rnr_timer_ns=0):
     return struct.pack("!QQQQQQII", *received, *refused, rnr_timer_ns, 0)
 
 
-def rd_hello(epoch, peer_epoch=0, first_psn=0, mtu=1500, flags=0):
-    return struct.pack("!IIIHBB", epoch, peer_epoch, first_psn & 0xFFFFFFFF, mtu, flags, 0)
+def rd_hello(epoch, peer_epoch=0, first_psn=0, mtu=1500, flags=0, cookie=0, key_type=0, key=b""):
+    return struct.pack("!IIIHBBQHHI", epoch, peer_epoch, first_psn & 0xFFFFFFFF, mtu, flags, 0,
+                       cookie, key_type, len(key), 0) + key
 
 
 def ddp_tagged(opcode, stag, to, last=True):

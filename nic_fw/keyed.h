@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A keyed hash: numbers that a stranger shall not guess, and places in tables that it shall not
+ * choose.
+ *
+ * SipHash-2-4 (Aumasson, Bernstein 2012) with a key of the NIC's, drawn at the first use. Callers
+ * keep their uses apart by the words that they give.
+ */
+#ifndef WEFT_FW_KEYED_H
+#define WEFT_FW_KEYED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct fw_nic;
+
+struct fw_key {
+	uint64_t word[2];
+	bool drawn;
+};
+
+/* Of three words of message. */
+uint64_t fw_keyed(struct fw_nic *nic, uint64_t a, uint64_t b, uint64_t c);
+/* Of a station's MAC. */
+uint32_t fw_keyed_mac(struct fw_nic *nic, const uint8_t *mac);
+
+#endif /* WEFT_FW_KEYED_H */

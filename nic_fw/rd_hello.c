@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HELLOs of RD: how a session opens, and who is believed.
+ *
+ *	initiator			responder
+ *	HELLO_SENT  -- HELLO a ------>	no state: a cookie made from addresses, a and the time
+ *		   <- CHALLENGE a --
+ *		    -- HELLO a, cookie ->	OPEN, not confirmed
+ *	OPEN	   <- REPLY b, a ----
+ *		    -- data to b ---->	confirmed
+ *
+ * A HELLO counts only from the MAC that the neighbour table has for its sender's next hop, and is
+ * answered there. What a HELLO would change, a new session or an offer on an open one, waits for
+ * the cookie: whoever sent it receives at its address. A HELLO with a new epoch on an open session
+ * is answered with a new epoch of ours, and takes effect only when the peer uses that. Calls
+ * rd_session.c, rd_share.c, neigh.c, udp.c. docs/wire-format.md "Opening a session"; RFC 4987 3.6,
+ * RFC 9147 5.1 (the same by other names).
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	COOKIE_KIND = 4, /* tcp_hash.c and tcp_listen.c have others */
+};
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+/* HELLO is the one packet that may go where nothing is agreed; mac: the neighbour table's. */
+static void transmit(struct fw_nic *nic, uint32_t ip, uint8_t shard, const uint8_t *mac,
+		     const struct wire_rd_hello *hello)
+{
+	struct fw_tx_frame *frame = eth_tx_begin(nic);
+	struct wire_dgram dgram = {
+	    .ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD_HELLO,
+	};
+	uint32_t bytes = sizeof(dgram) + sizeof(*hello);
+
+	if (!frame)
+		return;
+	udp_tx_header(nic, frame, ip, mac, shard, bytes + WIRE_DGRAM_CRC_BYTES);
+	memcpy(frame->hdr + UDP_TX_HDR_BYTES, &dgram, sizeof(dgram));
+	memcpy(frame->hdr + UDP_TX_HDR_BYTES + sizeof(dgram), hello, sizeof(*hello));
+	eth_tx_hdr(frame, 0, IP_TX_HDR_BYTES, 0);
+	eth_tx_hdr(frame, IP_TX_HDR_BYTES, sizeof(struct wire_udp) + bytes,
+		   FW_TX_F_CRC_BEGIN | FW_TX_F_CRC_END);
+	frame->flags |= FW_TX_F_CONTROL;
+	eth_tx_commit(nic, frame);
+}
+
+static void tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t epoch,
+		       uint32_t peer_epoch, uint32_t psn, uint8_t flags)
+{
+	struct wire_rd_hello hello = {
+	    .epoch = be32_put(epoch),
+	    .peer_epoch = be32_put(peer_epoch),
+	    .first_psn = be32_put(psn),
+	    .mtu = be16_put(nic->config.mtu),
+	    .flags = flags,
+	    .cookie = be64_put(flags & WIRE_RD_HELLO_REPLY ? 0 : s->cookie),
+	};
+
+	rd_session_fresh_mac(nic, s);
+	transmit(nic, s->peer_ip, s->peer_shard, s->peer_mac, &hello);
+}
+
+void rd_hello_tx(struct fw_nic *nic, struct rd_session *s)
+{
+	tx_session(nic, s, s->epoch, 0, s->tx_psn, 0);
+}
+
+/* ---- who sent it ----------------------------------------------------------------------------- */
+
+static const uint8_t *src_mac(const struct dgram_pkt *pkt)
+{
+	const struct wire_eth *eth = (const void *)pkt->frame->seg[0].data;
+
+	return eth->src;
+}
+
+/* Whether it came from the MAC where its sender is; then that MAC is the one to answer to. */
+static bool is_from_neighbour(struct fw_nic *nic, const struct dgram_pkt *pkt,
+			      const struct rd_session *s)
+{
+	switch (neigh_source(nic, pkt->src_ip, src_mac(pkt))) {
+	case NEIGH_SOURCE_RIGHT:
+		return true;
+	case NEIGH_SOURCE_WRONG:
+		return false;
+	case NEIGH_SOURCE_UNKNOWN:
+		break;
+	}
+	/* The table had no room for it any more: what it said is what the session sends to. */
+	return s && (s->state == RD_OPEN || s->state == RD_HELLO_SENT) &&
+	       !memcmp(s->peer_mac, src_mac(pkt), WIRE_MAC_BYTES);
+}
+
+void rd_hello_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch)
+{
+	const struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
+	uint64_t quiet_ns = nic->now_ns - (s ? s->epoch_ns : nic->start_ns);
+	struct wire_rd_hello hello = {.peer_epoch = be32_put(epoch)};
+
+	if (!is_from_neighbour(nic, pkt, s))
+		return;
+	/* A session that is not known here may have been given up when it was idle for so long. */
+	if (!s && quiet_ns > RD_EVICT_IDLE_NS)
+		quiet_ns = RD_EVICT_IDLE_NS;
+	quiet_ns /= RD_QUIET_UNIT_NS;
+	hello.first_psn = be32_put(quiet_ns < UINT32_MAX ? (uint32_t)quiet_ns : UINT32_MAX);
+	transmit(nic, pkt->src_ip, pkt->src_shard, src_mac(pkt), &hello);
+}
+
+/* ---- cookies --------------------------------------------------------------------------------- */
+
+/* Of the addresses, the epoch that opens, and the time in steps; never 0. */
+static uint64_t cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch,
+		       uint64_t period)
+{
+	uint64_t c = fw_keyed(nic, (uint64_t)peer_ip << 32 | nic->config.ip,
+			      (uint64_t)peer_shard << 16 | nic->config.shard,
+			      (uint64_t)epoch << 32 | (period & 0xffffff) << 8 | COOKIE_KIND);
+
+	return c ? c : 1;
+}
+
+uint64_t rd_hello_cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch)
+{
+	return cookie(nic, peer_ip, peer_shard, epoch, nic->now_ns / RD_COOKIE_NS);
+}
+
+static bool has_cookie(struct fw_nic *nic, const struct dgram_pkt *pkt,
+		       const struct wire_rd_hello *hello)
+{
+	uint64_t period = nic->now_ns / RD_COOKIE_NS, given = be64_get(hello->cookie);
+	uint32_t epoch = be32_get(hello->epoch);
+
+	if (!given)
+		return false;
+	return given == cookie(nic, pkt->src_ip, pkt->src_shard, epoch, period) ||
+	       (period && given == cookie(nic, pkt->src_ip, pkt->src_shard, epoch, period - 1));
+}
+
+/* No longer than the HELLO that it answers, and nothing is kept. */
+static void challenge(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t epoch)
+{
+	const struct wire_rd_hello hello = {
+	    .peer_epoch = be32_put(epoch),
+	    .flags = WIRE_RD_HELLO_CHALLENGE,
+	    .cookie = be64_put(rd_hello_cookie(nic, pkt->src_ip, pkt->src_shard, epoch)),
+	};
+
+	FW_COUNT(nic, rd_challenges_tx);
+	transmit(nic, pkt->src_ip, pkt->src_shard, src_mac(pkt), &hello);
+}
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+/* The HELLO goes again at once, with the cookie; the same challenge once more changes nothing. */
+static void rx_challenge(struct fw_nic *nic, struct rd_session *s,
+			 const struct wire_rd_hello *hello)
+{
+	uint64_t given = be64_get(hello->cookie);
+
+	if (!s || s->state != RD_HELLO_SENT || be32_get(hello->peer_epoch) != s->epoch ||
+	    given == s->cookie)
+		return;
+	FW_COUNT(nic, rd_challenges_rx);
+	s->cookie = given;
+	rd_hello_tx(nic, s);
+}
+
+static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct wire_rd_hello *hello)
+{
+	if (!s || be32_get(hello->peer_epoch) != s->epoch)
+		return;
+	if (s->state == RD_HELLO_SENT)
+		rd_session_adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
+				 be16_get(hello->mtu));
+	/* Open already when both began at once: it names what both have. */
+	if (s->state == RD_OPEN && !s->confirmed && be32_get(hello->epoch) == s->peer_epoch)
+		rd_session_confirm(nic, s);
+}
+
+/* A HELLO on an open session that names another epoch than we know. */
+static void offer(struct fw_nic *nic, struct rd_session *s, const struct wire_rd_hello *hello)
+{
+	uint32_t peer_epoch = be32_get(hello->epoch);
+
+	if (!s->pend || s->pend_peer_epoch != peer_epoch) {
+		s->pend = true;
+		s->pend_epoch = rd_session_new_epoch(nic);
+		s->pend_peer_epoch = peer_epoch;
+		s->pend_psn = be32_get(hello->first_psn);
+		s->pend_ns = nic->now_ns;
+		s->pend_mtu = be16_get(hello->mtu);
+		s->pend_tx_psn = (uint32_t)nic->port.random64(nic->port.ctx);
+	}
+	tx_session(nic, s, s->pend_epoch, peer_epoch, s->pend_tx_psn, WIRE_RD_HELLO_REPLY);
+}
+
+/* The session that a HELLO with a cookie makes, or opens. NULL: there is no room for one. */
+static struct rd_session *open_session(struct fw_nic *nic, const struct dgram_pkt *pkt,
+				       struct rd_session *s, const struct wire_rd_hello *hello)
+{
+	bool fresh = !s;
+
+	if (fresh) {
+		if (!rd_share_room(nic, src_mac(pkt))) {
+			FW_DROP(nic, drop_rd_share);
+			return NULL;
+		}
+		s = rd_session_get(nic, pkt->src_ip, pkt->src_shard);
+	}
+	if (!s) {
+		FW_DROP(nic, drop_rd_no_memory);
+		return NULL;
+	}
+	memcpy(s->peer_mac, src_mac(pkt), WIRE_MAC_BYTES);
+	rd_session_adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
+			 be16_get(hello->mtu));
+	if (fresh)
+		rd_share_take(nic, s, src_mac(pkt));
+	if (!fw_list_empty(&s->all_flows))
+		rd_session_ask(nic, s);
+	return s;
+}
+
+static void rx_open(struct fw_nic *nic, const struct dgram_pkt *pkt, struct rd_session *s,
+		    const struct wire_rd_hello *hello)
+{
+	uint32_t epoch = be32_get(hello->epoch);
+	bool known = s && s->state == RD_OPEN &&
+		     (s->peer_epoch == epoch || (s->pend && s->pend_peer_epoch == epoch));
+
+	if (!known && !has_cookie(nic, pkt, hello)) {
+		challenge(nic, pkt, epoch);
+		return;
+	}
+	if (s && s->state == RD_OPEN && s->peer_epoch != epoch) {
+		offer(nic, s, hello);
+		return;
+	}
+	if (!known)
+		s = open_session(nic, pkt, s, hello);
+	if (s)
+		tx_session(nic, s, s->epoch, s->peer_epoch, s->first_psn, WIRE_RD_HELLO_REPLY);
+}
+
+void rd_hello_rx(struct fw_nic *nic, const struct dgram_pkt *pkt, const struct wire_rd_hello *hello)
+{
+	struct rd_session *s = rd_session_find(nic, pkt->src_ip, pkt->src_shard);
+	bool opens = be32_get(hello->epoch) != 0;
+
+	if ((opens &&
+	     (be16_get(hello->mtu) < HW_MIN_MTU || hello->flags & WIRE_RD_HELLO_CHALLENGE)) ||
+	    (!opens && hello->flags & WIRE_RD_HELLO_REPLY)) {
+		FW_DROP(nic, drop_rd_malformed);
+		return;
+	}
+	if (!is_from_neighbour(nic, pkt, s)) {
+		FW_DROP(nic, drop_rd_neigh);
+		return;
+	}
+	if (hello->flags & WIRE_RD_HELLO_CHALLENGE)
+		rx_challenge(nic, s, hello);
+	else if (hello->flags & WIRE_RD_HELLO_REPLY)
+		rx_reply(nic, s, hello);
+	else if (opens)
+		rx_open(nic, pkt, s, hello);
+	else if (s)
+		rd_session_reset(nic, s, be32_get(hello->peer_epoch), be32_get(hello->first_psn));
+}
