@@ -212,6 +212,9 @@ typedef enum sim_verdict (*sim_filter)(void *ctx, struct sim_nic *from, uint8_t 
 				       size_t bytes);
 void sim_set_filter(struct sim *sim, sim_filter fn, void *ctx);
 
+/* The station that frames forged by the fault "forge" come from, where it is not who they name. */
+extern const uint8_t sim_forger_mac[6];
+
 /* One-way: frames from a do not reach b. */
 void sim_block(struct sim_nic *a, struct sim_nic *b, bool blocked);
 /* Two-way between all NICs whose bit in side (by index, first 64 NICs) differs. */

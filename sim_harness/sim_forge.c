@@ -4,7 +4,8 @@
  *
  * A copy of a weft datagram that really went by, with fields changed or its end cut off, and its
  * lengths, checksum and CRC32C made right again: unlike a corrupted frame it meets the
- * parsers behind the CRC. Called by sim_link.c for the fault "forge"; calls sim_forge_tcp.c.
+ * parsers behind the CRC. Some of them, and questions of ARP in others' names, come from a third
+ * station's MAC. Called by sim_link.c for the fault "forge"; calls sim_forge_tcp.c.
  * docs/wire-format.md.
  */
 #include "sim_harness/sim_int.h"
@@ -104,6 +105,29 @@ static void lie(struct sim_prng *prng, struct sim_pkt *pkt)
 	ip->checksum = be16_put(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip))));
 }
 
+/* The MAC of a third station, which is nobody's. */
+const uint8_t sim_forger_mac[6] = {0x02, 0x66, 0x6f, 0x72, 0x67, 0x65};
+
+/* A question by ARP in somebody's name, as if he were where the forger is. */
+static struct sim_pkt *forge_arp(struct sim *sim, const struct sim_pkt *pkt)
+{
+	struct sim_pkt *twin;
+	struct wire_arp *arp;
+	struct wire_eth eth;
+
+	if (pkt->bytes < sizeof(eth) + sizeof(*arp))
+		return NULL;
+	memcpy(&eth, pkt->data, sizeof(eth));
+	arp = (struct wire_arp *)(void *)(pkt->data + sizeof(eth));
+	if (be16_get(eth.type) != WIRE_ETHERTYPE_ARP || be16_get(arp->op) != WIRE_ARP_REQUEST)
+		return NULL;
+	twin = sim_pkt_new(sim, pkt->data, pkt->bytes);
+	arp = (struct wire_arp *)(void *)(twin->data + sizeof(eth));
+	memcpy(twin->data + sizeof(eth.dst), sim_forger_mac, sizeof(sim_forger_mac));
+	memcpy(arp->sender_mac, sim_forger_mac, sizeof(sim_forger_mac));
+	return twin;
+}
+
 /* How long a frame becomes that is cut off: anything, or about where some header ends. */
 static uint32_t cut(struct sim_prng *prng, uint32_t least, uint32_t udp_bytes)
 {
@@ -124,7 +148,7 @@ struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct s
 	if (sim_is_segment(pkt))
 		return sim_forge_segment(sim, prng, pkt);
 	if (!is_dgram(pkt))
-		return NULL;
+		return forge_arp(sim, pkt);
 	memcpy(&udp, pkt->data + UDP_AT, sizeof(udp));
 	udp_bytes = be16_get(udp.bytes);
 	if (!sim_prng_below(prng, 8))
@@ -141,5 +165,9 @@ struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct s
 	seal(twin, udp_bytes);
 	if (!sim_prng_below(prng, 4))
 		lie(prng, twin);
+	/* Some come from elsewhere, where answers are waited for. */
+	if (!sim_prng_below(prng, 4))
+		memcpy(twin->data + sizeof(((struct wire_eth *)0)->dst), sim_forger_mac,
+		       sizeof(sim_forger_mac));
 	return twin;
 }

@@ -201,8 +201,8 @@ struct sim {
 struct sim_pkt *sim_pkt_new(struct sim *sim, const void *data, uint32_t bytes);
 void sim_pkt_free(struct sim *sim, struct sim_pkt *pkt);
 
-/* sim_forge.c: a copy of a weft datagram or a segment, wrong in a way its CRC does not show; NULL.
- */
+/* sim_forge.c: a copy of a weft datagram, a segment or a question of ARP, wrong in a way its CRC
+ * does not show; NULL. */
 struct sim_pkt *sim_forge(struct sim *sim, struct sim_prng *prng, const struct sim_pkt *pkt);
 /* sim_forge_tcp.c: whether it is a segment of TCP; a wrong copy of one. */
 bool sim_is_segment(const struct sim_pkt *pkt);

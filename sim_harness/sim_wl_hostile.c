@@ -19,6 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
+
 enum {
 	PAGE = 4096,
 	/* Layout of the memory under watch. The edges of regions lie within pages. */
@@ -301,6 +305,25 @@ static void check_sleeper(struct sim_run *run)
 	}
 }
 
+/* Whoever forges has nothing of what the others say. */
+static enum sim_verdict none_captured(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	const size_t dgram_at =
+	    sizeof(struct wire_eth) + sizeof(struct wire_ip) + sizeof(struct wire_udp);
+	struct sim_run *run = ctx;
+	struct wire_eth eth;
+	struct wire_ip ip;
+
+	if (bytes <= dgram_at || memcmp(frame, sim_forger_mac, sizeof(sim_forger_mac)) != 0)
+		return SIM_PASS;
+	memcpy(&eth, frame, sizeof(eth));
+	memcpy(&ip, frame + sizeof(eth), sizeof(ip));
+	if (be16_get(eth.type) == WIRE_ETHERTYPE_IPV4 && ip.proto == WIRE_IPPROTO_UDP)
+		sim_run_fail(run, "capture: weft%u sent a datagram of type %u to the forger",
+			     sim_nic_index(from), frame[dgram_at] & 15u);
+	return SIM_PASS;
+}
+
 static int start(struct sim_run *run)
 {
 	struct hostile_state *st = calloc(1, sizeof(*st));
@@ -309,6 +332,7 @@ static int start(struct sim_run *run)
 
 	assert(st);
 	run->state = st;
+	sim_set_filter(run->sim, none_captured, run);
 	st->num = sim_nic_count(run->sim);
 	st->all = calloc((size_t)st->num * 2, sizeof(*st->all));
 	assert(st->all);
@@ -374,6 +398,7 @@ static void stop(struct sim_run *run)
 	struct hostile_state *st = run->state;
 	uint32_t i;
 
+	sim_set_filter(run->sim, NULL, NULL);
 	close_all(run);
 	if (st->rogues)
 		rogues_free(st->rogues);
