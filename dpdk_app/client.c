@@ -167,6 +167,7 @@ static struct client *client_new(struct nic *nic, int sock)
 	c->state = CLIENT_CONNECTED;
 	c->connected_ns = app_clock_ns();
 	c->sock_fd = sock;
+	c->epoll_fd = client_epoll_fd;
 	c->pid_fd = c->mem_fd = c->doorbell_fd = c->bar_fd = -1;
 	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		c->eq_fd[i] = -1;
@@ -319,122 +320,6 @@ void client_accept(struct nic *nic, int epoll_fd)
 		client_doom(c);
 }
 
-/* ---- answers */
-
-static int send_answer(struct client *c, const struct hw_cmd_resp *resp, const int *fd,
-		       uint32_t num_fds)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(CLIENT_FDS_MAX * sizeof(int))];
-	} control = {0};
-	struct iovec iov = {(void *)(uintptr_t)resp, sizeof(*resp)};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (num_fds) {
-		struct cmsghdr *cm = &control.align;
-
-		mh.msg_control = control.bytes;
-		mh.msg_controllen = CMSG_SPACE(num_fds * sizeof(int));
-		cm->cmsg_level = SOL_SOCKET;
-		cm->cmsg_type = SCM_RIGHTS;
-		cm->cmsg_len = CMSG_LEN(num_fds * sizeof(int));
-		memcpy(CMSG_DATA(cm), fd, num_fds * sizeof(int));
-	}
-	return sendmsg(c->sock_fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-static void set_events(struct client *c)
-{
-	bool pause =
-	    c->num_outstanding >= CLIENT_OUTSTANDING || c->num_answers >= CLIENT_ANSWERS_MAX;
-	struct epoll_event ev = {
-	    .events = EPOLLRDHUP | (pause ? 0 : (uint32_t)EPOLLIN) |
-		      (c->num_answers ? (uint32_t)EPOLLOUT : 0),
-	    .data.ptr = &c->socket_source,
-	};
-
-	if (c->sock_fd < 0)
-		return;
-	c->paused = pause;
-	epoll_ctl(client_epoll_fd, EPOLL_CTL_MOD, c->sock_fd, &ev);
-}
-
-static void answer_free(struct client_answer *a)
-{
-	for (uint32_t i = 0; i < a->num_fds; i++)
-		close(a->fd[i]);
-	free(a);
-}
-
-/* The process does not read: the answer waits, with descriptors of its own. */
-static void queue_answer(struct client *c, const struct hw_cmd_resp *resp, const int *fd,
-			 uint32_t num_fds)
-{
-	struct client_answer *a = calloc(1, sizeof(*a));
-	struct hw_resp_quota quota;
-
-	if (!a || client_take_fds(c, num_fds, &quota)) {
-		free(a);
-		client_doom(c);
-		return;
-	}
-	a->resp = *resp;
-	for (uint32_t i = 0; i < num_fds; i++) {
-		a->fd[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 3);
-		if (a->fd[i] < 0) {
-			answer_free(a);
-			client_give_fds(c, num_fds);
-			client_doom(c);
-			return;
-		}
-		a->num_fds++;
-	}
-	*c->answers_tail = a;
-	c->answers_tail = &a->next;
-	c->num_answers++;
-	set_events(c);
-}
-
-void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_resp *resp,
-		   const int *fd, uint32_t num_fds)
-{
-	int err = -EAGAIN;
-
-	if (c->sock_fd < 0)
-		return;
-	resp->op = op;
-	resp->tag = tag;
-	if (!c->answers)
-		err = send_answer(c, resp, fd, num_fds);
-	if (err == -EAGAIN)
-		queue_answer(c, resp, fd, num_fds);
-	else if (err)
-		client_doom(c);
-}
-
-static void flush_answers(struct client *c)
-{
-	while (c->answers) {
-		struct client_answer *a = c->answers;
-		int err = send_answer(c, &a->resp, a->fd, a->num_fds);
-
-		if (err == -EAGAIN)
-			return;
-		c->answers = a->next;
-		if (!c->answers)
-			c->answers_tail = &c->answers;
-		c->num_answers--;
-		client_give_fds(c, a->num_fds);
-		answer_free(a);
-		if (err) {
-			client_doom(c);
-			return;
-		}
-	}
-	set_events(c);
-}
-
 /* ---- commands */
 
 /* Takes the first descriptor that came along, closes others; *count tells how many. */
@@ -508,7 +393,7 @@ void client_socket_event(struct client *c, uint32_t events)
 	if (c->sock_fd < 0)
 		return;
 	if (events & EPOLLOUT)
-		flush_answers(c);
+		client_flush_answers(c);
 	if (events & EPOLLIN) {
 		for (int i = 0; i < CLIENT_READS_PER_EVENT; i++) {
 			if (c->doomed || c->num_outstanding >= CLIENT_OUTSTANDING ||
@@ -516,7 +401,7 @@ void client_socket_event(struct client *c, uint32_t events)
 				break;
 		}
 		if (!c->doomed)
-			set_events(c);
+			client_set_events(c);
 	}
 	/* A process that closed its end waits for no answer. */
 	if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
@@ -591,7 +476,7 @@ void client_msg_back(struct msg *msg)
 	}
 	msg_free(msg);
 	if (!c->doomed && c->paused)
-		set_events(c);
+		client_set_events(c);
 }
 
 static bool has_other_connection(const struct client *c)
@@ -605,12 +490,7 @@ static bool has_other_connection(const struct client *c)
 
 static void client_free(struct client *c)
 {
-	while (c->answers) {
-		struct client_answer *a = c->answers;
-
-		c->answers = a->next;
-		answer_free(a);
-	}
+	client_drop_answers(c);
 	/* The shard's mappings of this client were given back before the detach was answered. */
 	if (c->shard)
 		client_drain_unmap(c->shard);

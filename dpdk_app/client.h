@@ -81,6 +81,7 @@ struct client {
 	char name[24];
 	uint64_t connected_ns;
 	int sock_fd;
+	int epoll_fd;          /* the control thread's, which watches sock_fd */
 	int pid_fd;            /* -1: the kernel has none for it */
 	int mem_fd;            /* its /proc/self/mem, as it sent it; -1: only mapped memory works */
 	struct hostcopy *copy; /* its worker, once it has registered memory that is not mapped */
@@ -119,11 +120,6 @@ void client_doom(struct client *c);
 /* A message of this client came back from a core. */
 void client_msg_back(struct msg *msg);
 /*
- * Sends an answer; descriptors are copied where it has to wait. tag is the command's.
- */
-void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_resp *resp,
-		   const int *fd, uint32_t num_fds);
-/*
  * Takes a copy of fd as the way to memory that is not mapped. 0; -EPERM: it is not the process's
  * own memory; another negative errno. fd stays the caller's.
  */
@@ -154,6 +150,20 @@ bool client_hold(struct client *c, struct msg *msg);
 void client_hold_over(struct client *c);
 /* Frees the messages: no core runs any more. */
 void client_hold_drop(struct client *c);
+
+/* ---- client_answer.c; control thread */
+
+/*
+ * Sends an answer; descriptors are copied where it has to wait. tag is the command's.
+ */
+void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_resp *resp,
+		   const int *fd, uint32_t num_fds);
+/* The process can read again: sends what waits. */
+void client_flush_answers(struct client *c);
+/* Which events of its socket the control thread wants: none to read while much is under way. */
+void client_set_events(struct client *c);
+/* Forgets what waits; the client's end. */
+void client_drop_answers(struct client *c);
 
 /* ---- client_xrc.c; control thread */
 

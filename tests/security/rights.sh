@@ -24,6 +24,7 @@ field()
 hex()
 {
 	local caps=$2
+	# shellcheck disable=SC2154 # pid is of tests/int/lib.sh
 	grep -q '^Max locked memory *unlimited ' "/proc/${pid[$1]}/limits" || caps=$((caps | LOCK))
 	printf '%016x' "$caps"
 }
@@ -204,6 +205,7 @@ on_veth()
 	wait_until 'the interface has joined the group' joined
 	kill -TERM "${pid[member$1]}"
 	finish "member$1"
+	# shellcheck disable=SC2154 # run and progs are of tests/interop/lib.sh
 	spawn "low$1" ip netns exec "$b" "$run" --device weft0 "$progs/rc_peer" listen 10.9.0.2 600
 	says "low$1" '^listening'
 	reserved || die 'port 600 of the NIC is not kept from the kernel'
