@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What --help prints, around and of the options.
+ * The text of --help: the lines around the options, and the options.
  */
 #ifndef WEFT_APP_ARGS_HELP_H
 #define WEFT_APP_ARGS_HELP_H

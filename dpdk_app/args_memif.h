@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What may stand behind the path in --port memif:PATH. Called by args.c; calls args_value.c.
+ * The words behind the path in --port memif:PATH. Calls args_value.c.
  */
 #ifndef WEFT_APP_ARGS_MEMIF_H
 #define WEFT_APP_ARGS_MEMIF_H

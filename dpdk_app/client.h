@@ -32,7 +32,7 @@ enum {
 
 /* Address space for queues; pages of it are committed as they are touched. */
 #define CLIENT_BAR_BYTES (UINT64_C(1) << 30)
-/* What every process uses of it: the first part, and EQ 0. */
+/* The part of it that every process uses: the first one, and EQ 0. */
 #define CLIENT_BAR_FIRST_BYTES (HW_BAR_DYNAMIC + (UINT64_C(256) << 10))
 
 enum client_state {

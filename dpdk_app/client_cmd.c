@@ -451,7 +451,7 @@ static int name_file(const struct client *c, struct hw_cmd_open_xrcd *open, int 
 
 static int prepare(struct client *c, struct msg *msg, int fd)
 {
-	/* What is mapped was prepared by run_reg_mapped(). */
+	/* run_reg_mapped() has prepared memory that is mapped. */
 	if (msg->cmd.op == HW_CMD_REG_MR)
 		return take_unmapped(c);
 	if (msg->cmd.op == HW_CMD_OPEN_XRCD) {

@@ -35,7 +35,7 @@ void client_hold_over(struct client *c)
 {
 	struct msg *msg = c->held, *next;
 
-	/* Those that still have to wait come back to the list. */
+	/* A command that still has to wait comes back to the list. */
 	for (c->held = NULL; msg; msg = next) {
 		next = msg->next;
 		client_msg_back(msg);

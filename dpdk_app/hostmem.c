@@ -35,7 +35,7 @@ enum {
 	HOSTMEM_DEFAULT_MAX = 65530, /* vm.max_map_count where it cannot be read */
 	HOSTMEM_LOOK_PAGES = 256,    /* at a time */
 };
-/* What weftd must be allowed to lock, or it locks nothing: a BAR is as long. */
+/* The least that weftd must be allowed to lock, else it locks nothing: a BAR is as long. */
 #define HOSTMEM_LOCK_PROBE_BYTES (UINT64_C(1) << 30)
 
 struct hostmem {

@@ -128,7 +128,7 @@ static void say_ready(const struct app *app)
 	notify_send("READY=1");
 }
 
-/* What is left now that packets and tables have their memory is for processes. */
+/* Packets and tables have their memory by now: the rest is for processes. */
 static void share_out(const struct app *app)
 {
 	const struct user_tables tables = user_find_tables();
@@ -139,7 +139,7 @@ static void share_out(const struct app *app)
 		    (unsigned long long)(tables.bytes >> 20));
 }
 
-/* What running does not take is given up before a core reads the first frame. */
+/* weftd gives up the rights that running does not need before a core reads the first frame. */
 static int give_up_rights(const struct app *app)
 {
 	int err;

@@ -342,7 +342,7 @@ static const char *on_message(struct memif *m, const struct memif_msg *msg, int 
 	return bad(&m->events.bad_message, "a message out of order, or of no known kind");
 }
 
-/* What the peer says of its leave, in letters. */
+/* The peer's reason for leaving, its letters alone. */
 static void say_disconnect(const struct memif *m, const struct memif_disconnect *disconnect)
 {
 	char text[MEMIF_REASON_BYTES + 1] = "";

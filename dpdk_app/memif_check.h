@@ -17,7 +17,7 @@ enum {
 	MEMIF_MAX_LOG2 = 14,
 	MEMIF_RING_ALIGN = 16,
 };
-/* Of all regions of a connection. */
+/* The sum over all regions of a connection. */
 #define MEMIF_MAX_BYTES (UINT64_C(256) << 20)
 
 /* Memory of the connection, mapped in its whole length. */
@@ -54,12 +54,12 @@ static inline int32_t memif_check_ahead(uint16_t theirs, uint16_t ours, uint32_t
 	return ahead <= max ? (int32_t)ahead : -1;
 }
 
-/* What is wrong with a ring that a client announces, in words, or NULL. */
+/* The fault of a ring that a client announces, in words, or NULL. */
 const char *memif_check_ring(const struct memif_region *region, uint32_t num_regions,
 			     const struct memif_add_ring *ring);
 
 /*
- * What is wrong with memory that a client offers as region num_regions, in words, or NULL.
+ * The fault of memory that a client offers as region num_regions, in words, or NULL.
  * used_bytes: of the regions before it. The descriptor must be a memfd of ordinary pages that
  * cannot shrink; nothing here asks a file system that could be the peer's.
  */

@@ -54,7 +54,7 @@ static void own_desc(const struct memif_link *link, const struct memif_ring *rin
 	desc_word *at = (desc_word *)ring_slot(ring, index);
 	uint64_t offset = (uint64_t)(own_buffer(link, ring, index) - link->region[0].base);
 
-	/* Of region 0. */
+	/* These lie in region 0. */
 	__atomic_store_n(&at[0], (uint64_t)bytes << 32 | flags, __ATOMIC_RELAXED);
 	__atomic_store_n(&at[1], offset, __ATOMIC_RELAXED);
 }

@@ -59,7 +59,7 @@ static int run_dir_open(struct app *app)
 			  err == -EACCES ? "be root, or " : "");
 		return err;
 	}
-	/* What is made there from now on is made in this directory, whatever has its name then. */
+	/* Files are made in this directory from now on, whatever has its name then. */
 	app->run_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (app->run_fd < 0 || fstat(app->run_fd, &st)) {
 		err = -errno;

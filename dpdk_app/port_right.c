@@ -128,7 +128,7 @@ static bool has_right(pid_t pid, uid_t uid, int pid_fd)
 	       !has_ended(pid_fd);
 }
 
-/* Of weftd's network namespace; the kernel's own default where it does not say. */
+/* The value of weftd's network namespace; the kernel's default where it is not readable. */
 static uint32_t port_start(void)
 {
 	char text[PORT_RIGHT_TEXT], *end;

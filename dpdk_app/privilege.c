@@ -183,7 +183,7 @@ uint64_t privilege_needed(const struct app *app)
 	return keep & get_permitted();
 }
 
-/* Of this thread. Async-signal-safe. Failures show in /proc, which is looked at afterwards. */
+/* For this thread. Async-signal-safe. Failures show in /proc, which is read afterwards. */
 static void drop_here(void)
 {
 	const unsigned long locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |

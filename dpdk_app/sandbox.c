@@ -4,7 +4,7 @@
  * them once and notes the calls that are let in whatever their arguments are, so those of the fast
  * path cost no more than a look into a bitmap.
  *
- * Who breaks out of a parser can make the calls of a core's list and no others: descriptors that
+ * An attacker in a parser can make the calls of a core's list and no others: descriptors that
  * weftd has, memory without the right to execute it, signals to weftd itself. No file is opened, no
  * program started, no process traced.
  *
@@ -105,7 +105,7 @@ static size_t arg_offset(unsigned arg)
 	return offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t);
 }
 
-/* What a call gets if an argument's low word has one of these bits; other calls, and it, go on. */
+/* The verdict on a call whose argument's low word has one of these bits; other calls go on. */
 static void rule_bits(struct filter *f, int nr, unsigned arg, uint32_t bits, uint32_t what)
 {
 	emit(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, (uint32_t)nr);
@@ -293,7 +293,7 @@ int sandbox_process(void)
 
 /* ---- a core */
 
-/* Those of the fast path first. */
+/* The calls of the fast path stand first. */
 static const int core_base[] = {
     __NR_sendto,
     __NR_recvfrom,

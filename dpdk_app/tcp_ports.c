@@ -134,7 +134,7 @@ uint32_t tcp_ports_share(struct tcp_ports *ports, uint32_t ip)
 	for (uint32_t port = 0; port < PORTS; port++) {
 		if (!ports->held[port])
 			continue;
-		/* Whoever was there first at the kernel's address is the kernel's program. */
+		/* At the kernel's address the kernel's program was there first. */
 		ports->map[port] = !reserve(ports, (uint16_t)port);
 		lost += !ports->map[port];
 	}

@@ -106,7 +106,7 @@ void user_init(const struct hw_share_limits *quota, const struct user_tables *ta
 
 		if (!process)
 			process = process_default((enum hw_share)kind, table);
-		/* Who says how much a process may have means that one of a user alone may. */
+		/* A limit of a process raises that of its user: a user may run one process. */
 		if (!user)
 			user = part(table, 3, 4) > process ? part(table, 3, 4) : process;
 		limits.process[kind] = process < user ? process : user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What processes and users have of weftd as a whole: connections, descriptors, memory of queues.
+ * Shares of processes and users in weftd as a whole: connections, descriptors, memory of queues.
  *
  * An account exists for each process that has a connection, and one for its user. A limit of each
  * stands against what a process has, what all processes of its user have, and what all have
@@ -18,7 +18,7 @@
 
 struct user_process;
 
-/* What one weftd can give away, of the kinds that are none of a shard's. */
+/* All that one weftd can give away, of the kinds that no shard counts. */
 struct user_tables {
 	uint64_t connections;
 	uint64_t descriptors;

@@ -91,7 +91,7 @@ static uint32_t put_gso(const struct gso_stats *g, struct hw_stat *stat)
 	return n;
 }
 
-/* Of a memif, in the port's words. */
+/* Counters of a memif, in the port's words. */
 static void sum_memif(const struct memif_counts *c, struct rte_eth_stats *sum)
 {
 	sum->ipackets = c->rx;

@@ -51,7 +51,7 @@ int cmd_cm_bind(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (!ep || ep->state != CM_IDLE || ep->space || ep->passive ||
 	    !cm_space_ok(cmd->u.cm.space) || cmd->u.cm.flags & ~(uint32_t)HW_CM_F_REUSE)
 		return FW_EINVAL;
-	/* Whoever connects to a low port expects a service of the host's, whatever the space. */
+	/* A peer that connects to a low port expects a service of the host, whatever the space. */
 	if (port && port < nic->clients[client].first_port) {
 		FW_COUNT(nic, cm_port_denied);
 		return FW_EACCES;

@@ -140,7 +140,7 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 	nic->slices.resume = 0;
 	nic->quota_met = false;
 	status = run(nic, client, cmd, aux, resp);
-	/* What was done of it stays done; the process asks again. */
+	/* The part that was done stays done; the process asks again. */
 	if (status == CMD_LATER && !slice_keep(nic, client, cmd))
 		status = FW_EAGAIN;
 	return answer(nic, status, resp) ? FW_CMD_DONE : FW_CMD_PENDING;

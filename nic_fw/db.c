@@ -30,7 +30,7 @@ static void ring_sq(struct fw_nic *nic, uint32_t client, uint32_t qpn)
 	fw_trace(nic, TRACE_DOORBELL, qp->qpn,
 		 __atomic_load_n(&qp->record->sq_prod, __ATOMIC_ACQUIRE), qp->sq_cons);
 	if (qp->state == HW_QPS_ERR || qp->state == HW_QPS_SQE) {
-		/* What is posted now is flushed, too; receives as well when the QP is dead. */
+		/* Requests posted now are flushed, too; receives as well when the QP is dead. */
 		qp_flush(nic, qp);
 		return;
 	}

@@ -401,7 +401,7 @@ static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i
 		return fill_notice(frame, hdr_offset);
 	msg = msg_of(xfer);
 	/*
-	 * Behind a packet without its data nothing may be carried out. A packet before it whose
+	 * Nothing behind a packet without its data may be carried out. A packet before it whose
 	 * first transmission was lost must bring its data: the peer's acknowledgement completes it.
 	 */
 	if (is_spoilt(side, msg))
@@ -497,7 +497,7 @@ static void run_request_fault(struct fw_nic *nic, struct fw_qp *qp)
 	side->fault_due = false;
 	if (!msg)
 		msg = esp_rdmap_oldest(qp);
-	/* Those before it may be answered still. */
+	/* Requests before it may be answered still. */
 	if (msg)
 		esp_rdmap_fail_request(nic, msg, wqe_status_of(err), err);
 }

@@ -26,7 +26,8 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 	assert(taken <= count);
 	for (i = 0; i < taken; i++) {
 		if (nic->tx[i].status < 0) {
-			/* What is busy is lost, as on a wire: its sender sends it again. */
+			/* A frame whose memory is busy is lost, as on a wire: its sender sends it
+			 * again. */
 			if (nic->tx[i].status == -FW_EBUSY)
 				FW_COUNT(nic, host_busy);
 			else

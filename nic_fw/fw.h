@@ -122,7 +122,7 @@ enum fw_cmd_result {
 	FW_CMD_PENDING, /* port->cmd_done() will be called */
 };
 
-/* What came beside a command: a mapping for REG_MR with HW_REG_F_MAPPED. */
+/* Comes beside a command: a mapping for REG_MR with HW_REG_F_MAPPED. */
 struct fw_cmd_aux {
 	void *mapping;      /* what was mapped */
 	void *handle;       /* what mem_unmap() is called with; NULL: mapping */

@@ -496,7 +496,7 @@ bool goal_comm_empty(struct fw_nic *nic, struct goal_comm *comm, bool left)
 	return true;
 }
 
-/* What the process had of it goes; ranks that need repairs are still served. */
+/* The process's part of it goes; ranks that need repairs are still served. */
 static void shut(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t i;

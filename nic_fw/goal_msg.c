@@ -488,7 +488,7 @@ static void drop_send(struct fw_nic *nic, struct goal_run *run)
 {
 	struct goal_send *send = FW_CONTAINER(fw_list_pop(&run->sends), struct goal_send, run_node);
 
-	/* What the stream has stays with it: its packets go empty. */
+	/* The stream keeps what it has: its packets go empty. */
 	if (send->staging || send->kind == GOAL_SEND_WAITING || send->kind == GOAL_SEND_ANNOUNCED ||
 	    send->kind == GOAL_SEND_SELF || send->kind == GOAL_SEND_GROUP)
 		goal_send_free(nic, send);

@@ -102,7 +102,7 @@ struct neigh_rate {
 	uint32_t spent;
 };
 
-/* What neigh_source() says. */
+/* The answers of neigh_source(). */
 enum neigh_source {
 	NEIGH_SOURCE_RIGHT,
 	NEIGH_SOURCE_WRONG,   /* the next hop has another MAC, or there is no way there */

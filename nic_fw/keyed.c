@@ -26,7 +26,7 @@ static void sip_rounds(uint64_t v[4], uint32_t rounds)
 	}
 }
 
-/* Of three words of message. */
+/* SipHash of three words of message. */
 static uint64_t siphash(const uint64_t key[2], const uint64_t msg[3])
 {
 	uint64_t v[4] = {

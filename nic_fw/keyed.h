@@ -19,9 +19,9 @@ struct fw_key {
 	bool drawn;
 };
 
-/* Of three words of message. */
+/* SipHash of three words of message. */
 uint64_t fw_keyed(struct fw_nic *nic, uint64_t a, uint64_t b, uint64_t c);
-/* Of a station's MAC. */
+/* SipHash of a station's MAC. */
 uint32_t fw_keyed_mac(struct fw_nic *nic, const uint8_t *mac);
 
 #endif /* WEFT_FW_KEYED_H */

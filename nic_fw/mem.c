@@ -71,7 +71,7 @@ enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint
 	return HW_VENDOR_ERR_NONE;
 }
 
-/* What the port says of an access to memory that is not mapped. */
+/* Counts the port's answer to an access to memory that is not mapped. */
 static bool reached(struct fw_nic *nic, int err)
 {
 	if (!err)

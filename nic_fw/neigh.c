@@ -195,7 +195,7 @@ static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
 	struct neigh *neigh = FW_CONTAINER(timer, struct neigh, timer);
 
 	if (neigh->stranger) {
-		/* Nobody here waits for it, and who comes to want it asks anew. */
+		/* No request here waits for it; a later one asks anew. */
 		neigh->state = NEIGH_FREE;
 		neigh->stranger = false;
 		return;
@@ -329,7 +329,7 @@ static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *fro
 {
 	struct neigh *neigh = find(nic, ip);
 
-	/* One that wants an answer again may be asked for again: ours, or his, was lost. */
+	/* A sender that wants an answer again may be asked for again: a frame was lost. */
 	if (neigh && is_asked(neigh) &&
 	    (!neigh->stranger || nic->now_ns - neigh->confirmed_ns < NEIGH_REASK_NS))
 		return;

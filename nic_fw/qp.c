@@ -102,7 +102,7 @@ void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state)
 
 	assert(state < HW_QPS_STATES && next_states[from] & BIT(state));
 	assert(state != HW_QPS_SQE || !qp_is_rc(qp));
-	/* What the old state left to be flushed the new one flushes, or has gone already. */
+	/* The new state flushes what the old one left, unless it has gone already. */
 	assert(!qp->flushing || state == HW_QPS_ERR || state == HW_QPS_RESET);
 	qp->state = (uint8_t)state;
 	fw_trace(nic, TRACE_QP_STATE, qp->qpn, from, state);

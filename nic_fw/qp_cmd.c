@@ -340,7 +340,7 @@ int cmd_modify_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	err = qp_attr_check(nic, qp, &modify->attr, modify->mask);
 	if (err)
 		return err;
-	/* What the state that it leaves has flushed must be told first. */
+	/* Completions that the state it leaves has flushed come first. */
 	if (qp->flushing && to != HW_QPS_ERR && to != HW_QPS_RESET)
 		return CMD_LATER;
 	qp_attr_apply(nic, qp, &modify->attr, modify->mask);

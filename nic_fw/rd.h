@@ -294,7 +294,7 @@ bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station);
 void rd_session_start(struct fw_nic *nic, struct rd_session *session);
 /* Forgets a session that nothing waits for. */
 void rd_session_release(struct fw_nic *nic, struct rd_session *session);
-/* What the peer's HELLO tells: the session is OPEN. */
+/* Takes over what the peer's HELLO tells: the session is OPEN. */
 void rd_session_adopt(struct fw_nic *nic, struct rd_session *session, uint32_t peer_epoch,
 		      uint32_t psn, uint16_t peer_mtu);
 /* The peer does not know this epoch, and has carried out nothing of it for quiet_us. */
@@ -329,7 +329,7 @@ void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 /* rd_hello.c */
 void rd_hello_rx(struct fw_nic *nic, const struct dgram_pkt *pkt,
 		 const struct wire_rd_hello *hello);
-/* What a HELLO of that peer's with this epoch has to return now. */
+/* The cookie that a HELLO of that peer with this epoch has to return now. */
 uint64_t rd_hello_cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch);
 /* The session's own HELLO, which opens it. */
 void rd_hello_tx(struct fw_nic *nic, struct rd_session *session);

@@ -146,7 +146,7 @@ bool rd_flow_send(struct fw_nic *nic, struct fw_wqe *msg)
 	struct rd_session *session = rd_session_find(nic, msg->dst_ip, shard);
 	struct rd_flow *flow;
 
-	/* What answers a peer is in no share: the peer's HELLO made the session. */
+	/* An answer to a peer is in no share: the peer's HELLO made the session. */
 	if (!session)
 		session = msg->kind == FW_WQE_REQUEST
 			      ? share_session_get(nic, msg->qp->client, msg->dst_ip, shard)

@@ -111,7 +111,7 @@ void rd_hello_tx_reset(struct fw_nic *nic, const struct dgram_pkt *pkt, uint32_t
 
 /* ---- cookies --------------------------------------------------------------------------------- */
 
-/* Of the addresses, the epoch that opens, and the time in steps; never 0. */
+/* Hash of the addresses, the epoch that opens, and the time in steps; never 0. */
 static uint64_t cookie(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard, uint32_t epoch,
 		       uint64_t period)
 {

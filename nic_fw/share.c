@@ -85,7 +85,8 @@ static struct fw_account *free_place(struct fw_account *accounts, uint32_t num)
 			continue;
 		if (!is_used(account))
 			return account;
-		/* Of those that exist for their sessions alone, the one with the fewest. */
+		/* The account with the fewest sessions of all that exist for their sessions alone.
+		 */
 		if (!best || account->held[HW_SHARE_SESSION] < best->held[HW_SHARE_SESSION])
 			best = account;
 	}

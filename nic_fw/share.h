@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What processes and users hold of a shard's tables, and how much each may.
+ * Shares of processes and users in a shard's tables: how much each holds, and may hold.
  *
  * Every attached client belongs to two accounts: its process's and its user's. A command that makes
  * an object asks share_may() first and books it with share_take(); the end of the object, or of its
@@ -42,7 +42,7 @@ struct fw_account {
 	uint32_t goal[SHARE_GOAL_TABLES];
 };
 
-/* Whose request made a session; the accounts may have gone since. */
+/* The accounts whose request made a session; they may have gone since. */
 struct share_session {
 	uint32_t process, user; /* place + 1; 0: nobody's */
 	uint32_t process_serial, user_serial;

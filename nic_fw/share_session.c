@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whose RD sessions are: those that a request opened are in the share of its process and user.
+ * Owners of RD sessions: a session that a request opened is in the share of its process and user.
  *
  * Sessions outlive the process whose request made them: other processes use them, and peers. They
  * stay in its user's share until they are given up. Calls share.c, rd_session.c.
@@ -37,7 +37,7 @@ struct rd_session *share_session_get(struct fw_nic *nic, uint32_t client, uint32
 
 static void give_session(struct fw_account *accounts, uint32_t place, uint32_t serial)
 {
-	/* Of an account that was given up since, it is nobody's. */
+	/* An account that was given up since has no part in it. */
 	if (place && accounts[place - 1].serial == serial &&
 	    accounts[place - 1].held[HW_SHARE_SESSION])
 		accounts[place - 1].held[HW_SHARE_SESSION]--;

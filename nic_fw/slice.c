@@ -48,7 +48,7 @@ static void run_flush(struct fw_nic *nic)
 
 	if (!node)
 		return;
-	/* Behind the others, and off the list for good when it is over. */
+	/* It goes behind the others, and off the list for good when it is over. */
 	fw_list_add_tail(&nic->slices.flushes, node);
 	qp_flush_run(nic, FW_CONTAINER(node, struct fw_qp, flush_node));
 }

@@ -26,7 +26,7 @@ enum {
 	FW_SLICE_UNITS = 128,
 	FW_SLICE_QUANTUM = 32, /* for one process or queue pair, then the next one has its turn */
 	FW_SLICE_COMMANDS = 1024, /* commands that wait for the end of such work */
-	/* What costs more than a unit. */
+	/* Work that costs more than a unit. */
 	FW_SLICE_FLOW_UNITS = 4,
 	FW_SLICE_QP_UNITS = 16,
 	FW_SLICE_CM_UNITS = 16,

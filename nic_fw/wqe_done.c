@@ -280,7 +280,7 @@ void wqe_complete_sent(struct fw_nic *nic)
 		struct fw_wqe *wqe = FW_CONTAINER(node, struct fw_wqe, flow_node);
 		struct fw_qp *qp = wqe->qp;
 
-		/* Behind one that was flushed none succeeds. */
+		/* No request behind one that was flushed succeeds. */
 		if (qp->flushing)
 			continue;
 		finish(nic, wqe, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);

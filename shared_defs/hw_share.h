@@ -3,7 +3,7 @@
  * Kinds of things that processes and users share: the word of each in `weftd --quota` and in
  * `weftctl users`, and its name in messages.
  *
- * Those of the first list are tables of a shard, counted by nic_fw/share.c. Those of the second
+ * Kinds of the first list are tables of a shard, counted by nic_fw/share.c. Kinds of the second
  * belong to the whole weftd, counted by dpdk_app/user.c. docs/operating.md "Quotas".
  */
 #ifndef WEFT_HW_SHARE_H
@@ -47,13 +47,13 @@ enum hw_share {
 };
 static_assert((int)HW_SHARE_CONNECTION == (int)HW_SHARES_SHARD, "no number is left out");
 
-/* Whose limit a command met. */
+/* The limit that a command met: a process's or a user's. */
 enum hw_share_of {
 	HW_SHARE_OF_PROCESS,
 	HW_SHARE_OF_USER,
 };
 
-/* What every process, and every user, may have of each kind; 0: the whole table. */
+/* Limits of every process, and of every user, by kind; 0: the whole table. */
 struct hw_share_limits {
 	uint64_t process[HW_SHARES];
 	uint64_t user[HW_SHARES];

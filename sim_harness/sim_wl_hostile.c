@@ -305,7 +305,7 @@ static void check_sleeper(struct sim_run *run)
 	}
 }
 
-/* Whoever forges has nothing of what the others say. */
+/* The forger receives nothing of what the others send. */
 static enum sim_verdict none_captured(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	const size_t dgram_at =

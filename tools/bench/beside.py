@@ -5,8 +5,9 @@
 A client sends 64 B by RD between two NICs of one weftd, polling, in windows: alone, beside a
 process that computes and never speaks to weftd, and beside each attack of tests/security. An
 attack is a program that takes the socket of a NIC and a number of seconds, prints "attacking" when
-it has begun, and ends by itself. Every window prints its percentiles; the table has the medians
-over the windows, and the greatest maximum. weftd has the last CPU, all others share the rest.
+it has begun, and ends by itself; words behind it go to it, as in slow_page:3000 (it holds a page for
+3 s). The table has the medians of the windows' percentiles, and the greatest maximum. weftd has the
+last CPU, all others share the rest.
 
 usage: beside.py [--windows N] [--seconds S] [--json FILE] [--attacks DIR] [ATTACK ...]
 Environment: WEFT_BIN (build/bin). Exit status 0, 1 when an attack did not begin, 2 usage.
@@ -22,13 +23,15 @@ import tempfile
 sys.dont_write_bytecode = True
 from harness import BIN, BUILD, CLIENT_CPU, Env, Failed, say  # noqa: E402
 
-ATTACKS = ["slow_page", "punch", "long_turns"]
+ATTACKS = ["slow_page:3000", "punch", "long_turns"]
+# An attack has what the client leaves of its CPU: it is weftd that it is to hold up.
+IDLE = ["chrt", "-i", "0", "taskset", "-c", CLIENT_CPU]
 COLUMNS = ("typical", "p99", "p99_9", "max")
 
 
 def begin(env, cmd, log):
     """Starts an attack, and returns when it has begun."""
-    p = subprocess.Popen(["taskset", "-c", CLIENT_CPU] + cmd, stdout=subprocess.PIPE, stderr=log, text=True)
+    p = subprocess.Popen(IDLE + cmd, stdout=subprocess.PIPE, stderr=log, text=True)
     env.children.append(p)
     for line in p.stdout:
         if "attacking" in line:
@@ -40,16 +43,18 @@ def measure(env, name, args, log):
     """The round trips of one window beside one attack (None: alone), us."""
     p = None
     if name == "(computes)":
-        p = subprocess.Popen(["taskset", "-c", CLIENT_CPU, "sh", "-c", "while :; do :; done"])
+        p = subprocess.Popen(IDLE + ["sh", "-c", "while :; do :; done"])
         env.children.append(p)
     elif name != "(alone)":
-        p = begin(env, [args.attacks + "/" + name, env.dir + "/weft0", str(int(args.seconds) + 4)], log)
+        program, *words = name.split(":")
+        p = begin(env, [args.attacks + "/" + program, env.dir + "/weft0", str(args.seconds + 4)] + words, log)
     try:
         r = env.bench("loop", "lat", "--device", "weft0", "--device2", "weft1", "--duration", str(args.seconds))
     finally:
-        if p:
+        if p and name == "(computes)":
             p.kill()
-            p.wait()
+        if p:
+            p.wait()  # an attack ends by itself, and what it has started
             env.children.remove(p)
     if r["errors"]:
         raise Failed("%d errors of the client beside %s" % (r["errors"], name))
@@ -86,6 +91,8 @@ def main():
     with tempfile.TemporaryFile("w+") as log:
         try:
             env.weftd("--nics", "2")
+            os.chmod(env.dir, 0o755)  # some attack as another user
+            os.chmod(env.dir + "/weft0", 0o666)
             rows = rows_of(env, args, ["(alone)", "(computes)"] + args.attack, log)
         except Failed as e:
             log.seek(0)
