@@ -22,8 +22,8 @@
 uint32_t port_right_first(pid_t pid, uid_t uid, int pid_fd);
 
 /*
- * What /proc/PID/status says: all user ids are uid, and the effective capabilities have
- * CAP_NET_BIND_SERVICE. Pure.
+ * True when the text of /proc/PID/status has uid for all user ids, and CAP_NET_BIND_SERVICE among
+ * the effective capabilities. Pure.
  */
 bool port_right_in_status(const char *status, uid_t uid);
 

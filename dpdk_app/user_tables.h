@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the kernel grants weftd, to be shared by its users, and whose uids are whose: the parts of
+ * Limits that the kernel sets for weftd, which its users share, and owners of uids: the parts of
  * user.c that read files. Read once at the start, on the control thread.
  */
 #ifndef WEFT_APP_USER_TABLES_H
@@ -15,8 +15,8 @@
 void user_tables_read_subuids(void);
 
 /*
- * Who may run processes with this uid: a user whom /etc/subuid gives it, for user namespaces, else
- * the uid itself. So nobody has more shares than one.
+ * The user whose share a uid counts for: the one whom /etc/subuid gives it, for user namespaces,
+ * else the uid itself. A user has one share, however many uids it maps.
  */
 uid_t user_tables_owner(uid_t uid);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What kind of memory is being registered, and the table of shared extents. Calls weft_maps.c,
+ * The kind of memory that is being registered, and the table of shared extents. Calls weft_maps.c,
  * weft_move.c and, for memfds, the channel (ALLOC_MEM, FREE_MEM). docs/host-interface.md "Memory"
  * has the rules.
  *

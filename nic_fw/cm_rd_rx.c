@@ -110,7 +110,7 @@ static void rx_request(struct fw_nic *nic, const struct cm_msg *m)
 	struct cm_ep *listener;
 	uint32_t shard;
 
-	/* Whoever's address is not known yet asks again when it is. */
+	/* A sender whose address is not known yet asks again when it is. */
 	if (neigh_source(nic, m->pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT) {
 		FW_DROP(nic, drop_cm_neigh);
 		return;

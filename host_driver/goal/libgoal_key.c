@@ -2,7 +2,7 @@
 /*
  * The key of a job whose ranks were given a list of each other.
  *
- * Whoever knows the key of a communicator can send to its ranks as one of them, so that it is
+ * A process that knows the key of a communicator can send to its ranks as one of them. It is
  * drawn at random and given to the ranks alone: in WEFT_KEY or in a file that WEFT_KEY_FILE names.
  * Nothing that others may know takes its place. docs/collectives.md "Starting programs".
  */
