@@ -22,6 +22,7 @@
 #include "dpdk_app/args.h"
 #include "dpdk_app/hostcopy.h"
 #include "dpdk_app/irq.h"
+#include "dpdk_app/turns.h"
 #include "nic_fw/fw.h"
 #include "shared_defs/hw_limits.h"
 
@@ -87,8 +88,6 @@ struct port_stats {
 struct core_stats {
 	uint64_t turns;
 	uint64_t busy_turns;
-	/* The longest from one turn's beginning to the next one's, without sleeping or yielding. */
-	uint64_t turn_ns_max;
 	uint64_t yields;
 	uint64_t sleeps;
 	uint64_t wakes_doorbell;
@@ -168,7 +167,7 @@ struct core {
 
 	/* core: */
 	uint64_t now_ns;
-	bool turn_counts; /* since the last turn began the core has neither slept nor yielded */
+	struct turns turns;
 	struct irq_batch irqs;
 	struct core_stats stats;
 	uint64_t idle_since_ns; /* 0: busy */

@@ -294,7 +294,7 @@ static void sleep_now(struct core *core, uint64_t until_ns)
 		timeout = &wait;
 	}
 	core->stats.sleeps++;
-	core->turn_counts = false;
+	turns_break(&core->turns);
 	n = epoll_pwait2(core->epoll_fd, ev, IDLE_EVENTS, timeout, NULL);
 	unwatch_ports(core);
 	count_wake(core, ev, n);
@@ -361,7 +361,7 @@ void idle_turn(struct core *core, uint32_t work)
 	}
 	if (share) {
 		core->stats.yields++;
-		core->turn_counts = false;
+		turns_break(&core->turns);
 		sched_yield();
 		return;
 	}

@@ -48,6 +48,25 @@ void core_wake(struct core *core)
 		return;
 }
 
+/* The slices of a shard are work that others had done at once, but for the bound. */
+static void note_slices(struct core *core, const struct shard *shard)
+{
+	static const struct {
+		uint32_t bulk;
+		enum turn_kind kind;
+	} kinds[] = {
+	    {FW_BULK_FLUSH, TURN_FLUSH},
+	    {FW_BULK_LEAVE, TURN_LEAVE},
+	    {FW_BULK_COMMAND, TURN_LATER},
+	};
+	uint32_t bulk = fw_bulk(shard->fw);
+
+	for (uint32_t i = 0; bulk && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (bulk & kinds[i].bulk)
+			turns_note(&core->turns, kinds[i].kind);
+	}
+}
+
 static uint32_t shard_turn(struct shard *shard, uint64_t now_ns)
 {
 	bool up = atomic_load_explicit(&shard->nic->link_up, memory_order_relaxed);
@@ -59,7 +78,9 @@ static uint32_t shard_turn(struct shard *shard, uint64_t now_ns)
 		work++;
 	}
 	work += port_tx_flush(shard);
-	return work + fw_poll(shard->fw, now_ns, LCORE_BUDGET);
+	work += fw_poll(shard->fw, now_ns, LCORE_BUDGET);
+	note_slices(shard->core, shard);
+	return work;
 }
 
 static uint32_t check_links(struct core *core)
@@ -81,25 +102,14 @@ static uint32_t check_links(struct core *core)
 	return work;
 }
 
-/*
- * How long the turn took that ends now. What the kernel took of it counts: on a CPU that others
- * use, too, it says how long they had it.
- */
-static void count_turn(struct core *core, uint64_t now_ns)
-{
-	uint64_t ns = now_ns - core->now_ns;
-
-	if (core->turn_counts && ns > core->stats.turn_ns_max)
-		core->stats.turn_ns_max = ns;
-	core->turn_counts = true;
-}
-
 static uint32_t core_turn(struct core *core)
 {
-	uint64_t now_ns = app_clock_ns();
+	uint64_t now_ns;
 	uint32_t work;
 
-	count_turn(core, now_ns);
+	turns_ends(&core->turns);
+	now_ns = app_clock_ns();
+	turns_next(&core->turns, now_ns - core->now_ns);
 	core->now_ns = now_ns;
 	work = msg_drain(core);
 	for (uint32_t i = 0; i < core->num_wires; i++)

@@ -251,19 +251,24 @@ uint32_t msg_drain(struct core *core)
 
 		switch (msg[i]->kind) {
 		case MSG_ATTACH:
+			turns_note(&core->turns, TURN_ATTACH);
 			do_attach(core, msg[i]);
 			break;
 		case MSG_CMD:
+			turns_note_command(&core->turns, msg[i]->cmd.op);
 			done = do_cmd(msg[i]);
 			break;
 		case MSG_COALESCE:
 		case MSG_VECTOR:
+			turns_note(&core->turns, TURN_QUERY);
 			do_moder(msg[i]);
 			break;
 		case MSG_DETACH:
+			turns_note(&core->turns, TURN_DETACH);
 			done = do_detach(core, msg[i]);
 			break;
 		case MSG_STATS:
+			turns_note(&core->turns, TURN_QUERY);
 			msg[i]->stats->count =
 			    stats_all(msg[i]->shard, msg[i]->stats->stat, msg[i]->stats->max);
 			break;

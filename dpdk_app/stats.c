@@ -67,7 +67,6 @@ static const struct stats_field port_fields[] = {
 static const struct stats_field core_fields[] = {
     CORE_FIELD(turns),
     CORE_FIELD(busy_turns),
-    CORE_FIELD(turn_ns_max),
     CORE_FIELD(yields),
     CORE_FIELD(sleeps),
     CORE_FIELD(wakes_doorbell),
@@ -134,6 +133,7 @@ uint32_t stats_all(const struct shard *shard, struct hw_stat *stat, uint32_t max
 		n += nic->wire->ops->stats(nic->wire, stat + n, max - n);
 	n += put_fields(stat + n, max - n, core_fields,
 			sizeof(core_fields) / sizeof(core_fields[0]), &shard->core->stats);
+	n += turns_stats(&shard->core->turns, stat + n, max - n);
 	capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
 	/* The NIC's, so once. */
 	if (n < max && shard->number == 0)

@@ -63,6 +63,14 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
  */
 uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget);
 
+/* Work in slices (slice.h) that the last fw_poll() did; fw_bulk(). */
+enum {
+	FW_BULK_FLUSH = 0x01,   /* of queue pairs */
+	FW_BULK_LEAVE = 0x02,   /* what processes left */
+	FW_BULK_COMMAND = 0x04, /* commands that took longer than a turn */
+};
+uint32_t fw_bulk(const struct fw_nic *nic);
+
 /*
  * Tells the time without a turn: before fw_client_attach(), fw_client_detach(), fw_cmd() and
  * fw_link(), which may set timers. As in fw_poll(), now_ns never goes back.

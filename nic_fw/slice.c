@@ -50,6 +50,7 @@ static void run_flush(struct fw_nic *nic)
 		return;
 	/* It goes behind the others, and off the list for good when it is over. */
 	fw_list_add_tail(&nic->slices.flushes, node);
+	nic->slices.bulk |= FW_BULK_FLUSH;
 	qp_flush_run(nic, FW_CONTAINER(node, struct fw_qp, flush_node));
 }
 
@@ -60,6 +61,7 @@ static void run_leaving(struct fw_nic *nic)
 	if (!node)
 		return;
 	fw_list_add_tail(&nic->slices.leaving, node);
+	nic->slices.bulk |= FW_BULK_LEAVE;
 	client_leave_run(nic, FW_CONTAINER(node, struct fw_client, leave_node));
 }
 
@@ -72,6 +74,7 @@ static void run_command(struct fw_nic *nic)
 	if (!node)
 		return;
 	kept = FW_CONTAINER(node, struct slice_command, node);
+	nic->slices.bulk |= FW_BULK_COMMAND;
 	/* It is looked at whole once more: what it names may have gone meanwhile. */
 	(void)slice_take(nic, 1);
 	nic->slices.resume = kept->resume;
@@ -92,6 +95,7 @@ uint32_t slice_run(struct fw_nic *nic)
 	if (s->taken > s->most)
 		s->most = s->taken;
 	s->taken = 0;
+	s->bulk = 0;
 	s->left = FW_SLICE_UNITS;
 	if (!slice_pending(nic))
 		return 0;
@@ -108,6 +112,11 @@ uint32_t slice_run(struct fw_nic *nic)
 		s->left += rest;
 	}
 	return s->taken;
+}
+
+uint32_t fw_bulk(const struct fw_nic *nic)
+{
+	return nic->slices.bulk;
 }
 
 bool slice_pending(const struct fw_nic *nic)

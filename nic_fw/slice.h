@@ -38,6 +38,7 @@ struct fw_slices {
 	uint32_t left;           /* units of this turn that nobody has taken */
 	uint32_t taken;          /* in this turn */
 	uint32_t most;           /* that a turn has taken: a gauge */
+	uint32_t bulk;           /* FW_BULK_*: of what kinds */
 	struct fw_list flushes;  /* fw_qp.flush_node */
 	struct fw_list leaving;  /* fw_client.leave_node */
 	struct fw_list commands; /* slice_command.node */
