@@ -774,7 +774,8 @@ WEFT_API WEFT_CHECK_RET int weft_query_qp(struct weft_qp *qp, struct weft_qp_att
 
 /*
  * UD and RD: RESET to RTS with sensible values in one call. access: what peers may do with RDMA
- * (enum weft_access; 0 for sends only). Receives may be posted before or after.
+ * (enum weft_access; 0 for sends only). Receives may be posted before or after. A request of RD
+ * fails after 12.9 s without an answer (docs/operating.md "How long requests hold out").
  */
 WEFT_API WEFT_CHECK_RET int weft_activate_qp(struct weft_qp *qp, uint32_t qkey, uint32_t access);
 

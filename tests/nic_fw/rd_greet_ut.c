@@ -159,7 +159,7 @@ static void greeted_and_left_alone(void)
 		req.dst = A->qp[0];
 		rp_req(&rp, 1, B->qp[1], &req);
 	}
-	rp_run(&rp, UINT64_C(12000000000));
+	rp_run(&rp, UINT64_C(20000000000));
 	rp_expect_send(&rp, 1, 2, HW_STATUS_RETRY_EXC_ERR);
 	rp.filter = NULL;
 	add_back(3);

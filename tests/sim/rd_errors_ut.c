@@ -633,7 +633,67 @@ static void no_head_of_line_blocking(void)
 	pair_close(&p);
 }
 
+/* One message from a to b and one back; down_ns: the link is down for so long in the middle. */
+static void ping_pong(struct pair *p, uint64_t down_ns)
+{
+	const struct post ping = {.wr_id = 10, .bytes = 3000}, pong = {.wr_id = 11, .bytes = 3000};
+
+	FIX_REQUIRE(p, sim_end_recv(&p->a, 20, SINK, 3000) == 0);
+	FIX_REQUIRE(p, sim_end_recv(&p->b, 21, SINK, 3000) == 0);
+	FIX_REQUIRE(p, post(&p->a, p->ab, &p->b, &ping) == 0);
+	if (down_ns) {
+		sim_partition(p->sim, 1);
+		sim_run_for(p->sim, down_ns);
+		sim_heal(p->sim);
+	}
+	expect(p, &p->b, 21, WEFT_WC_SUCCESS);
+	expect(p, &p->a, 10, WEFT_WC_SUCCESS);
+	FIX_REQUIRE(p, post(&p->b, p->ba, &p->a, &pong) == 0);
+	expect(p, &p->a, 20, WEFT_WC_SUCCESS);
+	expect(p, &p->b, 11, WEFT_WC_SUCCESS);
+}
+
+/* Nothing is set: 9 s without a link end nothing, whether the session was open or is to open. */
+static void link_down(void)
+{
+	struct pair p;
+	uint64_t seed, start;
+	uint32_t i;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		pair_open(&p, seed, &faulty);
+		for (i = 0; i < 3; i++) {
+			start = sim_now_ns(p.sim);
+			ping_pong(&p, i == seed % 2 ? 9000 * FIX_MS : 0);
+			FIX_CHECK(&p, sim_now_ns(p.sim) - start < 12000 * FIX_MS);
+		}
+		FIX_CHECK(&p, !sim_nic_stat(p.na, "rd_retry_exceeded"));
+		pair_close(&p);
+	}
+}
+
+/* A link that stays down: 4.096 us * 2^19, six times, as docs/operating.md says. */
+static void link_gone(void)
+{
+	const uint64_t limit_ns = (UINT64_C(4096) << 19) * 6;
+	struct pair p;
+	uint64_t seed;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		pair_open(&p, seed, NULL);
+		if (seed % 2)
+			works(&p);
+		sim_partition(p.sim, 1);
+		send_one(&p, 1);
+		FIX_CHECK(&p, silent(&p, &p.a, limit_ns));
+		expect(&p, &p.a, 1, WEFT_WC_RETRY_EXC_ERR);
+		sim_heal(p.sim);
+		pair_close(&p);
+	}
+}
+
 UT_MAIN("sim/rd_errors", UT(receiver_not_ready), UT(rnr_retry_limit), UT(dead_nic), UT(paused_nics),
 	UT(never_there), UT(restarted_nic), UT(stale_frames), UT(killed_process),
 	UT(remote_protection), UT(message_too_long), UT(local_protection), UT(unmapped_memory),
-	UT(deregistered_under_way), UT(flush), UT(no_head_of_line_blocking))
+	UT(deregistered_under_way), UT(flush), UT(no_head_of_line_blocking), UT(link_down),
+	UT(link_gone))
