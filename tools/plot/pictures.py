@@ -3,10 +3,11 @@
 """make pictures: measures with weft-sim and goal-run in virtual time, and draws docs/pictures/*.svg.
 
 Each picture has a .tsv beside it with its figures, and is drawn from that alone. Seeds are fixed:
-the same sources give the same bytes. Called by the Makefile; calls weft-sim, goal-run and gnuplot.
+the same sources give the same bytes. It runs weft-sim, goal-run and gnuplot.
 
-usage: pictures.py [--draw-only] [DIR]     DIR: where to (docs/pictures)
-Environment: WEFT_BIN (where the two are). Exit status 0, 1 when a run failed, 2 usage.
+usage: pictures.py [--draw-only | --check [--some]] [DIR]     DIR: where to (docs/pictures)
+--check measures and compares with the figures that are there, of --some points or of all; it draws nothing.
+Environment: WEFT_BIN (where the two are). Exit status 0, 1 when a run failed or a figure differs, 2 usage.
 """
 import argparse
 import json
@@ -113,32 +114,27 @@ def simulate(workload, *options):
     return figures
 
 
-def write(path, columns, rows):
-    with open(path, "w", encoding="ascii") as f:
-        f.write("#" + "\t".join(columns) + "\n")
-        for row in rows:
-            f.write("\t".join("%g" % round(x, 3) for x in row) + "\n")
+def line(row):
+    return "\t".join("%g" % round(x, 3) for x in row)
 
 
-def incast():
-    for senders in SENDERS:
-        row = [senders]
-        for option in ([], ["--cc-off"]):
-            f = simulate("incast:senders=%d,buffer=131072,gbps=10" % senders, *option)
-            drops = 100 * f["queue_drops"] / f["frames"]
-            row += [f["line_percent"], f["jain_index"], drops, f["timeouts"], f["ideal_percent"]]
-        yield row[:10]
+def incast(senders):
+    row = [senders]
+    for option in ([], ["--cc-off"]):
+        f = simulate("incast:senders=%d,buffer=131072,gbps=10" % senders, *option)
+        drops = 100 * f["queue_drops"] / f["frames"]
+        row += [f["line_percent"], f["jain_index"], drops, f["timeouts"], f["ideal_percent"]]
+    return row[:10]
 
 
-def loss():
-    for percent in LOSSES:
-        faults = ["--faults", "loss=%g" % percent] if percent else []
-        on = simulate("incast:senders=1,gbps=10", *faults)
-        off = simulate("incast:senders=1,gbps=10", "--cc-off", *faults)
-        p = percent / 100
-        ideal = on["ideal_percent"] * (1 - p)
-        back = on["ideal_percent"] * (1 - p) / (1 - p + IN_FLIGHT * p)
-        yield [percent, on["line_percent"], ideal, back, off["line_percent"]]
+def loss(percent):
+    faults = ["--faults", "loss=%g" % percent] if percent else []
+    on = simulate("incast:senders=1,gbps=10", *faults)
+    off = simulate("incast:senders=1,gbps=10", "--cc-off", *faults)
+    p = percent / 100
+    ideal = on["ideal_percent"] * (1 - p)
+    back = on["ideal_percent"] * (1 - p) / (1 - p + IN_FLIGHT * p)
+    return [percent, on["line_percent"], ideal, back, off["line_percent"]]
 
 
 def collective(name, ranks, size=0):
@@ -150,11 +146,48 @@ def collective(name, ranks, size=0):
     return json.loads(p.stdout)["finish_ns"] / 1000
 
 
-def collectives():
-    for ranks in RANKS:
-        yield [ranks, collective("barrier=recursive_doubling", ranks), collective("barrier=bruck", ranks),
-               collective("allreduce=multicast", ranks, 8), collective("bcast=binomial", ranks, 1024),
-               collective("bcast=multicast", ranks, 1024)]
+def collectives(ranks):
+    return [ranks, collective("barrier=recursive_doubling", ranks), collective("barrier=bruck", ranks),
+            collective("allreduce=multicast", ranks, 8), collective("bcast=binomial", ranks, 1024),
+            collective("bcast=multicast", ranks, 1024)]
+
+
+# Each: its columns, the points of the first of them, those that --some takes, the row of a point.
+TABLES = {
+    "incast": (["senders", "line_percent", "jain", "drop_percent", "timeouts", "headers_percent", "off_line_percent",
+                "off_jain", "off_drop_percent", "off_timeouts"], SENDERS, (2, 16), incast),
+    "loss": (["loss_percent", "line_percent", "ideal_percent", "go_back_n_percent", "off_line_percent"],
+             LOSSES, (1, 10), loss),
+    "collectives": (["ranks", "barrier_recursive_doubling_us", "barrier_bruck_us", "barrier_multicast_us",
+                     "bcast_binomial_us", "bcast_multicast_us"], RANKS, (4, 64), collectives),
+}
+
+
+def write(folder):
+    for name, (columns, points, _, row) in TABLES.items():
+        with open("%s/%s.tsv" % (folder, name), "w", encoding="ascii") as f:
+            f.write("#" + "\t".join(columns) + "\n")
+            for point in points:
+                f.write(line(row(point)) + "\n")
+
+
+def check(folder, some):
+    """How many rows of the folder are not what the tree measures."""
+    differ = 0
+    for name, (columns, points, few, row) in TABLES.items():
+        path = "%s/%s.tsv" % (folder, name)
+        with open(path, encoding="ascii") as f:
+            kept = f.read().splitlines()
+        wanted = ["#" + "\t".join(columns)] if some else []
+        wanted += [line(row(point)) for point in (few if some else points)]
+        if not some and len(kept) != len(points) + 1:
+            print("%s: has %d lines, not %d" % (path, len(kept), len(points) + 1))
+            differ += 1
+        for text in wanted:
+            if text not in kept:
+                print("%s: has no line '%s'; type: make pictures" % (path, text.replace("\t", " ")))
+                differ += 1
+    return differ
 
 
 def draw(folder, name, height, script):
@@ -169,17 +202,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draw-only", action="store_true", help="from the figures that are there")
     parser.add_argument("dir", nargs="?", default="docs/pictures")
+    parser.add_argument("--check", action="store_true", help="compare with the figures that are there; draw nothing")
+    parser.add_argument("--some", action="store_true", help="with --check: a few points of each picture")
     args = parser.parse_args()
+    if args.some and not args.check:
+        parser.error("--some goes with --check")
+    if args.check:
+        sys.exit(1 if check(args.dir, args.some) else 0)
     os.makedirs(args.dir, exist_ok=True)
     if not args.draw_only:
-        write(args.dir + "/incast.tsv",
-              ["senders", "line_percent", "jain", "drop_percent", "timeouts", "headers_percent", "off_line_percent",
-               "off_jain", "off_drop_percent", "off_timeouts"], incast())
-        write(args.dir + "/loss.tsv",
-              ["loss_percent", "line_percent", "ideal_percent", "go_back_n_percent", "off_line_percent"], loss())
-        write(args.dir + "/collectives.tsv",
-              ["ranks", "barrier_recursive_doubling_us", "barrier_bruck_us", "barrier_multicast_us", "bcast_binomial_us",
-               "bcast_multicast_us"], collectives())
+        write(args.dir)
     draw(args.dir, "incast", 900, INCAST)
     draw(args.dir, "loss", 500, LOSS)
     draw(args.dir, "collectives", 800, COLLECTIVES)

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The figures of docs/pictures are those of this tree: some points of each picture, measured again in virtual
+# time (make pictures-check: all of them). A figure that was changed by hand is found.
+
+# shellcheck disable=SC2154 # lib.sh has out
+. tests/int/lib.sh
+set -e
+# The figures of a build with sanitizers are the same, and take minutes.
+export WEFT_BIN=$PWD/build/bin
+tools/plot/pictures.py --check --some docs/pictures || die 'pictures differ from what the tree makes: make pictures'
+
+cp docs/pictures/*.tsv "$WEFT_TMP"
+sed -i 's/^2\t[0-9.]*\t/2\t99\t/' "$WEFT_TMP/incast.tsv"
+if tools/plot/pictures.py --check --some "$WEFT_TMP" >"$WEFT_TMP/found"; then
+	die 'a wrong figure was not found'
+fi
+grep -q "incast.tsv: has no line '2 " "$WEFT_TMP/found" || die "$(cat "$WEFT_TMP/found")"
