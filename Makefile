@@ -100,7 +100,27 @@ SYSROOT_CFLAGS := -isystem $(SYSROOT)/usr/include -isystem $(SYSROOT)/usr/includ
 # not have to meet our warnings.
 DPDK_CFLAGS := $(patsubst -I%,-isystem %,$(filter-out -march=%,$(shell $(PKG_CONFIG) --cflags libdpdk 2>/dev/null)))
 DPDK_LIBS := $(shell $(PKG_CONFIG) --libs libdpdk 2>/dev/null)
-HAVE_DPDK := $(DPDK_LIBS)
+
+# Packages that the machine has not got, by their Debian names: of everything, of weftd, and of the tools that
+# count in the kernel. deps.sh installs them; a build says once which are missing.
+have_program = $(shell command -v $(firstword $1) 2>/dev/null)
+have_module = $(shell $(PKG_CONFIG) --exists $1 2>/dev/null && echo yes)
+MISSING := $(if $(call have_program,$(CC)),,gcc libc6-dev)
+MISSING += $(if $(call have_program,$(PKG_CONFIG)),,pkg-config)
+MISSING += $(if $(or $(call have_module,jansson),$(wildcard /usr/include/jansson.h)),,libjansson-dev)
+MISSING += $(if $(or $(call have_module,pmix),$(wildcard /usr/include/pmix.h /usr/lib/*/pmix*/include/pmix.h)),,libpmix-dev)
+MISSING_bpf := $(if $(wildcard /usr/include/bpf/libbpf.h),,libbpf-dev) $(if $(call have_program,$(CLANG)),,clang) \
+	$(if $(call have_program,$(BPFTOOL)),,bpftool)
+MISSING_weftd := $(strip $(if $(DPDK_LIBS),,libdpdk-dev) $(if $(wildcard /usr/include/isa-l.h),,libisal-dev) $(MISSING_bpf))
+MISSING_counting := $(strip $(MISSING_bpf) $(if $(wildcard /usr/include/libmnl/libmnl.h),,libmnl-dev))
+# Goals that compile in this make. The others install what is missing and call make again, or compile nothing.
+ifneq ($(filter all san abi install _% $(B)/%,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(strip $(MISSING)),)
+$(error packages are missing; type, as root: apt-get install $(strip $(MISSING)), or tools/deps.sh run for all that weft can use)
+endif
+endif
+HAVE_DPDK := $(if $(MISSING_weftd),,yes)
+HAVE_BPF := $(if $(MISSING_counting),,yes)
 DPDK_LIBS += -lrte_net_ring
 
 PMIX_CFLAGS := $(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags-only-I pmix 2>/dev/null))
@@ -129,14 +149,12 @@ SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
 # BPF programs, and the headers that put them into weftd and into tools.
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c tools/weft*/*.bpf.c))
 skels = $(patsubst %.bpf.c,$(B)/gen/%.skel.h,$(notdir $(filter $1/%,$(SRC_bpf))))
-HAVE_BPF := $(and $(wildcard /usr/include/bpf/libbpf.h),$(shell command -v $(CLANG)),$(shell command -v $(BPFTOOL)))
 SKELS := $(call skels,dpdk_app)
 SKELS_tools := $(if $(HAVE_BPF),$(call skels,tools))
 
-TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c)))
-ifeq ($(HAVE_BPF),)
-TOOLS := $(filter-out weft-irqs weft-tune,$(TOOLS))
-endif
+ALL_TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c)))
+COUNTING_TOOLS := weft-irqs weft-tune
+TOOLS := $(if $(HAVE_BPF),$(ALL_TOOLS),$(filter-out $(COUNTING_TOOLS),$(ALL_TOOLS)))
 # Of every tool: its command line's messages.
 tool_sources = $(sort tools/usage.c $(filter-out %.bpf.c,$(wildcard tools/$1/*.c)) $(TOOL_SRCS_$1))
 # All of weft-tune but its main(): its unit tests are linked with that, too.
@@ -392,13 +410,19 @@ include tests/fuzz/fuzz.mk
 
 # ---- targets --------------------------------------------------------------------------------
 
-.PHONY: FORCE all abi san run test test-unit test-int test-clients test-interop soak bench install lint fw-cross clean help \
+.PHONY: FORCE all abi san run test test-unit test-int test-clients test-interop soak bench install uninstall lint fw-cross clean help \
 	mutants _run _test _test-unit _test-int _test-clients _test-interop _soak _mutants _mutants-check _bench _fw-cross _fw-cross-linux
 
 all: $(call products,release) $(STAND_INS) $(if $(STAND_INS),$(B)/bin/weft-run)	## build the libraries, weftd and the tools into build/
-ifeq ($(HAVE_DPDK),)
-	@echo 'weftd is not built: DPDK is missing (tools/deps.sh run installs it)'
-endif
+	@$(say_missing)
+
+# Parts that this machine's packages do not suffice for, one line each.
+define say_missing
+$(if $(HAVE_DPDK),:,echo 'not built: weftd; packages are missing: $(MISSING_weftd) (as root: tools/deps.sh run)'); \
+$(if $(HAVE_BPF),:,echo 'not built: $(COUNTING_TOOLS); packages are missing: $(MISSING_counting) (as root: tools/deps.sh run)'); \
+$(if $(HAVE_RDMACM),:,echo 'not built: stand-ins for $(if $(HAVE_VERBS),librdmacm,libibverbs and librdmacm); packages are missing: \
+libibverbs-dev librdmacm-dev (as root: tools/deps.sh run)')
+endef
 
 san: $(call products,san) $(UT_BINS) $(INT_BINS)	## build everything with sanitizers, and the tests, into build/san
 
@@ -416,7 +440,7 @@ _test: all san
 	@tests/run.sh $(UT_BINS) $(INT_SCRIPTS)
 
 test-unit:	## the unit tests alone; T=name runs those whose path contains it
-	@tools/deps.sh test
+	@tools/deps.sh unit
 	@+$(MAKE) _test-unit
 _test-unit: $(if $(T),$(foreach b,$(UT_BINS),$(if $(findstring $T,$b),$b)),$(UT_BINS))
 	@tests/run.sh $^
@@ -520,6 +544,13 @@ pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); t
 	@+$(MAKE) _pictures
 _pictures: $(B)/bin/weft-sim $(B)/bin/goal-run
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py docs/pictures
+
+pictures-check:	## measure with weft-sim and goal-run, compare with the figures of docs/pictures (1 min)
+	@tools/deps.sh build
+	@+$(MAKE) _pictures-check
+_pictures-check: $(B)/bin/weft-sim $(B)/bin/goal-run
+	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py --check docs/pictures
+.PHONY: pictures-check _pictures-check
 
 memory-tables:	## measure memory and message passing (weft-bench reg), redraw docs/memory.md; PART=reg_cost for one
 	@tools/deps.sh run plot
@@ -628,28 +659,41 @@ D = $(DESTDIR)
 DOCS = $(sort $(filter-out $(B)/%,$(wildcard *.md LICENSE docs/*.md docs/pictures/*.svg docs/examples/*.c \
 	host_driver/weft.h host_driver/weft_coalesce.h */README.md */*/README.md */*/*/README.md)))
 
+# Files as mode:file:place. A file that was not built is not installed; places are removed by uninstall.
+INSTALLED = 755:$(B)/bin/weftd:$(SBINDIR)/weftd \
+	$(foreach t,$(ALL_TOOLS) weft-sim weft-run,755:$(B)/bin/$t:$(BINDIR)/$t) \
+	$(foreach l,libibverbs.so.1 librdmacm.so.1 libweft-preload.so libweft-sockets.so,644:$(VERBS_DIR)/$l:$(LIBDIR)/weft/verbs/$l) \
+	$(foreach l,weft goal,$(foreach f,lib$l.a lib$l.so.$(SOVERSION),644:$(B)/lib/$f:$(LIBDIR)/$f)) \
+	$(foreach f,weft.lua weft_esp.lua,644:tools/wireshark/$f:$(DATADIR)/$f) \
+	644:dist/weft.sysusers:$(SYSUSERSDIR)/weft.conf 644:dist/weftd.conf:$(DATADIR)/weftd.conf.example \
+	$(foreach f,$(DOCS),644:$f:$(DOCDIR)/$f)
+# Headers, which include one another by their installed names, and files with place holders, as file:place.
+INSTALLED_HEADERS = $(foreach h,weft.h weft_coalesce.h goal/goal.h goal/goal_coll.h,host_driver/$h:$(INCLUDEDIR)/$(notdir $h))
+INSTALLED_FILLED = $(foreach l,weft goal,dist/$l.pc.in:$(LIBDIR)/pkgconfig/$l.pc) dist/weftd.service.in:$(UNITDIR)/weftd.service
+INSTALLED_CONF = $(SYSCONFDIR)/weft/weftd.conf
+# Folders that are weft's own.
+INSTALLED_FOLDERS = $(LIBDIR)/weft $(DATADIR) $(DOCDIR) $(SYSCONFDIR)/weft
+
+# $1 items, $2 what is done with $$1, $$2, ...: the parts of each
+each_item = for i in $1; do IFS=:; set -- $$i; unset IFS; $2; done
+
 install: all	## install under PREFIX= (/usr/local), staged below DESTDIR=; an existing weftd.conf stays
-	$(Q)install -d '$D$(BINDIR)' '$D$(SBINDIR)' '$D$(LIBDIR)/pkgconfig' '$D$(INCLUDEDIR)' \
-		'$D$(DATADIR)' '$D$(SYSCONFDIR)/weft' '$D$(UNITDIR)' '$D$(SYSUSERSDIR)'
-	$(Q)for f in $(B)/bin/weftd; do [ ! -e $$f ] || install $$f '$D$(SBINDIR)'; done
-	$(Q)for f in $(TOOLS:%=$(B)/bin/%) $(B)/bin/weft-sim $(B)/bin/weft-run; do \
-		[ ! -e $$f ] || install $$f '$D$(BINDIR)'; done
-	$(Q)for f in $(STAND_INS); do install -d '$D$(LIBDIR)/weft/verbs' && install -m 644 $$f '$D$(LIBDIR)/weft/verbs'; done
-	$(Q)for f in $(foreach l,weft goal,$(B)/lib/lib$l.a $(B)/lib/lib$l.so.$(SOVERSION)); do \
-		[ ! -e $$f ] || install -m 644 $$f '$D$(LIBDIR)'; done
+	$(Q)$(call each_item,$(INSTALLED),[ ! -e $$2 ] || install -D -m $$1 $$2 '$D'$$3 || exit 1)
 	$(Q)for l in weft goal; do ln -sf lib$$l.so.$(SOVERSION) '$D$(LIBDIR)'/lib$$l.so; done
-	$(Q)for f in host_driver/weft.h host_driver/weft_coalesce.h host_driver/goal/goal.h host_driver/goal/goal_coll.h; do [ ! -e $$f ] || install -m 644 $$f '$D$(INCLUDEDIR)'; done
-	$(Q)sed -i 's|"host_driver/goal/goal.h"|"goal.h"|' '$D$(INCLUDEDIR)/goal_coll.h'
-	$(Q)sed -i 's|"host_driver/weft\([a-z_]*\).h"|"weft\1.h"|' '$D$(INCLUDEDIR)/weft.h' '$D$(INCLUDEDIR)/weft_coalesce.h'
-	$(Q)for f in tools/wireshark/weft.lua tools/wireshark/weft_esp.lua; do [ ! -e $$f ] || install -m 644 $$f '$D$(DATADIR)'; done
-	$(Q)for f in $(DOCS); do install -D -m 644 $$f '$D$(DOCDIR)'/$$f; done
-	$(Q)for l in weft goal; do $(subst_dirs) dist/$$l.pc.in > '$D$(LIBDIR)'/pkgconfig/$$l.pc; done
-	$(Q)$(subst_dirs) dist/weftd.service.in > '$D$(UNITDIR)/weftd.service'
-	$(Q)install -m 644 dist/weft.sysusers '$D$(SYSUSERSDIR)/weft.conf'
-	$(Q)install -m 644 dist/weftd.conf '$D$(DATADIR)/weftd.conf.example'
-	$(Q)[ -e '$D$(SYSCONFDIR)/weft/weftd.conf' ] || \
-		install -m 644 dist/weftd.conf '$D$(SYSCONFDIR)/weft/weftd.conf'
-	@echo 'installed under $D$(PREFIX); configuration $(SYSCONFDIR)/weft/weftd.conf'
-	@[ -n '$D' ] || echo 'next: ldconfig; systemd-sysusers; systemctl daemon-reload; systemctl enable --now weftd ($(DOCDIR)/docs/operating.md)'
+	$(Q)$(call each_item,$(INSTALLED_HEADERS),install -d '$D$(INCLUDEDIR)' && \
+		sed 's|"host_driver/\(goal/\)*\([a-z_]*\).h"|"\2.h"|' $$1 > '$D'$$2 || exit 1)
+	$(Q)$(call each_item,$(INSTALLED_FILLED),install -D -m 644 /dev/null '$D'$$2 && $(subst_dirs) $$1 > '$D'$$2 || exit 1)
+	$(Q)[ -e '$D$(INSTALLED_CONF)' ] || install -D -m 644 dist/weftd.conf '$D$(INSTALLED_CONF)'
+	@echo 'installed under $D$(PREFIX); configuration $(INSTALLED_CONF)'
+	@$(call each_item,$(INSTALLED),[ -e $$2 ] || echo "not built and so not installed: $$3")
+	@[ -n '$D' ] || [ ! -e $(B)/bin/weftd ] || echo 'next: ldconfig; systemd-sysusers; systemctl daemon-reload; systemctl enable --now weftd ($(DOCDIR)/docs/operating.md)'
+
+# A daemon that runs goes on: systemctl disable --now weftd comes first.
+uninstall:	## remove what install puts under PREFIX=, below DESTDIR=; a weftd.conf that was changed stays
+	$(Q)rm -f $(foreach i,$(INSTALLED) $(INSTALLED_HEADERS) $(INSTALLED_FILLED),'$D$(lastword $(subst :, ,$i))') \
+		$(foreach l,weft goal,'$D$(LIBDIR)/lib$l.so')
+	$(Q)if cmp -s dist/weftd.conf '$D$(INSTALLED_CONF)'; then rm '$D$(INSTALLED_CONF)'; fi
+	$(Q)for d in $(foreach d,$(INSTALLED_FOLDERS),'$D$d'); do [ ! -d "$$d" ] || find "$$d" -depth -type d -empty -delete; done
+	@[ ! -e '$D$(INSTALLED_CONF)' ] || echo 'left, for it was changed: $D$(INSTALLED_CONF)'
 
 -include $(shell find $(B)/obj $(B)/gen -name '*.d' 2>/dev/null)

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Installs the Debian packages that a target needs and that are not there yet.
-# Called by the Makefile before run, run-mpi, test, test-clients, test-interop, fuzz, bench, lint and fw-cross.
 #
-#	tools/deps.sh [run|test|fuzz|bench|mpi|interop|lint|plot|cross|all]...	(default: run)
+#	tools/deps.sh [build|unit|run|test|fuzz|bench|mpi|interop|lint|plot|cross|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only
 # when something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
 
 set -u
 
-run="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev clang
-	bpftool linux-libc-dev iproute2 procps"
+build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev clang
+	bpftool linux-libc-dev"
+unit="$build libcunit1-dev util-linux"
+run="$build iproute2 procps"
 test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
 	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils systemd"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
@@ -28,6 +29,8 @@ cross="gcc-aarch64-linux-gnu libc6-dev-arm64-cross make"
 want=
 for set_name in "$@"; do
 	case $set_name in
+	build) want="$want $build" ;;
+	unit) want="$want $unit" ;;
 	run) want="$want $run" ;;
 	test) want="$want $test $lint" ;;
 	fuzz) want="$want $fuzz" ;;
@@ -39,7 +42,7 @@ for set_name in "$@"; do
 	cross) want="$want $cross" ;;
 	all) want="$want $run $test $fuzz $bench $mpi $interop $lint $plot $cross" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give run, test, fuzz, bench, mpi, interop, lint, plot, cross or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, mpi, interop, lint, plot, cross or all" >&2
 		exit 2
 		;;
 	esac
