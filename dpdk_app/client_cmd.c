@@ -153,6 +153,7 @@ static struct msg *attach_msg(struct client *c)
 	    .pid = (uint32_t)c->pid,
 	    .uid = user_uid(c->account),
 	    .tool = c->tool,
+	    .sees_all = c->uid == 0 || c->uid == geteuid(),
 	    .first_port = c->first_port,
 	    .limits = *user_limits(),
 	};

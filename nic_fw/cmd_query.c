@@ -134,18 +134,24 @@ static bool list_qp(struct fw_nic *nic, uint32_t client, uint32_t place, struct 
 	return true;
 }
 
-/* Another process's key is not told: an STag is all that a peer needs besides the QP. */
+/*
+ * An STag is all that a peer needs besides the QP: it is told to its process and to root. Where
+ * another user's memory lies is nobody's business either, but root's.
+ */
 static bool list_mr(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
 {
+	const struct fw_client *asks = &nic->clients[client];
 	const struct fw_mr *mr = &nic->mrs[place];
 
 	if (mr->kind == FW_MR_FREE)
 		return false;
-	item->id = place << 8 | (mr->client == client ? mr->key : 0);
+	if (mr->client == client || asks->sees_all)
+		item->id = stag_make(place, mr->key);
 	item->client = mr->client;
 	item->state = mr->kind;
 	item->type = mr->access;
-	item->a = mr->addr;
+	if (nic->clients[mr->client].user == asks->user || asks->sees_all)
+		item->a = mr->addr;
 	item->b = mr->bytes;
 	if (mr->kind == FW_MR_REGION && mr->mapping)
 		memcpy(item->name, "mapped", sizeof("mapped"));

@@ -32,6 +32,8 @@
 	X(commands_bad)                                                                            \
 	X(host_reads)                                                                              \
 	X(host_writes)                                                                             \
+	X(bad_stags)                                                                               \
+	X(bad_stags_refused)                                                                       \
 	X(host_faults)                                                                             \
 	X(host_busy)                                                                               \
 	X(arp_requests_rx)                                                                         \

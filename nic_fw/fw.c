@@ -63,6 +63,7 @@ static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 	carve_ids(l, &nic->pd_ids, HW_MAX_PD);
 	nic->mrs = carve(l, sizeof(*nic->mrs), HW_MAX_MR);
 	carve_ids(l, &nic->mr_ids, HW_MAX_MR);
+	nic->guesses = carve(l, sizeof(*nic->guesses), GUESS_PLACES);
 	nic->cqs = carve(l, sizeof(*nic->cqs), HW_MAX_CQ);
 	carve_ids(l, &nic->cq_ids, HW_MAX_CQ);
 	nic->eqs = carve(l, sizeof(*nic->eqs), FW_MAX_EQS);

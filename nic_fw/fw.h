@@ -93,6 +93,7 @@ struct fw_client_params {
 	uint32_t uid;
 	bool tool; /* no BAR; only queries */
 	char name[24];
+	bool sees_all; /* root: LIST tells it addresses and STags of other users, too */
 	/* It may bind no port below (bind(2), ip_unprivileged_port_start); 0: every port. */
 	uint32_t first_port;
 	struct hw_share_limits limits;

@@ -24,6 +24,7 @@
 #include "nic_fw/fw.h"
 #include "nic_fw/fw_port.h"
 #include "nic_fw/goal.h"
+#include "nic_fw/guess.h"
 #include "nic_fw/ip.h"
 #include "nic_fw/keyed.h"
 #include "nic_fw/list.h"
@@ -129,6 +130,7 @@ struct fw_nic {
 	struct fw_ids pd_ids;
 	struct fw_mr *mrs;
 	struct fw_ids mr_ids;
+	struct guess *guesses; /* GUESS_PLACES */
 	struct fw_cq *cqs;
 	struct fw_ids cq_ids;
 	struct fw_eq *eqs;

@@ -15,14 +15,14 @@ enum {
 /* The region or window that an STag names, whatever its PD; NULL: none, or an old key. */
 static struct fw_mr *find(struct fw_nic *nic, uint32_t stag)
 {
-	uint32_t index = STAG_INDEX(stag);
+	uint32_t index = stag_index(stag);
 	struct fw_mr *mr;
 
 	/* Numbers beyond were never given out: their pages stay untouched. */
 	if (stag & STAG_SINK_FLAG || index >= nic->mr_ids.high)
 		return NULL;
 	mr = &nic->mrs[index];
-	if ((mr->kind != FW_MR_REGION && mr->kind != FW_MR_WINDOW) || mr->key != STAG_KEY(stag))
+	if ((mr->kind != FW_MR_REGION && mr->kind != FW_MR_WINDOW) || mr->key != stag_key(stag))
 		return NULL;
 	/* All of a process that leaves is gone at once, though it is freed in slices. */
 	if (nic->clients[mr->client].closing)
@@ -269,7 +269,7 @@ static void set_binding(struct fw_mr *mw, struct fw_mr *mr, uint32_t parent, uin
 enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t rkey,
 			    uint32_t mr_lkey, uint64_t addr, uint64_t bytes, uint32_t access)
 {
-	uint32_t index = STAG_INDEX(rkey);
+	uint32_t index = stag_index(rkey);
 	enum hw_vendor_err err;
 	struct fw_mr *mw, *mr;
 
@@ -278,7 +278,8 @@ enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint3
 	mw = &nic->mrs[index];
 	if (mw->kind != FW_MR_WINDOW || mw->pd != pd || !qp_find(nic, qpn))
 		return HW_VENDOR_ERR_LKEY;
-	if (mw->mw_type == 1 ? mw->key != STAG_KEY(rkey) : mw->bound || !bytes)
+	if (mw->mw_type == 1 ? mw->key != stag_key(rkey)
+			     : mw->bound || !bytes || (mw->key ^ stag_key(rkey)) >> 8)
 		return HW_VENDOR_ERR_LKEY;
 	if (bytes) {
 		mr = find(nic, mr_lkey);
@@ -288,11 +289,11 @@ enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint3
 	}
 	mem_unbind(nic, mw);
 	if (bytes)
-		set_binding(mw, mr, STAG_INDEX(mr_lkey), addr, bytes, access);
+		set_binding(mw, mr, stag_index(mr_lkey), addr, bytes, access);
 	if (mw->mw_type == 1) {
-		mw->key++;
+		mw->key = (uint16_t)((mw->key & 0x7f00) | ((mw->key + 1) & 0xff));
 	} else {
-		mw->key = STAG_KEY(rkey);
+		mw->key = stag_key(rkey);
 		mw->qpn = qpn;
 		fw_list_add_tail(&qp_find(nic, qpn)->windows, &mw->qp_node);
 	}

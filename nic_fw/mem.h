@@ -4,17 +4,20 @@
  *
  * mem.c is the only place that turns (STag, offset, bytes) into memory. Called by cmd.c to
  * register and deregister, by wqe.c and rdmap_tx.c for sources, by ddp_rx.c and rdmap_rx.c
- * for sinks. An STag is index << 8 | key (RFC 5040 1.1.1); the top bit of the index is
- * never a region's: it marks the sinks of read responses (wqe.h).
+ * for sinks. An STag is a secret (RFC 5042 6.2.1): bits 8 to 23 are its index, drawn from the free
+ * ones, bits 24 to 30 and 0 to 7 its key, drawn as well; of a window the process may change the
+ * lower eight. The top bit is never a region's: it marks the sinks of read responses (wqe.h).
  */
 #ifndef WEFT_FW_MEM_H
 #define WEFT_FW_MEM_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "nic_fw/list.h"
 #include "shared_defs/hw_cqe.h"
+#include "shared_defs/hw_limits.h"
 
 struct fw_nic;
 struct fw_qp;
@@ -41,22 +44,44 @@ struct fw_mr {
 	uint32_t pd;
 	uint32_t access; /* HW_ACCESS_* */
 	uint16_t client;
-	uint8_t kind; /* fw_mr_kind */
-	uint8_t key;
+	uint8_t kind;     /* fw_mr_kind */
+	uint8_t mw_type;  /* window: 1 or 2 */
+	uint16_t key;     /* as in stag_key() */
 	uint32_t qpn;     /* window of type 2: the QP it is bound to; else 0 */
 	uint32_t parent;  /* window: index of its region */
 	uint32_t windows; /* region: windows bound to it */
-	uint8_t mw_type;  /* window: 1 or 2 */
 	bool bound;
-	uint8_t reserved[2];
+	uint8_t reserved;
 	void *map_base; /* what mem_unmap() is called with */
 	struct fw_list node;
 	struct fw_list qp_node; /* window of type 2: in qp->windows while bound */
 };
 
-#define STAG_INDEX(stag) ((stag) >> 8)
-#define STAG_KEY(stag)   ((uint8_t)(stag))
-#define STAG_SINK_FLAG   0x80000000u /* the STag names a read's sink, not a region */
+/* MR_SPREAD numbers are free, or all that are left, where the next one is drawn. */
+enum {
+	MR_SPREAD = 4096,
+	STAG_KEYS = 1 << 15,
+};
+
+static_assert(HW_MAX_MR <= 1 << 16, "stag_index()");
+
+#define STAG_SINK_FLAG 0x80000000u /* the STag names a read's sink, not a region */
+
+static inline uint32_t stag_make(uint32_t index, uint16_t key)
+{
+	return (uint32_t)(key >> 8) << 24 | index << 8 | (key & 0xff);
+}
+
+static inline uint32_t stag_index(uint32_t stag)
+{
+	return stag >> 8 & 0xffff;
+}
+
+/* 15 bits; the sink's flag is none of them. */
+static inline uint16_t stag_key(uint32_t stag)
+{
+	return (uint16_t)((stag >> 16 & 0x7f00) | (stag & 0xff));
+}
 
 /* Memory that passed all checks. Valid until the region is deregistered: use at once. */
 struct fw_mem {

@@ -67,24 +67,37 @@ int cmd_dealloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	return 0;
 }
 
+static uint32_t draw(struct fw_nic *nic)
+{
+	return (uint32_t)(nic->port.random64(nic->port.ctx) >> 32);
+}
+
+/* Any key but 0, with which STag 0 would name something, and that of the life before. */
+static uint16_t draw_key(struct fw_nic *nic, uint16_t old)
+{
+	uint16_t key = (uint16_t)(1 + draw(nic) % (STAG_KEYS - 1 - (old ? 1 : 0)));
+
+	return old && key >= old ? (uint16_t)(key + 1) : key;
+}
+
 /*
- * A number for a region or window, with a key that its last user does not know. Windows come first
- * in the client's list: at its end they go before the regions that they are bound to.
+ * A number for a region or window, and a key: who has not been told them can only guess. Windows
+ * come first in the client's list: at its end they go before the regions that they are bound to.
  */
 static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, enum fw_mr_kind kind,
 			     uint32_t *index)
 {
 	struct fw_client *owner = &nic->clients[client];
 	struct fw_mr *mr;
-	uint8_t key;
+	uint16_t key;
 
-	*index = fw_ids_get(&nic->mr_ids);
+	*index = fw_ids_draw(&nic->mr_ids, MR_SPREAD, draw(nic));
 	if (*index == FW_NONE)
 		return NULL;
 	mr = &nic->mrs[*index];
-	key = (uint8_t)(mr->key + 1);
+	key = draw_key(nic, mr->key);
 	memset(mr, 0, sizeof(*mr));
-	mr->key = key ? key : 1; /* STag 0 names nothing */
+	mr->key = key;
 	mr->pd = pd;
 	mr->client = (uint16_t)client;
 	mr->kind = (uint8_t)kind;
@@ -118,7 +131,7 @@ void mr_destroy(struct fw_nic *nic, uint32_t index)
 	fw_list_del(&mr->node);
 	share_give(nic, mr->client, HW_SHARE_MR, 1);
 	nic->pds[mr->pd].refs--;
-	fw_ids_put(&nic->mr_ids, index);
+	fw_ids_put_drawn(&nic->mr_ids, index);
 	if (map_base)
 		nic->port.mem_unmap(nic->port.ctx, mr->client, map_base);
 }
@@ -179,7 +192,7 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		mr->map_base = aux->handle ? aux->handle : aux->mapping;
 		mr->mapping = (uint8_t *)aux->mapping + aux->offset;
 	}
-	resp->u.mr.stag = index << 8 | mr->key;
+	resp->u.mr.stag = stag_make(index, mr->key);
 	resp->u.mr.mapped = mapped;
 	return 0;
 }
@@ -187,13 +200,13 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 /* The caller's region or window with this STag, dead ones too. */
 static struct fw_mr *mr_own(struct fw_nic *nic, uint32_t client, uint32_t stag, bool window)
 {
-	uint32_t index = STAG_INDEX(stag);
+	uint32_t index = stag_index(stag);
 	struct fw_mr *mr;
 
 	if (index >= nic->mr_ids.high)
 		return NULL;
 	mr = &nic->mrs[index];
-	if (mr->kind == FW_MR_FREE || mr->client != client || mr->key != STAG_KEY(stag) ||
+	if (mr->kind == FW_MR_FREE || mr->client != client || mr->key != stag_key(stag) ||
 	    (mr->kind == FW_MR_WINDOW) != window)
 		return NULL;
 	return mr;
@@ -210,7 +223,7 @@ int cmd_dereg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	if (mr->windows)
 		return FW_EBUSY;
-	mr_destroy(nic, STAG_INDEX(cmd->u.obj.handle));
+	mr_destroy(nic, stag_index(cmd->u.obj.handle));
 	return 0;
 }
 
@@ -257,15 +270,15 @@ int cmd_alloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (!mw)
 		return FW_ENOMEM;
 	mw->mw_type = (uint8_t)alloc->type;
-	resp->u.handle = index << 8 | mw->key;
+	resp->u.handle = stag_make(index, mw->key);
 	return 0;
 }
 
-/* The process may have lost count of the key of a type 2 window: the number decides. */
+/* The process may have lost count of a type 2 window's key: the number decides. */
 int cmd_dealloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
-	uint32_t index = STAG_INDEX(cmd->u.obj.handle);
+	uint32_t index = stag_index(cmd->u.obj.handle);
 	const struct fw_mr *mw;
 
 	(void)aux;

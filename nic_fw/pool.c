@@ -53,11 +53,11 @@ void fw_pool_put(struct fw_pool *pool, void *elem)
 /*
  * Quarantine keeps a number from naming something else in the moment after it was given up, when
  * its old user's mistakes are likeliest. It is no proof against late packets, and none is needed:
- * where those could do harm each object tells its lives apart. An STag has a key that changes with
- * each life (the same one is back after 255 of them, each behind a quarantine, and in the same PD
- * only); an answer names its request by number; packets of RC carry a tag of their connection; on
- * RD and UD QPNs a Q_Key lets peers in, as IBA has it, which do not address lives but queue pairs.
- * Larger, it would keep more contexts cold, each of which costs cache misses to make a QP.
+ * where those could do harm each object tells its lives apart. An STag has a random key, another
+ * than in the life before (and a number that is drawn, not queued: fw_ids_draw()); an answer names
+ * its request by number; packets of RC carry a tag of their connection; on RD and UD QPNs a Q_Key
+ * lets peers in, as IBA has it, which do not address lives but queue pairs. Larger, it would keep
+ * more contexts cold, each of which costs cache misses to make a QP.
  */
 enum {
 	IDS_QUARANTINE = 64,
@@ -100,4 +100,25 @@ void fw_ids_put(struct fw_ids *ids, uint32_t id)
 		ids->next[ids->tail] = id;
 	ids->tail = id;
 	ids->free_count++;
+}
+
+/* Here next is the free numbers themselves, in no order. */
+uint32_t fw_ids_draw(struct fw_ids *ids, uint32_t spread, uint32_t random)
+{
+	uint32_t place, id;
+
+	while (ids->free_count < spread && ids->high < ids->max)
+		ids->next[ids->free_count++] = ids->high++;
+	if (!ids->free_count)
+		return FW_NONE;
+	place = random % ids->free_count;
+	id = ids->next[place];
+	ids->next[place] = ids->next[--ids->free_count];
+	return id;
+}
+
+void fw_ids_put_drawn(struct fw_ids *ids, uint32_t id)
+{
+	assert(id < ids->high && ids->free_count < ids->high);
+	ids->next[ids->free_count++] = id;
 }

@@ -73,6 +73,14 @@ void fw_ids_init(struct fw_ids *ids, uint32_t *next, uint32_t max);
 uint32_t fw_ids_get(struct fw_ids *ids);
 void fw_ids_put(struct fw_ids *ids, uint32_t id);
 
+/*
+ * A number for a name that is a secret: random chooses it among those that are free, which are
+ * spread at least while there are so many. FW_NONE: all are taken. Of one fw_ids all numbers are
+ * taken and put back by these two.
+ */
+uint32_t fw_ids_draw(struct fw_ids *ids, uint32_t spread, uint32_t random);
+void fw_ids_put_drawn(struct fw_ids *ids, uint32_t id);
+
 static inline uint32_t fw_ids_used(const struct fw_ids *ids)
 {
 	return ids->high - ids->free_count;

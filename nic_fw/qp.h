@@ -73,11 +73,12 @@ struct fw_qp {
 	uint32_t srq;    /* HW_SRQ_NONE */
 	uint64_t domain; /* XRC_RECV: whose SRQs it may use (xrc.h); else 0 */
 	uint32_t qkey;
-	uint32_t access;           /* HW_ACCESS_REMOTE_* that this QP grants */
-	uint32_t responder_slots;  /* reads and atomics of peers being answered */
-	struct fw_list windows;    /* of type 2, bound to it (fw_mr.qp_node) */
-	uint32_t msgs_open;        /* receive messages partly arrived (recv.c, ud_reasm.c) */
-	uint32_t rx_msn_taken;     /* RC: MSNs up to here have a receive */
+	uint32_t access;          /* HW_ACCESS_REMOTE_* that this QP grants */
+	uint32_t responder_slots; /* reads and atomics of peers being answered */
+	struct fw_list windows;   /* of type 2, bound to it (fw_mr.qp_node) */
+	uint64_t guessed_ns;      /* when a peer last named an STag that grants nothing; 0: never */
+	uint32_t msgs_open;       /* receive messages partly arrived (recv.c, ud_reasm.c) */
+	uint32_t rx_msn_taken;    /* RC: MSNs up to here have a receive */
 	uint32_t rx_msn_delivered; /* RC: and up to here were delivered */
 	struct fw_list recv_msgs;  /* those messages; UC: a receive that waits for one, or none */
 	struct fw_uc_rx uc;        /* UC: the message that is arriving */

@@ -52,8 +52,7 @@ enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
 		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
 	if (mem_wraps(to, bytes))
 		return refuse_access(error, WIRE_TERM_PROT_TO_WRAP);
-	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, stag, to, bytes,
-			HW_ACCESS_REMOTE_READ, &mem);
+	err = guess_mem_check(nic, qp, pkt, stag, to, bytes, HW_ACCESS_REMOTE_READ, &mem);
 	if (err != HW_VENDOR_ERR_NONE)
 		return refuse_access(error, rdmap_protection_code(err));
 	msg = new_response(nic, qp, pkt, FW_WQE_READ_RESPONSE);
@@ -100,8 +99,8 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 
 	if (!(qp->access & HW_ACCESS_REMOTE_ATOMIC) || !is_supported(opcode, req))
 		return refuse_access(error, WIRE_TERM_PROT_ACCESS);
-	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, be32_get(req->stag), to,
-			sizeof(original), HW_ACCESS_REMOTE_ATOMIC, &mem);
+	err = guess_mem_check(nic, qp, pkt, be32_get(req->stag), to, sizeof(original),
+			      HW_ACCESS_REMOTE_ATOMIC, &mem);
 	if (err != HW_VENDOR_ERR_NONE)
 		return refuse_access(error, rdmap_protection_code(err));
 	if (mem.addr % sizeof(original))
@@ -149,7 +148,7 @@ static void fail_local(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_vendor_er
 enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
 					    const struct dgram_pkt *pkt)
 {
-	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt->stag, pkt->ssn);
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, pkt->stag);
 	struct eth_cursor cursor;
 	struct hw_sge sge[HW_MAX_SGE];
 	enum hw_vendor_err err;
@@ -175,7 +174,7 @@ enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp
 enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
 				      const struct dgram_pkt *pkt)
 {
-	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt->stag, pkt->ssn);
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, pkt->stag);
 
 	if (!wqe || wqe->opcode != HW_WQE_READ)
 		return RDMAP_VOID;
@@ -196,7 +195,7 @@ enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
 					const struct dgram_pkt *pkt,
 					const struct wire_atomic_response *rsp)
 {
-	struct fw_wqe *wqe = wqe_from_sink(nic, qp, be32_get(rsp->request_id), pkt->ssn);
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, be32_get(rsp->request_id));
 	uint64_t original = be64_get(rsp->original);
 	const uint8_t *from = (const uint8_t *)&original;
 	uint32_t i;

@@ -151,8 +151,8 @@ static enum rdmap_result place_write(struct fw_nic *nic, struct fw_qp *qp, struc
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_ACCESS);
 	if (mem_wraps(pkt->to, pkt->data_bytes))
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_TO_WRAP);
-	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, pkt->stag, pkt->to,
-			pkt->data_bytes, HW_ACCESS_REMOTE_WRITE, &mem);
+	err = guess_mem_check(nic, qp, pkt, pkt->stag, pkt->to, pkt->data_bytes,
+			      HW_ACCESS_REMOTE_WRITE, &mem);
 	if (err != HW_VENDOR_ERR_NONE)
 		return error_of(error, RDMAP_PROTECTION, rdmap_protection_code(err));
 	if (!pkt->data_bytes)
@@ -250,7 +250,7 @@ static enum rdmap_result finish_send(struct fw_nic *nic, struct fw_qp *qp, struc
 		return RDMAP_OK;
 	if ((pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
 	     pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE) &&
-	    !mem_invalidate(nic, msg->recv.pd, qp->qpn, pkt->stag))
+	    !guess_mem_invalidate(nic, qp, pkt, msg->recv.pd))
 		return error_of(error, RDMAP_PROTECTION, WIRE_TERM_PROT_CANT_INVALIDATE);
 	qp->rx_msn_delivered = pkt->msn;
 	rdmap_complete_recv(nic, qp, pkt, msg, HW_CQE_RECV, HW_STATUS_SUCCESS);

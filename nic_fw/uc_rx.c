@@ -140,7 +140,7 @@ static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 		return true;
 	if ((pkt->opcode == WIRE_RDMAP_SEND_INVALIDATE ||
 	     pkt->opcode == WIRE_RDMAP_SEND_SE_INVALIDATE) &&
-	    !mem_invalidate(nic, qp->pd, qp->qpn, pkt->stag)) {
+	    !guess_mem_invalidate(nic, qp, pkt, qp->pd)) {
 		FW_DROP(nic, drop_uc_protection);
 		return false;
 	}
@@ -156,8 +156,8 @@ static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pk
 	struct fw_mem mem;
 
 	if (qp->access & HW_ACCESS_REMOTE_WRITE)
-		err = mem_check(nic, qp->pd, qp->qpn, pkt->stag, pkt->to, pkt->data_bytes,
-				HW_ACCESS_REMOTE_WRITE, &mem);
+		err = guess_mem_check(nic, qp, pkt, pkt->stag, pkt->to, pkt->data_bytes,
+				      HW_ACCESS_REMOTE_WRITE, &mem);
 	if (err == HW_VENDOR_ERR_NONE && pkt->data_bytes) {
 		eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 		if (!ddp_place_mem(nic, &mem, 0, &cursor))

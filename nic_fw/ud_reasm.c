@@ -225,15 +225,15 @@ static enum segment fit(struct ud_reasm *r, const struct dgram_pkt *pkt)
 }
 
 /* The STag allows this segment; tells the sender when not. */
-static bool check_record(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt,
+static bool check_record(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 			 struct fw_mem *mem)
 {
 	enum hw_vendor_err err = HW_VENDOR_ERR_ACCESS;
 	uint8_t code;
 
 	if (qp->access & HW_ACCESS_REMOTE_WRITE)
-		err = mem_check(nic, qp->pd, qp->qpn, pkt->stag, pkt->to, pkt->data_bytes,
-				HW_ACCESS_REMOTE_WRITE, mem);
+		err = guess_mem_check(nic, qp, pkt, pkt->stag, pkt->to, pkt->data_bytes,
+				      HW_ACCESS_REMOTE_WRITE, mem);
 	if (err == HW_VENDOR_ERR_NONE)
 		return true;
 	if (err == HW_VENDOR_ERR_BOUNDS)

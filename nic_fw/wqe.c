@@ -296,8 +296,10 @@ static bool dispatch(struct fw_nic *nic, struct fw_qp *qp, struct fw_wqe *wqe)
 		return true;
 	}
 	/* Counted first: sending may fail the request at once, which counts it off. */
-	if (is_read_or_atomic(wqe->opcode))
+	if (is_read_or_atomic(wqe->opcode)) {
+		wqe_sink_draw(nic, wqe);
 		qp->rd_atomics++;
+	}
 	if (llp_send(nic, wqe))
 		return true;
 	if (is_read_or_atomic(wqe->opcode))

@@ -40,7 +40,7 @@ enum fw_wqe_state {
 
 enum {
 	FW_WQE_SGES = 4,       /* held in the context; more go to an extension */
-	FW_WQE_SINK_BITS = 24, /* context number in the STag of a read's sink */
+	FW_WQE_SINK_BITS = 18, /* context number in the STag of a read's sink, below its tag */
 };
 
 struct fw_wqe_ext {
@@ -64,7 +64,6 @@ struct fw_wqe {
 	uint8_t num_sge;
 	uint8_t status; /* hw_status once done */
 	uint8_t rdmap_opcode;
-	uint8_t generation; /* with the pool index it makes a read's sink STag unforgeable by age */
 	uint32_t imm_inv;
 	uint32_t ssn;
 	uint32_t msn;        /* untagged messages */
@@ -91,6 +90,7 @@ struct fw_wqe {
 	bool wrote;           /* Write with immediate over TCP: cut but for the immediate data */
 	uint32_t segment_bytes; /* of a streamed message: payload of each packet */
 	uint16_t incarnation;   /* RC: the tag of its packets */
+	uint16_t sink_tag;      /* read, atomic: drawn; another than in the context's last life */
 	uint32_t ext;           /* index in nic->wqe_exts, FW_NONE */
 	struct hw_sge sge[FW_WQE_SGES];
 };
@@ -146,9 +146,12 @@ enum hw_status wqe_status_of(enum hw_vendor_err err);
 enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
 			      uint32_t bytes, struct fw_tx_frame *frame, bool *host);
 
-/* The sink STag of a read or atomic, and back; NULL if it names no read of this QP. */
+/* Draws the sink STag of a read or atomic. */
+void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe);
+/* It, and back; NULL: it names no read of this QP, or one that the packet's peer was not asked for.
+ */
 uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe);
-struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_t stag,
-			     uint32_t ssn);
+struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
+			     const struct dgram_pkt *pkt, uint32_t stag);
 
 #endif /* WEFT_FW_WQE_H */

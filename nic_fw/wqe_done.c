@@ -12,7 +12,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 {
 	struct fw_client *owner = &nic->clients[qp->client];
 	struct fw_wqe *wqe;
-	uint8_t generation;
+	uint16_t sink_tag;
 
 	/* Other kinds are the peers' doing, and bounded by what a QP grants them. */
 	if (kind == FW_WQE_REQUEST && (!fw_pool_has_share(&nic->wqes, owner->wqes_held) ||
@@ -27,9 +27,9 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 		owner->wqes_held++;
 		owner->user->wqes++;
 	}
-	generation = (uint8_t)(wqe->generation + 1);
+	sink_tag = wqe->sink_tag;
 	memset(wqe, 0, sizeof(*wqe));
-	wqe->generation = generation;
+	wqe->sink_tag = sink_tag;
 	fw_list_init(&wqe->qp_node);
 	fw_list_init(&wqe->flow_node);
 	wqe->qp = qp;

@@ -90,18 +90,29 @@ enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint
 	return bytes ? HW_VENDOR_ERR_BOUNDS : HW_VENDOR_ERR_NONE;
 }
 
-/*
- * A sink STag has the flag, seven bits of the context's generation and 24 of its number: a
- * response that comes after its request is over names nothing.
- */
+enum {
+	SINK_TAGS = 1 << (31 - FW_WQE_SINK_BITS),
+};
+static_assert(FW_MAX_WQES <= 1 << FW_WQE_SINK_BITS, "a context's number fits into an STag");
+
+/* Never that of the life before: a response that comes after its request is over names nothing. */
+void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe)
+{
+	uint32_t random = (uint32_t)(nic->port.random64(nic->port.ctx) >> 32);
+	uint32_t step = 1 + random % (SINK_TAGS - 1);
+
+	wqe->sink_tag = (uint16_t)((wqe->sink_tag + step) % SINK_TAGS);
+}
+
+/* The flag, the tag, and the context's number. */
 uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe)
 {
-	return STAG_SINK_FLAG | (uint32_t)(wqe->generation & 0x7f) << FW_WQE_SINK_BITS |
+	return STAG_SINK_FLAG | (uint32_t)wqe->sink_tag << FW_WQE_SINK_BITS |
 	       fw_pool_index(&nic->wqes, wqe);
 }
 
-struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_t stag,
-			     uint32_t ssn)
+struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
+			     const struct dgram_pkt *pkt, uint32_t stag)
 {
 	uint32_t index = stag & ((1u << FW_WQE_SINK_BITS) - 1);
 	struct fw_wqe *wqe;
@@ -113,7 +124,10 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp, uint32_
 	/* A free context is DONE or in no flow: only its first word is the pool's. */
 	if (wqe->qp != qp || wqe->kind != FW_WQE_REQUEST || wqe->state == FW_WQE_DONE ||
 	    !wqe_is_under_way(wqe) || wqe->answered || wqe_sink_stag(nic, wqe) != stag ||
-	    wqe->ssn != ssn)
+	    wqe->ssn != pkt->ssn)
+		return NULL;
+	/* Others may send to the QP, too: they do not answer for whom it asked. */
+	if (qp->type == HW_QPT_RD && (wqe->dst_ip != pkt->src_ip || wqe->dst_qpn != pkt->src_qpn))
 		return NULL;
 	return wqe;
 }

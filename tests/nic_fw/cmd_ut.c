@@ -342,7 +342,15 @@ static uint32_t list(struct fw_ut *ut, uint32_t client, uint32_t kind, struct hw
 	uint32_t count = 0;
 
 	for (;;) {
-		CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(ut, client, &cmd, &resp), 0);
+		uint32_t done = ut->num_done;
+
+		/* A table that is empty for long is looked through in slices. */
+		if (fw_ut_cmd(ut, client, &cmd, &resp) == -1) {
+			while (ut->num_done == done)
+				fw_ut_poll(ut, 1000);
+			resp = ut->done;
+		}
+		CU_ASSERT_EQUAL_FATAL(resp.status, 0);
 		if (!resp.u.list.count)
 			return count;
 		count += resp.u.list.count;
@@ -358,7 +366,9 @@ static void lists_of_objects(void)
 			    .u.create_ah.av = {.dst_ip = htonl(0x0a4d0009), .flags = HW_AV_F_GRH}};
 	struct hw_list_item item;
 	struct hw_cmd_resp resp;
-	uint32_t pd, client2, stag, i;
+	struct fw_client_params same_user = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 7, .uid = 42};
+	struct fw_client_params root = {.tool = true, .sees_all = true};
+	uint32_t pd, client2, client3, tool, stag, i;
 	struct fw_cq *cq;
 	struct fw_qp *qp = NULL;
 	struct fw_ut ut;
@@ -382,9 +392,20 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(item.id, stag);
 	CU_ASSERT_EQUAL(item.b, 99);
 	CU_ASSERT_STRING_EQUAL(item.name, "process_vm");
-	/* Another process does not learn the key. */
+	/* Another process of the same user does not learn the STag, one of another user nothing. */
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &same_user, &client3), 0);
+	CU_ASSERT_EQUAL(list(&ut, client3, HW_LIST_MRS, &item), 1);
+	CU_ASSERT_EQUAL(item.id, 0);
+	CU_ASSERT_EQUAL(item.a, (uintptr_t)&ut);
 	CU_ASSERT_EQUAL(list(&ut, client2, HW_LIST_MRS, &item), 1);
-	CU_ASSERT_EQUAL(item.id, stag & ~0xffu);
+	CU_ASSERT_EQUAL(item.id, 0);
+	CU_ASSERT_EQUAL(item.a, 0);
+	CU_ASSERT_EQUAL(item.b, 99);
+	/* Root is told. */
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &root, &tool), 0);
+	CU_ASSERT_EQUAL(list(&ut, tool, HW_LIST_MRS, &item), 1);
+	CU_ASSERT_EQUAL(item.id, stag);
+	CU_ASSERT_EQUAL(item.a, (uintptr_t)&ut);
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_NEIGHBOURS, &item), 0);
 	ah.u.create_ah.pd = pd;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &ah, &resp), -1);

@@ -376,12 +376,13 @@ enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct 
 	return net.place_err;
 }
 
-enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag,
-			     uint64_t to, uint64_t bytes, uint32_t need, struct fw_mem *mem)
+enum hw_vendor_err guess_mem_check(struct fw_nic *nic, struct fw_qp *qp,
+				   const struct dgram_pkt *pkt, uint32_t stag, uint64_t to,
+				   uint64_t bytes, uint32_t need, struct fw_mem *mem)
 {
 	(void)nic;
-	CU_ASSERT_EQUAL(pd, net.qp.pd);
-	CU_ASSERT_EQUAL(qpn, net.qp.qpn);
+	CU_ASSERT_PTR_EQUAL(qp, &net.qp);
+	CU_ASSERT_EQUAL(pkt->stag, stag);
 	CU_ASSERT_EQUAL(need, HW_ACCESS_REMOTE_WRITE);
 	if (net.mem_err != HW_VENDOR_ERR_NONE)
 		return net.mem_err;

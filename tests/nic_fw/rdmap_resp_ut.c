@@ -109,7 +109,7 @@ static void forged_sinks(void)
 	try_response(A->stag, (uintptr_t)A->mem + SINK - GUARD);
 	try_response(A->stag | STAG_SINK_FLAG, 0);
 	for (i = 1; i < 128; i++)
-		try_response(stag ^ i << FW_WQE_SINK_BITS, 0);
+		try_response(stag ^ i * 61 % 8192 << FW_WQE_SINK_BITS, 0);
 	for (i = 1; i < 64; i++)
 		try_response(stag ^ i, 0);
 	try_response(stag ^ STAG_SINK_FLAG, 0);

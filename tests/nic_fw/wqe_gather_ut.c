@@ -160,6 +160,17 @@ static void keys(void)
 	end();
 }
 
+static uint32_t asked_ip, asked_qpn; /* whom wqe asked; a free context is not looked at */
+
+/* What a response with that STag and number, of whom wqe asked, is taken for. */
+static struct fw_wqe *from_sink(struct fw_qp *qp, uint32_t stag, uint32_t ssn)
+{
+	const struct dgram_pkt pkt = {
+	    .ssn = ssn, .src_ip = asked_ip, .src_qpn = asked_qpn, .stag = stag};
+
+	return wqe_from_sink(A->nic, qp, &pkt, stag);
+}
+
 /* A sink's name is good for its request alone, while that waits. */
 static void sinks(void)
 {
@@ -170,42 +181,58 @@ static void sinks(void)
 	begin();
 	wqe->opcode = HW_WQE_READ;
 	wqe->ssn = ssn;
+	asked_ip = wqe->dst_ip;
+	asked_qpn = wqe->dst_qpn;
 	stag = wqe_sink_stag(A->nic, wqe);
 	CU_ASSERT_TRUE(stag & STAG_SINK_FLAG);
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn)); /* in no flow */
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn)); /* in no flow */
 	wqe->flow = &flow;
-	CU_ASSERT_PTR_EQUAL(wqe_from_sink(A->nic, A->qp[0], stag, ssn), wqe);
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[1], stag, ssn));
+	CU_ASSERT_PTR_EQUAL(from_sink(A->qp[0], stag, ssn), wqe);
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[1], stag, ssn));
 	/* An STag that came round again, and the answer to the request before. */
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn - 1));
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn + 1));
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn - 1));
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn + 1));
 	for (i = 0; i < 32; i++)
-		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag ^ 1u << i, ssn));
+		CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag ^ 1u << i, ssn));
 	for (i = 0; i < 1u << 24; i += 997)
 		CU_ASSERT_TRUE(i == (stag & 0xffffff) ||
-			       !wqe_from_sink(A->nic, A->qp[0], (stag & 0xff000000) | i, ssn));
+			       !from_sink(A->qp[0], (stag & 0xff000000) | i, ssn));
+	/* Another peer of the queue pair answers. */
+	if (A->qp[0]->type == HW_QPT_RD) {
+		struct dgram_pkt pkt = {
+		    .ssn = ssn, .src_ip = ~wqe->dst_ip, .src_qpn = wqe->dst_qpn};
+
+		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], &pkt, stag));
+		pkt.src_ip = wqe->dst_ip;
+		pkt.src_qpn++;
+		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], &pkt, stag));
+	}
 	wqe->answered = true;
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn));
 	wqe->answered = false;
 	wqe->state = FW_WQE_DONE;
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn));
 	wqe->state = FW_WQE_QUEUED;
 	wqe->kind = FW_WQE_TERMINATE;
-	CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
+	CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn));
 	wqe->kind = FW_WQE_REQUEST;
 	wqe->flow = NULL;
-	/* The next request in the same context has another name, 127 times. */
+	/* The next request in the same context has another name than the one before. */
 	for (i = 1; i < 128; i++) {
 		struct fw_wqe *old = wqe;
 
 		wqe_free(A->nic, wqe);
-		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
+		CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn));
 		wqe = wqe_alloc(A->nic, A->qp[0], FW_WQE_REQUEST);
 		CU_ASSERT_PTR_EQUAL(wqe, old);
+		stag = wqe_sink_stag(A->nic, wqe);
+		wqe_sink_draw(A->nic, wqe);
 		CU_ASSERT_NOT_EQUAL(wqe_sink_stag(A->nic, wqe), stag);
+		asked_ip = wqe->dst_ip;
+		asked_qpn = wqe->dst_qpn;
 		wqe->flow = &flow;
 		wqe->ssn = ssn;
-		CU_ASSERT_PTR_NULL(wqe_from_sink(A->nic, A->qp[0], stag, ssn));
+		CU_ASSERT_PTR_NULL(from_sink(A->qp[0], stag, ssn));
 		wqe->flow = NULL;
 	}
 	end();

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers that name STags which grant them nothing. See guess.h; calls mem.c. RFC 5042 6.2.1.
+ *
+ * A datagram of UD may come in anybody's name: a limit by its source would let a stranger take a
+ * peer's access away. Such tries are counted and have no limit.
+ */
+#include "nic_fw/fw_nic.h"
+
+#define KIND_GUESS UINT64_C(0x6775657373) /* the hash's other uses have other words */
+
+static bool is_limited(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_RD || qp->type == HW_QPT_UC;
+}
+
+static struct guess *place_of(struct fw_nic *nic, const struct fw_qp *qp,
+			      const struct dgram_pkt *pkt)
+{
+	/* A connection has one peer, whatever shard its packets say. */
+	uint32_t shard = qp->type == HW_QPT_RD ? pkt->src_shard : 0;
+	uint64_t hash = fw_keyed(nic, (uint64_t)pkt->src_ip << 32 | qp->qpn, shard, KIND_GUESS);
+
+	return &nic->guesses[hash % GUESS_PLACES];
+}
+
+/* The hash is for queue pairs alone at which somebody has tried lately. */
+static bool is_refused(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	const struct guess *guess;
+
+	if (!qp->guessed_ns || nic->now_ns - qp->guessed_ns >= GUESS_SPAN_NS || !is_limited(qp))
+		return false;
+	guess = place_of(nic, qp, pkt);
+	if (guess->tries < GUESS_LIMIT || nic->now_ns - guess->since_ns >= GUESS_SPAN_NS)
+		return false;
+	FW_COUNT(nic, bad_stags_refused);
+	return true;
+}
+
+static void count(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	struct guess *guess;
+
+	FW_COUNT(nic, bad_stags);
+	if (!is_limited(qp))
+		return;
+	guess = place_of(nic, qp, pkt);
+	if (!guess->tries || nic->now_ns - guess->since_ns >= GUESS_SPAN_NS) {
+		guess->tries = 0;
+		guess->since_ns = nic->now_ns;
+	}
+	guess->tries++;
+	qp->guessed_ns = nic->now_ns;
+}
+
+enum hw_vendor_err guess_mem_check(struct fw_nic *nic, struct fw_qp *qp,
+				   const struct dgram_pkt *pkt, uint32_t stag, uint64_t to,
+				   uint64_t bytes, uint32_t need, struct fw_mem *mem)
+{
+	enum hw_vendor_err err;
+
+	if (is_refused(nic, qp, pkt))
+		return HW_VENDOR_ERR_LKEY;
+	err = mem_check(nic, xrc_pd(nic, qp, pkt->qkey), qp->qpn, stag, to, bytes, need, mem);
+	if (err != HW_VENDOR_ERR_NONE)
+		count(nic, qp, pkt);
+	return err;
+}
+
+bool guess_mem_invalidate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			  uint32_t pd)
+{
+	if (is_refused(nic, qp, pkt))
+		return false;
+	if (mem_invalidate(nic, pd, qp->qpn, pkt->stag))
+		return true;
+	count(nic, qp, pkt);
+	return false;
+}
