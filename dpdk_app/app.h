@@ -22,6 +22,7 @@
 #include "dpdk_app/args.h"
 #include "dpdk_app/hostcopy.h"
 #include "dpdk_app/irq.h"
+#include "dpdk_app/random.h"
 #include "dpdk_app/turns.h"
 #include "nic_fw/fw.h"
 #include "shared_defs/hw_limits.h"
@@ -133,7 +134,7 @@ struct shard {
 	struct msg *detaching[HW_MAX_CLIENTS]; /* by number: the firmware still frees it */
 	uint32_t num_pending;
 	struct port_stats stats;
-	uint64_t prng[4];
+	struct random random;
 	struct switch_holds *holds; /* frames that wait for receivers; NULL: not on the switch */
 	/* Frames taken from the firmware that the wire had no room for. */
 	struct rte_mbuf *backlog[FW_BURST];

@@ -16,7 +16,6 @@
 #include <rte_ring.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "dpdk_app/accel.h"
@@ -108,22 +107,12 @@ static bool port_bar_take(void *ctx, uint32_t client, uint64_t bytes, struct hw_
 	return true;
 }
 
-/* xoshiro256**: fast, and seeded by the kernel, so that no peer can guess epochs or PSNs. */
+/* No system call: cores may draw one for each region that is made. */
 uint64_t port_random64(void *ctx)
 {
 	struct shard *shard = ctx;
-	uint64_t *s = shard->prng;
-	uint64_t x = s[1] * 5;
-	uint64_t t = s[1] << 17;
 
-	x = (x << 7 | x >> 57) * 9;
-	s[2] ^= s[0];
-	s[3] ^= s[1];
-	s[1] ^= s[2];
-	s[0] ^= s[3];
-	s[2] ^= t;
-	s[3] = s[3] << 45 | s[3] >> 19;
-	return x;
+	return random_next(&shard->random);
 }
 
 static int port_tcp_port(void *ctx, uint16_t port, bool in)
@@ -142,8 +131,10 @@ static uint64_t port_clock_ns(void *ctx)
 
 int port_init(struct shard *shard, struct fw_port *port)
 {
-	if (getrandom(shard->prng, sizeof(shard->prng), 0) != sizeof(shard->prng))
-		return -EIO;
+	int err = random_init(&shard->random);
+
+	if (err)
+		return err;
 	*port = (struct fw_port){
 	    .ctx = shard,
 	    .rx_burst = port_rx_burst,

@@ -220,7 +220,10 @@ struct fw_port {
 	 */
 	uint64_t (*clock_ns)(void *ctx);
 
-	/* The firmware makes names of the upper half and first sequence numbers of the lower. */
+	/*
+	 * A number that whoever knows others of them cannot foresee. The firmware makes names
+	 * (STags, epochs, keys) of the upper half and first sequence numbers of the lower.
+	 */
 	uint64_t (*random64)(void *ctx);
 
 	/*
