@@ -34,6 +34,7 @@ enum {
 	HOSTMEM_NONE = UINT32_MAX,
 	HOSTMEM_DEFAULT_MAX = 65530, /* vm.max_map_count where it cannot be read */
 	HOSTMEM_LOOK_PAGES = 256,    /* at a time */
+	HOSTMEM_SPARE_PAGES = 256,
 };
 /* The least that weftd must be allowed to lock, else it locks nothing: a BAR is as long. */
 #define HOSTMEM_LOCK_PROBE_BYTES (UINT64_C(1) << 30)
@@ -53,6 +54,33 @@ static uint32_t hostmem_mappings, hostmem_max_mappings;
 static _Atomic(bool) hostmem_new_failure;
 static bool hostmem_locks;
 static int hostmem_control_fd = -1;
+static int hostmem_spare_fd = -1; /* HOSTMEM_SPARE_PAGES, which are there */
+static _Atomic(uint32_t) hostmem_spares_used;
+
+/*
+ * An empty page of our own at an address. Where the kernel accounts for memory strictly and has no
+ * more (vm.overcommit_memory 2), which is when pages are missing, it gives no new one either: then
+ * one of those that were made at the start. Who needs a second round of them shares pages with
+ * others that are about to be ended.
+ */
+static bool put_page(void *at)
+{
+	uint32_t spare;
+	void *page;
+
+	page = mmap(at, HOSTMEM_PAGE_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	if (page != MAP_FAILED)
+		return true;
+	spare = atomic_fetch_add_explicit(&hostmem_spares_used, 1, memory_order_relaxed) %
+		HOSTMEM_SPARE_PAGES;
+	page = mmap(at, HOSTMEM_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		    hostmem_spare_fd, (off_t)spare * HOSTMEM_PAGE_BYTES);
+	if (page == MAP_FAILED)
+		return false;
+	memset(at, 0, HOSTMEM_PAGE_BYTES);
+	return true;
+}
 
 /*
  * Replaces the page that could not be had by an empty one of our own, so that the access
@@ -63,7 +91,6 @@ static void hostmem_on_sigbus(int signo, siginfo_t *info, void *context)
 	uintptr_t at = (uintptr_t)info->si_addr;
 	uint32_t n = atomic_load_explicit(&hostmem_num_slots, memory_order_acquire);
 	const uint64_t one = 1;
-	const void *page;
 
 	(void)context;
 	for (uint32_t i = 0; i < n; i++) {
@@ -73,9 +100,7 @@ static void hostmem_on_sigbus(int signo, siginfo_t *info, void *context)
 		if (!base || at < base || at - base >= map->bytes)
 			continue;
 		at -= at % HOSTMEM_PAGE_BYTES;
-		page = mmap((void *)at, HOSTMEM_PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-		if (page == MAP_FAILED)
+		if (!put_page((void *)at))
 			break;
 		atomic_store_explicit(&map->failed, true, memory_order_relaxed);
 		atomic_store_explicit(&hostmem_new_failure, true, memory_order_release);
@@ -114,11 +139,24 @@ static bool may_lock(void)
 	return may;
 }
 
+static int make_spares(void)
+{
+	const uint64_t bytes = (uint64_t)HOSTMEM_SPARE_PAGES * HOSTMEM_PAGE_BYTES;
+
+	hostmem_spare_fd = memfd_create("weftd-spare", MFD_CLOEXEC);
+	if (hostmem_spare_fd < 0)
+		return -errno;
+	return fallocate(hostmem_spare_fd, 0, 0, (off_t)bytes) ? -errno : 0;
+}
+
 int hostmem_init(int control_fd)
 {
 	struct sigaction action = {.sa_sigaction = hostmem_on_sigbus, .sa_flags = SA_SIGINFO};
 	uint32_t maps = max_map_count();
+	int err = make_spares();
 
+	if (err)
+		return err;
 	hostmem_control_fd = control_fd;
 	/* An eighth for weftd itself, and for mappings that failing pages have split. */
 	hostmem_max_mappings = maps - maps / 8;
@@ -186,8 +224,8 @@ static void slot_give(struct hostmem *map)
 	hostmem_free_head = (uint32_t)(map - hostmem_slots);
 }
 
-/* fd -1: address space alone. */
-static int map_new(int fd, uint64_t bytes, uint32_t mappings, struct hostmem **out)
+/* fd -1: address space alone. populate: the pages are mapped now, and are not locked. */
+static int map_new(int fd, uint64_t bytes, uint32_t mappings, bool populate, struct hostmem **out)
 {
 	struct hostmem *map;
 	void *base;
@@ -204,7 +242,8 @@ static int map_new(int fd, uint64_t bytes, uint32_t mappings, struct hostmem **o
 	map->mappings = mappings;
 	atomic_store_explicit(&map->failed, false, memory_order_relaxed);
 	if (fd >= 0)
-		base = mmap(NULL, map->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		base = mmap(NULL, map->bytes, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | (populate ? MAP_POPULATE : 0), fd, 0);
 	else
 		base = mmap(NULL, map->bytes, PROT_NONE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -214,7 +253,7 @@ static int map_new(int fd, uint64_t bytes, uint32_t mappings, struct hostmem **o
 		return err;
 	}
 	/* That it may lock was tried at the start; short of that the pages can be swapped out. */
-	if (fd >= 0 && hostmem_locks)
+	if (fd >= 0 && hostmem_locks && !populate)
 		(void)mlock2(base, map->bytes, MLOCK_ONFAULT);
 	hostmem_mappings += mappings;
 	atomic_store_explicit(&map->base, (uintptr_t)base, memory_order_release);
@@ -224,12 +263,17 @@ static int map_new(int fd, uint64_t bytes, uint32_t mappings, struct hostmem **o
 
 int hostmem_map(int fd, uint64_t bytes, struct hostmem **map)
 {
-	return map_new(fd, bytes, 1, map);
+	return map_new(fd, bytes, 1, false, map);
+}
+
+int hostmem_map_foreign(int fd, uint64_t bytes, struct hostmem **map)
+{
+	return map_new(fd, bytes, 1, true, map);
 }
 
 int hostmem_reserve(uint64_t bytes, uint32_t pieces, struct hostmem **map)
 {
-	return map_new(-1, bytes, pieces, map);
+	return map_new(-1, bytes, pieces, false, map);
 }
 
 int hostmem_place(struct hostmem *map, uint64_t at, const struct hostmem *from, uint64_t offset,

@@ -49,6 +49,13 @@ int hostmem_seal(int fd) __attribute__((warn_unused_result));
 int hostmem_map(int fd, uint64_t bytes, struct hostmem **map) __attribute__((warn_unused_result));
 
 /*
+ * Maps [0, bytes) of memory that another process made and may punch, for reading and writing. Its
+ * pages are made now, as far as they can be had. 0 or -errno, as hostmem_map().
+ */
+int hostmem_map_foreign(int fd, uint64_t bytes, struct hostmem **map)
+    __attribute__((warn_unused_result));
+
+/*
  * Address space for bytes, to be filled by hostmem_place() with pieces as many as said, which
  * count as mappings. 0 or -errno, as hostmem_map().
  */
@@ -65,7 +72,7 @@ int hostmem_place(struct hostmem *map, uint64_t at, const struct hostmem *from, 
 void hostmem_unmap(struct hostmem *map);
 
 uint8_t *hostmem_start(const struct hostmem *map);
-/* A page of it could not be had. */
+/* A page of it could not be had. Any thread. */
 bool hostmem_failed(const struct hostmem *map);
 /* Some mapping has failed since this was last asked. */
 bool hostmem_any_failed(void);

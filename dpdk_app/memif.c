@@ -472,7 +472,7 @@ void memif_serve(struct memif *m)
 			on_socket(m);
 	}
 	if (m->state == MEMIF_UP && atomic_load_explicit(&m->broken, memory_order_acquire))
-		hang_up(m, "heads or tails of its rings that cannot be");
+		hang_up(m, "heads or tails of its rings that cannot be, or memory that is not there");
 	if (m->state == MEMIF_LEAVING && atomic_load_explicit(&m->taken, memory_order_acquire) ==
 					     atomic_load_explicit(&m->asked, memory_order_relaxed))
 		left(m);
@@ -557,6 +557,7 @@ uint32_t memif_stats(const struct memif *m, struct hw_stat *stat, uint32_t max)
 	    {"tx_no_room", c->tx_no_room},
 	    {"tx_full", c->tx_full},
 	    {"bad_index", c->bad_index},
+	    {"bad_memory", c->bad_memory},
 	    {"connected", e->connected},
 	    {"disconnected", e->disconnected},
 	    {"refused_user", e->refused_user},

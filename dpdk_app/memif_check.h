@@ -20,10 +20,13 @@ enum {
 /* The sum over all regions of a connection. */
 #define MEMIF_MAX_BYTES (UINT64_C(256) << 20)
 
+struct hostmem;
+
 /* Memory of the connection, mapped in its whole length. */
 struct memif_region {
 	uint8_t *base;
 	uint64_t bytes;
+	struct hostmem *map; /* behind it */
 };
 
 /* Bytes of a ring with its descriptors. */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "dpdk_app/fd_drop.h"
@@ -31,7 +30,7 @@ void memif_link_free(struct memif_link *link)
 	if (!link)
 		return;
 	for (uint32_t i = 0; i < link->num_regions; i++)
-		munmap(link->region[i].base, link->region[i].bytes);
+		hostmem_unmap(link->region[i].map);
 	if (link->rx.fd >= 0)
 		close(link->rx.fd);
 	if (link->tx.fd >= 0)
@@ -42,11 +41,13 @@ void memif_link_free(struct memif_link *link)
 /* Populated here: the core shall not be the first to touch its pages. */
 static int link_map(struct memif_link *link, int fd, uint64_t bytes)
 {
-	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	struct hostmem *map;
+	int err = hostmem_map_foreign(fd, bytes, &map);
 
-	if (base == MAP_FAILED)
-		return -errno;
-	link->region[link->num_regions++] = (struct memif_region){base, bytes};
+	if (err)
+		return err;
+	link->region[link->num_regions++] =
+	    (struct memif_region){.base = hostmem_start(map), .bytes = bytes, .map = map};
 	return 0;
 }
 

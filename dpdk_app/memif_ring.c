@@ -10,6 +10,7 @@
 #include <rte_prefetch.h>
 #include <string.h>
 
+#include "dpdk_app/hostmem.h"
 #include "nic_fw/fw_port.h"
 #include "shared_defs/wire_eth.h"
 
@@ -114,6 +115,21 @@ void memif_ring_begin(struct memif_link *link)
 	}
 	__atomic_store_n(&link->tx.shared->head, link->tx.next, __ATOMIC_RELAXED);
 	refill(link);
+}
+
+/*
+ * Whether the connection can be used. A peer may have punched its memory when there is none left to
+ * fill the hole with: what was read there since was zeros (hostmem.h).
+ */
+static bool usable(struct memif_link *link, struct memif_counts *counts)
+{
+	for (uint32_t i = 0; i < link->num_regions && !link->broken; i++) {
+		if (hostmem_failed(link->region[i].map)) {
+			link->broken = true;
+			counts->bad_memory++;
+		}
+	}
+	return !link->broken;
 }
 
 /* Slots that the peer has filled; none where its index cannot be. */
@@ -265,7 +281,7 @@ uint32_t memif_ring_rx(struct memif_link *link, struct rte_mempool *pool,
 	uint32_t slots, got = 0, used = 0;
 
 	rx_mask(link);
-	slots = link->broken ? 0 : rx_slots(link, counts);
+	slots = usable(link, counts) ? rx_slots(link, counts) : 0;
 	n = n < FW_BURST ? n : FW_BURST;
 	n = n < slots ? n : slots;
 	if (!n)
@@ -395,7 +411,7 @@ static bool tx_publish(struct memif_link *link, uint32_t filled)
 uint32_t memif_ring_tx(struct memif_link *link, struct memif_counts *counts,
 		       struct rte_mbuf **frames, uint32_t n, uint64_t now_ns, bool *signal)
 {
-	uint32_t slots = link->broken ? 0 : tx_slots(link, counts);
+	uint32_t slots = usable(link, counts) ? tx_slots(link, counts) : 0;
 	uint32_t from = 0, took = 0;
 
 	*signal = false;

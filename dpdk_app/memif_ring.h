@@ -36,6 +36,7 @@ struct memif_counts {
 	uint64_t tx_no_room;    /* the peer's buffers are too small */
 	uint64_t tx_full;       /* the peer takes nothing out of its ring */
 	uint64_t bad_index;     /* heads or tails that cannot be: the end of a connection */
+	uint64_t bad_memory;    /* a page of a region could not be had: likewise */
 };
 
 struct memif_ring {
@@ -52,7 +53,7 @@ struct memif_link {
 	bool server;
 	bool skips;    /* receiving: in the middle of a frame that was dropped */
 	bool unmasked; /* the peer signals what it sends */
-	bool broken;   /* the peer's indices cannot be: nothing is read any more */
+	bool broken;   /* the peer's indices or memory cannot be: nothing is read any more */
 	bool deaf;     /* signals may get lost: the core looks by itself, too */
 	uint32_t num_regions;
 	uint32_t buffer_bytes; /* client: of each buffer */

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "dpdk_app/hostmem.h"
@@ -225,6 +227,45 @@ static void a_page_vanishes(void)
 	close(fd);
 }
 
+/* Where the kernel has no page to put there either: strict accounting, here RLIMIT_DATA. */
+static void and_there_is_no_other(void)
+{
+	enum {
+		PAGES = 300 /* more than there are spare ones */
+	};
+	int fd = memfd_create("test", MFD_CLOEXEC), status = -1;
+	struct hostmem *map;
+	volatile uint8_t *p;
+	pid_t child;
+
+	begin();
+	CU_ASSERT_FATAL(fd >= 0 && !ftruncate(fd, PAGES * PAGE));
+	CU_ASSERT_EQUAL_FATAL(hostmem_map(fd, PAGES * PAGE, &map), 0);
+	p = hostmem_start(map);
+	child = fork();
+	CU_ASSERT_FATAL(child >= 0);
+	if (!child) {
+		const struct rlimit none = {0};
+		uint32_t wrong = setrlimit(RLIMIT_DATA, &none) || ftruncate(fd, 0);
+
+		const void *other =
+		    mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		wrong += other != MAP_FAILED;
+		for (uint32_t i = 0; i < PAGES; i++) {
+			wrong += p[i * PAGE] != 0;
+			p[i * PAGE] = 1;
+			wrong += p[i * PAGE] != 1;
+		}
+		_exit(wrong ? 1 : 0);
+	}
+	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+	CU_ASSERT_EQUAL(status, 0);
+	hostmem_unmap(map);
+	close(fd);
+}
+
 UT_MAIN("dpdk_app/hostmem", UT(its_size_is_for_good), UT(sealed_memory_cannot_be_punched),
 	UT(a_process_that_seals_first), UT(pieces_are_put_together), UT(pages_must_be_there),
-	UT(many_mappings), UT(mappings_have_a_limit), UT(a_page_vanishes))
+	UT(many_mappings), UT(mappings_have_a_limit), UT(a_page_vanishes),
+	UT(and_there_is_no_other))

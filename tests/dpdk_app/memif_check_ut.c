@@ -26,8 +26,8 @@ static void begin(void)
 		memory = aligned_alloc(4096, REGION_BYTES);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(memory);
 	memset(memory, 0, REGION_BYTES);
-	region[0] = (struct memif_region){memory, REGION_BYTES};
-	region[1] = (struct memif_region){memory, 100};
+	region[0] = (struct memif_region){.base = memory, .bytes = REGION_BYTES};
+	region[1] = (struct memif_region){.base = memory, .bytes = 100};
 }
 
 static void indices(void)

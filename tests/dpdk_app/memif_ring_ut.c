@@ -7,8 +7,11 @@
 #include <rte_eal.h>
 #include <rte_mbuf.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "dpdk_app/hostmem.h"
 #include "dpdk_app/memif.h"
 #include "tests/ut.h"
 
@@ -38,6 +41,7 @@ static void begin(uint32_t buffer_bytes)
 	int fd;
 
 	if (!pool) {
+		CU_ASSERT_EQUAL_FATAL(hostmem_init(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), 0);
 		CU_ASSERT_FATAL(rte_eal_init(sizeof(args) / sizeof(args[0]), args) >= 0);
 		pool = rte_pktmbuf_pool_create("memif", FRAMES, 0, 0, RTE_PKTMBUF_HEADROOM + ROOM,
 					       SOCKET_ID_ANY);
@@ -416,6 +420,53 @@ static void client_believes_no_place(void)
 	end();
 }
 
+/* The page at this place of a region cannot be had any more, as where no memory is left. */
+static void lose_page(const struct memif_link *link, const void *at)
+{
+	uint64_t offset = (uint64_t)((const uint8_t *)at - link->region[0].base) & ~UINT64_C(4095);
+	int fd = memfd_create("lost", MFD_CLOEXEC);
+	void *page;
+
+	CU_ASSERT_FATAL(fd >= 0 && !ftruncate(fd, 4096));
+	page = mmap(link->region[0].base + offset, 4096, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_FIXED, fd, 0);
+	CU_ASSERT_FATAL(page != MAP_FAILED && !ftruncate(fd, 0));
+	close(fd);
+}
+
+/* A peer that punches its memory where there is none left loses its connection, and no more. */
+static void memory_goes(void)
+{
+	struct rte_mbuf *got[BURST], *m;
+	bool signal;
+
+	/* A buffer that is read, one that is written, and a ring. */
+	for (uint32_t i = 0; i < 3; i++) {
+		begin(BUFFER);
+		m = frame(5);
+		CU_ASSERT_EQUAL(memif_ring_tx(client, &of_client, &m, 1, now_ns, &signal), 1);
+		if (i == 0)
+			lose_page(server,
+				  server->region[0].base + client->tx.shared->desc[0].offset);
+		else if (i == 1)
+			lose_page(server,
+				  server->region[0].base + client->rx.shared->desc[0].offset);
+		else
+			lose_page(server, server->rx.shared);
+		m = frame(6);
+		CU_ASSERT_EQUAL(memif_ring_tx(server, &of_server, &m, 1, now_ns, &signal), i < 2);
+		if (i == 2)
+			rte_pktmbuf_free(m);
+		else if (i == 0)
+			rte_pktmbuf_free_bulk(got, receive(server, &of_server, got, BURST));
+		CU_ASSERT_EQUAL(receive(server, &of_server, got, BURST), 0);
+		CU_ASSERT_TRUE(server->broken);
+		CU_ASSERT_EQUAL(of_server.bad_memory + of_server.bad_index, 1);
+		CU_ASSERT_TRUE(hostmem_any_failed());
+		end();
+	}
+}
+
 UT_MAIN("dpdk_app/memif_ring", UT(every_byte), UT(pieces), UT(sleeper_is_signalled),
 	UT(peer_takes_nothing), UT(wrong_descriptors), UT(chains), UT(bounded),
-	UT(indices_that_cannot_be), UT(wrong_room), UT(client_believes_no_place))
+	UT(indices_that_cannot_be), UT(wrong_room), UT(client_believes_no_place), UT(memory_goes))
