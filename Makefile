@@ -180,7 +180,7 @@ UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
 SEC_PROGS := $(patsubst tests/security/%.c,%,$(sort $(filter-out %_ut.c,$(wildcard tests/security/*.c))))
 ifeq ($(HAVE_DPDK),)
-INT_PROGS := $(filter-out xdp_%,$(INT_PROGS))
+INT_PROGS := $(filter-out xdp_% memif_dpdk,$(INT_PROGS))
 endif
 
 # ---- rules, made per variant ----------------------------------------------------------------
@@ -362,7 +362,7 @@ $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 $(eval $(call compile,san,tests,$(SKELS)))
 
 # Tests of dpdk_app see DPDK's headers; nobody else's do, so that they build without it.
-$(B)/obj/san/tests/dpdk_app/%.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
+$(B)/obj/san/tests/dpdk_app/%.o $(B)/obj/san/tests/int/memif_dpdk.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 
 ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
 # What the tests of a folder are linked with; shared_defs needs nothing.
@@ -384,7 +384,8 @@ $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%
 	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) $(if $(filter tests/tools/%,$s),$(TOOL_LIBS_OF_weft-tune)) \
 	-lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
-	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) -ljansson -lm)))
+	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) \
+	$(if $(filter memif_dpdk,$p),$(DPDK_LIBS) -lrte_net_memif) -ljansson -lm)))
 $(foreach p,$(SEC_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/security/$p.o,\
 	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),-lm)))
 # valgrind cannot run what a sanitizer has been built into, and test-kill measures memory.
