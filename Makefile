@@ -405,7 +405,7 @@ INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/i
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
-INT_SCRIPTS := $(filter-out tests/int/lib.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py tests/security/*.sh)))
+INT_SCRIPTS := $(filter-out tests/int/lib.sh tests/security/users.sh,$(sort $(wildcard tests/int/*.sh tests/int/*.py tests/security/*.sh)))
 
 include tests/fuzz/fuzz.mk
 

@@ -33,7 +33,7 @@ static bool parse_number(enum hw_share kind, const char *text, uint64_t max, uin
 	if (!chars || chars >= sizeof(digits))
 		return false;
 	memcpy(digits, text, chars + 1);
-	if (kind == HW_SHARE_BYTES || kind == HW_SHARE_GOAL)
+	if (kind == HW_SHARE_BYTES || kind == HW_SHARE_MEMORY || kind == HW_SHARE_GOAL)
 		unit = strchr(units, digits[chars - 1]);
 	if (unit) {
 		shift = 10 * (uint32_t)(unit - units + 1);

@@ -26,7 +26,6 @@
 #include "dpdk_app/extent.h"
 #include "dpdk_app/fds.h"
 #include "dpdk_app/fd_drop.h"
-#include "dpdk_app/hostcopy.h"
 #include "dpdk_app/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
@@ -52,8 +51,10 @@ static bool client_told_full;
 
 int client_take_fds(struct client *c, uint32_t n, struct hw_resp_quota *quota)
 {
-	int err = user_take(c->account, HW_SHARE_DESCRIPTOR, n, quota);
+	int err;
 
+	client_settle_fds(c);
+	err = user_take(c->account, HW_SHARE_DESCRIPTOR, n, quota);
 	if (!err)
 		c->num_fds += n;
 	return err;
@@ -213,6 +214,7 @@ static void refuse_one(const struct nic *nic)
 
 static int accept_one(const struct nic *nic)
 {
+	const int bytes = CLIENT_SOCKET_BYTES;
 	int sock;
 
 	if (client_spare_fd < 0)
@@ -228,6 +230,9 @@ static int accept_one(const struct nic *nic)
 		tell_full(nic);
 	else
 		client_told_full = false;
+	/* Answers that nobody reads are weftd's memory. Where the kernel refuses they are more. */
+	if (sock >= 0)
+		(void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	return sock;
 }
 
@@ -246,9 +251,21 @@ static int take_shares(const struct nic *nic, struct user_process *account,
 	if (err)
 		return err;
 	err = user_take(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST, quota);
+	if (!err) {
+		err = user_take(account, HW_SHARE_BYTES, CLIENT_OWN_BYTES, quota);
+		if (err)
+			user_give(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST);
+	}
 	if (err)
 		user_give(account, HW_SHARE_CONNECTION, 1);
 	return err;
+}
+
+static void give_shares(struct user_process *account)
+{
+	user_give(account, HW_SHARE_CONNECTION, 1);
+	user_give(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST);
+	user_give(account, HW_SHARE_BYTES, CLIENT_OWN_BYTES);
 }
 
 /* The process reads why before it sees the end: an answer to the ATTACH that it would have sent. */
@@ -279,10 +296,8 @@ static struct client *admit(struct nic *nic, int sock, const struct ucred *cred)
 	else
 		c = client_new(nic, sock);
 	if (!c) {
-		if (!err) {
-			user_give(account, HW_SHARE_CONNECTION, 1);
-			user_give(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST);
-		}
+		if (!err)
+			give_shares(account);
 		user_leave(account);
 		return NULL;
 	}
@@ -395,6 +410,7 @@ void client_socket_event(struct client *c, uint32_t events)
 	if (events & EPOLLOUT)
 		client_flush_answers(c);
 	if (events & EPOLLIN) {
+		client_settle_fds(c);
 		for (int i = 0; i < CLIENT_READS_PER_EVENT; i++) {
 			if (c->doomed || c->num_outstanding >= CLIENT_OUTSTANDING ||
 			    c->num_answers >= CLIENT_ANSWERS_MAX || !read_command(c))
@@ -496,10 +512,14 @@ static void client_free(struct client *c)
 		client_drain_unmap(c->shard);
 	client_xrcd_forget_all(c);
 	client_hold_drop(c);
-	if (c->copy)
-		hostcopy_end(c->copy);
-	if (c->bar_map)
+	if (c->worker)
+		client_copy_end(c);
+	else
+		user_give(c->account, HW_SHARE_CONNECTION, 1);
+	if (c->bar_map) {
 		hostmem_unmap(c->bar_map);
+		user_give(c->account, HW_SHARE_MAPPING, 1);
+	}
 	if (!has_other_connection(c))
 		extent_forget_process(c->uid, c->pid);
 	drop_socket(c->sock_fd);
@@ -510,8 +530,7 @@ static void client_free(struct client *c)
 	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		close_fd(&c->eq_fd[i]);
 	client_give_fds(c, (uint32_t)c->num_fds);
-	user_give(c->account, HW_SHARE_BYTES, c->bar_taken_bytes);
-	user_give(c->account, HW_SHARE_CONNECTION, 1);
+	user_give(c->account, HW_SHARE_BYTES, c->bar_taken_bytes + CLIENT_OWN_BYTES);
 	user_on_nic(c->account, c->nic->index, -1);
 	user_leave(c->account);
 	*c->link = c->next;
@@ -531,6 +550,7 @@ void client_reap(void)
 		if (c->doomed && !c->num_outstanding && !c->num_attached)
 			client_free(c);
 	}
+	client_copy_reap();
 }
 
 static void memory_failed(struct client *c)

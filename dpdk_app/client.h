@@ -18,6 +18,7 @@
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/hw_cmd.h"
 
+struct client_copy;
 struct hostcopy;
 struct hostmem;
 struct msg;
@@ -28,6 +29,9 @@ enum {
 	CLIENT_MAX_TOTAL = 4096,  /* connections of one weftd */
 	CLIENT_UNATTACHED_S = 10, /* seconds a connection may stay without ATTACH and START */
 	CLIENT_FDS_MAX = 3,
+	CLIENT_SOCKET_BYTES = 32768, /* of answers in its socket; the kernel takes twice that */
+	/* What a connection takes of weftd: its record, and answers that it has not read. */
+	CLIENT_OWN_BYTES = 131072,
 };
 
 /* Address space for queues; pages of it are committed as they are touched. */
@@ -77,15 +81,17 @@ struct client {
 	uid_t uid;
 	uint32_t first_port; /* it may bind no lower one: port_right.h */
 	struct user_process *account;
-	uint64_t num_fds; /* descriptors in its share */
+	uint64_t num_fds;    /* descriptors in its share */
+	uint64_t fds_unread; /* of them, those that it may not have taken out of its socket yet */
 	char name[24];
 	uint64_t connected_ns;
 	int sock_fd;
-	int epoll_fd;          /* the control thread's, which watches sock_fd */
-	int pid_fd;            /* -1: the kernel has none for it */
-	int mem_fd;            /* its /proc/self/mem, as it sent it; -1: only mapped memory works */
-	struct hostcopy *copy; /* its worker, once it has registered memory that is not mapped */
-	struct msg *held;      /* answers that wait for a copy: client_hold.c */
+	int epoll_fd; /* the control thread's, which watches sock_fd */
+	int pid_fd;   /* -1: the kernel has none for it */
+	int mem_fd;   /* its /proc/self/mem, as it sent it; -1: only mapped memory works */
+	struct client_copy *worker; /* once it has registered memory that is not mapped */
+	struct hostcopy *copy;      /* the same for the core */
+	struct msg *held;           /* answers that wait for a copy: client_hold.c */
 	int doorbell_fd;
 	int bar_fd;
 	struct hostmem *bar_map;
@@ -126,7 +132,8 @@ void client_msg_back(struct msg *msg);
 int client_take_memory(struct client *c, int fd) __attribute__((warn_unused_result));
 /*
  * Takes so many descriptors into the client's share; client_give_fds() gives them back, or the
- * client's end. 0, EDQUOT (*quota filled) or ENOMEM.
+ * client's end. Who makes an answer takes those that go with it, which counts until the process
+ * has read it. 0, EDQUOT (*quota filled) or ENOMEM.
  */
 int client_take_fds(struct client *c, uint32_t n, struct hw_resp_quota *quota)
     __attribute__((warn_unused_result));
@@ -151,10 +158,25 @@ void client_hold_over(struct client *c);
 /* Frees the messages: no core runs any more. */
 void client_hold_drop(struct client *c);
 
+/* ---- client_copy.c; control thread */
+
+/*
+ * The client's worker, if it has none yet; its memory is there. 0, EDQUOT (*quota filled) or
+ * another positive errno.
+ */
+int client_copy_start(struct client *c, struct hw_resp_quota *quota)
+    __attribute__((warn_unused_result));
+/* No core works for the client any more. Its connection stays in its share until the worker ends.
+ */
+void client_copy_end(struct client *c);
+/* Frees those that are over. */
+void client_copy_reap(void);
+
 /* ---- client_answer.c; control thread */
 
 /*
- * Sends an answer; descriptors are copied where it has to wait. tag is the command's.
+ * Sends an answer; descriptors, which the caller has taken into the client's share, are copied
+ * where it has to wait. tag is the command's.
  */
 void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_resp *resp,
 		   const int *fd, uint32_t num_fds);
@@ -162,6 +184,8 @@ void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_re
 void client_flush_answers(struct client *c);
 /* Which events of its socket the control thread wants: none to read while much is under way. */
 void client_set_events(struct client *c);
+/* The process has read its answers: their descriptors leave its share. */
+void client_settle_fds(struct client *c);
 /* Forgets what waits; the client's end. */
 void client_drop_answers(struct client *c);
 

@@ -3,15 +3,20 @@
  * Answers to processes: sent at once, or kept with copies of their descriptors while the process
  * does not read. A process with too many of them is not read itself meanwhile.
  *
- * Control thread only. Calls client.c, the kernel: sendmsg(2), unix(7) SCM_RIGHTS.
+ * Descriptors in a socket count in the process's share, too: the kernel lets weftd have as many of
+ * them as open ones (RLIMIT_NOFILE), and takes no more for anybody then (ETOOMANYREFS).
+ *
+ * Control thread only. Calls client.c, the kernel: sendmsg(2), unix(7) SCM_RIGHTS, SIOCOUTQ.
  */
 #include "dpdk_app/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -36,6 +41,17 @@ static int send_answer(struct client *c, const struct hw_cmd_resp *resp, const i
 		memcpy(CMSG_DATA(cm), fd, num_fds * sizeof(int));
 	}
 	return sendmsg(c->sock_fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void client_settle_fds(struct client *c)
+{
+	int unread_bytes;
+
+	if (!c->fds_unread || c->sock_fd < 0 || ioctl(c->sock_fd, SIOCOUTQ, &unread_bytes) ||
+	    unread_bytes)
+		return;
+	client_give_fds(c, (uint32_t)c->fds_unread);
+	c->fds_unread = 0;
 }
 
 void client_set_events(struct client *c)
@@ -66,10 +82,8 @@ static void queue_answer(struct client *c, const struct hw_cmd_resp *resp, const
 			 uint32_t num_fds)
 {
 	struct client_answer *a = calloc(1, sizeof(*a));
-	struct hw_resp_quota quota;
 
-	if (!a || client_take_fds(c, num_fds, &quota)) {
-		free(a);
+	if (!a) {
 		client_doom(c);
 		return;
 	}
@@ -78,7 +92,6 @@ static void queue_answer(struct client *c, const struct hw_cmd_resp *resp, const
 		a->fd[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 3);
 		if (a->fd[i] < 0) {
 			answer_free(a);
-			client_give_fds(c, num_fds);
 			client_doom(c);
 			return;
 		}
@@ -105,6 +118,8 @@ void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_re
 		queue_answer(c, resp, fd, num_fds);
 	else if (err)
 		client_doom(c);
+	else
+		c->fds_unread += num_fds;
 }
 
 void client_flush_answers(struct client *c)
@@ -119,7 +134,7 @@ void client_flush_answers(struct client *c)
 		if (!c->answers)
 			c->answers_tail = &c->answers;
 		c->num_answers--;
-		client_give_fds(c, a->num_fds);
+		c->fds_unread += a->num_fds;
 		answer_free(a);
 		if (err) {
 			client_doom(c);

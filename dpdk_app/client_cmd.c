@@ -22,7 +22,6 @@
 #include "dpdk_app/extent.h"
 #include "dpdk_app/fd_drop.h"
 #include "dpdk_app/fds.h"
-#include "dpdk_app/hostcopy.h"
 #include "dpdk_app/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/msg.h"
@@ -115,7 +114,8 @@ static void refuse(struct client *c, const struct hw_cmd *cmd, int status,
 /* Memory and descriptors of a BAR and what comes with it, before they are made. */
 static int take_bar(struct client *c, struct hw_resp_quota *quota)
 {
-	int err = client_take_fds(c, CLIENT_FDS_MAX, quota);
+	/* Those that weftd keeps, and those of the answer. */
+	int err = client_take_fds(c, 2 * CLIENT_FDS_MAX, quota);
 
 	if (!err)
 		err = user_take(c->account, HW_SHARE_BYTES, CLIENT_BAR_FIRST_BYTES, quota);
@@ -124,14 +124,20 @@ static int take_bar(struct client *c, struct hw_resp_quota *quota)
 	return err;
 }
 
-static int make_bar(struct client *c)
+/* 0 or -errno; -EDQUOT fills *quota. */
+static int make_bar(struct client *c, struct hw_resp_quota *quota)
 {
-	int err = hostmem_create("weft-bar", CLIENT_BAR_BYTES, &c->bar_fd);
+	int err = user_take(c->account, HW_SHARE_MAPPING, 1, quota);
 
+	if (err)
+		return -err;
+	err = hostmem_create("weft-bar", CLIENT_BAR_BYTES, &c->bar_fd);
 	if (!err)
 		err = hostmem_map(c->bar_fd, CLIENT_BAR_BYTES, &c->bar_map);
-	if (err)
+	if (err) {
+		user_give(c->account, HW_SHARE_MAPPING, 1);
 		return err;
+	}
 	c->bar = hostmem_start(c->bar_map);
 	c->bar_bytes = CLIENT_BAR_BYTES;
 	c->doorbell_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -237,9 +243,9 @@ static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 			return;
 		}
 	}
-	err = c->tool ? send_attach(c) : make_bar(c);
+	err = c->tool ? send_attach(c) : make_bar(c, &quota);
 	if (err) {
-		answer_status(c, cmd, -err);
+		refuse(c, cmd, -err, &quota);
 		client_doom(c);
 		return;
 	}
@@ -335,23 +341,40 @@ void client_attach_back(struct client *c, struct msg *msg)
 static void run_alloc_mem(struct client *c, const struct hw_cmd *cmd)
 {
 	struct hw_cmd_resp resp = {0};
+	struct hw_resp_quota quota;
 	int fd = -1;
+	int err = client_take_fds(c, 1, &quota);
 
-	resp.status = extent_new(c, &cmd->u.alloc_mem, &resp.u.alloc_mem.key, &fd);
-	client_answer(c, cmd->op, cmd->tag, &resp, &fd, resp.status ? 0 : 1);
+	if (!err) {
+		err = extent_new(c, &cmd->u.alloc_mem, &resp.u.alloc_mem.key, &fd, &quota);
+		if (err)
+			client_give_fds(c, 1);
+	}
+	if (err)
+		refuse(c, cmd, err, &quota);
+	else
+		client_answer(c, cmd->op, cmd->tag, &resp, &fd, 1);
 }
 
 static void run_capture(struct client *c, const struct hw_cmd *cmd)
 {
 	struct hw_cmd_resp resp = {0};
-	int fd = -1;
+	struct hw_resp_quota quota;
+	int fd = -1, err;
 
 	/* Frames hold data of all processes. */
 	if (c->uid != 0 && c->uid != geteuid()) {
 		answer_status(c, cmd, EPERM);
 		return;
 	}
+	err = client_take_fds(c, 1, &quota);
+	if (err) {
+		refuse(c, cmd, err, &quota);
+		return;
+	}
 	resp.status = -capture_start(c->nic, &fd);
+	if (resp.status)
+		client_give_fds(c, 1);
 	client_answer(c, cmd->op, cmd->tag, &resp, &fd, resp.status ? 0 : 1);
 	if (fd >= 0)
 		close(fd);
@@ -379,20 +402,16 @@ static void run_users(struct client *c, const struct hw_cmd *cmd)
  * Memory that is not mapped: from the first on the process has a worker that copies. 0; EOPNOTSUPP:
  * weftd has it off; EPERM: no descriptor came for it; another errno.
  */
-static int take_unmapped(struct client *c)
+static int take_unmapped(struct client *c, struct hw_resp_quota *quota)
 {
-	const struct app *app = c->nic->app;
-
-	if (app->conf.no_unmapped)
+	if (c->nic->app->conf.no_unmapped)
 		return EOPNOTSUPP;
-	if (c->mem_fd < 0)
-		return EPERM;
-	return c->copy ? 0
-		       : -hostcopy_start(&c->copy, c->mem_fd, c->shard->core->cpu, app->control_fd);
+	return c->mem_fd < 0 ? EPERM : client_copy_start(c, quota);
 }
 
-/* Maps the memory that REG_MR names. 0 or a positive errno. */
-static int map_mr(struct client *c, struct msg *msg, const struct hw_mem_piece *piece)
+/* Maps the memory that REG_MR names. 0 or a positive errno; EDQUOT fills *quota. */
+static int map_mr(struct client *c, struct msg *msg, const struct hw_mem_piece *piece,
+		  struct hw_resp_quota *quota)
 {
 	const struct hw_cmd_reg_mr *reg = &msg->cmd.u.reg_mr;
 	int err;
@@ -401,7 +420,7 @@ static int map_mr(struct client *c, struct msg *msg, const struct hw_mem_piece *
 	/* The firmware gives mappings back through a ring that must never be full. */
 	if (c->shard->num_mappings >= HW_MAX_MR)
 		return ENOMEM;
-	err = extent_region_new(c, reg, piece, &msg->region, &msg->job);
+	err = extent_region_new(c, reg, piece, &msg->region, &msg->job, quota);
 	if (err)
 		return err;
 	msg->aux.mapping = extent_region_start(msg->region);
@@ -414,19 +433,20 @@ static int map_mr(struct client *c, struct msg *msg, const struct hw_mem_piece *
 static void run_reg_mapped(struct client *c, const struct hw_cmd_pieces *packet)
 {
 	struct msg *msg = msg_new(MSG_CMD, c->shard, c);
+	struct hw_resp_quota quota;
 	int status = ENOMEM;
 
 	if (msg) {
 		msg->cmd = packet->cmd;
 		msg->tag = packet->cmd.tag;
-		status = map_mr(c, msg, packet->piece);
+		status = map_mr(c, msg, packet->piece, &quota);
 	}
 	if (!status) {
 		prepare_memory(c, msg);
 		return;
 	}
 	msg_free(msg);
-	answer_status(c, &packet->cmd, status);
+	refuse(c, &packet->cmd, status, &quota);
 }
 
 /*
@@ -454,7 +474,7 @@ static int prepare(struct client *c, struct msg *msg, int fd)
 {
 	/* run_reg_mapped() has prepared memory that is mapped. */
 	if (msg->cmd.op == HW_CMD_REG_MR)
-		return take_unmapped(c);
+		return take_unmapped(c, &msg->resp.u.quota);
 	if (msg->cmd.op == HW_CMD_OPEN_XRCD) {
 		int err = name_file(c, &msg->cmd.u.open_xrcd, fd);
 
@@ -462,14 +482,15 @@ static int prepare(struct client *c, struct msg *msg, int fd)
 		return err;
 	}
 	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
-		int err = client_take_fds(c, 1, &msg->resp.u.quota);
+		/* The queue's, and that of the answer. */
+		int err = client_take_fds(c, 2, &msg->resp.u.quota);
 		int event_fd;
 
 		if (err)
 			return err;
 		event_fd = fds_take(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), FDS_EVENTS);
 		if (event_fd < 0) {
-			client_give_fds(c, 1);
+			client_give_fds(c, 2);
 			return -event_fd;
 		}
 		msg->event_fd = event_fd;
@@ -490,7 +511,7 @@ static void unprepare(struct client *c, struct msg *msg)
 	}
 	if (msg->event_fd >= 0) {
 		close(msg->event_fd);
-		client_give_fds(c, 1);
+		client_give_fds(c, 2);
 	}
 }
 

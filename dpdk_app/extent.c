@@ -17,6 +17,10 @@
 #include "dpdk_app/hostmem.h"
 #include "shared_defs/hw_bar.h"
 
+enum {
+	EXTENT_TABLE_SPAN_BYTES = 2 << 20, /* one page of page tables maps so much */
+};
+
 struct extent {
 	uint64_t key;
 	struct extent *next, **link; /* of all */
@@ -24,18 +28,22 @@ struct extent {
 	pid_t pid;           /* the process that asked for it */
 	uint64_t bytes;      /* without slack */
 	uint64_t file_bytes; /* of the memfd */
-	struct hostmem *map; /* [0, bytes); NULL: no region yet */
-	int fd;              /* -1: sealed, so that weftd needs it no more */
-	uint32_t jobs;       /* that use fd */
-	uint32_t refs;       /* pieces of regions */
-	bool forgotten;      /* goes with its last region */
+	struct user_process *account;
+	uint64_t charged_bytes; /* in its share */
+	struct hostmem *map;    /* [0, bytes); NULL: no region yet */
+	int fd;                 /* -1: sealed, so that weftd needs it no more */
+	uint32_t jobs;          /* that use fd */
+	uint32_t refs;          /* pieces of regions */
+	bool forgotten;         /* goes with its last region */
 };
 
 struct extent_region {
 	struct extent_region *next, **link; /* of all */
 	struct client *client;
 	uint32_t num_pieces;
-	struct hostmem *own; /* NULL: it lies in the mapping of its one extent */
+	struct hostmem *own;          /* NULL: it lies in the mapping of its one extent */
+	struct user_process *account; /* of own, with so much: */
+	uint64_t own_charged_bytes;
 	uint8_t *start;
 	struct extent *extent[HW_MEM_PIECES_MAX];
 	bool uses_fd[HW_MEM_PIECES_MAX]; /* its job does, of that extent */
@@ -56,6 +64,15 @@ static uint64_t page_down(uint64_t at)
 static uint64_t page_up(uint64_t at)
 {
 	return page_down(at + HOSTMEM_PAGE_BYTES - 1);
+}
+
+/*
+ * The memory that weftd holds for bytes of a mapping: their pages, which are locked, and its page
+ * tables for them.
+ */
+static uint64_t weight(uint64_t bytes)
+{
+	return page_up(bytes) + (bytes / EXTENT_TABLE_SPAN_BYTES + 2) * HOSTMEM_PAGE_BYTES;
 }
 
 static int by_key(const void *a, const void *b)
@@ -86,7 +103,8 @@ static int new_key(uint64_t *key)
 	return 0;
 }
 
-int extent_new(const struct client *c, const struct hw_cmd_alloc_mem *alloc, uint64_t *key, int *fd)
+int extent_new(const struct client *c, const struct hw_cmd_alloc_mem *alloc, uint64_t *key, int *fd,
+	       struct hw_resp_quota *quota)
 {
 	struct extent *e;
 	int err;
@@ -101,6 +119,12 @@ int extent_new(const struct client *c, const struct hw_cmd_alloc_mem *alloc, uin
 	e->pid = c->pid;
 	e->bytes = alloc->bytes;
 	e->file_bytes = alloc->bytes + alloc->slack_bytes;
+	e->fd = -1;
+	err = user_take(c->account, HW_SHARE_DESCRIPTOR, 1, quota);
+	if (err) {
+		free(e);
+		return err;
+	}
 	err = new_key(&e->key);
 	if (!err)
 		err = -hostmem_create("weft-mem", e->file_bytes, &e->fd);
@@ -108,15 +132,16 @@ int extent_new(const struct client *c, const struct hw_cmd_alloc_mem *alloc, uin
 		e->fd = fds_take(e->fd, FDS_EVENTS);
 		err = e->fd < 0 ? -e->fd : 0;
 	}
+	if (!err && !tsearch(e, &extent_by_key, by_key))
+		err = ENOMEM;
 	if (err) {
+		user_give(c->account, HW_SHARE_DESCRIPTOR, 1);
+		if (e->fd >= 0)
+			close(e->fd);
 		free(e);
 		return err;
 	}
-	if (!tsearch(e, &extent_by_key, by_key)) {
-		close(e->fd);
-		free(e);
-		return ENOMEM;
-	}
+	e->account = user_hold(c->account);
 	e->next = extent_list;
 	e->link = &extent_list;
 	if (e->next)
@@ -127,16 +152,28 @@ int extent_new(const struct client *c, const struct hw_cmd_alloc_mem *alloc, uin
 	return 0;
 }
 
+static void close_memfd(struct extent *e)
+{
+	if (e->fd < 0)
+		return;
+	close(e->fd);
+	e->fd = -1;
+	user_give(e->account, HW_SHARE_DESCRIPTOR, 1);
+}
+
 static void extent_end(struct extent *e)
 {
 	tdelete(e, &extent_by_key, by_key);
 	*e->link = e->next;
 	if (e->next)
 		e->next->link = e->link;
-	if (e->map)
+	if (e->map) {
 		hostmem_unmap(e->map);
-	if (e->fd >= 0)
-		close(e->fd);
+		user_give(e->account, HW_SHARE_MAPPING, 1);
+	}
+	close_memfd(e);
+	user_give(e->account, HW_SHARE_MEMORY, e->charged_bytes);
+	user_leave(e->account);
 	free(e);
 }
 
@@ -196,28 +233,80 @@ static int look_up(struct extent_region *r, const struct client *c, const struct
 }
 
 /* Each extent is mapped before it is sealed. */
-static int map_extents(struct extent_region *r)
+static int map_extents(struct extent_region *r, struct hw_resp_quota *quota)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < r->num_pieces && !err; i++) {
 		struct extent *e = r->extent[i];
 
-		if (!e->map)
-			err = -hostmem_map(e->fd, e->bytes, &e->map);
+		if (e->map)
+			continue;
+		err = user_take(e->account, HW_SHARE_MAPPING, 1, quota);
+		if (err)
+			break;
+		err = -hostmem_map(e->fd, e->bytes, &e->map);
+		if (err)
+			user_give(e->account, HW_SHARE_MAPPING, 1);
 	}
 	return err;
 }
 
+/*
+ * Pages that a region had stay mapped and locked when it ends, so what regions of an extent ever
+ * had adds up, to the whole extent at most.
+ */
+static int charge_extent(struct extent *e, uint64_t bytes, struct hw_resp_quota *quota)
+{
+	uint64_t most = weight(e->bytes) - e->charged_bytes;
+	uint64_t more = weight(bytes) < most ? weight(bytes) : most;
+	int err = user_take(e->account, HW_SHARE_MEMORY, more, quota);
+
+	if (!err)
+		e->charged_bytes += more;
+	return err;
+}
+
+/* A mapping of the region's own that takes so many bytes. */
+static int charge_own(struct extent_region *r, uint64_t bytes, struct hw_resp_quota *quota)
+{
+	int err = user_take(r->client->account, HW_SHARE_MEMORY, weight(bytes), quota);
+
+	if (err)
+		return err;
+	err = user_take(r->client->account, HW_SHARE_MAPPING, r->num_pieces, quota);
+	if (err) {
+		user_give(r->client->account, HW_SHARE_MEMORY, weight(bytes));
+		return err;
+	}
+	r->own_charged_bytes = weight(bytes);
+	r->account = user_hold(r->client->account);
+	return 0;
+}
+
+static void free_own(struct extent_region *r)
+{
+	if (r->own)
+		hostmem_unmap(r->own);
+	if (!r->own_charged_bytes)
+		return;
+	user_give(r->account, HW_SHARE_MEMORY, r->own_charged_bytes);
+	user_give(r->account, HW_SHARE_MAPPING, r->num_pieces);
+	user_leave(r->account);
+}
+
 /* A mapping of its own, page by page as the pieces lie in their extents. */
-static int stitch(struct extent_region *r, const struct hw_mem_piece *piece)
+static int stitch(struct extent_region *r, const struct hw_mem_piece *piece,
+		  struct hw_resp_quota *quota)
 {
 	uint64_t bytes = 0, at = 0;
 	int err;
 
 	for (uint32_t i = 0; i < r->num_pieces; i++)
 		bytes += page_up(piece[i].offset + piece[i].bytes) - page_down(piece[i].offset);
-	err = -hostmem_reserve(bytes, r->num_pieces, &r->own);
+	err = charge_own(r, bytes, quota);
+	if (!err)
+		err = -hostmem_reserve(bytes, r->num_pieces, &r->own);
 	for (uint32_t i = 0; i < r->num_pieces && !err; i++) {
 		uint64_t from = page_down(piece[i].offset);
 		uint64_t length = page_up(piece[i].offset + piece[i].bytes) - from;
@@ -230,14 +319,16 @@ static int stitch(struct extent_region *r, const struct hw_mem_piece *piece)
 	return err;
 }
 
-static int map_region(struct extent_region *r, const struct hw_mem_piece *piece)
+static int map_region(struct extent_region *r, const struct hw_mem_piece *piece,
+		      struct hw_resp_quota *quota)
 {
-	const struct extent *e = r->extent[0];
+	uint64_t skip = piece->offset % HOSTMEM_PAGE_BYTES;
+	struct extent *e = r->extent[0];
 
 	if (r->num_pieces > 1 || piece->offset + piece->bytes > page_up(e->bytes))
-		return stitch(r, piece);
+		return stitch(r, piece, quota);
 	r->start = hostmem_start(e->map) + piece->offset;
-	return 0;
+	return charge_extent(e, skip + piece->bytes, quota);
 }
 
 static void fill_job(struct extent_region *r, uint64_t bytes, struct populate_job *job)
@@ -260,7 +351,7 @@ static void fill_job(struct extent_region *r, uint64_t bytes, struct populate_jo
 
 int extent_region_new(struct client *c, const struct hw_cmd_reg_mr *reg,
 		      const struct hw_mem_piece *piece, struct extent_region **region,
-		      struct populate_job *job)
+		      struct populate_job *job, struct hw_resp_quota *quota)
 {
 	struct extent_region *r = calloc(1, sizeof(*r));
 	int err;
@@ -271,12 +362,11 @@ int extent_region_new(struct client *c, const struct hw_cmd_reg_mr *reg,
 	r->num_pieces = reg->num_pieces;
 	err = look_up(r, c, reg, piece);
 	if (!err)
-		err = map_extents(r);
+		err = map_extents(r, quota);
 	if (!err)
-		err = map_region(r, piece);
+		err = map_region(r, piece, quota);
 	if (err) {
-		if (r->own)
-			hostmem_unmap(r->own);
+		free_own(r);
 		free(r);
 		return err;
 	}
@@ -300,8 +390,7 @@ void extent_region_ready(struct extent_region *r, bool sealed)
 		r->uses_fd[i] = false;
 		if (--e->jobs || !sealed)
 			continue;
-		close(e->fd);
-		e->fd = -1;
+		close_memfd(e);
 	}
 }
 
@@ -310,8 +399,7 @@ void extent_region_free(struct extent_region *r)
 	*r->link = r->next;
 	if (r->next)
 		r->next->link = r->link;
-	if (r->own)
-		hostmem_unmap(r->own);
+	free_own(r);
 	for (uint32_t i = 0; i < r->num_pieces; i++) {
 		struct extent *e = r->extent[i];
 

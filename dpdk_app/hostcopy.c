@@ -50,6 +50,7 @@ struct hostcopy {
 	_Atomic(uint32_t) state; /* enum hostcopy_state; both sides sleep on it */
 	_Atomic(bool) core_sleeps;
 	_Atomic(bool) ending;
+	_Atomic(bool) over;          /* the worker's last word */
 	_Atomic(bool) tell;          /* the control thread waits for the end of a copy */
 	_Atomic(uint64_t) num_asked; /* core */
 	_Atomic(uint64_t) num_done;  /* worker */
@@ -131,6 +132,8 @@ static void work(struct hostcopy *copy)
 static void *worker_main(void *arg)
 {
 	struct hostcopy *copy = arg;
+	const int control_fd = copy->control_fd;
+	const uint64_t one = 1;
 
 	while (!atomic_load(&copy->ending)) {
 		uint32_t state = atomic_load(&copy->state);
@@ -141,7 +144,10 @@ static void *worker_main(void *arg)
 			state_wait(copy, state, NULL);
 	}
 	close(copy->mem_fd);
-	free(copy);
+	/* The control thread may free it at once. */
+	atomic_store(&copy->over, true);
+	if (write(control_fd, &one, sizeof(one)) < 0)
+		return NULL; /* full, so readable */
 	return NULL;
 }
 
@@ -266,12 +272,23 @@ int hostcopy_start(struct hostcopy **made, int mem_fd, int cpu, int control_fd)
 
 void hostcopy_end(struct hostcopy *copy)
 {
-	/*
-	 * From the store on the worker may free it, but for the word that it sleeps on: whose
-	 * address alone the kernel is given, and nothing is read there.
-	 */
 	atomic_store(&copy->ending, true);
 	state_wake(copy);
+}
+
+bool hostcopy_over(const struct hostcopy *copy)
+{
+	return atomic_load(&copy->over);
+}
+
+void hostcopy_free(struct hostcopy *copy)
+{
+	free(copy);
+}
+
+uint64_t hostcopy_bytes(void)
+{
+	return sizeof(struct hostcopy) + HOSTCOPY_STACK_BYTES;
 }
 
 uint64_t hostcopy_mark(const struct hostcopy *copy)

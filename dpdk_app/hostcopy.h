@@ -10,7 +10,7 @@
  * touched late.
  *
  * The functions say which thread calls them. The thread is no one's to wait for: hostcopy_end()
- * tells it, and it frees all when its copy has come to an end.
+ * tells it, and hostcopy_over() is true when its copy has come to an end.
  */
 #ifndef WEFT_APP_HOSTCOPY_H
 #define WEFT_APP_HOSTCOPY_H
@@ -43,8 +43,16 @@ void hostcopy_allow(void);
 int hostcopy_start(struct hostcopy **copy, int mem_fd, int cpu, int control_fd)
     __attribute__((warn_unused_result));
 
-/* No core uses it any more; on return neither may the caller. Does not wait. Control thread. */
+/*
+ * No core uses it any more. Does not wait; the eventfd is written to when hostcopy_over() has
+ * become true, and hostcopy_free() may follow. Control thread.
+ */
 void hostcopy_end(struct hostcopy *copy);
+bool hostcopy_over(const struct hostcopy *copy);
+void hostcopy_free(struct hostcopy *copy);
+
+/* Memory that a worker takes of weftd. */
+uint64_t hostcopy_bytes(void);
 
 /*
  * Copies. 0; -EFAULT: the memory is not there; -EBUSY: not now; a write may yet be carried out. One

@@ -79,6 +79,11 @@ static uint64_t part(uint64_t table, uint64_t numerator, uint64_t denominator)
 	return n ? n : 1;
 }
 
+static uint64_t largest(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static uint64_t table_of(enum hw_share kind)
 {
 	return kind < HW_SHARES_SHARD ? fw_share_max(kind) : total_max[index_of(kind)];
@@ -87,7 +92,7 @@ static uint64_t table_of(enum hw_share kind)
 /* A process may have what its user may of memory: two of its processes could have it as well. */
 static uint64_t process_default(enum hw_share kind, uint64_t table)
 {
-	if (kind == HW_SHARE_BYTES)
+	if (kind == HW_SHARE_BYTES || kind == HW_SHARE_MEMORY)
 		return part(table, 3, 4);
 	if (kind == HW_SHARE_GOAL)
 		return part(table, 1, 4);
@@ -99,6 +104,10 @@ void user_init(const struct hw_share_limits *quota, const struct user_tables *ta
 	total_max[index_of(HW_SHARE_CONNECTION)] = tables->connections;
 	total_max[index_of(HW_SHARE_DESCRIPTOR)] = tables->descriptors;
 	total_max[index_of(HW_SHARE_BYTES)] = tables->bytes;
+	total_max[index_of(HW_SHARE_MAPPING)] = tables->mappings;
+	/* Its pages count in the cgroups of the processes: the operator may know of more. */
+	total_max[index_of(HW_SHARE_MEMORY)] = largest(
+	    tables->memory, largest(quota->process[HW_SHARE_MEMORY], quota->user[HW_SHARE_MEMORY]));
 	connections_asked = quota->user[HW_SHARE_CONNECTION] != 0;
 	for (uint32_t kind = 0; kind < HW_SHARES; kind++) {
 		uint64_t table = table_of((enum hw_share)kind);
@@ -196,6 +205,13 @@ void user_leave(struct user_process *process)
 	*link = process->next;
 	user_put(process->user);
 	free(process);
+}
+
+struct user_process *user_hold(struct user_process *process)
+{
+	if (process)
+		process->refs++;
+	return process;
 }
 
 uid_t user_uid(const struct user_process *process)

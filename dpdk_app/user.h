@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shares of processes and users in weftd as a whole: connections, descriptors, memory of queues.
+ * Shares of processes and users in weftd as a whole: connections, descriptors, memory, mappings.
  *
  * An account exists for each process that has a connection, and one for its user. A limit of each
  * stands against what a process has, what all processes of its user have, and what all have
@@ -23,6 +23,8 @@ struct user_tables {
 	uint64_t connections;
 	uint64_t descriptors;
 	uint64_t bytes;
+	uint64_t mappings; /* of weftd's address space */
+	uint64_t memory;   /* bytes that processes may register */
 };
 
 /* Finds out what there is to share: limits of the process, of the kernel and of its cgroup. */
@@ -43,6 +45,8 @@ const struct hw_share_limits *user_limits(void);
  */
 struct user_process *user_join(uid_t uid, pid_t pid) __attribute__((warn_unused_result));
 void user_leave(struct user_process *process);
+/* One more to be given back: for what may outlive the connection. NULL stays NULL. */
+struct user_process *user_hold(struct user_process *process);
 
 /* The user whose share it is: of the uids that /etc/subuid gives to somebody, that one. */
 uid_t user_uid(const struct user_process *process);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/client.h"
+#include "dpdk_app/hostmem.h"
 #include "dpdk_app/user.h"
 
 enum {
@@ -152,7 +153,7 @@ bool user_tables_cgroup(const char *text, const char *controller, char *path, si
 	return false;
 }
 
-/* The least that is left in a cgroup and all above it. */
+/* The least that a cgroup and all above it allow, less what they use (used_file NULL: nothing). */
 static uint64_t cgroup_left(const char *root, const char *group, const char *max_file,
 			    const char *used_file)
 {
@@ -165,8 +166,11 @@ static uint64_t cgroup_left(const char *root, const char *group, const char *max
 
 		snprintf(file, sizeof(file), "%s/%s", path, max_file);
 		if (read_number(file, &max)) {
-			snprintf(file, sizeof(file), "%s/%s", path, used_file);
-			if (read_number(file, &used) && (max > used ? max - used : 0) < left)
+			used = 0;
+			if (used_file)
+				snprintf(file, sizeof(file), "%s/%s", path, used_file);
+			if ((!used_file || read_number(file, &used)) &&
+			    (max > used ? max - used : 0) < left)
 				left = max > used ? max - used : 0;
 		}
 		if (!slash || slash < path + strlen(root))
@@ -175,14 +179,15 @@ static uint64_t cgroup_left(const char *root, const char *group, const char *max
 	}
 }
 
-uint64_t user_tables_memory_bytes(void)
+/* key: of /proc/meminfo; the files that say what a cgroup of version 2 and 1 uses. */
+static uint64_t memory_bytes(const char *key, const char *used_file, const char *used_file_v1)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 	char text[TABLES_TEXT_BYTES], group[TABLES_PATH_CHARS];
 	uint64_t left = UINT64_MAX, n;
 
 	if (read_text("/proc/meminfo", text, sizeof(text))) {
-		n = user_tables_kb(text, "MemAvailable");
+		n = user_tables_kb(text, key);
 		if (n)
 			left = n;
 	}
@@ -191,21 +196,37 @@ uint64_t user_tables_memory_bytes(void)
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
 		if (!user_tables_cgroup(text, "", group, sizeof(group)))
 			break;
-		n = cgroup_left(roots[i], group, "memory.max", "memory.current");
+		n = cgroup_left(roots[i], group, "memory.max", used_file);
 		left = n < left ? n : left;
 	}
 	if (user_tables_cgroup(text, "memory", group, sizeof(group))) {
 		n = cgroup_left("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes",
-				"memory.usage_in_bytes");
+				used_file_v1);
 		left = n < left ? n : left;
 	}
 	return left;
 }
 
+uint64_t user_tables_memory_bytes(void)
+{
+	return memory_bytes("MemAvailable", "memory.current", "memory.usage_in_bytes");
+}
+
+uint64_t user_tables_memory_total(void)
+{
+	return memory_bytes("MemTotal", NULL, NULL);
+}
+
+static uint64_t for_processes(uint64_t memory)
+{
+	uint64_t bytes = memory - memory / TABLES_MEMORY_PARTS;
+
+	return bytes < TABLES_MIN_BYTES ? TABLES_MIN_BYTES : bytes;
+}
+
 struct user_tables user_find_tables(void)
 {
 	struct user_tables tables = {.connections = CLIENT_MAX_TOTAL};
-	uint64_t memory = user_tables_memory_bytes();
 	struct rlimit limit;
 
 	tables.descriptors = TABLES_MIN_FDS;
@@ -213,8 +234,9 @@ struct user_tables user_find_tables(void)
 	if (!getrlimit(RLIMIT_NOFILE, &limit) &&
 	    limit.rlim_cur / 2 > TABLES_OWN_FDS + TABLES_MIN_FDS)
 		tables.descriptors = limit.rlim_cur / 2 - TABLES_OWN_FDS;
-	tables.bytes = memory - memory / TABLES_MEMORY_PARTS;
-	if (tables.bytes < TABLES_MIN_BYTES)
-		tables.bytes = TABLES_MIN_BYTES;
+	tables.bytes = for_processes(user_tables_memory_bytes());
+	/* Of all that there is: what is used now may be memory that is registered next. */
+	tables.memory = for_processes(user_tables_memory_total());
+	tables.mappings = hostmem_max();
 	return tables;
 }

@@ -26,6 +26,9 @@ void user_tables_read_ranges(FILE *file);
 /* Bytes that may still be used: of the machine, and of every cgroup that weftd is in. */
 uint64_t user_tables_memory_bytes(void);
 
+/* Bytes that there are, used or not: the same. */
+uint64_t user_tables_memory_total(void);
+
 /* "key: N kB" of a text such as /proc/meminfo, in bytes; 0: it has no such line. Pure. */
 uint64_t user_tables_kb(const char *text, const char *key);
 

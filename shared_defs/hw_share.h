@@ -34,7 +34,9 @@
 #define HW_SHARES_OF_WEFTD(X)                                                                      \
 	X(CONNECTION, "connections", "connections to weftd")                                       \
 	X(DESCRIPTOR, "descriptors", "descriptors of weftd")                                       \
-	X(BYTES, "bytes", "bytes of queues")
+	X(BYTES, "bytes", "bytes of queues and buffers")                                           \
+	X(MAPPING, "mappings", "mappings of weftd's address space")                                \
+	X(MEMORY, "memory", "bytes of registered memory")
 
 /* Kinds by number: those of a shard first. */
 enum hw_share {

@@ -174,7 +174,7 @@ static void listen_at(struct nic *nic, struct sockaddr_un *at, socklen_t *bytes)
 /* Who has its share of connections is told so at once, and the next user gets in. */
 static void over_quota(void)
 {
-	const struct user_tables tables = {10, 100, 1 << 20};
+	const struct user_tables tables = {10, 100, 1 << 20, 100, 1 << 20};
 	struct hw_share_limits limits = {0};
 	struct nic nic = {.name = "weft0", .num_shards = 1};
 	int peer[2], epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -222,7 +222,7 @@ static void no_descriptor_left(void)
 	int peer[3], filler[FDS], num_filler = 0;
 	struct sockaddr_un at;
 	socklen_t bytes;
-	const struct user_tables tables = {10, 100, 1 << 20};
+	const struct user_tables tables = {10, 100, 1 << 20, 100, 1 << 20};
 	char byte;
 	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 

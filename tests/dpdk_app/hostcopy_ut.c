@@ -48,6 +48,10 @@ static struct hostcopy *begin(void)
 static void end(struct hostcopy *copy)
 {
 	hostcopy_end(copy);
+	for (uint32_t ms = 0; !hostcopy_over(copy) && ms < WAIT_MS; ms++)
+		usleep(1000);
+	CU_ASSERT_TRUE_FATAL(hostcopy_over(copy));
+	hostcopy_free(copy);
 	/* Its worker may be about to write to control_fd: that stays open. */
 }
 
@@ -185,7 +189,15 @@ static int slow_steps(void)
 	if (hostcopy_read(copy, to, (uintptr_t)from, 64, &stats) != -EBUSY)
 		return 9;
 	hostcopy_end(copy);
-	return let_go(listener) ? 0 : 10;
+	usleep(10000);
+	if (hostcopy_over(copy))
+		return 10;
+	if (!let_go(listener))
+		return 11;
+	while (!hostcopy_over(copy))
+		usleep(100);
+	hostcopy_free(copy);
+	return 0;
 }
 
 static void what_does_not_come(void)

@@ -15,7 +15,7 @@
 #include "tests/ut.h"
 
 static const struct user_tables tables = {
-    .connections = 4096, .descriptors = 100, .bytes = 1 << 20};
+    .connections = 4096, .descriptors = 100, .bytes = 1 << 20, .mappings = 1000, .memory = 4 << 20};
 
 /* Of a uid that /etc/subuid gives to nobody. */
 enum {
@@ -37,6 +37,10 @@ static void defaults(void)
 	CU_ASSERT_EQUAL(l->user[HW_SHARE_DESCRIPTOR], 75);
 	CU_ASSERT_EQUAL(l->process[HW_SHARE_BYTES], (1 << 20) / 4 * 3);
 	CU_ASSERT_EQUAL(l->user[HW_SHARE_BYTES], (1 << 20) / 4 * 3);
+	CU_ASSERT_EQUAL(l->process[HW_SHARE_MAPPING], 500);
+	CU_ASSERT_EQUAL(l->user[HW_SHARE_MAPPING], 750);
+	CU_ASSERT_EQUAL(l->process[HW_SHARE_MEMORY], 3 << 20);
+	CU_ASSERT_EQUAL(l->user[HW_SHARE_MEMORY], 3 << 20);
 	for (uint32_t kind = 0; kind < HW_SHARES; kind++)
 		CU_ASSERT_TRUE(l->process[kind] > 0 && l->user[kind] >= l->process[kind]);
 }
@@ -94,6 +98,45 @@ static void process_then_user_then_all(void)
 	user_leave(a);
 	user_leave(b);
 	user_leave(other);
+}
+
+/* Registered memory counts in the cgroups of its processes: the operator may know of more of it. */
+static void more_memory_than_was_found(void)
+{
+	struct user_process *a = user_join(UID_A, 1);
+	struct hw_share_limits quota = {0};
+	struct hw_resp_quota why;
+
+	quota.user[HW_SHARE_MEMORY] = 8 << 20;
+	quota.process[HW_SHARE_MEMORY] = 8 << 20;
+	quota.user[HW_SHARE_MAPPING] = quota.process[HW_SHARE_MAPPING] = 2000;
+	user_init(&quota, &tables);
+	CU_ASSERT_EQUAL(user_take(a, HW_SHARE_MEMORY, 8 << 20, &why), 0);
+	CU_ASSERT_EQUAL(user_take(a, HW_SHARE_MEMORY, 1, &why), EDQUOT);
+	CU_ASSERT_EQUAL(why.kind, HW_SHARE_MEMORY);
+	user_give(a, HW_SHARE_MEMORY, 8 << 20);
+	/* The kernel's limits are what they are. */
+	CU_ASSERT_EQUAL(user_take(a, HW_SHARE_MAPPING, 1001, &why), ENOMEM);
+	user_leave(a);
+}
+
+/* What outlives a connection keeps the account. */
+static void what_outlives(void)
+{
+	const struct hw_share_limits none = {0};
+	struct user_process *a = user_join(UID_A, 1);
+	struct hw_resp_quota quota;
+
+	user_init(&none, &tables);
+	CU_ASSERT_EQUAL(user_take(a, HW_SHARE_MAPPING, 500, &quota), 0);
+	CU_ASSERT_PTR_EQUAL(user_hold(a), a);
+	CU_ASSERT_PTR_NULL(user_hold(NULL));
+	user_leave(a);
+	CU_ASSERT_PTR_EQUAL(user_join(UID_A, 1), a);
+	CU_ASSERT_EQUAL(user_take(a, HW_SHARE_MAPPING, 1, &quota), EDQUOT);
+	user_leave(a);
+	user_give(a, HW_SHARE_MAPPING, 500);
+	user_leave(a);
 }
 
 /* Connections of one process share an account; those of unknown processes only their user's. */
@@ -229,6 +272,7 @@ static void memory_of_the_machine(void)
 	CU_ASSERT_EQUAL(user_tables_kb(text, "Mem"), 0);
 	CU_ASSERT_EQUAL(user_tables_kb("", "MemTotal"), 0);
 	CU_ASSERT_TRUE(user_tables_memory_bytes() > 0);
+	CU_ASSERT_TRUE(user_tables_memory_total() >= user_tables_memory_bytes());
 }
 
 static void cgroups(void)
@@ -249,5 +293,5 @@ static void cgroups(void)
 }
 
 UT_MAIN("dpdk_app/user", UT(defaults), UT(what_the_operator_says), UT(process_then_user_then_all),
-	UT(accounts), UT(connections_of_a_nic), UT(lists), UT(uids_of_user_namespaces),
-	UT(memory_of_the_machine), UT(cgroups))
+	UT(more_memory_than_was_found), UT(what_outlives), UT(accounts), UT(connections_of_a_nic),
+	UT(lists), UT(uids_of_user_namespaces), UT(memory_of_the_machine), UT(cgroups))

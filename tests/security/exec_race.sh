@@ -7,33 +7,27 @@
 # timeout: 300
 
 . tests/int/lib.sh
-[ "$(id -u)" -eq 0 ] || skip 'not root: no set-uid program can be made'
+. tests/security/users.sh
 LIMIT=${WEFT_TEST_LIMIT:-280}
 
-# Others must reach the socket and the program, so neither lies where the tests have theirs.
-dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
-at_exit "rm -rf '$dir'"
-chmod 755 "$dir"
-cp "$(command -v sleep)" "$dir/setuid"
-chmod 4755 "$dir/setuid"
-findmnt -no OPTIONS -T "$dir" | grep -qw nosuid && skip "$dir is on a file system without set-uid programs"
+cp "$(command -v sleep)" "$users_dir/setuid"
+chmod 4755 "$users_dir/setuid"
+findmnt -no OPTIONS -T "$users_dir" | grep -qw nosuid && skip "$users_dir is on a file system without set-uid programs"
 
-weftd_start weftd --nics 1 --run-dir "$dir/run"
-chmod 755 "$dir/run"
-chmod 666 "$dir/run/weft0"
+start weftd --nics 1
 if [ -n "${WEFT_EXEC_RACE_TRIES:-}" ]; then
 	LIMIT=7200
-	spawn race "$WEFT_INT/exec_race" "$dir/run/weft0" "${pid[weftd]}" "$dir/setuid" \
+	spawn race "$WEFT_INT/exec_race" "$WEFT_RUN_DIR/weft0" "${pid[weftd]}" "$users_dir/setuid" \
 		"$WEFT_EXEC_RACE_TRIES" 0 1 16 64 256 512 1024 2048
 else
-	spawn race "$WEFT_INT/exec_race" "$dir/run/weft0" "${pid[weftd]}" "$dir/setuid" 6 0 16 128 512
+	spawn race "$WEFT_INT/exec_race" "$WEFT_RUN_DIR/weft0" "${pid[weftd]}" "$users_dir/setuid" 6 0 16 128 512
 fi
 expect_ok race
 cat "$WEFT_TMP/race.out"
 # Nothing of the many connections is left.
 left()
 {
-	[ "$(WEFT_RUN_DIR=$dir/run ctl clients weft0 | awk 'NR > 1 && $6 != "yes"' | wc -l)" -eq 0 ]
+	[ "$(ctl clients weft0 | awk 'NR > 1 && $6 != "yes"' | wc -l)" -eq 0 ]
 }
 wait_until 'no client is left' left
 weftd_stop weftd

@@ -7,18 +7,7 @@
 # rights, so the scope makes no difference.
 
 . tests/int/lib.sh
-[ "$(id -u)" -eq 0 ] || skip 'not root: cannot be another user'
-dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
-at_exit "rm -rf '$dir'"
-chmod 755 "$dir"
-export WEFT_RUN_DIR=$dir/run
-
-start()
-{
-	weftd_start weftd --nics 1 "$@"
-	chmod 755 "$WEFT_RUN_DIR"
-	chmod 666 "$WEFT_RUN_DIR/weft0"
-}
+. tests/security/users.sh
 
 try()
 {
@@ -31,7 +20,7 @@ try()
 	esac
 }
 
-start
+start weftd --nics 1
 try wrong
 [ "$(counter weft0 attach_memory_refused)" -eq 7 ] || die 'descriptors that were refused are not counted'
 try plain
@@ -49,6 +38,6 @@ fi
 expect_objects weft0 '0 0 0 0'
 weftd_stop weftd
 
-start --unmapped off
+start weftd --nics 1 --unmapped off
 try off
 weftd_stop weftd

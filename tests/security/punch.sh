@@ -6,14 +6,9 @@
 # Memory of others, or not ready (foreign_mem.c), is refused. PUNCH_BYTES and PUNCH_SECONDS for more.
 
 . tests/int/lib.sh
-[ "$(id -u)" -eq 0 ] || skip 'not root: cannot be another user'
-dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
-at_exit "rm -rf '$dir'"
-chmod 755 "$dir"
-export WEFT_RUN_DIR=$dir/run
-weftd_start weftd --nics 2
-chmod 755 "$WEFT_RUN_DIR"
-chmod 666 "$WEFT_RUN_DIR"/weft?
+. tests/security/users.sh
+
+start weftd --nics 2
 
 export PUNCH_BYTES=${PUNCH_BYTES:-$((64 << 20))}
 spawn punch "$WEFT_INT/punch" "$WEFT_RUN_DIR/weft0" "${PUNCH_SECONDS:-2}"

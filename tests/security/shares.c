@@ -3,30 +3,21 @@
  * A user who takes all that a NIC has, with several processes; and one who comes after it.
  *
  *	shares SOCKET take KIND PROCESSES	takes objects of KIND until it is refused, prints
- *how many, and keeps them until it is killed
+ *						how many, and keeps them until it is killed
  *	shares SOCKET attach PROCESSES		the same with attachments
  *	shares SOCKET connect PROCESSES		the same with connections that never attach
- *	shares SOCKET use			attaches, makes one object of each kind and sends
- *itself a message: what another user still gets
+ *	shares SOCKET use			attaches, makes one object of each kind and writes
+ *						to itself: what another user still gets
  *
  * Called by shares.sh. docs/security.md "Shares".
  */
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
-#include "tests/int/hostile.h"
+#include "tests/security/taker.h"
 
 enum {
 	LIMIT = 70000, /* more than any table has */
-};
-
-/* What a process has taken, and why it got no more. */
-struct result {
-	uint32_t taken;
-	int32_t status;
-	struct hw_resp_quota quota;
+	ROUND_TRIPS = 20,
 };
 
 static uint32_t cm_eq; /* of events of connections */
@@ -38,7 +29,7 @@ static void begin(struct victim *v)
 	struct hw_cmd_resp resp;
 	int fd[FDS_MAX] = {-1, -1, -1};
 
-	furnish(v, 2);
+	furnish(v, 1);
 	if (command_fd(v->sock, &cmd, &resp, -1, fd))
 		die("CREATE_EQ: %s", strerror(resp.status));
 	close(fd[0]);
@@ -118,7 +109,7 @@ static void fill(struct hw_cmd *cmd, const struct victim *v, const char *kind, u
 	}
 }
 
-static struct result take(const char *kind, uint32_t first)
+static struct result take(uint32_t first, const void *kind)
 {
 	struct result r = {0};
 	struct hw_cmd_resp resp;
@@ -163,81 +154,27 @@ static int attach_once(uint32_t version, struct hw_resp_quota *quota)
 	return resp.status;
 }
 
-static struct result take_attachments(void)
+static struct result take_attachments(uint32_t before, const void *arg)
 {
 	struct result r = {0};
 
+	(void)before;
+	(void)arg;
 	while (!(r.status = attach_once(HW_CMD_VERSION, &r.quota)) && ++r.taken < LIMIT)
 		;
 	return r;
 }
 
 /* A version that weftd does not know: it says so, and waits for another ATTACH. */
-static struct result take_connections(void)
+static struct result take_connections(uint32_t before, const void *arg)
 {
 	struct result r = {0};
 
+	(void)before;
+	(void)arg;
 	while ((r.status = attach_once(0, &r.quota)) == EPROTO && ++r.taken < LIMIT)
 		;
 	return r;
-}
-
-static void say_result(const struct result *r)
-{
-	static const char *const words[HW_SHARES] = {
-#define WORD(kind, word, name) [HW_SHARE_##kind] = word,
-	    HW_SHARES_OF_SHARD(WORD) HW_SHARES_OF_WEFTD(WORD)
-#undef WORD
-	};
-
-	printf("%u ", r->taken);
-	if (r->status == EDQUOT && r->quota.kind < HW_SHARES)
-		printf("over quota: %s %s %llu\n",
-		       r->quota.of == HW_SHARE_OF_USER ? "user" : "process", words[r->quota.kind],
-		       (unsigned long long)r->quota.limit);
-	else
-		printf("%s\n", strerror(r->status));
-	fflush(stdout);
-}
-
-/* Each process in turn, so that how much each gets is sure. */
-static void take_all(const char *what, const char *kind, uint32_t processes)
-{
-	uint32_t sum = 0;
-
-	for (uint32_t i = 0; i < processes; i++) {
-		struct result r = {0};
-		int pipe_fd[2];
-		pid_t pid;
-
-		if (pipe(pipe_fd))
-			die("pipe: %s", strerror(errno));
-		pid = fork();
-		if (pid < 0)
-			die("fork: %s", strerror(errno));
-		if (!pid) {
-			if (prctl(PR_SET_PDEATHSIG, SIGKILL))
-				die("prctl: %s", strerror(errno));
-			if (!strcmp(what, "take"))
-				r = take(kind, sum);
-			else
-				r = !strcmp(what, "attach") ? take_attachments()
-							    : take_connections();
-			if (write(pipe_fd[1], &r, sizeof(r)) != sizeof(r))
-				_exit(1);
-			pause();
-			_exit(0);
-		}
-		close(pipe_fd[1]);
-		if (read(pipe_fd[0], &r, sizeof(r)) != sizeof(r))
-			die("process %u of those that take failed", i);
-		close(pipe_fd[0]);
-		sum += r.taken;
-		say_result(&r);
-	}
-	printf("all %u\n", sum);
-	fflush(stdout);
-	pause();
 }
 
 /* ---- what another user needs */
@@ -255,8 +192,18 @@ static void use(void)
 		fill(&cmd, &v, kinds[i], 65000);
 		must(&v, &cmd, &resp);
 	}
+	/* A round trip: what it writes to itself goes out, comes in and is acknowledged. */
+	memcpy(v.mem, "a", 1);
+	for (uint32_t i = 0; i < ROUND_TRIPS; i++) {
+		struct hw_cqe cqe;
+
+		post(&v, HW_WQE_WRITE, (uintptr_t)v.mem, 4096, v.stag);
+		cqe = completion(&v, i);
+		if (cqe.status != HW_STATUS_SUCCESS)
+			die("request %u ends with status %u", i, cqe.status);
+	}
 	detach(&v);
-	printf("all there\n");
+	printf("all there, %d round trips\n", ROUND_TRIPS);
 }
 
 int main(int argc, char **argv)
@@ -273,10 +220,14 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[2], "use"))
 		use();
 	else if (!strcmp(argv[2], "take") && argc == 5)
-		take_all("take", argv[3], (uint32_t)atoi(argv[4]));
-	else if (argc == 4)
-		take_all(argv[2], NULL, (uint32_t)atoi(argv[3]));
+		take_in_turn(take, argv[3], (uint32_t)atoi(argv[4]));
+	else if (!strcmp(argv[2], "attach") && argc == 4)
+		take_in_turn(take_attachments, NULL, (uint32_t)atoi(argv[3]));
+	else if (!strcmp(argv[2], "connect") && argc == 4)
+		take_in_turn(take_connections, NULL, (uint32_t)atoi(argv[3]));
 	else
 		die("SOCKET take|attach|connect|use ...");
+	if (strcmp(argv[2], "use"))
+		pause();
 	return 0;
 }

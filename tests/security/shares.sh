@@ -5,55 +5,14 @@
 #
 # One user takes all that it can get, with several processes: queue pairs, regions, attachments,
 # connections that never attach, and each other kind. It gets what docs/operating.md says and is told
-# "over quota"; another user still has what it needs; and all comes back when the processes die.
+# "over quota"; another user still makes what it needs and does round trips; and all comes back when the
+# processes die.
 
 . tests/int/lib.sh
 
-taker=65501 # uids that nobody else has
-other=65502
-if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
-	skip 'needs root, to run processes of two other users'
-fi
-
-# Where other users get to, whatever the folder of this tree is.
-WEFT_RUN_DIR=$(mktemp -d /tmp/weft-shares.XXXXXX)
-export WEFT_RUN_DIR
-at_exit "rm -rf '$WEFT_RUN_DIR'"
-chmod 755 "$WEFT_RUN_DIR"
-cp "$WEFT_INT/shares" "$WEFT_RUN_DIR/shares.prog"
-chmod 755 "$WEFT_RUN_DIR/shares.prog"
-
-# The program shares as either user: words, so that spawn knows the process itself.
-by_taker=(setpriv --reuid "$taker" --regid "$taker" --clear-groups "$WEFT_RUN_DIR/shares.prog" "$WEFT_RUN_DIR/weft0")
-by_other=(setpriv --reuid "$other" --regid "$other" --clear-groups "$WEFT_RUN_DIR/shares.prog" "$WEFT_RUN_DIR/weft0")
-
-start()
-{
-	weftd_start "$@"
-	chmod 666 "$WEFT_RUN_DIR"/weft?
-}
-
-# no_share UID: nothing is left in its share; weftctl users tells it by number, for it has no name
-no_share()
-{
-	ctl users >"$WEFT_TMP/users"
-	! grep -q "^$1 " "$WEFT_TMP/users"
-}
-
-# release NAME: its processes die, and all that they had is free
-release()
-{
-	kill -TERM "${pid[$1]}"
-	finish "$1"
-	wait_until 'the shares are free' no_share "$taker"
-	expect_objects weft0 '0 0 0 0'
-}
-
-other_user_has_room()
-{
-	"${by_other[@]}" use >"$WEFT_TMP/other" 2>&1 ||
-		die "another user got no room beside $1: $(cat "$WEFT_TMP/other")"
-}
+. tests/security/users.sh
+by "$taker" shares
+by_taker=("${by[@]}")
 
 # lines NAME LINE...: what its processes got, one after the other
 lines()
@@ -72,7 +31,7 @@ lines()
 start weftd --nics 2
 spawn qps "${by_taker[@]}" take qp 2
 lines qps '8186 over quota: process qp 8192' '4090 over quota: user qp 12288'
-other_user_has_room 'all queue pairs of a user'
+other_user_gets_on 'all queue pairs of a user'
 ctl users >"$WEFT_TMP/users"
 grep -qE "^$taker +weft0 +0 +qp +12288 +12288 +100$" "$WEFT_TMP/users" || die "weftctl users: $(cat "$WEFT_TMP/users")"
 ctl clients weft0 >"$WEFT_TMP/clients"
@@ -82,16 +41,15 @@ release qps
 
 spawn mrs "${by_taker[@]}" take mr 2
 lines mrs '32767 over quota: process mr 32768' '16383 over quota: user mr 49152'
-other_user_has_room 'all regions of a user'
+other_user_gets_on 'all regions of a user'
 release mrs
 
 spawn attachments "${by_taker[@]}" attach 2
 lines attachments '128 over quota: process clients 128' '64 over quota: user clients 192'
-other_user_has_room 'all attachments of a user'
+other_user_gets_on 'all attachments of a user'
 # The library tells why, too.
-chmod 755 "$WEFT_RUN_DIR"
-cp "$WEFT_BIN/weftctl" "$WEFT_RUN_DIR/ctl.prog"
-setpriv --reuid "$taker" --regid "$taker" --clear-groups "$WEFT_RUN_DIR/ctl.prog" clients weft0 >"$WEFT_TMP/told" 2>&1 &&
+cp "$WEFT_BIN/weftctl" "$users_dir/ctl.prog"
+setpriv --reuid "$taker" --regid "$taker" --clear-groups "$users_dir/ctl.prog" clients weft0 >"$WEFT_TMP/told" 2>&1 &&
 	die 'a tool of this user is attached, too'
 grep -q 'over quota' "$WEFT_TMP/told" || die "weftctl says $(cat "$WEFT_TMP/told")"
 release attachments
@@ -99,7 +57,7 @@ release attachments
 # 320 connections of a NIC with one shard
 spawn connections "${by_taker[@]}" connect 2
 lines connections '160 over quota: process connections 160' '80 over quota: user connections 240'
-other_user_has_room 'all connections of a user'
+other_user_gets_on 'all connections of a user'
 release connections
 weftd_stop weftd
 say 'ok: the defaults'
@@ -115,12 +73,12 @@ for each in pd:9:4 cq:9:4 srq:10:5 mw:10:5 ah:9:4 eq:8:3 cm:10:5 xrcd:10:5; do
 	IFS=: read -r kind first second <<<"$each"
 	spawn "take.$kind" "${by_taker[@]}" take "$kind" 2
 	lines "take.$kind" "$first over quota: process $kind 10" "$second over quota: user $kind 15"
-	other_user_has_room "all $kind of a user"
+	other_user_gets_on "all $kind of a user"
 	release "take.$kind"
 done
 spawn take.mcast "${by_taker[@]}" take mcast 2
 lines take.mcast '10 over quota: process mcast 10' '5 over quota: user mcast 15'
-other_user_has_room 'all groups of a user'
+other_user_gets_on 'all groups of a user'
 release take.mcast
 weftd_stop weftd
 say 'ok: each kind'

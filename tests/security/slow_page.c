@@ -3,26 +3,28 @@
  * Memory whose pages do not come: a file of a FUSE whose server is the attacker's, mapped and
  * registered as memory that the NIC has not mapped.
  *
- * slow_page SOCKET SECONDS HOLD-MS, as root, mounts; then, as another user, attaches to weftd and
- * makes the NIC read from such pages and write to them for SECONDS. The server answers each read of
- * a page after HOLD-MS; 0: never. It prints "attacking", with the server's process, once a page is
- * asked for and not given. The server outlives this process when that is killed, and holds the
- * page. Exit status 77: the kernel allows no such file system here.
+ * slow_page SOCKET SECONDS HOLD-MS [PROCESSES], as root, mounts; then, as another user, attaches to
+ * weftd and makes the NIC read from such pages and write to them for SECONDS. The server answers
+ * each read of a page after HOLD-MS; 0: never. It prints "attacking", with the server's process,
+ * once a page is asked for and not given. The server outlives this process when that is killed, and
+ * holds the page. Exit status 77: the kernel allows no such file system here.
+ *
+ * PROCESSES: so many attach one after the other, each has the NIC read one page, and is killed;
+ * those that were not refused are counted, and why the next one was.
  */
 #include <linux/fuse.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "tests/int/hostile.h"
+#include "tests/security/taker.h"
 
 enum {
 	NOBODY = 65534,
 	PAGE = 4096,
 	FILE_PAGES = 16384,
+	FAR_PAGES = 256, /* more than the kernel reads ahead */
 	FILE_NODE = 2,
 	OUTSTANDING = 8, /* requests of a kind */
 	HELD_MAX = 64,
@@ -32,7 +34,7 @@ enum {
 /* ---- the server */
 
 struct server {
-	int fuse, tell; /* tell: a byte when the first page is held */
+	int fuse, tell; /* tell: a byte when a page is held */
 	uint64_t hold_ms;
 	struct {
 		uint64_t unique, due_ms;
@@ -84,10 +86,8 @@ static void hold_read(struct server *s, uint64_t unique, uint32_t bytes)
 	s->held[s->num_held].unique = unique;
 	s->held[s->num_held].due_ms = s->hold_ms ? now_ms() + s->hold_ms : UINT64_MAX;
 	s->held[s->num_held++].bytes = bytes;
-	if (s->tell >= 0 && write(s->tell, "", 1) != 1)
+	if (write(s->tell, "", 1) != 1 && errno != EAGAIN)
 		_exit(1);
-	close(s->tell);
-	s->tell = -1;
 }
 
 static void serve_one(struct server *s, const struct fuse_in_header *in, const void *arg)
@@ -193,7 +193,7 @@ static uint8_t *slow_memory(uint64_t hold_ms, int *tell, pid_t *server)
 		 s.fuse);
 	if (s.fuse < 0 || mount("slow_page", "/mnt", "fuse", MS_NOSUID | MS_NODEV, options))
 		_exit(77);
-	if (pipe(pipe_fd))
+	if (pipe(pipe_fd) || fcntl(pipe_fd[1], F_SETFL, O_NONBLOCK))
 		die("pipe: %s", strerror(errno));
 	*server = fork();
 	if (!*server) {
@@ -280,31 +280,91 @@ static void attack(struct victim *v, uint8_t *slow, uint32_t stag, int tell, pid
 		die("no page was asked for");
 }
 
-int main(int argc, char **argv)
+/* ---- copies that outlive their processes */
+
+struct slow {
+	uint8_t *mem;
+	int tell;
+};
+
+/* Registers so much of it. Returns the STag. */
+static uint32_t reg_slow(struct victim *v, uint8_t *slow, uint64_t bytes)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
 	struct hw_cmd_resp resp;
-	struct victim v;
-	uint8_t *slow;
-	pid_t server;
-	int tell;
 
-	if (argc != 4) {
-		fprintf(stderr, "slow_page: say SOCKET SECONDS HOLD-MS\n");
+	cmd.u.reg_mr =
+	    (struct hw_cmd_reg_mr){.addr = (uintptr_t)slow,
+				   .iova = (uintptr_t)slow,
+				   .bytes = bytes,
+				   .pd = v->pd,
+				   .access = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE};
+	must(v, &cmd, &resp);
+	return resp.u.mr.stag;
+}
+
+static struct result leave_copy(uint32_t before, const void *arg)
+{
+	const struct slow *slow = arg;
+	uint8_t *page = slow->mem + (uint64_t)before * FAR_PAGES * PAGE;
+	struct result r = {0};
+	int sock = connect_or_say(&r), mem;
+	struct pollfd p = {.fd = slow->tell, .events = POLLIN};
+	struct victim v;
+	char byte;
+
+	if (sock < 0)
+		return r;
+	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	if (attach_on(&v, sock, mem))
+		die("ATTACH");
+	close(mem);
+	furnish_attached(&v, 1);
+	post(&v, HW_WQE_WRITE, (uintptr_t)page, 64, reg_slow(&v, page, PAGE));
+	if (poll(&p, 1, ANSWER_MS) != 1 || read(slow->tell, &byte, 1) != 1)
+		die("no page was asked for");
+	r.taken = 1;
+	return r;
+}
+
+static void leave_copies(const struct slow *slow, uint32_t processes, pid_t server)
+{
+	struct result all = {0};
+
+	while (all.taken < processes) {
+		pid_t pid;
+		struct result r = take_apart(leave_copy, all.taken, slow, &pid);
+
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		all.status = r.status;
+		all.quota = r.quota;
+		if (!r.taken)
+			break;
+		all.taken++;
+	}
+	say_result(&all);
+	tell_attack(server);
+	pause();
+}
+
+int main(int argc, char **argv)
+{
+	struct victim v;
+	struct slow slow;
+	pid_t server;
+
+	if (argc != 4 && argc != 5) {
+		fprintf(stderr, "slow_page: say SOCKET SECONDS HOLD-MS [PROCESSES]\n");
 		return 2;
 	}
 	socket_path = argv[1];
 	leave_mounts();
-	slow = slow_memory(strtoull(argv[3], NULL, 10), &tell, &server);
+	slow.mem = slow_memory(strtoull(argv[3], NULL, 10), &slow.tell, &server);
+	if (argc == 5)
+		leave_copies(&slow, (uint32_t)strtoul(argv[4], NULL, 10), server);
 	furnish(&v, 1);
-	cmd.u.reg_mr =
-	    (struct hw_cmd_reg_mr){.addr = (uintptr_t)slow,
-				   .iova = (uintptr_t)slow,
-				   .bytes = (uint64_t)FILE_PAGES * PAGE,
-				   .pd = v.pd,
-				   .access = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE};
-	must(&v, &cmd, &resp);
-	attack(&v, slow, resp.u.mr.stag, tell, server,
+	attack(&v, slow.mem, reg_slow(&v, slow.mem, (uint64_t)FILE_PAGES * PAGE), slow.tell, server,
 	       now_ms() + strtoull(argv[2], NULL, 10) * 1000);
 	/* The server is root's: it ends when nobody has its pages mapped. LeakSanitizer would wait.
 	 */

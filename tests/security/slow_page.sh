@@ -3,25 +3,19 @@
 #
 # Memory whose pages do not come (slow_page.c): while a page is held, and while pages come late, clients
 # of the same core do their round trips; a process that is killed with its page held is detached, and
-# weftd ends.
+# weftd ends. Such processes, one after the other, leave no more threads in weftd than their user's share.
 #
 # timeout: 180
 
 . tests/int/lib.sh
-[ "$(id -u)" -eq 0 ] || skip 'not root: cannot be another user'
-dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
-at_exit "rm -rf '$dir'"
-chmod 755 "$dir"
-export WEFT_RUN_DIR=$dir/run
+. tests/security/users.sh
 
-weftd_start weftd --nics 2
-chmod 755 "$WEFT_RUN_DIR"
-chmod 666 "$WEFT_RUN_DIR/weft0"
+start weftd --nics 2
 
-# attack NAME HOLD-MS: and it is at it
+# attack NAME HOLD-MS [PROCESSES]: and it is at it
 attack()
 {
-	spawn "$1" "$WEFT_INT/slow_page" "$WEFT_RUN_DIR/weft0" 150 "$2"
+	spawn "$1" "$WEFT_INT/slow_page" "$WEFT_RUN_DIR/weft0" 150 "${@:2}"
 	wait_until "$1 attacks" said_or_dead "$1" '^attacking'
 	if ! out_has "$1" '^attacking'; then
 		finish "$1"
@@ -52,4 +46,28 @@ alive late || die 'the attack ended before the others were done'
 kill -KILL "$server"
 kill9 late
 expect_objects weft0 '0 0 0 0'
+weftd_stop weftd
+
+# Processes that die one after the other, each with a copy under way, whose server lives on: a thread of
+# weftd for each, and no more than the user's share of connections.
+threads()
+{
+	awk '$1 == "Threads:" { print $2 }' "/proc/${pid[weftd]}/status"
+}
+threads_are()
+{
+	[ "$(threads)" -le "$1" ]
+}
+start weftd --nics 2 --quota user:connections=20
+before=$(threads)
+attack left 0 40
+grep -qx '20 over quota: user connections 20' "$WEFT_TMP/left.out" || die "$(head -n 1 "$WEFT_TMP/left.out")"
+[ "$(threads)" -ge $((before + 20)) ] || die 'no copy waits: nothing was tried'
+expect_objects weft0 '0 0 0 0'
+other_user_gets_on 'copies that do not end'
+kill -KILL "$server"
+wait_until 'the shares are free' no_share 65534
+# Those that close descriptors stay.
+wait_until 'the threads are gone' threads_are $((before + 4))
+kill9 left
 weftd_stop weftd

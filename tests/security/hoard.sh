@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# timeout: 180
+#
+# What weftd holds for a process that holds nothing itself (hoard.c): registered memory, mappings,
+# descriptors of extents, descriptors in answers that nobody reads. A user
+# gets its share and is told "over quota", another user gets on, and all comes back when the processes die.
+
+. tests/int/lib.sh
+. tests/security/users.sh
+
+# status FIELD: of weftd, KiB or a number
+status()
+{
+	awk -v field="$1:" '$1 == field { print $2 }' "/proc/${pid[weftd]}/status"
+}
+
+# takes NAME LINE... -- WORD...: its processes get what the lines say, and another user gets on
+takes()
+{
+	local name=$1
+	shift
+	: >"$WEFT_TMP/wanted"
+	while [ "$1" != -- ]; do
+		say "$1" >>"$WEFT_TMP/wanted"
+		shift
+	done
+	shift
+	by "$taker" hoard
+	spawn "$name" "${by[@]}" "$@"
+	says "$name" '^all '
+	grep -v '^all ' "$WEFT_TMP/$name.out" | diff "$WEFT_TMP/wanted" - >"$WEFT_TMP/diff" ||
+		die "shares of $name: $(cat "$WEFT_TMP/diff")"
+	other_user_gets_on "$name"
+}
+
+start weftd --nics 2 --quota memory=8M --quota user:memory=12M
+before=$(status RssShmem)
+# A MiB, and 8 KiB of page tables; each process has 64 KiB for its own use first.
+takes memory '7 over quota: process memory 8388608' '4 over quota: user memory 12582912' -- memory $((1 << 20)) 2
+now=$(status RssShmem)
+say "weftd has $((now - before)) KiB more of shared memory"
+[ $((now - before)) -lt 14000 ] || die 'weftd holds more than the share'
+ctl users >"$WEFT_TMP/users"
+grep -qE "^$taker +all +- +memory " "$WEFT_TMP/users" || die "weftctl users: $(cat "$WEFT_TMP/users")"
+out_has weftd 'over quota: a process may have 8388608 bytes of registered memory; weftd --quota memory=N' ||
+	die 'weftd does not say it'
+release memory
+weftd_stop weftd
+
+# A BAR, the memory of its own use, then one for each extent.
+start weftd --nics 2 --quota mappings=100 --quota user:mappings=150
+takes mappings '98 over quota: process mappings 100' '48 over quota: user mappings 150' -- memory 4096 2
+release mappings
+weftd_stop weftd
+
+start weftd --nics 2 --quota descriptors=50 --quota user:descriptors=75
+# Of its connection 3, of its events 2, and one more for the answer.
+takes extents '44 over quota: process descriptors 50' '20 over quota: user descriptors 75' -- extents 2
+release extents
+weftd_stop weftd
+
+# The kernel lets weftd have no more descriptors in sockets than open ones.
+in_ns='prlimit --nofile=512:512'
+start weftd --nics 2
+in_ns=
+by "$taker" hoard
+spawn unread "${by[@]}" unread 7
+says unread '^all '
+other_user_gets_on 'descriptors in sockets'
+out_has weftd 'over quota: a process may have [0-9]* descriptors of weftd' || die 'weftd does not say it'
+release unread
+weftd_stop weftd
+
