@@ -130,6 +130,7 @@ struct shard {
 
 	/* core: */
 	struct client *client[HW_MAX_CLIENTS];
+	struct client *attaching; /* while the firmware admits it; else NULL */
 	struct shard_pending pending[APP_MAX_PENDING];
 	struct msg *detaching[HW_MAX_CLIENTS]; /* by number: the firmware still frees it */
 	uint32_t num_pending;
@@ -228,6 +229,8 @@ struct app {
 	bool hugepages;
 	int run_fd;            /* the run directory; -1 */
 	int control_fd;        /* eventfd: wakes the control thread */
+	/* It has been woken and has not looked yet: nobody need wake it again. */
+	_Atomic bool control_told;
 	struct rte_ring *done; /* core to control: messages carried out */
 	/* Messages that cores have; raised by msg_send(), lowered when they came back. */
 	_Atomic uint32_t awaited;
@@ -242,6 +245,6 @@ uint64_t app_clock_ns(void);
 void core_wake(struct core *core);
 
 /* Wakes the control thread. Any thread, and a signal handler. */
-void app_wake_control(const struct app *app);
+void app_wake_control(struct app *app);
 
 #endif /* WEFT_APP_H */

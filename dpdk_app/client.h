@@ -38,6 +38,8 @@ enum {
 #define CLIENT_BAR_BYTES (UINT64_C(1) << 30)
 /* The part of it that every process uses: the first one, and EQ 0. */
 #define CLIENT_BAR_FIRST_BYTES (HW_BAR_DYNAMIC + (UINT64_C(256) << 10))
+/* Of them, what a core writes and reads first: header, doorbells, the beginning of EQ 0. */
+#define CLIENT_BAR_MADE_BYTES (HW_BAR_DYNAMIC + 2 * HW_BAR_PAGE_BYTES)
 
 enum client_state {
 	CLIENT_CONNECTED, /* ATTACH is awaited */
@@ -111,6 +113,7 @@ struct client {
 	_Atomic(bool) dead;                  /* its memory failed: to be ended */
 	_Atomic(bool) over;                  /* doomed, as helper threads see it */
 	_Atomic(uint64_t) bar_taken_bytes;   /* of its queues, in its share */
+	_Atomic(uint64_t) bar_ahead; /* offset of pages that a core will need | how many; 0 */
 };
 
 /* ---- client.c; control thread */

@@ -298,7 +298,15 @@ static void run_start(struct client *c, const struct hw_cmd *cmd)
 	}
 	c->attach_tag = cmd->tag;
 	client_set_state(c, CLIENT_ATTACHING);
-	msg->job = (struct populate_job){.uid = c->uid, .fd = {c->bar_fd}, .num_fds = 1};
+	/* Sealed first: nobody takes them away again. */
+	msg->job = (struct populate_job){
+	    .uid = c->uid,
+	    .fd = {c->bar_fd},
+	    .num_fds = 1,
+	    .start = c->bar,
+	    .bytes = CLIENT_BAR_MADE_BYTES,
+	    .make = true,
+	};
 	prepare_memory(c, msg);
 }
 

@@ -44,10 +44,13 @@ struct control {
 	struct control_source memif[CONF_MAX_NICS];
 };
 
-void app_wake_control(const struct app *app)
+void app_wake_control(struct app *app)
 {
 	const uint64_t one = 1;
 
+	/* Pairs with control_drain(): it takes the word back, then looks at everything. */
+	if (atomic_exchange(&app->control_told, true))
+		return;
 	if (write(app->control_fd, &one, sizeof(one)) < 0)
 		return; /* full, so readable */
 }
@@ -127,6 +130,7 @@ static void control_drain(struct app *app)
 
 	if (read(app->control_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		log_error("control eventfd: %s", strerror(errno));
+	atomic_exchange(&app->control_told, false);
 	while (!rte_ring_sc_dequeue(app->done, &back)) {
 		struct msg *msg = back;
 

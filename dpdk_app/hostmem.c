@@ -361,6 +361,12 @@ int hostmem_populate(void *start, uint64_t bytes)
 	return 0;
 }
 
+void hostmem_make(void *start, uint64_t bytes)
+{
+	/* Where it fails the pages are made, or the failure is seen, when they are used. */
+	(void)madvise(start, bytes, MADV_POPULATE_WRITE);
+}
+
 uint32_t hostmem_count(void)
 {
 	return hostmem_mappings;

@@ -84,6 +84,9 @@ bool hostmem_any_failed(void);
  */
 int hostmem_populate(void *start, uint64_t bytes) __attribute__((warn_unused_result));
 
+/* Makes the pages of weftd's own part of a mapping, before a core writes there. Any thread. */
+void hostmem_make(void *start, uint64_t bytes);
+
 /* Mappings that there are. */
 uint32_t hostmem_count(void);
 /* How many there may be: less than vm.max_map_count, of which weftd needs some itself. */

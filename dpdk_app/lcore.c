@@ -111,7 +111,7 @@ static uint32_t core_turn(struct core *core)
 	now_ns = app_clock_ns();
 	turns_next(&core->turns, now_ns - core->now_ns);
 	core->now_ns = now_ns;
-	work = msg_drain(core);
+	work = msg_run(core);
 	for (uint32_t i = 0; i < core->num_wires; i++)
 		work += core->wire[i]->ops->pump(core->wire[i]);
 	for (uint32_t i = 0; i < core->num_shards; i++)

@@ -72,7 +72,9 @@ static void do_attach(struct core *core, struct msg *msg)
 	int err;
 
 	fw_now(shard->fw, core->now_ns);
+	shard->attaching = c;
 	err = fw_client_attach(shard->fw, &msg->params, &number, &msg->resp.u.attach);
+	shard->attaching = NULL;
 	msg->resp.status = err;
 	if (err == EDQUOT)
 		msg->resp.u.quota = fw_quota(shard->fw);
@@ -241,43 +243,42 @@ static void do_quit(struct core *core)
 	core->quit = true;
 }
 
-uint32_t msg_drain(struct core *core)
+static bool carry_out(struct core *core, struct msg *msg)
 {
-	struct msg *msg[MSG_PER_TURN];
-	uint32_t n = rte_ring_sc_dequeue_burst(core->msgs, (void **)msg, MSG_PER_TURN, NULL);
-
-	for (uint32_t i = 0; i < n; i++) {
-		bool done = true;
-
-		switch (msg[i]->kind) {
-		case MSG_ATTACH:
-			turns_note(&core->turns, TURN_ATTACH);
-			do_attach(core, msg[i]);
-			break;
-		case MSG_CMD:
-			turns_note_command(&core->turns, msg[i]->cmd.op);
-			done = do_cmd(msg[i]);
-			break;
-		case MSG_COALESCE:
-		case MSG_VECTOR:
-			turns_note(&core->turns, TURN_QUERY);
-			do_moder(msg[i]);
-			break;
-		case MSG_DETACH:
-			turns_note(&core->turns, TURN_DETACH);
-			done = do_detach(core, msg[i]);
-			break;
-		case MSG_STATS:
-			turns_note(&core->turns, TURN_QUERY);
-			msg[i]->stats->count =
-			    stats_all(msg[i]->shard, msg[i]->stats->stat, msg[i]->stats->max);
-			break;
-		case MSG_QUIT:
-			do_quit(core);
-			break;
-		}
-		if (done)
-			msg_done(core, msg[i]);
+	switch (msg->kind) {
+	case MSG_ATTACH:
+		turns_note(&core->turns, TURN_ATTACH);
+		do_attach(core, msg);
+		return true;
+	case MSG_CMD:
+		turns_note_command(&core->turns, msg->cmd.op);
+		return do_cmd(msg);
+	case MSG_COALESCE:
+	case MSG_VECTOR:
+		turns_note(&core->turns, TURN_QUERY);
+		do_moder(msg);
+		return true;
+	case MSG_DETACH:
+		turns_note(&core->turns, TURN_DETACH);
+		return do_detach(core, msg);
+	case MSG_STATS:
+		turns_note(&core->turns, TURN_QUERY);
+		msg->stats->count = stats_some(msg->shard, 0, msg->stats->stat, msg->stats->max);
+		return true;
+	case MSG_QUIT:
+		do_quit(core);
+		return true;
 	}
-	return n;
+	return true;
+}
+
+uint32_t msg_run(struct core *core)
+{
+	void *msg;
+
+	if (rte_ring_sc_dequeue(core->msgs, &msg))
+		return 0;
+	if (carry_out(core, msg))
+		msg_done(core, msg);
+	return 1;
 }

@@ -21,7 +21,6 @@ enum {
 	/* Every client has at most CLIENT_OUTSTANDING commands and one detach under way. */
 	MSG_CORE_RING = 32768,
 	MSG_DONE_RING = 65536,
-	MSG_PER_TURN = 8,
 };
 
 enum msg_kind {
@@ -70,8 +69,11 @@ void msg_free(struct msg *msg);
 /* Sends it and wakes the core. 0, or -ENOBUFS: the message stays the caller's. Any thread. */
 int msg_send(struct msg *msg) __attribute__((warn_unused_result));
 
-/* Carries out up to MSG_PER_TURN messages. Returns how many. On the core. */
-uint32_t msg_drain(struct core *core);
+/*
+ * Carries out the oldest message, if there is one, and returns whether: one in a turn, so that many
+ * of them make no long turn. On the core.
+ */
+uint32_t msg_run(struct core *core);
 
 /* fw_port.cmd_done and fw_port.detached */
 void msg_cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp);

@@ -20,7 +20,7 @@ struct populate_list {
 };
 
 static struct {
-	const struct app *app;
+	struct app *app;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	pthread_t thread[POPULATE_THREADS];
@@ -73,7 +73,10 @@ static bool work(struct populate_job *job)
 	else if (job->num_fds)
 		job->status = hostmem_seal(job->fd[--job->num_fds]);
 	else if (bytes) {
-		job->status = hostmem_populate(job->start, bytes);
+		if (job->make)
+			hostmem_make(job->start, bytes);
+		else
+			job->status = hostmem_populate(job->start, bytes);
 		job->start += bytes;
 		job->bytes -= bytes;
 	}
@@ -104,7 +107,7 @@ static void *populate_main(void *arg)
 	return NULL;
 }
 
-int populate_init(const struct app *app)
+int populate_init(struct app *app)
 {
 	int err = 0;
 

@@ -32,6 +32,7 @@ struct populate_job {
 	uint32_t num_fds;
 	uint8_t *start; /* whole pages to be mapped; bytes 0: none */
 	uint64_t bytes;
+	bool make; /* they are weftd's own to make, as a BAR's: hostmem_make() */
 	const _Atomic(bool) *over; /* set: nobody waits for it any more */
 	int status;                /* 0 or -errno; -ECANCELED: it was over */
 	/* On the control thread, when it is done. The job is the caller's again. */
@@ -40,7 +41,7 @@ struct populate_job {
 };
 
 /* Starts the threads; without them each job is done at once. 0 or -errno. */
-int populate_init(const struct app *app) __attribute__((warn_unused_result));
+int populate_init(struct app *app) __attribute__((warn_unused_result));
 /* Takes a job on; done() follows, from populate_drain() or, of a small one, at once. */
 void populate_start(struct populate_job *job);
 /* Calls done() of the jobs that have come to their end. */

@@ -21,6 +21,7 @@
 #include "dpdk_app/accel.h"
 #include "dpdk_app/client.h"
 #include "dpdk_app/hostcopy.h"
+#include "dpdk_app/hostmem.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/mac_filter.h"
 #include "dpdk_app/msg.h"
@@ -107,6 +108,24 @@ static bool port_bar_take(void *ctx, uint32_t client, uint64_t bytes, struct hw_
 	return true;
 }
 
+/*
+ * One note is room enough: the control thread looks at it when the command that made it comes back,
+ * and a command makes one at most. What is forgotten costs page faults.
+ */
+static void port_bar_ahead(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
+{
+	struct shard *shard = ctx;
+	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
+
+	/* Within ATTACH the core does not know it yet. */
+	if (!c)
+		c = shard->attaching;
+	if (!c || offset % HOSTMEM_PAGE_BYTES || bytes / HOSTMEM_PAGE_BYTES >= HOSTMEM_PAGE_BYTES)
+		return;
+	atomic_store_explicit(&c->bar_ahead, offset | bytes / HOSTMEM_PAGE_BYTES,
+			      memory_order_release);
+}
+
 /* No system call: cores may draw one for each region that is made. */
 uint64_t port_random64(void *ctx)
 {
@@ -153,6 +172,7 @@ int port_init(struct shard *shard, struct fw_port *port)
 	    .tcp_port = port_tcp_port,
 	    .arena_release = port_arena_release,
 	    .bar_take = port_bar_take,
+	    .bar_ahead = port_bar_ahead,
 	    .clock_ns = port_clock_ns,
 	    .random64 = port_random64,
 	    .crc32c = accel_crc32c,

@@ -89,70 +89,120 @@ void stats_put(struct hw_stat *stat, const char *prefix, const char *name, uint6
 	stat->value = value;
 }
 
-static uint32_t put_fields(struct hw_stat *stat, uint32_t max, const struct stats_field *field,
-			   size_t count, const void *base)
-{
-	uint32_t n = 0;
+/* Counters from number skip on, as many as there is room for: only those are read and written. */
+struct window {
+	struct hw_stat *stat;
+	uint32_t skip, room, n;
+};
 
-	for (size_t i = 0; i < count && n < max; i++) {
+/* Whether some of the next count counters are asked for; if not, they are passed over. */
+static bool wants(struct window *w, uint32_t count)
+{
+	if (w->n < w->room && w->skip < count)
+		return true;
+	w->skip -= w->skip < count ? w->skip : count;
+	return false;
+}
+
+static void put(struct window *w, const char *prefix, const char *name, uint64_t value)
+{
+	if (w->skip)
+		w->skip--;
+	else if (w->n < w->room)
+		stats_put(&w->stat[w->n++], prefix, name, value);
+}
+
+static void put_all(struct window *w, const struct hw_stat *stat, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (w->skip)
+			w->skip--;
+		else if (w->n < w->room)
+			w->stat[w->n++] = stat[i];
+	}
+}
+
+static void put_firmware(struct window *w, const struct shard *shard)
+{
+	const char *name;
+	uint64_t value;
+	uint32_t i = w->skip;
+
+	if (!wants(w, shard->num_fw_stats))
+		return;
+	w->skip = 0;
+	for (; w->n < w->room && fw_stat(shard->fw, i, &name, &value); i++)
+		put(w, "", name, value);
+}
+
+static void put_fields(struct window *w, const struct stats_field *field, uint32_t count,
+		       const void *base)
+{
+	if (!wants(w, count))
+		return;
+	for (uint32_t i = 0; i < count; i++) {
 		uint64_t value;
 
 		memcpy(&value, (const uint8_t *)base + field[i].offset, sizeof(value));
-		stats_put(&stat[n++], "", field[i].name, value);
+		put(w, "", field[i].name, value);
 	}
-	return n;
 }
 
-static uint32_t put_impair(struct hw_stat *stat, uint32_t max, const struct impair *im)
+static void put_impair(struct window *w, const struct impair *im)
 {
-	if (!im || max < 5)
-		return 0;
-	stats_put(&stat[0], "switch_", "lost", im->stats.lost);
-	stats_put(&stat[1], "switch_", "duplicated", im->stats.duplicated);
-	stats_put(&stat[2], "switch_", "reordered", im->stats.reordered);
-	stats_put(&stat[3], "switch_", "overflowed", im->stats.overflowed);
-	stats_put(&stat[4], "switch_", "queued", im->num_queued + im->num_held);
-	return 5;
+	if (!im)
+		return;
+	put(w, "switch_", "lost", im->stats.lost);
+	put(w, "switch_", "duplicated", im->stats.duplicated);
+	put(w, "switch_", "reordered", im->stats.reordered);
+	put(w, "switch_", "overflowed", im->stats.overflowed);
+	put(w, "switch_", "queued", im->num_queued + im->num_held);
 }
 
-uint32_t stats_all(const struct shard *shard, struct hw_stat *stat, uint32_t max)
+static void put_nic(struct window *w, const struct shard *shard)
 {
 	const struct nic *nic = shard->nic;
-	const struct capture *capture;
-	const char *name;
-	uint64_t value;
-	uint32_t n = 0;
+	const struct capture *capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
 
-	while (n < max && fw_stat(shard->fw, n, &name, &value))
-		stats_put(&stat[n++], "", name, value);
-	n += put_fields(stat + n, max - n, port_fields,
-			sizeof(port_fields) / sizeof(port_fields[0]), &shard->stats);
-	n += put_impair(stat + n, max - n, shard->impair);
-	/* The wire belongs to the core of shard 0, and so do its counters. */
-	if (shard->number == 0 && nic->wire->ops->stats)
-		n += nic->wire->ops->stats(nic->wire, stat + n, max - n);
-	n += put_fields(stat + n, max - n, core_fields,
-			sizeof(core_fields) / sizeof(core_fields[0]), &shard->core->stats);
-	n += turns_stats(&shard->core->turns, stat + n, max - n);
-	capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
 	/* The NIC's, so once. */
-	if (n < max && shard->number == 0)
-		stats_put(&stat[n++], "attach_", "memory_refused",
-			  atomic_load_explicit(&nic->memory_refused, memory_order_relaxed));
-	if (n < max)
-		stats_put(&stat[n++], "capture_", "dropped",
-			  capture ? capture_dropped(capture, shard) : 0);
-	return n;
+	if (shard->number == 0)
+		put(w, "attach_", "memory_refused",
+		    atomic_load_explicit(&nic->memory_refused, memory_order_relaxed));
+	put(w, "capture_", "dropped", capture ? capture_dropped(capture, shard) : 0);
+}
+
+/* The wire belongs to the core of shard 0, and so do its counters. Some take system calls. */
+static void put_wire(struct window *w, const struct shard *shard)
+{
+	const struct nic *nic = shard->nic;
+	struct hw_stat all[STATS_WIRE_MAX];
+
+	if (shard->number || !nic->wire->ops->stats || w->n == w->room)
+		return;
+	put_all(w, all, nic->wire->ops->stats(nic->wire, all, STATS_WIRE_MAX));
+}
+
+uint32_t stats_some(const struct shard *shard, uint32_t first, struct hw_stat *stat, uint32_t max)
+{
+	struct window w = {stat, first, max, 0};
+	struct hw_stat turns[TURNS_STATS];
+
+	put_firmware(&w, shard);
+	put_fields(&w, port_fields, sizeof(port_fields) / sizeof(port_fields[0]), &shard->stats);
+	put_fields(&w, core_fields, sizeof(core_fields) / sizeof(core_fields[0]),
+		   &shard->core->stats);
+	if (wants(&w, TURNS_STATS)) {
+		turns_stats(&shard->core->turns, turns);
+		put_all(&w, turns, TURNS_STATS);
+	}
+	put_nic(&w, shard);
+	put_impair(&w, shard->impair);
+	put_wire(&w, shard);
+	return w.n;
 }
 
 void stats_answer(const struct shard *shard, uint32_t cursor, struct hw_resp_stats *resp)
 {
-	struct hw_stat all[STATS_MAX];
-	uint32_t count = stats_all(shard, all, STATS_MAX);
-	uint32_t n = 0;
-
-	while (cursor < count && n < HW_STATS_PER_RESP)
-		resp->stat[n++] = all[cursor++];
-	resp->count = n;
-	resp->next = cursor;
+	resp->count = stats_some(shard, cursor, resp->stat, HW_STATS_PER_RESP);
+	resp->next = cursor + resp->count;
 }

@@ -14,11 +14,15 @@
 #include "shared_defs/hw_cmd.h"
 
 enum {
-	STATS_MAX = 1024, /* counters of one shard */
+	STATS_MAX = 1024,     /* counters of one shard */
+	STATS_WIRE_MAX = 640, /* of them, of its wire */
 };
 
-/* Writes up to max counters; the order never changes. Returns how many. */
-uint32_t stats_all(const struct shard *shard, struct hw_stat *stat, uint32_t max);
+/*
+ * Writes up to max counters from number first on; the order never changes. Returns how many. Takes
+ * as long as those take, so that a process that asks for all makes no long turn.
+ */
+uint32_t stats_some(const struct shard *shard, uint32_t first, struct hw_stat *stat, uint32_t max);
 
 /* Answers HW_CMD_STATS from counter number cursor on. */
 void stats_answer(const struct shard *shard, uint32_t cursor, struct hw_resp_stats *resp);

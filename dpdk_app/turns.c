@@ -11,6 +11,7 @@
  */
 #include "dpdk_app/turns.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "dpdk_app/stats.h"
@@ -104,7 +105,7 @@ void turns_next(struct turns *turns, uint64_t ns)
 		turns->op_max = turns->op;
 }
 
-uint32_t turns_stats(const struct turns *turns, struct hw_stat *stat, uint32_t max)
+void turns_stats(const struct turns *turns, struct hw_stat stat[TURNS_STATS])
 {
 	static const char *const names[TURN_KINDS] = {
 	    [TURN_PLAIN] = "plain",   [TURN_FLUSH] = "flush",     [TURN_LEAVE] = "leave",
@@ -113,8 +114,6 @@ uint32_t turns_stats(const struct turns *turns, struct hw_stat *stat, uint32_t m
 	};
 	uint32_t n = 0, kind;
 
-	if (max < 3 + 3 * TURN_KINDS)
-		return 0;
 	stats_put(&stat[n++], "core_", "turn_ns_max", turns->ns_max);
 	stats_put(&stat[n++], "core_", "turns_lost", turns->lost_turns);
 	stats_put(&stat[n++], "core_", "turn_op_max", turns->op_max);
@@ -123,5 +122,5 @@ uint32_t turns_stats(const struct turns *turns, struct hw_stat *stat, uint32_t m
 		stats_put(&stat[n++], "core_long_", names[kind], turns->of[kind].long_turns);
 		stats_put(&stat[n++], "core_ns_max_", names[kind], turns->of[kind].ns_max);
 	}
-	return n;
+	assert(n == TURNS_STATS);
 }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hw_stat;
+#include "shared_defs/hw_cmd.h"
 
 /* Of several kinds in one turn the last in this order counts. */
 enum turn_kind {
@@ -28,7 +28,8 @@ enum turn_kind {
 };
 
 enum {
-	TURNS_LONG_NS = 10000, /* some ten times what a request and its answer take */
+	TURNS_STATS = 3 + 3 * TURN_KINDS, /* counters that turns_stats() writes */
+	TURNS_LONG_NS = 10000,            /* some ten times what a request and its answer take */
 };
 
 struct turns {
@@ -72,7 +73,6 @@ void turns_ends(struct turns *turns);
 /* Ends the turn that began ns ago, and begins the next one. */
 void turns_next(struct turns *turns, uint64_t ns);
 
-/* Writes at most max counters; returns how many. */
-uint32_t turns_stats(const struct turns *turns, struct hw_stat *stat, uint32_t max);
+void turns_stats(const struct turns *turns, struct hw_stat stat[TURNS_STATS]);
 
 #endif /* WEFT_APP_TURNS_H */

@@ -24,6 +24,7 @@ void bar_init(struct fw_bar *bar, void *base, uint64_t bytes)
 	bar->charged = HW_BAR_DYNAMIC;
 	bar->num_free = 0;
 	bar->num_record_pages = 0;
+	bar->num_records_free = 0;
 	bar->record_free = FW_NONE;
 }
 
@@ -142,25 +143,47 @@ void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t byt
 	insert_extent(&owner->bar, offset, bytes);
 }
 
-/* A page more for records; it becomes the one to take from. */
-static int add_record_page(struct fw_nic *nic, uint32_t client)
+/* So many pages more for records, behind those that there are: the port makes them meanwhile. */
+static int add_record_pages(struct fw_nic *nic, uint32_t client, uint32_t count)
 {
 	struct fw_bar *bar = &nic->clients[client].bar;
-	struct fw_bar_record_page *page;
 	uint64_t offset;
+	uint32_t i;
 	int err;
 
-	if (bar->num_record_pages == FW_BAR_RECORD_PAGES)
+	if (count > FW_BAR_RECORD_PAGES - bar->num_record_pages)
 		return -FW_ENOMEM;
-	err = bar_alloc(nic, client, PAGE, &offset);
+	err = bar_alloc(nic, client, (uint64_t)count * PAGE, &offset);
 	if (err)
 		return err;
-	page = &bar->record_page[bar->num_record_pages];
-	page->offset = offset;
-	page->free_mask = ALL_FREE;
-	page->next = bar->record_free;
-	bar->record_free = bar->num_record_pages++;
+	for (i = 0; i < count; i++) {
+		struct fw_bar_record_page *page = &bar->record_page[bar->num_record_pages];
+
+		page->offset = offset + (uint64_t)i * PAGE;
+		page->free_mask = ALL_FREE;
+		page->next = FW_NONE;
+		if (bar->record_free == FW_NONE)
+			bar->record_free = bar->num_record_pages;
+		else
+			bar->record_page[bar->record_last].next = bar->num_record_pages;
+		bar->record_last = bar->num_record_pages++;
+	}
+	bar->num_records_free += count * RECORDS_PER_PAGE;
+	if (nic->port.bar_ahead)
+		nic->port.bar_ahead(nic->port.ctx, client, offset, (uint64_t)count * PAGE);
 	return 0;
+}
+
+void bar_records_ahead(struct fw_nic *nic, uint32_t client)
+{
+	struct fw_bar *bar = &nic->clients[client].bar;
+	bool met = nic->quota_met;
+
+	/* Nobody needs them now: where there is no room, pages come one by one, as they are needed.
+	 */
+	if (bar->num_records_free < FW_BAR_RECORD_CHUNK * RECORDS_PER_PAGE / 2)
+		(void)add_record_pages(nic, client, FW_BAR_RECORD_CHUNK);
+	nic->quota_met = met;
 }
 
 int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset)
@@ -170,14 +193,16 @@ int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset)
 	uint32_t bit;
 	int err;
 
+	bar_records_ahead(nic, client);
 	if (bar->record_free == FW_NONE) {
-		err = add_record_page(nic, client);
+		err = add_record_pages(nic, client, 1);
 		if (err)
 			return err;
 	}
 	page = &bar->record_page[bar->record_free];
 	bit = (uint32_t)__builtin_ctz(page->free_mask);
 	page->free_mask &= page->free_mask - 1;
+	bar->num_records_free--;
 	if (!page->free_mask)
 		bar->record_free = page->next;
 	*offset = page->offset + bit * FW_BAR_RECORD_BYTES;
@@ -201,8 +226,11 @@ void bar_record_free(struct fw_nic *nic, uint32_t client, uint64_t offset)
 	assert(i < bar->num_record_pages && offset % FW_BAR_RECORD_BYTES == 0 &&
 	       !(bar->record_page[i].free_mask >> bit & 1));
 	if (!bar->record_page[i].free_mask) {
+		if (bar->record_free == FW_NONE)
+			bar->record_last = i;
 		bar->record_page[i].next = bar->record_free;
 		bar->record_free = i;
 	}
 	bar->record_page[i].free_mask |= UINT32_C(1) << bit;
+	bar->num_records_free++;
 }

@@ -77,6 +77,7 @@ static int attach_bar(struct fw_nic *nic, uint32_t number, const struct fw_clien
 	err = eq_create(nic, number, 0, 0, FW_EQ0_ENTRIES, &eq0);
 	if (err)
 		return err;
+	bar_records_ahead(nic, number);
 	init_header(nic, client, number);
 	fw_list_add_tail(&nic->db_clients, &client->db_node);
 	resp->bar_bytes = client->bar.bytes;

@@ -30,6 +30,8 @@ enum {
 	/* Full of records of as many objects as a client can have. */
 	FW_BAR_RECORD_PAGES = (HW_MAX_QP + HW_MAX_CQ + HW_MAX_SRQ + HW_MAX_EQ_PER_CLIENT) *
 			      FW_BAR_RECORD_BYTES / HW_BAR_PAGE_BYTES,
+	/* Taken together, before half of the records that there are is used up. */
+	FW_BAR_RECORD_CHUNK = 16,
 };
 
 /*
@@ -44,6 +46,8 @@ struct fw_bar {
 	uint32_t num_free;
 	uint32_t num_record_pages;
 	uint32_t record_free; /* first of the record pages with room, FW_NONE */
+	uint32_t record_last; /* of them, the last; valid while there is one */
+	uint32_t num_records_free;
 	struct fw_bar_extent {
 		uint64_t offset;
 		uint64_t bytes;
@@ -55,13 +59,18 @@ struct fw_bar {
 	} record_page[FW_BAR_RECORD_PAGES];
 };
 
-/* Forgets all that was allocated; the whole BAR is zero. */
+/* Forgets all that was allocated; the whole BAR is zero. bar_records_ahead() is to follow. */
 void bar_init(struct fw_bar *bar, void *base, uint64_t bytes);
 /*
  * Rounded up to pages; 0 and *offset, or -ENOMEM. The memory holds what was written there before.
  */
 int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset);
 void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t bytes);
+/*
+ * Takes pages for records in time: the port makes them (fw_port.bar_ahead) before a core writes to
+ * them, which would cost it a page fault.
+ */
+void bar_records_ahead(struct fw_nic *nic, uint32_t client);
 /* A zeroed record of FW_BAR_RECORD_BYTES, line-aligned. */
 int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset);
 void bar_record_free(struct fw_nic *nic, uint32_t client, uint64_t offset);

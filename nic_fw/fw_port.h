@@ -215,6 +215,13 @@ struct fw_port {
 	bool (*bar_take)(void *ctx, uint32_t client, uint64_t bytes, struct hw_resp_quota *quota);
 
 	/*
+	 * The firmware will write to these bytes of the client's BAR, whole pages, while it carries
+	 * out later commands of the client: the port may make the pages ready before it hands over
+	 * the next one. NULL: nothing is to be done.
+	 */
+	void (*bar_ahead)(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes);
+
+	/*
 	 * The time within a turn, on the clock that fw_poll() is given, for what wants it finer
 	 * than turns: traces, WTIME. NULL: there is none.
 	 */

@@ -18,8 +18,8 @@ void slice_init(struct fw_nic *nic)
 
 void slice_allow(struct fw_nic *nic)
 {
-	if (nic->slices.left < FW_SLICE_UNITS)
-		nic->slices.left = FW_SLICE_UNITS;
+	if (nic->slices.left < FW_SLICE_AT_ONCE)
+		nic->slices.left = FW_SLICE_AT_ONCE;
 }
 
 bool slice_take(struct fw_nic *nic, uint32_t units)

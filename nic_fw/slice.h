@@ -21,14 +21,18 @@
 struct fw_nic;
 
 enum {
-	/* A completion, a region: some 50 ns each, so that all of a turn take as long as a burst.
+	/*
+	 * A completion, a region: some 50 ns each. A request and its answer meet some five turns,
+	 * so what all of them do in slices is no more than what the two take themselves.
 	 */
-	FW_SLICE_UNITS = 128,
-	FW_SLICE_QUANTUM = 32, /* for one process or queue pair, then the next one has its turn */
+	FW_SLICE_UNITS = 16,
+	/* Of a command, so that most are answered at once; one comes in a turn, not in each. */
+	FW_SLICE_AT_ONCE = 64,
+	FW_SLICE_QUANTUM = 8, /* for one process or queue pair, then the next one has its turn */
 	FW_SLICE_COMMANDS = 1024, /* commands that wait for the end of such work */
 	/* Work that costs more than a unit. */
 	FW_SLICE_FLOW_UNITS = 4,
-	FW_SLICE_QP_UNITS = 16,
+	FW_SLICE_QP_UNITS = 8,
 	FW_SLICE_CM_UNITS = 16,
 	FW_SLICE_MCAST_UNITS = 16,
 	FW_SLICE_GOAL_UNITS = 8,

@@ -13,7 +13,6 @@
 
 enum {
 	TRIES = 100000,
-	MAX_STATS = 64,
 };
 
 static struct turns t;
@@ -38,11 +37,11 @@ static void turn(uint64_t ns)
 
 static uint64_t stat(const char *name)
 {
-	struct hw_stat all[MAX_STATS];
-	uint32_t n = turns_stats(&t, all, MAX_STATS), i;
+	struct hw_stat all[TURNS_STATS];
+	uint32_t i;
 
-	CU_ASSERT(n > 0);
-	for (i = 0; i < n; i++)
+	turns_stats(&t, all);
+	for (i = 0; i < TURNS_STATS; i++)
 		if (!strcmp(all[i].name, name))
 			return all[i].value;
 	CU_FAIL("no such counter");
@@ -113,12 +112,5 @@ static void turn_that_others_had(void)
 	}
 }
 
-static void no_room_for_counters(void)
-{
-	struct hw_stat few[4];
-
-	CU_ASSERT_EQUAL(turns_stats(&t, few, 4), 0);
-}
-
 UT_MAIN("dpdk_app/turns", UT(longest_of_each_kind), UT(broken_turn_has_no_length),
-	UT(turn_that_others_had), UT(no_room_for_counters))
+	UT(turn_that_others_had))

@@ -139,7 +139,7 @@ static void records_share_pages_and_are_zero(void)
 		for (j = 0; j < i; j++)
 			CU_ASSERT_NOT_EQUAL(at[i], at[j]);
 	}
-	CU_ASSERT_EQUAL(ut.nic->clients[0].bar.num_record_pages, 3);
+	CU_ASSERT_EQUAL(ut.nic->clients[0].bar.num_record_pages, FW_BAR_RECORD_CHUNK);
 	/* The process scribbles over its records, freed ones too: nothing is read from there. */
 	memset(ut.client[0].bar + HW_BAR_DYNAMIC, 0xff, FW_UT_BAR_BYTES - HW_BAR_DYNAMIC);
 	bar_record_free(ut.nic, 0, at[5]);
@@ -150,6 +150,53 @@ static void records_share_pages_and_are_zero(void)
 		CU_ASSERT_EQUAL(ut.client[0].bar[again + i], 0);
 	CU_ASSERT_EQUAL(bar_record_alloc(ut.nic, 0, &again), 0);
 	CU_ASSERT_TRUE(again == at[5] || again == at[40]);
+	fw_ut_end(&ut);
+}
+
+static uint64_t ahead_bytes;
+static uint64_t ahead[FW_BAR_RECORD_PAGES];
+static uint32_t num_ahead;
+
+static void note_ahead(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
+{
+	(void)ctx;
+	CU_ASSERT_EQUAL(client, 0);
+	CU_ASSERT_EQUAL(offset % PAGE, 0);
+	for (ahead_bytes += bytes; bytes; bytes -= PAGE, offset += PAGE)
+		ahead[num_ahead++] = offset;
+}
+
+/* A port that makes pages between two commands has made those of each record. */
+static void pages_of_records_are_announced_in_time(void)
+{
+	uint32_t i, j, known;
+	uint64_t offset;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	num_ahead = 0;
+	ahead_bytes = 0;
+	ut.nic->port.bar_ahead = note_ahead;
+	/* As many as there are since ATTACH, which nobody noted. */
+	for (i = 0; i < FW_BAR_RECORD_CHUNK * PAGE / FW_BAR_RECORD_BYTES; i++)
+		CU_ASSERT_EQUAL_FATAL(bar_record_alloc(ut.nic, 0, &offset), 0);
+	CU_ASSERT_EQUAL(num_ahead, FW_BAR_RECORD_CHUNK);
+	for (i = 0; i < 4000; i++) {
+		known = num_ahead;
+		CU_ASSERT_EQUAL_FATAL(bar_record_alloc(ut.nic, 0, &offset), 0);
+		for (j = 0; j < known && ahead[j] != offset / PAGE * PAGE; j++)
+			;
+		CU_ASSERT_TRUE(j < known);
+	}
+	/* Not many more than are used, and none again for those that came back. */
+	CU_ASSERT(ahead_bytes <=
+		  UINT64_C(4000) * FW_BAR_RECORD_BYTES + 3 * FW_BAR_RECORD_CHUNK * PAGE);
+	known = num_ahead;
+	for (i = 0; i < 1000; i++) {
+		bar_record_free(ut.nic, 0, offset);
+		CU_ASSERT_EQUAL_FATAL(bar_record_alloc(ut.nic, 0, &offset), 0);
+	}
+	CU_ASSERT_EQUAL(num_ahead, known);
 	fw_ut_end(&ut);
 }
 
@@ -172,4 +219,5 @@ static void records_run_out_with_the_bar(void)
 UT_MAIN("nic_fw/bar", UT(pages_are_rounded_and_follow_each_other),
 	UT(holes_merge_and_are_used_first), UT(full_is_enomem_and_changes_nothing),
 	UT(more_holes_than_are_remembered), UT(freed_pages_are_used_again),
-	UT(records_share_pages_and_are_zero), UT(records_run_out_with_the_bar))
+	UT(records_share_pages_and_are_zero), UT(pages_of_records_are_announced_in_time),
+	UT(records_run_out_with_the_bar))

@@ -118,7 +118,7 @@ static void creation_refuses(void)
 
 static void a_full_bar_leaves_nothing_behind(void)
 {
-	struct fw_client_params params = {.bar_bytes = HW_BAR_DYNAMIC + 40 * HW_BAR_PAGE_BYTES};
+	struct fw_client_params params = {.bar_bytes = HW_BAR_DYNAMIC + 56 * HW_BAR_PAGE_BYTES};
 	struct hw_cmd_resp resp;
 	struct fw_bar *bar;
 	struct hw_cmd cmd;

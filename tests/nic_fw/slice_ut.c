@@ -12,7 +12,9 @@
 
 enum {
 	DEPTH = 8192, /* HW_MAX_WR: requests of each queue */
-	MOST_PER_CALL = FW_SLICE_UNITS,
+	/* In fw_poll(), so in each turn; in a command, of which a turn carries out one at most. */
+	MOST_PER_TURN = 16,
+	MOST_PER_COMMAND = 64,
 	MANY_MRS = 4000,
 	MANY_QPS = 300,
 };
@@ -67,11 +69,11 @@ static void fill(struct fw_qp *qp, uint64_t first)
 }
 
 /* Looks at the completions since *at: in order, flushed, not too many at once. */
-static void check_some(uint32_t *at, uint64_t *next)
+static void check_most(uint32_t *at, uint64_t *next, uint32_t most)
 {
 	struct hw_cqe cqe;
 
-	CU_ASSERT(cq->prod - *at <= MOST_PER_CALL);
+	CU_ASSERT(cq->prod - *at <= most);
 	for (; *at != cq->prod; ++*at, ++*next) {
 		CU_ASSERT_TRUE_FATAL(fw_ut_cqe(cq, *at, &cqe));
 		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_WR_FLUSH_ERR);
@@ -80,12 +82,19 @@ static void check_some(uint32_t *at, uint64_t *next)
 	cq->record->cons = *at;
 }
 
+/* After a turn. */
+static void check_some(uint32_t *at, uint64_t *next)
+{
+	check_most(at, next, MOST_PER_TURN);
+}
+
 /* Runs turns until nothing waits; each is small. */
 static void run_slices(uint32_t *at, uint64_t *next)
 {
 	uint32_t turns;
 
-	check_some(at, next);
+	/* Of the command that began it. */
+	check_most(at, next, MOST_PER_COMMAND);
 	for (turns = 0; slice_pending(ut.nic) && turns < 4 * DEPTH; turns++) {
 		CU_ASSERT_EQUAL(fw_next_timer_ns(ut.nic), ut.nic->now_ns + FW_SOON_NS);
 		fw_ut_poll(&ut, 1000);
@@ -179,7 +188,7 @@ static void reset_and_destroy_in_a_flush(void)
 	fw_ut_rts(&ut, qp);
 	fill(qp, next);
 	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_ERR, 0, NULL), 0);
-	check_some(&at, &next);
+	check_most(&at, &next, MOST_PER_COMMAND);
 	fw_ut_poll(&ut, 1000);
 	check_some(&at, &next);
 	CU_ASSERT_TRUE(qp->flushing);
@@ -194,7 +203,7 @@ static void reset_and_destroy_in_a_flush(void)
 	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_ERR, 0, NULL), 0);
 	next = 9000;
 	at = told;
-	check_some(&at, &next);
+	check_most(&at, &next, MOST_PER_COMMAND);
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qpn, NULL), 0);
 	CU_ASSERT_PTR_NULL(qp_find(ut.nic, qpn));
 	told = cq->prod;
@@ -225,10 +234,10 @@ static void destroy_with_requests_under_way(void)
 	qp->sq_next = qp->sq_prod = qp->record->sq_prod = DEPTH;
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qpn, NULL), -1);
 	used = ut.nic->wqes.used;
-	CU_ASSERT(DEPTH - used <= MOST_PER_CALL);
+	CU_ASSERT(DEPTH - used <= MOST_PER_COMMAND);
 	while (!ut.num_done && turns++ < DEPTH) {
 		fw_ut_poll(&ut, 1000);
-		CU_ASSERT(used - ut.nic->wqes.used <= MOST_PER_CALL);
+		CU_ASSERT(used - ut.nic->wqes.used <= MOST_PER_TURN);
 		used = ut.nic->wqes.used;
 	}
 	CU_ASSERT_EQUAL(ut.num_done, 1);
@@ -284,8 +293,8 @@ static void death_of_a_rich_process(void)
 		/* Its number is not given to another yet. */
 		CU_ASSERT_TRUE(ut.nic->clients[client].used);
 		fw_ut_poll(&ut, 1000);
-		CU_ASSERT(ut.num_unmaps - unmaps <= MOST_PER_CALL);
-		CU_ASSERT(qps - fw_ids_used(&ut.nic->qp_ids) <= MOST_PER_CALL / FW_SLICE_QP_UNITS);
+		CU_ASSERT(ut.num_unmaps - unmaps <= MOST_PER_TURN);
+		CU_ASSERT(qps - fw_ids_used(&ut.nic->qp_ids) <= MOST_PER_TURN / FW_SLICE_QP_UNITS);
 		CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, fw_ut_pd(&ut, 0), NULL), 0);
 	}
 	CU_ASSERT_EQUAL(ut.last_detached, client);
@@ -367,8 +376,8 @@ static void all_get_on(void)
 	CU_ASSERT_EQUAL(fw_client_detach(ut.nic, a), FW_DETACH_PENDING);
 	CU_ASSERT_EQUAL(fw_client_detach(ut.nic, b), FW_DETACH_PENDING);
 	CU_ASSERT_EQUAL(fw_ut_modify(&ut, qp, HW_QPS_ERR, 0, NULL), 0);
-	check_some(&at, &next);
-	for (i = 0; i < 20; i++) {
+	check_most(&at, &next, MOST_PER_COMMAND);
+	for (i = 0; i < 160; i++) {
 		fw_ut_poll(&ut, 1000);
 		check_some(&at, &next);
 	}
