@@ -72,6 +72,7 @@ static void forget_waiter(struct fw_nic *nic, struct fw_ah_waiter *waiter)
 {
 	fw_timer_cancel(&nic->timers, &waiter->timer);
 	waiter->used = false;
+	nic->clients[waiter->client].user->ah_waits--;
 	nic->ah_waiting--;
 }
 
@@ -120,11 +121,14 @@ static void waited_too_long(struct fw_nic *nic, struct fw_timer *timer)
  */
 static int wait_for_arp(struct fw_nic *nic, uint32_t client, uint32_t index, uint32_t tag)
 {
-	uint32_t i;
+	struct fw_account *user = nic->clients[client].user;
+	uint32_t i = FW_AH_WAITERS;
 
-	for (i = 0; i < FW_AH_WAITERS; i++)
-		if (!nic->ah_waiters[i].used)
-			break;
+	/* Addresses where nobody is are waited for the longest: one user leaves some places. */
+	if (user->ah_waits < FW_AH_WAITERS - FW_AH_WAITERS / SHARE_POOL_PARTS)
+		for (i = 0; i < FW_AH_WAITERS; i++)
+			if (!nic->ah_waiters[i].used)
+				break;
 	if (i == FW_AH_WAITERS) {
 		ah_destroy(nic, index);
 		return FW_EAGAIN;
@@ -135,6 +139,7 @@ static int wait_for_arp(struct fw_nic *nic, uint32_t client, uint32_t index, uin
 	nic->ah_waiters[i].ah = index;
 	nic->ah_waiters[i].tag = tag;
 	nic->ah_waiting++;
+	user->ah_waits++;
 	fw_timer_init(&nic->ah_waiters[i].timer, waited_too_long);
 	fw_timer_set(&nic->timers, &nic->ah_waiters[i].timer, nic->now_ns + AH_WAIT_NS);
 	return CMD_PENDING;

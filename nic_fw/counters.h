@@ -32,6 +32,8 @@
 	X(commands_bad)                                                                            \
 	X(host_reads)                                                                              \
 	X(host_writes)                                                                             \
+	X(recv_msgs_share_refused)                                                                 \
+	X(ud_reasms_share_refused)                                                                 \
 	X(bad_stags)                                                                               \
 	X(bad_stags_refused)                                                                       \
 	X(host_faults)                                                                             \

@@ -44,9 +44,15 @@ static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
 static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 			      uint32_t msn, struct recv_msg **out)
 {
-	struct recv_msg *msg = fw_pool_get(&nic->recv_msgs);
+	struct fw_account *user = nic->clients[qp->client].user;
 	struct fw_srq *srq = srq_of(nic, qp, pkt);
+	struct recv_msg *msg;
 
+	if (!share_pool_may(&nic->recv_msgs, user->recv_msgs)) {
+		FW_COUNT(nic, recv_msgs_share_refused);
+		return RDMAP_DROP;
+	}
+	msg = fw_pool_get(&nic->recv_msgs);
 	if (!msg)
 		return RDMAP_DROP;
 	switch (srq ? rq_take_srq(nic, srq, &msg->recv) : rq_take(nic, qp, &msg->recv)) {
@@ -73,6 +79,7 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 	fw_list_add_tail(&qp->recv_msgs, &msg->qp_node);
 	fw_list_add_tail(&nic->open_recvs, &msg->nic_node);
 	qp->msgs_open++;
+	user->recv_msgs++;
 	*out = msg;
 	return RDMAP_OK;
 }
@@ -133,6 +140,7 @@ void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg)
 	fw_list_del(&msg->qp_node);
 	fw_list_del(&msg->nic_node);
 	qp->msgs_open--;
+	nic->clients[qp->client].user->recv_msgs--;
 	fw_pool_put(&nic->recv_msgs, msg);
 }
 

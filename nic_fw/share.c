@@ -147,6 +147,8 @@ void share_leave(struct fw_nic *nic, struct fw_client *client)
 		assert(!client->held[kind]);
 	assert(client->user->clients && client->process->clients);
 	client->user->clients--;
+	assert(client->user->clients ||
+	       (!client->user->recv_msgs && !client->user->ud_reasms && !client->user->ah_waits));
 	/* Its sessions stay its user's. */
 	client->process->clients--;
 	if (!client->process->clients)

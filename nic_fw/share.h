@@ -40,6 +40,10 @@ struct fw_account {
 	uint32_t wqes;
 	uint32_t flows;
 	uint32_t goal[SHARE_GOAL_TABLES];
+	/* A user's alone: what its peers' messages, and its own commands, take for a while. */
+	uint32_t recv_msgs;
+	uint32_t ud_reasms;
+	uint32_t ah_waits;
 };
 
 /* The accounts whose request made a session; they may have gone since. */

@@ -59,6 +59,7 @@ static void detach(struct fw_nic *nic, struct ud_reasm *r)
 
 static void release(struct fw_nic *nic, struct ud_reasm *r)
 {
+	nic->clients[r->qp->client].user->ud_reasms--;
 	if (r->buffer != FW_NONE)
 		fw_pool_put(&nic->ud_buffers, fw_pool_at(&nic->ud_buffers, r->buffer));
 	fw_pool_put(&nic->ud_reasms, r);
@@ -132,11 +133,16 @@ static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct
 {
 	uint32_t *head = chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
+	struct fw_account *user = nic->clients[qp->client].user;
 	uint8_t *buffer = NULL;
 	struct ud_reasm *r;
 
 	if (qp->msgs_open >= UD_REASM_PER_QP)
 		return NULL;
+	if (!share_pool_may(&nic->ud_reasms, user->ud_reasms)) {
+		FW_COUNT(nic, ud_reasms_share_refused);
+		return NULL;
+	}
 	r = fw_pool_get(&nic->ud_reasms);
 	if (!r)
 		return NULL;
@@ -162,6 +168,7 @@ static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct
 	*head = fw_pool_index(&nic->ud_reasms, r) + 1;
 	fw_list_add_tail(&qp->recv_msgs, &r->qp_node);
 	qp->msgs_open++;
+	user->ud_reasms++;
 	fw_timer_init(&r->timer, timer_fire);
 	fw_timer_set(&nic->timers, &r->timer, nic->now_ns + UD_REASM_TIMEOUT_NS);
 	return r;

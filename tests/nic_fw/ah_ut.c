@@ -144,6 +144,7 @@ static void no_answer_to_arp_is_a_timeout(void)
 
 static void waiting_handles_of_a_process_that_goes(void)
 {
+	const uint32_t share = FW_AH_WAITERS - FW_AH_WAITERS / SHARE_POOL_PARTS;
 	uint32_t client2, pd2, pd, handle, i;
 	struct fw_ut ut;
 
@@ -152,7 +153,7 @@ static void waiting_handles_of_a_process_that_goes(void)
 	pd = fw_ut_pd(&ut, 0);
 	pd2 = fw_ut_pd(&ut, client2);
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0x0a4d0009, HW_AV_F_GRH, &handle), -1);
-	for (i = 1; i < FW_AH_WAITERS; i++)
+	for (i = 0; i < share; i++)
 		CU_ASSERT_EQUAL_FATAL(
 		    create_ah(&ut, client2, pd2, 0x0a4d0009, HW_AV_F_GRH, &handle), -1);
 	CU_ASSERT_EQUAL(create_ah(&ut, client2, pd2, 0x0a4d0009, HW_AV_F_GRH, &handle), FW_EAGAIN);

@@ -65,6 +65,7 @@ struct net {
 	bool cq_full;
 	struct hw_eqe eqe;
 	uint32_t num_eqe, eqe_client, eqe_eq;
+	struct fw_account user;
 	uint32_t qp_errors;
 	enum rq_result rq_result;
 	uint64_t recv_bytes;
@@ -535,6 +536,7 @@ static inline void net_init(uint8_t shard)
 	memset(&net, 0, sizeof(net));
 	net.nic = nic;
 	nic->clients = net_alloc((NET_CLIENT + 1) * sizeof(*nic->clients));
+	nic->clients[NET_CLIENT].user = &net.user;
 	net.tx_room = UINT32_MAX;
 	net.sent = net_alloc(NET_CAPTURE * sizeof(*net.sent));
 	nic->port.rx_burst = net_rx_burst;

@@ -168,6 +168,62 @@ static void contexts_of_a_user(void)
 	fw_ut_end(&ut);
 }
 
+/* CREATE_AH of addresses where nobody is. Until it is refused; how many wait. */
+static uint32_t all_ah_waits(uint32_t client)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CREATE_AH, .u.create_ah.av.flags = HW_AV_F_GRH};
+	struct hw_cmd_resp resp;
+	uint32_t n = 0;
+	int status;
+
+	cmd.u.create_ah.pd = fw_ut_pd(&ut, client);
+	do {
+		cmd.u.create_ah.av.dst_ip = htonl(0x0a4d0064 + n % 100);
+		status = fw_ut_cmd(&ut, client, &cmd, &resp);
+	} while (status == -1 && ++n < 2 * FW_AH_WAITERS);
+	CU_ASSERT_EQUAL(status, FW_EAGAIN);
+	return n;
+}
+
+static void waits_for_addresses(void)
+{
+	uint32_t a, b, n;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &a), 0);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &b), 0);
+	n = all_ah_waits(a);
+	CU_ASSERT_EQUAL(n, FW_AH_WAITERS - FW_AH_WAITERS / SHARE_POOL_PARTS);
+	CU_ASSERT_EQUAL(all_ah_waits(b), FW_AH_WAITERS - n);
+	CU_ASSERT_EQUAL(ut.nic->clients[a].user->ah_waits, n);
+	/* It ends, and another of its user's begins with nothing. */
+	fw_ut_detach(&ut, a);
+	CU_ASSERT_EQUAL(ut.nic->ah_waiting, FW_AH_WAITERS - n);
+	fw_ut_detach(&ut, b);
+	CU_ASSERT_EQUAL(ut.nic->ah_waiting, 0);
+	fw_ut_end(&ut);
+}
+
+/* Messages that arrive for one user leave room for those of others. */
+static void messages_under_way(void)
+{
+	struct dgram_pkt pkt = {.msn = 1, .src_ip = 1};
+	struct fw_account *user;
+	struct recv_msg *msg;
+	struct fw_qp *qp;
+
+	fw_ut_begin(&ut);
+	user = ut.nic->clients[0].user;
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, fw_ut_pd(&ut, 0), fw_ut_cq(&ut, 0, 8, HW_EQ_NONE),
+		      HW_SRQ_NONE);
+	CU_ASSERT_EQUAL(recv_begin(ut.nic, qp, &pkt, false, &msg), RDMAP_REFUSE);
+	user->recv_msgs = FW_MAX_RECV_MSGS - FW_MAX_RECV_MSGS / SHARE_POOL_PARTS;
+	CU_ASSERT_EQUAL(recv_begin(ut.nic, qp, &pkt, false, &msg), RDMAP_DROP);
+	CU_ASSERT_EQUAL(ut.nic->counters.recv_msgs_share_refused, 1);
+	user->recv_msgs = 0;
+	fw_ut_end(&ut);
+}
+
 /* ---- sessions */
 
 static struct rd_session *session(uint32_t client, uint32_t peer)
@@ -298,5 +354,5 @@ static void memory_of_queues(void)
 }
 
 UT_MAIN("nic_fw/share", UT(process_then_user), UT(one_process_with_many_clients), UT(attachments),
-	UT(goal_memory), UT(contexts_of_a_user), UT(sessions), UT(users_that_have_gone),
-	UT(memory_of_queues))
+	UT(goal_memory), UT(contexts_of_a_user), UT(waits_for_addresses), UT(messages_under_way),
+	UT(sessions), UT(users_that_have_gone), UT(memory_of_queues))

@@ -276,10 +276,21 @@ static void bounded_per_qp_and_in_all(void)
 		qp->msgs_open = 0;
 		rx_segment(0, MSG, ssn);
 	}
+	/* One user leaves a quarter of it. */
+	CU_ASSERT_EQUAL(net.nic->ud_reasms.used, UD_REASM_MAX - UD_REASM_MAX / SHARE_POOL_PARTS);
+	CU_ASSERT_EQUAL(net.user.ud_reasms, net.nic->ud_reasms.used);
+	CU_ASSERT_EQUAL(CNT(ud_reasms_share_refused), UD_REASM_MAX / SHARE_POOL_PARTS + 2);
+	net.user.ud_reasms = 0;
+	for (; ssn < 2 * UD_REASM_MAX + 4; ssn++) {
+		qp->msgs_open = 0;
+		rx_segment(0, MSG, ssn);
+	}
 	CU_ASSERT_EQUAL(net.nic->ud_reasms.used, UD_REASM_MAX);
-	CU_ASSERT_EQUAL(CNT(drop_ud_reassembly_full), 5);
+	net.user.ud_reasms = UD_REASM_MAX;
+	CU_ASSERT_TRUE(CNT(drop_ud_reassembly_full) > UD_REASM_MAX);
 	qp->msgs_open = UD_REASM_MAX;
 	CU_ASSERT_TRUE(ud_flush_step(net.nic, qp));
+	CU_ASSERT_EQUAL(net.user.ud_reasms, 0);
 	check_empty();
 	net_end();
 }
