@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flips bits of what a process shares with its NIC, from outside, while the process works: the
+ * header of the BAR, doorbells, rings, queues, records, the NIC's own words.
+ *
+ *	bitflip PID SEED FLIPS
+ *
+ * All that the process maps of "weft-bar" counts, as far as its pages are there. Most bits are put
+ * back soon after, so that the process goes on and more of the NIC's code meets them. Ends
+ * after so many flips (0: never), or when the process has ended; says how many there were. Needs to
+ *be root. proc(5): mem, maps, pagemap.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	PAGE = 4096,
+	WORDS = PAGE / 8,
+	PAGES_MAX = 1 << 16,
+	LOOK_EVERY = 512, /* flips between looks for pages */
+	LOOK_WORDS = 16,  /* in a page, for one that is in use */
+	BACK_US_MAX = 20,
+	LOOKS_MAX = 10000, /* of 1 ms, for a process that attaches to nothing */
+};
+
+static uint64_t page[PAGES_MAX];
+static uint32_t num_pages;
+static uint64_t seed;
+static int mem_fd, pagemap_fd;
+
+/* splitmix64 */
+static uint64_t draw(void)
+{
+	uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static void look_at(uint64_t start, uint64_t end)
+{
+	static uint64_t entry[WORDS];
+
+	for (uint64_t at = start; at < end; at += (uint64_t)WORDS * PAGE) {
+		ssize_t n = pread(pagemap_fd, entry, sizeof(entry), (off_t)(at / PAGE * 8));
+
+		for (ssize_t i = 0; i < n / 8 && at + (uint64_t)i * PAGE < end; i++)
+			if (entry[i] >> 63 && num_pages < PAGES_MAX)
+				page[num_pages++] = at + (uint64_t)i * PAGE;
+	}
+}
+
+/* The pages that are there; false: the process has gone. */
+static bool look(const char *maps_path)
+{
+	FILE *maps = fopen(maps_path, "re");
+	char line[512];
+	uint64_t start, end;
+
+	num_pages = 0;
+	if (!maps)
+		return false;
+	while (fgets(line, sizeof(line), maps))
+		if (strstr(line, "memfd:weft-bar") &&
+		    sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2)
+			look_at(start, end);
+	fclose(maps);
+	return true;
+}
+
+/* A word of a page, one that is not 0 if some tries find one. */
+static uint64_t choose(void)
+{
+	uint64_t at = 0, word = 0;
+	uint64_t in = page[draw() % num_pages];
+
+	for (uint32_t i = 0; i < LOOK_WORDS && !word; i++) {
+		at = in + draw() % WORDS * 8;
+		if (pread(mem_fd, &word, sizeof(word), (off_t)at) != sizeof(word))
+			return 0;
+	}
+	return at;
+}
+
+static bool flip(uint64_t at, uint64_t bits)
+{
+	uint64_t word;
+
+	if (pread(mem_fd, &word, sizeof(word), (off_t)at) != sizeof(word))
+		return false;
+	word ^= bits;
+	return pwrite(mem_fd, &word, sizeof(word), (off_t)at) == sizeof(word);
+}
+
+static int open_of(const char *pid, const char *name, int flags)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/%s", pid, name);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd < 0) {
+		fprintf(stderr, "bitflip: %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	char maps_path[64];
+	uint64_t flips, done = 0, tries = 0;
+	uint32_t looks = 0;
+
+	if (argc != 4) {
+		fputs("bitflip PID SEED FLIPS\n", stderr);
+		return 2;
+	}
+	snprintf(maps_path, sizeof(maps_path), "/proc/%s/maps", argv[1]);
+	mem_fd = open_of(argv[1], "mem", O_RDWR);
+	pagemap_fd = open_of(argv[1], "pagemap", O_RDONLY);
+	seed = strtoull(argv[2], NULL, 0);
+	flips = strtoull(argv[3], NULL, 0);
+	while (!flips || done < flips) {
+		uint64_t at, bits;
+
+		if (tries++ % LOOK_EVERY == 0 || !num_pages) {
+			if (!look(maps_path))
+				break;
+			/* It has not attached yet, or is about to end. */
+			if (!num_pages) {
+				usleep(1000);
+				if (++looks > LOOKS_MAX)
+					break;
+				continue;
+			}
+		}
+		at = choose();
+		bits = UINT64_C(1) << draw() % 64;
+		if (!at || !flip(at, bits))
+			break;
+		done++;
+		if (draw() % 16) {
+			usleep((useconds_t)(draw() % BACK_US_MAX));
+			if (!flip(at, bits))
+				break;
+		}
+	}
+	printf("%" PRIu64 " bits flipped\n", done);
+	return 0;
+}
