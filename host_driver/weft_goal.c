@@ -234,10 +234,10 @@ static void copy_binds(struct hw_goal_bind *table, const struct weft_goal_bind *
 }
 
 static int load(struct weft_goal *goal, uint32_t comm, const struct weft_mr *mr, size_t code_bytes,
-		size_t binds_offset, uint32_t *schedule, char *why)
+		size_t binds_offset, uint32_t *schedule, char *why, uint32_t *op)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_GOAL_LOAD};
-	struct hw_cmd_resp resp = {.status = 0};
+	struct hw_cmd_resp resp = {.u.goal_load.op = UINT32_MAX};
 	int rc;
 
 	cmd.u.goal_load.addr = (uintptr_t)mr->addr;
@@ -258,12 +258,22 @@ static int load(struct weft_goal *goal, uint32_t comm, const struct weft_mr *mr,
 		memcpy(why, resp.u.goal_load.why, WEFT_GOAL_WHY_BYTES);
 		why[WEFT_GOAL_WHY_BYTES - 1] = '\0';
 	}
+	*op = rc == -EINVAL ? resp.u.goal_load.op : UINT32_MAX;
 	return rc;
 }
 
 int weft_goal_load(struct weft_goal *goal, uint32_t comm, struct weft_pd *pd, const void *code,
 		   size_t bytes, const struct weft_goal_bind *binds, uint32_t num_binds,
 		   uint32_t *schedule, char *why)
+{
+	uint32_t op;
+
+	return weft_goal_load_op(goal, comm, pd, code, bytes, binds, num_binds, schedule, why, &op);
+}
+
+int weft_goal_load_op(struct weft_goal *goal, uint32_t comm, struct weft_pd *pd, const void *code,
+		      size_t bytes, const struct weft_goal_bind *binds, uint32_t num_binds,
+		      uint32_t *schedule, char *why, uint32_t *op)
 {
 	size_t binds_offset = (bytes + 63) & ~(size_t)63;
 	size_t total = binds_offset + num_binds * sizeof(struct hw_goal_bind);
@@ -273,13 +283,14 @@ int weft_goal_load(struct weft_goal *goal, uint32_t comm, struct weft_pd *pd, co
 
 	if (why)
 		why[0] = '\0';
+	*op = UINT32_MAX;
 	copy = weft_alloc(&goal->ctx->pub, total);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, code, bytes);
 	copy_binds((struct hw_goal_bind *)(void *)(copy + binds_offset), binds, num_binds);
 	mr = weft_reg_mr(pd, copy, total, 0);
-	rc = mr ? load(goal, comm, mr, bytes, binds_offset, schedule, why) : -errno;
+	rc = mr ? load(goal, comm, mr, bytes, binds_offset, schedule, why, op) : -errno;
 	if (mr)
 		rc = weft_dereg_mr(mr) < 0 && rc == 0 ? -EIO : rc;
 	weft_free(copy, total);
@@ -319,7 +330,8 @@ int weft_goal_start(struct weft_goal *goal, const struct weft_goal_run_attr *att
 	record->trace_addr = (uintptr_t)attr->trace;
 	record->trace_stag = attr->trace_mr ? attr->trace_mr->lkey : 0;
 	record->trace_entries = attr->trace_mr ? attr->trace_entries : 0;
-	__atomic_store_n(&record->flags, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&record->flags, attr->memory_gone ? HW_GOAL_RUN_F_MEMORY : 0,
+			 __ATOMIC_RELAXED);
 	/* Under the lock: the order of doorbells is the order of runs. */
 	weft_db_ring(goal->ctx, &record->rung, HW_DB_ENTRY(HW_DB_GOAL_RUN, *run));
 	pthread_mutex_unlock(&goal->lock);
@@ -332,6 +344,12 @@ bool weft_goal_test(const struct weft_goal *goal, uint32_t run)
 
 	/* Pair G1: what the NIC wrote before done is visible with it. */
 	return __atomic_load_n(&record->done, __ATOMIC_ACQUIRE) == record->serial;
+}
+
+bool weft_goal_gone(const struct weft_goal *goal)
+{
+	weft_ctx_look(goal->ctx, false);
+	return weft_ctx_state(goal->ctx) != WEFT_CTX_LIVE;
 }
 
 static uint64_t now_ns(void)
@@ -443,6 +461,7 @@ void weft_goal_finish(struct weft_goal *goal, uint32_t run, struct weft_goal_res
 {
 	const struct hw_goal_run *record = &goal->records[run];
 
+	_Static_assert((int)WEFT_GOAL_WAITS == (int)HW_GOAL_WAITS, "");
 	if (result)
 		*result = (struct weft_goal_result){
 		    .status = record->status,
@@ -455,6 +474,12 @@ void weft_goal_finish(struct weft_goal *goal, uint32_t run, struct weft_goal_res
 		    .start_ns = record->start_ns,
 		    .finish_ns = record->finish_ns,
 		};
+	if (result && result->status != HW_GOAL_OK) {
+		result->message_bytes = record->message_bytes;
+		result->room_bytes = record->room_bytes;
+		result->num_waits = record->num_waits;
+		memcpy(result->waits, record->waits, sizeof(result->waits));
+	}
 	pthread_mutex_lock(&goal->lock);
 	goal->free[goal->num_free++] = run;
 	pthread_mutex_unlock(&goal->lock);

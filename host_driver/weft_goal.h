@@ -80,11 +80,18 @@ WEFT_API WEFT_CHECK_RET int weft_goal_load(struct weft_goal *goal, uint32_t comm
 					   struct weft_pd *pd, const void *code, size_t bytes,
 					   const struct weft_goal_bind *binds, uint32_t num_binds,
 					   uint32_t *schedule, char *why);
+/* The same; *op is the operation for which the NIC refuses it, UINT32_MAX: none in particular. */
+WEFT_API WEFT_CHECK_RET int weft_goal_load_op(struct weft_goal *goal, uint32_t comm,
+					      struct weft_pd *pd, const void *code, size_t bytes,
+					      const struct weft_goal_bind *binds,
+					      uint32_t num_binds, uint32_t *schedule, char *why,
+					      uint32_t *op);
 /* Runs in flight end first. */
 WEFT_API WEFT_CHECK_RET int weft_goal_unload(struct weft_goal *goal, uint32_t schedule);
 
 struct weft_goal_run_attr {
 	uint32_t schedule;
+	bool memory_gone;    /* a buffer is: the run fails with HW_GOAL_MEMORY at every rank */
 	uint64_t timeout_ns; /* 0: none */
 	/* PERFTRACE: entries of 16 bytes (hw_goal_trace) go here; NULL: none */
 	const struct weft_mr *trace_mr;
@@ -99,6 +106,10 @@ struct weft_goal_run_attr {
 WEFT_API WEFT_CHECK_RET int weft_goal_start(struct weft_goal *goal,
 					    const struct weft_goal_run_attr *attr, uint32_t *run);
 
+enum {
+	WEFT_GOAL_WAITS = 10,
+};
+
 struct weft_goal_result {
 	uint32_t status; /* enum hw_goal_status */
 	uint32_t rank;   /* at fault */
@@ -107,10 +118,16 @@ struct weft_goal_result {
 	uint32_t instance;
 	uint32_t traced, trace_lost;  /* points of PERFTRACE, and those that found no room */
 	uint64_t start_ns, finish_ns; /* of the NIC's clock */
+	/* Of a run that failed: HW_GOAL_TRUNCATED, else 0; operations under way. */
+	uint64_t message_bytes, room_bytes;
+	uint32_t num_waits; /* WEFT_GOAL_WAITS + 1: more than are named */
+	uint32_t waits[WEFT_GOAL_WAITS];
 };
 
 /* One memory read; true when the run is over. It stays the caller's until weft_goal_finish(). */
 WEFT_API bool weft_goal_test(const struct weft_goal *goal, uint32_t run);
+/* The NIC is gone, which is looked for every 10 ms: runs that are not over never will be. */
+WEFT_API bool weft_goal_gone(const struct weft_goal *goal);
 /* Blocks until it is over. 0, -EINTR, -EIO. timeout_ns: UINT64_MAX for ever, else -ETIMEDOUT. */
 WEFT_API WEFT_CHECK_RET int weft_goal_wait(struct weft_goal *goal, uint32_t run,
 					   uint64_t timeout_ns);

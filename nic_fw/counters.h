@@ -178,6 +178,7 @@
 	X(goal_msgs_rx)                                                                            \
 	X(goal_unexpected)                                                                         \
 	X(goal_pool_full)                                                                          \
+	X(goal_pool_circles)                                                                       \
 	X(goal_pool_faults)                                                                        \
 	X(goal_late)                                                                               \
 	X(goal_malformed)                                                                          \

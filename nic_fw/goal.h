@@ -6,6 +6,7 @@
  * goal_share.c	what one client may hold of the tables
  * goal_cmd.c	commands
  * goal_comm.c	communicators, links to their ranks, the pool of unexpected messages
+ * goal_stall.c	who waits for room in the pool, and circles among them
  * goal_orphan.c	what a process that has ended leaves behind, until others have it
  * goal_load.c	copies a compiled schedule in and verifies it, once
  * goal_run.c	the interpreter: ready queues, dependencies, the end of a run
@@ -27,6 +28,7 @@
 
 #include "nic_fw/buddy.h"
 #include "nic_fw/esp.h"
+#include "nic_fw/goal_stall.h"
 #include "nic_fw/list.h"
 #include "nic_fw/mem.h"
 #include "nic_fw/mgrp.h"
@@ -207,8 +209,6 @@ enum {
 	FW_CLIENT_ORPHANS = HW_MAX_CLIENTS, /* holds what processes left: goal_orphan.c */
 };
 #define GOAL_ANY_NS UINT64_C(20000000) /* between such steps */
-#define GOAL_STALL_NS                                                                              \
-	UINT64_C(1000000000) /* a full pool without progress for so long is an error */
 
 /* Memory of the client for unexpected messages; what is known of it lies in the heap. */
 struct goal_pool_region {
@@ -217,11 +217,17 @@ struct goal_pool_region {
 	struct buddy buddy;
 };
 
+/* TRUNCATED: of the message, and of the receive that is too short for it. */
+struct goal_lengths {
+	uint64_t message_bytes, room_bytes;
+};
+
 /* A run that failed elsewhere before it was started here. */
 struct goal_abort {
 	uint32_t instance;
 	uint32_t status; /* hw_goal_status */
 	uint32_t rank;
+	struct goal_lengths lengths;
 };
 
 struct goal_comm {
@@ -244,8 +250,7 @@ struct goal_comm {
 	uint32_t num_regions;
 	uint32_t num_aborts;
 	struct goal_abort aborts[GOAL_MAX_ABORTS];
-	uint64_t progress_ns; /* when an operation was last finished */
-	struct fw_timer stall_timer;
+	struct goal_stall stall;
 	/* Receives from any rank that wait: while there are such, all ranks are watched. */
 	uint32_t any_recvs;
 	uint32_t any_rank;    /* the next to be looked at */
@@ -282,6 +287,7 @@ struct goal_link {
 	uint32_t left_at;     /* instance */
 	struct fw_list sends; /* goal_send.link_node */
 	uint64_t until_ns;    /* of one that closes, its process gone: how long it may take */
+	uint32_t blocked_instance; /* of the message that finds no room */
 	struct fw_list node, blocked_node;
 };
 
@@ -309,17 +315,13 @@ void goal_comm_init(struct goal_comm *comm);
 /* A run that failed elsewhere and is still to be started here; and whether this one is such a run.
  */
 void goal_comm_note_abort(struct goal_comm *comm, uint32_t instance, enum hw_goal_status status,
-			  uint32_t rank);
+			  uint32_t rank, struct goal_lengths lengths);
 bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal_abort *abort);
 /* The rank opened the stream; NULL: it has had one. */
 struct goal_link *goal_link_accept(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
 				   struct esp_stream *stream);
-/* Streams that waited for room or for a receive may go on. */
+/* Streams that waited for room or for a receive may go on (goal_stall.c). */
 void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm);
-/* The stream of this link gets no further until something is finished or received. */
-void goal_comm_block(struct fw_nic *nic, struct goal_link *link);
-/* The pool is full: without progress for long the oldest run fails. */
-void goal_comm_stall(struct fw_nic *nic, struct goal_comm *comm);
 /* Gives the context back; its stream is over. */
 void goal_link_free(struct fw_nic *nic, struct goal_link *link);
 /*
@@ -409,6 +411,7 @@ struct goal_run {
 	struct goal_cursor local_cursor[3]; /* of it */
 	enum hw_goal_status fault;          /* it is to fail in its next step */
 	uint32_t fault_rank, fault_op;
+	struct goal_lengths lengths;
 	bool told_left; /* its process ends, and its ranks know */
 	bool tracing;   /* PERFTRACE */
 	uint32_t trace_stag, trace_entries, traced, trace_lost;
@@ -557,6 +560,7 @@ struct goal_send {
 	uint8_t type; /* wire_goal_type of its packets */
 	uint32_t sink;
 	uint64_t bytes;        /* of the message; ANNOUNCED: room of the receive */
+	uint64_t room_bytes;   /* ABORT: of the receive that was too short */
 	uint64_t staged_bytes; /* staging: of them, copied so far */
 	uint32_t piece_bytes;  /* payload of each packet but the last */
 	struct goal_cursor cursor;
@@ -574,8 +578,9 @@ void goal_msg_init(struct fw_nic *nic);
 enum hw_goal_status goal_msg_send(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 enum hw_goal_status goal_msg_recv(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 /* Tells a peer that the run failed. */
-void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instance,
-		    enum hw_goal_status status, uint32_t rank);
+void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, const struct goal_abort *abort);
+/* A message is longer than its receive: what to say of it. Returns HW_GOAL_TRUNCATED. */
+enum hw_goal_status goal_run_truncated(struct goal_run *run, uint32_t op, uint64_t message_bytes);
 /* Tells a peer that this rank's process has ended. False: no memory. */
 bool goal_msg_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance);
 /* ANNOUNCE for a receive whose message is, or may be, large. False: no memory. */
@@ -617,7 +622,9 @@ enum hw_goal_status goal_group_recv(struct fw_nic *nic, struct goal_run *run, ui
 /* Messages of a rank to itself (goal_self.c). */
 enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint32_t op,
 				  const struct goal_key4 *key);
-/* A receive starts: true when a large message of this rank waited for it. */
+/* One that found no room in the pool is put there. False: there is none yet. */
+bool goal_self_keep(struct fw_nic *nic, struct goal_send *send);
+/* A receive starts: true when a message of this rank waited for it. */
 bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv);
 /* Copies a part; true: over, or the run has a fault. op: the receive. */
 bool goal_self_step(struct fw_nic *nic, struct goal_run *run, uint32_t op);

@@ -181,6 +181,7 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 		return;
 	}
 	comm = &nic->goal_comms[link->comm];
+	goal_stall_moved(comm);
 	fw_list_del(&link->blocked_node);
 	FW_COUNT(nic, goal_peers_lost);
 	mgrp_link_over(nic, comm, link->rank);
@@ -270,60 +271,6 @@ void goal_pool_free(struct goal_comm *comm, uint32_t region, uint64_t offset)
 	(void)buddy_free(&comm->regions[region].buddy, offset);
 }
 
-void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm)
-{
-	struct fw_list *pos;
-
-	while ((pos = fw_list_pop(&comm->blocked))) {
-		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, blocked_node);
-
-		if (link->stream)
-			esp_resume(nic, link->stream);
-	}
-	mgrp_unblock(nic, comm);
-	fw_timer_cancel(&nic->timers, &comm->stall_timer);
-}
-
-/*
- * The pool has been full for long and nothing was finished meanwhile: what would empty it is
- * likely to stand behind what does not fit. The oldest run ends, which makes room.
- */
-static void stalled(struct fw_nic *nic, struct fw_timer *timer)
-{
-	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, stall_timer);
-
-	if (fw_list_empty(&comm->blocked) && fw_list_empty(&comm->group.blocked))
-		return;
-	if (fw_list_empty(&comm->runs)) {
-		/* Ranks that are ahead of this one wait until it starts their run. */
-		fw_timer_set(&nic->timers, timer, nic->now_ns + GOAL_STALL_NS);
-		return;
-	}
-	if (nic->now_ns - comm->progress_ns < GOAL_STALL_NS) {
-		fw_timer_set(&nic->timers, timer, comm->progress_ns + GOAL_STALL_NS);
-		return;
-	}
-	goal_run_fail(nic, FW_CONTAINER(comm->runs.next, struct goal_run, comm_node),
-		      HW_GOAL_UNEXPECTED, comm->rank, FW_NONE);
-	goal_comm_unblock(nic, comm);
-}
-
-void goal_comm_block(struct fw_nic *nic, struct goal_link *link)
-{
-	struct goal_comm *comm = &nic->goal_comms[link->comm];
-
-	if (!fw_list_linked(&link->blocked_node))
-		fw_list_add_tail(&comm->blocked, &link->blocked_node);
-	goal_comm_stall(nic, comm);
-}
-
-void goal_comm_stall(struct fw_nic *nic, struct goal_comm *comm)
-{
-	FW_COUNT(nic, goal_pool_full);
-	if (!fw_timer_is_set(&comm->stall_timer))
-		fw_timer_set(&nic->timers, &comm->stall_timer, nic->now_ns + GOAL_STALL_NS);
-}
-
 /* ---- aborts of runs that are still to come
  * ------------------------------------------------------- */
 
@@ -339,7 +286,7 @@ static uint32_t farthest_abort(const struct goal_comm *comm)
 }
 
 void goal_comm_note_abort(struct goal_comm *comm, uint32_t instance, enum hw_goal_status status,
-			  uint32_t rank)
+			  uint32_t rank, struct goal_lengths lengths)
 {
 	uint32_t i;
 
@@ -357,7 +304,7 @@ void goal_comm_note_abort(struct goal_comm *comm, uint32_t instance, enum hw_goa
 	} else {
 		comm->num_aborts++;
 	}
-	comm->aborts[i] = (struct goal_abort){instance, status, rank};
+	comm->aborts[i] = (struct goal_abort){instance, status, rank, lengths};
 }
 
 bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal_abort *abort)
@@ -413,7 +360,7 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_list_init(&comm->announced);
 	fw_list_init(&comm->blocked);
 	fw_list_init(&comm->node);
-	fw_timer_init(&comm->stall_timer, stalled);
+	goal_stall_init(&comm->stall);
 	fw_timer_init(&comm->any_timer, any_step);
 	fw_timer_init(&comm->end_timer, end);
 }
@@ -534,7 +481,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 		return;
 	}
 	fw_timer_cancel(&nic->timers, &comm->end_timer);
-	fw_timer_cancel(&nic->timers, &comm->stall_timer);
+	fw_timer_cancel(&nic->timers, &comm->stall.timer);
 	fw_timer_cancel(&nic->timers, &comm->any_timer);
 	goal_heap_free(nic, client, comm->peers);
 	goal_heap_free(nic, client, comm->links);

@@ -178,7 +178,7 @@ static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i
 	wire->tag = be32_put(send->key.tag);
 	wire->count = be32_put(send->key.count);
 	wire->bytes = be64_put(send->bytes);
-	wire->offset = be64_put(offset);
+	wire->offset = be64_put(send->type == WIRE_GOAL_ABORT ? send->room_bytes : offset);
 	wire->sink = be32_put(send->sink);
 	wire->piece_bytes = be32_put(bytes);
 	eth_tx_hdr(frame, hdr_offset, sizeof(*wire), 0);
@@ -217,14 +217,19 @@ static void passed(struct fw_nic *nic, struct esp_xfer *xfer, enum esp_point poi
 
 /* ---- control --------------------------------------------------------------------------------- */
 
+/* A message without payload, not yet queued; NULL: no stream, or no memory. */
+static struct goal_send *new_control(struct fw_nic *nic, struct goal_link *link, uint8_t type,
+				     const struct goal_key4 *key)
+{
+	return link->stream ? goal_send_new(nic, link->client, link, GOAL_SEND_CONTROL, type, key)
+			    : NULL;
+}
+
 static bool send_control(struct fw_nic *nic, struct goal_link *link, uint8_t type,
 			 const struct goal_key4 *key, uint64_t bytes, uint32_t sink)
 {
-	struct goal_send *send;
+	struct goal_send *send = new_control(nic, link, type, key);
 
-	if (!link->stream)
-		return false;
-	send = goal_send_new(nic, link->client, link, GOAL_SEND_CONTROL, type, key);
 	if (!send)
 		return false;
 	send->bytes = bytes;
@@ -249,14 +254,19 @@ bool goal_msg_announce(struct fw_nic *nic, struct goal_recv *recv, struct goal_l
 	return true;
 }
 
-void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, uint32_t instance,
-		    enum hw_goal_status status, uint32_t rank)
+void goal_msg_abort(struct fw_nic *nic, struct goal_link *link, const struct goal_abort *abort)
 {
-	struct goal_key4 key = {instance, link->rank, status, rank, false};
+	struct goal_key4 key = {abort->instance, link->rank, abort->status, abort->rank, false};
+	struct goal_send *send = new_control(nic, link, WIRE_GOAL_ABORT, &key);
 
 	/* Without memory for it the peers' own time-outs and probes are left. */
-	if (!send_control(nic, link, WIRE_GOAL_ABORT, &key, 0, 0))
+	if (!send) {
 		FW_COUNT(nic, goal_aborts_lost);
+		return;
+	}
+	send->bytes = abort->lengths.message_bytes;
+	send->room_bytes = abort->lengths.room_bytes;
+	queue(nic, send);
 }
 
 bool goal_msg_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance)

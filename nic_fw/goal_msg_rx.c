@@ -178,7 +178,8 @@ static bool match(struct fw_nic *nic, struct goal_recv *recv, const struct msg_i
 	struct goal_run *run = recv->run;
 
 	if (in->bytes > run->schedule->ops[recv->op].amount) {
-		goal_run_fail(nic, run, HW_GOAL_TRUNCATED, run->comm->rank, recv->op);
+		goal_run_fail(nic, run, goal_run_truncated(run, recv->op, in->bytes),
+			      run->comm->rank, recv->op);
 		return false;
 	}
 	goal_recv_matched(nic, recv, in->link, in->bytes);
@@ -195,25 +196,32 @@ static void pool_fault(struct fw_nic *nic, const struct msg_in *in)
 	if (run)
 		goal_run_fail(nic, run, HW_GOAL_MEMORY, in->comm->rank, FW_NONE);
 	else
-		goal_comm_note_abort(in->comm, in->key.instance, HW_GOAL_MEMORY, in->comm->rank);
+		goal_comm_note_abort(in->comm, in->key.instance, HW_GOAL_MEMORY, in->comm->rank,
+				     (struct goal_lengths){0, 0});
 }
 
 static enum esp_verdict pool_full(struct fw_nic *nic, const struct msg_in *in)
 {
 	if (in->link)
-		goal_comm_block(nic, in->link);
+		goal_stall_link(nic, in->link, in->key.instance);
 	else
-		goal_comm_stall(nic, in->comm);
+		goal_stall_group(nic, in->comm, in->key.rank, in->key.instance);
 	return ESP_FULL;
 }
 
 /*
  * A large multicast waits in the ring of its space, and with it the root, until its receive is
- * started: that may take as long as it will. Other large messages are announced first.
+ * started: that may take as long as it will, unless the receive waits for what stands behind it.
+ * Other large messages are announced first.
  */
+static bool is_too_large_to_keep(const struct msg_in *in)
+{
+	return in->bytes > in->comm->eager_bytes && !(in->key.group && in->comm->stall.keep_large);
+}
+
 static enum esp_verdict too_large_to_keep(struct fw_nic *nic, const struct msg_in *in)
 {
-	return in->key.group ? ESP_FULL : malformed(nic);
+	return in->key.group ? pool_full(nic, in) : malformed(nic);
 }
 
 static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
@@ -233,11 +241,13 @@ static enum esp_verdict eager(struct fw_nic *nic, struct msg_in *in)
 	if (!unexp) {
 		if (in->offset || in->piece_bytes > in->bytes)
 			return malformed(nic);
-		if (in->bytes > in->comm->eager_bytes)
+		if (is_too_large_to_keep(in))
 			return too_large_to_keep(nic, in);
 		unexp = goal_unexp_new(nic, in->comm, &in->key, in->bytes, false);
 		if (!unexp)
 			return pool_full(nic, in);
+		if (in->bytes > in->comm->eager_bytes)
+			in->comm->stall.keep_large = false;
 		unexp->link = in->link;
 		goal_trace_arrived(nic, in->comm, in->key.instance);
 		FW_COUNT(nic, goal_unexpected);
@@ -334,15 +344,18 @@ static enum esp_verdict data(struct fw_nic *nic, struct msg_in *in)
 static enum esp_verdict aborted(struct fw_nic *nic, struct msg_in *in)
 {
 	struct goal_run *run = goal_run_find(in->comm, in->key.instance);
+	const struct goal_lengths lengths = {in->bytes, in->offset};
 	enum hw_goal_status status = HW_GOAL_PEER_LOST;
 
 	if (in->key.tag && in->key.tag < HW_GOAL_STATUSES)
 		status = (enum hw_goal_status)in->key.tag;
 	in->link->abort_mark = in->key.instance + 1;
-	if (run)
+	if (run) {
+		run->lengths = lengths;
 		goal_run_fail(nic, run, status, in->key.count, FW_NONE);
-	else
-		goal_comm_note_abort(in->comm, in->key.instance, status, in->key.count);
+	} else {
+		goal_comm_note_abort(in->comm, in->key.instance, status, in->key.count, lengths);
+	}
 	return ESP_TAKEN;
 }
 
@@ -359,6 +372,7 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 	/* Only repairs of multicasts are left of it. */
 	if (in.comm->closing)
 		return ESP_TAKEN;
+	goal_stall_moved(in.comm);
 	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES)
 		return malformed(nic);
 	if (in.type == WIRE_GOAL_LEFT) {
@@ -395,6 +409,7 @@ enum esp_verdict goal_group_receive(struct fw_nic *nic, struct goal_comm *comm, 
 
 	if (comm->closing)
 		return ESP_TAKEN;
+	goal_stall_moved(comm);
 	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES ||
 	    in.type != WIRE_GOAL_EAGER)
 		return malformed(nic);
@@ -416,7 +431,7 @@ enum hw_goal_status goal_recv_unexpected(struct fw_nic *nic, struct goal_run *ru
 	bool ok, whole = !unexp->header && unexp->received == unexp->bytes;
 
 	if (unexp->bytes > run->schedule->ops[index].amount)
-		return HW_GOAL_TRUNCATED;
+		return goal_run_truncated(run, index, unexp->bytes);
 	/* The rest will not come. */
 	if (!whole && unexp->link && !unexp->link->stream)
 		return HW_GOAL_PEER_LOST;

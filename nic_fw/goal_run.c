@@ -24,6 +24,7 @@ void goal_run_wake(struct fw_nic *nic, struct goal_run *run)
 {
 	struct fw_client *owner = &nic->clients[run->client];
 
+	goal_stall_moved(run->comm);
 	if (owner->closing)
 		return;
 	if (!fw_list_linked(&run->client_node))
@@ -71,7 +72,6 @@ void goal_run_add_local(struct fw_nic *nic, struct goal_run *run, uint32_t op)
 void goal_run_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op)
 {
 	goal_run_trace(nic, run, HW_GOAL_POINT_OP_FINISH, op);
-	run->comm->progress_ns = nic->now_ns;
 	push_finished(nic, run, op);
 }
 
@@ -122,12 +122,39 @@ static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
 	record->instance = line->instance;
 	record->traced = line->traced;
 	record->trace_lost = line->trace_lost;
+	record->message_bytes = line->message_bytes;
+	record->room_bytes = line->room_bytes;
+	record->num_waits = line->num_waits;
+	memcpy(record->waits, line->waits, sizeof(record->waits));
 	__atomic_store_n(&record->done, line->done, __ATOMIC_RELEASE);
 	/* Pair G2: the host sets the flag, then looks at done; we store done, then look at it. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (owner->goal_eq != HW_EQ_NONE &&
 	    __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & HW_GOAL_RUN_F_EVENT)
 		eq_post(nic, client, owner->goal_eq, &eqe);
+}
+
+static bool name_wait(struct hw_goal_run *line, uint32_t op)
+{
+	if (line->num_waits < HW_GOAL_WAITS)
+		line->waits[line->num_waits] = op;
+	return ++line->num_waits <= HW_GOAL_WAITS;
+}
+
+/* The first operations under way: receives before sends, since those are what others owe. */
+static void name_waits(const struct goal_run *run, struct hw_goal_run *line)
+{
+	const struct fw_list *pos;
+
+	fw_list_for_each (pos, &run->recvs)
+		if (!name_wait(line, FW_CONTAINER(pos, struct goal_recv, run_node)->op))
+			return;
+	fw_list_for_each (pos, &run->sends)
+		if (!name_wait(line, FW_CONTAINER(pos, struct goal_send, run_node)->op))
+			return;
+	fw_list_for_each (pos, &run->calcs)
+		if (!name_wait(line, FW_CONTAINER(pos, struct goal_calc, run_node)->op))
+			return;
 }
 
 static void report(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
@@ -146,8 +173,12 @@ static void report(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status
 	};
 
 	FW_COUNT(nic, goal_runs_done);
-	if (status != HW_GOAL_OK)
+	if (status != HW_GOAL_OK) {
 		FW_COUNT(nic, goal_runs_failed);
+		line.message_bytes = run->lengths.message_bytes;
+		line.room_bytes = run->lengths.room_bytes;
+		name_waits(run, &line);
+	}
 	write_record(nic, run->client, run->record, &line);
 }
 
@@ -162,6 +193,7 @@ static void drop_calc(struct fw_nic *nic, struct goal_run *run)
 bool goal_run_trim(struct fw_nic *nic, struct goal_run *run)
 {
 	goal_trace_end(run);
+	goal_stall_moved(run->comm);
 	while (!fw_list_empty(&run->calcs)) {
 		if (!slice_take(nic, 1))
 			return false;
@@ -176,6 +208,7 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 	struct goal_comm *comm = run->comm;
 
 	fw_timer_cancel(&nic->timers, &run->timeout);
+	goal_stall_moved(comm);
 	goal_trace_end(run);
 	goal_msg_drop_run(nic, run);
 	while (!fw_list_empty(&run->calcs))
@@ -201,8 +234,7 @@ static void complete(struct fw_nic *nic, struct goal_run *run)
 
 /* Every rank that the schedule names, and that has not told us of it itself. */
 static void tell_peers(struct fw_nic *nic, struct goal_comm *comm,
-		       const struct goal_schedule *schedule, uint32_t instance,
-		       enum hw_goal_status status, uint32_t rank)
+		       const struct goal_schedule *schedule, const struct goal_abort *abort)
 {
 	uint32_t peer;
 
@@ -212,25 +244,35 @@ static void tell_peers(struct fw_nic *nic, struct goal_comm *comm,
 		if (!(schedule->peers[peer / 64] >> peer % 64 & 1) || peer == comm->rank)
 			continue;
 		link = goal_link_get(nic, comm, peer);
-		if (!link || link->abort_mark == instance + 1)
+		if (!link || link->abort_mark == abort->instance + 1)
 			continue;
-		link->abort_mark = instance + 1;
-		goal_msg_abort(nic, link, instance, status, rank);
+		link->abort_mark = abort->instance + 1;
+		goal_msg_abort(nic, link, abort);
 	}
 }
 
 void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
 		   uint32_t rank, uint32_t op)
 {
+	const struct goal_abort abort = {run->instance, status, rank, run->lengths};
+
 	report(nic, run, status, rank, op);
-	tell_peers(nic, run->comm, run->schedule, run->instance, status, rank);
+	tell_peers(nic, run->comm, run->schedule, &abort);
 	goal_run_drop(nic, run);
+}
+
+enum hw_goal_status goal_run_truncated(struct goal_run *run, uint32_t op, uint64_t message_bytes)
+{
+	run->lengths = (struct goal_lengths){message_bytes, run->schedule->ops[op].amount};
+	return HW_GOAL_TRUNCATED;
 }
 
 void goal_run_left(struct fw_nic *nic, struct goal_run *run)
 {
-	tell_peers(nic, run->comm, run->schedule, run->instance, HW_GOAL_PEER_LOST,
-		   run->comm->rank);
+	const struct goal_abort abort = {
+	    .instance = run->instance, .status = HW_GOAL_PEER_LOST, .rank = run->comm->rank};
+
+	tell_peers(nic, run->comm, run->schedule, &abort);
 }
 
 static void timed_out(struct fw_nic *nic, struct fw_timer *timer)
@@ -308,22 +350,24 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 
 /* A run that does not begin: its record says why, and so do its peers. */
 static void refuse(struct fw_nic *nic, uint32_t client, uint32_t index, uint32_t serial,
-		   struct goal_schedule *schedule, enum hw_goal_status status, uint32_t rank)
+		   struct goal_schedule *schedule, struct goal_abort abort)
 {
 	struct hw_goal_run line = {
 	    .done = serial,
-	    .status = status,
-	    .rank = rank,
+	    .status = abort.status,
+	    .rank = abort.rank,
 	    .op = FW_NONE,
 	    .start_ns = nic->now_ns,
+	    .message_bytes = abort.lengths.message_bytes,
+	    .room_bytes = abort.lengths.room_bytes,
 	};
 
 	FW_COUNT(nic, goal_runs_failed);
 	if (schedule) {
 		struct goal_comm *comm = &nic->goal_comms[schedule->comm];
 
-		line.instance = comm->next_instance - 1;
-		tell_peers(nic, comm, schedule, line.instance, status, rank);
+		line.instance = abort.instance = comm->next_instance - 1;
+		tell_peers(nic, comm, schedule, &abort);
 		goal_msg_run_over(nic, comm, line.instance);
 	}
 	write_record(nic, client, index, &line);
@@ -338,13 +382,16 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 	struct goal_run *run;
 
 	if (goal_comm_take_abort(comm, instance, &abort)) {
-		refuse(nic, client, index, line->serial, schedule,
-		       (enum hw_goal_status)abort.status, abort.rank);
+		refuse(nic, client, index, line->serial, schedule, abort);
 		return;
 	}
-	run = new_run(nic, schedule);
+	run = line->flags & HW_GOAL_RUN_F_MEMORY ? NULL : new_run(nic, schedule);
 	if (!run) {
-		refuse(nic, client, index, line->serial, schedule, HW_GOAL_RESOURCES, comm->rank);
+		abort = (struct goal_abort){.status = line->flags & HW_GOAL_RUN_F_MEMORY
+							  ? HW_GOAL_MEMORY
+							  : HW_GOAL_RESOURCES,
+					    .rank = comm->rank};
+		refuse(nic, client, index, line->serial, schedule, abort);
 		return;
 	}
 	run->record = (uint16_t)index;
@@ -361,7 +408,6 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 				 : UINT64_MAX);
 	FW_COUNT(nic, goal_runs_started);
 	goal_run_trace(nic, run, HW_GOAL_POINT_RUN_START, schedule->header.num_ops);
-	comm->progress_ns = nic->now_ns;
 	/* Streams may wait for this run's receives. */
 	goal_comm_unblock(nic, comm);
 	goal_run_wake(nic, run);
@@ -381,6 +427,7 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 	/* Pair D2: what the host wrote before it rang is visible. */
 	(void)__atomic_exchange_n(&record->rung, 0, __ATOMIC_ACQ_REL);
 	line.serial = __atomic_load_n(&record->serial, __ATOMIC_RELAXED);
+	line.flags = __atomic_load_n(&record->flags, __ATOMIC_RELAXED);
 	line.schedule = __atomic_load_n(&record->schedule, __ATOMIC_RELAXED);
 	line.timeout_ns = __atomic_load_n(&record->timeout_ns, __ATOMIC_RELAXED);
 	line.trace_addr = __atomic_load_n(&record->trace_addr, __ATOMIC_RELAXED);
@@ -395,7 +442,8 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 	if (schedule)
 		start(nic, client, index, &line, schedule);
 	else
-		refuse(nic, client, index, line.serial, NULL, HW_GOAL_BAD_SCHEDULE, 0);
+		refuse(nic, client, index, line.serial, NULL,
+		       (struct goal_abort){.status = HW_GOAL_BAD_SCHEDULE});
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -416,19 +464,20 @@ static enum hw_goal_status start_calc(struct fw_nic *nic, struct goal_run *run, 
 	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_calc *calc = goal_take(nic, run->client, GOAL_TABLE_CALCS);
 	uint64_t from = fw_clock_ns(nic); /* WTIME's: a calc is not over before its time */
+	uint64_t end;
 
 	if (!calc)
 		return HW_GOAL_RESOURCES;
-	if (op->sub < run->schedule->header.num_cpus) {
-		if (run->cpu_free_ns[op->sub] > from)
-			from = run->cpu_free_ns[op->sub];
-		run->cpu_free_ns[op->sub] = from + op->amount;
-	}
+	if (op->sub < run->schedule->header.num_cpus && run->cpu_free_ns[op->sub] > from)
+		from = run->cpu_free_ns[op->sub];
+	end = op->amount < UINT64_MAX - from ? from + op->amount : UINT64_MAX;
+	if (op->sub < run->schedule->header.num_cpus)
+		run->cpu_free_ns[op->sub] = end;
 	calc->run = run;
 	calc->op = index;
 	fw_list_add_tail(&run->calcs, &calc->run_node);
 	fw_timer_init(&calc->timer, calc_done);
-	fw_timer_set(&nic->timers, &calc->timer, from + op->amount);
+	fw_timer_set(&nic->timers, &calc->timer, end);
 	return HW_GOAL_OK;
 }
 
@@ -523,6 +572,7 @@ static uint32_t step(struct fw_nic *nic, struct goal_run *run, uint32_t budget, 
 {
 	uint32_t done = 0, slots = run->schedule->header.num_ops;
 
+	goal_stall_moved(run->comm);
 	*over = true;
 	while (done < budget) {
 		if (run->fault != HW_GOAL_OK) {

@@ -4,7 +4,7 @@
  *
  * Called by goal_msg.c and goal_msg_rx.c; the copy of a large one goes on in goal_run.c's queue
  * of local work. Up to the eager limit a send is finished at once, its bytes waiting in the
- * pool; beyond, it waits for its receive.
+ * pool; beyond, or while the pool is full, it waits for its receive.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -58,19 +58,16 @@ static enum hw_goal_status deliver(struct fw_nic *nic, struct goal_run *run, uin
 	return HW_GOAL_OK;
 }
 
-/* Nobody waits yet, and it is short: into the pool. */
+/* Nobody waits yet, and it is short: into the pool, where it has room. */
 static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32_t index,
-				const struct goal_key4 *key)
+				struct goal_unexp *unexp)
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
-	struct goal_unexp *unexp = goal_unexp_new(nic, run->comm, key, op->amount, false);
 	struct goal_cursor from;
 	struct fw_mem mem = {.ptr = NULL};
 	struct goal_span span;
 	uint64_t at;
 
-	if (!unexp)
-		return HW_GOAL_UNEXPECTED;
 	mem.ptr = unexp->small;
 	if (unexp->region != FW_NONE && !goal_unexp_mem(nic, unexp, 0, op->amount, &mem))
 		return HW_GOAL_MEMORY;
@@ -111,12 +108,18 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 {
 	const struct goal_insn *op = &run->schedule->ops[index];
 	struct goal_recv *recv = goal_match_arrival(nic, run->comm, key);
+	struct goal_unexp *unexp;
 	struct goal_send *send;
 
 	if (recv && op->amount > run->schedule->ops[recv->op].amount)
-		return HW_GOAL_TRUNCATED;
-	if (op->amount <= run->comm->eager_bytes && !recv)
-		return keep(nic, run, index, key);
+		return goal_run_truncated(run, recv->op, op->amount);
+	if (op->amount <= run->comm->eager_bytes && !recv) {
+		unexp = goal_unexp_new(nic, run->comm, key, op->amount, false);
+		if (unexp)
+			return keep(nic, run, index, unexp);
+		/* It waits where it lies, as a large one does. */
+		goal_stall_self(nic, run->comm);
+	}
 	if (recv && op->amount <= at_once_bytes(op, &run->schedule->ops[recv->op]))
 		return deliver(nic, run, index, recv);
 	send = goal_send_new(nic, run->client, NULL, GOAL_SEND_SELF, WIRE_GOAL_DATA, key);
@@ -130,6 +133,22 @@ enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint
 	if (recv)
 		join(nic, recv, send);
 	return HW_GOAL_OK;
+}
+
+bool goal_self_keep(struct fw_nic *nic, struct goal_send *send)
+{
+	struct goal_run *run = send->run;
+	uint32_t index = send->op;
+	struct goal_unexp *unexp = goal_unexp_new(nic, run->comm, &send->key, send->bytes, false);
+	enum hw_goal_status status;
+
+	if (!unexp)
+		return false;
+	goal_send_free(nic, send);
+	status = keep(nic, run, index, unexp);
+	if (status != HW_GOAL_OK)
+		goal_run_fault(nic, run, status, run->comm->rank, index);
+	return true;
 }
 
 bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv)
@@ -148,8 +167,9 @@ bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv)
 			continue;
 		send->awaited = true;
 		if (send->bytes > op->amount)
-			goal_run_fault(nic, recv->run, HW_GOAL_TRUNCATED, recv->run->comm->rank,
-				       recv->op);
+			goal_run_fault(nic, recv->run,
+				       goal_run_truncated(recv->run, recv->op, send->bytes),
+				       recv->run->comm->rank, recv->op);
 		else
 			join(nic, recv, send);
 		return true;

@@ -112,6 +112,7 @@ struct mgrp_space {
 	struct fw_list ready_node; /* in nic->mgrp_ready: has something to send or to deliver */
 	struct fw_list due_node;   /* in nic->mgrp_due: owes a STATUS now */
 	struct fw_list blocked_node;
+	uint32_t blocked_instance; /* of the message that finds no room */
 };
 
 /* ---- mgrp_space.c ---------------------------------------------------------------------------- */

@@ -23,6 +23,7 @@ enum {
 	HW_MAX_GOAL_RANKS = 65536,    /* of a communicator */
 	/* largest message that a communicator may send unasked */
 	HW_MAX_GOAL_EAGER_BYTES = 1 << 20,
+	HW_GOAL_WAITS = 10, /* operations that a failed run names as under way */
 };
 
 /* What became of a run; libGOAL's error codes are these. */
@@ -42,9 +43,9 @@ enum hw_goal_status {
 };
 
 /*
- * A run record, two lines of the BAR. The host fills line 0, then rings; the record is the NIC's
- * until done equals serial. Stored by the NIC in line 1: everything but done first, done last
- * with release (pair G1). A record is used again by writing a new serial.
+ * A run record, three lines of the BAR. The host fills line 0, then rings; the record is the NIC's
+ * until done equals serial. Stored by the NIC in lines 1 and 2: everything but done first, done
+ * last with release (pair G1). A record is used again by writing a new serial.
  */
 struct hw_goal_run {
 	/* line 0: host */
@@ -68,8 +69,15 @@ struct hw_goal_run {
 	uint32_t traced;              /* entries of the trace written */
 	uint32_t trace_lost;          /* points that found no room, or no memory, in it */
 	uint32_t reserved1[4];
+	/* line 2: NIC, unless status is OK */
+	uint64_t message_bytes, room_bytes; /* TRUNCATED: of the message, of its receive; else 0 */
+	uint32_t num_waits; /* operations under way here; HW_GOAL_WAITS + 1: more than are named */
+	uint32_t waits[HW_GOAL_WAITS];
+	uint32_t reserved2;
 };
-static_assert(sizeof(struct hw_goal_run) == 128, "");
+static_assert(sizeof(struct hw_goal_run) == 192, "");
+static_assert(offsetof(struct hw_goal_run, message_bytes) == 128, "");
+static_assert(offsetof(struct hw_goal_run, waits) == 148, "");
 static_assert(offsetof(struct hw_goal_run, timeout_ns) == 16, "");
 static_assert(offsetof(struct hw_goal_run, done) == 64, "");
 static_assert(offsetof(struct hw_goal_run, start_ns) == 80, "");
@@ -77,6 +85,8 @@ static_assert(offsetof(struct hw_goal_run, trace_lost) == 108, "");
 
 enum {
 	HW_GOAL_RUN_F_EVENT = 0x01, /* an event (HW_EVENT_GOAL_RUN) when it is finished */
+	/* When it is rung: the process knows that a buffer is gone, so the run is to fail. */
+	HW_GOAL_RUN_F_MEMORY = 0x02,
 };
 
 /* Where a rank is; a table of them is read at GOAL_COMM_CREATE. */

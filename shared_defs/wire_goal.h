@@ -18,7 +18,8 @@ enum wire_goal_type {
 	WIRE_GOAL_ANNOUNCE = 3, /* the receive of this count is ready, for so many bytes */
 	WIRE_GOAL_DATA = 4,     /* a piece of an announced message */
 	WIRE_GOAL_ABORT =
-	    5, /* this run failed: tag is the hw_goal_status, count the rank at fault */
+	    5, /* this run failed: tag is the hw_goal_status, count the rank at fault;
+		  TRUNCATED: bytes of the message, offset has the room of its receive */
 	WIRE_GOAL_LEFT =
 	    6, /* the rank's process has ended: it takes no part in this run or later */
 	WIRE_GOAL_TYPES

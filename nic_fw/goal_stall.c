@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Full pools: who waits for room, and whether room can still come.
+ *
+ * A message that finds no room in the pool stops its stream, or its root's multicasts, until
+ * something is received. That may take as long as a process or a peer is late, so time says
+ * nothing. A look walks what the runs in flight wait for: where all of it stands behind what finds
+ * no room, nothing can move any more, and the run of the oldest such message fails. It calls
+ * goal_run.c for that, and goes in steps, since a run may wait for very much. docs/collectives.md
+ * "Full pools".
+ */
+#include "nic_fw/fw_nic.h"
+
+enum verdict {
+	STALL_MAY_END, /* somebody outside of the circle can still help */
+	STALL_MORE,    /* the step is over, the look is not */
+	STALL_CIRCLE,
+};
+
+void goal_stall_moved(struct goal_comm *comm)
+{
+	comm->stall.changes++;
+}
+
+static bool waits(const struct goal_comm *comm)
+{
+	return !fw_list_empty(&comm->blocked) || !fw_list_empty(&comm->group.blocked) ||
+	       comm->stall.self;
+}
+
+static void look_later(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct goal_stall *stall = &comm->stall;
+
+	if (fw_timer_is_set(&stall->timer))
+		return;
+	stall->wait_ns = GOAL_STALL_NS;
+	fw_timer_set(&nic->timers, &stall->timer, nic->now_ns + stall->wait_ns);
+}
+
+void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct fw_list *pos;
+
+	goal_stall_moved(comm);
+	while ((pos = fw_list_pop(&comm->blocked))) {
+		struct goal_link *link = FW_CONTAINER(pos, struct goal_link, blocked_node);
+
+		if (link->stream)
+			esp_resume(nic, link->stream);
+	}
+	mgrp_unblock(nic, comm);
+	/* Messages to oneself have nobody who brings them again. */
+	if (comm->stall.self)
+		fw_timer_set(&nic->timers, &comm->stall.timer, nic->now_ns + FW_SOON_NS);
+	else
+		fw_timer_cancel(&nic->timers, &comm->stall.timer);
+}
+
+void goal_stall_link(struct fw_nic *nic, struct goal_link *link, uint32_t instance)
+{
+	struct goal_comm *comm = &nic->goal_comms[link->comm];
+
+	FW_COUNT(nic, goal_pool_full);
+	goal_stall_moved(comm);
+	link->blocked_instance = instance;
+	if (!fw_list_linked(&link->blocked_node))
+		fw_list_add_tail(&comm->blocked, &link->blocked_node);
+	look_later(nic, comm);
+}
+
+void goal_stall_group(struct fw_nic *nic, struct goal_comm *comm, uint32_t root, uint32_t instance)
+{
+	FW_COUNT(nic, goal_pool_full);
+	goal_stall_moved(comm);
+	mgrp_space_find(nic, comm, root)->blocked_instance = instance;
+	look_later(nic, comm);
+}
+
+void goal_stall_self(struct fw_nic *nic, struct goal_comm *comm)
+{
+	FW_COUNT(nic, goal_pool_full);
+	goal_stall_moved(comm);
+	comm->stall.self = true;
+	look_later(nic, comm);
+}
+
+/* ---- a look -----------------------------------------------------------------------------------
+ */
+
+/* Work of its own is left to the run: what that will do is not known. */
+static bool is_busy(const struct goal_run *run)
+{
+	return run->num_ready || run->num_finished || run->num_locals || run->fault != HW_GOAL_OK ||
+	       !fw_list_empty(&run->staging) || !fw_list_empty(&run->bulk) ||
+	       !fw_list_empty(&run->calcs);
+}
+
+/* Its end lets something else begin. */
+static bool has_dependents(const struct goal_run *run, uint32_t op)
+{
+	return run->schedule->ops[op].num_edges;
+}
+
+static void add_victim(struct goal_stall *stall, uint32_t instance)
+{
+	if (!stall->has_victim || (int32_t)(instance - stall->victim) < 0)
+		stall->victim = instance;
+	stall->has_victim = true;
+}
+
+static bool is_behind(const struct goal_link *link)
+{
+	return link && fw_list_linked(&link->blocked_node);
+}
+
+/* A send under way. True: its end does not depend on room here. */
+static bool send_may_end(struct fw_nic *nic, struct goal_stall *stall, struct goal_send *send)
+{
+	struct goal_run *run = send->run;
+
+	if (send->kind == GOAL_SEND_SELF) {
+		if (send->bytes > run->comm->eager_bytes)
+			return false;
+		if (!send->awaited && goal_self_keep(nic, send))
+			return true;
+		stall->self_seen = true;
+		add_victim(stall, run->instance);
+		return false;
+	}
+	if (!has_dependents(run, send->op))
+		return false;
+	return send->kind != GOAL_SEND_WAITING || !is_behind(send->link);
+}
+
+/* Some rank's stream is open, so that its message may come. */
+static bool any_may_come(const struct goal_comm *comm)
+{
+	const struct fw_list *pos;
+	uint32_t behind = 0;
+
+	if (comm->num_ranks > GOAL_STALL_ITEMS)
+		return true;
+	fw_list_for_each (pos, &comm->blocked)
+		behind++;
+	return behind + 1 < comm->num_ranks;
+}
+
+/* A receive that was started. True: what it waits for may come. */
+static bool recv_may_end(struct fw_nic *nic, const struct goal_recv *recv)
+{
+	struct goal_comm *comm = recv->run->comm;
+	const struct mgrp_space *space;
+
+	if (!has_dependents(recv->run, recv->op))
+		return false;
+	if (recv->key.group) {
+		space = mgrp_space_find(nic, comm, recv->run->schedule->ops[recv->op].peer);
+		return !space || !fw_list_linked(&space->blocked_node);
+	}
+	if (recv->any)
+		return any_may_come(comm);
+	return recv->link && !is_behind(recv->link);
+}
+
+/* Whose message finds no room. True: its run is still to be started, or over. */
+static bool head_may_go(struct goal_comm *comm, uint32_t instance)
+{
+	if (!goal_run_find(comm, instance))
+		return true;
+	add_victim(&comm->stall, instance);
+	return false;
+}
+
+/* The list that a phase walks. */
+static struct fw_list *list_of(struct goal_comm *comm)
+{
+	struct goal_stall *stall = &comm->stall;
+	struct goal_run *run =
+	    stall->run ? FW_CONTAINER(stall->run, struct goal_run, comm_node) : NULL;
+
+	switch (stall->phase) {
+	case GOAL_STALL_RUNS:
+		return &comm->runs;
+	case GOAL_STALL_SENDS:
+		return &run->sends;
+	case GOAL_STALL_RECVS:
+		return &run->recvs;
+	case GOAL_STALL_UNEXPS:
+		return &comm->unexps;
+	case GOAL_STALL_LINKS:
+		return &comm->blocked;
+	case GOAL_STALL_SPACES:
+		return &comm->group.blocked;
+	case GOAL_STALL_PHASES:
+		break;
+	}
+	return NULL;
+}
+
+/* One item of the phase's list. True: it may move on by itself. */
+static bool item_may_move(struct fw_nic *nic, struct goal_comm *comm, struct fw_list *at)
+{
+	struct goal_stall *stall = &comm->stall;
+
+	switch (stall->phase) {
+	case GOAL_STALL_RUNS:
+		return is_busy(FW_CONTAINER(at, struct goal_run, comm_node));
+	case GOAL_STALL_SENDS:
+		return send_may_end(nic, stall, FW_CONTAINER(at, struct goal_send, run_node));
+	case GOAL_STALL_RECVS:
+		return recv_may_end(nic, FW_CONTAINER(at, struct goal_recv, run_node));
+	case GOAL_STALL_UNEXPS:
+		/* The process may start its run, and make room. */
+		return (int32_t)(FW_CONTAINER(at, struct goal_unexp, comm_node)->key.instance -
+				 comm->next_instance) >= 0;
+	case GOAL_STALL_LINKS:
+		return head_may_go(
+		    comm, FW_CONTAINER(at, struct goal_link, blocked_node)->blocked_instance);
+	case GOAL_STALL_SPACES:
+		return head_may_go(
+		    comm, FW_CONTAINER(at, struct mgrp_space, blocked_node)->blocked_instance);
+	case GOAL_STALL_PHASES:
+		break;
+	}
+	return true;
+}
+
+/* The phase's list is at its end: sends and receives of a run follow it, then comes the next one.
+ */
+static void next_phase(struct goal_stall *stall)
+{
+	stall->at = NULL;
+	if (stall->phase == GOAL_STALL_RECVS) {
+		stall->phase = GOAL_STALL_RUNS;
+		stall->at = stall->run;
+	} else if (stall->phase == GOAL_STALL_RUNS) {
+		stall->phase = GOAL_STALL_UNEXPS;
+	} else {
+		stall->phase++;
+	}
+}
+
+static enum verdict look(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct goal_stall *stall = &comm->stall;
+	uint32_t items;
+
+	if (stall->seen != stall->changes) {
+		stall->seen = stall->changes;
+		stall->phase = GOAL_STALL_RUNS;
+		stall->run = stall->at = NULL;
+		stall->has_victim = stall->self_seen = false;
+	}
+	for (items = 0; stall->phase < GOAL_STALL_PHASES; items++) {
+		struct fw_list *list = list_of(comm);
+		struct fw_list *at = stall->at ? stall->at->next : list->next;
+
+		if (items == GOAL_STALL_ITEMS)
+			return STALL_MORE;
+		if (at == list) {
+			next_phase(stall);
+			continue;
+		}
+		if (item_may_move(nic, comm, at))
+			return STALL_MAY_END;
+		stall->at = at;
+		if (stall->phase == GOAL_STALL_RUNS) {
+			stall->run = at;
+			stall->at = NULL;
+			stall->phase = GOAL_STALL_SENDS;
+		}
+	}
+	stall->self = stall->self_seen;
+	return stall->has_victim ? STALL_CIRCLE : STALL_MAY_END;
+}
+
+/* Nothing moves any more: a large multicast is given room if there is some, else a run fails. */
+static void break_circle(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct goal_stall *stall = &comm->stall;
+
+	if (!stall->keep_large && !fw_list_empty(&comm->group.blocked)) {
+		stall->keep_large = true;
+	} else {
+		FW_COUNT(nic, goal_pool_circles);
+		stall->keep_large = false;
+		goal_run_fail(nic, goal_run_find(comm, stall->victim), HW_GOAL_UNEXPECTED,
+			      comm->rank, FW_NONE);
+	}
+	goal_comm_unblock(nic, comm);
+}
+
+static void stalled(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, stall.timer);
+	struct goal_stall *stall = &comm->stall;
+	uint64_t wait_ns = FW_SOON_NS;
+
+	if (!waits(comm))
+		return;
+	switch (look(nic, comm)) {
+	case STALL_MAY_END:
+		stall->seen = UINT64_MAX;
+		stall->wait_ns *= 2;
+		if (stall->wait_ns > GOAL_STALL_MAX_NS)
+			stall->wait_ns = GOAL_STALL_MAX_NS;
+		wait_ns = stall->wait_ns;
+		break;
+	case STALL_MORE:
+		break;
+	case STALL_CIRCLE:
+		stall->seen = UINT64_MAX;
+		break_circle(nic, comm);
+		return;
+	}
+	fw_timer_set(&nic->timers, timer, nic->now_ns + wait_ns);
+}
+
+void goal_stall_init(struct goal_stall *stall)
+{
+	fw_timer_init(&stall->timer, stalled);
+	stall->seen = UINT64_MAX;
+	stall->wait_ns = GOAL_STALL_NS;
+}
