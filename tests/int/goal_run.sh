@@ -92,11 +92,48 @@ l1: send 1b to 0 tag -1
 }
 G
 
+# What is received second of one tag is sent first: numbers pair them, and nothing stops.
+schedule order <<'G'
+rank 0 {
+l1: send 100b to 1 tag 1
+l2: send 200b to 1 tag 1
+l3: recv 4b from 1 tag 2
+l1 requires l3
+}
+rank 1 {
+l1: recv 100b from 0 tag 1
+l2: recv 200b from 0 tag 1
+l3: send 4b to 0 tag 2
+l3 requires l2
+}
+G
+# Large messages, each to be received before the one that is sent first: nobody can go on.
+schedule crossed <<'G'
+rank 0 {
+l1: send 2000000b to 1 tag 1
+l2: send 2000000b to 1 tag 2
+l2 requires l1
+}
+rank 1 {
+l1: recv 2000000b from 0 tag 2
+l2: recv 2000000b from 0 tag 1
+l2 requires l1
+}
+G
+schedule huge <<'G'
+rank 0 {
+l1: send 300000000000b to 1
+}
+rank 1 {
+l1: recv 300000000000b from 0
+}
+G
+
 # Each of them, with the options given: on NICs or simulated.
 everything()
 {
 	local f
-	for f in wild large; do
+	for f in wild large order; do
 		tool 0 "$run" "$@" --repeat 3 "$WEFT_TMP/$f.goal"
 		[ "$(grep -c '^rank [01] [0-9]*$' "$out")" -eq 2 ] || die "$f: not two ranks"
 		[ "$(tail -n 1 "$out")" = "finish_ns $(awk '/^rank/ { print $3 }' "$out" | sort -n | tail -n 1)" ] ||
@@ -105,8 +142,15 @@ everything()
 	tool 1 "$run" "$@" --timeout 200 "$WEFT_TMP/missing.goal"
 	grep -q 'longer than it was allowed' "$err" || die 'missing: no time-out'
 	grep -q 'rank 0, line 3: recv of 10 bytes from 1, tag 3' "$err" || die 'missing: which receive?'
+	grep -q '^  rank 0 waits for line 3: recv of 10, from 1, tag 3' "$err" || die 'missing: who waits?'
+	tool 1 "$run" "$@" --timeout 200 "$WEFT_TMP/crossed.goal"
+	grep -q '^  rank 0 waits for line 3: send of 2000000, to 1, tag 1$' "$err" || die 'crossed: who waits to send?'
+	grep -q '^  rank 1 waits for line 8: recv of 2000000, from 0, tag 2$' "$err" || die 'crossed: who waits to receive?'
+	! grep -q 'schedules stop' "$err" || die 'crossed: each has its partner'
+	tool 1 "$run" "$@" "$WEFT_TMP/huge.goal"
+	grep -q 'need 600.0 GB of buffers' "$err" || die 'huge: not refused'
 	tool 1 "$run" "$@" "$WEFT_TMP/long.goal"
-	grep -q 'rank 0, line 3: recv of 10, .*longer than its receive' "$err" || die 'long: not named'
+	grep -q 'rank 0, line 3: recv of 10, .*longer than its receive.*: [0-9]* bytes, 10 of room' "$err" || die 'long: not named'
 	tool 1 "$run" "$@" "$WEFT_TMP/surplus.goal"
 	grep -q 'rank 1, line 6: send of 40 bytes to 0' "$err" || die 'surplus: not named'
 	tool 1 "$run" "$@" "$WEFT_TMP/cyclic.goal"

@@ -169,9 +169,16 @@ void finish_free(struct finish *f);
 int run_on_nics(const struct job *job, const struct opts *o, struct finish *f);
 int run_in_sim(const struct job *job, const struct opts *o, struct finish *f);
 int predict(const struct opts *o, const struct goal_set *set);
-/* Operations that find no partner when the schedules are carried out, on standard error; how many.
+/*
+ * Operations that find no partner when the schedules are carried out, on standard error, in the
+ * words of said; how many.
  */
-uint32_t predict_unmatched(const char *name, const struct goal_set *set);
+uint32_t predict_unmatched(const char *name, const struct goal_set *set,
+			   const struct goal_set *said);
+/* The same of the set of a job_file(), its messages matched as NICs match them. */
+uint32_t job_file_unmatched(const struct job *job, const struct goal_set *set);
+/* "3" or "any" */
+const char *goal_number_or_any(char text[12], uint32_t value);
 
 int output(const struct opts *o, const struct job *job, const struct finish *f);
 

@@ -325,15 +325,21 @@ static void describe(const struct job *job, uint32_t rank, uint32_t op, char *te
 {
 	const struct goal_set *set = own(job)->set;
 	uint32_t i = set->rank_first[rank] + op;
-	char where[32] = "";
+	char where[32] = "", peer[12], tag[12];
+	int n;
 
 	text[0] = '\0';
 	if (i < set->rank_first[rank] || i >= set->rank_first[rank + 1])
 		return;
 	if (set->ops[i].line)
 		snprintf(where, sizeof(where), "line %" PRIu32 ": ", set->ops[i].line);
-	snprintf(text, room, "%s%s of %" PRIu64, where, goal_kind_str(set->ops[i].kind),
-		 set->ops[i].size);
+	n = snprintf(text, room, "%s%s of %" PRIu64, where, goal_kind_str(set->ops[i].kind),
+		     set->ops[i].size);
+	if (set->ops[i].kind != GOAL_OP_CALC && n >= 0 && (size_t)n < room)
+		snprintf(text + n, room - (size_t)n, ", %s %s, tag %s",
+			 set->ops[i].kind == GOAL_OP_SEND ? "to" : "from",
+			 goal_number_or_any(peer, set->ops[i].peer),
+			 goal_number_or_any(tag, set->ops[i].tag));
 }
 
 static void free_job(struct job *job)
@@ -356,6 +362,77 @@ static const struct job_ops ops = {
     .describe = describe,
     .free = free_job,
 };
+
+/*
+ * The set as its messages are matched on NICs: where a rank has no wildcards the n-th receive of
+ * a source and tag takes the n-th message, whichever is ready first. A tag for each pair says so to
+ * whoever matches by arrival. NULL: no memory; else only the operations are to be freed.
+ */
+static struct goal_op *paired(const struct file_job *j)
+{
+	const struct goal_set *set = j->set;
+	struct goal_op *copy = malloc(((size_t)set->num_ops + 1) * sizeof(*copy));
+	uint32_t i;
+
+	if (!copy)
+		return NULL;
+	memcpy(copy, set->ops, (size_t)set->num_ops * sizeof(*copy));
+	for (i = 0; i < set->num_ops; i++) {
+		bool send = copy[i].kind == GOAL_OP_SEND;
+
+		if (copy[i].kind == GOAL_OP_CALC ||
+		    j->rank[send ? copy[i].peer : j->source[i]].wild)
+			continue;
+		copy[i].tag = send || j->op[i].partner == NONE ? i : j->op[i].partner;
+	}
+	return copy;
+}
+
+uint32_t job_file_unmatched(const struct job *job, const struct goal_set *set)
+{
+	struct goal_op *copy = paired(own(job));
+	struct goal_set as_on_nics = *set;
+	uint32_t num;
+
+	if (!copy)
+		return 0;
+	as_on_nics.ops = copy;
+	num = predict_unmatched(job->name, &as_on_nics, set);
+	free(copy);
+	return num;
+}
+
+/* So much memory can be had; UINT64_MAX: not known. */
+static uint64_t free_memory(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	uint64_t kib = UINT64_MAX / 1024;
+	char line[100];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib * 1024;
+}
+
+/* Buffers of all ranks lie in this process. */
+static int check_memory(const struct file_job *j)
+{
+	uint64_t sum = 0, there = free_memory();
+	uint32_t rank;
+
+	for (rank = 0; rank < j->set->num_ranks; rank++)
+		if (__builtin_add_overflow(sum, j->rank[rank].bytes, &sum))
+			sum = UINT64_MAX;
+	if (sum <= there)
+		return RUN_OK;
+	return run_fail(
+	    "%s: its messages need %.1f GB of buffers, and %.1f GB of memory are free here "
+	    "(--model needs none)",
+	    j->job.name, (double)sum / 1e9, (double)there / 1e9);
+}
 
 /* Places in a rank's buffer: one stretch that is read, one that is written. */
 static int lay_out(struct file_job *j, uint32_t rank)
@@ -411,6 +488,8 @@ struct job *job_file(const char *name, const struct goal_set *set)
 		rc = run_fail("%s: not enough memory", name);
 	for (uint32_t rank = 0; rc == RUN_OK && rank < set->num_ranks; rank++)
 		rc = lay_out(j, rank);
+	if (rc == RUN_OK)
+		rc = check_memory(j);
 	if (rc == RUN_OK)
 		rc = match_all(j);
 	if (rc == RUN_OK)

@@ -56,7 +56,7 @@ static int run_file(const struct opts *o)
 	job = job_file(o->file, &set);
 	rc = job ? measure(o, job) : RUN_FAILED;
 	/* NICs do not miss a receive for what they sent; nor do they know who should have come. */
-	if (job && predict_unmatched(o->file, &set))
+	if (job && job_file_unmatched(job, &set))
 		rc = RUN_FAILED;
 	if (job)
 		job->ops->free(job);

@@ -27,8 +27,7 @@ static void print_text(const struct goal_set *set, const struct model_result *re
 		printf("finish_ns %" PRIu64 "\n", result->finish_ns);
 }
 
-/* "3" or "any" */
-static const char *number_or_any(char text[12], uint32_t value)
+const char *goal_number_or_any(char text[12], uint32_t value)
 {
 	if (value == GOAL_ANY)
 		return "any";
@@ -58,7 +57,7 @@ static void print_unmatched(const char *name, const struct goal_set *set,
 				result->unmatched[i] - set->rank_first[rank]);
 		fprintf(stderr, "%s of %" PRIu64 " bytes %s %s, tag %s\n", goal_kind_str(op->kind),
 			op->size, op->kind == GOAL_OP_SEND ? "to" : "from",
-			number_or_any(peer, op->peer), number_or_any(tag, op->tag));
+			goal_number_or_any(peer, op->peer), goal_number_or_any(tag, op->tag));
 	}
 }
 
@@ -113,7 +112,8 @@ int predict(const struct opts *o, const struct goal_set *set)
 	return rc;
 }
 
-uint32_t predict_unmatched(const char *name, const struct goal_set *set)
+uint32_t predict_unmatched(const char *name, const struct goal_set *set,
+			   const struct goal_set *said)
 {
 	/* Every message is eager and takes no time: only partners matter. */
 	static const struct model_params at_once = {.S = UINT64_MAX};
@@ -124,7 +124,7 @@ uint32_t predict_unmatched(const char *name, const struct goal_set *set)
 		return 0;
 	num = result.num_unmatched;
 	if (num)
-		print_unmatched(name, set, &result);
+		print_unmatched(name, said, &result);
 	model_result_free(&result);
 	return num;
 }

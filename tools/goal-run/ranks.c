@@ -193,18 +193,50 @@ int ranks_start(struct ranks *ranks, uint32_t run)
 	return RUN_OK;
 }
 
+enum {
+	SHOWN_RANKS = 10, /* that a failure names the waits of */
+};
+
+/* What the ranks still waited for, a line for each. */
+static void say_waits(const struct ranks *ranks)
+{
+	uint32_t shown = 0, i, k;
+	char text[120];
+
+	for (i = 0; i < ranks->num && shown < SHOWN_RANKS; i++) {
+		const struct weft_goal_result *result = &ranks->rank[i].result;
+
+		if (!result->status || !result->num_waits)
+			continue;
+		shown++;
+		fprintf(stderr, "  rank %" PRIu32 " waits for ", i);
+		for (k = 0; k < result->num_waits && k < WEFT_GOAL_WAITS; k++) {
+			ranks->job->ops->describe(ranks->job, i, result->waits[k], text,
+						  sizeof(text));
+			fprintf(stderr, "%s%s", k ? "; " : "", text);
+		}
+		fprintf(stderr, "%s\n", result->num_waits > WEFT_GOAL_WAITS ? "; and more" : "");
+	}
+}
+
 /* The first rank whose own operation failed says more than those that were told of it. */
 static int say_failure(const struct ranks *ranks, uint32_t failed, uint32_t first)
 {
 	const struct rank *r = &ranks->rank[first];
-	char text[120] = "";
+	char text[120] = "", lengths[80] = "";
 
 	if (r->result.op != UINT32_MAX)
 		ranks->job->ops->describe(ranks->job, first, r->result.op, text, sizeof(text));
-	return run_fail("%s: the run failed at %" PRIu32 " of %" PRIu32 " ranks; rank %" PRIu32
-			"%s%s, after %" PRIu32 " operations: %s",
-			ranks->job->name, failed, ranks->num, first, text[0] ? ", " : "", text,
-			r->result.ops, GOAL_StrError(-(int)r->result.status));
+	if (r->result.message_bytes)
+		snprintf(lengths, sizeof(lengths), ": %" PRIu64 " bytes, %" PRIu64 " of room",
+			 r->result.message_bytes, r->result.room_bytes);
+	(void)run_fail("%s: the run failed at %" PRIu32 " of %" PRIu32 " ranks; rank %" PRIu32
+		       "%s%s, after %" PRIu32 " operations: %s%s",
+		       ranks->job->name, failed, ranks->num, first, text[0] ? ", " : "", text,
+		       r->result.ops, GOAL_StrError(-(int)r->result.status), lengths);
+	if (r->result.status != HW_GOAL_TRUNCATED)
+		say_waits(ranks);
+	return RUN_FAILED;
 }
 
 int ranks_check(struct ranks *ranks, uint32_t run)
