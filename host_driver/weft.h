@@ -321,6 +321,11 @@ WEFT_API WEFT_CHECK_RET int weft_destroy_mr_cache(struct weft_mr_cache *cache);
  */
 WEFT_API struct weft_mr *weft_reg_mr_cached(struct weft_mr_cache *cache, void *addr, size_t bytes,
 					    int access);
+/*
+ * Its memory has gone away, and with it the region: it is only to be released. False of one that is
+ * not watched.
+ */
+WEFT_API bool weft_mr_is_withdrawn(const struct weft_mr *mr);
 /* Ends one use of a region of weft_reg_mr_cached(). Others are left alone. */
 WEFT_API void weft_release_mr(struct weft_mr *mr);
 

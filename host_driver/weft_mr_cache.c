@@ -363,6 +363,14 @@ struct weft_mr *weft_reg_mr_cached(struct weft_mr_cache *pub, void *addr, size_t
 	return mr;
 }
 
+bool weft_mr_is_withdrawn(const struct weft_mr *pub)
+{
+	const struct weft_cached *e =
+	    weft_container_of((struct weft_mr *)(uintptr_t)pub, struct weft_mr_obj, pub)->cached;
+
+	return e && __atomic_load_n(&e->state, __ATOMIC_ACQUIRE) >= WEFT_CACHED_GOING;
+}
+
 void weft_release_mr(struct weft_mr *pub)
 {
 	struct weft_cached *e = weft_container_of(pub, struct weft_mr_obj, pub)->cached;

@@ -85,7 +85,7 @@ enum {
 	GOAL_ERR_TRUNCATED = -3,   /* a message was longer than its receive */
 	GOAL_ERR_MEMORY = -4,      /* a buffer was unmapped or deregistered */
 	GOAL_ERR_DIVIDE = -5,      /* integer division by zero, or of the least value by -1 */
-	GOAL_ERR_UNEXPECTED = -6,  /* more unexpected messages than WEFT_GOAL_POOL allows */
+	GOAL_ERR_UNEXPECTED = -6,  /* a full pool (WEFT_GOAL_POOL), and a circle through it */
 	GOAL_ERR_PEER_LOST = -7,   /* a rank died, or does not answer */
 	GOAL_ERR_UNREACHABLE = -8, /* a rank was never reached */
 	GOAL_ERR_RESOURCES = -9,   /* the NIC had no memory for it */
@@ -118,7 +118,10 @@ GOAL_API int GOAL_Init(void);
 GOAL_API int GOAL_IsInitialized(void);
 GOAL_API int GOAL_GroupSize(void);
 GOAL_API int GOAL_MyRank(void);
-/* GOAL_ERR_STATE while runs are in flight. */
+/*
+ * GOAL_ERR_STATE while runs are in flight. GOAL_ERR_NIC_GONE: weftd ended during some; everything
+ * is freed all the same.
+ */
 GOAL_API int GOAL_Finalize(void);
 /* 1: finalized, or not initialised yet. */
 GOAL_API int GOAL_IsFinalized(void);
@@ -129,10 +132,12 @@ GOAL_API int GOAL_IsFinalized(void);
 /* All ranks, in the order of GOAL_MyRank(). */
 GOAL_API GOAL_Comm GOAL_CommWorld(void);
 /*
- * A communicator of some ranks of another one, in that order; called by just these ranks, in the
- * same order with respect to other calls on parent. Does not communicate.
+ * A communicator of some ranks of another one, in that order; called by just these ranks. The n-th
+ * call with one list of ranks on one parent makes the same communicator at all of them, whatever
+ * else each has made. Does not communicate; a call that fails changes nothing.
  */
 GOAL_API GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks);
+/* GOAL_ERR_STATE: schedules of it exist. GOAL_ERR_ARG: GOAL_CommWorld(). */
 GOAL_API int GOAL_CommFree(GOAL_Comm comm);
 GOAL_API int GOAL_CommRank(GOAL_Comm comm);
 GOAL_API int GOAL_CommSize(GOAL_Comm comm);
@@ -202,7 +207,10 @@ GOAL_API int GOAL_AllocateScratchpad(GOAL_Graph graph, size_t bytes);
  */
 GOAL_API GOAL_Schedule GOAL_Compile(GOAL_Graph graph);
 GOAL_API int GOAL_IsScheduleValid(GOAL_Schedule sched);
-/* The NIC never changes a schedule: every one may be run again, and while it runs. */
+/*
+ * The NIC never changes a schedule: every one may be run again, and while it runs, but for those of
+ * goal_coll.h that have buffers: GOAL_Run().
+ */
 GOAL_API void GOAL_MakeScheduleReusable(GOAL_Schedule sched);
 GOAL_API void GOAL_MakeScheduleReuseable(GOAL_Schedule sched);
 /* Unlike in the paper, a schedule that still runs is freed after its last run. */
@@ -223,8 +231,14 @@ GOAL_API GOAL_Schedule GOAL_LoadSchedule(GOAL_Comm comm, const char *path,
 /* ---- runs (2.2.7)
  * -------------------------------------------------------------------------------------- */
 
+/*
+ * GOAL_ERR_STATE: a ready-made collective that is in flight has the user's buffers for work space,
+ * as a persistent one of MPI has; a barrier has none, and graphs are the user's own.
+ * A run uses the memory that is at its buffers' addresses when it is started. Where there is none
+ * any more it fails with GOAL_ERR_MEMORY at every rank. docs/collectives.md "Buffers".
+ */
 GOAL_API GOAL_Handle GOAL_Run(GOAL_Schedule sched);
-/* 1 when it is finished, well or not; else 0. One memory read. */
+/* 1 when it is finished, well or not, or its NIC is gone; else 0. One memory read. */
 GOAL_API int GOAL_Test(GOAL_Handle handle);
 /* Blocks. GOAL_SUCCESS, or why the run failed. */
 GOAL_API int GOAL_Wait(GOAL_Handle handle);

@@ -317,17 +317,41 @@ static uint32_t number(struct key *keys, uint64_t mask, const struct goal_insn *
 	return key->next++;
 }
 
+/* Counts receives of one root's multicasts; returns those before. */
+static uint32_t number_of_root(struct key *keys, uint64_t mask, const struct goal_insn *op)
+{
+	const struct goal_insn any = {.kind = op->kind, .peer = op->peer, .tag = GOAL_TAG_ANY};
+
+	return number(keys, mask, &any);
+}
+
+/*
+ * What may come before its receive. Large messages come when they are asked for, but multicasts,
+ * which hold up those of their root behind them: where there are several, their order may be wrong.
+ */
+static uint64_t unexpected(struct key *keys, uint64_t mask, const struct goal_insn *op,
+			   uint64_t eager_bytes)
+{
+	if (op->amount <= eager_bytes ||
+	    (op->kind == GOAL_INSN_MCAST_RECV && number_of_root(keys, mask, op) > 1))
+		return op->amount;
+	return eager_bytes;
+}
+
 static int write_counts(struct layout *l, uint64_t eager_bytes)
 {
 	uint64_t size = 2;
 	struct key *keys;
 	uint32_t i;
 
-	while (size < 2 * (uint64_t)l->header.num_ops)
+	while (size < 4 * (uint64_t)l->header.num_ops)
 		size *= 2;
 	keys = calloc(size, sizeof(*keys));
 	if (!keys)
 		return -ENOMEM;
+	for (i = 0; i < l->header.num_ops; i++)
+		if (l->ops[i].kind == GOAL_INSN_MCAST_RECV)
+			(void)number_of_root(keys, size - 1, &l->ops[i]);
 	for (i = 0; i < l->header.num_ops; i++) {
 		struct goal_insn *op = &l->ops[i];
 
@@ -337,9 +361,8 @@ static int write_counts(struct layout *l, uint64_t eager_bytes)
 		op->count = number(keys, size - 1, op);
 		if (op->kind != GOAL_INSN_RECV && op->kind != GOAL_INSN_MCAST_RECV)
 			continue;
-		/* What is longer comes when it is asked for. */
 		l->header.unexpected_msgs++;
-		l->header.unexpected_bytes += op->amount < eager_bytes ? op->amount : eager_bytes;
+		l->header.unexpected_bytes += unexpected(keys, size - 1, op, eager_bytes);
 	}
 	free(keys);
 	return 0;

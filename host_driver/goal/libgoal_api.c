@@ -5,6 +5,8 @@
  * Called by applications; calls goal_graph.c. The paper (espgoal) 2.2.2 to 2.2.5.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@
  * --------------------------------------------------------------------------------------- */
 
 static __thread int last_error;
-static __thread char last_detail[320];
+static __thread char last_detail[LIBGOAL_DETAIL];
 
 int libgoal_error(int error, const char *detail)
 {
@@ -37,7 +39,7 @@ int libgoal_errno(int rc)
 	case EOVERFLOW:
 		return GOAL_ERR_LIMIT;
 	case EIO:
-		return GOAL_ERR_NIC_GONE;
+		return libgoal_is_forked() ? GOAL_ERR_STATE : GOAL_ERR_NIC_GONE;
 	case EBUSY:
 		return GOAL_ERR_STATE;
 	case EAGAIN:
@@ -80,8 +82,8 @@ const char *GOAL_StrError(int error)
 	case GOAL_ERR_DIVIDE:
 		return "integer division by zero, or of the least value by -1";
 	case GOAL_ERR_UNEXPECTED:
-		return "more messages came before their receives than the pool holds "
-		       "(WEFT_GOAL_POOL sets its limit in bytes)";
+		return "more messages came before their receives than the pool holds, and those "
+		       "wait for each other in a circle (WEFT_GOAL_POOL sets its bytes)";
 	case GOAL_ERR_PEER_LOST:
 		return "a rank has ended, or its NIC does not answer";
 	case GOAL_ERR_UNREACHABLE:
@@ -93,7 +95,8 @@ const char *GOAL_StrError(int error)
 	case GOAL_ERR_ARG:
 		return "an argument is not allowed";
 	case GOAL_ERR_STATE:
-		return "not in this state: not initialised, initialised already, or in use";
+		return "not in this state: not initialised, initialised already, in use, or in a "
+		       "child of fork";
 	case GOAL_ERR_NO_MEMORY:
 		return "out of memory";
 	case GOAL_ERR_NO_DEVICE:
@@ -190,25 +193,60 @@ static struct goal_mem *pieces(void *const *offsets, const int *lengths, int cou
 	return mems;
 }
 
+static const char *name_of(enum goal_insn_kind kind)
+{
+	static const char *const names[GOAL_INSN_KINDS] = {
+	    [GOAL_INSN_SEND] = "GOAL_Send",
+	    [GOAL_INSN_RECV] = "GOAL_Recv",
+	    [GOAL_INSN_MCAST_SEND] = "GOAL_McastSend",
+	    [GOAL_INSN_MCAST_RECV] = "GOAL_McastRecv",
+	};
+
+	return names[kind];
+}
+
+/* A message that cannot be: says which of its arguments is wrong, and why. */
+static GOAL_Vertex bad_message(enum goal_insn_kind kind, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static GOAL_Vertex bad_message(enum goal_insn_kind kind, const char *format, ...)
+{
+	char detail[200];
+	int n = snprintf(detail, sizeof(detail), "%s: ", name_of(kind));
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(detail + n, sizeof(detail) - (size_t)n, format, ap);
+	va_end(ap);
+	return vertex(-EINVAL, detail);
+}
+
 static GOAL_Vertex message(GOAL_Graph g, enum goal_insn_kind kind, const struct goal_mem *mems,
 			   int count, int peer, int tag)
 {
-	static const char *const names[GOAL_INSN_KINDS] = {
-	    [GOAL_INSN_SEND] = "GOAL_Send: rank, tag or length",
-	    [GOAL_INSN_RECV] = "GOAL_Recv: rank, tag or length",
-	    [GOAL_INSN_MCAST_SEND] = "GOAL_McastSend: tag or length",
-	    [GOAL_INSN_MCAST_RECV] = "GOAL_McastRecv: root, tag or length",
-	};
-	const char *what = names[kind];
 	bool recv = kind == GOAL_INSN_RECV;
+	int64_t rc;
 
+	if (!g)
+		return bad_message(kind, "no graph");
 	/* -1 is "any", which is the largest number on the NIC's side. */
-	if (!g || (peer < 0 && !(recv && peer == GOAL_ANY_SOURCE)) ||
-	    (tag < 0 && !(recv && tag == GOAL_ANY_TAG)))
-		return vertex(-EINVAL, what);
-	return vertex(
-	    goal_graph_msg(g->graph, kind, mems, (uint32_t)count, (uint32_t)peer, (uint32_t)tag),
-	    what);
+	if (peer < 0 ? !(recv && peer == GOAL_ANY_SOURCE) : (uint32_t)peer >= g->graph->num_ranks)
+		return bad_message(kind, "rank %d is not in the communicator, which has %u ranks",
+				   peer, g->graph->num_ranks);
+	if (tag < 0 && !(recv && tag == GOAL_ANY_TAG))
+		return bad_message(kind, "tag %d is negative", tag);
+	if (kind == GOAL_INSN_MCAST_RECV && (uint32_t)peer == g->graph->rank)
+		return bad_message(kind, "this rank, %d, is the root itself", peer);
+	rc = goal_graph_msg(g->graph, kind, mems, (uint32_t)count, (uint32_t)peer, (uint32_t)tag);
+	if (rc == -EINVAL)
+		return bad_message(kind, "more than 2^40 bytes, more than 65,535 pieces, or memory "
+					 "beyond the end of the address space");
+	return vertex(rc, name_of(kind));
+}
+
+static bool is_mem(GOAL_MemType mem)
+{
+	return mem == GOAL_USERSPACE || mem == GOAL_SCRATCHPAD;
 }
 
 static GOAL_Vertex single(GOAL_Graph g, enum goal_insn_kind kind, uintptr_t at, int64_t count,
@@ -217,7 +255,9 @@ static GOAL_Vertex single(GOAL_Graph g, enum goal_insn_kind kind, uintptr_t at, 
 	struct goal_mem piece = {at, (uint64_t)count, mem == GOAL_SCRATCHPAD};
 
 	if (count < 0)
-		return vertex(-EINVAL, "a negative length");
+		return bad_message(kind, "a negative length, %" PRId64, count);
+	if (!is_mem(mem))
+		return bad_message(kind, "%d is no memory type", (int)mem);
 	return message(g, kind, &piece, 1, peer, tag);
 }
 
@@ -249,12 +289,15 @@ GOAL_Vertex(GOAL_McastRecv)(GOAL_Graph g, void *buf, int64_t count, int root, in
 static GOAL_Vertex vector(GOAL_Graph g, enum goal_insn_kind kind, void *const *offsets,
 			  const int *lengths, int count, int peer, int tag, GOAL_MemType mem)
 {
-	struct goal_mem *mems = pieces(offsets, lengths, count, mem);
+	struct goal_mem *mems;
 	GOAL_Vertex v;
 
+	if (!is_mem(mem))
+		return bad_message(kind, "%d is no memory type", (int)mem);
+	mems = pieces(offsets, lengths, count, mem);
 	if (!mems || count < 0) {
 		free(mems);
-		return vertex(-EINVAL, "a negative length or number of pieces");
+		return bad_message(kind, "a negative length, or a negative number of pieces");
 	}
 	v = message(g, kind, mems, count, peer, tag);
 	free(mems);
@@ -284,6 +327,8 @@ GOAL_Vertex(GOAL_LocalOp)(GOAL_Graph g, const void *b1, const void *b2, void *br
 	const struct goal_mem *mems[3] = {&a, &b, &r};
 	const uint32_t nums[3] = {1, 1, 1};
 
+	if (!is_mem(b1_mem) || !is_mem(b2_mem) || !is_mem(bres_mem))
+		return vertex(-EINVAL, "GOAL_LocalOp: no such memory type");
 	/* So that bytes are what they seem. */
 	if (!g || count < 0 || count > INT64_MAX / 8 || width < 0 || width > 64)
 		return vertex(-EINVAL,
@@ -309,7 +354,9 @@ GOAL_Vertex(GOAL_LocalOpVec)(GOAL_Graph g, void **buf1, const int *lengths1, int
 
 	for (i = 0; r && i < num3; i++)
 		bytes += r[i].bytes;
-	if (g && a && b && r && num1 >= 0 && num2 >= 0 && num3 >= 0 && width >= 8)
+	if (!is_mem(b1_mem) || !is_mem(b2_mem) || !is_mem(b3_mem))
+		rc = -EINVAL;
+	else if (g && a && b && r && num1 >= 0 && num2 >= 0 && num3 >= 0 && width >= 8)
 		rc = goal_graph_local(g->graph, (enum goal_local)op, (enum goal_type)datatype,
 				      (uint32_t)width, bytes / ((uint32_t)width / 8), mems, nums);
 	free(a);

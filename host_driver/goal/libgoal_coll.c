@@ -28,6 +28,9 @@ static GOAL_Schedule make(GOAL_Comm comm, struct goal_coll_call *call, int64_t c
 	}
 	if (rc == 0)
 		sched = GOAL_Compile(graph);
+	/* At every rank alike, whatever its part: all are told of the same misuse. */
+	if (sched)
+		sched->exclusive = call->coll != GOAL_COLL_BARRIER;
 	else if (rc != -EINVAL)
 		libgoal_error(libgoal_errno(rc), GOAL_CollectiveName(call->coll));
 	else if (call->alg != GOAL_ALG_AUTO || GOAL_AutoAlgorithm(call->coll, 1, 0) >= 0)

@@ -11,20 +11,51 @@
 
 #include "host_driver/goal/libgoal.h"
 
+bool libgoal_parse(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return !*end && !errno && *number >= least && *number <= most;
+}
+
+/* WEFT_GOAL_POOL, which is there from the start and is no more; or what schedules turn out to need.
+ */
+static int size_pool(struct libgoal *lib)
+{
+	const char *said = secure_getenv("WEFT_GOAL_POOL");
+
+	lib->pool_bytes = LIBGOAL_POOL_BYTES;
+	lib->pool_max_bytes = LIBGOAL_POOL_MAX_BYTES;
+	if (!said)
+		return GOAL_SUCCESS;
+	if (!libgoal_parse(said, LIBGOAL_POOL_SAID_MIN, LIBGOAL_POOL_SAID_MAX, &lib->pool_bytes))
+		return libgoal_error(GOAL_ERR_ARG, "WEFT_GOAL_POOL: a number of bytes from 4096 to "
+						   "1073741824 is expected");
+	lib->pool_max_bytes = lib->pool_bytes;
+	return GOAL_SUCCESS;
+}
+
 int libgoal_attach(struct weft_context *context, struct libgoal **out)
 {
-	const char *limit = secure_getenv("WEFT_GOAL_POOL");
+	const struct weft_mr_cache_attr watched = {.policy = WEFT_MR_CACHE_IMMEDIATE,
+						   .exact = true};
 	struct libgoal *lib = calloc(1, sizeof(*lib));
 
 	if (!lib)
 		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+	if (size_pool(lib) != GOAL_SUCCESS) {
+		free(lib);
+		return GOAL_LastError();
+	}
 	lib->context = context;
 	pthread_mutex_init(&lib->lock, NULL);
-	lib->pool_max_bytes = LIBGOAL_POOL_MAX_BYTES;
-	if (limit && strtoull(limit, NULL, 0))
-		lib->pool_max_bytes = strtoull(limit, NULL, 0);
 	lib->pd = weft_alloc_pd(context);
-	lib->goal = lib->pd ? weft_goal_open(context, LIBGOAL_RUNS) : NULL;
+	lib->cache = lib->pd ? weft_create_mr_cache(lib->pd, &watched) : NULL;
+	lib->goal = lib->cache ? weft_goal_open(context, LIBGOAL_RUNS) : NULL;
 	if (!lib->goal) {
 		int err = errno;
 
@@ -37,10 +68,17 @@ int libgoal_attach(struct weft_context *context, struct libgoal **out)
 
 void libgoal_detach(struct libgoal *lib)
 {
+	uint32_t i;
+
 	if (lib->world)
-		(void)GOAL_CommFree(lib->world);
+		(void)libgoal_comm_end(lib->world);
 	libgoal_shadow_end(lib);
 	weft_goal_close(lib->goal);
+	/* With schedules that were not freed it stays, as they do, until the context goes. */
+	if (lib->cache && weft_destroy_mr_cache(lib->cache) < 0)
+		libgoal_error(GOAL_ERR_STATE, "schedules still exist");
+	for (i = 0; i < LIBGOAL_RUNS; i++)
+		free(lib->slots[i].why);
 	pthread_mutex_destroy(&lib->lock);
 	free(lib);
 }
@@ -108,6 +146,12 @@ static void comm_free(GOAL_Comm comm)
 		if (rc == 0 || rc == -EIO)
 			weft_free(comm->pool[i].mem, comm->pool[i].bytes);
 	}
+	while (comm->lists) {
+		struct libgoal_list *list = comm->lists;
+
+		comm->lists = list->next;
+		free(list);
+	}
 	free(comm->peers);
 	free(comm);
 }
@@ -138,7 +182,7 @@ static int comm_new(struct libgoal *lib, uint32_t rank, uint32_t size,
 		return libgoal_error(libgoal_errno(rc), "the NIC made no communicator");
 	}
 	memcpy(comm->peers, peers, size * sizeof(*peers));
-	rc = libgoal_pool_grow(comm, LIBGOAL_POOL_BYTES);
+	rc = libgoal_pool_grow(comm, lib->pool_bytes);
 	if (rc < 0) {
 		rc = weft_goal_comm_destroy(lib->goal, comm->handle) < 0 ? -EIO : rc;
 		comm_free(comm);
@@ -170,16 +214,76 @@ static uint64_t mix(uint64_t h, uint64_t x)
 	return (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
 }
 
+/* The list of that hash; NULL: no memory. Under the lock. */
+static struct libgoal_list *list_of(GOAL_Comm parent, const uint64_t id[2])
+{
+	struct libgoal_list *list;
+
+	for (list = parent->lists; list; list = list->next)
+		if (list->id[0] == id[0] && list->id[1] == id[1])
+			return list;
+	list = calloc(1, sizeof(*list));
+	if (!list)
+		return NULL;
+	list->id[0] = id[0];
+	list->id[1] = id[1];
+	list->next = parent->lists;
+	parent->lists = list;
+	return list;
+}
+
+/*
+ * Where the members of a list are, this rank's place in it, and what stands for the list in keys.
+ * False: libgoal_error() says why not.
+ */
+static bool members(GOAL_Comm parent, const int *ranks, uint32_t num, struct weft_goal_peer *peers,
+		    uint32_t *mine, uint64_t id[2])
+{
+	uint8_t *seen = calloc(parent->size, 1);
+	uint32_t i;
+	bool twice = false;
+
+	if (!seen) {
+		libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+		return false;
+	}
+	*mine = UINT32_MAX;
+	id[0] = mix(parent->key[0], num);
+	id[1] = mix(parent->key[1], num);
+	for (i = 0; i < num && ranks[i] >= 0 && (uint32_t)ranks[i] < parent->size && !twice; i++) {
+		twice = seen[ranks[i]]++;
+		peers[i] = parent->peers[ranks[i]];
+		id[0] = mix(id[0], (uint64_t)ranks[i]);
+		id[1] = mix(id[1], (uint64_t)ranks[i] + 1);
+		if ((uint32_t)ranks[i] == parent->rank)
+			*mine = i;
+	}
+	free(seen);
+	if (i == num && !twice && *mine != UINT32_MAX)
+		return true;
+	libgoal_error(GOAL_ERR_ARG, "GOAL_CommCreate: a rank that is not in the parent, twice the "
+				    "same, or this one is missing");
+	return false;
+}
+
+/*
+ * The key follows from the parent's, the list, and the number of communicators that were made of
+ * this very list before: nothing that other ranks do, or that this one does with others, is in it.
+ */
 GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks)
 {
+	struct libgoal_list *list;
 	struct weft_goal_peer *peers;
-	uint32_t mine = UINT32_MAX;
 	GOAL_Comm comm = NULL;
-	uint64_t key[2];
-	int i, k;
+	uint64_t id[2], key[2];
+	uint32_t mine;
 
-	if (!parent || num_ranks < 1 || (uint32_t)num_ranks > parent->size) {
+	if (!parent || !ranks || num_ranks < 1 || (uint32_t)num_ranks > parent->size) {
 		libgoal_error(GOAL_ERR_ARG, "GOAL_CommCreate: no parent, or too many ranks");
+		return NULL;
+	}
+	if (libgoal_is_forked()) {
+		libgoal_error(GOAL_ERR_STATE, "a child of fork has no communicators");
 		return NULL;
 	}
 	peers = malloc((size_t)num_ranks * sizeof(*peers));
@@ -187,38 +291,32 @@ GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks)
 		libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
 		return NULL;
 	}
-	pthread_mutex_lock(&parent->lib->lock);
-	key[0] = mix(parent->key[0], parent->children);
-	key[1] = mix(parent->key[1], parent->children++);
-	pthread_mutex_unlock(&parent->lib->lock);
-	for (i = 0; i < num_ranks; i++) {
-		if (ranks[i] < 0 || (uint32_t)ranks[i] >= parent->size)
-			break;
-		for (k = 0; k < i && ranks[k] != ranks[i]; k++)
-			;
-		if (k < i)
-			break;
-		peers[i] = parent->peers[ranks[i]];
-		key[0] = mix(key[0], (uint64_t)ranks[i]);
-		key[1] = mix(key[1], (uint64_t)ranks[i] + 1);
-		if ((uint32_t)ranks[i] == parent->rank)
-			mine = (uint32_t)i;
+	if (members(parent, ranks, (uint32_t)num_ranks, peers, &mine, id)) {
+		pthread_mutex_lock(&parent->lib->lock);
+		list = list_of(parent, id);
+		if (list) {
+			key[0] = mix(id[0], list->made);
+			key[1] = mix(id[1], list->made);
+		}
+		pthread_mutex_unlock(&parent->lib->lock);
+		if (!list) {
+			libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
+		} else if (comm_new(parent->lib, mine, (uint32_t)num_ranks, peers, key, &comm) ==
+			   GOAL_SUCCESS) {
+			/* A call that fails has made none, and counts for nothing. */
+			pthread_mutex_lock(&parent->lib->lock);
+			list->made++;
+			pthread_mutex_unlock(&parent->lib->lock);
+		}
 	}
-	if (i < num_ranks || mine == UINT32_MAX)
-		libgoal_error(GOAL_ERR_ARG, "GOAL_CommCreate: a rank that is not in the parent, "
-					    "twice the same, or this one is missing");
-	else
-		(void)comm_new(parent->lib, mine, (uint32_t)num_ranks, peers, key, &comm);
 	free(peers);
 	return comm;
 }
 
-int GOAL_CommFree(GOAL_Comm comm)
+int libgoal_comm_end(GOAL_Comm comm)
 {
 	int rc;
 
-	if (!comm)
-		return libgoal_error(GOAL_ERR_ARG, "no communicator");
 	if (__atomic_load_n(&comm->refs, __ATOMIC_ACQUIRE))
 		return libgoal_error(GOAL_ERR_STATE, "schedules of the communicator still exist");
 	rc = weft_goal_comm_destroy(comm->lib->goal, comm->handle);
@@ -228,6 +326,15 @@ int GOAL_CommFree(GOAL_Comm comm)
 		comm->lib->world = NULL;
 	comm_free(comm);
 	return GOAL_SUCCESS;
+}
+
+int GOAL_CommFree(GOAL_Comm comm)
+{
+	if (!comm)
+		return libgoal_error(GOAL_ERR_ARG, "no communicator");
+	if (comm->lib->world == comm)
+		return libgoal_error(GOAL_ERR_ARG, "GOAL_CommWorld() ends with GOAL_Finalize()");
+	return libgoal_comm_end(comm);
 }
 
 int GOAL_CommRank(GOAL_Comm comm)

@@ -7,6 +7,7 @@
  * docs/collectives.md "Starting programs"; the paper (espgoal) 2.2.1.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ enum {
 	STATE_NEW = 0,
 	STATE_READY = 1,
 	STATE_OVER = 2,
+	STATE_FORKED = 3, /* of a process that was ready: the NIC is its parent's */
 };
 
 static struct libgoal *instance;
@@ -26,6 +28,18 @@ static int state;
 struct libgoal *libgoal_default(void)
 {
 	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_READY ? instance : NULL;
+}
+
+bool libgoal_is_forked(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_FORKED;
+}
+
+static void forked(void)
+{
+	if (libgoal_default())
+		__atomic_store_n(&state, STATE_FORKED, __ATOMIC_RELEASE);
+	libgoal_pmix_forked();
 }
 
 /* ---- a static list
@@ -70,6 +84,8 @@ static int static_begin(struct libgoal_launch *launch)
 	const char *list = secure_getenv("WEFT_PEERS"), *rank = secure_getenv("WEFT_RANK");
 	const char *job = secure_getenv("WEFT_JOB"), *at, *end;
 	int rc = libgoal_key_given(launch->key);
+	char detail[200];
+	uint64_t number;
 
 	if (rc < 0)
 		return rc;
@@ -78,10 +94,14 @@ static int static_begin(struct libgoal_launch *launch)
 	launch->peers = calloc(launch->size, sizeof(*launch->peers));
 	if (!launch->peers)
 		return libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
-	launch->rank = rank ? (uint32_t)strtoul(rank, NULL, 10) : UINT32_MAX;
-	if (launch->rank >= launch->size)
-		return libgoal_error(GOAL_ERR_LAUNCH,
-				     "WEFT_RANK is not a place in the list of WEFT_PEERS");
+	if (!rank || !libgoal_parse(rank, 0, launch->size - 1, &number)) {
+		snprintf(detail, sizeof(detail),
+			 "WEFT_RANK, \"%.40s\", is not a place in the list of WEFT_PEERS: a number "
+			 "from 0 to %u is expected",
+			 rank ? rank : "", launch->size - 1);
+		return libgoal_error(GOAL_ERR_LAUNCH, detail);
+	}
+	launch->rank = (uint32_t)number;
 	launch->size = 0;
 	for (at = list; at; at = *end ? end + 1 : NULL) {
 		int shard;
@@ -119,8 +139,38 @@ static int static_exchange(struct libgoal_launch *launch, const struct weft_goal
 	return libgoal_error(GOAL_ERR_LAUNCH, detail);
 }
 
+/*
+ * Variables by which launchers tell how many tasks they started: a program that one of them started
+ * as one of several is not alone, though nobody tells it where the others are.
+ */
+static const char *const launchers[] = {
+    "PMI_SIZE",    "SLURM_NTASKS",        "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE",
+    "PALS_NRANKS", "MV2_COMM_WORLD_SIZE",
+};
+
 static int alone_begin(struct libgoal_launch *launch)
 {
+	const char *said = secure_getenv("WEFT_LAUNCH");
+	char detail[400];
+	uint64_t tasks;
+	size_t i;
+
+	if (said && strcmp(said, "alone") != 0)
+		return libgoal_error(GOAL_ERR_LAUNCH, "WEFT_LAUNCH: only \"alone\" is known");
+	for (i = 0; !said && i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+		const char *value = secure_getenv(launchers[i]);
+
+		if (!value || !libgoal_parse(value, 2, UINT32_MAX, &tasks))
+			continue;
+		snprintf(
+		    detail, sizeof(detail),
+		    "%s says that this is one of %s tasks, but no PMIx tells where the others "
+		    "are: start it with mpirun, or srun --mpi=pmix (srun --mpi=list names what "
+		    "there is), or set WEFT_PEERS, WEFT_RANK and WEFT_KEY; WEFT_LAUNCH=alone "
+		    "if each task is to be a job of one rank",
+		    launchers[i], value);
+		return libgoal_error(GOAL_ERR_LAUNCH, detail);
+	}
 	launch->rank = 0;
 	launch->size = 1;
 	launch->peers = calloc(1, sizeof(*launch->peers));
@@ -135,8 +185,8 @@ static int alone_exchange(struct libgoal_launch *launch, const struct weft_goal_
 	return GOAL_SUCCESS;
 }
 
-static const struct libgoal_launcher launch_static = {static_begin, static_exchange, NULL};
-static const struct libgoal_launcher launch_alone = {alone_begin, alone_exchange, NULL};
+static const struct libgoal_launcher launch_static = {static_begin, static_exchange};
+static const struct libgoal_launcher launch_alone = {alone_begin, alone_exchange};
 
 /* ---- the NIC
  * ---------------------------------------------------------------------------------------------- */
@@ -199,8 +249,15 @@ static int start(const struct libgoal_launcher *launcher, struct libgoal_launch 
 	return GOAL_SUCCESS;
 }
 
+static void install(void)
+{
+	/* It fails for want of memory alone; then a child is told that its runs are over. */
+	(void)pthread_atfork(NULL, NULL, forked);
+}
+
 int GOAL_Init(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct libgoal_launch launch = {.shard = -1};
 	const struct libgoal_launcher *launcher = &launch_alone;
 	int expected = STATE_NEW, rc;
@@ -213,9 +270,11 @@ int GOAL_Init(void)
 	else if (libgoal_pmix_there())
 		launcher = &libgoal_pmix;
 	rc = start(launcher, &launch);
-	if (launcher->end)
-		launcher->end(&launch);
+	if (rc != GOAL_SUCCESS)
+		libgoal_pmix_end();
 	free(launch.peers);
+	if (rc == GOAL_SUCCESS)
+		pthread_once(&once, install);
 	__atomic_store_n(&state, rc == GOAL_SUCCESS ? STATE_READY : STATE_NEW, __ATOMIC_RELEASE);
 	return rc;
 }
@@ -248,9 +307,13 @@ int GOAL_Finalize(void)
 {
 	struct libgoal *lib = libgoal_default();
 	struct weft_context *context;
+	uint32_t gone;
 
 	if (!lib)
-		return libgoal_error(GOAL_ERR_STATE, "GOAL_Init() comes first");
+		return libgoal_error(GOAL_ERR_STATE, libgoal_is_forked()
+							 ? "a child of fork has nothing to end"
+							 : "GOAL_Init() comes first");
+	gone = libgoal_reap_gone(lib);
 	if (lib->running)
 		return libgoal_error(GOAL_ERR_STATE, "runs are in flight: GOAL_Wait() for them");
 	__atomic_store_n(&state, STATE_OVER, __ATOMIC_RELEASE);
@@ -258,5 +321,7 @@ int GOAL_Finalize(void)
 	libgoal_detach(lib);
 	instance = NULL;
 	weft_close_device(context);
-	return GOAL_SUCCESS;
+	libgoal_pmix_end();
+	return gone ? libgoal_error(GOAL_ERR_NIC_GONE, "weftd ended while runs were in flight")
+		    : GOAL_SUCCESS;
 }

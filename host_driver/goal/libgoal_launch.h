@@ -3,7 +3,7 @@
  * How the ranks of a job find each other: one struct libgoal_launcher for each way.
  *
  * libgoal_launch.c calls begin() before a NIC is opened, exchange() once it is known where this
- * rank is, end() when all is done or has failed. libgoal_pmix.c implements PMIx.
+ * rank is. libgoal_pmix.c implements PMIx.
  */
 #ifndef WEFT_LIBGOAL_LAUNCH_H
 #define WEFT_LIBGOAL_LAUNCH_H
@@ -26,8 +26,6 @@ struct libgoal_launcher {
 	int (*begin)(struct libgoal_launch *launch);
 	/* Tells the others where this rank is; fills peers and key. */
 	int (*exchange)(struct libgoal_launch *launch, const struct weft_goal_peer *self);
-	/* May be NULL. */
-	void (*end)(struct libgoal_launch *launch);
 };
 
 /*
@@ -39,5 +37,12 @@ int libgoal_key_given(uint64_t key[2]);
 /* PMIx, as mpirun and srun offer it; loaded when it is there and the process was started by it. */
 bool libgoal_pmix_there(void);
 extern const struct libgoal_launcher libgoal_pmix;
+/*
+ * Takes leave of the launcher; nothing where it was not used. Not before GOAL_Finalize(): who else
+ * in the process uses PMIx (MPI) cannot once the last has taken leave.
+ */
+void libgoal_pmix_end(void);
+/* In a child of fork: the leave is the parent's to take. */
+void libgoal_pmix_forked(void);
 
 #endif /* WEFT_LIBGOAL_LAUNCH_H */

@@ -8,6 +8,8 @@
  */
 #include <dlfcn.h>
 #include <pmix.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -29,6 +31,7 @@ static struct {
 			     const pmix_info_t info[], size_t ninfo, pmix_value_t **val);
 	const char *(*error)(pmix_status_t status);
 	pmix_proc_t self;
+	bool held; /* PMIx_Init() succeeded, and PMIx_Finalize() is due */
 } pmix;
 
 bool libgoal_pmix_there(void)
@@ -78,15 +81,37 @@ static pmix_status_t get_uint(pmix_rank_t rank, const char *key, uint32_t *out)
 	return PMIX_SUCCESS;
 }
 
+/* The variables are there, the server is not. */
+static int unreached(pmix_status_t status)
+{
+	char detail[300];
+
+	snprintf(
+	    detail, sizeof(detail),
+	    "PMIX_RANK is set, but no PMIx server answers (%s): start the program with mpirun, or "
+	    "srun --mpi=pmix, or without PMIX_RANK and PMIX_NAMESPACE in its environment",
+	    pmix.error(status));
+	return libgoal_error(GOAL_ERR_LAUNCH, detail);
+}
+
+/* A launcher takes a program that leaves without a word for one that failed. */
+static void at_exit(void)
+{
+	(void)atexit(libgoal_pmix_end);
+}
+
 static int begin(struct libgoal_launch *launch)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pmix_status_t rc;
 
 	if (!load())
 		return libgoal_error(GOAL_ERR_LAUNCH, "libpmix.so.2 cannot be loaded");
 	rc = pmix.init(&pmix.self, NULL, 0);
 	if (rc != PMIX_SUCCESS)
-		return failed(rc);
+		return unreached(rc);
+	pmix.held = true;
+	pthread_once(&once, at_exit);
 	launch->rank = pmix.self.rank;
 	rc = get_uint(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &launch->size);
 	if (rc != PMIX_SUCCESS)
@@ -160,11 +185,16 @@ static int exchange(struct libgoal_launch *launch, const struct weft_goal_peer *
 	return rc == PMIX_SUCCESS ? GOAL_SUCCESS : failed(rc);
 }
 
-static void end(struct libgoal_launch *launch)
+void libgoal_pmix_end(void)
 {
-	(void)launch;
-	if (pmix.handle && pmix.finalize)
+	if (pmix.held)
 		(void)pmix.finalize(NULL, 0);
+	pmix.held = false;
 }
 
-const struct libgoal_launcher libgoal_pmix = {begin, exchange, end};
+void libgoal_pmix_forked(void)
+{
+	pmix.held = false;
+}
+
+const struct libgoal_launcher libgoal_pmix = {begin, exchange};

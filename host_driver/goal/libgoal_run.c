@@ -7,6 +7,7 @@
  * record is used anew. The paper (espgoal) 2.2.7.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,17 +29,47 @@ static bool find(GOAL_Handle handle, struct run_ref *ref)
 	return handle >= 0 && ref->lib && ref->record < LIBGOAL_RUNS;
 }
 
-/* The run is over: keeps its outcome, and gives the record back. Under the lock. */
-static void reap(struct libgoal *lib, uint32_t record)
+/* The error of a handle that names no run. */
+static int no_run(GOAL_Handle handle)
 {
-	struct libgoal_slot *slot = &lib->slots[record];
+	if (libgoal_is_forked())
+		return libgoal_error(GOAL_ERR_STATE,
+				     "the run is of the process that this one is a fork of");
+	return libgoal_error(handle < 0 ? (int)handle : GOAL_ERR_ARG, "no run");
+}
 
-	libgoal_shadow_out(slot->sched);
+static void is_over(struct libgoal *lib, struct libgoal_slot *slot)
+{
 	slot->sched->flying--;
 	slot->running = false;
 	lib->running--;
 	libgoal_trace_over(slot);
+}
+
+/* The run is over: keeps its outcome, and gives the record back. Under the lock. */
+static void reap(struct libgoal *lib, uint32_t record)
+{
+	struct libgoal_slot *slot = &lib->slots[record];
+	bool there = libgoal_shadow_out(slot->sched);
+
+	is_over(lib, slot);
 	weft_goal_finish(lib->goal, record, &slot->result);
+	if (!there && slot->result.status == HW_GOAL_OK) {
+		slot->result.status = HW_GOAL_MEMORY;
+		slot->result.rank = slot->sched->comm->rank;
+	}
+	if (slot->result.status != HW_GOAL_OK)
+		slot->why = libgoal_why(slot->sched, &slot->result);
+}
+
+/* It never will be: its record stays the NIC's, which is gone. Under the lock. */
+static void reap_gone(struct libgoal *lib, uint32_t record)
+{
+	struct libgoal_slot *slot = &lib->slots[record];
+
+	is_over(lib, slot);
+	slot->result = (struct weft_goal_result){
+	    .status = -GOAL_ERR_NIC_GONE, .rank = slot->sched->comm->rank, .op = UINT32_MAX};
 }
 
 /*
@@ -46,7 +77,8 @@ static void reap(struct libgoal *lib, uint32_t record)
  * GOAL_ERR_STATE: the record has been used again. Outcomes are copied under the lock that the
  * record was given back under: another thread may start a run with it as soon as that is left.
  */
-static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_goal_result *result)
+static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_goal_result *result,
+		char why[LIBGOAL_DETAIL])
 {
 	struct libgoal_slot *slot = &lib->slots[record];
 	GOAL_Schedule done = NULL;
@@ -54,39 +86,105 @@ static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_
 
 	/* One read while it runs; the lock is taken once, when it is over. */
 	if (__atomic_load_n(&slot->use, __ATOMIC_ACQUIRE) == use &&
-	    __atomic_load_n(&slot->running, __ATOMIC_ACQUIRE) && !weft_goal_test(lib->goal, record))
+	    __atomic_load_n(&slot->running, __ATOMIC_ACQUIRE) &&
+	    !weft_goal_test(lib->goal, record) && !weft_goal_gone(lib->goal))
 		return 0;
 	pthread_mutex_lock(&lib->lock);
 	if (slot->use == use && slot->running) {
-		over = weft_goal_test(lib->goal, record);
+		over = weft_goal_test(lib->goal, record) || weft_goal_gone(lib->goal);
 		if (over) {
 			done = slot->sched;
-			reap(lib, record);
+			if (weft_goal_test(lib->goal, record))
+				reap(lib, record);
+			else
+				reap_gone(lib, record);
 		}
 	}
 	if (slot->use != use)
 		over = GOAL_ERR_STATE;
 	else if (over && result)
 		*result = slot->result;
+	if (over > 0 && why)
+		snprintf(why, LIBGOAL_DETAIL, "%s", slot->why ? slot->why : "");
 	pthread_mutex_unlock(&lib->lock);
 	if (done)
 		libgoal_sched_put(done);
 	return over;
 }
 
-int libgoal_start(GOAL_Schedule sched, const struct weft_goal_run_attr *attr, uint32_t *record,
+uint32_t libgoal_reap_gone(struct libgoal *lib)
+{
+	uint32_t count = 0, i;
+
+	for (i = 0; i < LIBGOAL_RUNS && weft_goal_gone(lib->goal); i++) {
+		bool running = lib->slots[i].running;
+
+		(void)look(lib, i, lib->slots[i].use, NULL, NULL);
+		count += running && lib->slots[i].result.status == -GOAL_ERR_NIC_GONE;
+	}
+	return count;
+}
+
+/*
+ * Whether a run of the schedule is in flight, by what the NIC says: those that the user has not
+ * looked at yet may be over. Under the lock.
+ */
+static bool is_in_flight(struct libgoal *lib, const struct GOAL_Schedule_s *sched)
+{
+	uint32_t i;
+
+	for (i = 0; sched->flying && i < LIBGOAL_RUNS; i++)
+		if (lib->slots[i].running && lib->slots[i].sched == sched &&
+		    !weft_goal_test(lib->goal, i))
+			return true;
+	return false;
+}
+
+/* The shadows of runs that are over hold results, which the next run may not overwrite unseen. */
+static void reap_finished(struct libgoal *lib, GOAL_Schedule sched)
+{
+	uint32_t i;
+
+	for (i = 0; i < LIBGOAL_RUNS; i++) {
+		struct libgoal_slot *slot = &lib->slots[i];
+
+		if (!__atomic_load_n(&sched->flying, __ATOMIC_RELAXED))
+			return;
+		if (slot->running && slot->sched == sched && weft_goal_test(lib->goal, i))
+			(void)look(lib, i, slot->use, NULL, NULL);
+	}
+}
+
+int libgoal_start(GOAL_Schedule sched, struct weft_goal_run_attr *attr, uint32_t *record,
 		  uint32_t *use)
 {
 	struct libgoal *lib = sched->comm->lib;
 	struct libgoal_slot *slot;
 	int rc;
 
+	if (libgoal_is_forked())
+		return libgoal_error(GOAL_ERR_STATE, "a child of fork has no schedules");
+	if (sched->flying && sched->exclusive)
+		reap_finished(lib, sched);
 	libgoal_sched_get(sched);
 	pthread_mutex_lock(&lib->lock);
-	libgoal_shadow_in(sched);
+	if (sched->exclusive && is_in_flight(lib, sched)) {
+		pthread_mutex_unlock(&lib->lock);
+		libgoal_sched_put(sched);
+		return libgoal_error(GOAL_ERR_STATE,
+				     "this collective is in flight, and its buffers are its work "
+				     "space: GOAL_Wait() for it, or make another schedule of other "
+				     "buffers");
+	}
+	attr->memory_gone = libgoal_sched_is_stale(sched) && libgoal_sched_refresh(sched) < 0;
+	attr->schedule = sched->handle;
+	if (!attr->memory_gone)
+		attr->memory_gone = !libgoal_shadow_in(sched);
 	rc = weft_goal_start(lib->goal, attr, record);
 	if (rc == 0) {
 		slot = &lib->slots[*record];
+		free(slot->why);
+		slot->why = NULL;
 		slot->sched = sched;
 		slot->use = (slot->use + 1) & 0x7fffffff;
 		slot->trace = NULL;
@@ -110,7 +208,6 @@ static GOAL_Handle start(GOAL_Schedule sched, struct weft_goal_run_attr *attr)
 
 	if (!sched)
 		return libgoal_error(GOAL_ERR_ARG, "no schedule");
-	attr->schedule = sched->handle;
 	rc = libgoal_start(sched, attr, &record, &use);
 	return rc < 0 ? rc : (GOAL_Handle)use << 16 | record;
 }
@@ -134,20 +231,22 @@ int GOAL_Test(GOAL_Handle handle)
 	struct run_ref ref;
 
 	/* What is no run is not running. */
-	return find(handle, &ref) ? look(ref.lib, ref.record, ref.use, NULL) != 0 : 1;
+	return find(handle, &ref) ? look(ref.lib, ref.record, ref.use, NULL, NULL) != 0 : 1;
 }
 
 int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result)
 {
+	char why[LIBGOAL_DETAIL] = "";
 	struct weft_goal_result outcome;
 	struct run_ref ref;
 	int rc = 0, over = 0;
 
 	if (!find(handle, &ref))
-		return libgoal_error(handle < 0 ? (int)handle : GOAL_ERR_ARG, "no run");
-	while (rc == 0 && (over = look(ref.lib, ref.record, ref.use, &outcome)) == 0) {
+		return no_run(handle);
+	while (rc == 0 && (over = look(ref.lib, ref.record, ref.use, &outcome, why)) == 0) {
 		rc = weft_goal_wait(ref.lib->goal, ref.record, UINT64_MAX);
-		if (rc == -EINTR)
+		/* The next look finds that the NIC is gone. */
+		if (rc == -EINTR || rc == -EIO)
 			rc = 0;
 	}
 	if (rc < 0)
@@ -165,7 +264,7 @@ int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result)
 		    .start_ns = outcome.start_ns,
 		    .finish_ns = outcome.finish_ns,
 		};
-	return rc ? libgoal_error(rc, NULL) : GOAL_SUCCESS;
+	return rc ? libgoal_error(rc, why) : GOAL_SUCCESS;
 }
 
 int GOAL_Wait(GOAL_Handle handle)
@@ -180,7 +279,7 @@ int GOAL_Cancel(GOAL_Handle handle)
 	int rc = 0;
 
 	if (!find(handle, &ref))
-		return libgoal_error(GOAL_ERR_ARG, "no run");
+		return no_run(handle < 0 ? GOAL_ERR_ARG : handle);
 	slot = &ref.lib->slots[ref.record];
 	/* Under the lock, so that the record is not another run's by the time it is cancelled. */
 	pthread_mutex_lock(&ref.lib->lock);

@@ -6,6 +6,7 @@
  * runs. Calls goal_compile.c, weft_goal.h. The paper (espgoal) 2.2.6; docs/goal-format.md.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,8 @@ static void sched_free(GOAL_Schedule sched)
 
 	/* A NIC that is gone holds nothing; one that is there has let go of the schedule. */
 	for (i = 0; sched->mrs && i < sched->code.num_ranges; i++)
-		if (sched->mrs[i] && weft_dereg_mr(sched->mrs[i]) < 0)
-			libgoal_error(GOAL_ERR_NIC_GONE, NULL);
+		if (sched->mrs[i])
+			weft_release_mr(sched->mrs[i]);
 	pthread_mutex_lock(&sched->comm->lib->lock);
 	libgoal_shadow_put(sched);
 	pthread_mutex_unlock(&sched->comm->lib->lock);
@@ -48,57 +49,210 @@ void libgoal_sched_put(GOAL_Schedule sched)
 	sched_free(sched);
 }
 
-/* A range that the NIC would reach by system calls only: by way of a shadow, where one may be. */
-static int bind_shadow(GOAL_Schedule sched, uint32_t range)
+/*
+ * Registers a range: for writing only if the schedule writes it. What the NIC would reach by system
+ * calls only goes by way of a shadow where one may be. Under the lock.
+ */
+static int bind_range(GOAL_Schedule sched, uint32_t i)
 {
-	struct weft_mr *mr = sched->mrs[range];
-	bool got;
+	const struct goal_range *range = &sched->code.ranges[i];
+	int access = range->access & GOAL_SLOT_WRITE ? WEFT_ACCESS_LOCAL_WRITE : 0;
+	struct weft_mr *mr =
+	    weft_reg_mr_cached(sched->comm->lib->cache, (void *)range->addr, range->bytes, access);
 
-	if (mr->mapped)
+	if (!mr)
+		return -errno;
+	if (!mr->mapped && libgoal_shadow_get(sched, i)) {
+		weft_release_mr(mr);
 		return 0;
-	pthread_mutex_lock(&sched->comm->lib->lock);
-	got = libgoal_shadow_get(sched, range);
-	pthread_mutex_unlock(&sched->comm->lib->lock);
-	if (!got)
-		return 0;
-	sched->mrs[range] = NULL;
-	return weft_dereg_mr(mr);
+	}
+	sched->mrs[i] = mr;
+	sched->binds[i] = (struct weft_goal_bind){(void *)range->addr, range->bytes, mr};
+	return 0;
 }
 
-/* Registers what the schedule uses: for writing only what it writes. */
-static int bind_ranges(GOAL_Schedule sched)
+/* *at: the range that cannot be registered. */
+static int bind_ranges(GOAL_Schedule sched, uint32_t *at)
 {
-	uint32_t count = sched->code.num_ranges, i;
-	int rc;
+	uint32_t count = sched->code.num_ranges;
+	int rc = 0;
 
 	sched->mrs = calloc((size_t)count + 1, sizeof(*sched->mrs));
 	sched->binds = calloc((size_t)count + 1, sizeof(*sched->binds));
 	if (!sched->mrs || !sched->binds)
 		return -ENOMEM;
-	for (i = 0; i < count; i++) {
-		const struct goal_range *range = &sched->code.ranges[i];
-		int access = range->access & GOAL_SLOT_WRITE ? WEFT_ACCESS_LOCAL_WRITE : 0;
+	pthread_mutex_lock(&sched->comm->lib->lock);
+	for (*at = 0; rc == 0 && *at < count; ++*at)
+		rc = bind_range(sched, *at);
+	pthread_mutex_unlock(&sched->comm->lib->lock);
+	--*at;
+	return rc;
+}
 
-		sched->mrs[i] =
-		    weft_reg_mr(sched->comm->lib->pd, (void *)range->addr, range->bytes, access);
-		if (!sched->mrs[i])
-			return -errno;
-		sched->binds[i] =
-		    (struct weft_goal_bind){(void *)range->addr, range->bytes, sched->mrs[i]};
-		rc = bind_shadow(sched, i);
-		if (rc < 0)
-			return rc;
+bool libgoal_sched_is_stale(const struct GOAL_Schedule_s *sched)
+{
+	uint32_t i;
+
+	for (i = 0; i < sched->code.num_ranges; i++)
+		if (sched->mrs[i] ? weft_mr_is_withdrawn(sched->mrs[i])
+				  : !sched->shadows || !sched->shadows[i])
+			return true;
+	return false;
+}
+
+int libgoal_sched_refresh(GOAL_Schedule sched)
+{
+	const struct libgoal *lib = sched->comm->lib;
+	uint32_t handle, i;
+	int rc = 0;
+
+	/* What is in flight uses the memory that it was started with. */
+	if (sched->flying)
+		return -EBUSY;
+	for (i = 0; rc == 0 && i < sched->code.num_ranges; i++) {
+		struct weft_mr *mr = sched->mrs[i];
+
+		/* What has a shadow is copied from wherever it is. */
+		if (mr ? !weft_mr_is_withdrawn(mr) : sched->shadows && sched->shadows[i])
+			continue;
+		sched->mrs[i] = NULL;
+		if (mr)
+			weft_release_mr(mr);
+		rc = bind_range(sched, i);
 	}
-	return 0;
+	if (rc == 0)
+		rc = weft_goal_load(lib->goal, sched->comm->handle, lib->pd, sched->code.bytes,
+				    sched->code.num_bytes, sched->binds, sched->code.num_ranges,
+				    &handle, NULL);
+	if (rc < 0)
+		return rc;
+	rc = weft_goal_unload(lib->goal, sched->handle);
+	sched->handle = handle;
+	return rc;
+}
+
+/* ---- what is wrong with a buffer --------------------------------------------------------------
+ */
+
+/* A contiguous piece of an operation's buffer, bound to memory of the process. */
+struct piece {
+	const struct goal_code *code;
+	uint32_t range;
+	bool write;
+	struct weft_pd *pd;
+	void *addr;
+	uint64_t bytes;
+};
+
+/* True: this is one that cannot be registered. */
+static bool is_bad_piece(struct piece *p, uint64_t ref, uint64_t bytes)
+{
+	struct weft_mr *mr;
+
+	if (GOAL_REF_SLOT(ref) != p->range || !bytes)
+		return false;
+	p->addr = (void *)(p->code->ranges[p->range].addr + GOAL_REF_OFFSET(ref));
+	p->bytes = bytes;
+	mr = weft_reg_mr(p->pd, p->addr, bytes, p->write ? WEFT_ACCESS_LOCAL_WRITE : 0);
+	return !mr || weft_dereg_mr(mr) < 0;
+}
+
+static bool is_bad_buffer(struct piece *p, uint64_t ref, uint64_t bytes)
+{
+	const struct goal_header *header = (const void *)p->code->bytes;
+	const struct goal_piece *pieces = (const void *)(p->code->bytes + header->pieces_offset);
+	uint32_t i;
+
+	if (GOAL_REF_SLOT(ref) != GOAL_SLOT_PIECES)
+		return is_bad_piece(p, ref, bytes);
+	for (i = 0; i < GOAL_REF_COUNT(ref); i++) {
+		const struct goal_piece *at = &pieces[GOAL_REF_FIRST(ref) + i];
+
+		if (is_bad_piece(p, at->ref, at->bytes))
+			return true;
+	}
+	return false;
+}
+
+/* The first operation whose own memory cannot be registered; UINT32_MAX: all can. */
+static uint32_t find_bad(struct piece *p)
+{
+	const struct goal_header *header = (const void *)p->code->bytes;
+	const struct goal_insn *ops = (const void *)(p->code->bytes + header->ops_offset);
+	uint32_t i, k;
+
+	for (i = 0; i < header->num_ops; i++) {
+		bool local = ops[i].kind == GOAL_INSN_LOCAL;
+		uint64_t bytes = local ? ops[i].amount * (ops[i].width / 8u) : ops[i].amount;
+
+		if (ops[i].kind == GOAL_INSN_CALC || ops[i].kind == GOAL_INSN_NOP)
+			continue;
+		for (k = 0; k < (local ? 3 : 1); k++) {
+			p->write = local ? k == 2
+					 : ops[i].kind == GOAL_INSN_RECV ||
+					       ops[i].kind == GOAL_INSN_MCAST_RECV;
+			if (is_bad_buffer(p, ops[i].buf[k], bytes))
+				return i;
+		}
+	}
+	return UINT32_MAX;
+}
+
+static const char *cause(int rc)
+{
+	switch (-rc) {
+	case EFAULT:
+		return "is not mapped, or may not be written to";
+	case EDQUOT:
+	case ENOSPC:
+		return "needs a region, of which the NIC has none left for this process (weftctl "
+		       "clients)";
+	case EOPNOTSUPP:
+	case EPERM:
+		return "cannot be mapped by the NIC, and weftd reaches no other memory "
+		       "(--unmapped)";
+	default:
+		return strerror(-rc);
+	}
+}
+
+/* Says which operation of a new schedule, and which buffer, is why it cannot be made. */
+static void name_buffer(const struct GOAL_Schedule_s *sched, uint32_t range, int rc, char *detail)
+{
+	struct piece p = {.code = &sched->code, .range = range, .pd = sched->comm->lib->pd};
+	uint32_t vertex = find_bad(&p);
+	char what[160] = "";
+
+	if (vertex == UINT32_MAX) {
+		p.addr = (void *)sched->code.ranges[range].addr;
+		p.bytes = sched->code.ranges[range].bytes;
+	} else {
+		libgoal_describe(&sched->code, vertex, what, sizeof(what));
+	}
+	snprintf(detail, LIBGOAL_DETAIL, "%s%sthe buffer of %" PRIu64 " bytes at %p %s", what,
+		 what[0] ? ": " : "", p.bytes, p.addr, cause(rc));
+}
+
+/* The NIC's reason, and the operation that it names. */
+static void name_refusal(const struct GOAL_Schedule_s *sched, uint32_t op, const char *why, int rc,
+			 char *detail)
+{
+	char what[160] = "";
+
+	if (op != UINT32_MAX)
+		libgoal_describe(&sched->code, op, what, sizeof(what));
+	snprintf(detail, LIBGOAL_DETAIL, "%s%s%s", what, what[0] ? ": " : "",
+		 why[0] ? why : strerror(-rc));
 }
 
 /* Takes over code. */
 static GOAL_Schedule load(GOAL_Comm comm, struct goal_code *code)
 {
 	const struct goal_header *header = (const void *)code->bytes;
-	char why[WEFT_GOAL_WHY_BYTES] = "";
+	char why[WEFT_GOAL_WHY_BYTES] = "", detail[LIBGOAL_DETAIL] = "";
 	GOAL_Schedule sched;
 	uint64_t unexpected = header->unexpected_bytes;
+	uint32_t at = UINT32_MAX;
 	int rc;
 
 	sched = calloc(1, sizeof(*sched));
@@ -111,17 +265,22 @@ static GOAL_Schedule load(GOAL_Comm comm, struct goal_code *code)
 	sched->code = *code;
 	sched->refs = 1;
 	__atomic_add_fetch(&comm->refs, 1, __ATOMIC_ACQ_REL);
-	rc = bind_ranges(sched);
+	rc = bind_ranges(sched, &at);
+	if (rc < 0 && at < sched->code.num_ranges)
+		name_buffer(sched, at, rc, detail);
 	/* Blocks of the pool are powers of two: twice the bytes hold them all. */
 	if (rc == 0)
 		rc = libgoal_pool_grow(comm, 2 * unexpected + LIBGOAL_POOL_BYTES);
-	if (rc == 0)
-		rc = weft_goal_load(comm->lib->goal, comm->handle, comm->lib->pd, sched->code.bytes,
-				    sched->code.num_bytes, sched->binds, sched->code.num_ranges,
-				    &sched->handle, why);
+	if (rc == 0) {
+		rc = weft_goal_load_op(comm->lib->goal, comm->handle, comm->lib->pd,
+				       sched->code.bytes, sched->code.num_bytes, sched->binds,
+				       sched->code.num_ranges, &sched->handle, why, &at);
+		if (rc < 0)
+			name_refusal(sched, at, why, rc, detail);
+	}
 	if (rc < 0) {
 		sched_free(sched);
-		libgoal_error(libgoal_errno(rc), why[0] ? why : strerror(-rc));
+		libgoal_error(libgoal_errno(rc), detail[0] ? detail : strerror(-rc));
 		return NULL;
 	}
 	return sched;
@@ -130,7 +289,7 @@ static GOAL_Schedule load(GOAL_Comm comm, struct goal_code *code)
 GOAL_Schedule GOAL_Compile(GOAL_Graph g)
 {
 	struct goal_code code;
-	char detail[64] = "";
+	char detail[LIBGOAL_DETAIL] = "";
 	uint32_t vertex;
 	int rc;
 
@@ -138,17 +297,31 @@ GOAL_Schedule GOAL_Compile(GOAL_Graph g)
 		libgoal_error(GOAL_ERR_ARG, "no graph");
 		return NULL;
 	}
+	if (libgoal_is_forked()) {
+		libgoal_error(GOAL_ERR_STATE, "a child of fork cannot compile");
+		return NULL;
+	}
 	rc = goal_compile(g->graph, g->comm->eager_bytes, &code, &vertex);
 	if (rc == 0)
 		return load(g->comm, &code);
 	if (vertex != GOAL_NO_VERTEX)
-		snprintf(detail, sizeof(detail), "vertex %u", vertex);
-	if (rc == -ELOOP)
+		libgoal_describe_vertex(g->graph, vertex, detail, sizeof(detail));
+	if (rc == -ELOOP) {
+		snprintf(detail + strlen(detail), sizeof(detail) - strlen(detail),
+			 " waits for itself, or for operations that do");
 		libgoal_error(GOAL_ERR_CYCLE, detail);
-	else if (rc == -ERANGE)
+	} else if (rc == -ERANGE) {
+		snprintf(detail + strlen(detail), sizeof(detail) - strlen(detail),
+			 ": a buffer reaches beyond the scratchpad's %" PRIu64
+			 " bytes (GOAL_AllocateScratchpad)",
+			 g->graph->scratch_bytes);
 		libgoal_error(GOAL_ERR_SCRATCHPAD, detail);
-	else
+	} else if (rc == -EOVERFLOW) {
+		snprintf(detail, sizeof(detail), "more than %d separate buffers", GOAL_MAX_SLOTS);
+		libgoal_error(GOAL_ERR_LIMIT, detail);
+	} else {
 		libgoal_error(libgoal_errno(rc), rc == -EINVAL ? "an empty graph" : detail);
+	}
 	return NULL;
 }
 

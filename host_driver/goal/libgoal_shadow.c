@@ -15,12 +15,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "host_driver/goal/libgoal.h"
 
 enum {
 	LEAST_SHIFT = 6, /* a cache line: no two ranges share one */
 	CHUNK_BYTES = 1 << 20,
+	STACK_NEAR_BYTES = 1 << 16, /* above the caller's frame: its own stack, not a mapping */
 };
 /* Beyond this a copy costs as much as the NIC's system calls for pieces of a packet each. */
 #define RANGE_MAX_BYTES (UINT64_C(1) << 20)
@@ -149,29 +152,67 @@ void libgoal_shadow_put(GOAL_Schedule sched)
 	sched->shadows = NULL;
 }
 
-void libgoal_shadow_in(const struct GOAL_Schedule_s *sched)
+/* Static memory of the program, the brk heap, and the caller's own stack do not go away. */
+static bool stays(const struct goal_range *range)
 {
+	uintptr_t end = range->addr + range->bytes;
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	return end <= (uintptr_t)sbrk(0) || (range->addr > frame && end - frame < STACK_NEAR_BYTES);
+}
+
+/* By way of the kernel, which says so where the memory is not there. A copy has one page at least.
+ */
+static bool copy_carefully(void *user, void *shadow, size_t bytes, bool in)
+{
+	const struct iovec theirs = {user, bytes}, ours = {shadow, bytes};
+	ssize_t n = in ? process_vm_readv(getpid(), &ours, 1, &theirs, 1, 0)
+		       : process_vm_writev(getpid(), &ours, 1, &theirs, 1, 0);
+
+	if (n >= 0 || errno == EFAULT)
+		return n == (ssize_t)bytes;
+	/* A sandbox without these calls. */
+	memcpy(in ? shadow : user, in ? user : shadow, bytes);
+	return true;
+}
+
+static bool copy(const struct goal_range *range, void *shadow, bool in)
+{
+	void *user = (void *)range->addr;
+
+	if (!stays(range))
+		return copy_carefully(user, shadow, range->bytes, in);
+	memcpy(in ? shadow : user, in ? user : shadow, range->bytes);
+	return true;
+}
+
+bool libgoal_shadow_in(const struct GOAL_Schedule_s *sched)
+{
+	bool there = true;
 	uint32_t i;
 
-	for (i = 0; sched->shadows && i < sched->code.num_ranges; i++) {
+	for (i = 0; sched->shadows && i < sched->code.num_ranges && there; i++) {
 		const struct goal_range *range = &sched->code.ranges[i];
 
 		/* What another run of it writes now is newer than the buffer. */
 		if (sched->shadows[i] && !(sched->flying && range->access & GOAL_SLOT_WRITE))
-			memcpy(sched->shadows[i], (const void *)range->addr, range->bytes);
+			there = copy(range, sched->shadows[i], true);
 	}
+	return there;
 }
 
-void libgoal_shadow_out(const struct GOAL_Schedule_s *sched)
+bool libgoal_shadow_out(const struct GOAL_Schedule_s *sched)
 {
+	bool there = true;
 	uint32_t i;
 
 	for (i = 0; sched->shadows && i < sched->code.num_ranges; i++) {
 		const struct goal_range *range = &sched->code.ranges[i];
 
 		if (sched->shadows[i] && range->access & GOAL_SLOT_WRITE)
-			memcpy((void *)range->addr, sched->shadows[i], range->bytes);
+			there = copy(range, sched->shadows[i], false) && there;
 	}
+	return there;
 }
 
 void libgoal_shadow_end(struct libgoal *lib)

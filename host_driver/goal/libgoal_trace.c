@@ -100,7 +100,6 @@ GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max, const GOAL_TraceEn
 	trace = take(sched, max);
 	if (!trace)
 		return libgoal_error(libgoal_errno(-errno), "the trace's memory");
-	attr.schedule = sched->handle;
 	attr.trace = trace->entries;
 	attr.trace_mr = trace->mr;
 	rc = libgoal_start(sched, &attr, &record, &use);
