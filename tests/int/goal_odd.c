@@ -21,7 +21,7 @@
 
 enum {
 	BLOCK = 4000,  /* of the gather with a late rank */
-	ROUNDS = 300,  /* of it: more than a pool of 1 MiB holds */
+	ROUNDS = 800,  /* of it: more than a pool of 2 MiB holds */
 	BIG = 1 << 20, /* beyond the eager limit */
 	LATE_MS = 1500,
 };
