@@ -362,7 +362,9 @@ void rd_flow_acked(struct fw_nic *nic, struct rd_slot *slot)
 	if (!flow)
 		return;
 	flow->outstanding--;
-	if (flow->stuck.ns) {
+	/* A cancellation is taken in no order, also behind a refusal: that says nothing of the
+	 * rest. */
+	if (flow->stuck.ns && !flow->refused) {
 		/* It gets through again. */
 		flow->stuck.ns = 0;
 		flow->withdrawals = 0;

@@ -255,5 +255,54 @@ static void window_moves_on(void)
 	rp_end(&rp);
 }
 
-UT_MAIN("nic_fw/rd_withdraw", UT(long_message), UT(executed_once), UT(late_copy),
-	UT(limit_on_a_busy_session), UT(window_moves_on))
+static bool cut_first_cancel;
+
+/* Cancellations of request 1 are lost; the void that stands for one is not. */
+static enum rp_verdict cancel_cutter(struct rp *r, const struct rp_info *info)
+{
+	uint32_t at = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram) + sizeof(struct wire_rd);
+	struct wire_rd_cancel cancel;
+
+	(void)r;
+	if (!cut_first_cancel || info->type != WIRE_DGRAM_RD || !info->is_void ||
+	    info->frame->n != at + sizeof(cancel) + WIRE_DGRAM_CRC_BYTES)
+		return RP_PASS;
+	memcpy(&cancel, info->frame->b + at, sizeof(cancel));
+	return be32_get(cancel.first_ssn) == 1 ? RP_DROP : RP_PASS;
+}
+
+static void cancel(uint32_t ssn)
+{
+	const struct fw_wqe msg = {.kind = FW_WQE_REQUEST,
+				   .opcode = HW_WQE_SEND,
+				   .begun_ns = 1,
+				   .dst_ip = rp_session(&rp, 0)->peer_ip,
+				   .dst_qpn = B->qp[0]->qpn,
+				   .src_qpn = A->qp[0]->qpn,
+				   .ssn = ssn};
+
+	rd_cancel_msg(A->nic, &msg);
+}
+
+/*
+ * A cancellation is taken in whatever order it comes. One behind a withdrawn one does not say that
+ * the flow gets through, and a third one that is queued meanwhile follows when it does.
+ */
+static void cancels_out_of_order(void)
+{
+	begin();
+	rp.filter = cancel_cutter;
+	cut_first_cancel = true;
+	cancel(1);
+	cancel(2);
+	while (!RP_CNT(&rp, 0, rd_tx_voids))
+		others_for(RD_ACK_DELAY_NS);
+	cancel(3);
+	cut_first_cancel = false;
+	others_for(20000000);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_cancels_rx), 3);
+	rp_end(&rp);
+}
+
+UT_MAIN("nic_fw/rd_withdraw", UT(cancels_out_of_order), UT(long_message), UT(executed_once),
+	UT(late_copy), UT(limit_on_a_busy_session), UT(window_moves_on))
