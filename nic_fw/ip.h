@@ -75,12 +75,11 @@ enum {
 #define NEIGH_RETRY_NS   UINT64_C(250000000)
 #define NEIGH_CONFIRM_NS UINT64_C(30000000000) /* re-asked while in use */
 #define NEIGH_HOLD_NS    UINT64_C(1000000000)  /* a failure is remembered for so long */
-#define NEIGH_CONFLICT_NS                                                                          \
-	UINT64_C(1000000000)               /* after an answer, other addresses change nothing      \
-					    */
-#define NEIGH_VERIFY_NS UINT64_C(50000000) /* then: to wait for the known address's word */
-#define NEIGH_REASK_NS  UINT64_C(5000000)  /* between questions for one stranger */
-#define NEIGH_RATE_NS   UINT64_C(1000000000)
+/* Between questions to the known address whether it still is there; and to wait for its word. */
+#define NEIGH_CONFLICT_NS UINT64_C(1000000000)
+#define NEIGH_VERIFY_NS   UINT64_C(50000000)
+#define NEIGH_REASK_NS    UINT64_C(5000000) /* between questions for one who is heard meanwhile */
+#define NEIGH_RATE_NS     UINT64_C(1000000000)
 
 struct neigh {
 	uint32_t ip; /* network byte order; 0: free */
@@ -92,7 +91,8 @@ struct neigh {
 	uint16_t turn; /* of those: in fw_nic.neigh_strangers */
 	uint32_t hash_next;
 	uint64_t used_ns;      /* last lookup; 0: none */
-	uint64_t confirmed_ns; /* FAILED: when it failed; asked for a stranger: when */
+	uint64_t confirmed_ns; /* FAILED: when it failed; INCOMPLETE: when it was last asked for */
+	uint64_t verified_ns;  /* when it was last asked since another MAC was told; 0: never */
 	struct fw_timer timer;
 };
 

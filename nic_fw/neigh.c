@@ -19,6 +19,7 @@ enum {
 };
 
 static const uint8_t broadcast_mac[WIRE_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+static const uint8_t unknown_mac[WIRE_MAC_BYTES];
 
 static uint32_t host_order(uint32_t ip)
 {
@@ -177,17 +178,61 @@ static bool is_asked(const struct neigh *neigh)
 	return fw_timer_is_set(&neigh->timer);
 }
 
+/*
+ * Whether one more question for the sake of whoever sends from this MAC is due now. Senders are
+ * in classes that nobody can choose to be in, so that one uses up no more than its own.
+ */
+static bool may_ask(struct fw_nic *nic, const uint8_t *mac)
+{
+	struct neigh_rate *rate =
+	    &nic->neigh_rates[fw_keyed_mac(nic, mac) %
+			      (sizeof(nic->neigh_rates) / sizeof(nic->neigh_rates[0]))];
+
+	if (!rate->since_ns || nic->now_ns - rate->since_ns >= NEIGH_RATE_NS) {
+		rate->since_ns = nic->now_ns;
+		rate->spent = 0;
+	}
+	if (rate->spent >= NEIGH_ASKS_PER_RATE)
+		return false;
+	rate->spent++;
+	return true;
+}
+
+/* Until the next question, at most NEIGH_RETRY_NS: those who asked together do not again. */
+static uint64_t retry_ns(const struct fw_nic *nic, const struct neigh *neigh)
+{
+	uint32_t spread = fw_hash(neigh->ip ^ nic->config.shard, nic->config.ip, neigh->tries);
+
+	return NEIGH_RETRY_NS - NEIGH_RETRY_NS / 1024 * (spread % 256);
+}
+
 /* Asks for the entry's address once more and sets the timer for the answer. */
 static void ask(struct fw_nic *nic, struct neigh *neigh)
 {
-	static const uint8_t unknown_mac[WIRE_MAC_BYTES];
 	bool unicast = neigh->state == NEIGH_REACHABLE && neigh->tries < NEIGH_UNICAST_TRIES;
 
+	if (neigh->doubted && !neigh->tries)
+		neigh->verified_ns = nic->now_ns;
+	if (neigh->state == NEIGH_INCOMPLETE)
+		neigh->confirmed_ns = nic->now_ns;
 	neigh->tries++;
 	send_arp(nic, WIRE_ARP_REQUEST, unicast ? neigh->mac : broadcast_mac, unknown_mac,
 		 neigh->ip);
 	fw_timer_set(&nic->timers, &neigh->timer,
-		     nic->now_ns + (unicast && neigh->doubted ? NEIGH_VERIFY_NS : NEIGH_RETRY_NS));
+		     nic->now_ns +
+			 (unicast && neigh->doubted ? NEIGH_VERIFY_NS : retry_ns(nic, neigh)));
+}
+
+/*
+ * The station that a question is for is heard: the question was lost, or its answer, and goes again
+ * before its time.
+ */
+static void ask_again(struct fw_nic *nic, struct neigh *neigh, const uint8_t *from_mac)
+{
+	if (neigh->state != NEIGH_INCOMPLETE || !neigh->tries || !may_ask(nic, from_mac))
+		return;
+	neigh->confirmed_ns = nic->now_ns;
+	send_arp(nic, WIRE_ARP_REQUEST, broadcast_mac, unknown_mac, neigh->ip);
 }
 
 static void neigh_fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -264,7 +309,8 @@ void neigh_doubt(struct fw_nic *nic, uint32_t dst_ip)
 	uint32_t hop = neigh_next_hop(nic, dst_ip);
 	struct neigh *neigh = hop ? find(nic, hop) : NULL;
 
-	if (!neigh || neigh->state != NEIGH_REACHABLE || is_asked(neigh))
+	/* A question that waits for its second (conflict()) is no question yet. */
+	if (!neigh || neigh->state != NEIGH_REACHABLE || (is_asked(neigh) && neigh->tries))
 		return;
 	neigh->tries = NEIGH_UNICAST_TRIES; /* the address in doubt is not asked */
 	ask(nic, neigh);
@@ -280,26 +326,6 @@ void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok)
 
 /* ---- what others say --------------------------------------------------------------------------
  */
-
-/*
- * Whether one more question for the sake of whoever sends from this MAC is due now. Senders are
- * in classes that nobody can choose to be in, so that one uses up no more than its own.
- */
-static bool may_ask(struct fw_nic *nic, const uint8_t *mac)
-{
-	struct neigh_rate *rate =
-	    &nic->neigh_rates[fw_keyed_mac(nic, mac) %
-			      (sizeof(nic->neigh_rates) / sizeof(nic->neigh_rates[0]))];
-
-	if (!rate->since_ns || nic->now_ns - rate->since_ns >= NEIGH_RATE_NS) {
-		rate->since_ns = nic->now_ns;
-		rate->spent = 0;
-	}
-	if (rate->spent >= NEIGH_ASKS_PER_RATE)
-		return false;
-	rate->spent++;
-	return true;
-}
 
 /* The oldest question for a stranger gives way to this one. */
 static void take_turn(struct fw_nic *nic, struct neigh *neigh)
@@ -330,9 +356,12 @@ static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *fro
 	struct neigh *neigh = find(nic, ip);
 
 	/* A sender that wants an answer again may be asked for again: a frame was lost. */
-	if (neigh && is_asked(neigh) &&
-	    (!neigh->stranger || nic->now_ns - neigh->confirmed_ns < NEIGH_REASK_NS))
+	if (neigh && is_asked(neigh) && nic->now_ns - neigh->confirmed_ns < NEIGH_REASK_NS)
 		return;
+	if (neigh && is_asked(neigh) && !neigh->stranger) {
+		ask_again(nic, neigh, from_mac);
+		return;
+	}
 	if ((neigh && neigh->state == NEIGH_REACHABLE) || !may_ask(nic, from_mac))
 		return;
 	if (!neigh)
@@ -353,18 +382,23 @@ static void ask_for_stranger(struct fw_nic *nic, uint32_t ip, const uint8_t *fro
 /* Another address than the known one is told: the known one is asked whether it still is there. */
 static void conflict(struct fw_nic *nic, struct neigh *neigh)
 {
-	uint64_t due_ns = neigh->confirmed_ns + NEIGH_CONFLICT_NS;
+	uint64_t due_ns = neigh->verified_ns + NEIGH_CONFLICT_NS;
 
 	FW_COUNT(nic, arp_conflicts);
 	if (is_asked(neigh))
 		return;
 	neigh->tries = 0;
 	neigh->doubted = true;
-	/* A station that moves says so once: the question waits, it is not left out. */
-	if (nic->now_ns < due_ns)
+	/*
+	 * The first question goes at once: the answer that was believed may have been damaged on
+	 * its way, and till then nothing of the true station counts. A station that moves says so
+	 * once: the next question waits, it is not left out.
+	 */
+	if (neigh->verified_ns && nic->now_ns < due_ns) {
 		fw_timer_set(&nic->timers, &neigh->timer, due_ns);
-	else
-		ask(nic, neigh);
+		return;
+	}
+	ask(nic, neigh);
 }
 
 /* The entry of the next hop to src_ip, when its MAC is known; asks for it, for from_mac, if not. */

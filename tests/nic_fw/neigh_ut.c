@@ -195,6 +195,84 @@ static void moved(void)
 	net_end();
 }
 
+/* The answer was damaged on its way: the true station is believed 100 ms after it is first heard.
+ */
+static void damaged_answer(void)
+{
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+	net_flush();
+	net.num_sent = 0;
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_WRONG);
+	net_advance(NEIGH_VERIFY_NS);
+	net_advance(NEIGH_VERIFY_NS);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 3);
+	check_request(&net.sent[0], NET_PEER_IP, other_mac);
+	check_request(&net.sent[1], NET_PEER_IP, other_mac);
+	check_request(&net.sent[2], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_RIGHT);
+	/* Questions for others' words are a second apart: this one waits. */
+	net.num_sent = 0;
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, other_mac), NEIGH_SOURCE_WRONG);
+	net_advance(NEIGH_CONFLICT_NS - 2 * NEIGH_VERIFY_NS - 1);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	net_advance(1);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_peer_mac);
+	net_end();
+}
+
+/* Our question was lost, and its station is heard: it is asked again before the question's time. */
+static void lost_question(void)
+{
+	uint32_t i;
+
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_advance(NEIGH_REASK_NS - 1);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 1);
+	net_advance(1);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 2);
+	/* That uses up none of our own tries, and does not put them off. */
+	for (i = 1; i < NEIGH_TRIES; i++) {
+		net_advance(NEIGH_RETRY_NS);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	}
+	CU_ASSERT_EQUAL(CNT(arp_tx), 1 + NEIGH_TRIES);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_end();
+}
+
+/* A request of ours goes unanswered: everybody is asked now, though a question waits already. */
+static void doubt_does_not_wait(void)
+{
+	net_init(0);
+	net_learn_peer();
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	net_flush();
+	net.num_sent = 0;
+	neigh_doubt(net.nic, NET_PEER_IP);
+	neigh_doubt(net.nic, NET_PEER_IP);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	net_end();
+}
+
 /* Where a packet came from, against the table: of a station, of a peer beyond the gateway, ours. */
 static void sources(void)
 {
@@ -474,7 +552,7 @@ static void table_full_of_waits(void)
 }
 
 UT_MAIN("nic_fw/neigh", UT(asks_and_learns), UT(gives_up_and_tries_anew_later),
-	UT(answers_requests), UT(unasked_words_teach_nothing), UT(moved), UT(sources),
-	UT(strangers_question), UT(flood_of_sources), UT(routes), UT(confirms_while_in_use),
-	UT(malformed), UT(full_table_gives_up_the_unused), UT(full_table_in_use),
-	UT(table_full_of_waits))
+	UT(answers_requests), UT(unasked_words_teach_nothing), UT(moved), UT(damaged_answer),
+	UT(lost_question), UT(doubt_does_not_wait), UT(sources), UT(strangers_question),
+	UT(flood_of_sources), UT(routes), UT(confirms_while_in_use), UT(malformed),
+	UT(full_table_gives_up_the_unused), UT(full_table_in_use), UT(table_full_of_waits))
