@@ -59,6 +59,11 @@ struct esp_ops {
 	 */
 	bool (*expects)(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac);
 	/*
+	 * Nobody answers the SYNs of a stream that was opened here: the peer's MAC as it is known
+	 * by now, and it is asked for anew. May be NULL. May stage a frame.
+	 */
+	void (*doubt)(struct fw_nic *nic, void *ctx, uint8_t *mac);
+	/*
 	 * The context for a stream that a peer opened: it has answered our answer to its SYN, so
 	 * that this is no SYN of the past. NULL: it is reset.
 	 */

@@ -558,6 +558,8 @@ static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
 	}
 	if (s->tries < UINT8_MAX)
 		s->tries++;
+	if (s->state == ESP_SYN_SENT && s->ctx && s->tries >= ESP_DOUBT_TRIES && s->ops->doubt)
+		s->ops->doubt(nic, s->ctx, s->peer_mac);
 	send_handshake(nic, s);
 	esp_timer_update(nic, s);
 }

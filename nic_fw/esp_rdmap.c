@@ -516,8 +516,7 @@ void esp_rdmap_run(struct fw_nic *nic)
 	}
 }
 
-/* ---- streams ----------------------------------------------------------------------------------
- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac)
 {
@@ -534,8 +533,15 @@ static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t
 	    key->key2 >> 32 != want.key2 >> 32 ||
 	    (qp->state != HW_QPS_RTR && key->key2 != want.key2))
 		return false;
+	/* The table may be wrong: who is asked then will tell, and the SYN comes again. */
 	return neigh_lookup(nic, qp->dst_ip, known) == NEIGH_OK &&
-	       !memcmp(known, mac, WIRE_MAC_BYTES);
+	       neigh_source(nic, qp->dst_ip, mac) == NEIGH_SOURCE_RIGHT;
+}
+
+static void doubt(struct fw_nic *nic, void *ctx, uint8_t *mac)
+{
+	(void)neigh_lookup(nic, ((struct esp_rdmap_side *)ctx)->qp->dst_ip, mac);
+	neigh_doubt(nic, ((struct esp_rdmap_side *)ctx)->qp->dst_ip);
 }
 
 static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream)
@@ -679,6 +685,7 @@ void esp_rdmap_init(struct fw_nic *nic)
 {
 	static const struct esp_ops ops = {
 	    .expects = expects,
+	    .doubt = doubt,
 	    .accept = accept_stream,
 	    .opened = opened,
 	    .receive = esp_rdmap_receive,

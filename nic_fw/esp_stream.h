@@ -21,6 +21,7 @@ enum {
 	ESP_REORDER = 3,                     /* packets behind a hole before it is asked for */
 	ESP_TRIES = 12,                      /* unanswered packets until a peer is lost */
 	ESP_OPEN_TRIES = 8,          /* SYNs at least: a core that was away has sent fewer */
+	ESP_DOUBT_TRIES = 2,         /* SYNs without an answer after which the MAC is in doubt */
 	ESP_TX_QUANTUM = 8,          /* packets of one stream in a turn */
 	ESP_SMALL_BYTES = 256,       /* payload whose ACK may wait to ride on an answer */
 	ESP_HDR_BYTES = 14 + 8 + 32, /* Ethernet, EDP, ESP */

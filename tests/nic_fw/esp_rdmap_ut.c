@@ -484,6 +484,49 @@ static void earlier_fault_later(void)
 	over();
 }
 
-UT_MAIN("nic_fw/esp_rdmap", UT(lies), UT(forged_acknowledgement), UT(not_ready_for_long),
-	UT(send_with_invalidate), UT(invalidated_twice), UT(peer_restarts), UT(lost_before_a_fault),
-	UT(first_of_two_faults), UT(earlier_fault_later))
+/* Answers of ARP that this end sends, to be damaged. */
+static uint32_t damaged_from, damaged;
+
+static enum rp_verdict damage_answer(struct rp *r, const struct rp_info *info)
+{
+	struct wire_arp *arp = (void *)(info->frame->b + sizeof(struct wire_eth));
+	const struct wire_eth *eth = (const void *)info->frame->b;
+
+	(void)r;
+	if (damaged || info->from != damaged_from || be16_get(eth->type) != WIRE_ETHERTYPE_ARP ||
+	    be16_get(arp->op) != WIRE_ARP_REPLY)
+		return RP_PASS;
+	arp->sender_mac[1] ^= 0x20;
+	damaged++;
+	return RP_PASS;
+}
+
+/* An end that learned a wrong MAC of its peer finds the right one before its retries are used up.
+ */
+static void wrong_mac(void)
+{
+	struct rp_req put = {
+	    .opcode = HW_WQE_WRITE, .wr_id = 1, .bytes = BYTES, .remote_offset = DST};
+	struct hw_qp_attr attr;
+
+	for (damaged_from = 0; damaged_from < 2; damaged_from++) {
+		begin();
+		attr = qa->attr;
+		attr.retry_cnt = 7;
+		qa->attr = attr;
+		qb->attr.retry_cnt = 7;
+		damaged = 0;
+		rp.filter = damage_answer;
+		memset(A->mem, 0x5a, BYTES);
+		rp_req(&rp, 0, qa, &put);
+		rp_run(&rp, UINT64_C(400) * MS);
+		CU_ASSERT_EQUAL(damaged, 1);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		CU_ASSERT_TRUE(all(B->mem + DST, BYTES, 0x5a));
+		over();
+	}
+}
+
+UT_MAIN("nic_fw/esp_rdmap", UT(wrong_mac), UT(lies), UT(forged_acknowledgement),
+	UT(not_ready_for_long), UT(send_with_invalidate), UT(invalidated_twice), UT(peer_restarts),
+	UT(lost_before_a_fault), UT(first_of_two_faults), UT(earlier_fault_later))
