@@ -172,6 +172,7 @@ struct sim_nic_counts {
 	uint64_t drop_rx_queue;     /* the firmware did not keep up */
 	uint64_t drop_switch_queue; /* drop-tail of the switch */
 	uint64_t drop_fault, drop_partition, drop_dead;
+	uint64_t to_nobody; /* sent to a station's MAC that no NIC has */
 	uint64_t duplicated, reordered, corrupted, forged, ecn_marked;
 	uint64_t polls, idle_polls, irqs, host_faults;
 	uint64_t frames_held;  /* by the firmware, now */

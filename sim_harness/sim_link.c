@@ -321,6 +321,8 @@ static void forward(struct sim *sim, void *ctx, uint64_t arg)
 		output(from, to, pkt);
 		return;
 	}
+	if (!to && !(pkt->data[0] & 1))
+		from->counts.to_nobody++;
 	/* A switch does not send a frame back where it came from. */
 	for (i = 0; i < sim->num_nics && !to; i++) {
 		if (sim->nics[i] != from && is_wanted(sim->nics[i], pkt))

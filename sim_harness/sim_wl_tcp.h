@@ -64,6 +64,7 @@ struct wt_half {
 	uint16_t port;               /* side 0: its port of TCP */
 	bool hit;                    /* a reset was forged for it: it may end */
 	bool widow;                  /* the peer's process has died */
+	uint64_t up_ns;              /* since when it is ready; 0: it is not, or was counted */
 	bool failed[2];              /* a request has failed, a receive; none succeeds behind it */
 	uint32_t posted[2], done[2]; /* their numbers, and which is due next */
 	uint64_t forgotten;          /* attempts before this one, + 1, need not be completed */
@@ -87,7 +88,7 @@ struct wt {
 	uint32_t num;
 	uint32_t num_links; /* of each process */
 	struct wt_actor *actors;
-	uint32_t ups;           /* halves that were ready */
+	uint32_t ups;           /* halves that were ready for some round trips */
 	struct wt_half *halves; /* two of each connection, its beginner's first */
 	uint32_t num_halves;
 	uint64_t completions, seen; /* and with messages, when last looked */

@@ -18,7 +18,9 @@ enum {
 	WT_BEGIN_PPM = 50000, /* per look, where there is no connection */
 	WT_END_PPM = 1500,    /* where there is one */
 	WT_WORK_PPM = 300000,
-	WT_UPS = 24, /* connections with which something must have arrived */
+	WT_UPS = 24,       /* connections with which something must have arrived */
+	WT_UP_TRIPS = 8,   /* when they were up for so many times the way of a frame */
+	WT_UP_NS = 100000, /* and for so long, which is many steps */
 };
 
 /* TCP's time-outs have grown when faults end; one side may wait for the other's set-up. */
@@ -300,7 +302,7 @@ static void on_event(struct wt_actor *actor, const struct hw_resp_cm_event *ev)
 		half->state = WT_UP;
 	else
 		on_end(half, ev);
-	wt_of(actor->run)->ups += half->state == WT_UP;
+	half->up_ns = half->state == WT_UP ? sim_now_ns(actor->run->sim) : 0;
 }
 
 /* ---- one step -------------------------------------------------------------------------------- */
@@ -328,6 +330,19 @@ static void bury(struct wt_half *half)
 	half->state = WT_NONE;
 }
 
+/* Both ends may work: one that is up for some round trips counts as a connection that was used. */
+static void count_up(struct wt *wt, struct wt_half *half)
+{
+	struct sim *sim = half->actor->run->sim;
+	uint64_t up_ns = half->up_ns > half->peer->up_ns ? half->up_ns : half->peer->up_ns;
+	uint64_t long_ns = WT_UP_TRIPS * sim_get_config(sim)->link.latency_ns + WT_UP_NS;
+
+	if (!half->up_ns || sim_now_ns(sim) - up_ns < long_ns)
+		return;
+	wt->ups++;
+	half->up_ns = 0;
+}
+
 static void move(struct wt *wt, struct wt_half *half)
 {
 	bool stopping = half->actor->run->stopping;
@@ -347,6 +362,7 @@ static void move(struct wt *wt, struct wt_half *half)
 			wt_work(half);
 		if (half->peer->state != WT_UP || stopping || half->leaving || half->peer->leaving)
 			break;
+		count_up(wt, half);
 		if (sim_prng_chance(&wt->prng, WT_END_PPM))
 			wt_leave(half);
 		else if (sim_prng_chance(&wt->prng, WT_WORK_PPM))

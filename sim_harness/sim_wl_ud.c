@@ -256,8 +256,8 @@ static int64_t unaccounted(struct sim_run *run, uint64_t *sent)
 
 		*sent += st->actors[i].seq;
 		known += c->drop_rx_queue + c->drop_switch_queue + c->drop_fault +
-			 c->drop_partition + c->corrupted + sim_nic_stat(nic, "tx_dropped") +
-			 sim_nic_stat(nic, "drop_ud_no_receive") +
+			 c->drop_partition + c->corrupted + c->to_nobody +
+			 sim_nic_stat(nic, "tx_dropped") + sim_nic_stat(nic, "drop_ud_no_receive") +
 			 sim_nic_stat(nic, "drop_ud_reassembly_full") +
 			 sim_nic_stat(nic, "ud_reassembly_timeouts");
 	}

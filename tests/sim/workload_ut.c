@@ -120,6 +120,49 @@ static void tcp_clean(void)
 	run_seeds(&job, 1, 2);
 }
 
+/* While *ctx is set no FPDU arrives: of segments with data those of MPA's set-up alone. */
+static enum sim_verdict lose_fpdus(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	enum {
+		TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
+	};
+	const struct wire_eth *eth = (const void *)frame;
+	const struct wire_ip *ip = (const void *)(eth + 1);
+	uint32_t data;
+
+	(void)from;
+	if (!*(bool *)ctx || bytes < TCP_AT + 20 || be16_get(eth->type) != WIRE_ETHERTYPE_IPV4 ||
+	    ip->proto != WIRE_IPPROTO_TCP)
+		return SIM_PASS;
+	data = TCP_AT + (uint32_t)(frame[TCP_AT + 12] >> 4) * 4;
+	if (sizeof(*eth) + be16_get(ip->total_bytes) <= data || data + 4 > bytes ||
+	    !memcmp(frame + data, "MPA ", 4))
+		return SIM_PASS;
+	return SIM_DROP;
+}
+
+/* Connections over which nothing comes do not end well, though they come up. */
+static void tcp_lost(void)
+{
+	uint64_t param[SIM_PARAMS_MAX];
+	char message[160];
+	const struct sim_workload *workload =
+	    sim_workload_parse("rc_tcp:chaos=0", param, message, sizeof(message));
+	struct sim *sim = sim_new(NULL, 7);
+	struct sim_run result;
+	bool on = true;
+	uint32_t i;
+
+	CU_ASSERT_FATAL(sim != NULL && workload);
+	for (i = 0; i < 6; i++)
+		sim_nic_new(sim);
+	sim_set_filter(sim, lose_fpdus, &on);
+	CU_ASSERT_NOT_EQUAL(
+	    sim_workload_run_with(&result, sim, workload, param, 30 * FIX_MS, 20000 * FIX_MS), 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(result.failure, "ended by itself"));
+	sim_free(sim);
+}
+
 static void tcp_faults(void)
 {
 	const struct job job = {
@@ -261,6 +304,37 @@ static void ud_clean(void)
 	run_seeds(&job, 1, 3);
 }
 
+/* Takes one datagram of data off the wire, which no counter tells of. */
+static enum sim_verdict lose_one(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
+{
+	const struct wire_eth *eth = (const void *)frame;
+	uint32_t *left = ctx;
+
+	(void)from;
+	if (bytes < 100 || be16_get(eth->type) != WIRE_ETHERTYPE_IPV4 || !*left)
+		return SIM_PASS;
+	return --*left ? SIM_PASS : SIM_DROP;
+}
+
+/* The oracle sees one datagram of thousands that is lost without a word. */
+static void ud_lost(void)
+{
+	struct sim_run result;
+	uint32_t left = 1000;
+	struct sim *sim = sim_new(NULL, 7);
+
+	CU_ASSERT_FATAL(sim != NULL);
+	sim_nic_new(sim);
+	sim_nic_new(sim);
+	sim_set_filter(sim, lose_one, &left);
+	CU_ASSERT_NOT_EQUAL(sim_workload_run(&result, sim, sim_workload_find("ud_send"), 5 * FIX_MS,
+					     20000 * FIX_MS),
+			    0);
+	CU_ASSERT_EQUAL(left, 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(result.failure, "1 were lost without being counted"));
+	sim_free(sim);
+}
+
 static void ud_faults(void)
 {
 	const struct job job = {.workload = "ud_send",
@@ -310,7 +384,7 @@ static void verbs_faults(void)
 }
 
 UT_MAIN("sim/workload", UT(deterministic), UT(rd_clean), UT(rd_faults), UT(rd_heavy_faults),
-	UT(rd_heavy_loss), UT(tcp_clean), UT(tcp_faults), UT(tcp_deaths), UT(hostile_connections),
-	UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu), UT(rd_shards),
-	UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_faults), UT(ud_long_faults), UT(records),
-	UT(verbs_clean), UT(verbs_faults))
+	UT(rd_heavy_loss), UT(tcp_clean), UT(tcp_lost), UT(tcp_faults), UT(tcp_deaths),
+	UT(hostile_connections), UT(rd_no_congestion_control), UT(rd_unmapped), UT(rd_sizes_of_mtu),
+	UT(rd_shards), UT(rd_sends), UT(rd_psn_wrap), UT(ud_clean), UT(ud_lost), UT(ud_faults),
+	UT(ud_long_faults), UT(records), UT(verbs_clean), UT(verbs_faults))
