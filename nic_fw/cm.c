@@ -12,6 +12,7 @@
 enum {
 	ID_PLACE_BITS = 16,
 	ID_PLACE_MASK = 0xffff,
+	CM_PLACES_PER_UNIT = 4, /* looked at */
 };
 
 /* ---- private data ------------------------------------------------------------------------------
@@ -526,31 +527,42 @@ static void end_unseen(struct fw_nic *nic, struct cm_ep *ep)
 		cm_free(nic, ep);
 }
 
-static void end_listener(struct fw_nic *nic, struct cm_ep *listener)
+/* The requests of a listener, by their places: those of one may be all that there are. */
+static bool end_listener(struct fw_nic *nic, struct cm_ep *listener)
 {
-	struct fw_client *owner = &nic->clients[listener->client];
-	struct fw_list *pos, *next;
+	uint32_t i;
 
-	for (pos = owner->cms.next; pos != &owner->cms; pos = next) {
-		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, node);
+	/* Nobody asks it any more, so what was looked at stays as it is. */
+	listener->ending = true;
+	fw_list_del(&listener->wait_node);
+	for (i = nic->slices.resume; i < nic->cm_ids.high; i++) {
+		struct cm_ep *ep = &nic->cm_eps[i];
+		bool its = ep->state != CM_FREE && ep->client == listener->client &&
+			   ep->listener == listener->index;
 
-		next = pos->next;
-		if (ep->listener != listener->index)
+		if ((its || i % CM_PLACES_PER_UNIT == 0) &&
+		    !slice_take(nic, its && is_unseen(ep) ? FW_SLICE_CM_UNITS : 1)) {
+			nic->slices.resume = i;
+			return false;
+		}
+		if (!its)
 			continue;
 		if (is_unseen(ep))
 			end_unseen(nic, ep);
 		else
 			ep->listener = FW_NONE;
 	}
+	return true;
 }
 
-void cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
+bool cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
 {
 	/* All that a process that leaves has is ended for itself. */
-	if (ep->state == CM_LISTEN && !nic->clients[ep->client].closing)
-		end_listener(nic, ep);
+	if (ep->state == CM_LISTEN && !nic->clients[ep->client].closing && !end_listener(nic, ep))
+		return false;
 	leave_client(nic, ep);
 	ep->ops->abandon(nic, ep);
+	return true;
 }
 
 bool cm_client_leave(struct fw_nic *nic, uint32_t client)
@@ -567,7 +579,7 @@ bool cm_client_leave(struct fw_nic *nic, uint32_t client)
 		if (ep->passive && is_unseen(ep))
 			end_unseen(nic, ep);
 		else
-			cm_destroy(nic, ep);
+			(void)cm_destroy(nic, ep);
 	}
 	return true;
 }

@@ -128,6 +128,7 @@ struct cm_ep {
 	bool rejected; /* LINGER: answers repeated requests with its REJ */
 	bool over;     /* it was connected, and the process was told of the end */
 	bool opened;   /* it was established, or might have been: TIMEWAIT_EXIT is due */
+	bool ending;   /* a listener that is being destroyed: takes no more requests */
 	bool rest;     /* rx_data is of an event that was fetched, but for its end */
 	uint16_t reason;
 	uint64_t patience_ns;     /* when that ends */
@@ -192,8 +193,11 @@ void cm_closed(struct fw_nic *nic, struct cm_ep *ep);
 void cm_disconnect(struct fw_nic *nic, struct cm_ep *ep);
 /* The QP that is tied to an endpoint has left the states in which it works. */
 void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp);
-/* The process gives it up. */
-void cm_destroy(struct fw_nic *nic, struct cm_ep *ep);
+/*
+ * The process gives it up. False: it is a listener with more requests than there are units for; go
+ * on in a later turn, with nic->slices.resume as it is now (0 at first).
+ */
+bool cm_destroy(struct fw_nic *nic, struct cm_ep *ep);
 /* The place is free again; of an endpoint without a process. */
 void cm_free(struct fw_nic *nic, struct cm_ep *ep);
 bool cm_client_leave(struct fw_nic *nic, uint32_t client);

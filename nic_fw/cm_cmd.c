@@ -36,8 +36,7 @@ int cmd_cm_destroy(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	(void)resp;
 	if (!ep)
 		return FW_EINVAL;
-	cm_destroy(nic, ep);
-	return 0;
+	return cm_destroy(nic, ep) ? 0 : CMD_LATER;
 }
 
 int cmd_cm_bind(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,

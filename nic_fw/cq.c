@@ -8,6 +8,10 @@
  */
 #include "nic_fw/fw_nic.h"
 
+enum {
+	CQ_RETRIES = 16, /* looked at in a step: as many timers as CQs may be due in a turn */
+};
+
 /*
  * Reads how far the process has polled; its acquire pairs with the release after the last
  * entry was read. False: still full, or an index that cannot be.
@@ -185,15 +189,15 @@ void cq_arm(struct fw_nic *nic, struct fw_cq *cq)
 		moder_look(nic, cq->event_queue);
 }
 
-void cq_retry_events(struct fw_nic *nic, struct fw_eq *eq)
+bool cq_retry_events(struct fw_nic *nic, struct fw_eq *eq, uint32_t *at)
 {
-	struct fw_list *head = &nic->clients[eq->client].cqs;
-	struct fw_list *pos;
+	uint32_t end = *at + CQ_RETRIES;
 
-	fw_list_for_each (pos, head) {
-		struct fw_cq *cq = FW_CONTAINER(pos, struct fw_cq, node);
+	for (; *at < end && *at < nic->cq_ids.high; ++*at) {
+		struct fw_cq *cq = &nic->cqs[*at];
 
-		if (cq->event_queue == eq && cq->armed && cq_is_due(cq))
+		if (cq->used && cq->event_queue == eq && cq->armed && cq_is_due(cq))
 			moderate_untold(nic, cq, HW_VECTOR_by_retry);
 	}
+	return *at < nic->cq_ids.high;
 }

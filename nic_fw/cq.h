@@ -46,6 +46,14 @@ struct fw_cq {
 	uint32_t told_serial;       /* fw_moder.serial when its event became visible last */
 	struct fw_list hidden_node; /* in fw_moder.hidden_cqs: armed, due, not visible yet */
 	struct fw_list node;        /* of the client */
+	struct cq_resize {
+		uint32_t serial;  /* fw_slices.resume of the command that does it; 0: none */
+		uint32_t entries; /* of the new ring */
+		uint32_t cons;    /* as the process said when it asked */
+		uint32_t cleared; /* entries of the new ring that say "not written yet" */
+		uint32_t copied;  /* index up to which those that wait are copied */
+		uint64_t offset;
+	} resize;
 };
 
 /*
@@ -108,7 +116,10 @@ enum {
 };
 #define FW_EQ_RETRY_NS UINT64_C(10000000) /* how often a full EQ is looked at */
 
-/* The events of armed CQs that the entries written so far are due; after a full EQ. */
-void cq_retry_events(struct fw_nic *nic, struct fw_eq *eq);
+/*
+ * The events of armed CQs that the entries written so far are due; after a full EQ. Looks at some
+ * CQs, from number *at on, and counts it up. True: there are more.
+ */
+bool cq_retry_events(struct fw_nic *nic, struct fw_eq *eq, uint32_t *at);
 
 #endif /* WEFT_FW_CQ_H */

@@ -7,6 +7,10 @@
  */
 #include "nic_fw/fw_nic.h"
 
+enum {
+	CQES_PER_UNIT = 4, /* of a ring that gets another size */
+};
+
 /* The smallest power of two that is at least n, which is at most 2^31. */
 uint32_t fw_pow2_at_least(uint32_t n)
 {
@@ -200,12 +204,21 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	return 0;
 }
 
+static void resize_cancel(struct fw_nic *nic, struct fw_cq *cq)
+{
+	if (!cq->resize.serial)
+		return;
+	bar_free(nic, cq->client, cq->resize.offset, cq_bytes(cq->resize.entries));
+	cq->resize.serial = 0;
+}
+
 void cq_destroy(struct fw_nic *nic, uint32_t index)
 {
 	struct fw_cq *cq = &nic->cqs[index];
 
 	assert(cq->used && !cq->refs);
 	moder_unhide(nic, cq);
+	resize_cancel(nic, cq);
 	bar_free(nic, cq->client, cq->ring_offset, cq_bytes(cq->mask + 1));
 	bar_record_free(nic, cq->client, cq->record_offset);
 	if (cq->event_queue)
@@ -231,23 +244,79 @@ int cmd_destroy_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	return 0;
 }
 
-/*
- * Fills the new ring: what waits, and phases that say "not written yet" everywhere else.
- * Indices go on counting, so the phase of an index follows from the new size.
- */
-static void fill_new_ring(const struct fw_cq *cq, uint32_t cons, struct hw_cqe *ring,
-			  uint32_t entries)
+/* A later command takes the place of one that goes on: the process asked twice. */
+static int resize_begin(struct fw_nic *nic, struct fw_cq *cq, uint32_t entries)
 {
-	uint32_t i;
+	uint32_t cons = __atomic_load_n(&cq->record->cons, __ATOMIC_ACQUIRE);
+	uint64_t offset;
 
-	for (i = cons; i != cq->prod; i++) {
-		struct hw_cqe *slot = &ring[i & (entries - 1)];
+	resize_cancel(nic, cq);
+	entries = fw_pow2_at_least(entries);
+	if (cq->prod - cons > cq->mask + 1)
+		return FW_EINVAL;
+	if (cq->prod - cons > entries)
+		return FW_EBUSY;
+	if (bar_alloc(nic, cq->client, cq_bytes(entries), &offset))
+		return FW_ENOMEM;
+	/* 0 is that of no command. */
+	if (!++nic->cq_resizes)
+		nic->cq_resizes++;
+	cq->resize = (struct cq_resize){
+	    .serial = nic->cq_resizes,
+	    .entries = entries,
+	    .cons = cons,
+	    .copied = cons,
+	    .offset = offset,
+	};
+	return 0;
+}
 
-		*slot = cq->ring[i & cq->mask];
-		slot->phase = !(i & entries);
+/*
+ * Some of the new ring: first phases that say "not written yet" everywhere, then what waits, also
+ * what is written meanwhile: to the old ring, where there is no room for more than it holds.
+ * Indices go on counting, so the phase of an index follows from the new size. True: all is there.
+ */
+static bool resize_step(struct fw_nic *nic, struct fw_cq *cq)
+{
+	struct cq_resize *r = &cq->resize;
+	struct hw_cqe *ring = client_bar(&nic->clients[cq->client], r->offset);
+	uint32_t n;
+
+	while (r->cleared < r->entries) {
+		if (!slice_take(nic, 1))
+			return false;
+		for (n = 0; n < CQES_PER_UNIT && r->cleared < r->entries; n++, r->cleared++) {
+			uint32_t i = r->cons + r->cleared;
+
+			ring[i & (r->entries - 1)].phase = (i & r->entries) != 0;
+		}
 	}
-	for (; i != cons + entries; i++)
-		ring[i & (entries - 1)].phase = (i & entries) != 0;
+	while (r->copied != cq->prod) {
+		if (!slice_take(nic, 1))
+			return false;
+		for (n = 0; n < CQES_PER_UNIT && r->copied != cq->prod; n++, r->copied++) {
+			struct hw_cqe *slot = &ring[r->copied & (r->entries - 1)];
+
+			*slot = cq->ring[r->copied & cq->mask];
+			slot->phase = !(r->copied & r->entries);
+		}
+	}
+	return true;
+}
+
+static void resize_over(struct fw_nic *nic, struct fw_cq *cq, struct hw_resp_create_cq *resp)
+{
+	bar_free(nic, cq->client, cq->ring_offset, cq_bytes(cq->mask + 1));
+	cq->ring_offset = cq->resize.offset;
+	cq->ring = client_bar(&nic->clients[cq->client], cq->ring_offset);
+	cq->mask = cq->resize.entries - 1;
+	cq->cons = cq->resize.cons;
+	cq->resize.serial = 0;
+	resp->cq = cq->index;
+	resp->entries = cq->mask + 1;
+	resp->record_offset = cq->record_offset;
+	resp->ring_offset = cq->ring_offset;
+	resp->prod = cq->prod;
 }
 
 /*
@@ -258,31 +327,27 @@ int cmd_resize_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	struct fw_cq *cq = cq_own(nic, client, cmd->u.cq.cq);
-	uint32_t entries, cons;
-	uint64_t offset;
+	int err = 0;
 
 	(void)aux;
-	if (!cq || cq->overrun || !cmd->u.cq.entries || cmd->u.cq.entries > HW_MAX_CQE)
+	if (!cq || !cmd->u.cq.entries || cmd->u.cq.entries > HW_MAX_CQE)
 		return FW_EINVAL;
-	entries = fw_pow2_at_least(cmd->u.cq.entries);
-	cons = __atomic_load_n(&cq->record->cons, __ATOMIC_ACQUIRE);
-	if (cq->prod - cons > cq->mask + 1)
-		return FW_EINVAL;
-	if (cq->prod - cons > entries)
-		return FW_EBUSY;
-	if (bar_alloc(nic, client, cq_bytes(entries), &offset))
-		return FW_ENOMEM;
-	fill_new_ring(cq, cons, client_bar(&nic->clients[client], offset), entries);
-	bar_free(nic, client, cq->ring_offset, cq_bytes(cq->mask + 1));
-	cq->ring_offset = offset;
-	cq->ring = client_bar(&nic->clients[client], offset);
-	cq->mask = entries - 1;
-	cq->cons = cons;
-	resp->u.create_cq.cq = cq->index;
-	resp->u.create_cq.entries = entries;
-	resp->u.create_cq.record_offset = cq->record_offset;
-	resp->u.create_cq.ring_offset = offset;
-	resp->u.create_cq.prod = cq->prod;
+	if (!nic->slices.resume && !cq->overrun)
+		err = resize_begin(nic, cq, cmd->u.cq.entries);
+	else if (nic->slices.resume && cq->resize.serial != nic->slices.resume)
+		return FW_EBUSY; /* a later command has begun another */
+	if (err)
+		return err;
+	if (cq->overrun || cq->prod - cq->resize.cons > cq->resize.entries) {
+		err = cq->overrun ? FW_EINVAL : FW_EBUSY;
+		resize_cancel(nic, cq);
+		return err;
+	}
+	if (!resize_step(nic, cq)) {
+		nic->slices.resume = cq->resize.serial;
+		return CMD_LATER;
+	}
+	resize_over(nic, cq, &resp->u.create_cq);
 	return 0;
 }
 

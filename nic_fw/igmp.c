@@ -59,6 +59,20 @@ static void note_earlier(uint64_t *next_ns, uint64_t at_ns)
 		*next_ns = at_ns;
 }
 
+/*
+ * Something of a group is due at a time. A timer that comes too early does no harm: it looks at all
+ * groups, once in IGMP_GAP_NS at most; a process, or a stranger's query, does not.
+ */
+static void due_at(struct fw_nic *nic, uint64_t at_ns)
+{
+	struct igmp *igmp = &nic->igmp;
+
+	if (at_ns < igmp->next_look_ns)
+		at_ns = igmp->next_look_ns;
+	if (!fw_timer_is_set(&igmp->timer) || igmp->timer.deadline_ns > at_ns)
+		fw_timer_set(&nic->timers, &igmp->timer, at_ns);
+}
+
 /* Sets the timer for the first thing that becomes due. */
 static void rearm(struct fw_nic *nic)
 {
@@ -82,6 +96,8 @@ static void rearm(struct fw_nic *nic)
 	}
 	if (next_ns < igmp->next_tx_ns)
 		next_ns = igmp->next_tx_ns;
+	if (next_ns < igmp->next_look_ns)
+		next_ns = igmp->next_look_ns;
 	fw_timer_set(&nic->timers, &igmp->timer, next_ns);
 }
 
@@ -95,7 +111,7 @@ void igmp_changed(struct fw_nic *nic, struct mcast_group *group)
 	}
 	group->changes_left = nic->igmp.robustness;
 	group->change_ns = nic->now_ns;
-	rearm(nic);
+	due_at(nic, nic->igmp.next_tx_ns > nic->now_ns ? nic->igmp.next_tx_ns : nic->now_ns);
 }
 
 void igmp_link_up(struct fw_nic *nic)
@@ -343,6 +359,7 @@ static bool run_due(struct fw_nic *nic)
 static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	(void)timer;
+	nic->igmp.next_look_ns = nic->now_ns + IGMP_GAP_NS;
 	if (nic->now_ns >= nic->igmp.next_tx_ns && !run_due(nic))
 		nic->igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
 	rearm(nic);
@@ -420,8 +437,14 @@ static void rx_general(struct fw_nic *nic, uint64_t max_ns)
 	if (version(nic) == 3) {
 		if (!igmp->general_ns || igmp->general_ns > at_ns)
 			igmp->general_ns = at_ns;
+		due_at(nic, igmp->general_ns);
 		return;
 	}
+	/* The answers to the one before have hardly begun: they are those to this one. */
+	if (igmp->spread_ns && nic->now_ns - igmp->spread_ns < IGMP_GAP_NS)
+		return;
+	igmp->spread_ns = nic->now_ns;
+	due_at(nic, nic->now_ns);
 	fw_list_for_each (pos, &nic->mcast_groups) {
 		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 
@@ -470,6 +493,7 @@ static void rx_specific(struct fw_nic *nic, uint32_t ip, uint64_t max_ns, const 
 		add_sources(group, group->query_ns != 0, source, num_sources);
 	if (!group->query_ns || group->query_ns > at_ns)
 		group->query_ns = at_ns;
+	due_at(nic, group->query_ns);
 }
 
 /* What a query of version 3 has beyond the older ones. False: it is cut short. */
@@ -572,5 +596,4 @@ void igmp_rx(struct fw_nic *nic, const struct fw_rx_frame *frame, const struct i
 	}
 	if (!ok)
 		FW_DROP(nic, drop_igmp);
-	rearm(nic);
 }

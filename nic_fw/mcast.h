@@ -61,8 +61,10 @@ struct mcast_member {
 /* What IGMP knows of the network; the groups have their own part. */
 struct igmp {
 	struct fw_timer timer;
-	uint64_t general_ns;  /* when a general query is to be answered, 0: none */
-	uint64_t next_tx_ns;  /* no message before */
+	uint64_t general_ns;   /* when a general query is to be answered, 0: none */
+	uint64_t next_tx_ns;   /* no message before */
+	uint64_t next_look_ns; /* all groups are not looked at before */
+	uint64_t spread_ns;    /* when they were last given times to answer a general query */
 	uint64_t v1_until_ns; /* a querier of version 1 is taken to be there until then; likewise */
 	uint64_t v2_until_ns; /* version 2 (RFC 3376 7.2.1) */
 	uint32_t robustness;

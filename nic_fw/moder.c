@@ -517,6 +517,7 @@ void moder_starved(struct fw_nic *nic, struct fw_eq *eq)
 {
 	eq->moder.starved = true;
 	eq->moder.retry_ns = nic->now_ns + FW_EQ_RETRY_NS;
+	eq->moder.retry_at = 0;
 }
 
 static void fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -529,7 +530,10 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 			moder_starved(nic, eq);
 		} else {
 			m->starved = false;
-			cq_retry_events(nic, eq);
+			if (cq_retry_events(nic, eq, &m->retry_at) && !m->starved) {
+				m->starved = true;
+				m->retry_ns = nic->now_ns + FW_SOON_NS;
+			}
 		}
 	}
 	if (any_waits(m->wait) && fw_list_empty(&m->hidden_cqs) && !eq->irq_pending &&

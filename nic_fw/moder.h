@@ -146,6 +146,7 @@ struct fw_moder {
 	struct fw_list hidden_cqs; /* fw_cq.hidden_node */
 	struct fw_timer timer;     /* whatever comes first of what waits here */
 	uint64_t retry_ns;         /* starved: when the ring is looked at again */
+	uint32_t retry_at;         /* and how far the CQs have been looked at since it has room */
 	uint32_t others;           /* events of other kinds since the last interrupt */
 	struct moder_age age[MODER_AGES];
 	struct moder_adapt adapt;

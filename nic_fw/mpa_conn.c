@@ -249,7 +249,7 @@ bool mpa_conn_requested(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t
 	struct cm_ep *listener = &nic->cm_eps[conn->ep];
 	struct cm_ep *ep = NULL;
 
-	if (!nic->clients[listener->client].closing)
+	if (!nic->clients[listener->client].closing && !listener->ending)
 		ep = cm_tcp_request(nic, listener, conn, data, bytes);
 	if (!ep) {
 		give_up(nic, conn, TCP_END_RESET);

@@ -9,6 +9,7 @@
 #include "tests/nic_fw/net_ut.h"
 
 #include "tests/golden.h"
+#include "tests/steps.h"
 
 enum {
 	MS = 1000000,
@@ -554,7 +555,44 @@ static void what_ip_lets_through(void)
 	net_end();
 }
 
+static void one_query(void)
+{
+	query_v3(100, 0, 3, 60, NULL, 0);
+}
+
+static void one_old_query(void)
+{
+	query_old(100, 0);
+}
+
+/* A stranger's query costs the same whatever there is to report. */
+static void queries_do_not_walk(void)
+{
+	uint64_t few, many, old;
+	uint32_t i;
+
+	begin();
+	(void)join(net_ip(239, 1, 0, 1));
+	pass(3000);
+	net.num_sent = 0;
+	one_query();
+	few = steps_of(one_query);
+	for (i = 2; i < 250; i++)
+		(void)join(net_ip(239, 1, 0, (uint8_t)i));
+	net.num_sent = 0;
+	pass(3000);
+	one_query();
+	many = steps_of(one_query);
+	CU_ASSERT(many <= few + few / 8);
+	/* Of older ones every group takes a time of its own, but not for each of a flood. */
+	one_old_query();
+	old = steps_of(one_old_query);
+	CU_ASSERT(old <= few + few / 2);
+	net_end();
+}
+
 UT_MAIN("nic_fw/igmp", UT(joining_and_leaving_are_told_twice), UT(changes_are_put_together),
 	UT(a_general_query_is_answered_once), UT(the_longest_delay),
 	UT(queries_of_a_group_and_sources), UT(older_queriers), UT(the_last_shard_tells),
-	UT(a_link_that_comes_up), UT(no_room), UT(what_is_no_query), UT(what_ip_lets_through))
+	UT(a_link_that_comes_up), UT(no_room), UT(what_is_no_query), UT(what_ip_lets_through),
+	UT(queries_do_not_walk))

@@ -2,10 +2,12 @@
 /*
  * Processes that make the NIC work in bulk: one dies with 30,000 regions, or as many as it gets,
  * one with many queue pairs, one flushes full queues again and again and destroys some in the
- * middle.
+ * middle, one gives a large completion queue other sizes, one attaches and dies, one asks for all
+ * counters.
  *
- * long_turns SOCKET SECONDS: for so long, the three side by side, each anew when it has died; says
- * "attacking" once each has begun, and at the end how often each did it. Calls libweft.
+ * long_turns SOCKET SECONDS [KIND...]: for so long, all kinds or those that are named (regions,
+ * qps, flush, resize, attach, stats) side by side, each anew when it has died; says "attacking"
+ * once each has begun, and at the end how often each did it. Calls libweft.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +28,8 @@ enum {
 	MOST_REGIONS = 30000,
 	MOST_QPS = 6000,
 	DEPTH = 8192,
-	KINDS = 3,
+	CQ_ENTRIES = 65536,
+	KINDS = 6,
 	PAGE = 4096,
 };
 
@@ -173,19 +176,80 @@ static void flush_again_and_again(const char *nic)
 	}
 }
 
+static void resize_again_and_again(const char *nic)
+{
+	struct weft_pd *pd = open_nic(nic);
+	struct weft_cq *cq = weft_create_cq(pd->context, CQ_ENTRIES, NULL, NULL);
+
+	board->begun[3]++;
+	if (!cq)
+		die("a large completion queue: %s", strerror(errno));
+	for (unsigned round = 0;; round++) {
+		int err = weft_resize_cq(cq, round % 2 ? CQ_ENTRIES : CQ_ENTRIES / 2);
+
+		if (err)
+			die("resize: %s", strerror(-err));
+		board->done[3]++;
+	}
+}
+
+static void attach_and_die(const char *nic)
+{
+	board->begun[4]++;
+	(void)open_nic(nic);
+	board->done[4]++;
+	_exit(0);
+}
+
+static void ask_again_and_again(const char *nic)
+{
+	struct weft_pd *pd = open_nic(nic);
+	struct weft_stat stats[64];
+
+	board->begun[5]++;
+	for (;;) {
+		uint32_t cursor = 0;
+		int n;
+
+		while ((n = weft_stats(pd->context, 0, &cursor, stats, 64)) > 0)
+			;
+		if (n < 0)
+			die("counters: %s", strerror(-n));
+		board->done[5]++;
+	}
+}
+
+static const struct {
+	const char *name, *said;
+	void (*run)(const char *nic);
+} kinds[KINDS] = {
+    {"regions", "died with regions", die_with_regions},
+    {"qps", "died with queue pairs", die_with_qps},
+    {"flush", "flushed full queues", flush_again_and_again},
+    {"resize", "resized", resize_again_and_again},
+    {"attach", "attached and died", attach_and_die},
+    {"stats", "asked for all counters", ask_again_and_again},
+};
+static bool asked[KINDS];
+
+/* How many of those asked for have been counted: all? */
+static bool all_of(const volatile unsigned *count)
+{
+	bool all = true;
+
+	for (unsigned k = 0; k < KINDS; k++)
+		all = all && (!asked[k] || count[k]);
+	return all;
+}
+
 static pid_t start(unsigned kind, const char *nic)
 {
-	static void (*const kinds[KINDS])(const char *) = {
-	    die_with_regions,
-	    die_with_qps,
-	    flush_again_and_again,
-	};
 	pid_t pid = fork();
 
 	if (pid < 0)
 		die("fork: %s", strerror(errno));
 	if (!pid)
-		kinds[kind](nic);
+		kinds[kind].run(nic);
 	return pid;
 }
 
@@ -198,9 +262,9 @@ static void attack(const char *nic, long seconds)
 	unsigned k;
 
 	for (k = 0; k < KINDS; k++)
-		pid[k] = start(k, nic);
-	while (time(NULL) < end || !board->done[0] || !board->done[1] || !board->done[2]) {
-		if (!said && board->begun[0] && board->begun[1] && board->begun[2]) {
+		pid[k] = asked[k] ? start(k, nic) : 0;
+	while (time(NULL) < end || !all_of(board->done)) {
+		if (!said && all_of(board->begun)) {
 			said = true;
 			printf("attacking\n");
 			fflush(stdout);
@@ -208,7 +272,7 @@ static void attack(const char *nic, long seconds)
 		for (k = 0; k < KINDS; k++) {
 			int status;
 
-			if (waitpid(pid[k], &status, WNOHANG) != pid[k])
+			if (!pid[k] || waitpid(pid[k], &status, WNOHANG) != pid[k])
 				continue;
 			if (!WIFEXITED(status) || WEXITSTATUS(status))
 				die("attacker %u failed", k);
@@ -217,18 +281,36 @@ static void attack(const char *nic, long seconds)
 		usleep(1000);
 	}
 	for (k = 0; k < KINDS; k++) {
+		if (!pid[k])
+			continue;
 		kill(pid[k], SIGKILL);
 		waitpid(pid[k], NULL, 0);
 	}
 }
 
+static void ask_for(const char *name)
+{
+	unsigned k;
+
+	for (k = 0; k < KINDS && strcmp(name, kinds[k].name) != 0; k++)
+		;
+	if (k == KINDS)
+		die("%s: no such kind", name);
+	asked[k] = true;
+}
+
 int main(int argc, char **argv)
 {
-	char *slash = argc == 3 ? strrchr(argv[1], '/') : NULL;
+	char *slash = argc >= 3 ? strrchr(argv[1], '/') : NULL;
 	const char *nic;
+	int i;
 
 	if (!slash)
-		die("long_turns RUN_DIR/weft0 SECONDS");
+		die("long_turns RUN_DIR/weft0 SECONDS [KIND...]");
+	for (i = 3; i < argc; i++)
+		ask_for(argv[i]);
+	for (i = 0; i < KINDS && argc == 3; i++)
+		asked[i] = true;
 	*slash = '\0';
 	nic = slash + 1;
 	setenv("WEFT_RUN_DIR", argv[1], 1);
@@ -236,7 +318,8 @@ int main(int argc, char **argv)
 	if (board == MAP_FAILED)
 		die("mmap: %s", strerror(errno));
 	attack(nic, atol(argv[2]));
-	printf("died with regions %u times, with queue pairs %u times; flushed %u full queues\n",
-	       board->done[0], board->done[1], board->done[2]);
+	for (i = 0; i < KINDS; i++)
+		if (asked[i])
+			printf("%s: %u times\n", kinds[i].said, board->done[i]);
 	return 0;
 }

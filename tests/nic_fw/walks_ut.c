@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Walks over much that a process has are cut into turns: RESIZE_CQ, event queues that were full,
+ * listeners with many requests. What a turn does is counted by its effects; nothing is timed.
+ */
+#include "tests/nic_fw/fw_ut.h"
+
+enum {
+	WAITING = 3000,
+	OLD_ENTRIES = 4096,
+	NEW_ENTRIES = 8192,
+	/* Entries that a turn may write, at four for a unit. */
+	ENTRIES_PER_TURN = 4 * FW_SLICE_UNITS,
+	MANY_CQS = 600,
+	EQ_ENTRIES = 1024,
+	EVENTS_PER_TURN = 32,
+	REQUESTS = 500,
+};
+
+static struct fw_ut ut;
+
+/* ---- RESIZE_CQ */
+
+static bool post(struct fw_cq *cq, uint64_t wr_id)
+{
+	struct hw_cqe cqe = {.wr_id = wr_id, .opcode = HW_CQE_RECV};
+
+	return cq_post(ut.nic, cq, &cqe);
+}
+
+static int resize(const struct fw_cq *cq, uint32_t entries)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_RESIZE_CQ, .u.cq = {.cq = cq->index, .entries = entries}};
+	struct hw_cmd_resp resp;
+
+	return fw_ut_cmd(&ut, 0, &cmd, &resp);
+}
+
+static struct fw_cq *waiting_cq(void)
+{
+	struct fw_cq *cq;
+	uint32_t i;
+
+	fw_ut_begin(&ut);
+	cq = fw_ut_cq(&ut, 0, OLD_ENTRIES, HW_EQ_NONE);
+	for (i = 0; i < WAITING; i++)
+		CU_ASSERT_TRUE(post(cq, i));
+	return cq;
+}
+
+static void large_cq_is_resized_in_turns(void)
+{
+	struct fw_cq *cq = waiting_cq();
+	const struct hw_cqe *old = cq->ring;
+	uint32_t turns = 0, i, next = WAITING;
+	struct hw_cqe cqe;
+
+	CU_ASSERT_EQUAL(resize(cq, NEW_ENTRIES), -1);
+	while (!ut.num_done && turns++ < NEW_ENTRIES) {
+		/* The process reads the old ring until it is answered, and so it is written. */
+		CU_ASSERT_PTR_EQUAL(cq->ring, old);
+		if (next < OLD_ENTRIES)
+			CU_ASSERT_TRUE(post(cq, next++));
+		fw_ut_poll(&ut, 1000);
+	}
+	CU_ASSERT(turns >= (NEW_ENTRIES + WAITING) / ENTRIES_PER_TURN - 16);
+	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(ut.done.u.create_cq.entries, NEW_ENTRIES);
+	CU_ASSERT_EQUAL(ut.done.u.create_cq.prod, next);
+	CU_ASSERT_PTR_NOT_EQUAL(cq->ring, old);
+	for (i = 0; i < next; i++) {
+		CU_ASSERT_TRUE_FATAL(fw_ut_cqe(cq, i, &cqe));
+		CU_ASSERT_EQUAL(cqe.wr_id, i);
+	}
+	CU_ASSERT_FALSE(fw_ut_cqe(cq, next, &cqe));
+	/* There is room for as many as it was asked for. */
+	for (; next < NEW_ENTRIES; next++)
+		CU_ASSERT_TRUE(post(cq, next));
+	CU_ASSERT_TRUE(fw_ut_cqe(cq, next - 1, &cqe));
+	fw_ut_end(&ut);
+}
+
+static void a_second_resize_takes_the_place(void)
+{
+	struct fw_cq *cq = waiting_cq();
+	uint32_t turns;
+
+	CU_ASSERT_EQUAL(resize(cq, NEW_ENTRIES), -1);
+	fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(resize(cq, 2 * NEW_ENTRIES), -1);
+	for (turns = 0; ut.num_done < 1 && turns < NEW_ENTRIES; turns++)
+		fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(ut.done.status, FW_EBUSY);
+	for (turns = 0; ut.num_done < 2 && turns < 4 * NEW_ENTRIES; turns++)
+		fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(cq->mask + 1, 2 * NEW_ENTRIES);
+	fw_ut_end(&ut);
+}
+
+static void a_cq_ends_while_it_is_resized(void)
+{
+	struct fw_cq *cq = waiting_cq();
+	struct fw_bar *bar = &ut.nic->clients[0].bar;
+	uint64_t high;
+	uint32_t turns;
+
+	CU_ASSERT_EQUAL(resize(cq, NEW_ENTRIES), -1);
+	fw_ut_poll(&ut, 1000);
+	high = bar->high;
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_CQ, cq->index, NULL), 0);
+	/* The new ring was the last thing there. */
+	CU_ASSERT(bar->high <= high - NEW_ENTRIES * sizeof(struct hw_cqe));
+	for (turns = 0; !ut.num_done && turns < 10; turns++)
+		fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(ut.done.op, HW_CMD_RESIZE_CQ);
+	CU_ASSERT_EQUAL(ut.done.status, FW_EINVAL);
+	fw_ut_end(&ut);
+}
+
+/* More waits than fits the new ring, in the end. */
+static void a_ring_that_gets_too_small(void)
+{
+	struct fw_cq *cq = waiting_cq();
+	uint32_t turns, i;
+
+	cq->record->cons = WAITING - 1000;
+	CU_ASSERT_EQUAL(resize(cq, 1024), -1);
+	for (i = 0; i < 100; i++)
+		CU_ASSERT_TRUE(post(cq, WAITING + i));
+	for (turns = 0; !ut.num_done && turns < NEW_ENTRIES; turns++)
+		fw_ut_poll(&ut, 1000);
+	CU_ASSERT_EQUAL(ut.done.status, FW_EBUSY);
+	CU_ASSERT_EQUAL(cq->mask + 1, OLD_ENTRIES);
+	fw_ut_end(&ut);
+}
+
+/* ---- event queues */
+
+static void events_after_a_full_queue(void)
+{
+	struct fw_cq *cq[MANY_CQS];
+	uint32_t eq, i, turns, told = 0;
+	struct hw_eqe eqe;
+
+	fw_ut_begin(&ut);
+	eq = fw_ut_eq(&ut, 0, EQ_ENTRIES);
+	for (i = 0; i < MANY_CQS; i++)
+		cq[i] = fw_ut_cq(&ut, 0, 16, eq);
+	for (i = 0; i < EQ_ENTRIES; i++)
+		eq_post(ut.nic, 0, eq, &(struct hw_eqe){.type = HW_EVENT_CQ_ERR});
+	for (i = 0; i < MANY_CQS; i++) {
+		cq[i]->record->arm = HW_CQ_ARM_ARMED;
+		cq_arm(ut.nic, cq[i]);
+		CU_ASSERT_TRUE(post(cq[i], i));
+		CU_ASSERT_TRUE(cq[i]->armed);
+	}
+	for (i = 0; i < EQ_ENTRIES; i++)
+		CU_ASSERT_TRUE(fw_ut_event(&ut, 0, eq, &eqe));
+	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, eq, &eqe));
+	for (turns = 0; told < MANY_CQS && turns < 10 * MANY_CQS; turns++) {
+		uint32_t before = told;
+
+		fw_ut_poll(&ut, 100000);
+		while (fw_ut_event(&ut, 0, eq, &eqe)) {
+			CU_ASSERT_EQUAL(eqe.type, HW_EVENT_COMPLETION);
+			told++;
+		}
+		CU_ASSERT(told - before <= EVENTS_PER_TURN);
+	}
+	CU_ASSERT_EQUAL(told, MANY_CQS);
+	CU_ASSERT_EQUAL(fw_lost_interrupts(ut.nic), 0);
+	fw_ut_end(&ut);
+}
+
+/* ---- listeners */
+
+/* As cm_rd_rx.c makes it of a peer's request. */
+static void request_of_a_peer(struct cm_ep *listener)
+{
+	struct cm_ep *ep = cm_new(ut.nic, 0, listener->eq);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(ep);
+	ep->passive = true;
+	ep->listener = listener->index;
+	listener->waiting++;
+	cm_set_state(ut.nic, ep, CM_REQ_RCVD);
+	cm_event(ut.nic, ep, HW_CM_EVENT_REQUEST, 0);
+}
+
+static void listener_with_many_requests(void)
+{
+	struct cm_ep *listener, *other;
+	uint32_t eq, i, turns, used;
+
+	fw_ut_begin(&ut);
+	eq = fw_ut_eq(&ut, 0, 64);
+	listener = cm_new(ut.nic, 0, eq);
+	other = cm_new(ut.nic, 0, eq);
+	cm_listen(ut.nic, listener);
+	for (i = 0; i < REQUESTS; i++)
+		request_of_a_peer(listener);
+	used = fw_ids_used(&ut.nic->cm_ids);
+	CU_ASSERT_EQUAL(used, REQUESTS + 2);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CM_DESTROY, listener->index, NULL), -1);
+	CU_ASSERT(used - fw_ids_used(&ut.nic->cm_ids) <= FW_SLICE_AT_ONCE / FW_SLICE_CM_UNITS + 1);
+	for (turns = 0; !ut.num_done && turns < 10 * REQUESTS; turns++) {
+		used = fw_ids_used(&ut.nic->cm_ids);
+		fw_ut_poll(&ut, 1000);
+		CU_ASSERT(used - fw_ids_used(&ut.nic->cm_ids) <= FW_SLICE_UNITS / 4);
+	}
+	CU_ASSERT_EQUAL(ut.num_done, 1);
+	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->cm_ids), 1);
+	CU_ASSERT_PTR_EQUAL(cm_own(ut.nic, 0, other->index), other);
+	fw_ut_end(&ut);
+}
+
+UT_MAIN("nic_fw/walks", UT(large_cq_is_resized_in_turns), UT(a_second_resize_takes_the_place),
+	UT(a_cq_ends_while_it_is_resized), UT(a_ring_that_gets_too_small),
+	UT(events_after_a_full_queue), UT(listener_with_many_requests))
