@@ -256,7 +256,7 @@ static enum rdmap_result rx_atomic_response(struct fw_nic *nic, struct mpa_conn 
 		return refuse(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 	conn->rx_msn_atomic++;
 	pkt->ssn = wqe->ssn;
-	result = rdmap_rx_finish(nic, conn->qp, pkt, (const uint8_t *)&answer, error);
+	result = place_and_finish(nic, conn->qp, pkt, error);
 	/* The buffer is not there now: the segment is offered again. */
 	if (result == RDMAP_DROP)
 		conn->rx_msn_atomic--;

@@ -133,6 +133,8 @@ enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp
 					    const struct dgram_pkt *pkt);
 enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
 				      const struct dgram_pkt *pkt);
+enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
+					      const struct dgram_pkt *pkt);
 enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
 					const struct dgram_pkt *pkt,
 					const struct wire_atomic_response *rsp);

@@ -191,39 +191,71 @@ enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
 	return RDMAP_OK;
 }
 
+/* The atomic that a response answers; NULL: none of ours. */
+static struct fw_wqe *atomic_of(struct fw_nic *nic, const struct fw_qp *qp,
+				const struct dgram_pkt *pkt, const struct wire_atomic_response *rsp)
+{
+	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, be32_get(rsp->request_id));
+
+	if (!wqe || (wqe->opcode != HW_WQE_FETCH_ADD && wqe->opcode != HW_WQE_CMP_SWAP) ||
+	    wqe->dst_qpn != pkt->src_qpn || wqe->dst_ip != pkt->src_ip)
+		return NULL;
+	return wqe;
+}
+
+/* Eight bytes over the SGE list, which may cut them anywhere. */
+static enum hw_vendor_err place_original(struct fw_nic *nic, uint32_t pd, const struct fw_wqe *wqe,
+					 const uint8_t *from)
+{
+	for (uint32_t i = 0; i < wqe->num_sge; i++) {
+		const struct hw_sge *sge = wqe_sge(nic, wqe, i);
+		struct fw_mem mem;
+		enum hw_vendor_err err = mem_check(nic, pd, 0, sge->lkey, sge->addr, sge->bytes,
+						   HW_ACCESS_LOCAL_WRITE, &mem);
+
+		if (err != HW_VENDOR_ERR_NONE)
+			return err;
+		if (sge->bytes && !mem_write(nic, &mem, 0, from, sge->bytes))
+			return HW_VENDOR_ERR_HOST_FAULT;
+		from += sge->bytes;
+	}
+	return HW_VENDOR_ERR_NONE;
+}
+
+/* As soon as it comes, since what is placed is not accepted yet: a busy page makes it come again. */
+enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
+					      const struct dgram_pkt *pkt)
+{
+	struct wire_atomic_response rsp;
+	struct eth_cursor cursor;
+	enum hw_vendor_err err;
+	struct fw_wqe *wqe;
+	uint64_t original;
+
+	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, sizeof(rsp));
+	eth_cursor_copy(&cursor, &rsp, sizeof(rsp));
+	wqe = atomic_of(nic, qp, pkt, &rsp);
+	if (!wqe)
+		return RDMAP_VOID;
+	original = be64_get(rsp.original);
+	err = place_original(nic, qp->pd, wqe, (const uint8_t *)&original);
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+		return RDMAP_DROP;
+	if (err != HW_VENDOR_ERR_NONE) {
+		fail_local(nic, wqe, err);
+		return RDMAP_VOID;
+	}
+	return RDMAP_OK;
+}
+
 enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
 					const struct dgram_pkt *pkt,
 					const struct wire_atomic_response *rsp)
 {
-	struct fw_wqe *wqe = wqe_from_sink(nic, qp, pkt, be32_get(rsp->request_id));
-	uint64_t original = be64_get(rsp->original);
-	const uint8_t *from = (const uint8_t *)&original;
-	uint32_t i;
+	struct fw_wqe *wqe = atomic_of(nic, qp, pkt, rsp);
 
-	if (!wqe || (wqe->opcode != HW_WQE_FETCH_ADD && wqe->opcode != HW_WQE_CMP_SWAP) ||
-	    wqe->dst_qpn != pkt->src_qpn || wqe->dst_ip != pkt->src_ip)
+	if (!wqe)
 		return RDMAP_VOID;
-	/* Eight bytes over the SGE list, which may cut them anywhere. */
-	for (i = 0; i < wqe->num_sge; i++) {
-		const struct hw_sge *sge = wqe_sge(nic, wqe, i);
-		enum hw_vendor_err err;
-		struct fw_mem mem;
-
-		err = mem_check(nic, qp->pd, 0, sge->lkey, sge->addr, sge->bytes,
-				HW_ACCESS_LOCAL_WRITE, &mem);
-		if (err == HW_VENDOR_ERR_NONE && sge->bytes &&
-		    !mem_write(nic, &mem, 0, from, sge->bytes)) {
-			/* It waits with its stream. RD has accepted it: the request fails. */
-			if (nic->mem_busy && pkt->stream)
-				return RDMAP_DROP;
-			err = HW_VENDOR_ERR_HOST_FAULT;
-		}
-		if (err != HW_VENDOR_ERR_NONE) {
-			fail_local(nic, wqe, err);
-			return RDMAP_VOID;
-		}
-		from += sge->bytes;
-	}
 	llp_answered(nic, wqe);
 	return RDMAP_OK;
 }

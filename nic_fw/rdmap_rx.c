@@ -184,9 +184,10 @@ enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dg
 		return place_write(nic, qp, pkt, error);
 	case WIRE_RDMAP_READ_RESPONSE:
 		return rdmap_place_read_response(nic, qp, pkt);
+	case WIRE_RDMAP_ATOMIC_RESPONSE:
+		return rdmap_place_atomic_response(nic, qp, pkt);
 	case WIRE_RDMAP_READ_REQUEST:
 	case WIRE_RDMAP_ATOMIC_REQUEST:
-	case WIRE_RDMAP_ATOMIC_RESPONSE:
 	case WIRE_RDMAP_TERMINATE:
 		return RDMAP_OK;
 	case WIRE_RDMAP_IMMEDIATE:

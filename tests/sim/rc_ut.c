@@ -158,6 +158,60 @@ static void slow_pages(void)
 	fix_no_host_map = false;
 }
 
+/* A counter of a NIC that is to become more than it was. */
+struct more {
+	struct sim_nic *nic;
+	const char *name;
+	uint64_t than;
+};
+
+static bool is_more(void *ctx)
+{
+	const struct more *more = ctx;
+
+	return sim_nic_stat(more->nic, more->name) > more->than;
+}
+
+/*
+ * An atomic is carried out, and the page for its answer does not come for a while: the answer is
+ * not accepted meanwhile, and the request neither fails nor is carried out again.
+ */
+static void slow_answers(void)
+{
+	struct pair p;
+	uint64_t seed, old, left;
+	uint32_t i;
+
+	fix_no_host_map = true;
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		open_rc(&p, seed);
+		for (i = 0; i < 20; i++) {
+			struct post add = {.opcode = WEFT_WR_FETCH_ADD,
+					   .wr_id = 3,
+					   .bytes = 8,
+					   .offset = SINK,
+					   .compare_add = 5,
+					   .remote_offset = SINK};
+			struct more done = {p.nb, "atomics_executed", i};
+			struct more busy = {p.na, "host_busy", sim_nic_stat(p.na, "host_busy")};
+
+			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &add) == 0);
+			FIX_REQUIRE(&p, sim_run_until(p.sim, is_more, &done, FIX_LIMIT_NS));
+			sim_host_busy(p.sim, 1000000);
+			FIX_REQUIRE(&p, sim_run_until(p.sim, is_more, &busy, FIX_LIMIT_NS));
+			sim_run_for(p.sim, 300000);
+			sim_host_busy(p.sim, 0);
+			expect(&p, &p.a, 3, WEFT_WC_SUCCESS);
+			memcpy(&old, p.a.buf + SINK, 8);
+			memcpy(&left, p.b.buf + SINK, 8);
+			FIX_CHECK(&p, old == 5 * i && left == 5 * i + 5);
+		}
+		FIX_CHECK(&p, sim_nic_stat(p.nb, "atomics_executed") == 20);
+		close_rc(&p);
+	}
+	fix_no_host_map = false;
+}
+
 static void operations(void)
 {
 	struct pair p;
@@ -349,6 +403,6 @@ static void across_shards(void)
 	}
 }
 
-UT_MAIN("sim/rc", UT(order_of_receives), UT(operations), UT(slow_pages), UT(other_incarnation),
+UT_MAIN("sim/rc", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers), UT(other_incarnation),
 	UT(error_state), UT(across_shards))
 #endif
