@@ -141,4 +141,9 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, const struct sim_worklo
 	plan->no_host_map = one_in(&prng, 8);
 	plan->tx_room = one_in(&prng, 2);
 	draw_faults(&prng, plan);
+	/* Last: what else a seed draws is what it was. */
+	if (plan->workload->bears_busy && one_in(&prng, 3)) {
+		plan->no_host_map = true;
+		plan->host_busy = by_magnitude(&prng, 1, 100);
+	}
 }

@@ -556,5 +556,6 @@ const struct sim_workload sim_wl_rd_send = {
     .check = check,
     .close = close_all,
     .stop = stop,
+    .bears_busy = true,
     .weight = 1,
 };

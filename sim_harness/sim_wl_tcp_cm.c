@@ -543,5 +543,6 @@ const struct sim_workload sim_wl_rc_tcp = {
     .bears_death = true,
     .params = params,
     .drain_ns = WT_DRAIN_NS,
+    .bears_busy = true,
     .weight = 2,
 };

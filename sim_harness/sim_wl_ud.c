@@ -259,7 +259,8 @@ static int64_t unaccounted(struct sim_run *run, uint64_t *sent)
 			 c->drop_partition + c->corrupted + c->to_nobody +
 			 sim_nic_stat(nic, "tx_dropped") + sim_nic_stat(nic, "drop_ud_no_receive") +
 			 sim_nic_stat(nic, "drop_ud_reassembly_full") +
-			 sim_nic_stat(nic, "ud_reassembly_timeouts");
+			 sim_nic_stat(nic, "ud_reassembly_timeouts") +
+			 sim_nic_stat(nic, "host_busy");
 	}
 	return (int64_t)(*sent - known);
 }
@@ -308,6 +309,7 @@ const struct sim_workload sim_wl_ud_send = {
     .check = check,
     .close = close_all,
     .stop = stop,
+    .bears_busy = true,
     .weight = 1,
 };
 
@@ -319,5 +321,6 @@ const struct sim_workload sim_wl_ud_long = {
     .check = check,
     .close = close_all,
     .stop = stop,
+    .bears_busy = true,
     .weight = 1,
 };

@@ -82,6 +82,7 @@ struct sim_workload {
 	void (*close)(struct sim_run *run);
 	bool bears_death;                        /* takes the events of sim_on_fault() */
 	bool bears_forgery;                      /* believes nothing of what it gets */
+	bool bears_busy;                         /* no atomics, no GOAL: those fail (security.md) */
 	uint64_t drain_ns;                       /* what it needs to end, at least */
 	uint32_t weight;                         /* how often a soak draws it; 0: never */
 	const struct sim_param *params;          /* what it can be told */

@@ -19,6 +19,7 @@
 static void plans(void)
 {
 	bool wrap = false, cc = false, mapped = false, shards = false, kill_drawn = false;
+	bool busy = false, busy_drawn = false;
 	struct sim_plan plan, again;
 	char text[SIM_PLAN_TEXT_BYTES], text_again[SIM_PLAN_TEXT_BYTES];
 	uint64_t seed;
@@ -36,11 +37,14 @@ static void plans(void)
 		wrap |= plan.wrap_soon;
 		cc |= plan.cc_off;
 		mapped |= plan.no_host_map;
+		busy |= plan.host_busy > 0;
+		busy_drawn |= plan.host_busy && !(plan.workload->bears_busy && plan.no_host_map);
 		shards |= plan.shards > 1;
 		kill_drawn |= !plan.workload->bears_death && strstr(plan.faults, "kill");
 		kill_drawn |= !plan.workload->bears_forgery && strstr(plan.faults, "forge");
 	}
 	CU_ASSERT(wrap && cc && mapped && shards && !kill_drawn);
+	CU_ASSERT(busy && !busy_drawn);
 }
 
 /* What is given goes before what is drawn, and what was drawn can be given. */
