@@ -22,6 +22,7 @@
 #include "dpdk_app/args.h"
 #include "dpdk_app/hostcopy.h"
 #include "dpdk_app/irq.h"
+#include "dpdk_app/log.h"
 #include "dpdk_app/random.h"
 #include "dpdk_app/turns.h"
 #include "nic_fw/fw.h"
@@ -208,6 +209,8 @@ struct nic {
 	_Atomic(uint64_t) memory_refused; /* descriptors that were not their process's memory */
 
 	/* control: */
+	bool link_told_down; /* what the operator has heard last */
+	struct log_limit link_said;
 	int lock_fd;
 	int listen_fd;
 	char socket_path[108];

@@ -380,6 +380,18 @@ static bool apply_port_echo(struct args_state *st, const char *text)
 	return true;
 }
 
+static bool apply_log(struct args_state *st, const char *text)
+{
+	/* The name is looked up again after the working directory may have changed. */
+	if (*text != '/' || strlen(text) >= sizeof(st->conf->log))
+		return wrong(
+		    st,
+		    "--log takes the whole path of a file, of %zu characters at most, not \"%s\"",
+		    sizeof(st->conf->log) - 1, text);
+	snprintf(st->conf->log, sizeof(st->conf->log), "%s", text);
+	return true;
+}
+
 static bool apply_verbose(struct args_state *st, const char *text)
 {
 	(void)text;
@@ -453,6 +465,9 @@ static const struct args_option args_options[] = {
     {"config", "FILE", apply_config,
      "read options from FILE: lines \"word = value\", the words of this list;\n"
      "# starts a comment"},
+    {"log", "FILE", apply_log,
+     "write messages to the end of FILE, with their time, not to standard error;\n"
+     "SIGHUP opens it anew"},
     {"verbose", NULL, apply_verbose, "say more, DPDK's own messages too"},
 };
 enum {

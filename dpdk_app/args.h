@@ -99,8 +99,9 @@ struct conf {
 	bool stages;      /* count cycles per stage */
 	bool port_echo;   /* answer EDP echoes to WIRE_EDP_PORT_ECHO in the port */
 	bool verbose;
-	bool no_seccomp;            /* system calls are not filtered */
-	char user[CONF_USER_CHARS]; /* to run as; "": weft where root started us and it exists */
+	bool no_seccomp;             /* system calls are not filtered */
+	char user[CONF_USER_CHARS];  /* to run as; "": weft where root started us and it exists */
+	char log[CONF_DEVICE_CHARS]; /* file that messages go to; "": standard error */
 	char run_dir[CONF_PATH_CHARS];
 	char name[CONF_NAME_CHARS];
 };

@@ -3,22 +3,21 @@
  * The control thread's loop. It sleeps unless something happens: no timer runs while no
  * connection is half open.
  *
- * Called by main.c; calls client.c, msg.c, link.c, memif.c, capture.c.
+ * Calls client.c, msg.c, link.c, memif.c, capture.c, control_signal.c.
  */
 #include "dpdk_app/control.h"
 
 #include <errno.h>
 #include <rte_pause.h>
 #include <rte_ring.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "dpdk_app/capture.h"
 #include "dpdk_app/client.h"
+#include "dpdk_app/control_signal.h"
 #include "dpdk_app/link.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/memif.h"
@@ -55,22 +54,12 @@ void app_wake_control(struct app *app)
 		return; /* full, so readable */
 }
 
-static void control_signals(sigset_t *set)
-{
-	sigemptyset(set);
-	sigaddset(set, SIGHUP);
-	sigaddset(set, SIGTERM);
-	sigaddset(set, SIGINT);
-}
-
 int control_init(struct app *app)
 {
-	sigset_t set;
+	int err = control_signal_init();
 
-	control_signals(&set);
-	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
+	if (err)
+		return err;
 	app->control_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	return app->control_fd < 0 ? -errno : 0;
 }
@@ -86,13 +75,11 @@ static int control_watch(struct control *control, int fd, struct control_source 
 
 static int control_open(struct control *control, struct app *app)
 {
-	sigset_t set;
 	int err;
 
 	control->app = app;
-	control_signals(&set);
 	control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	control->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	control->signal_fd = control_signal_open();
 	control->link_fd = link_open(app);
 	if (control->epoll_fd < 0 || control->signal_fd < 0)
 		return -errno;
@@ -180,24 +167,19 @@ static void control_linger(struct app *app)
 static void control_event(struct control *control, const struct epoll_event *ev)
 {
 	struct control_source *source = ev->data.ptr;
-	struct signalfd_siginfo info;
 
 	switch (source->kind) {
 	case CONTROL_SIGNAL:
-		if (read(control->signal_fd, &info, sizeof(info)) != sizeof(info))
-			break;
-		if (info.ssi_signo == SIGHUP) {
-			log_info("SIGHUP: options are read at the start only; weftd goes on");
-			break;
-		}
-		log_info("%s: ending", info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
-		control->ending = true;
+		if (control_signal_take(control->signal_fd, control->app))
+			control->ending = true;
 		break;
 	case CONTROL_WAKE:
 		control_drain(control->app);
+		link_tell(control->app);
 		break;
 	case CONTROL_LINK:
 		link_read(control->link_fd, control->app);
+		link_tell(control->app);
 		break;
 	case CONTROL_LISTEN:
 		client_accept(source->object, control->epoll_fd);

@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "dpdk_app/eal_dir.h"
 #include "dpdk_app/log.h"
 
 enum {
@@ -154,6 +155,16 @@ static void file_prefix(const struct app *app, char *prefix, size_t bytes)
 	snprintf(prefix, bytes, "weftd-%s-%08x", app->conf.name, hash);
 }
 
+/* The folder in which DPDK makes its own, once runtime_dir() has seen to it that there is one. */
+static const char *runtime_parent(void)
+{
+	const char *dir = getenv("RUNTIME_DIRECTORY");
+
+	if (!dir)
+		dir = getuid() ? getenv("XDG_RUNTIME_DIR") : "/var/run";
+	return dir ? dir : "/var/run";
+}
+
 /*
  * DPDK puts its directory into /tmp for a user without one of its own, where anybody could have
  * made it before: into the run directory then. False: the path of its telemetry's socket would not
@@ -166,12 +177,10 @@ static bool runtime_dir(const struct app *app)
 
 	if (getuid() && !dir && !getenv("XDG_RUNTIME_DIR"))
 		setenv("RUNTIME_DIRECTORY", app->conf.run_dir, 1);
-	dir = getenv("RUNTIME_DIRECTORY");
-	if (!dir)
-		dir = getuid() ? getenv("XDG_RUNTIME_DIR") : "/var/run";
 	file_prefix(app, prefix, sizeof(prefix));
-	return (size_t)snprintf(path, sizeof(path), "%s/dpdk/%s/dpdk_telemetry.v2:1", dir, prefix) <
-	       sizeof(((struct sockaddr_un *)0)->sun_path);
+	return (size_t)snprintf(path, sizeof(path), "%s/dpdk/%s/dpdk_telemetry.v2:1",
+				runtime_parent(),
+				prefix) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
 int eal_start(struct app *app, uint64_t bytes)
@@ -179,7 +188,7 @@ int eal_start(struct app *app, uint64_t bytes)
 	static struct eal_args args; /* the EAL keeps pointers into it */
 	char text[96];
 	bool pci = false;
-	int n;
+	int n, swept;
 
 	add(&args, "weftd");
 	add_lcores(&args, app);
@@ -222,7 +231,9 @@ int eal_start(struct app *app, uint64_t bytes)
 			  strerror(-n));
 		return n;
 	}
+	swept = eal_dir_sweep(runtime_parent());
 	n = rte_eal_init(args.argc, args.argv);
+	eal_dir_hold(swept, rte_eal_get_runtime_dir());
 	if (n < 0) {
 		log_error("DPDK cannot start: %s; --verbose shows its own messages",
 			  rte_strerror(rte_errno));

@@ -3,8 +3,8 @@
  * Link state and addresses through rtnetlink: the kernel is asked for all interfaces at the start
  * and reports changes after.
  *
- * Called by control.c; wakes the cores, which tell the firmware; calls wire_netdev.c where the
- * kernel's addresses changed. rtnetlink(7).
+ * It wakes the cores, which tell the firmware, and calls wire_netdev.c where the kernel's addresses
+ * changed. rtnetlink(7).
  */
 #include "dpdk_app/link.h"
 
@@ -85,7 +85,6 @@ static void link_set(struct app *app, int ifindex, bool up)
 		if (nic->wire->ifindex != ifindex || atomic_load(&nic->wire->gone) ||
 		    atomic_exchange(&nic->link_up, up) == up)
 			continue;
-		log_verbose("%s: link %s", nic->name, up ? "up" : "down");
 		for (uint32_t s = 0; s < nic->num_shards; s++)
 			core_wake(nic->shard[s].core);
 	}
@@ -151,4 +150,19 @@ void link_read(int fd, struct app *app)
 	}
 	if (addresses)
 		link_addresses(app);
+}
+
+void link_tell(struct app *app)
+{
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		struct nic *nic = &app->nic[i];
+		bool down = !atomic_load(&nic->link_up);
+
+		/* memif.c tells of its peers, with their reasons. */
+		if (nic->wire->memif || down == nic->link_told_down)
+			continue;
+		nic->link_told_down = down;
+		log_limited(&nic->link_said, app_clock_ns(), "%s: link %s", nic->name,
+			    down ? "down" : "up");
+	}
 }

@@ -1,28 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages to the operator. Each is written with one write(), so that lines of several
- * threads never mix. Called by all of dpdk_app; calls libc only.
+ * threads never mix. They go to standard error, which a file may take the place of (--log).
+ *
+ * Calls libc only.
  */
 #include "dpdk_app/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+enum {
+	LOG_MODE = 0640,
+	LOG_LIMIT_LINES = 10, /* in a row */
+};
+#define LOG_LIMIT_NS UINT64_C(6000000000) /* one more line for each */
+
 static bool log_is_verbose;
+static const char *log_path; /* NULL: standard error as it was inherited */
 
 void log_set_verbose(bool verbose)
 {
 	log_is_verbose = verbose;
 }
 
+/* The service manager notes times itself; a file has those that are written into it. */
+static size_t log_time(char *line, size_t bytes)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	return log_path && gmtime_r(&now, &tm) ? strftime(line, bytes, "%Y-%m-%dT%H:%M:%SZ ", &tm)
+					       : 0;
+}
+
 static void log_line(const char *format, va_list args)
 {
-	char line[1024] = "weftd: ";
-	size_t used = strlen(line);
-	int n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
+	char line[1024];
+	size_t used = log_time(line, sizeof(line));
+	int n;
 
+	memcpy(line + used, "weftd: ", 7);
+	used += 7;
+	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
 	if (n < 0)
 		return;
 	used += (size_t)n;
@@ -60,4 +86,78 @@ void log_verbose(const char *format, ...)
 	va_start(args, format);
 	log_line(format, args);
 	va_end(args);
+}
+
+void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, ...)
+{
+	uint64_t earned = (now_ns - limit->since_ns) / LOG_LIMIT_NS;
+	va_list args;
+
+	if (limit->lines <= earned) {
+		limit->lines = 0;
+		limit->since_ns = now_ns;
+	} else {
+		limit->lines -= (uint32_t)earned;
+		limit->since_ns += earned * LOG_LIMIT_NS;
+	}
+	if (limit->lines == LOG_LIMIT_LINES && !log_is_verbose) {
+		limit->left_out++;
+		return;
+	}
+	if (limit->lines < LOG_LIMIT_LINES)
+		limit->lines++;
+	if (limit->left_out)
+		log_info("%u lines like the next one were left out", limit->left_out);
+	limit->left_out = 0;
+	va_start(args, format);
+	log_line(format, args);
+	va_end(args);
+}
+
+/* Opens the file and puts it in the place of standard error. */
+static int log_take(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+		      LOG_MODE);
+	struct stat st;
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode))
+		err = -EINVAL; /* a write to it could wait for its reader */
+	else if (dup2(fd, STDERR_FILENO) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int log_open(const char *path)
+{
+	int err = log_take(path);
+
+	if (err) {
+		log_error("--log %s: %s; name a file in a directory that weftd may write to", path,
+			  err == -EINVAL ? "is no ordinary file" : strerror(-err));
+		return err;
+	}
+	log_path = path;
+	/* Zones of time are looked up by the first call, which must not be a core's. */
+	(void)log_time((char[64]){0}, 64);
+	return 0;
+}
+
+bool log_reopen(void)
+{
+	int err;
+
+	if (!log_path)
+		return false;
+	err = log_take(log_path);
+	if (err)
+		log_error("%s cannot be opened again: %s; weftd goes on with the file it has",
+			  log_path, strerror(-err));
+	return true;
 }

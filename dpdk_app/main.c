@@ -213,6 +213,8 @@ int main(int argc, char **argv)
 	accel_init();
 	raise_limits();
 	err = privilege_begin(&app.conf);
+	if (!err && *app.conf.log)
+		err = log_open(app.conf.log);
 	if (!err)
 		err = control_init(&app);
 	if (!err)

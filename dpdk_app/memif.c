@@ -145,8 +145,8 @@ static void hang_up(struct memif *m, const char *why)
 	m->region_fd = -1;
 	if (m->state == MEMIF_UP) {
 		count(&m->events.disconnected);
-		log_verbose("%s: memif at %s: %s", m->nic->name, m->conf.path,
-			    why ? why : "the peer has gone");
+		log_limited(&m->link_said, app_clock_ns(), "%s: memif at %s: link down: %s",
+			    m->nic->name, m->conf.path, why ? why : "the peer has gone");
 		set_state(m, MEMIF_LEAVING);
 		offer(m, NULL);
 		return;
@@ -167,7 +167,8 @@ static void go_up(struct memif *m)
 			    strerror(-err));
 	}
 	count(&m->events.connected);
-	log_verbose("%s: memif at %s: connected", m->nic->name, m->conf.path);
+	log_limited(&m->link_said, app_clock_ns(), "%s: memif at %s: link up: the peer is there",
+		    m->nic->name, m->conf.path);
 	atomic_store(&m->broken, false);
 	set_state(m, MEMIF_UP);
 	offer(m, m->link);

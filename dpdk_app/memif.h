@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "dpdk_app/log.h"
 #include "dpdk_app/memif_ring.h"
 #include "dpdk_app/memif_socket.h"
 
@@ -71,6 +72,7 @@ struct memif {
 	struct memif_link *link; /* NULL: none */
 	int region_fd;           /* client: of its memory, until it was sent; -1 */
 	uint64_t said_ns;        /* when a refusal was last told to the operator */
+	struct log_limit link_said;
 
 	_Atomic(struct memif_link *) offered; /* control to core: to be used from now on */
 	_Atomic(uint32_t) asked;              /* control to core: how many offers there were */

@@ -239,6 +239,7 @@ static bool ethdev_link(struct wire *wire)
 	if (up == (bool)atomic_load_explicit(&nic->link_up, memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&nic->link_up, up, memory_order_relaxed);
+	app_wake_control(nic->app);
 	return true;
 }
 

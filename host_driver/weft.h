@@ -91,7 +91,8 @@ struct weft_context {
  * Attaches to a NIC by name ("weft0"), by the path of its socket, or with NULL to the one that
  * WEFT_DEVICE names, else the first of weft_get_device_list(), in the shard that WEFT_SHARD names,
  * else in any. Blocks until weftd answers. errno: ENODEV no such NIC, ECONNREFUSED no weftd behind
- * it, EACCES not in the NIC's group, EUSERS too many processes, EPROTO version mismatch.
+ * it, EACCES not in the NIC's group, EUSERS too many processes, EPROTO version mismatch, ETIMEDOUT
+ * weftd does not answer, for it is stopped (told after 2 s).
  */
 WEFT_API struct weft_context *weft_open_device(const char *name);
 
@@ -107,7 +108,8 @@ WEFT_API struct weft_context *weft_open_device_attr(const char *name,
 
 /*
  * The same for tools: no doorbells, no queues; only weft_query_*, weft_set_coalesce, weft_stats,
- * weft_list, weft_capture.
+ * weft_list, weft_capture. A weftd that does not answer is not waited for: -ETIMEDOUT after 2 s if
+ * it is stopped, after 10 s else.
  */
 WEFT_API struct weft_context *weft_open_tool(const char *name);
 

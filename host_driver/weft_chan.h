@@ -41,8 +41,8 @@ struct weft_chan_ops {
 	 * Sends one command (hw_cmd_bytes() of them) and waits for its answer. fd_in goes with it
 	 * (-1: none; stays the caller's). Descriptors of the answer go to fds_out in the order that
 	 * hw_cmd.h names, the rest is set to -1; they become the caller's. 0: resp is filled, and
-	 * resp->status is the NIC's verdict. -EIO: the NIC is gone. cmd->tag is the
-	 * channel's to set.
+	 * resp->status is the NIC's verdict. -EIO: the NIC is gone. -ETIMEDOUT: it
+	 * does not answer, and counts as gone from now on. cmd->tag is the channel's to set.
 	 */
 	int (*command)(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
 		       int fds_out[WEFT_CHAN_FDS]);
@@ -99,8 +99,10 @@ struct weft_context *weft_open_channel(const struct weft_chan_ops *ops, void *ch
 				       const char *name, uint32_t attach_flags);
 
 /*
- * Connects to weftd's socket (weft_cmd.c). 0 and *ops, *chan; or a negative errno.
+ * Connects to weftd's socket (weft_cmd.c). 0 and *ops, *chan; or a negative errno. A tool waits 10
+ * s for an answer at most, and 2 s where weftd is stopped; a program likewise for the latter, until
+ * it is attached.
  */
-int weft_chan_connect(const char *path, const struct weft_chan_ops **ops, void **chan);
+int weft_chan_connect(const char *path, bool tool, const struct weft_chan_ops **ops, void **chan);
 
 #endif /* WEFT_CHAN_H */

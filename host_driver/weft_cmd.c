@@ -8,8 +8,10 @@
  * waits and finds no other reading reads for all. docs/host-interface.md "Commands".
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,6 +24,11 @@
 enum {
 	/* How long weftd may take to end what it does with a process's memory at detach. */
 	WEFT_DETACH_TIMEOUT_MS = 10000,
+	/* After so long without an answer its process is looked at; one that is stopped is not
+	 * waited for. */
+	WEFT_PATIENCE_MS = 2000,
+	/* A weftd that runs answers a tool within this, or does not work. */
+	WEFT_TOOL_TIMEOUT_MS = 10000,
 };
 
 struct weft_sock_wait {
@@ -34,10 +41,12 @@ struct weft_sock_wait {
 
 struct weft_sock {
 	int fd;
+	bool tool; /* no command may wait for ever */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool reading; /* a thread is in recvmsg() */
 	bool gone;
+	bool silent; /* gone, since weftd did not answer */
 	uint32_t next_tag;
 	struct weft_sock_wait *waits;
 };
@@ -146,12 +155,70 @@ static void sock_deliver(struct weft_sock *sock, const struct hw_cmd_resp *resp,
 	w->done = true;
 }
 
-/* Waits for w, reading for everybody when nobody does. Under sock->lock, which it drops. */
-static void sock_wait(struct weft_sock *sock, struct weft_sock_wait *w)
+/* poll(2) for input, whatever signals come meanwhile. */
+static bool readable_within(int fd, int timeout_ms)
+{
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	struct timespec now;
+	int64_t end_ms, left_ms = timeout_ms;
+	int n;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
+	do {
+		n = poll(&pfd, 1, (int)left_ms);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left_ms = end_ms - (int64_t)now.tv_sec * 1000 - now.tv_nsec / 1000000;
+	} while (n < 0 && errno == EINTR && left_ms > 0);
+	return n == 1;
+}
+
+/* Whether the process at the other end is stopped (SIGSTOP, a debugger). False too where it cannot
+ * be seen. */
+static bool peer_is_stopped(int fd)
+{
+	struct ucred peer = {0};
+	socklen_t bytes = sizeof(peer);
+	char path[32], text[512];
+	const char *state;
+	ssize_t n;
+	int stat_fd;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) || peer.pid <= 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)peer.pid);
+	stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (stat_fd < 0)
+		return false;
+	n = read(stat_fd, text, sizeof(text) - 1);
+	close(stat_fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* The name before it is in brackets, and may have some itself. */
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
+}
+
+/* Waits until the socket can be read. False: weftd is stopped, or a tool has waited for long
+ * enough. */
+static bool sock_await(const struct weft_sock *sock)
+{
+	for (int waited_ms = 0; !readable_within(sock->fd, WEFT_PATIENCE_MS);) {
+		waited_ms += WEFT_PATIENCE_MS;
+		if (peer_is_stopped(sock->fd) || (sock->tool && waited_ms >= WEFT_TOOL_TIMEOUT_MS))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Waits for w, reading for everybody when nobody does; with a limit: not for a weftd that is
+ * stopped. Under sock->lock, which it drops.
+ */
+static void sock_wait(struct weft_sock *sock, struct weft_sock_wait *w, bool limited)
 {
 	struct hw_cmd_resp resp;
 	int fds[WEFT_CHAN_FDS];
-	bool ok;
+	bool ok, silent;
 
 	while (!w->done && !sock->gone) {
 		if (sock->reading) {
@@ -160,9 +227,11 @@ static void sock_wait(struct weft_sock *sock, struct weft_sock_wait *w)
 		}
 		sock->reading = true;
 		pthread_mutex_unlock(&sock->lock);
-		ok = sock_recv(sock->fd, &resp, fds);
+		silent = limited && !sock_await(sock);
+		ok = !silent && sock_recv(sock->fd, &resp, fds);
 		pthread_mutex_lock(&sock->lock);
 		sock->reading = false;
+		sock->silent = silent;
 		if (ok)
 			sock_deliver(sock, &resp, fds);
 		else
@@ -176,6 +245,8 @@ static int sock_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 {
 	struct weft_sock *sock = chan;
 	struct weft_sock_wait w = {.resp = resp, .fds = fds_out}, **at;
+	/* A program that is yet to open the device has nothing to lose by an error. */
+	bool limited = sock->tool || cmd->op == HW_CMD_ATTACH || cmd->op == HW_CMD_START;
 	bool gone, sent;
 
 	for (int i = 0; i < WEFT_CHAN_FDS; i++)
@@ -200,12 +271,13 @@ static int sock_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 		sock->gone = true;
 		pthread_cond_broadcast(&sock->cond);
 	}
-	sock_wait(sock, &w);
+	sock_wait(sock, &w, limited);
+	gone = !w.done && !sock->silent;
 	for (at = &sock->waits; *at != &w; at = &(*at)->next)
 		;
 	*at = w.next;
 	pthread_mutex_unlock(&sock->lock);
-	return w.done ? 0 : -EIO;
+	return w.done ? 0 : gone ? -EIO : -ETIMEDOUT;
 }
 
 static int sock_hangup_fd(void *chan)
@@ -213,24 +285,6 @@ static int sock_hangup_fd(void *chan)
 	struct weft_sock *sock = chan;
 
 	return sock->fd;
-}
-
-/* poll(2) for input, whatever signals come meanwhile. */
-static bool readable_within(int fd, int timeout_ms)
-{
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
-	struct timespec now;
-	int64_t end_ms, left_ms = timeout_ms;
-	int n;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + timeout_ms;
-	do {
-		n = poll(&pfd, 1, (int)left_ms);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		left_ms = end_ms - (int64_t)now.tv_sec * 1000 - now.tv_nsec / 1000000;
-	} while (n < 0 && errno == EINTR && left_ms > 0);
-	return n == 1;
 }
 
 /*
@@ -274,8 +328,10 @@ static const struct weft_chan_ops sock_ops = {
     .abandon = sock_abandon,
 };
 
-int weft_chan_connect(const char *path, const struct weft_chan_ops **ops, void **chan)
+int weft_chan_connect(const char *path, bool tool, const struct weft_chan_ops **ops, void **chan)
 {
+	/* A queue of connections that nobody takes is full at last. */
+	const struct timeval limit = {.tv_sec = WEFT_TOOL_TIMEOUT_MS / 1000}, none = {0};
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct weft_sock *sock;
 	int rc;
@@ -292,11 +348,15 @@ int weft_chan_connect(const char *path, const struct weft_chan_ops **ops, void *
 		free(sock);
 		return rc;
 	}
+	sock->tool = tool;
+	(void)setsockopt(sock->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	do {
 		rc = connect(sock->fd, (struct sockaddr *)&sun, sizeof(sun));
 	} while (rc < 0 && errno == EINTR);
+	if (!tool && !rc)
+		(void)setsockopt(sock->fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof(none));
 	if (rc < 0) {
-		rc = errno == ENOENT ? -ENODEV : -errno;
+		rc = errno == ENOENT ? -ENODEV : errno == EAGAIN ? -ETIMEDOUT : -errno;
 		close(sock->fd);
 		free(sock);
 		return rc;

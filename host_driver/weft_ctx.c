@@ -144,7 +144,7 @@ int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct
 	cancel = weft_cancel_off();
 	rc = ctx->ops->command(ctx->chan, cmd, fd_in, resp, fds);
 	if (rc < 0) {
-		if (rc == -EIO)
+		if (rc == -EIO || rc == -ETIMEDOUT)
 			weft_ctx_set_gone(ctx);
 	} else if (resp->status != 0) {
 		/* A positive errno; anything else is not from a weftd we know. */

@@ -171,7 +171,7 @@ static struct weft_context *open_name(const char *name, uint32_t attach_flags)
 
 	rc = resolve(name, &dev);
 	if (rc == 0)
-		rc = weft_chan_connect(dev.path, &ops, &chan);
+		rc = weft_chan_connect(dev.path, attach_flags & HW_ATTACH_F_TOOL, &ops, &chan);
 	if (rc < 0) {
 		errno = -rc;
 		return NULL;

@@ -21,11 +21,13 @@ int out_json(json_t *value)
 	return CTL_OK;
 }
 
-int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg)
+int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg,
+	     bool *some)
 {
 	(void)ctl;
 	(void)fn;
 	(void)arg;
+	*some = false;
 	return CTL_FAILED;
 }
 

@@ -128,6 +128,25 @@ static int open_qp(struct ep *ep)
 	return rc ? fail("queue pair: %s", strerror(-rc)) : 0;
 }
 
+static int ep_no_device(const char *device)
+{
+	if (errno == ETIMEDOUT)
+		return fail("%s: its weftd does not answer: it is stopped, or stuck",
+			    device ? device : "a NIC");
+	return fail("cannot open %s: %s; is weftd running? (weftctl list)",
+		    device ? device : "a NIC", strerror(errno));
+}
+
+int ep_probe(const char *device)
+{
+	struct weft_context *context = weft_open_tool(device);
+
+	if (!context)
+		return ep_no_device(device);
+	weft_close_device(context);
+	return 0;
+}
+
 int ep_open(struct ep *ep, const struct opts *o, const char *device)
 {
 	struct weft_port_attr port;
@@ -137,8 +156,7 @@ int ep_open(struct ep *ep, const struct opts *o, const char *device)
 	ep->o = o;
 	ep->context = weft_open_device(device);
 	if (!ep->context)
-		return fail("cannot open %s: %s; is weftd running? (weftctl list)",
-			    device ? device : "a NIC", strerror(errno));
+		return ep_no_device(device);
 	rc = weft_query_device(ep->context, &ep->attr);
 	if (!rc)
 		rc = weft_query_port(ep->context, &port);

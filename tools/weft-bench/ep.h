@@ -86,6 +86,10 @@ struct ep {
 	struct ep_msg *msgs;
 };
 
+/* 0: there is a NIC of that name (NULL: any) that answers; else after a message. Nothing stays
+ * open. */
+int ep_probe(const char *device);
+
 /* Opens device (NULL: the default) with what o asks for. */
 int ep_open(struct ep *ep, const struct opts *o, const char *device);
 void ep_close(struct ep *ep);

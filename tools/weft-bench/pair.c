@@ -69,7 +69,8 @@ static int open_server(struct pair *p)
 	json_t *msg;
 	int rc;
 
-	if (oob_open(p->o, &p->oob) || oob_recv(&p->oob, &msg))
+	/* The client says later what is asked of the NIC; whether there is one is known now. */
+	if (ep_probe(p->o->device) || oob_open(p->o, &p->oob) || oob_recv(&p->oob, &msg))
 		return -1;
 	rc = take_hello(p->o, msg);
 	if (!rc)

@@ -182,6 +182,7 @@ int run_capture(const struct ctl *ctl)
 {
 	struct capture c = {.ctl = ctl, .in = -1, .out = -1};
 	struct sigaction act = {.sa_handler = on_signal};
+	bool some;
 	int rc;
 
 	c.buf = malloc(CAPTURE_BUFFER);
@@ -191,7 +192,7 @@ int run_capture(const struct ctl *ctl)
 	sigaction(SIGTERM, &act, NULL);
 	act.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &act, NULL);
-	rc = each_nic(ctl, capture_nic, &c);
+	rc = each_nic(ctl, capture_nic, &c, &some);
 	if (c.in >= 0)
 		close(c.in);
 	free(c.buf);

@@ -190,10 +190,11 @@ static int coalesce_nic(struct weft_context *context, void *arg)
 int run_coalesce(const struct ctl *ctl)
 {
 	struct coalesce c = {.ctl = ctl, .rows = json_array()};
-	int rc = each_nic(ctl, coalesce_nic, &c);
+	bool some;
+	int rc = each_nic(ctl, coalesce_nic, &c, &some);
 
-	if (rc == CTL_OK && ctl->json && !(ctl->watch_s > 0))
-		return out_json(c.rows);
+	if (some && ctl->json && !(ctl->watch_s > 0))
+		return out_json(c.rows) == CTL_OK ? rc : CTL_FAILED;
 	json_decref(c.rows);
 	return rc;
 }

@@ -67,11 +67,16 @@ json_t *out_ip(uint32_t ip); /* network byte order */
 json_t *out_mac(const uint8_t mac[6]);
 json_t *out_hex(uint64_t value);
 
+/* out_table() of what NICs told, if some did; rc is the exit code if it fails in nothing. */
+int out_rows(const struct ctl *ctl, int rc, bool some, const struct out_column *columns,
+	     size_t num_columns, json_t *rows);
+
 /*
- * Calls fn for the NIC that was named, else for each that there is. Stops at the first failure:
- * its exit code. No NIC at all is a failure.
+ * Calls fn for the NIC that was named, else for each that there is, others' failures or not.
+ * CTL_FAILED: fn or a NIC failed, or there is none. *some: fn succeeded at least once.
  */
-int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg);
+int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg,
+	     bool *some);
 
 /* The commands: exit codes. */
 int run_list(const struct ctl *ctl);

@@ -30,6 +30,10 @@ static const char *open_error(void)
 	case EDQUOT:
 		return "over quota: your process or user has all the attachments, connections or "
 		       "memory that it may; weftctl users shows them, weftd --quota sets limits";
+	case ETIMEDOUT:
+		return "its weftd does not answer: it is stopped, or stuck; ps -C weftd -o "
+		       "pid,stat,wchan tells, "
+		       "kill -CONT lets one in state T go on";
 	case EUSERS:
 		return "as many processes are attached as it takes; weftctl clients lists them";
 	default:
@@ -44,12 +48,14 @@ static const char *run_dir(void)
 	return dir && *dir ? dir : HW_SOCKET_DIR;
 }
 
-int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg)
+int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void *arg), void *arg,
+	     bool *some)
 {
 	struct weft_device *list = NULL;
 	struct weft_context *context;
 	int num = 1, i, rc = CTL_OK;
 
+	*some = false;
 	if (!ctl->nic) {
 		num = weft_get_device_list(&list);
 		if (num == -EACCES)
@@ -60,13 +66,16 @@ int each_nic(const struct ctl *ctl, int (*fn)(struct weft_context *context, void
 		if (!num)
 			return fail("no NIC in %s; start weftd, or give its --run-dir", run_dir());
 	}
-	for (i = 0; i < num && rc == CTL_OK; i++) {
+	for (i = 0; i < num; i++) {
 		context = weft_open_tool(list ? list[i].path : ctl->nic);
 		if (!context) {
 			rc = fail("%s: %s", list ? list[i].name : ctl->nic, open_error());
 			continue;
 		}
-		rc = fn(context, arg);
+		if (fn(context, arg) == CTL_OK)
+			*some = true;
+		else
+			rc = CTL_FAILED;
 		weft_close_device(context);
 	}
 	if (list)
@@ -110,13 +119,10 @@ int run_list(const struct ctl *ctl)
 	    {"link", "LINK"}, {"mbps", "MBIT/S"}, {"shards", "SHARDS"}, {"coll_shards", "COLL"},
 	};
 	json_t *rows = json_array();
-	int rc = each_nic(ctl, list_nic, rows);
+	bool some;
+	int rc = each_nic(ctl, list_nic, rows, &some);
 
-	if (rc == CTL_OK)
-		rc = out_table(ctl, columns, COUNT(columns), rows);
-	else
-		json_decref(rows);
-	return rc;
+	return out_rows(ctl, rc, some, columns, COUNT(columns), rows);
 }
 
 /* "read|write" and so on, as an MR's access rights are shown. */
@@ -366,13 +372,10 @@ int run_objects(const struct ctl *ctl)
 	const struct objects *o = find_objects(ctl->command);
 	struct collect c = {.objects = o, .rows = json_array()};
 	size_t num = 0;
-	int rc = each_nic(ctl, collect_nic, &c);
+	bool some;
+	int rc = each_nic(ctl, collect_nic, &c, &some);
 
 	while (num < COUNT(o->columns) && o->columns[num].key)
 		num++;
-	if (rc == CTL_OK)
-		rc = out_table(ctl, o->columns, num, c.rows);
-	else
-		json_decref(c.rows);
-	return rc;
+	return out_rows(ctl, rc, some, o->columns, num, c.rows);
 }

@@ -68,6 +68,16 @@ int out_table(const struct ctl *ctl, const struct out_column *columns, size_t nu
 	return CTL_OK;
 }
 
+int out_rows(const struct ctl *ctl, int rc, bool some, const struct out_column *columns,
+	     size_t num_columns, json_t *rows)
+{
+	if (!some) {
+		json_decref(rows);
+		return rc;
+	}
+	return out_table(ctl, columns, num_columns, rows) == CTL_OK ? rc : CTL_FAILED;
+}
+
 int out_json(json_t *value)
 {
 	char *text = json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

@@ -139,10 +139,8 @@ int run_users(const struct ctl *ctl)
 	    {"held", "HELD"}, {"limit", "LIMIT"}, {"percent", "PERCENT"},
 	};
 	json_t *rows = json_array();
-	int rc = each_nic(ctl, users_of_nic, rows);
+	bool some;
+	int rc = each_nic(ctl, users_of_nic, rows, &some);
 
-	if (rc == CTL_OK)
-		return out_table(ctl, columns, COUNT(columns), rows);
-	json_decref(rows);
-	return rc;
+	return out_rows(ctl, rc, some, columns, COUNT(columns), rows);
 }

@@ -72,7 +72,10 @@ static int add_nic(struct weft_context *context, void *arg)
 		rc = add_shard(context, s->ctl, shard, sums);
 	if (s->ctl->nonzero)
 		sums = without_zeros(sums);
-	json_object_set_new(s->nics, context->name, sums);
+	if (rc == CTL_OK)
+		json_object_set_new(s->nics, context->name, sums);
+	else
+		json_decref(sums);
 	return rc;
 }
 
@@ -93,11 +96,12 @@ static void print_stats(json_t *nics)
 int run_stats(const struct ctl *ctl)
 {
 	struct stats s = {.ctl = ctl, .nics = json_object()};
-	int rc = each_nic(ctl, add_nic, &s);
+	bool some;
+	int rc = each_nic(ctl, add_nic, &s, &some);
 
-	if (rc == CTL_OK && ctl->json)
-		return out_json(s.nics);
-	if (rc == CTL_OK)
+	if (some && ctl->json)
+		return out_json(s.nics) == CTL_OK ? rc : CTL_FAILED;
+	if (some)
 		print_stats(s.nics);
 	json_decref(s.nics);
 	return rc;

@@ -166,14 +166,15 @@ static void print_nic(const json_t *nic)
 int run_xdp(const struct ctl *ctl)
 {
 	struct xdp xdp = {.nics = json_array()};
-	int rc = each_nic(ctl, add_nic, &xdp);
+	bool some;
+	int rc = each_nic(ctl, add_nic, &xdp, &some);
 	size_t i;
 
 	if (rc == CTL_OK && ctl->nic && !json_array_size(xdp.nics))
 		rc = fail("%s: it is not on an interface of the kernel by AF_XDP", ctl->nic);
-	if (rc == CTL_OK && ctl->json)
-		return out_json(xdp.nics);
-	for (i = 0; rc == CTL_OK && i < json_array_size(xdp.nics); i++)
+	if (some && (rc == CTL_OK || !ctl->nic) && ctl->json)
+		return out_json(xdp.nics) == CTL_OK ? rc : CTL_FAILED;
+	for (i = 0; i < json_array_size(xdp.nics); i++)
 		print_nic(json_array_get(xdp.nics, i));
 	json_decref(xdp.nics);
 	return rc;

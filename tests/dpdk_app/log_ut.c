@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tests log.c: of lines that a stranger can cause, how many are written, and that it is said how
+ * many were not.
+ */
+#include "dpdk_app/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/ut.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static char text[16384];
+
+/* Calls log_limited() num times, step_ns apart; what was written comes into text. Returns its
+ * lines. */
+static uint32_t lines_of(struct log_limit *limit, uint64_t *now_ns, uint32_t num, uint64_t step_ns)
+{
+	int fd = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
+	uint32_t lines = 0;
+	ssize_t n;
+
+	CU_ASSERT_FATAL(fd >= 0 && old >= 0);
+	dup2(fd, STDERR_FILENO);
+	for (uint32_t i = 0; i < num; i++, *now_ns += step_ns)
+		log_limited(limit, *now_ns, "link %u", i);
+	dup2(old, STDERR_FILENO);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		lines++;
+	close(fd);
+	close(old);
+	return lines;
+}
+
+static void a_burst(void)
+{
+	struct log_limit limit = {0};
+	uint64_t now_ns = 5 * SECOND_NS;
+
+	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 1000, 1), 10);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "weftd: link 9\n"));
+	/* The next one that is written says how many were not. */
+	now_ns += 6 * SECOND_NS;
+	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 5, 1), 2);
+	CU_ASSERT_STRING_EQUAL(text, "weftd: 990 lines like the next one were left out\n"
+				     "weftd: link 0\n");
+	/* After a quiet minute there are ten again. */
+	now_ns += 60 * SECOND_NS;
+	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 20, 1), 11);
+}
+
+static void now_and_then(void)
+{
+	struct log_limit limit = {0};
+	uint64_t now_ns = 1;
+
+	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 50, 7 * SECOND_NS), 50);
+}
+
+static void everything(void)
+{
+	struct log_limit limit = {0};
+	uint64_t now_ns = 1;
+
+	log_set_verbose(true);
+	CU_ASSERT_EQUAL(lines_of(&limit, &now_ns, 100, 1), 100);
+	log_set_verbose(false);
+}
+
+UT_MAIN("dpdk_app/log", UT(a_burst), UT(now_and_then), UT(everything))
