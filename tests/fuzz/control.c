@@ -106,7 +106,7 @@ uint64_t app_clock_ns(void)
 }
 
 /* Helper threads would; there are none. */
-void app_wake_control(const struct app *of)
+void app_wake_control(struct app *of)
 {
 	(void)of;
 }
@@ -617,7 +617,8 @@ static void new_files(void)
 void fuzz_control_begin(void)
 {
 	/* All processes are this one: half of it must be enough for them. */
-	const struct user_tables tables = {64, 8192, UINT64_C(1) << 40};
+	const struct user_tables tables = {64, 8192, UINT64_C(1) << 40, .mappings = 65536,
+					   .memory = UINT64_C(1) << 40};
 	static struct control_source listen_source;
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &listen_source};
 	uint32_t i;
