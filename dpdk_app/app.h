@@ -76,6 +76,7 @@ struct port_stats {
 	struct hostcopy_stats host;
 	uint64_t irqs;
 	uint64_t irq_submits;
+	uint64_t irqs_late;         /* of all shards of the core: irq.h */
 	uint64_t wire_pauses;       /* a receiver's ring was full: frames for it wait */
 	uint64_t drop_wire_full;    /* more would have waited for it than may */
 	uint64_t drop_wire_stuck;   /* it took none for SWITCH_HOLD_NS: what waited is lost */
@@ -230,8 +231,8 @@ struct app {
 	uint32_t num_io_cores;
 	bool several_cores;
 	bool hugepages;
-	int run_fd;            /* the run directory; -1 */
-	int control_fd;        /* eventfd: wakes the control thread */
+	int run_fd;     /* the run directory; -1 */
+	int control_fd; /* eventfd: wakes the control thread */
 	/* It has been woken and has not looked yet: nobody need wake it again. */
 	_Atomic bool control_told;
 	struct rte_ring *done; /* core to control: messages carried out */

@@ -172,6 +172,7 @@ static struct client *client_new(struct nic *nic, int sock)
 	c->pid_fd = c->mem_fd = c->doorbell_fd = c->bar_fd = -1;
 	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
 		c->eq_fd[i] = -1;
+	c->irqs.fd = c->eq_fd;
 	c->answers_tail = &c->answers;
 	c->socket_source = (struct control_source){CONTROL_SOCKET, c};
 	c->process_source = (struct control_source){CONTROL_PROCESS, c};

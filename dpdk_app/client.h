@@ -110,6 +110,7 @@ struct client {
 	/* Written by the cores while attached: */
 	uint32_t fw_client[CONF_MAX_SHARDS]; /* its number in each shard */
 	int eq_fd[HW_MAX_EQ_PER_CLIENT];     /* -1: no such queue */
+	struct irq_owner irqs;
 	_Atomic(bool) dead;                  /* its memory failed: to be ended */
 	_Atomic(bool) over;                  /* doomed, as helper threads see it */
 	_Atomic(uint64_t) bar_taken_bytes;   /* of its queues, in its share */

@@ -165,6 +165,8 @@ static uint64_t next_timer_ns(struct core *core)
 		next = fw < next ? fw : next;
 		next = wire < next ? wire : next;
 	}
+	if (irq_late_ns(&core->irqs) < next)
+		next = irq_late_ns(&core->irqs);
 	return next;
 }
 

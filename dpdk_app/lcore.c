@@ -120,6 +120,10 @@ static uint32_t core_turn(struct core *core)
 		work += check_links(core);
 	if (core->irqs.count)
 		core->shard[0]->stats.irq_submits += irq_flush(&core->irqs);
+	if (core->irqs.waiting) {
+		core->shard[0]->stats.irq_submits += irq_run_late(&core->irqs, core->now_ns);
+		core->shard[0]->stats.irqs_late = core->irqs.num_late;
+	}
 	core->stats.turns++;
 	atomic_store_explicit(&core->rounds, core->stats.turns, memory_order_release);
 	return work;

@@ -105,6 +105,7 @@ static void detach_over(struct core *core, struct shard *shard, struct client *c
 {
 	/* Signals of the last events go out while the descriptors are still open. */
 	shard->stats.irq_submits += irq_flush(&core->irqs);
+	irq_forget_all(&core->irqs, &c->irqs);
 	shard->client[c->fw_client[shard->number]] = NULL;
 }
 
@@ -152,6 +153,7 @@ static void cmd_finish(struct shard *shard, struct msg *msg)
 		eq = msg->cmd.u.obj.handle;
 		if (eq < HW_MAX_EQ_PER_CLIENT) {
 			shard->stats.irq_submits += irq_flush(&shard->core->irqs);
+			irq_forget(&shard->core->irqs, &c->irqs, eq);
 			msg->old_fd = c->eq_fd[eq];
 			c->eq_fd[eq] = -1;
 		}

@@ -71,7 +71,7 @@ void port_irq(void *ctx, uint32_t client, uint32_t eq)
 	if (!c || eq >= HW_MAX_EQ_PER_CLIENT || c->eq_fd[eq] < 0)
 		return;
 	shard->stats.irqs++;
-	shard->stats.irq_submits += irq_add(&shard->core->irqs, c->eq_fd[eq]);
+	shard->stats.irq_submits += irq_raise(&shard->core->irqs, &c->irqs, eq);
 }
 
 void port_mem_unmap(void *ctx, uint32_t client, void *mapping)

@@ -50,6 +50,7 @@ static const struct stats_field port_fields[] = {
     {"port_host_copies_refused", offsetof(struct port_stats, host.refused)},
     PORT_FIELD(irqs),
     PORT_FIELD(irq_submits),
+    PORT_FIELD(irqs_late),
     PORT_FIELD(wire_pauses),
     PORT_FIELD(drop_wire_full),
     PORT_FIELD(drop_wire_stuck),

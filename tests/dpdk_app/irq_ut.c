@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -142,5 +143,113 @@ static void no_start_without_it(void)
 	}
 }
 
+enum {
+	CHILDREN = 24,
+	WAITERS = 900, /* of each, by epolls: within what a process may open anywhere */
+};
+
+/* A process that waits for an eventfd so often; ends when the pipe does. */
+static void wait_often(int fd, int life, int ready)
+{
+	for (int i = 0; i < WAITERS; i++) {
+		struct epoll_event ev = {.events = EPOLLIN};
+		int epoll_fd = epoll_create1(0);
+
+		if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+			_exit(1);
+	}
+	if (write(ready, "", 1) != 1)
+		_exit(1);
+	while (read(life, &(char){0}, 1) > 0)
+		;
+	_exit(0);
+}
+
+/* Thousands of waiters cost their process its promptness, and nobody else. */
+static void many_wait_for_one(void)
+{
+	int dear[4], quick[2], life[2], ready[2];
+	struct irq_owner evil = {.fd = dear}, good = {.fd = quick};
+	struct irq_batch batch;
+	uint64_t now_ns = 1, late;
+
+	CU_ASSERT_EQUAL_FATAL(irq_init(&batch), 0);
+	CU_ASSERT_EQUAL_FATAL(pipe(life) + pipe(ready), 0);
+	dear[0] = eventfd(0, EFD_NONBLOCK);
+	for (int i = 1; i < 4; i++)
+		dear[i] = dup(dear[0]);
+	quick[0] = eventfd(0, EFD_NONBLOCK);
+	quick[1] = eventfd(0, EFD_NONBLOCK);
+	for (int i = 0; i < CHILDREN; i++) {
+		if (fork())
+			continue;
+		close(life[1]);
+		wait_often(dear[0], life[0], ready[1]);
+	}
+	for (int i = 0; i < CHILDREN; i++)
+		CU_ASSERT_EQUAL_FATAL(read(ready[0], &(char){0}, 1), 1);
+	/* Some times it is prompt: a batch takes long, then signals are timed. */
+	for (int i = 0; i < 1 + IRQ_SLOW_ROW; i++) {
+		CU_ASSERT_EQUAL(evil.slow[0], 0);
+		irq_raise(&batch, &evil, 0);
+		irq_raise(&batch, &good, 0);
+		irq_flush(&batch);
+		CU_ASSERT_EQUAL(take(dear[0]), 1);
+		CU_ASSERT_EQUAL(take(quick[0]), 1);
+	}
+	CU_ASSERT_EQUAL(evil.slow[0], 1);
+	CU_ASSERT_EQUAL(good.slow[0], 0);
+	/* Of the others once is enough. */
+	for (uint32_t i = 1; i < 4; i++) {
+		irq_raise(&batch, &evil, i);
+		irq_flush(&batch);
+		CU_ASSERT_EQUAL(take(dear[0]), 1);
+	}
+	CU_ASSERT_EQUAL(evil.slow[0], 15);
+	/* From then on all its event queues wait together, once each. */
+	for (uint32_t i = 0; i < 4; i++)
+		irq_raise(&batch, &evil, i);
+	irq_raise(&batch, &evil, 3);
+	CU_ASSERT_EQUAL(irq_late_ns(&batch), 0);
+	irq_flush(&batch);
+	CU_ASSERT_EQUAL(take(dear[0]), 0);
+	for (int i = 4; i; i--) {
+		irq_run_late(&batch, now_ns);
+		CU_ASSERT_EQUAL(take(dear[0]), 1);
+		late = irq_late_ns(&batch);
+		CU_ASSERT_TRUE(late > now_ns + IRQ_SLOW_NS * (IRQ_SLOW_PARTS - 1));
+		irq_run_late(&batch, now_ns + IRQ_SLOW_NS * (IRQ_SLOW_PARTS - 1));
+		CU_ASSERT_EQUAL(take(dear[0]), 0);
+		irq_raise(&batch, &good, 1);
+		irq_flush(&batch);
+		CU_ASSERT_EQUAL(take(quick[1]), 1);
+		now_ns = batch.next_ns;
+	}
+	CU_ASSERT_EQUAL(late, UINT64_MAX);
+	CU_ASSERT_EQUAL(batch.num_late, 4);
+	/* What goes is forgotten. */
+	irq_raise(&batch, &evil, 1);
+	irq_raise(&batch, &evil, 2);
+	irq_forget(&batch, &evil, 1);
+	CU_ASSERT_EQUAL(irq_late_ns(&batch), now_ns);
+	irq_forget_all(&batch, &evil);
+	CU_ASSERT_EQUAL(irq_late_ns(&batch), UINT64_MAX);
+	/* Without waiters it is quick, and believed again in the end. */
+	close(life[1]);
+	while (wait(NULL) > 0)
+		;
+	for (int i = 0; i < IRQ_QUICK_COUNT; i++) {
+		irq_raise(&batch, &evil, 0);
+		irq_flush(&batch);
+		irq_run_late(&batch, now_ns += 1000000000);
+	}
+	CU_ASSERT_TRUE(evil.row[0] < IRQ_QUICK_COUNT);
+	CU_ASSERT_EQUAL(take(dear[0]), IRQ_QUICK_COUNT);
+	for (int i = 0; i < 4; i++)
+		close(dear[i]);
+	irq_close(&batch);
+}
+
 UT_MAIN("dpdk_app/irq", UT(each_gets_its_signal), UT(far_more_than_the_kernel_queues),
-	UT(a_full_one_does_not_block), UT(no_start_without_it), UT(a_closed_one_hurts_no_other))
+	UT(a_full_one_does_not_block), UT(no_start_without_it), UT(a_closed_one_hurts_no_other),
+	UT(many_wait_for_one))
