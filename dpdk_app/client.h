@@ -111,10 +111,10 @@ struct client {
 	uint32_t fw_client[CONF_MAX_SHARDS]; /* its number in each shard */
 	int eq_fd[HW_MAX_EQ_PER_CLIENT];     /* -1: no such queue */
 	struct irq_owner irqs;
-	_Atomic(bool) dead;                  /* its memory failed: to be ended */
-	_Atomic(bool) over;                  /* doomed, as helper threads see it */
-	_Atomic(uint64_t) bar_taken_bytes;   /* of its queues, in its share */
-	_Atomic(uint64_t) bar_ahead; /* offset of pages that a core will need | how many; 0 */
+	_Atomic(bool) dead;                /* its memory failed: to be ended */
+	_Atomic(bool) over;                /* doomed, as helper threads see it */
+	_Atomic(uint64_t) bar_taken_bytes; /* of its queues, in its share */
+	_Atomic(uint64_t) bar_ahead;       /* offset of pages that a core will need | how many; 0 */
 };
 
 /* ---- client.c; control thread */

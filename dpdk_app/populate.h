@@ -32,7 +32,7 @@ struct populate_job {
 	uint32_t num_fds;
 	uint8_t *start; /* whole pages to be mapped; bytes 0: none */
 	uint64_t bytes;
-	bool make; /* they are weftd's own to make, as a BAR's: hostmem_make() */
+	bool make;                 /* they are weftd's own to make, as a BAR's: hostmem_make() */
 	const _Atomic(bool) *over; /* set: nobody waits for it any more */
 	int status;                /* 0 or -errno; -ECANCELED: it was over */
 	/* On the control thread, when it is done. The job is the caller's again. */

@@ -124,7 +124,7 @@ struct fw_nic {
 	struct hw_resp_quota quota;
 
 	struct fw_client *clients;
-	uint32_t cq_resizes; /* RESIZE_CQ that began: the serial of the last */
+	uint32_t cq_resizes;                  /* RESIZE_CQ that began: the serial of the last */
 	struct fw_bar_extent *client_extents; /* FW_BAR_EXTENTS for each client: its bar.free */
 	struct fw_ids client_ids;
 	struct fw_pd *pds;
