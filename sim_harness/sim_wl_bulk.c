@@ -31,6 +31,9 @@ enum {
 	P_ECN,
 	P_SLOW_US,
 	P_WARM_US,
+	P_IDLE_US,
+	P_LATE,
+	P_FAR,
 };
 
 enum {
@@ -41,14 +44,16 @@ enum {
 	WR_RECV = 1u << 30,  /* wr_id of the first receive */
 	HEAD_BYTES = 8,      /* flow and number, in front of the pattern */
 	MAX_WR = 8192,
-	SQ_SPARE = 8, /* requests that may complete before an older one */
+	FAR_TIMES = 10,
+	TOOK_MAX = 1 << 20, /* durations of requests that are kept */
+	SQ_SPARE = 8,       /* requests that may complete before an older one */
 };
 
 struct bulk_flow {
 	struct weft_ah *ah;
 	uint32_t sent, received;
 	uint64_t bytes;     /* received in time */
-	uint64_t *begun_ns; /* of each request under way */
+	uint64_t *begun_ns; /* of each request under way; 0: none */
 };
 
 struct bulk_end {
@@ -68,6 +73,8 @@ struct bulk {
 	uint64_t under_way;
 	uint64_t window[WINDOWS_MAX]; /* bytes received */
 	uint64_t late_ns;             /* the longest request */
+	uint64_t *took_ns;            /* of requests in time */
+	uint32_t num_took;
 };
 
 #define BULK_PARAMS(flows_name, flows_help)                                                        \
@@ -81,6 +88,9 @@ struct bulk {
 		[P_ECN] = {"ecn", "backlog that is marked, bytes; 0: none", 0, 0, 1u << 30},       \
 		[P_SLOW_US] = {"slow_us", "a receiver keeps each message so long", 0, 0, 100000},  \
 		[P_WARM_US] = {"warm_us", "not measured at first", 0, 0, 1000000},                 \
+		[P_IDLE_US] = {"idle_us", "then all are idle for so long", 0, 0, 10000000},        \
+		[P_LATE] = {"late", "per cent that begin only after that", 0, 0, 99},              \
+		[P_FAR] = {"far", "per cent that are ten times as far away", 0, 0, 100},           \
 		{NULL, NULL, 0, 0, 0},                                                             \
 	}
 
@@ -121,6 +131,26 @@ static size_t recv_offset(const struct bulk *b, const struct bulk_end *e, uint32
 	return e->recv_at + (size_t)r * b->bytes;
 }
 
+/* Whether this sender is one of so many per cent, which are spread over all. */
+static bool is_one_of(const struct bulk *b, uint32_t flow, uint64_t percent)
+{
+	return (flow + 1) * percent / 100 > flow * percent / 100 && b->num > 1;
+}
+
+/* When what comes begins to count. */
+static uint64_t measured_ns(const struct sim_run *run)
+{
+	return run->begin_ns + (run->param[P_WARM_US] + run->param[P_IDLE_US]) * 1000;
+}
+
+static bool is_idle(const struct sim_run *run)
+{
+	uint64_t now_ns = sim_now_ns(run->sim);
+
+	return run->param[P_IDLE_US] && now_ns < measured_ns(run) &&
+	       now_ns >= run->begin_ns + run->param[P_WARM_US] * 1000;
+}
+
 static void post(struct bulk *b, uint32_t f, uint32_t slot)
 {
 	struct bulk_flow *flow = &b->flow[f];
@@ -155,7 +185,7 @@ static void count(struct bulk *b, struct sim_run *run, uint32_t f)
 {
 	uint64_t after_ns = sim_now_ns(run->sim) - run->begin_ns;
 
-	if (run->stopping || after_ns < run->param[P_WARM_US] * 1000)
+	if (run->stopping || sim_now_ns(run->sim) < measured_ns(run))
 		return;
 	b->flow[f].bytes += b->bytes;
 	if (after_ns / WINDOW_NS < WINDOWS_MAX)
@@ -222,7 +252,11 @@ static void handle(struct bulk_end *e, const struct weft_wc *wc)
 	took_ns = sim_now_ns(e->run->sim) - b->flow[f].begun_ns[slot];
 	if (took_ns > b->late_ns)
 		b->late_ns = took_ns;
-	if (!e->run->stopping)
+	if (!e->run->stopping && b->flow[f].begun_ns[slot] >= measured_ns(e->run) &&
+	    b->num_took < TOOK_MAX)
+		b->took_ns[b->num_took++] = took_ns;
+	b->flow[f].begun_ns[slot] = 0;
+	if (!e->run->stopping && !is_idle(e->run))
 		post(b, f, slot);
 }
 
@@ -302,8 +336,10 @@ static void begin(struct sim *sim, void *ctx, uint64_t f)
 	uint32_t slot;
 
 	(void)sim;
-	for (slot = 0; slot < b->depth && !run->failure[0]; slot++)
-		post(b, (uint32_t)f, slot);
+	for (slot = 0; slot < b->depth && !run->failure[0] && !run->stopping; slot++) {
+		if (!b->flow[f].begun_ns[slot])
+			post(b, (uint32_t)f, slot);
+	}
 }
 
 static int start(struct sim_run *run, bool incast)
@@ -320,9 +356,15 @@ static int start(struct sim_run *run, bool incast)
 	b->bytes = (uint32_t)run->param[P_BYTES];
 	b->ends = calloc(b->num + 1, sizeof(*b->ends));
 	b->flow = calloc(b->num, sizeof(*b->flow));
-	assert(b->ends && b->flow);
+	b->took_ns = calloc(TOOK_MAX, sizeof(*b->took_ns));
+	assert(b->ends && b->flow && b->took_ns);
 	for (i = 0; i <= b->num && !rc; i++)
 		rc = open_end(run, i);
+	for (i = 0; i < b->num; i++) {
+		/* Half of a way is the line's at either end. */
+		if (is_one_of(b, i, run->param[P_FAR]))
+			sim_nic_link(sim_nic_at(run->sim, i + 1))->latency_ns *= 2 * FAR_TIMES - 1;
+	}
 	for (i = 0; i < b->num && !rc; i++) {
 		b->flow[i].begun_ns = calloc(b->depth, sizeof(uint64_t));
 		assert(b->flow[i].begun_ns);
@@ -331,8 +373,15 @@ static int start(struct sim_run *run, bool incast)
 		rc = b->flow[i].ah ? 0 : -errno;
 	}
 	/* All at once: that is what makes an incast. */
-	for (i = 0; i < b->num && !rc; i++)
-		sim_at(run->sim, sim_now_ns(run->sim), begin, run, i);
+	for (i = 0; i < b->num && !rc; i++) {
+		if (!is_one_of(b, i, run->param[P_LATE]))
+			sim_at(run->sim, sim_now_ns(run->sim), begin, run, i);
+		if (run->param[P_IDLE_US] || run->param[P_LATE])
+			sim_at(run->sim,
+			       sim_now_ns(run->sim) +
+				   (run->param[P_WARM_US] + run->param[P_IDLE_US]) * 1000,
+			       begin, run, i);
+	}
 	return rc;
 }
 
@@ -375,18 +424,41 @@ static double slowest_window(const struct sim_run *run, const struct bulk *b, do
 {
 	uint64_t windows = (run->end_ns - run->begin_ns) / WINDOW_NS, i, least = UINT64_MAX;
 
-	for (i = run->param[P_WARM_US] * 1000 / WINDOW_NS; i < windows && i < WINDOWS_MAX; i++) {
+	for (i = (measured_ns(run) - run->begin_ns) / WINDOW_NS; i < windows && i < WINDOWS_MAX;
+	     i++) {
 		if (b->window[i] < least)
 			least = b->window[i];
 	}
 	return least == UINT64_MAX ? -1 : 100.0 * (double)least / (line_bytes * WINDOW_NS);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void durations(struct sim_run *run, struct bulk *b)
+{
+	double sum = 0;
+	uint32_t i;
+
+	if (!b->num_took)
+		return;
+	qsort(b->took_ns, b->num_took, sizeof(*b->took_ns), by_value);
+	for (i = 0; i < b->num_took; i++)
+		sum += (double)b->took_ns[i];
+	sim_run_figure(run, "request_us", sum / b->num_took / 1e3);
+	sim_run_figure(run, "request_p99_us",
+		       (double)b->took_ns[(uint64_t)b->num_took * 99 / 100] / 1e3);
+}
+
 static void check(struct sim_run *run)
 {
 	struct bulk *b = run->state;
 	double line_bytes = (double)run->param[P_GBPS] / 8; /* per ns */
-	double ns = (double)(run->end_ns - run->begin_ns) - (double)run->param[P_WARM_US] * 1e3;
+	double ns = (double)run->end_ns - (double)measured_ns(run);
 	double sum = 0, squares = 0, share;
 	uint64_t drops = 0, faults = 0, frames = 0, again = 0, timeouts = 0, cuts = 0, marks = 0;
 	uint32_t i;
@@ -423,6 +495,7 @@ static void check(struct sim_run *run)
 	sim_run_figure(run, "timeouts", (double)timeouts);
 	sim_run_figure(run, "window_cuts", (double)cuts);
 	sim_run_figure(run, "slowest_request_us", (double)b->late_ns / 1e3);
+	durations(run, b);
 }
 
 static void close_all(struct sim_run *run)
@@ -442,6 +515,7 @@ static void stop(struct sim_run *run)
 	close_all(run);
 	for (i = 0; i < b->num; i++)
 		free(b->flow[i].begun_ns);
+	free(b->took_ns);
 	free(b->flow);
 	free(b->ends);
 	free(b);

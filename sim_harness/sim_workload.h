@@ -25,8 +25,8 @@ enum sim_op {
 };
 
 enum {
-	SIM_PARAMS_MAX = 8,
-	SIM_FIGURES_MAX = 16,
+	SIM_PARAMS_MAX = 12,
+	SIM_FIGURES_MAX = 20,
 	SIM_AUDIT_GAUGES = 48,
 };
 

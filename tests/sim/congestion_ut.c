@@ -63,6 +63,34 @@ static void measure_all(const struct want *want, uint32_t n)
 }
 #define MEASURE(list) measure_all(list, sizeof(list) / sizeof((list)[0]))
 
+/* Without faults; the figures of a run. */
+static void figures(const char *name, uint32_t ms, uint64_t latency_ns, double *jain,
+		    double *mean_us, double *p99_us)
+{
+	const struct sim_workload *workload;
+	uint64_t param[SIM_PARAMS_MAX];
+	struct sim_config config;
+	struct sim_run run;
+	char message[160];
+	struct sim *sim;
+	uint32_t i;
+
+	workload = sim_workload_parse(name, param, message, sizeof(message));
+	CU_ASSERT_FATAL(workload != NULL);
+	sim_config_default(&config);
+	workload->config(param, &config);
+	config.link.latency_ns = latency_ns;
+	sim = sim_new(&config, 1);
+	CU_ASSERT_FATAL(sim != NULL);
+	for (i = 0; i < workload->nics(param); i++)
+		sim_nic_new(sim);
+	CU_ASSERT(!sim_workload_run_with(&run, sim, workload, param, ms * FIX_MS, 5000 * FIX_MS));
+	*jain = sim_run_figure_of(&run, "jain_index");
+	*mean_us = sim_run_figure_of(&run, "request_us");
+	*p99_us = sim_run_figure_of(&run, "request_p99_us");
+	sim_free(sim);
+}
+
 /* The start counts: all begin at once, into 128 KiB of buffer. */
 static void incast(void)
 {
@@ -118,4 +146,20 @@ static void receiver_limited(void)
 	MEASURE(list);
 }
 
-UT_MAIN("sim/congestion", UT(incast), UT(loss), UT(others), UT(receiver_limited))
+/* Late joiners, an idle time, and senders that are far away: what was asked for is there. */
+static void arrivals(void)
+{
+	static const struct want list[] = {
+	    {"incast:senders=8,late=50,warm_us=5000", "", 20, 85, 0.8, 0, 0},
+	    {"incast:senders=8,warm_us=5000,idle_us=20000", "", 40, 85, 0.95, 0, 0},
+	};
+	double jain, mean_us, p99_us;
+
+	MEASURE(list);
+	/* One message at a time: the near sender has ten for each of the far one. */
+	figures("incast:senders=2,far=50,depth=1,bytes=64", 20, 50000, &jain, &mean_us, &p99_us);
+	CU_ASSERT(jain > 0.55 && jain < 0.65);
+	CU_ASSERT(p99_us > 1000 && mean_us < 250);
+}
+
+UT_MAIN("sim/congestion", UT(incast), UT(loss), UT(others), UT(receiver_limited), UT(arrivals))
