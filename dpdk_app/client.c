@@ -484,7 +484,10 @@ void client_msg_back(struct msg *msg)
 	case MSG_ATTACH:
 		client_attach_back(c, msg);
 		if (c->doomed && !c->num_outstanding) {
-			client_set_state(c, CLIENT_LIVE);
+			/* It may be live, and doomed by its answer while the core took no detach.
+			 */
+			if (c->state == CLIENT_ATTACHING)
+				client_set_state(c, CLIENT_LIVE);
 			detach_next(c);
 		}
 		break;
