@@ -309,7 +309,7 @@ $(VERBS_DIR)/$1: $2 $(B)/gen/$1.fillers.c $(B)/gen/$1.map $3 Makefile
 endef
 # What librdmacm.so.1 asks of libibverbs.so.1 beyond verbs (host_driver/weft_cm.h).
 IBVERBS_PRIVATE := weft_cm_context weft_query_device weft_query_port weft_create_comp_channel weft_destroy_comp_channel \
-	$(addprefix weft_cm_,create destroy bind listen resolve connect accept reject disconnect move get_event)
+	$(addprefix weft_cm_,create destroy bind listen resolve connect accept reject disconnect move get_event count_forged)
 HAVE_VERBS := $(and $(wildcard /usr/include/infiniband/verbs.h),$(wildcard $(SYSTEM_LIBS)/libibverbs.so.1))
 HAVE_RDMACM := $(and $(HAVE_VERBS),$(wildcard /usr/include/rdma/rdma_cma.h),$(wildcard $(SYSTEM_LIBS)/librdmacm.so.1))
 OBJ_ibverbs := $(SRC_verbs:%.c=$(B)/obj/release/%.o)

@@ -968,6 +968,7 @@ struct weft_list_item {
 	uint32_t type;
 	uint64_t a, b;
 	uint8_t mac[6];
+	uint16_t forged; /* client: datagrams of rsockets that it dropped, see weft_cm.h */
 	char name[24];
 };
 

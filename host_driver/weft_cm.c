@@ -267,3 +267,10 @@ int weft_cm_wait(struct weft_comp_channel *channel)
 		return -EIO;
 	return weft_eq_wait(ctx, &channel_of(channel)->eq);
 }
+
+void weft_cm_count_forged(struct weft_context *context)
+{
+	struct weft_ctx *ctx = weft_ctx_of(context);
+
+	__atomic_fetch_add(&((struct hw_bar_header *)ctx->bar)->forged, 1, __ATOMIC_RELAXED);
+}

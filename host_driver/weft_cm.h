@@ -79,6 +79,11 @@ WEFT_API WEFT_CHECK_RET int weft_cm_get_event(struct weft_comp_channel *channel,
  */
 WEFT_API WEFT_CHECK_RET int weft_cm_get_data(struct weft_context *context,
 					     const struct hw_resp_cm_event *event, void *data);
+/*
+ * Counts a datagram that was dropped since it named another address than it came from: `weftctl
+ * clients` shows how many. Any thread.
+ */
+WEFT_API void weft_cm_count_forged(struct weft_context *context);
 /* Waits until there may be one. 0, -EINTR, -EIO. */
 WEFT_API WEFT_CHECK_RET int weft_cm_wait(struct weft_comp_channel *channel);
 

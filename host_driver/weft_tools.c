@@ -50,6 +50,7 @@ static void fill_item(struct weft_list_item *item, const struct hw_list_item *hw
 	item->a = hw->a;
 	item->b = hw->b;
 	memcpy(item->mac, hw->mac, sizeof(item->mac));
+	item->forged = hw->forged;
 	memcpy(item->name, hw->name, sizeof(item->name));
 	item->name[sizeof(item->name) - 1] = '\0';
 }

@@ -102,10 +102,15 @@ static bool list_client(struct fw_nic *nic, uint32_t client, uint32_t place,
 			struct hw_list_item *item)
 {
 	const struct fw_client *c = &nic->clients[place];
+	uint32_t forged = 0;
 
 	(void)client;
 	if (!c->used)
 		return false;
+	if (c->bar.base)
+		forged = __atomic_load_n(&((const struct hw_bar_header *)c->bar.base)->forged,
+					 __ATOMIC_RELAXED);
+	item->forged = forged < UINT16_MAX ? (uint16_t)forged : UINT16_MAX;
 	item->id = place;
 	item->client = place;
 	item->state = c->user->uid;

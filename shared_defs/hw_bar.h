@@ -57,7 +57,12 @@ struct hw_bar_header {
 	/* CLOCK_MONOTONIC, ns, before the doorbell eventfd is written; 0: not told. Statistics
 	 * only. */
 	uint64_t wake_ns;
-	uint32_t reserved4[12];
+	/*
+	 * Datagrams of rsockets that the process has dropped, since they named another address than
+	 * they came from. Statistics only.
+	 */
+	uint32_t forged;
+	uint32_t reserved4[11];
 	/* line 3: the NIC's clock when the process attached, ns */
 	uint64_t clock_ns;
 	uint32_t reserved3[14];
@@ -66,6 +71,7 @@ static_assert(sizeof(struct hw_bar_header) == 256, "");
 static_assert(offsetof(struct hw_bar_header, nic_state) == 64, "");
 static_assert(offsetof(struct hw_bar_header, db_tail) == 128, "");
 static_assert(offsetof(struct hw_bar_header, wake_ns) == 136, "");
+static_assert(offsetof(struct hw_bar_header, forged) == 144, "");
 static_assert(offsetof(struct hw_bar_header, clock_ns) == 192, "");
 
 /* An entry of the doorbell ring: kind in the top byte, object number below; 0 is empty. */

@@ -592,8 +592,8 @@ struct hw_list_item {
 	 */
 	uint64_t a, b;
 	uint8_t mac[6];
-	uint16_t reserved;
-	char name[24]; /* client: program; MR: "mapped", "process_vm" */
+	uint16_t forged; /* client: hw_bar_header.forged, 65535 at most */
+	char name[24];   /* client: program; MR: "mapped", "process_vm" */
 };
 static_assert(sizeof(struct hw_list_item) == 64, "");
 enum {

@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 
 #include "host_driver/rdmacm/rs_dgram.h"
+#include "host_driver/verbs/vb_private.h"
+#include "host_driver/weft_cm.h"
 
 enum {
 	WR_SEND_BIT = 1 << 16, /* in wr_id, beside the buffer's number */
@@ -324,6 +326,7 @@ static bool received(struct rs *rs, struct rs_end *end, const struct ibv_wc *wc)
 		return false;
 	if (!from_there(&h, wc, mem)) {
 		dg->num_forged++;
+		weft_cm_count_forged(weft_cm_context(end->id->verbs));
 		return false;
 	}
 	memcpy(&src.sin_port, &h.src_port, sizeof(src.sin_port));

@@ -9,6 +9,7 @@
  * Started by memcheck.sh, which also checks that no function of weft.h is missing here. NICs weft0
  * and weft1. Calls host_driver.
  */
+#include "host_driver/weft_cm.h"
 #include "tests/int/host.h"
 
 #include <arpa/inet.h>
@@ -161,7 +162,7 @@ static void cached_regions(char *p, size_t bytes)
 
 	host_check(cache);
 	mr = weft_reg_mr_cached(cache, p, bytes, HOST_ACCESS_ALL & ~WEFT_ACCESS_MW_BIND);
-	host_check(mr && weft_dereg_mr(mr) == -EINVAL);
+	host_check(mr && !weft_mr_is_withdrawn(mr) && weft_dereg_mr(mr) == -EINVAL);
 	host_check(weft_query_mr_cache(cache, &stats) == 0 && stats.in_use == 1);
 	host_check(weft_destroy_mr_cache(cache) == -EBUSY);
 	weft_release_mr(mr);
@@ -349,6 +350,7 @@ static void moderation(struct weft_context *ctx)
 
 static void tools(void)
 {
+	uint32_t forged = 0;
 	struct weft_list_item items[WEFT_LIST_MIN];
 	struct weft_device_attr device;
 	struct weft_device *list;
@@ -372,13 +374,17 @@ static void tools(void)
 	while ((n = weft_stats(tool, 0, &cursor, stats, 16)) > 0)
 		;
 	host_check(n == 0);
+	weft_cm_count_forged(a.ctx);
 	for (int kind = WEFT_LIST_CLIENTS; kind <= WEFT_LIST_PEERS; kind++) {
 		cursor = 0;
 		while ((n = weft_list(tool, (enum weft_list_kind)kind, 0, &cursor, items,
-				      WEFT_LIST_MIN)) > 0)
-			;
+				      WEFT_LIST_MIN)) > 0) {
+			for (int i = 0; i < n; i++)
+				forged += items[i].forged;
+		}
 		host_check(n == 0);
 	}
+	host_check(forged == 1);
 	moderation(a.ctx);
 	moderation(tool);
 	host_check(weft_capture(tool, &fd) == 0 && read(fd, &byte, 1) == 1);

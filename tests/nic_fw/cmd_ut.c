@@ -364,6 +364,7 @@ static void lists_of_objects(void)
 	struct hw_cmd cmd = {.op = HW_CMD_LIST, .u.list.kind = HW_LIST_KINDS};
 	struct hw_cmd ah = {.op = HW_CMD_CREATE_AH,
 			    .u.create_ah.av = {.dst_ip = htonl(0x0a4d0009), .flags = HW_AV_F_GRH}};
+	struct hw_bar_header *header;
 	struct hw_list_item item;
 	struct hw_cmd_resp resp;
 	struct fw_client_params same_user = {.bar_bytes = FW_UT_BAR_BYTES, .pid = 7, .uid = 42};
@@ -388,6 +389,14 @@ static void lists_of_objects(void)
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_CLIENTS, &item), 2);
 	CU_ASSERT_STRING_EQUAL(item.name, "ut");
 	CU_ASSERT_EQUAL(item.a, 43);
+	CU_ASSERT_EQUAL(item.forged, 0);
+	header = (struct hw_bar_header *)ut.nic->clients[client2].bar.base;
+	header->forged = 3;
+	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_CLIENTS, &item), 2);
+	CU_ASSERT_EQUAL(item.forged, 3);
+	header->forged = UINT32_MAX;
+	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_CLIENTS, &item), 2);
+	CU_ASSERT_EQUAL(item.forged, UINT16_MAX);
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_MRS, &item), 1);
 	CU_ASSERT_EQUAL(item.id, stag);
 	CU_ASSERT_EQUAL(item.b, 99);

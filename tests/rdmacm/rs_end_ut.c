@@ -7,6 +7,10 @@
  */
 #include <stdlib.h>
 
+/* The NIC is played, too. */
+#define weft_cm_context      context_of
+#define weft_cm_count_forged count_forged
+
 #include "host_driver/rdmacm/rs_addr.c"
 #include "host_driver/rdmacm/rs_end.c"
 #include "host_driver/rdmacm/rs_parts.c"
@@ -41,6 +45,20 @@ static int num_sent;
 static uint32_t comes_from; /* network byte order; 0: from where the message says */
 static bool no_grh;
 static int fail_send;
+
+struct weft_context *context_of(struct ibv_context *context)
+{
+	CU_ASSERT_PTR_EQUAL(context, &verbs);
+	return (struct weft_context *)&verbs;
+}
+
+static uint32_t num_told; /* to the NIC */
+
+void count_forged(struct weft_context *context)
+{
+	CU_ASSERT_PTR_EQUAL(context, &verbs);
+	num_told++;
+}
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
@@ -319,6 +337,7 @@ static void forged(void)
 	CU_ASSERT_EQUAL(queued(), 0);
 	CU_ASSERT_PTR_NULL(dg.parts);
 	CU_ASSERT_EQUAL(dg.num_forged, 5);
+	CU_ASSERT_EQUAL(num_told, 5);
 	m = good(10, 0, 10);
 	CU_ASSERT_TRUE(arrives(&m, head + 10));
 	CU_ASSERT_EQUAL(queued(), 1);

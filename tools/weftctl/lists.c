@@ -155,10 +155,11 @@ static double seconds_since(uint64_t ns)
 
 static json_t *client_row(const struct weft_list_item *item)
 {
-	return json_pack("{s:I, s:I, s:I, s:o, s:s, s:I, s:b}", "client", (json_int_t)item->id,
+	return json_pack("{s:I, s:I, s:I, s:o, s:s, s:I, s:b, s:I}", "client", (json_int_t)item->id,
 			 "pid", (json_int_t)item->a, "uid", (json_int_t)item->state, "user",
 			 shares_user(item->state), "program", item->name, "objects",
-			 (json_int_t)item->b, "tool", item->type != 0);
+			 (json_int_t)item->b, "tool", item->type != 0, "forged",
+			 (json_int_t)item->forged);
 }
 
 static json_t *qp_row(const struct weft_list_item *item)
@@ -218,7 +219,7 @@ struct objects {
 	const char *command;
 	enum weft_list_kind kind;
 	json_t *(*row)(const struct weft_list_item *item);
-	struct out_column columns[9];
+	struct out_column columns[10];
 };
 
 static const struct objects all_objects[] = {
@@ -233,6 +234,7 @@ static const struct objects all_objects[] = {
       {"tool", "TOOL"},
       {"user", "USER"},
       {"share", "SHARE"},
+      {"forged", "FORGED"},
       {"program", "PROGRAM"}}},
     {"qps",
      WEFT_LIST_QPS,
