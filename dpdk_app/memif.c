@@ -473,7 +473,8 @@ void memif_serve(struct memif *m)
 			on_socket(m);
 	}
 	if (m->state == MEMIF_UP && atomic_load_explicit(&m->broken, memory_order_acquire))
-		hang_up(m, "heads or tails of its rings that cannot be, or memory that is not there");
+		hang_up(m,
+			"heads or tails of its rings that cannot be, or memory that is not there");
 	if (m->state == MEMIF_LEAVING && atomic_load_explicit(&m->taken, memory_order_acquire) ==
 					     atomic_load_explicit(&m->asked, memory_order_relaxed))
 		left(m);

@@ -222,7 +222,8 @@ static enum hw_vendor_err place_original(struct fw_nic *nic, uint32_t pd, const 
 	return HW_VENDOR_ERR_NONE;
 }
 
-/* As soon as it comes, since what is placed is not accepted yet: a busy page makes it come again. */
+/* As soon as it comes, since what is placed is not accepted yet: a busy page makes it come again.
+ */
 enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
 					      const struct dgram_pkt *pkt)
 {

@@ -224,7 +224,7 @@ static void where_no_stream_goes(void)
 	pair_close(&p);
 }
 
-UT_MAIN("sim/rc_esp", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers), UT(error_state),
-	UT(by_streams_alone), UT(both_ways), UT(not_ready), UT(never_ready), UT(peer_ends),
-	UT(connected_anew), UT(unmapped), UT(nobody_there), UT(memory_goes),
+UT_MAIN("sim/rc_esp", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers),
+	UT(error_state), UT(by_streams_alone), UT(both_ways), UT(not_ready), UT(never_ready),
+	UT(peer_ends), UT(connected_anew), UT(unmapped), UT(nobody_there), UT(memory_goes),
 	UT(where_no_stream_goes))

@@ -430,6 +430,6 @@ static void peer_lost(void)
 	close_rc(&p);
 }
 
-UT_MAIN("sim/rc_tcp", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers), UT(every_mode),
-	UT(early_with_markers), UT(error_ends_it), UT(both_ways), UT(peer_ends), UT(killed_process),
-	UT(connected_anew), UT(unmapped), UT(memory_goes), UT(peer_lost))
+UT_MAIN("sim/rc_tcp", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers),
+	UT(every_mode), UT(early_with_markers), UT(error_ends_it), UT(both_ways), UT(peer_ends),
+	UT(killed_process), UT(connected_anew), UT(unmapped), UT(memory_goes), UT(peer_lost))
