@@ -470,17 +470,22 @@ soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=6
 	@tools/deps.sh test
 	@+$(MAKE) _soak
 _soak: $(B)/san/bin/weft-sim
-	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json
+	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json \
+		--record $(B)/soak.record
 
-# A mutant is one file of the firmware changed and linked before the archive of all of it.
-MUTANT_ENV = MUTANT_CC='$(CC_release) $(COMMON) $(CFLAGS_nic_fw) $(FLAGS_release) $(CFLAGS)' \
+# A mutant is one file changed and linked before the archive of all of its folder.
+MUTANT_ENV = $(foreach f,nic_fw dpdk_app,MUTANT_CC_$f='$(CC_release) $(COMMON) $(CFLAGS_$f) $(FLAGS_release) $(CFLAGS)') \
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
 	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim \
 	MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
-	$(B)/san/lib/libut_FOLDER.a $(foreach l,sim goal weft nicfw,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm'
+	$(B)/san/lib/libut_FOLDER.a $(foreach l,sim goal weft nicfw,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm' \
+	MUTANT_TEST_dpdk_app='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT \
+	$(call ut_archives,dpdk_app) $(WEFTD_LIBS) -lcunit -ljansson -lm'
 # Tests of what the soak does not reach: TESTS in mutants.py.
 MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp_% \
-	$(B)/san/ut/sim/moder_% $(B)/san/ut/nic_fw/moder_% $(B)/san/ut/host_driver/weft_eq_%,$(UT_BINS))
+	$(B)/san/ut/sim/moder_% $(B)/san/ut/nic_fw/moder_% $(B)/san/ut/host_driver/weft_eq_% \
+	$(foreach t,db share rd_hello slice neigh rd_withdraw esp_rdmap,$(B)/san/ut/nic_fw/$t_ut) \
+	$(foreach t,memif_check memif_ring hostcopy,$(B)/san/ut/dpdk_app/$t_ut),$(UT_BINS))
 
 mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
 	@tools/deps.sh test
@@ -488,7 +493,7 @@ mutants:	## deliberate faults in the firmware, each to be caught by the soak in 
 _mutants: $(B)/bin/weft-sim $(MUTANT_TESTS)
 	@$(MUTANT_ENV) tests/mutants/mutants.py --seed $(or $(SEED),1) --limit $(or $(SECONDS),60) \
 		--json $(B)/mutants.json $T
-_mutants-check:
+_mutants-check: $(B)/bin/weft-sim $(MUTANT_TESTS)
 	@$(MUTANT_ENV) tests/mutants/mutants.py --check $T
 
 .PHONY: pictures _pictures

@@ -36,6 +36,7 @@ enum {
 	OPT_FAILURES,
 	OPT_HANG,
 	OPT_JSON,
+	OPT_RECORD,
 	OPT_TRACE,
 	OPT_PCAP,
 	OPT_HELP,
@@ -90,6 +91,7 @@ static const struct option other_options[] = {
     {"failures", required_argument, NULL, OPT_FAILURES},
     {"hang-seconds", required_argument, NULL, OPT_HANG},
     {"json", required_argument, NULL, OPT_JSON},
+    {"record", required_argument, NULL, OPT_RECORD},
     {"trace", required_argument, NULL, OPT_TRACE},
     {"pcap", required_argument, NULL, OPT_PCAP},
     {"help", no_argument, NULL, OPT_HELP},
@@ -154,6 +156,8 @@ void sim_opts_usage(FILE *f)
 	    "  --jobs J          so many at a time (1)\n"
 	    "  --hang-seconds H  processor time after which a run hangs (60)\n"
 	    "  --json FILE       the summary, and every failure\n"
+	    "  --record FILE     counts the runs of each workload since its last failure, on and "
+	    "on\n"
 	    "\n"
 	    "Faults, with their default value:\n"
 	    "%s"
@@ -247,6 +251,9 @@ static bool option(struct sim_opts *o, int opt)
 		return true;
 	case OPT_JSON:
 		o->json = optarg;
+		return true;
+	case OPT_RECORD:
+		o->record = optarg;
 		return true;
 	case OPT_TRACE:
 		o->trace = optarg;

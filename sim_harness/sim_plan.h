@@ -18,6 +18,7 @@ enum {
 	SIM_PLAN_FAULTS_BYTES = 320,
 	SIM_PLAN_TEXT_BYTES = 1024, /* longest command line of a plan */
 	SIM_OPTS_MAX = 64,          /* options of a command line */
+	SIM_TALLY_MAX = 32,         /* workloads that are counted */
 };
 
 struct sim_plan {
@@ -75,6 +76,7 @@ struct sim_opts {
 	uint64_t failures;     /* that end a soak; 0: no limit */
 	uint64_t hang_seconds; /* of processor time after which a run hangs */
 	const char *json;
+	const char *record; /* of seeds in a row; NULL: none */
 	const char *trace;
 	const char *pcap;
 	const char *program; /* argv[0], for commands to repeat */
@@ -103,6 +105,18 @@ void sim_opts_format(const struct sim_opts *opts, char *text, size_t bytes);
 /* sim_play.c: one run, without a word but for trace and capture. 0, or -errno of a file. */
 int sim_play(const struct sim_plan *plan, const char *trace, const char *pcap, bool verbose,
 	     struct sim_outcome *outcome);
+
+/* Runs of each workload since its last failure, by sim_workload_at()'s number. */
+struct sim_tally {
+	uint64_t runs[SIM_TALLY_MAX];
+};
+
+/* sim_tally.c: 0 or -errno; a file that is not there has counted nothing. */
+int sim_tally_load(struct sim_tally *tally, const char *path);
+int sim_tally_save(const struct sim_tally *tally, const char *path);
+void sim_tally_add(struct sim_tally *tally, const struct sim_workload *workload, bool failed);
+/* One line on stdout. */
+void sim_tally_print(const struct sim_tally *tally);
 
 /* sim_soak.c: returns the exit status. */
 int sim_soak(const struct sim_opts *opts);

@@ -54,6 +54,7 @@ struct soak {
 	uint64_t started, runs, failures;
 	uint64_t virtual_ns, events, drained_max_ns;
 	FILE *json; /* NULL: none asked for */
+	struct sim_tally tally;
 	struct job *jobs;
 };
 
@@ -269,7 +270,9 @@ static void failed(struct soak *soak, const struct job *job, const char *oracle,
 static void end(struct soak *soak, struct job *job)
 {
 	char oracle[ORACLE_BYTES], message[MESSAGE_BYTES];
+	struct sim_plan plan;
 	int status = 0;
+	bool wrong;
 
 	close(job->out);
 	while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR)
@@ -281,8 +284,13 @@ static void end(struct soak *soak, struct job *job)
 	soak->events += job->outcome->events;
 	if (job->outcome->drained_ns > soak->drained_max_ns)
 		soak->drained_max_ns = job->outcome->drained_ns;
-	if (verdict(soak, job, status, oracle, message))
+	wrong = verdict(soak, job, status, oracle, message);
+	if (wrong)
 		failed(soak, job, oracle, message);
+	if (soak->opts->record) {
+		sim_opts_plan(soak->opts, job->seed, &plan);
+		sim_tally_add(&soak->tally, plan.workload, wrong);
+	}
 }
 
 /* A run that was cut off says nothing. */
@@ -401,7 +409,13 @@ static bool prepare(struct soak *soak)
 	struct sigaction action = {.sa_handler = on_signal};
 	struct sim_outcome *shared;
 	uint32_t i;
+	int rc = soak->opts->record ? sim_tally_load(&soak->tally, soak->opts->record) : 0;
 
+	if (rc) {
+		fprintf(stderr, "weft-sim: cannot read %s\n", soak->opts->record);
+		errno = -rc;
+		return false;
+	}
 	soak->next_seed = soak->opts->seed;
 	if (!soak->opts->seed_given &&
 	    getrandom(&soak->next_seed, sizeof(uint32_t), 0) != sizeof(uint32_t))
@@ -449,6 +463,12 @@ int sim_soak(const struct sim_opts *opts)
 		fprintf(stderr, "weft-sim: cannot write %s\n", opts->json);
 		right = false;
 	}
+	if (opts->record && sim_tally_save(&soak.tally, opts->record)) {
+		fprintf(stderr, "weft-sim: cannot write %s\n", opts->record);
+		right = false;
+	}
+	if (opts->record)
+		sim_tally_print(&soak.tally);
 	munmap(soak.jobs[0].outcome, opts->jobs * sizeof(*soak.jobs[0].outcome));
 	free(soak.jobs);
 	return right && !soak.failures ? 0 : 1;

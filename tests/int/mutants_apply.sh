@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Every mutant of tests/mutants/mutants.txt still applies to the firmware and compiles; one that does
-# not is found. `make mutants` runs them, which takes longer.
+# timeout: 300
+#
+# Every mutant of tests/mutants/mutants.txt still applies, compiles and is linked to a program; one that
+# does not is found. `make mutants` runs them, which takes longer.
 
 . tests/int/lib.sh
 

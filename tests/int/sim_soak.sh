@@ -39,6 +39,15 @@ read -ra again <<<"$(sed -n 's/^  \(.*--seed 5 --random.*\)/\1/p' "$WEFT_TMP/fai
 "${again[@]}" >"$WEFT_TMP/again.out" 2>"$WEFT_TMP/again.err" && die "the command of the failure does not fail"
 grep -qxF "FAILED: $what" "$WEFT_TMP/again.out" || die "the command fails differently"
 
+# The record goes on from soak to soak, and a failure begins its workload anew.
+record() { "$sim" --soak --runs "$2" --seed "$1" --record "$WEFT_TMP/record" "${@:3}" 2>/dev/null | tail -n 1; }
+record 1 2 --workload ud_send --duration-ms 1 >/dev/null
+record 3 1 --workload rd_mix --duration-ms 1 >/dev/null
+said=$(record 4 1 --workload ud_send --duration-ms 1)
+grep -Eq ' rd_mix 1 .*ud_send 3( |$)| ud_send 3 .*rd_mix 1( |$)' <<<"$said" || die "the record says: $said"
+said=$(record 5 1 --workload rd_mix --drain-ms 1 --faults slow=100 --latency-ns 900000)
+grep -Eq ' rd_mix 0( |$)' <<<"$said" && grep -Eq ' ud_send 3( |$)' <<<"$said" || die "after a failure: $said"
+
 spawn endless "$sim" --soak --jobs 2
 wait_until 'the soak has begun' grep -q '^soak from seed' "$WEFT_TMP/endless.out"
 kill -INT "${pid[endless]}"

@@ -5,16 +5,18 @@
 # file they name, links a weft-sim with it, and lets the soak look for the fault.
 #
 #	mutants.py [--seed N] [--limit SECONDS] [--json FILE] [NAME...]
-#	mutants.py --check [NAME...]	every mutant applies and compiles; nothing is run
+#	mutants.py --check [NAME...]	every mutant applies and is built to a program; nothing is run
 #
-# Called by `make mutants` and tests/int/mutants.py, which give in the environment MUTANT_CC (the
-# compiler with all flags of nic_fw), MUTANT_LINK (the command that links weft-sim, with the word OBJECT
+# `make mutants` gives in the environment MUTANT_CC_nic_fw and MUTANT_CC_dpdk_app (the compiler with
+# all flags of the folder), MUTANT_TEST and MUTANT_TEST_dpdk_app (the commands that link unit tests),
+# MUTANT_LINK (the command that links weft-sim, with the word OBJECT
 # before the archives) and MUTANT_SIM (weft-sim as it is). Time is processor time of the runs, one
 # at a time, so that a busy machine changes nothing. A seed counts only when the firmware as it is
 # bears it; the others are listed. Exit status 0: each was caught; 1: one survived, does not apply or
 # does not compile, or a seed fails without a mutant; 2: wrong usage.
 
 import argparse
+import concurrent.futures
 import json
 import os
 import shlex
@@ -31,14 +33,27 @@ TEST_SECONDS = 60  # and a test after so long
 TESTS = {"TCP": ["nic_fw/tcp_sack_ut", "nic_fw/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut",
                  "sim/tcp_strange_ut", "sim/tcp_frto_ut", "sim/tcp_mtu_ut"],
          "MPA": ["sim/rc_tcp_ut"],
+         "sleep": ["nic_fw/db_ut"],
+         "shares": ["nic_fw/share_ut"],
+         "HELLOs": ["nic_fw/rd_hello_ut"],
+         "slices": ["nic_fw/slice_ut"],
+         "neighbours": ["nic_fw/neigh_ut"],
+         "withdrawal": ["nic_fw/rd_withdraw_ut"],
+         "RC over ESP": ["nic_fw/esp_rdmap_ut"],
+         "memif": ["dpdk_app/memif_check_ut"],
+         "memif rings": ["dpdk_app/memif_ring_ut"],
+         "host copies": ["dpdk_app/hostcopy_ut"],
          "MODER": ["nic_fw/moder_limits_ut", "nic_fw/moder_irq_ut", "nic_fw/moder_ut", "nic_fw/moder_cmd_ut", "nic_fw/moder_target_ut",
                    "sim/moder_ut", "host_driver/weft_eq_race_ut"]}
 
 
 class Mutant:
     def __init__(self, name, area, path, what):
-        self.name, self.area, self.path, self.what = name, area, path, what
-        self.old, self.new = [], []
+        self.name, self.area, self.what = name, area, what
+        # A header is changed for the sources that are named behind it.
+        self.path, _, users = path.partition(":")
+        self.sources = users.split() or [self.path]
+        self.old, self.new, self.objects, self.error = [], [], [], None
 
     def source(self):
         """The changed text of the file, or None with the reason in self.error."""
@@ -53,29 +68,46 @@ class Mutant:
             return None
         return text.replace(old, "".join(line + "\n" for line in self.new))
 
-    def compile(self, syntax_only):
-        """Makes the object; False with the reason in self.error."""
+    def compile(self):
+        """Makes the objects, and the simulator of a mutant that is for the soak; False with the reason in self.error."""
         text = self.source()
         if text is None:
             return False
         folder = os.path.join(BUILD, self.name)
-        os.makedirs(folder, exist_ok=True)
-        self.file = os.path.join(folder, os.path.basename(self.path))
-        self.sim = os.path.join(folder, "weft-sim")
-        with open(self.file, "w", encoding="utf-8") as f:
+        # A copy of a header is found before the tree's own, as the same #include.
+        copy = os.path.join(folder, self.path)
+        os.makedirs(os.path.dirname(copy), exist_ok=True)
+        with open(copy, "w", encoding="utf-8") as f:
             f.write(text)
-        obj = self.file[:-1] + "o"
-        out = ["-fsyntax-only"] if syntax_only else ["-c", "-o", obj]
-        # A mutant may leave things unused: warnings are not what is looked for.
-        command = shlex.split(os.environ["MUTANT_CC"]) + ["-w"] + out + [self.file]
-        if not self.run(command):
-            return False
-        self.obj = obj
-        if syntax_only or self.area in TESTS:
-            return True
-        # The object comes before the archive, whose member of this name is then not wanted.
-        command = [obj if word == "OBJECT" else word for word in shlex.split(os.environ["MUTANT_LINK"])]
-        return self.run(command + ["-o", self.sim])
+        self.sim = os.path.join(folder, "weft-sim")
+        self.objects = []
+        cc = shlex.split(os.environ["MUTANT_CC_" + os.path.dirname(self.path)])
+        for path in self.sources:
+            obj = os.path.join(folder, os.path.basename(path)[:-1] + "o")
+            source = copy if path == self.path else path
+            # A mutant may leave things unused: warnings are not what is looked for.
+            if not self.run(cc + ["-iquote", folder, "-w", "-c", "-o", obj, source]):
+                return False
+            self.objects.append(obj)
+        return self.area in TESTS or self.link(os.environ["MUTANT_LINK"], self.sim)
+
+    def link(self, command, program):
+        """The objects come before the archives, whose members of these names are then not wanted."""
+        words = []
+        for word in shlex.split(command):
+            words += self.objects if word == "OBJECT" else [word]
+        return self.run(words + ["-o", program])
+
+    def link_test(self, name):
+        """A unit test with the mutant in it: the program, or None."""
+        folder = os.path.dirname(name)
+        program = os.path.join(BUILD, self.name, os.path.basename(name))
+        command = os.environ["MUTANT_TEST_dpdk_app" if folder == "dpdk_app" else "MUTANT_TEST"]
+        return program if self.link(command.replace("TEST", name).replace("FOLDER", folder), program) else None
+
+    def build(self):
+        """Everything but running it: the program that has to find it is there at the end."""
+        return self.compile() and (self.area not in TESTS or bool(self.link_test(TESTS[self.area][-1])))
 
     def run(self, command):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -95,9 +127,8 @@ class Mutant:
 
     def test(self, name):
         """Links a unit test with the mutant and runs it: its seconds, and what failed first or None."""
-        program = os.path.join(BUILD, self.name, os.path.basename(name))
-        link = os.environ["MUTANT_TEST"].replace("OBJECT", self.obj).replace("TEST", name)
-        if not self.run(shlex.split(link.replace("FOLDER", os.path.dirname(name))) + ["-o", program]):
+        program = self.link_test(name)
+        if not program:
             return None
         begun = time.monotonic()
         try:
@@ -143,7 +174,7 @@ unsound = set()  # seeds that fail without a mutant: defects, or checks that are
 def hunt(mutant, seed, limit):
     """One mutant: its row."""
     row = {"mutant": mutant.name, "area": mutant.area, "file": mutant.path, "what": mutant.what, "caught": False}
-    if not mutant.compile(False):
+    if not mutant.compile():
         return dict(row, error=mutant.error)
     row.update(runs=0, seconds=0.0)
     for name in TESTS.get(mutant.area, []):
@@ -176,7 +207,7 @@ def show(row):
 
 def main():
     parser = argparse.ArgumentParser(description="Lets the soak look for deliberate faults in the firmware.")
-    parser.add_argument("--check", action="store_true", help="only see whether each applies and compiles")
+    parser.add_argument("--check", action="store_true", help="only build each, to a program")
     parser.add_argument("--seed", type=int, default=1, help="first seed of each soak (1)")
     parser.add_argument("--limit", type=int, default=60, help="processor seconds for each mutant (60)")
     parser.add_argument("--json", help="the rows, as JSON")
@@ -189,7 +220,9 @@ def main():
         return 2
     mutants = [m for m in mutants if not args.names or m.name in args.names]
     if args.check:
-        broken = [m for m in mutants if not m.compile(True)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            built = list(pool.map(Mutant.build, mutants))
+        broken = [m for m, right in zip(mutants, built) if not right]
         for m in broken:
             print(f"tests/mutants/mutants.txt: {m.name}: {m.error}")
         print(f"{len(mutants)} mutants, {len(broken)} broken")

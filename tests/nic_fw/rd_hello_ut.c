@@ -415,6 +415,9 @@ static void half_open(void)
 		greet_with(nth_ip(i), forger_mac, 7, rd_hello_cookie(A->nic, nth_ip(i), 0, 7));
 	CU_ASSERT_EQUAL(A->nic->num_half_open, RD_HALF_OPEN);
 	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), RD_HALF_OPEN);
+	/* The oldest went. */
+	CU_ASSERT_PTR_NULL(rd_session_find(A->nic, nth_ip(0), 0));
+	CU_ASSERT_PTR_NOT_NULL(rd_session_find(A->nic, nth_ip(HW_MAX_PEERS - 2), 0));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(rp_session(&rp, 0));
 	CU_ASSERT_TRUE(rp_session(&rp, 0)->half_open);
 	rp.filter = watch;
