@@ -6,6 +6,11 @@
  */
 #include "nic_fw/fw_nic.h"
 
+enum {
+	SLICE_KINDS = 3, /* flushes, what leaves, commands */
+};
+static_assert(FW_SLICE_UNITS == FW_SLICE_QUANTUM, "more would have to be divided");
+
 void slice_init(struct fw_nic *nic)
 {
 	struct fw_slices *s = &nic->slices;
@@ -31,15 +36,6 @@ bool slice_take(struct fw_nic *nic, uint32_t units)
 	s->left -= units < s->left ? units : s->left;
 	s->taken += units;
 	return true;
-}
-
-/* Each quantum is cut off the turn's units, and given back as far as it was not used. */
-static uint32_t begin_quantum(struct fw_slices *s)
-{
-	uint32_t rest = s->left > FW_SLICE_QUANTUM ? s->left - FW_SLICE_QUANTUM : 0;
-
-	s->left -= rest;
-	return rest;
 }
 
 static void run_flush(struct fw_nic *nic)
@@ -90,7 +86,7 @@ static void run_command(struct fw_nic *nic)
 uint32_t slice_run(struct fw_nic *nic)
 {
 	struct fw_slices *s = &nic->slices;
-	uint32_t turn;
+	uint32_t tries;
 
 	if (s->taken > s->most)
 		s->most = s->taken;
@@ -99,17 +95,21 @@ uint32_t slice_run(struct fw_nic *nic)
 	s->left = FW_SLICE_UNITS;
 	if (!slice_pending(nic))
 		return 0;
-	/* Each kind in turn, so that none waits for another's end. */
-	for (turn = 0; s->left && slice_pending(nic) && turn < FW_SLICE_UNITS; turn++) {
-		uint32_t rest = begin_quantum(s);
+	/*
+	 * Each kind in turn, from one turn of the core to the next, so that none waits for
+	 * another's end; each with a whole quantum, so that none has for ever less than its work
+	 * begins with.
+	 */
+	for (tries = 0; tries < SLICE_KINDS && s->left >= FW_SLICE_QUANTUM; tries++) {
+		uint32_t kind = s->next_kind;
 
-		if (turn % 3 == 0)
+		s->next_kind = (kind + 1) % SLICE_KINDS;
+		if (kind == 0)
 			run_flush(nic);
-		else if (turn % 3 == 1)
+		else if (kind == 1)
 			run_leaving(nic);
 		else
 			run_command(nic);
-		s->left += rest;
 	}
 	return s->taken;
 }

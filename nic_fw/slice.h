@@ -28,7 +28,8 @@ enum {
 	FW_SLICE_UNITS = 16,
 	/* Of a command, so that most are answered at once; one comes in a turn, not in each. */
 	FW_SLICE_AT_ONCE = 64,
-	FW_SLICE_QUANTUM = 8, /* for one process or queue pair, then the next one has its turn */
+	FW_SLICE_QUANTUM = 16,    /* more than any work takes before its parts; for one process or
+				     queue pair, then the next one has its turn */
 	FW_SLICE_COMMANDS = 1024, /* commands that wait for the end of such work */
 	/* Work that costs more than a unit. */
 	FW_SLICE_FLOW_UNITS = 4,
@@ -41,6 +42,7 @@ enum {
 struct fw_slices {
 	uint32_t left;           /* units of this turn that nobody has taken */
 	uint32_t taken;          /* in this turn */
+	uint32_t next_kind;      /* whose turn it is: flush, leaving, command */
 	uint32_t most;           /* that a turn has taken: a gauge */
 	uint32_t bulk;           /* FW_BULK_*: of what kinds */
 	struct fw_list flushes;  /* fw_qp.flush_node */
