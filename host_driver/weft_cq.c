@@ -206,33 +206,60 @@ void weft_cq_unlock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b)
 	pthread_mutex_unlock(&a->lock);
 }
 
+/*
+ * Takes those out that wait and that drop() says, and closes the ranks towards the end: what is
+ * left keeps its order, and the room of the others is the NIC's again at once. Else a process that
+ * counts what it has under way would see its queue overrun. Each slot keeps its phase, which
+ * belongs to the index. Under cq->lock.
+ */
+static void weft_cq_sweep(struct weft_cq_obj *cq,
+			  bool (*drop)(const struct hw_cqe *cqe, const void *arg), const void *arg)
+{
+	uint32_t end = cq->cons, to, i, told = 0;
+
+	while (end - cq->cons <= cq->mask && weft_cq_peek(cq, end))
+		end++;
+	for (i = to = end; i != cq->cons;) {
+		const struct hw_cqe *from = weft_cq_peek(cq, --i);
+		struct hw_cqe *slot;
+		uint8_t phase;
+
+		if (drop(from, arg))
+			continue;
+		told += (int32_t)(cq->told - i) > 0;
+		if (--to == i)
+			continue;
+		slot = weft_cq_peek(cq, to);
+		phase = slot->phase;
+		*slot = *from;
+		slot->phase = phase;
+	}
+	if (to == cq->cons)
+		return;
+	cq->cons = to;
+	cq->told = to + told;
+	weft_barrier_cq_cons(cq->record, to);
+}
+
+/* A receive of an XRC SRQ stays the SRQ's whatever becomes of the QP. */
+static bool weft_cq_is_of_qp(const struct hw_cqe *cqe, const void *qpn)
+{
+	return cqe->qpn == *(const uint32_t *)qpn && !(cqe->flags & HW_CQE_F_XRC);
+}
+
+static bool weft_cq_is_of_srq(const struct hw_cqe *cqe, const void *srq)
+{
+	return cqe->flags & HW_CQE_F_XRC && cqe->sq_index == *(const uint32_t *)srq;
+}
+
 void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp)
 {
-	struct hw_cqe *cqe;
-	uint32_t i;
-
-	for (i = cq->cons; i - cq->cons <= cq->mask; i++) {
-		cqe = weft_cq_peek(cq, i);
-		if (!cqe)
-			break;
-		/* A receive of an XRC SRQ stays the SRQ's whatever becomes of the QP. */
-		if (cqe->qpn == qp->pub.qpn && !(cqe->flags & HW_CQE_F_XRC))
-			cqe->opcode = WEFT_CQE_DROPPED;
-	}
+	weft_cq_sweep(cq, weft_cq_is_of_qp, &qp->pub.qpn);
 	if (cq->last_qp == qp)
 		cq->last_qp = NULL;
 }
 
 void weft_cq_purge_srq(struct weft_cq_obj *cq, uint32_t srq)
 {
-	struct hw_cqe *cqe;
-	uint32_t i;
-
-	for (i = cq->cons; i - cq->cons <= cq->mask; i++) {
-		cqe = weft_cq_peek(cq, i);
-		if (!cqe)
-			break;
-		if (cqe->flags & HW_CQE_F_XRC && cqe->sq_index == srq)
-			cqe->opcode = WEFT_CQE_DROPPED;
-	}
+	weft_cq_sweep(cq, weft_cq_is_of_srq, &srq);
 }

@@ -286,8 +286,6 @@ static int reap(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct we
 
 	while (n < max && (cqe = weft_cq_peek(cq, cons))) {
 		cons++;
-		if (cqe->opcode == WEFT_CQE_DROPPED)
-			continue;
 		if (!(cqe->flags & HW_CQE_F_XRC)) {
 			qp = find_qp(ctx, cq, cqe->qpn);
 			if (!qp)

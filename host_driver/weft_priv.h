@@ -200,9 +200,6 @@ struct weft_cq_obj {
 	struct weft_link node;
 };
 
-/* The opcode that marks an entry as taken out of a CQ before it was polled. */
-#define WEFT_CQE_DROPPED 0xffu
-
 /*
  * A posted send request as the host remembers it. It is retired, and its slots may be used
  * again, in the order of the queue: a signalled one once its completion was polled (on RD
@@ -374,7 +371,8 @@ void weft_xrcd_free(struct weft_xrcd_obj *xrcd);
 /* Locks the CQs of a QP in order (they may be one); weft_cq.c. */
 void weft_cq_lock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
 void weft_cq_unlock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
-/* Takes the completions of a QP that wait out of a CQ. Under cq->lock. */
+/* Takes the completions of a QP that wait out of a CQ, and gives their room back. Under cq->lock.
+ */
 void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp);
 /* Likewise those of an XRC SRQ. */
 void weft_cq_purge_srq(struct weft_cq_obj *cq, uint32_t srq);

@@ -173,6 +173,51 @@ static void purged_with_its_qp(void)
 	fake_teardown(&s);
 }
 
+/*
+ * The room of what was taken out is there before anything is polled, at every place of the ring: a
+ * process that counts what it has under way cannot see its queue overrun.
+ */
+static void purged_makes_room(void)
+{
+	struct fake_setup s;
+	struct weft_qp_init_attr attr = {.type = WEFT_QPT_UD, .cap = cap};
+	struct hw_cqe cqe = {.opcode = HW_CQE_RECV};
+	struct weft_wc wc[8];
+	struct weft_qp *other;
+	uint64_t sent = 0;
+
+	fake_setup(&s, WEFT_QPT_UD, &cap, 8);
+	attr.send_cq = attr.recv_cq = s.cq;
+	for (unsigned round = 0; round < 21; round++) {
+		uint64_t first = sent;
+		uint32_t cons = s.nic->cq[0].record->cons;
+
+		other = weft_create_qp(s.pd, &attr);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(other);
+		/* Three of eight are others', at places that change. */
+		for (unsigned i = 0; i < 8; i++) {
+			bool own = (i + round) % 3 == 0;
+
+			cqe.wr_id = own ? sent++ : 1000;
+			cqe.qpn = own ? s.qp->qpn : other->qpn;
+			fake_cqe(s.nic, s.cq, cqe);
+		}
+		CU_ASSERT_EQUAL(weft_destroy_qp(other), 0);
+		CU_ASSERT_EQUAL(s.nic->cq[0].record->cons, cons + 8 - (uint32_t)(sent - first));
+		/* As many fit as were taken out, and come behind the others. */
+		cqe.qpn = s.qp->qpn;
+		while (s.nic->cq[0].prod - s.nic->cq[0].record->cons < 8) {
+			cqe.wr_id = sent++;
+			fake_cqe(s.nic, s.cq, cqe);
+		}
+		CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 8, wc), 8);
+		for (unsigned i = 0; i < 8; i++)
+			CU_ASSERT_EQUAL(wc[i].wr_id, first + i);
+		CU_ASSERT_EQUAL(weft_poll_cq(s.cq, 8, wc), 0);
+	}
+	fake_teardown(&s);
+}
+
 static void cq_in_use(void)
 {
 	struct fake_setup s;
@@ -341,5 +386,5 @@ static void flushed_when_stopped(void)
 }
 
 UT_MAIN("host_driver/weft_poll", UT(every_field), UT(phases_flip), UT(resize_keeps_what_waits),
-	UT(purged_with_its_qp), UT(cq_in_use), UT(flushed_when_gone), UT(shared_queues_end),
-	UT(flushes_the_right_receives), UT(flushed_when_stopped))
+	UT(purged_with_its_qp), UT(purged_makes_room), UT(cq_in_use), UT(flushed_when_gone),
+	UT(shared_queues_end), UT(flushes_the_right_receives), UT(flushed_when_stopped))
