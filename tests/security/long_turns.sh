@@ -23,7 +23,7 @@ grep . "$WEFT_TMP/attack.out"
 # Those of a turn, and of a command before it.
 most=$(counter weft0 slice_units_max)
 [ "$most" -gt 0 ] || die 'nothing was done in slices'
-[ "$most" -le 96 ] || die "a turn had $most units of work in bulk"
+[ "$most" -le 272 ] || die "a turn had $most units of work in bulk"
 expect_objects weft0 '0 0 0 0'
 [ "$(counter weft0 slice_commands_used)" -eq 0 ] || die 'commands are left'
 weftd_stop weftd

@@ -403,6 +403,6 @@ static void across_shards(void)
 	}
 }
 
-UT_MAIN("sim/rc", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers), UT(other_incarnation),
-	UT(error_state), UT(across_shards))
+UT_MAIN("sim/rc", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers),
+	UT(other_incarnation), UT(error_state), UT(across_shards))
 #endif
