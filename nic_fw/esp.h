@@ -143,6 +143,10 @@ void esp_set_patience(struct fw_nic *nic, struct esp_stream *stream, uint64_t ns
 /* How long nothing has been heard of the peer, from which something is awaited. */
 uint64_t esp_silent_ns(const struct fw_nic *nic, const struct esp_stream *stream);
 const uint8_t *esp_peer_mac(const struct esp_stream *stream);
+/* Nothing is queued, and all that was sent is acknowledged. */
+bool esp_is_idle(const struct esp_stream *stream);
+/* The peer has no room: what is under way waits there for the layer above. */
+bool esp_is_held(const struct esp_stream *stream);
 
 /* Payload of one packet, bytes; grows once when the peer's MTU is known. At least 1,024. */
 uint32_t esp_payload_bytes(const struct esp_stream *stream);

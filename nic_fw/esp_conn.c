@@ -243,6 +243,16 @@ uint64_t esp_silent_ns(const struct fw_nic *nic, const struct esp_stream *s)
 	return nic->now_ns - s->heard_ns;
 }
 
+bool esp_is_idle(const struct esp_stream *s)
+{
+	return s->snd_una == s->snd_next && fw_list_empty(&s->queue);
+}
+
+bool esp_is_held(const struct esp_stream *s)
+{
+	return s->state == ESP_OPEN && !s->snd_window;
+}
+
 const uint8_t *esp_peer_mac(const struct esp_stream *s)
 {
 	return s->peer_mac;

@@ -6,7 +6,7 @@
  * goal_share.c	what one client may hold of the tables
  * goal_cmd.c	commands
  * goal_comm.c	communicators, links to their ranks, the pool of unexpected messages
- * goal_stall.c	who waits for room in the pool, and circles among them
+ * goal_stall.c	who waits for room in the pool, and circles among them; goal_circle.c: over ranks
  * goal_orphan.c	what a process that has ended leaves behind, until others have it
  * goal_load.c	copies a compiled schedule in and verifies it, once
  * goal_run.c	the interpreter: ready queues, dependencies, the end of a run
@@ -251,6 +251,7 @@ struct goal_comm {
 	uint32_t num_aborts;
 	struct goal_abort aborts[GOAL_MAX_ABORTS];
 	struct goal_stall stall;
+	struct goal_circle circle;
 	/* Receives from any rank that wait: while there are such, all ranks are watched. */
 	uint32_t any_recvs;
 	uint32_t any_rank;    /* the next to be looked at */

@@ -5,16 +5,16 @@
  * A message that finds no room in the pool stops its stream, or its root's multicasts, until
  * something is received. That may take as long as a process or a peer is late, so time says
  * nothing. A look walks what the runs in flight wait for: where all of it stands behind what finds
- * no room, nothing can move any more, and the run of the oldest such message fails. It calls
- * goal_run.c for that, and goes in steps, since a run may wait for very much. docs/collectives.md
- * "Full pools".
+ * no room, here or at ranks that say so of themselves (goal_circle.c), nothing can move any more,
+ * and the run of the oldest such message fails. It calls goal_run.c for that, and goes in steps,
+ * since a run may wait for very much. docs/collectives.md "Full pools".
  */
 #include "nic_fw/fw_nic.h"
 
 enum verdict {
-	STALL_MAY_END, /* somebody outside of the circle can still help */
+	STALL_MAY_END, /* something here can still move, or somebody outside can help */
 	STALL_MORE,    /* the step is over, the look is not */
-	STALL_CIRCLE,
+	STALL_STILL,   /* only what comes of stall.ranks can help */
 };
 
 void goal_stall_moved(struct goal_comm *comm)
@@ -114,6 +114,15 @@ static bool is_behind(const struct goal_link *link)
 	return link && fw_list_linked(&link->blocked_node);
 }
 
+/* Only that rank can help. True: it is not to be asked, and may. */
+static bool may_help(struct goal_comm *comm, uint32_t rank)
+{
+	if (comm->num_ranks > GOAL_CIRCLE_RANKS)
+		return true;
+	comm->stall.ranks |= UINT64_C(1) << rank;
+	return false;
+}
+
 /* A send under way. True: its end does not depend on room here. */
 static bool send_may_end(struct fw_nic *nic, struct goal_stall *stall, struct goal_send *send)
 {
@@ -130,20 +139,24 @@ static bool send_may_end(struct fw_nic *nic, struct goal_stall *stall, struct go
 	}
 	if (!has_dependents(run, send->op))
 		return false;
-	return send->kind != GOAL_SEND_WAITING || !is_behind(send->link);
+	if (!send->link)
+		return true;
+	if (send->kind == GOAL_SEND_WAITING && is_behind(send->link))
+		return false;
+	return may_help(run->comm, send->link->rank);
 }
 
-/* Some rank's stream is open, so that its message may come. */
-static bool any_may_come(const struct goal_comm *comm)
+/* All ranks whose streams are open, so that a message may come of them. */
+static bool any_may_come(struct fw_nic *nic, struct goal_comm *comm)
 {
-	const struct fw_list *pos;
-	uint32_t behind = 0;
+	uint32_t rank;
 
-	if (comm->num_ranks > GOAL_STALL_ITEMS)
+	if (comm->num_ranks > GOAL_CIRCLE_RANKS)
 		return true;
-	fw_list_for_each (pos, &comm->blocked)
-		behind++;
-	return behind + 1 < comm->num_ranks;
+	for (rank = 0; rank < comm->num_ranks; rank++)
+		if (rank != comm->rank && !is_behind(goal_link_at(nic, comm, rank)))
+			(void)may_help(comm, rank);
+	return false;
 }
 
 /* A receive that was started. True: what it waits for may come. */
@@ -159,8 +172,8 @@ static bool recv_may_end(struct fw_nic *nic, const struct goal_recv *recv)
 		return !space || !fw_list_linked(&space->blocked_node);
 	}
 	if (recv->any)
-		return any_may_come(comm);
-	return recv->link && !is_behind(recv->link);
+		return any_may_come(nic, comm);
+	return recv->link && !is_behind(recv->link) && may_help(comm, recv->link->rank);
 }
 
 /* Whose message finds no room. True: its run is still to be started, or over. */
@@ -170,6 +183,17 @@ static bool head_may_go(struct goal_comm *comm, uint32_t instance)
 		return true;
 	add_victim(&comm->stall, instance);
 	return false;
+}
+
+/* What this rank has sent: it may be under way, or its peer has no room, and is to be asked. */
+static bool stream_may_move(struct goal_comm *comm, const struct goal_link *link)
+{
+	if (!link->stream || esp_is_idle(link->stream))
+		return false;
+	if (!esp_is_held(link->stream))
+		return true;
+	comm->stall.held |= UINT64_C(1) << link->rank;
+	return may_help(comm, link->rank);
 }
 
 /* The list that a phase walks. */
@@ -192,6 +216,8 @@ static struct fw_list *list_of(struct goal_comm *comm)
 		return &comm->blocked;
 	case GOAL_STALL_SPACES:
 		return &comm->group.blocked;
+	case GOAL_STALL_STREAMS:
+		return &comm->all_links;
 	case GOAL_STALL_PHASES:
 		break;
 	}
@@ -212,7 +238,8 @@ static bool item_may_move(struct fw_nic *nic, struct goal_comm *comm, struct fw_
 		return recv_may_end(nic, FW_CONTAINER(at, struct goal_recv, run_node));
 	case GOAL_STALL_UNEXPS:
 		/* The process may start its run, and make room. */
-		return (int32_t)(FW_CONTAINER(at, struct goal_unexp, comm_node)->key.instance -
+		return waits(comm) &&
+		       (int32_t)(FW_CONTAINER(at, struct goal_unexp, comm_node)->key.instance -
 				 comm->next_instance) >= 0;
 	case GOAL_STALL_LINKS:
 		return head_may_go(
@@ -220,6 +247,8 @@ static bool item_may_move(struct fw_nic *nic, struct goal_comm *comm, struct fw_
 	case GOAL_STALL_SPACES:
 		return head_may_go(
 		    comm, FW_CONTAINER(at, struct mgrp_space, blocked_node)->blocked_instance);
+	case GOAL_STALL_STREAMS:
+		return stream_may_move(comm, FW_CONTAINER(at, struct goal_link, node));
 	case GOAL_STALL_PHASES:
 		break;
 	}
@@ -241,7 +270,8 @@ static void next_phase(struct goal_stall *stall)
 	}
 }
 
-static enum verdict look(struct fw_nic *nic, struct goal_comm *comm)
+/* Up to a phase. */
+static enum verdict look(struct fw_nic *nic, struct goal_comm *comm, enum goal_stall_phase end)
 {
 	struct goal_stall *stall = &comm->stall;
 	uint32_t items;
@@ -251,8 +281,9 @@ static enum verdict look(struct fw_nic *nic, struct goal_comm *comm)
 		stall->phase = GOAL_STALL_RUNS;
 		stall->run = stall->at = NULL;
 		stall->has_victim = stall->self_seen = false;
+		stall->ranks = stall->held = 0;
 	}
-	for (items = 0; stall->phase < GOAL_STALL_PHASES; items++) {
+	for (items = 0; stall->phase < end; items++) {
 		struct fw_list *list = list_of(comm);
 		struct fw_list *at = stall->at ? stall->at->next : list->next;
 
@@ -272,14 +303,38 @@ static enum verdict look(struct fw_nic *nic, struct goal_comm *comm)
 		}
 	}
 	stall->self = stall->self_seen;
-	return stall->has_victim ? STALL_CIRCLE : STALL_MAY_END;
+	return STALL_STILL;
 }
 
-/* Nothing moves any more: a large multicast is given room if there is some, else a run fails. */
-static void break_circle(struct fw_nic *nic, struct goal_comm *comm)
+bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_note *note)
+{
+	const struct fw_list *pos;
+	bool still;
+
+	comm->stall.seen = UINT64_MAX;
+	/* What is under way from here may move others. */
+	still = !fw_list_empty(&comm->runs) && mgrp_drained(comm) &&
+		look(nic, comm, GOAL_STALL_PHASES) == STALL_STILL;
+	/* A look of its own begins anew. */
+	comm->stall.seen = UINT64_MAX;
+	note->changes = (uint32_t)comm->stall.changes;
+	note->ranks = comm->stall.ranks;
+	note->held = comm->stall.held;
+	note->stops = 0;
+	if (still)
+		fw_list_for_each (pos, &comm->blocked)
+			note->stops |= UINT64_C(1)
+				       << FW_CONTAINER(pos, struct goal_link, blocked_node)->rank;
+	return still;
+}
+
+/* A large multicast is given room if there is some, else a run fails. */
+void goal_stall_break(struct fw_nic *nic, struct goal_comm *comm)
 {
 	struct goal_stall *stall = &comm->stall;
 
+	if (!goal_run_find(comm, stall->victim))
+		return;
 	if (!stall->keep_large && !fw_list_empty(&comm->group.blocked)) {
 		stall->keep_large = true;
 	} else {
@@ -295,26 +350,33 @@ static void stalled(struct fw_nic *nic, struct fw_timer *timer)
 {
 	struct goal_comm *comm = FW_CONTAINER(timer, struct goal_comm, stall.timer);
 	struct goal_stall *stall = &comm->stall;
-	uint64_t wait_ns = FW_SOON_NS;
 
 	if (!waits(comm))
 		return;
-	switch (look(nic, comm)) {
-	case STALL_MAY_END:
-		stall->seen = UINT64_MAX;
-		stall->wait_ns *= 2;
-		if (stall->wait_ns > GOAL_STALL_MAX_NS)
-			stall->wait_ns = GOAL_STALL_MAX_NS;
-		wait_ns = stall->wait_ns;
-		break;
+	switch (look(nic, comm, GOAL_STALL_STREAMS)) {
 	case STALL_MORE:
-		break;
-	case STALL_CIRCLE:
-		stall->seen = UINT64_MAX;
-		break_circle(nic, comm);
+		fw_timer_set(&nic->timers, timer, nic->now_ns + FW_SOON_NS);
 		return;
+	case STALL_STILL:
+		stall->seen = UINT64_MAX;
+		if (stall->has_victim && !stall->ranks) {
+			goal_stall_break(nic, comm);
+			return;
+		}
+		if (stall->has_victim)
+			goal_circle_ask(nic, comm);
+		break;
+	case STALL_MAY_END:
+		break;
 	}
-	fw_timer_set(&nic->timers, timer, nic->now_ns + wait_ns);
+	stall->seen = UINT64_MAX;
+	stall->wait_ns *= 2;
+	if (stall->wait_ns > GOAL_STALL_MAX_NS)
+		stall->wait_ns = GOAL_STALL_MAX_NS;
+	/* Ranks that stand still together do not all ask at once. */
+	fw_timer_set(&nic->timers, timer,
+		     nic->now_ns + stall->wait_ns +
+			 comm->rank % GOAL_CIRCLE_RANKS * GOAL_CIRCLE_GAP_NS);
 }
 
 void goal_stall_init(struct goal_stall *stall)

@@ -16,6 +16,7 @@
 struct fw_nic;
 struct goal_comm;
 struct goal_link;
+struct mgrp_note;
 struct mgrp_space;
 
 enum {
@@ -32,6 +33,7 @@ enum goal_stall_phase {
 	GOAL_STALL_UNEXPS,
 	GOAL_STALL_LINKS,
 	GOAL_STALL_SPACES,
+	GOAL_STALL_STREAMS,
 	GOAL_STALL_PHASES
 };
 
@@ -43,6 +45,8 @@ struct goal_stall {
 	uint64_t seen;    /* of a look under way; UINT64_MAX: there is none */
 	enum goal_stall_phase phase;
 	struct fw_list *run, *at; /* what comes next; at NULL: the first */
+	uint64_t ranks;           /* that may help: a bit for each */
+	uint64_t held;            /* where messages of this one find no room */
 	uint32_t victim;          /* instance of the oldest run whose message finds no room */
 	bool has_victim;
 	bool self;       /* a message of this rank to itself found no room */
@@ -50,7 +54,34 @@ struct goal_stall {
 	bool keep_large; /* multicasts beyond the eager limit go into the pool, too */
 };
 
+enum {
+	GOAL_CIRCLE_RANKS = 64, /* of the largest communicator whose ranks ask each other */
+	GOAL_CIRCLE_TELLS = 16, /* answers in GOAL_CIRCLE_GAP_NS */
+};
+#define GOAL_CIRCLE_GAP_NS UINT64_C(100000)
+
+/* A question to other ranks, in two rounds (goal_circle.c). */
+struct goal_circle {
+	uint32_t round; /* 0: there is none */
+	uint32_t question, instance;
+	uint64_t asked, answered; /* ranks; in this round */
+	uint64_t own_changes;
+	uint32_t changes[GOAL_CIRCLE_RANKS]; /* of each in the first round */
+	/* As each says in the second: where its messages find no room, and whose find none there.
+	 */
+	uint64_t held[GOAL_CIRCLE_RANKS], stops[GOAL_CIRCLE_RANKS];
+	uint64_t told_ns; /* since when answers are counted */
+	uint32_t told;
+};
+
+void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm);
+void goal_circle_rx(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_note *note);
+
 void goal_stall_init(struct goal_stall *stall);
+/* Nothing here moves on but by what comes of note->ranks; fills what a TELL says. */
+bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_note *note);
+/* It is a circle: makes room, or fails a run. */
+void goal_stall_break(struct fw_nic *nic, struct goal_comm *comm);
 /* Something of the communicator has moved on: what was seen of it is no longer true. */
 void goal_stall_moved(struct goal_comm *comm);
 /* The stream of this link gets no further: its next message, of that run, finds no room. */

@@ -115,6 +115,20 @@ struct mgrp_space {
 	uint32_t blocked_instance; /* of the message that finds no room */
 };
 
+/* What ranks ask and tell each other beside all streams: ASK and TELL of wire_mgrp. */
+struct mgrp_note {
+	uint8_t type;  /* wire_mgrp_type */
+	bool moves;    /* TELL: it can move on */
+	uint32_t rank; /* the other end */
+	uint32_t question;
+	uint32_t instance; /* ASK */
+	/* TELL; bits are ranks */
+	uint32_t changes;
+	uint64_t ranks; /* that it waits for */
+	uint64_t held;  /* where its messages find no room, as far as it knows */
+	uint64_t stops; /* whose messages find no room here */
+};
+
 /* ---- mgrp_space.c ---------------------------------------------------------------------------- */
 
 static inline struct mgrp_slot *mgrp_slot(const struct mgrp_space *space, uint32_t psn)
@@ -123,6 +137,8 @@ static inline struct mgrp_slot *mgrp_slot(const struct mgrp_space *space, uint32
 }
 
 void mgrp_init(struct fw_nic *nic);
+/* mgrp_tx.c. False: no room in the port, and it is lost. */
+bool mgrp_note_send(struct fw_nic *nic, const struct goal_comm *comm, const struct mgrp_note *note);
 /* The communicator can be found by its key from now on. FW_ENOSPC, FW_ENOMEM. */
 int mgrp_join(struct fw_nic *nic, struct goal_comm *comm);
 /* All that it has of its group goes. */

@@ -23,7 +23,7 @@ struct group_in {
 	uint8_t type;
 	uint16_t mtu;
 	uint32_t root, src, dst;
-	uint32_t epoch, base, psn, own, from;
+	uint32_t epoch, base, psn, own, from, from2;
 	uint64_t missing;
 };
 
@@ -271,10 +271,37 @@ static bool is_for(const struct goal_comm *comm, const struct group_in *in)
 		       is_from(comm, mgrp_parent(comm->num_ranks, in->root, comm->rank), in);
 	case WIRE_MGRP_STATUS:
 		return in->dst == comm->rank && is_from(comm, in->src, in);
+	case WIRE_MGRP_ASK:
+	case WIRE_MGRP_TELL:
+		return in->dst == comm->rank && in->src != comm->rank && in->root == in->src &&
+		       is_from(comm, in->src, in);
 	case WIRE_MGRP_TYPES:
 		break;
 	}
 	return false;
+}
+
+/* What is no packet of a space. */
+static bool is_note(const struct group_in *in)
+{
+	return in->type == WIRE_MGRP_ASK || in->type == WIRE_MGRP_TELL;
+}
+
+static void rx_note(struct fw_nic *nic, struct goal_comm *comm, const struct group_in *in)
+{
+	const struct mgrp_note note = {
+	    .type = in->type,
+	    .moves = in->mtu != 0,
+	    .rank = in->src,
+	    .question = in->epoch,
+	    .instance = in->base,
+	    .changes = in->base,
+	    .held = (uint64_t)in->own << 32 | in->psn,
+	    .stops = (uint64_t)in->from2 << 32 | in->from,
+	    .ranks = in->missing,
+	};
+
+	goal_circle_rx(nic, comm, &note);
 }
 
 /* Nothing was delivered under the epoch that the space has: it may have been one of the past. */
@@ -311,8 +338,13 @@ static struct mgrp_space *space_of(struct fw_nic *nic, struct goal_comm *comm,
 
 static void rx_member(struct fw_nic *nic, struct goal_comm *comm, const struct group_in *in)
 {
-	struct mgrp_space *space = space_of(nic, comm, in);
+	struct mgrp_space *space;
 
+	if (is_note(in)) {
+		rx_note(nic, comm, in);
+		return;
+	}
+	space = space_of(nic, comm, in);
 	if (!space)
 		return;
 	switch ((enum wire_mgrp_type)in->type) {
@@ -326,6 +358,8 @@ static void rx_member(struct fw_nic *nic, struct goal_comm *comm, const struct g
 	case WIRE_MGRP_PROBE:
 		rx_probe(nic, space, in);
 		return;
+	case WIRE_MGRP_ASK:
+	case WIRE_MGRP_TELL:
 	case WIRE_MGRP_TYPES:
 		break;
 	}
@@ -362,6 +396,7 @@ static bool parse(const struct fw_rx_frame *frame, uint32_t bytes, struct group_
 	in->psn = be32_get(wire->psn);
 	in->own = be32_get(wire->own);
 	in->from = be32_get(wire->from);
+	in->from2 = be32_get(wire->from2);
 	in->missing = be64_get(wire->missing);
 	data = in->type == WIRE_MGRP_DATA || in->type == WIRE_MGRP_REPAIR;
 	/* To the group goes what all get, and nothing else. */

@@ -57,11 +57,10 @@ static uint16_t master_port(uint32_t shard)
 }
 
 /* A frame up to wire_mgrp; NULL: no room. */
-static struct fw_tx_frame *begin(struct fw_nic *nic, const struct mgrp_space *space,
-				 const uint8_t *mac, uint32_t shard, uint8_t type,
-				 uint32_t dst_rank, struct wire_mgrp **wire)
+static struct fw_tx_frame *begin_comm(struct fw_nic *nic, const struct goal_comm *comm,
+				      const uint8_t *mac, uint32_t shard, uint8_t type,
+				      uint32_t dst_rank, struct wire_mgrp **wire)
 {
-	const struct goal_comm *comm = comm_of(nic, space);
 	struct fw_tx_frame *frame = edp_tx_begin(nic, mac, master_port(shard),
 						 master_port(nic->config.shard), WIRE_EDP_GROUP);
 
@@ -70,16 +69,50 @@ static struct fw_tx_frame *begin(struct fw_nic *nic, const struct mgrp_space *sp
 	*wire = (struct wire_mgrp *)(void *)(frame->hdr + MGRP_OFFSET);
 	memset(*wire, 0, sizeof(**wire));
 	(*wire)->type = type;
-	(*wire)->root = be32_put(space->root);
 	(*wire)->src_rank = be32_put(comm->rank);
 	(*wire)->dst_rank = be32_put(dst_rank);
 	(*wire)->key = be64_put(comm->key);
 	(*wire)->key2 = be64_put(comm->key2);
-	(*wire)->epoch = be32_put(space->epoch);
-	(*wire)->base = be32_put(space->base);
 	eth_tx_hdr(frame, sizeof(struct wire_eth),
 		   sizeof(struct wire_edp) + sizeof(struct wire_mgrp), 0);
 	return frame;
+}
+
+static struct fw_tx_frame *begin(struct fw_nic *nic, const struct mgrp_space *space,
+				 const uint8_t *mac, uint32_t shard, uint8_t type,
+				 uint32_t dst_rank, struct wire_mgrp **wire)
+{
+	struct fw_tx_frame *frame =
+	    begin_comm(nic, comm_of(nic, space), mac, shard, type, dst_rank, wire);
+
+	if (!frame)
+		return NULL;
+	(*wire)->root = be32_put(space->root);
+	(*wire)->epoch = be32_put(space->epoch);
+	(*wire)->base = be32_put(space->base);
+	return frame;
+}
+
+bool mgrp_note_send(struct fw_nic *nic, const struct goal_comm *comm, const struct mgrp_note *note)
+{
+	const struct hw_goal_peer *peer = &comm->peers[note->rank];
+	struct wire_mgrp *wire;
+	struct fw_tx_frame *frame =
+	    begin_comm(nic, comm, peer->mac, peer->shard, note->type, note->rank, &wire);
+
+	if (!frame)
+		return false;
+	wire->root = be32_put(comm->rank);
+	wire->epoch = be32_put(note->question);
+	wire->base = be32_put(note->type == WIRE_MGRP_ASK ? note->instance : note->changes);
+	wire->mtu = be16_put(note->moves);
+	wire->psn = be32_put((uint32_t)note->held);
+	wire->own = be32_put((uint32_t)(note->held >> 32));
+	wire->from = be32_put((uint32_t)note->stops);
+	wire->from2 = be32_put((uint32_t)(note->stops >> 32));
+	wire->missing = be64_put(note->ranks);
+	edp_tx_end(nic, frame, true);
+	return true;
 }
 
 static struct fw_tx_frame *begin_to(struct fw_nic *nic, const struct mgrp_space *space,

@@ -20,6 +20,8 @@ enum wire_mgrp_type {
 	WIRE_MGRP_REPAIR = 2, /* the same again, from a parent to one child */
 	WIRE_MGRP_STATUS = 3, /* child to parent: what it has, and what it lacks */
 	WIRE_MGRP_PROBE = 4,  /* parent to child: answer with STATUS */
+	WIRE_MGRP_ASK = 5, /* to any rank: whether it can move on without those that it waits for */
+	WIRE_MGRP_TELL = 6, /* the answer */
 	WIRE_MGRP_TYPES
 };
 
@@ -34,21 +36,27 @@ enum {
 struct wire_mgrp {
 	uint8_t type; /* wire_mgrp_type */
 	uint8_t reserved;
-	struct be16 mtu;      /* STATUS: the smallest of the member's subtree; 0: not known yet */
-	struct be32 root;     /* whose space of numbers this is */
+	/* STATUS: the smallest of the member's subtree; 0: not known yet. TELL: 1: it can. */
+	struct be16 mtu;
+	struct be32 root;     /* whose space of numbers this is; ASK, TELL: the sender */
 	struct be32 src_rank; /* who sends this frame */
 	struct be32 dst_rank; /* for whom it is: ranks may share a station */
 	struct be64 key;      /* of the communicator */
 	struct be64 key2;
-	struct be32 epoch; /* incarnation of the root's space, random */
-	struct be32 base;  /* first number of the space */
+	struct be32 epoch; /* incarnation of the root's space, random; ASK, TELL: of the question */
+	/* First number of the space. ASK: the run that stands still. TELL: counts its changes. */
+	struct be32 base;
 	/* DATA, REPAIR: number of this packet. PROBE: the first that the parent knows nothing of.
-	 * STATUS: the member and all below it have every packet before this one. */
+	 * STATUS: the member and all below it have every packet before this one. TELL: bits of the
+	 * ranks where its messages find no room: 0 to 31, and in own 32 to 63. */
 	struct be32 psn;
-	struct be32 own;  /* STATUS: the first packet that the member itself has not */
-	struct be32 from; /* STATUS: what bit 0 of missing stands for */
-	struct be32 reserved2;
-	struct be64 missing; /* STATUS: bit i: packet from + i is wanted */
+	struct be32 own; /* STATUS: the first packet that the member itself has not */
+	/* STATUS: what bit 0 of missing stands for. TELL: bits of the ranks whose messages find no
+	 * room here, and in from2. */
+	struct be32 from;
+	struct be32 from2;
+	struct be64
+	    missing; /* STATUS: bit i: packet from + i is wanted; TELL: it waits for rank i */
 };
 static_assert(sizeof(struct wire_mgrp) == 64, "docs/wire-group.md");
 static_assert(offsetof(struct wire_mgrp, mtu) == 2, "");

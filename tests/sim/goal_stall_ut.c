@@ -35,6 +35,8 @@ static void ends_well(struct goal_fix *fix, uint32_t rank, uint32_t run)
 	struct weft_goal_result result = {.status = HW_GOAL_STATUSES};
 
 	FIX_CHECK(fix, goal_fix_wait(fix, rank, run, &result));
+	if (result.status != HW_GOAL_OK)
+		printf("\n    rank %u: status %u of rank %u", rank, result.status, result.rank);
 	FIX_CHECK(fix, result.status == HW_GOAL_OK);
 }
 
@@ -225,6 +227,142 @@ static void no_circle_while_the_process_may_help(void)
 	goal_fix_end(&fix);
 }
 
+/*
+ * Rank 0 receives rank 1's messages after one of rank 2, which comes when rank 2 has one of rank 1,
+ * sent after all of those: each waits for another one. delay: rank 2 need not wait, but computes.
+ */
+static void over_three(struct goal_fix *fix, bool delay)
+{
+	struct goal_graph *g = goal_graph_new(0, 3);
+	uint32_t gate = goal_fix_recv(g, goal_fix_mem(fix, 0, 500000, 4), 2, 0), i, last = 0, v;
+
+	for (i = 0; i < AHEAD; i++)
+		goal_fix_after(g, gate,
+			       goal_fix_recv(g, goal_fix_mem(fix, 0, i * BLOCK, BLOCK), 1, i));
+	goal_fix_load(fix, 0, g);
+	g = goal_graph_new(1, 3);
+	for (i = 0; i <= AHEAD; i++) {
+		bool behind = i == AHEAD;
+
+		v = goal_fix_send(g, goal_fix_mem(fix, 1, i * BLOCK, behind ? 4 : BLOCK),
+				  behind ? 2 : 0, i);
+		if (i)
+			goal_fix_after(g, last, v);
+		last = v;
+	}
+	goal_fix_load(fix, 1, g);
+	g = goal_graph_new(2, 3);
+	v = goal_fix_recv(g, goal_fix_mem(fix, 2, 0, 4), 1, AHEAD);
+	last = goal_fix_send(g, goal_fix_mem(fix, 2, 100, 4), 0, 0);
+	goal_fix_after(g, delay ? (uint32_t)goal_graph_calc(g, LATE_NS, 0) : v, last);
+	goal_fix_load(fix, 2, g);
+}
+
+static void a_circle_over_three(void)
+{
+	struct goal_fix_attr attr = small_pool;
+	struct weft_goal_result result;
+	struct goal_fix fix;
+	uint32_t run[3], i;
+	uint64_t seed;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		attr.faults = seed % 2 ? "loss=3,dup,reorder" : NULL;
+		goal_fix_begin(&fix, seed, 3, &attr);
+		over_three(&fix, false);
+		for (i = 0; i < 2; i++)
+			run[i] = goal_fix_start(&fix, i, 0);
+		/* While rank 2's process may start its part nothing is lost. */
+		sim_run_for(fix.sim, 1000 * FIX_MS);
+		run[2] = goal_fix_start(&fix, 2, 0);
+		for (i = 0; i < 3; i++) {
+			FIX_CHECK(&fix, goal_fix_wait(&fix, i, run[i], &result));
+			FIX_CHECK(&fix, result.status == HW_GOAL_UNEXPECTED && result.rank == 0);
+			FIX_CHECK(&fix,
+				  i < 2 || result.finish_ns - result.start_ns < 1000 * FIX_MS);
+		}
+		goal_fix_end(&fix);
+	}
+}
+
+static void no_circle_while_a_third_computes(void)
+{
+	struct goal_fix_attr attr = small_pool;
+	struct goal_fix fix;
+	uint32_t run[3], i;
+	uint64_t seed;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		attr.faults = seed % 2 ? "loss=3,dup,reorder" : NULL;
+		goal_fix_begin(&fix, seed, 3, &attr);
+		over_three(&fix, true);
+		for (i = 0; i < 3; i++)
+			run[i] = goal_fix_start(&fix, i, 0);
+		for (i = 0; i < 3; i++)
+			ends_well(&fix, i, run[i]);
+		goal_fix_end(&fix);
+	}
+}
+
+/*
+ * Gathers, roots in turn, ranks ahead of each other at random, pools that hold next to nothing:
+ * somebody always stands still for others, and never for good.
+ */
+static void never_a_circle_by_mistake(void)
+{
+	/* Seeds of which each found a fault of the questions that others did not. */
+	static const uint64_t kept[] = {118, 143, UINT64_MAX};
+	static const uint64_t last_seed = 143;
+	static const uint32_t rounds = 12;
+	uint32_t at = 0;
+	struct goal_fix_attr attr = {.bytes = 1 << 20, .pool_bytes = 4096};
+	struct goal_fix fix;
+	uint64_t seed;
+
+	for (seed = 1; seed <= last_seed; seed = seed < 2 * FIX_SEEDS ? seed + 1 : kept[at++]) {
+		uint32_t schedule[5][5], run[5][12], started[5] = {0}, i, k, left = 5 * rounds;
+		uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15);
+
+		/* So that much is under way for long. */
+		attr.faults = seed % 4 ? "loss=40,dup,reorder" : NULL;
+		goal_fix_begin(&fix, seed, 5, &attr);
+		for (i = 0; i < 5; i++)
+			for (k = 0; k < 5; k++) {
+				struct goal_graph *g = goal_graph_new(i, 5);
+				uint32_t from, last = 0;
+
+				/* The root of run k receives in turn, and tells nobody. */
+				for (from = 1; i == k && from < 5; from++) {
+					uint32_t v = goal_fix_recv(
+					    g, goal_fix_mem(&fix, i, from * BLOCK, BLOCK),
+					    (k + from) % 5, 0);
+
+					if (from > 1)
+						goal_fix_after(g, last, v);
+					last = v;
+				}
+				if (i != k)
+					goal_fix_send(g, goal_fix_mem(&fix, i, 0, BLOCK), k, 0);
+				goal_fix_load(&fix, i, g);
+				schedule[i][k] = fix.rank[i].schedule;
+			}
+		while (left) {
+			random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+			i = (uint32_t)(random >> 33) % 5;
+			if (started[i] == rounds)
+				continue;
+			fix.rank[i].schedule = schedule[i][started[i] % 5];
+			run[i][started[i]++] = goal_fix_start(&fix, i, 0);
+			left--;
+			sim_run_for(fix.sim, (random >> 40) % (40 * FIX_MS));
+		}
+		for (i = 0; i < 5; i++)
+			for (k = 0; k < rounds; k++)
+				ends_well(&fix, i, run[i][k]);
+		goal_fix_end(&fix);
+	}
+}
+
 /* Messages to itself that find no room wait for their receives, like others. */
 static void messages_to_oneself(void)
 {
@@ -261,4 +399,6 @@ static void messages_to_oneself(void)
 
 UT_MAIN("sim/goal_stall", UT(a_late_rank_of_a_gather), UT(a_long_calc), UT(a_circle_is_found),
 	UT(a_circle_of_two), UT(no_circle_while_another_may_help),
-	UT(no_circle_while_the_process_may_help), UT(messages_to_oneself))
+	UT(no_circle_while_the_process_may_help), UT(a_circle_over_three),
+	UT(no_circle_while_a_third_computes), UT(never_a_circle_by_mistake),
+	UT(messages_to_oneself))

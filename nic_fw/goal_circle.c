@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Circles over several ranks: one whose pool is full asks those that it waits for whether they can
+ * move, then those that these wait for, until nobody is left to ask.
+ *
+ * Called by goal_stall.c, which looks at one's own runs, and by mgrp_rx.c with what others say;
+ * calls mgrp_tx.c. Questions go past the streams, which are what stands still. All are asked twice:
+ * who said the same twice stood still when the first round ended, with nothing under way between
+ * any two, and nobody else can help. A lost frame only means that the question is asked again
+ * later. The idea is the diffusing computation of Chandy, Misra and Haas (1983) for the OR model.
+ * docs/collectives.md "Full pools", docs/wire-group.md.
+ */
+#include "nic_fw/fw_nic.h"
+
+static uint64_t bit_of(uint32_t rank)
+{
+	return UINT64_C(1) << rank;
+}
+
+static void give_up(struct goal_circle *circle)
+{
+	circle->round = 0;
+}
+
+/* Asks those ranks. */
+static void ask(struct fw_nic *nic, struct goal_comm *comm, uint64_t ranks)
+{
+	struct mgrp_note note = {
+	    .type = WIRE_MGRP_ASK,
+	    .question = comm->circle.question,
+	    .instance = comm->circle.instance,
+	};
+
+	for (; ranks; ranks &= ranks - 1) {
+		note.rank = (uint32_t)__builtin_ctzll(ranks);
+		/* Without room in the port it is lost. */
+		(void)mgrp_note_send(nic, comm, &note);
+	}
+}
+
+void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct goal_circle *circle = &comm->circle;
+	struct mgrp_note own;
+
+	/* What this rank has under way counts, too. */
+	if (!goal_stall_is_still(nic, comm, &own))
+		return;
+	circle->round = 1;
+	circle->question++;
+	circle->instance = comm->stall.victim;
+	circle->asked = own.ranks & ~bit_of(comm->rank);
+	circle->answered = 0;
+	circle->own_changes = comm->stall.changes;
+	ask(nic, comm, circle->asked);
+}
+
+/*
+ * This rank still stands still, and messages that are said to find no room are those that are kept
+ * waiting: else the word that there is room again is on its way.
+ */
+static bool agree(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct goal_circle *circle = &comm->circle;
+	uint64_t all = circle->asked | bit_of(comm->rank), ranks, held;
+	struct mgrp_note own;
+
+	if (!goal_stall_is_still(nic, comm, &own) || own.ranks & ~all)
+		return false;
+	circle->held[comm->rank] = own.held;
+	circle->stops[comm->rank] = own.stops;
+	for (ranks = all; ranks; ranks &= ranks - 1) {
+		uint32_t rank = (uint32_t)__builtin_ctzll(ranks);
+
+		if (circle->held[rank] & ~all)
+			return false;
+		for (held = circle->held[rank]; held; held &= held - 1)
+			if (!(circle->stops[__builtin_ctzll(held)] & bit_of(rank)))
+				return false;
+	}
+	return true;
+}
+
+/* The ranks that were asked all have answered: once more, or it is a circle. */
+static void round_over(struct fw_nic *nic, struct goal_comm *comm)
+{
+	struct goal_circle *circle = &comm->circle;
+
+	if (circle->own_changes != comm->stall.changes) {
+		give_up(circle);
+	} else if (circle->round == 1) {
+		circle->round = 2;
+		circle->question++;
+		circle->answered = 0;
+		ask(nic, comm, circle->asked);
+	} else {
+		give_up(circle);
+		if (!agree(nic, comm))
+			return;
+		comm->stall.victim = circle->instance;
+		goal_stall_break(nic, comm);
+	}
+}
+
+static void told(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_note *note)
+{
+	struct goal_circle *circle = &comm->circle;
+	uint64_t from = bit_of(note->rank), more;
+
+	if (!circle->round || note->question != circle->question || !(circle->asked & from) ||
+	    circle->answered & from) {
+		FW_COUNT(nic, mgrp_statuses_stale);
+		return;
+	}
+	more = note->ranks & ~circle->asked & ~bit_of(comm->rank);
+	if (comm->num_ranks < GOAL_CIRCLE_RANKS)
+		more &= bit_of(comm->num_ranks) - 1;
+	if (note->moves ||
+	    (circle->round == 2 && (more || circle->changes[note->rank] != note->changes))) {
+		give_up(circle);
+		return;
+	}
+	circle->changes[note->rank] = note->changes;
+	circle->held[note->rank] = note->held;
+	circle->stops[note->rank] = note->stops;
+	circle->answered |= from;
+	circle->asked |= more;
+	if (more)
+		ask(nic, comm, more);
+	else if (circle->answered == circle->asked)
+		round_over(nic, comm);
+}
+
+/* A rank whose pool is full waits for this one, directly or not, in that run. */
+static void asked(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_note *question)
+{
+	struct goal_circle *circle = &comm->circle;
+	struct mgrp_note note = *question;
+
+	/* A look costs more than the question: whoever asks all the time is not heard. */
+	if (nic->now_ns - circle->told_ns >= GOAL_CIRCLE_GAP_NS) {
+		circle->told_ns = nic->now_ns;
+		circle->told = 0;
+	}
+	if (++circle->told > GOAL_CIRCLE_TELLS)
+		return;
+	note.type = WIRE_MGRP_TELL;
+	note.moves = (int32_t)(comm->next_instance - question->instance) <= 0 ||
+		     !goal_stall_is_still(nic, comm, &note);
+	(void)mgrp_note_send(nic, comm, &note);
+}
+
+void goal_circle_rx(struct fw_nic *nic, struct goal_comm *comm, const struct mgrp_note *note)
+{
+	if (comm->num_ranks > GOAL_CIRCLE_RANKS || comm->closing)
+		return;
+	if (note->type == WIRE_MGRP_ASK)
+		asked(nic, comm, note);
+	else
+		told(nic, comm, note);
+}
