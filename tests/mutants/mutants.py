@@ -40,6 +40,8 @@ TESTS = {"TCP": ["nic_fw/tcp_sack_ut", "nic_fw/tcp_cong_ut", "sim/tcp_ut", "sim/
          "neighbours": ["nic_fw/neigh_ut"],
          "withdrawal": ["nic_fw/rd_withdraw_ut"],
          "RC over ESP": ["nic_fw/esp_rdmap_ut"],
+         "circles": ["nic_fw/goal_circle_ut"],
+         "full pools": ["nic_fw/goal_still_ut"],
          "memif": ["dpdk_app/memif_check_ut"],
          "memif rings": ["dpdk_app/memif_ring_ut"],
          "host copies": ["dpdk_app/hostcopy_ut"],
