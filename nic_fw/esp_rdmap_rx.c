@@ -133,6 +133,12 @@ enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct f
 	/* Behind a Terminate nothing counts; a packet without data is of one who has failed. */
 	if (!side->qp)
 		return ESP_TAKEN;
+	/*
+	 * Memory of a process that leaves is out of reach at once, its queue pairs go in slices:
+	 * the peer shall hear that the stream is gone, not that its access was wrong.
+	 */
+	if (!qp_is_live(nic, side->qp))
+		return requester ? ESP_TAKEN : ESP_FULL;
 	if (!bytes) {
 		side->hollow = true;
 		return ESP_TAKEN;

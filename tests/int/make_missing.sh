@@ -8,6 +8,8 @@
 
 . tests/int/lib.sh
 
+# Those of the make that runs the tests.
+unset MAKEFLAGS MFLAGS MAKELEVEL
 there=$(command -v pkg-config)
 cat >"$WEFT_TMP/pkg-config" <<EOF
 #!/bin/sh
