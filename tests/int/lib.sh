@@ -344,6 +344,9 @@ netns_add()
 	ns=$(unique "$1")
 	ip netns add "$ns" || skip "no network namespaces here (ip netns add)"
 	at_exit "ip netns del $ns"
+	# The kernel answers ARP on the interface that has the address, and on no other one of the same link: its
+	# answer by a bridge or a port of it is a MAC that goes when the test changes the link.
+	ip netns exec "$ns" sysctl -q -w net.ipv4.conf.all.arp_ignore=1
 	ip -n "$ns" link set lo up
 }
 
