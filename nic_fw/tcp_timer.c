@@ -148,7 +148,8 @@ static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 		give_up(nic, flow);
 		return;
 	}
-	if (flow->backoff >= DOUBT_BACKOFF)
+	/* No SYN was ever answered from this MAC: a process may give up after a few of them. */
+	if (flow->backoff >= DOUBT_BACKOFF || flow->state == TCP_SYN_SENT)
 		neigh_doubt(nic, flow->peer_ip);
 	tcp_frto_begin(nic, flow);
 	tcp_cong_rto(nic, flow);

@@ -247,6 +247,32 @@ static void peer_is_gone(void)
 	cp_end(&cp);
 }
 
+/*
+ * The peer has another MAC than the known one, and tells nobody: the first SYN without an answer
+ * makes the NIC ask, so that the second repetition (3 s) arrives, long before processes give up.
+ */
+static void peer_has_moved(void)
+{
+	struct fw_nic *nic;
+
+	connected(0, 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
+	run(100);
+	ended();
+	qa = cp_tcp_qp(&cp, 0);
+	qb = cp_tcp_qp(&cp, 1);
+	nic = cp.rp.end[0].nic;
+	CU_ASSERT_EQUAL_FATAL(nic->neigh_count, 1);
+	nic->neigh[0].mac[WIRE_MAC_BYTES - 1] ^= 1;
+	nic->tcp.neigh_changes++;
+	cp.a = cp_tcp_ask(&cp, qa->qpn, 0);
+	run(2500);
+	cp_expect_none(&cp);
+	run(1000);
+	cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	cp_end(&cp);
+}
+
 /* One that came back knows nothing of it. */
 static void peer_restarts(void)
 {
@@ -507,6 +533,6 @@ static void another_qp(void)
 }
 
 UT_MAIN("nic_fw/cm_tcp", UT(every_way), UT(either_begins), UT(posted_early), UT(nobody),
-	UT(rejected), UT(qp_ends_it), UT(process_dies), UT(peer_is_gone), UT(peer_restarts),
-	UT(both_transports), UT(backlog), UT(between_listeners), UT(one_shard_has_it),
-	UT(somebody_else_has_it), UT(again), UT(another_qp))
+	UT(rejected), UT(qp_ends_it), UT(process_dies), UT(peer_is_gone), UT(peer_has_moved),
+	UT(peer_restarts), UT(both_transports), UT(backlog), UT(between_listeners),
+	UT(one_shard_has_it), UT(somebody_else_has_it), UT(again), UT(another_qp))
