@@ -297,7 +297,8 @@ static inline struct mpa_seg *mpa_seg_of(struct tcp_seg *seg)
 
 /*
  * The ULPDU [offset, offset + bytes) of an FPDU in its turn; its DDP header lies contiguous in
- * seg[0]. False: there is no memory now for what it asks, and nothing was changed.
+ * seg[0]. False: there is no memory now for what it asks, or its process leaves; nothing was
+ * changed.
  */
 bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		uint32_t offset, uint32_t bytes);

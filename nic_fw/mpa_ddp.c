@@ -393,9 +393,12 @@ bool mpa_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_fr
 	enum rdmap_result result;
 	struct dgram_pkt pkt;
 
-	/* Nobody is there for it any more. */
+	/* Its queue pair has gone. */
 	if (!qp)
 		return true;
+	/* As with ESP: the end of the connection tells the peer, and no wrong access. */
+	if (!qp_is_live(nic, qp))
+		return false;
 	pkt = segment(qp, frame, offset, bytes);
 	result = parse(&pkt, frame->seg[0].data + offset, &error);
 	if (pkt.opcode == WIRE_RDMAP_READ_RESPONSE || pkt.opcode == WIRE_RDMAP_ATOMIC_RESPONSE) {

@@ -324,6 +324,26 @@ static void invalidated_twice(void)
 	over();
 }
 
+/*
+ * Memory of a process that leaves is out of reach before its queue pairs are reset: a Write that
+ * comes between the two is neither carried out nor refused.
+ */
+static void to_a_process_that_leaves(void)
+{
+	begin();
+	request(HW_WQE_WRITE, 1, 0);
+	rp_run(&rp, UINT64_C(10) * MS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	B->nic->clients[qb->client].closing = true;
+	request(HW_WQE_WRITE, 2, 0);
+	rp_run(&rp, UINT64_C(10) * MS);
+	rp_expect_none(&rp);
+	CU_ASSERT_EQUAL(qa->state, HW_QPS_RTS);
+	CU_ASSERT_EQUAL(qb->state, HW_QPS_RTS);
+	B->nic->clients[qb->client].closing = false;
+	over();
+}
+
 static enum rp_verdict drop_answers(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
@@ -528,5 +548,6 @@ static void wrong_mac(void)
 }
 
 UT_MAIN("nic_fw/esp_rdmap", UT(wrong_mac), UT(lies), UT(forged_acknowledgement),
-	UT(not_ready_for_long), UT(send_with_invalidate), UT(invalidated_twice), UT(peer_restarts),
-	UT(lost_before_a_fault), UT(first_of_two_faults), UT(earlier_fault_later))
+	UT(not_ready_for_long), UT(send_with_invalidate), UT(invalidated_twice),
+	UT(to_a_process_that_leaves), UT(peer_restarts), UT(lost_before_a_fault),
+	UT(first_of_two_faults), UT(earlier_fault_later))

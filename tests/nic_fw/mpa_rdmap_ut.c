@@ -313,6 +313,25 @@ static void memory_gone(void)
 	mp_end();
 }
 
+/* As esp_rdmap_ut's: what a process that leaves has not given back yet refuses nothing. */
+static void to_a_process_that_leaves(void)
+{
+	struct fw_qp *to;
+
+	mp_begin(&modes[1]);
+	to = mp.side[1].qp;
+	mp_nic(&mp.side[1])->clients[to->client].closing = true;
+	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
+	mp_run();
+	rp_expect_none(&rp);
+	CU_ASSERT_EQUAL(to->state, HW_QPS_RTS);
+	CU_ASSERT_EQUAL(mp.side[1].conn->state, MPA_FPDU);
+	mp_nic(&mp.side[1])->clients[to->client].closing = false;
+	mp_run();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	mp_end();
+}
+
 /* What was sent must be written again, and cannot: the connection is reset. */
 static void cannot_be_sent_again(void)
 {
@@ -394,4 +413,4 @@ static void ends(void)
 UT_MAIN("nic_fw/mpa_rdmap", UT(operations), UT(cut_anywhere), UT(markers_at_every_phase),
 	UT(every_mss), UT(both_ways), UT(completion_waits_for_ack), UT(invalidate_and_solicited),
 	UT(no_send_with_immediate), UT(waits_for_its_connection), UT(first_frames), UT(memory_gone),
-	UT(cannot_be_sent_again), UT(unreadable), UT(ends))
+	UT(to_a_process_that_leaves), UT(cannot_be_sent_again), UT(unreadable), UT(ends))
