@@ -368,7 +368,9 @@ void rd_flow_fail(struct fw_nic *nic, struct rd_flow *flow, enum hw_status statu
 void rd_flow_remove(struct fw_nic *nic, struct fw_wqe *msg);
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow);
 /* Whether it has something to send and may. */
-bool rd_flow_may_send(const struct rd_flow *flow);
+bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow);
+/* Whether what it has sent may be sent again: its QP is not on its way out. */
+bool rd_flow_may_resend(const struct fw_nic *nic, const struct rd_flow *flow);
 /* The next message behind msg that is to be sent; NULL: none. */
 struct fw_wqe *rd_flow_next(const struct rd_flow *flow, const struct fw_wqe *msg);
 /* A message was taken out: the rest goes on, and completes as far as it may. */

@@ -124,16 +124,35 @@ void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 	fw_pool_put(&nic->flows, flow);
 }
 
-bool rd_flow_may_send(const struct rd_flow *flow)
+/*
+ * Its QP is about to give it up, which takes turns: nothing of it may go out in between. Memory of
+ * a process that leaves is out of reach already, and slots with inline data are the process's.
+ */
+static bool is_stopped(const struct fw_nic *nic, const struct rd_flow *flow)
+{
+	const struct fw_qp *qp = flow->qp;
+
+	/* In SQE the send queue alone has failed. */
+	if (qp->flushing && !(flow->response && qp->state == HW_QPS_SQE))
+		return true;
+	return qp != nic->null_qp && !qp_is_live(nic, qp);
+}
+
+bool rd_flow_may_resend(const struct fw_nic *nic, const struct rd_flow *flow)
+{
+	return !is_stopped(nic, flow);
+}
+
+bool rd_flow_may_send(const struct fw_nic *nic, const struct rd_flow *flow)
 {
 	/* One that did not get through tries with a packet at a time. */
 	return flow->next && !flow->refused && !flow->backing_off &&
-	       !(flow->withdrawals && flow->outstanding);
+	       !(flow->withdrawals && flow->outstanding) && !is_stopped(nic, flow);
 }
 
 void rd_flow_ready(struct fw_nic *nic, struct rd_flow *flow)
 {
-	if (!rd_flow_may_send(flow))
+	if (!rd_flow_may_send(nic, flow))
 		return;
 	if (!fw_list_linked(&flow->ready_node))
 		fw_list_add_tail(&flow->session->flows, &flow->ready_node);

@@ -236,6 +236,9 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 
 		if (slot->state != RD_SLOT_LOST)
 			continue;
+		/* It becomes void when its QP, which is on its way out, gives the flow up. */
+		if (slot->flow && !rd_flow_may_resend(nic, slot->flow))
+			continue;
 		if (eth_tx_room(nic) < 2)
 			break;
 		if (slot->tries < UINT8_MAX)
@@ -332,12 +335,13 @@ static uint32_t tx_flow(struct fw_nic *nic, struct rd_session *s, struct rd_flow
 {
 	uint32_t done = 0;
 
-	while (done < budget && rd_flow_may_send(flow) && window_open(s) && eth_tx_room(nic) >= 2) {
+	while (done < budget && rd_flow_may_send(nic, flow) && window_open(s) &&
+	       eth_tx_room(nic) >= 2) {
 		if (!tx_new(nic, s, flow))
 			return done; /* the flow may be gone */
 		done++;
 	}
-	if (rd_flow_may_send(flow) && !fw_list_linked(&flow->ready_node))
+	if (rd_flow_may_send(nic, flow) && !fw_list_linked(&flow->ready_node))
 		fw_list_add_tail(&s->flows, &flow->ready_node);
 	return done;
 }
@@ -363,7 +367,7 @@ static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		}
 		node = fw_list_pop(&s->flows);
 		flow = FW_CONTAINER(node, struct rd_flow, ready_node);
-		if (!rd_flow_may_send(flow))
+		if (!rd_flow_may_send(nic, flow))
 			continue;
 		done += tx_flow(nic, s, flow,
 				budget - done < RD_FLOW_QUANTUM ? budget - done : RD_FLOW_QUANTUM);

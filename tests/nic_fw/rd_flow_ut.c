@@ -414,7 +414,119 @@ static void forged_terminates(void)
 	rp_end(&rp);
 }
 
+/* ---- queue pairs on their way out -------------------------------------------------------- */
+
+/* The window of an end is full from now on; what it was is returned. */
+static uint32_t shut_window(uint32_t e)
+{
+	struct rd_session *s = rp_session(&rp, e);
+	uint32_t sent = s->sent;
+
+	s->sent = s->cwnd;
+	return sent;
+}
+
+static void open_window(uint32_t e, uint32_t sent)
+{
+	rp_session(&rp, e)->sent = sent;
+	rd_session_ready(rp.end[e].nic, rp_session(&rp, e));
+}
+
+static void read_of_b(void)
+{
+	struct rp_req read = {
+	    .opcode = HW_WQE_READ, .wr_id = 5, .bytes = 8, .dst = B->qp[0], .offset = 4096};
+
+	rp_req(&rp, 0, A->qp[0], &read);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, reads_executed), 1);
+}
+
+/* Memory of a process that leaves is gone, its turn has not come: no word of a missing right. */
+static void reader_hears_of_the_end(void)
+{
+	struct fw_client *leaving = &B->nic->clients[B->client];
+
+	leaving->closing = true;
+	rp_run(&rp, 300000000);
+	rp_expect_none(&rp);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 0);
+	leaving->closing = false;
+	rp_detach(&rp, 1);
+	rp_run(&rp, 300000000);
+	rp_expect_send(&rp, 0, 5, HW_STATUS_REM_OP_ERR);
+	rp_detach(&rp, 0);
+	rp_free(&rp);
+}
+
+static void answer_of_a_process_that_leaves(void)
+{
+	uint32_t sent;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	sent = shut_window(1);
+	read_of_b();
+	open_window(1, sent);
+	reader_hears_of_the_end();
+}
+
+static enum rp_verdict drop_answers(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->opcode == WIRE_RDMAP_READ_RESPONSE ? RP_DROP : RP_PASS;
+}
+
+/* The same, of an answer that was lost and is sent again. */
+static void lost_answer_of_a_process_that_leaves(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = drop_answers;
+	read_of_b();
+	rp.filter = NULL;
+	reader_hears_of_the_end();
+}
+
+static enum rp_verdict count_writes(struct rp *r, const struct rp_info *info)
+{
+	if (info->from == 0 && info->ddp && info->opcode == WIRE_RDMAP_WRITE)
+		++*(uint32_t *)r->ctx;
+	return RP_PASS;
+}
+
+/* So many flows that giving them up takes turns: none of them sends in between. */
+static void flows_of_a_queue_in_error(void)
+{
+	enum {
+		FLOWS = 100
+	};
+	uint32_t i, sent, writes = 0;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.ctx = &writes;
+	rp.filter = count_writes;
+	sent = shut_window(0);
+	for (i = 0; i < FLOWS; i++) {
+		struct fw_qp dst = {.qpn = B->qp[0]->qpn + 100 + i};
+
+		write_to(0, &dst, i, 8);
+		rp_poll(&rp, 0);
+	}
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_ERR, 0, NULL), 0);
+	CU_ASSERT_TRUE(A->qp[0]->flushing);
+	open_window(0, sent);
+	rp_settle(&rp);
+	CU_ASSERT_FALSE(A->qp[0]->flushing);
+	CU_ASSERT_EQUAL(writes, 0);
+	for (i = 0; i < FLOWS; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_WR_FLUSH_ERR);
+	rp_end(&rp);
+}
+
 UT_MAIN("nic_fw/rd_flow", UT(rnr_limit), UT(response_passes), UT(late_terminate),
 	UT(rc_without_peer), UT(nobody_explains), UT(rnr_fails_alone), UT(rnr_of_rc),
 	UT(one_receive_fails), UT(late_second_try), UT(source_gone), UT(many_flows),
-	UT(forged_terminates), UT(heard_terminate))
+	UT(forged_terminates), UT(heard_terminate), UT(answer_of_a_process_that_leaves),
+	UT(lost_answer_of_a_process_that_leaves), UT(flows_of_a_queue_in_error))
