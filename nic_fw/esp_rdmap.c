@@ -474,6 +474,15 @@ void esp_rdmap_terminated(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn, en
 		esp_rdmap_fail_request(nic, msg, status, HW_VENDOR_ERR_NONE);
 }
 
+static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
+{
+	struct esp_stream *stream = side->stream;
+
+	side->stream = NULL;
+	if (stream)
+		esp_abort(nic, stream);
+}
+
 /* The region under a read response is gone: the peer is told, and its stream ends. */
 static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
 {
@@ -485,6 +494,12 @@ static void run_response_fault(struct fw_nic *nic, struct fw_qp *qp)
 
 	side->fault_due = false;
 	side->faulty = false;
+	/* All memory of a process that leaves is gone; the peer was not wrong. */
+	if (!qp_is_live(nic, qp)) {
+		fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
+		end_side(nic, side);
+		return;
+	}
 	esp_rdmap_terminate(nic, qp, side->fault_ssn, &gone);
 }
 
@@ -627,15 +642,6 @@ void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 	esp_send(nic, stream, &last->xfer);
 	esp_close(nic, stream);
 	FW_COUNT(nic, rd_terminates_tx);
-}
-
-static void end_side(struct fw_nic *nic, struct esp_rdmap_side *side)
-{
-	struct esp_stream *stream = side->stream;
-
-	side->stream = NULL;
-	if (stream)
-		esp_abort(nic, stream);
 }
 
 /* All that the stream has are requests, which may be very many and are in the send queue, too. */

@@ -244,6 +244,9 @@ static void run_fault(struct fw_nic *nic, struct mpa_conn *conn)
 			mpa_abort(nic, conn);
 		return;
 	}
+	/* All memory of a process that leaves is gone: nothing is sent until its QP goes, too. */
+	if (conn->qp && !qp_is_live(nic, conn->qp))
+		return;
 	conn->faulty = false;
 	if (!msg || !conn->qp)
 		return;

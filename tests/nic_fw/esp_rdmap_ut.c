@@ -547,7 +547,36 @@ static void wrong_mac(void)
 	}
 }
 
+static enum rp_verdict lose_answers(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && carries(info->frame) ? RP_DROP : RP_PASS;
+}
+
+/*
+ * All memory of a process that leaves is gone, and its queue pair has its turn later: the peer
+ * hears that the stream is over, not that it had no right.
+ */
+static void answerer_leaves(void)
+{
+	struct fw_client *leaving;
+
+	begin();
+	leaving = &B->nic->clients[B->client];
+	rp.filter = lose_answers;
+	request(HW_WQE_READ, 1, 0);
+	rp_run(&rp, MS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, reads_executed), 1);
+	rp.filter = NULL;
+	leaving->closing = true;
+	rp_run(&rp, UINT64_C(200) * MS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 0);
+	leaving->closing = false;
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
+	over();
+}
+
 UT_MAIN("nic_fw/esp_rdmap", UT(wrong_mac), UT(lies), UT(forged_acknowledgement),
 	UT(not_ready_for_long), UT(send_with_invalidate), UT(invalidated_twice),
 	UT(to_a_process_that_leaves), UT(peer_restarts), UT(lost_before_a_fault),
-	UT(first_of_two_faults), UT(earlier_fault_later))
+	UT(first_of_two_faults), UT(earlier_fault_later), UT(answerer_leaves))

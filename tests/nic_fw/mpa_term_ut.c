@@ -125,6 +125,30 @@ static void answer_gone(void)
 	mp_end();
 }
 
+/*
+ * All memory of a process that leaves is gone, and its queue pair has its turn later: the peer
+ * hears that the stream is over, not that it had no right.
+ */
+static void answerer_leaves(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .offset = MP_SINK, .bytes = 4000};
+	struct fw_client *leaving;
+
+	mp_begin(&crc);
+	leaving = &rp.end[1].nic->clients[rp.end[1].client];
+	rp_req(&rp, 0, mp.side[0].qp, &req);
+	rp_poll(&rp, 0);
+	CU_ASSERT_EQUAL(mp_make(&mp.side[0]), 1);
+	(void)mp_deliver(&mp.side[0]);
+	leaving->closing = true;
+	mp_run();
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_terminates_tx), 0);
+	rp_expect_none(&rp);
+	leaving->closing = false;
+	drain();
+	mp_end();
+}
+
 /* Once: what fails behind it is thrown away, and nothing else is sent. */
 static void only_once(void)
 {
@@ -329,5 +353,5 @@ static void without_request(void)
 }
 
 UT_MAIN("nic_fw/mpa_term", UT(bad_write), UT(bad_read), UT(no_right), UT(answer_gone),
-	UT(only_once), UT(both_orders), UT(siws), UT(which_request), UT(read_of_siw),
-	UT(without_request))
+	UT(answerer_leaves), UT(only_once), UT(both_orders), UT(siws), UT(which_request),
+	UT(read_of_siw), UT(without_request))
