@@ -339,12 +339,16 @@ static bool recover_datagram(struct wv_qp *qp)
 		return true;
 	}
 	check_state(qp, WEFT_QPS_SQE);
+	/*
+	 * A flush takes several turns, and the state is SQE from the first: an unsignalled request
+	 * has succeeded if no completion of it is there when the QP works again.
+	 */
+	set_state(qp, WEFT_QPS_RTS);
 	poll_both(qp);
 	if (!wv_failed(wv) && !sim_model_flushed(&wv->model, &qp->model))
 		wv_fail(wv, "%s", wv->model.why);
 	if (wv_failed(wv))
 		return true;
-	set_state(qp, WEFT_QPS_RTS);
 	sim_model_revive(&qp->model);
 	qp->state = WV_LIVE;
 	return true;

@@ -23,6 +23,8 @@ enum {
 	MODER_STEPS = 100, /* until a vector gets other settings */
 	MASK_STEPS = 20,   /* until a channel is masked */
 	UNMASK_STEPS = 3,
+	LAST_WQE_WAITS = 2000,
+	LAST_WQE_NS = 10000,
 };
 
 static struct wv_qp *find(const struct wv_proc *proc, const struct weft_qp *qp)
@@ -126,7 +128,16 @@ void wv_expect_interrupted(struct wv_proc *proc)
 
 void wv_expect_last_wqe(struct wv_qp *qp)
 {
+	uint32_t waits;
+
+	/* The event is the end of a flush that takes several turns, with other QPs' between them.
+	 */
 	wv_take_events(qp->proc, NULL);
+	for (waits = 0; waits < LAST_WQE_WAITS && !wv_failed(qp->proc->wv) && !qp->last_wqe_events;
+	     waits++) {
+		sim_run_for(qp->proc->wv->sim, LAST_WQE_NS);
+		wv_take_events(qp->proc, NULL);
+	}
 	if (!wv_failed(qp->proc->wv) && !qp->last_wqe_events)
 		wv_fail(qp->proc->wv,
 			"event: weft%u QP 0x%x went to ERR, and did not tell that it has taken its "

@@ -37,6 +37,7 @@ TESTS = {"TCP": ["nic_fw/tcp_sack_ut", "nic_fw/tcp_cong_ut", "sim/tcp_ut", "sim/
          "shares": ["nic_fw/share_ut"],
          "HELLOs": ["nic_fw/rd_hello_ut"],
          "slices": ["nic_fw/slice_ut"],
+         "ways out": ["nic_fw/rd_flow_ut"],
          "neighbours": ["nic_fw/neigh_ut"],
          "withdrawal": ["nic_fw/rd_withdraw_ut"],
          "RC over ESP": ["nic_fw/esp_rdmap_ut"],
