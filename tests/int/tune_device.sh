@@ -53,12 +53,15 @@ settings weft0
 settings weft1
 cp "$WEFT_TMP/settings" "$WEFT_TMP/before"
 
-tune whole --objective overlap --method random --params rx-usecs --budget 3
+tune whole --objective overlap --method random --params rx-usecs --budget 15
 expect_ok whole
 same 'when it is done'
 rows whole || die 'nothing was measured'
 # A vector of weft1 is adaptive.
-grep -q 'It was found choosing its limits by itself' "$WEFT_TMP/whole.d/report.md" || die 'compared with what was not set'
+grep -q 'At first it chose its limits by itself' "$WEFT_TMP/whole.d/report.md" || die 'compared with what was not set'
+for reference in off adaptive target; do
+	grep -q ",reference-$reference," "$WEFT_TMP/whole.d/measurements.csv" || die "no row for $reference"
+done
 say 'ok: measured, and as it was'
 
 tune stopped "${long[@]}"

@@ -26,7 +26,7 @@ static void carry_out(const struct tune_plan *plan, const char *dir, struct tune
 	CU_ASSERT_EQUAL_FATAL(study_run(&run, plan), 0);
 }
 
-/* The best is known to be better than what was found; where all is flat, that is said. */
+/* The best is known to be better than the initial setting; where all is flat, that is said. */
 static void better_or_not(void)
 {
 	for (int flat = 0; flat < 2; flat++) {
@@ -45,8 +45,8 @@ static void better_or_not(void)
 		CU_ASSERT_EQUAL(a.num_verdicts, 1);
 		best = tune_best(&a, TUNE_LATENCY, &v);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(best);
-		CU_ASSERT_EQUAL(best->found, flat);
-		/* Most of what makes no difference is as it was found. */
+		CU_ASSERT_EQUAL(best->initial, flat);
+		/* Most of what makes no difference is as it was at first. */
 		changed = 0;
 		for (int p = 0; p < TUNE_P; p++)
 			changed += best->setting.param[p] != plan.space.base.param[p];
@@ -54,9 +54,17 @@ static void better_or_not(void)
 		CU_ASSERT_PTR_NULL(tune_best(&a, TUNE_CPU, NULL));
 		CU_ASSERT(v->verified);
 		CU_ASSERT_EQUAL(v->searched + v->finals, record.num);
-		CU_ASSERT_EQUAL(v->versus_found.distinct, !flat);
+		CU_ASSERT_EQUAL(v->versus_initial.distinct, !flat);
+		CU_ASSERT_EQUAL_FATAL(v->num_references, TUNE_REFERENCES);
+		for (size_t i = 0; i < v->num_references; i++) {
+			CU_ASSERT_EQUAL(v->references[i].phase, TUNE_REF_OFF + i);
+			CU_ASSERT_EQUAL(v->references[i].figure[TUNE_lat_us].num, 7);
+		}
+		/* One interrupt for one frame: nothing waits. */
+		CU_ASSERT_DOUBLE_EQUAL(v->references[0].figure[TUNE_lat_us].median,
+				       FIX_BEST_LATENCY, 3);
 		if (!flat)
-			CU_ASSERT(v->versus_found.share < -0.4);
+			CU_ASSERT(v->versus_initial.share < -0.4);
 		tune_analysis_free(&a);
 		tune_record_close(&record);
 	}
@@ -137,6 +145,38 @@ static void flat_hills(void)
 	}
 }
 
+/* The same without noise, where every setting is in the record once. */
+static void exact_hills(void)
+{
+	for (int flat = 0; flat < 2; flat++) {
+		struct tune_target_ops exact = tune_target_fix;
+		struct tune_record record;
+		struct tune_analysis a;
+		struct tune_plan plan;
+		struct tune_run run;
+
+		fix_plan(&plan, TUNE_HILL, TUNE_LATENCY, 600);
+		plan.space.params = 1 << HW_COALESCE_rx_usecs;
+		fix.flat = flat;
+		fix.noise = 0;
+		exact.noise_free = true;
+		CU_ASSERT_EQUAL_FATAL(tune_record_create(&record, NULL, &plan, run.error), 0);
+		fix_run(&run, &plan, &record);
+		run.ops = &exact;
+		CU_ASSERT_EQUAL_FATAL(study_run(&run, &plan), 0);
+		tune_analyse(&a, &plan, record.entries, record.num);
+		CU_ASSERT_EQUAL_FATAL(a.num_verdicts, 1);
+		CU_ASSERT(a.verdicts[0].climbs > 1);
+		CU_ASSERT(a.verdicts[0].places > a.verdicts[0].climbs);
+		if (flat)
+			CU_ASSERT_EQUAL(a.verdicts[0].flat, a.verdicts[0].places)
+		else
+			CU_ASSERT(a.verdicts[0].flat * 4 < a.verdicts[0].places);
+		tune_analysis_free(&a);
+		tune_record_close(&record);
+	}
+}
+
 static bool is_there(const char *dir, const char *file)
 {
 	char path[TUNE_PATH_CHARS + 32];
@@ -171,7 +211,7 @@ static void paper(void)
 	struct tune_record record;
 	struct tune_analysis a;
 	struct tune_plan plan, back;
-	char text[64] = {0}, *path;
+	char text[512] = {0}, *path;
 	json_t *root;
 	FILE *out;
 
@@ -206,16 +246,37 @@ static void paper(void)
 	CU_ASSERT(holds(dir, "report.md", "adjusted R²"));
 	CU_ASSERT(holds(dir, "report.md", "0.9171"));
 	CU_ASSERT(holds(dir, "report.md", "Both optima side by side"));
+	CU_ASSERT(holds(dir, "report.md",
+			"| reference: initial | reference: off | reference: adaptive "
+			"| reference: target p99=20us |"));
+	CU_ASSERT(!holds(dir, "report.md", "found"));
+	CU_ASSERT(!holds(dir, "result.json", "found"));
+	CU_ASSERT(holds(dir, "pictures/finals.gp", "'target p99=20us'"));
+	CU_ASSERT(holds(dir, "pictures/progress.gp", "reference: adaptive"));
+	CU_ASSERT(holds(dir, "measurements.csv", ",reference-target,"));
 	CU_ASSERT(holds(dir, "report.html", "a formula, &quot;noisy&quot;"));
 	CU_ASSERT(holds(dir, "report.html", "</html>"));
 	root = result_json(&a, true);
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(root, "searches")), 7);
 	CU_ASSERT(json_is_object(json_object_get(root, "optima_side_by_side")));
+	for (size_t i = 0; i < 7; i++) {
+		json_t *one = json_array_get(json_object_get(root, "searches"), i);
+		json_t *refs = json_object_get(one, "references");
+
+		/* The random settings of the paper have no end, so nothing beside it. */
+		CU_ASSERT_EQUAL(json_array_size(refs), i ? TUNE_REFERENCES : 0);
+		one = json_array_get(refs, 1);
+		if (i)
+			CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(one, "reference")),
+					       "adaptive");
+	}
 	json_decref(root);
 	out = fmemopen(text, sizeof(text), "w");
 	report_summary(&a, dir, out);
 	fclose(out);
 	CU_ASSERT(!strncmp(text, "latency    rx-usecs ", 20));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\n           references: initial "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, ", target p99=20us "));
 	tune_analysis_free(&a);
 	tune_record_close(&record);
 	fix_remove(dir);
@@ -272,7 +333,7 @@ static void apply(void)
 	snprintf(path, sizeof(path), "%s/result.json", dir);
 	o.path = path;
 	out = fmemopen(text, sizeof(text), "w");
-	fix.now = (struct tune_setting){{0}};
+	fix.now = (struct tune_setting){.param = {0}};
 	o.dry_run = true;
 	CU_ASSERT_EQUAL(tune_apply(&o, &tune_target_fix, out), EXIT_DONE);
 	CU_ASSERT_EQUAL(fix.now.param[HW_COALESCE_tx_usecs], 0);
@@ -289,5 +350,5 @@ static void apply(void)
 	fix_remove(dir);
 }
 
-UT_MAIN("tools/tune_analyse", UT(better_or_not), UT(models), UT(front), UT(flat_hills), UT(paper),
-	UT(apply))
+UT_MAIN("tools/tune_analyse", UT(better_or_not), UT(models), UT(front), UT(flat_hills),
+	UT(exact_hills), UT(paper), UT(apply))

@@ -57,6 +57,12 @@ static uint32_t fix_params(const struct tune_target *target, uint32_t highest[TU
 	return HW_COALESCE_SET_PARAMS;
 }
 
+static uint32_t fix_modes(const struct tune_target *target)
+{
+	(void)target;
+	return fix.modes ? fix.modes : (1u << TUNE_MODES) - 1;
+}
+
 static int fix_apply(struct tune_target *target, const struct tune_setting *setting, char *error)
 {
 	(void)target;
@@ -107,16 +113,16 @@ static int fix_measure(struct tune_target *target, const struct tune_effort *eff
 	return 0;
 }
 
-static void fix_found(const struct tune_target *target, struct tune_setting *setting)
+static void fix_initial(const struct tune_target *target, struct tune_setting *setting)
 {
 	(void)target;
-	*setting = (struct tune_setting){{20, 5, 72, 53, 0, 0, 0, 0}};
+	*setting = (struct tune_setting){.param = {20, 5, 72, 53, 0, 0, 0, 0}};
 }
 
 static int fix_restore(struct tune_target *target, char *error)
 {
 	(void)error;
-	fix_found(target, &fix.now);
+	fix_initial(target, &fix.now);
 	fix.restored++;
 	return 0;
 }
@@ -137,9 +143,10 @@ const struct tune_target_ops tune_target_fix = {
     .metrics = 1 << TUNE_lat_us | 1 << TUNE_bw_1m | 1 << TUNE_bw_10m | 1 << TUNE_irqs_per_s,
     .open = fix_open,
     .params = fix_params,
+    .modes = fix_modes,
     .apply = fix_apply,
     .measure = fix_measure,
-    .found = fix_found,
+    .initial = fix_initial,
     .restore = fix_restore,
     .close = fix_close,
     .describe = fix_describe,
@@ -162,7 +169,7 @@ void fix_plan(struct tune_plan *plan, enum tune_method method, enum tune_objecti
 	    .command = "weft-tune --sim",
 	};
 	plan->space.params = fix_params(NULL, plan->space.highest);
-	fix_found(NULL, &plan->space.base);
+	fix_initial(NULL, &plan->space.base);
 }
 
 void fix_run(struct tune_run *run, const struct tune_plan *plan, struct tune_record *record)

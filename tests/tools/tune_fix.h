@@ -11,6 +11,7 @@
 struct tune_fix {
 	double noise;        /* standard deviation of a full measurement, as a share of the value */
 	bool flat;           /* everything measures the same, but for noise */
+	uint32_t modes;      /* that it takes; 0: all */
 	uint64_t fail_after; /* measurements until -EPIPE; 0: never */
 	uint64_t stop_after; /* until *stop is set; 0: never */
 	uint64_t measured, applied, restored;

@@ -49,7 +49,7 @@ static struct tune_setting search(struct tune_target *target, enum tune_method m
 	memcpy(plan.grid, values, sizeof(values));
 	plan.space.params = 1 << HW_COALESCE_rx_usecs | 1 << HW_COALESCE_rx_frames |
 			    1 << HW_COALESCE_tx_usecs | 1 << HW_COALESCE_tx_frames;
-	brief.found(target, &plan.space.base);
+	brief.initial(target, &plan.space.base);
 	CU_ASSERT_EQUAL_FATAL(tune_record_create(&record, NULL, &plan, run.error), 0);
 	fix_run(&run, &plan, &record);
 	run.ops = &brief;
@@ -85,7 +85,7 @@ static void latency(void)
 	unsigned int metric = tune_objective_metric(objective);
 	char error[TUNE_ERROR_CHARS];
 	struct tune_target *target = tune_target_sim.open("espgoal", error);
-	struct tune_setting all, few, found;
+	struct tune_setting all, few, initial;
 	double sweep, best, first;
 
 	CU_ASSERT_FATAL(target != NULL);
@@ -95,10 +95,10 @@ static void latency(void)
 	CU_ASSERT(measured >= SETTINGS);
 	few = search(target, TUNE_HALVING, objective, SETTINGS / SHARE);
 	CU_ASSERT(measured > 0 && measured <= SETTINGS / SHARE);
-	tune_target_sim.found(target, &found);
+	tune_target_sim.initial(target, &initial);
 	sweep = tune_metric_cost(metric, value(target, &all, metric));
 	best = tune_metric_cost(metric, value(target, &few, metric));
-	first = tune_metric_cost(metric, value(target, &found, metric));
+	first = tune_metric_cost(metric, value(target, &initial, metric));
 	CU_ASSERT(best <= sweep + 0.05 * fabs(sweep));
 	/* There was something to find. */
 	CU_ASSERT(sweep < first - 0.05 * fabs(first));

@@ -60,6 +60,13 @@ static void values(void)
 	CU_ASSERT_EQUAL(o.plan.repeats, 3);
 	CU_ASSERT_STRING_EQUAL(o.out, "x/y");
 	CU_ASSERT(o.json && o.quiet);
+	CU_ASSERT_EQUAL(parse(&o, "--sim --method hill"), -1);
+	CU_ASSERT_EQUAL(o.plan.start.kind, TUNE_START_INITIAL);
+	CU_ASSERT_EQUAL(parse(&o, "--sim --method hill --start rx-usecs=5,tx-frames=0"), -1);
+	CU_ASSERT_EQUAL(o.plan.start.kind, TUNE_START_GIVEN);
+	CU_ASSERT_EQUAL(o.plan.start.params,
+			1 << HW_COALESCE_rx_usecs | 1 << HW_COALESCE_tx_frames);
+	CU_ASSERT_EQUAL(o.plan.start.value[HW_COALESCE_rx_usecs], 5);
 	CU_ASSERT_EQUAL(parse(&o, "--netdev eth1 --peer 10.0.0.2:7000"), -1);
 	CU_ASSERT_STRING_EQUAL(o.plan.name, "eth1@10.0.0.2:7000");
 	CU_ASSERT_EQUAL(parse(&o, "--resume dir"), -1);
@@ -97,6 +104,11 @@ static void refused(void)
 	    "--sim --method grid --grid 1,,2",
 	    "--sim --method grid --grid ,",
 	    "--sim --samples 10",
+	    "--sim --start off",
+	    "--sim --method hill --start there",
+	    "--sim --method hill --start rx-usecs",
+	    "--sim --method hill --start rx-usecs=5,",
+	    "--sim --method hill --start rx-usecs=x",
 	    "--sim --paper --method random",
 	    "--sim --paper --objective latency",
 	    "--sim --paper --grid 1",
@@ -144,6 +156,8 @@ static void command_again(void)
 	    "--device weft0 --peer weft1 --method grid --grid 0,1,2 --params rx-usecs,rx-frames "
 	    "--budget 20",
 	    "--sim --paper --samples 30 --budget 600",
+	    "--sim --paper --start off --budget 600",
+	    "--sim --method hill --budget 99 --start rx-usecs=7,tx-frames=0",
 	};
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -164,7 +178,7 @@ static void command_again(void)
 
 static void by_hand(void)
 {
-	const struct tune_setting s = {{5, 16, 72, 0, 1, 2, 3, 4}};
+	const struct tune_setting s = {.param = {5, 16, 72, 0, 1, 2, 3, 4}};
 	char text[TUNE_TEXT_CHARS];
 
 	tune_by_hand("netdev", "eth0@10.0.0.2", &s, 3, text, sizeof(text));

@@ -46,6 +46,14 @@ static void lines(void)
 	for (int i = 0; i < TUNE_NUM_METRICS; i++)
 		CU_ASSERT(isnan(e.result.value[i]) ? isnan(back.result.value[i])
 						   : back.result.value[i] == e.result.value[i]);
+	/* The phase of a reference names its mode. */
+	e.phase = TUNE_REF_ADAPTIVE;
+	e.setting.mode = TUNE_ADAPTIVE;
+	tune_entry_format(&e, 12, line);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, ",reference-adaptive,"));
+	CU_ASSERT_FATAL(tune_entry_parse(line, &back));
+	CU_ASSERT_EQUAL(back.phase, TUNE_REF_ADAPTIVE);
+	CU_ASSERT(tune_same(&back.setting, &e.setting));
 	/* Whatever is missing at the end: no entry. */
 	for (size_t cut = 0; cut < strlen(line); cut++) {
 		memcpy(bad, line, cut);
@@ -77,6 +85,50 @@ static void same_plan(const struct tune_plan *a, const struct tune_plan *b)
 	CU_ASSERT_EQUAL(a->space.params, b->space.params);
 	CU_ASSERT(!memcmp(a->space.highest, b->space.highest, sizeof(a->space.highest)));
 	CU_ASSERT(tune_same(&a->space.base, &b->space.base));
+	CU_ASSERT(!memcmp(&a->start, &b->start, sizeof(a->start)));
+}
+
+/* A plan as the version before wrote it: "found" for the initial setting, and no start. */
+static void old_plan(void)
+{
+	char dir[TUNE_PATH_CHARS], path[TUNE_PATH_CHARS], error[TUNE_ERROR_CHARS];
+	struct tune_plan plan, back;
+	json_t *root;
+
+	fix_folder(dir);
+	fix_plan(&plan, TUNE_HILL, TUNE_LATENCY, 100);
+	root = tune_plan_json(&plan);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(json_object_get(root, "initial"));
+	CU_ASSERT_PTR_NULL(json_object_get(root, "found"));
+	json_object_set(root, "found", json_object_get(root, "initial"));
+	json_object_del(root, "initial");
+	json_object_del(root, "start");
+	CU_ASSERT_EQUAL(tune_path(path, dir, TUNE_PLAN, error), 0);
+	CU_ASSERT_EQUAL_FATAL(json_dump_file(root, path, 0), 0);
+	json_decref(root);
+	CU_ASSERT_EQUAL_FATAL(tune_plan_load(&back, dir, error), 0);
+	/* Its climbs began at random. */
+	plan.start.kind = TUNE_START_RANDOM;
+	same_plan(&plan, &back);
+	fix_remove(dir);
+}
+
+/* Texts of starts: what is read is written again, and nonsense is refused. */
+static void starts(void)
+{
+	static const char *const good[] = {"initial", "off", "random", "rx-usecs=0",
+					   "rx-usecs=5,tx-frames-irq=255"};
+	static const char *const bad[] = {
+	    "", "here", "rx-usecs", "rx-usecs=", "rx-usecs=1,", "rx-usecs=-1", "rx-usecs=1x", "=4"};
+	char text[TUNE_START_CHARS];
+	struct tune_start start;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		CU_ASSERT(tune_start_parse(good[i], &start));
+		CU_ASSERT_STRING_EQUAL(tune_start_text(&start, text), good[i]);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CU_ASSERT(!tune_start_parse(bad[i], &start));
 }
 
 static void plans(void)
@@ -92,6 +144,7 @@ static void plans(void)
 	plan.also = 1 << TUNE_overlap;
 	plan.num_grid = 3;
 	plan.grid[2] = 1023;
+	CU_ASSERT(tune_start_parse("rx-usecs=5,tx-frames-irq=9", &plan.start));
 	plan.space.params = 0x81;
 	CU_ASSERT_EQUAL_FATAL(tune_plan_save(&plan, dir, error), 0);
 	CU_ASSERT_EQUAL_FATAL(tune_plan_load(&back, dir, error), 0);
@@ -255,4 +308,5 @@ static void progress(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "55 h 33 min left"));
 }
 
-UT_MAIN("tools/tune_record", UT(lines), UT(plans), UT(resumed), UT(refused), UT(progress))
+UT_MAIN("tools/tune_record", UT(lines), UT(plans), UT(old_plan), UT(starts), UT(resumed),
+	UT(refused), UT(progress))

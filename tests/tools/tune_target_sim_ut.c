@@ -41,7 +41,7 @@ static struct tune_result measure(struct tune_target *target, const struct tune_
 static double latency(struct tune_target *target, uint32_t rx_usecs, uint32_t rx_frames,
 		      uint32_t tx_usecs)
 {
-	struct tune_setting s = {{0}};
+	struct tune_setting s = {.param = {0}};
 
 	s.param[HW_COALESCE_rx_usecs] = rx_usecs;
 	s.param[HW_COALESCE_rx_frames] = rx_frames;
@@ -97,8 +97,8 @@ static void tx_usecs_leave_a_gap(void)
 static void bandwidth_falls(void)
 {
 	struct tune_target *t = open_profile("espgoal");
-	const struct tune_setting off = {{0}}, few = {{800, 16}}, many = {{700, 200}},
-				  longer = {{1023, 200}};
+	const struct tune_setting off = {.param = {0}}, few = {.param = {800, 16}},
+				  many = {.param = {700, 200}}, longer = {.param = {1023, 200}};
 	const uint32_t bulk = TUNE_BIT(bw_10m) | TUNE_BIT(irqs_per_s);
 	struct tune_result r[4];
 
@@ -118,7 +118,7 @@ static void bandwidth_falls(void)
 static void interrupts_cost(void)
 {
 	struct tune_target *t = open_profile("weft");
-	const struct tune_setting off = {{0}}, on = {{500, 100, 500, 100}};
+	const struct tune_setting off = {.param = {0}}, on = {.param = {500, 100, 500, 100}};
 	const uint32_t all = TUNE_BIT(irqs_per_msg) | TUNE_BIT(cpu_us_per_msg) | TUNE_BIT(overlap);
 	struct tune_result r[2];
 
@@ -136,7 +136,8 @@ static void interrupts_cost(void)
 static void depends_on_the_seed_alone(void)
 {
 	struct tune_target *t = open_profile(NULL);
-	const struct tune_setting s = {{7, 3, 20, 9, 11, 4, 2, 8}}, other = {{900, 90, 3, 50}};
+	const struct tune_setting s = {.param = {7, 3, 20, 9, 11, 4, 2, 8}},
+				  other = {.param = {900, 90, 3, 50}};
 	const uint32_t all = tune_target_sim.metrics;
 	struct tune_result a = measure(t, &s, all, SHORT, 5), b, c, d;
 	uint32_t i, moved = 0;
@@ -165,7 +166,7 @@ static void depends_on_the_seed_alone(void)
 static void short_and_full(void)
 {
 	struct tune_target *t = open_profile("weft");
-	const struct tune_setting s = {{200, 40}};
+	const struct tune_setting s = {.param = {200, 40}};
 	const uint32_t some = TUNE_BIT(lat_us) | TUNE_BIT(bw_1m) | TUNE_BIT(bw_10m);
 	struct tune_result brief = measure(t, &s, some, SHORT, 1),
 			   full = measure(t, &s, some, 1, 1);
@@ -176,10 +177,33 @@ static void short_and_full(void)
 	ops->close(t);
 }
 
+/* Modes reach the NIC: adaptive keeps a ping-pong at "off", the target takes what it allows. */
+static void modes(void)
+{
+	const uint32_t some = TUNE_BIT(lat_us) | TUNE_BIT(irqs_per_s);
+	struct tune_target *t = open_profile("espgoal");
+	struct tune_result fixed, adaptive, target, off;
+	struct tune_setting s = {.param = {200, 40}};
+
+	CU_ASSERT_EQUAL(ops->modes(t), (1u << TUNE_MODES) - 1);
+	fixed = measure(t, &s, some, SHORT, 1);
+	s.mode = TUNE_ADAPTIVE;
+	adaptive = measure(t, &s, some, SHORT, 1);
+	s.mode = TUNE_TARGET;
+	target = measure(t, &s, some, SHORT, 1);
+	s = (struct tune_setting){.mode = TUNE_FIXED};
+	off = measure(t, &s, some, SHORT, 1);
+	CU_ASSERT(adaptive.value[TUNE_lat_us] < 1.2 * off.value[TUNE_lat_us]);
+	CU_ASSERT(target.value[TUNE_lat_us] < off.value[TUNE_lat_us] + 25);
+	CU_ASSERT(fixed.value[TUNE_lat_us] > off.value[TUNE_lat_us] + 150);
+	CU_ASSERT(adaptive.value[TUNE_irqs_per_s] < off.value[TUNE_irqs_per_s]);
+	ops->close(t);
+}
+
 static void bad_input(void)
 {
 	struct tune_target *t;
-	struct tune_setting s = {{0}};
+	struct tune_setting s = {.param = {0}};
 	const struct tune_effort e = {TUNE_BIT(lat_us), SHORT, 1};
 	struct tune_result result;
 	char error[TUNE_ERROR_CHARS] = "";
@@ -196,15 +220,15 @@ static void bad_input(void)
 	CU_ASSERT(isnan(result.value[TUNE_lat_us]));
 	stop = false;
 	CU_ASSERT(!ops->restore(t, error) && !ops->restore(t, error));
-	ops->found(t, &s);
+	ops->initial(t, &s);
 	CU_ASSERT(s.param[0] == 0 && strstr(ops->describe(t), "simulated"));
 	ops->close(t);
 	t = open_profile("espgoal");
-	ops->found(t, &s);
+	ops->initial(t, &s);
 	CU_ASSERT(s.param[HW_COALESCE_rx_usecs] == 20 && s.param[HW_COALESCE_tx_frames] == 53);
 	ops->close(t);
 }
 
 UT_MAIN("tools/tune_target_sim", UT(latency_rises_by_rx_usecs), UT(tx_usecs_leave_a_gap),
 	UT(bandwidth_falls), UT(interrupts_cost), UT(depends_on_the_seed_alone), UT(short_and_full),
-	UT(bad_input))
+	UT(modes), UT(bad_input))

@@ -3,8 +3,8 @@
 """The study of espgoal 6.2 on weft: runs weft-tune, writes the tables of docs/tuning.md and its pictures.
 
 On simulated machines as the paper's (random settings, hill climbing, the genetic algorithm, halving, both optima side
-by side), and random settings on two NICs of a weftd. What weft-tune measured stays in FOLDER/sim, FOLDER/latency and
-FOLDER/bandwidth; what is whole there is not measured again.
+by side; hill climbing alone with ten seeds), and random settings on two NICs of a weftd. The records of weft-tune stay
+in FOLDER/sim, FOLDER/hill-OBJECTIVE-SEED and FOLDER/device; a record that is whole is not measured again.
 
 usage: tuning.py [--work FOLDER] [--budget N] [DIR]     DIR: the docs folder (docs)
 Environment: WEFT_BIN (where the programs are). Exit status 0, 1 when a run failed, 2 usage.
@@ -31,6 +31,7 @@ PAPER = {
               "rx-frames-irq": 0.01056, "tx-usecs": 0.005595, "tx-frames": -0.005291, "tx-usecs-irq": 0.00366,
               "tx-frames-irq": -0.0006843, "adjusted R2": 0.7019},
 }
+HILL_SEEDS = range(1, 11)
 PICTURES = ("scatter", "generations-latency", "generations-bandwidth", "progress", "optima", "coefficients")
 
 
@@ -53,6 +54,12 @@ def on_nics(folder):
     with Nics(4096) as nics:
         return tune(folder, "--device", "weft0", "--method", "random", "--also", "lat_us,bw_1m,bw_10m", "--budget", "319",
                     run=lambda words: subprocess.run(nics.pin + words, env=nics.env, check=False))
+
+
+def climb(work):
+    """Hill climbing from the initial setting, by objective the results of all seeds."""
+    return {o: [tune("%s/hill-%s-%d" % (work, o, seed), "--sim=espgoal", "--method", "hill", "--objective", o, "--budget",
+                     "300", "--seed", str(seed), "--quiet") for seed in HILL_SEEDS] for o in ("latency", "bandwidth")}
 
 
 # ---- pictures -------------------------------------------------------------------------------
@@ -107,11 +114,36 @@ def words(setting):
     return " ".join("%s %d" % (p, setting[p]) for p in PARAMS if setting[p]) or "off"
 
 
+def figure(objective):
+    return ("lat_us", "us") if objective == "latency" else ("bw_10m", "MB/s")
+
+
+def references(result):
+    """Setting for setting the row of each reference, as weft-tune measured it beside the finals; the initial one first."""
+    s = result["searches"][0]
+    return [("initial", f["metrics"]) for f in s["finals"] if f["is_initial"]] + [
+        (r["reference"], r["metrics"]) for r in s["references"]]
+
+
+def climbs(results):
+    """A row for each objective: median, best and worst seed of hill climbing, then the references."""
+    body = []
+    for objective, runs in results.items():
+        metric, unit = figure(objective)
+        runs = sorted(runs, key=lambda r: r["best"][objective]["metrics"][metric]["median"], reverse=objective != "latency")
+        values = [r["best"][objective]["metrics"][metric]["median"] for r in runs]
+        body.append([objective, "%.4g %s" % (values[-1], unit), "%.4g" % (sum(values[4:6]) / 2), "%.4g" % values[0],
+                     "`%s`" % words(runs[-1]["best"][objective]["setting"])] +
+                    ["%.4g" % m[metric]["median"] for _, m in references(runs[-1])])
+    names = [name for name, _ in references(results["latency"][0])]
+    return table(["objective", "worst of ten seeds", "median seed", "best seed", "setting of the worst"] +
+                 ["reference: " + n for n in names], body)
+
+
 def searches(result):
     body = []
     for s in result["searches"]:
-        metric = "lat_us" if s["objective"] == "latency" else "bw_10m"
-        unit = "us" if metric == "lat_us" else "MB/s"
+        metric, unit = figure(s["objective"])
         best = s["best"]["metrics"].get(metric)
         body.append([s["method"], s["objective"], s["measurements"] + s["final_measurements"],
                      "%.4g %s" % (best["median"], unit) if best else "", "`%s`" % words(s["best"]["setting"])])
@@ -144,6 +176,7 @@ def main():
                                           ("two NICs of a weftd, 1 MB", model(device, "bw_1m")),
                                           ("the same, 10 MB", model(device, "bw_10m"))], "bw_1m"))
     put(page, "tuning_searches", searches(sim))
+    put(page, "tuning_hill", climbs(climb(args.work)))
     put(page, "tuning_optima", optima(sim))
     pictures(args.work, args.docs)
 

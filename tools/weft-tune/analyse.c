@@ -188,7 +188,7 @@ static unsigned int changes(const struct tune_analysis *a, const struct tune_cho
 	return num;
 }
 
-/* The search itself measured what was found. */
+/* True: the search itself measured the initial setting. */
 static bool was_searched(const struct tune_analysis *a, const struct tune_verdict *o)
 {
 	const struct tune_filter f = {o->method, o->objective, TUNE_SEARCH, -1, -1, 0};
@@ -211,7 +211,7 @@ static void choose(const struct tune_analysis *a, struct tune_verdict *o)
 	o->alike = 1;
 	if (!o->verified)
 		return;
-	if (o->choices[0].found && !was_searched(a, o) && o->num_choices > 1)
+	if (o->choices[0].initial && !was_searched(a, o) && o->num_choices > 1)
 		o->own = 1;
 	first = final_values(a, o, &o->choices[0].setting, metric, &num_first);
 	for (size_t i = 1; i < o->num_choices; i++) {
@@ -232,22 +232,34 @@ static void choose(const struct tune_analysis *a, struct tune_verdict *o)
 	free(first);
 }
 
-static void beside_found(const struct tune_analysis *a, struct tune_verdict *o)
+static void beside_initial(const struct tune_analysis *a, struct tune_verdict *o)
 {
 	unsigned int metric = tune_objective_metric(o->objective);
 	const struct tune_choice *best = tune_verdict_best(o);
-	size_t num_best, num_found;
+	size_t num_best, num_initial;
 	double *x, *y;
 
-	o->versus_found = (struct tune_versus){.differ = {.p = NAN}, .share = NAN};
-	if (!o->verified || !best || best->found)
+	o->versus_initial = (struct tune_versus){.differ = {.p = NAN}, .share = NAN};
+	if (!o->verified || !best || best->initial)
 		return;
 	x = final_values(a, o, &best->setting, metric, &num_best);
-	y = final_values(a, o, &a->plan->space.base, metric, &num_found);
-	if (num_best && num_found)
-		compare(x, num_best, y, num_found, &o->versus_found);
+	y = final_values(a, o, &a->plan->space.base, metric, &num_initial);
+	if (num_best && num_initial)
+		compare(x, num_best, y, num_initial, &o->versus_initial);
 	free(x);
 	free(y);
+}
+
+/* Adds one reference to the verdict, if the search measured it. */
+static void take_reference(const struct tune_analysis *a, struct tune_verdict *o,
+			   const struct tune_filter *filter)
+{
+	size_t num;
+	struct tune_choice *choices = tune_choices(a, filter, &num);
+
+	if (num)
+		o->references[o->num_references++] = choices[0];
+	free(choices);
 }
 
 static void fill_verdict(const struct tune_analysis *a, struct tune_verdict *o)
@@ -283,6 +295,9 @@ static void fill_verdict(const struct tune_analysis *a, struct tune_verdict *o)
 	f.phase = TUNE_FINAL;
 	o->choices = tune_choices(a, &f, &o->num_choices);
 	o->verified = o->num_choices > 0;
+	o->num_references = 0;
+	for (f.phase = TUNE_REF_OFF; f.phase < TUNE_PHASES; f.phase++)
+		take_reference(a, o, &f);
 	if (o->objective == TUNE_PARETO)
 		find_front(o, all, num);
 	if (o->verified) {
@@ -295,7 +310,7 @@ static void fill_verdict(const struct tune_analysis *a, struct tune_verdict *o)
 	sort_metric = metric;
 	qsort(o->choices, o->num_choices, sizeof(*o->choices), by_cost);
 	choose(a, o);
-	beside_found(a, o);
+	beside_initial(a, o);
 	if (o->method == TUNE_HILL)
 		tune_count_flat(a, o);
 }

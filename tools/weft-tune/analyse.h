@@ -27,7 +27,8 @@ struct tune_figure {
 struct tune_choice {
 	struct tune_setting setting;
 	struct tune_figure figure[TUNE_NUM_METRICS];
-	bool found; /* it is the setting that was found */
+	bool initial; /* it is the setting that the target had when the run began */
+	enum tune_phase phase;
 };
 
 /* How two samples of a metric differ; p NAN: nothing to compare. */
@@ -51,15 +52,18 @@ struct tune_verdict {
 	size_t num_choices;
 	/*
 	 * The one to take: of those that cannot be told from the first, which are alike, the one
-	 * that changes the fewest parameters of what was found.
+	 * that changes the fewest parameters of the initial setting.
 	 */
 	size_t chosen, alike;
-	/* The first that the search came upon itself: the found one is measured beside it anyway.
+	/* The first that the search came upon itself: the initial one is measured beside it anyway.
 	 */
 	size_t own;
 	bool verified; /* choices are from the end */
-	/* The best one beside the found one; p NAN: it was not measured, or is the best. */
-	struct tune_versus versus_found;
+	/* The best one beside the initial one; p NAN: it was not measured, or is the best. */
+	struct tune_versus versus_initial;
+	/* The reference settings that the end measured, in the order of their phases. */
+	struct tune_choice references[TUNE_REFERENCES];
+	size_t num_references;
 	/* TUNE_PARETO: settings that none is better than by more than the noise, by latency; the
 	 * knee among them. */
 	struct tune_choice *front;

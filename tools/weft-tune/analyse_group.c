@@ -98,7 +98,8 @@ struct tune_choice *tune_choices(const struct tune_analysis *a, const struct tun
 		for (end = i + 1; end < all && list[end]->candidate == list[i]->candidate;)
 			end++;
 		c->setting = list[i]->setting;
-		c->found = tune_same(&c->setting, &a->plan->space.base);
+		c->phase = filter->phase;
+		c->initial = tune_same(&c->setting, &a->plan->space.base);
 		for (unsigned int m = 0; m < TUNE_NUM_METRICS; m++)
 			fill_figure(list + i, end - i, m, &c->figure[m]);
 	}
@@ -154,6 +155,39 @@ static int by_step(const void *x, const void *y)
 	return by_candidate(x, y);
 }
 
+/*
+ * A climb without noise: each setting is in the record once, so a step has the new neighbours of
+ * a point that an earlier step measured; in the first of a climb the point is the oldest one.
+ */
+static void count_exact(struct tune_verdict *o, const struct tune_entry *const *list, size_t num)
+{
+	unsigned int metric = tune_objective_metric(o->objective);
+	double at = NAN;
+	size_t end;
+
+	for (size_t i = 0; i < num; i = end) {
+		bool begins = i == 0 || list[i]->step > list[i - 1]->step + 1, flat = true;
+		double best;
+
+		if (begins)
+			at = list[i]->result.value[metric];
+		best = at;
+		for (end = i; end < num && list[end]->step == list[i]->step; end++) {
+			double value = list[end]->result.value[metric];
+
+			flat = flat && fabs(value - at) <= hill_margin(at);
+			if (tune_metric_cost(metric, value) < tune_metric_cost(metric, best))
+				best = value;
+		}
+		o->climbs += begins;
+		o->places++;
+		o->flat += flat;
+		/* The climb went there only when it was worth it. */
+		if (fabs(best - at) > hill_margin(at))
+			at = best;
+	}
+}
+
 void tune_count_flat(const struct tune_analysis *a, struct tune_verdict *o)
 {
 	const struct tune_filter all = {o->method, o->objective, TUNE_SEARCH, -1, -1, 0};
@@ -163,6 +197,11 @@ void tune_count_flat(const struct tune_analysis *a, struct tune_verdict *o)
 
 	o->climbs = o->places = o->flat = 0;
 	qsort(list, num, sizeof(*list), by_step);
+	if (num > 1 && list[0]->effort.seed == list[1]->effort.seed) {
+		count_exact(o, list, num);
+		free(list);
+		return;
+	}
 	for (size_t i = 0; i < num; i = end) {
 		for (end = i + 1; end < num && list[end]->step == list[i]->step;)
 			end++;

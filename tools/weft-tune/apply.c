@@ -78,7 +78,7 @@ int tune_apply(const struct tune_opts *o, const struct tune_target_ops *ops, FIL
 	target = ops->open(*o->plan.name ? o->plan.name : NULL, error);
 	if (!target)
 		return failed(error);
-	ops->found(target, &now);
+	ops->initial(target, &now);
 	if (can_set(&best, &params, ops->params(target, highest), highest, error)) {
 		merge(&now, &best, params);
 		rc = ops->apply(target, &now, error);

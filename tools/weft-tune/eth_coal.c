@@ -300,7 +300,7 @@ int eth_coal_highest(const char *name, const struct eth_coal *coal,
 		}
 	}
 	/* Some report what they do not let be set. */
-	back.there = can | (coal->there & (ETH_COAL_ADAPTIVE_RX | ETH_COAL_ADAPTIVE_TX));
+	back.there = can | (coal->there & ETH_COAL_ADAPTIVE);
 	rc = can ? eth_coal_set(name, &back, error) : 0;
 	if (rc)
 		return rc;

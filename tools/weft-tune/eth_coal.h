@@ -26,6 +26,7 @@ struct eth_coal {
 #define ETH_COAL_PARAMS      ((UINT32_C(1) << HW_COALESCE_NUM_PARAMS) - 1)
 #define ETH_COAL_ADAPTIVE_RX (UINT32_C(1) << 16)
 #define ETH_COAL_ADAPTIVE_TX (UINT32_C(1) << 17)
+#define ETH_COAL_ADAPTIVE    (ETH_COAL_ADAPTIVE_RX | ETH_COAL_ADAPTIVE_TX)
 
 enum {
 	ETH_COAL_MSG_BYTES = 8192, /* room for a request, and for an answer */

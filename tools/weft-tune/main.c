@@ -64,11 +64,35 @@ struct job {
 	struct tune_record record;
 	struct tune_run run;
 	struct tune_progress progress;
-	struct tune_setting found; /* as the target has it now */
+	struct tune_setting initial; /* as the target has it now */
 	char error[TUNE_ERROR_CHARS];
 };
 
-/* What the target has goes into the plan of a new run. */
+/* False, with an error: --start names what the search cannot reach. */
+static bool start_is_possible(struct job *job)
+{
+	const struct tune_start *start = &job->plan.start;
+	const struct tune_space *space = &job->plan.space;
+
+	for (unsigned int i = 0; i < TUNE_P; i++) {
+		if (!(start->params & (UINT32_C(1) << i)))
+			continue;
+		if (!(space->params & (UINT32_C(1) << i))) {
+			tune_fail(job->error, 0,
+				  "--start: %s is not among the parameters that vary",
+				  tune_param_word(i));
+			return false;
+		}
+		if (start->value[i] > space->highest[i]) {
+			tune_fail(job->error, 0, "--start: %s is at most %u there, not %u",
+				  tune_param_word(i), space->highest[i], start->value[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Takes what the target has into the plan of a new run. */
 static int fill_plan(struct job *job)
 {
 	struct tune_plan *plan = &job->plan;
@@ -82,7 +106,9 @@ static int fill_plan(struct job *job)
 			return tune_fail(job->error, -EINVAL, "--%s has no %s to set", plan->target,
 					 tune_param_word(i));
 	space->params = wanted;
-	space->base = job->found;
+	if (!start_is_possible(job))
+		return -EINVAL;
+	space->base = job->initial;
 	plan->metrics = job->run.ops->metrics;
 	snprintf(plan->what, sizeof(plan->what), "%s", job->run.ops->describe(job->run.target));
 	if (!plan->budget)
@@ -116,7 +142,7 @@ static int open_target(struct job *job)
 	job->run.target = job->run.ops->open(*job->plan.name ? job->plan.name : NULL, job->error);
 	if (!job->run.target)
 		return -EIO;
-	job->run.ops->found(job->run.target, &job->found);
+	job->run.ops->initial(job->run.target, &job->initial);
 	return 0;
 }
 
@@ -148,8 +174,8 @@ static int carry_out(struct job *job)
 }
 
 /*
- * Puts the settings back that there were before the run. A run that was killed could not: what
- * this one found is then one of its settings, and the record knows better.
+ * Puts the initial settings back. A run that was killed could not do so: its successor begins with
+ * one of the settings that it tried, and only the record knows the initial one.
  */
 static int close_target(struct job *job, int rc)
 {
@@ -157,7 +183,7 @@ static int close_target(struct job *job, int rc)
 	int back = job->run.ops->restore(job->run.target, error);
 
 	if (!back && job->opts->command == TUNE_RESUME &&
-	    !tune_same(&job->found, &job->plan.space.base))
+	    !tune_same(&job->initial, &job->plan.space.base))
 		back = job->run.ops->apply(job->run.target, &job->plan.space.base, error);
 	job->run.ops->close(job->run.target);
 	if (!back)

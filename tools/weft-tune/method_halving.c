@@ -35,7 +35,7 @@ static uint32_t first_rung(uint64_t ladder, uint32_t rungs)
 	return n < 2 ? 2 : n > 100000 ? 100000 : (uint32_t)n;
 }
 
-/* The settings that one would try by hand: nothing moderated, the found one, each kind alone. */
+/* The settings that one would try by hand: nothing moderated, the initial one, each kind alone. */
 static bool draw_known(struct tune_search *s, uint32_t i, struct tune_setting *setting)
 {
 	*setting = s->space->base;

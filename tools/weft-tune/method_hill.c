@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hill climbing with restarts. Called by search.c. espgoal 6.2.
+ * Hill climbing with restarts; calls search.c. espgoal 6.2.
  *
- * A neighbour differs in one parameter by a step. Neighbours are measured a few at a time, in
- * turn with the point itself, and the climb goes to the first few's best one that is better by
- * more than the noise. Where none is, the step is halved, and in the end another climb begins
- * at random. The paper's climbs wandered in flat regions, where neighbours differ by the noise
- * alone; here they stay, and hill_flat() tells from the record how many places were flat.
+ * The first climb begins where the plan says (start.h), further ones at random. A neighbour
+ * differs in one parameter by a step. Neighbours are measured a few at a time, and the climb goes
+ * to the best of these few that is better by more than the noise. The step shrinks where none is;
+ * the climb ends when no neighbour is better at the least step, which is 1. The paper's climbs
+ * wandered in flat regions, where neighbours differ by the noise alone; here they stay, and
+ * tune_count_flat() tells from the record how many places were flat.
+ *
+ * With noise a point is measured again beside each group of neighbours, and each several times,
+ * since the machine drifts. A target without noise measures everything once, with one seed: a
+ * repeat would be a copy, and a setting that is met again is looked up.
  */
 #include "tools/weft-tune/method_hill.h"
 #include "tools/weft-tune/stat.h"
@@ -17,8 +22,9 @@
 enum {
 	AT_A_TIME = 4,
 	LEAST_REPEATS = 3,
-	FIRST_SHARE = 4,  /* of the range: the first step */
-	LAST_SHARE = 128, /* the last one */
+	FIRST_SHARE = 4,   /* of the range: the first step */
+	LAST_SHARE = 1024, /* the last one: a step of 1 in every range */
+	SHRINK = 4,        /* by which a step without a better neighbour is divided */
 	MAX_MOVES = 2 * TUNE_P,
 	MAX_CLIMBS = 4096, /* ends of climbs that are kept */
 };
@@ -27,6 +33,19 @@ struct move {
 	unsigned int param;
 	int sign;
 };
+
+struct climber {
+	struct tune_search *search;
+	unsigned int metric;
+	bool exact; /* no noise: one measurement of each setting */
+	uint32_t repeats;
+	uint32_t step; /* of the record; one is left out between two climbs */
+};
+
+double hill_margin(double value)
+{
+	return HILL_SAME_SHARE * fabs(value);
+}
 
 double hill_noise(const double *spreads, size_t num, uint32_t repeats)
 {
@@ -79,52 +98,78 @@ static uint32_t draw_moves(struct tune_search *s, struct move moves[MAX_MOVES])
 }
 
 /* The neighbour that a move leads to; NULL at the end of the range. */
-static struct tune_cand *neighbour(struct tune_search *s, const struct tune_cand *at,
+static struct tune_cand *neighbour(const struct climber *c, const struct tune_cand *at,
 				   const struct move *move, uint32_t share)
 {
+	struct tune_search *s = c->search;
 	struct tune_setting setting = at->setting;
 	uint32_t step = s->space->highest[move->param] / share;
+	struct tune_cand *known;
 
 	setting.param[move->param] = tune_clamp(
 	    s->space, move->param,
 	    (int64_t)setting.param[move->param] + move->sign * (int64_t)(step ? step : 1), 0);
-	return tune_same(&setting, &at->setting) ? NULL : search_add(s, &setting);
+	if (tune_same(&setting, &at->setting))
+		return NULL;
+	known = c->exact ? search_find(s, &setting) : NULL;
+	return known ? known : search_add(s, &setting);
 }
 
-/* Measures at and its neighbours in turn. *to: the one that is better beyond the noise, or at. */
-static int look(struct tune_search *s, struct tune_cand *at, struct tune_cand **near, uint32_t num,
-		uint32_t step, uint32_t repeats, struct tune_cand **to)
+/* Measures those of all that no climb has measured yet. */
+static int measure_fresh(struct climber *c, struct tune_cand *const *all, uint32_t num)
 {
-	unsigned int metric = tune_objective_metric(s->objective);
+	struct tune_cand *fresh[AT_A_TIME + 1];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < num; i++)
+		if (!all[i]->num)
+			fresh[n++] = all[i];
+	return n ? search_measure(c->search, fresh, n, 1, 1, c->step) : 0;
+}
+
+/* How much better than all[0] another has to be. */
+static double margin(const struct climber *c, struct tune_cand *const *all, uint32_t num)
+{
+	double spreads[AT_A_TIME + 1];
+
+	if (c->exact)
+		return hill_margin(recent_cost(all[0], c->metric, c->repeats));
+	for (uint32_t i = 0; i < num; i++)
+		spreads[i] = spread(all[i], c->metric, c->repeats);
+	return hill_noise(spreads, num, c->repeats);
+}
+
+/* Measures at and neighbours. *to: the best that is better by more than the margin, or at. */
+static int look(struct climber *c, struct tune_cand *at, struct tune_cand *const *near,
+		uint32_t num, struct tune_cand **to)
+{
 	struct tune_cand *all[AT_A_TIME + 1];
-	double spreads[AT_A_TIME + 1], noise, best;
+	double best;
 	int rc;
 
 	all[0] = at;
 	for (uint32_t i = 0; i < num; i++)
 		all[i + 1] = near[i];
 	*to = at;
-	rc = search_measure(s, all, num + 1, 1, repeats, step);
+	rc = c->exact ? measure_fresh(c, all, num + 1)
+		      : search_measure(c->search, all, num + 1, 1, c->repeats, c->step);
 	if (rc)
 		return rc;
-	for (uint32_t i = 0; i <= num; i++)
-		spreads[i] = spread(all[i], metric, repeats);
-	noise = hill_noise(spreads, num + 1, repeats);
-	best = recent_cost(at, metric, repeats) - noise;
+	best = recent_cost(at, c->metric, c->repeats) - margin(c, all, num + 1);
 	for (uint32_t i = 1; i <= num; i++)
-		if (recent_cost(all[i], metric, repeats) < best) {
-			best = recent_cost(all[i], metric, repeats);
+		if (recent_cost(all[i], c->metric, c->repeats) < best) {
+			best = recent_cost(all[i], c->metric, c->repeats);
 			*to = all[i];
 		}
 	return 0;
 }
 
-/* Looks around *at, with one step; leaves the best found in *at, or *at as it is. */
-static int try_moves(struct tune_search *s, struct tune_cand **at, uint32_t share, uint32_t step,
-		     uint32_t repeats)
+/* Looks around *at with one step. *at becomes a better neighbour, or stays. */
+static int try_moves(struct climber *c, struct tune_cand **at, uint32_t share)
 {
 	struct move moves[MAX_MOVES];
-	uint32_t num = draw_moves(s, moves), next = 0;
+	uint32_t num = draw_moves(c->search, moves), next = 0;
+	uint64_t used = c->search->used;
 	int rc = 0;
 
 	while (next < num && !rc) {
@@ -132,47 +177,64 @@ static int try_moves(struct tune_search *s, struct tune_cand **at, uint32_t shar
 		uint32_t n = 0;
 
 		while (next < num && n < AT_A_TIME) {
-			near[n] = neighbour(s, *at, &moves[next++], share);
+			near[n] = neighbour(c, *at, &moves[next++], share);
 			n += near[n] != NULL;
 		}
 		if (!n)
 			break;
-		rc = look(s, *at, near, n, step, repeats, &to);
+		rc = look(c, *at, near, n, &to);
 		if (to != *at) {
 			*at = to;
 			break;
 		}
 	}
+	/* A step that only looked up is none in the record: numbers are left out between climbs. */
+	c->step += c->search->used > used;
 	return rc;
 }
 
-static int climb(struct tune_search *s, uint32_t *step, uint32_t repeats, struct tune_cand **end)
+static int climb(struct climber *c, const struct tune_start *start, struct tune_cand **end)
 {
+	struct tune_search *s = c->search;
 	struct tune_setting setting;
 	uint32_t share = FIRST_SHARE;
 	int rc = 0;
 
-	tune_draw_uniform(s->space, &s->prng, &setting);
-	*end = search_add(s, &setting);
+	tune_start_setting(start, s->space, &s->prng, &setting);
+	*end = c->exact ? search_find(s, &setting) : NULL;
+	if (!*end)
+		*end = search_add(s, &setting);
 	while (share <= LAST_SHARE && !rc) {
 		struct tune_cand *before = *end;
 
-		rc = try_moves(s, end, share, (*step)++, repeats);
+		rc = try_moves(c, end, share);
 		if (*end == before)
-			share *= 2;
+			share *= SHRINK;
 	}
+	c->step++;
 	return rc;
 }
 
 int method_hill(struct tune_search *s)
 {
-	uint32_t repeats = s->repeats > LEAST_REPEATS ? s->repeats : LEAST_REPEATS;
+	static const struct tune_start at_random = {.kind = TUNE_START_RANDOM};
 	static struct tune_cand *ends[MAX_CLIMBS];
-	uint32_t num = 0, step = 0;
+	struct climber c = {.search = s,
+			    .metric = tune_objective_metric(s->objective),
+			    .exact = s->run->ops->noise_free,
+			    .repeats = s->repeats > LEAST_REPEATS ? s->repeats : LEAST_REPEATS};
+	uint32_t num = 0;
 	int rc = 0;
 
-	while (!rc && num < MAX_CLIMBS)
-		rc = climb(s, &step, repeats, &ends[num++]);
+	if (c.exact) {
+		c.repeats = 1;
+		s->seed = tune_run_seed(s->run);
+	}
+	while (!rc && num < MAX_CLIMBS) {
+		rc = climb(&c, num ? &at_random : &s->plan->start, &ends[num]);
+		num++;
+	}
+	s->seed = 0;
 	if (rc < 0)
 		return rc;
 	search_choose(s, ends, num);

@@ -256,6 +256,8 @@ int net_peer_set(struct net_peer *peer, const struct tune_setting *setting,
 	for (i = 0; i < HW_COALESCE_NUM_PARAMS; i++)
 		at += (size_t)snprintf(question + at, sizeof(question) - at, "%s%u", i ? " " : "",
 				       setting->param[i]);
+	if (setting->mode == TUNE_ADAPTIVE)
+		snprintf(question + at, sizeof(question) - at, " adaptive");
 	return ask(peer, question, "ok", stop, error);
 }
 

@@ -67,10 +67,10 @@ int net_if_open(struct net_if *nif, const char *name, char *error)
 		return tune_error(error, -ENODEV, "there is no interface '%.20s...' (ip link)",
 				  name);
 	snprintf(nif->name, sizeof(nif->name), "%s", name);
-	rc = eth_coal_get(name, &nif->found, error);
+	rc = eth_coal_get(name, &nif->initial, error);
 	if (rc)
 		return rc;
-	rc = eth_coal_highest(name, &nif->found, nif->highest, error);
+	rc = eth_coal_highest(name, &nif->initial, nif->highest, error);
 	nif->can = rc < 0 ? 0 : (uint32_t)rc;
 	return rc < 0 ? rc : 0;
 }
@@ -95,20 +95,21 @@ int net_if_apply(struct net_if *nif, const struct tune_setting *setting, char *e
 		    setting->param[i] < nif->highest[i] ? setting->param[i] : nif->highest[i];
 	one_frame(&coal, HW_COALESCE_rx_usecs, HW_COALESCE_rx_frames);
 	one_frame(&coal, HW_COALESCE_tx_usecs, HW_COALESCE_tx_frames);
-	/* An adaptive driver would choose for itself. */
-	coal.there |= nif->found.there & (ETH_COAL_ADAPTIVE_RX | ETH_COAL_ADAPTIVE_TX);
+	/* A driver that stayed adaptive would override the values of a fixed setting. */
+	coal.there |= nif->initial.there & ETH_COAL_ADAPTIVE;
+	coal.adaptive_rx = coal.adaptive_tx = setting->mode == TUNE_ADAPTIVE;
 	nif->changed = true;
 	return eth_coal_set(nif->name, &coal, error);
 }
 
 int net_if_restore(struct net_if *nif, char *error)
 {
-	struct eth_coal back = nif->found;
+	struct eth_coal back = nif->initial;
 	int rc;
 
 	if (!nif->changed)
 		return 0;
-	back.there = nif->can | (back.there & (ETH_COAL_ADAPTIVE_RX | ETH_COAL_ADAPTIVE_TX));
+	back.there = nif->can | (back.there & ETH_COAL_ADAPTIVE);
 	rc = eth_coal_set(nif->name, &back, error);
 	nif->changed = rc != 0;
 	return rc;

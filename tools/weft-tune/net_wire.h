@@ -7,6 +7,7 @@
  *
  *	weft-tune 1		weft-tune 1 NAME	its interface, "-" for none
  *	set W0 W1 ... W7	ok | error TEXT		values by enum hw_coalesce_param
+ *	set W0 ... W7 adaptive	ok | error TEXT		the driver chooses, where it can
  *	restore			ok | error TEXT
  *	host			host IRQS BUSY IDLE	IRQS -1: cannot be told; seconds
  *	send BYTES					so many, on the second connection
@@ -49,7 +50,7 @@ int net_say(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)
 /* An interface that is tuned, at either end. */
 struct net_if {
 	char name[16]; /* "": none */
-	struct eth_coal found;
+	struct eth_coal initial;
 	uint32_t can; /* parameters that can be set */
 	uint32_t highest[HW_COALESCE_NUM_PARAMS];
 	bool changed;

@@ -23,7 +23,7 @@ static const char help[] =
     "       weft-tune serve [--port P] [--bind ADDRESS] [IFACE]\n"
     "\n"
     "Finds the interrupt moderation (rx-usecs, rx-frames, tx-usecs, tx-frames and their -irq\n"
-    "forms) that suits an objective best, by measuring. The settings that were found are put back\n"
+    "forms) that suits an objective best, by measuring. The initial settings are put back\n"
     "at the end, after errors and signals too; apply sets the best ones.\n"
     "\n"
     "Where\n"
@@ -44,8 +44,10 @@ static const char help[] =
     "                       model of them; hill: climbing with restarts; genetic: 50 generations;\n"
     "                       halving: short measurements of many, longer ones of the better\n"
     "                       halves; grid: all combinations of --grid (halving)\n"
-    "  --budget N           measurements in all (250; genetic 2619; grid what it takes; --paper:\n"
-    "                       of each genetic search, 25569)\n"
+    "  --budget N           measurements in all (250; genetic 2640; grid what it takes; --paper:\n"
+    "                       of each genetic search, 25590)\n"
+    "  --start S            hill: where the first climb begins: initial, off, random, or values\n"
+    "                       as rx-usecs=5,rx-frames=16 (initial)\n"
     "  --grid LIST          values of each parameter, as 0,1,10,100\n"
     "  --repeats N          measurements of each setting of a search (1)\n"
     "  --seed S             of all that is random (1)\n"
@@ -80,6 +82,7 @@ enum {
 	OPT_PARAMS,
 	OPT_ALSO,
 	OPT_GRID,
+	OPT_START,
 	OPT_PAPER,
 	OPT_OUT,
 	OPT_RESUME,
@@ -104,6 +107,7 @@ static const struct option longopts[] = {
     {"params", required_argument, NULL, OPT_PARAMS},
     {"also", required_argument, NULL, OPT_ALSO},
     {"grid", required_argument, NULL, OPT_GRID},
+    {"start", required_argument, NULL, OPT_START},
     {"paper", no_argument, NULL, OPT_PAPER},
     {"out", required_argument, NULL, OPT_OUT},
     {"resume", required_argument, NULL, OPT_RESUME},
@@ -119,7 +123,7 @@ static const struct option longopts[] = {
 struct given {
 	const char *target, *name, *peer, *out; /* target: the option */
 	const char *search;                     /* last option that is for a new run alone */
-	bool method, samples, dry_run;
+	bool method, samples, start, dry_run;
 };
 
 static int parse_params(struct tune_plan *plan)
@@ -185,6 +189,15 @@ static int parse_grid(struct tune_plan *plan)
 	}
 }
 
+static int parse_start(struct tune_plan *plan)
+{
+	if (tune_start_parse(optarg, &plan->start))
+		return -1;
+	return usage("--start takes initial, off, random, or values as rx-usecs=5,rx-frames=16, "
+		     "not '%s'",
+		     optarg);
+}
+
 static int parse_objective(struct tune_opts *o)
 {
 	o->objective = tune_objective_by_name(optarg);
@@ -240,6 +253,9 @@ static int take_search(struct tune_opts *o, struct given *given, int opt)
 		return parse_also(&o->plan);
 	case OPT_GRID:
 		return parse_grid(&o->plan);
+	case OPT_START:
+		given->start = true;
+		return parse_start(&o->plan);
 	case OPT_PAPER:
 		o->plan.paper = true;
 		return -1;
@@ -351,6 +367,9 @@ static int check_search(struct tune_opts *o, const struct given *given)
 			     "--objective");
 	if (plan->paper && plan->num_grid)
 		return usage("--grid is for --method grid");
+	if (given->start && !plan->paper && plan->method != TUNE_HILL)
+		return usage("--start is for --method hill: %s does not begin at a setting",
+			     tune_method_name(plan->method));
 	if (!plan->paper && given->samples)
 		return usage("--samples is for --paper; --budget says how much else is measured");
 	if (plan->method == TUNE_GRID && !plan->num_grid)
@@ -428,6 +447,7 @@ int opts_parse(struct tune_opts *o, int argc, char **argv)
 void opts_command(const struct tune_plan *plan, char *text, size_t chars)
 {
 	const char *peer = strchr(plan->name, '@');
+	char start[TUNE_START_CHARS];
 	size_t at;
 
 	at =
@@ -451,6 +471,9 @@ void opts_command(const struct tune_plan *plan, char *text, size_t chars)
 					       n++ ? "," : " --also ", tune_metric_name(i));
 	if (plan->repeats > 1)
 		at += (size_t)snprintf(text + at, chars - at, " --repeats %" PRIu32, plan->repeats);
+	if (plan->start.kind != TUNE_START_INITIAL && (plan->paper || plan->method == TUNE_HILL))
+		at += (size_t)snprintf(text + at, chars - at, " --start %s",
+				       tune_start_text(&plan->start, start));
 	for (uint32_t i = 0; i < plan->num_grid; i++)
 		at += (size_t)snprintf(text + at, chars - at, "%s%" PRIu32, i ? "," : " --grid ",
 				       plan->grid[i]);

@@ -22,8 +22,8 @@ enum tune_command {
 
 struct tune_opts {
 	enum tune_command command;
-	/* method, objective, paper, budget (0: the default), seed, repeats, samples, grid, target,
-	 * name, and space.params (0: all that the target has) */
+	/* method, objective, paper, budget (0: the default), seed, repeats, samples, grid,
+	 * start, target, name, and space.params (0: all that the target has) */
 	struct tune_plan plan;
 	char out[TUNE_PATH_CHARS]; /* folder of a new run */
 	const char *path;          /* of TUNE_RESUME, TUNE_APPLY, TUNE_REPORT */

@@ -12,6 +12,8 @@ enum {
 	SHOWN_FINALS = 7,
 };
 
+#define REFERENCE_COLOUR "#777777"
+
 /* Of a logarithmic scale that may have less than two decades. */
 #define TICS "0.1,0.2,0.5,1,2,5,10,20,50,100,200,500,1000,2000"
 
@@ -176,29 +178,49 @@ bool picture_optima(const struct tune_analysis *a, struct pic *pic)
 	return true;
 }
 
-/* A panel: the finals of one search, the best first. */
+/* A place of a panel of finals: its tic, and its line of figures. */
+static void put_final(struct pic *pic, size_t place, const char *name, const struct tune_figure *f,
+		      bool reference)
+{
+	fprintf(pic->gp, "%s'%s' %zu", place > 1 ? ", " : "", name, place);
+	fprintf(pic->tsv, "%zu\t%g\t%g\t%g\t%d\n", place, f->median, f->low, f->high, reference);
+}
+
+/* A panel: the finals of one search, the best first, and behind them in grey the references. */
 static void finals_panel(const struct tune_verdict *v, unsigned int block, struct pic *pic)
 {
 	unsigned int metric = tune_objective_metric(v->objective);
 	size_t num = v->num_choices < SHOWN_FINALS ? v->num_choices : SHOWN_FINALS;
 
 	fprintf(pic->gp,
-		"set title 'Finals of %s, %s'\nset ylabel '%s'\nset xrange [0.3:%zu.7]\nset xtics "
-		"norotate (",
+		"set title 'Finals of %s, %s%s'\nset ylabel '%s'\nset xrange [0.3:%zu.7]\n"
+		"set xtics rotate by -30 (",
 		tune_method_name(v->method), tune_objective_name(v->objective),
-		picture_axis(metric), num);
+		v->num_references ? "; references grey" : "", picture_axis(metric),
+		num + v->num_references);
 	for (size_t i = 0; i < num; i++) {
-		const struct tune_figure *f = &v->choices[i].figure[metric];
+		char name[32];
 
-		fprintf(pic->gp, "%s'%s%zu' %zu", i ? ", " : "",
-			v->choices[i].found ? "found, " : "", i + 1, i + 1);
-		fprintf(pic->tsv, "%zu\t%g\t%g\t%g\n", i + 1, f->median, f->low, f->high);
+		snprintf(name, sizeof(name), "%s%zu", v->choices[i].initial ? "initial, " : "",
+			 i + 1);
+		put_final(pic, i + 1, name, &v->choices[i].figure[metric], false);
 	}
+	for (size_t i = 0; i < v->num_references; i++)
+		put_final(pic, num + i + 1, tune_reference_name(v->references[i].phase),
+			  &v->references[i].figure[metric], true);
 	fprintf(pic->tsv, "\n\n");
-	fprintf(pic->gp,
-		")\nplot 'finals.tsv' index %u using 1:2:3:4 with yerrorbars pt 7 ps 0.8 lw 1.5 lc "
-		"rgb '%s' notitle\n",
-		block, tune_metric_rises(metric) ? "#1a8040" : "#0060ad");
+	fprintf(
+	    pic->gp,
+	    ")\nplot 'finals.tsv' index %u using 1:($5 > 0 ? NaN : $2):3:4 with yerrorbars pt 7 ps "
+	    "0.8 lw 1.5 lc rgb '%s' notitle",
+	    block, tune_metric_rises(metric) ? "#1a8040" : "#0060ad");
+	if (v->num_references)
+		fprintf(
+		    pic->gp,
+		    ", \\\n\t'' index %u using 1:($5 > 0 ? $2 : NaN):3:4 with yerrorbars pt 5 ps "
+		    "0.8 lw 1.5 lc rgb '" REFERENCE_COLOUR "' notitle",
+		    block);
+	putc('\n', pic->gp);
 }
 
 bool picture_finals(const struct tune_analysis *a, struct pic *pic)
@@ -212,7 +234,7 @@ bool picture_finals(const struct tune_analysis *a, struct pic *pic)
 	across = num < 2 ? 1 : 2;
 	pic->width = 430 * across + 20;
 	pic->height = 290 * ((num + across - 1) / across) + 20;
-	fprintf(pic->tsv, "# place, median, interval of 95 %% for it\n");
+	fprintf(pic->tsv, "# place, median, interval of 95 %% for it, 1: a reference\n");
 	fprintf(pic->gp,
 		"set key off\nset offsets 0,0,graph 0.08,graph 0.08\n"
 		"set multiplot layout %u,%u\n",
@@ -231,6 +253,48 @@ static void put_point(FILE *f, const struct tune_choice *c)
 		c->figure[TUNE_bw_10m].median);
 }
 
+/* A range that holds a point, too. */
+static void widen(const struct tune_choice *c, double low[2], double high[2])
+{
+	for (int m = 0; m < 2; m++) {
+		double value = c->figure[m ? TUNE_irqs_per_s : TUNE_lat_us].median;
+
+		low[m] = value > 0 ? fmin(low[m], value) : low[m];
+		high[m] = fmax(high[m], value);
+	}
+}
+
+static void put_reference(FILE *f, const struct tune_choice *c, const char *name)
+{
+	fprintf(f, "%g\t%g\t%s\n", c->figure[TUNE_lat_us].median, c->figure[TUNE_irqs_per_s].median,
+		name);
+}
+
+/* A block with the initial setting and the references, each with its name. */
+static void put_references(const struct tune_verdict *v, FILE *f, double low[2], double high[2])
+{
+	const struct tune_choice *initial = NULL;
+
+	for (size_t i = 0; i < v->num_choices; i++)
+		if (v->choices[i].initial)
+			initial = &v->choices[i];
+	for (size_t i = 0; i < v->num_references; i++) {
+		const struct tune_choice *c = &v->references[i];
+		char name[64];
+		bool same = initial && tune_same(&c->setting, &initial->setting);
+
+		snprintf(name, sizeof(name), "%s%s", tune_reference_name(c->phase),
+			 same ? " (initial)" : "");
+		put_reference(f, c, name);
+		widen(c, low, high);
+		initial = same ? NULL : initial;
+	}
+	if (initial) {
+		put_reference(f, initial, "initial");
+		widen(initial, low, high);
+	}
+}
+
 bool picture_pareto(const struct tune_analysis *a, struct pic *pic)
 {
 	const struct tune_verdict *v = NULL;
@@ -246,16 +310,12 @@ bool picture_pareto(const struct tune_analysis *a, struct pic *pic)
 		return false;
 	f = (struct tune_filter){v->method, v->objective, TUNE_SEARCH, -1, -1, 0};
 	c = tune_choices(a, &f, &num);
-	fprintf(pic->tsv,
-		"# latency, interrupts a second, bandwidth: all, the front, the knee, found\n");
+	fprintf(
+	    pic->tsv,
+	    "# latency, interrupts a second, bandwidth: all, the front, the knee, references\n");
 	for (size_t i = 0; i < num; i++) {
 		put_point(pic->tsv, &c[i]);
-		for (int m = 0; m < 2; m++) {
-			double value = c[i].figure[m ? TUNE_irqs_per_s : TUNE_lat_us].median;
-
-			low[m] = value > 0 ? fmin(low[m], value) : low[m];
-			high[m] = fmax(high[m], value);
-		}
+		widen(&c[i], low, high);
 	}
 	fprintf(pic->tsv, "\n\n");
 	for (size_t i = 0; i < v->num_front; i++)
@@ -263,9 +323,7 @@ bool picture_pareto(const struct tune_analysis *a, struct pic *pic)
 	fprintf(pic->tsv, "\n\n");
 	put_point(pic->tsv, &v->front[v->knee]);
 	fprintf(pic->tsv, "\n\n");
-	for (size_t i = 0; i < v->num_choices; i++)
-		if (v->choices[i].found)
-			put_point(pic->tsv, &v->choices[i]);
+	put_references(v, pic->tsv, low, high);
 	free(c);
 	pic->width = 860;
 	pic->height = 540;
@@ -284,7 +342,8 @@ bool picture_pareto(const struct tune_analysis *a, struct pic *pic)
 	    "\t'' index 2 using 1:2 with points pt 6 ps 2 lw 2 lc rgb '#c03020' title 'the "
 	    "knee', \\\n"
 	    "\t'' index 3 using 1:2 with points pt 2 ps 1.4 lw 2 lc rgb '#111111' title "
-	    "'found'\n",
+	    "'reference', \\\n"
+	    "\t'' index 3 using 1:2:3 with labels left offset 0.8,0.5 font ',11' notitle\n",
 	    picture_axis(TUNE_lat_us), picture_axis(TUNE_irqs_per_s), picture_axis(TUNE_bw_10m));
 	return true;
 }
@@ -315,6 +374,28 @@ static void put_progress(const struct tune_analysis *a, const struct tune_verdic
 	fprintf(f, "%zu\t%g\n\n\n", num, best);
 }
 
+/* References as lines across a panel: no search has to find them. */
+static void progress_references(const struct tune_analysis *a, enum tune_objective objective,
+				FILE *gp)
+{
+	unsigned int metric = tune_objective_metric(objective);
+
+	for (size_t i = 0; i < a->num_verdicts; i++) {
+		const struct tune_verdict *v = &a->verdicts[i];
+
+		if (v->objective != objective || !v->num_references)
+			continue;
+		for (size_t k = 0; k < v->num_references; k++)
+			fprintf(gp,
+				", \\\n\t%g with lines dt %zu lw 1.5 lc rgb '" REFERENCE_COLOUR
+				"' title 'reference: %s'",
+				v->references[k].figure[metric].median, k + 2,
+				tune_reference_name(v->references[k].phase));
+		/* Every search for the objective measured them: one will do. */
+		return;
+	}
+}
+
 static void progress_panel(const struct tune_analysis *a, enum tune_objective objective, FILE *gp)
 {
 	static const char *const colours[TUNE_METHODS] = {
@@ -339,6 +420,7 @@ static void progress_panel(const struct tune_analysis *a, enum tune_objective ob
 		    tune_method_name(a->verdicts[i].method));
 		before = ", \\\n\t";
 	}
+	progress_references(a, objective, gp);
 	putc('\n', gp);
 }
 

@@ -23,7 +23,7 @@ enum picture {
 	PICTURE_GENERATIONS_BANDWIDTH, /* figure 6.5 */
 	PICTURE_GENERATIONS_OTHER,
 	PICTURE_OPTIMA,   /* figure 6.6: both optima side by side */
-	PICTURE_FINALS,   /* the best beside each other and the setting found */
+	PICTURE_FINALS,   /* the best beside each other the initial setting, references */
 	PICTURE_PARETO,   /* latency, interrupts, bandwidth */
 	PICTURE_PROGRESS, /* best so far by measurements */
 	PICTURES

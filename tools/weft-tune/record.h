@@ -10,7 +10,7 @@
 #ifndef WEFT_TUNE_RECORD_H
 #define WEFT_TUNE_RECORD_H
 
-#include "tools/weft-tune/space.h"
+#include "tools/weft-tune/start.h"
 
 enum tune_method {
 	TUNE_RANDOM,
@@ -25,11 +25,25 @@ enum tune_method {
 /* What a measurement was for. */
 enum tune_phase {
 	TUNE_SEARCH,
-	TUNE_SIMPLIFY, /* the best one with single parameters as they were found */
-	TUNE_FINAL,    /* the best of a search measured again, in turn, with the setting found */
+	TUNE_SIMPLIFY, /* the best one with single parameters as they were at first */
+	TUNE_FINAL,    /* the best of a search measured again, in turn, with the initial setting */
 	TUNE_COMPARE,  /* two optima side by side */
+	/* Reference rows: measured beside the finals, in the same rounds. */
+	TUNE_REF_OFF, /* one interrupt for one event */
+	TUNE_REF_ADAPTIVE,
+	TUNE_REF_TARGET,
 	TUNE_PHASES
 };
+enum {
+	TUNE_REFERENCES = TUNE_PHASES - TUNE_REF_OFF,
+};
+
+/* "off", "adaptive", "target p99=20us": the words of weftctl coalesce. NULL: no reference. */
+const char *tune_reference_name(enum tune_phase phase);
+
+/* The setting of a reference, for a target whose limits are base's: these stand beside a mode. */
+void tune_reference(enum tune_phase phase, const struct tune_setting *base,
+		    struct tune_setting *setting);
 
 const char *tune_method_name(unsigned int method);
 int tune_method_by_name(const char *name); /* -1: none */
@@ -54,7 +68,8 @@ struct tune_plan {
 	uint32_t repeats;
 	uint32_t samples; /* paper: random settings, and runs of both optima */
 	uint32_t num_grid, grid[TUNE_MAX_GRID];
-	struct tune_space space;       /* base: the setting that was found */
+	struct tune_start start;       /* of hill climbing */
+	struct tune_space space;       /* base: the initial setting */
 	uint32_t metrics;              /* that the target can measure */
 	uint32_t also;                 /* what searches measure beside their objective */
 	char what[TUNE_TEXT_CHARS];    /* the target's own words */

@@ -24,6 +24,9 @@ static const char *const phases[TUNE_PHASES] = {
     [TUNE_SIMPLIFY] = "simplify",
     [TUNE_FINAL] = "final",
     [TUNE_COMPARE] = "compare",
+    [TUNE_REF_OFF] = "reference-off",
+    [TUNE_REF_ADAPTIVE] = "reference-adaptive",
+    [TUNE_REF_TARGET] = "reference-target",
 };
 
 const char *tune_method_name(unsigned int method)
@@ -47,6 +50,33 @@ int tune_method_by_name(const char *name)
 const char *tune_phase_name(unsigned int phase)
 {
 	return phases[phase];
+}
+
+static enum tune_mode mode_of(enum tune_phase phase)
+{
+	return phase == TUNE_REF_ADAPTIVE ? TUNE_ADAPTIVE
+	       : phase == TUNE_REF_TARGET ? TUNE_TARGET
+					  : TUNE_FIXED;
+}
+
+const char *tune_reference_name(enum tune_phase phase)
+{
+	static const char *const names[TUNE_PHASES] = {
+	    [TUNE_REF_OFF] = "off",
+	    [TUNE_REF_ADAPTIVE] = "adaptive",
+	    [TUNE_REF_TARGET] = "target " TUNE_TARGET_TEXT,
+	};
+
+	return names[phase];
+}
+
+void tune_reference(enum tune_phase phase, const struct tune_setting *base,
+		    struct tune_setting *setting)
+{
+	*setting = *base;
+	setting->mode = mode_of(phase);
+	if (phase == TUNE_REF_OFF)
+		memset(setting->param, 0, sizeof(setting->param));
 }
 
 int tune_fail(char *error, int rc, const char *fmt, ...)
@@ -196,6 +226,7 @@ bool tune_entry_parse(const char *line, struct tune_entry *e)
 		f.bad = true;
 	for (unsigned int i = 0; i < TUNE_P; i++)
 		e->setting.param[i] = (uint32_t)whole_field(&f, UINT32_MAX);
+	e->setting.mode = mode_of(e->phase);
 	for (unsigned int i = 0; i < TUNE_NUM_METRICS; i++)
 		e->result.value[i] = number_field(&f);
 	e->when_s = number_field(&f);

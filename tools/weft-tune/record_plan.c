@@ -42,11 +42,23 @@ static bool values_from_json(const json_t *object, uint32_t values[TUNE_P])
 
 json_t *tune_setting_json(const struct tune_setting *setting)
 {
-	return values_json(setting->param);
+	json_t *object = values_json(setting->param);
+
+	/* Beside a mode the values are the limits that hold again when the mode ends. */
+	if (setting->mode == TUNE_ADAPTIVE)
+		json_object_set_new(object, "mode", json_string("adaptive"));
+	if (setting->mode == TUNE_TARGET)
+		json_object_set_new(object, "mode", json_string("target " TUNE_TARGET_TEXT));
+	return object;
 }
 
 bool tune_setting_from_json(const json_t *object, struct tune_setting *setting)
 {
+	const char *mode = json_string_value(json_object_get(object, "mode"));
+
+	setting->mode = !mode                          ? TUNE_FIXED
+			: !strncmp(mode, "target ", 7) ? TUNE_TARGET
+						       : TUNE_ADAPTIVE;
 	return values_from_json(object, setting->param);
 }
 
@@ -62,7 +74,7 @@ static json_t *words_json(uint32_t params)
 
 json_t *tune_plan_json(const struct tune_plan *plan)
 {
-	char seed[24], metrics[256], also[256];
+	char seed[24], metrics[256], also[256], start[TUNE_START_CHARS];
 	json_t *grid = json_array();
 
 	for (uint32_t i = 0; i < plan->num_grid; i++)
@@ -72,15 +84,15 @@ json_t *tune_plan_json(const struct tune_plan *plan)
 	tune_metrics_text(plan->metrics, metrics, sizeof(metrics));
 	tune_metrics_text(plan->also, also, sizeof(also));
 	return json_pack(
-	    "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, "
+	    "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:s, s:s, s:i, s:i, s:o, s:s, s:o, s:o, s:o, "
 	    "s:s, s:s}",
 	    "version", WEFT_VERSION, "target", plan->target, "name", plan->name, "method",
 	    tune_method_name(plan->method), "objective", tune_objective_name(plan->objective),
 	    "seed", seed, "paper", plan->paper, "budget", (json_int_t)plan->budget, "measurable",
 	    metrics, "also", also, "repeats", (int)plan->repeats, "samples", (int)plan->samples,
-	    "grid", grid, "params", words_json(plan->space.params), "highest",
-	    values_json(plan->space.highest), "found", tune_setting_json(&plan->space.base), "what",
-	    plan->what, "command", plan->command);
+	    "grid", grid, "start", tune_start_text(&plan->start, start), "params",
+	    words_json(plan->space.params), "highest", values_json(plan->space.highest), "initial",
+	    tune_setting_json(&plan->space.base), "what", plan->what, "command", plan->command);
 }
 
 int tune_json_save(json_t *root, const char *dir, const char *file, char *error)
@@ -139,20 +151,25 @@ static bool take_grid(const json_t *array, struct tune_plan *plan)
 static bool take_plan(json_t *root, struct tune_plan *plan)
 {
 	const char *target, *name, *method, *objective, *seed, *metrics, *what, *command;
-	const char *also = "";
-	json_t *grid, *params, *highest, *found;
+	/* Records of versions without a start: their climbs began at random. */
+	const char *also = "", *start = "random";
+	json_t *grid, *params, *highest, *initial = NULL;
 	int paper, repeats, samples, index[2];
 	json_int_t budget;
 
 	if (json_unpack(
 		root,
-		"{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:s, s?s, s:i, s:i, s:o, s:o, s:o, s:o, "
+		"{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:s, s?s, s:i, s:i, s:o, s?s, s:o, s:o, s?o, "
 		"s:s, s:s}",
 		"target", &target, "name", &name, "method", &method, "objective", &objective,
 		"seed", &seed, "paper", &paper, "budget", &budget, "measurable", &metrics, "also",
-		&also, "repeats", &repeats, "samples", &samples, "grid", &grid, "params", &params,
-		"highest", &highest, "found", &found, "what", &what, "command", &command))
+		&also, "repeats", &repeats, "samples", &samples, "grid", &grid, "start", &start,
+		"params", &params, "highest", &highest, "initial", &initial, "what", &what,
+		"command", &command))
 		return false;
+	/* The name that it had before. */
+	if (!initial)
+		initial = json_object_get(root, "found");
 	index[0] = tune_method_by_name(method);
 	index[1] = tune_objective_by_name(objective);
 	if (index[0] < 0 || index[1] < 0 || budget < 1 || repeats < 1 || samples < 1)
@@ -172,7 +189,8 @@ static bool take_plan(json_t *root, struct tune_plan *plan)
 	       tune_metrics_parse(also, &plan->also) && take_grid(grid, plan) &&
 	       take_words(params, &plan->space.params) &&
 	       values_from_json(highest, plan->space.highest) &&
-	       tune_setting_from_json(found, &plan->space.base);
+	       tune_setting_from_json(initial, &plan->space.base) &&
+	       tune_start_parse(start, &plan->start);
 }
 
 int tune_plan_load(struct tune_plan *plan, const char *dir, char *error)

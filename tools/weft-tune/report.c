@@ -24,7 +24,8 @@ static const char *const captions[PICTURES] = {
     [PICTURE_GENERATIONS_OTHER] = "Parameters and objective by generation.",
     [PICTURE_OPTIMA] = "The genetic optima for latency and for bandwidth, measured in turn "
 		       "(espgoal figure 6.6).",
-    [PICTURE_FINALS] = "The best of each search and the setting found, measured in turn: median "
+    [PICTURE_FINALS] = "The best of each search and the initial setting and the references, "
+		       "measured in turn: median "
 		       "and the interval that holds it with 95 %.",
     [PICTURE_PARETO] =
 	"Latency against interrupts a second, bandwidth as colour. No setting is "
@@ -51,10 +52,10 @@ static const char *value_text(unsigned int metric, double value, char text[64])
 	return text;
 }
 
-static const struct tune_choice *found_choice(const struct tune_verdict *v)
+static const struct tune_choice *initial_choice(const struct tune_verdict *v)
 {
 	for (size_t i = 0; i < v->num_choices; i++)
-		if (v->choices[i].found)
+		if (v->choices[i].initial)
 			return &v->choices[i];
 	return NULL;
 }
@@ -72,28 +73,26 @@ static void versus_text(const struct tune_verdict *v, char *text, size_t chars)
 {
 	const struct tune_choice *best = tune_verdict_best(v);
 	unsigned int metric = tune_objective_metric(v->objective);
-	double share = 100 * v->versus_found.share;
+	double share = 100 * v->versus_initial.share;
 
-	if (best && best->found)
-		snprintf(text, chars, "it is the setting that was found");
-	else if (isnan(v->versus_found.differ.p))
-		snprintf(text, chars, "the setting that was found was not measured beside it");
-	else if (!v->versus_found.distinct && fabs(v->versus_found.differ.share - 0.5) == 0.5)
-		snprintf(
-		    text, chars,
-		    "%.1f %% %s than the setting that was found, every time, but that was too few "
-		    "for a significance of 0.001 (p = %.2g, Mann-Whitney)",
-		    fabs(share), (share > 0) == tune_metric_rises(metric) ? "better" : "worse",
-		    v->versus_found.differ.p);
-	else if (!v->versus_found.distinct)
-		snprintf(
-		    text, chars,
-		    "indistinguishable from the setting that was found (p = %.2g, Mann-Whitney)",
-		    v->versus_found.differ.p);
-	else
-		snprintf(text, chars, "%.1f %% %s than the setting that was found (p = %.2g)",
+	if (best && best->initial)
+		snprintf(text, chars, "it is the initial setting");
+	else if (isnan(v->versus_initial.differ.p))
+		snprintf(text, chars, "the initial setting was not measured beside it");
+	else if (!v->versus_initial.distinct && fabs(v->versus_initial.differ.share - 0.5) == 0.5)
+		snprintf(text, chars,
+			 "%.1f %% %s than the initial setting, every time, but that was too few "
+			 "for a significance of 0.001 (p = %.2g, Mann-Whitney)",
 			 fabs(share), (share > 0) == tune_metric_rises(metric) ? "better" : "worse",
-			 v->versus_found.differ.p);
+			 v->versus_initial.differ.p);
+	else if (!v->versus_initial.distinct)
+		snprintf(text, chars,
+			 "indistinguishable from the initial setting (p = %.2g, Mann-Whitney)",
+			 v->versus_initial.differ.p);
+	else
+		snprintf(text, chars, "%.1f %% %s than the initial setting (p = %.2g)", fabs(share),
+			 (share > 0) == tune_metric_rises(metric) ? "better" : "worse",
+			 v->versus_initial.differ.p);
 }
 
 static void date_text(double unix_s, char text[32])
@@ -121,7 +120,7 @@ static void about(struct doc *doc, const struct tune_analysis *a, bool complete)
 		date_text(a->entries[a->num - 1].when_s, last);
 		doc_para(doc,
 			 "%zu measurements from %s to %s, %.4g s of measuring; weft-tune %s. The "
-			 "setting that was found: `%s`.",
+			 "initial setting: `%s`.",
 			 a->num, first, last, took_s, WEFT_VERSION,
 			 tune_setting_text(&plan->space.base, HW_COALESCE_SET_PARAMS, setting));
 	}
@@ -130,15 +129,45 @@ static void about(struct doc *doc, const struct tune_analysis *a, bool complete)
 	doc_code(doc, plan->command);
 }
 
-/* All metrics of the best one beside those of the found one. */
-static void best_table(struct doc *doc, const struct tune_choice *best,
-		       const struct tune_choice *found)
-{
-	char cells[5][DOC_CELL_CHARS];
+enum {
+	MAX_REFERENCES = TUNE_REFERENCES + 1, /* and the initial setting */
+};
 
-	doc_table(doc, found ? 5 : 4,
-		  (const char *const[]){"measured", "best: median", "interval of 95 %",
-					"spread (MAD)", "found: median"});
+/* The rows to compare with, by name, as the search measured them in its end; their number. */
+static size_t references(const struct tune_verdict *v,
+			 const struct tune_choice *choices[MAX_REFERENCES],
+			 const char *names[MAX_REFERENCES])
+{
+	const struct tune_choice *initial = initial_choice(v);
+	size_t num = 0;
+
+	if (initial) {
+		choices[num] = initial;
+		names[num++] = "initial";
+	}
+	for (size_t i = 0; i < v->num_references; i++) {
+		choices[num] = &v->references[i];
+		names[num++] = tune_reference_name(v->references[i].phase);
+	}
+	return num;
+}
+
+/* All metrics of the best one beside those of the references. */
+static void best_table(struct doc *doc, const struct tune_choice *best,
+		       const struct tune_verdict *v)
+{
+	const char *titles[4 + MAX_REFERENCES] = {"measured", "best: median", "interval of 95 %",
+						  "spread (MAD)"};
+	char cells[4 + MAX_REFERENCES][DOC_CELL_CHARS], texts[MAX_REFERENCES][64];
+	const struct tune_choice *refs[MAX_REFERENCES];
+	const char *names[MAX_REFERENCES];
+	unsigned int num = (unsigned int)references(v, refs, names);
+
+	for (unsigned int i = 0; i < num; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "reference: %s", names[i]);
+		titles[4 + i] = texts[i];
+	}
+	doc_table(doc, 4 + num, titles);
 	for (unsigned int m = 0; m < TUNE_NUM_METRICS; m++) {
 		const struct tune_figure *f = &best->figure[m];
 		char text[64];
@@ -149,9 +178,10 @@ static void best_table(struct doc *doc, const struct tune_choice *best,
 		DOC_CELL(cells, 1, "%.5g", f->median);
 		DOC_CELL(cells, 2, "%.5g to %.5g%s", f->low, f->high, f->num < 6 ? " (all)" : "");
 		DOC_CELL(cells, 3, "%.2g", f->mad);
-		DOC_CELL(cells, 4, "%s",
-			 found ? value_text(m, found->figure[m].median, text) : "-");
-		doc_row(doc, found ? 5 : 4, cells);
+		for (unsigned int i = 0; i < num; i++)
+			DOC_CELL(cells, 4 + i, "%s",
+				 value_text(m, refs[i]->figure[m].median, text));
+		doc_row(doc, 4 + num, cells);
 	}
 	doc_table_end(doc);
 }
@@ -180,7 +210,7 @@ static void best_of(struct doc *doc, const struct tune_analysis *a, enum tune_ob
 	tune_by_hand(a->plan->target, a->plan->name, &best->setting, a->plan->space.params, text,
 		     sizeof(text));
 	doc_code(doc, text);
-	best_table(doc, best, found_choice(v));
+	best_table(doc, best, v);
 }
 
 static void searches(struct doc *doc, const struct tune_analysis *a)
@@ -360,8 +390,24 @@ int report_write(const struct tune_analysis *a, bool complete, const char *dir,
 		 "weft-tune apply DIR --device NIC      # or --netdev IFACE; --objective where "
 		 "there are several");
 	doc_para(&doc, "DIR is the folder of this report. Every measurement is in "
-		       "`measurements.csv`, `measurements.json`; what was found in `result.json`.");
+		       "`measurements.csv`, `measurements.json`; results in `result.json`.");
 	return doc_close(&doc, error);
+}
+
+/* A line with the rows that a result is to be compared with. */
+static void summary_references(const struct tune_verdict *v, FILE *out)
+{
+	unsigned int metric = tune_objective_metric(v->objective);
+	const struct tune_choice *refs[MAX_REFERENCES];
+	const char *names[MAX_REFERENCES];
+	size_t num = references(v, refs, names);
+	char value[64];
+
+	for (size_t i = 0; i < num; i++)
+		fprintf(out, "%s%s %s", i ? ", " : "           references: ", names[i],
+			value_text(metric, refs[i]->figure[metric].median, value));
+	if (num)
+		putc('\n', out);
 }
 
 void report_summary(const struct tune_analysis *a, const char *dir, FILE *out)
@@ -389,6 +435,7 @@ void report_summary(const struct tune_analysis *a, const char *dir, FILE *out)
 			fprintf(out, "           %s by %s with %zu measurements; %s\n",
 				value_text(metric, best->figure[metric].median, value),
 				tune_method_name(v->method), v->searched + v->finals, versus);
+		summary_references(v, out);
 	}
 	fprintf(out, "report     %s/report.html, report.md\n", dir);
 }

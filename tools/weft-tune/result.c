@@ -36,8 +36,8 @@ static json_t *choice_json(const struct tune_choice *c)
 {
 	if (!c)
 		return json_null();
-	return json_pack("{s:o, s:b, s:o}", "setting", tune_setting_json(&c->setting), "is_found",
-			 c->found, "metrics", figures_json(c));
+	return json_pack("{s:o, s:b, s:o}", "setting", tune_setting_json(&c->setting), "is_initial",
+			 c->initial, "metrics", figures_json(c));
 }
 
 static json_t *choices_json(const struct tune_choice *c, size_t num)
@@ -58,6 +58,20 @@ static json_t *versus_json(const struct tune_versus *v)
 			 "distinct", v->distinct);
 }
 
+static json_t *references_json(const struct tune_verdict *v)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < v->num_references; i++) {
+		const struct tune_choice *c = &v->references[i];
+		json_t *one = choice_json(c);
+
+		json_object_set_new(one, "reference", json_string(tune_reference_name(c->phase)));
+		json_array_append_new(array, one);
+	}
+	return array;
+}
+
 static json_t *verdict_json(const struct tune_verdict *v)
 {
 	json_t *object = json_pack(
@@ -65,8 +79,10 @@ static json_t *verdict_json(const struct tune_verdict *v)
 	    "objective", tune_objective_name(v->objective), "measurements", (json_int_t)v->searched,
 	    "final_measurements", (json_int_t)v->finals, "effort", tune_number_json(v->effort),
 	    "took_s", tune_number_json(v->took_s), "verified", v->verified, "best",
-	    choice_json(tune_verdict_best(v)), "beside_found", versus_json(&v->versus_found));
+	    choice_json(tune_verdict_best(v)), "beside_initial", versus_json(&v->versus_initial));
 
+	if (object && v->num_references)
+		json_object_set_new(object, "references", references_json(v));
 	/* Without an end these would be all that was measured: measurements.json has that. */
 	if (object && v->verified)
 		json_object_set_new(object, "finals", choices_json(v->choices, v->num_choices));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * result.json and measurements.json: what was found, and every measurement, for programs. Called by
- * main.c and apply.c; calls jansson.
+ * result.json and measurements.json: best settings, references, and every measurement, for
+ * programs. Called by main.c and apply.c; calls jansson.
  */
 #ifndef WEFT_TUNE_RESULT_H
 #define WEFT_TUNE_RESULT_H
@@ -10,7 +10,7 @@
 
 #include "tools/weft-tune/analyse.h"
 
-/* All that was found, as an object; NULL: no memory. complete: the run reached its end. */
+/* All results as an object; NULL: no memory. complete: the run reached its end. */
 json_t *result_json(const struct tune_analysis *a, bool complete);
 
 /* Writes both files into dir. Returns 0, or a negative errno with a line in error. */

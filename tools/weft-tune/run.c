@@ -22,8 +22,18 @@ static uint64_t seed_of(const struct tune_run *run, uint64_t number)
 {
 	struct sim_prng prng;
 
+	uint64_t seed;
+
 	sim_prng_init(&prng, run->seed, SIM_STREAM_WORKLOAD, number);
-	return sim_prng_next(&prng);
+	seed = sim_prng_next(&prng);
+	/* 0 stands for none. */
+	return seed ? seed : 1;
+}
+
+uint64_t tune_run_seed(const struct tune_run *run)
+{
+	/* No record has so many measurements. */
+	return seed_of(run, UINT64_MAX);
 }
 
 static bool same_measurement(const struct tune_entry *a, const struct tune_entry *b)
@@ -86,7 +96,8 @@ int tune_run_measure(struct tune_run *run, struct tune_entry *entry)
 
 	if (*run->stop)
 		return stopped(run);
-	entry->effort.seed = seed_of(run, record->replayed);
+	if (!entry->effort.seed)
+		entry->effort.seed = seed_of(run, record->replayed);
 	if (record->replayed < record->num) {
 		rc = replay(run, entry);
 	} else {

@@ -22,8 +22,12 @@ struct tune_run {
 	char error[TUNE_ERROR_CHARS]; /* one line, after a negative return value */
 };
 
+/* The seed for measurements of a run that are to differ in their settings alone. Never 0. */
+uint64_t tune_run_seed(const struct tune_run *run);
+
 /*
- * Makes the measurement that entry describes (its result and times are filled in). Returns 0,
+ * Makes the measurement that entry describes (its result, its times and, where it is 0, its seed
+ * are filled in). Returns 0,
  * -EINTR when *stop was set (error empty), -ESTALE when the record that is taken up again holds
  * another measurement at this place, or what the target or the record returned.
  */

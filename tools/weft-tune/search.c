@@ -12,6 +12,7 @@
 
 enum {
 	SIMPLIFY_REPEATS = 3,
+	FINALS_PERCENT = 27, /* of a budget, at most, for the finals and what is measured beside */
 };
 
 static void *more(void *old, uint32_t num, uint32_t *room, size_t bytes)
@@ -82,6 +83,7 @@ static int measure_once(struct tune_search *s, struct tune_cand *cand, struct tu
 
 	entry->method = s->method;
 	entry->objective = s->objective;
+	entry->phase = cand->reference ? cand->reference : entry->phase;
 	entry->candidate = cand->id;
 	entry->repeat = cand->num;
 	entry->setting = cand->setting;
@@ -134,9 +136,10 @@ static int rounds(struct tune_search *s, struct tune_cand *const *cands, uint32_
 int search_measure(struct tune_search *s, struct tune_cand *const *cands, uint32_t num,
 		   double effort, uint32_t repeats, uint32_t step)
 {
-	const struct tune_entry model = {.phase = TUNE_SEARCH,
-					 .step = step,
-					 .effort = {.metrics = s->metrics, .effort = effort}};
+	const struct tune_entry model = {
+	    .phase = TUNE_SEARCH,
+	    .step = step,
+	    .effort = {.metrics = s->metrics, .effort = effort, .seed = s->seed}};
 
 	return rounds(s, cands, num, &model, repeats, true);
 }
@@ -235,27 +238,40 @@ void search_choose(struct tune_search *s, struct tune_cand *const *cands, uint32
 	free(order);
 }
 
-struct tune_finals search_plan_finals(uint64_t budget, unsigned int params)
+uint32_t search_num_references(const struct tune_run *run)
 {
-	static const struct tune_finals ways[] = {
-	    {5, 7, true, 0}, {3, 5, true, 0}, {2, 3, true, 0}, {2, 2, true, 0}, {2, 2, false, 0}};
+	/* TUNE_FIXED is one of the modes, and makes "off". */
+	return (uint32_t)__builtin_popcount(run->ops->modes(run->target));
+}
+
+struct tune_finals search_plan_finals(uint64_t budget, unsigned int params, uint32_t references)
+{
+	static const struct tune_finals ways[] = {{.cands = 5, .repeats = 7, .initial = true},
+						  {.cands = 3, .repeats = 5, .initial = true},
+						  {.cands = 2, .repeats = 3, .initial = true},
+						  {.cands = 2, .repeats = 2, .initial = true},
+						  {.cands = 2, .repeats = 1, .initial = true},
+						  {.cands = 1, .repeats = 1, .initial = true},
+						  {.cands = 1, .repeats = 1}};
 	uint32_t simplify = (params + 1) * SIMPLIFY_REPEATS;
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct tune_finals f = ways[i];
 
-		if (search_finals_cost(&f) > budget / 5)
+		f.references = references;
+		if (search_finals_cost(&f) > budget * FINALS_PERCENT / 100)
 			continue;
 		if (f.cands > 2 && simplify <= budget / 8)
 			f.simplify = simplify;
 		return f;
 	}
-	return (struct tune_finals){1, 0, false, 0};
+	return (struct tune_finals){.cands = 1};
 }
 
 uint64_t search_finals_cost(const struct tune_finals *finals)
 {
-	return (uint64_t)(finals->cands + finals->found) * finals->repeats + finals->simplify;
+	return (uint64_t)(finals->cands + finals->initial + finals->references) * finals->repeats +
+	       finals->simplify;
 }
 
 /* Standard deviation and median cost of the last num samples. */
@@ -317,11 +333,28 @@ int search_simplify(struct tune_search *s)
 	return 0;
 }
 
+/* Candidates for the references that the target can be set to; their number. */
+static uint32_t add_references(struct tune_search *s, struct tune_cand **cands)
+{
+	uint32_t modes = s->run->ops->modes(s->run->target), num = 0;
+
+	for (enum tune_phase ref = TUNE_REF_OFF; ref < TUNE_PHASES; ref++) {
+		struct tune_setting setting;
+
+		tune_reference(ref, &s->space->base, &setting);
+		if (!(modes >> setting.mode & 1))
+			continue;
+		cands[num] = search_add(s, &setting);
+		cands[num++]->reference = ref;
+	}
+	return num;
+}
+
 int search_finals(struct tune_search *s, const struct tune_finals *finals)
 {
 	const struct tune_entry model = {.phase = TUNE_FINAL,
 					 .effort = {.metrics = s->run->ops->metrics, .effort = 1}};
-	struct tune_cand *cands[TUNE_MAX_FINALS + 1];
+	struct tune_cand *cands[TUNE_MAX_FINALS + 1 + TUNE_REFERENCES];
 	uint32_t num = s->num_finals;
 	bool listed = false;
 
@@ -329,8 +362,10 @@ int search_finals(struct tune_search *s, const struct tune_finals *finals)
 		cands[i] = s->finals[i];
 		listed = listed || tune_same(&cands[i]->setting, &s->space->base);
 	}
-	if (finals->found && !listed)
+	if (finals->initial && !listed)
 		cands[num++] = search_add(s, &s->space->base);
+	if (finals->references)
+		num += add_references(s, cands + num);
 	return rounds(s, cands, num, &model, finals->repeats, false);
 }
 
@@ -356,7 +391,8 @@ int search_run(struct tune_search *s)
 	    [TUNE_HALVING] = method_halving, [TUNE_GRID] = method_grid,
 	};
 	struct tune_finals finals =
-	    search_plan_finals(s->budget, (unsigned int)__builtin_popcount(s->space->params));
+	    search_plan_finals(s->budget, (unsigned int)__builtin_popcount(s->space->params),
+			       search_num_references(s->run));
 	int rc;
 
 	s->budget -= search_finals_cost(&finals);

@@ -13,7 +13,7 @@
 
 enum {
 	TUNE_COSTS = 3,      /* at most, of TUNE_PARETO */
-	TUNE_MAX_FINALS = 6, /* candidates that are measured again in the end, and the found one */
+	TUNE_MAX_FINALS = 6, /* candidates that are measured again in the end */
 };
 
 struct tune_sample {
@@ -24,6 +24,7 @@ struct tune_sample {
 /* A setting, and what was measured with it. */
 struct tune_cand {
 	uint32_t id;
+	enum tune_phase reference; /* TUNE_REF_*: it is that reference; 0: it is none */
 	struct tune_setting setting;
 	uint32_t num, room;
 	struct tune_sample *samples;
@@ -43,6 +44,7 @@ struct tune_search {
 	uint32_t repeats;
 	uint64_t budget; /* of the search, without what is measured in the end */
 	uint64_t used;
+	uint64_t seed; /* of all measurements of the method; 0: each has its own */
 	struct sim_prng prng;
 	struct tune_cand **cands;
 	uint32_t num, room;
@@ -52,10 +54,11 @@ struct tune_search {
 };
 
 /* What is set aside of a budget for the end: candidates, measurements of each, and whether the
- * setting that was found is measured beside them. */
+ * initial setting and the references are measured beside them. */
 struct tune_finals {
 	uint32_t cands, repeats;
-	bool found;
+	bool initial;
+	uint32_t references;
 	/* Measurements for finding out which parameters the best one need not change; 0: none. */
 	uint32_t simplify;
 };
@@ -96,18 +99,21 @@ void search_order(const struct tune_search *search, struct tune_cand **cands, ui
 /* Makes finals of the best ones of cands that differ. */
 void search_choose(struct tune_search *search, struct tune_cand *const *cands, uint32_t num);
 
-/* How the end is planned for a budget, with so many parameters. */
-struct tune_finals search_plan_finals(uint64_t budget, unsigned int params);
+/* How the end is planned for a budget, with so many parameters, and references to measure. */
+struct tune_finals search_plan_finals(uint64_t budget, unsigned int params, uint32_t references);
+
+/* The references that the run's target can be set to: so many. */
+uint32_t search_num_references(const struct tune_run *run);
 uint64_t search_finals_cost(const struct tune_finals *finals);
 
 /*
- * Sets single parameters of the best final back to what was found. Those that make no difference
- * beyond the noise are set back together, and the setting that comes of it takes the last place
- * of the finals.
+ * Sets single parameters of the best final back to their initial values. Those that make no
+ * difference beyond the noise are set back together, and the setting that comes of it takes the
+ * last place of the finals.
  */
 int search_simplify(struct tune_search *search);
 
-/* Measures the finals of a search, all metrics, in rounds. */
+/* Measures the finals of a search beside the references, all metrics, in rounds. */
 int search_finals(struct tune_search *search, const struct tune_finals *finals);
 
 /* Two settings side by side, num times each, in random order within each pair. */

@@ -4,8 +4,8 @@
  * and sets its own interface as it is told: the paper set both nodes.
  *
  * One client at a time, in one thread. When the client has gone, however it went, and when this
- * program is stopped, the interface is set as it was found. Called by main.c; calls net_wire.c,
- * net_host.c.
+ * program is stopped, the interface gets its initial settings back. Called by main.c; calls
+ * net_wire.c, net_host.c.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -133,6 +133,7 @@ static int set_interface(struct serve *s, const char *values)
 		setting.param[i] = (uint32_t)n;
 		values = end;
 	}
+	setting.mode = strcmp(values, " adaptive") ? TUNE_FIXED : TUNE_ADAPTIVE;
 	if (net_if_apply(&s->nif, &setting, error))
 		return net_say(s->fd[FD_CONTROL].fd, "error %s", error);
 	return net_say(s->fd[FD_CONTROL].fd, "ok");

@@ -108,7 +108,7 @@ double tune_metric_cost(unsigned int metric, double value)
 
 bool tune_same(const struct tune_setting *a, const struct tune_setting *b)
 {
-	return !memcmp(a->param, b->param, sizeof(a->param));
+	return a->mode == b->mode && !memcmp(a->param, b->param, sizeof(a->param));
 }
 
 char *tune_setting_text(const struct tune_setting *setting, uint32_t params,

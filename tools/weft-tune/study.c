@@ -12,13 +12,17 @@
 enum {
 	SAMPLES = 250,
 	/* A population of 50, or the paper's, 51 generations, and the end. */
-	SMALL_GENETIC = 2550 + 69,
-	PAPER_GENETIC = 25500 + 69,
+	SMALL_GENETIC = 2550 + 90,
+	PAPER_GENETIC = 25500 + 90,
 };
 
 uint64_t study_default_budget(const struct tune_plan *plan)
 {
-	struct tune_finals ends = {5, 7, true, 27};
+	const struct tune_finals ends = {.cands = 5,
+					 .repeats = 7,
+					 .initial = true,
+					 .references = TUNE_REFERENCES,
+					 .simplify = 27};
 
 	if (plan->paper)
 		return PAPER_GENETIC;
@@ -69,12 +73,12 @@ uint64_t study_expected(const struct tune_plan *plan)
 	return sum;
 }
 
-/* The optima that the genetic searches found; false: they are not both there. */
+/* The optima of the genetic searches; false: they are not both there. */
 static bool optima(struct tune_run *run, const struct tune_plan *plan,
 		   struct tune_setting settings[2])
 {
 	struct tune_analysis a;
-	unsigned int found = 0;
+	unsigned int known = 0;
 
 	tune_analyse(&a, plan, run->record->entries, run->record->replayed);
 	for (size_t i = 0; i < a.num_verdicts; i++) {
@@ -86,10 +90,10 @@ static bool optima(struct tune_run *run, const struct tune_plan *plan,
 		/* The paper's: the best of the search, not the simplest of those like it. */
 		settings[a.verdicts[i].objective == TUNE_BANDWIDTH] =
 		    a.verdicts[i].choices[a.verdicts[i].own].setting;
-		found |= 1u << (a.verdicts[i].objective == TUNE_BANDWIDTH);
+		known |= 1u << (a.verdicts[i].objective == TUNE_BANDWIDTH);
 	}
 	tune_analysis_free(&a);
-	return found == 3;
+	return known == 3;
 }
 
 static int carry_out(struct tune_run *run, const struct tune_plan *plan,

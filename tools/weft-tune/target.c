@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host_driver/weft_coalesce.h"
+
 uint32_t tune_work_metrics(enum tune_work work)
 {
 	static const uint32_t metrics[TUNE_WORKS] = {
@@ -32,6 +34,20 @@ uint32_t tune_ranges(uint32_t highest[HW_COALESCE_NUM_PARAMS])
 
 	memcpy(highest, ranges, sizeof(ranges));
 	return HW_COALESCE_SET_PARAMS;
+}
+
+void tune_coalesce(const struct tune_setting *setting, struct weft_coalesce *coalesce)
+{
+	static const enum weft_coalesce_mode modes[TUNE_MODES] = {
+	    [TUNE_FIXED] = WEFT_COALESCE_FIXED,
+	    [TUNE_ADAPTIVE] = WEFT_COALESCE_ADAPTIVE,
+	    [TUNE_TARGET] = WEFT_COALESCE_TARGET,
+	};
+
+	*coalesce = (struct weft_coalesce){.mode = modes[setting->mode],
+					   .target_percentile = TUNE_TARGET_PERCENTILE,
+					   .target_ns = TUNE_TARGET_NS};
+	memcpy(coalesce->param, setting->param, sizeof(coalesce->param));
 }
 
 uint32_t tune_repeats(uint32_t full, double effort, uint32_t least)

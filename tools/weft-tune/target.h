@@ -17,10 +17,11 @@
 #define TUNE_MB     1e6 /* what MB/s are counted in: the paper's bulk of 1 MB and 10 MB */
 #define TUNE_BIT(m) (UINT32_C(1) << TUNE_##m)
 
-/* describe() of what was found adaptive: settings are limits, and cannot say that. */
+/* describe() of a device that was adaptive: a setting has limits alone, and cannot say that. */
 #define TUNE_ADAPTIVE_TEXT                                                                         \
-	" It was found choosing its limits by itself, which it does not meanwhile: 'the setting "  \
-	"that was found' are the limits that stood beside that."
+	" At first it chose its limits by itself, which it does for the reference rows alone: "    \
+	"'the "                                                                                    \
+	"initial setting' are the limits that stood beside that."
 
 /* What weft-irqs counts: of target device alone. */
 #define TUNE_HOST_METRICS                                                                          \
@@ -66,6 +67,10 @@ int tune_measure_works(struct tune_target *target, tune_work_fn fn,
 
 /* All parameters, and the highest value of each, as hw_coalesce.h has them; by bit. */
 uint32_t tune_ranges(uint32_t highest[HW_COALESCE_NUM_PARAMS]);
+
+/* A setting as weft_set_coalesce() takes it. */
+struct weft_coalesce;
+void tune_coalesce(const struct tune_setting *setting, struct weft_coalesce *coalesce);
 
 /* Full repeats times effort, but so many at least. */
 uint32_t tune_repeats(uint32_t full, double effort, uint32_t least);

@@ -50,7 +50,7 @@ struct nic {
 	char name[32];
 	struct weft_context *context; /* a tool's */
 	uint32_t num_vectors;
-	struct weft_coalesce found[HW_NUM_VECTORS];
+	struct weft_coalesce initial[HW_NUM_VECTORS];
 	bool changed;
 };
 
@@ -82,7 +82,7 @@ static int open_nic(struct nic *nic, char *error)
 	rc = weft_query_device(nic->context, &attr);
 	nic->num_vectors = attr.num_vectors < HW_NUM_VECTORS ? attr.num_vectors : HW_NUM_VECTORS;
 	for (v = 0; v < nic->num_vectors && !rc; v++)
-		rc = weft_query_coalesce(nic->context, v, &nic->found[v], NULL);
+		rc = weft_query_coalesce(nic->context, v, &nic->initial[v], NULL);
 	if (rc)
 		return tune_error(error, rc, "%s: its settings cannot be read: %s", nic->name,
 				  strerror(-rc));
@@ -113,9 +113,9 @@ static int restore_nic(struct nic *nic, char *error)
 	if (!nic->changed)
 		return 0;
 	for (v = 0; v < nic->num_vectors && !rc; v++)
-		rc = weft_set_coalesce(nic->context, v, WEFT_COALESCE_SET_ALL, &nic->found[v]);
+		rc = weft_set_coalesce(nic->context, v, WEFT_COALESCE_SET_ALL, &nic->initial[v]);
 	if (rc)
-		return tune_error(error, rc, "%s: the settings found could not be put back: %s",
+		return tune_error(error, rc, "%s: the initial settings could not be put back: %s",
 				  nic->name, rc == -EIO ? "weftd has ended" : strerror(-rc));
 	nic->changed = false;
 	return 0;
@@ -461,7 +461,7 @@ static bool was_adaptive(const struct tune_target *target)
 
 	for (i = 0; i < ENDS; i++) {
 		for (v = 0; v < target->nic[i].num_vectors; v++)
-			if (target->nic[i].found[v].mode != WEFT_COALESCE_FIXED)
+			if (target->nic[i].initial[v].mode != WEFT_COALESCE_FIXED)
 				return true;
 	}
 	return false;
@@ -498,21 +498,27 @@ static uint32_t device_params(const struct tune_target *target,
 	return tune_ranges(highest);
 }
 
+static uint32_t device_modes(const struct tune_target *target)
+{
+	(void)target;
+	return (1u << TUNE_MODES) - 1;
+}
+
 static int device_apply(struct tune_target *target, const struct tune_setting *setting, char *error)
 {
-	struct weft_coalesce coalesce = {.mode = WEFT_COALESCE_FIXED};
+	struct weft_coalesce coalesce;
 	uint32_t i;
 	int rc = 0;
 
-	memcpy(coalesce.param, setting->param, sizeof(coalesce.param));
+	tune_coalesce(setting, &coalesce);
 	for (i = 0; i < ENDS && !rc; i++)
 		rc = set_nic(&target->nic[i], &coalesce, error);
 	return rc;
 }
 
-static void device_found(const struct tune_target *target, struct tune_setting *setting)
+static void device_initial(const struct tune_target *target, struct tune_setting *setting)
 {
-	memcpy(setting->param, target->nic[0].found[0].param, sizeof(setting->param));
+	memcpy(setting->param, target->nic[0].initial[0].param, sizeof(setting->param));
 }
 
 static int device_restore(struct tune_target *target, char *error)
@@ -538,9 +544,10 @@ const struct tune_target_ops tune_target_device = {
     .metrics = TUNE_ALL_METRICS,
     .open = device_open,
     .params = device_params,
+    .modes = device_modes,
     .apply = device_apply,
     .measure = device_measure,
-    .found = device_found,
+    .initial = device_initial,
     .restore = device_restore,
     .close = device_close,
     .describe = device_describe,

@@ -192,6 +192,13 @@ static int netdev_measure(struct tune_target *target, const struct tune_effort *
 	return rc;
 }
 
+/* Drivers know no target. */
+static uint32_t netdev_modes(const struct tune_target *target)
+{
+	return 1u << TUNE_FIXED |
+	       (target->nif.initial.there & ETH_COAL_ADAPTIVE ? 1u << TUNE_ADAPTIVE : 0);
+}
+
 static int netdev_apply(struct tune_target *target, const struct tune_setting *setting, char *error)
 {
 	target->setting = *setting;
@@ -236,8 +243,9 @@ static struct tune_target *netdev_open(const char *name, char *error)
 		 "%s, and %s at the other end. Ping-pong of 8 B over UDP; bulk, and a stream in "
 		 "pieces of %d B, over TCP.%s",
 		 iface, peer ? peer : "nobody", STREAM_BYTES,
-		 target->nif.found.adaptive_rx || target->nif.found.adaptive_tx ? TUNE_ADAPTIVE_TEXT
-										: "");
+		 target->nif.initial.adaptive_rx || target->nif.initial.adaptive_tx
+		     ? TUNE_ADAPTIVE_TEXT
+		     : "");
 	return target;
 }
 
@@ -248,9 +256,9 @@ static uint32_t netdev_params(const struct tune_target *target,
 	return target->nif.can;
 }
 
-static void netdev_found(const struct tune_target *target, struct tune_setting *setting)
+static void netdev_initial(const struct tune_target *target, struct tune_setting *setting)
 {
-	memcpy(setting->param, target->nif.found.value, sizeof(setting->param));
+	memcpy(setting->param, target->nif.initial.value, sizeof(setting->param));
 }
 
 static const char *netdev_describe(const struct tune_target *target)
@@ -263,9 +271,10 @@ const struct tune_target_ops tune_target_netdev = {
     .metrics = TUNE_ALL_METRICS & ~TUNE_HOST_METRICS,
     .open = netdev_open,
     .params = netdev_params,
+    .modes = netdev_modes,
     .apply = netdev_apply,
     .measure = netdev_measure,
-    .found = netdev_found,
+    .initial = netdev_initial,
     .restore = netdev_restore,
     .close = netdev_close,
     .describe = netdev_describe,

@@ -48,7 +48,7 @@ struct profile {
 	bool cc_off;         /* blocks alone bound what is under way */
 	struct sim_cost nic; /* as goal-run takes it: docs/goal-sim.md */
 	struct sim_client_cost host;
-	struct tune_setting found; /* what such a machine is set to at first */
+	struct tune_setting initial; /* what such a machine is set to at first */
 };
 
 static const struct profile profiles[] = {
@@ -100,7 +100,7 @@ static const struct profile profiles[] = {
 		 .byte_ps = 500,
 		 .jitter_ns = 1000},
 	/* Linux's driver of the Tigon3 starts it so. */
-	.found = {{20, 5, 72, 53, 25, 5, 25, 5}},
+	.initial = {.param = {20, 5, 72, 53, 25, 5, 25, 5}},
     },
 };
 
@@ -167,9 +167,9 @@ static void configure(const struct profile *profile, struct sim_config *config)
 
 static int set_coalesce(struct weft_context *context, const struct tune_setting *setting)
 {
-	struct weft_coalesce coalesce = {.mode = WEFT_COALESCE_FIXED};
+	struct weft_coalesce coalesce;
 
-	memcpy(coalesce.param, setting->param, sizeof(coalesce.param));
+	tune_coalesce(setting, &coalesce);
 	return weft_set_coalesce(context, WEFT_COALESCE_ALL_VECTORS, WEFT_COALESCE_SET_ALL,
 				 &coalesce);
 }
@@ -379,7 +379,7 @@ static struct tune_target *sim_open_target(const char *name, char *error)
 		free(target);
 		return NULL;
 	}
-	target->setting = target->profile->found;
+	target->setting = target->profile->initial;
 	snprintf(target->what, sizeof(target->what),
 		 "simulated (%s): %s. Ping-pong of %d B; bulk in frames of %u B, %u asked for at a "
 		 "time; a stream of %d B.",
@@ -393,6 +393,12 @@ static uint32_t sim_params(const struct tune_target *target,
 {
 	(void)target;
 	return tune_ranges(highest);
+}
+
+static uint32_t sim_modes(const struct tune_target *target)
+{
+	(void)target;
+	return (1u << TUNE_MODES) - 1;
 }
 
 static int sim_apply(struct tune_target *target, const struct tune_setting *setting, char *error)
@@ -409,15 +415,15 @@ static int sim_apply(struct tune_target *target, const struct tune_setting *sett
 	return 0;
 }
 
-static void sim_found(const struct tune_target *target, struct tune_setting *setting)
+static void sim_initial(const struct tune_target *target, struct tune_setting *setting)
 {
-	*setting = target->profile->found;
+	*setting = target->profile->initial;
 }
 
 static int sim_restore(struct tune_target *target, char *error)
 {
 	(void)error;
-	sim_found(target, &target->setting);
+	sim_initial(target, &target->setting);
 	return 0;
 }
 
@@ -434,11 +440,13 @@ static const char *sim_describe(const struct tune_target *target)
 const struct tune_target_ops tune_target_sim = {
     .name = "sim",
     .metrics = TUNE_ALL_METRICS & ~TUNE_HOST_METRICS,
+    .noise_free = true,
     .open = sim_open_target,
     .params = sim_params,
+    .modes = sim_modes,
     .apply = sim_apply,
     .measure = sim_measure,
-    .found = sim_found,
+    .initial = sim_initial,
     .restore = sim_restore,
     .close = sim_close_target,
     .describe = sim_describe,

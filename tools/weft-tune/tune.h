@@ -14,9 +14,25 @@
 
 #include "shared_defs/hw_coalesce.h"
 
+/* How the limits are chosen. Searches vary TUNE_FIXED alone; the others are reference rows. */
+enum tune_mode {
+	TUNE_FIXED,    /* param[] */
+	TUNE_ADAPTIVE, /* the device, by measuring */
+	TUNE_TARGET,   /* the device: the fewest interrupts that keep TUNE_TARGET_TEXT */
+	TUNE_MODES
+};
+
+/* The target of the reference row: the one that docs/tuning.md takes for its example. */
+#define TUNE_TARGET_TEXT "p99=20us"
+enum {
+	TUNE_TARGET_PERCENTILE = 9900, /* of 10,000 completions */
+	TUNE_TARGET_NS = 20000,
+};
+
 /* One point of the space: a value for each of the eight parameters, 0 for off. */
 struct tune_setting {
 	uint32_t param[HW_COALESCE_NUM_PARAMS]; /* by enum hw_coalesce_param */
+	enum tune_mode mode;
 };
 
 /* What is measured with one setting. The order is that of the columns in CSV and JSON. */
@@ -56,7 +72,7 @@ enum {
 struct tune_effort {
 	uint32_t metrics; /* bit i: enum tune_metric; the others stay NAN */
 	double effort;
-	uint64_t seed; /* of this measurement: targets that simulate vary with it */
+	uint64_t seed; /* of this measurement: targets that simulate vary with it; never 0 */
 };
 
 struct tune_target;
@@ -64,23 +80,28 @@ struct tune_target;
 /*
  * A target. All calls are made by one thread, in the order open, (apply, measure)*, restore,
  * close. They return 0, or a negative errno with one line for the user in error
- * (TUNE_ERROR_CHARS). restore() puts the settings back that open() found; it is called whenever
- * open() succeeded, also after errors and signals, and may be called twice. A benchmark peer
- * that dies makes measure() fail with -EPIPE. measure() polls *stop and ends early with -EINTR.
+ * (TUNE_ERROR_CHARS). restore() puts the initial settings back, those that open() read; it is
+ * called whenever open() succeeded, also after errors and signals, and may be called twice. A
+ * benchmark peer that dies makes measure() fail with -EPIPE. measure() polls *stop and ends early
+ * with -EINTR.
  */
 struct tune_target_ops {
 	const char *name; /* "sim", "device", "netdev" */
 	uint32_t metrics; /* that it can measure, by bit */
+	/* True: the same setting, effort and seed give the same result, so no repeat is needed. */
+	bool noise_free;
 	/* name: the device or interface; NULL for sim. */
 	struct tune_target *(*open)(const char *name, char *error);
 	/* Parameters that can be set here, by bit, and the highest value of each. */
 	uint32_t (*params)(const struct tune_target *target,
 			   uint32_t highest[HW_COALESCE_NUM_PARAMS]);
+	/* The modes that apply() takes, by bit of enum tune_mode; TUNE_FIXED is one of them. */
+	uint32_t (*modes)(const struct tune_target *target);
 	int (*apply)(struct tune_target *target, const struct tune_setting *setting, char *error);
 	int (*measure)(struct tune_target *target, const struct tune_effort *effort,
 		       struct tune_result *result, const volatile bool *stop, char *error);
-	/* The setting that was found at open(), for the report and as the default to compare. */
-	void (*found)(const struct tune_target *target, struct tune_setting *setting);
+	/* The initial setting: the one that open() read. Reports compare with it. */
+	void (*initial)(const struct tune_target *target, struct tune_setting *setting);
 	int (*restore)(struct tune_target *target, char *error);
 	void (*close)(struct tune_target *target);
 	/* A line or two about what is measured where, for the report. */
