@@ -188,6 +188,7 @@ struct wv_op {
 	struct wv_op *reader; /* reads what this one writes */
 	struct wv_op *writer; /* and the other way round */
 	bool writer_failed;
+	bool unlike; /* brought something else, of a Write that had not ended yet */
 	struct wv_word *word;
 	struct wv_counter *counter;
 	uint32_t rkey;

@@ -39,10 +39,38 @@ static void confirm(struct wv *wv, const struct wv_op *op)
 	    wv->nic_generation[sim_nic_index(op->dst->proc->nic)];
 }
 
+/*
+ * Whether the Write that a Read reads back may still turn out to have failed here, for its memory
+ * was deregistered: over RD such a one waits for the whole queue, and its flow does not wait for
+ * it.
+ */
+static bool is_writer_open(const struct wv_op *op)
+{
+	return op->writer && !op->writer->m.done && op->qp->model.type == WEFT_QPT_RD &&
+	       op->writer->m.allowed & SIM_LOCAL_FAULTS;
+}
+
+/* What such a Read brought is judged when the Write has ended; its sink is used again before. */
+static void note_unlike(struct wv_op *op, const struct sim_hold *hold, uint32_t at)
+{
+	if (memcmp(wv_memory(op->proc, hold), op->data + at, hold->bytes) != 0)
+		op->unlike = true;
+}
+
+static void judge_reader(struct wv *wv, const struct wv_op *op)
+{
+	if (op->reader && op->reader->unlike)
+		wv_fail(wv,
+			"shadow: request %" PRIu64 " of QP 0x%x did not bring what request %" PRIu64
+			" before it wrote, which succeeded",
+			op->reader->m.wr_id, op->qp->model.qpn, op->m.wr_id);
+}
+
 static void end_local(struct wv *wv, struct wv_op *op, bool success)
 {
 	bool sink = op->m.opcode == WEFT_WR_READ || op->word || op->counter;
-	bool exact = success && sink && !op->counter && !op->writer_failed &&
+	bool open = success && is_writer_open(op);
+	bool exact = success && sink && !op->counter && !op->writer_failed && !open &&
 		     !(op->word && op->word->uncertain);
 	uint32_t i;
 
@@ -61,8 +89,10 @@ static void end_local(struct wv *wv, struct wv_op *op, bool success)
 			if (success && op->counter)
 				memcpy(op->data + op->local_at[i], wv_memory(op->proc, hold),
 				       hold->bytes);
+			if (open)
+				note_unlike(op, hold, op->local_at[i]);
 			/* Its value depends on what became of those before it. */
-			if (op->word || op->writer_failed)
+			if (op->word || op->writer_failed || open)
 				hold->kind = SIM_HOLD_ANY;
 			wv_adopt(wv, hold, "the sink of a request that failed", op);
 		}
@@ -111,6 +141,7 @@ void wv_ended(void *ctx, struct sim_model_send *send)
 	if (!success && op->reader)
 		op->reader->writer_failed = true;
 	if (success) {
+		judge_reader(wv, op);
 		count(wv, op);
 		confirm(wv, op);
 	}
