@@ -607,6 +607,7 @@ bool goal_msg_expects(struct fw_nic *nic, const struct esp_key *key, const uint8
 void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream);
 enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
 				  uint32_t offset, uint32_t bytes);
+void goal_msg_opened(struct fw_nic *nic, void *ctx);
 void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why);
 
 /* A piece of a multicast, in order: wire_goal and payload. Must not end the communicator. */

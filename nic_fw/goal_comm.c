@@ -167,6 +167,14 @@ void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instanc
 	}
 }
 
+void goal_msg_opened(struct fw_nic *nic, void *ctx)
+{
+	const struct goal_link *link = ctx;
+
+	if (link->comm != FW_NONE)
+		mgrp_link_opened(nic, &nic->goal_comms[link->comm], link->rank);
+}
+
 void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 {
 	struct goal_link *link = ctx;

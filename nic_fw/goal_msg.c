@@ -536,6 +536,7 @@ void goal_msg_init(struct fw_nic *nic)
 	    .accept = goal_msg_accept,
 	    .receive = goal_msg_receive,
 	    .fill = fill,
+	    .opened = goal_msg_opened,
 	    .sent = sent,
 	    .passed = passed,
 	    .ended = goal_msg_ended,

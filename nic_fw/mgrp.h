@@ -159,6 +159,8 @@ struct mgrp_space *mgrp_space_find(const struct fw_nic *nic, const struct goal_c
 uint32_t mgrp_lost(struct fw_nic *nic, const struct mgrp_space *space, uint32_t instance);
 /* The link to a rank has ended. */
 void mgrp_link_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
+/* The link to a rank is established: it may have joined just now. */
+void mgrp_link_opened(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank);
 /* Parent of a rank in the tree below root; FW_NONE: it is the root. */
 uint32_t mgrp_parent(uint32_t num_ranks, uint32_t root, uint32_t rank);
 /* Children; returns how many, at most MGRP_MAX_CHILDREN. */

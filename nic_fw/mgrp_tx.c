@@ -504,6 +504,32 @@ void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 	mgrp_timer_update(nic, space);
 }
 
+/*
+ * A child that made its communicator after packets had gone knows of none, and nothing comes of
+ * what was sent to it before. Its parent may have become patient with it: it is asked at once.
+ */
+void mgrp_link_opened(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
+{
+	struct fw_list *pos;
+	uint32_t i;
+
+	fw_list_for_each (pos, &comm->group.all) {
+		struct mgrp_space *space = FW_CONTAINER(pos, struct mgrp_space, node);
+
+		for (i = 0; i < space->num_children; i++) {
+			struct mgrp_child *child = &space->child[i];
+
+			if (child->rank != rank || !child->probes || child->gone ||
+			    !child->awaiting)
+				continue;
+			child->probes = 1;
+			child->from_ns = nic->now_ns;
+			(void)send_probe(nic, space, child);
+			mgrp_timer_update(nic, space);
+		}
+	}
+}
+
 void mgrp_ack_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	mgrp_owe(nic, FW_CONTAINER(timer, struct mgrp_space, ack_timer), true);

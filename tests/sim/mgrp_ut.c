@@ -235,6 +235,71 @@ static void late_receivers(void)
 	}
 }
 
+static void join_again(struct goal_fix *fix, uint32_t rank)
+{
+	struct goal_fix_rank *r = &fix->rank[rank];
+	struct weft_goal_peer peers[GOAL_FIX_RANKS];
+	struct weft_goal_comm_attr attr = {
+	    .key = {0x1122334455667788, sim_seed(fix->sim)},
+	    .rank = rank,
+	    .num_ranks = fix->num,
+	    .peers = peers,
+	    .pd = r->pd,
+	};
+	uint32_t i;
+
+	for (i = 0; i < fix->num; i++)
+		weft_goal_self(fix->rank[i].goal, &peers[i]);
+	FIX_REQUIRE(fix, weft_goal_comm_create(r->goal, &attr, &r->comm) == 0);
+	FIX_REQUIRE(fix, weft_goal_pool(r->goal, r->comm, r->pool) == 0);
+}
+
+/*
+ * A rank makes its communicator when the others are done with theirs: what it has missed comes
+ * within round trips, and not with the next probe of its parent, which has become patient.
+ */
+static void late_members(void)
+{
+	uint64_t seed;
+
+	for (seed = 1; seed <= FIX_SEEDS; seed++) {
+		uint32_t ranks = 2 + (uint32_t)seed % 6, late = ranks - 1, run[8], i;
+		struct goal_fix_attr attr = {.ranks_per_nic = seed % 3 ? 1 : ranks};
+		struct weft_goal_result result;
+		struct goal_fix fix;
+		uint64_t begun_ns;
+
+		goal_fix_begin(&fix, seed, ranks, &attr);
+		FIX_REQUIRE(&fix,
+			    weft_goal_comm_destroy(fix.rank[late].goal, fix.rank[late].comm) == 0);
+		put_pattern(fix.rank[0].buf, 5000, 4);
+		for (i = 0; i < ranks; i++) {
+			struct goal_graph *g = goal_graph_new(i, ranks);
+
+			(void)mcast(g, goal_fix_mem(&fix, i, 0, 5000), i, 0, 0);
+			if (i == late) {
+				sim_run_for(fix.sim, (1000 + 7 * seed) * FIX_MS);
+				join_again(&fix, late);
+			}
+			goal_fix_load(&fix, i, g);
+			begun_ns = sim_now_ns(fix.sim);
+			run[i] = goal_fix_start(&fix, i, 0);
+			if (i == late)
+				continue;
+			FIX_REQUIRE(&fix, goal_fix_wait(&fix, i, run[i], &result));
+			FIX_CHECK(&fix, result.status == HW_GOAL_OK);
+			if (!i && seed % 2)
+				FIX_CHECK(&fix, weft_goal_comm_destroy(fix.rank[0].goal,
+								       fix.rank[0].comm) == 0);
+		}
+		FIX_REQUIRE(&fix, goal_fix_wait(&fix, late, run[late], &result));
+		FIX_CHECK(&fix, result.status == HW_GOAL_OK);
+		FIX_CHECK(&fix, has_pattern(fix.rank[late].buf, 5000, 4));
+		FIX_CHECK(&fix, sim_now_ns(fix.sim) - begun_ns < FIX_MS);
+		goal_fix_end(&fix);
+	}
+}
+
 /* Waits for the runs of all ranks but one; each must have that status. */
 static void all_have(struct goal_fix *fix, const uint32_t *run, uint32_t but,
 		     enum hw_goal_status status)
@@ -513,5 +578,5 @@ static void forged_frames(void)
 }
 
 UT_MAIN("sim/mgrp", UT(sizes_and_roots), UT(what_loss_costs), UT(several_roots), UT(late_receivers),
-	UT(a_receive_too_short), UT(a_rank_that_dies), UT(time_out_and_cancel), UT(leaving_early),
-	UT(forged_frames))
+	UT(late_members), UT(a_receive_too_short), UT(a_rank_that_dies), UT(time_out_and_cancel),
+	UT(leaving_early), UT(forged_frames))
