@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# timeout: 300
+# timeout: 900
 #
 # Every line of tests/sim/seeds.txt: runs of the simulator that failed once. None may fail again.
 
