@@ -194,6 +194,21 @@ static bool explained(const struct sim_model_qp *qp, const struct sim_model_recv
 	return recv->rq->meets_longer;
 }
 
+/*
+ * A request before the message may have failed where it was posted: then the message went with its
+ * queue, and its receiver may hear of that before the process polls the failure.
+ */
+static bool may_go_with_queue(const struct sim_model_send *send)
+{
+	const struct sim_model_send *before;
+
+	for (before = send->prev; before && !send->done; before = before->prev) {
+		if (before->allowed & SIM_LOCAL_FAULTS)
+			return true;
+	}
+	return false;
+}
+
 /* The message that had taken the receive came to an end before it was whole. */
 static bool was_withdrawn(const struct sim_model *model, const struct sim_model_qp *qp,
 			  const struct weft_wc *wc)
@@ -205,7 +220,7 @@ static bool was_withdrawn(const struct sim_model *model, const struct sim_model_
 	for (send = qp->in_first; send; send = send->in_next) {
 		if (is_from(send, wc, qp) && !send->received &&
 		    (send->done || send->allowed & ~SIM_MAY(SUCCESS) || send->qp->flushing ||
-		     send->qp->failed))
+		     send->qp->failed || may_go_with_queue(send)))
 			return true;
 	}
 	return false;

@@ -230,6 +230,28 @@ static void receives_that_fail(void)
 	CU_ASSERT(recv_failed(1, WEFT_WC_LOC_PROT_ERR));
 }
 
+/* A Write whose memory was deregistered, instead of message i. */
+static void make_faulty_write(uint32_t i)
+{
+	send[i].opcode = WEFT_WR_WRITE;
+	send[i].allowed |= SIM_MAY(LOC_PROT_ERR);
+	sim_model_forget(&send[i]);
+}
+
+/* A message ends when a request before it fails where it was posted, known or not known yet. */
+static void receives_whose_message_goes_with_its_queue(void)
+{
+	setup(WEFT_QPT_RD, WEFT_SEND_SIGNALED);
+	CU_ASSERT(!recv_failed(0, WEFT_WC_REM_ABORT_ERR));
+	make_faulty_write(2);
+	CU_ASSERT(recv_failed(0, WEFT_WC_REM_ABORT_ERR));
+
+	/* Messages before it go on. */
+	setup(WEFT_QPT_RD, WEFT_SEND_SIGNALED);
+	make_faulty_write(3);
+	CU_ASSERT(!recv_failed(0, WEFT_WC_REM_ABORT_ERR));
+}
+
 static void datagrams(void)
 {
 	setup(WEFT_QPT_UD, WEFT_SEND_SIGNALED);
@@ -258,4 +280,4 @@ static void resets(void)
 UT_MAIN("sim/model", UT(what_is_right), UT(once_and_in_order),
 	UT(destinations_have_orders_of_their_own), UT(unsignalled_ones_end_with_a_later_one),
 	UT(statuses), UT(vendor_and_opcode), UT(what_a_receive_holds), UT(receives_that_fail),
-	UT(datagrams), UT(resets))
+	UT(receives_whose_message_goes_with_its_queue), UT(datagrams), UT(resets))
