@@ -4,8 +4,9 @@
  * wrong.
  *
  * Sizes of queues, latencies and rates of faults are drawn by magnitude, so that tight and
- * roomy, rare and frequent are equally likely. Numbers that wrap start just below 2^32 in half
- * of the runs. Called by sim_opts.c; draws from a stream of its own.
+ * roomy, rare and frequent are equally likely; in every third run all but one of them are tight at
+ * once. Numbers that wrap start just below 2^32 in half of the runs. Called by sim_opts.c; draws
+ * from a stream of its own.
  */
 #include "sim_harness/sim_plan.h"
 
@@ -117,6 +118,24 @@ static void draw_network(struct sim_prng *prng, struct sim_plan *plan)
 	plan->queue_kib = by_magnitude(prng, 32, 1024);
 }
 
+/*
+ * What ends early, waits for room or is dropped meets itself where budget, rings and the switch's
+ * queue are small together, which magnitudes alone make one run in a hundred.
+ */
+static void squeeze(struct sim_prng *prng, struct sim_plan *plan)
+{
+	uint64_t spared = sim_prng_below(prng, 4);
+
+	if (spared != 0)
+		plan->budget = sim_prng_range(prng, 1, 3);
+	if (spared != 1)
+		plan->tx_frames = sim_prng_range(prng, 8, 16);
+	if (spared != 2)
+		plan->rx_frames = sim_prng_range(prng, 32, 48);
+	if (spared != 3)
+		plan->queue_kib = sim_prng_range(prng, 32, 64);
+}
+
 void sim_plan_draw(struct sim_plan *plan, uint64_t seed, const struct sim_workload *workload)
 {
 	struct sim_prng prng;
@@ -141,9 +160,11 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, const struct sim_worklo
 	plan->no_host_map = one_in(&prng, 8);
 	plan->tx_room = one_in(&prng, 2);
 	draw_faults(&prng, plan);
-	/* Last: what else a seed draws is what it was. */
+	/* Behind all others, so that what a seed draws besides does not change. */
 	if (plan->workload->bears_busy && one_in(&prng, 3)) {
 		plan->no_host_map = true;
 		plan->host_busy = by_magnitude(&prng, 1, 100);
 	}
+	if (one_in(&prng, 3))
+		squeeze(&prng, plan);
 }

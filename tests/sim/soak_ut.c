@@ -22,6 +22,7 @@ static void plans(void)
 	bool busy = false, busy_drawn = false;
 	struct sim_plan plan, again;
 	char text[SIM_PLAN_TEXT_BYTES], text_again[SIM_PLAN_TEXT_BYTES];
+	uint32_t tight = 0;
 	uint64_t seed;
 
 	for (seed = 0; seed < 500; seed++) {
@@ -40,11 +41,16 @@ static void plans(void)
 		busy |= plan.host_busy > 0;
 		busy_drawn |= plan.host_busy && !(plan.workload->bears_busy && plan.no_host_map);
 		shards |= plan.shards > 1;
+		tight += (plan.budget <= 3) + (plan.tx_frames <= 16) + (plan.rx_frames <= 48) +
+			     (plan.queue_kib <= 64) >=
+			 3;
 		kill_drawn |= !plan.workload->bears_death && strstr(plan.faults, "kill");
 		kill_drawn |= !plan.workload->bears_forgery && strstr(plan.faults, "forge");
 	}
 	CU_ASSERT(wrap && cc && mapped && shards && !kill_drawn);
 	CU_ASSERT(busy && !busy_drawn);
+	/* A third of the runs, and nearly none besides. */
+	CU_ASSERT(tight > 140 && tight < 260);
 }
 
 /* What is given goes before what is drawn, and what was drawn can be given. */
