@@ -251,10 +251,22 @@ static void tell_peers(struct fw_nic *nic, struct goal_comm *comm,
 	}
 }
 
+/*
+ * Of a process that leaves all memory is gone at once, and its runs have their turn later: to the
+ * other ranks it is the rank that is lost, not a buffer.
+ */
+static enum hw_goal_status told(const struct fw_nic *nic, const struct goal_comm *comm,
+				enum hw_goal_status status, uint32_t rank)
+{
+	return rank == comm->rank && nic->clients[comm->client].closing ? HW_GOAL_PEER_LOST
+									: status;
+}
+
 void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
 		   uint32_t rank, uint32_t op)
 {
-	const struct goal_abort abort = {run->instance, status, rank, run->lengths};
+	const struct goal_abort abort = {run->instance, told(nic, run->comm, status, rank), rank,
+					 run->lengths};
 
 	report(nic, run, status, rank, op);
 	tell_peers(nic, run->comm, run->schedule, &abort);

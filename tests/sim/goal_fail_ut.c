@@ -3,6 +3,7 @@
  * What goes wrong with runs: every rank hears of it in bounded time, nothing is left behind, the
  * next run and other communicators go on.
  */
+#include "nic_fw/fw_nic.h"
 #include "tests/sim/goal_fix.h"
 
 /* Each rank waits for one message of the one before; rank 0's comes from the last. */
@@ -143,6 +144,53 @@ static void a_rank_that_dies(void)
 			 HW_GOAL_PEER_LOST);
 		goal_fix_end(&fix);
 	}
+}
+
+static struct fw_client *client_of(struct goal_fix *fix, uint32_t rank)
+{
+	struct fw_nic *nic = sim_nic_fw(sim_nic_at(fix->sim, rank), 0);
+	uint32_t i;
+
+	for (i = 0; i < HW_MAX_CLIENTS; i++)
+		if (nic->clients[i].used && !fw_list_empty(&nic->clients[i].goal_comms))
+			return &nic->clients[i];
+	return NULL;
+}
+
+/*
+ * Of a process that leaves all memory is gone at once, and its runs have their turn later: what
+ * they miss meanwhile is no fault of a buffer, but the end of the rank.
+ */
+static void memory_of_a_rank_that_leaves(void)
+{
+	struct weft_goal_result result = {.status = HW_GOAL_STATUSES};
+	struct fw_client *leaving;
+	struct goal_fix fix;
+	uint32_t run[2], i;
+
+	goal_fix_begin(&fix, 1, 2, NULL);
+	for (i = 0; i < 2; i++) {
+		struct goal_graph *g = goal_graph_new(i, 2);
+
+		if (i)
+			goal_fix_after(g, goal_fix_recv(g, goal_fix_mem(&fix, 1, 0, 1000), 0, 0),
+				       goal_fix_send(g, goal_fix_mem(&fix, 1, 0, 1000), 0, 1));
+		else
+			goal_fix_after(g, goal_fix_send(g, goal_fix_mem(&fix, 0, 0, 1000), 1, 0),
+				       goal_fix_recv(g, goal_fix_mem(&fix, 0, 0, 1000), 1, 1));
+		goal_fix_load(&fix, i, g);
+	}
+	FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
+	leaving = client_of(&fix, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(leaving);
+	run[1] = goal_fix_start(&fix, 1, 0);
+	sim_run_for(fix.sim, FIX_MS);
+	leaving->closing = true;
+	run[0] = goal_fix_start(&fix, 0, 0);
+	FIX_CHECK(&fix, goal_fix_wait(&fix, 0, run[0], &result));
+	FIX_CHECK(&fix, result.status == HW_GOAL_PEER_LOST && result.rank == 1);
+	leaving->closing = false;
+	goal_fix_end(&fix);
 }
 
 /* Who only sends to it, and waits for nothing else, hears of the death, too. */
@@ -300,5 +348,5 @@ static void back_pressure(void)
 }
 
 UT_MAIN("sim/goal_fail", UT(a_time_out_is_everybodys), UT(a_message_too_long), UT(a_rank_that_dies),
-	UT(a_receiver_that_dies), UT(cancel), UT(division_by_zero), UT(memory_that_is_gone),
-	UT(the_pool_is_too_small), UT(back_pressure))
+	UT(memory_of_a_rank_that_leaves), UT(a_receiver_that_dies), UT(cancel),
+	UT(division_by_zero), UT(memory_that_is_gone), UT(the_pool_is_too_small), UT(back_pressure))
