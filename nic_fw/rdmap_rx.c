@@ -360,7 +360,9 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 		rdmap_tx_terminate(nic, nic->null_qp, pkt, &no_qp);
 		return;
 	}
-	if (!pkt->tagged && pkt->qn == WIRE_QN_SEND && qp_can_receive(qp))
+	/* One of an earlier connection may bear the number of a message of this one. */
+	if (!pkt->tagged && pkt->qn == WIRE_QN_SEND && qp_can_receive(qp) &&
+	    (!qp_is_rc(qp) || is_connected(qp, pkt)))
 		fail_recv(nic, qp, pkt, error);
 	/* While there is a stream to tell it on. */
 	if (pkt->stream)

@@ -243,6 +243,44 @@ static void wrong_qp(void)
 	rp_end(&rp);
 }
 
+/*
+ * A packet of a connection that is over bears the number of a message of the one that is: its error
+ * is not this one's, which keeps its receive.
+ */
+static void message_of_an_earlier_connection(void)
+{
+	struct rp_req send = {.opcode = HW_WQE_SEND, .wr_id = 1, .bytes = 3000};
+	struct wire_dgram *dgram;
+	struct fw_qp *a, *b;
+	struct hw_cqe cqe;
+
+	begin();
+	rp_rc(&rp, &a, &b, NULL);
+	rp_recv(&rp, 1, b, 7, 65536, 4000);
+	rp.filter = keep_data;
+	rp_req(&rp, 0, a, &send);
+	rp_settle(&rp);
+	CU_ASSERT_FATAL(rp.num_kept > 1);
+	/* The second packet comes first, and takes the receive. */
+	rp_deliver(&rp, 1);
+	rp_poll(&rp, 1);
+	CU_ASSERT_EQUAL(b->msgs_open, 1);
+	dgram = rp_info_of(&rp.kept[0], 0).dgram;
+	dgram->incarnation = be16_put((uint16_t)(be16_get(dgram->incarnation) + 1));
+	rp_reseal(&rp.kept[0]);
+	rp_deliver(&rp, 0);
+	rp_poll(&rp, 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_incarnation), 1);
+	CU_ASSERT_FALSE(rp_rcqe(&rp, 1, &cqe));
+	CU_ASSERT_EQUAL(b->msgs_open, 1);
+	CU_ASSERT_EQUAL(b->state, HW_QPS_RTS);
+	rp.filter = NULL;
+	rp_forget(&rp);
+	rp_destroy_qp(&rp, 0, a);
+	rp_destroy_qp(&rp, 1, b);
+	rp_end(&rp);
+}
+
 /* Write with immediate: the data may be there before the receive is; the completion is not. */
 static void write_with_immediate_waits(void)
 {
@@ -312,4 +350,5 @@ static void receive_cq_full(void)
 }
 
 UT_MAIN("nic_fw/rdmap_rx", UT(completions), UT(invalidate), UT(rights_of_the_qp), UT(opcodes),
-	UT(wrong_qp), UT(write_with_immediate_waits), UT(target_faults), UT(receive_cq_full))
+	UT(wrong_qp), UT(message_of_an_earlier_connection), UT(write_with_immediate_waits),
+	UT(target_faults), UT(receive_cq_full))
