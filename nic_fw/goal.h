@@ -452,6 +452,9 @@ void goal_run_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op);
  */
 void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
 		   uint32_t rank, uint32_t op);
+/* Makes all lists of a run empty. */
+void goal_run_init_lists(struct goal_run *run);
+
 /* The active run of that instance; NULL. */
 struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance);
 /* Its process has ended: the ranks that it talks to are told so. */
@@ -624,7 +627,7 @@ enum hw_goal_status goal_group_recv(struct fw_nic *nic, struct goal_run *run, ui
 /* Messages of a rank to itself (goal_self.c). */
 enum hw_goal_status goal_msg_self(struct fw_nic *nic, struct goal_run *run, uint32_t op,
 				  const struct goal_key4 *key);
-/* One that found no room in the pool is put there. False: there is none yet. */
+/* Moves a message that waits for room into the pool. False: the pool has no room yet. */
 bool goal_self_keep(struct fw_nic *nic, struct goal_send *send);
 /* A receive starts: true when a message of this rank waited for it. */
 bool goal_self_recv(struct fw_nic *nic, struct goal_recv *recv);

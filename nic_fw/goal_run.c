@@ -332,6 +332,18 @@ static bool get_memory(struct fw_nic *nic, struct goal_run *run)
 	return true;
 }
 
+void goal_run_init_lists(struct goal_run *run)
+{
+	fw_list_init(&run->sends);
+	fw_list_init(&run->staging);
+	fw_list_init(&run->bulk);
+	fw_list_init(&run->recvs);
+	fw_list_init(&run->calcs);
+	fw_list_init(&run->traced_sends);
+	fw_list_init(&run->client_node);
+	fw_list_init(&run->comm_node);
+}
+
 static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedule)
 {
 	struct goal_run *run = goal_take(nic, schedule->client, GOAL_TABLE_RUNS);
@@ -345,14 +357,7 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	run->remaining = schedule->header.num_ops;
 	run->fault_op = FW_NONE;
 	run->start_ns = nic->now_ns;
-	fw_list_init(&run->sends);
-	fw_list_init(&run->staging);
-	fw_list_init(&run->bulk);
-	fw_list_init(&run->recvs);
-	fw_list_init(&run->calcs);
-	fw_list_init(&run->traced_sends);
-	fw_list_init(&run->client_node);
-	fw_list_init(&run->comm_node);
+	goal_run_init_lists(run);
 	fw_timer_init(&run->timeout, timed_out);
 	if (get_memory(nic, run))
 		return run;

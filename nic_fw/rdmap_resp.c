@@ -139,10 +139,18 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 	return RDMAP_OK;
 }
 
-/* A response fails here: memory of the requester's own process. */
-static void fail_local(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_vendor_err err)
+/*
+ * A response was placed with err. A busy page makes the peer send it again; any other error is one
+ * of the requester's own memory, and ends its request.
+ */
+static enum rdmap_result placed(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_vendor_err err)
 {
+	if (err == HW_VENDOR_ERR_NONE)
+		return RDMAP_OK;
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+		return RDMAP_DROP;
 	llp_msg_fail(nic, wqe, wqe_status_of(err), err);
+	return RDMAP_VOID;
 }
 
 enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
@@ -162,13 +170,7 @@ enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp
 		sge[i] = *wqe_sge(nic, wqe, i);
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	err = ddp_place_sges(nic, qp->pd, sge, wqe->num_sge, pkt->to, &cursor);
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
-		return RDMAP_DROP;
-	if (err != HW_VENDOR_ERR_NONE) {
-		fail_local(nic, wqe, err);
-		return RDMAP_VOID;
-	}
-	return RDMAP_OK;
+	return placed(nic, wqe, err);
 }
 
 enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
@@ -240,13 +242,7 @@ enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *
 		return RDMAP_VOID;
 	original = be64_get(rsp.original);
 	err = place_original(nic, qp->pd, wqe, (const uint8_t *)&original);
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
-		return RDMAP_DROP;
-	if (err != HW_VENDOR_ERR_NONE) {
-		fail_local(nic, wqe, err);
-		return RDMAP_VOID;
-	}
-	return RDMAP_OK;
+	return placed(nic, wqe, err);
 }
 
 enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,

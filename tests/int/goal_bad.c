@@ -20,6 +20,7 @@
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
 #include "shared_defs/goal_format.h"
+#include "tests/int/goal_check.h"
 
 enum {
 	BIG = 400000,         /* more than goes unasked */
@@ -28,7 +29,7 @@ enum {
 	MAX_FILE = 4096,
 };
 
-static int me, size, next, before;
+static int size, next, before;
 static const char *folder = ".";
 static uint8_t *out, *in; /* BIG bytes, and twice as many */
 /* A run of another communicator, under way meanwhile. */
@@ -36,34 +37,12 @@ static GOAL_Comm other;
 static GOAL_Schedule witness;
 static uint32_t *witness_in, *witness_out;
 
-#define check(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			fail(__LINE__, #cond);                                                     \
-	} while (0)
-
-static void fail(int line, const char *what)
-{
-	fprintf(stderr, "rank %d, line %d: not so: %s (last error: %s; %s)\n", me, line, what,
-		GOAL_StrError(GOAL_LastError()), GOAL_LastErrorDetail());
-	exit(1);
-}
-
 /* It is refused, and why is said. */
 static void refused(GOAL_Graph g, int error)
 {
 	check(!GOAL_Compile(g) && GOAL_LastError() == error);
 	check(*GOAL_StrError(error) && *GOAL_LastErrorDetail());
 	check(GOAL_FreeGraph(g) == GOAL_SUCCESS);
-}
-
-static GOAL_Schedule compiled(GOAL_Graph g)
-{
-	GOAL_Schedule s = GOAL_Compile(g);
-
-	check(s);
-	check(GOAL_FreeGraph(g) == GOAL_SUCCESS);
-	return s;
 }
 
 /* Runs it: this is how it ends, and by whose fault (-1: not told here). */

@@ -14,6 +14,7 @@
 #else
 #include "host_driver/goal/goal_coll.h"
 #endif
+#include "tests/int/goal_check.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -29,35 +30,13 @@ enum {
 	BIG = 300000
 };
 
-static int me, next, before;
+static int next, before;
 static const char *folder;
-
-#define check(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			fail(__LINE__, #cond);                                                     \
-	} while (0)
-
-static void fail(int line, const char *what)
-{
-	fprintf(stderr, "rank %d, line %d: not so: %s (last error: %s; %s)\n", me, line, what,
-		GOAL_StrError(GOAL_LastError()), GOAL_LastErrorDetail());
-	exit(1);
-}
 
 /* An offset in the scratchpad. */
 static void *at(uintptr_t offset)
 {
 	return (void *)offset;
-}
-
-static GOAL_Schedule compiled(GOAL_Graph g)
-{
-	GOAL_Schedule s = GOAL_Compile(g);
-
-	check(s && GOAL_IsScheduleValid(s) == 1);
-	check(GOAL_FreeGraph(g) == GOAL_SUCCESS);
-	return s;
 }
 
 /* Runs it to a good end, and frees it. */

@@ -18,10 +18,10 @@ mkdir "$WEFT_TMP/include"
 cp host_driver/goal/goal.h "$WEFT_TMP/include"
 sed 's|"host_driver/goal/goal.h"|"goal.h"|' host_driver/goal/goal_coll.h >"$WEFT_TMP/include/goal_coll.h"
 lib=$(cd "$WEFT_BIN/../lib" && pwd)
-g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -DGOAL_INSTALLED -fsanitize=address,undefined -I "$WEFT_TMP/include" \
+g++ -x c++ -std=c++11 -O1 -Wall -Wextra -Werror -DGOAL_INSTALLED -fsanitize=address,undefined -iquote . -I "$WEFT_TMP/include" \
 	tests/int/goal_every.c -o "$WEFT_TMP/goal_every_cpp" -L "$lib" -Wl,-rpath,"$lib" -lgoal -lweft -pthread ||
 	die 'g++ does not take it'
-gcc -std=c11 -Wall -Wextra -Wpedantic -Werror -DGOAL_INSTALLED -I "$WEFT_TMP/include" -fsyntax-only tests/int/goal_every.c ||
+gcc -std=c11 -Wall -Wextra -Wpedantic -Werror -DGOAL_INSTALLED -iquote . -I "$WEFT_TMP/include" -fsyntax-only tests/int/goal_every.c ||
 	die 'gcc does not take it with the installed headers'
 
 weftd_start weftd --nics 4

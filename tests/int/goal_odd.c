@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What programs do with libGOAL that is unusual, or wrong, case by case: each must end as the
- * documents say, with a sentence that helps.
+ * Unusual and wrong uses of libGOAL, case by case: each must end as the documents say, with a
+ * sentence that helps.
  *
  * Started by tests/int/goal_odd.sh with three ranks.
  *
@@ -18,6 +18,7 @@
 
 #include "host_driver/goal/goal.h"
 #include "host_driver/goal/goal_coll.h"
+#include "tests/int/goal_check.h"
 
 enum {
 	BLOCK = 4000,  /* of the gather with a late rank */
@@ -27,20 +28,7 @@ enum {
 };
 #define FOREVER_NS UINT64_C(3600000000000)
 
-static int me, size;
-
-#define check(cond)                                                                                \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			fail(__LINE__, #cond);                                                     \
-	} while (0)
-
-static void fail(int line, const char *what)
-{
-	fprintf(stderr, "rank %d, line %d: not so: %s (last error: %s; %s)\n", me, line, what,
-		GOAL_StrError(GOAL_LastError()), GOAL_LastErrorDetail());
-	exit(1);
-}
+static int size;
 
 static bool says(const char *what)
 {
@@ -63,14 +51,6 @@ static void barrier(GOAL_Comm comm)
 
 	check(s && GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS);
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
-}
-
-static GOAL_Schedule compiled(GOAL_Graph g)
-{
-	GOAL_Schedule s = GOAL_Compile(g);
-
-	check(s && GOAL_FreeGraph(g) == GOAL_SUCCESS);
-	return s;
 }
 
 /* A run that ends after so long, or by its time-out. */
@@ -120,7 +100,7 @@ static void compile_errors(void)
 		   "bytes at 0x") &&
 	      says("is not mapped"));
 	check(GOAL_FreeGraph(g) == GOAL_SUCCESS);
-	/* Nobody may write there. */
+	/* The memory becomes read-only: a receive into it is refused. */
 	check(mprotect(there, BIG, PROT_READ) == 0);
 	g = GOAL_CreateGraph();
 	check(GOAL_Recv(g, there, 100, 0, 9) == 0);
@@ -151,7 +131,7 @@ static void time_out(void)
 	else
 		check(GOAL_Recv(g, buf, BIG, 0, 77) >= 0);
 	s = compiled(g);
-	check(GOAL_Wait(GOAL_RunTimeout(s, me == 0 ? 100000000 : 0)) == GOAL_ERR_TIMEOUT);
+	check(GOAL_Wait(GOAL_RunTimeout(s, me == 0 ? 1000000000 : 0)) == GOAL_ERR_TIMEOUT);
 	if (me == 0) {
 		check(says(
 		    "rank 0 waits for vertex 0, a receive of 10 bytes with tag 0 from rank 2"));
@@ -180,7 +160,8 @@ static void truncated(void)
 			check(GOAL_Send(g, buf, bytes, 1) >= 0);
 		if (me == 1)
 			check(GOAL_Recv(g, buf, bytes - 9, 0) >= 0);
-		/* Nobody is done before it is found. */
+		/* A receive from the next rank keeps each run alive until the truncation is found.
+		 */
 		check(GOAL_Recv(g, buf, 1, (me + 1) % size, 9) >= 0);
 		s = compiled(g);
 		check(GOAL_Wait(GOAL_Run(s)) == GOAL_ERR_TRUNCATED);
@@ -200,7 +181,7 @@ static void subsets(void)
 
 	/* Twice, so that there are two of each list. */
 	for (round = 0; round < 2; round++) {
-		/* What one rank does wrong the others know nothing of. */
+		/* A call that fails on one rank changes no key: the others never hear of it. */
 		if (me == 1)
 			check(!GOAL_CommCreate(GOAL_CommWorld(), bad, 2));
 		if (me <= 1)
@@ -306,7 +287,8 @@ static void several(void)
 			check((b[i] = GOAL_Run(bar)) >= 0);
 		for (i = 0; i < 8; i++)
 			check(GOAL_Wait(b[i]) == GOAL_SUCCESS);
-		/* Of one that nobody looks at the next round knows that it is over. */
+		/* In even rounds the handle is never looked at: the next round must still see the
+		 * run over. */
 		if (round % 2)
 			check(GOAL_Wait(h) == GOAL_SUCCESS && out[999] == 3 * 999 + 3);
 		barrier(GOAL_CommWorld());

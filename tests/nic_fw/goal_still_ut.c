@@ -34,11 +34,7 @@ static void begin(void)
 	memset(&run, 0, sizeof(run));
 	run.comm = &comm;
 	run.instance = INSTANCE;
-	fw_list_init(&run.sends);
-	fw_list_init(&run.staging);
-	fw_list_init(&run.bulk);
-	fw_list_init(&run.recvs);
-	fw_list_init(&run.calcs);
+	goal_run_init_lists(&run);
 	fw_list_add_tail(&comm.runs, &run.comm_node);
 	for (i = PEER; i < RANKS; i++) {
 		memset(&link[i], 0, sizeof(link[i]));
@@ -153,7 +149,7 @@ static void whose_messages_find_no_room_here(void)
 	fw_list_add_tail(&comm.blocked, &link[PEER].blocked_node);
 	CU_ASSERT_TRUE(is_still());
 	CU_ASSERT_EQUAL(note.stops, UINT64_C(1) << PEER);
-	/* Of a run that is still to be started here. */
+	/* The message is for a run that is still to be started here, and will make room for it. */
 	link[PEER].blocked_instance = INSTANCE + 1;
 	CU_ASSERT_FALSE(is_still());
 	end();

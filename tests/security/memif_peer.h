@@ -157,18 +157,31 @@ static inline int peer_memory(uint64_t bytes, int seals)
 	return fd;
 }
 
+/* A connection to the server at path, before its first message; -1 with errno: it is refused. */
+static inline int peer_open(const char *path)
+{
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
+	struct sockaddr_un addr;
+
+	peer_address(&addr, path);
+	if (sock < 0 || !connect(sock, (struct sockaddr *)&addr, sizeof(addr)))
+		return sock;
+	err = errno;
+	close(sock);
+	errno = err;
+	return -1;
+}
+
 /* Connected, with HELLO read. */
 static inline int peer_connect(const char *path)
 {
 	uint64_t tries = 0;
 
 	for (;;) {
-		struct sockaddr_un addr;
 		struct memif_msg msg;
-		int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		int sock = peer_open(path);
 
-		peer_address(&addr, path);
-		if (sock < 0 || connect(sock, (struct sockaddr *)&addr, sizeof(addr)))
+		if (sock < 0)
 			die("connect to %s", path);
 		if (peer_recv(sock, &msg, NULL) == MEMIF_MSG_HELLO)
 			return sock;

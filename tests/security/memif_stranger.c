@@ -20,23 +20,17 @@ static const char *path;
 
 static void denied(void)
 {
-	struct sockaddr_un addr;
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-
-	peer_address(&addr, path);
-	if (!connect(sock, (struct sockaddr *)&addr, sizeof(addr)) || errno != EACCES)
+	if (peer_open(path) >= 0 || errno != EACCES)
 		die("not refused by the socket's mode");
 }
 
 /* The mode of the socket was wrong once: who comes is looked at all the same. */
 static void unknown_user(void)
 {
-	struct sockaddr_un addr;
 	struct memif_msg msg;
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	int sock = peer_open(path);
 
-	peer_address(&addr, path);
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)))
+	if (sock < 0)
 		die("connect");
 	if (peer_recv(sock, &msg, NULL) != MEMIF_MSG_NONE)
 		die("it was greeted");
@@ -44,13 +38,12 @@ static void unknown_user(void)
 
 static void busy(void)
 {
-	struct sockaddr_un addr;
 	struct peer p;
-	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	int sock;
 
 	peer_up(&p, path);
-	peer_address(&addr, path);
-	if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)))
+	sock = peer_open(path);
+	if (sock < 0)
 		die("connect");
 	peer_gone(sock);
 	/* The one that was there is none the worse. */
@@ -334,7 +327,7 @@ static void many_rings(void)
 
 /* ---- frames: a right set-up, and then */
 
-/* What the NIC receives from; all of it is taken, and a right frame behind it is answered. */
+/* Gives the NIC descriptors to receive from. It takes all, and answers a right frame after them. */
 static void descriptors(const struct memif_desc *desc, uint32_t num)
 {
 	struct peer p;
