@@ -30,7 +30,7 @@ enum {
 	CLIENT_UNATTACHED_S = 10, /* seconds a connection may stay without ATTACH and START */
 	CLIENT_FDS_MAX = 3,
 	CLIENT_SOCKET_BYTES = 32768, /* of answers in its socket; the kernel takes twice that */
-	/* What a connection takes of weftd: its record, and answers that it has not read. */
+	/* Memory of weftd that a connection costs: its record, and answers that it has not read. */
 	CLIENT_OWN_BYTES = 131072,
 };
 
@@ -38,7 +38,8 @@ enum {
 #define CLIENT_BAR_BYTES (UINT64_C(1) << 30)
 /* The part of it that every process uses: the first one, and EQ 0. */
 #define CLIENT_BAR_FIRST_BYTES (HW_BAR_DYNAMIC + (UINT64_C(256) << 10))
-/* Of them, what a core writes and reads first: header, doorbells, the beginning of EQ 0. */
+/* The beginning of that part: header, doorbells and the first page of EQ 0. A core uses it first.
+ */
 #define CLIENT_BAR_MADE_BYTES (HW_BAR_DYNAMIC + 2 * HW_BAR_PAGE_BYTES)
 
 enum client_state {

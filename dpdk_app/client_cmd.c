@@ -114,7 +114,8 @@ static void refuse(struct client *c, const struct hw_cmd *cmd, int status,
 /* Memory and descriptors of a BAR and what comes with it, before they are made. */
 static int take_bar(struct client *c, struct hw_resp_quota *quota)
 {
-	/* Those that weftd keeps, and those of the answer. */
+	/* Twice: weftd keeps a set of descriptors, and the answer carries another to the process.
+	 */
 	int err = client_take_fds(c, 2 * CLIENT_FDS_MAX, quota);
 
 	if (!err)

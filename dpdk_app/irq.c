@@ -132,7 +132,10 @@ static bool bit_of(const uint64_t *bits, uint32_t eq)
 	return bits[eq / 64] >> eq % 64 & 1;
 }
 
-/* What a signal of an event queue has cost. */
+/*
+ * Notes that a signal of an event queue was dear, or not. Dear ones in a row make the queue slow,
+ * prompt ones in a row make it quick again: a single one may be chance.
+ */
 static void judge(struct irq_owner *owner, uint32_t eq, bool dear)
 {
 	bool slow = bit_of(owner->slow, eq);

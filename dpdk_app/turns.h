@@ -14,7 +14,7 @@
 
 #include "shared_defs/hw_cmd.h"
 
-/* Of several kinds in one turn the last in this order counts. */
+/* A turn that did several kinds of work counts as the last of them in this order. */
 enum turn_kind {
 	TURN_PLAIN,   /* frames, requests, timers, collectives */
 	TURN_FLUSH,   /* flushes of queue pairs, in slices */

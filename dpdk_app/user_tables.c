@@ -235,7 +235,8 @@ struct user_tables user_find_tables(void)
 	    limit.rlim_cur / 2 > TABLES_OWN_FDS + TABLES_MIN_FDS)
 		tables.descriptors = limit.rlim_cur / 2 - TABLES_OWN_FDS;
 	tables.bytes = for_processes(user_tables_memory_bytes());
-	/* Of all that there is: what is used now may be memory that is registered next. */
+	/* All of the machine's memory, not the free part: processes register memory that they use.
+	 */
 	tables.memory = for_processes(user_tables_memory_total());
 	tables.mappings = hostmem_max();
 	return tables;

@@ -118,7 +118,8 @@ struct weft_goal_result {
 	uint32_t instance;
 	uint32_t traced, trace_lost;  /* points of PERFTRACE, and those that found no room */
 	uint64_t start_ns, finish_ns; /* of the NIC's clock */
-	/* Of a run that failed: HW_GOAL_TRUNCATED, else 0; operations under way. */
+	/* A failed run: lengths of message and receive for HW_GOAL_TRUNCATED, else 0; open
+	 * operations. */
 	uint64_t message_bytes, room_bytes;
 	uint32_t num_waits; /* WEFT_GOAL_WAITS + 1: more than are named */
 	uint32_t waits[WEFT_GOAL_WAITS];

@@ -179,8 +179,7 @@ void bar_records_ahead(struct fw_nic *nic, uint32_t client)
 	struct fw_bar *bar = &nic->clients[client].bar;
 	bool met = nic->quota_met;
 
-	/* Nobody needs them now: where there is no room, pages come one by one, as they are needed.
-	 */
+	/* Failure is no error here: without pages ahead, each is added when it is needed. */
 	if (bar->num_records_free < FW_BAR_RECORD_CHUNK * RECORDS_PER_PAGE / 2)
 		(void)add_record_pages(nic, client, FW_BAR_RECORD_CHUNK);
 	nic->quota_met = met;

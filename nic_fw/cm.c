@@ -532,7 +532,7 @@ static bool end_listener(struct fw_nic *nic, struct cm_ep *listener)
 {
 	uint32_t i;
 
-	/* Nobody asks it any more, so what was looked at stays as it is. */
+	/* The listener takes no more requests: places that the walk has passed get none again. */
 	listener->ending = true;
 	fw_list_del(&listener->wait_node);
 	for (i = nic->slices.resume; i < nic->cm_ids.high; i++) {

@@ -59,8 +59,9 @@ struct esp_ops {
 	 */
 	bool (*expects)(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac);
 	/*
-	 * Nobody answers the SYNs of a stream that was opened here: the peer's MAC as it is known
-	 * by now, and it is asked for anew. May be NULL. May stage a frame.
+	 * Several SYNs of a stream that was opened here had no answer, so the peer's MAC may have
+	 * changed. Writes the MAC that is known by now, and requests it anew. May be NULL. May
+	 * stage a frame.
 	 */
 	void (*doubt)(struct fw_nic *nic, void *ctx, uint8_t *mac);
 	/*

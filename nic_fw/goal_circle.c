@@ -43,7 +43,7 @@ void goal_circle_ask(struct fw_nic *nic, struct goal_comm *comm)
 	struct goal_circle *circle = &comm->circle;
 	struct mgrp_note own;
 
-	/* What this rank has under way counts, too. */
+	/* A rank that has messages under way is in no circle, this one included. */
 	if (!goal_stall_is_still(nic, comm, &own))
 		return;
 	circle->round = 1;

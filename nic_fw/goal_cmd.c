@@ -316,7 +316,7 @@ static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
 	return schedule;
 }
 
-/* One that is free, while the client's user has less than its share of those under way. */
+/* A free place for a load; NULL: none is free, or the client's user has its share of them. */
 static struct goal_loading *free_loading(struct fw_nic *nic, uint32_t client)
 {
 	const struct fw_account *user = nic->clients[client].user;

@@ -252,8 +252,8 @@ static void tell_peers(struct fw_nic *nic, struct goal_comm *comm,
 }
 
 /*
- * Of a process that leaves all memory is gone at once, and its runs have their turn later: to the
- * other ranks it is the rank that is lost, not a buffer.
+ * The status that other ranks receive. A process that leaves loses all its memory at once, while
+ * its runs end in later turns: the other ranks have lost the rank, not a buffer.
  */
 static enum hw_goal_status told(const struct fw_nic *nic, const struct goal_comm *comm,
 				enum hw_goal_status status, uint32_t rank)

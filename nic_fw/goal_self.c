@@ -58,7 +58,7 @@ static enum hw_goal_status deliver(struct fw_nic *nic, struct goal_run *run, uin
 	return HW_GOAL_OK;
 }
 
-/* Nobody waits yet, and it is short: into the pool, where it has room. */
+/* Copies a short message into its room in the pool: its receive has not started yet. */
 static enum hw_goal_status keep(struct fw_nic *nic, struct goal_run *run, uint32_t index,
 				struct goal_unexp *unexp)
 {

@@ -176,7 +176,7 @@ static bool recv_may_end(struct fw_nic *nic, const struct goal_recv *recv)
 	return recv->link && !is_behind(recv->link) && may_help(comm, recv->link->rank);
 }
 
-/* Whose message finds no room. True: its run is still to be started, or over. */
+/* A run (instance) whose message finds no room. True: the run is over or still to be started. */
 static bool head_may_go(struct goal_comm *comm, uint32_t instance)
 {
 	if (!goal_run_find(comm, instance))
@@ -185,7 +185,10 @@ static bool head_may_go(struct goal_comm *comm, uint32_t instance)
 	return false;
 }
 
-/* What this rank has sent: it may be under way, or its peer has no room, and is to be asked. */
+/*
+ * True: messages of this rank on a stream may be under way. A stream that the peer holds has met a
+ * full pool; whether that ends, only the peer knows.
+ */
 static bool stream_may_move(struct goal_comm *comm, const struct goal_link *link)
 {
 	if (!link->stream || esp_is_idle(link->stream))
@@ -312,7 +315,7 @@ bool goal_stall_is_still(struct fw_nic *nic, struct goal_comm *comm, struct mgrp
 	bool still;
 
 	comm->stall.seen = UINT64_MAX;
-	/* What is under way from here may move others. */
+	/* Multicasts of this rank that are under way may still let other ranks move. */
 	still = !fw_list_empty(&comm->runs) && mgrp_drained(comm) &&
 		look(nic, comm, GOAL_STALL_PHASES) == STALL_STILL;
 	/* A look of its own begins anew. */

@@ -37,7 +37,7 @@ enum goal_stall_phase {
 	GOAL_STALL_PHASES
 };
 
-/* Of a communicator. A look is valid while nothing has changed since it began. */
+/* The search for a circle in one communicator. A look is valid while changes stays the same. */
 struct goal_stall {
 	struct fw_timer timer;
 	uint64_t wait_ns;

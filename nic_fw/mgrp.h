@@ -115,7 +115,7 @@ struct mgrp_space {
 	uint32_t blocked_instance; /* of the message that finds no room */
 };
 
-/* What ranks ask and tell each other beside all streams: ASK and TELL of wire_mgrp. */
+/* A message between ranks outside all streams: ASK or TELL of wire_mgrp. */
 struct mgrp_note {
 	uint8_t type;  /* wire_mgrp_type */
 	bool moves;    /* TELL: it can move on */

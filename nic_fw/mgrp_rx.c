@@ -281,7 +281,7 @@ static bool is_for(const struct goal_comm *comm, const struct group_in *in)
 	return false;
 }
 
-/* What is no packet of a space. */
+/* True: a packet of the communicator itself, of none of its spaces. */
 static bool is_note(const struct group_in *in)
 {
 	return in->type == WIRE_MGRP_ASK || in->type == WIRE_MGRP_TELL;

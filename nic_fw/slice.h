@@ -26,7 +26,10 @@ enum {
 	 * what a queue pair does over several turns is not proven to be right yet.
 	 */
 	FW_SLICE_UNITS = 128,
-	/* Of a command, so that most are answered at once; one comes in a turn, not in each. */
+	/*
+	 * Units of a command before it has to wait, so that most are answered at once. A turn takes
+	 * one such command, not each that there is.
+	 */
 	FW_SLICE_AT_ONCE = 128,
 	FW_SLICE_QUANTUM = 128,   /* more than any work takes before its parts; for one process or
 				    queue pair, then the next one has its turn */

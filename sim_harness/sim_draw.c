@@ -119,8 +119,8 @@ static void draw_network(struct sim_prng *prng, struct sim_plan *plan)
 }
 
 /*
- * What ends early, waits for room or is dropped meets itself where budget, rings and the switch's
- * queue are small together, which magnitudes alone make one run in a hundred.
+ * Makes budget, rings and the switch's queue small together: there work that ends early, waits for
+ * room or is dropped coincides. Magnitudes alone draw that in one run of a hundred.
  */
 static void squeeze(struct sim_prng *prng, struct sim_plan *plan)
 {
@@ -160,7 +160,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, const struct sim_worklo
 	plan->no_host_map = one_in(&prng, 8);
 	plan->tx_room = one_in(&prng, 2);
 	draw_faults(&prng, plan);
-	/* Behind all others, so that what a seed draws besides does not change. */
+	/* Drawn after all others, so that a seed keeps its other values. */
 	if (plan->workload->bears_busy && one_in(&prng, 3)) {
 		plan->no_host_map = true;
 		plan->host_busy = by_magnitude(&prng, 1, 100);

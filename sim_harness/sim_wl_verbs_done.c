@@ -50,7 +50,10 @@ static bool is_writer_open(const struct wv_op *op)
 	       op->writer->m.allowed & SIM_LOCAL_FAULTS;
 }
 
-/* What such a Read brought is judged when the Write has ended; its sink is used again before. */
+/*
+ * Notes that such a Read brought other bytes than the Write wrote. The Write has to end before that
+ * can be judged, and the sink of the Read is used again earlier.
+ */
 static void note_unlike(struct wv_op *op, const struct sim_hold *hold, uint32_t at)
 {
 	if (memcmp(wv_memory(op->proc, hold), op->data + at, hold->bytes) != 0)

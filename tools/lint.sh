@@ -50,4 +50,5 @@ check 'tidy' tools/check_tidy.sh
 check 'cppcheck' run_cppcheck
 check 'shellcheck' run_shellcheck
 check 'commit subjects' tools/check_commit.sh
+check 'comments' tools/check_prose.sh
 exit "$broken"

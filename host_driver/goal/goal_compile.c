@@ -326,8 +326,9 @@ static uint32_t number_of_root(struct key *keys, uint64_t mask, const struct goa
 }
 
 /*
- * What may come before its receive. Large messages come when they are asked for, but multicasts,
- * which hold up those of their root behind them: where there are several, their order may be wrong.
+ * Bytes of a message that may arrive before its receive is posted. A message beyond the eager limit
+ * waits at its sender until the receive asks for it. A multicast cannot wait when its root sends
+ * several: it would hold up the next ones, whose receives may be posted first.
  */
 static uint64_t unexpected(struct key *keys, uint64_t mask, const struct goal_insn *op,
 			   uint64_t eager_bytes)

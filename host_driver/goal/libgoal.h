@@ -28,7 +28,7 @@ enum {
 };
 #define LIBGOAL_POOL_BYTES     (UINT64_C(1) << 20) /* of a communicator at first */
 #define LIBGOAL_POOL_MAX_BYTES (UINT64_C(256) << 20)
-/* What WEFT_GOAL_POOL may say instead: so much there is from the start then, and no more. */
+/* Limits of WEFT_GOAL_POOL. A pool of that size is made at the start, and does not grow. */
 #define LIBGOAL_POOL_SAID_MIN UINT64_C(4096)
 #define LIBGOAL_POOL_SAID_MAX (UINT64_C(1) << 30)
 #define LIBGOAL_EAGER_BYTES   UINT64_C(131072)

@@ -106,13 +106,15 @@ int libgoal_sched_refresh(GOAL_Schedule sched)
 	uint32_t handle, i;
 	int rc = 0;
 
-	/* What is in flight uses the memory that it was started with. */
+	/* Runs in flight use the memory that they were started with, so it cannot change under
+	 * them. */
 	if (sched->flying)
 		return -EBUSY;
 	for (i = 0; rc == 0 && i < sched->code.num_ranges; i++) {
 		struct weft_mr *mr = sched->mrs[i];
 
-		/* What has a shadow is copied from wherever it is. */
+		/* A range with a shadow is copied at each run, from whatever memory is there: it
+		 * stays. */
 		if (mr ? !weft_mr_is_withdrawn(mr) : sched->shadows && sched->shadows[i])
 			continue;
 		sched->mrs[i] = NULL;

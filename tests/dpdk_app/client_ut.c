@@ -171,7 +171,7 @@ static void listen_at(struct nic *nic, struct sockaddr_un *at, socklen_t *bytes)
 	CU_ASSERT_EQUAL_FATAL(listen(nic->listen_fd, 8), 0);
 }
 
-/* Who has its share of connections is told so at once, and the next user gets in. */
+/* A user beyond its share of connections is refused at once; the next user gets in. */
 static void over_quota(void)
 {
 	const struct user_tables tables = {10, 100, 1 << 20, 100, 1 << 20};

@@ -96,7 +96,8 @@ static void every_byte(void)
 	end(copy);
 }
 
-/* Behind the end of a file: nothing else can come to lie there. */
+/* A copy to pages beyond the end of a file fails; nothing else is ever mapped at their addresses.
+ */
 static void what_is_not_there(void)
 {
 	int fd = memfd_create("hostcopy", MFD_CLOEXEC);

@@ -199,7 +199,7 @@ static void many_wait_for_one(void)
 	}
 	CU_ASSERT_EQUAL(evil.slow[0], 1);
 	CU_ASSERT_EQUAL(good.slow[0], 0);
-	/* Of the others once is enough. */
+	/* The other event queues of a process that is known turn slow after one dear signal. */
 	for (uint32_t i = 1; i < 4; i++) {
 		irq_raise(&batch, &evil, i);
 		irq_flush(&batch);
@@ -227,7 +227,7 @@ static void many_wait_for_one(void)
 	}
 	CU_ASSERT_EQUAL(late, UINT64_MAX);
 	CU_ASSERT_EQUAL(batch.num_late, 4);
-	/* What goes is forgotten. */
+	/* Event queues that end do not wait any longer. */
 	irq_raise(&batch, &evil, 1);
 	irq_raise(&batch, &evil, 2);
 	irq_forget(&batch, &evil, 1);

@@ -362,7 +362,7 @@ static void indices_that_cannot_be(void)
 	}
 }
 
-/* What a client gives the server to write to. */
+/* A client offers buffers outside its regions: the server writes to none of them. */
 static void wrong_room(void)
 {
 	struct memif_ring_shared *shared;

@@ -17,7 +17,7 @@
 static const struct user_tables tables = {
     .connections = 4096, .descriptors = 100, .bytes = 1 << 20, .mappings = 1000, .memory = 4 << 20};
 
-/* Of a uid that /etc/subuid gives to nobody. */
+/* Uids that no line of /etc/subuid delegates: each is a user of its own. */
 enum {
 	UID_A = 51001,
 	UID_B = 51002,
@@ -120,7 +120,7 @@ static void more_memory_than_was_found(void)
 	user_leave(a);
 }
 
-/* What outlives a connection keeps the account. */
+/* An account stays while memory of its user outlives the connection. */
 static void what_outlives(void)
 {
 	const struct hw_share_limits none = {0};

@@ -37,7 +37,7 @@ alone()
 	spawn "$name" env "$@" "$WEFT_INT/goal_odd"
 }
 
-# What cannot be right is refused, and says what is expected.
+# Values that cannot be right are refused; the message says which ones are expected.
 alone rank WEFT_PEERS="$peers" WEFT_RANK=zero WEFT_DEVICE=weft0
 expect_fail rank 'WEFT_RANK, "zero", is not a place in the list of WEFT_PEERS: a number from 0 to 2'
 alone beyond WEFT_PEERS="$peers" WEFT_RANK=3 WEFT_DEVICE=weft0

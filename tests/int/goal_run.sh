@@ -92,7 +92,7 @@ l1: send 1b to 0 tag -1
 }
 G
 
-# What is received second of one tag is sent first: numbers pair them, and nothing stops.
+# Two messages of one tag, received in another order than sent: numbers pair them, nothing stops.
 schedule order <<'G'
 rank 0 {
 l1: send 100b to 1 tag 1

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # A check that cannot fail is none: a small tree that passes every check of tools/, then each
-# rule broken once. tools/check_layers.sh, check_tidy.sh, check_commit.sh, check_freestanding.sh.
+# rule broken once. tools/check_layers.sh, check_tidy.sh, check_commit.sh, check_prose.sh,
+# check_freestanding.sh.
 
 set -u
 tools=$PWD/tools
@@ -150,6 +151,24 @@ commit 'all: begin'
 "$tools/check_commit.sh" || say_wrong 'check_commit.sh complains about a good history'
 commit 'Oops'
 "$tools/check_commit.sh" >/dev/null && say_wrong 'check_commit.sh finds nothing in a bad history'
+
+# Comments of lines that are newer than a commit
+source_file old.c '/* What is old stays. */'
+git add -A && commit 'all: have an old comment'
+source_file new.c '/* The subject comes first. Of more than one sentence only the first is looked at. */'
+echo '# A script.' >new.sh
+git add -A && commit 'all: have new comments'
+"$tools/check_prose.sh" HEAD~1 || say_wrong 'check_prose.sh complains about good comments'
+for comment in '/* What it does. */' $'/*\n * Whose they are.\n */' '// Nobody is here.'; do
+	source_file new.c "$comment"
+	out=$("$tools/check_prose.sh" HEAD) && say_wrong "check_prose.sh finds nothing in $comment"
+	grep -q '^new.c:[5-7]: a comment begins with its subject' <<<"$out" || say_wrong "check_prose.sh says $out"
+done
+git checkout -q new.c
+echo '# Those of a script.' >new.sh
+"$tools/check_prose.sh" HEAD >/dev/null && say_wrong 'check_prose.sh finds nothing in a script'
+"$tools/check_prose.sh" 0123456789 2>/dev/null
+[ $? -eq 2 ] || say_wrong 'check_prose.sh: an unknown commit is not a usage error'
 
 archive()
 {

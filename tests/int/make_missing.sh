@@ -8,7 +8,7 @@
 
 . tests/int/lib.sh
 
-# Those of the make that runs the tests.
+# The make that runs the tests exports these: the make under test must not take them over.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 there=$(command -v pkg-config)
 cat >"$WEFT_TMP/pkg-config" <<EOF

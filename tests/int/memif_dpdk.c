@@ -291,7 +291,7 @@ static void answer_arp(struct end *end, const uint8_t *request)
 	send_frame(end, frame, sizeof(frame), false);
 }
 
-/* What the NIC has to answer to sent[k]. */
+/* Builds the answer that the NIC owes to sent[k]. */
 static void expected_answer(uint32_t k, uint8_t *frame)
 {
 	struct wire_eth *eth = (void *)frame;
@@ -407,7 +407,7 @@ static bool move(const struct end *from, const struct end *to)
 	struct rte_mbuf *m[BURST];
 	uint16_t n = rte_eth_rx_burst(from->port, 0, m, BURST), done = 0, tries;
 
-	/* Who does not take them is as a switch with a full queue. */
+	/* An end that does not take its frames loses them, as behind a switch with a full queue. */
 	for (tries = 0; done < n && tries < 1000; tries++)
 		done = (uint16_t)(done +
 				  rte_eth_tx_burst(to->port, 0, m + done, (uint16_t)(n - done)));

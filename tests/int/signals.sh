@@ -81,7 +81,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	weftd_start other --nics 1 --name other --user root
 	[ ! -d "$mine" ] || die "$mine is still there"
 	theirs=$(find /run/dpdk -maxdepth 1 -type d -name 'weftd-other-*' | head -n 1)
-	# One that lives is left alone.
+	# The folder of a weftd that lives stays.
 	weftd_start third --nics 1 --name third --user root
 	[ -d "$theirs" ] || die "$theirs is gone, and its weftd lives"
 	weftd_stop third

@@ -284,7 +284,7 @@ static void who_waits_for_another_one_meanwhile_is_not(void)
 	tell(PEER);
 	CU_ASSERT_EQUAL(asks(THIRD, NULL), 0);
 	CU_ASSERT_EQUAL(w.num_breaks, 0);
-	/* Who only waits for the one that asks is in a circle with it. */
+	/* A rank that waits for the asking one alone is in a circle with it. */
 	w.said[PEER].ranks = bit(0);
 	ask();
 	tell(PEER);
@@ -319,7 +319,7 @@ static void a_message_that_nobody_stops_may_go(void)
 	end();
 }
 
-/* What they say in the second round counts, not what they said in the first. */
+/* The answers of the second round count, not those of the first. */
 static void room_that_came_between_the_rounds(void)
 {
 	begin();
@@ -343,7 +343,8 @@ static void answers_that_nobody_asked_for(void)
 	CU_ASSERT_EQUAL(w.nic->counters.mgrp_statuses_stale, ++stale);
 	ask();
 	CU_ASSERT_EQUAL(asks(PEER, &question), 1);
-	/* Of another question; of a rank that was not asked; of the one that asks itself. */
+	/* Stale answers: to another question, from a rank that was not asked, from the asking rank.
+	 */
 	tell_of(PEER, question - 1);
 	tell_of(PEER, question + 1);
 	tell_of(THIRD, question);
@@ -362,7 +363,7 @@ static void answers_that_nobody_asked_for(void)
 	w.said[PEER].moves = false;
 	tell(THIRD);
 	CU_ASSERT_EQUAL_FATAL(asks(PEER, NULL), 2);
-	/* Those of the first round, again. */
+	/* Answers of the first round come again. */
 	tell_of(PEER, question);
 	tell_of(THIRD, question);
 	CU_ASSERT_EQUAL(w.num_breaks, 0);

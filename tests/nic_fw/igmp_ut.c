@@ -584,7 +584,8 @@ static void queries_do_not_walk(void)
 	one_query();
 	many = steps_of(one_query);
 	CU_ASSERT(many <= few + few / 8);
-	/* Of older ones every group takes a time of its own, but not for each of a flood. */
+	/* A query of an older version sets a timer for every group, but a flood does so only once.
+	 */
 	one_old_query();
 	old = steps_of(one_old_query);
 	CU_ASSERT(old <= few + few / 2);

@@ -132,7 +132,7 @@ static uint64_t random64(void *ctx)
 	return z ^ z >> 31;
 }
 
-/* Of two regions in a row neither number nor key follows from the other's (RFC 5042 6.2.1). */
+/* Number and key of a region do not follow from those of the one before (RFC 5042 6.2.1). */
 static void stags_cannot_be_foreseen(void)
 {
 	enum {

@@ -51,7 +51,7 @@ static void asks_and_learns(void)
 	CU_ASSERT_TRUE(net.ah_done.ok);
 	CU_ASSERT_EQUAL(net.session_done.calls, 1);
 	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
-	/* Nobody has asked again: neither the same nor another address is news. */
+	/* No request is open: an answer is ignored, whether its address is the same or another. */
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
 	CU_ASSERT_EQUAL(net.session_done.calls, 1);
@@ -106,7 +106,10 @@ static void answers_requests(void)
 	net_init(0);
 	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
 	net_flush();
-	/* Who asks for us will be answered soon: ours is asked first, and believed alone. */
+	/*
+	 * A station that requests our MAC will be answered soon. Its own MAC is requested first,
+	 * and only the answer to that is believed.
+	 */
 	CU_ASSERT_EQUAL_FATAL(net.num_sent, 2);
 	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
 	f = &net.sent[1];
@@ -139,7 +142,7 @@ static void answers_requests(void)
 	net_end();
 }
 
-/* What nobody asked for teaches nothing: neither before an address is known nor after. */
+/* Unrequested ARP teaches nothing, neither before an address is known nor after. */
 static void unasked_words_teach_nothing(void)
 {
 	uint32_t i;
@@ -325,7 +328,7 @@ static void strangers_question(void)
 	net_end();
 }
 
-/* One that sends in the names of thousands: few questions, and none of others is lost by them. */
+/* A flood in the names of thousands causes few requests, and displaces nobody else's. */
 static void flood_of_sources(void)
 {
 	uint8_t from[6] = {0x02, 0, 0, 0, 9, 9};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whose HELLOs count, and what they may take: MACs, cookies, shares of the table of sessions.
+ * HELLOs: the MACs that they count from, their cookies, their shares of the table of sessions.
  *
  * A forger is a station with a MAC of its own that says whatever it likes in whosever name; it
  * sees what is sent to its MAC. rd_hello.c, rd_share.c; docs/security.md "RD sessions".
@@ -17,7 +17,7 @@ static struct rp rp;
 
 static const uint8_t forger_mac[6] = {0x02, 0x66, 0, 0, 0, 6};
 
-/* What left for the forger's MAC, and HELLOs by kind. */
+/* Frames that left for the forger's MAC, and HELLOs by kind. */
 static uint32_t to_forger, hellos, challenges, replies;
 static uint64_t last_cookie;
 

@@ -80,7 +80,7 @@ static void process_then_user(void)
 	fw_ut_end(&ut);
 }
 
-/* Who opens the device often is one process all the same. */
+/* A process that opens the device several times has one share, not several. */
 static void one_process_with_many_clients(void)
 {
 	struct hw_resp_quota quota;
@@ -261,7 +261,7 @@ static void sessions(void)
 	a = joined(4, UID_A);
 	CU_ASSERT_PTR_NULL(session(a, ++peer));
 	CU_ASSERT_EQUAL(ut.nic->clients[a].user->held[HW_SHARE_SESSION], USER_MAX);
-	/* One that is idle makes room for another of the same user. */
+	/* An idle session makes room for another one of the same user. */
 	fw_ut_poll(&ut, RD_EVICT_IDLE_NS + 1000);
 	CU_ASSERT_PTR_NOT_NULL(session(a, ++peer));
 	CU_ASSERT_EQUAL(ut.nic->clients[a].user->held[HW_SHARE_SESSION], USER_MAX);
@@ -288,7 +288,7 @@ static void users_that_have_gone(void)
 		CU_ASSERT_PTR_NOT_NULL(session(client, i));
 		fw_client_detach(ut.nic, client);
 	}
-	/* Those of users whose place was given away are nobody's, and end as others do. */
+	/* Sessions of users who lost their place have no owner, and are evicted as others are. */
 	fw_ut_poll(&ut, RD_EVICT_IDLE_NS + 1000);
 	for (i = 0; i < HW_MAX_PEERS; i++)
 		(void)rd_session_evict(ut.nic, 0, FW_NONE);
@@ -339,7 +339,7 @@ static void memory_of_queues(void)
 	CU_ASSERT_EQUAL(resp.u.quota.kind, HW_SHARE_BYTES);
 	CU_ASSERT_EQUAL(resp.u.quota.of, HW_SHARE_OF_USER);
 	CU_ASSERT_EQUAL(taken_bytes, owner->bar.charged - HW_BAR_DYNAMIC);
-	/* What was used once may be used again, and is counted once. */
+	/* Memory of queues that ended is used again for new ones, and is charged once. */
 	before = taken_bytes;
 	while (!fw_list_empty(&owner->cqs))
 		CU_ASSERT_EQUAL_FATAL(

@@ -93,7 +93,7 @@ static void run_slices(uint32_t *at, uint64_t *next)
 {
 	uint32_t turns;
 
-	/* Of the command that began it. */
+	/* The command that began the work has done a part of it. */
 	check_most(at, next, MOST_PER_COMMAND);
 	for (turns = 0; slice_pending(ut.nic) && turns < 4 * DEPTH; turns++) {
 		CU_ASSERT_EQUAL(fw_next_timer_ns(ut.nic), ut.nic->now_ns + FW_SOON_NS);

@@ -162,7 +162,8 @@ static void keys(void)
 
 static uint32_t asked_ip, asked_qpn; /* whom wqe asked; a free context is not looked at */
 
-/* What a response with that STag and number, of whom wqe asked, is taken for. */
+/* The request that a response with that STag and number matches, sent by the peer that wqe asked.
+ */
 static struct fw_wqe *from_sink(struct fw_qp *qp, uint32_t stag, uint32_t ssn)
 {
 	const struct dgram_pkt pkt = {

@@ -13,7 +13,7 @@ rounds=${WEFT_BITFLIP_ROUNDS:-1}
 say "WEFT_SEED=$seed"
 
 weftd_start weftd --nics 3
-# Of the one whose bits turn nothing is expected but an end.
+# The end whose bits turn may fail in any way: it only has to end.
 bench_timeout=4
 number=0
 total=0
@@ -36,7 +36,7 @@ turn()
 	for end in "$name.$side" "$name.$other"; do
 		alive "$end" && kill -KILL "${pid[$end]}"
 		finish "$end"
-		# What a client says in its death is its own, also that of its sanitizer.
+		# Messages of a dying client, its sanitizer's included, are no findings.
 		rm -f "$WEFT_TMP/$end".{out,err}
 	done
 	alive weftd || die "weftd has ended: WEFT_SEED=$seed"

@@ -3,9 +3,9 @@
 #
 # timeout: 180
 #
-# What weftd holds for a process that holds nothing itself (hoard.c): registered memory, mappings,
-# descriptors of extents, descriptors in answers that nobody reads. A user
-# gets its share and is told "over quota", another user gets on, and all comes back when the processes die.
+# weftd holds things for a process that holds nothing itself (hoard.c): registered memory, mappings,
+# descriptors of extents, descriptors in answers that the process never reads. A user gets its share
+# and then "over quota"; another user gets on; all comes back when the processes die.
 
 . tests/int/lib.sh
 . tests/security/users.sh
@@ -56,7 +56,7 @@ release mappings
 weftd_stop weftd
 
 start weftd --nics 2 --quota descriptors=50 --quota user:descriptors=75
-# Of its connection 3, of its events 2, and one more for the answer.
+# The process has 6 already: 3 of its connection, 2 of its events, 1 of the answer.
 takes extents '44 over quota: process descriptors 50' '20 over quota: user descriptors 75' -- extents 2
 release extents
 weftd_stop weftd

@@ -20,7 +20,7 @@ expect_ok attack
 grep . "$WEFT_TMP/attack.out"
 [ "$round" -gt 0 ] || die 'no request was made beside the attack'
 
-# Those of a turn, and of a command before it.
+# A turn has 128 units of slices, a command before it as many, and the last piece of each some more.
 most=$(counter weft0 slice_units_max)
 [ "$most" -gt 0 ] || die 'nothing was done in slices'
 [ "$most" -le 272 ] || die "a turn had $most units of work in bulk"

@@ -22,7 +22,7 @@ enum {
 
 static uint32_t cm_eq; /* of events of connections */
 
-/* What each process has for itself. */
+/* Makes the objects that each process needs before it takes others. */
 static void begin(struct victim *v)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_EQ, .u.create_eq.entries = 16};

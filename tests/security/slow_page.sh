@@ -67,7 +67,7 @@ expect_objects weft0 '0 0 0 0'
 other_user_gets_on 'copies that do not end'
 kill -KILL "$server"
 wait_until 'the shares are free' no_share 65534
-# Those that close descriptors stay.
+# The threads that close descriptors stay: they are made once.
 wait_until 'the threads are gone' threads_are $((before + 4))
 kill9 left
 weftd_stop weftd

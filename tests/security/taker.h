@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What programs share that take as much as they get: why they got no more, and processes that take
- * one after the other. docs/security.md "Shares".
+ * For programs that take as much as they get: the reason why they got no more, and processes that
+ * take one after the other. docs/security.md "Shares".
  */
 #ifndef WEFT_TESTS_TAKER_H
 #define WEFT_TESTS_TAKER_H
@@ -13,7 +13,7 @@
 #include "shared_defs/hw_share.h"
 #include "tests/int/hostile.h"
 
-/* What a process has taken, and why it got no more. */
+/* The number of objects that a process has taken, and why it got no more. */
 struct result {
 	uint32_t taken;
 	int32_t status;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2154 # tests/int/lib.sh has pid
 #
-# What scripts of this folder share that attack as one user and look whether another gets on; they
-# source it behind tests/int/lib.sh. Needs root.
+# For scripts of this folder that attack as one user and look whether another gets on. They source
+# it after tests/int/lib.sh. Needs root.
 
 taker=65501 # uids that nobody else has
 other=65502

@@ -158,8 +158,8 @@ static struct fw_client *client_of(struct goal_fix *fix, uint32_t rank)
 }
 
 /*
- * Of a process that leaves all memory is gone at once, and its runs have their turn later: what
- * they miss meanwhile is no fault of a buffer, but the end of the rank.
+ * A process that leaves loses all its memory at once, while its runs end in later turns: memory
+ * that they miss meanwhile is no fault of a buffer, but the end of the rank.
  */
 static void memory_of_a_rank_that_leaves(void)
 {

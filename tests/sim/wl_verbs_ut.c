@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the workload "verbs" makes of a request's end: a Read behind a Write that it reads back.
+ * The workload "verbs" judges the end of a request: a Read behind a Write that it reads back.
  *
  * Over reliable datagrams a Write whose memory was deregistered waits for the whole queue before
  * it fails, and the Read behind it does not wait for it (sim_wl_verbs_done.c).

@@ -197,7 +197,7 @@ enum {
 	SHOWN_RANKS = 10, /* that a failure names the waits of */
 };
 
-/* What the ranks still waited for, a line for each. */
+/* Says for each rank, in a line, the operations that it still waited for. */
 static void say_waits(const struct ranks *ranks)
 {
 	uint32_t shown = 0, i, k;

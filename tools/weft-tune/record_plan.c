@@ -44,7 +44,7 @@ json_t *tune_setting_json(const struct tune_setting *setting)
 {
 	json_t *object = values_json(setting->param);
 
-	/* Beside a mode the values are the limits that hold again when the mode ends. */
+	/* The values of a mode are the limits that hold again when the mode ends. */
 	if (setting->mode == TUNE_ADAPTIVE)
 		json_object_set_new(object, "mode", json_string("adaptive"));
 	if (setting->mode == TUNE_TARGET)

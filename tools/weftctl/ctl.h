@@ -89,7 +89,9 @@ int run_users(const struct ctl *ctl);
 
 /* shares.c: for lists.c's clients. The name of a user, or its number; a new reference. */
 json_t *shares_user(uint32_t uid);
-/* What processes have of a shard's tables and of weftd: an exit code, and an array to be dropped.
+/*
+ * Reads the shares that processes have of a shard's tables and of weftd into *shares, a new
+ * reference. Returns an exit code.
  */
 int shares_of_processes(struct weft_context *context, uint32_t shard, json_t **shares);
 /* "qp:50%": of what the process may have it has most of this. A new reference. */
