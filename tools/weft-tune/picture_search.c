@@ -194,7 +194,7 @@ static void finals_panel(const struct tune_verdict *v, unsigned int block, struc
 
 	fprintf(pic->gp,
 		"set title 'Finals of %s, %s%s'\nset ylabel '%s'\nset xrange [0.3:%zu.7]\n"
-		"set xtics rotate by -30 (",
+		"set xtics rotate by 30 right (",
 		tune_method_name(v->method), tune_objective_name(v->objective),
 		v->num_references ? "; references grey" : "", picture_axis(metric),
 		num + v->num_references);
