@@ -187,6 +187,7 @@ struct tcp_flow {
 	uint8_t dup_acks;
 	uint8_t unreachable; /* the network said so */
 	bool fin_seen;       /* the peer's FIN, perhaps before its turn, at peer_fin */
+	bool kept_back;      /* a segment did not leave: a page of it was not there */
 	uint32_t peer_fin;
 	struct tcp_seg ctl; /* SYN, then FIN */
 

@@ -155,8 +155,10 @@ static void fire_rto(struct fw_nic *nic, struct tcp_flow *flow)
 	tcp_cong_rto(nic, flow);
 	tcp_mark_all_lost(flow);
 	flow->tlp_out = false;
-	if (flow->backoff < BACKOFF_MAX)
+	/* The path had no part in what did not leave: patience with it brings nothing. */
+	if (!flow->kept_back && flow->backoff < BACKOFF_MAX)
 		flow->backoff++;
+	flow->kept_back = false;
 	flow->flags |= TCP_F_PROBE;
 	flow->loss_timer = TCP_LOSS_RTO;
 	flow->loss_ns = nic->now_ns + rto(flow);

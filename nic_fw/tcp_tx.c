@@ -166,9 +166,11 @@ static bool commit(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_s
 	bool host = has_host_piece(frame);
 	int rc = 0;
 
-	/* A page that is not there now: as if the segment had been lost on its way. */
-	if (filled == -FW_EBUSY)
+	/* A page that is not there now: as if the segment had been lost, but not on its way. */
+	if (filled == -FW_EBUSY) {
+		flow->kept_back = true;
 		return true;
+	}
 	if (filled < 0)
 		return false;
 	if (filled == TCP_FILL_NOW)
@@ -177,8 +179,10 @@ static bool commit(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_s
 		rc = eth_tx_commit_now(nic, frame);
 	else
 		eth_tx_commit(nic, frame);
-	if (rc == -FW_EBUSY)
+	if (rc == -FW_EBUSY) {
+		flow->kept_back = true;
 		return true;
+	}
 	if (rc == -FW_EAGAIN)
 		nic->tx_allow = 0; /* the port is full: no flow has room in this turn */
 	else if (rc < 0 && host)

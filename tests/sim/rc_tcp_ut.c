@@ -430,6 +430,42 @@ static void peer_lost(void)
 	close_rc(&p);
 }
 
+/*
+ * A page that does not come for long: its segment is tried at the pace of the first time-out, so
+ * that it leaves soon after the page is there, with markers and without.
+ */
+static void slow_for_long(void)
+{
+	struct pair_attr quiet = rc;
+	struct post send = {.wr_id = 1, .bytes = 3000};
+	uint16_t before = options;
+	uint64_t begun_ns;
+	struct pair p;
+	uint32_t i;
+
+	fix_no_host_map = true;
+	quiet.faults = NULL;
+	for (i = 0; i < 2; i++) {
+		options = i ? HW_MPA_GIVEN | HW_MPA_MARKERS : 0;
+		open_rc_attr(&p, 1, &quiet);
+		fill(&p, i, p.a.buf, send.bytes);
+		FIX_REQUIRE(&p, sim_end_recv(&p.b, 1000, SINK, SLOT) == 0);
+		sim_host_busy(p.sim, 1000000);
+		FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &send) == 0);
+		sim_run_for(p.sim, 30000 * FIX_MS);
+		sim_host_busy(p.sim, 0);
+		begun_ns = sim_now_ns(p.sim);
+		expect(&p, &p.b, 1000, WEFT_WC_SUCCESS);
+		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
+		FIX_CHECK(&p, sim_now_ns(p.sim) - begun_ns < 1000 * FIX_MS);
+		FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, send.bytes));
+		close_rc(&p);
+	}
+	options = before;
+	fix_no_host_map = false;
+}
+
 UT_MAIN("sim/rc_tcp", UT(order_of_receives), UT(operations), UT(slow_pages), UT(slow_answers),
-	UT(every_mode), UT(early_with_markers), UT(error_ends_it), UT(both_ways), UT(peer_ends),
-	UT(killed_process), UT(connected_anew), UT(unmapped), UT(memory_goes), UT(peer_lost))
+	UT(slow_for_long), UT(every_mode), UT(early_with_markers), UT(error_ends_it), UT(both_ways),
+	UT(peer_ends), UT(killed_process), UT(connected_anew), UT(unmapped), UT(memory_goes),
+	UT(peer_lost))
