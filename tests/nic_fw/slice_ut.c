@@ -13,8 +13,8 @@
 enum {
 	DEPTH = 8192, /* HW_MAX_WR: requests of each queue */
 	/* In fw_poll(), so in each turn; in a command, of which a turn carries out one at most. */
-	MOST_PER_TURN = FW_SLICE_UNITS,
-	MOST_PER_COMMAND = FW_SLICE_AT_ONCE,
+	MOST_PER_TURN = 16,
+	MOST_PER_COMMAND = 64,
 	MANY_MRS = 4000,
 	MANY_QPS = 300,
 };

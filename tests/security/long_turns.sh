@@ -20,10 +20,10 @@ expect_ok attack
 grep . "$WEFT_TMP/attack.out"
 [ "$round" -gt 0 ] || die 'no request was made beside the attack'
 
-# A turn has 128 units of slices, a command before it as many, and the last piece of each some more.
+# A turn has 16 units of slices, a command before it 64, and the last piece of each some more.
 most=$(counter weft0 slice_units_max)
 [ "$most" -gt 0 ] || die 'nothing was done in slices'
-[ "$most" -le 272 ] || die "a turn had $most units of work in bulk"
+[ "$most" -le 96 ] || die "a turn had $most units of work in bulk"
 expect_objects weft0 '0 0 0 0'
 [ "$(counter weft0 slice_commands_used)" -eq 0 ] || die 'commands are left'
 weftd_stop weftd
