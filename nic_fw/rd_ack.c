@@ -233,8 +233,12 @@ static bool in_flight_range(const struct rd_session *s, uint32_t ack)
  */
 static void disbelieve(struct fw_nic *nic, struct rd_session *s, uint32_t ack, uint32_t echo)
 {
+	uint32_t base = (uint32_t)s->rto_base_ns;
+	uint32_t now = (uint32_t)nic->now_ns;
+
 	FW_COUNT(nic, rd_acks_stale);
-	if (!seq_lt(ack, s->tx_una) || (echo && seq_lt((uint32_t)s->rto_base_ns, echo)))
+	/* An echo of the future: the peer's clock has jumped while it held our timestamp. */
+	if (!seq_lt(ack, s->tx_una) || (echo && seq_lt(base, echo) && !seq_lt(now, echo)))
 		s->astray = true;
 }
 

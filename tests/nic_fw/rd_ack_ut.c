@@ -321,6 +321,33 @@ static enum rp_verdict drop_acks(struct rp *r, const struct rp_info *info)
 }
 
 /*
+ * An old ACK says that the window was moved by forged ones when it echoes what was sent since; not
+ * when it echoes what will be sent: the peer's clock has jumped while it held the timestamp.
+ */
+static void echo_of_the_future(void)
+{
+	struct fw_nic *nic;
+	uint32_t psn, now;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	nic = rp.end[0].nic;
+	psn = post_lost(2);
+	hear(psn + 1, 0, NULL, 0);
+	rp_run(&rp, 100000);
+	now = (uint32_t)nic->now_ns;
+	rd_ack_cumulative(nic, sender(), psn, now + 20000000, false);
+	CU_ASSERT_FALSE(sender()->astray);
+	rd_ack_cumulative(nic, sender(), psn, (uint32_t)sender()->rto_base_ns - 1, false);
+	CU_ASSERT_FALSE(sender()->astray);
+	rd_ack_cumulative(nic, sender(), psn, now - 10, false);
+	CU_ASSERT_TRUE(sender()->astray);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_free(&rp);
+}
+
+/*
  * A Send is refused, then the rest of a window is taken, while no ACK gets through. The first
  * that does tells of the refusal.
  */
@@ -579,5 +606,5 @@ static void rnr_timer(void)
 }
 
 UT_MAIN("nic_fw/rd_ack", UT(every_pattern), UT(every_pair), UT(forged), UT(stale),
-	UT(refusal_outlives_lost_acks), UT(holes), UT(round_trip_times), UT(gaps),
-	UT(what_an_ack_says), UT(rnr_timer))
+	UT(echo_of_the_future), UT(refusal_outlives_lost_acks), UT(holes), UT(round_trip_times),
+	UT(gaps), UT(what_an_ack_says), UT(rnr_timer))
