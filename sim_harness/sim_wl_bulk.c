@@ -301,7 +301,7 @@ static int open_end(struct sim_run *run, uint32_t i)
 	struct bulk_end *e = &b->ends[i];
 	bool sends = b->incast ? i > 0 : !i, alone = !i;
 	uint32_t requests = sends ? (alone ? b->num : 1) * b->depth : 0;
-	struct sim_end_attr attr = {.events = true, .max_sge = 1};
+	struct sim_end_attr attr = {.events = true, .max_sge = 1, .max_inline_bytes = 16};
 	uint32_t r;
 	int rc;
 

@@ -162,4 +162,15 @@ static void arrivals(void)
 	CU_ASSERT(p99_us > 1000 && mean_us < 250);
 }
 
-UT_MAIN("sim/congestion", UT(incast), UT(loss), UT(others), UT(receiver_limited), UT(arrivals))
+/* Queues of the longest, as 1,024 senders of 8 messages each need them. */
+static void many_receives(void)
+{
+	static const struct want list[] = {
+	    {"incast:senders=128,depth=64,bytes=64", "", 2, 1, 0.1, 0, 0},
+	};
+
+	MEASURE(list);
+}
+
+UT_MAIN("sim/congestion", UT(incast), UT(loss), UT(others), UT(receiver_limited), UT(arrivals),
+	UT(many_receives))
