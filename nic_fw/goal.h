@@ -413,8 +413,8 @@ struct goal_run {
 	enum hw_goal_status fault;          /* it is to fail in its next step */
 	uint32_t fault_rank, fault_op;
 	struct goal_lengths lengths;
-	bool told_left; /* its process ends, and its ranks know */
-	bool tracing;   /* PERFTRACE */
+	uint32_t told_ranks; /* its process ends: ranks below this one know */
+	bool tracing;        /* PERFTRACE */
 	uint32_t trace_stag, trace_entries, traced, trace_lost;
 	uint64_t trace_addr;
 	struct fw_list traced_sends; /* goal_send.trace_node */
@@ -457,8 +457,8 @@ void goal_run_init_lists(struct goal_run *run);
 
 /* The active run of that instance; NULL. */
 struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance);
-/* Its process has ended: the ranks that it talks to are told so. */
-void goal_run_left(struct fw_nic *nic, struct goal_run *run);
+/* Its process has ended: the ranks that it talks to are told so. False: units ran out. */
+bool goal_run_left(struct fw_nic *nic, struct goal_run *run);
 /* Ends a run without a word to anyone: its process is gone, or has been told. */
 void goal_run_drop(struct fw_nic *nic, struct goal_run *run);
 /* What may be very much of it, in slices; then it is to be dropped. False: units ran out. */

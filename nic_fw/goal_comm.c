@@ -416,11 +416,10 @@ static bool drop_runs(struct fw_nic *nic, struct goal_comm *comm, bool left)
 	while (!fw_list_empty(&comm->runs)) {
 		struct goal_run *run = FW_CONTAINER(comm->runs.next, struct goal_run, comm_node);
 
+		if (left && !goal_run_left(nic, run))
+			return false;
 		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
 			return false;
-		if (left && !run->told_left)
-			goal_run_left(nic, run);
-		run->told_left = true;
 		if (!goal_run_trim(nic, run))
 			return false;
 		goal_run_drop(nic, run);

@@ -232,23 +232,33 @@ static void complete(struct fw_nic *nic, struct goal_run *run)
 	goal_run_drop(nic, run);
 }
 
-/* Every rank that the schedule names, and that has not told us of it itself. */
+static bool is_peer(const struct goal_comm *comm, const struct goal_schedule *schedule,
+		    uint32_t rank)
+{
+	return schedule->peers[rank / 64] >> rank % 64 & 1 && rank != comm->rank;
+}
+
+/* Unless that rank has told us of it itself. */
+static void tell_peer(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
+		      const struct goal_abort *abort)
+{
+	struct goal_link *link = goal_link_get(nic, comm, rank);
+
+	if (!link || link->abort_mark == abort->instance + 1)
+		return;
+	link->abort_mark = abort->instance + 1;
+	goal_msg_abort(nic, link, abort);
+}
+
+/* Every rank that the schedule names. */
 static void tell_peers(struct fw_nic *nic, struct goal_comm *comm,
 		       const struct goal_schedule *schedule, const struct goal_abort *abort)
 {
-	uint32_t peer;
+	uint32_t rank;
 
-	for (peer = 0; peer < comm->num_ranks; peer++) {
-		struct goal_link *link;
-
-		if (!(schedule->peers[peer / 64] >> peer % 64 & 1) || peer == comm->rank)
-			continue;
-		link = goal_link_get(nic, comm, peer);
-		if (!link || link->abort_mark == abort->instance + 1)
-			continue;
-		link->abort_mark = abort->instance + 1;
-		goal_msg_abort(nic, link, abort);
-	}
+	for (rank = 0; rank < comm->num_ranks; rank++)
+		if (is_peer(comm, schedule, rank))
+			tell_peer(nic, comm, rank, abort);
 }
 
 /*
@@ -279,12 +289,24 @@ enum hw_goal_status goal_run_truncated(struct goal_run *run, uint32_t op, uint64
 	return HW_GOAL_TRUNCATED;
 }
 
-void goal_run_left(struct fw_nic *nic, struct goal_run *run)
+bool goal_run_left(struct fw_nic *nic, struct goal_run *run)
 {
 	const struct goal_abort abort = {
 	    .instance = run->instance, .status = HW_GOAL_PEER_LOST, .rank = run->comm->rank};
 
-	tell_peers(nic, run->comm, run->schedule, &abort);
+	/* There may be very many: who was told is not looked at again. */
+	for (; run->told_ranks < run->comm->num_ranks; run->told_ranks++) {
+		uint32_t rank = run->told_ranks;
+
+		if (!(rank % 64) && !slice_take(nic, 1))
+			return false;
+		if (!is_peer(run->comm, run->schedule, rank))
+			continue;
+		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
+			return false;
+		tell_peer(nic, run->comm, rank, &abort);
+	}
+	return true;
 }
 
 static void timed_out(struct fw_nic *nic, struct fw_timer *timer)
