@@ -431,9 +431,10 @@ static const struct args_option args_options[] = {
     {"idle-us", "US", apply_idle, "sleep when idle for so long (default 10000, shared 1000)"},
     {"quota", "[user:]KIND=N", apply_quota,
      "what one process may have, or one user with all its processes: qp, cq, srq,\n"
-     "mr, mw, pd, ah, mcast, groups, cm, eq, xrcd, sessions, comms, schedules,\n"
-     "goal, clients (of a shard); connections, descriptors, bytes (of\n"
-     "weftd); may be repeated. Default: half of a table, a user three quarters"},
+     "mr, mw, pd, ah, mcast, groups, cm, eq, xrcd, sessions, tcp, listeners,\n"
+     "streams, comms, schedules, goal, clients (of a shard); connections, descriptors,\n"
+     "bytes, mappings, memory (of weftd); may be repeated.\n"
+     "Default: half of a table, a user three quarters"},
     {"unmapped", "on|off", apply_unmapped, "let processes register unmapped memory (default on)"},
     {"no-cc", NULL, apply_no_cc, "RD without congestion control: the window alone"},
     {"esp-burst", "N", apply_esp_burst, "ESP: packets in flight on a stream, 1 to 63 (default 32)"},

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "nic_fw/list.h"
+#include "nic_fw/share.h"
 #include "nic_fw/timer.h"
 #include "shared_defs/hw_cm.h"
 #include "shared_defs/hw_limits.h"
@@ -106,10 +107,11 @@ struct cm_ep {
 	uint32_t peer_ip;  /* network byte order */
 	uint32_t qpn;      /* of the client's QP that is tied to it, 0 */
 	uint32_t hash_next;
-	uint16_t mpa_options; /* HW_MPA_*; 0: as the NIC has it */
-	struct mpa_conn *mpa; /* its connection over TCP, NULL */
-	uint16_t client;      /* CM_NO_CLIENT: the process is gone or has given it up */
-	uint16_t space;       /* 0: not bound */
+	uint16_t mpa_options;     /* HW_MPA_*; 0: as the NIC has it */
+	struct share_owner share; /* of a listener for TCP */
+	struct mpa_conn *mpa;     /* its connection over TCP, NULL */
+	uint16_t client;          /* CM_NO_CLIENT: the process is gone or has given it up */
+	uint16_t space;           /* 0: not bound */
 	uint16_t local_port;
 	uint16_t peer_port;
 	uint8_t peer_shard;

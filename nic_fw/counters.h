@@ -87,6 +87,8 @@
 	X(rd_retry_exceeded)                                                                       \
 	X(rd_flows_share_refused)                                                                  \
 	X(rd_sessions_share_refused)                                                               \
+	X(tcp_share_refused)                                                                       \
+	X(esp_share_refused)                                                                       \
 	X(rd_terminates_tx)                                                                        \
 	X(rd_terminates_rx)                                                                        \
 	X(rd_cancels_tx)                                                                           \

@@ -117,13 +117,19 @@ struct esp_xfer {
 /* Registers the layer above a service. */
 void esp_listen(struct fw_nic *nic, enum wire_esp_service service, const struct esp_ops *ops);
 
+/* Whether the client may have one more stream; to be asked in expects(). */
+bool esp_may(struct fw_nic *nic, uint32_t client);
+/* In accept(): books the stream into the client's share. False: it has its share of streams. */
+bool esp_own(struct fw_nic *nic, struct esp_stream *stream, uint32_t client);
+
 /*
- * A stream to a peer; set-up begins at once and repeats itself. NULL: no stream left. Packets may
+ * A stream to a peer in the client's share; set-up begins at once and repeats itself. NULL: no
+ * stream left, or none of the share. Packets may
  * be queued before it is established. A SYN of the peer with the same key joins it, whichever of
  * the two is first.
  */
-struct esp_stream *esp_open(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
-			    uint8_t shard, void *ctx);
+struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct esp_key *key,
+			    const uint8_t *mac, uint8_t shard, void *ctx);
 
 /* Queues a transfer of at least one packet. */
 void esp_send(struct fw_nic *nic, struct esp_stream *stream, struct esp_xfer *xfer);

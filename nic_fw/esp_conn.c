@@ -117,6 +117,7 @@ static void free_stream(struct fw_nic *nic, struct esp_stream *s)
 	fw_list_del(&s->ack_node);
 	esp_rx_drop(nic, s);
 	esp_set_state(nic, s, ESP_FREE);
+	share_disown(nic, HW_SHARE_STREAM, &s->share);
 	fw_ids_put(&nic->esp_ids, index_of(nic, s));
 }
 
@@ -190,19 +191,40 @@ static void send_handshake(struct fw_nic *nic, struct esp_stream *s)
 	(void)esp_tx_bare(nic, s, WIRE_ESP_SYN, 0);
 }
 
-struct esp_stream *esp_open(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
-			    uint8_t shard, void *ctx)
+bool esp_may(struct fw_nic *nic, uint32_t client)
+{
+	if (share_may(nic, client, HW_SHARE_STREAM, 1))
+		return true;
+	FW_COUNT(nic, esp_share_refused);
+	return false;
+}
+
+bool esp_own(struct fw_nic *nic, struct esp_stream *s, uint32_t client)
+{
+	if (share_own(nic, client, HW_SHARE_STREAM, &s->share))
+		return true;
+	FW_COUNT(nic, esp_share_refused);
+	return false;
+}
+
+struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct esp_key *key,
+			    const uint8_t *mac, uint8_t shard, void *ctx)
 {
 	struct esp_stream *s = find(nic, key);
 
 	if (s && s->state == ESP_SYN_RCVD && !s->ctx && !memcmp(s->peer_mac, mac, WIRE_MAC_BYTES)) {
+		if (!esp_own(nic, s, client))
+			return NULL;
 		/* The peer was first. */
 		s->ctx = ctx;
 		return s;
 	}
+	if (!esp_may(nic, client))
+		return NULL;
 	s = new_stream(nic, key, mac);
 	if (!s)
 		return NULL;
+	(void)esp_own(nic, s, client);
 	s->ctx = ctx;
 	s->peer_shard = shard;
 	esp_set_state(nic, s, ESP_SYN_SENT);

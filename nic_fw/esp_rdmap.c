@@ -2,11 +2,10 @@
 /*
  * RC over ESP: RDMAP messages as transfers of a stream, one DDP segment in each packet.
  *
- * Called through llp.h with messages to send, by the streams (struct esp_ops), by its timers and by
- * fw_poll(); calls wqe_done.c, esp.h. What comes in is esp_rdmap_rx.c. What it carries is
- * acknowledged by the layer that took it, so a request is complete when its transfer is, and a read
- * when it is answered. A receiver that is not ready leaves the packet to ESP, which holds it and
- * closes the window, and tells the requester, who counts (rnr_retry). RFC 5040, RFC 5041;
+ * Calls wqe_done.c, esp.h. Packets are written by esp_rdmap_tx.c, and read by esp_rdmap_rx.c. The
+ * layer that takes a message acknowledges it, so a request is complete when its transfer is, and a
+ * read when it is answered. A receiver that is not ready leaves the packet to ESP, which holds it
+ * and closes the window, and tells the requester, who counts (rnr_retry). RFC 5040, RFC 5041;
  * docs/wire-esp.md, "RC over ESP".
  */
 #include "nic_fw/fw_nic.h"
@@ -18,23 +17,10 @@
 enum {
 	HDR_BYTES = sizeof(struct wire_esp_rdmap) + sizeof(struct wire_ddp_untagged),
 };
-static_assert((int)ESP_HDR_BYTES + (int)sizeof(struct wire_esp_rdmap) + (int)RDMAP_HDR_MAX <=
-		  (int)FW_TX_HDR_BYTES,
-	      "headers fit the frame");
 
 static struct esp_rdmap *of_notice(struct esp_xfer *xfer)
 {
 	return FW_CONTAINER(xfer, struct esp_rdmap, notice);
-}
-
-static bool is_notice(const struct esp_rdmap_side *side, const struct esp_xfer *xfer)
-{
-	return side->qp && xfer == &side->qp->esp.notice;
-}
-
-static struct fw_wqe *msg_of(struct esp_xfer *xfer)
-{
-	return FW_CONTAINER(xfer, struct fw_wqe, xfer);
 }
 
 /* ---- completions ---------------------------------------------------------------------------- */
@@ -235,7 +221,7 @@ static void try_open(struct fw_nic *nic, struct fw_qp *qp)
 		return;
 	}
 	esp->out.hollow = esp->out.faulty = esp->out.fault_due = false;
-	esp->out.stream = esp_open(nic, &key, mac, shard, &esp->out);
+	esp->out.stream = esp_open(nic, qp->client, &key, mac, shard, &esp->out);
 	if (!esp->out.stream) {
 		open_failed(nic, qp, OPEN_RETRY_NS);
 		return;
@@ -291,133 +277,6 @@ bool esp_rdmap_send(struct fw_nic *nic, struct fw_wqe *msg)
 	return true;
 }
 
-/* The message is the faulty one of its stream, or comes behind it. */
-static bool is_spoilt(const struct esp_rdmap_side *side, const struct fw_wqe *msg)
-{
-	return side->faulty && (int32_t)(msg->ssn - side->fault_ssn) >= 0;
-}
-
-/*
- * The frame's rest cannot be read: it goes without, and esp_rdmap_run() fails the message in this
- * turn. The fault of a message that stands before the one known takes its place.
- */
-static int fault(struct fw_nic *nic, struct esp_rdmap_side *side, const struct fw_wqe *msg,
-		 enum hw_vendor_err err)
-{
-	struct esp_rdmap *esp = &side->qp->esp;
-
-	if (is_spoilt(side, msg))
-		return -FW_EFAULT;
-	side->faulty = true;
-	side->fault_due = true;
-	side->fault_err = (uint8_t)err;
-	side->fault_ssn = msg->ssn;
-	if (!fw_list_linked(&esp->fault_node))
-		fw_list_add_tail(&nic->esp_rdmap_faults, &esp->fault_node);
-	return -FW_EFAULT;
-}
-
-static void unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer)
-{
-	struct esp_rdmap_side *side = ctx;
-
-	if (side->qp && !is_notice(side, xfer))
-		(void)fault(nic, side, msg_of(xfer), HW_VENDOR_ERR_HOST_FAULT);
-}
-
-static void put_header(struct fw_tx_frame *frame, uint32_t at, const struct fw_wqe *msg, bool last)
-{
-	struct wire_esp_rdmap *wire = (struct wire_esp_rdmap *)(void *)(frame->hdr + at);
-
-	memset(wire, 0, sizeof(*wire));
-	wire->msg_bytes = be32_put(msg->bytes);
-	wire->ssn = be32_put(msg->ssn);
-	if (msg->kind != FW_WQE_REQUEST)
-		wire->flags |= WIRE_ESP_RDMAP_RESPONSE;
-	if (msg->kind == FW_WQE_TERMINATE) {
-		memcpy(&wire->imm, &msg->imm_inv, sizeof(wire->imm));
-	} else if (last && msg->kind == FW_WQE_REQUEST &&
-		   (msg->opcode == HW_WQE_SEND_IMM || msg->opcode == HW_WQE_WRITE_IMM)) {
-		wire->flags |= WIRE_ESP_RDMAP_IMM;
-		memcpy(&wire->imm, &msg->imm_inv, sizeof(wire->imm));
-		if (msg->flags & HW_WQE_F_SOLICITED)
-			wire->flags |= WIRE_ESP_RDMAP_SOLICITED;
-	}
-}
-
-static int fill_notice(struct fw_tx_frame *frame, uint32_t at)
-{
-	struct wire_esp_rdmap *wire = (struct wire_esp_rdmap *)(void *)(frame->hdr + at);
-
-	memset(wire, 0, sizeof(*wire));
-	wire->flags = WIRE_ESP_RDMAP_RESPONSE | WIRE_ESP_RDMAP_NOT_READY;
-	eth_tx_hdr(frame, at, sizeof(*wire), 0);
-	return sizeof(*wire);
-}
-
-/* A message's header and DDP segment; last says whether it is its last. */
-static uint32_t put_segment(struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
-			    uint32_t data, struct fw_tx_frame *frame, uint32_t at)
-{
-	bool last = rdmap_tx_is_self_contained(msg->rdmap_opcode) || offset + data == msg->bytes;
-	uint32_t n = sizeof(struct wire_esp_rdmap);
-
-	put_header(frame, at, msg, last);
-	n += rdmap_tx_header(nic, msg, offset, data, frame->hdr + at + n);
-	eth_tx_hdr(frame, at, n, 0);
-	return n;
-}
-
-static int fill_last(struct fw_nic *nic, const struct esp_rdmap_last *last,
-		     struct fw_tx_frame *frame, uint32_t at)
-{
-	struct be32 ssn = be32_put(last->ssn);
-	struct fw_wqe msg = {
-	    .kind = FW_WQE_TERMINATE,
-	    .rdmap_opcode = WIRE_RDMAP_TERMINATE,
-	    .bytes = sizeof(struct wire_terminate),
-	    .msn = last->ssn,
-	    .ssn = last->ssn,
-	    .swap = (uint64_t)last->layer_etype << 8 | last->code,
-	};
-
-	memcpy(&msg.imm_inv, &ssn, sizeof(ssn));
-	return (int)put_segment(nic, &msg, 0, 0, frame, at);
-}
-
-static int fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
-		struct fw_tx_frame *frame, uint32_t hdr_offset)
-{
-	struct esp_rdmap_side *side = ctx;
-	enum hw_vendor_err err;
-	struct fw_wqe *msg;
-	bool host = false;
-	uint32_t offset, data = 0, n;
-
-	if (!side->qp)
-		return fill_last(nic, FW_CONTAINER(side, struct esp_rdmap_last, side), frame,
-				 hdr_offset);
-	if (is_notice(side, xfer))
-		return fill_notice(frame, hdr_offset);
-	msg = msg_of(xfer);
-	/*
-	 * Nothing behind a packet without its data may be carried out. A packet before it whose
-	 * first transmission was lost must bring its data: the peer's acknowledgement completes it.
-	 */
-	if (is_spoilt(side, msg))
-		return -FW_EFAULT;
-	offset = i * msg->segment_bytes;
-	if (!rdmap_tx_is_self_contained(msg->rdmap_opcode))
-		data = msg->bytes - offset < msg->segment_bytes ? msg->bytes - offset
-								: msg->segment_bytes;
-	n = put_segment(nic, msg, offset, data, frame, hdr_offset);
-	assert(n + data <= max);
-	err = data ? wqe_gather(nic, msg, offset, data, frame, &host) : HW_VENDOR_ERR_NONE;
-	if (err != HW_VENDOR_ERR_NONE)
-		return fault(nic, side, msg, err);
-	return (int)(n + data);
-}
-
 static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 {
 	struct esp_rdmap_side *side = ctx;
@@ -429,11 +288,11 @@ static void sent(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, bool ok)
 			esp_resume(nic, side->stream);
 		return;
 	}
-	if (is_notice(side, xfer)) {
+	if (esp_rdmap_is_notice(side, xfer)) {
 		of_notice(xfer)->noticed = false;
 		return;
 	}
-	msg = msg_of(xfer);
+	msg = esp_rdmap_msg_of(xfer);
 	if (msg->kind != FW_WQE_REQUEST) {
 		wqe_free(nic, msg);
 		return;
@@ -550,7 +409,7 @@ static bool expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t
 		return false;
 	/* The table may be wrong: who is asked then will tell, and the SYN comes again. */
 	return neigh_lookup(nic, qp->dst_ip, known) == NEIGH_OK &&
-	       neigh_source(nic, qp->dst_ip, mac) == NEIGH_SOURCE_RIGHT;
+	       neigh_source(nic, qp->dst_ip, mac) == NEIGH_SOURCE_RIGHT && esp_may(nic, qp->client);
 }
 
 static void doubt(struct fw_nic *nic, void *ctx, uint8_t *mac)
@@ -564,7 +423,7 @@ static void *accept_stream(struct fw_nic *nic, const struct esp_key *key, struct
 	struct fw_qp *qp = qp_find_live(nic, key->local);
 
 	/* It may have changed since the SYN. */
-	if (!qp || !expects(nic, key, esp_peer_mac(stream)))
+	if (!qp || !expects(nic, key, esp_peer_mac(stream)) || !esp_own(nic, stream, qp->client))
 		return NULL;
 	qp->esp.in.stream = stream;
 	qp->esp.in.hollow = qp->esp.in.faulty = qp->esp.in.fault_due = false;
@@ -695,8 +554,8 @@ void esp_rdmap_init(struct fw_nic *nic)
 	    .accept = accept_stream,
 	    .opened = opened,
 	    .receive = esp_rdmap_receive,
-	    .fill = fill,
-	    .unreadable = unreadable,
+	    .fill = esp_rdmap_fill,
+	    .unreadable = esp_rdmap_unreadable,
 	    .sent = sent,
 	    .ended = ended,
 	};

@@ -91,6 +91,14 @@ struct fw_wqe *esp_rdmap_oldest(struct fw_qp *qp);
 void esp_rdmap_fail_request(struct fw_nic *nic, struct fw_wqe *msg, enum hw_status status,
 			    enum hw_vendor_err vendor_err);
 
+/* esp_rdmap_tx.c: esp_ops.fill and .unreadable */
+int esp_rdmap_fill(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer, uint32_t i, uint32_t max,
+		   struct fw_tx_frame *frame, uint32_t hdr_offset);
+void esp_rdmap_unreadable(struct fw_nic *nic, void *ctx, struct esp_xfer *xfer);
+/* The transfer is the side's notice that its receiver is not ready; else it is a message's. */
+bool esp_rdmap_is_notice(const struct esp_rdmap_side *side, const struct esp_xfer *xfer);
+struct fw_wqe *esp_rdmap_msg_of(struct esp_xfer *xfer);
+
 /* esp_rdmap_rx.c: esp_ops.receive, and the timer of one that was not ready. */
 enum esp_verdict esp_rdmap_receive(struct fw_nic *nic, void *ctx, const struct fw_rx_frame *frame,
 				   uint32_t offset, uint32_t bytes);

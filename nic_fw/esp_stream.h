@@ -10,6 +10,7 @@
 
 #include "nic_fw/esp.h"
 #include "nic_fw/fw_port.h"
+#include "nic_fw/share.h"
 #include "nic_fw/timer.h"
 
 enum {
@@ -122,6 +123,8 @@ struct esp_stream {
 	uint64_t tail_ns;
 	uint8_t rrq_tries;
 	uint64_t ack_ns; /* when a waiting ACK must go */
+
+	struct share_owner share; /* of whom it is; nobody's until accept() */
 
 	struct fw_timer timer;     /* repetition: SYN, TXS, TXF, FIN; re-requests; probes */
 	struct fw_list ready_node; /* in nic->esp_ready: has packets to send */

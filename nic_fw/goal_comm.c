@@ -62,7 +62,8 @@ struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint
 	link = link_new(nic, comm, rank);
 	if (!link)
 		return NULL;
-	link->stream = esp_open(nic, &key, comm->peers[rank].mac, comm->peers[rank].shard, link);
+	link->stream =
+	    esp_open(nic, comm->client, &key, comm->peers[rank].mac, comm->peers[rank].shard, link);
 	if (link->stream)
 		return link;
 	comm->links[rank] = FW_NONE;
@@ -94,6 +95,11 @@ struct goal_link *goal_link_accept(struct fw_nic *nic, struct goal_comm *comm, u
 	if (rank >= comm->num_ranks || rank == comm->rank || comm->links[rank] != FW_NONE)
 		return NULL;
 	link = link_new(nic, comm, rank);
+	if (link && !esp_own(nic, stream, comm->client)) {
+		comm->links[rank] = FW_NONE;
+		goal_link_free(nic, link);
+		return NULL;
+	}
 	if (link)
 		link->stream = stream;
 	return link;

@@ -28,7 +28,8 @@ bool goal_msg_expects(struct fw_nic *nic, const struct esp_key *key, const uint8
 
 	return comm && !comm->closing && key->remote < comm->num_ranks &&
 	       key->remote != comm->rank && comm->links[key->remote] == FW_NONE &&
-	       !memcmp(comm->peers[key->remote].mac, mac, WIRE_MAC_BYTES);
+	       !memcmp(comm->peers[key->remote].mac, mac, WIRE_MAC_BYTES) &&
+	       esp_may(nic, comm->client);
 }
 
 void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream)

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "nic_fw/list.h"
+#include "nic_fw/share.h"
 #include "nic_fw/tcp.h"
 #include "nic_fw/tcp_flow.h"
 #include "nic_fw/timer.h"
@@ -137,8 +138,9 @@ struct mpa_conn {
 	struct mpa_setup *setup; /* NULL: over */
 	uint16_t options;        /* HW_MPA_* of this end */
 	uint16_t port;           /* ours: held in the table of ports */
-	bool asked;              /* passive, without a request: ep is the listener's */
-	bool fallback;           /* active: asked with revision 2 before, without an answer */
+	struct share_owner share;
+	bool asked;    /* passive, without a request: ep is the listener's */
+	bool fallback; /* active: asked with revision 2 before, without an answer */
 	bool faulty; /* memory under an FPDU was gone: nothing goes out any more but a Terminate */
 
 	/* out, by mpa_tx.c */

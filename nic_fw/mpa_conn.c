@@ -64,16 +64,25 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer);
 
 static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enum mpa_state state)
 {
-	struct mpa_conn *conn = fw_pool_get(&nic->mpa_conns);
+	struct share_owner share = {0};
 	struct mpa_setup *setup;
+	struct mpa_conn *conn;
 
-	if (!conn)
+	if (!share_own(nic, ep->client, HW_SHARE_TCP, &share)) {
+		FW_COUNT(nic, tcp_share_refused);
 		return NULL;
+	}
+	conn = fw_pool_get(&nic->mpa_conns);
+	if (!conn) {
+		share_disown(nic, HW_SHARE_TCP, &share);
+		return NULL;
+	}
 	/* There are as many, and none without a connection. */
 	setup = fw_pool_get(&nic->mpa_setups);
 	assert(setup);
 	memset(conn, 0, sizeof(*conn));
 	memset(setup, 0, sizeof(*setup));
+	conn->share = share;
 	conn->setup = setup;
 	conn->ep = ep->index;
 	conn->port = ep->local_port;
@@ -94,6 +103,7 @@ static void conn_free(struct fw_nic *nic, struct mpa_conn *conn)
 	fw_list_del(&conn->node);
 	mpa_setup_free(nic, conn);
 	cm_port_drop(nic, conn->port);
+	share_disown(nic, HW_SHARE_TCP, &conn->share);
 	fw_pool_put(&nic->mpa_conns, conn);
 }
 
@@ -187,13 +197,18 @@ static void begin_again(struct fw_nic *nic, struct mpa_conn *conn)
 
 int mpa_listen(struct fw_nic *nic, struct cm_ep *ep)
 {
-	int err = cm_port_hold(nic, ep->local_port);
+	int err;
 
+	if (!share_own(nic, ep->client, HW_SHARE_LISTENER, &ep->share))
+		return FW_EDQUOT;
+	err = cm_port_hold(nic, ep->local_port);
+	if (!err) {
+		err = tcp_listen(nic, ep->local_port, ep->backlog, &mpa_tcp_ops, ep);
+		if (err)
+			cm_port_drop(nic, ep->local_port);
+	}
 	if (err)
-		return err;
-	err = tcp_listen(nic, ep->local_port, ep->backlog, &mpa_tcp_ops, ep);
-	if (err)
-		cm_port_drop(nic, ep->local_port);
+		share_disown(nic, HW_SHARE_LISTENER, &ep->share);
 	return err;
 }
 
@@ -202,6 +217,7 @@ void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep)
 	struct fw_list *pos, *next;
 
 	tcp_unlisten(nic, ep->local_port);
+	share_disown(nic, HW_SHARE_LISTENER, &ep->share);
 	cm_port_drop(nic, ep->local_port);
 	for (pos = nic->mpa_waiting.next; pos != &nic->mpa_waiting; pos = next) {
 		struct mpa_conn *conn = FW_CONTAINER(pos, struct mpa_conn, node);

@@ -205,17 +205,17 @@ struct rd_session {
 	struct fw_moment probe; /* when the oldest probe left that was not answered */
 	uint64_t used_ns;
 	uint64_t reset_sent_ns;
-	uint64_t looked_ns;         /* when rd_flow_check_answers() was last called */
-	uint32_t peer_next;         /* the peer's PSNs before this one were sent before its ACK */
-	uint32_t neigh_seen;        /* nic->neigh_changes when peer_mac was looked up */
-	struct fw_list wait_node;   /* nic->rd_resolving in RD_RESOLVING; rd_share.half_open */
-	bool half_open;             /* made by a HELLO, and nothing more was heard */
-	bool foreign;               /* made by a HELLO, and no process here has used it */
-	uint8_t station;            /* of those: the station's class, its place in nic->rd_shares */
-	struct share_session share; /* whose request made it */
-	uint64_t cookie;            /* the peer's, to return in our HELLO; 0: none */
-	uint64_t epoch_ns;          /* since when another epoch than this is not taken */
-	uint64_t pend_ns;           /* when the HELLO came that pend answers */
+	uint64_t looked_ns;       /* when rd_flow_check_answers() was last called */
+	uint32_t peer_next;       /* the peer's PSNs before this one were sent before its ACK */
+	uint32_t neigh_seen;      /* nic->neigh_changes when peer_mac was looked up */
+	struct fw_list wait_node; /* nic->rd_resolving in RD_RESOLVING; rd_share.half_open */
+	bool half_open;           /* made by a HELLO, and nothing more was heard */
+	bool foreign;             /* made by a HELLO, and no process here has used it */
+	uint8_t station;          /* of those: the station's class, its place in nic->rd_shares */
+	struct share_owner share; /* whose request made it */
+	uint64_t cookie;          /* the peer's, to return in our HELLO; 0: none */
+	uint64_t epoch_ns;        /* since when another epoch than this is not taken */
+	uint64_t pend_ns;         /* when the HELLO came that pend answers */
 	struct fw_timer timer;
 };
 

@@ -92,7 +92,7 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 		set_state(nic, s, RD_CLOSED);
 	rd_share_leave(nic, s);
 	set_state(nic, s, RD_FREE);
-	share_session_give(nic, s);
+	share_disown(nic, HW_SHARE_SESSION, &s->share);
 	fw_ids_put(&nic->session_ids, s->index);
 }
 

@@ -3,7 +3,7 @@
  * Accounts of processes and users: see share.h.
  *
  * All is counted where objects are made and freed, so a process that is killed gives back
- * everything when its client is detached. share_session.c has RD sessions. docs/security.md
+ * everything when its client is detached. share_owner.c has what outlives them. docs/security.md
  * "Shares".
  */
 #include "nic_fw/fw_nic.h"
@@ -27,6 +27,9 @@ uint64_t fw_share_max(enum hw_share kind)
 	    [HW_SHARE_EQ] = FW_MAX_EQS,
 	    [HW_SHARE_XRCD] = HW_MAX_XRCD,
 	    [HW_SHARE_SESSION] = HW_MAX_PEERS,
+	    [HW_SHARE_TCP] = MPA_MAX_CONNS,
+	    [HW_SHARE_LISTENER] = TCP_MAX_LISTENERS,
+	    [HW_SHARE_STREAM] = ESP_MAX_STREAMS,
 	    [HW_SHARE_COMM] = HW_MAX_GOAL_COMMS,
 	    [HW_SHARE_SCHEDULE] = HW_MAX_GOAL_SCHEDULES,
 	    [HW_SHARE_GOAL] = GOAL_HEAP_BYTES,
@@ -67,9 +70,23 @@ void share_init(struct fw_nic *nic)
 	account_open(orphans->user, 0, 0, none);
 }
 
+/* Kinds whose objects may outlive the client that made them: share_owner.c. */
+static const enum hw_share lasting[] = {HW_SHARE_SESSION, HW_SHARE_TCP, HW_SHARE_LISTENER,
+					HW_SHARE_STREAM};
+
+static uint64_t left_behind(const struct fw_account *account)
+{
+	uint64_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++)
+		n += account->held[lasting[i]];
+	return n;
+}
+
 static bool is_used(const struct fw_account *account)
 {
-	return account->clients || account->held[HW_SHARE_SESSION];
+	return account->clients || left_behind(account);
 }
 
 /* A place for one more; it exists, since there are at least as many as clients. */
@@ -85,9 +102,8 @@ static struct fw_account *free_place(struct fw_account *accounts, uint32_t num)
 			continue;
 		if (!is_used(account))
 			return account;
-		/* The account with the fewest sessions of all that exist for their sessions alone.
-		 */
-		if (!best || account->held[HW_SHARE_SESSION] < best->held[HW_SHARE_SESSION])
+		/* The account with the fewest of all that exist for what they left alone. */
+		if (!best || left_behind(account) < left_behind(best))
 			best = account;
 	}
 	assert(best);
@@ -149,10 +165,11 @@ void share_leave(struct fw_nic *nic, struct fw_client *client)
 	client->user->clients--;
 	assert(client->user->clients ||
 	       (!client->user->recv_msgs && !client->user->ud_reasms && !client->user->ah_waits));
-	/* Its sessions stay its user's. */
+	/* Its sessions, connections and streams stay its user's. */
 	client->process->clients--;
-	if (!client->process->clients)
-		client->process->held[HW_SHARE_SESSION] = 0;
+	for (kind = 0; !client->process->clients && kind < sizeof(lasting) / sizeof(lasting[0]);
+	     kind++)
+		client->process->held[lasting[kind]] = 0;
 	client->user = client->process = NULL;
 }
 

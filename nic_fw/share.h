@@ -24,7 +24,7 @@ struct rd_session;
 enum {
 	SHARE_GOAL_TABLES = 7, /* GOAL_TABLES, which goal.h has */
 	SHARE_PROCESSES = HW_MAX_CLIENTS,
-	/* Users without a client whose sessions are not forgotten yet have a place, too. */
+	/* Users without a client who own what is not given up yet have a place, too. */
 	SHARE_USERS = 2 * HW_MAX_CLIENTS,
 	SHARE_POOL_PARTS = 4, /* a user may hold all of a pool but one of so many parts */
 };
@@ -32,7 +32,7 @@ enum {
 struct fw_account {
 	uint32_t uid;
 	uint32_t pid;     /* 0: a user's account, or a process that is not known */
-	uint32_t clients; /* attached; with sessions: what the account exists for */
+	uint32_t clients; /* attached; with what outlives them: what the account exists for */
 	uint32_t serial;  /* tells the lives of this place apart */
 	uint64_t held[HW_SHARES_SHARD];
 	uint64_t limit[HW_SHARES_SHARD];
@@ -46,8 +46,8 @@ struct fw_account {
 	uint32_t ah_waits;
 };
 
-/* The accounts whose request made a session; they may have gone since. */
-struct share_session {
+/* The accounts that an object is in the share of; they may have gone since. Zeroed: none. */
+struct share_owner {
 	uint32_t process, user; /* place + 1; 0: nobody's */
 	uint32_t process_serial, user_serial;
 };
@@ -71,8 +71,12 @@ void share_give(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_
 /* The session that a request of the client asks for, which is not there: NULL: try again later. */
 struct rd_session *share_session_get(struct fw_nic *nic, uint32_t client, uint32_t peer_ip,
 				     uint8_t peer_shard);
-/* The session goes. */
-void share_session_give(struct fw_nic *nic, const struct rd_session *session);
+/*
+ * Books an object that may outlive the client into the share of its process and user. False: they
+ * have theirs. share_disown() books it back when the object is freed; an owner of none, too.
+ */
+bool share_own(struct fw_nic *nic, uint32_t client, enum hw_share kind, struct share_owner *owner);
+void share_disown(struct fw_nic *nic, enum hw_share kind, struct share_owner *owner);
 
 /*
  * Whether a user who holds so many elements of a pool may take another one. A process's share is

@@ -26,6 +26,9 @@
 	X(EQ, "eq", "event queues")                                                                \
 	X(XRCD, "xrcd", "XRC domains")                                                             \
 	X(SESSION, "sessions", "RD sessions")                                                      \
+	X(TCP, "tcp", "TCP connections")                                                           \
+	X(LISTENER, "listeners", "TCP listeners")                                                  \
+	X(STREAM, "streams", "ESP streams")                                                        \
 	X(COMM, "comms", "communicators")                                                          \
 	X(SCHEDULE, "schedules", "schedules")                                                      \
 	X(GOAL, "goal", "bytes of GOAL memory")                                                    \

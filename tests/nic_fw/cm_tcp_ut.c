@@ -273,6 +273,79 @@ static void peer_has_moved(void)
 	cp_end(&cp);
 }
 
+/* A process has its share of connections and listeners, whichever end it is, and no more. */
+static void shares(void)
+{
+	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP};
+	struct fw_client *owner[2];
+	uint32_t e;
+
+	begin();
+	for (e = 0; e < 2; e++) {
+		owner[e] = &cp.rp.end[e].nic->clients[cp.rp.end[e].client];
+		owner[e]->process->limit[HW_SHARE_TCP] = 1;
+		owner[e]->process->limit[HW_SHARE_LISTENER] = 1;
+	}
+	bring_to(3, 0, 0);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
+	cm.ep = cp_bound(&cp, 1, HW_CM_TCP, CP_PORT + 1);
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EDQUOT);
+	cm = (struct hw_cmd_cm){.ep = cp_bound(&cp, 0, HW_CM_TCP, 0),
+				.ip = cp.rp.end[1].nic->config.ip,
+				.port = CP_PORT,
+				.transport = HW_CM_TRANSPORT_TCP};
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EDQUOT);
+	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, tcp_share_refused), 1);
+	/* The passive end has its share, too. */
+	owner[0]->process->limit[HW_SHARE_TCP] = 2;
+	cm.ep = cp_tcp_ask(&cp, 0, 0);
+	run(20000);
+	(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_REJECTED);
+	CU_ASSERT(CP_CNT(&cp, 1, tcp_share_refused) > 0);
+	cp_expect_none(&cp);
+	/* It comes back with the connection. */
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
+	run(100);
+	ended();
+	for (e = 0; e < 2; e++) {
+		CU_ASSERT_EQUAL(owner[e]->process->held[HW_SHARE_TCP], 0);
+		CU_ASSERT_EQUAL(owner[e]->user->held[HW_SHARE_TCP], 0);
+	}
+	(void)cp_tcp_ask(&cp, 0, 0);
+	run(100);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	cp_end(&cp);
+}
+
+/* The last words of a process that has gone count for its user until they are said. */
+static void share_outlives_process(void)
+{
+	struct fw_client_params params = {.tool = true};
+	struct hw_resp_attach resp;
+	struct fw_account *user;
+	struct fw_nic *nic;
+	uint32_t stay;
+
+	connected(0, 0);
+	nic = cp.rp.end[0].nic;
+	user = nic->clients[cp.rp.end[0].client].user;
+	params.uid = user->uid;
+	params.pid = 99;
+	CU_ASSERT_EQUAL_FATAL(fw_client_attach(nic, &params, &stay, &resp), 0);
+	CU_ASSERT_PTR_EQUAL(nic->clients[stay].user, user);
+	cp.rp.end[1].dead = true;
+	rp_detach(&cp.rp, 0);
+	run(1);
+	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], nic->mpa_conns.used);
+	run(200000);
+	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], 0);
+	fw_client_detach(nic, stay);
+	cp.rp.end[1].dead = false;
+	run(60000);
+	rp_detach(&cp.rp, 1);
+	cp_end_detached(&cp);
+}
+
 /* One that came back knows nothing of it. */
 static void peer_restarts(void)
 {
@@ -534,5 +607,6 @@ static void another_qp(void)
 
 UT_MAIN("nic_fw/cm_tcp", UT(every_way), UT(either_begins), UT(posted_early), UT(nobody),
 	UT(rejected), UT(qp_ends_it), UT(process_dies), UT(peer_is_gone), UT(peer_has_moved),
-	UT(peer_restarts), UT(both_transports), UT(backlog), UT(between_listeners),
-	UT(one_shard_has_it), UT(somebody_else_has_it), UT(again), UT(another_qp))
+	UT(shares), UT(share_outlives_process), UT(peer_restarts), UT(both_transports), UT(backlog),
+	UT(between_listeners), UT(one_shard_has_it), UT(somebody_else_has_it), UT(again),
+	UT(another_qp))

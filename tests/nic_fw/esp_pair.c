@@ -548,7 +548,8 @@ void ep_open(struct ep *ep, uint32_t e)
 	struct esp_key key = ep_key(ep, e);
 
 	fw_now(ep->end[e].nic, ep->now_ns);
-	ep->end[e].stream = esp_open(ep->end[e].nic, &key, ep_mac(!e), ep->shard[!e], &ep->end[e]);
+	ep->end[e].stream = esp_open(ep->end[e].nic, FW_CLIENT_ORPHANS, &key, ep_mac(!e),
+				     ep->shard[!e], &ep->end[e]);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(ep->end[e].stream);
 }
 

@@ -344,6 +344,34 @@ static void to_a_process_that_leaves(void)
 	over();
 }
 
+/* Either end of a stream is in the share of its process, which is asked for before a stream is
+ * made. */
+static void shares(void)
+{
+	struct fw_account *owner;
+	uint32_t e;
+
+	for (e = 0; e < 2; e++) {
+		begin_with(7, 1);
+		qa->attr.retry_cnt = 7;
+		owner = rp.end[e].nic->clients[rp.end[e].client].process;
+		owner->limit[HW_SHARE_STREAM] = 0;
+		request(HW_WQE_WRITE, 1, 0);
+		rp_run(&rp, UINT64_C(20) * MS);
+		rp_expect_none(&rp);
+		CU_ASSERT(rp.end[e].nic->counters.esp_share_refused > 0);
+		owner->limit[HW_SHARE_STREAM] = 1;
+		rp_run(&rp, UINT64_C(400) * MS);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(owner->held[HW_SHARE_STREAM], 1);
+		rp_destroy_qp(&rp, 0, qa);
+		rp_destroy_qp(&rp, 1, qb);
+		rp_run(&rp, UINT64_C(10000) * MS);
+		CU_ASSERT_EQUAL(owner->held[HW_SHARE_STREAM], 0);
+		rp_end(&rp);
+	}
+}
+
 static enum rp_verdict drop_answers(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
@@ -578,5 +606,5 @@ static void answerer_leaves(void)
 
 UT_MAIN("nic_fw/esp_rdmap", UT(wrong_mac), UT(lies), UT(forged_acknowledgement),
 	UT(not_ready_for_long), UT(send_with_invalidate), UT(invalidated_twice),
-	UT(to_a_process_that_leaves), UT(peer_restarts), UT(lost_before_a_fault),
+	UT(to_a_process_that_leaves), UT(shares), UT(peer_restarts), UT(lost_before_a_fault),
 	UT(first_of_two_faults), UT(earlier_fault_later), UT(answerer_leaves))

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Owners of objects that outlive a client: RD sessions, TCP connections and listeners, ESP streams.
+ *
+ * A session serves other processes and peers when the process whose request made it has gone; a
+ * connection or stream says its last words to the peer. Each stays in the share of its process
+ * while that lives, and in its user's until it is given up. Calls share.c, rd_session.c.
+ * docs/security.md "Shares".
+ */
+#include "nic_fw/fw_nic.h"
+
+bool share_own(struct fw_nic *nic, uint32_t client, enum hw_share kind, struct share_owner *owner)
+{
+	struct fw_account *process = nic->clients[client].process;
+	struct fw_account *user = nic->clients[client].user;
+
+	assert(!owner->process && !owner->user);
+	if (!share_may(nic, client, kind, 1))
+		return false;
+	*owner = (struct share_owner){
+	    (uint32_t)(process - nic->processes) + 1,
+	    (uint32_t)(user - nic->users) + 1,
+	    process->serial,
+	    user->serial,
+	};
+	process->held[kind]++;
+	user->held[kind]++;
+	return true;
+}
+
+static void give(struct fw_account *accounts, uint32_t place, uint32_t serial, enum hw_share kind)
+{
+	/* An account that was given up since has no part in it. */
+	if (place && accounts[place - 1].serial == serial && accounts[place - 1].held[kind])
+		accounts[place - 1].held[kind]--;
+}
+
+void share_disown(struct fw_nic *nic, enum hw_share kind, struct share_owner *owner)
+{
+	give(nic->processes, owner->process, owner->process_serial, kind);
+	give(nic->users, owner->user, owner->user_serial, kind);
+	*owner = (struct share_owner){0};
+}
