@@ -466,10 +466,11 @@ INTEROP_SCRIPTS := $(filter-out tests/interop/lib.sh tests/interop/guest%.sh,$(s
 _test-interop: all $(call products,san) $(INTEROP_BINS)
 	@JOBS=1 tests/run.sh $(if $(T),$(foreach s,$(INTEROP_SCRIPTS),$(if $(findstring $T,$s),$s)),$(INTEROP_SCRIPTS))
 
-soak:	## runs of the simulator from random seeds, with sanitizers, for SECONDS=60; JOBS=1 at a time
+soak:	## runs of the simulator, kept seeds and then random ones, with sanitizers, for SECONDS=60; JOBS=1 at a time
 	@tools/deps.sh test
 	@+$(MAKE) _soak
 _soak: $(B)/san/bin/weft-sim
+	@WEFT_SEEDS_SIM=$< tests/run.sh tests/int/sim_seeds.sh
 	@$< --soak --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1) --json $(B)/soak.json \
 		--record $(B)/soak.record
 
