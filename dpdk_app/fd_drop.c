@@ -34,6 +34,7 @@ static pthread_cond_t drop_more = PTHREAD_COND_INITIALIZER;
 static struct drop *drop_list; /* oldest first */
 static struct drop **drop_tail = &drop_list;
 static uint32_t drop_threads, drop_idle;
+static uint32_t drop_starting; /* of drop_threads: made, and not running yet */
 
 /* Memory has nobody who could be slow. Asks no file system. */
 static bool drop_is_quick(int fd)
@@ -84,14 +85,17 @@ static void more_threads(void)
 		pthread_cond_signal(&drop_more);
 		return;
 	}
-	if (drop_threads == FD_DROP_THREADS || pthread_attr_init(&attr))
+	/* One that starts will look whether there is more than it takes itself. */
+	if (drop_starting || drop_threads == FD_DROP_THREADS || pthread_attr_init(&attr))
 		return;
 	pthread_attr_setstacksize(&attr, DROP_STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (!pthread_create(&thread, &attr, drop_main, NULL))
+	if (!pthread_create(&thread, &attr, drop_main, NULL)) {
 		drop_threads++;
-	else if (!drop_threads)
+		drop_starting++;
+	} else if (!drop_threads) {
 		log_error("descriptors of processes cannot be closed: no thread can be made");
+	}
 	pthread_attr_destroy(&attr);
 }
 
@@ -99,6 +103,7 @@ static void *drop_main(void *arg)
 {
 	(void)arg;
 	pthread_mutex_lock(&drop_lock);
+	drop_starting--;
 	for (;;) {
 		struct drop *drop = next_drop();
 
