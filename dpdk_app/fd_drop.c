@@ -85,7 +85,7 @@ static void more_threads(void)
 		pthread_cond_signal(&drop_more);
 		return;
 	}
-	/* One that starts will look whether there is more than it takes itself. */
+	/* A thread that starts looks for more itself, once it has taken the first. */
 	if (drop_starting || drop_threads == FD_DROP_THREADS || pthread_attr_init(&attr))
 		return;
 	pthread_attr_setstacksize(&attr, DROP_STACK_BYTES);
