@@ -124,9 +124,8 @@ bool esp_own(struct fw_nic *nic, struct esp_stream *stream, uint32_t client);
 
 /*
  * A stream to a peer in the client's share; set-up begins at once and repeats itself. NULL: no
- * stream left, or none of the share. Packets may
- * be queued before it is established. A SYN of the peer with the same key joins it, whichever of
- * the two is first.
+ * stream left, or none of the share. Packets may be queued before it is established. A SYN of the
+ * peer with the same key joins it, whichever of the two is first.
  */
 struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct esp_key *key,
 			    const uint8_t *mac, uint8_t shard, void *ctx);

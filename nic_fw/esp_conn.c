@@ -211,6 +211,7 @@ struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct es
 			    const uint8_t *mac, uint8_t shard, void *ctx)
 {
 	struct esp_stream *s = find(nic, key);
+	bool owned;
 
 	if (s && s->state == ESP_SYN_RCVD && !s->ctx && !memcmp(s->peer_mac, mac, WIRE_MAC_BYTES)) {
 		if (!esp_own(nic, s, client))
@@ -224,7 +225,9 @@ struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct es
 	s = new_stream(nic, key, mac);
 	if (!s)
 		return NULL;
-	(void)esp_own(nic, s, client);
+	owned = esp_own(nic, s, client);
+	assert(owned);
+	(void)owned;
 	s->ctx = ctx;
 	s->peer_shard = shard;
 	esp_set_state(nic, s, ESP_SYN_SENT);
