@@ -81,4 +81,30 @@ static void account_travels(void)
 	json_decref(j);
 }
 
-UT_MAIN("tools/report", UT(one_to_a_thousand), UT(none_and_one), UT(grows), UT(account_travels))
+/* The way by the NIC's clock is told where it is known, and only there. */
+static void way_by_the_nics_clock(void)
+{
+	struct rounds r = {.errors = 3, .resent = 1};
+	struct lat rtt, nic;
+	json_t *j;
+
+	CU_ASSERT_EQUAL(samples_add(&r.rtt, 8000), 0);
+	rtt = summarise(&r.rtt, 1);
+	nic = summarise(&r.nic, 1);
+	j = rounds_json(&r, &rtt, &rtt, &nic);
+	CU_ASSERT_PTR_NULL(json_object_get(j, "nic_us"));
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(j, "errors")), 3);
+	json_decref(j);
+	CU_ASSERT_EQUAL(samples_add(&r.nic, 1500), 0);
+	nic = summarise(&r.nic, 1);
+	j = rounds_json(&r, &rtt, &rtt, &nic);
+	CU_ASSERT_DOUBLE_EQUAL(
+	    json_real_value(json_object_get(json_object_get(j, "nic_us"), "p99")), 1.5, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(
+	    json_real_value(json_object_get(json_object_get(j, "rtt_us"), "p99")), 8, 1e-9);
+	json_decref(j);
+	rounds_free(&r);
+}
+
+UT_MAIN("tools/report", UT(way_by_the_nics_clock), UT(one_to_a_thousand), UT(none_and_one),
+	UT(grows), UT(account_travels))

@@ -12,6 +12,11 @@ An attack takes CPU time of the machine, too. Each is measured a second time wit
 its target, which has what the client leaves of its CPU: "elsewhere" is what the attack costs by
 that alone, and the last column says what sharing a NIC with it adds.
 
+The client and the attack share a CPU, and a client that polls in vain gives it up: what a round trip
+takes beside an attack is for a part the time in which the attack ran. So the table has, beside the
+round trip, the way of one message by the NIC's clock, from the doorbell to the completion at the
+receiver ("NIC"), in which the client's CPU has no part.
+
 The table has the medians of the windows' percentiles, least and greatest p99 of a window, and how
 many of a million turns of weftd's core had commands or work in bulk in them and took longer than
 10 us: weftd's own account, without the turns in which the kernel gave the CPU to others
@@ -42,6 +47,7 @@ READY_S = 10
 # An attack has what the client leaves of its CPU: it is weftd that it is to hold up.
 IDLE = ["chrt", "-i", "0", "taskset", "-c", CLIENT_CPU]
 COLUMNS = ("typical", "p99", "p99_9", "max")
+NIC_COLUMNS = ("typical", "p99", "p99_9")
 
 
 def begin(env, cmd, log):
@@ -117,7 +123,8 @@ def measure(env, name, elsewhere, args, log):
             env.children.remove(child)
     if r["errors"]:
         raise Failed("%d errors of the client beside %s" % (r["errors"], name))
-    return [r["rtt_us"][c] for c in COLUMNS] + [a - b for a, b in zip(after, before)]
+    return [r["rtt_us"][c] for c in COLUMNS] + [r["nic_us"][c] for c in NIC_COLUMNS] + \
+        [a - b for a, b in zip(after, before)]
 
 
 def rows_of(env, args, names, log):
@@ -134,23 +141,30 @@ def rows_of(env, args, names, log):
         rows.append({"attack": k[0], "elsewhere": k[1], "typical": statistics.median(by_column[0]),
                      "p99": statistics.median(by_column[1]), "p99_min": min(by_column[1]),
                      "p99_max": max(by_column[1]), "p99_9": statistics.median(by_column[2]), "max": max(by_column[3]),
-                     "long_turns_per_million": 1e6 * sum(by_column[5]) / max(1, sum(by_column[4])),
+                     "nic_typical": statistics.median(by_column[4]), "nic_p99": statistics.median(by_column[5]),
+                     "nic_p99_min": min(by_column[5]), "nic_p99_max": max(by_column[5]),
+                     "nic_p99_9": statistics.median(by_column[6]),
+                     "long_turns_per_million": 1e6 * sum(by_column[8]) / max(1, sum(by_column[7])),
                      "windows": args.windows, "p99_of_windows": by_column[1]})
     fair = {r["attack"]: r["p99"] for r in rows if r["elsewhere"]}
     for r in rows:
         r["p99_ratio"] = r["p99"] / rows[0]["p99"]
+        r["nic_p99_ratio"] = r["nic_p99"] / rows[0]["nic_p99"]
         r["p99_fair_ratio"] = r["p99"] / fair[r["attack"]] if r["attack"] in fair and not r["elsewhere"] else None
     return rows
 
 
 def table(rows, load):
     print("| beside | typical us | p99 us (least, greatest) | p99.9 us | max us | p99, of alone | of elsewhere | "
-          "turns over 10 us, in a million |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+          "NIC: typical us | p99 us (least, greatest) | p99.9 us | p99, of alone | "
+          "turns over 10 us, in a million |\n" + "| --- " * 12 + "|")
     for r in rows:
-        print("| %s%s | %.1f | %.1f (%.1f, %.1f) | %.1f | %.0f | %.2f | %s | %.1f |"
+        print("| %s%s | %.1f | %.1f (%.1f, %.1f) | %.1f | %.0f | %.2f | %s | %.1f | %.1f (%.1f, %.1f) | %.1f | %.2f | %.1f |"
               % (r["attack"], ", elsewhere" if r["elsewhere"] else "", r["typical"], r["p99"], r["p99_min"],
                  r["p99_max"], r["p99_9"], r["max"], r["p99_ratio"],
-                 "%.2f" % r["p99_fair_ratio"] if r["p99_fair_ratio"] else "", r["long_turns_per_million"]))
+                 "%.2f" % r["p99_fair_ratio"] if r["p99_fair_ratio"] else "", r["nic_typical"], r["nic_p99"],
+                 r["nic_p99_min"], r["nic_p99_max"], r["nic_p99_9"], r["nic_p99_ratio"],
+                 r["long_turns_per_million"]))
     print("\nload of the machine (processes that run or want to): %.1f before, %.1f after, %d CPUs"
           % (load[0], load[1], os.cpu_count()))
 

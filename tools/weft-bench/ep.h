@@ -48,6 +48,7 @@ struct ep_msg {
 	uint64_t seq; /* by its immediate, else what its first word says */
 	uint32_t slot;
 	uint32_t bytes;
+	uint64_t nic_ns; /* when the NIC wrote its completion, on the clock of now_ns() */
 };
 
 struct ep {

@@ -208,6 +208,7 @@ static int take_msg(struct ep *ep, const struct weft_wc *wc)
 	if (ep->msg_tail - ep->msg_head > ep->msg_mask)
 		return fail("more messages than receives were posted");
 	msg->bytes = wc->bytes - (wc->flags & WEFT_WC_F_GRH ? EP_GRH_BYTES : 0);
+	msg->nic_ns = wc->timestamp_ns;
 	if (wc->opcode == WEFT_WC_RECV_WRITE_RECORD) {
 		uint64_t at = wc->record_to - (uintptr_t)ep_rx(ep, 0);
 

@@ -20,9 +20,8 @@ enum {
 struct lat_state {
 	struct opts *o;
 	struct pair *pair;
-	struct samples samples;
-	uint64_t errors;
-	uint64_t resent;
+	struct rounds rounds;
+	uint64_t rung_ns; /* just before the doorbell of the message that is on the way */
 };
 
 /* What awaiting a message ends with. */
@@ -45,7 +44,7 @@ static int post_receives(struct ep *ep)
 	return ep_flush(ep);
 }
 
-static int lat_post(struct ep *ep, uint64_t seq)
+static int lat_post(struct lat_state *s, struct ep *ep, uint64_t seq)
 {
 	const struct opts *o = ep->o;
 
@@ -54,7 +53,10 @@ static int lat_post(struct ep *ep, uint64_t seq)
 		if (ep_poll(ep) < 0)
 			return -1;
 	pattern_fill(ep_tx(ep, (uint32_t)(seq % o->window)), o->size, seq, o->window);
-	return ep_queue(ep, seq, o->size) || ep_flush(ep) ? -1 : 0;
+	if (ep_queue(ep, seq, o->size))
+		return -1;
+	s->rung_ns = now_ns();
+	return ep_flush(ep) ? -1 : 0;
 }
 
 /* Compares, then gives the receive back. *seq becomes what the message says it is. */
@@ -68,7 +70,7 @@ static int check_msg(struct lat_state *s, struct ep *ep, const struct ep_msg *ms
 	*repeated = o->qp == WEFT_QPT_UD && msg->seq < want;
 	if (!*repeated) {
 		at = msg->bytes == o->size ? pattern_check(data, o->size, want, o->window) : 0;
-		if (at != o->size && s->errors++ < LAT_COMPLAINTS)
+		if (at != o->size && s->rounds.errors++ < LAT_COMPLAINTS)
 			fail("message %llu of %u bytes is wrong at byte %zu",
 			     (unsigned long long)want, msg->bytes, at);
 	}
@@ -76,6 +78,17 @@ static int check_msg(struct lat_state *s, struct ep *ep, const struct ep_msg *ms
 		return 0;
 	/* Handed over with the next request that is posted. */
 	return ep_queue_recv(ep, msg->slot);
+}
+
+/*
+ * The NIC's clock stands still within a turn, so a message that came within one turn may seem to
+ * be there before it was sent.
+ */
+static int note_nic(struct lat_state *s, const struct ep_msg *msg)
+{
+	uint64_t ns = msg->nic_ns > s->rung_ns ? msg->nic_ns - s->rung_ns : 0;
+
+	return samples_add(&s->rounds.nic, ns);
 }
 
 /*
@@ -97,6 +110,8 @@ static enum lat_got await(struct lat_state *s, struct ep *ep, struct ep *other, 
 			return LAT_FAILED;
 		if (ep_next(ep, &msg)) {
 			if (check_msg(s, ep, &msg, want, again))
+				return LAT_FAILED;
+			if (!*again && other && note_nic(s, &msg))
 				return LAT_FAILED;
 			if (!*again || s->o->server)
 				return LAT_MSG;
@@ -123,13 +138,13 @@ static int exchange(struct lat_state *s, struct ep *from, uint64_t seq, struct e
 	enum lat_got got;
 	bool again;
 
-	if (lat_post(from, seq))
+	if (lat_post(s, from, seq))
 		return -1;
 	while ((got = await(s, to, other, want, &again)) == LAT_NOTHING) {
 		if ((double)(now_ns() - begin) > s->o->timeout_s * 1e9)
 			return fail("no answer for %g s: gave up", s->o->timeout_s);
-		s->resent++;
-		if (lat_post(from, seq))
+		s->rounds.resent++;
+		if (lat_post(s, from, seq))
 			return -1;
 	}
 	/* The server speaks when it is asked, and it was not. */
@@ -158,6 +173,7 @@ static int drive(struct lat_state *s)
 	for (i = 0; i < o->warmup; i++)
 		if (round_trip(s, i))
 			return -1;
+	s->rounds.nic.count = 0;
 	t0 = now_ns();
 	if (o->duration_s > 0)
 		end = t0 + (uint64_t)(o->duration_s * 1e9);
@@ -165,7 +181,7 @@ static int drive(struct lat_state *s)
 		if (round_trip(s, i))
 			return -1;
 		t1 = now_ns();
-		if (samples_add(&s->samples, t1 - t0))
+		if (samples_add(&s->rounds.rtt, t1 - t0))
 			return -1;
 		t0 = t1;
 	}
@@ -180,7 +196,7 @@ static int drive(struct lat_state *s)
 		json_decref(msg);
 		if (rc)
 			return -1;
-		s->errors += account.errors;
+		s->rounds.errors += account.errors;
 		if (account.received != i)
 			return fail("the server counted %llu messages of %llu",
 				    (unsigned long long)account.received, (unsigned long long)i);
@@ -199,19 +215,19 @@ static int answer(struct lat_state *s)
 
 	while ((got = await(s, ep, NULL, 2 * i, &again)) == LAT_MSG) {
 		if (again) {
-			s->resent++;
-			if (i && lat_post(ep, 2 * i - 1))
+			s->rounds.resent++;
+			if (i && lat_post(s, ep, 2 * i - 1))
 				return -1;
 			continue;
 		}
-		if (lat_post(ep, 2 * i + 1))
+		if (lat_post(s, ep, 2 * i + 1))
 			return -1;
 		i++;
 	}
 	if (got != LAT_FD || pair_sent(s->pair, &sent))
 		return -1;
 	account.received = i;
-	account.errors = s->errors;
+	account.errors = s->rounds.errors;
 	if (oob_send(&s->pair->oob, flow_json(&account)))
 		return -1;
 	return sent == i ? 0
@@ -232,11 +248,11 @@ int lat_run(struct pair *p)
 	if (!rc)
 		rc = o->server ? answer(&s) : drive(&s);
 	if (!rc && !o->server)
-		report_lat(o, p->a.context->name, &s.samples, s.errors, s.resent);
+		report_lat(o, p->a.context->name, &s.rounds);
 	if (!rc && o->server && !o->json)
 		printf("served %s %s over %s on %s: %llu wrong messages\n", bench_mode_str(o->mode),
 		       bench_op_str(o->op), bench_qp_str(o), p->a.context->name,
-		       (unsigned long long)s.errors);
-	samples_free(&s.samples);
-	return rc || s.errors ? BENCH_FAILED : BENCH_OK;
+		       (unsigned long long)s.rounds.errors);
+	rounds_free(&s.rounds);
+	return rc || s.rounds.errors ? BENCH_FAILED : BENCH_OK;
 }

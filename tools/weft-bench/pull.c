@@ -23,7 +23,7 @@ struct pull {
 	struct opts *o;
 	struct pair *pair;
 	struct ep *server; /* loop: the passive end */
-	struct samples samples;
+	struct rounds rounds;
 	struct flow flow;
 	uint64_t seq; /* of the next request */
 };
@@ -125,7 +125,7 @@ static int drive_lat(struct pull *s)
 		if (i < o->warmup)
 			continue;
 		t1 = now_ns();
-		if (samples_add(&s->samples, t1 - t0))
+		if (samples_add(&s->rounds.rtt, t1 - t0))
 			return -1;
 		t0 = t1;
 	}
@@ -243,11 +243,13 @@ int pull_run(struct pair *p)
 	if (!rc)
 		rc = o->server ? serve(&s) : drive(&s);
 	if (!rc && !o->server) {
-		if (o->mode == BENCH_LAT)
-			report_lat(o, p->a.context->name, &s.samples, s.flow.errors, 0);
-		else
+		if (o->mode == BENCH_LAT) {
+			s.rounds.errors = s.flow.errors;
+			report_lat(o, p->a.context->name, &s.rounds);
+		} else {
 			report_flow(o, p->a.context->name, &s.flow);
+		}
 	}
-	samples_free(&s.samples);
+	rounds_free(&s.rounds);
 	return rc || s.flow.errors ? BENCH_FAILED : BENCH_OK;
 }

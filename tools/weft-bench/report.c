@@ -32,6 +32,12 @@ void samples_free(struct samples *s)
 	*s = (struct samples){0};
 }
 
+void rounds_free(struct rounds *r)
+{
+	samples_free(&r->rtt);
+	samples_free(&r->nic);
+}
+
 static int compare_ns(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -131,33 +137,47 @@ static void print_head(const struct opts *o, const char *device)
 	       o->event ? "blocking" : "polling", o->mode == BENCH_LAT ? 1 : o->window);
 }
 
-void report_lat(const struct opts *o, const char *device, struct samples *s, uint64_t errors,
-		uint64_t resent)
+static json_t *rounds_json(const struct rounds *r, const struct lat *rtt, const struct lat *l,
+			   const struct lat *nic)
+{
+	json_t *j = json_object();
+
+	json_object_set_new(j, "iters", json_integer((json_int_t)r->rtt.count));
+	json_object_set_new(j, "rtt_us", lat_json(rtt));
+	json_object_set_new(j, "latency_us", lat_json(l));
+	if (r->nic.count)
+		json_object_set_new(j, "nic_us", lat_json(nic));
+	json_object_set_new(j, "resent", json_integer((json_int_t)r->resent));
+	json_object_set_new(j, "errors", json_integer((json_int_t)r->errors));
+	return j;
+}
+
+void report_lat(const struct opts *o, const char *device, struct rounds *r)
 {
 	bool whole = o->op >= BENCH_READ;
-	struct lat rtt = summarise(s, 1), l = summarise(s, whole ? 1 : 2);
-	json_t *j;
+	struct lat rtt = summarise(&r->rtt, 1), l = summarise(&r->rtt, whole ? 1 : 2);
+	struct lat nic = summarise(&r->nic, 1);
 
 	if (o->json) {
-		j = report_base(o, device);
-		json_object_set_new(j, "iters", json_integer((json_int_t)s->count));
-		json_object_set_new(j, "rtt_us", lat_json(&rtt));
-		json_object_set_new(j, "latency_us", lat_json(&l));
-		json_object_set_new(j, "resent", json_integer((json_int_t)resent));
-		json_object_set_new(j, "errors", json_integer((json_int_t)errors));
-		report_json(j);
+		report_more(o, device, rounds_json(r, &rtt, &l, &nic));
 		return;
 	}
 	print_head(o, device);
 	printf(" #bytes #iterations  t_min[us]  t_max[us]  t_typical[us]  t_avg[us]  t_stdev[us]"
 	       "  99%%[us]  99.9%%[us]\n");
 	printf(" %-6u %-11zu  %-9.2f  %-9.2f  %-13.2f  %-9.2f  %-11.2f  %-7.2f  %.2f\n", o->size,
-	       s->count, l.min, l.max, l.typical, l.avg, l.stdev, l.p99, l.p99_9);
+	       r->rtt.count, l.min, l.max, l.typical, l.avg, l.stdev, l.p99, l.p99_9);
 	printf(" %s; all bytes checked: %llu wrong messages",
-	       whole ? "whole round trips" : "half of the round trip", (unsigned long long)errors);
+	       whole ? "whole round trips" : "half of the round trip",
+	       (unsigned long long)r->errors);
 	if (o->qp == WEFT_QPT_UD)
-		printf(", %llu sent again", (unsigned long long)resent);
+		printf(", %llu sent again", (unsigned long long)r->resent);
 	printf("\n");
+	if (r->nic.count)
+		printf(" from doorbell to the receiver's completion, by the NIC's clock: typical "
+		       "%.2f us, "
+		       "99%% %.2f, 99.9%% %.2f, greatest %.2f\n",
+		       nic.typical, nic.p99, nic.p99_9, nic.max);
 }
 
 json_t *flow_json(const struct flow *f)

@@ -35,9 +35,21 @@ json_t *flow_json(const struct flow *f);
 /* -1 after saying what is missing. */
 int flow_parse(const json_t *msg, struct flow *f);
 
-/* Round trips: errors and resent (UD: messages sent again after a loss) with them. */
-void report_lat(const struct opts *o, const char *device, struct samples *s, uint64_t errors,
-		uint64_t resent);
+/* Exchanges with their times. */
+struct rounds {
+	struct samples rtt;
+	/*
+	 * One way, from the doorbell to the completion at the receiver, on the NIC's clock of
+	 * turns: what the kernel does with the CPUs of the two processes is not in it. None where
+	 * the ends have no common clock.
+	 */
+	struct samples nic;
+	uint64_t errors; /* messages with a wrong byte */
+	uint64_t resent; /* UD: messages sent again after a loss */
+};
+
+void report_lat(const struct opts *o, const char *device, struct rounds *r);
+void rounds_free(struct rounds *r);
 void report_flow(const struct opts *o, const char *device, const struct flow *f);
 
 /* Prints an object in one line and drops it. */
