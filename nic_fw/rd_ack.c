@@ -322,19 +322,27 @@ static bool bit_at(const struct be64 *words, uint32_t i)
 	return be64_get(words[i / 64]) >> (i % 64) & 1;
 }
 
+/* Whether one of WIRE_RD_WINDOW bits is set beyond the first num_sent. */
+static bool names_unsent(const struct be64 *words, uint32_t num_sent)
+{
+	uint32_t i;
+
+	for (i = 0; i < WIRE_RD_WINDOW / 64; i++) {
+		uint32_t sent = num_sent > 64 * i ? num_sent - 64 * i : 0;
+
+		if (sent < 64 && be64_get(words[i]) >> sent)
+			return true;
+	}
+	return false;
+}
+
 /* A bitmap that names a PSN never sent was not made by our peer. */
 static bool plausible(const struct rd_session *s, uint32_t ack, const struct wire_rd_ack *map)
 {
 	uint32_t in_flight = s->tx_psn - ack;
-	uint32_t i;
 
-	for (i = 0; i < WIRE_RD_WINDOW; i++)
-		if (bit_at(map->received, i) && i >= in_flight)
-			return false;
-	for (i = 0; i < WIRE_RD_WINDOW; i++)
-		if (bit_at(map->refused, WIRE_RD_WINDOW + i) && i >= in_flight)
-			return false;
-	return true;
+	return !names_unsent(map->received, in_flight) &&
+	       !names_unsent(map->refused + WIRE_RD_WINDOW / 64, in_flight);
 }
 
 void rd_ack_rx(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *rd,
