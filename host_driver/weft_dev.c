@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "host_driver/weft_eq.h"
+#include "host_driver/weft_maps.h"
 #include "host_driver/weft_priv.h"
 
 const char *weft_version(void)
@@ -450,6 +451,10 @@ void weft_close_device(struct weft_context *context)
 	FREE_LIST(&ctx->xrcd_list, struct weft_xrcd_obj, weft_xrcd_free);
 	FREE_LIST(&ctx->pd_list, struct weft_pd_obj, pd_free);
 	ctx_release(ctx);
+	weft_global_lock();
+	if (weft_global.contexts.next == &weft_global.contexts)
+		weft_maps_close();
+	weft_global_unlock();
 }
 
 int weft_query_device(struct weft_context *context, struct weft_device_attr *attr)

@@ -184,9 +184,10 @@ static void child(void)
 	struct weft_fork_find find = {.from = 0};
 	struct weft_link *pos;
 
+	weft_maps_forked();
 	for (;;) {
 		find.extent = NULL;
-		if (weft_maps_walk(find_shared, &find) < 0)
+		if (weft_maps_walk_shared(find.from, find_shared, &find) < 0)
 			give_up("/proc/self/maps cannot be read");
 		if (!find.extent)
 			break;

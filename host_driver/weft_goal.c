@@ -212,7 +212,7 @@ bool weft_goal_private(const void *addr, size_t bytes)
 	int rc;
 
 	weft_global_lock();
-	rc = weft_maps_walk(look_private, &look);
+	rc = weft_maps_walk_from(look.next, look_private, &look);
 	weft_global_unlock();
 	return rc == 0 && look.next >= look.end;
 }

@@ -171,7 +171,7 @@ void weft_mem_collect(void)
 		return;
 	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = pos->next)
 		weft_container_of(pos, struct weft_extent, node)->seen = false;
-	if (weft_maps_walk(mark_seen, NULL) < 0)
+	if (weft_maps_walk_shared(0, mark_seen, NULL) < 0)
 		return;
 	weft_global.idle_extents = 0;
 	weft_global.idle_bytes = 0;
@@ -220,7 +220,7 @@ struct weft_mem_look {
 static bool is_movable(const struct weft_vma *vma)
 {
 	return !vma->shared && !vma->inode && vma->readable && vma->writable && !vma->executable &&
-	       !vma->special;
+	       !vma->special && !vma->heap;
 }
 
 static bool look_at(const struct weft_vma *vma, void *arg)
@@ -393,7 +393,7 @@ static void grow(struct weft_mem_look *look)
 	if (moving_is_off() || own_pages(&rest) || under_process_vm(&rest) || !extent->anchor ||
 	    extent->used_bytes > piece.offset || fstat(extent->fd, &st) < 0 ||
 	    (uint64_t)st.st_size < piece.offset + piece.bytes ||
-	    weft_maps_walk(look_for_piece, &piece) < 0 || piece.mapped)
+	    weft_maps_walk_shared(0, look_for_piece, &piece) < 0 || piece.mapped)
 		return;
 	window = copy_mapping(extent, piece.offset, piece.bytes);
 	if (!window || move_through(window, false, rest.start, piece.bytes) != piece.bytes)
@@ -430,7 +430,7 @@ int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool wr
 		return -EFAULT;
 	if (ctx->ops->vouches && ctx->ops->vouches(ctx->chan, addr, bytes))
 		return 0;
-	rc = weft_maps_walk(look_at, &look);
+	rc = weft_maps_walk_from(look.start, look_at, &look);
 	if (rc < 0)
 		return rc;
 	if (look.next < look.end || !look.readable || (write && !look.writable))

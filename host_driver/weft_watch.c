@@ -149,7 +149,8 @@ static bool is_lost(const struct weft_watched *w)
 {
 	struct weft_watch_look look = {.watched = w, .next = w->start};
 
-	return !w->extent || weft_maps_walk(look_at, &look) < 0 || look.next < w->end;
+	return !w->extent || weft_maps_walk_from(w->start, look_at, &look) < 0 ||
+	       look.next < w->end;
 }
 
 /* Takes what is to be stopped off the watch's list. Under watch_lock. */
