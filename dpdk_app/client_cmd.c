@@ -302,7 +302,7 @@ static void run_start(struct client *c, const struct hw_cmd *cmd)
 	/* Sealed first: nobody takes them away again. */
 	msg->job = (struct populate_job){
 	    .uid = c->uid,
-	    .fd = {c->bar_fd},
+	    .fd = &c->bar_fd,
 	    .num_fds = 1,
 	    .start = c->bar,
 	    .bytes = CLIENT_BAR_MADE_BYTES,

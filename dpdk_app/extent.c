@@ -19,7 +19,10 @@
 
 enum {
 	EXTENT_TABLE_SPAN_BYTES = 2 << 20, /* one page of page tables maps so much */
+	EXTENT_SPAN_WORDS = EXTENT_TABLE_SPAN_BYTES / HOSTMEM_PAGE_BYTES / 64,
 };
+/* Up to here each page is noted that regions had: 2 MiB of notes. */
+#define EXTENT_NOTED_MAX_BYTES (UINT64_C(1) << 36)
 
 struct extent {
 	uint64_t key;
@@ -30,6 +33,7 @@ struct extent {
 	uint64_t file_bytes; /* of the memfd */
 	struct user_process *account;
 	uint64_t charged_bytes; /* in its share */
+	uint64_t *charged;      /* a bit for each page of map that is; NULL: too many pages */
 	struct hostmem *map;    /* [0, bytes); NULL: no region yet */
 	int fd;                 /* -1: sealed, so that weftd needs it no more */
 	uint32_t jobs;          /* that use fd */
@@ -45,11 +49,13 @@ struct extent_region {
 	struct user_process *account; /* of own, with so much: */
 	uint64_t own_charged_bytes;
 	uint8_t *start;
-	struct extent *extent[HW_MEM_PIECES_MAX];
-	bool uses_fd[HW_MEM_PIECES_MAX]; /* its job does, of that extent */
+	int *fd; /* for its job */
+	struct extent_part {
+		struct extent *extent;
+		bool uses_fd; /* the job does, of that extent */
+	} part[];
 };
 
-static_assert((int)HW_MEM_PIECES_MAX <= (int)POPULATE_FDS_MAX, "");
 static_assert((int)HOSTMEM_PAGE_BYTES == (int)HW_BAR_PAGE_BYTES, "");
 
 static struct extent *extent_list;
@@ -174,6 +180,7 @@ static void extent_end(struct extent *e)
 	close_memfd(e);
 	user_give(e->account, HW_SHARE_MEMORY, e->charged_bytes);
 	user_leave(e->account);
+	free(e->charged);
 	free(e);
 }
 
@@ -227,9 +234,15 @@ static int look_up(struct extent_region *r, const struct client *c, const struct
 		    (i + 1 < reg->num_pieces && (p->offset + p->bytes) % HOSTMEM_PAGE_BYTES))
 			return EINVAL;
 		left -= p->bytes;
-		r->extent[i] = e;
+		r->part[i].extent = e;
 	}
 	return left ? EINVAL : 0;
+}
+
+/* Words of notes, for whole spans. */
+static uint64_t note_words(const struct extent *e)
+{
+	return (e->bytes / EXTENT_TABLE_SPAN_BYTES + 1) * EXTENT_SPAN_WORDS;
 }
 
 /* Each extent is mapped before it is sealed. */
@@ -238,33 +251,85 @@ static int map_extents(struct extent_region *r, struct hw_resp_quota *quota)
 	int err = 0;
 
 	for (uint32_t i = 0; i < r->num_pieces && !err; i++) {
-		struct extent *e = r->extent[i];
+		struct extent *e = r->part[i].extent;
 
 		if (e->map)
 			continue;
 		err = user_take(e->account, HW_SHARE_MAPPING, 1, quota);
 		if (err)
 			break;
+		if (e->bytes <= EXTENT_NOTED_MAX_BYTES)
+			e->charged = calloc(note_words(e), sizeof(*e->charged));
 		err = -hostmem_map(e->fd, e->bytes, &e->map);
-		if (err)
+		if (err) {
+			free(e->charged);
+			e->charged = NULL;
 			user_give(e->account, HW_SHARE_MAPPING, 1);
+		}
 	}
 	return err;
 }
 
+static bool span_is_empty(const uint64_t *words)
+{
+	uint64_t any = 0;
+
+	for (uint32_t i = 0; i < EXTENT_SPAN_WORDS; i++)
+		any |= words[i];
+	return !any;
+}
+
+/*
+ * What weftd holds more when it has the pages [first, end) of an extent too, in bytes. note: it has
+ * them from now on.
+ */
+static uint64_t more_bytes(struct extent *e, uint64_t first, uint64_t end, bool note)
+{
+	/* For tables further up. */
+	uint64_t pages = e->charged_bytes ? 0 : 2;
+
+	for (uint64_t word = first / 64; word <= (end - 1) / 64; word++) {
+		uint64_t bits = UINT64_MAX;
+
+		if (word == first / 64)
+			bits &= UINT64_MAX << first % 64;
+		if (word == (end - 1) / 64)
+			bits &= UINT64_MAX >> (63 - (end - 1) % 64);
+		/* The table of a span that had none. */
+		if ((word == first / 64 || word % EXTENT_SPAN_WORDS == 0) &&
+		    span_is_empty(e->charged + word / EXTENT_SPAN_WORDS * EXTENT_SPAN_WORDS))
+			pages++;
+		pages += (uint64_t)__builtin_popcountll(bits & ~e->charged[word]);
+		if (note)
+			e->charged[word] |= bits;
+	}
+	return pages * HOSTMEM_PAGE_BYTES;
+}
+
 /*
  * Pages that a region had stay mapped and locked when it ends, so what regions of an extent ever
- * had adds up, to the whole extent at most.
+ * had adds up: each page once where they are noted, else to the whole extent at most.
  */
-static int charge_extent(struct extent *e, uint64_t bytes, struct hw_resp_quota *quota)
+static int charge_extent(struct extent *e, uint64_t offset, uint64_t bytes,
+			 struct hw_resp_quota *quota)
 {
+	uint64_t first = offset / HOSTMEM_PAGE_BYTES;
+	uint64_t end = page_up(offset + bytes) / HOSTMEM_PAGE_BYTES;
 	uint64_t most = weight(e->bytes) - e->charged_bytes;
-	uint64_t more = weight(bytes) < most ? weight(bytes) : most;
-	int err = user_take(e->account, HW_SHARE_MEMORY, more, quota);
+	uint64_t more = weight(page_up(offset + bytes) - page_down(offset));
+	int err;
 
-	if (!err)
-		e->charged_bytes += more;
-	return err;
+	if (e->charged)
+		more = more_bytes(e, first, end, false);
+	if (more > most)
+		more = most;
+	err = user_take(e->account, HW_SHARE_MEMORY, more, quota);
+	if (err)
+		return err;
+	if (e->charged)
+		(void)more_bytes(e, first, end, true);
+	e->charged_bytes += more;
+	return 0;
 }
 
 /* A mapping of the region's own that takes so many bytes. */
@@ -311,7 +376,7 @@ static int stitch(struct extent_region *r, const struct hw_mem_piece *piece,
 		uint64_t from = page_down(piece[i].offset);
 		uint64_t length = page_up(piece[i].offset + piece[i].bytes) - from;
 
-		err = -hostmem_place(r->own, at, r->extent[i]->map, from, length);
+		err = -hostmem_place(r->own, at, r->part[i].extent->map, from, length);
 		at += length;
 	}
 	if (!err)
@@ -322,13 +387,12 @@ static int stitch(struct extent_region *r, const struct hw_mem_piece *piece,
 static int map_region(struct extent_region *r, const struct hw_mem_piece *piece,
 		      struct hw_resp_quota *quota)
 {
-	uint64_t skip = piece->offset % HOSTMEM_PAGE_BYTES;
-	struct extent *e = r->extent[0];
+	struct extent *e = r->part[0].extent;
 
 	if (r->num_pieces > 1 || piece->offset + piece->bytes > page_up(e->bytes))
 		return stitch(r, piece, quota);
 	r->start = hostmem_start(e->map) + piece->offset;
-	return charge_extent(e, skip + piece->bytes, quota);
+	return charge_extent(e, piece->offset, piece->bytes, quota);
 }
 
 static void fill_job(struct extent_region *r, uint64_t bytes, struct populate_job *job)
@@ -336,16 +400,20 @@ static void fill_job(struct extent_region *r, uint64_t bytes, struct populate_jo
 	uint64_t skip = (uintptr_t)r->start % HOSTMEM_PAGE_BYTES;
 
 	*job = (struct populate_job){
-	    .uid = r->client->uid, .start = r->start - skip, .bytes = page_up(bytes + skip)};
+	    .uid = r->client->uid,
+	    .fd = r->fd,
+	    .start = r->start - skip,
+	    .bytes = page_up(bytes + skip),
+	};
 	for (uint32_t i = 0; i < r->num_pieces; i++) {
-		struct extent *e = r->extent[i];
+		struct extent *e = r->part[i].extent;
 
 		e->refs++;
 		if (e->fd < 0)
 			continue;
 		e->jobs++;
-		r->uses_fd[i] = true;
-		job->fd[job->num_fds++] = e->fd;
+		r->part[i].uses_fd = true;
+		r->fd[job->num_fds++] = e->fd;
 	}
 }
 
@@ -353,13 +421,16 @@ int extent_region_new(struct client *c, const struct hw_cmd_reg_mr *reg,
 		      const struct hw_mem_piece *piece, struct extent_region **region,
 		      struct populate_job *job, struct hw_resp_quota *quota)
 {
-	struct extent_region *r = calloc(1, sizeof(*r));
+	uint32_t n = reg->num_pieces;
+	struct extent_region *r =
+	    calloc(1, sizeof(*r) + n * (sizeof(r->part[0]) + sizeof(r->fd[0])));
 	int err;
 
 	if (!r)
 		return ENOMEM;
 	r->client = c;
-	r->num_pieces = reg->num_pieces;
+	r->num_pieces = n;
+	r->fd = (int *)(void *)(r->part + n);
 	err = look_up(r, c, reg, piece);
 	if (!err)
 		err = map_extents(r, quota);
@@ -383,11 +454,11 @@ int extent_region_new(struct client *c, const struct hw_cmd_reg_mr *reg,
 void extent_region_ready(struct extent_region *r, bool sealed)
 {
 	for (uint32_t i = 0; i < r->num_pieces; i++) {
-		struct extent *e = r->extent[i];
+		struct extent *e = r->part[i].extent;
 
-		if (!r->uses_fd[i])
+		if (!r->part[i].uses_fd)
 			continue;
-		r->uses_fd[i] = false;
+		r->part[i].uses_fd = false;
 		if (--e->jobs || !sealed)
 			continue;
 		close_memfd(e);
@@ -401,7 +472,7 @@ void extent_region_free(struct extent_region *r)
 		r->next->link = r->link;
 	free_own(r);
 	for (uint32_t i = 0; i < r->num_pieces; i++) {
-		struct extent *e = r->extent[i];
+		struct extent *e = r->part[i].extent;
 
 		if (!--e->refs && e->forgotten)
 			extent_end(e);
@@ -420,7 +491,7 @@ void extent_find_failed(void (*fail)(struct client *c))
 		bool failed = r->own && hostmem_failed(r->own);
 
 		for (uint32_t i = 0; i < r->num_pieces && !failed; i++)
-			failed = hostmem_failed(r->extent[i]->map);
+			failed = hostmem_failed(r->part[i].extent->map);
 		if (failed)
 			fail(r->client);
 	}

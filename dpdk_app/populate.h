@@ -18,7 +18,6 @@ struct app;
 
 enum {
 	POPULATE_THREADS = 2,
-	POPULATE_FDS_MAX = 16,
 	/* In one go: the kernel keeps the lock of weftd's address space for as long. */
 	POPULATE_SLICE_BYTES = 1 << 20,
 	/* So little that nobody has to wait for it: done at once. */
@@ -27,8 +26,8 @@ enum {
 
 struct populate_job {
 	struct populate_job *next;
-	uid_t uid;                /* for whom: users take turns */
-	int fd[POPULATE_FDS_MAX]; /* memfds to be sealed first; the caller keeps them open */
+	uid_t uid;     /* for whom: users take turns */
+	const int *fd; /* memfds to be sealed first; the caller keeps them open, and the list */
 	uint32_t num_fds;
 	uint8_t *start; /* whole pages to be mapped; bytes 0: none */
 	uint64_t bytes;

@@ -217,7 +217,7 @@ struct hw_cmd_reg_mr {
 };
 enum {
 	HW_REG_F_MAPPED = 0x01, /* it lies in memory of ALLOC_MEM, else that of ATTACH reaches it */
-	HW_MEM_PIECES_MAX = 16,
+	HW_MEM_PIECES_MAX = 128,
 };
 
 /*
@@ -451,7 +451,7 @@ struct hw_cmd_pieces {
 	struct hw_cmd cmd;
 	struct hw_mem_piece piece[HW_MEM_PIECES_MAX];
 };
-static_assert(sizeof(struct hw_cmd_pieces) == 128 + 16 * 24, "");
+static_assert(sizeof(struct hw_cmd_pieces) == 128 + 128 * 24, "");
 
 /* How long the packet of a command is. 0: it has too many pieces. */
 static inline size_t hw_cmd_bytes(const struct hw_cmd *cmd)
