@@ -195,7 +195,7 @@ struct weft_mr {
 
 /*
  * Registers memory of any kind: malloc, mmap, stack, static, of a file; read-only memory as
- * long as access asks for no write. Private anonymous memory (not stack, not brk) is
+ * long as access asks for no write. Private anonymous memory, the brk heap too (not stacks), is
  * moved onto shared pages where the kernel allows it (WEFT_MEM), its address and
  * content unchanged and other threads free to write to it meanwhile; then, or when it is
  * of weft_alloc(), mr->mapped is true and transfers are a memcpy. Everything else works

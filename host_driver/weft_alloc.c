@@ -88,7 +88,7 @@ static void *map_extent(struct weft_ctx *ctx, size_t length, size_t alignment)
 	if (weft_mem_new(ctx, length, 0, &extent) < 0)
 		return NULL;
 	addr = map_aligned(length, alignment, extent->fd);
-	weft_mem_detach(extent);
+	weft_mem_drop(extent);
 	return addr;
 }
 

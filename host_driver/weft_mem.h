@@ -22,21 +22,43 @@ struct weft_extent {
 	uint64_t key;    /* what weftd knows it by */
 	uint8_t *anchor; /* a page of it, mapped for nobody's use: see weft_mem.c; or NULL */
 	uint64_t bytes;
-	uint64_t used_bytes; /* how far memory regions have reached since it was idle */
-	uint32_t refs;       /* memory regions */
-	bool seen;           /* while collecting: a mapping of it is there */
+	uint64_t heap_start;     /* heap: the address whose page lies at offset 0 */
+	uint32_t heap_moves;     /* heap: pieces that its mappings are in, at most */
+	pid_t heap_server;       /* heap: whose memfd it is */
+	bool heap;               /* pages of the brk heap alone, each at its address */
+	bool seen;               /* while collecting: a mapping of it is there */
+	uint32_t refs;           /* pieces of memory regions, and who works with it */
+	struct weft_link pieces; /* weft_mem_piece.node */
+};
+
+/* A part of a memory region. */
+struct weft_mem_piece {
+	struct weft_link node; /* weft_extent.pieces */
+	struct weft_extent *extent;
+	uint64_t offset; /* in its memfd */
+	uint64_t bytes;
+};
+
+/* What a memory region is made of, in order. */
+struct weft_mem_pieces {
+	uint32_t count;
+	struct weft_mem_piece piece[];
 };
 
 /*
- * Looks at memory that is to be registered; moves it onto shared pages where it can be, and has
- * them be there: weftd takes no pages that nobody has touched. 0
- * with *extent (a reference is taken) and *offset of addr in its memfd, or with *extent NULL: to be
- * reached through process_vm. -EFAULT: not there, or not writable although write is set.
+ * weft_attach.c: looks at memory that is to be registered; moves it onto shared pages where it can
+ * be, and has them be there: weftd takes no pages that nobody has touched. 0 with *pieces, or with
+ * *pieces NULL: to be reached through process_vm. -EFAULT: not there, or not writable although
+ * write is set.
  */
 int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool write,
-		    struct weft_extent **extent, uint64_t *offset);
-/* Gives a reference back. */
-void weft_mem_detach(struct weft_extent *extent);
+		    struct weft_mem_pieces **pieces);
+/* Gives them back. NULL: nothing. */
+void weft_mem_detach(struct weft_mem_pieces *pieces);
+
+/* Counts one who works with an extent, or one less. */
+void weft_mem_hold(struct weft_extent *extent);
+void weft_mem_drop(struct weft_extent *extent);
 
 /*
  * A new extent of bytes, not mapped yet, with one reference; its memfd is slack_bytes longer

@@ -2,7 +2,7 @@
 /*
  * Protection domains, memory regions, memory windows.
  *
- * Called by applications. Calls weft_mem.c, which decides how the NIC will reach the
+ * Called by applications. Calls weft_attach.c, which decides how the NIC will reach the
  * memory, and the channel; the NIC's side is nic_fw/mem.c. RFC 5040 1.1.1 (STag).
  */
 #include <errno.h>
@@ -55,30 +55,34 @@ int weft_dealloc_pd(struct weft_pd *pub)
 	return 0;
 }
 
-/* Tells the NIC. With an extent that it does not want, once more without. */
-static int reg_command(struct weft_ctx *ctx, struct weft_mr_obj *mr, uint64_t iova, int access,
-		       uint64_t extent_offset)
+/* Tells the NIC. With pieces that it does not want, once more without. */
+static int reg_command(struct weft_ctx *ctx, struct weft_mr_obj *mr, uint64_t iova, int access)
 {
-	struct hw_cmd_pieces packet = {.cmd.op = HW_CMD_REG_MR};
+	struct hw_cmd_pieces packet;
 	struct hw_cmd_reg_mr *reg = &packet.cmd.u.reg_mr;
 	struct hw_cmd_resp resp;
 	int rc;
 
+	packet.cmd = (struct hw_cmd){.op = HW_CMD_REG_MR};
 	reg->addr = (uint64_t)(uintptr_t)mr->pub.addr;
 	reg->bytes = mr->pub.bytes;
 	reg->iova = iova;
 	reg->pd = mr->pub.pd->handle;
 	reg->access = (uint32_t)access;
-	if (mr->extent) {
+	if (mr->pieces) {
 		reg->flags = HW_REG_F_MAPPED;
-		reg->num_pieces = 1;
-		packet.piece[0] =
-		    (struct hw_mem_piece){mr->extent->key, extent_offset, mr->pub.bytes};
+		reg->num_pieces = mr->pieces->count;
+		for (uint32_t i = 0; i < mr->pieces->count; i++) {
+			const struct weft_mem_piece *piece = &mr->pieces->piece[i];
+
+			packet.piece[i] =
+			    (struct hw_mem_piece){piece->extent->key, piece->offset, piece->bytes};
+		}
 		rc = weft_ctx_command(ctx, &packet.cmd, -1, &resp, NULL);
 		if (rc == 0 || rc == -EIO)
 			goto out;
-		weft_mem_detach(mr->extent);
-		mr->extent = NULL;
+		weft_mem_detach(mr->pieces);
+		mr->pieces = NULL;
 		reg->flags = 0;
 		reg->num_pieces = 0;
 	}
@@ -97,20 +101,17 @@ static int register_mr(struct weft_ctx *ctx, struct weft_mr_obj *mr, uint64_t io
 {
 	const int writes =
 	    WEFT_ACCESS_LOCAL_WRITE | WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_ATOMIC;
-	uint64_t offset = 0;
 	int rc;
 
 	rc = weft_mem_attach(ctx, (uint64_t)(uintptr_t)mr->pub.addr, mr->pub.bytes,
-			     (access & writes) != 0, &mr->extent, &offset);
+			     (access & writes) != 0, &mr->pieces);
 	if (rc == 0)
-		rc = reg_command(ctx, mr, iova, access, offset);
+		rc = reg_command(ctx, mr, iova, access);
 	if (rc < 0) {
-		if (mr->extent)
-			weft_mem_detach(mr->extent);
+		weft_mem_detach(mr->pieces);
 		return rc;
 	}
-	mr->extent_offset = offset;
-	if (!mr->extent)
+	if (!mr->pieces)
 		weft_link_add(&weft_global.vm_mrs, &mr->vm_node);
 	return 0;
 }
@@ -179,8 +180,7 @@ void weft_mr_free(struct weft_mr_obj *mr)
 
 	weft_global_lock();
 	weft_link_del(&mr->vm_node);
-	if (mr->extent)
-		weft_mem_detach(mr->extent);
+	weft_mem_detach(mr->pieces);
 	weft_global_unlock();
 	pthread_mutex_lock(&ctx->lock);
 	weft_link_del(&mr->node);
@@ -208,14 +208,12 @@ int weft_dereg_mr(struct weft_mr *pub)
 /* Memory that was registered for reading may be written now: so says a look at it, as at first. */
 static int check_writable(struct weft_ctx *ctx, const struct weft_mr *mr)
 {
-	struct weft_extent *extent;
-	uint64_t offset;
+	struct weft_mem_pieces *pieces;
 	int rc;
 
 	weft_global_lock();
-	rc = weft_mem_attach(ctx, (uint64_t)(uintptr_t)mr->addr, mr->bytes, true, &extent, &offset);
-	if (rc == 0 && extent)
-		weft_mem_detach(extent);
+	rc = weft_mem_attach(ctx, (uint64_t)(uintptr_t)mr->addr, mr->bytes, true, &pieces);
+	weft_mem_detach(pieces);
 	weft_global_unlock();
 	return rc;
 }

@@ -321,12 +321,16 @@ static struct weft_mr *reg_new(struct weft_mr_cache_obj *cache, uint64_t start, 
 	    .start = start & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1),
 	    .end = (end + (uint64_t)sysconf(_SC_PAGESIZE) - 1) &
 		   ~((uint64_t)sysconf(_SC_PAGESIZE) - 1),
-	    .extent = e->mr->extent,
 	    .stop = stop,
 	    .withdraw = withdraw,
 	    .stopped = stopped,
 	};
-	e->watched.extent_offset = e->mr->extent_offset - (start - e->watched.start);
+	/* Of several extents: a watch of its own, over all of them. */
+	if (e->mr->pieces && e->mr->pieces->count == 1) {
+		e->watched.extent = e->mr->pieces->piece[0].extent;
+		e->watched.extent_offset =
+		    e->mr->pieces->piece[0].offset - (start - e->watched.start);
+	}
 	publish(cache, e, out);
 	return mr;
 }
@@ -352,6 +356,8 @@ struct weft_mr *weft_reg_mr_cached(struct weft_mr_cache *pub, void *addr, size_t
 	}
 	weft_link_init(&out);
 	mr = find(cache, start, end, access, &out);
+	/* At once: the place of regions that are withdrawn is for the memory that is there now. */
+	end_all(&out);
 	if (!mr) {
 		if (!cache->attr.exact) {
 			start &= ~(page - 1);

@@ -140,15 +140,14 @@ struct weft_xrcd_obj {
 	struct weft_link node;
 };
 
-struct weft_extent;
+struct weft_mem_pieces;
 struct weft_cached;
 
 struct weft_mr_obj {
 	struct weft_mr pub;
-	struct weft_extent *extent; /* shared pages behind it, or NULL */
-	uint64_t extent_offset;     /* of addr in it */
-	struct weft_cached *cached; /* weft_mr_cache.c, or NULL: the user's own */
-	struct weft_link vm_node;   /* extent NULL: in weft_global.vm_mrs */
+	struct weft_mem_pieces *pieces; /* shared pages behind it, or NULL */
+	struct weft_cached *cached;     /* weft_mr_cache.c, or NULL: the user's own */
+	struct weft_link vm_node;       /* pieces NULL: in weft_global.vm_mrs */
 	struct weft_link node;
 };
 

@@ -3,11 +3,11 @@
  * Shadows: memory that the NIC maps, in place of buffers that it cannot map.
  *
  * Called by libgoal_sched.c, which binds a schedule's ranges, and by libgoal_run.c at the start and
- * the end of runs; calls weft.h. A buffer on the stack, in the brk heap, among initialised data or
- * on a page with a region registered before costs the NIC a system call for each access
- * (docs/host-interface.md "Memory"). Such a range is bound to a block of mapped memory: the start
- * of a run copies the buffer there, what finds the run over copies back what the schedule
- * writes. Only private memory, which nobody but this process can look at meanwhile.
+ * the end of runs; calls weft.h. A buffer on the stack, among initialised data or on a page that
+ * the NIC reaches otherwise now costs it a system call for each access (docs/host-interface.md
+ * "Memory"). Such a range is bound to a block of mapped memory: the start of a run copies the
+ * buffer there, what finds the run over copies back what the schedule writes. Only private memory,
+ * which nobody but this process can look at meanwhile.
  *
  * Blocks are powers of two, cut from chunks that are registered once, kept in lists by size
  * until the instance ends. Everything is called under the instance's lock but for libgoal_detach().

@@ -216,6 +216,31 @@ static uint8_t *map_mem(struct fake_mem *mem, uint64_t offset, uint64_t bytes)
 	return at + offset;
 }
 
+/* The pieces of a region, one behind the other. */
+static uint8_t *stitch(struct fake_nic *nic, const struct hw_mem_piece *piece, uint32_t count,
+		       uint64_t bytes)
+{
+	uint64_t slack = piece->offset & 4095, at = 0;
+	uint64_t room = (bytes + slack + 4095) & ~UINT64_C(4095);
+	uint8_t *whole = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(whole != MAP_FAILED, "room for a region");
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t skip = piece[i].offset & 4095;
+		uint64_t length = (piece[i].bytes + skip + 4095) & ~UINT64_C(4095);
+		uint8_t *part =
+		    map_mem(find_mem(nic, piece[i].key), piece[i].offset - skip, length);
+
+		must((!i || !skip) && at + length <= room, "pieces in whole pages");
+		must(mremap(part, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, whole + at) ==
+			 whole + at,
+		     "mapping a piece");
+		at += length;
+	}
+	must(at == room, "pieces make the region");
+	return whole + slack;
+}
+
 static int reg_mr(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_resp_mr *r)
 {
 	const struct hw_mem_piece *piece = ((const struct hw_cmd_pieces *)cmd)->piece;
@@ -225,16 +250,14 @@ static int reg_mr(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_resp
 	mr->cmd = cmd->u.reg_mr;
 	mr->mapping = NULL;
 	if (cmd->u.reg_mr.flags & HW_REG_F_MAPPED) {
-		if (nic->refuse_memfd || !find_mem(nic, piece->key)) {
-			nic->num_mr--;
-			return EPERM;
+		for (uint32_t i = 0; i < cmd->u.reg_mr.num_pieces; i++) {
+			if (nic->refuse_memfd || !find_mem(nic, piece[i].key)) {
+				nic->num_mr--;
+				return EPERM;
+			}
 		}
-		must(cmd->u.reg_mr.num_pieces == 1 && piece->bytes == cmd->u.reg_mr.bytes,
-		     "a region of one piece");
 		mr->slack = piece->offset & 4095;
-		mr->mapping = map_mem(find_mem(nic, piece->key), piece->offset - mr->slack,
-				      piece->bytes + mr->slack) +
-			      mr->slack;
+		mr->mapping = stitch(nic, piece, cmd->u.reg_mr.num_pieces, cmd->u.reg_mr.bytes);
 	}
 	mr->used = true;
 	r->stag = index << 8 | 7;

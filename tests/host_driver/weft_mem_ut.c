@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/weft_mem.c, weft_move.c, weft_mr.c, weft_alloc.c: which memory becomes shared, that
- * nothing is lost when it is moved, and what is refused.
+ * host_driver/weft_attach.c, weft_mem.c, weft_move.c, weft_mr.c, weft_alloc.c: which memory becomes
+ * shared, that nothing is lost when it is moved, and what is refused.
  *
  * Where the kernel refuses userfaultfd, what depends on it is reported and left out.
  */
@@ -29,6 +29,10 @@ static struct weft_pd *pd;
 
 static void setup(void)
 {
+	/* Memfds of the NIC of another test are of no use to this one. */
+	weft_global_lock();
+	weft_mem_collect();
+	weft_global_unlock();
 	context = fake_open(&nic, 0);
 	pd = weft_alloc_pd(context);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(pd);
@@ -137,16 +141,20 @@ static void grows(void)
 		CU_ASSERT_EQUAL(hw(mr[0])->mapping[90], 77);
 		CU_ASSERT_EQUAL(hw(mr[1])->mapping[100], 77);
 		CU_ASSERT_EQUAL(p[39 * PAGE], (uint8_t)(39 * PAGE * 7 >> 3));
-		/* new memory behind the beginning, while the NIC has the old one: not in its place
-		 */
+		/* new memory behind the beginning, while the NIC has the old one: elsewhere */
 		CU_ASSERT_PTR_EQUAL(mmap(p + 2 * PAGE, 62 * PAGE, PROT_READ | PROT_WRITE,
 					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 				    p + 2 * PAGE);
 		again = weft_reg_mr(pd, p, 64 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(again);
-		CU_ASSERT_FALSE(again->mapped);
+		is_mapped(again, p, 64);
 		CU_ASSERT_EQUAL(p[10 * PAGE], 0);
+		p[10 * PAGE] = 3;
+		CU_ASSERT_NOT_EQUAL(hw(mr[2])->mapping[10 * PAGE], 3);
+		CU_ASSERT_EQUAL(hw(again)->cmd.num_pieces, 2);
 		CU_ASSERT_EQUAL(weft_dereg_mr(again), 0);
+		CU_ASSERT_PTR_EQUAL(mmap(p + 2 * PAGE, 62 * PAGE, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+				    p + 2 * PAGE);
 		for (int i = 0; i < 3; i++)
 			CU_ASSERT_EQUAL(weft_dereg_mr(mr[i]), 0);
 		/* without it, there; and nothing of what was there before */
@@ -180,39 +188,45 @@ static void *keep_writing(void *arg)
 	return NULL;
 }
 
-static void moved_under_a_writer(void)
+/* Registers memory while a thread writes to it. */
+static void move_under_a_writer(uint8_t *p)
 {
-	struct writer w = {.count = MOVE_BYTES / 512};
+	struct writer w = {.words = (uint64_t *)(void *)p, .count = MOVE_BYTES / 512};
+	uint64_t before, wrong = 0;
 	struct weft_mr *mr;
 	pthread_t thread;
-	uint64_t before, wrong = 0;
+
+	pthread_create(&thread, NULL, keep_writing, &w);
+	while (__atomic_load_n(&w.rounds, __ATOMIC_RELAXED) < 1)
+		sched_yield();
+	mr = weft_reg_mr(pd, p, MOVE_BYTES, WEFT_ACCESS_LOCAL_WRITE);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
+	/* Without the privilege for kernel faults nothing moves beside other threads. */
+	CU_ASSERT_TRUE(mr->mapped || geteuid() != 0);
+	before = __atomic_load_n(&w.rounds, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&w.rounds, __ATOMIC_RELAXED) < before + 2)
+		sched_yield();
+	__atomic_store_n(&w.stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	for (size_t i = 0; i < w.count; i++) {
+		uint64_t seen = w.words[i * 64];
+
+		if (mr->mapped)
+			memcpy(&seen, hw(mr)->mapping + i * 512, sizeof(seen));
+		wrong += w.words[i * 64] != w.rounds || seen != w.rounds;
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+}
+
+static void moved_under_a_writer(void)
+{
 	uint8_t *p;
 
 	setup();
 	if (can_move()) {
 		p = map_private(MOVE_BYTES);
-		w.words = (uint64_t *)(void *)p;
-		pthread_create(&thread, NULL, keep_writing, &w);
-		while (__atomic_load_n(&w.rounds, __ATOMIC_RELAXED) < 1)
-			sched_yield();
-		mr = weft_reg_mr(pd, p, MOVE_BYTES, WEFT_ACCESS_LOCAL_WRITE);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(mr);
-		/* Without the privilege for kernel faults nothing moves beside other threads. */
-		CU_ASSERT_TRUE(mr->mapped || geteuid() != 0);
-		before = __atomic_load_n(&w.rounds, __ATOMIC_RELAXED);
-		while (__atomic_load_n(&w.rounds, __ATOMIC_RELAXED) < before + 2)
-			sched_yield();
-		__atomic_store_n(&w.stop, 1, __ATOMIC_RELAXED);
-		pthread_join(thread, NULL);
-		for (size_t i = 0; i < w.count; i++) {
-			uint64_t seen = w.words[i * 64];
-
-			if (mr->mapped)
-				memcpy(&seen, hw(mr)->mapping + i * 512, sizeof(seen));
-			wrong += w.words[i * 64] != w.rounds || seen != w.rounds;
-		}
-		CU_ASSERT_EQUAL(wrong, 0);
-		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		move_under_a_writer(p);
 		munmap(p, MOVE_BYTES);
 	}
 	teardown();
@@ -333,6 +347,171 @@ static void extents_are_collected(void)
 				most = count_extents();
 		}
 		CU_ASSERT_TRUE(most >= 1 && most <= 9);
+	}
+	teardown();
+}
+
+/* Parts that were registered before, and private pages between them. */
+static void mixed(void)
+{
+	const size_t bytes = 64 * PAGE - 200;
+	struct weft_mr *part[3], *all;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		nic->seals = true;
+		p = map_private(64 * PAGE);
+		for (size_t i = 0; i < 64 * PAGE; i++)
+			p[i] = (uint8_t)(i * 5 >> 2);
+		part[0] = weft_reg_mr(pd, p + 8 * PAGE, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		part[1] = weft_reg_mr(pd, p + 40 * PAGE + 5, 100, WEFT_ACCESS_LOCAL_WRITE);
+		part[2] = weft_reg_mr(pd, p + 30 * PAGE, 2 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		all = weft_reg_mr(pd, p + 77, bytes, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_TRUE_FATAL(part[0] && part[1] && part[2] && all && all->mapped);
+		CU_ASSERT_TRUE(hw(all)->cmd.num_pieces > 1);
+		CU_ASSERT_EQUAL(memcmp(hw(all)->mapping, p + 77, bytes), 0);
+		for (size_t i = 0; i + 1 < bytes; i += 1000) {
+			p[77 + i] = (uint8_t)(i * 3);
+			hw(all)->mapping[i + 1] = (uint8_t)(i * 7);
+		}
+		for (size_t i = 0; i + 1 < bytes; i += 1000) {
+			CU_ASSERT_EQUAL(hw(all)->mapping[i], (uint8_t)(i * 3));
+			CU_ASSERT_EQUAL(p[77 + i + 1], (uint8_t)(i * 7));
+		}
+		CU_ASSERT_EQUAL(hw(part[0])->mapping[0], p[8 * PAGE]);
+		CU_ASSERT_EQUAL(hw(part[1])->mapping[0], p[40 * PAGE + 5]);
+		for (int i = 0; i < 3; i++)
+			CU_ASSERT_EQUAL(weft_dereg_mr(part[i]), 0);
+		CU_ASSERT_EQUAL(weft_dereg_mr(all), 0);
+		munmap(p, 64 * PAGE);
+	}
+	teardown();
+}
+
+/* More parts than a command takes. */
+static void too_many_parts(void)
+{
+	enum {
+		PARTS = HW_MEM_PIECES_MAX / 2 + 1,
+		BYTES = (2 * PARTS + 1) * PAGE
+	};
+	struct weft_mr *mr;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		p = map_private(BYTES);
+		for (size_t i = 0; i < PARTS; i++) {
+			p[(2 * i + 1) * PAGE] = (uint8_t)i;
+			mr = weft_reg_mr(pd, p + (2 * i + 1) * PAGE, 10, WEFT_ACCESS_LOCAL_WRITE);
+			CU_ASSERT_TRUE_FATAL(mr && mr->mapped);
+			CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		}
+		mr = weft_reg_mr(pd, p, BYTES, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_TRUE_FATAL(mr && !mr->mapped);
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		for (size_t i = 0; i < PARTS; i++)
+			CU_ASSERT_EQUAL(p[(2 * i + 1) * PAGE], (uint8_t)i);
+		munmap(p, BYTES);
+	}
+	teardown();
+}
+
+/* Whole pages at the end of the brk heap. AddressSanitizer has malloc() elsewhere. */
+static uint8_t *grow_heap(size_t pages)
+{
+	uint8_t *at = sbrk(0);
+
+	if ((uintptr_t)at % PAGE)
+		sbrk((intptr_t)(PAGE - (uintptr_t)at % PAGE));
+	at = sbrk((intptr_t)(pages * PAGE));
+	CU_ASSERT_PTR_NOT_EQUAL_FATAL(at, (void *)-1);
+	return at;
+}
+
+static void shrink_heap(const uint8_t *p)
+{
+	sbrk(p - (const uint8_t *)sbrk(0));
+}
+
+/* Buffers of the heap, registered in any order, while it grows: one piece. */
+static void heap(void)
+{
+	struct weft_mr *mr[3];
+	uint32_t extents;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		nic->seals = true;
+		p = grow_heap(32);
+		for (size_t i = 0; i < 32 * PAGE; i++)
+			p[i] = (uint8_t)(i * 7 >> 3);
+		mr[0] = weft_reg_mr(pd, p + 20 * PAGE, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		is_mapped(mr[0], p + 20 * PAGE, 4);
+		extents = count_extents();
+		mr[1] = weft_reg_mr(pd, p + 2 * PAGE, 4 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		is_mapped(mr[1], p + 2 * PAGE, 4);
+		CU_ASSERT_PTR_EQUAL(grow_heap(32), p + 32 * PAGE);
+		CU_ASSERT_EQUAL(p[40 * PAGE], 0);
+		mr[2] = weft_reg_mr(pd, p, 64 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		is_mapped(mr[2], p, 64);
+		CU_ASSERT_EQUAL(hw(mr[2])->cmd.num_pieces, 1);
+		CU_ASSERT_EQUAL(count_extents(), extents);
+		CU_ASSERT_EQUAL(p[31 * PAGE], (uint8_t)(31 * PAGE * 7 >> 3));
+		p[20 * PAGE] = 99;
+		CU_ASSERT_EQUAL(hw(mr[0])->mapping[0], 99);
+		/* It can still grow. */
+		CU_ASSERT_PTR_EQUAL(grow_heap(1), p + 64 * PAGE);
+		p[64 * PAGE] = 1;
+		for (int i = 0; i < 3; i++)
+			CU_ASSERT_EQUAL(weft_dereg_mr(mr[i]), 0);
+		shrink_heap(p);
+	}
+	teardown();
+}
+
+/* The heap shrinks under a region: that keeps its pages, new ones are zero and the process's. */
+static void heap_shrinks(void)
+{
+	struct weft_mr *old, *mr;
+	uint8_t *p;
+
+	setup();
+	if (can_move()) {
+		nic->seals = true;
+		p = grow_heap(16);
+		memset(p, 0x33, 16 * PAGE);
+		old = weft_reg_mr(pd, p, 16 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		is_mapped(old, p, 16);
+		shrink_heap(p + 4 * PAGE);
+		CU_ASSERT_EQUAL(hw(old)->mapping[8 * PAGE], 0x33);
+		CU_ASSERT_PTR_EQUAL(grow_heap(28), p + 4 * PAGE);
+		for (size_t i = 4; i < 32; i++)
+			CU_ASSERT_EQUAL(p[i * PAGE], 0);
+		p[8 * PAGE] = 1;
+		mr = weft_reg_mr(pd, p, 32 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		is_mapped(mr, p, 32);
+		/* What the NIC does with the old one stays there. */
+		memset(hw(old)->mapping + 4 * PAGE, 0x44, 12 * PAGE);
+		CU_ASSERT_EQUAL(p[8 * PAGE], 1);
+		CU_ASSERT_EQUAL(p[9 * PAGE], 0);
+		hw(old)->mapping[0] = 0x55;
+		CU_ASSERT_EQUAL(p[0], 0x55);
+		CU_ASSERT_EQUAL(weft_dereg_mr(old), 0);
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		/* Without a region new pages take the place of the old, and nothing of those is
+		 * left. */
+		shrink_heap(p);
+		CU_ASSERT_PTR_EQUAL(grow_heap(32), p);
+		mr = weft_reg_mr(pd, p, 32 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
+		CU_ASSERT_TRUE_FATAL(mr && mr->mapped);
+		for (size_t i = 0; i < 32 * PAGE; i += 512)
+			CU_ASSERT_TRUE(p[i] == 0 && hw(mr)->mapping[i] == 0);
+		CU_ASSERT_EQUAL(hw(mr)->cmd.num_pieces, 1);
+		CU_ASSERT_EQUAL(weft_dereg_mr(mr), 0);
+		shrink_heap(p);
 	}
 	teardown();
 }
@@ -514,6 +693,6 @@ static void channel_without_memfd(void)
 
 UT_MAIN("host_driver/weft_mem", UT(moved_in_place), UT(grows), UT(moved_under_a_writer),
 	UT(reused_inside_an_extent), UT(stale_extent), UT(grows_with_mremap),
-	UT(extents_are_collected), UT(reached_through_process_vm), UT(thread_stack_stays),
-	UT(not_moved_under_process_vm), UT(memfd_refused), UT(refused), UT(alloc_is_mapped),
-	UT(channel_without_memfd))
+	UT(extents_are_collected), UT(mixed), UT(too_many_parts), UT(heap), UT(heap_shrinks),
+	UT(reached_through_process_vm), UT(thread_stack_stays), UT(not_moved_under_process_vm),
+	UT(memfd_refused), UT(refused), UT(alloc_is_mapped), UT(channel_without_memfd))

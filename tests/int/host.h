@@ -3,7 +3,7 @@
  * What the programs of this folder that use libweft share: one that ends with a message when
  * something is not as it must be, numbers from a seed, an end of a connection.
  *
- * Included by thr_data.c, thr_objects.c, thr_reg_cache.c, every_call.c, mortal.c and
+ * Included by thr_data.c, thr_objects.c, thr_reg_cache.c, thr_heap.c, every_call.c, mortal.c and
  * mcast_prog.c. Calls host_driver/weft.h only.
  */
 #ifndef WEFT_TESTS_HOST_H

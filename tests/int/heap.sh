@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Memory as programs have it (thr_heap.c): the brk heap, stacks, ranges of several kinds, with fork, MADV_DONTNEED and
+# threads that write while it is moved; with AddressSanitizer and with ThreadSanitizer. In the end weftd has nothing
+# of it.
+
+. tests/int/lib.sh
+: "${WEFT_TSAN:?}"
+rounds=${WEFT_ROUNDS:-1}
+export TSAN_OPTIONS="halt_on_error=0 second_deadlock_stack=1 exitcode=66 ${TSAN_OPTIONS:-}"
+
+weftd_start weftd --nics 2
+spawn heap "$WEFT_INT/thr_heap" $((rounds * 10))
+expect_ok heap
+cat "$WEFT_TMP/heap.out"
+spawn heap2 "$WEFT_TSAN/thr_heap" $((rounds * 4))
+expect_ok heap2
+expect_objects weft0 '0 0 0 0'
+expect_objects weft1 '0 0 0 0'
+weftd_stop weftd
