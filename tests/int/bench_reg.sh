@@ -18,6 +18,7 @@ reg()
 reg cost --part cost --json
 reg policy --part policy --json
 reg table2 --part table2 --json
+reg heap --part heap --json
 reg table --part policy
 grep -qE '^ +policy +lru, 1/2 ' "$WEFT_TMP/table.out" || die 'no policy in the table'
 python3 - "$WEFT_TMP" <<'END' || die 'the JSON objects are not what they should be'
@@ -47,7 +48,10 @@ for name in ("immediate", "off"):
     assert policy[name]["misses"] == 2000 and policy[name]["entries"] == 0, policy[name]
 table2 = rows("table2")
 assert len({(r["reps"], r["cache"], r["memory"], r["bytes"]) for r in table2}) == len(table2) == 2 * 2 * 2 * 2, table2
-for r in table2:
+heap = rows("heap")
+assert [(r["memory"], r["pass"], r["bytes"]) for r in heap] == \
+    [(m, p, b) for m in ("mmap", "malloc", "malloc, heap") for p in (1, 2) for b in (65536, 262144)], heap
+for r in table2 + heap:
     assert 0 < r["mib_s_min"] <= r["mib_s"] <= r["mib_s_max"], r
 END
 spawn none "$WEFT_BIN/weft-bench" reg --device weft7

@@ -49,7 +49,7 @@ static const char help[] =
     "  create    how long N queue pairs with a completion queue each take: to create, to make\n"
     "            ready to send, to destroy; milliseconds for all\n"
     "  reg       what registering memory costs, what the registration cache saves (parts cost,\n"
-    "            policy, table2)\n"
+    "            policy, table2, heap)\n"
     "  srq       memory for receives and performance with N peers: a shared receive queue that is\n"
     "            refilled at a low watermark beside receives of each queue pair\n"
     "  mpi3      message passing as MPI libraries do it: bandwidth both ways, many queue pairs\n"
@@ -383,7 +383,7 @@ static void set_defaults(struct opts *o)
 /* Of the parts of a mode; NULL: all of them. */
 static bool is_part(const struct opts *o)
 {
-	static const char *const reg[] = {"cost", "policy", "table2", NULL};
+	static const char *const reg[] = {"cost", "policy", "table2", "heap", NULL};
 	static const char *const mpi3[] = {"basic",   "qps",      "pairs", "reuse",
 					   "overlap", "progress", "sci",   NULL};
 	const char *const *name = o->mode == BENCH_REG ? reg : mpi3;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * weft-bench reg: what registering memory costs and what the registration cache saves. Called by
- * main.c; calls reg_cost.c and reg_ping.c in processes of their own (crew.c). docs/memory.md has
- * the figures.
+ * main.c; calls reg_cost.c, reg_ping.c and reg_heap.c in processes of their own (crew.c).
+ * docs/memory.md has the figures.
  */
 #include "tools/weft-bench/reg.h"
 
@@ -18,6 +18,7 @@ static const struct {
     {"cost", reg_cost, 1},
     {"policy", reg_policies, 1},
     {"table2", reg_ping, 2},
+    {"heap", reg_heap, 2},
 };
 
 int reg_run(struct opts *o)

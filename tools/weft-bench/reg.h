@@ -16,4 +16,7 @@ int reg_policies(struct crew *c, void *arg);
 /* Ping-pong with buffers registered for each message or kept by the cache. Two ranks. */
 int reg_ping(struct crew *c, void *arg);
 
+/* Both ways at once with buffers of mmap() and of malloc(), from the brk heap too. Two ranks. */
+int reg_heap(struct crew *c, void *arg);
+
 #endif /* WEFT_BENCH_REG_H */
