@@ -32,6 +32,11 @@ struct goal_send;
 
 enum {
 	MGRP_WINDOW = WIRE_MGRP_WINDOW,
+	/*
+	 * A root has at most so much that is not acknowledged: members keep it in their pools, which
+	 * must have room beside it for a large message that nobody receives yet.
+	 */
+	MGRP_WINDOW_BYTES = 384 << 10,
 	MGRP_MAX_SPACES = 1 << 14, /* of a shard: (communicator, root) */
 	MGRP_MAX_CHILDREN = 17,    /* of a binomial tree of HW_MAX_GOAL_RANKS */
 	MGRP_HASH_SIZE = 1024,     /* heads of the table of communicators by key */
@@ -83,6 +88,7 @@ struct mgrp_space {
 	uint32_t high;          /* everything from here on is not known to exist */
 	uint32_t asked;         /* gaps before were asked for */
 	struct mgrp_slot *ring; /* heap: MGRP_WINDOW, by number */
+	uint32_t ring_bytes;    /* of the blocks in it */
 	uint32_t wanted;        /* slots whose wanted bits are set and that are here, about */
 	bool blocked;           /* the layer above has no room for next */
 	bool resume;            /* it may have now */

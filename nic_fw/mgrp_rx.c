@@ -44,6 +44,7 @@ static bool store(struct fw_nic *nic, struct mgrp_space *space, const struct gro
 	eth_cursor_init(&cursor, in->frame, DATA_OFFSET, in->bytes);
 	eth_cursor_copy(&cursor, slot->block, in->bytes);
 	slot->bytes = in->bytes;
+	space->ring_bytes += slot->bytes;
 	slot->sent_ns = nic->now_ns;
 	slot->repaired = false;
 	if (slot->wanted) {

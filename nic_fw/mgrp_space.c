@@ -218,6 +218,8 @@ void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_s
 	if (slot->block && nic->tx_count)
 		eth_tx_flush(nic);
 	goal_heap_free(nic, nic->goal_comms[space->comm].client, slot->block);
+	if (slot->block)
+		space->ring_bytes -= slot->bytes;
 	slot->block = NULL;
 	slot->wanted = 0;
 }

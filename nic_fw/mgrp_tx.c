@@ -266,6 +266,7 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 		return false;
 	}
 	slot->bytes = (uint32_t)sizeof(*wire) + bytes;
+	space->ring_bytes += slot->bytes;
 	slot->wanted = 0;
 	slot->repaired = false;
 	slot->sent_ns = nic->now_ns;
@@ -285,14 +286,20 @@ static bool make_packet(struct fw_nic *nic, struct mgrp_space *space, struct goa
 	return false;
 }
 
+/* The root has something to send, and the window has room for it. */
+static bool has_next(const struct mgrp_space *space)
+{
+	return !fw_list_empty(&space->queue) && space->next - space->low < MGRP_WINDOW &&
+	       space->ring_bytes < MGRP_WINDOW_BYTES;
+}
+
 /* One packet out, if there is one and the window has room. */
 static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
 {
 	struct goal_send *send;
 	bool last;
 
-	if (fw_list_empty(&space->queue) || space->next - space->low >= MGRP_WINDOW ||
-	    eth_tx_room(nic) < 2)
+	if (!has_next(space) || eth_tx_room(nic) < 2)
 		return false;
 	send = FW_CONTAINER(space->queue.next, struct goal_send, link_node);
 	if (!make_packet(nic, space, send)) {
@@ -373,8 +380,7 @@ static uint32_t repair(struct fw_nic *nic, struct mgrp_space *space, uint32_t mo
 
 static bool may_send(const struct mgrp_space *space)
 {
-	return space->wanted ||
-	       (!fw_list_empty(&space->queue) && space->next - space->low < MGRP_WINDOW);
+	return space->wanted || has_next(space);
 }
 
 static uint32_t run_space(struct fw_nic *nic, struct mgrp_space *space)
