@@ -413,7 +413,7 @@ static const struct args_option args_options[] = {
     {"netdev", "HOW", apply_netdev,
      "how to use a NETDEV: auto (default), xdp (native or generic), packet"},
     {"mtu", "BYTES", apply_mtu,
-     "largest IPv4 packet, 1280 to 9216 (default 1500; NETDEV: the interface's)"},
+     "largest IPv4 packet, 1280 to 9216 (default: switch 9216, NETDEV the interface's, else 1500)"},
     {"loss", "PERCENT", apply_loss, "switch: drop so many frames"},
     {"delay-us", "US", apply_delay, "switch: each frame takes so long"},
     {"reorder", "PERCENT", apply_reorder, "switch: so many are overtaken by 1 to 8 others"},

@@ -81,7 +81,7 @@ struct conf {
 	uint32_t num_switch_nics;
 	uint32_t subnet; /* network byte order, of the switch's NICs */
 	uint8_t subnet_prefix;
-	uint32_t mtu; /* bytes of the largest IPv4 packet; 0: 1500, or the interface's */
+	uint32_t mtu; /* bytes of the largest IPv4 packet; 0: as the wire has it */
 	struct impair_conf impair;
 	struct conf_core core[CONF_MAX_CORES]; /* no two alike; one is io */
 	uint32_t num_cores;                    /* 0: choose */

@@ -37,7 +37,7 @@
 #include "shared_defs/wire_eth.h"
 
 enum {
-	NIC_DEFAULT_MTU = 1500,
+	NIC_DEFAULT_MTU = 1500, /* of a wire that others share; Ethernet's */
 	NIC_POOL_CACHE = 256,
 	NIC_POOL_SPARE = 2048,     /* held by the firmware, on the way */
 	NIC_POOL_PORT = 8192,      /* descriptors of a port, and frames that wait */
@@ -132,7 +132,10 @@ static int plan_mtu(struct nic *nic)
 	uint32_t device_mtu;
 	int ifindex, err;
 
-	nic->mtu = mtu ? mtu : NIC_DEFAULT_MTU;
+	/* The switch is in this process alone, so nobody's equipment bounds its frames. */
+	nic->mtu = nic->conf->wire == CONF_WIRE_SWITCH ? HW_MAX_MTU : NIC_DEFAULT_MTU;
+	if (mtu)
+		nic->mtu = mtu;
 	if (nic->conf->wire != CONF_WIRE_NETDEV)
 		return 0;
 	err = wire_netdev_query(nic->conf->device, &device_mtu, nic->mac, &ifindex);
