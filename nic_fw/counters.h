@@ -32,6 +32,10 @@
 	X(commands_bad)                                                                            \
 	X(host_reads)                                                                              \
 	X(host_writes)                                                                             \
+	X(host_read_bytes)                                                                         \
+	X(host_write_bytes)                                                                        \
+	X(mrs_mapped)                                                                              \
+	X(mrs_process_vm)                                                                          \
 	X(recv_msgs_share_refused)                                                                 \
 	X(ud_reasms_share_refused)                                                                 \
 	X(bad_stags)                                                                               \

@@ -112,8 +112,10 @@ void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 		bytes += frame->seg[i].bytes;
 		if (frame->seg[i].flags & FW_TX_F_CRC_END)
 			bytes += WIRE_DGRAM_CRC_BYTES;
-		if (frame->seg[i].kind == FW_TX_HOST)
+		if (frame->seg[i].kind == FW_TX_HOST) {
 			FW_COUNT(nic, host_reads);
+			FW_ADD(nic, host_read_bytes, frame->seg[i].bytes);
+		}
 	}
 	frame->bytes = bytes;
 	nic->tx_count++;

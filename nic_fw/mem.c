@@ -94,6 +94,7 @@ bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, voi
 		return true;
 	}
 	FW_COUNT(nic, host_reads);
+	FW_ADD(nic, host_read_bytes, bytes);
 	return reached(
 	    nic, nic->port.host_read(nic->port.ctx, mem->client, dst, mem->addr + offset, bytes));
 }
@@ -109,6 +110,7 @@ static bool write_host(struct fw_nic *nic, const struct fw_mem *mem, uint64_t ad
 	const uint8_t *from = src;
 
 	FW_COUNT(nic, host_writes);
+	FW_ADD(nic, host_write_bytes, bytes);
 	while (bytes) {
 		uint32_t n = bytes < FW_SCRATCH_BYTES ? bytes : FW_SCRATCH_BYTES;
 

@@ -191,6 +191,9 @@ int cmd_reg_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (mapped) {
 		mr->map_base = aux->handle ? aux->handle : aux->mapping;
 		mr->mapping = (uint8_t *)aux->mapping + aux->offset;
+		FW_COUNT(nic, mrs_mapped);
+	} else {
+		FW_COUNT(nic, mrs_process_vm);
 	}
 	resp->u.mr.stag = stag_make(index, mr->key);
 	resp->u.mr.mapped = mapped;

@@ -14,6 +14,11 @@ weftd_start weftd --nics 2
 spawn heap "$WEFT_INT/thr_heap" $((rounds * 10))
 expect_ok heap
 cat "$WEFT_TMP/heap.out"
+# All but the stack's is mapped: one region, that a peer writes twice and reads four times.
+counter_is weft1 mrs_process_vm 1 || die "$(counter weft1 mrs_process_vm) regions are not mapped"
+counter_is weft1 host_write_bytes 32768 || die "$(counter weft1 host_write_bytes) bytes written through the process"
+counter_above weft1 host_read_bytes 65535 || die "$(counter weft1 host_read_bytes) bytes read through the process"
+counter_above weft1 mrs_mapped 50 || die "only $(counter weft1 mrs_mapped) regions are mapped"
 spawn heap2 "$WEFT_TSAN/thr_heap" $((rounds * 4))
 expect_ok heap2
 expect_objects weft0 '0 0 0 0'

@@ -276,6 +276,8 @@ static void unmapped_memory_goes_through_the_port(void)
 	CU_ASSERT_EQUAL(words[1], 0x0909090909090909u);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_reads, 1);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_writes, 1);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_read_bytes, 16);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_write_bytes, 8);
 	/* The source may be a process's too: the port, whose write is a system call, never sees it.
 	 */
 	CU_ASSERT_PTR_EQUAL(ut.host_src, ut.nic->scratch);
