@@ -78,8 +78,9 @@ struct client {
 	struct shard *shard; /* a tool's: shard 0 */
 	enum client_state state;
 	bool tool;
-	bool doomed; /* the socket or the process has gone; ends when nothing is under way */
-	bool paused; /* the socket is not read */
+	bool doomed;     /* the socket or the process has gone; ends when nothing is under way */
+	bool paused;     /* the socket is not read */
+	uint32_t events; /* of epoll(7), that the socket was last watched for; 0: not set yet */
 	pid_t pid;
 	uid_t uid;
 	uint32_t first_port; /* it may bind no lower one: port_right.h */

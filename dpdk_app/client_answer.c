@@ -67,6 +67,9 @@ void client_set_events(struct client *c)
 	if (c->sock_fd < 0)
 		return;
 	c->paused = pause;
+	if (c->events == ev.events)
+		return;
+	c->events = ev.events;
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_MOD, c->sock_fd, &ev);
 }
 

@@ -47,7 +47,7 @@ void app_wake_control(struct app *app)
 {
 	const uint64_t one = 1;
 
-	/* Pairs with control_drain(): it takes the word back, then looks at everything. */
+	/* Pairs with control_woken(): it takes the word back, then looks at everything. */
 	if (atomic_exchange(&app->control_told, true))
 		return;
 	if (write(app->control_fd, &one, sizeof(one)) < 0)
@@ -113,11 +113,7 @@ static void control_close(struct control *control)
 static void control_drain(struct app *app)
 {
 	void *back;
-	uint64_t count;
 
-	if (read(app->control_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-		log_error("control eventfd: %s", strerror(errno));
-	atomic_exchange(&app->control_told, false);
 	while (!rte_ring_sc_dequeue(app->done, &back)) {
 		struct msg *msg = back;
 
@@ -141,6 +137,17 @@ static void control_drain(struct app *app)
 		if (nic->wire->memif)
 			memif_serve(nic->wire->memif);
 	}
+}
+
+/* A core, or a helper, has told of something. */
+static void control_woken(struct app *app)
+{
+	uint64_t count;
+
+	if (read(app->control_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		log_error("control eventfd: %s", strerror(errno));
+	atomic_exchange(&app->control_told, false);
+	control_drain(app);
 }
 
 /*
@@ -174,7 +181,7 @@ static void control_event(struct control *control, const struct epoll_event *ev)
 			control->ending = true;
 		break;
 	case CONTROL_WAKE:
-		control_drain(control->app);
+		control_woken(control->app);
 		link_tell(control->app);
 		break;
 	case CONTROL_LINK:

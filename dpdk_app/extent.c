@@ -37,6 +37,8 @@ struct extent {
 	struct hostmem *map;    /* [0, bytes); NULL: no region yet */
 	int fd;                 /* -1: sealed, so that weftd needs it no more */
 	uint32_t jobs;          /* that use fd */
+	uint32_t preparing;     /* regions whose pages are being mapped */
+	bool doubtful;          /* one came to nothing: pages that are charged may not be mapped */
 	uint32_t refs;          /* pieces of regions */
 	bool forgotten;         /* goes with its last region */
 };
@@ -49,7 +51,8 @@ struct extent_region {
 	struct user_process *account; /* of own, with so much: */
 	uint64_t own_charged_bytes;
 	uint8_t *start;
-	int *fd; /* for its job */
+	bool is_there; /* its pages are mapped and locked already */
+	int *fd;       /* for its job */
 	struct extent_part {
 		struct extent *extent;
 		bool uses_fd; /* the job does, of that extent */
@@ -310,7 +313,7 @@ static uint64_t more_bytes(struct extent *e, uint64_t first, uint64_t end, bool 
  * Pages that a region had stay mapped and locked when it ends, so what regions of an extent ever
  * had adds up: each page once where they are noted, else to the whole extent at most.
  */
-static int charge_extent(struct extent *e, uint64_t offset, uint64_t bytes,
+static int charge_extent(struct extent_region *r, struct extent *e, uint64_t offset, uint64_t bytes,
 			 struct hw_resp_quota *quota)
 {
 	uint64_t first = offset / HOSTMEM_PAGE_BYTES;
@@ -321,6 +324,7 @@ static int charge_extent(struct extent *e, uint64_t offset, uint64_t bytes,
 
 	if (e->charged)
 		more = more_bytes(e, first, end, false);
+	r->is_there = e->charged && !more && !e->preparing && !e->doubtful && hostmem_locks_pages();
 	if (more > most)
 		more = most;
 	err = user_take(e->account, HW_SHARE_MEMORY, more, quota);
@@ -392,7 +396,7 @@ static int map_region(struct extent_region *r, const struct hw_mem_piece *piece,
 	if (r->num_pieces > 1 || piece->offset + piece->bytes > page_up(e->bytes))
 		return stitch(r, piece, quota);
 	r->start = hostmem_start(e->map) + piece->offset;
-	return charge_extent(e, piece->offset, piece->bytes, quota);
+	return charge_extent(r, e, piece->offset, piece->bytes, quota);
 }
 
 static void fill_job(struct extent_region *r, uint64_t bytes, struct populate_job *job)
@@ -403,12 +407,13 @@ static void fill_job(struct extent_region *r, uint64_t bytes, struct populate_jo
 	    .uid = r->client->uid,
 	    .fd = r->fd,
 	    .start = r->start - skip,
-	    .bytes = page_up(bytes + skip),
+	    .bytes = r->is_there ? 0 : page_up(bytes + skip),
 	};
 	for (uint32_t i = 0; i < r->num_pieces; i++) {
 		struct extent *e = r->part[i].extent;
 
 		e->refs++;
+		e->preparing++;
 		if (e->fd < 0)
 			continue;
 		e->jobs++;
@@ -456,6 +461,8 @@ void extent_region_ready(struct extent_region *r, bool sealed)
 	for (uint32_t i = 0; i < r->num_pieces; i++) {
 		struct extent *e = r->part[i].extent;
 
+		e->preparing--;
+		e->doubtful = e->doubtful || !sealed;
 		if (!r->part[i].uses_fd)
 			continue;
 		r->part[i].uses_fd = false;

@@ -367,6 +367,11 @@ void hostmem_make(void *start, uint64_t bytes)
 	(void)madvise(start, bytes, MADV_POPULATE_WRITE);
 }
 
+bool hostmem_locks_pages(void)
+{
+	return hostmem_locks;
+}
+
 uint32_t hostmem_count(void)
 {
 	return hostmem_mappings;
