@@ -33,8 +33,8 @@ struct goal_send;
 enum {
 	MGRP_WINDOW = WIRE_MGRP_WINDOW,
 	/*
-	 * A root has at most so much that is not acknowledged: members keep it in their pools, which
-	 * must have room beside it for a large message that nobody receives yet.
+	 * A root has at most so much that is not acknowledged: members keep it in their pools,
+	 * which must have room beside it for a large message that nobody receives yet.
 	 */
 	MGRP_WINDOW_BYTES = 384 << 10,
 	MGRP_MAX_SPACES = 1 << 14, /* of a shard: (communicator, root) */

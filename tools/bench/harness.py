@@ -92,7 +92,7 @@ class Env:
 
     def weftd(self, *options, ns=None):
         cmd = [BIN + "/weftd", "--run-dir", self.dir, "--cores", LAST_CPU, "--own-core"] + list(options)
-        # Beside the kernel over a veth of 1500; rows of another MTU name it. By default the switch has 9216.
+        # The veth beside it has 1500, and the switch 9216 by default; rows of another MTU name it.
         if "--nics" in options and "--mtu" not in options:
             cmd += ["--mtu", "1500"]
         return self.spawn(cmd, "ready", ns=ns)
