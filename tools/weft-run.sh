@@ -5,7 +5,9 @@
 #
 #	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR] [--sockets] [--] PROGRAM [ARGUMENT...]
 #
-# The program keeps its process, its arguments and its exit code. All that changes is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with --transport ib,
+# mpirun, mpiexec and ranks that they start get what Open MPI, MPICH and UCX must know to use the NIC, as far as nobody has set it.
+#
+# The program keeps its process, its arguments and its exit code. All that changes besides is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with --transport ib,
 # LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets (libweft-sockets.so: socket calls); LD_PRELOAD of the libraries themselves has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage; 127 no such program.
 
 set -eu
@@ -20,7 +22,8 @@ usage()
 
 		  --device NAME          shows the program this NIC alone (default: all)
 		  --transport iwarp|ib   the device shows itself as an iWARP NIC (default), or as a RoCE
-		                         one, to programs that want that (perftest's ib_send_bw without -R)
+		                         one (default of MPI), to programs that want that (perftest's
+		                         ib_send_bw without -R)
 		  --llp tcp|rd           what carries the connections of rdma_cm (RDMA_PS_TCP): iWARP as standardised,
 		                         over TCP, as any iWARP device speaks it; or weft's reliable datagrams
 		                         (default: WEFT_LLP, else tcp with --transport iwarp, rd with ib)
@@ -29,7 +32,12 @@ usage()
 		  --run-dir DIR          where weftd's sockets are (default: WEFT_RUN_DIR, /run/weft)
 		  --help                 this text
 
+		mpirun, mpiexec and the ranks of an MPI job are made to use the NIC: Open MPI by UCX (pml and
+		osc), MPICH between all ranks. Variables that are set already (OMPI_MCA_pml, UCX_TLS ...) and
+		--mca on the command line of mpirun stay as they are.
+
 		Examples: weft-run --device weft0 ibv_rc_pingpong localhost
+		          weft-run mpirun -n 4 ./program
 		          weft-run --device weft1 --sockets iperf3 -s
 	END
 }
@@ -41,7 +49,7 @@ wrong()
 }
 
 device=
-transport=iwarp
+transport=
 llp=${WEFT_LLP:-}
 run_dir=${WEFT_RUN_DIR:-/run/weft}
 sockets=
@@ -67,6 +75,16 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ $# -gt 0 ] || wrong "no program given"
+
+# An MPI launcher, or a rank that one has started.
+mpi=${OMPI_COMM_WORLD_RANK:+rank}
+[ -z "${PMI_RANK:-}" ] || mpi=rank
+case ${1##*/} in
+mpirun | mpirun.* | mpiexec | mpiexec.* | orterun) mpi=launcher ;;
+esac
+[ -z "$sockets" ] || mpi=
+# UCX takes RoCE devices alone.
+[ -n "$transport" ] || { [ -n "$mpi" ] && transport=ib; } || transport=iwarp
 case $transport in
 iwarp | ib) ;;
 *) wrong "--transport is iwarp or ib, not '$transport'" ;;
@@ -118,6 +136,30 @@ if [ -n "$sockets" ]; then
 		exit 1
 	fi
 	export LD_PRELOAD="$libs/libweft-sockets.so${LD_PRELOAD:+:$LD_PRELOAD}"
+fi
+
+# default NAME VALUE: sets a variable that nobody has set.
+default()
+{
+	eval "export $1=\"\${$1-\$2}\""
+}
+
+if [ -n "$mpi" ] && [ "$transport" = ib ]; then
+	# Open MPI that was told what to use, by variable or by --mca pml, keeps to it.
+	case "${OMPI_MCA_pml:-} $* " in
+	*' pml '* | [!\ ]*) ;;
+	*)
+		export OMPI_MCA_pml=ucx
+		default OMPI_MCA_pml_ucx_tls any
+		default OMPI_MCA_pml_ucx_devices any
+		default OMPI_MCA_osc ucx
+		;;
+	esac
+	default MPIR_CVAR_NOLOCAL 1
+	# Ranks of one machine would use its shared memory instead.
+	default UCX_TLS rc_verbs,ud_verbs,self
+	# NICs of one weftd share its cores: a second one adds no bandwidth.
+	default UCX_MAX_RNDV_RAILS 1
 fi
 export LD_LIBRARY_PATH="$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export WEFT_RUN_DIR="$run_dir" WEFT_VERBS_TRANSPORT="$transport"

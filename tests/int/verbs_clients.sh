@@ -221,4 +221,37 @@ grep -q "no program 'nosuchprogram'" "$err" || die 'weft-run does not say which 
 grep -q 'start weftd' "$WEFT_TMP/wrong" || die 'weft-run does not say what to do'
 "$run" --transport fddi true 2>/dev/null
 [ $? -eq 2 ] || die 'a wrong transport is not told by exit status 2'
+
+# shows NAME WORD...: a launcher that shows its environment, started by weft-run with these words; launcher's output in seen
+mkdir "$WEFT_TMP/launch" || die 'no folder'
+printf '#!/bin/sh\nenv\n' >"$WEFT_TMP/launch/mpirun"
+cp "$WEFT_TMP/launch/mpirun" "$WEFT_TMP/launch/program"
+chmod +x "$WEFT_TMP/launch/"*
+seen=$WEFT_TMP/seen
+shows()
+{
+	"$@" >"$seen" 2>&1 || die "$* ends with $?"
+}
+has()
+{
+	grep -q "^$1\$" "$seen" || die "the environment has no $1"
+}
+lacks()
+{
+	! grep -q "^$1" "$seen" || die "the environment has $1"
+}
+launcher=$WEFT_TMP/launch/mpirun
+shows "$run" "$launcher" -n 2 program
+has OMPI_MCA_pml=ucx && has UCX_TLS=rc_verbs,ud_verbs,self && has MPIR_CVAR_NOLOCAL=1 && has WEFT_VERBS_TRANSPORT=ib
+grep -q '^LD_PRELOAD=.*libweft-preload' "$seen" || die 'a launcher has no preload library'
+shows "$run" "$launcher" --mca pml ob1 -n 2 program
+lacks OMPI_MCA_ && has UCX_TLS=rc_verbs,ud_verbs,self
+shows env OMPI_MCA_pml=cm UCX_TLS=ud_verbs "$run" "$launcher" -n 2 program
+has OMPI_MCA_pml=cm && has UCX_TLS=ud_verbs && lacks OMPI_MCA_osc
+shows env OMPI_COMM_WORLD_RANK=1 "$run" "$WEFT_TMP/launch/program"
+has OMPI_MCA_pml=ucx && has WEFT_VERBS_TRANSPORT=ib
+shows "$run" --transport iwarp "$launcher"
+lacks OMPI_MCA_ && lacks UCX_TLS && has WEFT_VERBS_TRANSPORT=iwarp
+shows "$run" "$WEFT_TMP/launch/program"
+lacks OMPI_MCA_ && lacks UCX_TLS && has WEFT_VERBS_TRANSPORT=iwarp
 weftd_stop weftd
