@@ -531,6 +531,13 @@ _bench: all $(INTEROP_BINS) $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base)
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
 		tools/bench/bench.py
 
+apps:	## measure programs that no one here wrote, by defaults, beside kernel TCP and shared memory; APPS="hpcc redis" for some
+	@tools/deps.sh apps
+	@+$(MAKE) _apps
+_apps: all $(if $(shell command -v $(MPICC)),$(B)/bin/mpi_base)
+	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) tools/bench/apps.py $(APPS)
+.PHONY: apps _apps
+
 # The MPI side of the goal rows, where there is an MPI library. Its own flags: the wrapper's headers are
 # not held to our warnings.
 MPI_SRCS := tools/bench/mpi/mpi_base.c tools/goal-bench/spec.c tools/goal-bench/matmul.c

@@ -3,7 +3,7 @@
 #
 # Installs the Debian packages that a target needs and that are not there yet.
 #
-#	tools/deps.sh [build|unit|run|test|fuzz|bench|mpi|interop|lint|plot|cross|all]...	(default: run)
+#	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|all]...	(default: run)
 #
 # Prints nothing when nothing is missing, else one line. Package lists are refreshed only
 # when something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
@@ -18,6 +18,7 @@ test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git 
 	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils systemd"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
 bench="$run iperf3 ethtool python3 perftest qperf openmpi-bin libopenmpi-dev"
+apps="$bench hpcc lammps fio redis-server redis-tools nginx-light wrk"
 interop="rdmacm-utils perftest tshark ethtool python3 qemu-system-x86 seabios make gcc xz-utils zstd cpio flex bison kmod
 	linux-headers-amd64"
 mpi="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils"
@@ -35,14 +36,15 @@ for set_name in "$@"; do
 	test) want="$want $test $lint" ;;
 	fuzz) want="$want $fuzz" ;;
 	bench) want="$want $bench" ;;
+	apps) want="$want $apps" ;;
 	mpi) want="$want $mpi" ;;
 	interop) want="$want $interop" ;;
 	lint) want="$want $lint" ;;
 	plot) want="$want $plot" ;;
 	cross) want="$want $cross" ;;
-	all) want="$want $run $test $fuzz $bench $mpi $interop $lint $plot $cross" ;;
+	all) want="$want $run $test $fuzz $apps $mpi $interop $lint $plot $cross" ;;
 	*)
-		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, mpi, interop, lint, plot, cross or all" >&2
+		echo "deps.sh: unknown set '$set_name'; give build, unit, run, test, fuzz, bench, apps, mpi, interop, lint, plot, cross or all" >&2
 		exit 2
 		;;
 	esac
