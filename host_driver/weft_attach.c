@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,7 +45,7 @@ enum {
 struct weft_run {
 	uint64_t start;
 	uint64_t end;
-	struct weft_extent *extent; /* NULL: private */
+	struct weft_extent *extent; /* NULL: private, or of one that is dead */
 	uint64_t offset;            /* of start in it */
 	uint64_t vma_start;
 	bool heap;
@@ -109,6 +108,7 @@ static bool look_at(const struct weft_vma *vma, void *arg)
 	    .vma_start = vma->start,
 	    .heap = vma->heap,
 	};
+	struct weft_extent *extent;
 
 	if (vma->end <= look->start)
 		return true;
@@ -116,9 +116,17 @@ static bool look_at(const struct weft_vma *vma, void *arg)
 		return false;
 	look->readable = look->readable && vma->readable;
 	look->writable = look->writable && vma->writable;
-	run.extent = weft_mem_of_vma(vma);
-	run.offset = run.extent ? vma->offset + (run.start - vma->start) : 0;
-	if ((!run.extent && !is_movable(vma)) || !add_run(look, &run))
+	extent = weft_mem_of_vma(vma);
+	if (extent && !extent->dead) {
+		run.extent = extent;
+		run.offset = vma->offset + (run.start - vma->start);
+	} else if (extent && extent->heap) {
+		run.heap = true;
+		run.vma_start = extent->heap_start + page_mask() + 1;
+	}
+	if ((extent ? !vma->writable : !is_movable(vma)) && !run.extent)
+		look->foreign = true;
+	if (!add_run(look, &run))
 		look->foreign = true;
 	look->next = vma->end;
 	return look->next < look->end;
@@ -290,34 +298,23 @@ static enum weft_placed place_at(struct weft_run *run, struct weft_extent *exten
 	return move_through(window, false, run, extent, offset);
 }
 
-/* The weftd at the other end; its NICs share a process's memory. */
-static pid_t server_of(const struct weft_ctx *ctx)
-{
-	struct ucred peer = {0};
-	socklen_t bytes = sizeof(peer);
-
-	(void)getsockopt(ctx->hangup_fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
-	return peer.pid;
-}
-
 /* The heap's extent. NULL: there is none for this run. */
 static struct weft_extent *heap_extent(struct weft_ctx *ctx, const struct weft_run *run)
 {
 	uint64_t bytes = 2 * (run->end - run->vma_start) + page_mask() + 1;
-	pid_t server = server_of(ctx);
+	pid_t server = weft_mem_server(ctx);
 	struct weft_extent *extent;
 	struct weft_link *pos;
 
 	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = pos->next) {
 		extent = weft_container_of(pos, struct weft_extent, node);
-		if (extent->heap && extent->heap_server == server)
+		if (extent->heap && !extent->dead && extent->server == server)
 			return extent->heap_start < run->start ? extent : NULL;
 	}
 	if (weft_mem_new(ctx, bytes > WEFT_HEAP_MIN_BYTES ? bytes : WEFT_HEAP_MIN_BYTES,
 			 WEFT_EXTENT_SLACK_BYTES, &extent) < 0)
 		return NULL;
 	extent->heap = true;
-	extent->heap_server = server;
 	/* The anchor's page is nobody else's. */
 	extent->heap_start = run->vma_start - (page_mask() + 1);
 	/* It stays, since the heap does: collected when nothing of it is mapped any more. */

@@ -20,6 +20,7 @@
 
 #include "host_driver/weft_eq.h"
 #include "host_driver/weft_maps.h"
+#include "host_driver/weft_mem.h"
 #include "host_driver/weft_priv.h"
 
 const char *weft_version(void)
@@ -427,6 +428,7 @@ static void ah_free(struct weft_ah_obj *ah)
 void weft_close_device(struct weft_context *context)
 {
 	struct weft_ctx *ctx;
+	pid_t server;
 
 	if (!context)
 		return;
@@ -437,6 +439,7 @@ void weft_close_device(struct weft_context *context)
 	 */
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return;
+	server = weft_mem_server(ctx);
 	weft_global_lock();
 	weft_link_del(&ctx->node);
 	weft_global_unlock();
@@ -452,6 +455,7 @@ void weft_close_device(struct weft_context *context)
 	FREE_LIST(&ctx->pd_list, struct weft_pd_obj, pd_free);
 	ctx_release(ctx);
 	weft_global_lock();
+	weft_mem_closed(server);
 	if (weft_global.contexts.next == &weft_global.contexts)
 		weft_maps_close();
 	weft_global_unlock();

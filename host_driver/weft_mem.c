@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -90,11 +91,36 @@ int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
 	/* Without it the extent cannot grow. */
 	if (extent->anchor == MAP_FAILED)
 		extent->anchor = NULL;
+	extent->server = weft_mem_server(ctx);
 	extent->refs = 1;
 	weft_link_init(&extent->pieces);
 	weft_link_add(&weft_global.extents, &extent->node);
 	*out = extent;
 	return 0;
+}
+
+pid_t weft_mem_server(const struct weft_ctx *ctx)
+{
+	struct ucred peer = {0};
+	socklen_t bytes = sizeof(peer);
+
+	(void)getsockopt(ctx->hangup_fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+	return peer.pid;
+}
+
+void weft_mem_closed(pid_t server)
+{
+	struct weft_extent *extent;
+	struct weft_link *pos;
+
+	for (pos = weft_global.contexts.next; pos != &weft_global.contexts; pos = pos->next) {
+		if (weft_mem_server(weft_container_of(pos, struct weft_ctx, node)) == server)
+			return;
+	}
+	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = pos->next) {
+		extent = weft_container_of(pos, struct weft_extent, node);
+		extent->dead = extent->dead || extent->server == server;
+	}
 }
 
 struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma)

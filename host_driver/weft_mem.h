@@ -24,8 +24,9 @@ struct weft_extent {
 	uint64_t bytes;
 	uint64_t heap_start;     /* heap: the address whose page lies at offset 0 */
 	uint32_t heap_moves;     /* heap: pieces that its mappings are in, at most */
-	pid_t heap_server;       /* heap: whose memfd it is */
+	pid_t server;            /* the weftd that made it */
 	bool heap;               /* pages of the brk heap alone, each at its address */
+	bool dead;               /* weftd has forgotten it: what is there can be moved elsewhere */
 	bool seen;               /* while collecting: a mapping of it is there */
 	uint32_t refs;           /* pieces of memory regions, and who works with it */
 	struct weft_link pieces; /* weft_mem_piece.node */
@@ -74,6 +75,15 @@ struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma);
  */
 void weft_alloc_forked(void);
 
+/* The weftd at the other end of a context; its NICs share a process's memory. */
+pid_t weft_mem_server(const struct weft_ctx *ctx);
+
+/*
+ * A context is closed. With the last one to its weftd, that forgets the process's memory. Under
+ * weft_global.lock; the context is in no list any more.
+ */
+void weft_mem_closed(pid_t server);
+
 /* Closes the memfds that have neither mapping nor region any more. */
 void weft_mem_collect(void);
 
@@ -81,7 +91,7 @@ void weft_mem_collect(void);
 void weft_mem_forked(struct weft_extent *extent);
 
 /*
- * weft_move.c: moves [start, end), pages of private anonymous writable memory, onto shared pages,
+ * weft_move.c: moves [start, end), writable pages that nobody but this process has, onto shared pages,
  * other threads writing to them or not. window is a mapping of those, as long, that nobody uses;
  * zero: they hold nothing. The window's mapping takes the place of the pages. Returns how many
  * bytes were moved, from start on; less than all when the kernel refused at some point. The rest,

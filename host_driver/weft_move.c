@@ -34,6 +34,9 @@
 #ifndef UFFD_FEATURE_WP_UNPOPULATED
 #define UFFD_FEATURE_WP_UNPOPULATED (1 << 13)
 #endif
+#ifndef UFFD_FEATURE_WP_HUGETLBFS_SHMEM
+#define UFFD_FEATURE_WP_HUGETLBFS_SHMEM (1 << 12)
+#endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
@@ -75,14 +78,16 @@ static int open_uffd(uint64_t features, int flags)
  */
 static int get_uffd(bool *unpopulated)
 {
+	const uint64_t all = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_UNPOPULATED |
+			     UFFD_FEATURE_WP_HUGETLBFS_SHMEM;
 	int flags = 0, fd;
 
-	fd = open_uffd(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_UNPOPULATED, flags);
+	fd = open_uffd(all, flags);
 	if (fd == -EPERM) {
 		if (!single_threaded())
 			return -EPERM;
 		flags = UFFD_USER_MODE_ONLY;
-		fd = open_uffd(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_UNPOPULATED, flags);
+		fd = open_uffd(all, flags);
 	}
 	*unpopulated = fd >= 0;
 	if (fd == -EINVAL)

@@ -26,6 +26,25 @@ static struct host_end a, b;
 static struct weft_cq *cq, *target_cq;
 static struct weft_qp *qp, *target;
 
+static void open_all(void)
+{
+	host_open(&a, "weft0", BYTES);
+	host_open(&b, "weft1", PAGE);
+	cq = weft_create_cq(a.ctx, 16, NULL, NULL);
+	target_cq = weft_create_cq(b.ctx, 16, NULL, NULL);
+	host_check(cq && target_cq);
+	qp = host_qp(&a, WEFT_QPT_RD, cq, NULL, 4);
+	target = host_qp(&b, WEFT_QPT_RD, target_cq, NULL, 4);
+}
+
+static void close_all(void)
+{
+	host_check(weft_destroy_qp(qp) == 0 && weft_destroy_qp(target) == 0);
+	host_check(weft_destroy_cq(cq) == 0 && weft_destroy_cq(target_cq) == 0);
+	host_close(&a);
+	host_close(&b);
+}
+
 /* Moves bytes between the start of a.mem and an address of weft1's. */
 static enum weft_wc_status move(enum weft_wr_opcode opcode, const void *addr, uint32_t rkey,
 				size_t bytes)
@@ -136,7 +155,7 @@ static void shrinks(void)
 	memset(p, 0x33, BYTES);
 	old = reg(p, BYTES);
 	heap_to(p + 4 * PAGE);
-	/* What was there, or an error. */
+	/* Its old pages, or an error. */
 	memset(a.mem, 0, BYTES);
 	status = move(WEFT_WR_READ, p, old->rkey, BYTES);
 	for (size_t i = 0; i < BYTES && status == WEFT_WC_SUCCESS; i++)
@@ -179,7 +198,7 @@ static void mixed(void)
 
 __attribute__((noinline)) static size_t deeper(unsigned levels)
 {
-	volatile char room[2 * PAGE];
+	volatile char room[2 * PAGE] = {0};
 
 	for (size_t i = 0; i < sizeof(room); i += PAGE / 2)
 		room[i] = (char)levels;
@@ -234,6 +253,27 @@ static void forked(void)
 	dereg(mr);
 	heap_to(p);
 	puts("fork, and a program started: the child has its own");
+}
+
+/* A program that ends with the NIC, and comes back: its heap is mapped again. */
+static void reopened(void)
+{
+	char *p = heap_pages(PAGES);
+	struct weft_mr *mr = reg(p + 4 * PAGE, BYTES / 2);
+
+	both_ways(p + 4 * PAGE, BYTES / 2, mr, 18);
+	dereg(mr);
+	close_all();
+	check_filled(p + 4 * PAGE, BYTES / 2, 19);
+	open_all();
+	check_filled(p + 4 * PAGE, BYTES / 2, 19);
+	mr = reg(p, BYTES);
+	host_check(mr->mapped);
+	check_filled(p + 4 * PAGE, BYTES / 2, 19);
+	both_ways(p, BYTES, mr, 20);
+	dereg(mr);
+	heap_to(p);
+	puts("a device closed and opened: mapped again");
 }
 
 struct worker {
@@ -329,23 +369,15 @@ int main(int argc, char **argv)
 
 	host_check(argc == 2);
 	rounds = atoi(argv[1]);
-	host_open(&a, "weft0", BYTES);
-	host_open(&b, "weft1", PAGE);
-	cq = weft_create_cq(a.ctx, 16, NULL, NULL);
-	target_cq = weft_create_cq(b.ctx, 16, NULL, NULL);
-	host_check(cq && target_cq);
-	qp = host_qp(&a, WEFT_QPT_RD, cq, NULL, 4);
-	target = host_qp(&b, WEFT_QPT_RD, target_cq, NULL, 4);
+	open_all();
 	grows();
 	shrinks();
 	mixed();
 	stack();
 	forked();
+	reopened();
 	discarded(rounds);
 	written_while_moved(rounds);
-	host_check(weft_destroy_qp(qp) == 0 && weft_destroy_qp(target) == 0);
-	host_check(weft_destroy_cq(cq) == 0 && weft_destroy_cq(target_cq) == 0);
-	host_close(&a);
-	host_close(&b);
+	close_all();
 	return 0;
 }
