@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct weft_maps_query) == 104, "the kernel's layout");
 
 #define WEFT_MAPS_IOCTL _IOWR('f', 17, struct weft_maps_query)
 
-/* Of vma_flags, and of query_flags: only such mappings. */
+/* Bits of vma_flags, and of query_flags: only such mappings. */
 enum {
 	WEFT_MAPS_READABLE = 0x01,
 	WEFT_MAPS_WRITABLE = 0x02,

@@ -40,7 +40,7 @@ struct weft_mem_piece {
 	uint64_t bytes;
 };
 
-/* What a memory region is made of, in order. */
+/* The parts of a memory region, in order. */
 struct weft_mem_pieces {
 	uint32_t count;
 	struct weft_mem_piece piece[];

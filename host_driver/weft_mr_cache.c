@@ -325,7 +325,7 @@ static struct weft_mr *reg_new(struct weft_mr_cache_obj *cache, uint64_t start, 
 	    .withdraw = withdraw,
 	    .stopped = stopped,
 	};
-	/* Of several extents: a watch of its own, over all of them. */
+	/* A region of several extents has a watch of its own, over all of them. */
 	if (e->mr->pieces && e->mr->pieces->count == 1) {
 		e->watched.extent = e->mr->pieces->piece[0].extent;
 		e->watched.extent_offset =

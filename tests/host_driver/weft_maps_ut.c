@@ -121,7 +121,7 @@ static void walk_stops(void)
 	CU_ASSERT_EQUAL(count, 1);
 }
 
-/* What is at an address, by a walk that begins there. */
+/* The mapping at an address, by a walk that begins there. */
 static struct weft_vma at(const void *addr)
 {
 	struct search s = {.addr = (uintptr_t)addr, .sorted = true};
@@ -182,9 +182,13 @@ static void shared_mappings(void)
 	struct search s = {.addr = (uintptr_t)p, .last_end = (uintptr_t)p + 2 * MAPPINGS * PAGE};
 
 	CU_ASSERT_EQUAL(ftruncate(fd, PAGE), 0);
-	for (int i = 0; i < MAPPINGS; i++)
-		mmap(p + 2 * i * PAGE, PAGE, i % 2 ? PROT_NONE : PROT_READ, MAP_SHARED | MAP_FIXED,
-		     fd, 0);
+	for (int i = 0; i < MAPPINGS; i++) {
+		uint8_t *page = p + 2 * i * PAGE;
+
+		CU_ASSERT_PTR_EQUAL(
+		    mmap(page, PAGE, i % 2 ? PROT_NONE : PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0),
+		    page);
+	}
 	CU_ASSERT_EQUAL(weft_maps_walk_shared(0, count_of_memfd, &s), 0);
 	CU_ASSERT_EQUAL(s.count, MAPPINGS);
 	s.count = 0;
@@ -237,7 +241,7 @@ static void in_children(void)
 			if (i)
 				weft_maps_forked();
 			munmap(p, PAGE);
-			_exit(at(p).readable);
+			_exit(at(p).readable ? 1 : 0);
 		}
 		CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
 		CU_ASSERT_EQUAL(status, 0);

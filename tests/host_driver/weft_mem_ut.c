@@ -493,7 +493,7 @@ static void heap_shrinks(void)
 		p[8 * PAGE] = 1;
 		mr = weft_reg_mr(pd, p, 32 * PAGE, WEFT_ACCESS_LOCAL_WRITE);
 		is_mapped(mr, p, 32);
-		/* What the NIC does with the old one stays there. */
+		/* The NIC writes to the old one, and it stays there. */
 		memset(hw(old)->mapping + 4 * PAGE, 0x44, 12 * PAGE);
 		CU_ASSERT_EQUAL(p[8 * PAGE], 1);
 		CU_ASSERT_EQUAL(p[9 * PAGE], 0);

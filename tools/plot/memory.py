@@ -79,6 +79,13 @@ def reg_table2(rows, folder):
     return table(["repetitions", "cache", "memory"] + ["%sB" % size(s) for s in sizes], body)
 
 
+def reg_heap(rows, _folder):
+    sizes = ordered(rows, "bytes")
+    return table(["memory", "pass"] + ["%sB" % size(s) for s in sizes],
+                 [[memory, "%d" % n] + [spread(r, "mib_s") for r in pick(rows, memory=memory, **{"pass": n})]
+                  for memory in ordered(rows, "memory") for n in ordered(rows, "pass")])
+
+
 PATTERNS = (("own", "steady"), ("own", "burst"), ("shared", "steady"), ("shared", "burst"))
 
 
@@ -216,7 +223,7 @@ def mpi3_sci(rows, folder):
     return table(["bytes", "work", "memory", "protocol", "l_busy, us", "l_msg, us", "l_overlap, us", "efficiency"], body)
 
 
-PARTS = {"reg_cost": reg_cost, "reg_policy": reg_policy, "reg_table2": reg_table2, "srq_memory": srq_memory,
+PARTS = {"reg_cost": reg_cost, "reg_policy": reg_policy, "reg_table2": reg_table2, "reg_heap": reg_heap, "srq_memory": srq_memory,
          "srq_sizes": srq_sizes, "srq_latency": srq_latency, "mpi3_basic": mpi3_basic, "mpi3_qps": mpi3_qps,
          "mpi3_pairs": mpi3_pairs, "mpi3_reuse": mpi3_reuse, "mpi3_overlap": mpi3_overlap,
          "mpi3_progress": mpi3_progress, "mpi3_sci": mpi3_sci}
