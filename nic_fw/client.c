@@ -135,6 +135,19 @@ int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, 
 
 #define INDEX(type, table) ((uint32_t)(FW_CONTAINER(pos, type, node) - nic->table))
 
+/* Receives that others' messages have taken take units, too. */
+static bool leave_srqs(struct fw_nic *nic, struct fw_client *client)
+{
+	while (!fw_list_empty(&client->srqs)) {
+		struct fw_srq *srq = FW_CONTAINER(client->srqs.next, struct fw_srq, node);
+
+		if (!slice_take(nic, 2) || !recv_forget_srq(nic, srq))
+			return false;
+		srq_destroy(nic, srq->index);
+	}
+	return true;
+}
+
 /* Queue pairs take units of their own. */
 static bool leave_qps(struct fw_nic *nic, struct fw_client *client)
 {
@@ -173,7 +186,8 @@ static bool leave_step(struct fw_nic *nic, struct fw_client *client)
 	if (!goal_client_leave(nic, number) || !cm_client_leave(nic, number) ||
 	    !leave_qps(nic, client))
 		return false;
-	LEAVE_ALL(&client->srqs, 2, srq_destroy(nic, INDEX(struct fw_srq, srqs)));
+	if (!leave_srqs(nic, client))
+		return false;
 	LEAVE_ALL(&client->xrcds, 1, xrcd_close(nic, INDEX(struct fw_xrcd, xrcds)));
 	LEAVE_ALL(&client->cqs, 2, cq_destroy(nic, INDEX(struct fw_cq, cqs)));
 	if (!leave_eqs(nic, client))

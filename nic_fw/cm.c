@@ -377,20 +377,31 @@ static void move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 	tell(nic, ep, queue);
 }
 
-/* Requests that were not fetched are its listener's events. */
-void cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
+/*
+ * Requests that were not fetched are its listener's events: they move by their places. What asks
+ * meanwhile is told to the new queue from the first.
+ */
+bool cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 {
-	struct fw_list *pos;
+	uint32_t i;
 
-	move(nic, ep, eq);
+	if (ep->eq != eq)
+		move(nic, ep, eq);
 	if (ep->state != CM_LISTEN || !ep->waiting)
-		return;
-	fw_list_for_each (pos, &nic->clients[ep->client].cms) {
-		struct cm_ep *asked = FW_CONTAINER(pos, struct cm_ep, node);
+		return true;
+	for (i = nic->slices.resume; i < nic->cm_ids.high; i++) {
+		struct cm_ep *asked = &nic->cm_eps[i];
+		bool its = asked->state != CM_FREE && asked->client == ep->client &&
+			   asked->listener == ep->index && asked->eq != eq && is_unseen(asked);
 
-		if (asked->listener == ep->index && is_unseen(asked))
+		if ((its || i % CM_PLACES_PER_UNIT == 0) && !slice_take(nic, 1)) {
+			nic->slices.resume = i;
+			return false;
+		}
+		if (its)
 			move(nic, asked, eq);
 	}
+	return true;
 }
 
 static struct fw_list *listeners(struct fw_nic *nic, uint16_t space, uint16_t port)
@@ -516,6 +527,15 @@ void cm_free(struct fw_nic *nic, struct cm_ep *ep)
 	fw_ids_put(&nic->cm_ids, ep->index);
 }
 
+/* Connections that have not asked yet. A listener takes no more from here on. */
+static bool end_asking(struct fw_nic *nic, struct cm_ep *ep)
+{
+	if (ep->state != CM_LISTEN)
+		return true;
+	ep->ending = true;
+	return !ep->ops->end_asking || ep->ops->end_asking(nic, ep);
+}
+
 /* Requests that its process has not seen come again, for whoever listens then. */
 static void end_unseen(struct fw_nic *nic, struct cm_ep *ep)
 {
@@ -532,8 +552,7 @@ static bool end_listener(struct fw_nic *nic, struct cm_ep *listener)
 {
 	uint32_t i;
 
-	/* The listener takes no more requests: places that the walk has passed get none again. */
-	listener->ending = true;
+	/* It takes no more requests: places that the walk has passed get none again. */
 	fw_list_del(&listener->wait_node);
 	for (i = nic->slices.resume; i < nic->cm_ids.high; i++) {
 		struct cm_ep *ep = &nic->cm_eps[i];
@@ -557,6 +576,8 @@ static bool end_listener(struct fw_nic *nic, struct cm_ep *listener)
 
 bool cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
 {
+	if (!end_asking(nic, ep))
+		return false;
 	/* All that a process that leaves has is ended for itself. */
 	if (ep->state == CM_LISTEN && !nic->clients[ep->client].closing && !end_listener(nic, ep))
 		return false;
@@ -572,7 +593,7 @@ bool cm_client_leave(struct fw_nic *nic, uint32_t client)
 	while (!fw_list_empty(cms)) {
 		struct cm_ep *ep = FW_CONTAINER(cms->next, struct cm_ep, node);
 
-		if (!slice_take(nic, FW_SLICE_CM_UNITS))
+		if (!end_asking(nic, ep) || !slice_take(nic, FW_SLICE_CM_UNITS))
 			return false;
 		/* Its listener may be gone, and its place another's. */
 		ep->listener = FW_NONE;
@@ -586,15 +607,26 @@ bool cm_client_leave(struct fw_nic *nic, uint32_t client)
 
 void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
-	struct fw_list *pos, *next;
+	(void)ip;
+	(void)ok;
+	neigh_wait_over(nic, NEIGH_WAIT_CM, &nic->cm_resolving);
+}
 
-	for (pos = nic->cm_resolving.next; pos != &nic->cm_resolving; pos = next) {
-		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, wait_node);
+void cm_neigh_look(struct fw_nic *nic, struct fw_list *node)
+{
+	struct cm_ep *ep = FW_CONTAINER(node, struct cm_ep, wait_node);
+	uint8_t mac[WIRE_MAC_BYTES];
 
-		next = pos->next;
-		if (neigh_next_hop(nic, ep->peer_ip) != ip)
-			continue;
-		cm_resolved(nic, ep, ok ? 0 : FW_EHOSTUNREACH);
+	switch (neigh_lookup(nic, ep->peer_ip, mac)) {
+	case NEIGH_WAIT:
+		fw_list_add_tail(&nic->cm_resolving, &ep->wait_node);
+		break;
+	case NEIGH_OK:
+		cm_resolved(nic, ep, 0);
+		break;
+	case NEIGH_UNREACHABLE:
+		cm_resolved(nic, ep, FW_EHOSTUNREACH);
+		break;
 	}
 }
 

@@ -63,6 +63,8 @@ struct cm_ops {
 	uint32_t (*max_data)(const struct fw_nic *nic, const struct cm_ep *ep);
 	/* Ends it; the queue pair is in ERR. The end is told by cm_closed(). */
 	void (*disconnect)(struct fw_nic *nic, struct cm_ep *ep);
+	/* A listener's connections that have not asked yet end. False: units ran out. NULL: none */
+	bool (*end_asking)(struct fw_nic *nic, struct cm_ep *ep);
 	/* The process has given it up, in whatever state: ends with cm_free(), now or later. */
 	void (*abandon)(struct fw_nic *nic, struct cm_ep *ep);
 };
@@ -156,7 +158,7 @@ struct cm_ep *cm_own(struct fw_nic *nic, uint32_t client, uint32_t ep);
 /* Another name for peers to call it: what is under way of an earlier request means nothing. */
 void cm_rename(struct fw_nic *nic, struct cm_ep *ep);
 /* Its events go to another event queue of the client from now on, those that wait too. */
-void cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq);
+bool cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq);
 /* A free endpoint of a client, IDLE; NULL: quota or table are used up. */
 struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq);
 /* By what peers call it. */
@@ -207,6 +209,8 @@ bool cm_client_leave(struct fw_nic *nic, uint32_t client);
 void cm_resolved(struct fw_nic *nic, struct cm_ep *ep, int err);
 /* neigh.c: a next hop became known, or failed. */
 void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
+/* An endpoint that is off the list of those that wait looks for its next hop (neigh_wait.c). */
+void cm_neigh_look(struct fw_nic *nic, struct fw_list *node);
 
 /* ---- cm_port.c: 0 or a positive errno */
 

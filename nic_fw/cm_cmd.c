@@ -298,8 +298,7 @@ int cmd_cm_move(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)resp;
 	if (!ep || !cmd->u.cm.eq || !eq_own(nic, client, cmd->u.cm.eq))
 		return FW_EINVAL;
-	cm_move(nic, ep, cmd->u.cm.eq);
-	return 0;
+	return cm_move(nic, ep, cmd->u.cm.eq) ? 0 : CMD_LATER;
 }
 
 int cmd_cm_event(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,

@@ -309,5 +309,6 @@ const struct cm_ops cm_tcp_ops = {
     .reject = tcp_ep_reject,
     .max_data = tcp_ep_max_data,
     .disconnect = tcp_ep_disconnect,
+    .end_asking = mpa_end_asking,
     .abandon = tcp_ep_abandon,
 };

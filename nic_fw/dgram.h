@@ -29,7 +29,8 @@ struct dgram_pkt {
 	uint8_t type;  /* wire_dgram_type */
 	uint8_t flags; /* WIRE_DGRAM_F_* */
 	bool ce;
-	bool stream; /* came by a stream (esp_rdmap_rx.c, mpa_ddp.c), in its order */
+	struct rd_session *session; /* RD: that it came by; else NULL */
+	bool stream;                /* came by a stream (esp_rdmap_rx.c, mpa_ddp.c), in its order */
 	uint16_t incarnation;
 	uint32_t dst_qpn;
 	uint32_t src_qpn;

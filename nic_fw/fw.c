@@ -98,6 +98,7 @@ static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->rx_windows, sizeof(struct rd_rx_window), FW_MAX_WINDOWS);
 	carve_pool(l, &nic->held, sizeof(struct rd_held), FW_MAX_HELD);
 	carve_pool(l, &nic->recv_msgs, sizeof(struct recv_msg), FW_MAX_RECV_MSGS);
+	nic->recv_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 	carve_pool(l, &nic->ud_reasms, sizeof(struct ud_reasm), UD_REASM_MAX);
 	carve_pool(l, &nic->ud_buffers, HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
 	nic->ud_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
@@ -242,7 +243,6 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 		fw_list_init(&nic->cm_listeners[i]);
 	fw_list_init(&nic->cm_resolving);
 	fw_list_init(&nic->cm_orphans);
-	fw_list_init(&nic->mpa_waiting);
 	fw_list_init(&nic->mpa_held);
 	fw_list_init(&nic->mpa_faults);
 	fw_list_init(&nic->sched_qps);
@@ -258,10 +258,10 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
 	fw_list_init(&nic->rd_resolving);
+	neigh_wait_init(nic);
 	rd_share_init(nic);
 	fw_list_init(&nic->irq_list);
 	fw_list_init(&nic->ud_sent);
-	fw_list_init(&nic->open_recvs);
 	for (i = 0; i < FW_AH_WAITERS; i++)
 		nic->ah_waiters[i].used = false;
 	for (i = 0; i < HW_NUM_VECTORS; i++)

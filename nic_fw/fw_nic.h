@@ -109,14 +109,16 @@ struct fw_nic {
 	uint32_t num_foreign;                 /* that no process here has used */
 	uint64_t start_ns;                    /* of the first turn */
 	struct fw_list rd_resolving;          /* sessions that wait for ARP */
-	uint32_t neigh_changes;               /* addresses learned: sessions look theirs up anew */
-	uint32_t terminates;                  /* that peers have not acknowledged */
+	struct fw_list neigh_due[NEIGH_WAIT_KINDS]; /* who waited for it, and is to look again */
+	uint32_t neigh_changes; /* addresses learned: sessions look theirs up anew */
+	uint32_t terminates;    /* that peers have not acknowledged */
 	struct fw_list irq_list;
 	struct fw_list
 	    ud_sent; /* UD requests (qp_node) whose frames are staged, not yet with the port */
-	struct fw_list open_recvs; /* recv_msg.nic_node */
-	uint32_t recv_serial;      /* last recv_msg.serial given out */
-	struct fw_qp *null_qp;     /* answers in the name of QPs that do not exist */
+	uint32_t *recv_hash;   /* FW_HASH_SIZE: recv_msg by peer's QP and ours */
+	uint32_t recv_seed;    /* of its places, drawn with the first; 0: not yet */
+	uint32_t recv_serial;  /* last recv_msg.serial given out */
+	struct fw_qp *null_qp; /* answers in the name of QPs that do not exist */
 	struct fw_timers timers;
 
 	struct fw_account *processes, *users; /* SHARE_PROCESSES, SHARE_USERS, and the orphans' */
@@ -214,9 +216,8 @@ struct fw_nic {
 	struct fw_pool mpa_setups; /* struct mpa_setup */
 	struct fw_pool mpa_segs;
 	struct fw_pool mpa_partials;
-	struct fw_list mpa_faults;  /* mpa_conn.fault_node */
-	struct fw_list mpa_held;    /* mpa_partial.node, as they began */
-	struct fw_list mpa_waiting; /* mpa_conn.node: passive ones whose request is not whole */
+	struct fw_list mpa_faults; /* mpa_conn.fault_node */
+	struct fw_list mpa_held;   /* mpa_partial.node, as they began */
 	struct tcp_nic tcp;
 
 	/* collectives */

@@ -148,4 +148,25 @@ void neigh_rx_arp(struct fw_nic *nic, const struct fw_rx_frame *frame);
  */
 void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok);
 
+struct fw_list;
+
+/* ---- neigh_wait.c: those who wait, by the thousand */
+
+enum neigh_wait_kind {
+	NEIGH_WAIT_CM,  /* cm_ep.wait_node */
+	NEIGH_WAIT_RD,  /* rd_session.wait_node */
+	NEIGH_WAIT_TCP, /* tcp_flow.wait_node */
+	NEIGH_WAIT_KINDS
+};
+
+void neigh_wait_init(struct fw_nic *nic);
+/*
+ * Some address became known, or will not be: all of the list look again, in slices. Who then
+ * still has to wait puts itself on the list anew.
+ */
+void neigh_wait_over(struct fw_nic *nic, enum neigh_wait_kind kind, struct fw_list *waiting);
+/* Goes on with those that are due. */
+void neigh_wait_run(struct fw_nic *nic);
+bool neigh_wait_pending(const struct fw_nic *nic);
+
 #endif /* WEFT_FW_IP_H */

@@ -134,7 +134,7 @@ struct mpa_conn {
 	uint32_t ep;           /* of cm_ep; FW_NONE: gone */
 	uint8_t state;         /* mpa_state; changed by mpa_set_state() only */
 	struct mpa_params param;
-	struct fw_list node;     /* in nic->mpa_waiting */
+	struct fw_list node;     /* passive, its request not whole: in tcp_listener.asking */
 	struct mpa_setup *setup; /* NULL: over */
 	uint16_t options;        /* HW_MPA_* of this end */
 	uint16_t port;           /* ours: held in the table of ports */
@@ -203,6 +203,10 @@ int mpa_frame_read(const uint8_t *src, bool reply, struct mpa_frame *frame);
 /* Makes a connection for the endpoint, whose param, tx_data and peer are filled. 0 or an errno. */
 int mpa_connect(struct fw_nic *nic, struct cm_ep *ep);
 int mpa_listen(struct fw_nic *nic, struct cm_ep *ep);
+/* Resets connections that have not asked yet, of a listener that is ending. False: units ran out.
+ */
+bool mpa_end_asking(struct fw_nic *nic, struct cm_ep *ep);
+/* There are none any more. */
 void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep);
 /*
  * The queue pair (state RTS, transport TCP) has the connection: passive: the reply goes; active:

@@ -212,28 +212,36 @@ int mpa_listen(struct fw_nic *nic, struct cm_ep *ep)
 	return err;
 }
 
+bool mpa_end_asking(struct fw_nic *nic, struct cm_ep *ep)
+{
+	struct fw_list *asking = &tcp_find_listener(nic, ep->local_port)->asking;
+
+	while (!fw_list_empty(asking)) {
+		if (!slice_take(nic, FW_SLICE_FLOW_UNITS))
+			return false;
+		give_up(nic, FW_CONTAINER(asking->next, struct mpa_conn, node), TCP_END_RESET);
+	}
+	return true;
+}
+
 void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep)
 {
-	struct fw_list *pos, *next;
-
+	assert(ep->ending && fw_list_empty(&tcp_find_listener(nic, ep->local_port)->asking));
 	tcp_unlisten(nic, ep->local_port);
 	share_disown(nic, HW_SHARE_LISTENER, &ep->share);
 	cm_port_drop(nic, ep->local_port);
-	for (pos = nic->mpa_waiting.next; pos != &nic->mpa_waiting; pos = next) {
-		struct mpa_conn *conn = FW_CONTAINER(pos, struct mpa_conn, node);
-
-		next = pos->next;
-		if (conn->ep == ep->index)
-			give_up(nic, conn, TCP_END_RESET);
-	}
 }
 
 static bool accepted(struct fw_nic *nic, void *listener_ctx, struct tcp_flow *flow)
 {
 	struct cm_ep *listener = listener_ctx;
-	int err = cm_port_hold(nic, listener->local_port);
-	struct mpa_conn *conn = conn_new(nic, listener, MPA_REQ_WAIT);
+	struct mpa_conn *conn;
+	int err;
 
+	if (listener->ending)
+		return false;
+	err = cm_port_hold(nic, listener->local_port);
+	conn = conn_new(nic, listener, MPA_REQ_WAIT);
 	/* The listener has the port in this shard. */
 	assert(!err);
 	(void)err;
@@ -244,7 +252,7 @@ static bool accepted(struct fw_nic *nic, void *listener_ctx, struct tcp_flow *fl
 	conn->asked = true;
 	conn->flow = flow;
 	flow->ctx = conn;
-	fw_list_add_tail(&nic->mpa_waiting, &conn->node);
+	fw_list_add_tail(&flow->listener->asking, &conn->node);
 	return true;
 }
 

@@ -168,6 +168,8 @@ struct rd_session {
 	uint64_t rx_data_ns;      /* when the last data packet came */
 	struct fw_list flows;     /* with something to send: rd_flow.ready_node */
 	struct fw_list all_flows; /* rd_flow.session_node */
+	struct fw_list recvs;     /* recv_msg.peer_node: of messages that are not whole */
+	uint32_t life;            /* counts how often it ended: recv_msg.life */
 	struct rd_bits received;  /* the window */
 	struct rd_bits delivered; /* the window and one behind */
 	struct rd_bits refused;
@@ -324,6 +326,8 @@ void rd_session_doubt_mac(struct fw_nic *nic, struct rd_session *session);
 /* Looks the peer's MAC up anew if neighbours have changed; before anything is sent to it. */
 void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *session);
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
+/* A session that is off the list of those that wait looks for its next hop (neigh_wait.c). */
+void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node);
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *session);
 
 /* rd_hello.c */

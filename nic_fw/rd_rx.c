@@ -417,6 +417,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 		rd_hello_tx_reset(nic, pkt, epoch);
 		return;
 	}
+	pkt->session = s;
 	if (!check_epoch(nic, s, pkt, epoch))
 		return;
 	if (is_astray(nic, s, pkt, rd)) {

@@ -74,7 +74,8 @@ static void new_session_epoch(struct fw_nic *nic, struct rd_session *s)
 static bool is_idle(const struct fw_nic *nic, const struct rd_session *s)
 {
 	return nic->now_ns - s->used_ns > RD_EVICT_IDLE_NS && fw_list_empty(&s->all_flows) &&
-	       !s->tx && !s->rx && !s->ack_due && (s->state == RD_OPEN || s->state == RD_CLOSED);
+	       !s->tx && !s->rx && !s->ack_due && !recv_is_open(s) &&
+	       (s->state == RD_OPEN || s->state == RD_CLOSED);
 }
 
 void rd_session_release(struct fw_nic *nic, struct rd_session *s)
@@ -90,6 +91,7 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	fw_list_del(&s->ack_node);
 	if (s->state != RD_CLOSED)
 		set_state(nic, s, RD_CLOSED);
+	recv_abort_peer(nic, s);
 	rd_share_leave(nic, s);
 	set_state(nic, s, RD_FREE);
 	share_disown(nic, HW_SHARE_SESSION, &s->share);
@@ -127,6 +129,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 {
 	struct rd_session *s = rd_session_find(nic, peer_ip, peer_shard);
 	uint32_t *head;
+	uint32_t life;
 	uint32_t i;
 
 	if (s)
@@ -137,7 +140,9 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	if (i == FW_NONE)
 		return NULL;
 	s = &nic->sessions[i];
+	life = s->life; /* receives of the session before may still be on their way out */
 	memset(s, 0, sizeof(*s));
+	s->life = life;
 	s->index = i;
 	s->peer_ip = peer_ip;
 	s->peer_shard = peer_shard;
@@ -148,6 +153,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	fw_list_init(&s->wait_node);
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
+	fw_list_init(&s->recvs);
 	fw_timer_init(&s->timer, fire);
 	fw_timer_init(&s->pace_timer, rd_tx_paced);
 	set_state(nic, s, RD_CLOSED);
@@ -271,17 +277,18 @@ void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *s)
 /* Those that are open take note before they next send: a next hop may serve all of them. */
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
-	struct fw_list *pos;
-	struct fw_list *next;
-
+	(void)ip;
 	nic->neigh_changes += ok;
-	for (pos = nic->rd_resolving.next; pos != &nic->rd_resolving; pos = next) {
-		struct rd_session *s = FW_CONTAINER(pos, struct rd_session, wait_node);
+	neigh_wait_over(nic, NEIGH_WAIT_RD, &nic->rd_resolving);
+}
 
-		next = pos->next;
-		if (neigh_next_hop(nic, s->peer_ip) == ip)
-			look_up(nic, s);
-	}
+void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node)
+{
+	struct rd_session *s = FW_CONTAINER(node, struct rd_session, wait_node);
+
+	look_up(nic, s);
+	if (s->state == RD_RESOLVING && !fw_list_linked(&s->wait_node))
+		fw_list_add_tail(&nic->rd_resolving, &s->wait_node);
 }
 
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
@@ -381,7 +388,7 @@ static void close_session(struct fw_nic *nic, struct rd_session *s, enum hw_stat
 	free_windows(nic, s);
 	new_session_epoch(nic, s);
 	rd_flow_fail_session(nic, s, status, vendor_err, since_ns);
-	recv_abort_peer(nic, s->peer_ip, s->peer_shard);
+	recv_abort_peer(nic, s);
 }
 
 /* Requests that were first sent in that time are as good as never sent. Clocks may differ by a

@@ -116,9 +116,9 @@ static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 }
 
 /* Packets are held whose predecessors have not come, or receives by messages that are not whole. */
-static bool is_amid(struct fw_nic *nic, const struct rd_session *s)
+static bool is_amid(const struct rd_session *s)
 {
-	return s->rx || recv_is_open(nic, s->peer_ip, s->peer_shard);
+	return s->rx || recv_is_open(s);
 }
 
 /*
@@ -141,7 +141,7 @@ static void await(struct fw_nic *nic, struct rd_session *s)
 	if (s->state != RD_OPEN || s->tx)
 		return;
 	if (!left && calm_ns >= RD_AWAIT_NS) {
-		if (!is_amid(nic, s))
+		if (!is_amid(s))
 			return;
 		if (silent && fw_waited(nic, &s->probe, RD_STALE_NS)) {
 			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);

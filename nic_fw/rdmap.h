@@ -70,9 +70,11 @@ struct rdmap_error {
 
 /* A receive that a message has taken, until the message is delivered. */
 struct recv_msg {
-	struct fw_list qp_node;  /* qp->recv_msgs */
-	struct fw_list nic_node; /* nic->open_recvs */
+	struct fw_list qp_node;   /* qp->recv_msgs */
+	struct fw_list peer_node; /* RD: session->recvs, slices.aborted; XRC: srq->open_recvs */
 	struct fw_qp *qp;
+	uint32_t life;      /* RD: of the session that it came by */
+	uint32_t hash_next; /* RD, XRC: in its chain of nic->recv_hash, index + 1 */
 	uint32_t src_ip;
 	uint32_t src_qpn;
 	uint32_t msn; /* RC: MSN; RD: ssn */
@@ -158,12 +160,20 @@ void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg);
 /* The peer has given up messages of one QP: receives of this one that they took complete so too. */
 void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn);
-/* A peer is gone: receives that its unfinished messages took complete with REM_ABORT_ERR. */
-void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard);
-/* An XRC SRQ goes: what its receives had taken is sent anew, or fails. */
-void recv_forget_srq(struct fw_nic *nic, const struct fw_srq *srq);
-/* Whether a message of that peer has taken a receive and is not whole. */
-bool recv_is_open(const struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard);
+/*
+ * A session is over: receives that its unfinished messages took are no longer found by its
+ * packets, and complete with REM_ABORT_ERR, in slices.
+ */
+void recv_abort_peer(struct fw_nic *nic, struct rd_session *session);
+/* Goes on with them. */
+void recv_abort_run(struct fw_nic *nic);
+/*
+ * An XRC SRQ goes: what its receives had taken is sent anew, or fails. It gives none from now on.
+ * False: units ran out.
+ */
+bool recv_forget_srq(struct fw_nic *nic, struct fw_srq *srq);
+/* Whether a message by that session has taken a receive and is not whole. */
+bool recv_is_open(const struct rd_session *session);
 
 /* HW status for a Terminate's error (RFC 5040 4.8), and the reverse for our own errors. */
 enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code);

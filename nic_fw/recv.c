@@ -11,16 +11,72 @@
  */
 #include "nic_fw/fw_nic.h"
 
+#define RECV_KEY_USE UINT64_C(0x72656376) /* fw_keyed(): "recv" */
+
+/*
+ * Many peers' messages may be open at a QP of RD or XRC: they are found by the peer's QP and ours.
+ * At one of RC there are few (RD_MSN_AHEAD), and in their order.
+ */
+static bool is_hashed(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_RD || qp->type == HW_QPT_XRC_RECV;
+}
+
+/* The chain of a flow of messages, which a stranger shall not choose: index + 1. */
+static uint32_t *chain(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
+		       uint32_t src_qpn)
+{
+	if (!nic->recv_seed)
+		nic->recv_seed = (uint32_t)fw_keyed(nic, RECV_KEY_USE, 0, 0) | 1;
+	return &nic->recv_hash[fw_hash(src_ip ^ nic->recv_seed, src_qpn, qp->qpn) % FW_HASH_SIZE];
+}
+
+static struct recv_msg *at(struct fw_nic *nic, uint32_t number)
+{
+	return number ? fw_pool_at(&nic->recv_msgs, number - 1) : NULL;
+}
+
+static void hash(struct fw_nic *nic, struct recv_msg *msg)
+{
+	uint32_t *head = chain(nic, msg->qp, msg->src_ip, msg->src_qpn);
+
+	msg->hash_next = *head;
+	*head = fw_pool_index(&nic->recv_msgs, msg) + 1;
+}
+
+static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
+{
+	uint32_t *link = chain(nic, msg->qp, msg->src_ip, msg->src_qpn);
+	struct recv_msg *other;
+
+	while ((other = at(nic, *link)) != msg)
+		link = &other->hash_next;
+	*link = msg->hash_next;
+}
+
+/* Of this flow, and of the session's present life. */
+static bool is_of(const struct recv_msg *msg, const struct fw_qp *qp, const struct dgram_pkt *pkt)
+{
+	return msg->qp == qp && msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
+	       (qp->type != HW_QPT_RD || !pkt->session || msg->life == pkt->session->life);
+}
+
 struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
 {
+	struct recv_msg *msg;
 	struct fw_list *pos;
 
-	(void)nic;
+	if (fw_list_empty(&qp->recv_msgs))
+		return NULL;
+	if (is_hashed(qp)) {
+		msg = at(nic, *chain(nic, qp, pkt->src_ip, pkt->src_qpn));
+		while (msg && !(msg->msn == pkt->msn && is_of(msg, qp, pkt)))
+			msg = at(nic, msg->hash_next);
+		return msg;
+	}
 	fw_list_for_each (pos, &qp->recv_msgs) {
-		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
-
-		if (msg->msn == pkt->msn && msg->src_qpn == pkt->src_qpn &&
-		    msg->src_ip == pkt->src_ip)
+		msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
+		if (msg->msn == pkt->msn && is_of(msg, qp, pkt))
 			return msg;
 	}
 	return NULL;
@@ -76,8 +132,15 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 	msg->begun = false;
 	msg->serial = ++nic->recv_serial;
 	msg->done = 0;
+	msg->life = pkt->session ? pkt->session->life : 0;
 	fw_list_add_tail(&qp->recv_msgs, &msg->qp_node);
-	fw_list_add_tail(&nic->open_recvs, &msg->nic_node);
+	fw_list_init(&msg->peer_node);
+	if (srq)
+		fw_list_add_tail(&srq->open_recvs, &msg->peer_node);
+	else if (pkt->session && qp->type == HW_QPT_RD)
+		fw_list_add_tail(&pkt->session->recvs, &msg->peer_node);
+	if (is_hashed(qp))
+		hash(nic, msg);
 	qp->msgs_open++;
 	user->recv_msgs++;
 	*out = msg;
@@ -93,16 +156,13 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt)
 {
 	const struct fw_srq *srq = srq_of(nic, qp, pkt);
-	struct recv_msg *latest = NULL;
-	struct fw_list *pos;
+	struct recv_msg *latest = NULL, *msg;
 
-	fw_list_for_each (pos, &qp->recv_msgs) {
-		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
-
-		if (msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip && msg->srq == srq &&
-		    seq_lt(pkt->msn, msg->msn) && (!latest || seq_lt(latest->msn, msg->msn)))
+	for (msg = at(nic, *chain(nic, qp, pkt->src_ip, pkt->src_qpn)); msg;
+	     msg = at(nic, msg->hash_next))
+		if (is_of(msg, qp, pkt) && msg->srq == srq && seq_lt(pkt->msn, msg->msn) &&
+		    (!latest || seq_lt(latest->msn, msg->msn)))
 			latest = msg;
-	}
 	if (latest) {
 		latest->msn = pkt->msn;
 		latest->serial = ++nic->recv_serial;
@@ -118,7 +178,7 @@ enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct 
 
 	if (qp->type != HW_QPT_RC) {
 		result = take(nic, qp, pkt, pkt->msn, msg);
-		if (result == RDMAP_REFUSE && in_order) {
+		if (result == RDMAP_REFUSE && in_order && is_hashed(qp)) {
 			*msg = take_over(nic, qp, pkt);
 			if (*msg)
 				result = RDMAP_OK;
@@ -138,7 +198,9 @@ enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct 
 void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg)
 {
 	fw_list_del(&msg->qp_node);
-	fw_list_del(&msg->nic_node);
+	fw_list_del(&msg->peer_node);
+	if (is_hashed(qp))
+		unhash(nic, msg);
 	qp->msgs_open--;
 	nic->clients[qp->client].user->recv_msgs--;
 	fw_pool_put(&nic->recv_msgs, msg);
@@ -163,18 +225,18 @@ static void abort_one(struct fw_nic *nic, struct recv_msg *msg, enum hw_status s
 	(void)cq_post(nic, srq ? srq->cq : qp->recv_cq, &cqe);
 }
 
-void recv_forget_srq(struct fw_nic *nic, const struct fw_srq *srq)
+bool recv_forget_srq(struct fw_nic *nic, struct fw_srq *srq)
 {
-	struct fw_list *pos;
-	struct fw_list *next;
+	srq->ending = true;
+	while (!fw_list_empty(&srq->open_recvs)) {
+		struct recv_msg *msg =
+		    FW_CONTAINER(srq->open_recvs.next, struct recv_msg, peer_node);
 
-	for (pos = nic->open_recvs.next; pos != &nic->open_recvs; pos = next) {
-		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, nic_node);
-
-		next = pos->next;
-		if (msg->srq == srq)
-			recv_end(nic, msg->qp, msg);
+		if (!slice_take(nic, 1))
+			return false;
+		recv_end(nic, msg->qp, msg);
 	}
+	return true;
 }
 
 bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
@@ -192,48 +254,48 @@ bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 	return true;
 }
 
-/* A connected QP keeps its receives: it belongs to one peer and ends with it. */
-static bool is_from_peer(const struct recv_msg *msg, uint32_t src_ip, uint8_t src_shard)
+/* Of messages for QPs of RD: a connected one belongs to its peer, and its receives end with it. */
+bool recv_is_open(const struct rd_session *session)
 {
-	return msg->src_ip == src_ip && msg->src_shard == src_shard && msg->qp->type == HW_QPT_RD;
+	return !fw_list_empty(&session->recvs);
 }
 
-bool recv_is_open(const struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard)
+void recv_abort_run(struct fw_nic *nic)
 {
-	const struct fw_list *pos;
+	struct fw_list *aborted = &nic->slices.aborted;
 
-	fw_list_for_each (pos, &nic->open_recvs)
-		if (is_from_peer(FW_CONTAINER(pos, struct recv_msg, nic_node), src_ip, src_shard))
-			return true;
-	return false;
+	while (!fw_list_empty(aborted) && slice_take(nic, 1))
+		abort_one(nic, FW_CONTAINER(aborted->next, struct recv_msg, peer_node),
+			  HW_STATUS_REM_ABORT_ERR);
 }
 
-void recv_abort_peer(struct fw_nic *nic, uint32_t src_ip, uint8_t src_shard)
+void recv_abort_peer(struct fw_nic *nic, struct rd_session *session)
 {
-	struct fw_list *pos;
-	struct fw_list *next;
-
-	for (pos = nic->open_recvs.next; pos != &nic->open_recvs; pos = next) {
-		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, nic_node);
-
-		next = pos->next;
-		if (is_from_peer(msg, src_ip, src_shard))
-			abort_one(nic, msg, HW_STATUS_REM_ABORT_ERR);
-	}
+	session->life++;
+	if (fw_list_empty(&session->recvs))
+		return;
+	fw_list_splice_tail(&nic->slices.aborted, &session->recvs);
+	recv_abort_run(nic);
 }
 
 void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
 		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn)
 {
-	struct fw_list *pos;
-	struct fw_list *next;
+	struct fw_list given_up;
+	struct recv_msg *msg;
 
-	for (pos = qp->recv_msgs.next; pos != &qp->recv_msgs; pos = next) {
-		struct recv_msg *msg = FW_CONTAINER(pos, struct recv_msg, qp_node);
-
-		next = pos->next;
-		if (msg->src_ip == peer->peer_ip && msg->src_shard == peer->peer_shard &&
-		    msg->src_qpn == src_qpn && msg->msn - first_ssn <= last_ssn - first_ssn)
-			abort_one(nic, msg, HW_STATUS_REM_ABORT_ERR);
+	/* The chain has the latest first: they complete in the order in which they were taken. */
+	fw_list_init(&given_up);
+	for (msg = at(nic, *chain(nic, qp, peer->peer_ip, src_qpn)); msg;
+	     msg = at(nic, msg->hash_next)) {
+		if (msg->qp != qp || msg->src_ip != peer->peer_ip || msg->src_qpn != src_qpn ||
+		    msg->src_shard != peer->peer_shard || msg->life != peer->life ||
+		    msg->msn - first_ssn > last_ssn - first_ssn)
+			continue;
+		fw_list_del(&msg->peer_node);
+		fw_list_add_tail(given_up.next, &msg->peer_node);
 	}
+	while (!fw_list_empty(&given_up))
+		abort_one(nic, FW_CONTAINER(given_up.next, struct recv_msg, peer_node),
+			  HW_STATUS_REM_ABORT_ERR);
 }

@@ -37,6 +37,8 @@ struct fw_srq {
 	uint16_t client;
 	bool used;
 	bool error;
+	bool ending;               /* XRC: it is being destroyed, and gives no receive */
+	struct fw_list open_recvs; /* XRC: recv_msg.peer_node */
 	uint64_t record_offset;
 	uint64_t ring_offset;
 	struct fw_list node;

@@ -6,8 +6,13 @@
  */
 #include "nic_fw/fw_nic.h"
 
-enum {
-	SLICE_KINDS = 3, /* flushes, what leaves, commands */
+enum slice_kind {
+	SLICE_FLUSH,
+	SLICE_LEAVE,
+	SLICE_COMMAND,
+	SLICE_ABORT, /* receives of sessions that are over */
+	SLICE_NEIGH, /* who waited for a next hop */
+	SLICE_KINDS
 };
 static_assert(FW_SLICE_UNITS == FW_SLICE_QUANTUM, "more would have to be divided");
 
@@ -18,6 +23,7 @@ void slice_init(struct fw_nic *nic)
 	fw_list_init(&s->flushes);
 	fw_list_init(&s->leaving);
 	fw_list_init(&s->commands);
+	fw_list_init(&s->aborted);
 	s->left = FW_SLICE_UNITS;
 }
 
@@ -83,6 +89,37 @@ static void run_command(struct fw_nic *nic)
 	fw_pool_put(&nic->slices.command_pool, kept);
 }
 
+static void run_aborts(struct fw_nic *nic)
+{
+	if (fw_list_empty(&nic->slices.aborted))
+		return;
+	nic->slices.bulk |= FW_BULK_FLUSH;
+	recv_abort_run(nic);
+}
+
+static void run_kind(struct fw_nic *nic, enum slice_kind kind)
+{
+	switch (kind) {
+	case SLICE_FLUSH:
+		run_flush(nic);
+		break;
+	case SLICE_LEAVE:
+		run_leaving(nic);
+		break;
+	case SLICE_COMMAND:
+		run_command(nic);
+		break;
+	case SLICE_ABORT:
+		run_aborts(nic);
+		break;
+	case SLICE_NEIGH:
+		neigh_wait_run(nic);
+		break;
+	case SLICE_KINDS:
+		break;
+	}
+}
+
 uint32_t slice_run(struct fw_nic *nic)
 {
 	struct fw_slices *s = &nic->slices;
@@ -104,12 +141,7 @@ uint32_t slice_run(struct fw_nic *nic)
 		uint32_t kind = s->next_kind;
 
 		s->next_kind = (kind + 1) % SLICE_KINDS;
-		if (kind == 0)
-			run_flush(nic);
-		else if (kind == 1)
-			run_leaving(nic);
-		else
-			run_command(nic);
+		run_kind(nic, (enum slice_kind)kind);
 	}
 	return s->taken;
 }
@@ -124,7 +156,8 @@ bool slice_pending(const struct fw_nic *nic)
 	const struct fw_slices *s = &nic->slices;
 
 	return !fw_list_empty(&s->flushes) || !fw_list_empty(&s->leaving) ||
-	       !fw_list_empty(&s->commands);
+	       !fw_list_empty(&s->commands) || !fw_list_empty(&s->aborted) ||
+	       neigh_wait_pending(nic);
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)

@@ -45,12 +45,13 @@ enum {
 struct fw_slices {
 	uint32_t left;           /* units of this turn that nobody has taken */
 	uint32_t taken;          /* in this turn */
-	uint32_t next_kind;      /* whose turn it is: flush, leaving, command */
+	uint32_t next_kind;      /* whose turn it is: slice_kind */
 	uint32_t most;           /* that a turn has taken: a gauge */
 	uint32_t bulk;           /* FW_BULK_*: of what kinds */
 	struct fw_list flushes;  /* fw_qp.flush_node */
 	struct fw_list leaving;  /* fw_client.leave_node */
 	struct fw_list commands; /* slice_command.node */
+	struct fw_list aborted;  /* recv_msg.peer_node: their session is over */
 	struct fw_pool command_pool;
 	uint32_t resume; /* how far the command has come that is carried out; 0: begun now */
 };

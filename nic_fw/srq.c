@@ -134,6 +134,7 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 	srq->index = index;
 	srq->client = (uint16_t)client;
 	srq->used = true;
+	fw_list_init(&srq->open_recvs);
 	pd->refs++;
 	if (xrc)
 		tie_xrc(srq, create->xrcd, xrcd, cq);
@@ -149,7 +150,7 @@ void srq_destroy(struct fw_nic *nic, uint32_t index)
 
 	assert(srq->used && !srq->refs);
 	if (srq->domain) {
-		recv_forget_srq(nic, srq);
+		assert(fw_list_empty(&srq->open_recvs));
 		nic->xrcds[srq->xrcd].refs--;
 		srq->cq->refs--;
 	}
@@ -165,7 +166,7 @@ void srq_destroy(struct fw_nic *nic, uint32_t index)
 int cmd_destroy_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		    const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
-	const struct fw_srq *srq = srq_own(nic, client, cmd->u.obj.handle);
+	struct fw_srq *srq = srq_own(nic, client, cmd->u.obj.handle);
 
 	(void)aux;
 	(void)resp;
@@ -173,6 +174,8 @@ int cmd_destroy_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 		return FW_EINVAL;
 	if (srq->refs)
 		return FW_EBUSY;
+	if (!recv_forget_srq(nic, srq))
+		return CMD_LATER;
 	srq_destroy(nic, srq->index);
 	return 0;
 }

@@ -181,6 +181,8 @@ void tcp_rx_icmp(struct fw_nic *nic, const struct ip_rx_info *info, uint8_t type
 		 uint16_t mtu, const uint8_t *original, uint32_t original_bytes);
 /* neigh.c: a next hop became known, has another MAC, or failed. */
 void tcp_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok);
+/* A connection that is off the list of those that wait looks for its next hop (neigh_wait.c). */
+void tcp_neigh_look(struct fw_nic *nic, struct fw_list *node);
 /* Flows that may send, one burst each in turn; called by fw_poll(). Returns segments sent. */
 uint32_t tcp_tx_run(struct fw_nic *nic, uint32_t budget);
 /* ACKs that did not ride on data, at the end of a turn. */

@@ -374,20 +374,27 @@ bool tcp_have_neigh(struct fw_nic *nic, struct tcp_flow *flow)
 
 void tcp_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
-	struct fw_list waiting, *pos;
-
+	(void)ip;
+	(void)ok;
 	nic->tcp.neigh_changes++;
-	fw_list_init(&waiting);
-	fw_list_splice_tail(&waiting, &nic->tcp.resolving);
-	while ((pos = fw_list_pop(&waiting)) != NULL) {
-		struct tcp_flow *flow = FW_CONTAINER(pos, struct tcp_flow, wait_node);
+	neigh_wait_over(nic, NEIGH_WAIT_TCP, &nic->tcp.resolving);
+}
 
-		if (neigh_next_hop(nic, flow->peer_ip) != ip)
-			fw_list_add_tail(&nic->tcp.resolving, &flow->wait_node);
-		else if (ok)
-			tcp_ready(nic, flow);
-		else
-			tcp_end(nic, flow, TCP_END_UNREACHABLE);
+void tcp_neigh_look(struct fw_nic *nic, struct fw_list *node)
+{
+	struct tcp_flow *flow = FW_CONTAINER(node, struct tcp_flow, wait_node);
+	uint8_t mac[WIRE_MAC_BYTES];
+
+	switch (neigh_lookup(nic, flow->peer_ip, mac)) {
+	case NEIGH_WAIT:
+		fw_list_add_tail(&nic->tcp.resolving, &flow->wait_node);
+		break;
+	case NEIGH_OK:
+		tcp_ready(nic, flow);
+		break;
+	case NEIGH_UNREACHABLE:
+		tcp_end(nic, flow, TCP_END_UNREACHABLE);
+		break;
 	}
 }
 

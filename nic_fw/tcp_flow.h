@@ -232,9 +232,10 @@ struct tcp_listener {
 	void *ctx;
 	uint32_t hash_next;
 	uint32_t backlog;
-	struct fw_list flows; /* that tcp_accept_done() was not said of */
-	uint32_t pending;     /* how many */
-	uint32_t syns;        /* half-open */
+	struct fw_list flows;  /* that tcp_accept_done() was not said of */
+	struct fw_list asking; /* of the layer above: mpa_conn.node, whose request is not whole */
+	uint32_t pending;      /* how many */
+	uint32_t syns;         /* half-open */
 	uint16_t port;
 	bool used;
 };

@@ -66,6 +66,7 @@ int tcp_listen(struct fw_nic *nic, uint16_t port, uint32_t backlog, const struct
 	    .hash_next = *head,
 	};
 	fw_list_init(&listener->flows);
+	fw_list_init(&listener->asking);
 	*head = i + 1;
 	nic->tcp.num_listeners++;
 	return 0;

@@ -125,8 +125,10 @@ struct fw_srq *xrc_srq(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn
 		return NULL;
 	srq = &nic->srqs[index];
 	/* An SRQ that is none of XRC has no domain, and no QP is of domain 0. */
-	return srq->used && srq->domain == qp->domain && !nic->clients[srq->client].closing ? srq
-											    : NULL;
+	return srq->used && !srq->ending && srq->domain == qp->domain &&
+		       !nic->clients[srq->client].closing
+		   ? srq
+		   : NULL;
 }
 
 uint32_t xrc_srq_pd(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn)

@@ -70,7 +70,7 @@ static void check_empty(const struct fw_nic *nic)
 	CU_ASSERT_EQUAL(used, 0);
 	CU_ASSERT_EQUAL(nic->mpa_conns.used, 0);
 	CU_ASSERT_EQUAL(nic->mpa_setups.used, 0);
-	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa_waiting));
+	CU_ASSERT_FALSE(neigh_wait_pending(nic));
 	for (i = 0, used = 0; i < CM_HASH_SIZE; i++)
 		used += nic->cm_hash[i] != 0;
 	CU_ASSERT_EQUAL(used, 0);

@@ -9,6 +9,10 @@
 #define REQUEST "MPA ID Req Frame"
 #define REPLY   "MPA ID Rep Frame"
 
+enum {
+	SILENT = 100,
+};
+
 static struct tp tp;
 
 static struct fw_nic *nic(void)
@@ -81,6 +85,34 @@ static void silent_ones_make_room(void)
 	tp_connect(&tp, CP_PORT);
 	tp_send(&tp, CLIENT_SERVER, sizeof(CLIENT_SERVER) - 1, 0);
 	(void)cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	tp_end(&tp);
+}
+
+/* Those that a listener leaves behind are reset some in a turn. */
+static void silent_ones_end_in_turns(void)
+{
+	uint32_t i, turns, left, was;
+	bool over = false;
+
+	tp_begin(&tp);
+	(void)cp_tcp_listen(&tp.cp, 0, SILENT);
+	for (i = 0; i < SILENT; i++) {
+		tp_new(&tp);
+		tp_connect(&tp, CP_PORT);
+	}
+	left = nic()->mpa_conns.used;
+	CU_ASSERT_EQUAL(left, SILENT);
+	fw_now(nic(), tp.cp.rp.now_ns);
+	for (turns = 0; !over && turns < SILENT; turns++) {
+		was = left;
+		nic()->slices.left = FW_SLICE_UNITS;
+		over = cm_destroy(nic(), &nic()->cm_eps[tp.cp.listener]);
+		left = nic()->mpa_conns.used;
+		CU_ASSERT(was - left <= FW_SLICE_UNITS / FW_SLICE_FLOW_UNITS);
+	}
+	CU_ASSERT_EQUAL(left, 0);
+	CU_ASSERT_EQUAL(nic()->cm_num_listeners, 0);
+	nothing_left();
 	tp_end(&tp);
 }
 
@@ -230,6 +262,7 @@ static void reads_no_more_and_is_gone(void)
 	tp_end(&tp);
 }
 
-UT_MAIN("nic_fw/mpa_slow", UT(drips_its_request), UT(silent_ones_make_room), UT(drips_its_reply),
-	UT(reply_is_lost), UT(reply_is_never_heard), UT(never_begins), UT(reads_no_more),
+UT_MAIN("nic_fw/mpa_slow", UT(drips_its_request), UT(silent_ones_make_room),
+	UT(silent_ones_end_in_turns), UT(drips_its_reply), UT(reply_is_lost),
+	UT(reply_is_never_heard), UT(never_begins), UT(reads_no_more),
 	UT(reads_no_more_and_is_gone))

@@ -284,8 +284,8 @@ static void peer_gone(void)
 	rp_deliver(&rp, rp.num_kept - 1);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
-	recv_abort_peer(B->nic, A->nic->config.ip + 1, 0);
-	recv_abort_peer(B->nic, A->nic->config.ip, 1);
+	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip + 1, 0));
+	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip, 1));
 	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
 	rp_forget(&rp);
 	rp.filter = NULL;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Walks over much that a process has are cut into turns: RESIZE_CQ, event queues that were full,
- * listeners with many requests. What a turn does is counted by its effects; nothing is timed.
+ * listeners with many requests, next hops that many wait for. What a turn does is counted by its
+ * effects; nothing is timed.
  */
+#include <arpa/inet.h>
+
 #include "tests/nic_fw/fw_ut.h"
 
 enum {
@@ -216,6 +219,140 @@ static void listener_with_many_requests(void)
 	fw_ut_end(&ut);
 }
 
+static uint32_t told_to(uint32_t eq)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < ut.nic->cm_ids.high; i++)
+		n += ut.nic->cm_eps[i].state != CM_FREE && ut.nic->cm_eps[i].eq == eq;
+	return n;
+}
+
+static void listener_moves_in_turns(void)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_MOVE};
+	struct hw_cmd_resp resp;
+	struct cm_ep *listener;
+	uint32_t from, to, i, turns, moved, was;
+
+	fw_ut_begin(&ut);
+	from = fw_ut_eq(&ut, 0, 64);
+	to = fw_ut_eq(&ut, 0, 64);
+	listener = cm_new(ut.nic, 0, from);
+	cm_listen(ut.nic, listener);
+	for (i = 0; i < REQUESTS; i++)
+		request_of_a_peer(listener);
+	cmd.u.cm = (struct hw_cmd_cm){.ep = listener->index, .eq = to};
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), -1);
+	moved = told_to(to);
+	CU_ASSERT(moved <= FW_SLICE_AT_ONCE + 1);
+	/* One that comes meanwhile is told to the new one. */
+	request_of_a_peer(listener);
+	for (turns = 0; !ut.num_done && turns < REQUESTS; turns++) {
+		was = moved;
+		fw_ut_poll(&ut, 1000);
+		moved = told_to(to);
+		CU_ASSERT(moved - was <= FW_SLICE_UNITS + 1);
+	}
+	CU_ASSERT_EQUAL(ut.done.status, 0);
+	CU_ASSERT_EQUAL(moved, REQUESTS + 2);
+	CU_ASSERT_EQUAL(told_to(from), 0);
+	fw_ut_end(&ut);
+}
+
+/* ---- addresses */
+
+static uint32_t resolve(uint32_t eq, uint32_t last_octets)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CM_RESOLVE};
+	struct cm_ep *ep = cm_new(ut.nic, 0, eq);
+	struct hw_cmd_resp resp;
+
+	cmd.u.cm = (struct hw_cmd_cm){
+	    .ep = ep->index, .ip = htonl(0x0a4d0000 + last_octets), .arg = 100000};
+	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(&ut, 0, &cmd, &resp), 0);
+	CU_ASSERT_EQUAL(ep->state, CM_RESOLVING);
+	return ep->index;
+}
+
+static uint32_t in_state(enum cm_state state)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < ut.nic->cm_ids.high; i++)
+		n += ut.nic->cm_eps[i].state == state;
+	return n;
+}
+
+/* A station answers for its address. */
+static void answer_arp(uint32_t last_octets)
+{
+	uint8_t bytes[sizeof(struct wire_eth) + sizeof(struct wire_arp)] = {0};
+	struct wire_arp *arp = (void *)(bytes + sizeof(struct wire_eth));
+	struct fw_rx_frame frame = {.num_seg = 1,
+				    .seg[0] = {.data = bytes, .bytes = sizeof(bytes)}};
+	uint32_t ip = htonl(0x0a4d0000 + last_octets);
+
+	arp->hw_type = be16_put(WIRE_ARP_HW_ETHERNET);
+	arp->proto_type = be16_put(WIRE_ETHERTYPE_IPV4);
+	arp->hw_bytes = WIRE_MAC_BYTES;
+	arp->proto_bytes = sizeof(ip);
+	arp->op = be16_put(WIRE_ARP_REPLY);
+	arp->sender_mac[0] = 2;
+	memcpy(&arp->sender_ip, &ip, sizeof(ip));
+	memcpy(&arp->target_ip, &ut.nic->config.ip, sizeof(arp->target_ip));
+	neigh_rx_arp(ut.nic, &frame);
+}
+
+static void many_wait_for_one_address(void)
+{
+	uint32_t eq, i, turns, known, was;
+
+	fw_ut_begin(&ut);
+	eq = fw_ut_eq(&ut, 0, EQ_ENTRIES);
+	for (i = 0; i < 2 * REQUESTS; i++)
+		(void)resolve(eq, 20 + i % 2);
+	CU_ASSERT_EQUAL(in_state(CM_RESOLVING), 2 * REQUESTS);
+	fw_ut_poll(&ut, 1000);
+	answer_arp(20);
+	known = in_state(CM_IDLE);
+	CU_ASSERT(known <= FW_SLICE_UNITS);
+	for (turns = 0; known < REQUESTS && turns < REQUESTS; turns++) {
+		was = known;
+		fw_ut_poll(&ut, 1000);
+		known = in_state(CM_IDLE);
+		CU_ASSERT(known - was <= FW_SLICE_UNITS);
+	}
+	CU_ASSERT_EQUAL(known, REQUESTS);
+	/* Those for the other address wait on, and hear that nobody is there. */
+	for (turns = 0; in_state(CM_RESOLVING) && turns < 100 * REQUESTS; turns++)
+		fw_ut_poll(&ut, 1000000);
+	CU_ASSERT_EQUAL(in_state(CM_IDLE), 2 * REQUESTS);
+	CU_ASSERT_FALSE(neigh_wait_pending(ut.nic));
+	fw_ut_end(&ut);
+}
+
+/* An endpoint and its process may end between the answer and its look. */
+static void those_that_wait_may_go(void)
+{
+	uint32_t eq, i, first;
+
+	fw_ut_begin(&ut);
+	eq = fw_ut_eq(&ut, 0, EQ_ENTRIES);
+	first = resolve(eq, 20);
+	for (i = 1; i < REQUESTS; i++)
+		(void)resolve(eq, 20);
+	fw_ut_poll(&ut, 1000);
+	answer_arp(20);
+	CU_ASSERT_TRUE(neigh_wait_pending(ut.nic));
+	for (i = 0; i < REQUESTS; i += 3)
+		CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CM_DESTROY, first + i, NULL), 0);
+	fw_ut_poll(&ut, 1000);
+	CU_ASSERT_TRUE(neigh_wait_pending(ut.nic));
+	fw_ut_end(&ut);
+}
+
 UT_MAIN("nic_fw/walks", UT(large_cq_is_resized_in_turns), UT(a_second_resize_takes_the_place),
 	UT(a_cq_ends_while_it_is_resized), UT(a_ring_that_gets_too_small),
-	UT(events_after_a_full_queue), UT(listener_with_many_requests))
+	UT(events_after_a_full_queue), UT(listener_with_many_requests), UT(listener_moves_in_turns),
+	UT(many_wait_for_one_address), UT(those_that_wait_may_go))

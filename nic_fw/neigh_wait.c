@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whoever waits for the address of a next hop looks for it again, some in each turn.
+ *
+ * Thousands may wait, for one address or for as many, and each answer concerns others of them. So
+ * an answer makes all of a kind due, which takes no time, and they look in the table of neighbours
+ * one after another, a unit each (slice.h). Told by neigh.c by way of cm.c, rd_session.c and
+ * tcp_conn.c, which are called back for each.
+ */
+#include "nic_fw/fw_nic.h"
+
+static void look(struct fw_nic *nic, enum neigh_wait_kind kind, struct fw_list *node)
+{
+	switch (kind) {
+	case NEIGH_WAIT_CM:
+		cm_neigh_look(nic, node);
+		break;
+	case NEIGH_WAIT_RD:
+		rd_session_neigh_look(nic, node);
+		break;
+	case NEIGH_WAIT_TCP:
+		tcp_neigh_look(nic, node);
+		break;
+	case NEIGH_WAIT_KINDS:
+		break;
+	}
+}
+
+void neigh_wait_init(struct fw_nic *nic)
+{
+	uint32_t kind;
+
+	for (kind = 0; kind < NEIGH_WAIT_KINDS; kind++)
+		fw_list_init(&nic->neigh_due[kind]);
+}
+
+void neigh_wait_over(struct fw_nic *nic, enum neigh_wait_kind kind, struct fw_list *waiting)
+{
+	fw_list_splice_tail(&nic->neigh_due[kind], waiting);
+	neigh_wait_run(nic);
+}
+
+void neigh_wait_run(struct fw_nic *nic)
+{
+	uint32_t kind;
+
+	/* One of each kind in turn: those who are very many hold up their own kind. */
+	while (neigh_wait_pending(nic))
+		for (kind = 0; kind < NEIGH_WAIT_KINDS; kind++) {
+			if (fw_list_empty(&nic->neigh_due[kind]))
+				continue;
+			if (!slice_take(nic, 1))
+				return;
+			look(nic, (enum neigh_wait_kind)kind, fw_list_pop(&nic->neigh_due[kind]));
+		}
+}
+
+bool neigh_wait_pending(const struct fw_nic *nic)
+{
+	uint32_t kind;
+
+	for (kind = 0; kind < NEIGH_WAIT_KINDS; kind++)
+		if (!fw_list_empty(&nic->neigh_due[kind]))
+			return true;
+	return false;
+}
