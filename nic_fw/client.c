@@ -42,6 +42,7 @@ static void init_client(struct fw_client *client, const struct fw_client_params 
 	client->goal_num_runs = 0;
 	client->goal_eq = HW_EQ_NONE;
 	client->goal_active = NULL;
+	client->goal_endings = NULL;
 	fw_list_init(&client->goal_comms);
 	fw_list_init(&client->goal_links);
 	fw_list_init(&client->goal_ready);

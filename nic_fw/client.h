@@ -107,7 +107,8 @@ struct fw_client {
 	uint64_t goal_runs_offset;              /* of the run table in the BAR */
 	uint32_t goal_num_runs;                 /* 0: no table */
 	uint32_t goal_eq;                       /* HW_EQ_NONE */
-	uint32_t *goal_active; /* heap: for each record, its run's number + 1; 0: none */
+	uint32_t *goal_active;            /* heap: for each record, its run's number + 1; 0: none */
+	struct goal_ending *goal_endings; /* heap: for each record; told while node is linked */
 	struct fw_list goal_comms;
 	struct fw_list goal_links; /* of communicators that it destroyed, draining */
 	struct fw_list goal_ready; /* runs that can go on */

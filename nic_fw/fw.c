@@ -147,6 +147,7 @@ static void lay_out_collectives(struct layout *l, struct fw_nic *nic)
 	carve_pool(l, &nic->goal_recvs, sizeof(struct goal_recv), GOAL_MAX_RECVS);
 	carve_pool(l, &nic->goal_unexps, sizeof(struct goal_unexp), GOAL_MAX_UNEXP);
 	carve_pool(l, &nic->goal_calcs, sizeof(struct goal_calc), GOAL_MAX_CALCS);
+	nic->goal_run_hash = carve(l, sizeof(uint32_t), GOAL_MAX_RUNS);
 	nic->goal_send_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
 	nic->goal_recv_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
 	nic->goal_unexp_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);

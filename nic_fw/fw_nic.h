@@ -237,6 +237,7 @@ struct fw_nic {
 	struct fw_pool goal_recvs;
 	struct fw_pool goal_unexps;
 	struct fw_pool goal_calcs;
+	uint32_t *goal_run_hash;  /* GOAL_MAX_RUNS */
 	uint32_t *goal_send_hash; /* GOAL_HASH_SIZE each */
 	uint32_t *goal_recv_hash;
 	uint32_t *goal_unexp_hash;

@@ -9,7 +9,9 @@
  * goal_stall.c	who waits for room in the pool, and circles among them; goal_circle.c: over ranks
  * goal_orphan.c	what a process that has ended leaves behind, until others have it
  * goal_load.c	copies a compiled schedule in and verifies it, once
- * goal_run.c	the interpreter: ready queues, dependencies, the end of a run
+ * goal_run.c	the interpreter: ready queues, dependencies
+ * goal_ending.c	the end of a run: what its record says, and ranks that hear of a failure
+ * goal_sweep.c	what came for runs that are over
  * goal_localop.c	arithmetic
  * goal_buf.c	(slot, offset) and lists of pieces to memory
  * goal_msg.c	packets of messages out and in; announcements, aborts
@@ -230,6 +232,23 @@ struct goal_abort {
 	struct goal_lengths lengths;
 };
 
+/*
+ * A run that has failed, or was refused, and is not over: its ranks are being told. One for each
+ * run record, which is the NIC's until then.
+ */
+struct goal_ending {
+	struct fw_list node;            /* comm->endings */
+	struct goal_run *run;           /* NULL: it never began */
+	struct goal_schedule *schedule; /* NULL: none was named */
+	bool on;
+	uint16_t client, record;
+	uint32_t serial;
+	uint32_t told_ranks; /* ranks below this one know */
+	uint64_t start_ns;
+	enum hw_goal_status status; /* what the record says; the ranks may hear otherwise */
+	struct goal_abort abort;    /* what they are told */
+};
+
 struct goal_comm {
 	bool used;
 	uint16_t client;
@@ -243,9 +262,15 @@ struct goal_comm {
 	struct fw_list all_links;   /* goal_link.node */
 	struct fw_list schedules;   /* goal_schedule.node */
 	struct fw_list runs;        /* goal_run.comm_node, active, by instance */
+	struct fw_list endings;     /* goal_ending.node: runs that failed, in their order */
+	struct fw_list ending_node; /* in slices.endings while there are such */
 	struct fw_list unexps;      /* goal_unexp.comm_node, as they came */
 	struct fw_list announced;   /* goal_send.run_node: announcements before their sends */
-	struct fw_list blocked;     /* goal_link.blocked_node: streams that wait for room */
+	/* What came for runs that are over is looked for, some in a turn (goal_sweep.c). */
+	struct fw_list *sweep_unexp, *sweep_announced; /* how far; the lists themselves: through */
+	bool sweep_again;                              /* a run was over meanwhile */
+	struct fw_list sweep_node;                     /* in slices.sweeps */
+	struct fw_list blocked; /* goal_link.blocked_node: streams that wait for room */
 	struct goal_pool_region regions[GOAL_POOL_REGIONS];
 	uint32_t num_regions;
 	uint32_t num_aborts;
@@ -413,8 +438,12 @@ struct goal_run {
 	enum hw_goal_status fault;          /* it is to fail in its next step */
 	uint32_t fault_rank, fault_op;
 	struct goal_lengths lengths;
-	uint32_t told_ranks; /* its process ends: ranks below this one know */
-	bool tracing;        /* PERFTRACE */
+	bool ending;                              /* it has failed: comm->endings */
+	uint32_t fail_op;                         /* then: that failed here, FW_NONE */
+	uint32_t num_waits, waits[HW_GOAL_WAITS]; /* and what was under way, as hw_goal_run */
+	uint32_t told_ranks;                      /* its process ends: ranks below this one know */
+	uint32_t hash_next; /* in its chain of nic->goal_run_hash, index + 1 */
+	bool tracing;       /* PERFTRACE */
 	uint32_t trace_stag, trace_entries, traced, trace_lost;
 	uint64_t trace_addr;
 	struct fw_list traced_sends; /* goal_send.trace_node */
@@ -447,16 +476,29 @@ bool goal_run_pending(const struct fw_nic *nic);
 /* An operation that was started is finished: releases what waits for it. */
 void goal_run_finish_op(struct fw_nic *nic, struct goal_run *run, uint32_t op);
 /*
- * The run fails here: status and rank at fault go into its record and to all its peers. op:
- * the operation at fault, FW_NONE. The run is gone on return.
+ * The run fails here: status and rank at fault go to all its peers and into its record, in slices.
+ * op: the operation at fault, FW_NONE. For callers the run is gone on return.
  */
 void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
 		   uint32_t rank, uint32_t op);
 /* Makes all lists of a run empty. */
 void goal_run_init_lists(struct goal_run *run);
 
-/* The active run of that instance; NULL. */
-struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance);
+/* The active run of that instance, which has not failed; NULL. */
+struct goal_run *goal_run_find(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance);
+/* It takes no part in anything any more, but has all that it had. */
+void goal_run_stop(struct fw_nic *nic, struct goal_run *run);
+/* A run that does not begin: its record says why, and so do its peers. schedule: NULL: none. */
+void goal_ending_refuse(struct fw_nic *nic, uint32_t client, uint32_t record, uint32_t serial,
+			struct goal_schedule *schedule, struct goal_abort abort);
+/* A run that was carried out: its record says so. */
+void goal_ending_report(struct fw_nic *nic, struct goal_run *run);
+/* Goes on with runs of the communicator that have failed. False: units ran out. */
+bool goal_ending_step(struct fw_nic *nic, struct goal_comm *comm);
+/* The record's ending; NULL: there is none. */
+struct goal_ending *goal_ending_of(struct fw_client *owner, uint32_t record);
+/* Goes on with one communicator's (slice.c). */
+void goal_ending_run(struct fw_nic *nic);
 /* Its process has ended: the ranks that it talks to are told so. False: units ran out. */
 bool goal_run_left(struct fw_nic *nic, struct goal_run *run);
 /* Ends a run without a word to anyone: its process is gone, or has been told. */
@@ -603,8 +645,16 @@ enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send
 /* The run ends: its sends and receives let go of it. */
 void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run);
 bool goal_msg_trim_run(struct fw_nic *nic, struct goal_run *run); /* for goal_run_trim() */
-/* What came for a run that is over, or was never started. */
-void goal_msg_run_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance);
+/* A run is over, or was never started: what came for it is looked for (goal_sweep.c). */
+void goal_sweep(struct fw_nic *nic, struct goal_comm *comm);
+/* Goes on with one communicator. */
+void goal_sweep_run(struct fw_nic *nic);
+/* A message, or an announcement (its run_node), leaves its list. */
+void goal_sweep_forget(struct goal_comm *comm, const struct fw_list *node);
+/* An announcement that came before its send is used up, or gone. */
+void goal_send_unannounce(struct fw_nic *nic, struct goal_send *send);
+/* Whether this run is still to come, or active. */
+bool goal_run_is_current(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance);
 /* The layer above ESP, struct esp_ops. */
 bool goal_msg_expects(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac);
 void *goal_msg_accept(struct fw_nic *nic, const struct esp_key *key, struct esp_stream *stream);
@@ -666,8 +716,6 @@ void goal_recv_free(struct fw_nic *nic, struct goal_recv *recv);
 struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 				  const struct goal_key4 *key, uint64_t bytes, bool header);
 void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp);
-/* Unexpected messages of a run that is over. */
-void goal_unexp_drop_run(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance);
 
 /* ---- commands (goal_cmd.c) ------------------------------------------------------------------ */
 

@@ -9,6 +9,29 @@
 
 /* ---- the run table --------------------------------------------------------------------------- */
 
+static void free_records(struct fw_nic *nic, uint32_t client)
+{
+	struct fw_client *owner = &nic->clients[client];
+
+	goal_heap_free(nic, client, owner->goal_active);
+	goal_heap_free(nic, client, owner->goal_endings);
+	owner->goal_active = NULL;
+	owner->goal_endings = NULL;
+}
+
+static bool alloc_records(struct fw_nic *nic, uint32_t client, uint32_t runs)
+{
+	struct fw_client *owner = &nic->clients[client];
+
+	owner->goal_active = goal_heap_alloc_zero(nic, client, runs * sizeof(uint32_t));
+	owner->goal_endings =
+	    goal_heap_alloc_zero(nic, client, runs * sizeof(*owner->goal_endings));
+	if (owner->goal_active && owner->goal_endings)
+		return true;
+	free_records(nic, client);
+	return false;
+}
+
 int cmd_goal_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
@@ -23,12 +46,10 @@ int cmd_goal_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EINVAL;
 	if (arg->eq != HW_EQ_NONE && !eq_own(nic, client, arg->eq))
 		return FW_EINVAL;
-	owner->goal_active = goal_heap_alloc_zero(nic, client, arg->runs * sizeof(uint32_t));
-	if (!owner->goal_active)
+	if (!alloc_records(nic, client, arg->runs))
 		return FW_ENOMEM;
 	if (bar_alloc(nic, client, arg->runs * sizeof(struct hw_goal_run), &offset)) {
-		goal_heap_free(nic, client, owner->goal_active);
-		owner->goal_active = NULL;
+		free_records(nic, client);
 		return FW_ENOMEM;
 	}
 	if (arg->eq != HW_EQ_NONE)
@@ -48,6 +69,7 @@ int cmd_goal_cancel(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 {
 	const struct hw_cmd_goal_load *arg = &cmd->u.goal_load;
 	struct fw_client *owner = &nic->clients[client];
+	const struct goal_ending *ending;
 	struct goal_run *run;
 
 	(void)aux;
@@ -55,13 +77,18 @@ int cmd_goal_cancel(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 	if (arg->run >= owner->goal_num_runs)
 		return FW_EINVAL;
 	/* Rung, and not yet looked at: its doorbell comes first. */
-	(void)db_poll(nic);
-	if (!owner->goal_active[arg->run])
-		return 0;
-	run = fw_pool_at(&nic->goal_runs, owner->goal_active[arg->run] - 1);
-	if (run->serial == arg->serial)
-		goal_run_fail(nic, run, HW_GOAL_CANCELED, run->comm->rank, FW_NONE);
-	return 0;
+	if (!nic->slices.resume)
+		(void)db_poll(nic);
+	nic->slices.resume = 1;
+	ending = goal_ending_of(owner, arg->run);
+	if (!ending && owner->goal_active[arg->run]) {
+		run = fw_pool_at(&nic->goal_runs, owner->goal_active[arg->run] - 1);
+		if (run->serial == arg->serial)
+			goal_run_fail(nic, run, HW_GOAL_CANCELED, run->comm->rank, FW_NONE);
+		ending = goal_ending_of(owner, arg->run);
+	}
+	/* Answered when its record says so. */
+	return ending && ending->serial == arg->serial ? CMD_LATER : 0;
 }
 
 /* ---- communicators ------------------------------------------------------------------------------
@@ -169,7 +196,7 @@ int cmd_goal_comm_destroy(struct fw_nic *nic, uint32_t client, const struct hw_c
 	(void)resp;
 	if (!comm)
 		return FW_EINVAL;
-	if (!fw_list_empty(&comm->runs))
+	if (!fw_list_empty(&comm->runs) || !fw_list_empty(&comm->endings))
 		return FW_EBUSY;
 	for (i = 0; i < GOAL_MAX_LOADS; i++)
 		if (nic->goal_loads[i].used &&

@@ -335,20 +335,6 @@ bool goal_comm_take_abort(struct goal_comm *comm, uint32_t instance, struct goal
 	return false;
 }
 
-void goal_msg_run_over(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance)
-{
-	struct fw_list *pos, *next;
-
-	goal_unexp_drop_run(nic, comm, instance);
-	for (pos = comm->announced.next; pos != &comm->announced; pos = next) {
-		struct goal_send *send = FW_CONTAINER(pos, struct goal_send, run_node);
-
-		next = pos->next;
-		if (send->key.instance == instance)
-			goal_send_free(nic, send);
-	}
-}
-
 /* ---- beginning and end
  * ------------------------------------------------------------------------------ */
 
@@ -370,6 +356,9 @@ void goal_comm_init(struct goal_comm *comm)
 	fw_list_init(&comm->all_links);
 	fw_list_init(&comm->schedules);
 	fw_list_init(&comm->runs);
+	fw_list_init(&comm->endings);
+	fw_list_init(&comm->ending_node);
+	fw_list_init(&comm->sweep_node);
 	fw_list_init(&comm->unexps);
 	fw_list_init(&comm->announced);
 	fw_list_init(&comm->blocked);
@@ -419,6 +408,9 @@ static bool release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_on
 /* A run with what waits for it or is under way: a schedule may have very much of that. */
 static bool drop_runs(struct fw_nic *nic, struct goal_comm *comm, bool left)
 {
+	/* Those that have failed first: their ranks hear why. */
+	if (!goal_ending_step(nic, comm))
+		return false;
 	while (!fw_list_empty(&comm->runs)) {
 		struct goal_run *run = FW_CONTAINER(comm->runs.next, struct goal_run, comm_node);
 
@@ -499,6 +491,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	goal_heap_free(nic, client, comm->peers);
 	goal_heap_free(nic, client, comm->links);
 	fw_list_del(&comm->node);
+	fw_list_del(&comm->sweep_node);
 	comm->used = false;
 	share_give(nic, client, HW_SHARE_COMM, 1);
 	fw_ids_put(&nic->goal_comm_ids, (uint32_t)(comm - nic->goal_comms));
@@ -547,7 +540,9 @@ bool goal_client_leave(struct fw_nic *nic, uint32_t client)
 	if (!goal_orphan_take(nic, owner))
 		return false;
 	goal_heap_free(nic, client, owner->goal_active);
+	goal_heap_free(nic, client, owner->goal_endings);
 	owner->goal_active = NULL;
+	owner->goal_endings = NULL;
 	if (owner->goal_eq != HW_EQ_NONE)
 		eq_own(nic, client, owner->goal_eq)->refs--;
 	owner->goal_eq = HW_EQ_NONE;

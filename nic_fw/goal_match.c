@@ -128,7 +128,7 @@ static bool takes(const struct goal_recv *recv, const struct goal_key4 *key)
 struct goal_recv *goal_match_arrival(struct fw_nic *nic, struct goal_comm *comm,
 				     const struct goal_key4 *key)
 {
-	struct goal_run *run = goal_run_find(comm, key->instance);
+	struct goal_run *run = goal_run_find(nic, comm, key->instance);
 	struct goal_recv *recv;
 	struct fw_list *pos;
 
@@ -203,24 +203,12 @@ void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
 	while (*at != number)
 		at = &((struct goal_unexp *)fw_pool_at(&nic->goal_unexps, *at - 1))->next;
 	*at = unexp->next;
+	goal_sweep_forget(comm, &unexp->comm_node);
 	fw_list_del(&unexp->comm_node);
 	if (unexp->region != FW_NONE)
 		goal_pool_free(comm, unexp->region, unexp->offset);
 	goal_give(nic, comm->client, GOAL_TABLE_UNEXPS, unexp);
 	goal_comm_unblock(nic, comm);
-}
-
-void goal_unexp_drop_run(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance)
-{
-	struct fw_list *pos, *next;
-
-	for (pos = comm->unexps.next; pos != &comm->unexps; pos = next) {
-		struct goal_unexp *unexp = FW_CONTAINER(pos, struct goal_unexp, comm_node);
-
-		next = pos->next;
-		if (unexp->key.instance == instance)
-			goal_unexp_free(nic, unexp);
-	}
 }
 
 struct goal_unexp *goal_match_recv(struct fw_nic *nic, struct goal_comm *comm,

@@ -92,7 +92,7 @@ void goal_send_free(struct fw_nic *nic, struct goal_send *send)
 	if (send->awaited && send->link)
 		goal_link_await(nic, send->link, false);
 	if (send->kind == GOAL_SEND_ANNOUNCED)
-		send->link->announced--;
+		goal_send_unannounce(nic, send);
 	if (send->staged)
 		goal_heap_free(nic, send->client, send->staged);
 	/* A packet that was sent again, and acknowledged before it left. */
@@ -414,7 +414,7 @@ enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send
 	enum hw_goal_status status;
 
 	if (send->kind == GOAL_SEND_ANNOUNCED)
-		send->link->announced--;
+		goal_send_unannounce(nic, send);
 	if (send->awaited)
 		goal_link_await(nic, send->link, false);
 	send->awaited = false;

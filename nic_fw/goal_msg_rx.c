@@ -146,12 +146,6 @@ static bool parse(const struct fw_rx_frame *frame, uint32_t offset, uint32_t byt
 	return in->piece_bytes == cursor.left;
 }
 
-/* Whether this run is still to come, or active. */
-static bool is_current(struct goal_comm *comm, uint32_t instance)
-{
-	return (int32_t)(instance - comm->next_instance) >= 0 || goal_run_find(comm, instance);
-}
-
 static enum esp_verdict malformed(struct fw_nic *nic)
 {
 	FW_COUNT(nic, goal_malformed);
@@ -191,7 +185,7 @@ static bool match(struct fw_nic *nic, struct goal_recv *recv, const struct msg_i
 /* The pool is the client's memory, and is not there: the run that needs the message fails. */
 static void pool_fault(struct fw_nic *nic, const struct msg_in *in)
 {
-	struct goal_run *run = goal_run_find(in->comm, in->key.instance);
+	struct goal_run *run = goal_run_find(nic, in->comm, in->key.instance);
 
 	FW_COUNT(nic, goal_pool_faults);
 	if (run)
@@ -344,7 +338,7 @@ static enum esp_verdict data(struct fw_nic *nic, struct msg_in *in)
 
 static enum esp_verdict aborted(struct fw_nic *nic, struct msg_in *in)
 {
-	struct goal_run *run = goal_run_find(in->comm, in->key.instance);
+	struct goal_run *run = goal_run_find(nic, in->comm, in->key.instance);
 	const struct goal_lengths lengths = {in->bytes, in->offset};
 	enum hw_goal_status status = HW_GOAL_PEER_LOST;
 
@@ -380,7 +374,7 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 		goal_link_left(nic, in.link, in.key.instance);
 		return ESP_TAKEN;
 	}
-	if (!is_current(in.comm, in.key.instance)) {
+	if (!goal_run_is_current(nic, in.comm, in.key.instance)) {
 		FW_COUNT(nic, goal_late);
 		return ESP_TAKEN;
 	}
@@ -414,7 +408,7 @@ enum esp_verdict goal_group_receive(struct fw_nic *nic, struct goal_comm *comm, 
 	if (!parse(frame, offset, bytes, &in) || in.bytes > GOAL_MAX_MSG_BYTES ||
 	    in.type != WIRE_GOAL_EAGER)
 		return malformed(nic);
-	if (!is_current(comm, in.key.instance)) {
+	if (!goal_run_is_current(nic, comm, in.key.instance)) {
 		FW_COUNT(nic, goal_late);
 		return ESP_TAKEN;
 	}

@@ -25,7 +25,7 @@ void goal_run_wake(struct fw_nic *nic, struct goal_run *run)
 	struct fw_client *owner = &nic->clients[run->client];
 
 	goal_stall_moved(run->comm);
-	if (owner->closing)
+	if (owner->closing || run->ending)
 		return;
 	if (!fw_list_linked(&run->client_node))
 		fw_list_add_tail(&owner->goal_ready, &run->client_node);
@@ -86,101 +86,58 @@ void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_statu
 	goal_run_wake(nic, run);
 }
 
-struct goal_run *goal_run_find(struct goal_comm *comm, uint32_t instance)
+/* ---- by instance ----------------------------------------------------------------------------- */
+
+static uint32_t *run_chain(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance)
 {
-	struct fw_list *pos;
+	uint32_t hash = fw_hash(instance, (uint32_t)(comm - nic->goal_comms), 0);
 
-	/* Few are active at a time, and messages are for the oldest as a rule. */
-	fw_list_for_each (pos, &comm->runs) {
-		struct goal_run *run = FW_CONTAINER(pos, struct goal_run, comm_node);
+	return &nic->goal_run_hash[hash % GOAL_MAX_RUNS];
+}
 
-		if (run->instance == instance)
+struct goal_run *goal_run_find(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance)
+{
+	uint32_t at = *run_chain(nic, comm, instance);
+
+	while (at) {
+		struct goal_run *run = fw_pool_at(&nic->goal_runs, at - 1);
+
+		if (run->comm == comm && run->instance == instance)
 			return run;
+		at = run->hash_next;
 	}
 	return NULL;
 }
 
+bool goal_run_is_current(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance)
+{
+	return (int32_t)(instance - comm->next_instance) >= 0 || goal_run_find(nic, comm, instance);
+}
+
+static void run_hash(struct fw_nic *nic, struct goal_run *run)
+{
+	uint32_t *head = run_chain(nic, run->comm, run->instance);
+
+	run->hash_next = *head;
+	*head = fw_pool_index(&nic->goal_runs, run) + 1;
+	fw_list_add_tail(&run->comm->runs, &run->comm_node);
+}
+
+/* It is nobody's any more who asks by instance. */
+static void run_unhash(struct fw_nic *nic, struct goal_run *run)
+{
+	uint32_t *at = run_chain(nic, run->comm, run->instance);
+	uint32_t number = fw_pool_index(&nic->goal_runs, run) + 1;
+
+	if (!fw_list_linked(&run->comm_node))
+		return;
+	while (*at != number)
+		at = &((struct goal_run *)fw_pool_at(&nic->goal_runs, *at - 1))->hash_next;
+	*at = run->hash_next;
+	fw_list_del(&run->comm_node);
+}
+
 /* ---- the end --------------------------------------------------------------------------------- */
-
-/* What the record says; done last, with release (pair G1). */
-static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
-			 const struct hw_goal_run *line)
-{
-	struct fw_client *owner = &nic->clients[client];
-	struct hw_goal_run *record = client_bar(owner, owner->goal_runs_offset);
-	struct hw_eqe eqe = {.type = HW_EVENT_GOAL_RUN, .id = index, .aux = line->done};
-
-	if (owner->closing)
-		return; /* nobody reads it */
-	record += index;
-	record->status = line->status;
-	record->rank = line->rank;
-	record->op = line->op;
-	record->start_ns = line->start_ns;
-	record->finish_ns = nic->now_ns;
-	record->ops = line->ops;
-	record->instance = line->instance;
-	record->traced = line->traced;
-	record->trace_lost = line->trace_lost;
-	record->message_bytes = line->message_bytes;
-	record->room_bytes = line->room_bytes;
-	record->num_waits = line->num_waits;
-	memcpy(record->waits, line->waits, sizeof(record->waits));
-	__atomic_store_n(&record->done, line->done, __ATOMIC_RELEASE);
-	/* Pair G2: the host sets the flag, then looks at done; we store done, then look at it. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (owner->goal_eq != HW_EQ_NONE &&
-	    __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & HW_GOAL_RUN_F_EVENT)
-		eq_post(nic, client, owner->goal_eq, &eqe);
-}
-
-static bool name_wait(struct hw_goal_run *line, uint32_t op)
-{
-	if (line->num_waits < HW_GOAL_WAITS)
-		line->waits[line->num_waits] = op;
-	return ++line->num_waits <= HW_GOAL_WAITS;
-}
-
-/* The first operations under way: receives before sends, since those are what others owe. */
-static void name_waits(const struct goal_run *run, struct hw_goal_run *line)
-{
-	const struct fw_list *pos;
-
-	fw_list_for_each (pos, &run->recvs)
-		if (!name_wait(line, FW_CONTAINER(pos, struct goal_recv, run_node)->op))
-			return;
-	fw_list_for_each (pos, &run->sends)
-		if (!name_wait(line, FW_CONTAINER(pos, struct goal_send, run_node)->op))
-			return;
-	fw_list_for_each (pos, &run->calcs)
-		if (!name_wait(line, FW_CONTAINER(pos, struct goal_calc, run_node)->op))
-			return;
-}
-
-static void report(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
-		   uint32_t rank, uint32_t op)
-{
-	struct hw_goal_run line = {
-	    .done = run->serial,
-	    .status = status,
-	    .rank = rank,
-	    .op = op,
-	    .start_ns = run->start_ns,
-	    .ops = run->schedule->header.num_ops - run->remaining,
-	    .instance = run->instance,
-	    .traced = run->traced,
-	    .trace_lost = run->trace_lost,
-	};
-
-	FW_COUNT(nic, goal_runs_done);
-	if (status != HW_GOAL_OK) {
-		FW_COUNT(nic, goal_runs_failed);
-		line.message_bytes = run->lengths.message_bytes;
-		line.room_bytes = run->lengths.room_bytes;
-		name_waits(run, &line);
-	}
-	write_record(nic, run->client, run->record, &line);
-}
 
 static void drop_calc(struct fw_nic *nic, struct goal_run *run)
 {
@@ -214,13 +171,13 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 	while (!fw_list_empty(&run->calcs))
 		drop_calc(nic, run);
 	fw_list_del(&run->client_node);
-	fw_list_del(&run->comm_node);
+	run_unhash(nic, run);
 	nic->clients[run->client].goal_active[run->record] = 0;
 	if (schedule->idle_run)
 		goal_heap_free(nic, run->client, run->memory);
 	else
 		schedule->idle_run = run->memory;
-	goal_msg_run_over(nic, comm, run->instance);
+	goal_sweep(nic, comm);
 	goal_give(nic, run->client, GOAL_TABLE_RUNS, run);
 	goal_schedule_put(nic, schedule);
 }
@@ -228,85 +185,24 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 static void complete(struct fw_nic *nic, struct goal_run *run)
 {
 	goal_run_trace(nic, run, HW_GOAL_POINT_RUN_FINISH, run->schedule->header.num_ops);
-	report(nic, run, HW_GOAL_OK, run->comm->rank, FW_NONE);
+	goal_ending_report(nic, run);
 	goal_run_drop(nic, run);
 }
 
-static bool is_peer(const struct goal_comm *comm, const struct goal_schedule *schedule,
-		    uint32_t rank)
+/* From here on nothing of it begins, and what comes for it is late. */
+void goal_run_stop(struct fw_nic *nic, struct goal_run *run)
 {
-	return schedule->peers[rank / 64] >> rank % 64 & 1 && rank != comm->rank;
-}
-
-/* Unless that rank has told us of it itself. */
-static void tell_peer(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank,
-		      const struct goal_abort *abort)
-{
-	struct goal_link *link = goal_link_get(nic, comm, rank);
-
-	if (!link || link->abort_mark == abort->instance + 1)
-		return;
-	link->abort_mark = abort->instance + 1;
-	goal_msg_abort(nic, link, abort);
-}
-
-/* Every rank that the schedule names. */
-static void tell_peers(struct fw_nic *nic, struct goal_comm *comm,
-		       const struct goal_schedule *schedule, const struct goal_abort *abort)
-{
-	uint32_t rank;
-
-	for (rank = 0; rank < comm->num_ranks; rank++)
-		if (is_peer(comm, schedule, rank))
-			tell_peer(nic, comm, rank, abort);
-}
-
-/*
- * The status that other ranks receive. A process that leaves loses all its memory at once, while
- * its runs end in later turns: the other ranks have lost the rank, not a buffer.
- */
-static enum hw_goal_status told(const struct fw_nic *nic, const struct goal_comm *comm,
-				enum hw_goal_status status, uint32_t rank)
-{
-	return rank == comm->rank && nic->clients[comm->client].closing ? HW_GOAL_PEER_LOST
-									: status;
-}
-
-void goal_run_fail(struct fw_nic *nic, struct goal_run *run, enum hw_goal_status status,
-		   uint32_t rank, uint32_t op)
-{
-	const struct goal_abort abort = {run->instance, told(nic, run->comm, status, rank), rank,
-					 run->lengths};
-
-	report(nic, run, status, rank, op);
-	tell_peers(nic, run->comm, run->schedule, &abort);
-	goal_run_drop(nic, run);
+	run->ending = true;
+	fw_timer_cancel(&nic->timers, &run->timeout);
+	fw_list_del(&run->client_node);
+	run_unhash(nic, run);
+	goal_stall_moved(run->comm);
 }
 
 enum hw_goal_status goal_run_truncated(struct goal_run *run, uint32_t op, uint64_t message_bytes)
 {
 	run->lengths = (struct goal_lengths){message_bytes, run->schedule->ops[op].amount};
 	return HW_GOAL_TRUNCATED;
-}
-
-bool goal_run_left(struct fw_nic *nic, struct goal_run *run)
-{
-	const struct goal_abort abort = {
-	    .instance = run->instance, .status = HW_GOAL_PEER_LOST, .rank = run->comm->rank};
-
-	/* There may be very many: who was told is not looked at again. */
-	for (; run->told_ranks < run->comm->num_ranks; run->told_ranks++) {
-		uint32_t rank = run->told_ranks;
-
-		if (!(rank % 64) && !slice_take(nic, 1))
-			return false;
-		if (!is_peer(run->comm, run->schedule, rank))
-			continue;
-		if (!slice_take(nic, FW_SLICE_GOAL_UNITS))
-			return false;
-		tell_peer(nic, run->comm, rank, &abort);
-	}
-	return true;
 }
 
 static void timed_out(struct fw_nic *nic, struct fw_timer *timer)
@@ -387,31 +283,6 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	return NULL;
 }
 
-/* A run that does not begin: its record says why, and so do its peers. */
-static void refuse(struct fw_nic *nic, uint32_t client, uint32_t index, uint32_t serial,
-		   struct goal_schedule *schedule, struct goal_abort abort)
-{
-	struct hw_goal_run line = {
-	    .done = serial,
-	    .status = abort.status,
-	    .rank = abort.rank,
-	    .op = FW_NONE,
-	    .start_ns = nic->now_ns,
-	    .message_bytes = abort.lengths.message_bytes,
-	    .room_bytes = abort.lengths.room_bytes,
-	};
-
-	FW_COUNT(nic, goal_runs_failed);
-	if (schedule) {
-		struct goal_comm *comm = &nic->goal_comms[schedule->comm];
-
-		line.instance = abort.instance = comm->next_instance - 1;
-		tell_peers(nic, comm, schedule, &abort);
-		goal_msg_run_over(nic, comm, line.instance);
-	}
-	write_record(nic, client, index, &line);
-}
-
 static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 		  const struct hw_goal_run *line, struct goal_schedule *schedule)
 {
@@ -421,7 +292,7 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 	struct goal_run *run;
 
 	if (goal_comm_take_abort(comm, instance, &abort)) {
-		refuse(nic, client, index, line->serial, schedule, abort);
+		goal_ending_refuse(nic, client, index, line->serial, schedule, abort);
 		return;
 	}
 	run = line->flags & HW_GOAL_RUN_F_MEMORY ? NULL : new_run(nic, schedule);
@@ -430,7 +301,7 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 							  ? HW_GOAL_MEMORY
 							  : HW_GOAL_RESOURCES,
 					    .rank = comm->rank};
-		refuse(nic, client, index, line->serial, schedule, abort);
+		goal_ending_refuse(nic, client, index, line->serial, schedule, abort);
 		return;
 	}
 	run->record = (uint16_t)index;
@@ -439,7 +310,7 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 	goal_trace_begin(run, line);
 	schedule->refs++;
 	nic->clients[client].goal_active[index] = fw_pool_index(&nic->goal_runs, run) + 1;
-	fw_list_add_tail(&comm->runs, &run->comm_node);
+	run_hash(nic, run);
 	if (line->timeout_ns)
 		fw_timer_set(&nic->timers, &run->timeout,
 			     line->timeout_ns < UINT64_MAX - nic->now_ns
@@ -472,7 +343,7 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 	line.trace_addr = __atomic_load_n(&record->trace_addr, __ATOMIC_RELAXED);
 	line.trace_stag = __atomic_load_n(&record->trace_stag, __ATOMIC_RELAXED);
 	line.trace_entries = __atomic_load_n(&record->trace_entries, __ATOMIC_RELAXED);
-	if (owner->goal_active[index]) {
+	if (owner->goal_active[index] || goal_ending_of(owner, index)) {
 		/* The record is the NIC's until done; what it says now is nobody's. */
 		FW_COUNT(nic, doorbells_bad);
 		return;
@@ -481,8 +352,8 @@ void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 	if (schedule)
 		start(nic, client, index, &line, schedule);
 	else
-		refuse(nic, client, index, line.serial, NULL,
-		       (struct goal_abort){.status = HW_GOAL_BAD_SCHEDULE});
+		goal_ending_refuse(nic, client, index, line.serial, NULL,
+				   (struct goal_abort){.status = HW_GOAL_BAD_SCHEDULE});
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */

@@ -177,9 +177,9 @@ static bool recv_may_end(struct fw_nic *nic, const struct goal_recv *recv)
 }
 
 /* A run (instance) whose message finds no room. True: the run is over or still to be started. */
-static bool head_may_go(struct goal_comm *comm, uint32_t instance)
+static bool head_may_go(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance)
 {
-	if (!goal_run_find(comm, instance))
+	if (!goal_run_find(nic, comm, instance))
 		return true;
 	add_victim(&comm->stall, instance);
 	return false;
@@ -246,10 +246,10 @@ static bool item_may_move(struct fw_nic *nic, struct goal_comm *comm, struct fw_
 				 comm->next_instance) >= 0;
 	case GOAL_STALL_LINKS:
 		return head_may_go(
-		    comm, FW_CONTAINER(at, struct goal_link, blocked_node)->blocked_instance);
+		    nic, comm, FW_CONTAINER(at, struct goal_link, blocked_node)->blocked_instance);
 	case GOAL_STALL_SPACES:
 		return head_may_go(
-		    comm, FW_CONTAINER(at, struct mgrp_space, blocked_node)->blocked_instance);
+		    nic, comm, FW_CONTAINER(at, struct mgrp_space, blocked_node)->blocked_instance);
 	case GOAL_STALL_STREAMS:
 		return stream_may_move(comm, FW_CONTAINER(at, struct goal_link, node));
 	case GOAL_STALL_PHASES:
@@ -336,14 +336,14 @@ void goal_stall_break(struct fw_nic *nic, struct goal_comm *comm)
 {
 	struct goal_stall *stall = &comm->stall;
 
-	if (!goal_run_find(comm, stall->victim))
+	if (!goal_run_find(nic, comm, stall->victim))
 		return;
 	if (!stall->keep_large && !fw_list_empty(&comm->group.blocked)) {
 		stall->keep_large = true;
 	} else {
 		FW_COUNT(nic, goal_pool_circles);
 		stall->keep_large = false;
-		goal_run_fail(nic, goal_run_find(comm, stall->victim), HW_GOAL_UNEXPECTED,
+		goal_run_fail(nic, goal_run_find(nic, comm, stall->victim), HW_GOAL_UNEXPECTED,
 			      comm->rank, FW_NONE);
 	}
 	goal_comm_unblock(nic, comm);

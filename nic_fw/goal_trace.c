@@ -61,7 +61,7 @@ void goal_trace_passed(struct fw_nic *nic, struct goal_send *send, enum esp_poin
 
 void goal_trace_arrived(struct fw_nic *nic, struct goal_comm *comm, uint32_t instance)
 {
-	struct goal_run *run = goal_run_find(comm, instance);
+	struct goal_run *run = goal_run_find(nic, comm, instance);
 
 	if (run)
 		goal_run_trace(nic, run, HW_GOAL_POINT_MSG_ARRIVED, FW_NONE);

@@ -12,6 +12,8 @@ enum slice_kind {
 	SLICE_COMMAND,
 	SLICE_ABORT, /* receives of sessions that are over */
 	SLICE_NEIGH, /* who waited for a next hop */
+	SLICE_RUNS,  /* of GOAL that failed */
+	SLICE_SWEEP, /* what came for those that are over */
 	SLICE_KINDS
 };
 static_assert(FW_SLICE_UNITS == FW_SLICE_QUANTUM, "more would have to be divided");
@@ -24,6 +26,8 @@ void slice_init(struct fw_nic *nic)
 	fw_list_init(&s->leaving);
 	fw_list_init(&s->commands);
 	fw_list_init(&s->aborted);
+	fw_list_init(&s->endings);
+	fw_list_init(&s->sweeps);
 	s->left = FW_SLICE_UNITS;
 }
 
@@ -115,6 +119,12 @@ static void run_kind(struct fw_nic *nic, enum slice_kind kind)
 	case SLICE_NEIGH:
 		neigh_wait_run(nic);
 		break;
+	case SLICE_RUNS:
+		goal_ending_run(nic);
+		break;
+	case SLICE_SWEEP:
+		goal_sweep_run(nic);
+		break;
 	case SLICE_KINDS:
 		break;
 	}
@@ -157,7 +167,7 @@ bool slice_pending(const struct fw_nic *nic)
 
 	return !fw_list_empty(&s->flushes) || !fw_list_empty(&s->leaving) ||
 	       !fw_list_empty(&s->commands) || !fw_list_empty(&s->aborted) ||
-	       neigh_wait_pending(nic);
+	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) || neigh_wait_pending(nic);
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)

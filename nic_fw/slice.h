@@ -52,6 +52,8 @@ struct fw_slices {
 	struct fw_list leaving;  /* fw_client.leave_node */
 	struct fw_list commands; /* slice_command.node */
 	struct fw_list aborted;  /* recv_msg.peer_node: their session is over */
+	struct fw_list endings;  /* goal_comm.ending_node: ranks of failed runs are being told */
+	struct fw_list sweeps;   /* goal_comm.sweep_node */
 	struct fw_pool command_pool;
 	uint32_t resume; /* how far the command has come that is carried out; 0: begun now */
 };

@@ -193,8 +193,8 @@ static void memory_of_a_rank_that_leaves(void)
 	goal_fix_end(&fix);
 }
 
-/* Links over which a run's end was told. */
-static uint32_t num_told(const struct fw_nic *nic)
+/* Links over which the end of that run, or of a later one, was told. */
+static uint32_t num_told(const struct fw_nic *nic, uint32_t instance)
 {
 	uint32_t n = 0, i;
 
@@ -205,38 +205,46 @@ static uint32_t num_told(const struct fw_nic *nic)
 		if (!comm->used)
 			continue;
 		fw_list_for_each (pos, &comm->all_links)
-			n += FW_CONTAINER(pos, const struct goal_link, node)->abort_mark != 0;
+			n += FW_CONTAINER(pos, const struct goal_link, node)->abort_mark > instance;
 	}
 	return n;
+}
+
+/* Rank 0 talks to all, which talk to nobody else. */
+static void hub_and_spokes(struct goal_fix *fix)
+{
+	struct goal_fix_attr attr = {.ranks_per_nic = 1};
+	uint32_t i;
+
+	goal_fix_begin(fix, 1, GOAL_FIX_RANKS, &attr);
+	for (i = 0; i < fix->num; i++) {
+		struct goal_graph *g = goal_graph_new(i, fix->num);
+		uint32_t k;
+
+		for (k = i ? 0 : 1; k < (i ? 1 : fix->num); k++) {
+			goal_fix_send(g, goal_fix_mem(fix, i, 0, 100), k, 0);
+			goal_fix_recv(g, goal_fix_mem(fix, i, 32768, 100), k, 0);
+		}
+		goal_fix_load(fix, i, g);
+	}
+	FIX_CHECK(fix, goal_fix_run(fix, NULL) == HW_GOAL_OK);
 }
 
 /* All of them hear of it, a few in each turn of the NIC that tells them. */
 static void a_rank_of_many_dies(void)
 {
-	struct goal_fix_attr attr = {.ranks_per_nic = 1};
 	uint32_t run[GOAL_FIX_RANKS], told = 0, i;
 	const struct fw_nic *nic;
 	struct goal_fix fix;
 
-	goal_fix_begin(&fix, 1, GOAL_FIX_RANKS, &attr);
-	for (i = 0; i < fix.num; i++) {
-		struct goal_graph *g = goal_graph_new(i, fix.num);
-		uint32_t k;
-
-		for (k = i ? 0 : 1; k < (i ? 1 : fix.num); k++) {
-			goal_fix_send(g, goal_fix_mem(&fix, i, 0, 100), k, 0);
-			goal_fix_recv(g, goal_fix_mem(&fix, i, 32768, 100), k, 0);
-		}
-		goal_fix_load(&fix, i, g);
-	}
-	FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
+	hub_and_spokes(&fix);
 	run[0] = goal_fix_start(&fix, 0, 0);
 	sim_run_for(fix.sim, FIX_MS);
 	nic = sim_nic_fw(sim_nic_at(fix.sim, 0), 0);
 	sim_proc_kill(fix.rank[0].proc);
 	/* 64 units of a command, 16 of a turn; 8 for each rank. */
 	for (i = 0; i < 2000; i++) {
-		uint32_t now = num_told(nic);
+		uint32_t now = num_told(nic, 0);
 
 		FIX_CHECK(&fix, now < told || now - told <= 64 / 8);
 		told = now;
@@ -249,6 +257,55 @@ static void a_rank_of_many_dies(void)
 		FIX_CHECK(&fix, goal_fix_wait(&fix, i, run[i], &result));
 		FIX_CHECK(&fix, result.status == HW_GOAL_PEER_LOST && result.rank == 0);
 	}
+	goal_fix_end(&fix);
+}
+
+/* Watches ranks being told of the end of a run: 64 units of a command, 16 of a turn; 8 for each. */
+static void told_in_turns(struct goal_fix *fix, uint32_t instance, uint32_t ranks)
+{
+	const struct fw_nic *nic = sim_nic_fw(sim_nic_at(fix->sim, 0), 0);
+	uint32_t told = num_told(nic, instance), i;
+
+	for (i = 0; i < 40000 && told < ranks; i++) {
+		uint32_t now = num_told(nic, instance);
+
+		FIX_CHECK(fix, now < told || now - told <= 16 / 8 + 1);
+		told = now;
+		sim_run_for(fix->sim, 100);
+	}
+	FIX_CHECK(fix, told == ranks);
+}
+
+/* A run of very many ranks fails, or never begins since one of them has failed. */
+static void a_run_of_many_fails(void)
+{
+	uint32_t run[GOAL_FIX_RANKS], i;
+	struct weft_goal_result result;
+	struct goal_fix fix;
+
+	hub_and_spokes(&fix);
+	run[0] = goal_fix_start(&fix, 0, FIX_MS);
+	told_in_turns(&fix, 1, fix.num - 1);
+	FIX_CHECK(&fix, goal_fix_wait(&fix, 0, run[0], &result));
+	FIX_CHECK(&fix, result.status == HW_GOAL_TIMEOUT && result.rank == 0);
+	for (i = 1; i < fix.num; i++) {
+		run[i] = goal_fix_start(&fix, i, 0);
+		FIX_CHECK(&fix, goal_fix_wait(&fix, i, run[i], &result));
+		FIX_CHECK(&fix, result.status == HW_GOAL_TIMEOUT && result.rank == 0);
+	}
+	run[1] = goal_fix_start(&fix, 1, FIX_MS);
+	FIX_CHECK(&fix, goal_fix_wait(&fix, 1, run[1], &result));
+	sim_run_for(fix.sim, FIX_MS);
+	run[0] = goal_fix_start(&fix, 0, 0);
+	told_in_turns(&fix, 2, fix.num - 2);
+	FIX_CHECK(&fix, goal_fix_wait(&fix, 0, run[0], &result));
+	FIX_CHECK(&fix, result.status == HW_GOAL_TIMEOUT && result.rank == 1);
+	for (i = 2; i < fix.num; i++) {
+		run[i] = goal_fix_start(&fix, i, 0);
+		FIX_CHECK(&fix, goal_fix_wait(&fix, i, run[i], &result));
+		FIX_CHECK(&fix, result.status == HW_GOAL_TIMEOUT && result.rank == 1);
+	}
+	FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
 	goal_fix_end(&fix);
 }
 
@@ -407,6 +464,6 @@ static void back_pressure(void)
 }
 
 UT_MAIN("sim/goal_fail", UT(a_time_out_is_everybodys), UT(a_message_too_long), UT(a_rank_that_dies),
-	UT(memory_of_a_rank_that_leaves), UT(a_rank_of_many_dies), UT(a_receiver_that_dies),
-	UT(cancel), UT(division_by_zero), UT(memory_that_is_gone), UT(the_pool_is_too_small),
-	UT(back_pressure))
+	UT(memory_of_a_rank_that_leaves), UT(a_rank_of_many_dies), UT(a_run_of_many_fails),
+	UT(a_receiver_that_dies), UT(cancel), UT(division_by_zero), UT(memory_that_is_gone),
+	UT(the_pool_is_too_small), UT(back_pressure))

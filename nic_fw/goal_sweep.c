@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What came for runs that are over, or never began here: messages without a receive, announcements
+ * without a send.
+ *
+ * Other ranks may send very much for runs to come, so the end of a run must not look through all of
+ * it. When a run is over goal_sweep() begins a walk of its communicator's lists, which goes on by
+ * four at a unit, in turns (slice.h), and frees what is for no run to come or active. What is left
+ * meanwhile no key finds. Calls goal_match.c and goal_msg.c.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	LOOKS_PER_UNIT = 4,
+};
+
+/* Units for one more look; what was given covers so many. */
+static bool may_look(struct fw_nic *nic, uint32_t *looks)
+{
+	if (!*looks) {
+		if (!slice_take(nic, 1))
+			return false;
+		*looks = LOOKS_PER_UNIT;
+	}
+	(*looks)--;
+	return true;
+}
+
+/* To free costs a unit; where none is left the walk stops after it. */
+static bool look_at_unexps(struct fw_nic *nic, struct goal_comm *comm, uint32_t *looks)
+{
+	while (comm->sweep_unexp != &comm->unexps) {
+		struct goal_unexp *unexp =
+		    FW_CONTAINER(comm->sweep_unexp, struct goal_unexp, comm_node);
+
+		if (!may_look(nic, looks))
+			return false;
+		comm->sweep_unexp = unexp->comm_node.next;
+		if (goal_run_is_current(nic, comm, unexp->key.instance))
+			continue;
+		goal_unexp_free(nic, unexp);
+		*looks = 0;
+	}
+	return true;
+}
+
+static bool look_at_announced(struct fw_nic *nic, struct goal_comm *comm, uint32_t *looks)
+{
+	while (comm->sweep_announced != &comm->announced) {
+		struct goal_send *send =
+		    FW_CONTAINER(comm->sweep_announced, struct goal_send, run_node);
+
+		if (!may_look(nic, looks))
+			return false;
+		comm->sweep_announced = send->run_node.next;
+		if (goal_run_is_current(nic, comm, send->key.instance))
+			continue;
+		goal_send_free(nic, send);
+		*looks = 0;
+	}
+	return true;
+}
+
+static void begin(struct goal_comm *comm)
+{
+	comm->sweep_unexp = comm->unexps.next;
+	comm->sweep_announced = comm->announced.next;
+	comm->sweep_again = false;
+}
+
+/* False: units ran out. */
+static bool step(struct fw_nic *nic, struct goal_comm *comm)
+{
+	uint32_t looks = 0;
+
+	for (;;) {
+		if (!look_at_unexps(nic, comm, &looks) || !look_at_announced(nic, comm, &looks))
+			return false;
+		if (!comm->sweep_again)
+			return true;
+		begin(comm);
+	}
+}
+
+void goal_sweep(struct fw_nic *nic, struct goal_comm *comm)
+{
+	if (fw_list_empty(&comm->unexps) && fw_list_empty(&comm->announced))
+		return;
+	if (fw_list_linked(&comm->sweep_node)) {
+		comm->sweep_again = true;
+		return;
+	}
+	begin(comm);
+	if (!step(nic, comm))
+		fw_list_add_tail(&nic->slices.sweeps, &comm->sweep_node);
+}
+
+void goal_sweep_run(struct fw_nic *nic)
+{
+	struct fw_list *node = fw_list_pop(&nic->slices.sweeps);
+	struct goal_comm *comm;
+
+	if (!node)
+		return;
+	comm = FW_CONTAINER(node, struct goal_comm, sweep_node);
+	nic->slices.bulk |= FW_BULK_LEAVE;
+	if (!step(nic, comm))
+		fw_list_add_tail(&nic->slices.sweeps, &comm->sweep_node);
+}
+
+void goal_sweep_forget(struct goal_comm *comm, const struct fw_list *node)
+{
+	if (comm->sweep_unexp == node)
+		comm->sweep_unexp = node->next;
+	if (comm->sweep_announced == node)
+		comm->sweep_announced = node->next;
+}
+
+void goal_send_unannounce(struct fw_nic *nic, struct goal_send *send)
+{
+	send->link->announced--;
+	/* A communicator that is gone has given all of them up. */
+	if (send->link->comm != FW_NONE)
+		goal_sweep_forget(&nic->goal_comms[send->link->comm], &send->run_node);
+	fw_list_del(&send->run_node);
+}
