@@ -134,6 +134,7 @@ static void lay_out_streams(struct layout *l, struct fw_nic *nic)
 
 static void lay_out_collectives(struct layout *l, struct fw_nic *nic)
 {
+	struct goal_heap_gone *gone;
 	struct buddy_block *blocks;
 	uint8_t *heap_base;
 
@@ -155,8 +156,9 @@ static void lay_out_collectives(struct layout *l, struct fw_nic *nic)
 	nic->mgrp_hash = carve(l, sizeof(uint32_t), MGRP_HASH_SIZE);
 	heap_base = carve(l, 1, GOAL_HEAP_BYTES);
 	blocks = carve(l, sizeof(*blocks), GOAL_HEAP_BYTES / BUDDY_MIN_BYTES);
+	gone = carve(l, sizeof(*gone), GOAL_HEAP_GONE);
 	if (l->base)
-		goal_heap_init(&nic->goal_heap, heap_base, blocks);
+		goal_heap_init(&nic->goal_heap, heap_base, blocks, gone);
 }
 
 /* The same walk serves to add up and to lay out: nic is a scratch instance while adding. */

@@ -24,6 +24,7 @@
 #include "nic_fw/fw.h"
 #include "nic_fw/fw_port.h"
 #include "nic_fw/goal.h"
+#include "nic_fw/goal_ending.h"
 #include "nic_fw/guess.h"
 #include "nic_fw/ip.h"
 #include "nic_fw/keyed.h"

@@ -28,8 +28,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "nic_fw/buddy.h"
 #include "nic_fw/esp.h"
+#include "nic_fw/goal_heap.h"
 #include "nic_fw/goal_stall.h"
 #include "nic_fw/list.h"
 #include "nic_fw/mem.h"
@@ -51,24 +51,6 @@ enum {
 	/* A buffer of more pieces is copied before it is sent: nobody looks through them first. */
 	GOAL_MAX_SPANS = 1024,
 };
-#define GOAL_HEAP_BYTES         (UINT64_C(1) << 30)
-#define GOAL_CLIENT_QUOTA_BYTES (UINT64_C(256) << 20)
-
-struct goal_heap {
-	uint8_t *base;
-	struct buddy buddy;
-};
-
-/* A block of at least bytes, its content undefined, charged to the client; NULL. */
-void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes);
-/* The same, zeroed: what another client left there is not for this one. */
-void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes);
-/* Charges a block to another client; NULL is nothing. */
-void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block);
-/* NULL is nothing. */
-void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block);
-void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks);
-
 /* A schedule that passed verification; nothing of it is written to while it lives. */
 struct goal_schedule {
 	bool used;
@@ -230,23 +212,6 @@ struct goal_abort {
 	uint32_t status; /* hw_goal_status */
 	uint32_t rank;
 	struct goal_lengths lengths;
-};
-
-/*
- * A run that has failed, or was refused, and is not over: its ranks are being told. One for each
- * run record, which is the NIC's until then.
- */
-struct goal_ending {
-	struct fw_list node;            /* comm->endings */
-	struct goal_run *run;           /* NULL: it never began */
-	struct goal_schedule *schedule; /* NULL: none was named */
-	bool on;
-	uint16_t client, record;
-	uint32_t serial;
-	uint32_t told_ranks; /* ranks below this one know */
-	uint64_t start_ns;
-	enum hw_goal_status status; /* what the record says; the ranks may hear otherwise */
-	struct goal_abort abort;    /* what they are told */
 };
 
 struct goal_comm {
@@ -488,17 +453,6 @@ void goal_run_init_lists(struct goal_run *run);
 struct goal_run *goal_run_find(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance);
 /* It takes no part in anything any more, but has all that it had. */
 void goal_run_stop(struct fw_nic *nic, struct goal_run *run);
-/* A run that does not begin: its record says why, and so do its peers. schedule: NULL: none. */
-void goal_ending_refuse(struct fw_nic *nic, uint32_t client, uint32_t record, uint32_t serial,
-			struct goal_schedule *schedule, struct goal_abort abort);
-/* A run that was carried out: its record says so. */
-void goal_ending_report(struct fw_nic *nic, struct goal_run *run);
-/* Goes on with runs of the communicator that have failed. False: units ran out. */
-bool goal_ending_step(struct fw_nic *nic, struct goal_comm *comm);
-/* The record's ending; NULL: there is none. */
-struct goal_ending *goal_ending_of(struct fw_client *owner, uint32_t record);
-/* Goes on with one communicator's (slice.c). */
-void goal_ending_run(struct fw_nic *nic);
 /* Its process has ended: the ranks that it talks to are told so. False: units ran out. */
 bool goal_run_left(struct fw_nic *nic, struct goal_run *run);
 /* Ends a run without a word to anyone: its process is gone, or has been told. */
@@ -645,12 +599,6 @@ enum hw_goal_status goal_msg_send_announced(struct fw_nic *nic, struct goal_send
 /* The run ends: its sends and receives let go of it. */
 void goal_msg_drop_run(struct fw_nic *nic, struct goal_run *run);
 bool goal_msg_trim_run(struct fw_nic *nic, struct goal_run *run); /* for goal_run_trim() */
-/* A run is over, or was never started: what came for it is looked for (goal_sweep.c). */
-void goal_sweep(struct fw_nic *nic, struct goal_comm *comm);
-/* Goes on with one communicator. */
-void goal_sweep_run(struct fw_nic *nic);
-/* A message, or an announcement (its run_node), leaves its list. */
-void goal_sweep_forget(struct goal_comm *comm, const struct fw_list *node);
 /* An announcement that came before its send is used up, or gone. */
 void goal_send_unannounce(struct fw_nic *nic, struct goal_send *send);
 /* Whether this run is still to come, or active. */

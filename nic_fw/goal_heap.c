@@ -3,17 +3,22 @@
  * Memory of the NIC for schedules, runs and scratchpads, charged to clients.
  *
  * Called by goal_cmd.c, goal_load.c, goal_run.c, goal_msg.c; calls buddy.c. Pages of large
- * blocks go back to the port when they are freed; frames that point into a block go first.
+ * blocks go back to the port when they are freed, 64 KiB in a turn, since to give back hundreds of
+ * MiB takes the kernel tens of milliseconds; frames that point into a block go first.
  */
 #include "nic_fw/fw_nic.h"
 
 enum {
-	RELEASE_BYTES = 1 << 20, /* smaller blocks keep their pages */
+	RELEASE_BYTES = GOAL_HEAP_RELEASE_BYTES,
 };
 
-void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks)
+void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks,
+		    struct goal_heap_gone *gone)
 {
 	heap->base = base;
+	heap->gone = gone;
+	heap->gone_head = 0;
+	heap->gone_count = 0;
 	buddy_init(&heap->buddy, blocks, GOAL_HEAP_BYTES);
 }
 
@@ -32,22 +37,58 @@ void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes)
 	return nic->goal_heap.base + offset;
 }
 
+static void give_back(struct fw_nic *nic, uint64_t offset)
+{
+	struct goal_heap *heap = &nic->goal_heap;
+	struct goal_heap_gone *gone =
+	    &heap->gone[(heap->gone_head + heap->gone_count) % GOAL_HEAP_GONE];
+
+	assert(heap->gone_count < GOAL_HEAP_GONE);
+	gone->offset = offset;
+	gone->left_bytes = buddy_block_bytes(&heap->buddy, offset);
+	heap->gone_count++;
+	goal_heap_run(nic);
+}
+
+void goal_heap_run(struct fw_nic *nic)
+{
+	struct goal_heap *heap = &nic->goal_heap;
+
+	while (heap->gone_count && slice_take(nic, FW_SLICE_UNITS)) {
+		struct goal_heap_gone *gone = &heap->gone[heap->gone_head];
+
+		gone->left_bytes -= GOAL_HEAP_STEP_BYTES;
+		nic->port.arena_release(nic->port.ctx, heap->base + gone->offset + gone->left_bytes,
+					GOAL_HEAP_STEP_BYTES);
+		if (gone->left_bytes)
+			continue;
+		(void)buddy_free(&heap->buddy, gone->offset);
+		heap->gone_head = (heap->gone_head + 1) % GOAL_HEAP_GONE;
+		heap->gone_count--;
+	}
+}
+
+bool goal_heap_pending(const struct fw_nic *nic)
+{
+	return nic->goal_heap.gone_count;
+}
+
 void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 {
-	uint64_t bytes;
+	uint64_t bytes, offset;
 
 	if (!block)
 		return;
-	eth_tx_forget_mem(nic, block,
-			  buddy_block_bytes(&nic->goal_heap.buddy,
-					    (uint64_t)((uint8_t *)block - nic->goal_heap.base)));
-	bytes =
-	    buddy_free(&nic->goal_heap.buddy, (uint64_t)((uint8_t *)block - nic->goal_heap.base));
+	offset = (uint64_t)((uint8_t *)block - nic->goal_heap.base);
+	bytes = buddy_block_bytes(&nic->goal_heap.buddy, offset);
+	eth_tx_forget_mem(nic, block, bytes);
 	assert(nic->clients[client].goal_bytes >= bytes);
 	nic->clients[client].goal_bytes -= bytes;
 	share_give(nic, client, HW_SHARE_GOAL, bytes);
 	if (bytes >= RELEASE_BYTES)
-		nic->port.arena_release(nic->port.ctx, block, bytes);
+		give_back(nic, offset);
+	else
+		(void)buddy_free(&nic->goal_heap.buddy, offset);
 }
 
 void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block)

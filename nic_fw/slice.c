@@ -14,6 +14,7 @@ enum slice_kind {
 	SLICE_NEIGH, /* who waited for a next hop */
 	SLICE_RUNS,  /* of GOAL that failed */
 	SLICE_SWEEP, /* what came for those that are over */
+	SLICE_HEAP,  /* pages of blocks that are free */
 	SLICE_KINDS
 };
 static_assert(FW_SLICE_UNITS == FW_SLICE_QUANTUM, "more would have to be divided");
@@ -125,6 +126,11 @@ static void run_kind(struct fw_nic *nic, enum slice_kind kind)
 	case SLICE_SWEEP:
 		goal_sweep_run(nic);
 		break;
+	case SLICE_HEAP:
+		if (goal_heap_pending(nic))
+			nic->slices.bulk |= FW_BULK_LEAVE;
+		goal_heap_run(nic);
+		break;
 	case SLICE_KINDS:
 		break;
 	}
@@ -167,7 +173,8 @@ bool slice_pending(const struct fw_nic *nic)
 
 	return !fw_list_empty(&s->flushes) || !fw_list_empty(&s->leaving) ||
 	       !fw_list_empty(&s->commands) || !fw_list_empty(&s->aborted) ||
-	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) || neigh_wait_pending(nic);
+	       !fw_list_empty(&s->endings) || !fw_list_empty(&s->sweeps) ||
+	       neigh_wait_pending(nic) || goal_heap_pending(nic);
 }
 
 bool slice_keep(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd)

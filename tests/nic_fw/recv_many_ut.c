@@ -114,7 +114,7 @@ static uint32_t completions(const struct open *o, uint32_t from)
 	return from;
 }
 
-/* What belongs to the session's next life is not touched by what is left of this one. */
+/* The session's next life has nothing to do with what is left of this one. */
 static void end_of_a_session_in_turns(void)
 {
 	struct open o = begin();

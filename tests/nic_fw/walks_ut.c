@@ -246,7 +246,7 @@ static void listener_moves_in_turns(void)
 	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), -1);
 	moved = told_to(to);
 	CU_ASSERT(moved <= FW_SLICE_AT_ONCE + 1);
-	/* One that comes meanwhile is told to the new one. */
+	/* A request that comes meanwhile is told to the new one. */
 	request_of_a_peer(listener);
 	for (turns = 0; !ut.num_done && turns < REQUESTS; turns++) {
 		was = moved;
@@ -324,7 +324,7 @@ static void many_wait_for_one_address(void)
 		CU_ASSERT(known - was <= FW_SLICE_UNITS);
 	}
 	CU_ASSERT_EQUAL(known, REQUESTS);
-	/* Those for the other address wait on, and hear that nobody is there. */
+	/* Endpoints that ask for the other address wait on, and hear that nobody is there. */
 	for (turns = 0; in_state(CM_RESOLVING) && turns < 100 * REQUESTS; turns++)
 		fw_ut_poll(&ut, 1000000);
 	CU_ASSERT_EQUAL(in_state(CM_IDLE), 2 * REQUESTS);
