@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/log.h"
+#include "dpdk_app/unmap.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -304,7 +305,7 @@ void hostmem_unmap(struct hostmem *map)
 {
 	uintptr_t base = atomic_exchange(&map->base, 0);
 
-	munmap((void *)base, map->bytes);
+	unmap((void *)base, map->bytes);
 	hostmem_mappings -= map->mappings;
 	slot_give(map);
 }

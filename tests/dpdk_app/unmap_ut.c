@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Large mappings are given back by a thread of their own, in pieces, oldest first; small ones, and
+ * those for which too much waits, by the caller. munmap() is the test's, and can be held.
+ */
+#include <sys/mman.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "tests/ut.h"
+
+enum {
+	MIB = 1 << 20,
+	MAX_CALLS = 64,
+};
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t caller;
+static _Atomic(uint32_t) by_caller, by_thread;
+static uintptr_t piece[MAX_CALLS];
+static _Atomic(size_t) largest;
+
+static int held_munmap(void *base, size_t bytes)
+{
+	if (bytes > largest)
+		largest = bytes;
+	if (pthread_equal(pthread_self(), caller)) {
+		by_caller++;
+		return 0;
+	}
+	pthread_mutex_lock(&gate);
+	if (by_thread < MAX_CALLS)
+		piece[by_thread] = (uintptr_t)base;
+	by_thread++;
+	pthread_mutex_unlock(&gate);
+	return 0;
+}
+
+#define munmap held_munmap
+#include "dpdk_app/unmap.c"
+#undef munmap
+
+static void begin(void)
+{
+	caller = pthread_self();
+	by_caller = by_thread = 0;
+	largest = 0;
+}
+
+static void wait_for(uint32_t calls)
+{
+	while (by_thread < calls)
+		usleep(1000);
+}
+
+/* Addresses are never touched. */
+static void *address(uint32_t mib)
+{
+	return (void *)(uintptr_t)((uint64_t)(mib + 1) * MIB);
+}
+
+static void small_ones_at_once(void)
+{
+	begin();
+	unmap(address(0), MIB);
+	CU_ASSERT_EQUAL(by_caller, 1);
+	CU_ASSERT_EQUAL(by_thread, 0);
+}
+
+static void large_ones_elsewhere(void)
+{
+	uint32_t i;
+
+	begin();
+	pthread_mutex_lock(&gate);
+	unmap(address(0), 10 * MIB);
+	unmap(address(20), 10 * MIB + 4096);
+	/* The thread is held at the first piece, and the caller is not. */
+	CU_ASSERT_EQUAL(by_caller, 0);
+	pthread_mutex_unlock(&gate);
+	wait_for(21);
+	CU_ASSERT_EQUAL(by_thread, 21);
+	CU_ASSERT_EQUAL(largest, UNMAP_STEP_BYTES);
+	for (i = 0; i < 21; i++)
+		CU_ASSERT_EQUAL(piece[i], (uintptr_t)address(i < 10 ? i : i + 10));
+}
+
+static void no_more_than_so_much_waits(void)
+{
+	begin();
+	pthread_mutex_lock(&gate);
+	unmap(address(0), UNMAP_OWED_BYTES);
+	CU_ASSERT_EQUAL(by_caller, 0);
+	unmap(address(0), 2 * MIB);
+	CU_ASSERT_EQUAL(by_caller, 2);
+	pthread_mutex_unlock(&gate);
+	wait_for(UNMAP_OWED_BYTES / MIB);
+}
+
+UT_MAIN("dpdk_app/unmap", UT(small_ones_at_once), UT(large_ones_elsewhere),
+	UT(no_more_than_so_much_waits))
