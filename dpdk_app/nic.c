@@ -358,8 +358,14 @@ static int shard_firmware(struct shard *shard)
 	shard->arena = mmap(NULL, shard->arena_bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (shard->arena == MAP_FAILED) {
+		err = errno;
 		shard->arena = NULL;
-		return -errno;
+		log_error(
+		    "%s needs %zu MiB of address space for the tables of each shard, of which it "
+		    "uses little: raise `ulimit -v`, or where vm.overcommit_memory is 2 "
+		    "vm.overcommit_ratio",
+		    nic->name, shard->arena_bytes >> 20);
+		return -err;
 	}
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
 	if (!shard->fw)
