@@ -231,7 +231,7 @@ struct goal_comm {
 	struct fw_list ending_node; /* in slices.endings while there are such */
 	struct fw_list unexps;      /* goal_unexp.comm_node, as they came */
 	struct fw_list announced;   /* goal_send.run_node: announcements before their sends */
-	/* What came for runs that are over is looked for, some in a turn (goal_sweep.c). */
+	/* goal_sweep.c looks for what came for runs that are over, some in a turn. */
 	struct fw_list *sweep_unexp, *sweep_announced; /* how far; the lists themselves: through */
 	bool sweep_again;                              /* a run was over meanwhile */
 	struct fw_list sweep_node;                     /* in slices.sweeps */

@@ -408,7 +408,7 @@ static bool release_links(struct fw_nic *nic, struct goal_comm *comm, bool at_on
 /* A run with what waits for it or is under way: a schedule may have very much of that. */
 static bool drop_runs(struct fw_nic *nic, struct goal_comm *comm, bool left)
 {
-	/* Those that have failed first: their ranks hear why. */
+	/* Runs that have failed come first: their ranks hear why. */
 	if (!goal_ending_step(nic, comm))
 		return false;
 	while (!fw_list_empty(&comm->runs)) {

@@ -13,7 +13,7 @@
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-/* What the record says; done last, with release (pair G1). */
+/* The record is written once, done last, with release (pair G1). */
 static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
 			 const struct hw_goal_run *line)
 {
@@ -227,7 +227,7 @@ void goal_ending_run(struct fw_nic *nic)
 
 	if (!node)
 		return;
-	/* Behind the others, and off the list for good when all of it is over. */
+	/* It goes behind the others, and off the list for good when all of it is over. */
 	fw_list_add_tail(&nic->slices.endings, node);
 	nic->slices.bulk |= FW_BULK_LEAVE;
 	(void)goal_ending_step(nic, FW_CONTAINER(node, struct goal_comm, ending_node));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What came for runs that are over, or never began here: messages without a receive, announcements
- * without a send.
+ * Messages without a receive and announcements without a send, of runs that are over or never began
+ * here.
  *
  * Other ranks may send very much for runs to come, so the end of a run must not look through all of
  * it. When a run is over goal_sweep() begins a walk of its communicator's lists, which goes on by

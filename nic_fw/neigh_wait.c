@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whoever waits for the address of a next hop looks for it again, some in each turn.
+ * Endpoints, sessions and connections that wait for a next hop look for it again, some in a turn.
  *
  * Thousands may wait, for one address or for as many, and each answer concerns others of them. So
  * an answer makes all of a kind due, which takes no time, and they look in the table of neighbours

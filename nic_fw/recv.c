@@ -54,7 +54,7 @@ static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
 	*link = msg->hash_next;
 }
 
-/* Of this flow, and of the session's present life. */
+/* The message is of this flow, and of the session's present life. */
 static bool is_of(const struct recv_msg *msg, const struct fw_qp *qp, const struct dgram_pkt *pkt)
 {
 	return msg->qp == qp && msg->src_qpn == pkt->src_qpn && msg->src_ip == pkt->src_ip &&
@@ -254,7 +254,7 @@ bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp)
 	return true;
 }
 
-/* Of messages for QPs of RD: a connected one belongs to its peer, and its receives end with it. */
+/* RD alone counts: a connected QP belongs to its peer, and its receives end with it. */
 bool recv_is_open(const struct rd_session *session)
 {
 	return !fw_list_empty(&session->recvs);

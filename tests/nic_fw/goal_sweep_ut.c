@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What came for runs that are over: found and freed in turns, however much there is for runs to
- * come, and while it changes. Messages looked at are counted by how far the walk has come; nothing
+ * Messages for runs that are over are found and freed in turns, however many there are for runs to
+ * come, and while they change. Messages looked at are counted by how far the walk has come; nothing
  * is timed. See nic_fw/goal_sweep.c.
  */
 #include "tests/nic_fw/fw_ut.h"

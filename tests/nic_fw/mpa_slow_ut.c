@@ -88,7 +88,7 @@ static void silent_ones_make_room(void)
 	tp_end(&tp);
 }
 
-/* Those that a listener leaves behind are reset some in a turn. */
+/* A listener's end resets its silent ones, some in a turn. */
 static void silent_ones_end_in_turns(void)
 {
 	uint32_t i, turns, left, was;
