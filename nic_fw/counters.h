@@ -81,6 +81,7 @@
 	X(rd_acks_rx)                                                                              \
 	X(rd_acks_stale)                                                                           \
 	X(rd_cwnd_cuts)                                                                            \
+	X(rd_grants_expired)                                                                       \
 	X(rd_timeouts)                                                                             \
 	X(rd_rnr_backoffs)                                                                         \
 	X(rd_sessions_opened)                                                                      \
@@ -241,6 +242,7 @@
 	X(drop_rd_no_session)                                                                      \
 	X(drop_rd_epoch)                                                                           \
 	X(drop_rd_window)                                                                          \
+	X(drop_rd_ungranted)                                                                       \
 	X(drop_rd_malformed)                                                                       \
 	X(drop_rd_no_memory)                                                                       \
 	X(drop_rd_incarnation)                                                                     \

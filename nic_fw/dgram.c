@@ -23,10 +23,10 @@ static const struct type_bytes type_bytes[WIRE_DGRAM_TYPES] = {
 		       WIRE_DGRAM_F_ALL & ~WIRE_DGRAM_F_RECORD},
     [WIRE_DGRAM_RD_ACK] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd) +
 			       sizeof(struct wire_rd_ack),
-			   true, WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE},
+			   true, WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE | WIRE_DGRAM_F_MORE},
     [WIRE_DGRAM_RD_HELLO] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd_hello), false, 0},
     [WIRE_DGRAM_RD_PROBE] = {sizeof(struct wire_dgram) + sizeof(struct wire_rd), true,
-			     WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE},
+			     WIRE_DGRAM_F_ACK | WIRE_DGRAM_F_ECE | WIRE_DGRAM_F_MORE},
     [WIRE_DGRAM_CM] = {sizeof(struct wire_dgram) + sizeof(struct wire_cm), false, 0},
     [WIRE_DGRAM_UC] = {sizeof(struct wire_dgram) + 2, false,
 		       WIRE_DGRAM_F_IMM | WIRE_DGRAM_F_SOLICITED},
@@ -72,8 +72,7 @@ static void dispatch_rd(struct fw_nic *nic, struct dgram_pkt *pkt, const uint8_t
 	const struct wire_rd *rd = (const struct wire_rd *)rest;
 	const struct wire_rd_ack *ack = (const struct wire_rd_ack *)(rest + sizeof(*rd));
 
-	if (be16_get(rd->reserved) != 0 ||
-	    (pkt->type == WIRE_DGRAM_RD_ACK && be32_get(ack->reserved) != 0)) {
+	if (pkt->type == WIRE_DGRAM_RD_ACK && be32_get(ack->reserved) != 0) {
 		FW_DROP(nic, drop_rd_malformed);
 		return;
 	}

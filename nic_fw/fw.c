@@ -260,6 +260,7 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	tcp_init(nic);
 	fw_list_init(&nic->rd_ready);
 	fw_list_init(&nic->rd_acks);
+	rd_grant_init(nic);
 	fw_list_init(&nic->rd_resolving);
 	neigh_wait_init(nic);
 	rd_share_init(nic);

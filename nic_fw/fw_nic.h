@@ -105,6 +105,7 @@ struct fw_nic {
 	struct fw_list sched_qps;
 	struct fw_list rd_ready;              /* sessions that may send */
 	struct fw_list rd_acks;               /* sessions that owe an ACK */
+	struct rd_grants rd_grants;           /* to those that send to us */
 	struct rd_share rd_shares[RD_SHARES]; /* of stations whose HELLOs make sessions */
 	uint32_t num_half_open;               /* sessions that nothing but a HELLO was heard of */
 	uint32_t num_foreign;                 /* that no process here has used */

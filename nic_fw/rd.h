@@ -9,6 +9,7 @@
  * rd_tx.c	packets out; the send window; retransmission
  * rd_ack.c	acknowledgements out and in; RTT; loss detection
  * rd_cong.c	the congestion window
+ * rd_grant.c	what each of those that send to this NIC may send
  * rd_cancel.c	messages that end in the middle: their receives are given back
  * rd_rx.c	packets in: window, duplicates, order of delivery within a flow
  * rd_timer.c	tail probe, RTO, retry exhaustion
@@ -60,6 +61,9 @@ enum {
 	RD_WITHDRAW_TRIES = 3,    /* transmissions of a PSN after which it may be withdrawn */
 	RD_WITHDRAW_SPAN = 32,    /* PSNs in flight from which on a lost one stands in the way */
 	RD_WITHDRAW_TIMEOUTS = 4, /* in a row: what else there may be waits for them, too */
+	RD_CREDIT_FIRST = 2,      /* packets that a new session may send before it is granted any */
+	RD_CREDIT_MAX = 128,      /* given and not used: what 8 bits tell */
+	RD_CREDIT_IDLE = 8,       /* and one that was idle, at most */
 	RD_WITHDRAW_BACKOFF = 6,  /* doublings of the wait of a flow that does not get through */
 };
 #define RD_ACK_DELAY_NS     UINT64_C(20000) /* that an ACK waits for data going back */
@@ -133,6 +137,31 @@ struct rd_bits {
 	uint64_t word[2 * WIRE_RD_WINDOW / 64];
 };
 
+/* The least of what was seen of late: of round trips, what the path takes without queues. */
+struct rd_floor {
+	uint64_t at_ns;  /* since when ns is the least */
+	uint32_t ns;     /* 0: nothing was seen yet */
+	uint32_t old_ns; /* of the time before; 0: none */
+};
+#define RD_FLOOR_NS UINT64_C(5000000000) /* forgotten after one to two of these */
+
+static inline void rd_floor_add(struct rd_floor *f, uint64_t now_ns, uint32_t ns)
+{
+	if (f->ns && now_ns - f->at_ns > RD_FLOOR_NS) {
+		f->old_ns = f->ns;
+		f->ns = 0;
+	}
+	if (!f->ns)
+		f->at_ns = now_ns;
+	if (!f->ns || ns < f->ns)
+		f->ns = ns;
+}
+
+static inline uint64_t rd_floor_ns(const struct rd_floor *f)
+{
+	return f->old_ns && f->old_ns < f->ns ? f->old_ns : f->ns;
+}
+
 struct rd_session {
 	/* hot: sending */
 	uint32_t tx_psn;     /* next to use */
@@ -159,10 +188,34 @@ struct rd_session {
 	uint8_t peer_mac[WIRE_MAC_BYTES];
 	bool ack_due; /* in nic->rd_acks */
 	bool answers; /* data went back soon after data came: an ACK may wait to ride on it */
-	uint8_t ack_packets; /* data packets since the last ACK */
-	bool any_refused;    /* some bit of refused is set */
+	uint8_t ack_packets;      /* data packets since the last ACK */
+	bool any_refused;         /* some bit of refused is set */
+	bool grant_due;           /* the peer must be told its limit now */
+	uint8_t credit_used;      /* as our headers tell it: packets of data sent, modulo 256 */
+	uint8_t credit_limit;     /* up to which the peer lets us send */
+	uint32_t heard_timestamp; /* of the latest header whose credits were taken */
+	uint64_t heard_ns;        /* when that came; long ago: none has */
+	uint8_t credit_asks; /* probes sent for want of credits since the last that were given */
+	bool more;           /* of the packet that is being made: others will follow */
+	uint32_t rx_used;    /* packets that the peer said it had sent, from its side */
+	uint32_t rx_limit;   /* that it may */
+	uint32_t rx_taken;   /* accepted ones */
 	bool confirmed;      /* the peer has used our epoch: it is no echo of the past */
 	/* rest */
+	struct fw_list grant_node; /* rd_grants.turn */
+	struct fw_list held_node;  /* rd_grants.held */
+	uint64_t held_ns;          /* when it was last given credits, or heard */
+	struct rd_floor rx_path;   /* of the round trips of its packets */
+	uint32_t rx_told;          /* rx_limit as our last header told it */
+	uint32_t rx_out_bytes;     /* its part of rd_grants.out_bytes */
+	uint32_t rx_pkt_bytes;     /* of its packets, on the line */
+	uint8_t reminders;         /* that it was given credits, since it was heard */
+	uint32_t rx_void_used;     /* rx_used at rx_void_ns */
+	uint64_t rx_void_ns;       /* when it was last seen what does not come any more */
+	bool rx_here;              /* a packet of data is being looked at: it comes to rx_taken */
+	uint8_t rx_alone;          /* credits that it may have while nobody else asks */
+	uint8_t rx_doubt;          /* packets of data until its unused credits count again */
+	bool asks;                 /* its last packet said that it has more */
 	struct fw_list ack_node;
 	uint64_t ack_since_ns;    /* when ack_due was set */
 	uint64_t rx_data_ns;      /* when the last data packet came */
@@ -200,7 +253,8 @@ struct rd_session {
 	uint32_t path_from_fp; /* the window since when samples are counted to find that out */
 	uint16_t path_above;   /* samples above the target */
 	uint16_t path_below;
-	bool slow_start; /* no sign of congestion yet: the window doubles */
+	uint64_t hello_ns; /* when our last HELLO left */
+	bool slow_start;   /* no sign of congestion yet: the window doubles */
 	struct fw_timer pace_timer;
 	uint64_t rto_base_ns; /* last progress: new data acknowledged, or first packet in flight */
 	uint64_t hole_ns;     /* when the oldest hole may be called lost; 0: none */
@@ -218,6 +272,27 @@ struct rd_session {
 	uint64_t cookie;          /* the peer's, to return in our HELLO; 0: none */
 	uint64_t epoch_ns;        /* since when another epoch than this is not taken */
 	uint64_t pend_ns;         /* when the HELLO came that pend answers */
+	struct fw_timer timer;
+};
+
+/* The line of a shard, as its senders share it: rd_grant.c. */
+struct rd_grants {
+	struct fw_list turn; /* rd_session.grant_node: may have more, whose turn is next first */
+	struct fw_list held; /* rd_session.held_node: do not use theirs, the longest silent first */
+	uint32_t askers;     /* sessions whose peers have more to send */
+	uint32_t open;       /* sessions that are open */
+	uint64_t out_bytes;  /* of credits that were given and not used */
+	uint64_t window_bytes; /* that those may be */
+	uint64_t path_ns;      /* mean round trip without queues, by packets */
+	uint64_t round_bytes;  /* that have come since the window was last looked at */
+	uint32_t round_pkts;
+	uint32_t round_low;   /* of those, hardly delayed */
+	uint32_t round_least; /* and not delayed */
+	uint32_t drain;       /* packets for which the window is small */
+	bool ramp;            /* since then every round found the line idle */
+	uint64_t shared_ns;   /* when packets of several last came */
+	uint64_t drained_ns;  /* when it last was */
+	bool short_of;        /* somebody had to wait for room in the window */
 	struct fw_timer timer;
 };
 
@@ -432,6 +507,8 @@ void rd_ack_cumulative(struct fw_nic *nic, struct rd_session *session, uint32_t 
 void rd_ack_rx(struct fw_nic *nic, struct rd_session *session, const struct wire_rd *rd,
 	       const struct wire_rd_ack *ack, bool ece);
 
+/* How long ago our clock said what the peer returns; 0: not known. */
+uint32_t rd_ack_rtt_ns(const struct fw_nic *nic, uint32_t timestamp_echo);
 /* Looks for holes that have become old enough to be called lost. */
 void rd_ack_holes(struct fw_nic *nic, struct rd_session *session);
 
@@ -445,6 +522,35 @@ void rd_cancel_rx(struct fw_nic *nic, const struct rd_session *session,
 
 /* rd_rx.c */
 void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd);
+
+/* rd_grant.c */
+void rd_grant_init(struct fw_nic *nic);
+void rd_grant_open(struct fw_nic *nic, struct rd_session *session);
+void rd_grant_close(struct fw_nic *nic, struct rd_session *session);
+/* A packet of the peer's: what it tells of credits, its own and ours. */
+void rd_grant_rx(struct fw_nic *nic, struct rd_session *session, const struct dgram_pkt *pkt,
+		 const struct wire_rd *rd);
+/* A packet of data was accepted. */
+void rd_grant_taken(struct rd_session *session);
+/* A packet is about to leave after an idle time: credits of old times are not for now. */
+void rd_grant_idle(struct rd_session *session);
+
+/* Whether a count of credits, modulo 256, is beyond another: by RD_CREDIT_MAX at most. */
+static inline bool rd_credit_beyond(uint8_t a, uint8_t b)
+{
+	return (uint8_t)(a - b - 1) < RD_CREDIT_MAX;
+}
+
+static inline bool rd_has_credit(const struct rd_session *s)
+{
+	return rd_credit_beyond(s->credit_limit, s->credit_used);
+}
+
+/* It has packets to send and may not, for want of credits. */
+static inline bool rd_lacks_credit(const struct rd_session *s)
+{
+	return !rd_has_credit(s) && (s->lost || !fw_list_empty(&s->flows));
+}
 
 /* rd_cong.c */
 void rd_cong_init(struct fw_nic *nic, struct rd_session *session);

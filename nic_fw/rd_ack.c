@@ -58,7 +58,7 @@ static void tx_ack(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
  */
 static bool may_wait(const struct rd_session *s)
 {
-	return s->answers && s->rx_high == s->rx_psn && !s->any_refused &&
+	return s->answers && s->rx_high == s->rx_psn && !s->any_refused && !s->grant_due &&
 	       s->ack_packets < RD_ACK_EVERY;
 }
 
@@ -90,6 +90,7 @@ void rd_ack_sent(struct rd_session *s)
 {
 	fw_list_del(&s->ack_node);
 	s->ack_due = false;
+	s->grant_due = false;
 	s->ack_packets = 0;
 }
 
@@ -108,11 +109,9 @@ uint64_t rd_ack_next_ns(const struct fw_nic *nic)
 	return next_ns;
 }
 
-/* Takes a sample of the round trip; returns it, or 0 when there is none. */
-static uint32_t rtt_sample(const struct fw_nic *nic, struct rd_session *s, uint32_t echo)
+uint32_t rd_ack_rtt_ns(const struct fw_nic *nic, uint32_t echo)
 {
 	uint32_t rtt_ns = (uint32_t)nic->now_ns - echo;
-	uint32_t error_ns;
 
 	/* No clock of ours said this: older than the timestamp's range allows. */
 	if (!echo || rtt_ns > INT32_MAX)
@@ -120,8 +119,17 @@ static uint32_t rtt_sample(const struct fw_nic *nic, struct rd_session *s, uint3
 	/* Nor is the time that the ACK waited for this core to come back a delay of the network. */
 	if (nic->gap_ns > RD_GAP_NS)
 		rtt_ns = rtt_ns > nic->gap_ns ? rtt_ns - (uint32_t)nic->gap_ns : 1;
+	return rtt_ns ? rtt_ns : 1;
+}
+
+/* Takes a sample of the round trip; returns it, or 0 when there is none. */
+static uint32_t rtt_sample(const struct fw_nic *nic, struct rd_session *s, uint32_t echo)
+{
+	uint32_t rtt_ns = rd_ack_rtt_ns(nic, echo);
+	uint32_t error_ns;
+
 	if (!rtt_ns)
-		rtt_ns = 1;
+		return 0;
 	if (!s->srtt_ns) {
 		s->srtt_ns = rtt_ns;
 		s->rttvar_ns = rtt_ns / 2;

@@ -14,10 +14,10 @@
  * the delay exceeds the target, sooner by half of what it falls short. Swift's rtt / cwnd answers
  * an RTT that is rtt / cwnd old, and many such senders fill and empty the queue in turns.
  *
- * A window that is not used says nothing about the network and does not grow; after an idle
- * time the session starts afresh. A refusal (no receive posted) is no sign of congestion and
- * never comes here. Called by rd_ack.c (samples, loss), rd_timer.c (time-out), rd_tx.c (pace,
- * idle). Source: Kumar et al., "Swift" (SIGCOMM 2020), sections 3.1-3.5; RFC 7661 4.3.
+ * A window that is not used says nothing about the network: it neither grows nor shrinks, nor does
+ * one whose session waits for grants (rd_grant.c), whose delay is the receiver's to mend. After an
+ * idle time the session starts afresh. A refusal (no receive posted) is no sign of congestion and
+ * never comes here. Source: Kumar et al., "Swift" (SIGCOMM 2020), sections 3.1-3.5; RFC 7661 4.3.
  */
 #include "nic_fw/fw_nic.h"
 
@@ -62,14 +62,14 @@ static uint32_t isqrt(uint32_t x)
 static uint64_t target_ns(const struct rd_session *s)
 {
 	uint32_t root = isqrt(s->cwnd_fp << 8); /* 256 for one packet, 2560 for a hundred */
-	uint64_t path_ns = s->path_ns + (uint64_t)s->path_ns / 4;
-	uint64_t ns = CONG_TARGET_NS;
+	uint64_t queue_ns = s->path_ns / 4 > CONG_TARGET_NS ? s->path_ns / 4 : CONG_TARGET_NS;
+	uint64_t ns = 0;
 
 	if (root < 2560)
 		ns += CONG_SCALE_NS * 256 / root - CONG_SCALE_NS / 10;
-	if (ns > CONG_TARGET_MAX_NS)
-		ns = CONG_TARGET_MAX_NS;
-	return path_ns > CONG_TARGET_NS ? ns + path_ns - CONG_TARGET_NS : ns;
+	if (ns > CONG_TARGET_MAX_NS - CONG_TARGET_NS)
+		ns = CONG_TARGET_MAX_NS - CONG_TARGET_NS;
+	return s->path_ns + queue_ns + ns;
 }
 
 static void set_cwnd(struct fw_nic *nic, struct rd_session *s, uint32_t fp)
@@ -172,8 +172,8 @@ void rd_cong_sample(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns, u
 	s->rtt_ns = rtt_ns;
 	if (rtt_ns < s->path_ns)
 		s->path_ns -= (s->path_ns - rtt_ns) / 8;
-	/* Bypass: an uncongested network, and a window that does not limit the session. */
-	if (nic->config.cc_off || (rtt_ns < CONG_TARGET_NS && !ece && 2 * in_flight < s->cwnd))
+	/* A window that does not limit the session says nothing. */
+	if (nic->config.cc_off || (!ece && (2 * in_flight < s->cwnd || !rd_has_credit(s))))
 		return;
 	target = target_ns(s);
 	if (is_long_path(s, rtt_ns >= target)) {
@@ -197,7 +197,7 @@ void rd_cong_sample(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns, u
 
 void rd_cong_loss(struct fw_nic *nic, struct rd_session *s)
 {
-	if (nic->config.cc_off)
+	if (nic->config.cc_off || !rd_has_credit(s))
 		return;
 	forget_path(s);
 	if (s->rtt_ns >= target_ns(s)) {
@@ -214,7 +214,7 @@ void rd_cong_timeout(struct fw_nic *nic, struct rd_session *s)
 {
 	uint32_t to_fp = s->cwnd_fp / 2;
 
-	if (nic->config.cc_off)
+	if (nic->config.cc_off || !rd_has_credit(s))
 		return;
 	s->cut_ns = nic->now_ns;
 	s->slow_start = false;
@@ -237,7 +237,10 @@ void rd_cong_start(struct fw_nic *nic, struct rd_session *s)
 {
 	uint64_t since_ns = s->rto_base_ns > s->pace_ns ? s->rto_base_ns : s->pace_ns;
 
-	if (!nic->config.cc_off && nic->now_ns > since_ns + CONG_IDLE_NS + 4 * (uint64_t)s->srtt_ns)
+	if (nic->now_ns <= since_ns + CONG_IDLE_NS + 4 * (uint64_t)s->srtt_ns)
+		return;
+	rd_grant_idle(s);
+	if (!nic->config.cc_off)
 		rd_cong_init(nic, s);
 }
 

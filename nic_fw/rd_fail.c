@@ -253,10 +253,11 @@ bool rd_flow_check_awaiting(struct fw_nic *nic, struct rd_session *session, bool
 		struct rd_flow *flow = FW_CONTAINER(pos, struct rd_flow, session_node);
 
 		pos = pos->next;
-		if (flow->response || flow->next || flow->outstanding)
+		if (flow->response || flow->outstanding ||
+		    (flow->next && !rd_lacks_credit(session)))
 			continue;
 		if (!silent || !fw_waited(nic, &session->probe, rd_limit_ns(flow->qp))) {
-			left = true;
+			left |= !flow->next;
 			continue;
 		}
 		FW_COUNT(nic, rd_retry_exceeded);

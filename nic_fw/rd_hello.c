@@ -64,6 +64,7 @@ static void tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t epoch,
 
 void rd_hello_tx(struct fw_nic *nic, struct rd_session *s)
 {
+	s->hello_ns = nic->now_ns;
 	tx_session(nic, s, s->epoch, 0, s->tx_psn, 0);
 }
 
@@ -172,9 +173,12 @@ static void rx_reply(struct fw_nic *nic, struct rd_session *s, const struct wire
 {
 	if (!s || be32_get(hello->peer_epoch) != s->epoch)
 		return;
-	if (s->state == RD_HELLO_SENT)
+	if (s->state == RD_HELLO_SENT) {
 		rd_session_adopt(nic, s, be32_get(hello->epoch), be32_get(hello->first_psn),
 				 be16_get(hello->mtu));
+		/* No queue of this end's own was in it. */
+		s->path_ns = (uint32_t)(nic->now_ns - s->hello_ns);
+	}
 	/* Open already when both began at once: it names what both have. */
 	if (s->state == RD_OPEN && !s->confirmed && be32_get(hello->epoch) == s->peer_epoch)
 		rd_session_confirm(nic, s);

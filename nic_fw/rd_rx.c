@@ -37,6 +37,7 @@ static bool any_bit(const struct rd_bits *bits)
 /* Takes note of an accepted PSN and moves the window over what is complete. */
 static void accept(struct rd_session *s, uint32_t psn)
 {
+	rd_grant_taken(s);
 	rd_bit_set(&s->received, psn);
 	if (seq_lt(s->rx_high, psn + 1))
 		s->rx_high = psn + 1;
@@ -334,6 +335,11 @@ static void rx_packet(struct fw_nic *nic, struct rd_session *s, struct dgram_pkt
 		FW_DROP(nic, drop_rd_window);
 		return;
 	}
+	/* A peer that sends more than it was granted gets no more by that. */
+	if (!seq_lt(s->rx_taken, s->rx_limit)) {
+		FW_DROP(nic, drop_rd_ungranted);
+		return;
+	}
 	if (distance >= WIRE_RD_WINDOW) {
 		FW_DROP(nic, drop_rd_malformed);
 		return;
@@ -438,6 +444,7 @@ void rd_rx(struct fw_nic *nic, struct dgram_pkt *pkt, const struct wire_rd *rd)
 	 * the network's, and must not look like congestion to the peer.
 	 */
 	s->ts_echo_ns = nic->now_ns - (nic->gap_ns > RD_GAP_NS ? nic->gap_ns : 0);
+	rd_grant_rx(nic, s, pkt, rd);
 	switch ((enum wire_dgram_type)pkt->type) {
 	case WIRE_DGRAM_RD:
 	case WIRE_DGRAM_RD_PROBE:

@@ -21,6 +21,10 @@ static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state st
 	};
 
 	assert(legal[s->state] & 1 << state);
+	if (s->state == RD_OPEN)
+		rd_grant_close(nic, s);
+	if (state == RD_OPEN)
+		rd_grant_open(nic, s);
 	if (s->half_open)
 		rd_share_heard(nic, s);
 	if (state == RD_RESOLVING)
@@ -150,6 +154,8 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	s->neigh_seen = nic->neigh_changes;
 	fw_list_init(&s->ready_node);
 	fw_list_init(&s->ack_node);
+	fw_list_init(&s->grant_node);
+	fw_list_init(&s->held_node);
 	fw_list_init(&s->wait_node);
 	fw_list_init(&s->flows);
 	fw_list_init(&s->all_flows);
@@ -337,6 +343,7 @@ void rd_session_adopt(struct fw_nic *nic, struct rd_session *s, uint32_t peer_ep
 	s->any_refused = false;
 	s->srtt_ns = 0;
 	s->rttvar_ns = 0;
+	s->path_ns = 0;
 	rd_cong_init(nic, s);
 	s->backoff = 0;
 	s->undo_cwnd_fp = 0;

@@ -10,6 +10,11 @@
  */
 #include "nic_fw/fw_nic.h"
 
+enum {
+	ASK_SHIFT_MAX = 5, /* probes for credits: twice as long each time, at most 32 ms */
+};
+#define ASK_NS UINT64_C(1000000)
+
 uint64_t rd_rnr_timer_ns(uint8_t code)
 {
 	/* Units of 10 us. */
@@ -47,7 +52,11 @@ static uint64_t probe_ns(const struct rd_session *s)
 
 static uint64_t deadline_ns(const struct fw_nic *nic, const struct rd_session *s)
 {
-	uint64_t ns = s->rto_base_ns + (s->tlp_sent || s->backoff ? rto_ns(nic, s) : probe_ns(s));
+	uint64_t ns = s->tlp_sent || s->backoff ? rto_ns(nic, s) : probe_ns(s);
+
+	if (s->credit_asks && ns < ASK_NS << s->credit_asks)
+		ns = ASK_NS << s->credit_asks;
+	ns += s->rto_base_ns;
 
 	return s->hole_ns && s->hole_ns < ns ? s->hole_ns : ns;
 }
@@ -115,6 +124,16 @@ static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 	return true;
 }
 
+/*
+ * No request here waits for an answer any more, and the peer is silent. A peer that is heard may
+ * wait for our Terminates: its requests must not fail for some losses.
+ */
+static bool is_given_up(const struct fw_nic *nic, const struct rd_session *s)
+{
+	return s->backoff >= RD_GIVE_UP_BACKOFF && nic->now_ns - s->ts_echo_ns >= RD_SILENT_NS &&
+	       all_void(nic, s);
+}
+
 /* Packets are held whose predecessors have not come, or receives by messages that are not whole. */
 static bool is_amid(const struct rd_session *s)
 {
@@ -140,6 +159,14 @@ static void await(struct fw_nic *nic, struct rd_session *s)
 	left = rd_flow_check_awaiting(nic, s, silent);
 	if (s->state != RD_OPEN || s->tx)
 		return;
+	if (!left && rd_lacks_credit(s)) {
+		/* Its turn will come. Or the peer does not know, or what told it was lost. */
+		if (nic->now_ns - s->rto_base_ns < RD_AWAIT_NS) {
+			fw_timer_set(&nic->timers, &s->timer, s->rto_base_ns + RD_AWAIT_NS);
+			return;
+		}
+		left = true;
+	}
 	if (!left && calm_ns >= RD_AWAIT_NS) {
 		if (!is_amid(s))
 			return;
@@ -178,6 +205,23 @@ static void await_held(struct fw_nic *nic, struct rd_session *s)
 	rd_timer_arm(nic, s);
 }
 
+/*
+ * It has no credits: a probe tells the peer that it has something to send. A peer that answers, and
+ * has nothing to give yet, is there.
+ */
+static void ask(struct fw_nic *nic, struct rd_session *s)
+{
+	if (s->ts_echo_ns < s->rto_base_ns && s->backoff < RD_MAX_BACKOFF)
+		s->backoff++;
+	if (s->backoff >= RD_DOUBT_BACKOFF && s->ts_echo_ns < s->rto_base_ns)
+		rd_session_doubt_mac(nic, s);
+	if (s->credit_asks < ASK_SHIFT_MAX)
+		s->credit_asks++;
+	s->rto_base_ns = nic->now_ns;
+	rd_tx_probe(nic, s);
+	rd_timer_arm(nic, s);
+}
+
 /* Now and then: answers that do not come, though the peer is heard. */
 static void look(struct fw_nic *nic, struct rd_session *s)
 {
@@ -210,6 +254,13 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 	rd_flow_check_limits(nic, s);
 	if (s->state != RD_OPEN || !s->tx)
 		return;
+	if (!s->sent && s->lost && !rd_has_credit(s)) {
+		if (is_given_up(nic, s))
+			rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
+		else
+			ask(nic, s);
+		return;
+	}
 	if (!s->sent && s->lost) {
 		/* All is lost already, and waits for its pace or for room here: no news of the
 		 * peer. */
@@ -227,19 +278,17 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 	}
 	FW_COUNT(nic, rd_timeouts);
 	fw_trace(nic, TRACE_RD_TIMEOUT, 0, s->tx_una, s->backoff);
-	if (s->backoff >= RD_GIVE_UP_BACKOFF && nic->now_ns - s->ts_echo_ns >= RD_SILENT_NS &&
-	    all_void(nic, s)) {
-		/*
-		 * Nobody here waits for an answer any more, and the peer is silent. One that is
-		 * heard may wait for our Terminates: its requests must not fail for some losses.
-		 */
+	if (is_given_up(nic, s)) {
 		rd_session_fail(nic, s, HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 		return;
 	}
 	s->rto_base_ns = nic->now_ns;
 	if (!s->tlp_sent && !s->backoff) {
-		mark_lost(s, true);
 		s->tlp_sent = true;
+		if (rd_has_credit(s))
+			mark_lost(s, true);
+		else
+			rd_tx_probe(nic, s);
 	} else {
 		mark_lost(s, false);
 		if (!s->backoff)
@@ -249,6 +298,8 @@ void rd_timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 			rd_session_doubt_mac(nic, s);
 		if (s->backoff < RD_MAX_BACKOFF)
 			s->backoff++;
+		if (!rd_has_credit(s))
+			rd_tx_probe(nic, s);
 	}
 	rd_session_ready(nic, s);
 	rd_timer_arm(nic, s);

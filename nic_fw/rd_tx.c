@@ -37,7 +37,12 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	struct wire_dgram *dgram = (void *)(frame->hdr + UDP_TX_HDR_BYTES);
 	struct wire_rd *rd = (void *)(dgram + 1);
 	bool ack = type == WIRE_DGRAM_RD_ACK || !s->any_refused;
+	bool more = s->more;
 
+	if (type == WIRE_DGRAM_RD)
+		s->credit_used++;
+	else
+		more = s->lost || !fw_list_empty(&s->flows);
 	udp_tx_header(nic, frame, s->peer_ip, s->peer_mac, s->peer_shard,
 		      (uint32_t)(sizeof(*dgram) + sizeof(*rd)) + payload_bytes +
 			  WIRE_DGRAM_CRC_BYTES);
@@ -45,6 +50,8 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	dgram->ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | type);
 	if (ack)
 		dgram->flags |= WIRE_DGRAM_F_ACK;
+	if (more)
+		dgram->flags |= WIRE_DGRAM_F_MORE;
 	if (s->ece) {
 		dgram->flags |= WIRE_DGRAM_F_ECE;
 		s->ece = false;
@@ -56,7 +63,10 @@ void rd_tx_headers(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame 
 	    .timestamp = be32_put((uint32_t)nic->now_ns),
 	    .timestamp_echo = be32_put(echo_of(nic, s)),
 	    .flow_distance = be16_put(flow_distance),
+	    .used = s->credit_used,
+	    .limit = (uint8_t)s->rx_limit,
 	};
+	s->rx_told = s->rx_limit;
 	if (ack && type == WIRE_DGRAM_RD && s->rx_high == s->rx_psn && s->ack_due) {
 		/* Everything the peer waits to hear is in this packet. */
 		rd_ack_sent(s);
@@ -226,10 +236,11 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 	uint32_t psn;
 
 	for (psn = s->tx_una; s->lost && psn != s->tx_psn && done < budget; psn++) {
-		if (s->sent >= s->cwnd || fw_timer_is_set(&s->pace_timer))
+		if (s->sent >= s->cwnd || fw_timer_is_set(&s->pace_timer) || !rd_has_credit(s))
 			break;
 		/* What is lost again must leave room for what others have to say. */
-		if (s->resent && s->resent >= s->cwnd - s->cwnd / 4)
+		if (s->resent && (s->resent >= s->cwnd - s->cwnd / 4 ||
+				  (uint8_t)(s->credit_limit - s->credit_used) == 1))
 			break;
 		struct rd_slot *slot = &s->tx->slot[psn % WIRE_RD_WINDOW];
 		enum hw_vendor_err err;
@@ -243,6 +254,7 @@ static uint32_t retransmit(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 			break;
 		if (slot->tries < UINT8_MAX)
 			slot->tries++;
+		s->more = s->lost > 1 || !fw_list_empty(&s->flows);
 		if (slot->msg && withdraws(s, slot)) {
 			slot->withdrawn = true;
 			tx_void(nic, s, psn);
@@ -276,7 +288,8 @@ static bool window_open(const struct rd_session *s)
 {
 	uint32_t in_flight = s->tx_psn - s->tx_una;
 
-	return in_flight < WIRE_RD_WINDOW && s->sent < s->cwnd && !fw_timer_is_set(&s->pace_timer);
+	return in_flight < WIRE_RD_WINDOW && s->sent < s->cwnd && rd_has_credit(s) &&
+	       !fw_timer_is_set(&s->pace_timer);
 }
 
 /* The next packet of a flow, under a new PSN. False: nothing was sent. */
@@ -301,6 +314,10 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 	    .flow_distance = (uint16_t)(flow->outstanding ? psn - flow->last_psn : 0),
 	    .state = RD_SLOT_SENT,
 	};
+	if (s->tx_psn == s->tx_una)
+		rd_cong_start(nic, s);
+	s->more =
+	    left > slot->bytes || !fw_list_empty(&s->flows) || msg->flow_node.next != &flow->msgs;
 	err = tx_slot(nic, s, slot, psn);
 	if (err != HW_VENDOR_ERR_NONE) {
 		slot->msg = NULL;
@@ -309,7 +326,6 @@ static bool tx_new(struct fw_nic *nic, struct rd_session *s, struct rd_flow *flo
 		return false;
 	}
 	if (s->tx_psn == s->tx_una) {
-		rd_cong_start(nic, s);
 		s->rto_base_ns = nic->now_ns;
 		s->tlp_sent = false;
 	}
@@ -376,7 +392,8 @@ static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		fw_pool_put(&nic->tx_windows, s->tx);
 		s->tx = NULL;
 	}
-	if (done)
+	/* Grants do not come by themselves where the peer does not know of what waits here. */
+	if (done || (s->state == RD_OPEN && rd_lacks_credit(s)))
 		rd_timer_arm(nic, s);
 	return done;
 }

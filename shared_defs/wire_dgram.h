@@ -24,7 +24,7 @@ enum {
 	/* Datagrams to groups go to the port of shard 0 and this QPN (IBA 3.5.10), on every NIC. */
 	WIRE_DGRAM_GROUP_QPN = 0xffffff,
 
-	WIRE_DGRAM_VERSION = 1,
+	WIRE_DGRAM_VERSION = 2,
 	WIRE_DGRAM_CRC_BYTES = 4,
 };
 
@@ -49,7 +49,8 @@ enum {
 	WIRE_DGRAM_F_ACK = 0x10,        /* RD: the ack field of wire_rd is valid */
 	WIRE_DGRAM_F_ECE = 0x20,        /* RD: congestion was experienced towards this sender */
 	WIRE_DGRAM_F_RETRANSMIT = 0x40, /* RD: this PSN was sent before */
-	WIRE_DGRAM_F_ALL = 0x7f,
+	WIRE_DGRAM_F_MORE = 0x80,       /* RD: this sender has more to send */
+	WIRE_DGRAM_F_ALL = 0xff,
 };
 
 /* Common header, 28 bytes. */
@@ -86,7 +87,8 @@ struct wire_rd {
 	struct be32 timestamp_echo; /* last timestamp received plus the time it was held; 0: none */
 	/* PSN minus that of the previous unacknowledged packet of the same flow; 0: none. */
 	struct be16 flow_distance;
-	struct be16 reserved;
+	uint8_t used;  /* packets of data that this sender has sent, again ones too, modulo 256 */
+	uint8_t limit; /* that its peer may have sent, modulo 256 */
 };
 static_assert(sizeof(struct wire_rd) == 24, "docs/wire-format.md, session header");
 static_assert(offsetof(struct wire_rd, psn) == 4, "");
@@ -94,6 +96,8 @@ static_assert(offsetof(struct wire_rd, ack) == 8, "");
 static_assert(offsetof(struct wire_rd, timestamp) == 12, "");
 static_assert(offsetof(struct wire_rd, timestamp_echo) == 16, "");
 static_assert(offsetof(struct wire_rd, flow_distance) == 20, "");
+static_assert(offsetof(struct wire_rd, used) == 22, "");
+static_assert(offsetof(struct wire_rd, limit) == 23, "");
 
 enum {
 	/* Packets in flight in one direction of a session. */

@@ -378,6 +378,11 @@ void forge_fit(struct forge *f, uint32_t what, int32_t psn_delta)
 	if (what & FORGE_PSN)
 		rd->psn =
 		    be32_put((what & FORGE_PSN_LOW ? s->rx_psn : s->rx_high) + (uint32_t)psn_delta);
+	if (what & FORGE_PSN && type_of(f) == WIRE_DGRAM_RD) {
+		/* One of the credits that it was given. */
+		rd->timestamp = be32_put(s->heard_timestamp);
+		rd->used = (uint8_t)(s->rx_used + 1);
+	}
 	if (what & FORGE_ACK) {
 		rd->ack = be32_put(s->tx_una + (uint32_t)(psn_delta < 0 ? 0 : psn_delta));
 		f->b[FORGE_DGRAM_AT + offsetof(struct wire_dgram, flags)] |= WIRE_DGRAM_F_ACK;

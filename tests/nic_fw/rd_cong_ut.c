@@ -20,6 +20,7 @@ static void begin(uint32_t cwnd_fp)
 	s.slow_start = false;
 	set_cwnd(&nic, &s, cwnd_fp);
 	forget_path(&s);
+	s.credit_limit = 100;
 	nic.now_ns += 1000000;
 }
 
@@ -261,5 +262,18 @@ static void long_path(void)
 	CU_ASSERT_TRUE(s.path_ns < 11000);
 }
 
+/* Where the peer's grants are the limit, delay and loss are its business. */
+static void limited_by_grants(void)
+{
+	begin(8 * 256);
+	s.credit_used = s.credit_limit;
+	sample(500000, 1);
+	rd_cong_loss(&nic, &s);
+	rd_cong_timeout(&nic, &s);
+	CU_ASSERT_EQUAL(s.cwnd_fp, 8 * 256);
+	sample(1000, 8);
+	CU_ASSERT_EQUAL(s.cwnd_fp, 8 * 256);
+}
+
 UT_MAIN("nic_fw/rd_cong", UT(start_and_doubling), UT(growth), UT(targets), UT(decrease), UT(marks),
-	UT(losses), UT(timeouts), UT(off), UT(pace), UT(idle), UT(long_path))
+	UT(losses), UT(timeouts), UT(off), UT(pace), UT(idle), UT(long_path), UT(limited_by_grants))

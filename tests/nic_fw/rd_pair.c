@@ -535,6 +535,9 @@ void rp_open(struct rp *rp)
 		s->cwnd_fp = RP_WINDOW * 256;
 		s->cwnd = RP_WINDOW;
 		s->rto_base_ns = rp->now_ns;
+		s->credit_limit = (uint8_t)(s->credit_used + RP_CREDITS);
+		rp_session(rp, !e)->rx_limit = rp_session(rp, !e)->rx_used + RP_CREDITS;
+		rp_session(rp, !e)->rx_told = rp_session(rp, !e)->rx_limit;
 	}
 }
 

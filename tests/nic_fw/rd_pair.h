@@ -20,8 +20,9 @@ enum {
 	RP_QPS = 6,
 	RP_QKEY = 0x1111,
 	RP_KEPT = 512,
-	RP_WINDOW = 32,    /* congestion windows after rp_open() */
-	RP_PSN_LAG = 0x10, /* the first PSNs are so far below 2^32 */
+	RP_WINDOW = 32,             /* congestion windows after rp_open() */
+	RP_CREDITS = RD_CREDIT_MAX, /* and credits, so many more than were used */
+	RP_PSN_LAG = 0x10,          /* the first PSNs are so far below 2^32 */
 	RP_ALL_ACCESS = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ |
 			HW_ACCESS_REMOTE_ATOMIC | HW_ACCESS_MW_BIND,
 };

@@ -325,7 +325,12 @@ static void window_limit(void)
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(s->tx_psn - s->tx_una, WIRE_RD_WINDOW);
 	for (i = 1; i < 20; i++) {
+		/* Acknowledged, and not granted more: nothing may leave. */
 		rd_ack_cumulative(A->nic, s, s->tx_una + i, 0, false);
+		rp_settle(&rp);
+		CU_ASSERT_EQUAL(s->tx_psn - s->tx_una, WIRE_RD_WINDOW - i);
+		s->credit_limit = (uint8_t)(s->credit_limit + i);
+		rd_session_ready(A->nic, s);
 		rp_settle(&rp);
 		CU_ASSERT_EQUAL(s->tx_psn - s->tx_una, WIRE_RD_WINDOW);
 	}

@@ -83,6 +83,7 @@ static void try_response(uint32_t stag, uint64_t to)
 	rd_bit_clear(&rp_session(&rp, 0)->received, rp_info_of(&rp.kept[0], 1).psn);
 	rp_session(&rp, 0)->rx_psn = rp_info_of(&rp.kept[0], 1).psn;
 	rp_session(&rp, 0)->rx_high = rp_session(&rp, 0)->rx_psn;
+	rp_session(&rp, 0)->rx_taken = 0;
 	rp_deliver(&rp, 0);
 	rp_poll(&rp, 0);
 	CU_ASSERT_TRUE(all(p + SINK - GUARD, GUARD, 0));

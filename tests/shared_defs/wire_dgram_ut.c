@@ -51,6 +51,8 @@ static void session(void)
 			      .ack = be32_put(0xfffffff0),
 			      .timestamp = be32_put(0x0a0b0c0d),
 			      .flow_distance = be16_put(3),
+			      .used = 7,
+			      .limit = 0xf0,
 			  };
 
 	LOAD("rd", g);

@@ -37,7 +37,7 @@ static void begin(struct frame *f, uint8_t type)
 	memcpy(f->bytes, headers, sizeof(headers));
 	f->length = sizeof(headers);
 	add(f, "wire_dgram.hex", "dgram_rd");
-	f->bytes[sizeof(headers)] = (uint8_t)(0x10 | type);
+	f->bytes[sizeof(headers)] = (uint8_t)(0x20 | type);
 }
 
 /* RFC 5044 4.4, bit by bit, over the UDP header and all behind it. */
@@ -115,16 +115,16 @@ static void rd_write(void)
 	expect(&f,
 	       "weft.version weft.type weft.flags weft.flags.imm weft.flags.solicited "
 	       "weft.flags.response weft.flags.record weft.flags.ack weft.flags.ece "
-	       "weft.flags.retransmit",
-	       "1|1|0x13|1|1|0|0|1|0|0");
+	       "weft.flags.retransmit weft.flags.more",
+	       "2|1|0x13|1|1|0|0|1|0|0|0");
 	expect(&f,
 	       "weft.incarnation weft.dst_qpn weft.src_qpn weft.qkey weft.imm weft.msg_bytes "
 	       "weft.ssn",
 	       "0xbeef|0x00210007|0x00810009|0x80000001|0xdeadbeef|4097|4294967294");
 	expect(&f,
 	       "weft.rd.epoch weft.rd.psn weft.rd.ack weft.rd.timestamp weft.rd.timestamp_echo "
-	       "weft.rd.flow_distance weft.rd.reserved",
-	       "0x01020304|4294967295|4294967280|168496141|0|3|0x0000");
+	       "weft.rd.flow_distance weft.rd.used weft.rd.limit",
+	       "0x01020304|4294967295|4294967280|168496141|0|3|7|240");
 	expect(&f,
 	       "iwarp_ddp.tagged_flag iwarp_ddp.last_flag iwarp_ddp.dv iwarp_ddp.stag "
 	       "iwarp_ddp.tagged_offset iwarp_rdma.version iwarp_rdma.opcode weft_payload.data",
@@ -228,7 +228,7 @@ static void ud_send(void)
 	expect(&f,
 	       "weft.type weft.dst_qpn weft.src_qpn weft.crc weft.crc.status iwarp_ddp.msn "
 	       "iwarp_rdma.opcode weft_payload.data _ws.malformed _ws.expert",
-	       "0|0x00200005|0x00000003|0xe6bc3501|good|1|0x03|77656674||");
+	       "0|0x00200005|0x00000003|0x93f21a43|good|1|0x03|77656674||");
 	f.bytes[f.length - 5] ^= 1;
 	expect(&f, "weft.crc.status weft.crc.bad", "bad|1");
 }
@@ -244,7 +244,7 @@ static void malformed(void)
 	finish(&f);
 	expect(&f, "weft.type.unknown", "1");
 	begin(&f, 1);
-	f.bytes[ETH_IP_BYTES + UDP_BYTES] = 0x21;
+	f.bytes[ETH_IP_BYTES + UDP_BYTES] = 0x31;
 	finish(&f);
 	expect(&f, "weft.version.unknown", "1");
 	/* A DDP segment cut in its header. */

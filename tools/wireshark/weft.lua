@@ -14,7 +14,7 @@
 local weft = Proto("weft", "weft datagram-iWARP")
 
 local PORT_FIRST, PORTS = 47810, 8
-local VERSION = 1
+local VERSION = 2
 local DGRAM_BYTES, RD_BYTES, ACK_BYTES, HELLO_BYTES, CRC_BYTES = 28, 24, 56, 32, 4
 local CANCEL_BYTES, CM_BYTES = 16, 48
 local WINDOW = 128 -- PSNs that may be on the way
@@ -41,6 +41,7 @@ f.flag_record = ProtoField.bool("weft.flags.record", "Write-Record", 8, nil, 0x0
 f.flag_ack = ProtoField.bool("weft.flags.ack", "Acknowledgement valid", 8, nil, 0x10)
 f.flag_ece = ProtoField.bool("weft.flags.ece", "Congestion experienced", 8, nil, 0x20)
 f.flag_retransmit = ProtoField.bool("weft.flags.retransmit", "Retransmission", 8, nil, 0x40)
+f.flag_more = ProtoField.bool("weft.flags.more", "More to send", 8, nil, 0x80)
 f.incarnation = ProtoField.uint16("weft.incarnation", "Incarnation", base.HEX)
 f.dst_qpn = ProtoField.uint32("weft.dst_qpn", "Destination QPN", base.HEX)
 f.src_qpn = ProtoField.uint32("weft.src_qpn", "Source QPN", base.HEX)
@@ -58,7 +59,8 @@ f.ack = ProtoField.uint32("weft.rd.ack", "Acknowledged before PSN", base.DEC)
 f.timestamp = ProtoField.uint32("weft.rd.timestamp", "Timestamp (ns)", base.DEC)
 f.echo = ProtoField.uint32("weft.rd.timestamp_echo", "Timestamp echo (ns)", base.DEC)
 f.distance = ProtoField.uint16("weft.rd.flow_distance", "Distance to previous of flow", base.DEC)
-f.rd_reserved = ProtoField.uint16("weft.rd.reserved", "Reserved", base.HEX)
+f.used = ProtoField.uint8("weft.rd.used", "Credits used", base.DEC)
+f.limit = ProtoField.uint8("weft.rd.limit", "Credits granted", base.DEC)
 
 local cm_types = {
 	"REQ", "MRA", "REP", "RTU", "REJ", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "ALIVE", "ALIVE_REP",
@@ -174,7 +176,7 @@ end
 
 local flag_names = {
 	{ 0x01, "imm" }, { 0x02, "solicited" }, { 0x04, "response" }, { 0x08, "record" },
-	{ 0x10, "ack" }, { 0x20, "ece" }, { 0x40, "retransmit" },
+	{ 0x10, "ack" }, { 0x20, "ece" }, { 0x40, "retransmit" }, { 0x80, "more" },
 }
 
 local function flags_text(flags)
@@ -194,7 +196,8 @@ local function add_dgram(tvb, tree)
 	local ft = t:add(f.flags, tvb(1, 1))
 	ft:append_text(" (" .. flags_text(tvb(1, 1):uint()) .. ")")
 	for _, field in ipairs({ f.flag_imm, f.flag_solicited, f.flag_response, f.flag_record,
-		f.flag_ack, f.flag_ece, f.flag_retransmit }) do
+		f.flag_ack, f.flag_ece, f.flag_retransmit,
+		f.flag_more }) do
 		ft:add(field, tvb(1, 1))
 	end
 	t:add(f.incarnation, tvb(2, 2))
@@ -215,7 +218,8 @@ local function add_rd(tvb, at, tree)
 	t:add(f.timestamp, tvb(at + 12, 4))
 	t:add(f.echo, tvb(at + 16, 4))
 	t:add(f.distance, tvb(at + 20, 2))
-	t:add(f.rd_reserved, tvb(at + 22, 2))
+	t:add(f.used, tvb(at + 22, 1))
+	t:add(f.limit, tvb(at + 23, 1))
 end
 
 -- Words of a bitmap and the PSNs of its bits, the first bit being PSN first. Returns how many.

@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Grants of RD: a receiver shares its line among those that send to it.
+ *
+ * Windows that each sender moves by the delay it sees do not become alike when they share a queue
+ * of few packets. The receiver knows all its senders, so it says how many packets each may send:
+ * every header carries how many credits its sender has used and how many its peer was given. While
+ * one peer has more to send it gets as many as its own window may want. Among several each gets as
+ * many as its packet's share in turn, and the credits that are out together are one window of the
+ * receiver's, which keeps the queue short: it shrinks while even the least delayed packets of a
+ * round were delayed, and grows while they were not. That is the queue that all of them share, the
+ * last one; other queues are the business of the sender's window (rd_cong.c).
+ *
+ * What a header tells is the peer's word. A packet more than was granted is dropped. Credits that
+ * are not used for a while are told again, then given to others; whoever kept them is in doubt, and
+ * what it is given holds up nobody until it has sent enough. Credits that it says it used, and
+ * that brought no packet, were lost, or are a lie: it gets no others for them before they are void.
+ * A path or a packet's length that it feigns gets it more credits at a time, and hardly more turns.
+ * Calls rd_ack.c.
+ *
+ * docs/congestion.md "Grants"; Montazeri et al., "Homa" (SIGCOMM 2018) 3.3; Kumar et al., "Swift"
+ * (SIGCOMM 2020) 3.1.
+ */
+#include "nic_fw/fw_nic.h"
+
+enum {
+	GRANT_TURN = 8,    /* credits at most in one turn, of small packets */
+	GRANT_STOCK = 256, /* credits that all idle sessions may have together */
+	GRANT_STOCK_PKTS = RD_CREDIT_IDLE + 2, /* and one of them */
+	GRANT_ALONE_PKTS = 16,   /* of one that begins to ask alone; each packet adds one */
+	GRANT_SAMPLE = 4,        /* of so many packets of one that is alone, one is measured */
+	GRANT_REMINDERS = 2,     /* before credits that are not used are taken back */
+	GRANT_HDR_BYTES = 126,   /* of a packet on the line, beside its DDP segment */
+	GRANT_DRAIN_PKTS = 4,    /* and one of each: for so many the window is small */
+	GRANT_DRAIN_EACH = 4,    /* for each that begins then: what it sent unasked, and more */
+	GRANT_ROUND_PKTS = 8,    /* samples of a round, at least */
+	GRANT_MIN_BYTES = 32768, /* of the window */
+	GRANT_MAX_BYTES = 1 << 23,
+	GRANT_START_BYTES = 65536,
+	GRANT_LENGTHS = 64,   /* packets in which most of an old length is forgotten */
+	GRANT_FAR_TIMES = 16, /* a path so much longer than the mean counts, at most */
+	GRANT_DOUBT_MIN = 8,  /* packets of data that one must send until it is trusted again */
+};
+#define GRANT_TARGET_NS UINT64_C(10000)    /* of the delay in the last queue */
+#define GRANT_ALONE_NS  UINT64_C(10000000) /* after so long what was known may be wrong */
+#define GRANT_DRAIN_NS  UINT64_C(1000000000)
+#define GRANT_OLD_NS    UINT64_C(1000000000) /* timestamps of 32 bits tell order for longer */
+#define GRANT_SILENT_NS UINT64_C(1000000)
+#define GRANT_VOID_NS   UINT64_C(200000)    /* and four paths: no packet comes so much later */
+#define GRANT_PATH_NS   UINT64_C(10000000)  /* that a path makes that longer, at most */
+#define GRANT_SMALL_NS  UINT64_C(100000000) /* that the window stays small, at most */
+
+static void begin_round(struct rd_grants *g)
+{
+	g->round_bytes = 0;
+	g->round_pkts = 0;
+	g->round_low = 0;
+	g->round_least = 0;
+	g->short_of = false;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t window_bytes(const struct rd_grants *g)
+{
+	return g->drain ? GRANT_MIN_BYTES : g->window_bytes;
+}
+
+static uint32_t left(const struct rd_session *s)
+{
+	return s->rx_limit - s->rx_used;
+}
+
+/* Credits that the peer says it used, whose packets have not come. */
+static uint32_t missing(const struct rd_session *s)
+{
+	uint32_t come = s->rx_taken + (s->rx_here ? 1 : 0);
+
+	return seq_lt(come, s->rx_used) ? s->rx_used - come : 0;
+}
+
+static uint64_t path_wait_ns(const struct rd_session *s)
+{
+	return least(4 * rd_floor_ns(&s->rx_path), GRANT_PATH_NS);
+}
+
+/* Somebody else has more to send. */
+static bool is_shared(const struct rd_grants *g, const struct rd_session *s)
+{
+	return g->askers > (s->asks ? 1u : 0u);
+}
+
+/*
+ * How many credits it may have unused: of who asks, its part of the window, as long as its path and
+ * the queue are. Turns make the shares alike: two packets more keep that bound from doing so, which
+ * would have whole packets.
+ */
+static uint32_t share_of(const struct rd_grants *g, const struct rd_session *s)
+{
+	uint64_t bytes;
+
+	if (!s->asks) {
+		uint32_t stock = GRANT_STOCK / (g->open + 1);
+
+		if (stock > GRANT_STOCK_PKTS)
+			return GRANT_STOCK_PKTS;
+		return stock ? stock : 1;
+	}
+	if (!is_shared(g, s))
+		return s->rx_alone;
+	bytes = window_bytes(g) / g->askers;
+	if (g->path_ns)
+		bytes = least(bytes * (rd_floor_ns(&s->rx_path) + GRANT_TARGET_NS) /
+				  (g->path_ns + GRANT_TARGET_NS),
+			      bytes * GRANT_FAR_TIMES);
+	return (uint32_t)least(2 + bytes / s->rx_pkt_bytes, RD_CREDIT_MAX);
+}
+
+/*
+ * Its unused credits that count: no more than its share, however many it had when alone. Those
+ * of a session in doubt must not keep others from theirs.
+ */
+static void recount(struct rd_grants *g, struct rd_session *s, uint32_t share)
+{
+	uint32_t bytes = 0;
+
+	if (s->asks && is_shared(g, s) && !s->rx_doubt)
+		bytes = (left(s) < share ? left(s) : share) * s->rx_pkt_bytes;
+	g->out_bytes = g->out_bytes - s->rx_out_bytes + bytes;
+	s->rx_out_bytes = bytes;
+}
+
+static void watch_held(struct fw_nic *nic)
+{
+	struct rd_grants *g = &nic->rd_grants;
+
+	if (!fw_timer_is_set(&g->timer))
+		fw_timer_set(&nic->timers, &g->timer, nic->now_ns + GRANT_SILENT_NS);
+}
+
+/*
+ * From now on it has its time to use what it was given. One that asks alone has all the time, until
+ * another begins to ask, who may wait for those credits.
+ */
+static void watch(struct fw_nic *nic, struct rd_session *s)
+{
+	struct rd_grants *g = &nic->rd_grants;
+
+	fw_list_del(&s->held_node);
+	if (!s->asks || (!left(s) && !missing(s)))
+		return;
+	s->held_ns = nic->now_ns;
+	fw_list_add_tail(&g->held, &s->held_node);
+	if (is_shared(g, s))
+		watch_held(nic);
+}
+
+static void turn_add(struct rd_grants *g, struct rd_session *s)
+{
+	if (!fw_list_linked(&s->grant_node))
+		fw_list_add_tail(&g->turn, &s->grant_node);
+}
+
+/* It is told at once when it is about to have none; else with what is said anyway. */
+static void tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
+{
+	if (s->rx_told - s->rx_used > share / 2)
+		return;
+	s->grant_due = true;
+	rd_ack_due(nic, s);
+}
+
+static void give(struct fw_nic *nic, struct rd_session *s, uint32_t credits, uint32_t share)
+{
+	s->rx_limit += credits;
+	recount(&nic->rd_grants, s, share);
+	tell(nic, s, share);
+}
+
+/* Sessions in turn get a packet's worth each, as long as there is room in the window. */
+static void run(struct fw_nic *nic)
+{
+	struct rd_grants *g = &nic->rd_grants;
+
+	while (!fw_list_empty(&g->turn)) {
+		struct rd_session *s = FW_CONTAINER(g->turn.next, struct rd_session, grant_node);
+		uint32_t share = share_of(g, s);
+		uint32_t credits = nic->config.mtu / s->rx_pkt_bytes;
+
+		if (is_shared(g, s) && g->out_bytes &&
+		    g->out_bytes + s->rx_pkt_bytes > window_bytes(g)) {
+			g->short_of = true;
+			return;
+		}
+		fw_list_del(&s->grant_node);
+		if (left(s) + (is_shared(g, s) ? missing(s) : 0) >= share)
+			continue;
+		if (credits > GRANT_TURN)
+			credits = GRANT_TURN;
+		if (!credits)
+			credits = 1;
+		if (credits > share - left(s) || !is_shared(g, s))
+			credits = share - left(s);
+		give(nic, s, credits, share);
+		watch(nic, s);
+		if (left(s) < share)
+			fw_list_add_tail(&g->turn, &s->grant_node);
+	}
+}
+
+/* The peer has nothing more to send, or does not use what it was given. */
+static void stop_asking(struct fw_nic *nic, struct rd_session *s)
+{
+	struct rd_grants *g = &nic->rd_grants;
+
+	if (!s->asks)
+		return;
+	s->asks = false;
+	g->askers--;
+	g->out_bytes -= s->rx_out_bytes;
+	s->rx_out_bytes = 0;
+	fw_list_del(&s->grant_node);
+	fw_list_del(&s->held_node);
+}
+
+/*
+ * A round is over when a window of bytes has come. A quarter of the packets that were hardly
+ * delayed say that the queue which all share is short: others wait in queues of their own.
+ */
+static void end_round(struct rd_grants *g, uint32_t pkt_bytes)
+{
+	uint64_t step = pkt_bytes;
+
+	if (g->round_low * 4 < g->round_pkts) {
+		g->ramp = false;
+		if (!g->round_low && step < g->window_bytes / 16)
+			step = g->window_bytes / 16;
+		g->window_bytes -= step < g->window_bytes ? step : g->window_bytes;
+	} else if (g->short_of) {
+		if (g->round_least * 2 > g->round_pkts)
+			step = g->window_bytes / 16;
+		g->window_bytes += step > pkt_bytes ? step : pkt_bytes;
+	}
+	if (g->window_bytes < GRANT_MIN_BYTES)
+		g->window_bytes = GRANT_MIN_BYTES;
+	if (g->window_bytes > GRANT_MAX_BYTES)
+		g->window_bytes = GRANT_MAX_BYTES;
+	begin_round(g);
+}
+
+/* The window is small until each has sent some packets: what paths take without queues shows. */
+static void drain(struct fw_nic *nic)
+{
+	struct rd_grants *g = &nic->rd_grants;
+
+	g->drained_ns = nic->now_ns;
+	g->drain = GRANT_DRAIN_PKTS + g->askers;
+	begin_round(g);
+}
+
+/*
+ * From our last header to the packet that answers it, less the time that the peer kept it. What the
+ * path takes without a queue shows only without one: now and then the window is small for so long
+ * that each has sent some packets.
+ */
+static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
+{
+	struct rd_grants *g = &nic->rd_grants;
+	uint64_t path = rd_floor_ns(&s->rx_path), excess;
+
+	rd_floor_add(&s->rx_path, nic->now_ns, rtt_ns);
+	if (!s->asks || !is_shared(g, s))
+		return;
+	g->shared_ns = nic->now_ns;
+	if (nic->now_ns - g->drained_ns > GRANT_DRAIN_NS)
+		drain(nic);
+	/* Peers that come and go would make it last. */
+	if (g->drain && nic->now_ns - g->drained_ns > GRANT_SMALL_NS)
+		g->drain = 0;
+	if (g->drain) {
+		g->drain--;
+		return;
+	}
+	/* Shorter than any before: that says nothing of a queue. */
+	if (rtt_ns < path || !path)
+		return;
+	g->path_ns = g->path_ns ? (g->path_ns * 63 + path) / 64 : path;
+	excess = rtt_ns - path;
+	g->round_low += excess < GRANT_TARGET_NS;
+	g->round_least += excess < GRANT_TARGET_NS / 4;
+	g->round_bytes += s->rx_pkt_bytes;
+	if (g->ramp && g->short_of && excess < GRANT_TARGET_NS && g->window_bytes < GRANT_MAX_BYTES)
+		g->window_bytes += s->rx_pkt_bytes;
+	if (++g->round_pkts >= GRANT_ROUND_PKTS && g->round_bytes >= g->window_bytes)
+		end_round(g, s->rx_pkt_bytes);
+}
+
+/* A packet of data: how long those of this peer are, and how long it took. */
+static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint32_t echo)
+{
+	uint32_t rtt_ns;
+
+	if (bytes > s->rx_pkt_bytes)
+		s->rx_pkt_bytes = bytes;
+	else
+		s->rx_pkt_bytes -= (s->rx_pkt_bytes - bytes) / GRANT_LENGTHS;
+	/* A shorter one is quicker, which says nothing of the queue. */
+	if (bytes < s->rx_pkt_bytes / 4 * 3)
+		return;
+	/* The path shows in some packets as well as in all. */
+	if (!is_shared(&nic->rd_grants, s) && s->rx_used % GRANT_SAMPLE)
+		return;
+	rtt_ns = rd_ack_rtt_ns(nic, echo);
+	if (rtt_ns)
+		measure(nic, s, rtt_ns);
+}
+
+/* The first to share with another: nothing is known of what the line can take. */
+static void begin_asking(struct fw_nic *nic, struct rd_session *s)
+{
+	struct rd_grants *g = &nic->rd_grants;
+
+	s->asks = true;
+	if (nic->now_ns - s->rx_data_ns > GRANT_SILENT_NS)
+		s->rx_alone = GRANT_ALONE_PKTS;
+	if (++g->askers == 2) {
+		watch_held(nic);
+		if (nic->now_ns - g->shared_ns > GRANT_ALONE_NS) {
+			g->window_bytes = GRANT_MIN_BYTES;
+			g->ramp = true;
+			drain(nic);
+		}
+	}
+	if (g->drain)
+		g->drain += GRANT_DRAIN_EACH;
+}
+
+/*
+ * A packet that has not come one to two times as long after it was said to be sent does not come:
+ * it is void, and may not be sent later. Before the credits of a new header are taken: a header may
+ * overtake data.
+ */
+static void void_missing(struct fw_nic *nic, struct rd_session *s)
+{
+	uint64_t age_ns = nic->now_ns - s->rx_void_ns;
+	uint64_t wait_ns = GRANT_VOID_NS + path_wait_ns(s);
+
+	if (age_ns < wait_ns)
+		return;
+	/* Nothing was heard since then, so this is old as well. */
+	if (age_ns >= 2 * wait_ns)
+		s->rx_void_used = s->rx_used;
+	if (seq_lt(s->rx_taken, s->rx_void_used))
+		s->rx_taken = s->rx_void_used;
+	s->rx_void_used = s->rx_used;
+	s->rx_void_ns = nic->now_ns;
+}
+
+/* How many credits it has used, modulo 256: of one turn's headers the most. */
+static void take_used(struct rd_session *s, uint8_t ahead, bool first)
+{
+	if (ahead <= RD_CREDIT_MAX)
+		s->rx_used += ahead < left(s) ? ahead : left(s);
+	else if (first)
+		s->rx_used -= 256u - ahead;
+	if (left(s) > RD_CREDIT_MAX)
+		s->rx_limit = s->rx_used + RD_CREDIT_MAX;
+	/* So many may be on their way still, or come late; others were lost, or never sent. */
+	if (seq_lt(s->rx_taken, s->rx_used - RD_CREDIT_MAX))
+		s->rx_taken = s->rx_used - RD_CREDIT_MAX;
+}
+
+/* The latest header holds, whatever was believed before. */
+static void take_credits(struct fw_nic *nic, struct rd_session *s, const struct wire_rd *rd)
+{
+	uint32_t timestamp = be32_get(rd->timestamp);
+	uint8_t ahead = (uint8_t)(rd->used - s->rx_used);
+	bool old = nic->now_ns - s->heard_ns > GRANT_OLD_NS;
+	bool first = old || timestamp != s->heard_timestamp;
+
+	if (!old && seq_lt(timestamp, s->heard_timestamp))
+		return;
+	s->heard_timestamp = timestamp;
+	s->heard_ns = nic->now_ns;
+	if (ahead)
+		take_used(s, ahead, first);
+	/* One turn's headers have one timestamp: the one that gives most holds. */
+	if (s->credit_limit == rd->limit ||
+	    (!first && !rd_credit_beyond(rd->limit, s->credit_limit)))
+		return;
+	s->credit_limit = rd->limit;
+	s->credit_asks = 0;
+	if (s->lost || !fw_list_empty(&s->flows))
+		rd_session_ready(nic, s);
+}
+
+/* A peer that is alone, and has enough of what it may have, needs no look: the usual case. */
+static bool has_enough(const struct rd_grants *g, const struct rd_session *s, bool more)
+{
+	if (more != s->asks || is_shared(g, s))
+		return false;
+	return more ? left(s) >= s->rx_alone - s->rx_alone / 4u && fw_list_linked(&s->held_node)
+		    : left(s) >= RD_CREDIT_IDLE;
+}
+
+/* Its turn, after a header that said whether it has more, and maybe that it used some. */
+static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has_used)
+{
+	struct rd_grants *g = &nic->rd_grants;
+	uint32_t share;
+
+	if (!more)
+		stop_asking(nic, s);
+	else if (!s->asks)
+		begin_asking(nic, s);
+	share = share_of(g, s);
+	recount(g, s, share);
+	if (left(s) < share) {
+		if (is_shared(g, s))
+			turn_add(g, s);
+		else
+			give(nic, s, share - left(s), share);
+	}
+	/* Talk alone, where nothing is used, gains no time. */
+	if (has_used)
+		s->reminders = 0;
+	if (has_used || !fw_list_linked(&s->held_node))
+		watch(nic, s);
+	if (!fw_list_empty(&g->turn))
+		run(nic);
+}
+
+void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct dgram_pkt *pkt,
+		 const struct wire_rd *rd)
+{
+	bool more = pkt->flags & WIRE_DGRAM_F_MORE;
+	uint32_t used = s->rx_used;
+
+	/* Losses of a peer that is alone keep nobody waiting. */
+	if (is_shared(&nic->rd_grants, s))
+		void_missing(nic, s);
+	s->rx_here = pkt->type == WIRE_DGRAM_RD;
+	take_credits(nic, s, rd);
+	if (s->rx_here)
+		data(nic, s, pkt->data_bytes + GRANT_HDR_BYTES, be32_get(rd->timestamp_echo));
+	if (nic->config.cc_off) {
+		s->rx_limit = s->rx_used + RD_CREDIT_MAX;
+	} else {
+		used = s->rx_used - used;
+		if (used && s->rx_alone < RD_CREDIT_MAX && !is_shared(&nic->rd_grants, s))
+			s->rx_alone++;
+		if (!has_enough(&nic->rd_grants, s, more))
+			settle(nic, s, more, used);
+	}
+	s->rx_here = false;
+}
+
+void rd_grant_taken(struct rd_session *s)
+{
+	s->rx_taken++;
+	if (s->rx_doubt)
+		s->rx_doubt--;
+}
+
+/* Sessions that were given credits and have not been heard since. */
+static void fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct rd_grants *g = FW_CONTAINER(timer, struct rd_grants, timer);
+
+	while (!fw_list_empty(&g->held)) {
+		struct rd_session *s = FW_CONTAINER(g->held.next, struct rd_session, held_node);
+		uint64_t due_ns = s->held_ns + GRANT_SILENT_NS + path_wait_ns(s);
+
+		if (!is_shared(g, s)) {
+			/* The others have ended: it may be short of what they had. */
+			recount(g, s, 0);
+			turn_add(g, s);
+			break;
+		}
+		if (nic->now_ns < due_ns) {
+			fw_timer_set(&nic->timers, timer, due_ns);
+			break;
+		}
+		void_missing(nic, s);
+		if (!left(s)) {
+			/* Nothing came that would have told what is void: it has its turn. */
+			watch(nic, s);
+			turn_add(g, s);
+			continue;
+		}
+		if (s->reminders < GRANT_REMINDERS) {
+			s->reminders++;
+			s->grant_due = true;
+			rd_ack_due(nic, s);
+			watch(nic, s);
+		} else {
+			FW_COUNT(nic, rd_grants_expired);
+			s->reminders = 0;
+			s->rx_doubt = (uint8_t)least(2 * s->rx_doubt + GRANT_DOUBT_MIN, UINT8_MAX);
+			stop_asking(nic, s);
+		}
+	}
+	run(nic);
+}
+
+void rd_grant_init(struct fw_nic *nic)
+{
+	struct rd_grants *g = &nic->rd_grants;
+
+	fw_list_init(&g->turn);
+	fw_list_init(&g->held);
+	fw_timer_init(&g->timer, fire);
+	g->window_bytes = GRANT_START_BYTES;
+}
+
+void rd_grant_open(struct fw_nic *nic, struct rd_session *s)
+{
+	nic->rd_grants.open++;
+	s->credit_used = 0;
+	s->credit_limit = RD_CREDIT_FIRST;
+	s->credit_asks = 0;
+	s->heard_ns = nic->now_ns - GRANT_OLD_NS - 1;
+	s->rx_used = 0;
+	s->rx_limit = RD_CREDIT_FIRST;
+	s->rx_told = RD_CREDIT_FIRST;
+	s->rx_taken = 0;
+	s->rx_void_used = 0;
+	s->rx_here = false;
+	s->rx_void_ns = nic->now_ns;
+	s->rx_pkt_bytes = GRANT_HDR_BYTES;
+	memset(&s->rx_path, 0, sizeof(s->rx_path));
+	s->rx_alone = GRANT_ALONE_PKTS;
+	s->rx_doubt = 0;
+	s->reminders = 0;
+	s->grant_due = false;
+}
+
+void rd_grant_close(struct fw_nic *nic, struct rd_session *s)
+{
+	nic->rd_grants.open--;
+	stop_asking(nic, s);
+	fw_list_del(&s->grant_node);
+	if (!fw_list_empty(&nic->rd_grants.turn))
+		run(nic);
+}
+
+void rd_grant_idle(struct rd_session *s)
+{
+	uint8_t credits = (uint8_t)(s->credit_limit - s->credit_used);
+
+	/* The others, which it does not use, count as used. */
+	if (rd_has_credit(s) && credits > RD_CREDIT_IDLE)
+		s->credit_used = (uint8_t)(s->credit_limit - RD_CREDIT_IDLE);
+}
