@@ -40,6 +40,7 @@ TESTS = {"TCP": ["nic_fw/tcp_sack_ut", "nic_fw/tcp_cong_ut", "sim/tcp_ut", "sim/
          "ways out": ["nic_fw/rd_flow_ut"],
          "neighbours": ["nic_fw/neigh_ut"],
          "withdrawal": ["nic_fw/rd_withdraw_ut"],
+         "grants": ["nic_fw/rd_grant_loss_ut"],
          "RC over ESP": ["nic_fw/esp_rdmap_ut"],
          "circles": ["nic_fw/goal_circle_ut"],
          "full pools": ["nic_fw/goal_still_ut"],

@@ -6,6 +6,8 @@
  */
 #include "tests/sim/sim_fix.h"
 
+#include <inttypes.h>
+
 #include "sim_harness/sim_workload.h"
 
 struct want {
@@ -17,6 +19,9 @@ struct want {
 	uint64_t latency_ns;
 	uint32_t mtu;
 };
+
+/* The seed of the runs in progress; the bounds on incast hold for several. */
+static uint64_t seed = 1;
 
 static void measure(const struct want *want)
 {
@@ -37,7 +42,7 @@ static void measure(const struct want *want)
 		config.link.latency_ns = want->latency_ns;
 	if (want->mtu)
 		config.mtu = want->mtu;
-	sim = sim_new(&config, 1);
+	sim = sim_new(&config, seed);
 	CU_ASSERT_FATAL(sim != NULL);
 	for (i = 0; i < workload->nics(param); i++)
 		sim_nic_new(sim);
@@ -47,8 +52,8 @@ static void measure(const struct want *want)
 	percent = sim_run_figure_of(&run, "line_percent");
 	jain = sim_run_figure_of(&run, "jain_index");
 	if (run.failure[0] || percent < want->percent || jain < want->jain)
-		printf("\n    %s %s: %.1f %% of the line, Jain's index %.3f %s", want->workload,
-		       want->faults, percent, jain, run.failure);
+		printf("\n    %s %s seed %" PRIu64 ": %.1f %% of the line, Jain's index %.3f %s",
+		       want->workload, want->faults, seed, percent, jain, run.failure);
 	CU_ASSERT(percent >= want->percent && percent < 100);
 	CU_ASSERT(jain >= want->jain);
 	sim_free(sim);
@@ -91,18 +96,36 @@ static void figures(const char *name, uint32_t ms, uint64_t latency_ns, double *
 	sim_free(sim);
 }
 
-/* The start counts: all begin at once, into 128 KiB of buffer. */
+/*
+ * The start counts: all begin at once, into 128 KiB of buffer, and each one's share of the time is
+ * 50 messages. No seed is a lucky one.
+ */
 static void incast(void)
 {
 	static const struct want list[] = {
 	    {"incast:senders=2", "", 10, 95, 0.99, 0, 0},
-	    {"incast:senders=8", "", 10, 92, 0.98, 0, 0},
-	    {"incast:senders=32", "", 40, 85, 0.95, 0, 0},
-	    {"incast:senders=64,warm_us=20000", "", 50, 90, 0.9, 0, 0},
+	    {"incast:senders=8", "", 21, 93, 0.98, 0, 0},
+	    {"incast:senders=32", "", 84, 90, 0.98, 0, 0},
+	    {"incast:senders=64,warm_us=20000", "", 240, 92, 0.99, 0, 0},
 	    {"incast:senders=32,bytes=4096,depth=16", "", 15, 85, 0.95, 0, 0},
 	};
 
-	MEASURE(list);
+	for (seed = 1; seed <= 3; seed++)
+		MEASURE(list);
+	seed = 1;
+}
+
+/* Windows of the senders' own had Jain's index at 0.09 here, from the second seed on. */
+static void incast_of_many(void)
+{
+	static const struct want list[] = {
+	    {"incast:senders=128", "", 200, 90, 0.98, 0, 0},
+	    {"incast:senders=128,buffer=65536", "", 100, 85, 0.98, 0, 0},
+	};
+
+	for (seed = 2; seed <= 3; seed++)
+		MEASURE(list);
+	seed = 1;
 }
 
 /* Of what the loss leaves: 100 % less the loss, and 3.5 % for headers. */
@@ -150,8 +173,9 @@ static void receiver_limited(void)
 static void arrivals(void)
 {
 	static const struct want list[] = {
-	    {"incast:senders=8,late=50,warm_us=5000", "", 20, 85, 0.8, 0, 0},
-	    {"incast:senders=8,warm_us=5000,idle_us=20000", "", 40, 85, 0.95, 0, 0},
+	    {"incast:senders=8,late=50,warm_us=5000", "", 26, 90, 0.95, 0, 0},
+	    {"incast:senders=8,warm_us=5000,idle_us=20000", "", 46, 90, 0.95, 0, 0},
+	    {"incast:senders=16,far=10", "", 42, 90, 0.95, 0, 0},
 	};
 	double jain, mean_us, p99_us;
 
@@ -172,5 +196,5 @@ static void many_receives(void)
 	MEASURE(list);
 }
 
-UT_MAIN("sim/congestion", UT(incast), UT(loss), UT(others), UT(receiver_limited), UT(arrivals),
-	UT(many_receives))
+UT_MAIN("sim/congestion", UT(incast), UT(incast_of_many), UT(loss), UT(others),
+	UT(receiver_limited), UT(arrivals), UT(many_receives))
