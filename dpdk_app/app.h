@@ -92,6 +92,7 @@ struct core_stats {
 	uint64_t turns;
 	uint64_t busy_turns;
 	uint64_t yields;
+	uint64_t yields_long; /* that gave the CPU away for longer than a wake-up takes */
 	uint64_t sleeps;
 	uint64_t wakes_doorbell;
 	uint64_t wakes_frame;
@@ -179,6 +180,7 @@ struct core {
 	uint64_t rung_ns;       /* when the doorbell that ended it was rung; 0: unknown */
 	uint64_t share_checked_ns;
 	uint64_t share_until_ns;
+	uint64_t crowd_until_ns; /* a yield lasts long: sleep instead (idle.c) */
 	uint64_t switches_seen;
 	uint64_t links_checked_ns;
 	_Atomic(bool) quit;

@@ -2,7 +2,10 @@
 /*
  * Idle policy. A core of its own spins with rte_pause. A core that others want too yields
  * after every turn without work; whether others want it is seen from the involuntary context
- * switches of this thread, unless the operator said. After a while without work
+ * switches of this thread, unless the operator said. Where the others poll, a yield comes back
+ * soon. Where they compute it lasts as long as the scheduler lets them, milliseconds, while frames
+ * and doorbells wait: then the core sleeps at once instead, as it is woken by the next doorbell and
+ * runs before those that compute, like the handler of an interrupt. After a while without work
  * the core publishes that it sleeps, looks at the doorbells and rings once more, and waits on
  * the descriptors of doorbells, ports and messages. A port without a descriptor is looked
  * at every millisecond.
@@ -43,6 +46,10 @@ enum {
 	IDLE_NEAR_NS = 20000, /* a timer nearer than this is waited for awake */
 	IDLE_SHARE_CHECK_NS = 5000000,
 	IDLE_SHARE_HOLD_NS = 20000000, /* shared stays shared for so long */
+	/* Sleeping and being woken costs less than a yield of this length. */
+	IDLE_YIELD_LONG_NS = 50000,
+	/* After such a yield the core sleeps for so many times as long before it yields again. */
+	IDLE_CROWD_TIMES = 100,
 };
 
 /* epoll data of descriptors that are no client's; no pointer has these values. */
@@ -116,7 +123,8 @@ static void share_check(struct core *core)
 
 static bool shared(struct core *core)
 {
-	bool yes = core->now_ns < core->share_until_ns;
+	/* A thread that sleeps is not switched against its will: what yields have shown goes on. */
+	bool yes = core->now_ns < core->share_until_ns || core->now_ns < core->crowd_until_ns;
 
 	switch (core->app->conf.share) {
 	case CONF_SHARE_YES:
@@ -302,25 +310,29 @@ static void sleep_now(struct core *core, uint64_t until_ns)
 	count_wake(core, ev, n);
 }
 
-/* Publishes the sleep, makes sure that nothing slipped in, sleeps, takes it back. */
-static void try_sleep(struct core *core)
+/* Publishes the sleep, makes sure that nothing slipped in, sleeps, takes it back. False: it did
+ * not. */
+static bool try_sleep(struct core *core)
 {
 	uint64_t until_ns = next_timer_ns(core);
 	uint32_t published = 0;
-	bool may = true;
+	bool may = true, slept = false;
 
 	if (until_ns != UINT64_MAX && until_ns < core->now_ns + IDLE_NEAR_NS)
-		return;
+		return false;
 	/* Pairs with core_wake(): it fills a ring, then looks at this word. */
 	atomic_store_explicit(&core->sleeping, 1, memory_order_seq_cst);
 	atomic_thread_fence(memory_order_seq_cst);
 	while (may && published < core->num_shards)
 		may = fw_sleep(core->shard[published++]->fw, true);
-	if (may && !rings_waiting(core))
+	if (may && !rings_waiting(core)) {
 		sleep_now(core, until_ns);
+		slept = true;
+	}
 	for (uint32_t i = 0; i < published; i++)
 		(void)fw_sleep(core->shard[i]->fw, false);
 	atomic_store_explicit(&core->sleeping, 0, memory_order_seq_cst);
+	return slept;
 }
 
 /* The first turn with work after a sleep: how long did whoever woke us wait? */
@@ -340,6 +352,21 @@ static void count_latency(struct core *core)
 	core->woke_ns = 0;
 }
 
+/* Gives the CPU to whoever wants it, and notes for how long they kept it. */
+static void yield_cpu(struct core *core)
+{
+	uint64_t begin_ns = app_clock_ns(), took_ns;
+
+	core->stats.yields++;
+	turns_break(&core->turns);
+	sched_yield();
+	took_ns = app_clock_ns() - begin_ns;
+	if (took_ns < IDLE_YIELD_LONG_NS)
+		return;
+	core->stats.yields_long++;
+	core->crowd_until_ns = begin_ns + took_ns + took_ns * IDLE_CROWD_TIMES;
+}
+
 void idle_turn(struct core *core, uint32_t work)
 {
 	uint64_t patience_ns = core->app->conf.idle_ns;
@@ -357,14 +384,14 @@ void idle_turn(struct core *core, uint32_t work)
 	share = shared(core);
 	if (!patience_ns)
 		patience_ns = share ? IDLE_SHARED_NS : IDLE_NS;
-	if (core->now_ns - core->idle_since_ns >= patience_ns) {
-		try_sleep(core);
+	if (core->now_ns - core->idle_since_ns >= patience_ns ||
+	    (share && core->now_ns < core->crowd_until_ns)) {
+		if (!try_sleep(core) && share)
+			yield_cpu(core);
 		return;
 	}
 	if (share) {
-		core->stats.yields++;
-		turns_break(&core->turns);
-		sched_yield();
+		yield_cpu(core);
 		return;
 	}
 	for (int i = 0; i < IDLE_SPIN_PAUSES; i++)

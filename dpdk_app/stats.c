@@ -69,6 +69,7 @@ static const struct stats_field core_fields[] = {
     CORE_FIELD(turns),
     CORE_FIELD(busy_turns),
     CORE_FIELD(yields),
+    CORE_FIELD(yields_long),
     CORE_FIELD(sleeps),
     CORE_FIELD(wakes_doorbell),
     CORE_FIELD(wakes_frame),
