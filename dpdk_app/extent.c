@@ -23,6 +23,8 @@ enum {
 };
 /* Up to here each page is noted that regions had: 2 MiB of notes. */
 #define EXTENT_NOTED_MAX_BYTES (UINT64_C(1) << 36)
+/* Address space for mappings, of the 2^47 bytes that a process of x86-64 has. */
+#define EXTENT_SPACE_BYTES (UINT64_C(1) << 45)
 
 struct extent {
 	uint64_t key;
@@ -248,6 +250,25 @@ static uint64_t note_words(const struct extent *e)
 	return (e->bytes / EXTENT_TABLE_SPAN_BYTES + 1) * EXTENT_SPAN_WORDS;
 }
 
+/*
+ * Whether the shares of address space allow one more mapping of an extent: a half for a process,
+ * three quarters for a user. Its pages are charged as regions take them, but space that holds no
+ * page is bounded as well, by the processor.
+ */
+static bool has_space(const struct extent *wanted)
+{
+	uint64_t of_user = wanted->bytes, of_process = wanted->bytes;
+
+	for (const struct extent *e = extent_list; e; e = e->next) {
+		if (!e->map || e->uid != wanted->uid)
+			continue;
+		of_user += e->bytes;
+		if (e->pid == wanted->pid)
+			of_process += e->bytes;
+	}
+	return of_user <= EXTENT_SPACE_BYTES / 4 * 3 && of_process <= EXTENT_SPACE_BYTES / 2;
+}
+
 /* Each extent is mapped before it is sealed. */
 static int map_extents(struct extent_region *r, struct hw_resp_quota *quota)
 {
@@ -258,6 +279,8 @@ static int map_extents(struct extent_region *r, struct hw_resp_quota *quota)
 
 		if (e->map)
 			continue;
+		if (!has_space(e))
+			return ENOSPC;
 		err = user_take(e->account, HW_SHARE_MAPPING, 1, quota);
 		if (err)
 			break;

@@ -28,10 +28,23 @@ static struct unmap **unmap_tail = &unmap_list;
 static size_t unmap_owed; /* bytes of the list, and of what the thread has */
 static bool unmap_runs;
 
+static size_t step_bytes(size_t bytes)
+{
+	return bytes > UNMAP_SPARSE_BYTES ? UNMAP_SPARSE_STEP_BYTES : UNMAP_STEP_BYTES;
+}
+
+/* As what it counts while it waits. */
+static size_t weight(size_t bytes)
+{
+	return bytes / (step_bytes(bytes) / UNMAP_STEP_BYTES);
+}
+
 static void in_pieces(uint8_t *base, size_t bytes)
 {
+	const size_t most = step_bytes(bytes);
+
 	while (bytes) {
-		size_t step = bytes < UNMAP_STEP_BYTES ? bytes : UNMAP_STEP_BYTES;
+		size_t step = bytes < most ? bytes : most;
 
 		munmap(base, step);
 		base += step;
@@ -56,7 +69,7 @@ static void *unmap_main(void *arg)
 		pthread_mutex_unlock(&unmap_lock);
 		in_pieces(first->base, first->bytes);
 		pthread_mutex_lock(&unmap_lock);
-		unmap_owed -= first->bytes;
+		unmap_owed -= weight(first->bytes);
 		free(first);
 	}
 	return NULL;
@@ -88,7 +101,7 @@ static bool unmap_leave(struct unmap *what)
 	if (unmap_owed < UNMAP_OWED_BYTES && have_thread()) {
 		*unmap_tail = what;
 		unmap_tail = &what->next;
-		unmap_owed += what->bytes;
+		unmap_owed += weight(what->bytes);
 		pthread_cond_signal(&unmap_more);
 		left = true;
 	}

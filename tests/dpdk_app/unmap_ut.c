@@ -100,5 +100,21 @@ static void no_more_than_so_much_waits(void)
 	wait_for(UNMAP_OWED_BYTES / MIB);
 }
 
+/* A TiB without pages neither takes a million calls nor has the caller do what waits behind it. */
+static void sparse_ones_in_long_steps(void)
+{
+	const size_t tib = (size_t)1 << 40;
+
+	begin();
+	pthread_mutex_lock(&gate);
+	unmap(address(0), tib);
+	unmap(address(0), tib);
+	CU_ASSERT_EQUAL(by_caller, 0);
+	pthread_mutex_unlock(&gate);
+	wait_for(2 * 1024);
+	CU_ASSERT_EQUAL(by_thread, 2 * 1024);
+	CU_ASSERT_EQUAL(largest, UNMAP_SPARSE_STEP_BYTES);
+}
+
 UT_MAIN("dpdk_app/unmap", UT(small_ones_at_once), UT(large_ones_elsewhere),
-	UT(no_more_than_so_much_waits))
+	UT(no_more_than_so_much_waits), UT(sparse_ones_in_long_steps))

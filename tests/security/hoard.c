@@ -4,6 +4,7 @@
  *
  *	hoard SOCKET memory BYTES PROCESSES	registers extents of BYTES, one after the other,
  *						and unmaps and closes them itself
+ *	hoard SOCKET space BYTES PROCESSES	registers a page of each
  *	hoard SOCKET extents PROCESSES		the same without a registration
  *	hoard SOCKET unread CONNECTIONS		makes event queues and destroys them, and leaves
  *						their descriptors in its sockets
@@ -35,10 +36,15 @@ static int reg(struct victim *v, uint64_t key, uint64_t bytes, struct hw_resp_qu
 	return resp.status;
 }
 
-/* arg: their bytes; 0: a page that is not registered. */
+/* Their bytes, and how many are registered; 0: none. */
+struct hoarded {
+	uint64_t bytes, reg_bytes;
+};
+
 static struct result take_extents(uint32_t before, const void *arg)
 {
-	const uint64_t bytes = *(const uint64_t *)arg;
+	const struct hoarded *what = arg;
+	const uint64_t bytes = what->reg_bytes;
 	struct result r = {0};
 	struct hw_cmd_resp resp;
 	struct victim v;
@@ -48,8 +54,7 @@ static struct result take_extents(uint32_t before, const void *arg)
 		die("ATTACH");
 	furnish_attached(&v, 1);
 	do {
-		struct hw_cmd cmd = {.op = HW_CMD_ALLOC_MEM,
-				     .u.alloc_mem.bytes = bytes ? bytes : (uint64_t)PAGE};
+		struct hw_cmd cmd = {.op = HW_CMD_ALLOC_MEM, .u.alloc_mem.bytes = what->bytes};
 		int fd = -1;
 
 		r.status = command_fd(v.sock, &cmd, &resp, -1, &fd);
@@ -115,18 +120,22 @@ static void leave_unread(uint32_t connections)
 int main(int argc, char **argv)
 {
 	const char *what = argc > 3 ? argv[2] : "";
-	uint64_t bytes = 0;
+	struct hoarded hoarded = {PAGE, 0};
 
 	socket_path = argc > 1 ? argv[1] : "";
 	if (!strcmp(what, "memory") && argc == 5) {
-		bytes = strtoull(argv[3], NULL, 0);
-		take_in_turn(take_extents, &bytes, (uint32_t)atoi(argv[4]));
+		hoarded.bytes = hoarded.reg_bytes = strtoull(argv[3], NULL, 0);
+		take_in_turn(take_extents, &hoarded, (uint32_t)atoi(argv[4]));
+	} else if (!strcmp(what, "space") && argc == 5) {
+		hoarded.bytes = strtoull(argv[3], NULL, 0);
+		hoarded.reg_bytes = PAGE;
+		take_in_turn(take_extents, &hoarded, (uint32_t)atoi(argv[4]));
 	} else if (!strcmp(what, "extents") && argc == 4) {
-		take_in_turn(take_extents, &bytes, (uint32_t)atoi(argv[3]));
+		take_in_turn(take_extents, &hoarded, (uint32_t)atoi(argv[3]));
 	} else if (!strcmp(what, "unread") && argc == 4) {
 		leave_unread((uint32_t)atoi(argv[3]));
 	} else {
-		die("SOCKET memory|extents|unread ...");
+		die("SOCKET memory|space|extents|unread ...");
 	}
 	pause();
 	return 0;

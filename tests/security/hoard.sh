@@ -3,7 +3,7 @@
 #
 # timeout: 180
 #
-# weftd holds things for a process that holds nothing itself (hoard.c): registered memory, mappings,
+# weftd holds things for a process that holds nothing itself (hoard.c): registered memory, mappings, address space,
 # descriptors of extents, descriptors in answers that the process never reads. A user gets its share
 # and then "over quota"; another user gets on; all comes back when the processes die.
 
@@ -59,6 +59,12 @@ start weftd --nics 2 --quota descriptors=50 --quota user:descriptors=75
 # The process has 6 already: 3 of its connection, 2 of its events, 1 of the answer.
 takes extents '44 over quota: process descriptors 50' '20 over quota: user descriptors 75' -- extents 2
 release extents
+weftd_stop weftd
+
+# Extents of 4 TiB, of which a page is registered, in 32 TiB of address space: a half, and three quarters.
+start weftd --nics 2
+takes space '3 No space left on device' '2 No space left on device' -- space $((1 << 42)) 2
+release space
 weftd_stop weftd
 
 # The kernel lets weftd have no more descriptors in sockets than open ones.
