@@ -306,7 +306,7 @@ static bool span_is_empty(const uint64_t *words)
 }
 
 /*
- * What weftd holds more when it has the pages [first, end) of an extent too, in bytes. note: it has
+ * Bytes that weftd holds more when it has the pages [first, end) of an extent too. note: it has
  * them from now on.
  */
 static uint64_t more_bytes(struct extent *e, uint64_t first, uint64_t end, bool note)

@@ -51,7 +51,7 @@ struct weft_run {
 	bool heap;
 };
 
-/* What a walk over the mappings found out about a range of pages. */
+/* A range of pages, as a walk over the mappings found it. */
 struct weft_mem_look {
 	uint64_t start; /* pages around the range */
 	uint64_t end;

@@ -38,7 +38,7 @@ sleep 0.5
 kill -CONT "${pid[waiting]}"
 wait_until 'the doorbell wakes it' counter_above weft3 core_wakes_doorbell "$woken"
 [ "$(counter weft0 core_wakes_doorbell)" -gt 0 ] || die 'no doorbell ever woke it'
-# Beside a process that computes on its CPU a yield lasts long: then the core sleeps at once, and each doorbell wakes it.
+# A yield beside a process that computes on the core's CPU lasts long: then the core sleeps at once, and each doorbell wakes it.
 cpu=$(ctl stats weft0 --per-shard | awk '$1 == "shard0.core_cpu:" { print $2; exit }')
 spawn computes taskset -c "$cpu" sh -c 'echo computing; while :; do :; done'
 says computes computing

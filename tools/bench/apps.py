@@ -12,7 +12,9 @@ that ratio's least and greatest over the turns; field vader has that way's media
 NPB and OSU come from folders that are named (programs as their makefiles call them: cg.W.x, osu_latency); without them
 their rows are left out, and this program says so. Calls weftd, weft-run, record.py.
 
-usage: apps.py [--turns N] [--ranks N,N] [--npb DIR] [--osu DIR] [--docs DIR] [--list] [PROGRAM ...]
+tools/plot/programs.py makes docs/programs.md of the rows.
+
+usage: apps.py [--turns N] [--ranks N,N] [--npb DIR] [--osu DIR] [--list] [PROGRAM ...]
 Environment: WEFT_BIN, WEFT_BUILD; APPS_NPB, APPS_OSU name the folders, too. Exit status 0, 1 when a program failed or was
 wrong, 2 usage.
 """
