@@ -87,7 +87,8 @@ int hostmem_populate(void *start, uint64_t bytes) __attribute__((warn_unused_res
 /* Makes the pages of weftd's own part of a mapping, before a core writes there. Any thread. */
 void hostmem_make(void *start, uint64_t bytes);
 
-/* True: mapped pages are locked, so that pages which were mapped once are there as long as their mapping.
+/* True: mapped pages are locked, so that pages which were mapped once are there as long as their
+ * mapping.
  */
 bool hostmem_locks_pages(void);
 

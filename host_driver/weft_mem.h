@@ -91,11 +91,11 @@ void weft_mem_collect(void);
 void weft_mem_forked(struct weft_extent *extent);
 
 /*
- * weft_move.c: moves [start, end), writable pages that nobody but this process has, onto shared pages,
- * other threads writing to them or not. window is a mapping of those, as long, that nobody uses;
- * zero: they hold nothing. The window's mapping takes the place of the pages. Returns how many
- * bytes were moved, from start on; less than all when the kernel refused at some point. The rest,
- * of the pages and of the window, is as it was.
+ * weft_move.c: moves [start, end), writable pages that nobody but this process has, onto shared
+ * pages, other threads writing to them or not. window is a mapping of those, as long, that nobody
+ * uses; zero: they hold nothing. The window's mapping takes the place of the pages. Returns how
+ * many bytes were moved, from start on; less than all when the kernel refused at some point. The
+ * rest, of the pages and of the window, is as it was.
  */
 uint64_t weft_move_pages(uint8_t *window, bool zero, uint64_t start, uint64_t end);
 
