@@ -180,7 +180,8 @@ struct core {
 	uint64_t rung_ns;       /* when the doorbell that ended it was rung; 0: unknown */
 	uint64_t share_checked_ns;
 	uint64_t share_until_ns;
-	uint64_t crowd_until_ns; /* a yield lasts long: sleep instead (idle.c) */
+	uint64_t yielded_long_ns; /* when the last long yield ended */
+	uint64_t crowd_until_ns;  /* a yield lasts long: sleep instead (idle.c) */
 	uint64_t switches_seen;
 	uint64_t links_checked_ns;
 	_Atomic(bool) quit;

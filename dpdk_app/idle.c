@@ -4,11 +4,10 @@
  * after every turn without work; whether others want it is seen from the involuntary context
  * switches of this thread, unless the operator said. Where the others poll, a yield comes back
  * soon. Where they compute it lasts as long as the scheduler lets them, milliseconds, while frames
- * and doorbells wait: then the core sleeps at once instead, as it is woken by the next doorbell and
- * runs before those that compute, like the handler of an interrupt. After a while without work
- * the core publishes that it sleeps, looks at the doorbells and rings once more, and waits on
- * the descriptors of doorbells, ports and messages. A port without a descriptor is looked
- * at every millisecond.
+ * and doorbells wait: then the core sleeps at once instead, as it is woken by the next doorbell,
+ * like the handler of an interrupt. After a while without work the core publishes that it sleeps,
+ * looks at the doorbells and rings once more, and waits on the descriptors of doorbells, ports and
+ * messages. A port without a descriptor is looked at every millisecond.
  *
  * Descriptors that a process shares (doorbells) are watched edge-triggered and never read: a
  * read() could be made to block by the process, or its wake-up stolen.
@@ -47,8 +46,12 @@ enum {
 	IDLE_SHARE_CHECK_NS = 5000000,
 	IDLE_SHARE_HOLD_NS = 20000000, /* shared stays shared for so long */
 	/* Sleeping and being woken costs less than a yield of this length. */
-	IDLE_YIELD_LONG_NS = 50000,
-	/* After such a yield the core sleeps for so many times as long before it yields again. */
+	IDLE_YIELD_LONG_NS = 200000,
+	/*
+	 * One such yield may be chance. After a second within so many times its length the core
+	 * sleeps for so many times as long before it yields again.
+	 */
+	IDLE_CROWD_WITHIN = 2,
 	IDLE_CROWD_TIMES = 100,
 };
 
@@ -364,7 +367,9 @@ static void yield_cpu(struct core *core)
 	if (took_ns < IDLE_YIELD_LONG_NS)
 		return;
 	core->stats.yields_long++;
-	core->crowd_until_ns = begin_ns + took_ns + took_ns * IDLE_CROWD_TIMES;
+	if (begin_ns - core->yielded_long_ns < took_ns * IDLE_CROWD_WITHIN)
+		core->crowd_until_ns = begin_ns + took_ns + took_ns * IDLE_CROWD_TIMES;
+	core->yielded_long_ns = begin_ns + took_ns;
 }
 
 void idle_turn(struct core *core, uint32_t work)

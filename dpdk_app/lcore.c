@@ -3,18 +3,13 @@
  * The poll loop: messages, then each shard to completion, then interrupts, then idle
  * policy. The clock is read once per turn.
  *
- * Started by main.c; calls msg.c, the firmware, the wires, irq.c, idle.c. sched_setattr(2).
+ * Started by main.c; calls msg.c, the firmware, the wires, irq.c, idle.c.
  */
 #include "dpdk_app/lcore.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <rte_debug.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,8 +24,7 @@ enum {
 	/* Frames and requests of one shard in a turn: small enough to stay in the cache. */
 	LCORE_BUDGET = 32,
 	LCORE_LINK_CHECK_NS = 10000000,
-	LCORE_SLICE_NS = 100000, /* the shortest that the kernel gives */
-	LCORE_QUIET_TURNS = 4,   /* after fw_shutdown(): what it still sends goes out */
+	LCORE_QUIET_TURNS = 4, /* after fw_shutdown(): what it still sends goes out */
 };
 
 uint64_t app_clock_ns(void)
@@ -135,38 +129,12 @@ static uint32_t core_turn(struct core *core)
 	return work;
 }
 
-/*
- * A thread that asks for short slices runs as soon as it is woken, before those that compute, for
- * the same share of the CPU. Linux 6.12; older kernels take no such wish, and go on as they did.
- */
-static void lcore_short_slices(const struct core *core)
-{
-	/* struct sched_attr of linux/sched/types.h, version 0 */
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime_ns, deadline_ns, period_ns;
-	} attr = {.size = sizeof(attr),
-		  .policy = SCHED_OTHER,
-		  .nice = getpriority(PRIO_PROCESS, 0), /* as it is; of this thread */
-		  .runtime_ns = LCORE_SLICE_NS};
-
-	static_assert(sizeof(attr) == 48, "");
-	/* A policy that somebody gave the core (chrt) stays. */
-	if (sched_getscheduler(0) == SCHED_OTHER && syscall(SYS_sched_setattr, 0, &attr, 0))
-		log_verbose("core %d: the kernel gives no short slices: %s", core->cpu,
-			    strerror(errno));
-}
-
 int lcore_main(void *arg)
 {
 	struct core *core = arg;
 
 	/* Timers of a sleeping core are as fine as the kernel can make them. */
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	lcore_short_slices(core);
 	/* The same filter as the process's, which the kernel took, but for its list. */
 	if (!core->app->conf.no_seccomp && sandbox_core(core))
 		rte_panic("core %d: its system calls cannot be filtered\n", core->cpu);
