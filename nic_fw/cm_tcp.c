@@ -216,6 +216,7 @@ static int tcp_ep_accept(struct fw_nic *nic, struct cm_ep *ep)
 		cm_set_state(nic, ep, CM_ESTABLISHED);
 		FW_COUNT(nic, cm_established);
 		ep->opened = true;
+		mpa_take_held(nic, ep->mpa);
 		return 0;
 	}
 	if (err) {
@@ -226,6 +227,7 @@ static int tcp_ep_accept(struct fw_nic *nic, struct cm_ep *ep)
 	cm_set_state(nic, ep, CM_REP_SENT);
 	if (!ep->mpa->param.peer_to_peer)
 		cm_tcp_established(nic, ep);
+	mpa_take_held(nic, ep->mpa);
 	return 0;
 }
 

@@ -213,6 +213,11 @@ void mpa_unlisten(struct fw_nic *nic, struct cm_ep *ep);
  * FPDUs may. 0 or an errno.
  */
 int mpa_attach(struct fw_nic *nic, struct mpa_conn *conn, struct fw_qp *qp);
+/*
+ * Takes what came behind the peer's set-up frame, when the endpoint is in its new state; conn may
+ * be NULL. The last thing to do: a wrong FPDU ends the connection.
+ */
+void mpa_take_held(struct fw_nic *nic, struct mpa_conn *conn);
 /* Passive: says no, with the endpoint's tx_data; closes. The endpoint is on its own from now on. */
 void mpa_reject(struct fw_nic *nic, struct mpa_conn *conn);
 /* Closes behind what was queued. */

@@ -355,9 +355,13 @@ int mpa_attach(struct fw_nic *nic, struct mpa_conn *conn, struct fw_qp *qp)
 		mpa_rdmap_attached(nic, conn);
 	}
 	tcp_push(nic, conn->flow);
-	/* What came behind the peer's frame. */
-	tcp_resume(nic, conn->flow);
 	return 0;
+}
+
+void mpa_take_held(struct fw_nic *nic, struct mpa_conn *conn)
+{
+	if (conn && conn->flow)
+		tcp_resume(nic, conn->flow);
 }
 
 void mpa_rx_first(struct fw_nic *nic, struct mpa_conn *conn)

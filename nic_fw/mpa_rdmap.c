@@ -276,8 +276,9 @@ static void retry(struct fw_nic *nic, struct fw_timer *timer)
 
 	if (!conn->flow)
 		return;
-	tcp_resume(nic, conn->flow);
 	tcp_push(nic, conn->flow);
+	/* The last: what the stream held back may end the connection. */
+	tcp_resume(nic, conn->flow);
 }
 
 void mpa_rdmap_starved(struct fw_nic *nic, struct mpa_conn *conn)

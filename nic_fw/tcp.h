@@ -163,7 +163,10 @@ void tcp_accept_done(struct fw_nic *nic, struct tcp_flow *flow);
 
 /* There is something for tcp_ops.next(). */
 void tcp_push(struct fw_nic *nic, struct tcp_flow *flow);
-/* There is room again after receive() did not take all: asks the peer for it. */
+/*
+ * There is room again after receive() did not take all: asks the peer for it. What was held back
+ * may end the flow, and its owner with it.
+ */
 void tcp_resume(struct fw_nic *nic, struct tcp_flow *flow);
 /* FIN behind the last segment of next(); ended(CLOSED) follows, at TIME-WAIT's begin. */
 void tcp_close(struct fw_nic *nic, struct tcp_flow *flow);

@@ -608,6 +608,37 @@ static void active_waits(void)
 	tp_end(&tp);
 }
 
+/* An FPDU behind the reply, or behind the request, that ends the connection when it is accepted. */
+static void wrong_behind(void)
+{
+	static const char wrong[] = "\x00\x0e\x41\x47 wrong CRC ahead";
+	struct hw_resp_cm_event ev;
+	struct fw_qp *qp;
+
+	qp = connect_out(HW_MPA_GIVEN | HW_MPA_CRC, TP_MSS);
+	SEND(ENHANCED(REP, "\x50", "\x07", "\x00\x0a\x00\x05yes"), 0);
+	SEND(wrong, 0);
+	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
+	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, active), 0);
+	rp_run(&tp.cp.rp, 200 * CP_S);
+	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_DISCONNECTED);
+	cp_expect_none(&tp.cp);
+	CU_ASSERT_PTR_NULL(qp->mpa);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	tp_end(&tp);
+
+	ask(HW_MPA_GIVEN | HW_MPA_CRC);
+	SEND(ENHANCED(REQ, "\x50", "\x07", "\x00\x0a\x00\x05yes"), 0);
+	SEND(wrong, 0);
+	CU_ASSERT_EQUAL(cp_event(&tp.cp, 1, &ev), HW_CM_EVENT_REQUEST);
+	qp = cp_tcp_qp(&tp.cp, 1);
+	CU_ASSERT_EQUAL(accept_with(ev.ep, qp, 1, 1), 0);
+	rp_run(&tp.cp.rp, 200 * CP_S);
+	CU_ASSERT_PTR_NULL(qp->mpa);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	tp_end(&tp);
+}
+
 /* Frames with a few bytes changed, cut anywhere: whatever is made of them, nothing is left. */
 static void damaged(void)
 {
@@ -652,4 +683,5 @@ static void damaged(void)
 UT_MAIN("nic_fw/mpa_conn", UT(made_to_end), UT(passive_enhanced), UT(passive_agrees),
 	UT(passive_refuses), UT(passive_rejects), UT(passive_waits), UT(passive_process_is_slow),
 	UT(active_asks), UT(active_is_answered), UT(active_agrees), UT(active_refuses),
-	UT(active_is_rejected), UT(active_falls_back), UT(active_waits), UT(damaged))
+	UT(active_is_rejected), UT(active_falls_back), UT(active_waits), UT(wrong_behind),
+	UT(damaged))
