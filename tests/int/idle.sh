@@ -43,10 +43,10 @@ cpu=$(ctl stats weft0 --per-shard | awk '$1 == "shard0.core_cpu:" { print $2; ex
 spawn computes taskset -c "$cpu" sh -c 'echo computing; while :; do :; done'
 says computes computing
 woken=$(counter weft0 core_wakes_doorbell)
-bench weft1 weft0 lat --iters 3000
+bench weft1 weft0 lat --iters 1000
 kill "${pid[computes]}"
 finish computes
 [ "$(counter weft0 core_yields_long)" -gt 0 ] || die 'no yield lasted long'
-counter_above weft0 core_wakes_doorbell $((woken + 100)) || die 'the core went on yielding'
+counter_above weft0 core_wakes_doorbell $((woken + 50)) || die 'the core went on yielding'
 say "served after a doorbell in at most $(counter weft0 core_wake_doorbell_ns_max) ns"
 weftd_stop weftd

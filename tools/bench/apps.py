@@ -278,7 +278,7 @@ def fio(ways, way, _):
     """RDMA Writes of fio's rdma engine beside its net engine, which sends over TCP."""
     there, address = ways.end(way, 1)
     here, _ = ways.end(way, 0)
-    common = ["--bs=64k", "--size=512m", "--iodepth=8", "--port=7500"]
+    common = ["--bs=64k", "--iodepth=8", "--port=7500"]
     if way == "weft":
         there, here = [[w for w in words if w != "--sockets"] for words in (there, here)]
         listens = ["fio", "--name=s", "--ioengine=rdma", "--rw=read"]
@@ -286,8 +286,9 @@ def fio(ways, way, _):
     else:
         listens = ["fio", "--name=s", "--ioengine=net", "--protocol=tcp", "--listen", "--rw=read"]
         sends = ["fio", "--name=c", "--ioengine=net", "--protocol=tcp", "--hostname=" + address, "--rw=write"]
-    with Server(there + listens + common):
-        out = client(here + sends + common + ["--output-format=json"])
+    # A server of the net engine that has what it wants ends before its client, which does not survive that.
+    with Server(there + listens + common + ["--size=512m" if way == "weft" else "--size=1g"]):
+        out = client(here + sends + common + ["--size=512m", "--output-format=json"])
     job = json.loads(out[out.index("{"):])["jobs"][0]
     if job["error"] or job["write"]["io_kbytes"] < 512 * 1024:
         raise Failed("fio over %s: error %s, %s KiB written" % (way, job["error"], job["write"]["io_kbytes"]))

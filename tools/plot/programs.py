@@ -24,6 +24,7 @@ def measured(path):
     """The rows of programs, of one set of fields."""
     with open(path, encoding="utf8") as f:
         rows = [r for r in json.load(f) if r["name"].startswith("app_")]
+    rows.sort(key=lambda r: r["name"])
     return [{k: r.get(k, "") if k != "less_is_better" else int(r[k]) for k in FIELDS} for r in rows]
 
 
