@@ -11,7 +11,7 @@
  * round were delayed, and grows while they were not. That is the queue that all of them share, the
  * last one; other queues are the business of the sender's window (rd_cong.c).
  *
- * What a header tells is the peer's word. A packet more than was granted is dropped. Credits that
+ * A header tells the peer's word, no more. A packet more than was granted is dropped. Credits that
  * are not used for a while are told again, then given to others; whoever kept them is in doubt, and
  * what it is given holds up nobody until it has sent enough. Credits that it says it used, and
  * that brought no packet, were lost, or are a lie: it gets no others for them before they are void.

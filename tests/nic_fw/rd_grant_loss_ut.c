@@ -4,7 +4,7 @@
  *
  * Two whole NICs (rd_pair.h), both of which believe that many others ask, so that credits come one
  * by one. Every frame of a transfer gets lost in a run of its own, alone and with those behind it.
- * What waits without credits, with nothing in flight, asks.
+ * A sender that waits without credits, with nothing in flight, asks.
  */
 #include "tests/nic_fw/rd_pair.h"
 
