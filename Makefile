@@ -4,21 +4,23 @@
 #
 # Sources are found by wildcard, one library or program per folder:
 #
-#	nic_fw/*.c		libnicfw.a	the firmware
+#	nic_fw/*.c, */*.c	libnicfw.a	the firmware
 #	host_driver/*.c		libweft.a, .so	the host driver
-#	host_driver/goal/*.c	libgoal.a, .so	GOAL schedules
+#	host_driver/goal/*.c,	libgoal.a, .so	GOAL schedules
+#	host_driver/goal/*/*.c
 #	host_driver/verbs/*.c	verbs/libibverbs.so.1	stands in for the library of that name; needs its headers
 #	host_driver/rdmacm/*.c	verbs/librdmacm.so.1	likewise
 #	host_driver/verbs/preload/*.c	verbs/libweft-preload.so	what weft-run puts in front of the C library
 #	host_driver/sockets/*.c	verbs/libweft-sockets.so	likewise, with --sockets
-#	sim_harness/*.c		libsim.a	(sim_main.c: weft-sim)
-#	dpdk_app/*.c		libweftd.a	(main.c: weftd); needs DPDK
+#	sim_harness/*.c, */*.c	libsim.a	(sim_main.c: weft-sim)
+#	dpdk_app/*.c, */*.c	libweftd.a	(main.c: weftd); needs DPDK
 #	dpdk_app/xdp/*.bpf.c,	build/gen/*.skel.h
 #	tools/weft*/*.bpf.c
 #	tools/weft*/*.c,	one program per folder with a main.c, called as the folder is
 #	tools/goal-*/*.c	and tools/usage.c in all of them
 #	tools/<other>/*.c	one program per file, called as the file is
-#	tests/<folder>/*_ut.c	one CUnit program each; other .c files of the folder help all of them
+#	tests/<folder>/*_ut.c,	one CUnit program each; other .c files of the folder help all of them
+#	tests/<folder>/*/*_ut.c
 #	tests/int/*.c		one program each, for the integration tests; tests/security/*.c likewise
 #	tests/interop/*.c	mpa_sock, rc_peer and lossy_wire, for tests with others
 #
@@ -137,15 +139,15 @@ CFLAGS_tests := $(HOST) -I$(B)/gen
 
 # ---- sources --------------------------------------------------------------------------------
 
-SRC_nicfw := $(sort $(wildcard nic_fw/*.c))
+SRC_nicfw := $(sort $(wildcard nic_fw/*.c nic_fw/*/*.c))
 SRC_weft := $(sort $(wildcard host_driver/*.c))
-SRC_goal := $(sort $(wildcard host_driver/goal/*.c))
+SRC_goal := $(sort $(wildcard host_driver/goal/*.c host_driver/goal/*/*.c))
 SRC_verbs := $(sort $(wildcard host_driver/verbs/*.c))
 SRC_rdmacm := $(sort $(wildcard host_driver/rdmacm/*.c))
 SRC_preload := $(sort $(wildcard host_driver/verbs/preload/*.c))
 SRC_sockets := $(sort $(wildcard host_driver/sockets/*.c))
-SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c)))
-SRC_weftd := $(sort $(filter-out dpdk_app/main.c,$(wildcard dpdk_app/*.c)))
+SRC_sim := $(sort $(filter-out sim_harness/sim_main.c,$(wildcard sim_harness/*.c sim_harness/*/*.c)))
+SRC_weftd := $(sort $(filter-out dpdk_app/main.c %.bpf.c,$(wildcard dpdk_app/*.c dpdk_app/*/*.c)))
 # BPF programs, and the headers that put them into weftd and into tools.
 SRC_bpf := $(sort $(wildcard dpdk_app/xdp/*.bpf.c tools/weft*/*.bpf.c))
 skels = $(patsubst %.bpf.c,$(B)/gen/%.skel.h,$(notdir $(filter $1/%,$(SRC_bpf))))
@@ -161,7 +163,7 @@ tool_sources = $(sort tools/usage.c $(filter-out %.bpf.c,$(wildcard tools/$1/*.c
 SRC_tune := $(sort tools/usage.c $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tune/*.c)))
 HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
-UT_SRCS := $(sort $(wildcard tests/*/*_ut.c))
+UT_SRCS := $(sort $(wildcard tests/*/*_ut.c tests/*/*/*_ut.c))
 # weft-tune counts by BPF.
 ifeq ($(HAVE_BPF),)
 UT_SRCS := $(filter-out tests/tools/tune_%,$(UT_SRCS))
@@ -176,7 +178,9 @@ endif
 ifeq ($(wildcard /usr/include/infiniband/verbs.h),)
 UT_SRCS := $(filter-out tests/verbs/%,$(UT_SRCS))
 endif
-UT_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(UT_SRCS))))
+# A test belongs to the first folder below tests/, whose helpers and libraries it is linked with.
+ut_folder = $(firstword $(subst /, ,$(patsubst tests/%,%,$1)))
+UT_FOLDERS := $(sort $(foreach s,$(UT_SRCS),$(call ut_folder,$s)))
 INT_PROGS := $(patsubst tests/int/%.c,%,$(sort $(wildcard tests/int/*.c)))
 SEC_PROGS := $(patsubst tests/security/%.c,%,$(sort $(filter-out %_ut.c,$(wildcard tests/security/*.c))))
 ifeq ($(HAVE_DPDK),)
@@ -380,7 +384,7 @@ ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
 $(foreach f,$(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 	$(eval $(call archive,san,ut_$f,$(call ut_helpers,$f)))))
 $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o),\
-	$(call ut_archives,$(patsubst tests/%/,%,$(dir $s))),\
+	$(call ut_archives,$(call ut_folder,$s)),\
 	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) $(if $(filter tests/tools/%,$s),$(TOOL_LIBS_OF_weft-tune)) \
 	-lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
@@ -400,7 +404,7 @@ $(foreach p,$(TSAN_BINS),$(eval $(call link,tsan,$p,$(p:$(B)/tsan/%=$(B)/obj/tsa
 # linked with the system's, and a wire between them that loses frames.
 $(eval $(call link,release,$(B)/int/mpa_sock,$(patsubst %,$(B)/obj/release/tests/interop/%.o,mpa_sock mpa_wire peer),$(B)/lib/libnicfw.a))
 $(eval $(call link,release,$(B)/int/rc_peer,$(patsubst %,$(B)/obj/release/tests/interop/%.o,rc_peer peer),,-lrdmacm -libverbs))
-$(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/impair)))
+$(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/wire/impair)))
 INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/int/rc_peer)
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
@@ -483,10 +487,10 @@ MUTANT_ENV = $(foreach f,nic_fw dpdk_app,MUTANT_CC_$f='$(CC_release) $(COMMON) $
 	MUTANT_TEST_dpdk_app='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT \
 	$(call ut_archives,dpdk_app) $(WEFTD_LIBS) -lcunit -ljansson -lm'
 # Tests of what the soak does not reach: TESTS in mutants.py.
-MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp_% \
-	$(B)/san/ut/sim/moder_% $(B)/san/ut/nic_fw/moder_% $(B)/san/ut/host_driver/weft_eq_% \
-	$(foreach t,db share rd_hello slice neigh rd_withdraw rd_grant_loss esp_rdmap goal_circle goal_still,$(B)/san/ut/nic_fw/$t_ut) \
-	$(foreach t,memif_check memif_ring hostcopy,$(B)/san/ut/dpdk_app/$t_ut),$(UT_BINS))
+MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp/% \
+	$(B)/san/ut/sim/moder_% $(B)/san/ut/nic_fw/host/moder_% $(B)/san/ut/host_driver/weft_eq_% \
+	$(foreach t,db share rd_hello slice neigh rd_withdraw rd_flow rd_grant_loss esp_rdmap goal_circle goal_still memif_check memif_ring hostcopy,\
+		%/$t_ut),$(UT_BINS))
 
 mutants:	## deliberate faults in the firmware, each to be caught by the soak in 60 s; T=name one of them
 	@tools/deps.sh test

@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dpdk_app/args.h"
-#include "dpdk_app/hostcopy.h"
-#include "dpdk_app/irq.h"
+#include "dpdk_app/args/args.h"
+#include "dpdk_app/client/hostcopy.h"
+#include "dpdk_app/client/irq.h"
 #include "dpdk_app/log.h"
 #include "dpdk_app/random.h"
 #include "dpdk_app/turns.h"

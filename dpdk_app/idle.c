@@ -28,9 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dpdk_app/client.h"
+#include "dpdk_app/client/client.h"
 #include "dpdk_app/log.h"
-#include "dpdk_app/wire.h"
+#include "dpdk_app/wire/wire.h"
 #include "shared_defs/hw_bar.h"
 
 enum {

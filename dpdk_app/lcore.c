@@ -15,10 +15,10 @@
 
 #include "dpdk_app/idle.h"
 #include "dpdk_app/log.h"
-#include "dpdk_app/msg.h"
+#include "dpdk_app/client/msg.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/sandbox.h"
-#include "dpdk_app/wire.h"
+#include "dpdk_app/wire/wire.h"
 
 enum {
 	/* Frames and requests of one shard in a turn: small enough to stay in the cache. */

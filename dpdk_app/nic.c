@@ -23,17 +23,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dpdk_app/args_coalesce.h"
+#include "dpdk_app/args/args_coalesce.h"
 #include "dpdk_app/eal.h"
-#include "dpdk_app/impair.h"
+#include "dpdk_app/wire/impair.h"
 #include "dpdk_app/log.h"
-#include "dpdk_app/mac_filter.h"
+#include "dpdk_app/wire/mac_filter.h"
 #include "dpdk_app/borrow.h"
-#include "dpdk_app/msg.h"
+#include "dpdk_app/client/msg.h"
 #include "dpdk_app/port.h"
 #include "dpdk_app/rings.h"
-#include "dpdk_app/switch_hold.h"
-#include "dpdk_app/wire.h"
+#include "dpdk_app/wire/switch_hold.h"
+#include "dpdk_app/wire/wire.h"
 #include "shared_defs/wire_eth.h"
 
 enum {

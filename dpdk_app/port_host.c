@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 #include "dpdk_app/accel.h"
-#include "dpdk_app/client.h"
-#include "dpdk_app/hostcopy.h"
-#include "dpdk_app/hostmem.h"
+#include "dpdk_app/client/client.h"
+#include "dpdk_app/client/hostcopy.h"
+#include "dpdk_app/client/hostmem.h"
 #include "dpdk_app/log.h"
-#include "dpdk_app/mac_filter.h"
-#include "dpdk_app/msg.h"
-#include "dpdk_app/wire.h"
+#include "dpdk_app/wire/mac_filter.h"
+#include "dpdk_app/client/msg.h"
+#include "dpdk_app/wire/wire.h"
 
 /* The worker of a client whose memory may still be reached, else NULL. */
 static struct hostcopy *host_copy(struct shard *shard, uint32_t client, uint64_t addr,

@@ -12,10 +12,10 @@
 #include <rte_ring.h>
 
 #include "dpdk_app/borrow.h"
-#include "dpdk_app/capture.h"
+#include "dpdk_app/control/capture.h"
 #include "dpdk_app/csum.h"
-#include "dpdk_app/echo.h"
-#include "dpdk_app/wire.h"
+#include "dpdk_app/wire/echo.h"
+#include "dpdk_app/wire/wire.h"
 #include "shared_defs/wire_eth.h"
 
 static bool rx_fill(struct shard *shard, struct rte_mbuf *m, uint32_t flags,

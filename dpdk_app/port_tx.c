@@ -13,10 +13,10 @@
 #include <rte_mbuf.h>
 
 #include "dpdk_app/borrow.h"
-#include "dpdk_app/capture.h"
+#include "dpdk_app/control/capture.h"
 #include "dpdk_app/csum.h"
 #include "dpdk_app/gather.h"
-#include "dpdk_app/wire.h"
+#include "dpdk_app/wire/wire.h"
 
 bool port_is_near(const struct nic *nic, const struct core *core)
 {

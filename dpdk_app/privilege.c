@@ -29,8 +29,8 @@
 #include <unistd.h>
 
 #include "dpdk_app/log.h"
-#include "dpdk_app/wire.h"
-#include "dpdk_app/xdp.h"
+#include "dpdk_app/wire/wire.h"
+#include "dpdk_app/wire/xdp.h"
 
 enum {
 	PRIVILEGE_DIR_MODE = 0755,

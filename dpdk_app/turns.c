@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dpdk_app/stats.h"
+#include "dpdk_app/control/stats.h"
 
 #if defined(__has_include)
 #if __has_include(<sys/rseq.h>)

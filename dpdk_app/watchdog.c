@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "dpdk_app/args_value.h"
+#include "dpdk_app/args/args_value.h"
 #include "dpdk_app/log.h"
-#include "dpdk_app/notify.h"
+#include "dpdk_app/client/notify.h"
 
 enum {
 	WATCHDOG_LOOKS = 3, /* in the time that the service manager waits */

@@ -3,7 +3,7 @@
  * Address handles: whom a UD or RD request goes to.
  *
  * Called by applications; weft_post.c puts the handle's number into requests. Calls the
- * channel; the NIC's side is nic_fw/ah.c.
+ * channel; the NIC's side is nic_fw/host/ah.c.
  */
 #include <errno.h>
 #include <stdlib.h>

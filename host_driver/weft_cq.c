@@ -3,7 +3,7 @@
  * Completion queues: create, resize, moderate, destroy.
  *
  * Called by applications; weft_poll.c takes completions, weft_event.c arms. Calls the
- * channel; the NIC's side is nic_fw/cq.c and cq_cmd.c.
+ * channel; the NIC's side is nic_fw/host/cq.c and cq_cmd.c.
  */
 #include <errno.h>
 #include <stdlib.h>

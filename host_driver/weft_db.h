@@ -3,7 +3,7 @@
  * Doorbells: how the NIC learns that a queue has work.
  *
  * Called by weft_post.c (send queues) and weft_cq.c (arming), after the index is published;
- * read by nic_fw/db.c. An object stands in the ring at most once (its rung word), and a
+ * read by nic_fw/host/db.c. An object stands in the ring at most once (its rung word), and a
  * process has fewer objects than the ring has entries, so a slot that is claimed is always free
  * and nobody waits. docs/host-interface.md "Doorbells", pairs D1 to D3.
  */

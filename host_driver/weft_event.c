@@ -3,7 +3,7 @@
  * Waiting: completion channels, arming of CQs, asynchronous events.
  *
  * Called by applications. Calls weft_eq.c for the queues and weft_db.h to arm. The walk:
- * weft_req_notify_cq() -> doorbell -> nic_fw/cq.c, moder.c, eq.c -> eventfd ->
+ * weft_req_notify_cq() -> doorbell -> nic_fw/host/cq.c, moder.c, eq.c -> eventfd ->
  * weft_get_cq_event() -> weft_poll_cq(). docs/host-interface.md "Arming", pair C2.
  */
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * Attaching UD queue pairs to groups.
  *
- * Called by applications. Calls the channel; the NIC's side is nic_fw/mcast.c. IBA 11.3.
+ * Called by applications. Calls the channel; the NIC's side is nic_fw/net/mcast.c. IBA 11.3.
  */
 #include <errno.h>
 #include <string.h>

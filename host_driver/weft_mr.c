@@ -3,7 +3,7 @@
  * Protection domains, memory regions, memory windows.
  *
  * Called by applications. Calls weft_attach.c, which decides how the NIC will reach the
- * memory, and the channel; the NIC's side is nic_fw/mem.c. RFC 5040 1.1.1 (STag).
+ * memory, and the channel; the NIC's side is nic_fw/host/mem.c. RFC 5040 1.1.1 (STag).
  */
 #include <errno.h>
 #include <stdlib.h>

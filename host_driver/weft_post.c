@@ -4,7 +4,7 @@
  *
  * Called by applications; the first stage of the walk. Each request is checked, built in a local
  * buffer and copied to the ring once; the index is published and the doorbell rung once
- * for the whole list (weft_db.h). Read by nic_fw/wqe.c, rq.c. docs/host-interface.md "Work
+ * for the whole list (weft_db.h). Read by nic_fw/host/wqe.c, rq.c. docs/host-interface.md "Work
  * queues". The method is that of rdma-core's EFA provider.
  */
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Queue pairs: create, modify, query, destroy.
  *
  * Called by applications; weft_post.c posts. Calls the channel; the NIC's side, which
- * decides what is legal, is nic_fw/qp.c and qp_cmd.c. Source of the attributes: IBA 11.2.5.
+ * decides what is legal, is nic_fw/host/qp.c and qp_cmd.c. Source of the attributes: IBA 11.2.5.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Shared receive queues: create, modify, query, destroy.
  *
  * Called by applications; weft_post.c posts. Calls the channel; the NIC's side is
- * nic_fw/rq.c and srq.c.
+ * nic_fw/rdmap/rq.c and srq.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * What tools ask a NIC: counters, lists of objects, a capture.
  *
  * Called by weftctl and weft-bench through weft.h. Calls the channel; the answers come from
- * nic_fw/counters.c and cmd_list.c, the capture's from weftd.
+ * nic_fw/base/counters.c and cmd_list.c, the capture's from weftd.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,9 @@
 /*
  * XRC domains, and XRC_RECV queue pairs that another process made.
  *
- * Called by applications. Calls the channel; the NIC's side is nic_fw/xrc.c. SRQs of XRC are made
- * by weft_srq.c, its queue pairs by weft_qp.c. IBA annex A14, ibv_open_xrcd(3), ibv_open_qp(3).
+ * Called by applications. Calls the channel; the NIC's side is nic_fw/host/xrc.c. SRQs of XRC are
+ * made by weft_srq.c, its queue pairs by weft_qp.c. IBA annex A14, ibv_open_xrcd(3),
+ * ibv_open_qp(3).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -235,7 +235,7 @@ struct fw_port {
 
 	/*
 	 * CRC32C over data, continuing crc. Start with FW_CRC32C_INIT; the value on the wire is
-	 * the complement (fw_crc32c_wire() in nic_fw/crc32c.h). copy_crc32c also copies, in
+	 * the complement (fw_crc32c_wire() in nic_fw/base/crc32c.h). copy_crc32c also copies, in
 	 * one pass where the machine can.
 	 */
 	uint32_t (*crc32c)(uint32_t crc, const void *data, size_t bytes);

@@ -4,8 +4,8 @@
  * "target p99=20us", "off"; read and printed.
  *
  * weftd's configuration, weftctl and weft-tune have one parser in these inline functions, since
- * they have no library in common. Called by dpdk_app/args_coalesce.c, tools/weftctl/coalesce.c and
- * tools/weft-tune; calls string.h alone. docs/tuning.md.
+ * they have no library in common. Called by dpdk_app/args/args_coalesce.c, tools/weftctl/coalesce.c
+ * and tools/weft-tune; calls string.h alone. docs/tuning.md.
  */
 #ifndef WEFT_COALESCE_WORDS_H
 #define WEFT_COALESCE_WORDS_H

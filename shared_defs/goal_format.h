@@ -10,8 +10,8 @@
  * with other buffers. Little-endian, naturally aligned; each part starts at the offset that the
  * header names, a multiple of 8. The code is never written to: a run has counters of its own.
  *
- * Made by host_driver/goal/goal_compile.c, checked by nic_fw/goal_load.c. Source: the paper
- * (espgoal) 4.3, figures 4.11 and 4.12 as the idea; docs/goal-format.md.
+ * Made by host_driver/goal/compile/goal_compile.c, checked by nic_fw/coll/goal_load.c. Source: the
+ *paper (espgoal) 4.3, figures 4.11 and 4.12 as the idea; docs/goal-format.md.
  */
 #ifndef WEFT_GOAL_FORMAT_H
 #define WEFT_GOAL_FORMAT_H

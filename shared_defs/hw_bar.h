@@ -8,7 +8,7 @@
  *
  * The whole is a memfd that weftd made and sealed; pages are committed as they are
  * touched. Everything the host can write is untrusted: the NIC reads it once, copies,
- * checks. Written and read by host_driver/weft_db.h and nic_fw/db.c; each release/acquire
+ * checks. Written and read by host_driver/weft_db.h and nic_fw/host/db.c; each release/acquire
  * pair (D1, D2, ...) is named in docs/host-interface.md.
  */
 #ifndef WEFT_HW_BAR_H

@@ -7,7 +7,7 @@
  * reads the rest (docs/host-interface.md, pair C1). The phase starts at 1 and flips at
  * each turn of the ring, which starts as zeroes.
  *
- * Written by nic_fw/cq.c, eq.c; read by host_driver/weft_poll.c, weft_event.c.
+ * Written by nic_fw/host/cq.c, eq.c; read by host_driver/weft_poll.c, weft_event.c.
  */
 #ifndef WEFT_HW_CQE_H
 #define WEFT_HW_CQE_H

@@ -3,8 +3,8 @@
  * Kinds of things that processes and users share: the word of each in `weftd --quota` and in
  * `weftctl users`, and its name in messages.
  *
- * Kinds of the first list are tables of a shard, counted by nic_fw/share.c. Kinds of the second
- * belong to the whole weftd, counted by dpdk_app/user.c. docs/operating.md "Quotas".
+ * Kinds of the first list are tables of a shard, counted by nic_fw/base/share.c. Kinds of the
+ * second belong to the whole weftd, counted by dpdk_app/client/user.c. docs/operating.md "Quotas".
  */
 #ifndef WEFT_HW_SHARE_H
 #define WEFT_HW_SHARE_H

@@ -7,7 +7,7 @@
  * around the end of the ring at a slot boundary. A receive request is a fixed stride:
  * hw_rq_wqe and max_sge SGEs, rounded up to a power of two.
  *
- * Written by host_driver/weft_post.c; copied once, then checked, by nic_fw/wqe.c and rq.c.
+ * Written by host_driver/weft_post.c; copied once, then checked, by nic_fw/host/wqe.c and rq.c.
  * Little-endian. docs/host-interface.md "Work queues".
  */
 #ifndef WEFT_HW_WQE_H

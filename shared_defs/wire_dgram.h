@@ -8,7 +8,7 @@
  * has them, most significant byte of the value last as iSCSI sends it) covers
  * everything from the UDP header to the byte before it. The UDP checksum is 0.
  *
- * Read and written by nic_fw/dgram.c, ud_*.c, rd_*.c; decoded by tools/wireshark/weft.lua.
+ * Read and written by nic_fw/dgram/dgram.c, ud_*.c, rd_*.c; decoded by tools/wireshark/weft.lua.
  * Source: the thesis (mpi-iwarp-datagram) 6.3, which leaves the header to us; docs/wire-format.md
  * explains each field.
  */

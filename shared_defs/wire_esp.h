@@ -8,8 +8,8 @@
  * The CRC32C (polynomial and byte order as in wire_dgram.h) covers everything from wire_edp
  * to the byte before it. wire_edp.bytes tells where the frame ends: Ethernet pads short ones.
  *
- * Read and written by nic_fw/edp.c and esp_*.c; decoded by tools/wireshark/weft.lua. Source: the
- * paper (espgoal) chapter 3 for ports, echo, flags and packet classes; the layout, which its
+ * Read and written by nic_fw/stream/edp.c and esp_*.c; decoded by tools/wireshark/weft.lua. Source:
+ *the paper (espgoal) chapter 3 for ports, echo, flags and packet classes; the layout, which its
  * lost figure 3.2 held, is ours: docs/wire-esp.md explains each field.
  */
 #ifndef WEFT_WIRE_ESP_H

@@ -2,7 +2,7 @@
 /*
  * Ethernet II and ARP on the wire.
  *
- * Read and written by nic_fw/eth_rx.c, eth_tx.c, neigh.c; by the switch and the capture of
+ * Read and written by nic_fw/net/eth_rx.c, eth_tx.c, neigh.c; by the switch and the capture of
  * dpdk_app. Sources: IEEE 802.3 clause 3, RFC 826.
  */
 #ifndef WEFT_WIRE_ETH_H

@@ -4,7 +4,7 @@
  *
  * A stream belongs to a communicator and a pair of its ranks (wire_esp_open names them), so
  * the header names neither. Packets of one message come in order; those of different
- * messages may alternate. Read and written by nic_fw/goal_msg.c. Source: the paper (espgoal)
+ * messages may alternate. Read and written by nic_fw/coll/goal_msg.c. Source: the paper (espgoal)
  * figure 4.6 and 4.2.2; docs/collectives.md explains matching.
  */
 #ifndef WEFT_WIRE_GOAL_H

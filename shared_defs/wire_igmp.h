@@ -2,7 +2,7 @@
 /*
  * IGMP on the wire, and the Ethernet addresses of IPv4 groups.
  *
- * Read and written by nic_fw/igmp.c. Sources: RFC 3376 4 (version 3), RFC 2236 2 (version 2),
+ * Read and written by nic_fw/net/igmp.c. Sources: RFC 3376 4 (version 3), RFC 2236 2 (version 2),
  * RFC 1112 appendix I (version 1) and 6.4 (addresses), RFC 2113 (router alert).
  */
 #ifndef WEFT_WIRE_IGMP_H

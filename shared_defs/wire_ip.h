@@ -2,7 +2,7 @@
 /*
  * IPv4, ICMP and UDP on the wire.
  *
- * Read and written by nic_fw/ip.c, icmp.c, udp.c. Sources: RFC 791, RFC 792, RFC 768,
+ * Read and written by nic_fw/net/ip.c, icmp.c, udp.c. Sources: RFC 791, RFC 792, RFC 768,
  * RFC 1071 (checksum), RFC 3168 (ECN).
  */
 #ifndef WEFT_WIRE_IP_H

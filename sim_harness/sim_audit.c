@@ -10,7 +10,7 @@
  *
  * Called by sim_workload.c; reads fw_stat() and sim_nic_counts().
  */
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/wl/sim_workload.h"
 
 #include <assert.h>
 #include <inttypes.h>

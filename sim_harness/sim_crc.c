@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 
 #if defined(__SSE4_2__)
 #include <nmmintrin.h>

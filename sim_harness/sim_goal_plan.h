@@ -9,8 +9,8 @@
 #ifndef WEFT_SIM_GOAL_PLAN_H
 #define WEFT_SIM_GOAL_PLAN_H
 
-#include "host_driver/goal/goal_graph.h"
-#include "sim_harness/sim_workload.h"
+#include "host_driver/goal/compile/goal_graph.h"
+#include "sim_harness/wl/sim_workload.h"
 
 enum {
 	GP_RANKS = 8,

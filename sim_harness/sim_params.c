@@ -5,7 +5,7 @@
  * Called by sim_main.c (command line, report), tests/sim and the sim_wl_*.c that measure;
  * calls nothing. See struct sim_param in sim_workload.h.
  */
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/wl/sim_workload.h"
 
 #include <assert.h>
 #include <errno.h>

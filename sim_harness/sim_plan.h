@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/wl/sim_workload.h"
 
 enum {
 	SIM_PLAN_FAULTS_BYTES = 320,

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 

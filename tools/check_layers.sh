@@ -46,7 +46,7 @@ forbid()
 }
 
 plain='<(assert|errno|limits|stdalign|stdatomic|stdbool|stddef|stdint|string)\.h>'
-fw_face='"nic_fw/(fw|fw_port|crc32c)\.h"'
+fw_face='"nic_fw/(fw|fw_port|base/crc32c)\.h"'
 
 allow shared_defs "$plain|\"shared_defs/.*\"" 'libc only'
 allow nic_fw "$plain|\"(shared_defs|nic_fw)/.*\"" \

@@ -12,7 +12,7 @@
  * either (fragments, wrong headers) is dropped here, for a kernel that forwards would send it on,
  * or say that the host cannot be reached.
  *
- * Loaded by dpdk_app/xdp.c, which fills variables and maps; runs in the driver, or behind it, for
+ * Loaded by dpdk_app/wire/xdp.c, which fills variables and maps; runs in the driver, or behind it, for
  * each received frame, and counts it once. RFC 791, 792, 826, 768, 9293.
  */
 #include <linux/bpf.h>

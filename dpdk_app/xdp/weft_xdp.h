@@ -2,7 +2,7 @@
 /*
  * What the XDP program and weftd have in common: its variables and maps.
  *
- * Used by weft_xdp.bpf.c in the kernel, by dpdk_app/xdp.c and by its test. Fixed-size,
+ * Used by weft_xdp.bpf.c in the kernel, by dpdk_app/wire/xdp.c and by its test. Fixed-size,
  * little-endian.
  */
 #ifndef WEFT_APP_WEFT_XDP_H

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "host_driver/goal/goal.h"
-#include "host_driver/goal/goal_graph.h"
+#include "host_driver/goal/compile/goal_graph.h"
 #include "host_driver/weft_goal.h"
 
 enum {

@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 
-#include "host_driver/goal/goal_coll_build.h"
+#include "host_driver/goal/compile/goal_coll_build.h"
 #include "host_driver/goal/libgoal.h"
 
 /* count and width may be anything, root too. */

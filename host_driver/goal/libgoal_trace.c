@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_driver/goal/goal_trace_file.h"
+#include "host_driver/goal/file/goal_trace_file.h"
 #include "host_driver/goal/libgoal.h"
 #include "shared_defs/hw_goal.h"
 

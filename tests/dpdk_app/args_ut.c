@@ -3,17 +3,17 @@
  * Command lines and configuration files of weftd: what they mean, and that every wrong one
  * is answered in one line that names what is wrong.
  *
- * Runs dpdk_app/args.c, args_coalesce.c, args_cores.c and args_value.c.
+ * Runs dpdk_app/args/args.c, args_coalesce.c, args_cores.c and args_value.c.
  */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "dpdk_app/args.h"
-#include "dpdk_app/args_coalesce.h"
-#include "dpdk_app/args_cores.h"
-#include "dpdk_app/args_value.h"
+#include "dpdk_app/args/args.h"
+#include "dpdk_app/args/args_coalesce.h"
+#include "dpdk_app/args/args_cores.h"
+#include "dpdk_app/args/args_value.h"
 #include "shared_defs/hw_cm.h"
 #include "tests/ut.h"
 

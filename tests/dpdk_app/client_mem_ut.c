@@ -2,7 +2,8 @@
 /*
  * The descriptor of a process's memory: which is taken, and that every other is refused.
  *
- * Runs client_mem_check() of dpdk_app/client_mem.c on descriptors of this process and of a child.
+ * Runs client_mem_check() of dpdk_app/client/client_mem.c on descriptors of this process and of a
+ * child.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpdk_app/client_mem.h"
+#include "dpdk_app/client/client_mem.h"
 #include "tests/ut.h"
 
 static int check_path(const char *path, int flags, pid_t pid)

@@ -2,7 +2,7 @@
 /*
  * Messages of processes: which are let through in which state, and which never.
  *
- * Runs client_check() of dpdk_app/client_cmd.c, and client_accept() of client.c.
+ * Runs client_check() of dpdk_app/client/client_cmd.c, and client_accept() of client.c.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "dpdk_app/client.h"
+#include "dpdk_app/client/client.h"
 #include "tests/ut.h"
 
 enum {

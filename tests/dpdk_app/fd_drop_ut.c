@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dpdk_app/fd_drop.h"
+#include "dpdk_app/client/fd_drop.h"
 #include "tests/ut.h"
 
 enum {

@@ -2,7 +2,7 @@
 /*
  * Descriptors by purpose: what each may have of all, and what becomes of one too many.
  */
-#include "dpdk_app/fds.h"
+#include "dpdk_app/client/fds.h"
 
 #include <errno.h>
 #include <fcntl.h>

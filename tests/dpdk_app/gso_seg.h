@@ -8,7 +8,7 @@
 
 #include <rte_mbuf.h>
 
-#include "dpdk_app/gso_run.h"
+#include "dpdk_app/wire/gso_run.h"
 #include "shared_defs/wire_tcp.h"
 
 enum {

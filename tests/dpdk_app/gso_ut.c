@@ -3,14 +3,14 @@
  * TCP segments that go to the kernel as one frame, and frames of many that come from it: which
  * segments make a run, what the frame is, that cutting it gives the segments back, what is refused.
  *
- * Runs dpdk_app/gso_run.c and gso_cut.c on a small pool of DPDK; nothing is sent.
+ * Runs dpdk_app/wire/gso_run.c and gso_cut.c on a small pool of DPDK; nothing is sent.
  */
 #include <rte_mbuf.h>
 #include <sys/uio.h>
 
 #include "dpdk_app/csum.h"
-#include "dpdk_app/gso_cut.h"
-#include "dpdk_app/gso_run.h"
+#include "dpdk_app/wire/gso_cut.h"
+#include "dpdk_app/wire/gso_run.h"
 #include "tests/dpdk_app/gso_seg.h"
 #include "tests/ut.h"
 

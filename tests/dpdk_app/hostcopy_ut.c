@@ -3,8 +3,8 @@
  * Copies by a worker: every byte of what is there, an error for what is not, an answer in bounded
  * time while a page does not come, and nothing that waits for it afterwards.
  *
- * Runs dpdk_app/hostcopy.c on memory of this process. In place of a page that does not come, a
- * seccomp filter holds the worker's pread() until the test lets it go.
+ * Runs dpdk_app/client/hostcopy.c on memory of this process. In place of a page that does not come,
+ * a seccomp filter holds the worker's pread() until the test lets it go.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpdk_app/hostcopy.h"
+#include "dpdk_app/client/hostcopy.h"
 #include "tests/ut.h"
 
 enum {

@@ -3,7 +3,7 @@
  * Memory shared with processes: what a seal forbids, second mappings of sealed memory, pages that
  * must be there, and a page that vanishes under a running access.
  *
- * Runs dpdk_app/hostmem.c on memfds of this process.
+ * Runs dpdk_app/client/hostmem.c on memfds of this process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpdk_app/hostmem.h"
+#include "dpdk_app/client/hostmem.h"
 #include "tests/ut.h"
 
 enum {

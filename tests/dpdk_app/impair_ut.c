@@ -3,13 +3,13 @@
  * Impairments of the switch: a perfect wire, loss, duplication, delay, order, rate, bounds, and
  * that a seed repeats itself.
  *
- * Runs dpdk_app/impair.c; a frame is its own number here, and time is an argument.
+ * Runs dpdk_app/wire/impair.c; a frame is its own number here, and time is an argument.
  */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "dpdk_app/impair.h"
+#include "dpdk_app/wire/impair.h"
 #include "tests/ut.h"
 
 static struct impair im;

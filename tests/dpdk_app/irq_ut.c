@@ -3,7 +3,7 @@
  * Signalling eventfds: each gets its signal, one that would block does not, a closed one
  * hurts no other.
  *
- * Runs dpdk_app/irq.c; the alarm ends a test that blocks.
+ * Runs dpdk_app/client/irq.c; the alarm ends a test that blocks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dpdk_app/irq.h"
+#include "dpdk_app/client/irq.h"
 #include "tests/ut.h"
 
 static uint64_t take(int fd)

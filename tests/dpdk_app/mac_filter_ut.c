@@ -2,14 +2,14 @@
 /*
  * The MAC filter of a NIC: shards that share groups, what the wire hears, the hash filter.
  *
- * Runs dpdk_app/mac_filter.c with a wire that records.
+ * Runs dpdk_app/wire/mac_filter.c with a wire that records.
  */
-#include "dpdk_app/mac_filter.h"
+#include "dpdk_app/wire/mac_filter.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "dpdk_app/wire.h"
+#include "dpdk_app/wire/wire.h"
 #include "tests/ut.h"
 
 static struct {

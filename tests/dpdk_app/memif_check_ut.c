@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dpdk_app/memif_check.h"
+#include "dpdk_app/wire/memif_check.h"
 #include "tests/ut.h"
 
 enum {

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dpdk_app/hostmem.h"
-#include "dpdk_app/memif.h"
+#include "dpdk_app/client/hostmem.h"
+#include "dpdk_app/wire/memif.h"
 #include "tests/ut.h"
 
 enum {

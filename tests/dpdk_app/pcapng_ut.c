@@ -2,11 +2,11 @@
 /*
  * pcapng blocks against bytes worked out by hand from the draft.
  *
- * Runs dpdk_app/pcapng.c.
+ * Runs dpdk_app/control/pcapng.c.
  */
 #include <stdint.h>
 
-#include "dpdk_app/pcapng.h"
+#include "dpdk_app/control/pcapng.h"
 #include "tests/ut.h"
 
 static const uint8_t header[] = {

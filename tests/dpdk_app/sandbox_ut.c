@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "dpdk_app/sandbox.h"
-#include "dpdk_app/wire.h"
+#include "dpdk_app/wire/wire.h"
 #include "tests/ut.h"
 
 static struct app app;

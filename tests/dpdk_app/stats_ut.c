@@ -9,7 +9,7 @@
 #include "tests/ut.h"
 
 #define fw_stat fake_stat
-#include "dpdk_app/stats.c"
+#include "dpdk_app/control/stats.c"
 
 enum {
 	FIRMWARE_STATS = 500,

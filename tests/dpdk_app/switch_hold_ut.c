@@ -3,9 +3,9 @@
  * Frames that wait for receivers of the switch: each receiver's in their order, none held up by
  * another's, bounded for each and for all, and given up when a receiver is stuck.
  *
- * Runs dpdk_app/switch_hold.c on a small pool of DPDK; receivers are counters here.
+ * Runs dpdk_app/wire/switch_hold.c on a small pool of DPDK; receivers are counters here.
  */
-#include "dpdk_app/switch_hold.h"
+#include "dpdk_app/wire/switch_hold.h"
 
 #include <rte_eal.h>
 #include <rte_mbuf.h>

@@ -3,10 +3,10 @@
  * Ports of TCP at an address that NIC and kernel share: taken, refused, kept from the kernel's
  * processes, given back; the address that becomes the kernel's, and its own again.
  *
- * Runs dpdk_app/tcp_ports.c against the kernel, at an address of the loopback interface that no
- * other program uses.
+ * Runs dpdk_app/wire/tcp_ports.c against the kernel, at an address of the loopback interface that
+ * no other program uses.
  */
-#include "dpdk_app/tcp_ports.h"
+#include "dpdk_app/wire/tcp_ports.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

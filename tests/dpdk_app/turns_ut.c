@@ -6,7 +6,7 @@
 #include <sys/rseq.h>
 #include <time.h>
 
-#include "dpdk_app/stats.h"
+#include "dpdk_app/control/stats.h"
 #include "dpdk_app/turns.h"
 #include "shared_defs/hw_cmd.h"
 #include "tests/ut.h"

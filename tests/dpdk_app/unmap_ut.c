@@ -40,7 +40,7 @@ static int held_munmap(void *base, size_t bytes)
 }
 
 #define munmap held_munmap
-#include "dpdk_app/unmap.c"
+#include "dpdk_app/client/unmap.c"
 #undef munmap
 
 static void begin(void)

@@ -3,15 +3,15 @@
  * Shares of weftd as a whole: limits and their defaults, who is refused, whose uids are whose, what
  * files of the kernel say.
  *
- * Runs dpdk_app/user.c and user_tables.c.
+ * Runs dpdk_app/client/user.c and user_tables.c.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "dpdk_app/client.h"
-#include "dpdk_app/user.h"
-#include "dpdk_app/user_tables.h"
+#include "dpdk_app/client/client.h"
+#include "dpdk_app/client/user.h"
+#include "dpdk_app/client/user_tables.h"
 #include "tests/ut.h"
 
 static const struct user_tables tables = {

@@ -3,15 +3,15 @@
  * Frames to the kernel in runs and singly: their order, the run that waits for the next burst and
  * how long, what stays with the caller where there is no room.
  *
- * Runs dpdk_app/wire_runs.c and gso_run.c; the sockets are arrays here.
+ * Runs dpdk_app/wire/wire_runs.c and gso_run.c; the sockets are arrays here.
  */
-#include "dpdk_app/wire_runs.h"
+#include "dpdk_app/wire/wire_runs.h"
 
 #include <string.h>
 
-#include "dpdk_app/gso.h"
-#include "dpdk_app/wire.h"
-#include "dpdk_app/xsk.h"
+#include "dpdk_app/wire/gso.h"
+#include "dpdk_app/wire/wire.h"
+#include "dpdk_app/wire/xsk.h"
 #include "tests/dpdk_app/gso_seg.h"
 #include "tests/ut.h"
 

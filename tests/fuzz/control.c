@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target: what processes send to weftd's socket. Packets of any length with any descriptors
- * beside them (dpdk_app/client.c, client_cmd.c, hostmem.c), connections that come and go, answers
- * that are not read.
+ * beside them (dpdk_app/client/client.c, client_cmd.c, hostmem.c), connections that come and go,
+ * answers that are not read.
  *
  * The processes are ends of sockets of this one; the cores are the functions below that msg.c
  * has in weftd, and answer when the program says so, with what it says. At the end every process
@@ -28,11 +28,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "dpdk_app/capture.h"
-#include "dpdk_app/client.h"
-#include "dpdk_app/fd_drop.h"
-#include "dpdk_app/hostmem.h"
-#include "dpdk_app/msg.h"
+#include "dpdk_app/control/capture.h"
+#include "dpdk_app/client/client.h"
+#include "dpdk_app/client/fd_drop.h"
+#include "dpdk_app/client/hostmem.h"
+#include "dpdk_app/client/msg.h"
 
 enum step {
 	STEP_CONNECT,

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "host_driver/goal/goal_text.h"
+#include "host_driver/goal/file/goal_text.h"
 /* Its reader is static. */
 #include "host_driver/goal/libgoal_sched.c"
 #include "tests/fuzz/fuzz.h"

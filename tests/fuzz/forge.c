@@ -9,7 +9,7 @@
 
 #include <arpa/inet.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 
 void forge_take(struct forge *f, uint32_t back)
 {

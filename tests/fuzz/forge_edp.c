@@ -7,7 +7,7 @@
  */
 #include "tests/fuzz/forge.h"
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 
 /* r->x: a message's type (3 bits), bytes (12), payload (11); y: tag, count, instance. */
 static void add_goal(struct forge *f, const struct rec *r)

@@ -5,8 +5,8 @@
  *
  * Called by frames.c and forge.c; looks at the connections of the NIC that is lied to.
  */
-#include "nic_fw/crc32c.h"
-#include "nic_fw/tcp_flow.h"
+#include "nic_fw/base/crc32c.h"
+#include "nic_fw/tcp/tcp_flow.h"
 #include "tests/fuzz/cm.h"
 #include "tests/fuzz/forge.h"
 

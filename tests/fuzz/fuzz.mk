@@ -31,9 +31,9 @@ $(eval $(call archive,fuzz,weft,$(SRC_weft)))
 $(eval $(call archive,fuzz,goal,$(SRC_goal)))
 $(eval $(call archive,fuzz,sim,$(SRC_sim)))
 # The files of weftd that need none of DPDK's libraries.
-$(eval $(call archive,fuzz,weftd,$(patsubst %,dpdk_app/%.c,args args_coalesce args_cores args_help args_mpa args_rights args_value impair client \
-	client_answer client_cmd client_coalesce client_copy client_hold client_mem client_xrc extent fd_drop fds hostcopy hostmem log \
-	populate port_right user user_tables)))
+$(eval $(call archive,fuzz,weftd,$(patsubst %,dpdk_app/%.c,$(addprefix args/,args args_coalesce args_cores args_help args_mpa args_rights args_value) \
+	$(addprefix client/,client client_answer client_cmd client_coalesce client_copy client_hold client_mem client_xrc extent fd_drop \
+	fds hostcopy hostmem populate user user_tables) wire/impair log port_right)))
 $(B)/obj/fuzz/tests/fuzz/control.o $(B)/obj/san/tests/fuzz/control.o: \
 	CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 $(eval $(call archive,fuzz,ut_fuzz,$(call ut_helpers,fuzz)))

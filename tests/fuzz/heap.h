@@ -20,7 +20,7 @@ void heap_free_unwrapped(struct fw_nic *nic, uint32_t client, void *block);
 #define goal_heap_alloc      heap_alloc_unwrapped
 #define goal_heap_alloc_zero heap_alloc_zero_unwrapped
 #define goal_heap_free       heap_free_unwrapped
-#include "nic_fw/goal_heap.c"
+#include "nic_fw/coll/goal_heap.c"
 #undef goal_heap_alloc
 #undef goal_heap_alloc_zero
 #undef goal_heap_free

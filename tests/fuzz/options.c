@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fuzz target: what people write. Command lines and configuration files of weftd
- * (dpdk_app/args.c), fault lists of weft-sim (sim_harness/sim_faults.c), command lines of weftctl.
+ * (dpdk_app/args/args.c), fault lists of weft-sim (sim_harness/sim_faults.c), command lines of
+ * weftctl.
  *
  * The first byte of an input chooses which, the second is 0, or 1 for weftctl, then comes the text;
  * words of a command line are separated by zero bytes. What is refused must be refused with a
@@ -15,9 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dpdk_app/args.h"
-#include "dpdk_app/args_coalesce.h"
-#include "dpdk_app/args_cores.h"
+#include "dpdk_app/args/args.h"
+#include "dpdk_app/args/args_coalesce.h"
+#include "dpdk_app/args/args_cores.h"
 #include "sim_harness/sim.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 #include "tests/fuzz/heap.h"
 #include "tests/nic_fw/rd_pool.h"
 

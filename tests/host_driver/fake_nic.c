@@ -107,7 +107,7 @@ static void create_cq(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_
 	r->entries = cq->entries;
 }
 
-/* As nic_fw/cq_cmd.c: what waits moves, indices go on, phases say "not written" elsewhere. */
+/* As nic_fw/host/cq_cmd.c: what waits moves, indices go on, phases say "not written" elsewhere. */
 static void resize_cq(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_resp_create_cq *r)
 {
 	struct fake_cq *cq = &nic->cq[cmd->u.cq.cq];
@@ -155,7 +155,7 @@ static void create_qp(struct fake_nic *nic, const struct hw_cmd *cmd, struct hw_
 	r->rq_stride_bytes = qp->rq_stride_bytes;
 }
 
-/* As nic_fw/qp.c: RESET skips what was posted. */
+/* As nic_fw/host/qp.c: RESET skips what was posted. */
 static void modify_qp(struct fake_nic *nic, const struct hw_cmd_modify_qp *modify)
 {
 	struct fake_qp *qp = &nic->qp[modify->qpn - FAKE_QPN_BASE];

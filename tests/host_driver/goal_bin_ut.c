@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/goal/goal_bin.c: LogGOPSim's binary schedules, from bytes made by hand.
+ * host_driver/goal/file/goal_bin.c: LogGOPSim's binary schedules, from bytes made by hand.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_driver/goal/goal_coll_build.h"
+#include "host_driver/goal/compile/goal_coll_build.h"
 #include "tests/ut.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_driver/goal/goal_coll_build.h"
+#include "host_driver/goal/compile/goal_coll_build.h"
 #include "tests/ut.h"
 
 static uint8_t memory[2][65536];

@@ -6,7 +6,7 @@
 #ifndef WEFT_TESTS_GOAL_HELP_H
 #define WEFT_TESTS_GOAL_HELP_H
 
-#include "host_driver/goal/goal_text.h"
+#include "host_driver/goal/file/goal_text.h"
 
 /* Reads from memory of exactly these bytes, so that a sanitizer sees a read beyond them. */
 int help_read(const void *data, size_t bytes, struct goal_set *set, struct goal_error *err);

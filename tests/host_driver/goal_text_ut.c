@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host_driver/goal/goal_text.c, goal_text_write.c, goal_set.c, goal_label.c: schedules as text.
+ * host_driver/goal/file/goal_text.c, goal_text_write.c, goal_set.c, goal_label.c: schedules as
+ * text.
  */
 #include <errno.h>
 #include <stdlib.h>

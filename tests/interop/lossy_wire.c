@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A wire between two interfaces of the kernel that loses, delays, doubles and reorders frames, by
- * the switch's own impairments (dpdk_app/impair.c) and a seed: kernels without netem have nothing.
+ * the switch's own impairments (dpdk_app/wire/impair.c) and a seed: kernels without netem have
+ *nothing.
  *
  *	lossy_wire INTERFACE INTERFACE [-l LOSS%] [-r REORDER%] [-d DUPLICATE%] [-t DELAY_US] [-s
  *SEED]
@@ -26,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dpdk_app/impair.h"
+#include "dpdk_app/wire/impair.h"
 
 enum {
 	FRAME_BYTES = 9216,

@@ -2,7 +2,7 @@
 /*
  * MPA on an ordinary socket; see mpa_wire.h. No markers: siw refuses them too.
  *
- * Called by mpa_sock.c; calls the C library and nic_fw/crc32c.c.
+ * Called by mpa_sock.c; calls the C library and nic_fw/base/crc32c.c.
  */
 #include "tests/interop/mpa_wire.h"
 
@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 
 #define CRC_INIT 0xffffffffu
 

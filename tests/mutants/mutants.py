@@ -30,24 +30,24 @@ HANG_SECONDS = 10  # a run that a mutant makes endless ends after so long
 TEST_SECONDS = 60  # and a test after so long
 
 # Areas that the soak does not reach: their mutants are for these unit tests.
-TESTS = {"TCP": ["nic_fw/tcp_sack_ut", "nic_fw/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut",
+TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut",
                  "sim/tcp_strange_ut", "sim/tcp_frto_ut", "sim/tcp_mtu_ut"],
          "MPA": ["sim/rc_tcp_ut"],
-         "sleep": ["nic_fw/db_ut"],
-         "shares": ["nic_fw/share_ut"],
-         "HELLOs": ["nic_fw/rd_hello_ut"],
-         "slices": ["nic_fw/slice_ut"],
-         "ways out": ["nic_fw/rd_flow_ut"],
-         "neighbours": ["nic_fw/neigh_ut"],
-         "withdrawal": ["nic_fw/rd_withdraw_ut"],
-         "grants": ["nic_fw/rd_grant_loss_ut"],
-         "RC over ESP": ["nic_fw/esp_rdmap_ut"],
-         "circles": ["nic_fw/goal_circle_ut"],
-         "full pools": ["nic_fw/goal_still_ut"],
+         "sleep": ["nic_fw/host/db_ut"],
+         "shares": ["nic_fw/base/share_ut"],
+         "HELLOs": ["nic_fw/dgram/rd_hello_ut"],
+         "slices": ["nic_fw/base/slice_ut"],
+         "ways out": ["nic_fw/dgram/rd_flow_ut"],
+         "neighbours": ["nic_fw/net/neigh_ut"],
+         "withdrawal": ["nic_fw/dgram/rd_withdraw_ut"],
+         "grants": ["nic_fw/dgram/rd_grant_loss_ut"],
+         "RC over ESP": ["nic_fw/rdmap/esp_rdmap_ut"],
+         "circles": ["nic_fw/coll/goal_circle_ut"],
+         "full pools": ["nic_fw/coll/goal_still_ut"],
          "memif": ["dpdk_app/memif_check_ut"],
          "memif rings": ["dpdk_app/memif_ring_ut"],
          "host copies": ["dpdk_app/hostcopy_ut"],
-         "MODER": ["nic_fw/moder_limits_ut", "nic_fw/moder_irq_ut", "nic_fw/moder_ut", "nic_fw/moder_cmd_ut", "nic_fw/moder_target_ut",
+         "MODER": ["nic_fw/host/moder_limits_ut", "nic_fw/host/moder_irq_ut", "nic_fw/host/moder_ut", "nic_fw/host/moder_cmd_ut", "nic_fw/host/moder_target_ut",
                    "sim/moder_ut", "host_driver/weft_eq_race_ut"]}
 
 
@@ -85,7 +85,7 @@ class Mutant:
             f.write(text)
         self.sim = os.path.join(folder, "weft-sim")
         self.objects = []
-        cc = shlex.split(os.environ["MUTANT_CC_" + os.path.dirname(self.path)])
+        cc = shlex.split(os.environ["MUTANT_CC_" + self.path.split("/")[0]])
         for path in self.sources:
             obj = os.path.join(folder, os.path.basename(path)[:-1] + "o")
             source = copy if path == self.path else path
@@ -104,7 +104,7 @@ class Mutant:
 
     def link_test(self, name):
         """A unit test with the mutant in it: the program, or None."""
-        folder = os.path.dirname(name)
+        folder = name.split("/")[0]
         program = os.path.join(BUILD, self.name, os.path.basename(name))
         command = os.environ["MUTANT_TEST_dpdk_app" if folder == "dpdk_app" else "MUTANT_TEST"]
         return program if self.link(command.replace("TEST", name).replace("FOLDER", folder), program) else None

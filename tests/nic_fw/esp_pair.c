@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 
 enum {
 	ESP_AT = sizeof(struct wire_eth) + sizeof(struct wire_edp),

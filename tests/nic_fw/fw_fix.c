@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 
 static uint32_t port_rx_burst(void *ctx, struct fw_rx_frame *frames, uint32_t n)
 {

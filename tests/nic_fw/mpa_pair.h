@@ -6,7 +6,7 @@
  * are made and filled as TCP does it, their bytes may be changed, and are received again cut
  * wherever the test likes. So mpa_tx.c, mpa_rx.c, mpa_ddp.c, mpa_rdmap.c and mpa_term.c are
  * included here, with the names of what they call changed. Every segment is also filled in two
- * parts, which must give the same bytes. Included by the mpa_*_ut.c. nic_fw/mpa.h.
+ * parts, which must give the same bytes. Included by the mpa_*_ut.c. nic_fw/mpa/mpa.h.
  */
 #ifndef WEFT_TESTS_MPA_PAIR_H
 #define WEFT_TESTS_MPA_PAIR_H
@@ -31,20 +31,20 @@ static void mp_rx_first(struct fw_nic *nic, struct mpa_conn *conn);
 #define mpa_abort      mp_abort
 #define mpa_rx_first   mp_rx_first
 #define parse          mpa_ddp_parse
-#include "nic_fw/mpa_ddp.c"
+#include "nic_fw/mpa/mpa_ddp.c"
 #undef parse
-#include "nic_fw/mpa_tx.c"
+#include "nic_fw/mpa/mpa_tx.c"
 #define begin      mpa_rx_begin
 #define take       mpa_rx_take
 #define mpa_ddp_rx mp_ddp_rx
 static bool mp_ddp_rx(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
 		      uint32_t offset, uint32_t bytes);
-#include "nic_fw/mpa_rx.c"
+#include "nic_fw/mpa/mpa_rx.c"
 #undef begin
 #undef take
 #undef mpa_ddp_rx
-#include "nic_fw/mpa_rdmap.c"
-#include "nic_fw/mpa_term.c"
+#include "nic_fw/mpa/mpa_rdmap.c"
+#include "nic_fw/mpa/mpa_term.c"
 
 enum {
 	MP_HDRS = 66, /* Ethernet, IPv4, TCP with timestamps */

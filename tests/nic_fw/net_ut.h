@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_nic.h"
 #include "tests/ut.h"
 

@@ -17,7 +17,7 @@ void pool_put_unwrapped(struct fw_pool *pool, void *elem);
 
 #define fw_pool_get pool_get_unwrapped
 #define fw_pool_put pool_put_unwrapped
-#include "nic_fw/pool.c"
+#include "nic_fw/base/pool.c"
 #undef fw_pool_get
 #undef fw_pool_put
 

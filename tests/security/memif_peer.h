@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One end of a memif that checks nothing and does whatever it is told: for memif_stranger.c and
- * memif_false_server.c, which play ends that lie. dpdk_app/memif_proto.h.
+ * memif_false_server.c, which play ends that lie. dpdk_app/wire/memif_proto.h.
  */
 #ifndef WEFT_TESTS_MEMIF_PEER_H
 #define WEFT_TESTS_MEMIF_PEER_H
@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dpdk_app/memif_proto.h"
+#include "dpdk_app/wire/memif_proto.h"
 
 enum {
 	PEER_LOG2 = 10,

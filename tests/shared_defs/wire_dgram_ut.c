@@ -3,7 +3,7 @@
  * Weft's datagram headers (shared_defs/wire_dgram.h) against the bytes of
  * tests/golden/wire_dgram.hex, which follow docs/wire-format.md.
  */
-#include "nic_fw/crc32c.c"
+#include "nic_fw/base/crc32c.c"
 #include "nic_fw/fw_port.h"
 #include "shared_defs/wire_cm.h"
 #include "shared_defs/wire_dgram.h"

@@ -5,9 +5,9 @@
  */
 #include "tests/sim/sim_fix.h"
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 #include "sim_harness/sim_int.h"
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/wl/sim_workload.h"
 
 static uint64_t run(uint64_t seed, uint32_t nics)
 {

@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/wl/sim_workload.h"
 
 struct want {
 	const char *workload;

@@ -9,7 +9,7 @@
 #ifndef WEFT_TESTS_GOAL_COLL_FIX_H
 #define WEFT_TESTS_GOAL_COLL_FIX_H
 
-#include "host_driver/goal/goal_coll_build.h"
+#include "host_driver/goal/compile/goal_coll_build.h"
 #include "tests/sim/goal_fix.h"
 
 /* A collective of elements of some type; buffers are the fixture's. */

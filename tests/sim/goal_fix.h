@@ -8,7 +8,7 @@
 #ifndef WEFT_TESTS_GOAL_FIX_H
 #define WEFT_TESTS_GOAL_FIX_H
 
-#include "host_driver/goal/goal_graph.h"
+#include "host_driver/goal/compile/goal_graph.h"
 #include "host_driver/weft_goal.h"
 #include "shared_defs/hw_goal.h"
 #include "tests/sim/sim_fix.h"

@@ -9,8 +9,8 @@
  */
 #include "tests/sim/sim_fix.h"
 
-#include "nic_fw/crc32c.h"
-#include "sim_harness/sim_workload.h"
+#include "nic_fw/base/crc32c.h"
+#include "sim_harness/wl/sim_workload.h"
 #include "shared_defs/hw_bar.h"
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"

@@ -3,7 +3,7 @@
  * IGMP between NICs and a router that speaks an older version: its queries are answered in its
  * words, by one member of a group for all; who leaves says so as that version has it; and when the
  * router has been silent for long enough, version 3 is spoken again. Bytes and counters are
- * tests/nic_fw/igmp_ut.c's. RFC 3376 7.2.1, RFC 2236 3, RFC 1112 appendix I.
+ * tests/nic_fw/net/igmp_ut.c's. RFC 3376 7.2.1, RFC 2236 3, RFC 1112 appendix I.
  */
 #include "tests/sim/sim_fix.h"
 

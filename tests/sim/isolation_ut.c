@@ -6,7 +6,7 @@
  */
 #include "tests/sim/sim_fix.h"
 
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/wl/sim_workload.h"
 
 struct shape {
 	uint64_t latency_ns;

@@ -3,7 +3,7 @@
  * Multicasts over reliable groups: every byte at every rank, whatever the network does, and what
  * that costs.
  */
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 #include "shared_defs/wire_esp.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_mgrp.h"

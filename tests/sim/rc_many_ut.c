@@ -2,13 +2,13 @@
 /*
  * As many connections over MPA/TCP between two NICs as a NIC has room for: all are set up, carry
  * data, are idle at their price, and end; one more is refused and harms nobody; the room is there
- * again. nic_fw/mpa_conn.c, tcp_conn.c, cm_tcp.c.
+ * again. nic_fw/mpa/mpa_conn.c, tcp_conn.c, cm_tcp.c.
  */
 #include "host_driver/weft_cm.h"
 #include "host_driver/weft_priv.h"
-#include "nic_fw/cm.h"
-#include "nic_fw/mpa.h"
-#include "nic_fw/tcp_flow.h"
+#include "nic_fw/cm/cm.h"
+#include "nic_fw/mpa/mpa.h"
+#include "nic_fw/tcp/tcp_flow.h"
 #include "tests/sim/sim_fix.h"
 
 enum {

@@ -4,7 +4,7 @@
  */
 #include "tests/sim/sim_fix.h"
 
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/wl/sim_workload.h"
 
 void pair_faults(struct pair *p, const char *list)
 {

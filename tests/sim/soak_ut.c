@@ -10,7 +10,7 @@
 #include "sim_harness/sim_int.h"
 #include "sim_harness/sim_plan.h"
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "sim_harness/sim_wl_verbs.h"
+#include "sim_harness/wl/sim_wl_verbs.h"
 #include "tests/ut.h"
 
 enum {

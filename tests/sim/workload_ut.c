@@ -5,7 +5,7 @@
  */
 #include "tests/sim/sim_fix.h"
 
-#include "sim_harness/sim_workload.h"
+#include "sim_harness/wl/sim_workload.h"
 
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_eth.h"

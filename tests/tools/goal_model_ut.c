@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "host_driver/goal/goal_text.h"
+#include "host_driver/goal/file/goal_text.h"
 #include "tests/ut.h"
 #include "tools/goal-run/match.c"
 #include "tools/goal-run/model.c"

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "host_driver/goal/goal_trace_file.h"
+#include "host_driver/goal/file/goal_trace_file.h"
 
 /* A file of GOAL_SaveTrace() and its header, "-": standard input. NULL after saying what is wrong.
  */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host_driver/goal/goal_text.h"
+#include "host_driver/goal/file/goal_text.h"
 #include "tools/goal-dump/dump.h"
 #include "tools/usage.h"
 

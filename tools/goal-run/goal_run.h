@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "host_driver/goal/goal_coll.h"
-#include "host_driver/goal/goal_graph.h"
-#include "host_driver/goal/goal_set.h"
+#include "host_driver/goal/compile/goal_graph.h"
+#include "host_driver/goal/compile/goal_set.h"
 #include "host_driver/weft_goal.h"
 #include "tools/goal-run/model.h"
 

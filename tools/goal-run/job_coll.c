@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_driver/goal/goal_coll_build.h"
+#include "host_driver/goal/compile/goal_coll_build.h"
 #include "tools/goal-run/goal_run.h"
 
 struct coll_job {

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "host_driver/goal/goal_text.h"
+#include "host_driver/goal/file/goal_text.h"
 #include "tools/goal-run/goal_run.h"
 #include "tools/usage.h"
 

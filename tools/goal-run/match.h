@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "host_driver/goal/goal_set.h"
+#include "host_driver/goal/compile/goal_set.h"
 
 struct match;
 

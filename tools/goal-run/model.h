@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "host_driver/goal/goal_set.h"
+#include "host_driver/goal/compile/goal_set.h"
 
 /* Times in ns, of a byte where it says so. Each at most MODEL_MAX_PARAM. */
 struct model_params {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Frames of the ladder: EDP echoes (docs/wire-esp.md), UD datagrams (docs/wire-format.md), ARP
- * (RFC 826). Called by ladder.c; calls shared_defs and nic_fw/crc32c.c.
+ * (RFC 826). Called by ladder.c; calls shared_defs and nic_fw/base/crc32c.c.
  */
 #include "tools/weft-bench/ladder_frame.h"
 
 #include <string.h>
 
-#include "nic_fw/crc32c.h"
+#include "nic_fw/base/crc32c.h"
 #include "nic_fw/fw_port.h"
 #include "shared_defs/wire_dgram.h"
 #include "shared_defs/wire_esp.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nic_fw/mpa.h"
+#include "nic_fw/mpa/mpa.h"
 #include "tools/weft-bench/ep.h"
 #include "tools/weft-bench/report.h"
 

@@ -5,7 +5,7 @@
  * main.c; calls bw.c, stages_goal.c.
  *
  * The stages' sums of both NICs before and after a stream are taken from their counters
- * (nic_fw/stage.h), what taking the clock costs is taken off, and the rest is divided by the
+ * (nic_fw/base/stage.h), what taking the clock costs is taken off, and the rest is divided by the
  * packets that carried the messages: sending and receiving of a packet together; or by the
  * operations that the interpreter carried out, at both ranks.
  */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host_driver/goal/goal_graph.h"
+#include "host_driver/goal/compile/goal_graph.h"
 
 enum {
 	GOAL_OPS = 1000, /* of a schedule */

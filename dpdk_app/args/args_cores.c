@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --cores: which CPUs weftd uses, and for what. A list of CPUs and ranges, each with a role behind
+ * a colon unless it is io: 1 or 2,4-7 or 2:io,3:coll,0:ctl.
+ *
+ * Called by args.c; calls args_value.c and libc. ARCHITECTURE.md "Shards".
+ */
+#include "dpdk_app/args/args_cores.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dpdk_app/args/args_value.h"
+
+enum {
+	CORES_ITEM_CHARS = 32,
+};
+
+static const char *const role_names[] = {
+    [CONF_ROLE_IO] = "io",
+    [CONF_ROLE_COLL] = "coll",
+    [CONF_ROLE_CTL] = "ctl",
+};
+
+const char *cores_role_name(enum conf_role role)
+{
+	return role_names[role];
+}
+
+static bool role_of(const char *text, enum conf_role *role)
+{
+	for (int i = 0; i < CONF_ROLES; i++) {
+		if (!strcmp(text, role_names[i])) {
+			*role = (enum conf_role)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One CPU in one role stands in the list once, however often it is named. */
+static bool add(struct conf *conf, int cpu, enum conf_role role)
+{
+	for (uint32_t i = 0; i < conf->num_cores; i++) {
+		if (conf->core[i].cpu == cpu && conf->core[i].role == role)
+			return true;
+	}
+	if (conf->num_cores == CONF_MAX_CORES)
+		return false;
+	conf->core[conf->num_cores++] = (struct conf_core){cpu, role};
+	return true;
+}
+
+static bool malformed(const char *text, char *error)
+{
+	snprintf(error, CONF_ERROR_CHARS,
+		 "--cores takes a list such as 1 or 2,4-7 or 2:io,3:coll,0:ctl (at most %d), not "
+		 "\"%.80s\"",
+		 CONF_MAX_CORES, text);
+	return false;
+}
+
+/* "4-7:coll" */
+static bool add_item(struct conf *conf, char *item, const char *text, char *error)
+{
+	enum conf_role role = CONF_ROLE_IO;
+	char *colon = strchr(item, ':');
+	int first, last;
+
+	if (colon)
+		*colon = '\0';
+	if (!value_cpu_range(item, &first, &last))
+		return malformed(text, error);
+	if (colon && !role_of(colon + 1, &role)) {
+		snprintf(
+		    error, CONF_ERROR_CHARS,
+		    "--cores %.80s: there is no role \"%.20s\"; io polls ports and serves verbs, "
+		    "coll runs collectives, ctl has the control threads",
+		    text, colon + 1);
+		return false;
+	}
+	for (int cpu = first; cpu <= last; cpu++) {
+		if (!add(conf, cpu, role))
+			return malformed(text, error);
+	}
+	return true;
+}
+
+uint32_t cores_count(const struct conf *conf, enum conf_role role)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < conf->num_cores; i++)
+		n += conf->core[i].role == role;
+	return n;
+}
+
+bool cores_parse(struct conf *conf, const char *text, char *error)
+{
+	const char *at = text;
+
+	conf->num_cores = 0;
+	for (;;) {
+		size_t chars = strcspn(at, ",");
+		char item[CORES_ITEM_CHARS];
+
+		if (chars >= sizeof(item))
+			return malformed(text, error);
+		memcpy(item, at, chars);
+		item[chars] = '\0';
+		if (!add_item(conf, item, text, error))
+			return false;
+		if (!at[chars])
+			break;
+		at += chars + 1;
+	}
+	if (cores_count(conf, CONF_ROLE_IO))
+		return true;
+	snprintf(
+	    error, CONF_ERROR_CHARS,
+	    "--cores %.80s: no core has the role io, and every port needs one: add one, such as "
+	    "%d:io",
+	    text, conf->core[0].cpu);
+	return false;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --user and --seccomp: what weftd may do once it runs (privilege.c, sandbox.c).
+ */
+#include "dpdk_app/args/args_rights.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "dpdk_app/args/args_value.h"
+
+bool rights_user(struct conf *conf, const char *text, char *error)
+{
+	if (!*text || strlen(text) >= sizeof(conf->user)) {
+		snprintf(error, CONF_ERROR_CHARS, "--user takes a name of 1 to %d characters",
+			 CONF_USER_CHARS - 1);
+		return false;
+	}
+	strcpy(conf->user, text);
+	return true;
+}
+
+bool rights_seccomp(struct conf *conf, const char *text, char *error)
+{
+	if (value_off(text, &conf->no_seccomp))
+		return true;
+	snprintf(error, CONF_ERROR_CHARS, "--seccomp takes on or off, not \"%.40s\"", text);
+	return false;
+}

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connections of processes: taking them, reading commands, writing answers, and their end.
+ * A process ends for weftd when its socket closes, when its pidfd says so, or when its
+ * memory failed. Its shard detaches it first; then its memory is unmapped and its descriptors
+ * are closed.
+ *
+ * Calls client_cmd.c, client_mem.c, msg.c, hostmem.c. Control thread only.
+ */
+#include "dpdk_app/client/client.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <rte_ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "dpdk_app/client/client_mem.h"
+#include "dpdk_app/client/extent.h"
+#include "dpdk_app/client/fds.h"
+#include "dpdk_app/client/fd_drop.h"
+#include "dpdk_app/client/hostmem.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/client/msg.h"
+#include "dpdk_app/port_right.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+enum {
+	CLIENT_READS_PER_EVENT = 8, /* then others have their turn */
+	CLIENT_PACKET_FDS = 253,    /* SCM_MAX_FD */
+	CLIENT_UNATTACHED_MAX = 64, /* connections of a NIC beyond those that can attach */
+	CLIENT_FULL_US = 1000,      /* how long one waits that cannot even be refused */
+	CLIENT_FDS_FIRST = 3,       /* of a connection: socket, process, memory */
+};
+
+static struct client *client_list;
+static uint32_t client_total;
+static int client_epoll_fd;
+static int client_spare_fd = -1; /* what refuse_one() has in hand */
+static bool client_told_full;
+
+int client_take_fds(struct client *c, uint32_t n, struct hw_resp_quota *quota)
+{
+	int err;
+
+	client_settle_fds(c);
+	err = user_take(c->account, HW_SHARE_DESCRIPTOR, n, quota);
+	if (!err)
+		c->num_fds += n;
+	return err;
+}
+
+void client_give_fds(struct client *c, uint32_t n)
+{
+	assert(c->num_fds >= n);
+	c->num_fds -= n;
+	user_give(c->account, HW_SHARE_DESCRIPTOR, n);
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/*
+ * A connection: what was sent by it and not read goes with it, a socket that lingers, too. The
+ * process sees its end at once.
+ */
+static void drop_socket(int sock)
+{
+	struct ucred cred = {.uid = (uid_t)-1};
+	socklen_t bytes = sizeof(cred);
+
+	if (sock < 0)
+		return;
+	(void)getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes);
+	(void)shutdown(sock, SHUT_RDWR);
+	fd_drop_of(sock, cred.uid);
+}
+
+/* ---- a new one */
+
+/* A descriptor for the very process that connected; -1: the kernel gives none. */
+static int open_pidfd(int sock, pid_t pid)
+{
+	socklen_t bytes = sizeof(int);
+	int fd;
+
+	if (!getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &bytes))
+		return fd;
+	/* Kernels before 6.5 know the number alone, which an ended process may have left. */
+	if (errno != ENOPROTOOPT || pid <= 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static bool process_ended(int pid_fd)
+{
+	struct pollfd p = {.fd = pid_fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+int client_take_memory(struct client *c, int fd)
+{
+	int err = c->pid_fd < 0 ? -EPERM : client_mem_check(fd, c->pid);
+
+	/* Now, since the number was looked at: it was that of the process that connected. */
+	if (!err && process_ended(c->pid_fd))
+		err = -EPERM;
+	if (err) {
+		atomic_fetch_add_explicit(&c->nic->memory_refused, 1, memory_order_relaxed);
+		log_verbose("%s: process %d sent a descriptor that is not of its own memory",
+			    c->nic->name, (int)c->pid);
+		return err;
+	}
+	close_fd(&c->mem_fd);
+	c->mem_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return c->mem_fd < 0 ? -errno : 0;
+}
+
+void client_set_state(struct client *c, enum client_state state)
+{
+	switch (state) {
+	case CLIENT_CONNECTED:
+	case CLIENT_OFFERED:
+		assert(!c->num_attached);
+		break;
+	case CLIENT_ATTACHING:
+		assert(c->state == CLIENT_CONNECTED || c->state == CLIENT_OFFERED);
+		break;
+	case CLIENT_LIVE:
+		assert(c->state == CLIENT_ATTACHING || c->state == CLIENT_DETACHING);
+		break;
+	case CLIENT_DETACHING:
+		assert(c->doomed);
+		break;
+	}
+	c->state = state;
+}
+
+static int watch(int fd, uint32_t events, struct control_source *source)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = source};
+
+	return epoll_ctl(client_epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static struct client *client_new(struct nic *nic, int sock)
+{
+	struct client *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->nic = nic;
+	c->state = CLIENT_CONNECTED;
+	c->connected_ns = app_clock_ns();
+	c->sock_fd = sock;
+	c->epoll_fd = client_epoll_fd;
+	c->pid_fd = c->mem_fd = c->doorbell_fd = c->bar_fd = -1;
+	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
+		c->eq_fd[i] = -1;
+	c->irqs.fd = c->eq_fd;
+	c->answers_tail = &c->answers;
+	c->socket_source = (struct control_source){CONTROL_SOCKET, c};
+	c->process_source = (struct control_source){CONTROL_PROCESS, c};
+	c->next = client_list;
+	c->link = &client_list;
+	if (client_list)
+		client_list->link = &c->next;
+	client_list = c;
+	client_total++;
+	nic->num_clients++;
+	return c;
+}
+
+static void tell_full(const struct nic *nic)
+{
+	if (!client_told_full)
+		log_error("%s: no descriptor is left for processes that attach; raise the limit "
+			  "of weftd (ulimit -n, LimitNOFILE=)",
+			  nic->name);
+	client_told_full = true;
+}
+
+/*
+ * No descriptor is left. A connection that stayed in the queue would wake the control thread
+ * again at once, and for ever: it is taken with a descriptor that was kept for that, and closed.
+ */
+static void refuse_one(const struct nic *nic)
+{
+	int sock;
+
+	tell_full(nic);
+	close_fd(&client_spare_fd);
+	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	/* The limit was lowered below the spare one's number: not all of a CPU for that. */
+	if (sock < 0 && (errno == EMFILE || errno == ENFILE))
+		usleep(CLIENT_FULL_US);
+	/* Now, not by a thread: its number is wanted again. */
+	close_fd(&sock);
+}
+
+static int accept_one(const struct nic *nic)
+{
+	const int bytes = CLIENT_SOCKET_BYTES;
+	int sock;
+
+	if (client_spare_fd < 0)
+		client_spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (sock < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			refuse_one(nic);
+		return -1;
+	}
+	sock = fds_take(sock, FDS_CLIENTS);
+	if (sock < 0)
+		tell_full(nic);
+	else
+		client_told_full = false;
+	/* Answers that nobody reads are weftd's memory. Where the kernel refuses they are more. */
+	if (sock >= 0)
+		(void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	return sock;
+}
+
+/* A connection in the shares of its process and user. 0, EDQUOT or ENOMEM; takes nothing then. */
+static int take_shares(const struct nic *nic, struct user_process *account,
+		       struct hw_resp_quota *quota)
+{
+	uint32_t max = HW_MAX_CLIENTS * nic->num_shards + CLIENT_UNATTACHED_MAX;
+	int err;
+
+	if (client_total >= CLIENT_MAX_TOTAL || nic->num_clients >= max)
+		return ENOMEM;
+	err = user_may_connect(account, nic->index, max, quota);
+	if (!err)
+		err = user_take(account, HW_SHARE_CONNECTION, 1, quota);
+	if (err)
+		return err;
+	err = user_take(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST, quota);
+	if (!err) {
+		err = user_take(account, HW_SHARE_BYTES, CLIENT_OWN_BYTES, quota);
+		if (err)
+			user_give(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST);
+	}
+	if (err)
+		user_give(account, HW_SHARE_CONNECTION, 1);
+	return err;
+}
+
+static void give_shares(struct user_process *account)
+{
+	user_give(account, HW_SHARE_CONNECTION, 1);
+	user_give(account, HW_SHARE_DESCRIPTOR, CLIENT_FDS_FIRST);
+	user_give(account, HW_SHARE_BYTES, CLIENT_OWN_BYTES);
+}
+
+/* The process reads why before it sees the end: an answer to the ATTACH that it would have sent. */
+static void refuse(const struct nic *nic, int sock, struct user_process *account, int err,
+		   const struct hw_resp_quota *quota)
+{
+	struct hw_cmd_resp resp = {.op = HW_CMD_ATTACH, .status = err};
+
+	if (err == EDQUOT) {
+		resp.u.quota = *quota;
+		user_tell(account, nic->name, "connecting", quota);
+	} else {
+		log_verbose("%s: a connection was refused: too many", nic->name);
+	}
+	(void)!send(sock, &resp, sizeof(resp), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A connection that may stay; NULL: it was refused. */
+static struct client *admit(struct nic *nic, int sock, const struct ucred *cred)
+{
+	struct user_process *account = user_join(cred->uid, cred->pid);
+	struct hw_resp_quota quota = {0};
+	struct client *c = NULL;
+	int err = account ? take_shares(nic, account, &quota) : ENOMEM;
+
+	if (err)
+		refuse(nic, sock, account, err, &quota);
+	else
+		c = client_new(nic, sock);
+	if (!c) {
+		if (!err)
+			give_shares(account);
+		user_leave(account);
+		return NULL;
+	}
+	user_on_nic(account, nic->index, 1);
+	c->account = account;
+	c->num_fds = CLIENT_FDS_FIRST;
+	c->pid = cred->pid;
+	c->uid = cred->uid;
+	return c;
+}
+
+void client_accept(struct nic *nic, int epoll_fd)
+{
+	int sock = accept_one(nic);
+	struct ucred cred;
+	socklen_t bytes = sizeof(cred);
+	struct client *c = NULL;
+	int err;
+
+	if (sock < 0)
+		return;
+	client_epoll_fd = epoll_fd;
+	if (!getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) && !fd_drop_owed(cred.uid))
+		c = admit(nic, sock, &cred);
+	if (!c) {
+		drop_socket(sock);
+		return;
+	}
+	c->pid_fd = open_pidfd(sock, cred.pid);
+	c->first_port = port_right_first(c->pid, c->uid, c->pid_fd);
+	err = watch(sock, EPOLLIN | EPOLLRDHUP, &c->socket_source);
+	if (!err && c->pid_fd >= 0)
+		err = watch(c->pid_fd, EPOLLIN, &c->process_source);
+	if (err)
+		client_doom(c);
+}
+
+/* ---- commands */
+
+/* Takes the first descriptor that came along, closes others; *count tells how many. */
+static int take_fds(const struct client *c, struct msghdr *mh, uint32_t *count)
+{
+	int first = -1;
+
+	*count = 0;
+	for (struct cmsghdr *cm = CMSG_FIRSTHDR(mh); cm; cm = CMSG_NXTHDR(mh, cm)) {
+		size_t n;
+
+		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(cm) + i * sizeof(int), sizeof(fd));
+			if (++*count == 1)
+				first = fd;
+			else
+				fd_drop_of(fd, c->uid);
+		}
+	}
+	return first;
+}
+
+/* One packet. False when there is none, or the connection has come to its end. */
+static bool read_command(struct client *c)
+{
+	/* All that a packet can bring: the kernel would close the rest itself, on this thread. */
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(CLIENT_PACKET_FDS * sizeof(int))];
+	} control;
+	struct hw_cmd_pieces packet = {0};
+	const struct hw_cmd *cmd = &packet.cmd;
+	struct iovec iov = {&packet, sizeof(packet)};
+	struct msghdr mh = {.msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control.bytes,
+			    .msg_controllen = sizeof(control.bytes)};
+	/* MSG_TRUNC: the packet's own length, so that one too long is noticed. */
+	ssize_t n = recvmsg(c->sock_fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+	uint32_t num_fds;
+	int fd, status;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	/* An empty packet may bring descriptors, too. */
+	fd = n < 0 ? -1 : take_fds(c, &mh, &num_fds);
+	if (n <= 0) {
+		fd_drop_of(fd, c->uid);
+		client_doom(c);
+		return false;
+	}
+	status = client_check(cmd, (size_t)n, num_fds, c->state, c->tool);
+	if (!status) {
+		client_run(c, &packet, fd);
+	} else {
+		struct hw_cmd_resp resp = {.status = status};
+
+		fd_drop_of(fd, c->uid);
+		client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
+	}
+	return !c->doomed;
+}
+
+void client_socket_event(struct client *c, uint32_t events)
+{
+	if (c->sock_fd < 0)
+		return;
+	if (events & EPOLLOUT)
+		client_flush_answers(c);
+	if (events & EPOLLIN) {
+		client_settle_fds(c);
+		for (int i = 0; i < CLIENT_READS_PER_EVENT; i++) {
+			if (c->doomed || c->num_outstanding >= CLIENT_OUTSTANDING ||
+			    c->num_answers >= CLIENT_ANSWERS_MAX || !read_command(c))
+				break;
+		}
+		if (!c->doomed)
+			client_set_events(c);
+	}
+	/* A process that closed its end waits for no answer. */
+	if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+		client_doom(c);
+}
+
+/* ---- the end */
+
+/* Detaches from the next shard, if no core has anything of this client any more. */
+static void detach_next(struct client *c)
+{
+	struct shard *shard;
+	struct msg *msg;
+
+	if (!c->num_attached || c->state == CLIENT_ATTACHING)
+		return;
+	shard = c->tool ? &c->nic->shard[c->num_attached - 1] : c->shard;
+	msg = msg_new(MSG_DETACH, shard, c);
+	if (msg && !msg_send(msg)) {
+		client_set_state(c, CLIENT_DETACHING);
+		c->num_outstanding++;
+		return;
+	}
+	/* Tried again by client_sweep(). */
+	msg_free(msg);
+}
+
+void client_doom(struct client *c)
+{
+	if (c->doomed)
+		return;
+	c->doomed = true;
+	atomic_store_explicit(&c->over, true, memory_order_relaxed);
+	/* Out of epoll now: it is closed later. */
+	if (c->sock_fd >= 0)
+		epoll_ctl(client_epoll_fd, EPOLL_CTL_DEL, c->sock_fd, NULL);
+	drop_socket(c->sock_fd);
+	c->sock_fd = -1;
+	close_fd(&c->pid_fd);
+	log_verbose("%s: process %d (%s) is gone", c->nic->name, (int)c->pid, c->name);
+	detach_next(c);
+}
+
+/* A core must not meet a page of the BAR that is not there: making one takes it 10 us and more. */
+static void make_ahead(struct client *c)
+{
+	uint64_t ahead = atomic_exchange_explicit(&c->bar_ahead, 0, memory_order_acquire);
+	uint64_t offset = ahead & ~(uint64_t)(HOSTMEM_PAGE_BYTES - 1);
+
+	if (ahead && !c->doomed)
+		hostmem_make((uint8_t *)c->bar + offset, (ahead - offset) * HOSTMEM_PAGE_BYTES);
+}
+
+void client_msg_back(struct msg *msg)
+{
+	struct client *c = msg->client;
+
+	make_ahead(c);
+	if (client_coalesce_next(c, msg) || client_hold(c, msg))
+		return;
+	c->num_outstanding--;
+	switch (msg->kind) {
+	case MSG_ATTACH:
+		client_attach_back(c, msg);
+		if (c->doomed && !c->num_outstanding) {
+			/* It may be live, and doomed by its answer while the core took no detach.
+			 */
+			if (c->state == CLIENT_ATTACHING)
+				client_set_state(c, CLIENT_LIVE);
+			detach_next(c);
+		}
+		break;
+	case MSG_CMD:
+	case MSG_COALESCE:
+	case MSG_VECTOR:
+		client_cmd_back(c, msg);
+		break;
+	case MSG_DETACH:
+		c->num_attached--;
+		client_set_state(c, CLIENT_LIVE);
+		detach_next(c);
+		break;
+	case MSG_STATS:
+	case MSG_QUIT:
+		break; /* no client's */
+	}
+	msg_free(msg);
+	if (!c->doomed && c->paused)
+		client_set_events(c);
+}
+
+static bool has_other_connection(const struct client *c)
+{
+	for (const struct client *other = client_list; other; other = other->next) {
+		if (other != c && other->uid == c->uid && other->pid == c->pid)
+			return true;
+	}
+	return false;
+}
+
+static void client_free(struct client *c)
+{
+	client_drop_answers(c);
+	/* The shard's mappings of this client were given back before the detach was answered. */
+	if (c->shard)
+		client_drain_unmap(c->shard);
+	client_xrcd_forget_all(c);
+	client_hold_drop(c);
+	if (c->worker)
+		client_copy_end(c);
+	else
+		user_give(c->account, HW_SHARE_CONNECTION, 1);
+	if (c->bar_map) {
+		hostmem_unmap(c->bar_map);
+		user_give(c->account, HW_SHARE_MAPPING, 1);
+	}
+	if (!has_other_connection(c))
+		extent_forget_process(c->uid, c->pid);
+	drop_socket(c->sock_fd);
+	close_fd(&c->pid_fd);
+	close_fd(&c->mem_fd);
+	close_fd(&c->doorbell_fd);
+	close_fd(&c->bar_fd);
+	for (uint32_t i = 0; i < HW_MAX_EQ_PER_CLIENT; i++)
+		close_fd(&c->eq_fd[i]);
+	client_give_fds(c, (uint32_t)c->num_fds);
+	user_give(c->account, HW_SHARE_BYTES, c->bar_taken_bytes + CLIENT_OWN_BYTES);
+	user_on_nic(c->account, c->nic->index, -1);
+	user_leave(c->account);
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	client_total--;
+	c->nic->num_clients--;
+	free(c);
+}
+
+void client_reap(void)
+{
+	struct client *next;
+
+	for (struct client *c = client_list; c; c = next) {
+		next = c->next;
+		if (c->doomed && !c->num_outstanding && !c->num_attached)
+			client_free(c);
+	}
+	client_copy_reap();
+}
+
+static void memory_failed(struct client *c)
+{
+	atomic_store_explicit(&c->dead, true, memory_order_relaxed);
+}
+
+static void find_failed(void)
+{
+	if (!hostmem_any_failed())
+		return;
+	extent_find_failed(memory_failed);
+	for (struct client *c = client_list; c; c = c->next) {
+		if (c->bar_map && hostmem_failed(c->bar_map))
+			memory_failed(c);
+	}
+}
+
+bool client_sweep(uint64_t now_ns)
+{
+	const uint64_t patience_ns = UINT64_C(1000000000) * CLIENT_UNATTACHED_S;
+	bool waits = false;
+
+	find_failed();
+	for (struct client *c = client_list; c; c = c->next) {
+		if (atomic_load_explicit(&c->dead, memory_order_relaxed) && !c->doomed) {
+			log_error("%s: memory of process %d (%s) failed: it is detached",
+				  c->nic->name, (int)c->pid, c->name);
+			client_doom(c);
+		}
+		if ((c->state == CLIENT_CONNECTED || c->state == CLIENT_OFFERED) && !c->doomed) {
+			if (now_ns - c->connected_ns > patience_ns)
+				client_doom(c);
+			else
+				waits = true;
+		}
+		if (c->held)
+			client_hold_over(c);
+		if (c->doomed && !c->num_outstanding && c->num_attached) {
+			detach_next(c);
+			waits = true;
+		}
+	}
+	return waits;
+}
+
+void client_free_all(void)
+{
+	struct client *next;
+
+	for (struct client *c = client_list; c; c = next) {
+		next = c->next;
+		client_free(c);
+	}
+}
+
+void client_drain_unmap(struct shard *shard)
+{
+	void *region;
+
+	while (!rte_ring_sc_dequeue(shard->unmap, &region)) {
+		extent_region_free(region);
+		shard->num_mappings--;
+	}
+}

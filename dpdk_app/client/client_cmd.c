@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Commands of processes. ATTACH, START, ALLOC_MEM, FREE_MEM and CAPTURE are carried out here; the
+ * others go to the core of the client's shard. Everything that came over the socket was copied once
+ * and is checked here as far as weftd itself depends on it; the firmware checks the rest.
+ *
+ * Control thread. Calls extent.c, hostmem.c, populate.c, capture.c, client_coalesce.c, msg.c.
+ * docs/host-interface.md "Commands".
+ */
+#include "dpdk_app/client/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "dpdk_app/control/capture.h"
+#include "dpdk_app/client/extent.h"
+#include "dpdk_app/client/fd_drop.h"
+#include "dpdk_app/client/fds.h"
+#include "dpdk_app/client/hostmem.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/client/msg.h"
+
+static int check_reg_mr(const struct hw_cmd_reg_mr *reg, uint32_t num_fds)
+{
+	bool mapped = reg->flags & HW_REG_F_MAPPED;
+
+	if (reg->flags & ~(uint32_t)HW_REG_F_MAPPED || num_fds || mapped != (reg->num_pieces != 0))
+		return EINVAL;
+	if (!reg->bytes || reg->bytes > HW_MAX_MR_BYTES)
+		return EINVAL;
+	if (reg->addr > UINT64_MAX - reg->bytes || reg->iova > UINT64_MAX - reg->bytes)
+		return EINVAL;
+	return 0;
+}
+
+static int check_open_xrcd(const struct hw_cmd_open_xrcd *open, uint32_t num_fds)
+{
+	return num_fds == (open->flags & HW_XRCD_F_FILE ? 1 : 0) ? 0 : EINVAL;
+}
+
+/* A tool has no memory that the NIC would reach. */
+static int check_attach_fds(uint32_t flags, uint32_t num_fds)
+{
+	bool memory = flags & HW_ATTACH_F_MEMORY;
+
+	return num_fds != memory || (memory && flags & HW_ATTACH_F_TOOL) ? EINVAL : 0;
+}
+
+static bool tool_may(uint32_t op)
+{
+	return op == HW_CMD_QUERY_DEVICE || op == HW_CMD_STATS || op == HW_CMD_LIST ||
+	       op == HW_CMD_CAPTURE || op == HW_CMD_COALESCE || op == HW_CMD_VECTOR;
+}
+
+int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
+		 bool tool)
+{
+	if (bytes < sizeof(*cmd) || bytes != hw_cmd_bytes(cmd))
+		return EMSGSIZE;
+	if (cmd->op == 0 || cmd->op >= HW_CMD_OPS)
+		return EOPNOTSUPP;
+	if (cmd->op == HW_CMD_ATTACH) {
+		if (state != CLIENT_CONNECTED)
+			return EISCONN;
+		if (cmd->u.attach.version != HW_CMD_VERSION)
+			return EPROTO;
+		if (cmd->u.attach.flags & ~(uint32_t)HW_ATTACH_F_ALL)
+			return EINVAL;
+		return check_attach_fds(cmd->u.attach.flags, num_fds);
+	}
+	if (cmd->op == HW_CMD_START && state == CLIENT_OFFERED)
+		return num_fds ? EINVAL : 0;
+	if (state != CLIENT_LIVE)
+		return ENOTCONN;
+	if (tool && !tool_may(cmd->op))
+		return EPERM;
+	if (cmd->op == HW_CMD_START)
+		return EISCONN;
+	if (cmd->op == HW_CMD_REG_MR)
+		return check_reg_mr(&cmd->u.reg_mr, num_fds);
+	if (cmd->op == HW_CMD_OPEN_XRCD)
+		return check_open_xrcd(&cmd->u.open_xrcd, num_fds);
+	return num_fds ? EINVAL : 0;
+}
+
+static void answer_status(struct client *c, const struct hw_cmd *cmd, int status)
+{
+	struct hw_cmd_resp resp = {.status = status};
+
+	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
+}
+
+/* As above, with the share that is used up where that is why. */
+static void refuse(struct client *c, const struct hw_cmd *cmd, int status,
+		   const struct hw_resp_quota *quota)
+{
+	struct hw_cmd_resp resp = {.status = status};
+
+	if (status == EDQUOT) {
+		resp.u.quota = *quota;
+		user_tell(c->account, c->nic->name, c->name, quota);
+	}
+	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
+}
+
+/* ---- ATTACH, START */
+
+/* Memory and descriptors of a BAR and what comes with it, before they are made. */
+static int take_bar(struct client *c, struct hw_resp_quota *quota)
+{
+	/* Twice: weftd keeps a set of descriptors, and the answer carries another to the process.
+	 */
+	int err = client_take_fds(c, 2 * CLIENT_FDS_MAX, quota);
+
+	if (!err)
+		err = user_take(c->account, HW_SHARE_BYTES, CLIENT_BAR_FIRST_BYTES, quota);
+	if (!err)
+		c->bar_taken_bytes = CLIENT_BAR_FIRST_BYTES;
+	return err;
+}
+
+/* 0 or -errno; -EDQUOT fills *quota. */
+static int make_bar(struct client *c, struct hw_resp_quota *quota)
+{
+	int err = user_take(c->account, HW_SHARE_MAPPING, 1, quota);
+
+	if (err)
+		return -err;
+	err = hostmem_create("weft-bar", CLIENT_BAR_BYTES, &c->bar_fd);
+	if (!err)
+		err = hostmem_map(c->bar_fd, CLIENT_BAR_BYTES, &c->bar_map);
+	if (err) {
+		user_give(c->account, HW_SHARE_MAPPING, 1);
+		return err;
+	}
+	c->bar = hostmem_start(c->bar_map);
+	c->bar_bytes = CLIENT_BAR_BYTES;
+	c->doorbell_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	c->eq_fd[0] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return c->doorbell_fd < 0 || c->eq_fd[0] < 0 ? -errno : 0;
+}
+
+/* A tool attaches to every shard, since it asks each; a process to one. */
+static struct msg *attach_msg(struct client *c)
+{
+	struct shard *shard = c->tool ? &c->nic->shard[c->num_attached] : c->shard;
+	struct msg *msg = msg_new(MSG_ATTACH, shard, c);
+
+	if (!msg)
+		return NULL;
+	msg->params = (struct fw_client_params){
+	    .bar = c->bar,
+	    .bar_bytes = c->bar_bytes,
+	    .pid = (uint32_t)c->pid,
+	    .uid = user_uid(c->account),
+	    .tool = c->tool,
+	    .sees_all = c->uid == 0 || c->uid == geteuid(),
+	    .first_port = c->first_port,
+	    .limits = *user_limits(),
+	};
+	memcpy(msg->params.name, c->name, sizeof(c->name));
+	return msg;
+}
+
+static int send_attach(struct client *c)
+{
+	struct msg *msg = attach_msg(c);
+
+	if (!msg)
+		return -ENOMEM;
+	if (msg_send(msg)) {
+		msg_free(msg);
+		return -EAGAIN;
+	}
+	c->num_outstanding++;
+	return 0;
+}
+
+/*
+ * The shard of a process: the one that it asks for; else one for collectives where it wants those
+ * and there is one; else one of the others in turn. NULL: there is no such shard.
+ */
+static struct shard *choose_shard(struct nic *nic, uint32_t flags)
+{
+	uint32_t num_io = nic->num_shards - nic->num_coll;
+	uint32_t number = (flags & HW_ATTACH_SHARD_MASK) >> HW_ATTACH_SHARD_SHIFT;
+
+	if (!(flags & HW_ATTACH_F_SHARD)) {
+		if (flags & HW_ATTACH_F_COLL && nic->num_coll)
+			number = num_io + nic->next_coll++ % nic->num_coll;
+		else
+			number = nic->next_shard++ % num_io;
+	}
+	return number < nic->num_shards ? &nic->shard[number] : NULL;
+}
+
+static void offer_bar(struct client *c, const struct hw_cmd *cmd)
+{
+	int fd[CLIENT_FDS_MAX] = {c->bar_fd, c->doorbell_fd, c->eq_fd[0]};
+	struct hw_cmd_resp resp = {.u.attach.bar_bytes = c->bar_bytes};
+
+	client_set_state(c, CLIENT_OFFERED);
+	client_answer(c, cmd->op, cmd->tag, &resp, fd, CLIENT_FDS_MAX);
+}
+
+static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
+{
+	uint32_t flags = cmd->u.attach.flags;
+	struct hw_resp_quota quota;
+	int err = 0;
+
+	if (fd >= 0 && !c->nic->app->conf.no_unmapped)
+		err = client_take_memory(c, fd);
+	/* The process may ask again, without a descriptor. */
+	if (err) {
+		answer_status(c, cmd, -err);
+		return;
+	}
+
+	/* Before anything is done: the process may ask again. */
+	c->shard = flags & HW_ATTACH_F_TOOL ? &c->nic->shard[0] : choose_shard(c->nic, flags);
+	if (!c->shard) {
+		answer_status(c, cmd, ENXIO);
+		return;
+	}
+	c->tool = flags & HW_ATTACH_F_TOOL;
+	memcpy(c->name, cmd->u.attach.name, sizeof(c->name));
+	c->name[sizeof(c->name) - 1] = '\0';
+	for (char *p = c->name; *p; p++) {
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	}
+	if (!c->tool) {
+		err = take_bar(c, &quota);
+		if (err) {
+			refuse(c, cmd, err, &quota);
+			client_doom(c);
+			return;
+		}
+	}
+	err = c->tool ? send_attach(c) : make_bar(c, &quota);
+	if (err) {
+		refuse(c, cmd, -err, &quota);
+		client_doom(c);
+		return;
+	}
+	if (!c->tool) {
+		offer_bar(c, cmd);
+		return;
+	}
+	c->attach_tag = cmd->tag;
+	client_set_state(c, CLIENT_ATTACHING);
+}
+
+/*
+ * A message whose memory had to be made ready goes to the core, or comes back as if from there.
+ * The client is not freed meanwhile: the message counts as under way.
+ */
+static void prepared(struct populate_job *job, void *arg)
+{
+	struct msg *msg = arg;
+	int err = job->status;
+
+	if (msg->region)
+		extent_region_ready(msg->region, !err);
+	if (!err && msg->client->doomed)
+		err = -ECANCELED;
+	if (!err)
+		err = msg_send(msg);
+	if (!err)
+		return;
+	msg->resp.status = -err;
+	client_msg_back(msg);
+}
+
+static void prepare_memory(struct client *c, struct msg *msg)
+{
+	msg->job.over = &c->over;
+	msg->job.done = prepared;
+	msg->job.arg = msg;
+	c->num_outstanding++;
+	populate_start(&msg->job);
+}
+
+/* The process has mapped its BAR: from now on no mapping of it can be made, nor a hole. */
+static void run_start(struct client *c, const struct hw_cmd *cmd)
+{
+	struct msg *msg = attach_msg(c);
+
+	if (!msg) {
+		answer_status(c, cmd, ENOMEM);
+		return;
+	}
+	c->attach_tag = cmd->tag;
+	client_set_state(c, CLIENT_ATTACHING);
+	/* Sealed first: nobody takes them away again. */
+	msg->job = (struct populate_job){
+	    .uid = c->uid,
+	    .fd = &c->bar_fd,
+	    .num_fds = 1,
+	    .start = c->bar,
+	    .bytes = CLIENT_BAR_MADE_BYTES,
+	    .make = true,
+	};
+	prepare_memory(c, msg);
+}
+
+void client_attach_back(struct client *c, struct msg *msg)
+{
+	uint32_t op = c->tool ? HW_CMD_ATTACH : HW_CMD_START;
+	int err = msg->resp.status;
+
+	if (!err) {
+		c->num_attached++;
+		if (c->tool && !c->doomed && c->num_attached < c->nic->num_shards) {
+			err = -send_attach(c);
+			if (!err)
+				return;
+		}
+	}
+	if (c->doomed)
+		return; /* client.c detaches it */
+	msg->resp.status = err;
+	if (err) {
+		if (err == EDQUOT)
+			user_tell(c->account, c->nic->name, c->name, &msg->resp.u.quota);
+		client_answer(c, op, c->attach_tag, &msg->resp, NULL, 0);
+		client_doom(c);
+		return;
+	}
+	client_set_state(c, CLIENT_LIVE);
+	client_answer(c, op, c->attach_tag, &msg->resp, NULL, 0);
+	/* Mapped here and there, and sealed: nobody needs the descriptor any more. */
+	if (c->bar_fd >= 0) {
+		close(c->bar_fd);
+		client_give_fds(c, 1);
+	}
+	c->bar_fd = -1;
+	log_verbose("%s: process %d (%s) attached", c->nic->name, (int)c->pid, c->name);
+}
+
+/* ---- ALLOC_MEM, FREE_MEM, CAPTURE, COALESCE */
+
+static void run_alloc_mem(struct client *c, const struct hw_cmd *cmd)
+{
+	struct hw_cmd_resp resp = {0};
+	struct hw_resp_quota quota;
+	int fd = -1;
+	int err = client_take_fds(c, 1, &quota);
+
+	if (!err) {
+		err = extent_new(c, &cmd->u.alloc_mem, &resp.u.alloc_mem.key, &fd, &quota);
+		if (err)
+			client_give_fds(c, 1);
+	}
+	if (err)
+		refuse(c, cmd, err, &quota);
+	else
+		client_answer(c, cmd->op, cmd->tag, &resp, &fd, 1);
+}
+
+static void run_capture(struct client *c, const struct hw_cmd *cmd)
+{
+	struct hw_cmd_resp resp = {0};
+	struct hw_resp_quota quota;
+	int fd = -1, err;
+
+	/* Frames hold data of all processes. */
+	if (c->uid != 0 && c->uid != geteuid()) {
+		answer_status(c, cmd, EPERM);
+		return;
+	}
+	err = client_take_fds(c, 1, &quota);
+	if (err) {
+		refuse(c, cmd, err, &quota);
+		return;
+	}
+	resp.status = -capture_start(c->nic, &fd);
+	if (resp.status)
+		client_give_fds(c, 1);
+	client_answer(c, cmd->op, cmd->tag, &resp, &fd, resp.status ? 0 : 1);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void run_coalesce(struct client *c, const struct hw_cmd *cmd)
+{
+	int status = client_coalesce(c, cmd);
+
+	if (status)
+		answer_status(c, cmd, status);
+}
+
+static void run_users(struct client *c, const struct hw_cmd *cmd)
+{
+	struct hw_cmd_resp resp = {0};
+
+	user_list(cmd->u.list.cursor, &resp.u.list);
+	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
+}
+
+/* ---- what goes to the core */
+
+/*
+ * Memory that is not mapped: from the first on the process has a worker that copies. 0; EOPNOTSUPP:
+ * weftd has it off; EPERM: no descriptor came for it; another errno.
+ */
+static int take_unmapped(struct client *c, struct hw_resp_quota *quota)
+{
+	if (c->nic->app->conf.no_unmapped)
+		return EOPNOTSUPP;
+	return c->mem_fd < 0 ? EPERM : client_copy_start(c, quota);
+}
+
+/* Maps the memory that REG_MR names. 0 or a positive errno; EDQUOT fills *quota. */
+static int map_mr(struct client *c, struct msg *msg, const struct hw_mem_piece *piece,
+		  struct hw_resp_quota *quota)
+{
+	const struct hw_cmd_reg_mr *reg = &msg->cmd.u.reg_mr;
+	int err;
+
+	client_drain_unmap(c->shard);
+	/* The firmware gives mappings back through a ring that must never be full. */
+	if (c->shard->num_mappings >= HW_MAX_MR)
+		return ENOMEM;
+	err = extent_region_new(c, reg, piece, &msg->region, &msg->job, quota);
+	if (err)
+		return err;
+	msg->aux.mapping = extent_region_start(msg->region);
+	msg->aux.handle = msg->region;
+	msg->aux.map_bytes = reg->bytes;
+	c->shard->num_mappings++;
+	return 0;
+}
+
+static void run_reg_mapped(struct client *c, const struct hw_cmd_pieces *packet)
+{
+	struct msg *msg = msg_new(MSG_CMD, c->shard, c);
+	struct hw_resp_quota quota;
+	int status = ENOMEM;
+
+	if (msg) {
+		msg->cmd = packet->cmd;
+		msg->tag = packet->cmd.tag;
+		status = map_mr(c, msg, packet->piece, &quota);
+	}
+	if (!status) {
+		prepare_memory(c, msg);
+		return;
+	}
+	msg_free(msg);
+	refuse(c, &packet->cmd, status, &quota);
+}
+
+/*
+ * The process must have the file open for reading or writing: what it says of it is not believed,
+ * and a descriptor of O_PATH is had without any right to the file. The file's server, if it has
+ * one, is not asked (AT_STATX_DONT_SYNC): it may be slow to answer.
+ */
+static int name_file(const struct client *c, struct hw_cmd_open_xrcd *open, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	struct statx st;
+
+	if (!(open->flags & HW_XRCD_F_FILE))
+		return 0;
+	if (flags < 0 || flags & O_PATH)
+		return EBADF;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
+		return errno;
+	open->file_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	open->file_ino = st.stx_ino;
+	return client_xrcd_open(c, open);
+}
+
+static int prepare(struct client *c, struct msg *msg, int fd)
+{
+	/* run_reg_mapped() has prepared memory that is mapped. */
+	if (msg->cmd.op == HW_CMD_REG_MR)
+		return take_unmapped(c, &msg->resp.u.quota);
+	if (msg->cmd.op == HW_CMD_OPEN_XRCD) {
+		int err = name_file(c, &msg->cmd.u.open_xrcd, fd);
+
+		msg->noted = !err && msg->cmd.u.open_xrcd.flags & HW_XRCD_F_FILE;
+		return err;
+	}
+	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
+		/* The queue's, and that of the answer. */
+		int err = client_take_fds(c, 2, &msg->resp.u.quota);
+		int event_fd;
+
+		if (err)
+			return err;
+		event_fd = fds_take(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), FDS_EVENTS);
+		if (event_fd < 0) {
+			client_give_fds(c, 2);
+			return -event_fd;
+		}
+		msg->event_fd = event_fd;
+	}
+	return 0;
+}
+
+/* Undoes prepare() when the command came to nothing. */
+static void unprepare(struct client *c, struct msg *msg)
+{
+	const struct hw_cmd_resp failed = {.status = ECANCELED};
+
+	if (msg->noted)
+		client_xrcd_opened(c, &msg->cmd.u.open_xrcd, &failed);
+	if (msg->region) {
+		extent_region_free(msg->region);
+		msg->shard->num_mappings--;
+	}
+	if (msg->event_fd >= 0) {
+		close(msg->event_fd);
+		client_give_fds(c, 2);
+	}
+}
+
+/* A tool may ask any shard; its objects are in none. */
+static struct shard *shard_of(struct client *c, const struct hw_cmd *cmd)
+{
+	uint32_t number = 0;
+
+	if (!c->tool)
+		return c->shard;
+	if (cmd->op == HW_CMD_STATS)
+		number = cmd->u.obj.shard;
+	else if (cmd->op == HW_CMD_LIST)
+		number = cmd->u.list.shard;
+	return number < c->nic->num_shards ? &c->nic->shard[number] : NULL;
+}
+
+static void run_forward(struct client *c, const struct hw_cmd *cmd, int fd)
+{
+	struct shard *shard = shard_of(c, cmd);
+	struct msg *msg = shard ? msg_new(MSG_CMD, shard, c) : NULL;
+	int status;
+
+	if (!msg) {
+		answer_status(c, cmd, shard ? ENOMEM : EINVAL);
+		return;
+	}
+	msg->cmd = *cmd;
+	msg->tag = cmd->tag;
+	status = prepare(c, msg, fd);
+	if (!status)
+		status = -msg_send(msg);
+	if (!status) {
+		c->num_outstanding++;
+		return;
+	}
+	unprepare(c, msg);
+	refuse(c, cmd, status, &msg->resp.u.quota);
+	msg_free(msg);
+}
+
+void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd)
+{
+	const struct hw_cmd *cmd = &packet->cmd;
+
+	if (cmd->op == HW_CMD_ATTACH)
+		run_attach(c, cmd, fd);
+	else if (cmd->op == HW_CMD_START)
+		run_start(c, cmd);
+	else if (cmd->op == HW_CMD_ALLOC_MEM)
+		run_alloc_mem(c, cmd);
+	else if (cmd->op == HW_CMD_FREE_MEM)
+		answer_status(c, cmd, extent_free(c, cmd->u.free_mem.key));
+	else if (cmd->op == HW_CMD_REG_MR && cmd->u.reg_mr.flags & HW_REG_F_MAPPED)
+		run_reg_mapped(c, packet);
+	else if (cmd->op == HW_CMD_CAPTURE)
+		run_capture(c, cmd);
+	else if (cmd->op == HW_CMD_COALESCE || cmd->op == HW_CMD_VECTOR)
+		run_coalesce(c, cmd);
+	else if (cmd->op == HW_CMD_LIST && cmd->u.list.kind == HW_LIST_USERS)
+		run_users(c, cmd);
+	else
+		run_forward(c, cmd, fd);
+	fd_drop_of(fd, c->uid);
+}
+
+void client_cmd_back(struct client *c, struct msg *msg)
+{
+	bool made_eq = msg->cmd.op == HW_CMD_CREATE_EQ && !msg->resp.status;
+
+	if (msg->resp.status == EDQUOT)
+		user_tell(c->account, c->nic->name, c->name, &msg->resp.u.quota);
+	if (msg->resp.status)
+		unprepare(c, msg);
+	else if (msg->noted)
+		client_xrcd_opened(c, &msg->cmd.u.open_xrcd, &msg->resp);
+	else if (msg->cmd.op == HW_CMD_CLOSE_XRCD)
+		client_xrcd_closed(c, msg->cmd.u.obj.handle);
+	if (c->state == CLIENT_LIVE && !c->doomed)
+		client_answer(c, msg->cmd.op, msg->tag, &msg->resp, &msg->event_fd, made_eq);
+	if (msg->old_fd >= 0) {
+		close(msg->old_fd);
+		client_give_fds(c, 1);
+	}
+}

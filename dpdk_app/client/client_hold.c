@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Answers that wait for a copy. A copy of unmapped memory that the core has given up may still be
+ * under way when the process deregisters that memory or destroys the queue pair: it would write
+ * later into memory that the process uses for something else. The command is carried out at once,
+ * its answer comes when the copy is over. A process that ends waits for nothing.
+ *
+ * Calls hostcopy.c, client.c. Control thread only.
+ */
+#include "dpdk_app/client/client.h"
+#include "dpdk_app/client/hostcopy.h"
+#include "dpdk_app/client/msg.h"
+
+/* Commands after whose answer the process may use memory for something else. */
+static bool gives_memory_back(uint32_t op)
+{
+	return op == HW_CMD_DEREG_MR || op == HW_CMD_MODIFY_MR || op == HW_CMD_DEALLOC_MW ||
+	       op == HW_CMD_DESTROY_QP || op == HW_CMD_DESTROY_SRQ;
+}
+
+bool client_hold(struct client *c, struct msg *msg)
+{
+	if (!c->copy || c->doomed || msg->kind != MSG_CMD || !gives_memory_back(msg->cmd.op))
+		return false;
+	if (!msg->copy_mark)
+		msg->copy_mark = hostcopy_mark(c->copy);
+	if (hostcopy_passed(c->copy, msg->copy_mark))
+		return false;
+	msg->next = c->held;
+	c->held = msg;
+	return true;
+}
+
+void client_hold_over(struct client *c)
+{
+	struct msg *msg = c->held, *next;
+
+	/* A command that still has to wait comes back to the list. */
+	for (c->held = NULL; msg; msg = next) {
+		next = msg->next;
+		client_msg_back(msg);
+	}
+}
+
+void client_hold_drop(struct client *c)
+{
+	struct msg *next;
+
+	for (struct msg *msg = c->held; msg; msg = next) {
+		next = msg->next;
+		msg_free(msg);
+	}
+	c->held = NULL;
+}

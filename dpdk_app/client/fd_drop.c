@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Closing descriptors of unknown kind; fd_drop.h says why it is done this way. What waits stands in
+ * one list; a thread takes the first of a user who has less than its share of threads. Calls the
+ * kernel: fcntl(2), pthread_create(3).
+ */
+#include "dpdk_app/client/fd_drop.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "dpdk_app/app.h"
+#include "dpdk_app/log.h"
+
+enum {
+	DROP_STACK_BYTES = 128 << 10,
+	DROP_HANGS_NS = 1000000000, /* a crowded machine is at fault for less */
+};
+
+struct drop {
+	struct drop *next;
+	int fd;
+	uid_t uid;
+	bool closing;     /* a thread has it */
+	uint64_t from_ns; /* since then */
+};
+
+static pthread_mutex_t drop_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t drop_more = PTHREAD_COND_INITIALIZER;
+static struct drop *drop_list; /* oldest first */
+static struct drop **drop_tail = &drop_list;
+static uint32_t drop_threads, drop_idle;
+static uint32_t drop_starting; /* of drop_threads: made, and not running yet */
+
+/* Memory has nobody who could be slow. Asks no file system. */
+static bool drop_is_quick(int fd)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0;
+}
+
+static uint32_t count_of(uid_t uid, bool closing)
+{
+	uint32_t n = 0;
+
+	for (const struct drop *d = drop_list; d; d = d->next)
+		n += d->uid == uid && (d->closing || !closing);
+	return n;
+}
+
+/* With the lock: what may be closed next. NULL: nothing. */
+static struct drop *next_drop(void)
+{
+	for (struct drop *d = drop_list; d; d = d->next) {
+		if (!d->closing && count_of(d->uid, true) < FD_DROP_OF_USER)
+			return d;
+	}
+	return NULL;
+}
+
+static void forget(struct drop *drop)
+{
+	struct drop **link = &drop_list;
+
+	while (*link != drop)
+		link = &(*link)->next;
+	*link = drop->next;
+	if (drop_tail == &drop->next)
+		drop_tail = link;
+	free(drop);
+}
+
+static void *drop_main(void *arg);
+
+/* With the lock: somebody for what waits; a thread more unless there are enough. */
+static void more_threads(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (drop_idle) {
+		pthread_cond_signal(&drop_more);
+		return;
+	}
+	/* A thread that starts looks for more itself, once it has taken the first. */
+	if (drop_starting || drop_threads == FD_DROP_THREADS || pthread_attr_init(&attr))
+		return;
+	pthread_attr_setstacksize(&attr, DROP_STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (!pthread_create(&thread, &attr, drop_main, NULL)) {
+		drop_threads++;
+		drop_starting++;
+	} else if (!drop_threads) {
+		log_error("descriptors of processes cannot be closed: no thread can be made");
+	}
+	pthread_attr_destroy(&attr);
+}
+
+static void *drop_main(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&drop_lock);
+	drop_starting--;
+	for (;;) {
+		struct drop *drop = next_drop();
+
+		if (!drop) {
+			drop_idle++;
+			pthread_cond_wait(&drop_more, &drop_lock);
+			drop_idle--;
+			continue;
+		}
+		drop->closing = true;
+		drop->from_ns = app_clock_ns();
+		/* This one may take long: the next is for somebody else. */
+		if (next_drop())
+			more_threads();
+		pthread_mutex_unlock(&drop_lock);
+		close(drop->fd);
+		pthread_mutex_lock(&drop_lock);
+		forget(drop);
+	}
+	return NULL;
+}
+
+void fd_drop_of(int fd, uid_t uid)
+{
+	struct drop *drop;
+
+	if (fd < 0)
+		return;
+	if (drop_is_quick(fd)) {
+		close(fd);
+		return;
+	}
+	drop = malloc(sizeof(*drop));
+	if (!drop) {
+		log_verbose("a descriptor that a process sent is left open: no memory");
+		return;
+	}
+	*drop = (struct drop){.fd = fd, .uid = uid};
+	pthread_mutex_lock(&drop_lock);
+	*drop_tail = drop;
+	drop_tail = &drop->next;
+	more_threads();
+	pthread_mutex_unlock(&drop_lock);
+}
+
+void fd_drop(int fd)
+{
+	fd_drop_of(fd, (uid_t)-1);
+}
+
+bool fd_drop_owed(uid_t uid)
+{
+	uint64_t now_ns = app_clock_ns();
+	bool hangs = false, owed;
+
+	pthread_mutex_lock(&drop_lock);
+	owed = count_of(uid, false) >= FD_DROP_OWED;
+	for (const struct drop *d = drop_list; owed && d; d = d->next)
+		hangs |= d->uid == uid && d->closing && now_ns - d->from_ns > DROP_HANGS_NS;
+	pthread_mutex_unlock(&drop_lock);
+	return owed && hangs;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The worker of a process and its one slot.
+ *
+ *	IDLE -> ASKED	core: there is a copy to make; the worker is woken
+ *	ASKED -> IDLE	worker: it is made, or failed; the core takes the result or has given up
+ *
+ * The worker runs on the core's own CPU with a real-time priority: woken, it takes the CPU at once,
+ * copies, and sleeps, so a copy whose pages are there costs two switches more than the system call
+ * and no other CPU. One that has to wait for a page gives the CPU back. Where weftd may not have
+ * real-time threads the worker is an ordinary one, on any CPU, and has more time.
+ *
+ * A core waits HOSTCOPY_FREE_NS for each copy; longer at the expense of the process's account,
+ * which fills at one part in HOSTCOPY_SHARE of the time up to HOSTCOPY_BURST_NS. So a process
+ * whose pages are slow stalls the core for a hundredth of the time, whatever it does.
+ *
+ * Calls the kernel. futex(2), sched(7), proc_pid_mem(5).
+ */
+#include "dpdk_app/client/hostcopy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	HOSTCOPY_BYTES = 16384,
+	HOSTCOPY_FREE_NS = 20000,
+	HOSTCOPY_FREE_ORDINARY_NS =
+	    200000, /* an ordinary thread gets its CPU when it is its turn */
+	HOSTCOPY_MOST_NS = 1000000,
+	HOSTCOPY_BURST_NS = 2000000,
+	HOSTCOPY_SHARE = 100,
+	HOSTCOPY_STACK_BYTES = 256 << 10,
+};
+
+enum hostcopy_state {
+	HOSTCOPY_IDLE,
+	HOSTCOPY_ASKED,
+};
+
+struct hostcopy {
+	_Atomic(uint32_t) state; /* enum hostcopy_state; both sides sleep on it */
+	_Atomic(bool) core_sleeps;
+	_Atomic(bool) ending;
+	_Atomic(bool) over;          /* the worker's last word */
+	_Atomic(bool) tell;          /* the control thread waits for the end of a copy */
+	_Atomic(uint64_t) num_asked; /* core */
+	_Atomic(uint64_t) num_done;  /* worker */
+	int mem_fd;
+	int control_fd;
+	uint64_t free_ns;
+
+	/* The copy: the core's while IDLE, the worker's while ASKED. */
+	bool write;
+	uint64_t addr;
+	uint32_t bytes;
+	int result;
+	uint8_t buffer[HOSTCOPY_BYTES];
+
+	/* core: */
+	int64_t account_ns;
+	uint64_t filled_ns;
+};
+
+static uint64_t clock_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* Sleeps while the state is seen, until woken or until timeout (NULL: for ever). */
+static void state_wait(struct hostcopy *copy, uint32_t seen, const struct timespec *timeout)
+{
+	syscall(SYS_futex, (uint32_t *)&copy->state, FUTEX_WAIT_PRIVATE, seen, timeout, NULL, 0);
+}
+
+static void state_wake(struct hostcopy *copy)
+{
+	syscall(SYS_futex, (uint32_t *)&copy->state, FUTEX_WAKE_PRIVATE, 2, NULL, NULL, 0);
+}
+
+/* ---- the worker */
+
+/* 0 or -EFAULT. */
+static int copy_all(const struct hostcopy *copy, uint8_t *buffer)
+{
+	uint32_t done = 0;
+
+	while (done < copy->bytes) {
+		off_t at = (off_t)(copy->addr + done);
+		ssize_t n = copy->write
+				? pwrite(copy->mem_fd, buffer + done, copy->bytes - done, at)
+				: pread(copy->mem_fd, buffer + done, copy->bytes - done, at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -EFAULT;
+		done += (uint32_t)n;
+	}
+	return 0;
+}
+
+static void work(struct hostcopy *copy)
+{
+	const uint64_t one = 1;
+
+	copy->result = copy_all(copy, copy->buffer);
+	atomic_fetch_add(&copy->num_done, 1);
+	/* Sequentially consistent, here and in await(): one of the two sees the other's store. */
+	atomic_store(&copy->state, HOSTCOPY_IDLE);
+	if (atomic_load(&copy->core_sleeps))
+		state_wake(copy);
+	if (atomic_exchange(&copy->tell, false) && write(copy->control_fd, &one, sizeof(one)) < 0)
+		return; /* full, so readable */
+}
+
+/*
+ * The copy is the last that is made: what the process has asked since is not looked at, and the
+ * thread that told of the end has let go.
+ */
+static void *worker_main(void *arg)
+{
+	struct hostcopy *copy = arg;
+	const int control_fd = copy->control_fd;
+	const uint64_t one = 1;
+
+	while (!atomic_load(&copy->ending)) {
+		uint32_t state = atomic_load(&copy->state);
+
+		if (state == HOSTCOPY_ASKED)
+			work(copy);
+		else
+			state_wait(copy, state, NULL);
+	}
+	close(copy->mem_fd);
+	/* The control thread may free it at once. */
+	atomic_store(&copy->over, true);
+	if (write(control_fd, &one, sizeof(one)) < 0)
+		return NULL; /* full, so readable */
+	return NULL;
+}
+
+/* ---- making workers */
+
+/*
+ * A thread that is made while weftd has the right to a real-time priority, and makes the workers
+ * when the right is gone: what a thread makes has its priority.
+ */
+static struct maker {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool there;
+	struct hostcopy *order; /* a worker to make; NULL: none */
+	int cpu;
+	int err; /* of the last */
+} maker = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+
+/* cpu -1: any. 0 or a negative errno. */
+static int start_thread(struct hostcopy *copy, int cpu)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	cpu_set_t set;
+	int err = pthread_attr_init(&attr);
+
+	if (err)
+		return -err;
+	CPU_ZERO(&set);
+	if (cpu >= 0)
+		CPU_SET((unsigned)cpu, &set);
+	err = pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (!err)
+		err = pthread_attr_setstacksize(&attr, HOSTCOPY_STACK_BYTES);
+	if (!err && cpu >= 0)
+		err = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	if (!err)
+		err = pthread_create(&thread, &attr, worker_main, copy);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+static void *maker_main(void *arg)
+{
+	(void)arg;
+	pthread_mutex_lock(&maker.lock);
+	for (;;) {
+		while (!maker.order)
+			pthread_cond_wait(&maker.cond, &maker.lock);
+		maker.err = start_thread(maker.order, maker.cpu);
+		maker.order = NULL;
+		pthread_cond_broadcast(&maker.cond);
+	}
+	return NULL;
+}
+
+void hostcopy_allow(void)
+{
+	const struct sched_param param = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (maker.there || pthread_attr_init(&attr))
+		return;
+	maker.there = !pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED) &&
+		      !pthread_attr_setstacksize(&attr, HOSTCOPY_STACK_BYTES) &&
+		      !pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED) &&
+		      !pthread_attr_setschedpolicy(&attr, SCHED_RR) &&
+		      !pthread_attr_setschedparam(&attr, &param) &&
+		      !pthread_create(&thread, &attr, maker_main, NULL);
+	pthread_attr_destroy(&attr);
+}
+
+/* Real time on the core's CPU. -EPERM: not allowed. */
+static int start_at_once(struct hostcopy *copy, int cpu)
+{
+	int err;
+
+	if (!maker.there)
+		return -EPERM;
+	pthread_mutex_lock(&maker.lock);
+	maker.order = copy;
+	maker.cpu = cpu;
+	pthread_cond_broadcast(&maker.cond);
+	while (maker.order)
+		pthread_cond_wait(&maker.cond, &maker.lock);
+	err = maker.err;
+	pthread_mutex_unlock(&maker.lock);
+	return err;
+}
+
+int hostcopy_start(struct hostcopy **made, int mem_fd, int cpu, int control_fd)
+{
+	struct hostcopy *copy = calloc(1, sizeof(*copy));
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	copy->mem_fd = fcntl(mem_fd, F_DUPFD_CLOEXEC, 3);
+	if (copy->mem_fd < 0) {
+		err = -errno;
+		free(copy);
+		return err;
+	}
+	copy->control_fd = control_fd;
+	copy->free_ns = HOSTCOPY_FREE_NS;
+	copy->account_ns = HOSTCOPY_BURST_NS;
+	copy->filled_ns = clock_now_ns();
+	err = start_at_once(copy, cpu);
+	if (err) {
+		copy->free_ns = HOSTCOPY_FREE_ORDINARY_NS;
+		err = start_thread(copy, -1);
+	}
+	if (err) {
+		close(copy->mem_fd);
+		free(copy);
+		return err;
+	}
+	*made = copy;
+	return 0;
+}
+
+void hostcopy_end(struct hostcopy *copy)
+{
+	atomic_store(&copy->ending, true);
+	state_wake(copy);
+}
+
+bool hostcopy_over(const struct hostcopy *copy)
+{
+	return atomic_load(&copy->over);
+}
+
+void hostcopy_free(struct hostcopy *copy)
+{
+	free(copy);
+}
+
+uint64_t hostcopy_bytes(void)
+{
+	return sizeof(struct hostcopy) + HOSTCOPY_STACK_BYTES;
+}
+
+uint64_t hostcopy_mark(const struct hostcopy *copy)
+{
+	return atomic_load(&copy->num_asked);
+}
+
+bool hostcopy_passed(struct hostcopy *copy, uint64_t mark)
+{
+	if (atomic_load(&copy->num_done) >= mark)
+		return true;
+	atomic_store(&copy->tell, true);
+	/* It may have come to its end just before. */
+	return atomic_load(&copy->num_done) >= mark;
+}
+
+/* ---- the core */
+
+/* How long the core may wait now. */
+static uint64_t patience_ns(struct hostcopy *copy, uint64_t now_ns)
+{
+	copy->account_ns += (int64_t)((now_ns - copy->filled_ns) / HOSTCOPY_SHARE);
+	if (copy->account_ns > HOSTCOPY_BURST_NS)
+		copy->account_ns = HOSTCOPY_BURST_NS;
+	copy->filled_ns = now_ns;
+	if (copy->account_ns <= 0)
+		return copy->free_ns;
+	if (copy->account_ns > HOSTCOPY_MOST_NS)
+		return copy->free_ns + HOSTCOPY_MOST_NS;
+	return copy->free_ns + (uint64_t)copy->account_ns;
+}
+
+/* The copy was not made when the worker had been woken. True when it is within the time. */
+static bool await(struct hostcopy *copy)
+{
+	uint64_t begun_ns = clock_now_ns(), now_ns = begun_ns;
+	uint64_t patience = patience_ns(copy, begun_ns);
+	bool done = false;
+
+	atomic_store(&copy->core_sleeps, true);
+	while (!(done = atomic_load(&copy->state) == HOSTCOPY_IDLE) &&
+	       now_ns - begun_ns < patience) {
+		const struct timespec left = {.tv_nsec = (long)(begun_ns + patience - now_ns)};
+
+		state_wait(copy, HOSTCOPY_ASKED, &left);
+		now_ns = clock_now_ns();
+	}
+	atomic_store(&copy->core_sleeps, false);
+	if (now_ns - begun_ns > copy->free_ns)
+		copy->account_ns -= (int64_t)(now_ns - begun_ns - copy->free_ns);
+	return done;
+}
+
+/* Room for a copy; false: one that was given up is under way. */
+static bool take_slot(struct hostcopy *copy, struct hostcopy_stats *stats)
+{
+	if (atomic_load_explicit(&copy->state, memory_order_acquire) != HOSTCOPY_ASKED)
+		return true;
+	stats->refused++;
+	return false;
+}
+
+/* Has the copy made that the slot describes. 0, -EFAULT or -EBUSY. */
+static int make(struct hostcopy *copy, struct hostcopy_stats *stats)
+{
+	stats->copies++;
+	atomic_fetch_add(&copy->num_asked, 1);
+	atomic_store(&copy->state, HOSTCOPY_ASKED);
+	state_wake(copy);
+	if (atomic_load(&copy->state) != HOSTCOPY_IDLE) {
+		stats->waits++;
+		if (!await(copy)) {
+			stats->given_up++;
+			return -EBUSY;
+		}
+	}
+	return copy->result;
+}
+
+int hostcopy_read(struct hostcopy *copy, void *dst, uint64_t addr, uint32_t bytes,
+		  struct hostcopy_stats *stats)
+{
+	uint8_t *to = dst;
+	int err = 0;
+
+	while (!err && bytes) {
+		uint32_t n = bytes < HOSTCOPY_BYTES ? bytes : HOSTCOPY_BYTES;
+
+		if (!take_slot(copy, stats))
+			return -EBUSY;
+		copy->write = false;
+		copy->addr = addr;
+		copy->bytes = n;
+		err = make(copy, stats);
+		if (!err)
+			memcpy(to, copy->buffer, n);
+		to += n;
+		addr += n;
+		bytes -= n;
+	}
+	return err;
+}
+
+int hostcopy_write(struct hostcopy *copy, uint64_t addr, const void *src, uint32_t bytes,
+		   struct hostcopy_stats *stats)
+{
+	const uint8_t *from = src;
+	int err = 0;
+
+	while (!err && bytes) {
+		uint32_t n = bytes < HOSTCOPY_BYTES ? bytes : HOSTCOPY_BYTES;
+
+		if (!take_slot(copy, stats))
+			return -EBUSY;
+		copy->write = true;
+		copy->addr = addr;
+		copy->bytes = n;
+		memcpy(copy->buffer, from, n);
+		err = make(copy, stats);
+		from += n;
+		addr += n;
+		bytes -= n;
+	}
+	return err;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Capture: one byte ring per shard, written by its core and read by the capture's thread,
+ * which makes pcapng of it and writes the pipe. Frames of several shards are merged by time.
+ *
+ * Called by port_rx.c and port_tx.c (capture_frame), client_cmd.c, control.c; calls pcapng.c.
+ */
+#include "dpdk_app/control/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rte_mbuf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dpdk_app/lcore.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/control/pcapng.h"
+
+enum {
+	CAPTURE_WAIT_MS = 2, /* between two looks at the rings */
+	CAPTURE_FRAME_MAX = 16384,
+};
+
+/* In front of each frame in the ring; records are multiples of 8 bytes. */
+struct capture_record {
+	uint64_t time_ns;
+	uint64_t dropped; /* frames lost before this one */
+	uint32_t bytes;
+	uint32_t dir;
+};
+
+struct capture_ring {
+	_Atomic(uint64_t) head; /* the thread has read so far */
+	uint8_t pad[APP_CACHE_LINE_BYTES - 8];
+	_Atomic(uint64_t) tail; /* the core has written so far */
+	_Atomic(uint64_t) dropped;
+	uint64_t dropped_told; /* core: as of the last record */
+	uint8_t *data;
+};
+
+struct capture {
+	struct nic *nic;
+	struct capture_ring ring[CONF_MAX_SHARDS];
+	int64_t realtime_offset_ns; /* from the clock of the cores to the calendar */
+	int pipe_fd;
+	pthread_t thread;
+	_Atomic(bool) stop;
+	_Atomic(bool) finished;
+	/* thread: */
+	uint8_t frame[CAPTURE_FRAME_MAX];
+	uint8_t block[CAPTURE_FRAME_MAX + PCAPNG_PACKET_OVERHEAD + 4];
+};
+
+static void ring_copy_in(struct capture_ring *ring, uint64_t at, const void *data, uint32_t bytes)
+{
+	uint32_t offset = (uint32_t)(at % CAPTURE_RING_BYTES);
+	uint32_t first = CAPTURE_RING_BYTES - offset;
+
+	if (first > bytes)
+		first = bytes;
+	memcpy(ring->data + offset, data, first);
+	memcpy(ring->data, (const uint8_t *)data + first, bytes - first);
+}
+
+static void ring_copy_out(const struct capture_ring *ring, uint64_t at, void *data, uint32_t bytes)
+{
+	uint32_t offset = (uint32_t)(at % CAPTURE_RING_BYTES);
+	uint32_t first = CAPTURE_RING_BYTES - offset;
+
+	if (first > bytes)
+		first = bytes;
+	memcpy(data, ring->data + offset, first);
+	memcpy((uint8_t *)data + first, ring->data, bytes - first);
+}
+
+static uint32_t record_room(uint32_t bytes)
+{
+	return (uint32_t)sizeof(struct capture_record) + (bytes + 7) / 8 * 8;
+}
+
+void capture_frame(struct capture *capture, const struct shard *shard, enum capture_dir dir,
+		   const struct rte_mbuf *m)
+{
+	struct capture_ring *ring = &capture->ring[shard->number];
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+	uint64_t dropped = atomic_load_explicit(&ring->dropped, memory_order_relaxed);
+	struct capture_record record = {.bytes = m->pkt_len, .dir = dir};
+	uint64_t at = tail + sizeof(record);
+
+	if (m->pkt_len > CAPTURE_FRAME_MAX ||
+	    record_room(m->pkt_len) > CAPTURE_RING_BYTES - (tail - head)) {
+		atomic_store_explicit(&ring->dropped, dropped + 1, memory_order_relaxed);
+		return;
+	}
+	record.time_ns = shard->core->now_ns + (uint64_t)capture->realtime_offset_ns;
+	record.dropped = dropped - ring->dropped_told;
+	ring->dropped_told = dropped;
+	ring_copy_in(ring, tail, &record, sizeof(record));
+	for (; m; m = m->next) {
+		ring_copy_in(ring, at, rte_pktmbuf_mtod(m, const void *), m->data_len);
+		at += m->data_len;
+	}
+	atomic_store_explicit(&ring->tail, tail + record_room(record.bytes), memory_order_release);
+}
+
+uint64_t capture_dropped(const struct capture *capture, const struct shard *shard)
+{
+	return atomic_load_explicit(&capture->ring[shard->number].dropped, memory_order_relaxed);
+}
+
+bool capture_finished(const struct capture *capture)
+{
+	return atomic_load(&capture->finished);
+}
+
+/* Writes all, waiting for the reader; false when it has gone, or does not read at the end. */
+static bool capture_write(struct capture *capture, const uint8_t *data, uint32_t bytes)
+{
+	while (bytes) {
+		struct pollfd wait = {.fd = capture->pipe_fd, .events = POLLOUT};
+		ssize_t n = write(capture->pipe_fd, data, bytes);
+
+		if (n > 0) {
+			data += n;
+			bytes -= (uint32_t)n;
+		} else if (n < 0 && errno == EAGAIN) {
+			if (atomic_load(&capture->stop))
+				return false;
+			poll(&wait, 1, 100);
+		} else if (errno != EINTR) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The ring whose next frame is the oldest; NULL: all are empty. */
+static struct capture_ring *capture_oldest(struct capture *capture, struct capture_record *oldest)
+{
+	struct capture_ring *found = NULL;
+
+	for (uint32_t i = 0; i < capture->nic->num_shards; i++) {
+		struct capture_ring *ring = &capture->ring[i];
+		uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+		struct capture_record record;
+
+		if (head == atomic_load_explicit(&ring->tail, memory_order_acquire))
+			continue;
+		ring_copy_out(ring, head, &record, sizeof(record));
+		if (!found || record.time_ns < oldest->time_ns) {
+			found = ring;
+			*oldest = record;
+		}
+	}
+	return found;
+}
+
+static bool capture_drain(struct capture *capture)
+{
+	struct capture_record record;
+	struct capture_ring *ring;
+
+	while ((ring = capture_oldest(capture, &record))) {
+		uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+		uint32_t bytes;
+
+		ring_copy_out(ring, head + sizeof(record), capture->frame, record.bytes);
+		atomic_store_explicit(&ring->head, head + record_room(record.bytes),
+				      memory_order_release);
+		bytes = pcapng_packet(capture->block, record.time_ns, record.dir, record.dropped,
+				      capture->frame, record.bytes);
+		if (!capture_write(capture, capture->block, bytes))
+			return false;
+	}
+	return true;
+}
+
+static void *capture_main(void *arg)
+{
+	struct capture *capture = arg;
+	uint32_t bytes = pcapng_header(capture->block, capture->nic->name);
+	bool open = capture_write(capture, capture->block, bytes);
+
+	while (open && !atomic_load(&capture->stop)) {
+		struct pollfd gone = {.fd = capture->pipe_fd};
+
+		open = capture_drain(capture);
+		/* POLLERR is how a pipe tells its writer that nobody reads. */
+		if (open && poll(&gone, 1, CAPTURE_WAIT_MS) > 0)
+			open = !(gone.revents & (POLLERR | POLLHUP));
+	}
+	if (open)
+		capture_drain(capture);
+	close(capture->pipe_fd);
+	atomic_store(&capture->finished, true);
+	app_wake_control(capture->nic->app);
+	return NULL;
+}
+
+static void capture_free(struct capture *capture)
+{
+	for (uint32_t i = 0; i < CONF_MAX_SHARDS; i++) {
+		if (capture->ring[i].data)
+			munmap(capture->ring[i].data, CAPTURE_RING_BYTES);
+	}
+	free(capture);
+}
+
+static struct capture *capture_new(struct nic *nic)
+{
+	struct capture *capture = calloc(1, sizeof(*capture));
+	struct timespec real;
+
+	if (!capture)
+		return NULL;
+	capture->nic = nic;
+	clock_gettime(CLOCK_REALTIME, &real);
+	capture->realtime_offset_ns =
+	    (int64_t)real.tv_sec * 1000000000 + real.tv_nsec - (int64_t)app_clock_ns();
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		void *data = mmap(NULL, CAPTURE_RING_BYTES, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (data == MAP_FAILED) {
+			capture_free(capture);
+			return NULL;
+		}
+		capture->ring[i].data = data;
+	}
+	return capture;
+}
+
+int capture_start(struct nic *nic, int *read_fd)
+{
+	struct capture *capture;
+	int fds[2];
+	int err;
+
+	if (atomic_load(&nic->capture))
+		return -EBUSY;
+	capture = capture_new(nic);
+	if (!capture)
+		return -ENOMEM;
+	if (pipe2(fds, O_CLOEXEC)) {
+		err = -errno;
+		capture_free(capture);
+		return err;
+	}
+	/* Each end has flags of its own: the reader's blocks, as readers expect. */
+	fcntl(fds[1], F_SETFL, O_NONBLOCK);
+	fcntl(fds[1], F_SETPIPE_SZ, 1 << 20);
+	capture->pipe_fd = fds[1];
+	err = pthread_create(&capture->thread, NULL, capture_main, capture);
+	if (err) {
+		close(fds[0]);
+		close(fds[1]);
+		capture_free(capture);
+		return -err;
+	}
+	atomic_store(&nic->capture, capture);
+	*read_fd = fds[0];
+	return 0;
+}
+
+void capture_stop(struct nic *nic)
+{
+	struct capture *capture = atomic_exchange(&nic->capture, NULL);
+
+	if (!capture)
+		return;
+	lcore_quiesce(nic->app);
+	atomic_store(&capture->stop, true);
+	pthread_join(capture->thread, NULL);
+	capture_free(capture);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packet socket by which runs of TCP segments go to the kernel; see gso.h.
+ *
+ * Called by wire_runs.c and wire_netdev.c; calls gso_run.c, the kernel. packet(7), struct
+ * virtio_net_hdr of Linux.
+ */
+#include "dpdk_app/wire/gso.h"
+
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <rte_mbuf.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "dpdk_app/csum.h"
+
+enum {
+	GSO_SNDBUF = 4 << 20,
+};
+
+struct gso {
+	int fd;
+	struct gso_flows flows;
+	struct gso_held held;
+	struct gso_stats stats;
+};
+
+bool gso_tx(struct gso *gso, struct rte_mbuf **frames, uint32_t n)
+{
+	struct virtio_net_hdr vnet = {.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
+				      .gso_type = VIRTIO_NET_HDR_GSO_TCPV4,
+				      .csum_start = GSO_TCP_AT,
+				      .csum_offset = CSUM_TCP_AT};
+	uint8_t hdr[GSO_HDR_MAX];
+	struct iovec piece[GSO_RUN_MAX + 2];
+	struct msghdr msg = {.msg_iov = piece, .msg_iovlen = n + 2};
+
+	vnet.hdr_len = (uint16_t)gso_join(frames, n, hdr, &piece[2], &vnet.gso_size);
+	piece[0] = (struct iovec){&vnet, sizeof(vnet)};
+	piece[1] = (struct iovec){hdr, vnet.hdr_len};
+	if (sendmsg(gso->fd, &msg, MSG_DONTWAIT) < 0) {
+		gso->stats.refused++;
+		return false;
+	}
+	gso->stats.runs++;
+	gso->stats.frames += n;
+	rte_pktmbuf_free_bulk(frames, n);
+	return true;
+}
+
+struct gso *gso_open(int ifindex)
+{
+	/* Protocol 0: it receives nothing. */
+	const struct sockaddr_ll addr = {.sll_family = AF_PACKET, .sll_ifindex = ifindex};
+	const int one = 1, room = GSO_SNDBUF;
+	struct gso *gso = calloc(1, sizeof(*gso));
+	int err;
+
+	if (!gso)
+		return NULL;
+	gso->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (gso->fd >= 0 && !setsockopt(gso->fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)) &&
+	    !setsockopt(gso->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) &&
+	    !bind(gso->fd, (const struct sockaddr *)&addr, sizeof(addr)))
+		return gso;
+	err = errno;
+	gso_close(gso);
+	errno = err;
+	return NULL;
+}
+
+void gso_close(struct gso *gso)
+{
+	if (gso->fd >= 0)
+		close(gso->fd);
+	rte_pktmbuf_free_bulk(gso->held.frames, gso->held.num);
+	free(gso);
+}
+
+const struct gso_stats *gso_stats(const struct gso *gso)
+{
+	return &gso->stats;
+}
+
+struct gso_held *gso_held(struct gso *gso)
+{
+	return &gso->held;
+}
+
+struct gso_flows *gso_flows(struct gso *gso)
+{
+	return &gso->flows;
+}

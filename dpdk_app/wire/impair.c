@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Impairments: a heap ordered by departure time, and a few places for frames that wait to
+ * be overtaken. Reordering counts frames, not time, as a switch with parallel paths does it:
+ * at any rate a frame falls behind by 1 to IMPAIR_OVERTAKE_MAX others.
+ *
+ * Called by wire_switch.c on the core of the receiving shard; calls nothing.
+ */
+#include "dpdk_app/wire/impair.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+bool impair_wanted(const struct impair_conf *conf)
+{
+	return conf->loss || conf->reorder || conf->dup || conf->delay_ns || conf->rate_gbps > 0;
+}
+
+uint32_t impair_probability(double percent)
+{
+	if (!(percent > 0))
+		return 0;
+	if (percent >= 100)
+		return UINT32_MAX;
+	return (uint32_t)(percent / 100 * 4294967296.0);
+}
+
+/* splitmix64: small, seeded, good enough for coin tosses. */
+static uint64_t impair_random(struct impair *im)
+{
+	uint64_t z = im->prng += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static bool impair_chance(struct impair *im, uint32_t probability)
+{
+	/* UINT32_MAX stands for certainty. */
+	uint32_t toss = (uint32_t)impair_random(im);
+
+	return probability == UINT32_MAX || toss < probability;
+}
+
+void impair_init(struct impair *im, const struct impair_conf *conf, uint64_t stream,
+		 _Atomic(uint64_t) *busy_until_ns)
+{
+	memset(im, 0, sizeof(*im));
+	im->conf = *conf;
+	im->prng = conf->seed;
+	im->prng = impair_random(im) ^ stream * UINT64_C(0xd1342543de82ef95);
+	im->busy_until_ns = busy_until_ns;
+}
+
+static bool item_before(const struct impair_item *a, const struct impair_item *b)
+{
+	return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->seq < b->seq;
+}
+
+static void heap_push(struct impair *im, uint64_t due_ns, void *frame)
+{
+	struct impair_item item = {due_ns, im->seq++, frame};
+	uint32_t i = im->num_queued++;
+
+	while (i) {
+		uint32_t parent = (i - 1) / 2;
+
+		if (!item_before(&item, &im->heap[parent]))
+			break;
+		im->heap[i] = im->heap[parent];
+		i = parent;
+	}
+	im->heap[i] = item;
+}
+
+static void *heap_pop(struct impair *im)
+{
+	void *frame = im->heap[0].frame;
+	struct impair_item last = im->heap[--im->num_queued];
+	uint32_t i = 0;
+
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+
+		if (child >= im->num_queued)
+			break;
+		if (child + 1 < im->num_queued &&
+		    item_before(&im->heap[child + 1], &im->heap[child]))
+			child++;
+		if (!item_before(&im->heap[child], &last))
+			break;
+		im->heap[i] = im->heap[child];
+		i = child;
+	}
+	im->heap[i] = last;
+	return frame;
+}
+
+/* The time at which the last bit has gone over the line, when one is modelled. */
+static uint64_t line_departure(struct impair *im, uint64_t now_ns, uint32_t bytes)
+{
+	uint64_t busy, start, end;
+
+	if (!(im->conf.rate_gbps > 0))
+		return now_ns;
+	/* Preamble, FCS and gap take 24 more bytes of the line. */
+	busy = atomic_load_explicit(im->busy_until_ns, memory_order_relaxed);
+	do {
+		start = busy > now_ns ? busy : now_ns;
+		end = start + (uint64_t)((bytes + 24) * 8 / im->conf.rate_gbps);
+	} while (!atomic_compare_exchange_weak_explicit(
+	    im->busy_until_ns, &busy, end, memory_order_relaxed, memory_order_relaxed));
+	return end;
+}
+
+/* A frame went by: the held ones that have now been overtaken often enough follow it. */
+static void held_overtaken(struct impair *im, uint64_t due_ns)
+{
+	for (uint32_t i = 0; im->num_held && i < IMPAIR_HELD_MAX; i++) {
+		struct impair_held *h = &im->held[i];
+
+		if (!h->frame || --h->left)
+			continue;
+		heap_push(im, due_ns, h->frame);
+		h->frame = NULL;
+		im->num_held--;
+	}
+}
+
+static void held_expire(struct impair *im, uint64_t now_ns)
+{
+	for (uint32_t i = 0; im->num_held && i < IMPAIR_HELD_MAX; i++) {
+		struct impair_held *h = &im->held[i];
+
+		if (!h->frame || h->deadline_ns > now_ns)
+			continue;
+		heap_push(im, now_ns, h->frame);
+		h->frame = NULL;
+		im->num_held--;
+	}
+}
+
+static bool hold_back(struct impair *im, uint64_t due_ns, void *frame)
+{
+	uint32_t left = 1 + (uint32_t)(impair_random(im) % IMPAIR_OVERTAKE_MAX);
+
+	for (uint32_t i = 0; i < IMPAIR_HELD_MAX; i++) {
+		struct impair_held *h = &im->held[i];
+
+		if (h->frame)
+			continue;
+		h->frame = frame;
+		h->left = left;
+		h->deadline_ns = due_ns + IMPAIR_HELD_NS;
+		im->num_held++;
+		im->stats.reordered++;
+		return true;
+	}
+	return false;
+}
+
+enum impair_verdict impair_in(struct impair *im, uint64_t now_ns, void *frame, uint32_t bytes)
+{
+	bool twice, late;
+	uint64_t due_ns;
+
+	if (impair_chance(im, im->conf.loss)) {
+		im->stats.lost++;
+		return IMPAIR_LOST;
+	}
+	twice = impair_chance(im, im->conf.dup);
+	late = impair_chance(im, im->conf.reorder);
+	/* Room for this one, its double, and all that wait to be overtaken. */
+	if (im->num_queued + im->num_held + 2 > IMPAIR_QUEUE_MAX) {
+		im->stats.overflowed++;
+		return IMPAIR_FULL;
+	}
+	due_ns = line_departure(im, now_ns, bytes) + im->conf.delay_ns;
+	if (twice) {
+		im->stats.duplicated++;
+		heap_push(im, due_ns, frame);
+	}
+	if (!late || !hold_back(im, due_ns, frame)) {
+		heap_push(im, due_ns, frame);
+		held_overtaken(im, due_ns);
+	}
+	return twice ? IMPAIR_TAKEN_TWICE : IMPAIR_TAKEN;
+}
+
+uint32_t impair_out(struct impair *im, uint64_t now_ns, void **frames, uint32_t n)
+{
+	uint32_t count = 0;
+
+	if (im->num_held)
+		held_expire(im, now_ns);
+	while (count < n && im->num_queued && im->heap[0].due_ns <= now_ns)
+		frames[count++] = heap_pop(im);
+	return count;
+}
+
+uint64_t impair_next_ns(const struct impair *im)
+{
+	uint64_t next = im->num_queued ? im->heap[0].due_ns : UINT64_MAX;
+
+	for (uint32_t i = 0; im->num_held && i < IMPAIR_HELD_MAX; i++) {
+		if (im->held[i].frame && im->held[i].deadline_ns < next)
+			next = im->held[i].deadline_ns;
+	}
+	return next;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A port of DPDK, AF_XDP sockets (xsk.c) or a memif as the wire of one NIC. The core of shard 0
+ * owns the port: it polls its queues, steers frames to the other shards through their rings, and
+ * sends what they put into the ring of the port.
+ *
+ * Called by port_rx.c, port_tx.c and lcore.c; set up by wire_netdev.c, wire_memif.c,
+ * wire_tap.c, wire_pci.c; calls rte_ethdev.
+ */
+#include "dpdk_app/wire/wire.h"
+
+#include <errno.h>
+#include <rte_dev.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dpdk_app/wire/gso.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/wire/mac_filter.h"
+#include "dpdk_app/wire/memif.h"
+#include "dpdk_app/port.h"
+#include "dpdk_app/rings.h"
+#include "dpdk_app/wire/wire_runs.h"
+#include "dpdk_app/wire/xdp.h"
+#include "dpdk_app/wire/xsk.h"
+
+enum {
+	ETHDEV_TX_RING = 1024,
+	ETHDEV_MACS_MAX = 128, /* no more are given to a device one by one */
+};
+
+static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
+				uint32_t n)
+{
+	if (wire->xsk)
+		return xsk_rx(wire->xsk, queue, frames, n);
+	if (wire->memif)
+		return wire_memif_rx(wire, frames, n);
+	return rte_eth_rx_burst(wire->port, queue, frames, (uint16_t)n);
+}
+
+static uint32_t ethdev_tx_burst(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	if (wire->gso)
+		return wire_runs_tx(wire, frames, n);
+	if (wire->xsk)
+		return xsk_tx(wire->xsk, frames, n);
+	if (wire->memif)
+		return wire_memif_tx(wire, frames, n);
+	return rte_eth_tx_burst(wire->port, 0, frames, (uint16_t)n);
+}
+
+static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t got = 0;
+
+	if (wire->group_rx)
+		got = wire_netdev_copies(wire, frames, n);
+
+	for (uint32_t i = 0; i < wire->num_rx_queues && got < n; i++) {
+		uint16_t queue = wire->next_rx_queue;
+
+		wire->next_rx_queue = (uint16_t)((queue + 1) % wire->num_rx_queues);
+		got += ethdev_rx_burst(wire, queue, frames + got, n - got);
+	}
+	return got;
+}
+
+/* Keeps the owner's own frames, in order, and hands on the others. */
+static uint32_t ethdev_keep_own(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	struct nic *nic = shard->nic;
+	uint32_t own = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = frames[i];
+		bool all = false;
+		uint32_t to = fw_steer(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len,
+				       nic->num_shards, nic->cm_ports, &all);
+
+		if (to == 0 && !all) {
+			frames[own++] = m;
+		} else if (!port_steer(nic, shard->core, false, &m, 1)) {
+			shard->stats.drop_rx_ring_full++;
+			rte_pktmbuf_free(m);
+		}
+	}
+	return own;
+}
+
+static uint32_t ethdev_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	struct wire *wire = shard->nic->wire;
+	uint32_t got = 0;
+
+	if (shard->in)
+		got = rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
+	shard->stats.rx_ring += got;
+	if (shard->number || got == n || !wire->settled)
+		return got;
+	if (shard->nic->num_shards == 1)
+		return got + ethdev_poll(wire, frames + got, n - got);
+	n = ethdev_poll(wire, frames + got, n - got);
+	return got + ethdev_keep_own(shard, frames + got, n);
+}
+
+static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	struct wire *wire = shard->nic->wire;
+	uint32_t took;
+
+	if (shard->number) {
+		took = rte_ring_enqueue_burst(wire->tx_ring, (void **)frames, n, NULL);
+		shard->stats.tx_ring += took;
+		if (took && shard->core != shard->nic->shard[0].core)
+			core_wake(shard->nic->shard[0].core);
+		return took;
+	}
+	if (!wire->settled) {
+		shard->stats.drop_wire_down += n;
+		rte_pktmbuf_free_bulk(frames, n);
+		return n;
+	}
+	return ethdev_tx_burst(wire, frames, n);
+}
+
+/* Any core: the device itself is for its owner alone. */
+static void ethdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in)
+{
+	if (wire->group_fd >= 0)
+		wire_netdev_group(wire, mac, ip, in);
+	if (!wire->filters)
+		return;
+	atomic_store_explicit(&wire->macs_changed, true, memory_order_release);
+	core_wake(wire->nic->shard[0].core);
+}
+
+static int ethdev_tcp_port(struct wire *wire, uint16_t port, bool in)
+{
+	return wire->xdp ? -xdp_tcp_port(wire->xdp, port, in) : 0;
+}
+
+/* Tells the device what to let in: the list, or everything where it takes no list so long. */
+static void ethdev_filter(struct wire *wire)
+{
+	uint8_t macs[ETHDEV_MACS_MAX][RTE_ETHER_ADDR_LEN];
+	uint32_t n;
+
+	if (!atomic_exchange_explicit(&wire->macs_changed, false, memory_order_acquire))
+		return;
+	n = mac_filter_list(wire->nic, macs, ETHDEV_MACS_MAX);
+	if (n < ETHDEV_MACS_MAX &&
+	    !rte_eth_dev_set_mc_addr_list(wire->port, (struct rte_ether_addr *)(void *)macs, n))
+		return;
+	if (!rte_eth_allmulticast_enable(wire->port) || !rte_eth_promiscuous_enable(wire->port))
+		wire->filters = false;
+	else
+		log_error("%s: %s lets no frames to groups in", wire->nic->name, wire->how);
+}
+
+/* Frames of the other cores. */
+static uint32_t ethdev_pump_ring(struct wire *wire)
+{
+	uint32_t sent;
+
+	if (!wire->num_stuck)
+		wire->num_stuck =
+		    rte_ring_sc_dequeue_burst(wire->tx_ring, (void **)wire->stuck, FW_BURST, NULL);
+	if (!wire->num_stuck)
+		return 0;
+	if (!wire->settled) {
+		wire->drop_down += wire->num_stuck;
+		rte_pktmbuf_free_bulk(wire->stuck, wire->num_stuck);
+		wire->num_stuck = 0;
+		return 1;
+	}
+	sent = ethdev_tx_burst(wire, wire->stuck, wire->num_stuck);
+	wire->num_stuck -= sent;
+	memmove(wire->stuck, wire->stuck + sent, wire->num_stuck * sizeof(wire->stuck[0]));
+	return sent;
+}
+
+static uint32_t ethdev_pump(struct wire *wire)
+{
+	uint32_t sent = 0;
+
+	if (wire->memif)
+		sent = wire_memif_turn(wire);
+	if (atomic_load_explicit(&wire->macs_changed, memory_order_relaxed))
+		ethdev_filter(wire);
+	if (wire->gso && wire->settled)
+		sent += wire_runs_pump(wire);
+	else if (wire->gso)
+		wire->drop_down += wire_runs_drop(wire);
+	if (wire->tx_ring)
+		sent += ethdev_pump_ring(wire);
+	return sent;
+}
+
+static bool ethdev_waiting(const struct shard *shard)
+{
+	const struct wire *wire = shard->nic->wire;
+
+	if (shard->number)
+		return false;
+	if (wire->gso && wire_runs_held(wire))
+		return true;
+	if (wire->memif && wire_memif_waiting(wire))
+		return true;
+	return wire->tx_ring && (wire->num_stuck || !rte_ring_empty(wire->tx_ring));
+}
+
+static uint64_t ethdev_next_ns(const struct shard *shard)
+{
+	(void)shard;
+	return UINT64_MAX;
+}
+
+/* True when the link changed. The kernel tells link.c of its interfaces, the peer memif.c. */
+static bool ethdev_link(struct wire *wire)
+{
+	struct rte_eth_link link = {0};
+	struct nic *nic = wire->nic;
+	bool up;
+
+	/* Its sockets only ever say that they are in error. */
+	if (atomic_load_explicit(&wire->gone, memory_order_acquire))
+		wire->settled = false;
+	if (wire->ifindex || wire->memif || rte_eth_link_get_nowait(wire->port, &link))
+		return false;
+	up = link.link_status == RTE_ETH_LINK_UP;
+	wire->settled = up;
+	if (up == (bool)atomic_load_explicit(&nic->link_up, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&nic->link_up, up, memory_order_relaxed);
+	app_wake_control(nic->app);
+	return true;
+}
+
+const struct wire_ops wire_ethdev_ops = {
+    .rx = ethdev_rx,
+    .tx = ethdev_tx,
+    .pump = ethdev_pump,
+    .waiting = ethdev_waiting,
+    .next_ns = ethdev_next_ns,
+    .link = ethdev_link,
+    .stats = wire_ethdev_stats,
+    .group = ethdev_group,
+    .tcp_port = ethdev_tcp_port,
+    .close = wire_ethdev_close,
+};
+
+int wire_vdev_make(struct wire *wire, const char *vdev, const char *args)
+{
+	int level = rte_log_get_level(RTE_LOGTYPE_EAL);
+	int err;
+
+	log_verbose("%s: device %s %s", wire->nic->name, vdev, args);
+	/* That it failed is told once, by the caller, in words for whoever started us. */
+	if (!wire->nic->app->conf.verbose) {
+		rte_log_set_level(RTE_LOGTYPE_EAL, RTE_LOG_CRIT);
+		rte_log_set_level_pattern("pmd.net.af_packet", RTE_LOG_CRIT);
+	}
+	err = rte_eal_hotplug_add("vdev", vdev, args);
+	rte_log_set_level(RTE_LOGTYPE_EAL, (uint32_t)level);
+	if (err)
+		return err < 0 ? err : -ENODEV;
+	snprintf(wire->vdev, sizeof(wire->vdev), "%s", vdev);
+	err = rte_eth_dev_get_port_by_name(vdev, &wire->port);
+	if (!err)
+		return 0;
+	rte_eal_hotplug_remove("vdev", vdev);
+	wire->vdev[0] = '\0';
+	return err;
+}
+
+static int ethdev_queues(struct wire *wire, const struct wire_ethdev_conf *conf)
+{
+	uint16_t rx_descs = conf->rx_descs, tx_descs = conf->tx_descs;
+	int socket = rte_eth_dev_socket_id(wire->port);
+	int err;
+
+	err = rte_eth_dev_adjust_nb_rx_tx_desc(wire->port, &rx_descs, &tx_descs);
+	for (uint16_t q = 0; !err && q < conf->rx_queues; q++)
+		err = rte_eth_rx_queue_setup(wire->port, q, rx_descs,
+					     (unsigned)(socket < 0 ? 0 : socket), NULL,
+					     wire->nic->pool);
+	for (uint16_t q = 0; !err && q < wire->num_tx_queues; q++)
+		err = rte_eth_tx_queue_setup(wire->port, q, tx_descs,
+					     (unsigned)(socket < 0 ? 0 : socket), NULL);
+	return err;
+}
+
+int wire_ethdev_ring(struct wire *wire)
+{
+	char name[32];
+
+	if (wire->nic->num_shards == 1)
+		return 0;
+	snprintf(name, sizeof(name), "tx_%s", wire->nic->name);
+	wire->tx_ring = rings_of_frames(wire->nic->app, name, ETHDEV_TX_RING);
+	return wire->tx_ring ? 0 : -ENOMEM;
+}
+
+int wire_ethdev_start(struct wire *wire, const struct wire_ethdev_conf *conf)
+{
+	struct nic *nic = wire->nic;
+	struct rte_eth_conf eth = {0};
+	struct rte_eth_dev_info info;
+	int err;
+
+	err = rte_eth_dev_info_get(wire->port, &info);
+	if (err)
+		return err;
+	if (conf->set_mtu)
+		eth.rxmode.mtu = nic->mtu;
+	wire->tx_csum = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+	eth.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
+	eth.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+	wire->num_rx_queues = conf->rx_queues;
+	wire->num_tx_queues = 1;
+	err = rte_eth_dev_configure(wire->port, conf->rx_queues, wire->num_tx_queues, &eth);
+	if (!err)
+		err = ethdev_queues(wire, conf);
+	if (!err)
+		err = rte_eth_dev_start(wire->port);
+	return err ? err : wire_ethdev_ring(wire);
+}
+
+void wire_ethdev_close(struct wire *wire)
+{
+	struct rte_mbuf *m;
+
+	if (wire->gso)
+		gso_close(wire->gso);
+	if (wire->memif) {
+		memif_close(wire->memif);
+	} else if (wire->xsk) {
+		xsk_close(wire->xsk);
+	} else if (wire->num_rx_queues) {
+		rte_eth_dev_stop(wire->port);
+		rte_eth_dev_close(wire->port);
+	}
+	if (wire->xdp)
+		xdp_close(wire->xdp);
+	if (wire->vdev[0])
+		rte_eal_hotplug_remove("vdev", wire->vdev);
+	rte_pktmbuf_free_bulk(wire->stuck, wire->num_stuck);
+	while (wire->tx_ring && !rte_ring_dequeue(wire->tx_ring, (void **)&m))
+		rte_pktmbuf_free(m);
+	rte_ring_free(wire->tx_ring);
+	if (wire->claim_fd >= 0)
+		close(wire->claim_fd);
+	if (wire->group_fd >= 0)
+		close(wire->group_fd);
+	free(wire);
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An interface of the kernel as a wire. AF_XDP takes the NIC's frames in the driver and
+ * leaves the others to the kernel; where it cannot be had (an MTU beyond a page, another's program
+ * attached, more queues than can be watched), AF_PACKET taps the interface: the kernel then sees
+ * the NIC's frames too, and ignores them, since the NIC's address is not one of its own. An address
+ * that the kernel has too is for AF_XDP alone. Which one is used, and why not the other, is said at
+ * the start.
+ *
+ * Called by nic.c; calls xsk.c and xdp.c, and net_af_packet through wire_ethdev.c.
+ */
+#include "dpdk_app/wire/wire.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/filter.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <rte_ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "dpdk_app/wire/gso.h"
+#include "dpdk_app/log.h"
+#include "dpdk_app/wire/xdp.h"
+#include "dpdk_app/wire/xsk.h"
+#include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
+
+enum {
+	NETDEV_DESCS = 1024,
+	NETDEV_PACKET_FRAMES = 512,
+	/* Blocks are whole pages and whole frames, so that frames lie one behind the other. */
+	NETDEV_PACKET_BLOCK_SMALL = 8 * WIRE_PACKET_FRAME_SMALL,
+	NETDEV_PACKET_BLOCK_LARGE = 2 * WIRE_PACKET_FRAME_LARGE,
+	NETDEV_DRIVER_CHARS = 32,
+};
+
+static int netdev_ioctl(const char *device, unsigned long request, struct ifreq *ifr)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(ifr->ifr_name, sizeof(ifr->ifr_name), "%.15s", device);
+	if (ioctl(fd, request, ifr))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int wire_netdev_query(const char *device, uint32_t *mtu, uint8_t mac[6], int *ifindex)
+{
+	struct ifreq ifr = {0};
+	int err;
+
+	err = netdev_ioctl(device, SIOCGIFINDEX, &ifr);
+	if (err)
+		return err;
+	*ifindex = ifr.ifr_ifindex;
+	err = netdev_ioctl(device, SIOCGIFMTU, &ifr);
+	if (err)
+		return err;
+	*mtu = (uint32_t)ifr.ifr_mtu;
+	err = netdev_ioctl(device, SIOCGIFHWADDR, &ifr);
+	if (!err)
+		memcpy(mac, ifr.ifr_hwaddr.sa_data, WIRE_MAC_BYTES);
+	return err;
+}
+
+/* Queues of reception that the interface has now. */
+static uint32_t netdev_rx_queues(const char *device)
+{
+	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
+	struct ifreq ifr = {.ifr_data = (void *)&channels};
+
+	if (netdev_ioctl(device, SIOCETHTOOL, &ifr))
+		return 1; /* a driver that cannot say has one */
+	channels.rx_count += channels.combined_count;
+	return channels.rx_count ? channels.rx_count : 1;
+}
+
+/* The name of the interface's driver; "" when it does not say. */
+static void netdev_driver(const char *device, char driver[NETDEV_DRIVER_CHARS])
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq ifr = {.ifr_data = (void *)&info};
+
+	driver[0] = '\0';
+	if (!netdev_ioctl(device, SIOCETHTOOL, &ifr))
+		snprintf(driver, NETDEV_DRIVER_CHARS, "%s", info.driver);
+}
+
+/*
+ * A veth has no hardware whose receive path XDP could shorten: its driver makes every frame over
+ * to memory of its own before the program sees it, and gives up segmentation offload for the
+ * kernel's traffic. Behind the driver (generic) the program costs less there.
+ */
+static bool netdev_is_veth(const char *device)
+{
+	char driver[NETDEV_DRIVER_CHARS];
+
+	netdev_driver(device, driver);
+	return !strcmp(driver, "veth");
+}
+
+/*
+ * Interfaces without hardware, over which kernels send TCP without its checksum (csum.c). Neither
+ * AF_XDP nor DPDK's AF_PACKET hands on what the kernel knows of it.
+ */
+static bool netdev_has_partial_csum(const char *device)
+{
+	static const char *const drivers[] = {"veth",    "bridge",    "tun",
+					      "macvlan", "ipvlan",    "802.1Q VLAN Support",
+					      "dummy",   "virtio_net"};
+	char driver[NETDEV_DRIVER_CHARS];
+
+	netdev_driver(device, driver);
+	for (uint32_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		if (!strcmp(driver, drivers[i]))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t netdev_mbps(const char *device)
+{
+	char path[64];
+	int mbps = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%.15s/speed", device);
+	file = fopen(path, "re");
+	if (file) {
+		if (fscanf(file, "%d", &mbps) != 1)
+			mbps = 0;
+		fclose(file);
+	}
+	return mbps > 0 ? (uint32_t)mbps : 10000;
+}
+
+/* Whether the socket of that name belongs to a weftd: to root, or to the user that we are. */
+static bool claimed_by_weftd(const struct sockaddr_un *addr, socklen_t bytes)
+{
+	struct ucred cred = {.uid = UINT32_MAX};
+	socklen_t cred_bytes = sizeof(cred);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	bool yes;
+
+	if (fd < 0)
+		return true;
+	/* Its queue may be full. */
+	yes = !connect(fd, (const struct sockaddr *)addr, bytes) || errno == EAGAIN;
+	if (yes && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_bytes))
+		yes = cred.uid == 0 || cred.uid == geteuid();
+	close(fd);
+	return yes;
+}
+
+/*
+ * One weftd per interface: an abstract socket's name belongs to the network namespace, as
+ * the interface does, and vanishes with its process. Anybody can take such a name: it counts only
+ * where the one that has it could be a weftd.
+ */
+static int netdev_claim(struct wire *wire, int ifindex)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	socklen_t bytes = offsetof(struct sockaddr_un, sun_path) + 1;
+
+	wire->claim_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (wire->claim_fd < 0)
+		return -errno;
+	bytes += (socklen_t)snprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, "weftd-port-%d",
+				     ifindex);
+	if (!bind(wire->claim_fd, (struct sockaddr *)&addr, bytes))
+		return listen(wire->claim_fd, 1) ? -errno : 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	if (claimed_by_weftd(&addr, bytes))
+		return -EADDRINUSE;
+	log_error("%s: a process of another user keeps the name by which weftds see that %s is in "
+		  "use; it is passed over",
+		  wire->nic->name, wire->nic->conf->device);
+	return 0;
+}
+
+uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (int i = 3; i < 4096 && n < max; i++) {
+		char link[32], target[64];
+		socklen_t bytes = sizeof(int);
+		ssize_t chars;
+		int value;
+
+		if (domain) {
+			if (!getsockopt(i, SOL_SOCKET, SO_DOMAIN, &value, &bytes) &&
+			    value == domain)
+				fd[n++] = i;
+			continue;
+		}
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
+		chars = readlink(link, target, sizeof(target) - 1);
+		if (chars <= 0)
+			continue;
+		target[chars] = '\0';
+		if (!strcmp(target, path))
+			fd[n++] = i;
+	}
+	return n;
+}
+
+/* The descriptors that the driver opened: those that were not there before. */
+static void netdev_note_fds(struct wire *wire, int domain, const int *before, uint32_t num_before)
+{
+	int now[APP_PORT_FDS * CONF_MAX_NICS];
+	uint32_t n = wire_find_fds(domain, NULL, now, sizeof(now) / sizeof(now[0]));
+
+	wire->num_fds = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		bool old = false;
+
+		for (uint32_t j = 0; j < num_before; j++)
+			old |= before[j] == now[i];
+		if (old)
+			continue;
+		if (wire->num_fds == APP_PORT_FDS) {
+			wire->num_fds = 0; /* more than can be watched: look instead */
+			break;
+		}
+		wire->fd[wire->num_fds++] = now[i];
+	}
+	wire->naps = !wire->num_fds;
+}
+
+static_assert((int)APP_PORT_FDS > (int)XSK_MAX_QUEUES, "each queue can be watched, and IGMP");
+
+/* Whether an interface of this namespace has the address: the kernel takes packets to it by any. */
+static bool netdev_kernel_has(uint32_t ip)
+{
+	struct ifaddrs *list, *at;
+	bool has = false;
+
+	if (getifaddrs(&list)) {
+		log_error("the kernel's addresses cannot be read: %s", strerror(errno));
+		return false;
+	}
+	for (at = list; at && !has; at = at->ifa_next) {
+		const struct sockaddr_in *in = (const void *)at->ifa_addr;
+
+		has = in && in->sin_family == AF_INET && in->sin_addr.s_addr == ip;
+	}
+	freeifaddrs(list);
+	return has;
+}
+
+void wire_netdev_addresses(struct wire *wire)
+{
+	bool shared = netdev_kernel_has(wire->nic->conf->ip);
+
+	if (shared == wire->shared)
+		return;
+	wire->shared = shared;
+	if (wire->xdp) {
+		xdp_share(wire->xdp, shared);
+		log_info("%s: its address is %s", wire->nic->name,
+			 shared ? "the kernel's too: of TCP it takes the ports that it uses"
+				: "its own: all of TCP is taken");
+	} else if (shared) {
+		log_error(
+		    "%s: its address is the kernel's too, which ends the NIC's TCP connections "
+		    "with resets; give the NIC another one, or use AF_XDP",
+		    wire->nic->name);
+	}
+}
+
+/* As the operator says, else in the driver, and behind it where that cannot. */
+static struct xdp *netdev_xdp_open(const struct wire *wire)
+{
+	enum conf_netdev how = wire->nic->app->conf.netdev;
+	const char *device = wire->nic->conf->device;
+	struct xdp *xdp = NULL;
+
+	if (how == CONF_NETDEV_NATIVE)
+		return xdp_open(wire->ifindex, false);
+	if (how != CONF_NETDEV_GENERIC && !netdev_is_veth(device)) {
+		xdp = xdp_open(wire->ifindex, false);
+		if (!xdp)
+			log_info("%s: no XDP in the driver of %s: %s; behind it instead",
+				 wire->nic->name, device, strerror(errno));
+	}
+	return xdp ? xdp : xdp_open(wire->ifindex, true);
+}
+
+static int netdev_xdp_start(struct wire *wire, uint32_t queues)
+{
+	struct nic *nic = wire->nic;
+	bool veth = netdev_is_veth(nic->conf->device);
+	int err = 0;
+
+	wire->xdp = netdev_xdp_open(wire);
+	if (!wire->xdp)
+		return -errno;
+	wire->xsk = xsk_open(wire->ifindex, queues, nic->pool, veth ? nic->mtu : 0, wire->xdp);
+	if (!wire->xsk)
+		err = -errno;
+	if (!err)
+		err = wire_ethdev_ring(wire);
+	if (!err)
+		xdp_start(wire->xdp, nic->conf->ip, wire->shared);
+	/* Frames of two sockets keep their order where each call ends with them in the stack. */
+	if (!err && xsk_copies(wire->xsk)) {
+		wire->gso = gso_open(wire->ifindex);
+		wire->tx_csum = wire->gso;
+		if (!wire->gso)
+			log_verbose("%s: TCP segments go one by one: %s", nic->name,
+				    strerror(errno));
+	}
+	wire->num_rx_queues = (uint16_t)queues;
+	wire->num_fds = 0;
+	for (uint32_t i = 0; !err && i < queues; i++)
+		wire->fd[wire->num_fds++] = xsk_fd(wire->xsk, i);
+	return err;
+}
+
+static void netdev_undo(struct wire *wire)
+{
+	if (wire->gso)
+		gso_close(wire->gso);
+	if (wire->xsk)
+		xsk_close(wire->xsk);
+	if (wire->xdp)
+		xdp_close(wire->xdp);
+	rte_ring_free(wire->tx_ring);
+	wire->tx_ring = NULL;
+	wire->gso = NULL;
+	wire->tx_csum = false;
+	wire->xsk = NULL;
+	wire->xdp = NULL;
+	wire->num_rx_queues = 0;
+	wire->num_fds = 0;
+}
+
+/* 0, or why AF_XDP cannot be used, in words. */
+static const char *netdev_try_xdp(struct wire *wire)
+{
+	struct nic *nic = wire->nic;
+	const char *device = nic->conf->device;
+	uint32_t queues = netdev_rx_queues(device);
+	static char reason[256];
+	int err;
+
+	if (nic->app->conf.netdev == CONF_NETDEV_PACKET)
+		return "--netdev packet was given";
+	if (nic->mtu > WIRE_XDP_MAX_MTU) {
+		snprintf(reason, sizeof(reason), "MTU %u is beyond its %d", nic->mtu,
+			 WIRE_XDP_MAX_MTU);
+		return reason;
+	}
+	if (queues > XSK_MAX_QUEUES) {
+		snprintf(reason, sizeof(reason),
+			 "%u receive queues are more than %d (ethtool -L %.15s combined %d)",
+			 queues, XSK_MAX_QUEUES, device, XSK_MAX_QUEUES);
+		return reason;
+	}
+	err = xdp_clean(wire->ifindex, device, reason, sizeof(reason));
+	if (err == -EBUSY)
+		return reason;
+	if (!err)
+		err = netdev_xdp_start(wire, queues);
+	if (err) {
+		snprintf(reason, sizeof(reason), "%s", strerror(-err));
+		netdev_undo(wire);
+		return reason;
+	}
+	snprintf(wire->how, sizeof(wire->how), "AF_XDP on %.15s, %s, %u queue%s%s", device,
+		 xdp_generic(wire->xdp) ? "generic" : "native", queues, queues == 1 ? "" : "s",
+		 wire->shared ? ", at the kernel's address" : "");
+	return NULL;
+}
+
+/*
+ * What the kernel exchanges over the interface shall not fill the NIC's ring: only ARP, our
+ * EtherType, IPv4 for the NIC's address, and what groups may send us come in: weft's datagrams
+ * and IGMP. Without the filter the firmware would drop the others.
+ */
+static void netdev_filter(const struct wire *wire)
+{
+	enum {
+		ETH_TYPE = offsetof(struct wire_eth, type),
+		IP = sizeof(struct wire_eth),
+		IP_PROTO = IP + offsetof(struct wire_ip, proto),
+		IP_DST = IP + offsetof(struct wire_ip, dst),
+		UDP_DST = IP + offsetof(struct wire_udp, dst_port), /* behind X bytes of IPv4 */
+		PORT_LAST = WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS - 1,
+	};
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_TYPE),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ARP, 13, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_ESP, 12, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_ETHERTYPE_IPV4, 0, 12),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, IP_DST),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(wire->nic->conf->ip), 9, 0),
+	    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf0000000),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xe0000000, 0, 8),
+	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, IP_PROTO),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_IGMP, 5, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIRE_IPPROTO_UDP, 0, 5),
+	    BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, IP),
+	    BPF_STMT(BPF_LD | BPF_H | BPF_IND, UDP_DST),
+	    BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, WIRE_DGRAM_PORT, 0, 2),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, PORT_LAST, 1, 0),
+	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog prog = {sizeof(code) / sizeof(code[0]), code};
+
+	for (uint32_t i = 0; i < wire->num_fds; i++) {
+		if (setsockopt(wire->fd[i], SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)))
+			log_verbose("%s: no filter on AF_PACKET: %s", wire->nic->name,
+				    strerror(errno));
+	}
+}
+
+static int netdev_packet(struct wire *wire)
+{
+	const struct wire_ethdev_conf conf = {
+	    .rx_queues = 1, .rx_descs = NETDEV_DESCS, .tx_descs = NETDEV_DESCS};
+	struct nic *nic = wire->nic;
+	bool large = nic->mtu > WIRE_XDP_MAX_MTU;
+	int before[APP_PORT_FDS * CONF_MAX_NICS];
+	uint32_t num_before;
+	char vdev[32], args[160];
+	int err;
+
+	num_before = wire_find_fds(AF_PACKET, NULL, before, sizeof(before) / sizeof(before[0]));
+	snprintf(vdev, sizeof(vdev), "net_af_packet%u", nic->index);
+	snprintf(args, sizeof(args),
+		 "iface=%.15s,blocksz=%d,framesz=%d,framecnt=%d,qpairs=1,qdisc_bypass=1",
+		 nic->conf->device, large ? NETDEV_PACKET_BLOCK_LARGE : NETDEV_PACKET_BLOCK_SMALL,
+		 large ? WIRE_PACKET_FRAME_LARGE : WIRE_PACKET_FRAME_SMALL, NETDEV_PACKET_FRAMES);
+	err = wire_vdev_make(wire, vdev, args);
+	if (!err)
+		err = wire_ethdev_start(wire, &conf);
+	if (err)
+		return err;
+	netdev_note_fds(wire, AF_PACKET, before, num_before);
+	netdev_filter(wire);
+	snprintf(wire->how, sizeof(wire->how), "AF_PACKET on %.15s", nic->conf->device);
+	return 0;
+}
+
+static int netdev_groups(struct wire *wire)
+{
+	int err = wire_netdev_group_open(wire);
+
+	if (err)
+		log_error("--port %s: no packet socket for groups: %s; weftd needs CAP_NET_RAW",
+			  wire->nic->conf->device, strerror(-err));
+	return err;
+}
+
+int wire_netdev_open(struct nic *nic)
+{
+	const char *device = nic->conf->device;
+	struct wire *wire = wire_new(nic, &wire_ethdev_ops);
+	const char *why_not;
+	uint32_t mtu;
+	uint8_t mac[WIRE_MAC_BYTES];
+	int err;
+
+	if (!wire)
+		return -ENOMEM;
+	err = wire_netdev_query(device, &mtu, mac, &wire->ifindex);
+	if (!err)
+		err = netdev_claim(wire, wire->ifindex);
+	if (err) {
+		log_error("--port %s: %s", device,
+			  err == -EADDRINUSE ? "another weftd uses it; stop that one first"
+					     : strerror(-err));
+		return err;
+	}
+	wire->settled = true;
+	wire->shared = netdev_kernel_has(nic->conf->ip);
+	wire->partial_csum = netdev_has_partial_csum(device);
+	nic->link_mbps = netdev_mbps(device);
+	why_not = netdev_try_xdp(wire);
+	if (!why_not)
+		return netdev_groups(wire);
+	if (nic->app->conf.netdev != CONF_NETDEV_AUTO &&
+	    nic->app->conf.netdev != CONF_NETDEV_PACKET) {
+		log_error("--port %s: no AF_XDP: %s; leave --netdev away to use AF_PACKET", device,
+			  why_not);
+		return -ENOTSUP;
+	}
+	if (wire->shared) {
+		log_error(
+		    "--port %s: the kernel has the NIC's address too, which takes AF_XDP: %s; or "
+		    "give the NIC an address of its own",
+		    device, why_not);
+		return -ENOTSUP;
+	}
+	log_info("%s: AF_PACKET instead of AF_XDP on %s: %s", nic->name, device, why_not);
+	err = netdev_packet(wire);
+	if (err)
+		log_error("--port %s: AF_PACKET: %s; weftd needs CAP_NET_RAW and CAP_NET_ADMIN",
+			  device, strerror(-err));
+	return err ? err : netdev_groups(wire);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Runs and single frames to the kernel, and the run that waits for more; see wire_runs.h.
+ *
+ * Called by wire_ethdev.c; calls gso.c, gso_run.c, xsk.c.
+ */
+#include "dpdk_app/wire/wire_runs.h"
+
+#include <assert.h>
+#include <rte_mbuf.h>
+#include <string.h>
+
+#include "dpdk_app/csum.h"
+#include "dpdk_app/wire/gso.h"
+#include "dpdk_app/wire/wire.h"
+#include "dpdk_app/wire/xsk.h"
+
+/* Frames one by one, with their checksums. */
+static uint32_t tx_singly(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (csum_is_left(frames[i]))
+			csum_finish(frames[i]);
+	}
+	return n ? xsk_tx(wire->xsk, frames, n) : 0;
+}
+
+/*
+ * Sends what there is room for; returns how many frames that is. may_hold: a run at the end that
+ * could go on is left, and *held is its length; 0: none.
+ */
+static uint32_t tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n, bool may_hold,
+			uint32_t *held)
+{
+	struct gso_flows *flows = gso_flows(wire->gso);
+	uint32_t done = 0, seen = 0; /* what lies between them goes singly */
+	bool full = false;
+
+	*held = 0;
+	while (seen < n && !full) {
+		uint32_t run = gso_run(flows, frames + seen, n - seen);
+
+		if (run < GSO_LEAST) {
+			seen++;
+			continue;
+		}
+		done += tx_singly(wire, frames + done, seen - done);
+		full = done < seen;
+		if (!full && may_hold && seen + run == n && gso_may_go_on(frames + seen, run))
+			*held = run;
+		/* What the kernel has no room for as one goes one by one. */
+		else if (!full && gso_tx(wire->gso, frames + seen, run))
+			done += run;
+		seen += run;
+	}
+	if (!full && !*held)
+		done += tx_singly(wire, frames + done, seen - done);
+	gso_unsent(flows, frames + done, seen - done);
+	return done;
+}
+
+uint32_t wire_runs_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
+{
+	struct gso_held *held = gso_held(wire->gso);
+	struct rte_mbuf *all[GSO_RUN_MAX + FW_BURST];
+	uint32_t before = held->num, sent, keep;
+
+	assert(before < GSO_RUN_MAX && n <= FW_BURST);
+	memcpy(all, held->frames, before * sizeof(all[0]));
+	memcpy(all + before, frames, n * sizeof(all[0]));
+	sent = tx_runs(wire, all, before + n, n == FW_BURST, &keep);
+	held->turns = 0;
+	/* Where there was no room the caller keeps his own, and what was held before stays so. */
+	held->num = keep ? keep : before - (sent < before ? sent : before);
+	memcpy(held->frames, all + sent, held->num * sizeof(all[0]));
+	return sent + held->num - before;
+}
+
+uint32_t wire_runs_pump(struct wire *wire)
+{
+	struct gso_held *held = gso_held(wire->gso);
+	uint32_t before = held->num;
+
+	if (!before || !held->turns++)
+		return 0;
+	(void)wire_runs_tx(wire, held->frames, 0);
+	return before - held->num;
+}
+
+uint32_t wire_runs_drop(struct wire *wire)
+{
+	struct gso_held *held = gso_held(wire->gso);
+	uint32_t n = held->num;
+
+	rte_pktmbuf_free_bulk(held->frames, n);
+	held->num = 0;
+	return n;
+}
+
+bool wire_runs_held(const struct wire *wire)
+{
+	return gso_held(wire->gso)->num;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The built-in switch: joins the NICs of one weftd that have no port of their own. It
+ * knows every NIC's MAC, floods broadcast, forwards multicast to the NICs that let it in, and
+ * carries complete frames as they are. No core runs it: the sender's core puts a frame into the
+ * ring of the shard it is for, and the receiver's core takes it out, through the impairments where
+ * some are set.
+ *
+ * Frames for a receiver whose ring is full wait by themselves (switch_hold.c), as in the queue of a
+ * switch's port, and those for others go on. When as many wait for it as may, a receiver that takes
+ * frames all the time pauses the sender, as a switch does with PAUSE frames (IEEE 802.3 annex 31B):
+ * else a flood of datagrams would leave no room for who retransmits. One that takes none, its core
+ * being gone or itself waiting, pauses nobody: frames for it are lost.
+ *
+ * Called by port_rx.c and port_tx.c on the cores; calls impair.c.
+ */
+#include "dpdk_app/wire/wire.h"
+
+#include <errno.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dpdk_app/wire/mac_filter.h"
+#include "dpdk_app/port.h"
+#include "dpdk_app/wire/switch_hold.h"
+#include "shared_defs/wire_eth.h"
+
+static struct nic *switch_find(struct app *app, const uint8_t *mac)
+{
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		struct nic *nic = &app->nic[i];
+
+		if (nic->conf->wire == CONF_WIRE_SWITCH && !memcmp(nic->mac, mac, WIRE_MAC_BYTES))
+			return nic;
+	}
+	return NULL;
+}
+
+/*
+ * Frames for one NIC. What it has no room for waits, in order. Returns how many went or wait: there
+ * is no room for the others.
+ */
+static uint32_t switch_to(struct shard *from, struct nic *to, struct rte_mbuf **frames, uint32_t n)
+{
+	struct switch_holds *holds = from->holds;
+	bool waits = holds->mask >> to->index & 1;
+	uint32_t took = waits ? 0 : port_steer(to, from->core, false, frames, n);
+
+	if (__builtin_expect(took == n, 1))
+		return n;
+	if (!waits)
+		from->stats.wire_pauses++;
+	return took +
+	       switch_hold_put(holds, to->index, frames + took, n - took, from->core->now_ns);
+}
+
+static void switch_lose(struct shard *from, struct rte_mbuf **frames, uint32_t n)
+{
+	from->stats.drop_wire_full += n;
+	rte_pktmbuf_free_bulk(frames, n);
+}
+
+static uint32_t switch_offer(void *ctx, uint32_t to, struct rte_mbuf **frames, uint32_t n)
+{
+	const struct shard *from = ctx;
+
+	return port_steer(&from->nic->app->nic[to], from->core, false, frames, n);
+}
+
+static uint32_t switch_flush(struct shard *shard)
+{
+	if (__builtin_expect(!shard->holds->mask, 1))
+		return 0;
+	return switch_hold_flush(shard->holds, switch_offer, shard, shard->core->now_ns,
+				 &shard->stats.drop_wire_stuck);
+}
+
+/* Frames to one group: each NIC that lets it in gets a reference to each. */
+static void switch_flood(struct shard *from, struct rte_mbuf **frames, uint32_t n)
+{
+	const uint8_t *dst = rte_pktmbuf_mtod(frames[0], const uint8_t *);
+	struct app *app = from->nic->app;
+	struct nic *to[CONF_MAX_NICS];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < app->num_nics; i++) {
+		struct nic *nic = &app->nic[i];
+
+		if (nic != from->nic && nic->conf->wire == CONF_WIRE_SWITCH &&
+		    mac_filter_passes(nic, dst))
+			to[count++] = nic;
+	}
+	if (!count) {
+		rte_pktmbuf_free_bulk(frames, n);
+		return;
+	}
+	for (uint32_t i = 0; count > 1 && i < n; i++)
+		rte_mbuf_refcnt_update(frames[i], (int16_t)(count - 1));
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t took = switch_to(from, to[i], frames, n);
+
+		if (took < n)
+			switch_lose(from, frames + took, n - took);
+	}
+}
+
+static uint32_t switch_tx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	struct app *app = shard->nic->app;
+
+	for (uint32_t i = 0, run; i < n; i = run) {
+		const uint8_t *dst = rte_pktmbuf_mtod(frames[i], const uint8_t *);
+		struct nic *to;
+
+		run = i + 1;
+		while (run < n &&
+		       !memcmp(rte_pktmbuf_mtod(frames[run], const uint8_t *), dst, WIRE_MAC_BYTES))
+			run++;
+		if (dst[0] & 1) {
+			switch_flood(shard, &frames[i], run - i);
+			continue;
+		}
+		to = switch_find(app, dst);
+		if (!to) {
+			shard->stats.drop_wire_unknown += run - i;
+			rte_pktmbuf_free_bulk(&frames[i], run - i);
+			continue;
+		}
+		i += switch_to(shard, to, &frames[i], run - i);
+		if (i == run)
+			continue;
+		if (switch_hold_alive(shard->holds, to->index, shard->core->now_ns))
+			return i;
+		switch_lose(shard, &frames[i], run - i);
+	}
+	return n;
+}
+
+/* All that came in goes through the impairments; out come frames whose time has come. */
+static uint32_t switch_rx_impaired(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	uint64_t now_ns = shard->core->now_ns;
+	struct rte_mbuf *in[FW_BURST];
+	uint32_t got;
+
+	got = rte_ring_sc_dequeue_burst(shard->in, (void **)in, n, NULL);
+	shard->stats.rx_ring += got;
+	for (uint32_t i = 0; i < got; i++) {
+		switch (impair_in(shard->impair, now_ns, in[i], in[i]->pkt_len)) {
+		case IMPAIR_TAKEN:
+			break;
+		case IMPAIR_TAKEN_TWICE:
+			rte_mbuf_refcnt_update(in[i], 1);
+			break;
+		case IMPAIR_LOST:
+		case IMPAIR_FULL:
+			rte_pktmbuf_free(in[i]);
+			break;
+		}
+	}
+	return impair_out(shard->impair, now_ns, (void **)frames, n);
+}
+
+static uint32_t switch_rx(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
+{
+	uint32_t got;
+
+	if (shard->impair)
+		return switch_rx_impaired(shard, frames, n);
+	got = rte_ring_sc_dequeue_burst(shard->in, (void **)frames, n, NULL);
+	shard->stats.rx_ring += got;
+	return got;
+}
+
+/* Impairments keep frames for a while, and count by their order: those are copied. */
+static bool switch_near(const struct shard *shard, const uint8_t *mac)
+{
+	const struct nic *to = switch_find(shard->nic->app, mac);
+
+	return to && !to->shard[0].impair && port_is_near(to, shard->core);
+}
+
+static uint32_t switch_pump(struct wire *wire)
+{
+	(void)wire;
+	return 0;
+}
+
+static bool switch_waiting(const struct shard *shard)
+{
+	return shard->holds->mask != 0;
+}
+
+static uint64_t switch_next_ns(const struct shard *shard)
+{
+	return shard->impair ? impair_next_ns(shard->impair) : UINT64_MAX;
+}
+
+static void switch_close(struct wire *wire)
+{
+	struct nic *nic = wire->nic;
+
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		if (nic->shard[i].holds)
+			switch_hold_drop(nic->shard[i].holds);
+		free(nic->shard[i].holds);
+		nic->shard[i].holds = NULL;
+	}
+	free(wire);
+}
+
+static const struct wire_ops switch_ops = {
+    .rx = switch_rx,
+    .tx = switch_tx,
+    .flush = switch_flush,
+    .near = switch_near,
+    .pump = switch_pump,
+    .waiting = switch_waiting,
+    .next_ns = switch_next_ns,
+    .close = switch_close,
+};
+
+struct wire *wire_new(struct nic *nic, const struct wire_ops *ops)
+{
+	struct wire *wire = calloc(1, sizeof(*wire));
+
+	if (!wire)
+		return NULL;
+	wire->ops = ops;
+	wire->nic = nic;
+	wire->claim_fd = -1;
+	wire->group_fd = -1;
+	nic->wire = wire;
+	return wire;
+}
+
+int wire_switch_open(struct nic *nic)
+{
+	const struct impair_conf *conf = &nic->app->conf.impair;
+	struct wire *wire = wire_new(nic, &switch_ops);
+
+	if (!wire)
+		return -ENOMEM;
+	strcpy(wire->how, "built-in switch");
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		nic->shard[i].holds = calloc(1, sizeof(*nic->shard[i].holds));
+		if (!nic->shard[i].holds)
+			return -ENOMEM;
+	}
+	nic->link_mbps = conf->rate_gbps > 0 ? (uint32_t)(conf->rate_gbps * 1000) : 100000;
+	atomic_store(&nic->link_up, 1);
+	wire->trusted = !impair_wanted(conf);
+	if (wire->trusted)
+		return 0;
+	for (uint32_t i = 0; i < nic->num_shards; i++) {
+		struct shard *shard = &nic->shard[i];
+
+		shard->impair = malloc(sizeof(*shard->impair));
+		if (!shard->impair)
+			return -ENOMEM;
+		impair_init(shard->impair, conf, shard->stream, &nic->line_busy_ns);
+	}
+	return 0;
+}

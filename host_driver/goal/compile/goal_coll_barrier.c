@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Barriers: messages of one byte, which say that their sender and all it has heard of are in.
+ *
+ * Called by goal_coll_build.c. The paper (espgoal) 5.1, 5.2, 5.4. Its recursive doubling lets the
+ * ranks beyond the power of two go before the others are in, and these before they are: here
+ * a rank beyond it reports first, and is released after the last round. Receives wait for nothing,
+ * so messages find them; the sends wait for all receives of earlier rounds, each by way of the send
+ * before it.
+ */
+#include "host_driver/goal/compile/goal_coll_build.h"
+
+enum {
+	TAG_ROUND = 0,
+	TAG_ENTER = 1,
+	TAG_LEAVE = 2,
+};
+
+struct rounds {
+	uint32_t send, recv; /* the last ones */
+};
+
+static void send_after(struct goal_coll *c, struct rounds *r, uint32_t to, uint32_t tag)
+{
+	uint32_t send =
+	    goal_coll_send(c, goal_coll_part((struct goal_mem){0, 0, true}, 0, 1), to, tag);
+
+	goal_coll_after(c, r->recv, send);
+	goal_coll_after_start(c, r->send, send);
+	r->send = send;
+}
+
+static void recv_next(struct goal_coll *c, struct rounds *r, uint32_t from, uint32_t tag)
+{
+	r->recv = goal_coll_recv(c, goal_coll_scratch(c, 1), from, tag);
+}
+
+static void dissemination(struct goal_coll *c, struct rounds *r)
+{
+	uint64_t distance;
+
+	for (distance = 1; distance < c->size; distance *= 2) {
+		send_after(c, r, (uint32_t)((c->rank + distance) % c->size), TAG_ROUND);
+		recv_next(c, r, (uint32_t)((c->rank + c->size - distance) % c->size), TAG_ROUND);
+	}
+}
+
+static void recursive_doubling(struct goal_coll *c, struct rounds *r)
+{
+	uint32_t power = goal_coll_pow2(c->size), mask;
+
+	if (c->rank >= power) {
+		send_after(c, r, c->rank - power, TAG_ENTER);
+		recv_next(c, r, c->rank - power, TAG_LEAVE);
+		return;
+	}
+	if (c->rank + power < c->size)
+		recv_next(c, r, c->rank + power, TAG_ENTER);
+	for (mask = 1; mask < power; mask *= 2) {
+		send_after(c, r, c->rank ^ mask, TAG_ROUND);
+		recv_next(c, r, c->rank ^ mask, TAG_ROUND);
+	}
+	if (c->rank + power < c->size)
+		send_after(c, r, c->rank + power, TAG_LEAVE);
+}
+
+void goal_coll_barrier(struct goal_coll *c)
+{
+	struct rounds r = {GOAL_NO_VERTEX, GOAL_NO_VERTEX};
+
+	(void)goal_coll_scratch(c, 1); /* the byte that is sent */
+	if (c->alg == GOAL_ALG_RECURSIVE_DOUBLING)
+		recursive_doubling(c, &r);
+	else
+		dissemination(c, &r);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of the NIC for GOAL's schedules, runs and messages, charged to clients.
+ *
+ * Used by goal_*.c and mgrp_*.c; calls buddy.h and the port's arena_release(). No function
+ * blocks; all are the core's alone.
+ */
+#ifndef WEFT_FW_GOAL_HEAP_H
+#define WEFT_FW_GOAL_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/base/buddy.h"
+
+struct fw_nic;
+
+#define GOAL_HEAP_BYTES         (UINT64_C(1) << 30)
+#define GOAL_CLIENT_QUOTA_BYTES (UINT64_C(256) << 20)
+
+enum {
+	GOAL_HEAP_RELEASE_BYTES = 1 << 20, /* smaller blocks keep their pages */
+	GOAL_HEAP_STEP_BYTES = 64 * 1024,  /* whose pages go back in one turn */
+	GOAL_HEAP_GONE = GOAL_HEAP_BYTES / GOAL_HEAP_RELEASE_BYTES,
+};
+
+struct goal_heap {
+	uint8_t *base;
+	struct buddy buddy;
+	/* Large blocks that are freed, and nobody's until their pages have gone back: a ring. */
+	struct goal_heap_gone {
+		uint64_t offset, left_bytes;
+	} * gone; /* GOAL_HEAP_GONE */
+	uint32_t gone_head, gone_count;
+};
+
+/* A block of at least bytes, its content undefined, charged to the client; NULL. */
+void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes);
+/* The same, zeroed: what another client left there is not for this one. */
+void *goal_heap_alloc_zero(struct fw_nic *nic, uint32_t client, uint64_t bytes);
+/* Charges a block to another client; NULL is nothing. */
+void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block);
+/* NULL is nothing. A large block is not free at once: its pages go back first, in slices. */
+void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block);
+void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *blocks,
+		    struct goal_heap_gone *gone);
+/* Gives pages of freed blocks back, in slices. */
+void goal_heap_run(struct fw_nic *nic);
+bool goal_heap_pending(const struct fw_nic *nic);
+
+#endif /* WEFT_FW_GOAL_HEAP_H */

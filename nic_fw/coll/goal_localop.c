@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Arithmetic of local operations on arrays.
+ *
+ * Called by goal_run.c with pieces that are contiguous in memory. One loop for each operation
+ * and element type, written so that the compiler makes vector instructions of it; integers
+ * wrap, divisions are checked element by element. Which pairs are legal: the paper
+ * (espgoal) 2.2.3, whose table's colours are lost: integers of all four widths with every
+ * operation, floats of 32 and 64 bits with all but AND, OR, XOR.
+ */
+#include "nic_fw/coll/goal.h"
+
+#include <string.h>
+
+bool goal_local_legal(uint8_t op, uint8_t type, uint8_t width)
+{
+	if (op >= GOAL_LOCALS || type >= GOAL_TYPES)
+		return false;
+	/* A time stamp: no type is looked at (2.2.3). */
+	if (op == GOAL_LOCAL_WTIME)
+		return true;
+	if (type == GOAL_TYPE_FLOAT)
+		return (width == 32 || width == 64) && op != GOAL_LOCAL_AND &&
+		       op != GOAL_LOCAL_OR && op != GOAL_LOCAL_XOR;
+	return width == 8 || width == 16 || width == 32 || width == 64;
+}
+
+/* Elements where they happen to lie. */
+#define UNALIGNED(type, name) typedef type name __attribute__((aligned(1), may_alias))
+UNALIGNED(uint8_t, u8_any);
+UNALIGNED(uint16_t, u16_any);
+UNALIGNED(uint32_t, u32_any);
+UNALIGNED(uint64_t, u64_any);
+UNALIGNED(int8_t, s8_any);
+UNALIGNED(int16_t, s16_any);
+UNALIGNED(int32_t, s32_any);
+UNALIGNED(int64_t, s64_any);
+UNALIGNED(float, f32_any);
+UNALIGNED(double, f64_any);
+
+/* The result is an operand or overlaps neither, so no element depends on an earlier one. */
+#ifdef __clang__
+#define INDEPENDENT /* clang looks for itself, and warns where told and unable */
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+/* At -O2 gcc leaves loops of unknown length scalar. */
+#pragma GCC optimize("O3")
+#endif
+
+#define LOOP(T, expression)                                                                        \
+	do {                                                                                       \
+		const T *x = a;                                                                    \
+		const T *y = b;                                                                    \
+		T *r = result;                                                                     \
+		INDEPENDENT for (uint64_t i = 0; i < count; i++) r[i] = (T)(expression);           \
+	} while (0)
+
+/* The operations that integers and floats share. U: the type whose arithmetic wraps. */
+#define COMMON_OPS(T, U)                                                                           \
+	case GOAL_LOCAL_MAX:                                                                       \
+		LOOP(T, x[i] > y[i] ? x[i] : y[i]);                                                \
+		return true;                                                                       \
+	case GOAL_LOCAL_MIN:                                                                       \
+		LOOP(T, x[i] < y[i] ? x[i] : y[i]);                                                \
+		return true;                                                                       \
+	case GOAL_LOCAL_ADD:                                                                       \
+		LOOP(U, x[i] + y[i]);                                                              \
+		return true;                                                                       \
+	case GOAL_LOCAL_SUB:                                                                       \
+		LOOP(U, x[i] - y[i]);                                                              \
+		return true;
+
+/*
+ * Small types are promoted to int before they are multiplied: two 16-bit values could
+ * overflow it, hence the wide unsigned W. The operands may lie in memory that a process changes
+ * meanwhile: what is checked before a division is what is divided, read once.
+ */
+#define DEFINE_INTEGER(name, T, U, W, divides)                                                     \
+	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
+	{                                                                                          \
+		switch ((enum goal_local)op) {                                                     \
+			COMMON_OPS(T, U)                                                           \
+		case GOAL_LOCAL_MUL:                                                               \
+			LOOP(U, (W)x[i] * (W)y[i]);                                                \
+			return true;                                                               \
+		case GOAL_LOCAL_DIV: {                                                             \
+			const volatile T *x = a;                                                   \
+			const volatile T *y = b;                                                   \
+			T *r = result;                                                             \
+			for (uint64_t i = 0; i < count; i++) {                                     \
+				const T n = x[i], d = y[i];                                        \
+				if (!(divides))                                                    \
+					return false;                                              \
+				r[i] = (T)(n / d);                                                 \
+			}                                                                          \
+			return true;                                                               \
+		}                                                                                  \
+		case GOAL_LOCAL_AND:                                                               \
+			LOOP(U, x[i] & y[i]);                                                      \
+			return true;                                                               \
+		case GOAL_LOCAL_OR:                                                                \
+			LOOP(U, x[i] | y[i]);                                                      \
+			return true;                                                               \
+		case GOAL_LOCAL_XOR:                                                               \
+			LOOP(U, x[i] ^ y[i]);                                                      \
+			return true;                                                               \
+		case GOAL_LOCAL_COPY:                                                              \
+		case GOAL_LOCAL_WTIME:                                                             \
+		case GOAL_LOCALS:                                                                  \
+			break;                                                                     \
+		}                                                                                  \
+		return false;                                                                      \
+	}
+
+#define UNSIGNED_DIVIDES       (d != 0)
+#define SIGNED_DIVIDES(T, min) (d != 0 && !(d == (T)-1 && n == (min)))
+
+DEFINE_INTEGER(local_u8, u8_any, u8_any, uint32_t, UNSIGNED_DIVIDES)
+DEFINE_INTEGER(local_u16, u16_any, u16_any, uint32_t, UNSIGNED_DIVIDES)
+DEFINE_INTEGER(local_u32, u32_any, u32_any, uint32_t, UNSIGNED_DIVIDES)
+DEFINE_INTEGER(local_u64, u64_any, u64_any, uint64_t, UNSIGNED_DIVIDES)
+DEFINE_INTEGER(local_s8, s8_any, u8_any, uint32_t, SIGNED_DIVIDES(int8_t, INT8_MIN))
+DEFINE_INTEGER(local_s16, s16_any, u16_any, uint32_t, SIGNED_DIVIDES(int16_t, INT16_MIN))
+DEFINE_INTEGER(local_s32, s32_any, u32_any, uint32_t, SIGNED_DIVIDES(int32_t, INT32_MIN))
+DEFINE_INTEGER(local_s64, s64_any, u64_any, uint64_t, SIGNED_DIVIDES(int64_t, INT64_MIN))
+
+/* As C has it: NaN in y is taken by neither comparison, so MAX and MIN give y then. */
+#define DEFINE_FLOAT(name, T)                                                                      \
+	static bool name(uint8_t op, void *result, const void *a, const void *b, uint64_t count)   \
+	{                                                                                          \
+		switch ((enum goal_local)op) {                                                     \
+			COMMON_OPS(T, T)                                                           \
+		case GOAL_LOCAL_MUL:                                                               \
+			LOOP(T, x[i] * y[i]);                                                      \
+			return true;                                                               \
+		case GOAL_LOCAL_DIV:                                                               \
+			LOOP(T, x[i] / y[i]);                                                      \
+			return true;                                                               \
+		case GOAL_LOCAL_COPY:                                                              \
+		case GOAL_LOCAL_AND:                                                               \
+		case GOAL_LOCAL_OR:                                                                \
+		case GOAL_LOCAL_XOR:                                                               \
+		case GOAL_LOCAL_WTIME:                                                             \
+		case GOAL_LOCALS:                                                                  \
+			break;                                                                     \
+		}                                                                                  \
+		return false;                                                                      \
+	}
+
+DEFINE_FLOAT(local_f32, f32_any)
+DEFINE_FLOAT(local_f64, f64_any)
+
+typedef bool (*local_fn)(uint8_t op, void *result, const void *a, const void *b, uint64_t count);
+
+/* By type and the logarithm of the bytes of an element. */
+static const local_fn local_fns[GOAL_TYPES][4] = {
+    [GOAL_TYPE_SINT] = {local_s8, local_s16, local_s32, local_s64},
+    [GOAL_TYPE_UINT] = {local_u8, local_u16, local_u32, local_u64},
+    [GOAL_TYPE_FLOAT] = {NULL, NULL, local_f32, local_f64},
+};
+
+bool goal_local_run(uint8_t op, uint8_t type, uint8_t width, void *result, const void *a,
+		    const void *b, uint64_t count)
+{
+	uint32_t log = (uint32_t)__builtin_ctz(width) - 3;
+
+	if (op == GOAL_LOCAL_COPY) {
+		/* Buffers that overlap all the same are of a careless process. */
+		memmove(result, a, count << log);
+		return true;
+	}
+	return local_fns[type][log](op, result, a, b, count);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Address handles: where a datagram goes.
+ *
+ * Made by cmd_ah.c; an answer waits until ARP has resolved the next hop (neigh.c), as
+ * rdma-core's does, and is ETIMEDOUT or EHOSTUNREACH when it cannot be. Read by wqe.c.
+ */
+#ifndef WEFT_FW_AH_H
+#define WEFT_FW_AH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/base/list.h"
+#include "shared_defs/hw_cmd.h"
+
+struct fw_ah {
+	bool used;
+	uint16_t client;
+	uint32_t pd;
+	struct hw_av av;
+	struct fw_list node;
+};
+
+#endif /* WEFT_FW_AH_H */

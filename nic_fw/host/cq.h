@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Completion queues (cq.c) and event queues (eq.c); between them is moderation (moder.h).
+ *
+ * A completion goes cq_post() -> moder_due() -> cq_tell() -> eq_raise() -> port->irq(). Called by
+ * rdmap_rx.c, ud_*.c, rd_*.c, qp.c (flush); cq_arm() by db.c. docs/host-interface.md, pairs
+ * C1 (CQE phase), C2 (arm), E1 (EQE phase), E2 and E3 (consumer index of an EQ).
+ */
+#ifndef WEFT_FW_CQ_H
+#define WEFT_FW_CQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/base/list.h"
+#include "nic_fw/host/moder.h"
+#include "shared_defs/hw_bar.h"
+#include "shared_defs/hw_cqe.h"
+
+struct fw_nic;
+struct fw_eq;
+struct hw_resp_create_eq;
+
+struct fw_cq {
+	struct hw_cqe *ring;
+	struct hw_cq_record *record;
+	uint32_t mask;
+	uint32_t prod;           /* entries written, free-running */
+	uint32_t cons;           /* last consumer index read from the host */
+	uint32_t solicited_prod; /* prod after the last solicited or failed entry */
+	uint32_t arm_index;      /* raise when prod is beyond */
+	bool armed;
+	bool armed_solicited;
+	bool overrun; /* dead: CQ_ERR was raised */
+	bool used;
+	uint16_t client;
+	uint16_t reserved;
+	uint32_t index;            /* the CQ's number */
+	uint32_t eq;               /* client's EQ number, HW_EQ_NONE */
+	struct fw_eq *event_queue; /* that EQ, NULL */
+	uint32_t refs;             /* QPs; two for one that sends and receives here */
+	uint64_t record_offset;
+	uint64_t ring_offset;
+	uint32_t moder_count; /* MODIFY_CQ; both 0: the vector's setting */
+	uint32_t moder_period_us;
+	uint32_t told_serial;       /* fw_moder.serial when its event became visible last */
+	struct fw_list hidden_node; /* in fw_moder.hidden_cqs: armed, due, not visible yet */
+	struct fw_list node;        /* of the client */
+	struct cq_resize {
+		uint32_t serial;  /* fw_slices.resume of the command that does it; 0: none */
+		uint32_t entries; /* of the new ring */
+		uint32_t cons;    /* as the process said when it asked */
+		uint32_t cleared; /* entries of the new ring that say "not written yet" */
+		uint32_t copied;  /* index up to which those that wait are copied */
+		uint64_t offset;
+	} resize;
+};
+
+/*
+ * Writes one entry. timestamp_ns and phase are filled in here. When the ring is full: CQ_ERR to
+ * the process, the entry is lost and the caller's QP should go to error (returns false).
+ */
+bool cq_post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe);
+
+/* The host rang HW_DB_CQ_ARM: reads the arm word, raises at once if there is reason to. */
+void cq_arm(struct fw_nic *nic, struct fw_cq *cq);
+
+/* Whether something lies beyond the index up to which the process had polled. */
+static inline bool cq_is_due(const struct fw_cq *cq)
+{
+	if (cq->armed_solicited)
+		return (int32_t)(cq->solicited_prod - cq->arm_index) > 0;
+	return cq->prod != cq->arm_index;
+}
+
+/* Writes the event of an armed CQ, which disarms it. False: the event queue is full. */
+bool cq_tell(struct fw_nic *nic, struct fw_cq *cq);
+
+struct fw_eq {
+	struct hw_eqe *ring;
+	struct hw_eq_record *record;
+	uint32_t mask;
+	uint32_t prod;
+	bool used;
+	bool irq_pending; /* in nic->irq_list: an interrupt at the end of this turn */
+	uint16_t client;
+	uint32_t number; /* of the client */
+	uint32_t vector;
+	uint32_t refs; /* CQs, endpoints */
+	struct fw_moder moder;
+	uint64_t record_offset;
+	uint64_t ring_offset;
+	struct fw_list irq_node;  /* in nic->irq_list until the end of the turn */
+	struct fw_list cm_events; /* endpoints with events (cm_ep.event_node) */
+	bool cm_told;             /* HW_EVENT_CM was written, and events wait since */
+};
+
+/* Writes an event; the interrupt is raised at the end of the turn. Full: lost and counted. */
+void eq_post(struct fw_nic *nic, uint32_t client, uint32_t eq, const struct hw_eqe *eqe);
+/* Asynchronous event on the client's EQ 0. */
+void eq_async(struct fw_nic *nic, uint32_t client, enum hw_event_type type, uint32_t id);
+/* Writes an event without an interrupt; false: no room, nothing is counted. */
+bool eq_write(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eqe *eqe);
+/* An interrupt at the end of the turn; the first cause counts. */
+void eq_raise(struct fw_nic *nic, struct fw_eq *eq, enum hw_vector_counter cause);
+bool eq_is_full(struct fw_eq *eq);
+/* Makes EQ number of a client (0: the asynchronous one). 0, or a positive errno. */
+int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vector,
+	      uint32_t entries, struct hw_resp_create_eq *resp);
+/* Raises what is due; the last stage of fw_poll(). */
+void eq_flush_irqs(struct fw_nic *nic);
+
+enum {
+	FW_EQ0_ENTRIES = 4096, /* of the asynchronous event queue */
+	FW_EQ_MAX_ENTRIES = 65536,
+};
+#define FW_EQ_RETRY_NS UINT64_C(10000000) /* how often a full EQ is looked at */
+
+/*
+ * The events of armed CQs that the entries written so far are due; after a full EQ. Looks at some
+ * CQs, from number *at on, and counts it up. True: there are more.
+ */
+bool cq_retry_events(struct fw_nic *nic, struct fw_eq *eq, uint32_t *at);
+
+#endif /* WEFT_FW_CQ_H */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Protection domains, memory regions and windows: STags and what they allow.
+ *
+ * mem.c is the only place that turns (STag, offset, bytes) into memory. Called by cmd.c to
+ * register and deregister, by wqe.c and rdmap_tx.c for sources, by ddp_rx.c and rdmap_rx.c
+ * for sinks. An STag is a secret (RFC 5042 6.2.1): bits 8 to 23 are its index, drawn from the free
+ * ones, bits 24 to 30 and 0 to 7 its key, drawn as well; of a window the process may change the
+ * lower eight. The top bit is never a region's: it marks the sinks of read responses (wqe.h).
+ */
+#ifndef WEFT_FW_MEM_H
+#define WEFT_FW_MEM_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/base/list.h"
+#include "shared_defs/hw_cqe.h"
+#include "shared_defs/hw_limits.h"
+
+struct fw_nic;
+struct fw_qp;
+
+struct fw_pd {
+	bool used;
+	uint32_t client;
+	uint32_t refs; /* regions, windows, QPs, SRQs, AHs */
+	struct fw_list node;
+};
+
+enum fw_mr_kind {
+	FW_MR_FREE = 0,
+	FW_MR_REGION,
+	FW_MR_WINDOW, /* allocated, bound or not */
+	FW_MR_DEAD,   /* invalidated region: only DEREG is left */
+};
+
+struct fw_mr {
+	uint8_t *mapping; /* byte 0 of the region in our address space; NULL: process_vm */
+	uint64_t iova;    /* tagged offset of byte 0 */
+	uint64_t addr;    /* address of byte 0 in the process */
+	uint64_t bytes;
+	uint32_t pd;
+	uint32_t access; /* HW_ACCESS_* */
+	uint16_t client;
+	uint8_t kind;     /* fw_mr_kind */
+	uint8_t mw_type;  /* window: 1 or 2 */
+	uint16_t key;     /* as in stag_key() */
+	uint32_t qpn;     /* window of type 2: the QP it is bound to; else 0 */
+	uint32_t parent;  /* window: index of its region */
+	uint32_t windows; /* region: windows bound to it */
+	bool bound;
+	uint8_t reserved;
+	void *map_base; /* what mem_unmap() is called with */
+	struct fw_list node;
+	struct fw_list qp_node; /* window of type 2: in qp->windows while bound */
+};
+
+/* MR_SPREAD numbers are free, or all that are left, where the next one is drawn. */
+enum {
+	MR_SPREAD = 4096,
+	STAG_KEYS = 1 << 15,
+};
+
+static_assert(HW_MAX_MR <= 1 << 16, "stag_index()");
+
+#define STAG_SINK_FLAG 0x80000000u /* the STag names a read's sink, not a region */
+
+static inline uint32_t stag_make(uint32_t index, uint16_t key)
+{
+	return (uint32_t)(key >> 8) << 24 | index << 8 | (key & 0xff);
+}
+
+static inline uint32_t stag_index(uint32_t stag)
+{
+	return stag >> 8 & 0xffff;
+}
+
+/* 15 bits; the sink's flag is none of them. */
+static inline uint16_t stag_key(uint32_t stag)
+{
+	return (uint16_t)((stag >> 16 & 0x7f00) | (stag & 0xff));
+}
+
+/* Memory that passed all checks. Valid until the region is deregistered: use at once. */
+struct fw_mem {
+	uint8_t *ptr;  /* mapped; NULL: process_vm at addr */
+	uint64_t addr; /* in the process */
+	uint32_t client;
+};
+
+/* Whether the range goes on behind the last byte that has an address (RFC 5040: TO wrap). */
+static inline bool mem_wraps(uint64_t to, uint64_t bytes)
+{
+	return bytes && to + (bytes - 1) < to;
+}
+
+/*
+ * Checks one access: STag and key, PD, bounds in 64 bits, rights, a window's QP.
+ * need: HW_ACCESS_* that must all be granted (0: local read). Returns HW_VENDOR_ERR_NONE and
+ * fills *mem, or LKEY, BOUNDS, ACCESS. bytes 0 passes any STag (IBA 10.6.3 and rdma-core).
+ */
+enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag,
+			     uint64_t to, uint64_t bytes, uint32_t need, struct fw_mem *mem);
+
+/*
+ * Copies out of, or into, checked memory. False: the process's memory was not there; or, with
+ * nic->mem_busy, a page of it is not there yet. What is busy is treated as a loss on the wire where
+ * somebody sends again; a write may be carried out later all the same.
+ */
+bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, void *dst,
+	      uint32_t bytes);
+bool mem_write(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, const void *src,
+	       uint32_t bytes);
+
+/*
+ * Fetch-and-add or compare-and-swap on 8 bytes of checked, 8-aligned memory; little-endian
+ * in memory as verbs have it. Atomic against this NIC, and against CPUs when mapped.
+ */
+bool mem_fetch_add(struct fw_nic *nic, const struct fw_mem *mem, uint64_t add, uint64_t *original);
+bool mem_cmp_swap(struct fw_nic *nic, const struct fw_mem *mem, uint64_t compare, uint64_t swap,
+		  uint64_t *original);
+
+/* LOCAL_INV and Send with Invalidate (RFC 5040 5.3.2): false when it may not be invalidated. */
+bool mem_invalidate(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t stag);
+/*
+ * BIND_MW: binds a window. Type 1: rkey is the current one and the key then counts up by one
+ * (ibv_inc_rkey), 0 bytes unbind it; type 2: rkey is the new one, the window is unbound before.
+ */
+enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint32_t rkey,
+			    uint32_t mr_lkey, uint64_t addr, uint64_t bytes, uint32_t access);
+
+/* Unbinds windows of type 2 that are bound to the QP. True: none is left. */
+bool mem_unbind_step(struct fw_nic *nic, struct fw_qp *qp);
+/* Takes a window off its region; nothing when it is not bound. */
+void mem_unbind(struct fw_nic *nic, struct fw_mr *mw);
+
+#endif /* WEFT_FW_MEM_H */

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Queue pairs: the object, its state machine, its attributes.
+ *
+ * qp.c: states and flushing. qp_cmd.c: create, modify (with verbs' legality of each
+ * transition and mask), query, destroy. Fields are grouped by who touches them: the first
+ * lines by every request, the last by commands. Source: IBA 10.3, 11.2.5; RFC 5040 6.
+ */
+#ifndef WEFT_FW_QP_H
+#define WEFT_FW_QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/rdmap/esp_rdmap.h"
+#include "nic_fw/base/list.h"
+#include "shared_defs/hw_bar.h"
+#include "shared_defs/hw_cmd.h"
+
+struct fw_nic;
+struct fw_cq;
+struct mpa_conn;
+
+/* What a QP of an unreliable connection knows of the peer's messages (uc_rx.c). */
+struct fw_uc_rx {
+	bool begun;       /* ssn is valid: one has come since RESET */
+	bool open;        /* ssn is under way, and nothing of it was lost so far */
+	uint8_t opcode;   /* wire_rdmap_opcode */
+	uint32_t ssn;     /* of the last message of which anything came */
+	uint32_t bytes;   /* of the whole message */
+	uint32_t next_mo; /* the offset that must come next */
+};
+
+struct fw_qp {
+	/* identity and state */
+	uint32_t qpn;
+	uint32_t pd;
+	uint16_t client;
+	uint8_t type;  /* hw_qp_type */
+	uint8_t state; /* hw_qp_state; changed by qp_set_state() only */
+	uint8_t flags; /* HW_QP_F_* */
+	bool used;
+	bool sq_blocked; /* fetching waits: fence, no read slot, no context; qp_unblock() */
+	bool sq_draining;
+	bool sq_failing; /* a request failed here and waits for earlier ones to complete */
+	bool comm_est;   /* the peer was heard since RTR */
+	bool flushing;   /* of the state that it has come to: nothing more is begun (qp_flush.c) */
+	bool in_flush;
+	bool last_wqe_due; /* QP_LAST_WQE is raised at the end of the flush */
+
+	/* send side, by db.c, sched.c, wqe.c */
+	struct hw_qp_record *record;
+	uint8_t *sq_ring;
+	uint32_t sq_mask;          /* slots - 1 */
+	uint32_t sq_prod;          /* last read from the host */
+	uint32_t sq_next;          /* next slot to fetch */
+	uint32_t sq_cons;          /* slots retired, in order; what the record shows */
+	uint32_t ssn;              /* number of the last message sent */
+	uint32_t msn;              /* RC: MSN of the last untagged message on QN 0 */
+	uint32_t rd_atomics;       /* reads and atomics in flight */
+	uint32_t outstanding;      /* requests fetched and not completed */
+	struct fw_list wqes;       /* fetched requests in order (fw_wqe.qp_node) */
+	struct fw_list sched_node; /* in nic->sched_qps while it has requests to fetch */
+	struct fw_cq *send_cq;
+
+	/* receive side, by rq.c, ud_rx.c, rdmap_rx.c */
+	struct fw_cq *recv_cq;
+	uint8_t *rq_ring;
+	uint32_t rq_mask;
+	uint32_t rq_stride_bytes;
+	uint32_t rq_prod;
+	uint32_t rq_cons;
+	uint32_t srq;    /* HW_SRQ_NONE */
+	uint64_t domain; /* XRC_RECV: whose SRQs it may use (xrc.h); else 0 */
+	uint32_t qkey;
+	uint32_t access;          /* HW_ACCESS_REMOTE_* that this QP grants */
+	uint32_t responder_slots; /* reads and atomics of peers being answered */
+	struct fw_list windows;   /* of type 2, bound to it (fw_mr.qp_node) */
+	uint64_t guessed_ns;      /* when a peer last named an STag that grants nothing; 0: never */
+	uint32_t msgs_open;       /* receive messages partly arrived (recv.c, ud_reasm.c) */
+	uint32_t rx_msn_taken;    /* RC: MSNs up to here have a receive */
+	uint32_t rx_msn_delivered; /* RC: and up to here were delivered */
+	struct fw_list recv_msgs;  /* those messages; UC: a receive that waits for one, or none */
+	struct fw_uc_rx uc;        /* UC: the message that is arriving */
+
+	/* connected and reliable QPs, by rd_*.c */
+	uint32_t dst_qpn;        /* RC, XRC, UC */
+	uint32_t dst_ip;         /* likewise, network byte order */
+	uint16_t incarnation_tx; /* likewise: tag this end puts into packets */
+	uint16_t incarnation_rx; /* likewise: tag it demands */
+	struct fw_list flows;    /* rd flows of this QP */
+	struct fw_list mcasts;   /* UD: groups that it is attached to (mcast_member.qp_node) */
+	struct fw_list opens;    /* XRC_RECV: other processes that have it (fw_qp_open.qp_node) */
+	struct esp_rdmap esp;    /* RC over ESP: its streams */
+	struct mpa_conn *mpa;    /* RC over TCP: its connection; NULL: none yet, or not any more */
+	uint32_t cm;             /* place + 1 of the endpoint that is tied to it, 0 (cm.c) */
+
+	struct fw_list flush_node; /* in nic->slices.flushes while flushing */
+	struct fw_list flush_msgs; /* fw_wqe.flow_node: what a transport has let go of */
+
+	/* commands only */
+	struct hw_qp_attr attr;
+	uint32_t xrcd; /* XRC_RECV */
+	uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_bytes;
+	uint32_t attr_mask; /* HW_QP_* ever set since RESET */
+	uint64_t record_offset;
+	uint64_t sq_offset;
+	uint64_t rq_offset;
+	struct fw_list node;                           /* of the client */
+	uint64_t tx_msgs, rx_msgs, tx_bytes, rx_bytes; /* for weftctl */
+	/* moder_adapt.c, [receives, requests]: where the queue stood at an interrupt, and which */
+	uint32_t moder_at[2], moder_serial[2];
+};
+
+/* A QPN: nic_index in bits 19-23, shard in 16-18, below them the QP's place in nic->qps. */
+enum {
+	FW_QPN_INDEX_MASK = 0xffff,
+	FW_QPN_SHARD_SHIFT = 16,
+	FW_QPN_NIC_SHIFT = 19,
+	FW_QPN_MASK = 0xffffff,
+	FW_QPN_FIRST = 2, /* of place 0: QPNs 0 and 1 are nobody's (IBA 3.5.9, 10.2.4.3) */
+};
+
+/* The QP that a QPN of this instance names, NULL if none. */
+struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn);
+
+/* qp_attr.c: attributes as a QP has them in RESET. */
+void qp_attr_reset(struct fw_qp *qp);
+/* Whether verbs allow this change with these HW_QP_* attributes. Any type of hw_qp_type. */
+bool qp_attr_is_legal(uint8_t type, enum hw_qp_state from, enum hw_qp_state to, uint32_t mask);
+/*
+ * What that asks for and a QP over TCP may do without: its peer, and all that belongs to it, is
+ * the connection manager's.
+ */
+uint32_t qp_attr_excused(const struct fw_qp *qp, const struct hw_qp_attr *attr, uint32_t mask,
+			 enum hw_qp_state to);
+/* Whether the values are in range. 0 or a positive errno. */
+int qp_attr_check(struct fw_nic *nic, const struct fw_qp *qp, const struct hw_qp_attr *attr,
+		  uint32_t mask);
+/* Takes over what was checked. */
+void qp_attr_apply(struct fw_nic *nic, struct fw_qp *qp, const struct hw_qp_attr *attr,
+		   uint32_t mask);
+
+/* Makes every change of state: asserts that it is legal, traces, flushes, raises events. */
+void qp_set_state(struct fw_nic *nic, struct fw_qp *qp, enum hw_qp_state state);
+
+/*
+ * The peer of a connection has sent something: raises COMM_EST the first time, if the QP is still
+ * in RTR, whose process may wait for that to bring it to RTS (IBA 11.6.3.3).
+ */
+void qp_comm_est(struct fw_nic *nic, struct fw_qp *qp);
+
+static inline void qp_heard(struct fw_nic *nic, struct fw_qp *qp)
+{
+	if (__builtin_expect(qp->state == HW_QPS_RTR && !qp->comm_est, 0))
+		qp_comm_est(nic, qp);
+}
+
+/*
+ * Something is wrong that the process must hear of: the QP goes to ERR (or SQE for
+ * datagram QPs when only the send queue is concerned), what is posted is flushed with
+ * WR_FLUSH_ERR, and the asynchronous event (HW_EVENT_NONE: none) is raised.
+ */
+void qp_error(struct fw_nic *nic, struct fw_qp *qp, enum hw_event_type event);
+void qp_sq_error(struct fw_nic *nic, struct fw_qp *qp);
+
+/*
+ * Gives up what is posted and under way, as the state asks for that the QP is in: ERR and SQE
+ * complete it with WR_FLUSH_ERR, RESET forgets it. As much as the turn has units for; the rest
+ * follows in later turns, and qp->flushing says so until then. A doorbell of a QP in ERR or SQE
+ * begins it anew: receives ring none themselves.
+ */
+void qp_flush(struct fw_nic *nic, struct fw_qp *qp);
+void qp_flush_run(struct fw_nic *nic, struct fw_qp *qp); /* for slice.c: a part of it */
+void qp_reset_over(struct fw_qp *qp); /* nothing is left of what the QP was before RESET */
+
+/* Wakes a send queue that waited for a context, a fence or a read slot. */
+void qp_unblock(struct fw_nic *nic, struct fw_qp *qp);
+
+/* In SQD: the last request that was under way has completed (IBA 10.3.1.5). */
+void qp_check_drained(struct fw_nic *nic, struct fw_qp *qp);
+
+static inline bool qp_can_receive(const struct fw_qp *qp)
+{
+	return qp->state == HW_QPS_RTR || qp->state == HW_QPS_RTS || qp->state == HW_QPS_SQD ||
+	       qp->state == HW_QPS_SQE;
+}
+
+/* A reliable connection, or one end of an extended one. */
+static inline bool qp_is_rc(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_RC || qp->type == HW_QPT_XRC_SEND || qp->type == HW_QPT_XRC_RECV;
+}
+
+/* It has one peer, which modify_qp named. */
+static inline bool qp_is_connected(const struct fw_qp *qp)
+{
+	return qp_is_rc(qp) || qp->type == HW_QPT_UC;
+}
+
+/* What it sends is sent once, by ud_tx.c. */
+static inline bool qp_is_unreliable(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_UD || qp->type == HW_QPT_UC;
+}
+
+static inline bool qp_is_reliable(const struct fw_qp *qp)
+{
+	return qp->type == HW_QPT_RD || qp_is_rc(qp);
+}
+
+/*
+ * What the stages do for qp_flush.c when a QP leaves the states in which it works; called with
+ * the QP already in the new state. The steps return true when nothing is left.
+ */
+void sched_qp_remove(struct fw_nic *nic, struct fw_qp *qp); /* sched.c: off the ready list */
+bool wqe_flush_step(struct fw_nic *nic, struct fw_qp *qp);  /* fetched and posted sends */
+bool rd_flush_due(const struct fw_qp *qp);                  /* rd_flow.c: a flow is left */
+bool rd_flush_flow(struct fw_nic *nic, struct fw_qp *qp);   /* one flow; false: none, no units */
+bool recv_flush_step(struct fw_nic *nic, struct fw_qp *qp); /* recv.c: open messages */
+bool ud_flush_step(struct fw_nic *nic, struct fw_qp *qp);   /* ud_reasm.c: reassembly, records */
+
+#endif /* WEFT_FW_QP_H */

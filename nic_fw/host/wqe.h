@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages on their way out: requests fetched from a send queue, and responses.
+ *
+ * wqe.c copies a request out of the host's ring once, checks the copy, and makes a
+ * struct fw_wqe of it; the transports (ud_tx.c, rd_flow.c) send it; wqe_complete() retires
+ * it. rdmap_rx.c makes responses of the same struct, so that the RD engine knows one kind
+ * of message only. Source of the checks: IBA 10.8, RFC 5040 5.
+ */
+#ifndef WEFT_FW_WQE_H
+#define WEFT_FW_WQE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/stream/esp.h"
+#include "nic_fw/base/list.h"
+#include "shared_defs/hw_cqe.h"
+#include "shared_defs/hw_wqe.h"
+
+struct fw_nic;
+struct fw_qp;
+struct rd_flow;
+struct fw_tx_frame;
+
+enum fw_wqe_kind {
+	FW_WQE_REQUEST = 0,
+	FW_WQE_READ_RESPONSE,
+	FW_WQE_ATOMIC_RESPONSE,
+	FW_WQE_TERMINATE,
+	FW_WQE_CANCEL, /* rd_cancel.c: of the null QP; msn to ssn are what it cancels */
+};
+
+enum fw_wqe_state {
+	FW_WQE_QUEUED,   /* awaiting its turn to send */
+	FW_WQE_SENT,     /* all sent; awaiting acknowledgements */
+	FW_WQE_RESPONSE, /* acknowledged; awaiting the read or atomic response */
+	FW_WQE_DONE,     /* awaiting the completion of earlier requests */
+};
+
+enum {
+	FW_WQE_SGES = 4,       /* held in the context; more go to an extension */
+	FW_WQE_SINK_BITS = 18, /* context number in the STag of a read's sink, below its tag */
+};
+
+struct fw_wqe_ext {
+	struct hw_sge sge[HW_MAX_SGE - FW_WQE_SGES];
+};
+
+struct fw_wqe {
+	struct fw_list qp_node; /* request: in qp->wqes, in order of the send queue */
+	union {
+		struct fw_list
+		    flow_node;        /* in flow->msgs; before a stream is open, its QP's list */
+		struct esp_xfer xfer; /* on an ESP stream; its node is the same memory */
+	};
+	struct fw_qp *qp;
+	struct rd_flow *flow; /* RD, RC over it; NULL for UD, streams, and what is local */
+	uint64_t wr_id;
+	uint8_t kind;   /* fw_wqe_kind */
+	uint8_t state;  /* fw_wqe_state */
+	uint8_t opcode; /* hw_wqe_opcode of a request */
+	uint8_t flags;  /* HW_WQE_F_* */
+	uint8_t num_sge;
+	uint8_t status; /* hw_status once done */
+	uint8_t rdmap_opcode;
+	uint32_t imm_inv;
+	uint32_t ssn;
+	uint32_t msn;        /* untagged messages */
+	uint32_t bytes;      /* payload on the wire */
+	uint32_t sent_bytes; /* of it */
+	uint32_t unacked;    /* packets in flight */
+	uint32_t vendor_err;
+	uint32_t sq_slot; /* where its first slot lies (inline data stands behind) */
+	uint32_t sq_end;  /* slot after it */
+	uint32_t dst_ip;
+	uint32_t dst_qpn;
+	uint32_t qkey;
+	uint32_t rkey;        /* request: remote STag; read response: the sink's STag */
+	uint64_t remote_addr; /* request: remote TO; read response: the sink's TO */
+	uint64_t compare_add; /* also: Terminate: 2^32 plus the PSN that it must outlast */
+	uint64_t swap;        /* also: atomic response: original value */
+	uint64_t begun_ns;    /* when its first packet left; 0: none has */
+	uint32_t read_bytes;  /* read: bytes of data that have been delivered */
+	uint32_t src_qpn;     /* of its packets: the QP's, or the one a lost peer asked for */
+	uint8_t hop_limit;    /* UD to a group: the IPv4 time to live; else 0 */
+	bool refused;         /* some packet of it was refused: to be sent anew */
+	bool answered;        /* read, atomic: the response is here; a stream's: or it has failed */
+	bool streamed;        /* RC over ESP, TCP: it is the stream's, or waits for it */
+	bool wrote;           /* Write with immediate over TCP: cut but for the immediate data */
+	uint32_t segment_bytes; /* of a streamed message: payload of each packet */
+	uint16_t incarnation;   /* RC: the tag of its packets */
+	uint16_t sink_tag;      /* read, atomic: drawn; another than in the context's last life */
+	uint32_t ext;           /* index in nic->wqe_exts, FW_NONE */
+	struct hw_sge sge[FW_WQE_SGES];
+};
+
+/* Whether a transport has it. */
+static inline bool wqe_is_under_way(const struct fw_wqe *wqe)
+{
+	return wqe->flow || wqe->streamed;
+}
+
+/* The i-th SGE, in the context or its extension. */
+const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t i);
+
+/*
+ * Fetches up to budget requests of the QP and hands each to its transport. Returns how many;
+ * takes the QP off the ready list when it is empty or blocked.
+ */
+uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget);
+
+/*
+ * A context for a request or a response; NULL when there is none left, or none for a request of
+ * this process, which has its share.
+ */
+struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind);
+void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe);
+
+/*
+ * The request has succeeded or failed. Writes its CQE (if signalled or failed), retires slots in
+ * order, unblocks the QP, frees the context. A failed request of an RC or UD QP, and a
+ * local error of any, moves the QP to its error state.
+ */
+void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+		  enum hw_vendor_err vendor_err);
+
+/*
+ * As wqe_complete(), for what fails or is carried out at this end: waits until all earlier requests
+ * of the queue are complete. After a failure nothing more is fetched.
+ */
+void wqe_complete_in_order(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
+			   enum hw_vendor_err vendor_err);
+
+/* After the staged frames went to the port: completes the UD requests they carried. */
+void wqe_complete_sent(struct fw_nic *nic);
+
+/* The status that a local error gives a request. */
+enum hw_status wqe_status_of(enum hw_vendor_err err);
+
+/*
+ * Adds the pieces that hold payload [offset, offset + bytes) to a frame (which has room), checking
+ * each SGE's STag anew. Returns HW_VENDOR_ERR_NONE, or why not. *host is set when a piece must be
+ * read from the process.
+ */
+enum hw_vendor_err wqe_gather(struct fw_nic *nic, const struct fw_wqe *wqe, uint32_t offset,
+			      uint32_t bytes, struct fw_tx_frame *frame, bool *host);
+
+/* Draws the sink STag of a read or atomic. */
+void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe);
+/* It, and back; NULL: it names no read of this QP, or one that the packet's peer was not asked for.
+ */
+uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe);
+struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
+			     const struct dgram_pkt *pkt, uint32_t stag);
+
+#endif /* WEFT_FW_WQE_H */

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPA in: FPDUs found again in the segments of TCP, checked, and given to RDMAP.
+ *
+ * Called by TCP (struct tcp_ops) through mpa_conn.c; calls mpa_ddp.c, and mpa_term.c when a frame
+ * is wrong. An FPDU without markers that lies whole in a segment is checked and placed where it
+ * is. Others are put together in a buffer of a bounded pool, markers taken out, the CRC reckoned
+ * on the way. Where there is no buffer, or no memory for what the FPDU asks, its bytes are not
+ * taken and TCP keeps them. Nothing of an FPDU is placed before its CRC was found right.
+ * RFC 5044 4, 6, 8.
+ */
+#include "nic_fw/base/crc32c.h"
+#include "nic_fw/fw_nic.h"
+#include "nic_fw/mpa/mpa_fpdu.h"
+
+#define HELD_NS UINT64_C(4000000000) /* an FPDU may take, where others need its buffer */
+
+/* Whether anybody wants to know what comes. */
+static bool listens(const struct mpa_conn *conn)
+{
+	return conn->qp && (conn->state == MPA_FPDU || conn->state == MPA_RTR_WAIT);
+}
+
+static void frame_error(struct fw_nic *nic, struct mpa_conn *conn, uint8_t code)
+{
+	const struct rdmap_error error = {WIRE_TERM_LAYER_LLP << 4 | WIRE_TERM_LLP_MPA, code};
+
+	if (code == WIRE_TERM_MPA_CRC)
+		FW_DROP(nic, drop_mpa_crc);
+	else
+		FW_DROP(nic, drop_mpa_marker);
+	mpa_terminate(nic, conn, NULL, &error);
+}
+
+/* ---- in place -------------------------------------------------------------------------------- */
+
+/*
+ * The bytes of the FPDU that begins here, 0 when it cannot be dealt with where it is: it goes on in
+ * another segment, has markers, or its headers lie scattered. *ulpdu: the length that it says.
+ */
+static uint32_t whole_bytes(const struct mpa_conn *conn, const struct fw_rx_frame *frame,
+			    uint32_t offset, uint32_t bytes, uint32_t *ulpdu)
+{
+	uint32_t plain, hdr = sizeof(struct wire_ddp_untagged);
+	const uint8_t *data = frame->seg[0].data + offset;
+	struct be16 length;
+
+	if (conn->param.rx_markers || bytes < MPA_LENGTH_BYTES ||
+	    frame->seg[0].bytes < offset + MPA_LENGTH_BYTES)
+		return 0;
+	memcpy(&length, data, sizeof(length));
+	*ulpdu = be16_get(length);
+	plain = mpa_plain_bytes(*ulpdu);
+	if (hdr > *ulpdu)
+		hdr = *ulpdu;
+	if (plain > bytes || frame->seg[0].bytes < offset + MPA_LENGTH_BYTES + hdr)
+		return 0;
+	return plain;
+}
+
+/* False: it is not taken now. */
+static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
+		     uint32_t offset, uint32_t plain, uint32_t ulpdu)
+{
+	if (conn->param.crc && !(frame->flags & FW_RX_CRC_OK) &&
+	    !eth_crc32c_ok(nic, frame, offset, plain)) {
+		frame_error(nic, conn, WIRE_TERM_MPA_CRC);
+		return true;
+	}
+	return mpa_ddp_rx(nic, conn, frame, offset + MPA_LENGTH_BYTES, ulpdu);
+}
+
+/* ---- put together ---------------------------------------------------------------------------- */
+
+static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
+{
+	struct mpa_partial *p = fw_pool_get(&nic->mpa_partials);
+
+	if (!p)
+		return NULL;
+	fw_list_init(&p->node);
+	p->began_ns = nic->now_ns;
+	p->at = at;
+	p->taken = 0;
+	p->filled = 0;
+	p->plain = 0;
+	p->crc = FW_CRC32C_INIT;
+	p->trusted = true;
+	p->bad_marker = false;
+	return p;
+}
+
+/*
+ * There is no buffer left. An FPDU that has not become whole for long loses its own with its
+ * connection: half-sent ones of one peer do not stop all others.
+ */
+static void reclaim(struct fw_nic *nic)
+{
+	struct mpa_partial *p;
+
+	if (fw_list_empty(&nic->mpa_held))
+		return;
+	p = FW_CONTAINER(nic->mpa_held.next, struct mpa_partial, node);
+	if (nic->now_ns - p->began_ns < HELD_NS)
+		return;
+	/* Another one next time. */
+	p->began_ns = nic->now_ns;
+	fw_list_del(&p->node);
+	fw_list_add_tail(&nic->mpa_held, &p->node);
+	FW_COUNT(nic, mpa_partials_reclaimed);
+	/* From its timer: we are in the middle of another connection. */
+	fw_timer_set(&nic->timers, &p->conn->timer, nic->now_ns);
+}
+
+/* More is to come. */
+static void hold(struct fw_nic *nic, struct mpa_conn *conn, struct mpa_partial *p)
+{
+	conn->partial = p;
+	p->conn = conn;
+	if (!fw_list_linked(&p->node))
+		fw_list_add_tail(&nic->mpa_held, &p->node);
+}
+
+/* A byte range of a marker. Its reserved half means nothing but to the CRC. */
+static void take_marker(struct mpa_partial *p, uint32_t pos, const uint8_t *data, uint32_t bytes)
+{
+	uint32_t in = pos % WIRE_MPA_MARKER_DISTANCE, i;
+	struct be16 want = be16_put(mpa_fpduptr(p->at, pos - in));
+
+	/* The two lowest bits are no part of the distance. */
+	for (i = 0; i < bytes; i++)
+		if (in + i >= 2 && (data[i] ^ want.b[in + i - 2]) & (in + i == 3 ? 0xfc : 0xff))
+			p->bad_marker = true;
+}
+
+/* Plain bytes: CRC but of the CRC itself, and a copy. */
+static void take_plain(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
+		       const uint8_t *data, uint32_t bytes)
+{
+	uint32_t summed = p->plain ? p->plain - WIRE_MPA_CRC_BYTES : MPA_LENGTH_BYTES;
+	uint32_t n = p->filled < summed ? summed - p->filled : 0;
+
+	if (n > bytes)
+		n = bytes;
+	if (conn->param.crc)
+		p->crc = nic->port.copy_crc32c(p->crc, p->buf + p->filled, data, n);
+	else
+		memcpy(p->buf + p->filled, data, n);
+	memcpy(p->buf + p->filled + n, data + n, bytes - n);
+	p->filled += bytes;
+	if (!p->plain && p->filled == MPA_LENGTH_BYTES)
+		p->plain = mpa_plain_bytes((uint32_t)p->buf[0] << 8 | p->buf[1]);
+}
+
+/* Takes what belongs to the FPDU of one contiguous piece; returns how much. */
+static uint32_t take(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
+		     const uint8_t *data, uint32_t bytes)
+{
+	uint32_t done = 0;
+
+	while (done < bytes && (!p->plain || p->filled < p->plain)) {
+		uint32_t pos = p->at + p->taken, in = pos % WIRE_MPA_MARKER_DISTANCE;
+		uint32_t left = (p->plain ? p->plain : (uint32_t)MPA_LENGTH_BYTES) - p->filled;
+		uint32_t n = bytes - done;
+		bool marker = conn->param.rx_markers && in < WIRE_MPA_MARKER_BYTES;
+
+		if (marker)
+			left = WIRE_MPA_MARKER_BYTES - in;
+		else if (conn->param.rx_markers && left > WIRE_MPA_MARKER_DISTANCE - in)
+			left = WIRE_MPA_MARKER_DISTANCE - in;
+		if (n > left)
+			n = left;
+		if (marker) {
+			take_marker(p, pos, data + done, n);
+			if (conn->param.crc)
+				p->crc = nic->port.crc32c(p->crc, data + done, n);
+		} else {
+			take_plain(nic, conn, p, data + done, n);
+		}
+		p->taken += n;
+		done += n;
+	}
+	return done;
+}
+
+static bool collected_crc_ok(const struct mpa_conn *conn, const struct mpa_partial *p)
+{
+	struct be32 want = fw_crc32c_wire(p->crc);
+
+	return !conn->param.crc || p->trusted ||
+	       !memcmp(p->buf + p->plain - WIRE_MPA_CRC_BYTES, &want, sizeof(want));
+}
+
+/* A frame of what was collected. Returns the length of its ULPDU. */
+static uint32_t frame_of(const struct mpa_partial *p, struct fw_rx_frame *frame)
+{
+	frame->seg[0] = (struct fw_rx_seg){p->buf, p->plain};
+	frame->num_seg = 1;
+	frame->bytes = p->plain;
+	frame->flags = 0;
+	frame->cookie = NULL;
+	return (uint32_t)p->buf[0] << 8 | p->buf[1];
+}
+
+/* The FPDU is whole. False: what it asks cannot be done now. */
+static bool rx_collected(struct fw_nic *nic, struct mpa_conn *conn, const struct mpa_partial *p)
+{
+	struct fw_rx_frame frame;
+	uint32_t ulpdu;
+
+	if (!collected_crc_ok(conn, p)) {
+		frame_error(nic, conn, WIRE_TERM_MPA_CRC);
+		return true;
+	}
+	if (p->bad_marker) {
+		frame_error(nic, conn, WIRE_TERM_MPA_MARKER);
+		return true;
+	}
+	ulpdu = frame_of(p, &frame);
+	return mpa_ddp_rx(nic, conn, &frame, MPA_LENGTH_BYTES, ulpdu);
+}
+
+/* Takes what belongs to the FPDU of a part of a frame; returns how much. */
+static uint32_t take_frame(struct fw_nic *nic, const struct mpa_conn *conn, struct mpa_partial *p,
+			   const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+{
+	struct eth_cursor cursor;
+	uint32_t taken = 0, n;
+
+	if (!(frame->flags & FW_RX_CRC_OK))
+		p->trusted = false;
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	while (cursor.left && (!p->plain || p->filled < p->plain)) {
+		const uint8_t *data = eth_cursor_next(&cursor, cursor.left, &n);
+
+		taken += take(nic, conn, p, data, n);
+	}
+	return taken;
+}
+
+/* Goes on with an FPDU, or begins one; returns the bytes that were taken, 0: none can be now. */
+static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_rx_frame *frame,
+			uint32_t offset, uint32_t bytes)
+{
+	struct mpa_partial *p =
+	    conn->partial ? conn->partial : begin(nic, (uint32_t)conn->rx_bytes);
+	uint32_t taken, had_taken, had_filled, had_plain, had_crc;
+	bool had_trusted;
+
+	if (!p) {
+		reclaim(nic);
+		return 0;
+	}
+	had_taken = p->taken;
+	had_filled = p->filled;
+	had_plain = p->plain;
+	had_crc = p->crc;
+	had_trusted = p->trusted;
+	taken = take_frame(nic, conn, p, frame, offset, bytes);
+	if (!p->plain || p->filled < p->plain) {
+		hold(nic, conn, p);
+		return taken;
+	}
+	/* Whatever becomes of the queue pair meanwhile, the buffer is ours. */
+	conn->partial = NULL;
+	fw_list_del(&p->node);
+	if (rx_collected(nic, conn, p)) {
+		fw_pool_put(&nic->mpa_partials, p);
+		return taken;
+	}
+	/* As if this part of it had not come; the others were acknowledged. */
+	p->taken = had_taken;
+	p->filled = had_filled;
+	p->plain = had_plain;
+	p->crc = had_crc;
+	p->trusted = had_trusted;
+	if (had_taken)
+		hold(nic, conn, p);
+	else
+		fw_pool_put(&nic->mpa_partials, p);
+	return 0;
+}
+
+uint32_t mpa_rx_receive(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
+			uint32_t offset, uint32_t bytes)
+{
+	struct mpa_conn *conn = mpa_of(flow);
+	uint32_t done = 0, n, ulpdu = 0;
+
+	while (done < bytes) {
+		/* Over: what comes is thrown away. */
+		if (!listens(conn))
+			return bytes;
+		n = conn->partial ? 0
+				  : whole_bytes(conn, frame, offset + done, bytes - done, &ulpdu);
+		if (!n)
+			n = collect(nic, conn, frame, offset + done, bytes - done);
+		else if (!rx_whole(nic, conn, frame, offset + done, n, ulpdu))
+			n = 0;
+		if (!n && listens(conn)) {
+			mpa_rdmap_starved(nic, conn);
+			break;
+		}
+		conn->rx_bytes += n;
+		done += n;
+	}
+	return done;
+}
+
+/* ---- before their turn ----------------------------------------------------------------------- */
+
+/*
+ * Where, from a position on, an FPDU begins of which that is known: a marker tells. Positions are
+ * the stream's, modulo 2^32. False: none before end.
+ */
+static bool find_fpdu(const struct fw_rx_frame *frame, uint32_t offset, uint32_t at, uint32_t end,
+		      uint32_t *start)
+{
+	uint32_t marker = at + mpa_first_gap(at);
+	struct wire_mpa_marker m;
+	struct eth_cursor cursor;
+	uint32_t ptr;
+
+	while ((int32_t)(end - marker) >= (int32_t)sizeof(m)) {
+		eth_cursor_init(&cursor, frame, offset + (marker - at), sizeof(m));
+		eth_cursor_copy(&cursor, &m, sizeof(m));
+		ptr = be16_get(m.fpdu_ptr) & ~3u;
+		*start = marker - ptr;
+		/* It points at the length field, which a marker may stand before. */
+		if (ptr && *start % WIRE_MPA_MARKER_DISTANCE == WIRE_MPA_MARKER_BYTES)
+			*start -= WIRE_MPA_MARKER_BYTES;
+		if ((int32_t)(*start - at) >= 0)
+			return true;
+		marker += WIRE_MPA_MARKER_DISTANCE;
+	}
+	return false;
+}
+
+/*
+ * Payload that came early goes where it belongs at once where markers say how the FPDUs lie. They
+ * come again in their turn, are checked then, and placed once more: a Write before them that
+ * reaches the same bytes may have come meanwhile.
+ */
+void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_frame *frame,
+		  uint32_t offset, uint32_t bytes, uint32_t ahead)
+{
+	struct mpa_conn *conn = mpa_of(flow);
+	uint32_t at = (uint32_t)conn->rx_bytes + ahead, end = at + bytes, start;
+	struct fw_rx_frame view;
+	struct mpa_partial *p;
+	uint32_t ulpdu;
+
+	if (!conn->qp || conn->state != MPA_FPDU || !conn->param.rx_markers ||
+	    !find_fpdu(frame, offset, at, end, &start))
+		return;
+	while (start != end && conn->qp && (p = begin(nic, start)) != NULL) {
+		(void)take_frame(nic, conn, p, frame, offset + (start - at), end - start);
+		if (p->plain && p->filled == p->plain && !p->bad_marker &&
+		    collected_crc_ok(conn, p)) {
+			ulpdu = frame_of(p, &view);
+			mpa_ddp_early(nic, conn, &view, MPA_LENGTH_BYTES, ulpdu);
+			start += p->taken;
+		} else {
+			start = end;
+		}
+		fw_pool_put(&nic->mpa_partials, p);
+	}
+}

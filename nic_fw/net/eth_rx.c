@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ethernet, receiving: takes bursts from the port and hands each frame up by EtherType.
+ *
+ * Called by fw_poll(). Calls ip_rx(), neigh_rx_arp() and edp_rx(), which are done with the frame
+ * when they return. Frames for other stations are counted and dropped: a port in promiscuous mode
+ * shows many. IEEE 802.3 clause 3.
+ */
+#include "nic_fw/base/crc32c.h"
+#include "nic_fw/fw_nic.h"
+
+void eth_cursor_init(struct eth_cursor *cursor, const struct fw_rx_frame *frame, uint32_t offset,
+		     uint32_t bytes)
+{
+	assert(offset <= frame->bytes && bytes <= frame->bytes - offset);
+	cursor->frame = frame;
+	cursor->seg = 0;
+	cursor->offset = offset;
+	cursor->left = bytes;
+	while (cursor->seg < frame->num_seg && cursor->offset >= frame->seg[cursor->seg].bytes) {
+		cursor->offset -= frame->seg[cursor->seg].bytes;
+		cursor->seg++;
+	}
+}
+
+const uint8_t *eth_cursor_next(struct eth_cursor *cursor, uint32_t max, uint32_t *bytes)
+{
+	const struct fw_rx_seg *seg;
+	const uint8_t *data;
+	uint32_t n;
+
+	*bytes = 0;
+	if (!cursor->left || !max)
+		return NULL;
+	assert(cursor->seg < cursor->frame->num_seg);
+	seg = &cursor->frame->seg[cursor->seg];
+	data = seg->data + cursor->offset;
+	n = seg->bytes - cursor->offset;
+	if (n > cursor->left)
+		n = cursor->left;
+	if (n > max)
+		n = max;
+	cursor->left -= n;
+	cursor->offset += n;
+	while (cursor->seg < cursor->frame->num_seg &&
+	       cursor->offset >= cursor->frame->seg[cursor->seg].bytes) {
+		cursor->offset -= cursor->frame->seg[cursor->seg].bytes;
+		cursor->seg++;
+	}
+	*bytes = n;
+	return data;
+}
+
+void eth_cursor_copy(struct eth_cursor *cursor, void *dst, uint32_t bytes)
+{
+	uint8_t *out = dst;
+
+	assert(bytes <= cursor->left);
+	while (bytes) {
+		uint32_t n;
+		const uint8_t *data = eth_cursor_next(cursor, bytes, &n);
+
+		memcpy(out, data, n);
+		out += n;
+		bytes -= n;
+	}
+}
+
+bool eth_crc32c_ok(const struct fw_nic *nic, const struct fw_rx_frame *frame, uint32_t offset,
+		   uint32_t bytes)
+{
+	uint32_t crc = FW_CRC32C_INIT, n;
+	struct eth_cursor cursor;
+	const uint8_t *data;
+	struct be32 want, got;
+
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	while (cursor.left > sizeof(got)) {
+		data = eth_cursor_next(&cursor, cursor.left - (uint32_t)sizeof(got), &n);
+		crc = nic->port.crc32c(crc, data, n);
+	}
+	eth_cursor_copy(&cursor, &got, sizeof(got));
+	want = fw_crc32c_wire(crc);
+	return memcmp(&want, &got, sizeof(got)) == 0;
+}
+
+static bool is_for_us(const struct fw_nic *nic, const uint8_t *dst)
+{
+	static const uint8_t broadcast[WIRE_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+	return memcmp(dst, nic->config.mac, WIRE_MAC_BYTES) == 0 ||
+	       memcmp(dst, broadcast, WIRE_MAC_BYTES) == 0 ||
+	       ((dst[0] & 1) && mac_filter_has(nic, dst));
+}
+
+static void rx_frame(struct fw_nic *nic, const struct fw_rx_frame *frame)
+{
+	const struct wire_eth *eth;
+	uint8_t before;
+
+	if (!frame->num_seg || frame->seg[0].bytes < sizeof(*eth)) {
+		FW_DROP(nic, drop_too_short);
+		return;
+	}
+	eth = (const struct wire_eth *)frame->seg[0].data;
+	if (!is_for_us(nic, eth->dst)) {
+		FW_DROP(nic, drop_not_our_mac);
+		return;
+	}
+	switch (be16_get(eth->type)) {
+	case WIRE_ETHERTYPE_IPV4:
+		ip_rx(nic, frame);
+		break;
+	case WIRE_ETHERTYPE_ARP:
+		neigh_rx_arp(nic, frame);
+		break;
+	case WIRE_ETHERTYPE_ESP:
+		before = fw_stage_enter(nic, FW_STAGE_ESP);
+		edp_rx(nic, frame);
+		(void)fw_stage_enter(nic, before);
+		break;
+	default:
+		FW_DROP(nic, drop_ethertype);
+		break;
+	}
+}
+
+uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
+{
+	uint32_t done = 0;
+
+	while (done < budget) {
+		uint32_t want = budget - done < FW_BURST ? budget - done : FW_BURST;
+		uint8_t stage = fw_stage_enter(nic, FW_STAGE_PORT_RX);
+		uint32_t got = nic->port.rx_burst(nic->port.ctx, nic->rx, want);
+		uint64_t bytes = 0;
+		uint32_t i;
+
+		(void)fw_stage_enter(nic, stage);
+		if (!got)
+			break;
+		for (i = 0; i < got; i++)
+			bytes += nic->rx[i].bytes;
+		FW_ADD(nic, rx_frames, got);
+		FW_ADD(nic, rx_bytes, bytes);
+		fw_trace(nic, TRACE_ETH_RX, 0, bytes, got);
+		for (i = 0; i < got; i++)
+			rx_frame(nic, &nic->rx[i]);
+		(void)fw_stage_enter(nic, FW_STAGE_PORT_RX);
+		nic->port.rx_free(nic->port.ctx, nic->rx, got);
+		(void)fw_stage_enter(nic, stage);
+		done += got;
+		if (got < want)
+			break;
+	}
+	return done;
+}

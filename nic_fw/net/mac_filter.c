@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The MAC filter: group addresses that this instance takes frames for, and who wants them.
+ *
+ * Called by mcast.c, which adds and removes, and by eth_rx.c for each frame to a group; tells
+ * the port what to let in. IEEE 802.3 3.2.3, RFC 1112 6.4.
+ */
+#include "nic_fw/net/mac_filter.h"
+#include "nic_fw/fw_nic.h"
+
+static uint32_t *chain_head(struct fw_nic *nic, const uint8_t *mac)
+{
+	uint32_t low, high = (uint32_t)mac[0] << 8 | mac[1];
+
+	memcpy(&low, mac + 2, sizeof(low));
+	return &nic->mac_filter_hash[fw_hash(low, high, 0) % MAC_FILTER_HASH_SIZE];
+}
+
+static struct mac_filter *filter_at(const struct fw_nic *nic, uint32_t index)
+{
+	return fw_pool_at(&nic->mac_filters, index);
+}
+
+/* The link that names the entry, or the end of its chain. */
+static uint32_t *find(struct fw_nic *nic, const uint8_t *mac, uint32_t ip)
+{
+	uint32_t *link = chain_head(nic, mac);
+
+	while (*link) {
+		struct mac_filter *filter = filter_at(nic, *link - 1);
+
+		if (filter->ip == ip && memcmp(filter->mac, mac, WIRE_MAC_BYTES) == 0)
+			break;
+		link = &filter->hash_next;
+	}
+	return link;
+}
+
+static uint32_t tell_port(struct fw_nic *nic, const uint8_t *mac, uint32_t ip, bool in)
+{
+	return nic->port.mac_filter ? nic->port.mac_filter(nic->port.ctx, mac, ip, in) : 0;
+}
+
+int mac_filter_add(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
+{
+	uint32_t *link = find(nic, mac, ip);
+	struct mac_filter *filter;
+
+	assert(mac[0] & 1);
+	if (*link) {
+		filter_at(nic, *link - 1)->users++;
+		return 0;
+	}
+	filter = fw_pool_get(&nic->mac_filters);
+	if (!filter)
+		return FW_ENOSPC;
+	memcpy(filter->mac, mac, WIRE_MAC_BYTES);
+	filter->ip = ip;
+	filter->users = 1;
+	filter->hash_next = 0;
+	*link = fw_pool_index(&nic->mac_filters, filter) + 1;
+	(void)tell_port(nic, mac, ip, true);
+	return 0;
+}
+
+uint32_t mac_filter_del(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
+{
+	uint32_t *link = find(nic, mac, ip);
+	struct mac_filter *filter;
+
+	assert(*link || !"mac_filter_del() of what was not added");
+	filter = filter_at(nic, *link - 1);
+	assert(filter->users);
+	if (--filter->users)
+		return 0;
+	*link = filter->hash_next;
+	fw_pool_put(&nic->mac_filters, filter);
+	return tell_port(nic, mac, ip, false);
+}
+
+uint32_t mac_filter_others(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32_t ip)
+{
+	assert(!*find(nic, mac, ip));
+	return tell_port(nic, mac, ip, false);
+}
+
+bool mac_filter_has(const struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES])
+{
+	uint32_t i = *chain_head((struct fw_nic *)(uintptr_t)nic, mac);
+
+	while (i) {
+		const struct mac_filter *filter = filter_at(nic, i - 1);
+
+		if (memcmp(filter->mac, mac, WIRE_MAC_BYTES) == 0)
+			return true;
+		i = filter->hash_next;
+	}
+	return false;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * RDMAP and DDP: what a message means, apart from how it travels.
+ *
+ * rdmap_tx.c	DDP/RDMAP headers of a segment of a message
+ * ddp_rx.c	placement of a segment's payload
+ * rdmap_rx.c	delivery: executing a segment once its predecessors were delivered
+ * recv.c	receive messages that span several packets
+ *
+ * For reliable QPs rd_rx.c calls rdmap_rx_place() when a packet arrives, in any order, and
+ * rdmap_rx_finish() in the order of the flow. RFC 5040, RFC 5041, RFC 7306.
+ */
+#ifndef WEFT_FW_RDMAP_H
+#define WEFT_FW_RDMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/dgram/dgram.h"
+#include "nic_fw/net/eth.h"
+#include "nic_fw/host/mem.h"
+#include "nic_fw/rdmap/rq.h"
+#include "shared_defs/wire_iwarp.h"
+
+struct fw_nic;
+struct fw_qp;
+struct fw_wqe;
+struct rd_session;
+
+enum {
+	RDMAP_HDR_MAX = sizeof(struct wire_ddp_untagged) + sizeof(struct wire_atomic_request),
+};
+
+/*
+ * Writes the DDP/RDMAP header of the segment [offset, offset + bytes) of msg at dst, and for
+ * read and atomic requests, atomic responses and terminates the payload too. Returns the
+ * length written.
+ */
+uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uint32_t offset,
+			 uint32_t bytes, uint8_t *dst);
+
+/* Bytes that segments of msg take from its SGEs or inline data. */
+static inline uint32_t rdmap_tx_is_self_contained(uint8_t rdmap_opcode)
+{
+	return rdmap_opcode == WIRE_RDMAP_READ_REQUEST ||
+	       rdmap_opcode == WIRE_RDMAP_ATOMIC_REQUEST ||
+	       rdmap_opcode == WIRE_RDMAP_ATOMIC_RESPONSE || rdmap_opcode == WIRE_RDMAP_TERMINATE;
+}
+
+enum rdmap_result {
+	RDMAP_OK = 0,
+	RDMAP_REFUSE, /* receiver or responder not ready: try again after the RNR timer */
+	RDMAP_DROP,   /* no memory for it now: as if it had not come */
+	RDMAP_ERROR,  /* layer_etype and code of rdmap_error say what to tell the peer */
+	RDMAP_VOID,   /* the QP is of no use any more: accept and forget */
+};
+
+/* Layer and type of errors, as a Terminate has them. */
+enum {
+	RDMAP_PROTECTION = WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION,
+	RDMAP_OPERATION = WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION,
+	DDP_TAGGED = WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_TAGGED,
+	DDP_UNTAGGED = WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED,
+};
+
+struct rdmap_error {
+	uint8_t layer_etype;
+	uint8_t code;
+};
+
+/* A receive that a message has taken, until the message is delivered. */
+struct recv_msg {
+	struct fw_list qp_node;   /* qp->recv_msgs */
+	struct fw_list peer_node; /* RD: session->recvs, slices.aborted; XRC: srq->open_recvs */
+	struct fw_qp *qp;
+	uint32_t life;      /* RD: of the session that it came by */
+	uint32_t hash_next; /* RD, XRC: in its chain of nic->recv_hash, index + 1 */
+	uint32_t src_ip;
+	uint32_t src_qpn;
+	uint32_t msn; /* RC: MSN; RD: ssn */
+	uint8_t src_shard;
+	bool begun;      /* a segment of it arrived (RC: else it waits for its turn) */
+	uint32_t serial; /* of this taking: a packet must be delivered to what it was placed in */
+	uint32_t done;   /* bytes delivered, in order */
+	struct fw_srq *srq; /* XRC: whose receive it has; else NULL */
+	struct fw_recv recv;
+};
+
+/*
+ * Puts a packet's payload where it belongs: may be called before its predecessors were
+ * delivered (in_order false) and then changes nothing but memory that the message owns.
+ */
+enum rdmap_result rdmap_rx_place(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				 bool in_order, struct rdmap_error *error);
+/*
+ * Delivers it. held is the payload of a request that has one (at least its size; NULL: in the
+ * frame). RDMAP_DROP is not returned for packets that were placed out of order.
+ */
+enum rdmap_result rdmap_rx_finish(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt,
+				  const uint8_t *held, struct rdmap_error *error);
+
+/* The QP that a packet is for, NULL if there is none. */
+struct fw_qp *rdmap_rx_qp(struct fw_nic *nic, const struct dgram_pkt *pkt);
+/*
+ * What a packet's error does, in its turn: the receive it had taken fails, the peer gets a
+ * Terminate, an RC QP goes to error. qp may be NULL: then the error is that.
+ */
+void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+		    const struct rdmap_error *error);
+/* The QP that answers goes away: the peer, who may have its ACK, is told by a Terminate. */
+void rdmap_tx_response_lost(struct fw_nic *nic, const struct fw_wqe *response);
+/* The region under a read response is gone: the response becomes a Terminate. */
+void rdmap_tx_response_failed(struct fw_nic *nic, struct fw_wqe *response);
+
+/* ddp_rx.c: scatter. False: memory of the process was not there. */
+bool ddp_place_mem(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset,
+		   struct eth_cursor *cursor);
+/*
+ * Scatters over an SGE list at offset; checks each SGE that is touched. HW_VENDOR_ERR_NONE,
+ * or LKEY, BOUNDS, ACCESS, HOST_FAULT.
+ */
+enum hw_vendor_err ddp_place_sges(struct fw_nic *nic, uint32_t pd, const struct hw_sge *sge,
+				  uint32_t num_sge, uint64_t offset, struct eth_cursor *cursor);
+
+/* rdmap_resp.c: reads, atomics and Terminates, in their turn. */
+enum rdmap_result rdmap_read_request(struct fw_nic *nic, struct fw_qp *qp,
+				     const struct dgram_pkt *pkt,
+				     const struct wire_read_request *req,
+				     struct rdmap_error *error);
+enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
+				       const struct dgram_pkt *pkt,
+				       const struct wire_atomic_request *req,
+				       struct rdmap_error *error);
+enum rdmap_result rdmap_place_read_response(struct fw_nic *nic, struct fw_qp *qp,
+					    const struct dgram_pkt *pkt);
+enum rdmap_result rdmap_read_response(struct fw_nic *nic, struct fw_qp *qp,
+				      const struct dgram_pkt *pkt);
+enum rdmap_result rdmap_place_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
+					      const struct dgram_pkt *pkt);
+enum rdmap_result rdmap_atomic_response(struct fw_nic *nic, struct fw_qp *qp,
+					const struct dgram_pkt *pkt,
+					const struct wire_atomic_response *rsp);
+enum rdmap_result rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+				  const struct wire_terminate *term);
+
+/* recv.c */
+/* Says which XRC SRQ the receive was of (NULL: of none). */
+void recv_cqe_of_srq(struct hw_cqe *cqe, const struct fw_srq *srq);
+/* Completes the receive of msg with pkt's message, and ends msg; a CQ that is full ends the QP. */
+void rdmap_complete_recv(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			 struct recv_msg *msg, uint8_t opcode, enum hw_status status);
+struct recv_msg *recv_find(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt);
+/*
+ * Takes a receive for the message of pkt; if it is its turn (in_order), from a later message
+ * of its flow if need be. RDMAP_OK and *msg, REFUSE (none posted), DROP.
+ */
+enum rdmap_result recv_begin(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			     bool in_order, struct recv_msg **msg);
+void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg);
+/* The peer has given up messages of one QP: receives of this one that they took complete so too. */
+void recv_cancel(struct fw_nic *nic, struct fw_qp *qp, const struct rd_session *peer,
+		 uint32_t src_qpn, uint32_t first_ssn, uint32_t last_ssn);
+/*
+ * A session is over: receives that its unfinished messages took are no longer found by its
+ * packets, and complete with REM_ABORT_ERR, in slices.
+ */
+void recv_abort_peer(struct fw_nic *nic, struct rd_session *session);
+/* Goes on with them. */
+void recv_abort_run(struct fw_nic *nic);
+/*
+ * An XRC SRQ goes: what its receives had taken is sent anew, or fails. It gives none from now on.
+ * False: units ran out.
+ */
+bool recv_forget_srq(struct fw_nic *nic, struct fw_srq *srq);
+/* Whether a message by that session has taken a receive and is not whole. */
+bool recv_is_open(const struct rd_session *session);
+
+/* HW status for a Terminate's error (RFC 5040 4.8), and the reverse for our own errors. */
+enum hw_status rdmap_status_of(uint8_t layer_etype, uint8_t code);
+uint8_t rdmap_protection_code(enum hw_vendor_err err);
+/* Queues a Terminate to the source of pkt. */
+void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
+			const struct rdmap_error *error);
+
+#endif /* WEFT_FW_RDMAP_H */

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ESP streams: set-up that survives the loss and repetition of any packet, close, death.
+ *
+ * Called by the layers above (esp.h), by edp.c with SYNs and unreachables, and by its own timer.
+ * Every state takes a SYN and answers with its own handshake packet (the paper, espgoal, 3.2.1 and
+ * figure 3.3); both ends may open at once. Incarnations tell a stream from an older one
+ * between the same ends. Close is ours: FIN is a numbered packet behind everything queued, answered
+ * with a FIN. docs/wire-esp.md has the state machine as a picture.
+ */
+#include "nic_fw/stream/esp_stream.h"
+#include "nic_fw/fw_nic.h"
+
+static uint32_t *bucket(struct fw_nic *nic, const struct esp_key *key)
+{
+	uint32_t h = fw_hash((uint32_t)key->key ^ (uint32_t)(key->key2 >> 32),
+			     (uint32_t)(key->key >> 32) ^ (uint32_t)key->key2,
+			     key->local << 16 ^ key->remote);
+
+	return &nic->esp_hash[h % FW_ESP_HASH_SIZE];
+}
+
+static struct esp_stream *find(struct fw_nic *nic, const struct esp_key *key)
+{
+	uint32_t i = *bucket(nic, key);
+
+	while (i) {
+		struct esp_stream *s = &nic->esp_streams[i - 1];
+
+		if (s->key.service == key->service && s->key.local == key->local &&
+		    s->key.remote == key->remote && s->key.key == key->key &&
+		    s->key.key2 == key->key2)
+			return s;
+		i = s->hash_next;
+	}
+	return NULL;
+}
+
+static uint32_t index_of(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	return (uint32_t)(s - nic->esp_streams);
+}
+
+struct esp_stream *esp_by_port(struct fw_nic *nic, uint16_t port)
+{
+	uint32_t first = WIRE_EDP_PORT_BASE + (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1;
+	struct esp_stream *s;
+
+	if (port < first || port - first >= nic->esp_ids.high)
+		return NULL;
+	s = &nic->esp_streams[port - first];
+	return s->state == ESP_FREE ? NULL : s;
+}
+
+void esp_set_state(struct fw_nic *nic, struct esp_stream *s, enum esp_state state)
+{
+	static const uint8_t legal[ESP_STATES] = {
+	    [ESP_FREE] = 1 << ESP_SYN_SENT | 1 << ESP_SYN_RCVD,
+	    [ESP_SYN_SENT] = 1 << ESP_SYN_RCVD | 1 << ESP_OPEN | 1 << ESP_CLOSING | 1 << ESP_FREE,
+	    [ESP_SYN_RCVD] = 1 << ESP_OPEN | 1 << ESP_CLOSING | 1 << ESP_FREE,
+	    [ESP_OPEN] = 1 << ESP_CLOSING | 1 << ESP_DRAINING | 1 << ESP_FREE,
+	    [ESP_CLOSING] = 1 << ESP_LINGERING | 1 << ESP_FREE,
+	    [ESP_DRAINING] = 1 << ESP_FREE,
+	    [ESP_LINGERING] = 1 << ESP_FREE,
+	};
+
+	assert(legal[s->state] >> state & 1);
+	fw_trace(nic, TRACE_ESP_STATE, index_of(nic, s), s->state, state);
+	s->state = state;
+	s->tries = 0;
+}
+
+static void fire(struct fw_nic *nic, struct fw_timer *timer);
+
+static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *key,
+				     const uint8_t *mac)
+{
+	uint32_t i = fw_ids_get(&nic->esp_ids);
+	struct esp_stream *s;
+	uint32_t *head;
+
+	if (i == FW_NONE)
+		return NULL;
+	s = &nic->esp_streams[i];
+	memset(s, 0, sizeof(*s));
+	s->key = *key;
+	s->ops = nic->esp_ops[key->service];
+	memcpy(s->peer_mac, mac, WIRE_MAC_BYTES);
+	s->local_port = (uint16_t)(WIRE_EDP_PORT_BASE +
+				   (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1 + i);
+	s->src_inc = (uint32_t)(nic->port.random64(nic->port.ctx) >> 32) | 1;
+	s->snd_una = s->snd_next = (uint32_t)nic->port.random64(nic->port.ctx);
+	s->frame_bytes = HW_MIN_MTU;
+	s->opened_ns = s->heard_ns = nic->now_ns;
+	s->silence_ns = ESP_SILENCE_NS;
+	s->open_ns = ESP_OPEN_NS;
+	s->tx_idle = true;
+	fw_list_init(&s->queue);
+	fw_list_init(&s->ready_node);
+	fw_list_init(&s->ack_node);
+	fw_timer_init(&s->timer, fire);
+	head = bucket(nic, key);
+	s->hash_next = *head;
+	*head = i + 1;
+	return s;
+}
+
+static void free_stream(struct fw_nic *nic, struct esp_stream *s)
+{
+	uint32_t *link = bucket(nic, &s->key);
+
+	while (*link != index_of(nic, s) + 1)
+		link = &nic->esp_streams[*link - 1].hash_next;
+	*link = s->hash_next;
+	fw_timer_cancel(&nic->timers, &s->timer);
+	fw_list_del(&s->ready_node);
+	fw_list_del(&s->ack_node);
+	esp_rx_drop(nic, s);
+	esp_set_state(nic, s, ESP_FREE);
+	share_disown(nic, HW_SHARE_STREAM, &s->share);
+	fw_ids_put(&nic->esp_ids, index_of(nic, s));
+}
+
+void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why)
+{
+	const struct esp_ops *ops = s->ops;
+	void *ctx = s->ctx;
+
+	if (ctx)
+		esp_tx_drop(nic, s);
+	free_stream(nic, s);
+	if (ctx)
+		ops->ended(nic, ctx, why);
+}
+
+void esp_finish(struct fw_nic *nic, struct esp_stream *s)
+{
+	void *ctx = s->ctx;
+
+	/* Our FIN answered the peer's and acknowledged it: whoever acknowledges ours has that. */
+	if (s->state == ESP_DRAINING) {
+		esp_end(nic, s, ESP_END_CLOSED);
+		return;
+	}
+	esp_set_state(nic, s, ESP_LINGERING);
+	s->opened_ns = nic->now_ns;
+	s->ctx = NULL;
+	esp_timer_update(nic, s);
+	s->ops->ended(nic, ctx, ESP_END_CLOSED);
+}
+
+/* The peer is gone. Where both had closed and all was acknowledged, only its last word is missing.
+ */
+static void end_without_peer(struct fw_nic *nic, struct esp_stream *s, enum esp_end why)
+{
+	bool closed = s->state == ESP_CLOSING && s->fin_sent && fw_list_empty(&s->queue);
+
+	esp_end(nic, s, closed ? ESP_END_CLOSED : why);
+}
+
+bool esp_opened(struct fw_nic *nic, struct esp_stream *s)
+{
+	bool ours = s->ctx;
+
+	if (!s->ctx)
+		s->ctx = s->ops->accept(nic, &s->key, s);
+	if (!s->ctx) {
+		esp_abort(nic, s);
+		return false;
+	}
+	FW_COUNT(nic, esp_streams_opened);
+	esp_set_state(nic, s, s->fin_queued ? ESP_CLOSING : ESP_OPEN);
+	esp_tx_ready(nic, s);
+	if (ours && s->ops->opened)
+		s->ops->opened(nic, s->ctx);
+	return true;
+}
+
+/* ---- the layer above ----------------------------------------------------------------------------
+ */
+
+void esp_listen(struct fw_nic *nic, enum wire_esp_service service, const struct esp_ops *ops)
+{
+	assert((uint32_t)service < FW_ESP_SERVICES);
+	nic->esp_ops[service] = ops;
+}
+
+static void send_handshake(struct fw_nic *nic, struct esp_stream *s)
+{
+	/* Without room in the port the timer repeats it. */
+	(void)esp_tx_bare(nic, s, WIRE_ESP_SYN, 0);
+}
+
+bool esp_may(struct fw_nic *nic, uint32_t client)
+{
+	if (share_may(nic, client, HW_SHARE_STREAM, 1))
+		return true;
+	FW_COUNT(nic, esp_share_refused);
+	return false;
+}
+
+bool esp_own(struct fw_nic *nic, struct esp_stream *s, uint32_t client)
+{
+	if (share_own(nic, client, HW_SHARE_STREAM, &s->share))
+		return true;
+	FW_COUNT(nic, esp_share_refused);
+	return false;
+}
+
+struct esp_stream *esp_open(struct fw_nic *nic, uint32_t client, const struct esp_key *key,
+			    const uint8_t *mac, uint8_t shard, void *ctx)
+{
+	struct esp_stream *s = find(nic, key);
+	bool owned;
+
+	if (s && s->state == ESP_SYN_RCVD && !s->ctx && !memcmp(s->peer_mac, mac, WIRE_MAC_BYTES)) {
+		if (!esp_own(nic, s, client))
+			return NULL;
+		/* The peer was first. */
+		s->ctx = ctx;
+		return s;
+	}
+	if (!esp_may(nic, client))
+		return NULL;
+	s = new_stream(nic, key, mac);
+	if (!s)
+		return NULL;
+	owned = esp_own(nic, s, client);
+	assert(owned);
+	(void)owned;
+	s->ctx = ctx;
+	s->peer_shard = shard;
+	esp_set_state(nic, s, ESP_SYN_SENT);
+	send_handshake(nic, s);
+	esp_timer_update(nic, s);
+	return s;
+}
+
+void esp_watch(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (!s->watchers++)
+		esp_timer_update(nic, s);
+}
+
+void esp_unwatch(struct fw_nic *nic, struct esp_stream *s)
+{
+	(void)nic;
+	assert(s->watchers);
+	s->watchers--;
+}
+
+void esp_rebind(struct esp_stream *s, void *ctx)
+{
+	s->ctx = ctx;
+}
+
+void esp_set_patience(struct fw_nic *nic, struct esp_stream *s, uint64_t ns)
+{
+	(void)nic;
+	if (ns < ESP_PATIENCE_NS)
+		ns = ESP_PATIENCE_NS;
+	s->silence_ns = ns;
+	s->open_ns = ns;
+}
+
+uint64_t esp_silent_ns(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	return nic->now_ns - s->heard_ns;
+}
+
+bool esp_is_idle(const struct esp_stream *s)
+{
+	return s->snd_una == s->snd_next && fw_list_empty(&s->queue);
+}
+
+bool esp_is_held(const struct esp_stream *s)
+{
+	return s->state == ESP_OPEN && !s->snd_window;
+}
+
+const uint8_t *esp_peer_mac(const struct esp_stream *s)
+{
+	return s->peer_mac;
+}
+
+void esp_close(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (s->fin_queued)
+		return;
+	s->fin_queued = true;
+	if (s->state == ESP_OPEN)
+		esp_set_state(nic, s, ESP_CLOSING);
+	/* Nobody will say any more that there is room: what is held is offered again now. */
+	esp_resume(nic, s);
+	esp_tx_ready(nic, s);
+	esp_timer_update(nic, s);
+}
+
+void esp_abort(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (s->state != ESP_SYN_SENT)
+		(void)esp_tx_bare(nic, s, WIRE_ESP_RST, 0);
+	esp_tx_drop(nic, s);
+	s->ctx = NULL;
+	free_stream(nic, s);
+}
+
+/* ---- set-up
+ * ---------------------------------------------------------------------------------------- */
+
+/* What the peer's handshake packet says of it. */
+static void adopt(struct fw_nic *nic, struct esp_stream *s, const struct wire_edp *edp,
+		  const struct wire_esp *esp, const struct wire_esp_open *open)
+{
+	uint32_t mtu = be16_get(open->mtu);
+
+	s->remote_port = be16_get(edp->src_port);
+	s->dst_inc = be32_get(esp->src_inc);
+	s->rcv_next = be32_get(esp->seq);
+	s->snd_window = be16_get(esp->window);
+	s->heard_ns = nic->now_ns;
+	if (mtu > nic->config.mtu)
+		mtu = nic->config.mtu;
+	if (mtu > s->frame_bytes)
+		s->frame_bytes = mtu;
+}
+
+/*
+ * A half-open stream, of which the layer above hears when the peer has answered: a SYN alone may be
+ * forged, or of the past.
+ */
+static void accept_syn(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
+		       const struct wire_edp *edp, const struct wire_esp *esp,
+		       const struct wire_esp_open *open)
+{
+	struct esp_stream *s;
+
+	if (!nic->esp_ops[key->service]->expects(nic, key, mac)) {
+		FW_COUNT(nic, esp_syn_early);
+		return;
+	}
+	s = new_stream(nic, key, mac);
+	if (!s)
+		return;
+	adopt(nic, s, edp, esp, open);
+	esp_set_state(nic, s, ESP_SYN_RCVD);
+	send_handshake(nic, s);
+	esp_timer_update(nic, s);
+}
+
+/* A SYN of a peer that has not heard of our end, as far as it says. */
+static void rx_first_syn(struct fw_nic *nic, const struct esp_key *key, const uint8_t *mac,
+			 const struct wire_edp *edp, const struct wire_esp *esp,
+			 const struct wire_esp_open *open)
+{
+	struct esp_stream *s = find(nic, key);
+
+	if (!s) {
+		accept_syn(nic, key, mac, edp, esp, open);
+	} else if (memcmp(s->peer_mac, mac, WIRE_MAC_BYTES)) {
+		FW_DROP(nic, drop_esp_no_stream);
+	} else if (s->state == ESP_SYN_SENT) {
+		/* Both opened at once: one connection. */
+		adopt(nic, s, edp, esp, open);
+		esp_set_state(nic, s, ESP_SYN_RCVD);
+		send_handshake(nic, s);
+		esp_timer_update(nic, s);
+	} else if (be32_get(esp->src_inc) == s->dst_inc) {
+		/* It was sent again, or our answer was lost. */
+		s->heard_ns = nic->now_ns;
+		send_handshake(nic, s);
+	} else {
+		/*
+		 * The peer began anew; or the SYN is an old one that was late. Ask who is there: a
+		 * peer that has forgotten this stream says that it is unreachable, and its next SYN
+		 * finds nothing in its way.
+		 */
+		FW_COUNT(nic, esp_syn_foreign);
+		(void)esp_tx_bare(nic, s, s->state == ESP_SYN_RCVD ? WIRE_ESP_SYN : 0, 0);
+	}
+}
+
+static void rx_syn_ack(struct fw_nic *nic, struct esp_stream *s, const struct wire_edp *edp,
+		       const struct wire_esp *esp, const struct wire_esp_open *open)
+{
+	if (s->state == ESP_SYN_SENT) {
+		adopt(nic, s, edp, esp, open);
+		(void)esp_opened(nic, s);
+	} else if (be32_get(esp->src_inc) != s->dst_inc) {
+		FW_DROP(nic, drop_esp_incarnation);
+		return;
+	} else if (s->state == ESP_SYN_RCVD && !esp_opened(nic, s)) {
+		return;
+	}
+	s->heard_ns = nic->now_ns;
+	/* The third packet of the handshake; it is sent again for each repetition of the second. */
+	(void)esp_tx_bare(nic, s, 0, 0);
+	esp_timer_update(nic, s);
+}
+
+void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
+		const struct wire_esp *esp, const struct fw_rx_frame *frame, uint32_t offset,
+		uint32_t bytes)
+{
+	struct wire_esp_open open;
+	struct eth_cursor cursor;
+	struct esp_key key;
+	uint32_t service;
+
+	if (!(esp->flags & WIRE_ESP_SYN) || bytes < sizeof(open)) {
+		FW_DROP(nic, drop_esp_malformed);
+		return;
+	}
+	eth_cursor_init(&cursor, frame, offset, bytes);
+	eth_cursor_copy(&cursor, &open, sizeof(open));
+	service = be16_get(open.service);
+	if (service >= FW_ESP_SERVICES || !nic->esp_ops[service] ||
+	    be16_get(open.mtu) < HW_MIN_MTU || be32_get(open.reserved)) {
+		FW_DROP(nic, drop_esp_malformed);
+		return;
+	}
+	key = (struct esp_key){
+	    .service = (uint16_t)service,
+	    .local = be32_get(open.dst_rank),
+	    .remote = be32_get(open.src_rank),
+	    .key = be64_get(open.key),
+	    .key2 = be64_get(open.key2),
+	};
+	if (esp->flags & WIRE_ESP_ACK) {
+		struct esp_stream *s = esp_by_port(nic, be16_get(edp->dst_port));
+
+		if (s && s == find(nic, &key))
+			rx_syn_ack(nic, s, edp, esp, &open);
+		else
+			FW_DROP(nic, drop_esp_no_stream);
+		return;
+	}
+	rx_first_syn(nic, &key, mac, edp, esp, &open);
+}
+
+uint16_t esp_remote_port(const struct esp_stream *s)
+{
+	/* A first SYN goes to the master port: the peer's own is not known yet. */
+	return s->state == ESP_SYN_SENT
+		   ? (uint16_t)(WIRE_EDP_PORT_BASE + s->peer_shard * WIRE_EDP_PORT_SPAN)
+		   : s->remote_port;
+}
+
+void esp_rx_unreachable(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *edp,
+			const struct wire_esp *esp)
+{
+	struct esp_stream *s = esp_by_port(nic, be16_get(edp->src_port));
+
+	/* Only who saw our packets can quote them; others' news are no news. */
+	if (!s || memcmp(s->peer_mac, mac, WIRE_MAC_BYTES) ||
+	    be32_get(esp->src_inc) != s->src_inc || be32_get(esp->dst_inc) != s->dst_inc ||
+	    be16_get(edp->dst_port) != esp_remote_port(s)) {
+		FW_DROP(nic, drop_esp_incarnation);
+		return;
+	}
+	FW_COUNT(nic, edp_unreachable_rx);
+	if (s->state == ESP_SYN_SENT)
+		esp_end(nic, s, ESP_END_UNREACHABLE);
+	else
+		end_without_peer(nic, s, ESP_END_RESET);
+}
+
+/* ---- time
+ * -------------------------------------------------------------------------------------------- */
+
+uint64_t esp_rto_ns(const struct esp_stream *s, uint32_t tries)
+{
+	uint64_t ns = s->srtt_ns ? s->srtt_ns + 4 * s->rttvar_ns : ESP_FIRST_RTO_NS;
+
+	if (ns < ESP_MIN_RTO_NS)
+		ns = ESP_MIN_RTO_NS;
+	while (tries-- && ns < ESP_MAX_RTO_NS)
+		ns *= 2;
+	return ns < ESP_MAX_RTO_NS ? ns : ESP_MAX_RTO_NS;
+}
+
+/*
+ * The packet that the sender itself repeats: TXS until it is acknowledged; the last one while it is
+ * TXF or FIN, also when more is queued by now that its acknowledgement holds up. False: the
+ * receiver drives, or nothing is on its way.
+ */
+static bool repeated(const struct esp_stream *s, uint32_t *seq)
+{
+	if (s->snd_una == s->snd_next)
+		return false;
+	if (s->txs_unacked)
+		*seq = s->txs_seq;
+	else if (s->tx_idle || s->fin_sent)
+		*seq = s->snd_next - 1;
+	else
+		return false;
+	return !s->slot[*seq % WIRE_ESP_WINDOW].acked;
+}
+
+/* Packets are missing that the peer ought to send. */
+static bool drives(const struct esp_stream *s)
+{
+	return !s->blocked && (s->rx_open || s->received);
+}
+
+/* Something is awaited of the peer whose turn it is. */
+static bool watches(const struct esp_stream *s)
+{
+	return s->watchers || s->snd_una != s->snd_next || s->next_xfer ||
+	       s->state == ESP_CLOSING || s->state == ESP_DRAINING;
+}
+
+/* A silence in which nothing was awaited is none. */
+static void watch_update(const struct fw_nic *nic, struct esp_stream *s)
+{
+	if (watches(s) && !s->watching) {
+		s->heard_ns = nic->now_ns;
+		s->probes = 0;
+	}
+	s->watching = watches(s);
+	if (!s->probes)
+		s->probe_ns = s->heard_ns;
+}
+
+/* When the packet that the sender repeats was last sent, or asked for, long enough ago. */
+static uint64_t tail_due_ns(const struct esp_stream *s, uint32_t seq)
+{
+	uint64_t from = s->slot[seq % WIRE_ESP_WINDOW].sent_ns;
+
+	return (from < s->asked_ns ? s->asked_ns : from) + esp_rto_ns(s, s->tries);
+}
+
+/*
+ * A small packet is repeated. A large one may only stand in a queue, where its repetition would
+ * make things worse: the peer is asked, and what it lacks of all that was sent before the question,
+ * it wants again.
+ */
+static void tail_repeat(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+{
+	struct esp_slot *slot = &s->slot[seq % WIRE_ESP_WINDOW];
+	bool sent;
+
+	FW_COUNT(nic, esp_timeouts);
+	s->tries += s->tries < UINT8_MAX;
+	if (slot->large)
+		sent = esp_tx_behind(nic, s, WIRE_ESP_RRQ);
+	else
+		sent = esp_tx_again(nic, s, seq);
+	if (slot->large || !sent)
+		s->asked_ns = nic->now_ns;
+}
+
+void esp_timer_update(struct fw_nic *nic, struct esp_stream *s)
+{
+	uint64_t at = UINT64_MAX, when;
+	uint32_t seq;
+
+	if (s->state == ESP_SYN_SENT || s->state == ESP_SYN_RCVD) {
+		if (!fw_timer_is_set(&s->timer))
+			fw_timer_set(&nic->timers, &s->timer,
+				     nic->now_ns + esp_rto_ns(s, s->tries));
+		return;
+	}
+	if (s->state == ESP_LINGERING) {
+		fw_timer_set(&nic->timers, &s->timer, s->opened_ns + ESP_LINGER_NS);
+		return;
+	}
+	if (repeated(s, &seq))
+		at = tail_due_ns(s, seq);
+	if (drives(s)) {
+		when = s->rrq_ns + esp_rto_ns(s, s->rrq_tries);
+		at = when < at ? when : at;
+	}
+	watch_update(nic, s);
+	if (s->watching) {
+		when = s->probe_ns + ESP_WATCH_NS;
+		at = when < at ? when : at;
+	}
+	if (at == UINT64_MAX)
+		fw_timer_cancel(&nic->timers, &s->timer);
+	else
+		fw_timer_set(&nic->timers, &s->timer, at);
+}
+
+static void fire_handshake(struct fw_nic *nic, struct esp_stream *s)
+{
+	/* Who opened it asks as long as the other may need; who answers, as long as it is asked. */
+	if (s->tries >= ESP_OPEN_TRIES &&
+	    (nic->now_ns - s->opened_ns > s->open_ns ||
+	     (s->state == ESP_SYN_RCVD && nic->now_ns - s->heard_ns > ESP_SILENCE_NS))) {
+		esp_end(nic, s, ESP_END_UNREACHABLE);
+		return;
+	}
+	if (s->tries < UINT8_MAX)
+		s->tries++;
+	if (s->state == ESP_SYN_SENT && s->ctx && s->tries >= ESP_DOUBT_TRIES && s->ops->doubt)
+		s->ops->doubt(nic, s->ctx, s->peer_mac);
+	send_handshake(nic, s);
+	esp_timer_update(nic, s);
+}
+
+/* Silence in spite of all that was asked; an answer of any kind begins the count anew. */
+static bool is_lost(const struct fw_nic *nic, const struct esp_stream *s, uint32_t tries)
+{
+	return tries >= ESP_TRIES && nic->now_ns - s->heard_ns > s->silence_ns;
+}
+
+static void fire(struct fw_nic *nic, struct fw_timer *timer)
+{
+	struct esp_stream *s = FW_CONTAINER(timer, struct esp_stream, timer);
+	uint32_t seq;
+
+	if (s->state == ESP_SYN_SENT || s->state == ESP_SYN_RCVD) {
+		fire_handshake(nic, s);
+		return;
+	}
+	if (s->state == ESP_LINGERING) {
+		esp_end(nic, s, ESP_END_CLOSED);
+		return;
+	}
+	if (is_lost(nic, s, s->tries) || is_lost(nic, s, s->rrq_tries) ||
+	    is_lost(nic, s, s->probes) ||
+	    (s->state == ESP_DRAINING && nic->now_ns - s->opened_ns > ESP_DRAIN_NS)) {
+		end_without_peer(nic, s, ESP_END_LOST);
+		return;
+	}
+	if (repeated(s, &seq) && tail_due_ns(s, seq) <= nic->now_ns)
+		tail_repeat(nic, s, seq);
+	if (drives(s) && s->rrq_ns + esp_rto_ns(s, s->rrq_tries) <= nic->now_ns) {
+		s->rrq_tries += s->rrq_tries < UINT8_MAX;
+		esp_rx_request(nic, s);
+	}
+	if (s->watching && s->probe_ns + ESP_WATCH_NS <= nic->now_ns) {
+		s->probes += s->probes < UINT8_MAX;
+		s->probe_ns = nic->now_ns;
+		esp_rx_request(nic, s);
+	}
+	esp_timer_update(nic, s);
+}

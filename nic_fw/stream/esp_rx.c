@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ESP, receiving: packets in order to the layer above, and asking for those that are missing.
+ *
+ * Called by edp.c with packets of a stream that is known, by esp_conn.c's timer and at the end
+ * of a turn. Once TXS was taken the receiver drives: it asks again (RRQ) for holes, and for
+ * more when nothing comes, until TXF was taken. What comes out of order, or while the layer above
+ * is full, is held where it lies. The paper (espgoal) 3.1 and 3.2; docs/wire-esp.md.
+ */
+#include "nic_fw/stream/esp_stream.h"
+#include "nic_fw/fw_nic.h"
+
+enum {
+	ACK_EVERY = 8, /* packets, within a burst */
+};
+
+uint32_t esp_rx_window(const struct esp_stream *s)
+{
+	return s->blocked ? 0 : ESP_MAX_BURST;
+}
+
+/* ---- held frames ------------------------------------------------------------------------------
+ */
+
+static void release(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+{
+	struct esp_held *held = s->held[seq % WIRE_ESP_WINDOW];
+
+	s->held[seq % WIRE_ESP_WINDOW] = NULL;
+	nic->port.rx_release(nic->port.ctx, held->frame.cookie);
+	fw_pool_put(&nic->esp_held, held);
+}
+
+void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < WIRE_ESP_WINDOW; i++)
+		if (s->received >> i & 1)
+			release(nic, s, s->rcv_next + i);
+	s->received = 0;
+}
+
+/* The frame stays with us beyond this turn. False: too many are held; it will be asked for again.
+ */
+static bool hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t flags,
+		 const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+{
+	struct esp_held *held = fw_pool_get(&nic->esp_held);
+
+	if (!held) {
+		FW_DROP(nic, drop_esp_no_memory);
+		return false;
+	}
+	held->frame = *frame;
+	held->offset = offset;
+	held->bytes = bytes;
+	held->flags = flags;
+	s->held[seq % WIRE_ESP_WINDOW] = held;
+	s->received |= UINT64_C(1) << (seq - s->rcv_next);
+	/* The array that the port gave and looks at when the burst is over. */
+	assert(frame >= nic->rx && frame < nic->rx + FW_BURST);
+	nic->rx[frame - nic->rx].flags |= FW_RX_HELD;
+	return true;
+}
+
+/* ---- acknowledging ----------------------------------------------------------------------------
+ */
+
+static void owe_ack(struct fw_nic *nic, struct esp_stream *s, bool now)
+{
+	if (!s->ack_due) {
+		s->ack_due = true;
+		s->ack_ns = nic->now_ns + ESP_ACK_NS;
+		fw_list_add_tail(&nic->esp_acks, &s->ack_node);
+	}
+	if (now && !s->ack_now) {
+		s->ack_now = true;
+		fw_list_del(&s->ack_node);
+		fw_list_add_head(&nic->esp_acks, &s->ack_node);
+	}
+}
+
+void esp_ack_flush(struct fw_nic *nic)
+{
+	/* Those that must go stand in front, then the others by their time. */
+	while (!fw_list_empty(&nic->esp_acks)) {
+		struct esp_stream *s =
+		    FW_CONTAINER(nic->esp_acks.next, struct esp_stream, ack_node);
+
+		if (!s->ack_now && s->ack_ns > nic->now_ns)
+			return;
+		if (s->ack_behind && !s->rrq_due
+			? !esp_tx_behind(nic, s, 0)
+			: !esp_tx_bare(nic, s, s->rrq_due ? WIRE_ESP_RRQ : 0, 0))
+			return;
+		FW_COUNT(nic, esp_tx_acks);
+	}
+}
+
+uint64_t esp_ack_next_ns(const struct fw_nic *nic)
+{
+	const struct esp_stream *s;
+
+	if (fw_list_empty(&nic->esp_acks))
+		return UINT64_MAX;
+	s = FW_CONTAINER(nic->esp_acks.next, struct esp_stream, ack_node);
+	return s->ack_now ? nic->now_ns : s->ack_ns;
+}
+
+/* ---- in order -----------------------------------------------------------------------------------
+ */
+
+/* The peer has said all it will: ours is said too, and the layer above hears of it. */
+static void peer_closed(struct fw_nic *nic, struct esp_stream *s)
+{
+	const struct esp_ops *ops = s->ops;
+	void *ctx = s->ctx;
+
+	s->peer_fin = true;
+	if (s->state == ESP_CLOSING) {
+		if (s->fin_sent && s->snd_una == s->snd_next)
+			esp_finish(nic, s);
+		return;
+	}
+	if (s->state != ESP_OPEN)
+		return;
+	esp_tx_drop(nic, s);
+	esp_set_state(nic, s, ESP_DRAINING);
+	s->opened_ns = nic->now_ns;
+	s->fin_queued = true;
+	s->ctx = NULL;
+	esp_tx_ready(nic, s);
+	ops->ended(nic, ctx, ESP_END_CLOSED);
+}
+
+/* The packet rcv_next. False: the layer above has no room, or the stream is over, or gone. */
+static bool take(struct fw_nic *nic, struct esp_stream *s, uint8_t flags,
+		 const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+{
+	enum esp_verdict verdict = ESP_TAKEN;
+
+	if (!(flags & WIRE_ESP_FIN) && s->ctx)
+		verdict = s->ops->receive(nic, s->ctx, frame, offset, bytes);
+	if (s->state == ESP_FREE)
+		return false;
+	if (verdict == ESP_FULL) {
+		s->blocked = true;
+		if (s->ops->full)
+			s->ops->full(nic, s->ctx);
+		return false;
+	}
+	FW_COUNT(nic, esp_rx_packets);
+	s->rcv_next++;
+	s->received >>= 1;
+	s->rrq_tries = 0;
+	s->rrq_ns = nic->now_ns;
+	if (flags & WIRE_ESP_TXS)
+		s->rx_open = true;
+	if (flags & (WIRE_ESP_TXF | WIRE_ESP_FIN))
+		s->rx_open = false;
+	/* Who sent something large waits for its end, however short the last packet is. */
+	if (bytes > ESP_SMALL_BYTES)
+		s->rx_large = true;
+	owe_ack(nic, s,
+		(flags & WIRE_ESP_TXS && bytes > ESP_SMALL_BYTES) ||
+		    (flags & WIRE_ESP_TXF && s->rx_large) || flags & WIRE_ESP_FIN ||
+		    ++s->rx_unacked >= ACK_EVERY);
+	if (flags & WIRE_ESP_TXF)
+		s->rx_large = false;
+	if (flags & WIRE_ESP_FIN) {
+		peer_closed(nic, s);
+		return false;
+	}
+	return true;
+}
+
+void esp_rx_deliver(struct fw_nic *nic, struct esp_stream *s)
+{
+	bool was_blocked = s->blocked;
+
+	s->blocked = false;
+	while (s->received & 1) {
+		uint32_t seq = s->rcv_next;
+		struct esp_held *held = s->held[seq % WIRE_ESP_WINDOW];
+		bool fin = held->flags & WIRE_ESP_FIN;
+
+		if (fin) {
+			/* The stream may be gone after it. */
+			struct esp_held last = *held;
+
+			s->received &= ~UINT64_C(1);
+			release(nic, s, seq);
+			(void)take(nic, s, last.flags, NULL, 0, 0);
+			return;
+		}
+		/* The bit stays until it is taken: who aborts the stream here releases it so. */
+		if (!take(nic, s, held->flags, &held->frame, held->offset, held->bytes))
+			break;
+		release(nic, s, seq);
+	}
+	if (s->state == ESP_FREE)
+		return;
+	/* The window is open again. */
+	if (was_blocked && !s->blocked) {
+		s->rrq_ns = nic->now_ns;
+		owe_ack(nic, s, true);
+	}
+}
+
+void esp_resume(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (!s->blocked || s->resumed)
+		return;
+	s->resumed = true;
+	esp_tx_ready(nic, s);
+}
+
+/* ---- out of order -------------------------------------------------------------------------------
+ */
+
+/* Enough came behind the hole, and it was not asked for just now. */
+static void ask_early(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (s->blocked || __builtin_popcountll(s->received) < ESP_REORDER)
+		return;
+	if (s->rrq_hole == s->rcv_next && nic->now_ns - s->rrq_ns < esp_rto_ns(s, 0) / 2)
+		return;
+	s->rrq_hole = s->rcv_next;
+	s->rrq_ns = nic->now_ns;
+	s->rrq_due = true;
+	owe_ack(nic, s, true);
+	FW_COUNT(nic, esp_rrq_tx);
+}
+
+void esp_rx_request(struct fw_nic *nic, struct esp_stream *s)
+{
+	s->rrq_ns = nic->now_ns;
+	s->rrq_hole = s->rcv_next;
+	FW_COUNT(nic, esp_rrq_tx);
+	(void)esp_tx_bare(nic, s, WIRE_ESP_RRQ, 0);
+}
+
+/*
+ * The packet names the next one to be sent, and was sent behind those before it: what of them is
+ * not here by now is lost.
+ */
+static void look_for_tail(struct fw_nic *nic, struct esp_stream *s, uint32_t next)
+{
+	uint32_t ahead = next - s->rcv_next, end;
+
+	if (!ahead || ahead > WIRE_ESP_WINDOW || s->blocked)
+		return;
+	end = s->received ? 64 - (uint32_t)__builtin_clzll(s->received) : 0;
+	if (ahead <= end)
+		return;
+	/*
+	 * Each request is answered by a packet like this one: two ends that disagree for good,
+	 * after a forged ACK, would otherwise ask and answer as fast as the wire carries it.
+	 */
+	if (s->tail_hole == s->rcv_next && s->tail_next == next &&
+	    nic->now_ns - s->tail_ns < esp_rto_ns(s, 0) / 2)
+		return;
+	s->tail_hole = s->rcv_next;
+	s->tail_next = next;
+	s->tail_ns = nic->now_ns;
+	s->rrq_ns = nic->now_ns;
+	s->rrq_hole = s->rcv_next;
+	FW_COUNT(nic, esp_rrq_tx);
+	(void)esp_tx_bare(nic, s, WIRE_ESP_RRQ, ahead - end);
+}
+
+static void numbered(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp,
+		     const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+{
+	uint32_t seq = be32_get(esp->seq), ahead = seq - s->rcv_next;
+
+	/* Had before, or beyond what a sender may send: it may have missed our answer. */
+	if (ahead >= WIRE_ESP_WINDOW || s->received >> ahead & 1) {
+		FW_COUNT(nic, esp_rx_duplicates);
+		owe_ack(nic, s, true);
+		return;
+	}
+	if (!ahead && !s->blocked) {
+		if (take(nic, s, esp->flags, frame, offset, bytes)) {
+			esp_rx_deliver(nic, s);
+			return;
+		}
+		if (s->state == ESP_FREE || !s->blocked)
+			return;
+	}
+	if (ahead)
+		FW_COUNT(nic, esp_rx_out_of_order);
+	/* A new hole: it is asked for when it has lasted. */
+	if (!s->received)
+		s->rrq_ns = nic->now_ns;
+	if (!hold(nic, s, seq, esp->flags, frame, offset, bytes))
+		return;
+	if (esp->flags & (WIRE_ESP_TXF | WIRE_ESP_TXS))
+		owe_ack(nic, s, true);
+	ask_early(nic, s);
+}
+
+void esp_rx(struct fw_nic *nic, struct esp_stream *s, const struct wire_esp *esp,
+	    const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
+{
+	uint8_t flags = esp->flags;
+
+	s->heard_ns = nic->now_ns;
+	s->probes = 0;
+	if (flags & WIRE_ESP_RST) {
+		esp_end(nic, s, ESP_END_RESET);
+		return;
+	}
+	if (!(flags & WIRE_ESP_ACK) || (flags & WIRE_ESP_FIN && bytes)) {
+		FW_DROP(nic, drop_esp_malformed);
+		return;
+	}
+	if (s->state == ESP_SYN_RCVD && !esp_opened(nic, s))
+		return;
+	esp_tx_acked(nic, s, be32_get(esp->ack), be64_get(esp->received), be16_get(esp->window));
+	if (s->state == ESP_FREE)
+		return;
+	if (flags & WIRE_ESP_RRQ) {
+		/* Whoever asks wants to hear something in any case. */
+		s->ack_behind = true;
+		owe_ack(nic, s, true);
+		if (be32_get(esp->ack) == s->snd_una)
+			esp_tx_requested(nic, s, be64_get(esp->received), be32_get(esp->rrq_count));
+	}
+	if (esp->numbered == 1)
+		numbered(nic, s, esp, frame, offset, bytes);
+	else if (esp->numbered == WIRE_ESP_BEHIND)
+		look_for_tail(nic, s, be32_get(esp->seq));
+	if (s->state != ESP_FREE)
+		esp_timer_update(nic, s);
+}

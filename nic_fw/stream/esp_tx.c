@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * ESP, sending: transfers become packets, packets wait for their acknowledgement.
+ *
+ * Called by fw_poll() (esp_tx_run), by esp_rx.c with what the peer acknowledges or asks for, and
+ * by esp_conn.c's timer. A transmission begins with TXS and ends with TXF; transfers queued
+ * meanwhile belong to it, TXR marks where each of them ends. Until TXS is acknowledged the sender
+ * repeats and sends no more than an initial burst; then the receiver asks. TXF changes the state of
+ * the connection, so the sender repeats that one too: an acknowledgement of it that is lost is
+ * asked for again, which solves what the paper (espgoal) left open in 3.2.1. docs/wire-esp.md.
+ */
+#include "nic_fw/stream/esp_stream.h"
+#include "nic_fw/fw_nic.h"
+
+enum {
+	EDP_OFFSET = sizeof(struct wire_eth),
+	ESP_OFFSET = EDP_OFFSET + sizeof(struct wire_edp),
+	RRQ_MIN_AGE_DIVISOR = 2, /* of an RTT: what was sent within it is on its way */
+};
+
+static struct esp_slot *slot_of(struct esp_stream *s, uint32_t seq)
+{
+	return &s->slot[seq % WIRE_ESP_WINDOW];
+}
+
+void esp_tx_ready(struct fw_nic *nic, struct esp_stream *s)
+{
+	if (!fw_list_linked(&s->ready_node))
+		fw_list_add_tail(&nic->esp_ready, &s->ready_node);
+}
+
+/* Every packet carries what its sender has received. */
+static void put_header(struct esp_stream *s, struct fw_tx_frame *frame, uint32_t seq,
+		       uint8_t numbered, uint8_t flags, uint32_t rrq_count)
+{
+	struct wire_esp *esp = (struct wire_esp *)(frame->hdr + ESP_OFFSET);
+	bool ack = s->state != ESP_SYN_SENT;
+
+	esp->seq = be32_put(seq);
+	esp->ack = be32_put(ack ? s->rcv_next : 0);
+	esp->flags = (uint8_t)(flags | (ack ? WIRE_ESP_ACK : 0));
+	esp->numbered = numbered;
+	esp->window = be16_put((uint16_t)esp_rx_window(s));
+	esp->src_inc = be32_put(s->src_inc);
+	esp->dst_inc = be32_put(ack ? s->dst_inc : 0);
+	esp->rrq_count = be32_put(rrq_count);
+	esp->received = be64_put(ack ? s->received & ~UINT64_C(1) : 0);
+	eth_tx_hdr(frame, EDP_OFFSET, sizeof(struct wire_edp) + sizeof(*esp), 0);
+	if (!ack)
+		return;
+	s->rx_unacked = 0;
+	/* What is owed besides the acknowledgement, a re-request, is owed still. */
+	if (s->rrq_due && !(flags & WIRE_ESP_RRQ))
+		return;
+	s->rrq_due = false;
+	s->ack_behind = false;
+	s->ack_due = false;
+	s->ack_now = false;
+	fw_list_del(&s->ack_node);
+}
+
+static bool tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t numbered, uint8_t flags,
+		    uint32_t rrq_count)
+{
+	struct fw_tx_frame *frame =
+	    edp_tx_begin(nic, s->peer_mac, esp_remote_port(s), s->local_port, WIRE_EDP_ESP);
+
+	if (!frame)
+		return false;
+	put_header(s, frame, flags & WIRE_ESP_SYN ? s->snd_una : s->snd_next, numbered, flags,
+		   rrq_count);
+	if (flags & WIRE_ESP_SYN) {
+		struct wire_esp_open *open = (struct wire_esp_open *)(frame->hdr + ESP_HDR_BYTES);
+
+		memset(open, 0, sizeof(*open));
+		open->service = be16_put(s->key.service);
+		open->mtu = be16_put(nic->config.mtu);
+		open->src_rank = be32_put(s->key.local);
+		open->dst_rank = be32_put(s->key.remote);
+		open->key = be64_put(s->key.key);
+		open->key2 = be64_put(s->key.key2);
+		eth_tx_hdr(frame, ESP_HDR_BYTES, sizeof(*open), 0);
+	}
+	return edp_tx_end(nic, frame, numbered != WIRE_ESP_BEHIND);
+}
+
+bool esp_tx_bare(struct fw_nic *nic, struct esp_stream *s, uint8_t flags, uint32_t rrq_count)
+{
+	return tx_bare(nic, s, 0, flags, rrq_count);
+}
+
+bool esp_tx_behind(struct fw_nic *nic, struct esp_stream *s, uint8_t flags)
+{
+	return tx_bare(nic, s, WIRE_ESP_BEHIND, flags, 0);
+}
+
+static void tell(struct fw_nic *nic, const struct esp_stream *s, const struct esp_slot *slot)
+{
+	struct esp_xfer *xfer = slot->xfer;
+
+	if (slot->tries > 1)
+		s->ops->passed(nic, xfer, ESP_POINT_AGAIN);
+	else if (!slot->index)
+		s->ops->passed(nic, xfer, ESP_POINT_FIRST);
+	else if (slot->index + 1 == xfer->packets)
+		s->ops->passed(nic, xfer, ESP_POINT_LAST);
+}
+
+/* Sends a packet that has a number; empty: without its payload. */
+static bool send_as(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, bool empty)
+{
+	struct esp_slot *slot = slot_of(s, seq);
+	struct fw_tx_frame *frame =
+	    edp_tx_begin(nic, s->peer_mac, s->remote_port, s->local_port, WIRE_EDP_ESP);
+
+	if (!frame)
+		return false;
+	put_header(s, frame, seq, 1, slot->flags, 0);
+	if (slot->xfer && !empty) {
+		uint32_t segs = frame->num_seg;
+		int bytes = s->ops->fill(nic, s->ctx, slot->xfer, slot->index, esp_payload_bytes(s),
+					 frame, ESP_HDR_BYTES);
+
+		/* Memory that is gone: the number must go all the same, with nothing. */
+		if (bytes < 0)
+			frame->num_seg = segs;
+		slot->large = bytes > ESP_SMALL_BYTES;
+	}
+	if (!edp_tx_end(nic, frame, slot->flags & WIRE_ESP_STATE_FLAGS)) {
+		if (s->ops->unreadable)
+			s->ops->unreadable(nic, s->ctx, slot->xfer);
+		return send_as(nic, s, seq, true);
+	}
+	slot->sent_ns = nic->now_ns;
+	if (slot->tries < UINT8_MAX)
+		slot->tries++;
+	FW_COUNT(nic, esp_tx_packets);
+	if (slot->tries > 1)
+		FW_COUNT(nic, esp_tx_retransmits);
+	if (__builtin_expect(slot->xfer && slot->xfer->traced, 0))
+		tell(nic, s, slot);
+	return true;
+}
+
+static bool send_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+{
+	return send_as(nic, s, seq, false);
+}
+
+bool esp_tx_again(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+{
+	return slot_of(s, seq)->acked || send_packet(nic, s, seq);
+}
+
+/* The next packet of the queue gets a number and its flags. */
+static void number(struct esp_stream *s)
+{
+	struct esp_slot *slot = slot_of(s, s->snd_next);
+	struct esp_xfer *xfer = s->next_xfer;
+
+	memset(slot, 0, sizeof(*slot));
+	if (!xfer) {
+		slot->flags = WIRE_ESP_FIN;
+		s->fin_sent = true;
+		s->snd_next++;
+		return;
+	}
+	slot->xfer = xfer;
+	slot->index = xfer->sent;
+	if (!xfer->sent)
+		xfer->first_seq = s->snd_next;
+	if (s->tx_idle) {
+		slot->flags |= WIRE_ESP_TXS;
+		s->txs_seq = s->snd_next;
+		s->txs_unacked = true;
+		s->tx_idle = false;
+	}
+	if (++xfer->sent == xfer->packets) {
+		slot->flags |= WIRE_ESP_TXR;
+		s->next_xfer = xfer->node.next == &s->queue
+				   ? NULL
+				   : FW_CONTAINER(xfer->node.next, struct esp_xfer, node);
+	}
+	/* More may come; as far as is known now, this is the end. */
+	if (!s->next_xfer) {
+		slot->flags |= WIRE_ESP_TXF;
+		s->tx_idle = true;
+	}
+	s->snd_next++;
+}
+
+static bool may_send(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	uint32_t in_flight = s->snd_next - s->snd_una, limit = nic->config.esp_burst;
+
+	if (s->state != ESP_OPEN && s->state != ESP_CLOSING && s->state != ESP_DRAINING)
+		return false;
+	if (!s->next_xfer)
+		return s->fin_queued && !s->fin_sent && in_flight < WIRE_ESP_WINDOW;
+	/* A burst of what the peer has not acknowledged; before TXS is, the initial one. */
+	if (s->snd_window < limit)
+		limit = s->snd_window;
+	if (s->txs_unacked && s->snd_next - s->txs_seq >= nic->config.esp_initial_burst)
+		return false;
+	return in_flight < limit;
+}
+
+/*
+ * The window is closed and nothing is in flight: the packet that would start a transmission
+ * changes the connection's state and goes, so that the receiver knows that it drives.
+ */
+static bool may_start(const struct esp_stream *s)
+{
+	return s->state == ESP_OPEN && s->next_xfer && s->tx_idle && s->snd_next == s->snd_una;
+}
+
+static bool may_go(const struct fw_nic *nic, const struct esp_stream *s)
+{
+	return may_send(nic, s) || may_start(s);
+}
+
+uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
+{
+	uint32_t done = 0, rounds = 0;
+
+	nic->esp_unreachables = 0;
+	while (done < budget && !fw_list_empty(&nic->esp_ready) && eth_tx_room(nic)) {
+		struct esp_stream *s =
+		    FW_CONTAINER(nic->esp_ready.next, struct esp_stream, ready_node);
+		uint32_t sent = 0;
+
+		fw_list_del(&s->ready_node);
+		if (s->resumed) {
+			s->resumed = false;
+			esp_rx_deliver(nic, s);
+			if (s->state == ESP_FREE)
+				continue;
+		}
+		while (sent < ESP_TX_QUANTUM && may_go(nic, s) && eth_tx_room(nic)) {
+			uint32_t seq = s->snd_next;
+
+			number(s);
+			if (!send_packet(nic, s, seq))
+				break;
+			sent++;
+		}
+		if (may_go(nic, s))
+			esp_tx_ready(nic, s);
+		esp_timer_update(nic, s);
+		done += sent;
+		if (!sent && ++rounds > budget)
+			break;
+	}
+	return done;
+}
+
+/* ---- what the peer says ---------------------------------------------------------------------- */
+
+static void sample(struct esp_stream *s, uint64_t rtt_ns)
+{
+	uint64_t err;
+
+	if (!s->srtt_ns) {
+		s->srtt_ns = rtt_ns;
+		s->rttvar_ns = rtt_ns / 2;
+		return;
+	}
+	err = rtt_ns > s->srtt_ns ? rtt_ns - s->srtt_ns : s->srtt_ns - rtt_ns;
+	s->rttvar_ns = (3 * s->rttvar_ns + err) / 4;
+	s->srtt_ns = (7 * s->srtt_ns + rtt_ns) / 8;
+}
+
+static void ack_packet(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
+{
+	struct esp_slot *slot = slot_of(s, seq);
+
+	if (slot->acked)
+		return;
+	slot->acked = true;
+	if (slot->tries == 1)
+		sample(s, nic->now_ns - slot->sent_ns);
+	if (slot->xfer)
+		slot->xfer->acked++;
+	s->tries = 0;
+}
+
+/*
+ * Transfers whose last packet is acknowledged leave the queue, in order. The peer may hold that one
+ * while it waits for one of a transfer that was cancelled: then its layer above has not seen it.
+ */
+static void finish_transfers(struct fw_nic *nic, struct esp_stream *s)
+{
+	while (!fw_list_empty(&s->queue)) {
+		struct esp_xfer *xfer = FW_CONTAINER(s->queue.next, struct esp_xfer, node);
+
+		if (xfer->acked < xfer->packets ||
+		    seq_lt(s->snd_una, xfer->first_seq + xfer->packets))
+			return;
+		fw_list_del(&xfer->node);
+		if (__builtin_expect(xfer->traced, 0))
+			s->ops->passed(nic, xfer, ESP_POINT_ACKED);
+		s->ops->sent(nic, s->ctx, xfer, true);
+	}
+}
+
+void esp_tx_acked(struct fw_nic *nic, struct esp_stream *s, uint32_t ack, uint64_t received,
+		  uint32_t window)
+{
+	uint32_t i;
+
+	/* Of the past, or of what was never sent. */
+	if (seq_lt(ack, s->snd_una) || seq_lt(s->snd_next, ack)) {
+		FW_COUNT(nic, esp_acks_stale);
+		return;
+	}
+	while (s->snd_una != ack) {
+		ack_packet(nic, s, s->snd_una);
+		s->snd_una++;
+	}
+	/* Held by the peer is not taken by its layer above, but it need not be sent again. */
+	for (i = 1; i < WIRE_ESP_WINDOW && received >> i; i++)
+		if (received >> i & 1 && seq_lt(ack + i, s->snd_next))
+			ack_packet(nic, s, ack + i);
+	if (s->txs_unacked && (seq_lt(s->txs_seq, s->snd_una) || slot_of(s, s->txs_seq)->acked))
+		s->txs_unacked = false;
+	s->snd_window = window;
+	finish_transfers(nic, s);
+	if (s->state == ESP_FREE)
+		return;
+	if (s->fin_sent && s->snd_una == s->snd_next && s->state != ESP_LINGERING) {
+		if (s->state == ESP_DRAINING || s->peer_fin)
+			esp_finish(nic, s);
+		else
+			esp_timer_update(nic, s);
+		return;
+	}
+	if (may_go(nic, s))
+		esp_tx_ready(nic, s);
+	esp_timer_update(nic, s);
+}
+
+void esp_tx_requested(struct fw_nic *nic, struct esp_stream *s, uint64_t received, uint32_t count)
+{
+	uint64_t rtt_ns = s->srtt_ns ? s->srtt_ns : ESP_MIN_RTO_NS;
+	uint64_t age = rtt_ns / RRQ_MIN_AGE_DIVISOR;
+	uint32_t seq = s->snd_una, end = 0, i;
+
+	FW_COUNT(nic, esp_rrq_rx);
+	for (i = 1; i < WIRE_ESP_WINDOW; i++)
+		if (received >> i & 1)
+			end = i + 1;
+	end += count < WIRE_ESP_WINDOW ? count : WIRE_ESP_WINDOW;
+	for (i = 0; i < end && seq_lt(seq + i, s->snd_next) && eth_tx_room(nic); i++) {
+		struct esp_slot *slot = slot_of(s, seq + i);
+
+		if (slot->acked || nic->now_ns - slot->sent_ns < age)
+			continue;
+		if (!esp_tx_again(nic, s, seq + i))
+			break;
+	}
+}
+
+void esp_send(struct fw_nic *nic, struct esp_stream *s, struct esp_xfer *xfer)
+{
+	assert(xfer->packets && !s->fin_queued);
+	xfer->sent = 0;
+	xfer->acked = 0;
+	fw_list_add_tail(&s->queue, &xfer->node);
+	if (!s->next_xfer)
+		s->next_xfer = xfer;
+	esp_tx_ready(nic, s);
+}
+
+/* No packet is of a transfer any more. Those that were not sent yet never will be. */
+static void forget_transfers(struct esp_stream *s)
+{
+	uint32_t seq;
+
+	for (seq = s->snd_una; seq != s->snd_next; seq++)
+		slot_of(s, seq)->xfer = NULL;
+	s->next_xfer = NULL;
+}
+
+void esp_tx_drop(struct fw_nic *nic, struct esp_stream *s)
+{
+	struct fw_list *pos;
+
+	forget_transfers(s);
+	while ((pos = fw_list_pop(&s->queue)))
+		s->ops->sent(nic, s->ctx, FW_CONTAINER(pos, struct esp_xfer, node), false);
+}
+
+void esp_forget(struct fw_nic *nic, struct esp_stream *s)
+{
+	(void)nic;
+	forget_transfers(s);
+	fw_list_del(&s->queue);
+}
+
+void esp_cancel(struct fw_nic *nic, struct esp_stream *s)
+{
+	esp_tx_drop(nic, s);
+}
+
+void esp_withdraw(struct fw_nic *nic, struct esp_stream *s, struct esp_xfer *xfer)
+{
+	(void)nic;
+	assert(!xfer->sent);
+	if (s->next_xfer == xfer)
+		s->next_xfer = xfer->node.next == &s->queue
+				   ? NULL
+				   : FW_CONTAINER(xfer->node.next, struct esp_xfer, node);
+	fw_list_del(&xfer->node);
+}
+
+uint32_t esp_payload_bytes(const struct esp_stream *s)
+{
+	return s->frame_bytes - (uint32_t)(sizeof(struct wire_edp) + sizeof(struct wire_esp)) -
+	       WIRE_EDP_CRC_BYTES;
+}

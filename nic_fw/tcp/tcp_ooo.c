@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bytes that came before their turn, or that the layer above had no room for.
+ *
+ * Called by tcp_rx.c and tcp_tx.c; calls the layer above's receive() with what has its turn. Kept
+ * in chunks of a pool, so many for each connection; when there is none the bytes were not received.
+ * No two chunks overlap: what a segment brings a second time is skipped. RFC 9293 3.10.7.4,
+ * RFC 2018 4 (which blocks are said), RFC 2883.
+ */
+#include "nic_fw/fw_nic.h"
+#include "nic_fw/tcp/tcp_flow.h"
+
+static struct tcp_chunk *chunk_of(struct fw_list *node)
+{
+	return FW_CONTAINER(node, struct tcp_chunk, node);
+}
+
+static uint32_t chunk_end(const struct tcp_chunk *chunk)
+{
+	return chunk->seq + chunk->bytes;
+}
+
+static void put(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_chunk *chunk)
+{
+	fw_list_del(&chunk->node);
+	flow->early_chunks--;
+	fw_pool_put(&nic->tcp.chunks, chunk);
+}
+
+/* Stores bytes that no chunk holds, behind prev (which may take them in). Returns how many. */
+static uint32_t store(struct fw_nic *nic, struct tcp_flow *flow, struct fw_list *prev,
+		      struct eth_cursor *cursor, uint32_t seq, uint32_t bytes, uint32_t flags)
+{
+	uint32_t done = 0;
+
+	while (done < bytes) {
+		struct tcp_chunk *chunk = prev != &flow->early ? chunk_of(prev) : NULL;
+		uint32_t n;
+
+		if (!chunk || chunk_end(chunk) != seq + done || chunk->flags != flags ||
+		    chunk->bytes == TCP_CHUNK_DATA) {
+			if (flow->early_chunks >= TCP_MAX_FLOW_CHUNKS)
+				break;
+			chunk = fw_pool_get(&nic->tcp.chunks);
+			if (!chunk)
+				break;
+			flow->early_chunks++;
+			chunk->seq = seq + done;
+			chunk->bytes = 0;
+			chunk->flags = flags;
+			/* Behind prev. */
+			fw_list_add_head(prev, &chunk->node);
+			prev = &chunk->node;
+		}
+		n = tcp_min(bytes - done, TCP_CHUNK_DATA - chunk->bytes);
+		eth_cursor_copy(cursor, chunk->data + chunk->bytes, n);
+		chunk->bytes += n;
+		done += n;
+	}
+	return done;
+}
+
+/* The last block goes to the front, with what it now touches. RFC 2018 4 */
+void tcp_early_note(struct tcp_flow *flow, uint32_t from, uint32_t to)
+{
+	struct tcp_block block = {from, to};
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < flow->num_blocks; i++) {
+		struct tcp_block old = flow->block[i];
+
+		if (seq_leq(old.from, block.to) && seq_leq(block.from, old.to)) {
+			if (seq_lt(old.from, block.from))
+				block.from = old.from;
+			if (seq_lt(block.to, old.to))
+				block.to = old.to;
+			continue;
+		}
+		flow->block[kept++] = old;
+	}
+	if (kept == TCP_SACK_BLOCKS)
+		kept--;
+	memmove(&flow->block[1], &flow->block[0], kept * sizeof(flow->block[0]));
+	flow->block[0] = block;
+	flow->num_blocks = kept + 1;
+}
+
+static void forget_blocks(struct tcp_flow *flow)
+{
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < flow->num_blocks; i++)
+		if (seq_lt(flow->rcv_nxt, flow->block[i].from))
+			flow->block[kept++] = flow->block[i];
+	flow->num_blocks = kept;
+}
+
+uint32_t tcp_early_blocks(const struct tcp_flow *flow, struct tcp_block *blocks, uint32_t max)
+{
+	uint32_t i, n = 0;
+
+	if (flow->dsack.from != flow->dsack.to)
+		blocks[n++] = flow->dsack;
+	for (i = 0; i < flow->num_blocks && n < max; i++)
+		blocks[n++] = flow->block[i];
+	return n;
+}
+
+void tcp_early_keep(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_in *in,
+		    uint32_t seq, uint32_t offset, uint32_t bytes)
+{
+	uint32_t flags = in->frame->flags & FW_RX_CRC_OK, end = seq + bytes, stored = 0;
+	uint32_t first = seq, last = seq;
+	struct fw_list *pos = flow->early.prev;
+	struct eth_cursor cursor;
+
+	if (flow->ops->early && seq != flow->rcv_up) {
+		flow->ops->early(nic, flow, in->frame, offset, bytes, seq - flow->rcv_up);
+		if (flow->state == TCP_CLOSED)
+			return;
+	}
+	/* The last chunk that begins at or before the first byte: nearly always the last of all. */
+	while (pos != &flow->early && seq_lt(seq, chunk_of(pos)->seq))
+		pos = pos->prev;
+	eth_cursor_init(&cursor, in->frame, offset, bytes);
+	while (seq_lt(seq, end)) {
+		uint32_t stop = end, n, skip;
+
+		if (pos != &flow->early && seq_lt(seq, chunk_end(chunk_of(pos)))) {
+			/* Already there. */
+			skip = tcp_min(chunk_end(chunk_of(pos)) - seq, end - seq);
+			eth_cursor_init(&cursor, in->frame, offset + skip, end - seq - skip);
+			offset += skip;
+			seq += skip;
+			last = seq;
+			continue;
+		}
+		if (pos->next != &flow->early && seq_lt(chunk_of(pos->next)->seq, stop))
+			stop = chunk_of(pos->next)->seq;
+		if (stop == seq) {
+			pos = pos->next;
+			continue;
+		}
+		n = store(nic, flow, pos, &cursor, seq, stop - seq, flags);
+		stored += n;
+		offset += n;
+		seq += n;
+		last = seq;
+		if (seq != stop) {
+			FW_COUNT(nic, tcp_early_full);
+			break;
+		}
+		/* On to the last of what was just stored. */
+		while (pos->next != &flow->early && seq_lt(chunk_of(pos->next)->seq, seq))
+			pos = pos->next;
+	}
+	if (first != last)
+		tcp_early_note(flow, first, last);
+	if (!stored && first != last) {
+		FW_COUNT(nic, tcp_rx_duplicates);
+		flow->dsack = (struct tcp_block){first, last};
+	}
+}
+
+/* Chunks of what was handed up, from here or in the frame of a segment that covered them. */
+static void put_taken(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	while (!fw_list_empty(&flow->early)) {
+		struct tcp_chunk *chunk = chunk_of(flow->early.next);
+
+		if (seq_lt(flow->rcv_up, chunk_end(chunk)))
+			return;
+		put(nic, flow, chunk);
+	}
+}
+
+/* As many chunks as follow on one another and fit into a frame; true when all was taken. */
+static bool hand_up(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	struct tcp_chunk *chunk = chunk_of(flow->early.next);
+	struct fw_rx_frame frame = {.flags = chunk->flags};
+	uint32_t at = flow->rcv_up - chunk->seq, taken;
+	struct fw_list *pos;
+
+	for (pos = &chunk->node; pos != &flow->early && frame.num_seg < FW_RX_SEGS_MAX;
+	     pos = pos->next) {
+		struct tcp_chunk *c = chunk_of(pos);
+
+		if (c->flags != frame.flags || c->seq != chunk->seq + frame.bytes)
+			break;
+		frame.seg[frame.num_seg++] = (struct fw_rx_seg){c->data, c->bytes};
+		frame.bytes += c->bytes;
+	}
+	taken = flow->ops->receive(nic, flow, &frame, at, frame.bytes - at);
+	if (flow->state == TCP_CLOSED)
+		return false;
+	assert(taken <= frame.bytes - at);
+	flow->rcv_up += taken;
+	put_taken(nic, flow);
+	return taken == frame.bytes - at;
+}
+
+void tcp_early_deliver(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	struct fw_list *pos;
+
+	put_taken(nic, flow);
+	fw_list_for_each (pos, &flow->early) {
+		struct tcp_chunk *chunk = chunk_of(pos);
+
+		if (seq_lt(flow->rcv_nxt, chunk->seq))
+			break;
+		if (seq_lt(flow->rcv_nxt, chunk_end(chunk)))
+			flow->rcv_nxt = chunk_end(chunk);
+	}
+	forget_blocks(flow);
+	while (!(flow->flags & TCP_F_STALLED) && flow->rcv_up != flow->rcv_nxt) {
+		if (!hand_up(nic, flow)) {
+			if (flow->state == TCP_CLOSED)
+				return;
+			flow->flags |= TCP_F_STALLED;
+		}
+	}
+}
+
+void tcp_early_drop(struct fw_nic *nic, struct tcp_flow *flow)
+{
+	while (!fw_list_empty(&flow->early))
+		put(nic, flow, chunk_of(flow->early.next));
+	flow->num_blocks = 0;
+}

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workloads incast and outcast: as much as goes through, and how much that is.
+ *
+ * incast: NICs 1 to N send long messages to NIC 0 without a pause, so that the switch's queue
+ * towards it is the bottleneck. outcast: NIC 0 sends to NICs 1 to N, which share its own output
+ * queue. Each message names its flow and number and carries a pattern; the receiver checks all
+ * of it. What was received while work was posted becomes the figures: goodput as a share of
+ * the line and of what headers leave of it, the slowest window, Jain's index over the flows
+ * (Jain, Chiu, Hawe 1984), drops and retransmissions.
+ */
+#include "sim_harness/wl/sim_workload.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shared_defs/wire_dgram.h"
+#include "shared_defs/wire_eth.h"
+#include "shared_defs/wire_ip.h"
+#include "shared_defs/wire_iwarp.h"
+
+enum {
+	P_FLOWS,
+	P_BYTES,
+	P_DEPTH,
+	P_GBPS,
+	P_BUFFER,
+	P_ECN,
+	P_SLOW_US,
+	P_WARM_US,
+	P_IDLE_US,
+	P_LATE,
+	P_FAR,
+};
+
+enum {
+	ETH_GAP_BYTES = 24,  /* preamble, frame check sequence, gap between frames */
+	WINDOW_NS = 5000000, /* of the slowest window */
+	WINDOWS_MAX = 4096,  /* windows looked at */
+	REAP_NS = 1000,      /* from the interrupt until the process looks */
+	WR_RECV = 1u << 30,  /* wr_id of the first receive */
+	HEAD_BYTES = 8,      /* flow and number, in front of the pattern */
+	MAX_WR = 8192,
+	FAR_TIMES = 10,
+	TOOK_MAX = 1 << 20, /* durations of requests that are kept */
+	SQ_SPARE = 8,       /* requests that may complete before an older one */
+};
+
+struct bulk_flow {
+	struct weft_ah *ah;
+	uint32_t sent, received;
+	uint64_t bytes;     /* received in time */
+	uint64_t *begun_ns; /* of each request under way; 0: none */
+};
+
+struct bulk_end {
+	struct sim_run *run;
+	struct sim_end end;
+	uint32_t index;
+	uint32_t num_recvs;
+	size_t recv_at; /* offset of the first receive in the buffer */
+	bool step_due;
+};
+
+struct bulk {
+	bool incast;
+	uint32_t num, depth, bytes;
+	struct bulk_flow *flow;
+	struct bulk_end *ends; /* one for each NIC */
+	uint64_t under_way;
+	uint64_t window[WINDOWS_MAX]; /* bytes received */
+	uint64_t late_ns;             /* the longest request */
+	uint64_t *took_ns;            /* of requests in time */
+	uint32_t num_took;
+};
+
+#define BULK_PARAMS(flows_name, flows_help)                                                        \
+	{                                                                                          \
+		[P_FLOWS] = {flows_name, flows_help, 32, 1, SIM_MAX_NICS - 1},                     \
+		[P_BYTES] = {"bytes", "of a message", 65536, HEAD_BYTES, 1u << 20},                \
+		[P_DEPTH] = {"depth", "messages under way of each pair", 8, 1, 64},                \
+		[P_GBPS] = {"gbps", "speed of each line, Gb/s", 10, 1, 400},                       \
+		[P_BUFFER] = {"buffer", "of each port of the switch, bytes", 131072, 10000,        \
+			      1u << 30},                                                           \
+		[P_ECN] = {"ecn", "backlog that is marked, bytes; 0: none", 0, 0, 1u << 30},       \
+		[P_SLOW_US] = {"slow_us", "a receiver keeps each message so long", 0, 0, 100000},  \
+		[P_WARM_US] = {"warm_us", "not measured at first", 0, 0, 1000000},                 \
+		[P_IDLE_US] = {"idle_us", "then all are idle for so long", 0, 0, 10000000},        \
+		[P_LATE] = {"late", "per cent that begin only after that", 0, 0, 99},              \
+		[P_FAR] = {"far", "per cent that are ten times as far away", 0, 0, 100},           \
+		{NULL, NULL, 0, 0, 0},                                                             \
+	}
+
+static const struct sim_param incast_params[] = BULK_PARAMS("senders", "to the first NIC");
+static const struct sim_param outcast_params[] = BULK_PARAMS("receivers", "of the first NIC");
+
+static uint32_t nics(const uint64_t *param)
+{
+	return (uint32_t)param[P_FLOWS] + 1;
+}
+
+static void config(const uint64_t *param, struct sim_config *c)
+{
+	c->link.gap_ps_per_byte = 8000 / param[P_GBPS];
+	c->link.gap_ns = ETH_GAP_BYTES * c->link.gap_ps_per_byte / 1000;
+	c->link.queue_bytes = (uint32_t)param[P_BUFFER];
+	c->link.ecn_bytes = (uint32_t)param[P_ECN];
+}
+
+static struct bulk_end *source(struct bulk *b, uint32_t flow)
+{
+	return &b->ends[b->incast ? flow + 1 : 0];
+}
+
+static struct bulk_end *sink(struct bulk *b, uint32_t flow)
+{
+	return &b->ends[b->incast ? 0 : flow + 1];
+}
+
+/* Where a flow's request stands in its source's buffer. */
+static size_t send_offset(const struct bulk *b, uint32_t flow, uint32_t slot)
+{
+	return ((size_t)(b->incast ? 0 : flow) * b->depth + slot) * b->bytes;
+}
+
+static size_t recv_offset(const struct bulk *b, const struct bulk_end *e, uint32_t r)
+{
+	return e->recv_at + (size_t)r * b->bytes;
+}
+
+/* Whether this sender is one of so many per cent, which are spread over all. */
+static bool is_one_of(const struct bulk *b, uint32_t flow, uint64_t percent)
+{
+	return (flow + 1) * percent / 100 > flow * percent / 100 && b->num > 1;
+}
+
+/* When what comes begins to count. */
+static uint64_t measured_ns(const struct sim_run *run)
+{
+	return run->begin_ns + (run->param[P_WARM_US] + run->param[P_IDLE_US]) * 1000;
+}
+
+static bool is_idle(const struct sim_run *run)
+{
+	uint64_t now_ns = sim_now_ns(run->sim);
+
+	return run->param[P_IDLE_US] && now_ns < measured_ns(run) &&
+	       now_ns >= run->begin_ns + run->param[P_WARM_US] * 1000;
+}
+
+static void post(struct bulk *b, uint32_t f, uint32_t slot)
+{
+	struct bulk_flow *flow = &b->flow[f];
+	struct bulk_end *e = source(b, f);
+	size_t at = send_offset(b, f, slot);
+	struct weft_sge sge = sim_end_sge(&e->end, at, b->bytes);
+	struct weft_send_wr wr = {.wr_id = (uint64_t)f * b->depth + slot,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = WEFT_WR_SEND,
+				  .flags = WEFT_SEND_SIGNALED,
+				  .ah = flow->ah,
+				  .dst_qpn = sink(b, f)->end.qp->qpn,
+				  .qkey = SIM_END_QKEY};
+	uint32_t head[2] = {f, flow->sent};
+	int rc;
+
+	memcpy(e->end.buf + at, head, HEAD_BYTES);
+	sim_pattern(e->run->sim, f, 0, flow->sent, e->end.buf + at + HEAD_BYTES,
+		    b->bytes - HEAD_BYTES);
+	rc = weft_post_send(e->end.qp, &wr, NULL);
+	if (rc) {
+		sim_run_fail(e->run, "weft%u: post: %s", e->index, strerror(-rc));
+		return;
+	}
+	flow->sent++;
+	flow->begun_ns[slot] = sim_now_ns(e->run->sim);
+	b->under_way++;
+}
+
+static void count(struct bulk *b, struct sim_run *run, uint32_t f)
+{
+	uint64_t after_ns = sim_now_ns(run->sim) - run->begin_ns;
+
+	if (run->stopping || sim_now_ns(run->sim) < measured_ns(run))
+		return;
+	b->flow[f].bytes += b->bytes;
+	if (after_ns / WINDOW_NS < WINDOWS_MAX)
+		b->window[after_ns / WINDOW_NS] += b->bytes;
+}
+
+static void repost(struct sim *sim, void *ctx, uint64_t r)
+{
+	struct bulk_end *e = ctx;
+	struct bulk *b = e->run->state;
+
+	(void)sim;
+	if (!e->run->failure[0] && !e->run->closed &&
+	    sim_end_recv(&e->end, WR_RECV + r, recv_offset(b, e, (uint32_t)r), b->bytes))
+		sim_run_fail(e->run, "weft%u: a receive could not be posted", e->index);
+}
+
+static void received(struct bulk_end *e, const struct weft_wc *wc)
+{
+	struct sim_run *run = e->run;
+	struct bulk *b = run->state;
+	uint32_t r = (uint32_t)(wc->wr_id - WR_RECV);
+	uint8_t *at = e->end.buf + recv_offset(b, e, r);
+	uint32_t head[2];
+
+	memcpy(head, at, HEAD_BYTES);
+	if (wc->bytes != b->bytes || head[0] >= b->num || head[1] != b->flow[head[0]].received) {
+		sim_run_fail(run, "weft%u: message %u of flow %u (%u bytes) is not the next one",
+			     e->index, head[1], head[0], wc->bytes);
+		return;
+	}
+	if (!sim_pattern_check(run->sim, head[0], 0, head[1], at + HEAD_BYTES,
+			       b->bytes - HEAD_BYTES))
+		sim_run_fail(run, "weft%u: message %u of flow %u has wrong bytes", e->index,
+			     head[1], head[0]);
+	b->flow[head[0]].received++;
+	run->received++;
+	run->bytes += b->bytes;
+	count(b, run, head[0]);
+	memset(at, 0, HEAD_BYTES);
+	if (run->param[P_SLOW_US])
+		sim_at(run->sim, sim_now_ns(run->sim) + run->param[P_SLOW_US] * 1000, repost, e, r);
+	else
+		repost(run->sim, e, r);
+}
+
+static void handle(struct bulk_end *e, const struct weft_wc *wc)
+{
+	struct bulk *b = e->run->state;
+	uint32_t f = (uint32_t)(wc->wr_id / b->depth), slot = (uint32_t)(wc->wr_id % b->depth);
+	uint64_t took_ns;
+
+	if (wc->status != WEFT_WC_SUCCESS) {
+		sim_run_fail(e->run, "weft%u: request %" PRIu64 " completed with %s", e->index,
+			     wc->wr_id, weft_wc_status_str(wc->status));
+		return;
+	}
+	if (wc->wr_id >= WR_RECV) {
+		received(e, wc);
+		return;
+	}
+	b->under_way--;
+	e->run->done[SIM_OP_SEND]++;
+	took_ns = sim_now_ns(e->run->sim) - b->flow[f].begun_ns[slot];
+	if (took_ns > b->late_ns)
+		b->late_ns = took_ns;
+	if (!e->run->stopping && b->flow[f].begun_ns[slot] >= measured_ns(e->run) &&
+	    b->num_took < TOOK_MAX)
+		b->took_ns[b->num_took++] = took_ns;
+	b->flow[f].begun_ns[slot] = 0;
+	if (!e->run->stopping && !is_idle(e->run))
+		post(b, f, slot);
+}
+
+/* Takes all completions, arms the CQ, and looks again. */
+static void reap(struct sim *sim, void *ctx, uint64_t arg)
+{
+	struct bulk_end *e = ctx;
+	struct weft_wc wc[16];
+	struct weft_cq *cq;
+	int n, i, rounds;
+
+	(void)sim, (void)arg;
+	e->step_due = false;
+	if (e->run->failure[0] || e->run->closed)
+		return;
+	if (!weft_get_cq_event(e->end.channel, &cq, NULL))
+		weft_ack_cq_events(cq, 1);
+	for (rounds = 0; rounds < 2 && !e->run->failure[0]; rounds++) {
+		while ((n = weft_poll_cq(e->end.cq, 16, wc)) > 0) {
+			for (i = 0; i < n && !e->run->failure[0]; i++)
+				handle(e, &wc[i]);
+		}
+		if (!rounds && weft_req_notify_cq(e->end.cq, false))
+			sim_run_fail(e->run, "weft%u: arming failed", e->index);
+	}
+}
+
+static void interrupted(void *ctx, struct sim_proc *proc, uint32_t eq)
+{
+	struct bulk_end *e = ctx;
+	struct sim *sim = sim_nic_sim(sim_proc_nic(proc));
+
+	if (!eq || e->step_due)
+		return;
+	e->step_due = true;
+	sim_at(sim, sim_now_ns(sim) + REAP_NS, reap, e, 0);
+}
+
+static int open_end(struct sim_run *run, uint32_t i)
+{
+	struct bulk *b = run->state;
+	struct bulk_end *e = &b->ends[i];
+	bool sends = b->incast ? i > 0 : !i, alone = !i;
+	uint32_t requests = sends ? (alone ? b->num : 1) * b->depth : 0;
+	struct sim_end_attr attr = {.events = true, .max_sge = 1, .max_inline_bytes = 16};
+	uint32_t r;
+	int rc;
+
+	e->run = run;
+	e->index = i;
+	/* As many receives as messages may come: that none waits for one is not measured here. */
+	e->num_recvs = sends ? 1 : (alone ? b->num : 1) * b->depth + 1;
+	if (e->num_recvs > MAX_WR)
+		e->num_recvs = MAX_WR;
+	if (requests > MAX_WR)
+		return -EINVAL;
+	/* Slots of a send queue are retired in order: a slow flow must not fill it. */
+	attr.max_wr = requests * SQ_SPARE < MAX_WR ? requests * SQ_SPARE : MAX_WR;
+	if (attr.max_wr < e->num_recvs)
+		attr.max_wr = e->num_recvs;
+	attr.cqe = 2 * attr.max_wr;
+	e->recv_at = (size_t)requests * b->bytes;
+	attr.bytes = e->recv_at + (size_t)e->num_recvs * b->bytes;
+	rc = sim_end_open(&e->end, sim_nic_at(run->sim, i), &attr);
+	if (rc)
+		return rc;
+	sim_proc_on_irq(e->end.proc, interrupted, e);
+	for (r = 0; r < e->num_recvs && !rc; r++)
+		rc = sim_end_recv(&e->end, WR_RECV + r, recv_offset(b, e, r), b->bytes);
+	return rc ? rc : weft_req_notify_cq(e->end.cq, false);
+}
+
+static void begin(struct sim *sim, void *ctx, uint64_t f)
+{
+	struct sim_run *run = ctx;
+	struct bulk *b = run->state;
+	uint32_t slot;
+
+	(void)sim;
+	for (slot = 0; slot < b->depth && !run->failure[0] && !run->stopping; slot++) {
+		if (!b->flow[f].begun_ns[slot])
+			post(b, (uint32_t)f, slot);
+	}
+}
+
+static int start(struct sim_run *run, bool incast)
+{
+	struct bulk *b = calloc(1, sizeof(*b));
+	uint32_t i;
+	int rc = 0;
+
+	assert(b);
+	run->state = b;
+	b->incast = incast;
+	b->num = sim_nic_count(run->sim) - 1;
+	b->depth = (uint32_t)run->param[P_DEPTH];
+	b->bytes = (uint32_t)run->param[P_BYTES];
+	b->ends = calloc(b->num + 1, sizeof(*b->ends));
+	b->flow = calloc(b->num, sizeof(*b->flow));
+	b->took_ns = calloc(TOOK_MAX, sizeof(*b->took_ns));
+	assert(b->ends && b->flow && b->took_ns);
+	for (i = 0; i <= b->num && !rc; i++)
+		rc = open_end(run, i);
+	for (i = 0; i < b->num; i++) {
+		/* Half of a way is the line's at either end. */
+		if (is_one_of(b, i, run->param[P_FAR]))
+			sim_nic_link(sim_nic_at(run->sim, i + 1))->latency_ns *= 2 * FAR_TIMES - 1;
+	}
+	for (i = 0; i < b->num && !rc; i++) {
+		b->flow[i].begun_ns = calloc(b->depth, sizeof(uint64_t));
+		assert(b->flow[i].begun_ns);
+		b->flow[i].ah =
+		    sim_end_ah(&source(b, i)->end, sim_nic_at(run->sim, sink(b, i)->index));
+		rc = b->flow[i].ah ? 0 : -errno;
+	}
+	/* All at once: that is what makes an incast. */
+	for (i = 0; i < b->num && !rc; i++) {
+		if (!is_one_of(b, i, run->param[P_LATE]))
+			sim_at(run->sim, sim_now_ns(run->sim), begin, run, i);
+		if (run->param[P_IDLE_US] || run->param[P_LATE])
+			sim_at(run->sim,
+			       sim_now_ns(run->sim) +
+				   (run->param[P_WARM_US] + run->param[P_IDLE_US]) * 1000,
+			       begin, run, i);
+	}
+	return rc;
+}
+
+static int start_incast(struct sim_run *run)
+{
+	return start(run, true);
+}
+
+static int start_outcast(struct sim_run *run)
+{
+	return start(run, false);
+}
+
+static bool quiet(struct sim_run *run)
+{
+	struct bulk *b = run->state;
+	uint32_t f;
+
+	for (f = 0; f < b->num && !b->under_way; f++) {
+		if (b->flow[f].sent != b->flow[f].received)
+			return false;
+	}
+	return !b->under_way;
+}
+
+/* What headers and gaps leave of the line for messages of this length, in per cent. */
+static double ideal_percent(const struct sim_run *run)
+{
+	uint32_t head = sizeof(struct wire_ip) + sizeof(struct wire_udp) +
+			sizeof(struct wire_dgram) + sizeof(struct wire_rd) +
+			sizeof(struct wire_ddp_untagged) + WIRE_DGRAM_CRC_BYTES;
+	uint32_t segment = (sim_get_config(run->sim)->mtu - head) & ~7u;
+	uint64_t bytes = run->param[P_BYTES], frames = (bytes + segment - 1) / segment;
+
+	return 100.0 * (double)bytes /
+	       (double)(bytes + frames * (sizeof(struct wire_eth) + head + ETH_GAP_BYTES));
+}
+
+static double slowest_window(const struct sim_run *run, const struct bulk *b, double line_bytes)
+{
+	uint64_t windows = (run->end_ns - run->begin_ns) / WINDOW_NS, i, least = UINT64_MAX;
+
+	for (i = (measured_ns(run) - run->begin_ns) / WINDOW_NS; i < windows && i < WINDOWS_MAX;
+	     i++) {
+		if (b->window[i] < least)
+			least = b->window[i];
+	}
+	return least == UINT64_MAX ? -1 : 100.0 * (double)least / (line_bytes * WINDOW_NS);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void durations(struct sim_run *run, struct bulk *b)
+{
+	double sum = 0;
+	uint32_t i;
+
+	if (!b->num_took)
+		return;
+	qsort(b->took_ns, b->num_took, sizeof(*b->took_ns), by_value);
+	for (i = 0; i < b->num_took; i++)
+		sum += (double)b->took_ns[i];
+	sim_run_figure(run, "request_us", sum / b->num_took / 1e3);
+	sim_run_figure(run, "request_p99_us",
+		       (double)b->took_ns[(uint64_t)b->num_took * 99 / 100] / 1e3);
+}
+
+static void check(struct sim_run *run)
+{
+	struct bulk *b = run->state;
+	double line_bytes = (double)run->param[P_GBPS] / 8; /* per ns */
+	double ns = (double)run->end_ns - (double)measured_ns(run);
+	double sum = 0, squares = 0, share;
+	uint64_t drops = 0, faults = 0, frames = 0, again = 0, timeouts = 0, cuts = 0, marks = 0;
+	uint32_t i;
+
+	for (i = 0; i < b->num; i++) {
+		double x = (double)b->flow[i].bytes;
+
+		sum += x;
+		squares += x * x;
+	}
+	for (i = 0; i <= b->num; i++) {
+		struct sim_nic *nic = sim_nic_at(run->sim, i);
+		const struct sim_nic_counts *c = sim_nic_counts(nic);
+
+		drops += c->drop_switch_queue + c->drop_rx_queue;
+		faults += c->drop_fault;
+		marks += c->ecn_marked;
+		frames += c->tx_frames;
+		again += sim_nic_stat(nic, "rd_tx_retransmits");
+		timeouts += sim_nic_stat(nic, "rd_timeouts");
+		cuts += sim_nic_stat(nic, "rd_cwnd_cuts");
+	}
+	share = ns > 0 ? 100 * sum / (line_bytes * ns) : 0;
+	sim_run_figure(run, "goodput_gbps", ns > 0 ? 8 * sum / ns : 0);
+	sim_run_figure(run, "line_percent", share);
+	sim_run_figure(run, "ideal_percent", ideal_percent(run));
+	sim_run_figure(run, "slowest_5ms_percent", slowest_window(run, b, line_bytes));
+	sim_run_figure(run, "jain_index", squares > 0 ? sum * sum / (b->num * squares) : 0);
+	sim_run_figure(run, "queue_drops", (double)drops);
+	sim_run_figure(run, "fault_drops", (double)faults);
+	sim_run_figure(run, "ecn_marks", (double)marks);
+	sim_run_figure(run, "frames", (double)frames);
+	sim_run_figure(run, "retransmits", (double)again);
+	sim_run_figure(run, "timeouts", (double)timeouts);
+	sim_run_figure(run, "window_cuts", (double)cuts);
+	sim_run_figure(run, "slowest_request_us", (double)b->late_ns / 1e3);
+	durations(run, b);
+}
+
+static void close_all(struct sim_run *run)
+{
+	struct bulk *b = run->state;
+	uint32_t i;
+
+	for (i = 0; i <= b->num; i++)
+		sim_end_close(&b->ends[i].end);
+}
+
+static void stop(struct sim_run *run)
+{
+	struct bulk *b = run->state;
+	uint32_t i;
+
+	close_all(run);
+	for (i = 0; i < b->num; i++)
+		free(b->flow[i].begun_ns);
+	free(b->took_ns);
+	free(b->flow);
+	free(b->ends);
+	free(b);
+}
+
+const struct sim_workload sim_wl_incast = {
+    .name = "incast",
+    .help = "all send to the first NIC as much as goes through; measured",
+    .start = start_incast,
+    .quiet = quiet,
+    .check = check,
+    .close = close_all,
+    .stop = stop,
+    .params = incast_params,
+    .nics = nics,
+    .config = config,
+    .measures = true,
+};
+
+const struct sim_workload sim_wl_outcast = {
+    .name = "outcast",
+    .help = "the first NIC sends to all others as much as goes through; measured",
+    .start = start_outcast,
+    .quiet = quiet,
+    .check = check,
+    .close = close_all,
+    .stop = stop,
+    .params = outcast_params,
+    .nics = nics,
+    .config = config,
+    .measures = true,
+};

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workload hostile: the queue pairs of processes that misuse connections, in whatever state they
+ * are.
+ *
+ * A request carries the life of its queue pair, its queue and its number: each ends once, in the
+ * order of its queue, until the queue pair is reset or destroyed. Called by sim_wl_hostile_cm.c;
+ * calls libweft.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim_harness/wl/sim_wl_hostile.h"
+
+bool rogue_qp_new(struct rogue *r, uint32_t at)
+{
+	struct weft_qp_init_attr init = {.type = WEFT_QPT_RC,
+					 .send_cq = r->end.cq,
+					 .recv_cq = r->end.cq,
+					 .cap = {.max_send_wr = ROGUE_DEPTH,
+						 .max_recv_wr = ROGUE_DEPTH,
+						 .max_send_sge = 1,
+						 .max_recv_sge = 1}};
+	struct rogue_qp *q = &r->qp[at];
+
+	if (q->qp)
+		return true;
+	q->life++;
+	memset(q->posted, 0, sizeof(q->posted));
+	memset(q->ended, 0, sizeof(q->ended));
+	q->qp = weft_create_qp(r->end.pd, &init);
+	if (!q->qp)
+		sim_run_fail(r->run, "call: weft%u: no QP: %s", r->index, strerror(errno));
+	return q->qp != NULL;
+}
+
+void rogue_qp_forget(struct rogue_qp *q)
+{
+	q->life++;
+	memcpy(q->ended, q->posted, sizeof(q->ended));
+}
+
+void rogue_qp_gone(struct rogue *r, uint32_t at)
+{
+	struct rogue_qp *q = &r->qp[at];
+	int rc = q->qp ? weft_destroy_qp(q->qp) : 0;
+
+	if (rc)
+		sim_run_fail(r->run, "call: weft%u: destroying a QP: %s", r->index, strerror(-rc));
+	q->qp = NULL;
+	rogue_qp_forget(q);
+}
+
+void rogue_qp_state(struct rogue *r, uint32_t at, enum weft_qp_state state)
+{
+	struct weft_qp_attr attr = {.state = state};
+
+	if (!r->qp[at].qp)
+		return;
+	(void)!weft_modify_qp(r->qp[at].qp, &attr, WEFT_QP_STATE);
+	if (state == WEFT_QPS_RESET)
+		rogue_qp_forget(&r->qp[at]);
+}
+
+static uint64_t wr_id(struct rogue *r, uint32_t at, uint32_t recv)
+{
+	struct rogue_qp *q = &r->qp[at];
+
+	return (uint64_t)q->life << 32 | (uint64_t)q->posted[recv] << 8 | recv << 7 | at;
+}
+
+void rogue_post_recv(struct rogue *r, uint32_t at)
+{
+	struct weft_sge sge = sim_end_sge(
+	    &r->end, (size_t)rogue_below(r, ROGUE_SLOTS) * ROGUE_SLOT_BYTES, ROGUE_SLOT_BYTES);
+	const struct weft_recv_wr wr = {.wr_id = wr_id(r, at, 1), .sg_list = &sge, .num_sge = 1};
+
+	if (r->qp[at].qp && !weft_post_recv(r->qp[at].qp, &wr, NULL))
+		r->qp[at].posted[1]++;
+}
+
+/* Sometimes beyond the window of whom it is for, or with a key that is none. */
+void rogue_post_send(struct rogue *r, uint32_t at)
+{
+	static const enum weft_wr_opcode opcodes[] = {
+	    WEFT_WR_SEND, WEFT_WR_WRITE,     WEFT_WR_READ,      WEFT_WR_SEND,     WEFT_WR_WRITE,
+	    WEFT_WR_READ, WEFT_WR_WRITE_IMM, WEFT_WR_FETCH_ADD, WEFT_WR_CMP_SWAP,
+	};
+	const struct rogue *to = &r->others->all[r->qp[at].peer];
+	struct weft_sge sge =
+	    sim_end_sge(&r->end, (size_t)rogue_below(r, ROGUE_SLOTS) * ROGUE_SLOT_BYTES,
+			rogue_below(r, ROGUE_SLOT_BYTES));
+	struct weft_send_wr wr = {.wr_id = wr_id(r, at, 0),
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode =
+				      opcodes[rogue_below(r, sizeof(opcodes) / sizeof(opcodes[0]))],
+				  .flags = WEFT_SEND_SIGNALED,
+				  .rkey = to->window_rkey};
+
+	/* Which this transport may not have. */
+	if (!rogue_below(r, 64))
+		wr.opcode = WEFT_WR_SEND_IMM;
+	if (wr.opcode == WEFT_WR_FETCH_ADD || wr.opcode == WEFT_WR_CMP_SWAP)
+		sge.bytes = 8;
+	wr.remote_addr = to->window_addr + (rogue_below(r, ROGUE_WINDOW_BYTES - sge.bytes) & ~7u);
+	if (!rogue_below(r, 64))
+		wr.remote_addr += sim_prng_range(&r->prng, 1, ROGUE_WINDOW_BYTES);
+	if (!rogue_below(r, 64))
+		wr.rkey ^= 1u << rogue_below(r, 32);
+	if (r->qp[at].qp && !weft_post_send(r->qp[at].qp, &wr, NULL))
+		r->qp[at].posted[0]++;
+}
+
+/* Each ends once, in the order of its queue. */
+static void ended(struct rogue *r, const struct weft_wc *wc)
+{
+	uint32_t at = wc->wr_id & 0x7f, recv = wc->wr_id >> 7 & 1;
+	uint32_t number = wc->wr_id >> 8 & 0xffffff;
+	struct rogue_qp *q = &r->qp[at];
+
+	if (at >= ROGUE_QPS || (uint32_t)(wc->wr_id >> 32) > q->life) {
+		sim_run_fail(r->run, "completion: weft%u: of %" PRIx64 ", which was not posted",
+			     r->index, wc->wr_id);
+		return;
+	}
+	if ((uint32_t)(wc->wr_id >> 32) < q->life)
+		return;
+	if (number != q->ended[recv] || number >= q->posted[recv])
+		sim_run_fail(r->run, "order: weft%u: %s %u of a QP ended (%s), %u of %u was due",
+			     r->index, recv ? "receive" : "request", number,
+			     weft_wc_status_str(wc->status), q->ended[recv], q->posted[recv]);
+	else if (recv && wc->status == WEFT_WC_SUCCESS && wc->opcode == WEFT_WC_RECV &&
+		 wc->bytes > ROGUE_SLOT_BYTES)
+		sim_run_fail(r->run, "completion: weft%u: %u bytes came into %d", r->index,
+			     wc->bytes, ROGUE_SLOT_BYTES);
+	q->ended[recv]++;
+	if (recv && wc->status == WEFT_WC_SUCCESS)
+		r->run->received++;
+}
+
+void rogue_poll(struct rogue *r)
+{
+	struct weft_wc wc[16];
+	int n, i;
+
+	do {
+		n = weft_poll_cq(r->end.cq, 16, wc);
+		for (i = 0; i < n; i++)
+			ended(r, &wc[i]);
+	} while (n == 16);
+}
+
+void rogue_qp_ready(struct rogue *r, uint32_t at, const struct hw_resp_cm_event *ev)
+{
+	bool tcp = ev->transport == HW_CM_TRANSPORT_TCP;
+	struct weft_qp_attr attr = {.state = WEFT_QPS_INIT,
+				    .port = 1,
+				    .transport = WEFT_QP_TRANSPORT_TCP,
+				    .access = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ |
+					      WEFT_ACCESS_REMOTE_ATOMIC};
+	int rtr = WEFT_QP_STATE | WEFT_QP_MAX_DEST_RD_ATOMIC;
+	int rts = WEFT_QP_STATE | WEFT_QP_MAX_QP_RD_ATOMIC;
+	uint32_t n;
+
+	if (!rogue_qp_new(r, at))
+		return;
+	for (n = 0; n < r->others->num; n++) {
+		if (sim_nic_ip(sim_nic_at(r->run->sim, n)) == ev->peer_ip)
+			r->qp[at].peer = n;
+	}
+	(void)!weft_modify_qp(r->qp[at].qp, &attr,
+			      WEFT_QP_STATE | WEFT_QP_PKEY_INDEX | WEFT_QP_PORT |
+				  WEFT_QP_ACCESS_FLAGS | (tcp ? WEFT_QP_TRANSPORT : 0));
+	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTR,
+				     .path_mtu_bytes = 1024,
+				     .dst_qpn = ev->param.qpn,
+				     .rq_psn = ev->param.psn,
+				     .max_dest_rd_atomic = 4,
+				     .min_rnr_timer = 4};
+	attr.av = weft_av_ip(ev->peer_ip);
+	if (!tcp)
+		rtr |= WEFT_QP_AV | WEFT_QP_PATH_MTU | WEFT_QP_DEST_QPN | WEFT_QP_RQ_PSN |
+		       WEFT_QP_MIN_RNR_TIMER;
+	(void)!weft_modify_qp(r->qp[at].qp, &attr, rtr);
+	attr = (struct weft_qp_attr){.state = WEFT_QPS_RTS,
+				     .timeout = 10,
+				     .retry_cnt = 5,
+				     .rnr_retry = 5,
+				     .sq_psn = ev->local_psn,
+				     .max_rd_atomic = 4};
+	if (!tcp)
+		rts |= WEFT_QP_TIMEOUT | WEFT_QP_RETRY_CNT | WEFT_QP_RNR_RETRY | WEFT_QP_SQ_PSN;
+	(void)!weft_modify_qp(r->qp[at].qp, &attr, rts);
+	for (n = ROGUE_DEPTH - rogue_below(r, 2) * rogue_below(r, ROGUE_DEPTH); n; n--)
+		rogue_post_recv(r, at);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workload rc_tcp: RC over MPA/TCP, connected by the connection manager. Connections come, carry
+ * Sends, Writes and Reads both ways, and go, some in mid traffic.
+ *
+ * Each process begins connections to its neighbours and takes theirs. A Send carries its number and
+ * comes in order, once; behind a Write a Send says where it is, and its bytes are looked at then; a
+ * Read fetches bytes that never change. A request succeeds unless its connection was ended by one
+ * of its sides, by a death, a forged reset, or a frame that was corrupted past TCP's checksum; what
+ * is left fails then, in order, and nothing behind it succeeds.
+ *
+ * One event moves all of it, so that blocking calls, which run the simulation, never nest. Which
+ * connections there are, and their halves, is in sim_wl_tcp.h; sim_wl_tcp_cm.c makes and ends them,
+ * sim_wl_tcp_die.c ends them and their processes without a word.
+ * Calls libweft. RFC 5040 5 (order), RFC 5044 7.
+ */
+#include "sim_harness/wl/sim_wl_tcp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a message begins with. */
+struct wt_head {
+	uint32_t link, side, seq, attempt;
+	uint32_t bytes;       /* of this message */
+	uint32_t write_slot;  /* WT_SLOTS: it tells of no Write */
+	uint32_t write_bytes; /* of what is in that slot */
+	uint32_t write_seq;
+};
+
+/* ---- memory of a half ------------------------------------------------------------------------ */
+
+size_t wt_offset(const struct wt_half *half, enum wt_area area, uint32_t slot)
+{
+	return ((size_t)half->place * WT_HALF_SLOTS + (uint32_t)area + slot) * WT_MSG_BYTES;
+}
+
+static uint8_t *at(const struct wt_half *half, enum wt_area area, uint32_t slot)
+{
+	return half->actor->end.buf + wt_offset(half, area, slot);
+}
+
+static struct sim_run *run_of(const struct wt_half *half)
+{
+	return half->actor->run;
+}
+
+/* Requests of a half have numbers, and so have its receives: they complete in that order. */
+static uint64_t wr_id(struct wt_half *half, enum wt_kind kind, uint32_t slot)
+{
+	return (uint64_t)(half->posted[kind == WT_RECV]++ & 0xffffff) << 40 |
+	       (uint64_t)(half->attempt & 0xffff) << 24 | (uint64_t)half->place << 16 |
+	       (uint64_t)kind << 8 | slot;
+}
+
+/* What identifies a stream of messages to sim_pattern(). */
+static uint32_t stream_of(const struct wt_half *half, enum wt_kind kind)
+{
+	return (half->link * 2 + half->side) * WT_KINDS + (uint32_t)kind;
+}
+
+/* ---- posting --------------------------------------------------------------------------------- */
+
+int wt_post_recv(struct wt_half *half, uint32_t slot)
+{
+	struct weft_sge sge =
+	    sim_end_sge(&half->actor->end, wt_offset(half, WT_AREA_RECV, slot), WT_MSG_BYTES);
+	const struct weft_recv_wr wr = {
+	    .wr_id = wr_id(half, WT_RECV, slot), .sg_list = &sge, .num_sge = 1};
+	int rc = weft_post_recv(half->qp, &wr, NULL);
+
+	half->recvs += !rc;
+	half->posted[1] -= rc != 0;
+	return rc;
+}
+
+static void post(struct wt_half *half, enum wt_kind kind, enum weft_wr_opcode opcode, uint32_t slot,
+		 const struct weft_sge *sge, size_t remote)
+{
+	const struct weft_send_wr wr = {.wr_id = wr_id(half, kind, slot),
+					.sg_list = sge,
+					.num_sge = 1,
+					.opcode = opcode,
+					.flags = WEFT_SEND_SIGNALED,
+					.remote_addr = half->peer_addr + remote,
+					.rkey = half->peer_rkey};
+	int rc = weft_post_send(half->qp, &wr, NULL);
+
+	if (!rc) {
+		half->sends++;
+		return;
+	}
+	half->posted[0]--;
+	half->busy &= ~(1u << slot);
+	if (!wt_may_break(half))
+		sim_run_fail(run_of(half), "post: weft%u: a request: %s", half->actor->index,
+			     strerror(-rc));
+}
+
+/* A message that says what the Write in slot is, when slot is one. */
+static void say(struct wt_half *half, uint32_t msg_slot, uint32_t slot, uint32_t bytes)
+{
+	uint8_t *to = at(half, WT_AREA_SRC, msg_slot);
+	struct wt_head head = {half->link, half->side, half->seq, half->attempt,
+			       0,          slot,       bytes,     half->write_seq};
+	struct weft_sge sge;
+
+	head.bytes = (uint32_t)sim_prng_range(&half->actor->prng, sizeof(head), WT_MSG_BYTES);
+	memcpy(to, &head, sizeof(head));
+	sim_pattern(run_of(half)->sim, stream_of(half, WT_SEND), half->attempt, half->seq,
+		    to + sizeof(head), head.bytes - sizeof(head));
+	sge = sim_end_sge(&half->actor->end, wt_offset(half, WT_AREA_SRC, msg_slot), head.bytes);
+	half->busy |= 1u << msg_slot;
+	half->seq++;
+	post(half, WT_SEND, WEFT_WR_SEND, msg_slot, &sge, 0);
+}
+
+static void write_and_say(struct wt_half *half, uint32_t slot, uint32_t msg_slot)
+{
+	uint32_t bytes = (uint32_t)sim_prng_range(&half->actor->prng, 1, WT_MSG_BYTES);
+	struct weft_sge sge;
+
+	half->write_seq++;
+	sim_pattern(run_of(half)->sim, stream_of(half, WT_WRITE), half->attempt, half->write_seq,
+		    at(half, WT_AREA_SRC, slot), bytes);
+	sge = sim_end_sge(&half->actor->end, wt_offset(half, WT_AREA_SRC, slot), bytes);
+	half->busy |= 1u << slot;
+	/* The peer has looked at what was in the slot: it answers for no other. */
+	half->peer->sink_held |= 1u << slot;
+	post(half, WT_WRITE, WEFT_WR_WRITE, slot, &sge, wt_offset(half->peer, WT_AREA_SINK, slot));
+	say(half, msg_slot, slot, bytes);
+}
+
+static void read_some(struct wt_half *half, uint32_t slot)
+{
+	uint32_t bytes = (uint32_t)sim_prng_range(&half->actor->prng, 1, WT_MSG_BYTES);
+	struct weft_sge sge =
+	    sim_end_sge(&half->actor->end, wt_offset(half, WT_AREA_READ, slot), bytes);
+
+	memset(at(half, WT_AREA_READ, slot), 0xee, WT_MSG_BYTES);
+	half->busy |= 1u << slot;
+	half->read_bytes[slot] = bytes;
+	post(half, WT_READ, WEFT_WR_READ, slot, &sge, wt_offset(half->peer, WT_AREA_CONST, 0));
+}
+
+static uint32_t free_slot(const struct wt_half *half, uint32_t taken)
+{
+	uint32_t slot = 0;
+
+	while (slot < WT_SLOTS && ((half->busy | taken) >> slot & 1))
+		slot++;
+	return slot;
+}
+
+void wt_work(struct wt_half *half)
+{
+	struct sim_prng *prng = &half->actor->prng;
+	uint32_t slot = free_slot(half, 0), other;
+	/* A receive for every message: one without ends the connection. */
+	bool room = half->seq - half->peer->received < WT_RECVS;
+
+	if (slot == WT_SLOTS)
+		return;
+	other = free_slot(half, 1u << slot);
+	switch (sim_prng_below(prng, 3)) {
+	case 0:
+		if (room)
+			say(half, slot, WT_SLOTS, 0);
+		break;
+	case 1:
+		if (room && other < WT_SLOTS && !(half->peer->sink_held >> slot & 1))
+			write_and_say(half, slot, other);
+		break;
+	default:
+		read_some(half, slot);
+	}
+}
+
+/* ---- what has completed ---------------------------------------------------------------------- */
+
+static void check_written(struct wt_half *half, const struct wt_head *head)
+{
+	const struct wt_half *peer = half->peer;
+	struct sim_run *run = run_of(half);
+
+	if (head->write_slot == WT_SLOTS)
+		return;
+	if (head->write_slot > WT_SLOTS || head->write_bytes > WT_MSG_BYTES ||
+	    !sim_pattern_check(run->sim, stream_of(peer, WT_WRITE), half->attempt, head->write_seq,
+			       at(half, WT_AREA_SINK, head->write_slot), head->write_bytes)) {
+		sim_run_fail(run, "shadow: weft%u: a Write of %u bytes has wrong bytes",
+			     half->actor->index, head->write_bytes);
+		return;
+	}
+	half->sink_held &= ~(1u << head->write_slot);
+	run->bytes += head->write_bytes;
+}
+
+static void check_message(struct wt_half *half, const uint8_t *data, uint32_t bytes)
+{
+	const struct wt_half *peer = half->peer;
+	struct sim_run *run = run_of(half);
+	struct wt_head head = {0};
+
+	if (bytes >= sizeof(head))
+		memcpy(&head, data, sizeof(head));
+	if (head.link != half->link || head.side != peer->side || head.attempt != half->attempt ||
+	    head.bytes != bytes || head.seq != half->received)
+		sim_run_fail(run,
+			     "order: weft%u: message %u of %u bytes on connection %u, where %u was "
+			     "due",
+			     half->actor->index, head.seq, bytes, half->link, half->received);
+	else if (!sim_pattern_check(run->sim, stream_of(peer, WT_SEND), half->attempt, head.seq,
+				    data + sizeof(head), bytes - sizeof(head)))
+		sim_run_fail(run, "shadow: weft%u: message %u has wrong bytes", half->actor->index,
+			     head.seq);
+	else
+		check_written(half, &head);
+	half->received++;
+	run->received++;
+	run->bytes += bytes;
+}
+
+static void check_read(struct wt_half *half, uint32_t slot)
+{
+	struct sim_run *run = run_of(half);
+	const uint8_t *got = at(half, WT_AREA_READ, slot);
+	uint32_t bytes = half->read_bytes[slot];
+
+	/* Not against the peer's memory: its process may be gone. */
+	if (!sim_pattern_check(run->sim, half->link * 2 + half->peer->side, ~0u, half->attempt, got,
+			       bytes) ||
+	    (bytes < WT_MSG_BYTES && got[bytes] != 0xee))
+		sim_run_fail(run, "shadow: weft%u: a Read of %u bytes has wrong bytes",
+			     half->actor->index, bytes);
+	run->bytes += bytes;
+}
+
+static void succeeded(struct wt_half *half, enum wt_kind kind, uint32_t slot, uint32_t bytes)
+{
+	struct sim_run *run = run_of(half);
+
+	switch (kind) {
+	case WT_RECV:
+		check_message(half, at(half, WT_AREA_RECV, slot), bytes);
+		memset(at(half, WT_AREA_RECV, slot), 0xee, WT_MSG_BYTES);
+		if (wt_post_recv(half, slot) && !wt_may_break(half))
+			sim_run_fail(run, "post: weft%u: a receive", half->actor->index);
+		break;
+	case WT_SEND:
+		run->done[SIM_OP_SEND]++;
+		break;
+	case WT_WRITE:
+		run->done[SIM_OP_WRITE]++;
+		break;
+	case WT_READ:
+		check_read(half, slot);
+		run->done[SIM_OP_READ]++;
+		break;
+	case WT_KINDS:
+		break;
+	}
+}
+
+/* What a request of a connection that ends may say. A wrong frame may say anything. */
+static bool is_an_end(enum weft_wc_status status)
+{
+	return status == WEFT_WC_WR_FLUSH_ERR || status == WEFT_WC_RETRY_EXC_ERR;
+}
+
+/* It is the next of its queue, and no success behind a failure. */
+static void check_order(struct wt_half *half, const struct weft_wc *wc, bool recv)
+{
+	uint32_t number = (uint32_t)(wc->wr_id >> 40);
+	bool failed = wc->status != WEFT_WC_SUCCESS;
+
+	if (number != (half->done[recv]++ & 0xffffff))
+		sim_run_fail(run_of(half), "order: weft%u: connection %u: %s %u completed, %u due",
+			     half->actor->index, half->link, recv ? "receive" : "request", number,
+			     half->done[recv] - 1);
+	else if (half->failed[recv] && !failed)
+		sim_run_fail(run_of(half),
+			     "order: weft%u: connection %u: %s %u succeeded behind one that failed",
+			     half->actor->index, half->link, recv ? "receive" : "request", number);
+	half->failed[recv] |= failed;
+}
+
+static void completed(struct wt_actor *actor, const struct weft_wc *wc)
+{
+	struct wt_half *half = actor->half[wc->wr_id >> 16 & 0xff];
+	enum wt_kind kind = wc->wr_id >> 8 & 0xff;
+	uint32_t slot = wc->wr_id & 0xff, attempt = wc->wr_id >> 24 & 0xffff;
+
+	if (attempt != (half->attempt & 0xffff) || half->attempt < half->forgotten) {
+		if (attempt >= half->forgotten)
+			sim_run_fail(actor->run,
+				     "completion: weft%u: connection %u: of attempt %u, not %u",
+				     actor->index, half->link, attempt, half->attempt);
+		return;
+	}
+	if (kind == WT_RECV) {
+		half->recvs--;
+	} else {
+		half->sends--;
+		half->busy &= ~(1u << slot);
+	}
+	check_order(half, wc, kind == WT_RECV);
+	if (wc->status == WEFT_WC_SUCCESS)
+		succeeded(half, kind, slot, wc->bytes);
+	else if (!wt_may_break(half) || (!wt_corrupted(actor->run) && !is_an_end(wc->status)))
+		sim_run_fail(actor->run, "completion: weft%u: connection %u: %s (%s)", actor->index,
+			     half->link, weft_wc_status_str(wc->status),
+			     weft_vendor_err_str(wc->vendor_err));
+}
+
+void wt_poll(struct wt_actor *actor)
+{
+	struct weft_wc wc[16];
+	int n, i;
+
+	do {
+		n = weft_poll_cq(actor->end.cq, 16, wc);
+		for (i = 0; i < n; i++)
+			completed(actor, &wc[i]);
+		wt_of(actor->run)->completions += (uint32_t)n;
+	} while (n == 16);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Full pools: whether a rank stands still, and what it tells others of that.
+ *
+ * Rank 0 of three with one run that waits; the streams are the test's own, in the states that
+ * matter.
+ */
+#include "nic_fw/stream/esp_stream.h"
+#include "tests/nic_fw/fw_ut.h"
+
+enum {
+	RANKS = 3,
+	INSTANCE = 7,
+	PEER = 1,
+};
+
+static struct fw_ut ut;
+static struct goal_comm *comm;
+static struct goal_run *run;
+static struct goal_link link[RANKS];
+static struct esp_stream stream[RANKS];
+static struct mgrp_note note;
+
+static void begin(void)
+{
+	uint32_t i;
+
+	fw_ut_begin(&ut);
+	comm = &ut.nic->goal_comms[0];
+	run = fw_pool_get(&ut.nic->goal_runs);
+	goal_comm_init(comm);
+	fw_list_init(&comm->group.all);
+	fw_list_init(&comm->group.blocked);
+	comm->num_ranks = RANKS;
+	comm->next_instance = INSTANCE + 1;
+	memset(run, 0, sizeof(*run));
+	run->comm = comm;
+	run->instance = INSTANCE;
+	goal_run_init_lists(run);
+	fw_list_add_tail(&comm->runs, &run->comm_node);
+	/* The only one, whatever its chain. */
+	for (i = 0; i < GOAL_MAX_RUNS; i++)
+		ut.nic->goal_run_hash[i] = fw_pool_index(&ut.nic->goal_runs, run) + 1;
+	for (i = PEER; i < RANKS; i++) {
+		memset(&link[i], 0, sizeof(link[i]));
+		memset(&stream[i], 0, sizeof(stream[i]));
+		link[i].rank = i;
+		link[i].stream = &stream[i];
+		fw_list_init(&link[i].blocked_node);
+		fw_list_init(&stream[i].queue);
+		stream[i].state = ESP_OPEN;
+		stream[i].snd_window = ESP_BURST;
+		fw_list_add_tail(&comm->all_links, &link[i].node);
+	}
+}
+
+static void end(void)
+{
+	fw_pool_put(&ut.nic->goal_runs, run);
+	fw_ut_end(&ut);
+}
+
+static bool is_still(void)
+{
+	memset(&note, 0, sizeof(note));
+	return goal_stall_is_still(ut.nic, comm, &note);
+}
+
+static void whoever_waits_and_has_sent_all(void)
+{
+	begin();
+	comm->stall.changes = 5;
+	CU_ASSERT_TRUE(is_still());
+	CU_ASSERT_EQUAL(note.changes, 5);
+	CU_ASSERT_EQUAL(note.ranks, 0);
+	CU_ASSERT_EQUAL(note.held, 0);
+	CU_ASSERT_EQUAL(note.stops, 0);
+	link[PEER].stream = NULL;
+	CU_ASSERT_TRUE(is_still());
+	end();
+}
+
+/* It may be what another rank waits for. */
+static void what_is_under_way_moves(void)
+{
+	struct fw_list xfer;
+	uint32_t i;
+
+	begin();
+	for (i = PEER; i < RANKS; i++) {
+		stream[i].snd_next++;
+		CU_ASSERT_FALSE(is_still());
+		/* The peer has no room for it: whether that is so it has to say itself. */
+		stream[i].snd_window = 0;
+		CU_ASSERT_TRUE(is_still());
+		CU_ASSERT_EQUAL(note.held, UINT64_C(1) << i);
+		CU_ASSERT_EQUAL(note.ranks, UINT64_C(1) << i);
+		/* A window that was never heard of is none. */
+		stream[i].state = ESP_SYN_SENT;
+		CU_ASSERT_FALSE(is_still());
+		stream[i].state = ESP_OPEN;
+		stream[i].snd_window = ESP_BURST;
+		/* Acknowledged. */
+		stream[i].snd_una++;
+		CU_ASSERT_TRUE(is_still());
+		CU_ASSERT_EQUAL(note.held, 0);
+		/* Not sent yet. */
+		fw_list_init(&xfer);
+		fw_list_add_tail(&stream[i].queue, &xfer);
+		CU_ASSERT_FALSE(is_still());
+		fw_list_del(&xfer);
+	}
+	end();
+}
+
+static void a_multicast_under_way_moves(void)
+{
+	static struct mgrp_space space;
+
+	begin();
+	fw_list_init(&space.queue);
+	fw_list_add_tail(&comm->group.all, &space.node);
+	CU_ASSERT_TRUE(is_still());
+	space.next = space.low + 1;
+	CU_ASSERT_FALSE(is_still());
+	end();
+}
+
+static void a_run_that_has_work_moves(void)
+{
+	begin();
+	run->num_ready = 1;
+	CU_ASSERT_FALSE(is_still());
+	run->num_ready = 0;
+	run->num_locals = 1;
+	CU_ASSERT_FALSE(is_still());
+	run->num_locals = 0;
+	run->num_finished = 1;
+	CU_ASSERT_FALSE(is_still());
+	run->num_finished = 0;
+	run->fault = HW_GOAL_TIMEOUT;
+	CU_ASSERT_FALSE(is_still());
+	run->fault = HW_GOAL_OK;
+	CU_ASSERT_TRUE(is_still());
+	/* Without a run its process may start one. */
+	fw_list_del(&run->comm_node);
+	CU_ASSERT_FALSE(is_still());
+	end();
+}
+
+static void whose_messages_find_no_room_here(void)
+{
+	begin();
+	link[PEER].blocked_instance = INSTANCE;
+	fw_list_add_tail(&comm->blocked, &link[PEER].blocked_node);
+	CU_ASSERT_TRUE(is_still());
+	CU_ASSERT_EQUAL(note.stops, UINT64_C(1) << PEER);
+	/* The message is for a run that is still to be started here, and will make room for it. */
+	link[PEER].blocked_instance = INSTANCE + 1;
+	CU_ASSERT_FALSE(is_still());
+	end();
+}
+
+UT_MAIN("nic_fw/coll/goal_still", UT(whoever_waits_and_has_sent_all), UT(what_is_under_way_moves),
+	UT(a_multicast_under_way_moves), UT(a_run_that_has_work_moves),
+	UT(whose_messages_find_no_room_here))

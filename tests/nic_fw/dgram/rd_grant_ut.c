@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nic_fw/dgram/rd_grant.c: who may send how much, header by header.
+ *
+ * Sessions are made by hand, and packets are headers alone: what a peer tells of its credits, and
+ * what it was given then. sim/congestion_ut has what comes of it on a line.
+ */
+#include "nic_fw/dgram/rd_grant.c"
+#include "tests/ut.h"
+
+enum {
+	PEERS = 64,
+	BYTES = 4000,
+	HEAP = 16,
+};
+
+static struct fw_nic nic;
+static struct fw_timer *heap[HEAP];
+static struct rd_session peer[PEERS];
+static uint32_t told[PEERS]; /* timestamps of theirs */
+
+static void begin(uint32_t n)
+{
+	uint32_t i;
+
+	memset(&nic, 0, sizeof(nic));
+	memset(peer, 0, sizeof(peer));
+	nic.now_ns = 1000000000;
+	nic.config.mtu = 4096;
+	fw_timers_init(&nic.timers, heap, HEAP);
+	fw_list_init(&nic.rd_acks);
+	fw_list_init(&nic.rd_ready);
+	rd_grant_init(&nic);
+	for (i = 0; i < n; i++) {
+		fw_list_init(&peer[i].grant_node);
+		fw_list_init(&peer[i].held_node);
+		fw_list_init(&peer[i].ack_node);
+		fw_list_init(&peer[i].ready_node);
+		fw_list_init(&peer[i].flows);
+		rd_grant_open(&nic, &peer[i]);
+		told[i] = 1000;
+	}
+}
+
+/* A packet of a peer that has used so many credits; it left rtt_ns after our last header did. */
+static void rx(uint32_t i, uint32_t used, bool more, uint32_t rtt_ns)
+{
+	const struct dgram_pkt pkt = {
+	    .type = WIRE_DGRAM_RD, .flags = more ? WIRE_DGRAM_F_MORE : 0, .data_bytes = BYTES};
+	const struct wire_rd rd = {.timestamp = be32_put(++told[i]),
+				   .timestamp_echo = be32_put((uint32_t)nic.now_ns - rtt_ns),
+				   .used = (uint8_t)used,
+				   .limit = 2};
+
+	rd_grant_rx(&nic, &peer[i], &pkt, &rd);
+}
+
+/* Everybody uses all that he has, in turn: packets of each. */
+static void run_all(uint32_t n, uint32_t packets, uint32_t rtt_ns, uint32_t *count)
+{
+	uint32_t i;
+
+	while (packets) {
+		for (i = 0; i < n && packets; i++) {
+			if (!left(&peer[i]))
+				continue;
+			nic.now_ns += 3000;
+			rx(i, peer[i].rx_used + 1, true, rtt_ns);
+			rd_grant_taken(&peer[i]);
+			count[i]++;
+			packets--;
+		}
+	}
+}
+
+static void alone(void)
+{
+	uint32_t i;
+
+	begin(2);
+	CU_ASSERT_EQUAL(left(&peer[0]), RD_CREDIT_FIRST);
+	rx(0, 1, true, 10000);
+	CU_ASSERT_EQUAL(left(&peer[0]), GRANT_ALONE_PKTS);
+	/* As fast as a window that doubles, of which a quarter may be used. */
+	for (i = 2; i <= GRANT_ALONE_PKTS; i++) {
+		rx(0, i, true, 10000);
+		CU_ASSERT_TRUE(left(&peer[0]) >= (GRANT_ALONE_PKTS + i) / 4 * 3);
+	}
+	for (; i <= 200; i++)
+		rx(0, i, true, 10000);
+	CU_ASSERT_TRUE(left(&peer[0]) >= RD_CREDIT_MAX / 4 * 3);
+	CU_ASSERT_TRUE(left(&peer[0]) <= RD_CREDIT_MAX);
+	/* With nothing more to send it has a stock for the next message. */
+	rx(1, 1, false, 10000);
+	CU_ASSERT_EQUAL(left(&peer[1]), GRANT_STOCK_PKTS);
+	CU_ASSERT_EQUAL(nic.rd_grants.askers, 1);
+	CU_ASSERT_EQUAL(nic.rd_grants.out_bytes, 0);
+}
+
+/* The stock shrinks with the number of those that could come at one moment. */
+static void idle_stock(void)
+{
+	begin(1);
+	nic.rd_grants.open = 1000;
+	rx(0, 2, false, 10000);
+	CU_ASSERT_EQUAL(left(&peer[0]), 1);
+	nic.rd_grants.open = 63;
+	rx(0, 3, false, 10000);
+	CU_ASSERT_EQUAL(left(&peer[0]), 4);
+}
+
+/* Many get the same, and never more together than the window. */
+static void in_turn(void)
+{
+	uint32_t count[PEERS] = {0}, i;
+
+	begin(PEERS);
+	run_all(PEERS, 2 * PEERS, 20000, count);
+	memset(count, 0, sizeof(count));
+	for (i = 0; i < 100; i++) {
+		run_all(PEERS, PEERS, 20000, count);
+		CU_ASSERT_TRUE(nic.rd_grants.out_bytes <=
+			       window_bytes(&nic.rd_grants) + BYTES + GRANT_HDR_BYTES);
+	}
+	for (i = 0; i < PEERS; i++)
+		CU_ASSERT_TRUE(count[i] >= 95 && count[i] <= 105);
+}
+
+/* The window grows while packets are not delayed, and shrinks round by round when all are. */
+static void window(void)
+{
+	uint32_t count[PEERS] = {0}, rounds;
+	uint64_t before;
+
+	begin(PEERS);
+	run_all(PEERS, 4000, 100000, count);
+	before = nic.rd_grants.window_bytes;
+	CU_ASSERT_TRUE(before > 4 * GRANT_MIN_BYTES);
+	/* A round is a window of bytes, and takes a sixteenth: twelve take half, and not all. */
+	for (rounds = 0; rounds < 12; rounds++)
+		run_all(PEERS, (uint32_t)(nic.rd_grants.window_bytes / BYTES) + 1, 200000, count);
+	CU_ASSERT_TRUE(nic.rd_grants.window_bytes < before / 2);
+	CU_ASSERT_TRUE(nic.rd_grants.window_bytes > before / 4);
+	for (rounds = 0; rounds < 200; rounds++)
+		run_all(PEERS, (uint32_t)(nic.rd_grants.window_bytes / BYTES) + 1, 400000, count);
+	CU_ASSERT_EQUAL(nic.rd_grants.window_bytes, GRANT_MIN_BYTES);
+}
+
+/* Claims of more than was given move nothing; the latest header corrects what an old one told. */
+static void lies_and_echoes(void)
+{
+	begin(1);
+	rx(0, 1, true, 10000);
+	CU_ASSERT_EQUAL(peer[0].rx_limit, 1 + GRANT_ALONE_PKTS);
+	/* Half a circle away it stands behind what was: no credit more than any peer has. */
+	rx(0, 1 + 200, true, 10000);
+	CU_ASSERT_TRUE(left(&peer[0]) <= RD_CREDIT_MAX);
+	CU_ASSERT_TRUE(seq_lt(peer[0].rx_limit, 1 + RD_CREDIT_MAX));
+	rx(0, 2, true, 10000);
+	CU_ASSERT_EQUAL((uint8_t)peer[0].rx_used, 2);
+	CU_ASSERT_TRUE(left(&peer[0]) <= RD_CREDIT_MAX);
+	told[0] -= 10;
+	rx(0, 100, true, 10000); /* an old one */
+	CU_ASSERT_EQUAL((uint8_t)peer[0].rx_used, 2);
+}
+
+/* Credits that a peer says it used, without a packet, it may use later only up to a bound. */
+static void claims(void)
+{
+	uint32_t i;
+
+	begin(1);
+	for (i = 0; i < 100000; i++)
+		rx(0, peer[0].rx_used + 100, true, 10000);
+	CU_ASSERT_TRUE(peer[0].rx_limit - peer[0].rx_taken <= 2 * RD_CREDIT_MAX);
+	/* And all the way to the wrap of the counts. */
+	peer[0].rx_used = peer[0].rx_limit = peer[0].rx_taken = UINT32_MAX - 150;
+	for (i = 0; i < 10; i++) {
+		rx(0, peer[0].rx_used + 100, true, 10000);
+		CU_ASSERT_TRUE(peer[0].rx_limit - peer[0].rx_taken <= 2 * RD_CREDIT_MAX);
+	}
+}
+
+/* A peer that claims to have used what it has, as fast as it is given more, gets no more turns. */
+static void claims_beside_others(void)
+{
+	uint32_t i, round, given = 0, count[8] = {0};
+
+	begin(8);
+	run_all(8, 400, 20000, count);
+	memset(count, 0, sizeof(count));
+	for (round = 0; round < 400; round++) {
+		for (i = 1; i < 8; i++) {
+			uint32_t had = left(&peer[0]);
+
+			/* As on a line with a queue. */
+			nic.rd_grants.window_bytes = 2 * GRANT_MIN_BYTES;
+
+			/* Headers alone, whose packets are never taken. */
+			rx(0, peer[0].rx_used + left(&peer[0]), true, 20000);
+			given += had;
+			if (!left(&peer[i]))
+				continue;
+			nic.now_ns += 3000;
+			rx(i, peer[i].rx_used + 1, true, 20000);
+			rd_grant_taken(&peer[i]);
+			count[i]++;
+		}
+	}
+	for (i = 1; i < 8; i++)
+		CU_ASSERT_TRUE(given <= count[i] + count[i] / 4);
+}
+
+/* A peer that keeps credits holds up the others once, however often it is heard. */
+static void keepers(void)
+{
+	uint32_t i, round, count[PEERS] = {0};
+	uint64_t since_ns;
+
+	begin(PEERS);
+	/* 32 that ask and never send: more than the window's least holds. */
+	for (i = 0; i < 32; i++)
+		rx(i, 0, true, 10000);
+	for (i = 32; i < PEERS; i++)
+		rx(i, 1, true, 10000);
+	since_ns = nic.now_ns;
+	while (nic.now_ns < since_ns + 4 * (GRANT_SILENT_NS + GRANT_PATH_NS)) {
+		nic.now_ns += GRANT_SILENT_NS / 4;
+		for (i = 0; i < 32; i++)
+			rx(i, 0, true, 10000);
+		fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+	}
+	CU_ASSERT_TRUE(nic.counters.rd_grants_expired >= 8);
+	memset(count, 0, sizeof(count));
+	for (round = 0; round < 100; round++) {
+		for (i = 32; i < PEERS; i++) {
+			rx(i % 32, 0, true, 10000);
+			nic.rd_grants.window_bytes = GRANT_MIN_BYTES;
+			if (!left(&peer[i]))
+				continue;
+			nic.now_ns += 3000;
+			rx(i, peer[i].rx_used + 1, true, 10000);
+			rd_grant_taken(&peer[i]);
+			count[i]++;
+		}
+	}
+	for (i = 32; i < PEERS; i++)
+		CU_ASSERT_TRUE(count[i] >= 90);
+	/* Packets of data make one as good as others again. */
+	CU_ASSERT_TRUE(peer[0].rx_doubt >= GRANT_DOUBT_MIN);
+	for (i = 0; i < UINT8_MAX; i++)
+		rd_grant_taken(&peer[0]);
+	CU_ASSERT_EQUAL(peer[0].rx_doubt, 0);
+}
+
+/* A path that is told to be 2 s long gives a bounded share, and no longer time to keep it. */
+static void feigned_path(void)
+{
+	uint32_t count[8] = {0}, share;
+
+	begin(8);
+	run_all(8, 400, 20000, count);
+	memset(&peer[0].rx_path, 0, sizeof(peer[0].rx_path));
+	rx(0, peer[0].rx_used, true, 2000000000);
+	nic.rd_grants.window_bytes = 2 * GRANT_MIN_BYTES;
+	share = share_of(&nic.rd_grants, &peer[1]);
+	CU_ASSERT_TRUE(share_of(&nic.rd_grants, &peer[0]) <= GRANT_FAR_TIMES * share);
+	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
+	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
+	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
+	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+	CU_ASSERT_EQUAL(nic.rd_grants.out_bytes, 0);
+}
+
+/* Peers that begin and end to ask again and again do not keep the window small. */
+static void comers_and_goers(void)
+{
+	uint32_t count[8] = {0}, i;
+
+	begin(8);
+	run_all(8, 2000, 50000, count);
+	nic.now_ns += 2 * GRANT_DRAIN_NS;
+	run_all(8, 8, 50000, count);
+	CU_ASSERT_TRUE(nic.rd_grants.drain > 0);
+	for (i = 0; i < 2 * GRANT_SMALL_NS / 3000; i++) {
+		rx(0, peer[0].rx_used, true, 50000);
+		rx(0, peer[0].rx_used, false, 50000);
+		if (left(&peer[1 + i % 7]))
+			run_all(8, 1, 50000, count);
+		else
+			nic.now_ns += 3000;
+	}
+	CU_ASSERT_EQUAL(nic.rd_grants.drain, 0);
+}
+
+/* Short packets between long ones buy no turn of many. */
+static void lengths(void)
+{
+	struct dgram_pkt pkt = {.type = WIRE_DGRAM_RD, .flags = WIRE_DGRAM_F_MORE};
+	struct wire_rd rd = {.limit = 2};
+	uint32_t i;
+
+	begin(2);
+	rx(0, 1, true, 10000);
+	for (i = 0; i < 16; i++) {
+		rd.timestamp = be32_put(++told[0]);
+		rd.used = (uint8_t)(peer[0].rx_used + 1);
+		rd_grant_rx(&nic, &peer[0], &pkt, &rd);
+	}
+	CU_ASSERT_EQUAL(nic.config.mtu / peer[0].rx_pkt_bytes, 1);
+}
+
+/* Credits that are not used are told again, and then given to others. */
+static void silent(void)
+{
+	uint32_t i;
+
+	begin(2);
+	rx(0, 1, true, 10000);
+	rx(1, 1, true, 10000);
+	rx(0, 2, true, 10000);
+	CU_ASSERT_EQUAL(nic.rd_grants.askers, 2);
+	for (i = 0; i < 200; i++) {
+		nic.now_ns += GRANT_SILENT_NS;
+		fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+	}
+	/* The last one is in nobody's way. */
+	CU_ASSERT_EQUAL(nic.rd_grants.askers, 1);
+	CU_ASSERT_EQUAL(nic.rd_grants.out_bytes, 0);
+	CU_ASSERT_FALSE(fw_timer_is_set(&nic.rd_grants.timer));
+	CU_ASSERT_EQUAL(nic.counters.rd_grants_expired, 1);
+	CU_ASSERT_TRUE(fw_list_linked(&peer[0].ack_node) && peer[0].grant_due);
+	/* Once heard it has its part again. */
+	rx(0, 3, true, 10000);
+	rx(1, 2, true, 10000);
+	CU_ASSERT_TRUE(left(&peer[0]) >= 2 && left(&peer[1]) >= 2);
+}
+
+/*
+ * A peer that asked alone, and is not heard any more, must not keep those that come later from
+ * theirs, who may have used all that they had.
+ */
+static void silent_before(void)
+{
+	uint32_t i;
+
+	begin(3);
+	rx(0, 1, true, 10000);
+	rx(2, 1, true, 10000);
+	rx(0, 2, true, 10000);
+	rx(2, 2, false, 10000);
+	CU_ASSERT_EQUAL(nic.rd_grants.askers, 1);
+	CU_ASSERT_TRUE(nic.rd_grants.out_bytes > 0);
+	nic.now_ns += GRANT_ALONE_NS / 2;
+	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+	recount(&nic.rd_grants, &peer[0], 0);
+	/* Its credits, which it has still, count when the next one begins to ask. */
+	nic.rd_grants.askers = 2;
+	recount(&nic.rd_grants, &peer[0], 8);
+	nic.rd_grants.askers = 1;
+	nic.rd_grants.drain = 0;
+	nic.rd_grants.window_bytes = nic.rd_grants.out_bytes;
+	rx(1, 2, true, 10000);
+	CU_ASSERT_EQUAL(left(&peer[1]), 0);
+	for (i = 0; i < 20; i++) {
+		nic.now_ns += GRANT_SILENT_NS;
+		fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
+	}
+	CU_ASSERT_TRUE(left(&peer[1]) >= 1);
+}
+
+/* An idle sender keeps few of its old credits; a closed session holds nothing. */
+static void idle_and_closed(void)
+{
+	begin(2);
+	peer[0].credit_limit = 100;
+	peer[0].credit_used = 20;
+	rd_grant_idle(&peer[0]);
+	CU_ASSERT_EQUAL(peer[0].credit_used, 100 - RD_CREDIT_IDLE);
+	rd_grant_idle(&peer[0]);
+	CU_ASSERT_EQUAL(peer[0].credit_used, 100 - RD_CREDIT_IDLE);
+	CU_ASSERT_TRUE(rd_has_credit(&peer[0]));
+	peer[0].credit_used = 100;
+	CU_ASSERT_FALSE(rd_has_credit(&peer[0]));
+	rx(0, 1, true, 10000);
+	rx(1, 1, true, 10000);
+	rx(0, 2, true, 10000);
+	rd_grant_close(&nic, &peer[0]);
+	rd_grant_close(&nic, &peer[1]);
+	CU_ASSERT_EQUAL(nic.rd_grants.askers, 0);
+	CU_ASSERT_EQUAL(nic.rd_grants.open, 0);
+	CU_ASSERT_EQUAL(nic.rd_grants.out_bytes, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&nic.rd_grants.turn) && fw_list_empty(&nic.rd_grants.held));
+}
+
+UT_MAIN("nic_fw/dgram/rd_grant", UT(alone), UT(idle_stock), UT(in_turn), UT(window),
+	UT(lies_and_echoes), UT(claims), UT(claims_beside_others), UT(keepers), UT(feigned_path),
+	UT(comers_and_goers), UT(lengths), UT(silent), UT(silent_before), UT(idle_and_closed))

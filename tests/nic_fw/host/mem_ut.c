@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * STags: what an access must be refused for, windows, invalidation, atomics, registration.
+ */
+#include "tests/nic_fw/fw_ut.h"
+
+enum {
+	ALL_REMOTE = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ |
+		     HW_ACCESS_REMOTE_ATOMIC,
+};
+
+static uint64_t words[64];
+
+static enum hw_vendor_err check(struct fw_ut *ut, uint32_t pd, uint32_t stag, uint64_t to,
+				uint64_t bytes, uint32_t need)
+{
+	struct fw_mem mem;
+
+	return mem_check(ut->nic, pd, 0, stag, to, bytes, need, &mem);
+}
+
+static int reg(struct fw_ut *ut, uint32_t pd, uint64_t addr, uint64_t bytes, uint64_t iova,
+	       uint32_t access, const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
+
+	cmd.u.reg_mr.pd = pd;
+	cmd.u.reg_mr.addr = addr;
+	cmd.u.reg_mr.bytes = bytes;
+	cmd.u.reg_mr.iova = iova;
+	cmd.u.reg_mr.access = access;
+	cmd.u.reg_mr.flags = aux ? HW_REG_F_MAPPED : 0;
+	CU_ASSERT_EQUAL(fw_cmd(ut->nic, 0, &cmd, aux, resp), FW_CMD_DONE);
+	return resp->status;
+}
+
+static void bounds_are_exact(void)
+{
+	uint64_t base = (uintptr_t)words;
+	struct fw_mem mem;
+	struct fw_ut ut;
+	uint32_t pd, stag;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	stag = fw_ut_reg(&ut, 0, pd, words, 100, ALL_REMOTE, true);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 100, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base + 99, 1, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base + 99, 2, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base - 1, 1, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base + 100, 1, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 101, 0), HW_VENDOR_ERR_BOUNDS);
+	/* Sums that wrap around 2^64. */
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base + 50, UINT64_MAX - 10, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, UINT64_MAX, 2, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, 0, UINT64_MAX, 0), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, base + 8, 8, 0, &mem), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_PTR_EQUAL(mem.ptr, &words[1]);
+	CU_ASSERT_EQUAL(mem.addr, base + 8);
+	fw_ut_end(&ut);
+}
+
+static void no_bytes_pass_with_any_stag(void)
+{
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL(check(&ut, 77, 0xdeadbeef, 1, 0, ALL_REMOTE), HW_VENDOR_ERR_NONE);
+	fw_ut_end(&ut);
+}
+
+static void keys_and_domains_must_match(void)
+{
+	uint64_t base = (uintptr_t)words;
+	uint32_t pd, other, stag, client2, foreign;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &client2), 0);
+	pd = fw_ut_pd(&ut, 0);
+	other = fw_ut_pd(&ut, 0);
+	foreign = fw_ut_pd(&ut, client2);
+	stag = fw_ut_reg(&ut, 0, pd, words, 100, ALL_REMOTE, true);
+	CU_ASSERT_EQUAL(check(&ut, other, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(check(&ut, foreign, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag ^ 1, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag + 256, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(check(&ut, pd, 0, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(check(&ut, pd, UINT32_MAX, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag | STAG_SINK_FLAG, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, client2, HW_CMD_DEREG_MR, stag, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag ^ 1, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag, NULL), 0);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	fw_ut_end(&ut);
+}
+
+static void an_old_key_is_dead_when_the_number_is_reused(void)
+{
+	uint64_t base = (uintptr_t)words;
+	static uint32_t last[HW_MAX_MR];
+	uint32_t pd, first, stag, i;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	first = fw_ut_reg(&ut, 0, pd, words, 8, 0, false);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, first, NULL), 0);
+	/* A number that comes back has another key than the last time, and STag 0 never comes. */
+	for (i = 0; i < 20000; i++) {
+		stag = fw_ut_reg(&ut, 0, pd, words, 8, 0, false);
+		CU_ASSERT_NOT_EQUAL_FATAL(stag, 0);
+		CU_ASSERT_EQUAL_FATAL(stag & STAG_SINK_FLAG, 0);
+		CU_ASSERT_NOT_EQUAL_FATAL(stag, last[stag_index(stag)]);
+		last[stag_index(stag)] = stag;
+		CU_ASSERT_EQUAL_FATAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag, NULL), 0);
+		CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	}
+	CU_ASSERT_TRUE(ut.nic->mr_ids.high <= MR_SPREAD);
+	fw_ut_end(&ut);
+}
+
+/* splitmix64 */
+static uint64_t random64(void *ctx)
+{
+	static uint64_t state = 1;
+	uint64_t z = state += 0x9e3779b97f4a7c15;
+
+	(void)ctx;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* Number and key of a region do not follow from those of the one before (RFC 5042 6.2.1). */
+static void stags_cannot_be_foreseen(void)
+{
+	enum {
+		N = 1000
+	};
+	uint32_t pd, stag[N], i, steps = 0, ones[31] = {0}, b;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	ut.nic->port.random64 = random64;
+	pd = fw_ut_pd(&ut, 0);
+	for (i = 0; i < N; i++) {
+		stag[i] = fw_ut_reg(&ut, 0, pd, words, 8, 0, false);
+		for (b = 0; b < 31; b++)
+			ones[b] += stag[i] >> b & 1;
+		if (i && stag_index(stag[i]) - stag_index(stag[i - 1]) <= 2)
+			steps++;
+		if (i && (uint32_t)(stag_key(stag[i]) - stag_key(stag[i - 1])) <= 2)
+			steps++;
+	}
+	CU_ASSERT_TRUE(steps < 20);
+	/* Each bit of the key and twelve of the number are as often set as not. */
+	for (b = 0; b < 31; b++)
+		if (b < 20 || b >= 24)
+			CU_ASSERT_TRUE(ones[b] > N / 2 - 100 && ones[b] < N / 2 + 100);
+	for (i = 0; i < N; i++)
+		CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag[i], NULL), 0);
+	fw_ut_end(&ut);
+}
+
+static void rights_must_all_be_granted(void)
+{
+	uint64_t base = (uintptr_t)words;
+	struct fw_ut ut;
+	uint32_t pd, ro, rw;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	ro = fw_ut_reg(&ut, 0, pd, words, 8, HW_ACCESS_REMOTE_READ, true);
+	rw = fw_ut_reg(&ut, 0, pd, words, 8, HW_ACCESS_LOCAL_WRITE, true);
+	CU_ASSERT_EQUAL(check(&ut, pd, ro, base, 8, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, ro, base, 8, HW_ACCESS_REMOTE_READ), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, ro, base, 8, HW_ACCESS_LOCAL_WRITE), HW_VENDOR_ERR_ACCESS);
+	CU_ASSERT_EQUAL(check(&ut, pd, rw, base, 8, HW_ACCESS_LOCAL_WRITE), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, rw, base, 8, HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_ACCESS);
+	fw_ut_end(&ut);
+}
+
+static void registration_is_checked(void)
+{
+	uint64_t base = (uintptr_t)words;
+	struct fw_cmd_aux aux = {.mapping = words, .map_bytes = 100, .offset = 40};
+	struct hw_cmd_resp resp;
+	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
+	struct fw_ut ut;
+	uint32_t pd;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	CU_ASSERT_EQUAL(reg(&ut, pd, base, 0, base, 0, NULL, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(reg(&ut, pd + 1, base, 8, base, 0, NULL, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(reg(&ut, UINT32_MAX, base, 8, base, 0, NULL, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(reg(&ut, pd, UINT64_MAX - 6, 8, base, 0, NULL, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(reg(&ut, pd, base, 8, UINT64_MAX - 6, 0, NULL, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(reg(&ut, pd, base, HW_MAX_MR_BYTES + 1, base, 0, NULL, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(reg(&ut, pd, base, 8, base, HW_ACCESS_REMOTE_WRITE, NULL, &resp),
+			FW_EINVAL);
+	CU_ASSERT_EQUAL(reg(&ut, pd, base, 8, base, HW_ACCESS_REMOTE_ATOMIC, NULL, &resp),
+			FW_EINVAL);
+	CU_ASSERT_EQUAL(reg(&ut, pd, base, 8, base, HW_ACCESS_ALL + 1, NULL, &resp), FW_EINVAL);
+	/* The mapping must cover the region. */
+	CU_ASSERT_EQUAL(reg(&ut, pd, base, 61, base, 0, &aux, &resp), FW_EFAULT);
+	aux.offset = 101;
+	CU_ASSERT_EQUAL(reg(&ut, pd, base, 1, base, 0, &aux, &resp), FW_EFAULT);
+	cmd.u.reg_mr.pd = pd;
+	cmd.u.reg_mr.bytes = 8;
+	cmd.u.reg_mr.flags = HW_REG_F_MAPPED;
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EFAULT);
+	cmd.u.reg_mr.flags = 2;
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EINVAL);
+	cmd.u.reg_mr.flags = 0;
+	cmd.u.reg_mr.reserved = 1;
+	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EINVAL);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->mr_ids), 0);
+	CU_ASSERT_EQUAL(ut.num_unmapped, 0);
+	/* The very last bytes of the address space do not wrap. */
+	CU_ASSERT_EQUAL(reg(&ut, pd, UINT64_MAX - 7, 8, UINT64_MAX - 7, 0, NULL, &resp), 0);
+	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, UINT64_MAX, 1, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, UINT64_MAX, 2, 0), HW_VENDOR_ERR_BOUNDS);
+	fw_ut_end(&ut);
+}
+
+static void mapping_offset_iova_and_unmap(void)
+{
+	struct fw_cmd_aux aux = {.mapping = words, .map_bytes = sizeof(words), .offset = 16};
+	struct hw_cmd_resp resp;
+	struct fw_mem mem;
+	struct fw_ut ut;
+	uint32_t pd;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	CU_ASSERT_EQUAL(reg(&ut, pd, 0x1000, 64, 0x777, 0, &aux, &resp), 0);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, resp.u.mr.stag, 0x777 + 8, 8, 0, &mem),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_PTR_EQUAL(mem.ptr, &words[3]);
+	CU_ASSERT_EQUAL(mem.addr, 0x1008);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, resp.u.mr.stag, NULL), 0);
+	CU_ASSERT_EQUAL(ut.num_unmapped, 1);
+	CU_ASSERT_PTR_EQUAL(ut.unmapped[0], words);
+	CU_ASSERT_EQUAL(reg(&ut, pd, 0x1000, 64, 0x777, HW_ACCESS_ZERO_BASED, &aux, &resp), 0);
+	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, 0, 64, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, resp.u.mr.stag, 0x777, 8, 0), HW_VENDOR_ERR_BOUNDS);
+	/* Detach gives the mapping back too. */
+	fw_ut_detach(&ut, 0);
+	CU_ASSERT_EQUAL(ut.num_unmapped, 2);
+	fw_ut_end(&ut);
+}
+
+static void unmapped_memory_goes_through_the_port(void)
+{
+	struct fw_mem mem;
+	uint8_t got[16];
+	struct fw_ut ut;
+	uint32_t pd, stag;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	stag = fw_ut_reg(&ut, 0, pd, words, 100, ALL_REMOTE, false);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)words, 16, 0, &mem),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_PTR_NULL(mem.ptr);
+	words[0] = 11;
+	words[1] = 22;
+	CU_ASSERT_TRUE(mem_read(ut.nic, &mem, 0, got, 16));
+	CU_ASSERT_EQUAL(memcmp(got, words, 16), 0);
+	memset(got, 9, sizeof(got));
+	CU_ASSERT_TRUE(mem_write(ut.nic, &mem, 8, got, 8));
+	CU_ASSERT_EQUAL(words[0], 11);
+	CU_ASSERT_EQUAL(words[1], 0x0909090909090909u);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_reads, 1);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_writes, 1);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_read_bytes, 16);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_write_bytes, 8);
+	/* The source may be a process's too: the port, whose write is a system call, never sees it.
+	 */
+	CU_ASSERT_PTR_EQUAL(ut.host_src, ut.nic->scratch);
+	ut.host_fault = true;
+	CU_ASSERT_FALSE(mem_read(ut.nic, &mem, 0, got, 16));
+	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
+	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
+	CU_ASSERT_FALSE(ut.nic->mem_busy);
+	ut.host_fault = false;
+	ut.host_busy = true;
+	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
+	CU_ASSERT_TRUE(ut.nic->mem_busy);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
+	CU_ASSERT_EQUAL(ut.nic->counters.host_busy, 1);
+	/* Nothing to move asks nobody. */
+	CU_ASSERT_TRUE(mem_read(ut.nic, &mem, 0, got, 0));
+	CU_ASSERT_TRUE(mem_write(ut.nic, &mem, 0, got, 0));
+	fw_ut_end(&ut);
+}
+
+static void long_writes_in_pieces(void)
+{
+	enum {
+		BYTES = 2 * FW_SCRATCH_BYTES + 100
+	};
+	static uint8_t from[BYTES], to[BYTES + 1];
+	struct fw_mem mem;
+	struct fw_ut ut;
+	uint32_t pd, stag, i;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	stag = fw_ut_reg(&ut, 0, pd, to, sizeof(to), ALL_REMOTE, false);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)to, BYTES, 0, &mem),
+			HW_VENDOR_ERR_NONE);
+	for (i = 0; i < BYTES; i++)
+		from[i] = (uint8_t)(i * 7 + i / 256);
+	CU_ASSERT_TRUE(mem_write(ut.nic, &mem, 0, from, BYTES));
+	CU_ASSERT_EQUAL(ut.host_calls, 3);
+	CU_ASSERT_EQUAL(memcmp(from, to, BYTES), 0);
+	CU_ASSERT_EQUAL(to[BYTES], 0);
+	fw_ut_end(&ut);
+}
+
+static void try_atomics(struct fw_ut *ut, const struct fw_mem *mem, void *at)
+{
+	uint64_t original, value = UINT64_MAX - 1;
+
+	memcpy(at, &value, sizeof(value));
+	CU_ASSERT_TRUE(mem_fetch_add(ut->nic, mem, 3, &original));
+	CU_ASSERT_EQUAL(original, UINT64_MAX - 1);
+	memcpy(&value, at, sizeof(value));
+	CU_ASSERT_EQUAL(value, 1);
+	CU_ASSERT_TRUE(mem_cmp_swap(ut->nic, mem, 2, 99, &original));
+	CU_ASSERT_EQUAL(original, 1);
+	memcpy(&value, at, sizeof(value));
+	CU_ASSERT_EQUAL(value, 1);
+	CU_ASSERT_TRUE(mem_cmp_swap(ut->nic, mem, 1, 99, &original));
+	CU_ASSERT_EQUAL(original, 1);
+	memcpy(&value, at, sizeof(value));
+	CU_ASSERT_EQUAL(value, 99);
+}
+
+static void atomics_mapped_unaligned_and_unmapped(void)
+{
+	struct fw_cmd_aux aux = {.mapping = words, .map_bytes = 64, .offset = 3};
+	struct hw_cmd_resp resp;
+	struct fw_mem mem;
+	struct fw_ut ut;
+	uint64_t original;
+	uint32_t pd, stag;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	stag = fw_ut_reg(&ut, 0, pd, words, 64, ALL_REMOTE, true);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)&words[2], 8, 0, &mem),
+			HW_VENDOR_ERR_NONE);
+	try_atomics(&ut, &mem, &words[2]);
+	/* TO 0 is aligned, the byte behind it is not. */
+	CU_ASSERT_EQUAL(reg(&ut, pd, 0x1003, 32, 0, ALL_REMOTE, &aux, &resp), 0);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, resp.u.mr.stag, 0, 8, 0, &mem),
+			HW_VENDOR_ERR_NONE);
+	try_atomics(&ut, &mem, (uint8_t *)words + 3);
+	stag = fw_ut_reg(&ut, 0, pd, words, 64, ALL_REMOTE, false);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 0, stag, (uintptr_t)words, 8, 0, &mem),
+			HW_VENDOR_ERR_NONE);
+	try_atomics(&ut, &mem, words);
+	ut.host_fault = true;
+	CU_ASSERT_FALSE(mem_fetch_add(ut.nic, &mem, 1, &original));
+	CU_ASSERT_FALSE(mem_cmp_swap(ut.nic, &mem, 99, 1, &original));
+	CU_ASSERT_EQUAL(words[0], 99);
+	fw_ut_end(&ut);
+}
+
+static uint32_t alloc_mw(struct fw_ut *ut, uint32_t pd, uint32_t type)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_MW, .u.alloc_mw = {pd, type}};
+	struct hw_cmd_resp resp;
+
+	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(ut, 0, &cmd, &resp), 0);
+	return resp.u.handle;
+}
+
+static void windows_of_type_1(void)
+{
+	uint64_t base = (uintptr_t)words;
+	uint32_t pd, mr, plain, mw, rkey;
+	struct fw_mem mem;
+	struct fw_qp *qp;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	plain = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE, true);
+	mw = alloc_mw(&ut, pd, 1);
+	CU_ASSERT_EQUAL(check(&ut, pd, mw, base, 8, HW_ACCESS_REMOTE_READ), HW_VENDOR_ERR_LKEY);
+	/* Refused: no right to bind, other PD, beyond the region, local rights, wrong key. */
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, plain, base, 8, 0), HW_VENDOR_ERR_ACCESS);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd + 1, qp->qpn, mw, mr, base, 8, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base + 250, 8, 0),
+			HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base - 1, 8, 0),
+			HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base, 8, HW_ACCESS_LOCAL_WRITE),
+			HW_VENDOR_ERR_ACCESS);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw + 1, mr, base, 8, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mr, mr, base, 8, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, UINT32_MAX, mr, base, 8, 0),
+			HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw, mr, base + 64, 64, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_NONE);
+	rkey = (mw & ~0xffu) | ((mw + 1) & 0xff);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, 5, rkey, base + 64, 64, HW_ACCESS_REMOTE_READ, &mem),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_PTR_EQUAL(mem.ptr, &words[8]);
+	CU_ASSERT_EQUAL(check(&ut, pd, mw, base + 64, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(check(&ut, pd, rkey, base + 63, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(check(&ut, pd, rkey, base + 64, 8, HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_ACCESS);
+	CU_ASSERT_EQUAL(check(&ut, pd, rkey, base + 64, 8, 0), HW_VENDOR_ERR_ACCESS);
+	/* A region with windows stays; a peer cannot take a type 1 window away. */
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), FW_EBUSY);
+	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, qp->qpn, mr));
+	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, qp->qpn, rkey));
+	/* 0 bytes unbind, under the next key again. */
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, 0, 0, 0, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, rkey + 1, base + 64, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
+	fw_ut_end(&ut);
+}
+
+static void windows_of_type_2_belong_to_a_qp(void)
+{
+	uint64_t base = (uintptr_t)words;
+	uint32_t pd, mr, mw, rkey;
+	struct fw_qp *qp, *other;
+	struct fw_mem mem;
+	struct fw_cq *cq;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	cq = fw_ut_cq(&ut, 0, 16, HW_EQ_NONE);
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
+	other = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, cq, HW_SRQ_NONE);
+	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	mw = alloc_mw(&ut, pd, 2);
+	rkey = (mw & ~0xffu) | 0xa5;
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base + 8, 0, 0),
+			HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base + 8, 32,
+				 HW_ACCESS_REMOTE_WRITE | HW_ACCESS_ZERO_BASED),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(mem_check(ut.nic, pd, qp->qpn, rkey, 0, 32, HW_ACCESS_REMOTE_WRITE, &mem),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_PTR_EQUAL(mem.ptr, &words[1]);
+	CU_ASSERT_EQUAL(
+	    mem_check(ut.nic, pd, other->qpn, rkey, 0, 32, HW_ACCESS_REMOTE_WRITE, &mem),
+	    HW_VENDOR_ERR_LKEY);
+	/* Bound already. */
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey + 1, mr, base, 8, 0),
+			HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, other->qpn, rkey));
+	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, qp->qpn, rkey));
+	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, qp->qpn, rkey));
+	CU_ASSERT_TRUE(fw_list_empty(&qp->windows));
+	/* A QP that goes takes its bindings with it: its number will be another's. */
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, rkey, mr, base, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), FW_EBUSY);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qp->qpn, NULL), 0);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_MW, mw, NULL), 0);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_MW, mw, NULL), FW_EINVAL);
+	fw_ut_end(&ut);
+}
+
+static void detach_with_bound_windows(void)
+{
+	uint32_t pd, mr, mw1, mw2;
+	struct fw_qp *qp;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RC, pd, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mw1 = alloc_mw(&ut, pd, 1);
+	mw2 = alloc_mw(&ut, pd, 2);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw1, mr, (uintptr_t)words, 8, 0),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw2, mr, (uintptr_t)words, 8, 0),
+			HW_VENDOR_ERR_NONE);
+	fw_ut_end(&ut);
+	CU_ASSERT_EQUAL(ut.num_unmapped, 1);
+}
+
+static void invalidation_of_regions(void)
+{
+	uint64_t base = (uintptr_t)words;
+	uint32_t pd, open, local;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	open = fw_ut_reg(&ut, 0, pd, words, 8, HW_ACCESS_REMOTE_READ, true);
+	local = fw_ut_reg(&ut, 0, pd, words, 8, HW_ACCESS_LOCAL_WRITE, true);
+	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd + 1, 0, open));
+	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, 0, open ^ 2));
+	/* What no peer was given none can take away. */
+	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, 0, local));
+	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, 0, open));
+	CU_ASSERT_EQUAL(check(&ut, pd, open, base, 1, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_FALSE(mem_invalidate(ut.nic, pd, 0, open));
+	CU_ASSERT_EQUAL(ut.num_unmapped, 0);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, open, NULL), 0);
+	CU_ASSERT_EQUAL(ut.num_unmapped, 1);
+	fw_ut_end(&ut);
+}
+
+/* Whoever is told that memory is closed may change it: no frame under way may show that. */
+static void closing_settles_frames(void)
+{
+	uint32_t pd, mr, region, mw1, mw2;
+	struct fw_qp *qp;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	pd = fw_ut_pd(&ut, 0);
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, pd, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mr = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE | HW_ACCESS_MW_BIND, true);
+	region = fw_ut_reg(&ut, 0, pd, words, 256, ALL_REMOTE, true);
+	mw1 = alloc_mw(&ut, pd, 1);
+	mw2 = alloc_mw(&ut, pd, 2);
+	ut.settles = 0;
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw1, mr, (uintptr_t)words, 8, 0),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw2, mr, (uintptr_t)words, 8, 0),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(ut.settles, 0);
+	mw1 = (mw1 & ~0xffu) | ((mw1 + 1) & 0xff);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, pd, qp->qpn, mw1, 0, 0, 0, 0), HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(ut.settles, 1);
+	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, qp->qpn, mw2));
+	CU_ASSERT_EQUAL(ut.settles, 2);
+	CU_ASSERT_TRUE(mem_invalidate(ut.nic, pd, 0, region));
+	CU_ASSERT_EQUAL(ut.settles, 3);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, mr, NULL), 0);
+	CU_ASSERT_EQUAL(ut.settles, 4);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qp->qpn, NULL), 0);
+	CU_ASSERT_TRUE(ut.settles >= 5);
+	fw_ut_end(&ut);
+}
+
+static int modify_mr(struct fw_ut *ut, uint32_t client, uint32_t stag, uint32_t pd, uint32_t access)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_MODIFY_MR};
+	struct hw_cmd_resp resp;
+
+	cmd.u.modify_mr = (struct hw_cmd_modify_mr){.stag = stag, .pd = pd, .access = access};
+	return fw_ut_cmd(ut, client, &cmd, &resp);
+}
+
+/* The STag stays, what it allows and to whom does not. */
+static void modified_regions(void)
+{
+	uint64_t base = (uintptr_t)words;
+	uint32_t pd, other, stag, mw, client2;
+	struct fw_qp *qp;
+	struct fw_ut ut;
+
+	fw_ut_begin(&ut);
+	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &client2), 0);
+	pd = fw_ut_pd(&ut, 0);
+	other = fw_ut_pd(&ut, 0);
+	stag = fw_ut_reg(&ut, 0, pd, words, 100, HW_ACCESS_LOCAL_WRITE | HW_ACCESS_MW_BIND, true);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_ACCESS);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, ALL_REMOTE | HW_ACCESS_MW_BIND), 0);
+	CU_ASSERT_EQUAL(check(&ut, other, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 8, 0), HW_VENDOR_ERR_LKEY);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, pd, NULL), 0);
+	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, other, NULL), FW_EBUSY);
+	/* Refused: another's, unknown bits, remote rights beyond the own, another base, no such PD.
+	 */
+	CU_ASSERT_EQUAL(modify_mr(&ut, client2, stag, other, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag ^ 1, other, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, 0x80), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, HW_ACCESS_REMOTE_WRITE), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, HW_ACCESS_ZERO_BASED), FW_EINVAL);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, pd, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(check(&ut, other, stag, base, 8, HW_ACCESS_REMOTE_WRITE),
+			HW_VENDOR_ERR_NONE);
+	/* A window has the rights that the region had. */
+	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, other, fw_ut_cq(&ut, 0, 16, HW_EQ_NONE), HW_SRQ_NONE);
+	mw = alloc_mw(&ut, other, 1);
+	CU_ASSERT_EQUAL(mem_bind(ut.nic, other, qp->qpn, mw, stag, base, 8, HW_ACCESS_REMOTE_READ),
+			HW_VENDOR_ERR_NONE);
+	CU_ASSERT_EQUAL(modify_mr(&ut, 0, stag, other, 0), FW_EBUSY);
+	fw_ut_end(&ut);
+}
+
+UT_MAIN("nic_fw/host/mem", UT(bounds_are_exact), UT(no_bytes_pass_with_any_stag),
+	UT(keys_and_domains_must_match), UT(an_old_key_is_dead_when_the_number_is_reused),
+	UT(stags_cannot_be_foreseen), UT(rights_must_all_be_granted), UT(registration_is_checked),
+	UT(mapping_offset_iova_and_unmap), UT(unmapped_memory_goes_through_the_port),
+	UT(long_writes_in_pieces), UT(atomics_mapped_unaligned_and_unmapped), UT(windows_of_type_1),
+	UT(windows_of_type_2_belong_to_a_qp), UT(detach_with_bound_windows),
+	UT(invalidation_of_regions), UT(closing_settles_frames), UT(modified_regions))

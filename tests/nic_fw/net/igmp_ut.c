@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * IGMP: what is reported when, byte by byte; queries of three versions and what is no query.
+ *
+ * Runs nic_fw/net/igmp.c above the real ip.c and eth_rx.c on the shard of net_ut.h; groups are made
+ * by hand, as mcast.c would. tests/golden/igmp.hex has messages in full.
+ */
+#include "tests/nic_fw/net_ut.h"
+
+#include "tests/golden.h"
+#include "tests/steps.h"
+
+enum {
+	MS = 1000000,
+	OPTION = 4,
+};
+
+static uint64_t random_value;
+
+static uint64_t chosen_random(void *ctx)
+{
+	(void)ctx;
+	return random_value;
+}
+
+static void begin(void)
+{
+	net_init(0);
+	net.nic->port.random64 = chosen_random;
+	random_value = 0;
+	igmp_init(net.nic);
+}
+
+/* So many ms, with a look every now and then, as a core that polls has. */
+static void pass(uint32_t ms)
+{
+	uint32_t i;
+
+	for (i = 0; i < ms; i += 5)
+		net_advance(5 * (uint64_t)MS);
+}
+
+static struct mcast_group *join(uint32_t ip)
+{
+	struct mcast_group *group = mcast_find(net.nic, ip);
+	uint8_t mac[6];
+
+	wire_group_mac(ip, mac);
+	CU_ASSERT_EQUAL_FATAL(mac_filter_add(net.nic, mac, ip), 0);
+	if (!group) {
+		uint32_t *head = &net.nic->mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+
+		group = fw_pool_get(&net.nic->mcast_group_pool);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(group);
+		memset(group, 0, sizeof(*group));
+		group->ip = ip;
+		group->hash_next = *head;
+		*head = fw_pool_index(&net.nic->mcast_group_pool, group) + 1;
+		fw_list_init(&group->members);
+		fw_list_add_tail(&net.nic->mcast_groups, &group->node);
+	}
+	group->num_members = 1;
+	igmp_changed(net.nic, group);
+	return group;
+}
+
+static void leave(struct mcast_group *group)
+{
+	uint8_t mac[6];
+
+	wire_group_mac(group->ip, mac);
+	group->num_members = 0;
+	(void)mac_filter_del(net.nic, mac, group->ip);
+	igmp_changed(net.nic, group);
+}
+
+/* A query with the router alert option; sources follow where there are any. */
+static void query_bytes(const void *message, uint32_t bytes, uint32_t dst, bool alert)
+{
+	static const uint8_t option[OPTION] = {148, 4, 0, 0};
+	struct wire_igmp head;
+	struct net_frame f;
+	uint32_t at;
+
+	net_put_ip(&f, WIRE_IPPROTO_IGMP);
+	if (alert) {
+		net_add(&f, option, sizeof(option));
+		net_iph(&f)->version_ihl++;
+	}
+	net_iph(&f)->ttl = 1;
+	memcpy(&net_iph(&f)->dst, &dst, 4);
+	wire_group_mac(dst, net_eth(&f)->dst);
+	at = f.n;
+	net_add(&f, message, bytes);
+	memcpy(&head, message, sizeof(head));
+	head.checksum = be16_put(wire_sum_fold(wire_sum_add(0, message, bytes)));
+	memcpy(f.b + at, &head, sizeof(head));
+	net_seal_ip(&f);
+	net_rx(&f);
+}
+
+static void query_v3(uint8_t code, uint32_t group, uint8_t qrv, uint8_t qqic,
+		     const uint32_t *source, uint16_t num)
+{
+	struct {
+		struct wire_igmp_query query;
+		uint32_t source[64];
+	} message = {.query.head.type = WIRE_IGMP_QUERY,
+		     .query.head.max_resp_code = code,
+		     .query.flags = qrv,
+		     .query.qqic = qqic,
+		     .query.num_sources = be16_put(num)};
+
+	memcpy(&message.query.head.group, &group, 4);
+	if (num)
+		memcpy(message.source, source, num * sizeof(*source));
+	query_bytes(&message, sizeof(message.query) + num * 4u,
+		    group ? group : net_ip(224, 0, 0, 1), true);
+}
+
+static void query_old(uint8_t code, uint32_t group)
+{
+	struct wire_igmp message = {.type = WIRE_IGMP_QUERY, .max_resp_code = code};
+
+	memcpy(&message.group, &group, 4);
+	query_bytes(&message, sizeof(message), group ? group : net_ip(224, 0, 0, 1), code != 0);
+}
+
+/* The IGMP message of a frame that was sent; checks what all have in common. */
+static const uint8_t *sent(uint32_t i, uint32_t dst, uint32_t *bytes)
+{
+	const struct net_frame *f = &net.sent[i];
+	const struct wire_eth *eth = (const struct wire_eth *)f->b;
+	const struct wire_ip *ip = (const struct wire_ip *)(f->b + sizeof(*eth));
+	const uint8_t *message = f->b + sizeof(*eth) + sizeof(*ip) + OPTION;
+	uint8_t mac[6];
+
+	CU_ASSERT_FATAL(i < net.num_sent);
+	wire_group_mac(dst, mac);
+	CU_ASSERT_EQUAL(memcmp(eth->dst, mac, 6), 0);
+	CU_ASSERT_EQUAL(memcmp(eth->src, net_mac, 6), 0);
+	CU_ASSERT_EQUAL(memcmp(&ip->dst, &dst, 4), 0);
+	CU_ASSERT_EQUAL(ip->version_ihl, 0x46);
+	CU_ASSERT_EQUAL(ip->ttl, 1);
+	CU_ASSERT_EQUAL(ip->tos, 0xc0);
+	CU_ASSERT_EQUAL(ip->proto, WIRE_IPPROTO_IGMP);
+	CU_ASSERT_EQUAL(memcmp(ip + 1, ((uint8_t[]){148, 4, 0, 0}), 4), 0);
+	CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(0, ip, sizeof(*ip) + OPTION)), 0);
+	*bytes = be16_get(ip->total_bytes) - (uint32_t)sizeof(*ip) - OPTION;
+	CU_ASSERT_EQUAL(f->n, sizeof(*eth) + be16_get(ip->total_bytes));
+	CU_ASSERT_EQUAL(wire_sum_fold(wire_sum_add(0, message, *bytes)), 0);
+	return message;
+}
+
+/* The message of frame i is the one that was worked out by hand. */
+static void expect_golden(uint32_t i, const char *name)
+{
+	const uint32_t at = sizeof(struct wire_eth) + sizeof(struct wire_ip) + OPTION;
+	uint8_t want[64];
+	size_t bytes = golden_load("igmp.hex", name, want, sizeof(want));
+
+	CU_ASSERT_EQUAL_FATAL(net.sent[i].n, at + bytes);
+	CU_ASSERT_EQUAL(memcmp(net.sent[i].b + at, want, bytes), 0);
+}
+
+/* The index-th record of the report that was sent as frame i. */
+static void expect_record(uint32_t i, uint32_t index, uint8_t type, uint32_t group,
+			  uint32_t sources)
+{
+	uint32_t bytes;
+	const uint8_t *message = sent(i, net_ip(224, 0, 0, 22), &bytes);
+	const struct wire_igmp_report *report = (const struct wire_igmp_report *)message;
+	const struct wire_igmp_record *record = (const struct wire_igmp_record *)(report + 1);
+
+	CU_ASSERT_EQUAL(report->type, WIRE_IGMP_V3_REPORT);
+	CU_ASSERT_FATAL(index < be16_get(report->num_records));
+	CU_ASSERT_FATAL(bytes >= sizeof(*report) + (index + 1) * sizeof(*record));
+	record += index; /* records before it have no sources in these tests */
+	CU_ASSERT_EQUAL(record->type, type);
+	CU_ASSERT_EQUAL(memcmp(&record->group, &group, 4), 0);
+	CU_ASSERT_EQUAL(be16_get(record->num_sources), sources);
+}
+
+static uint32_t records_of(uint32_t i)
+{
+	uint32_t bytes;
+	const uint8_t *message = sent(i, net_ip(224, 0, 0, 22), &bytes);
+
+	return be16_get(((const struct wire_igmp_report *)message)->num_records);
+}
+
+static void joining_and_leaving_are_told_twice(void)
+{
+	struct mcast_group *group;
+	uint32_t ip = net_ip(239, 1, 2, 3);
+
+	begin();
+	random_value = 400 * MS - 1;
+	group = join(ip);
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	net_advance(0);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	expect_record(0, 0, WIRE_IGMP_TO_EXCLUDE, ip, 0);
+	expect_golden(0, "v3_join");
+	net_advance(400 * MS - 1);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	net_advance(1);
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	expect_record(1, 0, WIRE_IGMP_TO_EXCLUDE, ip, 0);
+	pass(10000);
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	CU_ASSERT_EQUAL(net.nic->timers.count, 0);
+
+	leave(group);
+	net_advance(0);
+	CU_ASSERT_EQUAL(net.num_sent, 3);
+	expect_record(2, 0, WIRE_IGMP_TO_INCLUDE, ip, 0);
+	expect_golden(2, "v3_leave");
+	CU_ASSERT_PTR_EQUAL(mcast_find(net.nic, ip), group);
+	net_advance(400 * MS);
+	CU_ASSERT_EQUAL(net.num_sent, 4);
+	CU_ASSERT_PTR_NULL(mcast_find(net.nic, ip));
+	CU_ASSERT_EQUAL(net.nic->mcast_group_pool.used, 0);
+	CU_ASSERT_EQUAL(CNT(igmp_reports_tx), 4);
+	net_end();
+}
+
+/* What happens at once, or within the gap between two messages, is one message. */
+static void changes_are_put_together(void)
+{
+	struct mcast_group *group[300];
+	uint32_t i, records = 0;
+
+	begin();
+	random_value = 500 * MS;
+	for (i = 0; i < 300; i++)
+		group[i] = join(net_ip(239, 0, i >> 8, i & 255));
+	net_advance(0);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	CU_ASSERT_TRUE(net.sent[0].n <= NET_MTU + sizeof(struct wire_eth));
+	net_advance(IGMP_GAP_NS - 1);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	leave(group[0]); /* reported as joined already: its leaving is told */
+	leave(group[299]);
+	net_advance(1);
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	for (i = 0; i < 2; i++)
+		records += records_of(i);
+	CU_ASSERT_EQUAL(records, 301);
+	expect_record(1, 0, WIRE_IGMP_TO_INCLUDE, net_ip(239, 0, 0, 0), 0);
+	expect_record(1, records_of(1) - 1, WIRE_IGMP_TO_INCLUDE, net_ip(239, 0, 1, 43), 0);
+	CU_ASSERT_EQUAL(CNT(igmp_records_tx), 301);
+	net_end();
+}
+
+static void a_general_query_is_answered_once(void)
+{
+	uint32_t a = net_ip(239, 1, 1, 1), b = net_ip(239, 1, 1, 2);
+
+	begin();
+	(void)join(a);
+	(void)join(b);
+	(void)join(net_ip(224, 0, 0, 1)); /* never reported */
+	net_advance(IGMP_GAP_NS);
+	pass(2000);
+	net.num_sent = 0;
+	random_value = 3000 * (uint64_t)MS - 1;
+	query_v3(100, 0, 3, 60, NULL, 0);
+	CU_ASSERT_EQUAL(net.nic->igmp.robustness, 3);
+	CU_ASSERT_EQUAL(net.nic->igmp.query_interval_s, 60);
+	/* Another one that would be answered later changes nothing; an earlier one does. */
+	random_value = UINT64_C(4000) * MS - 1;
+	query_v3(100, 0, 0, 0, NULL, 0);
+	CU_ASSERT_EQUAL(net.nic->igmp.robustness, 3);
+	random_value = UINT64_C(1000) * MS - 1;
+	query_v3(100, 0, 3, 60, NULL, 0);
+	/* Nor does one of a group, which the answer to the general one will tell. */
+	random_value = UINT64_C(1500) * MS - 1;
+	query_v3(100, a, 3, 60, NULL, 0);
+	net_advance(UINT64_C(1000) * MS - 1);
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	net_advance(1);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	CU_ASSERT_EQUAL(records_of(0), 2);
+	expect_record(0, 0, WIRE_IGMP_IS_EXCLUDE, a, 0);
+	expect_record(0, 1, WIRE_IGMP_IS_EXCLUDE, b, 0);
+	expect_golden(0, "v3_current_state");
+	pass(20000);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	CU_ASSERT_EQUAL(CNT(igmp_queries_rx), 4);
+	net_end();
+}
+
+/* Codes from 128 on are floats: 0x80 is 128 units, 0xff 31744 (RFC 3376 4.1.1). */
+static void the_longest_delay(void)
+{
+	begin();
+	(void)join(net_ip(239, 1, 1, 1));
+	pass(2000);
+	random_value = UINT64_MAX; /* modulo the longest */
+	query_v3(0x80, 0, 0, 0xff, NULL, 0);
+	CU_ASSERT_TRUE(net.nic->igmp.general_ns - net.nic->now_ns <= 128 * IGMP_UNIT_NS);
+	random_value = 128 * IGMP_UNIT_NS - 1;
+	net.nic->igmp.general_ns = 0;
+	query_v3(0x80, 0, 0, 0xff, NULL, 0);
+	CU_ASSERT_EQUAL(net.nic->igmp.general_ns - net.nic->now_ns, 128 * IGMP_UNIT_NS);
+	CU_ASSERT_EQUAL(net.nic->igmp.query_interval_s, 31744);
+	random_value = 31744 * IGMP_UNIT_NS - 1;
+	net.nic->igmp.general_ns = 0;
+	query_v3(0xff, 0, 0, 0xff, NULL, 0);
+	CU_ASSERT_EQUAL(net.nic->igmp.general_ns - net.nic->now_ns, 31744 * IGMP_UNIT_NS);
+	net.nic->igmp.general_ns = 0;
+	query_v3(127, 0, 0, 0, NULL, 0);
+	CU_ASSERT_TRUE(net.nic->igmp.general_ns - net.nic->now_ns <= 127 * IGMP_UNIT_NS);
+	net_end();
+}
+
+static void queries_of_a_group_and_sources(void)
+{
+	uint32_t a = net_ip(239, 1, 1, 1), i;
+	uint32_t source[64];
+	struct mcast_group *group;
+
+	begin();
+	for (i = 0; i < 64; i++)
+		source[i] = net_ip(10, 0, 0, i);
+	group = join(a);
+	pass(2000);
+	net.num_sent = 0;
+	random_value = 500 * MS - 1;
+	query_v3(10, net_ip(239, 9, 9, 9), 2, 125, NULL, 0); /* not ours */
+	CU_ASSERT_EQUAL(CNT(drop_not_our_mac), 1);
+	query_v3(10, a, 2, 125, source, 3);
+	query_v3(10, a, 2, 125, source + 2, 2); /* one of them is known */
+	CU_ASSERT_EQUAL(group->num_sources, 4);
+	net_advance(500 * MS);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	expect_record(0, 0, WIRE_IGMP_IS_INCLUDE, a, 4);
+	expect_golden(0, "v3_sources");
+	/* Asked for all while sources wait: all; sources while all wait: all. */
+	query_v3(10, a, 2, 125, source, 3);
+	query_v3(10, a, 2, 125, NULL, 0);
+	query_v3(10, a, 2, 125, source, 3);
+	net_advance(500 * MS);
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	expect_record(1, 0, WIRE_IGMP_IS_EXCLUDE, a, 0);
+	/* More than are noted, in one or in several. */
+	query_v3(10, a, 2, 125, source, IGMP_MAX_SOURCES + 1);
+	net_advance(500 * MS);
+	expect_record(2, 0, WIRE_IGMP_IS_EXCLUDE, a, 0);
+	query_v3(10, a, 2, 125, source, IGMP_MAX_SOURCES);
+	CU_ASSERT_EQUAL(group->num_sources, IGMP_MAX_SOURCES);
+	query_v3(10, a, 2, 125, source + IGMP_MAX_SOURCES, 1);
+	net_advance(500 * MS);
+	expect_record(3, 0, WIRE_IGMP_IS_EXCLUDE, a, 0);
+	CU_ASSERT_EQUAL(net.num_sent, 4);
+	/* Left before the answer: the answer is that it was left. */
+	query_v3(10, a, 2, 125, NULL, 0);
+	leave(group);
+	net_advance(IGMP_GAP_NS);
+	expect_record(4, 0, WIRE_IGMP_TO_INCLUDE, a, 0);
+	pass(5000);
+	CU_ASSERT_EQUAL(net.num_sent, 6);
+	net_end();
+}
+
+static void older_queriers(void)
+{
+	uint32_t a = net_ip(239, 1, 1, 1), b = net_ip(239, 1, 1, 2), bytes, i;
+	struct mcast_group *group;
+	const uint8_t *message;
+
+	begin();
+	group = join(a);
+	(void)join(b);
+	pass(2000);
+	net.num_sent = 0;
+	random_value = 100 * MS - 1;
+	query_old(100, 0); /* version 2 */
+	CU_ASSERT_EQUAL(CNT(igmp_queries_v2_rx), 1);
+	net_advance(100 * MS);
+	net_advance(IGMP_GAP_NS);
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	for (i = 0; i < 2; i++) {
+		message = sent(i, i ? b : a, &bytes);
+		CU_ASSERT_EQUAL(bytes, 8);
+		CU_ASSERT_EQUAL(message[0], WIRE_IGMP_V2_REPORT);
+		CU_ASSERT_EQUAL(memcmp(message + 4, i ? &b : &a, 4), 0);
+	}
+	expect_golden(0, "v2_report");
+	/* What another member has reported need not be said again. */
+	query_old(100, 0);
+	query_bytes(&(struct wire_igmp){.type = WIRE_IGMP_V2_REPORT, .group = {{239, 1, 1, 2}}}, 8,
+		    b, true);
+	net_advance(200 * MS);
+	net_advance(IGMP_GAP_NS);
+	CU_ASSERT_EQUAL(net.num_sent, 3);
+	(void)sent(2, a, &bytes);
+	query_old(10, b);
+	net_advance(200 * MS);
+	CU_ASSERT_EQUAL(net.num_sent, 4);
+	leave(group);
+	pass(5000);
+	CU_ASSERT_EQUAL(net.num_sent, 5);
+	message = sent(4, net_ip(224, 0, 0, 2), &bytes);
+	CU_ASSERT_EQUAL(message[0], WIRE_IGMP_V2_LEAVE);
+	expect_golden(4, "v2_leave");
+	CU_ASSERT_PTR_NULL(mcast_find(net.nic, a));
+	CU_ASSERT_EQUAL(CNT(igmp_leaves_tx), 1);
+	/* Version 1: no leaves at all. */
+	query_old(0, 0);
+	CU_ASSERT_EQUAL(CNT(igmp_queries_v1_rx), 1);
+	net_advance(100 * MS);
+	CU_ASSERT_EQUAL(net.num_sent, 6);
+	message = sent(5, b, &bytes);
+	CU_ASSERT_EQUAL(message[0], WIRE_IGMP_V1_REPORT);
+	leave(mcast_find(net.nic, b));
+	pass(5000);
+	CU_ASSERT_EQUAL(net.num_sent, 6);
+	CU_ASSERT_EQUAL(net.nic->mcast_group_pool.used, 0);
+	/* After robustness * interval + response time version 3 is spoken again. */
+	net_advance((2 * 125 + 10) * IGMP_UNSOLICITED_NS);
+	(void)join(a);
+	net_advance(0);
+	CU_ASSERT_EQUAL(records_of(6), 1);
+	net_end();
+}
+
+/* A group that another shard of the NIC is in has not been left. */
+static void the_last_shard_tells(void)
+{
+	uint32_t a = net_ip(239, 1, 1, 1);
+	struct mcast_group *group;
+
+	begin();
+	random_value = 300 * MS - 1;
+	group = join(a);
+	pass(2000);
+	net.num_sent = 0;
+	net.filter_others = 1;
+	leave(group);
+	pass(2000);
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	CU_ASSERT_PTR_NULL(mcast_find(net.nic, a));
+	/* Joined there between two reports of leaving: the second is not sent. */
+	net.filter_others = 0;
+	group = join(a);
+	pass(2000);
+	net.num_sent = 0;
+	leave(group);
+	net_advance(0);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	net.filter_others = 2;
+	pass(2000);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	CU_ASSERT_EQUAL(net.nic->mcast_group_pool.used, 0);
+	net_end();
+}
+
+static void a_link_that_comes_up(void)
+{
+	begin();
+	(void)join(net_ip(239, 1, 1, 1));
+	pass(2000);
+	net.num_sent = 0;
+	igmp_link_up(net.nic);
+	pass(2000);
+	pass(2000);
+	CU_ASSERT_EQUAL(net.num_sent, 2);
+	expect_record(1, 0, WIRE_IGMP_TO_EXCLUDE, net_ip(239, 1, 1, 1), 0);
+	net_end();
+}
+
+/* Without room in the port it is said a little later; nothing is forgotten. */
+static void no_room(void)
+{
+	begin();
+	net.tx_room = 0;
+	(void)join(net_ip(239, 1, 1, 1));
+	net_advance(0);
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	net.tx_room = UINT32_MAX;
+	net_advance(IGMP_GAP_NS);
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	CU_ASSERT_EQUAL(net.nic->tx_count, 0);
+	net_end();
+}
+
+static void what_is_no_query(void)
+{
+	struct wire_igmp_query good = {.head = {.type = WIRE_IGMP_QUERY, .max_resp_code = 100}};
+	struct wire_igmp_query bad;
+	uint32_t all = net_ip(224, 0, 0, 1), n;
+	uint8_t whole[64] = {0};
+
+	begin();
+	(void)join(net_ip(239, 1, 1, 1));
+	pass(2000);
+	net.num_sent = 0;
+	query_bytes(&good, sizeof(good), all, false); /* no router alert */
+	CU_ASSERT_EQUAL(CNT(drop_igmp), 1);
+	bad = good;
+	bad.num_sources = be16_put(1);
+	query_bytes(&bad, sizeof(bad), all, true); /* a source that is not there */
+	bad.num_sources = be16_put(0xffff);
+	query_bytes(&bad, sizeof(bad), all, true);
+	bad = good;
+	bad.head.group = be32_put(0x0a000001);
+	query_bytes(&bad, sizeof(bad), all, true); /* no group */
+	CU_ASSERT_EQUAL(CNT(drop_igmp), 4);
+	memcpy(whole, &good, sizeof(good));
+	for (n = 9; n < sizeof(good); n++)
+		query_bytes(whole, n, all, true); /* of no version */
+	CU_ASSERT_EQUAL(CNT(drop_igmp), 7);
+	CU_ASSERT_EQUAL(net.nic->igmp.general_ns, 0);
+	CU_ASSERT_EQUAL(net.nic->timers.count, 0);
+	query_bytes(&(struct wire_igmp){.type = WIRE_IGMP_V2_LEAVE, .group = {{239, 1, 1, 1}}}, 8,
+		    all, true);
+	query_bytes(&(struct wire_igmp){.type = 0x13}, 8, all, true); /* DVMRP */
+	CU_ASSERT_EQUAL(CNT(drop_igmp), 7);
+	CU_ASSERT_EQUAL(net_drops(), 7);
+	query_bytes(&good, sizeof(good), all, true);
+	CU_ASSERT_NOT_EQUAL(net.nic->igmp.general_ns, 0);
+	net_end();
+}
+
+static void what_ip_lets_through(void)
+{
+	struct net_frame f;
+	struct wire_igmp message = {.type = WIRE_IGMP_QUERY};
+	uint32_t n;
+
+	begin();
+	message.checksum = be16_put(wire_sum_fold(wire_sum_add(0, &message, sizeof(message))));
+	for (n = 0; n < 4; n++) {
+		net_put_ip(&f, WIRE_IPPROTO_IGMP);
+		net_iph(&f)->ttl = n == 1 ? 2 : 1;
+		net_iph(&f)->src = be32_put(n == 0 ? 0 : 0x0a4d0002); /* a switch without address */
+		net_add(&f, &message, sizeof(message));
+		if (n == 2)
+			f.b[f.n - 1] ^= 1;
+		if (n == 3)
+			f.n -= 2;
+		net_seal_ip(&f);
+		net_rx(&f); /* to the NIC's own address */
+	}
+	CU_ASSERT_EQUAL(CNT(igmp_queries_v1_rx), 1);
+	CU_ASSERT_EQUAL(CNT(drop_igmp), 3);
+	net_put_ip(&f, WIRE_IPPROTO_ICMP);
+	net_iph(&f)->src = be32_put(0);
+	net_seal_ip(&f);
+	net_rx(&f);
+	CU_ASSERT_EQUAL(CNT(drop_ip_header), 1);
+	net_end();
+}
+
+static void one_query(void)
+{
+	query_v3(100, 0, 3, 60, NULL, 0);
+}
+
+static void one_old_query(void)
+{
+	query_old(100, 0);
+}
+
+/* A stranger's query costs the same whatever there is to report. */
+static void queries_do_not_walk(void)
+{
+	uint64_t few, many, old;
+	uint32_t i;
+
+	begin();
+	(void)join(net_ip(239, 1, 0, 1));
+	pass(3000);
+	net.num_sent = 0;
+	one_query();
+	few = steps_of(one_query);
+	for (i = 2; i < 250; i++)
+		(void)join(net_ip(239, 1, 0, (uint8_t)i));
+	net.num_sent = 0;
+	pass(3000);
+	one_query();
+	many = steps_of(one_query);
+	CU_ASSERT(many <= few + few / 8);
+	/* A query of an older version sets a timer for every group, but a flood does so only once.
+	 */
+	one_old_query();
+	old = steps_of(one_old_query);
+	CU_ASSERT(old <= few + few / 2);
+	net_end();
+}
+
+UT_MAIN("nic_fw/net/igmp", UT(joining_and_leaving_are_told_twice), UT(changes_are_put_together),
+	UT(a_general_query_is_answered_once), UT(the_longest_delay),
+	UT(queries_of_a_group_and_sources), UT(older_queriers), UT(the_last_shard_tells),
+	UT(a_link_that_comes_up), UT(no_room), UT(what_is_no_query), UT(what_ip_lets_through),
+	UT(queries_do_not_walk))

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Neighbours: asking, learning, giving up, re-confirming, routes, a full table.
+ *
+ * Runs nic_fw/net/neigh.c on the shard without upper layers of net_ut.h.
+ */
+#include "tests/nic_fw/net_ut.h"
+
+static const uint8_t other_mac[6] = {0x02, 0, 0, 0, 0, 0x77};
+static uint8_t mac[6];
+
+static struct wire_arp *arp_of(struct net_frame *f)
+{
+	return (struct wire_arp *)(f->b + sizeof(struct wire_eth));
+}
+
+static void rx_arp(uint16_t op, uint32_t sender_ip, const uint8_t *sender_mac, uint32_t target_ip)
+{
+	struct net_frame f;
+
+	net_put_arp(&f, op, sender_ip, sender_mac, target_ip);
+	net_rx(&f);
+}
+
+static void check_request(struct net_frame *f, uint32_t ip, const uint8_t *dst_mac)
+{
+	CU_ASSERT_EQUAL(f->n, 42);
+	CU_ASSERT_EQUAL(f->flags, FW_TX_F_CONTROL);
+	CU_ASSERT_EQUAL(memcmp(net_eth(f)->dst, dst_mac, 6), 0);
+	CU_ASSERT_EQUAL(memcmp(net_eth(f)->src, net_mac, 6), 0);
+	CU_ASSERT_EQUAL(be16_get(net_eth(f)->type), WIRE_ETHERTYPE_ARP);
+	CU_ASSERT_EQUAL(be16_get(arp_of(f)->op), WIRE_ARP_REQUEST);
+	CU_ASSERT_EQUAL(memcmp(arp_of(f)->sender_mac, net_mac, 6), 0);
+	CU_ASSERT_EQUAL(be32_get(arp_of(f)->sender_ip), 0x0a4d0001);
+	CU_ASSERT_EQUAL(memcmp(&arp_of(f)->target_ip, &ip, 4), 0);
+}
+
+static void asks_and_learns(void)
+{
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	CU_ASSERT_EQUAL(net.ah_done.calls, 1);
+	CU_ASSERT_EQUAL(net.ah_done.ip, NET_PEER_IP);
+	CU_ASSERT_TRUE(net.ah_done.ok);
+	CU_ASSERT_EQUAL(net.session_done.calls, 1);
+	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
+	/* No request is open: an answer is ignored, whether its address is the same or another. */
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(net.session_done.calls, 1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	CU_ASSERT_EQUAL(CNT(arp_replies_rx), 3);
+	CU_ASSERT_EQUAL(CNT(arp_conflicts), 1);
+	net_end();
+}
+
+static void gives_up_and_tries_anew_later(void)
+{
+	uint32_t i;
+
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	for (i = 1; i < NEIGH_TRIES; i++) {
+		net_advance(NEIGH_RETRY_NS);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	}
+	CU_ASSERT_EQUAL(net.ah_done.calls, 0);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(net.ah_done.calls, 1);
+	CU_ASSERT_FALSE(net.ah_done.ok);
+	CU_ASSERT_FALSE(net.session_done.ok);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, NEIGH_TRIES);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
+	net_advance(NEIGH_HOLD_NS - 1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
+	net_advance(1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	/* A failed entry is asked for again when its station speaks. */
+	for (i = 0; i < NEIGH_TRIES; i++)
+		net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
+	net_flush();
+	net.num_sent = 0;
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 2);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_end();
+}
+
+static void answers_requests(void)
+{
+	struct net_frame *f;
+
+	net_init(0);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_flush();
+	/*
+	 * A station that requests our MAC will be answered soon. Its own MAC is requested first,
+	 * and only the answer to that is believed.
+	 */
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 2);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	f = &net.sent[1];
+	CU_ASSERT_EQUAL(memcmp(net_eth(f)->dst, net_peer_mac, 6), 0);
+	CU_ASSERT_EQUAL(be16_get(arp_of(f)->op), WIRE_ARP_REPLY);
+	CU_ASSERT_EQUAL(memcmp(arp_of(f)->sender_mac, net_mac, 6), 0);
+	CU_ASSERT_EQUAL(be32_get(arp_of(f)->sender_ip), 0x0a4d0001);
+	CU_ASSERT_EQUAL(memcmp(arp_of(f)->target_mac, net_peer_mac, 6), 0);
+	CU_ASSERT_EQUAL(be32_get(arp_of(f)->target_ip), 0x0a4d0002);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	/* A probe is answered, and teaches nothing. */
+	rx_arp(WIRE_ARP_REQUEST, 0, other_mac, NET_IP);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 3);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, 1);
+	/* For somebody else: nothing. */
+	rx_arp(WIRE_ARP_REQUEST, net_ip(10, 77, 0, 9), other_mac, net_ip(10, 77, 0, 8));
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 3);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, 1);
+	net_end();
+	/* Other shards are silent, and hear the answer that shard 0 asked for. */
+	net_init(4);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, net_peer_mac, NET_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_end();
+}
+
+/* Unrequested ARP teaches nothing, neither before an address is known nor after. */
+static void unasked_words_teach_nothing(void)
+{
+	uint32_t i;
+
+	net_init(0);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, 0);
+	net_learn_peer();
+	for (i = 0; i < 100; i++) {
+		net_advance(10000000);
+		rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+		rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_PEER_IP);
+		rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_IP);
+		rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+		CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+		net_flush();
+		/* Asked whether it still is there, the peer says so. */
+		if (fw_timers_next_ns(&net.nic->timers) != UINT64_MAX)
+			rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+		net.num_sent = 0;
+	}
+	CU_ASSERT_EQUAL(CNT(arp_conflicts), 400);
+	CU_ASSERT_EQUAL(net.session_done.calls, 1);
+	net_end();
+}
+
+/* An address has moved: the old place is asked first, and when it is silent everybody. */
+static void moved(void)
+{
+	net_init(0);
+	net_learn_peer();
+	net_advance(NEIGH_CONFLICT_NS);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_peer_mac);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP); /* to a question to another */
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	net_advance(NEIGH_VERIFY_NS);
+	net_advance(NEIGH_VERIFY_NS);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 3);
+	check_request(&net.sent[1], NET_PEER_IP, net_peer_mac);
+	check_request(&net.sent[2], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	CU_ASSERT_EQUAL(net.session_done.calls, 2);
+	net_end();
+}
+
+/* The answer was damaged on its way: the true station is believed 100 ms after it is first heard.
+ */
+static void damaged_answer(void)
+{
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+	net_flush();
+	net.num_sent = 0;
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_WRONG);
+	net_advance(NEIGH_VERIFY_NS);
+	net_advance(NEIGH_VERIFY_NS);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 3);
+	check_request(&net.sent[0], NET_PEER_IP, other_mac);
+	check_request(&net.sent[1], NET_PEER_IP, other_mac);
+	check_request(&net.sent[2], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_RIGHT);
+	/* Questions for others' words are a second apart: this one waits. */
+	net.num_sent = 0;
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, other_mac), NEIGH_SOURCE_WRONG);
+	net_advance(NEIGH_CONFLICT_NS - 2 * NEIGH_VERIFY_NS - 1);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	net_advance(1);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_peer_mac);
+	net_end();
+}
+
+/* Our question was lost, and its station is heard: it is asked again before the question's time. */
+static void lost_question(void)
+{
+	uint32_t i;
+
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_advance(NEIGH_REASK_NS - 1);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 1);
+	net_advance(1);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 2);
+	/* That uses up none of our own tries, and does not put them off. */
+	for (i = 1; i < NEIGH_TRIES; i++) {
+		net_advance(NEIGH_RETRY_NS);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	}
+	CU_ASSERT_EQUAL(CNT(arp_tx), 1 + NEIGH_TRIES);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_end();
+}
+
+/* A request of ours goes unanswered: everybody is asked now, though a question waits already. */
+static void doubt_does_not_wait(void)
+{
+	net_init(0);
+	net_learn_peer();
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
+	net_flush();
+	net.num_sent = 0;
+	neigh_doubt(net.nic, NET_PEER_IP);
+	neigh_doubt(net.nic, NET_PEER_IP);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	net_end();
+}
+
+/* Where a packet came from, against the table: of a station, of a peer beyond the gateway, ours. */
+static void sources(void)
+{
+	uint32_t beyond = net_ip(192, 168, 3, 4);
+
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	net_flush();
+	CU_ASSERT_EQUAL_FATAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_RIGHT);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, other_mac), NEIGH_SOURCE_WRONG);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_IP, net_mac), NEIGH_SOURCE_RIGHT);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_IP, other_mac), NEIGH_SOURCE_WRONG);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, other_mac), NEIGH_SOURCE_UNKNOWN);
+	rx_arp(WIRE_ARP_REPLY, NET_GATEWAY, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, other_mac), NEIGH_SOURCE_RIGHT);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, net_peer_mac), NEIGH_SOURCE_WRONG);
+	net.nic->config.gateway = 0;
+	CU_ASSERT_EQUAL(neigh_source(net.nic, beyond, other_mac), NEIGH_SOURCE_WRONG);
+	/* An answer's way: the table's, or back while there is nothing in it. */
+	neigh_answer(net.nic, NET_PEER_IP, other_mac, mac);
+	CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+	neigh_answer(net.nic, net_ip(10, 77, 0, 9), other_mac, mac);
+	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	net_end();
+}
+
+/* A question for a stranger is asked once, again when he asks again, and fails for nobody. */
+static void strangers_question(void)
+{
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 1);
+	net_advance(NEIGH_REASK_NS);
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 2);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
+	CU_ASSERT_EQUAL(net.session_done.calls, 0);
+	/* A need of our own is a question of our own, with all its tries. */
+	CU_ASSERT_EQUAL(neigh_source(net.nic, NET_PEER_IP, net_peer_mac), NEIGH_SOURCE_UNKNOWN);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 3);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	CU_ASSERT_EQUAL(CNT(arp_tx), 4);
+	net_end();
+}
+
+/* A flood in the names of thousands causes few requests, and displaces nobody else's. */
+static void flood_of_sources(void)
+{
+	uint8_t from[6] = {0x02, 0, 0, 0, 9, 9};
+	uint32_t i, waiting = 0;
+
+	net_init(0);
+	net.nic->config.ip_prefix = 8;
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	for (i = 0; i < 5000; i++) {
+		(void)neigh_source(net.nic, net_ip(10, 80, i >> 8, i & 255), from);
+		net_flush();
+		net.num_sent = 0;
+	}
+	CU_ASSERT_TRUE(CNT(arp_tx) <= 1 + 64);
+	/* From as many MACs: questions under way are bounded all the same. */
+	for (i = 0; i < 20000; i++) {
+		from[3] = (uint8_t)i;
+		from[4] = (uint8_t)(i >> 8);
+		(void)neigh_source(net.nic, net_ip(10, 81, i >> 8, i & 255), from);
+		net_flush();
+		net.num_sent = 0;
+	}
+	CU_ASSERT_TRUE(CNT(arp_tx) <= 1 + 64 * NEIGH_RATES);
+	for (i = 0; i < net.nic->neigh_count; i++)
+		waiting += fw_timer_is_set(&net.nic->neigh[i].timer);
+	CU_ASSERT_EQUAL(waiting, 1 + NEIGH_STRANGERS);
+	net_learn_peer();
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	/* And a newcomer of ours finds room. */
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 90, 0, 1), mac), NEIGH_WAIT);
+	rx_arp(WIRE_ARP_REPLY, net_ip(10, 90, 0, 1), other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 90, 0, 1), mac), NEIGH_OK);
+	net_end();
+}
+
+static void routes(void)
+{
+	net_init(0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, NET_PEER_IP), NET_PEER_IP);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(10, 77, 1, 2)), NET_GATEWAY);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(10, 77, 0, 255)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(10, 77, 0, 0)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(255, 255, 255, 255)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(224, 0, 0, 1)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(127, 0, 0, 1)), 0);
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, 0), 0);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, 0, mac), NEIGH_UNREACHABLE);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, net_mac, 6), 0);
+	/* Through the gateway: its address is asked for, and serves all beyond it. */
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 77, 1, 2), mac), NEIGH_WAIT);
+	net_flush();
+	check_request(&net.sent[0], NET_GATEWAY, net_broadcast);
+	rx_arp(WIRE_ARP_REPLY, NET_GATEWAY, other_mac, NET_IP);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(192, 168, 3, 4), mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(memcmp(mac, other_mac, 6), 0);
+	net.nic->config.gateway = 0;
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(192, 168, 3, 4), mac), NEIGH_UNREACHABLE);
+	net.nic->config.ip_prefix = 31;
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(10, 77, 0, 0)), net_ip(10, 77, 0, 0));
+	net.nic->config.ip_prefix = 32;
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, NET_PEER_IP), 0);
+	net.nic->config.ip_prefix = 0;
+	CU_ASSERT_EQUAL(neigh_next_hop(net.nic, net_ip(8, 8, 8, 8)), net_ip(8, 8, 8, 8));
+	net_end();
+}
+
+static void confirms_while_in_use(void)
+{
+	net_init(0);
+	net_learn_peer();
+	net_advance(NEIGH_CONFIRM_NS - 1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 0);
+	net_advance(1);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 1);
+	check_request(&net.sent[0], NET_PEER_IP, net_peer_mac);
+	net_learn_peer();
+	CU_ASSERT_EQUAL(fw_timers_next_ns(&net.nic->timers), UINT64_MAX);
+	/* Silent: asked twice alone, twice before everybody, in use meanwhile; then it has failed.
+	 */
+	net_advance(NEIGH_CONFIRM_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_advance(NEIGH_RETRY_NS);
+	net_advance(NEIGH_RETRY_NS);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_flush();
+	CU_ASSERT_EQUAL(net.num_sent, 5);
+	check_request(&net.sent[2], NET_PEER_IP, net_peer_mac);
+	check_request(&net.sent[3], NET_PEER_IP, net_broadcast);
+	net_advance(NEIGH_RETRY_NS);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_UNREACHABLE);
+	net_end();
+}
+
+static void malformed(void)
+{
+	static const uint8_t multicast[6] = {0x01, 0, 0x5e, 0, 0, 1}, zero[6] = {0};
+	struct net_frame f;
+	uint32_t n;
+
+	net_init(0);
+	for (n = 14; n < 42; n++) {
+		net_put_arp(&f, WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
+		f.n = n;
+		net_rx(&f);
+	}
+	CU_ASSERT_EQUAL(CNT(drop_arp_malformed), 28);
+#define MALFORMED(change)                                                                          \
+	net_put_arp(&f, WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);                        \
+	change;                                                                                    \
+	net_rx(&f)
+	MALFORMED(arp_of(&f)->hw_type = be16_put(6));
+	MALFORMED(arp_of(&f)->proto_type = be16_put(WIRE_ETHERTYPE_IPV6));
+	MALFORMED(arp_of(&f)->hw_bytes = 8);
+	MALFORMED(arp_of(&f)->proto_bytes = 16);
+	MALFORMED(arp_of(&f)->op = be16_put(0));
+	MALFORMED(arp_of(&f)->op = be16_put(3));
+	MALFORMED(memcpy(arp_of(&f)->sender_mac, multicast, 6));
+	MALFORMED(memcpy(arp_of(&f)->sender_mac, zero, 6));
+	MALFORMED(arp_of(&f)->sender_ip = be32_put(0x0a4d0001)); /* says it were us */
+	CU_ASSERT_EQUAL(CNT(drop_arp_malformed), 37);
+	/* Well-formed, but no station of this link can have such an address. */
+	rx_arp(WIRE_ARP_REPLY, net_ip(10, 99, 0, 1), other_mac, NET_IP);
+	rx_arp(WIRE_ARP_REPLY, net_ip(10, 77, 0, 255), other_mac, NET_IP);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, 0);
+	CU_ASSERT_EQUAL(net_drops(), 37);
+	net_end();
+}
+
+/* A stranger's address becomes known: it asks for us, is asked, and answers. */
+static void stranger(uint32_t ip, const uint8_t *from)
+{
+	net.nic->now_ns += NEIGH_RATE_NS / 32;
+	rx_arp(WIRE_ARP_REQUEST, ip, from, NET_IP);
+	rx_arp(WIRE_ARP_REPLY, ip, from, NET_IP);
+	net_flush();
+	net.num_sent = 0;
+}
+
+static void full_table_gives_up_the_unused(void)
+{
+	uint32_t i;
+
+	net_init(1); /* answers none of the requests */
+	net.nic->config.ip_prefix = 8;
+	net_learn_peer();
+	for (i = 1; i < HW_MAX_NEIGH + 9; i++)
+		stranger(net_ip(10, 78, i >> 7, 1 + (i & 127)), other_mac);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_learn_peer(); /* confirmed, whatever became of it */
+	/* Strangers push out one another, but never whom we talk to. */
+	for (i = 0; i < 2000; i++) {
+		stranger(net_ip(10, 80, i >> 7, 1 + (i & 127)), other_mac);
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+		CU_ASSERT_EQUAL(memcmp(mac, net_peer_mac, 6), 0);
+		if (fw_timers_next_ns(&net.nic->timers) != UINT64_MAX)
+			net_learn_peer();
+	}
+	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
+	net_end();
+}
+
+/* We talk to everybody in the table: a stranger gets no entry, a need of our own does. */
+static void full_table_in_use(void)
+{
+	uint32_t i;
+
+	net_init(1);
+	net.nic->config.ip_prefix = 8;
+	for (i = 0; i < HW_MAX_NEIGH; i++) {
+		uint32_t ip = net_ip(10, 78, i >> 7, 1 + (i & 127));
+
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, ip, mac), NEIGH_WAIT);
+		rx_arp(WIRE_ARP_REPLY, ip, other_mac, NET_IP);
+		net_flush();
+		net.num_sent = 0;
+	}
+	for (i = 0; i < 400; i++)
+		stranger(net_ip(10, 80, i >> 7, 1 + (i & 127)), net_peer_mac);
+	for (i = 0; i < HW_MAX_NEIGH; i++)
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
+				NEIGH_OK);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_learn_peer();
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	/* Unused for long enough, they give way. */
+	net.nic->now_ns += NEIGH_CONFIRM_NS;
+	stranger(net_ip(10, 80, 0, 1), net_peer_mac);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 80, 0, 1), mac), NEIGH_OK);
+	net_end();
+}
+
+/* Every entry is being asked for: nobody's wait is thrown away, the newcomer waits. */
+static void table_full_of_waits(void)
+{
+	uint32_t i;
+
+	net_init(0);
+	net.nic->config.ip_prefix = 8;
+	for (i = 0; i < HW_MAX_NEIGH; i++) {
+		CU_ASSERT_EQUAL(neigh_lookup(net.nic, net_ip(10, 78, i >> 7, 1 + (i & 127)), mac),
+				NEIGH_WAIT);
+		net.num_sent = 0;
+	}
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
+	for (i = 0; i < NEIGH_TRIES; i++) {
+		net.nic->now_ns += NEIGH_RETRY_NS;
+		while (fw_timers_run(net.nic, &net.nic->timers, net.nic->now_ns, 100))
+			net.num_sent = 0;
+	}
+	CU_ASSERT_EQUAL(net.ah_done.calls, HW_MAX_NEIGH);
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
+	net_learn_peer();
+	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
+	net_end();
+}
+
+UT_MAIN("nic_fw/net/neigh", UT(asks_and_learns), UT(gives_up_and_tries_anew_later),
+	UT(answers_requests), UT(unasked_words_teach_nothing), UT(moved), UT(damaged_answer),
+	UT(lost_question), UT(doubt_does_not_wait), UT(sources), UT(strangers_question),
+	UT(flood_of_sources), UT(routes), UT(confirms_while_in_use), UT(malformed),
+	UT(full_table_gives_up_the_unused), UT(full_table_in_use), UT(table_full_of_waits))
