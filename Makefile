@@ -157,7 +157,7 @@ SKELS_tools := $(if $(HAVE_BPF),$(call skels,tools))
 ALL_TOOLS := $(sort $(patsubst tools/%/main.c,%,$(wildcard tools/weft*/main.c tools/goal-*/main.c)))
 COUNTING_TOOLS := weft-irqs weft-tune
 TOOLS := $(if $(HAVE_BPF),$(ALL_TOOLS),$(filter-out $(COUNTING_TOOLS),$(ALL_TOOLS)))
-# Of every tool: its command line's messages.
+# Every tool is linked with usage.c, the messages about its command line.
 tool_sources = $(sort tools/usage.c $(filter-out %.bpf.c,$(wildcard tools/$1/*.c)) $(TOOL_SRCS_$1))
 # All of weft-tune but its main(): its unit tests are linked with that, too.
 SRC_tune := $(sort tools/usage.c $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tune/*.c)))
@@ -311,7 +311,7 @@ $(VERBS_DIR)/$1: $2 $(B)/gen/$1.fillers.c $(B)/gen/$1.map $3 Makefile
 	$$(Q)$$(CC) -shared -fPIC -O1 -fvisibility=hidden -pthread $$(LDFLAGS) -o $$@ -Wl,-soname,$1 \
 		-Wl,--version-script,$(B)/gen/$1.map -Wl,--no-undefined $(addprefix -Wl$(comma)-u$(comma),$4) $(B)/gen/$1.fillers.c $2 $3
 endef
-# What librdmacm.so.1 asks of libibverbs.so.1 beyond verbs (host_driver/weft_cm.h).
+# Functions beyond verbs that librdmacm.so.1 needs of libibverbs.so.1 (host_driver/weft_cm.h).
 IBVERBS_PRIVATE := weft_cm_context weft_query_device weft_query_port weft_create_comp_channel weft_destroy_comp_channel \
 	$(addprefix weft_cm_,create destroy bind listen resolve connect accept reject disconnect move get_event count_forged)
 HAVE_VERBS := $(and $(wildcard /usr/include/infiniband/verbs.h),$(wildcard $(SYSTEM_LIBS)/libibverbs.so.1))
@@ -319,7 +319,8 @@ HAVE_RDMACM := $(and $(HAVE_VERBS),$(wildcard /usr/include/rdma/rdma_cma.h),$(wi
 OBJ_ibverbs := $(SRC_verbs:%.c=$(B)/obj/release/%.o)
 OBJ_rdmacm := $(SRC_rdmacm:%.c=$(B)/obj/release/%.o)
 $(eval $(call stand_in,libibverbs.so.1,$(OBJ_ibverbs),$(B)/lib/libweft.a,$(IBVERBS_PRIVATE)))
-# What libweft-sockets.so asks of librdmacm.so.1 beyond rsocket(3) (host_driver/rdmacm/rs_private.h).
+# Functions beyond rsocket(3) that libweft-sockets.so needs of librdmacm.so.1
+# (host_driver/rdmacm/rs_private.h).
 RDMACM_PRIVATE := weft_rppoll
 $(eval $(call stand_in,librdmacm.so.1,$(OBJ_rdmacm),$(VERBS_DIR)/libibverbs.so.1,$(RDMACM_PRIVATE)))
 $(VERBS_DIR)/libweft-sockets.so: $(SRC_sockets:%.c=$(B)/obj/release/%.o) $(VERBS_DIR)/librdmacm.so.1 $(VERBS_DIR)/libibverbs.so.1 Makefile
@@ -337,7 +338,7 @@ $(B)/bin/weft-run: tools/weft-run.sh
 	@mkdir -p $(@D)
 	$(Q)install $< $@
 
-# What a variant consists of: only what has sources, and weftd only where DPDK is.
+# Products of a variant. A library without sources is left out, and weftd where there is no DPDK.
 products = $(if $(SRC_nicfw),$(OUT_$1)/lib/libnicfw.a) \
 	$(foreach l,weft goal,$(if $(SRC_$l),$(OUT_$1)/lib/lib$l.a $(OUT_$1)/lib/lib$l.so)) \
 	$(if $(SRC_sim),$(OUT_$1)/lib/libsim.a) \
@@ -369,7 +370,7 @@ $(eval $(call compile,san,tests,$(SKELS)))
 $(B)/obj/san/tests/dpdk_app/%.o $(B)/obj/san/tests/int/memif_dpdk.o: CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 
 ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
-# What the tests of a folder are linked with; shared_defs needs nothing.
+# Libraries of each folder's unit tests; shared_defs needs none.
 UT_LIBS_nic_fw := nicfw
 UT_LIBS_host_driver := goal weft nicfw
 UT_LIBS_sim_harness := sim goal weft nicfw

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# `make lint`: every check in turn, one line each; what a check found is shown. Called by the
-# Makefile, which has the packages installed. Exit status 0, 1 when a check found something.
+# `make lint` runs every check in turn and prints a line for each, with the check's findings. The
+# Makefile has the packages installed before. Exit status 0, 1 when a check found something.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -50,5 +50,4 @@ check 'tidy' tools/check_tidy.sh
 check 'cppcheck' run_cppcheck
 check 'shellcheck' run_shellcheck
 check 'commit subjects' tools/check_commit.sh
-check 'comments' tools/check_prose.sh
 exit "$broken"
