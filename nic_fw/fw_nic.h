@@ -260,8 +260,8 @@ enum {
 #define FW_COUNT(nic, name)  ((nic)->counters.name++)
 #define FW_ADD(nic, name, n) ((nic)->counters.name += (n))
 
-static inline void fw_trace(struct fw_nic *nic, enum trace_event event, uint32_t qpn, uint64_t arg0,
-			    uint64_t arg1)
+static inline void fw_trace(const struct fw_nic *nic, enum trace_event event, uint32_t qpn,
+			    uint64_t arg0, uint64_t arg1)
 {
 	if (__builtin_expect(nic->trace != NULL, 0))
 		nic->trace(nic->trace_ctx, nic->now_ns, event, qpn, arg0, arg1);

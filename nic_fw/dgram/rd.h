@@ -14,7 +14,7 @@
  * rd_rx.c	packets in: window, duplicates, order of delivery within a flow
  * rd_timer.c	tail probe, RTO, retry exhaustion
  *
- * design.md section 3 "RD" is the rule book; docs/wire-format.md the packets. A session is
+ * ARCHITECTURE.md "RD in one page" has the rules, docs/wire-format.md the packets. A session is
  * 128 hot bytes and the rest of struct rd_session while idle; windows are taken from pools
  * while packets are in flight.
  */

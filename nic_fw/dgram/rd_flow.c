@@ -7,7 +7,7 @@
  * (flow_distance); when one is refused, all behind it are refused too, the flow falls silent until
  * every PSN is accounted for, waits for the RNR timer, and starts again from the refused
  * message with new PSNs. Failures and limits are in rd_fail.c.
- * Called by wqe.c and rdmap_rx.c (send), rd_ack.c; calls wqe_done.c. design.md section 3 "RD".
+ * Calls wqe_done.c. ARCHITECTURE.md "RD in one page".
  */
 #include "nic_fw/fw_nic.h"
 

@@ -6,7 +6,7 @@
  * its predecessor in the flow was (flow_distance names it). One that comes early is held:
  * only its header and what a request carries, the payload is in place already. When a
  * packet cannot be carried out now it is refused, and so are all behind it in the flow.
- * Called by dgram.c; calls rdmap_rx.c, rd_ack.c, rd_session.c. design.md section 3 "RD".
+ * Calls rdmap_rx.c, rd_ack.c, rd_session.c. ARCHITECTURE.md "RD in one page".
  */
 #include "nic_fw/fw_nic.h"
 

@@ -6,7 +6,7 @@
  * and MTU. Every other packet carries the receiver's epoch, so that what belongs to an earlier
  * session, or comes from someone who never saw the HELLO, is dropped. Whom a HELLO of the peer's
  * has opened it for sends data when the peer has used its epoch. Calls rd_hello.c, rd_flow.c and
- * neigh.c. design.md section 3 "RD"; docs/wire-format.md "Opening a session".
+ * neigh.c. ARCHITECTURE.md "RD in one page"; docs/wire-format.md "Opening a session".
  */
 #include "nic_fw/fw_nic.h"
 

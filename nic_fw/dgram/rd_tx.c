@@ -5,8 +5,7 @@
  * rd_tx_run() is a stage of fw_poll(): sessions that may send take turns, within a session
  * its flows do, so that neither a peer nor a QP starves another. What was declared lost goes
  * before new data. Payload is gathered anew for each transmission; only headers are
- * made here. Called by fw.c; calls rdmap_tx.c, wqe_gather.c, udp.c, eth_tx.c.
- * design.md section 3 "RD".
+ * made here. Calls rdmap_tx.c, wqe_gather.c, udp.c, eth_tx.c. ARCHITECTURE.md "RD in one page".
  */
 #include "nic_fw/fw_nic.h"
 

@@ -6,7 +6,7 @@
  * receive only when it is whole. A Write-Record is placed segment by segment where its STag
  * says; the receive CQ hears of it when all has come, or, with what has come, when a timer
  * fires. Keyed by (source IP, source QPN, ssn); bounded in all and per QP. The thesis 6.3.4
- * (validity map), Grant et al. (IPDPS 2011); design.md section 3 "UD".
+ * (validity map), Grant et al. (IPDPS 2011); docs/wire-format.md "UD".
  */
 #include "nic_fw/fw_nic.h"
 

@@ -4,7 +4,7 @@
  *
  * db_poll() is the first stage of fw_poll(): it empties the doorbell rings into the ready
  * list of QPs. sched_run() serves that list: each QP may fetch a few requests a turn, so
- * that no QP starves another. Cost is in active queues only. design.md section 2.
+ * that no QP starves another. The cost grows with active queues only.
  */
 #ifndef WEFT_FW_SCHED_H
 #define WEFT_FW_SCHED_H

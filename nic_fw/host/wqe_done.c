@@ -159,7 +159,7 @@ static bool is_local_fault(enum hw_status status)
 	       status == HW_STATUS_LOC_ACCESS_ERR;
 }
 
-/* Whether a request that ends so stops its queue: design.md section 3 and IBA 10.10.2.3. */
+/* Decides whether a request that ends with this status stops its queue: IBA 10.10.2.3. */
 static bool stops_queue(const struct fw_qp *qp, enum hw_status status)
 {
 	if (status == HW_STATUS_SUCCESS || status == HW_STATUS_WR_FLUSH_ERR)

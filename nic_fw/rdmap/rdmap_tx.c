@@ -78,6 +78,7 @@ uint32_t rdmap_tx_header(const struct fw_nic *nic, const struct fw_wqe *msg, uin
 	struct wire_terminate terminate;
 	uint32_t n;
 
+	fw_trace(nic, TRACE_DDP_TX, msg->src_qpn, msg->wr_id, offset);
 	switch ((enum wire_rdmap_opcode)msg->rdmap_opcode) {
 	case WIRE_RDMAP_WRITE:
 	case WIRE_RDMAP_READ_RESPONSE:

@@ -204,8 +204,8 @@ static void walk(void *ctx, uint64_t now_ns, uint32_t what, uint32_t qpn, uint64
 static void the_walk(void)
 {
 	static const uint8_t order[] = {
-	    TRACE_DOORBELL, TRACE_SCHED, TRACE_WQE,    TRACE_RDMAP_TX, TRACE_RD_TX, TRACE_ETH_TX,
-	    TRACE_ETH_RX,   TRACE_RD_RX, TRACE_DDP_RX, TRACE_RDMAP_RX, TRACE_CQE};
+	    TRACE_DOORBELL, TRACE_SCHED,  TRACE_WQE,   TRACE_RDMAP_TX, TRACE_DDP_TX,   TRACE_RD_TX,
+	    TRACE_ETH_TX,   TRACE_ETH_RX, TRACE_RD_RX, TRACE_DDP_RX,   TRACE_RDMAP_RX, TRACE_CQE};
 	uint32_t i;
 
 	rp_begin(&rp);
