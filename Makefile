@@ -563,6 +563,7 @@ pictures:	## measure with weft-sim and goal-run, redraw docs/pictures (1 min); t
 	@+$(MAKE) _pictures
 _pictures: $(B)/bin/weft-sim $(B)/bin/goal-run
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/pictures.py docs/pictures
+	@tools/plot/diagram.py docs/pictures/parts.txt
 
 pictures-check:	## measure with weft-sim and goal-run, compare with the figures of docs/pictures (1 min)
 	@tools/deps.sh build
