@@ -586,7 +586,7 @@ _iwarp-tables: all $(B)/bin/mpi_kern
 	@WEFT_BIN=$(CURDIR)/$(B)/bin tools/plot/iwarp.py $(patsubst %,--part %,$(subst $(comma), ,$(PART))) docs
 .PHONY: iwarp-tables _iwarp-tables
 
-tuning-tables:	## the study of espgoal 6.2 by weft-tune, simulated (5 min) and on NICs (5 min); redraw docs/tuning.md
+tuning-tables:	## the study of ESPGOAL 6.2 by weft-tune, simulated (5 min) and on NICs (5 min); redraw docs/tuning.md
 	@tools/deps.sh run plot
 	@+$(MAKE) _tuning-tables
 _tuning-tables: all

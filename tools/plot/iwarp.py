@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""make iwarp-tables: datagrams beside connections over TCP, chapter 6 of the thesis; tables and pictures of docs/iwarp.md.
+"""make iwarp-tables: datagrams beside connections over TCP, chapter 6 of Rashti's thesis; tables and pictures of docs/iwarp.md.
 
 Two NICs of one weftd at the built-in switch, MTU 1500: weftd polls on the last CPU, programs share the others.
 Verbs by weft-bench, messages of MPI and kernels by Open MPI (mpi_kern), memory by weft-bench mem. Rows go

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The study of espgoal 6.2 on weft: runs weft-tune, writes the tables of docs/tuning.md and its pictures.
+"""The study of ESPGOAL 6.2 on weft: runs weft-tune, writes the tables of docs/tuning.md and its pictures.
 
-On simulated machines as the paper's (random settings, hill climbing, the genetic algorithm, halving, both optima side
+On simulated machines as ESPGOAL's (random settings, hill climbing, the genetic algorithm, halving, both optima side
 by side; hill climbing alone with ten seeds), and random settings on two NICs of a weftd. The records of weft-tune stay
 in FOLDER/sim, FOLDER/hill-OBJECTIVE-SEED and FOLDER/device; a record that is whole is not measured again.
 
@@ -22,7 +22,7 @@ from nics import BIN, Nics
 
 PARAMS = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames", "rx-usecs-irq", "rx-frames-irq", "tx-usecs-irq",
           "tx-frames-irq")
-# espgoal 6.2: what it found for ping-pong of 0 bytes, us, and messages of 1 MB, MB/s; where it calls it significant.
+# Coefficients of ESPGOAL 6.2: ping-pong of 0 bytes, us; messages of 1 MB, MB/s.
 PAPER = {
     "lat_us": {"constant": 71.327, "rx-usecs": 0.91706, "rx-frames": 0.014864, "rx-usecs-irq": 0.0092267,
                "rx-frames-irq": -0.013831, "tx-usecs": -0.12136, "tx-frames": -0.0057134, "tx-usecs-irq": 0.0003548,
@@ -106,7 +106,7 @@ def coefficient(fit, name):
 
 def models(columns, paper):
     names = ("constant", *PARAMS, "adjusted R2")
-    return table(["", "the paper"] + [title for title, _ in columns],
+    return table(["", "ESPGOAL"] + [title for title, _ in columns],
                  [[n, "%.4g" % PAPER[paper][n]] + [coefficient(fit, n) for _, fit in columns] for n in names])
 
 
@@ -163,14 +163,14 @@ def optima(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", default="build/tuning", help="what weft-tune measured (build/tuning)")
-    parser.add_argument("--budget", type=int, default=3000, help="of each genetic search; the paper's is 25542")
+    parser.add_argument("--budget", type=int, default=3000, help="of each genetic search; ESPGOAL's is 25542")
     parser.add_argument("docs", nargs="?", default="docs")
     args = parser.parse_args()
     os.makedirs(args.work, exist_ok=True)
     sim = tune(args.work + "/sim", "--sim=espgoal", "--paper", "--budget", str(args.budget), "--seed", "1")
     device = on_nics(args.work + "/device")
     page = args.docs + "/tuning.md"
-    put(page, "tuning_latency", models([("simulated, as the paper's", model(sim, "lat_us")),
+    put(page, "tuning_latency", models([("simulated, as there", model(sim, "lat_us")),
                                         ("two NICs of a weftd", model(device, "lat_us"))], "lat_us"))
     put(page, "tuning_bandwidth", models([("simulated, 1 MB", model(sim, "bw_1m")), ("simulated, 10 MB", model(sim, "bw_10m")),
                                           ("two NICs of a weftd, 1 MB", model(device, "bw_1m")),
