@@ -83,6 +83,12 @@ FLAGS_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread $(ARCH)
 LD_tsan := -fsanitize=thread
 OUT_tsan := $(B)/tsan
 
+# gcov's counts: the firmware alone, and the tests that have it to themselves. The other archives are those of san.
+CC_cov := $(CC)
+FLAGS_cov := -O0 -g --coverage $(ARCH)
+LD_cov := --coverage $(SANITIZE)
+OUT_cov := $(B)/cov
+
 CC_aarch64 := $(CROSS)gcc
 FLAGS_aarch64 := -O2 -g $(ARCH_aarch64)
 OUT_aarch64 := $(B)/aarch64
@@ -288,6 +294,8 @@ $(eval $(call compile,tsan,tests))
 $(eval $(call compile,release,tests))
 $(eval $(call archive,san,verbs,$(SRC_verbs)))
 $(eval $(call archive,tsan,weft,$(SRC_weft)))
+$(eval $(call compile,cov,nic_fw))
+$(eval $(call archive,cov,nicfw,$(SRC_nicfw)))
 $(eval $(call compile,fw,nic_fw))
 $(eval $(call archive,fw,nicfw,$(SRC_nicfw)))
 
@@ -372,6 +380,7 @@ $(B)/obj/san/tests/dpdk_app/%.o $(B)/obj/san/tests/int/memif_dpdk.o: CFLAGS_test
 ut_helpers = $(sort $(filter-out %_ut.c,$(wildcard tests/$1/*.c)))
 # Libraries of each folder's unit tests; shared_defs needs none.
 UT_LIBS_nic_fw := nicfw
+UT_LIBS_pair := nicfw
 UT_LIBS_host_driver := goal weft nicfw
 UT_LIBS_sim_harness := sim goal weft nicfw
 UT_LIBS_sim := sim goal weft nicfw
@@ -407,6 +416,17 @@ $(eval $(call link,release,$(B)/int/mpa_sock,$(patsubst %,$(B)/obj/release/tests
 $(eval $(call link,release,$(B)/int/rc_peer,$(patsubst %,$(B)/obj/release/tests/interop/%.o,rc_peer peer),,-lrdmacm -libverbs))
 $(eval $(call link,release,$(B)/int/lossy_wire,$(patsubst %,$(B)/obj/release/%.o,tests/interop/lossy_wire dpdk_app/wire/impair)))
 INTEROP_BINS := $(B)/int/mpa_sock $(B)/int/lossy_wire $(if $(HAVE_RDMACM),$(B)/int/rc_peer)
+
+# The unit tests that run the firmware, linked with one that counts. Only tests of nic_fw are compiled for it.
+COV_NEAR := $(filter tests/nic_fw/% tests/pair/%,$(UT_SRCS))
+COV_FAR := $(foreach s,$(filter-out $(COV_NEAR),$(UT_SRCS)),$(if $(filter nicfw,$(UT_LIBS_$(call ut_folder,$s))),$s))
+cov_bins = $(1:tests/%.c=$(B)/cov/ut/%)
+$(eval $(call compile,cov,tests,$(SKELS)))
+$(foreach s,$(COV_NEAR) $(COV_FAR),$(eval $(call link,cov,$(call cov_bins,$s),\
+	$(s:%.c=$(B)/obj/$(if $(filter $s,$(COV_NEAR)),cov,san)/%.o),\
+	$(patsubst $(B)/san/lib/libnicfw.a,$(B)/cov/lib/libnicfw.a,$(call ut_archives,$(call ut_folder,$s))),\
+	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) $(if $(filter tests/tools/%,$s),$(TOOL_LIBS_OF_weft-tune)) \
+	-lcunit -ljansson -lm)))
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
@@ -450,6 +470,15 @@ test-unit:	## the unit tests alone; T=name runs those whose path contains it
 	@+$(MAKE) _test-unit
 _test-unit: $(if $(T),$(foreach b,$(UT_BINS),$(if $(findstring $T,$b),$b)),$(UT_BINS))
 	@tests/run.sh $^
+
+coverage:	## lines and branches of the firmware that the unit tests run, by gcov; FAR=1: tests of the other folders, too
+	@tools/deps.sh unit
+	@+$(MAKE) _coverage
+.PHONY: coverage _coverage
+_coverage: $(call cov_bins,$(COV_NEAR) $(if $(FAR),$(COV_FAR)))
+	@find $(B)/obj/cov -name '*.gcda' -delete
+	@tests/run.sh $^
+	@tools/coverage.py --json $(B)/cov/coverage.json $(B)/obj/cov
 
 test-clients:	## Debian's programs of libibverbs and librdmacm at length; T=name runs those whose path contains it
 	@tools/deps.sh test mpi
