@@ -16,7 +16,7 @@
 
 #include "nic_fw/base/crc32c.h"
 #include "tests/fuzz/heap.h"
-#include "tests/nic_fw/rd_pool.h"
+#include "tests/pair/rd_pool.h"
 
 enum {
 	PAGE = 4096,

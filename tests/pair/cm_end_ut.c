@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The connection manager's ends: time, processes and NICs that go, ports, quotas, and what states
+ * do not allow. Runs nic_fw/cm*.c on two whole NICs (cm_pair.h).
+ */
+#include "tests/pair/cm_pair.h"
+
+static struct cp cp;
+
+static int bind_to(uint32_t e, uint32_t ep, enum hw_cm_space space, uint16_t port, bool reuse,
+		   uint32_t *given)
+{
+	const struct hw_cmd_cm cm = {
+	    .ep = ep, .space = space, .port = port, .flags = reuse ? HW_CM_F_REUSE : 0};
+
+	return cp_cmd(&cp, e, HW_CMD_CM_BIND, &cm, given);
+}
+
+static int listen_at(uint32_t e, uint32_t ep)
+{
+	return cp_simple(&cp, e, HW_CMD_CM_LISTEN, ep);
+}
+
+static int resolve(uint32_t ep, uint32_t ip, uint32_t ms)
+{
+	const struct hw_cmd_cm cm = {.ep = ep, .ip = ip, .arg = ms};
+
+	return cp_cmd(&cp, 0, HW_CMD_CM_RESOLVE, &cm, NULL);
+}
+
+/* When an event of a type comes at end 0, in ms from now; 0: not within limit_ms. */
+static uint64_t event_after_ms(enum hw_cm_event_type type, uint64_t limit_ms)
+{
+	struct hw_resp_cm_event ev;
+	uint64_t ms;
+
+	for (ms = 100; ms <= limit_ms; ms += 100) {
+		rp_run(&cp.rp, 100 * CP_MS);
+		if (cp_event(&cp, 0, &ev) == type)
+			return ms;
+	}
+	return 0;
+}
+
+static void nobody_answers(void)
+{
+	uint64_t ms;
+
+	cp_begin(&cp);
+	cp_connected(&cp, 0, 0); /* so that the neighbour is known */
+	cp.rp.end[1].dead = true;
+	cp.listener = cp_ask(&cp, HW_CM_TCP, 0);
+	ms = event_after_ms(HW_CM_EVENT_UNREACHABLE, 60000);
+	CU_ASSERT(ms > 5000 && ms < 15000);
+	/* It may ask again. */
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_eps[cp.listener].state, CM_IDLE);
+	/* Nor to the end of a connection. */
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
+	ms = event_after_ms(HW_CM_EVENT_DISCONNECTED, 60000);
+	CU_ASSERT(ms > 1000 && ms < 8000);
+	cp_end(&cp);
+}
+
+static void peer_is_gone(void)
+{
+	struct fw_qp *a, *b;
+	uint64_t ms;
+
+	cp_begin(&cp);
+	rp_rc(&cp.rp, &a, &b, NULL);
+	cp_connected(&cp, a->qpn, b->qpn);
+	/* Silence alone ends nothing. */
+	rp_run(&cp.rp, 300 * CP_S);
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(a->state, HW_QPS_RTS);
+	cp.rp.end[1].dead = true;
+	ms = event_after_ms(HW_CM_EVENT_DISCONNECTED, 100000);
+	CU_ASSERT(ms > 14000 && ms < 40000);
+	CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, cm_peers_lost), 1);
+	cp.rp.end[1].dead = false;
+	/* The other hears of it when it asks. */
+	rp_run(&cp.rp, 40 * CP_S);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(b->state, HW_QPS_ERR);
+	cp_end(&cp);
+}
+
+static void peer_restarts(void)
+{
+	uint64_t ms;
+
+	cp_begin(&cp);
+	cp_connected(&cp, 0, 0);
+	rp_restart(&cp.rp, 1);
+	ms = event_after_ms(HW_CM_EVENT_DISCONNECTED, 100000);
+	CU_ASSERT(ms > 0 && ms < 25000);
+	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, cm_peers_lost), 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, cp.a), 0);
+	cp_end_detached(&cp);
+}
+
+/* A process that takes its time is waited for, and one that never answers is not for ever. */
+static void patience(void)
+{
+	uint32_t b;
+
+	cp_begin(&cp);
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	cp.a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, 60 * CP_S);
+	b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(cp_accept(&cp, 1, b, 0), 0);
+	rp_run(&cp.rp, 60 * CP_S);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_RESPONSE);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, cp.a), 0);
+	rp_run(&cp.rp, CP_S);
+	(void)cp_expect(&cp, 1, b, HW_CM_EVENT_ESTABLISHED);
+	cp.a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, 130 * CP_S);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_UNREACHABLE);
+	b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	(void)cp_expect(&cp, 1, b, HW_CM_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(cp_accept(&cp, 1, b, 0), FW_EINVAL);
+	cp_expect_none(&cp);
+	cp_end(&cp);
+}
+
+/* Up to stage: 0 asked, 1 heard, 2 accepted, 3 established. */
+static void bring_to(uint32_t stage)
+{
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	cp.a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	if (stage > 0)
+		cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	if (stage > 1)
+		CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.b, 0), 0);
+	rp_run(&cp.rp, CP_S);
+	if (stage > 1)
+		(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_RESPONSE);
+	if (stage > 2) {
+		CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, cp.a), 0);
+		rp_run(&cp.rp, CP_S);
+		(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
+	}
+}
+
+/* A process that goes, in whatever state: its peer hears of it, and nothing is left. */
+static void process_dies(void)
+{
+	/* What the other end hears. */
+	static const enum hw_cm_event_type told[2][4] = {
+	    {HW_CM_EVENT_REQUEST, HW_CM_EVENT_REJECTED, HW_CM_EVENT_ESTABLISHED,
+	     HW_CM_EVENT_DISCONNECTED},
+	    {HW_CM_EVENT_REJECTED, HW_CM_EVENT_REJECTED, HW_CM_EVENT_DISCONNECTED,
+	     HW_CM_EVENT_DISCONNECTED},
+	};
+	uint32_t stage, e;
+
+	for (e = 0; e < 2; e++) {
+		for (stage = 0; stage < 4; stage++) {
+			cp_begin(&cp);
+			bring_to(stage);
+			rp_detach(&cp.rp, e);
+			rp_run(&cp.rp, 20 * CP_S);
+			(void)cp_expect(&cp, !e, CP_NONE, told[e][stage]);
+			rp_detach(&cp.rp, !e);
+			cp_end_detached(&cp);
+		}
+	}
+}
+
+/* A listener holds so many requests that nobody has fetched; others come again. */
+static void backlog(void)
+{
+	uint32_t i, fetched[5];
+
+	cp_begin(&cp);
+	(void)cp_listen(&cp, HW_CM_TCP, 2);
+	for (i = 0; i < 5; i++)
+		(void)cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.listener].waiting, 2);
+	CU_ASSERT_NOT_EQUAL(CP_CNT(&cp, 1, drop_cm_backlog), 0);
+	for (i = 0; i < 5; i++) {
+		fetched[i] = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+		rp_run(&cp.rp, 2 * CP_S);
+	}
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.listener].waiting, 0);
+	/* Those that were not fetched go with the listener, the others stay. */
+	(void)cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	rp_run(&cp.rp, 7500 * CP_MS);
+	(void)cp_expect(&cp, 0, CP_NONE, HW_CM_EVENT_REJECTED);
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(cp_accept(&cp, 1, fetched[4], 0), 0);
+	cp_end(&cp);
+}
+
+/* A server that takes a connection, closes its listener and makes another one on the same port. */
+static void listens_anew(void)
+{
+	uint32_t a, b, tcp;
+
+	cp_begin(&cp);
+	cp_connected(&cp, 0, 0);
+	/* One request is there, and another one comes while nobody listens. */
+	a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_MS);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	b = cp_ask(&cp, HW_CM_TCP, 0);
+	/* In another space as well. */
+	(void)cp_ask(&cp, HW_CM_UDP, 0);
+	rp_run(&cp.rp, 300 * CP_MS);
+	cp_expect_none(&cp);
+	CU_ASSERT_NOT_EQUAL(CP_CNT(&cp, 1, drop_cm_early), 0);
+	tcp = cp_listen(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	cp_expect_none(&cp);
+	/* Datagrams come second: a listener of streams that is still there refuses none of them. */
+	(void)cp_listen(&cp, HW_CM_UDP, 0);
+	rp_run(&cp.rp, 2 * CP_S);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, a), 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, b), 0);
+	/* Some seconds later it is as if nobody had ever listened. */
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, tcp), 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	rp_run(&cp.rp, 7 * CP_S);
+	while (cp_event(&cp, 1, &(struct hw_resp_cm_event){0}) != HW_CM_EVENT_NONE)
+		;
+	a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, 10 * CP_MS);
+	(void)cp_expect(&cp, 0, a, HW_CM_EVENT_REJECTED);
+	cp_end(&cp);
+}
+
+static void quota(void)
+{
+	struct fw_client *client;
+	struct hw_cmd_cm cm;
+	uint32_t i, ep;
+
+	cp_begin(&cp);
+	cm = (struct hw_cmd_cm){.eq = cp.eq[1]};
+	client = &cp.rp.end[1].nic->clients[cp.rp.end[1].client];
+	client->process->limit[HW_SHARE_CM] = 3;
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	for (i = 0; i < 2; i++)
+		ep = cp_create(&cp, 1);
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CREATE, &cm, NULL), FW_EDQUOT);
+	/* A request needs one as well. */
+	cp.a = cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	cp_expect_none(&cp);
+	CU_ASSERT_NOT_EQUAL(CP_CNT(&cp, 1, drop_cm_backlog), 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, ep), 0);
+	rp_run(&cp.rp, 3 * CP_S);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	CU_ASSERT_EQUAL(client->held[HW_SHARE_CM], 3);
+	cp_end(&cp);
+}
+
+static void ports(void)
+{
+	uint32_t a, b, c, port;
+
+	cp_begin(&cp);
+	a = cp_bound(&cp, 1, HW_CM_TCP, 5000);
+	b = cp_create(&cp, 1);
+	CU_ASSERT_EQUAL(bind_to(1, b, HW_CM_TCP, 5000, false, NULL), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(bind_to(1, b, HW_CM_TCP, 5000, true, NULL), FW_EADDRINUSE);
+	/* Each space has its own. */
+	CU_ASSERT_EQUAL(bind_to(1, b, HW_CM_UDP, 5000, false, NULL), 0);
+	CU_ASSERT_EQUAL(bind_to(1, b, HW_CM_UDP, 5001, false, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, a), 0);
+	a = cp_create(&cp, 1);
+	CU_ASSERT_EQUAL(bind_to(1, a, 0x0107, 5000, false, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(bind_to(1, a, HW_CM_TCP, 5000, true, NULL), 0);
+	c = cp_create(&cp, 1);
+	CU_ASSERT_EQUAL(bind_to(1, c, HW_CM_TCP, 5000, true, NULL), 0);
+	/* Who listens is alone. */
+	CU_ASSERT_EQUAL(listen_at(1, c), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, a), 0);
+	CU_ASSERT_EQUAL(listen_at(1, c), 0);
+	CU_ASSERT_EQUAL(listen_at(1, c), 0);
+	a = cp_create(&cp, 1);
+	CU_ASSERT_EQUAL(bind_to(1, a, HW_CM_TCP, 5000, true, NULL), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(listen_at(1, a), FW_EINVAL);
+	/* Any free one. */
+	CU_ASSERT_EQUAL(bind_to(1, a, HW_CM_TCP, 0, false, &port), 0);
+	CU_ASSERT(port >= HW_CM_EPHEMERAL && port < HW_CM_EPHEMERAL_END);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_num_listeners, 1);
+	cp_end(&cp);
+}
+
+static void all_ports_taken(void)
+{
+	uint32_t *words, i, ep;
+
+	cp_begin(&cp);
+	words = cp.rp.end[0].nic->cm_ports;
+	for (i = HW_CM_EPHEMERAL; i < HW_CM_EPHEMERAL_END; i++)
+		words[i] = 1;
+	words[40000] = 0;
+	ep = cp_create(&cp, 0);
+	CU_ASSERT_EQUAL(bind_to(0, ep, HW_CM_TCP, 0, false, &i), 0);
+	CU_ASSERT_EQUAL(i, 40000);
+	ep = cp_create(&cp, 0);
+	CU_ASSERT_EQUAL(bind_to(0, ep, HW_CM_TCP, 0, false, NULL), FW_EADDRNOTAVAIL);
+	for (i = HW_CM_EPHEMERAL; i < HW_CM_EPHEMERAL_END; i++)
+		if (i != 40000)
+			words[i] = 0;
+	cp_end(&cp);
+}
+
+static void addresses(void)
+{
+	struct hw_resp_cm_event ev;
+	uint32_t ep;
+
+	cp_begin(&cp);
+	ep = cp_create(&cp, 0);
+	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip, 2000), 0);
+	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip, 2000), FW_EINVAL);
+	rp_run(&cp.rp, CP_S);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, 0);
+	/* Itself. */
+	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[0].nic->config.ip, 2000), 0);
+	rp_run(&cp.rp, CP_S);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, 0);
+	/* Another network, and no gateway. */
+	CU_ASSERT_EQUAL(resolve(ep, 0x01020304, 2000), 0);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, FW_ENETUNREACH);
+	/* Nobody has it. */
+	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip ^ 0x70000000, 600000), 0);
+	rp_run(&cp.rp, 20 * CP_S);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, FW_EHOSTUNREACH);
+	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip ^ 0x60000000, 1), 0);
+	rp_run(&cp.rp, 2 * CP_MS);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ep, HW_CM_EVENT_RESOLVED).status, FW_ETIMEDOUT);
+	/* Given up meanwhile. */
+	CU_ASSERT_EQUAL(resolve(ep, cp.rp.end[1].nic->config.ip ^ 0x50000000, 2000), 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DESTROY, ep), 0);
+	rp_run(&cp.rp, 20 * CP_S);
+	CU_ASSERT_EQUAL(cp_event(&cp, 0, &ev), HW_CM_EVENT_NONE);
+	cp_end(&cp);
+}
+
+/* Each command in each state that does not allow it. */
+static void states_refuse(void)
+{
+	struct hw_cmd_cm cm = {.port = CP_PORT};
+	uint32_t idle, i;
+
+	cp_begin(&cp);
+	cp_connected(&cp, 0, 0);
+	idle = cp_create(&cp, 0);
+	cm.ip = cp.rp.end[1].nic->config.ip;
+	cm.ep = idle;
+	/* Not bound. */
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(listen_at(0, idle), FW_EINVAL);
+	/* Not asked. */
+	CU_ASSERT_EQUAL(cp_accept(&cp, 0, idle, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_REJECT, idle), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, idle), FW_EINVAL);
+	/* Connected. */
+	cm.ep = cp.a;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(listen_at(0, cp.a), FW_EINVAL);
+	CU_ASSERT_EQUAL(listen_at(1, cp.b), FW_EINVAL);
+	CU_ASSERT_EQUAL(resolve(cp.a, cm.ip, 1), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_accept(&cp, 0, cp.a, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_REJECT, cp.a), FW_EINVAL);
+	CU_ASSERT_EQUAL(bind_to(0, cp.a, HW_CM_TCP, 1, false, NULL), FW_EINVAL);
+	/* A listener. */
+	cm.ep = cp.listener;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.listener, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DISCONNECT, cp.listener), FW_EINVAL);
+	/* Nobody's. */
+	for (i = HW_CMD_CM_DESTROY; i < HW_CMD_CM_EVENT; i++)
+		CU_ASSERT_EQUAL(cp_simple(&cp, 0, (enum hw_cmd_op)i, 77), FW_EINVAL);
+	cm = (struct hw_cmd_cm){.eq = 0};
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_EVENT, &cm, NULL), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CREATE, &cm, NULL), FW_EINVAL);
+	cp_expect_none(&cp);
+	cp_end(&cp);
+}
+
+/* One entry in the event queue tells of any number; with an endpoint its events move. */
+static void event_queues(void)
+{
+	struct hw_cmd create = {.op = HW_CMD_CREATE_EQ, .u.create_eq = {.entries = 8}};
+	struct hw_cmd destroy = {.op = HW_CMD_DESTROY_EQ};
+	struct hw_cmd event = {.op = HW_CMD_CM_EVENT};
+	struct hw_cmd_cm move;
+	struct hw_cmd_resp resp;
+	uint32_t irqs;
+
+	cp_begin(&cp);
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	irqs = cp.rp.end[1].irqs;
+	(void)cp_ask(&cp, HW_CM_TCP, 0);
+	(void)cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	CU_ASSERT_EQUAL(cp.rp.end[1].irqs, irqs + 1);
+	move = (struct hw_cmd_cm){.ep = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep};
+	CU_ASSERT_EQUAL_FATAL(rp_cmd(&cp.rp, 1, &create, &resp), 0);
+	move.eq = resp.u.create_eq.eq;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_MOVE, &move, NULL), 0);
+	cp.rp.end[0].dead = true;
+	CU_ASSERT_EQUAL(cp_accept(&cp, 1, move.ep, 0), 0);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	rp_run(&cp.rp, 20 * CP_S);
+	CU_ASSERT_EQUAL(cp.rp.end[1].irqs, irqs + 2);
+	event.u.cm.eq = move.eq;
+	CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &event, &resp), 0);
+	CU_ASSERT_EQUAL(resp.u.cm_event.type, HW_CM_EVENT_UNREACHABLE);
+	CU_ASSERT_EQUAL(resp.u.cm_event.ep, move.ep);
+	/* It is in use until the endpoint is gone. */
+	destroy.u.obj.handle = move.eq;
+	CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &destroy, &resp), FW_EBUSY);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, move.ep), 0);
+	CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &destroy, &resp), 0);
+	cp_end(&cp);
+}
+
+/* Requests that wait for a listener go with it; those that were fetched do not. */
+static void requests_move(void)
+{
+	struct hw_cmd create = {.op = HW_CMD_CREATE_EQ, .u.create_eq = {.entries = 8}};
+	struct hw_cmd event = {.op = HW_CMD_CM_EVENT};
+	struct hw_cmd_cm move;
+	struct hw_cmd_resp resp;
+	uint32_t fetched, i;
+
+	cp_begin(&cp);
+	(void)cp_listen(&cp, HW_CM_TCP, 0);
+	for (i = 0; i < 3; i++)
+		(void)cp_ask(&cp, HW_CM_TCP, 0);
+	rp_run(&cp.rp, CP_S);
+	fetched = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	CU_ASSERT_EQUAL_FATAL(rp_cmd(&cp.rp, 1, &create, &resp), 0);
+	move = (struct hw_cmd_cm){.ep = cp.listener, .eq = resp.u.create_eq.eq};
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_MOVE, &move, NULL), 0);
+	cp_expect_none(&cp);
+	event.u.cm.eq = move.eq;
+	for (i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &event, &resp), 0);
+		CU_ASSERT_EQUAL(resp.u.cm_event.type, HW_CM_EVENT_REQUEST);
+		CU_ASSERT_EQUAL(resp.u.cm_event.listener, cp.listener);
+		CU_ASSERT_NOT_EQUAL(resp.u.cm_event.ep, fetched);
+		CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, resp.u.cm_event.ep), 0);
+	}
+	CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &event, &resp), 0);
+	CU_ASSERT_EQUAL(resp.u.cm_event.type, HW_CM_EVENT_NONE);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, fetched), 0);
+	cp_end(&cp);
+}
+
+UT_MAIN("pair/cm_end", UT(nobody_answers), UT(peer_is_gone), UT(peer_restarts), UT(patience),
+	UT(process_dies), UT(backlog), UT(listens_anew), UT(quota), UT(ports), UT(all_ports_taken),
+	UT(addresses), UT(states_refuse), UT(event_queues), UT(requests_move))

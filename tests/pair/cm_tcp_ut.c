@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The connection manager over TCP between two whole NICs (cm_pair.h): every way to set up, messages
+ * both ways, and every end, after which nothing is left at either.
+ */
+#include "tests/pair/cm_pair.h"
+
+static struct cp cp;
+static struct fw_qp *qa, *qb;
+
+static void begin(void)
+{
+	cp_begin(&cp);
+	rp_open(&cp.rp);
+	qa = cp_tcp_qp(&cp, 0);
+	qb = cp_tcp_qp(&cp, 1);
+}
+
+static void run(uint64_t ms)
+{
+	rp_run(&cp.rp, ms * CP_MS);
+}
+
+/* Up to stage: 0 asked, 1 heard, 2 accepted, 3 established. */
+static void bring_to(uint32_t stage, uint16_t mpa_a, uint16_t mpa_b)
+{
+	(void)cp_tcp_listen(&cp, mpa_b, 0);
+	cp.a = cp_tcp_ask(&cp, qa->qpn, mpa_a);
+	run(100);
+	if (stage > 0)
+		cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	if (stage > 1)
+		CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.b, qb->qpn), 0);
+	run(100);
+	if (stage > 1)
+		(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_RESPONSE);
+	if (stage > 2) {
+		CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, cp.a), 0);
+		run(100);
+	}
+}
+
+static void connected(uint16_t mpa_a, uint16_t mpa_b)
+{
+	begin();
+	bring_to(3, mpa_a, mpa_b);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_eps[cp.a].state, CM_ESTABLISHED);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.b].state, CM_ESTABLISHED);
+}
+
+static void send_one(uint32_t from, uint64_t wr_id, uint32_t bytes)
+{
+	rp_fill(cp.rp.end[from].mem, bytes, (uint32_t)wr_id);
+	memset(cp.rp.end[!from].mem + 65536, 0, bytes);
+	rp_recv(&cp.rp, !from, from ? qa : qb, wr_id, 65536, 65536);
+	rp_send(&cp.rp, from, from ? qb : qa, NULL, wr_id, 0, bytes);
+	run(300);
+	rp_expect_send(&cp.rp, from, wr_id, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(rp_expect_recv(&cp.rp, !from, wr_id, HW_STATUS_SUCCESS).bytes, bytes);
+	CU_ASSERT_TRUE(rp_filled(cp.rp.end[!from].mem + 65536, bytes, (uint32_t)wr_id));
+}
+
+/* The processes take their leave: both hear of the end, both pairs are in ERR. */
+static void ended(void)
+{
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
+	CU_ASSERT_EQUAL(qb->state, HW_QPS_ERR);
+	CU_ASSERT_PTR_NULL(qa->mpa);
+	CU_ASSERT_PTR_NULL(qb->mpa);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->mpa_conns.used, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->mpa_conns.used, 0);
+}
+
+/* Revisions, CRC, markers and first frames, each end its own: messages pass both ways. */
+static void every_way(void)
+{
+	static const uint16_t crc[] = {0, HW_MPA_CRC};
+	static const uint16_t markers[] = {0, HW_MPA_MARKERS};
+	static const uint16_t begin_by[] = {0, HW_MPA_RTR_SEND, HW_MPA_RTR_WRITE, HW_MPA_RTR_READ,
+					    HW_MPA_REVISION_1};
+	uint32_t i;
+
+	for (i = 0; i < 40; i++) {
+		uint16_t a =
+		    (uint16_t)(HW_MPA_GIVEN | crc[i & 1] | markers[i >> 1 & 1] | begin_by[i >> 3]);
+		uint16_t b = (uint16_t)(HW_MPA_GIVEN | markers[i >> 2 & 1]);
+
+		connected(a, b);
+		send_one(0, 1, 3000);
+		send_one(1, 2, 5000);
+		send_one(0, 3, 0);
+		CU_ASSERT_EQUAL(cp_simple(&cp, i & 1, HW_CMD_CM_DISCONNECT, i & 1 ? cp.b : cp.a),
+				0);
+		run(100);
+		ended();
+		cp_end(&cp);
+	}
+}
+
+/* The passive end may speak first, once it has heard of the active one. */
+static void either_begins(void)
+{
+	connected(0, 0);
+	send_one(1, 7, 100);
+	cp_end(&cp);
+}
+
+/* What the active end has posted before it was connected goes when it is. */
+static void posted_early(void)
+{
+	begin();
+	rp_recv(&cp.rp, 1, qb, 5, 0, 4096);
+	bring_to(2, 0, 0);
+	rp_send(&cp.rp, 0, qa, NULL, 6, 0, 64);
+	run(100);
+	rp_expect_none(&cp.rp);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, cp.a), 0);
+	run(300);
+	rp_expect_send(&cp.rp, 0, 6, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(rp_expect_recv(&cp.rp, 1, 5, HW_STATUS_SUCCESS).bytes, 64);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
+	cp_end(&cp);
+}
+
+static void nobody(void)
+{
+	begin();
+	cp.a = cp_tcp_ask(&cp, qa->qpn, 0);
+	run(100);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, cp.a, HW_CM_EVENT_REJECTED).status,
+			HW_CM_REJ_NO_LISTENER);
+	/* Datagrams are not TCP's, nor other spaces. */
+	{
+		struct hw_cmd_cm cm = {.ep = cp_bound(&cp, 1, HW_CM_UDP, 77),
+				       .transport = HW_CM_TRANSPORT_TCP};
+
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EOPNOTSUPP);
+		cm.ip = cp.rp.end[0].nic->config.ip;
+		cm.port = 1;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EOPNOTSUPP);
+		cm.ep = cp_bound(&cp, 1, HW_CM_TCP, 78);
+		cm.transport = HW_CM_TRANSPORTS;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EINVAL);
+		cm.transport = HW_CM_TRANSPORT_TCP;
+		cm.mpa = 0x80;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EINVAL);
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
+	}
+	cp.rp.end[1].dead = true;
+	cp.a = cp_tcp_ask(&cp, 0, 0);
+	run(11000);
+	CU_ASSERT_EQUAL(cp_expect(&cp, 0, cp.a, HW_CM_EVENT_UNREACHABLE).status, FW_ETIMEDOUT);
+	cp.rp.end[1].dead = false;
+	cp_end(&cp);
+}
+
+static void rejected(void)
+{
+	struct hw_cmd_cm cm = {.data_bytes = 3, .data = "sad"};
+	struct hw_resp_cm_event ev;
+
+	begin();
+	bring_to(1, 0, 0);
+	cm.ep = cp.b;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_REJECT, &cm, NULL), 0);
+	run(100);
+	ev = cp_expect(&cp, 0, cp.a, HW_CM_EVENT_REJECTED);
+	CU_ASSERT(ev.data_bytes == 3 && !memcmp(ev.data, "sad", 3));
+	cp_expect_none(&cp);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_eps[cp.a].state, CM_IDLE);
+	cp_end(&cp);
+}
+
+/* A queue pair that goes, by whatever way, ends its connection, and the peer's pair with it. */
+static void qp_ends_it(void)
+{
+	uint32_t how, e;
+
+	for (how = 0; how < 3; how++) {
+		for (e = 0; e < 2; e++) {
+			connected(0, 0);
+			rp_recv(&cp.rp, 0, qa, 1, 0, 64);
+			rp_recv(&cp.rp, 1, qb, 2, 0, 64);
+			if (how == 2)
+				rp_destroy_qp(&cp.rp, e, e ? qb : qa);
+			else
+				CU_ASSERT_EQUAL(rp_modify(&cp.rp, e, e ? qb : qa,
+							  how ? HW_QPS_RESET : HW_QPS_ERR, 0, NULL),
+						0);
+			run(100);
+			(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
+			(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
+			CU_ASSERT_EQUAL((e ? qa : qb)->state, HW_QPS_ERR);
+			(void)rp_expect_recv(&cp.rp, !e, e ? 1 : 2, HW_STATUS_WR_FLUSH_ERR);
+			if (how == 0)
+				(void)rp_expect_recv(&cp.rp, e, e ? 2 : 1, HW_STATUS_WR_FLUSH_ERR);
+			CU_ASSERT_EQUAL(cp.rp.end[e].nic->mpa_conns.used, 0);
+			cp_end(&cp);
+		}
+	}
+}
+
+/* A process that dies, at any stage: its peer hears of it, and nothing is left. */
+static void process_dies(void)
+{
+	static const enum hw_cm_event_type told[2][4] = {
+	    {HW_CM_EVENT_REQUEST, HW_CM_EVENT_REJECTED, HW_CM_EVENT_REJECTED,
+	     HW_CM_EVENT_ESTABLISHED},
+	    {HW_CM_EVENT_REJECTED, HW_CM_EVENT_REJECTED, HW_CM_EVENT_DISCONNECTED,
+	     HW_CM_EVENT_DISCONNECTED},
+	};
+	uint32_t stage, e;
+
+	for (e = 0; e < 2; e++) {
+		for (stage = 0; stage < 4; stage++) {
+			begin();
+			bring_to(stage, 0, 0);
+			rp_detach(&cp.rp, e);
+			run(20000);
+			(void)cp_expect(&cp, !e, CP_NONE, told[e][stage]);
+			rp_detach(&cp.rp, !e);
+			cp_end_detached(&cp);
+		}
+	}
+}
+
+/* A peer that is gone for good is found out by silence alone. */
+static void peer_is_gone(void)
+{
+	connected(0, 0);
+	run(60000);
+	cp_expect_none(&cp);
+	cp.rp.end[1].dead = true;
+	run(200000);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
+	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, cm_peers_lost), 1);
+	/* The other hears it when it asks. */
+	cp.rp.end[1].dead = false;
+	run(60000);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
+	cp_end(&cp);
+}
+
+/*
+ * The peer has another MAC than the known one, and tells nobody: the first SYN without an answer
+ * makes the NIC ask, so that the second repetition (3 s) arrives, long before processes give up.
+ */
+static void peer_has_moved(void)
+{
+	struct fw_nic *nic;
+
+	connected(0, 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
+	run(100);
+	ended();
+	qa = cp_tcp_qp(&cp, 0);
+	qb = cp_tcp_qp(&cp, 1);
+	nic = cp.rp.end[0].nic;
+	CU_ASSERT_EQUAL_FATAL(nic->neigh_count, 1);
+	nic->neigh[0].mac[WIRE_MAC_BYTES - 1] ^= 1;
+	nic->tcp.neigh_changes++;
+	cp.a = cp_tcp_ask(&cp, qa->qpn, 0);
+	run(2500);
+	cp_expect_none(&cp);
+	run(1000);
+	cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	cp_end(&cp);
+}
+
+/* A process has its share of connections and listeners, whichever end it is, and no more. */
+static void shares(void)
+{
+	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP};
+	struct fw_client *owner[2];
+	uint32_t e;
+
+	begin();
+	for (e = 0; e < 2; e++) {
+		owner[e] = &cp.rp.end[e].nic->clients[cp.rp.end[e].client];
+		owner[e]->process->limit[HW_SHARE_TCP] = 1;
+		owner[e]->process->limit[HW_SHARE_LISTENER] = 1;
+	}
+	bring_to(3, 0, 0);
+	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
+	cm.ep = cp_bound(&cp, 1, HW_CM_TCP, CP_PORT + 1);
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EDQUOT);
+	cm = (struct hw_cmd_cm){.ep = cp_bound(&cp, 0, HW_CM_TCP, 0),
+				.ip = cp.rp.end[1].nic->config.ip,
+				.port = CP_PORT,
+				.transport = HW_CM_TRANSPORT_TCP};
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EDQUOT);
+	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, tcp_share_refused), 1);
+	/* The passive end has its share, too. */
+	owner[0]->process->limit[HW_SHARE_TCP] = 2;
+	cm.ep = cp_tcp_ask(&cp, 0, 0);
+	run(20000);
+	(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_REJECTED);
+	CU_ASSERT(CP_CNT(&cp, 1, tcp_share_refused) > 0);
+	cp_expect_none(&cp);
+	/* It comes back with the connection. */
+	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
+	run(100);
+	ended();
+	for (e = 0; e < 2; e++) {
+		CU_ASSERT_EQUAL(owner[e]->process->held[HW_SHARE_TCP], 0);
+		CU_ASSERT_EQUAL(owner[e]->user->held[HW_SHARE_TCP], 0);
+	}
+	(void)cp_tcp_ask(&cp, 0, 0);
+	run(100);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	cp_end(&cp);
+}
+
+/* The last words of a process that has gone count for its user until they are said. */
+static void share_outlives_process(void)
+{
+	struct fw_client_params params = {.tool = true};
+	struct hw_resp_attach resp;
+	struct fw_account *user;
+	struct fw_nic *nic;
+	uint32_t stay;
+
+	connected(0, 0);
+	nic = cp.rp.end[0].nic;
+	user = nic->clients[cp.rp.end[0].client].user;
+	params.uid = user->uid;
+	params.pid = 99;
+	CU_ASSERT_EQUAL_FATAL(fw_client_attach(nic, &params, &stay, &resp), 0);
+	CU_ASSERT_PTR_EQUAL(nic->clients[stay].user, user);
+	cp.rp.end[1].dead = true;
+	rp_detach(&cp.rp, 0);
+	run(1);
+	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], nic->mpa_conns.used);
+	run(200000);
+	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], 0);
+	fw_client_detach(nic, stay);
+	cp.rp.end[1].dead = false;
+	run(60000);
+	rp_detach(&cp.rp, 1);
+	cp_end_detached(&cp);
+}
+
+/* One that came back knows nothing of it. */
+static void peer_restarts(void)
+{
+	uint32_t e;
+
+	for (e = 0; e < 2; e++) {
+		connected(0, 0);
+		rp_recv(&cp.rp, !e, e ? qa : qb, 1, 0, 64);
+		rp_restart(&cp.rp, e);
+		run(60000);
+		(void)cp_expect(&cp, !e, e ? cp.a : cp.b, HW_CM_EVENT_DISCONNECTED);
+		CU_ASSERT_EQUAL((e ? qa : qb)->state, HW_QPS_ERR);
+		(void)rp_expect_recv(&cp.rp, !e, 1, HW_STATUS_WR_FLUSH_ERR);
+		CU_ASSERT_EQUAL(cp.rp.end[!e].nic->mpa_conns.used, 0);
+		rp_detach(&cp.rp, !e);
+		cp_end_detached(&cp);
+	}
+}
+
+/* A listener for TCP takes requests of datagrams too, and says what is what. */
+static void both_transports(void)
+{
+	struct hw_resp_cm_event ev;
+
+	begin();
+	bring_to(1, 0, 0);
+	CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.b, qb->qpn), 0);
+	run(100);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_RESPONSE);
+	(void)cp_ask(&cp, HW_CM_TCP, 0);
+	run(100);
+	ev = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	CU_ASSERT_EQUAL(ev.transport, HW_CM_TRANSPORT_RD);
+	CU_ASSERT_EQUAL(ev.listener, cp.listener);
+	cp_end(&cp);
+}
+
+/* So many requests wait for a listener's process; others come when it has fetched some. */
+static void backlog(void)
+{
+	uint32_t i;
+
+	begin();
+	(void)cp_tcp_listen(&cp, 0, 2);
+	for (i = 0; i < 5; i++)
+		(void)cp_tcp_ask(&cp, 0, 0);
+	run(100);
+	CU_ASSERT(cp.rp.end[1].nic->cm_eps[cp.listener].waiting <= 2);
+	for (i = 0; i < 5; i++) {
+		struct hw_resp_cm_event ev;
+		uint32_t tries = 0;
+
+		while (cp_event(&cp, 1, &ev) == HW_CM_EVENT_NONE && tries++ < 9)
+			run(1000);
+		CU_ASSERT_EQUAL(ev.type, HW_CM_EVENT_REQUEST);
+	}
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.listener].waiting, 0);
+	cp_end(&cp);
+}
+
+/* A server that listens anew refuses nobody meanwhile; one that does not, does in the end. */
+static void between_listeners(void)
+{
+	begin();
+	(void)cp_tcp_listen(&cp, 0, 0);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	cp.a = cp_tcp_ask(&cp, 0, 0);
+	run(800);
+	cp_expect_none(&cp);
+	(void)cp_tcp_listen(&cp, 0, 0);
+	run(1000);
+	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	cp.a = cp_tcp_ask(&cp, 0, 0);
+	run(12000);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_REJECTED);
+	cp_end(&cp);
+}
+
+/* A port of TCP is one shard's, until nothing of it is left there. */
+static void one_shard_has_it(void)
+{
+	struct fw_nic *nic[2];
+	uint32_t e;
+
+	begin();
+	for (e = 0; e < 2; e++) {
+		nic[e] = cp.rp.end[e].nic;
+		nic[e]->port.cm_ports = cp.rp.end[0].nic->cm_ports;
+		nic[e]->config.shard = (uint8_t)(3 * e);
+	}
+	CU_ASSERT_EQUAL(cm_port_hold(nic[1], 9), 0);
+	CU_ASSERT_EQUAL(cm_port_hold(nic[1], 9), 0);
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 3);
+	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), FW_EADDRINUSE);
+	cm_port_drop(nic[1], 9);
+	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 10), 0);
+	cm_port_drop(nic[1], 9);
+	/* Of what is in TIME-WAIT there frames still go there. */
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 3);
+	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), 0);
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 0);
+	cm_port_drop(nic[0], 9);
+	cm_port_drop(nic[0], 10);
+	for (e = 0; e < 2; e++) {
+		nic[e]->port.cm_ports = NULL;
+		nic[e]->config.shard = 0;
+	}
+	cp_end(&cp);
+}
+
+/* What the port of a NIC says whose address the kernel has too: ports of the kernel's are not
+ * given. */
+static struct {
+	uint8_t taken[65536];
+	uint32_t num_taken;
+	uint16_t one;  /* the kernel's */
+	bool odd;      /* all odd ones are the kernel's */
+	bool not_turn; /* taken twice, or given back twice */
+	int why;       /* what is said of the kernel's */
+} kernel;
+
+static int kernel_port(void *ctx, uint16_t port, bool in)
+{
+	(void)ctx;
+	kernel.not_turn |= kernel.taken[port] == in;
+	if (in && (port == kernel.one || (kernel.odd && port & 1)))
+		return kernel.why;
+	kernel.taken[port] = in;
+	kernel.num_taken += in ? 1 : UINT32_MAX;
+	return 0;
+}
+
+static void somebody_else_has_it(void)
+{
+	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP};
+	uint32_t port;
+	uint32_t e, i;
+
+	begin();
+	memset(&kernel, 0, sizeof(kernel));
+	for (e = 0; e < 2; e++)
+		cp.rp.end[e].nic->port.tcp_port = e ? kernel_port : NULL;
+	kernel.one = 22;
+	kernel.why = FW_EADDRINUSE;
+	cm.ep = cp_bound(&cp, 1, HW_CM_TCP, 22);
+	for (i = 0; i < 2; i++)
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EADDRINUSE);
+	cm.ip = cp.rp.end[0].nic->config.ip;
+	cm.port = 9;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EADDRINUSE);
+	CU_ASSERT_EQUAL(kernel.num_taken, 0);
+	/* Nor where nobody is there, but the port could not be kept from the kernel's. */
+	kernel.why = FW_EMFILE;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EMFILE);
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EMFILE);
+	CU_ASSERT_EQUAL(kernel.num_taken, 0);
+	kernel.one = 0;
+	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), 0);
+	CU_ASSERT_TRUE(kernel.taken[22]);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cm.ep), 0);
+	CU_ASSERT_EQUAL(kernel.num_taken, 0);
+	/* What is given out unasked can be used. */
+	kernel.odd = true;
+	kernel.why = FW_EADDRINUSE;
+	for (i = 0; i < 20; i++) {
+		cm = (struct hw_cmd_cm){.ep = cp_create(&cp, 1), .space = HW_CM_TCP};
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_BIND, &cm, &port), 0);
+		CU_ASSERT_FALSE(port & 1);
+		CU_ASSERT_EQUAL(kernel.num_taken, 0);
+		CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cm.ep), 0);
+	}
+	/* It is taken once for a listener and its connections, until the last has gone. */
+	kernel.odd = false;
+	(void)cp_tcp_listen(&cp, 0, 0);
+	cp.a = cp_tcp_ask(&cp, 0, 0);
+	run(100);
+	cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.listener), 0);
+	CU_ASSERT_TRUE(kernel.taken[CP_PORT]);
+	CU_ASSERT_EQUAL(kernel.num_taken, 1);
+	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.b), 0);
+	run(100);
+	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(kernel.num_taken, 0);
+	CU_ASSERT_FALSE(kernel.not_turn);
+	cp_end(&cp);
+}
+
+/* The same two ports again and again. */
+static void again(void)
+{
+	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP};
+	uint32_t i;
+
+	begin();
+	(void)cp_tcp_listen(&cp, 0, 0);
+	cm.ep = cp_bound(&cp, 0, HW_CM_TCP, 5000);
+	cm.ip = cp.rp.end[1].nic->config.ip;
+	cm.port = CP_PORT;
+	for (i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), 0);
+		run(100);
+		cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+		CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.b), 0);
+		run(100);
+		(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_REJECTED);
+	}
+	cp_end(&cp);
+}
+
+/* A request that came to nothing leaves its queue pair free, and the endpoint for another. */
+static void another_qp(void)
+{
+	struct hw_cmd_cm cm = {.transport = HW_CM_TRANSPORT_TCP, .port = CP_PORT};
+	struct hw_cmd_cm no = {.arg = HW_CM_REJ_CONSUMER};
+	struct fw_qp *other;
+	uint32_t rd;
+
+	for (rd = 0; rd < 2; rd++) {
+		begin();
+		other = cp_tcp_qp(&cp, 0);
+		(void)cp_tcp_listen(&cp, 0, 0);
+		cm.transport = rd ? HW_CM_TRANSPORT_RD : HW_CM_TRANSPORT_TCP;
+		cm.ep = cp_bound(&cp, 0, HW_CM_TCP, 0);
+		cm.ip = cp.rp.end[1].nic->config.ip;
+		cm.param.qpn = qa->qpn;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), 0);
+		CU_ASSERT_EQUAL(qa->cm, cm.ep + 1);
+		run(100);
+		no.ep = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_REJECT, &no, NULL), 0);
+		run(100);
+		(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_REJECTED);
+		CU_ASSERT_EQUAL(qa->cm, 0);
+		/* Nor does one that is refused at once. */
+		memset(&kernel, 0, sizeof(kernel));
+		kernel.one = cp.rp.end[0].nic->cm_eps[cm.ep].local_port;
+		kernel.why = FW_EADDRINUSE;
+		cp.rp.end[0].nic->port.tcp_port = kernel_port;
+		cm.transport = HW_CM_TRANSPORT_TCP;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), FW_EADDRINUSE);
+		CU_ASSERT_EQUAL(qa->cm, 0);
+		kernel.one = 0;
+		cm.param.qpn = other->qpn;
+		CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &cm, NULL), 0);
+		run(100);
+		cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+		CU_ASSERT_EQUAL(cp_accept(&cp, 1, cp.b, qb->qpn), 0);
+		run(100);
+		(void)cp_expect(&cp, 0, cm.ep, HW_CM_EVENT_RESPONSE);
+		CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_ACCEPT, cm.ep), 0);
+		CU_ASSERT_PTR_NOT_NULL(other->mpa);
+		CU_ASSERT_PTR_NULL(qa->mpa);
+		cp_end(&cp);
+	}
+}
+
+UT_MAIN("pair/cm_tcp", UT(every_way), UT(either_begins), UT(posted_early), UT(nobody), UT(rejected),
+	UT(qp_ends_it), UT(process_dies), UT(peer_is_gone), UT(peer_has_moved), UT(shares),
+	UT(share_outlives_process), UT(peer_restarts), UT(both_transports), UT(backlog),
+	UT(between_listeners), UT(one_shard_has_it), UT(somebody_else_has_it), UT(again),
+	UT(another_qp))

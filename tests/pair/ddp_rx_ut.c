@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Placement: every cut of a segment over every list of buffers, frames in pieces, bounds, keys,
+ * memory that is mapped and that is not.
+ */
+#include "tests/pair/rd_pair.h"
+
+static struct rp rp;
+static uint8_t data[256];
+static struct fw_rx_frame frame;
+
+#define A (&rp.end[0])
+
+/* data[0, bytes) as a frame of segments of piece bytes. */
+static void make_frame(uint32_t bytes, uint32_t piece)
+{
+	uint32_t at = 0;
+
+	memset(&frame, 0, sizeof(frame));
+	frame.bytes = bytes;
+	while (at < bytes || !frame.num_seg) {
+		uint32_t n = bytes - at;
+
+		if (piece && n > piece && frame.num_seg < FW_RX_SEGS_MAX - 1)
+			n = piece;
+		frame.seg[frame.num_seg++] = (struct fw_rx_seg){data + at, n};
+		at += n;
+	}
+}
+
+static void begin(void)
+{
+	rp_begin(&rp);
+	rp_fill(data, sizeof(data), 9);
+}
+
+/* The bytes of a list in their order. */
+static void collect(const struct hw_sge *sge, uint32_t n, uint8_t *out)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(out, (const void *)(uintptr_t)sge[i].addr, sge[i].bytes);
+		out += sge[i].bytes;
+	}
+}
+
+static void scatter(void)
+{
+	static const uint32_t pieces[] = {0, 1, 3, 8};
+	uint32_t n, p, m;
+
+	begin();
+	for (m = 0; m < 2; m++) {
+		uint32_t stag =
+		    m ? rp_reg(&rp, 0, A->mem, 65536, HW_ACCESS_LOCAL_WRITE, false) : A->stag;
+
+		for (n = 1; n <= 6; n++)
+			for (p = 0; p < 4; p++) {
+				struct hw_sge sge[6];
+				uint32_t i, total = 0, offset, bytes;
+
+				for (i = 0; i < n; i++) {
+					sge[i] = (struct hw_sge){(uintptr_t)A->mem + 64 * i,
+								 (i * 3 + n) % 5, stag};
+					total += sge[i].bytes;
+				}
+				for (offset = 0; offset <= total; offset++)
+					for (bytes = 0; bytes <= total - offset; bytes++) {
+						struct eth_cursor cursor;
+						uint8_t got[64], want[64];
+
+						memset(A->mem, 0xee, 512);
+						memset(want, 0xee, sizeof(want));
+						memcpy(want + offset, data, bytes);
+						make_frame(bytes, pieces[p]);
+						eth_cursor_init(&cursor, &frame, 0, bytes);
+						CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd, sge,
+									       n, offset, &cursor),
+								HW_VENDOR_ERR_NONE);
+						CU_ASSERT_EQUAL(cursor.left, 0);
+						collect(sge, n, got);
+						CU_ASSERT_EQUAL(memcmp(got, want, total), 0);
+						for (i = 0; i < n; i++)
+							CU_ASSERT_EQUAL(
+							    A->mem[64 * i + sge[i].bytes], 0xee);
+					}
+			}
+	}
+	rp_end(&rp);
+}
+
+/* More than the list holds: what fits is placed, nothing beyond. */
+static void too_long(void)
+{
+	struct hw_sge sge[2];
+	struct eth_cursor cursor;
+
+	begin();
+	memset(A->mem, 0xee, 256);
+	sge[0] = (struct hw_sge){(uintptr_t)A->mem, 10, A->stag};
+	sge[1] = (struct hw_sge){(uintptr_t)A->mem + 100, 10, A->stag};
+	make_frame(21, 0);
+	eth_cursor_init(&cursor, &frame, 0, 21);
+	CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd, sge, 2, 0, &cursor), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(A->mem[10], 0xee);
+	CU_ASSERT_EQUAL(A->mem[110], 0xee);
+	eth_cursor_init(&cursor, &frame, 0, 1);
+	CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd, sge, 2, 20, &cursor), HW_VENDOR_ERR_BOUNDS);
+	eth_cursor_init(&cursor, &frame, 0, 1);
+	CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd, sge, 2, UINT64_MAX, &cursor),
+			HW_VENDOR_ERR_BOUNDS);
+	eth_cursor_init(&cursor, &frame, 0, 1);
+	CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd, sge, 0, 0, &cursor), HW_VENDOR_ERR_BOUNDS);
+	CU_ASSERT_EQUAL(A->mem[110], 0xee);
+	rp_end(&rp);
+}
+
+/* Receives are judged when they are used: keys, PDs, rights, bounds, wrapping addresses. */
+static void keys(void)
+{
+	struct hw_sge good, sge;
+	uint32_t read_only;
+	struct eth_cursor cursor;
+
+#define TRY(want)                                                                                  \
+	do {                                                                                       \
+		make_frame(16, 5);                                                                 \
+		eth_cursor_init(&cursor, &frame, 0, 16);                                           \
+		CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd, &sge, 1, 0, &cursor), want);         \
+	} while (0)
+
+	begin();
+	good = (struct hw_sge){(uintptr_t)A->mem, 16, A->stag};
+	sge = good;
+	TRY(HW_VENDOR_ERR_NONE);
+	sge.lkey ^= 0x80;
+	TRY(HW_VENDOR_ERR_LKEY);
+	sge.lkey = good.lkey | STAG_SINK_FLAG;
+	TRY(HW_VENDOR_ERR_LKEY);
+	sge = good;
+	sge.addr += RP_MEM_BYTES - 15;
+	TRY(HW_VENDOR_ERR_BOUNDS);
+	sge.addr = UINT64_MAX - 3;
+	TRY(HW_VENDOR_ERR_BOUNDS);
+	read_only = rp_reg(&rp, 0, A->mem, 4096, 0, true);
+	sge = good;
+	sge.lkey = read_only;
+	TRY(HW_VENDOR_ERR_ACCESS);
+	sge.lkey = rp_reg(&rp, 0, A->mem, 4096, HW_ACCESS_LOCAL_WRITE, false);
+	TRY(HW_VENDOR_ERR_NONE);
+	rp.host_fault = true;
+	TRY(HW_VENDOR_ERR_HOST_FAULT);
+	rp.host_fault = false;
+	make_frame(16, 0);
+	eth_cursor_init(&cursor, &frame, 0, 16);
+	CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd + 1, &good, 1, 0, &cursor),
+			HW_VENDOR_ERR_LKEY);
+	rp_end(&rp);
+#undef TRY
+}
+
+/* Straight into one piece of memory. */
+static void one_piece(void)
+{
+	struct fw_mem mem = {0};
+	struct eth_cursor cursor;
+	uint32_t piece;
+
+	begin();
+	for (piece = 0; piece < 40; piece++) {
+		memset(A->mem, 0, 300);
+		mem.ptr = piece % 2 ? A->mem : NULL;
+		mem.addr = (uintptr_t)A->mem;
+		mem.client = A->client;
+		make_frame(200, piece ? 11 + piece : 0);
+		eth_cursor_init(&cursor, &frame, 7, 190);
+		CU_ASSERT_TRUE(ddp_place_mem(A->nic, &mem, 3, &cursor));
+		CU_ASSERT_EQUAL(memcmp(A->mem + 3, data + 7, 190), 0);
+		CU_ASSERT_EQUAL(A->mem[2], 0);
+		CU_ASSERT_EQUAL(A->mem[193], 0);
+	}
+	rp.host_fault = true;
+	mem.ptr = NULL;
+	make_frame(8, 0);
+	eth_cursor_init(&cursor, &frame, 0, 8);
+	CU_ASSERT_FALSE(ddp_place_mem(A->nic, &mem, 0, &cursor));
+	rp.host_fault = false;
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/ddp_rx", UT(scatter), UT(too_long), UT(keys), UT(one_piece))

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * MPA's set-up (mpa_conn.c, mpa_setup.c) of a NIC whose peer says what the test likes: what is
+ * asked and answered bit for bit, in pieces and with more behind, what is refused, and time.
+ */
+#include "tests/pair/tcp_peer.h"
+
+#include "nic_fw/base/crc32c.h"
+
+static struct tp tp;
+
+#define ENHANCED(key, flags, pd, rest) key flags "\x02\x00" pd rest
+#define REQ                            "MPA ID Req Frame"
+#define REP                            "MPA ID Rep Frame"
+
+static void send_text(const char *text, uint32_t bytes, uint32_t segment)
+{
+	tp_send(&tp, text, bytes, segment);
+}
+#define SEND(text, segment) send_text(text, sizeof(text) - 1, segment)
+
+static void expect_rx(const char *text, uint32_t bytes)
+{
+	CU_ASSERT_EQUAL(tp.rx_bytes, bytes);
+	CU_ASSERT_EQUAL(memcmp(tp.rx, text, bytes), 0);
+}
+#define EXPECT(text) expect_rx(text, sizeof(text) - 1)
+
+static void ask(uint16_t mpa)
+{
+	tp_begin(&tp);
+	(void)cp_tcp_listen(&tp.cp, mpa, 0);
+	tp_connect(&tp, CP_PORT);
+	CU_ASSERT_TRUE_FATAL(tp.open);
+}
+
+static int accept_with(uint32_t ep, const struct fw_qp *qp, uint8_t responder, uint8_t initiator)
+{
+	const struct hw_cmd_cm cm = {
+	    .ep = ep,
+	    .data_bytes = 3,
+	    .data = "yes",
+	    .param = {.qpn = qp->qpn,
+		      .responder_resources = responder,
+		      .initiator_depth = initiator},
+	};
+
+	return cp_cmd(&tp.cp, 1, HW_CMD_CM_ACCEPT, &cm, NULL);
+}
+
+static const struct mpa_conn *conn_of(uint32_t ep)
+{
+	return tp.cp.rp.end[1].nic->cm_eps[ep].mpa;
+}
+
+/* The answer is the same however the request is cut. */
+static void passive_enhanced(void)
+{
+	uint32_t segment;
+
+	for (segment = 1; segment < 40; segment += 4) {
+		struct hw_resp_cm_event ev;
+		struct fw_qp *qp;
+
+		ask(0);
+		SEND(ENHANCED(REQ, "\x50", "\x0b", "\x00\x04\x00\x05private"), segment);
+		ev = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+		CU_ASSERT_EQUAL(ev.transport, HW_CM_TRANSPORT_TCP);
+		CU_ASSERT(ev.data_bytes == 7 && !memcmp(ev.data, "private", 7));
+		CU_ASSERT_EQUAL(ev.param.responder_resources, 4);
+		CU_ASSERT_EQUAL(ev.param.initiator_depth, 5);
+		CU_ASSERT_EQUAL(ev.peer_port, tp.peer_port);
+		CU_ASSERT_EQUAL(tp.rx_bytes, 0);
+		qp = cp_tcp_qp(&tp.cp, 1);
+		CU_ASSERT_EQUAL(accept_with(ev.ep, qp, 6, 16), 0);
+		rp_run(&tp.cp.rp, CP_MS);
+		/* Client and server: it begins, or we do when it is silent. Four of our reads at a
+		 * time. */
+		EXPECT(ENHANCED(REP, "\x50", "\x07", "\x00\x06\x00\x04yes"));
+		(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_ESTABLISHED);
+		CU_ASSERT_EQUAL(qp->attr.max_rd_atomic, 4);
+		CU_ASSERT_EQUAL(conn_of(ev.ep)->state, MPA_RTR_WAIT);
+		CU_ASSERT_PTR_NULL(conn_of(ev.ep)->setup);
+		rp_run(&tp.cp.rp, 190 * CP_MS);
+		CU_ASSERT_EQUAL(conn_of(ev.ep)->state, MPA_RTR_WAIT);
+		rp_run(&tp.cp.rp, 20 * CP_MS);
+		CU_ASSERT_EQUAL(conn_of(ev.ep)->state, MPA_FPDU);
+		tp_end(&tp);
+	}
+}
+
+/* A connection whose half-sent FPDU stands in others' way ends: mpa_rx.c sets its timer. */
+static void made_to_end(void)
+{
+	struct hw_resp_cm_event ev;
+	struct fw_nic *nic;
+	struct fw_qp *qp;
+
+	ask(0);
+	SEND(ENHANCED(REQ, "\x50", "\x0b", "\x00\x04\x00\x05private"), 0);
+	ev = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
+	qp = cp_tcp_qp(&tp.cp, 1);
+	CU_ASSERT_EQUAL(accept_with(ev.ep, qp, 6, 16), 0);
+	rp_run(&tp.cp.rp, 300 * CP_MS);
+	(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_ESTABLISHED);
+	/* An FPDU of 1,000 bytes begins. */
+	SEND("\x03\xe8\x41\x43", 0);
+	rp_run(&tp.cp.rp, CP_MS);
+	nic = tp.cp.rp.end[1].nic;
+	CU_ASSERT_EQUAL(nic->mpa_partials.used, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(conn_of(ev.ep));
+	CU_ASSERT_PTR_EQUAL(nic->mpa_held.next, &conn_of(ev.ep)->partial->node);
+	fw_timer_set(&nic->timers, &qp->mpa->timer, nic->now_ns);
+	rp_run(&tp.cp.rp, CP_MS);
+	CU_ASSERT_TRUE(tp.reset);
+	(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_DISCONNECTED);
+	CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
+	CU_ASSERT_EQUAL(nic->mpa_partials.used, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa_held));
+	tp_end(&tp);
+}
+
+#define B(text) (text), (sizeof(text) - 1)
+
+/* Every combination that a request can ask for, and what this end says to it. */
+static void passive_agrees(void)
+{
+	enum {
+		G = HW_MPA_GIVEN,
+		C = HW_MPA_CRC,
+		M = HW_MPA_MARKERS,
+	};
+	static const struct {
+		uint16_t mpa;
+		char request[8];
+		uint8_t request_bytes;
+		char reply[8];
+		uint8_t reply_bytes;
+		bool crc, tx_markers, rx_markers;
+		uint8_t rtr;
+	} cases[] = {
+	    /* revision 1 */
+	    {G, "\x00\x01\0\0", 4, "\x00\x01\0\0", 4, false, false, false, 0},
+	    {G, "\x40\x01\0\0", 4, "\x40\x01\0\0", 4, true, false, false, 0},
+	    {G | C, "\x00\x01\0\0", 4, "\x40\x01\0\0", 4, true, false, false, 0},
+	    {G | M, "\x00\x01\0\0", 4, "\x80\x01\0\0", 4, false, false, true, 0},
+	    {G, "\x80\x01\0\0", 4, "\x00\x01\0\0", 4, false, true, false, 0},
+	    {G | M | C, "\xc0\x01\0\0", 4, "\xc0\x01\0\0", 4, true, true, true, 0},
+	    /* revision 2 without what it adds */
+	    {G, "\x00\x02\0\0", 4, "\x00\x02\0\0", 4, false, false, false, 0},
+	    /* a bit that siw sets besides */
+	    {G, "\x18\x02\0\4\0\1\0\1", 8, "\x10\x02\0\4\0\3\0\1", 8, false, false, false, 0},
+	    /* peer-to-peer: each kind, then the choice */
+	    {G, "\x10\x02\0\4\xc0\1\0\1", 8, "\x10\x02\0\4\xc0\3\0\1", 8, false, false, false, 1},
+	    {G, "\x10\x02\0\4\x80\1\x80\1", 8, "\x10\x02\0\4\x80\3\x80\1", 8, false, false, false,
+	     2},
+	    {G, "\x10\x02\0\4\x80\1\x40\1", 8, "\x10\x02\0\4\x80\3\x40\1", 8, false, false, false,
+	     4},
+	    {G, "\x10\x02\0\4\xc0\1\xc0\1", 8, "\x10\x02\0\4\x80\3\x80\1", 8, false, false, false,
+	     2},
+	    {G | HW_MPA_RTR_READ, "\x10\x02\0\4\xc0\1\xc0\1", 8, "\x10\x02\0\4\x80\3\x40\1", 8,
+	     false, false, false, 4},
+	    {G | HW_MPA_RTR_SEND, "\x10\x02\0\4\xc0\1\xc0\1", 8, "\x10\x02\0\4\xc0\3\0\1", 8, false,
+	     false, false, 1},
+	    /* depths: none at all, left to the programs */
+	    {G, "\x10\x02\0\4\0\0\0\0", 8, "\x10\x02\0\4\0\3\0\0", 8, false, false, false, 0},
+	    {G, "\x10\x02\0\4\x3f\xff\x3f\xff", 8, "\x10\x02\0\4\x3f\xff\x3f\xff", 8, false, false,
+	     false, 0},
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct mpa_params *p;
+		char text[32];
+		uint32_t b;
+
+		ask(cases[i].mpa);
+		memcpy(text, REQ, WIRE_MPA_KEY_BYTES);
+		memcpy(text + WIRE_MPA_KEY_BYTES, cases[i].request, 8);
+		send_text(text, WIRE_MPA_KEY_BYTES + cases[i].request_bytes, 0);
+		b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+		{
+			const struct hw_cmd_cm cm = {.ep = b,
+						     .param = {.qpn = cp_tcp_qp(&tp.cp, 1)->qpn,
+							       .responder_resources = 3,
+							       .initiator_depth = 4}};
+
+			CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_ACCEPT, &cm, NULL), 0);
+		}
+		rp_run(&tp.cp.rp, CP_MS);
+		memcpy(text, REP, WIRE_MPA_KEY_BYTES);
+		memcpy(text + WIRE_MPA_KEY_BYTES, cases[i].reply, 8);
+		expect_rx(text, WIRE_MPA_KEY_BYTES + cases[i].reply_bytes);
+		p = &conn_of(b)->param;
+		CU_ASSERT(p->crc == cases[i].crc && p->tx_markers == cases[i].tx_markers &&
+			  p->rx_markers == cases[i].rx_markers && p->rtr == cases[i].rtr &&
+			  p->peer_to_peer == (p->rtr != 0));
+		/* Established with the first frame, where there must be one. */
+		if (!p->rtr)
+			(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
+		cp_expect_none(&tp.cp);
+		tp_end(&tp);
+	}
+}
+
+/* What is no request, or cannot be: FIN or a reject, and no process hears of it. */
+static void passive_refuses(void)
+{
+	static const struct {
+		const char *text;
+		uint32_t bytes;
+		bool answered;
+		uint16_t mpa;
+	} cases[] = {
+	    {B("GET / HTTP/1.1\r\n"), false, 0},
+	    {B("X"), false, 0},
+	    {B(REP "\x40\x01\0\0"), false, 0},
+	    {B(REQ "\x40\x00\0\0"), false, 0},
+	    {B(REQ "\x40\x03\0\0"), false, 0},
+	    {B(REQ "\x40\xff\0\0"), false, 0},
+	    {B(REQ "\x40\x01\x02\x01"), false, 0},
+	    {B(REQ "\x40\x01\xff\xff"), false, 0},
+	    /* asked to speak revision 1 alone: the peer may fall back to it */
+	    {B(REQ "\x50\x02\0\4\0\1\0\1"), false, HW_MPA_GIVEN | HW_MPA_REVISION_1},
+	    /* enhanced without what that means */
+	    {B(REQ "\x50\x02\0\0"), true, 0},
+	    {B(REQ "\x50\x02\0\3\0\0\0"), true, 0},
+	    /* peer-to-peer without a frame to begin with */
+	    {B(REQ "\x50\x02\0\4\x80\1\0\1"), true, 0},
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ask(cases[i].mpa);
+		send_text(cases[i].text, cases[i].bytes, 0);
+		CU_ASSERT_TRUE(tp.closed);
+		CU_ASSERT_FALSE(tp.reset);
+		CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, mpa_setup_malformed), 1);
+		if (cases[i].answered)
+			EXPECT(REP "\x70\x02\0\4\0\0\0\0");
+		else
+			CU_ASSERT_EQUAL(tp.rx_bytes, 0);
+		/* Whatever follows is thrown away. */
+		SEND("more of it", 3);
+		cp_expect_none(&tp.cp);
+		tp_fin(&tp);
+		rp_run(&tp.cp.rp, CP_S);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+		tp_end(&tp);
+	}
+}
+
+static void passive_rejects(void)
+{
+	struct hw_cmd_cm cm = {.data_bytes = 2, .data = "no", .arg = HW_CM_REJ_CONSUMER};
+
+	ask(0);
+	SEND(ENHANCED(REQ, "\x50", "\x04", "\x80\x04\xc0\x05"), 0);
+	cm.ep = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_REJECT, &cm, NULL), 0);
+	rp_run(&tp.cp.rp, CP_MS);
+	EXPECT(REP "\x70\x02\0\6\0\0\0\0no");
+	CU_ASSERT_TRUE(tp.closed);
+	tp_fin(&tp);
+	cp_expect_none(&tp.cp);
+	CU_ASSERT_EQUAL(cp_cmd(&tp.cp, 1, HW_CMD_CM_REJECT, &cm, NULL), FW_EINVAL);
+	tp_end(&tp);
+}
+
+/* A peer that says nothing, half of it, or goes. */
+static void passive_waits(void)
+{
+	static const char request[] = REQ "\x50\x02\0\4\0\1\0\1";
+	uint32_t n;
+
+	for (n = 0; n < sizeof(request) - 1; n += 5) {
+		ask(0);
+		send_text(request, n, 0);
+		rp_run(&tp.cp.rp, 9 * CP_S);
+		CU_ASSERT_FALSE(tp.reset);
+		rp_run(&tp.cp.rp, 2 * CP_S);
+		CU_ASSERT_TRUE(tp.reset);
+		CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, mpa_setup_timeouts), 1);
+		cp_expect_none(&tp.cp);
+		tp_new(&tp);
+		tp_connect(&tp, CP_PORT);
+		send_text(request, n, 0);
+		tp_fin(&tp);
+		rp_run(&tp.cp.rp, CP_MS);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+		cp_expect_none(&tp.cp);
+		tp_new(&tp);
+		tp_connect(&tp, CP_PORT);
+		send_text(request, n, 0);
+		/* Its listener goes. */
+		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, tp.cp.listener), 0);
+		rp_run(&tp.cp.rp, CP_MS);
+		CU_ASSERT_TRUE(tp.reset);
+		tp_end(&tp);
+	}
+}
+
+/* A process that was told and is silent, or whose peer goes meanwhile. */
+static void passive_process_is_slow(void)
+{
+	struct fw_qp *qp;
+	uint32_t b;
+
+	ask(0);
+	SEND(ENHANCED(REQ, "\x50", "\x04", "\x00\x04\x00\x05"), 0);
+	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	rp_run(&tp.cp.rp, 119 * CP_S);
+	CU_ASSERT_FALSE(tp.reset);
+	rp_run(&tp.cp.rp, 2 * CP_S);
+	CU_ASSERT_TRUE(tp.reset);
+	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_UNREACHABLE);
+	qp = cp_tcp_qp(&tp.cp, 1);
+	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, qp->qpn), FW_EINVAL);
+	tp_new(&tp);
+	tp_connect(&tp, CP_PORT);
+	SEND(ENHANCED(REQ, "\x50", "\x04", "\x00\x04\x00\x05"), 0);
+	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	tp_rst(&tp);
+	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, qp->qpn), FW_EINVAL);
+	/* No queue pair, or one that is none of TCP's, is no accept. */
+	tp_new(&tp);
+	tp_connect(&tp, CP_PORT);
+	SEND(ENHANCED(REQ, "\x50", "\x04", "\x00\x04\x00\x05"), 0);
+	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
+	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, 0), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, tp.cp.rp.end[1].qp[0]->qpn), FW_EINVAL);
+	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, qp->qpn), 0);
+	rp_run(&tp.cp.rp, CP_MS);
+	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
+	CU_ASSERT_FALSE(tp.reset);
+	tp_end(&tp);
+}
+
+/* ---- active -----------------------------------------------------------------------------------
+ */
+
+static uint32_t active;
+
+/* End 1 asks the peer, who has taken the connection. */
+static struct fw_qp *connect_out(uint16_t mpa, uint16_t mss)
+{
+	struct hw_cmd_cm cm = {
+	    .mpa = mpa,
+	    .data_bytes = 5,
+	    .data = "hello",
+	    .param = {.responder_resources = 7, .initiator_depth = 9},
+	};
+	struct fw_qp *qp;
+
+	tp_begin(&tp);
+	tp.mss = mss;
+	qp = tp_ask(&tp, &cm);
+	CU_ASSERT_TRUE_FATAL(tp.open);
+	active = cm.ep;
+	return qp;
+}
+
+static void active_asks(void)
+{
+	static const struct {
+		uint16_t mpa;
+		char request[24];
+		uint8_t bytes;
+	} cases[] = {
+	    {0, REQ "\x50\x02\0\x09\x80\7\xc0", 23},
+	    {HW_MPA_GIVEN, REQ "\x10\x02\0\x09\0\7\0", 23},
+	    {HW_MPA_GIVEN | HW_MPA_MARKERS | HW_MPA_RTR_SEND, REQ "\x90\x02\0\x09\xc0\7\0", 23},
+	    {HW_MPA_GIVEN | HW_MPA_REVISION_1 | HW_MPA_CRC_REQUIRED, REQ "\x40\x01\0\5hel", 23},
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)connect_out(cases[i].mpa, i & 1 ? 64 : TP_MSS);
+		CU_ASSERT_EQUAL(memcmp(tp.rx, cases[i].request, cases[i].bytes), 0);
+		CU_ASSERT_EQUAL(memcmp(tp.rx + tp.rx_bytes - 5, "hello", 5), 0);
+		CU_ASSERT_EQUAL(tp.rx_bytes, sizeof(struct wire_mpa_setup) +
+						 be16_get(*(struct be16 *)(tp.rx + 18)));
+		tp_end(&tp);
+	}
+}
+
+/* However the reply is cut, and whatever comes behind it before the process has answered. */
+static void active_is_answered(void)
+{
+	uint32_t segment;
+
+	for (segment = 1; segment < 60; segment += 7) {
+		struct fw_qp *qp = connect_out(HW_MPA_GIVEN | HW_MPA_CRC, TP_MSS);
+		struct hw_resp_cm_event ev;
+
+		SEND(ENHANCED(REP, "\x50", "\x07", "\x00\x0a\x00\x05yes"), segment);
+		ev = cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
+		CU_ASSERT(ev.data_bytes == 3 && !memcmp(ev.data, "yes", 3));
+		/* It has 10 for our 9, and wants 5 of our 7. */
+		CU_ASSERT_EQUAL(ev.param.responder_resources, 9);
+		CU_ASSERT_EQUAL(ev.param.initiator_depth, 7);
+		CU_ASSERT_EQUAL(conn_of(active)->state, MPA_REP_RCVD);
+		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, active), 0);
+		CU_ASSERT_EQUAL(conn_of(active)->state, MPA_FPDU);
+		CU_ASSERT_EQUAL(qp->attr.max_rd_atomic, 9);
+		CU_ASSERT_PTR_EQUAL(qp->mpa, conn_of(active));
+		cp_expect_none(&tp.cp);
+		tp_end(&tp);
+	}
+}
+
+/* What both ends mean after replies that may be. */
+static void active_agrees(void)
+{
+	enum {
+		G = HW_MPA_GIVEN,
+		W = HW_MPA_RTR_WRITE,
+	};
+	static const struct {
+		uint16_t mpa;
+		char reply[8];
+		uint8_t bytes;
+		bool crc, tx_markers;
+		uint8_t rtr, ird, ord;
+	} cases[] = {
+	    {G, "\x10\x02\0\4\0\1\0\1", 8, false, false, 0, 7, 1},
+	    {G, "\x50\x02\0\4\0\1\0\1", 8, true, false, 0, 7, 1},
+	    {G, "\x90\x02\0\4\0\x20\0\1", 8, false, true, 0, 7, 9},
+	    /* either is enough */
+	    {G | HW_MPA_CRC, "\x10\x02\0\4\0\1\0\1", 8, true, false, 0, 7, 1},
+	    {G, "\x10\x02\0\4\x3f\xff\x3f\xff", 8, false, false, 0, 7, 9},
+	    /* it wants more reads than it was offered, and gets them */
+	    {G, "\x10\x02\0\4\0\0\0\x10", 8, false, false, 0, 16, 0},
+	    {G | W, "\x10\x02\0\4\x80\1\x80\1", 8, false, false, 2, 7, 1},
+	    {G | W | HW_MPA_RTR_READ, "\x10\x02\0\4\x80\1\x40\1", 8, false, false, 4, 7, 1},
+	    /* siw chooses Write whatever was offered */
+	    {G | HW_MPA_RTR_SEND, "\x10\x02\0\4\x80\1\x80\1", 8, false, false, 2, 7, 1},
+	    /* not peer-to-peer after all */
+	    {G | W, "\x10\x02\0\4\0\1\0\1", 8, false, false, 0, 7, 1},
+	    {G | HW_MPA_REVISION_1, "\x40\x01\0\0", 4, true, false, 0, 7, 9},
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct mpa_params *p;
+		char text[24];
+
+		(void)connect_out(cases[i].mpa, TP_MSS);
+		memcpy(text, REP, WIRE_MPA_KEY_BYTES);
+		memcpy(text + WIRE_MPA_KEY_BYTES, cases[i].reply, 8);
+		send_text(text, WIRE_MPA_KEY_BYTES + cases[i].bytes, 0);
+		(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
+		p = &conn_of(active)->param;
+		CU_ASSERT(p->crc == cases[i].crc && p->tx_markers == cases[i].tx_markers &&
+			  p->rtr == cases[i].rtr && p->peer_to_peer == (p->rtr != 0));
+		CU_ASSERT(p->ird == cases[i].ird && p->ord == cases[i].ord);
+		tp_end(&tp);
+	}
+}
+
+/* An FPDU alone, FIN behind it: LLP/MPA and the code; CRC and marker as the reply's flags say. */
+static void expect_terminate(uint8_t code, uint8_t flags)
+{
+	static const uint8_t fpdu[] = {0, 22, 0x41, 0x47, 0, 0, 0, 0, 0, 0,   0,
+				       2, 0,  0,    0,    1, 0, 0, 0, 0, 0x20};
+	const uint8_t *at = tp.rx + sizeof(struct wire_mpa_setup) + 4 + 5;
+	uint32_t n = flags & WIRE_MPA_F_MARKERS ? 4 : 0;
+	struct be32 crc = be32_put(0);
+
+	CU_ASSERT_TRUE(tp.closed);
+	CU_ASSERT_FALSE(tp.reset);
+	CU_ASSERT_EQUAL_FATAL(tp.rx + tp.rx_bytes - at, n + 28);
+	CU_ASSERT_EQUAL(memcmp(at, "\0\0\0\0", n), 0);
+	CU_ASSERT_EQUAL(memcmp(at + n, fpdu, sizeof(fpdu)), 0);
+	CU_ASSERT_EQUAL(at[n + 21], code);
+	CU_ASSERT(!at[n + 22] && !at[n + 23]);
+	if (flags & WIRE_MPA_F_CRC)
+		crc = fw_crc32c_wire(fw_crc32c(FW_CRC32C_INIT, at, n + 24));
+	CU_ASSERT_EQUAL(memcmp(at + n + 24, &crc, sizeof(crc)), 0);
+}
+
+static void active_refuses(void)
+{
+	enum {
+		G = HW_MPA_GIVEN,
+		P2P = HW_MPA_GIVEN | HW_MPA_RTR_WRITE,
+	};
+	static const struct {
+		uint16_t mpa;
+		const char *text;
+		uint32_t bytes;
+		uint8_t code, flags; /* of a Terminate, where there is one */
+	} cases[] = {
+	    {G, B("HTTP/1.1 400 Bad Request\r\n"), 0, 0},
+	    {G, B(REQ "\x10\x02\0\4\0\1\0\1"), 0, 0},
+	    {G, B(REP "\x10\x02\2\1"), 0, 0},
+	    {G, B(REP "\x10\x03\0\4\0\1\0\1"), 0, 0},
+	    {G, B(REP "\x00\x01\0\0"), 0, 0},
+	    {G, B(REP "\x00\x02\0\0"), 0, 0},
+	    {G, B(REP "\x10\x02\0\2\0\1"), 0, 0},
+	    {G, B(REP "\x10\x02\0\4\0\1\x3f\xf0"), 6, 0},
+	    {G, B(REP "\xd0\x02\0\4\0\1\0\x81"), 6, 0xc0},
+	    {P2P, B(REP "\x10\x02\0\4\x80\1\0\1"), 7, 0},
+	    {P2P, B(REP "\x50\x02\0\4\x80\1\xc0\1"), 7, 0x40},
+	    {G | HW_MPA_CRC_REQUIRED, B(REP "\x10\x02\0\4\0\1\0\1"), 0, 0},
+	    {G | HW_MPA_REVISION_1, B(REP "\x10\x02\0\4\0\1\0\1"), 0, 0},
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)connect_out(cases[i].mpa, TP_MSS);
+		send_text(cases[i].text, cases[i].bytes, 0);
+		CU_ASSERT_EQUAL(cp_expect(&tp.cp, 1, active, HW_CM_EVENT_UNREACHABLE).status,
+				FW_EPROTO);
+		CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, mpa_setup_malformed), 1);
+		if (cases[i].code) {
+			expect_terminate(cases[i].code, cases[i].flags);
+			tp_fin(&tp);
+			rp_run(&tp.cp.rp, CP_MS);
+		} else {
+			CU_ASSERT_TRUE(tp.reset);
+		}
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+		cp_expect_none(&tp.cp);
+		tp_end(&tp);
+	}
+}
+
+static void active_is_rejected(void)
+{
+	struct hw_resp_cm_event ev;
+
+	(void)connect_out(0, TP_MSS);
+	SEND(REP "\x30\x02\0\6\0\0\0\0no", 9);
+	ev = cp_expect(&tp.cp, 1, active, HW_CM_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(ev.status, HW_CM_REJ_CONSUMER);
+	CU_ASSERT(ev.data_bytes == 2 && !memcmp(ev.data, "no", 2));
+	CU_ASSERT_TRUE(tp.closed);
+	tp_fin(&tp);
+	cp_expect_none(&tp.cp);
+	tp_end(&tp);
+}
+
+/* A peer that closes, resets or says no with revision 1 is asked once more, with that. */
+static void active_falls_back(void)
+{
+	uint32_t how;
+
+	for (how = 0; how < 3; how++) {
+		struct hw_resp_cm_event ev;
+
+		(void)connect_out(0, TP_MSS);
+		CU_ASSERT_EQUAL(tp.rx[17], 2);
+		tp.rx_bytes = 0;
+		if (how == 0)
+			tp_fin(&tp);
+		else if (how == 1)
+			tp_rst(&tp);
+		else
+			SEND(REP "\x20\x01\0\0", 0);
+		rp_run(&tp.cp.rp, 10 * CP_MS);
+		CU_ASSERT_EQUAL(tp.syns, 2);
+		CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, mpa_fallbacks), 1);
+		CU_ASSERT_EQUAL(memcmp(tp.rx, REQ "\x40\x01\0\5hello", 25), 0);
+		cp_expect_none(&tp.cp);
+		SEND(REP "\x40\x01\0\0", 0);
+		ev = cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
+		CU_ASSERT_EQUAL(ev.param.initiator_depth, 7);
+		tp_end(&tp);
+	}
+	/* Once. */
+	(void)connect_out(0, TP_MSS);
+	tp_fin(&tp);
+	rp_run(&tp.cp.rp, 10 * CP_MS);
+	CU_ASSERT_EQUAL(tp.syns, 2);
+	tp_fin(&tp);
+	rp_run(&tp.cp.rp, 10 * CP_MS);
+	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_REJECTED);
+	CU_ASSERT_EQUAL(tp.syns, 2);
+	tp_end(&tp);
+}
+
+static void active_waits(void)
+{
+	(void)connect_out(0, TP_MSS);
+	SEND("MPA ID Rep", 0);
+	rp_run(&tp.cp.rp, 119 * CP_S);
+	cp_expect_none(&tp.cp);
+	rp_run(&tp.cp.rp, 2 * CP_S);
+	CU_ASSERT_EQUAL(cp_expect(&tp.cp, 1, active, HW_CM_EVENT_UNREACHABLE).status, FW_ETIMEDOUT);
+	CU_ASSERT_TRUE(tp.reset);
+	tp_end(&tp);
+	/* The process does not say that its queue pair is ready. */
+	(void)connect_out(HW_MPA_GIVEN, TP_MSS);
+	SEND(ENHANCED(REP, "\x10", "\x04", "\x00\x0a\x00\x05"), 0);
+	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
+	rp_run(&tp.cp.rp, 125 * CP_S);
+	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_DISCONNECTED);
+	CU_ASSERT_TRUE(tp.reset);
+	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, active), FW_EINVAL);
+	tp_end(&tp);
+	/* The process gives it up meanwhile. */
+	(void)connect_out(0, TP_MSS);
+	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, active), 0);
+	rp_run(&tp.cp.rp, CP_MS);
+	CU_ASSERT_TRUE(tp.reset);
+	tp_end(&tp);
+}
+
+/* An FPDU behind the reply, or behind the request, that ends the connection when it is accepted. */
+static void wrong_behind(void)
+{
+	static const char wrong[] = "\x00\x0e\x41\x47 wrong CRC ahead";
+	struct hw_resp_cm_event ev;
+	struct fw_qp *qp;
+
+	qp = connect_out(HW_MPA_GIVEN | HW_MPA_CRC, TP_MSS);
+	SEND(ENHANCED(REP, "\x50", "\x07", "\x00\x0a\x00\x05yes"), 0);
+	SEND(wrong, 0);
+	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_RESPONSE);
+	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, active), 0);
+	rp_run(&tp.cp.rp, 200 * CP_S);
+	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_DISCONNECTED);
+	cp_expect_none(&tp.cp);
+	CU_ASSERT_PTR_NULL(qp->mpa);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	tp_end(&tp);
+
+	ask(HW_MPA_GIVEN | HW_MPA_CRC);
+	SEND(ENHANCED(REQ, "\x50", "\x07", "\x00\x0a\x00\x05yes"), 0);
+	SEND(wrong, 0);
+	CU_ASSERT_EQUAL(cp_event(&tp.cp, 1, &ev), HW_CM_EVENT_REQUEST);
+	qp = cp_tcp_qp(&tp.cp, 1);
+	CU_ASSERT_EQUAL(accept_with(ev.ep, qp, 1, 1), 0);
+	rp_run(&tp.cp.rp, 200 * CP_S);
+	CU_ASSERT_PTR_NULL(qp->mpa);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	tp_end(&tp);
+}
+
+/* Frames with a few bytes changed, cut anywhere: whatever is made of them, nothing is left. */
+static void damaged(void)
+{
+	static const char good[] = REQ "\x50\x02\0\x0b\x80\4\xc0\5private";
+	uint32_t i, k, seed = 1, requests = 0;
+
+	tp_begin(&tp);
+	(void)cp_tcp_listen(&tp.cp, 0, 0);
+	for (i = 0; i < 400; i++) {
+		struct hw_resp_cm_event ev;
+		char text[sizeof(good) - 1];
+
+		memcpy(text, good, sizeof(text));
+		for (k = 0; k < i % 4; k++) {
+			seed = seed * 1664525 + 1013904223;
+			/* The key is looked at byte by byte: more of the others. */
+			text[(seed >> 8) % 8 ? 16 + (seed >> 12) % 8
+					     : (seed >> 12) % sizeof(text)] ^=
+			    (char)(1u << (seed >> 20) % 8);
+		}
+		tp_new(&tp);
+		tp_connect(&tp, CP_PORT);
+		send_text(text, i % 7 ? sizeof(text) : i % sizeof(text), i % 5 * 3);
+		if (cp_event(&tp.cp, 1, &ev) == HW_CM_EVENT_REQUEST) {
+			CU_ASSERT(ev.data_bytes <= 11);
+			requests++;
+			CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, ev.ep), 0);
+		}
+		if (i & 1)
+			tp_fin(&tp);
+		else
+			tp_rst(&tp);
+		rp_run(&tp.cp.rp, 11 * CP_S);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_setups.used, 0);
+	}
+	CU_ASSERT(requests > 100 && requests < 300);
+	cp_expect_none(&tp.cp);
+	tp_end(&tp);
+}
+
+UT_MAIN("pair/mpa_conn", UT(made_to_end), UT(passive_enhanced), UT(passive_agrees),
+	UT(passive_refuses), UT(passive_rejects), UT(passive_waits), UT(passive_process_is_slow),
+	UT(active_asks), UT(active_is_answered), UT(active_agrees), UT(active_refuses),
+	UT(active_is_rejected), UT(active_falls_back), UT(active_waits), UT(wrong_behind),
+	UT(damaged))

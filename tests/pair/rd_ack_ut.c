@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Acknowledgements in and out: every pattern of a small window against a model, forged and
+ * stale ones, refusals that outlive lost ACKs, holes, round trip times.
+ */
+#include "tests/pair/rd_pair.h"
+
+enum {
+	W = 5, /* packets in flight */
+	PATTERNS = 3 * 3 * 3 * 3 * 3,
+};
+
+static struct rp rp;
+
+static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+}
+
+static struct rd_session *sender(void)
+{
+	return rp_session(&rp, 0);
+}
+
+/* The sender hears an ACK as made here, without the wire. */
+static void hear(uint32_t ack, uint64_t received, const uint64_t refused[4], uint32_t rnr_ns)
+{
+	struct wire_rd rd = {.ack = be32_put(ack)};
+	struct wire_rd_ack map;
+	uint32_t i;
+
+	memset(&map, 0, sizeof(map));
+	map.received[0] = be64_put(received);
+	for (i = 0; refused && i < 4; i++)
+		map.refused[i] = be64_put(refused[i]);
+	map.rnr_timer_ns = be32_put(rnr_ns);
+	fw_now(rp.end[0].nic, rp.now_ns);
+	rd_ack_rx(rp.end[0].nic, sender(), &rd, &map, false);
+}
+
+/* Posts n Writes of 8 bytes in one flow that are lost; returns their first PSN. */
+static uint32_t post_lost(uint32_t n)
+{
+	uint32_t psn, i;
+
+	rp.filter = drop_data;
+	psn = sender()->tx_psn;
+	for (i = 0; i < n; i++) {
+		struct rp_req req = {
+		    .opcode = HW_WQE_WRITE, .dst = rp.end[1].qp[0], .bytes = 8, .wr_id = i};
+
+		rp_req(&rp, 0, rp.end[0].qp[0], &req);
+		rp_settle(&rp);
+	}
+	CU_ASSERT_EQUAL_FATAL(sender()->tx_psn, psn + n);
+	return psn;
+}
+
+/* Both ends forget the session; what was open at the sender fails. */
+static void start_over(void)
+{
+	struct hw_cqe cqe;
+	uint32_t e;
+
+	rp.filter = NULL;
+	for (e = 0; e < 2; e++)
+		rd_session_fail(rp.end[e].nic, rp_session(&rp, e), HW_STATUS_REM_ABORT_ERR,
+				HW_VENDOR_ERR_NONE);
+	/* What a lying peer took behind something it refused keeps the status that it gave. */
+	while (rp_scqe(&rp, 0, &cqe))
+		CU_ASSERT_TRUE(cqe.status == HW_STATUS_REM_ABORT_ERR ||
+			       cqe.status == HW_STATUS_SUCCESS);
+	rp_check_pools(&rp, 0, 0);
+	rp_check_pools(&rp, 1, 0);
+	rp_open(&rp);
+}
+
+enum fate {
+	NOT_THERE,
+	TAKEN,
+	REFUSED,
+};
+
+/*
+ * The model: a packet's fate is believed when all before it in the flow are believed; requests
+ * complete in order as long as none was refused.
+ */
+static void check_model(uint32_t psn, const enum fate fate[W])
+{
+	const struct rd_session *s = sender();
+	const struct rd_flow *flow = NULL;
+	uint32_t known = 0, done = 0, i;
+	struct hw_cqe cqe;
+
+	while (known < W && fate[known] != NOT_THERE)
+		known++;
+	while (done < known && fate[done] == TAKEN)
+		done++;
+	for (i = 0; i < done; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(s->tx_una, psn + known);
+	if (!fw_list_empty(&s->all_flows))
+		flow = FW_CONTAINER(s->all_flows.next, struct rd_flow, session_node);
+	CU_ASSERT_EQUAL(!flow, done == W);
+	if (!flow)
+		return;
+	CU_ASSERT_EQUAL(flow->outstanding, W - known);
+	CU_ASSERT_EQUAL(flow->refused, done < known && known < W);
+	CU_ASSERT_EQUAL(flow->backing_off, known == W);
+	for (i = known; i < W; i++) {
+		const struct rd_slot *slot = &s->tx->slot[(psn + i) % WIRE_RD_WINDOW];
+
+		CU_ASSERT_EQUAL(slot->state, fate[i] == NOT_THERE ? RD_SLOT_SENT : RD_SLOT_HELD);
+	}
+}
+
+/* What an ACK from a base on says of a pattern. */
+static void hear_pattern(uint32_t psn, uint32_t base, const enum fate fate[W])
+{
+	uint64_t received = 0, refused[4] = {0};
+	uint32_t i;
+
+	for (i = 0; i < W; i++) {
+		if (i >= base && fate[i] != NOT_THERE)
+			received |= UINT64_C(1) << (i - base);
+		if (fate[i] == REFUSED) {
+			uint32_t bit = WIRE_RD_WINDOW + i - base;
+
+			refused[bit / 64] |= UINT64_C(1) << (bit % 64);
+		}
+	}
+	hear(psn + base, received, refused, 640000);
+}
+
+static void decode(uint32_t pattern, enum fate fate[W])
+{
+	uint32_t i;
+
+	for (i = 0; i < W; i++, pattern /= 3)
+		fate[i] = (enum fate)(pattern % 3);
+}
+
+/* All 243 patterns, each with every base that it allows, twice over. */
+static void every_pattern(void)
+{
+	uint32_t pattern, base, cases = 0;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (pattern = 0; pattern < PATTERNS; pattern++) {
+		enum fate fate[W];
+
+		decode(pattern, fate);
+		for (base = 0; base <= W && (!base || fate[base - 1] != NOT_THERE); base++) {
+			uint32_t psn = post_lost(W);
+
+			hear_pattern(psn, base, fate);
+			check_model(psn, fate);
+			/* Once more: nothing is news. The completions were taken above. */
+			if (sender()->tx) {
+				uint32_t una = sender()->tx_una;
+
+				hear_pattern(psn, base, fate);
+				CU_ASSERT_EQUAL(sender()->tx_una, una);
+			}
+			start_over();
+			cases++;
+		}
+	}
+	CU_ASSERT_TRUE(cases > PATTERNS);
+	rp_end(&rp);
+}
+
+/* One ACK after another, each knowing more than the last: all chains of two patterns. */
+static void every_pair(void)
+{
+	uint32_t first, second;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (first = 0; first < PATTERNS; first += 2)
+		for (second = first; second < PATTERNS; second += 5) {
+			enum fate a[W], b[W];
+			uint32_t psn, i;
+			bool grows = true;
+
+			decode(first, a);
+			decode(second, b);
+			/*
+			 * What was held may turn out refused; nothing else changes what was said.
+			 * Before a hole, the fate is final.
+			 */
+			for (i = 0; i < W; i++) {
+				bool final = true;
+				uint32_t j;
+
+				for (j = 0; j < i; j++)
+					final = final && a[j] != NOT_THERE;
+				if (a[i] != NOT_THERE && b[i] != a[i] &&
+				    (final || b[i] == NOT_THERE || a[i] == REFUSED))
+					grows = false;
+			}
+			if (!grows)
+				continue;
+			psn = post_lost(W);
+			hear_pattern(psn, 0, a);
+			if (sender()->tx)
+				hear_pattern(psn, sender()->tx_una - psn, b);
+			check_model(psn, b);
+			start_over();
+		}
+	rp_end(&rp);
+}
+
+/* Nothing that lies outside of what is in flight is believed. */
+static void forged(void)
+{
+	uint64_t refused[4] = {0}, stale;
+	uint32_t psn, i;
+	int32_t base;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	psn = post_lost(W);
+	stale = RP_CNT(&rp, 0, rd_acks_stale);
+	for (base = -300; base <= 300; base++) {
+		if (base >= 0 && base <= W)
+			continue;
+		hear(psn + (uint32_t)base, 0, NULL, 0);
+		hear(psn + (uint32_t)base, UINT64_MAX, NULL, 0);
+		rd_ack_cumulative(rp.end[0].nic, sender(), psn + (uint32_t)base, 0, false);
+		stale += 3;
+	}
+	hear(psn + 0x80000000u, 0, NULL, 0);
+	stale++;
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_acks_stale), stale);
+	/* Bits for PSNs that were never sent. */
+	for (i = W; i < 64; i++) {
+		hear(psn, UINT64_C(1) << i, NULL, 0);
+		stale++;
+	}
+	for (i = WIRE_RD_WINDOW + W; i < 2 * WIRE_RD_WINDOW; i++) {
+		memset(refused, 0, sizeof(refused));
+		refused[i / 64] = UINT64_C(1) << (i % 64);
+		hear(psn, 0, refused, 0);
+		stale++;
+	}
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_acks_stale), stale);
+	CU_ASSERT_EQUAL(sender()->tx_una, psn);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	for (i = 0; i < W; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* The frames of old ACKs, and ACKs under another epoch. */
+static enum rp_verdict copy_acks(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD_ACK ? RP_COPY : RP_PASS;
+}
+
+static void stale(void)
+{
+	uint64_t executed;
+	uint32_t i, psn;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = copy_acks;
+	for (i = 0; i < 20; i++) {
+		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], i, 0, 8);
+		if (i % 3)
+			rp_recv(&rp, 1, rp.end[1].qp[0], i, 0, 8);
+		rp_run(&rp, 100000);
+	}
+	for (i = 0; i < 7; i++)
+		rp_recv(&rp, 1, rp.end[1].qp[0], 20 + i, 0, 8);
+	rp_quiet(&rp);
+	executed = RP_CNT(&rp, 1, cqes);
+	for (i = 0; i < 20; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	CU_ASSERT_TRUE(rp.num_kept >= 4);
+	psn = post_lost(W);
+	for (i = 0; i < rp.num_kept; i++) {
+		struct rp_info info = rp_info_of(&rp.kept[i], 1);
+		uint64_t dropped = RP_CNT(&rp, 0, drop_rd_epoch);
+
+		rp_deliver(&rp, i);
+		rp_poll(&rp, 0);
+		info.rd->epoch = be32_put(be32_get(info.rd->epoch) + 1);
+		info.rd->ack = be32_put(psn + W);
+		rp_reseal(info.frame);
+		rp_deliver(&rp, i);
+		rp_poll(&rp, 0);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_epoch), dropped + 1);
+	}
+	CU_ASSERT_EQUAL(sender()->tx_una, psn);
+	rp.filter = NULL;
+	rp_forget(&rp);
+	rp_quiet(&rp);
+	for (i = 0; i < W; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, cqes), executed);
+	for (i = 0; i < 20; i++) {
+		struct hw_cqe cqe;
+
+		CU_ASSERT_TRUE(rp_rcqe(&rp, 1, &cqe));
+	}
+	rp_end(&rp);
+}
+
+static enum rp_verdict drop_acks(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 ? RP_DROP : RP_PASS;
+}
+
+/*
+ * An old ACK says that the window was moved by forged ones when it echoes what was sent since; not
+ * when it echoes what will be sent: the peer's clock has jumped while it held the timestamp.
+ */
+static void echo_of_the_future(void)
+{
+	struct fw_nic *nic;
+	uint32_t psn, now;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	nic = rp.end[0].nic;
+	psn = post_lost(2);
+	hear(psn + 1, 0, NULL, 0);
+	rp_run(&rp, 100000);
+	now = (uint32_t)nic->now_ns;
+	rd_ack_cumulative(nic, sender(), psn, now + 20000000, false);
+	CU_ASSERT_FALSE(sender()->astray);
+	rd_ack_cumulative(nic, sender(), psn, (uint32_t)sender()->rto_base_ns - 1, false);
+	CU_ASSERT_FALSE(sender()->astray);
+	rd_ack_cumulative(nic, sender(), psn, now - 10, false);
+	CU_ASSERT_TRUE(sender()->astray);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_free(&rp);
+}
+
+/*
+ * A Send is refused, then the rest of a window is taken, while no ACK gets through. The first
+ * that does tells of the refusal.
+ */
+static void refusal_outlives_lost_acks(void)
+{
+	struct rd_session *s;
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	s = sender();
+	s->cwnd_fp = WIRE_RD_WINDOW * 256;
+	s->cwnd = WIRE_RD_WINDOW;
+	rp.filter = drop_acks;
+	rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 1, 0, 8);
+	rp_settle(&rp);
+	for (i = 1; i < WIRE_RD_WINDOW; i++) {
+		struct rp_req req = {
+		    .opcode = HW_WQE_WRITE, .dst = rp.end[1].qp[1], .wr_id = 100 + i};
+
+		rp_req(&rp, 0, rp.end[0].qp[1], &req);
+		rp_settle(&rp);
+	}
+	CU_ASSERT_EQUAL(s->tx_psn - s->tx_una, WIRE_RD_WINDOW);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->rx_psn, s->tx_psn);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	rp_run(&rp, 1000000);
+	for (i = 1; i < WIRE_RD_WINDOW; i++)
+		rp_expect_send(&rp, 0, 100 + i, HW_STATUS_SUCCESS);
+	rp_expect_none(&rp);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_rnr_backoffs) >= 1);
+	rp_recv(&rp, 1, rp.end[1].qp[0], 2, 0, 8);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* A hole is lost when three later PSNs were taken and it is older than 1.25 RTT. */
+static void holes(void)
+{
+	struct rd_session *s;
+	uint64_t t0;
+	uint32_t psn;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	psn = post_lost(8);
+	s = sender();
+	t0 = rp.now_ns;
+	s->srtt_ns = 100000;
+	s->rttvar_ns = 1000000;
+	rp.now_ns = t0 + 50000;
+	hear(psn, 0x06, NULL, 0);
+	CU_ASSERT_EQUAL(s->hole_ns, 0);
+	/* 1, 2 and 3 were taken: three beyond 0. */
+	hear(psn, 0x0e, NULL, 0);
+	CU_ASSERT_EQUAL(s->hole_ns, t0 + 125000);
+	CU_ASSERT_EQUAL(s->lost, 0);
+	rp.now_ns = t0 + 124999;
+	hear(psn, 0x0e, NULL, 0);
+	CU_ASSERT_EQUAL(s->lost, 0);
+	rp.now_ns = t0 + 125000;
+	hear(psn, 0x0e, NULL, 0);
+	CU_ASSERT_EQUAL(s->lost, 1);
+	CU_ASSERT_EQUAL(s->tx->slot[psn % WIRE_RD_WINDOW].state, RD_SLOT_LOST);
+	/* Sent again: now it has twice as long. */
+	rp_poll(&rp, 0);
+	CU_ASSERT_EQUAL(s->lost, 0);
+	CU_ASSERT_EQUAL(s->tx->slot[psn % WIRE_RD_WINDOW].tries, 1);
+	rp.now_ns = t0 + 125000 + 249999;
+	hear(psn, 0x0e, NULL, 0);
+	CU_ASSERT_EQUAL(s->lost, 0);
+	rp.now_ns++;
+	hear(psn, 0x0e, NULL, 0);
+	CU_ASSERT_EQUAL(s->lost, 1);
+	CU_ASSERT_EQUAL(s->lost + s->sent, 5); /* 0, and 4 to 7; 1 to 3 are held */
+	rp.filter = NULL;
+	start_over();
+	rp_end(&rp);
+}
+
+static uint64_t delay_ns;
+
+/* RFC 6298 2.2 and 2.3, from timestamps that the peer echoes with its own delay added. */
+static void round_trip_times(void)
+{
+	struct rd_session *s;
+	struct wire_rd_ack map;
+	struct wire_rd rd;
+	uint32_t psn;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	psn = post_lost(4);
+	s = sender();
+	s->srtt_ns = 0;
+	delay_ns = 80000;
+	memset(&map, 0, sizeof(map));
+	memset(&rd, 0, sizeof(rd));
+	rd.ack = be32_put(psn + 1);
+	rd.timestamp_echo = be32_put((uint32_t)rp.now_ns);
+	rp.now_ns += delay_ns;
+	fw_now(rp.end[0].nic, rp.now_ns);
+	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
+	CU_ASSERT_EQUAL(s->srtt_ns, 80000);
+	CU_ASSERT_EQUAL(s->rttvar_ns, 40000);
+	rd.ack = be32_put(psn + 2);
+	rd.timestamp_echo = be32_put((uint32_t)(rp.now_ns - 160000));
+	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
+	CU_ASSERT_EQUAL(s->rttvar_ns, (3 * 40000 + 80000) / 4);
+	CU_ASSERT_EQUAL(s->srtt_ns, (7 * 80000 + 160000) / 8);
+	/* No echo, and one from the future: no sample. */
+	rd.ack = be32_put(psn + 3);
+	rd.timestamp_echo = be32_put(0);
+	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
+	rd.timestamp_echo = be32_put((uint32_t)rp.now_ns + 5);
+	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
+	CU_ASSERT_EQUAL(s->srtt_ns, 90000);
+	CU_ASSERT_EQUAL(s->tx_una, psn + 3);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp.filter = NULL;
+	start_over();
+	rp_end(&rp);
+}
+
+/* The gap since the last turn is taken off where the core was away, not where it slept. */
+static void gaps(void)
+{
+	uint32_t slept;
+
+	for (slept = 0; slept < 2; slept++) {
+		struct rd_session *s;
+		uint32_t e;
+
+		rp_begin(&rp);
+		rp_open(&rp);
+		s = sender();
+		s->srtt_ns = 0;
+		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 1, 0, 8);
+		rp_recv(&rp, 1, rp.end[1].qp[0], 1, 0, 8);
+		rp_poll(&rp, 0);
+		for (e = 0; e < 2; e++) {
+			if (slept)
+				CU_ASSERT_TRUE(fw_sleep(rp.end[!e].nic, true));
+			rp.now_ns += 50000;
+			rp_poll(&rp, !e);
+		}
+		/* Half of it was the other end's, which says so or not likewise. */
+		CU_ASSERT_EQUAL(s->srtt_ns, slept ? 100000 : 1);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+		rp_end(&rp);
+	}
+}
+
+/* What an ACK says, bit by bit, of packets that came in a chosen pattern. */
+static enum rp_verdict keep_both(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	if (info->from == 0 && info->type == WIRE_DGRAM_RD)
+		return RP_KEEP;
+	return info->type == WIRE_DGRAM_RD_ACK ? RP_KEEP : RP_PASS;
+}
+
+static void what_an_ack_says(void)
+{
+	uint32_t pattern, i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (pattern = 1; pattern < 1 << W; pattern++) {
+		uint32_t psn = sender()->tx_psn, k, una = 0;
+		struct rp_info info;
+
+		/* No matter what became of the window: what was lost before was lost on purpose. */
+		rd_cong_init(rp.end[0].nic, sender());
+		rp.filter = keep_both;
+		for (i = 0; i < W; i++) {
+			struct rp_req req = {
+			    .opcode = HW_WQE_WRITE, .dst = rp.end[1].qp[0], .wr_id = i};
+
+			rp_req(&rp, 0, rp.end[0].qp[0], &req);
+			rp_settle(&rp);
+		}
+		CU_ASSERT_EQUAL_FATAL(rp.num_kept, W);
+		for (i = 0; i < W; i++)
+			if (pattern >> i & 1)
+				rp_deliver(&rp, i);
+		rp_session(&rp, 1)->answers = false;
+		rp_poll(&rp, 1);
+		CU_ASSERT_EQUAL_FATAL(rp.num_kept, W + 1);
+		k = W;
+		info = rp_info_of(&rp.kept[k], 1);
+		while (una < W && pattern >> una & 1)
+			una++;
+		CU_ASSERT_EQUAL(info.dgram->flags & WIRE_DGRAM_F_ACK, WIRE_DGRAM_F_ACK);
+		CU_ASSERT_EQUAL(be32_get(info.dgram->dst_qpn), 0);
+		CU_ASSERT_EQUAL(be32_get(info.rd->ack), psn + una);
+		CU_ASSERT_EQUAL(be32_get(info.rd->epoch), sender()->epoch);
+		CU_ASSERT_EQUAL(be64_get(info.ack->received[0]),
+				una < W ? (uint64_t)pattern >> una : 0);
+		CU_ASSERT_EQUAL(be64_get(info.ack->received[1]), 0);
+		for (i = 0; i < 4; i++)
+			CU_ASSERT_EQUAL(be64_get(info.ack->refused[i]), 0);
+		CU_ASSERT_EQUAL(be32_get(info.ack->rnr_timer_ns), 0);
+		rp.filter = NULL;
+		rp_forget(&rp);
+		rp_quiet(&rp);
+		for (i = 0; i < W; i++)
+			rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	}
+	rp_end(&rp);
+}
+
+/* The RNR timer that the receiver's QP asks for goes out and is waited for, to the nanosecond. */
+static void rnr_timer(void)
+{
+	static const uint8_t codes[] = {1, 12, 0, 31};
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (i = 0; i < sizeof(codes); i++) {
+		struct hw_qp_attr attr = {.min_rnr_timer = codes[i]};
+		uint64_t ns = rd_rnr_timer_ns(codes[i]), backoffs;
+
+		CU_ASSERT_EQUAL(
+		    rp_modify(&rp, 1, rp.end[1].qp[0], HW_QPS_RTS, HW_QP_MIN_RNR_TIMER, &attr), 0);
+		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], i, 0, 8);
+		rp_settle(&rp);
+		backoffs = RP_CNT(&rp, 0, rd_rnr_backoffs);
+		CU_ASSERT_TRUE(backoffs > 0);
+		rp_recv(&rp, 1, rp.end[1].qp[0], i, 0, 8);
+		rp_run(&rp, ns - 1);
+		rp_expect_none(&rp);
+		rp_run(&rp, 1);
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+		rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_rnr_backoffs), backoffs);
+		/* A window and more of others, and the refusal is forgotten. */
+		while (rp_session(&rp, 1)->any_refused) {
+			struct rp_req req = {
+			    .opcode = HW_WQE_WRITE, .dst = rp.end[1].qp[1], .unsignaled = true};
+
+			rp_req(&rp, 0, rp.end[0].qp[1], &req);
+			rp_settle(&rp);
+		}
+		rp_quiet(&rp);
+	}
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/rd_ack", UT(every_pattern), UT(every_pair), UT(forged), UT(stale),
+	UT(echo_of_the_future), UT(refusal_outlives_lost_acks), UT(holes), UT(round_trip_times),
+	UT(gaps), UT(what_an_ack_says), UT(rnr_timer))

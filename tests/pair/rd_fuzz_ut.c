@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A peer that lies: traffic of every kind, while copies of its packets come again with fields
+ * changed and checksums made right. Nothing is asserted of the traffic but that it ends; the
+ * sanitizer watches memory, guards watch what may not be written, and no context is lost.
+ *
+ * The argument of a failing run is its seed: it is printed.
+ */
+#include <stdlib.h>
+
+#include "tests/pair/rd_pair.h"
+
+enum {
+	SEEDS = 60,
+	STEPS = 300,
+	RING = 128,    /* frames kept to lie with */
+	USED = 262144, /* bytes of each end's memory that are registered */
+};
+
+static struct rp rp;
+static struct fw_qp *rc[2];
+static uint64_t state;
+static uint32_t next_kept;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+/* splitmix64 */
+static uint64_t rnd(uint64_t below)
+{
+	uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (z ^ z >> 31) % below;
+}
+
+/* The last RING frames stay; losses and doubles besides. */
+static enum rp_verdict remember(struct rp *r, const struct rp_info *info)
+{
+	struct rp_frame *slot;
+
+	if (info->type != 0xff) {
+		slot = &r->kept[next_kept++ % RING];
+		if (r->num_kept < RING)
+			r->num_kept++;
+		else
+			free(slot->b);
+		*slot = *info->frame;
+		slot->b = malloc(slot->n);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(slot->b);
+		memcpy(slot->b, info->frame->b, slot->n);
+	}
+	switch (rnd(20)) {
+	case 0:
+		return RP_DROP;
+	case 1:
+		return RP_TWICE;
+	default:
+		return RP_PASS;
+	}
+}
+
+static uint32_t near(uint32_t value)
+{
+	return rnd(3) ? value + (uint32_t)rnd(300) - 150 : (uint32_t)rnd(UINT64_C(1) << 32);
+}
+
+static void lie_in_dgram(struct wire_dgram *d)
+{
+	switch (rnd(7)) {
+	case 0:
+		d->flags ^= (uint8_t)(1u << rnd(7));
+		break;
+	case 1:
+		d->dst_qpn = be32_put(rnd(2) ? (uint32_t)rnd(8) | (uint32_t)rnd(2) << 19 : 0);
+		break;
+	case 2:
+		d->src_qpn = be32_put((uint32_t)rnd(8) | (uint32_t)rnd(32) << 16);
+		break;
+	case 3:
+		d->msg_bytes = be32_put(near(be32_get(d->msg_bytes)));
+		break;
+	case 4:
+		d->ssn = be32_put(be32_get(d->ssn) + (uint32_t)rnd(5) - 2);
+		break;
+	case 5:
+		d->imm = be32_put(be32_get(d->ssn) + (uint32_t)rnd(5) - 2);
+		break;
+	default:
+		d->ver_type = (uint8_t)(WIRE_DGRAM_VERSION << 4 | rnd(6));
+		break;
+	}
+}
+
+static void lie_in_rd(const struct rp_info *info)
+{
+	uint32_t i;
+
+	switch (rnd(5)) {
+	case 0:
+		info->rd->psn = be32_put(near(info->psn));
+		break;
+	case 1:
+		info->rd->flow_distance = be16_put((uint16_t)rnd(rnd(2) ? 6 : 140));
+		break;
+	case 2:
+		info->rd->ack = be32_put(near(be32_get(info->rd->ack)));
+		info->dgram->flags |= WIRE_DGRAM_F_ACK;
+		break;
+	case 3:
+		info->rd->timestamp_echo = be32_put((uint32_t)rnd(UINT64_C(1) << 32));
+		break;
+	default:
+		if (!info->ack)
+			return;
+		for (i = 0; i < 4; i++)
+			info->ack->refused[i] = be64_put(rnd(3) ? 0 : rnd(UINT64_MAX));
+		info->ack->received[0] = be64_put(rnd(2) ? rnd(64) : rnd(UINT64_MAX));
+		info->ack->rnr_timer_ns = be32_put((uint32_t)rnd(3000000));
+		break;
+	}
+}
+
+static void lie(void)
+{
+	const struct rp_frame *from;
+	struct rp_frame copy;
+	struct rp_info info;
+	uint32_t n;
+
+	if (!rp.num_kept)
+		return;
+	from = &rp.kept[rnd(rp.num_kept)];
+	copy = *from;
+	copy.b = malloc(copy.n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(copy.b);
+	memcpy(copy.b, from->b, copy.n);
+	info = rp_info_of(&copy, !copy.to);
+	for (n = 1 + (uint32_t)rnd(3); n; n--) {
+		if (info.hello) {
+			((uint8_t *)info.hello)[rnd(sizeof(*info.hello))] = (uint8_t)rnd(256);
+		} else if (info.ddp && !rnd(3)) {
+			/* The DDP and RDMAP headers, and what requests carry behind them. */
+			uint32_t at = (uint32_t)(info.ddp - copy.b) + (uint32_t)rnd(46);
+
+			if (at < copy.n - WIRE_DGRAM_CRC_BYTES)
+				copy.b[at] = rnd(2) ? (uint8_t)rnd(256)
+						    : (uint8_t)(copy.b[at] ^ 1u << rnd(8));
+		} else if (rnd(2)) {
+			lie_in_dgram(info.dgram);
+		} else if (info.rd) {
+			lie_in_rd(&info);
+		}
+	}
+	rp_reseal(&copy);
+	rp_inject(&rp, copy.to, copy.b, copy.n);
+	free(copy.b);
+}
+
+static void traffic(void)
+{
+	static const uint8_t opcodes[] = {HW_WQE_SEND,      HW_WQE_SEND_IMM, HW_WQE_WRITE,
+					  HW_WQE_WRITE_IMM, HW_WQE_READ,     HW_WQE_FETCH_ADD,
+					  HW_WQE_CMP_SWAP};
+	uint32_t e = (uint32_t)rnd(2), q = (uint32_t)rnd(3);
+	struct fw_qp *qp = q < 2 ? rp.end[e].qp[q] : rc[e];
+	struct rp_req req = {.opcode = opcodes[rnd(sizeof(opcodes))], .wr_id = rnd(1000)};
+
+	if (rnd(2) && qp->record->rq_prod - qp->record->rq_cons < 100)
+		rp_recv(&rp, e, qp, 5, (uint32_t)rnd(USED / 2), (uint32_t)rnd(8000));
+	if (qp->record->sq_prod - qp->record->sq_cons > 200)
+		return;
+	req.dst = q < 2 ? rp.end[!e].qp[rnd(2)] : NULL;
+	req.bytes = req.opcode == HW_WQE_FETCH_ADD || req.opcode == HW_WQE_CMP_SWAP
+			? 8
+			: (uint32_t)rnd(rnd(4) ? 200 : 9000);
+	req.offset = (uint32_t)rnd(USED / 2) & ~7u;
+	req.remote_offset = (uint32_t)rnd(USED / 2) & ~7u;
+	req.rkey = rnd(30) ? 0 : 0x7777777;
+	rp_req(&rp, e, qp, &req);
+}
+
+/* QPs that have failed are set up anew, as a patient process does. */
+static void mend(void)
+{
+	struct hw_cqe cqe;
+	uint32_t e, q;
+
+	for (e = 0; e < 2; e++) {
+		while (rp_scqe(&rp, e, &cqe) || rp_rcqe(&rp, e, &cqe))
+			;
+		for (q = 0; q < 2; q++) {
+			struct fw_qp *qp = rp.end[e].qp[q];
+
+			if (qp->state == HW_QPS_SQE)
+				CU_ASSERT_EQUAL(rp_modify(&rp, e, qp, HW_QPS_RTS, 0, NULL), 0);
+			if (qp->state == HW_QPS_ERR) {
+				CU_ASSERT_EQUAL(rp_modify(&rp, e, qp, HW_QPS_RESET, 0, NULL), 0);
+				rp_rts(&rp, e, qp);
+			}
+		}
+	}
+}
+
+/* What is not registered was not written. */
+static void check_guard(void)
+{
+	uint32_t e, i;
+
+	for (e = 0; e < 2; e++)
+		for (i = USED; i < RP_MEM_BYTES; i++)
+			if (rp.end[e].mem[i]) {
+				CU_FAIL("memory was written that is not registered");
+				break;
+			}
+}
+
+static void finish(void)
+{
+	uint32_t e, i;
+
+	rp.filter = NULL;
+	rp_forget(&rp);
+	rp_run(&rp, 3000000000);
+	mend();
+	for (e = 0; e < 2; e++) {
+		struct fw_nic *nic = rp.end[e].nic;
+
+		fw_now(nic, rp.now_ns);
+		rp_detach(&rp, e);
+		for (i = 0; i < nic->session_ids.high; i++)
+			if (nic->sessions[i].state != RD_FREE)
+				rd_session_fail(nic, &nic->sessions[i], HW_STATUS_SUCCESS,
+						HW_VENDOR_ERR_NONE);
+		rp_check_pools(&rp, e, 0);
+	}
+}
+
+static void one_seed(uint64_t seed)
+{
+	uint32_t i, failures = CU_get_number_of_failures();
+
+	state = seed * 77;
+	next_kept = 0;
+	rp_begin(&rp);
+	for (i = 0; i < 2; i++) {
+		/* What lies behind is nobody's. */
+		CU_ASSERT_EQUAL(rp_dereg(&rp, i, rp.end[i].stag), 0);
+		rp.end[i].stag = rp_reg(&rp, i, rp.end[i].mem, USED, RP_ALL_ACCESS, i == 0);
+	}
+	rp_rc(&rp, &rc[0], &rc[1], NULL);
+	rp.filter = remember;
+	for (i = 0; i < STEPS; i++) {
+		uint32_t k;
+
+		for (k = (uint32_t)rnd(6); k; k--)
+			traffic();
+		for (k = (uint32_t)rnd(5); k; k--)
+			lie();
+		rp_poll(&rp, 0);
+		rp_poll(&rp, 1);
+		rp.now_ns += rnd(rnd(10) ? 20000 : 3000000);
+		mend();
+	}
+	check_guard();
+	finish();
+	if (CU_get_number_of_failures() != failures)
+		fprintf(stderr, "seed %llu failed\n", (unsigned long long)seed);
+	rp_free(&rp);
+}
+
+static void liars(void)
+{
+	const char *given = getenv("SEED");
+	uint64_t seed;
+
+	if (given) {
+		one_seed(strtoull(given, NULL, 10));
+		return;
+	}
+	for (seed = 1; seed <= SEEDS; seed++)
+		one_seed(seed);
+}
+
+UT_MAIN("pair/rd_fuzz", UT(liars))

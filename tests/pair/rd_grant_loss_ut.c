@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Grants that get lost: no flow stands for ever, whichever frame that told of credits is lost.
+ *
+ * Two whole NICs (rd_pair.h), both of which believe that many others ask, so that credits come one
+ * by one. Every frame of a transfer gets lost in a run of its own, alone and with those behind it.
+ * A sender that waits without credits, with nothing in flight, asks.
+ */
+#include "tests/pair/rd_pair.h"
+
+enum {
+	OTHERS = 40,      /* that ask, as both ends believe */
+	BYTES = 30000,    /* of a message */
+	FRAMES_MAX = 400, /* of a transfer, at most */
+	AT_B = 500000,    /* where B's Writes put theirs */
+};
+#define LONG_NS UINT64_C(200000000) /* for what must not stand */
+
+static struct rp rp;
+static uint32_t lose_from, lose_at, lose_num, seen;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+static enum rp_verdict lose(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	if (info->from != lose_from || info->type == 0xff)
+		return RP_PASS;
+	seen++;
+	return seen > lose_at && seen <= lose_at + lose_num ? RP_DROP : RP_PASS;
+}
+
+static void others(int32_t n)
+{
+	A->nic->rd_grants.askers += (uint32_t)n;
+	B->nic->rd_grants.askers += (uint32_t)n;
+}
+
+/* The session is open, and neither end has credits but so many. */
+static void begin(uint32_t credits)
+{
+	uint32_t e;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_quiet(&rp);
+	others(OTHERS);
+	for (e = 0; e < 2; e++) {
+		struct rd_session *s = rp_session(&rp, e);
+		struct rd_session *peer = rp_session(&rp, !e);
+
+		peer->rx_limit = peer->rx_used + credits;
+		peer->rx_told = peer->rx_limit;
+		s->credit_limit = (uint8_t)(s->credit_used + credits);
+	}
+}
+
+static void end(void)
+{
+	struct hw_cqe cqe;
+
+	rp.filter = NULL;
+	others(-OTHERS);
+	while (rp_scqe(&rp, 0, &cqe) || rp_scqe(&rp, 1, &cqe))
+		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+static void post(uint32_t from, uint64_t wr_id)
+{
+	struct rp_end *e = &rp.end[from];
+	struct rp_req req = {.opcode = HW_WQE_WRITE,
+			     .wr_id = wr_id,
+			     .dst = rp.end[!from].qp[0],
+			     .bytes = BYTES,
+			     .remote_offset = AT_B};
+
+	rp_req(&rp, from, e->qp[0], &req);
+}
+
+/* A writes, and B too where both do, with so many frames of one end lost. How many that end sent.
+ */
+static uint32_t transfer(uint32_t from, uint32_t at, uint32_t num, bool both)
+{
+	lose_from = from;
+	lose_at = at;
+	lose_num = num;
+	seen = 0;
+	begin(1);
+	rp_fill(A->mem, BYTES, 7);
+	rp_fill(B->mem, BYTES, 8);
+	rp.filter = lose;
+	post(0, 1);
+	if (both)
+		post(1, 2);
+	rp_run(&rp, LONG_NS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	CU_ASSERT_TRUE(rp_filled(B->mem + AT_B, BYTES, 7));
+	if (both) {
+		rp_expect_send(&rp, 1, 2, HW_STATUS_SUCCESS);
+		CU_ASSERT_TRUE(rp_filled(A->mem + AT_B, BYTES, 8));
+	}
+	end();
+	return seen;
+}
+
+/* Each frame of one end alone, and with two behind it. */
+static void lose_each(uint32_t from, bool both)
+{
+	uint32_t at, frames = 1;
+
+	for (at = 0; at < frames; at++) {
+		frames = transfer(from, at, 1, both);
+		CU_ASSERT_FATAL(frames < FRAMES_MAX);
+		transfer(from, at, 3, both);
+	}
+	CU_ASSERT_TRUE(at >= 8);
+}
+
+static void of_the_receiver(void)
+{
+	lose_each(1, false);
+}
+
+static void of_the_sender(void)
+{
+	lose_each(0, false);
+}
+
+static void of_both(void)
+{
+	lose_each(0, true);
+	lose_each(1, true);
+}
+
+/* Nothing in flight and no credits: it asks, also where its first questions get lost. */
+static void out_of_credits(void)
+{
+	uint32_t lost;
+
+	for (lost = 0; lost < 4; lost++) {
+		lose_from = 0;
+		lose_at = 0;
+		lose_num = lost;
+		seen = 0;
+		begin(0);
+		rp.filter = lose;
+		post(0, 1);
+		rp_run(&rp, LONG_NS);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		end();
+	}
+}
+
+UT_MAIN("pair/rd_grant_loss", UT(of_the_receiver), UT(of_the_sender), UT(of_both),
+	UT(out_of_credits))

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two whole NICs joined by a wire that a test holds in its hands.
+ *
+ * Each end has one client, two CQs, a region of RP_MEM_BYTES with all rights and RD queue
+ * pairs in RTS. A filter sees every frame and passes, drops, doubles, changes or keeps it;
+ * kept frames are delivered in any order. Time moves only when a test says so; freed pool
+ * elements are poisoned, and rp_end() asserts that every pool is empty. Included by the *_ut.c
+ * of rd_*, rdmap_*, wqe_* and their neighbours; rd_pair.c and rd_post.c implement it.
+ */
+#ifndef WEFT_TESTS_RD_PAIR_H
+#define WEFT_TESTS_RD_PAIR_H
+
+#include "nic_fw/fw_nic.h"
+#include "tests/ut.h"
+
+enum {
+	RP_MEM_BYTES = 1 << 20,
+	RP_BAR_BYTES = 8 << 20,
+	RP_QPS = 6,
+	RP_QKEY = 0x1111,
+	RP_KEPT = 512,
+	RP_WINDOW = 32,             /* congestion windows after rp_open() */
+	RP_CREDITS = RD_CREDIT_MAX, /* and credits, so many more than were used */
+	RP_PSN_LAG = 0x10,          /* the first PSNs are so far below 2^32 */
+	RP_ALL_ACCESS = HW_ACCESS_LOCAL_WRITE | HW_ACCESS_REMOTE_WRITE | HW_ACCESS_REMOTE_READ |
+			HW_ACCESS_REMOTE_ATOMIC | HW_ACCESS_MW_BIND,
+};
+
+struct rp;
+
+struct rp_frame {
+	uint8_t *b; /* an allocation of exactly n bytes */
+	uint32_t n;
+	uint32_t to;
+	uint32_t flags; /* FW_TX_* */
+};
+
+/* What a frame is; pointers into it. */
+struct rp_info {
+	struct rp_frame *frame;
+	uint32_t from;
+	uint8_t type; /* wire_dgram_type, 0xff: no datagram of ours */
+	struct wire_dgram *dgram;
+	struct wire_rd *rd;          /* RD, ACK, PROBE */
+	struct wire_rd_ack *ack;     /* ACK */
+	struct wire_rd_hello *hello; /* HELLO */
+	uint8_t *ddp;                /* RD with a message */
+	uint32_t psn;
+	uint8_t opcode;
+	bool last;
+	bool is_void;
+};
+
+enum rp_verdict {
+	RP_PASS,
+	RP_DROP,
+	RP_TWICE,
+	RP_KEEP,
+	RP_COPY, /* passed, and kept */
+};
+typedef enum rp_verdict (*rp_filter)(struct rp *rp, const struct rp_info *info);
+
+struct rp_end {
+	struct fw_nic *nic;
+	void *arena;
+	uint8_t *bar;
+	uint32_t client;
+	uint32_t pd;
+	uint32_t ah; /* by QPN */
+	struct fw_cq *scq, *rcq;
+	uint32_t scq_cons, rcq_cons;
+	struct fw_qp *qp[RP_QPS];
+	uint32_t num_qp;
+	uint8_t *mem;
+	uint32_t stag;
+	bool dead; /* not polled; frames to it are lost */
+	struct rp_frame *inbox;
+	uint32_t inbox_count, inbox_max;
+	uint32_t irqs;
+	uint32_t detached; /* client + 1 of the last detached() */
+	uint32_t settles;  /* calls of tx_settle */
+};
+
+struct rp {
+	struct rp_end end[2];
+	uint64_t now_ns;
+	uint32_t next_random;
+	rp_filter filter;
+	void *ctx; /* the filter's */
+	struct rp_frame kept[RP_KEPT];
+	uint32_t num_kept;
+	uint32_t frames; /* seen on the wire */
+	uint32_t piece;  /* frames are received in segments of so many bytes; 0: one */
+	uint32_t tx_room;
+	bool host_fault;
+	uint64_t unmaps;
+};
+
+/* Two ends with two RD QPs each; no session yet. */
+void rp_begin(struct rp *rp);
+/* Lets all end, asserts that nothing is left anywhere, frees all. */
+void rp_end(struct rp *rp);
+/* Frees all without a look at it: the clients were detached by the test. */
+/* Detaches the process of an end, in as many turns as that takes. */
+void rp_detach(struct rp *rp, uint32_t e);
+void rp_free(struct rp *rp);
+/* Pools of one end are empty, but for so many receives that messages have taken. */
+void rp_check_pools(struct rp *rp, uint32_t e, uint32_t recvs);
+/* Opens the session by a Write of nothing, so that tests begin with data. */
+void rp_open(struct rp *rp);
+/* The end loses its power and comes back with other random numbers and new objects. */
+void rp_restart(struct rp *rp, uint32_t e);
+
+/* One turn of one end; frames it sends are in the other's inbox at once. */
+uint32_t rp_poll(struct rp *rp, uint32_t e);
+/* Polls both until nothing happens any more; time stands still. */
+void rp_settle(struct rp *rp);
+/* Runs for so long, from event to event. */
+void rp_run(struct rp *rp, uint64_t ns);
+/* Sends all that is due, delayed ACKs too, and hears all answers. */
+void rp_quiet(struct rp *rp);
+
+/* Delivers kept frame i (a copy; it stays kept), or forgets all. */
+void rp_deliver(struct rp *rp, uint32_t i);
+void rp_forget(struct rp *rp);
+struct rp_info rp_info_of(struct rp_frame *frame, uint32_t from);
+/* Makes the datagram's CRC and the IPv4 checksum right again after a change. */
+void rp_reseal(struct rp_frame *frame);
+/* Puts a copy of a frame into an inbox. */
+void rp_inject(struct rp *rp, uint32_t to, const void *frame, uint32_t bytes);
+/* The session of one end with the other, NULL. */
+struct rd_session *rp_session(struct rp *rp, uint32_t e);
+
+struct fw_qp *rp_qp(struct rp *rp, uint32_t e, enum hw_qp_type type, uint32_t max_recv_sge);
+/* MODIFY_QP; the status. */
+int rp_modify(struct rp *rp, uint32_t e, const struct fw_qp *qp, enum hw_qp_state state,
+	      uint32_t mask, const struct hw_qp_attr *attr);
+void rp_rts(struct rp *rp, uint32_t e, const struct fw_qp *qp);
+/* Two RC QPs that name each other, in RTS. */
+void rp_rc(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr);
+/* The same, b left in RTR or brought to RTS. */
+void rp_rc_state(struct rp *rp, struct fw_qp **a, struct fw_qp **b, const struct hw_qp_attr *attr,
+		 enum hw_qp_state b_state);
+void rp_destroy_qp(struct rp *rp, uint32_t e, const struct fw_qp *qp);
+uint32_t rp_reg(struct rp *rp, uint32_t e, void *mem, uint64_t bytes, uint32_t access, bool mapped);
+int rp_dereg(struct rp *rp, uint32_t e, uint32_t stag);
+int rp_cmd(struct rp *rp, uint32_t e, struct hw_cmd *cmd, struct hw_cmd_resp *resp);
+
+/* ---- posting (rd_post.c) --------------------------------------------------------------- */
+
+/* A request of any kind: dst NULL for RC. Fills what the fields do not say. */
+struct rp_req {
+	uint8_t opcode;
+	uint8_t flags; /* SIGNALED is added unless unsignaled */
+	bool unsignaled;
+	uint64_t wr_id;
+	const struct fw_qp *dst;
+	uint32_t offset; /* of the data in the end's memory */
+	uint32_t bytes;
+	uint32_t remote_offset; /* in the other end's memory */
+	uint32_t rkey;          /* 0: the other end's region */
+	uint32_t lkey;          /* 0: the own region */
+	uint32_t imm;
+	uint64_t compare_add, swap;
+};
+
+/* Writes slots as they are, without a doorbell; returns the slots taken. */
+uint32_t rp_write_sq(struct fw_qp *qp, const struct hw_sq_wqe *wqe, const void *data,
+		     uint32_t data_bytes);
+void rp_ring(struct rp *rp, uint32_t e, struct fw_qp *qp);
+/* A doorbell word as it is. */
+void rp_ring_raw(struct rp *rp, uint32_t e, uint32_t word);
+void rp_req(struct rp *rp, uint32_t e, struct fw_qp *qp, const struct rp_req *req);
+void rp_send(struct rp *rp, uint32_t e, struct fw_qp *qp, const struct fw_qp *dst, uint64_t wr_id,
+	     uint32_t offset, uint32_t bytes);
+void rp_recv(struct rp *rp, uint32_t e, struct fw_qp *qp, uint64_t wr_id, uint32_t offset,
+	     uint32_t bytes);
+void rp_recv_sges(struct fw_qp *qp, uint64_t wr_id, const struct hw_sge *sge, uint32_t num_sge);
+
+/* The next completion of the send or receive CQ; false: none. */
+bool rp_scqe(struct rp *rp, uint32_t e, struct hw_cqe *cqe);
+bool rp_rcqe(struct rp *rp, uint32_t e, struct hw_cqe *cqe);
+/* Asserts that the next one has this number and status. */
+void rp_expect_send(struct rp *rp, uint32_t e, uint64_t wr_id, enum hw_status status);
+struct hw_cqe rp_expect_recv(struct rp *rp, uint32_t e, uint64_t wr_id, enum hw_status status);
+void rp_expect_none(struct rp *rp);
+
+/* A pattern of a seed. */
+void rp_fill(uint8_t *mem, uint32_t bytes, uint32_t seed);
+bool rp_filled(const uint8_t *mem, uint32_t bytes, uint32_t seed);
+
+#define RP_CNT(rp, e, name) ((rp)->end[e].nic->counters.name)
+
+#ifndef RD_PAIR_HELPER
+#include "tests/pair/rd_pool.h"
+#endif
+
+#endif /* WEFT_TESTS_RD_PAIR_H */

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sessions: opening with losses on the way, peers that are not there, epochs (restart, old
+ * and forged HELLOs, resets), idle sessions. rd_hello_ut.c has who is believed, and full tables.
+ */
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#include "tests/pair/rd_pair.h"
+
+enum {
+	MAX_TIMES = 32,
+};
+
+static struct rp rp;
+static uint64_t times[MAX_TIMES];
+static uint32_t num_times;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+static void write_one(uint64_t wr_id)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = wr_id, .bytes = 8};
+
+	req.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[0], &req);
+}
+
+static void add_one(uint64_t wr_id)
+{
+	struct rp_req req = {
+	    .opcode = HW_WQE_FETCH_ADD, .wr_id = wr_id, .bytes = 8, .compare_add = 1};
+
+	req.dst = B->qp[0];
+	req.remote_offset = 64;
+	rp_req(&rp, 0, A->qp[0], &req);
+}
+
+static enum rp_verdict note_hellos(struct rp *r, const struct rp_info *info)
+{
+	if (info->type != WIRE_DGRAM_RD_HELLO)
+		return RP_PASS;
+	if (info->from == 0 && num_times < MAX_TIMES)
+		times[num_times++] = r->now_ns;
+	return RP_DROP;
+}
+
+static enum rp_verdict keep_hellos(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->type == WIRE_DGRAM_RD_HELLO ? RP_COPY : RP_PASS;
+}
+
+static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+}
+
+static void no_limit(void)
+{
+	struct hw_qp_attr attr = {0};
+
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_TIMEOUT, &attr), 0);
+}
+
+/* Nobody answers: HELLO at 0, 10, 30, 70 ... ms, at last once a second; then all fails. */
+static void hello_times(void)
+{
+	static const uint32_t gaps_ms[] = {10, 20, 40, 80, 160, 320, 640};
+	const uint32_t num_gaps = sizeof(gaps_ms) / sizeof(gaps_ms[0]);
+	struct hw_cqe cqe;
+	uint32_t i;
+
+	rp_begin(&rp);
+	no_limit();
+	rp_settle(&rp);
+	num_times = 0;
+	rp.filter = note_hellos;
+	write_one(1);
+	write_one(2);
+	rp_run(&rp, 15000000000);
+	CU_ASSERT_EQUAL(num_times, RD_HELLO_TRIES);
+	for (i = 0; i + 1 < num_times; i++)
+		CU_ASSERT_EQUAL(times[i + 1] - times[i],
+				(i < num_gaps ? gaps_ms[i] : 1000) * UINT64_C(1000000));
+	/* Longer than a link is down by default without a request failing. */
+	CU_ASSERT_TRUE(times[num_times - 1] - times[0] >= 10000000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
+	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
+	rp.filter = NULL;
+	write_one(3);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* The QP's own limit acts while the session is not open yet, and on that QP only. */
+static void limit_while_opening(void)
+{
+	struct hw_qp_attr attr = {.timeout = 10, .retry_cnt = 3}; /* 16.8 ms */
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 2};
+
+	rp_begin(&rp);
+	CU_ASSERT_EQUAL(
+	    rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_TIMEOUT | HW_QP_RETRY_CNT, &attr), 0);
+	num_times = MAX_TIMES;
+	rp.filter = note_hellos;
+	write_one(1);
+	req.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[1], &req);
+	rp_run(&rp, 16000000);
+	rp_expect_none(&rp);
+	rp_run(&rp, 30000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* Any one of the frames that open a session is lost, or doubled: it opens all the same. */
+static uint32_t lose;
+
+static enum rp_verdict lose_one(struct rp *r, const struct rp_info *info)
+{
+	(void)info;
+	return r->frames == lose ? RP_DROP : RP_PASS;
+}
+
+static enum rp_verdict double_one(struct rp *r, const struct rp_info *info)
+{
+	(void)info;
+	return r->frames == lose ? RP_TWICE : RP_PASS;
+}
+
+static void any_frame_lost(void)
+{
+	uint32_t twice;
+
+	for (twice = 0; twice < 2; twice++)
+		for (lose = 0; lose < 12; lose++) {
+			rp_begin(&rp);
+			rp.filter = twice ? double_one : lose_one;
+			add_one(1);
+			rp_run(&rp, 1500000000);
+			rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+			CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 1);
+			rp_end(&rp);
+		}
+}
+
+/* Both begin at once. */
+static void both_at_once(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 2};
+
+	rp_begin(&rp);
+	write_one(1);
+	req.dst = A->qp[0];
+	rp_req(&rp, 1, B->qp[0], &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 1, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(rp_session(&rp, 0)->epoch, rp_session(&rp, 1)->peer_epoch);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->epoch, rp_session(&rp, 0)->peer_epoch);
+	rp_end(&rp);
+}
+
+/* Nobody has the address: ARP says so, every request fails, later ones at once. */
+static void unreachable(void)
+{
+	struct fw_qp nowhere = {.qpn = 2u << 19 | 5};
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8, .dst = &nowhere};
+	struct hw_cqe cqe;
+	uint32_t i;
+
+	rp_begin(&rp);
+	no_limit();
+	for (i = 0; i < 2; i++) {
+		req.wr_id = 2 * i;
+		rp_req(&rp, 0, A->qp[0], &req);
+		req.opcode = HW_WQE_READ;
+		req.wr_id++;
+		rp_req(&rp, 0, A->qp[0], &req);
+		rp_run(&rp, i ? 1000 : 1100000000);
+		CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
+		CU_ASSERT_EQUAL(cqe.wr_id, 2 * i);
+		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_RETRY_EXC_ERR);
+		CU_ASSERT_EQUAL(cqe.vendor_err, HW_VENDOR_ERR_UNREACHABLE);
+		rp_expect_send(&rp, 0, 2 * i + 1, HW_STATUS_RETRY_EXC_ERR);
+		CU_ASSERT_EQUAL(A->qp[0]->rd_atomics, 0);
+	}
+	rp_end(&rp);
+}
+
+/* The peer starts anew with requests open: they fail and are not replayed; new ones work. */
+static void restart(void)
+{
+	uint32_t old_epoch, i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	old_epoch = rp_session(&rp, 0)->peer_epoch;
+	rp.filter = drop_data;
+	for (i = 0; i < 5; i++)
+		add_one(i);
+	rp_settle(&rp);
+	rp.filter = NULL;
+	rp_restart(&rp, 1);
+	rp_quiet(&rp);
+	for (i = 0; i < 5; i++) {
+		struct hw_cqe cqe;
+
+		CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
+		CU_ASSERT_EQUAL(cqe.wr_id, i);
+		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_REM_ABORT_ERR);
+		CU_ASSERT_EQUAL(cqe.vendor_err, HW_VENDOR_ERR_PEER_RESTART);
+	}
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_peer_restarts), 1);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 0);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
+	add_one(9);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 9, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 1);
+	CU_ASSERT_NOT_EQUAL(rp_session(&rp, 0)->peer_epoch, old_epoch);
+	rp_end(&rp);
+}
+
+/* The peer starts anew and speaks first: the offer is taken when it uses it. */
+static void restart_that_speaks_first(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = 5};
+	uint32_t epoch;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_recv(&rp, 0, A->qp[0], 7, 0, 4000);
+	/* Half a message of the old peer has taken a receive. */
+	rp_send(&rp, 1, B->qp[0], A->qp[0], 1, 0, 3000);
+	rp_poll(&rp, 1);
+	CU_ASSERT_EQUAL_FATAL(A->inbox_count, 3);
+	A->inbox_count--;
+	free(A->inbox[A->inbox_count].b);
+	rp_poll(&rp, 0);
+	rp.filter = drop_data;
+	write_one(1);
+	rp_settle(&rp);
+	rp.filter = NULL;
+	epoch = rp_session(&rp, 0)->epoch;
+	rp_restart(&rp, 1);
+	req.dst = A->qp[0];
+	rp_req(&rp, 1, B->qp[0], &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_expect_recv(&rp, 0, 7, HW_STATUS_REM_ABORT_ERR);
+	CU_ASSERT_NOT_EQUAL(rp_session(&rp, 0)->epoch, epoch);
+	write_one(2);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* HELLOs of long ago come again in the middle of traffic: nothing changes. */
+static void stale_hellos(void)
+{
+	uint32_t epoch[2], i;
+
+	rp_begin(&rp);
+	rp.filter = keep_hellos;
+	rp_open(&rp);
+	rp.filter = NULL;
+	CU_ASSERT_TRUE(rp.num_kept >= 2);
+	epoch[0] = rp_session(&rp, 0)->epoch;
+	epoch[1] = rp_session(&rp, 1)->epoch;
+	for (i = 0; i < 20; i++) {
+		add_one(i);
+		if (i % 2)
+			rp_poll(&rp, 0);
+		rp_deliver(&rp, i % rp.num_kept);
+		rp_settle(&rp);
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	}
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 20);
+	CU_ASSERT_EQUAL(rp_session(&rp, 0)->epoch, epoch[0]);
+	CU_ASSERT_EQUAL(rp_session(&rp, 1)->epoch, epoch[1]);
+	/* After the peer started anew, old ones offer what nobody takes. */
+	rp_restart(&rp, 1);
+	add_one(30);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 30, HW_STATUS_REM_ABORT_ERR);
+	add_one(31);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 31, HW_STATUS_SUCCESS);
+	epoch[0] = rp_session(&rp, 0)->epoch;
+	for (i = 0; i < rp.num_kept; i++)
+		rp_deliver(&rp, i);
+	rp_settle(&rp);
+	add_one(32);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 32, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(rp_session(&rp, 0)->epoch, epoch[0]);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 2);
+	rp_end(&rp);
+}
+
+/* A HELLO of the other end, forged; k: a kept one to make it of. */
+static void forge(uint32_t k, uint32_t epoch, uint32_t peer_epoch, uint8_t flags)
+{
+	struct rp_info info = rp_info_of(&rp.kept[k], !rp.kept[k].to);
+
+	info.hello->epoch = be32_put(epoch);
+	info.hello->peer_epoch = be32_put(peer_epoch);
+	info.hello->flags = flags;
+	rp_reseal(info.frame);
+	rp_deliver(&rp, k);
+	rp_settle(&rp);
+}
+
+static uint32_t kept_to(uint32_t to)
+{
+	uint32_t k;
+
+	for (k = 0; k < rp.num_kept; k++)
+		if (rp.kept[k].to == to)
+			return k;
+	CU_FAIL_FATAL("no HELLO to that end");
+	return 0;
+}
+
+static void forged_hellos(void)
+{
+	struct rd_session *s;
+	uint32_t epoch, psn, i;
+
+	rp_begin(&rp);
+	rp.filter = keep_hellos;
+	rp_open(&rp);
+	rp.filter = NULL;
+	s = rp_session(&rp, 0);
+	epoch = s->epoch;
+	psn = s->rx_psn;
+	for (i = 1; i < 20; i++) {
+		forge(kept_to(0), 1000 + i, 0, 0);
+		forge(kept_to(0), 1000 + i, s->epoch, WIRE_RD_HELLO_REPLY);
+		/* Resets with epochs that are not the peer's. */
+		forge(kept_to(0), 0, s->peer_epoch + i, 0);
+		forge(kept_to(1), 2000 + i, 0, 0);
+		add_one(i);
+		rp_settle(&rp);
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	}
+	CU_ASSERT_EQUAL(s->epoch, epoch);
+	CU_ASSERT_EQUAL(s->rx_psn, psn + 19);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_peer_restarts), 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_peer_restarts), 0);
+	/* MTUs and flags that cannot be. */
+	{
+		uint64_t dropped = RP_CNT(&rp, 0, drop_rd_malformed);
+		struct rp_info info = rp_info_of(&rp.kept[kept_to(0)], 1);
+
+		info.hello->mtu = be16_put(HW_MIN_MTU - 1);
+		forge(kept_to(0), 5000, 0, 0);
+		info.hello->mtu = be16_put(1500);
+		forge(kept_to(0), 5000, 0, 2);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_malformed), dropped + 2);
+	}
+	rp_end(&rp);
+}
+
+/* Half a minute of silence: greeted anew before data; not while an answer is awaited. */
+static void stale_session(void)
+{
+	struct rd_session *s;
+	uint32_t epoch;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	s = rp_session(&rp, 0);
+	epoch = s->epoch;
+	rp_run(&rp, RD_STALE_NS - 100000000);
+	add_one(1);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(s->epoch, epoch);
+	rp_run(&rp, RD_STALE_NS + 1);
+	add_one(2);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_NOT_EQUAL(s->epoch, epoch);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 2);
+	rp_end(&rp);
+}
+
+/* The peer forgot the session, this end thinks it fresh: a reset, and an error for what was open.
+ */
+static void peer_forgot(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_restart(&rp, 1);
+	add_one(1);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 1, drop_rd_no_session) >= 1); /* until its MAC is known */
+	add_one(2);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/*
+ * The peer restarts while the session is idle: the next request, of a QP that was used before and
+ * of a new one, opens a new session and succeeds. What had been sent before the restart fails,
+ * alone.
+ */
+static void idle_restart(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_FETCH_ADD, .wr_id = 3, .bytes = 8, .compare_add = 1};
+	uint64_t value;
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (i = 0; i < 3; i++) {
+		rp_run(&rp, 1000000);
+		rp_restart(&rp, 1);
+		memset(B->mem, 0, 8);
+		rp_run(&rp, i == 1 ? UINT64_C(20000000000) : 5000000);
+		add_one(1);
+		req.dst = B->qp[1];
+		rp_req(&rp, 0, A->qp[1], &req);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+		memcpy(&value, B->mem, 8);
+		CU_ASSERT_EQUAL(value, 1);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 2);
+	}
+	/* One QP had a request on its way, the other begins after the restart. */
+	rp.filter = drop_data;
+	add_one(7);
+	rp_settle(&rp);
+	rp_run(&rp, 100000);
+	rp_restart(&rp, 1);
+	memset(B->mem, 0, 8);
+	rp_run(&rp, 100000);
+	req.dst = B->qp[1];
+	rp_req(&rp, 0, A->qp[1], &req);
+	rp_settle(&rp);
+	rp.filter = NULL;
+	rp_run(&rp, 200000000);
+	rp_expect_send(&rp, 0, 7, HW_STATUS_REM_ABORT_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	memcpy(&value, B->mem, 8);
+	CU_ASSERT_EQUAL(value, 1);
+	rp_end(&rp);
+}
+
+/* Packets for a session that is not there: answered by a reset with their own epoch, no more. */
+static void reset_is_bounded(void)
+{
+	struct rp_info info;
+	uint64_t dropped;
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = drop_data;
+	write_one(1);
+	rp_settle(&rp);
+	rp.filter = keep_hellos;
+	/* A wrong epoch from a known peer: one reset per 200 us. */
+	{
+		struct rp_frame frame;
+
+		rp.filter = NULL;
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		write_one(2);
+		rp_poll(&rp, 0);
+		CU_ASSERT_EQUAL_FATAL(B->inbox_count, 1);
+		frame = B->inbox[0];
+		info = rp_info_of(&frame, 0);
+		info.rd->epoch = be32_put(be32_get(info.rd->epoch) ^ 0x100);
+		rp_reseal(&frame);
+		dropped = RP_CNT(&rp, 1, drop_rd_epoch);
+		for (i = 0; i < 9; i++)
+			rp_inject(&rp, 1, frame.b, frame.n);
+		rp.frames = 0;
+		rp_poll(&rp, 1);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_epoch), dropped + 10);
+		CU_ASSERT_EQUAL(rp.frames, 1);
+	}
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_peer_restarts), 0);
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/rd_session", UT(hello_times), UT(limit_while_opening), UT(any_frame_lost),
+	UT(both_at_once), UT(unreachable), UT(restart), UT(restart_that_speaks_first),
+	UT(stale_hellos), UT(forged_hellos), UT(stale_session), UT(peer_forgot), UT(idle_restart),
+	UT(reset_is_bounded))

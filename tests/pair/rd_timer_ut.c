@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Time in RD, to the nanosecond: tail probe, RTO and its back-off, retry limits of one QP among
+ * others, peers that die while a response is awaited, the table of RNR timers.
+ */
+#include "tests/pair/rd_pair.h"
+
+enum {
+	MAX_SEEN = 64,
+};
+
+struct seen {
+	uint64_t at_ns;
+	uint32_t psn;
+	bool retransmit;
+};
+
+static struct rp rp;
+static struct seen seen[MAX_SEEN];
+static uint32_t num_seen;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+static enum rp_verdict note_and_drop(struct rp *r, const struct rp_info *info)
+{
+	if (info->from != 0 || info->type != WIRE_DGRAM_RD)
+		return info->from == 0 ? RP_PASS : RP_DROP;
+	if (num_seen < MAX_SEEN)
+		seen[num_seen++] = (struct seen){r->now_ns, info->psn,
+						 info->dgram->flags & WIRE_DGRAM_F_RETRANSMIT};
+	return RP_DROP;
+}
+
+static void write_one(uint32_t q, uint64_t wr_id)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .wr_id = wr_id, .bytes = 8};
+
+	req.dst = B->qp[q];
+	rp_req(&rp, 0, A->qp[q], &req);
+}
+
+static void set_limit(uint32_t q, uint8_t timeout, uint8_t retry_cnt)
+{
+	struct hw_qp_attr attr = {.timeout = timeout, .retry_cnt = retry_cnt};
+
+	CU_ASSERT_EQUAL(
+	    rp_modify(&rp, 0, A->qp[q], HW_QPS_RTS, HW_QP_TIMEOUT | HW_QP_RETRY_CNT, &attr), 0);
+}
+
+/* Session open, no limits, congestion control out of the way, a round trip as given. */
+static struct rd_session *begin(uint32_t srtt_ns, uint32_t rttvar_ns)
+{
+	struct rd_session *s;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	A->nic->config.cc_off = true;
+	s = rp_session(&rp, 0);
+	rd_cong_init(A->nic, s);
+	s->srtt_ns = srtt_ns;
+	s->rttvar_ns = rttvar_ns;
+	set_limit(0, 0, 0);
+	set_limit(1, 0, 0);
+	num_seen = 0;
+	rp.filter = note_and_drop;
+	return s;
+}
+
+static void end(void)
+{
+	struct hw_cqe cqe;
+
+	rp.filter = NULL;
+	rp_run(&rp, 3000000000);
+	while (rp_scqe(&rp, 0, &cqe))
+		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* Three packets: the last again after 2 RTT, all after RTO, then 2, 4, 8 ... RTO up to 1 s. */
+static void probe_and_back_off(void)
+{
+	struct rd_session *s = begin(150000, 25000);
+	uint64_t rto_ns = 150000 + 4 * 25000, at;
+	uint32_t i, round;
+	uint32_t psn = s->tx_psn;
+
+	at = rp.now_ns;
+	for (i = 0; i < 3; i++)
+		write_one(0, i);
+	rp_run(&rp, 5000000000);
+	for (i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(seen[i].at_ns, at);
+		CU_ASSERT_EQUAL(seen[i].psn, psn + i);
+		CU_ASSERT_FALSE(seen[i].retransmit);
+	}
+	at += 300000;
+	CU_ASSERT_EQUAL(seen[3].at_ns, at);
+	CU_ASSERT_EQUAL(seen[3].psn, psn + 2);
+	CU_ASSERT_TRUE(seen[3].retransmit);
+	for (round = 0, i = 4; i + 3 <= num_seen; round++) {
+		uint64_t gap = rto_ns << (round < RD_MAX_BACKOFF ? round : RD_MAX_BACKOFF);
+		uint32_t k;
+
+		at += gap < RD_MAX_RTO_NS ? gap : RD_MAX_RTO_NS;
+		for (k = 0; k < 3; k++, i++) {
+			CU_ASSERT_EQUAL(seen[i].at_ns, at);
+			CU_ASSERT_EQUAL(seen[i].psn, psn + k);
+			CU_ASSERT_TRUE(seen[i].retransmit);
+		}
+	}
+	CU_ASSERT_TRUE(round >= 12);
+	end();
+}
+
+/* The floors: 200 us for both while the round trip is short; 2 ms while it is not known. */
+static void floors(void)
+{
+	struct rd_session *s = begin(1000, 100);
+	uint64_t at = rp.now_ns;
+
+	write_one(0, 0);
+	rp_run(&rp, 1000000);
+	CU_ASSERT_FATAL(num_seen >= 3);
+	CU_ASSERT_EQUAL(seen[1].at_ns, at + RD_MIN_RTO_NS);
+	CU_ASSERT_EQUAL(seen[2].at_ns, at + 2 * RD_MIN_RTO_NS);
+	CU_ASSERT_EQUAL(s->backoff, 2);
+	end();
+	begin(0, 0);
+	at = rp.now_ns;
+	write_one(0, 0);
+	rp_run(&rp, 9000000);
+	CU_ASSERT_FATAL(num_seen >= 4);
+	CU_ASSERT_EQUAL(seen[1].at_ns, at + RD_MIN_RTO_NS);
+	CU_ASSERT_EQUAL(seen[2].at_ns, at + RD_MIN_RTO_NS + RD_INITIAL_RTO_NS);
+	CU_ASSERT_EQUAL(seen[3].at_ns, at + RD_MIN_RTO_NS + 3 * RD_INITIAL_RTO_NS);
+	end();
+}
+
+/* News starts the clock afresh and ends the back-off. */
+static void progress(void)
+{
+	struct rd_session *s = begin(150000, 25000);
+	uint64_t at;
+
+	write_one(0, 0);
+	write_one(1, 1);
+	rp_run(&rp, 2000000);
+	CU_ASSERT_TRUE(s->backoff > 1);
+	rd_ack_cumulative(A->nic, s, s->tx_una + 1, 0, false);
+	CU_ASSERT_EQUAL(s->backoff, 0);
+	at = rp.now_ns;
+	num_seen = 0;
+	rp_run(&rp, 400000);
+	CU_ASSERT_FATAL(num_seen >= 1);
+	CU_ASSERT_EQUAL(seen[0].at_ns, at + 300000);
+	/* The one that was acknowledged never arrived: the test made it so. */
+	rd_session_fail(B->nic, rp_session(&rp, 1), HW_STATUS_REM_ABORT_ERR, HW_VENDOR_ERR_NONE);
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_end(&rp);
+}
+
+/* 4.096 us << timeout, times retry_cnt + 1: that QP's requests fail then, nobody else's. */
+static void limit_of_one(void)
+{
+	uint64_t limit_ns = (UINT64_C(4096) << 8) * 3, before;
+
+	begin(150000, 25000);
+	set_limit(0, 8, 2);
+	before = rp.now_ns;
+	write_one(0, 1);
+	write_one(1, 2);
+	write_one(0, 3);
+	rp_run(&rp, limit_ns);
+	rp_expect_none(&rp);
+	/* At the latest one back-off later. */
+	rp_run(&rp, 2 * limit_ns);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_none(&rp);
+	CU_ASSERT_TRUE(rp.now_ns > before);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_retry_exceeded), 1);
+	rp.filter = NULL;
+	rp_run(&rp, 100000000);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	write_one(0, 4);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 4, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* The core has no processor for long: whoever it would have heard has not been silent. */
+static void limit_of_an_absent_core(void)
+{
+	const uint64_t away_ns = 100000000;
+	uint32_t i;
+	struct hw_cqe cqe;
+
+	begin(150000, 25000);
+	set_limit(0, 8, 2);
+	rp.filter = NULL;
+	for (i = 0; i < 20; i++) {
+		write_one(0, i);
+		rp_poll(&rp, 0);
+		rp.now_ns += away_ns;
+		/* Its time-out is over, and the answer not there yet. */
+		rp_poll(&rp, 0);
+		rp_expect_none(&rp);
+		rp_poll(&rp, 1);
+		rp_settle(&rp);
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	}
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_timeouts), 20);
+	/* A peer that is dead is so in the end. */
+	rp.filter = note_and_drop;
+	write_one(0, 50);
+	rp_poll(&rp, 0);
+	for (i = 0; i < FW_WAIT_TURNS; i++) {
+		rp.now_ns += away_ns;
+		rp_poll(&rp, 0);
+		CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+	}
+	for (i = 0; i < 20; i++) {
+		rp.now_ns += away_ns;
+		rp_poll(&rp, 0);
+	}
+	rp_expect_send(&rp, 0, 50, HW_STATUS_RETRY_EXC_ERR);
+	end();
+}
+
+static enum rp_verdict drop_responses(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+}
+
+static enum rp_verdict drop_all_of_b(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 ? RP_DROP : RP_PASS;
+}
+
+/* Likewise where an answer is awaited. */
+static void answer_to_an_absent_core(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .bytes = 8};
+	struct rd_session *s = begin(150000, 25000);
+
+	set_limit(0, 8, 2);
+	rp.filter = drop_responses;
+	req.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[0], &req);
+	/* Its ACK went with the answer: the copy of the request has one of its own. */
+	rp_run(&rp, 1000000);
+	rp.filter = drop_all_of_b;
+	rp_run(&rp, RD_AWAIT_NS + 1000);
+	CU_ASSERT_NOT_EQUAL(s->probe.ns, 0);
+	rp.now_ns += 1000000000;
+	rp_poll(&rp, 0);
+	rp_expect_none(&rp);
+	rp.filter = NULL;
+	rp_run(&rp, 1000000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	/* Silence that was heard ends it. */
+	rp.filter = drop_responses;
+	req.wr_id = 2;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_run(&rp, 1000000);
+	rp.filter = drop_all_of_b;
+	rp_run(&rp, 200000000);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
+	end();
+}
+
+/* RC: the QP with it. */
+static void limit_of_rc(void)
+{
+	static const struct hw_qp_attr attr = {.timeout = 8, .retry_cnt = 1, .rnr_retry = 7};
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8, .wr_id = 1};
+	struct fw_qp *a, *b;
+
+	begin(150000, 25000);
+	rp_rc(&rp, &a, &b, &attr);
+	rp_req(&rp, 0, a, &req);
+	req.wr_id = 2;
+	rp_req(&rp, 0, a, &req);
+	rp_run(&rp, 20000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+	end();
+}
+
+/* Nobody waits any more and the peer is dead: the void packets end, and so does the session. */
+static void voids_end(void)
+{
+	begin(150000, 25000);
+	write_one(0, 1);
+	rp_settle(&rp);
+	rp_destroy_qp(&rp, 0, A->qp[0]);
+	rp_run(&rp, 100000000);
+	CU_ASSERT_EQUAL(rp_session(&rp, 0)->state, RD_CLOSED);
+	rp_check_pools(&rp, 0, 0);
+	rp.filter = NULL;
+	write_one(1, 2);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/*
+ * What a dead peer leaves in the window closes it: a message of another QP that could never be
+ * sent fails all the same.
+ */
+static void limit_of_one_never_sent(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_restart(&rp, 1);
+	B->dead = true;
+	set_limit(0, 14, 7);
+	set_limit(1, 15, 3);
+	rp_recv(&rp, 0, A->qp[0], 1, 0, 8);
+	write_one(0, 1);
+	rp_run(&rp, 400000000);
+	rp_expect_none(&rp);
+	write_one(1, 2);
+	/* Time-outs are a second apart by then. */
+	rp_run(&rp, 3000000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_RETRY_EXC_ERR);
+	/* And with nobody waiting, the session is given up: the next one greets anew. */
+	rp_run(&rp, 2000000000);
+	CU_ASSERT_EQUAL(rp_session(&rp, 0)->state, RD_CLOSED);
+	B->dead = false;
+	end();
+}
+
+static void read_one(uint32_t q, uint64_t wr_id)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = wr_id, .bytes = 8};
+
+	req.dst = B->qp[q];
+	rp_req(&rp, 0, A->qp[q], &req);
+}
+
+/* A read is acknowledged and the responder dies: its end is noticed without new requests. */
+static void death_of_a_responder(void)
+{
+	begin(150000, 25000);
+	set_limit(0, 14, 1); /* 134 ms */
+	rp.filter = drop_responses;
+	read_one(0, 1);
+	read_one(1, 2); /* no limit */
+	rp_run(&rp, 1000000);
+	CU_ASSERT_PTR_NULL(rp_session(&rp, 0)->tx);
+	B->dead = true;
+	rp_run(&rp, 130000000);
+	rp_expect_none(&rp);
+	rp_run(&rp, 100000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
+	rp_expect_none(&rp);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_tx_probes) >= 3);
+	/* It comes back and knows nothing: that is told at the next probe. */
+	rp.filter = NULL;
+	rp_restart(&rp, 1);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_ABORT_ERR);
+	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), UINT64_MAX);
+	rp_end(&rp);
+}
+
+/* A responder that is only slow, and responses that are lost for long, are waited for. */
+static void slow_responder(void)
+{
+	begin(150000, 25000);
+	set_limit(0, 8, 0); /* 1 ms */
+	rp.filter = drop_responses;
+	B->mem[0] = 0x77;
+	read_one(0, 1);
+	rp_run(&rp, 5000000000);
+	rp_expect_none(&rp);
+	CU_ASSERT_TRUE(RP_CNT(&rp, 0, rd_tx_probes) > 100);
+	rp.filter = NULL;
+	rp_run(&rp, 2000000000);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(A->mem[0], 0x77);
+	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), UINT64_MAX);
+	rp_end(&rp);
+}
+
+/* IBA table 45, in units of 10 us. */
+static void rnr_codes(void)
+{
+	CU_ASSERT_EQUAL(rd_rnr_timer_ns(0), 655360000);
+	CU_ASSERT_EQUAL(rd_rnr_timer_ns(1), 10000);
+	CU_ASSERT_EQUAL(rd_rnr_timer_ns(12), 640000);
+	CU_ASSERT_EQUAL(rd_rnr_timer_ns(13), 960000);
+	CU_ASSERT_EQUAL(rd_rnr_timer_ns(31), 491520000);
+	CU_ASSERT_EQUAL(rd_rnr_timer_ns(32 + 12), 640000);
+}
+
+UT_MAIN("pair/rd_timer", UT(probe_and_back_off), UT(floors), UT(progress), UT(limit_of_one),
+	UT(limit_of_an_absent_core), UT(answer_to_an_absent_core), UT(limit_of_one_never_sent),
+	UT(limit_of_rc), UT(voids_end), UT(death_of_a_responder), UT(slow_responder), UT(rnr_codes))

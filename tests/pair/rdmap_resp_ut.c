@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reads and atomics at both ends: what a response may write, forged sinks, responder slots,
+ * atomics in order, Terminates and what they become.
+ */
+#include "tests/pair/rd_pair.h"
+
+static struct rp rp;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+enum {
+	GUARD = 64,
+	SINK = 4096,
+};
+
+static enum rp_verdict keep_responses(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+}
+
+static enum rp_verdict keep_requests(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+}
+
+static void begin(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+}
+
+static void release(void)
+{
+	uint32_t i;
+
+	rp.filter = NULL;
+	for (i = 0; i < rp.num_kept; i++)
+		rp_deliver(&rp, i);
+	rp_forget(&rp);
+	rp_quiet(&rp);
+}
+
+static void post(uint8_t opcode, uint64_t wr_id, uint32_t bytes, uint32_t remote_offset)
+{
+	struct rp_req req = {.opcode = opcode,
+			     .wr_id = wr_id,
+			     .dst = B->qp[0],
+			     .offset = SINK,
+			     .bytes = bytes,
+			     .compare_add = 1,
+			     .remote_offset = remote_offset};
+
+	rp_req(&rp, 0, A->qp[0], &req);
+}
+
+static struct wire_ddp_tagged *tagged(uint32_t k)
+{
+	return (void *)rp_info_of(&rp.kept[k], 1).ddp;
+}
+
+static bool all(const uint8_t *p, uint32_t n, uint8_t value)
+{
+	while (n--)
+		if (p[n] != value)
+			return false;
+	return true;
+}
+
+/* A response changed on the wire: nothing outside of the read's buffer changes, ever. */
+static void try_response(uint32_t stag, uint64_t to)
+{
+	struct wire_ddp_tagged *h = tagged(0), old = *h;
+	uint8_t *p = A->mem;
+
+	h->stag = be32_put(stag);
+	h->to = be64_put(to);
+	rp_reseal(&rp.kept[0]);
+	/* The PSN is taken, so each try is a session of its own for it. */
+	rd_bit_clear(&rp_session(&rp, 0)->received, rp_info_of(&rp.kept[0], 1).psn);
+	rp_session(&rp, 0)->rx_psn = rp_info_of(&rp.kept[0], 1).psn;
+	rp_session(&rp, 0)->rx_high = rp_session(&rp, 0)->rx_psn;
+	rp_session(&rp, 0)->rx_taken = 0;
+	rp_deliver(&rp, 0);
+	rp_poll(&rp, 0);
+	CU_ASSERT_TRUE(all(p + SINK - GUARD, GUARD, 0));
+	CU_ASSERT_TRUE(all(p + SINK + 100, GUARD, 0));
+	*h = old;
+	rp_reseal(&rp.kept[0]);
+}
+
+static void forged_sinks(void)
+{
+	uint32_t stag, i;
+	struct hw_cqe cqe;
+
+	begin();
+	memset(B->mem, 0xab, 4096);
+	rp.filter = keep_responses;
+	post(HW_WQE_READ, 1, 100, 0);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 1);
+	stag = be32_get(tagged(0)->stag);
+	CU_ASSERT_EQUAL(stag & STAG_SINK_FLAG, STAG_SINK_FLAG);
+	CU_ASSERT_EQUAL(be64_get(tagged(0)->to), 0);
+	/* Regions, every other generation, other contexts. */
+	try_response(A->stag, (uintptr_t)A->mem + SINK - GUARD);
+	try_response(A->stag | STAG_SINK_FLAG, 0);
+	for (i = 1; i < 128; i++)
+		try_response(stag ^ i * 61 % 8192 << FW_WQE_SINK_BITS, 0);
+	for (i = 1; i < 64; i++)
+		try_response(stag ^ i, 0);
+	try_response(stag ^ STAG_SINK_FLAG, 0);
+	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
+	/* Beyond the read, and below it. */
+	try_response(stag, 1);
+	try_response(stag, 100);
+	try_response(stag, UINT64_MAX);
+	try_response(stag, UINT64_MAX - 99);
+	try_response(stag, UINT64_C(1) << 32);
+	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
+	/* To a request of another number: contexts come round to the same STag. */
+	for (i = 1; i < 8; i++) {
+		struct wire_dgram *dgram = rp_info_of(&rp.kept[0], 1).dgram;
+		struct be32 ssn = dgram->ssn;
+
+		dgram->ssn = be32_put(be32_get(ssn) - i);
+		try_response(stag, 0);
+		dgram->ssn = ssn;
+	}
+	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
+	CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+	/* As it was made, it serves. */
+	try_response(stag, 0);
+	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0xab));
+	rp.filter = NULL;
+	rp_forget(&rp);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* A response that ends before its read does is a bad one; the queue goes on. */
+static void short_response(void)
+{
+	struct wire_dgram *dgram;
+	struct wire_ddp_tagged *h;
+
+	begin();
+	rp.filter = keep_responses;
+	post(HW_WQE_READ, 1, 3000, 0);
+	post(HW_WQE_READ, 2, 8, 0);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 4);
+	/* The first segment says that it is all. */
+	dgram = rp_info_of(&rp.kept[0], 1).dgram;
+	h = tagged(0);
+	h->ddp_ctrl |= WIRE_DDP_LAST;
+	dgram->msg_bytes = be32_put(rp.kept[0].n - UDP_TX_HDR_BYTES - 4 - 28 - 24 - 14);
+	rp_reseal(&rp.kept[0]);
+	release();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_BAD_RESP_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
+	rp_end(&rp);
+}
+
+/*
+ * A Write behind the read is acknowledged and waits for it. The read fails by the last packet that
+ * comes at all: the Write completes then.
+ */
+static void failure_lets_others_go(void)
+{
+	struct rp_info info;
+
+	begin();
+	rp.filter = keep_responses;
+	post(HW_WQE_READ, 1, 3000, 0);
+	post(HW_WQE_WRITE, 2, 8, 8192);
+	rp_settle(&rp);
+	CU_ASSERT_TRUE(rp.num_kept >= 3);
+	/* The ACK rode on the response and is kept with it. */
+	rd_ack_cumulative(A->nic, rp_session(&rp, 0), rp_session(&rp, 0)->tx_psn, 0, false);
+	CU_ASSERT_PTR_NULL(rp_session(&rp, 0)->tx);
+	rp_expect_none(&rp);
+	info = rp_info_of(&rp.kept[0], 1);
+	tagged(0)->ddp_ctrl |= WIRE_DDP_LAST;
+	info.dgram->msg_bytes =
+	    be32_put(info.frame->n - WIRE_DGRAM_CRC_BYTES -
+		     (uint32_t)(info.ddp + sizeof(struct wire_ddp_tagged) - info.frame->b));
+	info.dgram->flags &= (uint8_t)~WIRE_DGRAM_F_ACK;
+	rp_reseal(info.frame);
+	rp_deliver(&rp, 0);
+	rp_poll(&rp, 0);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_BAD_RESP_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp.filter = NULL;
+	rp_forget(&rp);
+	rp_end(&rp);
+}
+
+/* Scatter over SGEs of odd sizes, in order and not. */
+static void scatter(void)
+{
+	uint32_t round;
+
+	begin();
+	rp_fill(B->mem, 65536, 3);
+	for (round = 0; round < 8; round++) {
+		struct hw_sge sge[16];
+		struct hw_sq_wqe wqe = {.opcode = HW_WQE_READ,
+					.flags = HW_WQE_F_SIGNALED,
+					.slots = 5,
+					.num_sge = 16,
+					.wr_id = round,
+					.ah = A->ah,
+					.dst_qpn = B->qp[0]->qpn,
+					.qkey = RP_QKEY,
+					.remote_addr = (uintptr_t)B->mem + round,
+					.rkey = B->stag};
+		uint32_t i, at = 0;
+
+		for (i = 0; i < 16; i++) {
+			sge[i] = (struct hw_sge){(uintptr_t)A->mem + 1000 * i,
+						 (round * 37 + i * 61) % 997, A->stag};
+			at += sge[i].bytes;
+		}
+		rp.filter = keep_responses;
+		rp_write_sq(A->qp[0], &wqe, sge, sizeof(sge));
+		rp_ring(&rp, 0, A->qp[0]);
+		rp_settle(&rp);
+		rp.filter = NULL;
+		for (i = rp.num_kept; i; i--)
+			rp_deliver(&rp, i - 1);
+		rp_forget(&rp);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, round, HW_STATUS_SUCCESS);
+		for (i = 0, at = 0; i < 16; i++) {
+			CU_ASSERT_EQUAL(
+			    memcmp(A->mem + 1000 * i, B->mem + round + at, sge[i].bytes), 0);
+			at += sge[i].bytes;
+		}
+	}
+	rp_end(&rp);
+}
+
+/* The requester's own memory goes away: its fault, and the queue stops. */
+static void sink_gone(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .bytes = 8, .offset = SINK};
+	uint32_t stag;
+
+	begin();
+	req.dst = B->qp[0];
+	stag = rp_reg(&rp, 0, A->mem + SINK, 8, HW_ACCESS_LOCAL_WRITE, true);
+	req.lkey = stag;
+	rp.filter = keep_responses;
+	rp_req(&rp, 0, A->qp[0], &req);
+	req.opcode = HW_WQE_FETCH_ADD;
+	req.wr_id = 2;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(rp_dereg(&rp, 0, stag), 0);
+	release();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_LOC_PROT_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_SQE);
+	rp_end(&rp);
+}
+
+/* Terminates by what the responder found; the QP of RD stays, that of RC does not. */
+static void remote_errors(void)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t access;
+		uint32_t offset;
+		bool other_key;
+		enum hw_status status;
+	} cases[] = {
+	    {HW_WQE_READ, HW_ACCESS_LOCAL_WRITE, 0, false, HW_STATUS_REM_ACCESS_ERR},
+	    {HW_WQE_WRITE, HW_ACCESS_REMOTE_READ, 0, false, HW_STATUS_REM_ACCESS_ERR},
+	    {HW_WQE_FETCH_ADD, HW_ACCESS_REMOTE_READ, 0, false, HW_STATUS_REM_ACCESS_ERR},
+	    {HW_WQE_READ, RP_ALL_ACCESS, 4089, false, HW_STATUS_REM_ACCESS_ERR},
+	    {HW_WQE_WRITE, RP_ALL_ACCESS, 4089, false, HW_STATUS_REM_ACCESS_ERR},
+	    {HW_WQE_CMP_SWAP, RP_ALL_ACCESS, 4096, false, HW_STATUS_REM_ACCESS_ERR},
+	    {HW_WQE_READ, RP_ALL_ACCESS, 0, true, HW_STATUS_REM_ACCESS_ERR},
+	    {HW_WQE_WRITE, RP_ALL_ACCESS, 0, true, HW_STATUS_REM_ACCESS_ERR},
+	};
+	uint32_t i;
+
+	begin();
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rp_req req = {.opcode = cases[i].opcode, .bytes = 8, .wr_id = i};
+		uint32_t stag = rp_reg(&rp, 1, B->mem + 8192, 4096, cases[i].access, true);
+		struct fw_qp *a, *b;
+
+		req.rkey = cases[i].other_key ? stag ^ 2 : stag;
+		req.remote_offset = 8192 + cases[i].offset;
+		req.dst = B->qp[0];
+		rp_req(&rp, 0, A->qp[0], &req);
+		post(HW_WQE_WRITE, 100, 8, 0);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, i, cases[i].status);
+		rp_expect_send(&rp, 0, 100, HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
+		rp_rc(&rp, &a, &b, NULL);
+		req.dst = NULL;
+		rp_req(&rp, 0, a, &req);
+		req.wr_id = 200;
+		rp_req(&rp, 0, a, &req);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, i, cases[i].status);
+		rp_expect_send(&rp, 0, 200, HW_STATUS_WR_FLUSH_ERR);
+		CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+		CU_ASSERT_EQUAL(b->state, HW_QPS_ERR);
+		rp_destroy_qp(&rp, 0, a);
+		rp_destroy_qp(&rp, 1, b);
+		A->num_qp--;
+		B->num_qp--;
+		CU_ASSERT_EQUAL(rp_dereg(&rp, 1, stag), 0);
+	}
+	rp_end(&rp);
+}
+
+/* A message longer than the window, to memory that is not there: told once, not for ever. */
+static void long_write_fails(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 600000, .wr_id = 1};
+
+	begin();
+	req.dst = B->qp[0];
+	req.rkey = B->stag ^ 2;
+	rp_req(&rp, 0, A->qp[0], &req);
+	post(HW_WQE_WRITE, 2, 8, 0);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* What a Terminate becomes. */
+static void terminate_statuses(void)
+{
+	uint8_t prot = WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_PROTECTION;
+	uint8_t op = WIRE_TERM_LAYER_RDMAP << 4 | WIRE_TERM_RDMAP_OPERATION;
+	uint8_t ut = WIRE_TERM_LAYER_DDP << 4 | WIRE_TERM_DDP_UNTAGGED;
+	uint32_t e;
+
+	CU_ASSERT_EQUAL(rdmap_status_of(prot, WIRE_TERM_PROT_INVALID_STAG),
+			HW_STATUS_REM_ACCESS_ERR);
+	CU_ASSERT_EQUAL(rdmap_status_of(prot, WIRE_TERM_PROT_BASE_BOUNDS),
+			HW_STATUS_REM_ACCESS_ERR);
+	CU_ASSERT_EQUAL(rdmap_status_of(prot, WIRE_TERM_PROT_CANT_INVALIDATE),
+			HW_STATUS_REM_INV_REQ_ERR);
+	CU_ASSERT_EQUAL(rdmap_status_of(ut, WIRE_TERM_UT_TOO_LONG), HW_STATUS_REM_INV_REQ_ERR);
+	CU_ASSERT_EQUAL(rdmap_status_of(op, WIRE_TERM_OP_STREAM_CATASTROPHIC),
+			HW_STATUS_REM_OP_ERR);
+	/* Whatever a peer sends, it is a failure. */
+	for (e = 0; e < 65536; e++)
+		CU_ASSERT_NOT_EQUAL(rdmap_status_of((uint8_t)(e >> 8), (uint8_t)e),
+				    HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(rdmap_protection_code(HW_VENDOR_ERR_LKEY), WIRE_TERM_PROT_INVALID_STAG);
+	CU_ASSERT_EQUAL(rdmap_protection_code(HW_VENDOR_ERR_BOUNDS), WIRE_TERM_PROT_BASE_BOUNDS);
+	CU_ASSERT_EQUAL(rdmap_protection_code(HW_VENDOR_ERR_ACCESS), WIRE_TERM_PROT_ACCESS);
+}
+
+/* No more responses at a time than the QP was set up for; all are answered in the end, once. */
+static void responder_slots(void)
+{
+	struct hw_qp_attr attr = {.max_dest_rd_atomic = 2};
+	uint64_t i;
+
+	begin();
+	CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], HW_QPS_RTS, HW_QP_MAX_DEST_RD_ATOMIC, &attr),
+			0);
+	rp.filter = keep_responses;
+	for (i = 0; i < 6; i++)
+		post(i % 2 ? HW_WQE_FETCH_ADD : HW_WQE_READ, i, 8, 128);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(B->qp[0]->responder_slots, 2);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, reads_executed) + RP_CNT(&rp, 1, atomics_executed), 2);
+	release();
+	for (i = 0; i < 6; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 3);
+	CU_ASSERT_EQUAL(*(uint64_t *)(void *)(B->mem + 128), 3);
+	CU_ASSERT_EQUAL(B->qp[0]->responder_slots, 0);
+	/* None at all: asked for ever, until the limit says otherwise. */
+	attr.max_dest_rd_atomic = 0;
+	CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], HW_QPS_RTS, HW_QP_MAX_DEST_RD_ATOMIC, &attr),
+			0);
+	attr.rnr_retry = 2;
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_RNR_RETRY, &attr), 0);
+	post(HW_WQE_READ, 9, 8, 0);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 9, HW_STATUS_RNR_RETRY_EXC_ERR);
+	rp_end(&rp);
+}
+
+/* Values of atomics, mapped and not; a mask that asks for what weft does not do is refused. */
+static void atomics(void)
+{
+	struct wire_atomic_request *wire;
+	uint64_t *word, *sink;
+	uint32_t stag, m;
+
+	begin();
+	word = (void *)(B->mem + 256);
+	sink = (void *)(A->mem + SINK);
+	stag = rp_reg(&rp, 1, word, 8, RP_ALL_ACCESS, false);
+	for (m = 0; m < 2; m++) {
+		struct rp_req req = {.bytes = 8, .offset = SINK, .remote_offset = 256};
+
+		req.dst = B->qp[0];
+		req.rkey = m ? stag : B->stag;
+		*word = UINT64_MAX - 1;
+		req.opcode = HW_WQE_FETCH_ADD;
+		req.compare_add = 5;
+		rp_req(&rp, 0, A->qp[0], &req);
+		rp_quiet(&rp);
+		CU_ASSERT_EQUAL(*word, 3);
+		CU_ASSERT_EQUAL(*sink, UINT64_MAX - 1);
+		req.opcode = HW_WQE_CMP_SWAP;
+		req.compare_add = 4;
+		req.swap = UINT64_C(0x8000000000000001);
+		rp_req(&rp, 0, A->qp[0], &req);
+		rp_quiet(&rp);
+		CU_ASSERT_EQUAL(*word, 3);
+		CU_ASSERT_EQUAL(*sink, 3);
+		req.compare_add = 3;
+		rp_req(&rp, 0, A->qp[0], &req);
+		rp_quiet(&rp);
+		CU_ASSERT_EQUAL(*word, UINT64_C(0x8000000000000001));
+		CU_ASSERT_EQUAL(*sink, 3);
+		for (req.wr_id = 0; req.wr_id < 3; req.wr_id++)
+			rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	}
+	for (m = 0; m < 3; m++) {
+		struct rp_info info;
+
+		*word = 7;
+		rp.filter = keep_requests;
+		post(m < 2 ? HW_WQE_CMP_SWAP : HW_WQE_FETCH_ADD, m, 8, 256);
+		rp_settle(&rp);
+		info = rp_info_of(&rp.kept[0], 0);
+		wire = (void *)(info.ddp + sizeof(struct wire_ddp_untagged));
+		if (m == 0)
+			wire->compare_mask = be64_put(0xff);
+		else
+			wire->add_swap_mask = be64_put(m == 1 ? 0 : 0x80);
+		rp_reseal(&rp.kept[0]);
+		release();
+		rp_expect_send(&rp, 0, m, HW_STATUS_REM_ACCESS_ERR);
+		CU_ASSERT_EQUAL(*word, 7);
+	}
+	/* Memory of the process that is not there. */
+	{
+		struct rp_req req = {.opcode = HW_WQE_FETCH_ADD,
+				     .bytes = 8,
+				     .offset = SINK,
+				     .remote_offset = 256,
+				     .wr_id = 8};
+
+		req.dst = B->qp[0];
+		req.rkey = stag;
+		rp.host_fault = true;
+		rp_req(&rp, 0, A->qp[0], &req);
+		rp_quiet(&rp);
+		rp.host_fault = false;
+		rp_expect_send(&rp, 0, 8, HW_STATUS_REM_ACCESS_ERR);
+	}
+	rp_end(&rp);
+}
+
+/* The responder's QP, or its process, goes away between the ACK of a read and its response. */
+static void responder_gone(void)
+{
+	struct fw_qp *a, *b;
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 2, .bytes = 8};
+
+	begin();
+	rp.filter = keep_responses;
+	post(HW_WQE_READ, 1, 8, 0);
+	rp_rc(&rp, &a, &b, NULL);
+	rp_req(&rp, 0, a, &req);
+	rp_run(&rp, 100000);
+	CU_ASSERT_TRUE(rp.num_kept >= 2);
+	rp_expect_none(&rp);
+	rp_destroy_qp(&rp, 1, B->qp[0]);
+	rp_destroy_qp(&rp, 1, b);
+	rp.filter = NULL;
+	rp_forget(&rp);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_OP_ERR);
+	rp_end(&rp);
+}
+
+/*
+ * The memory of a read goes away while it is answered, and then the QP, with the Terminate that
+ * took the answer's place: the request is acknowledged and does not come again, so it is told all
+ * the same.
+ */
+static void terminate_gone(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .bytes = 8, .offset = SINK};
+	struct fw_qp *a, *b;
+	uint32_t stag, rc;
+
+	for (rc = 0; rc < 2; rc++) {
+		begin();
+		stag = rp_reg(&rp, 1, B->mem, 4096, RP_ALL_ACCESS, true);
+		rp.filter = keep_responses;
+		if (rc)
+			rp_rc(&rp, &a, &b, NULL);
+		else
+			a = A->qp[0], b = B->qp[0], req.dst = b;
+		req.rkey = stag;
+		rp_req(&rp, 0, a, &req);
+		rp_run(&rp, 100000);
+		CU_ASSERT_TRUE(rp.num_kept >= 1);
+		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 0);
+		CU_ASSERT_EQUAL(rp_dereg(&rp, 1, stag), 0);
+		rp_run(&rp, 1000000);
+		CU_ASSERT_TRUE(RP_CNT(&rp, 1, rd_terminates_tx) >= 1);
+		rp_expect_none(&rp);
+		rp_destroy_qp(&rp, 1, b);
+		rp.filter = NULL;
+		rp_forget(&rp);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
+		rp_end(&rp);
+		req.dst = NULL;
+	}
+}
+
+/* A queue error of the responder's own does not cost its peers their answers. */
+static void responder_in_sqe(void)
+{
+	struct rp_req bad = {.opcode = HW_WQE_WRITE, .bytes = 8, .lkey = 0x77777, .wr_id = 5};
+
+	begin();
+	memset(B->mem, 0x5a, 8);
+	rp.filter = keep_responses;
+	post(HW_WQE_READ, 1, 8, 0);
+	rp_settle(&rp);
+	bad.dst = A->qp[0];
+	rp_req(&rp, 1, B->qp[0], &bad);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(B->qp[0]->state, HW_QPS_SQE);
+	rp.filter = NULL;
+	rp_forget(&rp);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 1, 5, HW_STATUS_LOC_PROT_ERR);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	CU_ASSERT_TRUE(all(A->mem + SINK, 8, 0x5a));
+	rp_end(&rp);
+}
+
+/* A passive side need not come to RTS, where sq_psn is set, to answer (IBA 9.7.4; perftest's
+ * servers). */
+static void responder_in_rtr(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .offset = SINK, .bytes = 3000};
+	struct fw_qp *a, *b;
+	struct hw_eqe eqe;
+
+	begin();
+	memset(B->mem, 0x5a, 8192);
+	rp_rc_state(&rp, &a, &b, NULL, HW_QPS_RTR);
+	rp_req(&rp, 0, a, &req);
+	req = (struct rp_req){.opcode = HW_WQE_FETCH_ADD,
+			      .wr_id = 2,
+			      .offset = SINK + 4096,
+			      .bytes = 8,
+			      .compare_add = 1,
+			      .remote_offset = 4096};
+	rp_req(&rp, 0, a, &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	CU_ASSERT_TRUE(all(A->mem + SINK, 3000, 0x5a));
+	CU_ASSERT_TRUE(all(A->mem + SINK + 4096, 8, 0x5a));
+	CU_ASSERT_EQUAL(B->mem[4096], 0x5b);
+	/* Whoever waits with RTS for the first packet has heard of it, once. */
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, events), 0);
+	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, events), 1);
+	eqe = B->nic->eqs[B->nic->clients[B->client].eq[0]].ring[0];
+	CU_ASSERT_EQUAL(eqe.type, HW_EVENT_COMM_EST);
+	CU_ASSERT_EQUAL(eqe.id, b->qpn);
+	/* A Terminate, too, finds its request. */
+	req = (struct rp_req){.opcode = HW_WQE_READ, .wr_id = 3, .bytes = 8, .rkey = 0x77777};
+	rp_req(&rp, 0, a, &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_REM_ACCESS_ERR);
+	CU_ASSERT_EQUAL(b->state, HW_QPS_ERR);
+	rp_end(&rp);
+}
+
+/* A read of nothing needs no memory at either end. */
+static void empty_read(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ, .wr_id = 1, .rkey = 0x1234};
+
+	begin();
+	req.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/rdmap_resp", UT(forged_sinks), UT(short_response), UT(failure_lets_others_go),
+	UT(scatter), UT(sink_gone), UT(remote_errors), UT(long_write_fails), UT(terminate_statuses),
+	UT(responder_slots), UT(atomics), UT(responder_gone), UT(terminate_gone),
+	UT(responder_in_sqe), UT(responder_in_rtr), UT(empty_read))

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receives that messages have taken: the order of completion on RC whatever comes first, MSNs
+ * that wrap or jump, messages too long, malformed receives, flushing, peers that are gone.
+ */
+#include "tests/pair/rd_pair.h"
+
+static struct rp rp;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+static enum rp_verdict keep_data(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+}
+
+static void post_rc(struct fw_qp *qp, uint8_t opcode, uint64_t wr_id, uint32_t bytes)
+{
+	struct rp_req req = {.opcode = opcode, .wr_id = wr_id, .bytes = bytes};
+
+	rp_req(&rp, 0, qp, &req);
+}
+
+static void release(void)
+{
+	uint32_t i;
+
+	rp.filter = NULL;
+	for (i = 0; i < rp.num_kept; i++)
+		rp_deliver(&rp, i);
+	rp_forget(&rp);
+	rp_quiet(&rp);
+}
+
+/* Four messages of RC, one of which takes its receive without placing: every order of arrival. */
+static void order_on_rc(void)
+{
+	static const uint8_t opcodes[4] = {HW_WQE_SEND, HW_WQE_WRITE_IMM, HW_WQE_SEND_IMM,
+					   HW_WQE_SEND};
+	uint32_t a, b, c, d;
+	struct fw_qp *qp, *peer;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_rc(&rp, &qp, &peer, NULL);
+	qp->msn = peer->rx_msn_taken = peer->rx_msn_delivered = 0xffffffff - 20;
+	for (a = 0; a < 4; a++)
+		for (b = 0; b < 4; b++)
+			for (c = 0; c < 4; c++) {
+				uint32_t order[4], i;
+
+				d = 6 - a - b - c;
+				if (a == b || b == c || a == c || d > 3)
+					continue;
+				order[0] = a;
+				order[1] = b;
+				order[2] = c;
+				order[3] = d;
+				rp.filter = keep_data;
+				for (i = 0; i < 4; i++) {
+					rp_recv(&rp, 1, peer, i, 4096 * i, 4096);
+					rp_fill(A->mem, 64, i);
+					post_rc(qp, opcodes[i], i, 10 + i);
+					rp_settle(&rp);
+				}
+				CU_ASSERT_EQUAL_FATAL(rp.num_kept, 4);
+				for (i = 0; i < 4; i++) {
+					rp_deliver(&rp, order[i]);
+					rp_poll(&rp, 1);
+				}
+				for (i = 0; i < 4; i++) {
+					struct hw_cqe cqe =
+					    rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
+
+					CU_ASSERT_EQUAL(cqe.bytes, 10 + i);
+				}
+				release();
+				for (i = 0; i < 4; i++)
+					rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+			}
+	CU_ASSERT_TRUE(qp->msn < 100); /* it has wrapped */
+	rp_end(&rp);
+}
+
+/* An early message takes the receives of those before it, as far as there are any. */
+static void placeholders(void)
+{
+	struct fw_qp *qp, *peer;
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp_rc(&rp, &qp, &peer, NULL);
+	rp.filter = keep_data;
+	for (i = 0; i < 3; i++)
+		post_rc(qp, HW_WQE_SEND, i, 8);
+	rp_settle(&rp);
+	rp_recv(&rp, 1, peer, 0, 0, 64);
+	rp_recv(&rp, 1, peer, 1, 64, 64);
+	/* The third: two receives for the first two, none for itself: as if it had not come. */
+	rp_deliver(&rp, 2);
+	rp_poll(&rp, 1);
+	CU_ASSERT_EQUAL(peer->rx_msn_taken, 2);
+	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
+	rp_deliver(&rp, 1);
+	rp_poll(&rp, 1);
+	rp_expect_none(&rp);
+	rp_deliver(&rp, 0);
+	rp_poll(&rp, 1);
+	rp_expect_recv(&rp, 1, 0, HW_STATUS_SUCCESS);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+	rp_recv(&rp, 1, peer, 2, 128, 64);
+	release();
+	rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS);
+	for (i = 0; i < 3; i++)
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* A message number far off is the peer's error, and costs at most the peer's own QP. */
+static void wild_msn(void)
+{
+	static const uint32_t msns[] = {0, RD_MSN_AHEAD + 1, 0x80000000, 0xffffffff};
+	struct wire_ddp_untagged *ddp;
+	struct fw_qp *qp, *peer;
+	uint32_t i, k;
+
+	for (i = 0; i < sizeof(msns) / sizeof(msns[0]); i++) {
+		rp_begin(&rp);
+		rp_open(&rp);
+		rp_rc(&rp, &qp, &peer, NULL);
+		for (k = 0; k < 3; k++)
+			rp_recv(&rp, 1, peer, k, 0, 64);
+		rp.filter = keep_data;
+		post_rc(qp, HW_WQE_SEND, 9, 8);
+		rp_settle(&rp);
+		ddp = (void *)rp_info_of(&rp.kept[0], 0).ddp;
+		ddp->msn = be32_put(msns[i]);
+		rp_reseal(&rp.kept[0]);
+		release();
+		rp_expect_send(&rp, 0, 9, HW_STATUS_REM_INV_REQ_ERR);
+		for (k = 0; k < 3; k++)
+			rp_expect_recv(&rp, 1, k, HW_STATUS_WR_FLUSH_ERR);
+		CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
+		CU_ASSERT_EQUAL(peer->state, HW_QPS_ERR);
+		rp_end(&rp);
+	}
+}
+
+/* Longer than its receive: both hear of it, nothing beyond is written, RD goes on. */
+static void too_long(void)
+{
+	uint32_t segments;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	for (segments = 1; segments <= 3; segments += 2) {
+		uint32_t bytes = segments == 1 ? 101 : 3000;
+		struct hw_cqe cqe;
+
+		memset(B->mem, 0xee, 4096);
+		memset(A->mem, 1, 4096);
+		rp_recv(&rp, 1, B->qp[0], 1, 0, bytes - 1);
+		rp_recv(&rp, 1, B->qp[0], 2, 8192, 4096);
+		rp_send(&rp, 0, A->qp[0], B->qp[0], 5, 0, bytes);
+		rp_send(&rp, 0, A->qp[0], B->qp[0], 6, 0, bytes);
+		rp_quiet(&rp);
+		cqe = rp_expect_recv(&rp, 1, 1, HW_STATUS_LOC_LEN_ERR);
+		CU_ASSERT_EQUAL(cqe.qpn, B->qp[0]->qpn);
+		CU_ASSERT_EQUAL(cqe.src_qpn, A->qp[0]->qpn);
+		rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS);
+		rp_expect_send(&rp, 0, 5, HW_STATUS_REM_INV_REQ_ERR);
+		rp_expect_send(&rp, 0, 6, HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(B->mem[bytes - 1], 0xee);
+		CU_ASSERT_EQUAL(B->qp[0]->state, HW_QPS_RTS);
+	}
+	rp_end(&rp);
+}
+
+/* Exactly as long is not too long; nothing needs no room; SGEs of no bytes are none. */
+static void exact(void)
+{
+	struct hw_sge sge[3];
+
+	rp_begin(&rp);
+	rp_fill(A->mem, 100, 2);
+	sge[0] = (struct hw_sge){(uintptr_t)B->mem, 40, B->stag};
+	sge[1] = (struct hw_sge){0, 0, 0x1234};
+	sge[2] = (struct hw_sge){(uintptr_t)B->mem + 40, 60, B->stag};
+	rp_recv_sges(B->qp[0], 1, sge, 3);
+	rp_recv_sges(B->qp[0], 2, sge, 0);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 100);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 0);
+	rp_quiet(&rp);
+	CU_ASSERT_EQUAL(rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS).bytes, 100);
+	CU_ASSERT_EQUAL(rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS).bytes, 0);
+	CU_ASSERT_TRUE(rp_filled(B->mem, 100, 2));
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* Receives with wrong keys fail alone; the message's sender hears of it. */
+static void bad_receives(void)
+{
+	struct hw_sge sge;
+
+	rp_begin(&rp);
+	sge = (struct hw_sge){(uintptr_t)B->mem, 100, B->stag ^ 2};
+	rp_recv_sges(B->qp[0], 1, &sge, 1);
+	sge = (struct hw_sge){(uintptr_t)B->mem + RP_MEM_BYTES - 50, 100, B->stag};
+	rp_recv_sges(B->qp[0], 2, &sge, 1);
+	rp_recv(&rp, 1, B->qp[0], 3, 0, 100);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 100);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 2, 0, 100);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 3, 0, 100);
+	rp_quiet(&rp);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_LOC_PROT_ERR);
+	rp_expect_recv(&rp, 1, 2, HW_STATUS_LOC_PROT_ERR);
+	rp_expect_recv(&rp, 1, 3, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_OP_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* A QP leaves its state with messages half arrived: ERR completes their receives, RESET forgets. */
+static void flush(void)
+{
+	uint32_t round;
+
+	for (round = 0; round < 2; round++) {
+		enum hw_qp_state to = round ? HW_QPS_RESET : HW_QPS_ERR;
+
+		rp_begin(&rp);
+		rp_open(&rp);
+		rp.filter = keep_data;
+		rp_recv(&rp, 1, B->qp[0], 1, 0, 4096);
+		rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 4000);
+		rp_settle(&rp);
+		CU_ASSERT_EQUAL_FATAL(rp.num_kept, 3);
+		rp_deliver(&rp, 0);
+		rp_deliver(&rp, 2);
+		rp_poll(&rp, 1);
+		CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 1);
+		CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], to, 0, NULL), 0);
+		CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 0);
+		if (to == HW_QPS_ERR)
+			rp_expect_recv(&rp, 1, 1, HW_STATUS_WR_FLUSH_ERR);
+		rp_expect_none(&rp);
+		if (to == HW_QPS_RESET) {
+			/* It comes back at once: the message begins anew and arrives whole. */
+			rp_fill(A->mem, 4000, 7);
+			B->qp[0]->record->rq_prod = B->qp[0]->rq_prod;
+			rp_rts(&rp, 1, B->qp[0]);
+			rp_recv(&rp, 1, B->qp[0], 2, 16384, 4096);
+			release();
+			rp_expect_recv(&rp, 1, 2, HW_STATUS_SUCCESS);
+			CU_ASSERT_TRUE(rp_filled(B->mem + 16384, 4000, 7));
+			rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+		} else {
+			release();
+			rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
+		}
+		rp_end(&rp);
+	}
+}
+
+/* The peer's NIC is gone: receives of its half messages come back, those of others stay. */
+static void peer_gone(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = keep_data;
+	rp_recv(&rp, 1, B->qp[0], 1, 0, 4096);
+	rp_recv(&rp, 1, B->qp[1], 2, 4096, 4096);
+	rp_recv(&rp, 1, B->qp[1], 3, 8192, 4096);
+	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 4000);
+	rp_send(&rp, 0, A->qp[1], B->qp[1], 2, 0, 4000);
+	rp_settle(&rp);
+	rp_deliver(&rp, 0);
+	rp_deliver(&rp, rp.num_kept - 1);
+	rp_poll(&rp, 1);
+	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
+	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip + 1, 0));
+	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip, 1));
+	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
+	rp_forget(&rp);
+	rp.filter = NULL;
+	rp_restart(&rp, 0);
+	rp_send(&rp, 0, A->qp[1], B->qp[1], 7, 0, 100);
+	rp_quiet(&rp);
+	rp_expect_recv(&rp, 1, 1, HW_STATUS_REM_ABORT_ERR);
+	rp_expect_recv(&rp, 1, 2, HW_STATUS_REM_ABORT_ERR);
+	rp_expect_recv(&rp, 1, 3, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 7, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/recv", UT(order_on_rc), UT(placeholders), UT(wild_msn), UT(too_long), UT(exact),
+	UT(bad_receives), UT(flush), UT(peer_gone))

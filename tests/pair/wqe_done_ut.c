@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of requests: order of completions with failures of this end behind what is still
+ * under way, flushing in every state, signalling, completion queues that overrun.
+ */
+#include "tests/pair/rd_pair.h"
+
+static struct rp rp;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+static enum rp_verdict keep_data(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+}
+
+static void begin(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+	rp.filter = keep_data;
+}
+
+static void release(void)
+{
+	uint32_t i;
+
+	rp.filter = NULL;
+	for (i = 0; i < rp.num_kept; i++)
+		rp_deliver(&rp, i);
+	rp_forget(&rp);
+	rp_quiet(&rp);
+}
+
+static void write_to(struct fw_qp *qp, const struct fw_qp *dst, uint64_t wr_id, uint32_t lkey)
+{
+	struct rp_req req = {
+	    .opcode = HW_WQE_WRITE, .wr_id = wr_id, .dst = dst, .bytes = 8, .lkey = lkey};
+
+	rp_req(&rp, 0, qp, &req);
+}
+
+/* A failure waits for what was posted before it; what was posted behind it is flushed. */
+static void failure_in_order(void)
+{
+	struct fw_qp *qp;
+
+	begin();
+	qp = A->qp[0];
+	write_to(qp, B->qp[0], 1, 0);
+	write_to(qp, B->qp[1], 2, 0);
+	write_to(qp, B->qp[0], 3, A->stag ^ 2);
+	write_to(qp, B->qp[0], 4, 0);
+	rp_settle(&rp);
+	rp_expect_none(&rp);
+	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
+	CU_ASSERT_EQUAL(rp.num_kept, 2);
+	CU_ASSERT_EQUAL(A->settles, 0);
+	release();
+	/* An acknowledgement says that the memory was read; a failure does not. */
+	CU_ASSERT_TRUE(A->settles > 0);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_LOC_PROT_ERR);
+	rp_expect_send(&rp, 0, 4, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(qp->state, HW_QPS_SQE);
+	CU_ASSERT_FALSE(qp->sq_failing);
+	/* What is posted in SQE is flushed when its doorbell rings. */
+	write_to(qp, B->qp[0], 5, 0);
+	rp_settle(&rp);
+	rp_expect_send(&rp, 0, 5, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, qp, HW_QPS_RTS, 0, NULL), 0);
+	write_to(qp, B->qp[0], 6, 0);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 6, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* On RC the failure kills the QP, both queues of it. */
+static void failure_on_rc(void)
+{
+	struct fw_qp *a, *b;
+
+	begin();
+	rp_rc(&rp, &a, &b, NULL);
+	rp_recv(&rp, 0, a, 9, 0, 8);
+	write_to(a, NULL, 1, 0);
+	write_to(a, NULL, 2, A->stag ^ 2);
+	write_to(a, NULL, 3, 0);
+	rp_settle(&rp);
+	rp_expect_none(&rp);
+	release();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_LOC_PROT_ERR);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_WR_FLUSH_ERR);
+	rp_expect_recv(&rp, 0, 9, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
+	CU_ASSERT_EQUAL(b->state, HW_QPS_RTS);
+	rp_end(&rp);
+}
+
+/* An address that no NIC has is the request's misfortune, not the queue's. */
+static void unreachable_goes_on(void)
+{
+	struct fw_qp nowhere = {.qpn = 7u << 19 | 5};
+	struct fw_qp *qp;
+	struct hw_cqe cqe;
+
+	begin();
+	qp = A->qp[0];
+	write_to(qp, B->qp[0], 1, 0);
+	write_to(qp, &nowhere, 2, 0);
+	write_to(qp, B->qp[0], 3, 0);
+	release();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(cqe.wr_id, 2);
+	CU_ASSERT_EQUAL(cqe.status, HW_STATUS_RETRY_EXC_ERR);
+	CU_ASSERT_EQUAL(cqe.vendor_err, HW_VENDOR_ERR_UNREACHABLE);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
+	rp_end(&rp);
+}
+
+/* Flows to two peers complete each in its order; slots are retired in the queue's. */
+static void slots_in_order(void)
+{
+	struct fw_qp *qp;
+	uint32_t first;
+
+	begin();
+	qp = A->qp[0];
+	first = qp->record->sq_cons;
+	write_to(qp, B->qp[0], 1, 0);
+	write_to(qp, B->qp[1], 2, 0);
+	write_to(qp, B->qp[1], 3, 0);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 3);
+	/* The second flow's packets get through. */
+	rp_deliver(&rp, 1);
+	rp_deliver(&rp, 2);
+	rp_settle(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(qp->record->sq_cons, first);
+	rp_deliver(&rp, 0);
+	rp_settle(&rp);
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(qp->record->sq_cons, first + 6);
+	release();
+	rp_end(&rp);
+}
+
+/* Local operations are carried out in the queue's order of completion. */
+static void local_operations(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_LOCAL_INV, .wr_id = 2};
+	uint32_t stag;
+
+	begin();
+	stag = rp_reg(&rp, 0, A->mem, 4096, RP_ALL_ACCESS, true);
+	write_to(A->qp[0], B->qp[0], 1, 0);
+	req.imm = stag;
+	rp_req(&rp, 0, A->qp[0], &req);
+	write_to(A->qp[0], B->qp[0], 3, 0);
+	rp_settle(&rp);
+	rp_expect_none(&rp);
+	release();
+	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
+	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
+	/* A second time there is nothing to invalidate. */
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 2, HW_STATUS_MW_BIND_ERR);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_SQE);
+	rp_end(&rp);
+}
+
+/* ERR flushes both queues with completions, RESET without; either while packets are in flight. */
+static void flush(void)
+{
+	uint32_t round;
+
+	begin();
+	for (round = 0; round < 4; round++) {
+		struct fw_qp *qp = A->qp[0];
+		enum hw_qp_state to = round % 2 ? HW_QPS_RESET : HW_QPS_ERR;
+		uint64_t i;
+
+		rp.filter = keep_data;
+		rp_recv(&rp, 0, qp, 50, 0, 8);
+		write_to(qp, B->qp[0], 1, 0);
+		write_to(qp, B->qp[1], 2, 0);
+		rp_send(&rp, 0, qp, B->qp[0], 3, 0, 4000);
+		rp_settle(&rp);
+		CU_ASSERT_TRUE(rp.num_kept >= 4);
+		/* One more that was never fetched. */
+		write_to(qp, B->qp[0], 4, 0);
+		CU_ASSERT_EQUAL(rp_modify(&rp, 0, qp, to, 0, NULL), 0);
+		for (i = 1; to == HW_QPS_ERR && i <= 4; i++)
+			rp_expect_send(&rp, 0, i, HW_STATUS_WR_FLUSH_ERR);
+		if (to == HW_QPS_ERR) {
+			rp_expect_recv(&rp, 0, 50, HW_STATUS_WR_FLUSH_ERR);
+			/* Late ones are flushed when their doorbell rings. */
+			qp->record->rung = 0;
+			rp_recv(&rp, 0, qp, 51, 0, 8);
+			write_to(qp, B->qp[0], 5, 0);
+			rp_poll(&rp, 0);
+			rp_expect_send(&rp, 0, 5, HW_STATUS_WR_FLUSH_ERR);
+			rp_expect_recv(&rp, 0, 51, HW_STATUS_WR_FLUSH_ERR);
+			CU_ASSERT_EQUAL(rp_modify(&rp, 0, qp, HW_QPS_RESET, 0, NULL), 0);
+		}
+		rp_expect_none(&rp);
+		CU_ASSERT_TRUE(fw_list_empty(&qp->wqes) && fw_list_empty(&qp->flows));
+		/* What was on its way arrives, and hurts nobody; a cancellation follows. */
+		release();
+		rp_expect_none(&rp);
+		CU_ASSERT_EQUAL(A->nic->wqes.used, 0);
+		qp->record->sq_prod = qp->sq_prod;
+		qp->record->rq_prod = qp->rq_prod;
+		rp_rts(&rp, 0, qp);
+		write_to(qp, B->qp[0], 6, 0);
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 6, HW_STATUS_SUCCESS);
+	}
+	rp_end(&rp);
+}
+
+/* Without a signal nothing is written unless it fails; SQ_SIG_ALL writes always. */
+static void signals(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .unsignaled = true, .bytes = 8};
+
+	rp_begin(&rp);
+	req.dst = B->qp[0];
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_quiet(&rp);
+	rp_expect_none(&rp);
+	CU_ASSERT_EQUAL(A->qp[0]->record->sq_cons, A->qp[0]->record->sq_prod);
+	A->qp[0]->flags |= HW_QP_F_SQ_SIG_ALL;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	A->qp[0]->flags = 0;
+	req.lkey = 0x77777;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_quiet(&rp);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_LOC_PROT_ERR);
+	rp_end(&rp);
+}
+
+/* A process that does not poll: its QPs fail, its peer and the NIC do not. */
+static void overrun(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8};
+	struct fw_cq *cq;
+	uint32_t i;
+
+	rp_begin(&rp);
+	rp_open(&rp);
+	req.dst = B->qp[0];
+	cq = A->scq;
+	/* Full but for one. */
+	cq->record->cons = cq->prod - cq->mask;
+	cq->cons = cq->record->cons;
+	for (i = 0; i < 3; i++) {
+		req.dst = B->qp[i % 2];
+		rp_req(&rp, 0, A->qp[0], &req);
+	}
+	rp_quiet(&rp);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_ERR);
+	CU_ASSERT_EQUAL(A->qp[1]->state, HW_QPS_RTS);
+	CU_ASSERT_TRUE(cq->overrun);
+	CU_ASSERT_EQUAL(A->nic->wqes.used, 0);
+	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* The status of each reason. */
+static void statuses(void)
+{
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_NONE), HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_LKEY), HW_STATUS_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_BOUNDS), HW_STATUS_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_ACCESS), HW_STATUS_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_HOST_FAULT), HW_STATUS_LOC_PROT_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_TOO_LONG), HW_STATUS_LOC_LEN_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_PEER_RESTART), HW_STATUS_REM_ABORT_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_UNREACHABLE), HW_STATUS_RETRY_EXC_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_OPCODE), HW_STATUS_LOC_QP_OP_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_SLOTS), HW_STATUS_LOC_QP_OP_ERR);
+	CU_ASSERT_EQUAL(wqe_status_of(HW_VENDOR_ERR_AH), HW_STATUS_LOC_QP_OP_ERR);
+}
+
+UT_MAIN("pair/wqe_done", UT(failure_in_order), UT(failure_on_rc), UT(unreachable_goes_on),
+	UT(slots_in_order), UT(local_operations), UT(flush), UT(signals), UT(overrun), UT(statuses))

@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Send requests as a hostile process writes them, and as an honest one does: legality of every
+ * field, rings that wrap, wild indices, sums in 64 bits, fences, limits of reads.
+ */
+#include "tests/pair/rd_pair.h"
+
+static struct rp rp;
+
+#define A (&rp.end[0])
+#define B (&rp.end[1])
+
+/* A request that is right, for a test to spoil. */
+static struct hw_sq_wqe good_send(void)
+{
+	struct hw_sq_wqe wqe = {
+	    .opcode = HW_WQE_SEND,
+	    .flags = HW_WQE_F_SIGNALED,
+	    .slots = 2,
+	    .num_sge = 1,
+	    .wr_id = 77,
+	    .ah = A->ah,
+	    .dst_qpn = B->qp[0]->qpn,
+	    .qkey = RP_QKEY,
+	    .remote_addr = (uintptr_t)B->mem,
+	    .rkey = B->stag,
+	};
+
+	return wqe;
+}
+
+static struct hw_sge good_sge(void)
+{
+	return (struct hw_sge){.addr = (uintptr_t)A->mem, .bytes = 64, .lkey = A->stag};
+}
+
+/*
+ * Posts it and a good request behind it: the first fails with this reason, the second is
+ * flushed, the QP stands in SQE and works again after a modify.
+ */
+static void fails(const struct hw_sq_wqe *wqe, const struct hw_sge *sge, uint32_t num_sge,
+		  enum hw_vendor_err why, enum hw_status status)
+{
+	struct fw_qp *qp = A->qp[0];
+	struct hw_sq_wqe next = good_send();
+	struct hw_sge data = good_sge();
+	struct hw_cqe cqe;
+
+	rp_write_sq(qp, wqe, sge, num_sge * (uint32_t)sizeof(*sge));
+	next.wr_id = 78;
+	rp_write_sq(qp, &next, &data, sizeof(data));
+	rp_ring(&rp, 0, qp);
+	rp_settle(&rp);
+	CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(cqe.wr_id, 77);
+	CU_ASSERT_EQUAL(cqe.status, status);
+	CU_ASSERT_EQUAL(cqe.vendor_err, why);
+	CU_ASSERT_EQUAL(qp->state, HW_QPS_SQE);
+	/* Slots that are garbage may be flushed under other numbers: all of them are flushes. */
+	while (rp_scqe(&rp, 0, &cqe))
+		CU_ASSERT_EQUAL(cqe.status, HW_STATUS_WR_FLUSH_ERR);
+	CU_ASSERT_EQUAL(qp->record->sq_cons, qp->record->sq_prod);
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, qp, HW_QPS_RTS, 0, NULL), 0);
+}
+
+static void fails_op(const struct hw_sq_wqe *wqe, uint32_t num_sge, enum hw_vendor_err why)
+{
+	struct hw_sge sge[16];
+	uint32_t i;
+
+	for (i = 0; i < 16; i++) {
+		sge[i] = good_sge();
+		sge[i].bytes = 4;
+	}
+	fails(wqe, sge, num_sge, why, HW_STATUS_LOC_QP_OP_ERR);
+}
+
+static void begin(void)
+{
+	rp_begin(&rp);
+	rp_open(&rp);
+}
+
+static void opcodes_and_flags(void)
+{
+	static const uint8_t opcodes[] = {HW_WQE_WRITE_RECORD, HW_WQE_OPCODES, 0x7f, 0xff};
+	struct hw_sq_wqe wqe;
+	uint32_t i;
+
+	begin();
+	for (i = 0; i < sizeof(opcodes); i++) {
+		wqe = good_send();
+		wqe.opcode = opcodes[i];
+		fails_op(&wqe, 1, HW_VENDOR_ERR_OPCODE);
+	}
+	for (i = HW_WQE_F_ALL + 1; i < 256; i <<= 1) {
+		wqe = good_send();
+		wqe.flags |= (uint8_t)i;
+		fails_op(&wqe, 1, HW_VENDOR_ERR_FLAGS);
+	}
+	rp_end(&rp);
+}
+
+static void slots_and_sges(void)
+{
+	struct hw_sq_wqe wqe;
+	uint32_t slots, sges;
+
+	begin();
+	for (slots = 0; slots < 256; slots += slots < 12 ? 1 : 61) {
+		wqe = good_send();
+		wqe.slots = (uint8_t)slots;
+		if (slots != 2)
+			fails_op(&wqe, 1, HW_VENDOR_ERR_SLOTS);
+	}
+	/* More SGEs than slots hold, and than a request may have. */
+	for (sges = 0; sges < 256; sges += sges < 20 ? 1 : 47) {
+		wqe = good_send();
+		wqe.num_sge = (uint8_t)sges;
+		if (sges < 1 || sges > 4)
+			fails_op(&wqe, 1, HW_VENDOR_ERR_SLOTS);
+	}
+	/* A request that goes on beyond what was posted. */
+	wqe = good_send();
+	wqe.slots = 9;
+	wqe.num_sge = 16;
+	fails_op(&wqe, 1, HW_VENDOR_ERR_SLOTS);
+	rp_end(&rp);
+}
+
+static void sges_of_the_qp(void)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_CREATE_QP};
+	struct hw_cmd_create_qp *create = &cmd.u.create_qp;
+	struct hw_cmd_resp resp;
+	struct hw_sq_wqe wqe;
+	struct hw_sge sge[2];
+	struct hw_cqe cqe;
+	struct fw_qp *qp;
+
+	begin();
+	create->pd = A->pd;
+	create->type = HW_QPT_RD;
+	create->send_cq = A->scq->index;
+	create->recv_cq = A->rcq->index;
+	create->srq = HW_SRQ_NONE;
+	create->sq_slots = 16;
+	create->max_send_wr = 4;
+	create->max_send_sge = 1;
+	CU_ASSERT_EQUAL_FATAL(rp_cmd(&rp, 0, &cmd, &resp), 0);
+	qp = qp_find(A->nic, resp.u.create_qp.qpn);
+	rp_rts(&rp, 0, qp);
+	wqe = good_send();
+	wqe.num_sge = 2;
+	sge[0] = sge[1] = good_sge();
+	rp_write_sq(qp, &wqe, sge, sizeof(sge));
+	rp_ring(&rp, 0, qp);
+	rp_settle(&rp);
+	CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(cqe.vendor_err, HW_VENDOR_ERR_NUM_SGE);
+	rp_end(&rp);
+}
+
+static void inline_data(void)
+{
+	struct hw_sq_wqe wqe;
+
+	begin();
+	wqe = good_send();
+	wqe.flags |= HW_WQE_F_INLINE;
+	fails_op(&wqe, 1, HW_VENDOR_ERR_FLAGS); /* and an SGE */
+	wqe.num_sge = 0;
+	wqe.inline_bytes = 257;
+	wqe.slots = 6;
+	fails(&wqe, NULL, 0, HW_VENDOR_ERR_SLOTS, HW_STATUS_LOC_QP_OP_ERR); /* not posted */
+	{
+		uint8_t data[320] = {0};
+
+		fails(&wqe, (void *)data, 320 / 16, HW_VENDOR_ERR_TOO_LONG, HW_STATUS_LOC_LEN_ERR);
+		wqe.inline_bytes = 0xffffffff;
+		fails(&wqe, (void *)data, 320 / 16, HW_VENDOR_ERR_TOO_LONG, HW_STATUS_LOC_LEN_ERR);
+		wqe.inline_bytes = 65;
+		wqe.slots = 2;
+		fails(&wqe, (void *)data, 4, HW_VENDOR_ERR_SLOTS, HW_STATUS_LOC_QP_OP_ERR);
+		wqe.inline_bytes = 8;
+		wqe.opcode = HW_WQE_READ;
+		fails(&wqe, (void *)data, 4, HW_VENDOR_ERR_FLAGS, HW_STATUS_LOC_QP_OP_ERR);
+		wqe.opcode = HW_WQE_FETCH_ADD;
+		fails(&wqe, (void *)data, 4, HW_VENDOR_ERR_FLAGS, HW_STATUS_LOC_QP_OP_ERR);
+		wqe.opcode = HW_WQE_BIND_MW;
+		fails(&wqe, (void *)data, 4, HW_VENDOR_ERR_FLAGS, HW_STATUS_LOC_QP_OP_ERR);
+	}
+	rp_end(&rp);
+}
+
+static void fails_prot(struct hw_sge sge, uint8_t opcode, enum hw_vendor_err why)
+{
+	struct hw_sq_wqe wqe = good_send();
+
+	wqe.opcode = opcode;
+	fails(&wqe, &sge, 1, why, HW_STATUS_LOC_PROT_ERR);
+}
+
+static void keys_and_bounds(void)
+{
+	struct hw_cmd cmd = {.op = HW_CMD_ALLOC_PD};
+	struct hw_cmd_resp resp;
+	uint32_t read_only, foreign, pd;
+	struct hw_sge sge;
+
+	begin();
+	sge = good_sge();
+	sge.lkey ^= 1;
+	fails_prot(sge, HW_WQE_SEND, HW_VENDOR_ERR_LKEY);
+	sge.lkey = STAG_SINK_FLAG | good_sge().lkey;
+	fails_prot(sge, HW_WQE_SEND, HW_VENDOR_ERR_LKEY);
+	sge.lkey = 0xffffffff;
+	fails_prot(sge, HW_WQE_WRITE, HW_VENDOR_ERR_LKEY);
+	pd = A->pd;
+	CU_ASSERT_EQUAL(rp_cmd(&rp, 0, &cmd, &resp), 0);
+	A->pd = resp.u.handle;
+	foreign = rp_reg(&rp, 0, A->mem, 4096, RP_ALL_ACCESS, true);
+	A->pd = pd;
+	sge.lkey = foreign;
+	fails_prot(sge, HW_WQE_SEND, HW_VENDOR_ERR_LKEY);
+	sge = good_sge();
+	sge.addr += RP_MEM_BYTES - 63;
+	fails_prot(sge, HW_WQE_SEND, HW_VENDOR_ERR_BOUNDS);
+	sge.addr = (uintptr_t)A->mem - 1;
+	fails_prot(sge, HW_WQE_SEND, HW_VENDOR_ERR_BOUNDS);
+	sge.addr = UINT64_MAX - 7;
+	fails_prot(sge, HW_WQE_SEND, HW_VENDOR_ERR_BOUNDS);
+	sge = good_sge();
+	sge.bytes = 0xffffffff;
+	fails_prot(sge, HW_WQE_SEND, HW_VENDOR_ERR_BOUNDS);
+	/* Where a read or an atomic answers to must be writable. */
+	read_only = rp_reg(&rp, 0, A->mem, 4096, 0, true);
+	sge = good_sge();
+	sge.lkey = read_only;
+	fails_prot(sge, HW_WQE_READ, HW_VENDOR_ERR_ACCESS);
+	sge.bytes = 8;
+	fails_prot(sge, HW_WQE_CMP_SWAP, HW_VENDOR_ERR_ACCESS);
+	rp_end(&rp);
+}
+
+static void remote_side(void)
+{
+	struct hw_sq_wqe wqe;
+	struct hw_sge sge;
+
+	begin();
+	wqe = good_send();
+	sge = good_sge();
+	wqe.opcode = HW_WQE_FETCH_ADD;
+	wqe.remote_addr = (uintptr_t)B->mem;
+	sge.bytes = 7;
+	fails(&wqe, &sge, 1, HW_VENDOR_ERR_BOUNDS, HW_STATUS_LOC_PROT_ERR);
+	sge.bytes = 9;
+	fails(&wqe, &sge, 1, HW_VENDOR_ERR_BOUNDS, HW_STATUS_LOC_PROT_ERR);
+	rp_end(&rp);
+}
+
+/* What a Send has there is what the caller's memory held before: UCX does not set it. */
+static void sends_have_no_remote_side(void)
+{
+	struct hw_sge sge;
+	struct hw_sq_wqe wqe;
+	struct hw_cqe cqe;
+
+	begin();
+	sge = good_sge();
+	wqe = good_send();
+	wqe.remote_addr = UINT64_MAX - 1;
+	wqe.rkey = 0xffffffff;
+	rp_recv(&rp, 1, B->qp[0], 1, 65536, 4096);
+	rp_write_sq(A->qp[0], &wqe, &sge, sizeof(sge));
+	rp_ring(&rp, 0, A->qp[0]);
+	rp_settle(&rp);
+	CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
+	CU_ASSERT_EQUAL(cqe.status, HW_STATUS_SUCCESS);
+	CU_ASSERT_EQUAL(cqe.vendor_err, HW_VENDOR_ERR_NONE);
+	(void)rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+static void atomics_and_handles(void)
+{
+	struct hw_qp_attr attr = {0};
+	struct hw_sq_wqe wqe;
+	struct hw_sge sge;
+
+	begin();
+	wqe = good_send();
+	sge = good_sge();
+	sge.bytes = 8;
+	wqe.opcode = HW_WQE_FETCH_ADD;
+	wqe.remote_addr += 4;
+	fails(&wqe, &sge, 1, HW_VENDOR_ERR_ALIGN, HW_STATUS_LOC_QP_OP_ERR);
+	wqe = good_send();
+	wqe.ah = A->ah + 1;
+	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
+	wqe.ah = 0xffffffff;
+	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
+	wqe = good_send();
+	wqe.dst_qpn = 0; /* on the wire it would say that the packet is void */
+	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
+	wqe.dst_qpn = 0xff000000;
+	fails_op(&wqe, 1, HW_VENDOR_ERR_AH);
+	wqe = good_send();
+	wqe.opcode = HW_WQE_BIND_MW;
+	wqe.num_sge = 0;
+	wqe.slots = 1;
+	fails(&wqe, NULL, 0, HW_VENDOR_ERR_NUM_SGE, HW_STATUS_LOC_QP_OP_ERR);
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_MAX_QP_RD_ATOMIC, &attr), 0);
+	wqe = good_send();
+	wqe.opcode = HW_WQE_READ;
+	fails(&wqe, &sge, 1, HW_VENDOR_ERR_RD_ATOMIC, HW_STATUS_LOC_QP_OP_ERR);
+	rp_end(&rp);
+}
+
+/* Sums that are small modulo 2^32. */
+static void sums_in_64_bits(void)
+{
+	struct hw_sge sge[16];
+	struct hw_sq_wqe wqe;
+	uint32_t stag, i, n;
+
+	begin();
+	stag = rp_reg(&rp, 0, (void *)0x10000, UINT64_C(1) << 40, RP_ALL_ACCESS, false);
+	for (i = 0; i < 16; i++)
+		sge[i] = (struct hw_sge){.addr = 0x10000, .bytes = 0x80000000, .lkey = stag};
+	for (n = 2; n <= 16; n += 2) {
+		wqe = good_send();
+		wqe.num_sge = (uint8_t)n;
+		wqe.slots = (uint8_t)hw_sq_slots(n * 16);
+		fails(&wqe, sge, n, HW_VENDOR_ERR_TOO_LONG, HW_STATUS_LOC_LEN_ERR);
+	}
+	for (i = 0; i < 16; i++)
+		sge[i].bytes = 0xffffffff;
+	wqe.num_sge = 16;
+	wqe.slots = 5;
+	fails(&wqe, sge, 16, HW_VENDOR_ERR_TOO_LONG, HW_STATUS_LOC_LEN_ERR);
+	/* One byte more than the longest message. */
+	sge[0].bytes = HW_MAX_MSG_BYTES;
+	sge[1].bytes = 1;
+	wqe.num_sge = 2;
+	wqe.slots = 2;
+	fails(&wqe, sge, 2, HW_VENDOR_ERR_TOO_LONG, HW_STATUS_LOC_LEN_ERR);
+	CU_ASSERT_EQUAL(rp_dereg(&rp, 0, stag), 0);
+	rp_end(&rp);
+}
+
+/* Indices past the ring, backwards, at any place of the ring: the QP fails, nothing else. */
+static void wild_producer(void)
+{
+	static const uint32_t jumps[] = {257, 300, 0x80000000, 0xffffffff, 0x7fffffff};
+	uint32_t i;
+
+	begin();
+	for (i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
+		struct fw_qp *qp = rp_qp(&rp, 0, HW_QPT_RD, 1);
+		struct hw_cqe cqe;
+
+		rp_rts(&rp, 0, qp);
+		qp->record->sq_prod += jumps[i];
+		rp_ring(&rp, 0, qp);
+		rp_settle(&rp);
+		CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
+		CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
+		rp_destroy_qp(&rp, 0, qp);
+		A->num_qp--;
+	}
+	/* A full ring of zeroes: every slot is a request of no slots. */
+	A->qp[0]->record->sq_prod += 256;
+	rp_ring(&rp, 0, A->qp[0]);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_SQE);
+	CU_ASSERT_EQUAL(A->qp[0]->record->sq_cons, A->qp[0]->record->sq_prod);
+	for (i = 0; i < 256; i++) {
+		struct hw_cqe cqe;
+
+		CU_ASSERT_TRUE(rp_scqe(&rp, 0, &cqe));
+	}
+	rp_end(&rp);
+}
+
+/* Back among requests that were fetched and wait: they are flushed, and nothing is read again. */
+static void producer_goes_back(void)
+{
+	uint32_t back, i;
+
+	begin();
+	for (back = 1; back <= 6; back++) {
+		struct fw_qp *qp = rp_qp(&rp, 0, HW_QPT_RD, 1);
+		uint64_t fetched;
+
+		rp_rts(&rp, 0, qp);
+		for (i = 0; i < 3; i++)
+			rp_send(&rp, 0, qp, B->qp[0], i, 0, 64);
+		/* There is no receive: they are refused, and wait. */
+		rp_settle(&rp);
+		CU_ASSERT_EQUAL(qp->outstanding, 3);
+		CU_ASSERT_EQUAL(qp->sq_next - qp->sq_cons, 6);
+		fetched = A->nic->counters.wqes;
+		qp->record->sq_prod -= back;
+		rp_ring(&rp, 0, qp);
+		rp_settle(&rp);
+		CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
+		CU_ASSERT_EQUAL(A->nic->counters.wqes, fetched);
+		for (i = 0; i < 3; i++)
+			rp_expect_send(&rp, 0, i, HW_STATUS_WR_FLUSH_ERR);
+		rp_expect_none(&rp);
+		rp_destroy_qp(&rp, 0, qp);
+		A->num_qp--;
+	}
+	rp_end(&rp);
+}
+
+/* Requests of 2 to 5 slots walk over the ring's end at every offset; payload is exact. */
+static void wraps(void)
+{
+	struct hw_sge sge[16];
+	struct fw_qp *qp;
+	uint32_t round;
+
+	begin();
+	qp = A->qp[0];
+	for (round = 0; round < 600; round++) {
+		struct hw_sq_wqe wqe = good_send();
+		bool inlined = round % 3 == 0;
+		uint32_t n = 1 + round % 16, i, bytes = 0;
+		struct hw_cqe cqe;
+
+		wqe.wr_id = round;
+		rp_fill(A->mem, 4096, round);
+		rp_recv(&rp, 1, B->qp[0], round, 65536, 4096);
+		if (inlined) {
+			bytes = round % 257;
+			wqe.flags |= HW_WQE_F_INLINE;
+			wqe.num_sge = 0;
+			wqe.inline_bytes = bytes;
+			wqe.slots = (uint8_t)hw_sq_slots(bytes);
+			rp_write_sq(qp, &wqe, A->mem, bytes);
+		} else {
+			for (i = 0; i < n; i++) {
+				sge[i] = good_sge();
+				sge[i].addr += bytes;
+				sge[i].bytes = (round + i) % 40; /* none sometimes */
+				bytes += sge[i].bytes;
+			}
+			wqe.num_sge = (uint8_t)n;
+			wqe.slots = (uint8_t)hw_sq_slots(n * 16);
+			rp_write_sq(qp, &wqe, sge, n * 16);
+		}
+		rp_ring(&rp, 0, qp);
+		rp_run(&rp, 100000);
+		rp_expect_send(&rp, 0, round, HW_STATUS_SUCCESS);
+		cqe = rp_expect_recv(&rp, 1, round, HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(cqe.bytes, bytes);
+		CU_ASSERT_EQUAL(memcmp(B->mem + 65536, A->mem, bytes), 0);
+		CU_ASSERT_EQUAL(qp->record->sq_cons, qp->record->sq_prod);
+	}
+	CU_ASSERT_TRUE(qp->sq_next > 3 * 256);
+	rp_end(&rp);
+}
+
+static enum rp_verdict keep_responses(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+}
+
+static void read_of(uint64_t wr_id, uint8_t flags)
+{
+	struct rp_req req = {.opcode = HW_WQE_READ,
+			     .flags = flags,
+			     .wr_id = wr_id,
+			     .dst = B->qp[0],
+			     .bytes = 8,
+			     .remote_offset = 4096};
+
+	rp_req(&rp, 0, A->qp[0], &req);
+}
+
+static void release(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < rp.num_kept; i++)
+		rp_deliver(&rp, i);
+	rp_forget(&rp);
+	rp_settle(&rp);
+}
+
+/* A fenced request waits for reads and atomics before it, others do not. */
+static void fence(void)
+{
+	struct rp_req req = {.opcode = HW_WQE_WRITE, .bytes = 8};
+
+	begin();
+	req.dst = B->qp[0];
+	rp.filter = keep_responses;
+	A->mem[0] = 1;
+	read_of(1, 0);
+	req.wr_id = 2;
+	req.remote_offset = 100;
+	rp_req(&rp, 0, A->qp[0], &req);
+	req.wr_id = 3;
+	req.flags = HW_WQE_F_FENCE;
+	req.remote_offset = 200;
+	rp_req(&rp, 0, A->qp[0], &req);
+	req.wr_id = 4;
+	req.flags = 0;
+	req.remote_offset = 300;
+	rp_req(&rp, 0, A->qp[0], &req);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(B->mem[100], 1);
+	CU_ASSERT_EQUAL(B->mem[200], 0);
+	CU_ASSERT_EQUAL(B->mem[300], 0);
+	CU_ASSERT_TRUE(A->qp[0]->sq_blocked);
+	A->mem[0] = 0;
+	rp_expect_none(&rp);
+	release();
+	rp.filter = NULL;
+	rp_quiet(&rp);
+	CU_ASSERT_FALSE(A->qp[0]->sq_blocked);
+	for (req.wr_id = 1; req.wr_id <= 4; req.wr_id++)
+		rp_expect_send(&rp, 0, req.wr_id, HW_STATUS_SUCCESS);
+	rp_end(&rp);
+}
+
+/* No more reads and atomics under way than the QP was set up for. */
+static void read_limit(void)
+{
+	struct hw_qp_attr attr = {.max_rd_atomic = 3};
+	uint64_t i, left = 10;
+
+	begin();
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_MAX_QP_RD_ATOMIC, &attr), 0);
+	rp.filter = keep_responses;
+	for (i = 0; i < left; i++)
+		read_of(i, 0);
+	rp_settle(&rp);
+	for (i = 0; left;) {
+		uint32_t now = left < 3 ? (uint32_t)left : 3;
+
+		CU_ASSERT_EQUAL_FATAL(rp.num_kept, now);
+		CU_ASSERT_EQUAL(A->qp[0]->rd_atomics, now);
+		release();
+		for (left -= now; now; now--)
+			rp_expect_send(&rp, 0, i++, HW_STATUS_SUCCESS);
+	}
+	rp.filter = NULL;
+	rp_end(&rp);
+}
+
+/* Without a context the request waits and is not lost, nor is its number. */
+static void no_context(void)
+{
+	struct fw_pool *pools[3];
+	uint32_t p, ssn;
+
+	begin();
+	pools[0] = &A->nic->wqes;
+	pools[1] = &A->nic->flows;
+	pools[2] = &A->nic->wqe_exts;
+	for (p = 0; p < 3; p++) {
+		uint32_t max = pools[p]->max, list = pools[p]->free;
+		struct hw_sq_wqe wqe = good_send();
+		struct hw_sge sge[6];
+		uint32_t i;
+
+		for (i = 0; i < 6; i++)
+			sge[i] = good_sge();
+		wqe.opcode = HW_WQE_WRITE;
+		wqe.num_sge = 6;
+		wqe.slots = 3;
+		pools[p]->max = pools[p]->high;
+		pools[p]->free = FW_NONE;
+		ssn = A->qp[0]->ssn;
+		rp_write_sq(A->qp[0], &wqe, sge, sizeof(sge));
+		rp_ring(&rp, 0, A->qp[0]);
+		rp_poll(&rp, 0);
+		rp_poll(&rp, 0);
+		rp_expect_none(&rp);
+		CU_ASSERT_EQUAL(A->qp[0]->ssn, ssn);
+		pools[p]->max = max;
+		pools[p]->free = list;
+		rp_quiet(&rp);
+		rp_expect_send(&rp, 0, 77, HW_STATUS_SUCCESS);
+		CU_ASSERT_EQUAL(A->qp[0]->ssn, ssn + 1);
+	}
+	rp_end(&rp);
+}
+
+/* All that a second process, of this user, gets of what the first has left. */
+static uint32_t second_process_gets(struct fw_account *user)
+{
+	struct fw_wqe *wqe[30];
+	struct fw_qp other = *A->qp[0];
+	uint32_t n = 0, i;
+
+	other.client = 1;
+	A->nic->clients[1].user = user;
+	while (n < 30 && (wqe[n] = wqe_alloc(A->nic, &other, FW_WQE_REQUEST)))
+		n++;
+	for (i = 0; i < n; i++)
+		wqe_free(A->nic, wqe[i]);
+	CU_ASSERT_EQUAL(A->nic->clients[1].wqes_held, 0);
+	A->nic->clients[1].user = NULL;
+	return n;
+}
+
+/* A process whose peer takes nothing: it gets two thirds of the contexts, and what waits goes on.
+ */
+static void one_process_takes_not_all_contexts(void)
+{
+	struct fw_pool *pool;
+	uint32_t max, i;
+
+	begin();
+	pool = &A->nic->wqes;
+	max = pool->max;
+	CU_ASSERT_FATAL(pool->high <= 30);
+	pool->max = 30;
+	for (i = 0; i < 40; i++)
+		rp_send(&rp, 0, A->qp[0], B->qp[0], i, 0, 64);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(A->qp[0]->outstanding, 20);
+	CU_ASSERT_EQUAL(A->nic->clients[A->client].wqes_held, 20);
+	CU_ASSERT_TRUE(A->nic->counters.wqes_share_refused > 0);
+	/* A process gets two thirds of what is left, a user three quarters of all. */
+	CU_ASSERT_EQUAL(second_process_gets(&A->nic->users[HW_MAX_CLIENTS - 1]), 7);
+	CU_ASSERT_EQUAL(second_process_gets(A->nic->clients[A->client].user), 3);
+	for (i = 0; i < 40; i++)
+		rp_recv(&rp, 1, B->qp[0], i, 4096, 64);
+	rp_run(&rp, 10000000);
+	for (i = 0; i < 40; i++) {
+		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
+		rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
+	}
+	CU_ASSERT_EQUAL(A->nic->clients[A->client].wqes_held, 0);
+	pool->max = max;
+	rp_end(&rp);
+}
+
+static enum rp_verdict drop_all(struct rp *r, const struct rp_info *info)
+{
+	(void)r;
+	(void)info;
+	return RP_DROP;
+}
+
+/* The same of flows: a message to each of many queue pairs takes as many. */
+static void one_process_takes_not_all_flows(void)
+{
+	struct hw_sge sge;
+	struct hw_sq_wqe wqe;
+	struct fw_pool *pool;
+	uint32_t max, i;
+
+	begin();
+	sge = good_sge();
+	wqe = good_send();
+	pool = &A->nic->flows;
+	max = pool->max;
+	CU_ASSERT_FATAL(pool->high <= 9);
+	pool->max = 9;
+	rp.filter = drop_all;
+	for (i = 0; i < 9; i++) {
+		wqe.dst_qpn = B->qp[0]->qpn + i;
+		rp_write_sq(A->qp[0], &wqe, &sge, sizeof(sge));
+	}
+	rp_ring(&rp, 0, A->qp[0]);
+	rp_settle(&rp);
+	CU_ASSERT_EQUAL(pool->used, 6);
+	CU_ASSERT_EQUAL(A->nic->clients[A->client].flows_held, 6);
+	CU_ASSERT_TRUE(A->nic->counters.rd_flows_share_refused > 0);
+	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RESET, 0, NULL), 0);
+	CU_ASSERT_EQUAL(A->nic->clients[A->client].flows_held, 0);
+	pool->max = max;
+	rp.filter = NULL;
+	rp_end(&rp);
+}
+
+UT_MAIN("pair/wqe", UT(opcodes_and_flags), UT(slots_and_sges), UT(sges_of_the_qp), UT(inline_data),
+	UT(keys_and_bounds), UT(remote_side), UT(sends_have_no_remote_side),
+	UT(atomics_and_handles), UT(sums_in_64_bits), UT(wild_producer), UT(producer_goes_back),
+	UT(wraps), UT(fence), UT(read_limit), UT(no_context),
+	UT(one_process_takes_not_all_contexts), UT(one_process_takes_not_all_flows))
