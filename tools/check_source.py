@@ -28,6 +28,7 @@ PENDING = (
 
 MAX_FILE_LINES = 700
 MAX_FUNCTION_LINES = 70
+MAX_PAGE_COLUMNS = 100
 
 SPDX = "SPDX-License-Identifier: BSD-3-Clause"
 SCRIPTS = (".sh", ".py", ".lua")
@@ -141,6 +142,19 @@ def check_layout(name, text):
             )
 
 
+def check_page(name, text):
+    """Columns of Markdown, outside tables; a word without blanks, as a long link, stays whole."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("|") or " " not in line.strip(" -"):
+            continue
+        if len(line) > MAX_PAGE_COLUMNS:
+            complain(
+                name,
+                number,
+                "%d columns, at most %d: tools/wrap_md.py" % (len(line), MAX_PAGE_COLUMNS),
+            )
+
+
 def check_functions(name, code):
     """Length of functions, by the braces that clang-format puts into the first column."""
     begin = None
@@ -228,6 +242,8 @@ def main():
             continue
         text = raw.decode("utf-8", "replace")
         check_layout(name, text)
+        if name.endswith(".md"):
+            check_page(name, text)
         comments = []
         if name.endswith((".c", ".h")):
             comments = list(c_comments(text))

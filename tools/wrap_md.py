@@ -18,10 +18,10 @@ BLOCK = re.compile(r"([-*+]|\d+[.)]|#+|>.*|\|.*)$")
 
 
 def words(text):
-    """Words of a paragraph; code in backquotes is one word with what touches it."""
+    """Words of a paragraph. Code in backquotes is one word, as is a word that must not begin a line with the one before."""
     out = []
     for word in text.split():
-        if out and out[-1].count("`") % 2:
+        if out and (out[-1].count("`") % 2 or BLOCK.match(word)):
             out[-1] += " " + word
         else:
             out.append(word)
@@ -32,7 +32,7 @@ def wrap(lines, first, rest):
     """Lines of a paragraph whose first line begins with first, the others with rest."""
     out, line = [], first
     for word in words(" ".join(s.strip() for s in lines)):
-        if line.strip() and line != first and len(line) + 1 + len(word) > WIDTH and not BLOCK.match(word):
+        if line.strip() and line != first and len(line) + 1 + len(word) > WIDTH:
             out.append(line)
             line = rest + word
         else:

@@ -117,6 +117,11 @@ source_file nic_fw/bad.c "$(yes 'extern int x;' | head -n 700)"
 fails check_tidy.sh 'nic_fw/bad.c:704: more than 700'
 source_file nic_fw/bad.c '   int   x;'
 fails check_tidy.sh 'clang-format -i mends'
+printf '%s\n' "$(yes 'a word' | head -n 20 | tr '\n' ' ')end" >page.md
+fails check_tidy.sh 'page.md:1: 143 columns'
+# ... but not in a table, nor where a line has no blank
+printf '| %s |\n%s\n' "$(yes 'a word' | head -n 20 | tr '\n' ' ')" "$(yes a | head -n 120 | tr -d '\n')" >page.md
+out=$("$tools/check_tidy.sh" "$tree" 2>&1) || say_wrong "check_tidy.sh complains: $out"
 rm nic_fw/README.md
 fails check_tidy.sh 'nic_fw/README.md: missing'
 mkdir left
