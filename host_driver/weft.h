@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libweft: the public interface of the weft NIC. The only header an application includes; it
- * brings weft_coalesce.h along.
+ * libweft: the public interface of the weft NIC. An application includes only this header, which
+ * includes weft_coalesce.h.
  *
- * It is verbs-shaped: device, protection domain, memory region, completion queue, queue
- * pair, work request, completion. A context is one attachment of this process to one NIC
- * (weft_open_device); all objects live in it and die with it.
+ * The interface follows verbs: device, protection domain, memory region, completion queue, queue
+ * pair, work request, completion. A context is one attachment of the process to one NIC
+ * (weft_open_device). All objects belong to a context and are destroyed with it.
  *
- * Conventions
- *   - Functions that return int return 0 (or a count) on success and a negative errno on
- *     failure. Functions that return a pointer return NULL and set errno. Errors that every
- *     call can give and that are not repeated below: -EIO, the NIC is gone (weftd ended, or
- *     this is a child of fork and the context belongs to the parent); -ENOMEM.
- *   - Lengths are in bytes, times in the unit that ends the name, IPv4 addresses in network
- *     byte order (as struct in_addr holds them), QPNs and everything else in host order.
- *     Immediate data is carried as the 32 bits in memory: use htonl() where machines differ.
- *   - Thread safety: every call may be made from any thread at any time, except that nobody
- *     may use an object while or after another thread destroys it. Posting locks one send
- *     or receive queue, polling one completion queue; nothing global is locked on the data
- *     path. No call is async-signal-safe. A thread may be cancelled (pthread_cancel(3)) while it
- *     waits in weft_get_cq_event() or weft_get_async_event(); what it had taken is not lost.
- *   - fork: the parent goes on undisturbed. In the child, registered memory is a private copy and
- *     contexts opened before the fork answer -EIO (they may be closed, and new ones opened).
- *   - Nothing blocks unless it says so; where it does it ends when the NIC goes away.
+ * Conventions:
+ * - Functions that return int return 0 (or a count) on success and a negative errno on failure.
+ *   Functions that return a pointer return NULL and set errno. Every call may also return -EIO (the
+ *   NIC is gone: weftd ended, or this is a child of fork and the context belongs to the parent) and
+ *   -ENOMEM.
+ * - Lengths are in bytes. The last part of a name is the unit of a time. IPv4 addresses are in
+ *   network byte order (as in struct in_addr); QPNs and all other numbers are in host order.
+ *   Immediate data is transferred as 32 bits in memory order: use htonl() between different
+ *   machines.
+ * - Thread safety: every call may be made from any thread at any time, but no thread may use an
+ *   object during or after its destruction. Posting locks one send or receive queue, polling locks
+ *   one completion queue; the data path has no global lock. No call is async-signal-safe. A thread
+ *   may be cancelled (pthread_cancel(3)) while it waits in weft_get_cq_event() or
+ *   weft_get_async_event(); no event is lost.
+ * - fork: the parent is not affected. In the child, registered memory is a private copy, and calls
+ *   on contexts opened before the fork return -EIO. The child may close them and open new ones.
+ * - A call blocks only if its description says so. A blocked call returns when the NIC goes away.
  *
  * Environment: WEFT_RUN_DIR (directory of the NICs' sockets, default /run/weft), WEFT_DEVICE
- * (device that weft_open_device(NULL) opens), WEFT_SHARD (shard of programs that name none),
- * WEFT_YIELD (auto, never, or after how many empty polls weft_poll_cq gives up the processor),
- * WEFT_MEM (auto; process_vm: memory is never moved onto shared pages at registration),
+ * (device opened by weft_open_device(NULL)), WEFT_SHARD (shard for programs that name none),
+ * WEFT_YIELD (auto, never, or the number of empty polls after which weft_poll_cq yields the
+ * processor), WEFT_MEM (auto; process_vm: registration never moves memory onto shared pages),
  * WEFT_MR_CACHE (policy of registration caches).
  *
- * docs/host-interface.md describes what lies beneath.
+ * docs/host-interface.md describes the interface between library and NIC.
  */
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
@@ -58,7 +59,7 @@ extern "C" {
 #define WEFT_CHECK_RET
 #endif
 
-/* The version of the library that is loaded, WEFT_VERSION of its build. Never fails. */
+/* Returns the version of the loaded library, WEFT_VERSION of its build. Never fails. */
 WEFT_API const char *weft_version(void);
 
 /* ------------------------------------------------------------------ devices */
@@ -69,9 +70,9 @@ struct weft_device {
 };
 
 /*
- * Finds the NICs that can be reached: sockets in the run directory behind which a weftd
- * listens, sorted by name. *list is allocated; free it with weft_free_device_list().
- * Returns the number, 0 with *list NULL when there are none (a missing directory included).
+ * Finds the reachable NICs: sockets in the run directory on which a weftd listens, sorted by name.
+ * *list is allocated; free it with weft_free_device_list(). Returns the number of NICs. When there
+ * are none (including a missing directory), returns 0 with *list NULL.
  */
 WEFT_API WEFT_CHECK_RET int weft_get_device_list(struct weft_device **list);
 WEFT_API void weft_free_device_list(struct weft_device *list);
@@ -80,42 +81,43 @@ WEFT_API void weft_free_device_list(struct weft_device *list);
 struct weft_context {
 	char name[32];
 	/*
-	 * Readable while an asynchronous event waits, or when the NIC has gone (poll, epoll and
-	 * fcntl(O_NONBLOCK) only; never read it). -1 where the channel has no descriptors.
+	 * Becomes readable when an asynchronous event is pending or the NIC is gone. Use it only
+	 * with poll, epoll and fcntl(O_NONBLOCK); never read it. -1 if the channel has no
+	 * descriptors.
 	 */
 	int async_fd;
 	void *user; /* the application's */
 };
 
 /*
- * Attaches to a NIC by name ("weft0"), by the path of its socket, or with NULL to the one that
- * WEFT_DEVICE names, else the first of weft_get_device_list(), in the shard that WEFT_SHARD names,
- * else in any. Blocks until weftd answers. errno: ENODEV no such NIC, ECONNREFUSED no weftd behind
- * it, EACCES not in the NIC's group, EUSERS too many processes, EPROTO version mismatch, ETIMEDOUT
- * weftd does not answer, for it is stopped (told after 2 s).
+ * Attaches to a NIC, given its name ("weft0") or the path of its socket. NULL selects the NIC that
+ * WEFT_DEVICE names, or else the first of weft_get_device_list(). The shard is the one that
+ * WEFT_SHARD names, or any. Blocks until weftd answers. errno: ENODEV no such NIC, ECONNREFUSED no
+ * weftd listens, EACCES not in the NIC's group, EUSERS too many processes, EPROTO version mismatch,
+ * ETIMEDOUT weftd is stopped (reported after 2 s).
  */
 WEFT_API struct weft_context *weft_open_device(const char *name);
 
-/* How a context is opened. */
+/* Options for opening a context. */
 struct weft_open_attr {
-	bool collectives; /* into the NIC's shard for collectives, where it has one */
-	int shard; /* -1: WEFT_SHARD's or any; else this one. errno ENXIO: there is none such */
+	bool collectives; /* use the NIC's shard for collectives, if it has one */
+	int shard;        /* required shard; -1: WEFT_SHARD's or any. errno ENXIO: no such shard */
 };
 
-/* weft_open_device() with a say in the shard; attr NULL: the same as that. */
+/* Opens a device as weft_open_device() does, with options. attr NULL: default options. */
 WEFT_API struct weft_context *weft_open_device_attr(const char *name,
 						    const struct weft_open_attr *attr);
 
 /*
- * The same for tools: no doorbells, no queues; only weft_query_*, weft_set_coalesce, weft_stats,
- * weft_list, weft_capture. A weftd that does not answer is not waited for: -ETIMEDOUT after 2 s if
- * it is stopped, after 10 s else.
+ * Opens a context for tools, without doorbells and queues: only weft_query_*, weft_set_coalesce,
+ * weft_stats, weft_list and weft_capture work. errno ETIMEDOUT: weftd did not answer, after 2 s if
+ * it is stopped, otherwise after 10 s.
  */
 WEFT_API struct weft_context *weft_open_tool(const char *name);
 
 /*
- * Detaches. Whatever objects are left in the context are destroyed with it, memory regions too;
- * their pointers become invalid. Always succeeds.
+ * Detaches. Destroys all objects left in the context, including memory regions; their pointers
+ * become invalid. Always succeeds.
  */
 WEFT_API void weft_close_device(struct weft_context *context);
 
@@ -123,26 +125,29 @@ struct weft_device_attr {
 	char name[16];
 	uint64_t node_guid; /* EUI-64 of the MAC, network byte order */
 	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_mw;
-	uint32_t max_wr;  /* of one queue */
-	uint32_t max_cqe; /* of one completion queue */
+	uint32_t max_wr;  /* per queue */
+	uint32_t max_cqe; /* per completion queue */
 	uint32_t max_sge;
 	uint32_t max_inline_bytes;
-	uint32_t max_rd_atomic;     /* reads and atomics of one QP in flight */
+	uint32_t max_rd_atomic;     /* outstanding reads and atomics per QP */
 	uint32_t max_ud_bytes;      /* longest UD message without WEFT_QP_F_UD_LONG */
-	uint32_t max_ud_long_bytes; /* with it */
+	uint32_t max_ud_long_bytes; /* longest UD message with WEFT_QP_F_UD_LONG */
 	uint32_t num_vectors;
 	uint32_t max_peers;
-	uint32_t shard; /* that serves this context */
+	uint32_t shard; /* the shard that serves this context */
 	uint32_t num_shards;
 	uint32_t max_mcast_grp;
-	uint32_t max_mcast_qp_attach;       /* QPs in one group */
-	uint32_t max_total_mcast_qp_attach; /* in all groups */
-	uint32_t num_coll_shards;           /* of them, the last ones: for collectives alone */
-	uint64_t max_msg_bytes;             /* RD, RC, UC */
+	uint32_t max_mcast_qp_attach;       /* QPs per group */
+	uint32_t max_total_mcast_qp_attach; /* QPs in all groups */
+	uint32_t num_coll_shards; /* shards reserved for collectives: the last ones of num_shards */
+	uint64_t max_msg_bytes;   /* RD, RC, UC */
 	uint64_t max_mr_bytes;
 };
 
-/* The limits of the device, as it answered at attach; -EIO once it is gone. Does not block. */
+/*
+ * Returns the limits of the device, as reported at attach; -EIO once the NIC is gone. Does not
+ * block.
+ */
 WEFT_API WEFT_CHECK_RET int weft_query_device(struct weft_context *context,
 					      struct weft_device_attr *attr);
 
@@ -155,7 +160,7 @@ struct weft_port_attr {
 	uint32_t link_mbps;
 };
 
-/* The state of the port now: asks the NIC, so it blocks for one round trip. */
+/* Returns the current state of the port. Blocks for one round trip to the NIC. */
 WEFT_API WEFT_CHECK_RET int weft_query_port(struct weft_context *context,
 					    struct weft_port_attr *attr);
 
@@ -167,19 +172,21 @@ struct weft_pd {
 	void *user;
 };
 
-/* Makes a protection domain: objects of different domains cannot be used together. */
+/* Allocates a protection domain. Objects of different domains cannot be used together. */
 WEFT_API struct weft_pd *weft_alloc_pd(struct weft_context *context);
-/* -EBUSY while a memory region, queue pair, ... of it exists. */
+/*
+ * Frees a protection domain. -EBUSY while a memory region, queue pair or other object of it exists.
+ */
 WEFT_API WEFT_CHECK_RET int weft_dealloc_pd(struct weft_pd *pd);
 
-/* Access rights, the bits of enum ibv_access_flags. Local read is always granted. */
+/* Access rights: the bits of enum ibv_access_flags. Local read is always granted. */
 enum weft_access {
 	WEFT_ACCESS_LOCAL_WRITE = 1 << 0,
 	WEFT_ACCESS_REMOTE_WRITE = 1 << 1,
 	WEFT_ACCESS_REMOTE_READ = 1 << 2,
 	WEFT_ACCESS_REMOTE_ATOMIC = 1 << 3,
 	WEFT_ACCESS_MW_BIND = 1 << 4,
-	WEFT_ACCESS_ZERO_BASED = 1 << 5, /* remote addresses count from 0 */
+	WEFT_ACCESS_ZERO_BASED = 1 << 5, /* remote addresses start at 0 */
 };
 
 struct weft_mr {
@@ -189,70 +196,67 @@ struct weft_mr {
 	size_t bytes;
 	uint32_t lkey; /* lkey, rkey and STag are the same number */
 	uint32_t rkey;
-	bool mapped; /* the NIC has the memory mapped; else each access is a system call of weftd */
+	bool mapped; /* by the NIC; otherwise each access is a system call of weftd */
 	void *user;
 };
 
 /*
- * Registers memory of any kind: malloc, mmap, stack, static, of a file; read-only memory as
- * long as access asks for no write. Private anonymous memory, the brk heap too (not stacks), is
- * moved onto shared pages where the kernel allows it (WEFT_MEM), its address and
- * content unchanged and other threads free to write to it meanwhile; then, or when it is
- * of weft_alloc(), mr->mapped is true and transfers are a memcpy. Everything else works
- * too, at about 1 us a piece. The memory must stay mapped until weft_dereg_mr(); where it
- * was unmapped, requests end in an error.
- * errno: EINVAL bytes 0, address range wraps, remote write or atomic without local write,
- * unknown access bit; EFAULT memory not there or not writable as asked; EDQUOT quota.
- * Memory that is not mapped: EPERM the process may not open its own /proc/self/mem
- * (PR_SET_DUMPABLE 0), EOPNOTSUPP weftd --unmapped off.
+ * Registers memory of any kind: malloc, mmap, stack, static data, files; read-only memory if access
+ * requests no write. Private anonymous memory, including the brk heap but not stacks, is moved onto
+ * shared pages where the kernel allows it (WEFT_MEM). Its address and content stay the same, and
+ * other threads may write to it meanwhile. mr->mapped is then true and transfers are a memcpy, as
+ * for memory of weft_alloc(). All other memory works too, at about 1 us per access. The memory must
+ * stay mapped until weft_dereg_mr(); requests that access unmapped memory fail. errno: EINVAL bytes
+ * is 0, the address range wraps, remote write or atomic without local write, or an unknown access
+ * bit; EFAULT the memory is not mapped or not writable as requested; EDQUOT quota exceeded. For
+ * memory that the NIC cannot map: EPERM the process may not open its own /proc/self/mem
+ * (PR_SET_DUMPABLE 0), EOPNOTSUPP weftd runs with --unmapped off.
  */
 WEFT_API struct weft_mr *weft_reg_mr(struct weft_pd *pd, void *addr, size_t bytes, int access);
 
-/*
- * The same, iova being the address that work requests and peers will use for the first
- * byte.
- */
+/* As weft_reg_mr(). iova is the address of the first byte in work requests and for peers. */
 WEFT_API struct weft_mr *weft_reg_mr_iova(struct weft_pd *pd, void *addr, size_t bytes,
 					  uint64_t iova, int access);
 
 /*
- * Ends a registration. Blocks until no frame refers to the memory any more. -EBUSY
- * while a memory window is bound to it; -EINVAL: it is of a cache.
+ * Ends a registration. Blocks until no frame refers to the memory. -EBUSY while a memory window is
+ * bound to it; -EINVAL: the region belongs to a cache.
  */
 WEFT_API WEFT_CHECK_RET int weft_dereg_mr(struct weft_mr *mr);
 
 /*
- * Gives a registration other rights (access), and another protection domain unless pd is NULL. Keys
- * and addresses stay. 0; -EBUSY: a memory window is bound to it; -EINVAL as for weft_reg_mr(), or
- * WEFT_ACCESS_ZERO_BASED is not as it was; -EFAULT: not writable as asked. On failure nothing has
- * changed. -EINVAL, too: it is of a cache.
+ * Changes the access rights of a region, and its protection domain unless pd is NULL. Keys and
+ * addresses stay. On failure nothing changes. Returns 0; -EBUSY: a memory window is bound to it;
+ * -EINVAL: as for weft_reg_mr(), or WEFT_ACCESS_ZERO_BASED differs, or the region belongs to a
+ * cache; -EFAULT: not writable as requested.
  */
 WEFT_API WEFT_CHECK_RET int weft_modify_mr(struct weft_mr *mr, struct weft_pd *pd, int access);
 
 /*
- * Memory that registers without a move and is mapped by the NIC: at least bytes long,
+ * Allocates memory that the NIC maps and that registration need not move: at least bytes long,
  * page-aligned, zero-filled. Free it with weft_free() and the same length, after deregistration.
- * Usable with every context of the process. Where the NIC gives no memory it is ordinary memory.
- * weft_alloc_attr() with shared_min_bytes 1.
+ * Every context of the process can use it. If the NIC provides no memory, the result is ordinary
+ * memory. Equals weft_alloc_attr() with shared_min_bytes 1.
  */
 WEFT_API void *weft_alloc(struct weft_context *context, size_t bytes);
 WEFT_API void weft_free(void *addr, size_t bytes);
 
-/* Zero in a field: its default. */
+/* A field of 0 selects its default. */
 struct weft_alloc_attr {
 	size_t alignment;        /* a power of two up to 4 MiB; default: a page */
-	size_t shared_min_bytes; /* less is plain memory; default 4 KiB */
+	size_t shared_min_bytes; /* smaller requests get plain memory; default 4 KiB */
 	/*
-	 * From here on memory has a mapping and a descriptor of its own, less comes out of extents
-	 * that many requests share. Default and most: 256 KiB.
+	 * Requests from this size on get a mapping and a descriptor of their own; smaller ones
+	 * share extents. Default and maximum: 256 KiB.
 	 */
 	size_t own_min_bytes;
-	bool must_be_shared; /* mapped by the NIC, however small, or not at all: errno ENOMEM */
+	bool must_be_shared; /* mapped by the NIC whatever its size, or errno ENOMEM */
 };
 
 /*
- * Memory as the attributes say (NULL: the defaults), zero-filled; plain memory where it is small or
- * the NIC gives none. weft_free() frees it. errno EINVAL: bytes 0, or no such alignment.
+ * Allocates zero-filled memory with the given attributes (NULL: defaults). Small requests get plain
+ * memory, as do all if the NIC provides none. Free it with weft_free(). errno EINVAL: bytes is 0,
+ * or an invalid alignment.
  */
 WEFT_API void *weft_alloc_attr(struct weft_context *context, size_t bytes,
 			       const struct weft_alloc_attr *attr);
@@ -260,16 +264,16 @@ WEFT_API void *weft_alloc_attr(struct weft_context *context, size_t bytes,
 /* ------------------------------------------------------------- registration cache */
 
 /*
- * Registering costs system calls and a round trip to weftd, so layers that register the buffers of
- * their users for one transfer keep regions for the next one. A cache does that and sees to it that
- * none outlives its memory: what is unmapped, mapped over, moved by mremap() or discarded by
- * madvise(MADV_DONTNEED), by free() too, is withdrawn from the NIC before the call returns. A peer
- * that uses its rkey then gets REM_ACCESS_ERR.
+ * Registration costs system calls and a round trip to weftd, so layers that register their users'
+ * buffers for one transfer keep the regions for the next one. A cache does this and ensures that no
+ * region outlives its memory. Memory that is unmapped, mapped over, moved by mremap() or discarded
+ * by madvise(MADV_DONTNEED), also by free(), is withdrawn from the NIC before the call returns. A
+ * peer that then uses its rkey gets REM_ACCESS_ERR.
  *
- * It works by userfaultfd(2) and a thread of the library's, which the thread that unmaps waits for
- * (some ten microseconds; as long as weftd is stopped). Where memory cannot be watched (mappings of
- * files, MAP_SHARED | MAP_ANONYMOUS before Linux 5.19, no userfaultfd, under valgrind) regions end
- * when they are released: weft_mr_cache_stats.unwatched.
+ * The cache uses userfaultfd(2) and a thread of the library. The thread that unmaps waits for it
+ * (some tens of microseconds; longer while weftd is stopped). Regions of memory that cannot be
+ * watched (file mappings, MAP_SHARED | MAP_ANONYMOUS before Linux 5.19, no userfaultfd, under
+ * valgrind) end when they are released: weft_mr_cache_stats.unwatched.
  */
 struct weft_mr_cache {
 	struct weft_pd *pd;
@@ -277,23 +281,25 @@ struct weft_mr_cache {
 };
 
 enum weft_mr_cache_policy {
-	/* Kept until a number of entries is reached, or the NIC has no room for a new one. */
+	/* Regions are kept until max_entries is reached or the NIC has no room for a new one. */
 	WEFT_MR_CACHE_LAZY = 0,
-	WEFT_MR_CACHE_LRU = 1,       /* besides, no more than max_bytes are kept idle */
-	WEFT_MR_CACHE_IMMEDIATE = 2, /* shared by those who use it at once, ended by the last */
-	WEFT_MR_CACHE_OFF = 3,       /* each call registers */
+	WEFT_MR_CACHE_LRU = 1, /* in addition, regions are limited to max_bytes */
+	WEFT_MR_CACHE_IMMEDIATE =
+	    2, /* regions are shared by concurrent users; the last release ends them */
+	WEFT_MR_CACHE_OFF = 3, /* every call registers */
 };
 
 /* The environment variable WEFT_MR_CACHE (lazy, lru, immediate, off) overrides policy. */
 struct weft_mr_cache_attr {
 	enum weft_mr_cache_policy policy;
-	int access;           /* granted in each registration, beside what a call asks for */
-	uint32_t max_entries; /* 0: 1024. Those released first go first */
-	uint64_t max_bytes;   /* WEFT_MR_CACHE_LRU, idle and in use together; 0: no limit */
+	int access; /* granted in each registration, in addition to the rights of the call */
+	uint32_t max_entries; /* 0: 1024. The least recently released region is evicted first */
+	uint64_t
+	    max_bytes; /* WEFT_MR_CACHE_LRU: limit of idle and used regions together; 0: none */
 	/*
-	 * Registers what is asked for to the byte. Else whole pages, so that neighbours find them;
-	 * a peer that is given the rkey may then reach what else lies in the first and the last
-	 * page.
+	 * Registers exactly the requested bytes. Otherwise whole pages are registered, so that
+	 * neighbouring buffers hit the same region; a peer with the rkey can then access other data
+	 * in the first and the last page.
 	 */
 	bool exact;
 };
@@ -301,37 +307,39 @@ struct weft_mr_cache_attr {
 struct weft_mr_cache_stats {
 	uint64_t hits;
 	uint64_t misses;        /* registrations */
-	uint64_t evictions;     /* idle regions that made room */
-	uint64_t invalidations; /* regions withdrawn because their memory went away */
+	uint64_t evictions;     /* idle regions that were evicted */
+	uint64_t invalidations; /* regions withdrawn because their memory was unmapped */
 	uint64_t unwatched;     /* registrations that could not be kept */
-	uint64_t entries;       /* regions there are, ... */
-	uint64_t in_use;        /* ... of these in use, ... */
-	uint64_t bytes;         /* ... and their size */
+	uint64_t entries;       /* existing regions */
+	uint64_t in_use;        /* regions in use */
+	uint64_t bytes;         /* size of the existing regions */
 };
 
-/* attr NULL: all zero. errno EINVAL: no such policy, more than 1 Mi entries. */
+/*
+ * Creates a cache. attr NULL: all fields 0. errno EINVAL: unknown policy, more than 1 Mi entries.
+ */
 WEFT_API struct weft_mr_cache *weft_create_mr_cache(struct weft_pd *pd,
 						    const struct weft_mr_cache_attr *attr);
-/* Ends all that is idle, too. -EBUSY: regions are in use. */
+/* Destroys a cache and its idle regions. -EBUSY: regions are in use. */
 WEFT_API WEFT_CHECK_RET int weft_destroy_mr_cache(struct weft_mr_cache *cache);
 
 /*
- * A region that covers the memory with at least these rights, at its own addresses; it may be
- * larger and allow more. Whoever asks meanwhile may get the same. The memory must stay mapped until
- * it is released: else the region is withdrawn all the same, and requests that use it fail. errno
- * as weft_reg_mr(); EINVAL also with WEFT_ACCESS_MW_BIND and _ZERO_BASED.
+ * Returns a region that covers the memory with at least these rights, at its own addresses. It may
+ * be larger and grant more; concurrent calls may return the same region. The memory must stay
+ * mapped until the region is released; otherwise the region is withdrawn and requests that use it
+ * fail. errno as for weft_reg_mr(); EINVAL also with WEFT_ACCESS_MW_BIND and _ZERO_BASED.
  */
 WEFT_API struct weft_mr *weft_reg_mr_cached(struct weft_mr_cache *cache, void *addr, size_t bytes,
 					    int access);
 /*
- * Its memory has gone away, and with it the region: it is only to be released. False of one that is
- * not watched.
+ * Returns true if the region was withdrawn because its memory was unmapped; it can only be
+ * released. Always false for a region that is not watched.
  */
 WEFT_API bool weft_mr_is_withdrawn(const struct weft_mr *mr);
-/* Ends one use of a region of weft_reg_mr_cached(). Others are left alone. */
+/* Ends one use of a region from weft_reg_mr_cached(). No effect on other regions. */
 WEFT_API void weft_release_mr(struct weft_mr *mr);
 
-/* Ends all that is idle. */
+/* Deregisters all idle regions. */
 WEFT_API WEFT_CHECK_RET int weft_flush_mr_cache(struct weft_mr_cache *cache);
 WEFT_API WEFT_CHECK_RET int weft_query_mr_cache(struct weft_mr_cache *cache,
 						struct weft_mr_cache_stats *stats);
@@ -343,59 +351,64 @@ struct weft_mw {
 	uint32_t type; /* 1 or 2 */
 };
 
-/* A memory window; bind it with WEFT_WR_BIND_MW. */
+/* Allocates a memory window; bind it with WEFT_WR_BIND_MW. */
 WEFT_API struct weft_mw *weft_alloc_mw(struct weft_pd *pd, uint32_t type);
 WEFT_API WEFT_CHECK_RET int weft_dealloc_mw(struct weft_mw *mw);
 
 /* ------------------------------------------------------------- completion queues */
 
-/* Where completion events arrive: an event queue of the NIC with an interrupt of its own. */
+/*
+ * A completion channel: an event queue of the NIC with its own interrupt, on which completion
+ * events arrive.
+ */
 struct weft_comp_channel {
 	struct weft_context *context;
 	/*
-	 * Readable while a completion event waits, or when the NIC has gone (poll, epoll and
-	 * fcntl(O_NONBLOCK) only; never read it). Now and then it is readable without an
-	 * event: set O_NONBLOCK where weft_get_cq_event() must not block.
+	 * Becomes readable when a completion event is pending or the NIC is gone. Use it only with
+	 * poll, epoll and fcntl(O_NONBLOCK); never read it. It may be readable without an event:
+	 * set O_NONBLOCK if weft_get_cq_event() must not block.
 	 */
 	int fd;
 	void *user;
 };
 
-/* vector: which interrupt's moderation applies, below weft_device_attr.num_vectors. */
+/*
+ * Creates a channel. vector selects the interrupt moderation, below weft_device_attr.num_vectors.
+ */
 WEFT_API struct weft_comp_channel *weft_create_comp_channel(struct weft_context *context,
 							    uint32_t vector);
-/* -EBUSY while a CQ uses it. */
+/* Destroys a channel. -EBUSY while a CQ uses it. */
 WEFT_API WEFT_CHECK_RET int weft_destroy_comp_channel(struct weft_comp_channel *channel);
 
 struct weft_cq {
 	struct weft_context *context;
 	struct weft_comp_channel *channel; /* NULL: polled only */
 	uint32_t handle;
-	uint32_t entries; /* at least what was asked for */
+	uint32_t entries; /* at least the requested number */
 	void *user;
 };
 
-/* A completion queue for at least entries completions. channel may be NULL. */
+/* Creates a completion queue for at least entries completions. channel may be NULL. */
 WEFT_API struct weft_cq *weft_create_cq(struct weft_context *context, uint32_t entries,
 					struct weft_comp_channel *channel, void *user);
 /*
- * Changes the size; completions that wait stay. -EINVAL: too large; -EBUSY: more completions
- * wait than would fit.
+ * Changes the size. Pending completions are kept. -EINVAL: too large; -EBUSY: too small for the
+ * pending completions.
  */
 WEFT_API WEFT_CHECK_RET int weft_resize_cq(struct weft_cq *cq, uint32_t entries);
 /*
- * Interrupt moderation: an event is raised after count completions or period_us
- * microseconds after the first, whatever is sooner. 0, 0: as the channel's vector has it
- * (weft_coalesce.h), which is at once by default. Solicited completions and errors are not delayed.
+ * Sets interrupt moderation: an event is raised after count completions or period_us microseconds
+ * after the first one, whichever is sooner. 0, 0: the settings of the channel's vector apply
+ * (weft_coalesce.h), by default no delay. Solicited completions and errors are never delayed.
  */
 WEFT_API WEFT_CHECK_RET int weft_modify_cq(struct weft_cq *cq, uint16_t count, uint32_t period_us);
 /*
- * -EBUSY while a QP uses it. Blocks until every event that weft_get_cq_event() or
+ * Destroys a CQ. -EBUSY while a QP uses it. Blocks until every event that weft_get_cq_event() or
  * weft_get_async_event() returned for it is acknowledged.
  */
 WEFT_API WEFT_CHECK_RET int weft_destroy_cq(struct weft_cq *cq);
 
-/* The numbers of enum ibv_wc_status. */
+/* The values of enum ibv_wc_status. */
 enum weft_wc_status {
 	WEFT_WC_SUCCESS = 0,
 	WEFT_WC_LOC_LEN_ERR = 1,
@@ -421,10 +434,10 @@ enum weft_wc_status {
 	WEFT_WC_GENERAL_ERR = 21,
 };
 
-/* The numbers of enum ibv_wc_opcode. Valid when status is WEFT_WC_SUCCESS. */
+/* The values of enum ibv_wc_opcode. Valid if status is WEFT_WC_SUCCESS. */
 enum weft_wc_opcode {
 	WEFT_WC_SEND = 0,
-	WEFT_WC_WRITE = 1, /* WEFT_WR_WRITE_RECORD too */
+	WEFT_WC_WRITE = 1, /* also WEFT_WR_WRITE_RECORD */
 	WEFT_WC_READ = 2,
 	WEFT_WC_CMP_SWAP = 3,
 	WEFT_WC_FETCH_ADD = 4,
@@ -432,25 +445,25 @@ enum weft_wc_opcode {
 	WEFT_WC_LOCAL_INV = 6,
 	WEFT_WC_RECV = 128,
 	WEFT_WC_RECV_WRITE_IMM = 129,
-	WEFT_WC_RECV_WRITE_RECORD = 192, /* a peer's Write-Record; takes no receive */
+	WEFT_WC_RECV_WRITE_RECORD = 192, /* a peer's Write-Record; consumes no receive */
 };
 
 /* weft_wc.flags */
 enum weft_wc_flags {
-	WEFT_WC_F_GRH = 0x01, /* 40 bytes of GRH stand before the data and count in bytes */
+	WEFT_WC_F_GRH = 0x01, /* 40 bytes of GRH precede the data and are counted in bytes */
 	WEFT_WC_F_IMM = 0x02, /* imm is valid */
-	WEFT_WC_F_INV = 0x04, /* inv_stag is valid: the peer invalidated it */
+	WEFT_WC_F_INV = 0x04, /* inv_stag is valid: the peer invalidated this STag */
 	WEFT_WC_F_SOLICITED = 0x08,
 	WEFT_WC_F_PARTIAL = 0x10, /* Write-Record: pieces are missing, see record_map */
 };
 
 struct weft_wc {
 	uint64_t wr_id;
-	uint64_t timestamp_ns; /* the NIC's clock when it wrote the completion */
+	uint64_t timestamp_ns; /* the NIC's clock at the time of completion */
 	enum weft_wc_status status;
 	enum weft_wc_opcode opcode;
 	uint32_t vendor_err; /* enum weft_vendor_err */
-	uint32_t bytes;      /* received, or read */
+	uint32_t bytes;      /* bytes received or read */
 	uint32_t qpn;
 	uint32_t src_qpn; /* UD, RD receives */
 	uint32_t src_ip;  /* network byte order; UD, RD receives */
@@ -458,8 +471,8 @@ struct weft_wc {
 	uint32_t imm;
 	uint32_t inv_stag;
 	/*
-	 * Write-Record: where the message went. Bit i of record_map says that the piece from
-	 * i * record_piece_bytes on (the last one may be shorter) is valid.
+	 * Write-Record: location of the message. Bit i of record_map means that the piece that
+	 * starts at i * record_piece_bytes is valid (the last piece may be shorter).
 	 */
 	uint32_t record_stag;
 	uint32_t record_piece_bytes;
@@ -467,7 +480,7 @@ struct weft_wc {
 	uint64_t record_map;
 };
 
-/* Why a request failed, finer than the status. */
+/* Reason of a failed request, in more detail than the status. */
 enum weft_vendor_err {
 	WEFT_VENDOR_ERR_NONE = 0,
 	WEFT_VENDOR_ERR_OPCODE = 1,
@@ -486,45 +499,48 @@ enum weft_vendor_err {
 	WEFT_VENDOR_ERR_UNREACHABLE = 14,
 	WEFT_VENDOR_ERR_RD_ATOMIC = 15,
 	WEFT_VENDOR_ERR_CQ_OVERRUN = 16,
-	WEFT_VENDOR_ERR_NIC_GONE = 255, /* made by the library: weftd ended */
+	WEFT_VENDOR_ERR_NIC_GONE = 255, /* generated by the library: weftd ended */
 };
 
 /*
- * Takes up to max completions, oldest first. Returns how many (0: none). No system call but
- * for sched_yield after a number of empty polls (WEFT_YIELD) and a look every 10 ms whether
- * weftd still lives. When it does not, outstanding requests of the CQ's QPs come back as
- * WEFT_WC_WR_FLUSH_ERR after what the NIC had completed; where nothing is left but receives of
- * shared queues, which are not completed, -EIO.
+ * Takes up to max completions, oldest first. Returns their number (0: none). Makes no system call,
+ * except for sched_yield after a number of empty polls (WEFT_YIELD) and a check every 10 ms that
+ * weftd is alive. If it is not, outstanding requests of the CQ's QPs complete with
+ * WEFT_WC_WR_FLUSH_ERR, after the completions of the NIC. Receives of shared receive queues do not
+ * complete; if nothing else is left, returns -EIO.
  */
 WEFT_API WEFT_CHECK_RET int weft_poll_cq(struct weft_cq *cq, int max, struct weft_wc *wc);
 
 /*
- * Asks for one event on the CQ's channel when a completion (solicited_only: a solicited one
- * or an error) is there beyond those polled so far; at once if it already is, so that none
- * is lost between the last poll and this call. -EINVAL: the CQ has no channel.
+ * Requests one event on the CQ's channel for the next completion that has not been polled yet
+ * (solicited_only: the next solicited completion or error). The event is raised at once if there
+ * already is one, so none is lost between the last poll and this call. -EINVAL: the CQ has no
+ * channel.
  */
 WEFT_API WEFT_CHECK_RET int weft_req_notify_cq(struct weft_cq *cq, bool solicited_only);
 
 /*
- * Waits for the next completion event and tells its CQ and that CQ's user pointer (both may
- * be NULL pointers). Blocks unless channel->fd has O_NONBLOCK. Each must be acknowledged.
- * -EAGAIN: nothing (O_NONBLOCK); -EINTR: a signal; -EIO: the NIC is gone and each CQ that
- * was armed has had its event.
+ * Waits for the next completion event and returns its CQ and that CQ's user pointer (either
+ * argument may be NULL). Blocks unless channel->fd has O_NONBLOCK. Each event must be acknowledged.
+ * -EAGAIN: no event (O_NONBLOCK); -EINTR: a signal; -EIO: the NIC is gone and every armed CQ has
+ * had its event.
  */
 WEFT_API WEFT_CHECK_RET int weft_get_cq_event(struct weft_comp_channel *channel,
 					      struct weft_cq **cq, void **user);
-/* Acknowledges count events of weft_get_cq_event(); one call may answer for many, and more than
- * there were count for nothing. */
+/*
+ * Acknowledges count events of weft_get_cq_event(). One call may acknowledge several events; a
+ * count beyond the number of unacknowledged events is truncated.
+ */
 WEFT_API void weft_ack_cq_events(struct weft_cq *cq, uint32_t count);
 
 /* ------------------------------------------------------------------ XRC domains */
 
 /*
- * Extended reliable connections (IBA annex A14): an XRC_SEND QP sends to an XRC_RECV QP of the
- * peer, and each request names the SRQ there that gives it its receive, its protection domain and
- * its completion queue. QP and SRQ are of one domain, which processes share by opening the same
- * file. Processes that share one must be in the same shard of the NIC: NICs with several give them
- * out in turn, WEFT_SHARD (see weft_open_device()) or weft_open_attr.shard name one.
+ * Extended reliable connections (IBA annex A14). An XRC_SEND QP sends to an XRC_RECV QP of the
+ * peer. Each request names an SRQ there, which provides the receive, the protection domain and the
+ * completion queue. QP and SRQ belong to one domain. Processes share a domain by opening the same
+ * file; they must be in the same shard of the NIC. A NIC with several shards assigns them in turn;
+ * WEFT_SHARD (see weft_open_device()) or weft_open_attr.shard selects one.
  */
 struct weft_xrcd {
 	struct weft_context *context;
@@ -533,13 +549,16 @@ struct weft_xrcd {
 };
 
 /*
- * Opens a domain: of the file (fd -1: a new one that nobody else can open). oflags, as open(2) has
- * them: without O_CREAT a file that nobody has made a domain of is EAGAIN, with O_EXCL one that
- * somebody has is EINVAL. errno EXDEV: the file's domain is in another shard; ENOSPC: as many are
- * open as the device lets one process have.
+ * Opens the domain of a file (fd -1: a new private domain). oflags as for open(2): without O_CREAT,
+ * EAGAIN if the file has no domain; with O_EXCL, EINVAL if it already has one. errno EXDEV: the
+ * file's domain is in another shard; ENOSPC: the process has reached the device's limit of open
+ * domains.
  */
 WEFT_API struct weft_xrcd *weft_open_xrcd(struct weft_context *context, int fd, int oflags);
-/* -EBUSY while an SRQ or QP was made in it. The domain lives on with others that have it open. */
+/*
+ * Closes a domain. -EBUSY while an SRQ or QP of this handle exists. The domain persists while other
+ * processes have it open.
+ */
 WEFT_API WEFT_CHECK_RET int weft_close_xrcd(struct weft_xrcd *xrcd);
 
 /* ------------------------------------------------------- shared receive queues */
@@ -549,15 +568,16 @@ struct weft_srq {
 	struct weft_pd *pd;
 	uint32_t handle;
 	void *user;
-	struct weft_xrcd *xrcd; /* XRC; else NULL */
-	struct weft_cq *cq;     /* XRC: where its receives complete; else NULL */
-	uint32_t srqn;          /* XRC: what requests of peers name it by; else 0 */
+	struct weft_xrcd *xrcd; /* XRC; otherwise NULL */
+	struct weft_cq *cq;     /* XRC: CQ of its receives; otherwise NULL */
+	uint32_t srqn;          /* XRC: number by which peers' requests name it; otherwise 0 */
 };
 
 struct weft_srq_attr {
 	uint32_t max_wr;
 	uint32_t max_sge;
-	uint32_t limit; /* below so many waiting receives WEFT_EVENT_SRQ_LIMIT comes, once; 0 off */
+	uint32_t
+	    limit; /* WEFT_EVENT_SRQ_LIMIT is raised once when fewer receives are posted; 0: off */
 };
 
 enum weft_srq_attr_mask {
@@ -565,21 +585,26 @@ enum weft_srq_attr_mask {
 	WEFT_SRQ_LIMIT = 2,
 };
 
-/* attr->limit is ignored; max_wr and max_sge are set to what was given. */
+/* Creates an SRQ. attr->limit is ignored; max_wr and max_sge are set to the actual values. */
 WEFT_API struct weft_srq *weft_create_srq(struct weft_pd *pd, struct weft_srq_attr *attr);
-/* One of XRC, all of one context. Its completions come to cq; their qpn is that of the XRC_RECV QP.
+/*
+ * Creates an XRC SRQ; all objects must be of one context. Its completions go to cq; their qpn is
+ * that of the XRC_RECV QP.
  */
 WEFT_API struct weft_srq *weft_create_xrc_srq(struct weft_pd *pd, struct weft_xrcd *xrcd,
 					      struct weft_cq *cq, struct weft_srq_attr *attr);
 WEFT_API WEFT_CHECK_RET int weft_modify_srq(struct weft_srq *srq, const struct weft_srq_attr *attr,
 					    int mask);
 WEFT_API WEFT_CHECK_RET int weft_query_srq(struct weft_srq *srq, struct weft_srq_attr *attr);
-/* -EBUSY while a QP uses it. Blocks for unacknowledged asynchronous events. */
+/*
+ * Destroys an SRQ. -EBUSY while a QP uses it. Blocks until its asynchronous events are
+ * acknowledged.
+ */
 WEFT_API WEFT_CHECK_RET int weft_destroy_srq(struct weft_srq *srq);
 
 /* ------------------------------------------------------------- address handles */
 
-/* Whom to send to. All zero: the destination QPN alone names the peer (NICs of one weftd). */
+/* Address vector. All zero: the destination QPN alone identifies the peer (NICs of one weftd). */
 struct weft_av {
 	uint32_t dst_ip; /* network byte order */
 	uint8_t sgid_index;
@@ -588,7 +613,7 @@ struct weft_av {
 	uint8_t by_ip; /* 1: dst_ip is valid */
 };
 
-/* The address vector of a peer's NIC by its IPv4 address (network byte order). */
+/* Returns the address vector of a NIC with this IPv4 address (network byte order). */
 static inline struct weft_av weft_av_ip(uint32_t dst_ip)
 {
 	struct weft_av av;
@@ -602,7 +627,7 @@ static inline struct weft_av weft_av_ip(uint32_t dst_ip)
 }
 
 /*
- * The address vector of an IPv4 group (network byte order), for Sends of UD QPs to QPN
+ * Returns the address vector of an IPv4 group (network byte order), for Sends of UD QPs to QPN
  * WEFT_MCAST_QPN. hop_limit is the time to live of the packets: 1 stays on the link.
  */
 static inline struct weft_av weft_av_mcast(uint32_t group_ip)
@@ -613,7 +638,7 @@ static inline struct weft_av weft_av_mcast(uint32_t group_ip)
 	return av;
 }
 
-/* The address vector that leaves it to the QPN. */
+/* Returns the address vector of a peer identified by its QPN alone. */
 static inline struct weft_av weft_av_qpn(void)
 {
 	struct weft_av av = weft_av_ip(0);
@@ -628,14 +653,18 @@ struct weft_ah {
 	uint32_t handle;
 };
 
-/* An address handle for UD and RD requests. errno EINVAL: no unicast or group address. */
+/*
+ * Creates an address handle for UD and RD requests. errno EINVAL: not a unicast or group address.
+ */
 WEFT_API struct weft_ah *weft_create_ah(struct weft_pd *pd, const struct weft_av *av);
-/* Only after the requests that use it have completed. */
+/*
+ * Destroys an address handle. Call it only after the requests that use the handle have completed.
+ */
 WEFT_API WEFT_CHECK_RET int weft_destroy_ah(struct weft_ah *ah);
 
 /* --------------------------------------------------------------- queue pairs */
 
-/* All but RD, which is weft's, have the numbers of enum ibv_qp_type. */
+/* The values of enum ibv_qp_type, except for RD, which is specific to weft. */
 enum weft_qp_type {
 	WEFT_QPT_RC = 2,
 	WEFT_QPT_UC = 3,
@@ -645,7 +674,7 @@ enum weft_qp_type {
 	WEFT_QPT_RD = 16,
 };
 
-/* The numbers of enum ibv_qp_state. */
+/* The values of enum ibv_qp_state. */
 enum weft_qp_state {
 	WEFT_QPS_RESET = 0,
 	WEFT_QPS_INIT = 1,
@@ -658,11 +687,11 @@ enum weft_qp_state {
 
 /* weft_qp_init_attr.flags */
 enum weft_qp_flags {
-	WEFT_QP_F_SQ_SIG_ALL = 0x01, /* every send request completes on the CQ */
-	WEFT_QP_F_UD_LONG = 0x02,    /* UD messages to 64 KiB; no GRH in front of the data */
-	/* UD: it does not receive what it sends to a group that it is attached to */
+	WEFT_QP_F_SQ_SIG_ALL = 0x01, /* every send request generates a completion */
+	WEFT_QP_F_UD_LONG = 0x02,    /* UD messages up to 64 KiB; no GRH before the data */
+	/* UD: the QP does not receive its own messages to a group to which it is attached */
 	WEFT_QP_F_BLOCK_SELF_MCAST_LB = 0x04,
-	/* UD: no WEFT_EVENT_PEER_ERROR; for layers whose users do not know that event */
+	/* UD: no WEFT_EVENT_PEER_ERROR; for layers whose users do not handle that event */
 	WEFT_QP_F_NO_PEER_ERROR = 0x08,
 };
 
@@ -682,7 +711,7 @@ struct weft_qp_init_attr {
 	struct weft_srq *srq; /* or NULL */
 	struct weft_qp_cap cap;
 	void *user;
-	struct weft_xrcd *xrcd; /* XRC_RECV, which has no CQ, no PD and no queues (cap is 0) */
+	struct weft_xrcd *xrcd; /* XRC_RECV; such a QP has no CQ, no PD and no queues (cap is 0) */
 };
 
 struct weft_qp {
@@ -700,15 +729,15 @@ struct weft_qp {
 };
 
 /*
- * Makes a queue pair in state RESET. attr->cap is set to what was given, at least what was
- * asked for. errno: EINVAL something beyond the device's limits, or of another context;
- * EOPNOTSUPP: type not served. pd NULL: XRC_RECV, which has none.
+ * Creates a queue pair in state RESET. attr->cap is set to the actual values, which are at least
+ * those requested. errno: EINVAL a value beyond the device's limits, or an object of another
+ * context; EOPNOTSUPP unsupported type. pd is NULL for XRC_RECV.
  */
 WEFT_API struct weft_qp *weft_create_qp(struct weft_pd *pd, struct weft_qp_init_attr *attr);
 /*
- * Another process's XRC_RECV QP of the same domain, or one that this process has already: may be
- * modified, queried, and ends when all who have it have destroyed it, each as often as it has made
- * or opened it. Each handle has events of its own. errno EINVAL: no such QP there.
+ * Opens an XRC_RECV QP of the same domain, created by any process. The handle can be modified and
+ * queried. The QP ends when every creation and open has been destroyed. Each handle has its own
+ * events. errno EINVAL: no such QP in the domain.
  */
 WEFT_API struct weft_qp *weft_open_qp(struct weft_xrcd *xrcd, uint32_t qpn, void *user);
 
@@ -732,13 +761,13 @@ enum weft_qp_attr_mask {
 	WEFT_QP_SQ_PSN = 1 << 16,
 	WEFT_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
 	WEFT_QP_DEST_QPN = 1 << 20,
-	WEFT_QP_TRANSPORT = 1 << 28, /* weft's own: RC, in INIT or on the way to RTR */
+	WEFT_QP_TRANSPORT = 1 << 28, /* specific to weft: RC, in INIT or on the transition to RTR */
 };
 
 /*
- * What carries an RC QP's messages; both ends choose the same. ESP: streams over raw Ethernet, to
- * peers on the same link (modify to RTR: -EHOSTUNREACH to others). TCP: the connection of an
- * endpoint (weft_cm.h), which the QP is given in RTS; its peer's QPN is 0.
+ * Transport of an RC QP; both ends must use the same one. ESP: streams over raw Ethernet, to peers
+ * on the same link (modify to RTR: -EHOSTUNREACH for others). TCP: the connection of an endpoint
+ * (weft_cm.h), which the QP gets in RTS; the peer's QPN is 0.
  */
 enum weft_qp_transport {
 	WEFT_QP_TRANSPORT_RD = 0,
@@ -749,54 +778,54 @@ enum weft_qp_transport {
 struct weft_qp_attr {
 	enum weft_qp_state state;
 	enum weft_qp_state cur_state;
-	uint32_t access; /* enum weft_access: what peers may do */
+	uint32_t access; /* enum weft_access: rights of peers */
 	uint32_t qkey;
 	uint32_t path_mtu_bytes;
 	uint32_t dst_qpn;
 	uint32_t sq_psn;
 	uint32_t rq_psn;
 	struct weft_av av;
-	uint8_t timeout; /* 4.096 us * 2^timeout; 0: for ever */
+	uint8_t timeout; /* 4.096 us * 2^timeout; 0: infinite */
 	uint8_t retry_cnt;
-	uint8_t rnr_retry; /* 7: for ever */
+	uint8_t rnr_retry; /* 7: infinite */
 	uint8_t min_rnr_timer;
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
 	uint8_t en_sqd_async_notify;
 	uint8_t sq_draining;
-	uint8_t port; /* 1 */
+	uint8_t port; /* always 1 */
 	uint16_t pkey_index;
 	enum weft_qp_transport transport;
 };
 
 /*
- * Changes state and attributes as verbs allow (IBA 11.2.5.2). -EINVAL: not legal in this
- * state or for this type. Going to RESET drops what was posted, uncompleted.
+ * Changes state and attributes, as specified for verbs (IBA 11.2.5.2). -EINVAL: not legal in this
+ * state or for this type. The transition to RESET drops posted requests without completions.
  */
 WEFT_API WEFT_CHECK_RET int weft_modify_qp(struct weft_qp *qp, const struct weft_qp_attr *attr,
 					   int mask);
-/* What was set, and the state now. cap may be NULL. */
+/* Returns the attributes set and the current state. cap may be NULL. */
 WEFT_API WEFT_CHECK_RET int weft_query_qp(struct weft_qp *qp, struct weft_qp_attr *attr,
 					  struct weft_qp_cap *cap);
 
 /*
- * UD and RD: RESET to RTS with sensible values in one call. access: what peers may do with RDMA
- * (enum weft_access; 0 for sends only). Receives may be posted before or after. A request of RD
- * fails after 12.9 s without an answer (docs/operating.md "How long requests hold out").
+ * UD and RD: moves the QP from RESET to RTS with default values. access: rights of peers for RDMA
+ * (enum weft_access; 0 for Sends only). Receives may be posted before or after. An RD request fails
+ * after 12.9 s without a response (docs/operating.md, "How long requests hold out").
  */
 WEFT_API WEFT_CHECK_RET int weft_activate_qp(struct weft_qp *qp, uint32_t qkey, uint32_t access);
 
 /*
- * Ends it: requests that wait are dropped without completion and completions of it that were
- * not polled are taken out of the CQs. Blocks until no frame refers to its memory, and for
- * unacknowledged asynchronous events.
+ * Destroys a QP. Pending requests are dropped without completions, and its unpolled completions are
+ * removed from the CQs. Blocks until no frame refers to its memory and its asynchronous events are
+ * acknowledged.
  */
 WEFT_API WEFT_CHECK_RET int weft_destroy_qp(struct weft_qp *qp);
 
-/* The destination QPN of what is sent to a group. */
+/* Destination QPN of multicast messages. */
 #define WEFT_MCAST_QPN 0xffffffu
 
-/* The GID of an IPv4 group (network byte order): ::ffff:a.b.c.d. */
+/* Stores the GID of an IPv4 group (network byte order): the IPv4-mapped address. */
 static inline void weft_mcast_gid(uint32_t group_ip, uint8_t gid[16])
 {
 	const uint8_t *octet = (const uint8_t *)&group_ip;
@@ -807,15 +836,16 @@ static inline void weft_mcast_gid(uint32_t group_ip, uint8_t gid[16])
 }
 
 /*
- * Attaches a UD QP to a group: each datagram to it that carries the QP's Q_Key takes a receive of
- * the QP. What the NIC itself sends is among them (WEFT_QP_F_BLOCK_SELF_MCAST_LB). The NIC
- * joins the group by IGMP with the first QP and leaves it with the last. May be done in any
- * state, and again to no effect. Ends with weft_detach_mcast() or with the QP. Blocks for one
- * round trip. -EINVAL: no UD QP, or no GID of an IPv4 group; -ENOSPC: a limit of the device
- * (max_mcast_*); -EDQUOT: the share of the process or its user is used up.
+ * Attaches a UD QP to a group. Each datagram to the group with the QP's Q_Key consumes a receive of
+ * the QP, including datagrams that the NIC itself sends (see WEFT_QP_F_BLOCK_SELF_MCAST_LB). The
+ * NIC joins the group by IGMP with the first QP and leaves it with the last. The call is valid in
+ * any state; a repeated call has no effect. The attachment ends with weft_detach_mcast() or with
+ * the QP. Blocks for one round trip. -EINVAL: not a UD QP, or not the GID of an IPv4 group;
+ * -ENOSPC: a limit of the device (max_mcast_*); -EDQUOT: the quota of the process or its user is
+ * exhausted.
  */
 WEFT_API WEFT_CHECK_RET int weft_attach_mcast(struct weft_qp *qp, const uint8_t gid[16]);
-/* Undoes it. -EINVAL: the QP is not attached to this group. */
+/* Detaches a QP from a group. -EINVAL: the QP is not attached to it. */
 WEFT_API WEFT_CHECK_RET int weft_detach_mcast(struct weft_qp *qp, const uint8_t gid[16]);
 
 /* --------------------------------------------------------------------- posting */
@@ -833,8 +863,8 @@ enum weft_wr_opcode {
 	WEFT_WR_WRITE = 3,     /* not UD */
 	WEFT_WR_WRITE_IMM = 4, /* not UD */
 	WEFT_WR_READ = 5,      /* not UD, UC */
-	WEFT_WR_FETCH_ADD = 6, /* not UD, UC: 8 bytes, 8-aligned; the old value goes to the SGE */
-	WEFT_WR_CMP_SWAP = 7,  /* likewise */
+	WEFT_WR_FETCH_ADD = 6, /* not UD, UC: 8 bytes, 8-aligned; the SGE receives the old value */
+	WEFT_WR_CMP_SWAP = 7,  /* as FETCH_ADD */
 	WEFT_WR_LOCAL_INV = 8,
 	WEFT_WR_BIND_MW = 9,
 	WEFT_WR_WRITE_RECORD = 10, /* UD only */
@@ -842,10 +872,10 @@ enum weft_wr_opcode {
 
 /* weft_send_wr.flags */
 enum weft_send_flags {
-	WEFT_SEND_SIGNALED = 0x01,  /* completes on the CQ; failures always do */
-	WEFT_SEND_SOLICITED = 0x02, /* the peer's completion is a solicited one */
-	WEFT_SEND_FENCE = 0x04,     /* starts when earlier reads and atomics are done */
-	WEFT_SEND_INLINE = 0x08,    /* data is copied now; lkeys are not looked at */
+	WEFT_SEND_SIGNALED = 0x01,  /* generates a completion; failures always do */
+	WEFT_SEND_SOLICITED = 0x02, /* the peer's completion is solicited */
+	WEFT_SEND_FENCE = 0x04,     /* starts after earlier reads and atomics have completed */
+	WEFT_SEND_INLINE = 0x08,    /* data is copied at posting; lkeys are ignored */
 };
 
 struct weft_send_wr {
@@ -856,15 +886,15 @@ struct weft_send_wr {
 	enum weft_wr_opcode opcode;
 	uint32_t flags;       /* enum weft_send_flags */
 	uint32_t imm;         /* *_IMM */
-	uint32_t inv_stag;    /* SEND_INV: the peer's; LOCAL_INV: ours */
+	uint32_t inv_stag;    /* SEND_INV: the peer's STag; LOCAL_INV: a local one */
 	uint32_t rkey;        /* WRITE*, READ, atomics: the peer's; BIND_MW: the window's */
 	uint64_t remote_addr; /* WRITE*, READ, atomics */
-	uint64_t compare_add; /* CMP_SWAP: compare with; FETCH_ADD: add this */
-	uint64_t swap;        /* CMP_SWAP: and store this */
-	uint32_t mw_access;   /* BIND_MW: enum weft_access; sg_list[0] is range and region */
+	uint64_t compare_add; /* CMP_SWAP: value to compare; FETCH_ADD: value to add */
+	uint64_t swap;        /* CMP_SWAP: value to store */
+	uint32_t mw_access;   /* BIND_MW: enum weft_access; sg_list[0] gives range and region */
 	struct weft_ah *ah;   /* UD, RD */
 	uint32_t dst_qpn;     /* UD, RD */
-	uint32_t qkey;        /* UD, RD; high bit set: the QP's own is used. XRC: the peer's srqn */
+	uint32_t qkey; /* UD, RD; high bit set: the QP's own Q_Key is used. XRC: the peer's srqn */
 };
 
 struct weft_recv_wr {
@@ -875,18 +905,18 @@ struct weft_recv_wr {
 };
 
 /*
- * Hands a list of requests to the NIC in order, with one doorbell. On failure those before
- * *bad_wr (may be a NULL pointer) were posted. Without WEFT_SEND_INLINE, the memory belongs to the
- * NIC until completion. -ENOMEM: the send queue is full, poll its CQ; -EINVAL: opcode not of this
- * QP type, too many SGEs or inline bytes, no address handle, QP state RESET, INIT or RTR. What only
- * the NIC can check (keys, bounds, rights) comes back as the completion's status.
+ * Posts a list of send requests in order, with one doorbell. On failure the requests before *bad_wr
+ * (which may be NULL) were posted. Without WEFT_SEND_INLINE the NIC owns the memory until
+ * completion. -ENOMEM: the send queue is full, poll its CQ; -EINVAL: opcode not supported by the QP
+ * type, too many SGEs or inline bytes, no address handle, or QP state RESET, INIT or RTR. Errors
+ * that only the NIC can detect (keys, bounds, rights) are reported in the completion's status.
  */
 WEFT_API WEFT_CHECK_RET int weft_post_send(struct weft_qp *qp, const struct weft_send_wr *wr,
 					   const struct weft_send_wr **bad_wr);
 
 /*
- * Posts receive buffers. UD without WEFT_QP_F_UD_LONG: 40 bytes of GRH come before the
- * data. -ENOMEM: queue full; -EINVAL: too many SGEs, state RESET, or the QP has an SRQ.
+ * Posts receive buffers. UD without WEFT_QP_F_UD_LONG: 40 bytes of GRH precede the data. -ENOMEM:
+ * queue full; -EINVAL: too many SGEs, state RESET, or the QP has an SRQ.
  */
 WEFT_API WEFT_CHECK_RET int weft_post_recv(struct weft_qp *qp, const struct weft_recv_wr *wr,
 					   const struct weft_recv_wr **bad_wr);
@@ -898,7 +928,7 @@ WEFT_API WEFT_CHECK_RET int weft_post_srq_recv(struct weft_srq *srq, const struc
 enum weft_event_type {
 	WEFT_EVENT_NONE = 0,
 	WEFT_EVENT_CQ_ERR = 2,   /* cq: overrun */
-	WEFT_EVENT_QP_FATAL = 3, /* qp; so the next four */
+	WEFT_EVENT_QP_FATAL = 3, /* qp is set, also in the next four */
 	WEFT_EVENT_QP_REQ_ERR = 4,
 	WEFT_EVENT_QP_ACCESS_ERR = 5,
 	WEFT_EVENT_COMM_EST = 6,
@@ -908,26 +938,27 @@ enum weft_event_type {
 	WEFT_EVENT_PORT_ACTIVE = 10,
 	WEFT_EVENT_PORT_ERR = 11,
 	WEFT_EVENT_DEVICE_FATAL = 12, /* weftd ended; the last event of a context */
-	WEFT_EVENT_PEER_ERROR = 13,   /* qp: a peer refused a datagram of ours; peer_* */
-	WEFT_EVENT_SQ_DRAINED = 14,   /* qp: in SQD, asked for with en_sqd_async_notify */
-	WEFT_EVENT_GOAL_RUN = 15,     /* a run of a schedule is finished; libgoal takes it */
-	WEFT_EVENT_CM = 16,           /* of the connection manager; librdmacm takes it */
+	WEFT_EVENT_PEER_ERROR = 13,   /* qp: a peer refused a datagram that it sent; see peer_* */
+	WEFT_EVENT_SQ_DRAINED = 14,   /* qp: drained in SQD; requested with en_sqd_async_notify */
+	WEFT_EVENT_GOAL_RUN = 15,     /* a run of a schedule has finished; handled by libgoal */
+	WEFT_EVENT_CM = 16,           /* event of the connection manager; handled by librdmacm */
 };
 
 struct weft_async_event {
 	enum weft_event_type type;
-	struct weft_qp *qp; /* the one that the type names is set, the others NULL */
+	struct weft_qp *qp; /* the object that the type names; the others are NULL */
 	struct weft_cq *cq;
 	struct weft_srq *srq;
-	uint32_t peer_ssn;        /* PEER_ERROR: number of the message at fault */
-	uint32_t peer_ip;         /* network byte order */
-	uint8_t peer_layer_etype; /* layer and error type of the Terminate (RFC 5040 4.8) */
+	uint32_t peer_ssn; /* PEER_ERROR: number of the refused message */
+	uint32_t peer_ip;  /* network byte order */
+	uint8_t
+	    peer_layer_etype; /* layer and error type of the Terminate message (RFC 5040, 4.8) */
 	uint8_t peer_code;
 };
 
 /*
- * Takes the next asynchronous event. Blocks unless async_fd has O_NONBLOCK. Each must be
- * acknowledged, or the object in it cannot be destroyed. -EAGAIN (O_NONBLOCK), -EINTR;
+ * Takes the next asynchronous event. Blocks unless async_fd has O_NONBLOCK. Each event must be
+ * acknowledged; until then the object in it cannot be destroyed. -EAGAIN (O_NONBLOCK), -EINTR;
  * -EIO: the NIC is gone and WEFT_EVENT_DEVICE_FATAL was delivered.
  */
 WEFT_API WEFT_CHECK_RET int weft_get_async_event(struct weft_context *context,
@@ -937,13 +968,13 @@ WEFT_API void weft_ack_async_event(const struct weft_async_event *event);
 /* ----------------------------------------------------------------------- tools */
 
 struct weft_stat {
-	char name[40]; /* as ethtool -S would print it */
+	char name[40]; /* name as in ethtool -S */
 	uint64_t value;
 };
 
 /*
- * The counters of one shard of the NIC from number *cursor (0 first) on, at most max;
- * advances *cursor. Returns how many, 0: no more. -EINVAL: no such shard.
+ * Returns the counters of one shard from number *cursor (initially 0) on, at most max, and advances
+ * *cursor. The result is their number; 0: end of list. -EINVAL: no such shard.
  */
 WEFT_API WEFT_CHECK_RET int weft_stats(struct weft_context *context, uint32_t shard,
 				       uint32_t *cursor, struct weft_stat *stats, uint32_t max);
@@ -956,11 +987,11 @@ enum weft_list_kind {
 	WEFT_LIST_NEIGHBOURS = 4,
 	WEFT_LIST_PEERS = 5,
 	WEFT_LIST_GROUPS = 6,
-	WEFT_LIST_SHARES = 7, /* what users and processes have of a shard's tables */
-	WEFT_LIST_USERS = 8,  /* what they have of the whole weftd; shard 0 */
+	WEFT_LIST_SHARES = 7, /* shares of users and processes in a shard's tables */
+	WEFT_LIST_USERS = 8,  /* their shares in the whole weftd; shard 0 */
 };
 
-/* What the fields mean for each kind: docs/host-interface.md "Lists". */
+/* docs/host-interface.md, "Lists", describes the fields for each kind. */
 struct weft_list_item {
 	uint32_t id;
 	uint32_t client;
@@ -968,13 +999,14 @@ struct weft_list_item {
 	uint32_t type;
 	uint64_t a, b;
 	uint8_t mac[6];
-	uint16_t forged; /* client: datagrams of rsockets that it dropped, see weft_cm.h */
+	uint16_t forged; /* client: rsocket datagrams it dropped as forged, see weft_cm.h */
 	char name[24];
 };
 
 /*
- * Objects of all processes on one shard; cursor and return value as with weft_stats(). max is
- * at least WEFT_LIST_MIN, and up to as many fewer than max may come although there are more.
+ * Lists the objects of all processes on one shard; cursor and result as for weft_stats(). max must
+ * be at least WEFT_LIST_MIN. A call may return fewer than max items (by less than WEFT_LIST_MIN)
+ * before the end.
  */
 #define WEFT_LIST_MIN 6
 WEFT_API WEFT_CHECK_RET int weft_list(struct weft_context *context, enum weft_list_kind kind,
@@ -982,12 +1014,12 @@ WEFT_API WEFT_CHECK_RET int weft_list(struct weft_context *context, enum weft_li
 				      struct weft_list_item *items, uint32_t max);
 
 /*
- * Starts a capture: *fd becomes a pipe from which a pcapng stream of every frame of
- * the NIC can be read until it is closed. -EPERM: not root.
+ * Starts a capture. *fd becomes a pipe that delivers a pcapng stream of every frame of the NIC
+ * until it is closed. -EPERM: not root.
  */
 WEFT_API WEFT_CHECK_RET int weft_capture(struct weft_context *context, int *fd);
 
-/* Names, never NULL: "SUCCESS", "RETRY_EXC_ERR", ... Any thread. */
+/* Return a name, never NULL: "SUCCESS", "RETRY_EXC_ERR", etc. May be called from any thread. */
 WEFT_API const char *weft_wc_status_str(enum weft_wc_status status);
 WEFT_API const char *weft_wc_opcode_str(enum weft_wc_opcode opcode);
 WEFT_API const char *weft_vendor_err_str(uint32_t vendor_err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address handles: whom a UD or RD request goes to.
+ * Address handles: destinations of UD and RD requests.
  *
- * Called by applications; weft_post.c puts the handle's number into requests. Calls the
- * channel; the NIC's side is nic_fw/host/ah.c.
+ * weft_post.c stores the handle's number in requests. Calls the channel; nic_fw/host/ah.c is the
+ * NIC's side.
  */
 #include <errno.h>
 #include <stdlib.h>

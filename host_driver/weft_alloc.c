@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that the NIC maps without moving anything: weft_alloc(), weft_alloc_attr(), weft_free().
+ * Memory that the NIC maps and that registration need not move: weft_alloc(), weft_alloc_attr(),
+ * weft_free().
  *
- * Called by applications. Calls weft_mem.c for memfds of weftd's; registration recognizes
- * them there by their inodes.
+ * Calls weft_mem.c for memfds of weftd; registration recognizes them by their inodes.
  *
- * Three kinds, as SCI-MPICH's MPI_Alloc_mem() has them (section III.C.2 of the paper): small
- * requests are plain memory, middle ones share an extent with others, large ones have one of
- * their own. weft_free() tells them apart by address (the pool's) and length alone:
+ * There are three size classes, as in SCI-MPICH's MPI_Alloc_mem() (the SCI-MPICH paper, III.C.2).
+ * Small requests get plain memory, medium ones share an extent, large ones have an extent of their
+ * own. weft_free() distinguishes them only by address (in the pool or not) and length:
  *
- *	in a chunk of the pool		units of it
- *	a page or more			a mapping of its own, shared or, where there is none, plain
- *	less				malloc's
+ * 	in a chunk of the pool		units of it
+ * 	a page or more			a mapping of its own, shared or, failing that, plain
+ * 	less				malloc() memory
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,16 +27,16 @@ enum {
 	WEFT_CHUNK_UNITS = WEFT_CHUNK_BYTES / WEFT_CHUNK_UNIT_BYTES,
 	WEFT_ALLOC_SHARED_MIN_BYTES = 4096,
 	WEFT_ALLOC_OWN_MIN_BYTES = 256 << 10,
-	WEFT_ALLOC_MAX_ALIGNMENT = WEFT_CHUNK_BYTES, /* a chunk begins at such an address */
+	WEFT_ALLOC_MAX_ALIGNMENT = WEFT_CHUNK_BYTES, /* chunks are aligned to this size */
 };
 
-/* One extent of the pool, handed out in units. Under weft_global.lock, as the list is. */
+/* One extent of the pool, allocated in units. Under weft_global.lock, as the list is. */
 struct weft_chunk {
 	struct weft_link node;
 	uint8_t *addr;
 	uint32_t used_units;
-	uint32_t next_unit; /* where the search goes on */
-	bool closed;        /* of the parent of this process: nothing new is taken from it */
+	uint32_t next_unit; /* start of the next search */
+	bool closed;        /* inherited from the parent of this process: no further allocation */
 	uint8_t used[WEFT_CHUNK_UNITS];
 };
 
@@ -52,7 +52,7 @@ static size_t round_up(size_t bytes, size_t to)
 	return bytes + (to - 1) < bytes ? 0 : (bytes + (to - 1)) & ~(to - 1);
 }
 
-/* An anonymous mapping (fd -1) or one of a memfd, at an aligned address. */
+/* Creates an anonymous mapping (fd -1) or a memfd mapping at an aligned address. */
 static void *map_aligned(size_t length, size_t alignment, int fd)
 {
 	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
@@ -79,7 +79,7 @@ static void *map_aligned(size_t length, size_t alignment, int fd)
 	return mapped;
 }
 
-/* Memory of an extent of its own. Under weft_global.lock. */
+/* Allocates an extent of its own. Under weft_global.lock. */
 static void *map_extent(struct weft_ctx *ctx, size_t length, size_t alignment)
 {
 	struct weft_extent *extent;
@@ -92,7 +92,7 @@ static void *map_extent(struct weft_ctx *ctx, size_t length, size_t alignment)
 	return addr;
 }
 
-/* The first free run of units that starts at an aligned address, from unit on. Or -1. */
+/* Returns the first free run of units from `from` on that starts at an aligned address, or -1. */
 static int find_units(const struct weft_chunk *chunk, uint32_t from, uint32_t units,
 		      size_t alignment)
 {
@@ -126,7 +126,7 @@ static void *take_units(struct weft_chunk *chunk, size_t bytes, size_t alignment
 	chunk->used_units += units;
 	chunk->next_unit = (uint32_t)at + units;
 	addr = chunk->addr + (size_t)at * WEFT_CHUNK_UNIT_BYTES;
-	/* Who had it before has written to it. */
+	/* The memory may hold data of its previous owner. */
 	memset(addr, 0, bytes);
 	return addr;
 }
@@ -139,7 +139,7 @@ static void drop_chunk(struct weft_chunk *chunk)
 	weft_mem_collect();
 }
 
-/* From a chunk that has room, else from a new one. Under weft_global.lock. */
+/* Allocates from a chunk with room, or from a new one. Under weft_global.lock. */
 static void *take_pooled(struct weft_ctx *ctx, size_t bytes, size_t alignment)
 {
 	struct weft_chunk *chunk;
@@ -167,7 +167,10 @@ static void *take_pooled(struct weft_ctx *ctx, size_t bytes, size_t alignment)
 	return addr;
 }
 
-/* Gives units back; true when the address lies in the pool. Under weft_global.lock. */
+/*
+ * Returns units to the pool. The result is true if the address lies in the pool. Under
+ * weft_global.lock.
+ */
 static bool give_pooled(uint8_t *addr, size_t bytes)
 {
 	uint32_t units = (uint32_t)(round_up(bytes, WEFT_CHUNK_UNIT_BYTES) / WEFT_CHUNK_UNIT_BYTES);
@@ -190,7 +193,7 @@ static bool give_pooled(uint8_t *addr, size_t bytes)
 	return true;
 }
 
-/* Plain memory; zero-filled. */
+/* Allocates plain, zero-filled memory. */
 static void *take_plain(size_t bytes, size_t alignment)
 {
 	void *addr = NULL;
@@ -210,7 +213,7 @@ static void *take_shared(struct weft_ctx *ctx, size_t bytes, size_t own_min_byte
 	weft_global_lock();
 	if (bytes < own_min_bytes)
 		addr = take_pooled(ctx, bytes, alignment);
-	/* weft_free() takes less than a page for malloc's. */
+	/* weft_free() treats less than a page as malloc() memory. */
 	if (!addr && bytes >= page_bytes())
 		addr = map_extent(ctx, round_up(bytes, page_bytes()), alignment);
 	weft_global_unlock();
@@ -270,7 +273,7 @@ void weft_free(void *addr, size_t bytes)
 			free(addr);
 		else
 			munmap(addr, round_up(bytes, page_bytes()));
-		/* The memfd goes too, if nothing else is mapped of it. */
+		/* Frees the memfd too, if nothing else of it is mapped. */
 		weft_mem_collect();
 	}
 	weft_global_unlock();

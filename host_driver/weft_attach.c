@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that is to be registered: what kind it is, and how the NIC gets at it.
+ * Memory to be registered: determines its kind, and how the NIC accesses it.
  *
- * A look over the range gives runs: parts of shared extents, and private pages. Those are moved
- * onto shared pages, and the region is the list of all of them. Calls weft_maps.c, weft_move.c,
- * weft_mem.c. docs/host-interface.md "Memory" has the rules.
+ * A scan of the range yields runs: parts of shared extents, and private pages. Private pages are
+ * moved onto shared pages, and the region is the list of all runs. docs/host-interface.md,
+ * "Memory", has the rules. Calls weft_maps.c, weft_move.c and weft_mem.c.
  *
- * Where private pages go: behind the run before them, on its memfd; those of the brk heap onto the
+ * Placement of private pages: after the preceding run, on its memfd; pages of the brk heap on the
  * heap's own extent, whose offsets are addresses, so that buffers registered in any order and a
- * heap that grows in steps end as one piece; the rest onto one new extent. Only the pages of the
- * range are moved: of those beside it another thread may be giving some back at this moment.
+ * heap that grows in steps form one piece; all others on a new extent. Only pages of the range are
+ * moved, because another thread may be unmapping neighbouring pages at the same time.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,37 +28,36 @@
 #endif
 
 enum {
-	/* The kernel allows a process some 65,000 mappings, which are the program's. */
+	/* The kernel allows a process about 65,000 mappings; most are left to the program. */
 	WEFT_HEAP_MOVES_MAX = 8192,
 };
 
 /*
- * A mapping that realloc() grows with mremap() must not reach beyond the end of its memfd, or
- * the process would get SIGBUS there; so a memfd is far longer than what is moved onto it. Holes
- * cost nothing.
+ * A memfd is much longer than the pages moved onto it: if realloc() extended a mapping with
+ * mremap() beyond the end of its memfd, access would raise SIGBUS. Holes cost no memory.
  */
 #define WEFT_EXTENT_SLACK_BYTES (UINT64_C(1) << 42)
-/* weftd maps so much of the heap's extent at once; what lies beyond, region by region. */
+/* weftd maps this much of the heap's extent at once, and the rest region by region. */
 #define WEFT_HEAP_MIN_BYTES (UINT64_C(1) << 30)
 
-/* Pages of the range that are alike. */
+/* Consecutive pages of the range with the same properties. */
 struct weft_run {
 	uint64_t start;
 	uint64_t end;
-	struct weft_extent *extent; /* NULL: private, or of one that is dead */
-	uint64_t offset;            /* of start in it */
+	struct weft_extent *extent; /* NULL: private, or an extent that is dead */
+	uint64_t offset;            /* offset of start in the extent */
 	uint64_t vma_start;
 	bool heap;
 };
 
-/* A range of pages, as a walk over the mappings found it. */
+/* A range of pages, as found by a walk over the mappings. */
 struct weft_mem_look {
-	uint64_t start; /* pages around the range */
+	uint64_t start; /* page-aligned range */
 	uint64_t end;
-	uint64_t next; /* all before it is known to be mapped */
+	uint64_t next; /* all pages before it are known to be mapped */
 	bool readable;
 	bool writable;
-	bool foreign; /* a part is of another kind, or there are too many */
+	bool foreign; /* a part has an unsupported kind, or there are too many runs */
 	uint32_t count;
 	struct weft_run run[HW_MEM_PIECES_MAX];
 };
@@ -78,7 +77,7 @@ static bool is_movable(const struct weft_vma *vma)
 	       !vma->special;
 }
 
-/* Whether b goes on where a ends. */
+/* Returns true if b continues a. */
 static bool continues(const struct weft_run *a, const struct weft_run *b)
 {
 	if (a->extent != b->extent || a->end != b->start)
@@ -86,7 +85,7 @@ static bool continues(const struct weft_run *a, const struct weft_run *b)
 	return a->extent ? a->offset + (a->end - a->start) == b->offset : a->heap == b->heap;
 }
 
-/* Adds a run to the end of the list. False: no room. */
+/* Appends a run to the list. Returns false if the list is full. */
 static bool add_run(struct weft_mem_look *look, const struct weft_run *run)
 {
 	if (look->count && continues(&look->run[look->count - 1], run)) {
@@ -137,14 +136,14 @@ static bool overlaps(const struct weft_run *run, uint64_t start, uint64_t end)
 	return start < run->end && end > run->start;
 }
 
-/* Where the kernel notes the processor that this thread runs on (rseq(2)), since glibc 2.35. */
+/* Memory where the kernel stores the current CPU of this thread (rseq(2)), since glibc 2.35. */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
 /*
- * The thread that moves pages cannot wait for itself: pages that are written meanwhile for it, its
- * stack, its errno and what the kernel notes of it, are left alone. The main thread's stack has a
- * name.
+ * The thread that moves pages cannot wait for itself, so pages that are written on its behalf
+ * during the move (its stack, errno, rseq area) are not moved. The main thread's stack is
+ * recognised by name.
  */
 static bool own_pages(const struct weft_run *run)
 {
@@ -174,8 +173,8 @@ static bool own_pages(const struct weft_run *run)
 }
 
 /*
- * Pages that the NIC reaches through process_vm now are not moved: its access would meet a
- * page that is being moved, and fail or wait.
+ * Pages that the NIC accesses through process_vm are not moved: an access could hit a page under
+ * way and fail or wait.
  */
 static bool under_process_vm(const struct weft_run *run)
 {
@@ -199,16 +198,15 @@ static bool moving_is_off(void)
 	return env && strcmp(env, "process_vm") == 0;
 }
 
-/* ---- where pages go --------------------------------------------------------------------------
- */
+/* ---- placement of pages --------------------------------------------------------------------- */
 
 enum weft_placed {
 	WEFT_PLACED = 0,
-	WEFT_PLACED_NOT = 1,    /* not there; nothing has changed */
-	WEFT_PLACED_FAILED = 2, /* the kernel refused in the middle */
+	WEFT_PLACED_NOT = 1,    /* not possible; nothing has changed */
+	WEFT_PLACED_FAILED = 2, /* the kernel failed in the middle */
 };
 
-/* A part of an extent, and whether it is mapped anywhere. */
+/* A part of an extent, and the number of its mappings. */
 struct weft_mem_part {
 	const struct weft_extent *extent;
 	uint64_t offset;
@@ -226,7 +224,7 @@ static bool look_for_part(const struct weft_vma *vma, void *arg)
 	return true;
 }
 
-/* How many mappings there are of a part. */
+/* Counts the mappings of a part. */
 static uint32_t mappings_of(const struct weft_extent *extent, uint64_t offset, uint64_t bytes)
 {
 	struct weft_mem_part part = {extent, offset, bytes, 0};
@@ -234,7 +232,10 @@ static uint32_t mappings_of(const struct weft_extent *extent, uint64_t offset, u
 	return weft_maps_walk_shared(0, look_for_part, &part) < 0 ? UINT32_MAX : part.mappings;
 }
 
-/* A region lies there, whose memory the NIC may still write to, whatever the process has now. */
+/*
+ * Returns true if a region lies there: the NIC may still write to its memory, whatever the process
+ * has mapped.
+ */
 static bool has_region(const struct weft_extent *extent, uint64_t offset, uint64_t bytes)
 {
 	const struct weft_mem_piece *piece;
@@ -249,7 +250,7 @@ static bool has_region(const struct weft_extent *extent, uint64_t offset, uint64
 	return false;
 }
 
-/* A mapping of [offset, offset + bytes) of a sealed extent. NULL: the kernel refuses. */
+/* Maps [offset, offset + bytes) of a sealed extent. Returns NULL if the kernel refuses. */
 static uint8_t *copy_mapping(const struct weft_extent *extent, uint64_t offset, uint64_t bytes)
 {
 	uint8_t *whole = mremap(extent->anchor, 0, offset + bytes, MREMAP_MAYMOVE);
@@ -263,7 +264,7 @@ static uint8_t *copy_mapping(const struct weft_extent *extent, uint64_t offset, 
 	return NULL;
 }
 
-/* weft_move_pages(), and what is left of the window goes. */
+/* Calls weft_move_pages() and unmaps the remainder of the window. */
 static enum weft_placed move_through(uint8_t *window, bool zero, struct weft_run *run,
 				     struct weft_extent *extent, uint64_t offset)
 {
@@ -279,7 +280,7 @@ static enum weft_placed move_through(uint8_t *window, bool zero, struct weft_run
 	return WEFT_PLACED;
 }
 
-/* Moves a run to a part of an extent where nobody is: no mapping, and no region. */
+/* Moves a run to a part of an extent that has neither mappings nor regions. */
 static enum weft_placed place_at(struct weft_run *run, struct weft_extent *extent, uint64_t offset)
 {
 	uint64_t bytes = run->end - run->start;
@@ -294,11 +295,11 @@ static enum weft_placed place_at(struct weft_run *run, struct weft_extent *exten
 		return WEFT_PLACED_NOT;
 	if (extent->bytes < offset + bytes)
 		extent->bytes = offset + bytes;
-	/* It may hold what was there before, of pages that have been unmapped since. */
+	/* The part may still hold data of pages that were unmapped. */
 	return move_through(window, false, run, extent, offset);
 }
 
-/* The heap's extent. NULL: there is none for this run. */
+/* Returns the heap's extent; NULL: there is none for this run. */
 static struct weft_extent *heap_extent(struct weft_ctx *ctx, const struct weft_run *run)
 {
 	uint64_t bytes = 2 * (run->end - run->vma_start) + page_mask() + 1;
@@ -315,9 +316,9 @@ static struct weft_extent *heap_extent(struct weft_ctx *ctx, const struct weft_r
 			 WEFT_EXTENT_SLACK_BYTES, &extent) < 0)
 		return NULL;
 	extent->heap = true;
-	/* The anchor's page is nobody else's. */
+	/* Reserves a page for the anchor. */
 	extent->heap_start = run->vma_start - (page_mask() + 1);
-	/* It stays, since the heap does: collected when nothing of it is mapped any more. */
+	/* The heap's extent stays until none of it is mapped any more. */
 	weft_mem_drop(extent);
 	return extent;
 }
@@ -343,7 +344,7 @@ static enum weft_placed place_behind(struct weft_run *run, const struct weft_run
 	return place_at(run, before->extent, before->offset + (before->end - before->start));
 }
 
-/* Moves the runs that are private from `first` on to an extent of their own. */
+/* Moves the private runs from `first` on to a new extent. */
 static enum weft_placed place_anew(struct weft_ctx *ctx, struct weft_mem_look *look, uint32_t first)
 {
 	enum weft_placed placed = WEFT_PLACED;
@@ -367,14 +368,14 @@ static enum weft_placed place_anew(struct weft_ctx *ctx, struct weft_mem_look *l
 					      : move_through(window, true, run, extent, offset);
 		offset += length;
 	}
-	/* Mapped, it stays; a part that did move is an extent like any other. */
+	/* Being mapped, the extent stays; a part that was moved is an ordinary extent. */
 	weft_mem_drop(extent);
 	if (placed != WEFT_PLACED)
 		weft_mem_collect();
 	return placed;
 }
 
-/* Moves all private pages of the range. False: not all of them. */
+/* Moves all private pages of the range. Returns false if some were not moved. */
 static bool move_all(struct weft_ctx *ctx, struct weft_mem_look *look)
 {
 	uint32_t first = look->count;
@@ -403,10 +404,9 @@ static bool move_all(struct weft_ctx *ctx, struct weft_mem_look *look)
 	return first == look->count || place_anew(ctx, look, first) == WEFT_PLACED;
 }
 
-/* ---- the region's list -----------------------------------------------------------------------
- */
+/* ---- the region's list of pieces ------------------------------------------------------------ */
 
-/* The runs as pieces, each with a reference. NULL: no memory. */
+/* Converts the runs to pieces, each with a reference. Returns NULL when memory is exhausted. */
 static struct weft_mem_pieces *make_pieces(const struct weft_mem_look *look, uint64_t addr,
 					   uint64_t bytes)
 {
@@ -461,7 +461,9 @@ int weft_mem_attach(struct weft_ctx *ctx, uint64_t addr, uint64_t bytes, bool wr
 		return -EFAULT;
 	if (ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD || look.foreign || !move_all(ctx, &look))
 		return 0;
-	/* The process's own pages, in its cgroup. Without them weftd refuses, and process_vm it is.
+	/*
+	 * Populates the process's own pages, charged to its cgroup. Otherwise weftd refuses the
+	 * mapping and process_vm is used.
 	 */
 	(void)madvise((void *)(uintptr_t)look.start, look.end - look.start,
 		      look.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ordering between host and NIC, each use with the name that docs/host-interface.md gives it.
+ * Memory ordering between host and NIC. Each barrier has the name used in docs/host-interface.md.
  *
- * The NIC's half of every pair is in nic_fw (db.c, cq.c, eq.c, rq.c). Called by weft_db.h,
- * weft_post.c, weft_poll.c, weft_cq.c, weft_event.c. C11 memory model through gcc's
- * __atomic builtins, since the words lie in shared memory of plain type.
+ * The NIC's half of every pair is in nic_fw/host (db.c, cq.c, eq.c, rq.c). The file uses the C11
+ * memory model through gcc's __atomic builtins, since the words in shared memory have plain types.
  */
 #ifndef WEFT_BARRIER_H
 #define WEFT_BARRIER_H
@@ -16,14 +15,17 @@
 #include "shared_defs/hw_cqe.h"
 
 /*
- * gcc warns that ThreadSanitizer does not understand fences. The one below orders two atomic
- * words against another process, of which it knows nothing anyway.
+ * gcc warns that ThreadSanitizer does not support fences. The fence below orders two atomic words
+ * against another process, which ThreadSanitizer does not observe.
  */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
 
-/* D1: the claim of a slot of the doorbell ring, then its entry. NIC: acquire of ring[head]. */
+/*
+ * D1: a slot of the doorbell ring is claimed before its entry is written. NIC: acquire of
+ * ring[head].
+ */
 static inline void weft_barrier_db_entry(uint32_t *slot, uint32_t entry)
 {
 	__atomic_store_n(slot, entry, __ATOMIC_RELEASE);
@@ -39,10 +41,9 @@ static inline void weft_barrier_sq_publish(struct hw_qp_record *record, uint32_t
 }
 
 /*
- * D2, second half: the index (sq_prod, arm) before rung. True when no entry of the object
- * stood in the ring, so that the caller must write one. NIC: exchange(rung, 0) before it
- * reads the index; of two exchanges one is first, so either the NIC sees the index or the
- * host sees 0.
+ * D2, second half: the index (sq_prod, arm) before rung. Returns true if the object had no entry in
+ * the ring, so that the caller must write one. NIC: exchange(rung, 0) before it reads the index.
+ * One of the two exchanges is first, so either the NIC sees the index or the host sees 0.
  */
 static inline bool weft_barrier_ring_needed(uint32_t *rung)
 {
@@ -50,8 +51,8 @@ static inline bool weft_barrier_ring_needed(uint32_t *rung)
 }
 
 /*
- * D3: the doorbell entry before the look at sleeping. NIC: sleeping = 1 before its last look at
- * the doorbell ring (fw_sleep). Both halves need a full fence: a store, then a load of
+ * D3: the doorbell entry before the load of sleeping. NIC: sleeping = 1 before its last check of
+ * the doorbell ring (fw_sleep). Both halves need a full fence: a store followed by a load of
  * another word.
  */
 static inline bool weft_barrier_nic_sleeping(const struct hw_bar_header *header)
@@ -60,40 +61,40 @@ static inline bool weft_barrier_nic_sleeping(const struct hw_bar_header *header)
 	return __atomic_load_n(&header->sleeping, __ATOMIC_RELAXED) != 0;
 }
 
-/* S1: the NIC's last read of SQ slots before sq_cons; the host may then write over them. */
+/* S1: the NIC's last read of SQ slots before sq_cons; the host may then overwrite them. */
 static inline uint32_t weft_barrier_sq_cons(const struct hw_qp_record *record)
 {
 	return __atomic_load_n(&record->sq_cons, __ATOMIC_ACQUIRE);
 }
 
-/* R1: receive requests before rq_prod, prod of an SRQ. NIC: acquire in rq_take(). */
+/* R1: receive requests before rq_prod, or prod of an SRQ. NIC: acquire in rq_take(). */
 static inline void weft_barrier_rq_publish(uint32_t *prod, uint32_t value)
 {
 	__atomic_store_n(prod, value, __ATOMIC_RELEASE);
 }
 
-/* R2: the NIC's copy of a receive request before cons; the host may then write over it. */
+/* R2: the NIC's copy of a receive request before cons; the host may then overwrite it. */
 static inline uint32_t weft_barrier_rq_cons(const uint32_t *cons)
 {
 	return __atomic_load_n(cons, __ATOMIC_ACQUIRE);
 }
 
 /*
- * C1: the last word of a CQE, with its phase, before the rest of it, and before the data the
- * NIC placed for it. NIC: release of that word (cq_post).
+ * C1: the last word of a CQE, which holds the phase, is read before the rest of the CQE and before
+ * the data that the NIC placed for it. NIC: release of that word (cq_post).
  */
 static inline uint32_t weft_barrier_cqe_word(const struct hw_cqe *cqe)
 {
 	return __atomic_load_n((const uint32_t *)(const void *)&cqe->status, __ATOMIC_ACQUIRE);
 }
 
-/* C2: the arm word; with the exchange of D2 behind it. NIC: acquire in cq_arm(). */
+/* C2: the arm word, followed by the exchange of D2. NIC: acquire in cq_arm(). */
 static inline void weft_barrier_cq_arm(struct hw_cq_record *record, uint32_t arm)
 {
 	__atomic_store_n(&record->arm, arm, __ATOMIC_RELEASE);
 }
 
-/* C3: reading of CQEs before cons. NIC: acquire of cons before it writes over them. */
+/* C3: reads of CQEs before cons. NIC: acquire of cons before it overwrites them. */
 static inline void weft_barrier_cq_cons(struct hw_cq_record *record, uint32_t cons)
 {
 	__atomic_store_n(&record->cons, cons, __ATOMIC_RELEASE);
@@ -106,9 +107,9 @@ static inline uint32_t weft_barrier_eqe_word(const struct hw_eqe *eqe)
 }
 
 /*
- * E2: as C3, for event queues. E3: the index before the next look at the ring: the NIC stores an
- * entry, then looks at the index, and raises no interrupt for what this process is about to see.
- * Both halves need a full fence: a store, then a load of another word.
+ * E2: as C3, for event queues. E3: the index before the next check of the ring. The NIC stores an
+ * entry, then loads the index, and raises no interrupt for an entry that the process is about to
+ * see. Both halves need a full fence: a store followed by a load of another word.
  */
 static inline void weft_barrier_eq_cons(struct hw_eq_record *record, uint32_t cons)
 {

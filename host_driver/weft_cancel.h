@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cancellation of threads (pthread_cancel(3)).
+ * Thread cancellation (pthread_cancel(3)).
  *
- * Programs cancel threads that wait for events or data. Nobody is cancelled with a lock of ours, or
- * with an answer of the NIC half read: system calls that are cancellation points stand between
- * these two wherever that could be. Used by libweft and host_driver/rdmacm; calls pthreads.
+ * Programs cancel threads that wait for events or data. A thread must not be cancelled while it
+ * holds a lock of ours or has read half an answer of the NIC. System calls that are cancellation
+ * points are therefore bracketed by these two functions wherever that could happen. Calls pthreads.
  */
 #ifndef WEFT_CANCEL_H
 #define WEFT_CANCEL_H
 
 #include <pthread.h>
 
-/* Returns what weft_cancel_restore() takes. They nest; errno stays. */
+/* Returns the argument for weft_cancel_restore(). Calls nest; errno is preserved. */
 static inline int weft_cancel_off(void)
 {
 	int before;

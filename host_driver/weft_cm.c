@@ -2,9 +2,9 @@
 /*
  * Connections: commands and events of the NIC's connection manager.
  *
- * Called by host_driver/rdmacm through libibverbs, and by tests. Calls the channel for commands
- * and weft_eq.c for what wakes: an entry says that events wait in the NIC, where CM_EVENT fetches
- * them one by one. The NIC's side is nic_fw/cm*.c.
+ * Events are queued in the NIC; an event-queue entry reports that some are pending, and CM_EVENT
+ * fetches them one by one. Calls the channel for commands and weft_eq.c to wait. nic_fw/cm is the
+ * NIC's side.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "host_driver/weft_eq.h"
 
 enum {
-	CM_DRAIN_PERIOD = 8, /* empty looks for an event between two at the descriptor */
+	CM_DRAIN_PERIOD = 8, /* empty checks for an event between two drains of the descriptor */
 };
 
 static int command(struct weft_context *context, struct hw_cmd *cmd, struct hw_cmd_resp *resp)
@@ -95,7 +95,7 @@ int weft_cm_resolve(struct weft_context *context, uint32_t ep, uint32_t ip, uint
 	return command(context, &cmd, &resp);
 }
 
-/* Private data: in the command where it fits, else by commands before it. */
+/* Sends private data within the command if it fits, otherwise in preceding commands. */
 static int put_data(struct weft_context *context, struct hw_cmd *cmd,
 		    const struct weft_cm_data *data)
 {
@@ -185,7 +185,10 @@ int weft_cm_move(struct weft_comp_channel *channel, uint32_t ep)
 	return command(channel->context, &cmd, &resp);
 }
 
-/* Whether the NIC is worth a question. Every few times the descriptor is drained all the same. */
+/*
+ * Returns true if the NIC may have an event. Drains the descriptor at every CM_DRAIN_PERIOD-th call
+ * in any case.
+ */
 static bool is_due(struct weft_channel_obj *c)
 {
 	struct hw_eqe eqe;
@@ -198,10 +201,10 @@ static bool is_due(struct weft_channel_obj *c)
 }
 
 /*
- * The descriptor is to be readable while events wait in the NIC, not only while entries do, and
- * else not: whoever polls it may block in the call that follows. An answer without further ones
- * means that the next one comes with an entry; by then the interrupt of this one, whose entry may
- * have been taken before it, has come.
+ * Keeps the descriptor readable while events are pending in the NIC, not only while entries are,
+ * and unreadable otherwise: a program that polls it may block in its next call. An answer that
+ * reports no further event means that the next one raises an entry. The interrupt of the current
+ * event, whose entry may already have been taken, has arrived by then.
  */
 static int next_event(struct weft_comp_channel *channel, struct hw_resp_cm_event *event)
 {
@@ -252,7 +255,7 @@ int weft_cm_get_data(struct weft_context *context, const struct hw_resp_cm_event
 	rc = command(context, &cmd, &resp);
 	if (rc < 0)
 		return rc;
-	/* The endpoint's number is another's meanwhile. */
+	/* The endpoint's number was reused meanwhile. */
 	if (resp.u.cm_rest.bytes != event->rest_bytes)
 		return -ENOENT;
 	memcpy(dst + event->data_bytes, resp.u.cm_rest.data, resp.u.cm_rest.bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control channel over weftd's UNIX socket (SOCK_SEQPACKET): one packet a command, one
- * packet an answer, descriptors by SCM_RIGHTS.
+ * The control channel over weftd's UNIX socket (SOCK_SEQPACKET): one packet per command, one packet
+ * per answer, descriptors by SCM_RIGHTS.
  *
- * Called through weft_chan.h's operations; weft_dev.c connects. Many threads may have
- * commands under way: answers come in any order and are told apart by their tag. Whoever
- * waits and finds no other reading reads for all. docs/host-interface.md "Commands".
+ * Implements the operations of weft_chan.h. Several threads may have commands outstanding: answers
+ * arrive in any order and are matched by tag. A waiting thread that finds no reader reads the
+ * answers for all threads. docs/host-interface.md, "Commands".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +22,14 @@
 #include "host_driver/weft_chan.h"
 
 enum {
-	/* How long weftd may take to end what it does with a process's memory at detach. */
+	/* Limit for weftd to stop using a process's memory at detach. */
 	WEFT_DETACH_TIMEOUT_MS = 10000,
-	/* After so long without an answer its process is looked at; one that is stopped is not
-	 * waited for. */
+	/*
+	 * After this time without an answer, the state of weftd's process is checked; a stopped
+	 * weftd is not waited for.
+	 */
 	WEFT_PATIENCE_MS = 2000,
-	/* A weftd that runs answers a tool within this, or does not work. */
+	/* A running weftd answers a tool within this time, or does not work. */
 	WEFT_TOOL_TIMEOUT_MS = 10000,
 };
 
@@ -41,17 +43,17 @@ struct weft_sock_wait {
 
 struct weft_sock {
 	int fd;
-	bool tool; /* no command may wait for ever */
+	bool tool; /* no command may wait without limit */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool reading; /* a thread is in recvmsg() */
 	bool gone;
-	bool silent; /* gone, since weftd did not answer */
+	bool silent; /* marked as gone because weftd did not answer */
 	uint32_t next_tag;
 	struct weft_sock_wait *waits;
 };
 
-/* The descriptors of a packet. What has no place in fds is closed. */
+/* Takes the descriptors of a packet. Descriptors without a place in fds are closed. */
 static void take_fds(struct msghdr *msg, int *fds)
 {
 	size_t taken = 0;
@@ -71,7 +73,7 @@ static void take_fds(struct msghdr *msg, int *fds)
 	}
 }
 
-/* Receives one packet. False: the NIC is gone. */
+/* Receives one packet. Returns false if the NIC is gone. */
 static bool sock_recv(int fd, struct hw_cmd_resp *resp, int *fds)
 {
 	union {
@@ -88,7 +90,9 @@ static bool sock_recv(int fd, struct hw_cmd_resp *resp, int *fds)
 
 	for (int i = 0; i < WEFT_CHAN_FDS; i++)
 		fds[i] = -1;
-	/* A connection that was closed on a command of ours: what came before that is still there.
+	/*
+	 * After weftd closed the connection in response to a command, earlier packets can still be
+	 * read.
 	 */
 	do {
 		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
@@ -96,7 +100,7 @@ static bool sock_recv(int fd, struct hw_cmd_resp *resp, int *fds)
 	if (n <= 0)
 		return false;
 	take_fds(&msg, fds);
-	/* A short packet is not an answer: tag 0, and no status. */
+	/* A short packet is not an answer: use tag 0 and no status. */
 	if ((size_t)n < sizeof(*resp))
 		memset(resp, 0, sizeof(*resp));
 	return true;
@@ -131,8 +135,8 @@ static bool sock_send(int fd, const struct hw_cmd *cmd, int fd_in)
 }
 
 /*
- * Hands an answer to the thread that waits for it. Tag 0 is the answer to a connection that weftd
- * does not take: it was sent before the ATTACH came. Under sock->lock.
+ * Passes an answer to the thread that waits for it. Tag 0 rejects the connection; it was sent
+ * before weftd read the ATTACH. Under sock->lock.
  */
 static void sock_deliver(struct weft_sock *sock, const struct hw_cmd_resp *resp, int *fds)
 {
@@ -155,7 +159,7 @@ static void sock_deliver(struct weft_sock *sock, const struct hw_cmd_resp *resp,
 	w->done = true;
 }
 
-/* poll(2) for input, whatever signals come meanwhile. */
+/* poll(2) for input, restarted after signals. */
 static bool readable_within(int fd, int timeout_ms)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};
@@ -173,8 +177,10 @@ static bool readable_within(int fd, int timeout_ms)
 	return n == 1;
 }
 
-/* Whether the process at the other end is stopped (SIGSTOP, a debugger). False too where it cannot
- * be seen. */
+/*
+ * Returns true if the peer's process is stopped (SIGSTOP, a debugger); false also if that cannot be
+ * determined.
+ */
 static bool peer_is_stopped(int fd)
 {
 	struct ucred peer = {0};
@@ -193,13 +199,15 @@ static bool peer_is_stopped(int fd)
 	n = read(stat_fd, text, sizeof(text) - 1);
 	close(stat_fd);
 	text[n > 0 ? n : 0] = '\0';
-	/* The name before it is in brackets, and may have some itself. */
+	/* The process name before it is in parentheses and may contain some. */
 	state = strrchr(text, ')');
 	return state && state[1] == ' ' && (state[2] == 'T' || state[2] == 't');
 }
 
-/* Waits until the socket can be read. False: weftd is stopped, or a tool has waited for long
- * enough. */
+/*
+ * Waits until the socket is readable. Returns false if weftd is stopped or a tool's time limit has
+ * passed.
+ */
 static bool sock_await(const struct weft_sock *sock)
 {
 	for (int waited_ms = 0; !readable_within(sock->fd, WEFT_PATIENCE_MS);) {
@@ -211,8 +219,8 @@ static bool sock_await(const struct weft_sock *sock)
 }
 
 /*
- * Waits for w, reading for everybody when nobody does; with a limit: not for a weftd that is
- * stopped. Under sock->lock, which it drops.
+ * Waits for w and reads for all threads when no other thread does. limited: does not wait for a
+ * stopped weftd. Under sock->lock, which is released while waiting.
  */
 static void sock_wait(struct weft_sock *sock, struct weft_sock_wait *w, bool limited)
 {
@@ -245,7 +253,7 @@ static int sock_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 {
 	struct weft_sock *sock = chan;
 	struct weft_sock_wait w = {.resp = resp, .fds = fds_out}, **at;
-	/* A program that is yet to open the device has nothing to lose by an error. */
+	/* A program that has not yet opened the device loses nothing by an error. */
 	bool limited = sock->tool || cmd->op == HW_CMD_ATTACH || cmd->op == HW_CMD_START;
 	bool gone, sent;
 
@@ -261,12 +269,12 @@ static int sock_command(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd
 	gone = sock->gone;
 	pthread_mutex_unlock(&sock->lock);
 	/*
-	 * Without the lock: a socket that is full empties only while answers are taken, for which
-	 * the lock is needed. A packet is sent as a whole, so that threads need no order here.
+	 * Without the lock: a full socket drains only while answers are taken, which needs the
+	 * lock. A packet is sent as a whole, so threads need no mutual order here.
 	 */
 	sent = !gone && sock_send(sock->fd, cmd, fd_in);
 	pthread_mutex_lock(&sock->lock);
-	/* The first command on a connection that was refused: the reason is there to be read. */
+	/* The first command on a rejected connection: the reason can still be read. */
 	if (!sent && !gone && (cmd->op != HW_CMD_ATTACH || errno != EPIPE)) {
 		sock->gone = true;
 		pthread_cond_broadcast(&sock->cond);
@@ -288,8 +296,8 @@ static int sock_hangup_fd(void *chan)
 }
 
 /*
- * Says that no more commands will come and waits until weftd has closed its end, which it does
- * after the firmware has let go of everything of this process.
+ * Ends the sending direction and waits until weftd has closed its end, which it does after the
+ * firmware has released everything of this process.
  */
 static void sock_close(void *chan)
 {
@@ -312,7 +320,7 @@ static void sock_close(void *chan)
 	free(sock);
 }
 
-/* The memory of sock stays: a thread of the parent may have been in the middle of it. */
+/* The memory of sock is not freed: a thread of the parent may have been changing it. */
 static void sock_abandon(void *chan)
 {
 	struct weft_sock *sock = chan;
@@ -330,7 +338,7 @@ static const struct weft_chan_ops sock_ops = {
 
 int weft_chan_connect(const char *path, bool tool, const struct weft_chan_ops **ops, void **chan)
 {
-	/* A queue of connections that nobody takes is full at last. */
+	/* Without a limit, connect() blocks for good when the accept queue is full. */
 	const struct timeval limit = {.tv_sec = WEFT_TOOL_TIMEOUT_MS / 1000}, none = {0};
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct weft_sock *sock;

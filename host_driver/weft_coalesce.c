@@ -2,8 +2,7 @@
 /*
  * Interrupt moderation: settings and counters of the NIC's vectors.
  *
- * Called by applications and tools through weft.h. Calls the channel; the answers come from
- * nic_fw/moder*.c, by way of weftd, which puts a setting into every shard.
+ * Calls the channel. nic_fw/host/moder*.c answers; weftd applies a setting to every shard.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +25,7 @@ SAME(HW_COALESCE_TARGET, WEFT_COALESCE_TARGET);
 SAME(HW_COALESCE_SET_ALL, WEFT_COALESCE_SET_ALL);
 SAME(HW_COALESCE_ALL_VECTORS, WEFT_COALESCE_ALL_VECTORS);
 SAME(HW_VECTOR_BUCKETS, WEFT_VECTOR_BUCKETS);
-/* The counters of struct weft_vector stand in the order of the NIC's. */
+/* The counters of struct weft_vector are in the NIC's order. */
 #define X(name) SAME(HW_VECTOR_##name, offsetof(struct weft_vector, name) / sizeof(uint64_t));
 HW_VECTOR_COUNTERS(X)
 #undef X
@@ -46,7 +45,7 @@ int weft_query_coalesce(struct weft_context *context, uint32_t vector, struct we
 	struct hw_cmd_resp resp;
 	int rc;
 
-	/* Of all vectors the NIC would answer the first one's. */
+	/* For all vectors the NIC would answer with the first one. */
 	if (vector == WEFT_COALESCE_ALL_VECTORS)
 		return -EINVAL;
 	rc = weft_ctx_command(weft_ctx_of(context), &cmd, -1, &resp, NULL);
@@ -128,7 +127,7 @@ uint64_t weft_vector_wait_ns(const struct weft_vector *counters, uint32_t percen
 		total += counters->wait[i];
 	if (percentile > 10000)
 		percentile = 10000;
-	/* Rounded up: of one completion every percentile is that one. */
+	/* Rounded up: with one completion, every percentile is that one. */
 	rank = total / 10000 * percentile + (total % 10000 * percentile + 9999) / 10000;
 	if (!rank)
 		return 0;
@@ -140,7 +139,9 @@ uint64_t weft_vector_wait_ns(const struct weft_vector *counters, uint32_t percen
 			below += n;
 			continue;
 		}
-		/* Within a bucket times are taken to be spread evenly; in the first there are none.
+		/*
+		 * Times are assumed to be spread evenly within a bucket; in the first bucket they
+		 * are 0.
 		 */
 		return i ? from + (uint64_t)((double)width * (double)(rank - below) / (double)n)
 			 : 0;

@@ -2,8 +2,8 @@
 /*
  * Completion queues: create, resize, moderate, destroy.
  *
- * Called by applications; weft_poll.c takes completions, weft_event.c arms. Calls the
- * channel; the NIC's side is nic_fw/host/cq.c and cq_cmd.c.
+ * weft_poll.c takes completions, weft_event.c arms. Calls the channel; nic_fw/host/cq.c and
+ * cq_cmd.c are the NIC's side.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "host_driver/weft_eq.h"
 
 /*
- * No entry of a new ring is valid: the memory may have been another ring's. This also makes the
- * pages be there before the NIC writes to them.
+ * Invalidates all entries of a new ring, whose memory may have been used by another ring. This also
+ * populates the pages before the NIC writes to them.
  */
 static void clear_ring(struct hw_cqe *ring, uint32_t entries)
 {
@@ -24,8 +24,8 @@ static void clear_ring(struct hw_cqe *ring, uint32_t entries)
 }
 
 /*
- * Takes over where the NIC put ring and record. 0 or -EPROTO. The handle is not touched: other
- * threads read it, without a lock, while a CQ is resized.
+ * Stores the locations of ring and record from the NIC's answer. Returns 0 or -EPROTO. The handle
+ * is unchanged: other threads read it without a lock while a CQ is resized.
  */
 static int map_ring(struct weft_ctx *ctx, struct weft_cq_obj *cq,
 		    const struct hw_resp_create_cq *resp)
@@ -127,8 +127,8 @@ int weft_resize_cq(struct weft_cq *pub, uint32_t entries)
 	cmd.u.cq.cq = pub->handle;
 	cmd.u.cq.entries = entries;
 	/*
-	 * Locked over the command: the NIC moves the entries from cons on into the new ring,
-	 * and nobody may take one from the old ring meanwhile.
+	 * Locked across the command: the NIC moves the entries from cons on into the new ring, and
+	 * no thread may take one from the old ring meanwhile.
 	 */
 	pthread_mutex_lock(&cq->lock);
 	weft_barrier_cq_cons(cq->record, cq->cons);
@@ -174,7 +174,7 @@ int weft_destroy_cq(struct weft_cq *pub)
 	rc = weft_ctx_command_obj(ctx, HW_CMD_DESTROY_CQ, pub->handle);
 	if (rc < 0 && rc != -EIO)
 		return rc;
-	/* take_armed() hands out none that goes. */
+	/* take_armed() must not return a CQ that is being destroyed. */
 	__atomic_store_n(&cq->armed, false, __ATOMIC_RELAXED);
 	if (pub->channel) {
 		channel = weft_container_of(pub->channel, struct weft_channel_obj, pub);
@@ -207,10 +207,10 @@ void weft_cq_unlock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b)
 }
 
 /*
- * Takes those out that wait and that drop() says, and closes the ranks towards the end: what is
- * left keeps its order, and the room of the others is the NIC's again at once. Else a process that
- * counts what it has under way would see its queue overrun. Each slot keeps its phase, which
- * belongs to the index. Under cq->lock.
+ * Removes the pending entries that drop() selects and moves the rest towards the end. The rest
+ * keeps its order, and the NIC regains the freed slots at once; otherwise a process that counts its
+ * outstanding requests would see an overrun. Each slot keeps its phase, which belongs to the index.
+ * Under cq->lock.
  */
 static void weft_cq_sweep(struct weft_cq_obj *cq,
 			  bool (*drop)(const struct hw_cqe *cqe, const void *arg), const void *arg)
@@ -241,7 +241,7 @@ static void weft_cq_sweep(struct weft_cq_obj *cq,
 	weft_barrier_cq_cons(cq->record, to);
 }
 
-/* A receive of an XRC SRQ stays the SRQ's whatever becomes of the QP. */
+/* A receive of an XRC SRQ belongs to the SRQ, not to the QP. */
 static bool weft_cq_is_of_qp(const struct hw_cqe *cqe, const void *qpn)
 {
 	return cqe->qpn == *(const uint32_t *)qpn && !(cqe->flags & HW_CQE_F_XRC);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What every object of libweft needs of its context: is the NIC there, send a command, find
- * an object by number, wait for acknowledgements.
+ * Services of a context for all objects: liveness of the NIC, commands, lookup of objects by
+ * number, waiting for acknowledgements.
  *
- * Called by all other files; calls the channel's operations (weft_chan.h).
+ * Calls the channel's operations (weft_chan.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -45,7 +45,7 @@ void weft_mutex_init(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
 
-	/* Spins a little before it sleeps: sections are short, and so would be the sleep. */
+	/* Adaptive: critical sections are short, so a brief spin is cheaper than sleeping. */
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
 	pthread_mutex_init(lock, &attr);
@@ -58,7 +58,7 @@ void weft_ctx_set_gone(struct weft_ctx *ctx)
 
 	__atomic_compare_exchange_n(&ctx->state, &live, WEFT_CTX_GONE, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
-	/* Threads that wait for acknowledgements keep waiting: those are the user's to give. */
+	/* Threads that wait for acknowledgements keep waiting: the user must give those. */
 }
 
 static bool hung_up(const struct weft_ctx *ctx)
@@ -109,7 +109,7 @@ void weft_ctx_wake(struct weft_ctx *ctx)
 	}
 	if (ctx->doorbell_fd < 0)
 		return;
-	/* The NIC counts from here how long it took to wake. */
+	/* The NIC measures its wake-up time from here. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	__atomic_store_n(&((struct hw_bar_header *)ctx->bar)->wake_ns,
 			 (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
@@ -119,7 +119,7 @@ void weft_ctx_wake(struct weft_ctx *ctx)
 		n = write(ctx->doorbell_fd, &one, sizeof(one));
 	} while (n < 0 && errno == EINTR);
 	weft_cancel_restore(cancel);
-	/* EAGAIN: the counter is full, so the NIC is awake already. */
+	/* EAGAIN: the counter is saturated, so the NIC is already awake. */
 }
 
 static void close_fds(int *fds)
@@ -147,7 +147,7 @@ int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct
 		if (rc == -EIO || rc == -ETIMEDOUT)
 			weft_ctx_set_gone(ctx);
 	} else if (resp->status != 0) {
-		/* A positive errno; anything else is not from a weftd we know. */
+		/* A positive errno; any other value is a protocol error. */
 		rc = resp->status > 0 && resp->status < 4096 ? -resp->status : -EPROTO;
 	}
 	if (rc < 0 || fds == own)
@@ -210,7 +210,7 @@ void weft_acks_done(struct weft_ctx *ctx, struct weft_acks *acks, uint32_t count
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return;
 	pthread_mutex_lock(&ctx->ack_lock);
-	/* More than were handed out would have the object wait for ever when it is destroyed. */
+	/* Excess acknowledgements would make the object's destruction wait for good. */
 	open = acks->got - acks->acked;
 	acks->acked += count < open ? count : open;
 	pthread_cond_broadcast(&ctx->ack_cond);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Doorbells: how the NIC learns that a queue has work.
+ * Doorbells: notify the NIC that a queue has work.
  *
- * Called by weft_post.c (send queues) and weft_cq.c (arming), after the index is published;
- * read by nic_fw/host/db.c. An object stands in the ring at most once (its rung word), and a
- * process has fewer objects than the ring has entries, so a slot that is claimed is always free
- * and nobody waits. docs/host-interface.md "Doorbells", pairs D1 to D3.
+ * Rung after the index is published, for send queues (weft_post.c) and for arming (weft_cq.c).
+ * nic_fw/host/db.c reads them. An object has at most one entry in the ring (its rung word), and a
+ * process has fewer objects than the ring has entries. A claimed slot is therefore always free, and
+ * no thread waits. docs/host-interface.md, "Doorbells", pairs D1 to D3.
  */
 #ifndef WEFT_DB_H
 #define WEFT_DB_H
@@ -19,8 +19,8 @@ static inline void weft_db_ring(struct weft_ctx *ctx, uint32_t *rung, uint32_t e
 	uint32_t slot;
 
 	/*
-	 * Whoever set rung writes the entry and looks at sleeping; it may be about to do so, in
-	 * another thread, when this returns. One wake-up serves both.
+	 * The thread that set rung writes the entry and checks sleeping, perhaps after this call
+	 * returns. One wake-up serves both threads.
 	 */
 	if (!weft_barrier_ring_needed(rung))
 		return;

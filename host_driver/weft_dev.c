@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices: finding them, attaching, mapping the BAR, detaching, limits.
+ * Devices: discovery, attachment, mapping of the BAR, detachment, limits.
  *
- * Called by applications through weft.h, by the simulator through weft_chan.h. Calls the
- * channel (weft_cmd.c), weft_event.c for the asynchronous event queue, and the *_free()
- * of every kind of object when a context is closed.
+ * The simulator enters through weft_chan.h. Calls the channel (weft_cmd.c), weft_event.c for the
+ * asynchronous event queue, and the *_free() functions of every kind of object when a context is
+ * closed.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,8 +36,8 @@ static const char *run_dir(void)
 }
 
 /*
- * True when somebody listens, or when we may not ask. A weftd that was killed leaves its socket
- * file; connecting tells, and weftd sees no more than a process that came and went.
+ * Returns true if a server listens, or if access is denied. A killed weftd leaves its socket file,
+ * so the test connects; weftd sees a client that leaves at once.
  */
 static bool listens(const char *path)
 {
@@ -58,7 +58,7 @@ static bool listens(const char *path)
 	return yes;
 }
 
-/* weft2 before weft10. */
+/* Sorts weft2 before weft10. */
 static int compare_devices(const void *a, const void *b)
 {
 	return strverscmp(((const struct weft_device *)a)->name,
@@ -79,8 +79,8 @@ int weft_get_device_list(struct weft_device **list)
 	while ((entry = readdir(dir))) {
 		memset(&dev, 0, sizeof(dev));
 		/*
-		 * No NIC's name has a dot. What does may be a memif's socket, which speaks another
-		 * protocol.
+		 * NIC names contain no dot. A name with one may be a memif socket, which uses
+		 * another protocol.
 		 */
 		if (strchr(entry->d_name, '.') || strlen(entry->d_name) >= sizeof(dev.name))
 			continue;
@@ -110,7 +110,7 @@ void weft_free_device_list(struct weft_device *list)
 	free(list);
 }
 
-/* The socket that a name, a path or nothing stands for. 0 or a negative errno. */
+/* Resolves a name, a path or NULL to a socket. Returns 0 or a negative errno. */
 static int resolve(const char *name, struct weft_device *dev)
 {
 	struct weft_device *list;
@@ -141,8 +141,8 @@ static int resolve(const char *name, struct weft_device *dev)
 }
 
 /*
- * Flags for the shard of a program that names none: WEFT_SHARD says which, where its peers must be
- * in the same (XRC domains). 0 or a negative errno.
+ * Sets the shard flags for a program that names no shard: WEFT_SHARD selects one, for programs
+ * whose peers must be in the same shard (XRC domains). Returns 0 or a negative errno.
  */
 static int shard_flags(int shard, uint32_t *flags)
 {
@@ -193,7 +193,7 @@ struct weft_context *weft_open_device_attr(const char *name, const struct weft_o
 
 	if (attr && attr->collectives)
 		flags |= HW_ATTACH_F_COLL;
-	/* Shards for collectives are chosen otherwise: WEFT_SHARD is not for their programs. */
+	/* Shards for collectives are selected separately; WEFT_SHARD does not apply to them. */
 	if (!attr || !attr->collectives || attr->shard >= 0)
 		rc = shard_flags(attr ? attr->shard : -1, &flags);
 	if (rc < 0) {
@@ -261,7 +261,7 @@ static int map_bar(struct weft_ctx *ctx, const struct hw_resp_attach *attach, in
 	return 0;
 }
 
-/* The BAR is sealed and becomes the NIC's. */
+/* Seals the BAR and hands it to the NIC. */
 static int start(struct weft_ctx *ctx, struct hw_resp_attach *attach)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_START};
@@ -281,9 +281,9 @@ static int start(struct weft_ctx *ctx, struct hw_resp_attach *attach)
 }
 
 /*
- * ATTACH with the descriptor of this process's memory, by which weftd reaches what it cannot map.
- * It is opened with the rights that the process has itself; where it may not (PR_SET_DUMPABLE 0
- * without being root, no /proc), only mapped memory works.
+ * Sends ATTACH with a descriptor of this process's memory, through which weftd accesses memory that
+ * it cannot map. The descriptor has the process's own rights. If it cannot be opened
+ * (PR_SET_DUMPABLE 0 without root, no /proc), only mapped memory works.
  */
 static int attach_memory(struct weft_ctx *ctx, struct hw_cmd *cmd, struct hw_cmd_resp *resp,
 			 int *fds)
@@ -312,18 +312,18 @@ static int attach_command(struct weft_ctx *ctx, struct hw_cmd_resp *resp, int *f
 	snprintf(cmd.u.attach.name, sizeof(cmd.u.attach.name), "%s", program_invocation_short_name);
 	if (!ctx->tool && !(ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD))
 		rc = attach_memory(ctx, &cmd, resp, fds);
-	/* EPERM: weftd cannot tell whose memory it is. EINVAL: it is from before that flag. */
+	/* EPERM: weftd cannot identify the memory's owner. EINVAL: weftd predates this flag. */
 	if (rc == -EPERM || rc == -EINVAL)
 		rc = weft_ctx_command(ctx, &cmd, -1, resp, fds);
 	if (rc == -EINVAL && cmd.u.attach.flags == HW_ATTACH_F_COLL) {
-		/* A weftd from before that flag. It has no such shards, and still awaits ATTACH. */
+		/* weftd predates this flag. It has no such shards and still expects ATTACH. */
 		cmd.u.attach.flags = 0;
 		rc = weft_ctx_command(ctx, &cmd, -1, resp, fds);
 	}
 	return rc;
 }
 
-/* ATTACH, the BAR, START, EQ 0, QUERY_DEVICE. */
+/* Performs ATTACH, maps the BAR, then START, EQ 0 and QUERY_DEVICE. */
 static int attach(struct weft_ctx *ctx)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_QUERY_DEVICE};
@@ -348,7 +348,7 @@ static int attach(struct weft_ctx *ctx)
 		else if (fds[2] >= 0)
 			close(fds[2]);
 		ctx->pub.async_fd = ctx->async_eq.wait_fd;
-		/* The mapping keeps the BAR. */
+		/* The mapping keeps the BAR alive. */
 		if (fds[0] >= 0)
 			close(fds[0]);
 	}
@@ -359,7 +359,7 @@ static int attach(struct weft_ctx *ctx)
 	return rc;
 }
 
-/* Lets go of the NIC and of what the context holds, but for the objects' memory. */
+/* Releases the NIC and the resources of the context, except for the objects' memory. */
 static void ctx_release(struct weft_ctx *ctx)
 {
 	if (ctx->async_eq.ring)
@@ -434,8 +434,8 @@ void weft_close_device(struct weft_context *context)
 		return;
 	ctx = weft_ctx_of(context);
 	/*
-	 * In a child of fork the descriptors are closed already; lists may have been under
-	 * change by a thread that is not here, so the memory is left as it is.
+	 * In a child of fork the descriptors are already closed. Memory is not freed, because a
+	 * thread that does not exist here may have been changing the lists.
 	 */
 	if (weft_ctx_state(ctx) == WEFT_CTX_FORKED)
 		return;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Event queues, host side: taking entries, keeping their descriptors readable exactly
- * while there is something, waiting.
+ * Event queues, host side: takes entries, keeps descriptors readable exactly while entries exist,
+ * waits.
  *
- * Called by weft_event.c (completion channels, asynchronous events), weft_dev.c and the
- * *_destroy functions. Calls the channel's wait(). docs/host-interface.md "Event queues",
- * pairs E1, E2, E3: every store of the index is followed by a look at the ring, which finds what
- * the NIC raised no interrupt for.
+ * Calls the channel's wait(). docs/host-interface.md, "Event queues", pairs E1, E2 and E3: after
+ * every store of the index the ring is checked again, which finds entries for which the NIC raised
+ * no interrupt.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,10 @@
 
 #include "host_driver/weft_eq.h"
 
-/* What users poll: readable with the NIC's interrupt, and when the NIC hangs up. */
+/*
+ * Creates the descriptor that users poll: readable on the NIC's interrupt and when the NIC hangs
+ * up.
+ */
 static int make_wait_fd(struct weft_ctx *ctx, int event_fd)
 {
 	struct epoll_event on_event = {.events = EPOLLIN};
@@ -78,7 +80,7 @@ void weft_eq_destroy(struct weft_eq *eq)
 	pthread_mutex_destroy(&eq->lock);
 }
 
-/* The entry at an index, NULL if the NIC has not written it. */
+/* Returns the entry at an index, or NULL if the NIC has not written it. */
 static struct hw_eqe *entry_at(const struct weft_eq *eq, uint32_t index)
 {
 	struct hw_eqe *eqe = &eq->ring[index & (eq->entries - 1)];
@@ -141,17 +143,23 @@ bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out)
 		if (!eqe && drained)
 			return false;
 		if (!eqe) {
-			/* The NIC writes the entry before it signals, so look once more after. */
+			/*
+			 * The NIC writes the entry before it signals, so check once more after
+			 * draining.
+			 */
 			drain(eq);
 			drained = true;
 			continue;
 		}
 		*out = *eqe;
-		found = out->type != HW_EVENT_NONE; /* NONE: taken out by weft_eq_purge() */
+		found = out->type != HW_EVENT_NONE; /* NONE: removed by weft_eq_purge() */
 		eq->cons++;
 		weft_barrier_eq_cons(eq->record, eq->cons);
 	}
-	/* Unreadable once empty, readable while not: then others are still being woken. */
+	/*
+	 * The descriptor is unreadable when the queue is empty, and readable otherwise so that
+	 * other threads wake.
+	 */
 	if (drained && entry_at(eq, eq->cons))
 		weft_eq_signal(eq);
 	else
@@ -172,7 +180,7 @@ void weft_eq_purge(struct weft_eq *eq, bool (*match)(const struct hw_eqe *eqe, u
 		if (match(eqe, id))
 			eqe->type = HW_EVENT_NONE;
 	}
-	/* What is left to be taken is something. */
+	/* Skips removed entries, so that the next entry is a valid one. */
 	while ((eqe = entry_at(eq, eq->cons)) != NULL && eqe->type == HW_EVENT_NONE)
 		weft_barrier_eq_cons(eq->record, ++eq->cons);
 	weft_eq_settle(eq);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Event queues, host side (weft_eq.c). Used by weft_event.c, weft_dev.c, weft_fork.c and the
- * files whose objects events name.
+ * Event queues, host side (weft_eq.c).
  */
 #ifndef WEFT_EQ_H
 #define WEFT_EQ_H
@@ -9,32 +8,35 @@
 #include "host_driver/weft_barrier.h"
 #include "host_driver/weft_priv.h"
 
-/* Takes over event_fd, -1 where there is none, on failure too. 0 or a negative errno. */
+/*
+ * Initialises a queue and takes ownership of event_fd (-1: none), also on failure. Returns 0 or a
+ * negative errno.
+ */
 int weft_eq_init(struct weft_ctx *ctx, struct weft_eq *eq, uint32_t number, uint32_t entries,
 		 uint64_t record_offset, uint64_t ring_offset, int event_fd);
 void weft_eq_destroy(struct weft_eq *eq);
 
-/* Whether there is an entry, without a system call. Under eq->lock. */
+/* Returns true if there is an entry. Makes no system call. Under eq->lock. */
 bool weft_eq_peek(const struct weft_eq *eq);
 
-/* Takes the oldest entry. False: none. Under eq->lock. */
+/* Takes the oldest entry. Returns false if there is none. Under eq->lock. */
 bool weft_eq_take(struct weft_eq *eq, struct hw_eqe *out);
 
-/* Readable exactly while there is an entry. Under eq->lock. */
+/* Makes the descriptor readable exactly while there is an entry. Under eq->lock. */
 void weft_eq_settle(const struct weft_eq *eq);
 
-/* Makes it readable although it has no entry. Under eq->lock. */
+/* Makes the descriptor readable although there is no entry. Under eq->lock. */
 void weft_eq_signal(const struct weft_eq *eq);
 
-/* Blocks until there may be an entry or the NIC is gone. 0 or -EINTR. Without eq->lock. */
+/* Blocks until an entry may exist or the NIC is gone. Returns 0 or -EINTR. Without eq->lock. */
 int weft_eq_wait(struct weft_ctx *ctx, const struct weft_eq *eq);
 
-/* False when the user has set O_NONBLOCK on the descriptor. */
+/* Returns false if the user has set O_NONBLOCK on the descriptor. */
 bool weft_eq_may_block(const struct weft_eq *eq);
 
 /*
- * Takes out what waits for an object that was destroyed, so that the next one with its number
- * does not get it. Takes eq->lock.
+ * Removes the pending entries of a destroyed object, so that the next object with its number does
+ * not receive them. Takes eq->lock.
  */
 void weft_eq_purge(struct weft_eq *eq, bool (*match)(const struct hw_eqe *eqe, uint32_t id),
 		   uint32_t id);
@@ -42,7 +44,7 @@ bool weft_eqe_of_cq_comp(const struct hw_eqe *eqe, uint32_t id);
 bool weft_eqe_of_cq(const struct hw_eqe *eqe, uint32_t id);
 bool weft_eqe_of_qp(const struct hw_eqe *eqe, uint32_t id);
 bool weft_eqe_of_srq(const struct hw_eqe *eqe, uint32_t id);
-/* True for the event types that name a QP. */
+/* Returns true for event types that name a QP. */
 bool weft_eqe_is_qp(uint8_t type);
 
 #endif /* WEFT_EQ_H */

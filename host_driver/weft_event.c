@@ -2,9 +2,9 @@
 /*
  * Waiting: completion channels, arming of CQs, asynchronous events.
  *
- * Called by applications. Calls weft_eq.c for the queues and weft_db.h to arm. The walk:
- * weft_req_notify_cq() -> doorbell -> nic_fw/host/cq.c, moder.c, eq.c -> eventfd ->
- * weft_get_cq_event() -> weft_poll_cq(). docs/host-interface.md "Arming", pair C2.
+ * Path of an event: weft_req_notify_cq() -> doorbell -> nic_fw/host/cq.c, moder.c, eq.c -> eventfd
+ * -> weft_get_cq_event() -> weft_poll_cq(). Calls weft_eq.c for the queues and weft_db.h to arm.
+ * docs/host-interface.md, "Arming", pair C2.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 enum {
 	/*
-	 * At most one event of a CQ waits, for it must be armed anew; the NIC holds back what
-	 * does not fit.
+	 * At most one event per CQ is pending, since it must be armed again. The NIC holds back
+	 * events that do not fit.
 	 */
 	WEFT_CHANNEL_ENTRIES = 4096,
 };
@@ -42,7 +42,7 @@ struct weft_comp_channel *weft_create_comp_channel(struct weft_context *context,
 
 		rc = weft_eq_init(ctx, &channel->eq, r->eq, r->entries, r->record_offset,
 				  r->ring_offset, fds[0]);
-		/* The memory may have been another ring's. */
+		/* The memory may have been used by another ring. */
 		if (rc == 0)
 			memset(channel->eq.ring, 0, r->entries * sizeof(*channel->eq.ring));
 		else
@@ -104,7 +104,7 @@ int weft_mask_comp_channel(struct weft_comp_channel *pub, bool masked)
 	return 0;
 }
 
-/* told: what the last event told of raises none. */
+/* told: completions covered by the last event do not raise another one. */
 static int arm_cq(struct weft_cq *pub, bool solicited_only, bool told)
 {
 	struct weft_cq_obj *cq = weft_container_of(pub, struct weft_cq_obj, pub);
@@ -146,7 +146,7 @@ void weft_cq_told(struct weft_cq *pub)
 	pthread_mutex_unlock(&cq->lock);
 }
 
-/* A completion event from the queue. Under eq->lock. */
+/* Takes a completion event from the queue. Under eq->lock. */
 static struct weft_cq_obj *take_cq(struct weft_ctx *ctx, struct weft_channel_obj *channel)
 {
 	struct weft_cq_obj *cq;
@@ -162,7 +162,7 @@ static struct weft_cq_obj *take_cq(struct weft_ctx *ctx, struct weft_channel_obj
 	return NULL;
 }
 
-/* With the NIC gone every armed CQ gets its event, since flushed requests wait in it. */
+/* When the NIC is gone, every armed CQ gets its event, because flushed requests wait in it. */
 static struct weft_cq_obj *take_armed(struct weft_ctx *ctx, const struct weft_channel_obj *channel)
 {
 	struct weft_cq_obj *cq, *found = NULL;
@@ -179,7 +179,7 @@ static struct weft_cq_obj *take_armed(struct weft_ctx *ctx, const struct weft_ch
 	return found;
 }
 
-/* A thread may be cancelled here, and nowhere else in a call that waits for an event. */
+/* The only cancellation point in a call that waits for an event. */
 static int wait_for_entry(struct weft_ctx *ctx, const struct weft_eq *eq, int cancel)
 {
 	int rc;
@@ -190,7 +190,7 @@ static int wait_for_entry(struct weft_ctx *ctx, const struct weft_eq *eq, int ca
 	return rc;
 }
 
-/* The CQ of the next event; or a negative errno. */
+/* Returns 0 with the CQ of the next event, or a negative errno. */
 static int next_cq(struct weft_channel_obj *channel, int cancel, struct weft_cq_obj **found)
 {
 	struct weft_ctx *ctx = weft_ctx_of(channel->pub.context);
@@ -220,7 +220,10 @@ static int next_cq(struct weft_channel_obj *channel, int cancel, struct weft_cq_
 		rc = weft_eq_may_block(&channel->eq) ? wait_for_entry(ctx, &channel->eq, cancel)
 						     : -EAGAIN;
 		if (rc == -EAGAIN) {
-			/* A hang-up makes the descriptor readable: say so, not "nothing". */
+			/*
+			 * A hang-up also makes the descriptor readable: report -EIO then, not
+			 * -EAGAIN.
+			 */
 			weft_ctx_look(ctx, true);
 			if (weft_ctx_state(ctx) == WEFT_CTX_GONE)
 				continue;
@@ -255,7 +258,9 @@ void weft_ack_cq_events(struct weft_cq *pub, uint32_t count)
 	weft_acks_done(weft_ctx_of(pub->context), &cq->comp_acks, count);
 }
 
-/* Turns an entry into an event. False: its object is no more. Under async_eq.lock. */
+/*
+ * Converts an entry to an event. Returns false if its object no longer exists. Under async_eq.lock.
+ */
 static bool make_event(struct weft_ctx *ctx, const struct hw_eqe *eqe,
 		       struct weft_async_event *event)
 {
@@ -310,7 +315,7 @@ static bool make_event(struct weft_ctx *ctx, const struct hw_eqe *eqe,
 	return true;
 }
 
-/* Each handle of a QP has its event, as with the kernel's devices. Under async_eq.lock. */
+/* Delivers the event to each handle of a QP, as the kernel's devices do. Under async_eq.lock. */
 static void tell_next(struct weft_ctx *ctx, struct weft_async_event *event)
 {
 	struct weft_qp_obj *qp = ctx->tell_qp;
@@ -324,7 +329,7 @@ static void tell_next(struct weft_ctx *ctx, struct weft_async_event *event)
 		weft_eq_settle(&ctx->async_eq);
 }
 
-/* The next event that waits. False: none. */
+/* Takes the next pending event. Returns false if there is none. */
 static bool take_async(struct weft_ctx *ctx, bool gone, struct weft_async_event *event)
 {
 	static const struct hw_eqe fatal = {.type = HW_EVENT_DEVICE_FATAL};
@@ -338,7 +343,7 @@ static bool take_async(struct weft_ctx *ctx, bool gone, struct weft_async_event 
 	}
 	while (!found && weft_eq_take(&ctx->async_eq, &eqe))
 		found = make_event(ctx, &eqe, event);
-	/* A weftd that was killed could not write it. */
+	/* A killed weftd could not write this event. */
 	if (!found && gone)
 		found = make_event(ctx, &fatal, event);
 	pthread_mutex_unlock(&ctx->async_eq.lock);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork: the child gets copies, the parent keeps the NIC.
+ * fork: the child gets copies of registered memory, the parent keeps the NIC.
  *
- * Handlers of pthread_atfork(3), installed by weft_dev.c. Shared extents would stay shared between
- * parent, child and NIC, where private memory is what both expect. So the child replaces each
- * mapping of one with a private copy, and fork() returns in the parent only when that is done. In
- * the child, contexts become WEFT_CTX_FORKED, their BAR plain memory, their descriptors closed: it
- * cannot ring the parent's doorbells, nor keep weftd from seeing the parent's end.
+ * Handlers of pthread_atfork(3), installed by weft_dev.c. Parent and child expect private memory,
+ * but shared extents would stay shared between parent, child and NIC. The child therefore replaces
+ * each mapping of an extent by a private copy, and fork() returns in the parent only after that. In
+ * the child, contexts become WEFT_CTX_FORKED, their BAR becomes plain memory, and their descriptors
+ * are closed. The child can thus not ring the parent's doorbells, and does not hide the parent's
+ * end from weftd.
  *
- * Other threads of the parent do not stop: what they and the NIC write to registered memory
- * between fork and copy may be in the child's copy, as with hardware that does DMA meanwhile.
+ * Other threads of the parent keep running. Data that they and the NIC write to registered memory
+ * between fork and copy may appear in the child's copy, as with hardware DMA.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +24,10 @@
 #include "host_driver/weft_mem.h"
 #include "host_driver/weft_watch.h"
 
-/* Between prepare and the two others; weft_global.lock is held meanwhile. */
+/* Used between the prepare handler and the two others; weft_global.lock is held throughout. */
 static int done_pipe[2] = {-1, -1};
 
-/* The smallest VMA of which the child makes a copy next, and the extent behind it. */
+/* The lowest VMA that the child copies next, and its extent. */
 struct weft_fork_find {
 	uint64_t from;
 	struct weft_vma vma;
@@ -60,7 +61,7 @@ static void parent(void)
 
 	if (done_pipe[0] >= 0) {
 		close(done_pipe[1]);
-		/* A byte, or the end of the pipe: the child died, or there is none. */
+		/* A byte, or end of file: the child died, or fork failed. */
 		do {
 			n = read(done_pipe[0], &byte, 1);
 		} while (n < 0 && errno == EINTR);
@@ -69,14 +70,14 @@ static void parent(void)
 	weft_global_unlock();
 }
 
-/* The child cannot go on with memory that is not its own. */
+/* The child cannot continue with memory that it does not own. */
 static void give_up(const char *why)
 {
 	fprintf(stderr, "weft: child of fork cannot copy its registered memory: %s\n", why);
 	abort();
 }
 
-/* Reads what the memfd holds of [offset, offset + bytes), leaving holes alone. */
+/* Reads the data of [offset, offset + bytes) from the memfd and skips holes. */
 static void copy_data(int memfd, uint64_t offset, uint64_t bytes, char *to)
 {
 	uint64_t end = offset + bytes, at = offset;
@@ -124,12 +125,12 @@ static void drop_eq(struct weft_eq *eq)
 	eq->wait_fd = -1;
 }
 
-/* Plain memory in place of the BAR: stray stores reach nobody. */
+/* Replaces the BAR by plain memory, so that stray stores have no effect. */
 static void drop_bar(struct weft_ctx *ctx)
 {
 	if (!ctx->bar || ctx->ops->map_bar)
 		return;
-	/* MAP_FIXED: it stays where it is. */
+	/* MAP_FIXED keeps the address. */
 	ctx->bar = mmap(ctx->bar, ctx->bar_bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	if (ctx->bar == MAP_FAILED)
@@ -143,7 +144,9 @@ static void drop_context(struct weft_ctx *ctx)
 
 	__atomic_store_n(&ctx->state, WEFT_CTX_FORKED, __ATOMIC_SEQ_CST);
 	drop_bar(ctx);
-	/* The list may be in the middle of a change, but a step forward is always whole. */
+	/*
+	 * Another thread may have been changing the list, but forward links are always consistent.
+	 */
 	for (pos = ctx->channel_list.next; pos != &ctx->channel_list; pos = pos->next) {
 		channel = weft_container_of(pos, struct weft_channel_obj, node);
 		drop_eq(&channel->eq);
@@ -168,7 +171,7 @@ static void forget_memory(void)
 		e = weft_container_of(pos, struct weft_extent, node);
 		weft_mem_forked(e);
 		close(e->fd);
-		/* Regions of dead contexts still point at it. */
+		/* Regions of dead contexts still refer to it. */
 		weft_link_init(&e->node);
 	}
 	weft_link_init(&weft_global.extents);
@@ -207,7 +210,7 @@ static void child(void)
 		} while (n < 0 && errno == EINTR);
 		close(done_pipe[1]);
 	}
-	/* The thread that forked took it; it is the only one here. */
+	/* The forking thread took the lock, and it is the only thread here. */
 	weft_global_unlock();
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Run records, and the commands on collectives.
+ * Run records, and commands for collectives.
  *
- * Called by libgoal and by tools; calls weft_ctx.c for commands, weft_db.h to start a run,
- * weft_eq.c to wait. A record is the process's while it is in the free list, the caller's from
- * weft_goal_start() to weft_goal_finish(), and the NIC's to write until done equals serial
- * (pair G1). docs/host-interface.md "Collectives".
+ * Calls weft_ctx.c for commands, weft_db.h to start a run, weft_eq.c to wait. A record is in the
+ * process's free list, or belongs to the caller from weft_goal_start() to weft_goal_finish(). The
+ * NIC may write to it until done equals serial (pair G1). docs/host-interface.md, "Collectives".
  */
 #include "host_driver/weft_goal.h"
 
@@ -20,7 +19,8 @@
 #include "shared_defs/hw_goal.h"
 
 enum {
-	BLOCK_AFTER_NS = 200000, /* a waiter looks for so long before it asks for an event */
+	BLOCK_AFTER_NS =
+	    200000, /* a waiting thread polls for this time before it requests an event */
 };
 
 struct weft_goal {
@@ -28,10 +28,10 @@ struct weft_goal {
 	struct weft_comp_channel *channel;
 	struct hw_goal_run *records;
 	uint32_t runs;
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t over;  /* an event came, or the one who waits for events stopped */
-	bool leader;          /* somebody waits for events on behalf of all */
-	uint32_t *free;       /* records that may be used */
+	pthread_mutex_t lock; /* protects the fields below */
+	pthread_cond_t over;  /* an event arrived, or the leader stopped waiting */
+	bool leader;          /* a thread waits for events on behalf of all */
+	uint32_t *free;       /* unused records */
 	uint32_t num_free;
 	uint32_t serial;
 };
@@ -61,7 +61,7 @@ static int open_table(struct weft_goal *goal, uint32_t runs)
 				     (uint64_t)goal->runs * sizeof(*goal->records));
 	if (!goal->records || goal->runs != runs)
 		return -EPROTO;
-	/* The memory may have been a ring's. */
+	/* The memory may have been used by a ring. */
 	memset(goal->records, 0, runs * sizeof(*goal->records));
 	return 0;
 }
@@ -99,7 +99,7 @@ void weft_goal_close(struct weft_goal *goal)
 {
 	if (!goal)
 		return;
-	/* The NIC's table and its hold on the event queue last as long as the context. */
+	/* The NIC's table and its reference to the event queue last as long as the context. */
 	pthread_cond_destroy(&goal->over);
 	pthread_mutex_destroy(&goal->lock);
 	free(goal->free);
@@ -117,8 +117,7 @@ void weft_goal_self(const struct weft_goal *goal, struct weft_goal_peer *self)
 	self->client = header->client;
 }
 
-/* ---- communicators -----------------------------------------------------------------------------
- */
+/* ---- communicators -------------------------------------------------------------------------- */
 
 int weft_goal_comm_create(struct weft_goal *goal, const struct weft_goal_comm_attr *attr,
 			  uint32_t *comm)
@@ -183,10 +182,9 @@ int weft_goal_pool(struct weft_goal *goal, uint32_t comm, const struct weft_mr *
 	return weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
 }
 
-/* ---- memory
- * -------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
-/* [next, end) is still to be seen. */
+/* [next, end) remains to be checked. */
 struct private_look {
 	uint64_t next;
 	uint64_t end;
@@ -198,7 +196,7 @@ static bool look_private(const struct weft_vma *vma, void *arg)
 
 	if (vma->end <= look->next)
 		return true;
-	/* Extents are shared with the NIC alone: fork gives the child copies. */
+	/* Extents are shared only with the NIC: after fork the child has copies. */
 	if (vma->start > look->next || (vma->shared && !weft_mem_of_vma(vma)))
 		return false;
 	look->next = vma->end;
@@ -217,8 +215,7 @@ bool weft_goal_private(const void *addr, size_t bytes)
 	return rc == 0 && look.next >= look.end;
 }
 
-/* ---- schedules
- * ----------------------------------------------------------------------------------- */
+/* ---- schedules ------------------------------------------------------------------------------ */
 
 static void copy_binds(struct hw_goal_bind *table, const struct weft_goal_bind *binds,
 		       uint32_t count)
@@ -250,7 +247,7 @@ static int load(struct weft_goal *goal, uint32_t comm, const struct weft_mr *mr,
 		struct hw_cmd again = cmd;
 
 		rc = weft_ctx_command(goal->ctx, &again, -1, &resp, NULL);
-		/* Other loads are under way: they take milliseconds at most. */
+		/* Other loads are in progress; they take a few milliseconds at most. */
 	} while (rc == -EAGAIN);
 	if (rc == 0)
 		*schedule = resp.u.goal_load.schedule;
@@ -306,8 +303,7 @@ int weft_goal_unload(struct weft_goal *goal, uint32_t schedule)
 	return weft_ctx_command(goal->ctx, &cmd, -1, &resp, NULL);
 }
 
-/* ---- runs
- * ---------------------------------------------------------------------------------------- */
+/* ---- runs ----------------------------------------------------------------------------------- */
 
 int weft_goal_start(struct weft_goal *goal, const struct weft_goal_run_attr *attr, uint32_t *run)
 {
@@ -332,7 +328,7 @@ int weft_goal_start(struct weft_goal *goal, const struct weft_goal_run_attr *att
 	record->trace_entries = attr->trace_mr ? attr->trace_entries : 0;
 	__atomic_store_n(&record->flags, attr->memory_gone ? HW_GOAL_RUN_F_MEMORY : 0,
 			 __ATOMIC_RELAXED);
-	/* Under the lock: the order of doorbells is the order of runs. */
+	/* Under the lock, so that doorbells have the order of runs. */
 	weft_db_ring(goal->ctx, &record->rung, HW_DB_ENTRY(HW_DB_GOAL_RUN, *run));
 	pthread_mutex_unlock(&goal->lock);
 	return 0;
@@ -342,7 +338,7 @@ bool weft_goal_test(const struct weft_goal *goal, uint32_t run)
 {
 	const struct hw_goal_run *record = &goal->records[run];
 
-	/* Pair G1: what the NIC wrote before done is visible with it. */
+	/* Pair G1: everything the NIC wrote before done is visible once done is. */
 	return __atomic_load_n(&record->done, __ATOMIC_ACQUIRE) == record->serial;
 }
 
@@ -360,7 +356,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* One look at the event queue, on behalf of all who wait. Blocks until something comes. */
+/* Checks the event queue once on behalf of all waiting threads. Blocks until an event arrives. */
 static int lead(struct weft_goal *goal)
 {
 	struct weft_channel_obj *channel =
@@ -384,7 +380,7 @@ static int block(struct weft_goal *goal, uint32_t run)
 	struct hw_goal_run *record = &goal->records[run];
 	int rc = 0;
 
-	/* Pair G2: the flag, then the look at done; the NIC stores done, then looks at the flag. */
+	/* Pair G2: store the flag, then load done; the NIC stores done, then loads the flag. */
 	__atomic_store_n(&record->flags, HW_GOAL_RUN_F_EVENT, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	pthread_mutex_lock(&goal->lock);
@@ -415,7 +411,7 @@ static void pause_cpu(void)
 #endif
 }
 
-/* A few looks; true when one found it done. */
+/* Polls a few times; returns true if the run is done. */
 static bool spin(const struct weft_goal *goal, uint32_t run, bool first)
 {
 	uint32_t looks = weft_poll_spins(first);
@@ -429,9 +425,9 @@ static bool spin(const struct weft_goal *goal, uint32_t run, bool first)
 }
 
 /*
- * Ranks that share a CPU wait for each other: who waits gives the CPU up at once, so that the next
- * rank can start its part, and when it has it back looks for a moment, since by then everybody has
- * had a turn and the NIC is about to finish. What takes longer is left to an event.
+ * Ranks that share a CPU wait for each other. A waiting rank yields the CPU at once, so that the
+ * next rank can start its part. When it runs again it polls for a short time, because all ranks
+ * have had a turn by then and the NIC is about to finish. For longer waits it requests an event.
  */
 int weft_goal_wait(struct weft_goal *goal, uint32_t run, uint64_t timeout_ns)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives, as the NIC offers them: runs, communicators, compiled schedules.
+ * Collectives as the NIC provides them: runs, communicators, compiled schedules.
  *
- * The layer beneath libgoal (host_driver/goal), and for whoever makes schedules himself; most
- * programs include goal.h instead. Objects belong to a context and die with it. Conventions as in
- * weft.h: negative errno, units last, every call from any thread. docs/host-interface.md
- * "Collectives", shared_defs/goal_format.h for the schedules.
+ * This is the layer below libgoal (host_driver/goal), and an interface for programs that build
+ * schedules themselves; most programs include goal.h instead. Objects belong to a context and end
+ * with it. Conventions as in weft.h: negative errno, units last, every call from any thread.
+ * docs/host-interface.md, "Collectives"; shared_defs/goal_format.h for the schedules.
  */
 #ifndef WEFT_GOAL_H
 #define WEFT_GOAL_H
@@ -16,15 +16,18 @@
 extern "C" {
 #endif
 
-/* A process's table of runs; one for each context. */
+/* A process's table of runs; one per context. */
 struct weft_goal;
 
-/* runs: how many may be in flight, a power of two, at most 4,096. NULL and errno. */
+/*
+ * Opens the table. runs: maximum number in flight, a power of two, at most 4,096. NULL and errno on
+ * failure.
+ */
 WEFT_API struct weft_goal *weft_goal_open(struct weft_context *context, uint32_t runs);
-/* Before the context is closed. Runs in flight go on without anyone to hear of their end. */
+/* Call it before the context is closed. Runs in flight continue, but their end is not reported. */
 WEFT_API void weft_goal_close(struct weft_goal *goal);
 
-/* Where a rank is: what weft_goal_self() of that process said. */
+/* Address of a rank, as weft_goal_self() returned it in that process. */
 struct weft_goal_peer {
 	uint8_t mac[6];
 	uint8_t shard;
@@ -36,31 +39,33 @@ struct weft_goal_peer {
 WEFT_API void weft_goal_self(const struct weft_goal *goal, struct weft_goal_peer *self);
 
 struct weft_goal_comm_attr {
-	uint64_t key[2]; /* the same at all ranks, random; nobody else should know it */
+	uint64_t key[2]; /* the same at all ranks, random and secret */
 	uint32_t rank, num_ranks;
-	const struct weft_goal_peer *peers; /* num_ranks */
-	struct weft_pd *pd;                 /* of all memory that its schedules use */
-	uint32_t eager_bytes;               /* largest message sent unasked, to 1 MiB; 0: 128 KiB */
+	const struct weft_goal_peer *peers; /* num_ranks entries */
+	struct weft_pd *pd;   /* protection domain of all memory that its schedules use */
+	uint32_t eager_bytes; /* largest message sent without a request, up to 1 MiB; 0: 128 KiB */
 };
 
-/* -EINVAL, -EBUSY (that key and rank exist here), -ENOSPC. */
+/* Creates a communicator. -EINVAL, -EBUSY (that key and rank exist here), -ENOSPC. */
 WEFT_API WEFT_CHECK_RET int weft_goal_comm_create(struct weft_goal *goal,
 						  const struct weft_goal_comm_attr *attr,
 						  uint32_t *comm);
-/* -EBUSY while a run or a load is under way. */
+/* Destroys a communicator. -EBUSY while a run or a load is in progress. */
 WEFT_API WEFT_CHECK_RET int weft_goal_comm_destroy(struct weft_goal *goal, uint32_t comm);
-/* Adds registered memory for messages that come before their receives. -ENOSPC: eight times at
- * most. */
+/*
+ * Adds registered memory for messages that arrive before their receives. -ENOSPC: more than eight
+ * calls.
+ */
 WEFT_API WEFT_CHECK_RET int weft_goal_pool(struct weft_goal *goal, uint32_t comm,
 					   const struct weft_mr *mr);
 
 /*
- * Private memory of the process, mapped throughout: nobody else sees it, so a copy may stand for it
- * until the process looks. Reads /proc/self/maps.
+ * Returns true if the range is private memory of the process and fully mapped. No other process
+ * sees it, so a copy may replace it until the process accesses it. Reads /proc/self/maps.
  */
 WEFT_API bool weft_goal_private(const void *addr, size_t bytes);
 
-/* What a slot of a schedule is bound to. */
+/* The buffer to which a slot of a schedule is bound. */
 struct weft_goal_bind {
 	void *addr;
 	size_t bytes;
@@ -73,35 +78,39 @@ enum {
 
 /*
  * Loads a compiled schedule; pd is the communicator's. The NIC keeps a copy: neither code nor binds
- * are needed afterwards, the buffers' registrations are. -EINVAL and a sentence in why
- * (WEFT_GOAL_WHY_BYTES, may be NULL) when the NIC refuses it; -ENOSPC when its memory is used up.
+ * are needed afterwards, but the buffers must stay registered. -EINVAL with a reason in why
+ * (WEFT_GOAL_WHY_BYTES, may be NULL) if the NIC rejects it; -ENOSPC if its memory is exhausted.
  */
 WEFT_API WEFT_CHECK_RET int weft_goal_load(struct weft_goal *goal, uint32_t comm,
 					   struct weft_pd *pd, const void *code, size_t bytes,
 					   const struct weft_goal_bind *binds, uint32_t num_binds,
 					   uint32_t *schedule, char *why);
-/* The same; *op is the operation for which the NIC refuses it, UINT32_MAX: none in particular. */
+/*
+ * As weft_goal_load(); *op is the operation that caused a rejection, UINT32_MAX: none in
+ * particular.
+ */
 WEFT_API WEFT_CHECK_RET int weft_goal_load_op(struct weft_goal *goal, uint32_t comm,
 					      struct weft_pd *pd, const void *code, size_t bytes,
 					      const struct weft_goal_bind *binds,
 					      uint32_t num_binds, uint32_t *schedule, char *why,
 					      uint32_t *op);
-/* Runs in flight end first. */
+/* Unloads a schedule. Waits for its runs in flight. */
 WEFT_API WEFT_CHECK_RET int weft_goal_unload(struct weft_goal *goal, uint32_t schedule);
 
 struct weft_goal_run_attr {
 	uint32_t schedule;
-	bool memory_gone;    /* a buffer is: the run fails with HW_GOAL_MEMORY at every rank */
+	bool
+	    memory_gone; /* a buffer is unmapped: the run fails with HW_GOAL_MEMORY at every rank */
 	uint64_t timeout_ns; /* 0: none */
-	/* PERFTRACE: entries of 16 bytes (hw_goal_trace) go here; NULL: none */
+	/* PERFTRACE: destination of entries of 16 bytes (hw_goal_trace); NULL: none */
 	const struct weft_mr *trace_mr;
 	void *trace;
 	uint32_t trace_entries;
 };
 
 /*
- * Starts a run: one doorbell. Runs of one communicator must be started in the same order by all its
- * ranks. Returns the run, or -EAGAIN: all records are in use.
+ * Starts a run with one doorbell. All ranks of a communicator must start its runs in the same
+ * order. Stores the run in *run; -EAGAIN: all records are in use.
  */
 WEFT_API WEFT_CHECK_RET int weft_goal_start(struct weft_goal *goal,
 					    const struct weft_goal_run_attr *attr, uint32_t *run);
@@ -112,30 +121,38 @@ enum {
 
 struct weft_goal_result {
 	uint32_t status; /* enum hw_goal_status */
-	uint32_t rank;   /* at fault */
-	uint32_t op;     /* that failed here; UINT32_MAX */
-	uint32_t ops;    /* operations carried out */
+	uint32_t rank;   /* rank at fault */
+	uint32_t op;     /* operation that failed at this rank; UINT32_MAX: none */
+	uint32_t ops;    /* operations executed */
 	uint32_t instance;
-	uint32_t traced, trace_lost;  /* points of PERFTRACE, and those that found no room */
+	uint32_t traced, trace_lost;  /* points recorded by PERFTRACE, and points dropped */
 	uint64_t start_ns, finish_ns; /* of the NIC's clock */
-	/* A failed run: lengths of message and receive for HW_GOAL_TRUNCATED, else 0; open
-	 * operations. */
+	/*
+	 * For a failed run: lengths of message and receive (HW_GOAL_TRUNCATED, else 0) and
+	 * operations that still waited.
+	 */
 	uint64_t message_bytes, room_bytes;
-	uint32_t num_waits; /* WEFT_GOAL_WAITS + 1: more than are named */
+	uint32_t num_waits; /* WEFT_GOAL_WAITS + 1: more than are listed */
 	uint32_t waits[WEFT_GOAL_WAITS];
 };
 
-/* One memory read; true when the run is over. It stays the caller's until weft_goal_finish(). */
+/*
+ * Returns true when the run is over; one memory read. The record stays the caller's until
+ * weft_goal_finish().
+ */
 WEFT_API bool weft_goal_test(const struct weft_goal *goal, uint32_t run);
-/* The NIC is gone, which is looked for every 10 ms: runs that are not over never will be. */
+/* Returns true if the NIC is gone, checked every 10 ms: unfinished runs will not finish. */
 WEFT_API bool weft_goal_gone(const struct weft_goal *goal);
-/* Blocks until it is over. 0, -EINTR, -EIO. timeout_ns: UINT64_MAX for ever, else -ETIMEDOUT. */
+/*
+ * Blocks until the run is over. Returns 0, -EINTR, -EIO or -ETIMEDOUT. timeout_ns UINT64_MAX: no
+ * limit.
+ */
 WEFT_API WEFT_CHECK_RET int weft_goal_wait(struct weft_goal *goal, uint32_t run,
 					   uint64_t timeout_ns);
-/* The result of a run that is over; its record is free again. */
+/* Returns the result of a finished run and frees its record. */
 WEFT_API void weft_goal_finish(struct weft_goal *goal, uint32_t run,
 			       struct weft_goal_result *result);
-/* Fails it at every rank with HW_GOAL_CANCELED; nothing when it is over. */
+/* Makes the run fail at every rank with HW_GOAL_CANCELED; no effect when it is over. */
 WEFT_API WEFT_CHECK_RET int weft_goal_cancel(struct weft_goal *goal, uint32_t run);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asks for mappings one by one, or reads /proc/self/maps line by line. See weft_maps.h.
+ * Queries mappings one by one, or reads /proc/self/maps line by line. See weft_maps.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,11 @@
 #include "host_driver/weft_maps.h"
 
 enum {
-	/* A line is at most PATH_MAX and the fields before the path. */
+	/* Maximum line length: PATH_MAX plus the fields before the path. */
 	WEFT_MAPS_BUFFER_BYTES = 8192,
-	/* "[anon:" and 79 characters of the user's, at most. */
+	/* "[anon:" and at most 79 characters of the user. */
 	WEFT_MAPS_NAME_BYTES = 96,
-	WEFT_MAPS_FD = 1000, /* the descriptor's number, at least, where there may be so many */
+	WEFT_MAPS_FD = 1000, /* preferred minimum of the descriptor's number */
 };
 
 /* struct procmap_query of linux/fs.h since 6.11, for older headers. */
@@ -43,25 +43,25 @@ _Static_assert(sizeof(struct weft_maps_query) == 104, "the kernel's layout");
 
 #define WEFT_MAPS_IOCTL _IOWR('f', 17, struct weft_maps_query)
 
-/* Bits of vma_flags, and of query_flags: only such mappings. */
+/* Bits of vma_flags; in query_flags they restrict the query to such mappings. */
 enum {
 	WEFT_MAPS_READABLE = 0x01,
 	WEFT_MAPS_WRITABLE = 0x02,
 	WEFT_MAPS_EXECUTABLE = 0x04,
 	WEFT_MAPS_SHARED = 0x08,
-	WEFT_MAPS_OR_NEXT = 0x10, /* query_flags: the first that ends behind the address */
+	WEFT_MAPS_OR_NEXT = 0x10, /* query_flags: the first mapping that ends after the address */
 	WEFT_MAPS_OF_FILE = 0x20,
 };
 
 /*
- * The descriptor that is asked, with the file's identity: a program that closes descriptors which
- * it did not open has another file under that number later. A child of a fork that ran no handlers
- * is told from its parent by its number.
+ * The descriptor used for queries, with the file's identity. A program that closes unknown
+ * descriptors may later have another file under that number. A child of a fork that ran no handlers
+ * is recognised by its pid.
  */
 static struct {
-	_Atomic(int) fd;       /* -1: none */
-	_Atomic(bool) opening; /* by a thread that may set dev, ino and pid */
-	_Atomic(bool) unknown; /* the kernel has no such ioctl */
+	_Atomic(int) fd;       /* -1: not open */
+	_Atomic(bool) opening; /* held by a thread that may set dev, ino and pid */
+	_Atomic(bool) unknown; /* the kernel lacks this ioctl */
 	_Atomic(dev_t) dev;
 	_Atomic(ino_t) ino;
 	_Atomic(pid_t) pid;
@@ -85,7 +85,7 @@ static const char *parse_number(const char *p, unsigned base, uint64_t *value)
 	return p == start ? NULL : p;
 }
 
-/* A number and the character that must follow it. */
+/* Parses a number and the character that must follow it. */
 static const char *parse_field(const char *p, unsigned base, char end, uint64_t *value)
 {
 	p = p ? parse_number(p, base, value) : NULL;
@@ -95,7 +95,7 @@ static const char *parse_field(const char *p, unsigned base, char end, uint64_t 
 static void set_name(struct weft_vma *vma, const char *name)
 {
 	vma->heap = strcmp(name, "[heap]") == 0;
-	/* Names given with PR_SET_VMA_ANON_NAME are the user's. */
+	/* Names set with PR_SET_VMA_ANON_NAME come from the user. */
 	vma->special = *name == '[' && !vma->heap && strncmp(name, "[anon:", 6) != 0;
 }
 
@@ -126,7 +126,10 @@ bool weft_maps_parse(const char *line, struct weft_vma *vma)
 	return true;
 }
 
-/* Hands on the complete lines of buffer; returns how many bytes are left, -1 to stop. */
+/*
+ * Passes the complete lines of the buffer to fn. Returns the number of remaining bytes, or -1 to
+ * stop.
+ */
 static ssize_t take_lines(char *buffer, size_t bytes,
 			  bool (*fn)(const struct weft_vma *vma, void *arg), void *arg)
 {
@@ -167,7 +170,7 @@ static int read_all(bool (*fn)(const struct weft_vma *vma, void *arg), void *arg
 	return rc;
 }
 
-/* Low numbers are the program's, which may count on getting the lowest that is free. */
+/* Low numbers are left to the program, which may rely on getting the lowest free one. */
 static int move_up(int fd)
 {
 	struct rlimit limit = {.rlim_cur = 2 * WEFT_MAPS_FD};
@@ -182,7 +185,9 @@ static int move_up(int fd)
 	return high;
 }
 
-/* Opens the file for all queries to come. -1: it cannot be, or another thread does. */
+/*
+ * Opens the file for all later queries. Returns -1 if that fails or another thread is opening it.
+ */
 static int open_query(int old)
 {
 	struct stat st;
@@ -194,7 +199,7 @@ static int open_query(int old)
 		atomic_store(&maps_file.opening, false);
 		return -1;
 	}
-	/* An old one is not ours any more, so not ours to close. */
+	/* The old descriptor is no longer ours, so it is not closed. */
 	atomic_store(&maps_file.fd, -1);
 	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
@@ -209,7 +214,7 @@ static int open_query(int old)
 	return fd;
 }
 
-/* The descriptor to ask, or -1. */
+/* Returns the descriptor for queries, or -1. */
 static int query_fd(void)
 {
 	int fd = atomic_load(&maps_file.fd);
@@ -223,7 +228,7 @@ static int query_fd(void)
 	return open_query(fd);
 }
 
-/* The kernel's name of a mapping of no file. */
+/* Queries the kernel's name of a mapping without a file. */
 static void ask_name(int fd, struct weft_vma *vma)
 {
 	char name[WEFT_MAPS_NAME_BYTES] = "";
@@ -239,7 +244,7 @@ static void ask_name(int fd, struct weft_vma *vma)
 	set_name(vma, name);
 }
 
-/* 0; -ENOTTY: not with this kernel; another negative errno. */
+/* Returns 0, -ENOTTY if the kernel lacks the ioctl, or another negative errno. */
 static int query_all(int fd, uint64_t from, uint64_t flags,
 		     bool (*fn)(const struct weft_vma *vma, void *arg), void *arg)
 {
@@ -315,7 +320,7 @@ void weft_maps_close(void)
 
 void weft_maps_forked(void)
 {
-	/* Another thread of the parent may have been in the middle of opening it. */
+	/* A thread of the parent may have been opening it. */
 	if (atomic_exchange(&maps_file.opening, false))
 		atomic_store(&maps_file.fd, -1);
 	weft_maps_close();

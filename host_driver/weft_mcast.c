@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attaching UD queue pairs to groups.
+ * Attaches UD queue pairs to multicast groups.
  *
- * Called by applications. Calls the channel; the NIC's side is nic_fw/net/mcast.c. IBA 11.3.
+ * Calls the channel; nic_fw/net/mcast.c is the NIC's side. IBA 11.3.
  */
 #include <errno.h>
 #include <string.h>

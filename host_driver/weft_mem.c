@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table of shared extents. Calls weft_maps.c and, for memfds, the channel (ALLOC_MEM,
- * FREE_MEM). docs/host-interface.md "Memory" has the rules.
+ * FREE_MEM). docs/host-interface.md, "Memory", has the rules.
  *
- * Once a part of an extent is registered weftd seals its memfd: no mapping that can be written can
- * be made of it from then on, but for copies of one that there is, of which mremap(2) makes one
- * when the old size is 0. So an extent that may grow has an anchor, a page of it that stays mapped.
- * It cannot be accessed, and no userfaultfd watches it, as copies would be watched as well.
+ * Once a part of an extent is registered, weftd seals its memfd: no new writable mapping of it can
+ * be created. The only exception is a copy of an existing mapping, which mremap(2) creates when the
+ * old size is 0. An extent that may grow therefore has an anchor, one page of it that stays mapped.
+ * The anchor is inaccessible and not watched by a userfaultfd, because copies would be watched as
+ * well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 
 enum {
 	WEFT_EXTENTS_MAX = 4096,
-	/* Extents without a region are collected when there are so many, or hold so much. */
+	/* Extents without a region are collected beyond this number or size. */
 	WEFT_IDLE_EXTENTS = 8,
 	WEFT_IDLE_BYTES = 32 << 20,
 };
@@ -35,7 +36,7 @@ static uint64_t page_bytes(void)
 	return bytes;
 }
 
-/* Each extent is a descriptor: leave the process most of those it may have. */
+/* Each extent uses a descriptor; most descriptors are left to the process. */
 static bool too_many_extents(void)
 {
 	uint64_t max = WEFT_EXTENTS_MAX, count = 0;
@@ -88,7 +89,7 @@ int weft_mem_new(struct weft_ctx *ctx, uint64_t bytes, uint64_t slack_bytes,
 	extent->bytes = bytes;
 	if (cmd.u.alloc_mem.slack_bytes)
 		extent->anchor = mmap(NULL, page_bytes(), PROT_NONE, MAP_SHARED, extent->fd, 0);
-	/* Without it the extent cannot grow. */
+	/* Without the anchor the extent cannot grow. */
 	if (extent->anchor == MAP_FAILED)
 		extent->anchor = NULL;
 	extent->server = weft_mem_server(ctx);
@@ -139,7 +140,10 @@ struct weft_extent *weft_mem_of_vma(const struct weft_vma *vma)
 	return NULL;
 }
 
-/* weftd lets go of it, too. Its own connection may be closed by now: any to the same weftd does. */
+/*
+ * Makes weftd release the memory too. The extent's own connection may be closed; any connection to
+ * the same weftd works.
+ */
 static void give_back(const struct weft_extent *extent)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_FREE_MEM, .u.free_mem.key = extent->key};
@@ -177,7 +181,7 @@ void weft_mem_collect(void)
 	struct weft_link *pos, *next;
 	struct weft_extent *e;
 
-	/* None to look for: the list of mappings may be long. */
+	/* No extents: avoid reading a possibly long list of mappings. */
 	if (weft_global.extents.next == &weft_global.extents)
 		return;
 	for (pos = weft_global.extents.next; pos != &weft_global.extents; pos = pos->next)
@@ -209,7 +213,7 @@ void weft_mem_drop(struct weft_extent *extent)
 {
 	if (--extent->refs)
 		return;
-	/* Its memory stays as it is, shared, for the next registration; the heap for ever. */
+	/* The memory stays shared for the next registration; the heap's extent stays for good. */
 	if (extent->heap)
 		return;
 	weft_global.idle_extents++;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moving pages of the process onto shared pages in place, without stopping anybody.
+ * Moves pages of the process onto shared pages in place, without stopping other threads.
  *
- * Per chunk: userfaultfd write-protects the pages, so that whoever writes to them waits; their
- * content is copied through a second mapping of the shared pages, the window; mremap(2) puts that
- * mapping in their place; the waiters are woken and go on in the new pages (userfaultfd(2),
+ * Steps per chunk: userfaultfd write-protects the pages, so that writers wait; the content is
+ * copied through a second mapping of the shared pages, the window; mremap(2) moves that mapping
+ * into place; the writers are woken and continue in the new pages (userfaultfd(2),
  * ioctl_userfaultfd(2)).
  *
- * Between protecting and mapping this thread must not write to the pages itself, so no
- * function is called there that could take a lock or allocate: raw system calls only. Without the
- * privilege for kernel faults (UFFD_USER_MODE_ONLY), a system call of another thread that
- * writes into such a page would fail instead of wait; then pages are moved only while the
- * process has no other thread.
+ * Between protecting and mapping this thread must not write to the pages itself. It calls no
+ * function that could take a lock or allocate, only raw system calls. Without the privilege to
+ * handle kernel faults (UFFD_USER_MODE_ONLY), a system call of another thread that writes to such a
+ * page would fail instead of wait. In that case pages are moved only while the process is
+ * single-threaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@
 #endif
 
 enum {
-	/* How much is moved at a time: a writer waits for one chunk at most. */
+	/* Chunk size: a writer waits for at most one chunk. */
 	WEFT_MOVE_CHUNK_BYTES = 4 << 20,
 	WEFT_MOVE_PAGE_BYTES = 4096, /* granularity of the search for empty pages */
 };
@@ -52,8 +52,8 @@ static bool single_threaded(void)
 	struct stat st;
 
 	/*
-	 * A directory has a link for each subdirectory: ".", "..", itself, one per thread.
-	 * libweft's own threads write to no memory but their stacks.
+	 * The link count is the number of subdirectories (one per thread) plus 2 for "." and "..".
+	 * libweft's own threads write only to their stacks.
 	 */
 	return stat("/proc/self/task", &st) == 0 && st.st_nlink == 3 + weft_watch_threads();
 }
@@ -73,8 +73,8 @@ static int open_uffd(uint64_t features, int flags)
 }
 
 /*
- * *unpopulated: pages that do not exist yet are protected too; else they must be made to exist
- * first (and one that the process discards at that moment is not protected: Linux before 6.4).
+ * *unpopulated: absent pages are protected too. Otherwise they must be populated first, and a page
+ * that the process discards at that moment is not protected (Linux before 6.4).
  */
 static int get_uffd(bool *unpopulated)
 {
@@ -96,9 +96,9 @@ static int get_uffd(bool *unpopulated)
 }
 
 /*
- * Functions that run while pages are protected. AddressSanitizer would keep their variables in
- * memory of the heap kind, which may be the very pages, and would object to reading what
- * it has poisoned in them.
+ * Marks functions that run while pages are protected. AddressSanitizer would keep their variables
+ * in heap memory, possibly in the same pages, and would report reads of memory that it has poisoned
+ * there.
  */
 #define WEFT_PLAIN __attribute__((no_sanitize_address, no_sanitize_thread))
 
@@ -118,7 +118,7 @@ WEFT_PLAIN static bool is_zero(uint64_t page)
 	return true;
 }
 
-/* volatile: or it would become a call of memcpy(), which AddressSanitizer has replaced. */
+/* volatile keeps the compiler from emitting memcpy(), which AddressSanitizer replaces. */
 WEFT_PLAIN static void copy_page(uint8_t *to, uint64_t page)
 {
 	const weft_any_u64 *from = (const weft_any_u64 *)(uintptr_t)page;
@@ -128,7 +128,7 @@ WEFT_PLAIN static void copy_page(uint8_t *to, uint64_t page)
 		word[i] = from[i];
 }
 
-/* Into the window; zero: where nothing was written it is zero. */
+/* Copies into the window; zero: the window is empty, so pages of zeros are skipped. */
 WEFT_PLAIN static void copy_out(uint8_t *window, bool zero, uint64_t start, uint64_t end)
 {
 	for (uint64_t at = start; at < end; at += WEFT_MOVE_PAGE_BYTES) {
@@ -137,7 +137,7 @@ WEFT_PLAIN static void copy_out(uint8_t *window, bool zero, uint64_t start, uint
 	}
 }
 
-/* Moves one chunk. False: it is as it was. */
+/* Moves one chunk. On failure returns false and leaves it unchanged. */
 WEFT_PLAIN static bool move_chunk(int uffd, uint8_t *window, bool zero, uint64_t start,
 				  uint64_t end)
 {
@@ -163,7 +163,7 @@ WEFT_PLAIN static bool move_chunk(int uffd, uint8_t *window, bool zero, uint64_t
 			rc = ioctl(uffd, UFFDIO_WRITEPROTECT, &protect);
 		} while (rc < 0 && errno == EAGAIN);
 	}
-	/* Those who waited on the old pages fault again, and find the new ones. */
+	/* Writers that waited on the old pages fault again and find the new ones. */
 	(void)ioctl(uffd, UFFDIO_WAKE, &range);
 	return moved;
 }
@@ -195,14 +195,14 @@ WEFT_PLAIN uint64_t weft_move_pages(uint8_t *window, bool zero, uint64_t start, 
 	uffd = get_uffd(&unpopulated);
 	if (uffd < 0)
 		return 0;
-	/* A handler that ran now in this thread could write to the pages, and wait for ever. */
+	/* A signal handler in this thread could write to the pages and wait for good. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (ioctl(uffd, UFFDIO_REGISTER, &reg) == 0 &&
 	    (unpopulated ||
 	     madvise((void *)(uintptr_t)start, end - start, MADV_POPULATE_READ) == 0))
 		moved = move_range(uffd, window, zero, start, end);
-	/* Closing lifts what protection is left and wakes whoever waits. */
+	/* Closing removes the remaining protection and wakes all waiting threads. */
 	close(uffd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return moved;

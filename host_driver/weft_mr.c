@@ -2,8 +2,8 @@
 /*
  * Protection domains, memory regions, memory windows.
  *
- * Called by applications. Calls weft_attach.c, which decides how the NIC will reach the
- * memory, and the channel; the NIC's side is nic_fw/host/mem.c. RFC 5040 1.1.1 (STag).
+ * Calls weft_attach.c, which decides how the NIC accesses the memory, and the channel;
+ * nic_fw/host/mem.c is the NIC's side. RFC 5040, 1.1.1 (STag).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ int weft_dealloc_pd(struct weft_pd *pub)
 	return 0;
 }
 
-/* Tells the NIC. With pieces that it does not want, once more without. */
+/* Sends the registration to the NIC. If the NIC rejects the pieces, repeats it without them. */
 static int reg_command(struct weft_ctx *ctx, struct weft_mr_obj *mr, uint64_t iova, int access)
 {
 	struct hw_cmd_pieces packet;
@@ -96,7 +96,7 @@ out:
 	return 0;
 }
 
-/* Under weft_global.lock. */
+/* Caller holds weft_global.lock. */
 static int register_mr(struct weft_ctx *ctx, struct weft_mr_obj *mr, uint64_t iova, int access)
 {
 	const int writes =
@@ -205,7 +205,7 @@ int weft_dereg_mr(struct weft_mr *pub)
 	return 0;
 }
 
-/* Memory that was registered for reading may be written now: so says a look at it, as at first. */
+/* Memory registered read-only may be writable by now: check again, as at registration. */
 static int check_writable(struct weft_ctx *ctx, const struct weft_mr *mr)
 {
 	struct weft_mem_pieces *pieces;
@@ -225,7 +225,7 @@ int weft_modify_mr(struct weft_mr *pub, struct weft_pd *pd, int access)
 	struct hw_cmd_resp resp;
 	int rc = check_reg(pub->addr, pub->bytes, access);
 
-	/* A cache hands it out by the rights that it had. */
+	/* A cache selects regions by the rights with which they were registered. */
 	if (weft_container_of(pub, struct weft_mr_obj, pub)->cached)
 		return -EINVAL;
 	if (!pd)

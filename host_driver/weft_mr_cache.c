@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registration cache: regions that outlive their use, to be found again.
+ * The registration cache: keeps regions beyond their use for later requests.
  *
- * Called by applications, and by weft_dev.c, weft_mr.c. Calls weft_mr.c to register, weft_watch.c
- * to hear of memory that goes away, weft_mr_table.h to find what covers a range. After SCI-MPICH's
- * cache of segments (lazy release, least recently used, immediate: section III.D of the paper).
+ * Calls weft_mr.c to register, weft_watch.c for notification of unmapped memory, weft_mr_table.h to
+ * find a covering range. Modelled on SCI-MPICH's segment cache (lazy release, least recently used,
+ * immediate: the SCI-MPICH paper, III.D).
  *
- * A region is in use (refs) or idle, on its cache's list of idle ones, the one released first in
- * front. All that the monitor may touch is under weft_watch_lock(), under which nothing is
- * allocated or freed: regions that the monitor has withdrawn wait in cache->dead until a call
- * comes by.
+ * A region is in use (refs) or idle, in its cache's list of idle regions, least recently released
+ * first. Everything that the monitor may access is protected by weft_watch_lock(), under which
+ * nothing is allocated or freed. Regions that the monitor has withdrawn wait in cache->dead until
+ * the next call.
  */
 #include <errno.h>
 #include <sched.h>
@@ -27,9 +27,9 @@ enum {
 
 enum weft_cached_state {
 	WEFT_CACHED_LIVE = 0,  /* in the table, watched */
-	WEFT_CACHED_ALONE = 1, /* not in the table: ends when it is released */
+	WEFT_CACHED_ALONE = 1, /* not in the table: ends on release */
 	WEFT_CACHED_GOING = 2, /* the monitor is withdrawing it */
-	WEFT_CACHED_DEAD = 3,  /* withdrawn; ends when it is released */
+	WEFT_CACHED_DEAD = 3,  /* withdrawn; ends on release */
 };
 
 struct weft_cached {
@@ -41,7 +41,7 @@ struct weft_cached {
 	uint32_t refs;
 	uint64_t bytes;
 	struct weft_link all;  /* cache->all */
-	struct weft_link idle; /* cache->idle, cache->dead, or a list of those that go */
+	struct weft_link idle; /* cache->idle, cache->dead, or a list of regions to end */
 };
 
 struct weft_mr_cache_obj {
@@ -51,7 +51,7 @@ struct weft_mr_cache_obj {
 	struct weft_link all;
 	struct weft_link idle;
 	struct weft_link dead;
-	uint32_t going; /* entries with the monitor */
+	uint32_t going; /* entries that the monitor is withdrawing */
 	struct weft_mr_cache_stats stats;
 	struct weft_mr_table table;
 };
@@ -69,8 +69,7 @@ static void sub_counts(struct weft_cached *e)
 	stats->bytes -= e->bytes;
 }
 
-/* ---- called by the monitor --------------------------------------------------------------------
- */
+/* ---- monitor thread ------------------------------------------------------------------------- */
 
 static struct weft_cached *entry_of(struct weft_watched *w)
 {
@@ -95,7 +94,7 @@ static void withdraw(struct weft_watched *w)
 {
 	const struct weft_mr *mr = &entry_of(w)->mr->pub;
 
-	/* It fails when the NIC is gone, which withdraws everything. */
+	/* Fails when the NIC is gone; it has then dropped all regions. */
 	(void)weft_ctx_command_obj(weft_ctx_of(mr->context), HW_CMD_DEREG_MR, mr->lkey);
 }
 
@@ -111,10 +110,12 @@ static void stopped(struct weft_watched *w)
 		weft_link_add(&e->cache->dead, &e->idle);
 }
 
-/* ---- ends of entries --------------------------------------------------------------------------
- */
+/* ---- ends of entries ------------------------------------------------------------------------ */
 
-/* Takes an idle or lonely entry out of everything, onto a list of those that go. Under the lock. */
+/*
+ * Removes an idle or unlisted entry from all lists and puts it on a list of entries to end. Under
+ * the lock.
+ */
 static void take_out(struct weft_cached *e, struct weft_link *out)
 {
 	if (e->state == WEFT_CACHED_LIVE) {
@@ -128,7 +129,7 @@ static void take_out(struct weft_cached *e, struct weft_link *out)
 	weft_link_add(out, &e->idle);
 }
 
-/* Ends what take_out() collected. Without the lock. */
+/* Ends the entries collected by take_out(). Without the lock. */
 static void end_all(struct weft_link *list)
 {
 	struct weft_cached *e;
@@ -149,7 +150,7 @@ static void reap(struct weft_mr_cache_obj *cache, struct weft_link *out)
 		take_out(weft_container_of(cache->dead.next, struct weft_cached, idle), out);
 }
 
-/* The idle entry that was released first; false: there is none. */
+/* Takes out the least recently released idle entry. Returns false if there is none. */
 static bool evict_one(struct weft_mr_cache_obj *cache, struct weft_link *out)
 {
 	if (cache->idle.next == &cache->idle)
@@ -159,7 +160,7 @@ static bool evict_one(struct weft_mr_cache_obj *cache, struct weft_link *out)
 	return true;
 }
 
-/* Until there is room for so many more. */
+/* Evicts until there is room for `more` entries. */
 static bool make_room(struct weft_mr_cache_obj *cache, uint32_t more, struct weft_link *out)
 {
 	const struct weft_mr_cache_attr *attr = &cache->attr;
@@ -174,8 +175,7 @@ static bool make_room(struct weft_mr_cache_obj *cache, uint32_t more, struct wef
 	return true;
 }
 
-/* ---- registration -----------------------------------------------------------------------------
- */
+/* ---- registration --------------------------------------------------------------------------- */
 
 static bool allows(const void *arg, int access)
 {
@@ -184,7 +184,7 @@ static bool allows(const void *arg, int access)
 	return (e->access & access) == access;
 }
 
-/* One that is there already, with a reference; or NULL, and *out has what is to be ended. */
+/* Returns an existing region with a reference, or NULL. *out collects entries to end. */
 static struct weft_mr *find(struct weft_mr_cache_obj *cache, uint64_t start, uint64_t end,
 			    int access, struct weft_link *out)
 {
@@ -196,8 +196,8 @@ static struct weft_mr *find(struct weft_mr_cache_obj *cache, uint64_t start, uin
 		if (!e || !weft_watch_is_changing(&e->watched))
 			break;
 		/*
-		 * Memory beside it, or it, is being unmapped, so what lies at this address may be
-		 * new. The monitor is told soon.
+		 * This or adjacent memory is being unmapped, so the memory at this address may be
+		 * new. The monitor will be notified soon.
 		 */
 		weft_watch_unlock();
 		sched_yield();
@@ -217,7 +217,7 @@ static struct weft_mr *find(struct weft_mr_cache_obj *cache, uint64_t start, uin
 	return e ? &e->mr->pub : NULL;
 }
 
-/* Registers; where the NIC has no room, idle regions make some. */
+/* Registers a region; if the NIC has no room, evicts idle regions. */
 static struct weft_mr *reg(struct weft_mr_cache_obj *cache, uint64_t start, uint64_t end,
 			   int access)
 {
@@ -238,7 +238,7 @@ static struct weft_mr *reg(struct weft_mr_cache_obj *cache, uint64_t start, uint
 	}
 }
 
-/* Pages have one watch: idle regions whose watch is in the way of another's go. Under the lock. */
+/* A page can have only one watch: evicts idle regions whose watch conflicts. Under the lock. */
 static void evict_overlapping(struct weft_mr_cache_obj *cache, const struct weft_watched *w,
 			      struct weft_link *out)
 {
@@ -271,13 +271,13 @@ static int watch(struct weft_mr_cache_obj *cache, struct weft_watched *w, struct
 	return rc;
 }
 
-/* Puts a new entry where others find it, if its memory can be watched. */
+/* Adds a new entry to the table if its memory can be watched. */
 static void publish(struct weft_mr_cache_obj *cache, struct weft_cached *e, struct weft_link *out)
 {
 	struct weft_ctx *ctx = weft_ctx_of(cache->pub.pd->context);
 	int rc = -EOPNOTSUPP;
 
-	/* A NIC in this process is not asked by other threads at any time. */
+	/* A NIC inside this process does not accept commands from other threads. */
 	if (cache->attr.policy != WEFT_MR_CACHE_OFF && !(ctx->ops->flags & WEFT_CHAN_F_NO_MEMFD))
 		rc = watch(cache, &e->watched, out);
 	weft_watch_lock();
@@ -325,7 +325,7 @@ static struct weft_mr *reg_new(struct weft_mr_cache_obj *cache, uint64_t start, 
 	    .withdraw = withdraw,
 	    .stopped = stopped,
 	};
-	/* A region of several extents has a watch of its own, over all of them. */
+	/* A region of several extents has its own watch over all of them. */
 	if (e->mr->pieces && e->mr->pieces->count == 1) {
 		e->watched.extent = e->mr->pieces->piece[0].extent;
 		e->watched.extent_offset =
@@ -356,7 +356,7 @@ struct weft_mr *weft_reg_mr_cached(struct weft_mr_cache *pub, void *addr, size_t
 	}
 	weft_link_init(&out);
 	mr = find(cache, start, end, access, &out);
-	/* At once: the place of regions that are withdrawn is for the memory that is there now. */
+	/* Ends withdrawn regions at once: their slots are for memory that exists now. */
 	end_all(&out);
 	if (!mr) {
 		if (!cache->attr.exact) {
@@ -401,10 +401,9 @@ void weft_release_mr(struct weft_mr *pub)
 	end_all(&out);
 }
 
-/* ---- the cache --------------------------------------------------------------------------------
- */
+/* ---- the cache ------------------------------------------------------------------------------ */
 
-/* WEFT_MR_CACHE, for comparisons: another policy than the program's. */
+/* WEFT_MR_CACHE overrides the program's policy, for comparisons. */
 static int policy_of(enum weft_mr_cache_policy asked)
 {
 	static const char *const names[] = {

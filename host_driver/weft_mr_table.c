@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranges by start address; see weft_mr_table.h. Called by weft_mr_cache.c under its lock.
+ * Ranges sorted by start address; see weft_mr_table.h. Runs under the cache's lock.
  */
 #include <assert.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ void weft_mr_table_free(struct weft_mr_table *table)
 	memset(table, 0, sizeof(*table));
 }
 
-/* The first slot that starts beyond start. */
+/* Returns the first slot that starts beyond start. */
 static uint32_t upper_bound(const struct weft_mr_table *table, uint64_t start)
 {
 	uint32_t low = 0, high = table->count, middle;
@@ -45,7 +45,7 @@ static void set_max_ends(struct weft_mr_table *table, uint32_t from)
 	for (uint32_t i = from; i < table->count; i++) {
 		if (table->slots[i].end > max)
 			max = table->slots[i].end;
-		/* From here on nothing is different. */
+		/* From here on nothing changes. */
 		if (i > from && table->slots[i].max_end == max)
 			break;
 		table->slots[i].max_end = max;

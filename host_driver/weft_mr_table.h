@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranges of addresses, to be asked which of them covers another. Used by weft_mr_cache.c; its
- * size is fixed, so that nothing is allocated when ranges come and go.
+ * A set of address ranges with lookup of a covering range. Its size is fixed, so adding and
+ * deleting ranges allocates nothing.
  *
- * An array by start address. max_end is the highest end of a slot and all before it: going back
- * from the last slot that starts early enough, the search stops where nothing reaches far enough.
+ * The ranges are an array sorted by start address. max_end is the highest end of a slot and all
+ * slots before it. A search goes backwards from the last slot that starts early enough and stops
+ * when max_end is too low.
  */
 #ifndef WEFT_MR_TABLE_H
 #define WEFT_MR_TABLE_H
@@ -25,16 +26,16 @@ struct weft_mr_table {
 	uint32_t size;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int weft_mr_table_init(struct weft_mr_table *table, uint32_t size);
 void weft_mr_table_free(struct weft_mr_table *table);
-/* There is room: the caller has seen to it. */
+/* The caller ensures that there is room. */
 void weft_mr_table_add(struct weft_mr_table *table, void *entry, uint64_t start, uint64_t bytes);
-/* The entry is in it. */
+/* The entry must be in the table. */
 void weft_mr_table_del(struct weft_mr_table *table, const void *entry);
 /*
- * An entry whose range covers [start, end) and of which fits() says yes, the one with the highest
- * start; or NULL.
+ * Returns the entry with the highest start whose range covers [start, end) and for which fits()
+ * returns true; or NULL.
  */
 void *weft_mr_table_find(const struct weft_mr_table *table, uint64_t start, uint64_t end,
 			 int access, bool (*fits)(const void *entry, int access));

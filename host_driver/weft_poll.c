@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking completions.
+ * Takes completions.
  *
- * Called by applications. Per entry: phase (pair C1), copy, find the QP, remember that the
- * request is done. When nothing came: give up the processor where cores are short, look whether
- * the NIC lives; when it does not, complete what it left. Style: rdma-core's providers.
+ * Per entry: check the phase (pair C1), copy, find the QP, mark the request as done. When there is
+ * none: yield the processor if cores are scarce, and check that the NIC is alive; if it is not,
+ * complete the outstanding requests. The style is that of rdma-core's providers.
  */
 #include <errno.h>
 #include <sched.h>
@@ -17,13 +17,13 @@
 #include "host_driver/weft_priv.h"
 
 enum {
-	WEFT_LOOK_POLLS = 64, /* empty polls between two looks at the clock */
+	WEFT_LOOK_POLLS = 64, /* empty polls between two reads of the clock */
 	/*
-	 * WEFT_YIELD=auto: after how many empty polls the processor is given up. A yield
-	 * that came back at once (under WEFT_YIELD_SHORT_NS) shows that nobody else wanted it, and
-	 * the next one waits twice as long; a longer one goes back to the least. With few
-	 * processors the least is where it begins, with more the most: some 10 us apart, which
-	 * cost next to nothing, and tell in time that there are more pollers than processors.
+	 * WEFT_YIELD=auto: number of empty polls before a yield. A yield that returns at once
+	 * (under WEFT_YIELD_SHORT_NS) shows that no other thread needed the processor, so the next
+	 * one waits twice as long. A longer yield resets the number to the minimum. With few
+	 * processors it starts at the minimum, with more at the maximum: yields about 10 us apart
+	 * cost almost nothing and detect in time that there are more pollers than processors.
 	 */
 	WEFT_YIELD_POLLS_MIN = 1,
 	WEFT_YIELD_POLLS_MAX = 256,
@@ -31,18 +31,17 @@ enum {
 	WEFT_FEW_CPUS = 2,
 	/*
 	 * Threads that share a CQ poll it under a lock of their program, and some programs (UCX)
-	 * spin for theirs. Who yields while it holds the lock lets the others spin in vain, each
-	 * for as long as the scheduler lets it. So after a yield that took so long, on a CQ that
-	 * several threads poll, the thread keeps the processor for so many times as long. The CQ
-	 * counts as one of several threads until so many long yields have gone by without a change
-	 * of threads.
+	 * use spin locks. If the lock's holder yields, the others spin for their whole time slices.
+	 * After a yield of this length on a CQ polled by several threads, the thread therefore does
+	 * not yield for this many times as long. The CQ counts as shared until this many long
+	 * yields have passed without a change of threads.
 	 */
 	WEFT_YIELD_LONG_NS = 1000000,
 	WEFT_YIELD_REST = 8,
 	WEFT_SHARED_YIELDS = 16,
 	WEFT_POLLS_MAX = 4096,
 	WEFT_POLLS_OTHER = 16,
-	WEFT_SPIN_LOOKS = 100, /* with a pause each: some 3 us */
+	WEFT_SPIN_LOOKS = 100, /* with a pause each: about 3 us */
 };
 
 enum weft_yield_mode {
@@ -52,13 +51,13 @@ enum weft_yield_mode {
 	WEFT_YIELD_AUTO,
 };
 
-/* Per thread: a thread that polls several CQs has polled in vain once all were empty. */
+/* Per thread: a thread that polls several CQs is idle once all of them are empty. */
 struct weft_idle {
 	uint32_t empty;
 	uint32_t after; /* empty polls before the next yield */
 	enum weft_yield_mode mode;
 	uint32_t since_yield;
-	int64_t rest_until_ns; /* no yield before that */
+	int64_t rest_until_ns; /* no yield before this time */
 };
 static __thread struct weft_idle idle __attribute__((tls_model("initial-exec")));
 
@@ -94,9 +93,9 @@ static int64_t now_ns(void)
 }
 
 /*
- * Remembers who polls: the thread whose polls outweigh the others', where one of another counts for
- * many. A thread that looks now and then beside one that polls all the time (UCX has one for UD)
- * makes it no CQ of several threads.
+ * Records the polling thread: the thread whose polls outweigh those of the others, where a poll of
+ * another thread counts several times. A thread that polls occasionally beside a constantly polling
+ * one (UCX has one for UD) does not make the CQ shared.
  */
 static void note_poller(struct weft_cq_obj *cq)
 {
@@ -116,7 +115,7 @@ static void note_poller(struct weft_cq_obj *cq)
 	}
 }
 
-/* Whether several threads poll it, after a long yield. */
+/* Returns true if several threads poll the CQ; called after a long yield. */
 static bool is_shared(struct weft_cq_obj *cq)
 {
 	uint32_t left = __atomic_load_n(&cq->shared, __ATOMIC_RELAXED);
@@ -126,7 +125,7 @@ static bool is_shared(struct weft_cq_obj *cq)
 	return left;
 }
 
-/* cq: what was polled in vain; NULL: something else. */
+/* cq: the CQ that was empty; NULL: something else was polled. */
 static void yield(struct weft_cq_obj *cq)
 {
 	int64_t start_ns, took_ns;
@@ -157,7 +156,7 @@ uint32_t weft_poll_spins(bool first)
 		idle_init();
 	if (!cpus)
 		cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-	/* Where the NIC needs this CPU to get anything done, looking again is in vain. */
+	/* If the NIC needs this CPU to progress, further polls are useless. */
 	if (cpus == 1)
 		return 1;
 	return first && idle.mode == WEFT_YIELD_AUTO && idle.after == WEFT_YIELD_POLLS_MIN
@@ -190,7 +189,7 @@ struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index)
 	return phase == ((index >> cq->shift & 1) ^ 1) ? cqe : NULL;
 }
 
-/* The request that a send completion is for, marked done; pairs with weft_sq_retire(). */
+/* Marks the request of a send completion as done; pairs with weft_sq_retire(). */
 static void sq_done(struct weft_qp_obj *qp, uint32_t sq_index)
 {
 	struct weft_sq *sq = &qp->sq;
@@ -201,15 +200,15 @@ static void sq_done(struct weft_qp_obj *qp, uint32_t sq_index)
 	    __atomic_load_n(&sq->wr_of_slot[(sq_index - 1) & (sq->slots - 1)], __ATOMIC_RELAXED);
 	wr = &sq->wr[number & sq->wr_mask];
 	/*
-	 * A failed unsignalled request may be retired already, and its place taken: then end
-	 * differs from done, and this changes nothing.
+	 * A failed unsignalled request may be retired already and its slot reused; then end differs
+	 * from done, and this store has no effect.
 	 */
 	__atomic_store_n(&wr->done, sq_index, __ATOMIC_RELEASE);
 }
 
 /*
- * One receive of the queue is done. Receives complete in the order of messages' ends, not
- * always that of posting, so its wr_id is looked for; it is the first as a rule.
+ * Completes one receive of the queue. Receives complete in the order in which messages end, which
+ * may differ from the posting order, so the wr_id is searched; usually it is the first.
  */
 static void rq_done(struct weft_qp_obj *qp, uint64_t wr_id)
 {
@@ -247,7 +246,7 @@ static void retire(struct weft_qp_obj *qp, const struct hw_cqe *cqe)
 		sq_done(qp, cqe->sq_index);
 	else if (takes_receive && qp->rq.entries)
 		rq_done(qp, cqe->wr_id);
-	/* A UD receive that fails (LOC_LEN_ERR) leaves its QP as it was. */
+	/* A failed UD receive (LOC_LEN_ERR) does not affect its QP. */
 	if (cqe->status != HW_STATUS_SUCCESS &&
 	    (cqe->status == HW_STATUS_WR_FLUSH_ERR || cqe->opcode < HW_CQE_RECV ||
 	     qp->pub.type != WEFT_QPT_UD))
@@ -276,7 +275,7 @@ static void fill_wc(struct weft_wc *wc, const struct hw_cqe *cqe)
 	wc->record_map = cqe->record_map;
 }
 
-/* What the NIC has written, up to max. Under cq->lock. */
+/* Takes up to max completions that the NIC has written. Under cq->lock. */
 static int reap(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct weft_wc *wc)
 {
 	const struct hw_cqe *cqe;
@@ -383,10 +382,11 @@ static int flush_rq(struct weft_qp_obj *qp, int max, struct weft_wc *wc)
 }
 
 /*
- * The NIC is gone and all it wrote was taken: completes what is left. Under cq->lock. Posting
- * is refused by now, or sees the state under the queue's lock before this takes it. Receives of
- * shared queues are no queue pair's and are not completed: who awaits one of them alone would poll
- * for ever, and is told -EIO when nothing else is left.
+ * The NIC is gone and all its completions were taken: flushes the outstanding requests. Under
+ * cq->lock. Posting is rejected by now, or checks the state under the queue's lock before this
+ * function takes it. Receives of shared receive queues belong to no queue pair and are not
+ * completed. A program that waits only for one of them would poll for good, so it gets -EIO when
+ * nothing else is left.
  */
 static int flush(struct weft_ctx *ctx, struct weft_cq_obj *cq, int max, struct weft_wc *wc)
 {
@@ -424,7 +424,10 @@ int weft_poll_cq(struct weft_cq *pub, int max, struct weft_wc *wc)
 	pthread_mutex_lock(&cq->lock);
 	n = reap(ctx, cq, max, wc);
 	if (n == 0 && weft_ctx_state(ctx) == WEFT_CTX_GONE) {
-		/* The state was seen after the queue was empty; it may have been filled between. */
+		/*
+		 * The state was read after the queue was empty; the NIC may have added entries in
+		 * between.
+		 */
 		n = reap(ctx, cq, max, wc);
 		if (n == 0)
 			n = flush(ctx, cq, max, wc);

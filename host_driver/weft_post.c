@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting: work requests into the rings.
+ * Posting: writes work requests into the rings.
  *
- * Called by applications; the first stage of the walk. Each request is checked, built in a local
- * buffer and copied to the ring once; the index is published and the doorbell rung once
- * for the whole list (weft_db.h). Read by nic_fw/host/wqe.c, rq.c. docs/host-interface.md "Work
- * queues". The method is that of rdma-core's EFA provider.
+ * Each request is checked, built in a local buffer and copied to the ring once. The index is
+ * published and the doorbell rung once for the whole list (weft_db.h). nic_fw/host/wqe.c and
+ * nic_fw/rdmap/rq.c read the rings. docs/host-interface.md, "Work queues". The method is that of
+ * rdma-core's EFA provider.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "host_driver/weft_db.h"
 
-/* A request as it will stand in the ring: control slot, then SGEs or inline data. */
+/* A request in the layout of the ring: control slot, then SGEs or inline data. */
 union weft_sq_build {
 	struct hw_sq_wqe ctrl;
 	uint8_t bytes[HW_SQ_MAX_SLOTS * HW_SQ_SLOT_BYTES];
@@ -24,7 +24,7 @@ _Static_assert(offsetof(struct weft_sge, lkey) == offsetof(struct hw_sge, lkey),
 
 #define OP(op) (1u << WEFT_WR_##op)
 
-/* Opcodes that make sense on a QP type at all; what the NIC serves of them it says. */
+/* Opcodes that are valid for a QP type; the NIC reports those that it does not support. */
 static uint32_t legal_opcodes(enum weft_qp_type type)
 {
 	switch (type) {
@@ -68,7 +68,7 @@ static int check_send(const struct weft_qp *qp, const struct weft_send_wr *wr)
 	return wr->num_sge <= qp->cap.max_send_sge ? 0 : -EINVAL;
 }
 
-/* Copies inline data behind the control slot. Its length, or -EINVAL: too much. */
+/* Copies inline data after the control slot. Returns its length, or -EINVAL if it is too long. */
 static int build_inline(union weft_sq_build *build, const struct weft_send_wr *wr, uint32_t max)
 {
 	uint8_t *at = build->bytes + sizeof(build->ctrl);
@@ -86,7 +86,7 @@ static int build_inline(union weft_sq_build *build, const struct weft_send_wr *w
 	return (int)sum;
 }
 
-/* Fills build; its number of slots, or -EINVAL. */
+/* Fills build. Returns its number of slots, or -EINVAL. */
 static int build_send(union weft_sq_build *build, const struct weft_qp *qp,
 		      const struct weft_send_wr *wr)
 {
@@ -105,7 +105,7 @@ static int build_send(union weft_sq_build *build, const struct weft_qp *qp,
 			memcpy(build->bytes + sizeof(*w), wr->sg_list, data_bytes);
 	}
 	slots = hw_sq_slots(data_bytes);
-	/* What was on the stack stays there. */
+	/* Clears padding, so that stack content does not reach the ring. */
 	memset(build->bytes + sizeof(*w) + data_bytes, 0,
 	       (slots - 1) * HW_SQ_SLOT_BYTES - data_bytes);
 	w->opcode = (uint8_t)wr->opcode;
@@ -137,7 +137,10 @@ void weft_sq_retire(struct weft_qp_obj *qp)
 
 	while (sq->wr_tail != sq->wr_head) {
 		const struct weft_sq_wr *wr = &sq->wr[sq->wr_tail & sq->wr_mask];
-		/* Polled means that the NIC is done with the slots: it wrote the CQE after. */
+		/*
+		 * A polled completion implies that the NIC is done with the slots: it wrote the CQE
+		 * afterwards.
+		 */
 		bool done = wr->signaled ? __atomic_load_n(&wr->done, __ATOMIC_ACQUIRE) == wr->end
 					 : (int32_t)(cons - wr->end) >= 0;
 
@@ -168,7 +171,7 @@ static void copy_slots(struct weft_sq *sq, const union weft_sq_build *build, uin
 		       (size_t)(slots - first) * HW_SQ_SLOT_BYTES);
 }
 
-/* One request into the ring, not yet published. Under sq->lock. */
+/* Writes one unpublished request into the ring. Under sq->lock. */
 static int post_one(struct weft_qp_obj *qp, const struct weft_send_wr *wr)
 {
 	struct weft_sq *sq = &qp->sq;
@@ -198,14 +201,14 @@ static int post_one(struct weft_qp_obj *qp, const struct weft_send_wr *wr)
 	return 0;
 }
 
-/* Legal in this state as far as this side knows it (IBA 10.3.1)? */
+/* Returns true if sending is legal in this state, as far as the host knows it (IBA 10.3.1). */
 static bool may_send(uint32_t state)
 {
 	return state == WEFT_QPS_RTS || state == WEFT_QPS_SQD || state == WEFT_QPS_SQE ||
 	       state == WEFT_QPS_ERR;
 }
 
-/* whole: all of the list, or nothing of it. */
+/* whole: posts either the whole list or nothing. */
 static int post_list(struct weft_qp *pub, const struct weft_send_wr *wr, bool whole,
 		     const struct weft_send_wr **bad_wr)
 {
@@ -230,7 +233,7 @@ static int post_list(struct weft_qp *pub, const struct weft_send_wr *wr, bool wh
 			if (rc == 0)
 				wr = wr->next;
 		}
-		/* Until it is published nobody but us knows of it. */
+		/* An unpublished request is not visible to the NIC. */
 		if (rc < 0 && whole) {
 			sq->head = before;
 			sq->wr_head = wr_before;
@@ -257,7 +260,7 @@ int weft_post_send_whole(struct weft_qp *qp, const struct weft_send_wr *wr)
 	return post_list(qp, wr, true, NULL);
 }
 
-/* One receive request into its place in a ring. */
+/* Writes one receive request into its slot of a ring. */
 static void build_recv(uint8_t *at, const struct weft_recv_wr *wr)
 {
 	struct hw_rq_wqe w = {.wr_id = wr->wr_id, .num_sge = wr->num_sge};
@@ -308,8 +311,10 @@ int weft_post_recv(struct weft_qp *pub, const struct weft_recv_wr *wr,
 		}
 		if (rq->head != before) {
 			weft_barrier_rq_publish(&qp->record->rq_prod, rq->head);
-			/* A live QP's receives are looked at when a message comes, a dead one's
-			 * never. */
+			/*
+			 * The NIC checks the receives of a live QP when a message arrives, but
+			 * never those of a dead one.
+			 */
 			if (__atomic_load_n(&qp->in_error, __ATOMIC_ACQUIRE))
 				weft_qp_ring(qp);
 		}
@@ -326,7 +331,7 @@ static int post_srq_one(struct weft_srq_obj *srq, const struct weft_recv_wr *wr)
 
 	if (wr->num_sge > srq->max_sge)
 		return -EINVAL;
-	/* R2: the NIC has copied what lies before cons. */
+	/* R2: the NIC has copied the requests before cons. */
 	if (srq->head - weft_barrier_rq_cons(&srq->record->cons) >= srq->max_wr)
 		return -ENOMEM;
 	build_recv(srq->ring + (size_t)slot * srq->stride_bytes, wr);

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects of libweft as its files see them, and what the files call of each other.
+ * Private objects of libweft, and functions shared by its files.
  *
- * Every public struct is the first member of a private one. Included by each weft_*.c; not
- * installed.
+ * Every public struct is the first member of a private one. Not installed.
  *
- * Locks, in the order in which they may be taken (never the other way):
+ * Lock order (a lock may be taken only after those above it):
  *
- *	weft_global.lock	contexts of the process, memory extents; held over a registration
- *	cq->lock		one CQ: polling, arming, resizing; two CQs in order of their address
- *	channel->eq.lock	the event queue of one completion channel
- *	ctx->lock		lists and tables of objects of a context
- *	qp->sq.lock, qp->rq.lock, srq->lock
- *	ctx->async_eq.lock	the queue of asynchronous events
- *	weft_watch_lock()	registration caches; nothing is allocated or freed under it
- *	ctx->ack_lock		counts of events delivered and acknowledged
+ * 	weft_global.lock	contexts of the process, memory extents; held during a registration
+ * 	cq->lock		one CQ: polling, arming, resizing; two CQs in address order
+ * 	channel->eq.lock	the event queue of one completion channel
+ * 	ctx->lock		lists and tables of objects of a context
+ * 	qp->sq.lock, qp->rq.lock, srq->lock
+ * 	ctx->async_eq.lock	the queue of asynchronous events
+ * 	weft_watch_lock()	registration caches; nothing is allocated or freed under it
+ * 	ctx->ack_lock		counts of events delivered and acknowledged
  *
- * A context that is not WEFT_CTX_LIVE any more says so before any lock is taken: in a child of fork
- * locks may be held by threads that do not exist there.
+ * Calls check that a context is WEFT_CTX_LIVE before they take a lock: in a child of fork, locks
+ * may be held by threads that do not exist there.
  */
 #ifndef WEFT_PRIV_H
 #define WEFT_PRIV_H
@@ -69,8 +68,8 @@ enum {
 };
 
 /*
- * Object number (its low 16 bits) to object. Leaves are added and never taken away while the
- * context lives, so a look-up takes no lock; entries change under ctx->lock.
+ * Maps an object number (its low 16 bits) to the object. Leaves are never removed while the context
+ * lives, so a lookup takes no lock. Entries change under ctx->lock.
  */
 struct weft_table {
 	void **leaf[WEFT_TABLE_LEAVES];
@@ -78,11 +77,11 @@ struct weft_table {
 
 enum weft_ctx_state {
 	WEFT_CTX_LIVE = 0,
-	WEFT_CTX_GONE = 1,   /* the NIC is no more: what waits is flushed */
-	WEFT_CTX_FORKED = 2, /* this is a child: nothing may be touched */
+	WEFT_CTX_GONE = 1,   /* the NIC no longer exists: outstanding requests are flushed */
+	WEFT_CTX_FORKED = 2, /* a child of fork: no object may be accessed */
 };
 
-/* One event queue of the NIC, host side. */
+/* Host side of one event queue of the NIC. */
 struct weft_eq {
 	pthread_mutex_t lock;
 	struct hw_eq_record *record;
@@ -90,8 +89,8 @@ struct weft_eq {
 	uint32_t entries;
 	uint32_t cons;
 	uint32_t number;
-	int event_fd; /* the NIC's interrupt, or -1 */
-	int wait_fd;  /* epoll of event_fd and the channel's hang-up: what users poll; or -1 */
+	int event_fd; /* the NIC's interrupt; -1: none */
+	int wait_fd;  /* epoll of event_fd and the channel's hang-up, which users poll; or -1 */
 };
 
 struct weft_ctx {
@@ -103,14 +102,14 @@ struct weft_ctx {
 	void *chan;
 	int hangup_fd;
 	int doorbell_fd;
-	void *bar; /* struct hw_bar_header first */
+	void *bar; /* begins with struct hw_bar_header */
 	uint64_t bar_bytes;
 	uint32_t *db_ring;
 	struct hw_resp_device device;
 
 	struct weft_eq async_eq;
 	bool fatal_delivered; /* under async_eq.lock */
-	/* Likewise: who else is to be told of the last event, and of which (weft_qp_obj.same). */
+	/* Likewise: next handle that gets the last event, and its type (weft_qp_obj.same). */
 	struct weft_qp_obj *tell_qp;
 	enum weft_event_type tell_type;
 
@@ -120,12 +119,12 @@ struct weft_ctx {
 	struct weft_table srqs;
 	struct weft_link pd_list, mr_list, mw_list, ah_list, cache_list, xrcd_list;
 	struct weft_link channel_list, cq_list, srq_list, qp_list;
-	bool ud_stuck; /* weft_ud_settle() waited in vain; atomic */
+	bool ud_stuck; /* the last weft_ud_settle() timed out; atomic */
 
 	pthread_mutex_t ack_lock;
 	pthread_cond_t ack_cond;
 
-	uint64_t last_look_ns; /* when the NIC was last seen alive; atomic */
+	uint64_t last_look_ns; /* time when the NIC was last known to be alive; atomic */
 	struct weft_link node; /* in weft_global.contexts */
 };
 
@@ -145,9 +144,10 @@ struct weft_cached;
 
 struct weft_mr_obj {
 	struct weft_mr pub;
-	struct weft_mem_pieces *pieces; /* shared pages behind it, or NULL */
-	struct weft_cached *cached;     /* weft_mr_cache.c, or NULL: the user's own */
-	struct weft_link vm_node;       /* pieces NULL: in weft_global.vm_mrs */
+	struct weft_mem_pieces *pieces; /* shared pages that hold it, or NULL */
+	struct weft_cached
+	    *cached;              /* entry of weft_mr_cache.c; NULL: the user's own registration */
+	struct weft_link vm_node; /* pieces NULL: in weft_global.vm_mrs */
 	struct weft_link node;
 };
 
@@ -164,14 +164,14 @@ struct weft_ah_obj {
 struct weft_channel_obj {
 	struct weft_comp_channel pub;
 	struct weft_eq eq;
-	uint32_t refs; /* CQs; under ctx->lock */
+	uint32_t refs; /* number of CQs; under ctx->lock */
 	struct weft_link node;
 	/* weft_cm.c, under eq.lock: */
-	bool cm_due;      /* the NIC may have events that no entry will tell of */
-	uint32_t cm_idle; /* how often nothing was found since something was */
+	bool cm_due;      /* the NIC may have events without an entry in the queue */
+	uint32_t cm_idle; /* unsuccessful checks since the last event */
 };
 
-/* Events handed out for an object and acknowledged; under ctx->ack_lock. */
+/* Numbers of events delivered for an object and acknowledged; under ctx->ack_lock. */
 struct weft_acks {
 	uint32_t got;
 	uint32_t acked;
@@ -187,27 +187,27 @@ struct weft_cq_obj {
 	uint32_t cons; /* entries taken, free-running */
 	uint32_t mask;
 	uint32_t shift;              /* log2 of the entries */
-	struct weft_qp_obj *last_qp; /* the QP of the last completion */
-	bool armed;                  /* asked for an event that has not come; atomic */
-	const void *poller;          /* the thread that polls it in vain most; atomic */
-	uint32_t polls;              /* by how much it outweighs the others; atomic */
-	uint32_t shared;             /* not 0: several threads poll it (weft_poll.c); atomic */
-	uint32_t told;               /* entries below it were there when an event was taken */
+	struct weft_qp_obj *last_qp; /* cache: the QP of the last completion */
+	bool armed;                  /* an event is requested and has not arrived; atomic */
+	const void *poller;          /* the thread with the most empty polls; atomic */
+	uint32_t polls;              /* its lead over the others; atomic */
+	uint32_t shared;             /* nonzero: several threads poll it (weft_poll.c); atomic */
+	uint32_t told; /* entries below this index existed when the last event was taken */
 	struct weft_acks comp_acks;
 	struct weft_acks async_acks;
-	uint32_t refs; /* QP queues, XRC SRQs; under ctx->lock */
+	uint32_t refs; /* queues of QPs, XRC SRQs; under ctx->lock */
 	struct weft_link node;
 };
 
 /*
- * A posted send request as the host remembers it. It is retired, and its slots may be used
- * again, in the order of the queue: a signalled one once its completion was polled (on RD
- * QPs, completions to different peers overtake each other), another once the NIC's sq_cons
- * has passed it.
+ * The host's record of a posted send request. Requests are retired in queue order, and their slots
+ * can then be reused: a signaled one once its completion was polled (on RD QPs, completions to
+ * different peers may be out of order), an unsignaled one once the NIC's sq_cons has passed it.
  */
 struct weft_sq_wr {
-	uint32_t end;  /* free-running number of the slot after it */
-	uint32_t done; /* equal to end: polled; atomic, written under the send CQ's lock */
+	uint32_t end; /* free-running number of the next slot after it */
+	uint32_t
+	    done; /* equal to end: completion polled; atomic, written under the send CQ's lock */
 	uint8_t slots;
 	bool signaled;
 };
@@ -218,7 +218,7 @@ struct weft_sq {
 	uint32_t slots;   /* a power of two */
 	uint32_t head;    /* slots posted, free-running */
 	uint32_t tail;    /* slots retired */
-	uint32_t wr_mask; /* size of wr, a power of two, less 1 */
+	uint32_t wr_mask; /* size of wr (a power of two) minus 1 */
 	uint32_t wr_head; /* requests posted, free-running */
 	uint32_t wr_tail; /* requests retired */
 	struct weft_sq_wr *wr;
@@ -232,20 +232,20 @@ struct weft_rq {
 	uint32_t stride_bytes;
 	uint32_t head;   /* requests posted, free-running */
 	uint32_t tail;   /* requests completed; atomic, written under the receive CQ's lock */
-	uint64_t *wr_id; /* of requests between tail and head, in any order */
+	uint64_t *wr_id; /* of the requests between tail and head, in any order */
 };
 
 struct weft_qp_obj {
 	struct weft_qp pub;
-	uint32_t state; /* enum weft_qp_state as far as this side knows; atomic */
+	uint32_t state; /* enum weft_qp_state as known to the host; atomic */
 	bool in_error;  /* a failure was seen: receives need a doorbell to be flushed; atomic */
 	struct hw_qp_record *record; /* NULL: XRC_RECV */
 	struct weft_sq sq;
 	struct weft_rq rq;
 	struct weft_acks async_acks;
 	/*
-	 * XRC_RECV: the next handle that this process has of the same QP; the first is in ctx->qps.
-	 * The NIC counts them all as one. Under ctx->lock and async_eq.lock.
+	 * XRC_RECV: next handle of this process for the same QP; the first one is in ctx->qps. The
+	 * NIC counts all of them as one. Under ctx->lock and async_eq.lock.
 	 */
 	struct weft_qp_obj *same;
 	bool joined;      /* counted in its domain's refs */
@@ -263,24 +263,24 @@ struct weft_srq_obj {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t head;
-	uint32_t refs; /* QPs; under ctx->lock */
+	uint32_t refs; /* number of QPs; under ctx->lock */
 	struct weft_acks async_acks;
 	struct weft_link node;
 };
 
-/* What the whole process shares (weft_ctx.c). */
+/* State shared by the whole process (weft_ctx.c). */
 struct weft_global {
 	pthread_mutex_t lock;
 	struct weft_link contexts;
 	struct weft_link extents; /* weft_mem.h */
-	struct weft_link vm_mrs;  /* regions that go through process_vm */
-	uint32_t idle_extents;    /* that lost their last region since they were last collected */
+	struct weft_link vm_mrs;  /* regions accessed through process_vm */
+	uint32_t idle_extents; /* extents that lost their last region since the last collection */
 	uint64_t idle_bytes;
-	int cancel_state; /* of the thread that has the lock */
+	int cancel_state; /* of the thread that holds the lock */
 };
 extern struct weft_global weft_global;
 
-/* The lock; its holder is not cancelled (weft_cancel_off()). */
+/* Take and release the lock; its holder cannot be cancelled (weft_cancel_off()). */
 void weft_global_lock(void);
 void weft_global_unlock(void);
 
@@ -296,25 +296,25 @@ static inline enum weft_ctx_state weft_ctx_state(const struct weft_ctx *ctx)
 
 /* ---- weft_ctx.c: state, tables, acknowledgements; all thread-safe */
 
-/* The NIC is gone: from now on nothing new is taken and what waits is flushed. Idempotent. */
+/* Marks the NIC as gone: new requests are rejected and outstanding ones flushed. Idempotent. */
 void weft_ctx_set_gone(struct weft_ctx *ctx);
-/* Looks whether the NIC is gone, at most every 10 ms unless now is set. */
+/* Checks whether the NIC is gone, at most every 10 ms unless now is set. */
 void weft_ctx_look(struct weft_ctx *ctx, bool now);
 /* Wakes a sleeping NIC. */
 void weft_ctx_wake(struct weft_ctx *ctx);
 /*
- * Sends a command. 0 and resp when the NIC agreed, its negative errno when not, -EIO when it is
- * gone. fds: WEFT_CHAN_FDS descriptors that came along, or NULL when none is expected.
+ * Sends a command. Returns 0 with resp, the NIC's negative errno, or -EIO when it is gone. fds:
+ * room for WEFT_CHAN_FDS descriptors of the answer, or NULL if none are expected.
  */
 int weft_ctx_command(struct weft_ctx *ctx, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp *resp,
 		     int *fds);
-/* A command on one object number (hw_cmd.u.obj). */
+/* Sends a command with one object number (hw_cmd.u.obj). */
 int weft_ctx_command_obj(struct weft_ctx *ctx, enum hw_cmd_op op, uint32_t handle);
-/* Sets an entry. Under ctx->lock. 0 or -ENOMEM. */
+/* Sets an entry. Under ctx->lock. Returns 0 or -ENOMEM. */
 int weft_table_set(struct weft_table *table, uint32_t number, void *object);
 /*
- * Clears an entry if it is still object's: once the NIC has let go of a number, another thread may
- * have been given it for a new object. Under ctx->lock.
+ * Clears an entry if it still refers to object: once the NIC has released a number, another thread
+ * may have it for a new object. Under ctx->lock.
  */
 void weft_table_clear(struct weft_table *table, uint32_t number, const void *object);
 void weft_table_free(struct weft_table *table);
@@ -331,13 +331,13 @@ static inline void *weft_table_get(const struct weft_table *table, uint32_t numb
 			       __ATOMIC_ACQUIRE);
 }
 
-/* One event of an object was handed out, or count of them were acknowledged. */
+/* Count one delivered event of an object, or count acknowledgements. */
 void weft_acks_got(struct weft_ctx *ctx, struct weft_acks *acks);
 void weft_acks_done(struct weft_ctx *ctx, struct weft_acks *acks, uint32_t count);
-/* Blocks until all that were handed out are acknowledged. */
+/* Blocks until all delivered events are acknowledged. */
 void weft_acks_wait(struct weft_ctx *ctx, const struct weft_acks *acks);
 
-/* A pointer into the BAR, or NULL when [offset, offset + bytes) does not lie in it. */
+/* Returns a pointer into the BAR, or NULL if [offset, offset + bytes) exceeds it. */
 void *weft_ctx_bar(const struct weft_ctx *ctx, uint64_t offset, uint64_t bytes);
 
 void weft_mutex_init(pthread_mutex_t *lock);
@@ -346,18 +346,18 @@ void weft_mutex_init(pthread_mutex_t *lock);
 
 void weft_channel_free(struct weft_channel_obj *channel);
 /*
- * Notification as verbs have it: an event tells of all completions that are there when it is taken,
- * and programs arm the CQ first and poll it empty then, so those must not raise a second one.
- * weft_cq_told() follows weft_get_cq_event(). What came since raises one at once.
+ * Arming with verbs semantics: an event covers all completions present when it is taken. Programs
+ * arm the CQ first and then poll it empty, so those completions must not raise a second event.
+ * weft_cq_told() follows weft_get_cq_event(). Later completions raise an event at once.
  */
 void weft_cq_told(struct weft_cq *cq);
 int weft_req_notify_cq_untold(struct weft_cq *cq, bool solicited_only);
 
-/* ---- the objects: unlink and free the host's part without a word to the NIC */
+/* ---- the objects: unlink and free the host's part without notifying the NIC */
 
 /*
- * weft_create_cq() with an interrupt vector, as verbs have it: the first CQ of a channel takes the
- * channel there. -1: the channel's own.
+ * weft_create_cq() with an interrupt vector, as in verbs: the first CQ of a channel moves the
+ * channel to that vector. -1: the channel's own.
  */
 struct weft_cq *weft_create_cq_vector(struct weft_context *context, uint32_t entries,
 				      struct weft_comp_channel *channel, int vector, void *user);
@@ -367,79 +367,83 @@ void weft_srq_free(struct weft_srq_obj *srq);
 void weft_mr_free(struct weft_mr_obj *mr);
 void weft_xrcd_free(struct weft_xrcd_obj *xrcd);
 
-/* Locks the CQs of a QP in order (they may be one); weft_cq.c. */
+/* weft_cq.c: lock and unlock the CQs of a QP in order (they may be the same). */
 void weft_cq_lock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
 void weft_cq_unlock_pair(struct weft_cq_obj *a, struct weft_cq_obj *b);
-/* Takes the completions of a QP that wait out of a CQ, and gives their room back. Under cq->lock.
- */
+/* Removes the pending completions of a QP from a CQ and frees their slots. Under cq->lock. */
 void weft_cq_purge(struct weft_cq_obj *cq, const struct weft_qp_obj *qp);
-/* Likewise those of an XRC SRQ. */
+/* Likewise for those of an XRC SRQ. */
 void weft_cq_purge_srq(struct weft_cq_obj *cq, uint32_t srq);
 
 /* ---- weft_qp.c, weft_post.c */
 
 /*
- * weft_post_send(), but of a list of which one request cannot be posted none is. For
+ * As weft_post_send(), but posts nothing if one request of the list is invalid. For
  * host_driver/verbs.
  */
 int weft_post_send_whole(struct weft_qp *qp, const struct weft_send_wr *wr);
-/*
- * Retires what can be (see struct weft_sq_wr). Under sq->lock.
- */
+/* Retires completed requests (see struct weft_sq_wr). Under sq->lock. */
 void weft_sq_retire(struct weft_qp_obj *qp);
-/* The QP is in its error state, or may be: what is posted from now on is to be flushed. */
+/*
+ * Notes that the QP is or may be in its error state, so that requests posted from now on are
+ * flushed.
+ */
 void weft_qp_saw_error(struct weft_qp_obj *qp);
-/* Rings the doorbell of its send queue, with nothing new in it. */
+/* Rings the doorbell of its send queue without new requests. */
 void weft_qp_ring(struct weft_qp_obj *qp);
 void weft_av_to_hw(struct hw_av *hw, const struct weft_av *av);
-/* What create and open have in common, before and after the NIC's answer. */
+/* Common parts of create and open, before and after the NIC's answer. */
 struct weft_qp_obj *weft_qp_new(struct weft_context *context, struct weft_pd *pd,
 				const struct weft_qp_init_attr *attr);
 int weft_qp_publish(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 /*
- * weft_xrc.c: an XRC_RECV QP's handle goes. True: others of this process keep the QP, nothing of
- * this one is left but itself. False: it is the last, and nobody finds the QP by its number any
- * more.
+ * weft_xrc.c: removes a handle of an XRC_RECV QP. Returns true if other handles of this process
+ * keep the QP; only the memory of this one is left. Returns false if it is the last; the QP can no
+ * longer be found by its number.
  */
 bool weft_qp_leave(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 
 /* ---- weft_poll.c */
 
-/* After a poll of cq that found nothing: gives up the processor where cores are short. No lock of
- * ours is held. */
+/*
+ * Called after a poll that found cq empty: yields the processor if cores are scarce. The caller
+ * holds no lock of ours.
+ */
 void weft_poll_empty(struct weft_ctx *ctx, struct weft_cq_obj *cq);
 /*
- * For those who wait for one thing: how often to look at it before the next weft_poll_yield(). Once
- * only, the first time, when the last yield of this thread showed that others want its CPU: they
- * may be those it waits for.
+ * Returns how often a waiting thread polls before the next weft_poll_yield(). The first value is 1
+ * if this thread's last yield showed that others need its CPU: they may be the ones it waits for.
  */
 uint32_t weft_poll_spins(bool first);
-/* Gives the CPU up, unless WEFT_YIELD forbids it. */
+/* Yields the CPU, unless WEFT_YIELD forbids it. */
 void weft_poll_yield(void);
-/* The CQ's next entry, NULL if the NIC has not written it. Under cq->lock. */
+/* Returns the CQ entry at index, or NULL if the NIC has not written it. Under cq->lock. */
 struct hw_cqe *weft_cq_peek(const struct weft_cq_obj *cq, uint32_t index);
 
 /* ---- weft_mr_cache.c */
 
-/* Whether a cache of this domain exists. */
+/* Returns true if a cache of this domain exists. */
 bool weft_mr_caches_use(struct weft_ctx *ctx, const struct weft_pd *pd);
-/* The context goes: ends its caches and all that is in them. */
+/* Closes the caches of a context that is being closed, with all their regions. */
 void weft_mr_caches_close(struct weft_ctx *ctx);
 
 /* ---- weft_fork.c */
 
-/* Installs the fork handlers, once in the life of a process. 0 or a negative errno. */
+/* Installs the fork handlers, once per process. Returns 0 or a negative errno. */
 int weft_fork_init(void);
 
 /*
- * Datagrams are posted and forgotten: mckey posts its last ones, destroys their address handle and
- * the queue pair, and ends, when other devices have sent them. Waits until the NIC, which may have
- * to share its CPU with the caller, has read what is posted by now to UD queue pairs (qp NULL: all
- * of the context); 200 ms at most, and not again while the same requests are still there. Returns
- * the pauses that it made. weft_qp.c, for host_driver/verbs.
+ * weft_qp.c, for host_driver/verbs. Some programs post datagrams and do not wait for them: mckey
+ * posts its last ones, destroys the address handle and the queue pair, and exits, when other
+ * devices have already sent them. Waits until the NIC, which may share its CPU with the caller, has
+ * read the requests posted so far to UD queue pairs (qp NULL: all of the context), at most 200 ms,
+ * and not again while the same requests remain. Returns the number of pauses.
  */
 uint32_t weft_ud_settle(struct weft_ctx *ctx, struct weft_qp_obj *qp);
-/* Its two halves: notes what is posted by now; true while the NIC has not read all of that. */
+/*
+ * The two halves of weft_ud_settle(): record the requests posted so far; return true while the NIC
+ * has not read all of them.
+ */
 void weft_ud_mark(struct weft_ctx *ctx, struct weft_qp_obj *qp);
 bool weft_ud_is_unread(struct weft_ctx *ctx, const struct weft_qp_obj *qp);
 

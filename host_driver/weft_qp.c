@@ -2,8 +2,8 @@
 /*
  * Queue pairs: create, modify, query, destroy.
  *
- * Called by applications; weft_post.c posts. Calls the channel; the NIC's side, which
- * decides what is legal, is nic_fw/host/qp.c and qp_cmd.c. Source of the attributes: IBA 11.2.5.
+ * weft_post.c posts. Calls the channel; nic_fw/host/qp.c and qp_cmd.c are the NIC's side, which
+ * decides which changes are legal. The attributes are those of IBA 11.2.5.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "host_driver/weft_eq.h"
 
 enum {
-	UD_SETTLE_PAUSES = 2000, /* of 0.1 ms */
+	UD_SETTLE_PAUSES = 2000, /* 0.1 ms each */
 };
 
 static uint32_t round_up_pow2(uint32_t n)
@@ -26,7 +26,7 @@ static uint32_t round_up_pow2(uint32_t n)
 	return p;
 }
 
-/* Slots of a send queue for cap. 0: more than the device has. */
+/* Returns the number of slots of a send queue for cap; 0: beyond the device's limit. */
 static uint32_t sq_slots(const struct weft_qp_cap *cap)
 {
 	uint32_t data = cap->max_send_sge * (uint32_t)sizeof(struct hw_sge);
@@ -79,7 +79,10 @@ static void fill_create(struct hw_cmd_create_qp *c, const struct weft_pd *pd,
 	c->flags = attr->flags;
 }
 
-/* Rings and shadow of them. 0 or a negative errno; frees nothing on failure. */
+/*
+ * Maps the rings and allocates their host-side records. Returns 0 or a negative errno; frees
+ * nothing on failure.
+ */
 static int map_queues(struct weft_ctx *ctx, struct weft_qp_obj *qp,
 		      const struct hw_resp_create_qp *r)
 {
@@ -215,7 +218,7 @@ void weft_qp_free(struct weft_qp_obj *qp)
 
 void weft_qp_saw_error(struct weft_qp_obj *qp)
 {
-	/* The NIC flushes what was posted after its error when it hears of it. */
+	/* On this doorbell the NIC flushes requests that were posted after its error. */
 	if (!__atomic_exchange_n(&qp->in_error, true, __ATOMIC_ACQ_REL))
 		weft_qp_ring(qp);
 }
@@ -229,8 +232,8 @@ void weft_qp_ring(struct weft_qp_obj *qp)
 }
 
 /*
- * To RESET: the NIC drops all that was posted before it answers, and both sides go on from
- * that index. All is locked over the command, so that there is one such index.
+ * Moves to RESET: the NIC drops all posted requests before it answers, and both sides continue from
+ * that index. All locks are held across the command, so that the index is unique.
  */
 static int modify_to_reset(struct weft_qp_obj *qp, struct hw_cmd *cmd)
 {
@@ -356,7 +359,7 @@ int weft_query_qp(struct weft_qp *pub, struct weft_qp_attr *attr, struct weft_qp
 	if (rc < 0)
 		return rc;
 	attr_from_hw(attr, &resp.u.query_qp.attr);
-	/* Where another thread has changed the state meanwhile, this answer is the older one. */
+	/* If another thread has changed the state meanwhile, this answer is outdated. */
 	__atomic_compare_exchange_n(&qp->state, &before, (uint32_t)attr->state, false,
 				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	if (cap)
@@ -372,8 +375,8 @@ int weft_activate_qp(struct weft_qp *pub, uint32_t qkey, uint32_t access)
 	    .qkey = qkey,
 	    .access = access,
 	    .port = 1,
-	    .timeout = 19,  /* with the retries 12.9 s, as the NIC's own defaults: */
-	    .retry_cnt = 5, /* a link that is down for 10 s ends nothing */
+	    .timeout = 19,  /* 12.9 s including retries, the NIC's default: */
+	    .retry_cnt = 5, /* a link that is down for 10 s breaks no connection */
 	    .rnr_retry = 7,
 	    .min_rnr_timer = 12,
 	    .max_rd_atomic = 16,
@@ -412,7 +415,7 @@ static void unpublish(struct weft_ctx *ctx, struct weft_qp_obj *qp)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-/* Nobody finds it by a completion afterwards. */
+/* Clears references to the QP from its CQs. */
 static void unpublish_from_cqs(struct weft_ctx *ctx, struct weft_qp_obj *qp)
 {
 	struct weft_cq_obj *send_cq = weft_container_of(qp->pub.send_cq, struct weft_cq_obj, pub);
@@ -442,7 +445,7 @@ int weft_destroy_qp(struct weft_qp *pub)
 	rc = weft_ctx_command_obj(ctx, HW_CMD_DESTROY_QP, pub->qpn);
 	if (rc < 0 && rc != -EIO) {
 		if (pub->type == WEFT_QPT_XRC_RECV)
-			(void)weft_qp_publish(ctx, qp); /* its place in the table is there */
+			(void)weft_qp_publish(ctx, qp); /* its table leaf exists */
 		return rc;
 	}
 	weft_eq_purge(&ctx->async_eq, weft_eqe_of_qp, pub->qpn);
@@ -455,7 +458,7 @@ int weft_destroy_qp(struct weft_qp *pub)
 	return 0;
 }
 
-/* In RTS, and one of UD; only: no other than that. */
+/* Returns true for a UD queue pair in RTS; if only is set, for no other QP. */
 static bool is_sending_ud(const struct weft_qp_obj *qp, const struct weft_qp_obj *only)
 {
 	return (!only || qp == only) && qp->pub.type == WEFT_QPT_UD &&
@@ -497,7 +500,7 @@ uint32_t weft_ud_settle(struct weft_ctx *ctx, struct weft_qp_obj *only)
 	const struct timespec pause = {.tv_nsec = 100000};
 	uint32_t pauses = 0;
 
-	/* A next hop that does not answer, a wire that is down: once is enough. */
+	/* The next hop does not respond or the link is down: wait only once. */
 	if (__atomic_load_n(&ctx->ud_stuck, __ATOMIC_RELAXED) && weft_ud_is_unread(ctx, only))
 		return 0;
 	weft_ud_mark(ctx, only);

@@ -2,8 +2,7 @@
 /*
  * Shared receive queues: create, modify, query, destroy.
  *
- * Called by applications; weft_post.c posts. Calls the channel; the NIC's side is
- * nic_fw/rdmap/rq.c and srq.c.
+ * weft_post.c posts. Calls the channel; nic_fw/rdmap/rq.c and srq.c are the NIC's side.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +40,7 @@ static int publish(struct weft_ctx *ctx, struct weft_srq_obj *srq)
 	return rc;
 }
 
-/* xrcd and cq: NULL, or of one of XRC. */
+/* xrcd and cq: both set for an XRC SRQ, otherwise NULL. */
 static struct weft_srq *create(struct weft_pd *pd, struct weft_xrcd *xrcd, struct weft_cq *cq,
 			       struct weft_srq_attr *attr)
 {

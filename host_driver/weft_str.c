@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names of what weft.h numbers, and the proof that its numbers are those of shared_defs.
+ * Names of the values that weft.h defines, and compile-time checks that they match shared_defs.
  *
- * weft.h stands alone, so that it can be installed; what it repeats of the host/NIC
- * contract is compared with it here, at compile time.
+ * weft.h includes no other header of the tree, so that it can be installed alone. The values that
+ * it repeats from the host/NIC contract are compared here.
  */
 #include "host_driver/weft_priv.h"
 #include "shared_defs/wire_dgram.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What tools ask a NIC: counters, lists of objects, a capture.
+ * Queries of tools: counters, lists of objects, captures.
  *
- * Called by weftctl and weft-bench through weft.h. Calls the channel; the answers come from
- * nic_fw/base/counters.c and cmd_list.c, the capture's from weftd.
+ * Calls the channel. nic_fw/base/counters.c and nic_fw/host/cmd_list.c answer the first two; weftd
+ * itself provides captures.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,7 +35,10 @@ int weft_stats(struct weft_context *context, uint32_t shard, uint32_t *cursor,
 			stats[n].name[sizeof(stats[n].name) - 1] = '\0';
 			stats[n].value = r->stat[i].value;
 		}
-		/* A counter's cursor is its number, so what did not fit is asked for again. */
+		/*
+		 * The cursor is the number of a counter, so counters that did not fit are requested
+		 * again.
+		 */
 		*cursor = i == r->count ? r->next : *cursor + i;
 	}
 	return (int)n;
@@ -64,7 +67,7 @@ int weft_list(struct weft_context *context, enum weft_list_kind kind, uint32_t s
 	uint32_t n = 0;
 	int rc;
 
-	/* An answer is taken as a whole, for its cursor names no item inside it. */
+	/* An answer is used as a whole, because its cursor cannot address an item inside it. */
 	_Static_assert(WEFT_LIST_MIN == HW_LIST_PER_RESP, "");
 	if (max < WEFT_LIST_MIN)
 		return -EINVAL;

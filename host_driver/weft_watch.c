@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Watches over memory, and the monitor thread; see weft_watch.h.
+ * Watches of memory ranges, and the monitor thread; see weft_watch.h.
  *
- * Called by weft_mr_cache.c, weft_fork.c and weft_move.c; calls back weft_mr_cache.c, and
- * weft_maps.c for the list of mappings.
+ * Calls back into weft_mr_cache.c; reads the list of mappings through weft_maps.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,25 +32,25 @@ enum {
 
 struct weft_watch {
 	struct weft_link node; /* in watches or spare */
-	int fd;                /* -1: spare */
+	int fd;                /* -1: unused */
 	const struct weft_extent *extent;
 	struct weft_link watched;
-	uint32_t stopping; /* of what was watched, with the monitor now */
+	uint32_t stopping; /* watched ranges that the monitor is stopping */
 };
 
 /*
- * Under watch_lock. Watches that are not used wait in spare and are never freed: an event of the
- * monitor's may still name them.
+ * Protected by watch_lock. Unused watches wait in spare and are never freed: a pending event of the
+ * monitor may still refer to them.
  */
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t watch_cond = PTHREAD_COND_INITIALIZER;
 static struct weft_link watches = {&watches, &watches};
 static struct weft_link spare = {&spare, &spare};
 static uint32_t num_watches;
-static uint64_t stops;   /* how often the monitor has finished one */
-static int cancel_state; /* of the thread that has weft_watch_lock() */
+static uint64_t stops;   /* number of stops that the monitor has completed */
+static int cancel_state; /* of the thread that holds weft_watch_lock() */
 
-/* Under weft_global.lock. */
+/* Protected by weft_global.lock. */
 static int epoll_fd = -1;
 static bool has_monitor;
 
@@ -86,7 +85,7 @@ uint32_t weft_watch_threads(void)
 	return has_monitor ? 1 : 0;
 }
 
-/* valgrind runs one thread at a time, and does not let go while munmap() waits for the monitor. */
+/* valgrind runs one thread at a time and does not switch while munmap() waits for the monitor. */
 static bool under_valgrind(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
@@ -106,7 +105,7 @@ static int open_watch(void)
 	int fd;
 
 	fd = (int)syscall(SYS_userfaultfd, flags);
-	/* Nothing is ever protected, so faults of the kernel's are no matter. */
+	/* No page is ever protected, so faults in the kernel do not occur. */
 	if (fd < 0 && errno == EPERM)
 		fd = (int)syscall(SYS_userfaultfd, flags | UFFD_USER_MODE_ONLY);
 	if (fd < 0)
@@ -118,12 +117,11 @@ static int open_watch(void)
 	return fd;
 }
 
-/* ---- the monitor ------------------------------------------------------------------------------
- */
+/* ---- the monitor ---------------------------------------------------------------------------- */
 
 struct weft_watch_look {
 	const struct weft_watched *watched;
-	uint64_t next; /* all before it is mapped as it was */
+	uint64_t next; /* everything before it is still mapped */
 };
 
 static bool look_at(const struct weft_vma *vma, void *arg)
@@ -142,8 +140,8 @@ static bool look_at(const struct weft_vma *vma, void *arg)
 }
 
 /*
- * Whether pages of it are unmapped or moved already. What is no extent has a watch of its own, and
- * its event is its own.
+ * Returns true if some of its pages are already unmapped or moved. Memory outside extents has its
+ * own watch, so the event concerns it.
  */
 static bool is_lost(const struct weft_watched *w)
 {
@@ -153,7 +151,7 @@ static bool is_lost(const struct weft_watched *w)
 	       look.next < w->end;
 }
 
-/* Takes what is to be stopped off the watch's list. Under watch_lock. */
+/* Moves the ranges to stop from the watch's list to out. Under watch_lock. */
 static void collect(struct weft_watch *watch, uint64_t start, uint64_t end, struct weft_link *out)
 {
 	struct weft_link *pos, *next;
@@ -172,7 +170,7 @@ static void collect(struct weft_watch *watch, uint64_t start, uint64_t end, stru
 	}
 }
 
-/* Withdraws them one after the other. Under watch_lock, which it drops meanwhile. */
+/* Withdraws the ranges one after the other. Under watch_lock, which is released meanwhile. */
 static void withdraw_all(struct weft_watch *watch, struct weft_link *list)
 {
 	struct weft_watched *w;
@@ -191,14 +189,16 @@ static void withdraw_all(struct weft_watch *watch, struct weft_link *list)
 	}
 }
 
-/* Closes a watch that nothing hangs on. Under watch_lock. */
+/* Closes a watch without ranges. Under watch_lock. */
 static void retire(struct weft_watch *watch)
 {
 	struct uffd_msg msg;
 
 	if (watch->fd < 0 || watch->stopping || watch->watched.next != &watch->watched)
 		return;
-	/* Read, not only closed: a child of fork may still hold the descriptor. */
+	/*
+	 * Reads the events instead of just closing: a child of fork may still hold the descriptor.
+	 */
 	while (read(watch->fd, &msg, sizeof(msg)) == (ssize_t)sizeof(msg))
 		;
 	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
@@ -211,9 +211,9 @@ static void retire(struct weft_watch *watch)
 }
 
 /*
- * An event waits, and with it a thread. Before it goes on: what is idle is withdrawn, whatever part
- * of the extent it is; what is in use, if its pages are gone. The event itself then tells
- * whether pages in use were discarded (they are still mapped).
+ * Handles an event, for which a thread is waiting. Before the thread continues, idle regions are
+ * withdrawn wherever they lie in the extent, and regions in use if their pages are unmapped. The
+ * event then reports whether pages in use were discarded (they are still mapped).
  */
 static void serve(struct weft_watch *watch)
 {
@@ -252,7 +252,7 @@ static void *monitor(void *arg)
 	}
 }
 
-/* Under weft_global.lock. */
+/* Caller holds weft_global.lock. */
 static int start_monitor(void)
 {
 	sigset_t all, before;
@@ -265,7 +265,7 @@ static int start_monitor(void)
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0)
 		return -errno;
-	/* Signals are for the program's threads. */
+	/* Signals are delivered to the program's threads only. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);
@@ -282,10 +282,9 @@ static int start_monitor(void)
 	return 0;
 }
 
-/* ---- what others call -------------------------------------------------------------------------
- */
+/* ---- interface ------------------------------------------------------------------------------ */
 
-/* Each is a descriptor: leave the process most of those it may have. */
+/* Each watch uses a descriptor; most descriptors are left to the process. */
 static uint32_t watches_max(void)
 {
 	struct rlimit limit;
@@ -295,19 +294,19 @@ static uint32_t watches_max(void)
 	return WEFT_WATCHES_MAX;
 }
 
-/* Pages of the watch's own: registered again, they stay so. */
+/* Registers pages with the watch; repeated registration has no effect. */
 static int cover(int fd, const struct weft_watched *w)
 {
 	struct uffdio_register reg = {
 	    .range = {.start = w->start, .len = w->end - w->start},
-	    /* The mode that costs nothing: no page is protected. */
+	    /* This mode costs nothing: no page is protected. */
 	    .mode = UFFDIO_REGISTER_MODE_WP,
 	};
 
 	return ioctl(fd, UFFDIO_REGISTER, &reg) < 0 ? -errno : 0;
 }
 
-/* The watch of an extent that has one, with what it is to watch on its list. */
+/* Finds the existing watch of an extent and adds the range to its list. */
 static int join(struct weft_watched *w)
 {
 	struct weft_link *pos;
@@ -330,7 +329,7 @@ static int join(struct weft_watched *w)
 	return rc;
 }
 
-/* One that is no watch yet. */
+/* Returns an unused watch. */
 static struct weft_watch *take_spare(void)
 {
 	struct weft_watch *watch = NULL;
@@ -411,7 +410,7 @@ void weft_watch_del(struct weft_watched *w)
 
 bool weft_watch_is_changing(const struct weft_watched *w)
 {
-	/* No such range: EINVAL, but a change under way is told first (EAGAIN). */
+	/* The empty range yields EINVAL, but a change in progress is reported first (EAGAIN). */
 	static struct uffdio_writeprotect nothing;
 
 	return w->watch && ioctl(w->watch->fd, UFFDIO_WRITEPROTECT, &nothing) < 0 &&
@@ -424,7 +423,9 @@ void weft_watch_forked(void)
 	static const pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 	struct weft_link *pos;
 
-	/* The list may be in the middle of a change, but a step forward is always whole. */
+	/*
+	 * Another thread may have been changing the list, but forward links are always consistent.
+	 */
 	for (pos = watches.next; pos != &watches; pos = pos->next)
 		close(weft_container_of(pos, struct weft_watch, node)->fd);
 	weft_link_init(&watches);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC domains, and XRC_RECV queue pairs that another process made.
+ * XRC domains, and XRC_RECV queue pairs created by another process.
  *
- * Called by applications. Calls the channel; the NIC's side is nic_fw/host/xrc.c. SRQs of XRC are
- * made by weft_srq.c, its queue pairs by weft_qp.c. IBA annex A14, ibv_open_xrcd(3),
- * ibv_open_qp(3).
+ * Calls the channel; nic_fw/host/xrc.c is the NIC's side. weft_srq.c creates XRC SRQs, weft_qp.c
+ * queue pairs. IBA annex A14, ibv_open_xrcd(3), ibv_open_qp(3).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +14,13 @@
 #include "host_driver/weft_eq.h"
 
 enum {
-	JOIN_TRIES = 10000, /* while another thread makes, opens or destroys the same QP */
+	JOIN_TRIES = 10000, /* while another thread creates, opens or destroys the same QP */
 };
 
-/* 0 or a negative errno. weftd asks the descriptor itself; other channels believe this. */
+/*
+ * Identifies the file. Returns 0 or a negative errno. weftd examines the descriptor itself; other
+ * channels trust these values.
+ */
 static int name_file(struct hw_cmd_open_xrcd *open, int fd)
 {
 	struct stat st;
@@ -98,7 +100,7 @@ static struct weft_xrcd_obj *xrcd_of(const struct weft_qp_obj *qp)
 	return weft_container_of(qp->pub.xrcd, struct weft_xrcd_obj, pub);
 }
 
-/* The first handle of this process for a QP; NULL: none. Under ctx->lock. */
+/* Returns the first handle of this process for a QP; NULL: none. Under ctx->lock. */
 static struct weft_qp_obj *first_of(struct weft_ctx *ctx, uint32_t qpn)
 {
 	struct weft_qp_obj *first = weft_table_get(&ctx->qps, qpn);
@@ -106,7 +108,10 @@ static struct weft_qp_obj *first_of(struct weft_ctx *ctx, uint32_t qpn)
 	return first && first->pub.qpn == qpn ? first : NULL;
 }
 
-/* The NIC says that the process has the QP: one more handle of it. False: it has it no more. */
+/*
+ * Adds a handle to a QP that the process already has, according to the NIC. Returns false if it no
+ * longer has it.
+ */
 static bool join(struct weft_ctx *ctx, struct weft_qp_obj *qp)
 {
 	struct weft_qp_obj *first;
@@ -137,7 +142,7 @@ bool weft_qp_leave(struct weft_ctx *ctx, struct weft_qp_obj *qp)
 	first = first_of(ctx, qp->pub.qpn);
 	others = first && (first != qp || qp->same);
 	if (first == qp && others)
-		(void)weft_table_set(&ctx->qps, qp->pub.qpn, qp->same); /* its leaf is there */
+		(void)weft_table_set(&ctx->qps, qp->pub.qpn, qp->same); /* its table leaf exists */
 	else if (first == qp)
 		weft_table_clear(&ctx->qps, qp->pub.qpn, qp);
 	for (at = first; at && at->same != qp; at = at->same)

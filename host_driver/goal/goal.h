@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libGOAL: describe a collective as a graph, let the NIC carry it out.
+ * libGOAL: an application describes a collective as a graph, and the NIC executes it.
  *
- *	GOAL_Init();
- *	GOAL_Graph g = GOAL_CreateGraph();
- *	GOAL_Vertex r = GOAL_Recv(g, in, 8, 0), s = GOAL_Send(g, in, 8, 2);
- *	GOAL_Requires(g, r, s);			the send waits for the receive
- *	GOAL_Schedule sched = GOAL_Compile(g);
- *	GOAL_Handle h = GOAL_Run(sched);
- *	... compute ...
- *	GOAL_Wait(h);
+ * 	GOAL_Init();
+ * 	GOAL_Graph g = GOAL_CreateGraph();
+ * 	GOAL_Vertex r = GOAL_Recv(g, in, 8, 0), s = GOAL_Send(g, in, 8, 2);
+ * 	GOAL_Requires(g, r, s);			the send waits for the receive
+ * 	GOAL_Schedule sched = GOAL_Compile(g);
+ * 	GOAL_Handle h = GOAL_Run(sched);
+ * 	... compute ...
+ * 	GOAL_Wait(h);
  *
- * The functions of the paper (espgoal) chapter 2, name for name; what weft adds is marked
- * "extension". For C11 and C++: arguments that the paper gives defaults may be left out in
- * both (tag 0, GOAL_USERSPACE). The tag comes before the memory type, as the paper's
- * prototypes have it and some of its examples do not.
+ * The functions have the names of the ESPGOAL paper, chapter 2. Additions of weft are marked
+ * "extension". The header is for C11 and C++. Arguments for which the paper gives defaults may be
+ * omitted in both languages (tag 0, GOAL_USERSPACE). The tag precedes the memory type, as in the
+ * paper's prototypes; some of the paper's examples differ.
  *
- * Errors: vertices are GOAL_INVALID_VERTEX, pointers NULL, other results a negative GOAL_ERR_*;
- * GOAL_LastError() of the thread says why, GOAL_StrError() in words.
- * Threads: a graph belongs to one thread at a time; everything else may be called from any. Runs
- * of one communicator must be started in the same order by all its ranks.
- * Environment: docs/collectives.md "Starting programs".
+ * Errors: a vertex is GOAL_INVALID_VERTEX, a pointer NULL, any other result a negative GOAL_ERR_*.
+ * GOAL_LastError() returns the thread's last error and GOAL_StrError() its text.
+ *
+ * Threads: a graph may be used by one thread at a time. Everything else may be called from any
+ * thread. All ranks of a communicator must start their runs in the same order.
+ *
+ * Environment: docs/collectives.md, "Starting programs".
  */
 #ifndef WEFT_GOAL_PUBLIC_H
 #define WEFT_GOAL_PUBLIC_H
@@ -49,12 +51,12 @@ typedef int64_t GOAL_Handle; /* negative: the run could not be started */
 
 #define GOAL_INVALID_VERTEX (-1)
 #define INVALID_VERTEX      GOAL_INVALID_VERTEX
-#define GOAL_ANY_SOURCE     (-1) /* extension: of receives */
+#define GOAL_ANY_SOURCE     (-1) /* extension: any source of a receive */
 #define GOAL_ANY_TAG        (-1)
 
 typedef enum {
-	GOAL_USERSPACE = 0,  /* pointers of the process */
-	GOAL_SCRATCHPAD = 1, /* offsets in the schedule's scratchpad, cast to pointers */
+	GOAL_USERSPACE = 0,  /* pointers into the process's memory */
+	GOAL_SCRATCHPAD = 1, /* offsets into the schedule's scratchpad, cast to pointers */
 } GOAL_MemType;
 
 typedef enum {
@@ -68,7 +70,7 @@ typedef enum {
 	GOAL_AND = 7,
 	GOAL_OR = 8,
 	GOAL_XOR = 9,
-	GOAL_WTIME = 10, /* the NIC's clock in seconds, a double, into the result */
+	GOAL_WTIME = 10, /* writes the NIC's clock, in seconds as a double, to the result */
 } GOAL_Op;
 
 typedef enum {
@@ -77,73 +79,77 @@ typedef enum {
 	GOAL_FLOAT = 2,
 } GOAL_DataType;
 
-/* Positive statuses of a run are enum hw_goal_status with their sign turned. */
+/* Errors of a run are the negated values of enum hw_goal_status. */
 enum {
 	GOAL_SUCCESS = 0,
 	GOAL_ERR_CANCELED = -1,
 	GOAL_ERR_TIMEOUT = -2,
-	GOAL_ERR_TRUNCATED = -3,   /* a message was longer than its receive */
-	GOAL_ERR_MEMORY = -4,      /* a buffer was unmapped or deregistered */
-	GOAL_ERR_DIVIDE = -5,      /* integer division by zero, or of the least value by -1 */
-	GOAL_ERR_UNEXPECTED = -6,  /* a full pool (WEFT_GOAL_POOL), and a circle through it */
-	GOAL_ERR_PEER_LOST = -7,   /* a rank died, or does not answer */
-	GOAL_ERR_UNREACHABLE = -8, /* a rank was never reached */
-	GOAL_ERR_RESOURCES = -9,   /* the NIC had no memory for it */
+	GOAL_ERR_TRUNCATED = -3, /* a message was longer than its receive */
+	GOAL_ERR_MEMORY = -4,    /* a buffer was unmapped or deregistered */
+	GOAL_ERR_DIVIDE = -5,    /* integer division by zero, or of the minimum by -1 */
+	GOAL_ERR_UNEXPECTED =
+	    -6, /* the pool is full (WEFT_GOAL_POOL) and runs wait for it in a cycle */
+	GOAL_ERR_PEER_LOST = -7,   /* a rank died or does not respond */
+	GOAL_ERR_UNREACHABLE = -8, /* a rank never responded */
+	GOAL_ERR_RESOURCES = -9,   /* the NIC had too little memory for the run */
 	GOAL_ERR_BAD_SCHEDULE = -10,
-	GOAL_ERR_ARG = -32,        /* an argument that cannot be */
-	GOAL_ERR_STATE = -33,      /* not initialised, or already; an object that is in use */
-	GOAL_ERR_NO_MEMORY = -34,  /* of the process */
-	GOAL_ERR_NO_DEVICE = -35,  /* no weftd, no such NIC */
+	GOAL_ERR_ARG = -32,   /* an invalid argument */
+	GOAL_ERR_STATE = -33, /* not initialised, or already initialised; or an object is in use */
+	GOAL_ERR_NO_MEMORY = -34,  /* the process is out of memory */
+	GOAL_ERR_NO_DEVICE = -35,  /* no weftd, or no such NIC */
 	GOAL_ERR_NIC_GONE = -36,   /* weftd ended */
-	GOAL_ERR_CYCLE = -37,      /* operations wait for each other in a circle */
-	GOAL_ERR_LAUNCH = -38,     /* ranks did not find each other */
-	GOAL_ERR_FILE = -39,       /* no compiled schedule, or a damaged one */
-	GOAL_ERR_SCRATCHPAD = -40, /* an offset outside of the scratchpad */
+	GOAL_ERR_CYCLE = -37,      /* operations depend on each other in a cycle */
+	GOAL_ERR_LAUNCH = -38,     /* the ranks did not find each other */
+	GOAL_ERR_FILE = -39,       /* not a compiled schedule, or a damaged one */
+	GOAL_ERR_SCRATCHPAD = -40, /* an offset beyond the scratchpad */
 	GOAL_ERR_BUSY = -41,       /* too many runs in flight */
-	GOAL_ERR_LIMIT = -42,      /* too large for the NIC */
+	GOAL_ERR_LIMIT = -42,      /* exceeds a limit of the NIC */
 };
 
-/* In words; never NULL. */
+/* Returns the text of an error code; never NULL. */
 GOAL_API const char *GOAL_StrError(int error);
-/* The error of the thread's last call that failed. */
+/* Returns the error of the thread's last failed call. */
 GOAL_API int GOAL_LastError(void);
-/* More about it: the operation at fault, the NIC's reason; "" if there is nothing more. */
+/* Returns details of the last error (the operation at fault, the NIC's reason), or "". */
 GOAL_API const char *GOAL_LastErrorDetail(void);
 
-/* ---- initialisation (2.2.1) -------------------------------------------------------------------
- */
+/* ---- initialisation (2.2.1) ----------------------------------------------------------------- */
 
-/* Opens a NIC and finds the other ranks. Once in a process. GOAL_SUCCESS or an error. */
+/*
+ * Opens a NIC and connects to the other ranks. May be called once per process. Returns GOAL_SUCCESS
+ * or an error.
+ */
 GOAL_API int GOAL_Init(void);
 GOAL_API int GOAL_IsInitialized(void);
 GOAL_API int GOAL_GroupSize(void);
 GOAL_API int GOAL_MyRank(void);
 /*
- * GOAL_ERR_STATE while runs are in flight. GOAL_ERR_NIC_GONE: weftd ended during some; everything
- * is freed all the same.
+ * Frees the instance. GOAL_ERR_STATE: runs are in flight; nothing is freed. GOAL_ERR_NIC_GONE:
+ * weftd ended during a run; everything is freed nevertheless.
  */
 GOAL_API int GOAL_Finalize(void);
-/* 1: finalized, or not initialised yet. */
+/* Returns 1 if the library is finalized or not yet initialised. */
 GOAL_API int GOAL_IsFinalized(void);
 
-/* ---- communicators (extension) ------------------------------------------------------------------
- */
+/* ---- communicators (extension) -------------------------------------------------------------- */
 
 /* All ranks, in the order of GOAL_MyRank(). */
 GOAL_API GOAL_Comm GOAL_CommWorld(void);
 /*
- * A communicator of some ranks of another one, in that order; called by just these ranks. The n-th
- * call with one list of ranks on one parent makes the same communicator at all of them, whatever
- * else each has made. Does not communicate; a call that fails changes nothing.
+ * Creates a communicator from ranks of a parent, in the given order. Only the listed ranks call it.
+ * The n-th call with the same list on the same parent yields the same communicator at all members,
+ * independent of other communicators. The call does not communicate. A failed call changes nothing.
  */
 GOAL_API GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks);
-/* GOAL_ERR_STATE: schedules of it exist. GOAL_ERR_ARG: GOAL_CommWorld(). */
+/*
+ * Frees a communicator. GOAL_ERR_STATE: it still has schedules. GOAL_ERR_ARG: it is
+ * GOAL_CommWorld().
+ */
 GOAL_API int GOAL_CommFree(GOAL_Comm comm);
 GOAL_API int GOAL_CommRank(GOAL_Comm comm);
 GOAL_API int GOAL_CommSize(GOAL_Comm comm);
 
-/* ---- graphs (2.2.2 to 2.2.5)
- * ---------------------------------------------------------------------- */
+/* ---- graphs (2.2.2 to 2.2.5) ---------------------------------------------------------------- */
 
 GOAL_API GOAL_Graph GOAL_CreateGraph(void);
 GOAL_API GOAL_Graph GOAL_CreateGraphOn(GOAL_Comm comm); /* extension */
@@ -161,14 +167,17 @@ GOAL_API GOAL_Vertex GOAL_SendVec(GOAL_Graph graph, void **offsets, const int *l
 GOAL_API GOAL_Vertex GOAL_RecvVec(GOAL_Graph graph, void **offsets, const int *lengths,
 				  int num_elements, int source, int tag GOAL_DEFAULT(0),
 				  GOAL_MemType mem GOAL_DEFAULT(GOAL_USERSPACE));
-/* element_width in bits: 8, 16, 32, 64; floats 32, 64. The result may be one of the operands. */
+/*
+ * element_width is in bits: 8, 16, 32 or 64; for floats 32 or 64. The result may be one of the
+ * operands.
+ */
 GOAL_API GOAL_Vertex GOAL_LocalOp(GOAL_Graph graph, const void *b1, const void *b2, void *bres,
 				  GOAL_Op op, GOAL_DataType type, int element_width,
 				  int64_t num_elements,
 				  GOAL_MemType b1_mem GOAL_DEFAULT(GOAL_USERSPACE),
 				  GOAL_MemType b2_mem GOAL_DEFAULT(GOAL_USERSPACE),
 				  GOAL_MemType bres_mem GOAL_DEFAULT(GOAL_USERSPACE));
-/* Lengths in bytes, whole elements each; the three lists may be cut differently. */
+/* Lengths are in bytes and must be whole elements. The three lists may be divided differently. */
 GOAL_API GOAL_Vertex GOAL_LocalOpVec(GOAL_Graph graph, void **buf1, const int *lengths1,
 				     int num_elements1, void **buf2, const int *lengths2,
 				     int num_elements2, void **buf3, const int *lengths3,
@@ -177,10 +186,10 @@ GOAL_API GOAL_Vertex GOAL_LocalOpVec(GOAL_Graph graph, void **buf1, const int *l
 				     GOAL_MemType b2_mem GOAL_DEFAULT(GOAL_USERSPACE),
 				     GOAL_MemType b3_mem GOAL_DEFAULT(GOAL_USERSPACE));
 /*
- * Extension: to all other ranks of the communicator at once, which receive it with
- * GOAL_McastRecv() naming this one as root. Every rank takes part in each multicast. Matching and
- * lengths are those of GOAL_Send() and GOAL_Recv(), apart from them; several roots may be under
- * way.
+ * Extension: sends to all other ranks of the communicator at once. The others receive with
+ * GOAL_McastRecv(), which names this rank as root. Every rank must take part in each multicast.
+ * Matching and lengths follow GOAL_Send() and GOAL_Recv(), in a space of their own. Several roots
+ * may send concurrently.
  */
 GOAL_API GOAL_Vertex GOAL_McastSend(GOAL_Graph graph, const void *buf, int64_t count,
 				    int tag GOAL_DEFAULT(0),
@@ -188,98 +197,111 @@ GOAL_API GOAL_Vertex GOAL_McastSend(GOAL_Graph graph, const void *buf, int64_t c
 GOAL_API GOAL_Vertex GOAL_McastRecv(GOAL_Graph graph, void *buf, int64_t count, int root,
 				    int tag GOAL_DEFAULT(0),
 				    GOAL_MemType mem GOAL_DEFAULT(GOAL_USERSPACE));
-/* Extension: a timer of the NIC. Those of one cpu (0 to 255) run one after another. */
+/* Extension: a timer of the NIC. Timers of one cpu (0 to 255) run one after another. */
 GOAL_API GOAL_Vertex GOAL_Calc(GOAL_Graph graph, uint64_t ns, int cpu GOAL_DEFAULT(0));
 
-/* target waits for the end of prereq. */
+/* target starts after prereq has ended. */
 GOAL_API int GOAL_Requires(GOAL_Graph graph, GOAL_Vertex prereq, GOAL_Vertex target);
-/* Extension: target waits for the start of prereq. */
+/* Extension: target starts after prereq has started. */
 GOAL_API int GOAL_RequiresStart(GOAL_Graph graph, GOAL_Vertex prereq, GOAL_Vertex target);
 
 GOAL_API int GOAL_AllocateScratchpad(GOAL_Graph graph, size_t bytes);
 
-/* ---- schedules (2.2.6)
- * ------------------------------------------------------------------------------ */
+/* ---- schedules (2.2.6) ---------------------------------------------------------------------- */
 
 /*
- * Compiles a graph and loads it into the NIC; registers the buffers that it names for as long as
- * the schedule lives.
+ * Compiles a graph and loads it into the NIC. Registers the buffers that it names for the lifetime
+ * of the schedule.
  */
 GOAL_API GOAL_Schedule GOAL_Compile(GOAL_Graph graph);
 GOAL_API int GOAL_IsScheduleValid(GOAL_Schedule sched);
 /*
- * The NIC never changes a schedule: every one may be run again, and while it runs, but for those of
- * goal_coll.h that have buffers: GOAL_Run().
+ * No effect: the NIC never changes a schedule, so every schedule is reusable, even while it runs.
+ * Schedules of goal_coll.h with buffers are the exception: see GOAL_Run().
  */
 GOAL_API void GOAL_MakeScheduleReusable(GOAL_Schedule sched);
 GOAL_API void GOAL_MakeScheduleReuseable(GOAL_Schedule sched);
-/* Unlike in the paper, a schedule that still runs is freed after its last run. */
+/* Frees a schedule. Unlike in the paper, a schedule in use is freed after its last run. */
 GOAL_API int GOAL_FreeSchedule(GOAL_Schedule sched);
 
-/* Extension: compiled schedules as files. Buffers are named by number: GOAL_ScheduleBuffers(). */
+/*
+ * Extension: compiled schedules as files. Buffers are identified by number; see
+ * GOAL_ScheduleBuffers().
+ */
 GOAL_API int GOAL_SaveSchedule(GOAL_Schedule sched, const char *path);
 typedef struct {
 	void *addr;
 	size_t bytes;
 } GOAL_Buffer;
-/* Buffers that the schedule uses, in order; returns their number. At most max are written. */
+/* Returns the number of buffers that the schedule uses; writes the first max of them in order. */
 GOAL_API int GOAL_ScheduleBuffers(GOAL_Schedule sched, GOAL_Buffer *buffers, int max);
-/* Binds the file's buffers to these, each at least as long as the one it was compiled with. */
+/*
+ * Loads a schedule and binds its buffers to these. Each must be at least as long as the original.
+ */
 GOAL_API GOAL_Schedule GOAL_LoadSchedule(GOAL_Comm comm, const char *path,
 					 const GOAL_Buffer *buffers, int num_buffers);
 
-/* ---- runs (2.2.7)
- * -------------------------------------------------------------------------------------- */
+/* ---- runs (2.2.7) --------------------------------------------------------------------------- */
 
 /*
- * GOAL_ERR_STATE: a ready-made collective that is in flight has the user's buffers for work space,
- * as a persistent one of MPI has; a barrier has none, and graphs are the user's own.
- * A run uses the memory that is at its buffers' addresses when it is started. Where there is none
- * any more it fails with GOAL_ERR_MEMORY at every rank. docs/collectives.md "Buffers".
+ * Starts a run. GOAL_ERR_STATE: a collective of goal_coll.h is in flight and uses the user's
+ * buffers as work space, as a persistent collective of MPI does. Barriers and user-built graphs are
+ * not restricted. A run uses the memory mapped at its buffers' addresses when it starts. If a
+ * buffer is no longer mapped, the run fails with GOAL_ERR_MEMORY at every rank.
+ * docs/collectives.md, "Buffers".
  */
 GOAL_API GOAL_Handle GOAL_Run(GOAL_Schedule sched);
-/* 1 when it is finished, well or not, or its NIC is gone; else 0. One memory read. */
+/*
+ * Returns 1 when the run has finished, successfully or not, or when its NIC is gone; otherwise 0.
+ * Costs one memory read.
+ */
 GOAL_API int GOAL_Test(GOAL_Handle handle);
-/* Blocks. GOAL_SUCCESS, or why the run failed. */
+/* Blocks until the run has finished. Returns GOAL_SUCCESS or the run's error. */
 GOAL_API int GOAL_Wait(GOAL_Handle handle);
 
-/* Extension: a run that fails with GOAL_ERR_TIMEOUT at every rank after so long; 0: never. */
+/*
+ * Extension: as GOAL_Run(); the run fails with GOAL_ERR_TIMEOUT at every rank after timeout_ns (0:
+ * no timeout).
+ */
 GOAL_API GOAL_Handle GOAL_RunTimeout(GOAL_Schedule sched, uint64_t timeout_ns);
-/* Extension: GOAL_ERR_CANCELED at every rank, unless it is finished. */
+/* Extension: makes an unfinished run fail with GOAL_ERR_CANCELED at every rank. */
 GOAL_API int GOAL_Cancel(GOAL_Handle handle);
 
-/* Extension: what the NIC measured. */
+/* Extension: the outcome of a run, with the NIC's measurements. */
 typedef struct {
 	int status;
-	int rank;                     /* at fault */
-	GOAL_Vertex vertex;           /* that failed here */
-	uint32_t ops;                 /* operations carried out */
+	int rank;                     /* rank at fault */
+	GOAL_Vertex vertex;           /* vertex that failed at this rank */
+	uint32_t ops;                 /* operations executed */
 	uint64_t start_ns, finish_ns; /* of the NIC's clock */
 } GOAL_Result;
-/* Waits, and tells. */
+/* Waits as GOAL_Wait() and fills *result. */
 GOAL_API int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result);
 
-/* Extension: PERFTRACE. Which points there are: docs/collectives.md "Tracing". */
+/* Extension: PERFTRACE. docs/collectives.md, "Tracing", lists the trace points. */
 typedef struct {
 	uint64_t ns;     /* of the NIC's clock */
 	uint32_t point;  /* GOAL_TracePointName() */
-	uint32_t vertex; /* UINT32_MAX: of none */
+	uint32_t vertex; /* UINT32_MAX: no vertex */
 } GOAL_TraceEntry;
 /*
- * A run that notes when it passed which point of interpreter and transport, the first max of them.
- * *trace (may be NULL) is valid after GOAL_Wait(), until the schedule is freed or traced again.
+ * Starts a run that records when it passes each trace point of the interpreter and the transport,
+ * at most max of them. *trace (may be NULL) is valid after GOAL_Wait(), until the schedule is freed
+ * or traced again.
  */
 GOAL_API GOAL_Handle GOAL_RunTraced(GOAL_Schedule sched, uint32_t max,
 				    const GOAL_TraceEntry **trace);
-/* After GOAL_Wait(): entries of *trace; points that found no room. */
+/*
+ * Valid after GOAL_Wait(): the number of entries in *trace, and the number of points dropped for
+ * lack of space.
+ */
 GOAL_API int GOAL_TraceCount(GOAL_Handle handle);
 GOAL_API int GOAL_TraceLost(GOAL_Handle handle);
 GOAL_API const char *GOAL_TracePointName(uint32_t point);
-/* The trace of a run that is over, for goal-dump --trace. */
+/* Writes the trace of a finished run to a file for goal-dump --trace. */
 GOAL_API int GOAL_SaveTrace(GOAL_Handle handle, const char *path);
 
-/* ---- extensions (2.3)
- * ------------------------------------------------------------------------------------ */
+/* ---- extensions (2.3) ----------------------------------------------------------------------- */
 
 typedef enum {
 	GOAL_EXT_COMMUNICATORS = 1,
@@ -291,15 +313,17 @@ typedef enum {
 	GOAL_EXT_PERFTRACE = 7,
 	GOAL_EXT_COLLECTIVES = 8,
 	GOAL_EXT_MULTICAST = 9,
-	GOAL_EXT_USER_OPS = 10, /* local operations of the user's own */
+	GOAL_EXT_USER_OPS = 10, /* user-defined local operations */
 } GOAL_ExtensionId;
 GOAL_API int GOAL_IsExtensionAvailable(GOAL_ExtensionId ext);
 
 #ifdef __cplusplus
 }
 #else
-/* Arguments that may be left out: the macro's name is the function's, which it does not expand
- * again. */
+/*
+ * Default arguments for C: each macro has the name of its function, which the preprocessor does not
+ * expand again.
+ */
 #define GOAL_Send(...)                                                                             \
 	GOAL_SEND_N(__VA_ARGS__, GOAL_SEND_6, GOAL_SEND_5, GOAL_SEND_4, 0, 0, 0)                   \
 	(GOAL_Send, __VA_ARGS__)

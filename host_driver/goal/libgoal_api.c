@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Graphs as goal.h has them, and errors in words.
+ * Graphs of goal.h, and error texts.
  *
- * Called by applications; calls goal_graph.c. The paper (espgoal) 2.2.2 to 2.2.5.
+ * Calls goal_graph.c. The ESPGOAL paper, 2.2.2 to 2.2.5.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,7 @@
 
 #include "host_driver/goal/libgoal.h"
 
-/* ---- errors
- * --------------------------------------------------------------------------------------- */
+/* ---- errors --------------------------------------------------------------------------------- */
 
 static __thread int last_error;
 static __thread char last_detail[LIBGOAL_DETAIL];
@@ -121,8 +120,7 @@ const char *GOAL_StrError(int error)
 	}
 }
 
-/* ---- graphs
- * ----------------------------------------------------------------------------------------- */
+/* ---- graphs --------------------------------------------------------------------------------- */
 
 GOAL_Graph GOAL_CreateGraphOn(GOAL_Comm comm)
 {
@@ -175,7 +173,10 @@ static GOAL_Vertex vertex(int64_t rc, const char *what)
 	return GOAL_INVALID_VERTEX;
 }
 
-/* A list of pieces as the paper passes it; NULL: no memory, or a negative length. */
+/*
+ * Converts a list of pieces as the paper passes it. Returns NULL for exhausted memory or a negative
+ * length.
+ */
 static struct goal_mem *pieces(void *const *offsets, const int *lengths, int count,
 			       GOAL_MemType mem)
 {
@@ -205,7 +206,7 @@ static const char *name_of(enum goal_insn_kind kind)
 	return names[kind];
 }
 
-/* A message that cannot be: says which of its arguments is wrong, and why. */
+/* Rejects an invalid message; the detail names the wrong argument and the reason. */
 static GOAL_Vertex bad_message(enum goal_insn_kind kind, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -229,7 +230,7 @@ static GOAL_Vertex message(GOAL_Graph g, enum goal_insn_kind kind, const struct 
 
 	if (!g)
 		return bad_message(kind, "no graph");
-	/* -1 is "any", which is the largest number on the NIC's side. */
+	/* -1 means "any", which is the largest number on the NIC's side. */
 	if (peer < 0 ? !(recv && peer == GOAL_ANY_SOURCE) : (uint32_t)peer >= g->graph->num_ranks)
 		return bad_message(kind, "rank %d is not in the communicator, which has %u ranks",
 				   peer, g->graph->num_ranks);
@@ -329,7 +330,7 @@ GOAL_Vertex(GOAL_LocalOp)(GOAL_Graph g, const void *b1, const void *b2, void *br
 
 	if (!is_mem(b1_mem) || !is_mem(b2_mem) || !is_mem(bres_mem))
 		return vertex(-EINVAL, "GOAL_LocalOp: no such memory type");
-	/* So that bytes are what they seem. */
+	/* Bounds the operands so that the product below cannot overflow. */
 	if (!g || count < 0 || count > INT64_MAX / 8 || width < 0 || width > 64)
 		return vertex(-EINVAL,
 			      "GOAL_LocalOp: no graph, or a width or number that cannot be");

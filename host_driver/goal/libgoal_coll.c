@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives as goal.h's schedules.
+ * Collectives as schedules (goal_coll.h).
  *
- * Called by applications (goal_coll.h); calls goal_coll_build.c for the graph, GOAL_Compile().
+ * Calls goal_coll_build.c for the graph, then GOAL_Compile().
  */
 #include <errno.h>
 
 #include "host_driver/goal/compile/goal_coll_build.h"
 #include "host_driver/goal/libgoal.h"
 
-/* count and width may be anything, root too. */
+/* count, width and root are unchecked arguments of the user. */
 static GOAL_Schedule make(GOAL_Comm comm, struct goal_coll_call *call, int64_t count, int width,
 			  int root)
 {
@@ -28,7 +28,7 @@ static GOAL_Schedule make(GOAL_Comm comm, struct goal_coll_call *call, int64_t c
 	}
 	if (rc == 0)
 		sched = GOAL_Compile(graph);
-	/* At every rank alike, whatever its part: all are told of the same misuse. */
+	/* Set alike at every rank, whatever its part, so that all ranks report the same misuse. */
 	if (sched)
 		sched->exclusive = call->coll != GOAL_COLL_BARRIER;
 	else if (rc != -EINVAL)

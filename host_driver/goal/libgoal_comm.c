@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Instances, communicators, and the memory that they keep for unexpected messages.
+ * Instances, communicators, and their memory for unexpected messages.
  *
- * Called by libgoal_launch.c, by applications through goal.h, and by libgoal_sched.c when a
- * schedule may need more room. Calls weft_goal.h. docs/collectives.md.
+ * Calls weft_goal.h. docs/collectives.md.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,8 +21,7 @@ bool libgoal_parse(const char *text, uint64_t least, uint64_t most, uint64_t *nu
 	return !*end && !errno && *number >= least && *number <= most;
 }
 
-/* WEFT_GOAL_POOL, which is there from the start and is no more; or what schedules turn out to need.
- */
+/* WEFT_GOAL_POOL fixes the size of the pool; otherwise it grows with the needs of schedules. */
 static int size_pool(struct libgoal *lib)
 {
 	const char *said = secure_getenv("WEFT_GOAL_POOL");
@@ -74,7 +72,7 @@ void libgoal_detach(struct libgoal *lib)
 		(void)libgoal_comm_end(lib->world);
 	libgoal_shadow_end(lib);
 	weft_goal_close(lib->goal);
-	/* With schedules that were not freed it stays, as they do, until the context goes. */
+	/* While schedules exist the cache stays allocated, until the context goes. */
 	if (lib->cache && weft_destroy_mr_cache(lib->cache) < 0)
 		libgoal_error(GOAL_ERR_STATE, "schedules still exist");
 	for (i = 0; i < LIBGOAL_RUNS; i++)
@@ -83,8 +81,7 @@ void libgoal_detach(struct libgoal *lib)
 	free(lib);
 }
 
-/* ---- pools
- * ------------------------------------------------------------------------------------------ */
+/* ---- pools ---------------------------------------------------------------------------------- */
 
 static int add_pool(GOAL_Comm comm, uint64_t bytes)
 {
@@ -120,7 +117,7 @@ int libgoal_pool_grow(GOAL_Comm comm, uint64_t bytes)
 		bytes = max;
 	pthread_mutex_lock(&comm->lib->lock);
 	if (bytes > comm->pool_bytes && comm->num_pools < LIBGOAL_POOLS) {
-		/* At least doubled, so that eight steps reach the limit. */
+		/* Each step at least doubles the pool, so eight steps reach the limit. */
 		more = bytes - comm->pool_bytes;
 		if (more < comm->pool_bytes)
 			more = comm->pool_bytes;
@@ -132,15 +129,14 @@ int libgoal_pool_grow(GOAL_Comm comm, uint64_t bytes)
 	return rc;
 }
 
-/* ---- communicators
- * -------------------------------------------------------------------------------------- */
+/* ---- communicators -------------------------------------------------------------------------- */
 
 static void comm_free(GOAL_Comm comm)
 {
 	uint32_t i;
 
 	for (i = 0; i < comm->num_pools; i++) {
-		/* A NIC that is gone holds nothing any more. */
+		/* A NIC that is gone holds no memory any more. */
 		int rc = weft_dereg_mr(comm->pool[i].mr);
 
 		if (rc == 0 || rc == -EIO)
@@ -207,14 +203,14 @@ GOAL_Comm GOAL_CommWorld(void)
 	return lib ? lib->world : NULL;
 }
 
-/* All members compute the same key, without a word to each other. */
+/* All members compute the same key without communication. */
 static uint64_t mix(uint64_t h, uint64_t x)
 {
 	h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
 	return (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* The list of that hash; NULL: no memory. Under the lock. */
+/* Returns the list with that hash; NULL: out of memory. Under the lock. */
 static struct libgoal_list *list_of(GOAL_Comm parent, const uint64_t id[2])
 {
 	struct libgoal_list *list;
@@ -233,8 +229,8 @@ static struct libgoal_list *list_of(GOAL_Comm parent, const uint64_t id[2])
 }
 
 /*
- * Where the members of a list are, this rank's place in it, and what stands for the list in keys.
- * False: libgoal_error() says why not.
+ * Computes the addresses of the listed ranks, this rank's position, and the hash that represents
+ * the list in keys. On failure returns false with libgoal_error() set.
  */
 static bool members(GOAL_Comm parent, const int *ranks, uint32_t num, struct weft_goal_peer *peers,
 		    uint32_t *mine, uint64_t id[2])
@@ -267,8 +263,8 @@ static bool members(GOAL_Comm parent, const int *ranks, uint32_t num, struct wef
 }
 
 /*
- * The key follows from the parent's, the list, and the number of communicators that were made of
- * this very list before: nothing that other ranks do, or that this one does with others, is in it.
+ * The key depends on the parent's key, the list, and the number of communicators made of this list
+ * before. It does not depend on other ranks' calls, nor on this rank's calls with other lists.
  */
 GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks)
 {
@@ -303,7 +299,7 @@ GOAL_Comm GOAL_CommCreate(GOAL_Comm parent, const int *ranks, int num_ranks)
 			libgoal_error(GOAL_ERR_NO_MEMORY, NULL);
 		} else if (comm_new(parent->lib, mine, (uint32_t)num_ranks, peers, key, &comm) ==
 			   GOAL_SUCCESS) {
-			/* A call that fails has made none, and counts for nothing. */
+			/* A failed call made no communicator and is not counted. */
 			pthread_mutex_lock(&parent->lib->lock);
 			list->made++;
 			pthread_mutex_unlock(&parent->lib->lock);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The key of a job whose ranks were given a list of each other.
+ * Reads the key of a job whose ranks have a static list of each other.
  *
- * A process that knows the key of a communicator can send to its ranks as one of them. It is
- * drawn at random and given to the ranks alone: in WEFT_KEY or in a file that WEFT_KEY_FILE names.
- * Nothing that others may know takes its place. docs/collectives.md "Starting programs".
+ * A process that knows the key of a communicator can send to its ranks as a member. The key is
+ * therefore random and secret: the ranks receive it in WEFT_KEY or in a file that WEFT_KEY_FILE
+ * names. No public value serves as a default. docs/collectives.md, "Starting programs".
  */
 #include <ctype.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 enum {
 	KEY_BYTES_MIN = 16,
 	KEY_BYTES_MAX = 64,
-	KEY_TEXT = 2 * KEY_BYTES_MAX + 2, /* with a newline, and an end */
+	KEY_TEXT = 2 * KEY_BYTES_MAX + 2, /* with a newline and a terminator */
 };
 
 static int wrong(const char *what)
@@ -35,7 +35,7 @@ static int wrong(const char *what)
 	return libgoal_error(GOAL_ERR_LAUNCH, detail);
 }
 
-/* Digits and nothing else, all of which count. False: that is no key. */
+/* Parses a key of hexadecimal digits only. False: the text is not a valid key. */
 static bool parse(const char *text, uint64_t key[2])
 {
 	uint8_t bytes[2][sizeof(uint64_t)] = {{0}};
@@ -53,14 +53,14 @@ static bool parse(const char *text, uint64_t key[2])
 		    (uint8_t)strtoul(digits, NULL, 16);
 		several |= memcmp(text, text + 2 * i, 2) != 0;
 	}
-	/* One byte again and again was typed, not drawn. */
+	/* A single repeated byte is not a random key. */
 	if (!several)
 		return false;
 	memcpy(key, bytes, sizeof(bytes));
 	return true;
 }
 
-/* The file's text; false with errno: EPERM, others may know it. */
+/* Reads the file's text. Returns false with errno set; EPERM: other users can read the file. */
 static bool read_file(const char *path, char text[KEY_TEXT])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

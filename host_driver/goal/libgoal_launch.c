@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * GOAL_Init() and GOAL_Finalize(): a NIC, and the other ranks.
+ * GOAL_Init() and GOAL_Finalize(): opens a NIC and connects to the other ranks.
  *
- * How ranks find each other is libgoal_pmix.c's (mpirun, srun) or that of WEFT_PEERS, a static
- * list with a key (libgoal_key.c); a program started alone is its only rank.
- * docs/collectives.md "Starting programs"; the paper (espgoal) 2.2.1.
+ * Ranks find each other through PMIx (libgoal_pmix.c; mpirun, srun) or through WEFT_PEERS, a static
+ * list with a key (libgoal_key.c). A program started alone is its only rank. docs/collectives.md,
+ * "Starting programs"; the ESPGOAL paper, 2.2.1.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ enum {
 	STATE_NEW = 0,
 	STATE_READY = 1,
 	STATE_OVER = 2,
-	STATE_FORKED = 3, /* of a process that was ready: the NIC is its parent's */
+	STATE_FORKED = 3, /* child of a process that was ready: the NIC belongs to the parent */
 };
 
 static struct libgoal *instance;
@@ -42,12 +42,11 @@ static void forked(void)
 	libgoal_pmix_forked();
 }
 
-/* ---- a static list
- * ---------------------------------------------------------------------------------- */
+/* ---- a static list -------------------------------------------------------------------------- */
 
 /*
- * "02:57:46:00:00:00/1": a MAC, and a shard unless it is 0; *said is -1 when it names none. False:
- * something else.
+ * Parses "02:57:46:00:00:00/1": a MAC address and a shard (0 if absent). *said is -1 when no shard
+ * is named. Returns false for any other text.
  */
 static bool parse_peer(const char *text, size_t length, struct weft_goal_peer *peer, int *said)
 {
@@ -113,7 +112,7 @@ static int static_begin(struct libgoal_launch *launch)
 		if (launch->size++ == launch->rank)
 			launch->shard = shard;
 	}
-	/* All ranks have the same list; it and WEFT_JOB tell jobs with one key apart. */
+	/* All ranks have the same list. The list and WEFT_JOB distinguish jobs that share a key. */
 	launch->key[0] ^= hash(job, hash(list, UINT64_C(0xcbf29ce484222325)));
 	launch->key[1] ^= hash(list, hash(job, UINT64_C(0x84222325cbf29ce4)));
 	launch->local_rank = launch->rank;
@@ -140,8 +139,8 @@ static int static_exchange(struct libgoal_launch *launch, const struct weft_goal
 }
 
 /*
- * Variables by which launchers tell how many tasks they started: a program that one of them started
- * as one of several is not alone, though nobody tells it where the others are.
+ * Variables in which launchers state the number of tasks they started. If one says that there are
+ * several, the program is not alone, although it received no addresses of the others.
  */
 static const char *const launchers[] = {
     "PMI_SIZE",    "SLURM_NTASKS",        "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE",
@@ -188,12 +187,11 @@ static int alone_exchange(struct libgoal_launch *launch, const struct weft_goal_
 static const struct libgoal_launcher launch_static = {static_begin, static_exchange};
 static const struct libgoal_launcher launch_alone = {alone_begin, alone_exchange};
 
-/* ---- the NIC
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the NIC -------------------------------------------------------------------------------- */
 
 /*
- * WEFT_DEVICE, or the NICs of this host in turn; there the shard that a static list names, else the
- * one for collectives.
+ * Opens WEFT_DEVICE, or the NICs of this host in turn; on the shard that a static list names,
+ * otherwise on the shard for collectives.
  */
 static struct weft_context *open_nic(const struct libgoal_launch *launch)
 {
@@ -251,7 +249,10 @@ static int start(const struct libgoal_launcher *launcher, struct libgoal_launch 
 
 static void install(void)
 {
-	/* It fails for want of memory alone; then a child is told that its runs are over. */
+	/*
+	 * pthread_atfork() fails only when memory is exhausted; a child then reports its runs as
+	 * over.
+	 */
 	(void)pthread_atfork(NULL, NULL, forked);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks that mpirun or srun started find each other through PMIx.
+ * Discovers ranks started by mpirun or srun through PMIx.
  *
- * Called by libgoal_launch.c. libpmix is loaded when it is needed, so that programs that are
- * started otherwise do not depend on it. Each rank puts where it is, rank 0 also the key of the
- * job; a fence with data, then each gets what the others put. PMIx standard 4.
+ * libpmix is loaded at run time, so programs started otherwise do not depend on it. Each rank
+ * publishes its address; rank 0 also publishes the key of the job. After a fence with data, each
+ * rank gets the values of the others. PMIx standard 4.
  */
 #include <dlfcn.h>
 #include <pmix.h>
@@ -65,7 +65,7 @@ static int failed(pmix_status_t status)
 	return libgoal_error(GOAL_ERR_LAUNCH, pmix.error(status));
 }
 
-/* A number that the job's server knows. */
+/* Gets a number from the job's server. */
 static pmix_status_t get_uint(pmix_rank_t rank, const char *key, uint32_t *out)
 {
 	pmix_proc_t proc = pmix.self;
@@ -81,7 +81,7 @@ static pmix_status_t get_uint(pmix_rank_t rank, const char *key, uint32_t *out)
 	return PMIX_SUCCESS;
 }
 
-/* The variables are there, the server is not. */
+/* The PMIx variables are set, but the server does not respond. */
 static int unreached(pmix_status_t status)
 {
 	char detail[300];
@@ -94,7 +94,7 @@ static int unreached(pmix_status_t status)
 	return libgoal_error(GOAL_ERR_LAUNCH, detail);
 }
 
-/* A launcher takes a program that leaves without a word for one that failed. */
+/* A launcher treats a program that exits without PMIx_Finalize() as failed. */
 static void at_exit(void)
 {
 	(void)atexit(libgoal_pmix_end);
@@ -116,7 +116,7 @@ static int begin(struct libgoal_launch *launch)
 	rc = get_uint(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &launch->size);
 	if (rc != PMIX_SUCCESS)
 		return failed(rc);
-	/* Without it the NICs are shared out by rank. */
+	/* Without it the NICs are distributed by rank. */
 	if (get_uint(pmix.self.rank, PMIX_LOCAL_RANK, &launch->local_rank) != PMIX_SUCCESS)
 		launch->local_rank = launch->rank;
 	return GOAL_SUCCESS;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs: started with a doorbell, found finished with one memory read.
+ * Runs: start by doorbell, completion detected with one memory read.
  *
- * Called by applications through goal.h; calls weft_goal.h. A handle names a run record and its
- * use, so it can be asked again after the run was seen to be over; the outcome is kept until the
- * record is used anew. The paper (espgoal) 2.2.7.
+ * A handle names a run record and the number of its use, so it may be tested again after the run
+ * was reaped. The outcome is kept until the record is reused. Calls weft_goal.h. The ESPGOAL paper,
+ * 2.2.7.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "host_driver/goal/libgoal.h"
 #include "shared_defs/hw_goal.h"
 
-/* An instance and a record in one number: many instances only in the simulator. */
+/* An instance and a record, encoded in a handle. Only the simulator has several instances. */
 struct run_ref {
 	struct libgoal *lib;
 	uint32_t record;
@@ -29,7 +29,7 @@ static bool find(GOAL_Handle handle, struct run_ref *ref)
 	return handle >= 0 && ref->lib && ref->record < LIBGOAL_RUNS;
 }
 
-/* The error of a handle that names no run. */
+/* Returns the error of a handle that names no run. */
 static int no_run(GOAL_Handle handle)
 {
 	if (libgoal_is_forked())
@@ -46,7 +46,7 @@ static void is_over(struct libgoal *lib, struct libgoal_slot *slot)
 	libgoal_trace_over(slot);
 }
 
-/* The run is over: keeps its outcome, and gives the record back. Under the lock. */
+/* Reaps a finished run: stores its outcome and releases its record. Under the lock. */
 static void reap(struct libgoal *lib, uint32_t record)
 {
 	struct libgoal_slot *slot = &lib->slots[record];
@@ -62,7 +62,10 @@ static void reap(struct libgoal *lib, uint32_t record)
 		slot->why = libgoal_why(slot->sched, &slot->result);
 }
 
-/* It never will be: its record stays the NIC's, which is gone. Under the lock. */
+/*
+ * Reaps a run that can no longer finish because its NIC is gone; its record is not reused. Under
+ * the lock.
+ */
 static void reap_gone(struct libgoal *lib, uint32_t record)
 {
 	struct libgoal_slot *slot = &lib->slots[record];
@@ -73,9 +76,10 @@ static void reap_gone(struct libgoal *lib, uint32_t record)
 }
 
 /*
- * Whether that use of the record is over: 1, and its outcome where there is a result, 0; or
- * GOAL_ERR_STATE: the record has been used again. Outcomes are copied under the lock that the
- * record was given back under: another thread may start a run with it as soon as that is left.
+ * Returns 1 when that use of the record is over (copying its outcome to result, if given), 0 while
+ * it runs, or GOAL_ERR_STATE when the record was reused. The outcome is copied under the same lock
+ * under which the record is released: another thread may reuse the record as soon as the lock is
+ * released.
  */
 static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_goal_result *result,
 		char why[LIBGOAL_DETAIL])
@@ -84,7 +88,7 @@ static int look(struct libgoal *lib, uint32_t record, uint32_t use, struct weft_
 	GOAL_Schedule done = NULL;
 	int over = 1;
 
-	/* One read while it runs; the lock is taken once, when it is over. */
+	/* One read while the run is in flight; the lock is taken once, when it is over. */
 	if (__atomic_load_n(&slot->use, __ATOMIC_ACQUIRE) == use &&
 	    __atomic_load_n(&slot->running, __ATOMIC_ACQUIRE) &&
 	    !weft_goal_test(lib->goal, record) && !weft_goal_gone(lib->goal))
@@ -126,8 +130,8 @@ uint32_t libgoal_reap_gone(struct libgoal *lib)
 }
 
 /*
- * Whether a run of the schedule is in flight, by what the NIC says: those that the user has not
- * looked at yet may be over. Under the lock.
+ * Returns true if a run of the schedule is in flight according to the NIC; runs not yet reaped may
+ * be over. Under the lock.
  */
 static bool is_in_flight(struct libgoal *lib, const struct GOAL_Schedule_s *sched)
 {
@@ -140,7 +144,10 @@ static bool is_in_flight(struct libgoal *lib, const struct GOAL_Schedule_s *sche
 	return false;
 }
 
-/* The shadows of runs that are over hold results, which the next run may not overwrite unseen. */
+/*
+ * Reaps finished runs of the schedule. Their shadows hold results, which the next run must not
+ * overwrite before they are copied.
+ */
 static void reap_finished(struct libgoal *lib, GOAL_Schedule sched)
 {
 	uint32_t i;
@@ -230,7 +237,7 @@ int GOAL_Test(GOAL_Handle handle)
 {
 	struct run_ref ref;
 
-	/* What is no run is not running. */
+	/* A handle that names no run counts as finished. */
 	return find(handle, &ref) ? look(ref.lib, ref.record, ref.use, NULL, NULL) != 0 : 1;
 }
 
@@ -245,13 +252,13 @@ int GOAL_WaitResult(GOAL_Handle handle, GOAL_Result *result)
 		return no_run(handle);
 	while (rc == 0 && (over = look(ref.lib, ref.record, ref.use, &outcome, why)) == 0) {
 		rc = weft_goal_wait(ref.lib->goal, ref.record, UINT64_MAX);
-		/* The next look finds that the NIC is gone. */
+		/* The next look() detects that the NIC is gone. */
 		if (rc == -EINTR || rc == -EIO)
 			rc = 0;
 	}
 	if (rc < 0)
 		return libgoal_error(libgoal_errno(rc), NULL);
-	/* Its record has been used again: all that is left to say is that it was over. */
+	/* The record was reused: the outcome is lost. */
 	if (over < 0)
 		return libgoal_error(over, "this run's outcome is no longer kept");
 	rc = -(int)outcome.status;
@@ -281,7 +288,7 @@ int GOAL_Cancel(GOAL_Handle handle)
 	if (!find(handle, &ref))
 		return no_run(handle < 0 ? GOAL_ERR_ARG : handle);
 	slot = &ref.lib->slots[ref.record];
-	/* Under the lock, so that the record is not another run's by the time it is cancelled. */
+	/* Under the lock, so that the record cannot be reused before the cancellation. */
 	pthread_mutex_lock(&ref.lib->lock);
 	if (slot->use == ref.use && slot->running)
 		rc = weft_goal_cancel(ref.lib->goal, ref.record);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Schedules: compiled, their buffers registered, loaded into the NIC; as files.
+ * Schedules: compiles them, registers their buffers, loads them into the NIC, and stores them in
+ * files.
  *
- * Called by applications through goal.h and by libgoal_run.c, which keeps a schedule while it
- * runs. Calls goal_compile.c, weft_goal.h. The paper (espgoal) 2.2.6; docs/goal-format.md.
+ * libgoal_run.c holds a reference to a schedule while it runs. Calls goal_compile.c and
+ * weft_goal.h. The ESPGOAL paper, 2.2.6; docs/goal-format.md.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,14 +14,14 @@
 
 #include "host_driver/goal/libgoal.h"
 
-/* More than any schedule that a NIC has memory for; a folder says that it is longer. */
+/* Larger than any schedule that fits a NIC. A directory reports a larger size. */
 #define FILE_MAX_BYTES (INT64_C(1) << 32)
 
 static void sched_free(GOAL_Schedule sched)
 {
 	uint32_t i;
 
-	/* A NIC that is gone holds nothing; one that is there has let go of the schedule. */
+	/* A NIC that is gone holds nothing. A live NIC has already released the schedule. */
 	for (i = 0; sched->mrs && i < sched->code.num_ranges; i++)
 		if (sched->mrs[i])
 			weft_release_mr(sched->mrs[i]);
@@ -50,8 +51,8 @@ void libgoal_sched_put(GOAL_Schedule sched)
 }
 
 /*
- * Registers a range: for writing only if the schedule writes it. What the NIC would reach by system
- * calls only goes by way of a shadow where one may be. Under the lock.
+ * Registers a range, with write access only if the schedule writes it. A range that the NIC could
+ * reach only by system calls gets a shadow where possible. Under the lock.
  */
 static int bind_range(GOAL_Schedule sched, uint32_t i)
 {
@@ -71,7 +72,7 @@ static int bind_range(GOAL_Schedule sched, uint32_t i)
 	return 0;
 }
 
-/* *at: the range that cannot be registered. */
+/* On failure *at is the range that cannot be registered. */
 static int bind_ranges(GOAL_Schedule sched, uint32_t *at)
 {
 	uint32_t count = sched->code.num_ranges;
@@ -106,15 +107,15 @@ int libgoal_sched_refresh(GOAL_Schedule sched)
 	uint32_t handle, i;
 	int rc = 0;
 
-	/* Runs in flight use the memory that they were started with, so it cannot change under
-	 * them. */
+	/* Runs in flight use the memory bound at their start, so it must not change under them. */
 	if (sched->flying)
 		return -EBUSY;
 	for (i = 0; rc == 0 && i < sched->code.num_ranges; i++) {
 		struct weft_mr *mr = sched->mrs[i];
 
-		/* A range with a shadow is copied at each run, from whatever memory is there: it
-		 * stays. */
+		/*
+		 * A range with a shadow stays bound: each run copies from the memory then present.
+		 */
 		if (mr ? !weft_mr_is_withdrawn(mr) : sched->shadows && sched->shadows[i])
 			continue;
 		sched->mrs[i] = NULL;
@@ -133,8 +134,7 @@ int libgoal_sched_refresh(GOAL_Schedule sched)
 	return rc;
 }
 
-/* ---- what is wrong with a buffer --------------------------------------------------------------
- */
+/* ---- errors of buffers -------------------------------------------------------------- */
 
 /* A contiguous piece of an operation's buffer, bound to memory of the process. */
 struct piece {
@@ -146,7 +146,7 @@ struct piece {
 	uint64_t bytes;
 };
 
-/* True: this is one that cannot be registered. */
+/* Returns true if this piece cannot be registered. */
 static bool is_bad_piece(struct piece *p, uint64_t ref, uint64_t bytes)
 {
 	struct weft_mr *mr;
@@ -176,7 +176,7 @@ static bool is_bad_buffer(struct piece *p, uint64_t ref, uint64_t bytes)
 	return false;
 }
 
-/* The first operation whose own memory cannot be registered; UINT32_MAX: all can. */
+/* Returns the first operation whose own memory cannot be registered, or UINT32_MAX. */
 static uint32_t find_bad(struct piece *p)
 {
 	const struct goal_header *header = (const void *)p->code->bytes;
@@ -218,7 +218,7 @@ static const char *cause(int rc)
 	}
 }
 
-/* Says which operation of a new schedule, and which buffer, is why it cannot be made. */
+/* Describes the operation and the buffer that prevent the schedule from being created. */
 static void name_buffer(const struct GOAL_Schedule_s *sched, uint32_t range, int rc, char *detail)
 {
 	struct piece p = {.code = &sched->code, .range = range, .pd = sched->comm->lib->pd};
@@ -235,7 +235,7 @@ static void name_buffer(const struct GOAL_Schedule_s *sched, uint32_t range, int
 		 what[0] ? ": " : "", p.bytes, p.addr, cause(rc));
 }
 
-/* The NIC's reason, and the operation that it names. */
+/* Describes the NIC's reason and the operation that it names. */
 static void name_refusal(const struct GOAL_Schedule_s *sched, uint32_t op, const char *why, int rc,
 			 char *detail)
 {
@@ -247,7 +247,7 @@ static void name_refusal(const struct GOAL_Schedule_s *sched, uint32_t op, const
 		 why[0] ? why : strerror(-rc));
 }
 
-/* Takes over code. */
+/* Takes ownership of code. */
 static GOAL_Schedule load(GOAL_Comm comm, struct goal_code *code)
 {
 	const struct goal_header *header = (const void *)code->bytes;
@@ -270,7 +270,7 @@ static GOAL_Schedule load(GOAL_Comm comm, struct goal_code *code)
 	rc = bind_ranges(sched, &at);
 	if (rc < 0 && at < sched->code.num_ranges)
 		name_buffer(sched, at, rc, detail);
-	/* Blocks of the pool are powers of two: twice the bytes hold them all. */
+	/* Pool blocks are powers of two, so twice the bytes suffice. */
 	if (rc == 0)
 		rc = libgoal_pool_grow(comm, 2 * unexpected + LIBGOAL_POOL_BYTES);
 	if (rc == 0) {
@@ -350,8 +350,7 @@ int GOAL_FreeSchedule(GOAL_Schedule sched)
 	return GOAL_SUCCESS;
 }
 
-/* ---- files
- * --------------------------------------------------------------------------------------------- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
 int GOAL_ScheduleBuffers(GOAL_Schedule sched, GOAL_Buffer *buffers, int max)
 {
@@ -385,7 +384,7 @@ int GOAL_SaveSchedule(GOAL_Schedule sched, const char *path)
 	return ok ? GOAL_SUCCESS : libgoal_error(GOAL_ERR_FILE, strerror(errno));
 }
 
-/* The whole file, when its header and CRC are right. */
+/* Reads a whole file and checks its header and CRC. */
 static int read_code(const char *path, struct goal_code *code, const char **why)
 {
 	struct goal_header *header;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shadows: memory that the NIC maps, in place of buffers that it cannot map.
+ * Shadows: memory that the NIC can map, used in place of buffers that it cannot map.
  *
- * Called by libgoal_sched.c, which binds a schedule's ranges, and by libgoal_run.c at the start and
- * the end of runs; calls weft.h. A buffer on the stack, among initialised data or on a page that
- * the NIC reaches otherwise now costs it a system call for each access (docs/host-interface.md
- * "Memory"). Such a range is bound to a block of mapped memory: the start of a run copies the
- * buffer there, what finds the run over copies back what the schedule writes. Only private memory,
- * which nobody but this process can look at meanwhile.
+ * A buffer on the stack, in initialised data, or on a page shared with other data costs the NIC a
+ * system call per access (docs/host-interface.md, "Memory"). Such a range is bound to a block of
+ * mapped memory instead. The start of a run copies the buffer into the block; reaping the run
+ * copies back the data that the schedule writes. Only private memory qualifies, because no other
+ * process can observe it during the run.
  *
- * Blocks are powers of two, cut from chunks that are registered once, kept in lists by size
- * until the instance ends. Everything is called under the instance's lock but for libgoal_detach().
+ * Blocks are powers of two. They are cut from chunks that are registered once, and kept in free
+ * lists by size until the instance ends. All functions run under the instance's lock, except for
+ * libgoal_detach(). Calls weft.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,22 +23,23 @@
 enum {
 	LEAST_SHIFT = 6, /* a cache line: no two ranges share one */
 	CHUNK_BYTES = 1 << 20,
-	STACK_NEAR_BYTES = 1 << 16, /* above the caller's frame: its own stack, not a mapping */
+	STACK_NEAR_BYTES =
+	    1 << 16, /* above the caller's frame: its own stack, not another mapping */
 };
-/* Beyond this a copy costs as much as the NIC's system calls for pieces of a packet each. */
+/* Beyond this size a copy costs as much as the NIC's system calls for packet-sized pieces. */
 #define RANGE_MAX_BYTES (UINT64_C(1) << 20)
-#define TOTAL_MAX_BYTES (UINT64_C(64) << 20) /* of an instance */
+#define TOTAL_MAX_BYTES (UINT64_C(64) << 20) /* per instance */
 
 _Static_assert(LEAST_SHIFT + LIBGOAL_SHADOW_SIZES - 1 == 20, "the largest block is a chunk");
 
 struct libgoal_chunk {
 	struct libgoal_chunk *next;
 	uint8_t *mem;
-	uint64_t used; /* cut off so far */
+	uint64_t used; /* bytes cut off so far */
 	struct weft_mr *mr;
 };
 
-/* Where a free block begins: the next of its size. */
+/* Header of a free block: links the blocks of one size. */
 struct free_block {
 	struct free_block *next;
 };
@@ -63,7 +64,7 @@ static struct libgoal_chunk *new_chunk(struct libgoal *lib)
 	if (chunk->mem)
 		chunk->mr = weft_reg_mr(lib->pd, chunk->mem, CHUNK_BYTES, WEFT_ACCESS_LOCAL_WRITE);
 	if (!chunk->mr || !chunk->mr->mapped) {
-		/* No gain then, and the next one would fare alike. */
+		/* An unmapped chunk brings no gain, and the next one would not be mapped either. */
 		lib->no_shadows = true;
 		if (!chunk->mr || weft_dereg_mr(chunk->mr) == 0)
 			weft_free(chunk->mem, CHUNK_BYTES);
@@ -152,7 +153,10 @@ void libgoal_shadow_put(GOAL_Schedule sched)
 	sched->shadows = NULL;
 }
 
-/* Static memory of the program, the brk heap, and the caller's own stack do not go away. */
+/*
+ * Returns true for memory that cannot be unmapped: static data, the brk heap, the caller's own
+ * stack.
+ */
 static bool stays(const struct goal_range *range)
 {
 	uintptr_t end = range->addr + range->bytes;
@@ -161,8 +165,7 @@ static bool stays(const struct goal_range *range)
 	return end <= (uintptr_t)sbrk(0) || (range->addr > frame && end - frame < STACK_NEAR_BYTES);
 }
 
-/* By way of the kernel, which says so where the memory is not there. A copy has one page at least.
- */
+/* Copies through the kernel, which reports unmapped memory as an error. */
 static bool copy_carefully(void *user, void *shadow, size_t bytes, bool in)
 {
 	const struct iovec theirs = {user, bytes}, ours = {shadow, bytes};
@@ -171,7 +174,7 @@ static bool copy_carefully(void *user, void *shadow, size_t bytes, bool in)
 
 	if (n >= 0 || errno == EFAULT)
 		return n == (ssize_t)bytes;
-	/* A sandbox without these calls. */
+	/* A sandbox forbids these calls. */
 	memcpy(in ? shadow : user, in ? user : shadow, bytes);
 	return true;
 }
@@ -194,7 +197,7 @@ bool libgoal_shadow_in(const struct GOAL_Schedule_s *sched)
 	for (i = 0; sched->shadows && i < sched->code.num_ranges && there; i++) {
 		const struct goal_range *range = &sched->code.ranges[i];
 
-		/* What another run of it writes now is newer than the buffer. */
+		/* The data that another run in flight writes is newer than the buffer. */
 		if (sched->shadows[i] && !(sched->flying && range->access & GOAL_SLOT_WRITE))
 			there = copy(range, sched->shadows[i], true);
 	}
@@ -220,7 +223,7 @@ void libgoal_shadow_end(struct libgoal *lib)
 	struct libgoal_chunk *chunk, *next;
 
 	for (chunk = lib->chunks; chunk; chunk = next) {
-		/* A NIC that is gone holds nothing any more. */
+		/* A NIC that is gone holds no memory any more. */
 		int rc = weft_dereg_mr(chunk->mr);
 
 		next = chunk->next;

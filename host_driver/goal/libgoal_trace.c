@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PERFTRACE: runs whose points the NIC notes, and what became of them.
+ * PERFTRACE: runs with trace points recorded by the NIC, and access to the recorded points.
  *
- * Called by applications through goal.h, by libgoal_run.c and libgoal_sched.c at the end of runs
- * and schedules. A schedule keeps the memory of its traces; one is used again when its run is over,
- * so that as many are made as traced runs of the schedule are in flight. The paper (espgoal) 2.3;
- * docs/collectives.md "Tracing".
+ * A schedule owns the memory of its traces. A trace is reused when its run is over, so a schedule
+ * has as many traces as traced runs in flight. The ESPGOAL paper, 2.3; docs/collectives.md,
+ * "Tracing".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,13 +18,13 @@
 _Static_assert(sizeof(GOAL_TraceEntry) == sizeof(struct hw_goal_trace), "");
 
 struct libgoal_trace {
-	struct libgoal_trace *next; /* of the schedule */
+	struct libgoal_trace *next; /* next trace of the schedule */
 	GOAL_TraceEntry *entries;
 	size_t bytes;
 	uint32_t max;
 	struct weft_mr *mr;
 	uint32_t record; /* of the last run that used it */
-	bool busy;       /* that run is not seen to be over */
+	bool busy;       /* that run is not reaped yet */
 };
 
 static struct libgoal_trace *new_trace(GOAL_Schedule sched, uint32_t max)
@@ -37,7 +36,7 @@ static struct libgoal_trace *new_trace(GOAL_Schedule sched, uint32_t max)
 		return NULL;
 	trace->bytes = ((size_t)max * sizeof(*trace->entries) + 4095) & ~(size_t)4095;
 	trace->max = max;
-	/* Memory that the NIC has mapped: a point costs no system call. */
+	/* Memory that the NIC has mapped, so that recording a point costs no system call. */
 	trace->entries = weft_alloc(lib->context, trace->bytes);
 	if (trace->entries)
 		trace->mr =
@@ -50,7 +49,7 @@ static struct libgoal_trace *new_trace(GOAL_Schedule sched, uint32_t max)
 	return NULL;
 }
 
-/* A trace of the schedule with room for max points, taken; NULL. */
+/* Takes a trace of the schedule with room for max points; NULL: out of memory. */
 static struct libgoal_trace *take(GOAL_Schedule sched, uint32_t max)
 {
 	struct libgoal *lib = sched->comm->lib;
@@ -75,7 +74,7 @@ static struct libgoal_trace *take(GOAL_Schedule sched, uint32_t max)
 	return trace;
 }
 
-/* What the run that used it before had in it is nobody's any more. */
+/* Attaches a trace to a run. The points of its previous run are discarded. */
 static void bind(struct libgoal *lib, struct libgoal_trace *trace, uint32_t record)
 {
 	if (lib->slots[trace->record].trace == trace)
@@ -142,7 +141,7 @@ void libgoal_trace_free(GOAL_Schedule sched)
 	}
 }
 
-/* The slot of a run that is over and whose outcome is kept; NULL. Under the lock. */
+/* Returns the slot of a finished run whose outcome is kept, or NULL. Under the lock. */
 static struct libgoal_slot *over(struct libgoal *lib, GOAL_Handle handle)
 {
 	uint32_t record = (uint32_t)handle & 0xffff;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Why something failed, in words: operations by what they do, runs by what they still waited for.
+ * Texts of failures: describes operations by their arguments and runs by the messages they still
+ * waited for.
  *
- * libgoal_run.c asks when it finds a run over that failed, libgoal_sched.c when a schedule cannot
- * be made; GOAL_LastErrorDetail() has the sentence then. Vertices are what the graph's calls
- * returned. docs/collectives.md "Errors in words".
+ * libgoal_run.c requests the text when it reaps a failed run, libgoal_sched.c when it cannot create
+ * a schedule. GOAL_LastErrorDetail() returns it. Vertex numbers are those that the graph's calls
+ * returned. docs/collectives.md, "Errors in words".
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 #include "host_driver/goal/libgoal.h"
 #include "shared_defs/hw_goal.h"
 
-/* A sentence that grows; what finds no room is left out. */
+/* A growing text; parts that do not fit are omitted. */
 struct text {
 	char *at;
 	size_t room;
@@ -39,7 +40,7 @@ static void add(struct text *text, const char *format, ...)
 	text->room -= (size_t)n;
 }
 
-/* "3", or "any". */
+/* Appends a number, or "any". */
 static void add_number(struct text *text, const char *what, uint32_t number)
 {
 	if (number == UINT32_MAX)
@@ -83,13 +84,13 @@ static void add_op(struct text *text, uint32_t vertex, const struct goal_insn *o
 	add(text, "an operation");
 }
 
-/* The operations of compiled code; NULL: there is no such vertex. */
+/* Returns the operations of compiled code; NULL: there is no such vertex. */
 static const struct goal_insn *op_of(const struct goal_code *code, uint32_t vertex)
 {
 	const struct goal_header *header = (const void *)code->bytes;
 	const struct goal_insn *ops = (const void *)(code->bytes + header->ops_offset);
 
-	/* A file's header was not looked at for more than its slots. */
+	/* Only the slots of a file's header were checked before. */
 	if (vertex >= header->num_ops || header->ops_offset % 8 ||
 	    header->ops_offset > code->num_bytes ||
 	    (code->num_bytes - header->ops_offset) / sizeof(*ops) <= vertex)

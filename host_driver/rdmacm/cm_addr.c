@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses: socket addresses to the NICs' IPv4 ones, GIDs and address vectors.
- *
- * Called by all of this folder; calls nothing.
+ * Converts socket addresses to the NICs' IPv4 addresses, GIDs and address vectors.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -46,7 +44,7 @@ void cm_addr_set(struct sockaddr *addr, uint32_t ip, uint16_t port)
 	in->sin_port = htons(port);
 }
 
-/* Both families have it at the same place. */
+/* The port has the same offset in both families. */
 void cm_addr_set_port(struct sockaddr *addr, uint16_t port)
 {
 	((struct sockaddr_in *)(void *)addr)->sin_port = htons(port);

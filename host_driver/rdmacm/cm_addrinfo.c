@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rdma_getaddrinfo(): names and services to the addresses of rdma_create_ep().
+ * rdma_getaddrinfo(): resolves names and services to addresses for rdma_create_ep().
  *
- * Called by programs; calls getaddrinfo(3). Addresses of the NICs are IPv4: where a name has
- * several and no family is asked for, an IPv4 one is taken. rdma_getaddrinfo(3).
+ * NICs have IPv4 addresses only. If a name has several addresses and no family is requested, an
+ * IPv4 address is chosen. Calls getaddrinfo(3). rdma_getaddrinfo(3).
  */
 #include <errno.h>
 #include <netdb.h>
@@ -61,7 +61,7 @@ static void ai_hints(struct addrinfo *ai, const struct rdma_addrinfo *hints)
 	}
 }
 
-/* What the hints leave open follows from the socket type that the resolver chose. */
+/* Fields that the hints leave open follow from the socket type that the resolver chose. */
 static int fill(struct rdma_addrinfo *rai, const struct rdma_addrinfo *hints,
 		const struct addrinfo *ai, bool passive)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Event channels: one descriptor over the NICs' event queues and over what is made here.
+ * Event channels: one descriptor for the NICs' event queues and for events made by the library.
  *
- * A channel has a completion channel of libweft on each NIC whose identifiers it serves; their
- * descriptors and an eventfd of its own are in an epoll set, which is the descriptor that programs
- * poll and set O_NONBLOCK on. Called by programs, cm_id.c and cm_event.c; calls weft_event.c.
+ * A channel has a completion channel of libweft on each NIC whose identifiers it serves. Their
+ * descriptors and the channel's own eventfd are members of an epoll set. Programs poll the
+ * descriptor of that set and set O_NONBLOCK on it. Calls weft_event.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,14 +53,14 @@ void cm_source_unwatch(const struct cm_channel *channel, const struct cm_source 
 	(void)epoll_ctl(channel->pub.fd, EPOLL_CTL_DEL, source->comp->fd, NULL);
 }
 
-/* Busy when identifiers are left: then it goes with the process. */
+/* The completion channel is busy while identifiers remain; it is then freed at process exit. */
 static void source_free(struct cm_source *source)
 {
 	if (weft_destroy_comp_channel(source->comp) == 0)
 		free(source);
 }
 
-/* Identifiers that are left keep their endpoints: they are the program's to destroy before. */
+/* Remaining identifiers keep their endpoints: the program must destroy them first. */
 CM_API void rdma_destroy_event_channel(struct rdma_event_channel *pub)
 {
 	struct cm_channel *channel = cm_channel_of(pub);
@@ -82,7 +82,7 @@ CM_API void rdma_destroy_event_channel(struct rdma_event_channel *pub)
 	free(channel);
 }
 
-/* Under channel->lock. */
+/* Caller holds channel->lock. */
 static struct cm_source *source_new(struct cm_channel *channel, struct cm_device *dev)
 {
 	struct cm_source *source = calloc(1, sizeof(*source));
@@ -118,7 +118,7 @@ struct cm_source *cm_source_get(struct cm_channel *channel, struct cm_device *de
 	return source;
 }
 
-/* Under channel->lock. */
+/* Caller holds channel->lock. */
 static void append(struct cm_channel *channel, struct cm_event *event)
 {
 	const uint64_t one = 1;

@@ -2,8 +2,8 @@
 /*
  * Connections: bind, resolve, listen, connect, accept, reject, disconnect.
  *
- * Called by programs; calls weft_cm.c, cm_id.c, cm_qp.c. Which state allows what is as in the
- * kernel's rdma_cm. rdma_bind_addr(3), rdma_resolve_addr(3), rdma_connect(3), rdma_accept(3).
+ * The permitted states of each call are those of the kernel's rdma_cm. Calls weft_cm.c, cm_id.c and
+ * cm_qp.c. rdma_bind_addr(3), rdma_resolve_addr(3), rdma_connect(3), rdma_accept(3).
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "host_driver/rdmacm/cm.h"
 
 enum {
-	PORT_TRIES = 64, /* ports that are given out unasked until one fits */
+	PORT_TRIES = 64, /* automatic ports to try until one is free on all NICs */
 };
 
 static struct sockaddr *src(struct cm_id *id)
@@ -38,7 +38,7 @@ static int leg_bind(struct cm_id *id, struct cm_device *dev, uint16_t *port)
 	return cm_result(rc);
 }
 
-/* An address of this machine that is no NIC's, or of another machine. */
+/* Returns the errno for an address that belongs to no NIC of this machine. */
 static int not_ours(uint32_t ip)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = ip};
@@ -61,7 +61,7 @@ static int bind_each(struct cm_id *id, uint16_t *port)
 	return id->num_legs ? 0 : cm_error(ENODEV);
 }
 
-/* The port that the first NIC gave may be taken on another. */
+/* The port chosen by the first NIC may be in use on another. */
 static int bind_any(struct cm_id *id, uint16_t *port)
 {
 	const uint16_t asked = *port;
@@ -85,7 +85,7 @@ static int bind_ip(struct cm_id *id, uint32_t ip, uint16_t *port)
 	return leg_bind(id, dev, port) < 0 ? -1 : cm_id_attach(id, dev);
 }
 
-/* The machine itself, by whatever NIC: libfabric asks so for a server that names no address. */
+/* Address of this machine on any NIC. libfabric uses it for a server without a given address. */
 static bool is_any(uint32_t ip)
 {
 	return ip == INADDR_ANY || ntohl(ip) >> 24 == IN_LOOPBACKNET;
@@ -117,10 +117,9 @@ CM_API int rdma_bind_addr(struct rdma_cm_id *pub, struct sockaddr *addr)
 	return 0;
 }
 
-/* ---- the active side --------------------------------------------------------------------------
- */
+/* ---- the active side ------------------------------------------------------------------------ */
 
-/* Binds to the NIC that reaches an address, unless the program has chosen one. */
+/* Binds to the NIC with a route to ip, unless the program chose one. */
 static int towards(struct cm_id *id, uint32_t ip)
 {
 	struct cm_device *dev;
@@ -169,7 +168,7 @@ CM_API int rdma_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *from, stru
 		return -1;
 	if (towards(id, ip) < 0)
 		return -1;
-	/* The machine itself: the NIC's own address. */
+	/* An address of this machine: use the NIC's own. */
 	if (is_any(ip))
 		ip = id->dev->ip;
 	cm_addr_set(dst(id), ip, port);
@@ -184,7 +183,7 @@ CM_API int rdma_resolve_addr(struct rdma_cm_id *pub, struct sockaddr *from, stru
 	return cm_complete(id);
 }
 
-/* A RoCE device has a path; an iWARP one none. */
+/* A RoCE device has a path record; an iWARP device has none. */
 static int set_path(struct cm_id *id)
 {
 	struct ibv_sa_path_rec *path;
@@ -240,7 +239,7 @@ static int check_param(const struct cm_id *id, const struct rdma_conn_param *par
 	return 0;
 }
 
-/* What the peer is told; the depths are those of the identifier. */
+/* Parameters sent to the peer. The depths are those of the identifier. */
 static void fill_param(const struct cm_id *id, const struct rdma_conn_param *param,
 		       struct hw_cm_param *hw)
 {
@@ -262,7 +261,7 @@ static void fill_param(const struct cm_id *id, const struct rdma_conn_param *par
 	};
 }
 
-/* What carries its connections on that NIC. */
+/* Returns the lower layer of its connections on that NIC. */
 static const struct weft_cm_llp *llp(const struct cm_id *id, const struct cm_device *dev)
 {
 	static const struct weft_cm_llp tcp = {.transport = HW_CM_TRANSPORT_TCP};
@@ -273,10 +272,13 @@ static const struct weft_cm_llp *llp(const struct cm_id *id, const struct cm_dev
 struct private
 {
 	struct weft_cm_data cm;
-	uint8_t data[UINT8_MAX]; /* as rdma_conn_param has it */
+	uint8_t data[UINT8_MAX]; /* length limit of rdma_conn_param */
 };
 
-/* What rdma_create_ep() brought, and behind it what the call does. 0 or -1 and errno. */
+/*
+ * Concatenates the private data from rdma_create_ep() and that of the call. Returns 0, or -1 and
+ * errno.
+ */
 static int private_of(const struct cm_id *id, const struct rdma_conn_param *param,
 		      struct private *p)
 {
@@ -292,8 +294,9 @@ static int private_of(const struct cm_id *id, const struct rdma_conn_param *para
 	return 0;
 }
 
-/* A port that nobody asked for, whose connection to that peer is not forgotten yet, becomes
- * another. */
+/*
+ * Replaces an automatically chosen port whose previous connection to that peer is still remembered.
+ */
 static int other_port(struct cm_id *id)
 {
 	struct cm_device *dev = id->dev;
@@ -361,8 +364,7 @@ CM_API int rdma_establish(struct rdma_cm_id *pub)
 	return cm_result(weft_cm_accept(id->dev->weft, id->legs[0].ep, NULL, NULL));
 }
 
-/* ---- the passive side -------------------------------------------------------------------------
- */
+/* ---- the passive side ----------------------------------------------------------------------- */
 
 CM_API int rdma_listen(struct rdma_cm_id *pub, int backlog)
 {
@@ -413,7 +415,7 @@ CM_API int rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *param)
 	}
 	if (!cm_is_ud(id))
 		return cm_complete(id);
-	/* No event follows: the request's was the last one. */
+	/* No event follows: the request's event was the last one. */
 	if (id->sync)
 		cm_event_drop(id);
 	return 0;
@@ -455,7 +457,7 @@ CM_API int rdma_disconnect(struct rdma_cm_id *pub)
 	return cm_is_ud(id) ? 0 : cm_complete(id);
 }
 
-/* Of events that nobody has to tell an iWARP device. */
+/* Accepts the events of which an iWARP device needs no notification. */
 CM_API int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	if (!id->verbs || event != IBV_EVENT_COMM_EST)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The NICs: opened when first asked for, and kept as long as the library is loaded, as librdmacm
- * keeps its devices.
+ * The NICs: opened on first use and kept while the library is loaded, as librdmacm keeps its
+ * devices.
  *
- * Those that ibv_get_device_list() shows: WEFT_VERBS_DEVICE narrows it to one. WEFT_LLP chooses
- * what carries connections of RDMA_PS_TCP. Called by cm_id.c
- * and programs; calls libibverbs.
+ * They are the devices that ibv_get_device_list() returns; WEFT_VERBS_DEVICE restricts them to one.
+ * WEFT_LLP selects the lower layer of RDMA_PS_TCP connections. Calls libibverbs.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +21,7 @@ static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cm_device **devices;
 static int num_devices;
 
-/* WEFT_LLP: tcp or rd; unless it says so, an iWARP device speaks TCP and a RoCE one datagrams. */
+/* WEFT_LLP is tcp or rd. By default an iWARP device uses TCP and a RoCE device uses datagrams. */
 static bool wants_tcp(const struct cm_device *dev)
 {
 	const char *llp = secure_getenv("WEFT_LLP");
@@ -64,7 +63,7 @@ fail:
 	return NULL;
 }
 
-/* Under devices_lock. */
+/* Caller holds devices_lock. */
 static void open_all(void)
 {
 	int n, count = 0;
@@ -86,7 +85,7 @@ static void open_all(void)
 	num_devices = count;
 }
 
-/* The NICs are the parent's: a child that asks opens them anew. */
+/* The NICs belong to the parent. A child opens them again on first use. */
 static void forked(void)
 {
 	pthread_mutex_init(&cm_lock, NULL);
@@ -97,7 +96,7 @@ static void forked(void)
 
 static void watch_forks(void)
 {
-	/* Without the handler a child's calls fail with EIO, and say so. */
+	/* Without the handler a child's calls fail with EIO. */
 	if (pthread_atfork(NULL, NULL, forked) != 0)
 		errno = ENOMEM;
 }
@@ -135,7 +134,10 @@ static bool on_link(const struct cm_device *dev, uint32_t ip)
 	return ((ip ^ dev->ip) & mask) == 0;
 }
 
-/* Its own address, the longest prefix, and the first one, which may have a gateway. */
+/*
+ * Returns the NIC with this address, else the one with the longest matching prefix, else the first
+ * one, which may have a gateway.
+ */
 struct cm_device *cm_device_towards(uint32_t ip)
 {
 	int n;

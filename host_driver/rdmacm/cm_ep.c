@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints of the synchronous interface, requests to them, and options.
+ * Endpoints of the synchronous interface, their connection requests, and options.
  *
- * Called by programs; calls cm_id.c, cm_conn.c. rdma_create_ep(3), rdma_get_request(3),
- * rdma_set_option(3).
+ * Calls cm_id.c and cm_conn.c. rdma_create_ep(3), rdma_get_request(3), rdma_set_option(3).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +125,7 @@ static int option_id(struct cm_id *id, int name, const void *value, size_t bytes
 		id->reuse = on != 0;
 		return 0;
 	case RDMA_OPTION_ID_AFONLY:
-		/* The NICs have IPv4 addresses: a wildcard of either family means those. */
+		/* The NICs have IPv4 addresses only: a wildcard of either family means those. */
 		if (bytes != sizeof(on) || (id->state != CM_ID_IDLE && id->state != CM_ID_BOUND))
 			return cm_error(EINVAL);
 		memcpy(&on, value, sizeof(on));
@@ -143,7 +142,7 @@ static int option_id(struct cm_id *id, int name, const void *value, size_t bytes
 	}
 }
 
-/* There is no path to be chosen. */
+/* Path options are ignored: there is only one path. */
 CM_API int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval,
 			   size_t optlen)
 {
@@ -159,7 +158,7 @@ CM_API int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 	return cm_error(EOPNOTSUPP);
 }
 
-/* No NIC has any: vendor 0. */
+/* No NIC supports enhanced connection establishment: vendor 0. */
 CM_API int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
 	if (id->qp || !ece)

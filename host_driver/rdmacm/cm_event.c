@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events: what the NICs tell, and what is made here, to programs.
+ * Delivers events of the NICs and of the library itself to programs.
  *
- * rdma_get_cm_event() takes what was made here first, then asks each NIC of the channel. A
- * response that came for an identifier with a queue pair is carried through here: the pair goes to
- * RTS and the peer hears of it, as librdmacm does for InfiniBand. Called by programs; calls
- * weft_cm.c, cm_qp.c. rdma_get_cm_event(3).
+ * rdma_get_cm_event() first takes events made by the library, then reads the event queue of each
+ * NIC of the channel. A response for an identifier with a queue pair is handled here: the queue
+ * pair moves to RTS and the peer is notified, as librdmacm does for InfiniBand. Calls weft_cm.c and
+ * cm_qp.c. rdma_get_cm_event(3).
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -66,10 +66,9 @@ void cm_event_drop(struct cm_id *id)
 	id->pub.event = NULL;
 }
 
-/* ---- what a NIC tells -------------------------------------------------------------------------
- */
+/* ---- events of a NIC ------------------------------------------------------------------------ */
 
-/* The receiver's view of depths: the peer's requests are what it has to respond to. */
+/* Converts depths to the receiver's view: the peer's initiator depth is our responder resources. */
 static void set_conn(struct cm_event *event, const struct hw_resp_cm_event *hw)
 {
 	struct rdma_conn_param *conn = &event->pub.param.conn;
@@ -107,7 +106,7 @@ static void set_param(struct cm_event *event, const struct cm_id *id,
 		set_conn(event, hw);
 }
 
-/* The identifier that stands for a request; the NIC's endpoint is its own from now on. */
+/* Creates the identifier for a request. It takes ownership of the NIC's endpoint. */
 static struct cm_id *request_id(struct cm_id *listener, struct cm_device *dev,
 				const struct hw_resp_cm_event *hw)
 {
@@ -136,7 +135,7 @@ static struct cm_id *request_id(struct cm_id *listener, struct cm_device *dev,
 	return id;
 }
 
-/* False: nobody can be told; the peer is. */
+/* Returns false when no identifier can be created; the request is then rejected. */
 static bool on_request(struct cm_event *event, struct cm_id *listener, struct cm_device *dev,
 		       const struct hw_resp_cm_event *hw)
 {
@@ -203,12 +202,12 @@ static bool on_rejected(struct cm_event *event, struct cm_id *id, const struct h
 {
 	set_param(event, id, hw);
 	cm_qp_fail(id);
-	/* An iWARP device knows one reason. */
+	/* An iWARP device reports only one reason. */
 	return on_end(event, id, RDMA_CM_EVENT_REJECTED,
 		      id->dev->is_ib ? (int)hw->status : -ECONNREFUSED);
 }
 
-/* Fills the event in; false: it is not for programs. */
+/* Fills in the event. Returns false if programs do not receive it. */
 static bool translate(struct cm_event *event, struct cm_id *id, struct cm_device *dev,
 		      const struct hw_resp_cm_event *hw)
 {
@@ -224,7 +223,7 @@ static bool translate(struct cm_event *event, struct cm_id *id, struct cm_device
 		return on_rejected(event, id, hw);
 	case HW_CM_EVENT_UNREACHABLE:
 		cm_qp_fail(id);
-		/* Somebody is there, but no MPA. */
+		/* The TCP connection was made, but MPA set-up failed. */
 		return on_end(event, id,
 			      hw->status == EPROTO ? RDMA_CM_EVENT_CONNECT_ERROR
 						   : RDMA_CM_EVENT_UNREACHABLE,
@@ -246,7 +245,10 @@ static bool translate(struct cm_event *event, struct cm_id *id, struct cm_device
 	return false;
 }
 
-/* Whose endpoint it is, with the event counted as told; NULL: nobody's any more. */
+/*
+ * Returns the owner of the endpoint and counts the event as reported; NULL: the endpoint has no
+ * owner.
+ */
 static struct cm_id *claim(struct cm_device *dev, const struct hw_resp_cm_event *hw)
 {
 	uint32_t ep = hw->type == HW_CM_EVENT_REQUEST ? hw->listener : hw->ep;
@@ -272,7 +274,7 @@ static int take(const struct cm_source *source, struct hw_resp_cm_event *hw, str
 	return rc;
 }
 
-/* The next event of a NIC for programs; NULL: none. */
+/* Returns the next event of a NIC that is for programs; NULL: none. */
 static struct cm_event *from_source(const struct cm_source *source, bool *gone)
 {
 	struct hw_resp_cm_event hw;
@@ -296,10 +298,12 @@ static struct cm_event *from_source(const struct cm_source *source, bool *gone)
 	return NULL;
 }
 
-/* ---- what the library tells -------------------------------------------------------------------
- */
+/* ---- events of the library ------------------------------------------------------------------ */
 
-/* One that has not heard that its NIC is gone, kept from being freed; NULL: all have. */
+/*
+ * Returns an identifier to which the loss of its NIC was not yet reported, with a reference; NULL:
+ * none is left.
+ */
 static struct cm_id *pin_untold(struct cm_device *dev)
 {
 	struct cm_id *id = NULL;
@@ -317,7 +321,7 @@ static struct cm_id *pin_untold(struct cm_device *dev)
 	return id;
 }
 
-/* Those of a NIC whose weftd is gone hear of it once, whatever channel they are on. */
+/* Reports the loss of a NIC once to each of its identifiers, on whatever channel. */
 static void device_gone(struct cm_device *dev)
 {
 	struct cm_id *id;
@@ -355,8 +359,8 @@ static struct cm_event *take_local(struct cm_channel *channel)
 }
 
 /*
- * A NIC that is gone is not waited for any more: its descriptor would be readable for good. True:
- * nobody has seen it before.
+ * Stops watching a NIC that is gone, since its descriptor would stay readable. Returns true on the
+ * first call.
  */
 static bool drop_source(struct cm_channel *channel, struct cm_source *source)
 {
@@ -393,7 +397,7 @@ static struct cm_event *next_event(struct cm_channel *channel)
 	return event;
 }
 
-/* A thread may be cancelled while it waits, and nowhere else: not with a lock, nor an event. */
+/* The only cancellation point: a thread here holds neither a lock nor an event. */
 static int wait_readable(int fd, int cancel)
 {
 	struct pollfd pfd = {.fd = fd, .events = POLLIN};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Identifiers: made and destroyed, bound to NICs, moved between channels, synchronous ones.
+ * Identifiers: creation, destruction, binding to NICs, migration between channels, synchronous
+ * calls.
  *
- * An identifier has an endpoint on the NIC that it is bound to. One that is bound to a port alone
- * has one on each NIC. Called by programs and cm_event.c; calls weft_cm.c. rdma_create_id(3),
- * rdma_migrate_id(3).
+ * An identifier has an endpoint on the NIC to which it is bound. An identifier bound only to a port
+ * has one on each NIC. Calls weft_cm.c. rdma_create_id(3), rdma_migrate_id(3).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,8 +76,7 @@ CM_API int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id 
 	return id_create(channel, id, context, ps, ud ? IBV_QPT_UD : IBV_QPT_RC);
 }
 
-/* ---- endpoints --------------------------------------------------------------------------------
- */
+/* ---- endpoints ------------------------------------------------------------------------------ */
 
 static int leg_append(struct cm_id *id, struct cm_device *dev, uint32_t ep)
 {
@@ -161,10 +160,11 @@ int cm_id_attach(struct cm_id *id, struct cm_device *dev)
 	return 0;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end -------------------------------------------------------------------------------- */
 
-/* No event of it can be told any more; those that were are waited for. */
+/*
+ * Waits until the program has acknowledged all reported events. No further event can be reported.
+ */
 static void wait_acked(struct cm_id *id)
 {
 	pthread_mutex_lock(&cm_lock);
@@ -190,8 +190,7 @@ CM_API int rdma_destroy_id(struct rdma_cm_id *pub)
 	return 0;
 }
 
-/* ---- channels ---------------------------------------------------------------------------------
- */
+/* ---- channels ------------------------------------------------------------------------------- */
 
 static int legs_move(struct cm_id *id, struct cm_channel *to)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups: rdma_join_multicast() and its like, over ibv_attach_mcast().
+ * Multicast groups: rdma_join_multicast() and related calls, on top of ibv_attach_mcast().
  *
- * The group's GID is the IPv4-mapped one of its address; the NIC reports the membership by IGMP.
- * A queue pair is attached when the program takes the event, as librdmacm does. Called by programs
- * and cm_event.c.
+ * The group's GID is the IPv4-mapped form of its address. The NIC reports the membership by IGMP.
+ * As in librdmacm, a queue pair is attached when the program takes the join event.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@ enum {
 	GROUP_QPN = 0xffffff, /* IBA 3.5.10 */
 };
 
-/* The lists of groups, and what is attached. */
+/* Protects the lists of groups and the attachments. */
 static pthread_mutex_t groups = PTHREAD_MUTEX_INITIALIZER;
 
 static int join(struct cm_id *id, const struct sockaddr *addr, void *context, bool send_only)
@@ -67,7 +66,9 @@ CM_API int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_
 		    attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER);
 }
 
-/* The program takes the event: from now on its queue pair gets what is sent to the group. */
+/*
+ * Runs when the program takes the event; from now on its queue pair receives the group's packets.
+ */
 int cm_mcast_joined(struct cm_event *event)
 {
 	struct cm_id *id = cm_id_of(event->pub.id);
@@ -77,7 +78,10 @@ int cm_mcast_joined(struct cm_event *event)
 	pthread_mutex_lock(&groups);
 	for (mc = id->mcasts; mc && mc != event->mcast; mc = mc->next)
 		;
-	/* It may have been left meanwhile; a program without a queue pair here attaches its own. */
+	/*
+	 * The group may have been left meanwhile. A program with a queue pair elsewhere attaches it
+	 * itself.
+	 */
 	if (mc && !mc->send_only && id->pub.qp) {
 		rc = ibv_attach_mcast(id->pub.qp, &mc->mgid, 0);
 		mc->attached = rc == 0;
@@ -122,7 +126,7 @@ void cm_mcast_leave_all(struct cm_id *id)
 {
 	struct cm_mcast *mc;
 
-	/* Another thread may be taking the event of one. */
+	/* Another thread may be taking a join event. */
 	pthread_mutex_lock(&groups);
 	while ((mc = id->mcasts) != NULL) {
 		id->mcasts = mc->next;

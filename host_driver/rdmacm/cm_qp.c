@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs and shared receive queues of identifiers, and the attributes that a handshake gave.
+ * Queue pairs and shared receive queues of identifiers, and the attributes negotiated by the
+ * handshake.
  *
- * Called by programs, cm_conn.c and cm_event.c; calls libibverbs. rdma_create_qp(3).
+ * Calls libibverbs. rdma_create_qp(3).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static int rtr_attr(struct cm_id *id, struct ibv_qp_attr *attr, int *mask)
 		return cm_error(EINVAL);
 	cm_ah_attr(id, ip, &attr->ah_attr);
 	attr->path_mtu = cm_mtu(id->peer.mtu && id->peer.mtu < mtu ? id->peer.mtu : mtu);
-	/* Over TCP the peer's is not told: 0, which says to ibv_modify_qp() what carries it. */
+	/* Over TCP the peer's QPN is unknown; 0 selects TCP in ibv_modify_qp(). */
 	attr->dest_qp_num = id->over_tcp ? 0 : id->peer.qpn;
 	attr->rq_psn = id->peer.psn;
 	attr->max_dest_rd_atomic = limited(id->responder_resources, id);
@@ -110,7 +111,7 @@ int cm_qp_connect(struct cm_id *id)
 	return to_state(id, qp, IBV_QPS_RTR) < 0 ? -1 : to_state(id, qp, IBV_QPS_RTS);
 }
 
-/* What was posted before the connection came to nothing is flushed. */
+/* Flushes requests that were posted before a connection that failed. */
 void cm_qp_fail(struct cm_id *id)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -119,8 +120,7 @@ void cm_qp_fail(struct cm_id *id)
 		(void)ibv_modify_qp(id->pub.qp, &attr, IBV_QP_STATE);
 }
 
-/* ---- queues -----------------------------------------------------------------------------------
- */
+/* ---- queues --------------------------------------------------------------------------------- */
 
 static void cq_destroy(struct ibv_cq **cq, struct ibv_comp_channel **channel)
 {
@@ -132,7 +132,7 @@ static void cq_destroy(struct ibv_cq **cq, struct ibv_comp_channel **channel)
 	*channel = NULL;
 }
 
-/* Those of an SRQ of XRC go with it. */
+/* The CQs of an XRC SRQ are destroyed with it. */
 static void cqs_destroy(struct rdma_cm_id *id)
 {
 	if (id->qp_type == IBV_QPT_XRC_RECV && id->srq)
@@ -191,7 +191,7 @@ static int check_attr(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/* The receiving end of XRC is of a domain: the library's own where the program brings none. */
+/* An XRC target belongs to a domain: the library's own if the program gives none. */
 static int set_xrcd(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *attr)
 {
 	if (id->qp_type != IBV_QPT_XRC_RECV ||
@@ -253,7 +253,7 @@ CM_API void rdma_destroy_qp(struct rdma_cm_id *id)
 	cqs_destroy(id);
 }
 
-/* The domain and the queue of an SRQ of XRC. */
+/* Sets the domain and the completion queue of an XRC SRQ. */
 static int set_srq_xrc(struct rdma_cm_id *id, struct ibv_srq_init_attr_ex *attr)
 {
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_XRCD) || !attr->xrcd)

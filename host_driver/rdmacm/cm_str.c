@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names of events. Called by programs; calls nothing.
+ * Names of events.
  */
 #include "host_driver/rdmacm/cm.h"
 

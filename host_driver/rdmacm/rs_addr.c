@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Addresses of sockets: IPv4, and IPv6 where it holds an IPv4 one (::ffff:a.b.c.d).
+ * Socket addresses: IPv4, and IPv6 addresses that contain an IPv4 address (::ffff:0:0/96).
  *
- * NICs have IPv4 addresses; a socket of AF_INET6 shows them mapped. Called by rs_*.c; calls libc.
+ * NICs have IPv4 addresses; an AF_INET6 socket presents them in mapped form.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -81,7 +81,7 @@ bool rs_addr_any(const struct sockaddr *addr)
 	       ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
-/* The port is at the same place in both. */
+/* The port has the same offset in both families. */
 uint16_t rs_addr_port(const struct sockaddr *addr)
 {
 	return ntohs(((const struct sockaddr_in *)addr)->sin_port);

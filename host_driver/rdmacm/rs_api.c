@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of a socket's life, and those that move data, as rsocket(7) lists them.
+ * The rsocket calls that create, connect and close sockets and move data, as listed in rsocket(7).
  *
- * Called by programs; calls rs_cm.c, rs_conn.c, rs_stream.c and rs_dgram.c. Return values and
- * errno are those of the socket calls of the same names.
+ * Return values and errno are those of the socket calls of the same names. Calls rs_cm.c,
+ * rs_conn.c, rs_stream.c and rs_dgram.c.
  */
 #include <errno.h>
 #include <limits.h>
@@ -85,7 +85,7 @@ static int listen_on(struct rs *rs, int backlog)
 	return rdma_listen(rs->id, rs->backlog) < 0 ? errno : 0;
 }
 
-/* Unlike listen(2) it wants an address first. */
+/* Unlike listen(2), it requires a bound address. */
 RS_API int rlisten(int socket, int backlog)
 {
 	struct rs *rs = rs_get(socket);
@@ -102,7 +102,7 @@ RS_API int rlisten(int socket, int backlog)
 
 /* ---- accepting ------------------------------------------------------------------------------- */
 
-/* The first established connection, out of the queue; NULL: none. Under the lock. */
+/* Dequeues the first established connection; NULL: none. Under the lock. */
 static struct rs *take_ready(struct rs *listener)
 {
 	struct rs **at = &listener->queue, *rs;
@@ -121,7 +121,7 @@ static struct rs *take_ready(struct rs *listener)
 	return rs;
 }
 
-/* 0: *rs is a connection; or a negative errno. */
+/* Stores a connection in *rs and returns 0, or returns a negative errno. */
 static int next_connection(struct rs *listener, struct rs **rs)
 {
 	struct rs_deadline deadline = rs_deadline_in(&listener->opts.rcvtimeo);
@@ -134,7 +134,7 @@ static int next_connection(struct rs *listener, struct rs **rs)
 			rc = listener->state == RS_CLOSED ? -EBADF : -EINVAL;
 		else if ((*rs = take_ready(listener)) != NULL)
 			break;
-		else if (listener->error) /* its NIC is gone for good */
+		else if (listener->error) /* its NIC is gone */
 			rc = -listener->error;
 		else
 			rc = listener->nonblock ? -EAGAIN : rs_sleep(listener, deadline);
@@ -143,7 +143,7 @@ static int next_connection(struct rs *listener, struct rs **rs)
 	return rc;
 }
 
-/* Ends a connection that nobody has the number of. */
+/* Ends a connection that has no descriptor. */
 static void drop(struct rs *rs);
 
 RS_API int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
@@ -162,7 +162,7 @@ RS_API int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	rs->listener = NULL;
 	rs_addr_out(&rs->peer, addr, addrlen);
 	pthread_mutex_unlock(&rs->lock);
-	rs_put(listener); /* the connection's */
+	rs_put(listener); /* the reference that the connection held */
 	rs_put(listener);
 	fd = rs_install(rs);
 	if (fd < 0) {
@@ -177,7 +177,7 @@ RS_API int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* Under the lock; 0 or a positive errno. */
+/* Under the lock. Returns 0 or a positive errno. */
 static int connect_stream(struct rs *rs, const struct sockaddr *to)
 {
 	struct rs_deadline deadline = rs_deadline_in(&rs->opts.sndtimeo);
@@ -196,7 +196,7 @@ static int connect_stream(struct rs *rs, const struct sockaddr *to)
 		return EINPROGRESS;
 	while (rs->state == RS_CONNECTING) {
 		rc = rs_sleep(rs, deadline);
-		/* As of a TCP socket: it goes on in the background. */
+		/* As with a TCP socket, the connection attempt continues in the background. */
 		if (rc < 0 && rs->state == RS_CONNECTING)
 			return rc == -EAGAIN ? EINPROGRESS : -rc;
 	}
@@ -247,7 +247,7 @@ static int shut(struct rs *rs, int how)
 	return -rc;
 }
 
-/* Data that was sent before goes before the end, which is why the sender's lock is taken. */
+/* Takes the sender's lock so that data sent before is ordered before the end of the stream. */
 RS_API int rshutdown(int socket, int how)
 {
 	struct rs *rs;
@@ -267,7 +267,7 @@ RS_API int rshutdown(int socket, int how)
 	return err ? rs_fail(err) : 0;
 }
 
-/* Until all that was sent is in the peer's memory. Under the lock. */
+/* Waits until all sent data is in the peer's memory. Under the lock. */
 static void drain(struct rs *rs)
 {
 	struct timeval limit = {.tv_sec = RS_LINGER_S};
@@ -284,7 +284,7 @@ static void drain(struct rs *rs)
 		rc = rs_sleep(rs, deadline);
 }
 
-/* The connections that nobody accepted. */
+/* Closes connections that the program did not accept. */
 static void drop_queue(struct rs *listener, struct rs *queue)
 {
 	struct rs *next;
@@ -304,7 +304,7 @@ static void drop(struct rs *rs)
 	bool was_connected;
 	int cancel;
 
-	/* Nobody else could end it. */
+	/* A cancelled thread would leave the socket half closed. */
 	cancel = weft_cancel_off();
 	pthread_mutex_lock(&rs->lock);
 	if (rs->state == RS_CONNECTED)
@@ -317,7 +317,10 @@ static void drop(struct rs *rs)
 	pthread_mutex_unlock(&rs->lock);
 	if (rs->type == SOCK_DGRAM)
 		rs_dgram_close(rs);
-	/* Who copies data holds one of these; who sleeps does not, and sees the state. */
+	/*
+	 * A thread that copies data holds one of these locks. A sleeping thread does not, and will
+	 * notice the state.
+	 */
 	pthread_mutex_lock(&rs->send_lock);
 	pthread_mutex_lock(&rs->recv_lock);
 	pthread_mutex_lock(&rs->lock);
@@ -340,7 +343,7 @@ static void drop(struct rs *rs)
 	weft_cancel_restore(cancel);
 }
 
-/* Waits until the peer's NIC has what was sent, but no longer than RS_LINGER_S. */
+/* Waits until the peer's NIC has received the sent data, at most RS_LINGER_S. */
 RS_API int rclose(int socket)
 {
 	struct rs *rs = rs_get(socket);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The thread to which all events of connections come: it resolves, connects and accepts while the
- * program does something else, and looks after keepalive.
+ * The connection thread: handles all connection events of the process, so connections are resolved,
+ * established and accepted in the background. It also sends keepalives.
  *
- * One event channel for all sockets of the process; an id's context is its struct rs. An id is
- * destroyed by rclose() in the thread that calls it, which waits until the event that is handled
- * here is acknowledged, or here, after that. The thread starts with the first id and runs until
- * the process ends. Called by rs_api.c, rs_dgram.c; calls rs_conn.c, rs_stream.c, rs_dgram.c and
- * rdma_cm.
+ * All sockets of the process share one event channel; the context of an id is its struct rs. An id
+ * is destroyed either by rclose() in its caller's thread, which waits until the event being handled
+ * is acknowledged, or by this thread after that. The thread starts with the first id and runs until
+ * the process ends. Calls rs_conn.c, rs_stream.c, rs_dgram.c and rdma_cm.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct rdma_event_channel *channel;
 	int kick_fd;
-	atomic_bool keepalive; /* a socket wants it, or did */
+	atomic_bool keepalive; /* a socket uses, or has used, keepalive */
 } cm = {.lock = PTHREAD_MUTEX_INITIALIZER, .kick_fd = -1};
 
 enum {
@@ -32,7 +31,10 @@ enum {
 
 /* ---- passive side -------------------------------------------------------------------------- */
 
-/* Takes it out of its listener's queue; false: rclose() of the listener did. */
+/*
+ * Removes the connection from its listener's queue. Returns false if rclose() of the listener
+ * already did.
+ */
 static bool unqueue(struct rs *listener, struct rs *rs)
 {
 	struct rs **at;
@@ -86,7 +88,7 @@ static int accept_it(struct rs *rs, const struct rdma_conn_param *peer)
 	return rc;
 }
 
-/* Returns the new id if it is refused. */
+/* Returns the new id if the request is refused. */
 static struct rdma_cm_id *request(struct rdma_cm_event *event)
 {
 	struct rs *listener = event->listen_id->context;
@@ -130,7 +132,7 @@ static void keep_addresses(struct rs *rs)
 	rs_addr_as(rs->family, rdma_get_peer_addr(rs->id), &rs->peer);
 }
 
-/* Of a connection that never was: the socket may try again. Returns the id. */
+/* Ends a failed connection attempt; the socket may try again. Returns the id. */
 static struct rdma_cm_id *connect_failed(struct rs *rs, int err)
 {
 	struct rdma_cm_id *id = rs->id;
@@ -168,7 +170,7 @@ static int connect_on(struct rs *rs)
 	return rdma_connect(rs->id, &param) < 0 ? -errno : 0;
 }
 
-/* What comes next for a connection of ours; 0 or a negative errno. */
+/* Starts the next step of our connection attempt. Returns 0 or a negative errno. */
 static int connecting(struct rs *rs, const struct rdma_cm_event *event)
 {
 	int rc;
@@ -204,7 +206,7 @@ static void make_ready(struct rs *listener, const struct rs *rs)
 	pthread_mutex_unlock(&listener->lock);
 }
 
-/* A listener's connection is there, or has failed. Returns the id in the latter case. */
+/* A listener's connection was established or has failed. Returns the id on failure. */
 static struct rdma_cm_id *passive_end(struct rs *listener, struct rs *rs, bool failed)
 {
 	struct rdma_cm_id *id = NULL;
@@ -224,7 +226,7 @@ static struct rdma_cm_id *passive_end(struct rs *listener, struct rs *rs, bool f
 	return id;
 }
 
-/* What had arrived before stays to be read. */
+/* Ends a connection; received data remains readable. */
 static void disconnected(struct rs *rs, int err)
 {
 	(void)rs_stream_progress(rs);
@@ -235,7 +237,7 @@ static void disconnected(struct rs *rs, int err)
 		rs->error = errno;
 }
 
-/* Returns an id to be destroyed once the event is acknowledged. */
+/* Returns an id to be destroyed after the event is acknowledged. */
 static struct rdma_cm_id *stream_event(struct rs *rs, struct rdma_cm_event *event)
 {
 	struct rs *listener = NULL;
@@ -252,7 +254,7 @@ static struct rdma_cm_id *stream_event(struct rs *rs, struct rdma_cm_event *even
 		if (rc < 0 && !rs->passive)
 			id = connect_failed(rs, -rc);
 	} else if (rs->state == RS_LISTENING) {
-		/* One that is bound to every NIC hears the others still. */
+		/* A socket bound to every NIC continues on the others. */
 		if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL && rs->id->verbs) {
 			rs->error = ENETDOWN;
 			rs_wake(rs);
@@ -292,7 +294,7 @@ static void handle(struct rdma_cm_event *event)
 
 /* ---- keepalive ----------------------------------------------------------------------------- */
 
-/* A Write of nothing: a peer that is gone makes it fail, and the connection with it. */
+/* Posts a Write of 0 bytes: if the peer is gone, the request and the connection fail. */
 static void keepalive(struct rs *rs, uint64_t now)
 {
 	struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
@@ -360,14 +362,16 @@ static int start_thread(struct rdma_event_channel *channel)
 	rc = -pthread_create(&thread, NULL, cm_thread, channel);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc == 0) {
-		/* libweft-sockets tells its own threads from the program's by their names. */
+		/*
+		 * libweft-sockets distinguishes its own threads from the program's by their names.
+		 */
 		(void)pthread_setname_np(thread, "weft-rsockets");
 		pthread_detach(thread);
 	}
 	return rc;
 }
 
-/* Under cm.lock. */
+/* Caller holds cm.lock. */
 static int start(void)
 {
 	int rc;
@@ -425,7 +429,7 @@ int rs_cm_connect(struct rs *rs, const struct sockaddr *addr)
 		return 0;
 	rc = -errno;
 	rs_set_state(rs, RS_OPEN);
-	/* Nothing was told of this id, so that nobody handles an event of it. */
+	/* No operation was started on this id, so it has no event. */
 	(void)rdma_destroy_id(rs->id);
 	rs->id = NULL;
 	return rc;
@@ -438,7 +442,7 @@ void rs_cm_kick(void)
 		(void)eventfd_write(cm.kick_fd, 1);
 }
 
-/* The thread and the channel are the parent's. */
+/* The thread and the channel belong to the parent. */
 void rs_cm_forked(void)
 {
 	pthread_mutex_init(&cm.lock, NULL);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The resources of a stream's connection: QP, completion queue, rings; and what the two ends tell
- * each other when it begins.
+ * Resources of a stream connection (QP, completion queue, rings) and the hello messages that both
+ * ends exchange at its start.
  *
- * Called by rs_cm.c and rs_api.c, all under the lock of the socket; calls rdma_cm, libibverbs,
- * rs_flow.c.
+ * All functions run under the lock of the socket. Calls rdma_cm, libibverbs and rs_flow.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +77,7 @@ static int make_qp(struct rs *rs, struct rs_stream *st)
 	};
 
 	if (rdma_create_qp(rs->id, NULL, &init) < 0) {
-		/* Less inline data is no reason to fail. */
+		/* A smaller inline limit is acceptable. */
 		init.cap.max_inline_data = 0;
 		if (rdma_create_qp(rs->id, NULL, &init) < 0)
 			return -errno;
@@ -135,7 +134,7 @@ int rs_conn_setup(struct rs *rs)
 	if (!rs->stream)
 		return -ENOMEM;
 	rc = setup(rs, rs->stream);
-	/* A call that failed without a reason is a failure all the same. */
+	/* A failed call without errno is still a failure. */
 	return rc < 0 ? rc : 0;
 }
 
@@ -199,7 +198,7 @@ static void dereg(struct ibv_mr *mr)
 		(void)ibv_dereg_mr(mr);
 }
 
-/* The QP first: nobody writes into the memory then. */
+/* Destroys the QP first, so that the peer can no longer write into the memory. */
 void rs_conn_free(struct rs *rs)
 {
 	struct rs_stream *st = rs->stream;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Destinations of datagrams: from an address to a QPN, and back for those who ask us.
+ * Destinations of datagrams: resolves an address to a QPN, and answers such requests from peers.
  *
- * The question goes as rdma_cm's connection of a UD port space (a SIDR exchange); the answer is an
- * address handle and a QPN. Asking does not block: what is sent meanwhile is kept and sent by the
- * thread of connections. Called by rs_dgram.c, rs_cm.c; calls rs_end.c, rdma_cm.
+ * A request is a connection of rdma_cm's UD port space (a SIDR exchange). The answer is an address
+ * handle and a QPN. Resolution does not block: datagrams sent meanwhile are queued and sent by the
+ * connection thread. Calls rs_end.c and rdma_cm.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int ask(struct rs *rs, struct rs_dest *d)
 
 	if (rc < 0)
 		return rc;
-	/* A socket of one NIC asks through that one. */
+	/* A socket with an end on one NIC sends the request from there. */
 	if (rs->dgram->num_ends == 1) {
 		from.sin_addr = rs->dgram->ends[0]->addr.sin_addr;
 		src = (struct sockaddr *)&from;
@@ -52,7 +52,7 @@ static int ask(struct rs *rs, struct rs_dest *d)
 	return rc;
 }
 
-/* The one that was not used for longest makes room, if it can. */
+/* Evicts the least recently used destination, if possible. */
 static void forget_one(struct rs_dgram *dg)
 {
 	struct rs_dest **at = &dg->dests, **last = NULL, *d;
@@ -91,7 +91,10 @@ static struct rs_dest *new_dest(struct rs *rs, const struct sockaddr_in *addr, i
 	return d;
 }
 
-/* What is sent to one that is known goes there until the answer has come. */
+/*
+ * Age at which a destination is resolved again. A known destination stays in use until the answer
+ * arrives.
+ */
 static uint64_t ask_again_ns(const struct rs_dest *d)
 {
 	return (d->state == RS_DEST_SILENT ? RS_DEST_FORGET_MS : RS_DEST_REFRESH_MS) *
@@ -119,7 +122,7 @@ struct rs_dest *rs_dest_get(struct rs *rs, const struct sockaddr_in *addr, int *
 		*rc = ask(rs, d);
 		if (*rc == 0 && d->state == RS_DEST_SILENT)
 			d->state = RS_DEST_ASKED;
-		/* What was answered before holds until something else is. */
+		/* The previous answer remains valid until a new one arrives. */
 		if (d->state == RS_DEST_KNOWN)
 			*rc = 0;
 	}
@@ -131,7 +134,7 @@ int rs_dest_later(struct rs_dest *d, const struct iovec *iov, int iovcnt, uint32
 	struct rs_packet *p;
 	uint32_t at = 0;
 
-	/* As where an ARP request waits for its answer: some are kept. */
+	/* Like an ARP queue, a destination keeps a limited number of pending datagrams. */
 	if (d->num_pending == RS_DEST_PENDING_MAX)
 		return 0;
 	p = calloc(1, sizeof(*p) + bytes);
@@ -159,14 +162,14 @@ static void send_pending(struct rs *rs, struct rs_dest *d)
 
 		int rc = rs_end_send(rs, d, &iov, 1, p->bytes);
 
-		/* What finds no buffer is lost, as datagrams are. */
+		/* A datagram without a buffer is lost. */
 		if (rc < 0)
 			rs->error = -rc;
 	}
 	drop_pending(d);
 }
 
-/* 0 or a negative errno. */
+/* Stores the answer. Returns 0 or a negative errno. */
 static int known(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *event)
 {
 	struct rs_end *end = rs_end_of(rs->dgram, event->id->verbs);
@@ -174,7 +177,7 @@ static int known(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *event)
 
 	if (!end)
 		return -ENETUNREACH;
-	/* The handle of an address stays right; one that is in use cannot be destroyed. */
+	/* The handle remains correct for its address; a handle in use cannot be destroyed. */
 	if (d->ah && d->end != end && d->end->num_free == d->end->num_send) {
 		(void)ibv_destroy_ah(d->ah);
 		d->ah = NULL;
@@ -194,7 +197,7 @@ static int known(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* Who asks: the port of the socket, which is not that of the question. */
+/* Sends the request. It names the port of the socket, which differs from that of the id. */
 static int ask_port(struct rs *rs, struct rs_dest *d)
 {
 	struct rs_end *end = rs_end_of(rs->dgram, d->id->verbs);
@@ -222,7 +225,7 @@ static int next_step(struct rs *rs, struct rs_dest *d, struct rdma_cm_event *eve
 		   : -EHOSTUNREACH;
 }
 
-/* Returns the id, when it has done its work. Under the lock. */
+/* Handles the answer. Returns the id when it is no longer needed. Under the lock. */
 static struct rdma_cm_id *answer(struct rs *rs, struct rdma_cm_event *event)
 {
 	struct rs_dest *d = rs->dgram ? rs->dgram->dests : NULL;
@@ -249,7 +252,7 @@ static struct rdma_cm_id *answer(struct rs *rs, struct rdma_cm_event *event)
 	return id;
 }
 
-/* Somebody asks for the QPN of our address. */
+/* Answers a peer's request for the QPN of our address. */
 static void tell(struct rdma_cm_event *event)
 {
 	struct sockaddr_in to, asker = {.sin_family = AF_INET};
@@ -261,12 +264,15 @@ static void tell(struct rdma_cm_event *event)
 	if (event->param.ud.private_data && event->param.ud.private_data_len >= sizeof(ask)) {
 		memcpy(&ask, event->param.ud.private_data, sizeof(ask));
 		memcpy(&asker.sin_port, &ask.port, sizeof(asker.sin_port));
-		/* Where the question came from; what it says of that is not believed. */
+		/*
+		 * The address is taken from the packet's source; the address field of the request
+		 * is not trusted.
+		 */
 		from = (const struct sockaddr_in *)(const void *)rdma_get_peer_addr(event->id);
 		asker.sin_addr = from->sin_addr;
 	}
 	param.qp_num = rs_share_qpn(&to, &asker);
-	/* Who did not get the answer asks again. */
+	/* A requester that misses the answer repeats the request. */
 	if (param.qp_num)
 		(void)rdma_accept(event->id, &param);
 	else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagram sockets: what programs call.
+ * Datagram sockets: the calls of programs.
  *
- * Called by rs_api.c, rs_poll.c; calls rs_end.c, rs_dest.c, rs_wait.c. rs_dgram.h has the picture.
+ * rs_dgram.h describes the structure. Calls rs_end.c, rs_dest.c and rs_wait.c.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,7 @@ enum {
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* The IPv4 addresses of a device's port 1, at most n. */
+/* Stores at most n IPv4 addresses of the device's port 1; returns their number. */
 static int addresses(struct ibv_context *verbs, struct in_addr *addr, int n)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -36,7 +36,7 @@ static int addresses(struct ibv_context *verbs, struct in_addr *addr, int n)
 	return found;
 }
 
-/* An end on every NIC, all with the same port. */
+/* Opens an end on every NIC, all with the same port. */
 static int open_all(struct rs *rs, struct sockaddr_in *bind_to)
 {
 	struct ibv_context **list;
@@ -57,7 +57,7 @@ static int open_all(struct rs *rs, struct sockaddr_in *bind_to)
 	return rc < 0 || rs->dgram->num_ends ? rc : -ENODEV;
 }
 
-/* Ids are destroyed without the lock: their events may be waiting for it. */
+/* Destroys ids without the lock, since their event handlers may be waiting for it. */
 static void close_dgram(struct rs *rs)
 {
 	struct rdma_cm_id *ids[RS_ENDS_MAX * RS_IDS_OF_END], *id;
@@ -97,11 +97,14 @@ static void close_dgram(struct rs *rs)
 	free(dg);
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static int bind_it(struct rs *rs, const struct sockaddr *addr)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
-	/* No NIC has a loopback address; as in the kernel's rdma_cm it stands for any of them. */
+	/*
+	 * No NIC has a loopback address. As in the kernel's rdma_cm, it stands for any address of
+	 * this machine.
+	 */
 	bool all = rs_addr_any(addr) || rs_addr_loopback(addr);
 	int rc;
 
@@ -139,7 +142,7 @@ int rs_dgram_bind(struct rs *rs, const struct sockaddr *addr)
 	return rc;
 }
 
-/* A socket that was not bound gets a port when it first needs one. */
+/* Binds an unbound socket to a port on first use. */
 static int bind_any(struct rs *rs)
 {
 	struct sockaddr_in any = {.sin_family = AF_INET};
@@ -170,7 +173,7 @@ int rs_dgram_connect(struct rs *rs, const struct sockaddr *addr)
 			rs_addr_as(rs->family, addr, &rs->peer);
 		for (int i = 0; d && i < rs->dgram->num_ends; i++)
 			rs_share_connected(rs->dgram->ends[i], (const struct sockaddr_in *)addr);
-		/* The address that the peer sees. */
+		/* Reports the address that the peer sees. */
 		if (d && rs->dgram->num_ends == 1)
 			rs_addr_as(rs->family, (struct sockaddr *)&rs->dgram->ends[0]->addr,
 				   &rs->local);
@@ -267,7 +270,7 @@ int rs_dgram_fds(const struct rs *rs, int *fds, int n)
 	return i;
 }
 
-/* Any datagram could go. */
+/* Returns true if a datagram of any size could be sent. */
 static bool writable(const struct rs_dgram *dg)
 {
 	uint32_t parts;
@@ -301,7 +304,7 @@ static int take_error(struct rs *rs)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Of the message, or of the peer. */
+/* Returns the address of the message, or the connected peer. */
 static int destination(const struct rs *rs, const struct msghdr *msg, struct sockaddr_storage *to)
 {
 	if (msg->msg_name && msg->msg_namelen) {
@@ -314,7 +317,7 @@ static int destination(const struct rs *rs, const struct msghdr *msg, struct soc
 	return to->ss_family == AF_INET ? 0 : -ENETUNREACH;
 }
 
-/* 1: it went, or was lost; 0: no room; or a negative errno. Under the locks. */
+/* Returns 1 (sent or lost), 0 (no room) or a negative errno. Under the locks. */
 static int try_send(struct rs *rs, const struct sockaddr_in *to, const struct msghdr *msg,
 		    uint32_t bytes)
 {
@@ -389,7 +392,7 @@ static size_t scatter(const struct msghdr *msg, const uint8_t *from, size_t byte
 	return done;
 }
 
-/* The first datagram to the caller; what does not fit is lost. Under the locks. */
+/* Copies the first datagram to the caller; excess bytes are lost. Under the locks. */
 static ssize_t deliver(struct rs *rs, struct msghdr *msg, int flags)
 {
 	struct rs_dgram *dg = rs->dgram;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An end of a datagram socket: a UD QP of one NIC with its buffers.
+ * An end of a datagram socket: a UD QP on one NIC with its buffers.
  *
- * Received messages stay in their buffers until they are read; what comes when all of them are
- * full is lost, as datagrams are. Called by rs_dgram.c, rs_dest.c; calls rs_parts.c, rdma_cm,
- * libibverbs.
+ * Received messages stay in their buffers until they are read. A message that arrives while all
+ * buffers are in use is lost. Calls rs_parts.c, rdma_cm and libibverbs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,7 @@
 #include "host_driver/weft_cm.h"
 
 enum {
-	WR_SEND_BIT = 1 << 16, /* in wr_id, beside the buffer's number */
+	WR_SEND_BIT = 1 << 16, /* in wr_id, together with the buffer's number */
 	MTU_BYTES_BY_ENUM = 128,
 };
 
@@ -102,7 +101,7 @@ static int make_memory(struct rs *rs, struct rs_end *end)
 	return 0;
 }
 
-/* A port that another socket of this process has too: any other one for the QP. */
+/* If another socket of this process has the port, the QP uses any other port. */
 static int bind_end(struct rs *rs, struct rs_end *end, const struct sockaddr_in *to)
 {
 	struct sockaddr_in any = *to;
@@ -137,13 +136,13 @@ int rs_end_open(struct rs *rs, struct sockaddr_in *bind_to)
 	if (rc == 0)
 		rc = make_memory(rs, end);
 	if (rc == 0) {
-		/* Before anybody can ask for it. */
+		/* Before requests for the port can arrive. */
 		rs_share_add(rs, end);
 		if (end->listen_id && rdma_listen(end->listen_id, RS_BACKLOG_MAX) < 0)
 			rc = -errno;
 	}
 	if (rc < 0) {
-		/* Nobody heard of this id yet, so that it can be destroyed under the lock. */
+		/* No operation was started on this id, so it can be destroyed under the lock. */
 		n = rs_end_close(end, ids);
 		while (n--)
 			(void)rdma_destroy_id(ids[n]);
@@ -284,7 +283,7 @@ static void queue(struct rs_dgram *dg, struct rs_packet *p)
 	dg->queue_end = &p->next;
 }
 
-/* A connected socket hears its peer alone. */
+/* A connected socket accepts datagrams from its peer only. */
 static bool from_peer(const struct rs *rs, const struct sockaddr_in *src)
 {
 	struct sockaddr_storage plain;
@@ -297,8 +296,8 @@ static bool from_peer(const struct rs *rs, const struct sockaddr_in *src)
 }
 
 /*
- * The address in the message is the one that the packet came from, as the NIC has it: else whoever
- * may send to the NIC speaks in the name of any address. The port is the sender's word.
+ * Checks that the source address in the message is the packet's, as reported by the NIC. Otherwise
+ * any host that can send to the NIC could forge addresses. The port is not verified.
  */
 static bool from_there(const struct rs_wire_dgram *h, const struct ibv_wc *wc, const uint8_t *grh)
 {
@@ -310,7 +309,7 @@ static bool from_there(const struct rs_wire_dgram *h, const struct ibv_wc *wc, c
 	       !memcmp(h->src_ip + sizeof(mapped), ip + RS_IP_SRC, sizeof(struct in_addr));
 }
 
-/* True: the packet keeps the buffer. */
+/* Returns true if the packet keeps the buffer. */
 static bool received(struct rs *rs, struct rs_end *end, const struct ibv_wc *wc)
 {
 	struct rs_dgram *dg = rs->dgram;

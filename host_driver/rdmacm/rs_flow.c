@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The arithmetic of a stream's flow control; see rs_flow.h. Called by rs_stream.c.
+ * Flow control of a stream: see rs_flow.h.
  */
 #include "host_driver/rdmacm/rs_flow.h"
 
@@ -56,7 +56,10 @@ uint32_t rs_tx_piece(const struct rs_tx_flow *tx, size_t want)
 	if (longest > RS_PIECE_BYTES_MAX)
 		longest = RS_PIECE_BYTES_MAX;
 	bytes = want < longest ? (uint32_t)want : longest;
-	/* A short one at the end of the ring is no crumb: the next begins at its start. */
+	/*
+	 * A short message at the end of the ring is acceptable: the next one begins at the start of
+	 * the ring.
+	 */
 	if (bytes > to_end)
 		bytes = to_end;
 	return bytes <= tx->free_bytes ? bytes : 0;
@@ -100,7 +103,7 @@ int rs_rx_arrived(struct rs_rx_flow *rx, uint32_t bytes)
 	rs_fifo_push(&rx->msgs, bytes);
 	rx->unread_bytes += bytes;
 	rx->at = rx->at + bytes == rx->ring_bytes ? 0 : rx->at + bytes;
-	/* One without bytes is read by being there. */
+	/* A message of 0 bytes counts as read on arrival. */
 	if (bytes == 0 && rx->unread_bytes == 0)
 		rs_rx_read(rx, 0);
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * riomap(), riounmap(), riowrite(): bytes of one side straight into memory of the other.
+ * riomap(), riounmap(), riowrite(): direct writes into the peer's memory.
  *
- * Who maps memory for the other to write writes an entry into the other's table and says so with a
- * message, in order with the stream; the other copies the entry when it takes the message. Called
- * by programs and rs_stream.c; calls rs_stream.c, libibverbs.
+ * To map memory, a side writes an entry into the peer's table and notifies the peer by a message in
+ * stream order. The peer copies the entry when it takes the message. Calls rs_stream.c and
+ * libibverbs.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +18,7 @@ int rs_iomap_told(struct rs_stream *st, uint32_t index)
 {
 	if (index >= st->iomap_size)
 		return -EPROTO;
-	/* Once: the peer may write it again at any time. */
+	/* One copy only: the peer may overwrite the entry at any time. */
 	memcpy(&st->iomap_peer[index], &st->iomap_table[index], sizeof(st->iomap_peer[index]));
 	return 0;
 }
@@ -45,7 +45,7 @@ static int connected(const struct rs *rs)
 }
 
 /*
- * Runs step until it does something or fails, sleeping in between; step returns 0 for "no room".
+ * Runs step until it makes progress or fails, and sleeps in between; step returns 0 for "no room".
  * Under both locks.
  */
 static int64_t until(struct rs *rs, int64_t (*step)(struct rs *, void *), void *arg, int flags)
@@ -67,7 +67,7 @@ static int64_t until(struct rs *rs, int64_t (*step)(struct rs *, void *), void *
 	}
 }
 
-/* ---- telling the peer ------------------------------------------------------------------------ */
+/* ---- announcing entries to the peer --------------------------------------------------------- */
 
 struct tell {
 	uint32_t index;
@@ -91,11 +91,11 @@ static int64_t tell_step(struct rs *rs, void *arg)
 
 	if (st->tx.msgs.count == st->tx.msgs.room)
 		return 0;
-	/* An entry is written at once or not at all. */
+	/* An entry must not be split. */
 	if (rs_buf_room(&st->tx_buf, sizeof(t->entry)) < sizeof(t->entry)) {
 		if (st->sends.count)
 			return 0;
-		/* Nothing is under way: the end of the buffer is what is in the way. */
+		/* No request is outstanding, so only the buffer's end is in the way: start over. */
 		rs_buf_init(&st->tx_buf, st->tx_buf.bytes);
 	}
 	if (!rs_stream_take(rs, &t->entry, sizeof(t->entry), &sge))
@@ -114,7 +114,7 @@ static uint32_t free_entry(const struct rs_stream *st)
 	return i;
 }
 
-/* A region that the peer may write: 0 or a negative errno. */
+/* Maps a region that the peer may write. Returns 0 or a negative errno. */
 static int map_remote(struct rs *rs, struct rs_iomap *m, size_t len)
 {
 	struct rs_stream *st = rs->stream;
@@ -129,7 +129,7 @@ static int map_remote(struct rs *rs, struct rs_iomap *m, size_t len)
 					 .rkey = be32_put(m->mr->rkey)};
 	st->iomap_used[t.index] = 1;
 	rc = until(rs, tell_step, &t, 0);
-	/* The peer heard nothing of it. */
+	/* The peer was not notified of the entry. */
 	if (rc < 0 && rs->stream)
 		rs->stream->iomap_used[t.index] = 0;
 	if (rc < 0)
@@ -215,7 +215,7 @@ static int unmap(struct rs *rs, const void *buf, size_t len)
 	if (!m)
 		return -EINVAL;
 	*at = m->next;
-	/* A peer that is gone need not be told. */
+	/* A peer that is gone needs no notification. */
 	if (m->index != UINT32_MAX && connected(rs) == 0) {
 		t.index = m->index;
 		rc = (int)until(rs, tell_step, &t, 0);
@@ -250,7 +250,7 @@ struct write {
 	size_t left;
 };
 
-/* The entry in which the next byte lies; bytes: from there to its end. */
+/* Returns the entry that contains offset; *bytes: from there to its end. */
 static const struct rs_wire_iomap *find(const struct rs_stream *st, uint64_t offset,
 					uint64_t *bytes)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Options of rsockets, and the defaults that an administrator sets in /etc/rdma/rsocket
- * (rsocket(7)).
+ * Options of rsockets, and the administrator's defaults in /etc/rdma/rsocket (rsocket(7)).
  *
- * Called by programs; calls rs_table.c, rs_cm.c. What is not known is refused with ENOPROTOOPT.
+ * Unknown options are rejected with ENOPROTOOPT. Calls rs_table.c and rs_cm.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +27,7 @@ static struct {
 	uint32_t mem, wmem, sqsize, rqsize, inline_bytes, iomap, spin_us;
 } def;
 
-/* The first number of a file; otherwise, and where it is out of its range, what is usual. */
+/* Reads the first number of a file. Returns the default if it is absent or out of range. */
 static uint32_t config(const char *path, uint32_t least, uint32_t most, uint32_t usual)
 {
 	unsigned long value;
@@ -98,8 +97,10 @@ static int set_time(struct timeval *tv, const void *val, socklen_t len)
 	return 0;
 }
 
-/* Sizes of a connection's memory are settled when it begins; later they are taken, without effect,
- * as those of TCP are hints. */
+/*
+ * Buffer sizes are fixed when the connection begins. Later changes are accepted without effect, as
+ * they are only hints for TCP too.
+ */
 static int set_socket(struct rs *rs, int name, int v, const void *val, socklen_t len)
 {
 	struct rs_opts *o = &rs->opts;
@@ -136,7 +137,7 @@ static int set_socket(struct rs *rs, int name, int v, const void *val, socklen_t
 	}
 }
 
-/* Those of probes and their intervals have no counterpart: the NIC acknowledges or gives up. */
+/* Probe counts and intervals have no counterpart: the NIC acknowledges or gives up. */
 static int set_tcp(struct rs *rs, int name, int v)
 {
 	switch (name) {
@@ -179,7 +180,7 @@ static int set_rdma(struct rs *rs, int name, int v)
 			return EINVAL;
 		o->iomap_size = (uint32_t)v;
 		return 0;
-	/* A path record of InfiniBand leads nowhere on Ethernet. */
+	/* InfiniBand path records do not apply to Ethernet. */
 	case RDMA_ROUTE:
 		return EOPNOTSUPP;
 	default:
@@ -361,7 +362,7 @@ RS_API int rgetsockopt(int socket, int level, int optname, void *optval, socklen
 	return err ? rs_fail(err) : 0;
 }
 
-/* F_GETFL and F_SETFL, of whose flags O_NONBLOCK alone means something. */
+/* F_GETFL and F_SETFL; only O_NONBLOCK has an effect. */
 RS_API int rfcntl(int socket, int cmd, ...)
 {
 	struct rs *rs = rs_get(socket);

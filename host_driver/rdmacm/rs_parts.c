@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagrams that are longer than a message of the NIC: parts become whole again.
+ * Reassembles datagrams longer than one message of the NIC.
  *
- * Parts of one datagram carry its number and go one after the other; one that is lost loses the
- * datagram. The list is short and the oldest makes room, so that nobody's half datagrams stay.
- * Called by rs_end.c; calls nothing.
+ * Parts of a datagram carry its number and arrive in order. A lost part loses the datagram. The
+ * list is short; a new datagram evicts the oldest incomplete one. Called under the lock of the
+ * socket.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool same(const struct rs_packet *p, const struct rs_wire_dgram *h,
 	       p->src.sin_port == src->sin_port && p->src.sin_addr.s_addr == src->sin_addr.s_addr;
 }
 
-/* A new one at the head; the last one goes when there are too many. */
+/* Starts a datagram at the head of the list; evicts the last one when there are too many. */
 static struct rs_packet *begin(struct rs_packet **list, const struct rs_wire_dgram *h,
 			       const struct sockaddr_in *src)
 {
@@ -64,8 +64,7 @@ struct rs_packet *rs_parts_add(struct rs_packet **list, const struct rs_wire_dgr
 		p = begin(list, h, src);
 		at = list;
 	}
-	/* In order, so that what is there are the first bytes; anything else was lost on the way.
-	 */
+	/* Parts arrive in order, so a gap means that a part was lost. */
 	if (!p || p->have != offset)
 		return NULL;
 	memcpy(p->data + offset, data, part);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rpoll() and rselect(): rsockets and other descriptors in one wait.
+ * rpoll() and rselect(): wait for rsockets and other descriptors together.
  *
- * First everything is looked at; then for a few microseconds again; then the completion queues
- * are armed, looked at once more, and poll(2) sleeps on their channels, the eventfd of the thread
- * and the other descriptors. Called by programs; calls rs_stream.c, rs_dgram.c, rs_wait.c.
+ * A call first checks all descriptors, repeats that for a few microseconds, arms the completion
+ * queues, checks once more, and then sleeps in poll(2) on their channels, the thread's eventfd and
+ * the other descriptors. Calls rs_stream.c, rs_dgram.c and rs_wait.c.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,7 +24,10 @@ void rs_progress(struct rs *rs)
 		(void)rs_stream_progress(rs);
 }
 
-/* A queued connection is there as soon as it is established; it may be over again. */
+/*
+ * A listener is readable once a queued connection is established; the connection may have ended
+ * since.
+ */
 static short listener_revents(const struct rs *rs)
 {
 	return (short)((rs->ready ? POLLIN | POLLRDNORM : 0) | (rs->error ? POLLIN | POLLERR : 0));
@@ -77,9 +80,9 @@ struct poll_set {
 	nfds_t n;
 	struct entry *entries;
 	struct pollfd
-	    *kernel;      /* n descriptors at first, then those of rsockets, then the waiter's */
-	nfds_t num_plain; /* descriptors that are not rsockets */
-	const sigset_t *mask; /* of signals, while it waits; NULL: as it is */
+	    *kernel; /* n descriptors of the caller, then those of rsockets, then the waiter's */
+	nfds_t num_plain;     /* descriptors that are not rsockets */
+	const sigset_t *mask; /* signal mask during the wait; NULL: unchanged */
 };
 
 static int set_open(struct poll_set *s, struct pollfd *fds, nfds_t n)
@@ -94,7 +97,7 @@ static int set_open(struct poll_set *s, struct pollfd *fds, nfds_t n)
 	}
 	for (nfds_t i = 0; i < n; i++) {
 		s->entries[i].rs = fds[i].fd >= 0 ? rs_get(fds[i].fd) : NULL;
-		/* poll(2) passes over negative ones */
+		/* poll(2) ignores negative descriptors */
 		s->kernel[i] = (struct pollfd){.fd = s->entries[i].rs ? -1 : fds[i].fd,
 					       .events = fds[i].events};
 		if (!s->entries[i].rs && fds[i].fd >= 0)
@@ -117,7 +120,7 @@ static short wanted(struct rs *rs, short events)
 	return (short)(rs_revents(rs) & (events | POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* How many entries have something to tell now; those of poll(2) are there already. */
+/* Returns the number of entries with events; poll(2) has already filled in its own. */
 static int count(struct poll_set *s)
 {
 	int ready = 0;
@@ -147,7 +150,10 @@ static int look(struct poll_set *s)
 	return count(s);
 }
 
-/* Arms and enters ourselves into all lists; false: something is there already. */
+/*
+ * Arms all sockets and enters the waiter into their lists. Returns false if an event is already
+ * present.
+ */
 static bool prepare(struct poll_set *s, struct rs_waiter *w, nfds_t *num_kernel)
 {
 	nfds_t at = s->n;
@@ -176,7 +182,7 @@ static bool prepare(struct poll_set *s, struct rs_waiter *w, nfds_t *num_kernel)
 	return nothing;
 }
 
-/* Out of all lists; events of channels are taken. */
+/* Leaves all lists and takes the events of channels. */
 static void leave(struct poll_set *s)
 {
 	for (nfds_t i = 0; i < s->n; i++) {
@@ -196,7 +202,7 @@ static void leave(struct poll_set *s)
 	}
 }
 
-/* Sleeps once; 0 or a negative errno. */
+/* Sleeps once. Returns 0 or a negative errno. */
 static int sleep_on(struct poll_set *s, struct rs_deadline deadline)
 {
 	struct rs_waiter *w = rs_waiter();
@@ -235,7 +241,7 @@ static int poll_set(struct poll_set *s, struct rs_deadline deadline)
 	}
 }
 
-/* The thread is cancelled in one of the waits. */
+/* Cleanup handler for a thread cancelled while it waits. */
 static void cancelled(void *arg)
 {
 	struct poll_set *s = arg;
@@ -306,7 +312,10 @@ static nfds_t from_sets(int nfds, const fd_set *r, const fd_set *w, const fd_set
 	return n;
 }
 
-/* Which events select(2) takes for which set; leaves those bits that are so. */
+/*
+ * Clears the bits whose descriptors have no event of the set's kind; returns the number that
+ * remain.
+ */
 static int to_set(const struct pollfd *p, nfds_t n, fd_set *set, short asked, short means)
 {
 	int bits = 0;

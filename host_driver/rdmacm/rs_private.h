@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between our librdmacm.so.1 (rs_poll.c) and our libweft-sockets.so.
+ * Private interface between our librdmacm.so.1 (rs_poll.c) and our libweft-sockets.so.
  */
 #ifndef WEFT_RDMACM_RS_PRIVATE_H
 #define WEFT_RDMACM_RS_PRIVATE_H
@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
-/* As ppoll(2) is to poll(2): rpoll() with a time in nanoseconds and a mask of signals. */
+/* rpoll() with a timeout in nanoseconds and a signal mask, as ppoll(2) relates to poll(2). */
 int weft_rppoll(struct pollfd *fds, nfds_t nfds, const struct timespec *timeout,
 		const sigset_t *mask);
 

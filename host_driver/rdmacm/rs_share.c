@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Datagram sockets of one process on one port (SO_REUSEADDR).
+ * Datagram sockets of one process that share a port (SO_REUSEADDR).
  *
- * A port of the connection manager has one listener; the first socket of a port is that. Others
- * have QPs of their own, and the list here says who they are: who asks for the port is told the
- * QPN of the socket that is connected to it, or of the newest one that is connected to nobody, as
- * the kernel chooses among UDP sockets. When the listener's socket is closed, another one listens.
- * The lock is taken last, after any socket's. Called by rs_end.c, rs_dgram.c, rs_dest.c; calls
- * rs_cm.c and rdma_cm.
+ * The connection manager allows one listener per port: the first socket. The others have QPs of
+ * their own and are recorded in the list here. A request for the port is answered with the QPN of
+ * the socket connected to the requester, or else of the newest unconnected socket, which is the
+ * kernel's choice for UDP. When the listener's socket is closed, another one listens. The lock is
+ * taken last, after any socket's. Calls rs_cm.c and rdma_cm.
  */
 #include <errno.h>
 #include <string.h>
@@ -83,7 +82,7 @@ uint32_t rs_share_qpn(const struct sockaddr_in *addr, const struct sockaddr_in *
 	return qpn;
 }
 
-/* An end that cannot listen goes on without: nobody new finds it. */
+/* If the end cannot listen, its socket continues but new peers cannot find it. */
 void rs_share_inherit(const struct sockaddr_in *addr)
 {
 	struct sockaddr_in to = *addr;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Streams: bytes into the peer's ring and out of ours, credits, the end of a direction.
+ * Streams: writes bytes into the peer's ring, reads bytes from the local ring, returns credits,
+ * ends a direction.
  *
- * Called by rs_api.c, rs_poll.c, rs_cm.c and rs_iomap.c; calls rs_flow.c, rs_wait.c, libibverbs.
- * All requests are signaled: the completion of one says that its bytes are in the peer's memory.
- * Receives have no memory; one is posted again as soon as it is taken, since flow control is that
- * of rs_flow.c.
+ * All requests are signaled: a completion means that the bytes are in the peer's memory. Receives
+ * have no buffers and are reposted as soon as they complete, since rs_flow.c provides flow control.
+ * Calls rs_flow.c, rs_wait.c and libibverbs.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 enum {
 	WR_RECV = 0,
 	WR_SEND = 1,
-	/* Copying fewer bytes takes less time than to give the lock away meanwhile. */
+	/* Copying fewer bytes takes less time than releasing the lock. */
 	COPY_LOCKED_BYTES = 4096,
 };
 
@@ -76,7 +76,7 @@ void rs_stream_break(struct rs *rs, int err)
 	rs_wake(rs);
 }
 
-/* Those for which there was no room before go with the new ones. */
+/* Credits that found no room before are included. */
 static void post_credits(struct rs *rs)
 {
 	struct rs_stream *st = rs->stream;
@@ -106,7 +106,7 @@ static int took_message(struct rs_stream *st, const struct ibv_wc *wc)
 {
 	uint32_t imm = ntohl(wc->imm_data), value = rs_wire_imm_value(imm);
 
-	/* After the end of data only credits come. */
+	/* After the FIN only credits are valid. */
 	if (!(wc->wc_flags & IBV_WC_WITH_IMM) ||
 	    (st->fin_seen && rs_wire_imm_type(imm) != RS_WIRE_CREDIT))
 		return -EPROTO;
@@ -134,7 +134,7 @@ static int repost(struct rs *rs)
 	return ibv_post_recv(rs->id->qp, &wr, &bad) ? -ECONNRESET : 0;
 }
 
-/* A completion of a request that failed: whose fault it is. */
+/* Maps the status of a failed request to an errno. */
 static int wc_error(const struct rs_stream *st, const struct ibv_wc *wc)
 {
 	if (wc->status == IBV_WC_RETRY_EXC_ERR || wc->status == IBV_WC_RESP_TIMEOUT_ERR)
@@ -164,7 +164,7 @@ static void take(struct rs *rs, const struct ibv_wc *wc)
 		rs_stream_break(rs, -rc);
 }
 
-/* How many completions there were. */
+/* Returns the number of completions taken. */
 int rs_stream_progress(struct rs *rs)
 {
 	struct rs_stream *st = rs->stream;
@@ -221,7 +221,7 @@ void rs_stream_event(struct rs *rs)
 	(void)rs_stream_progress(rs);
 }
 
-/* A request of the greatest length could go. */
+/* Returns true if a request of maximum length could be posted. */
 static bool writable(const struct rs *rs)
 {
 	const struct rs_stream *st = rs->stream;
@@ -246,7 +246,7 @@ short rs_stream_revents(struct rs *rs)
 		ev |= POLLIN | POLLRDNORM | POLLRDHUP;
 	if (over || rs->write_shut || writable(rs))
 		ev |= POLLOUT | POLLWRNORM;
-	/* What the peer sent before it closed is read first. */
+	/* Data that the peer sent before it closed is read first. */
 	if ((over && !st->rx.unread_bytes) || (st->fin_seen && st->fin_sent))
 		ev |= POLLHUP;
 	return (short)ev;
@@ -254,7 +254,7 @@ short rs_stream_revents(struct rs *rs)
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
-/* Where in a list of buffers the next byte comes from or goes to. */
+/* Position of the next byte in a list of buffers. */
 struct iov_at {
 	const struct iovec *iov;
 	int left;
@@ -290,7 +290,7 @@ static void iov_copy(struct iov_at *at, uint8_t *mem, size_t bytes, bool out_of_
 	}
 }
 
-/* 0: it may; otherwise the errno, or EAGAIN: not yet. */
+/* Returns 0 if sending is possible, EAGAIN if not yet, or another errno. */
 static int may_send(struct rs *rs)
 {
 	int err = rs->error;
@@ -308,7 +308,10 @@ static int may_send(struct rs *rs)
 	return rs->state == RS_BROKEN || rs->write_shut ? EPIPE : 0;
 }
 
-/* One message, as long as it may be; 0: no room now; or a negative errno. */
+/*
+ * Sends one message of the greatest possible length. Returns its length, 0 (no room) or a negative
+ * errno.
+ */
 static int64_t send_piece(struct rs *rs, struct iov_at *at, size_t want)
 {
 	struct rs_stream *st = rs->stream;
@@ -393,7 +396,7 @@ ssize_t rs_stream_send(struct rs *rs, const struct iovec *iov, int iovcnt, int f
 
 /* ---- receiving ----------------------------------------------------------------------------- */
 
-/* 0: there may be more; 1: the end; or a negative errno. */
+/* Returns 0 if more data may arrive, 1 at the end, or a negative errno. */
 static int may_recv(struct rs *rs)
 {
 	int err = rs->error;
@@ -415,7 +418,7 @@ static int may_recv(struct rs *rs)
 	return rs->state == RS_BROKEN || rs->stream->fin_seen;
 }
 
-/* What is there, up to want bytes; skip: of a peek, what it has seen. */
+/* Copies available data, up to want bytes. skip: bytes that a peek has already seen. */
 static uint32_t recv_some(struct rs *rs, struct iov_at *at, size_t want, uint32_t skip, int flags)
 {
 	struct rs_stream *st = rs->stream;

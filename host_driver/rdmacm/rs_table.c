@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From the number of an rsocket to the socket; its life; its states; fork.
+ * The table of rsockets by descriptor; their lifetime, states and behaviour at fork.
  *
- * The number is an eventfd that nobody reads or writes: it keeps the number from being given to
- * another file. The table holds a reference, every call another one; rs_conn.c and rs_cm.c free
- * what belongs to a connection before rclose() gives the table's reference back. Called by rs_*.c;
- * calls rs_opt.c, rs_cm.c.
+ * The descriptor is an eventfd that is never read or written: it reserves the number. The table
+ * holds one reference, every call in progress another. rs_conn.c and rs_cm.c free the connection's
+ * resources before rclose() releases the table's reference. Calls rs_opt.c and rs_cm.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,9 +50,9 @@ static void fork_parent(void)
 }
 
 /*
- * The NIC stays with the parent. The child's numbers are closed and free again; what lies behind
- * them may be in the middle of a change by a thread that is not here, so that nothing of it is
- * touched.
+ * The NIC stays with the parent. The child closes its descriptors and frees their numbers. It does
+ * not touch the sockets themselves: a thread that does not exist in the child may have been
+ * changing them.
  */
 static void fork_child(void)
 {
@@ -71,7 +70,7 @@ static void fork_child(void)
 
 static void init(void)
 {
-	/* Without handlers a child's sockets would be dead without saying so; that is all. */
+	/* Without handlers a child's sockets would not work, which is not fatal here. */
 	if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
 		errno = ENOMEM;
 }
@@ -210,7 +209,7 @@ bool rs_remove(struct rs *rs)
 
 #define BIT(state) (1u << (state))
 
-/* From which states each one may be entered. */
+/* Legal predecessors of each state. */
 static const unsigned int legal_from[] = {
     [RS_OPEN] = BIT(RS_CONNECTING),
     [RS_BOUND] = BIT(RS_OPEN),

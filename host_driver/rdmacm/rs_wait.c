@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sleeping until a socket changes.
+ * Sleeps until a socket changes.
  *
- * A sleeper watches the completion channel and an eventfd of its own thread. One thread takes a
- * channel's event; the others that wait for the same socket would sleep on, if they had not
- * entered themselves in its list first: rs_wake() writes to their eventfds. Called by rs_stream.c,
- * rs_dgram.c, rs_poll.c and rs_api.c; calls rs_poll.c for what differs between the kinds.
+ * A sleeping thread polls the completion channel and its own eventfd. Only one thread takes a
+ * channel's event. The other threads that wait for the same socket are in its list, and rs_wake()
+ * writes to their eventfds. Calls rs_poll.c for what differs between streams and datagrams.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +26,7 @@ static void waiter_free(void *arg)
 	free(w);
 }
 
-/* The thread that forked shares its eventfd with the parent's: a new one is made when needed. */
+/* After fork the thread shares its eventfd with the parent: a new one is created on demand. */
 static void forked(void)
 {
 	struct rs_waiter *w = pthread_getspecific(key);
@@ -112,7 +111,7 @@ void rs_waiter_clear(struct rs_waiter *waiter)
 
 struct rs_deadline rs_deadline_in(const struct timeval *tv)
 {
-	/* None, or one that is over after 68 years. */
+	/* No timeout, or one beyond 68 years. */
 	if ((!tv->tv_sec && !tv->tv_usec) || tv->tv_sec >= INT32_MAX)
 		return (struct rs_deadline){UINT64_MAX};
 	return (struct rs_deadline){rs_now_ns() + (uint64_t)tv->tv_sec * 1000000000 +
@@ -147,7 +146,7 @@ struct sleeper {
 	struct rs_link link;
 };
 
-/* It is cancelled: its entry, on a stack that goes, is found by nobody any more. */
+/* Cleanup handler: removes the entry, which lies on the cancelled thread's stack. */
 static void cancelled(void *arg)
 {
 	struct sleeper *s = arg;
@@ -157,7 +156,7 @@ static void cancelled(void *arg)
 	pthread_mutex_unlock(&s->rs->lock);
 }
 
-/* Without the lock. 0 or a negative errno. */
+/* Called without the lock. Returns 0 or a negative errno. */
 static int sleep_in(struct sleeper *s, struct pollfd *p, nfds_t n, int ms)
 {
 	int rc;

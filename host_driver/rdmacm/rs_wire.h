@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What two ends of weft's rsockets say to each other; README.md, "Protocol".
+ * Wire format of weft's rsockets; README.md, "Protocol".
  *
  * All numbers are big-endian. A connection begins with a struct rs_wire_hello in the private data
- * of either side; later each message is a Write with immediate, whose immediate says what it is.
- * Datagrams begin with a struct rs_wire_dgram. Used by rs_conn.c, rs_stream.c, rs_iomap.c and
- * rs_dgram.c.
+ * of either side. Afterwards each message is a Write with immediate, and the immediate names its
+ * type. Datagrams begin with a struct rs_wire_dgram.
  */
 #ifndef WEFT_RDMACM_RS_WIRE_H
 #define WEFT_RDMACM_RS_WIRE_H
@@ -22,29 +21,29 @@ enum {
 	RS_WIRE_VALUE_MASK = (1 << RS_WIRE_VALUE_BITS) - 1,
 };
 
-/* In the upper three bits of an immediate; the others are the value. */
+/* Stored in the upper three bits of an immediate; the other bits are the value. */
 enum rs_wire_type {
-	RS_WIRE_DATA = 0,   /* value: bytes, which lie in the ring behind the message before */
-	RS_WIRE_CREDIT = 1, /* value: messages that were read */
-	RS_WIRE_FIN = 2,    /* no more data comes */
-	RS_WIRE_IOMAP = 3,  /* value: the entry of the table of mappings that was written; a message
-			       of 0 bytes */
+	RS_WIRE_DATA = 0,   /* value: bytes, which follow the previous message in the ring */
+	RS_WIRE_CREDIT = 1, /* value: number of messages read */
+	RS_WIRE_FIN = 2,    /* no more data follows */
+	RS_WIRE_IOMAP =
+	    3, /* value: index of the table entry that was written; a message of 0 bytes */
 };
 
-/* Fits into the 56 bytes that any transport has for private data. */
+/* Fits the 56 bytes of private data that every transport has. */
 struct rs_wire_hello {
 	struct be32 magic;
-	struct be32 msgs;      /* that may be under way to the sender of this */
-	struct be64 ring_addr; /* its ring */
+	struct be32 msgs;      /* messages that may be outstanding to the sender of this hello */
+	struct be64 ring_addr; /* address of its ring */
 	struct be32 ring_rkey;
 	struct be32 ring_bytes;
-	struct be64 iomap_addr; /* its table of struct rs_wire_iomap */
+	struct be64 iomap_addr; /* address of its table of struct rs_wire_iomap */
 	struct be32 iomap_rkey;
-	struct be32 iomap_size; /* entries; 0: there is none */
+	struct be32 iomap_size; /* entries; 0: no table */
 };
 static_assert(sizeof(struct rs_wire_hello) == 40, "in the private data");
 
-/* A region that the writer of the entry mapped; bytes 0: that is over. */
+/* A region that the writer of the entry mapped; bytes 0: the mapping has ended. */
 struct rs_wire_iomap {
 	struct be64 offset;
 	struct be64 addr;
@@ -54,7 +53,7 @@ struct rs_wire_iomap {
 };
 static_assert(sizeof(struct rs_wire_iomap) == 32, "");
 
-/* The private data of who asks for a QPN: the address of its socket. */
+/* Private data of a request for a QPN: the address of the requester's socket. */
 struct rs_wire_ask {
 	struct be32 magic;
 	struct be16 port;
@@ -63,15 +62,15 @@ struct rs_wire_ask {
 };
 static_assert(sizeof(struct rs_wire_ask) == 12, "");
 
-/* Before each datagram, and each part of one that is longer than a message of the NIC. */
+/* Precedes each datagram, and each part of a datagram longer than one message. */
 struct rs_wire_dgram {
 	struct be32 magic;
 	struct be16 src_port;
-	struct be16 bytes;  /* of the whole datagram */
-	struct be32 id;     /* of the datagram: parts of one have the same */
-	struct be16 offset; /* of this part */
+	struct be16 bytes;  /* length of the whole datagram */
+	struct be32 id;     /* identifies the datagram; equal in all its parts */
+	struct be16 offset; /* of this part within the datagram */
 	struct be16 part_bytes;
-	uint8_t src_ip[16]; /* IPv4-mapped where it is IPv4 */
+	uint8_t src_ip[16]; /* IPv4-mapped for IPv4 */
 };
 static_assert(sizeof(struct rs_wire_dgram) == 32, "");
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libweft-sockets.so: what the files sk_*.c share. README.md has the picture.
+ * libweft-sockets.so: declarations shared by sk_*.c. README.md describes the structure.
  *
- * The library stands before the C library (LD_PRELOAD, weft-run --sockets) and gives a program's
- * TCP and UDP sockets the NIC: rsockets carry what goes to and comes from the NICs' networks, the
- * kernel everything else. A descriptor of the program stays the kernel's socket that socket(2)
- * made, so that numbers, dup, select's limits and options are the kernel's; a table leads from it
- * to a struct sk, which has the rsocket.
+ * The library is loaded in front of the C library (LD_PRELOAD, weft-run --sockets) and moves a
+ * program's TCP and UDP sockets to the NIC. Rsockets carry traffic of the NICs' networks; the
+ * kernel carries all other traffic. A program's descriptor remains the kernel socket that socket(2)
+ * created, so numbers, dup, limits of select and options are the kernel's. A table maps it to a
+ * struct sk, which holds the rsocket.
  */
 #ifndef WEFT_SOCKETS_SK_H
 #define WEFT_SOCKETS_SK_H
@@ -30,34 +30,34 @@ enum {
 	SK_FDS_MAX = 1 << 16,
 };
 
-/* Who serves a socket. */
+/* Which stack serves a socket. */
 enum sk_mode {
-	SK_KERNEL, /* the kernel alone, as far as we know yet */
-	SK_NIC,    /* the rsocket alone; the kernel's socket only keeps the number and options */
-	SK_BOTH,   /* bound to every address: both listen, or receive datagrams */
-	SK_PUMPED, /* the descriptor is one end of a socket pair; a thread serves the other one */
+	SK_KERNEL, /* only the kernel, as far as known yet */
+	SK_NIC,    /* only the rsocket; the kernel's socket just holds the number and options */
+	SK_BOTH,   /* bound to the wildcard address: both listen or receive datagrams */
+	SK_PUMPED, /* the descriptor is one end of a socket pair; a thread serves the other end */
 };
 
-/* What dup(2) and fork(2) share: the kernel's open file description, and the rsocket. */
+/* State shared across dup(2) and fork(2): the kernel's open file description and the rsocket. */
 struct sk {
-	atomic_int refs; /* descriptors, and calls that use it */
+	atomic_int refs; /* descriptors, and calls in progress */
 	int fds;         /* descriptors; under the table's lock */
-	bool over;       /* its last one is gone; likewise */
+	bool over;       /* the last descriptor is gone; likewise */
 	int family, type;
-	pthread_mutex_t lock; /* changes of what follows */
+	pthread_mutex_t lock; /* protects changes of the fields below */
 	_Atomic(enum sk_mode) mode;
-	atomic_int rfd; /* the rsocket's number; -1: none */
+	atomic_int rfd; /* the rsocket's descriptor; -1: none */
 	bool listening;
-	bool any; /* bound to every address */
+	bool any; /* bound to the wildcard address */
 	bool own; /* bound to a NIC's address */
 	bool v6only;
-	int sndbuf, rcvbuf; /* that the program asked for; 0: it did not */
-	/* Of calls so far: an edge-triggered wait looks for new ones (sk_epoll.c). */
+	int sndbuf, rcvbuf; /* set by the program; 0: not set */
+	/* Calls so far: an edge-triggered wait looks for new ones (sk_epoll.c). */
 	atomic_uint reads, writes;
-	struct sockaddr_storage local, peer; /* SK_PUMPED: its names */
+	struct sockaddr_storage local, peer; /* SK_PUMPED: addresses of both ends */
 };
 
-/* The functions of the C library that ours stand before. */
+/* The functions of the C library that ours replace. */
 struct sk_real {
 	int (*socket)(int, int, int);
 	int (*bind)(int, const struct sockaddr *, socklen_t);
@@ -118,133 +118,138 @@ struct sk_real {
 
 /* ---- sk_table.c ------------------------------------------------------------------------------ */
 
-/* Ready for use in constructors of other libraries too. */
+/* Also usable in constructors of other libraries. */
 const struct sk_real *sk_real(void);
 #define REAL (sk_real())
 
-/* errno = err; -1 */
+/* Sets errno and returns -1. */
 int sk_fail(int err);
 
 /*
- * The calls that rsockets and rdma_cm make themselves must not come back here: between the two,
- * this thread's calls go to the C library. They nest.
+ * Bracket calls into rsockets and rdma_cm: this thread's socket calls then go directly to the C
+ * library. They nest.
  */
 void sk_enter(void);
 void sk_leave(void);
 bool sk_outside(void);
 
-/* A new one without a descriptor, one reference; NULL with ENOMEM. */
+/* Creates a socket with one reference and no descriptor; NULL with ENOMEM. */
 struct sk *sk_new(int family, int type);
-/* The socket of a descriptor, held for the caller; NULL: none of ours, or we are inside. */
+/* Returns the socket of a descriptor with a reference; NULL: not one of ours, or called inside. */
 struct sk *sk_get(int fd);
 void sk_put(struct sk *sk);
 /*
- * fd leads to it from now on; what it led to before is dropped. False: too many descriptors, or its
- * last one was closed meanwhile by another thread.
+ * Maps fd to the socket; a previous mapping is dropped. Returns false if there are too many
+ * descriptors, or another thread has closed the last one.
  */
 bool sk_install(int fd, struct sk *sk);
-/* fd leads nowhere any more. With the last descriptor the rsocket is closed. */
+/* Removes the mapping of fd. The rsocket is closed with the last descriptor. */
 void sk_remove(int fd);
-/* Descriptors of this socket from *at on, -1 when there are no more. */
+/* Returns the next descriptor of this socket from *at on; -1: no more. */
 int sk_next_fd(const struct sk *sk, int *at);
-/* The next socket that has a descriptor, from *at on, once each; held; NULL: the end. */
+/*
+ * Iterates over the sockets with descriptors from *at on, once each, with a reference; NULL at the
+ * end.
+ */
 struct sk *sk_next(int *at);
-/* Taken and given back around a fork, last of all; reset in a child of a fork without. */
+/* Taken around a fork, after all other locks; reset in a child of a fork that did not take it. */
 void sk_table_lock(void);
 void sk_table_unlock(void);
 void sk_table_reset(void);
-/* It is this process's: not that of a parent by vfork(2). */
+/* Returns false in a child of vfork(2), which runs in its parent's memory. */
 bool sk_table_mine(void);
-/* In a child of fork: the table is its own. */
+/* Marks the table as owned by this process, in a child of fork. */
 void sk_table_forked(void);
-/* What a call that was interrupted does: true if all handlers of signals want it restarted. */
+/* Returns true if an interrupted call restarts: all installed signal handlers have SA_RESTART. */
 bool sk_restart(void);
 
 /* ---- sk_nic.c -------------------------------------------------------------------------------- */
 
-/* One of the NICs' own addresses. Port and family do not matter. */
+/* Returns true for an address of a local NIC. Port and family are ignored. */
 bool sk_nic_own(const struct sockaddr *addr, socklen_t bytes);
-/* A NIC's network, its own addresses among them. */
+/* Returns true for an address in a NIC's network, including the NIC's own. */
 bool sk_nic_reaches(const struct sockaddr *addr, socklen_t bytes);
-/* 0.0.0.0 or ::, which takes IPv4 too. */
+/* Returns true for 0.0.0.0, or for :: on a socket that also accepts IPv4. */
 bool sk_addr_any(const struct sk *sk, const struct sockaddr *addr, socklen_t bytes);
-/* Likewise. */
+/* As sk_table_lock() etc. */
 void sk_nic_lock(void);
 void sk_nic_unlock(void);
 void sk_nic_reset(void);
 /*
- * The socket gets an rsocket with the options and the flags of descriptor fd, unless it has one.
- * 0 or -1 with errno. Under the lock.
+ * Creates an rsocket with the options and flags of descriptor fd, unless there is one. Returns 0,
+ * or -1 with errno. Under the lock.
  */
 int sk_make(struct sk *sk, int fd);
-/* The rsocket goes, if there is one; the kernel serves alone. Under the lock. */
+/* Closes the rsocket, if there is one; the kernel alone serves the socket. Under the lock. */
 void sk_unmake(struct sk *sk);
-/* Changes who serves it; epoll sets follow. Under the lock. */
+/* Changes the mode; epoll sets follow. Under the lock. */
 void sk_set_mode(struct sk *sk, enum sk_mode mode);
 
 /* ---- sk_below.c ------------------------------------------------------------------------------ */
 
-/* Inside: a new descriptor, moved out of the program's way; else, and where it cannot be, itself.
+/*
+ * Moves a new descriptor of the libraries above the program's range; returns it unchanged outside,
+ * or if it cannot be moved.
  */
 int sk_high(int fd);
-/* The same for those that came with a message. */
+/* Moves the descriptors that arrived in a message likewise. */
 void sk_high_received(struct msghdr *msg);
 
 /* ---- sk_conn.c ------------------------------------------------------------------------------- */
 
-/* Copies as getsockname(2) does: cut, with the whole length in *bytes. */
+/* Copies an address as getsockname(2) does: truncated, with the full length in *bytes. */
 void sk_addr_out(const struct sockaddr_storage *from, struct sockaddr *to, socklen_t *bytes);
 /*
- * accept(2) on a listener of an rsocket, without waiting: the connection's rsocket, or -1.
- * A number of the kernel that keeps its place is made by the caller.
+ * Accepts a connection of a listening rsocket without blocking. Returns the connection's rsocket,
+ * or -1. The caller creates the kernel descriptor that represents it.
  */
 int sk_accept_nic(struct sk *sk, struct sockaddr *addr, socklen_t *bytes);
 /*
- * A socket without a port gets one, the same at the NICs and the kernel. 0, also when the kernel
- * alone has it, or -1 with errno. Under the lock.
+ * Binds an unbound socket to the same port on the NICs and the kernel. Returns 0, also when only
+ * the kernel has it, or -1 with errno. Under the lock.
  */
 int sk_bind_any(struct sk *sk, int fd);
 
 /* ---- sk_fd.c --------------------------------------------------------------------------------- */
 
-/* SO_RCVTIMEO or SO_SNDTIMEO for poll(2): -1 none. */
+/* SO_RCVTIMEO or SO_SNDTIMEO as a timeout for poll(2); -1: none. */
 int sk_timeout_ms(int fd, int name);
 
 /* ---- sk_poll.c ------------------------------------------------------------------------------- */
 
 /* ppoll(2) on descriptors of the program. */
 int sk_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask);
-/* Of one socket: waits until one of these events, in ms; as poll(2). */
+/* Waits up to timeout_ms for one of these events on one socket; returns as poll(2). */
 int sk_wait(struct sk *sk, int fd, short events, int timeout_ms);
 
 /* ---- sk_epoll.c ------------------------------------------------------------------------------ */
 
-/* It is served by others now, or its descriptor has changed. */
+/* The socket's mode or descriptor has changed. */
 void sk_epoll_moved(struct sk *sk);
-/* It has no descriptor any more. */
+/* The socket has no descriptor any more. */
 void sk_epoll_gone(const struct sk *sk);
 void sk_epoll_closed(int epfd);
-/* Likewise. */
+/* As sk_table_lock() etc. */
 void sk_epoll_lock(void);
 void sk_epoll_unlock(void);
 void sk_epoll_reset(void);
-/* How many rsockets are in the set of this descriptor, and them, at most n. */
+/* Returns the number of rsockets in the epoll set epfd; stores at most n of them. */
 int sk_epoll_members(int epfd, struct pollfd *fds, int n);
 
 /* ---- sk_fork.c ------------------------------------------------------------------------------- */
 
 /*
- * From now on a socket pair stands between the program's descriptors and the rsocket, so that all
- * that the kernel does with descriptors is right for them. Sockets without a connection that do
- * not listen stay as they are. -1 with errno.
+ * Places a socket pair between the program's descriptors and the rsocket, so that all kernel
+ * operations on descriptors work. Unconnected sockets that do not listen stay unchanged. Returns 0,
+ * or -1 with errno.
  */
 int sk_pump(struct sk *sk);
-/* The socket of a descriptor, if it is one of ours. */
+/* Pumps the socket of a descriptor, if it is one of ours. */
 int sk_pump_fd(int fd);
 
-/* Takes a connection, or a listener's, from the pair: as accept4(2). */
+/* Takes a connection of a pumped listener from the pair; as accept4(2). */
 int sk_pumped_accept(struct sk *sk, int fd, struct sockaddr *addr, socklen_t *bytes, int flags);
-/* Until nobody holds an end of a pair any more that this process serves. */
+/* Waits until no process holds an end of a pair that this process serves. */
 void sk_pumps_wait(void);
 
 #endif /* WEFT_SOCKETS_SK_H */

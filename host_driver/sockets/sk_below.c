@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What rsockets and the NIC's libraries open and start: descriptors above those of the program, and
- * threads that are inside (sk_enter()) as long as they live.
+ * Keeps the libraries below apart from the program: moves their descriptors above the program's
+ * range, and runs their threads inside (sk_enter()).
  *
- * A program counts on getting the lowest free number, keeps select(2)'s sets short by it, and, as
- * shells do, puts what it likes at numbers that it has never been given. So what the libraries
- * below open is moved up as soon as it is there. Where the limit of descriptors leaves no room it
- * stays where it is. Called by rsockets, rdma_cm and libibverbs, inside (sk_enter()), and by
- * sk_conn.c and sk_io.c; calls the C library.
+ * A program expects the lowest free descriptor, relies on low numbers for select(2), and may, as
+ * shells do, use numbers that it was never given. Descriptors of the libraries are therefore moved
+ * up when they are created. If the limit of descriptors leaves no room, they stay. Calls the C
+ * library.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +24,7 @@ enum {
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-/* Half of what there may be is the program's. */
+/* The lower half of the descriptor range is reserved for the program. */
 static int lowest(void)
 {
 	struct rlimit limit;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of a connection's life: who serves a socket is settled by its first address.
+ * Calls of a connection's life. The first address of a socket decides which stack serves it.
  *
- * Called by programs; calls sk_table.c, sk_nic.c, sk_fork.c, rsockets and the C library. A socket
- * that is bound to every address has the same port at the NICs and the kernel.
+ * A socket bound to the wildcard address has the same port on the NICs and the kernel. Calls
+ * sk_table.c, sk_nic.c, sk_fork.c, rsockets and the C library.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 enum {
 	PORT_TRIES = 32,
 	/*
-	 * A full queue refuses a connection here, where the kernel lets it come again: even a short
-	 * one holds a burst.
+	 * A full queue refuses connections here, while with the kernel the peer retries. The
+	 * minimum is large enough for a burst.
 	 */
 	BACKLOG_LEAST = 256,
 };
@@ -33,7 +33,7 @@ SK_API int socket(int domain, int type, int protocol)
 	      (kind == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))))
 		return fd;
 	sk = sk_outside() ? sk_new(domain, kind) : NULL;
-	/* Without it the socket is the kernel's, as any other. */
+	/* On failure the socket stays an ordinary kernel socket. */
 	if (sk) {
 		(void)sk_install(fd, sk);
 		sk_put(sk);
@@ -54,13 +54,13 @@ void sk_addr_out(const struct sockaddr_storage *from, struct sockaddr *to, sockl
 
 /* ---- bind ------------------------------------------------------------------------------------ */
 
-/* Both families have it at the same place. */
+/* The port has the same offset in both families. */
 static in_port_t *port_of(struct sockaddr_storage *addr)
 {
 	return &((struct sockaddr_in *)(void *)addr)->sin_port;
 }
 
-/* The NICs' ports are asked first: the kernel's socket can be bound only once. */
+/* Binds the NICs first, because the kernel's socket can be bound only once. */
 static int bind_both_once(struct sk *sk, int fd, struct sockaddr_storage *to, socklen_t bytes)
 {
 	struct sockaddr_storage name;
@@ -167,7 +167,7 @@ static int listen_nic(struct sk *sk, int backlog)
 
 	sk_enter();
 	rc = rlisten(sk->rfd, backlog > BACKLOG_LEAST ? backlog : BACKLOG_LEAST);
-	/* Who waits for a connection waits in poll, for either kind. */
+	/* accept() waits in poll for connections of either stack. */
 	if (rc == 0)
 		(void)rfcntl(sk->rfd, F_SETFL, O_NONBLOCK);
 	sk_leave();
@@ -218,7 +218,7 @@ int sk_accept_nic(struct sk *sk, struct sockaddr *addr, socklen_t *bytes)
 	return rfd;
 }
 
-/* A descriptor for a connection's rsocket, which is closed if there is none. */
+/* Creates a descriptor for a connection's rsocket; closes the rsocket on failure. */
 static int adopt(int family, int rfd, int flags)
 {
 	int fd = REAL->socket(family, SOCK_STREAM | (flags & (SOCK_CLOEXEC | SOCK_NONBLOCK)), 0);
@@ -246,7 +246,7 @@ static int adopt(int family, int rfd, int flags)
 	return sk_fail(err);
 }
 
-/* Without waiting; the NIC's connections first. */
+/* Accepts without blocking; connections of the NIC come first. */
 static int accept_now(struct sk *sk, int fd, struct sockaddr *addr, socklen_t *bytes, int flags)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -302,7 +302,7 @@ SK_API int accept(int fd, struct sockaddr *addr, socklen_t *bytes)
 
 /* ---- connect --------------------------------------------------------------------------------- */
 
-/* Of a connection that goes on after a signal. */
+/* Completes a connection attempt that a signal interrupted. */
 static int connect_rest(struct sk *sk, int fd)
 {
 	socklen_t len = sizeof(int);
@@ -353,7 +353,7 @@ static bool is_connected(struct sk *sk)
 	return yes;
 }
 
-/* The rsocket of before is of no use; a datagram socket gets one anew, without a peer. */
+/* A previous rsocket is closed. A datagram socket gets a new one, without a peer. */
 static int connect_kernel(struct sk *sk, int fd, const struct sockaddr *addr, socklen_t bytes)
 {
 	struct sockaddr_storage name;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * epoll(7) with rsockets in it.
+ * epoll(7) for sets that contain rsockets.
  *
- * Beside the kernel's set, which keeps what is the kernel's, a list has every socket of ours that
- * the program put into it; those that have an rsocket are waited for here. An edge-triggered one
- * is told again only when the program has read from (or written to) the socket since: it has to,
- * until there is nothing more. A thread that waits is woken when the list changes. Called by
- * programs, sk_nic.c, sk_fork.c, sk_poll.c; calls sk_table.c, weft_rppoll().
+ * The kernel's set holds the kernel's descriptors. In addition, a list holds every socket of ours
+ * that the program added; the waits for those with an rsocket are made here. An edge-triggered
+ * event is reported again only after the program has read from (or written to) the socket, which it
+ * must do until nothing is left. A waiting thread is woken when the list changes. Calls sk_table.c
+ * and weft_rppoll().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,13 +24,13 @@ enum {
 
 struct member {
 	struct member *next;
-	struct sk *sk; /* not held: sk_epoll_gone() takes it out */
+	struct sk *sk; /* no reference: sk_epoll_gone() removes it */
 	int fd;
 	struct epoll_event event;
-	bool off;      /* EPOLLONESHOT, and it was told */
-	uint32_t told; /* EPOLLET: these were told, when the socket had seen so many calls: */
+	bool off;      /* EPOLLONESHOT, already reported */
+	uint32_t told; /* EPOLLET: reported events, at the call counts below: */
 	unsigned int reads, writes;
-	bool in_kernel; /* the kernel's set has the descriptor */
+	bool in_kernel; /* the kernel's set contains the descriptor */
 };
 
 struct set {
@@ -79,7 +79,7 @@ static void wake(const struct set *s)
 {
 	uint64_t one = 1;
 
-	/* It is full only if nobody has looked since. */
+	/* The counter overflows only if no thread has read it since. */
 	if (REAL->write(s->wake_fd, &one, sizeof(one)) < 0)
 		errno = 0;
 }
@@ -98,7 +98,7 @@ static bool has_rsocket(const struct sk *sk)
 	return sk->rfd >= 0 && (sk->mode == SK_NIC || sk->mode == SK_BOTH);
 }
 
-/* The kernel's set has those that the kernel serves, alone or too. */
+/* The kernel's set contains the sockets that the kernel serves, alone or jointly. */
 static int kernel_follow(const struct set *s, struct member *m)
 {
 	bool want = m->sk->mode != SK_NIC;
@@ -182,7 +182,7 @@ void sk_epoll_moved(struct sk *sk)
 			if (m->sk != sk)
 				continue;
 			m->told = 0;
-			/* The kernel took a descriptor out that was closed by dup2(). */
+			/* The kernel removed a descriptor that dup2() closed. */
 			if (sk->mode == SK_PUMPED)
 				m->in_kernel = false;
 			if (!m->off && kernel_follow(s, m) < 0)
@@ -253,7 +253,7 @@ void sk_epoll_reset(void)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* What is to be waited for: not what an edge has told. Under the lock. */
+/* Returns the events to wait for, without reported edges. Under the lock. */
 static uint32_t wanted(struct member *m)
 {
 	uint32_t events = (m->event.events & OUR_EVENTS) | ALWAYS;
@@ -266,7 +266,7 @@ static uint32_t wanted(struct member *m)
 		m->told &= ~(uint32_t)(EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | EPOLLPRI | ALWAYS);
 	if (m->writes != m->sk->writes)
 		m->told &= ~(uint32_t)(EPOLLOUT | EPOLLWRNORM | ALWAYS);
-	/* poll(2) tells of these whether it was asked or not. */
+	/* poll(2) reports these whether requested or not. */
 	return m->told & ALWAYS ? 0 : events & ~m->told;
 }
 
@@ -302,7 +302,9 @@ int sk_epoll_members(int epfd, struct pollfd *fds, int n)
 	return found;
 }
 
-/* The set has sockets of ours: the list, and room for the kernel's and the waker. NULL: it has not.
+/*
+ * Copies the list if the set has sockets of ours, with room for the kernel's set and the waker;
+ * otherwise NULL.
  */
 static struct pollfd *snapshot(int epfd, int *n)
 {
@@ -324,7 +326,7 @@ static struct pollfd *snapshot(int epfd, int *n)
 	return p;
 }
 
-/* One member that has something to tell: as the kernel would put it. */
+/* Fills in the event of one member, as the kernel would. */
 static void tell(struct member *m, uint32_t now, struct epoll_event *event)
 {
 	*event = (struct epoll_event){.events = now, .data = m->event.data};
@@ -335,7 +337,7 @@ static void tell(struct member *m, uint32_t now, struct epoll_event *event)
 	m->writes = m->sk->writes;
 }
 
-/* Of those that were found ready, the ones that still are members. */
+/* Reports the ready sockets that are still members. */
 static int take_ready(int epfd, const struct pollfd *p, int n, struct epoll_event *events, int max)
 {
 	struct set *s;
@@ -352,7 +354,7 @@ static int take_ready(int epfd, const struct pollfd *p, int n, struct epoll_even
 		if (now)
 			tell(m, now, &events[found++]);
 	}
-	/* Who comes first next time. */
+	/* Rotates the list, so that another member comes first next time. */
 	if (s && s->members && s->members->next && found == max) {
 		struct member *first = s->members, *last = first;
 
@@ -374,7 +376,9 @@ static void clear(int fd)
 		errno = 0;
 }
 
-/* Once: until something happens or the time is over. -1 with errno; 0: nothing for the program. */
+/*
+ * Waits once. Returns the number of events, 0 if there is none for the program, or -1 with errno.
+ */
 static int wait_once(int epfd, struct pollfd *p, int n, struct epoll_event *events, int max,
 		     const struct timespec *left, const sigset_t *mask)
 {
@@ -387,7 +391,7 @@ static int wait_once(int epfd, struct pollfd *p, int n, struct epoll_event *even
 		return rc;
 	if (p[1].revents)
 		clear(p[1].fd);
-	/* The kernel's events have at least one place. */
+	/* Reserves at least one place for the kernel's events. */
 	found = take_ready(epfd, p + 2, n, events, p[0].revents && max > 1 ? max - 1 : max);
 	if (p[0].revents && found < max)
 		kernel = REAL->epoll_pwait(epfd, events + found, max - found, 0, NULL);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exec(3), vfork(2) and posix_spawn(3): a new program does not get its predecessor's memory, and an
- * rsocket is memory.
+ * exec(3), vfork(2) and posix_spawn(3). A new program does not inherit its predecessor's memory, in
+ * which rsockets live.
  *
- * A process that executes another program while it has connections or listeners for it, or while
- * its pumps serve others, cannot serve them from inside that program. So the program runs in a
- * child, to which the sockets go as through any fork (sk_fork.c), and the process stays for them:
- * it passes signals on, stops when its child stops, and ends as its child ends. What is marked to
- * be closed is closed before, with all that was written delivered. A failure of exec is found out
- * by a pipe, and nothing has changed then. vfork(2) is fork(2) here; what posix_spawn(3) passes on
- * is pumped before. Called by programs; calls sk_fork.c, sk_pump.c, sk_table.c.
+ * If a process executes another program while that program inherits connections or listeners, or
+ * while pumps of the process serve others, it could not serve them from inside the new program. The
+ * program therefore runs in a child, which receives the sockets as in any fork (sk_fork.c). The
+ * process stays to serve them: it forwards signals, stops when its child stops, and exits as its
+ * child exits. Close-on-exec sockets are closed first, after their data was delivered. A pipe
+ * reports a failed exec, which leaves everything unchanged. vfork(2) is fork(2) here. Sockets that
+ * posix_spawn(3) passes on are pumped first. Calls sk_fork.c, sk_pump.c and sk_table.c.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,11 +27,11 @@
 #include "host_driver/sockets/sk.h"
 #include "host_driver/sockets/sk_pump.h"
 
-/* What is to be executed. */
+/* The program to execute. */
 struct image {
-	const char *path; /* NULL: fd */
+	const char *path; /* NULL: use fd */
 	int fd;
-	bool search; /* in PATH */
+	bool search; /* search PATH */
 	char *const *argv, *const *envp;
 };
 
@@ -47,8 +47,8 @@ static int really(const struct image *im)
 
 enum care {
 	CARE_NOT,
-	CARE_CLOSE, /* there are rsockets, all of which end with this program */
-	CARE_STAY,  /* the new program gets some, or others are served */
+	CARE_CLOSE, /* there are rsockets, all of which are closed on exec */
+	CARE_STAY,  /* the new program inherits some, or pumps serve other processes */
 };
 
 static bool is_live(const struct sk *sk)
@@ -85,7 +85,7 @@ static enum care needed(void)
 	return care;
 }
 
-/* Threads beside this one and ours, which are called so. */
+/* Returns true if the program has other threads; the library's own are excluded by name. */
 static bool has_threads(void)
 {
 	DIR *dir = opendir("/proc/self/task");
@@ -100,7 +100,7 @@ static bool has_threads(void)
 			continue;
 		(void)snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", e->d_name);
 		f = fopen(path, "re");
-		/* One that has ended meanwhile is none. */
+		/* The thread has ended meanwhile. */
 		found = f && fgets(name, sizeof(name), f) && strncmp(name, "weft-", 5) != 0;
 		if (f)
 			(void)fclose(f);
@@ -117,7 +117,7 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* As far as can be seen before. */
+/* Checks whether the program can be executed, as far as possible in advance. */
 static bool can_run(const struct image *im)
 {
 	const char *at = getenv("PATH"), *end;
@@ -139,7 +139,7 @@ static bool can_run(const struct image *im)
 	return false;
 }
 
-/* Those that end with this program: what was written reaches the peers first. */
+/* Closes the sockets that end with this program, after delivery of their data. */
 static void close_live(void)
 {
 	struct sk *sk;
@@ -154,9 +154,9 @@ static void close_live(void)
 	}
 }
 
-/* ---- the process that stays ------------------------------------------------------------------ */
+/* ---- the process that stays ----------------------------------------------------------------- */
 
-/* What the new program has is its own now; descriptors that serve it are closed by exec. */
+/* Closes the descriptors that now belong to the new program; exec closes those that serve it. */
 static void close_programs(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -179,7 +179,7 @@ static void close_programs(void)
 	}
 	if (dir)
 		(void)closedir(dir);
-	/* Nobody's file is taken for standard error. */
+	/* Keeps 0 to 2 occupied, so that no other file becomes standard error. */
 	do {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
@@ -195,7 +195,7 @@ static void end_as(int status)
 
 	sk_pumps_wait();
 	if (WIFSIGNALED(status)) {
-		/* The core is the child's. */
+		/* The child has already dumped core. */
 		(void)setrlimit(RLIMIT_CORE, &none);
 		(void)signal(WTERMSIG(status), SIG_DFL);
 		sigemptyset(&one);
@@ -207,7 +207,7 @@ static void end_as(int status)
 	__builtin_unreachable();
 }
 
-/* Signals that the terminal sends come to the child by themselves. All are blocked. */
+/* Signals of the terminal reach the child directly. All signals are blocked. */
 static void stay(pid_t child) __attribute__((noreturn));
 static void stay(pid_t child)
 {
@@ -230,7 +230,10 @@ static void stay(pid_t child)
 	}
 }
 
-/* In the child; the parent's death is the program's, as it is one to who started it. */
+/*
+ * Runs in the child. The death of the parent kills the child, since its starter sees only the
+ * parent.
+ */
 static void become(const struct image *im, int tube, pid_t parent, const sigset_t *mask,
 		   const struct sigaction *on_child) __attribute__((noreturn));
 static void become(const struct image *im, int tube, pid_t parent, const sigset_t *mask,
@@ -262,7 +265,7 @@ static int stay_behind(const struct image *im)
 		return -1;
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &mask);
-	/* A child that nobody waits for would end without telling how. */
+	/* With SIGCHLD ignored, the child's exit status would be lost. */
 	(void)sigaction(SIGCHLD, &usual, &on_child);
 	child = fork();
 	saved = errno;
@@ -326,7 +329,7 @@ SK_API int fexecve(int fd, char *const argv[], char *const envp[])
 	return execute(&(struct image){.fd = fd, .argv = argv, .envp = envp});
 }
 
-/* How many arguments come, the first one among them. */
+/* Counts the arguments, including the first one. */
 static size_t count_args(va_list args)
 {
 	size_t n = 1;
@@ -336,7 +339,7 @@ static size_t count_args(va_list args)
 	return n;
 }
 
-/* The arguments of a list, and what follows them. */
+/* Copies the arguments of a list, then advances past them. */
 static void take_args(char **argv, const char *first, va_list args)
 {
 	*argv = (char *)(uintptr_t)first;
@@ -345,8 +348,8 @@ static void take_args(char **argv, const char *first, va_list args)
 }
 
 /*
- * Declares argv, on the stack (a child of vfork(2) may be who asks), with the arguments from first
- * on; args is left behind their NULL.
+ * Declares argv with the arguments from first on, and leaves args past their NULL. argv is on the
+ * stack, because the caller may be a child of vfork(2).
  */
 #define TAKE_ARGS(argv, first, args)                                                               \
 	size_t num_##argv;                                                                         \
@@ -388,13 +391,16 @@ SK_API int execle(const char *path, const char *arg, ...)
 
 /* ---- vfork, posix_spawn ---------------------------------------------------------------------- */
 
-/* Its child would have the parent's memory, and its threads not: nobody could serve it. */
+/*
+ * A child of vfork(2) shares the parent's memory but not its threads, so it could not serve
+ * sockets.
+ */
 SK_API pid_t vfork(void)
 {
 	return fork();
 }
 
-/* What the child keeps without being told. */
+/* Pumps the sockets that the child inherits implicitly. */
 static int pump_inherited(void)
 {
 	struct sk *sk;
@@ -424,7 +430,7 @@ SK_API int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
 	return err ? err : REAL->posix_spawnp(pid, file, actions, attr, argv, envp);
 }
 
-/* Whom it names goes to a child soon, whatever its flags say. */
+/* Pumps the socket that it names: a child will inherit it, whatever its flags. */
 SK_API int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int to)
 {
 	return sk_pump_fd(fd) < 0 ? errno : REAL->posix_spawn_file_actions_adddup2(actions, fd, to);

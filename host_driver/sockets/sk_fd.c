@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors: what copies, closes and changes them.
+ * Descriptors: calls that copy, close and modify them.
  *
- * Called by programs; calls sk_table.c, sk_epoll.c, rsockets and the C library.
+ * Calls sk_table.c, sk_epoll.c, rsockets and the C library.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "host_driver/sockets/sk.h"
 
-/* The table's entry goes first: the number may be another file's as soon as it is closed. */
+/* Removes the table's entry first: the number may be reused as soon as it is closed. */
 SK_API int close(int fd)
 {
 	sk_remove(fd);
@@ -41,7 +41,7 @@ SK_API void closefrom(int first)
 	(void)close_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX, 0);
 }
 
-/* to is what from was; what it was before is gone. */
+/* Makes to an alias of from; the previous meaning of to is gone. */
 static void copied(int from, int to)
 {
 	struct sk *sk = sk_get(from);
@@ -97,7 +97,7 @@ static void follow_nonblock(int fd)
 		return;
 	pthread_mutex_lock(&sk->lock);
 	flags = REAL->fcntl(fd, F_GETFL);
-	/* A listener's never waits by itself: sk_conn.c. */
+	/* A listener's rsocket stays non-blocking: sk_conn.c. */
 	if (sk->rfd >= 0 && flags >= 0 && !sk->listening) {
 		sk_enter();
 		(void)rfcntl(sk->rfd, F_SETFL, flags & O_NONBLOCK);
@@ -118,7 +118,7 @@ static int do_fcntl(int fd, int cmd, void *arg)
 	return rc;
 }
 
-/* What follows cmd is an int, a pointer or nothing: a pointer's width takes them all. */
+/* The argument after cmd is an int, a pointer or absent; a pointer's width covers all three. */
 SK_API int fcntl(int fd, int cmd, ...)
 {
 	va_list args;
@@ -141,7 +141,7 @@ SK_API int fcntl64(int fd, int cmd, ...)
 	return do_fcntl(fd, cmd, arg);
 }
 
-/* Bytes that can be read; of a datagram socket those of the next one. */
+/* Returns the readable bytes; for a datagram socket, those of the next datagram. */
 static int unread(struct sk *sk, int *bytes)
 {
 	char byte;
@@ -172,7 +172,7 @@ SK_API int ioctl(int fd, unsigned long request, ...)
 		rc = unread(sk, arg);
 	else
 		rc = REAL->ioctl(fd, request, arg);
-	/* A datagram socket of both: whoever has one. */
+	/* A datagram socket of both stacks: report the one that has a datagram. */
 	if (rc == 0 && sk && sk->mode == SK_BOTH && *(int *)arg == 0)
 		rc = unread(sk, arg);
 	if (sk)
@@ -184,7 +184,7 @@ SK_API int ioctl(int fd, unsigned long request, ...)
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* The sizes and the family decide about the rsocket that is made later. */
+/* Buffer sizes and IPV6_V6ONLY are kept for an rsocket created later. */
 static void remember(struct sk *sk, int level, int name, const void *value, socklen_t bytes)
 {
 	int v;
@@ -207,7 +207,7 @@ SK_API int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 
 	if (sk && sk->mode == SK_PUMPED && level != SOL_SOCKET)
 		rc = level == IPPROTO_TCP || level == IPPROTO_IP || level == IPPROTO_IPV6
-			 ? 0 /* hints to a transport that it has not any more */
+			 ? 0 /* hints to a transport that no longer serves the socket */
 			 : sk_fail(ENOPROTOOPT);
 	else
 		rc = REAL->setsockopt(fd, level, name, value, bytes);
@@ -217,7 +217,7 @@ SK_API int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	if (rc == 0 && sk->mode != SK_PUMPED) {
 		remember(sk, level, name, value, bytes);
 		sk_enter();
-		/* An rsocket knows fewer options; the others say how IP packets are made. */
+		/* An rsocket supports fewer options; the others concern IP packets. */
 		if (sk->rfd >= 0 && rsetsockopt(sk->rfd, level, name, value, bytes) < 0)
 			errno = 0;
 		sk_leave();
@@ -227,7 +227,7 @@ SK_API int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return rc;
 }
 
-/* Those whose value is the connection's, not what was set. */
+/* Options whose value is the connection's state, not a setting. */
 static bool is_state(int level, int name)
 {
 	return (level == SOL_SOCKET && (name == SO_ERROR || name == SO_ACCEPTCONN)) ||

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork(2): rsockets stay with the process that has them, so that a socket pair comes between.
+ * fork(2): an rsocket stays with its process, and a socket pair connects the other processes to it.
  *
- * Before a fork every connection and every listener becomes one end of a pair, for parent and
- * child alike; threads of the parent serve the other ends (sk_pump.c). What the two do with the
- * descriptors from then on, up to another fork or exec, is the kernel's matter. The same is done
- * for a descriptor whose use we do not see: of a stream of the C library, of splice(2), one that is
- * passed to another process. A parent that ends waits for its pumps (sk_table.c). Called by
- * programs; calls sk_pump.c, sk_table.c, sk_nic.c.
+ * Before a fork, every connection and listener becomes one end of a socket pair, for parent and
+ * child alike. Threads of the parent serve the other ends (sk_pump.c). From then on the kernel
+ * handles all descriptor operations in both processes. The same is done for descriptors whose use
+ * is not visible here: stdio streams, splice(2), descriptors passed to another process. A parent
+ * that exits first waits for its pumps (sk_table.c). Calls sk_pump.c, sk_table.c and sk_nic.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +18,7 @@
 #include "host_driver/sockets/sk.h"
 #include "host_driver/sockets/sk_pump.h"
 
-/* Every descriptor of the socket becomes the end. Their flags stay. */
+/* Replaces every descriptor of the socket by the end of the pair. Descriptor flags are kept. */
 static int put_end(const struct sk *sk, int end)
 {
 	int at = 0, fd, rc = 0;
@@ -50,7 +49,7 @@ static int names(struct sk *sk)
 	return rc;
 }
 
-/* The kernel's listener stays one, beside the pair. -1: there is none. */
+/* Keeps the kernel's listener next to the pair. Returns -1 if there is none. */
 static int keep_listener(const struct sk *sk)
 {
 	int at = 0, fd = sk_next_fd(sk, &at);
@@ -58,12 +57,12 @@ static int keep_listener(const struct sk *sk)
 	return sk->mode == SK_BOTH && fd >= 0 ? REAL->fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
-/* Under the lock. */
+/* Caller holds the lock. */
 static int pump_it(struct sk *sk)
 {
 	int pair[2], rc, kernel_fd;
 
-	/* One that is not connected (yet) has no peer's name, and nobody to share. */
+	/* A socket without a peer is not shared. */
 	if (names(sk) < 0)
 		return 0;
 	if (socketpair(AF_UNIX, SOCK_CLOEXEC | (sk->listening ? SOCK_SEQPACKET : SOCK_STREAM), 0,
@@ -99,7 +98,7 @@ int sk_pump(struct sk *sk)
 	return rc;
 }
 
-/* What a child cannot have: rsockets that are not pumped. Nothing of them is touched. */
+/* Drops rsockets that are not pumped, which a child cannot use, without touching them. */
 static void forget(void)
 {
 	struct sk *sk;
@@ -124,8 +123,8 @@ static void child(void)
 }
 
 /*
- * A fork that the C library makes itself: nothing was pumped, the child begins anew. Whoever held
- * a lock is not there.
+ * Handles a fork made by the C library itself: nothing was pumped, so the child starts without
+ * sockets. Lock owners do not exist in the child, so the locks are reset.
  */
 static void unseen_fork(void)
 {
@@ -140,7 +139,7 @@ static void unseen_fork(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-	/* Without the handler such a child is served by the kernel alone. */
+	/* Without the handler the kernel alone serves such a child. */
 	if (pthread_atfork(NULL, NULL, unseen_fork) != 0)
 		errno = 0;
 }
@@ -160,12 +159,12 @@ SK_API pid_t fork(void)
 		if (rc < 0)
 			return -1;
 	}
-	/* No thread is in the middle of a change when the child gets its copy. */
+	/* Keeps other threads from changing state while the child gets its copy. */
 	sk_nic_lock();
 	sk_epoll_lock();
 	sk_pumps_lock();
 	sk_table_lock();
-	/* Handlers of rsockets and the NIC's library run meanwhile, and close descriptors. */
+	/* Fork handlers of rsockets and the NIC's library run here and close descriptors. */
 	sk_enter();
 	pid = REAL->fork();
 	sk_leave();
@@ -178,7 +177,7 @@ SK_API pid_t fork(void)
 	return pid;
 }
 
-/* The parent stays as long as it has something to serve. */
+/* The parent stays as long as its pumps serve others. */
 SK_API int daemon(int nochdir, int noclose)
 {
 	pid_t pid = fork();
@@ -215,7 +214,7 @@ int sk_pump_fd(int fd)
 	return rc;
 }
 
-/* ---- the C library's streams ----------------------------------------------------------------- */
+/* ---- stdio streams --------------------------------------------------------------------------- */
 
 SK_API FILE *fdopen(int fd, const char *mode)
 {
@@ -238,7 +237,7 @@ SK_API int dprintf(int fd, const char *format, ...)
 	return n;
 }
 
-/* What -D_FORTIFY_SOURCE makes of them; the check of the format is left out. */
+/* Variants that -D_FORTIFY_SOURCE calls; the check of the format is omitted. */
 int __vdprintf_chk(int fd, int flag, const char *format, va_list args);
 int __dprintf_chk(int fd, int flag, const char *format, ...);
 
@@ -260,7 +259,7 @@ SK_API int __dprintf_chk(int fd, int flag, const char *format, ...)
 	return n;
 }
 
-/* The C library closes the descriptor without asking us. */
+/* fclose() closes the descriptor without calling our close(). */
 SK_API int fclose(FILE *f)
 {
 	int fd = fileno(f);
@@ -309,7 +308,7 @@ int sk_pumped_accept(struct sk *sk, int fd, struct sockaddr *addr, socklen_t *by
 	if (n < 0)
 		return -1;
 	got = n == sizeof(what) ? received_fd(&msg) : -1;
-	/* The process that listened is no more. */
+	/* The process with the listener has ended. */
 	if (got < 0)
 		return sk_fail(n == 0 ? ENETDOWN : ECONNABORTED);
 	sk_addr_out(&what.peer, addr, bytes);

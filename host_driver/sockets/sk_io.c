@@ -2,9 +2,9 @@
 /*
  * Calls that move data.
  *
- * Called by programs; calls rsockets, the C library, sk_conn.c. Every kind comes down to a message
- * of sendmsg(2) or recvmsg(2). A write to a connection that is over raises SIGPIPE; a call that a
- * signal interrupted begins again when its handler asked for that (SA_RESTART).
+ * Every call is reduced to a message of sendmsg(2) or recvmsg(2). A write to a closed connection
+ * raises SIGPIPE. A call interrupted by a signal restarts if its handler has SA_RESTART. Calls
+ * rsockets, the C library and sk_conn.c.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #include "host_driver/sockets/sk.h"
 
-/* Not in a header that all compilers show: what -D_FORTIFY_SOURCE ends a program with. */
+/* Ends the program on behalf of -D_FORTIFY_SOURCE; not declared in a portable header. */
 extern void __chk_fail(void) __attribute__((noreturn));
 
 /* ---- one message ----------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static ssize_t nic_recv(struct sk *sk, struct msghdr *msg, int flags)
 	return n;
 }
 
-/* A datagram socket's first datagram to a NIC's network. */
+/* Handles the first datagram that a socket sends to a NIC's network. */
 static int serve_both(struct sk *sk, int fd)
 {
 	int rc = 0;
@@ -81,7 +81,7 @@ static ssize_t do_send(struct sk *sk, int fd, const struct msghdr *msg, int flag
 	return sk->mode == SK_NIC ? nic_send(sk, msg, flags) : REAL->sendmsg(fd, msg, flags);
 }
 
-/* From whoever has a datagram. */
+/* Receives from the stack that has a datagram. */
 static ssize_t recv_both(struct sk *sk, int fd, struct msghdr *msg, int flags)
 {
 	bool block = !(flags & MSG_DONTWAIT) && !(REAL->fcntl(fd, F_GETFL) & O_NONBLOCK);
@@ -108,7 +108,7 @@ static ssize_t recv_both(struct sk *sk, int fd, struct msghdr *msg, int flags)
 
 static ssize_t do_recv(struct sk *sk, int fd, struct msghdr *msg, int flags)
 {
-	/* Only the kernel has such a queue. */
+	/* Only the kernel has an error queue. */
 	if (flags & MSG_ERRQUEUE)
 		return REAL->recvmsg(fd, msg, flags);
 	if (sk->mode == SK_NIC)
@@ -118,7 +118,7 @@ static ssize_t do_recv(struct sk *sk, int fd, struct msghdr *msg, int flags)
 	return REAL->recvmsg(fd, msg, flags);
 }
 
-/* Descriptors of ours that go to another process, which has no rsocket: they are pumped. */
+/* Pumps our descriptors that are passed to another process, which has no rsocket. */
 static int pump_passed(const struct msghdr *msg)
 {
 	struct msghdr at = *msg;
@@ -221,7 +221,7 @@ SK_API int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The file's own offset, or the caller's, goes on by what was sent. */
+/* Advances the file's own offset, or the caller's, by the bytes sent. */
 static ssize_t send_file(struct sk *sk, int in, off_t *offset, size_t bytes)
 {
 	off_t at = offset ? *offset : lseek(in, 0, SEEK_CUR);
@@ -275,7 +275,7 @@ SK_API ssize_t sendfile64(int out, int in, off64_t *offset, size_t bytes)
 	return sendfile(out, in, (off_t *)offset, bytes);
 }
 
-/* Between pipes and sockets in the kernel: what it splices must be its own. */
+/* splice(2) works inside the kernel, so the socket must be a kernel socket. */
 SK_API ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t bytes,
 		      unsigned int flags)
 {
@@ -352,7 +352,7 @@ SK_API ssize_t readv(int fd, const struct iovec *iov, int n)
 	return rc;
 }
 
-/* The time is looked at when a datagram has come, as the kernel does. */
+/* Checks the timeout after each datagram, as the kernel does. */
 SK_API int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags,
 		    struct timespec *timeout)
 {
@@ -382,7 +382,7 @@ SK_API int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int n, int flags,
 	return done || bytes >= 0 ? (int)done : -1;
 }
 
-/* ---- what -D_FORTIFY_SOURCE calls ------------------------------------------------------------ */
+/* ---- variants that -D_FORTIFY_SOURCE calls --------------------------------------------------- */
 
 ssize_t __read_chk(int fd, void *buf, size_t bytes, size_t room);
 ssize_t __recv_chk(int fd, void *buf, size_t bytes, size_t room, int flags);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which addresses are the NICs'; a socket's rsocket.
+ * Addresses of the NICs, and creation of a socket's rsocket.
  *
- * The NICs are those of rdma_get_devices(), asked for once, when the program first binds or
- * connects a socket. Called by sk_conn.c, sk_io.c; calls librdmacm, libibverbs and its private
- * functions (weft_query_port()), all of it inside (sk_enter()).
+ * The NICs are those of rdma_get_devices(), queried once, when the program first binds or connects
+ * a socket. Calls librdmacm, libibverbs and its private functions (weft_query_port()), always
+ * inside (sk_enter()).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static struct {
 	} nic[NICS_MAX];
 } nics = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Under the lock. A NIC that does not answer has no address. */
+/* Under the lock. A NIC that does not respond has no address. */
 static void ask_nics(void)
 {
 	struct ibv_context **list;
@@ -54,7 +54,7 @@ static void ask_nics(void)
 	sk_leave();
 }
 
-/* The IPv4 address, also of an IPv4-mapped one. */
+/* Extracts an IPv4 address, also from an IPv4-mapped one. */
 static bool ipv4(const struct sockaddr *addr, socklen_t bytes, uint32_t *ip)
 {
 	const struct sockaddr_in *in = (const void *)addr;
@@ -128,7 +128,7 @@ void sk_nic_reset(void)
 
 /* ---- rsockets -------------------------------------------------------------------------------- */
 
-/* Those that the kernel's socket has; what an rsocket does not know has no meaning there. */
+/* Copies the options of the kernel's socket; those unknown to rsockets have no effect there. */
 static void copy_options(const struct sk *sk, int fd, int rfd)
 {
 	static const struct {

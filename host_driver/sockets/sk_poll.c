@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * poll(2), select(2) and their kin: rsockets beside everything else.
+ * poll(2), select(2) and related calls for rsockets and all other descriptors.
  *
- * A descriptor becomes what is behind it: the rsocket, the kernel's socket, both, or the members
- * of an epoll set; rpoll() waits for all of them. A call without rsockets is the C library's.
- * Called by programs, sk_conn.c, sk_io.c; calls sk_table.c, sk_epoll.c, weft_rppoll().
+ * Each descriptor is replaced by the objects behind it: the rsocket, the kernel's socket, both, or
+ * the members of an epoll set. rpoll() waits for all of them. A call without rsockets goes to the C
+ * library. Calls sk_table.c, sk_epoll.c and weft_rppoll().
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +17,10 @@
 
 extern void __chk_fail(void) __attribute__((noreturn));
 
-/* What is really waited for; owner: the program's entry, -1 - entry: a member of its epoll set. */
+/*
+ * The expanded set. owner: index of the program's entry, or -1 - index for a member of its epoll
+ * set.
+ */
 struct wait_set {
 	struct pollfd *p;
 	int *owner;
@@ -78,7 +81,7 @@ static bool add_entry(struct wait_set *s, const struct pollfd *fd, int owner)
 	return ok && (sk || fd->fd < 0 || add_members(s, fd->fd, owner));
 }
 
-/* What was found, to the program's entries; how many have something. */
+/* Copies the results to the program's entries; returns the number of entries with events. */
 static int collect(const struct wait_set *s, struct pollfd *fds, nfds_t n)
 {
 	int ready = 0;
@@ -177,7 +180,7 @@ SK_API int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *time
 
 /* ---- select ---------------------------------------------------------------------------------- */
 
-/* A program may have sets that are longer than the C library's, as the kernel has it. */
+/* A program's sets may be longer than the C library's fd_set, which the kernel permits. */
 static bool in_set(int fd, const fd_set *set)
 {
 	const unsigned char *bytes = (const unsigned char *)set;
@@ -236,7 +239,7 @@ static int select_by_poll(int nfds, fd_set *r, fd_set *w, fd_set *e, const struc
 	return rc < 0 ? rc : bits;
 }
 
-/* Whether there is anything for us in the sets. */
+/* Returns true if the sets contain one of our sockets. */
 static bool concerns(int nfds, const fd_set *r, const fd_set *w, const fd_set *e)
 {
 	bool yes = false;
@@ -273,7 +276,7 @@ SK_API int select(int nfds, fd_set *r, fd_set *w, fd_set *e, struct timeval *tim
 	rc = select_by_poll(nfds, r, w, e, timeout ? &ts : NULL, NULL);
 	if (!timeout)
 		return rc;
-	/* As Linux does: what is left of it. */
+	/* Stores the remaining time, as Linux does. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	left = (ts.tv_sec + begin.tv_sec - now.tv_sec) * 1000000 +
 	       (ts.tv_nsec + begin.tv_nsec - now.tv_nsec) / 1000;

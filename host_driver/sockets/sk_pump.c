@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pumps: threads between a socket pair and an rsocket.
+ * Pumps: threads that connect a socket pair to an rsocket.
  *
- * One thread a connection carries bytes both ways, ends of directions too; one a listener accepts
- * and passes the end of a new pair to whoever calls accept(2), in whatever process. They end when
- * nobody holds the other end of the pair. Called by sk_fork.c; calls rsockets and the C library.
+ * One thread per connection carries bytes and half-closes both ways. One thread per listener
+ * accepts connections and passes the end of a new pair to the process that calls accept(2). A pump
+ * ends when no process holds the other end of its pair. Calls rsockets and the C library.
  */
 #include "host_driver/sockets/sk_pump.h"
 
@@ -131,13 +131,13 @@ void sk_pumps_forked(void)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* One direction: what was taken from one side and not given to the other yet. */
+/* One direction: data taken from one side and not yet written to the other. */
 struct way {
 	char buf[WAY_BYTES];
 	size_t from, to;
-	bool ended; /* the source says no more */
-	bool lost;  /* the other side takes no more */
-	bool shut;  /* it knows the end */
+	bool ended; /* the source has ended */
+	bool lost;  /* the destination accepts no more data */
+	bool shut;  /* the destination was notified of the end */
 };
 
 static ssize_t take(int fd, bool is_rsocket, struct way *w)
@@ -159,8 +159,8 @@ static bool later(void)
 }
 
 /*
- * The side that takes is gone, the other direction goes on: a program that writes hears of it as
- * EPIPE; what a peer sends is thrown away, as TCP does behind SHUT_RD.
+ * Handles the loss of a destination while the other direction continues. A writing program gets
+ * EPIPE; data of a peer is discarded, as in TCP after SHUT_RD.
  */
 static void lose(struct way *w, int from, bool from_rsocket)
 {
@@ -171,7 +171,7 @@ static void lose(struct way *w, int from, bool from_rsocket)
 	}
 }
 
-/* Moves what can be moved. */
+/* Moves as much data as possible. */
 static void move(struct way *w, int from, int to, bool from_rsocket)
 {
 	ssize_t n = 1;
@@ -182,7 +182,7 @@ static void move(struct way *w, int from, int to, bool from_rsocket)
 			n = take(from, from_rsocket, w);
 			if (n > 0)
 				w->to = (size_t)n;
-			/* A connection that broke ends as one that was closed. */
+			/* A broken connection ends like a closed one. */
 			w->ended = n == 0 || (n < 0 && !later());
 		}
 		if (w->from < w->to && !w->lost) {
@@ -224,7 +224,10 @@ static void *stream_thread(void *arg)
 		    {.fd = p->rfd, .events = (short)(source_events(in) | target_events(out))},
 		    {.fd = p->end, .events = (short)(source_events(out) | target_events(in))}};
 
-		/* Ends of directions are told for ever; the last one of the pair's ends it all. */
+		/*
+		 * End of stream stays readable for good, so it is no longer polled; hangup of the
+		 * pair ends the pump.
+		 */
 		if (!fds[0].events)
 			fds[0].fd = -1;
 		if (!fds[1].events && !out->shut)
@@ -233,7 +236,7 @@ static void *stream_thread(void *arg)
 			break;
 		move(in, p->rfd, p->end, true);
 		move(out, p->end, p->rfd, false);
-		/* Nobody holds the other end: what comes has no reader. */
+		/* No process holds the other end: received data has no reader. */
 		go = !(fds[1].revents & (POLLHUP | POLLERR) && out->shut);
 	}
 	pump_end(p);
@@ -249,8 +252,8 @@ int sk_pump_stream(int rfd, int end)
 /* ---- listeners ------------------------------------------------------------------------------- */
 
 /*
- * The descriptor and its names go to the pair; -1: nobody is there. Where the kernel takes no more
- * descriptors under way, the connection is dropped.
+ * Passes the descriptor and its addresses to the pair; -1: no reader. If the kernel allows no more
+ * descriptors in flight, the connection is dropped.
  */
 static int pass(int end, int fd, const struct sk_passed *what)
 {
@@ -274,7 +277,7 @@ static int pass(int end, int fd, const struct sk_passed *what)
 		   : 0;
 }
 
-/* A connection of the NIC's: a pair and a pump of its own. */
+/* Serves a connection of the NIC with a pair and a pump of its own. */
 static int pass_nic(const struct pump *p, int rfd)
 {
 	struct sk_passed what = {0};
@@ -305,7 +308,7 @@ static int pass_kernel(const struct pump *p)
 	int fd = REAL->accept4(p->kernel_fd, (struct sockaddr *)&what.peer, &peer, SOCK_CLOEXEC),
 	    rc;
 
-	/* Whoever came has gone again, or waits until there are descriptors. */
+	/* The connection has ended already, or waits until descriptors are available. */
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
 			(void)usleep(FULL_US);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From descriptors to sockets; the C library's own functions; the end of a process.
+ * The table of sockets by descriptor, the C library's own functions, and cleanup at process exit.
  *
- * Called by all of this folder; calls dlsym, sk_epoll.c, sk_nic.c.
+ * Calls dlsym, sk_epoll.c and sk_nic.c.
  */
 #include "host_driver/sockets/sk.h"
 
@@ -19,7 +19,7 @@
 static struct sk_real real;
 static atomic_bool real_known;
 
-/* The next one of that name: it is in the C library. */
+/* Looks up the next definition of the symbol, which is the C library's. */
 static void find(void *to, const char *name)
 {
 	void *f = dlsym(RTLD_NEXT, name);
@@ -30,7 +30,7 @@ static void find(void *to, const char *name)
 
 #define FIND(name) find(&real.name, #name)
 
-/* May run twice at once: both find the same. */
+/* May run in two threads at once: both find the same functions. */
 static void find_all(void)
 {
 	FIND(socket), FIND(bind), FIND(listen), FIND(accept4), FIND(connect), FIND(shutdown);
@@ -64,8 +64,8 @@ int sk_fail(int err)
 /* ---- inside ---------------------------------------------------------------------------------- */
 
 /*
- * Where on the stack this thread went inside. A handler of a signal may leave by longjmp(3), and
- * never come to sk_leave(): then a call comes from further up.
+ * Stack position where this thread went inside. A signal handler may leave by longjmp(3) without
+ * sk_leave(); a later call from further up the stack shows that.
  */
 static __thread struct {
 	int depth;
@@ -75,7 +75,7 @@ static __thread struct {
 #define FRAME ((uintptr_t)__builtin_frame_address(0))
 
 enum {
-	/* Calls of this library below one of its own functions are no further up than this. */
+	/* Calls of this library from its own functions are at most this far up the stack. */
 	FRAME_SLACK_BYTES = 512,
 };
 
@@ -101,10 +101,10 @@ bool sk_outside(void)
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct sk *) table[SK_FDS_MAX];
-static atomic_int top; /* all descriptors of the table are below */
+static atomic_int top; /* upper bound of the descriptors in the table */
 /*
- * Whose table it is: a child of vfork(2) has it too, until it executes something else, and what it
- * closes is its own.
+ * Process that owns the table. A child of vfork(2) shares it until it executes a program;
+ * descriptors that it closes are its own.
  */
 static atomic_int owner;
 
@@ -133,7 +133,7 @@ struct sk *sk_new(int family, int type)
 	return sk;
 }
 
-/* Most descriptors are not ours, which needs no lock to see. */
+/* Fast path without the lock: most descriptors are not ours. */
 struct sk *sk_get(int fd)
 {
 	struct sk *sk;
@@ -160,7 +160,7 @@ void sk_put(struct sk *sk)
 	errno = saved;
 }
 
-/* Without the table's lock: rclose() may wait for the peer's NIC. */
+/* Runs without the table's lock, because rclose() may wait for the peer's NIC. */
 static void last_close(struct sk *sk)
 {
 	sk_epoll_gone(sk);
@@ -169,7 +169,9 @@ static void last_close(struct sk *sk)
 	pthread_mutex_unlock(&sk->lock);
 }
 
-/* *last: whose last descriptor that was, NULL: nobody's. False: sk is over. */
+/*
+ * *last: the socket whose last descriptor this was, or NULL. Returns false if sk is already closed.
+ */
 static bool replace(int fd, struct sk *sk, struct sk **last)
 {
 	struct sk *old;
@@ -268,7 +270,7 @@ void sk_table_forked(void)
 
 /* ---- signals, the end ------------------------------------------------------------------------ */
 
-/* What a thread brings upon itself interrupts no call. */
+/* Synchronous signals do not interrupt a call. */
 static bool is_fault(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
@@ -290,8 +292,8 @@ bool sk_restart(void)
 }
 
 /*
- * The kernel delivers what a process has written before its end; the NIC's memory goes with the
- * process, so that the sockets are closed here, each waiting for the peer's NIC.
+ * The kernel delivers data written before a process exits. The NIC's memory ends with the process,
+ * so the sockets are closed here, and each waits for the peer's NIC.
  */
 __attribute__((destructor)) static void close_all(void)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The objects behind the pointers that libibverbs' callers hold, and the tables through which the
- * inline functions of <infiniband/verbs.h> call us.
+ * Private objects of libibverbs' stand-in, behind the pointers that applications hold, and the
+ * operation tables through which the inline functions of <infiniband/verbs.h> call it.
  *
- * The stand-in has libibverbs' SONAME and symbol versions (symbols.sh) and no kernel device
- * beneath: each object holds the public struct that the header describes and the libweft object
- * that does the work. Called by programs through vb_*.c; calls host_driver/weft.h alone. Layouts
- * and return values are those of rdma-core 44, as its headers and manual pages (libibverbs-dev)
- * give them: errno values are positive where a verb returns int, except ibv_poll_cq().
+ * The stand-in has libibverbs' SONAME and symbol versions (tools/verbs_symbols.sh) and uses no
+ * kernel device. Each object holds the public struct of the header and the libweft object that does
+ * the work. The code calls only host_driver/weft.h. Layouts and return values are those of
+ * rdma-core 44, according to its headers and manual pages (libibverbs-dev): errno values are
+ * positive where a verb returns int, except for ibv_poll_cq().
  */
 #ifndef WEFT_VERBS_VB_H
 #define WEFT_VERBS_VB_H
@@ -25,12 +25,12 @@
 #define VB_API __attribute__((visibility("default")))
 
 enum {
-	VB_PORT = 1,        /* the only one */
+	VB_PORT = 1,        /* the only port */
 	VB_NUM_GIDS = 2,    /* 0: link-local from the MAC; 1: IPv4-mapped */
-	VB_POST_BATCH = 16, /* requests that one doorbell announces */
+	VB_POST_BATCH = 16, /* maximum requests per doorbell */
 	VB_POLL_BATCH = 16,
 	VB_PKEY = 0xffff,
-	/* Providers' libraries look past the end of ibv_device to see whether it is theirs. */
+	/* Provider libraries read past the end of ibv_device to detect their own devices. */
 	VB_DEVICE_TAIL_BYTES = 1024,
 };
 
@@ -40,14 +40,14 @@ struct vb_device {
 	struct weft_device weft;
 	__be64 guid;
 	int index;
-	atomic_uint refs; /* lists and contexts that hold it */
+	atomic_uint refs; /* lists and contexts that reference it */
 };
 
 struct vb_context {
 	struct vb_device *device;
 	struct weft_context *weft;
 	struct weft_device_attr attr;
-	struct verbs_context verbs; /* last: it ends in ibv_context */
+	struct verbs_context verbs; /* last: it ends with ibv_context */
 };
 
 struct vb_pd {
@@ -63,7 +63,7 @@ struct vb_xrcd {
 struct vb_mr {
 	struct ibv_mr ibv;
 	struct weft_mr *weft;
-	int access; /* the rights among its flags */
+	int access; /* access rights only */
 };
 
 struct vb_mw {
@@ -87,7 +87,10 @@ struct vb_cq {
 		struct ibv_cq_ex ex; /* begins with the members of ibv_cq */
 	};
 	struct weft_cq *weft;
-	/* between start_poll and end_poll; the lock is held then, unless the CQ has one thread */
+	/*
+	 * state between start_poll and end_poll; protected by poll_lock unless the CQ is
+	 * single-threaded
+	 */
 	bool single_threaded;
 	pthread_mutex_t poll_lock;
 	struct weft_wc wc;
@@ -98,10 +101,10 @@ struct vb_srq {
 	struct weft_srq *weft;
 };
 
-/* What ibv_wr_*() has gathered between wr_start and wr_complete. */
+/* Requests gathered by ibv_wr_*() between wr_start and wr_complete. */
 struct vb_builder {
 	pthread_mutex_t lock;
-	int err; /* the first one; 0 */
+	int err; /* the first error; 0: none */
 	uint32_t num_wr, num_sge, inline_bytes;
 	uint32_t max_wr, max_sge, max_inline_bytes;
 	struct weft_send_wr *wr;
@@ -116,7 +119,7 @@ struct vb_qp {
 	};
 	struct weft_qp *weft;
 	bool sq_sig_all;
-	struct vb_builder *builder; /* NULL: the QP was not made for ibv_wr_*() */
+	struct vb_builder *builder; /* NULL: the QP was not created for ibv_wr_*() */
 };
 
 #define VB_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
@@ -176,21 +179,21 @@ static inline struct vb_qp *vb_qp_of(struct ibv_qp *qp)
 	return VB_OF(qp, struct vb_qp, ibv);
 }
 
-/* NULL, with errno set: for verbs that return a pointer. */
+/* Returns NULL with errno set, for verbs that return a pointer. */
 static inline void *vb_null(int err)
 {
 	errno = err;
 	return NULL;
 }
 
-/* A window gives rights to peers; what the process may do itself its region says. */
+/* A window grants rights to peers only; local rights come from the region. */
 static inline uint32_t vb_mw_rights(unsigned int flags)
 {
 	return flags & ~(unsigned int)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND |
 				       IBV_ACCESS_OPTIONAL_RANGE);
 }
 
-/* libweft returns 0 or a negative errno, a verb 0 or the positive one; errno is set too. */
+/* Converts libweft's 0 or negative errno to a verb's 0 or positive errno; also sets errno. */
 static inline int vb_result(int rc)
 {
 	if (rc >= 0)
@@ -199,16 +202,16 @@ static inline int vb_result(int rc)
 	return -rc;
 }
 
-/* vb_device.c: one more, one less holder. */
+/* vb_device.c: take and release a reference. */
 struct vb_device *vb_device_get(struct vb_device *device);
 void vb_device_put(struct vb_device *device);
 /*
- * What ibv_open_device() gives, around an attachment, which ends with it. NULL: errno, and the
- * attachment is the caller's still.
+ * Creates the context that ibv_open_device() returns around an attachment, and takes ownership of
+ * it. NULL with errno on failure; the caller then keeps the attachment.
  */
 struct ibv_context *vb_context_new(struct vb_device *device, struct weft_context *weft);
 
-/* The functions that <infiniband/verbs.h> calls through the context; each file fills in its own. */
+/* Fill in the operations that <infiniband/verbs.h> calls through the context, each file its own. */
 void vb_query_ops(struct vb_context *c);
 void vb_cq_ops(struct vb_context *c);
 void vb_mem_ops(struct vb_context *c);
@@ -217,8 +220,9 @@ void vb_srq_ops(struct vb_context *c);
 void vb_xrc_ops(struct vb_context *c);
 
 /*
- * vb_qp.c: the verbs object around what the NIC has made or opened: the caller sets weft, with this
- * object as its user, and then calls vb_qp_fill(). vb_qp_free() takes one without a NIC's QP, too.
+ * vb_qp.c: creates the verbs object around a QP that the NIC has created or opened. The caller sets
+ * weft, with this object as its user, and then calls vb_qp_fill(). vb_qp_free() also accepts an
+ * object without a QP.
  */
 struct vb_qp *vb_qp_alloc(void);
 void vb_qp_fill(struct vb_qp *qp, struct ibv_context *context, const struct ibv_qp_init_attr *init);
@@ -226,10 +230,10 @@ void vb_qp_free(struct vb_qp *qp);
 
 /* vb_query.c */
 int vb_gid(struct vb_context *c, int index, union ibv_gid *gid);
-/* The largest enum ibv_mtu that is not above so many bytes. */
+/* Returns the largest enum ibv_mtu that does not exceed bytes. */
 enum ibv_mtu vb_mtu(uint32_t bytes);
 
-/* vb_ah.c: the address vector that a verbs one means; false: none that weft can reach. */
+/* vb_ah.c: converts a verbs address vector. Returns false if weft cannot reach the address. */
 bool vb_av_from(struct vb_context *c, const struct ibv_ah_attr *attr, struct weft_av *av);
 void vb_av_to(const struct weft_av *av, struct ibv_ah_attr *attr);
 
@@ -241,10 +245,10 @@ void vb_poll_fill_ex(struct vb_cq *cq);
 int vb_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int vb_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
-/* ibv_bind_mw(): type 1 windows. */
+/* ibv_bind_mw(): binds type 1 windows. */
 int vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
-/* vb_wr.c: makes the QP one for ibv_wr_*(); false: no memory. */
+/* vb_wr.c: prepares the QP for ibv_wr_*(). Returns false when memory is exhausted. */
 bool vb_wr_init(struct vb_qp *qp);
 void vb_wr_free(struct vb_qp *qp);
 

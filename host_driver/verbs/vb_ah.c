@@ -2,10 +2,9 @@
 /*
  * Address handles and address vectors.
  *
- * A peer's NIC is named by its IPv4-mapped GID; by its link-local one, if it is this NIC, one whose
- * socket is on this machine, or a neighbour that this NIC knows; or by nothing (is_global 0): then
- * the QPN names it, as NICs of one weftd can be. LIDs mean nothing here. Called by programs and
- * vb_qp.c; calls weft_ah.c.
+ * A peer's NIC is named in one of three ways: by its IPv4-mapped GID; by its link-local GID, if it
+ * is this NIC, a NIC of this machine or a neighbour known to this NIC; or not at all (is_global 0),
+ * if the QPN suffices, as between NICs of one weftd. LIDs are ignored. Calls weft_ah.c.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -18,14 +17,14 @@
 #include "host_driver/weft_priv.h"
 
 enum {
-	GRH_IP_OFFSET = 20, /* UD receives: the IPv4 header is the last 20 of the 40 bytes */
+	GRH_IP_OFFSET = 20, /* UD receives: the IPv4 header is the last 20 of the 40 bytes of GRH */
 	V4_TTL = 8,
 	V4_SRC = 12,
 };
 
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
-/* The address of a NIC by its EUI-64, if it is one of this machine's. */
+/* Finds the address of a NIC of this machine by its EUI-64. */
 static bool find_local(__be64 guid, uint32_t *ip)
 {
 	struct weft_device *list;
@@ -50,7 +49,7 @@ static bool find_local(__be64 guid, uint32_t *ip)
 	return found;
 }
 
-/* Modified EUI-64 (RFC 4291 appendix A) of a MAC. */
+/* Returns the modified EUI-64 of a MAC address (RFC 4291, appendix A). */
 static __be64 eui64(const uint8_t mac[6])
 {
 	const uint8_t id[8] = {
@@ -61,7 +60,7 @@ static __be64 eui64(const uint8_t mac[6])
 	return guid;
 }
 
-/* The address of a NIC that this one has spoken to. */
+/* Finds the address of a NIC with which this one has communicated. */
 static bool find_neighbour(struct vb_context *c, __be64 guid, uint32_t *ip)
 {
 	struct weft_list_item items[WEFT_LIST_MIN];
@@ -78,7 +77,7 @@ static bool find_neighbour(struct vb_context *c, __be64 guid, uint32_t *ip)
 	return false;
 }
 
-/* The IPv4 address that a GID means; false: of nobody that is known. */
+/* Converts a GID to an IPv4 address. Returns false for an unknown NIC. */
 static bool gid_ip(struct vb_context *c, const union ibv_gid *gid, uint32_t *ip)
 {
 	struct weft_port_attr port;
@@ -158,7 +157,7 @@ VB_API int ibv_destroy_ah(struct ibv_ah *ibv)
 	struct vb_ah *ah = vb_ah_of(ibv);
 	int rc;
 
-	/* What was posted with it still goes there, as with devices that copy the address. */
+	/* Requests already posted with it are still sent, as with devices that copy the address. */
 	(void)weft_ud_settle(weft_ctx_of(ah->weft->context), NULL);
 	rc = weft_destroy_ah(ah->weft);
 
@@ -168,7 +167,7 @@ VB_API int ibv_destroy_ah(struct ibv_ah *ibv)
 	return 0;
 }
 
-/* The way back to the sender of a UD message: the IPv4 header in the second half of the GRH. */
+/* Derives the return path of a UD message from the IPv4 header in the second half of the GRH. */
 VB_API int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
 			       struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {

@@ -2,7 +2,7 @@
 /*
  * Completion channels and queues, their events and their moderation.
  *
- * Called by programs; calls weft_cq.c and weft_event.c. Polling is vb_poll.c.
+ * vb_poll.c polls. Calls weft_cq.c and weft_event.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ VB_API struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *
 	return cq ? &cq->ibv : NULL;
 }
 
-/* Every read_*() is there whatever wc_flags asks for: all of it is in each completion. */
+/* Provides every read_*() whatever wc_flags requests, since each completion holds all fields. */
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	const uint64_t known =
@@ -106,7 +106,7 @@ VB_API int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 
 	if (rc == 0)
 		ibv->cqe = (int)cq->weft->entries;
-	/* More completions wait than would fit: a wrong argument, to verbs. */
+	/* Verbs report a size below the number of pending completions as an invalid argument. */
 	return vb_result(rc == -EBUSY ? -EINVAL : rc);
 }
 
@@ -139,7 +139,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return vb_result(weft_req_notify_cq_untold(vb_cq_of(cq)->weft, solicited_only != 0));
 }
 
-/* -1 on failure, as the manual page says. */
+/* Returns -1 on failure, as the manual page specifies. */
 VB_API int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
 {
 	void *user;

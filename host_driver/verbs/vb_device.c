@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices and contexts: ibv_get_device_list(), ibv_open_device() and their like.
+ * Devices and contexts: ibv_get_device_list(), ibv_open_device() and related verbs.
  *
- * A NIC of a weftd is a device. It is an iWARP one (RNIC); with WEFT_VERBS_TRANSPORT=ib, which
- * weft-run
- * --transport sets, it shows itself as a RoCE device to programs that refuse iWARP.
- * WEFT_VERBS_DEVICE names the only one to be listed. Called by programs; calls
- * host_driver/weft_dev.c through weft.h.
+ * Each NIC of a weftd is a device of type iWARP (RNIC). With WEFT_VERBS_TRANSPORT=ib, which
+ * weft-run --transport sets, it appears as a RoCE device to programs that reject iWARP.
+ * WEFT_VERBS_DEVICE restricts the list to one device. Calls host_driver/weft_dev.c through weft.h.
  */
 #include <endian.h>
 #include <errno.h>
@@ -39,7 +37,7 @@ static bool wants_ib(void)
 	return transport && strcmp(transport, "ib") == 0;
 }
 
-/* The GUID is asked of the NIC: programs read it before they open the device. */
+/* Queries the GUID from the NIC: programs read it before they open the device. */
 static bool read_guid(struct vb_device *device)
 {
 	struct weft_context *tool = weft_open_tool(device->weft.path);
@@ -85,7 +83,10 @@ static void list_free(struct ibv_device **list)
 	free(list);
 }
 
-/* An array that ends with NULL. Without a weftd it is empty, as on a machine without a device. */
+/*
+ * Returns an array that ends with NULL. Without a weftd it is empty, as on a machine without a
+ * device.
+ */
 VB_API struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	const char *only = secure_getenv("WEFT_VERBS_DEVICE");
@@ -115,7 +116,7 @@ VB_API struct ibv_device **ibv_get_device_list(int *num_devices)
 	return list;
 }
 
-/* Devices that are open stay as long as their contexts. */
+/* Open devices stay valid as long as their contexts. */
 VB_API void ibv_free_device_list(struct ibv_device **list)
 {
 	list_free(list);
@@ -169,7 +170,7 @@ struct ibv_context *vb_context_new(struct vb_device *device, struct weft_context
 	return ibv;
 }
 
-/* Opens the NIC; errno as weft_open_device() gives it. */
+/* Opens the NIC; errno as set by weft_open_device(). */
 VB_API struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct vb_device *d = vb_device_of(device);
@@ -192,7 +193,7 @@ VB_API int ibv_close_device(struct ibv_context *context)
 	return 0;
 }
 
-/* libweft keeps parents undisturbed by fork() without being asked. */
+/* libweft protects parents across fork() without a request. */
 VB_API int ibv_fork_init(void)
 {
 	return 0;
@@ -203,7 +204,7 @@ VB_API enum ibv_fork_status ibv_is_fork_initialized(void)
 	return IBV_FORK_UNNEEDED;
 }
 
-/* Of providers' libraries: nothing of a fork needs care. */
+/* Used by provider libraries; a fork needs no preparation. */
 VB_API int ibv_dontfork_range(void *base, size_t size);
 VB_API int ibv_dofork_range(void *base, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asynchronous events. Called by programs; calls weft_event.c. Events that verbs have no name for
- * (a datagram that a peer refused, a run of a schedule) are taken and passed over.
+ * Asynchronous events. Events without a verbs equivalent (a datagram that a peer refused, a
+ * finished run of a schedule) are taken and discarded. Calls weft_event.c.
  */
 #include <errno.h>
 
@@ -29,7 +29,7 @@ enum {
 	NUM_TYPES = sizeof(types) / sizeof(types[0])
 };
 
-/* False: verbs do not know it. */
+/* Returns false for events without a verbs equivalent. */
 static bool convert(const struct weft_async_event *w, struct ibv_async_event *event)
 {
 	size_t i = 0;
@@ -50,7 +50,7 @@ static bool convert(const struct weft_async_event *w, struct ibv_async_event *ev
 	return true;
 }
 
-/* -1 on failure, as the manual page says. */
+/* Returns -1 on failure, as the manual page specifies. */
 VB_API int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct weft_async_event w;

@@ -2,9 +2,8 @@
 /*
  * Protection domains, memory regions and windows.
  *
- * Called by programs; calls weft_mr.c. Access bits that are requests, not rights (relaxed
- * ordering), are dropped. On-demand paging, huge pages by flag, dma-bufs and device memory are
- * refused.
+ * Access bits that are hints (relaxed ordering) are ignored. On-demand paging, huge pages by flag,
+ * dma-bufs and device memory are rejected. Calls weft_mr.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +41,7 @@ VB_API int ibv_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-/* The rights among the flags, or -1. */
+/* Returns the access rights among the flags, or -1. */
 static int rights(unsigned int access)
 {
 	const unsigned int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
@@ -101,7 +100,7 @@ VB_API struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t leng
 	return reg(pd, addr, length, iova, (unsigned int)access);
 }
 
-/* What the header's ibv_reg_mr() calls when the flags are not known to the compiler. */
+/* The header's ibv_reg_mr() calls it when the flags are not compile-time constants. */
 VB_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				       unsigned int access)
 {
@@ -119,7 +118,7 @@ VB_API int ibv_dereg_mr(struct ibv_mr *ibv)
 	return 0;
 }
 
-/* Rights or domain alone: the keys stay. */
+/* Changes rights or the domain only: the keys stay. */
 static int modify(struct vb_mr *mr, int flags, struct ibv_pd *pd, int access)
 {
 	int allowed =
@@ -138,9 +137,9 @@ static int modify(struct vb_mr *mr, int flags, struct ibv_pd *pd, int access)
 }
 
 /*
- * Other memory gets new keys: it is registered before the old registration ends, so that a failure
- * leaves the region as it was. A failure to end the old one (a window is bound) takes the new one
- * back.
+ * A region with other memory gets new keys. It is registered before the old registration ends, so a
+ * failure leaves the region unchanged. If the old registration cannot end (a window is bound), the
+ * new one is undone.
  */
 VB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
 			int access)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Polling: ibv_poll_cq(), and the members of an ibv_cq_ex that ibv_start_poll() and ibv_wc_read_*()
- * call.
+ * Polling: ibv_poll_cq(), and the operations of an ibv_cq_ex behind ibv_start_poll() and
+ * ibv_wc_read_*().
  *
- * Called by programs through the context and the CQ; calls weft_poll.c. Statuses and opcodes of
- * libweft have the numbers of verbs.
+ * Statuses and opcodes of libweft have the numbers of verbs. Calls weft_poll.c.
  */
 #include <errno.h>
 #include <time.h>
@@ -25,9 +24,9 @@ static unsigned int flags_of(const struct weft_wc *w)
 
 enum {
 	/*
-	 * Of a datagram: its header is IPv4 (2), behind which is UDP (8). RoCE devices tell it in
-	 * the service level, which Ethernet has none of (IBA annex A17.4.5.1: a flag in the
-	 * completion), and UCX's ud_verbs drops what does not say so.
+	 * Header type of a datagram: IPv4 (2) followed by UDP (8). RoCE devices report it in the
+	 * service level, which Ethernet does not use (IBA annex A17.4.5.1: a flag in the
+	 * completion). UCX's ud_verbs drops datagrams without it.
 	 */
 	SL_IPV4_UDP = 0x8 | 0x2,
 };
@@ -98,7 +97,10 @@ static int next_poll(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-/* The lock is kept until end_poll() only when something is there: ENOENT needs no end_poll(). */
+/*
+ * The lock is held until end_poll() only when a completion was found: after ENOENT there is no
+ * end_poll().
+ */
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct vb_cq *cq = ex_of(ex);
@@ -137,7 +139,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 	return ex_of(ex)->wc.bytes;
 }
 
-/* Also what ibv_wc_read_invalidated_rkey() calls. */
+/* ibv_wc_read_invalidated_rkey() calls it too. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
 	const struct weft_wc *w = &ex_of(ex)->wc;
@@ -160,7 +162,7 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	return flags_of(&ex_of(ex)->wc);
 }
 
-/* Ethernet has no LIDs, and VLAN tags are not delivered. */
+/* Ethernet has no LIDs. VLAN tags are not delivered. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	(void)ex;

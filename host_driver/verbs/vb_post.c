@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posting: lists of ibv_send_wr and ibv_recv_wr become lists of libweft's, with one doorbell per
+ * Posting: converts lists of ibv_send_wr and ibv_recv_wr to libweft's lists, with one doorbell per
  * batch.
  *
- * Called by programs through the context; calls weft_post.c, which checks what is asked.
+ * Calls weft_post.c, which checks the requests.
  */
 #include <errno.h>
 
@@ -13,7 +13,7 @@ static_assert(sizeof(struct weft_sge) == sizeof(struct ibv_sge), "lists of SGEs 
 static_assert(offsetof(struct weft_sge, bytes) == offsetof(struct ibv_sge, length), "");
 static_assert(offsetof(struct weft_sge, lkey) == offsetof(struct ibv_sge, lkey), "");
 
-/* By their verbs number; weft serves none beyond. */
+/* Indexed by verbs opcode; later opcodes are not supported. */
 static const int8_t opcodes[] = {
     [IBV_WR_RDMA_WRITE] = WEFT_WR_WRITE,
     [IBV_WR_RDMA_WRITE_WITH_IMM] = WEFT_WR_WRITE_IMM,
@@ -39,7 +39,7 @@ static uint32_t flags_from(unsigned int flags)
 	       (flags & IBV_SEND_INLINE ? WEFT_SEND_INLINE : 0);
 }
 
-/* mr NULL: the window is bound to nothing. */
+/* mr NULL: unbinds the window. */
 static void set_bind(struct weft_send_wr *w, struct weft_sge *sge, uint32_t rkey,
 		     const struct ibv_mw_bind_info *info)
 {
@@ -52,7 +52,7 @@ static void set_bind(struct weft_send_wr *w, struct weft_sge *sge, uint32_t rkey
 	w->mw_access = vb_mw_rights(info->mw_access_flags);
 }
 
-/* The range of a window is an SGE, whose length has 32 bits. */
+/* The range of a window is passed as an SGE, whose length has 32 bits. */
 static int convert(struct ibv_qp *qp, const struct ibv_send_wr *wr, struct weft_send_wr *w,
 		   struct weft_sge *bind_sge)
 {
@@ -72,7 +72,7 @@ static int convert(struct ibv_qp *qp, const struct ibv_send_wr *wr, struct weft_
 			return -EINVAL;
 		set_bind(w, bind_sge, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
 	} else if (qp->qp_type == IBV_QPT_UD) {
-		/* Of others the union holds something else. */
+		/* For other opcodes the union holds other members. */
 		if (wr->opcode != IBV_WR_SEND && wr->opcode != IBV_WR_SEND_WITH_IMM)
 			return -EINVAL;
 		w->ah = wr->wr.ud.ah ? vb_ah_of(wr->wr.ud.ah)->weft : NULL;
@@ -136,7 +136,7 @@ static int convert_recv(const struct ibv_recv_wr *wr, struct weft_recv_wr *w)
 	return 0;
 }
 
-/* qp or srq. */
+/* Posts to qp or srq. */
 static int post_recvs(struct weft_qp *qp, struct weft_srq *srq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr)
 {
@@ -181,7 +181,7 @@ int vb_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_rec
 	return post_recvs(NULL, vb_srq_of(srq)->weft, wr, bad_wr);
 }
 
-/* The window's key is the next one from now on; requests posted after this one may use it. */
+/* The window gets its next key at once; requests posted after this one may use it. */
 int vb_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct weft_send_wr w = {

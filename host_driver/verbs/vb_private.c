@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What librdmacm.so.1 of ours needs beyond verbs: the NIC behind a context. It is exported among
- * the private symbols, as are those functions of libweft that it calls (IBVERBS_PRIVATE in the
- * Makefile), so that both libraries use one context. Called by host_driver/rdmacm.
+ * The NIC behind a verbs context, for our librdmacm.so.1. The function and those of libweft that
+ * librdmacm calls are exported as private symbols (IBVERBS_PRIVATE in the Makefile), so that both
+ * libraries share one context.
  */
 #include "host_driver/verbs/vb.h"
 #include "host_driver/verbs/vb_private.h"

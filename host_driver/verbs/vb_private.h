@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between our libibverbs.so.1 and our librdmacm.so.1 (vb_private.c).
+ * Private interface between our libibverbs.so.1 (vb_private.c) and our librdmacm.so.1.
  */
 #ifndef WEFT_VERBS_VB_PRIVATE_H
 #define WEFT_VERBS_VB_PRIVATE_H
@@ -8,7 +8,7 @@
 struct ibv_context;
 struct weft_context;
 
-/* The NIC of a context that ibv_open_device() gave. Never NULL. */
+/* Returns the NIC of a context from ibv_open_device(). Never NULL. */
 struct weft_context *weft_cm_context(struct ibv_context *context);
 
 #endif /* WEFT_VERBS_VB_PRIVATE_H */

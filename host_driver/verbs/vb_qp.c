@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queue pairs: create, modify, query, destroy, and multicast groups of UD ones.
+ * Queue pairs: create, modify, query, destroy; multicast groups of UD queue pairs.
  *
- * Called by programs; calls weft_qp.c. RC made ready with ibv_modify_qp() alone, as perftest and
- * the pingpongs do, runs over RD. RC, XRC, UC and UD are served; raw packets, RSS and the like are
- * refused with EOPNOTSUPP. vb_xrc.c opens the QPs of other processes.
+ * An RC queue pair that ibv_modify_qp() alone brings to RTS, as in perftest and the pingpong
+ * examples, runs over RD. RC, XRC, UC and UD are supported; raw packets, RSS and others are
+ * rejected with EOPNOTSUPP. vb_xrc.c opens the QPs of other processes. Calls weft_qp.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,10 @@ static_assert((int)WEFT_QP_MIN_RNR_TIMER == IBV_QP_MIN_RNR_TIMER, "");
 static_assert((int)WEFT_ACCESS_REMOTE_ATOMIC == IBV_ACCESS_REMOTE_ATOMIC, "");
 
 enum {
-	/* What weft_modify_qp() knows; the others are migration, resizing and rate limits. */
+	/*
+	 * Attributes supported by weft_modify_qp(); the others concern migration, resizing and rate
+	 * limits.
+	 */
 	SERVED_ATTRS = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY |
 		       IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY |
 		       IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
@@ -40,14 +43,14 @@ static void cap_from(const struct weft_qp_cap *w, struct ibv_qp_cap *cap)
 
 enum {
 	/*
-	 * A UD QP that is asked for inline data gets this much, as a device may (IBA 11.2.4.1).
-	 * UCX 1.13 takes the connection request of its peer for the answer to its own and uses the
-	 * memory of its own again, though the NIC may not have read it yet: where processes and NIC
-	 * share CPUs a request of 66 bytes then left with what another message had put there, and
-	 * UCX ended the program. Inline, it is read when it is posted.
+	 * Inline room of a UD QP that requests inline data; a device may grant more than requested
+	 * (IBA 11.2.4.1). UCX 1.13 takes the connection request of its peer for the answer to its
+	 * own and reuses its buffer, although the NIC may not have read it yet. Where processes and
+	 * NIC share CPUs, a request of 66 bytes was then sent with another message's content, and
+	 * UCX aborted. Inline data is copied at posting.
 	 */
 	UD_INLINE_BYTES = 128,
-	INLINE_OF_SGES = 512, /* that the NIC takes inline */
+	INLINE_OF_SGES = 512, /* limit of SGE room used for inline data */
 };
 
 static uint32_t inline_bytes(const struct ibv_qp_init_attr *init)
@@ -57,11 +60,11 @@ static uint32_t inline_bytes(const struct ibv_qp_init_attr *init)
 
 	if (init->qp_type == IBV_QPT_UD && asked && asked < UD_INLINE_BYTES)
 		return UD_INLINE_BYTES;
-	/* The room of the SGEs takes inline data as well: some ask for none and rely on that. */
+	/* SGE room also holds inline data; some programs request none and rely on that. */
 	return asked < room && room <= INLINE_OF_SGES ? (uint32_t)room : asked;
 }
 
-/* The receiving end of an extended connection: a number, and who is connected to it. */
+/* Creates an XRC target QP: a number and a connection, without queues. */
 static struct weft_qp *xrc_recv_new(struct ibv_xrcd *xrcd, struct ibv_qp_init_attr *init,
 				    void *user)
 {
@@ -76,7 +79,7 @@ static struct weft_qp *make_weft_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 				    uint32_t flags, void *user)
 {
 	bool xrc = init->qp_type == IBV_QPT_XRC_SEND;
-	/* Verbs have no such event: async_fd would be readable, and nothing there to be got. */
+	/* Verbs have no such event: async_fd would become readable without an event to take. */
 	uint32_t quiet = init->qp_type == IBV_QPT_UD ? WEFT_QP_F_NO_PEER_ERROR : 0;
 	struct weft_qp_init_attr attr = {
 	    .type = (enum weft_qp_type)init->qp_type,
@@ -97,7 +100,7 @@ static struct weft_qp *make_weft_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 	    init->qp_type != IBV_QPT_UD && !xrc)
 		return vb_null(EOPNOTSUPP);
 	if (xrc)
-		attr.recv_cq = attr.send_cq; /* it receives nothing */
+		attr.recv_cq = attr.send_cq; /* an XRC initiator receives nothing */
 	if (!attr.send_cq || !attr.recv_cq)
 		return vb_null(EINVAL);
 	qp = weft_create_qp(vb_pd_of(pd)->weft, &attr);
@@ -139,7 +142,7 @@ void vb_qp_fill(struct vb_qp *qp, struct ibv_context *context, const struct ibv_
 	qp->ibv.qp_type = init->qp_type;
 }
 
-/* pd NULL: of xrcd. flags: enum weft_qp_flags beside what init says. */
+/* pd NULL: use xrcd. flags: enum weft_qp_flags in addition to those that init implies. */
 static struct vb_qp *qp_new(struct ibv_pd *pd, struct ibv_xrcd *xrcd, struct ibv_qp_init_attr *init,
 			    uint32_t flags)
 {
@@ -162,7 +165,8 @@ VB_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 	struct vb_qp *qp;
 
 	if (init->qp_type == IBV_QPT_XRC_RECV)
-		return vb_null(EINVAL); /* it is of no PD, but of a domain: ibv_create_qp_ex() */
+		return vb_null(
+		    EINVAL); /* belongs to an XRC domain, not a PD: use ibv_create_qp_ex() */
 	qp = qp_new(pd, NULL, init, 0);
 
 	return qp ? &qp->ibv : NULL;
@@ -221,7 +225,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	return &qp->ibv;
 }
 
-/* NULL: it was not made with send_ops_flags. */
+/* Returns NULL if it was not created with send_ops_flags. */
 VB_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv)
 {
 	struct vb_qp *qp = vb_qp_of(ibv);
@@ -260,7 +264,10 @@ static int attr_from(struct vb_context *c, const struct ibv_qp_attr *attr, int m
 	return 0;
 }
 
-/* Each end of an extended connection passes over what is the other's, as the kernel's verbs do. */
+/*
+ * Ignores the attributes of the other direction for each end of an XRC connection, as the kernel's
+ * verbs do.
+ */
 static int mask_of(const struct ibv_qp *qp, int mask)
 {
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
@@ -279,7 +286,7 @@ VB_API int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	if (mask & ~SERVED_ATTRS)
 		return vb_result(-EOPNOTSUPP);
 	rc = attr_from(vb_context_of(qp->context), attr, mask, &w);
-	/* Nobody's QPN: the connection is rdma_cm's, over TCP, which has none on its wire. */
+	/* QPN 0: the connection is rdma_cm's over TCP, which carries no QPN. */
 	if (rc == 0 && qp->qp_type == IBV_QPT_RC && mask & IBV_QP_DEST_QPN && !attr->dest_qp_num) {
 		w.transport = WEFT_QP_TRANSPORT_TCP;
 		mask |= WEFT_QP_TRANSPORT;
@@ -316,7 +323,7 @@ static void attr_to(const struct weft_qp_attr *w, struct ibv_qp_attr *attr)
 	attr->rnr_retry = w->rnr_retry;
 }
 
-/* attr_mask is a hint, as the manual page says: everything is answered. */
+/* attr_mask is a hint, according to the manual page: all attributes are returned. */
 VB_API int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 			struct ibv_qp_init_attr *init)
 {
@@ -357,7 +364,7 @@ VB_API int ibv_destroy_qp(struct ibv_qp *ibv)
 	return 0;
 }
 
-/* UD; the LID of a group means nothing on Ethernet. */
+/* UD only. The LID is ignored on Ethernet. */
 VB_API int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {
 	(void)lid;
@@ -370,7 +377,7 @@ VB_API int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_
 	return vb_result(weft_detach_mcast(vb_qp_of(qp)->weft, gid->raw));
 }
 
-/* Enhanced connection establishment names vendors' options; there are none. */
+/* Enhanced connection establishment negotiates vendor options; there are none. */
 VB_API int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	(void)qp;
@@ -385,7 +392,7 @@ VB_API int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	return vb_result(-EOPNOTSUPP);
 }
 
-/* Bytes of one Write may be seen in any order before its completion. */
+/* The bytes of a Write may become visible in any order before its completion. */
 VB_API int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags)
 {
 	(void)qp;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a device, its port and its tables are: ibv_query_device(_ex), ibv_query_port, GIDs, P_Keys.
+ * Attributes of a device, its port and its tables: ibv_query_device(_ex), ibv_query_port, GIDs,
+ * P_Keys.
  *
- * Called by programs, and through the context by the inline functions of <infiniband/verbs.h>;
- * calls weft_query_port(). A port is an Ethernet one: no LIDs, one P_Key, GID 0 link-local and GID
- * 1 the IPv4 address mapped (docs/host-interface.md).
+ * A port is an Ethernet port without LIDs. It has one P_Key, the link-local GID 0, and GID 1 with
+ * the IPv4-mapped address (docs/host-interface.md). Calls weft_query_port().
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -18,12 +18,12 @@
 #undef ibv_query_port
 
 enum {
-	VENDOR_ID = 0x77ef7, /* not an OUI of anybody's */
+	VENDOR_ID = 0x77ef7, /* not an assigned OUI */
 	WIDTH_1X = 1,
 	WIDTH_4X = 2,
-	SPEED_SDR = 1,  /* 2.5 Gb/s a lane */
-	SPEED_QDR = 4,  /* 10 */
-	SPEED_EDR = 32, /* 25 */
+	SPEED_SDR = 1,  /* 2.5 Gb/s per lane */
+	SPEED_QDR = 4,  /* 10 Gb/s per lane */
+	SPEED_EDR = 32, /* 25 Gb/s per lane */
 	PHYS_DISABLED = 3,
 	PHYS_LINK_UP = 5,
 	MIN_MTU_BYTES = 256,
@@ -38,7 +38,7 @@ enum ibv_mtu vb_mtu(uint32_t bytes)
 	return (enum ibv_mtu)mtu;
 }
 
-/* 0 or a negative errno: the NIC is gone. */
+/* Returns 0, or a negative errno when the NIC is gone. */
 static int fill_device(struct vb_context *c, struct ibv_device_attr *attr)
 {
 	const struct weft_device_attr *w = &c->attr;
@@ -88,7 +88,7 @@ VB_API int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	return vb_result(fill_device(vb_context_of(context), attr));
 }
 
-/* attr_size: as the caller's header has it; members beyond it are not there. */
+/* attr_size: size of the struct in the caller's header; members beyond it are not written. */
 static int query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *out, size_t attr_size)
@@ -105,7 +105,7 @@ static int query_device_ex(struct ibv_context *context,
 	if (rc < 0)
 		return vb_result(rc);
 	attr.completion_timestamp_mask = UINT64_MAX;
-	attr.hca_core_clock = 1000000; /* kHz: the NIC's clock counts ns */
+	attr.hca_core_clock = 1000000; /* kHz: the NIC's clock counts nanoseconds */
 	attr.device_cap_flags_ex = attr.orig_attr.device_cap_flags;
 	attr.phys_port_cnt_ex = 1;
 	attr.cq_mod_caps.max_cq_count = UINT16_MAX;
@@ -155,7 +155,7 @@ static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_
 	return 0;
 }
 
-/* For callers of old headers, whose struct ends before link_layer's successors. */
+/* For programs built with old headers, whose struct ends before the members after link_layer. */
 VB_API int ibv_query_port(struct ibv_context *context, uint8_t port_num,
 			  struct _compat_ibv_port_attr *port_attr)
 {
@@ -184,7 +184,7 @@ int vb_gid(struct vb_context *c, int index, union ibv_gid *gid)
 	return 0;
 }
 
-/* -1 on failure, as the manual page says. */
+/* Returns -1 on failure, as the manual page specifies. */
 VB_API int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index,
 			 union ibv_gid *gid)
 {
@@ -235,7 +235,9 @@ VB_API ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 	return (ssize_t)n;
 }
 
-/* Private of libibverbs, but perftest and UCX call it. The numbers are those of sysfs: 1 is v2. */
+/*
+ * Private in libibverbs, but perftest and UCX call it. The values are those of sysfs: 1 is RoCE v2.
+ */
 VB_API int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
 			      unsigned int *type);
 
@@ -266,7 +268,7 @@ VB_API int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __b
 	return 0;
 }
 
-/* The NIC's clock is CLOCK_MONOTONIC in ns. */
+/* The NIC's clock is CLOCK_MONOTONIC in nanoseconds. */
 static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	uint32_t asked = values->comp_mask;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared receive queues, those of XRC too. Called by programs; calls weft_srq.c. Tag matching is
- * refused.
+ * Shared receive queues, including those of XRC. Tag matching is rejected. Calls weft_srq.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 
 static_assert((int)WEFT_SRQ_MAX_WR == IBV_SRQ_MAX_WR && (int)WEFT_SRQ_LIMIT == IBV_SRQ_LIMIT, "");
 
-/* xrcd and cq: of one of XRC; else NULL. */
+/* xrcd and cq: for an XRC SRQ, otherwise NULL. */
 static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_srq_init_attr *init,
 			      struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
@@ -43,7 +42,7 @@ VB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 	return create(pd, init, NULL, NULL);
 }
 
-/* What else a comp_mask may ask for is tag matching. */
+/* The other comp_mask bits request tag matching. */
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *ex)
 {
 	struct ibv_srq_init_attr init = {.srq_context = ex->srq_context, .attr = ex->attr};
@@ -100,7 +99,7 @@ VB_API int ibv_destroy_srq(struct ibv_srq *ibv)
 	return 0;
 }
 
-/* XRC alone gives them numbers that mean something to a peer. */
+/* Only XRC SRQs have numbers that a peer uses. */
 static int get_srq_num(struct ibv_srq *srq, uint32_t *num)
 {
 	uint32_t srqn = vb_srq_of(srq)->weft->srqn;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names and rates: what ibv_*_str() and ibv_rate_to_*() answer. Called by programs; calls nothing.
- * Rates: IBA 9.11.4, table of static rates.
+ * Names and rates: ibv_*_str() and ibv_rate_to_*(). Rates: IBA 9.11.4, table of static rates.
  */
 #include "host_driver/verbs/vb.h"
 
 enum {
 	UNIT_MBPS = 2500
-}; /* of a "mult" */
+}; /* one "mult" */
 
 static const struct {
 	enum ibv_rate rate;
-	int mult; /* of 2.5 Gb/s; 0: no whole one */
+	int mult; /* multiple of 2.5 Gb/s; 0: not a multiple */
 	int mbps;
 } rates[] = {
     {IBV_RATE_2_5_GBPS, 1, 2500},     {IBV_RATE_5_GBPS, 2, 5000},
@@ -48,7 +47,7 @@ VB_API enum ibv_rate mbps_to_ibv_rate(int mbps)
 	return IBV_RATE_MAX;
 }
 
-/* Rates between the multiples count as the nearest one, as libibverbs has it: 14 Gb/s are 6. */
+/* Rates between multiples map to the nearest one, as in libibverbs: 14 Gb/s is 6. */
 VB_API int ibv_rate_to_mult(enum ibv_rate rate)
 {
 	for (int i = 0; i < NUM_RATES; i++)

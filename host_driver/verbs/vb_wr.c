@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ibv_wr_*() functions: requests built call by call between ibv_wr_start() and
- * ibv_wr_complete().
+ * The ibv_wr_*() functions: build requests between ibv_wr_start() and ibv_wr_complete().
  *
- * Called by programs through the members of ibv_qp_ex; calls weft_post.c. wr_start takes the
- * builder's lock, wr_complete and wr_abort give it back. What was built is posted as one list, with
- * one doorbell; an error on the way, or a list that has no room, is told by wr_complete(), and then
- * nothing was posted (ibv_wr_post(3)).
+ * wr_start takes the builder's lock; wr_complete and wr_abort release it. The requests are posted
+ * as one list with one doorbell. If an error occurred or the list does not fit, wr_complete()
+ * returns it and nothing is posted (ibv_wr_post(3)). Calls weft_post.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +24,7 @@ static void fail(struct vb_builder *b, int err)
 		b->err = err;
 }
 
-/* The request that setters speak of; NULL: there is none, or an error came before. */
+/* Returns the request that setters modify; NULL: none, or an error occurred. */
 static struct weft_send_wr *current(struct vb_builder *b)
 {
 	if (!b->err && !b->num_wr)
@@ -134,7 +132,7 @@ static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 		w->inv_stag = rkey;
 }
 
-/* Room for SGEs of the request that was begun last; NULL: none, and the builder has the error. */
+/* Reserves SGEs for the current request. On failure returns NULL and sets the builder's error. */
 static struct weft_sge *sges(struct vb_builder *b, size_t n)
 {
 	struct weft_send_wr *w = current(b);
@@ -188,7 +186,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 	wr_set_sge_list(ex, 1, &sge);
 }
 
-/* The data is the caller's again on return: a copy is kept until wr_complete(). */
+/* The caller may reuse the data on return, so a copy is kept until wr_complete(). */
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *list)
 {
 	struct vb_builder *b = of(ex)->builder;
@@ -238,7 +236,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
 		w->qkey = srqn;
 }
 
-/* No QP of weft can be made for these: a call is the program's error, told by wr_complete(). */
+/* No weft QP supports these operations: a call is a program error, which wr_complete() returns. */
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
 	(void)hdr;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extended reliable connections: domains, and receiving ends that another process made.
+ * Extended reliable connections: domains, and target QPs created by another process.
  *
- * Called by programs through the context; calls weft_xrc.c. SRQs are vb_srq.c's, queue pairs
- * vb_qp.c's.
+ * vb_srq.c handles SRQs, vb_qp.c other queue pairs. Calls weft_xrc.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "host_driver/verbs/vb.h"
 
-/* Both members have to be there, as rdma-core's providers have it. */
+/* Both members are required, as with rdma-core's providers. */
 static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 {
 	const uint32_t needed = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Allgather.
+ * Allgather algorithms.
  *
- * Called by goal_coll_build.c. The paper (espgoal) 5.1, 5.2; Thakur, Rabenseifner and Gropp (2005)
- * 4.1. Every block is received where it belongs: what is not one stretch of the buffer is sent as
+ * The ESPGOAL paper, 5.1 and 5.2; Thakur, Rabenseifner and Gropp (2005), 4.1. Every block is
+ * received directly at its final place. Blocks that are not contiguous in the buffer are sent as
  * two pieces, so Bruck's algorithm needs no rotation afterwards.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
@@ -26,7 +26,7 @@ static void ring(struct goal_coll *c)
 	}
 }
 
-/* With the round of a distance a rank has twice as many of the blocks behind its own. */
+/* After each round a rank holds twice as many of the blocks that follow its own. */
 static void bruck(struct goal_coll *c)
 {
 	struct goal_mem mem[2];
@@ -46,7 +46,10 @@ static void bruck(struct goal_coll *c)
 	}
 }
 
-/* Blocks of ranks first to first + num - 1, and of those that gave them theirs. */
+/*
+ * Blocks of ranks first to first + num - 1, plus the blocks of the extra ranks that reported to
+ * them.
+ */
 static uint32_t group(const struct goal_coll *c, uint32_t power, uint32_t first, uint32_t num,
 		      struct goal_mem mem[2])
 {

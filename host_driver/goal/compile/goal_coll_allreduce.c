@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Allreduce.
+ * Allreduce algorithms.
  *
- * Called by goal_coll_build.c. Thakur, Rabenseifner and Gropp (2005) 4.5; Patarasuk and Yuan (2009)
- * for the ring. Where an algorithm is one of powers of two, each rank beyond the power gives its
- * vector to a partner first, and gets the result from it last. Of two operands the lower ranks' is
- * the left one, so that all ranks compute the same bits.
+ * Thakur, Rabenseifner and Gropp (2005), 4.5; Patarasuk and Yuan (2009) for the ring. Where an
+ * algorithm needs a power of two, each rank beyond it first gives its vector to a partner and
+ * receives the result from that partner last. The operand of the lower ranks is always the left
+ * one, so all ranks compute the same bits.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
 
@@ -24,7 +24,10 @@ static void combine_with(struct goal_coll *c, bool lower, struct goal_mem theirs
 		(void)goal_coll_combine(c, mine, theirs, result);
 }
 
-/* Gives or takes the vector of a rank beyond the power of two; where the sum is then. */
+/*
+ * Folds the ranks beyond the power of two into their partners. Returns the place of the folded
+ * vector.
+ */
 static struct goal_mem fold(struct goal_coll *c, uint32_t power, struct goal_mem place)
 {
 	if (c->rank >= power) {
@@ -65,7 +68,9 @@ static void doubling(struct goal_coll *c)
 	unfold(c, power);
 }
 
-/* Part i collects its sum on the way from rank i around to rank i - 1, then goes around once more.
+/*
+ * Part i accumulates its sum on the way from rank i around to rank i - 1, then goes around once
+ * more.
  */
 static void ring(struct goal_coll *c)
 {
@@ -92,8 +97,10 @@ static void ring(struct goal_coll *c)
 	}
 }
 
-/* Halves of the vector are exchanged and combined, until each rank has the sum of one part; then
- * the same way back. */
+/*
+ * Recursive halving reduces until each rank holds the sum of one part; doubling then gathers the
+ * parts.
+ */
 static void rabenseifner(struct goal_coll *c)
 {
 	uint32_t power = goal_coll_pow2(c->size), mask;
@@ -126,7 +133,7 @@ static void rabenseifner(struct goal_coll *c)
 	unfold(c, power);
 }
 
-/* The sum goes up a tree to rank 0, and from there to all at once. */
+/* The sum goes up a tree to rank 0, which multicasts it to all ranks. */
 static void multicast(struct goal_coll *c)
 {
 	c->root = 0;

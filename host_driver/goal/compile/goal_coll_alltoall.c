@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Alltoall.
+ * Alltoall algorithms.
  *
- * Called by goal_coll_build.c. Thakur, Rabenseifner and Gropp (2005) 4.2; Bruck et al. (1997). In
- * place, the blocks are copied to the scratchpad first.
+ * Thakur, Rabenseifner and Gropp (2005), 4.2; Bruck et al. (1997). For an in-place call the blocks
+ * are copied to the scratchpad first.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
 
@@ -14,7 +14,7 @@ enum {
 	TAG_DATA = 0,
 };
 
-/* Receives are there from the start; a round's send waits for that of the round before. */
+/* All receives are posted at the start. A round's send waits for the send of the previous round. */
 static void pairwise(struct goal_coll *c, struct goal_mem in)
 {
 	uint32_t p = c->size, step, send, recv, last_send = GOAL_NO_VERTEX;
@@ -35,17 +35,17 @@ static void pairwise(struct goal_coll *c, struct goal_mem in)
 }
 
 /*
- * Block i, counted from this rank, has i ranks to go, and takes the steps that are i's bits, the
- * lowest first. After its last one it is where it belongs; before, it lies in one of two places
- * in turn, so that what is sent in a round is not overwritten in it.
+ * Block i, counted from this rank, must travel i ranks. It takes the steps that correspond to the
+ * bits of i, lowest bit first. Its last step puts it at its final place. Before that it alternates
+ * between two places, so a round never overwrites a block that the same round sends.
  */
 struct bruck {
 	struct goal_mem in;
 	struct goal_mem place[2];
-	struct goal_mem *mems; /* half of the blocks */
+	struct goal_mem *mems; /* the blocks sent in one round, half of all */
 };
 
-/* Where block i is before the step of this bit. */
+/* Returns the place of block i before the step of this bit. */
 static struct goal_mem before_step(const struct goal_coll *c, const struct bruck *b, uint32_t i,
 				   uint32_t bit)
 {

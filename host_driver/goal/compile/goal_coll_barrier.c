@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Barriers: messages of one byte, which say that their sender and all it has heard of are in.
+ * Barriers. A message of one byte says that its sender, and every rank it has received from, has
+ * entered.
  *
- * Called by goal_coll_build.c. The paper (espgoal) 5.1, 5.2, 5.4. Its recursive doubling lets the
- * ranks beyond the power of two go before the others are in, and these before they are: here
- * a rank beyond it reports first, and is released after the last round. Receives wait for nothing,
- * so messages find them; the sends wait for all receives of earlier rounds, each by way of the send
- * before it.
+ * The ESPGOAL paper, 5.1, 5.2 and 5.4. In the paper's recursive doubling, the ranks beyond the
+ * power of two may leave before the others have entered, and the reverse. Here a rank beyond it
+ * reports first and is released after the last round. Receives wait for nothing, so a message
+ * always finds its receive. A send waits for all receives of earlier rounds, transitively through
+ * the previous send.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
 
@@ -17,7 +18,7 @@ enum {
 };
 
 struct rounds {
-	uint32_t send, recv; /* the last ones */
+	uint32_t send, recv; /* vertices of the last round */
 };
 
 static void send_after(struct goal_coll *c, struct rounds *r, uint32_t to, uint32_t tag)
@@ -68,7 +69,7 @@ void goal_coll_barrier(struct goal_coll *c)
 {
 	struct rounds r = {GOAL_NO_VERTEX, GOAL_NO_VERTEX};
 
-	(void)goal_coll_scratch(c, 1); /* the byte that is sent */
+	(void)goal_coll_scratch(c, 1); /* the byte that messages carry */
 	if (c->alg == GOAL_ALG_RECURSIVE_DOUBLING)
 		recursive_doubling(c, &r);
 	else

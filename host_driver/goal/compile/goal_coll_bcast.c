@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Broadcast.
+ * Broadcast algorithms.
  *
- * Called by goal_coll_build.c. The paper (espgoal) 5.3; Thakur, Rabenseifner and Gropp (2005) 4.2.
- * All but the multicast run over ranks relative to the root.
+ * The ESPGOAL paper, 5.3; Thakur, Rabenseifner and Gropp (2005), 4.2. All algorithms except the
+ * multicast number ranks relative to the root.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
 
@@ -26,7 +26,7 @@ static void binomial(struct goal_coll *c)
 			(void)goal_coll_send(c, c->out, goal_coll_absolute(c, v + mask), TAG_DATA);
 }
 
-/* Segments follow each other: a rank passes one on as soon as it has it. */
+/* Pipeline: a rank forwards a segment as soon as the segment has arrived. */
 static void chain(struct goal_coll *c)
 {
 	uint64_t segment = c->bytes / MAX_SEGMENTS + 1, at;
@@ -45,7 +45,7 @@ static void chain(struct goal_coll *c)
 	}
 }
 
-/* Parts that a relative rank gets from above: its subtree's. */
+/* Number of parts that a relative rank receives from its parent: those of its subtree. */
 static uint32_t parts_of(const struct goal_coll *c, uint32_t v)
 {
 	uint32_t lowest = goal_coll_lowest(c, v);
@@ -58,7 +58,10 @@ static bool has_part(const struct goal_coll *c, uint32_t v, uint32_t part)
 	return part >= v && part - v < parts_of(c, v);
 }
 
-/* Parts are scattered over the tree, then go around, past those who have them already. */
+/*
+ * The root scatters the parts over the tree. A ring then passes each part to the ranks that lack
+ * it.
+ */
 static void scatter_allgather(struct goal_coll *c)
 {
 	uint32_t v = goal_coll_relative(c), lowest = goal_coll_lowest(c, v), mask, num, step;

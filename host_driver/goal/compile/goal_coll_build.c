@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From the arguments of a collective to one rank's graph: checks, the family's algorithm, and what
- * the families share.
+ * Builds one rank's graph from the arguments of a collective: checks the arguments, runs the
+ * family's algorithm, and holds the helpers that the families share.
  *
- * Called by libgoal_coll.c and tests; calls goal_coll_*.c.
+ * Calls goal_coll_*.c.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
 
@@ -89,8 +89,7 @@ uint32_t goal_coll_subtree(const struct goal_coll *c, uint32_t v, uint32_t mask)
 	return mask < c->size - child ? mask : c->size - child;
 }
 
-/* ---- arguments ----------------------------------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------------------------ */
 
 static bool reduces(GOAL_Collective coll)
 {
@@ -127,7 +126,7 @@ static bool legal_op(const struct goal_coll_call *call)
 	       (call->type == GOAL_SINT || call->type == GOAL_UINT);
 }
 
-/* How many blocks of count elements this rank's send and recv buffers hold; 0: unused. */
+/* Number of blocks of count elements in this rank's send and receive buffers; 0: unused. */
 static void extents(const struct goal_coll *c, uint64_t *in, uint64_t *out)
 {
 	bool is_root = c->rank == c->root;
@@ -242,7 +241,7 @@ int goal_coll_build(struct goal_graph *graph, const struct goal_coll_call *call)
 	c.error = set_up(&c);
 	if (!c.error)
 		run_family(&c);
-	/* A schedule is never empty: here, one of a rank that has nothing to do. */
+	/* A schedule must not be empty, so a rank without work gets one no-op. */
 	if (!c.error && !graph->num_vertices) {
 		nop = goal_graph_nop(graph);
 		c.error = nop < 0 ? (int)nop : 0;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Building the graph of one rank's part of a collective.
+ * Builds the graph of one rank's part of a collective. Needs no NIC.
  *
- * goal_coll_build() is called by libgoal_coll.c (goal_coll.h) and by the tests, which need no NIC
- * for it. It calls the family's function (goal_coll_*.c), which writes its algorithm down as if
- * operations were carried out one after another; goal_coll_flow.c finds what must really wait for
- * what. Rule for the algorithms: a receive must not overwrite what a send of the same round reads,
- * or ranks that exchange long messages wait for each other.
+ * goal_coll_build() calls the family's function in goal_coll_*.c, which states its algorithm as a
+ * sequence of operations. goal_coll_flow.c derives the dependencies between the operations. Rule
+ * for algorithms: a receive must not overwrite data that a send of the same round reads. Otherwise
+ * ranks that exchange long messages wait for each other.
  */
 #ifndef WEFT_GOAL_COLL_BUILD_H
 #define WEFT_GOAL_COLL_BUILD_H
@@ -14,33 +13,32 @@
 #include "host_driver/goal/goal_coll.h"
 #include "host_driver/goal/compile/goal_graph.h"
 
-/* The arguments of all collectives. */
+/* Arguments common to all collectives. */
 struct goal_coll_call {
 	GOAL_Collective coll;
 	GOAL_Algorithm alg;
 	const void *send; /* BCAST: unused */
 	void *recv;
-	uint64_t count; /* elements, of a block where there are several */
+	uint64_t count; /* elements, per block where there are several blocks */
 	GOAL_Op op;
-	GOAL_DataType type; /* of what is only moved: UINT of 8 bits */
+	GOAL_DataType type; /* collectives that only move data use 8-bit UINT */
 	uint32_t width;
 	uint32_t root;
 };
 
 /*
- * Fills an empty graph. 0, or a negative errno: -EINVAL for an argument that cannot be, -ENOMEM,
- * -EOVERFLOW when the scratchpad, or the graph, would be larger than the NIC allows.
+ * Fills an empty graph. Returns 0 or a negative errno: -EINVAL for an invalid argument, -ENOMEM, or
+ * -EOVERFLOW when the scratchpad or the graph would exceed the NIC's limits.
  */
 int goal_coll_build(struct goal_graph *graph, const struct goal_coll_call *call);
 
-/* ---- for the families -------------------------------------------------------------------------
- */
+/* ---- for the families ----------------------------------------------------------------------- */
 
-/* A stretch of memory and who used it last. */
+/* A range of memory with its last writer and its readers since then. */
 struct goal_coll_stretch {
 	uint64_t low, high;
-	uint32_t writer;  /* vertex, GOAL_NO_VERTEX */
-	uint32_t readers; /* since then: number in reads, GOAL_NO_VERTEX */
+	uint32_t writer;  /* vertex, or GOAL_NO_VERTEX */
+	uint32_t readers; /* readers since that write: index into reads, or GOAL_NO_VERTEX */
 };
 
 struct goal_coll_map {
@@ -55,22 +53,22 @@ struct goal_coll {
 	uint32_t rank, size, root;
 	uint64_t elem_bytes;
 	uint64_t bytes;              /* count elements */
-	struct goal_mem in;          /* what this rank contributes; IN_PLACE is resolved */
-	struct goal_mem out;         /* where its result goes */
-	int error;                   /* the first one; nothing is added after it */
+	struct goal_mem in;          /* this rank's contribution, with GOAL_IN_PLACE resolved */
+	struct goal_mem out;         /* destination of this rank's result */
+	int error;                   /* the first error; no operation is added after it */
 	struct goal_coll_map map[2]; /* user's memory, scratchpad */
 	struct goal_coll_read {
 		uint32_t vertex, next;
 	} * reads;
 	uint32_t num_reads, max_reads;
-	uint32_t *waits; /* for each vertex, 1 + the last one that waits for it */
+	uint32_t *waits; /* per vertex: 1 + the last vertex that waits for it */
 	uint32_t max_waits;
 };
 
 /*
- * Each adds an operation, which waits for earlier ones that write what it reads or writes, or read
- * what it writes. The vertex, or GOAL_NO_VERTEX when there are no bytes: both ends of a message
- * leave it out then.
+ * Each adds one operation. It waits for earlier operations that write the memory it reads or
+ * writes, or that read the memory it writes. Returns the vertex, or GOAL_NO_VERTEX for 0 bytes:
+ * both ends then omit the message.
  */
 uint32_t goal_coll_send(struct goal_coll *c, struct goal_mem mem, uint32_t to, uint32_t tag);
 uint32_t goal_coll_recv(struct goal_coll *c, struct goal_mem mem, uint32_t from, uint32_t tag);
@@ -78,37 +76,43 @@ uint32_t goal_coll_sendv(struct goal_coll *c, const struct goal_mem *mems, uint3
 			 uint32_t to, uint32_t tag);
 uint32_t goal_coll_recvv(struct goal_coll *c, const struct goal_mem *mems, uint32_t num,
 			 uint32_t from, uint32_t tag);
-/* root's bytes to all others, by the communicator's reliable group. */
+/* Sends the root's bytes to all other ranks over the communicator's reliable multicast group. */
 uint32_t goal_coll_multicast(struct goal_coll *c, struct goal_mem mem, uint32_t root, uint32_t tag);
-/* Nothing when both are the same place. */
+/* Copies a range; adds no operation when both are the same place. */
 uint32_t goal_coll_copy(struct goal_coll *c, struct goal_mem from, struct goal_mem to);
-/* The call's operation: result = a op b; the result may be one of them. */
+/* Applies the call's operation: result = a op b. The result may be one of the operands. */
 uint32_t goal_coll_combine(struct goal_coll *c, struct goal_mem a, struct goal_mem b,
 			   struct goal_mem result);
-/* then waits for first's end, or start; either may be GOAL_NO_VERTEX. */
+/* Makes then wait for the end, or the start, of first. Either may be GOAL_NO_VERTEX. */
 void goal_coll_after(struct goal_coll *c, uint32_t first, uint32_t then);
 void goal_coll_after_start(struct goal_coll *c, uint32_t first, uint32_t then);
-/* New room in the scratchpad. */
+/* Reserves memory in the scratchpad. */
 struct goal_mem goal_coll_scratch(struct goal_coll *c, uint64_t bytes);
-/* Notes an error. */
+/* Records the first error. */
 void goal_coll_fail(struct goal_coll *c, int error);
 
-/* A part of a buffer. */
+/* Returns a part of a buffer. */
 struct goal_mem goal_coll_part(struct goal_mem whole, uint64_t offset, uint64_t bytes);
-/* Block i of equal ones of c->bytes. */
+/* Returns block i of a buffer of equal blocks of c->bytes. */
 struct goal_mem goal_coll_block(const struct goal_coll *c, struct goal_mem whole, uint32_t i);
-/* Blocks first to first + num - 1, modulo the number of ranks, as one or two pieces: how many. */
+/*
+ * Blocks first to first + num - 1, modulo the number of ranks, as one or two pieces. Returns their
+ * number.
+ */
 uint32_t goal_coll_blocks(const struct goal_coll *c, struct goal_mem whole, uint32_t first,
 			  uint32_t num, struct goal_mem pieces[2]);
-/* Elements split as evenly as it goes: parts first to first + num - 1 of parts, in bytes. */
+/*
+ * Splits the elements as evenly as possible into parts. Returns parts first to first + num - 1, in
+ * bytes.
+ */
 struct goal_mem goal_coll_split(const struct goal_coll *c, struct goal_mem whole, uint32_t first,
 				uint32_t num, uint32_t parts);
-/* The largest power of two that is at most ranks. */
+/* Returns the largest power of two that is not greater than ranks. */
 uint32_t goal_coll_pow2(uint32_t ranks);
 
 /*
- * Binomial tree in order of ranks relative to the root (paper 5.3): v is parent of v + mask for
- * each power of two below v's lowest bit.
+ * Binomial tree over ranks relative to the root (ESPGOAL paper, 5.3): v is the parent of v + mask
+ * for each power of two below the lowest set bit of v.
  */
 static inline uint32_t goal_coll_relative(const struct goal_coll *c)
 {
@@ -118,12 +122,19 @@ static inline uint32_t goal_coll_absolute(const struct goal_coll *c, uint32_t v)
 {
 	return (uint32_t)(((uint64_t)v + c->root) % c->size);
 }
-/* v's lowest bit; of the root, the first power of two that is not below the number of ranks. */
+/*
+ * Lowest set bit of v. For the root: the first power of two that is not below the number of ranks.
+ */
 uint32_t goal_coll_lowest(const struct goal_coll *c, uint32_t v);
-/* Ranks in the subtree of v + mask, mask below v's lowest bit: 0 when there is no such child. */
+/*
+ * Number of ranks in the subtree of v + mask, for mask below the lowest set bit of v; 0 when there
+ * is no such child.
+ */
 uint32_t goal_coll_subtree(const struct goal_coll *c, uint32_t v, uint32_t mask);
 
-/* What GOAL_ALG_AUTO stands for: goal_coll_choose.c. AUTO itself: WEFT_GOAL_COLL is wrong. */
+/*
+ * Resolves GOAL_ALG_AUTO (goal_coll_choose.c). Returns AUTO itself when WEFT_GOAL_COLL is invalid.
+ */
 GOAL_Algorithm goal_coll_choose(GOAL_Collective coll, uint32_t ranks, uint64_t bytes);
 
 void goal_coll_barrier(struct goal_coll *c);
@@ -131,7 +142,7 @@ void goal_coll_bcast(struct goal_coll *c);
 void goal_coll_gather(struct goal_coll *c);
 void goal_coll_scatter(struct goal_coll *c);
 void goal_coll_reduce(struct goal_coll *c);
-/* The sum to c->root, along the binomial tree. */
+/* Reduces to c->root along the binomial tree. */
 void goal_coll_reduce_binomial(struct goal_coll *c);
 void goal_coll_scan(struct goal_coll *c);
 void goal_coll_allreduce(struct goal_coll *c);

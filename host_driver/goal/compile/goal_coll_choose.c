@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Names of collectives and algorithms, and which algorithm "auto" is.
+ * Names of collectives and algorithms, and the rules by which GOAL_ALG_AUTO selects an algorithm.
  *
- * Called by goal_coll_build.c and applications (goal_coll.h). The rules of barrier and gather are
- * the paper's (espgoal) 5.4, 5.5; those of the others are docs/collectives.md's, "Algorithms".
+ * The rules of barrier and gather are those of the ESPGOAL paper, 5.4 and 5.5. The others are
+ * described in docs/collectives.md, "Algorithms".
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -62,13 +62,13 @@ static const uint32_t algorithms_of[GOAL_COLLECTIVES] = {
 };
 
 struct rule {
-	bool pow2; /* of powers of two alone */
+	bool pow2; /* applies only to powers of two */
 	uint32_t max_ranks;
 	uint64_t max_bytes;
 	GOAL_Algorithm alg;
 };
 
-/* num 0: the paper's. The last one holds always. */
+/* num 0: the paper's rule applies. The last rule of a list always applies. */
 struct rules {
 	uint32_t num;
 	struct rule rule[MAX_RULES];
@@ -111,10 +111,9 @@ static const struct rules first_rules[GOAL_COLLECTIVES] = {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rules rules[GOAL_COLLECTIVES]; /* under lock */
 static bool ready;                           /* under lock: rules are filled */
-static bool broken; /* under lock: WEFT_GOAL_COLL says what cannot be, and nobody set others */
+static bool broken; /* under lock: WEFT_GOAL_COLL is invalid and no other rules were set */
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 const char *GOAL_CollectiveName(GOAL_Collective coll)
 {
@@ -149,10 +148,9 @@ int GOAL_HasAlgorithm(GOAL_Collective coll, GOAL_Algorithm alg)
 	       (algorithms_of[coll] & BIT(alg)) != 0;
 }
 
-/* ---- rules --------------------------------------------------------------------------------------
- */
+/* ---- rules ---------------------------------------------------------------------------------- */
 
-/* A number at *text, which is moved behind it. */
+/* Parses a number at *text and advances *text past it. */
 static bool read_number(const char **text, uint64_t *value)
 {
 	const char *at = *text;
@@ -179,14 +177,14 @@ static bool skip(const char **text, const char *word)
 	return true;
 }
 
-/* A number, or "any". */
+/* Parses a number, or "any". */
 static bool read_bytes(const char **text, uint64_t *bytes)
 {
 	*bytes = ANY_BYTES;
 	return skip(text, ANY) || read_number(text, bytes);
 }
 
-/* [RANKS[pow2]/]BYTES= */
+/* Parses "[RANKS[pow2]/]BYTES=". */
 static bool read_condition(const char **text, struct rule *rule)
 {
 	uint64_t number;
@@ -194,7 +192,7 @@ static bool read_condition(const char **text, struct rule *rule)
 
 	rule->pow2 = skip(text, POW2);
 	if (!skip(text, "/")) {
-		/* The number was one of bytes. */
+		/* The number was a size in bytes. */
 		rule->max_bytes = ranks ? number : ANY_BYTES;
 		return !rule->pow2 && (ranks || skip(text, ANY)) && skip(text, "=");
 	}
@@ -221,7 +219,7 @@ static bool read_rule(const char **text, int coll, struct rule *rule)
 	return alg >= 0 && GOAL_HasAlgorithm((GOAL_Collective)coll, (GOAL_Algorithm)alg);
 }
 
-/* One collective's list, up to its end. */
+/* Parses the rules of one collective, up to the end of its list. */
 static bool read_list(const char **text, struct rules *all)
 {
 	size_t length = strcspn(*text, ":");
@@ -255,7 +253,7 @@ static bool read_rules(const char *text, struct rules *all)
 	return true;
 }
 
-/* lock is held. */
+/* Caller holds lock. */
 static void fill_rules(void)
 {
 	const char *text = secure_getenv("WEFT_GOAL_COLL");
@@ -288,7 +286,7 @@ int GOAL_SetCollectiveRules(const char *text)
 						"ALGORITHM,...,ALGORITHM;...");
 }
 
-/* The paper's 5.4 and 5.5. */
+/* The choice of the ESPGOAL paper, 5.4 and 5.5. */
 static GOAL_Algorithm papers_choice(GOAL_Collective coll, uint32_t ranks, uint64_t bytes)
 {
 	if (coll == GOAL_COLL_BARRIER)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What operations of a collective must wait for, found from what they read and write.
+ * Derives the dependencies between a collective's operations from the memory that they read and
+ * write.
  *
- * Called by goal_coll_*.c, which add operations in an order in which they would be right one after
- * another; calls goal_graph.c. For each stretch of memory the last writer and its readers since
- * are kept: who reads waits for that writer, who writes for those readers, or for the writer when
- * there are none. All edges lead from earlier operations to later ones, so there are no circles.
+ * goal_coll_*.c add operations in a sequence that is correct when executed one by one. For each
+ * range of memory this file keeps the last writer and the readers since then. A reader waits for
+ * the writer. A writer waits for the readers, or for the last writer when there are none. All edges
+ * lead from earlier to later operations, so no cycle can arise. Calls goal_graph.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,8 +39,7 @@ static bool grow(struct goal_coll *c, void **array, uint32_t *max, uint32_t need
 	return true;
 }
 
-/* ---- edges --------------------------------------------------------------------------------------
- */
+/* ---- edges ---------------------------------------------------------------------------------- */
 
 static void add_edge(struct goal_coll *c, uint32_t first, uint32_t then, bool start)
 {
@@ -71,8 +71,7 @@ void goal_coll_after(struct goal_coll *c, uint32_t first, uint32_t then)
 	add_edge(c, first, then, false);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static bool insert(struct goal_coll *c, struct goal_coll_map *map, uint32_t at,
 		   struct goal_coll_stretch stretch)
@@ -85,7 +84,10 @@ static bool insert(struct goal_coll *c, struct goal_coll_map *map, uint32_t at,
 	return true;
 }
 
-/* Cuts a stretch in two; lists of readers only grow at their heads, so both may share one. */
+/*
+ * Splits a range in two. Both halves may share one list of readers, because lists grow only at the
+ * head.
+ */
 static bool cut(struct goal_coll *c, struct goal_coll_map *map, uint32_t at, uint64_t where)
 {
 	struct goal_coll_stretch upper = map->stretches[at];
@@ -158,7 +160,7 @@ static void use(struct goal_coll *c, const struct goal_mem *mem, uint32_t vertex
 		use_stretch(c, &map->stretches[i], vertex, write);
 		low = map->stretches[i].high;
 	}
-	/* What was written at once is one stretch again. */
+	/* Joins ranges that one operation wrote. */
 	if (write && i > first + 1) {
 		map->stretches[first].high = map->stretches[i - 1].high;
 		memmove(&map->stretches[first + 1], &map->stretches[i],
@@ -167,8 +169,7 @@ static void use(struct goal_coll *c, const struct goal_mem *mem, uint32_t vertex
 	}
 }
 
-/* ---- operations ---------------------------------------------------------------------------------
- */
+/* ---- operations ----------------------------------------------------------------------------- */
 
 static uint32_t added(struct goal_coll *c, int64_t rc)
 {

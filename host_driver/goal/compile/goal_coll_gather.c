@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gather and scatter.
+ * Gather and scatter algorithms.
  *
- * Called by goal_coll_build.c. The paper (espgoal) 5.3 and 5.5. Trees run over ranks relative to
- * the root, so a subtree's blocks are one stretch, at the root two where ranks wrap around; they go
- * there at once, and what passes through lies in the scratchpad beside the rank's own block.
+ * The ESPGOAL paper, 5.3 and 5.5. Trees use ranks relative to the root, so the blocks of a subtree
+ * are contiguous, except at the root, where they may wrap around into two ranges. At the root
+ * blocks go directly to the user's buffer. At other ranks, forwarded blocks are kept in the
+ * scratchpad next to the rank's own block.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
 
@@ -29,8 +30,8 @@ static void gather_linear(struct goal_coll *c)
 }
 
 /*
- * The root asks each rank once its receive of the first segment is there, and copies its own block
- * when all of those have come.
+ * The root requests data from each rank once its receive for the first segment is posted. It copies
+ * its own block after all first segments have arrived.
  */
 static void gather_linear_sync(struct goal_coll *c, uint64_t segment)
 {
@@ -67,7 +68,7 @@ static void gather_linear_sync(struct goal_coll *c, uint64_t segment)
 	}
 }
 
-/* Room for the blocks of all ranks below this one. */
+/* Scratch memory for the blocks of all ranks below this one. */
 static struct goal_mem room_below(struct goal_coll *c, uint32_t v)
 {
 	uint32_t lowest = goal_coll_lowest(c, v);
@@ -76,7 +77,10 @@ static struct goal_mem room_below(struct goal_coll *c, uint32_t v)
 	return goal_coll_scratch(c, v && below ? below * c->bytes : 0);
 }
 
-/* Where blocks of relative ranks child to child + num - 1 are: user's buffer at the root. */
+/*
+ * Location of the blocks of relative ranks child to child + num - 1; at the root, the user's
+ * buffer.
+ */
 static uint32_t subtree_mem(const struct goal_coll *c, struct goal_mem user, struct goal_mem below,
 			    uint32_t v, uint32_t child, uint32_t num, struct goal_mem pieces[2])
 {
@@ -134,7 +138,7 @@ static void scatter_linear(struct goal_coll *c)
 	(void)goal_coll_copy(c, goal_coll_block(c, c->in, c->root), c->out);
 }
 
-/* The largest subtree first: it has the longest way to go. */
+/* Sends the largest subtree first because it has the longest path. */
 static void scatter_binomial(struct goal_coll *c)
 {
 	uint32_t v = goal_coll_relative(c), lowest = goal_coll_lowest(c, v), mask, num, pieces;

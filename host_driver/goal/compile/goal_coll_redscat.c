@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce-scatter, blocks of one size.
+ * Reduce-scatter algorithms for blocks of equal size.
  *
- * Called by goal_coll_build.c. Thakur, Rabenseifner and Gropp (2005) 4.3. The input is never
- * written to, but for its beginning by the result, when that is in place.
+ * Thakur, Rabenseifner and Gropp (2005), 4.3. The input is not modified, except that an in-place
+ * result overwrites its beginning.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
 
@@ -14,7 +14,7 @@ enum {
 	PLACES = 3,
 };
 
-/* Block i collects its sum on the way from rank i + 1 around to rank i. */
+/* Block i accumulates its sum on the way from rank i + 1 around to rank i. */
 static void ring(struct goal_coll *c)
 {
 	uint32_t p = c->size, next = (c->rank + 1) % p, before = (c->rank + p - 1) % p, step;
@@ -33,14 +33,17 @@ static void ring(struct goal_coll *c)
 	}
 }
 
-/* Round by round with the ranks at one distance; the next one's send waits for this one's. */
+/*
+ * Each round exchanges with the ranks at one distance. A round's send waits for the previous
+ * round's send.
+ */
 static void pairwise(struct goal_coll *c)
 {
 	struct goal_mem places = goal_coll_scratch(c, PLACES * c->bytes);
 	struct goal_mem sum = goal_coll_block(c, c->in, c->rank), to;
 	uint32_t p = c->size, step, send, last = GOAL_NO_VERTEX;
 
-	/* In place, the result would lie in a block that is still to be sent. */
+	/* An in-place result would overwrite a block that is not yet sent. */
 	to = c->out.at == c->in.at ? goal_coll_scratch(c, c->bytes) : c->out;
 	for (step = 1; step < p; step++) {
 		struct goal_mem theirs = goal_coll_block(c, places, step % PLACES);
@@ -57,7 +60,10 @@ static void pairwise(struct goal_coll *c)
 		(void)goal_coll_copy(c, to, c->out);
 }
 
-/* Blocks of ranks first to first + num - 1, and of those beyond the power of two behind them. */
+/*
+ * Blocks of ranks first to first + num - 1, plus the blocks of the ranks beyond the power of two
+ * that follow them.
+ */
 static uint32_t group(const struct goal_coll *c, struct goal_mem whole, uint32_t power,
 		      uint32_t first, uint32_t num, struct goal_mem mem[2])
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reduce and scan.
+ * Reduce and scan algorithms.
  *
- * Called by goal_coll_build.c. Thakur, Rabenseifner and Gropp (2005) 4.4; Kogge and Stone (1973)
- * for the scan. What arrives waits in the scratchpad, in a few places that take turns, so that some
- * messages can come before they are combined without room for all.
+ * Thakur, Rabenseifner and Gropp (2005), 4.4; Kogge and Stone (1973) for the scan. Received data
+ * waits in a few scratchpad places that are used in turn. Some messages can thus arrive before they
+ * are combined, without memory for all of them.
  */
 #include "host_driver/goal/compile/goal_coll_build.h"
 
@@ -53,7 +53,7 @@ static void reduce_linear(struct goal_coll *c)
 		(void)goal_coll_copy(c, c->in, c->out);
 		return;
 	}
-	/* In place, the root's share is where the result begins. */
+	/* For an in-place call the root's contribution lies at the start of the result. */
 	if (own.at == c->out.at && c->rank > 1) {
 		own = goal_coll_scratch(c, c->bytes);
 		(void)goal_coll_copy(c, c->in, own);
@@ -116,7 +116,7 @@ static void scan_linear(struct goal_coll *c)
 		(void)goal_coll_send(c, c->out, c->rank + 1, TAG_DATA);
 }
 
-/* After the round of a distance a rank has what ranks less than twice that below it have. */
+/* After each round a rank holds the combination of twice as many ranks up to its own. */
 static void scan_doubling(struct goal_coll *c)
 {
 	struct places places = make_places(c, MIN_PLACES);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From a graph to a compiled schedule.
+ * Compiles a graph into a schedule (shared_defs/goal_format.h).
  *
- * Called by goal_sched.c and tools/goal-run. Buffers of the process that overlap, or touch and
- * are used alike, become one slot each; edges become lists of dependents behind each
- * other (CSR); messages of equal key are numbered in the order in which they were added, which is
- * what both ends of a message agree on. Circles are found here, so that the message can name
- * an operation; the NIC looks again. shared_defs/goal_format.h.
+ * Buffers of the process become slots; buffers that overlap, or that are adjacent and used alike,
+ * share one slot. Edges become lists of dependents in compressed form (CSR). Messages with equal
+ * keys are numbered in the order in which they were added, which is the order on which both ends of
+ * a message agree. Cycles are detected here so that the error can name an operation; the NIC checks
+ * again.
  */
 #include "host_driver/goal/compile/goal_graph.h"
 
@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- memory -------------------------------------------------------------------------------------
- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static int by_addr(const void *a, const void *b)
 {
@@ -37,7 +36,7 @@ static void note(struct goal_range *ranges, uint32_t *count, const struct goal_g
 	}
 }
 
-/* Joins ranges that overlap; touching ones that are used alike, when touching is set. */
+/* Joins ranges that overlap and, when touching is set, adjacent ranges with equal access. */
 static uint32_t merge(struct goal_range *ranges, uint32_t count, bool touching)
 {
 	uint32_t kept = 0, i;
@@ -60,8 +59,8 @@ static uint32_t merge(struct goal_range *ranges, uint32_t count, bool touching)
 }
 
 /*
- * Every stretch of the process's memory that an operation names, sorted and merged: first what
- * overlaps, since only then is it known how each stretch is used by all operations together.
+ * Collects every range of process memory that an operation names, sorted and merged. Overlapping
+ * ranges are merged first: only then is the combined access of each range known.
  */
 static int find_ranges(const struct goal_graph *graph, struct goal_code *code)
 {
@@ -106,7 +105,7 @@ static uint64_t ref_of(const struct goal_code *code, const struct goal_mem *mem)
 
 	if (mem->scratch)
 		return GOAL_REF(GOAL_SLOT_SCRATCH, mem->at);
-	/* The last range that begins at or before the address holds it. */
+	/* The last range that begins at or before the address contains it. */
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -118,8 +117,7 @@ static uint64_t ref_of(const struct goal_code *code, const struct goal_mem *mem)
 	return GOAL_REF(low, mem->at - code->ranges[low].addr);
 }
 
-/* ---- layout
- * ---------------------------------------------------------------------------------------- */
+/* ---- layout --------------------------------------------------------------------------------- */
 
 struct layout {
 	const struct goal_graph *graph;
@@ -260,7 +258,7 @@ static int write_edges(struct layout *l)
 	return 0;
 }
 
-/* Kahn's algorithm; a vertex that is left over stands in a circle or behind one. */
+/* Kahn's algorithm. A vertex that remains is part of a cycle or depends on one. */
 static int find_circle(const struct layout *l, uint32_t *vertex)
 {
 	uint32_t count = l->graph->num_vertices, head = 0, tail = 0, i;
@@ -292,8 +290,7 @@ static int find_circle(const struct layout *l, uint32_t *vertex)
 	return tail < count ? -ELOOP : 0;
 }
 
-/* ---- numbers of messages
- * ------------------------------------------------------------------------- */
+/* ---- numbers of messages -------------------------------------------------------------------- */
 
 struct key {
 	uint32_t peer, tag, kind, next;
@@ -317,7 +314,7 @@ static uint32_t number(struct key *keys, uint64_t mask, const struct goal_insn *
 	return key->next++;
 }
 
-/* Counts receives of one root's multicasts; returns those before. */
+/* Counts the receives of one root's multicasts. Returns the number before this one. */
 static uint32_t number_of_root(struct key *keys, uint64_t mask, const struct goal_insn *op)
 {
 	const struct goal_insn any = {.kind = op->kind, .peer = op->peer, .tag = GOAL_TAG_ANY};
@@ -327,8 +324,8 @@ static uint32_t number_of_root(struct key *keys, uint64_t mask, const struct goa
 
 /*
  * Bytes of a message that may arrive before its receive is posted. A message beyond the eager limit
- * waits at its sender until the receive asks for it. A multicast cannot wait when its root sends
- * several: it would hold up the next ones, whose receives may be posted first.
+ * waits at its sender until the receive requests it. A multicast cannot wait when its root sends
+ * several: it would block the following ones, whose receives may be posted first.
  */
 static uint64_t unexpected(struct key *keys, uint64_t mask, const struct goal_insn *op,
 			   uint64_t eager_bytes)
@@ -369,10 +366,9 @@ static int write_counts(struct layout *l, uint64_t eager_bytes)
 	return 0;
 }
 
-/* ---- all together
- * ---------------------------------------------------------------------------------- */
+/* ---- all together --------------------------------------------------------------------------- */
 
-/* CRC32C bit by bit: it guards files, where nobody waits for it. */
+/* Computes CRC32C bit by bit: files are not on the fast path. */
 uint32_t goal_code_crc(const uint8_t *bytes, uint64_t num_bytes)
 {
 	const size_t at = offsetof(struct goal_header, crc32c);

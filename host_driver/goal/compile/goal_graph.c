@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Vertices and edges in growing arrays.
+ * Vertices and edges of a graph, in growing arrays.
  *
- * Called by goal_api.c, goal_coll*.c and tools/goal-run. What is wrong with one operation is said
- * when it is added; what only the whole shows (circles, the scratchpad's size), when it is
- * compiled. The paper (espgoal) 2.2.2 to 2.2.5.
+ * Errors of a single operation are reported when it is added. Errors of the whole graph (cycles,
+ * the scratchpad's size) are reported by goal_compile.c. The ESPGOAL paper, 2.2.2 to 2.2.5.
  */
 #include "host_driver/goal/compile/goal_graph.h"
 
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more element; false: no memory, or too many. */
+/* Makes room for one more element. Returns false when memory or the limit is exhausted. */
 static bool grow(void **array, uint32_t *max, uint32_t need, size_t elem_bytes, uint32_t limit)
 {
 	uint64_t want = *max ? (uint64_t)*max * 2 : 64;
@@ -67,7 +66,10 @@ static int64_t add_vertex(struct goal_graph *graph, const struct goal_vertex *ve
 	return graph->num_vertices++;
 }
 
-/* Copies the pieces of a buffer; empty ones are left out. The sum, or a negative errno. */
+/*
+ * Copies the pieces of a buffer and omits empty ones. Returns their total length, or a negative
+ * errno.
+ */
 static int64_t add_mems(struct goal_graph *graph, const struct goal_mem *mems, uint32_t count,
 			uint32_t *first, uint32_t *num)
 {
@@ -106,7 +108,7 @@ int64_t goal_graph_msg(struct goal_graph *graph, enum goal_insn_kind kind,
 		return -EINVAL;
 	if (tag == GOAL_TAG_ANY && !recv)
 		return -EINVAL;
-	/* The root sends, the others receive. */
+	/* Only the root sends; only the other ranks receive. */
 	if ((kind == GOAL_INSN_MCAST_SEND && peer != graph->rank) ||
 	    (kind == GOAL_INSN_MCAST_RECV && peer == graph->rank))
 		return -EINVAL;
@@ -155,7 +157,7 @@ int64_t goal_graph_local(struct goal_graph *graph, enum goal_local op, enum goal
 			return bytes;
 		if ((uint64_t)bytes != want)
 			return -EINVAL;
-		/* No element is cut by a boundary between pieces. */
+		/* No element may span two pieces. */
 		for (k = 0; k < vertex.num_mems[i]; k++)
 			if (graph->mems[vertex.first_mem[i] + k].bytes % (vertex.width / 8u))
 				return -EINVAL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A graph of operations while it is being built, and the compiler to the NIC's format.
+ * A graph of operations under construction, and the compiler to the NIC's format.
  *
- * goal_graph.c collects vertices and edges, goal_compile.c lays out memory and writes the schedule
- * (shared_defs/goal_format.h). Used by goal_api.c (goal.h), goal_coll*.c and tools/goal-run. Knows
- * nothing of NICs: a compiled schedule names its buffers by slots, which goal_sched.c
- * registers and binds. A graph belongs to one thread at a time.
+ * goal_graph.c collects vertices and edges. goal_compile.c lays out memory and writes the schedule
+ * (shared_defs/goal_format.h). This code does not depend on a NIC: a compiled schedule names its
+ * buffers by slots, which libgoal_sched.c registers and binds. A graph may be used by one thread at
+ * a time.
  */
 #ifndef WEFT_GOAL_GRAPH_H
 #define WEFT_GOAL_GRAPH_H
@@ -20,7 +20,7 @@
 
 /* A contiguous piece of a buffer. */
 struct goal_mem {
-	uintptr_t at; /* address, or offset in the scratchpad */
+	uintptr_t at; /* address, or offset into the scratchpad */
 	uint64_t bytes;
 	bool scratch;
 };
@@ -32,13 +32,13 @@ struct goal_vertex {
 	uint8_t width;
 	uint32_t peer, tag;
 	uint64_t amount;
-	uint32_t first_mem[3]; /* of graph->mems; LOCAL: a, b, result; else the first alone */
+	uint32_t first_mem[3]; /* in graph->mems; LOCAL: a, b, result; others: the first */
 	uint32_t num_mems[3];
 };
 
 struct goal_dep {
 	uint32_t from, to;
-	bool start; /* to waits for from's start, not its end */
+	bool start; /* true: to waits for the start of from, not its end */
 };
 
 struct goal_graph {
@@ -51,17 +51,17 @@ struct goal_graph {
 	uint32_t num_deps, max_deps;
 	uint64_t scratch_bytes;
 	uint32_t num_cpus;
-	bool failed; /* out of memory, or a limit: it can only be freed */
+	bool failed; /* out of memory or a limit was exceeded: the graph can only be freed */
 };
 
-/* NULL: out of memory. */
+/* Returns NULL when memory is exhausted. */
 struct goal_graph *goal_graph_new(uint32_t rank, uint32_t num_ranks);
 void goal_graph_free(struct goal_graph *graph);
 
 /*
- * Each adds a vertex and returns its number, or a negative errno: -EINVAL for a rank, tag,
- * operation or length that cannot be, -ENOMEM, -EOVERFLOW beyond GOAL_FORMAT_MAX_OPS. mems are
- * copied. peer of multicasts: the root, which of MCAST_SEND is the graph's rank.
+ * Each adds a vertex and returns its number or a negative errno: -EINVAL for an invalid rank, tag,
+ * operation or length, -ENOMEM, or -EOVERFLOW beyond GOAL_FORMAT_MAX_OPS. mems are copied. The peer
+ * of a multicast is the root; MCAST_SEND requires it to be the graph's rank.
  */
 int64_t goal_graph_msg(struct goal_graph *graph, enum goal_insn_kind kind,
 		       const struct goal_mem *mems, uint32_t num_mems, uint32_t peer, uint32_t tag);
@@ -70,10 +70,12 @@ int64_t goal_graph_local(struct goal_graph *graph, enum goal_local op, enum goal
 			 const uint32_t num_mems[3]);
 int64_t goal_graph_calc(struct goal_graph *graph, uint64_t ns, uint32_t cpu);
 int64_t goal_graph_nop(struct goal_graph *graph);
-/* to waits for from's end, or its start. -EINVAL: no such vertex, or a vertex and itself. */
+/*
+ * Makes to wait for the end, or the start, of from. -EINVAL: no such vertex, or both are the same.
+ */
 int goal_graph_requires(struct goal_graph *graph, uint32_t from, uint32_t to, bool start);
 
-/* A buffer of the process that a compiled schedule uses: what a slot stands for. */
+/* A buffer of the process that a compiled schedule uses. Slots refer to these ranges. */
 struct goal_range {
 	uintptr_t addr;
 	uint64_t bytes;
@@ -83,19 +85,20 @@ struct goal_range {
 struct goal_code {
 	uint8_t *bytes;
 	uint64_t num_bytes;
-	struct goal_range *ranges; /* of the slots */
+	struct goal_range *ranges; /* one per slot */
 	uint32_t num_ranges;
 };
 
 /*
- * Compiles. eager_bytes: the communicator's limit, for what may be unexpected. 0; -EINVAL: a
- * circle, or a scratchpad reference beyond its size; -ENOMEM; -EOVERFLOW: more than the format
- * holds. *vertex is the one at fault, GOAL_NO_VERTEX.
+ * Compiles a graph. eager_bytes is the communicator's eager limit, from which the bytes of
+ * unexpected messages follow. Returns 0; -EINVAL for a cycle or a scratchpad reference beyond its
+ * size; -ENOMEM; -EOVERFLOW beyond the format's limits. *vertex is the vertex at fault, or
+ * GOAL_NO_VERTEX.
  */
 int goal_compile(const struct goal_graph *graph, uint64_t eager_bytes, struct goal_code *code,
 		 uint32_t *vertex);
 void goal_code_free(struct goal_code *code);
-/* The CRC32C that goal_header.crc32c holds. */
+/* Computes the CRC32C that goal_header.crc32c holds. */
 uint32_t goal_code_crc(const uint8_t *bytes, uint64_t num_bytes);
 
 #endif /* WEFT_GOAL_GRAPH_H */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Labels of a rank, in a hash table.
+ * Hash table of the labels of one rank.
  *
- * Called by goal_text.c. The hash is SipHash-1-3 with a key that nobody outside knows, so that no
- * file can be written whose labels all fall into one place (J.-P. Aumasson, D. J. Bernstein,
- * "SipHash: a fast short-input PRF", 2012).
+ * The hash is SipHash-1-3 with a secret key, so no file can force all labels into one bucket (J.-P.
+ * Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", 2012).
  */
 #include "host_driver/goal/compile/goal_label.h"
 
@@ -59,7 +58,7 @@ static uint64_t hash_of(const struct goal_labels *labels, const char *name, size
 		v[0] ^= word;
 	}
 	word = (uint64_t)bytes << 56;
-	memcpy(&word, name + i, bytes - i); /* the last byte stays: the length */
+	memcpy(&word, name + i, bytes - i); /* the last byte keeps the length */
 	v[3] ^= word;
 	sip_round(v);
 	v[0] ^= word;
@@ -72,7 +71,7 @@ static uint64_t hash_of(const struct goal_labels *labels, const char *name, size
 void goal_labels_init(struct goal_labels *labels)
 {
 	*labels = (struct goal_labels){.stamp = 1};
-	/* Without randomness the labels are found all the same. */
+	/* Without randomness the table still works, with a known key. */
 	if (getrandom(labels->key, sizeof(labels->key), GRND_NONBLOCK) !=
 	    (ssize_t)sizeof(labels->key))
 		labels->key[0] = (uint64_t)(uintptr_t)labels;
@@ -91,7 +90,7 @@ void goal_labels_clear(struct goal_labels *labels)
 	labels->num = 0;
 }
 
-/* Where the name is, or the empty place where it belongs. The table has empty places. */
+/* Returns the slot of the name, or the empty slot for it. The table always has empty slots. */
 static struct goal_label *place(const struct goal_labels *labels, uint64_t hash, const char *name,
 				size_t bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The labels of one rank while its text is read: name to operation.
+ * Labels of one rank during parsing: maps a name to an operation.
  *
- * Called by goal_text.c. Names are not copied: they must stay where they are until the labels
- * are cleared or dropped. Not for several threads at once.
+ * Names are not copied: they must stay valid until the labels are cleared or dropped. Not
+ * thread-safe.
  */
 #ifndef WEFT_GOAL_LABEL_H
 #define WEFT_GOAL_LABEL_H
@@ -22,14 +22,14 @@ struct goal_labels {
 
 void goal_labels_init(struct goal_labels *labels);
 void goal_labels_drop(struct goal_labels *labels);
-/* Forgets all, in constant time. */
+/* Removes all labels in constant time. */
 void goal_labels_clear(struct goal_labels *labels);
 /*
- * Gives the name to op. Returns op; the operation that has this name already; or GOAL_NO_OP:
- * no memory.
+ * Binds the name to op. Returns op, the operation already bound to the name, or GOAL_NO_OP when
+ * memory is exhausted.
  */
 uint32_t goal_labels_add(struct goal_labels *labels, const char *name, size_t bytes, uint32_t op);
-/* The operation of that name, or GOAL_NO_OP. */
+/* Returns the operation bound to the name, or GOAL_NO_OP. */
 uint32_t goal_labels_find(const struct goal_labels *labels, const char *name, size_t bytes);
 
 #endif /* WEFT_GOAL_LABEL_H */

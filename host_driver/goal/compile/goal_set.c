@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A set of GOAL schedules: growing while it is read, then checked and compressed.
+ * A set of GOAL schedules: grows while a file is read, then is checked and compressed.
  *
- * Called by goal_text.c and goal_bin.c; the tools and goal_text_write.c use what it makes.
- * Files are hostile: counts are bounded, memory grows only with what was read, and nothing
- * recurses.
+ * Files are untrusted: counts are bounded, memory grows only with bytes that were read, and no
+ * function recurses.
  */
 #include "host_driver/goal/compile/goal_set.h"
 
@@ -48,7 +47,10 @@ const char *goal_kind_str(enum goal_kind kind)
 	return "?";
 }
 
-/* Room for one more of num elements of so many bytes each. NULL: no memory, array is as it was. */
+/*
+ * Makes room for one more element after num elements. Returns NULL when memory is exhausted; array
+ * is then unchanged.
+ */
 static void *grow(void *array, size_t num, size_t *room, size_t bytes)
 {
 	size_t wanted = *room ? *room * 2 : 64;
@@ -84,7 +86,7 @@ int goal_build_rank(struct goal_build *build)
 	if (build->num_ranks == GOAL_MAX_RANKS)
 		return goal_error_at(build->err, build->name, 0, "more than %u ranks",
 				     GOAL_MAX_RANKS);
-	/* One more than there are ranks: the end of the last. */
+	/* One entry more than there are ranks: the end of the last rank. */
 	grown = grow(build->rank_first, build->num_ranks + 1, &build->ranks_room, sizeof(*grown));
 	if (!grown)
 		return goal_error_memory(build->err, build->name);
@@ -139,7 +141,7 @@ uint32_t goal_set_rank(const struct goal_set *set, uint32_t op)
 	return low;
 }
 
-/* An error about one operation: by its line, else by its place. */
+/* Reports an error about one operation, located by its line if known, otherwise by its index. */
 static int fail_op(const struct goal_build *build, const struct goal_set *set, uint32_t op,
 		   const char *what)
 {
@@ -209,8 +211,10 @@ static int compress(struct goal_pairs *pairs, struct goal_edges *edges, uint32_t
 	edges->target = calloc(pairs->num ? pairs->num : 1, sizeof(*edges->target));
 	if (!edges->first || !edges->target)
 		return -ENOMEM;
-	/* first[op + 2] counts; sums make first[op + 1] the start of op; filling moves it to its
-	 * end. */
+	/*
+	 * first[op + 2] counts. Summing makes first[op + 1] the start of op; filling moves it to
+	 * the end of op.
+	 */
 	for (size_t i = 0; i < pairs->num; i++)
 		edges->first[pairs->pair[i].prereq + 2]++;
 	for (uint32_t op = 0; op < num_ops; op++)
@@ -220,7 +224,9 @@ static int compress(struct goal_pairs *pairs, struct goal_edges *edges, uint32_t
 	return 0;
 }
 
-/* prereq[] names, for each operation with waits left, one that it waits for. Finds a circle. */
+/*
+ * Finds and reports a cycle. prereq[] names, for each operation with waits left, one prerequisite.
+ */
 static int fail_circle(const struct goal_build *build, const struct goal_set *set, uint32_t *waits,
 		       const uint32_t *prereq)
 {
@@ -230,7 +236,8 @@ static int fail_circle(const struct goal_build *build, const struct goal_set *se
 
 	while (!waits[op])
 		op++;
-	/* Whoever follows prerequisites comes into a circle; each is marked by waits 0 on the way.
+	/*
+	 * Following prerequisites leads into a cycle. Visited operations are marked with waits 0.
 	 */
 	for (; waits[op]; op = prereq[op])
 		waits[op] = 0;
@@ -248,7 +255,7 @@ static int fail_circle(const struct goal_build *build, const struct goal_set *se
 	return fail_op(build, set, start, what);
 }
 
-/* Kahn's algorithm: takes away operations that wait for nothing until none is left. */
+/* Kahn's algorithm: removes operations without unmet dependencies until none is left. */
 static int check_circles(const struct goal_build *build, const struct goal_set *set)
 {
 	size_t bytes = ((size_t)set->num_ops + 1) * sizeof(uint32_t);

@@ -2,9 +2,9 @@
 /*
  * Reads the binary schedules that LogGOPSim's txt2bin writes.
  *
- * Called by goal_file.c; calls goal_set.c. The layout is in docs/goal-format.md. The bytes are
- * not trusted: each count is compared with what is there before it is used, ranks may not share
- * bytes, and what the file says twice must agree.
+ * docs/goal-format.md describes the layout. The bytes are untrusted: each count is checked against
+ * the bytes available before it is used, ranks may not share bytes, and redundant fields must
+ * agree. Calls goal_set.c.
  */
 #include "host_driver/goal/file/goal_text.h"
 
@@ -15,11 +15,12 @@
 
 enum {
 	MAGIC = 4223,
-	MAGIC_SPENT = 2342, /* LogGOPSim --save-mem has counted the dependencies down in the file */
+	MAGIC_SPENT =
+	    2342, /* written by LogGOPSim --save-mem, which has decremented the dependency counts */
 	MAGIC_BYTES = 8,
-	HEADER_BYTES = 6, /* ranks, last cpu, last nic; offsets count from its start */
+	HEADER_BYTES = 6, /* ranks, last cpu, last nic; offsets count from the end of these bytes */
 	JUMP_BYTES = 16,
-	RANK_BYTES = 8, /* number of nodes and of roots */
+	RANK_BYTES = 8, /* number of nodes and number of roots */
 	NODE_BYTES = 39,
 
 	TYPE_SEND = 1,
@@ -38,14 +39,14 @@ static uint64_t le64(const uint8_t *p)
 }
 
 struct bin {
-	const uint8_t *body; /* behind the magic number */
+	const uint8_t *body; /* the bytes after the magic number */
 	uint64_t bytes;
 	uint32_t num_ranks;
 	uint8_t max_cpu, max_nic;
 	struct goal_build build;
 };
 
-/* One rank of the file, its parts found and in bounds. */
+/* The parts of one rank in the file, bounds-checked. */
 struct rank_part {
 	uint32_t rank;
 	uint32_t num_nodes, num_roots;
@@ -66,7 +67,10 @@ static int fail_node(const struct bin *b, const struct rank_part *part, uint32_t
 			     "rank %" PRIu32 ", operation %" PRIu32 ": %s", part->rank, node, what);
 }
 
-/* The edges of one node: count entries of the appendix from first on are operations that wait. */
+/*
+ * Reads the edges of one node: count entries of the appendix, starting at first, name waiting
+ * operations.
+ */
 static int take_waits(struct bin *b, const struct rank_part *part, uint32_t node,
 		      enum goal_wait wait, uint64_t *used)
 {
@@ -77,7 +81,7 @@ static int take_waits(struct bin *b, const struct rank_part *part, uint32_t node
 	if (!count)
 		return 0;
 	*used += count;
-	/* Lists that share entries could make of a small file a large graph. */
+	/* Overlapping lists would let a small file expand into a large graph. */
 	if (first + count > part->num_appendix || *used > part->num_appendix)
 		return fail_node(b, part, node, "its dependents lie outside of the appendix");
 	for (uint64_t i = first; i < first + count; i++) {
@@ -114,7 +118,7 @@ static int take_node(struct bin *b, const struct rank_part *part, uint32_t node)
 		op.kind = GOAL_OP_RECV;
 		break;
 	case TYPE_CALC:
-		/* txt2bin leaves what it likes in the fields that a calc has not. */
+		/* txt2bin writes arbitrary values into the fields that a calc does not use. */
 		op.kind = GOAL_OP_CALC;
 		op.peer = op.tag = op.nic = 0;
 		break;
@@ -126,7 +130,7 @@ static int take_node(struct bin *b, const struct rank_part *part, uint32_t node)
 	return goal_build_op(&b->build, &op);
 }
 
-/* The counts of dependencies and the list of roots must be those of the edges. */
+/* Checks that the dependency counts and the list of roots match the edges. */
 static int check_counts(const struct bin *b, const struct rank_part *part)
 {
 	uint32_t *waits = calloc((size_t)part->num_nodes + 1, sizeof(*waits));
@@ -138,7 +142,7 @@ static int check_counts(const struct bin *b, const struct rank_part *part)
 	for (int w = 0; w < GOAL_NUM_WAITS; w++) {
 		const struct goal_pairs *pairs = &b->build.pairs[w];
 
-		/* The pairs of this rank are the last ones. */
+		/* The pairs of this rank are at the end of the array. */
 		for (size_t i = pairs->num; i-- > 0 && pairs->pair[i].op >= part->first_op;)
 			waits[pairs->pair[i].op - part->first_op]++;
 	}
@@ -153,7 +157,7 @@ static int check_counts(const struct bin *b, const struct rank_part *part)
 	for (uint32_t i = 0; i < part->num_roots && !rc; i++) {
 		uint32_t op = le32(part->roots + (uint64_t)i * 4);
 
-		/* Each once: a root that was seen has a dependency from then on. */
+		/* A root may appear once: the increment makes a second one fail. */
 		if (op >= part->num_nodes || waits[op]++)
 			rc = fail(b, part->rank,
 				  "the list of operations without dependencies is wrong");
@@ -162,7 +166,10 @@ static int check_counts(const struct bin *b, const struct rank_part *part)
 	return rc;
 }
 
-/* Finds the parts of a rank; at is where the previous one ended, and then where this one does. */
+/*
+ * Finds the parts of a rank. *at is the end of the previous rank, and is advanced to the end of
+ * this one.
+ */
 static int find_rank(const struct bin *b, uint32_t rank, uint64_t *at, struct rank_part *part)
 {
 	const uint8_t *jump = b->body + HEADER_BYTES + (uint64_t)rank * JUMP_BYTES;

@@ -2,8 +2,8 @@
 /*
  * Reads a file of GOAL schedules, text or binary.
  *
- * Called by the tools; calls goal_text.c or goal_bin.c. The file is read, not mapped: whoever cuts
- * it short meanwhile must not kill the process.
+ * The file is read, not mapped: a truncation by another process must not kill this one with SIGBUS.
+ * Calls goal_text.c or goal_bin.c.
  */
 #include "host_driver/goal/file/goal_text.h"
 
@@ -20,7 +20,7 @@ static int fail(struct goal_error *err, const char *name, int error)
 	return -error;
 }
 
-/* All of fd; the caller frees *data. */
+/* Reads all of fd. The caller frees *data. */
 static int read_all(int fd, const char *name, char **data, size_t *bytes, struct goal_error *err)
 {
 	struct stat st;
@@ -30,7 +30,7 @@ static int read_all(int fd, const char *name, char **data, size_t *bytes, struct
 
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
 	    (uint64_t)st.st_size < GOAL_MAX_FILE_BYTES)
-		room = (size_t)st.st_size + 1; /* one more, to see the end */
+		room = (size_t)st.st_size + 1; /* one byte more, to detect the end of the file */
 	buffer = malloc(room);
 	while (buffer) {
 		n = read(fd, buffer + have, room - have);

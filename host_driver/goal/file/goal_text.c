@@ -2,10 +2,10 @@
 /*
  * Reads GOAL schedules as text.
  *
- * Called by goal_file.c; calls goal_set.c and goal_label.c. The grammar is in
- * docs/goal-format.md. A reader by recursive descent without recursion: a file is a count and
- * ranks, a rank is lines, a line is an operation or a dependency. Every function returns 0, or a
- * negative errno with the error set.
+ * docs/goal-format.md defines the grammar. The parser is recursive descent without recursion: a
+ * file is a count followed by ranks, a rank is a list of lines, a line is an operation or a
+ * dependency. Every function returns 0, or a negative errno with the error set. Calls goal_set.c
+ * and goal_label.c.
  */
 #include "host_driver/goal/file/goal_text.h"
 
@@ -16,7 +16,7 @@
 
 struct word {
 	const char *at;
-	size_t bytes; /* 0: there is no word here */
+	size_t bytes; /* 0: no word at this place */
 };
 
 struct reader {
@@ -46,7 +46,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* What stands here, for an error that says what should. */
+/* Reports a syntax error that names the expected token and the actual one. */
 static int expected(struct reader *r, const char *what)
 {
 	char here[40];
@@ -65,7 +65,7 @@ static int expected(struct reader *r, const char *what)
 	return goal_error_at(r->err, r->name, r->line, "expected %s, found %s", what, here);
 }
 
-/* Over a comment of the second kind, which starts here. */
+/* Skips a block comment that starts here. */
 static int skip_comment(struct reader *r)
 {
 	uint64_t start = r->line;
@@ -81,7 +81,7 @@ static int skip_comment(struct reader *r)
 	return goal_error_at(r->err, r->name, start, "this comment has no end ('*/')");
 }
 
-/* Over blanks and comments; over ends of lines, if lines. */
+/* Skips blanks and comments, and line ends if lines is set. */
 static int skip(struct reader *r, bool lines)
 {
 	while (r->p < r->end) {
@@ -127,7 +127,7 @@ static bool word_is(struct word w, const char *text)
 	return w.bytes == strlen(text) && !memcmp(w.at, text, w.bytes);
 }
 
-/* Blanks, then exactly this word. */
+/* Skips blanks, then consumes exactly this word. */
 static int take_exactly(struct reader *r, const char *text)
 {
 	int rc = skip(r, false);
@@ -145,7 +145,7 @@ static int take_exactly(struct reader *r, const char *text)
 	return 0;
 }
 
-/* Blanks, then a number of at most max. */
+/* Skips blanks, then parses a number of at most max. */
 static int take_number(struct reader *r, uint64_t max, const char *what, uint64_t *value)
 {
 	int rc = skip(r, false);
@@ -167,7 +167,7 @@ static int take_number(struct reader *r, uint64_t max, const char *what, uint64_
 	return 0;
 }
 
-/* As take_number(), or -1: GOAL_ANY. */
+/* As take_number(); also accepts -1, which becomes GOAL_ANY. */
 static int take_number_or_any(struct reader *r, uint32_t max, const char *what, uint32_t *value)
 {
 	uint64_t number;
@@ -187,7 +187,7 @@ static int take_number_or_any(struct reader *r, uint32_t max, const char *what, 
 	return rc;
 }
 
-/* A line ends here; the brace that ends the rank may follow at once. */
+/* Requires the end of the line. The brace that closes the rank may follow at once. */
 static int end_of_line(struct reader *r)
 {
 	int rc = skip(r, false);
@@ -199,7 +199,7 @@ static int end_of_line(struct reader *r)
 	return 0;
 }
 
-/* tag N, cpu N, nic N in any order, each once. */
+/* Parses tag N, cpu N and nic N in any order, each at most once. */
 static int take_attributes(struct reader *r, struct goal_op *op)
 {
 	bool tag = false, cpu = false, nic = false;
@@ -238,7 +238,7 @@ static int take_attributes(struct reader *r, struct goal_op *op)
 	}
 }
 
-/* The rest of an operation, behind its first word. */
+/* Parses the rest of an operation after its first word. */
 static int take_op(struct reader *r, enum goal_kind kind)
 {
 	struct goal_op op = {.kind = (uint8_t)kind, .line = (uint32_t)r->line};
@@ -270,7 +270,7 @@ static int take_op(struct reader *r, enum goal_kind kind)
 	return rc;
 }
 
-/* Whether w begins an operation, and of which kind. */
+/* Returns true if w begins an operation, and stores its kind. */
 static bool is_op(struct word w, enum goal_kind *kind)
 {
 	static const enum goal_kind kinds[] = {GOAL_OP_SEND, GOAL_OP_RECV, GOAL_OP_CALC};
@@ -283,7 +283,7 @@ static bool is_op(struct word w, enum goal_kind *kind)
 	return false;
 }
 
-/* "LABEL requires LABEL": the second label, behind "requires". */
+/* Parses the second label of "LABEL requires LABEL". */
 static int take_wait(struct reader *r, struct word label, enum goal_wait wait)
 {
 	uint32_t op, prereq;
@@ -315,7 +315,7 @@ static int take_wait(struct reader *r, struct word label, enum goal_wait wait)
 	return rc;
 }
 
-/* "LABEL: operation", behind the colon. */
+/* Parses the operation of "LABEL: operation" after the colon. */
 static int take_labelled(struct reader *r, struct word label)
 {
 	uint32_t op = (uint32_t)r->build.num_ops, other;

@@ -2,8 +2,8 @@
 /*
  * Writes GOAL schedules as text, in the strict form that LogGOPSim's txt2bin reads.
  *
- * Called by goal-dump. A dependency may name only operations above it, so its line stands behind
- * the later one of its two operations. The grammar is in docs/goal-format.md.
+ * A dependency may name only operations above it, so its line follows the later of its two
+ * operations. docs/goal-format.md defines the grammar.
  */
 #include "host_driver/goal/file/goal_text.h"
 
@@ -16,7 +16,7 @@ struct wait_line {
 	uint32_t wait; /* enum goal_wait */
 };
 
-/* Lines of dependencies, grouped by the operation that they stand behind, as goal_edges are. */
+/* Dependency lines, grouped by the operation that they follow, in the manner of goal_edges. */
 struct wait_lines {
 	uint64_t *first;
 	struct wait_line *line;
@@ -33,7 +33,10 @@ static int group_waits(const struct goal_set *set, struct wait_lines *lines)
 
 	for (int w = 0; w < GOAL_NUM_WAITS; w++)
 		total += set->edges[w].first[set->num_ops];
-	/* Filled as in goal_set.c: entry op + 1 is the start of op until op's lines are in. */
+	/*
+	 * Filled as in goal_set.c: entry op + 1 is the start of op until the lines of op are
+	 * stored.
+	 */
 	lines->first = calloc((size_t)set->num_ops + 2, sizeof(*lines->first));
 	lines->line = calloc(total ? total : 1, sizeof(*lines->line));
 	if (!lines->first || !lines->line)

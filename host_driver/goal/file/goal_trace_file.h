@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file of a trace: this header, then entries (hw_goal_trace), all in the machine's byte order.
+ * Format of a trace file: this header, then entries (hw_goal_trace), all in host byte order.
  *
- * Written by GOAL_SaveTrace() in libgoal_trace.c, read by goal-dump --trace.
+ * GOAL_SaveTrace() in libgoal_trace.c writes it; goal-dump --trace reads it.
  */
 #ifndef WEFT_GOAL_TRACE_FILE_H
 #define WEFT_GOAL_TRACE_FILE_H
@@ -19,7 +19,7 @@ struct goal_trace_header {
 	uint32_t version;
 	uint32_t rank, size; /* of the communicator */
 	uint32_t entries;
-	uint32_t lost;     /* points that found no room */
+	uint32_t lost;     /* trace points dropped for lack of space */
 	uint32_t status;   /* hw_goal_status */
 	uint32_t instance; /* number of the run on its communicator */
 	uint32_t reserved;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libweft-preload.so: the device node that programs look for before they ask libibverbs.
+ * libweft-preload.so: simulates the device node that programs check before they call libibverbs.
  *
- * UCX takes a device only when /dev/infiniband/<dev_name> is a character device that it may read
- * and write; it opens none. weft has no kernel device, so this file, which weft-run --transport ib
- * puts into LD_PRELOAD, answers stat() and access() for such paths: the node is there if weft's
- * libibverbs.so.1, loaded in the same process, lists a device of that name, and everything else
- * goes to the C library. Opening the node fails as before (ENOENT). Called by programs; calls
- * ibv_get_device_list() of the library that is loaded.
+ * UCX uses a device only if /dev/infiniband/<dev_name> is a readable and writable character device;
+ * it never opens the node. weft has no kernel device. This library, which weft-run --transport ib
+ * adds to LD_PRELOAD, therefore answers stat() and access() for such paths. The node exists if
+ * weft's libibverbs.so.1, loaded in the same process, lists a device of that name. All other paths
+ * go to the C library. Opening the node still fails with ENOENT. Calls ibv_get_device_list() of the
+ * loaded library.
  */
 #include <assert.h>
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ enum {
 	UVERBS_FIRST_MINOR = 192,
 };
 
-/* The real function of that name, which is in the C library: it is there, or nobody called us. */
+/* Returns the C library's function of that name, which always exists. */
 static void *next(const char *name)
 {
 	void *real = dlsym(RTLD_NEXT, name);
@@ -40,7 +40,7 @@ static void *next(const char *name)
 	return real;
 }
 
-/* Whether libibverbs lists a device whose node this is. It is not loaded for this. */
+/* Returns true if libibverbs, when loaded, lists a device with this node. Does not load it. */
 static bool listed(const char *dev_name)
 {
 	struct ibv_device **(*get)(int *);
@@ -63,7 +63,10 @@ static bool listed(const char *dev_name)
 	return found;
 }
 
-/* The number of the node that the path names, -1: it is none of weft's. Keeps errno. */
+/*
+ * Returns the minor number of the node that the path names; -1: not a node of weft. Preserves
+ * errno.
+ */
 static int node_of(const char *path)
 {
 	int saved = errno, number = -1;
@@ -121,7 +124,7 @@ EXPORT int lstat(const char *restrict path, struct stat *restrict st)
 	return real(path, st);
 }
 
-/* A path that begins with a slash does not look at fd. */
+/* For an absolute path fd is ignored. */
 EXPORT int fstatat(int fd, const char *restrict path, struct stat *restrict st, int flags)
 {
 	int (*real)(int, const char *, struct stat *, int), number = node_of(path);
@@ -154,8 +157,8 @@ EXPORT int faccessat(int fd, const char *path, int mode, int flags)
 
 #ifdef __x86_64__
 /*
- * On this machine stat64 is the same struct under another name, and programs that were linked with
- * an older C library call __xstat().
+ * On this machine stat64 is the same struct under another name. Programs linked with an older C
+ * library call __xstat().
  */
 int stat64_node(const char *path, struct stat *st) __asm__("stat64");
 int xstat_node(int version, const char *path, struct stat *st) __asm__("__xstat");
