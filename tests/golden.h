@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the files of tests/golden: bytes that were worked out by hand from the standards, or cut
- * from captures of other implementations, never printed by weft itself.
+ * Reads the files of tests/golden: bytes that were computed by hand from the standards, or cut from
+ * captures of other implementations, never printed by weft itself.
  *
- * A file holds sections. "= name" starts one; hex digits in pairs follow, blanks and line
- * ends wherever they help the eye; # starts a comment. Called by unit tests, which run from
- * the root of the tree.
+ * A file holds sections. "= name" starts one; hex digits in pairs follow, blanks and line ends
+ * wherever they help the eye; # starts a comment. Unit tests run from the root of the tree.
  */
 #ifndef WEFT_TESTS_GOLDEN_H
 #define WEFT_TESTS_GOLDEN_H

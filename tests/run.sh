@@ -1,26 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Runs tests and counts them. Called by the Makefile; by hand: tests/run.sh TEST...
+# Runs tests and counts them: tests/run.sh TEST...
 #
-# A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration
-# script (tests/int/*.sh, *.py, tests/security/*.sh), which counts as one. As many run at a time as there are processors
-# (JOBS=N: N); a script with the line "# alone" near its top has the machine for itself. Per test one
-# line in the order given, PASS, FAIL or SKIP with the reason; the output of what fails is shown. A skip
-# whose reason tests/skips.txt does not list is a failure. The last line is "N passed, N failed, N skipped"; the exit status is 1 if anything failed.
+# A TEST is a CUnit program (build/san/ut/...), whose every test counts, or an integration script
+# (tests/int/*.sh, *.py, tests/security/*.sh), which counts as one. As many run at a time as there
+# are processors (JOBS=N: N); a script with the line "# alone" near its top runs alone. Prints one
+# line per test in the order given, PASS, FAIL or SKIP with the reason, and the output of failed
+# tests. A skip whose reason is not in tests/skips.txt is a failure. The last line is "N passed, N
+# failed, N skipped"; the exit status is 1 if a test failed.
 #
-# A script is run from the root of the tree with
-#	WEFT_BIN	where the programs are (default: those built with sanitizers)
-#	WEFT_INT	where the programs of tests/int/*.c are
+# A script runs in the root of the tree with
+#	WEFT_BIN	folder of the programs (default: those built with sanitizers)
+#	WEFT_INT	folder of the programs of tests/int/*.c
 #	WEFT_PLAIN	those of them that run under valgrind, without sanitizers
 #	WEFT_TSAN	those of them that have threads, with ThreadSanitizer
 #	WEFT_TMP	an empty folder of its own, removed when it passes
-#	WEFT_RUN_DIR	WEFT_TMP/run: where its weftd puts its sockets
-# It has 120 s, or what a line "# timeout: SECONDS" near its top says. A unit test has 120 s of processor
-# time (WEFT_UNIT_TIMEOUT), so that a busy machine is no failure, and ten times that on the clock, which ends
-# one that waits for ever. Exit status 0 of a script is a
-# pass, 77 a skip with the last line printed as the reason, anything else a failure. What it
-# leaves running in its process group is killed.
+#	WEFT_RUN_DIR	WEFT_TMP/run: folder of its weftd's sockets
+#
+# A script has 120 s, or as many as a line "# timeout: SECONDS" near its top says. A unit test has
+# 120 s of processor time (WEFT_UNIT_TIMEOUT), so that a busy machine is no failure, and ten times
+# that on the clock, which ends a hang. Exit status 0 of a script is a pass, 77 a skip with its last
+# line as the reason, anything else a failure. Processes left in its process group are killed.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -38,7 +39,7 @@ mkdir -p "$logs" "$tmp"
 passed=0 failed=0 skipped=0
 failures=()
 
-# A failure: its name, why, its log, and how to run it again.
+# Prints a failure: its name, the reason, its log, and how to run it again.
 fail()
 {
 	failures+=("$1")
@@ -49,8 +50,8 @@ fail()
 
 unit_timeout=${WEFT_UNIT_TIMEOUT:-120}
 
-# run_limited SECONDS LOG COMMAND...: in a process group of its own, all of which is killed
-# when it is over.
+# run_limited SECONDS LOG COMMAND...: runs it in a process group of its own, which is killed when it
+# is over
 run_limited()
 {
 	local limit=$1 log=$2 pid rc
@@ -63,7 +64,7 @@ run_limited()
 	kill -KILL -- "-$pid" 2>/dev/null
 	return "$rc"
 }
-declare -A running=() # run_limited of a test that was started
+declare -A running=() # process of run_limited for each started test
 trap 'kill -TERM "${running[@]}" 2>/dev/null; wait; exit 130' INT TERM
 
 is_script()
@@ -71,7 +72,7 @@ is_script()
 	[[ $1 == *.sh || $1 == *.py ]]
 }
 
-# The name of a script in the report: its folder below tests/ and its file.
+# Prints the name of a script in the report: its folder below tests/ and its file.
 script_name()
 {
 	local dir=${1%/*}
@@ -106,7 +107,7 @@ tmp_of()
 	echo "$tmp/${1##*/}"
 }
 
-# Seconds on the clock.
+# Prints the seconds on the clock.
 limit_of()
 {
 	local limit=$((unit_timeout * 10))
@@ -121,7 +122,7 @@ alone()
 	is_script "$1" && sed -n 1,40p "$1" | grep -qx '# alone'
 }
 
-# start TEST: leaves its seconds beside its log.
+# start TEST: writes its seconds beside its log
 start()
 {
 	local begin=$SECONDS log rc
@@ -166,7 +167,7 @@ start_ahead()
 	done
 }
 
-# Until the test in this place is done; others go on meanwhile. Its exit status.
+# Waits until the test in this place is done, while others go on. Returns its exit status.
 await()
 {
 	local pid

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Instructions that a function takes, by single steps of the processor: a measure of work that no
- * load of the machine changes. x86-64; elsewhere steps_of() says 0 for all.
+ * Counts the instructions that a function executes by single-stepping the processor: a measure of
+ * work that the machine's load does not change. x86-64; elsewhere steps_of() returns 0.
  */
 #ifndef WEFT_TESTS_STEPS_H
 #define WEFT_TESTS_STEPS_H

@@ -2,10 +2,10 @@
 /*
  * The main() of every unit test.
  *
- * A test file defines static void functions, lists them in UT_MAIN("folder/file", ...) and
- * is done. Called by tests/run.sh, which reads CUnit's run summary; by hand, an argument
- * runs only the tests whose names contain it. Exits 0 when every assertion held, 1 when one
- * failed, 2 when the argument matches no test.
+ * A test file defines static void functions and lists them in UT_MAIN("folder/file", ...).
+ * tests/run.sh reads CUnit's run summary. By hand, an argument runs only the tests whose names
+ * contain it. Exits 0 when every assertion held, 1 when one failed, 2 when the argument matches no
+ * test.
  */
 #ifndef WEFT_TESTS_UT_H
 #define WEFT_TESTS_UT_H
@@ -20,7 +20,7 @@ struct ut_test {
 	void (*fn)(void);
 };
 
-/* An entry of UT_MAIN's table: the test is called what its function is called. */
+/* An entry of UT_MAIN's table: the test has its function's name. */
 #define UT(fn)                                                                                     \
 	{                                                                                          \
 #fn, fn                                                                            \

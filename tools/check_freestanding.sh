@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a compiled firmware may need and hold: of the outside world the four functions of
-# tools/freestanding/string.h, and no variable that outlives a call (every instance lives in
-# its arena).
+# Checks the symbols of a compiled firmware: it may need the four functions of
+# tools/freestanding/string.h and no other, and hold no variable that outlives a call (every
+# instance lives in its arena).
 #
 #	tools/check_freestanding.sh NM ARCHIVE
 #
-# Exit status 0, 1 when the archive needs or holds more, 2 usage. Called by `make fw-cross`;
-# tests/int/lint_selftest.sh sees it fail.
+# Exit status 0, 1 when the archive needs or holds more, 2 usage. `make fw-cross` runs it;
+# tests/int/lint_selftest.sh tests it.
 
 set -u
 [ $# -eq 2 ] || { echo "usage: check_freestanding.sh NM ARCHIVE" >&2; exit 2; }

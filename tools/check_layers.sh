@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Who may include whom, by grep: the folders' rules of ARCHITECTURE.md.
+# Checks the include rules of ARCHITECTURE.md, by grep: which folder may include which headers.
 #
 #	tools/check_layers.sh [DIR]	DIR: root of the tree (default: this one)
 #
-# Prints FILE:LINE: what is wrong. Exit status 0, 1 when a rule is broken, 2 usage. Called by
-# tools/lint.sh; tests/int/lint_selftest.sh breaks each rule once to see it fail.
+# Prints FILE:LINE: what is wrong. Exit status 0, 1 when a rule is broken, 2 usage.
+# tests/int/lint_selftest.sh breaks each rule once to see it fail.
 
 set -u
 [ $# -le 1 ] || { echo "usage: check_layers.sh [DIR]" >&2; exit 2; }
@@ -53,7 +53,7 @@ allow nic_fw "$plain|\"(shared_defs|nic_fw)/.*\"" \
 	'the firmware knows shared_defs, and of the world nic_fw/fw_port.h'
 allow host_driver '<.*>|"(shared_defs|host_driver)/.*"' 'libc and shared_defs only'
 forbid host_driver '<(rte_|bpf/|xdp/|jansson).*>' 'the host driver needs libc alone'
-# libgoal stands on libweft, never the other way round.
+# libgoal uses libweft, never the other way round.
 while IFS= read -r line; do
 	complain "${line%:*}: ${line##*:} is not for libweft: it does not know libgoal"
 done < <(includes host_driver | grep -E '^host_driver/[^/]*:[0-9]*:"host_driver/goal/')
@@ -67,7 +67,7 @@ for d in tests tools; do
 		'includes are relative to the root'
 done
 
-# The headers that are installed include each other and nothing else of ours.
+# The installed headers include each other and no other header of weft.
 for f in host_driver/weft.h host_driver/weft_coalesce.h; do
 	[ -f "$f" ] || continue
 	while IFS= read -r line; do
@@ -76,13 +76,13 @@ for f in host_driver/weft.h host_driver/weft_coalesce.h; do
 		grep -vE '"host_driver/weft(_coalesce)?\.h"')
 done
 
-# What firmware does not do, whatever it includes. Comments may speak of it.
+# Functions that firmware must not call, whatever it includes. Comments may mention them.
 words='malloc|calloc|realloc|free|alloca|[a-z]*printf|f?puts|perror|abort|exit|getenv'
 words="$words|pthread_[a-z_]*|clock_gettime|gettimeofday|time|nanosleep|usleep|sleep"
 words="$words|open|close|read|write|ioctl|mmap|munmap|socket"
 if [ -d nic_fw ]; then
 	while IFS= read -r f; do
-		# A line "# N "FILE"" of the preprocessor puts the line number right again.
+		# A line "# N "FILE"" of the preprocessor resets the line number.
 		while IFS= read -r line; do
 			complain "$f:${line%%:*}: ${line#*:}: not in firmware; see nic_fw/fw_port.h"
 		done < <(gcc -fpreprocessed -dD -E "$f" 2>/dev/null | awk -v words="^($words)\$" '

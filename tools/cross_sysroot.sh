@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Unpacks the arm64 packages that weftd and the tools are linked with into a folder, without
-# installing anything and without touching dpkg's own list of architectures. Called by
-# `make fw-cross`.
+# installing anything and without touching dpkg's own list of architectures. `make fw-cross` runs
+# it.
 #
 #	tools/cross_sysroot.sh DIR
 #
-# DIR/usr/... appears; DIR/complete marks a finished one, and a second call does nothing. Exit
-# status 0, 1 when the packages cannot be had (no network, not Debian), 2 usage.
+# Makes DIR/usr/...; DIR/complete marks a finished one, and a second call does nothing. Exit status
+# 0, 1 when the packages cannot be downloaded (no network, not Debian), 2 usage.
 
 set -u
 [ $# -eq 1 ] || { echo "usage: cross_sysroot.sh DIR" >&2; exit 2; }

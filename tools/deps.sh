@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Installs the Debian packages that a target needs and that are not there yet.
+# Installs the missing Debian packages of a target.
 #
 #	tools/deps.sh [build|unit|run|test|fuzz|bench|apps|mpi|interop|lint|plot|cross|all]...	(default: run)
 #
-# Prints nothing when nothing is missing, else one line. Package lists are refreshed only
-# when something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
+# Prints nothing when nothing is missing, else one line. Package lists are refreshed only when
+# something is missing. Exit status 0, 1 when packages cannot be installed, 2 usage.
 
 set -u
 
@@ -57,8 +57,8 @@ fi
 missing=
 # shellcheck disable=SC2086 # the list is words
 for p in $(printf '%s\n' $want | sort -u); do
-	# A state is a word of its own: "not-installed" is what a removed package leaves. A package of
-	# several architectures has a word for each.
+	# A state is a word of its own: "not-installed" is the state of a removed package. A package
+	# of several architectures has a word for each.
 	case " $(dpkg-query -W -f '${db:Status-Status} ' "$p" 2>/dev/null)" in
 	*' installed '*) ;;
 	*) missing="$missing $p" ;;

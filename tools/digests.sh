@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Digests of a kept set of weft-sim's runs: a change that moves code without changing what the
-# firmware does leaves all of them as they are.
+# Prints digests of a kept set of weft-sim's runs. A change that moves code without changing the
+# firmware's behaviour changes none of them.
 #
 #	tools/digests.sh SIM			print "WORKLOAD SEED DIGEST" for each run of the set
 #	tools/digests.sh SIM OTHER [JOBS]	compare two programs; prints the runs that differ
 #
-# The set: seeds 1 to 20 of each workload that draws its own options, 20 of drawn workloads.
-# Exit status 0; 1 when a run differs or fails; 2 usage.
+# The set: seeds 1 to 20 of each workload that draws its own options, 20 of drawn workloads. Exit
+# status 0; 1 when a run differs or fails; 2 usage.
 
 set -u
 if [ $# -lt 1 ] || [ $# -gt 3 ] || [ ! -x "$1" ]; then
@@ -18,7 +18,7 @@ fi
 jobs=${3:-2}
 workloads="drawn rd_mix rd_send ud_send ud_long ud_record verbs hostile goal rc_tcp"
 
-# The digest that one program prints for one run; "failed" where the run fails.
+# Prints the digest of one run by one program, or "failed".
 digest()
 {
 	local sim=$1 workload=$2 seed=$3 options=()

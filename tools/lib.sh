@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What tools/run and tools/bench share: a folder of one's own, weftds that come and go, servers
-# and clients of weft-bench, and an end that leaves nothing behind.
+# Functions shared by tools/run and tools/bench: a private folder, weftds that start and stop,
+# servers and clients of weft-bench, and a clean-up at the end.
 #
-# Sourced. Expects WEFT_BIN (where the programs are). Sets tmp. Only processes that were started
-# here are ended, by pid.
+# Sourced. Expects WEFT_BIN (the folder of the programs). Sets tmp. Ends only processes that it
+# started, by pid.
 
 : "${WEFT_BIN:?where the programs are}"
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX") || exit 1
 declare -A weftd_pid=()
 declare -a started=() # further processes, to be ended with the script
-declare -a at_end=()  # commands, last first
+declare -a at_end=()  # commands, in reverse order
 
 die()
 {
@@ -19,7 +19,7 @@ die()
 	exit 1
 }
 
-# background COMMAND...: started, and ended with the script; pid in $!
+# background COMMAND...: starts it, to be ended with the script; pid in $!
 background()
 {
 	"$@" &
@@ -46,8 +46,8 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# wait_for FILE TEXT SECONDS PID: until the file holds the text; false when the time is over
-# or the process has ended.
+# wait_for FILE TEXT SECONDS PID: waits until the file contains the text; false when the time is
+# over or the process has ended
 wait_for()
 {
 	local file=$1 text=$2 tenths=$(($3 * 20)) pid=$4
@@ -61,8 +61,8 @@ wait_for()
 	done
 }
 
-# weftd_up NAME ARG...: a weftd whose sockets are in $tmp/NAME. With weftd_prefix=(...) in
-# front of the command, such as ip netns exec.
+# weftd_up NAME ARG...: starts a weftd whose sockets are in $tmp/NAME. weftd_prefix=(...) comes
+# before the command, such as ip netns exec.
 weftd_prefix=()
 weftd_up()
 {
@@ -77,7 +77,7 @@ weftd_up()
 	die "weftd $* did not start"
 }
 
-# weftd_down NAME: ends it; its exit status.
+# weftd_down NAME: ends it; returns its exit status
 weftd_down()
 {
 	local pid=${weftd_pid[$1]}
@@ -86,8 +86,8 @@ weftd_down()
 	wait "$pid"
 }
 
-# bench_server NAME WORDS...: a weft-bench --server in the background; its port in $port, its pid
-# in $server. bench_prefix=(...): taskset and the like.
+# bench_server NAME WORDS...: starts a weft-bench --server in the background; its port in $port, its
+# pid in $server. bench_prefix=(...): taskset and the like.
 bench_prefix=()
 bench_server()
 {
@@ -106,14 +106,14 @@ bench_server()
 	server_log=$log
 }
 
-# bench_client NAME WORDS...: the client of the last server.
+# bench_client NAME WORDS...: runs the client of the last server
 bench_client()
 {
 	"${bench_prefix[@]}" "$WEFT_BIN/weft-bench" "$2" --connect 127.0.0.1 --port "$port" \
 		--run-dir "$tmp/$1" "${@:3}"
 }
 
-# bench_pair NAME MODE "SERVER OPTIONS" "CLIENT OPTIONS": both; what the client printed.
+# bench_pair NAME MODE "SERVER OPTIONS" "CLIENT OPTIONS": runs both; prints the client's output
 bench_pair()
 {
 	local rc
@@ -129,7 +129,7 @@ bench_pair()
 	return "$rc"
 }
 
-# number JSON KEY...: a number of a flat object, or of an object in it.
+# number JSON KEY...: prints a number of a flat object, or of a nested one
 number()
 {
 	local text=$1 key

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Begin and end of the tools; see usage.h. Called by their opts.c and main.c.
+ * Start and end of the tools; see usage.h.
  */
 #include "tools/usage.h"
 
@@ -47,7 +47,7 @@ int usage_option(int opt, char *const *argv, const struct option *longopts)
 	name = option_name(optopt, longopts);
 	if (name)
 		return usage("--%s takes no value", name);
-	/* Not word: getopt goes on from a word of short options only after its last. */
+	/* Not word: getopt leaves a word of short options only after its last one. */
 	return usage("there is no option '-%c'", optopt);
 }
 
@@ -102,7 +102,7 @@ int output_end(int status)
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	/* A write before this one may have failed: then nobody knows why any more. */
+	/* An earlier write may have failed; its errno is lost. */
 	fprintf(stderr, "%s: standard output: %s\n", tool_name,
 		errno ? strerror(errno) : "not all of it could be written");
 	return FAILURE_STATUS;

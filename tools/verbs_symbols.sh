@@ -1,16 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a stand-in for a shared library must export: every symbol of the real library with its version.
-# Programs are bound to all of them when they start, whether they call them or not.
+# Lists the symbols that a stand-in for a shared library must export: every symbol of the real
+# library with its version. Programs are bound to all of them when they start, whether they call
+# them or not.
 #
 #	tools/verbs_symbols.sh map REAL_LIBRARY [FUNCTION...]		> the linker's version script
 #	tools/verbs_symbols.sh fillers REAL_LIBRARY OBJECT...		> C source of those that OBJECTs lack
 #	tools/verbs_symbols.sh table REAL_LIBRARY OBJECT...		> symbol, version, implemented or refusing (or data, silent)
 #
-# FUNCTIONs are ours, exported beside the private ones of the real library (WEFT_PRIVATE where it has none). A filler sets errno to EOPNOTSUPP and
-# returns it where the real function returns an errno, NULL where it returns a pointer, else -1; it never reports success. Silent are what the constructors of
-# vendors' libraries call; they have no result. Called by the Makefile. Exit codes: 0, 1 failure, 2 usage.
+# FUNCTIONs are weft's own, exported beside the private ones of the real library (WEFT_PRIVATE where
+# it has none). A filler sets errno to EOPNOTSUPP and returns it where the real function returns an
+# errno, NULL where it returns a pointer, else -1; it never reports success. Silent fillers are
+# called by the constructors of vendors' libraries and have no result. Exit codes: 0, 1 failure, 2
+# usage.
 
 set -eu
 
@@ -26,7 +29,8 @@ real=$2
 shift 2
 [ -e "$real" ] || { echo "verbs_symbols.sh: $real is not there; install libibverbs1 and librdmacm1" >&2; exit 1; }
 
-# name, version, "old" for one that only programs linked long ago ask for, "data" or "text", bytes in hex
+# name, version, "old" for one that only programs linked long ago use, "data" or "text", bytes in
+# hex
 exported()
 {
 	objdump -T "$real" | awk '
@@ -38,7 +42,7 @@ exported()
 		}' | sort
 }
 
-# Functions that the objects have.
+# Functions that the objects define.
 implemented()
 {
 	[ $# -eq 0 ] || nm --defined-only -g "$@" | awk 'NF == 3 && $2 == "T" { print $3 }' | sort -u
@@ -96,11 +100,12 @@ fillers()
 			return name ~ /^ibv_(alloc|create|open|reg|import|get_device|get_sysfs|.*_str)/ ||
 			       name ~ /^(rdma_create_event|rdma_event_str|rdma_get_devices|_verbs_init|verbs_open)/
 		}
-		# Callbacks of vendors, in constructors that no program asked for.
+		# Callbacks of vendors, called by constructors, not by the program.
 		function silent(name) {
 			return name == "verbs_register_driver_34" || name == "ibv_register_driver" || name == "__verbs_log"
 		}
-		# Functions that return an errno, as those of rdma-core do that its providers call, and most verbs.
+		# Functions that return an errno: those of rdma-core that its providers call, and
+		# most verbs.
 		function number(name) {
 			return name ~ /^(ibv_cmd_|execute_ioctl|ibv_(query_(device|port|qp|srq)|modify_|resize_|de(alloc|reg)_|destroy_|(at|de)tach_))/
 		}

@@ -1,14 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Runs a program of libibverbs on weft's NICs: puts weft's libraries in front of the system's ones of the same name. With --sockets one of TCP or UDP.
+# Runs a program of libibverbs on weft's NICs: puts weft's libraries before the system's libraries
+# of the same name. With --sockets runs a program of TCP or UDP sockets.
 #
-#	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR] [--sockets] [--] PROGRAM [ARGUMENT...]
+#	weft-run [--device NAME] [--transport iwarp|ib] [--llp tcp|rd] [--run-dir DIR] [--sockets] [--]
+#	         PROGRAM [ARGUMENT...]
 #
-# mpirun, mpiexec and ranks that they start get what Open MPI, MPICH and UCX must know to use the NIC, as far as nobody has set it.
+# mpirun, mpiexec and ranks that they start get the settings of Open MPI, MPICH and UCX for the NIC,
+# unless the user has set them.
 #
-# The program keeps its process, its arguments and its exit code. All that changes besides is LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with --transport ib,
-# LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets (libweft-sockets.so: socket calls); LD_PRELOAD of the libraries themselves has the same effect. Exit codes: the program's; 1 no NIC or no library; 2 usage; 127 no such program.
+# The program keeps its process, its arguments and its exit code. weft-run changes only
+# LD_LIBRARY_PATH, WEFT_VERBS_DEVICE, WEFT_VERBS_TRANSPORT, WEFT_LLP, WEFT_RUN_DIR and, with
+# --transport ib, LD_PRELOAD (libweft-preload.so: the device's node) or with --sockets
+# (libweft-sockets.so: socket calls). LD_PRELOAD of the libraries themselves has the same effect.
+# Exit codes: the program's; 1 no NIC or no library; 2 usage; 127 no such program.
 
 set -eu
 
@@ -76,14 +82,14 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || wrong "no program given"
 
-# An MPI launcher, or a rank that one has started.
+# True for an MPI launcher, or a rank that one has started.
 mpi=${OMPI_COMM_WORLD_RANK:+rank}
 [ -z "${PMI_RANK:-}" ] || mpi=rank
 case ${1##*/} in
 mpirun | mpirun.* | mpiexec | mpiexec.* | orterun) mpi=launcher ;;
 esac
 [ -z "$sockets" ] || mpi=
-# UCX takes RoCE devices alone.
+# UCX uses RoCE devices only.
 [ -n "$transport" ] || { [ -n "$mpi" ] && transport=ib; } || transport=iwarp
 case $transport in
 iwarp | ib) ;;
@@ -126,7 +132,7 @@ if ! command -v "$1" >/dev/null 2>&1; then
 	exit 127
 fi
 
-# UCX looks for a device node, and takes RoCE devices alone.
+# UCX looks for a device node, and uses RoCE devices only.
 if [ "$transport" = ib ]; then
 	export LD_PRELOAD="$libs/libweft-preload.so${LD_PRELOAD:+:$LD_PRELOAD}"
 fi
@@ -138,14 +144,14 @@ if [ -n "$sockets" ]; then
 	export LD_PRELOAD="$libs/libweft-sockets.so${LD_PRELOAD:+:$LD_PRELOAD}"
 fi
 
-# default NAME VALUE: sets a variable that nobody has set.
+# default NAME VALUE: sets a variable unless the user has set it
 default()
 {
 	eval "export $1=\"\${$1-\$2}\""
 }
 
 if [ -n "$mpi" ] && [ "$transport" = ib ]; then
-	# Open MPI that was told what to use, by variable or by --mca pml, keeps to it.
+	# Open MPI with a choice of the user's, by variable or by --mca pml, keeps to it.
 	case "${OMPI_MCA_pml:-} $* " in
 	*' pml '* | [!\ ]*) ;;
 	*)

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# make abi: the stand-ins for libibverbs and librdmacm export what the real ones do, and each function that is listed as
-# refusing says so when it is called: errno EOPNOTSUPP, and never 0 for success.
+# make abi: the stand-ins for libibverbs and librdmacm export every symbol of the real libraries.
+# Each function that is listed as refusing fails with errno EOPNOTSUPP when it is called, and never
+# returns 0.
 
 . tests/int/lib.sh
 
@@ -14,7 +15,7 @@ exported()
 	objdump -T "$1" | awk '$2 == "g" && $4 != "*UND*" && $4 != "*ABS*" && $7 !~ /^weft_/ { print $6, $7 }' | sort
 }
 
-# What is there by name but does nothing would be found nowhere else.
+# An exported function that silently does nothing would be found nowhere else.
 cat >"$WEFT_TMP/call.c" <<'C'
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-bench mpi3: every part runs, every message is right (the program looks), rows are complete and their figures
-# possible; nothing is left in the NICs. Small sizes and few repetitions: what the figures are is not looked at.
+# weft-bench mpi3: every part runs, the program checks every message, rows are complete and their
+# figures possible, and nothing is left in the NICs. Sizes and repetitions are small, so the figures
+# are not compared.
 
 . tests/int/lib.sh
 need python3

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-bench reg: every part gives its figures, they agree with each other and with the cache's counters, content is
-# checked by the program; nothing is left in the NICs.
+# weft-bench reg: every part prints its figures, they agree with each other and with the cache's
+# counters, the program checks the content, and nothing is left in the NICs.
 
 . tests/int/lib.sh
 need python3

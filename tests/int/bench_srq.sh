@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-bench srq: every message right, counters that agree with each other; memory of shared receives does not
-# depend on the number of peers, that of own receives does; nothing is left in the NICs.
+# weft-bench srq: every message is right and the counters agree with each other. Memory of shared
+# receives does not depend on the number of peers; that of own receives does. Nothing is left in the
+# NICs.
 
 . tests/int/lib.sh
 need python3
@@ -41,7 +42,8 @@ for (peers, receives, pattern), r in memory.items():
     elif pattern == "steady":
         assert r["buffers"] == 256, r  # two batches of 64 leave more than the watermark
     else:
-        # What is held at once, two batches of 512, what waits, and a chunk; however many peers.
+        # Bytes held at once: two batches of 512, the waiting messages and a chunk, however many
+        # peers there are.
         assert r["buffers"] == 256 or 256 < r["buffers"] <= 1536 and r["watermark_events"] > 0, r
 END
 expect_objects weft0 '0 0 0 0'

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two tap interfaces of the kernel joined by a cable: what one sends the other receives.
+ * Joins two tap interfaces of the kernel by a cable: a frame sent on one is received on the other.
  *
- * usage: cable NAME1 NAME2. Makes them in its network namespace and says "ready"; they may be moved
- * to others then, and go when this ends. A tap's driver lets rx-frames be set, which is what tests
- * of ethtool's coalescing need and a veth has not. Started by tune_netdev.sh.
+ * usage: cable NAME1 NAME2. Makes the taps in its network namespace and prints "ready". They may
+ * then be moved to other namespaces, and they vanish when this program ends. A tap's driver has
+ * rx-frames, which a veth lacks and which the tests of ethtool's coalescing need. Run by
+ * tune_netdev.sh.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (poll(end, 2, -1) > 0) {
 		for (i = 0; i < 2; i++) {
-			/* An end that is down takes nothing: the frame is lost. */
+			/* A tap that is down drops the frame. */
 			while ((n = read(end[i].fd, frame, sizeof(frame))) > 0)
 				if (write(end[!i].fd, frame, (size_t)n) < 0)
 					break;

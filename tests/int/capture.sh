@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weftctl captures RDMA Writes of one NIC; tshark with tools/wireshark/weft.lua decodes our header and, by
-# Wireshark's own dissector, DDP and RDMAP behind it, field by field, and finds nothing
-# malformed.
+# weftctl captures RDMA Writes of one NIC. tshark with tools/wireshark/weft.lua decodes weft's
+# header, and Wireshark's own dissector decodes DDP and RDMAP behind it, field by field, with no
+# malformed packet.
 
 . tests/int/lib.sh
 need tshark

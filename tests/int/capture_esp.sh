@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# tools/wireshark/weft_esp.lua in tshark on what weftctl captures of a GOAL program on a switch with faults, and
-# on a capture of weft-sim: streams from SYN to FIN, messages of every run, nothing malformed.
+# tools/wireshark/weft_esp.lua in tshark, on a capture by weftctl of a GOAL program on a faulty
+# switch and on a capture of weft-sim: streams from SYN to FIN, messages of every run, nothing
+# malformed.
 
 . tests/int/lib.sh
 need tshark python3
 
-# check FILE WHAT...: what any capture of a collective must show, and WHAT besides
+# check FILE WHAT...: checks what any capture of a collective must show, and WHAT besides
 check()
 {
 	local file=$1 what
@@ -29,7 +30,7 @@ for line in open(sys.argv[1]):
     seen["eager piece"] += kind == "1" and piece != ""
     seen["announcement"] += kind == "3"
     seen["held"] += held != ""
-    # Every packet of a stream is known to be of GOAL, none is left as bytes.
+    # Every packet of a stream is recognized as GOAL; none is left as undecoded bytes.
     if crc != "good" or any(wrong):
         bad = 1
         print("bad:", line[:300])

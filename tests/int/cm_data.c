@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private data of connections over TCP, as many bytes as MPA carries, both ways between two
- * processes: request, accept and reject, revisions 1 and 2, each byte looked at.
+ * Private data of connections over TCP, up to the most bytes that MPA carries, both ways between
+ * two processes: request, accept and reject, revisions 1 and 2, each byte checked.
  *
  *	cm_data serve NIC PORT		answers six requests
  *	cm_data ask NIC IP PORT		makes them
- *	cm_data once NIC IP PORT	one alone, accepted by whoever listens
+ *	cm_data once NIC IP PORT	makes one, which any listener may accept
  *
- * Started by cm_data.sh. Calls host_driver/weft_cm.h.
+ * Run by cm_data.sh. Calls host_driver/weft_cm.h.
  */
 #include "tests/int/host.h"
 
@@ -17,11 +17,14 @@
 #include "host_driver/weft_cm.h"
 
 enum {
-	ENHANCED = 4, /* bytes that revision 2 puts before them */
+	ENHANCED = 4, /* bytes that revision 2 puts before the private data */
 	WAIT_MS = 60000,
 };
 
-/* What each request is: revision 1 or 2, so many bytes asked and answered, said no to. */
+/*
+ * The requests: MPA revision, bytes of private data in the request and in the answer, rejected or
+ * not.
+ */
 static const struct {
 	bool old;
 	uint32_t asked, said;
@@ -54,7 +57,7 @@ static void open_nic(const char *nic)
 	host_check(channel && pd && cq);
 }
 
-/* In RTS, for a connection. */
+/* Moves the QP of a connection to RTS. */
 static struct weft_qp *make_qp(void)
 {
 	struct weft_qp_init_attr init = {

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Private data of connections over TCP up to the 512 bytes of MPA's frames, between two processes; and what a program
-# of librdmacm, which hears of 255 at most, has not heard is counted.
+# Private data of connections over TCP between two processes, up to the 512 bytes of MPA's frames. A
+# program of librdmacm receives at most 255 bytes; the excess is counted.
 
 . tests/int/lib.sh
 

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Interrupt moderation from outside: weftd begins with what its configuration file says, weftctl shows, sets and counts,
-# settings outlive the processes that were moderated by them and reach every shard, wrong words change nothing and are
-# answered in one line, and who is not root may look but not set.
+# Interrupt moderation from outside. weftd begins with the settings of its configuration file;
+# weftctl shows, sets and counts. Settings outlive the processes that they moderate and reach every
+# shard. Wrong words change nothing and are refused in one line. A user who is not root may read the
+# settings but not change them.
 
 . tests/int/lib.sh
 need python3
 
-# are: lines "NIC VECTOR KEY VALUE" from standard input, all of which weftctl --json has to say
+# are: reads lines "NIC VECTOR KEY VALUE" from standard input and compares them with weftctl --json
 are()
 {
 	ctl coalesce --json >"$WEFT_TMP/json"
@@ -86,7 +87,7 @@ SET
 ctl coalesce weft0 --vector 1 adaptive off
 are <<<'weft0 1 now.rx-usecs 900'
 
-# ---- processes come and go, the settings stay; their effect is counted
+# ---- processes come and go, the settings stay, their effect is counted
 
 ctl coalesce weft0 set rx-usecs 200 rx-frames 64 tx-usecs 200 tx-frames 64
 bench weft1 weft0 bw --op send --size 256 --iters 1200 --event
@@ -111,10 +112,10 @@ ctl coalesce weft0 --watch 0.05 -c 2 --json >"$WEFT_TMP/watch"
 counter_above weft0 moder_coalesced 0 || die 'weftctl stats has not what was coalesced'
 say 'ok: settings stay and are counted'
 
-# ---- what is wrong changes nothing
+# ---- invalid settings change nothing
 
 ctl coalesce --json >"$WEFT_TMP/before"
-# wrong STATUS TEXT WORD...: one line on standard error that contains TEXT
+# wrong STATUS TEXT WORD...: expects one line on standard error that contains TEXT
 wrong()
 {
 	local want=$1 text=$2
@@ -149,7 +150,7 @@ for line in 'rx-usecs 1024' 'weft9 off' 'vector 8 off' 'rx-frame 5'; do
 done
 say 'ok: wrong words'
 
-# ---- every shard has it, and a process may ask in its own; packets that nobody should send
+# ---- every shard has the setting, a process may query its own shard; malformed packets
 
 cat >"$WEFT_TMP/raw.py" <<'PY'
 import socket, struct, sys
@@ -187,7 +188,7 @@ for shard in range(8):
     shards += 1
     status, body = call(s, COALESCE, setting(0, 0, 0))
     assert status == 0 and struct.unpack("<I", body[:4])[0] == 200, (shard, status, body[:8])
-    # From whatever shard a setting comes, all have it.
+    # A setting made in any shard reaches all shards.
     assert call(s, COALESCE, setting(6, 1, 40 + shard))[0] == 0
     for other in range(shards):
         t, _ = attach(path, 4 | other << 8)
@@ -214,7 +215,7 @@ python3 "$WEFT_TMP/raw.py" "$WEFT_RUN_DIR/weft0" "$(ctl list | awk '$1 == "weft0
 are <<<'weft0 0 rx-usecs 200'
 say 'ok: every shard'
 
-# ---- who may
+# ---- permissions
 
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	chmod 777 "$WEFT_RUN_DIR" && chmod 666 "$WEFT_RUN_DIR/weft0"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Cores with roles: collectives in a shard of their own. Four ranks on two NICs, beside clients of verbs, which
-# are in the other shard; what goes to and comes from the port of another core goes through rings. By the switch,
-# also a faulty one, by memif and by veth; on one CPU that two cores share, and on two.
+# Cores with roles: collectives run in a shard of their own. Four ranks use two NICs while clients
+# of verbs use the other shard; frames of a port that another core polls pass through rings. The
+# wire is the switch, also with faults, memif, and veth; two cores share one CPU, and have one each.
 
 . tests/int/lib.sh
 mapfile -t cpus < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
@@ -36,7 +36,7 @@ ranks()
 	done
 }
 
-# Shards that clients of this program are in
+# Prints the shards that clients of this program are in.
 shards_of()
 {
 	ctl clients "$2" >"$WEFT_TMP/list"
@@ -48,7 +48,7 @@ in_shard()
 	[ "$(shards_of "$1" "$2")" = "$3" ]
 }
 
-# round NAME NIC0 NIC1 PORTS: with PORTS set the NICs have ports, which shard 0's core polls
+# round NAME NIC0 NIC1 PORTS: PORTS is set if the NICs have ports, which shard 0's core polls
 round()
 {
 	local name=$1 n0=$2 n1=$3 ports=$4 nic before after
@@ -73,18 +73,18 @@ round()
 	expect_fail "verbs$name.s" 'weft-bench: '
 }
 
-# The switch, two cores on one CPU.
+# The switch, with two cores on one CPU.
 weftd_start shared --nics 2 --cores "$a:io,$a:coll,$b:ctl"
 round shared weft0 weft1 ''
-# Nobody said which shard: the error tells what to write.
+# No core has the role of collectives: the error says what to write.
 ranks unsaid weft0 weft1 '' -n 1
 for i in 0 1 2 3; do expect_fail unsaid.$i 'put it into shard 1: write MAC/1'; done
 ranks wrong weft0 weft1 /5 -n 1
 for i in 0 1 2 3; do expect_fail wrong.$i 'does not have'; done
-# A shard that is asked for, of those of verbs.
+# A client asks for a given shard among those of verbs.
 ranks asked weft0 weft1 /0 -n 5 -b 100
 expect_ok asked.{0,1,2,3}
-# The threads of control are where they should be.
+# The control threads run on their own CPUs.
 for task in "/proc/${pid[shared]}"/task/*; do
 	grep -q '^rte-worker' "$task/comm" || [ "$(awk '/^Cpus_allowed_list/ { print $2 }' "$task/status")" = "$b" ] ||
 		die "thread $(cat "$task/comm") may run elsewhere than on CPU $b"

@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# tools/deps.sh beside a made-up dpkg: a package that is there, one that was never heard of, one that was
-# removed, one of which only the configuration is left, and one of two architectures. It asks apt-get for just
-# those that are not installed.
+# Runs tools/deps.sh with a fake dpkg: a package that is installed, an unknown one, a removed one,
+# one with only its configuration left, and one of two architectures. It passes to apt-get just the
+# packages that are not installed.
 
 set -u
-# A folder that an ordinary user reaches: the tree may lie where none does.
+# An ordinary user must reach this folder, which the tree itself need not allow.
 bin=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX") || exit 1
 trap 'rm -rf "$bin"' EXIT
 chmod 755 "$bin"
 asked=$bin/asked
 
-# dpkg-query -W -f '${db:Status-Status} ' PACKAGE: a word for each architecture that dpkg knows of.
+# Fake dpkg-query -W -f '${db:Status-Status} ' PACKAGE: prints a word for each architecture that
+# dpkg knows.
 cat >"$bin/dpkg-query" <<'EOF'
 #!/bin/sh
 for package; do :; done
@@ -30,7 +31,7 @@ echo "$*" >>"$ASKED"
 EOF
 chmod 755 "$bin"/*
 
-# expect WORDS: what apt-get is asked to install
+# expect WORDS: checks the packages passed to apt-get
 expect()
 {
 	local got
@@ -50,7 +51,7 @@ expect()
 expect 'clang-format cppcheck git'
 FOREIGN=true expect 'clang-format cppcheck git'
 
-# As an ordinary user it says what to type, and installs nothing.
+# For an ordinary user it prints the command to type and installs nothing.
 : >"$asked"
 said=$(setpriv --reuid 65534 --clear-groups env PATH="$bin:$PATH" ASKED="$asked" sh -s lint <tools/deps.sh 2>&1)
 if [ $? -ne 1 ] || ! grep -q 'apt-get install clang-format cppcheck git' <<<"$said" || [ -s "$asked" ]; then

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Uses every function of weft.h once or more, in the ways that succeed and in some that do not, and
- * frees all: for valgrind, which finds what libweft reads without having written it, writes
- * beyond, frees twice or not at all.
+ * Uses every function of weft.h at least once, in ways that succeed and in some that fail, and
+ * frees everything. Under valgrind this finds reads of uninitialized bytes, writes out of bounds,
+ * double frees and leaks in libweft.
  *
  *	every_call
  *
- * Started by memcheck.sh, which also checks that no function of weft.h is missing here. NICs weft0
+ * Run by memcheck.sh, which also checks that no function of weft.h is missing here. Uses NICs weft0
  * and weft1. Calls host_driver.
  */
 #include "host_driver/weft_cm.h"
@@ -28,7 +28,7 @@ static struct weft_comp_channel *channel;
 
 /* ---- completions */
 
-/* Waits for one of the CQ with the channel, by event. */
+/* Waits for one completion of the CQ by an event on the channel. */
 static void await_event(void)
 {
 	struct weft_cq *cq;
@@ -113,7 +113,10 @@ static void every_request(struct weft_qp *from, struct weft_qp *to)
 		host_check(weft_post_send(from, &wr, NULL) == 0);
 		await(cq_a, WEFT_WC_SUCCESS);
 	}
-	/* Inline, by a list of two; one that is refused here, one that the NIC refuses. */
+	/*
+	 * Inline, by a list of two requests; then a request that the library refuses and one that
+	 * the NIC refuses.
+	 */
 	struct weft_send_wr second = request(WEFT_WR_SEND, &sge, to);
 	char text[40] = "inline";
 	struct weft_sge inl = {(uintptr_t)text, sizeof(text), 0};
@@ -144,7 +147,7 @@ static void windows(struct weft_qp *from, struct weft_qp *to)
 	wr.rkey = mw->rkey;
 	wr.mw_access = WEFT_ACCESS_REMOTE_WRITE;
 	host_check(weft_post_send(from, &wr, NULL) == 0);
-	/* Bound, or not served: both are answers. */
+	/* The NIC may bind the window or refuse it; both are answers. */
 	while (weft_poll_cq(cq_a, 1, &wc) == 0)
 		;
 	host_check(weft_dealloc_mw(mw) == 0);
@@ -152,7 +155,7 @@ static void windows(struct weft_qp *from, struct weft_qp *to)
 
 /* ---- objects */
 
-/* Under valgrind nothing is kept: all is given back at release. */
+/* Under valgrind the allocator keeps nothing: all memory is freed at release. */
 static void cached_regions(char *p, size_t bytes)
 {
 	struct weft_mr_cache_attr attr = {.policy = WEFT_MR_CACHE_LRU};
@@ -221,7 +224,7 @@ static void shared_receives(void)
 	host_check(weft_post_send(from, &wr, NULL) == 0);
 	await(cq_a, WEFT_WC_SUCCESS);
 	await(cq_b, WEFT_WC_SUCCESS);
-	/* One event, taken, acknowledged. */
+	/* Takes one event and acknowledges it. */
 	host_check(weft_modify_srq(srq, &(struct weft_srq_attr){.limit = 3}, WEFT_SRQ_LIMIT) == 0);
 	host_check(weft_get_async_event(b.ctx, &event) == 0);
 	host_check(event.type == WEFT_EVENT_SRQ_LIMIT && event.srq == srq);
@@ -235,7 +238,7 @@ static void shared_receives(void)
 	host_check(weft_destroy_srq(srq) == 0);
 }
 
-/* One process at both ends, and a second one that opens the receiving end. */
+/* Opens an XRC domain with one process at both ends, and a second handle at the receiving end. */
 static void extended(void)
 {
 	struct weft_qp_init_attr init = {.type = WEFT_QPT_XRC_RECV};
@@ -252,7 +255,7 @@ static void extended(void)
 	init.xrcd = xb;
 	recv = weft_create_qp(NULL, &init);
 	host_check(srq && srq->srqn && recv);
-	/* of another NIC; and of this process, which has it: a second handle */
+	/* handles of another NIC, and a second handle in this process */
 	host_check(!weft_open_qp(xa, recv->qpn, NULL) && errno == EINVAL);
 	again = weft_open_qp(xc, recv->qpn, NULL);
 	host_check(again && again != recv && again->qpn == recv->qpn);
@@ -301,7 +304,7 @@ static void datagrams(void)
 	host_check(weft_destroy_qp(to) == 0);
 }
 
-/* States: to error with requests in the queue, to RESET, and to work again. */
+/* State changes: to error with requests in the queue, to RESET, and back to work. */
 static void states(void)
 {
 	struct weft_qp *qp = host_qp(&b, WEFT_QPT_RD, cq_b, NULL, 8);
@@ -321,7 +324,7 @@ static void states(void)
 	host_check(weft_destroy_qp(qp) == 0);
 }
 
-/* Of a process and of a tool; the end is as the beginning. */
+/* Coalescing settings of a process and of a tool; the initial ones are restored at the end. */
 static void moderation(struct weft_context *ctx)
 {
 	struct weft_coalesce set, now, back;
@@ -392,7 +395,7 @@ static void tools(void)
 	weft_close_device(tool);
 }
 
-/* What is left in a context goes with it. */
+/* Closing a context frees the objects left in it. */
 static void left_behind(void)
 {
 	struct weft_context *ctx = weft_open_device("weft0");
@@ -413,7 +416,7 @@ static void left_behind(void)
 	weft_free(mem, PAGE);
 }
 
-/* The child ends by exec, as most do: valgrind is not to look for leaks in a copy. */
+/* The child ends by exec, as most children do, so valgrind does not look for leaks in a copy. */
 static void forks(void)
 {
 	pid_t pid = fork();

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A file over a wire with 1 % loss, both ways at once, the same by its SHA-256; odd lengths, an empty one.
+# Sends a file over a wire with 1 % loss, both ways at once, and compares its SHA-256; also odd
+# lengths and an empty file.
 
 . tests/int/lib.sh
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bad input to libGOAL and the NIC, case by case, at three or more ranks: each case must end with
- * the error that it should, at every rank, while a run of another communicator is in flight that
- * must not notice, and the communicator itself goes on with the next run.
+ * Bad input to libGOAL and the NIC, case by case, with three or more ranks. Each case must end with
+ * the expected error at every rank, must not disturb a run of another communicator that is in
+ * flight, and must leave its own communicator usable for the next run.
  *
- * Started by tests/int/goal_bad.sh, which looks at the NICs' counts of objects before and after.
+ * Run by tests/int/goal_bad.sh, which compares the NICs' counts of objects before and after.
  *
- *	goal_bad [-f FOLDER] CASE...	where it may write files; cases: those of cases[] below
+ *	goal_bad [-f FOLDER] CASE...
+ *
+ * FOLDER is where it may write files; cases[] below has the names of the cases.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -23,21 +25,21 @@
 #include "tests/int/goal_check.h"
 
 enum {
-	BIG = 400000,         /* more than goes unasked */
-	POOL_MESSAGE = 60000, /* of the case that fills the pool, */
-	POOL_MESSAGES = 100,  /* which holds less than these */
+	BIG = 400000,         /* sent only on the receiver's announcement */
+	POOL_MESSAGE = 60000, /* in the case that fills the pool */
+	POOL_MESSAGES = 100,  /* pool size, less than the messages sent */
 	MAX_FILE = 4096,
 };
 
 static int size, next, before;
 static const char *folder = ".";
 static uint8_t *out, *in; /* BIG bytes, and twice as many */
-/* A run of another communicator, under way meanwhile. */
+/* A run of another communicator that is in flight meanwhile. */
 static GOAL_Comm other;
 static GOAL_Schedule witness;
 static uint32_t *witness_in, *witness_out;
 
-/* It is refused, and why is said. */
+/* Checks that compilation fails, and that the error text says why. */
 static void refused(GOAL_Graph g, int error)
 {
 	check(!GOAL_Compile(g) && GOAL_LastError() == error);
@@ -45,7 +47,7 @@ static void refused(GOAL_Graph g, int error)
 	check(GOAL_FreeGraph(g) == GOAL_SUCCESS);
 }
 
-/* Runs it: this is how it ends, and by whose fault (-1: not told here). */
+/* Runs the schedule and checks the error and the rank at fault (-1: not reported here). */
 static void ends(GOAL_Schedule s, uint64_t timeout_ns, int error, int rank)
 {
 	GOAL_Result result = {0};
@@ -58,7 +60,7 @@ static void ends(GOAL_Schedule s, uint64_t timeout_ns, int error, int rank)
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
 }
 
-/* Rank 0 begins, each passes it on to the next when it has it, the last one back to rank 0. */
+/* Rank 0 begins, each rank passes the message on to the next, and the last one back to rank 0. */
 static GOAL_Graph ring(int64_t bytes, int64_t room, GOAL_Vertex *recv, GOAL_Vertex *send)
 {
 	GOAL_Graph g = GOAL_CreateGraph();
@@ -71,8 +73,7 @@ static GOAL_Graph ring(int64_t bytes, int64_t room, GOAL_Vertex *recv, GOAL_Vert
 	return g;
 }
 
-/* ---- refused before anything runs -------------------------------------------------------------
- */
+/* ---- refused before anything runs ------------------------------------------------------------ */
 
 static void cycle(void)
 {
@@ -86,7 +87,7 @@ static void cycle(void)
 	refused(g, GOAL_ERR_CYCLE);
 	g = GOAL_CreateGraph();
 	send = GOAL_Send(g, out, 4, next);
-	/* Of itself, by edges of either kind. */
+	/* An operation that depends on itself, by edges of either kind. */
 	if (GOAL_Requires(g, send, send) == GOAL_SUCCESS)
 		refused(g, GOAL_ERR_CYCLE);
 	else
@@ -144,8 +145,7 @@ static void scratchpad(void)
 	}
 }
 
-/* ---- files --------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static uint32_t crc32c(const uint8_t *data, size_t bytes)
 {
@@ -160,7 +160,7 @@ static uint32_t crc32c(const uint8_t *data, size_t bytes)
 	return ~crc;
 }
 
-/* With its CRC as it must be. */
+/* Writes the file with its CRC corrected. */
 static void sign(uint8_t *code, size_t bytes)
 {
 	struct goal_header header;
@@ -187,7 +187,7 @@ static GOAL_Schedule load(GOAL_Comm comm, const uint8_t *code, size_t bytes)
 	return GOAL_LoadSchedule(comm, path, buffers, 8);
 }
 
-/* A good one: messages, arithmetic, scratchpad, pieces. */
+/* Writes a valid schedule: messages, arithmetic, scratchpad, pieces. */
 static size_t saved(GOAL_Comm comm, uint8_t *code)
 {
 	void *parts[2] = {out + 100, out + 200}, *pad[1] = {at(8)};
@@ -235,8 +235,8 @@ static void truncated(void)
 }
 
 /*
- * Each word of a good schedule becomes another, with a CRC that is right: the NIC refuses it and
- * says why, or what it runs harms nobody. The ranks do not agree on what they run.
+ * Changes each word of a valid schedule, with a correct CRC: the NIC either refuses it and says
+ * why, or runs it without harm to others. The ranks need not agree on the schedule.
  */
 static void forged(void)
 {
@@ -279,8 +279,7 @@ static void forged(void)
 	check(GOAL_CommFree(comm) == GOAL_SUCCESS);
 }
 
-/* ---- runs that fail ---------------------------------------------------------------------------
- */
+/* ---- runs that fail -------------------------------------------------------------------------- */
 
 static void lengths(void)
 {
@@ -293,7 +292,7 @@ static void lengths(void)
 		GOAL_Graph g = ring(sent[i][0], me == 1 ? sent[i][1] : BIG, &recv, &send);
 
 		ends(compiled(g), 0, GOAL_ERR_TRUNCATED, 1);
-		/* Shorter than its receive is no error. */
+		/* A message shorter than its receive is no error. */
 		g = ring(sent[i][1], sent[i][0], &recv, &send);
 		ends(compiled(g), 0, GOAL_SUCCESS, -1);
 	}
@@ -317,7 +316,7 @@ static void multicast_lengths(void)
 	}
 }
 
-/* A message that nobody sends: the run's time is up, at every rank. */
+/* A receive without a matching send: the run times out at every rank. */
 static void tags(void)
 {
 	GOAL_Graph g = GOAL_CreateGraph();
@@ -326,7 +325,7 @@ static void tags(void)
 	check(send >= 0 && recv >= 0);
 	if (me)
 		check(GOAL_Requires(g, recv, send) == GOAL_SUCCESS);
-	/* Once around and one further, so that nobody is through before. */
+	/* Passes a message once around and one rank further, so that no rank finishes early. */
 	if (me == 0)
 		check(GOAL_Requires(g, recv, GOAL_Send(g, out, 8, next, 2)) == GOAL_SUCCESS);
 	if (me == 1)
@@ -354,8 +353,8 @@ static void divide(void)
 }
 
 /*
- * Memory that goes away between GOAL_Compile() and GOAL_Run(); with WEFT_MEM=process_vm. Where the
- * NIC has the memory mapped it keeps it until the schedule is freed.
+ * Unmaps memory between GOAL_Compile() and GOAL_Run(), with WEFT_MEM=process_vm. Where the NIC has
+ * the memory mapped, it keeps the mapping until the schedule is freed.
  */
 static void unmapped(void)
 {
@@ -376,7 +375,8 @@ static void unmapped(void)
 }
 
 /*
- * Rank 1 receives last what was sent first: all of it is unexpected, and more than WEFT_GOAL_POOL.
+ * Rank 1 receives last what was sent first, so all messages are unexpected and exceed
+ * WEFT_GOAL_POOL.
  */
 static void pool(void)
 {
@@ -401,10 +401,9 @@ static void pool(void)
 	ends(compiled(g), 0, GOAL_ERR_UNEXPECTED, 1);
 }
 
-/* ---- the end of a rank ------------------------------------------------------------------------
- */
+/* ---- the end of a rank ----------------------------------------------------------------------- */
 
-/* The last rank ends, in the way that is asked for, while a run waits for it. */
+/* The last rank ends in the given way while a run waits for it. */
 static void dies(bool kill)
 {
 	int last = size - 1, rest[64], i;
@@ -415,7 +414,7 @@ static void dies(bool kill)
 
 	for (i = 0; i < last; i++)
 		rest[i] = i;
-	/* All ranks but that one. */
+	/* Runs on all ranks but the last one. */
 	if (me != last) {
 		comm = GOAL_CommCreate(other, rest, last);
 		check(comm);
@@ -434,7 +433,9 @@ static void dies(bool kill)
 	sum = GOAL_AllreduceSchedule(comm, &a, &b, 1, GOAL_ADD, GOAL_UINT, 32, GOAL_ALG_AUTO);
 	check(GOAL_Recv(g, in, BIG, last, 1) >= 0);
 	s = compiled(g);
-	/* Memory of a process goes before the process: the NIC may have met that. */
+	/*
+	 * A process's memory goes before the process does; the NIC may have met that error instead.
+	 */
 	i = GOAL_Wait(GOAL_Run(s));
 	check(i == GOAL_ERR_PEER_LOST || i == GOAL_ERR_UNREACHABLE || i == GOAL_ERR_MEMORY);
 	i = GOAL_Wait(GOAL_Run(s));
@@ -473,7 +474,7 @@ static void absent(void)
 
 /*
  * A multicast and a small message to the next rank: the process ends as soon as its own part is
- * over, whatever the others still lack.
+ * complete, whatever the other ranks still wait for.
  */
 static void exits(void)
 {
@@ -493,8 +494,7 @@ static void exits(void)
 	_exit(0);
 }
 
-/* ---- one after another --------------------------------------------------------------------------
- */
+/* ---- one after another ----------------------------------------------------------------------- */
 
 static const struct bad_case {
 	const char *name;
@@ -518,7 +518,7 @@ static const struct bad_case {
     {"exits", exits, true},
 };
 
-/* A sum over all ranks that takes 50 ms at least: it is under way while the case goes wrong. */
+/* A sum over all ranks that takes at least 50 ms, so that it is in flight while the case fails. */
 static void make_witness(void)
 {
 	int all[64], i;
@@ -544,7 +544,7 @@ static void one(const struct bad_case *c)
 		memset(witness_in, 0, 4000);
 		for (i = 0; i < 1000; i++)
 			witness_out[i] = (uint32_t)(i + me);
-		/* Rank 0 joins when it is through with the case. */
+		/* Rank 0 joins when it has finished the case. */
 		if (me)
 			h = GOAL_Run(witness);
 		check(GOAL_Wait(GOAL_Run(barrier)) == GOAL_SUCCESS);
@@ -553,7 +553,7 @@ static void one(const struct bad_case *c)
 	if (!c->last) {
 		check(GOAL_Wait(GOAL_Run(barrier)) == GOAL_SUCCESS);
 		check(me ? !GOAL_Test(h) : true);
-		/* Nobody is asked before all have looked. */
+		/* All ranks check before the next message is requested. */
 		check(GOAL_Wait(GOAL_Run(barrier)) == GOAL_SUCCESS);
 		if (!me)
 			h = GOAL_Run(witness);

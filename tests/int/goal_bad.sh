@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Bad input to GOAL on NICs, case by case (goal_bad.c): a clear error on every rank in bounded time, other
-# communicators unharmed, and nothing left in the NICs: all counts of objects are as they were at the start.
+# Bad input to GOAL on NICs, case by case (goal_bad.c): every rank reports a clear error in bounded
+# time, other communicators are unharmed, and the NICs' counts of objects return to their initial
+# values.
 
 . tests/int/lib.sh
 
@@ -10,7 +11,8 @@ n=4
 weftd_start weftd --nics $n
 peers=$(ctl list --json | sed -n 's/.*"mac": "\(.*\)",/\1/p' | paste -sd,)
 
-# Objects and contexts of all kinds that are in use. What is kept on purpose (sessions, neighbours) is not counted.
+# Prints the objects and contexts in use, of all kinds. Sessions and neighbours are kept on purpose
+# and left out.
 used()
 {
 	local i
@@ -44,7 +46,7 @@ nothing_left()
 	wait_until "nothing is left after $1: $(used)" used_is "$at_start"
 }
 
-# all_right NAME RANKS: they came to their end
+# all_right NAME RANKS: checks that all ranks finished
 all_right()
 {
 	local i
@@ -65,19 +67,19 @@ job unmapped $n unmapped
 all_right unmapped $n
 mem=
 
-# A rank that ends while a run waits for it: by a signal, and by itself.
+# A rank ends while a run waits for it: by a signal, and by itself.
 for case in killed leaves; do
 	job $case $n $case
 	finish $case.$((n - 1))
 	all_right $case $((n - 1))
 done
 
-# A rank that is on the list and was never started.
+# A rank of the list was never started.
 job absent $((n - 1)) absent
 all_right absent $((n - 1))
 weftd_stop weftd
 
-# Processes that end right after their run, over a wire that loses much: nobody lacks anything.
+# Processes end right after their run, over a wire with high loss: no rank misses a message.
 weftd_start lossy --nics $n --loss 10
 for i in 1 2 3; do
 	job exits$i $n exits

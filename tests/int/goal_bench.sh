@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# goal-bench as a program: every mode with a few runs, whose results it checks itself, ranks on NICs
-# of their own and sharing one, under loss; errors and exit statuses.
+# goal-bench as a program: every mode with a few runs, whose results it checks itself, with a NIC
+# for each rank and with a shared one, under loss; errors and exit statuses.
 
 . tests/int/lib.sh
 
@@ -10,7 +10,7 @@ weftd_start weftd --nics 4 --loss 1 --reorder 1
 out=$WEFT_TMP/bench.out
 err=$WEFT_TMP/bench.err
 
-# bench STATUS WORD...: its exit status must be that
+# bench STATUS WORD...: runs goal-bench and expects this exit status
 goal_bench()
 {
 	local want=$1 rc
@@ -20,7 +20,7 @@ goal_bench()
 	[ "$rc" -eq "$want" ] || { cat "$out" "$err"; die "goal-bench $*: exit status $rc, not $want"; }
 }
 
-# has COUNT KEY: so many objects with this key were printed
+# has COUNT KEY: expects COUNT JSON objects with this key
 has()
 {
 	[ "$(grep -o "\"$2\": " "$out" | wc -l)" -eq "$1" ] || { cat "$out"; die "not $1 times $2"; }

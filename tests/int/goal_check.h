@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For programs that call libGOAL as one rank of several: check() ends the process with the place,
- * the condition and libGOAL's last error. C11 and C++. A program includes goal.h first, from the
- * tree or as it is installed.
+ * Helpers for programs that call libGOAL as one rank of several: check() ends the process with the
+ * place, the condition and libGOAL's last error. C11 and C++. A program includes goal.h first, from
+ * the tree or as it is installed.
  */
 #ifndef WEFT_TESTS_GOAL_CHECK_H
 #define WEFT_TESTS_GOAL_CHECK_H
@@ -25,7 +25,7 @@ static inline void fail(int line, const char *what)
 	exit(1);
 }
 
-/* Compiles a graph that is right, and frees it. */
+/* Compiles a valid graph and frees it. */
 static inline GOAL_Schedule compiled(GOAL_Graph g)
 {
 	GOAL_Schedule s = GOAL_Compile(g);

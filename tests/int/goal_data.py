@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# goal-run --model against the times that LogGOPSim gave for schedules of others.
+# goal-run --model against times that LogGOPSim computed for published schedules.
 #
-# WEFT_GOAL_DATA names a folder with predicted.tsv, whose head names the columns (file, L, o, g, G, O,
-# S, max_finish_stablesort, argmax, min_finish), and the schedules that its rows name. Every row
+# WEFT_GOAL_DATA names a folder with predicted.tsv, whose head names the columns (file, L, o, g, G,
+# O, S, max_finish_stablesort, argmax, min_finish), and the schedules that its rows name. Every row
 # must agree exactly, also after goal-dump has rewritten the schedule.
 # timeout: 300
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every function of goal.h and goal_coll.h, with and without the arguments that may be left out,
- * by four ranks that check each result.
+ * Calls every function of goal.h and goal_coll.h, with and without the optional arguments, on four
+ * ranks that check each result.
  *
  * One source, C11 and C++: tests/int/goal_every.sh runs it as the Makefile builds it, then as g++
- * does with the headers as they are installed. Ends with a message and 1 at the first thing that is
- * not as it must be. The paper (espgoal) chapter 2; docs/collectives.md.
+ * does with the installed headers. It stops at the first failed check with a message and status 1.
+ * API: docs/collectives.md.
  *
  *	goal_every FOLDER	where it may write files
  */
@@ -39,15 +39,14 @@ static void *at(uintptr_t offset)
 	return (void *)offset;
 }
 
-/* Runs it to a good end, and frees it. */
+/* Runs the schedule to success and frees it. */
 static void run_free(GOAL_Schedule s)
 {
 	check(s && GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS);
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
 }
 
-/* ---- before GOAL_Init() ------------------------------------------------------------------------
- */
+/* ---- before GOAL_Init() ---------------------------------------------------------------------- */
 
 static void uninitialised(void)
 {
@@ -73,17 +72,16 @@ static void words(void)
 		for (other = 0; other > code; other--)
 			check(strcmp(GOAL_StrError(code), GOAL_StrError(other)) != 0);
 	}
-	check(known == 1 + 10 + 11); /* success, those of runs, those of calls */
+	check(known == 1 + 10 + 11); /* success, errors of runs, errors of calls */
 	for (ext = GOAL_EXT_COMMUNICATORS; ext <= GOAL_EXT_MULTICAST; ext++)
 		check(GOAL_IsExtensionAvailable((GOAL_ExtensionId)ext) == 1);
 	check(!GOAL_IsExtensionAvailable(GOAL_EXT_USER_OPS));
 	check(strcmp(GOAL_TracePointName(UINT32_MAX), GOAL_TracePointName(0)) != 0);
 }
 
-/* ---- operations --------------------------------------------------------------------------------
- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
-/* Messages with four, five and six arguments around the ring, and those of pieces. */
+/* Sends messages with four, five and six arguments around the ring, and messages of pieces. */
 static void messages(void)
 {
 	GOAL_Graph g = GOAL_CreateGraph();
@@ -102,7 +100,10 @@ static void messages(void)
 	copy = GOAL_LocalOp(g, at(8), at(8), &in[2], GOAL_COPY, GOAL_UINT, 32, 1, GOAL_SCRATCHPAD,
 			    GOAL_SCRATCHPAD);
 	check(fill >= 0 && copy >= 0 && GOAL_Requires(g, fill, copy) == GOAL_SUCCESS);
-	/* The pieces of both ends are cut differently: the second piece of one is in two. */
+	/*
+	 * Both ends cut the message differently: the second piece of one end is in two at the
+	 * other.
+	 */
 	to[0] = got;
 	check(GOAL_SendVec(g, from, from_bytes, 2, next) >= 0);
 	check(GOAL_RecvVec(g, to, to_bytes, 2, before) >= 0);
@@ -145,7 +146,7 @@ static void multicasts(void)
 	check(me == 0 || !memcmp(in, v, sizeof(v)));
 }
 
-/* Arithmetic in all lengths of its argument lists, and timers. */
+/* Arithmetic with argument lists of every length, and timers. */
 static void arithmetic(void)
 {
 	int32_t a[4] = {1, 2, 3, 4}, b[4] = {10, 20, 30, 40}, sum[4], vec[4][4];
@@ -178,7 +179,7 @@ static void arithmetic(void)
 	wait = GOAL_Calc(g, 2000000);
 	check(t0 >= 0 && t1 >= 0 && GOAL_Requires(g, t0, wait) == GOAL_SUCCESS);
 	check(GOAL_Requires(g, wait, t1) == GOAL_SUCCESS);
-	/* A timer of another cpu may begin when this one has begun. */
+	/* A timer on another cpu may begin when this one has begun. */
 	check(GOAL_RequiresStart(g, wait, GOAL_Calc(g, 1000, 255)) == GOAL_SUCCESS);
 	run_free(compiled(g));
 	for (i = 0; i < 4; i++) {
@@ -189,7 +190,7 @@ static void arithmetic(void)
 	check(wrapped == 44 && start > 0 && end >= start);
 }
 
-/* What is refused, and why. */
+/* Calls that are refused, and the reason given. */
 static void refused(void)
 {
 	GOAL_Graph g = GOAL_CreateGraph();
@@ -221,10 +222,9 @@ static void refused(void)
 	check(GOAL_Init() == GOAL_ERR_STATE && GOAL_IsInitialized() && !GOAL_IsFinalized());
 }
 
-/* ---- runs --------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
-/* *in becomes what the rank before has in *out; the send waits for a timer first. */
+/* *in receives the previous rank's *out; the send waits for a timer first. */
 static GOAL_Schedule ring(GOAL_Comm comm, const void *out, void *in, int64_t bytes, uint64_t ns)
 {
 	int rank = GOAL_CommRank(comm), size = GOAL_CommSize(comm);
@@ -237,7 +237,7 @@ static GOAL_Schedule ring(GOAL_Comm comm, const void *out, void *in, int64_t byt
 	return compiled(g);
 }
 
-/* Several schedules, each run several times, in flight together; then one again and again. */
+/* Several schedules, each run several times, in flight together; then one run repeatedly. */
 static void in_flight(void)
 {
 	GOAL_Comm world = GOAL_CommWorld();
@@ -262,7 +262,8 @@ static void in_flight(void)
 		check(GOAL_WaitResult(h[i], &result) == GOAL_SUCCESS && GOAL_Test(h[i]) == 1);
 		check(result.status == GOAL_SUCCESS && result.ops == (i % 3 ? 2u : 3u));
 		check(result.start_ns && result.finish_ns >= result.start_ns);
-		check(GOAL_Cancel(h[i]) == GOAL_SUCCESS); /* of what is over: nothing */
+		check(GOAL_Cancel(h[i]) ==
+		      GOAL_SUCCESS); /* a handle of a finished run has no effect */
 	}
 	for (i = 0; i < 3; i++)
 		check(in[i] == 1000 * i + before);
@@ -276,7 +277,7 @@ static void in_flight(void)
 	check(GOAL_FreeSchedule(s[0]) == GOAL_SUCCESS && GOAL_FreeSchedule(s[1]) == GOAL_SUCCESS);
 }
 
-/* Runs that fail do so at all ranks, with the reason, and the next ones go well. */
+/* A failing run fails at all ranks, with the reason, and the next runs succeed. */
 static void failures(void)
 {
 	GOAL_Comm world = GOAL_CommWorld();
@@ -290,7 +291,7 @@ static void failures(void)
 	GOAL_Graph g;
 
 	h = GOAL_Run(stuck);
-	/* The others may be told before they look. */
+	/* The other ranks may be notified before they look. */
 	if (me == 1)
 		check(GOAL_Test(h) == 0 && GOAL_Cancel(h) == GOAL_SUCCESS);
 	check(GOAL_Wait(h) == GOAL_ERR_CANCELED && GOAL_LastError() == GOAL_ERR_CANCELED);
@@ -299,7 +300,7 @@ static void failures(void)
 	g = GOAL_CreateGraph();
 	if (me == 3)
 		divide = GOAL_LocalOp(g, &one, &zero, &one, GOAL_DIV, GOAL_SINT, 32, 1);
-	/* What never comes: nobody is done before rank 3 has failed. */
+	/* A message that never comes: no rank completes before rank 3 has failed. */
 	check(GOAL_Recv(g, &in, 4, next) >= 0 && GOAL_Send(g, &out, 4, next) >= 0);
 	bad = compiled(g);
 	check(GOAL_WaitResult(GOAL_Run(bad), &result) == GOAL_ERR_DIVIDE && result.rank == 3);
@@ -308,7 +309,7 @@ static void failures(void)
 	g = GOAL_CreateGraph();
 	check(GOAL_Send(g, longer, me == 0 ? 16 : 8, next) >= 0 &&
 	      GOAL_Recv(g, room, 8, before) >= 0);
-	/* Nobody is done before rank 1 has its message. */
+	/* No rank completes before rank 1 has its message. */
 	check(GOAL_Recv(g, &in, 4, next, 9) >= 0);
 	bad = compiled(g);
 	check(GOAL_Wait(GOAL_Run(bad)) == GOAL_ERR_TRUNCATED);
@@ -318,8 +319,7 @@ static void failures(void)
 	check(GOAL_Cancel(-1) == GOAL_ERR_ARG);
 }
 
-/* ---- communicators, threads --------------------------------------------------------------------
- */
+/* ---- communicators, threads ------------------------------------------------------------------ */
 
 static void communicators(void)
 {
@@ -339,7 +339,7 @@ static void communicators(void)
 	s[0] = ring(world, &out, &in[0], 4, 500000);
 	s[1] = ring(back, &out, &in[1], 4, 0);
 	s[2] = ring(half, &out, &in[2], 4, 0);
-	/* Each in an order of its own: communicators do not wait for each other. */
+	/* Each rank in another order: communicators do not wait for each other. */
 	for (i = 0; i < 3; i++)
 		h[(i + me) % 3] = GOAL_Run(s[(i + me) % 3]);
 	for (i = 0; i < 3; i++)
@@ -350,13 +350,13 @@ static void communicators(void)
 		check(GOAL_FreeSchedule(s[i]) == GOAL_SUCCESS);
 	check(GOAL_CommFree(half) == GOAL_SUCCESS && GOAL_CommFree(back) == GOAL_SUCCESS);
 	check(GOAL_CommFree(NULL) == GOAL_ERR_ARG);
-	/* Refused at all ranks, so that they go on counting alike. */
+	/* The call is refused at all ranks, so their counts stay equal. */
 	check(!GOAL_CommCreate(world, twice, 2) && !GOAL_CommCreate(world, lists[0], 5));
 	check(!GOAL_CommCreate(NULL, lists[0], 1) && GOAL_LastError() == GOAL_ERR_ARG);
 }
 
 struct thread {
-	GOAL_Comm comm; /* of its own */
+	GOAL_Comm comm; /* a run of this rank's own */
 	int number;
 	pthread_t id;
 };
@@ -367,7 +367,7 @@ static void *thread_main(void *arg)
 	int *out = (int *)malloc(2 * BIG), *in = out + BIG / 4, i, k;
 	GOAL_Schedule s;
 
-	check(out && GOAL_LastError() == GOAL_SUCCESS); /* each thread has its own */
+	check(out && GOAL_LastError() == GOAL_SUCCESS); /* each thread has its own error text */
 	for (i = 0; i < 6; i++) {
 		s = ring(t->comm, out, in, t->number == 0 ? BIG : 400 * (i + 1), 0);
 		for (k = 0; k < 4; k++) {
@@ -399,8 +399,7 @@ static void threads(void)
 		check(!pthread_join(t[i].id, NULL) && GOAL_CommFree(t[i].comm) == GOAL_SUCCESS);
 }
 
-/* ---- files, traces -----------------------------------------------------------------------------
- */
+/* ---- files, traces --------------------------------------------------------------------------- */
 
 static void files(void)
 {
@@ -419,12 +418,15 @@ static void files(void)
 	check(!GOAL_LoadSchedule(world, path, buffers, num - 1) &&
 	      GOAL_LastError() == GOAL_ERR_ARG);
 	check(!GOAL_LoadSchedule(NULL, path, buffers, num));
-	/* The same with the buffers of the file, or, where it knows both apart, with others. */
+	/*
+	 * Loads the same schedule with the buffers of the file or, where both are known apart, with
+	 * other ones.
+	 */
 	for (i = 0; num == 2 && i < 2; i++)
 		buffers[i].addr = buffers[i].addr == (void *)&out ? &out2 : &in2;
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
 	run_free(GOAL_LoadSchedule(world, path, buffers, num));
-	/* The compiler may have put both next to each other, at any rank. */
+	/* The compiler may have placed the two next to each other, at any rank. */
 	check(num == 2 ? in == 0 && (in2 == before + 70 || in2 == before + 50)
 		       : in == before + 70 || in == before + 50);
 	f = fopen(path, "r+b");
@@ -457,8 +459,7 @@ static void traces(void)
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
 }
 
-/* ---- collectives -------------------------------------------------------------------------------
- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 static GOAL_Schedule collective(GOAL_Collective coll, GOAL_Algorithm alg, int *send, int *recv,
 				int root)
@@ -507,7 +508,7 @@ static int combined(int n, int i)
 	return 10000 * (n * (n + 1) / 2) + n * i;
 }
 
-/* Element i of what must be in recv; -1: untouched. */
+/* Element i expected in recv; -1: untouched. */
 static int expected(GOAL_Collective coll, int root, int i)
 {
 	int block = i / COUNT, k = i % COUNT;
@@ -583,7 +584,7 @@ static void rules(void)
 	check(GOAL_SetCollectiveRules("bcast:4/100=bruck") == GOAL_ERR_ARG);
 	check(GOAL_AutoAlgorithm(GOAL_COLL_BCAST, 5, 100) == GOAL_ALG_BINOMIAL);
 	check(GOAL_SetCollectiveRules(NULL) == GOAL_SUCCESS);
-	/* Where the ring's messages would grow with the square of the ranks it is not taken. */
+	/* The ring is not chosen where its messages would grow with the square of the ranks. */
 	check(GOAL_AutoAlgorithm(GOAL_COLL_BCAST, 4096, 65536) != GOAL_ALG_SCATTER_ALLGATHER);
 }
 

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# goal_every.c calls every function of goal.h and goal_coll.h at four ranks, each on a NIC of its own:
-# as C11, and as C++ by g++ with the headers and the shared library as users have them.
+# goal_every.c calls every function of goal.h and goal_coll.h on four ranks, each on its own NIC: as
+# C11, and as C++ by g++ with the installed headers and shared library.
 
 . tests/int/lib.sh
 need g++
 
-# The program is what it says.
+# goal_every.c really calls every function that the headers declare.
 missing=$(grep -ohE '\bGOAL_[A-Z][a-z][A-Za-z]*\(' <(grep -hE -A 1 '^GOAL_API' host_driver/goal/goal.h host_driver/goal/goal_coll.h) |
 	sort -u | while read -r f; do
 	grep -qF -- "$f" tests/int/goal_every.c || echo "$f"

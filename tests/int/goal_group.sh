@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Groups over wires that are no switch, between NICs of different MTU: collectives whose result is multicast over a
-# reliable group, four ranks on the NICs of two weftd, by memif, AF_XDP and AF_PACKET; every byte is right and each
-# direction carries group frames. By memif also groups of UD QPs.
+# Groups over wires other than the switch, between NICs of different MTU: collectives multicast
+# their result over a reliable group, with four ranks on the NICs of two weftd, by memif, AF_XDP and
+# AF_PACKET. Every byte is right and each direction carries group frames. By memif also groups of UD
+# QPs.
 
 . tests/int/lib.sh
 group=239.9.8.7
@@ -13,7 +14,8 @@ mac()
 	ctl list | awk -v nic="$1" '$1 == nic { print $3 }'
 }
 
-# round NAME LEFT RIGHT: two ranks on each NIC; rank 0's results, on the left one, come to all
+# round NAME LEFT RIGHT: two ranks on each NIC; the results of rank 0, on the left NIC, reach all
+# ranks
 round()
 {
 	local name=$1 nics=("$2" "$2" "$3" "$3") i peers nic
@@ -35,7 +37,7 @@ round()
 # memif: large and small frames
 weftd_start left --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --name left --mtu 9000
 weftd_start right --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --name right --mtu 1500
-# The ARP of a datagram tells that the wire is up.
+# An answered ARP shows that the wire is up.
 bench right0 left0 lat --iters 100
 round memif left0 right0
 round memif-back right0 left0

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buffers that the NIC cannot map: on the stack, in the brk heap, among initialised data,
- * read-only, on a page with memory registered before; and shared memory, which must not be copied.
- * One rank, local operations and messages to itself. Started by tests/int/goal_mem.sh, which looks
- * at the regions while the program has stopped itself; exits 0 when every byte was right.
+ * Schedules on buffers that the NIC cannot map: on the stack, in the brk heap, in initialized data,
+ * read-only, on a page with memory registered before; and on shared memory, which must not be
+ * copied. One rank, local operations and messages to itself. Run by tests/int/goal_mem.sh, which
+ * inspects the regions while the program has stopped itself; exits with 0 when every byte was
+ * right.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -43,7 +44,7 @@ static GOAL_Schedule add(const void *a, const void *b, void *r, int words)
 	return s;
 }
 
-/* A message of so many bytes to this rank itself. */
+/* Sends a message of n bytes to this rank itself. */
 static GOAL_Schedule to_self(const void *from, int64_t bytes, void *to, int64_t room)
 {
 	GOAL_Graph g = GOAL_CreateGraph();
@@ -74,7 +75,7 @@ static void expect_sum(const uint32_t *r, const uint32_t *a, const uint32_t *b)
 		CHECK(r[i] == a[i] + b[i]);
 }
 
-/* All kinds at once; each run reads what the buffers hold then. */
+/* Uses all kinds of memory at once; each run reads the buffers' content of that time. */
 static void kinds(void)
 {
 	uint32_t stack[WORDS], sum[WORDS], *heap = malloc(sizeof(stack));
@@ -107,7 +108,7 @@ static void kinds(void)
 	free(heap);
 }
 
-/* What a message does not fill stays as it was, and so do the neighbours of the buffers. */
+/* Bytes that a message does not fill stay unchanged, and so do the neighbours of the buffers. */
 static void neighbours(void)
 {
 	uint8_t bytes[3000];
@@ -118,7 +119,7 @@ static void neighbours(void)
 	memset(bytes + 100, 1, 50);
 	s = to_self(bytes + 100, 50, bytes + 1001, 99);
 	h = GOAL_Run(s);
-	/* Beside the buffers the program goes on. */
+	/* The program goes on to write next to the buffers. */
 	bytes[1000] = 2;
 	bytes[1100] = 3;
 	CHECK(GOAL_Wait(h) == GOAL_SUCCESS);
@@ -127,7 +128,7 @@ static void neighbours(void)
 	GOAL_FreeSchedule(s);
 }
 
-/* Runs of one schedule in flight together add up in place: none forgets what another did. */
+/* Runs of one schedule in flight together add up in place: no run loses another one's result. */
 static void in_flight(void)
 {
 	enum {
@@ -150,7 +151,7 @@ static void in_flight(void)
 	GOAL_FreeSchedule(s);
 }
 
-/* Pages with a region registered before; shared memory; more than is copied. */
+/* Pages with a region registered before, shared memory, and more bytes than are copied. */
 static void pages(void)
 {
 	uint8_t *area =

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Schedules on buffers that the NIC cannot map: libgoal puts copies in their place (libgoal_shadow.c),
-# so that no access is a system call of the NIC's, and every byte is where it belongs.
+# Schedules on buffers that the NIC cannot map: libgoal puts copies in their place
+# (libgoal_shadow.c), so that the NIC makes no system call to reach them, and every byte is in its
+# place.
 
 . tests/int/lib.sh
 
 weftd_start weftd --nics 1
 
-# Regions that the NIC reaches through the process's /proc entry.
+# Counts the regions that the NIC reaches through the process's /proc entry.
 unmapped()
 {
 	ctl mrs weft0 --json >"$WEFT_TMP/list"
@@ -23,7 +24,7 @@ for how in '' process_vm; do
 	if [ -z "$how" ]; then
 		[ "$n" -eq 0 ] || { cat "$WEFT_TMP/list"; die "$n regions are not mapped"; }
 	else
-		# The way round them for comparison: the same results.
+		# The system-call path, for comparison, gives the same results.
 		[ "$n" -gt 0 ] || die 'WEFT_MEM=process_vm has no effect'
 	fi
 	kill -CONT "${pid[mem$how]}"

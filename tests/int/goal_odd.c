@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Unusual and wrong uses of libGOAL, case by case: each must end as the documents say, with a
- * sentence that helps.
+ * helpful message.
  *
- * Started by tests/int/goal_odd.sh with three ranks.
+ * Run by tests/int/goal_odd.sh with three ranks.
  *
  *	goal_odd CASE...	those of cases[] below
  */
@@ -21,8 +21,8 @@
 #include "tests/int/goal_check.h"
 
 enum {
-	BLOCK = 4000,  /* of the gather with a late rank */
-	ROUNDS = 800,  /* of it: more than a pool of 2 MiB holds */
+	BLOCK = 4000,  /* messages of the gather with a late rank */
+	ROUNDS = 800,  /* bytes of each: together more than a pool of 2 MiB holds */
 	BIG = 1 << 20, /* beyond the eager limit */
 	LATE_MS = 1500,
 };
@@ -53,7 +53,7 @@ static void barrier(GOAL_Comm comm)
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
 }
 
-/* A run that ends after so long, or by its time-out. */
+/* Runs for the given time, or until its time-out. */
 static GOAL_Handle calc(uint64_t ns, uint64_t timeout_ns)
 {
 	GOAL_Graph g = GOAL_CreateGraph();
@@ -83,7 +83,7 @@ static void args(void)
 	check(GOAL_Recv(g, buf, -8, 0) == GOAL_INVALID_VERTEX && says("a negative length, -8"));
 	check(GOAL_FreeGraph(g) == GOAL_SUCCESS);
 	check(GOAL_CommFree(GOAL_CommWorld()) == GOAL_ERR_ARG && says("GOAL_Finalize"));
-	/* Longer than the NIC's clock will run. */
+	/* Longer than the range of the NIC's clock. */
 	check(GOAL_Wait(calc(UINT64_MAX, 50000000)) == GOAL_ERR_TIMEOUT);
 	barrier(GOAL_CommWorld());
 }
@@ -117,7 +117,7 @@ static void compile_errors(void)
 	barrier(GOAL_CommWorld());
 }
 
-/* Rank 2 sends nothing. Each rank says what itself waits for. */
+/* Rank 2 sends nothing. Each rank's error names the message that it waits for. */
 static void time_out(void)
 {
 	GOAL_Graph g = GOAL_CreateGraph();
@@ -150,7 +150,7 @@ static void truncated(void)
 	uint8_t *buf = pages(BIG, 0);
 	int64_t bytes;
 
-	/* Eager, and announced. */
+	/* One eager message, one announced. */
 	for (bytes = 20; bytes <= BIG; bytes += BIG - 20) {
 		GOAL_Graph g = GOAL_CreateGraph();
 		GOAL_Schedule s;
@@ -160,7 +160,8 @@ static void truncated(void)
 			check(GOAL_Send(g, buf, bytes, 1) >= 0);
 		if (me == 1)
 			check(GOAL_Recv(g, buf, bytes - 9, 0) >= 0);
-		/* A receive from the next rank keeps each run alive until the truncation is found.
+		/*
+		 * A receive from the next rank keeps each run alive until the truncation is found.
 		 */
 		check(GOAL_Recv(g, buf, 1, (me + 1) % size, 9) >= 0);
 		s = compiled(g);
@@ -181,7 +182,10 @@ static void subsets(void)
 
 	/* Twice, so that there are two of each list. */
 	for (round = 0; round < 2; round++) {
-		/* A call that fails on one rank changes no key: the others never hear of it. */
+		/*
+		 * A call that fails on one rank changes no key, because the other ranks do not
+		 * learn of it.
+		 */
 		if (me == 1)
 			check(!GOAL_CommCreate(GOAL_CommWorld(), bad, 2));
 		if (me <= 1)
@@ -199,7 +203,7 @@ static void subsets(void)
 	barrier(GOAL_CommWorld());
 }
 
-/* A child has copies of everything, and none of the parent's runs. */
+/* A forked child has copies of all objects, but none of the parent's runs. */
 static void forks(void)
 {
 	GOAL_Schedule s = GOAL_BarrierSchedule(GOAL_CommWorld(), GOAL_ALG_AUTO);
@@ -225,7 +229,7 @@ static void forks(void)
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS);
 }
 
-/* From rank 0 to the others; each run uses what is at the buffer's address when it starts. */
+/* From rank 0 to the others; each run uses the content of the buffer at its start. */
 static void unmapped(void)
 {
 	uint8_t *buf = pages(BIG, (uint8_t)(me ? 0 : 1)), *again;
@@ -237,7 +241,7 @@ static void unmapped(void)
 	if (me == 1)
 		check(munmap(buf, BIG) == 0);
 	status = GOAL_WaitResult(GOAL_Run(s), &result);
-	/* A leaf may be done by then. */
+	/* A leaf may have finished by then. */
 	check((me == 2 && status == GOAL_SUCCESS) ||
 	      (status == GOAL_ERR_MEMORY && result.rank == 1));
 	barrier(GOAL_CommWorld());
@@ -246,7 +250,7 @@ static void unmapped(void)
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 		check(again == buf);
 	}
-	/* New memory at its place, at the root of another one, too. */
+	/* New memory is mapped at the same address, also at the root of another one. */
 	check(GOAL_Wait(GOAL_Run(s)) == GOAL_SUCCESS && buf[0] == 1 && buf[BIG - 1] == 1);
 	again =
 	    mmap(buf, BIG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -257,7 +261,9 @@ static void unmapped(void)
 	barrier(GOAL_CommWorld());
 }
 
-/* Buffers of a collective are its work space: one run at a time; a barrier has none. */
+/*
+ * Buffers of a collective are its work space, so one run at a time is allowed; a barrier has none.
+ */
 static void several(void)
 {
 	uint64_t *in = (void *)pages(BIG, 0), *out = (void *)pages(BIG, 0);
@@ -274,7 +280,7 @@ static void several(void)
 		GOAL_Handle hold = calc(20000000, 0);
 
 		barrier(GOAL_CommWorld());
-		/* Rank 2 starts later, so the others' are in flight. */
+		/* Rank 2 starts later, so the runs of the others are in flight. */
 		if (me == 2)
 			check(GOAL_Wait(hold) == GOAL_SUCCESS);
 		h = GOAL_Run(sum);
@@ -287,8 +293,10 @@ static void several(void)
 			check((b[i] = GOAL_Run(bar)) >= 0);
 		for (i = 0; i < 8; i++)
 			check(GOAL_Wait(b[i]) == GOAL_SUCCESS);
-		/* In even rounds the handle is never looked at: the next round must still see the
-		 * run over. */
+		/*
+		 * In even rounds the handle is never tested: the next round must still see that the
+		 * run is over.
+		 */
 		if (round % 2)
 			check(GOAL_Wait(h) == GOAL_SUCCESS && out[999] == 3 * 999 + 3);
 		barrier(GOAL_CommWorld());
@@ -319,7 +327,7 @@ static void late(void)
 	check(GOAL_FreeSchedule(s) == GOAL_SUCCESS && GOAL_FreeSchedule(r) == GOAL_SUCCESS);
 }
 
-/* A large multicast that is received after a later one. */
+/* A large multicast is received after a later one. */
 static void multicast(void)
 {
 	uint8_t *large = pages(BIG, (uint8_t)(me ? 0 : 5)), small[8] = {0};

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Unusual and wrong uses of libGOAL (goal_odd.c): late ranks, overlapping communicators, fork, buffers that go, a schedule
-# several times in flight, a large multicast out of order, the end of weftd; and environments that cannot be right.
+# Unusual and wrong uses of libGOAL (goal_odd.c): late ranks, overlapping communicators, fork,
+# unmapped buffers, a schedule several times in flight, a large multicast out of order, the end of
+# weftd; and invalid environments.
 
 . tests/int/lib.sh
 
@@ -29,7 +30,7 @@ for name in args compile_errors time_out truncated subsets forks unmapped severa
 done
 for ((i = 0; i < n; i++)); do expect_objects weft$i '0 0 0 0'; done
 
-# alone NAME WORD...: one rank, in that environment
+# alone NAME WORD...: one rank with WORD... in its environment
 alone()
 {
 	local name=$1
@@ -37,7 +38,7 @@ alone()
 	spawn "$name" env "$@" "$WEFT_INT/goal_odd"
 }
 
-# Values that cannot be right are refused; the message says which ones are expected.
+# Invalid values are refused; the message lists the valid ones.
 alone rank WEFT_PEERS="$peers" WEFT_RANK=zero WEFT_DEVICE=weft0
 expect_fail rank 'WEFT_RANK, "zero", is not a place in the list of WEFT_PEERS: a number from 0 to 2'
 alone beyond WEFT_PEERS="$peers" WEFT_RANK=3 WEFT_DEVICE=weft0

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A PMIx that writes down who calls it, for one rank: libGOAL takes leave of it with GOAL_Finalize() and not before, since
-# MPI in the same process needs it as long; at the end of a process that never finalizes; not in children; and not at all
-# where there was no server. With MPI, where mpirun and mpicc are installed, either library is initialised first.
+# A fake PMIx that records its callers, for one rank. libGOAL finalizes PMIx in GOAL_Finalize() and
+# not before, since MPI in the same process needs it as long; at the exit of a process that never
+# finalizes; not in children; and not where there was no server. With MPI, where mpirun and mpicc
+# are installed, either library may be initialized first.
 
 . tests/int/lib.sh
 
@@ -118,12 +119,12 @@ C
 lib=$(cd "$WEFT_BIN/../lib" && pwd)
 flags=("-fsanitize=address,undefined" -I. -L "$lib" "-Wl,-rpath,$lib" -lgoal -lweft -pthread)
 gcc -o "$WEFT_TMP/leave" "$WEFT_TMP/leave.c" "${flags[@]}" || die 'a program does not compile'
-# Children end without a word to libGOAL, and launchers' libraries leak.
+# Children exit without calling libGOAL, and launchers' libraries leak.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"
 
 weftd_start weftd --nics 2
 
-# leaves NAME HOW WORD...: what PMIx heard, in one line
+# leaves NAME HOW WORD...: prints the calls that PMIx received, in one line
 leaves()
 {
 	local name=$1 how=$2

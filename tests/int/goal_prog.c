@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A GOAL program for the integration tests: a barrier, a ring and a sum, made with goal.h alone,
- *and an allreduce of goal_coll.h.
+ * and an allreduce of goal_coll.h.
  *
- * Started by tests/int/goal_*.sh, by hand or with mpirun; prints one line for each rank and exits
+ * Run by tests/int/goal_*.sh, by hand or with mpirun. Prints one line for each rank and exits with
  * 0 when every byte was right.
  *
  *	goal_prog [-n ROUNDS] [-b BYTES] [-d MS] [-a] [-t FILE] [-v]
- *		-d: the NIC of rank 0 waits so long in each ring before it sends
- *		-a: an allreduce of so many bytes in each round, too
+ *		-d: the NIC of rank 0 waits MS in each ring before it sends
+ *		-a: an allreduce of BYTES in each round, too
  *		-t: trace the last ring into this file
- *		-v: say when the last ring has been started
+ *		-v: print a line when the last ring has been started
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static GOAL_Schedule barrier(int rank, int size)
 	return sched;
 }
 
-/* Each rank's numbers go once around, summed on the way. */
+/* Each rank's numbers go once around the ring and are summed on the way. */
 static GOAL_Schedule sum_ring(int rank, int size, uint32_t *own, uint32_t *sum, int count,
 			      int delay_ms)
 {
@@ -107,7 +107,7 @@ static int check_sum(const struct work *w, int i)
 	return 0;
 }
 
-/* One barrier, one ring, one allreduce; 0 when they went well and the sums are right. */
+/* Runs one barrier, one ring and one allreduce; 0 when they succeeded and the sums are right. */
 static int round_trip(struct work *w, int i)
 {
 	GOAL_Result result;

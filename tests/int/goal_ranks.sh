@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# GOAL programs on NICs: ranks found by a static list, with loss and reordering on the switch; runs that
-# finish while every process is stopped; ranks that die. With mpirun where it is installed.
+# GOAL programs on NICs: ranks found by a static list, with loss and reordering on the switch; runs
+# that finish while every process is stopped; ranks that die. With mpirun where it is installed.
 
 . tests/int/lib.sh
 
@@ -25,7 +25,7 @@ expect_ok few.0 few.1
 ranks all 4 -n 30 -b 20000
 expect_ok all.0 all.1 all.2 all.3
 
-# PERFTRACE: what goal-dump prints of two runs.
+# PERFTRACE: goal-dump prints the times of two runs.
 for i in 0 1; do
 	spawn traced.$i env WEFT_PEERS="$(cut -d, -f 1-2 <<<"$peers")" WEFT_RANK=$i WEFT_DEVICE=weft$i "$WEFT_INT/goal_prog" \
 		-n 3 -b 40000 -t "$WEFT_TMP/trace.$i"
@@ -43,7 +43,7 @@ for f in short points; do
 	"$WEFT_BIN/goal-dump" --trace "$WEFT_TMP/$f" >"$WEFT_TMP/no" 2>&1 && die "goal-dump takes $f for a trace"
 done
 
-# The NICs need nobody: all processes are stopped after the start of a run that lasts a while.
+# The NICs need no process: all are stopped after the start of a run that takes some time.
 all_started()
 {
 	local i
@@ -67,7 +67,7 @@ while :; do
 	for i in 0 1 2 3; do kill -STOP "${pid[stopped$delay.$i]}"; done
 	for i in 0 1 2 3; do wait_until 'it is stopped' state_is stopped$delay.$i T; done
 	mapfile -t before < <(runs_done)
-	# The barrier is one run; that of the ring must not be over yet, at any rank.
+	# The barrier is one run; the ring's run must not be over yet, at any rank.
 	over=0
 	for i in 0 1 2 3; do [ "${before[$i]}" -eq $((idle[i] + 1)) ] || over=1; done
 	[ $over -eq 0 ] && break
@@ -83,7 +83,7 @@ done
 for i in 0 1 2 3; do kill -CONT "${pid[stopped$delay.$i]}"; done
 expect_ok stopped$delay.0 stopped$delay.1 stopped$delay.2 stopped$delay.3
 
-# A rank dies: the others are told, and nothing is left of them.
+# A rank dies: the other ranks are notified, and all its objects are freed.
 ranks dies 4 -n 100000 -b 4000
 wait_until 'they work' counter_above weft3 goal_runs_done 200
 kill -KILL "${pid[dies.2]}"
@@ -91,7 +91,7 @@ finish dies.2
 for i in 0 1 3; do
 	finish dies.$i
 	[ "$status" -eq 1 ] || die "dies.$i: exit status $status"
-	# The memory of a process goes before the process: the run may have met that.
+	# A process's memory goes before the process does; the run may have met that error instead.
 	grep -qE 'a rank has ended|a buffer is not there' "$WEFT_TMP/dies.$i.err" || die "dies.$i does not say why it failed"
 done
 for i in 0 1 2 3; do expect_objects weft$i '0 0 0 0'; done

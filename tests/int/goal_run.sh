@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# goal-run: schedules on the NICs of a weftd and in the simulator: every byte, times, time-outs, what
-# finds no partner, wildcards, collectives; wrong options.
+# goal-run: schedules on the NICs of a weftd and in the simulator: every byte, times, time-outs,
+# messages without a partner, wildcards, collectives; wrong options.
 
 . tests/int/lib.sh
 need python3
@@ -92,7 +92,8 @@ l1: send 1b to 0 tag -1
 }
 G
 
-# Two messages of one tag, received in another order than sent: numbers pair them, nothing stops.
+# Two messages of one tag are received in another order than sent: numbers pair them, and no run
+# blocks.
 schedule order <<'G'
 rank 0 {
 l1: send 100b to 1 tag 1
@@ -107,7 +108,7 @@ l3: send 4b to 0 tag 2
 l3 requires l2
 }
 G
-# Large messages, each to be received before the one that is sent first: nobody can go on.
+# Large messages, each to be received before the one that is sent first: a deadlock.
 schedule crossed <<'G'
 rank 0 {
 l1: send 2000000b to 1 tag 1
@@ -129,7 +130,7 @@ l1: recv 300000000000b from 0
 }
 G
 
-# Each of them, with the options given: on NICs or simulated.
+# Runs each schedule with the given options: on NICs or simulated.
 everything()
 {
 	local f
@@ -172,13 +173,13 @@ PY
 everything --sim
 everything --sim --link 2500,1500,1000,6,0,65535
 everything --sim --loss 2 --seed 7 --mtu 9000 --ranks-per-nic 3
-# Virtual time: the same again.
+# The same runs in virtual time.
 tool 0 "$run" --sim --link 2500,-,1000,6,-,65535 "$WEFT_TMP/large.goal"
 cp "$out" "$WEFT_TMP/first"
 tool 0 "$run" --sim --link 2500,-,1000,6,-,65535 "$WEFT_TMP/large.goal"
 cmp "$out" "$WEFT_TMP/first" || die 'two runs of one seed differ'
 
-# What LogGOPS adds up by hand, with a core that costs nothing: one message takes L and its bytes.
+# LogGOPS times computed by hand, with a core that costs nothing: one message takes L and its bytes.
 schedule one <<'G'
 rank 0 {
 l1: send 1b to 1

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives that finish with no help of the host: starts several kinds at once, stops itself
- * (SIGSTOP), and when somebody lets it go on finds all of them finished and every byte right.
+ * Collectives that finish without the host: starts several kinds at once, stops itself (SIGSTOP),
+ * and finds all of them finished and every byte right when it is continued.
  *
- * Started by tests/int/goal_stop.sh, one process for each rank; uses goal.h and goal_coll.h. Prints
- * "started N" before it stops, "right N" at the end; N is the number of runs.
+ * Run by tests/int/goal_stop.sh, one process for each rank; uses goal.h and goal_coll.h. Prints
+ * "started N" before it stops and "right N" at the end; N is the number of runs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@
 #include "host_driver/goal/goal_coll.h"
 
 enum {
-	WORDS = 65536,  /* of an ordinary vector: 512 KiB, whose quarters are eager messages */
+	WORDS = 65536, /* words of an ordinary vector: 512 KiB, whose quarters are eager messages */
 	LARGE = 262144, /* 2 MiB: its quarters are announced by the receiver */
 	RUNS = 9,
 };
 
-/* One collective: what goes in, what came out. */
+/* One collective with its input and output. */
 struct job {
 	const char *name;
 	GOAL_Schedule sched;
@@ -36,7 +36,7 @@ static int fail(const char *what)
 	return 1;
 }
 
-/* What rank r of job j sends as word i; small, so that float arithmetic is exact. */
+/* Word i that rank r of job j sends; small, so that float arithmetic is exact. */
 static uint64_t word(int j, int r, size_t i)
 {
 	return (uint64_t)(j + 1) * 31 + (uint64_t)(r + 1) * 7 + i % 1001;
@@ -92,7 +92,7 @@ static GOAL_Schedule make(int j, const char **name, uint64_t *s, uint64_t *r)
 	}
 }
 
-/* What word i of the result should be; *words how many there are. */
+/* Expected word i of the result; *words is their number. */
 static uint64_t want(int j, size_t i, size_t *words)
 {
 	size_t block = WORDS / 2;
@@ -132,7 +132,7 @@ static uint64_t want(int j, size_t i, size_t *words)
 
 static int prepare(struct job *job, int j)
 {
-	/* The largest: a vector for each rank. */
+	/* The largest result: a vector for each rank. */
 	size_t words = (size_t)WORDS * (size_t)size, i;
 
 	if (words < LARGE)
@@ -154,7 +154,7 @@ static int check(const struct job *job, int j)
 {
 	size_t words = 1, i;
 
-	/* Not GOAL_Wait(): it must be over. */
+	/* No GOAL_Wait(): the run must already be over. */
 	if (!GOAL_Test(job->run)) {
 		fprintf(stderr, "rank %d: %s is not finished\n", rank, job->name);
 		return 1;
@@ -181,7 +181,7 @@ static int work(struct job *jobs)
 
 	for (j = 0; j < RUNS && !rc; j++)
 		rc = prepare(&jobs[j], j);
-	/* Nobody starts before all are ready: from here on there is nothing slow. */
+	/* All ranks are ready before the first run starts: from here on nothing is slow. */
 	if (!rc && (!first || GOAL_Wait(GOAL_Run(first)) != GOAL_SUCCESS))
 		rc = fail("the barrier before");
 	if (rc)

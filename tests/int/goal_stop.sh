@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# No help of the host: every process stops itself (SIGSTOP) right after it has started nine collectives, eager
-# and announced messages, with arithmetic; the NICs finish all of them, under loss, too; let go, the
-# processes find every run finished and every byte right.
+# Collectives finish without the host: every process stops itself (SIGSTOP) right after it has
+# started nine collectives, eager and announced messages, with arithmetic. The NICs finish all of
+# them, also under loss. The continued processes find every run finished and every byte right.
 
 . tests/int/lib.sh
 
@@ -14,7 +14,7 @@ all_stopped()
 	local i
 	for ((i = 0; i < n; i++)); do state_is "rank.$i" T || return 1; done
 }
-# The runs that are over, of all NICs.
+# Prints the number of finished runs, of all NICs.
 done_runs()
 {
 	local i sum=0
@@ -26,7 +26,7 @@ done_is()
 	[ "$(done_runs)" -eq "$1" ]
 }
 
-# attempt GBPS: false when the runs were over before everybody had stopped
+# attempt GBPS: false when the runs were over before every process had stopped
 attempt()
 {
 	local i peers runs before want

@@ -11,7 +11,7 @@ golden=tests/golden/goal
 run=$WEFT_BIN/goal-run
 dump=$WEFT_BIN/goal-dump
 
-# Each row as worked out by hand, also from what goal-dump makes of it.
+# Each row as computed by hand, also from goal-dump's output.
 rows=0
 while IFS=$'\t' read -r file params want; do
 	case $file in '#'*) continue ;; esac
@@ -34,7 +34,7 @@ while IFS=$'\t' read -r file params want; do
 done <"$golden/predicted.tsv"
 [ "$rows" -ge 14 ] || die "only $rows rows in predicted.tsv"
 
-# A deadlock names the operations.
+# A deadlock's message names the operations.
 tool 1 "$run" --model 10,2,3,1,0,100 "$golden/no_partner.goal"
 grep -q 'rank 0, line 4: recv of 4 bytes from 1, tag 2' "$err" || die "the receive is not named"
 grep -q 'rank 1, line 10: send of 4 bytes to 0, tag 1' "$err" || die "the send is not named"
@@ -67,7 +67,7 @@ cmp "$out" "$WEFT_TMP/by_bin" || die "the binary and its text differ"
 "$run" --model 10,2,3,1,0,100 - <"$WEFT_TMP/two.bin" | cmp - "$WEFT_TMP/by_bin" ||
 	die "standard input"
 
-# What is wrong is said with the file and the line; nothing is overwritten.
+# Errors name the file and the line; no file is overwritten.
 printf 'num_ranks 1\nrank 0 {\n  a: calc 1 cpu 256\n}\n' >"$WEFT_TMP/bad.goal"
 for command in "$run --model 1,1,1,1,1,1" "$dump -o $WEFT_TMP/two.goal"; do
 	# shellcheck disable=SC2086 # words
@@ -81,7 +81,7 @@ tool 1 "$dump" -o /dev/full "$WEFT_TMP/two.bin"
 tool 1 "$dump" -o "$WEFT_TMP/two.goal" --trace "$WEFT_TMP/two.bin"
 [ -s "$WEFT_TMP/two.goal" ] || die "goal-dump --trace -o has destroyed the file, though there is no trace"
 
-# What standard output does not take is a failure, of help too.
+# A failed write to standard output is an error, of --help too.
 for command in "$dump --help" "$dump $WEFT_TMP/two.bin" "$run --model 1,1,1,1,1,1 $WEFT_TMP/two.bin" \
 	"$WEFT_BIN/goal-bench --help" "$WEFT_BIN/weft-bench --help" "$WEFT_BIN/weftctl --version"; do
 	# shellcheck disable=SC2086 # words

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # GOAL ranks of two weftd processes, one on each end of a wire between namespaces: ESP by AF_XDP and
-# AF_PACKET, in jumbo frames, with one packet in flight, and over a wire that loses, doubles and
+# AF_PACKET, in jumbo frames, with one packet in flight, and over a wire that loses, duplicates and
 # reorders frames. goal_prog checks every byte.
 
 . tests/int/lib.sh
@@ -15,8 +15,8 @@ a=$(unique a) b=$(unique b) m=$(unique m)
 ip link add va netns "$a" type veth peer name ma netns "$m" || skip 'no veth here'
 ip link add mb netns "$m" type veth peer name vb netns "$b" || skip 'no veth here'
 
-# wire MTU LOSS: both ways between the namespaces a and b, LOSS percent of the frames lost, as many doubled
-# or overtaken by the next one
+# wire MTU LOSS: both ways between the namespaces a and b; LOSS percent of the frames are lost, as
+# many duplicated or reordered
 cat >"$WEFT_TMP/wire.py" <<'PYTHON'
 import random, select, signal, socket, sys
 names, loss, rng = sys.argv[1:3], float(sys.argv[3]) / 100, random.Random(int(sys.argv[4]))
@@ -85,7 +85,7 @@ wire_stop()
 	say "$1: $(tail -n 1 "$WEFT_TMP/$1.out")"
 }
 
-# weftds LEFT RIGHT OPTION...: by these kinds of --netdev, as left0 and right0
+# weftds LEFT RIGHT OPTION...: starts weftd with these kinds of --netdev, as left0 and right0
 weftds()
 {
 	local left=$1 right=$2
@@ -106,7 +106,8 @@ weftds_stop()
 	sequence=$((sequence + 1))
 }
 
-# ranks OPTION...: four, two on each NIC, alternating: every message of the ring crosses the wire
+# ranks OPTION...: four, two on each NIC, alternating, so that every message of the ring crosses the
+# wire
 ranks()
 {
 	local i nic job=job$sequence.$((++jobs))
@@ -121,7 +122,7 @@ ranks()
 }
 jobs=0
 
-# frame_bytes COMMAND...: the mean of the frames that left0 sends meanwhile
+# frame_bytes COMMAND...: prints the mean size of the frames that left0 sends meanwhile
 frame_bytes()
 {
 	local frames bytes
@@ -141,7 +142,7 @@ for kinds in 'xdp xdp' 'packet xdp'; do
 done
 wire_stop wire15000
 
-# One packet in flight at most: slow, and right; as many as can be: right, too.
+# With one packet in flight, slow and right; with as many as the default allows, right, too.
 wire 1500 3
 weftds packet packet --esp-burst 1 --esp-initial-burst 1
 ranks -n 3 -b 20000
@@ -152,7 +153,7 @@ ranks -n 5 -b 100000
 weftds_stop
 wire_stop wire15003
 
-# Jumbo frames at both ends: with the ACKs in between the mean is beyond any frame of MTU 1500.
+# Jumbo frames at both ends: the mean, ACKs included, exceeds any frame of MTU 1500.
 wire 9000 0
 weftds packet packet
 frame_bytes ranks -n 3 -b 2000000
@@ -164,7 +165,7 @@ wire 9000 3
 weftds packet packet
 ranks -n 3 -b 300000
 weftds_stop
-# One end alone: both keep to what the smaller takes.
+# A jumbo MTU at one end alone: both ends keep to the smaller one.
 ip -n "$b" link set dev vb mtu 1500
 weftds packet packet
 frame_bytes ranks -n 3 -b 500000

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Memory as programs have it (thr_heap.c): the brk heap, stacks, ranges of several kinds, with fork, MADV_DONTNEED and
-# threads that write while it is moved; with AddressSanitizer and with ThreadSanitizer. In the end weftd has nothing
-# of it.
+# Memory as programs use it (thr_heap.c): the brk heap, stacks, ranges of several kinds, with fork,
+# MADV_DONTNEED and threads that write while memory is moved; with AddressSanitizer and with
+# ThreadSanitizer. At the end weftd holds none of it.
 
 . tests/int/lib.sh
 : "${WEFT_TSAN:?}"
@@ -14,7 +14,7 @@ weftd_start weftd --nics 2
 spawn heap "$WEFT_INT/thr_heap" $((rounds * 10))
 expect_ok heap
 cat "$WEFT_TMP/heap.out"
-# All but the stack's is mapped: one region, that a peer writes twice and reads four times.
+# All memory but the stack's is mapped: one region, which a peer writes twice and reads four times.
 counter_is weft1 mrs_process_vm 1 || die "$(counter weft1 mrs_process_vm) regions are not mapped"
 counter_is weft1 host_write_bytes 32768 || die "$(counter weft1 host_write_bytes) bytes written through the process"
 counter_above weft1 host_read_bytes 65535 || die "$(counter weft1 host_read_bytes) bytes read through the process"

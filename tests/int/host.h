@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the programs of this folder that use libweft share: one that ends with a message when
- * something is not as it must be, numbers from a seed, an end of a connection.
+ * Helpers of the programs of this folder that use libweft: need() ends the program with a message,
+ * numbers come from a seed, an end of a connection has its objects in one struct.
  *
- * Included by thr_data.c, thr_objects.c, thr_reg_cache.c, thr_heap.c, every_call.c, mortal.c and
- * mcast_prog.c. Calls host_driver/weft.h only.
+ * Included by test programs only. Calls host_driver/weft.h only.
  */
 #ifndef WEFT_TESTS_HOST_H
 #define WEFT_TESTS_HOST_H
@@ -41,7 +40,7 @@ static inline void host_die(const char *fmt, ...)
 	exit(1);
 }
 
-/* The condition holds, or the program ends and says where. */
+/* Ends the program with the place if the condition is false. */
 #define host_check(cond)                                                                           \
 	do {                                                                                       \
 		if (!(cond))                                                                       \
@@ -67,12 +66,12 @@ static inline uint64_t host_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* A context with the least that traffic needs. */
+/* Opens a context with the least that traffic needs. */
 struct host_end {
 	struct weft_context *ctx;
 	struct weft_pd *pd;
 	struct weft_ah *ah; /* leaves it to the QPN */
-	char *mem;          /* of weft_alloc() */
+	char *mem;          /* memory of weft_alloc() */
 	size_t bytes;
 	struct weft_mr *mr;
 };
@@ -94,7 +93,7 @@ static inline void host_open(struct host_end *end, const char *nic, size_t bytes
 	host_check(end->mr);
 }
 
-/* Everything in its turn, as a program that frees all it has. */
+/* Frees all objects in order, as a program that frees everything does. */
 static inline void host_close(struct host_end *end)
 {
 	host_check(weft_dereg_mr(end->mr) == 0);
@@ -104,7 +103,7 @@ static inline void host_close(struct host_end *end)
 	weft_close_device(end->ctx);
 }
 
-/* A QP of wr requests each way that is ready to send. */
+/* Makes a QP of wr requests each way that is ready to send. */
 static inline struct weft_qp *host_qp(struct host_end *end, enum weft_qp_type type,
 				      struct weft_cq *cq, struct weft_srq *srq, uint32_t wr)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client of weftd without libweft: it speaks the control channel and maps the BAR itself, so that
- * it can do everything wrong. Shared by the programs hostile_cmd.c and hostile_bar.c, which
- * hostile.sh starts. shared_defs/hw_cmd.h, hw_bar.h; docs/host-interface.md.
+ * it can break every rule. Shared by the programs hostile_cmd.c and hostile_bar.c, which hostile.sh
+ * runs. shared_defs/hw_cmd.h, hw_bar.h; docs/host-interface.md.
  */
 #ifndef WEFT_TESTS_HOSTILE_H
 #define WEFT_TESTS_HOSTILE_H
@@ -39,18 +39,18 @@ enum {
 	QKEY = 0x1234,
 };
 
-/* What one attached process has. */
+/* State of one attached process. */
 struct victim {
 	int sock;
 	int fd[FDS_MAX]; /* BAR, doorbell, EQ 0 */
 	uint8_t *bar;
 	uint64_t bar_bytes;
-	uint64_t used_bytes; /* of the BAR: up to the last ring */
+	uint64_t used_bytes; /* bytes of the BAR, up to the end of the last ring */
 	uint32_t pd, cq, ah, stag;
 	struct hw_resp_create_cq cq_resp;
 	struct hw_resp_create_qp qp[NUM_QPS];
 	uint8_t *mem;
-	uint64_t key; /* of mem */
+	uint64_t key; /* bytes of mem */
 };
 
 static const char *socket_path;
@@ -106,7 +106,7 @@ static inline int connect_nic(void)
 	return fd;
 }
 
-/* A packet as it is, with descriptors. False: the NIC has closed the connection. */
+/* Sends a packet unchanged, with descriptors. False: the NIC has closed the connection. */
 static inline bool send_raw(int sock, const void *data, size_t bytes, const int *fd,
 			    uint32_t num_fds)
 {
@@ -128,7 +128,9 @@ static inline bool send_raw(int sock, const void *data, size_t bytes, const int 
 	return sendmsg(sock, &mh, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
 
-/* The next answer. False: the connection is closed. Descriptors into fd, or closed. */
+/*
+ * Receives the next answer. False: the connection is closed. Descriptors go into fd, or are closed.
+ */
 static inline bool receive(int sock, struct hw_cmd_resp *resp, int *fd)
 {
 	union {
@@ -164,7 +166,7 @@ static inline bool receive(int sock, struct hw_cmd_resp *resp, int *fd)
 	return true;
 }
 
-/* A whole command, with its pieces behind it, and its answer. Returns the status. */
+/* Sends a whole command with its pieces and receives its answer. Returns the status. */
 static inline int command_fd(int sock, struct hw_cmd *cmd, struct hw_cmd_resp *resp, int give,
 			     int *take)
 {
@@ -188,7 +190,7 @@ static inline int command(int sock, struct hw_cmd *cmd, struct hw_cmd_resp *resp
 	return command_fd(sock, cmd, resp, -1, NULL);
 }
 
-/* One that must succeed. */
+/* Sends a command that must succeed. */
 static inline void must(struct victim *v, struct hw_cmd *cmd, struct hw_cmd_resp *resp)
 {
 	int status = command(v->sock, cmd, resp);
@@ -197,7 +199,7 @@ static inline void must(struct victim *v, struct hw_cmd *cmd, struct hw_cmd_resp
 		die("command %u failed: %s", cmd->op, strerror(status));
 }
 
-/* One that must be refused; wanted 0: whatever the error is. */
+/* Sends a command that must be refused; wanted 0: with any error. */
 static inline void refused(int sock, struct hw_cmd *cmd, int wanted, const char *what)
 {
 	struct hw_cmd_resp resp;
@@ -207,11 +209,11 @@ static inline void refused(int sock, struct hw_cmd *cmd, int wanted, const char 
 		die("%s: status %d (%s)", what, status, strerror(status));
 }
 
-/* ---- a client that is in order, to begin with */
+/* ---- a client that keeps the rules, to begin with */
 
 /*
- * ATTACH on a connection, with a descriptor of memory (-1: none), and the BAR mapped. Returns the
- * status.
+ * Sends ATTACH on a connection, with a descriptor of memory (-1: none), and maps the BAR. Returns
+ * the status.
  */
 static inline int attach_on(struct victim *v, int sock, int mem)
 {
@@ -235,7 +237,7 @@ static inline int attach_on(struct victim *v, int sock, int mem)
 	return 0;
 }
 
-/* The same with the process's own memory; it must succeed. */
+/* Attaches with the process's own memory; must succeed. */
 static inline void attach(struct victim *v)
 {
 	int mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -303,7 +305,7 @@ static inline int make_memfd(size_t bytes, int seals)
 	return fd;
 }
 
-/* ALLOC_MEM, mapped, and its pages there. The memfd stays open. */
+/* Sends ALLOC_MEM, maps the memory and touches its pages. The memfd stays open. */
 static inline uint8_t *alloc_mem(struct victim *v, uint64_t bytes, uint64_t slack_bytes,
 				 uint64_t *key, int *fd)
 {
@@ -321,7 +323,7 @@ static inline uint8_t *alloc_mem(struct victim *v, uint64_t bytes, uint64_t slac
 	return mem;
 }
 
-/* REG_MR of pieces. Returns the status, and the STag in *stag. */
+/* Sends REG_MR of pieces. Returns the status, and the STag in *stag. */
 static inline int reg_pieces(struct victim *v, uint64_t addr, const struct hw_mem_piece *piece,
 			     uint32_t num_pieces, uint32_t *stag)
 {
@@ -361,8 +363,8 @@ static inline void register_mem(struct victim *v)
 }
 
 /*
- * Everything that a client can have, for one that is attached; its queue pairs are ready to send to
- * NIC number host of the switch, whose address is 10.77.0.host.
+ * Makes every object that an attached client can have. Its queue pairs are ready to send to NIC
+ * number host of the switch, whose address is 10.77.0.host.
  */
 static inline void furnish_attached(struct victim *v, uint32_t host)
 {
@@ -392,14 +394,14 @@ static inline void furnish_attached(struct victim *v, uint32_t host)
 		die("a ring outside of the BAR");
 }
 
-/* The same for a new one, with its own memory. */
+/* Attaches a new client with its own memory and makes the same objects. */
 static inline void furnish(struct victim *v, uint32_t host)
 {
 	attach(v);
 	furnish_attached(v, host);
 }
 
-/* One request of the first queue pair, an RD one, to itself. */
+/* Posts one request of the first queue pair, an RD one, to itself. */
 static inline void post(struct victim *v, uint8_t opcode, uint64_t addr, uint32_t bytes,
 			uint32_t lkey)
 {
@@ -435,7 +437,7 @@ static inline void post(struct victim *v, uint8_t opcode, uint64_t addr, uint32_
 		die("eventfd: %s", strerror(errno));
 }
 
-/* Completion number i, when it comes. */
+/* Waits for completion number i. */
 static inline struct hw_cqe completion(struct victim *v, uint32_t i)
 {
 	const uint32_t entries = v->cq_resp.entries;
@@ -454,7 +456,7 @@ static inline struct hw_cqe completion(struct victim *v, uint32_t i)
 	return got;
 }
 
-/* The command line of both programs: SOCKET SEED ROUNDS. Returns the rounds. */
+/* Parses the command line of both programs: SOCKET SEED ROUNDS. Returns the rounds. */
 static inline uint32_t hostile_args(int argc, char **argv)
 {
 	if (argc != 4) {

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Clients that do everything wrong (hostile_cmd.c, hostile_bar.c), on the same NICs as clients that work:
-# those stay right, and weftd lives. A failure is repeated with the seed that was printed: WEFT_SEED=N.
+# Clients that break every rule (hostile_cmd.c, hostile_bar.c) share NICs with clients that keep
+# them: the latter's traffic stays right, and weftd lives. WEFT_SEED=N replays a failure with the
+# printed seed.
 
 . tests/int/lib.sh
 seed=${WEFT_SEED:-$((RANDOM * 32768 + RANDOM))}
@@ -33,7 +34,7 @@ if [ "$bad" -eq 0 ] || [ "$wqes" -eq 0 ]; then
 	die 'the NIC did not count what was wrong'
 fi
 
-# In the middle of it, killed.
+# One hostile client is killed in the middle.
 spawn scribbler "$WEFT_INT/hostile_bar" "$WEFT_RUN_DIR/weft0" "$seed" 1000000
 wait_until 'it is at it' counter_above weft0 doorbells_bad "$((bad + 1000))"
 kill9 scribbler

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that writes random bytes over all that it shares with its NIC, while it rings: header,
- * doorbell ring, records, requests, producer indices, the NIC's own words. Started by hostile.sh
- * while other clients work. Exit status 0: the NIC still answered every command.
+ * A client that writes random bytes over all memory that it shares with its NIC, while it rings:
+ * header, doorbell ring, records, requests, producer indices, the NIC's own words. Run by
+ * hostile.sh while other clients work. Exit status 0: the NIC still answered every command.
  */
 #include "tests/int/hostile.h"
 
@@ -15,7 +15,7 @@ static void ring_entry(struct victim *v, uint32_t entry)
 	__atomic_store_n(&ring[tail % HW_DB_RING_ENTRIES], entry, __ATOMIC_RELEASE);
 }
 
-/* A request that is nearly right: what random bytes would never hit. */
+/* Writes a request that is nearly valid, which random bytes would never produce. */
 static void wild_wqe(struct victim *v, uint32_t i, uint32_t slot)
 {
 	struct hw_sq_wqe wqe;
@@ -43,7 +43,7 @@ static void wild_wqe(struct victim *v, uint32_t i, uint32_t slot)
 	memcpy(sq + (uint64_t)((slot + 1) % SQ_SLOTS) * HW_SQ_SLOT_BYTES, sge, sizeof(sge));
 }
 
-/* Producer indices: a little ahead, far ahead, behind. */
+/* Sets producer indices: a little ahead, far ahead, behind. */
 static void wild_index(struct victim *v, uint32_t i)
 {
 	struct hw_qp_record *rec = (struct hw_qp_record *)(v->bar + v->qp[i].record_offset);
@@ -70,7 +70,7 @@ static void wild_index(struct victim *v, uint32_t i)
 	__atomic_store_n(&rec->rung, (uint32_t)(rnd() % 3), __ATOMIC_RELEASE);
 }
 
-/* Anything over a part of the BAR; sometimes over all that is in use. */
+/* Writes random bytes over a part of the BAR; sometimes over all that is in use. */
 static void scribble(struct victim *v)
 {
 	uint64_t at = rnd() % v->used_bytes, bytes = 1 + rnd() % 4096;
@@ -85,7 +85,7 @@ static void scribble(struct victim *v)
 	case 2:
 		memset(v->bar, (int)(rnd() % 2 ? 0 : 0xff), v->used_bytes);
 		return;
-	case 3: /* where nothing lies */
+	case 3: /* an address where nothing lies */
 		at = rnd() % v->bar_bytes;
 		break;
 	case 4:
@@ -101,7 +101,7 @@ static void scribble(struct victim *v)
 	rnd_bytes(v->bar + at, bytes);
 }
 
-/* Rings for everything, existing or not. */
+/* Rings for existing and absent objects of every kind. */
 static void ring(struct victim *v)
 {
 	for (uint32_t k = 0; k < 64; k++) {
@@ -138,7 +138,7 @@ static void run_scribble(uint32_t rounds)
 			ring(&v);
 			scribble(&v);
 			ring(&v);
-			/* The NIC answers commands all the same; and broken QPs begin anew. */
+			/* The NIC still answers commands, and broken QPs are reset. */
 			cmd = (struct hw_cmd){.op = HW_CMD_QUERY_QP,
 					      .u.obj.handle = v.qp[i % NUM_QPS].qpn};
 			must(&v, &cmd, &resp);
@@ -153,7 +153,7 @@ static void run_scribble(uint32_t rounds)
 				to_state(&v, qpn, HW_QPS_RTS, HW_QP_SQ_PSN);
 			}
 		}
-		/* Some lives end in the middle of it all, others hand back what they have. */
+		/* Some clients end in the middle, others free their objects. */
 		if (life % 2) {
 			for (uint32_t k = 0; k < NUM_QPS; k++) {
 				cmd = (struct hw_cmd){.op = HW_CMD_DESTROY_QP,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client whose commands are wrong: packets that are none, other processes' objects, random
- * contents, and memory that is not weftd's, too short or unmapped. Started by hostile.sh
- * while other clients work. Exit status 0: the NIC refused what it must refuse, and answers still.
+ * A client whose commands are wrong: malformed packets, other processes' objects, random contents,
+ * and memory that is foreign to weftd, too short or unmapped. Run by hostile.sh while other clients
+ * work. Exit status 0: the NIC refused what it must refuse, and still answers.
  */
 #include "tests/int/hostile.h"
 
 /* ---- commands */
 
-/* Packets of every wrong length, with descriptors that nobody asked for. */
+/* Sends packets of every wrong length, with surplus descriptors. */
 static void wrong_packets(int sock)
 {
 	uint8_t packet[2 * sizeof(struct hw_cmd)];
@@ -26,7 +26,7 @@ static void wrong_packets(int sock)
 		die("a packet of %zu bytes with %u descriptors was taken", bytes, num_fds);
 }
 
-/* A command with random contents: whatever comes of it is fine, if it is answered. */
+/* Sends a command with random contents: any answer is fine. */
 static void wild_command(int sock)
 {
 	struct hw_cmd_pieces packet;
@@ -35,12 +35,12 @@ static void wild_command(int sock)
 
 	rnd_bytes(&packet, sizeof(packet));
 	packet.cmd.op = (uint32_t)(rnd() % (HW_CMD_OPS + 2));
-	/* Small numbers hit objects that there are. */
+	/* Small numbers hit existing objects. */
 	for (size_t i = 0; i < sizeof(packet.cmd.u.bytes) / 4; i++) {
 		if (rnd() % 2)
 			word[i] = (uint32_t)(rnd() % 64);
 	}
-	/* Memory alone is limited by nothing but the machine's. */
+	/* Only the machine's memory limits this one. */
 	if (packet.cmd.op == HW_CMD_ALLOC_MEM)
 		packet.cmd.u.alloc_mem.bytes %= 1 << 20;
 	if (packet.cmd.op == HW_CMD_CAPTURE)
@@ -48,7 +48,7 @@ static void wild_command(int sock)
 	(void)command(sock, &packet.cmd, &resp);
 }
 
-/* Handles of another process. */
+/* Uses handles of another process. */
 static void foreign_handles(struct victim *own, const struct victim *other)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_CREATE_QP};
@@ -116,7 +116,7 @@ static void run_commands(uint32_t rounds)
 		die("the other process's QP is in state %u", resp.u.query_qp.attr.state);
 	detach(&own);
 	detach(&other);
-	/* Answers that nobody reads, and an end in their middle. */
+	/* Leaves answers unread and closes in their middle. */
 	attach(&own);
 	cmd = (struct hw_cmd){.op = HW_CMD_QUERY_DEVICE};
 	for (uint32_t i = 0; i < 4 * rounds; i++) {
@@ -128,7 +128,7 @@ static void run_commands(uint32_t rounds)
 
 /* ---- memory */
 
-/* One piece that is refused. */
+/* Registers one piece, which must be refused. */
 static void piece_refused(struct victim *v, uint64_t key, uint64_t offset, uint64_t bytes,
 			  const char *what)
 {
@@ -139,7 +139,7 @@ static void piece_refused(struct victim *v, uint64_t key, uint64_t offset, uint6
 		die("REG_MR took memory that is %s", what);
 }
 
-/* Any descriptor beside REG_MR is one too many: weftd maps no memory but its own. */
+/* Any descriptor beside REG_MR is surplus: weftd maps no memory but its own. */
 static void descriptor_refused(struct victim *v, int fd, const char *what)
 {
 	struct hw_cmd_pieces packet = {.cmd.op = HW_CMD_REG_MR, .piece = {{v->key, 0, MEM_BYTES}}};
@@ -161,7 +161,7 @@ static void descriptor_refused(struct victim *v, int fd, const char *what)
 	close(fd);
 }
 
-/* Memory reached by system calls, gone when the request comes. */
+/* Memory reached by system calls is unmapped before the request arrives. */
 static void unmapped(bool protect, uint8_t opcode)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
@@ -192,7 +192,7 @@ static void unmapped(bool protect, uint8_t opcode)
 		die("munmap: %s", strerror(errno));
 	post(&v, opcode, (uintptr_t)mem, 3000, resp.u.mr.stag);
 	cqe = completion(&v, 1);
-	/* What is protected from the process the NIC may reach, what is not there it cannot. */
+	/* The NIC may reach pages that are protected from the process, but not unmapped ones. */
 	if (!protect && !cqe.status)
 		die("opcode %u with unmapped memory succeeded", opcode);
 	detach(&v);
@@ -222,7 +222,7 @@ static void foreign_memory(struct victim *v)
 	close(fd);
 }
 
-/* Pieces that do not fit their memory, or each other. */
+/* Registers pieces that do not fit their memory, or each other. */
 static void wrong_pieces(struct victim *v)
 {
 	const uint64_t page = HW_BAR_PAGE_BYTES;

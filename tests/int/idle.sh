@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# An idle weftd sleeps: under 1 % of a core with processes attached; and the first doorbell, and the first
-# frame, after sleep are served. Runs with the release build, as users do: what sanitizers cost is not
-# what is measured.
+# An idle weftd sleeps: it uses under 1 % of a core with processes attached, and serves the first
+# doorbell and the first frame after sleep. Runs the release build, since sanitizers would add their
+# own cost.
 
 . tests/int/lib.sh
 
@@ -15,7 +15,7 @@ ticks()
 
 [ ! -x build/bin/weftd ] || WEFT_BIN=$PWD/build/bin
 weftd_start weftd --nics 4
-# A process that is attached and does nothing: one that is stopped.
+# Attaches a process that does nothing, because it is stopped.
 spawn waiting "$WEFT_BIN/weft-bench" loop lat --device weft2 --device2 weft3 --duration 100
 wait_until 'the process is attached' attached weft3 1
 in_traffic weft3
@@ -27,18 +27,19 @@ after=$(ticks "${pid[weftd]}")
 say "idle for 4 s: $((after - before)) ticks of 10 ms"
 [ $((after - before)) -lt 4 ] || die "weftd used $((after - before)) ticks of 10 ms in 4 s: 1 % of a core is 4"
 [ "$(counter weft0 core_sleeps)" -gt 0 ] || die 'weftd never slept'
-# Asleep now: the first doorbell wakes it, and frames go on.
+# weftd is asleep now: the first doorbell wakes it, and frames flow again.
 sleep 0.2
 bench weft1 weft0 lat --iters 200
 sleep 0.2
 bench weft1 weft0 lat --iters 200 --event
-# weftctl wakes it with its question: it sleeps again before the stopped process rings.
+# weftctl's request wakes it: it sleeps again before the stopped process rings.
 woken=$(counter weft3 core_wakes_doorbell)
 sleep 0.5
 kill -CONT "${pid[waiting]}"
 wait_until 'the doorbell wakes it' counter_above weft3 core_wakes_doorbell "$woken"
 [ "$(counter weft0 core_wakes_doorbell)" -gt 0 ] || die 'no doorbell ever woke it'
-# A yield beside a process that computes on the core's CPU lasts long: then the core sleeps at once, and each doorbell wakes it.
+# A yield to a process that computes on the core's CPU takes long. The core then sleeps at once, and
+# each doorbell wakes it.
 cpu=$(ctl stats weft0 --per-shard | awk '$1 == "shard0.core_cpu:" { print $2; exit }')
 spawn computes taskset -c "$cpu" sh -c 'echo computing; while :; do :; done'
 says computes computing

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# `make install` into a staging folder: everything is there, a second install keeps a changed
-# weftd.conf, and a program outside of the tree builds against the installed libweft, shared
-# and static, with pkg-config and no other include path. The examples of docs/programming.md, built so,
+# `make install` into a staging folder: every file is present, ~ => a second install keeps a changed
+# weftd.conf, and a program outside of the tree builds against the installed libweft, shared and
+# static, with pkg-config and no other include path. The examples of docs/programming.md, built so,
 # run; no link of the installed pages leads nowhere.
 # timeout: 300
 
@@ -42,7 +42,7 @@ export PKG_CONFIG_PATH=$p/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$stage
 cd "$WEFT_TMP"
 # shellcheck disable=SC2046 # the flags are words
 gcc -std=c11 -Wall -Wextra -Wpedantic -Werror user.c -o user -Wl,--no-as-needed $(pkg-config --cflags --libs weft)
-# the shared library is asked for by its soname, and every public name is weft_*
+# programs link the shared library by its soname, and every public name is weft_*
 readelf -d user | grep -q 'NEEDED.*libweft.so.0'
 LD_LIBRARY_PATH=$p/lib ./user | grep -q linked
 if nm -D --defined-only "$p/lib/libweft.so.0" | awk '{ print $3 }' | grep -v '^weft_'; then
@@ -82,5 +82,5 @@ weftd_stop weftd
 done) >links
 [ ! -s links ] || die "$(cat links)"
 
-# the example configuration is one that weftd takes
+# weftd accepts the example configuration
 "$p/sbin/weftd" --config "$p/etc/weft/weftd.conf" --help >/dev/null

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-irqs against what the kernel counts by itself: a ping-pong of two processes whose switches and CPU time
-# wait4(2) tells, with all the machine's switches and softirqs of /proc within and around it; then weftd's wake-ups of two
-# clients that block, wrong input, exit statuses. Skipped where BPF is not allowed.
+# weft-irqs against the kernel's own counts: a ping-pong of two processes whose switches and CPU
+# time wait4(2) reports, and the machine's switches and softirqs of /proc within and around it; then
+# weftd's wake-ups of two clients that block, wrong input, exit statuses. Skipped where BPF is not
+# allowed.
 
 . tests/int/lib.sh
 need python3
@@ -16,7 +17,7 @@ fi
 
 # ---- the kernel's own counts ----------------------------------------------------------------
 
-# Two processes hand an eventfd to and fro 1000 times on one processor: at least 2000 switches.
+# Two processes pass an eventfd to and fro 1000 times on one processor: at least 2000 switches.
 cat >"$WEFT_TMP/load.py" <<'EOF'
 import json, os, sys, time
 N = 1000
@@ -75,11 +76,12 @@ def within(what, value, low, high):
 switches = 0
 for pid, use in load["use"].items():
     p = [p for p in r["processes"] if p["pid"] == int(pid)][0]
-    # wait4 may not tell the switch by which a process ends, the tracepoint does not tell of quite every switch.
+    # wait4 may omit the switch by which a process ends, and the tracepoint omits a few switches.
     for kind in ("voluntary", "involuntary"):
         within("%s %s switches" % (pid, kind), p[kind], use[kind] * 0.97 - 5, use[kind] + 2)
     within("%s CPU ms" % pid, p["cpu_ns"] / 1e6, use["cpu"] * 950 - 3, use["cpu"] * 1050 + 3)
-    # Who went to sleep was woken, and then ran; some are woken while they are only about to sleep.
+    # Each process that slept was woken and then ran; some are woken while they are still about to
+    # sleep.
     within("%s wake-ups" % pid, p["wakeups"], p["voluntary"] - 2, (p["voluntary"] + p["involuntary"]) * 1.03 + 5)
     within("%s times to running" % pid, p["wake_latency"]["count"], p["wakeups"] * 0.97 - 5, p["wakeups"])
     other = [int(o) for o in load["use"] if o != pid][0]
@@ -119,7 +121,7 @@ python3 - "$WEFT_TMP/bench.json" "$signals" <<'EOF' || die 'wake-ups by weftd'
 import json, sys
 r = json.load(open(sys.argv[1]))
 signals = int(sys.argv[2])
-# The two ends; a sanitizer forks helpers of the same name.
+# Counts the two ends; a sanitizer forks helpers of the same name.
 wakes = sorted(p["wake_latency"]["count"] for p in r["processes"] if p["comm"] == "weft-bench")[-2:]
 print("woken by weftd:", wakes, "eventfds signalled:", signals)
 ok = len(wakes) == 2 and min(wakes) >= 50 and sum(wakes) <= signals + 50 and r["status"] == 0
@@ -149,10 +151,10 @@ grep -q 'sh .*all of these\|sh  *[0-9]' "$WEFT_TMP/report" || die 'a row for sh'
 tool 137 "$irqs" -- sh -c 'kill -KILL $$'
 tool 143 "$irqs" --seconds 0.2 -- sleep 100
 tool 0 "$irqs" --all --seconds 0.1
-# A signal for weft-irqs alone reaches the command.
+# A signal sent to weft-irqs alone reaches the command.
 tool 130 "$irqs" -o "$WEFT_TMP/report" -- sh -c 'kill -INT $PPID; exec sleep 100'
 grep -q 'all of these\|sleep' "$WEFT_TMP/report" || die 'no report after SIGINT'
-# Processes that begin later, by their name.
+# Processes that start later are found by their name.
 spawn later "$irqs" --comm sleep --json --seconds 1
 sleep 0.5
 sleep 0.1
@@ -175,7 +177,7 @@ one_line 1 "no interface 'w0nothere'" --iface w0nothere -- true
 one_line 1 "no process called 'w0nothere'" --comm w0nothere --seconds 0.1
 one_line 1 'No such file' -o /nonexistent/report -- true
 one_line 2 'count what'
-# A kernel without BTF, as far as weft-irqs can tell; nobody; a container's pids.
+# A kernel that lacks BTF, as far as weft-irqs can see; no process; a container's pids.
 if unshare -m mount -t tmpfs none /sys/kernel/btf 2>/dev/null; then
 	# shellcheck disable=SC2016 # is the inner shell's
 	tool 1 unshare -m sh -c 'mount -t tmpfs none /sys/kernel/btf; exec "$0" -- true' "$irqs"

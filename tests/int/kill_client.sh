@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Clients of each kind, killed with SIGKILL in the middle of traffic, the active and the passive side in
-# turn. Another pair on the same NICs goes on and stays right; the peer of the killed one ends with
-# an error; what the killed one had is free again.
+# Clients of each kind, killed with SIGKILL in the middle of traffic, the active and the passive
+# side in turn. Another pair on the same NICs goes on and stays right, the peer of the killed client
+# ends with an error, and the objects of the killed client are free again.
 
 . tests/int/lib.sh
 
@@ -14,7 +14,7 @@ expect_objects weft0 "$none"
 expect_objects weft1 "$none"
 
 turn=0
-# Traffic that goes on until somebody dies.
+# Starts traffic that goes on until one side dies.
 victims()
 {
 	turn=$((turn + 1))
@@ -23,8 +23,8 @@ victims()
 	in_traffic weft1
 }
 
-# kill_both TEXT WORD...: that kind of traffic, first its client is killed, then its server; the client
-# then says TEXT
+# kill_both TEXT WORD...: runs that kind of traffic; first its client is killed, then its server,
+# after which the client prints TEXT
 kill_both()
 {
 	local text=$1
@@ -42,7 +42,7 @@ kill_both()
 	expect_objects weft1 "$none"
 }
 
-# Where a request is open all the time, it is the NIC that says so.
+# Where a request is always open, the NIC reports the error.
 kill_both 'weft-bench: ' lat --op send
 kill_both 'weft-bench: ' bw --op send --size 20000 --event
 kill_both 'weft-bench: ' bw --op write --size 1M --mem malloc
@@ -52,7 +52,7 @@ kill_both 'the other end has gone' lat --qp ud --op send
 kill_both 'the other end has gone' rate --qp ud --op send
 kill_both 'the other end has gone' bw --qp ud --op write --size 30000
 
-# A NIC that frees everything: no context of a transfer is left behind either.
+# The NIC frees everything, transfer contexts included.
 all_free()
 {
 	local name

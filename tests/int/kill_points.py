@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Clients that do everything (mortal.c), killed by SIGKILL at points of time drawn from a seed, spread over
-# their whole life on a logarithmic scale: while they attach, in commands, in traffic with each
-# other, with a peer that is stopped, with children that outlive them, after exec. After each batch
-# the NICs must have nothing left of them: objects of every kind, contexts of transfers, clients,
-# descriptors, mappings of weftd are back to what they were; its memory is bounded.
+# Clients that use every operation (mortal.c), killed by SIGKILL at points of time drawn from a
+# seed, spread over their whole life on a logarithmic scale: while they attach, in commands, in
+# traffic with each other, with a peer that is stopped, with children that outlive them, after exec.
+# After each batch the NICs must have nothing left of them: objects of every kind, contexts of
+# transfers, clients, descriptors, mappings of weftd are back to what they were; its memory is
+# bounded.
 #
 # timeout: 900
 #
@@ -29,12 +30,12 @@ STOPPED = AT_ONCE  # the slot of the one that does not run
 LIFE_MIN_US, LIFE_MAX_US = 300, 400000
 SETTLE_S = 60
 HELPERS = 2  # threads that close descriptors for a user, started when the first is slow
-KEPT_STACKS = AT_ONCE + 2  # of threads that ended: one for each process that copies memory
+KEPT_STACKS = AT_ONCE + 2  # stacks of ended threads: one for each process that copies memory
 NICS = ("weft0", "weft1")
-# Growth of weftd's memory from the first batch to the last; sanitizers keep what is freed.
+# Bytes weftd's memory may grow from the first batch to the last; sanitizers keep freed memory.
 GROWTH_KB_MAX = 8192
 MEANWHILE = ("commands", "wqes", "cqes", "interrupts", "rx_frames", "atomics_executed", "rd_rx_refused")
-# What is kept on purpose: peers and next hops are remembered for a while.
+# Peers and next hops are kept for a while on purpose.
 KEPT = ("rd_sessions_used", "neighbours_used", "clients_used")
 
 
@@ -70,7 +71,7 @@ def of_process(pid):
         status[key] = value.split()
     maps = open("/proc/%d/maps" % pid).read().splitlines()
     fds = []
-    for _ in range(3):  # the connection of the last weftctl may just be going
+    for _ in range(3):  # the connection of the last weftctl may still be closing
         fds.append(len(os.listdir("/proc/%d/fd" % pid)))
         time.sleep(0.01)
     return {"fds": min(fds), "maps": len(maps),

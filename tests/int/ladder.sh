@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-bench ladder: a frame is answered by the port, the firmware, the core of collectives and a process, each of
-# which counts it; what it says when a rung is missing.
+# weft-bench ladder: the port, the firmware, the core of collectives and a process each answer
+# frames and count them. A missing rung is reported.
 
 . tests/int/lib.sh
 need python3
@@ -38,7 +38,8 @@ assert [r["name"] for r in rungs] == ["port", "firmware", "coll", "host"], rungs
 for r in rungs:
     assert r["frames"] == 200 and 0 < r["min_us"] <= r["median_us"] <= r["max_us"], r
 END
-# 100 and 200 counted, 10 before each hundred not: each rung answered its own, and nobody another's.
+# 100 and 200 frames are counted, after 10 uncounted ones each: each rung answered its own frames
+# and no other one's.
 ctl stats weft0 --per-shard >"$WEFT_TMP/stats"
 count()
 {
@@ -51,7 +52,8 @@ done
 expect_objects weft0 '0 0 0 0'
 weftd_stop all
 
-# Without a core for collectives that rung is left out; without --port-echo it is told what is missing.
+# Without a core for collectives that rung is left out; without --port-echo the output says what is
+# missing.
 weftd_start few --port la --ip 10.79.0.254/24 --cores "$cpu" --port-echo
 ladder few_l --iters 100 --json
 expect_ok few_l

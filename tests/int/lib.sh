@@ -1,32 +1,32 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the integration scripts of this folder share; they source it: . tests/int/lib.sh
+# Functions shared by the integration scripts of this folder, which source it: . tests/int/lib.sh
 #
 # A script starts processes by a name (spawn, weftd_start, bench_start), waits for conditions
-# (wait_until) and for ends (finish, expect_ok), and says with die what went wrong. Every process
-# writes to $WEFT_TMP/NAME.out and NAME.err. At the end of the script, however it ends, those
-# processes of its own that are left are killed, its namespaces and files removed; a report of
-# a sanitizer in any output makes it fail. Limits of time are generous: they end a hang.
+# (wait_until) and for ends (finish, expect_ok), and reports a failure with die. Every process
+# writes to $WEFT_TMP/NAME.out and NAME.err. However the script ends, its remaining processes are
+# killed and its namespaces and files removed; a sanitizer's report in any output makes it fail.
+# Time limits are generous: they end a hang.
 
 set -u
 : "${WEFT_BIN:?run me with tests/run.sh PATH}" "${WEFT_TMP:?}" "${WEFT_RUN_DIR:?}"
 
-LIMIT=${WEFT_TEST_LIMIT:-60} # seconds until something that has not happened is a failure
+LIMIT=${WEFT_TEST_LIMIT:-60} # seconds until a missing event is a failure
 
-declare -A pid=()    # of each process by name; gone from here once it was waited for
+declare -A pid=()    # pid of each process by name, until it has been waited for
 declare -a names=()  # all processes ever started, for their output
 declare -a undo=()   # commands of at_exit, last first
 status=0             # exit status of the last process waited for
 sequence=0
 
-# A socket's path has 107 bytes: a checkout deep down must not be the end of all tests.
+# A socket's path has at most 107 bytes, which a checkout in a deep folder may exceed.
 if [ "${#WEFT_RUN_DIR}" -gt 80 ]; then
 	WEFT_RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
 	undo+=("rm -rf '$WEFT_RUN_DIR'")
 fi
 export WEFT_RUN_DIR
-# Of jobs whose ranks have a list of each other.
+# Keeps apart the ranks of jobs whose lists differ.
 WEFT_KEY=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 export WEFT_KEY
 
@@ -35,7 +35,7 @@ say()
 	printf '%s\n' "$*"
 }
 
-# Prints what the processes said last, and ends the script.
+# Prints the last output of the processes and ends the script.
 die()
 {
 	local n f
@@ -48,14 +48,14 @@ die()
 	exit 1
 }
 
-# The last line that a skipped test prints is the reason.
+# The reason of a skip is the last line that the test prints.
 skip()
 {
 	say "$*"
 	exit 77
 }
 
-# at_exit COMMAND: evaluated when the script ends, last given first
+# at_exit COMMAND: evaluated when the script ends, in reverse order
 at_exit()
 {
 	undo=("$1" ${undo[@]+"${undo[@]}"})
@@ -83,7 +83,7 @@ finish_script()
 trap finish_script EXIT
 trap 'exit 130' INT TERM
 
-# wait_until WHAT COMMAND...: until COMMAND is true; WHAT is said if it never is
+# wait_until WHAT COMMAND...: waits until COMMAND is true; dies with WHAT if it never is
 wait_until()
 {
 	local what=$1 end=$((SECONDS + LIMIT))
@@ -102,7 +102,8 @@ spawn()
 	local name=$1
 	shift
 	[ -z "${pid[$name]:-}" ] || die "there is a process called $name already"
-	# Here, not when the child comes to it: what an earlier one of this name said is not its.
+	# Truncated here, before the child starts: output of an earlier process of this name must
+	# not be taken for its own.
 	: >"$WEFT_TMP/$name.out"
 	: >"$WEFT_TMP/$name.err"
 	"$@" >"$WEFT_TMP/$name.out" 2>"$WEFT_TMP/$name.err" </dev/null &
@@ -120,7 +121,7 @@ dead()
 	! alive "$1"
 }
 
-# finish NAME: waits until it ends; its exit status into $status, 128 + N if signal N ended it
+# finish NAME: waits until it ends; $status is its exit status, or 128 + N after signal N
 finish()
 {
 	[ -n "${pid[$1]:-}" ] || die "there is no process called $1"
@@ -149,7 +150,7 @@ expect_fail()
 	grep -qE -- "$2" "$WEFT_TMP/$1.err" || die "$1 does not say '$2'"
 }
 
-# kill9 NAME: and it is gone
+# kill9 NAME: kills it by SIGKILL and waits for its end
 kill9()
 {
 	alive "$1" || die "$1 ended before it could be killed"
@@ -177,7 +178,7 @@ said_or_dead()
 	out_has "$1" "$2" || { dead "$1" && sleep 0.1; }
 }
 
-# state_is NAME LETTER: as /proc has it, T is stopped
+# state_is NAME LETTER: compares the state in /proc; T is stopped
 state_is()
 {
 	grep -q "^State:[[:space:]]*$2" "/proc/${pid[$1]}/status" 2>/dev/null
@@ -185,7 +186,8 @@ state_is()
 
 # ---- weftd ----------------------------------------------------------------------------------
 
-# weftd_start NAME OPTION...: and it is ready. in_ns="ip netns exec X" puts it into a namespace.
+# weftd_start NAME OPTION...: starts weftd and waits until it is ready. in_ns="ip netns exec X" puts
+# it into a namespace.
 in_ns=
 weftd_start()
 {
@@ -196,7 +198,7 @@ weftd_start()
 	says "$name" '^weftd: ready'
 }
 
-# weftd_stop NAME: by SIGTERM, which it survives to the end of its clean-up
+# weftd_stop NAME: by SIGTERM; weftd must clean up and exit
 weftd_stop()
 {
 	alive "$1" || die "$1 is not alive any more"
@@ -228,13 +230,13 @@ objects_are()
 	[ "$(objects "$1")" = "$2" ]
 }
 
-# expect_objects NIC "CLIENTS QPS MRS CQS": soon
+# expect_objects NIC "CLIENTS QPS MRS CQS": waits until the counts are these
 expect_objects()
 {
 	wait_until "$1 has clients, QPs, MRs, CQs '$2' (has '$(objects "$1")')" objects_are "$1" "$2"
 }
 
-# counter NIC NAME: of weftctl stats
+# counter NIC NAME: prints a counter of weftctl stats
 counter()
 {
 	ctl stats "$1" >"$WEFT_TMP/list"
@@ -289,7 +291,7 @@ bench_start()
 	bench_client "$name.c" "$client" "$@"
 }
 
-# bench SERVER-NIC CLIENT-NIC WORD...: to the end; every byte was right
+# bench SERVER-NIC CLIENT-NIC WORD...: runs to the end; every byte must be right
 bench()
 {
 	sequence=$((sequence + 1))
@@ -298,7 +300,7 @@ bench()
 	say "ok: $*"
 }
 
-# attached NIC N: so many processes are attached
+# attached NIC N: true if N processes are attached
 attached()
 {
 	local clients rest
@@ -306,7 +308,7 @@ attached()
 	[ "$clients" -ge "$2" ]
 }
 
-# in_traffic NIC: the NIC sends and receives data now: a point in time in the middle of traffic
+# in_traffic NIC: waits until the NIC sends and receives data: a point in the middle of traffic
 in_traffic()
 {
 	local rx tx
@@ -318,13 +320,13 @@ in_traffic()
 
 # ---- namespaces -----------------------------------------------------------------------------
 
-# Names of this run alone. An interface's name has 15 characters.
+# unique NAME: a name of this run alone. An interface's name has at most 15 characters.
 unique()
 {
 	say "w$(($$ % 1000000))$1"
 }
 
-# tool STATUS COMMAND...: its exit status must be that; what it says goes to $out and $err
+# tool STATUS COMMAND...: expects this exit status; output goes to $out and $err
 out=$WEFT_TMP/tool.out
 err=$WEFT_TMP/tool.err
 tool()
@@ -337,20 +339,20 @@ tool()
 	[ "$rc" -eq "$want" ] || { cat "$out" "$err"; die "$*: exit status $rc, not $want"; }
 }
 
-# netns_add NAME: the namespace "$(unique NAME)", its loopback up, gone at the end
+# netns_add NAME: makes the namespace "$(unique NAME)" with its loopback up; removed at the end
 netns_add()
 {
 	local ns
 	ns=$(unique "$1")
 	ip netns add "$ns" || skip "no network namespaces here (ip netns add)"
 	at_exit "ip netns del $ns"
-	# The kernel answers ARP on the interface that has the address, and on no other one of the same link: its
-	# answer by a bridge or a port of it is a MAC that goes when the test changes the link.
+	# The kernel answers ARP only on the interface that has the address. An answer from a bridge
+	# or one of its ports would give a MAC that disappears when the test changes the link.
 	ip netns exec "$ns" sysctl -q -w net.ipv4.conf.all.arp_ignore=1
 	ip -n "$ns" link set lo up
 }
 
-# tcp_listens NAMESPACE PORT NAME: process NAME does there, or has ended
+# tcp_listens NAMESPACE PORT NAME: true if process NAME listens there, or has ended
 tcp_listens()
 {
 	dead "$3" || ip netns exec "$1" ss -Hltn "sport = :$2" | grep -q .

@@ -1,19 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The Makefile on machines that lack something, which made-up programs stand for: no compiler, no pkg-config,
-# PMIx or jansson, no DPDK. It says once what is missing and what to type; what needs no DPDK is built
-# and installed. `make uninstall` removes everything but a configuration that was changed.
-# timeout: 300
+# The Makefile on machines that lack a dependency, simulated by fake programs: no compiler, no
+# pkg-config, PMIx or jansson, no DPDK. It reports once what is missing and what to type; what needs
+# no DPDK is built and installed. `make uninstall` removes everything but a changed configuration.
 
 . tests/int/lib.sh
 
-# The make that runs the tests exports these: the make under test must not take them over.
+# The make that runs the tests exports these variables, which the make under test must not inherit.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 there=$(command -v pkg-config)
 cat >"$WEFT_TMP/pkg-config" <<EOF
 #!/bin/sh
-# Knows nothing of the modules in HIDDEN.
+# A fake pkg-config that lacks the modules in HIDDEN.
 for word; do
 	case " \$HIDDEN " in *" \$word "*) exit 1 ;; esac
 done
@@ -21,7 +20,7 @@ exec $there "\$@"
 EOF
 chmod +x "$WEFT_TMP/pkg-config"
 
-# lacks TEXT ARGUMENT...: make with these fails, and says this once
+# lacks TEXT ARGUMENT...: make with these arguments fails and prints TEXT once
 lacks()
 {
 	local text=$1
@@ -40,7 +39,7 @@ lacks 'apt-get install pkg-config' PKG_CONFIG=/nowhere/pkg-config all
 make CC=/nowhere/gcc help >/dev/null || die 'make help wants a compiler'
 make CC=/nowhere/gcc -n clean >/dev/null || die 'make clean wants a compiler'
 
-# Without DPDK: weftd is neither built nor linked, and named once.
+# Without DPDK: weftd is neither built nor linked, and one line says so.
 export HIDDEN=libdpdk
 make -n all B="$WEFT_TMP/b" PKG_CONFIG="$WEFT_TMP/pkg-config" >"$WEFT_TMP/plan" 2>&1 || die "$(tail "$WEFT_TMP/plan")"
 if grep -q -- '-o [^ ]*/bin/weftd ' "$WEFT_TMP/plan"; then
@@ -49,7 +48,7 @@ fi
 grep -q -- '-o [^ ]*/bin/weft-sim ' "$WEFT_TMP/plan" || die 'weft-sim is not built without DPDK'
 [ "$(grep -c 'not built: weftd; packages are missing: libdpdk-dev ' "$WEFT_TMP/plan")" -eq 1 ] || die "$(tail "$WEFT_TMP/plan")"
 
-# An installation of what there is: made-up files in a build folder that is taken as it is.
+# Installs fake files from a build folder that make takes as it is.
 mkdir -p "$WEFT_TMP/b/bin" "$WEFT_TMP/b/lib"
 touch "$WEFT_TMP/b/bin/weftctl" "$WEFT_TMP/b/lib/libweft.so.0"
 prefix=(-o all B="$WEFT_TMP/b" DESTDIR="$WEFT_TMP/stage" PREFIX=/usr)
@@ -60,7 +59,7 @@ if grep -q 'installed: /usr/bin/weftctl' "$WEFT_TMP/said"; then
 fi
 [ -x "$WEFT_TMP/stage/usr/bin/weftctl" ] || die 'weftctl was not installed'
 
-# Others' files beside weft's stay, and a configuration that was changed.
+# Foreign files next to weft's stay, and a changed configuration stays.
 touch "$WEFT_TMP/stage/usr/bin/other"
 echo '# changed' >>"$WEFT_TMP/stage/etc/weft/weftd.conf"
 make "${prefix[@]}" uninstall >"$WEFT_TMP/said" 2>&1 || die "$(cat "$WEFT_TMP/said")"

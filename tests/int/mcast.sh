@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Groups of UD queue pairs, by mcast_prog. On the built-in switch: one send reaches every attached QP once, of
-# every NIC and of the sender's; its own as it wishes; none that is detached, or of another Q_Key or group. On a
-# bridge of Linux that snoops and asks by IGMPv3: it lists the NIC while a QP is attached, beyond its time of
-# membership, and not after; a Linux process in the group gets the datagrams, too.
+# Groups of UD queue pairs, by mcast_prog. On the built-in switch one send reaches every attached QP
+# once, on every NIC including the sender's; the sender's own QP by choice; no QP that is detached,
+# or has another Q_Key or group. A Linux bridge with IGMPv3 snooping and querier lists the NIC while
+# a QP is attached, also beyond its membership time, and not after; a Linux process in the group
+# receives the datagrams, too.
 
 . tests/int/lib.sh
 need ip bridge python3
@@ -16,7 +17,7 @@ member()
 	says "$1" '^attached$'
 }
 
-# send WORD...: what mcast_prog wants behind its first word, to the end
+# send WORD...: runs mcast_prog send with WORD... to its end
 send()
 {
 	sequence=$((sequence + 1))
@@ -24,7 +25,7 @@ send()
 	expect_ok "send$sequence"
 }
 
-# member_end NAME COUNT: in all it got so many
+# member_end NAME COUNT: expects COUNT datagrams in all
 member_end()
 {
 	kill -TERM "${pid[$1]}"
@@ -54,7 +55,8 @@ member other weft1 239.9.8.8 7
 group_is weft1 $group 'joined 2' || die "weft1 has $group: $(group_state weft1 $group)"
 group_is weft2 $group 'joined 2' || die "weft2 has $group: $(group_state weft2 $group)"
 
-# A sender that is not attached, one that is, one that is and does not want its own: the others get all.
+# Senders that are not attached, attached, and attached without loopback: the others receive all
+# datagrams.
 send weft0 $group 7 100 20
 grep -qx 'self 0' "$WEFT_TMP/send$sequence.out" || die 'a QP that is not attached got something'
 send weft0 $group 7 200 20 listen
@@ -68,13 +70,13 @@ for name in one two three home; do
 done
 say 'ok: every attached QP, and loopback'
 
-# Another Q_Key is for those alone that have it.
+# Only members with this Q_Key receive the datagrams.
 before=$(counter weft1 drop_qkey)
 send weft0 $group 8 400 10
 says key '^got 409$'
 wait_until 'two QPs refuse 10 each' counter_above weft1 drop_qkey $((before + 19))
 
-# One QP less gets one copy less; the NIC stays in the group until the last has gone.
+# One QP less receives one copy less; the NIC stays in the group until its last QP has left.
 kill -USR1 "${pid[two]}"
 says two '^detached$'
 group_is weft1 $group 'joined 1' || die "weft1 has $group: $(group_state weft1 $group)"
@@ -95,7 +97,7 @@ member_end three 80
 member_end home 80
 member_end key 10
 member_end other 5
-# Killed, it detaches as well.
+# A killed process is detached as well.
 member killed weft1 $group 7
 kill9 killed
 wait_until 'weft1 has left again' group_is weft1 $group ''
@@ -109,7 +111,7 @@ netns_add a
 netns_add b
 netns_add c
 s=$(unique s) c=$(unique c)
-# Times in 10 ms: asks every 2 s, for 1 s, and forgets after 6 s who does not answer.
+# Times in 10 ms: queries every 2 s with 1 s to answer, and drops silent members after 6 s.
 ip -n "$s" link add br0 type bridge mcast_snooping 1 mcast_querier 1 mcast_igmp_version 3 \
 	mcast_query_interval 200 mcast_startup_query_interval 100 mcast_query_response_interval 100 \
 	mcast_membership_interval 600 mcast_last_member_interval 50 || skip 'no bridge here'
@@ -125,7 +127,7 @@ cat >"$WEFT_TMP/linux.py" <<'PYTHON'
 import select, signal, socket, struct, sys
 group, want = sys.argv[1], []
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.IPPROTO_IP, 49, 0) # IP_MULTICAST_ALL: of its own groups alone
+s.setsockopt(socket.IPPROTO_IP, 49, 0) # IP_MULTICAST_ALL off: receives its own groups alone
 s.bind(("", 47810))
 mreq = socket.inet_aton(group) + socket.inet_aton("10.9.0.3")
 for number in (signal.SIGUSR1, signal.SIGTERM):
@@ -138,11 +140,11 @@ while signal.SIGTERM not in want:
         s.setsockopt(socket.IPPROTO_IP, socket.IP_DROP_MEMBERSHIP, mreq)
         print("detached", flush=True)
     if select.select([s], [], [], 0.1)[0]:
-        # The number stands behind weft's header and those of DDP and RDMAP.
+        # The number follows weft's header and those of DDP and RDMAP.
         print("got %u" % struct.unpack_from("<I", s.recv(2048), 28 + 18), flush=True)
 PYTHON
 
-# listed PORT: the bridge has the port in the group
+# listed PORT: true if the bridge has the port in the group
 listed()
 {
 	bridge -n "$s" mdb show dev br0 | grep -q "port $1 grp $group "
@@ -153,7 +155,7 @@ unlisted()
 	! listed "$1"
 }
 
-# The group as it is on the bridge while members of NICs and of Linux come and go.
+# Prints the bridge's view of the group while members on NICs and in Linux come and go.
 bridged()
 {
 	local kind=$1 asked
@@ -172,7 +174,7 @@ bridged()
 	send left0 $group 7 100 10
 	says "member$kind" '^got 109$'
 	says "linux$kind" '^got 109$'
-	# Without answers the bridge would have forgotten it.
+	# Without reports the bridge would have dropped it.
 	asked=$(counter right0 igmp_queries_rx)
 	wait_until 'the bridge asks' counter_above right0 igmp_queries_rx $((asked + 4))
 	wait_until 'the bridge still lists the NIC, which answers' listed mb

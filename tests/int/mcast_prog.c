@@ -5,12 +5,14 @@
  *	mcast_prog member NIC GROUP QKEY
  *	mcast_prog send NIC GROUP QKEY FIRST COUNT [listen|block]
  *
- * member: attaches, says "attached", and "got N" for each datagram, N being the number it carries.
- * By SIGUSR1 it detaches, says "detached" and goes on; by SIGTERM it detaches if it is attached
- * still, says "total N" and ends. send: sends the numbers from FIRST on, in datagrams of different
- * lengths, and says "sent"; with listen it is attached itself and ends when it has got all of its
- * own; with block it is attached as a QP that does not get its own (WEFT_QP_F_BLOCK_SELF_MCAST_LB),
- * and says "self N", how many it got nevertheless in the time that a member needs.
+ * member: attaches, prints "attached", and "got N" for each datagram, N being the number it
+ * carries. On SIGUSR1 it detaches, prints "detached" and goes on; on SIGTERM it detaches if it is
+ * still attached, prints "total N" and ends.
+ *
+ * send: sends COUNT numbers from FIRST on, in datagrams of different lengths, and prints "sent".
+ * With listen it is attached itself and ends when it has received all of its own datagrams. With
+ * block it is attached with WEFT_QP_F_BLOCK_SELF_MCAST_LB and prints "self N", the number of its
+ * own datagrams that it received nevertheless in the time that a member needs.
  *
  * Calls host_driver/weft.h only.
  */
@@ -24,7 +26,8 @@ enum {
 	GRH = 40,
 	BYTES_MAX = 1024,
 	SLOT_BYTES = GRH + BYTES_MAX,
-	SELF_MS = 300, /* for what must not come; a loop within the NIC takes microseconds */
+	SELF_MS = 300, /* wait for datagrams that must not come; loopback within the NIC takes
+			  microseconds */
 	LIMIT_MS = 60000,
 };
 
@@ -102,7 +105,7 @@ static void close_end(struct mcast_end *end)
 	host_close(&end->host);
 }
 
-/* A datagram that came: right to the last byte, and said. */
+/* Checks a received datagram to its last byte and prints its number. */
 static void take(struct mcast_end *end, const struct weft_wc *wc)
 {
 	const uint8_t *data = (uint8_t *)end->host.mem + wc->wr_id * SLOT_BYTES + GRH;
@@ -148,7 +151,7 @@ static void member(char **argv)
 	host_check(sigaction(SIGUSR1, &action, NULL) == 0);
 	open_end(&end, argv, 0);
 	host_check(weft_attach_mcast(end.qp, end.gid) == 0);
-	/* Once more is no error, and no second copy. */
+	/* A second attach is no error and gives no second copy. */
 	host_check(weft_attach_mcast(end.qp, end.gid) == 0);
 	puts("attached");
 	fflush(stdout);
@@ -164,7 +167,7 @@ static void member(char **argv)
 	}
 	if (attached)
 		host_check(weft_detach_mcast(end.qp, end.gid) == 0);
-	/* What came before is said. */
+	/* Datagrams received before are printed. */
 	for (i = 0; i < RECEIVES; i++)
 		poll_end(&end);
 	close_end(&end);
@@ -215,7 +218,7 @@ static void sender(char **argv)
 	while (host_now_ms() < until_ms && (block || end.received < count))
 		poll_end(&end);
 	printf("self %u\n", end.received);
-	/* Attached or not: it goes with the QP. */
+	/* Destroying the QP detaches it if necessary. */
 	close_end(&end);
 }
 

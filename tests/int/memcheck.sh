@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# libweft under valgrind's memcheck: every_call.c uses every function of weft.h; no error, no leak. The
-# library is built without sanitizers for that. What valgrind cannot see is in docs/host-interface.md.
+# libweft under valgrind's memcheck: every_call.c uses every function of weft.h; no error, no leak.
+# The library is built without sanitizers for that. Accesses that valgrind cannot see are listed in
+# docs/host-interface.md.
 
 . tests/int/lib.sh
 need valgrind
 program=${WEFT_PLAIN:?}/every_call
 
-# The program is what it says.
+# every_call.c really calls every function of weft.h.
 missing=$(grep -ohE '\bweft_[a-z_]+\(' host_driver/weft.h host_driver/weft_coalesce.h | sort -u | while read -r f; do
 	grep -qF -- "$f" tests/int/every_call.c tests/int/host.h || echo "$f"
 done)
@@ -21,7 +22,7 @@ spawn check valgrind --tool=memcheck --error-exitcode=33 --leak-check=full --sho
 expect_ok check
 grep -E 'ERROR SUMMARY|All heap blocks|FILE DESCRIPTORS' "$WEFT_TMP/check.err"
 cat "$WEFT_TMP/check.out"
-# No descriptor of the library is left: those there are came from outside.
+# The library leaves no descriptor open; those that remain were inherited.
 if grep -E '^==[0-9]*== Open ' -A 2 "$WEFT_TMP/check.err" | grep -q 'at 0x'; then
 	die 'a descriptor is left open'
 fi

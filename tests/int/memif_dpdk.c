@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DPDK's own memif driver (net_memif) as the other end of a memif of weftd's.
+ * DPDK's own memif driver (net_memif) as the peer of a memif of weftd.
  *
  *	memif_dpdk ping ROUNDS OWN-IP NIC-IP DEVICE
  *	memif_dpdk forward DEVICE DEVICE
  *
  * DEVICE: arguments of net_memif, as "role=server,socket=/path,socket-abstract=no".
  *
- * ping: whenever the link comes up, asks for the NIC's MAC and sends echo requests of all sizes up
+ * ping: whenever the link comes up, requests the NIC's MAC and sends echo requests of all sizes up
  * to the MTU, in one mbuf and in many, one at a time and in bursts; each answer must be the request
- * with both ends exchanged, byte by byte. Says "up", "round N right" and "down"; ends after so many
- * rounds. forward: frames that come on one device leave on the other; says "A up" and so on; until
- * SIGTERM. RFC 826, RFC 792; memif: DPDK's guides/nics/memif.rst.
+ * with both ends exchanged, byte by byte. Prints "up", "round N right" and "down"; ends after
+ * ROUNDS rounds. forward: forwards frames from one device to the other until SIGTERM; prints "A up"
+ * and so on. RFC 826, RFC 792; memif: DPDK's guides/nics/memif.rst.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -36,7 +36,7 @@ enum {
 	BURST = 32,
 	POOL = 4096,
 	PIECE = 700, /* bytes of an mbuf of a chain */
-	WAIT_S = 20, /* until something that has not happened is a failure */
+	WAIT_S = 20, /* seconds until a missing event is a failure */
 	ECHO_ID = 0x5746,
 };
 
@@ -117,7 +117,7 @@ static void client_retry(struct end *end)
 	end->started = !rte_eth_dev_start(end->port);
 }
 
-/* Whether the link is up; says when that changes. */
+/* True if the link is up; prints a line when that changes. */
 static bool is_up(struct end *end)
 {
 	struct rte_eth_link link;
@@ -212,7 +212,7 @@ static void send_frame(const struct end *end, const uint8_t *frame, uint32_t byt
 			die("the ring stays full");
 }
 
-/* The next frame that came, into a buffer; 0: none in time, or the link has gone. */
+/* Receives the next frame into a buffer; 0: none in time, or the link is down. */
 static uint32_t receive(struct end *end, uint8_t *frame, uint32_t wait_ms)
 {
 	uint64_t until = rte_get_timer_cycles() + rte_get_timer_hz() / 1000 * wait_ms;
@@ -271,7 +271,7 @@ static bool ask_mac(struct end *end)
 	return false;
 }
 
-/* weftd asks for the sender's MAC before it answers. */
+/* weftd resolves the sender's MAC before it answers. */
 static void answer_arp(struct end *end, const uint8_t *request)
 {
 	uint8_t frame[FRAME_MIN] = {0};
@@ -291,7 +291,7 @@ static void answer_arp(struct end *end, const uint8_t *request)
 	send_frame(end, frame, sizeof(frame), false);
 }
 
-/* Builds the answer that the NIC owes to sent[k]. */
+/* Builds the expected answer to sent[k]. */
 static void expected_answer(uint32_t k, uint8_t *frame)
 {
 	struct wire_eth *eth = (void *)frame;
@@ -309,7 +309,9 @@ static void expected_answer(uint32_t k, uint8_t *frame)
 	echo->checksum = be16_put(checksum(echo, echo_bytes));
 }
 
-/* Whether the answer to sent[k] is right but for its IP header's fields that are the NIC's own. */
+/*
+ * True if the answer to sent[k] is right but for the fields of its IP header that the NIC chooses.
+ */
 static void check_answer(uint32_t k, const uint8_t *frame, uint32_t bytes)
 {
 	static uint8_t right[FRAME_MAX];
@@ -331,7 +333,7 @@ static void check_answer(uint32_t k, const uint8_t *frame, uint32_t bytes)
 			    frame[i], right[i]);
 }
 
-/* Sends n requests, and takes their answers in order; false: the link has gone. */
+/* Sends n requests and receives their answers in order; false: the link is down. */
 static bool exchange(struct end *end, uint32_t n, bool chain)
 {
 	static uint8_t frame[FRAME_MAX];
@@ -392,7 +394,7 @@ static void ping(struct end *end, uint32_t rounds)
 			printf("round %u right\n", ++n);
 			fflush(stdout);
 			until = rte_get_timer_cycles() + 3 * WAIT_S * rte_get_timer_hz();
-			/* The next round is the next connection's. */
+			/* The next round uses the next connection. */
 			while (n < rounds && is_up(end) && rte_get_timer_cycles() < until)
 				usleep(1000);
 		}
@@ -407,7 +409,7 @@ static bool move(const struct end *from, const struct end *to)
 	struct rte_mbuf *m[BURST];
 	uint16_t n = rte_eth_rx_burst(from->port, 0, m, BURST), done = 0, tries;
 
-	/* An end that does not take its frames loses them, as behind a switch with a full queue. */
+	/* A peer that does not take its frames loses them, as behind a switch with a full queue. */
 	for (tries = 0; done < n && tries < 1000; tries++)
 		done = (uint16_t)(done +
 				  rte_eth_tx_burst(to->port, 0, m + done, (uint16_t)(n - done)));
@@ -480,6 +482,9 @@ int main(int argc, char **argv)
 		device_start(&b, "B ", 1, argv[3]);
 		forward(&a, &b);
 	}
-	/* The driver's own end races with its thread of interrupts: the kernel ends both. */
+	/*
+	 * The driver's own teardown races with its interrupt thread, so the process exits without
+	 * it.
+	 */
 	_exit(0);
 }

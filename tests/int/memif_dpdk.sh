@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
+#
 # timeout: 180
 #
-# weft's memif with DPDK's own driver (net_memif) at the other end, as its server and as its client: frames of
-# all sizes to the MTU, chains of buffers at both ends, the link when either end begins anew, secrets, and RDMA
-# between two NICs that DPDK's driver joins. tests/int/memif_dpdk.c says how bytes are compared.
+# weft's memif with DPDK's own driver (net_memif) at the other end, as its server and as its client:
+# frames of all sizes to the MTU, chains of buffers at both ends, the link when either end restarts,
+# secrets, and RDMA between two NICs that DPDK's driver joins. tests/int/memif_dpdk.c says how bytes
+# are compared.
 
 . tests/int/lib.sh
 
@@ -30,7 +32,7 @@ ping()
 	spawn "$1" "$dpdk" ping "$2" 10.9.0.9 10.9.0.1 "socket=$sock,socket-abstract=no,$3"
 }
 
-# rounds NAME ROLE-OF-DPDK ARGS PORT: weftd begins anew below DPDK, then DPDK below weftd
+# rounds NAME ROLE-OF-DPDK ARGS PORT: weftd restarts while DPDK runs, then DPDK while weftd runs
 rounds()
 {
 	local name=$1 role=$2 args=$3 port=$4
@@ -61,7 +63,8 @@ rounds small client ,bsize=1024 ,server
 rounds server server '' ''
 rounds secret client ,secret=a-word ,server,secret=a-word
 
-# DPDK's own memory (zero-copy) is not sealed: it could be taken away from below weftd. Another secret.
+# DPDK's own memory (zero-copy) is not sealed, so DPDK could truncate it under weftd: refused.
+# Another secret is refused as well.
 weftd_start strict --port "memif:$sock,server,secret=a-word" $nic
 ping strict.z 1 role=client,secret=a-word,zero-copy=yes
 wait_until 'weftd refuses it and says why' out_has strict 'not sealed against shrinking'
@@ -74,7 +77,7 @@ kill -TERM "${pid[strict.p]}"
 expect_ok strict.p
 weftd_stop strict
 
-# Two NICs that are neighbours through DPDK, of which each end plays each role.
+# Two NICs are neighbours through DPDK, of which each end plays each role.
 weftd_start left --port "memif:$sock,server" $nic
 weftd_start right --port "memif:$WEFT_RUN_DIR/r.sock" --ip 10.9.0.2/24 --mtu 9000 --name right
 spawn between "$dpdk" forward "role=client,socket=$sock,socket-abstract=no" \

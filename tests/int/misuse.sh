@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Processes that do their worst to the NIC: malformed commands, handles of others, descriptors that are
-# not what they should be, and random bytes all over their BAR while they ring. Meanwhile the
-# traffic of others on the same NICs stays right, and afterwards nothing of them is left.
+# Processes that misuse the NIC as far as they can: malformed commands, handles of others, wrong
+# descriptors, and random bytes all over their BAR while they ring. Meanwhile the traffic of others
+# on the same NICs stays right, and afterwards none of their objects is left.
 
 . tests/int/lib.sh
 need python3
@@ -129,7 +129,7 @@ weftd_start weftd --nics 3
 for i in 1 2 3; do
 	spawn "hostile$i" python3 "$WEFT_TMP/hostile.py" "$WEFT_RUN_DIR/weft$((i - 1))" "$i" 4
 done
-# weft0 and weft1 carry what must stay right; every NIC has an enemy on it.
+# weft0 and weft1 carry the traffic that must stay right; every NIC has a hostile client.
 bench weft1 weft0 lat --iters 3000
 bench weft1 weft0 bw --op write --size 50000 --iters 300
 bench weft0 weft1 rate --op atomic --iters 5000

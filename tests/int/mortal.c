@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client that does everything a client can, in an order drawn from a seed, and is killed by
- *SIGKILL at a point of time drawn from it: while it attaches, in a command, in the middle of
- *traffic of every kind with others of its kind. It may fork and exec on the way.
+ * A client that uses every operation in an order drawn from a seed, and is killed by SIGKILL at a
+ * time drawn from it: while it attaches, in a command, in the middle of traffic of every kind with
+ * others of its kind. It may fork and exec on the way.
  *
  *	mortal BOARD SLOT SEED LIFE_US [stay]
  *
- * BOARD: a file that all of them map, where each says in its SLOT how to reach it; what stands
- *there may be of one that is dead, on purpose. LIFE_US: when a timer kills it, from its start; 0:
- *never. stay: it neither forks nor executes. Failures of calls are expected and passed over; it
- *ends by SIGKILL alone. Started by kill_points.py. NICs weft0 and weft1. Calls host_driver.
+ * BOARD: a file that all of them map, where each writes its address into its SLOT; an entry may be
+ * a dead client's, on purpose. LIFE_US: time from its start until a timer kills it; 0: never. stay:
+ * it neither forks nor executes. Failed calls are expected and ignored; it ends by SIGKILL alone.
+ * Run by kill_points.py. Uses NICs weft0 and weft1. Calls host_driver.
  */
 #include "tests/int/host.h"
 
@@ -18,14 +18,14 @@
 #include <sys/mman.h>
 
 enum {
-	SLOTS = 16, /* of the board */
+	SLOTS = 16, /* slots of the board */
 	QPS = 6,
 	MRS = 8,
-	BIG_BYTES = 1 << 20,   /* of the memory that others read and write */
-	LOST_LIFE_US = 200000, /* of a child: it outlives its parent, or not */
+	BIG_BYTES = 1 << 20,   /* bytes of the memory that others read and write */
+	LOST_LIFE_US = 200000, /* life of a child, which may outlive its parent */
 };
 
-/* How to reach a client. */
+/* Address of a client. */
 struct sign {
 	uint32_t qpn[QPS];
 	uint32_t rkey;
@@ -36,7 +36,7 @@ struct mortal {
 	uint64_t seed;
 	struct sign *board;
 	unsigned slot;
-	uint64_t dies_us; /* by CLOCK_MONOTONIC; 0: does not */
+	uint64_t dies_us; /* time of death by CLOCK_MONOTONIC; 0: none */
 	bool stay;
 	char **argv;
 	struct host_end end;
@@ -70,7 +70,7 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* From now on it dies after so long, whatever it does. */
+/* Kills the process after this time, whatever it does. */
 static void arm_death(uint64_t life_us)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
@@ -213,7 +213,7 @@ static void post_one(void)
 	if (!qp)
 		return;
 	sge.bytes = 1 + below(below(3) ? 5000 : BIG_BYTES);
-	/* From a region of its own, mapped or not. */
+	/* Sends from a region of its own, mapped or not. */
 	if (m.mr[i] && below(2))
 		sge = (struct weft_sge){(uintptr_t)m.mr_mem[i], 1 + below((uint32_t)m.mr_bytes[i]),
 					m.mr[i]->lkey};
@@ -284,7 +284,7 @@ static void other_commands(void)
 		return;
 	if (weft_modify_cq(m.cq, (uint16_t)below(4), below(50)))
 		return;
-	/* One in four stays until the context goes. */
+	/* One in four stays until the context is closed. */
 	if (below(4) && ((ah && weft_destroy_ah(ah)) || (mw && weft_dealloc_mw(mw))))
 		return;
 }
@@ -368,7 +368,7 @@ static void live(void)
 			continue;
 		for (uint32_t i = 20 + below(2000); i; i--)
 			deed[below(sizeof(deed) / sizeof(deed[0]))]();
-		/* Everything goes with the context. */
+		/* Closing the context frees everything. */
 		weft_close_device(m.end.ctx);
 		weft_free(m.end.mem, BIG_BYTES);
 		memset(m.qp, 0, sizeof(m.qp));

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The largest and the smallest frames: NICs at MTU 9000 and at 1280, with messages around the sizes at which
-# one more packet is needed, on a perfect and on a faulty switch.
+# NICs at the largest and smallest MTU, 9000 and 1280, with messages around the sizes at which one
+# more packet is needed, on a perfect and on a faulty switch.
 
 . tests/int/lib.sh
 

@@ -3,8 +3,8 @@
 #
 # timeout: 300
 #
-# Every mutant of tests/mutants/mutants.txt still applies, compiles and is linked to a program; one that
-# does not is found. `make mutants` runs them, which takes longer.
+# Every mutant of tests/mutants/mutants.txt still applies, compiles and is linked to a program; a
+# fake one that does not is found. `make mutants` runs them, which takes longer.
 
 . tests/int/lib.sh
 

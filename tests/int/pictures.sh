@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The figures of docs/pictures are those of this tree: some points of each picture, measured again in virtual
-# time (make pictures-check: all of them). A figure that was changed by hand is found.
+# The figures of docs/pictures match this tree: some points of each picture are measured again in
+# virtual time (make pictures-check: all of them). A figure that was changed by hand is found.
 
 # shellcheck disable=SC2154 # lib.sh has out
 . tests/int/lib.sh
 set -e
-# The figures of a build with sanitizers are the same, and take minutes.
+# A build with sanitizers gives the same figures but takes minutes.
 export WEFT_BIN=$PWD/build/bin
 tools/plot/pictures.py --check --some docs/pictures || die 'pictures differ from what the tree makes: make pictures'
 

@@ -15,11 +15,11 @@ ip -n "$a" addr add 10.9.0.2/24 dev va
 ip -n "$b" addr add 10.9.0.1/24 dev vb
 ip -n "$a" link set va up
 ip -n "$b" link set vb up
-# Checksums in full: nobody fills them in on the way to a NIC.
+# Full checksums: no device fills them in on the way to a NIC.
 ip netns exec "$a" ethtool -K va tx off >/dev/null
 ip netns exec "$b" ethtool -K vb tx off >/dev/null
 
-# From namespace a to b over TCP, until the file "enough" is there; every byte is checked.
+# Sends from namespace a to b over TCP until the file "enough" exists; every byte is checked.
 cat >"$WEFT_TMP/tcp.py" <<'PY'
 import os, socket, sys
 

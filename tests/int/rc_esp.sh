@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Connected queue pairs of real processes, over datagrams and over ESP streams: every operation and byte, on a
-# switch that loses, doubles and reorders, at MTU 1500 and 9000; one end killed in the middle.
+# Connected queue pairs of real processes, over datagrams and over ESP streams: every operation and
+# byte, on a switch that loses, duplicates and reorders frames, at MTU 1500 and 9000; one end killed
+# in the middle.
 
 . tests/int/lib.sh
 
@@ -24,7 +25,7 @@ round()
 }
 
 round 1500
-# One end dies: the other one's requests end with an error, and nothing is left.
+# One end dies: the other end's requests complete with an error, and no object is left.
 bench_start dies weft1 weft0 bw --qp rc-esp --op write --size 100000 --iters 1000000
 in_traffic weft0
 kill9 dies.s

@@ -40,7 +40,7 @@ for op in atomic cas; do
 	bench weft1 weft0 rate --op $op --iters 2000 --mem shared --event
 done
 
-# Both ends on one NIC: the frames go round through the switch all the same.
+# Both ends on one NIC: the frames still pass through the switch.
 bench weft0 weft0 bw --size 9000 --iters 400
 
 bench_server counter.s weft0 counter --clients 6

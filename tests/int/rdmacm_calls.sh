@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# rdma_cm call by call, between two NICs, as iWARP and as RoCE devices: wrong calls and their errno, private data of
-# every length, what is flushed at the end of a connection, rdma_migrate_id() with events waiting, rdma_create_ep() and
-# rdma_getaddrinfo(), groups; quotas; and the death of weftd, which every identifier is told.
+# rdma_cm call by call, between two NICs, as iWARP and as RoCE devices: wrong calls and their errno,
+# private data of every length, flushes at the end of a connection, rdma_migrate_id() with events
+# waiting, rdma_create_ep() and rdma_getaddrinfo(), groups; quotas; and the death of weftd, which
+# every identifier reports.
 
 . tests/int/lib.sh
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Debian's programs of librdmacm on weft's NICs, unchanged: rping (checks what it reads), ucmatose, udaddy,
-# rdma_server and rdma_client. A client that nobody answers ends with an error.
+# Debian's programs of librdmacm on weft's NICs, unchanged: rping (checks what it reads), ucmatose,
+# udaddy, rdma_server and rdma_client. A client without a server ends with an error.
 # timeout: 400
 
 . tests/int/lib.sh
@@ -22,12 +22,12 @@ cm()
 	spawn "$name" ip netns exec "$ns" "$run" --device "$device" "$@"
 }
 
-# Nobody listens: refused, not a hang.
+# Without a listener a connection is refused and does not hang.
 cm nobody weft0 rping -c -a 10.77.0.2 -C 1
 finish nobody
 [ "$status" -ne 0 ] || die 'rping connects to nobody'
 
-# listens NIC: soon somebody does there
+# listens NIC: waits for a listener there
 listens()
 {
 	wait_until "a server listens on $1" counter_above "$1" cm_listeners 0
@@ -41,7 +41,8 @@ try()
 	expect_ok "client$client"
 }
 
-# pair NAME NIC SERVER... -- CLIENT...: a server on that NIC and a client on weft0, both of which end well
+# pair NAME NIC SERVER... -- CLIENT...: a server on that NIC and a client on weft0, both of which
+# must succeed
 pair()
 {
 	local name=$1 nic=$2 server=()
@@ -60,7 +61,7 @@ pair()
 
 pair rping.s weft1 rping -s -a 10.77.0.2 -v -C 50 -S 4000 -- rping -c -a 10.77.0.2 -v -V -C 50 -S 4000
 grep -q 'rdma-ping-49' "$WEFT_TMP/client$client.out" || die 'rping has not pinged 50 times'
-# Any address; within one NIC.
+# The server listens on any address; both are on one NIC.
 pair any.s weft0 rping -s -C 3 -- rping -c -a 10.77.0.1 -V -C 3
 pair self.s weft1 rping -s -a 127.0.0.1 -C 3 -- rping -c -a 10.77.0.2 -V -C 3
 pair mato.s weft1 ucmatose -c 4 -C 20 -S 1000 -- ucmatose -s 10.77.0.2 -c 4 -C 20 -S 1000
@@ -75,5 +76,5 @@ pair rping.rd weft1 rping -s -a 10.77.0.2 -v -C 20 -S 4000 -- rping -c -a 10.77.
 pair mato.rd weft1 ucmatose -c 4 -C 20 -S 1000 -- ucmatose -s 10.77.0.2 -c 4 -C 20 -S 1000
 pair server.rd weft1 rdma_server -s 10.77.0.2 -p 7471 -- rdma_client -s 10.77.0.2 -p 7471
 [ "$(counter weft1 mpa_established)" -eq "$before" ] || die 'WEFT_LLP=rd speaks TCP'
-# Extended connections: a domain and an SRQ of the server's identifier.
+# Extended connections: an XRC domain and an SRQ of the server's identifier.
 pair xserver weft1 rdma_xserver -p 7472 -c x -- rdma_xclient -s 10.77.0.2 -p 7472 -c x

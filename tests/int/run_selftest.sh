@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The test runner itself: what passes, fails, skips, hangs, crashes, leaks or does not exist is
-# counted as that, and the last line and the exit status say so. tests/run.sh, tests/ut.h.
+# Tests the test runner: tests that pass, fail, skip, hang, crash, leak or do not exist are counted
+# as such, in the last line and in the exit status. tests/run.sh, tests/ut.h.
 
 set -u
 root=$PWD
@@ -77,19 +77,19 @@ expect 0 '2 passed, 0 failed, 0 skipped' 'PASS ut/sound (2 tests)' ut/sound
 expect 1 '1 passed, 1 failed, 0 skipped' 'CU_ASSERT_EQUAL(1,2)' ut/broken
 expect 1 '0 passed, 1 failed, 0 skipped' 'AddressSanitizer' ut/crashes
 expect 1 '1 passed, 1 failed, 0 skipped' 'detected memory leaks' ut/leaks
-# A skip that the list does not name, by its reason or by its test.
+# A skip that the list does not contain, by its reason or by its test.
 expect 1 '0 passed, 1 failed, 0 skipped' "does not list the skip 'tshark is not installed'" ./absent_package.sh
 expect 1 '0 passed, 1 failed, 0 skipped' 'FAIL int/other.sh' ./other.sh
 expect 1 '4 passed, 2 failed, 1 skipped' 'failed: int/bad.sh ut/broken' \
 	./good.sh ./bad.sh ./absent_tool.sh ut/sound ut/broken
 expect 0 '1 passed, 0 failed, 0 skipped' 'PASS int/leaves.sh' ./leaves.sh
-# Processor time is limited, not the time that a busy machine takes.
+# The limit is on processor time; waiting on a busy machine does not count.
 export WEFT_UNIT_TIMEOUT=1
 expect 1 '0 passed, 1 failed, 0 skipped' 'not done in 1 s of processor time' ut/spins
 expect 0 '1 passed, 0 failed, 0 skipped' 'PASS ut/waits' ut/waits
 unset WEFT_UNIT_TIMEOUT
 left=$(cat build/test-tmp/left)
-# Dead but not yet reaped is dead.
+# A zombie counts as dead.
 if [ -z "$left" ] || grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$left/status"; then
 	echo "a process that a test left behind was not killed"
 	wrong=1

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# One NIC on two cores: two shards, each with clients of its own, which talk with each other and with clients
-# of their own shard, over a perfect and over a faulty switch.
-# alone
+# One NIC on two cores: two shards, each with its own clients, which communicate with each other and
+# with clients of the same shard, over a perfect and over a faulty switch.
 
 . tests/int/lib.sh
 [ "$(nproc)" -ge 2 ] || skip 'two CPUs are needed'

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Signals and the log of weftd: SIGHUP opens a log that was renamed, and ends a weftd whose terminal is gone;
-# SIGUSR1 logs counters; links that go and come are logged. A weftd that is stopped (SIGSTOP) is not waited for
-# by tools, which show the NICs of others. A folder of DPDK's that a killed weftd left is gone after the
-# start of another one.
+# Signals and the log of weftd: SIGHUP reopens a renamed log, and ends a weftd whose terminal is
+# gone; SIGUSR1 logs counters; link changes are logged. Tools do not wait for a stopped weftd
+# (SIGSTOP) and show the NICs of others. The start of another weftd removes the DPDK folder of a
+# killed one.
 
 # shellcheck disable=SC2154 # lib.sh has out, err and status
 . tests/int/lib.sh
@@ -34,14 +34,14 @@ kill -HUP "${pid[weftd]}"
 wait_until 'the log is opened again' logged "$log" "$stamp SIGHUP: the log was opened again$"
 kill -USR1 "${pid[weftd]}"
 wait_until 'lines go to the new file' logged "$log" 'weft1 shard 0: '
-# Where it cannot be opened the old one is used on.
+# If the new log cannot be opened, weftd goes on with the old one.
 mv "$log" "$log.2"
 mkdir "$log"
 kill -HUP "${pid[weftd]}"
 wait_until 'it is told' logged "$log.2" "$stamp .* cannot be opened again: "
 bench weft0 weft1 lat --iters 100
 
-# ---- a weftd that is stopped, and one that is not
+# ---- a stopped weftd and a running one
 
 weftd_start other --nics 1 --name other --user root
 kill -STOP "${pid[weftd]}"
@@ -61,9 +61,9 @@ tool 1 "$WEFT_BIN/weft-bench" lat --server --device nope --port 0
 grep -q 'cannot open nope: No such device' "$err" || die "$(cat "$err")"
 weftd_stop other
 
-# ---- what a killed weftd leaves
+# ---- files left by a killed weftd
 
-# its folder of DPDK's
+# its folder of DPDK
 folder()
 {
 	find /run/dpdk -maxdepth 1 -type d -name "weftd-weft-*" 2>/dev/null | while read -r dir; do
@@ -81,7 +81,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	weftd_start other --nics 1 --name other --user root
 	[ ! -d "$mine" ] || die "$mine is still there"
 	theirs=$(find /run/dpdk -maxdepth 1 -type d -name 'weftd-other-*' | head -n 1)
-	# The folder of a weftd that lives stays.
+	# The folder of a live weftd stays.
 	weftd_start third --nics 1 --name third --user root
 	[ -d "$theirs" ] || die "$theirs is gone, and its weftd lives"
 	weftd_stop third
@@ -119,7 +119,7 @@ ip -n "$ns" link set va down
 says wire 'weftd: weft0: link down'
 ip -n "$ns" link set va up
 says wire 'weftd: weft0: link up'
-# Somebody at the other end cannot fill the log.
+# A peer cannot fill the log.
 for _ in $(seq 40); do
 	ip -n "$ns" link set va down
 	ip -n "$ns" link set va up

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
+#
 # timeout: 900
 #
-# Every line of tests/sim/seeds.txt: runs of the simulator that failed once. None may fail again. They show what the
-# firmware does; its assertions are in the release build too, which takes half the time. WEFT_SEEDS_SIM names another
-# weft-sim: make soak runs them with sanitizers.
+# Every line of tests/sim/seeds.txt: runs of the simulator that failed once and must not fail again.
+# They run the release build, which has the firmware's assertions too and takes half the time.
+# WEFT_SEEDS_SIM names another weft-sim: make soak runs them with sanitizers.
 
 . tests/int/lib.sh
 

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
+#
 # timeout: 300
 #
-# The soak of weft-sim: fixed seeds hold; one of them repeated alone is the same run; a failure is
-# printed with the command that repeats it, which fails in the same way; Ctrl+C ends it cleanly.
+# The soak of weft-sim: fixed seeds pass; one of them repeated alone gives the same run; a failure
+# is printed with the command that repeats it, which fails in the same way; Ctrl+C ends it cleanly.
 
 . tests/int/lib.sh
 
@@ -20,7 +21,7 @@ soak = json.load(open(sys.argv[1]))
 assert soak["runs"] == 24 and soak["failed"] == 0 and not soak["failures"] and soak["events"] > 1000, soak
 ' "$WEFT_TMP/soak.json" || die "the JSON is not right"
 
-# What --random draws can be given as options: the same run.
+# The values that --random draws, given as options, produce the same run.
 "$sim" --seed 3 --random >"$WEFT_TMP/random.out" 2>"$WEFT_TMP/random.err" || die "seed 3 fails"
 read -ra args <<<"$(sed -n 's/^drawn://p' "$WEFT_TMP/random.out")"
 [ "${#args[@]}" -gt 10 ] || die "what was drawn is not printed"
@@ -29,7 +30,7 @@ drawn=$(tail -n 1 "$WEFT_TMP/random.out")
 given=$(tail -n 1 "$WEFT_TMP/given.out")
 [ "$drawn" = "$given" ] || die "the same options gave '$drawn' and '$given'"
 
-# Hosts that look rarely, a long way, and one millisecond for all that is under way: no run can end well.
+# Hosts that poll rarely, a long path and one millisecond for all operations: no run can succeed.
 "$sim" --soak --seed 5 --runs 1 --workload rd_mix --drain-ms 1 --faults slow=100 --latency-ns 900000 \
 	>"$WEFT_TMP/fail.out" 2>"$WEFT_TMP/fail.err" && die "a run that cannot end in time did not fail"
 grep -q '1 runs, .* 1 failed' "$WEFT_TMP/fail.out" || die "the failure is not counted"
@@ -39,7 +40,7 @@ read -ra again <<<"$(sed -n 's/^  \(.*--seed 5 --random.*\)/\1/p' "$WEFT_TMP/fai
 "${again[@]}" >"$WEFT_TMP/again.out" 2>"$WEFT_TMP/again.err" && die "the command of the failure does not fail"
 grep -qxF "FAILED: $what" "$WEFT_TMP/again.out" || die "the command fails differently"
 
-# The record goes on from soak to soak, and a failure begins its workload anew.
+# The record continues from soak to soak, and a failure restarts its workload.
 record() { "$sim" --soak --runs "$2" --seed "$1" --record "$WEFT_TMP/record" "${@:3}" 2>/dev/null | tail -n 1; }
 record 1 2 --workload ud_send --duration-ms 1 >/dev/null
 record 3 1 --workload rd_mix --duration-ms 1 >/dev/null

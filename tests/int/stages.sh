@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-bench stages: the three streams run and are right, every stage that a message passes has cycles,
-# and a weftd that does not count them is told from one that does.
+# weft-bench stages: the three streams run and are right, every stage that a message passes has
+# cycles, and the output says if weftd does not count them.
 
 . tests/int/lib.sh
 

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weftd starts, says that it is ready, serves, and ends cleanly at SIGTERM and SIGINT; a second one for
-# the same NIC is refused; options come from a file; wrong command lines of all programs get one
-# line that says what and how to mend it, and exit status 2.
+# weftd starts, reports that it is ready, serves, and ends cleanly on SIGTERM and SIGINT. A second
+# weftd for the same NIC is refused. Options come from a file. A wrong command line of any program
+# gives exit status 2 and one line that says what is wrong and how to mend it.
 
 . tests/int/lib.sh
 
-# wrong TEXT PROGRAM WORD...: exit status 2, one line on the error output with TEXT, none elsewhere
+# wrong TEXT PROGRAM WORD...: expects exit status 2, one line with TEXT on standard error, and no
+# other output
 wrong()
 {
 	local text=$1 program=$2
@@ -48,7 +49,7 @@ wrong '--size' weft-bench lat --server --size 0
 wrong '--iters' weft-bench lat --server --iters many
 wrong 'rd' weft-bench lat --server --qp ud --op read
 
-# What is not the command line's fault is a failure, exit status 1.
+# Failures that are not the command line's fault give exit status 1.
 for words in 'weftctl stats weft0' 'weft-bench loop lat --device weft0'; do
 	# shellcheck disable=SC2086 # words
 	timeout 20 "$WEFT_BIN/"$words >"$WEFT_TMP/none.out" 2>&1
@@ -75,7 +76,7 @@ bench weft1 weft0 lat --iters 200
 spawn second "$WEFT_BIN/weftd" --nics 1
 expect_fail second "weft0 .*weftd process ${pid[first]} "
 [ "$(wc -l <"$WEFT_TMP/second.err")" -eq 1 ] || die 'the second weftd says more than one line'
-# It did the first no harm; another name beside it is no trouble.
+# The refused weftd did the first one no harm; another name is accepted.
 bench weft0 weft1 lat --iters 200
 weftd_start third --nics 1 --name other --subnet 10.88.0.0/24
 ctl list >"$WEFT_TMP/list"
@@ -93,7 +94,7 @@ bench weft2 weft0 lat --iters 200 --size 3900
 kill -INT "${pid[again]}"
 expect_ok again
 
-# One that was killed leaves its sockets behind; the next one takes their place.
+# A killed weftd leaves its sockets behind; the next one replaces them.
 weftd_start killed --nics 2
 kill9 killed
 weftd_start after --nics 2

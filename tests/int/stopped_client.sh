@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A client that does not run (SIGSTOP) in the middle of traffic, the active or the passive side: others on
-# the same NICs go on and stay right; continued, it ends right itself.
+# A client is stopped (SIGSTOP) in the middle of traffic, on the active or the passive side: others
+# on the same NICs go on and stay right; when continued, it completes correctly.
 
 . tests/int/lib.sh
 
 weftd_start weftd --nics 2
 turn=0
-# stop_one SIDE WORD...: that kind of traffic, one side of it is stopped while another pair works. Where the
-# machine is so slow that the traffic is over before it is stopped, it goes on for longer.
+# stop_one SIDE WORD...: runs that kind of traffic and stops one side of it while another pair
+# works. On a machine so slow that the traffic is over before the stop, it repeats with longer
+# traffic.
 stop_one()
 {
 	local side=$1 name seconds=1
@@ -56,8 +57,7 @@ for side in c s; do
 	stop_one $side rate --qp ud
 done
 
-# Reads and atomics need nothing of the process on the other side: with the server stopped all the while
-# they go on.
+# Reads and atomics need no work of the target process: they go on while the server is stopped.
 before=$(counter weft1 atomics_executed)
 bench_start alone weft1 weft0 rate --op atomic --iters 50000
 wait_until 'the first atomic' counter_above weft1 atomics_executed "$before"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# RC over TCP with Linux's TCP as the peer, in short: an endpoint over a socket and a queue pair, each as the active
-# side, on a veth by AF_XDP, with frames of many segments both ways, then one by one with 1 % loss. tests/interop has
-# the long form.
+# RC over TCP with Linux's TCP as the peer, in short. An endpoint over a socket and a queue pair
+# take the active side in turn, on a veth by AF_XDP, with frames of many segments both ways, then of
+# one segment with 1 % loss. tests/interop has the long form.
 
 . tests/int/lib.sh
 . tests/interop/lib.sh

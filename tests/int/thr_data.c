@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Threads on the data path of libweft: many post to one QP and to several QPs of one CQ, several
- * poll the same CQ, several wait for events of one channel, one turns a QP to RESET and back while
- * others post. Each message must come once, each request complete once.
+ * poll the same CQ, several wait for events of one channel, one moves a QP to RESET and back while
+ * others post. Each message must arrive once, and each request complete once.
  *
  *	thr_data MESSAGES [gone]
  *
- * gone: says "running" when all threads are at work, goes on until weftd has been killed, and
- * succeeds when every thread has heard of it. Started by threads.sh; built with
- * ThreadSanitizer by `make tsan`. NICs weft0 and weft1. Calls host_driver.
+ * gone: prints "running" when all threads are at work, goes on until weftd has been killed, and
+ * succeeds when every thread has been notified. Run by threads.sh; built with ThreadSanitizer by
+ * `make tsan`. Uses NICs weft0 and weft1. Calls host_driver.
  */
 #include "tests/int/host.h"
 
@@ -25,7 +25,7 @@ enum {
 	SLOT_BYTES = 64,
 };
 
-/* What a message says of itself. */
+/* Content of a message. */
 struct note {
 	uint32_t poster;
 	uint32_t number;
@@ -33,12 +33,12 @@ struct note {
 
 struct test {
 	struct host_end a, b;
-	struct weft_comp_channel *channel; /* of b's CQ */
+	struct weft_comp_channel *channel; /* slots of b's CQ */
 	struct weft_cq *cq_a, *cq_b;
 	struct weft_srq *srq;
 	struct weft_qp *qp_a[QPS], *qp_b[QPS];
 	struct weft_qp *turned;      /* goes to RESET and back */
-	uint32_t messages;           /* of each poster */
+	uint32_t messages;           /* next message of each poster */
 	bool gone;                   /* weftd will be killed */
 	uint8_t *came, *done;        /* per poster and message; atomic */
 	uint32_t num_came, num_done; /* atomic */
@@ -92,7 +92,7 @@ static int post(uint32_t poster, uint32_t number)
 	};
 	struct note *at = (struct note *)(void *)(t.a.mem + (size_t)poster * SLOT_BYTES);
 
-	/* One from registered memory, each poster from a line of its own. */
+	/* Posts from registered memory, each poster from its own line. */
 	if (number == 0) {
 		*at = note;
 		sge = (struct weft_sge){(uintptr_t)at, sizeof(note), t.a.mr->lkey};
@@ -153,13 +153,13 @@ static void completed(const struct weft_wc *wc)
 	count_once(t.done, &t.num_done, (uint32_t)(wc->wr_id >> 32), (uint32_t)wc->wr_id);
 }
 
-/* Takes what there is. False: the NIC is gone and nothing is left. */
+/* Takes the available completions. False: the NIC is gone and nothing is left. */
 static bool take(struct weft_cq *cq, void (*what)(const struct weft_wc *wc))
 {
 	struct weft_wc wc[8];
 	int n = weft_poll_cq(cq, 8, wc);
 
-	/* Receives of the shared queue are left, and nobody completes them. */
+	/* Receives of the shared queue are left and will not complete. */
 	if (t.gone && n == -EIO)
 		return false;
 	host_check(n >= 0 && n <= 8);
@@ -178,7 +178,7 @@ static void *poller(void *arg)
 
 /*
  * Waits for events, several threads on one channel: in weft_get_cq_event() itself when weftd's end
- * will wake them, else in poll(2) and not for ever.
+ * will wake them, else in poll(2) with a timeout.
  */
 static void *waiter(void *arg)
 {
@@ -206,7 +206,7 @@ static void *waiter(void *arg)
 	return NULL;
 }
 
-/* Polls and arms the same CQ beside those who wait. */
+/* Polls and arms the same CQ as the waiting threads. */
 static void *watcher(void *arg)
 {
 	(void)arg;
@@ -218,7 +218,7 @@ static void *watcher(void *arg)
 	return NULL;
 }
 
-/* ---- state changes and queries under others' requests */
+/* ---- state changes and queries while other threads post */
 
 static void *turner(void *arg)
 {
@@ -255,7 +255,7 @@ static void *resizer(void *arg)
 	return NULL;
 }
 
-/* Posts to the QP that is turned: accepted or refused, never anything else. */
+/* Posts to the QP that is reset: a post is accepted or refused. */
 static void *teaser(void *arg)
 {
 	uint64_t word = 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory as programs have it: regions of the brk heap while it grows, shrinks, is forked, discarded
- * and written to by other threads; of the stack; of ranges that are partly one kind and partly
- * another. weft0 writes and reads memory of weft1, in this process.
+ * Memory as programs use it: regions of the brk heap while it grows, shrinks, is forked, discarded
+ * and written by other threads; of the stack; of ranges with several kinds of memory. weft0 writes
+ * and reads memory of weft1, in this process.
  *
  *	thr_heap ROUNDS
  *
- * Started by heap.sh, also built with ThreadSanitizer. Calls host_driver.
+ * Run by heap.sh, also built with ThreadSanitizer. Calls host_driver.
  */
 #include "tests/int/host.h"
 
@@ -45,7 +45,7 @@ static void close_all(void)
 	host_close(&b);
 }
 
-/* Moves bytes between the start of a.mem and an address of weft1's. */
+/* Moves bytes between the start of a.mem and an address of weft1. */
 static enum weft_wc_status move(enum weft_wr_opcode opcode, const void *addr, uint32_t rkey,
 				size_t bytes)
 {
@@ -84,7 +84,7 @@ static void check_filled(const char *p, size_t bytes, unsigned seed)
 	}
 }
 
-/* The peer writes all of it, the process sees it; the process writes, the peer sees that. */
+/* The peer writes all of it and the process sees it; then the other way round. */
 static void both_ways(char *p, size_t bytes, const struct weft_mr *mr, unsigned seed)
 {
 	fill(a.mem, bytes, seed);
@@ -109,7 +109,10 @@ static void dereg(struct weft_mr *mr)
 	host_check(weft_dereg_mr(mr) == 0);
 }
 
-/* Pages at the end of the heap. Sanitizers have malloc() elsewhere, so nobody else is there. */
+/*
+ * Adds pages at the end of the heap. Sanitizers keep malloc() elsewhere, so the heap has no other
+ * user.
+ */
 static char *heap_pages(size_t pages)
 {
 	char *p = sbrk(0);
@@ -155,7 +158,7 @@ static void shrinks(void)
 	memset(p, 0x33, BYTES);
 	old = reg(p, BYTES);
 	heap_to(p + 4 * PAGE);
-	/* Its old pages, or an error. */
+	/* The old pages' content, or an error. */
 	memset(a.mem, 0, BYTES);
 	status = move(WEFT_WR_READ, p, old->rkey, BYTES);
 	for (size_t i = 0; i < BYTES && status == WEFT_WC_SUCCESS; i++)
@@ -166,7 +169,7 @@ static void shrinks(void)
 	mr = reg(p, BYTES);
 	host_check(mr->mapped);
 	both_ways(p, BYTES, mr, 4);
-	/* Through the old key nothing of the new pages is reached. */
+	/* The old key does not reach the new pages. */
 	memset(a.mem, 0x44, BYTES);
 	(void)move(WEFT_WR_WRITE, p + 4 * PAGE, old->rkey, BYTES - 4 * PAGE);
 	check_filled(p, BYTES, 5);
@@ -205,7 +208,7 @@ __attribute__((noinline)) static size_t deeper(unsigned levels)
 	return (size_t)room[PAGE] + (levels ? deeper(levels - 1) : 0);
 }
 
-/* AddressSanitizer would have the buffer elsewhere. */
+/* AddressSanitizer would place the buffer elsewhere. */
 __attribute__((no_sanitize_address)) static void stack(void)
 {
 	char buffer[4 * PAGE];
@@ -234,7 +237,7 @@ static void forked(void)
 			_exit(2);
 		check_filled(p, BYTES, 12);
 		memset(p, 0x66, BYTES);
-		/* Its heap is its own, and goes on. */
+		/* The child's heap is its own and goes on. */
 		if (heap_pages(4) != p + BYTES || p[BYTES] != 0)
 			_exit(3);
 		heap_to(p + PAGE);
@@ -255,7 +258,7 @@ static void forked(void)
 	puts("fork, and a program started: the child has its own");
 }
 
-/* A program that ends with the NIC, and comes back: its heap is mapped again. */
+/* A process detaches from the NIC and attaches again: its heap is mapped again. */
 static void reopened(void)
 {
 	char *p = heap_pages(PAGES);
@@ -294,7 +297,7 @@ static void *discard(void *arg)
 	return NULL;
 }
 
-/* Pages in the NIC's hands are shared: to discard them takes nothing away. */
+/* Pages mapped by the NIC are shared, so discarding them loses nothing. */
 static void discarded(int rounds)
 {
 	struct worker w = {.p = heap_pages(PAGES)};
@@ -312,7 +315,7 @@ static void discarded(int rounds)
 	puts("MADV_DONTNEED in the middle of transfers");
 }
 
-/* Each thread adds to words of its own in every page. */
+/* Each thread adds to its own words in every page. */
 static void *add(void *arg)
 {
 	struct worker *w = arg;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Threads that make and destroy every kind of object of libweft at once, in one context and in
- * contexts of their own: while others register memory next to theirs, take asynchronous events, ask
- * for counters, and fork. Registered memory must keep its content, and every object must work.
+ * contexts of their own, while others register adjacent memory, take asynchronous events, query
+ * counters, and fork. Registered memory must keep its content, and every object must work.
  *
  *	thr_objects ROUNDS [nofork]
  *
- * Started by threads.sh; built with ThreadSanitizer by `make tsan`. NICs weft0 and weft1. Calls
+ * Run by threads.sh; built with ThreadSanitizer by `make tsan`. Uses NICs weft0 and weft1. Calls
  * host_driver.
  */
 #include "tests/int/host.h"
@@ -20,10 +20,10 @@
 
 enum {
 	PAGE = 4096,
-	MEM_PAGES = 16, /* of one registration */
+	MEM_PAGES = 16, /* bytes of one registration */
 };
 
-static struct host_end shared; /* the context that most of them use */
+static struct host_end shared; /* the context that most threads use */
 static int rounds;
 static bool stop; /* atomic */
 static uint32_t num_events;
@@ -33,7 +33,7 @@ static bool stopped(void)
 	return __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
 }
 
-/* Polls until one completion is there. */
+/* Polls until one completion arrives. */
 static void complete(struct weft_cq *cq, enum weft_wc_status status)
 {
 	struct weft_wc wc;
@@ -48,7 +48,7 @@ static void complete(struct weft_cq *cq, enum weft_wc_status status)
 			 weft_wc_status_str(status));
 }
 
-/* ---- CQ, QP, SRQ, channel, window: made, used, destroyed */
+/* ---- CQ, QP, SRQ, channel, window: create, use, destroy */
 
 static void send_to_self(struct weft_qp *qp, struct weft_cq *cq)
 {
@@ -119,7 +119,7 @@ static void *handles(void *arg)
 
 /* ---- memory */
 
-/* Registers memory of this kind; mine is what each word of it must be. */
+/* Registers memory of this kind; mine is the expected value of each word. */
 static void use_memory(char *mem, size_t bytes, uint64_t mine)
 {
 	volatile uint64_t *word = (volatile uint64_t *)(void *)mem;
@@ -159,8 +159,8 @@ static void *memory(void *arg)
 }
 
 /*
- * Writes to pages all the time, while another thread registers them and with that moves them: no
- * store may be lost.
+ * Writes to pages all the time, while another thread registers and thereby moves them: no store may
+ * be lost.
  */
 static uint64_t *hammered;
 
@@ -196,7 +196,7 @@ static void *mover(void *arg)
 	return NULL;
 }
 
-/* ---- asynchronous events: QPs that fail, threads that hear of it */
+/* ---- asynchronous events: QPs fail, threads are notified */
 
 static void *failing(void *arg)
 {
@@ -208,7 +208,7 @@ static void *failing(void *arg)
 	(void)arg;
 	host_check(cq && srq);
 	for (int i = 0; i < rounds; i++) {
-		/* Its error with an SRQ raises QP_LAST_WQE. */
+		/* An error of its QP with an SRQ raises QP_LAST_WQE. */
 		struct weft_qp *qp = host_qp(&shared, WEFT_QPT_RD, cq, srq, 4);
 
 		host_check(weft_modify_qp(qp, &error, WEFT_QP_STATE) == 0);
@@ -244,7 +244,7 @@ static void *listener(void *arg)
 	return NULL;
 }
 
-/* ---- contexts, questions, children */
+/* ---- contexts, queries, children */
 
 static void *contexts(void *arg)
 {
@@ -285,7 +285,7 @@ static void *questions(void *arg)
 	return NULL;
 }
 
-/* In the child: its memory is its own, the context answers EIO, a new one works. */
+/* In the child: its memory is its own, the inherited context returns EIO, a new one works. */
 static int child(const char *mine, struct weft_cq *cq)
 {
 	struct host_end own;
@@ -345,7 +345,7 @@ int main(int argc, char **argv)
 	}
 	rounds = atoi(argv[1]);
 	if (argc > 2)
-		workers--; /* forks is the last */
+		workers--; /* forks is the last one */
 	host_open(&shared, "weft0", (size_t)2 * PAGE);
 	host_check(fcntl(shared.ctx->async_fd, F_SETFL, O_NONBLOCK) == 0);
 	hammered = mmap(NULL, MEM_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

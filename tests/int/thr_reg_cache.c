@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registration cache against a peer that does not forget: weft0 reads memory of weft1 with
- * rkeys that the cache of weft1 gave out. While the memory is there it gets what is in it; once the
- * call that takes it away has returned, REM_ACCESS_ERR, never what was there before.
+ * The registration cache against a peer that keeps old keys: weft0 reads memory of weft1 with rkeys
+ * that the cache of weft1 handed out. While the memory is mapped, a read returns its content. Once
+ * the call that unmaps it has returned, a read fails with REM_ACCESS_ERR and never returns the old
+ * content.
  *
  *	thr_reg_cache ROUNDS
  *
- * Each way in turn, in kinds of memory; in a child of fork; then threads that map where others have
- * just unmapped. Started by threads.sh, also built with ThreadSanitizer. Calls host_driver.
+ * Tests each way to lose memory in turn, in all kinds of memory; in a child of fork; then threads
+ * that map where others have just unmapped. Run by threads.sh, also built with ThreadSanitizer.
+ * Calls host_driver.
  */
 #include "tests/int/host.h"
 
@@ -25,7 +27,7 @@ enum {
 static struct host_end a, b;
 static struct weft_mr_cache *cache;
 
-/* Who reads: a queue pair of its own, and a word of a.mem. */
+/* Reader: a queue pair of its own, and a word of a.mem. */
 struct reader {
 	struct weft_cq *cq, *target_cq;
 	struct weft_qp *qp, *target;
@@ -49,7 +51,7 @@ static void reader_close(struct reader *r)
 	host_check(weft_destroy_cq(r->cq) == 0 && weft_destroy_cq(r->target_cq) == 0);
 }
 
-/* The word at an address of weft1's, or the status that is answered. */
+/* Reads the word at an address of weft1; returns the completion status. */
 static enum weft_wc_status read_word(struct reader *r, const void *addr, uint32_t rkey,
 				     uint64_t *value)
 {
@@ -95,7 +97,7 @@ static void expect_refused(struct reader *r, const void *addr, uint32_t rkey, co
 			 (unsigned long long)got);
 }
 
-/* Registers, releases, and hands the rkey out. */
+/* Registers, releases, and returns the rkey. */
 static uint32_t publish(void *p, size_t bytes)
 {
 	struct weft_mr *mr = weft_reg_mr_cached(cache, p, bytes, ACCESS);
@@ -115,8 +117,7 @@ static uint64_t invalidations(void)
 	return stats.invalidations;
 }
 
-/* ---- ways -------------------------------------------------------------------------------------
- */
+/* ---- ways ------------------------------------------------------------------------------------ */
 
 static char *map(size_t bytes)
 {
@@ -233,7 +234,7 @@ static void each_way(struct reader *r)
 	}
 }
 
-/* What a child does with its copy is not the parent's memory going away. */
+/* A child that discards its copy does not unmap the parent's memory. */
 static void child_of_fork(struct reader *r)
 {
 	struct weft_mr_cache_stats stats;
@@ -262,8 +263,7 @@ static void child_of_fork(struct reader *r)
 	expect_refused(r, p, rkey, "munmap after fork");
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void *map_and_unmap(void *arg)
 {

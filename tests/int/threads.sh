@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# libweft's promise that any call may be made from any thread, under ThreadSanitizer: thr_data.c (one QP,
-# one CQ, one channel, many threads; weftd killed under them), thr_objects.c (objects of all
-# kinds, memory, fork), thr_reg_cache.c (the registration cache). The programs and libweft are
-# built with -fsanitize=thread, weftd with the others.
-# No report is suppressed. WEFT_ROUNDS=N: N times as long (make tsan).
+# Any call of libweft may be made from any thread: tests that promise under ThreadSanitizer:
+# thr_data.c (one QP, one CQ, one channel, many threads; weftd killed under them), thr_objects.c
+# (objects of all kinds, memory, fork), thr_reg_cache.c (the registration cache). The programs and
+# libweft are built with -fsanitize=thread, weftd with the others. No report is suppressed.
+# WEFT_ROUNDS=N: N times as long (make tsan).
 # timeout: 1200
 
 . tests/int/lib.sh
@@ -19,14 +19,14 @@ spawn data "$WEFT_TSAN/thr_data" $((rounds * 4000))
 expect_ok data
 spawn objects "$WEFT_TSAN/thr_objects" $((rounds * 16))
 expect_ok objects
-# Without ThreadSanitizer the threads come together in other ways.
+# Without ThreadSanitizer the threads interleave differently.
 spawn data2 "$WEFT_INT/thr_data" $((rounds * 8000))
 expect_ok data2
-# No fork there: AddressSanitizer's allocator of GCC 12 has its locks taken in the child for ever
-# when another thread held one.
+# nofork: in a child of a process with AddressSanitizer (GCC 12), the allocator's locks stay taken
+# for ever if another thread held one.
 spawn objects2 "$WEFT_INT/thr_objects" $((rounds * 16)) nofork
 expect_ok objects2
-# The registration cache: memory that goes away, threads that get the addresses of others.
+# The registration cache: memory is unmapped, and threads get the addresses of others.
 spawn cache "$WEFT_TSAN/thr_reg_cache" $((rounds * 100))
 expect_ok cache
 spawn cache2 "$WEFT_INT/thr_reg_cache" $((rounds * 200))
@@ -36,7 +36,7 @@ expect_objects weft1 '0 0 0 0'
 cat "$WEFT_TMP"/cache.out "$WEFT_TMP"/cache2.out
 cat "$WEFT_TMP"/data.out "$WEFT_TMP"/objects.out "$WEFT_TMP"/data2.out "$WEFT_TMP"/objects2.out
 
-# Threads that post, poll and wait when the NIC goes.
+# Threads post, poll and wait while the NIC disappears.
 spawn gone "$WEFT_TSAN/thr_data" 8000 gone
 says gone '^running'
 received=$(counter weft1 rx_frames)

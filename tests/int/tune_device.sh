@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-tune --device: measures on two NICs of a weftd that runs, and puts back what each of their vectors was set to: at
-# the end, when it is stopped, when one of its processes dies in mid-run. NICs that are not there, and a weftd that
-# ends, are told of in one line.
+# weft-tune --device measures on two NICs of a running weftd and restores the setting of each
+# vector: at the end, when it is stopped, when one of its processes dies in mid-run. Absent NICs,
+# and a weftd that ends, are reported in one line.
 
 . tests/int/lib.sh
 
@@ -12,7 +12,7 @@ settings()
 	ctl coalesce "$1" >>"$WEFT_TMP/settings"
 }
 
-# same WHEN: both NICs are set as at the beginning
+# same WHEN: both NICs have their initial settings
 same()
 {
 	: >"$WEFT_TMP/settings"
@@ -30,13 +30,13 @@ tune()
 	spawn "$name" "$WEFT_BIN/weft-tune" --device weft0 --quiet --out "$WEFT_TMP/$name.d" "$@"
 }
 
-# rows NAME: measurements that it has made
+# rows NAME: number of its measurements so far
 rows()
 {
 	[ -e "$WEFT_TMP/$1.d/measurements.csv" ] && [ "$(wc -l <"$WEFT_TMP/$1.d/measurements.csv")" -gt 2 ]
 }
 
-# one_line NAME: all that it says is one line
+# one_line NAME: its whole error output is one line
 one_line()
 {
 	[ "$(wc -l <"$WEFT_TMP/$1.err")" -eq 1 ] || die "$1 says more than a line: $(cat "$WEFT_TMP/$1.err")"

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-tune --netdev on two interfaces of the kernel whose driver has rx-frames (taps, joined by cable.c): both ends are
-# set while it measures, and as they were afterwards: at the end, when it is stopped, when the other end dies. An
-# interface without coalescing, and one that is not there, are told of in one line.
+# weft-tune --netdev on two interfaces of the kernel whose driver has rx-frames (taps, joined by
+# cable.c): sets both ends while it measures and restores them afterwards: at the end, when it is
+# stopped, when the other end dies. An interface without coalescing, and an absent one, are reported
+# in one line.
 
 . tests/int/lib.sh
 need ethtool
@@ -26,7 +27,7 @@ frames()
 	ip netns exec "$1" ethtool -c "$2" | sed -n 's/^rx-frames:[[:space:]]*//p'
 }
 
-# both N: rx-frames of both ends
+# both N: rx-frames of both ends are N
 both()
 {
 	[ "$(frames "$a" "$x")" = "$1" ] && [ "$(frames "$b" "$y")" = "$1" ]
@@ -81,17 +82,17 @@ wait_until 'measurements are there' rows bereft
 kill9 far
 expect_fail bereft '10.9.0.2, has gone'
 [ "$(frames "$a" "$x")" = 5 ] || die 'not as it was when the other end had died'
-# Its own end a process that was killed cannot put back.
+# A killed process cannot restore its own end.
 ip netns exec "$b" ethtool -C "$y" rx-frames 5
 serve again
-# Nonsense is answered, or the end of that connection; whoever comes next is served.
+# Malformed input is answered or ends that connection; the next client is served.
 ip netns exec "$a" bash -c 'exec 3<>/dev/tcp/10.9.0.2/47990
 	printf "nonsense\nset 1 2\nsend 5\nset 1 2 3 4 5 6 7 x\n\0\n" >&3
 	cat <&3' >"$WEFT_TMP/nonsense"
 [ "$(grep -c '^error ' "$WEFT_TMP/nonsense")" -eq 4 ] || die "it answers: $(cat "$WEFT_TMP/nonsense")"
 tune after --budget 2
 expect_ok after
-# Stopped in the middle, here by the end of its terminal, it puts its own back.
+# Stopped in the middle, here by the end of its terminal, it restores its own end.
 tune left --budget 5000
 wait_until 'measurements are there' rows left
 kill -HUP "${pid[again]}"

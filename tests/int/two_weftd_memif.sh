@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Two weftd processes with a memif between them; the second comes and goes while the first stays, whose link is up
-# as long as the other one is there.
+# Two weftd processes with a memif between them; the second starts and ends repeatedly while the
+# first stays. The first one's link is up as long as the second one exists.
 
 . tests/int/lib.sh
 
@@ -23,7 +23,7 @@ round()
 	weftd_start "right$1" --port "memif:$sock" --ip 10.9.0.2/24 --mtu 9000 --name right
 	wait_until 'both have a link' link_is left0 up
 	wait_until 'both have a link' link_is right0 up
-	# The one that came anew speaks first: the other one learns that its session is of the past.
+	# The restarted end sends first: the other end learns that its session is over.
 	bench left0 right0 lat --iters 300
 	for op in send write read; do
 		bench right0 left0 lat --op $op --iters 300
@@ -40,8 +40,8 @@ round()
 round first
 round second
 
-# Or the other one speaks first: what it sends in the session of the past may fail, as aborted and for that
-# reason only, and is not replayed; then all is well.
+# Or the other end sends first: requests in the old session may fail, only as aborted, and are not
+# replayed; later ones succeed.
 weftd_start rightthird --port "memif:$sock" --ip 10.9.0.2/24 --mtu 9000 --name right
 bench_start stale right0 left0 lat --iters 300
 finish stale.c

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Two weftd processes, one on each end of a veth, by AF_XDP, by AF_PACKET, and one of each, which takes no frames of
-# many segments.
+# Two weftd processes, one on each end of a veth, by AF_XDP, by AF_PACKET, and one of each, where
+# the AF_PACKET end takes no frames of many segments.
 
 . tests/int/lib.sh
 

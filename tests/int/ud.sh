@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Unreliable datagrams: Send and Write-Record, in one frame and of up to 64 KiB, over a perfect switch and one
-# with faults. What arrives is right; what is lost is counted and nothing waits for it.
+# Unreliable datagrams: Send and Write-Record, in one frame and of up to 64 KiB, over a perfect
+# switch and one with faults. Received datagrams are right; lost ones are counted and cause no wait.
 
 . tests/int/lib.sh
 

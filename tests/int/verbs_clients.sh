@@ -14,7 +14,7 @@ netns_add v
 ns=$(unique v)
 weftd_start weftd --nics 2
 
-# verbs NAME TRANSPORT COMMAND...: its exit status is that of the program
+# verbs NAME TRANSPORT COMMAND...: runs the program and returns its exit status
 verbs()
 {
 	local name=$1 transport=$2
@@ -67,7 +67,7 @@ for i in 1 2 3; do
 done
 expect_ok xsrq_many.1 xsrq_many.2 xsrq_many.3 xsrq_many.s
 
-# perftest's servers of one-way tests stay in RTR; it does not look at the data
+# perftest's servers of one-way tests stay in RTR; perftest does not check the data
 for test in ib_send_lat ib_write_lat ib_read_lat ib_atomic_lat; do
 	pair "$test" ib "$test" -n 50
 done
@@ -171,7 +171,7 @@ gcc -std=gnu11 -Wall "$WEFT_TMP/group.c" -o "$WEFT_TMP/group" -libverbs || die '
 verbs group iwarp "$WEFT_TMP/group"
 expect_ok group
 
-# UCX finds the device by a node that only the preloaded file shows, and not without it
+# UCX finds the device by a node that only the preloaded library shows, and not without it
 cat >"$WEFT_TMP/node.c" <<'C'
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -209,7 +209,7 @@ if command -v ucx_info >/dev/null; then
 	done
 fi
 
-# what goes wrong says so
+# failures are reported
 verbs nobody iwarp ibv_rc_pingpong -d weft9
 finish nobody
 [ "$status" -ne 0 ] && grep -q 'weft9' "$WEFT_TMP/nobody.err" || die 'an unknown device is no error'
@@ -222,7 +222,8 @@ grep -q 'start weftd' "$WEFT_TMP/wrong" || die 'weft-run does not say what to do
 "$run" --transport fddi true 2>/dev/null
 [ $? -eq 2 ] || die 'a wrong transport is not told by exit status 2'
 
-# shows NAME WORD...: a launcher that shows its environment, started by weft-run with these words; launcher's output in seen
+# shows NAME WORD...: weft-run with these words starts a launcher that prints its environment into
+# seen
 mkdir "$WEFT_TMP/launch" || die 'no folder'
 printf '#!/bin/sh\nenv\n' >"$WEFT_TMP/launch/mpirun"
 cp "$WEFT_TMP/launch/mpirun" "$WEFT_TMP/launch/program"

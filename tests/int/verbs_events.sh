@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What programs of libibverbs are told when something happens to them: asynchronous events one by one, the
-# carrier of a port, errno of what is refused, and weftd's death: each of its clients ends, with its requests flushed,
-# and a new weftd serves new ones.
+# Notifications of libibverbs programs: asynchronous events one by one, the carrier of a port, errno
+# of refused calls, and weftd's death: each client ends with its requests flushed, and a new weftd
+# serves new clients.
 
 . tests/int/lib.sh
 
@@ -29,7 +29,7 @@ verbs refused "$WEFT_TMP/verbs_events" refused weft0
 expect_ok events refused
 weftd_stop weftd
 
-# one NIC of two shards: an XRC domain is one's
+# one NIC of two shards: an XRC domain belongs to one shard
 if [ "$(nproc)" -ge 2 ]; then
 	cpus=$(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
 		awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' | head -n 2 | paste -sd,)
@@ -47,7 +47,7 @@ if [ "$(nproc)" -ge 2 ]; then
 	weftd_stop shards
 fi
 
-# the other end of a veth goes down and comes back
+# the other end of a veth goes down and up again
 if ip link add va netns "$a" type veth peer name vb netns "$b"; then
 	ip -n "$a" link set va up
 	ip -n "$b" link set vb up
@@ -64,7 +64,7 @@ if ip link add va netns "$a" type veth peer name vb netns "$b"; then
 	weftd_stop wired
 fi
 
-# killed under clients that sleep, that poll, and that Debian wrote
+# weftd is killed under clients that sleep, that poll, and under Debian's programs
 weftd_start doomed --nics 2
 verbs sleeps "$WEFT_TMP/verbs_events" dies weft0 weft1 sleep
 verbs polls "$WEFT_TMP/verbs_events" dies weft0 weft1 poll
@@ -96,7 +96,7 @@ for name in "${clients[@]}"; do
 	[ "$status" -ne 0 ] && [ "$status" -lt 128 ] || die "$name ended with exit status $status"
 done
 
-# nobody there; then somebody is
+# no weftd; then a new one
 verbs nobody ibv_rc_pingpong -d weft0
 finish nobody
 [ "$status" -ne 0 ] || die 'a program runs without weftd'

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-run --sockets: plain sockets programs, call by call (tests/clients/sk_data.c) and through exec, vfork and
-# posix_spawn (sk_exec.c), by themselves on the kernel's loopback and on a NIC; a shell's exec; nc both ways between two
-# namespaces, which no interface connects.
+# weft-run --sockets with plain sockets programs: call by call (tests/clients/sk_data.c) and through
+# exec, vfork and posix_spawn (sk_exec.c), by themselves on the kernel's loopback and on a NIC; a
+# shell's exec; nc both ways between two namespaces, which no interface connects.
 # tests/clients/sockets.sh is longer.
 # timeout: 300
 
@@ -30,7 +30,7 @@ done
 
 head -c 16777216 /dev/urandom >"$WEFT_TMP/file"
 before=$(counter weft1 rx_bytes)
-# nc says nothing when it listens; a client that is refused comes again.
+# nc prints nothing when it listens, so a refused client tries again.
 sends()
 {
 	$a nc -N 10.77.0.2 5000 <"$WEFT_TMP/file"
@@ -47,7 +47,7 @@ spawn listen2 sh -c "exec $b nc -lN 5001 <'$WEFT_TMP/file'"
 wait_until 'nc asks' asks
 expect_ok listen2
 cmp "$WEFT_TMP/file" "$WEFT_TMP/back" || die 'what nc received back is not what was sent'
-# A shell opens the connection and executes what uses it.
+# A shell opens the connection and executes the program that uses it.
 spawn listen3 sh -c "exec $b nc -l 5002 >'$WEFT_TMP/there'"
 shell_sends()
 {

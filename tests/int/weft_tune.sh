@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft-tune --sim: a search that was stopped, and then killed, goes on to the same end as one that
-# was not; results, reference rows, report and apply; records of the version before; where hill
-# climbing begins; what it says about wrong command lines and places.
+# weft-tune --sim: a search that was stopped, and then killed, resumes and ends like one that was
+# not; results, reference rows, report and apply; records of the previous version; the start of hill
+# climbing; messages about wrong command lines and places.
 
 . tests/int/lib.sh
 
@@ -11,7 +11,7 @@ tune=$WEFT_BIN/weft-tune
 here=$WEFT_TMP
 search=(--sim --budget 20 --seed 5 --params "rx-usecs,rx-frames" --quiet)
 
-# measured DIR N: the record has so many measurements
+# measured DIR N: the record has N measurements
 measured()
 {
 	[ -e "$1/measurements.csv" ] && [ "$(wc -l <"$1/measurements.csv")" -gt "$2" ]
@@ -23,7 +23,7 @@ figures()
 	sed 's/,[^,]*,[^,]*$//' "$1/measurements.csv"
 }
 
-# fails STATUS TEXT ARG...: weft-tune ends so, with one line that has TEXT
+# fails STATUS TEXT ARG...: weft-tune exits with STATUS and prints one line with TEXT
 fails()
 {
 	local want=$1 text=$2 got
@@ -35,7 +35,7 @@ fails()
 	[ "$(wc -l <"$here/fails.err")" -eq 1 ] || die "weft-tune $*: more than a line: $(cat "$here/fails.err")"
 }
 
-# Under nohup the end of the terminal is nothing to it.
+# Under nohup it ignores the end of the terminal.
 spawn whole nohup "$tune" "${search[@]}" --out "$here/whole"
 wait_until 'a measurement' measured "$here/whole" 1
 # shellcheck disable=SC2154 # lib.sh has pid
@@ -56,7 +56,7 @@ for file in result.json measurements.json report.md report.html; do
 	[ -s "$here/parts/$file" ] || die "no $file"
 done
 grep -q '"complete": true' "$here/parts3.out" || die 'not complete'
-# The simulated host takes each interrupt in some 9 us when none is held back, 1009 at the worst.
+# The simulated host takes each interrupt in about 9 us when none is held back, 1009 us at worst.
 best=$("$tune" report "$here/whole" | sed -n 's/^ *\([0-9.]*\) us by halving.*/\1/p')
 awk -v us="${best:-1e9}" 'BEGIN { exit !(us > 1 && us < 20) }' || die "the best is ${best:-nothing} us"
 
@@ -70,14 +70,15 @@ for reference in off adaptive 'target p99=20us'; do
 done
 [ "$(grep -c ',reference-' "$here/whole/measurements.csv")" -eq 3 ] || die 'references are measured as often as finals'
 
-# A record of the version before: other names, no references.
+# A record of the previous version: other names, no references.
 mkdir "$here/old"
 sed 's/"initial": {/"found": {/; /"start":/d' "$here/whole/run.json" >"$here/old/run.json"
 grep -v ',reference-' "$here/whole/measurements.csv" >"$here/old/measurements.csv"
 "$tune" report "$here/old" >"$here/old.out" || die 'the record of the version before'
 grep -q "^           $best us by halving" "$here/old.out" || die "its report says $(cat "$here/old.out")"
 
-# Hill climbing begins where it is told; the simulator has no noise, so no setting comes twice.
+# Hill climbing begins at the given setting; the simulator has no noise, so no setting is measured
+# twice.
 "$tune" --sim=espgoal --method hill --start rx-usecs=100,rx-frames=0 --budget 60 --params rx-usecs,rx-frames \
 	--quiet --out "$here/hill" || die 'hill'
 awk -F, '$4 == "search" && $6 == 0 { print $11, $12 }' "$here/hill/measurements.csv" | grep -qx '100 0' ||

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weftd ends in the middle of the traffic of clients of every kind, by SIGKILL and by SIGTERM: each client
-# ends with an error instead of waiting for ever, well before its own time-out.
+# weftd ends in the middle of the traffic of clients of every kind, by SIGKILL and by SIGTERM: each
+# client ends with an error well before its own time-out.
 
 . tests/int/lib.sh
 
@@ -39,6 +39,6 @@ ends()
 ends KILL 137
 ends TERM 0
 
-# Whoever asks later is told.
+# Later requests are refused with an error.
 "$WEFT_BIN/weftctl" stats weft0 2>"$WEFT_TMP/late.err" && die 'weftctl found a NIC that is gone'
 [ "$(wc -l <"$WEFT_TMP/late.err")" -eq 1 ] || die 'weftctl says more than one line'

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The XDP program, frame by frame: runs dpdk_app/xdp/weft_xdp.bpf.c in the kernel without an
- * interface (BPF_PROG_TEST_RUN) and looks at what it does with each frame, and at its counters:
- * one, and the right one, goes up by one.
+ * Tests the XDP program frame by frame: runs dpdk_app/xdp/weft_xdp.bpf.c in the kernel without an
+ * interface (BPF_PROG_TEST_RUN) and checks its verdict on each frame and its counters: exactly one,
+ * the right one, goes up by one.
  *
- * Called by xdp_frames.sh; calls libbpf. Exit status 0, 1 with what was wrong, 77 with why it
- * cannot be run here.
+ * Run by xdp_frames.sh; calls libbpf. Exit status 0, 1 with what was wrong, 77 with the reason why
+ * it cannot run here.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -30,7 +30,7 @@ enum {
 	ETH = sizeof(struct wire_eth),
 	IP = ETH + sizeof(struct wire_ip),
 	RANDOM_FRAMES = 20000,
-	HELD_PORT = 4711, /* of TCP, where the address is shared */
+	HELD_PORT = 4711, /* TCP ports, where the address is shared */
 };
 #define OUR_IP   0x0a090002u
 #define OTHER    0x0a090003u
@@ -59,7 +59,7 @@ static struct frame eth(uint16_t type, uint32_t bytes)
 	return f;
 }
 
-/* A packet whose header has so many words, and bytes behind it. */
+/* Builds a packet whose IP header has the given number of words, with bytes behind it. */
 static struct frame ip(uint8_t proto, uint32_t dst, uint32_t words, uint32_t bytes)
 {
 	struct frame f = eth(WIRE_ETHERTYPE_IPV4, words * 4 + bytes);
@@ -103,7 +103,7 @@ static struct frame icmp(uint32_t dst, uint8_t type)
 	return f;
 }
 
-/* What somebody says of a packet of this host's. */
+/* Builds an ICMP error that quotes a packet of this host. */
 static struct frame unreachable(uint8_t proto, uint16_t src_port, uint32_t words)
 {
 	struct frame f = icmp(OUR_IP, WIRE_ICMP_UNREACHABLE);
@@ -187,7 +187,7 @@ static uint32_t action_of(uint32_t what)
 	return what < WEFT_XDP_DROPPED_FIRST ? XDP_PASS : XDP_DROP;
 }
 
-/* Which counter went up; WEFT_XDP_COUNTS: not exactly one by exactly one. */
+/* Returns the counter that went up; WEFT_XDP_COUNTS: not exactly one by exactly one. */
 static uint32_t counted(const struct weft_xdp_counts *before, const struct weft_xdp_counts *after)
 {
 	uint32_t what = WEFT_XDP_COUNTS, more = 0;
@@ -235,7 +235,7 @@ static void socket_at(bool there)
 	}
 }
 
-/* ---- what must hold -------------------------------------------------------------------------- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
 static void before_the_start(void)
 {
@@ -303,7 +303,7 @@ static void groups(void)
 	expect("all groups, mDNS", udp(0xe00000fb, 5353, 5), WEFT_XDP_PASSED_GROUP);
 }
 
-/* Cut off at every length; needed: of the header behind that of IPv4. */
+/* Cuts the frame at every length; needed: bytes of the header behind that of IPv4. */
 static void cut_everywhere(const char *name, struct frame f, uint32_t words, uint32_t needed,
 			   uint32_t whole, uint32_t in_header)
 {
@@ -354,7 +354,7 @@ static void wrong_headers(void)
 
 		conf(OUR_IP, shared);
 		for (uint32_t i = 0; i < 0x100; i++) {
-			/* Of 15 words, so that each length that may be is there. */
+			/* A TCP header of 15 words, so that every possible length is tested. */
 			if (i >> 4 == 4 && (i & 0xf) >= 5)
 				continue;
 			expect("a wrong header", header(tcp(OUR_IP, HELD_PORT, 15), (uint8_t)i),
@@ -432,7 +432,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Each frame, whatever is in it, is counted once, and done with as its counter says. */
+/* Each frame, with any content, is counted once and handled as its counter says. */
 static void anything(void)
 {
 	uint64_t state = 0x9e3779b97f4a7c15;
@@ -473,7 +473,7 @@ int main(void)
 		printf("the XDP program cannot be loaded: %s; CAP_BPF, CAP_NET_ADMIN and "
 		       "CAP_NET_RAW are needed\n",
 		       strerror(err));
-		/* What the verifier refuses is a fault of the program's. */
+		/* A program that the verifier refuses is a failure. */
 		return err == EPERM || err == EAFNOSUPPORT ? EXIT_SKIP : EXIT_FAILURE;
 	}
 	socket_at(true);

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The XDP program, frame by frame, by xdp_frames: what it takes, passes and drops, counted by reason; frames cut
-# off at every length, fragments, wrong headers, groups, an address that is the kernel's too, random ones.
+# The XDP program, frame by frame, by xdp_frames: frames that it takes, passes and drops, counted by
+# reason; frames cut at every length, fragments, wrong headers, groups, an address shared with the
+# kernel, random frames.
 
 . tests/int/lib.sh
 

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The XDP program on an interface: gone when weftd ends, and when it is killed; a second weftd and somebody else's
-# program are told of; what an older kernel leaves behind a killed weftd is taken away; the interface goes down, gets
-# another name, is in a bridge for a while, moves to another namespace, is deleted.
+# The XDP program on an interface: it is gone when weftd ends or is killed; a second weftd and a
+# foreign program are reported; remains of a killed weftd on older kernels are removed; the
+# interface goes down, is renamed, joins a bridge for a while, moves to another namespace, is
+# deleted.
 
 . tests/int/lib.sh
 need ping python3
@@ -41,7 +42,7 @@ start()
 	has_program "$b" vb || die 'there is no XDP program'
 }
 
-# refused NAME TEXT OPTION...: a weftd that cannot start, and says why
+# refused NAME TEXT OPTION...: weftd must not start, and must say why
 refused()
 {
 	local name=$1 text=$2
@@ -62,7 +63,7 @@ link_is()
 	[ "$(awk '$1 == "weft0" { print $5 }' "$WEFT_TMP/list")" = "$1" ]
 }
 
-# Sockets in error keep nobody awake: a core that sleeps is not woken a thousand times a second.
+# Sockets in error keep no core awake: a sleeping core is not woken a thousand times a second.
 sleeps_again()
 {
 	local sleeps
@@ -76,7 +77,8 @@ knows()
 	ctl neigh weft0 | grep -q " 10.9.0.1 .*$1"
 }
 
-# attach NAME: a program that the interface itself holds, as before links, or as others do it; its id is printed
+# attach NAME: attaches a program to the interface itself, without a link, as older and other tools
+# do; prints its id
 attach()
 {
 	# shellcheck disable=SC2086 # words
@@ -93,7 +95,7 @@ new_veth
 start first
 wait_until 'the NIC answers' answers
 refused second 'another weftd uses it; stop that one first'
-# Somebody who takes the program away does not get far.
+# A user who removes the program does not get far.
 ip -n "$b" link set dev vb xdpgeneric off 2>"$WEFT_TMP/off.err"
 has_program "$b" vb || die 'ip link took the program of a weftd that runs'
 kill9 first
@@ -105,7 +107,7 @@ has_program "$b" vb || die 'the interface has no program'
 start later
 says later 'took away the XDP program that a killed weftd left'
 wait_until 'the NIC answers' answers
-# A station that says that its MAC is a new one is heard, though it asks for nobody.
+# A station that announces a new MAC (gratuitous ARP) is accepted, though it requests no address.
 ip -n "$a" neigh flush dev va
 wait_until 'the NIC is asked for its MAC, and answers' answers
 knows 02:00:00:00:00:77 && die 'the NIC knows a MAC that nobody has'

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Interfaces with 1 to 32 queues, by AF_XDP: flows of the kernel at the other end come in on all of them, and every
-# frame is counted and reaches the firmware, with more queues than shards and fewer, in the driver and behind it.
-# Frames on queues that weftd does not read, made after its start, are counted.
+# Interfaces with 1 to 32 queues, by AF_XDP: flows from the kernel at the other end arrive on all
+# queues, and every frame is counted and reaches the firmware, with more queues than shards and
+# fewer, with the XDP program in the driver and behind it. Frames on queues that were made after
+# weftd's start, which it does not read, are counted.
 
 . tests/int/lib.sh
 need python3 ethtool
@@ -24,7 +25,8 @@ on_b="ip netns exec $b"
 $on_a ethtool -K va tso off gso off gro off >/dev/null 2>&1
 flows=64
 
-# Datagrams of so many flows, a few of each, to a port of weft's; the firmware drops them, and counts them.
+# Sends datagrams of the given number of flows, a few of each, to a port of weft; the firmware drops
+# and counts them.
 # shellcheck disable=SC2086 # words
 many_flows()
 {
@@ -40,7 +42,7 @@ for flow in range(int(sys.argv[1])):
 PY
 }
 
-# sum PATTERN: of the counters whose names match; of xsk_queue*_rx, say
+# sum PATTERN: sum of the counters whose names match, such as xsk_queue*_rx
 sum()
 {
 	ctl stats weft0 >"$WEFT_TMP/list"
@@ -66,7 +68,7 @@ round()
 	$on_a ping -c 1 -W 10 10.9.0.10 >/dev/null || die 'the NIC does not answer'
 	many_flows
 	wait_until 'the program has taken all' counter_is weft0 xdp_taken_udp $((flows * 5))
-	# A weftd that gets no time may lose some, which the sockets count.
+	# A weftd that gets no processor time may lose some, which the sockets count.
 	wait_until 'queues and program agree' sum_is 'xsk_queue[0-9]+_rx(_dropped|_ring_full)?' "$(counter weft0 xdp_taken)"
 	wait_until 'the firmware has what came' counter_above weft0 rx_frames $(($(sum 'xsk_queue[0-9]+_rx') - 1))
 	ctl stats weft0 >"$WEFT_TMP/list"
@@ -76,7 +78,7 @@ round()
 
 round one_shard 4 --netdev native --cores "${cpus#*,}"
 [ "$used" -eq 4 ] || die 'not all queues were used'
-# What weftctl shows of it.
+# weftctl shows the queues.
 ctl xdp weft0 >"$WEFT_TMP/xdp"
 grep -q '^weft0: XDP program [0-9]*, native, at an address of its own' "$WEFT_TMP/xdp" || die "$(cat "$WEFT_TMP/xdp")"
 [ "$(grep -c '^  queue [0-3]: shard 0, ' "$WEFT_TMP/xdp")" -eq 4 ] || die "$(cat "$WEFT_TMP/xdp")"
@@ -89,7 +91,7 @@ for sort in "taken", "passed", "dropped":
 assert [queue["queue"] for queue in nic["queues"]] == [0, 1, 2, 3]
 assert nic["taken"] == sum(queue["rx"] + queue["rx_dropped"] + queue["rx_ring_full"] for queue in nic["queues"])
 PY
-# And DPDK's telemetry, whose answers hold 256 entries.
+# DPDK's telemetry shows them, too; its answers hold 256 entries.
 cat >"$WEFT_TMP/telemetry.py" <<'PY'
 import glob, json, os, socket, sys
 def ask(what):
@@ -122,12 +124,12 @@ weftd_stop many
 round one_queue 1 --cores "$cpus"
 [ "$used" -eq 1 ] || die 'the queue was not used'
 weftd_stop one_queue
-# What a frame's queue is to a program behind the driver is the sender's affair on a veth.
+# On a veth the sender chooses the queue of a frame for a program behind the driver.
 round generic 4 --netdev generic --cores "$cpus"
 [ "$used" -ge 2 ] || die 'one queue alone was used'
 
-# Queues that came later: their frames are dropped, and counted, until weftd starts anew. (In its driver a veth runs no
-# program for such queues at all.)
+# Queues made after the start: their frames are dropped and counted until weftd restarts. (A veth in
+# driver mode runs no program for such queues.)
 $on_b ethtool -L vb rx 16 tx 16
 $on_a ethtool -L va rx 16 tx 16
 many_flows

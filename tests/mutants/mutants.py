@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Mutants of the firmware: applies the changes of mutants.txt one at a time to a copy of the source
-# file they name, links a weft-sim with it, and lets the soak look for the fault.
+# file they name, links a weft-sim with it, and runs the soak until it finds the fault.
 #
 #	mutants.py [--seed N] [--limit SECONDS] [--json FILE] [NAME...]
 #	mutants.py --check [NAME...]	every mutant applies and is built to a program; nothing is run
 #
 # `make mutants` gives in the environment MUTANT_CC_nic_fw and MUTANT_CC_dpdk_app (the compiler with
-# all flags of the folder), MUTANT_TEST and MUTANT_TEST_dpdk_app (the commands that link unit tests),
-# MUTANT_LINK (the command that links weft-sim, with the word OBJECT
-# before the archives) and MUTANT_SIM (weft-sim as it is). Time is processor time of the runs, one
-# at a time, so that a busy machine changes nothing. A seed counts only when the firmware as it is
-# bears it; the others are listed. Exit status 0: each was caught; 1: one survived, does not apply or
-# does not compile, or a seed fails without a mutant; 2: wrong usage.
+# all flags of the folder), MUTANT_TEST and MUTANT_TEST_dpdk_app (the commands that link unit
+# tests), MUTANT_LINK (the command that links weft-sim, with the word OBJECT before the archives)
+# and MUTANT_SIM (weft-sim as it is). Time is processor time of the runs, one at a time, so that a
+# busy machine changes nothing. A seed counts only if the unchanged firmware passes it; the others
+# are listed. Exit status 0: each mutant was caught; 1: one survived, does not apply or does not
+# compile, or a seed fails without a mutant; 2: wrong usage.
 
 import argparse
 import concurrent.futures
@@ -26,10 +26,10 @@ import time
 
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mutants.txt")
 BUILD = os.path.join("build", "mutants")
-HANG_SECONDS = 10  # a run that a mutant makes endless ends after so long
-TEST_SECONDS = 60  # and a test after so long
+HANG_SECONDS = 10  # seconds after which an endless run ends
+TEST_SECONDS = 60  # and seconds of a test
 
-# Areas that the soak does not reach: their mutants are for these unit tests.
+# Areas that the soak does not reach: their mutants are caught by these unit tests.
 TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut", "sim/tcp_conn_ut", "sim/tcp_peer_ut", "sim/tcp_bad_ut",
                  "sim/tcp_strange_ut", "sim/tcp_frto_ut", "sim/tcp_mtu_ut"],
          "MPA": ["sim/rc_tcp_ut"],
@@ -54,7 +54,7 @@ TESTS = {"TCP": ["nic_fw/tcp/tcp_sack_ut", "nic_fw/tcp/tcp_cong_ut", "sim/tcp_ut
 class Mutant:
     def __init__(self, name, area, path, what):
         self.name, self.area, self.what = name, area, what
-        # A header is changed for the sources that are named behind it.
+        # A changed header is followed by the sources to compile with it.
         self.path, _, users = path.partition(":")
         self.sources = users.split() or [self.path]
         self.old, self.new, self.objects, self.error = [], [], [], None
@@ -78,7 +78,7 @@ class Mutant:
         if text is None:
             return False
         folder = os.path.join(BUILD, self.name)
-        # A copy of a header is found before the tree's own, as the same #include.
+        # A copy of a header is found before the tree's own, by the same #include.
         copy = os.path.join(folder, self.path)
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         with open(copy, "w", encoding="utf-8") as f:
@@ -89,7 +89,7 @@ class Mutant:
         for path in self.sources:
             obj = os.path.join(folder, os.path.basename(path)[:-1] + "o")
             source = copy if path == self.path else path
-            # A mutant may leave things unused: warnings are not what is looked for.
+            # A mutant may leave unused names: warnings are switched off.
             if not self.run(cc + ["-iquote", folder, "-w", "-c", "-o", obj, source]):
                 return False
             self.objects.append(obj)

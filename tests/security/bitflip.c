@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flips bits of what a process shares with its NIC, from outside, while the process works: the
- * header of the BAR, doorbells, rings, queues, records, the NIC's own words.
+ * Flips bits of the memory that a process shares with its NIC, from outside, while the process
+ * works: the header of the BAR, doorbells, rings, queues, records, the NIC's own words.
  *
  *	bitflip PID SEED FLIPS
  *
- * All that the process maps of "weft-bar" counts, as far as its pages are there. Most bits are put
- * back soon after, so that the process goes on and more of the NIC's code meets them. Ends
- * after so many flips (0: never), or when the process has ended; says how many there were. Needs to
- *be root. proc(5): mem, maps, pagemap.
+ * The targets are the resident pages of the process's mappings of "weft-bar". Most bits are
+ * restored soon after, so that the process goes on and reaches more of the NIC's code. Ends after
+ * FLIPS flips (0: never), or when the process has ended; prints the number of flips. Needs root.
+ * proc(5): mem, maps, pagemap.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +23,10 @@ enum {
 	PAGE = 4096,
 	WORDS = PAGE / 8,
 	PAGES_MAX = 1 << 16,
-	LOOK_EVERY = 512, /* flips between looks for pages */
-	LOOK_WORDS = 16,  /* in a page, for one that is in use */
+	LOOK_EVERY = 512, /* flips between searches for pages */
+	LOOK_WORDS = 16,  /* tries in a page to find a word in use */
 	BACK_US_MAX = 20,
-	LOOKS_MAX = 10000, /* of 1 ms, for a process that attaches to nothing */
+	LOOKS_MAX = 10000, /* waits of 1 ms for a process that never attaches */
 };
 
 static uint64_t page[PAGES_MAX];
@@ -57,7 +57,7 @@ static void look_at(uint64_t start, uint64_t end)
 	}
 }
 
-/* The pages that are there; false: the process has gone. */
+/* Finds the resident pages; false: the process has ended. */
 static bool look(const char *maps_path)
 {
 	FILE *maps = fopen(maps_path, "re");
@@ -75,7 +75,7 @@ static bool look(const char *maps_path)
 	return true;
 }
 
-/* A word of a page, one that is not 0 if some tries find one. */
+/* Draws a word of a page, a nonzero one if a few tries find one. */
 static uint64_t choose(void)
 {
 	uint64_t at = 0, word = 0;
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 		if (tries++ % LOOK_EVERY == 0 || !num_pages) {
 			if (!look(maps_path))
 				break;
-			/* It has not attached yet, or is about to end. */
+			/* The process has not attached yet, or is about to end. */
 			if (!num_pages) {
 				usleep(1000);
 				if (++looks > LOOKS_MAX)

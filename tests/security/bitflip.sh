@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# bitflip.c turns bits of all that clients share with their NIC while these work: every transport and operation,
-# interrupts, collectives. They may fail; weftd lives, its sanitizers say nothing, a process beside them finds every
-# byte right, and nothing of them is left. A failure is repeated with the seed that was printed: WEFT_SEED=N;
-# WEFT_BITFLIP_ROUNDS=N for longer.
+# bitflip.c flips bits of all memory that clients share with their NIC while they work: every
+# transport and operation, interrupts, collectives. The clients may fail. weftd must live without a
+# sanitizer report, a process on the same NICs must find every byte right, and no object of the
+# clients may be left. WEFT_SEED=N replays a failure with the printed seed; WEFT_BITFLIP_ROUNDS=N
+# runs longer.
 
 . tests/int/lib.sh
 [ "$(id -u)" -eq 0 ] || skip 'not root'
@@ -13,12 +14,12 @@ rounds=${WEFT_BITFLIP_ROUNDS:-1}
 say "WEFT_SEED=$seed"
 
 weftd_start weftd --nics 3
-# The end whose bits turn may fail in any way: it only has to end.
+# The end whose bits are flipped may fail in any way: it only has to end.
 bench_timeout=4
 number=0
 total=0
 
-# turn SIDE WORD...: bits of the server (s) or the client (c) of a run of weft-bench
+# turn SIDE WORD...: flips bits of the server (s) or the client (c) of a run of weft-bench
 turn()
 {
 	local side=$1 other name flips
@@ -42,7 +43,7 @@ turn()
 	alive weftd || die "weftd has ended: WEFT_SEED=$seed"
 }
 
-# attached_or_dead NIC NAME...
+# attached_or_dead NIC NAME...: waits until the processes have attached or ended
 attached_or_dead()
 {
 	local name
@@ -67,7 +68,7 @@ while [ "$rounds" -gt 0 ]; do
 	kill -TERM "${pid[beside.c]}" "${pid[beside.s]}"
 	finish beside.c
 	finish beside.s
-	# With new ones all is well.
+	# New clients work.
 	bench weft1 weft0 bw --op write --size 20000 --iters 200
 	bench weft0 weft1 rate --qp ud --iters 1000
 done

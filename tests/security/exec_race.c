@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The exec race: connections of a process that executes a set-uid program while weftd looks at it.
+ * The exec race: connections of a process that executes a set-uid program while weftd inspects it.
  *
- * exec_race SOCKET WEFTD-PID PROGRAM TRIES MIB... plays, TRIES times for each size: an attacker
- * without rights makes sockets, leaves them to a child, fills MIB of memory (execve() takes long to
- * free it, and whoever opens /proc/PID/mem meanwhile waits and gets the new program's), connects
- * them all and executes PROGRAM, which is set-uid root. This process, root, takes weftd's
- * descriptors one by one (pidfd_getfd) and looks whether the program's stack can be read by one;
- * the child attaches and asks the NIC for the same bytes. Exit status 1: somebody got them.
+ * exec_race SOCKET WEFTD-PID PROGRAM TRIES MIB... runs the attack TRIES times for each size. An
+ * attacker without rights opens sockets, leaves them to a child and fills MIB of memory. execve()
+ * takes long to free that memory; an open of /proc/PID/mem meanwhile waits and gets the new
+ * program's memory. The attacker connects all sockets and executes PROGRAM, which is set-uid root.
+ * This process, root, duplicates weftd's descriptors one by one (pidfd_getfd) and tests whether one
+ * of them can read the program's stack. The child attaches and makes the NIC read the same bytes.
+ * Exit status 1: an attacker got them.
  */
 #include <dirent.h>
 #include <poll.h>
@@ -21,13 +22,13 @@
 
 enum {
 	SOCKETS = 120,
-	ATTACHED = 4, /* of them the child attaches so many */
+	ATTACHED = 4, /* of these sockets the child attaches this many */
 	NOBODY = 65534,
 	PROBE_BYTES = 64,
 	WAIT_MS = 30000,
 };
 
-/* Told by the attacker's child when it has tried. */
+/* Set by the attacker's child when it has tried. */
 struct gain {
 	uint32_t attached, registered, completed;
 };
@@ -39,7 +40,7 @@ static void drop_rights(void)
 {
 	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
 		die("no other user: %s", strerror(errno));
-	/* As for a process that never was root. */
+	/* Drops rights as a process that never was root. */
 	if (prctl(PR_SET_DUMPABLE, 1))
 		die("PR_SET_DUMPABLE: %s", strerror(errno));
 }
@@ -63,8 +64,8 @@ static void connect_it(int sock)
 }
 
 /*
- * One of the connections: attaches, with the memory that the attacker had before it executed the
- * program or with none, and has the NIC send itself the bytes at addr.
+ * Uses one of the connections: attaches, with the memory that the attacker had before it executed
+ * the program or with none, and makes the NIC send itself the bytes at addr.
  */
 static void ask_nic(int sock, int mem, uint64_t addr, struct gain *gain)
 {
@@ -91,7 +92,7 @@ static void ask_nic(int sock, int mem, uint64_t addr, struct gain *gain)
 	detach(&v);
 }
 
-/* The child that has the sockets: it waits for the address, tries, and tells. */
+/* The child that holds the sockets: waits for the address, tries, and reports. */
 static void keep(const int *sock, int mem, int talk)
 {
 	struct gain gain = {0};
@@ -117,7 +118,7 @@ static void attack(int talk, uint64_t fill_bytes)
 		die("/proc/self/mem: %s", strerror(errno));
 	for (int i = 0; i < SOCKETS; i++)
 		sock[i] = unconnected();
-	/* Its end is the attacker's: nothing is left when that is killed. */
+	/* The child ends with the attacker: nothing is left when that is killed. */
 	if (!fork()) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		keep(sock, mem, talk);
@@ -130,7 +131,7 @@ static void attack(int talk, uint64_t fill_bytes)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		if (fill == MAP_FAILED)
 			die("%llu bytes: %s", (unsigned long long)fill_bytes, strerror(errno));
-		/* Small pages take the longest. */
+		/* Small pages take the longest to free. */
 		(void)madvise((void *)(uintptr_t)fill, fill_bytes, MADV_NOHUGEPAGE);
 	}
 	for (int i = 0; i < SOCKETS; i++)
@@ -139,7 +140,7 @@ static void attack(int talk, uint64_t fill_bytes)
 	die("%s: %s", program, strerror(errno));
 }
 
-/* Where the program's stack ends; 0: it does not run yet. */
+/* End of the program's stack; 0: it does not run yet. */
 static uint64_t stack_of(pid_t pid)
 {
 	char path[64], exe[512], line[512];
@@ -179,7 +180,7 @@ static uint64_t await_stack(pid_t pid)
 	die("%s does not run", program);
 }
 
-/* How many descriptors of weftd give the bytes at addr of the program's memory. */
+/* Counts the descriptors of weftd that give the bytes at addr of the program's memory. */
 static uint32_t leaks(pid_t pid, uint64_t addr)
 {
 	uint8_t want[PROBE_BYTES], got[PROBE_BYTES];
@@ -215,7 +216,7 @@ static uint32_t leaks(pid_t pid, uint64_t addr)
 	return count;
 }
 
-/* True when somebody got at the memory of the program. */
+/* True if the attacker reached the memory of the program. */
 static bool try_once(uint64_t fill_bytes, struct gain *sum)
 {
 	struct pollfd p = {.events = POLLIN};
@@ -237,7 +238,7 @@ static bool try_once(uint64_t fill_bytes, struct gain *sum)
 	if (write(talk[0], &addr, sizeof(addr)) != sizeof(addr))
 		die("the attacker's child has gone");
 	p.fd = talk[0];
-	/* All connections were taken when those that attach are answered. */
+	/* weftd has accepted all connections when it has answered the attaching ones. */
 	if (poll(&p, 1, WAIT_MS) != 1 || read(talk[0], &gain, sizeof(gain)) != sizeof(gain))
 		die("the attacker's child does not answer");
 	count = leaks(pid, addr);

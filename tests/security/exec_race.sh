@@ -24,7 +24,7 @@ else
 fi
 expect_ok race
 cat "$WEFT_TMP/race.out"
-# Nothing of the many connections is left.
+# No object of the many connections is left.
 left()
 {
 	[ "$(ctl clients weft0 | awk 'NR > 1 && $6 != "yes"' | wc -l)" -eq 0 ]

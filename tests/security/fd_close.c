@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends weftd descriptors whose closing takes as long as this process likes: sockets of TCP that
- * linger for an hour, since their peer, this process too, does not read what is left in them. weftd
- * has the last descriptor of each, so its close() waits.
+ * Sends weftd descriptors whose close() takes as long as this process likes: TCP sockets that
+ * linger for an hour, since their peer, this process too, does not read the bytes left in them.
+ * weftd has the last descriptor of each, so its close() waits.
  *
  *	fd_close SOCKET COUNT
  *
@@ -34,7 +34,7 @@ static void check(int ok, const char *what)
 	exit(1);
 }
 
-/* A socket with bytes in it that its peer does not take. */
+/* Makes a socket with bytes in it that its peer does not read. */
 static int lingering(void)
 {
 	static char block[BLOCK_BYTES];
@@ -70,7 +70,7 @@ static int attach(const char *path)
 
 static void give(int sock, int fd)
 {
-	/* No command of weftd's comes with such a descriptor. */
+	/* No command of weftd takes such a descriptor. */
 	const struct hw_cmd cmd = {.op = HW_CMD_QUERY_DEVICE};
 	union {
 		struct cmsghdr align;
@@ -86,7 +86,7 @@ static void give(int sock, int fd)
 	control.align.cmsg_type = SCM_RIGHTS;
 	control.align.cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-	/* This process has none before weftd takes its own. */
+	/* This process has closed its own before weftd receives them. */
 	check(sendmsg(sock, &mh, 0) == sizeof(cmd), "sendmsg");
 	close(fd);
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Descriptors whose close() takes an hour, sent to weftd's socket beside a command: it answers others at once, serves
-# those that are attached, and ends when it is told to.
+# Descriptors whose close() takes an hour, sent to weftd's socket beside a command: weftd still
+# answers other processes at once, serves attached ones, and ends on SIGTERM.
 
 . tests/int/lib.sh
 
@@ -11,7 +11,8 @@ weftd_start weftd --nics 2
 bench_start beside weft1 weft0 lat --iters 100000000
 in_traffic weft0
 
-# attack NAME NIC COUNT: weftd stands still meanwhile, so that it is always the last that has the descriptors
+# attack NAME NIC COUNT: weftd is stopped meanwhile, so that it always has the last copy of the
+# descriptors
 attack()
 {
 	kill -STOP "${pid[weftd]}"
@@ -26,12 +27,12 @@ tool 0 timeout "$LIMIT" "$WEFT_BIN/weftctl" list
 grep -q '^weft1 ' "$out" || die 'weftctl has no list'
 bench weft0 weft1 lat --iters 100
 in_traffic weft0
-# More than it closes at a time.
+# More descriptors than weftd closes at a time.
 attack many weft1 40
 bench weft0 weft1 lat --iters 100
 kill9 beside.c
 finish beside.s
-# It waits for nobody at its end; and while the attacker is still there.
+# weftd waits for no close at its end, even while the attacker is alive.
 weftd_stop weftd
 kill9 attacker
 kill9 many

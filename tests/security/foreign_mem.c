@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that is not the client's to register, or not ready for it.
+ * Registration of memory that the client does not own or that is not ready.
  *
  * foreign_mem SOCKET, as root: another user with the key of an extent (REG_MR, FREE_MEM); pages
- * that nobody has touched; memory that the process has sealed itself; a BAR that is punched before
+ * that were never touched; memory that the process has sealed itself; a BAR that is punched before
  * and after START, or sealed by the process; keys of a process that is gone. Without libweft.
  */
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ static int free_mem(struct victim *v, uint64_t key)
 	return command(v->sock, &cmd, &resp);
 }
 
-/* In a process of its own, as another user. */
+/* Runs the check in a process of its own, as another user. */
 static void as_nobody(uint64_t key)
 {
 	struct victim v;
@@ -59,7 +59,7 @@ static void as_nobody(uint64_t key)
 		die("the other user failed");
 }
 
-/* weftd makes no pages: it would have to pay for them. */
+/* weftd allocates no pages, since they would count as its own. */
 static void untouched(struct victim *v)
 {
 	const uint64_t page = HW_BAR_PAGE_BYTES;
@@ -117,7 +117,7 @@ static void slack(struct victim *v)
 	close(fd);
 }
 
-/* The BAR before and after START. */
+/* Punches and seals the BAR before and after START. */
 static void bar(bool sealed)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_ATTACH,
@@ -170,7 +170,10 @@ int main(int argc, char **argv)
 	slack(&v);
 	bar(false);
 	bar(true);
-	/* Another connection of the same process may use it, as long as one is left. */
+	/*
+	 * Another connection of the same process may use the memory as long as one connection is
+	 * left.
+	 */
 	if (attach_on(&other, connect_nic(), -1))
 		die("ATTACH");
 	furnish_attached(&other, 1);

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Ranks of a list of each other have a key that nobody can work out: without one, or with one that others may read,
-# none starts; ranks with another key than the rest do not reach them.
+# Ranks with a static list share a secret key. Without a key, or with one that others may read, no
+# rank starts; a rank with another key does not reach the rest.
 
 . tests/int/lib.sh
 
 weftd_start weftd --nics 2
 peers=$(ctl list --json | sed -n 's/.*"mac": "\(.*\)",/\1/p' | paste -sd,)
 
-# rank NAME I COMMAND...: env words first
+# rank NAME I COMMAND...: COMMAND begins with its environment
 rank()
 {
 	local name=$1 i=$2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process that makes weftd hold things for it while it holds nothing itself.
+ * A process that makes weftd hold resources for it while it holds none itself.
  *
  *	hoard SOCKET memory BYTES PROCESSES	registers extents of BYTES, one after the other,
  *						and unmaps and closes them itself
@@ -9,9 +9,9 @@
  *	hoard SOCKET unread CONNECTIONS		makes event queues and destroys them, and leaves
  *						their descriptors in its sockets
  *
- * Each of the processes goes on until it is refused (or has LIMIT), prints how many it has and
- * why it got no more, and waits to be killed. Not by
- * libweft. docs/security.md "Shares".
+ * Each process goes on until it is refused (or has LIMIT), prints its number of objects and the
+ * reason of the refusal, and waits to be killed. Speaks the control channel without libweft.
+ * docs/security.md "Shares".
  */
 #include "tests/security/taker.h"
 
@@ -36,7 +36,7 @@ static int reg(struct victim *v, uint64_t key, uint64_t bytes, struct hw_resp_qu
 	return resp.status;
 }
 
-/* Their bytes, and how many are registered; 0: none. */
+/* Takes extents of that many bytes, of which that many are registered; 0: none. */
 struct hoarded {
 	uint64_t bytes, reg_bytes;
 };
@@ -75,9 +75,9 @@ static struct result take_extents(uint32_t before, const void *arg)
 	return r;
 }
 
-/* ---- answers that nobody reads */
+/* ---- unread answers */
 
-/* Commands without their answers, no more than a socket holds. */
+/* Sends commands without reading their answers, at most as many as a socket holds. */
 static void send_unread(int sock)
 {
 	struct hw_cmd create = {.op = HW_CMD_CREATE_EQ, .u.create_eq.entries = 1};

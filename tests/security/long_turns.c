@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes that make the NIC work in bulk: one dies with 30,000 regions, or as many as it gets,
- * one with many queue pairs, one flushes full queues again and again and destroys some in the
- * middle, one gives a large completion queue other sizes, one attaches and dies, one asks for all
- * counters.
+ * Processes that give the NIC bulk work: one dies with 30,000 regions, or as many as it gets, one
+ * with many queue pairs, one flushes full queues repeatedly and destroys some in the middle, one
+ * resizes a large completion queue, one attaches and dies, one reads all counters.
  *
- * long_turns SOCKET SECONDS [KIND...]: for so long, all kinds or those that are named (regions,
- * qps, flush, resize, attach, stats) side by side, each anew when it has died; says "attacking"
- * once each has begun, and at the end how often each did it. Calls libweft.
+ * long_turns SOCKET SECONDS [KIND...]: runs all kinds or the named ones (regions, qps, flush,
+ * resize, attach, stats) side by side for SECONDS, and restarts each when it has died. Prints
+ * "attacking" once each has begun, and at the end the number of rounds of each. Calls libweft.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +23,7 @@
 #include "host_driver/weft.h"
 
 enum {
-	/* Others have room beside two of each: one that leaves and the next. */
+	/* Room remains for two processes of each kind: one that leaves and the next. */
 	MOST_REGIONS = 30000,
 	MOST_QPS = 6000,
 	DEPTH = 8192,
@@ -33,7 +32,7 @@ enum {
 	PAGE = 4096,
 };
 
-/* What all of them see: rounds that were begun and that came to their end, of each kind. */
+/* Shared by all processes: rounds begun and completed, of each kind. */
 static volatile struct board {
 	unsigned begun[KINDS], done[KINDS];
 } * board;
@@ -60,14 +59,14 @@ static struct weft_pd *open_nic(const char *nic)
 	return pd;
 }
 
-/* As many as the NIC gives it; then it ends without a word. */
+/* Registers as many regions as the NIC gives; then the process ends without deregistering. */
 static void die_with_regions(const char *nic)
 {
 	static uint8_t mem[PAGE];
 	struct weft_pd *pd;
 	unsigned n = 0;
 
-	/* Mapped ones would meet the limit of weftd's mappings first. */
+	/* Mapped regions would meet the limit of weftd's mappings first. */
 	setenv("WEFT_MEM", "process_vm", 1);
 	pd = open_nic(nic);
 
@@ -110,7 +109,10 @@ static void die_with_qps(const char *nic)
 	_exit(0);
 }
 
-/* Takes completions of flushed receives, which come in order; as many as were posted. */
+/*
+ * Polls completions of flushed receives, which come in order; returns when all that were posted
+ * have come.
+ */
 static void drain(struct weft_cq *cq)
 {
 	struct weft_wc wc[64];
@@ -151,7 +153,10 @@ static void to_state(struct weft_qp *qp, enum weft_qp_state state)
 		die("to state %d: %s", (int)state, strerror(-err));
 }
 
-/* Full queues that fail; every other time the queue pair goes while they are flushed. */
+/*
+ * Fills queues and lets them fail; every other time the queue pair is destroyed while they are
+ * flushed.
+ */
 static void flush_again_and_again(const char *nic)
 {
 	struct weft_pd *pd = open_nic(nic);
@@ -232,7 +237,7 @@ static const struct {
 };
 static bool asked[KINDS];
 
-/* How many of those asked for have been counted: all? */
+/* True if the rounds of all requested kinds have been counted. */
 static bool all_of(const volatile unsigned *count)
 {
 	bool all = true;
@@ -253,7 +258,7 @@ static pid_t start(unsigned kind, const char *nic)
 	return pid;
 }
 
-/* Children that have died are started anew until the time is over; one that failed ends it. */
+/* Children that have died are restarted until the time is over; a failed one ends the loop. */
 static void attack(const char *nic, long seconds)
 {
 	time_t end = time(NULL) + seconds;

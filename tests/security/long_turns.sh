@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# No process makes a long turn (long_turns.c): processes die with all the regions and queue pairs that
-# they get, and flush full queues, while another client's requests go on and all succeed. Nothing is
-# timed: the firmware says how many units of such work a turn had at most (slice_units_max).
+# No process causes a long turn (long_turns.c): processes die with all the regions and queue pairs
+# that they get, and flush full queues, while another client's requests all succeed. Nothing is
+# timed: the firmware reports the most units of such work in one turn (slice_units_max).
 
 . tests/int/lib.sh
 
@@ -20,7 +20,7 @@ expect_ok attack
 grep . "$WEFT_TMP/attack.out"
 [ "$round" -gt 0 ] || die 'no request was made beside the attack'
 
-# A turn has 16 units of slices, a command before it 64, and the last piece of each some more.
+# A turn has 16 units of slices, a command before it 64, and the last piece of each a few more.
 most=$(counter weft0 slice_units_max)
 [ "$most" -gt 0 ] || die 'nothing was done in slices'
 [ "$most" -le 96 ] || die "a turn had $most units of work in bulk"

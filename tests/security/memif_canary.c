@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process whose registered memory nobody may touch: fills memory that weftd maps, says "ready",
- * waits until whoever writes to FIFO closes it, and looks at every byte. usage: memif_canary NIC
- * FIFO. Exit status 0: all is as it was. Started by memif_stranger.sh.
+ * A process whose registered memory must stay untouched: fills memory that weftd maps, prints
+ * "ready", waits until the writer of FIFO closes it, and checks every byte. usage: memif_canary NIC
+ * FIFO. Exit status 0: no byte has changed. Run by memif_stranger.sh.
  */
 #include "tests/int/host.h"
 

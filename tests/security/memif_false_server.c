@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plays a memif's server that means harm, to which weftd comes as a client. usage:
+ * A hostile memif server, to which weftd connects as a client. usage:
  *
  *	memif_false_server UID PATH ATTACK
  *
- * runs as user UID and listens at PATH. Exit status 0: the attack ran to its end, and what it needs
- * of weftd's answers was so. Started by memif_false_server.sh, which looks at the counters.
+ * runs as user UID and listens at PATH. Exit status 0: the attack ran to its end, and weftd's
+ * answers were the expected ones. Run by memif_false_server.sh, which checks the counters.
  */
 #include <sys/stat.h>
 
@@ -20,7 +20,7 @@ static int server_listen(void)
 
 	unlink(path);
 	peer_address(&addr, path);
-	umask(0); /* weftd has no right to pass over modes */
+	umask(0); /* weftd has no right to bypass file modes */
 	if (sock < 0 || bind(sock, (struct sockaddr *)&addr, sizeof(addr)) || listen(sock, 8))
 		die("listen at %s", path);
 	puts("listens");
@@ -50,7 +50,7 @@ static void server_hello(int sock, uint16_t version, uint8_t log2)
 	peer_send(sock, &msg, MEMIF_MSG_HELLO, -1);
 }
 
-/* As a right server: maps what the client offers. */
+/* Maps the client's memory, as an honest server does. */
 static void server_up(struct peer *p, int listener)
 {
 	struct memif_msg msg;
@@ -97,7 +97,7 @@ static void server_strange(void)
 	int listener = server_listen();
 	struct memif_msg msg;
 
-	/* It comes, sees who is there, and goes. */
+	/* weftd connects, checks the server's credentials, and hangs up. */
 	if (peer_recv(server_accept(listener), &msg, NULL) != MEMIF_MSG_NONE)
 		die("it speaks with a stranger");
 }
@@ -138,7 +138,7 @@ static void server_tails(void)
 	peer_gone(p.sock);
 }
 
-/* Frames of any length at any place, in the client's own memory. */
+/* Sends frames of any length at any offset in the client's own memory. */
 static void server_descriptors(void)
 {
 	int listener = server_listen();

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Servers that lie to weftd, which comes to them as a memif's client: one of another user is left at once; one that is
-# let in (uid=N) sends wrong messages, jumps with its indices, and fills descriptors with lengths and places as it
-# likes. weftd lives and counts each by its reason, and comes to a right server afterwards.
+# Hostile servers, to which weftd connects as a memif client. weftd hangs up at once on a server of
+# another user. An allowed one (uid=N) sends wrong messages, moves its indices at random, and fills
+# descriptors with arbitrary lengths and offsets. weftd lives, counts each attack by its reason, and
+# connects to an honest server afterwards.
 
 . tests/int/lib.sh
 
@@ -17,7 +18,8 @@ chown $user "$dir/$user"
 weftd_start weftd --user root --nics 2 --port "memif:$dir/$user/s,uid=$user" --ip 10.9.0.1/24 \
 	--port "memif:$dir/$user/strange" --ip 10.9.2.1/24
 
-# attack NAME COUNTER PATH NIC: it runs to its end, weftd goes on, and the counter has risen
+# attack NAME COUNTER PATH NIC: expects that it runs to its end, weftd lives, and the counter has
+# risen
 attack()
 {
 	local before after

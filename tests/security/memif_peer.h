@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of a memif that checks nothing and does whatever it is told: for memif_stranger.c and
- * memif_false_server.c, which play ends that lie. dpdk_app/wire/memif_proto.h.
+ * One end of a memif without any checks, for the hostile ends memif_stranger.c and
+ * memif_false_server.c. dpdk_app/wire/memif_proto.h.
  */
 #ifndef WEFT_TESTS_MEMIF_PEER_H
 #define WEFT_TESTS_MEMIF_PEER_H
@@ -37,11 +37,11 @@ enum {
 	PEER_FRAME = 60,
 };
 
-/* A client's end. */
+/* State of a client's end. */
 struct peer {
 	int sock;
 	int region;    /* memfd */
-	uint8_t *base; /* of it */
+	uint8_t *base; /* its bytes */
 	struct memif_ring_shared *out, *in;
 };
 
@@ -88,7 +88,7 @@ static inline void peer_send_raw(int sock, const void *msg, size_t bytes, const 
 		c->cmsg_len = CMSG_LEN(num * sizeof(int));
 		memcpy(CMSG_DATA(c), fd, num * sizeof(int));
 	}
-	/* It may have hung up on the message before. */
+	/* weftd may have hung up on the previous message. */
 	if (sendmsg(sock, &header, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
 		die("sendmsg");
 }
@@ -99,7 +99,7 @@ static inline void peer_send(int sock, struct memif_msg *msg, enum memif_kind ki
 	peer_send_raw(sock, msg, sizeof(*msg), &fd, fd >= 0);
 }
 
-/* The next message, and the descriptor with it; its kind, MEMIF_MSG_NONE: hung up. */
+/* Receives the next message and its descriptor. Returns its kind; MEMIF_MSG_NONE: weftd hung up. */
 static inline enum memif_kind peer_recv(int sock, struct memif_msg *msg, int *fd)
 {
 	union {
@@ -124,7 +124,7 @@ static inline enum memif_kind peer_recv(int sock, struct memif_msg *msg, int *fd
 	return (enum memif_kind)msg->kind;
 }
 
-/* It hangs up, having said why or not. */
+/* Waits until weftd hangs up, with or without a reason. */
 static inline void peer_gone(int sock)
 {
 	struct memif_msg msg;
@@ -147,7 +147,7 @@ static inline void peer_expect(int sock, enum memif_kind kind)
 		die("message %d instead of %d", (int)got, (int)kind);
 }
 
-/* Memory of so many bytes with these seals. */
+/* Makes a memfd of that many bytes with these seals. */
 static inline int peer_memory(uint64_t bytes, int seals)
 {
 	int fd = memfd_create("stranger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -157,7 +157,7 @@ static inline int peer_memory(uint64_t bytes, int seals)
 	return fd;
 }
 
-/* A connection to the server at path, before its first message; -1 with errno: it is refused. */
+/* Connects to the server at path, before its first message; -1 with errno: refused. */
 static inline int peer_open(const char *path)
 {
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
@@ -172,7 +172,7 @@ static inline int peer_open(const char *path)
 	return -1;
 }
 
-/* Connected, with HELLO read. */
+/* Connects and reads HELLO. */
 static inline int peer_connect(const char *path)
 {
 	uint64_t tries = 0;
@@ -185,7 +185,7 @@ static inline int peer_connect(const char *path)
 			die("connect to %s", path);
 		if (peer_recv(sock, &msg, NULL) == MEMIF_MSG_HELLO)
 			return sock;
-		/* The last attack's connection is being left. */
+		/* weftd may still be closing the last attack's connection. */
 		close(sock);
 		if (++tries == 1000)
 			die("no HELLO");
@@ -239,7 +239,7 @@ static inline struct memif_desc peer_desc(uint32_t ring, uint32_t slot)
 				       PEER_BUFFERS + (ring * PEER_SLOTS + slot) * PEER_BUFFER};
 }
 
-/* Rings and buffers as a right client has them. */
+/* Lays out rings and buffers as an honest client does. */
 static inline void peer_format(struct peer *p)
 {
 	p->base = mmap(NULL, PEER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, p->region, 0);
@@ -255,7 +255,7 @@ static inline void peer_format(struct peer *p)
 	}
 }
 
-/* INIT with the secret, a region of the seals, and its ACK. */
+/* Sends INIT with the secret and a region with these seals, and receives the ACK. */
 static inline void peer_begin(struct peer *p, const char *path, int seals)
 {
 	p->sock = peer_connect(path);
@@ -266,7 +266,7 @@ static inline void peer_begin(struct peer *p, const char *path, int seals)
 	peer_region(p->sock, 0, PEER_BYTES, p->region);
 }
 
-/* All of the set-up, as a right client does it. */
+/* Does the whole set-up as an honest client does. */
 static inline void peer_up(struct peer *p, const char *path)
 {
 	struct memif_msg msg = {0};
@@ -285,7 +285,7 @@ static inline void peer_up(struct peer *p, const char *path)
 	peer_expect(p->sock, MEMIF_MSG_CONNECTED);
 }
 
-/* An ARP request for 10.9.0.1, which the NIC answers. */
+/* Builds an ARP request for 10.9.0.1, which the NIC answers. */
 static inline void peer_arp(uint8_t frame[PEER_FRAME])
 {
 	static const uint8_t request[] = {
@@ -303,7 +303,9 @@ static inline void peer_store(uint16_t *index, uint16_t value)
 	__atomic_store_n(index, value, __ATOMIC_RELEASE);
 }
 
-/* Puts ARP requests into the first n slots from head on, which moves; waits until they are taken.
+/*
+ * Puts ARP requests into the first n slots from head on, moves head, and waits until they are
+ * taken.
  */
 static inline void peer_ask(struct peer *p, uint32_t n)
 {
@@ -320,8 +322,8 @@ static inline void peer_ask(struct peer *p, uint32_t n)
 }
 
 /*
- * Until *index has come to value, or further: weftd answers a question, and may ask one first.
- * False: it hung up before.
+ * Waits until *index has reached value: weftd answers a request, and may send one first. False:
+ * weftd hung up before.
  */
 static inline bool peer_await(const struct peer *p, const uint16_t *index, uint16_t value)
 {
@@ -351,11 +353,13 @@ static inline void peer_become(uid_t user)
 		return;
 	if (setgroups(0, NULL) || setresgid(user, user, user) || setresuid(user, user, user))
 		die("cannot run as user %u", user);
-	/* For the sanitizers. */
+	/* The sanitizers want all memory freed. */
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
-/* Arguments UID PATH ATTACK: that attack, as that user. Exit status. */
+/*
+ * Parses the arguments UID PATH ATTACK and runs that attack as that user. Returns the exit status.
+ */
 static inline int peer_main(int argc, char **argv, const struct peer_attack *attack, size_t num,
 			    const char **path)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plays a memif's client that means harm. usage:
+ * A hostile memif client. usage:
  *
  *	memif_stranger UID PATH ATTACK
  *
  * runs as user UID and attacks the server at PATH. Exit status 0: the attack ran to its end, and
- * what it needs of weftd's answers was so. Started by memif_stranger.sh, which looks at the
- * counters.
+ * weftd's answers were the expected ones. Run by memif_stranger.sh, which checks the counters.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -24,7 +23,7 @@ static void denied(void)
 		die("not refused by the socket's mode");
 }
 
-/* The mode of the socket was wrong once: who comes is looked at all the same. */
+/* The mode of the socket was wrong once: weftd checks the client's credentials all the same. */
 static void unknown_user(void)
 {
 	struct memif_msg msg;
@@ -46,7 +45,7 @@ static void busy(void)
 	if (sock < 0)
 		die("connect");
 	peer_gone(sock);
-	/* The one that was there is none the worse. */
+	/* The earlier connection still works. */
 	for (uint32_t i = 0; i < PEER_SLOTS; i++)
 		p.in->desc[i] = peer_desc(1, i);
 	peer_store(&p.in->head, PEER_SLOTS);
@@ -127,7 +126,7 @@ static void wrong_secret(void)
 	peer_gone(sock);
 }
 
-/* ---- regions: each is refused when it is announced */
+/* ---- regions: each is refused when it is added */
 
 static void region(uint16_t index, uint64_t bytes, int fd)
 {
@@ -142,7 +141,7 @@ static void region(uint16_t index, uint64_t bytes, int fd)
 		close(fd);
 }
 
-/* All of the set-up with memory that can shrink, whatever the answers are; then it shrinks. */
+/* Does the whole set-up with memory that can shrink, whatever the answers are; then shrinks it. */
 static void truncated(void)
 {
 	struct memif_msg msg = {0};
@@ -156,7 +155,7 @@ static void truncated(void)
 					     .log2_slots = PEER_LOG2,
 					     .fd = eventfd(0, EFD_NONBLOCK)});
 	peer_send(p.sock, &msg, MEMIF_MSG_CONNECT, -1);
-	usleep(100000); /* a port of DPDK's driver is used a while after it is up */
+	usleep(100000); /* uses a port of DPDK's driver for a while after it is up */
 	if (ftruncate(p.region, 0))
 		die("ftruncate");
 	peer_gone(p.sock);
@@ -236,7 +235,7 @@ static void many_descriptors(void)
 
 /* ---- rings */
 
-/* The set-up with one ring as announced goes on, whatever the answers are. */
+/* Goes on with the set-up, with one ring as given, whatever the answers are. */
 static void ring(struct peer_ring announced)
 {
 	const struct peer_ring other = {.flags = announced.flags ^ MEMIF_RING_S2M,
@@ -270,7 +269,7 @@ static void ring_outside(void)
 					.offset = offset[i],
 					.log2_slots = PEER_LOG2,
 					.fd = fd});
-	/* It begins inside. */
+	/* The ring begins inside the region. */
 	ring((struct peer_ring){.offset = PEER_BYTES - 65536, .log2_slots = 14, .fd = fd});
 	ring((struct peer_ring){.region = 1, .log2_slots = 4, .fd = fd});
 	ring((struct peer_ring){.region = 0xffff, .log2_slots = 4, .fd = fd});
@@ -316,7 +315,7 @@ static void many_rings(void)
 	peer_expect(p.sock, MEMIF_MSG_ACK);
 	peer_ring(p.sock, one);
 	peer_gone(p.sock);
-	/* And one too few. */
+	/* And one ring too few. */
 	peer_begin(&p, path, F_SEAL_SHRINK);
 	peer_expect(p.sock, MEMIF_MSG_ACK);
 	peer_ring(p.sock, one);
@@ -325,9 +324,12 @@ static void many_rings(void)
 	peer_gone(p.sock);
 }
 
-/* ---- frames: a right set-up, and then */
+/* ---- frames: an honest set-up, and then */
 
-/* Gives the NIC descriptors to receive from. It takes all, and answers a right frame after them. */
+/*
+ * Gives the NIC descriptors to receive from. It takes all of them and answers a valid frame after
+ * them.
+ */
 static void descriptors(const struct memif_desc *desc, uint32_t num)
 {
 	struct peer p;
@@ -376,7 +378,7 @@ static void wrong_length(void)
 	descriptors(desc, sizeof(desc) / sizeof(desc[0]));
 }
 
-/* A chain around the ring that has no end, with pieces that have no bytes. */
+/* A chain around the ring without an end, with pieces of zero bytes. */
 static void endless_chain(void)
 {
 	struct memif_desc desc[PEER_SLOTS];
@@ -389,7 +391,7 @@ static void endless_chain(void)
 		desc[i] = (struct memif_desc){.flags = 0xffff, .bytes = 1, .offset = PEER_BUFFERS};
 	desc[PEER_SLOTS - 1].flags = 0;
 	descriptors(desc, PEER_SLOTS);
-	/* Or nothing behind. */
+	/* Or with no descriptor behind it. */
 	desc[0] = (struct memif_desc){
 	    .flags = MEMIF_DESC_NEXT, .bytes = PEER_FRAME, .offset = PEER_BUFFERS};
 	descriptors(desc, 1);
@@ -405,7 +407,7 @@ static void head_jumps(void)
 	peer_up(&p, path);
 	peer_store(&p.out->head, 0x8000);
 	peer_gone(p.sock);
-	/* It goes back. */
+	/* The index goes back. */
 	peer_up(&p, path);
 	peer_ask(&p, 3);
 	if (!peer_await(&p, &p.out->tail, 3))
@@ -419,7 +421,7 @@ static void head_jumps(void)
 	peer_gone(p.sock);
 }
 
-/* Where the NIC is to write its answers: anywhere but in the region. */
+/* The buffers for the NIC's answers are anywhere but in the region. */
 static void write_outside(void)
 {
 	struct peer p;
@@ -436,7 +438,7 @@ static void write_outside(void)
 	p.in->desc[502].offset = 4096;
 	p.in->desc[503].bytes = 0;
 	peer_store(&p.in->head, PEER_SLOTS);
-	/* One after the other: what is lost when memory is not there shall be little. */
+	/* One at a time, so that few frames are lost while memory is missing. */
 	for (uint16_t i = 0; i < 40; i++) {
 		peer_ask(&p, 1);
 		if (!peer_await(&p, &p.out->tail, (uint16_t)(i + 1)))
@@ -448,7 +450,7 @@ static void write_outside(void)
 	close(p.sock);
 }
 
-/* Its buffers take a byte each. */
+/* Its buffers hold one byte each. */
 static void no_room(void)
 {
 	struct peer p;
@@ -463,7 +465,9 @@ static void no_room(void)
 	close(p.sock);
 }
 
-/* It gives no buffers, and goes on asking: what is for it is dropped, not waited with. */
+/*
+ * It gives no buffers and goes on sending requests: answers are dropped, and weftd does not wait.
+ */
 static void never_reads(void)
 {
 	struct peer p;
@@ -492,18 +496,18 @@ static void holes(void)
 	for (uint16_t i = 1; i <= 300; i++) {
 		peer_store(&p.in->head, (uint16_t)(p.in->tail + PEER_SLOTS));
 		peer_ask(&p, 32);
-		/* Buffers, and one time in three the pages of descriptors alone. */
+		/* Punches buffers, and one time in three only the pages of descriptors. */
 		punch(p.region, i % 3 ? PEER_BUFFERS : 4096,
 		      i % 3 ? PEER_BYTES - PEER_BUFFERS : 4096);
 		if (!peer_await(&p, &p.out->tail, (uint16_t)(i * 32)))
 			die("it hung up");
 	}
-	/* The indices themselves: the ring makes no sense any more. */
+	/* Overwrites the indices themselves: the ring becomes inconsistent. */
 	punch(p.region, 0, PEER_BYTES);
 	peer_gone(p.sock);
 }
 
-/* Everything in the shared memory changes all the time, from a seed. */
+/* Changes random bytes of the shared memory all the time, from a seed. */
 static void scribble(void)
 {
 	uint64_t seed = 20240917;
@@ -534,7 +538,7 @@ static void scribble(void)
 	}
 }
 
-/* It dies with a full ring that the NIC is reading. */
+/* Dies with a full ring that the NIC is reading. */
 static void dies(void)
 {
 	struct peer p;
@@ -545,7 +549,7 @@ static void dies(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* Connections come and go as fast as can be, at each step of the set-up. */
+/* Connects and disconnects as fast as possible, at each step of the set-up. */
 static void comes_and_goes(void)
 {
 	for (uint32_t i = 0; i < 200; i++) {

@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Strangers on the socket of a memif: another user comes to none; one that is let in (uid=N) lies in every message,
-# about its memory, its rings and each descriptor, shrinks and punches its memory, jumps with its indices, reads
-# nothing, and dies. weftd lives and counts each by its reason, a
-# process on another NIC finds its memory untouched, and a right peer works afterwards.
+# Hostile clients on the socket of a memif. Another user reaches no memif. An allowed one (uid=N)
+# lies in every message, about its memory, its rings and each descriptor, shrinks and punches its
+# memory, moves its indices at random, reads no answers, and dies. weftd lives and counts each
+# attack by its reason, a process on another NIC finds its memory untouched, and an honest peer
+# works afterwards.
 
 . tests/int/lib.sh
 
 user=65534
 stranger=$WEFT_INT/memif_stranger
-# Others may look into it, as they may into /run/weft.
+# Others may list this folder, as they may /run/weft.
 dir=$(mktemp -d /tmp/weft-memif.XXXXXX)
 at_exit "rm -rf $dir"
 chmod 755 "$dir"
@@ -48,7 +49,8 @@ spawn canary "$WEFT_INT/memif_canary" weft0 "$dir/hold"
 says canary ready
 exec 7>"$dir/hold"
 
-# attack NAME COUNTER [UID PATH NIC]: it runs to its end, weftd goes on, and the counter has risen
+# attack NAME COUNTER [UID PATH NIC]: expects that it runs to its end, weftd lives, and the counter
+# has risen
 attack()
 {
 	local before after uid=${3:-$user} path=${4:-$dir/m.sock} of=${5:-$nic}
@@ -62,7 +64,7 @@ attack()
 	say "ok: $1: $2 +$((after - before))"
 }
 
-# ---- a client that lies
+# ---- a hostile client
 
 tool 0 "$stranger" $user "$dir/root.sock" denied
 chmod 666 "$dir/root.sock"
@@ -91,13 +93,13 @@ attack scribble memif_disconnected
 attack dies memif_disconnected
 attack comes_and_goes memif_connected
 
-# ---- and then
+# ---- afterwards
 
 exec 7>&-
 expect_ok canary
 alive weftd || die 'weftd has ended'
 bench weft0 weft1 lat --iters 200
-# As root, but without the right to pass over the mode of another user's socket.
+# Runs as root, but without the right to bypass the mode of another user's socket.
 weftd_start right --user root --name right --port "memif:$dir/root.sock" --ip 10.9.1.2/24
 wait_until 'the right peer is connected' counter_is right0 wire_link_up 1
 wait_until 'the right peer is connected' counter_is $root_nic wire_link_up 1

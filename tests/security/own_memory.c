@@ -2,12 +2,16 @@
 /*
  * Memory that is not mapped belongs to the process that sent the descriptor of it.
  *
- * own_memory SOCKET MODE, as root; the part without rights runs as another user:
- *	wrong		descriptors that are not the process's memory are refused, and none at all
- *is none plain		memory that is not mapped is read and written namespace	the same from a user
- *and PID namespace with a procfs of its own undumpable	PR_SET_DUMPABLE 0: mapped memory works,
- *other is refused off		weftd --unmapped off: mapped memory works, other is EOPNOTSUPP All
- *but "wrong" use libweft; exit status 77: the kernel allows no such namespace.
+ * own_memory SOCKET MODE, as root; the unprivileged part runs as another user. Modes:
+ *
+ *	wrong		descriptors of anything but the process's memory, and a missing one, are
+ *			refused
+ *	plain		memory that is not mapped is read and written
+ *	namespace	the same from a user and PID namespace with its own procfs
+ *	undumpable	PR_SET_DUMPABLE 0: mapped memory works, other memory is refused
+ *	off		weftd --unmapped off: mapped memory works, other is EOPNOTSUPP
+ *
+ * All but "wrong" use libweft. Exit status 77: the kernel allows no such namespace.
  */
 #include <sched.h>
 #include <sys/mount.h>
@@ -22,7 +26,7 @@ enum {
 	BYTES = 8192,
 };
 
-/* Registers memory that is not to be moved: 0, or the errno. */
+/* Registers memory that must not be moved: 0, or the errno. */
 static int register_unmoved(struct weft_pd *pd)
 {
 	uint8_t bytes[64];
@@ -38,7 +42,7 @@ static int register_unmoved(struct weft_pd *pd)
 	return err;
 }
 
-/* A process of libweft: memory of weft_alloc() works, other memory answers as wanted. */
+/* A process of libweft: memory of weft_alloc() works, other memory gives the wanted result. */
 static void by_libweft(int wanted)
 {
 	struct weft_context *context = weft_open_device(NULL);
@@ -62,7 +66,7 @@ static void by_libweft(int wanted)
 	weft_close_device(context);
 }
 
-/* The NIC reads the memory for a Write, and writes it for another. */
+/* The NIC reads the memory for one Write, and writes it for another. */
 static void by_hand(void)
 {
 	uint8_t *mem =
@@ -85,7 +89,7 @@ static void by_hand(void)
 	cqe = completion(&v, 0);
 	if (cqe.status || memcmp(mem, v.mem, BYTES))
 		die("a Write from memory that is not mapped: status %u", cqe.status);
-	/* The other way: the mapped memory is the source, the other the sink. */
+	/* The other direction: the mapped memory is the source, the other memory the sink. */
 	memset(v.mem, 0x5a, BYTES);
 	swap = v;
 	v.mem = mem;
@@ -111,7 +115,7 @@ static void refused_fd(const char *what, int fd)
 	status = attach_on(&v, connect_nic(), fd);
 	if (status != EPERM)
 		die("%s: ATTACH answers %d (%s)", what, status, strerror(status));
-	/* The connection is as it was: it may attach without. */
+	/* The connection is unchanged: it may attach without a descriptor. */
 	if (attach_on(&v, v.sock, -1))
 		die("%s: no second ATTACH", what);
 	detach(&v);
@@ -156,7 +160,7 @@ static void drop_rights(void)
 		die("PR_SET_DUMPABLE: %s", strerror(errno));
 }
 
-/* Into namespaces, by a child that is the first process there. Returns there only. */
+/* Enters the namespaces, in a child that is their first process. Returns there only. */
 static void contain(void)
 {
 	int status;
@@ -185,7 +189,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	socket_path = argv[1];
-	/* Root's own memory first: this process is the parent whose memory is another's. */
+	/*
+	 * Tries root's memory first: this process is the parent, whose memory is not the child's.
+	 */
 	if (!strcmp(mode, "wrong")) {
 		pid_t pid = fork();
 		int status;
@@ -210,7 +216,6 @@ int main(int argc, char **argv)
 		by_libweft(0);
 		by_hand();
 	}
-	/* LeakSanitizer cannot look at a process that hides, or that is the first of a namespace.
-	 */
+	/* LeakSanitizer cannot inspect an undumpable process, or the first one of a namespace. */
 	_exit(0);
 }

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Memory that is not mapped (own_memory.c): only by a descriptor that the process sent of its own memory;
-# from another user, from a container, and not from a process that hides its memory (PR_SET_DUMPABLE).
-# kernel.yama.ptrace_scope, where the kernel has it, at 1 and 2 as well: weftd opens nothing by ptrace's
-# rights, so the scope makes no difference.
+# Memory that is not mapped (own_memory.c): the NIC reaches it only by a descriptor that the process
+# sent of its own memory, also from another user and from a container, and not from an undumpable
+# process (PR_SET_DUMPABLE). kernel.yama.ptrace_scope, where the kernel has it, at 1 and 2 as well:
+# weftd needs no ptrace rights, so the scope makes no difference.
 
 . tests/int/lib.sh
 . tests/security/users.sh

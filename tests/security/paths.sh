@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Names that others prepare: a capture by root goes through no link into another file, and into no file that another
-# user reads; a set-uid program that uses libweft asks no weftd that its caller chose; the abstract name by which
-# weftds share interfaces, taken by a stranger, keeps no weftd from starting; DPDK's directory is not one in /tmp.
+# Names that an attacker prepares. A capture by root follows no link into another file, and writes
+# into no file that another user can read. A set-uid program that uses libweft ignores its caller's
+# choice of weftd. A stranger that takes the abstract name by which weftds share interfaces keeps no
+# weftd from starting. DPDK's directory is not one in /tmp.
 
 . tests/int/lib.sh
 need setpriv /usr/bin/python3 ip # another Python may be root's alone
@@ -15,7 +16,7 @@ weftd_start weftd --nics 1
 
 # ---- weftctl capture -w
 
-# A directory as /tmp was before fs.protected_symlinks: nobody's names, root's captures.
+# A directory like /tmp before fs.protected_symlinks: the user nobody makes names, root captures.
 mkdir -m 777 "$WEFT_TMP/pub"
 install -m 644 /dev/null "$WEFT_TMP/precious"
 echo precious >"$WEFT_TMP/precious"
@@ -49,7 +50,7 @@ weftd_stop weftd
 
 # ---- a set-uid program
 
-# Released: a sanitizer does not run with rights that its caller lacks.
+# Release build: a sanitizer does not run with rights that its caller lacks.
 if [ -x build/bin/weft-bench ]; then
 	mkdir "$WEFT_TMP/evil"
 	chown nobody "$WEFT_TMP/evil"
@@ -64,13 +65,13 @@ while True:
     s.accept()
     print("caught", flush=True)' "$WEFT_TMP/evil/weft0"
 	says evil '^ready'
-	# Whether there is a NIC of that name in /run/weft does not matter.
+	# The result is the same with and without a NIC of that name in /run/weft.
 	timeout 20 $as_nobody env WEFT_RUN_DIR="$WEFT_TMP/evil" WEFT_DEVICE=weft0 \
 		"$WEFT_TMP/setuid" loop lat --device weft0 --iters 1 >"$out" 2>&1
 	timeout 20 $as_nobody env WEFT_RUN_DIR="$WEFT_TMP/evil" WEFT_DEVICE="$WEFT_TMP/evil/weft0" \
 		"$WEFT_TMP/setuid" loop lat --iters 1 >"$out" 2>&1
 	out_has evil caught && die 'a set-uid program has attached to a weftd of its caller'
-	# Without the bit it does, so that the trap is one.
+	# Without the set-uid bit the program does follow it, which shows that the trap works.
 	chmod 755 "$WEFT_TMP/setuid"
 	timeout 5 $as_nobody env WEFT_RUN_DIR="$WEFT_TMP/evil" \
 		"$WEFT_TMP/setuid" loop lat --device weft0 --iters 1 >"$out" 2>&1
@@ -87,7 +88,7 @@ ip -n "$a" link set va up
 ip -n "$a" link set vb up
 index=$(ip netns exec "$a" cat /sys/class/net/vb/ifindex)
 
-# squat NAME TYPE: a process of nobody's has the name
+# squat NAME TYPE: a process of the user nobody takes the name
 squat()
 {
 	spawn "$1" ip netns exec "$a" $as_nobody /usr/bin/python3 -c '
@@ -108,7 +109,7 @@ for type in SOCK_DGRAM SOCK_SEQPACKET; do
 	weftd_stop "beside$type"
 	kill9 "squat$type"
 done
-# A weftd's counts.
+# Prints a count of weftd.
 weftd_start one --port vb --ip 10.9.0.2/24
 # shellcheck disable=SC2086 # in_ns is words
 spawn two $in_ns "$WEFT_BIN/weftd" --port vb --ip 10.9.0.3/24 --name other

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process that asks a NIC for ports which are not for it; ports.sh starts it.
+ * A process that requests ports to which it has no right; run by ports.sh.
  *
  * ports bind DEVICE SPACE PORT
  *	binds (tcp, udp, ib), listens, prints the errno's name or "ok"
  * ports later DEVICE FILE PORT
- *	attaches; asks for the port of TCP when the file is there
+ *	attaches; requests the TCP port when the file exists
  * ports race SOCKET FILE PROGRAM PORT
- *	connects; executes PROGRAM, which has capabilities of its own; a child that has the socket
- *	attaches when the file is there
+ *	connects; executes PROGRAM, which has file capabilities; a child with the socket
+ *	attaches when the file exists
  */
 #include <netinet/in.h>
 #include <signal.h>
@@ -73,7 +73,7 @@ static int with_device(const char *device, enum hw_cm_space space, const char *f
 		uint16_t bound = (uint16_t)atoi(port);
 		const struct weft_cm_llp tcp = {.transport = HW_CM_TRANSPORT_TCP};
 
-		/* What needs a descriptor of weftd is made before. */
+		/* Objects that need a descriptor of weftd are made before. */
 		if (!channel || weft_cm_create(channel, &ep) ||
 		    weft_cm_bind(context, ep, space, &bound, false))
 			die("no endpoint");
@@ -85,7 +85,7 @@ static int with_device(const char *device, enum hw_cm_space space, const char *f
 	return say(listen_at(context, space, (uint16_t)atoi(port)));
 }
 
-/* The child's part, when weftd looks at a process that has become PROGRAM. */
+/* The child's part, when weftd inspects a process that has become PROGRAM. */
 static int attack(struct victim *v, const char *port)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_ATTACH,
@@ -120,7 +120,10 @@ static int race(char **argv)
 		const struct timespec wait = {.tv_nsec = 10000000};
 
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* Of a program that has gained rights the link cannot be read any more. */
+		/*
+		 * The /proc/PID/exe link of a program that has gained rights cannot be read any
+		 * more.
+		 */
 		snprintf(exe, sizeof(exe), "/proc/%d/exe", (int)parent);
 		if (stat(argv[2], &program))
 			die("%s: %s", argv[2], strerror(errno));

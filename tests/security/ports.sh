@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Ports that are not for everybody: an unprivileged process asks for low ones over rdma_cm in each port space, rsockets
-# and the control socket, with and without CAP_NET_BIND_SERVICE, in a user namespace of its own, and while it becomes a
-# program that has the right; weftd without descriptors takes over no port that a program of the kernel has.
+# Restricted ports: an unprivileged process requests low ones over rdma_cm in each port space,
+# rsockets and the control socket, with and without CAP_NET_BIND_SERVICE, in a user namespace of its
+# own, and while it becomes a program that has the capability. A weftd without descriptors takes
+# over no port that a program of the kernel uses.
 
 # shellcheck disable=SC2154 # tests/int/lib.sh has them
 . tests/int/lib.sh
@@ -19,12 +20,12 @@ chmod o+x "$WEFT_TMP" "$WEFT_RUN_DIR"
 chmod o+rw "$WEFT_RUN_DIR"/weft?
 as="setpriv --reuid $nobody --regid $nobody --clear-groups --inh-caps -all"
 $as test -x "$prog" || skip 'other users than root cannot reach the programs'
-# What a client writes, and it has no right to anything else.
+# Files for the client's output; it has no other rights.
 dir=$(mktemp -d "${TMPDIR:-/tmp}/weft.XXXXXX")
 at_exit "rm -rf '$dir'"
 chmod 755 "$dir"
 
-# asks WANTED WORDS COMMAND...: it prints that
+# asks WANTED WORDS COMMAND...: expects that it prints WANTED
 asks()
 {
 	local want=$1 got
@@ -42,14 +43,14 @@ for space in tcp udp ib; do
 	# shellcheck disable=SC2086
 	asks ok $as "$prog" bind weft0 $space 1024
 	asks ok "$prog" bind weft0 $space 443
-	# The right that systemd's AmbientCapabilities= gives.
+	# The capability that systemd's AmbientCapabilities= gives.
 	asks ok setpriv --reuid $nobody --regid $nobody --clear-groups --inh-caps +net_bind_service \
 		--ambient-caps +net_bind_service "$prog" bind weft0 $space 443
 done
 [ "$(counter weft0 cm_port_denied)" -eq 9 ] || die "counted: $(counter weft0 cm_port_denied)"
 say 'ok: low ports need CAP_NET_BIND_SERVICE'
 
-# All capabilities, of a user namespace that has nothing to say here.
+# All capabilities, but of a user namespace that has no power over weftd's network.
 if $as unshare -Ur true 2>/dev/null; then
 	# shellcheck disable=SC2086
 	asks EACCES $as unshare -Ur "$prog" bind weft0 tcp 22
@@ -58,7 +59,7 @@ else
 	say 'not tried: an unprivileged user can make no user namespace here'
 fi
 
-# What Debian's programs say: as bind(2) would.
+# Debian's programs report the errno of bind(2).
 run=build/bin/weft-run
 if [ -e build/lib/verbs/librdmacm.so.1 ] && command -v rping rstream >/dev/null; then
 	for words in 'rping -s -p 22' 'rstream -p 443'; do
@@ -72,7 +73,8 @@ else
 	say 'not tried: rdmacm-utils or librdmacm-dev is not installed'
 fi
 
-# The process that connected has become a program with the right when weftd looks: it is a stranger's program.
+# When weftd looks, the process that connected has become a program with the capability, written by
+# others: refused.
 cp "$(command -v sleep)" "$dir/sleep"
 setcap cap_net_bind_service=ep "$dir/sleep" || skip 'files have no capabilities here'
 kill -STOP "${pid[weftd]}"
@@ -86,7 +88,7 @@ out_has race '^EACCES$' || die 'a process has the right of a program that it exe
 kill9 race
 say 'ok: not by executing a program that has it'
 
-# The administrator may have said that low ports are for everybody.
+# The administrator may have opened low ports to all users.
 $in_ns sysctl -q -w net.ipv4.ip_unprivileged_port_start=0
 # shellcheck disable=SC2086
 asks ok $as "$prog" bind weft0 tcp 22
@@ -138,7 +140,7 @@ for n in 7000 7001; do
 	spawn ask$n $in_ns $as "$prog" later weft0 "$dir/full" $n
 	says ask$n attached
 done
-# Not one descriptor more.
+# Not one more descriptor.
 prlimit --pid "${pid[shared]}" --nofile=8:
 touch "$dir/full"
 expect_ok ask7000 ask7001

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process that takes pages away from under the NIC, as fast as it can.
+ * A process that removes pages from under the NIC, as fast as it can.
  *
  * punch SOCKET SECONDS, e.g. /run/weft/weft0 10: a process of libweft has PUNCH_BYTES (environment;
  * 2 GiB) of memory registered and writes into it by RDMA to itself all the time, so that the core
- * touches it, while a second thread of it punches holes into the memory and into the unused half of
- * the BAR: fallocate(2), madvise(2) MADV_REMOVE, ftruncate(2), pwrite(2). A core that faults on a
- * page of a hole in the making waits until it is made. The program prints "attacking" when it has
- * begun. Exit status 1: the kernel let any of that happen. SECONDS 0: until all was tried once.
+ * touches it. A second thread punches holes into the memory and into the unused half of the BAR:
+ * fallocate(2), madvise(2) MADV_REMOVE, ftruncate(2), pwrite(2). A core that faults on a page of a
+ * hole in progress waits until the hole is complete. The program prints "attacking" when it has
+ * begun. Exit status 1: the kernel allowed one of these calls. SECONDS 0: until each was tried
+ * once.
  *
- * punch SOCKET regions COUNT: registers as many regions of a page as it gets, prints their number
- * and "registered", and waits to be killed.
+ * punch SOCKET regions COUNT: registers up to COUNT regions of a page, prints their number and
+ * "registered", and waits to be killed.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -29,15 +30,15 @@ static struct host_end end;
 static atomic_bool over;
 static uint64_t tried, succeeded, writes;
 
-/* What the process has of a memfd of weftd. */
+/* A memfd of weftd as the process has it. */
 struct target {
 	uint8_t *start;
 	uint64_t bytes;
-	uint64_t offset; /* of start in the file */
-	int fd;          /* of the same file; -1: none is open */
+	uint64_t offset; /* offset of start in the file */
+	int fd;          /* descriptor of the same file; -1: none is open */
 };
 
-/* The longest mapping of memfd:NAME. */
+/* Finds the longest mapping of memfd:NAME. */
 static struct target find(const char *name)
 {
 	struct target target = {.fd = -1};
@@ -74,7 +75,7 @@ static void count(bool ok)
 	succeeded += ok;
 }
 
-/* All ways there are, on a part of the target. */
+/* Tries all ways on a part of the target. */
 static void punch(const struct target *target, uint64_t at, uint64_t bytes)
 {
 	const int hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
@@ -97,7 +98,7 @@ static void *attack(void *seconds)
 	do {
 		punch(&mem, 0, mem.bytes);
 		punch(&bar, bar.bytes / 2, bar.bytes / 2);
-		/* To have something to punch again, where that works. */
+		/* Fills the pages again, so that there is something to punch. */
 		for (uint64_t at = 0; at < mem.bytes && succeeded; at += PAGE)
 			mem.start[at] = 1;
 	} while (host_now_ms() < end_ms);
@@ -105,7 +106,7 @@ static void *attack(void *seconds)
 	return NULL;
 }
 
-/* Writes from page to page of the memory, until the attack is over. */
+/* Writes to page after page of the memory, until the attack is over. */
 static void write_about(void)
 {
 	struct weft_cq *cq = weft_create_cq(end.ctx, 4 * WINDOW, NULL, NULL);

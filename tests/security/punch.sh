@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Memory that is taken from under the NIC (punch.c): holes, truncation, writes are refused, for memory and
-# BAR, while others' round trips go on; and regions by the thousand, which cost weftd no mapping each.
-# Memory of others, or not ready (foreign_mem.c), is refused. PUNCH_BYTES and PUNCH_SECONDS for more.
+# Memory that is removed from under the NIC (punch.c): holes, truncation and writes are refused, for
+# memory and BAR, while others' round trips go on; thousands of regions do not cost weftd a mapping
+# each. Memory of others, or not ready (foreign_mem.c), is refused. PUNCH_BYTES and PUNCH_SECONDS
+# make it larger.
 
 . tests/int/lib.sh
 . tests/security/users.sh

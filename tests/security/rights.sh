@@ -1,26 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What weftd may do once it runs, in each way to start it: by root, by root with --user, by an unprivileged user
-# with ambient capabilities, by one with none at all. Every thread has the capabilities of docs/security.md "Rights
-# of weftd" and no other, no way back to more (no_new_privs), and a filter of system calls; cores have two. And it
-# serves: data, captures, processes that are killed, links that go down and up, groups, low ports of TCP at the
-# kernel's address, and a clean end.
+# Rights of a running weftd, for each way to start it: by root, by root with --user, by an
+# unprivileged user with ambient capabilities, by one with none. Every thread has exactly the
+# capabilities of docs/security.md "Rights of weftd", no way back to more (no_new_privs), and a
+# filter of system calls; cores have two filters. weftd still serves: data, captures, processes that
+# are killed, links that go down and up, groups, low ports of TCP at the kernel's address, and a
+# clean end.
 
 . tests/int/lib.sh
 . tests/interop/lib.sh # run, progs
 need ping setpriv python3
 
 BIND=0x400   # CAP_NET_BIND_SERVICE
-LOCK=0x4000  # CAP_IPC_LOCK, where the limit on locked memory cannot be lifted
+LOCK=0x4000  # CAP_IPC_LOCK, where the limit on locked memory cannot be raised
 
-# field FILE NAME: of a /proc/.../status
+# field FILE NAME: a field of a /proc/.../status
 field()
 {
 	awk -v name="$2:" '$1 == name { print $2 }' "$1"
 }
 
-# hex NAME CAPABILITIES: as /proc has them, with CAP_IPC_LOCK where it is due
+# hex NAME CAPABILITIES: in the format of /proc, with CAP_IPC_LOCK where it is due
 hex()
 {
 	local caps=$2
@@ -29,7 +30,8 @@ hex()
 	printf '%016x' "$caps"
 }
 
-# rights NAME CAPABILITIES FILTERS: of every thread; FILTERS: 1, or 0 with --seccomp off; a core has one more
+# rights NAME CAPABILITIES FILTERS: checks every thread; FILTERS: 1, or 0 with --seccomp off; a core
+# has one more
 rights()
 {
 	local name=$1 caps filters=$3 task f cores=0 want
@@ -57,7 +59,7 @@ rights()
 	say "ok: $name: capabilities $caps, $cores cores"
 }
 
-# bounded NAME CAPABILITIES: no program that it could execute has more
+# bounded NAME CAPABILITIES: no program that it could execute gets more
 bounded()
 {
 	local task caps
@@ -67,7 +69,7 @@ bounded()
 	done
 }
 
-# user NAME USER: every thread is that user, with no group of root's
+# user NAME USER: every thread runs as that user, without root's groups
 user()
 {
 	local task uid gid
@@ -100,14 +102,14 @@ serves()
 	expect_objects "$2" '0 0 0 0'
 }
 
-# ends NAME: cleanly; no socket is left in the run directory
+# ends NAME: weftd ends cleanly; no socket is left in the run directory
 ends()
 {
 	weftd_stop "$1"
 	[ -z "$(find "$WEFT_RUN_DIR" -type s)" ] || die "$1 left sockets: $(find "$WEFT_RUN_DIR" -type s)"
 }
 
-# new_dir USER: an empty run directory of that user's; none: not there
+# new_dir USER: makes an empty run directory owned by USER; none: the directory does not exist
 new_dir()
 {
 	rm -rf "$WEFT_RUN_DIR"
@@ -141,7 +143,7 @@ user changed nobody
 serves weft0 weft1
 ends changed
 
-# A directory that is there is given to nobody.
+# An existing directory keeps its owner.
 new_dir root
 spawn refused "$WEFT_BIN/weftd" --nics 1 --user nobody
 expect_fail refused 'run directory is another user'
@@ -191,7 +193,8 @@ except OSError as e:
 raise SystemExit(1)'
 }
 
-# on_veth NAME: what a NIC on an interface of the kernel does with rights that it has no more
+# on_veth NAME: operations of a NIC on an interface of the kernel that need rights which it has
+# given up
 on_veth()
 {
 	local state
@@ -224,7 +227,7 @@ bounded veth $BIND
 on_veth veth
 ends veth
 
-# As it is released: a core of a build with sanitizers may make some calls more.
+# Release build: a core of a build with sanitizers makes a few more system calls.
 if [ -x build/bin/weftd ]; then
 	new_dir
 	in_ns="ip netns exec $b"
@@ -235,7 +238,7 @@ if [ -x build/bin/weftd ]; then
 	ends released
 fi
 
-# AF_XDP's memory is locked: the limit cannot be lifted without rights.
+# AF_XDP's memory is locked: the limit cannot be raised without rights.
 new_dir nobody
 caps=+net_admin,+net_raw,+bpf,+perfmon,+net_bind_service,+ipc_lock
 in_ns="ip netns exec $b $as_nobody --inh-caps=$caps --ambient-caps=$caps --bounding-set=-all,$caps"
@@ -246,7 +249,7 @@ user ambient nobody
 on_veth ambient
 ends ambient
 
-# AF_PACKET binds nothing.
+# AF_PACKET binds no port.
 ip -n "$b" addr del 10.9.0.2/24 dev vb
 new_dir
 in_ns="ip netns exec $b"

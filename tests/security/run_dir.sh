@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A run directory that others can change: weftd, which is root, makes, removes and gives away nothing there by a path
-# that they may have put something else at. One that is root's alone, and one like /tmp, is used as ever.
+# A run directory that others can change: weftd, which is root, makes, removes and gives away no
+# file there through a path that they may have replaced. One that is root's alone, and one like
+# /tmp, work as before.
 
 . tests/int/lib.sh
 need setpriv
@@ -14,7 +15,7 @@ WEFT_RUN_DIR=$dir/run
 nobody=65534
 mkdir "$WEFT_RUN_DIR"
 
-# refused NAME TEXT: weftd does not start, says why, and has made nothing there
+# refused NAME TEXT: weftd does not start, says why, and has made no file there
 refused()
 {
 	local before
@@ -39,7 +40,7 @@ refused link 'is a directory, and no link to one'
 rm "$WEFT_RUN_DIR"
 mv "$dir/real" "$WEFT_RUN_DIR"
 
-# Where anybody may make a file, as in /tmp, somebody was there first.
+# In a directory that anybody may write, as /tmp, an attacker was there first.
 chmod 1777 "$WEFT_RUN_DIR"
 setpriv --reuid $nobody --regid $nobody --clear-groups touch "$WEFT_RUN_DIR/weft0.lock" ||
 	skip 'other users than root cannot reach the programs'
@@ -55,7 +56,7 @@ mkfifo "$WEFT_RUN_DIR/weft0.lock"
 refused lock_fifo 'weft0.lock: '
 rm "$WEFT_RUN_DIR/weft0.lock"
 
-# What lies where the socket shall be is removed, and nothing that it leads to.
+# A file in the socket's place is removed, and the target of a link is not.
 ln -s "$dir/victim" "$WEFT_RUN_DIR/weft0"
 weftd_start weftd --nics 1
 [ -S "$WEFT_RUN_DIR/weft0" ] || die 'there is no socket'

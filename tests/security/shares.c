@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A user who takes all that a NIC has, with several processes; and one who comes after it.
+ * A user who takes all objects of a NIC, with several processes, and a second user who comes after
+ * it.
  *
  *	shares SOCKET take KIND PROCESSES	takes objects of KIND until it is refused, prints
  *						how many, and keeps them until it is killed
  *	shares SOCKET attach PROCESSES		the same with attachments
  *	shares SOCKET connect PROCESSES		the same with connections that never attach
  *	shares SOCKET use			attaches, makes one object of each kind and writes
- *						to itself: what another user still gets
+ *						to itself: the needs of another user
  *
- * Called by shares.sh. docs/security.md "Shares".
+ * Run by shares.sh. docs/security.md "Shares".
  */
 #include <sys/resource.h>
 
@@ -20,7 +21,7 @@ enum {
 	ROUND_TRIPS = 20,
 };
 
-static uint32_t cm_eq; /* of events of connections */
+static uint32_t cm_eq; /* for events of connections */
 
 /* Makes the objects that each process needs before it takes others. */
 static void begin(struct victim *v)
@@ -129,7 +130,7 @@ static struct result take(uint32_t first, const void *kind)
 	return r;
 }
 
-/* The status of an ATTACH on a connection of its own, which stays; EDQUOT fills *quota. */
+/* Returns the status of an ATTACH on a connection of its own, which stays; EDQUOT fills *quota. */
 static int attach_once(uint32_t version, struct hw_resp_quota *quota)
 {
 	struct hw_cmd cmd = {
@@ -138,14 +139,14 @@ static int attach_once(uint32_t version, struct hw_resp_quota *quota)
 	int fd[FDS_MAX] = {-1, -1, -1};
 	int sock = connect_nic();
 
-	/* A connection that is refused may be closed already: its answer is there all the same. */
+	/* A refused connection may be closed already; its answer can be read all the same. */
 	(void)send_raw(sock, &cmd, sizeof(cmd), NULL, 0);
 	if (!receive(sock, &resp, fd) && !receive(sock, &resp, fd))
 		resp.status = ECONNRESET;
 	for (uint32_t i = 0; i < FDS_MAX; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
-	/* The shard is asked when the process has its BAR. */
+	/* The process reads its shard when it has its BAR. */
 	if (!resp.status) {
 		cmd = (struct hw_cmd){.op = HW_CMD_START};
 		(void)command(sock, &cmd, &resp);
@@ -165,7 +166,7 @@ static struct result take_attachments(uint32_t before, const void *arg)
 	return r;
 }
 
-/* A version that weftd does not know: it says so, and waits for another ATTACH. */
+/* A version that weftd does not know: it answers so, and waits for another ATTACH. */
 static struct result take_connections(uint32_t before, const void *arg)
 {
 	struct result r = {0};
@@ -177,7 +178,7 @@ static struct result take_connections(uint32_t before, const void *arg)
 	return r;
 }
 
-/* ---- what another user needs */
+/* ---- objects that another user needs */
 
 static void use(void)
 {
@@ -192,7 +193,7 @@ static void use(void)
 		fill(&cmd, &v, kinds[i], 65000);
 		must(&v, &cmd, &resp);
 	}
-	/* A round trip: what it writes to itself goes out, comes in and is acknowledged. */
+	/* A round trip: a Write to itself is sent, received and acknowledged. */
 	memcpy(v.mem, "a", 1);
 	for (uint32_t i = 0; i < ROUND_TRIPS; i++) {
 		struct hw_cqe cqe;

@@ -3,10 +3,10 @@
 #
 # timeout: 240
 #
-# One user takes all that it can get, with several processes: queue pairs, regions, attachments,
-# connections that never attach, and each other kind. It gets what docs/operating.md says and is told
-# "over quota"; another user still makes what it needs and does round trips; and all comes back when the
-# processes die.
+# One user takes everything that it can get, with several processes: queue pairs, regions,
+# attachments, connections that never attach, and each other kind. It gets the shares of
+# docs/operating.md and then "over quota". Another user still makes the objects that it needs and
+# does round trips. Everything is freed when the processes die.
 
 . tests/int/lib.sh
 
@@ -14,7 +14,7 @@
 by "$taker" shares
 by_taker=("${by[@]}")
 
-# lines NAME LINE...: what its processes got, one after the other
+# lines NAME LINE...: expects these results of its processes, one after the other
 lines()
 {
 	local name=$1
@@ -47,14 +47,14 @@ release mrs
 spawn attachments "${by_taker[@]}" attach 2
 lines attachments '128 over quota: process clients 128' '64 over quota: user clients 192'
 other_user_gets_on 'all attachments of a user'
-# The library tells why, too.
+# The library reports the reason, too.
 cp "$WEFT_BIN/weftctl" "$users_dir/ctl.prog"
 setpriv --reuid "$taker" --regid "$taker" --clear-groups "$users_dir/ctl.prog" clients weft0 >"$WEFT_TMP/told" 2>&1 &&
 	die 'a tool of this user is attached, too'
 grep -q 'over quota' "$WEFT_TMP/told" || die "weftctl says $(cat "$WEFT_TMP/told")"
 release attachments
 
-# 320 connections of a NIC with one shard
+# A NIC with one shard has 320 connections.
 spawn connections "${by_taker[@]}" connect 2
 lines connections '160 over quota: process connections 160' '80 over quota: user connections 240'
 other_user_gets_on 'all connections of a user'
@@ -62,7 +62,7 @@ release connections
 weftd_stop weftd
 say 'ok: the defaults'
 
-# ---- each kind as the operator says
+# ---- each kind as the operator configures it
 
 set -- --nics 2
 for kind in pd cq srq mw ah eq cm mcast groups xrcd; do

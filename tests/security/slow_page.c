@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory whose pages do not come: a file of a FUSE whose server is the attacker's, mapped and
- * registered as memory that the NIC has not mapped.
+ * Memory whose pages arrive late or never: a file of a FUSE whose server is the attacker's, mapped
+ * and registered as memory that the NIC has not mapped.
  *
  * slow_page SOCKET SECONDS HOLD-MS [PROCESSES], as root, mounts; then, as another user, attaches to
  * weftd and makes the NIC read from such pages and write to them for SECONDS. The server answers
- * each read of a page after HOLD-MS; 0: never. It prints "attacking", with the server's process,
- * once a page is asked for and not given. The server outlives this process when that is killed, and
- * holds the page. Exit status 77: the kernel allows no such file system here.
+ * each read of a page after HOLD-MS; 0: never. It prints "attacking" and the server's pid once a
+ * page is requested and held. The server outlives this process when that is killed, and holds the
+ * page. Exit status 77: the kernel allows no such file system here.
  *
- * PROCESSES: so many attach one after the other, each has the NIC read one page, and is killed;
- * those that were not refused are counted, and why the next one was.
+ * PROCESSES: attaches that many processes one after the other; each makes the NIC read one page and
+ * is killed. Prints the number that were not refused, and the reason of the refusal.
  */
 #include <linux/fuse.h>
 #include <sched.h>
@@ -24,17 +24,17 @@ enum {
 	NOBODY = 65534,
 	PAGE = 4096,
 	FILE_PAGES = 16384,
-	FAR_PAGES = 256, /* more than the kernel reads ahead */
+	FAR_PAGES = 256, /* more pages than the kernel reads ahead */
 	FILE_NODE = 2,
 	OUTSTANDING = 8, /* requests of a kind */
 	HELD_MAX = 64,
-	SERVER_S = 120, /* an end of the server in any case */
+	SERVER_S = 120, /* the server ends after this time in any case */
 };
 
 /* ---- the server */
 
 struct server {
-	int fuse, tell; /* tell: a byte when a page is held */
+	int fuse, tell; /* tell: receives a byte when a page is held */
 	uint64_t hold_ms;
 	struct {
 		uint64_t unique, due_ms;
@@ -61,7 +61,7 @@ static void reply(const struct server *s, uint64_t unique, int error, const void
 	memcpy(packet, &head, sizeof(head));
 	if (bytes)
 		memcpy(packet + sizeof(head), data, bytes);
-	/* A request that was interrupted is known no more. */
+	/* The kernel no longer knows an interrupted request. */
 	if (write(s->fuse, packet, head.len) < 0 && errno != ENOENT)
 		_exit(0);
 }
@@ -155,7 +155,7 @@ static void serve(struct server *s)
 		if (poll(&p, 1, 1) == 1) {
 			n = read(s->fuse, &packet, sizeof(packet));
 			if (n < 0 && errno == ENODEV)
-				break; /* nobody has it mounted any more */
+				break; /* no process has it mounted any more */
 			if (n >= (ssize_t)sizeof(packet.head))
 				serve_one(s, &packet.head, packet.bytes + sizeof(packet.head));
 		}
@@ -165,8 +165,8 @@ static void serve(struct server *s)
 }
 
 /*
- * A mount namespace of its own. In a user namespace he could mount as well, but there kernels
- * differ in whether a server gets requests that weftd's user causes.
+ * Enters a mount namespace of its own. In a user namespace the attacker could mount as well, but
+ * there kernels differ in whether a server gets requests that weftd's user causes.
  */
 static void leave_mounts(void)
 {
@@ -234,8 +234,8 @@ static uint32_t completions(struct victim *v, uint32_t seen)
 }
 
 /*
- * Not by stdio: while weftd waits for a page, the address space of this process is locked, and
- * whoever asks for memory waits as well.
+ * Not by stdio: while weftd waits for a page, the address space of this process is locked, so an
+ * allocation would wait as well.
  */
 static void tell_attack(pid_t server)
 {
@@ -287,7 +287,7 @@ struct slow {
 	int tell;
 };
 
-/* Registers so much of it. Returns the STag. */
+/* Registers that many bytes. Returns the STag. */
 static uint32_t reg_slow(struct victim *v, uint8_t *slow, uint64_t bytes)
 {
 	struct hw_cmd cmd = {.op = HW_CMD_REG_MR};
@@ -366,7 +366,9 @@ int main(int argc, char **argv)
 	furnish(&v, 1);
 	attack(&v, slow.mem, reg_slow(&v, slow.mem, (uint64_t)FILE_PAGES * PAGE), slow.tell, server,
 	       now_ms() + strtoull(argv[2], NULL, 10) * 1000);
-	/* The server is root's: it ends when nobody has its pages mapped. LeakSanitizer would wait.
+	/*
+	 * The server is root's: it ends when no process has its pages mapped. LeakSanitizer would
+	 * wait.
 	 */
 	_exit(0);
 }

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Memory whose pages do not come (slow_page.c): while a page is held, and while pages come late, clients
-# of the same core do their round trips; a process that is killed with its page held is detached, and
-# weftd ends. Such processes, one after the other, leave no more threads in weftd than their user's share.
+# Memory whose pages arrive late or never (slow_page.c): while a page is held, and while pages come
+# late, clients of the same core do their round trips. A process that is killed with its page held
+# is detached, and weftd ends. Such processes, one after the other, leave no more threads in weftd
+# than their user's share.
 #
 # timeout: 180
 
@@ -12,7 +13,7 @@
 
 start weftd --nics 2
 
-# attack NAME HOLD-MS [PROCESSES]: and it is at it
+# attack NAME HOLD-MS [PROCESSES]: starts the attack and waits until it runs
 attack()
 {
 	spawn "$1" "$WEFT_INT/slow_page" "$WEFT_RUN_DIR/weft0" 150 "${@:2}"
@@ -32,7 +33,7 @@ bench weft1 weft0 lat --iters 500
 bench weft0 weft1 bw --op write --size 20000 --iters 300
 alive held || die 'the attack ended before the others were done'
 [ "$(counter weft0 port_host_copies_given_up)" -gt 0 ] || die 'no copy was given up: nothing was slow'
-# Killed with its copy under way: its objects go, not when the page comes.
+# Killed with its copy in progress: its objects are freed at once, not when the page arrives.
 kill9 held
 expect_objects weft0 '0 0 0 0'
 bench weft1 weft0 lat --iters 300
@@ -48,8 +49,8 @@ kill9 late
 expect_objects weft0 '0 0 0 0'
 weftd_stop weftd
 
-# Processes that die one after the other, each with a copy under way, whose server lives on: a thread of
-# weftd for each, and no more than the user's share of connections.
+# Processes die one after the other, each with a copy in progress, whose server lives on: one thread
+# of weftd for each, and no more than the user's share of connections.
 threads()
 {
 	awk '$1 == "Threads:" { print $2 }' "/proc/${pid[weftd]}/status"

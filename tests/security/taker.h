@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For programs that take as much as they get: the reason why they got no more, and processes that
- * take one after the other. docs/security.md "Shares".
+ * For programs that take as much as they get: the reason of the refusal, and processes that take
+ * one after the other. docs/security.md "Shares".
  */
 #ifndef WEFT_TESTS_TAKER_H
 #define WEFT_TESTS_TAKER_H
@@ -13,7 +13,7 @@
 #include "shared_defs/hw_share.h"
 #include "tests/int/hostile.h"
 
-/* The number of objects that a process has taken, and why it got no more. */
+/* The number of objects that a process has taken, and the reason why it got no more. */
 struct result {
 	uint32_t taken;
 	int32_t status;
@@ -38,7 +38,7 @@ static inline void say_result(const struct result *r)
 	fflush(stdout);
 }
 
-/* Has a process of its own take, after `before` that others took; it stays, *pid is filled. */
+/* Forks a process that takes objects after `before` that others took; it stays, *pid is filled. */
 static inline struct result take_apart(struct result (*take)(uint32_t before, const void *arg),
 				       uint32_t before, const void *arg, pid_t *pid)
 {
@@ -66,7 +66,10 @@ static inline struct result take_apart(struct result (*take)(uint32_t before, co
 	return r;
 }
 
-/* Each process in turn, so that how much each gets is sure. They stay; the sum is said last. */
+/*
+ * Runs the processes one after the other, so that each one's count is certain. They stay; the sum
+ * is printed last.
+ */
 static inline void take_in_turn(struct result (*take)(uint32_t before, const void *arg),
 				const void *arg, uint32_t processes)
 {
@@ -83,14 +86,14 @@ static inline void take_in_turn(struct result (*take)(uint32_t before, const voi
 	fflush(stdout);
 }
 
-/* A connection; -1: the NIC refused it, and *r says why. */
+/* Opens a connection; -1: the NIC refused it, and *r has the reason. */
 static inline int connect_or_say(struct result *r)
 {
 	struct hw_cmd_resp resp = {0};
 	int sock = connect_nic();
 	struct pollfd p = {.fd = sock, .events = POLLIN};
 
-	/* The NIC speaks first where it refuses. */
+	/* The NIC sends first when it refuses. */
 	if (poll(&p, 1, 20) != 1)
 		return sock;
 	if (!receive(sock, &resp, NULL))

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The systemd unit: what `systemd-analyze security` gives it (0 is closed, 10 open), and that systemd understands
-# every line. With the sysusers file the user is there that the unit names.
+# The systemd unit: its score of `systemd-analyze security` (0 is closed, 10 open), and no line that
+# systemd does not understand. The sysusers file creates the user that the unit names.
 
 . tests/int/lib.sh
 need systemd-analyze
@@ -17,7 +17,7 @@ score=$(sed -n 's/.*exposure level for .*: \([0-9]*\)\.\([0-9]\) .*/\1\2/p' "$ou
 [ "$((10#$score))" -le $MOST ] || die "$(tail -n 1 "$out")"
 say "$(tail -n 1 "$out")"
 
-# A word that systemd does not know it ignores, and says so.
+# systemd ignores an unknown word with a message.
 systemd-analyze verify --man=no "$WEFT_TMP/weftd.service" >"$out" 2>&1
 if grep -E 'weftd\.service:[0-9]+:' "$out"; then
 	die 'systemd does not understand a line of the unit'
@@ -27,13 +27,13 @@ grep -qE "^u $user " dist/weft.sysusers || die "user $user of the unit is not ma
 grep -qE '^WatchdogSec=[0-9]' dist/weftd.service.in || die 'no watchdog'
 grep -q '^ExecReload=.*-HUP' dist/weftd.service.in || die 'no reload'
 
-# What weftd asks for in the unit is what it needs, and no more than it can have.
+# The unit's rights are what weftd needs, and not more.
 bound=$(sed -n 's/^CapabilityBoundingSet=//p' dist/weftd.service.in)
 ambient=$(sed -n 's/^AmbientCapabilities=//p' dist/weftd.service.in)
 [ "$bound" = "$ambient" ] || die 'ambient capabilities and bounding set differ'
 case $bound in *SYS_ADMIN* | *SYS_PTRACE* | *DAC_OVERRIDE*) die "the unit's capabilities are root: $bound" ;; esac
 
-# The watchdog hears of weftd, and only while it runs.
+# weftd notifies the watchdog, and only while it runs.
 python3 - "$WEFT_BIN/weftd" <<'PY' || die 'the watchdog is not fed'
 import os, signal, socket, subprocess, sys, time
 
@@ -49,7 +49,7 @@ try:
     while heard.count(b"WATCHDOG=1") < 5:
         heard.append(manager.recv(256))
     assert heard[0] == b"READY=1", heard
-    # Nothing comes while it stands still. What was sent before is read first.
+    # A stopped weftd sends nothing. Notifications sent before are read first.
     os.kill(weftd.pid, signal.SIGSTOP)
     while "\nState:\tT" not in open("/proc/%d/status" % weftd.pid).read():
         time.sleep(0.01)

@@ -1,24 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
+#
 # shellcheck disable=SC2154 # tests/int/lib.sh has pid
 #
-# For scripts of this folder that attack as one user and look whether another gets on. They source
-# it after tests/int/lib.sh. Needs root.
+# For scripts of this folder that attack as one user and test that another user can still work. They
+# source it after tests/int/lib.sh. Needs root.
 
-taker=65501 # uids that nobody else has
+taker=65501 # uids without another user
 other=65502
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 	skip 'needs root, to run processes of two other users'
 fi
 
-# Where other users get to, whatever the folder of this tree is.
+# A copy of the programs that other users can reach, wherever this tree is.
 users_dir=$(mktemp -d /tmp/weft.XXXXXX)
 at_exit "rm -rf '$users_dir'"
 chmod 755 "$users_dir"
 export WEFT_RUN_DIR=$users_dir/run
 
-# by UID PROGRAM: words in $by that run a program of $WEFT_INT as that user, so that spawn knows the
-# process itself
+# by UID PROGRAM: sets $by to the words that run a program of $WEFT_INT as that user, so that spawn
+# knows the process itself
 by()
 {
 	[ -e "$users_dir/$2.prog" ] || cp "$WEFT_INT/$2" "$users_dir/$2.prog"
@@ -26,7 +27,7 @@ by()
 	by=(setpriv --reuid "$1" --regid "$1" --clear-groups "$users_dir/$2.prog" "$WEFT_RUN_DIR/weft0")
 }
 
-# open_to_all: the sockets of weftd, which runs
+# open_to_all: opens the sockets of a running weftd to all users
 open_to_all()
 {
 	chmod 755 "$WEFT_RUN_DIR"
@@ -39,14 +40,15 @@ start()
 	open_to_all
 }
 
-# no_share UID: nothing is left in its share; weftctl users tells it by number, for it has no name
+# no_share UID: nothing is left in its share; weftctl users shows the number of a user without a
+# name
 no_share()
 {
 	ctl users >"$WEFT_TMP/users"
 	! grep -q "^$1 " "$WEFT_TMP/users"
 }
 
-# release NAME: its processes die, and all that they had is free
+# release NAME: kills its processes and waits until their objects are free
 release()
 {
 	kill -TERM "${pid[$1]}"
@@ -55,7 +57,7 @@ release()
 	expect_objects weft0 '0 0 0 0'
 }
 
-# other_user_gets_on BESIDE: makes an object of each kind, and a request of it comes to its end
+# other_user_gets_on BESIDE: another user makes an object of each kind and completes a request
 other_user_gets_on()
 {
 	by "$other" shares

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process whose eventfd very many wait for, and that has itself signalled as often as it can:
+ * A process whose eventfd has very many waiters, and that makes the NIC signal it as often as
+ * possible:
  *
  *	waiters NIC CHILDREN
  *
- * So many children wait for it 900 times each. The process arms its completion queue, sends itself
- *a message, and again. Says "attacking" when it has begun; until SIGTERM.
+ * Each of CHILDREN processes waits for it 900 times. The process arms its completion queue, sends
+ * itself a message, and repeats. Prints "attacking" when it has begun; runs until SIGTERM.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -20,7 +21,7 @@ enum {
 	FDS_MAX = 8,
 };
 
-/* Copies of our eventfds, which libweft takes away from a child. */
+/* Copies of our eventfds, which libweft removes from a child. */
 static int fd[FDS_MAX];
 static int num_fds;
 
@@ -58,7 +59,7 @@ static void wait_often(int ready)
 		pause();
 }
 
-/* One RDMA Write to oneself, whose completion is told. */
+/* Posts one RDMA Write to itself that signals its completion. */
 static void write_once(struct host_end *end, struct weft_qp *qp)
 {
 	struct weft_sge sge = {(uintptr_t)end->mem, 8, end->mr->lkey};

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An XRC domain belongs to those who may open its file.
+ * An XRC domain belongs to the users who may open its file.
  *
- * xrc_path SOCKET FILE, as root: one user makes the domain of FILE (0600, its own); another one,
- * who cannot open the file, names it by a descriptor of O_PATH, which everybody gets. That is
- * EBADF. Then the file is made readable, and the second user opens the domain with a descriptor for
- * reading.
+ * xrc_path SOCKET FILE, as root: one user makes the domain of FILE (0600, its own). Another user,
+ * who cannot open the file, names it by an O_PATH descriptor, which everybody gets: EBADF. Then the
+ * file is made readable, and the second user opens the domain with a descriptor for reading.
  */
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -57,7 +56,7 @@ static void as_user(uid_t uid, void (*check)(const char *), const char *file)
 		ok = 1;
 		if (write(tell[1], &ok, sizeof(ok)) != sizeof(ok))
 			_exit(1);
-		/* Until the process that began all this ends. */
+		/* Waits until the parent process ends. */
 		while (getppid() != 1 && usleep(10000) == 0)
 			;
 		_exit(0);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The XRC domain of a file that a user cannot open is not his by a descriptor of O_PATH (xrc_path.c).
+# A user who cannot open a file does not get its XRC domain by an O_PATH descriptor (xrc_path.c).
 
 . tests/int/lib.sh
 . tests/security/users.sh

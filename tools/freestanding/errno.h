@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The error numbers that commands are answered with, as Linux numbers them (asm-generic/errno.h);
- * no errno. Used by `make fw-cross` in place of the system's header.
+ * The error numbers of command results, numbered as in Linux (asm-generic/errno.h); no errno
+ * variable. Used by `make fw-cross` in place of the system's header.
  */
 #ifndef WEFT_FREESTANDING_ERRNO_H
 #define WEFT_FREESTANDING_ERRNO_H

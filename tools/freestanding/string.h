@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All of the C library that the firmware may call: what a compiler itself expects to find on
- * bare metal (GCC manual, "Language Standards Supported by GCC"). `make fw-cross` compiles
+ * The functions of the C library that the firmware may call: those that a compiler itself expects
+ * on bare metal (GCC manual, "Language Standards Supported by GCC"). `make fw-cross` compiles
  * nic_fw with this folder in place of the system's headers.
  */
 #ifndef WEFT_FREESTANDING_STRING_H
