@@ -284,8 +284,8 @@ enum weft_mr_cache_policy {
 	/* Regions are kept until max_entries is reached or the NIC has no room for a new one. */
 	WEFT_MR_CACHE_LAZY = 0,
 	WEFT_MR_CACHE_LRU = 1, /* in addition, regions are limited to max_bytes */
-	WEFT_MR_CACHE_IMMEDIATE =
-	    2, /* regions are shared by concurrent users; the last release ends them */
+	/* Regions are shared by concurrent users; the last release ends them. */
+	WEFT_MR_CACHE_IMMEDIATE = 2,
 	WEFT_MR_CACHE_OFF = 3, /* every call registers */
 };
 
@@ -294,8 +294,8 @@ struct weft_mr_cache_attr {
 	enum weft_mr_cache_policy policy;
 	int access; /* granted in each registration, in addition to the rights of the call */
 	uint32_t max_entries; /* 0: 1024. The least recently released region is evicted first */
-	uint64_t
-	    max_bytes; /* WEFT_MR_CACHE_LRU: limit of idle and used regions together; 0: none */
+	/* WEFT_MR_CACHE_LRU: limit of idle and used regions together; 0: none. */
+	uint64_t max_bytes;
 	/*
 	 * Registers exactly the requested bytes. Otherwise whole pages are registered, so that
 	 * neighbouring buffers hit the same region; a peer with the rkey can then access other data
@@ -576,8 +576,8 @@ struct weft_srq {
 struct weft_srq_attr {
 	uint32_t max_wr;
 	uint32_t max_sge;
-	uint32_t
-	    limit; /* WEFT_EVENT_SRQ_LIMIT is raised once when fewer receives are posted; 0: off */
+	/* WEFT_EVENT_SRQ_LIMIT is raised once when fewer receives are posted; 0: off. */
+	uint32_t limit;
 };
 
 enum weft_srq_attr_mask {
@@ -951,8 +951,8 @@ struct weft_async_event {
 	struct weft_srq *srq;
 	uint32_t peer_ssn; /* PEER_ERROR: number of the refused message */
 	uint32_t peer_ip;  /* network byte order */
-	uint8_t
-	    peer_layer_etype; /* layer and error type of the Terminate message (RFC 5040, 4.8) */
+	/* Layer and error type of the Terminate message (RFC 5040, 4.8). */
+	uint8_t peer_layer_etype;
 	uint8_t peer_code;
 };
 

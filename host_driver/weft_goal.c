@@ -19,8 +19,8 @@
 #include "shared_defs/hw_goal.h"
 
 enum {
-	BLOCK_AFTER_NS =
-	    200000, /* a waiting thread polls for this time before it requests an event */
+	/* a waiting thread polls for this time before it requests an event. */
+	BLOCK_AFTER_NS = 200000,
 };
 
 struct weft_goal {

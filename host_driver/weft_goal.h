@@ -99,8 +99,8 @@ WEFT_API WEFT_CHECK_RET int weft_goal_unload(struct weft_goal *goal, uint32_t sc
 
 struct weft_goal_run_attr {
 	uint32_t schedule;
-	bool
-	    memory_gone; /* a buffer is unmapped: the run fails with HW_GOAL_MEMORY at every rank */
+	/* a buffer is unmapped: the run fails with HW_GOAL_MEMORY at every rank. */
+	bool memory_gone;
 	uint64_t timeout_ns; /* 0: none */
 	/* PERFTRACE: destination of entries of 16 bytes (hw_goal_trace); NULL: none */
 	const struct weft_mr *trace_mr;

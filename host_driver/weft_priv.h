@@ -145,8 +145,8 @@ struct weft_cached;
 struct weft_mr_obj {
 	struct weft_mr pub;
 	struct weft_mem_pieces *pieces; /* shared pages that hold it, or NULL */
-	struct weft_cached
-	    *cached;              /* entry of weft_mr_cache.c; NULL: the user's own registration */
+	/* Entry of weft_mr_cache.c; NULL: the user's own registration. */
+	struct weft_cached *cached;
 	struct weft_link vm_node; /* pieces NULL: in weft_global.vm_mrs */
 	struct weft_link node;
 };
@@ -206,8 +206,8 @@ struct weft_cq_obj {
  */
 struct weft_sq_wr {
 	uint32_t end; /* free-running number of the next slot after it */
-	uint32_t
-	    done; /* equal to end: completion polled; atomic, written under the send CQ's lock */
+	/* Equal to end: completion polled; atomic, written under the send CQ's lock. */
+	uint32_t done;
 	uint8_t slots;
 	bool signaled;
 };

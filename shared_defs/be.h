@@ -2,13 +2,11 @@
 /*
  * Byte order as types.
  *
- * Fields on the wire are big-endian byte arrays (be16, be32, be64): alignment 1, and no
- * arithmetic by accident, since a struct does not compare or add. A get or a put is one
- * load or store and a bswap at -O2. Shared memory between host and NIC is little-endian,
- * naturally aligned, and uses plain integers: weft runs on little-endian machines only,
- * which the assertion below holds it to.
- *
- * Used by: every wire_*.h, nic_fw, the tools that print frames. Calls nothing.
+ * Fields on the wire are big-endian byte arrays (be16, be32, be64). They have alignment 1, and as
+ * structs they cannot be compared or added by accident. A get or a put compiles to one load or
+ * store and a bswap at -O2. Memory shared between host and NIC is little-endian, naturally aligned,
+ * and uses plain integers. weft runs only on little-endian machines, which the assertion below
+ * enforces.
  */
 #ifndef WEFT_BE_H
 #define WEFT_BE_H
@@ -83,8 +81,8 @@ static inline struct be64 be64_put(uint64_t x)
 }
 
 /*
- * Serial number arithmetic (RFC 1982) for PSNs, MSNs and free-running indices: true when
- * a comes before b on the circle of 2^32.
+ * Serial number arithmetic (RFC 1982) for PSNs, MSNs and free-running indices: true if a precedes b
+ * modulo 2^32.
  */
 static inline int seq_lt(uint32_t a, uint32_t b)
 {

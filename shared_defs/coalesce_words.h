@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Interrupt moderation in words, ethtool's: "rx-usecs 5 rx-frames 16", "adaptive on",
- * "target p99=20us", "off"; read and printed.
+ * Parser and printer of interrupt moderation settings in ethtool's words: "rx-usecs 5 rx-frames
+ * 16", "adaptive on", "target p99=20us", "off".
  *
- * weftd's configuration, weftctl and weft-tune have one parser in these inline functions, since
- * they have no library in common. Called by dpdk_app/args/args_coalesce.c, tools/weftctl/coalesce.c
- * and tools/weft-tune; calls string.h alone. docs/tuning.md.
+ * weftd's configuration, weftctl and weft-tune share these inline functions because they have no
+ * library in common. Calls only string.h. docs/tuning.md.
  */
 #ifndef WEFT_COALESCE_WORDS_H
 #define WEFT_COALESCE_WORDS_H
@@ -17,13 +16,13 @@
 #include "shared_defs/hw_limits.h"
 
 enum {
-	COALESCE_ERROR_CHARS = 240, /* room for every message */
-	COALESCE_TEXT_CHARS = 192,  /* room for what coalesce_print() writes */
+	COALESCE_ERROR_CHARS = 240, /* room for every error message */
+	COALESCE_TEXT_CHARS = 192,  /* room for the output of coalesce_print() */
 	COALESCE_NIC_CHARS = 16,
-	COALESCE_WORD_CHARS = 24, /* no word of ours is as long */
+	COALESCE_WORD_CHARS = 24, /* longer than every keyword */
 };
 
-/* What "[NIC] [vector N] WORD VALUE ..." says. */
+/* Result of parsing "[NIC] [vector N] WORD VALUE ...". */
 struct coalesce_line {
 	char nic[COALESCE_NIC_CHARS]; /* "": every NIC */
 	struct hw_cmd_coalesce cmd;
@@ -51,11 +50,11 @@ static inline uint32_t coalesce_highest(uint32_t param)
 	return param < HW_COALESCE_NUM_PARAMS ? highest_of[param] : 0;
 }
 
-/* ---- text that is put together; too much of it is cut off */
+/* ---- composed text; excess is truncated */
 
 struct coalesce_text {
 	char *at;
-	size_t left; /* the end's zero included */
+	size_t left; /* includes the terminating zero */
 };
 
 static inline void coalesce_put(struct coalesce_text *t, const char *text, size_t chars)
@@ -86,7 +85,7 @@ static inline void coalesce_put_number(struct coalesce_text *t, uint32_t n)
 	coalesce_put(t, digits + at, sizeof(digits) - at);
 }
 
-/* n / 10^places, of which there are three at most: 9990 with two is 99.9. */
+/* Appends n / 10^places, places at most 3: 9990 with two places is 99.9. */
 static inline void coalesce_put_decimal(struct coalesce_text *t, uint32_t n, uint32_t places)
 {
 	static const uint32_t units[] = {1, 10, 100, 1000};
@@ -101,11 +100,11 @@ static inline void coalesce_put_decimal(struct coalesce_text *t, uint32_t n, uin
 	}
 }
 
-/* ---- reading */
+/* ---- parsing */
 
 struct coalesce_reader {
 	const char *at;
-	const char *word; /* the one read last, and its length */
+	const char *word; /* the last word read, and its length */
 	size_t chars;
 	struct hw_cmd_coalesce *cmd;
 	struct coalesce_text error;
@@ -124,7 +123,7 @@ static inline bool coalesce_is(const struct coalesce_reader *r, const char *word
 	return r->chars == strlen(word) && !memcmp(r->word, word, r->chars);
 }
 
-/* The word read last, in quotes, as far as it is readable. */
+/* Appends the last word read, in quotes, without unprintable characters. */
 static inline void coalesce_put_word(struct coalesce_reader *r)
 {
 	coalesce_put_text(&r->error, "\"");
@@ -138,7 +137,7 @@ static inline bool coalesce_wrong(struct coalesce_reader *r, const char *text)
 	return false;
 }
 
-/* A decimal number of up to nine digits from *at on, which goes behind it. */
+/* Parses a decimal number of up to nine digits at *at and advances *at past it. */
 static inline bool coalesce_digits(const char **at, const char *end, uint32_t *value)
 {
 	const char *from = *at;
@@ -149,7 +148,7 @@ static inline bool coalesce_digits(const char **at, const char *end, uint32_t *v
 	return *at > from && (*at == end || **at < '0' || **at > '9');
 }
 
-/* "12" or "12.5" in units of 10^-places; digits below those are refused. */
+/* Parses "12" or "12.5" in units of 10^-places; rejects further digits. */
 static inline bool coalesce_decimal(const char **at, const char *end, uint32_t places,
 				    uint64_t *value)
 {
@@ -229,7 +228,7 @@ static inline bool coalesce_read_adaptive(struct coalesce_reader *r)
 	return false;
 }
 
-/* "p99=20us", "p99.9=1.5us", "p50=900ns", "p90=1ms"; us may be left away. */
+/* Parses "p99=20us", "p99.9=1.5us", "p50=900ns", "p90=1ms"; us may be omitted. */
 static inline bool coalesce_target(const struct coalesce_reader *r, struct hw_coalesce *c)
 {
 	const char *at = r->word + 1;
@@ -239,7 +238,7 @@ static inline bool coalesce_target(const struct coalesce_reader *r, struct hw_co
 	if (r->chars < 2 || r->word[0] != 'p' || !coalesce_decimal(&at, r->at, 2, &percentile) ||
 	    at == r->at || *at++ != '=')
 		return false;
-	/* ns and ms take other places than us, and are known by what stands behind the number. */
+	/* ns and ms need other decimal places than us, so the suffix is examined first. */
 	if (r->chars > 2 && !memcmp(r->at - 2, "ns", 2))
 		places = 0;
 	else if (r->chars > 2 && !memcmp(r->at - 2, "ms", 2))
@@ -275,7 +274,7 @@ static inline bool coalesce_read_target(struct coalesce_reader *r)
 	return false;
 }
 
-/* Letters to put in, take out or change until a is b. */
+/* Edit distance: the number of letters to insert, delete or replace to turn a into b. */
 static inline uint32_t coalesce_distance(const char *a, size_t a_chars, const char *b)
 {
 	uint32_t row[COALESCE_WORD_CHARS + 1];
@@ -328,7 +327,7 @@ static inline bool coalesce_unknown(struct coalesce_reader *r)
 				 "-irq behind it, adaptive, target or off");
 }
 
-/* Everything off. It leaves nothing for another word to say. */
+/* Parses "off", which disables everything and must be the only word. */
 static inline bool coalesce_read_off(struct coalesce_reader *r)
 {
 	if (r->cmd->set || coalesce_next(r))
@@ -338,7 +337,7 @@ static inline bool coalesce_read_off(struct coalesce_reader *r)
 	return true;
 }
 
-/* The word read last, and its value. */
+/* Parses the value of the last word read. */
 static inline bool coalesce_read_word(struct coalesce_reader *r)
 {
 	uint32_t param;
@@ -369,8 +368,9 @@ static inline bool coalesce_read_words(struct coalesce_reader *r)
 }
 
 /*
- * Reads words and values into cmd->set and cmd->coalesce; cmd->vector is the caller's. False: error
- * (COALESCE_ERROR_CHARS) holds what is wrong and what is right, in one line.
+ * Parses words and values into cmd->set and cmd->coalesce; the caller sets cmd->vector. On failure
+ * returns false, and error (COALESCE_ERROR_CHARS) holds a one-line message with the permitted
+ * values.
  */
 static inline bool coalesce_parse(const char *text, struct hw_cmd_coalesce *cmd, char *error,
 				  size_t error_chars)
@@ -384,13 +384,13 @@ static inline bool coalesce_parse(const char *text, struct hw_cmd_coalesce *cmd,
 	return coalesce_read_words(&r);
 }
 
-/* A NIC's name ends with its number; no word of ours does. */
+/* A NIC's name ends with its number; no keyword does. */
 static inline bool coalesce_is_nic(const struct coalesce_reader *r)
 {
 	return r->chars && r->word[r->chars - 1] >= '0' && r->word[r->chars - 1] <= '9';
 }
 
-/* A line of a configuration file: the NIC and the vector may be left out, and mean all then. */
+/* Parses a line of a configuration file. The NIC and the vector may be omitted, which means all. */
 static inline bool coalesce_parse_line(const char *text, struct coalesce_line *line, char *error,
 				       size_t error_chars)
 {
@@ -426,7 +426,7 @@ static inline bool coalesce_parse_line(const char *text, struct coalesce_line *l
 	return coalesce_read_words(&r);
 }
 
-/* Prints a setting in words that coalesce_parse() reads. text: COALESCE_TEXT_CHARS. */
+/* Prints a setting in words that coalesce_parse() accepts. text: COALESCE_TEXT_CHARS. */
 static inline void coalesce_print(const struct hw_coalesce *c, char *text, size_t chars)
 {
 	struct coalesce_text t = {.at = text, .left = chars};

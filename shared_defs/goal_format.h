@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A compiled schedule: what libGOAL makes, saves and loads, and the NIC verifies and runs.
+ * A compiled schedule: libGOAL creates, saves and loads it; the NIC verifies and runs it.
  *
- *	goal_header | goal_slot[num_slots] | goal_insn[num_ops] | goal_edge[num_edges] |
- *goal_piece[num_pieces]
+ * 	goal_header | goal_slot[num_slots] | goal_insn[num_ops] | goal_edge[num_edges] |
+ * 	goal_piece[num_pieces]
  *
- * Position-independent: memory is named by (slot, offset), operations by index. Slots are
- * bound to registered memory when the schedule is loaded (hw_goal.h), so a saved schedule runs
- * with other buffers. Little-endian, naturally aligned; each part starts at the offset that the
- * header names, a multiple of 8. The code is never written to: a run has counters of its own.
+ * The format is position-independent: memory is addressed by (slot, offset), operations by index.
+ * Slots are bound to registered memory when the schedule is loaded (hw_goal.h), so a saved schedule
+ * runs with other buffers. All values are little-endian and naturally aligned. Each part starts at
+ * the offset in the header, a multiple of 8. The code is read-only: a run has counters of its own.
  *
- * Made by host_driver/goal/compile/goal_compile.c, checked by nic_fw/coll/goal_load.c. Source: the
- *paper (espgoal) 4.3, figures 4.11 and 4.12 as the idea; docs/goal-format.md.
+ * host_driver/goal/compile/goal_compile.c creates it, nic_fw/coll/goal_load.c verifies it. The idea
+ * is that of ESPGOAL 4.3, figures 4.11 and 4.12; docs/goal-format.md.
  */
 #ifndef WEFT_GOAL_FORMAT_H
 #define WEFT_GOAL_FORMAT_H
@@ -29,7 +29,7 @@ enum {
 	GOAL_MAX_PIECES = 1 << 24,
 	GOAL_MAX_SLOTS = 4096,
 	GOAL_FORMAT_MAX_RANKS = 65536,
-	GOAL_MAX_OP_PIECES = 65535, /* of one buffer of one operation */
+	GOAL_MAX_OP_PIECES = 65535, /* per buffer of an operation */
 	GOAL_MAX_CPUS = 256,
 };
 #define GOAL_MAX_MSG_BYTES     (UINT64_C(1) << 40)
@@ -43,19 +43,22 @@ struct goal_header {
 	uint16_t version;
 	uint16_t header_bytes;
 	uint64_t total_bytes;
-	uint32_t crc32c; /* in a file: over everything with this field 0; else 0 */
-	uint32_t flags;  /* 0 */
+	uint32_t crc32c; /* in a file: over everything, with this field 0; otherwise 0 */
+	uint32_t flags;  /* always 0 */
 	uint32_t rank;   /* the rank this schedule is for */
 	uint32_t num_ranks;
 	uint32_t num_slots;
 	uint32_t num_ops;
 	uint32_t num_edges;
 	uint32_t num_pieces;
-	uint32_t num_roots; /* operations that wait for nothing */
-	uint32_t num_cpus;  /* calc operations of one cpu run one after another; 0 or 1 as a rule */
+	uint32_t num_roots; /* operations without prerequisites */
+	uint32_t num_cpus;  /* calc operations of one cpu run one after another; usually 0 or 1 */
 	uint64_t slots_offset, ops_offset, edges_offset, pieces_offset;
 	uint64_t scratch_bytes;
-	/* The most that can wait for receives not yet started: eager messages, their bytes. */
+	/*
+	 * Maximum of messages, and their bytes, that may wait for receives not yet started (eager
+	 * messages).
+	 */
 	uint64_t unexpected_bytes;
 	uint32_t unexpected_msgs;
 	uint32_t reserved;
@@ -80,14 +83,15 @@ enum goal_insn_kind {
 	GOAL_INSN_SEND = 1,
 	GOAL_INSN_RECV = 2,
 	GOAL_INSN_LOCAL = 3,
-	GOAL_INSN_CALC = 4,       /* a timer: amount nanoseconds on cpu op.sub */
-	GOAL_INSN_MCAST_SEND = 5, /* to all ranks of the communicator over its reliable group */
+	GOAL_INSN_CALC = 4, /* timer: amount nanoseconds on cpu op.sub */
+	/* To all ranks of the communicator over its reliable multicast group. */
+	GOAL_INSN_MCAST_SEND = 5,
 	GOAL_INSN_MCAST_RECV = 6, /* peer: the root */
 	GOAL_INSN_NOP = 7,        /* joins dependencies */
 	GOAL_INSN_KINDS
 };
 
-/* What a local operation computes: result[i] = a[i] op b[i]. */
+/* Local operations: result[i] = a[i] op b[i]. */
 enum goal_local {
 	GOAL_LOCAL_MAX = 0,
 	GOAL_LOCAL_MIN = 1,
@@ -99,7 +103,7 @@ enum goal_local {
 	GOAL_LOCAL_AND = 7,
 	GOAL_LOCAL_OR = 8,
 	GOAL_LOCAL_XOR = 9,
-	GOAL_LOCAL_WTIME = 10, /* result: the NIC's monotonic clock in seconds, a double */
+	GOAL_LOCAL_WTIME = 10, /* result: the NIC's monotonic clock in seconds, as a double */
 	GOAL_LOCALS
 };
 
@@ -112,8 +116,8 @@ enum goal_type {
 
 /*
  * Reference to memory: slot in the upper 16 bits, byte offset in the lower 48. Two slots are
- * special: the run's scratchpad, and a list of pieces (their number in bits 32-47, the first one's
- * index in the low 32).
+ * special: the run's scratchpad, and a list of pieces (bits 32-47: their number; low 32 bits: index
+ * of the first).
  */
 #define GOAL_REF(slot, offset) ((uint64_t)(slot) << 48 | (uint64_t)(offset))
 #define GOAL_REF_SLOT(ref)     ((uint32_t)((ref) >> 48))
@@ -129,17 +133,20 @@ struct goal_insn {
 	uint8_t kind;  /* goal_insn_kind */
 	uint8_t sub;   /* LOCAL: goal_local; CALC: cpu */
 	uint8_t type;  /* LOCAL: goal_type */
-	uint8_t width; /* LOCAL: bits of an element */
-	uint32_t deps; /* in-degree: edges of both kinds that lead here */
-	/* In edges: first those released when this operation starts, then when it is finished. */
+	uint8_t width; /* LOCAL: bits per element */
+	uint32_t deps; /* in-degree: number of incoming edges of both kinds */
+	/*
+	 * Outgoing edges: first those released when this operation starts, then those released when
+	 * it finishes.
+	 */
 	uint32_t first_edge;
 	uint32_t num_start_edges;
-	uint32_t num_edges; /* of the second kind */
-	uint32_t peer;      /* SEND, RECV: GOAL_RANK_ANY, too; MCAST_*: the root */
-	uint32_t tag;       /* RECV: GOAL_TAG_ANY */
-	uint32_t count;  /* number among operations of this kind with equal peer and tag, from 0 */
+	uint32_t num_edges; /* edges released at the finish */
+	uint32_t peer;      /* SEND, RECV (also GOAL_RANK_ANY); MCAST_*: the root */
+	uint32_t tag;       /* RECV: also GOAL_TAG_ANY */
+	uint32_t count;  /* index among operations of this kind with equal peer and tag, from 0 */
 	uint64_t amount; /* SEND, RECV, MCAST: bytes; LOCAL: elements; CALC: ns */
-	uint64_t buf[3]; /* SEND, RECV: buf[0]; LOCAL: a, b, result. GOAL_REF */
+	uint64_t buf[3]; /* GOAL_REF. SEND, RECV: buf[0]; LOCAL: a, b, result */
 };
 static_assert(sizeof(struct goal_insn) == 64, "one cache line");
 static_assert(offsetof(struct goal_insn, first_edge) == 8, "");

@@ -2,22 +2,22 @@
 /*
  * The control channel: commands of a process to its NIC.
  *
- * A UNIX socket of type SOCK_SEQPACKET, one per NIC (HW_SOCKET_DIR "/weft0"). Each request is one
- * struct hw_cmd (REG_MR: struct hw_cmd_pieces), each answer one struct hw_cmd_resp with the same
- * tag; answers may come out of order. File descriptors travel as SCM_RIGHTS:
+ * The channel is a UNIX socket of type SOCK_SEQPACKET, one per NIC (HW_SOCKET_DIR "/weft0"). Each
+ * request is one struct hw_cmd (REG_MR: struct hw_cmd_pieces), each answer one struct hw_cmd_resp
+ * with the same tag. Answers may arrive out of order. File descriptors are passed as SCM_RIGHTS:
  *
- *	ATTACH		request: the process's /proc/self/mem when HW_ATTACH_F_MEMORY is set
- *			answer: BAR memfd, doorbell eventfd (wakes weftd), EQ 0's eventfd
- *	CREATE_EQ	answer: the EQ's eventfd
- *	ALLOC_MEM	answer: a memfd that weftd made, not longer or shorter ever
- *	OPEN_XRCD	request: the file that names the domain when HW_XRCD_F_FILE is set
+ * 	ATTACH		request: the process's /proc/self/mem if HW_ATTACH_F_MEMORY is set
+ * 			answer: BAR memfd, doorbell eventfd (wakes weftd), EQ 0's eventfd
+ * 	CREATE_EQ	answer: the EQ's eventfd
+ * 	ALLOC_MEM	answer: a memfd of fixed size, created by weftd
+ * 	OPEN_XRCD	request: the file that names the domain if HW_XRCD_F_FILE is set
  *
- * ATTACH comes first, START when the process has mapped the BAR; tools need no START. weftd
- * answers those two, ALLOC_MEM and FREE_MEM; the others go to the firmware (nic_fw/cmd*.c) on the
- * core of the shard that the client was given.
- * Status: 0 or a positive errno; EDQUOT: the share of the process or of its user is used up, and
- * hw_resp_quota says which. A process's objects all live in its shard and die with the
- * socket. Little-endian; docs/host-interface.md "Commands".
+ * ATTACH is the first command. START follows when the process has mapped the BAR; tools need no
+ * START. weftd itself answers these two, ALLOC_MEM and FREE_MEM. It passes all others to the
+ * firmware (nic_fw/host/cmd*.c) on the core of the client's shard. Status: 0 or a positive errno.
+ * EDQUOT: a share of the process or its user is exhausted; hw_resp_quota names it. All objects of a
+ * process belong to its shard and are destroyed with the socket. Little-endian;
+ * docs/host-interface.md, "Commands".
  */
 #ifndef WEFT_HW_CMD_H
 #define WEFT_HW_CMD_H
@@ -31,7 +31,7 @@
 #include "shared_defs/hw_goal.h"
 #include "shared_defs/hw_share.h"
 
-#define HW_SOCKET_DIR "/run/weft" /* WEFT_RUN_DIR in the environment overrides it */
+#define HW_SOCKET_DIR "/run/weft" /* overridden by WEFT_RUN_DIR in the environment */
 
 enum {
 	HW_CMD_VERSION = 2,
@@ -65,7 +65,7 @@ enum hw_cmd_op {
 	HW_CMD_LIST = 25,  /* for tools: objects of every client, by cursor */
 	HW_CMD_ALLOC_MW = 26,
 	HW_CMD_DEALLOC_MW = 27,
-	HW_CMD_CAPTURE = 28,   /* for tools, root: answer carries a pipe with pcapng */
+	HW_CMD_CAPTURE = 28,   /* for tools of root: the answer carries a pipe with pcapng data */
 	HW_CMD_GOAL_OPEN = 29, /* collectives: hw_goal.h */
 	HW_CMD_GOAL_COMM_CREATE = 30,
 	HW_CMD_GOAL_COMM_DESTROY = 31,
@@ -73,7 +73,7 @@ enum hw_cmd_op {
 	HW_CMD_GOAL_LOAD = 33,
 	HW_CMD_GOAL_UNLOAD = 34,
 	HW_CMD_GOAL_CANCEL = 35,
-	HW_CMD_ATTACH_MCAST = 36, /* UD QPs to IPv4 groups */
+	HW_CMD_ATTACH_MCAST = 36, /* attach UD QPs to IPv4 groups */
 	HW_CMD_DETACH_MCAST = 37,
 	HW_CMD_MODIFY_MR = 38,
 	HW_CMD_CM_CREATE = 40, /* connections: hw_cm.h */
@@ -91,15 +91,15 @@ enum hw_cmd_op {
 	HW_CMD_CM_REST = 52,
 	HW_CMD_OPEN_XRCD = 53,
 	HW_CMD_CLOSE_XRCD = 54,
-	HW_CMD_OPEN_QP = 55,  /* an XRC_RECV QP that another process made */
+	HW_CMD_OPEN_QP = 55,  /* open an XRC_RECV QP that another process created */
 	HW_CMD_COALESCE = 56, /* interrupt moderation: hw_coalesce.h */
 	HW_CMD_VECTOR = 57,
-	HW_CMD_START = 58,    /* the BAR is mapped: no mapping of it can be made from now on */
-	HW_CMD_FREE_MEM = 59, /* memory of ALLOC_MEM is not used any more */
+	HW_CMD_START = 58,    /* the BAR is mapped: no further mapping of it is possible */
+	HW_CMD_FREE_MEM = 59, /* release memory of ALLOC_MEM */
 	HW_CMD_OPS
 };
 
-/* The numbers of those that verbs know are those of enum ibv_qp_type; RD has its own. */
+/* The values of enum ibv_qp_type; RD is specific to weft. */
 enum hw_qp_type {
 	HW_QPT_RC = 2,
 	HW_QPT_UC = 3,
@@ -109,7 +109,7 @@ enum hw_qp_type {
 	HW_QPT_RD = 16,
 };
 
-/* The numbers of enum ibv_qp_state. */
+/* The values of enum ibv_qp_state. */
 enum hw_qp_state {
 	HW_QPS_RESET = 0,
 	HW_QPS_INIT = 1,
@@ -132,7 +132,7 @@ enum {
 	HW_ACCESS_ALL = 0x3f,
 };
 
-/* The bits of enum ibv_qp_attr_mask that weft knows. */
+/* The supported bits of enum ibv_qp_attr_mask. */
 enum {
 	HW_QP_STATE = 1 << 0,
 	HW_QP_CUR_STATE = 1 << 1,
@@ -155,19 +155,18 @@ enum {
 	HW_QP_PATH_MIG_STATE = 1 << 18,
 	HW_QP_CAP = 1 << 19,
 	HW_QP_DEST_QPN = 1 << 20,
-	HW_QP_TRANSPORT = 1 << 28, /* not of verbs; RC, until RTR: hw_qp_attr.transport */
+	HW_QP_TRANSPORT = 1 << 28, /* specific to weft; RC, until RTR: hw_qp_attr.transport */
 };
 
 /* hw_cmd_create_qp.flags */
 enum {
 	HW_QP_F_SQ_SIG_ALL = 0x01,
 	HW_QP_F_UD_LONG = 0x02, /* UD: libweft's extension to 64 KiB; no GRH in the buffer */
-	HW_QP_F_BLOCK_SELF_MCAST_LB =
-	    0x04,                     /* UD: what it sends to a group it is in is not its own */
-	HW_QP_F_NO_PEER_ERROR = 0x08, /* UD: errors that peers tell of raise no event */
+	HW_QP_F_BLOCK_SELF_MCAST_LB = 0x04, /* UD: do not receive own messages to a group */
+	HW_QP_F_NO_PEER_ERROR = 0x08,       /* UD: errors reported by peers raise no event */
 };
 
-/* Address vector. Without HW_AV_F_GRH only the QPN names the peer (dlid 0). */
+/* Address vector. Without HW_AV_F_GRH only the QPN identifies the peer (dlid 0). */
 enum {
 	HW_AV_F_GRH = 0x01,
 };
@@ -187,14 +186,14 @@ struct hw_cmd_attach {
 	char name[24];    /* for weftctl: program name, NUL-terminated */
 };
 enum {
-	HW_ATTACH_F_TOOL = 0x01, /* no BAR: STATS, LIST, CAPTURE, QUERY_DEVICE only */
-	/* Collectives are what it is for: into a shard of its own for them, where there is one. */
+	HW_ATTACH_F_TOOL = 0x01, /* no BAR: only STATS, LIST, CAPTURE, QUERY_DEVICE */
+	/* For collectives: use a shard reserved for them, if there is one. */
 	HW_ATTACH_F_COLL = 0x02,
-	/* Into the shard that bits 8 to 10 name; ENXIO when the NIC has no such shard. */
+	/* Use the shard in bits 8 to 10; ENXIO if the NIC has no such shard. */
 	HW_ATTACH_F_SHARD = 0x04,
 	/*
-	 * A descriptor is attached: /proc/self/mem of the process, open for reading and writing,
-	 * for memory that is not mapped. EPERM: it is something else. Not of tools.
+	 * A descriptor is attached: the process's /proc/self/mem, open for reading and writing, for
+	 * access to unmapped memory. EPERM: it is another file. Not for tools.
 	 */
 	HW_ATTACH_F_MEMORY = 0x08,
 	HW_ATTACH_SHARD_SHIFT = 8,
@@ -207,8 +206,8 @@ static_assert(sizeof(struct hw_cmd_attach) == 32, "");
 struct hw_cmd_reg_mr {
 	uint64_t addr;
 	uint64_t bytes;
-	uint64_t iova;       /* the address that requests will use; equal to addr as a rule */
-	uint32_t num_pieces; /* HW_REG_F_MAPPED: 1 to HW_MEM_PIECES_MAX, else 0 */
+	uint64_t iova;       /* address used in requests; usually equal to addr */
+	uint32_t num_pieces; /* HW_REG_F_MAPPED: 1 to HW_MEM_PIECES_MAX, otherwise 0 */
 	uint32_t reserved0;
 	uint32_t pd;
 	uint32_t access;
@@ -216,17 +215,17 @@ struct hw_cmd_reg_mr {
 	uint32_t reserved;
 };
 enum {
-	HW_REG_F_MAPPED = 0x01, /* it lies in memory of ALLOC_MEM, else that of ATTACH reaches it */
+	HW_REG_F_MAPPED = 0x01, /* memory of ALLOC_MEM; otherwise through ATTACH's descriptor */
 	HW_MEM_PIECES_MAX = 128,
 };
 
 /*
- * A piece of memory of ALLOC_MEM. The pieces of a region follow each other in its addresses; all
- * but the first begin, and all but the last end, at a page of HW_BAR_PAGE_BYTES.
+ * A piece of memory from ALLOC_MEM. The pieces of a region have consecutive addresses. All but the
+ * first begin, and all but the last end, at a page boundary (HW_BAR_PAGE_BYTES).
  */
 struct hw_mem_piece {
 	uint64_t key;    /* hw_resp_alloc_mem.key */
-	uint64_t offset; /* in the memfd */
+	uint64_t offset; /* within the memfd */
 	uint64_t bytes;
 };
 static_assert(sizeof(struct hw_mem_piece) == 24, "");
@@ -238,8 +237,9 @@ struct hw_cmd_create_eq {
 
 struct hw_cmd_create_cq {
 	uint32_t entries;
-	uint32_t eq;    /* HW_EQ_NONE: never armed */
-	uint32_t flags; /* bits 8 to 15: vector + 1 of an event queue without CQs; 0: its own */
+	uint32_t eq; /* HW_EQ_NONE: the CQ is never armed */
+	/* Bits 8 to 15: vector + 1 for an event queue without CQs; 0: its own vector. */
+	uint32_t flags;
 };
 #define HW_EQ_NONE 0xffffffffu
 enum {
@@ -260,29 +260,29 @@ struct hw_cmd_srq {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t limit;
-	uint32_t mask;  /* MODIFY: 1 max_wr (refused), 2 limit */
+	uint32_t mask;  /* MODIFY: 1 max_wr (rejected), 2 limit */
 	uint32_t flags; /* CREATE: HW_SRQ_F_* */
-	uint32_t xrcd;  /* CREATE, HW_SRQ_F_XRC: the domain whose QPs may take its receives */
-	uint32_t cq;    /* likewise: where they complete */
+	uint32_t xrcd;  /* CREATE, HW_SRQ_F_XRC: the domain whose QPs may use its receives */
+	uint32_t cq;    /* likewise: CQ of its receives */
 };
 enum {
 	HW_SRQ_F_XRC = 0x01,
 	HW_SRQ_F_ALL = HW_SRQ_F_XRC,
 };
 
-/* An XRC domain (IBA annex A14). Who opens the same file has the same domain. */
+/* Opens an XRC domain (IBA annex A14). Processes that open the same file share the domain. */
 struct hw_cmd_open_xrcd {
 	uint32_t flags; /* HW_XRCD_F_* */
 	uint32_t reserved;
-	/* HW_XRCD_F_FILE: which file; weftd puts here what the descriptor says. */
+	/* HW_XRCD_F_FILE: the file's identity, set by weftd from the descriptor. */
 	uint64_t file_dev;
 	uint64_t file_ino;
 };
 static_assert(sizeof(struct hw_cmd_open_xrcd) == 24, "");
 enum {
-	HW_XRCD_F_FILE = 0x01,   /* a descriptor is attached; else the domain is nobody else's */
-	HW_XRCD_F_CREATE = 0x02, /* the file may name no domain yet; without it: EAGAIN */
-	HW_XRCD_F_EXCL = 0x04,   /* it must not: EINVAL */
+	HW_XRCD_F_FILE = 0x01,   /* a descriptor is attached; otherwise the domain is private */
+	HW_XRCD_F_CREATE = 0x02, /* create the domain if the file has none; without it: EAGAIN */
+	HW_XRCD_F_EXCL = 0x04,   /* fail if the file already has a domain: EINVAL */
 	HW_XRCD_F_ALL = HW_XRCD_F_FILE | HW_XRCD_F_CREATE | HW_XRCD_F_EXCL,
 };
 
@@ -296,23 +296,24 @@ struct hw_cmd_create_qp {
 	uint32_t type; /* hw_qp_type */
 	uint32_t send_cq;
 	uint32_t recv_cq;
-	uint32_t srq;      /* HW_SRQ_NONE */
-	uint32_t sq_slots; /* a power of two; the host computed it with hw_sq_slots() */
+	uint32_t srq;      /* or HW_SRQ_NONE */
+	uint32_t sq_slots; /* a power of two; computed by the host with hw_sq_slots() */
 	uint32_t max_send_wr;
 	uint32_t max_recv_wr;
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline_bytes;
 	uint32_t flags; /* HW_QP_F_* */
-	uint32_t xrcd;  /* XRC_RECV, which has no PD, CQ, queue or record: all else is 0 */
+	/* XRC_RECV; such a QP has no PD, CQ, queue or record: all other fields are 0. */
+	uint32_t xrcd;
 };
 #define HW_SRQ_NONE 0xffffffffu
 
-/* What carries the messages of a connected QP; the same at both ends. */
+/* Transport of a connected QP; the same at both ends. */
 enum hw_qp_transport {
 	HW_QP_TRANSPORT_RD = 0,  /* reliable datagrams over UDP */
 	HW_QP_TRANSPORT_ESP = 1, /* ESP streams over raw Ethernet; the peer is on the same link */
-	HW_QP_TRANSPORT_TCP = 2, /* MPA over TCP; the connection is an endpoint's (hw_cm.h) */
+	HW_QP_TRANSPORT_TCP = 2, /* MPA over TCP; the connection belongs to an endpoint (hw_cm.h) */
 	HW_QP_TRANSPORTS
 };
 
@@ -326,9 +327,9 @@ struct hw_qp_attr {
 	uint32_t sq_psn;
 	uint32_t rq_psn;
 	struct hw_av av;
-	uint8_t timeout; /* 4.096 us * 2^timeout; 0: for ever */
+	uint8_t timeout; /* 4.096 us * 2^timeout; 0: infinite */
 	uint8_t retry_cnt;
-	uint8_t rnr_retry; /* 7: for ever */
+	uint8_t rnr_retry; /* 7: infinite */
 	uint8_t min_rnr_timer;
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
@@ -351,19 +352,19 @@ struct hw_cmd_create_ah {
 	struct hw_av av;
 };
 
-/* ATTACH_MCAST, DETACH_MCAST. The group: ::ffff:a.b.c.d, the IPv4-mapped address of the group. */
+/* ATTACH_MCAST, DETACH_MCAST. gid: IPv4-mapped address of the group. */
 struct hw_cmd_mcast {
 	uint32_t qpn;
-	uint32_t flags; /* 0 */
+	uint32_t flags; /* always 0 */
 	uint8_t gid[16];
 };
 static_assert(sizeof(struct hw_cmd_mcast) == 24, "");
 
-/* MODIFY_MR: the region keeps its memory, its addresses and its STag. */
+/* MODIFY_MR: the region keeps its memory, addresses and STag. */
 struct hw_cmd_modify_mr {
 	uint32_t stag;
 	uint32_t pd;
-	uint32_t access; /* HW_ACCESS_*; ZERO_BASED as it was */
+	uint32_t access; /* HW_ACCESS_*; ZERO_BASED must not change */
 	uint32_t reserved;
 };
 static_assert(sizeof(struct hw_cmd_modify_mr) == 16, "");
@@ -381,26 +382,26 @@ enum hw_list_kind {
 	HW_LIST_NEIGHBOURS = 4,
 	HW_LIST_PEERS = 5,
 	HW_LIST_GROUPS = 6,
-	HW_LIST_SHARES = 7, /* of each user and process, of the shard's tables */
-	HW_LIST_USERS = 8,  /* of each user and process, of the whole weftd; shard 0 */
+	HW_LIST_SHARES = 7, /* shares of each user and process in the shard's tables */
+	HW_LIST_USERS = 8,  /* shares of each user and process in the whole weftd; shard 0 */
 	HW_LIST_KINDS
 };
 
 struct hw_cmd_list {
 	uint32_t kind;   /* hw_list_kind */
-	uint32_t cursor; /* 0 first; then what the last answer returned */
+	uint32_t cursor; /* initially 0, then the value of the last answer */
 	uint32_t shard;
 };
 
 struct hw_cmd_handle {
-	uint32_t handle; /* PD, MR, EQ, SRQ, QP, AH, MW number */
+	uint32_t handle; /* number of a PD, MR, EQ, SRQ, QP, AH or MW */
 	uint32_t cursor; /* STATS: first counter of the answer */
 	uint32_t shard;  /* STATS */
 };
 
 /*
- * The memfd is bytes + slack_bytes long. Slack is length for mappings that grow later; weftd
- * keeps no mapping of it.
+ * The memfd has the length bytes + slack_bytes. Slack allows mappings to grow later; weftd keeps no
+ * mapping of it.
  */
 struct hw_cmd_alloc_mem {
 	uint64_t bytes;
@@ -446,14 +447,14 @@ struct hw_cmd {
 static_assert(sizeof(struct hw_cmd) == 128, "");
 static_assert(offsetof(struct hw_cmd, u) == 16, "");
 
-/* REG_MR with HW_REG_F_MAPPED: as many pieces follow the command as it says. */
+/* REG_MR with HW_REG_F_MAPPED: num_pieces pieces follow the command. */
 struct hw_cmd_pieces {
 	struct hw_cmd cmd;
 	struct hw_mem_piece piece[HW_MEM_PIECES_MAX];
 };
 static_assert(sizeof(struct hw_cmd_pieces) == 128 + 128 * 24, "");
 
-/* How long the packet of a command is. 0: it has too many pieces. */
+/* Returns the packet length of a command; 0: too many pieces. */
 static inline size_t hw_cmd_bytes(const struct hw_cmd *cmd)
 {
 	if (cmd->op != HW_CMD_REG_MR || !(cmd->u.reg_mr.flags & HW_REG_F_MAPPED))
@@ -463,17 +464,17 @@ static inline size_t hw_cmd_bytes(const struct hw_cmd *cmd)
 	return sizeof(*cmd) + cmd->u.reg_mr.num_pieces * sizeof(struct hw_mem_piece);
 }
 
-/* ATTACH: bar_bytes alone, but for tools; START: all of it. */
+/* ATTACH: bar_bytes only, nothing for tools; START: all fields. */
 struct hw_resp_attach {
 	uint64_t bar_bytes;
 	uint32_t client;
 	uint32_t shard;
 	uint32_t num_shards;
-	uint32_t eq0_offset_pages; /* BAR page of EQ 0's record; its ring is right behind */
+	uint32_t eq0_offset_pages; /* BAR page of EQ 0's record, which its ring follows */
 	uint32_t eq0_entries;
 };
 
-/* Answer to QUERY_DEVICE: identity, state and every limit. */
+/* Answer to QUERY_DEVICE: identity, state and all limits. */
 struct hw_resp_device {
 	char name[16];
 	uint8_t mac[6];
@@ -484,7 +485,7 @@ struct hw_resp_device {
 	uint32_t max_qp, max_cq, max_srq, max_mr, max_pd, max_ah, max_mw;
 	uint32_t max_wr, max_cqe, max_sge, max_inline_bytes;
 	uint32_t max_rd_atomic;
-	uint32_t max_ud_payload_bytes; /* one frame */
+	uint32_t max_ud_payload_bytes; /* limit of one frame */
 	uint32_t max_ud_long_bytes;    /* with HW_QP_F_UD_LONG */
 	uint32_t num_vectors;
 	uint32_t max_peers;
@@ -494,10 +495,10 @@ struct hw_resp_device {
 	uint64_t max_mr_bytes;
 	uint64_t node_guid; /* EUI-64 of the MAC, network byte order */
 	uint32_t link_mbps;
-	uint32_t num_coll_shards; /* of num_shards, the last ones: for collectives alone */
+	uint32_t num_coll_shards; /* shards reserved for collectives: the last ones of num_shards */
 	uint32_t max_mcast_grp;
-	uint32_t max_mcast_qp_attach;       /* QPs in one group */
-	uint32_t max_total_mcast_qp_attach; /* in all groups */
+	uint32_t max_mcast_qp_attach;       /* QPs per group */
+	uint32_t max_total_mcast_qp_attach; /* QPs in all groups */
 	uint32_t reserved;
 };
 static_assert(sizeof(struct hw_resp_device) == 152, "");
@@ -505,7 +506,7 @@ static_assert(sizeof(struct hw_resp_device) == 152, "");
 struct hw_resp_create_eq {
 	uint32_t eq;
 	uint32_t entries;
-	uint64_t record_offset; /* in the BAR */
+	uint64_t record_offset; /* within the BAR */
 	uint64_t ring_offset;
 };
 
@@ -514,7 +515,7 @@ struct hw_resp_create_cq {
 	uint32_t entries; /* a power of two */
 	uint64_t record_offset;
 	uint64_t ring_offset;
-	uint32_t prod; /* RESIZE: index of the next entry; indices go on, cons is what it was */
+	uint32_t prod; /* RESIZE: index of the next entry; indices continue, cons is unchanged */
 	uint32_t reserved;
 };
 
@@ -527,7 +528,7 @@ struct hw_resp_srq {
 	uint64_t ring_offset;
 	uint32_t entries; /* slots of the ring, a power of two */
 	uint32_t stride_bytes;
-	uint32_t srqn; /* XRC: what requests of peers name it by, not 0; else 0 */
+	uint32_t srqn; /* XRC: nonzero number by which peers' requests name it; otherwise 0 */
 	uint32_t reserved;
 };
 
@@ -539,7 +540,7 @@ struct hw_resp_create_qp {
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline_bytes;
-	uint32_t rq_entries; /* a power of two; 0 with an SRQ */
+	uint32_t rq_entries; /* a power of two; 0 if the QP has an SRQ */
 	uint32_t rq_stride_bytes;
 	uint32_t reserved;
 	uint64_t record_offset;
@@ -555,14 +556,14 @@ struct hw_resp_query_qp {
 
 struct hw_resp_mr {
 	uint32_t stag;   /* lkey and rkey */
-	uint32_t mapped; /* 1: the NIC has it mapped; 0: by system calls */
+	uint32_t mapped; /* 1: the NIC has mapped it; 0: accessed by system calls */
 };
 
 struct hw_resp_alloc_mem {
-	uint64_t key; /* what REG_MR and FREE_MEM name the memory by; cannot be guessed */
+	uint64_t key; /* unguessable identifier for REG_MR and FREE_MEM */
 };
 
-/* One counter: the name as ethtool -S would print it. */
+/* One counter, with its name as in ethtool -S. */
 struct hw_stat {
 	char name[40];
 	uint64_t value;
@@ -571,12 +572,12 @@ enum {
 	HW_STATS_PER_RESP = 9,
 };
 struct hw_resp_stats {
-	uint32_t count; /* entries of stat; 0: no more */
-	uint32_t next;  /* cursor of the next call */
+	uint32_t count; /* number of entries in stat; 0: end */
+	uint32_t next;  /* cursor for the next call */
 	struct hw_stat stat[HW_STATS_PER_RESP];
 };
 
-/* One object of a list; what a field means depends on the kind (docs/host-interface.md). */
+/* One object of a list; the meaning of a field depends on the kind (docs/host-interface.md). */
 struct hw_list_item {
 	uint32_t id; /* QPN, STag, CQ, client number; neighbour and peer: IP, network order */
 	uint32_t client;
@@ -587,12 +588,12 @@ struct hw_list_item {
 	uint32_t state;
 	uint32_t type; /* QP: hw_qp_type; MR: access; peer: shard; share: hw_share_of */
 	/*
-	 * MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; share: held, limit. Of a
-	 * share id is the uid, client the pid, 0 for a user's sum.
+	 * MR: addr, bytes; QP: dst_qpn, bytes sent; client: pid, objects; share: held, limit. For a
+	 * share, id is the uid and client the pid; pid 0: the user's total.
 	 */
 	uint64_t a, b;
 	uint8_t mac[6];
-	uint16_t forged; /* client: hw_bar_header.forged, 65535 at most */
+	uint16_t forged; /* client: hw_bar_header.forged, at most 65535 */
 	char name[24];   /* client: program; MR: "mapped", "process_vm" */
 };
 static_assert(sizeof(struct hw_list_item) == 64, "");
@@ -600,12 +601,12 @@ enum {
 	HW_LIST_PER_RESP = 6,
 };
 struct hw_resp_list {
-	uint32_t count; /* 0: no more */
+	uint32_t count; /* 0: end */
 	uint32_t next;
 	struct hw_list_item item[HW_LIST_PER_RESP];
 };
 
-/* With the status EDQUOT: the share that is used up. */
+/* With status EDQUOT: the exhausted share. */
 struct hw_resp_quota {
 	uint32_t kind; /* hw_share */
 	uint32_t of;   /* hw_share_of */

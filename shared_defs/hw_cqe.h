@@ -2,12 +2,12 @@
 /*
  * Completion and event queue entries, NIC to host.
  *
- * One CQE is one cache line. Its last word to be stored is the one that holds the phase
- * bit: the NIC stores it with release order, the host loads it with acquire order and then
- * reads the rest (docs/host-interface.md, pair C1). The phase starts at 1 and flips at
- * each turn of the ring, which starts as zeroes.
+ * A CQE is one cache line. The word with the phase bit is stored last: the NIC stores it with
+ * release order; the host loads it with acquire order and then reads the rest
+ * (docs/host-interface.md, pair C1). The phase starts at 1 and flips at each turn of the ring,
+ * which is initially zero.
  *
- * Written by nic_fw/host/cq.c, eq.c; read by host_driver/weft_poll.c, weft_event.c.
+ * nic_fw/host/cq.c and eq.c write entries; host_driver/weft_poll.c and weft_event.c read them.
  */
 #ifndef WEFT_HW_CQE_H
 #define WEFT_HW_CQE_H
@@ -18,7 +18,7 @@
 
 #include "shared_defs/status.h"
 
-/* The numbers are those of enum ibv_wc_opcode. */
+/* The values of enum ibv_wc_opcode. */
 enum hw_cqe_opcode {
 	HW_CQE_SEND = 0,
 	HW_CQE_WRITE = 1,
@@ -29,37 +29,38 @@ enum hw_cqe_opcode {
 	HW_CQE_LOCAL_INV = 6,
 	HW_CQE_RECV = 128,
 	HW_CQE_RECV_WRITE_IMM = 129,
-	HW_CQE_RECV_WRITE_RECORD = 192, /* weft: a logged UD Write, takes no receive */
+	/* Specific to weft: a logged UD Write, consumes no receive. */
+	HW_CQE_RECV_WRITE_RECORD = 192,
 };
 
 /* hw_cqe.flags */
 enum {
-	HW_CQE_F_GRH = 0x01, /* 40 bytes of GRH stand before the data; src_ip is valid */
+	HW_CQE_F_GRH = 0x01, /* 40 bytes of GRH precede the data; src_ip is valid */
 	HW_CQE_F_IMM = 0x02, /* imm_inv is immediate data */
 	HW_CQE_F_INV = 0x04, /* imm_inv is the STag that the peer invalidated */
 	HW_CQE_F_SOLICITED = 0x08,
-	HW_CQE_F_PARTIAL = 0x10, /* Write-Record: the timer fired; record_map tells what came */
-	HW_CQE_F_XRC = 0x20,     /* a receive of an XRC SRQ; qpn may be another process's */
+	HW_CQE_F_PARTIAL = 0x10, /* Write-Record: timed out; record_map shows the received pieces */
+	HW_CQE_F_XRC = 0x20,     /* a receive of an XRC SRQ; qpn may belong to another process */
 };
 
 struct hw_cqe {
 	uint64_t wr_id;
-	uint64_t timestamp_ns; /* the NIC's clock when the entry was written */
-	uint32_t bytes;        /* payload received, or read; GRH included where present */
+	uint64_t timestamp_ns; /* the NIC's clock when it wrote the entry */
+	uint32_t bytes;        /* payload bytes received or read, including the GRH if present */
 	uint32_t imm_inv;
 	uint32_t qpn;
 	uint32_t src_qpn;
-	/* The last word stored; see the top of this file. */
+	/* The word stored last; see the top of this file. */
 	uint8_t status; /* hw_status */
 	uint8_t opcode; /* hw_cqe_opcode */
 	uint8_t flags;
 	uint8_t phase;
-	uint32_t vendor_err; /* HW_VENDOR_ERR_*; record: bytes of one bit of record_map */
-	/* send: slot after the request; record: STag written to; XRC: number of the SRQ */
+	uint32_t vendor_err; /* HW_VENDOR_ERR_*; record: bytes per bit of record_map */
+	/* send: slot after the request; record: target STag; XRC: number of the SRQ */
 	uint32_t sq_index;
 	uint32_t src_ip;     /* network byte order */
 	uint64_t record_to;  /* record: tagged offset of the message */
-	uint64_t record_map; /* record: bit i set, piece i of the message is valid */
+	uint64_t record_map; /* record: bit i: piece i of the message is valid */
 };
 static_assert(sizeof(struct hw_cqe) == 64, "one cache line");
 static_assert(offsetof(struct hw_cqe, bytes) == 16, "");
@@ -68,24 +69,24 @@ static_assert(offsetof(struct hw_cqe, phase) == 35, "");
 static_assert(offsetof(struct hw_cqe, vendor_err) == 36, "");
 static_assert(offsetof(struct hw_cqe, record_to) == 48, "");
 
-/* Why a request failed, finer than the status. The host prints them by name. */
+/* Reason of a failed request, in more detail than the status. The host prints them by name. */
 enum hw_vendor_err {
 	HW_VENDOR_ERR_NONE = 0,
-	HW_VENDOR_ERR_OPCODE = 1, /* not an opcode of this QP type */
-	HW_VENDOR_ERR_SLOTS = 2,  /* slot count does not fit the request */
+	HW_VENDOR_ERR_OPCODE = 1, /* opcode not supported by this QP type */
+	HW_VENDOR_ERR_SLOTS = 2,  /* slot count does not match the request */
 	HW_VENDOR_ERR_NUM_SGE = 3,
 	HW_VENDOR_ERR_FLAGS = 4,
-	HW_VENDOR_ERR_AH = 5,   /* no such address handle, or of another PD */
-	HW_VENDOR_ERR_LKEY = 6, /* no such STag, key or PD wrong */
+	HW_VENDOR_ERR_AH = 5,   /* no such address handle, or it belongs to another PD */
+	HW_VENDOR_ERR_LKEY = 6, /* no such STag, or wrong key or PD */
 	HW_VENDOR_ERR_BOUNDS = 7,
 	HW_VENDOR_ERR_ACCESS = 8,
 	HW_VENDOR_ERR_TOO_LONG = 9,
 	HW_VENDOR_ERR_ALIGN = 10, /* atomic address not a multiple of 8 */
-	HW_VENDOR_ERR_QUEUE = 11, /* producer index ran past the ring */
+	HW_VENDOR_ERR_QUEUE = 11, /* producer index exceeds the ring */
 	HW_VENDOR_ERR_PEER_RESTART = 12,
-	HW_VENDOR_ERR_HOST_FAULT = 13,  /* memory of the process could not be reached */
-	HW_VENDOR_ERR_UNREACHABLE = 14, /* no answer to ARP */
-	HW_VENDOR_ERR_RD_ATOMIC = 15,   /* QP was set up for none */
+	HW_VENDOR_ERR_HOST_FAULT = 13,  /* access to the process's memory failed */
+	HW_VENDOR_ERR_UNREACHABLE = 14, /* no ARP response */
+	HW_VENDOR_ERR_RD_ATOMIC = 15,   /* the QP allows none */
 	HW_VENDOR_ERR_CQ_OVERRUN = 16,
 	HW_VENDOR_ERRS
 };
@@ -94,7 +95,7 @@ enum hw_event_type {
 	HW_EVENT_NONE = 0,
 	HW_EVENT_COMPLETION = 1, /* id: CQ number */
 	HW_EVENT_CQ_ERR = 2,     /* id: CQ number */
-	HW_EVENT_QP_FATAL = 3,   /* id: QPN; so the next four */
+	HW_EVENT_QP_FATAL = 3,   /* id: QPN, also in the next four */
 	HW_EVENT_QP_REQ_ERR = 4,
 	HW_EVENT_QP_ACCESS_ERR = 5,
 	HW_EVENT_COMM_EST = 6,
@@ -104,17 +105,18 @@ enum hw_event_type {
 	HW_EVENT_PORT_ACTIVE = 10,
 	HW_EVENT_PORT_ERR = 11,
 	HW_EVENT_DEVICE_FATAL = 12,
-	HW_EVENT_PEER_ERROR = 13, /* id: QPN; aux: ssn at fault; a peer's error message came */
-	HW_EVENT_SQ_DRAINED = 14, /* id: QPN; asked for with EN_SQD_ASYNC_NOTIFY */
+	/* id: QPN; aux: ssn of the refused message; a peer reported an error. */
+	HW_EVENT_PEER_ERROR = 13,
+	HW_EVENT_SQ_DRAINED = 14, /* id: QPN; requested with EN_SQD_ASYNC_NOTIFY */
 	HW_EVENT_GOAL_RUN = 15,   /* id: run record; aux: its serial */
-	HW_EVENT_CM = 16,         /* CM_EVENT has something to give (hw_cm.h) */
+	HW_EVENT_CM = 16,         /* CM_EVENT can return an event (hw_cm.h) */
 	HW_EVENTS
 };
 
-/* Event queue entry; phase as in hw_cqe, in the word that is stored last. */
+/* Event queue entry; the phase, as in hw_cqe, is in the word stored last. */
 struct hw_eqe {
 	uint32_t id;
-	uint32_t aux;        /* PEER_ERROR: ssn; COMPLETION: the arm sequence it answers */
+	uint32_t aux;        /* PEER_ERROR: ssn; COMPLETION: the arm sequence that it answers */
 	uint32_t aux2;       /* PEER_ERROR: src_ip, network byte order */
 	uint8_t type;        /* hw_event_type */
 	uint8_t code;        /* PEER_ERROR: error code of the Terminate */

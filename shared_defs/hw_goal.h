@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The host's interface to the GOAL interpreter: communicators, schedules, runs.
+ * Host interface of the GOAL interpreter: communicators, schedules, runs.
  *
- * A process makes a table of run records in its BAR (HW_CMD_GOAL_OPEN), communicators
- * (GOAL_COMM_CREATE), loads schedules (GOAL_LOAD), and from then on starts a run with one doorbell
- * (HW_DB_GOAL_RUN | record) and finds it finished by one memory read (hw_goal_run.done).
- * The NIC needs nothing more of the host until the run is finished.
+ * A process creates a table of run records in its BAR (HW_CMD_GOAL_OPEN) and communicators
+ * (GOAL_COMM_CREATE), and loads schedules (GOAL_LOAD). It then starts a run with one doorbell
+ * (HW_DB_GOAL_RUN | record) and detects its end with one memory read (hw_goal_run.done). In between
+ * the NIC needs no action of the host.
  *
- * Used by host_driver/goal and nic_fw/goal_*.c. docs/host-interface.md "Collectives".
+ * host_driver/weft_goal.c and nic_fw/coll/goal_*.c use this header. docs/host-interface.md,
+ * "Collectives".
  */
 #ifndef WEFT_HW_GOAL_H
 #define WEFT_HW_GOAL_H
@@ -17,61 +18,64 @@
 #include <stdint.h>
 
 enum {
-	HW_MAX_GOAL_RUNS = 4096,      /* run records of a process: runs in flight */
-	HW_MAX_GOAL_COMMS = 1024,     /* of a shard */
-	HW_MAX_GOAL_SCHEDULES = 4096, /* loaded, of a shard */
-	HW_MAX_GOAL_RANKS = 65536,    /* of a communicator */
-	/* largest message that a communicator may send unasked */
+	HW_MAX_GOAL_RUNS = 4096,      /* run records per process: runs in flight */
+	HW_MAX_GOAL_COMMS = 1024,     /* per shard */
+	HW_MAX_GOAL_SCHEDULES = 4096, /* loaded, per shard */
+	HW_MAX_GOAL_RANKS = 65536,    /* per communicator */
+	/* largest message that a communicator may send without a request */
 	HW_MAX_GOAL_EAGER_BYTES = 1 << 20,
-	HW_GOAL_WAITS = 10, /* operations that a failed run names as under way */
+	HW_GOAL_WAITS = 10, /* waiting operations that a failed run lists */
 };
 
-/* What became of a run; libGOAL's error codes are these. */
+/* Outcome of a run; libGOAL's error codes are derived from these. */
 enum hw_goal_status {
 	HW_GOAL_OK = 0,
-	HW_GOAL_CANCELED = 1,      /* GOAL_Cancel at some rank */
-	HW_GOAL_TIMEOUT = 2,       /* it took longer than its record allowed */
+	HW_GOAL_CANCELED = 1,      /* GOAL_Cancel was called at some rank */
+	HW_GOAL_TIMEOUT = 2,       /* the run exceeded the time limit in its record */
 	HW_GOAL_TRUNCATED = 3,     /* a message was longer than its receive */
-	HW_GOAL_MEMORY = 4,        /* a buffer is no longer registered, or not there */
-	HW_GOAL_DIVIDE = 5,        /* integer division by zero, or of the least value by -1 */
-	HW_GOAL_UNEXPECTED = 6,    /* messages without a receive went beyond the pool's limit */
-	HW_GOAL_PEER_LOST = 7,     /* a rank died, or its NIC does not answer */
-	HW_GOAL_UNREACHABLE = 8,   /* a rank's NIC was never reached */
+	HW_GOAL_MEMORY = 4,        /* a buffer is no longer registered or mapped */
+	HW_GOAL_DIVIDE = 5,        /* integer division by zero, or of the minimum by -1 */
+	HW_GOAL_UNEXPECTED = 6,    /* messages without a receive exceeded the pool's limit */
+	HW_GOAL_PEER_LOST = 7,     /* a rank died, or its NIC does not respond */
+	HW_GOAL_UNREACHABLE = 8,   /* a rank's NIC never responded */
 	HW_GOAL_RESOURCES = 9,     /* the NIC had no memory for the run */
-	HW_GOAL_BAD_SCHEDULE = 10, /* handle unknown, of another communicator, unloaded */
+	HW_GOAL_BAD_SCHEDULE = 10, /* handle unknown, of another communicator, or unloaded */
 	HW_GOAL_STATUSES
 };
 
 /*
- * A run record, three lines of the BAR. The host fills line 0, then rings; the record is the NIC's
- * until done equals serial. Stored by the NIC in lines 1 and 2: everything but done first, done
- * last with release (pair G1). A record is used again by writing a new serial.
+ * A run record: three lines of the BAR. The host fills line 0 and rings the doorbell; the record
+ * then belongs to the NIC until done equals serial. The NIC stores lines 1 and 2, done last with
+ * release order (pair G1). A new serial reuses the record.
  */
 struct hw_goal_run {
 	/* line 0: host */
-	uint32_t serial;     /* of this use of the record; never 0 */
+	uint32_t serial;     /* number of this use of the record; never 0 */
 	uint32_t schedule;   /* handle of GOAL_LOAD */
 	uint32_t rung;       /* pair D2 */
 	uint32_t flags;      /* HW_GOAL_RUN_F_* */
 	uint64_t timeout_ns; /* 0: none */
-	uint64_t trace_addr; /* PERFTRACE: where hw_goal_trace entries go; 0: none */
+	uint64_t trace_addr; /* PERFTRACE: address for hw_goal_trace entries; 0: none */
 	uint32_t trace_stag;
 	uint32_t trace_entries;
 	uint32_t reserved0[6];
 	/* line 1: NIC */
-	uint32_t done;                /* the serial of the last use that is finished */
-	uint32_t status;              /* hw_goal_status */
-	uint32_t rank;                /* that caused a failure, as far as known */
-	uint32_t op;                  /* that failed here; 0xffffffff: none did */
-	uint64_t start_ns, finish_ns; /* the NIC's clock: doorbell taken; last operation finished */
-	uint32_t ops;                 /* operations carried out */
-	uint32_t instance;            /* number of the run on its communicator */
-	uint32_t traced;              /* entries of the trace written */
-	uint32_t trace_lost;          /* points that found no room, or no memory, in it */
+	uint32_t done;   /* serial of the last finished use */
+	uint32_t status; /* hw_goal_status */
+	uint32_t rank;   /* rank that caused a failure, as far as known */
+	uint32_t op;     /* operation that failed at this rank; 0xffffffff: none */
+	/* The NIC's clock at the doorbell and at the end of the last operation. */
+	uint64_t start_ns, finish_ns;
+	uint32_t ops;        /* operations executed */
+	uint32_t instance;   /* number of the run on its communicator */
+	uint32_t traced;     /* trace entries written */
+	uint32_t trace_lost; /* trace entries dropped for lack of space or memory */
 	uint32_t reserved1[4];
 	/* line 2: NIC, unless status is OK */
-	uint64_t message_bytes, room_bytes; /* TRUNCATED: of the message, of its receive; else 0 */
-	uint32_t num_waits; /* operations under way here; HW_GOAL_WAITS + 1: more than are named */
+	/* TRUNCATED: lengths of the message and its receive; otherwise 0. */
+	uint64_t message_bytes, room_bytes;
+	/* Operations waiting at this rank; HW_GOAL_WAITS + 1: more than listed. */
+	uint32_t num_waits;
 	uint32_t waits[HW_GOAL_WAITS];
 	uint32_t reserved2;
 };
@@ -84,31 +88,34 @@ static_assert(offsetof(struct hw_goal_run, start_ns) == 80, "");
 static_assert(offsetof(struct hw_goal_run, trace_lost) == 108, "");
 
 enum {
-	HW_GOAL_RUN_F_EVENT = 0x01, /* an event (HW_EVENT_GOAL_RUN) when it is finished */
-	/* When it is rung: the process knows that a buffer is gone, so the run is to fail. */
+	HW_GOAL_RUN_F_EVENT = 0x01, /* raise HW_EVENT_GOAL_RUN when the run finishes */
+	/*
+	 * Set when the doorbell is rung: the process knows that a buffer is unmapped, so the run
+	 * must fail.
+	 */
 	HW_GOAL_RUN_F_MEMORY = 0x02,
 };
 
-/* Where a rank is; a table of them is read at GOAL_COMM_CREATE. */
+/* Address of a rank; GOAL_COMM_CREATE reads a table of them. */
 struct hw_goal_peer {
 	uint8_t mac[6];
 	uint8_t shard;
 	uint8_t reserved;
-	uint32_t ip;     /* network byte order; 0: the MAC alone (same Ethernet) */
-	uint32_t client; /* of that NIC: ranks that share a NIC differ in it */
+	uint32_t ip;     /* network byte order; 0: MAC only (same Ethernet) */
+	uint32_t client; /* client number at that NIC; distinguishes ranks that share a NIC */
 };
 static_assert(sizeof(struct hw_goal_peer) == 16, "");
 
-/* What a slot of a schedule is bound to; a table of them is read at GOAL_LOAD. */
+/* Binding of a slot; GOAL_LOAD reads a table of them. */
 struct hw_goal_bind {
-	uint64_t addr; /* tagged offset in the region */
+	uint64_t addr; /* tagged offset within the region */
 	uint64_t bytes;
 	uint32_t stag;
 	uint32_t reserved;
 };
 static_assert(sizeof(struct hw_goal_bind) == 24, "");
 
-/* PERFTRACE: one point that a run passed. */
+/* PERFTRACE: a trace point that a run passed. */
 struct hw_goal_trace {
 	uint64_t ns;    /* the NIC's clock */
 	uint32_t point; /* hw_goal_point */
@@ -117,9 +124,9 @@ struct hw_goal_trace {
 static_assert(sizeof(struct hw_goal_trace) == 16, "");
 
 /*
- * X(name, meaning of op). Numbers stay: what is new comes last. Operations without prerequisites
- * are ready at RUN_START. MSG_SENT: handed to the transport, whose points PACKET_* and MSG_ACKED
- * are of messages to other ranks, as long as the run lasts.
+ * X(name, meaning of op). Numbers are stable: new points are appended. Operations without
+ * prerequisites are ready at RUN_START. MSG_SENT: passed to the transport. Its points PACKET_* and
+ * MSG_ACKED concern messages to other ranks, while the run lasts.
  */
 #define HW_GOAL_POINTS(X)                                                                          \
 	X(RUN_START, "operations of the schedule")                                                 \
@@ -147,18 +154,18 @@ enum hw_goal_point {
 
 struct hw_cmd_goal_open {
 	uint32_t runs; /* records, a power of two, at most HW_MAX_GOAL_RUNS */
-	uint32_t eq;   /* where HW_EVENT_GOAL_RUN goes; HW_EQ_NONE */
+	uint32_t eq;   /* queue for HW_EVENT_GOAL_RUN; or HW_EQ_NONE */
 };
 
 struct hw_cmd_goal_comm {
-	uint64_t key, key2; /* the same at all ranks, random */
+	uint64_t key, key2; /* random, the same at all ranks */
 	uint32_t rank, num_ranks;
 	uint32_t pd;
 	uint32_t peers_stag; /* hw_goal_peer[num_ranks] */
 	uint64_t peers_addr;
 	uint32_t comm;        /* DESTROY, POOL */
 	uint32_t eager_bytes; /* 0: the default, 128 KiB; at most HW_MAX_GOAL_EAGER_BYTES */
-	/* POOL: memory for unexpected messages, added to what the communicator has */
+	/* POOL: additional memory for unexpected messages */
 	uint32_t pool_stag;
 	uint32_t reserved;
 	uint64_t pool_addr, pool_bytes;
@@ -166,28 +173,29 @@ struct hw_cmd_goal_comm {
 static_assert(sizeof(struct hw_cmd_goal_comm) == 72, "");
 
 struct hw_cmd_goal_load {
-	uint64_t addr, bytes; /* the compiled schedule in registered memory */
+	uint64_t addr, bytes; /* the compiled schedule, in registered memory */
 	uint64_t binds_addr;  /* hw_goal_bind[num_slots] */
 	uint32_t stag, binds_stag;
 	uint32_t comm;
 	uint32_t schedule; /* UNLOAD */
 	uint32_t run;      /* CANCEL: run record */
-	uint32_t serial;   /* CANCEL: of which use */
+	uint32_t serial;   /* CANCEL: serial of the use */
 };
 static_assert(sizeof(struct hw_cmd_goal_load) == 48, "");
 
 struct hw_resp_goal_open {
-	uint64_t runs_offset; /* in the BAR */
+	uint64_t runs_offset; /* within the BAR */
 	uint32_t runs;
-	uint32_t eager_bytes;        /* default limit */
-	uint64_t max_schedule_bytes; /* all loaded schedules and runs of a process together */
+	uint32_t eager_bytes; /* default limit */
+	/* Limit of all loaded schedules and runs of a process together. */
+	uint64_t max_schedule_bytes;
 };
 
-/* Why a schedule was refused at load, beside the errno. */
+/* Reason for which a schedule was rejected at load, in addition to the errno. */
 struct hw_resp_goal_load {
 	uint32_t schedule;
-	uint32_t op;  /* at fault; 0xffffffff: none in particular */
-	char why[96]; /* a sentence for people, NUL-terminated */
+	uint32_t op;  /* operation at fault; 0xffffffff: none in particular */
+	char why[96]; /* readable message, NUL-terminated */
 };
 
 #endif /* WEFT_HW_GOAL_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Kinds of things that processes and users share: the word of each in `weftd --quota` and in
- * `weftctl users`, and its name in messages.
+ * Resources shared by processes and users: for each kind the word used in `weftd --quota` and
+ * `weftctl users`, and the name used in messages.
  *
  * Kinds of the first list are tables of a shard, counted by nic_fw/base/share.c. Kinds of the
- * second belong to the whole weftd, counted by dpdk_app/client/user.c. docs/operating.md "Quotas".
+ * second list belong to the whole weftd, counted by dpdk_app/client/user.c. docs/operating.md,
+ * "Quotas".
  */
 #ifndef WEFT_HW_SHARE_H
 #define WEFT_HW_SHARE_H
@@ -41,7 +42,7 @@
 	X(MAPPING, "mappings", "mappings of weftd's address space")                                \
 	X(MEMORY, "memory", "bytes of registered memory")
 
-/* Kinds by number: those of a shard first. */
+/* Kinds by number; kinds of a shard come first. */
 enum hw_share {
 #define HW_SHARE_NUMBER(kind, word, name) HW_SHARE_##kind,
 	HW_SHARES_OF_SHARD(HW_SHARE_NUMBER) HW_SHARES_SHARD,
@@ -52,13 +53,13 @@ enum hw_share {
 };
 static_assert((int)HW_SHARE_CONNECTION == (int)HW_SHARES_SHARD, "no number is left out");
 
-/* The limit that a command met: a process's or a user's. */
+/* The limit that a command reached: a process's or a user's. */
 enum hw_share_of {
 	HW_SHARE_OF_PROCESS,
 	HW_SHARE_OF_USER,
 };
 
-/* Limits of every process, and of every user, by kind; 0: the whole table. */
+/* Limits of every process and of every user, by kind; 0: the whole table. */
 struct hw_share_limits {
 	uint64_t process[HW_SHARES];
 	uint64_t user[HW_SHARES];

@@ -2,13 +2,13 @@
 /*
  * Work queue entries, host to NIC.
  *
- * A send request takes 1 to HW_SQ_MAX_SLOTS consecutive 64-byte slots of the SQ ring: the
- * control slot below, then its SGEs (16 bytes each) or its inline bytes. It may wrap
- * around the end of the ring at a slot boundary. A receive request is a fixed stride:
- * hw_rq_wqe and max_sge SGEs, rounded up to a power of two.
+ * A send request occupies 1 to HW_SQ_MAX_SLOTS consecutive 64-byte slots of the SQ ring: the
+ * control slot below, then its SGEs (16 bytes each) or its inline bytes. It may wrap around the end
+ * of the ring at a slot boundary. Receive requests have a fixed stride: hw_rq_wqe and max_sge SGEs,
+ * rounded up to a power of two.
  *
- * Written by host_driver/weft_post.c; copied once, then checked, by nic_fw/host/wqe.c and rq.c.
- * Little-endian. docs/host-interface.md "Work queues".
+ * host_driver/weft_post.c writes them. nic_fw/host/wqe.c and nic_fw/rdmap/rq.c copy them once, then
+ * check the copy. Little-endian. docs/host-interface.md, "Work queues".
  */
 #ifndef WEFT_HW_WQE_H
 #define WEFT_HW_WQE_H
@@ -53,18 +53,18 @@ static_assert(sizeof(struct hw_sge) == 16, "");
 struct hw_sq_wqe {
 	uint8_t opcode;   /* hw_wqe_opcode */
 	uint8_t flags;    /* HW_WQE_F_* */
-	uint8_t slots;    /* this one included */
+	uint8_t slots;    /* including this one */
 	uint8_t num_sge;  /* 0 with HW_WQE_F_INLINE */
-	uint32_t imm_inv; /* immediate data as the wire carries it, or the STag to invalidate */
+	uint32_t imm_inv; /* immediate data in wire order, or the STag to invalidate */
 	uint64_t wr_id;
 	uint32_t ah;      /* UD, RD: address handle */
 	uint32_t dst_qpn; /* UD, RD */
-	/* UD, RD; the high bit takes the QP's own (IBA 10.2.5). XRC: the peer's SRQ, its srqn */
+	/* UD, RD; high bit set: use the QP's own (IBA 10.2.5). XRC: srqn of the peer's SRQ */
 	uint32_t qkey;
 	uint32_t inline_bytes;
 	uint64_t remote_addr; /* Write, Read, atomics */
 	uint32_t rkey;
-	uint32_t mw_access;   /* BIND_MW: access rights; bound range is sge[0] */
+	uint32_t mw_access;   /* BIND_MW: access rights; sge[0] is the range to bind */
 	uint64_t compare_add; /* CMP_SWAP: compare; FETCH_ADD: addend */
 	uint64_t swap;
 };
@@ -79,12 +79,12 @@ static_assert(offsetof(struct hw_sq_wqe, compare_add) == 48, "");
 static_assert(offsetof(struct hw_sq_wqe, swap) == 56, "");
 
 enum {
-	/* control + the larger of 512 inline bytes and 16 SGEs */
+	/* control slot plus the larger of 512 inline bytes and 16 SGEs */
 	HW_SQ_MAX_SLOTS = 1 + HW_MAX_INLINE_BYTES / HW_SQ_SLOT_BYTES,
 };
 static_assert(HW_MAX_SGE * sizeof(struct hw_sge) <= HW_MAX_INLINE_BYTES, "");
 
-/* Slots of a request that carries data_bytes of SGEs or inline data behind its control slot. */
+/* Number of slots of a request with data_bytes of SGEs or inline data after its control slot. */
 static inline uint32_t hw_sq_slots(uint32_t data_bytes)
 {
 	return 1 + (data_bytes + HW_SQ_SLOT_BYTES - 1) / HW_SQ_SLOT_BYTES;
@@ -98,7 +98,7 @@ struct hw_rq_wqe {
 };
 static_assert(sizeof(struct hw_rq_wqe) == 16, "");
 
-/* Stride of a receive queue whose requests have up to max_sge entries: a power of two. */
+/* Stride of a receive queue whose requests have up to max_sge SGEs: a power of two. */
 static inline uint32_t hw_rq_stride_bytes(uint32_t max_sge)
 {
 	uint32_t need =

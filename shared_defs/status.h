@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion status codes. The numbers are those of enum ibv_wc_status, so that verbs
- * hand them on untouched. Source: libibverbs' verbs.h; meanings in IBA 11.6.2.
+ * Completion status codes. The values are those of enum ibv_wc_status, so that verbs pass them on
+ * unchanged. Source: <infiniband/verbs.h>; meanings in IBA 11.6.2.
  */
 #ifndef WEFT_STATUS_H
 #define WEFT_STATUS_H

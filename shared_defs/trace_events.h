@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The trace events, in the order in which one message meets them (ARCHITECTURE.md, the walk).
+ * Trace events, in the order in which they occur for one message (ARCHITECTURE.md, the walk).
  *
- * X(name, "arg0 arg1"): every event carries the QPN and two arguments, named in the string.
- * Emitted by nic_fw through fw_trace(); printed by weftctl, weft-sim.
+ * X(name, "arg0 arg1"): every event carries the QPN and two arguments, which the string names.
+ * nic_fw emits them through fw_trace(); weftctl and weft-sim print them.
  */
 #ifndef WEFT_TRACE_EVENTS_H
 #define WEFT_TRACE_EVENTS_H

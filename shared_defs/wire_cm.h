@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The handshake of the connection manager over datagrams.
+ * The connection manager's handshake over datagrams.
  *
- *	Ethernet | IPv4 | UDP | wire_dgram (type CM, all else 0) | wire_cm | private data | CRC32C
+ * 	Ethernet | IPv4 | UDP | wire_dgram (type CM, all else 0) | wire_cm | private data | CRC32C
  *
- * The messages are those of InfiniBand's communication management (IBA 12.6, 12.11) in one form:
- * REQ, REP, RTU make a connection; REJ refuses one; DREQ, DREP end it; MRA says that a process
- * takes its time; SIDR_REQ, SIDR_REP ask for a UD QP; ALIVE asks whether the other end still
- * stands. Each end names an endpoint by 64 bits that nobody who did not see a message of it
- * knows. Written and read by nic_fw/cm_rd*.c; decoded by tools/wireshark/weft.lua.
+ * The messages are those of InfiniBand's communication management (IBA 12.6, 12.11) in one format.
+ * REQ, REP, RTU establish a connection; REJ rejects one; DREQ, DREP close it; MRA requests more
+ * time for the process; SIDR_REQ, SIDR_REP resolve a UD QP; ALIVE checks that the other end exists.
+ * Each end is identified by 64 bits that are known only to receivers of its messages.
+ * nic_fw/cm/cm_rd*.c implements it; tools/wireshark/weft.lua decodes it.
  * docs/connection-manager.md.
  */
 #ifndef WEFT_WIRE_CM_H
@@ -44,15 +44,15 @@ struct wire_cm {
 	uint8_t private_bytes;
 	uint8_t qp_type;    /* REQ: hw_qp_type; else 0 */
 	struct be16 reason; /* REJ: hw_cm_reason; else 0 */
-	struct be16 arg;    /* REJ, redirected: the shard to ask; else 0 */
-	struct be64 src_id; /* of the sender's endpoint */
-	struct be64 dst_id; /* of the receiver's; 0 in REQ and SIDR_REQ */
+	struct be16 arg;    /* REJ, redirected: number of the right shard; otherwise 0 */
+	struct be64 src_id; /* identifies the sender's endpoint */
+	struct be64 dst_id; /* identifies the receiver's endpoint; 0 in REQ and SIDR_REQ */
 	struct be16 space;  /* REQ, SIDR_REQ: the port space; else 0 */
 	struct be16 src_port;
 	struct be16 dst_port;
 	struct be16 mtu;  /* largest IPv4 packet, bytes */
 	struct be32 qpn;  /* the sender's QP */
-	struct be32 psn;  /* the first one that it will send */
+	struct be32 psn;  /* first PSN that it will send */
 	struct be32 qkey; /* SIDR_REP */
 	uint8_t responder_resources;
 	uint8_t initiator_depth;

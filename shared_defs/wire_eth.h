@@ -2,8 +2,8 @@
 /*
  * Ethernet II and ARP on the wire.
  *
- * Read and written by nic_fw/net/eth_rx.c, eth_tx.c, neigh.c; by the switch and the capture of
- * dpdk_app. Sources: IEEE 802.3 clause 3, RFC 826.
+ * nic_fw/net (eth_rx.c, eth_tx.c, neigh.c) and the switch and capture of dpdk_app use it. Sources:
+ * IEEE 802.3 clause 3, RFC 826.
  */
 #ifndef WEFT_WIRE_ETH_H
 #define WEFT_WIRE_ETH_H
@@ -12,7 +12,7 @@
 
 enum {
 	WIRE_MAC_BYTES = 6,
-	WIRE_ETH_MIN_BYTES = 60, /* without the FCS; shorter frames are padded by the MAC */
+	WIRE_ETH_MIN_BYTES = 60, /* without the FCS; the MAC pads shorter frames */
 };
 
 enum {
@@ -37,7 +37,7 @@ enum {
 	WIRE_ARP_REPLY = 2,
 };
 
-/* RFC 826 for Ethernet and IPv4. */
+/* RFC 826, for Ethernet and IPv4. */
 struct wire_arp {
 	struct be16 hw_type;
 	struct be16 proto_type;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * GOAL messages on an ESP stream: one header in front of each packet's payload.
+ * GOAL messages on an ESP stream: the header that precedes each packet's payload.
  *
- * A stream belongs to a communicator and a pair of its ranks (wire_esp_open names them), so
- * the header names neither. Packets of one message come in order; those of different
- * messages may alternate. Read and written by nic_fw/coll/goal_msg.c. Source: the paper (espgoal)
- * figure 4.6 and 4.2.2; docs/collectives.md explains matching.
+ * A stream belongs to a communicator and a pair of its ranks (named in wire_esp_open), so the
+ * header names neither. Packets of one message arrive in order; packets of different messages may
+ * interleave. nic_fw/coll/goal_msg.c implements it. Source: ESPGOAL, figure 4.6 and 4.2.2;
+ * docs/collectives.md explains matching.
  */
 #ifndef WEFT_WIRE_GOAL_H
 #define WEFT_WIRE_GOAL_H
@@ -13,22 +13,24 @@
 #include "shared_defs/be.h"
 
 enum wire_goal_type {
-	WIRE_GOAL_EAGER = 1,    /* a piece of a message that was sent unasked */
+	WIRE_GOAL_EAGER = 1,    /* a piece of a message sent without a request */
 	WIRE_GOAL_HEADER = 2,   /* a large message waits for an announcement; no payload */
-	WIRE_GOAL_ANNOUNCE = 3, /* the receive of this count is ready, for so many bytes */
+	WIRE_GOAL_ANNOUNCE = 3, /* the receive with this count is ready, for this many bytes */
 	WIRE_GOAL_DATA = 4,     /* a piece of an announced message */
-	WIRE_GOAL_ABORT =
-	    5, /* this run failed: tag is the hw_goal_status, count the rank at fault;
-		  TRUNCATED: bytes of the message, offset has the room of its receive */
+	/*
+	 * The run failed: tag is the hw_goal_status, count the rank at fault. TRUNCATED: bytes is
+	 * the length of the message, offset that of its receive.
+	 */
+	WIRE_GOAL_ABORT = 5,
 	WIRE_GOAL_LEFT =
-	    6, /* the rank's process has ended: it takes no part in this run or later */
+	    6, /* the rank's process has ended; it takes no part in this or later runs */
 	WIRE_GOAL_TYPES
 };
 
 /*
- * count: the number of this message among those of the same run, source, destination and tag,
- * in schedule order, from 0. Both ends count alike, so (instance, tag, count) names one send
- * and one receive.
+ * count: index of this message among those with the same run, source, destination and tag, in
+ * schedule order from 0. Both ends count alike, so (instance, tag, count) identifies one send and
+ * one receive.
  */
 struct wire_goal {
 	uint8_t type; /* wire_goal_type */
@@ -36,10 +38,10 @@ struct wire_goal {
 	struct be32 instance; /* number of the run on this communicator, from 0, modulo 2^32 */
 	struct be32 tag;
 	struct be32 count;
-	struct be64 bytes;       /* of the whole message; ANNOUNCE: room in the receive */
-	struct be64 offset;      /* of this piece; ANNOUNCE and DATA: see sink */
-	struct be32 sink;        /* ANNOUNCE: names the receive; DATA: copied from it */
-	struct be32 piece_bytes; /* payload that follows */
+	struct be64 bytes;       /* length of the whole message; ANNOUNCE: length of the receive */
+	struct be64 offset;      /* offset of this piece; ANNOUNCE and DATA: see sink */
+	struct be32 sink;        /* ANNOUNCE: identifies the receive; DATA: copied from it */
+	struct be32 piece_bytes; /* length of the payload that follows */
 };
 static_assert(sizeof(struct wire_goal) == 40, "docs/collectives.md, messages");
 static_assert(offsetof(struct wire_goal, instance) == 4, "");

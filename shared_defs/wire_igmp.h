@@ -2,8 +2,8 @@
 /*
  * IGMP on the wire, and the Ethernet addresses of IPv4 groups.
  *
- * Read and written by nic_fw/net/igmp.c. Sources: RFC 3376 4 (version 3), RFC 2236 2 (version 2),
- * RFC 1112 appendix I (version 1) and 6.4 (addresses), RFC 2113 (router alert).
+ * nic_fw/net/igmp.c implements it. Sources: RFC 3376 4 (version 3), RFC 2236 2 (version 2), RFC
+ * 1112 appendix I (version 1) and 6.4 (addresses), RFC 2113 (router alert).
  */
 #ifndef WEFT_WIRE_IGMP_H
 #define WEFT_WIRE_IGMP_H
@@ -20,22 +20,23 @@ enum wire_igmp_type {
 	WIRE_IGMP_V3_REPORT = 0x22,
 };
 
-/* What all messages of versions 1 and 2 are, and the beginning of a query of version 3. */
+/* All messages of versions 1 and 2, and the start of a query of version 3. */
 struct wire_igmp {
 	uint8_t type;
-	uint8_t max_resp_code; /* query: 100 ms each; of version 3 from 128 on: WIRE_IGMP_FLOAT */
-	struct be16 checksum;  /* RFC 1071, of the whole IGMP message */
-	struct be32 group;     /* query: 0 asks for all */
+	/* query: units of 100 ms; version 3, from 128 on: see WIRE_IGMP_FLOAT. */
+	uint8_t max_resp_code;
+	struct be16 checksum; /* RFC 1071, of the whole IGMP message */
+	struct be32 group;    /* query: 0 requests all groups */
 };
 static_assert(sizeof(struct wire_igmp) == 8, "RFC 2236 2");
 static_assert(offsetof(struct wire_igmp, checksum) == 2, "");
 static_assert(offsetof(struct wire_igmp, group) == 4, "");
 
-/* RFC 3376 4.1; the addresses of num_sources sources stand behind it. */
+/* RFC 3376 4.1; followed by the addresses of num_sources sources. */
 struct wire_igmp_query {
 	struct wire_igmp head;
 	uint8_t flags; /* reserved 4 bits, S (routers only), QRV 3 bits */
-	uint8_t qqic;  /* the querier's interval in s; as max_resp_code from 128 on */
+	uint8_t qqic;  /* the querier's interval in s; encoded as max_resp_code from 128 on */
 	struct be16 num_sources;
 };
 static_assert(sizeof(struct wire_igmp_query) == 12, "RFC 3376 4.1");
@@ -43,10 +44,10 @@ static_assert(offsetof(struct wire_igmp_query, num_sources) == 10, "");
 
 enum {
 	WIRE_IGMP_QRV_MASK = 0x07,
-	WIRE_IGMP_FLOAT = 0x80, /* from here on: (mant | 0x10) << (exp + 3), RFC 3376 4.1.1 */
+	WIRE_IGMP_FLOAT = 0x80, /* from this value on: (mant | 0x10) << (exp + 3), RFC 3376 4.1.1 */
 };
 
-/* RFC 3376 4.2; records stand behind it. */
+/* RFC 3376 4.2; followed by records. */
 struct wire_igmp_report {
 	uint8_t type;
 	uint8_t reserved;
@@ -60,11 +61,11 @@ static_assert(offsetof(struct wire_igmp_report, num_records) == 6, "");
 enum wire_igmp_record_type {
 	WIRE_IGMP_IS_INCLUDE = 1,
 	WIRE_IGMP_IS_EXCLUDE = 2,
-	WIRE_IGMP_TO_INCLUDE = 3, /* with no source: left */
-	WIRE_IGMP_TO_EXCLUDE = 4, /* with no source: joined */
+	WIRE_IGMP_TO_INCLUDE = 3, /* without sources: group left */
+	WIRE_IGMP_TO_EXCLUDE = 4, /* without sources: group joined */
 };
 
-/* RFC 3376 4.2.4; addresses of num_sources sources behind it, no auxiliary data. */
+/* RFC 3376 4.2.4; followed by the addresses of num_sources sources, no auxiliary data. */
 struct wire_igmp_record {
 	uint8_t type; /* wire_igmp_record_type */
 	uint8_t aux_words;
@@ -83,12 +84,13 @@ enum {
 	WIRE_IP_TOS_CONTROL = 0xc0, /* precedence internetwork control, RFC 3376 4 */
 };
 
-/* Groups of IGMP itself, host byte order. */
-#define WIRE_IGMP_ALL_SYSTEMS 0xe0000001u /* 224.0.0.1: queries; everybody is in it, unreported */
+/* Group addresses used by IGMP itself, host byte order. */
+/* 224.0.0.1: queries; every host is a member, never reported. */
+#define WIRE_IGMP_ALL_SYSTEMS 0xe0000001u
 #define WIRE_IGMP_ALL_ROUTERS 0xe0000002u /* 224.0.0.2: leaves of version 2 */
 #define WIRE_IGMP_V3_ROUTERS  0xe0000016u /* 224.0.0.22: reports of version 3 */
 
-/* The Ethernet address of a group (network byte order): 01:00:5e and 23 bits of it. */
+/* Returns the Ethernet address of a group (network byte order): 01:00:5e and the low 23 bits. */
 static inline void wire_group_mac(uint32_t group, uint8_t mac[6])
 {
 	uint8_t octet[sizeof(group)];
@@ -102,7 +104,7 @@ static inline void wire_group_mac(uint32_t group, uint8_t mac[6])
 	mac[5] = octet[3];
 }
 
-/* Whether an address (network byte order) is that of a group: 224.0.0.0/4. */
+/* Returns true for a group address (network byte order): 224.0.0.0/4. */
 static inline bool wire_is_group(uint32_t ip)
 {
 	uint8_t octet[sizeof(ip)];

@@ -2,8 +2,8 @@
 /*
  * IPv4, ICMP and UDP on the wire.
  *
- * Read and written by nic_fw/net/ip.c, icmp.c, udp.c. Sources: RFC 791, RFC 792, RFC 768,
- * RFC 1071 (checksum), RFC 3168 (ECN).
+ * nic_fw/net (ip.c, icmp.c, udp.c) implements them. Sources: RFC 791, RFC 792, RFC 768, RFC 1071
+ * (checksum), RFC 3168 (ECN).
  */
 #ifndef WEFT_WIRE_IP_H
 #define WEFT_WIRE_IP_H
@@ -19,7 +19,8 @@ enum {
 	WIRE_IP_ECT0 = 0x02,
 	WIRE_IP_CE = 0x03,
 	WIRE_IP_TTL = 64,
-	WIRE_IP_GROUP_PREFIX = 0xe, /* the upper four bits of a group: 224.0.0.0/4 (RFC 1112 4) */
+	/* Upper four bits of a group address: 224.0.0.0/4 (RFC 1112 4). */
+	WIRE_IP_GROUP_PREFIX = 0xe,
 };
 
 enum {
@@ -68,11 +69,11 @@ static_assert(sizeof(struct wire_icmp_echo) == 8, "RFC 792");
 static_assert(offsetof(struct wire_icmp_echo, checksum) == 2, "");
 static_assert(offsetof(struct wire_icmp_echo, id) == 4, "");
 
-/* RFC 768. Datagrams of weft carry checksum 0 (none): their CRC32C is stronger. */
+/* RFC 768. weft's datagrams have checksum 0 (none): their CRC32C is stronger. */
 struct wire_udp {
 	struct be16 src_port;
 	struct be16 dst_port;
-	struct be16 bytes; /* header and payload */
+	struct be16 bytes; /* length of header and payload */
 	struct be16 checksum;
 };
 static_assert(sizeof(struct wire_udp) == 8, "RFC 768");
@@ -80,9 +81,9 @@ static_assert(offsetof(struct wire_udp, bytes) == 4, "");
 static_assert(offsetof(struct wire_udp, checksum) == 6, "");
 
 /*
- * Adds bytes to a running one's complement sum (RFC 1071). An odd count is padded with a
- * zero byte, so only the last piece of a sum may be odd. Adds 64 bits at a time, low byte first:
- * that order only swaps the two bytes of the sum (RFC 1071 2).
+ * Adds bytes to a running one's complement sum (RFC 1071). An odd count is padded with a zero byte,
+ * so only the last piece of a sum may have an odd length. The sum is built 64 bits at a time, low
+ * byte first; that order only swaps the two bytes of the result (RFC 1071 2).
  */
 static inline uint32_t wire_sum_add(uint32_t sum, const void *data, size_t bytes)
 {
@@ -93,7 +94,7 @@ static inline uint32_t wire_sum_add(uint32_t sum, const void *data, size_t bytes
 
 	for (; bytes >= sizeof(w); bytes -= sizeof(w), p += sizeof(w)) {
 		memcpy(w, p, sizeof(w));
-		/* Carries come back in at the low end. */
+		/* Add carries back at the low end. */
 		a += w[0];
 		b += w[1];
 		a += a < w[0];
@@ -123,7 +124,7 @@ static inline uint32_t wire_sum_add(uint32_t sum, const void *data, size_t bytes
 	return sum;
 }
 
-/* The checksum field for a finished sum; a correct packet sums to 0 with it in place. */
+/* Returns the checksum field for a complete sum. A correct packet sums to 0 including the field. */
 static inline uint16_t wire_sum_fold(uint32_t sum)
 {
 	while (sum >> 16)
@@ -132,8 +133,8 @@ static inline uint16_t wire_sum_fold(uint32_t sum)
 }
 
 /*
- * Puts the checksum of the bytes from start to the end of a packet into the two at at, which hold
- * the pseudo header's sum, or 0 where there is none.
+ * Stores the checksum of the bytes from start to the end of a packet at offset at. The two bytes
+ * there initially hold the pseudo header's sum, or 0 without a pseudo header.
  */
 static inline void wire_sum_put(uint8_t *packet, size_t bytes, size_t start, size_t at)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DDP and RDMAP on the wire, as the standards draw them.
+ * DDP and RDMAP on the wire, as the standards define them.
  *
- * The same headers travel over every lower layer: in MPA FPDUs over TCP, and behind
- * weft's datagram header over UDP. Read and written by nic_fw/ddp.c, rdmap_*.c.
- * Sources: RFC 5041 (DDP) section 4, RFC 5040 (RDMAP) section 4, RFC 7306 (atomics,
- * immediate data) sections 5 and 6.
+ * The same headers are used over every lower layer: in MPA FPDUs over TCP, and after weft's
+ * datagram header over UDP. nic_fw/rdmap implements them. Sources: RFC 5041
+ * (DDP) section 4, RFC 5040 (RDMAP) section 4, RFC 7306 (atomics, immediate data) sections 5 and 6.
  */
 #ifndef WEFT_WIRE_IWARP_H
 #define WEFT_WIRE_IWARP_H
@@ -21,7 +20,7 @@ enum {
 	WIRE_DDP_VERSION = 0x01,
 };
 
-/* RDMAP control field, RFC 5040 4.1: version in the top two bits, opcode in the low four. */
+/* RDMAP control field, RFC 5040 4.1: version in the top two bits, opcode in the low four bits. */
 enum {
 	WIRE_RDMAP_VERSION = 0x40,
 	WIRE_RDMAP_VERSION_MASK = 0xc0,
@@ -47,7 +46,7 @@ enum wire_rdmap_opcode {
 /* Untagged queue numbers, RFC 5040 4 and RFC 7306 5.2 */
 enum {
 	WIRE_QN_SEND = 0,
-	WIRE_QN_READ_REQUEST = 1, /* atomic requests share it */
+	WIRE_QN_READ_REQUEST = 1, /* also atomic requests */
 	WIRE_QN_TERMINATE = 2,
 	WIRE_QN_ATOMIC_RESPONSE = 3,
 };
@@ -92,10 +91,10 @@ static_assert(offsetof(struct wire_read_request, bytes) == 12, "");
 static_assert(offsetof(struct wire_read_request, src_stag) == 16, "");
 static_assert(offsetof(struct wire_read_request, src_to) == 20, "");
 
-/* RFC 7306 5.2.1: reserved (28 bits) and opcode (4 bits) make the first word. */
+/* RFC 7306 5.2.1: reserved (28 bits) and opcode (4 bits) form the first word. */
 enum wire_atomic_opcode {
 	WIRE_ATOMIC_FETCH_ADD = 0,
-	WIRE_ATOMIC_SWAP = 1, /* drawn by RFC 7306 5.1.2; weft refuses it */
+	WIRE_ATOMIC_SWAP = 1, /* defined by RFC 7306 5.1.2; weft rejects it */
 	WIRE_ATOMIC_CMP_SWAP = 2,
 	WIRE_ATOMIC_OPCODE_MASK = 0x0f,
 };
@@ -131,9 +130,9 @@ static_assert(sizeof(struct wire_atomic_response) == 12, "RFC 7306 5.2.2");
 static_assert(offsetof(struct wire_atomic_response, original) == 4, "");
 
 /*
- * Terminate control, RFC 5040 4.8: layer (4 bits), error type (4 bits), error code (8),
- * header control bits M, D, R (3 bits), reserved (13). What follows it (the DDP segment
- * length and the headers at fault) is present as M, D and R say.
+ * Terminate control, RFC 5040 4.8: layer (4 bits), error type (4 bits), error code (8), header
+ * control bits M, D, R (3 bits), reserved (13). M, D and R state which of the following parts are
+ * present: the DDP segment length and the headers of the segment at fault.
  */
 struct wire_terminate {
 	uint8_t layer_etype;
@@ -193,10 +192,10 @@ enum {
 	WIRE_TERM_LLP_MPA = 0x0,
 	WIRE_TERM_MPA_CLOSED = 0x01, /* the TCP connection is closed or lost */
 	WIRE_TERM_MPA_CRC = 0x02,
-	WIRE_TERM_MPA_MARKER = 0x03, /* markers and lengths do not agree */
-	WIRE_TERM_MPA_SETUP = 0x04,  /* of a request or reply */
-	WIRE_TERM_MPA_IRD = 0x06,    /* RFC 6581 8: too few reads are answered */
-	WIRE_TERM_MPA_RTR = 0x07,    /* RFC 6581 8: no first frame that both know */
+	WIRE_TERM_MPA_MARKER = 0x03, /* markers and lengths are inconsistent */
+	WIRE_TERM_MPA_SETUP = 0x04,  /* invalid request or reply */
+	WIRE_TERM_MPA_IRD = 0x06,    /* RFC 6581 8: insufficient IRD */
+	WIRE_TERM_MPA_RTR = 0x07,    /* RFC 6581 8: no common kind of first frame */
 };
 
 #endif /* WEFT_WIRE_IWARP_H */

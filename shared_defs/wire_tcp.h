@@ -2,9 +2,9 @@
 /*
  * TCP on the wire.
  *
- * Read and written by nic_fw/tcp_*.c. Sources: RFC 9293 3.1 (header, options), RFC 7323 (window
- * scale, timestamps), RFC 2018 (SACK), RFC 3168 6.1 (ECN), RFC 792 and RFC 1191 4 (the ICMP
- * message that says how long a packet may be).
+ * nic_fw/tcp implements it. Sources: RFC 9293 3.1 (header, options), RFC 7323 (window scale,
+ * timestamps), RFC 2018 (SACK), RFC 3168 6.1 (ECN), RFC 792 and RFC 1191 4 (the ICMP message that
+ * reports the path MTU).
  */
 #ifndef WEFT_WIRE_TCP_H
 #define WEFT_WIRE_TCP_H
@@ -17,7 +17,7 @@ struct wire_tcp {
 	struct be16 dst_port;
 	struct be32 seq;
 	struct be32 ack;
-	uint8_t data_offset; /* upper four bits: words of the header, options included */
+	uint8_t data_offset; /* upper four bits: header length in words, including options */
 	uint8_t flags;
 	struct be16 window;
 	struct be16 checksum;
@@ -52,36 +52,36 @@ enum {
 	WIRE_TCP_OPT_SACK = 5,
 	WIRE_TCP_OPT_TS = 8,
 
-	WIRE_TCP_MSS_BYTES = 4, /* lengths, kind and length included */
+	WIRE_TCP_MSS_BYTES = 4, /* lengths include kind and length bytes */
 	WIRE_TCP_WSCALE_BYTES = 3,
 	WIRE_TCP_SACK_OK_BYTES = 2,
 	WIRE_TCP_TS_BYTES = 10,
 	WIRE_TCP_SACK_BLOCK_BYTES = 8,
 
 	WIRE_TCP_OPT_MAX_BYTES = 40,
-	WIRE_TCP_TS_PADDED_BYTES = 12, /* as every segment has it: NOP, NOP, timestamps */
+	WIRE_TCP_TS_PADDED_BYTES = 12, /* in every segment: NOP, NOP, timestamps */
 	WIRE_TCP_MAX_WSCALE = 14,      /* RFC 7323 2.3 */
-	WIRE_TCP_DEFAULT_MSS = 536,    /* of a peer that does not say: RFC 9293 3.7.1 */
+	WIRE_TCP_DEFAULT_MSS = 536,    /* for peers that send no MSS option: RFC 9293 3.7.1 */
 };
 
-/* What the checksum covers before the header. RFC 9293 3.1 */
+/* Pseudo header that the checksum covers. RFC 9293 3.1 */
 struct wire_tcp_pseudo {
 	struct be32 src;
 	struct be32 dst;
 	uint8_t zero;
 	uint8_t proto;
-	struct be16 bytes; /* header and payload */
+	struct be16 bytes; /* length of header and payload */
 };
 static_assert(sizeof(struct wire_tcp_pseudo) == 12, "RFC 9293 3.1");
 
-/* RFC 792, destination unreachable; RFC 1191 4: with code 4 the next hop's MTU */
+/* RFC 792, destination unreachable; RFC 1191 4: code 4 reports the MTU of the next hop */
 struct wire_icmp_unreach {
 	uint8_t type;
 	uint8_t code;
 	struct be16 checksum;
 	struct be16 unused;
 	struct be16 mtu;
-	/* then the IPv4 header of the packet, and the first 8 bytes behind it, or more */
+	/* followed by the packet's IPv4 header and at least the first 8 bytes after it */
 };
 static_assert(sizeof(struct wire_icmp_unreach) == 8, "RFC 1191 4");
 static_assert(offsetof(struct wire_icmp_unreach, mtu) == 6, "");

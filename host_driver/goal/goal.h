@@ -87,8 +87,8 @@ enum {
 	GOAL_ERR_TRUNCATED = -3, /* a message was longer than its receive */
 	GOAL_ERR_MEMORY = -4,    /* a buffer was unmapped or deregistered */
 	GOAL_ERR_DIVIDE = -5,    /* integer division by zero, or of the minimum by -1 */
-	GOAL_ERR_UNEXPECTED =
-	    -6, /* the pool is full (WEFT_GOAL_POOL) and runs wait for it in a cycle */
+	/* The pool is full (WEFT_GOAL_POOL) and runs wait for it in a cycle. */
+	GOAL_ERR_UNEXPECTED = -6,
 	GOAL_ERR_PEER_LOST = -7,   /* a rank died or does not respond */
 	GOAL_ERR_UNREACHABLE = -8, /* a rank never responded */
 	GOAL_ERR_RESOURCES = -9,   /* the NIC had too little memory for the run */

@@ -100,11 +100,11 @@ struct GOAL_Schedule_s {
 	uint32_t refs;   /* runs, plus one for the user */
 	struct goal_code code;
 	struct weft_goal_bind *binds;
-	struct weft_mr *
-	    *mrs;        /* one per range; NULL: the range has a shadow, or its memory is gone */
-	void **shadows;  /* NULL: no range has a shadow */
-	uint32_t flying; /* runs not yet reaped; under the lock */
-	bool exclusive;  /* the user's buffers are its work space: one run at a time */
+	/* One per range; NULL: the range has a shadow, or its memory is gone. */
+	struct weft_mr **mrs;
+	void **shadows;               /* NULL: no range has a shadow */
+	uint32_t flying;              /* runs not yet reaped; under the lock */
+	bool exclusive;               /* the user's buffers are its work space: one run at a time */
 	struct libgoal_trace *traces; /* traces of its runs; libgoal_trace.c */
 };
 

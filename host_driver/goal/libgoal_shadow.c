@@ -23,8 +23,8 @@
 enum {
 	LEAST_SHIFT = 6, /* a cache line: no two ranges share one */
 	CHUNK_BYTES = 1 << 20,
-	STACK_NEAR_BYTES =
-	    1 << 16, /* above the caller's frame: its own stack, not another mapping */
+	/* Above the caller's frame: its own stack, not another mapping. */
+	STACK_NEAR_BYTES = 1 << 16,
 };
 /* Beyond this size a copy costs as much as the NIC's system calls for packet-sized pieces. */
 #define RANGE_MAX_BYTES (UINT64_C(1) << 20)

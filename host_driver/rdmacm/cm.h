@@ -77,8 +77,8 @@ struct cm_source {
 struct cm_event {
 	struct rdma_cm_event pub;
 	struct cm_event *next;
-	struct cm_id
-	    *owner; /* identifier in whose count the event is; for a request, the listener */
+	/* Identifier in whose count the event is; for a request, the listener. */
+	struct cm_id *owner;
 	struct cm_mcast *mcast;
 	uint8_t data[HW_CM_EVENT_BYTES + 1];
 };

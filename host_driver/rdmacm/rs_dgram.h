@@ -20,8 +20,8 @@ enum {
 	RS_DESTS_MAX = 1024,
 	RS_DEST_PENDING_MAX = 32, /* datagrams queued while a destination is resolved */
 	RS_DEST_FORGET_MS = 500,  /* after a failed resolution: time until the next one */
-	RS_DEST_REFRESH_MS =
-	    1000, /* after a successful one: another socket may have taken over the port */
+	/* After a successful one: another socket may have taken over the port. */
+	RS_DEST_REFRESH_MS = 1000,
 	RS_DGRAM_BYTES_MAX = 65507, /* UDP's limit */
 	RS_GRH_BYTES = 40,
 	RS_IP_SRC = 12,    /* offset of the source address in an IPv4 header */

@@ -26,8 +26,8 @@ enum rs_wire_type {
 	RS_WIRE_DATA = 0,   /* value: bytes, which follow the previous message in the ring */
 	RS_WIRE_CREDIT = 1, /* value: number of messages read */
 	RS_WIRE_FIN = 2,    /* no more data follows */
-	RS_WIRE_IOMAP =
-	    3, /* value: index of the table entry that was written; a message of 0 bytes */
+	/* value: index of the table entry that was written; a message of 0 bytes. */
+	RS_WIRE_IOMAP = 3,
 };
 
 /* Fits the 56 bytes of private data that every transport has. */

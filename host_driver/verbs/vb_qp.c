@@ -165,8 +165,8 @@ VB_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 	struct vb_qp *qp;
 
 	if (init->qp_type == IBV_QPT_XRC_RECV)
-		return vb_null(
-		    EINVAL); /* belongs to an XRC domain, not a PD: use ibv_create_qp_ex() */
+		/* Belongs to an XRC domain, not a PD: use ibv_create_qp_ex(). */
+		return vb_null(EINVAL);
 	qp = qp_new(pd, NULL, init, 0);
 
 	return qp ? &qp->ibv : NULL;

@@ -62,8 +62,8 @@ struct goal_edges {
 struct goal_set {
 	uint32_t num_ranks;
 	uint32_t num_ops;
-	uint32_t
-	    *rank_first; /* num_ranks + 1 entries: operations of rank r start at rank_first[r] */
+	/* num_ranks + 1 entries: operations of rank r start at rank_first[r]. */
+	uint32_t *rank_first;
 	struct goal_op *ops;
 	struct goal_edges edges[GOAL_NUM_WAITS];
 	uint32_t *num_waits; /* per operation: dependencies of both kinds */

@@ -15,8 +15,8 @@
 
 enum {
 	MAGIC = 4223,
-	MAGIC_SPENT =
-	    2342, /* written by LogGOPSim --save-mem, which has decremented the dependency counts */
+	/* Written by LogGOPSim --save-mem, which has decremented the dependency counts. */
+	MAGIC_SPENT = 2342,
 	MAGIC_BYTES = 8,
 	HEADER_BYTES = 6, /* ranks, last cpu, last nic; offsets count from the end of these bytes */
 	JUMP_BYTES = 16,
