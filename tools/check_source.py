@@ -34,7 +34,6 @@ PENDING = (
     "tests/pair/",
     "tests/rdmacm/",
     "tests/shared_defs/",
-    "tests/sim/",
     "tests/sockets/",
     "tests/tools/",
     "tests/verbs/",

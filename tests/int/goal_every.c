@@ -5,7 +5,7 @@
  *
  * One source, C11 and C++: tests/int/goal_every.sh runs it as the Makefile builds it, then as g++
  * does with the installed headers. It stops at the first failed check with a message and status 1.
- * API: docs/collectives.md.
+ * API: docs/collectives.md; ESPGOAL, chapter 2.
  *
  *	goal_every FOLDER	where it may write files
  */

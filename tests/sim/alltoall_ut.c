@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many NICs: a session from each to each, more NICs than a QPN has numbers for; and the CRC32C
+ * Many NICs: a session from each to each, with more NICs than a QPN has numbers for; and the CRC32C
  * that makes long runs short. weft-sim --workload alltoall:nics=1024 is the same at full size.
  */
 #include "tests/sim/sim_fix.h"
@@ -35,7 +35,7 @@ static uint64_t run(uint64_t seed, uint32_t nics)
 		printf("\n    %s", result.failure);
 	CU_ASSERT_EQUAL(result.received, nics * (nics - 1));
 	CU_ASSERT(sim_run_figure_of(&result, "sessions_opened") == nics * (nics - 1));
-	/* Each asked for each, once, and only the one that was meant heard it. */
+	/* Each NIC sent one ARP request for each other, and only its target took it. */
 	for (i = 0; i < nics; i++)
 		arps += sim_nic_stat(sim_nic_at(sim, i), "arp_requests_rx");
 	CU_ASSERT_EQUAL(arps, nics * (nics - 1));

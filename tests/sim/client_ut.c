@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The host of sim_client.c: when an interrupt is served, the process runs, its steps end, to the
- * nanosecond; what an interrupt does to a process that runs; what the processor was taken for.
- * Interrupts come from the NIC, and, where their time matters, from the test itself.
+ * Tests the simulated host of sim_client.c, to the nanosecond: when an interrupt is served, the
+ * process runs and its steps end; the effect of an interrupt on a running process; the accounting
+ * of processor time. Interrupts come from the NIC or, where their time matters, from the test
+ * itself.
  */
 #include "sim_harness/sim_client.c"
 
@@ -34,7 +35,7 @@ struct host {
 	uint64_t at_ns[MAX_SEEN]; /* of completions */
 	enum weft_wc_opcode opcode[MAX_SEEN];
 	uint32_t seen;
-	uint32_t answers; /* messages that each receive is answered with */
+	uint32_t answers; /* messages that answer each receive */
 };
 
 struct two {
@@ -64,7 +65,7 @@ static bool all_idle(void *ctx)
 	return sim_client_idle(&t->a.client) && sim_client_idle(&t->b.client);
 }
 
-/* All is said, and both sleep. */
+/* All messages are exchanged, and both processes sleep. */
 static void settle(struct two *t)
 {
 	sim_run_for(t->sim, 2 * FIX_MS);
@@ -129,7 +130,7 @@ static uint64_t message_to_b(struct two *t)
 	return sim_now_ns(t->sim);
 }
 
-/* Service, wake-up, event, completion; then the empty look, arming, another look. */
+/* Service, wake-up, event, completion; then the empty poll, arming, another poll. */
 static void wakes_up(void)
 {
 	struct two *t = two_open(&cost, 1);
@@ -150,7 +151,7 @@ static void wakes_up(void)
 	two_close(t);
 }
 
-/* What is posted takes its time, one after another, before anything else is looked at. */
+/* Posts take their time, one after another, before the process polls again. */
 static void posts_in_turn(void)
 {
 	struct two *t = two_open(&cost, 2);
@@ -175,7 +176,7 @@ static void posts_in_turn(void)
 	two_close(t);
 }
 
-/* An interrupt of a process that sleeps and finds nothing: it looks, and sleeps again. */
+/* An interrupt of a sleeping process without a completion: it polls, and sleeps again. */
 static void nothing_there(void)
 {
 	struct two *t = two_open(&cost, 3);
@@ -186,14 +187,14 @@ static void nothing_there(void)
 	sim_run_for(t->sim, IRQ_NS + WAKE_NS + EVENT_NS + POLL_NS - 1);
 	CU_ASSERT(b->state == SIM_CLIENT_RUNNING);
 	sim_run_for(t->sim, 1);
-	/* It is still armed: one look is enough. */
+	/* The CQ is still armed: one poll is enough. */
 	CU_ASSERT(b->state == SIM_CLIENT_ASLEEP);
 	CU_ASSERT(b->counts.spurious == 1 && b->counts.wakes == 1);
 	CU_ASSERT(b->counts.busy_ns == IRQ_NS + SWITCH_NS + EVENT_NS + POLL_NS);
 	two_close(t);
 }
 
-/* The process stands still while an interrupt is served, and takes notice of it at its end. */
+/* The process pauses while an interrupt is served, and sees it when the service ends. */
 static void interrupt_stops_process(void)
 {
 	struct two *t = two_open(&cost, 4);
@@ -207,7 +208,7 @@ static void interrupt_stops_process(void)
 	settle(t);
 	CU_ASSERT_FATAL(t->b.seen == 1);
 	CU_ASSERT(t->b.at_ns[0] == irq_ns + IRQ_NS + WAKE_NS + EVENT_NS + 2 * IRQ_NS + POLL_NS);
-	/* They woke nobody, and were noticed once. */
+	/* These interrupts woke no process, and the process saw them once. */
 	CU_ASSERT(b->counts.irqs == 3 && b->counts.wakes == 1 && b->counts.spurious == 1);
 	CU_ASSERT(b->counts.busy_ns ==
 		  3 * IRQ_NS + SWITCH_NS + 2 * EVENT_NS + 4 * POLL_NS + ARM_NS);
@@ -215,8 +216,8 @@ static void interrupt_stops_process(void)
 }
 
 /*
- * espgoal figure 6.3: whoever must wait for the service of another interrupt runs later by what
- * was left of it; one that comes when the service is over is not delayed.
+ * An interrupt that arrives during another one's service (ESPGOAL, figure 6.3): the woken process
+ * runs later by the rest of that service. An interrupt after the service is not delayed.
  */
 static void interrupt_in_service(void)
 {
@@ -235,13 +236,13 @@ static void interrupt_in_service(void)
 		on_irq(b, b->end.proc, 1);
 		CU_ASSERT(b->busy_until_ns == start_ns + 2 * IRQ_NS);
 		sim_run_for(t->sim, IRQ_NS + WAKE_NS - into_ns[i]);
-		/* The wake-up was under way already; the second service lies within it. */
+		/* The wake-up was in progress already; the second service lies within it. */
 		CU_ASSERT(b->state == SIM_CLIENT_RUNNING);
 		CU_ASSERT(b->busy_until_ns == start_ns + IRQ_NS + WAKE_NS + EVENT_NS);
 		settle(t);
 		two_close(t);
 	}
-	/* One that comes at the end of the wake-up keeps the process from running. */
+	/* An interrupt at the end of the wake-up delays the process. */
 	t = two_open(&cost, 5);
 	b = &t->b.client;
 	on_irq(b, b->end.proc, 1);
@@ -255,7 +256,7 @@ static void interrupt_in_service(void)
 	two_close(t);
 }
 
-/* A message is copied before it is dealt with. */
+/* A message is copied before it is processed. */
 static void copies(void)
 {
 	struct sim_client_cost slow = cost;
@@ -305,7 +306,9 @@ static void jitter(void)
 	CU_ASSERT(most - least > SPREAD / 2);
 }
 
-/* Many messages at once, handled in one go: what comes while the process runs wakes nobody. */
+/*
+ * Many messages at once, handled in one go: an interrupt while the process runs wakes no process.
+ */
 static void bursts(void)
 {
 	struct two *t = two_open(&cost, 7);

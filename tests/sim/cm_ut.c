@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The connection manager among several NICs: many connects at once, some accepted, some refused,
- * some given up by either end, with frames lost, doubled, late, changed or forged; listeners in
- * every shard; a process that is killed and a NIC that starts anew in the midst of it.
+ * some cancelled by either end, with frames lost, duplicated, late, changed or forged; listeners in
+ * every shard; a process that is killed and a NIC that restarts in the middle.
  *
- * Every connect ends established or told why not, whoever is established hears of the end, once,
- * and when all is destroyed no endpoint is left. Runs nic_fw/cm*.c under host_driver/weft_cm.c.
- * docs/connection-manager.md.
+ * Every connect is established or fails with a reason, an established connection reports its end
+ * once, and when all is destroyed no endpoint is left. Runs nic_fw/cm/cm*.c under
+ * host_driver/weft_cm.c. docs/connection-manager.md.
  */
 #include "host_driver/weft_cm.h"
 #include "host_driver/weft_priv.h"
@@ -22,11 +22,11 @@ enum {
 	TICK_MS = 2,
 };
 
-/* How far an endpoint has got, as its process knows it. */
+/* State of an endpoint, as its process knows it. */
 enum phase {
 	NOBODY,
-	ASKED,    /* connected, or a request that is being thought about */
-	ANSWERED, /* accepted; the active end: its answer came, too late to say so */
+	ASKED,    /* connected, or a request that waits for the process's answer */
+	ANSWERED, /* accepted; the active end: its answer came too late */
 	UP,
 	OVER,
 };
@@ -34,7 +34,7 @@ enum phase {
 struct point {
 	uint8_t phase;
 	bool passive;
-	bool ended; /* DISCONNECTED was told */
+	bool ended; /* DISCONNECTED was reported */
 };
 
 struct host {
@@ -45,17 +45,17 @@ struct host {
 	uint32_t listener;
 	struct point point[NAMES];
 	uint32_t to_ask;
-	bool gone; /* with all its endpoints */
+	bool gone; /* frees all its endpoints, too */
 };
 
 struct crowd {
 	struct sim *sim;
 	struct sim_prng prng;
 	struct host host[HOSTS];
-	struct weft_context *other[HOSTS * SIM_MAX_SHARDS]; /* of processes that do nothing */
+	struct weft_context *other[HOSTS * SIM_MAX_SHARDS]; /* contexts of idle processes */
 	uint32_t others;
-	bool thinking; /* listeners refuse some, and let others wait */
-	bool strict;   /* nothing is forged: what comes must be what is due */
+	bool thinking; /* listeners refuse some requests, and delay others */
+	bool strict;   /* nothing is forged: every event must be one that is due */
 	uint32_t up, refused, unreachable, closed, odd;
 };
 
@@ -114,8 +114,7 @@ static void faults(struct crowd *c, const char *list)
 	FIX_REQUIRE(c, sim_faults_parse(c->sim, list, message, sizeof(message)) == 0);
 }
 
-/* ---- what processes do ------------------------------------------------------------------------
- */
+/* ---- actions of processes -------------------------------------------------------------------- */
 
 static void ask(struct crowd *c, struct host *h)
 {
@@ -150,7 +149,7 @@ static void answer(struct crowd *c, struct host *h, uint32_t ep)
 	}
 	rc = luck == 5 ? weft_cm_reject(h->context, ep, HW_CM_REJ_CONSUMER, &data)
 		       : weft_cm_accept(h->context, ep, &param, &data);
-	/* Its peer may have given up meanwhile: that is told next. */
+	/* The peer may have cancelled meanwhile: the next event reports that. */
 	FIX_CHECK(c, rc == 0 || rc == -EINVAL);
 	p->phase = luck == 5 ? OVER : ANSWERED;
 }
@@ -168,10 +167,9 @@ static void end(struct crowd *c, struct host *h, uint32_t ep)
 	c->closed++;
 }
 
-/* ---- what they are told ------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
-/* A step that is not due; forged messages may bring about any. */
+/* Records an event that is not due; forged messages may cause any. */
 static void due(struct crowd *c, const struct hw_resp_cm_event *ev, bool is_due)
 {
 	if (is_due)
@@ -250,10 +248,9 @@ static void hear(struct crowd *c, struct host *h)
 	FIX_CHECK(c, rc == -EAGAIN);
 }
 
-/* ---- time ---------------------------------------------------------------------------------------
- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
-/* Connections that are up end by themselves, if ending says so; who thought long answers. */
+/* Ends established connections, if ending says so, and answers delayed requests. */
 static void act(struct crowd *c, struct host *h, bool ending)
 {
 	uint32_t ep;
@@ -270,7 +267,7 @@ static void act(struct crowd *c, struct host *h, bool ending)
 	}
 }
 
-/* How many endpoints wait for something that must come. */
+/* Counts the endpoints that wait for an event. */
 static uint32_t open_points(const struct crowd *c, bool ending)
 {
 	uint32_t i, ep, n = 0;
@@ -288,7 +285,7 @@ static uint32_t open_points(const struct crowd *c, bool ending)
 	return n;
 }
 
-/* Until everybody has been told, at most limit_ms. */
+/* Runs until every endpoint has its event, at most limit_ms. */
 static void live(struct crowd *c, bool ending, uint32_t limit_ms)
 {
 	uint32_t ms, i;
@@ -319,7 +316,7 @@ static void host_close(struct crowd *c, struct host *h)
 	weft_close_device(h->context);
 }
 
-/* Everything is destroyed; when late messages are past, nothing is in use. */
+/* Destroys everything; when late messages are past, nothing is in use. */
 static void crowd_close(struct crowd *c)
 {
 	uint32_t i;
@@ -348,10 +345,9 @@ static uint64_t sum(const struct crowd *c, const char *counter)
 	return all;
 }
 
-/* ---- the tests ----------------------------------------------------------------------------------
- */
+/* ---- the tests ------------------------------------------------------------------------------- */
 
-/* Nothing goes wrong: every connect is established, and ends. */
+/* Without faults every connect is established, and ends. */
 static void quiet_network(void)
 {
 	struct crowd c;
@@ -383,7 +379,7 @@ static void bad_network(void)
 	}
 }
 
-/* A listener of whatever shard is found, although requests begin at the first. */
+/* Requests reach the listener of any shard, although they begin at the first one. */
 static void other_shards(void)
 {
 	struct crowd c;
@@ -399,7 +395,10 @@ static void other_shards(void)
 	}
 }
 
-/* Forged messages end what they name, or add to it: all is told, nothing is left. */
+/*
+ * Forged messages end the connections that they name, or add to them: every end is reported,
+ * nothing is left.
+ */
 static void forgers(void)
 {
 	struct crowd c;
@@ -415,7 +414,7 @@ static void forgers(void)
 	}
 }
 
-/* A process dies: its peers hear of the end at once. */
+/* A process dies: its peers are notified at once. */
 static void process_killed(void)
 {
 	struct crowd c;
@@ -431,7 +430,10 @@ static void process_killed(void)
 	crowd_close(&c);
 }
 
-/* A NIC starts anew, with connections up and under way: its peers find out, if nothing is sent. */
+/*
+ * A NIC restarts with established and pending connections: its peers detect it, even if they send
+ * nothing.
+ */
 static void nic_restarted(void)
 {
 	struct crowd c;
@@ -452,7 +454,7 @@ static void nic_restarted(void)
 	c.host[0].gone = true;
 	live(&c, false, 60000);
 	FIX_CHECK(&c, c.refused > 0);
-	/* One question and its answer; those that ask each other stay up. */
+	/* One probe and its answer; connections whose ends probe each other stay established. */
 	sim_run_for(c.sim, 40000 * FIX_MS);
 	for (i = 1; i < HOSTS; i++)
 		hear(&c, &c.host[i]);
@@ -461,8 +463,7 @@ static void nic_restarted(void)
 	crowd_close(&c);
 }
 
-/* ---- what an event costs
- * ------------------------------------------------------------------------- */
+/* ---- the cost of an event -------------------------------------------------------------------- */
 
 static const struct weft_chan_ops *real_ops;
 static uint32_t commands;
@@ -473,7 +474,7 @@ static int counted(void *chan, struct hw_cmd *cmd, int fd_in, struct hw_cmd_resp
 	return real_ops->command(chan, cmd, fd_in, resp, fds);
 }
 
-/* Asking where nothing waits is no command; whatever comes is found. */
+/* Polling without a waiting event sends no command, and every event is found. */
 static void empty_channel(void)
 {
 	struct weft_chan_ops ops;
@@ -497,7 +498,7 @@ static void empty_channel(void)
 	sim_run_for(c.sim, 100 * FIX_MS);
 	for (found = 0; weft_cm_get_event(h->channel, &ev) == 0; found++) {
 		FIX_CHECK(&c, ev.type == HW_CM_EVENT_REQUEST);
-		/* The answer says whether it is the last. */
+		/* The answer says whether the event is the last one. */
 		FIX_CHECK(&c, commands == found + 1);
 		*point_of(&c, h, ev.ep) = (struct point){.phase = OVER, .passive = true};
 	}

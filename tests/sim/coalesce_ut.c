@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Interrupt moderation of a NIC with several shards, through libweft: what one process sets holds
- * in the shards of all, and counters are each shard's own or their sum.
+ * Interrupt moderation of a NIC with several shards, through libweft: a setting of one process
+ * holds in all shards, and counters are of one shard or their sum.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -45,7 +45,7 @@ static struct weft_context *context(const struct net *n, uint32_t i)
 	return n->end[i].cq->context;
 }
 
-/* Of all processes, so of all shards. */
+/* Counters of all processes, and so of all shards. */
 static void all_have(const struct net *n, uint32_t vector, uint32_t rx_usecs,
 		     enum weft_coalesce_mode mode)
 {
@@ -73,7 +73,7 @@ static void every_shard(void)
 		all_have(&n, VECTOR, 20 + i, c.mode);
 		all_have(&n, VECTOR - 1, 0, WEFT_COALESCE_FIXED);
 	}
-	/* One value too high: nothing of it holds in any shard. */
+	/* With one value too high, no part of the setting takes effect in any shard. */
 	c.param[WEFT_COALESCE_RX_USECS] = 1;
 	c.param[WEFT_COALESCE_TX_FRAMES_IRQ] = 256;
 	CU_ASSERT_EQUAL(weft_set_coalesce(context(&n, 1), VECTOR, WEFT_COALESCE_SET_ALL, &c),
@@ -90,7 +90,7 @@ static void every_shard(void)
 	net_close(&n);
 }
 
-/* A channel more in one shard is one event queue more there, and in the sum. */
+/* A channel more in one shard adds one event queue there, and to the sum. */
 static void counters(void)
 {
 	struct weft_comp_channel *channel;

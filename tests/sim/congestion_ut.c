@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What congestion control promises, in virtual time: incast without collapse and without
- * favourites, loss that is no congestion, short and long paths. docs/congestion.md has the
- * whole curves.
+ * Properties of congestion control, in virtual time: incast without collapse and with equal shares,
+ * loss that is no congestion, short and long paths. docs/congestion.md has the whole curves.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -14,7 +13,7 @@ struct want {
 	const char *workload;
 	const char *faults;
 	uint32_t ms;
-	double percent; /* of the line, at least */
+	double percent; /* least share of the line */
 	double jain;
 	uint64_t latency_ns;
 	uint32_t mtu;
@@ -68,7 +67,7 @@ static void measure_all(const struct want *want, uint32_t n)
 }
 #define MEASURE(list) measure_all(list, sizeof(list) / sizeof((list)[0]))
 
-/* Without faults; the figures of a run. */
+/* Runs without faults; returns the figures of the run. */
 static void figures(const char *name, uint32_t ms, uint64_t latency_ns, double *jain,
 		    double *mean_us, double *p99_us)
 {
@@ -97,8 +96,8 @@ static void figures(const char *name, uint32_t ms, uint64_t latency_ns, double *
 }
 
 /*
- * The start counts: all begin at once, into 128 KiB of buffer, and each one's share of the time is
- * 50 messages. No seed is a lucky one.
+ * The start counts: all senders begin at once into 128 KiB of buffer, and each one's share of the
+ * time is 50 messages. The bounds hold for every seed.
  */
 static void incast(void)
 {
@@ -114,7 +113,7 @@ static void incast(void)
 	seed = 1;
 }
 
-/* Windows of the senders' own had Jain's index at 0.09 here, from the second seed on. */
+/* Windows of each sender's own had a Jain index of 0.09 here, from the second seed on. */
 static void incast_of_many(void)
 {
 	static const struct want list[] = {
@@ -131,7 +130,7 @@ static void incast_of_many(void)
 	seed = 1;
 }
 
-/* Of what the loss leaves: 100 % less the loss, and 3.5 % for headers. */
+/* A share of the rate that the loss leaves: 100 % less the loss, and 3.5 % for headers. */
 static void loss(void)
 {
 	static const struct want list[] = {
@@ -158,8 +157,8 @@ static void others(void)
 }
 
 /*
- * Receivers that keep each message for long set the pace, 8 messages at a time: what they refuse is
- * no congestion, so the windows stay open, and no sender gets more of it than another.
+ * Receivers that keep each message for a long time set the pace, 8 messages at a time. Their
+ * refusals are no congestion, so the windows stay open, and all senders get equal shares.
  */
 static void receiver_limited(void)
 {
@@ -172,7 +171,7 @@ static void receiver_limited(void)
 	MEASURE(list);
 }
 
-/* Late joiners, an idle time, and senders that are far away: what was asked for is there. */
+/* Late joiners, an idle time, and distant senders: every request completes. */
 static void arrivals(void)
 {
 	static const struct want list[] = {
@@ -189,7 +188,7 @@ static void arrivals(void)
 	CU_ASSERT(p99_us > 1000 && mean_us < 250);
 }
 
-/* Queues of the longest, as 1,024 senders of 8 messages each need them. */
+/* Queues of the greatest length, as 1,024 senders of 8 messages each need them. */
 static void many_receives(void)
 {
 	static const struct want list[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Barriers as such: whoever comes last, and however the others are spread, nobody's run ends before
- * every rank's has begun. All numbers of ranks from 1 to 64, with faults and without.
+ * Barriers: in any order and spread of the ranks' starts, no rank's run ends before every rank's
+ * run has begun. All numbers of ranks from 1 to 64, with faults and without.
  *
  * WEFT_COLL_SWEEP=N: N times as many rounds for each.
  */
@@ -11,7 +11,7 @@
 
 enum {
 	SPREAD_NS = 20000,
-	LATE_NS = 150000, /* much longer than a barrier takes where nobody is late */
+	LATE_NS = 150000, /* much longer than a barrier takes without a late rank */
 };
 
 static void load(struct goal_fix *fix, GOAL_Algorithm alg)
@@ -58,7 +58,10 @@ static void one_round(struct goal_fix *fix, uint32_t late, uint64_t *state)
 	}
 }
 
-/* Late: the ends, the ranks at and beside the power of two and their partners, and drawn ones. */
+/*
+ * Late ranks: both ends, the ranks at and next to the power of two and their partners, and drawn
+ * ones.
+ */
 static void rounds(struct goal_fix *fix, uint64_t *state)
 {
 	uint32_t power = goal_coll_pow2(fix->num), i;

@@ -20,7 +20,7 @@ void coll_fix_begin(struct goal_fix *fix, uint64_t seed, uint32_t ranks, uint64_
 	struct goal_fix_attr mine = attr ? *attr : (struct goal_fix_attr){0};
 	size_t pool = 262144;
 
-	/* Unexpected messages: at most what one run receives, twice, and one page each. */
+	/* Unexpected messages: at most twice the bytes that one run receives, and one page each. */
 	while (pool < 4 * ranks * block_bytes)
 		pool *= 2;
 	mine.bytes = (coll_fix_bytes(ranks, block_bytes) + 4095) & ~(size_t)4095;
@@ -42,8 +42,7 @@ uint32_t coll_fix_draw(uint64_t *state, uint32_t limit)
 	return (uint32_t)((*state >> 33) % limit);
 }
 
-/* ---- elements -----------------------------------------------------------------------------------
- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 struct shape {
 	const struct coll_case *cc;
@@ -54,8 +53,8 @@ struct shape {
 };
 
 /*
- * Element i of what a rank contributes, as a small number: sums of floats are exact then in every
- * order, and products are powers of two.
+ * Element i of a rank's contribution, as a small number: sums of floats are exact in every order,
+ * and products are powers of two.
  */
 static uint64_t small_value(const struct shape *s, uint32_t rank, uint64_t i)
 {
@@ -134,7 +133,7 @@ static void contribute(const struct shape *s, uint32_t rank, uint64_t first, uin
 		put_value(s, small_value(s, rank, first + i), at + i * s->elem_bytes);
 }
 
-/* The same of ranks 0 to ranks - 1 combined. */
+/* The elements of ranks 0 to ranks - 1 combined. */
 static void combine_ranks(const struct shape *s, uint32_t ranks, uint64_t first, uint64_t count,
 			  uint8_t *at)
 {
@@ -149,11 +148,9 @@ static void combine_ranks(const struct shape *s, uint32_t ranks, uint64_t first,
 	}
 }
 
-/* ---- what each rank sends, and must get
- * ----------------------------------------------------------
- */
+/* ---- input and expected output of each rank -------------------------------------------------- */
 
-/* Blocks that a rank's buffers hold. */
+/* Number of blocks in a rank's buffers. */
 static void blocks_of(const struct shape *s, uint32_t rank, uint32_t *in, uint32_t *out)
 {
 	bool is_root = rank == s->cc->root;
@@ -231,7 +228,7 @@ static void expect_result(const struct shape *s, uint32_t rank, uint8_t *at)
 /* Where a rank's blocks are: offsets in its buffer. */
 struct place {
 	uint32_t in_blocks, out_blocks;
-	size_t in, out; /* in lies within out when in place, of a scatter out within in */
+	size_t in, out; /* in place: in lies within out, of a scatter out within in */
 };
 
 static struct place place_of(const struct goal_fix *fix, const struct shape *s, uint32_t rank)
@@ -265,7 +262,7 @@ static void fill_rank(struct goal_fix *fix, const struct shape *s, uint32_t rank
 		contribute(s, rank, 0, s->cc->count, buf + p.out);
 }
 
-/* The whole buffer as it must be now. */
+/* Checks the whole buffer against its expected content. */
 static bool rank_is_right(struct goal_fix *fix, const struct shape *s, uint32_t rank, uint8_t *want)
 {
 	struct place p = place_of(fix, s, rank);
@@ -278,8 +275,7 @@ static bool rank_is_right(struct goal_fix *fix, const struct shape *s, uint32_t 
 	return memcmp(want, fix->rank[rank].buf, fix->bytes) == 0;
 }
 
-/* ---- running ------------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void load_rank(struct goal_fix *fix, const struct shape *s, uint32_t rank)
 {

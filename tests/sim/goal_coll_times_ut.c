@@ -58,7 +58,7 @@ static void compare(struct goal_fix *fix, GOAL_Collective coll, uint64_t bytes)
 	FIX_CHECK(fix, ours && (prints() || (double)ours <= SLACK * (double)best));
 }
 
-/* The paper's own rules, of barrier and gather, are as they are. */
+/* The rules of ESPGOAL for barrier and gather are kept unchanged. */
 static void choice_is_near_the_best(void)
 {
 	static const GOAL_Collective colls[] = {
@@ -71,7 +71,7 @@ static void choice_is_near_the_best(void)
 	uint32_t r, i, k;
 	struct goal_fix fix;
 
-	/* Beside powers of two a count that is none, for the one that asks for it. */
+	/* Powers of two, and a count that is none. */
 	for (r = 0; r < (prints() ? 5 : 3); r++) {
 		uint64_t largest = !prints() ? 65536 : ranks[r] > 16 ? 1024 : 262144;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What goes wrong with runs: every rank hears of it in bounded time, nothing is left behind, the
- * next run and other communicators go on.
+ * Runs that fail: every rank is notified in bounded time, nothing is left behind, the next run and
+ * other communicators go on.
  */
 #include "nic_fw/fw_nic.h"
 #include "tests/sim/goal_fix.h"
 
-/* Each rank waits for one message of the one before; rank 0's comes from the last. */
+/* Each rank waits for one message of the previous one; rank 0's comes from the last. */
 static void ring_load(struct goal_fix *fix, uint32_t rank, uint64_t bytes, uint64_t room)
 {
 	struct goal_graph *g = goal_graph_new(rank, fix->num);
@@ -24,7 +24,7 @@ static void ring(struct goal_fix *fix, uint64_t bytes, uint64_t room)
 		ring_load(fix, i, bytes, room);
 }
 
-/* Each rank exchanges messages with every other: nobody ends without all. */
+/* Each rank exchanges messages with every other, so no rank finishes without all. */
 static void all_to_all(struct goal_fix *fix, uint64_t bytes)
 {
 	uint32_t i, k;
@@ -66,7 +66,7 @@ static void a_time_out_is_everybodys(void)
 
 	goal_fix_begin(&fix, 1, 4, NULL);
 	ring(&fix, 100, 100);
-	/* Rank 3 is not there yet: ranks 1 and 2 are done, 0 waits and gives up. */
+	/* Rank 3 is not there yet: ranks 1 and 2 are done, rank 0 waits and times out. */
 	for (i = 0; i < 3; i++)
 		run[i] = goal_fix_start(&fix, i, i ? 0 : 2 * FIX_MS);
 	for (i = 0; i < 3; i++) {
@@ -75,7 +75,7 @@ static void a_time_out_is_everybodys(void)
 		FIX_CHECK(&fix, goal_fix_wait(&fix, i, run[i], &result));
 		FIX_CHECK(&fix, result.status == (i ? HW_GOAL_OK : HW_GOAL_TIMEOUT));
 	}
-	/* It comes too late, and is told so. */
+	/* Rank 3 comes too late and gets the error. */
 	sim_run_for(fix.sim, FIX_MS);
 	run[3] = goal_fix_start(&fix, 3, 0);
 	FIX_CHECK(&fix, goal_fix_wait(&fix, 3, run[3], &late));
@@ -103,7 +103,7 @@ static void a_message_too_long(void)
 						      0);
 				else
 					goal_fix_send(g, goal_fix_mem(&fix, i, 0, sizes[n]), 1, 0);
-				/* So that neither is done before the other has failed. */
+				/* Keeps both from finishing before the other has failed. */
 				if (i)
 					goal_fix_send(g, goal_fix_mem(&fix, i, 0, 1), 0, 9);
 				else
@@ -158,8 +158,8 @@ static struct fw_client *client_of(struct goal_fix *fix, uint32_t rank)
 }
 
 /*
- * A process that leaves loses all its memory at once, while its runs end in later turns: memory
- * that they miss meanwhile is no fault of a buffer, but the end of the rank.
+ * A process that exits loses all its memory at once, while its runs end in later turns. Missing
+ * memory in between is reported as the end of the rank, not as a fault of a buffer.
  */
 static void memory_of_a_rank_that_leaves(void)
 {
@@ -193,7 +193,7 @@ static void memory_of_a_rank_that_leaves(void)
 	goal_fix_end(&fix);
 }
 
-/* Links over which the end of that run, or of a later one, was told. */
+/* Counts the links over which the end of that run, or of a later one, was sent. */
 static uint32_t num_told(const struct fw_nic *nic, uint32_t instance)
 {
 	uint32_t n = 0, i;
@@ -210,7 +210,7 @@ static uint32_t num_told(const struct fw_nic *nic, uint32_t instance)
 	return n;
 }
 
-/* Rank 0 talks to all, which talk to nobody else. */
+/* Rank 0 exchanges messages with all ranks, which exchange none with each other. */
 static void hub_and_spokes(struct goal_fix *fix)
 {
 	struct goal_fix_attr attr = {.ranks_per_nic = 1};
@@ -230,7 +230,7 @@ static void hub_and_spokes(struct goal_fix *fix)
 	FIX_CHECK(fix, goal_fix_run(fix, NULL) == HW_GOAL_OK);
 }
 
-/* All of them hear of it, a few in each turn of the NIC that tells them. */
+/* All of them are notified, a few in each turn of the notifying NIC. */
 static void a_rank_of_many_dies(void)
 {
 	uint32_t run[GOAL_FIX_RANKS], told = 0, i;
@@ -260,7 +260,9 @@ static void a_rank_of_many_dies(void)
 	goal_fix_end(&fix);
 }
 
-/* Watches ranks being told of the end of a run: 64 units of a command, 16 of a turn; 8 for each. */
+/*
+ * Watches the notifications of a run's end: 64 units of a command, 16 of a turn; 8 for each rank.
+ */
 static void told_in_turns(struct goal_fix *fix, uint32_t instance, uint32_t ranks)
 {
 	const struct fw_nic *nic = sim_nic_fw(sim_nic_at(fix->sim, 0), 0);
@@ -309,7 +311,9 @@ static void a_run_of_many_fails(void)
 	goal_fix_end(&fix);
 }
 
-/* Who only sends to it, and waits for nothing else, hears of the death, too. */
+/*
+ * A rank that only sends to the dead rank, and waits for no other, is notified of the death, too.
+ */
 static void a_receiver_that_dies(void)
 {
 	uint32_t how;
@@ -352,7 +356,7 @@ static void cancel(void)
 	for (i = 0; i < 3; i++) {
 		struct goal_graph *g = goal_graph_new(i, 3);
 
-		/* Nobody sends. */
+		/* No rank sends. */
 		goal_fix_recv(g, goal_fix_mem(&fix, i, 0, 10), (i + 1) % 3, 0);
 		goal_fix_load(&fix, i, g);
 		run[i] = goal_fix_start(&fix, i, 0);
@@ -360,7 +364,7 @@ static void cancel(void)
 	sim_run_for(fix.sim, 5 * FIX_MS);
 	FIX_CHECK(&fix, weft_goal_cancel(fix.rank[1].goal, run[1]) == 0);
 	all_have(&fix, run, 3, HW_GOAL_CANCELED);
-	/* Over: nothing to cancel. */
+	/* The run is over: nothing to cancel. */
 	ring(&fix, 10, 10);
 	FIX_CHECK(&fix, goal_fix_run(&fix, NULL) == HW_GOAL_OK);
 	goal_fix_end(&fix);
@@ -406,7 +410,7 @@ static void memory_that_is_gone(void)
 	goal_fix_end(&fix);
 }
 
-/* More unexpected messages than the pool holds, ahead of what would take them. */
+/* More unexpected messages than the pool holds, ahead of the one that would be received. */
 static void the_pool_is_too_small(void)
 {
 	struct goal_fix_attr attr = {.bytes = 1 << 20, .pool_bytes = 8192};
@@ -431,7 +435,7 @@ static void the_pool_is_too_small(void)
 	goal_fix_end(&fix);
 }
 
-/* A receiver that is late stops its senders, and nothing is lost. */
+/* A late receiver stops its senders, and nothing is lost. */
 static void back_pressure(void)
 {
 	struct goal_fix_attr attr = {.bytes = 1 << 20, .pool_bytes = 65536, .faults = "loss=1"};

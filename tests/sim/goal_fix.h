@@ -2,8 +2,8 @@
 /*
  * Ranks of a communicator in the simulator: one process each, on NICs of their own or shared.
  *
- * Used by tests/sim/goal_*_ut.c; built on host_driver/weft_goal.h and goal_graph.h. Whatever is
- * checked prints the seed.
+ * Used by tests/sim/goal_*_ut.c; built on host_driver/weft_goal.h and goal_graph.h. A failed check
+ * prints the seed.
  */
 #ifndef WEFT_TESTS_GOAL_FIX_H
 #define WEFT_TESTS_GOAL_FIX_H
@@ -32,7 +32,7 @@ struct goal_fix_rank {
 struct goal_fix {
 	struct sim *sim;
 	uint32_t num;
-	size_t bytes; /* of each rank's buffer */
+	size_t bytes; /* bytes of each rank's buffer */
 	uint32_t eager_bytes;
 	struct goal_fix_rank rank[GOAL_FIX_RANKS];
 };
@@ -65,9 +65,9 @@ void goal_fix_after(struct goal_graph *g, uint32_t first, uint32_t then);
 /* Compiles and loads a rank's graph, and frees it; its schedule is rank[].schedule then. */
 void goal_fix_load(struct goal_fix *fix, uint32_t rank, struct goal_graph *graph);
 
-/* Starts the loaded schedules of all ranks, waits for all, returns the statuses' first failure. */
+/* Starts the loaded schedules of all ranks, waits for all, returns the first failed status. */
 enum hw_goal_status goal_fix_run(struct goal_fix *fix, struct weft_goal_result *results);
-/* Pieces of that: start at one rank; wait for a run. */
+/* The two halves of that: start at one rank; wait for a run. */
 uint32_t goal_fix_start(struct goal_fix *fix, uint32_t rank, uint64_t timeout_ns);
 bool goal_fix_wait(struct goal_fix *fix, uint32_t rank, uint32_t run,
 		   struct weft_goal_result *result);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives that may be for any rank, and ranks that die meanwhile; memory for unexpected messages
- * that goes away.
+ * Receives from any rank while ranks die, and memory for unexpected messages that is unmapped.
  */
 #include "nic_fw/fw_nic.h"
 #include "tests/sim/goal_fix.h"
@@ -13,7 +12,7 @@ enum {
 
 /*
  * Rank 0 receives from any rank as often as there are others; the first `talkers` of them send.
- * Where that is too little, whoever is not rank 0 waits for it, too.
+ * With fewer messages than that, the other ranks wait for it, too.
  */
 static void load(struct goal_fix *fix, uint32_t talkers, uint64_t bytes)
 {
@@ -54,7 +53,7 @@ static void is_lost(struct goal_fix *fix, uint32_t rank, uint32_t run, uint32_t 
 	FIX_CHECK(fix, result.rank == dead);
 }
 
-/* Whether they have talked before or not, and whether it was dead when the run began or not. */
+/* The dead rank has sent messages before or not, and was dead when the run began or not. */
 static void a_receive_from_any_ends_with_a_rank(void)
 {
 	uint32_t how, when, i;
@@ -87,8 +86,8 @@ static void a_receive_from_any_ends_with_a_rank(void)
 }
 
 /*
- * The message has begun, or was announced: what is missing is of that rank. False: nothing was, or
- * all of it was on its way already.
+ * The message has begun, or was announced, so the missing rest is that rank's. False: it had not
+ * begun, or all of it was in flight already.
  */
 static bool dies_in_the_middle(uint32_t how, uint32_t eager_bytes, uint64_t at_ns)
 {
@@ -125,7 +124,7 @@ static void a_sender_that_dies_in_the_middle(void)
 		}
 }
 
-/* Who has done its part and leaves in order is no loss. */
+/* A rank that has done its part and leaves in order is no loss. */
 static void who_leaves_is_not_lost(void)
 {
 	struct weft_goal_result result;
@@ -149,7 +148,7 @@ static void who_leaves_is_not_lost(void)
 	goal_fix_end(&fix);
 }
 
-/* Ranks are watched only while somebody waits for them. */
+/* Ranks are watched only while another one waits for them. */
 static void nobody_is_watched_afterwards(void)
 {
 	struct goal_fix fix;
@@ -188,7 +187,7 @@ static void the_pool_is_gone(void)
 			struct goal_graph *g = goal_graph_new(i, 2);
 			uint32_t gate = 0;
 
-			/* The receive waits for what comes behind the message. */
+			/* The receive waits for a message behind the first one. */
 			if (i)
 				gate = goal_fix_recv(g, goal_fix_mem(&fix, 1, 0, 4), 0, 7);
 			if (i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Schedules on NICs: messages of all sizes under all faults, chains of unexpected messages,
- * dependencies of both kinds, local operations, several runs in flight, and what fails.
+ * dependencies of both kinds, local operations, several runs in flight, and failures.
  */
 #include "tests/sim/goal_fix.h"
 
@@ -25,7 +25,7 @@ static bool has_pattern(const uint8_t *at, size_t bytes, uint32_t seed)
 	return true;
 }
 
-/* Rank 0 sends so many bytes to rank 1, which sends them back to another place. */
+/* Rank 0 sends a message to rank 1, which sends it back to another place. */
 static void there_and_back(struct goal_fix *fix, uint64_t bytes)
 {
 	struct goal_graph *a = goal_graph_new(0, 2), *b = goal_graph_new(1, 2);
@@ -90,8 +90,7 @@ static void messages_announced(void)
 	messages(ALL_FAULTS, false, 512);
 }
 
-/* A send of any length ends with its acknowledgement, not when one that waits for a ride must go.
- */
+/* A send of any length ends with its acknowledgement, and does not wait for a delayed one. */
 static void sends_end_soon(void)
 {
 	uint64_t bytes;
@@ -115,7 +114,10 @@ static void sends_end_soon(void)
 	goal_fix_end(&fix);
 }
 
-/* The paper's 4.2.3: every message is unexpected, the one that starts the chain comes last. */
+/*
+ * ESPGOAL 4.2.3: every message is unexpected, and the one that starts the chain
+ * comes last.
+ */
 static void chain_of_unexpected(void)
 {
 	enum {
@@ -169,7 +171,8 @@ static void barrier_graph(struct goal_fix *fix, uint32_t rank)
 	goal_fix_load(fix, rank, g);
 }
 
-/* Nobody leaves before the last has entered, in many runs one after another, some ahead of others.
+/*
+ * No rank leaves before the last has entered, in many runs one after another, some ahead of others.
  */
 static void barriers(void)
 {
@@ -318,7 +321,10 @@ static void messages_to_oneself(void)
 			    goal_fix_recv(g, goal_fix_mem(&fix, 0, 524288, sizes[i]), 0, 0);
 			int64_t calc = goal_graph_calc(g, 1000, 0);
 
-			/* The receive first, the send first; or even after the send's end. */
+			/*
+			 * The receive is posted first, the send first, or the receive even after
+			 * the send's end.
+			 */
 			goal_fix_after(g, (uint32_t)calc, order == 0 ? send : recv);
 			if (order == 2)
 				goal_fix_after(g, send, recv);
@@ -335,7 +341,7 @@ static void messages_to_oneself(void)
 	goal_fix_end(&fix);
 }
 
-/* Any source and any tag: by arrival. */
+/* Any source and any tag match in order of arrival. */
 static void wildcards(void)
 {
 	uint64_t seed;

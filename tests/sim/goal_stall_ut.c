@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Full pools: back-pressure lasts as long as somebody is late, and a run fails for it only when its
- * messages wait for each other in a circle. docs/collectives.md "Full pools".
+ * Full pools: back-pressure lasts as long as a rank is late, and a run fails only when its messages
+ * wait for each other in a circle. docs/collectives.md "Full pools".
  */
 #include "tests/sim/goal_fix.h"
 
@@ -14,7 +14,7 @@ enum {
 
 static const struct goal_fix_attr small_pool = {.bytes = 1 << 20, .pool_bytes = POOL};
 
-/* Everybody's block to rank 0. */
+/* Every rank's block to rank 0. */
 static void gather(struct goal_fix *fix)
 {
 	uint32_t i, k;
@@ -63,7 +63,7 @@ static void a_late_rank_of_a_gather(void)
 	goal_fix_end(&fix);
 }
 
-/* The root computes for 3 s before it receives what fills its pool. */
+/* The root computes for 3 s before it receives the messages that fill its pool. */
 static void a_long_calc(void)
 {
 	struct goal_graph *root = goal_graph_new(0, 2), *leaf = goal_graph_new(1, 2);
@@ -102,7 +102,7 @@ static struct goal_graph *opposite(const struct goal_fix *fix, uint32_t ranks)
 	return g;
 }
 
-/* In that order, one after another. */
+/* The same messages in order, one after another. */
 static struct goal_graph *in_order(const struct goal_fix *fix, uint32_t ranks)
 {
 	struct goal_graph *g = goal_graph_new(0, ranks);
@@ -132,13 +132,13 @@ static void a_circle_is_found(void)
 	for (i = 0; i < 2; i++) {
 		FIX_CHECK(&fix, goal_fix_wait(&fix, i, run[i], &result));
 		FIX_CHECK(&fix, result.status == HW_GOAL_UNEXPECTED && result.rank == 1);
-		/* Found by looking, not by waiting for a second without progress. */
+		/* The circle is found by probes, not by a second without progress. */
 		FIX_CHECK(&fix, result.finish_ns - result.start_ns < 500 * FIX_MS);
 	}
 	goal_fix_end(&fix);
 }
 
-/* Both send what fills the other's pool, and receive first what was sent last. */
+/* Both ranks fill each other's pool, and receive first what was sent last. */
 static void a_circle_of_two(void)
 {
 	struct weft_goal_result result;
@@ -172,7 +172,9 @@ static void a_circle_of_two(void)
 	goal_fix_end(&fix);
 }
 
-/* The same order, but another rank's message can still make room: its own time-out alone ends it.
+/*
+ * The same order, but another rank's message can still make room: only the run's own time-out ends
+ * it.
  */
 static void no_circle_while_another_may_help(void)
 {
@@ -199,7 +201,7 @@ static void no_circle_while_another_may_help(void)
 	goal_fix_end(&fix);
 }
 
-/* Runs that the process has not started yet may take what fills the pool. */
+/* Runs that the process has not started yet may receive the messages that fill the pool. */
 static void no_circle_while_the_process_may_help(void)
 {
 	uint32_t ahead[AHEAD], run[AHEAD], i, k;
@@ -228,7 +230,7 @@ static void no_circle_while_the_process_may_help(void)
 }
 
 /*
- * Rank 0 receives rank 1's messages after one of rank 2, which comes when rank 2 has one of rank 1,
+ * Rank 0 receives rank 1's messages after one of rank 2. Rank 2 sends it when it has one of rank 1,
  * sent after all of those: each waits for another one. delay: rank 2 need not wait, but computes.
  */
 static void over_three(struct goal_fix *fix, bool delay)
@@ -272,7 +274,7 @@ static void a_circle_over_three(void)
 		over_three(&fix, false);
 		for (i = 0; i < 2; i++)
 			run[i] = goal_fix_start(&fix, i, 0);
-		/* While rank 2's process may start its part nothing is lost. */
+		/* As long as rank 2's process may start its part, no run fails. */
 		sim_run_for(fix.sim, 1000 * FIX_MS);
 		run[2] = goal_fix_start(&fix, 2, 0);
 		for (i = 0; i < 3; i++) {
@@ -305,12 +307,12 @@ static void no_circle_while_a_third_computes(void)
 }
 
 /*
- * Gathers, roots in turn, ranks ahead of each other at random, pools that hold next to nothing:
- * somebody always stands still for others, and never for good.
+ * Gathers with roots in turn, ranks ahead of each other at random, and tiny pools: some rank always
+ * waits for others, and none for ever.
  */
 static void never_a_circle_by_mistake(void)
 {
-	/* Seeds of which each found a fault of the questions that others did not. */
+	/* Seeds that each found a fault of the probes that others did not. */
 	static const uint64_t kept[] = {118, 143, UINT64_MAX};
 	static const uint64_t last_seed = 143;
 	static const uint32_t rounds = 12;
@@ -323,7 +325,7 @@ static void never_a_circle_by_mistake(void)
 		uint32_t schedule[5][5], run[5][12], started[5] = {0}, i, k, left = 5 * rounds;
 		uint64_t random = seed * UINT64_C(0x9e3779b97f4a7c15);
 
-		/* So that much is under way for long. */
+		/* Keeps many messages in flight for a long time. */
 		attr.faults = seed % 4 ? "loss=40,dup,reorder" : NULL;
 		goal_fix_begin(&fix, seed, 5, &attr);
 		for (i = 0; i < 5; i++)
@@ -331,7 +333,7 @@ static void never_a_circle_by_mistake(void)
 				struct goal_graph *g = goal_graph_new(i, 5);
 				uint32_t from, last = 0;
 
-				/* The root of run k receives in turn, and tells nobody. */
+				/* The root of run k receives in turn and sends nothing. */
 				for (from = 1; i == k && from < 5; from++) {
 					uint32_t v = goal_fix_recv(
 					    g, goal_fix_mem(&fix, i, from * BLOCK, BLOCK),
@@ -386,7 +388,7 @@ static void messages_to_oneself(void)
 		for (i = 0; i < AHEAD; i++) {
 			uint32_t v = goal_fix_recv(g, goal_fix_mem(&fix, 0, 500000, BLOCK), 0, i);
 
-			/* After all that was sent, or after a while. */
+			/* After all sends, or after a delay. */
 			goal_fix_after(g, circle ? last : calc, v);
 		}
 		goal_fix_load(&fix, 0, g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PERFTRACE: which points of interpreter and transport a run notes, in which order, what it does
- * when there is no room, or no memory, for them, and that a run nobody traces writes nothing.
+ * PERFTRACE: the points of interpreter and transport that a run records, their order, its behaviour
+ * without room or without memory for them, and that an untraced run writes nothing.
  */
 #include "tests/sim/goal_fix.h"
 
@@ -16,8 +16,7 @@ struct traced {
 	struct weft_goal_result result;
 };
 
-/* Rank 0 sends so many bytes to rank 1, which answers with one byte. Operation 0 is the long one.
- */
+/* Rank 0 sends bytes to rank 1, which answers with one byte. Operation 0 is the long one. */
 static void load(struct goal_fix *fix, uint64_t bytes)
 {
 	struct goal_graph *a = goal_graph_new(0, 2), *b = goal_graph_new(1, 2);
@@ -94,7 +93,7 @@ static void check_frame(struct goal_fix *fix, const struct traced *t)
 	FIX_CHECK(fix, last->ns == t->result.finish_ns);
 	for (uint32_t i = 1; i < t->result.traced; i++)
 		FIX_CHECK(fix, t->entry[i].ns >= t->entry[i - 1].ns);
-	/* Nothing behind the last one. */
+	/* Nothing is written behind the last entry. */
 	FIX_CHECK(fix, ((const uint8_t *)(last + 1))[0] == FILLER);
 }
 
@@ -140,7 +139,7 @@ static void points_in_order(void)
 	}
 }
 
-/* A message that comes before its receive is started. */
+/* A message arrives before its receive is started. */
 static void arrives_unexpected(void)
 {
 	struct goal_fix_attr attr = {.bytes = 1 << 20};
@@ -189,7 +188,9 @@ static void retransmissions(void)
 		}
 		goal_fix_end(&fix);
 	}
-	/* Some 43 packets, one in five lost: without any is less likely than 1 in 10,000. */
+	/*
+	 * About 43 packets, one in five lost: a run without a loss is less likely than 1 in 10,000.
+	 */
 	CU_ASSERT_TRUE(seen >= 8);
 }
 
@@ -212,7 +213,7 @@ static void no_room(void)
 	/* Two runs on a network without faults pass the same points. */
 	run(&fix, 4, NULL, t);
 	FIX_CHECK(&fix, t[0].result.traced + t[0].result.trace_lost == whole[0].result.traced);
-	/* Room as great as can be said, but no memory: the run is none the worse for it. */
+	/* The greatest size, but no memory behind it: the run itself succeeds. */
 	run(&fix, UINT32_MAX, &bad, t);
 	FIX_CHECK(&fix, t[0].result.traced == 0 && t[0].result.trace_lost >= 5);
 	FIX_CHECK(&fix, ((const uint8_t *)t[0].entry)[0] == FILLER);

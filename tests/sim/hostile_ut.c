@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hostile input from both sides: damaged and forged frames, a process that scribbles over its
- * BAR. Nothing crashes (sanitizers watch), nobody else's data suffers, nothing leaks.
+ * Hostile input from both sides: damaged and forged frames, a process that scribbles over its BAR.
+ * Nothing crashes (sanitizers watch), data of others stays right, nothing leaks.
  *
- * Frames of real traffic are recorded and sent again with bytes flipped, fields set to
- * extremes, cut, extended, spliced; with their checksums left wrong, or made right so that
- * they reach the parsers behind.
+ * Frames of real traffic are recorded and sent again with bytes flipped, fields set to extremes,
+ * cut, extended, spliced; with their checksums left wrong, or made right so that they reach the
+ * parsers behind.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -39,7 +39,7 @@ static struct samples samples;
 static enum sim_verdict sample(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	struct samples *s = ctx;
-	/* The first of them, then every so often another one in the place of an old one. */
+	/* Keeps the first frames, then replaces an old one every few frames. */
 	uint32_t at = s->n < SAMPLES ? s->n : s->seen * 37 % SAMPLES;
 
 	if (bytes > RD_AT + sizeof(struct wire_rd) && frame[12] == 8 && frame[13] == 0 &&
@@ -68,7 +68,10 @@ static uint32_t mutate_once(struct sim_prng *prng, uint8_t *f, uint32_t bytes)
 	uint32_t at = (uint32_t)sim_prng_below(prng, zone), n, from;
 	uint64_t x;
 
-	/* What other stacks have tested for decades is less worth the while. */
+	/*
+	 * Headers of IP and below are tested less often: other stacks have tested such changes for
+	 * decades.
+	 */
 	if (at < PAYLOAD_AT && zone > PAYLOAD_AT && sim_prng_below(prng, 8))
 		at = PAYLOAD_AT + (uint32_t)sim_prng_below(prng, zone - PAYLOAD_AT);
 	switch (sim_prng_below(prng, 7)) {
@@ -106,7 +109,9 @@ static uint32_t mutate_once(struct sim_prng *prng, uint8_t *f, uint32_t bytes)
 	return bytes;
 }
 
-/* Lengths, checksum and CRC32C fit again; mostly, since lengths themselves are a target. */
+/*
+ * Makes lengths, checksum and CRC32C fit again; not always, since lengths themselves are a target.
+ */
 static void make_right(struct sim_prng *prng, uint8_t *f, uint32_t bytes)
 {
 	struct wire_udp udp;
@@ -133,7 +138,9 @@ static void make_right(struct sim_prng *prng, uint8_t *f, uint32_t bytes)
 	memcpy(f + bytes - CRC_BYTES, &crc, sizeof(crc));
 }
 
-/* A session header that fits the session as it stands, so that what follows is looked at. */
+/*
+ * Writes a session header that fits the session's state, so that the rest of the frame is parsed.
+ */
 static void make_current(struct sim_prng *prng, uint8_t *f, uint32_t bytes, uint32_t from)
 {
 	struct wire_rd rd;
@@ -152,8 +159,8 @@ static void make_current(struct sim_prng *prng, uint8_t *f, uint32_t bytes, uint
 
 enum forgery {
 	DAMAGED,  /* checksums wrong */
-	STRANGER, /* right, from an address that nobody has */
-	SPOOFED,  /* right, from whom it pretends to be */
+	STRANGER, /* right, from an address without a station */
+	SPOOFED,  /* right, from the address that it claims */
 };
 
 /* Throws n frames at both NICs, a few at a time, while the simulation runs. */
@@ -187,7 +194,7 @@ static void attack(struct pair *p, enum forgery how, uint32_t n)
 		if (how != DAMAGED)
 			make_right(&p->prng, f, bytes);
 		else if (bytes == samples.bytes[from] && !memcmp(f, samples.frame[from], bytes))
-			f[bytes - 1] ^= 1; /* the changes undid each other */
+			f[bytes - 1] ^= 1; /* the changes cancelled each other */
 		sim_inject(to, f, bytes);
 		if (!sim_prng_below(&p->prng, 4))
 			sim_run_for(p->sim, sim_prng_below(&p->prng, 3000));
@@ -259,14 +266,14 @@ static void damaged(void)
 	under_attack(DAMAGED);
 }
 
-/* A stranger with a perfect CRC cannot touch the sessions of others. */
+/* A stranger with a correct CRC cannot change the sessions of others. */
 static void stranger(void)
 {
 	under_attack(STRANGER);
 }
 
 /*
- * Someone who forges the sender may break a session, no more: the NICs live on, and after a
+ * A forger of the sender's address may break a session, no more: the NICs live on, and after a
  * restart everything works.
  */
 static void spoofed(void)
@@ -297,7 +304,8 @@ static void spoofed(void)
 						       .bytes = k == 2 ? 30000 : 3000};
 				struct weft_wc wc[16];
 
-				/* Whatever becomes of it: ARP may be poisoned, queues may be full.
+				/*
+				 * Any result is accepted: ARP may be poisoned, queues may be full.
 				 */
 				(void)!sim_end_recv(&ends[1][k], 1, SINK, 65536);
 				if (ah) {
@@ -331,7 +339,7 @@ static void spoofed(void)
 	}
 }
 
-/* Garbage of every kind and length, not one byte of it from real frames. */
+/* Garbage of every kind and length, without a byte of real frames. */
 static void noise(void)
 {
 	static uint8_t f[FRAME_MAX];

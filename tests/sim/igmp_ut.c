@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * IGMP between NICs and a router that speaks an older version: its queries are answered in its
- * words, by one member of a group for all; who leaves says so as that version has it; and when the
- * router has been silent for long enough, version 3 is spoken again. Bytes and counters are
- * tests/nic_fw/net/igmp_ut.c's. RFC 3376 7.2.1, RFC 2236 3, RFC 1112 appendix I.
+ * IGMP between NICs and a router with an older version: its queries are answered in its version, by
+ * one member of a group for all; a leaving member reports so if that version can; and when the
+ * router has been silent for long enough, version 3 is used again. Bytes and counters are tested by
+ * tests/nic_fw/net/igmp_ut.c. RFC 3376 7.2.1, RFC 2236 3, RFC 1112 appendix I.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -14,9 +14,9 @@
 #include "shared_defs/wire_ip.h"
 
 enum {
-	NICS = 5, /* the first alone is in both groups, the others in the first one */
+	NICS = 5, /* the first NIC is in both groups, the others in the first group */
 	GROUPS = 2,
-	RESPONSE_100MS = 20, /* what a query of version 2 allows, in its units */
+	RESPONSE_100MS = 20, /* the response time of a version 2 query, in its units */
 	V1_RESPONSE_S = 10,
 	OLDER_S = 2 * 125, /* robustness, query interval */
 };
@@ -25,7 +25,7 @@ enum {
 struct net {
 	struct sim *sim;
 	struct sim_end end[NICS];
-	/* heard on the wire */
+	/* seen on the wire */
 	uint32_t v1[GROUPS], v2[GROUPS], leaves[GROUPS], v3;
 };
 
@@ -94,7 +94,7 @@ static void net_open(struct net *n, uint64_t seed)
 		FIX_REQUIRE(n, attach(n, i, 0, true) == 0);
 	}
 	FIX_REQUIRE(n, attach(n, 0, 1, true) == 0);
-	/* What is said of joining has been said. */
+	/* The reports about joining have been sent. */
 	sim_run_for(n->sim, 5 * SECOND);
 	sim_set_filter(n->sim, overhear, n);
 }
@@ -109,8 +109,7 @@ static void net_close(struct net *n)
 	sim_free(n->sim);
 }
 
-/* A general query of version 1 or 2 comes to all; of version 2 with the option that it must have.
- */
+/* A general query of version 1 or 2 is sent to all; version 2 has the option that it requires. */
 static void query(struct net *n, uint32_t version)
 {
 	uint8_t frame[64] = {0x01, 0x00, 0x5e, 0, 0, 1, 2, 0, 0, 0, 0, 0xfe, 8, 0};
@@ -144,7 +143,7 @@ static void query(struct net *n, uint32_t version)
 			   sizeof(struct wire_eth) + head + sizeof(igmp));
 }
 
-/* One answer for each group, whoever gives it: two of them only if they crossed on the wire. */
+/* One answer for each group, from any member: two only if they crossed on the wire. */
 static void version_2(void)
 {
 	uint64_t seed;
@@ -158,7 +157,7 @@ static void version_2(void)
 		FIX_CHECK(&n, n.v2[0] == 1);
 		FIX_CHECK(&n, n.v2[1] == 1);
 		FIX_CHECK(&n, !n.v3 && !n.v1[0] && !n.v1[1]);
-		/* The only member of a group goes, then comes back. */
+		/* The only member of a group leaves, then joins again. */
 		FIX_CHECK(&n, attach(&n, 0, 1, false) == 0);
 		sim_run_for(n.sim, 3 * SECOND);
 		FIX_CHECK(&n, n.leaves[1] >= 1 && !n.leaves[0] && !n.v3);
@@ -182,11 +181,11 @@ static void version_1(void)
 		FIX_CHECK(&n, n.v1[0] == 1);
 		FIX_CHECK(&n, n.v1[1] == 1);
 		FIX_CHECK(&n, !n.v3 && !n.v2[0] && !n.v2[1]);
-		/* That version has no word for leaving. */
+		/* Version 1 has no message for leaving. */
 		FIX_CHECK(&n, attach(&n, 0, 1, false) == 0);
 		sim_run_for(n.sim, 3 * SECOND);
 		FIX_CHECK(&n, !n.leaves[1] && !n.v3);
-		/* Version 2 is not believed while the older one may be there. */
+		/* A version 2 query is ignored while the older router may be there. */
 		query(&n, 2);
 		sim_run_for(n.sim, (RESPONSE_100MS * 100 + 300) * FIX_MS);
 		FIX_CHECK(&n, n.v1[0] == 1 && !n.v2[0] && !n.v3);
@@ -194,7 +193,7 @@ static void version_1(void)
 	}
 }
 
-/* The old router is not heard any more: what happens next is told as version 3 has it. */
+/* The old router is silent: the next report is of version 3. */
 static void back_to_version_3(void)
 {
 	uint32_t version;

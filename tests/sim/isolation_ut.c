@@ -14,7 +14,7 @@ struct shape {
 	uint32_t mtu;
 	bool cc_off;
 	const char *faults;
-	uint32_t ms; /* of which the QP is cut off for a third */
+	uint32_t ms; /* the QP is cut off for a third of this time */
 };
 
 static void held(void)

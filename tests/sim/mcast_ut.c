@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups of UD queue pairs over several NICs: without faults every QP in a group gets every
- * datagram to it, in order; with loss each gets some of them, none twice, none of another group;
- * while QPs come and go those that stay are not disturbed. IBA 10.5.2.
+ * Groups of UD queue pairs over several NICs. Without faults every QP in a group receives every
+ * datagram to it, in order. With loss each receives some of them, none twice, none of another
+ * group. QPs that come and go do not disturb those that stay. IBA 10.5.2.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -75,7 +75,9 @@ static void net_open(struct net *n, uint64_t seed, uint32_t shards)
 	sim_run_for(n->sim, FIX_MS);
 }
 
-/* Everything goes; when leaving has been reported no frame and no mapping is left in any NIC. */
+/*
+ * Destroys everything; when leaving has been reported no frame and no mapping is left in any NIC.
+ */
 static void net_close(struct net *n)
 {
 	const struct sim_nic_counts *c;
@@ -94,7 +96,7 @@ static void net_close(struct net *n)
 	sim_free(n->sim);
 }
 
-/* Takes what has come to an end: whole, of its group, and never one that it had. */
+/* Polls completed receives: each is whole, of its group, and new. */
 static void take(struct net *n, uint32_t i)
 {
 	struct sim_end *end = &n->end[i];
@@ -111,7 +113,9 @@ static void take(struct net *n, uint32_t i)
 		memcpy(&number, slot + GRH + sizeof(group), sizeof(number));
 		FIX_CHECK(n, wc.bytes == GRH + BYTES && group == group_of(i));
 		FIX_CHECK(n, all_bytes(slot + GRH + 8, (uint8_t)number, BYTES - 8));
-		/* One sender at a time, and nothing overtakes: a number comes once, and in order.
+		/*
+		 * One sender at a time, and no datagram overtakes: a number comes once, and in
+		 * order.
 		 */
 		FIX_CHECK(n, (int64_t)number > n->last[i]);
 		n->last[i] = number;
@@ -120,7 +124,7 @@ static void take(struct net *n, uint32_t i)
 	}
 }
 
-/* Datagram number to a group, from an end of it that changes with the number. */
+/* Sends datagram number to a group, from an end of it that changes with the number. */
 static void send_to(struct net *n, uint32_t group, uint32_t number)
 {
 	uint32_t i = number % NICS * PER_NIC + group;
@@ -138,7 +142,7 @@ static void send_to(struct net *n, uint32_t group, uint32_t number)
 	FIX_REQUIRE(n, post(end, n->ah[i], NULL, &request) == 0);
 }
 
-/* Both groups' datagram of this number. */
+/* Sends both groups' datagram of this number. */
 static void send_both(struct net *n, uint32_t number)
 {
 	uint32_t i;
@@ -147,7 +151,7 @@ static void send_both(struct net *n, uint32_t number)
 		send_to(n, i, number);
 }
 
-/* What comes of it. */
+/* Checks the result. */
 static void take_all(struct net *n)
 {
 	uint32_t i;
@@ -173,7 +177,7 @@ static uint64_t stat_of_all(struct net *n, const char *name)
 	return sum;
 }
 
-/* Each copy that a NIC made is one that a QP got: nothing is lost or made up within. */
+/* Each copy that a NIC made is one that a QP received: none is lost or invented within. */
 static void check_copies(struct net *n)
 {
 	uint64_t got = 0;
@@ -218,7 +222,7 @@ static void loss(void)
 		CU_ASSERT_FATAL(sim_faults_parse(n.sim, "loss=5", message, sizeof(message)) == 0);
 		for (i = 0; i < COUNT; i++)
 			round_of(&n, i);
-		/* 4 of 5 cross a link that loses; 16 of 320 lost are expected. */
+		/* 4 of 5 datagrams cross a link that loses; 16 of 320 are expected to be lost. */
 		for (i = 0; i < ENDS; i++)
 			FIX_CHECK(&n, n.got[i] > COUNT * 3 / 4 && n.got[i] < COUNT);
 		check_copies(&n);
@@ -226,8 +230,10 @@ static void loss(void)
 	}
 }
 
-/* Ends come and go while datagrams are under way: each has those of its time, with or without the
- * one that was under way when it came or went; those that stay have all. */
+/*
+ * Ends come and go while datagrams are in flight: each receives the datagrams of its time, and may
+ * receive the one in flight when it came or went; ends that stay receive all.
+ */
 static void coming_and_going(void)
 {
 	uint64_t seed;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicasts over reliable groups: every byte at every rank, whatever the network does, and what
- * that costs.
+ * Multicasts over reliable groups: every byte at every rank under all faults, and the cost.
  */
 #include "nic_fw/base/crc32c.h"
 #include "shared_defs/wire_esp.h"
@@ -41,7 +40,7 @@ static bool has_pattern(const uint8_t *buf, size_t bytes, uint32_t seed)
 	return true;
 }
 
-/* One multicast of so many bytes from root, run so many times. */
+/* One multicast from root, run repeatedly. */
 static void broadcast(struct goal_fix *fix, uint32_t root, uint64_t bytes, uint32_t runs)
 {
 	uint32_t i, n;
@@ -77,8 +76,7 @@ static void sizes_and_roots(void)
 	}
 }
 
-/* ---- cost --------------------------------------------------------------------------------------
- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 static uint64_t stat_of(struct goal_fix *fix, uint32_t rank, const char *name)
 {
@@ -96,8 +94,8 @@ static uint64_t stat_of_all(struct goal_fix *fix, const char *name)
 }
 
 /*
- * 16 receivers, 1 % loss at the port of each: data frames leaving the root's port are at most 1.1
- * times those of one copy, repairs at most 1.2 times the receptions lost.
+ * 16 receivers, 1 % loss at the port of each: the root's port sends at most 1.1 times the data
+ * frames of one copy, and repairs are at most 1.2 times the lost receptions.
  */
 static void what_loss_costs(void)
 {
@@ -120,7 +118,7 @@ static void what_loss_costs(void)
 	       (unsigned long long)copy, (unsigned long long)root, (double)root / (double)copy,
 	       (unsigned long long)lost, (unsigned long long)repairs,
 	       (double)repairs / (double)lost);
-	/* 1 % of what 16 receive. */
+	/* 1 % of the frames that 16 NICs receive. */
 	FIX_CHECK(&fix, lost > copy / 10 && lost < copy / 4);
 	FIX_CHECK(&fix, copy <= (4u << 20) / 1000);
 	FIX_CHECK(&fix, 10 * root <= 11 * copy);
@@ -128,10 +126,12 @@ static void what_loss_costs(void)
 	goal_fix_end(&fix);
 }
 
-/* ---- matching, room, failure --------------------------------------------------------------------
- */
+/* ---- matching, room, failure ----------------------------------------------------------------- */
 
-/* Every rank multicasts to all others, twice, and a message beside; all take it in some order. */
+/*
+ * Every rank multicasts to all others, twice, with a unicast message beside; all receive them in
+ * the same order.
+ */
 static void load_all_to_all(struct goal_fix *fix, uint64_t bytes)
 {
 	uint32_t i, root, n;
@@ -143,7 +143,7 @@ static void load_all_to_all(struct goal_fix *fix, uint64_t bytes)
 			for (root = 0; root < fix->num; root++)
 				(void)mcast(g, goal_fix_mem(fix, i, (2 * root + n) * bytes, bytes),
 					    i, root, 7);
-		/* The same ranks, tag and count: another message all the same. */
+		/* The same ranks, tag and count, but another message. */
 		goal_fix_send(g, goal_fix_mem(fix, i, 2 * i * bytes, bytes / 2), (i + 1) % fix->num,
 			      7);
 		goal_fix_recv(g, goal_fix_mem(fix, i, 2 * fix->num * bytes, bytes / 2),
@@ -196,7 +196,7 @@ static void several_roots(void)
 	}
 }
 
-/* A rank that is late holds the root back, with what fits and what does not fit its pool. */
+/* A late rank holds the root back, with messages that fit its pool and that do not. */
 static void late_receivers(void)
 {
 	static const uint64_t sizes[] = {30000, 1 << 20};
@@ -255,8 +255,8 @@ static void join_again(struct goal_fix *fix, uint32_t rank)
 }
 
 /*
- * A rank makes its communicator when the others are done with theirs: what it has missed comes
- * within round trips, and not with the next probe of its parent, which has become patient.
+ * A rank makes its communicator when the others are done with theirs. It receives the missed
+ * multicasts within round trips, and not with the next probe of its parent, which has backed off.
  */
 static void late_members(void)
 {
@@ -333,7 +333,7 @@ static void a_receive_too_short(void)
 
 				(void)mcast(g, goal_fix_mem(&fix, i, 0, sizes[n] - (i == 2)), i, 0,
 					    0);
-				/* So that nobody is done before rank 2 has failed. */
+				/* Keeps every rank from finishing before rank 2 has failed. */
 				goal_fix_recv(g, goal_fix_mem(&fix, i, 0, 1), (i + 1) % 4, 8);
 				goal_fix_load(&fix, i, g);
 			}
@@ -348,7 +348,7 @@ static void a_receive_too_short(void)
 	}
 }
 
-/* A process, a NIC, or a NIC that comes back without memory of it: everybody hears of it. */
+/* A process ends, or a NIC, or a NIC restarts without memory of it: every rank is notified. */
 static void a_rank_that_dies(void)
 {
 	uint64_t seed;
@@ -372,7 +372,7 @@ static void a_rank_that_dies(void)
 		else
 			sim_nic_restart(sim_nic_at(fix.sim, victim));
 		all_have(&fix, run, victim, HW_GOAL_PEER_LOST);
-		/* What comes after it fails at once. */
+		/* Later runs fail at once. */
 		for (i = 0; i < 7; i++)
 			run[i] = i == victim ? 0 : goal_fix_start(&fix, i, 0);
 		all_have(&fix, run, victim, HW_GOAL_PEER_LOST);
@@ -380,7 +380,7 @@ static void a_rank_that_dies(void)
 	}
 }
 
-/* Runs that end otherwise, with multicasts half sent: the next one is not disturbed. */
+/* Runs that end early, with multicasts half sent, do not disturb the next one. */
 static void time_out_and_cancel(void)
 {
 	struct goal_fix_attr attr = {.bytes = 1 << 20, .pool_bytes = 65536};
@@ -396,7 +396,7 @@ static void time_out_and_cancel(void)
 			(void)mcast(g, goal_fix_mem(&fix, i, 0, 1 << 20), i, 1, 0);
 			goal_fix_load(&fix, i, g);
 		}
-		/* Rank 4 is not there, so that the root cannot go on. */
+		/* Rank 4 is missing, so the root cannot go on. */
 		for (i = 0; i < 4; i++)
 			run[i] = goal_fix_start(&fix, i, i == 1 && how ? 3 * FIX_MS : 0);
 		sim_run_for(fix.sim, FIX_MS);
@@ -416,8 +416,8 @@ static void time_out_and_cancel(void)
 }
 
 /*
- * A rank that is done gives its communicator back, or ends its process, too, or is killed: what
- * those below it lack is repaired all the same.
+ * A finished rank gives its communicator back, ends its process, or is killed: packets that ranks
+ * below it miss are repaired all the same.
  */
 static void leave(struct goal_fix *fix, uint32_t rank, uint32_t how)
 {
@@ -479,8 +479,7 @@ static void leaving_early(void)
 	}
 }
 
-/* ---- forged frames ------------------------------------------------------------------------------
- */
+/* ---- forged frames --------------------------------------------------------------------------- */
 
 enum {
 	GROUP_OFFSET = sizeof(struct wire_eth) + sizeof(struct wire_edp),
@@ -488,7 +487,7 @@ enum {
 	CAUGHT = 16,
 };
 
-/* The last short frames of groups that were sent. */
+/* The last short frames sent of each group. */
 struct catcher {
 	uint8_t frame[CAUGHT][CAUGHT_BYTES];
 	uint32_t bytes[CAUGHT];
@@ -516,7 +515,7 @@ static uint32_t draw(uint64_t *state, uint32_t limit)
 	return (uint32_t)((*state >> 33) % limit);
 }
 
-/* A frame that was sent, to anybody, with some bytes changed and the right CRC. */
+/* Resends a captured frame, to any NIC, with some bytes changed and the right CRC. */
 static void forge(struct goal_fix *fix, struct catcher *c, uint64_t *state)
 {
 	uint32_t which = draw(state, CAUGHT), to = draw(state, sim_nic_count(fix->sim)), n;
@@ -532,7 +531,7 @@ static void forge(struct goal_fix *fix, struct catcher *c, uint64_t *state)
 	for (n = 1 + draw(state, 3); n; n--) {
 		uint32_t at = GROUP_OFFSET + draw(state, end - GROUP_OFFSET);
 
-		/* The keys stay, or nobody would look at the rest. */
+		/* The keys stay, or the rest would not be parsed. */
 		if (at < GROUP_OFFSET + offsetof(struct wire_mgrp, key) ||
 		    at >= GROUP_OFFSET + offsetof(struct wire_mgrp, epoch))
 			copy[at] = draw(state, 2) ? (uint8_t)draw(state, 256)
@@ -546,7 +545,7 @@ static void forge(struct goal_fix *fix, struct catcher *c, uint64_t *state)
 	sim_inject(sim_nic_at(fix->sim, to), copy, c->bytes[which]);
 }
 
-/* Whoever can write frames can spoil runs, but nothing else: they end, and nothing is left. */
+/* A forger can spoil runs, but nothing else: they end, and nothing is left. */
 static void forged_frames(void)
 {
 	uint64_t seed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The model of verbs: that it accepts what is right, and refuses every kind of what is not.
+ * The model of verbs accepts correct completions and refuses every kind of wrong ones.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void count_end(void *ctx, struct sim_model_send *s)
 	ended++;
 }
 
-/* Four messages of A to B are under way, and four receives are posted at B. */
+/* Four messages from A to B are in flight, and four receives are posted at B. */
 static void setup(enum weft_qp_type type, uint32_t flags)
 {
 	uint32_t i;
@@ -70,7 +70,7 @@ static bool sent(uint32_t i, enum weft_wc_status status)
 	return sim_model_send_wc(&model, &a, &send[i], &wc);
 }
 
-/* Message m comes into receive r. */
+/* Message m arrives in receive r. */
 static bool got(uint32_t m, uint32_t r, uint32_t bytes, uint32_t flags)
 {
 	const struct sim_model_send *message;
@@ -119,7 +119,7 @@ static void once_and_in_order(void)
 	CU_ASSERT(!sent(1, WEFT_WC_SUCCESS));
 	CU_ASSERT(sent(0, WEFT_WC_SUCCESS));
 	CU_ASSERT(!sent(0, WEFT_WC_SUCCESS));
-	CU_ASSERT(!got(1, 1, 16, 0)); /* a receive before the one posted earlier */
+	CU_ASSERT(!got(1, 1, 16, 0)); /* a receive completes before an earlier one */
 	setup(WEFT_QPT_RD, WEFT_SEND_SIGNALED);
 	CU_ASSERT(got(1, 0, 16, 0)); /* message 0 may have failed */
 	CU_ASSERT(!got(0, 1, 16, 0));
@@ -161,7 +161,7 @@ static void statuses(void)
 	send[0].allowed = SIM_MAY(REM_ACCESS_ERR);
 	CU_ASSERT(!sent(0, WEFT_WC_SUCCESS));
 	CU_ASSERT(sent(0, WEFT_WC_REM_ACCESS_ERR));
-	/* The queue has failed: what is left is flushed, in its order. */
+	/* The queue has failed: the rest is flushed in order. */
 	CU_ASSERT(!sent(1, WEFT_WC_SUCCESS));
 	CU_ASSERT(!sent(2, WEFT_WC_WR_FLUSH_ERR));
 	CU_ASSERT(sent(1, WEFT_WC_WR_FLUSH_ERR));
@@ -210,7 +210,7 @@ static void what_a_receive_holds(void)
 	setup(WEFT_QPT_RC, WEFT_SEND_SIGNALED);
 	data[3][15] ^= 1;
 	send[3].data = data[2];
-	CU_ASSERT(!got(3, 0, 16, 0)); /* bytes that nobody sent */
+	CU_ASSERT(!got(3, 0, 16, 0)); /* bytes that were never sent */
 }
 
 static void receives_that_fail(void)
@@ -230,7 +230,7 @@ static void receives_that_fail(void)
 	CU_ASSERT(recv_failed(1, WEFT_WC_LOC_PROT_ERR));
 }
 
-/* A Write whose memory was deregistered, instead of message i. */
+/* A Write whose memory was deregistered, in place of message i. */
 static void make_faulty_write(uint32_t i)
 {
 	send[i].opcode = WEFT_WR_WRITE;
@@ -238,7 +238,7 @@ static void make_faulty_write(uint32_t i)
 	sim_model_forget(&send[i]);
 }
 
-/* A message ends when a request before it fails where it was posted, known or not known yet. */
+/* A message ends when an earlier request of its poster fails, whether that is known yet or not. */
 static void receives_whose_message_goes_with_its_queue(void)
 {
 	setup(WEFT_QPT_RD, WEFT_SEND_SIGNALED);
@@ -272,7 +272,7 @@ static void resets(void)
 	sim_model_drop_sends(&model, &a);
 	sim_model_revive(&a);
 	CU_ASSERT(!sent(0, WEFT_WC_SUCCESS));
-	/* What was under way may still come, once. */
+	/* Messages in flight may still arrive, once. */
 	CU_ASSERT(got(2, 0, 16, 0) && got(1, 1, 16, 0) && !got(1, 2, 16, 0));
 	CU_ASSERT(sim_model_message_ok(&model, &send[0]));
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moderation between NICs whose processes block (sim_client.c): exact times through libweft, the
- * adaptive mode under streams and ping-pong and when one turns into the other, the target mode
- * under traffic of several kinds, beside the best fixed delay.
+ * Interrupt moderation between NICs whose processes block (sim_client.c): exact times through
+ * libweft, the adaptive mode under streams and ping-pong and at the change between them, the target
+ * mode under several kinds of traffic, compared with the best fixed delay.
  */
 #include "sim_harness/sim_client.h"
 #include "tests/sim/sim_fix.h"
 
 enum {
-	SLOTS = 64, /* messages on the way, receives posted */
+	SLOTS = 64, /* messages in flight, receives posted */
 };
 
-/* A host such as ours: docs of weft-tune's simulated host have the figures' origin. */
+/*
+ * A host like the measured ones: the docs of weft-tune's simulated host have the origin of the
+ * figures.
+ */
 static const struct sim_client_cost cost = {.irq_ns = 600,
 					    .wake_ns = 3000,
 					    .switch_ns = 1000,
@@ -169,7 +172,7 @@ static void is_as_fast(const struct figures *f, const struct figures *off, doubl
 		printf("\n    %.1f messages a ms of %.1f", f->msgs_per_ms, off->msgs_per_ms);
 }
 
-/* At most so many interrupts for a message, at either end. */
+/* Checks the most interrupts per message, at either end. */
 static void is_rare(const struct figures *f, double most)
 {
 	CU_ASSERT_TRUE(f->irqs_per_msg_tx <= most);
@@ -179,7 +182,7 @@ static void is_rare(const struct figures *f, double most)
 		       f->irqs_per_msg_rx);
 }
 
-/* Who waits for each message waits no longer for it, from the first on. */
+/* Ping-pong: no message is delayed, from the first one on. */
 static void adaptive_leaves_ping_pong_alone(void)
 {
 	static const uint32_t sizes[] = {64, 65536};
@@ -220,7 +223,7 @@ static void adaptive_moderates_streams(void)
 	}
 }
 
-/* What was one for long turns into the other: nobody waits for what he has learned to expect. */
+/* A long stream turns into ping-pong: no message waits for the delay learned from the stream. */
 static void adaptive_follows_the_load(void)
 {
 	struct figures off, f;
@@ -295,7 +298,7 @@ static uint64_t one_message(struct pair *p, uint32_t number)
 	return wait_ns;
 }
 
-/* What libweft sets is what its process waits, to the nanosecond; without moderation nothing. */
+/* The process waits exactly for the setting of libweft, and not at all without moderation. */
 static void usecs_end_to_end(void)
 {
 	static const uint32_t usecs[] = {0, 1, 7, 100, 1023, 0};
@@ -313,7 +316,9 @@ static void usecs_end_to_end(void)
 	pair_close(&p);
 }
 
-/* A process that polls under its mask has no interrupt; with the mask off it is told of the rest.
+/*
+ * A process that polls with interrupts masked gets none; unmasking reports the remaining
+ * completions.
  */
 static void a_mask_end_to_end(void)
 {

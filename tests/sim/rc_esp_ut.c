@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC over ESP (docs/wire-esp.md): what rc_ut.c asks of RC, and what streams add to it: a receiver
- * that is not ready, peers that end, time-outs, memory that goes away, connecting anew.
+ * RC over ESP (docs/wire-esp.md): the tests of rc_ut.c, and those of streams: a receiver that is
+ * not ready, peers that end, time-outs, memory that is unmapped, reconnecting.
  */
 #define RC_TRANSPORT WEFT_QP_TRANSPORT_ESP
 #define RC_STREAM    1
 #include "tests/sim/rc_ut.c"
 
-/* Nothing of it went by datagrams, and streams were used. */
+/* No packet went by datagrams, and streams were used. */
 static void by_streams_alone(void)
 {
 	struct post request = {.wr_id = 1, .bytes = 100000};
@@ -25,7 +25,7 @@ static void by_streams_alone(void)
 	pair_close(&p);
 }
 
-/* No receive: the peer's answers come all the same, and ours to it. With one, all goes on. */
+/* Without a receive, acknowledgements still flow both ways. With one, the messages arrive. */
 static void not_ready(void)
 {
 	struct post send = {.wr_id = 1, .bytes = 5000};
@@ -54,7 +54,7 @@ static void not_ready(void)
 	}
 }
 
-/* Without receives the QP's own limit counts: that request fails with the status of verbs. */
+/* Without receives the QP's own limit counts: the request fails with RNR_RETRY_EXC_ERR. */
 static void never_ready(void)
 {
 	struct post send = {.wr_id = 1, .bytes = 5000};
@@ -88,7 +88,7 @@ static void set_state(struct pair *p, struct weft_qp *qp, enum weft_qp_state sta
 	FIX_REQUIRE(p, weft_modify_qp(qp, &attr, WEFT_QP_STATE) == 0);
 }
 
-/* The peer's QP ends with requests under way: they fail soon, not after the retries. */
+/* The peer's QP ends with requests in flight: they fail soon, before the retries are used up. */
 static void peer_ends(void)
 {
 	struct post send = {.wr_id = 1, .bytes = 3000};
@@ -105,7 +105,7 @@ static void peer_ends(void)
 	}
 }
 
-/* And anew, under the same numbers of queue pairs, with other PSNs. */
+/* Reconnects the same queue pairs with other PSNs. */
 static void connected_anew(void)
 {
 	struct post send = {.wr_id = 1, .bytes = 30000};
@@ -120,7 +120,7 @@ static void connected_anew(void)
 		expect(&p, &p.b, 7, WEFT_WC_SUCCESS);
 		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
 		FIX_CHECK(&p, filled(&p, i, p.b.buf + SINK, 30000));
-		/* One that is not received any more: its stream ends with something under way. */
+		/* The stream of a QP that no longer receives ends with data in flight. */
 		if (i % 2)
 			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &send) == 0);
 		set_state(&p, p.a.qp, WEFT_QPS_RESET);
@@ -131,7 +131,7 @@ static void connected_anew(void)
 	pair_close(&p);
 }
 
-/* The sender's memory is not mapped: each packet's payload is read by the port, or cannot be. */
+/* The sender's memory is not mapped: the port reads each packet's payload, or fails. */
 static void unmapped(void)
 {
 	struct pair_attr attr = rc;
@@ -153,7 +153,7 @@ static void unmapped(void)
 	pair_close(&p);
 }
 
-/* Nobody expects the stream: other PSNs, another transport, or not in RTR: retries are used up. */
+/* No QP accepts the stream (other PSNs, another transport, not in RTR): retries are used up. */
 static void nobody_there(void)
 {
 	struct post send = {.wr_id = 1, .bytes = 100};
@@ -171,7 +171,7 @@ static void nobody_there(void)
 	}
 }
 
-/* A region is deregistered while packets are made of it, or answers. */
+/* A region is deregistered while packets are made from it, or responses. */
 static void memory_goes(void)
 {
 	struct post put = {.opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 400000};
@@ -203,7 +203,7 @@ static void memory_goes(void)
 	}
 }
 
-/* Routers do not carry streams; nor is there one from a QP to itself. */
+/* Streams do not cross routers, and a QP cannot have one to itself. */
 static void where_no_stream_goes(void)
 {
 	struct weft_qp_attr attr = {.state = WEFT_QPS_INIT, .port = 1, .transport = RC_TRANSPORT};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * As many connections over MPA/TCP between two NICs as a NIC has room for: all are set up, carry
- * data, are idle at their price, and end; one more is refused and harms nobody; the room is there
- * again. nic_fw/mpa/mpa_conn.c, tcp_conn.c, cm_tcp.c.
+ * data, are idle at a bounded cost, and end. One more is refused and harms none. The room is free
+ * again afterwards. nic_fw/mpa/mpa_conn.c, tcp_conn.c, cm_tcp.c.
  */
 #include "host_driver/weft_cm.h"
 #include "host_driver/weft_priv.h"
@@ -16,7 +16,7 @@ enum {
 	AT_ONCE = 64, /* set up at a time */
 	PORT = 900,
 	WORD = sizeof(uint32_t),
-	IDLE_BYTES = 1536, /* that a connection may cost the NIC */
+	IDLE_BYTES = 1536, /* bytes that a connection may cost the NIC */
 };
 static_assert((int)CONNS == (int)TCP_MAX_FLOWS && (int)CONNS == (int)MPA_MAX_CONNS,
 	      "all that there is room for");
@@ -26,7 +26,7 @@ struct side {
 	struct weft_comp_channel *channel;
 	struct weft_qp *qp[CONNS];
 	uint32_t ep[CONNS];
-	uint32_t made;        /* with an endpoint */
+	uint32_t made;        /* connections with an endpoint */
 	uint32_t established; /* of them */
 	uint32_t ended;       /* of them */
 };
@@ -136,7 +136,7 @@ static void until(struct pair *p, const uint32_t *count, uint32_t n)
 	FIX_REQUIRE(p, *count == n);
 }
 
-/* The active side's next request; 0 or what the NIC says. */
+/* The active side's next request; returns 0 or the NIC's error. */
 static int ask(struct pair *p, uint32_t *ep, const struct weft_qp *qp)
 {
 	const struct weft_cm_llp llp = {.transport = HW_CM_TRANSPORT_TCP};
@@ -151,7 +151,7 @@ static int ask(struct pair *p, uint32_t *ep, const struct weft_qp *qp)
 		FIX_REQUIRE(p, weft_cm_bind(p->a.context, *ep, HW_CM_TCP, &port, false) == 0);
 		err = weft_cm_connect(p->a.context, *ep, sim_nic_ip(p->nb), PORT, false, &llp,
 				      &param, NULL);
-		/* Another port, where an earlier connection of this one is in TIME-WAIT. */
+		/* Takes another port where an earlier connection of this one is in TIME-WAIT. */
 		if (err != -EADDRNOTAVAIL || ++tries == 20)
 			return err;
 		FIX_REQUIRE(p, weft_cm_destroy(p->a.context, *ep) == 0);
@@ -177,7 +177,7 @@ static void connect_all(struct pair *p)
 	until(p, &passive.established, CONNS);
 }
 
-/* A word on each connection; each arrives once. */
+/* One word on each connection; each arrives once. */
 static void use_all(struct pair *p)
 {
 	static bool seen[CONNS];
@@ -209,7 +209,7 @@ static void use_all(struct pair *p)
 	}
 }
 
-/* The NIC has no room for it, says so, and is as it was. */
+/* The NIC has no room for it, says so, and is unchanged. */
 static void one_too_many(struct pair *p)
 {
 	struct weft_qp *qp = small_qp(&p->a);
@@ -221,7 +221,7 @@ static void one_too_many(struct pair *p)
 	FIX_CHECK(p, weft_destroy_qp(qp) == 0);
 }
 
-/* What an idle connection has of the NIC: its parts in the tables, nothing of what is shared. */
+/* Memory of an idle connection: its entries in the tables, nothing of the shared pools. */
 static void idle_price(struct pair *p)
 {
 	static const char *const shared[] = {"mpa_setups_used",   "mpa_segs_used",
@@ -246,7 +246,7 @@ static void end_all(struct pair *p)
 {
 	uint32_t i;
 
-	/* Each side ends every other one. */
+	/* Each side ends every second connection. */
 	for (i = 0; i < CONNS; i++) {
 		struct side *s = i % 2 ? &active : &passive;
 
@@ -275,7 +275,7 @@ static void nothing_left(struct pair *p)
 	}
 }
 
-/* All at once, twice: the second time while the first ones' TIME-WAIT fills the table. */
+/* All at once, twice: the second time while TIME-WAIT of the first fills the table. */
 static void all_at_once(void)
 {
 	const struct pair_attr attr = {.a = {.type = WEFT_QPT_RC, .inactive = true, .srq_wr = 128},

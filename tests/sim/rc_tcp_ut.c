@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC over MPA/TCP, connected by the connection manager: what rc_ut.c asks of RC, with CRC and
- * markers on and off, and what streams of TCP add to it: errors that end them, peers that end,
- * memory that goes away, loss of the peer, connecting anew. nic_fw/mpa_*.c, tcp_*.c, cm_tcp.c.
+ * RC over MPA/TCP, connected by the connection manager: the tests of rc_ut.c, with CRC and markers
+ * on and off, and those of TCP streams: errors that end them, peers that end, memory that is
+ * unmapped, loss of the peer, reconnecting. nic_fw/mpa/mpa_*.c, nic_fw/tcp/tcp_*.c, cm_tcp.c.
  */
 #define RC_TRANSPORT WEFT_QP_TRANSPORT_TCP
 #define RC_STREAM    1
@@ -117,7 +117,7 @@ static void open_rc(struct pair *p, uint64_t seed)
 	open_rc_attr(p, seed, &rc);
 }
 
-/* All that connections took is given back. */
+/* All resources of connections are freed. */
 static void nothing_left(struct pair *p)
 {
 	static const char *const pools[] = {"mpa_conns_used",    "mpa_setups_used", "mpa_segs_used",
@@ -140,7 +140,7 @@ static void close_rc(struct pair *p)
 	(void)weft_cm_destroy(p->b.context, listener);
 	sim_faults_off(p->sim);
 	sim_heal(p->sim);
-	/* A peer that does not close its side is waited for so long. */
+	/* Longest wait for a peer that does not close its side. */
 	sim_run_for(p->sim, 15000 * FIX_MS);
 	nothing_left(p);
 	FIX_CHECK(p, weft_destroy_comp_channel(active.channel) == 0);
@@ -165,7 +165,7 @@ static enum weft_qp_state state_of(struct pair *p, struct weft_qp *qp)
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* Each of CRC, markers and revision, with all operations; nothing of it went by datagrams. */
+/* Each of CRC, markers and revision, with all operations; no packet went by datagrams. */
 static void every_mode(void)
 {
 	static const uint16_t modes[] = {
@@ -211,7 +211,7 @@ static void every_mode(void)
 	options = 0;
 }
 
-/* With markers, what comes behind a hole is placed at once. */
+/* With markers, data behind a hole is placed at once. */
 static void early_with_markers(void)
 {
 	struct post put = {
@@ -229,7 +229,7 @@ static void early_with_markers(void)
 	options = 0;
 }
 
-/* A read of what may not be read: the request that asked for it says so, all else is flushed. */
+/* A read without permission: the request fails with the reason, all others are flushed. */
 static void error_ends_it(void)
 {
 	struct pair p;
@@ -263,7 +263,7 @@ static void error_ends_it(void)
 	}
 }
 
-/* The peer's QP ends with requests under way: they are flushed, at once. */
+/* The peer's QP ends with requests in flight: they are flushed at once. */
 static void peer_ends(void)
 {
 	struct post get = {.opcode = WEFT_WR_READ,
@@ -286,7 +286,7 @@ static void peer_ends(void)
 	}
 }
 
-/* A process dies in the midst of it, at either end: the other one hears of it. */
+/* A process at either end dies in the middle: the other end is notified. */
 static void killed_process(void)
 {
 	struct pair p;
@@ -319,7 +319,7 @@ static void killed_process(void)
 	}
 }
 
-/* And anew, with the same queue pairs. */
+/* Reconnects the same queue pairs. */
 static void connected_anew(void)
 {
 	struct post send = {.wr_id = 1, .bytes = 30000};
@@ -349,7 +349,7 @@ static void connected_anew(void)
 	close_rc(&p);
 }
 
-/* The sender's memory is not mapped: each segment's payload is read by the port. */
+/* The sender's memory is not mapped: the port reads each segment's payload. */
 static void unmapped(void)
 {
 	struct pair_attr attr = rc;
@@ -373,7 +373,7 @@ static void unmapped(void)
 	options = 0;
 }
 
-/* A region is deregistered while segments are made of it, or answers. */
+/* A region is deregistered while segments are made from it, or responses. */
 static void memory_goes(void)
 {
 	struct post put = {.opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 400000};
@@ -410,7 +410,7 @@ static void memory_goes(void)
 	}
 }
 
-/* The peer is no more: TCP gives up, and the request that waits longest says so. */
+/* The peer is gone: TCP times out, and the oldest request fails with the reason. */
 static void peer_lost(void)
 {
 	struct post put = {.opcode = WEFT_WR_WRITE, .wr_id = 1, .bytes = 1000};
@@ -431,8 +431,8 @@ static void peer_lost(void)
 }
 
 /*
- * A page that does not come for long: its segment is tried at the pace of the first time-out, so
- * that it leaves soon after the page is there, with markers and without.
+ * A page arrives late: its segment is retried at the interval of the first time-out, so that it
+ * leaves soon after the page arrives, with markers and without.
  */
 static void slow_for_long(void)
 {

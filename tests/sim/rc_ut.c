@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RC queue pairs set up with modify_qp alone, over the reliable datagram engine: order of
- * receives, every operation, the incarnation tag, the error state. And processes on
- * different shards of a NIC.
+ * RC queue pairs set up with modify_qp alone, over the reliable datagram engine: order of receives,
+ * every operation, the incarnation tag, the error state, and processes on different shards of a
+ * NIC.
  */
 #include "tests/sim/sim_fix.h"
 
-/* rc_esp_ut.c and rc_tcp_ut.c run what all transports must do over the others. */
+/* rc_esp_ut.c and rc_tcp_ut.c run the tests common to all transports over the other two. */
 #ifndef RC_TRANSPORT
 #define RC_TRANSPORT WEFT_QP_TRANSPORT_RD
 #endif
@@ -112,8 +112,8 @@ static void order_of_receives(void)
 }
 
 /*
- * Memory that is not mapped, with pages that do not come in time: what cannot be read is not sent,
- * what cannot be placed is not accepted, and both are tried again until every byte is right.
+ * Memory that is not mapped, with pages that arrive late: data that cannot be read is not sent,
+ * data that cannot be placed is not accepted, and both are retried until every byte is right.
  */
 static void slow_pages(void)
 {
@@ -158,7 +158,7 @@ static void slow_pages(void)
 	fix_no_host_map = false;
 }
 
-/* A counter of a NIC that is to become more than it was. */
+/* A counter of a NIC that must exceed its initial value. */
 struct more {
 	struct sim_nic *nic;
 	const char *name;
@@ -173,8 +173,8 @@ static bool is_more(void *ctx)
 }
 
 /*
- * An atomic is carried out, and the page for its answer does not come for a while: the answer is
- * not accepted meanwhile, and the request neither fails nor is carried out again.
+ * An atomic is executed, and the page for its response arrives late: meanwhile the response is not
+ * accepted, and the request neither fails nor is executed again.
  */
 static void slow_answers(void)
 {
@@ -240,7 +240,7 @@ static void operations(void)
 
 			fill(&p, i, p.a.buf, bytes);
 			memset(p.a.buf + SINK, 0xee, bytes);
-			/* The read is carried out after the write, as posted. */
+			/* The read is executed after the write, as posted. */
 			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &put) == 0);
 			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &get) == 0);
 			FIX_REQUIRE(&p, post(&p.a, NULL, &p.b, &add) == 0);
@@ -310,7 +310,9 @@ static void both_ways(void)
 #endif
 
 #ifndef RC_STREAM
-/* Ends whose PSNs do not match are not of one connection: nothing is delivered, and it is told. */
+/*
+ * Ends with different PSNs are not one connection: nothing is delivered, and an event reports it.
+ */
 static void other_incarnation(void)
 {
 	struct post request = {.wr_id = 1, .bytes = 100};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A third station that wants what two others send to each other: it greets, resets and answers in
- * their names, lies by ARP, and floods. The true pair's messages arrive, and nothing that carries
- * data goes to the forger's MAC: every frame that leaves a NIC is looked at.
+ * A third station tries to receive the traffic of two others: it greets, resets and answers in
+ * their names, forges ARP, and floods. The true pair's messages arrive, and no frame with data goes
+ * to the forger's MAC: every frame that leaves a NIC is checked.
  *
- * The forger knows the formats, makes every CRC right, and returns whatever cookie or epoch is
- * sent to its MAC. It answers no question of ARP: who wins that race is believed
+ * The forger knows the formats, makes every CRC right, and returns every cookie or epoch that is
+ * sent to its MAC. It answers no ARP request, since the winner of that race is trusted
  * (docs/security.md, "RD sessions").
  */
 #include "tests/sim/sim_fix.h"
@@ -30,14 +30,14 @@ static const uint8_t broadcast_mac[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 struct forger {
 	struct pair *p;
-	struct sim_nic *nic; /* the third one: its MAC */
+	struct sim_nic *nic; /* the third station's MAC */
 	uint8_t mac[6];
 	bool stop;
-	bool spoofs_mac; /* sends with the MAC of whom it pretends to be */
-	bool lies;       /* by ARP as well */
+	bool spoofs_mac; /* sends with the MAC of the station that it impersonates */
+	bool lies;       /* in ARP as well */
 	uint64_t period_ns;
 	uint32_t rounds;
-	uint32_t captured; /* frames to its MAC that are more than an answer of ARP */
+	uint32_t captured; /* frames to its MAC other than ARP replies */
 	uint32_t flood;    /* addresses to flood from */
 };
 
@@ -97,7 +97,7 @@ static void send_arp(struct forger *f, struct sim_nic *to, uint16_t op, uint32_t
 	sim_inject(to, &b, sizeof(b));
 }
 
-/* Everything that a HELLO can say, to one of the pair in the name of the other. */
+/* Every content of a HELLO, to one of the pair in the name of the other. */
 static void greet(struct forger *f, struct sim_nic *to, struct sim_nic *as)
 {
 	const uint8_t *mac = f->spoofs_mac ? sim_nic_mac(as) : f->mac;
@@ -130,7 +130,7 @@ static void lie(struct forger *f, struct sim_nic *to, struct sim_nic *as)
 	send_arp(f, to, WIRE_ARP_REPLY, ip, ip, broadcast_mac);
 }
 
-/* Addresses that nobody has, half of them with MACs of their own. */
+/* Addresses without a station, half of them with MACs of their own. */
 static void flood(struct forger *f, struct sim_nic *to)
 {
 	uint32_t i = f->rounds % f->flood, n = htonl(0x0ac80001 + i);
@@ -164,7 +164,7 @@ static void strike(struct sim *sim, void *ctx, uint64_t arg)
 	sim_at(sim, sim_now_ns(sim) + f->period_ns, strike, f, arg);
 }
 
-/* Sees all; answers what comes to the forger's MAC as well as it can. */
+/* Sees all frames; answers those to the forger's MAC as well as it can. */
 static enum sim_verdict watch(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	struct forger *f = ctx;
@@ -189,7 +189,7 @@ static enum sim_verdict watch(void *ctx, struct sim_nic *from, uint8_t *frame, s
 
 /* ---- the pair -------------------------------------------------------------------------------- */
 
-/* As pair_open(), with a third station that is at work before anybody else is. */
+/* Like pair_open(), with a third station that is active before the others. */
 static void open_with(struct pair *p, struct forger *f, uint64_t seed, uint32_t shards)
 {
 	struct sim_config config;
@@ -266,7 +266,7 @@ static void greets_in_their_names(void)
 	}
 }
 
-/* As above with the MAC of the other: what it hears goes there, and epochs must be guessed. */
+/* As above with the MAC of the other station: answers go there, and epochs must be guessed. */
 static void greets_with_their_macs(void)
 {
 	uint64_t seed;
@@ -294,7 +294,7 @@ static void lies_by_arp(void)
 
 		open_with(&p, &f, seed, seed & 1 ? 1 : 4);
 		messages(&p, 30, 100000);
-		/* Over the time after which addresses are asked for again. */
+		/* Longer than the time after which ARP requests are sent again. */
 		f.period_ns = 100 * FIX_MS;
 		messages(&p, 10, 7000 * FIX_MS);
 		FIX_CHECK(&p, sim_nic_stat(p.na, "arp_conflicts") > 100);
@@ -302,7 +302,7 @@ static void lies_by_arp(void)
 	}
 }
 
-/* On a network that loses, doubles and reorders, with one of the pair starting anew. */
+/* On a network that loses, duplicates and reorders, while one of the pair restarts. */
 static void restarts_and_faults(void)
 {
 	uint64_t seed;
@@ -321,8 +321,7 @@ static void restarts_and_faults(void)
 			FIX_REQUIRE(&p, sim_end_open(&p.b, p.nb, NULL) == 0);
 			p.ba = sim_end_ah(&p.b, p.na);
 			FIX_REQUIRE(&p, p.ba != NULL);
-			/* From the one that is new: the old session is over with its first packet.
-			 */
+			/* From the restarted one: its first packet ends the old session. */
 			one_message(&p, 500, true);
 		}
 		messages(&p, 10, 100000);
@@ -331,7 +330,7 @@ static void restarts_and_faults(void)
 	}
 }
 
-/* From 5,000 addresses, while the pair works and while it opens: nothing is kept for them. */
+/* From 5,000 addresses, while the pair works and while it connects: no state is kept for them. */
 static void floods(void)
 {
 	uint64_t seed;

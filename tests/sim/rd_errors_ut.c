@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reliable datagrams when something is wrong: receiver not ready, peers that die or start
- * anew, requests that may not be carried out. What fails is what must fail, with the right
- * status, and everything else goes on.
+ * Errors of reliable datagrams: receiver not ready, peers that die or restart, requests that are
+ * not allowed. Exactly the affected requests fail, with the right status, and everything else goes
+ * on.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -114,8 +114,7 @@ static void rnr_retry_limit(void)
 	}
 }
 
-/* A NIC without power: the request ends with RETRY_EXC_ERR in time; another peer is not concerned.
- */
+/* A NIC without power: its requests end with RETRY_EXC_ERR in time, those to others succeed. */
 static void dead_nic(void)
 {
 	struct weft_ah *ac;
@@ -157,8 +156,8 @@ static void dead_nic(void)
 }
 
 /*
- * Two NICs on one processor that others take away for longer than all retries: nobody is at fault.
- * A peer that is dead is found out all the same, though its own time runs slowly.
+ * Two NICs on one processor lose it for longer than all retries: requests survive. A dead peer is
+ * still detected, though the NIC's own time runs slowly.
  */
 static void paused_nics(void)
 {
@@ -195,7 +194,7 @@ static void paused_nics(void)
 	}
 }
 
-/* Never answered from the start: nobody has that address, or that NIC never spoke. */
+/* Never answered from the start: the address has no station, or that NIC has sent nothing. */
 static void never_there(void)
 {
 	struct weft_av av = weft_av_ip(0);
@@ -214,7 +213,7 @@ static void never_there(void)
 	pair_close(&p);
 }
 
-/* A peer that starts anew: open requests end in error and are not replayed; new ones work. */
+/* A peer restarts: open requests end in error and are not replayed; new ones work. */
 static void restarted_nic(void)
 {
 	struct sim_end b2;
@@ -242,7 +241,7 @@ static void restarted_nic(void)
 		sim_run_for(p.sim, FIX_MS);
 		sim_nic_restart(p.nb);
 		sim_end_close(&p.b);
-		/* A buffer at another address, a QP of the same number perhaps. */
+		/* The buffer may have another address, and the QP the same number. */
 		FIX_REQUIRE(&p, sim_end_open(&b2, p.nb, NULL) == 0);
 		sim_block(p.na, p.nb, false);
 		n = sim_end_wait(&p.a, wc, 10, FIX_LIMIT_NS);
@@ -264,7 +263,7 @@ static void restarted_nic(void)
 	}
 }
 
-/* Frames of a session that is over, put onto the wire again, do nothing. */
+/* Frames of a finished session, sent again, have no effect. */
 struct recorder {
 	struct sim_nic *from;
 	uint8_t frame[64][5000];
@@ -305,7 +304,7 @@ static void stale_frames(void)
 		}
 		sim_set_filter(p.sim, NULL, NULL);
 		FIX_REQUIRE(&p, r.n >= 10);
-		/* Again in the same session: duplicates, not executed. */
+		/* Frames of the same session, sent again: duplicates, which are not executed. */
 		for (i = 0; i < r.n; i++)
 			sim_inject(p.nb, r.frame[i], r.bytes[i]);
 		sim_run_for(p.sim, FIX_MS);
@@ -332,7 +331,7 @@ static void stale_frames(void)
 	}
 }
 
-/* A process that is killed: its peers hear of it, another process on its NIC goes on. */
+/* A process is killed: its peers are notified, another process on its NIC goes on. */
 static void killed_process(void)
 {
 	struct sim_end other;
@@ -361,8 +360,8 @@ static void killed_process(void)
 		n = sim_end_wait(&p.a, wc, 20, FIX_LIMIT_NS);
 		FIX_CHECK(&p, n == 20);
 		/*
-		 * In order: once a write has failed, no write behind it was carried out. A read
-		 * before it may have failed for its response alone.
+		 * In order: after a failed write, no later write was executed. An earlier read may
+		 * have failed for its response alone.
 		 */
 		for (i = 2; i < n; i += 2)
 			FIX_CHECK(&p, wc[i - 2].status == WEFT_WC_SUCCESS ||
@@ -377,12 +376,12 @@ static void killed_process(void)
 	}
 }
 
-/* What a peer may not do: the right status, no byte changed, and the QP still works. */
+/* Requests without permission: the right status, no byte changed, and the QP still works. */
 static void remote_protection(void)
 {
 	static const struct {
 		enum weft_wr_opcode opcode;
-		uint32_t access; /* of the region asked for */
+		uint32_t access; /* bytes of the requested region */
 		bool bad_key, out_of_bounds;
 		enum weft_wc_status status;
 	} cases[] = {
@@ -429,7 +428,7 @@ static void remote_protection(void)
 	}
 }
 
-/* The receiver's buffer is too short: both sides hear of it, nothing is written past it. */
+/* The receiver's buffer is too short: both sides report it, nothing is written past it. */
 static void message_too_long(void)
 {
 	struct pair p;
@@ -480,7 +479,7 @@ static void local_protection(void)
 	}
 }
 
-/* Memory that the process unmapped: the request ends in error, on whichever side it was. */
+/* Memory that the process unmapped, on either side: the request ends in error. */
 static void unmapped_memory(void)
 {
 	const struct pair_attr attr = {.a = {.unmapped = true}, .same = true};
@@ -544,7 +543,7 @@ static void deregistered_under_way(void)
 	}
 }
 
-/* To the error state: everything posted comes back flushed, in order. */
+/* In the error state every posted request is flushed, in order. */
 static void flush(void)
 {
 	struct weft_qp_attr attr = {.state = WEFT_QPS_ERR};
@@ -558,7 +557,7 @@ static void flush(void)
 		sends = recvs = 0;
 		for (i = 0; i < 5; i++) {
 			FIX_REQUIRE(&p, sim_end_recv(&p.a, 100 + i, SINK, 100) == 0);
-			send_one(&p, i); /* no receive there: they stay */
+			send_one(&p, i); /* no receive there: the messages stay */
 		}
 		sim_run_for(p.sim, FIX_MS);
 		FIX_REQUIRE(&p, weft_modify_qp(p.a.qp, &attr, WEFT_QP_STATE) == 0);
@@ -574,7 +573,7 @@ static void flush(void)
 	}
 }
 
-/* Drops what one QP sends, until told otherwise. */
+/* Drops one QP's packets while it is set. */
 struct dropper {
 	uint32_t src_qpn;
 	bool on;
@@ -633,7 +632,7 @@ static void no_head_of_line_blocking(void)
 	pair_close(&p);
 }
 
-/* One message from a to b and one back; down_ns: the link is down for so long in the middle. */
+/* One message from a to b and one back; the link is down for down_ns in the middle. */
 static void ping_pong(struct pair *p, uint64_t down_ns)
 {
 	const struct post ping = {.wr_id = 10, .bytes = 3000}, pong = {.wr_id = 11, .bytes = 3000};
@@ -653,7 +652,7 @@ static void ping_pong(struct pair *p, uint64_t down_ns)
 	expect(p, &p->b, 11, WEFT_WC_SUCCESS);
 }
 
-/* Nothing is set: 9 s without a link end nothing, whether the session was open or is to open. */
+/* Defaults: 9 s without a link end nothing, whether the session was open or opens. */
 static void link_down(void)
 {
 	struct pair p;
@@ -672,7 +671,7 @@ static void link_down(void)
 	}
 }
 
-/* A link that stays down: 4.096 us * 2^19, six times, as docs/operating.md says. */
+/* A link that stays down: 4.096 us * 2^19, six times, as in docs/operating.md. */
 static void link_gone(void)
 {
 	const uint64_t limit_ns = (UINT64_C(4096) << 19) * 6;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fairness of RD: between QPs of one session and between peers. Bulk QPs that keep long and short
- * messages open get equal shares of the bytes; a QP with single small messages beside them waits
- * for no more than a turn of each; two peers share a NIC's line.
+ * Fairness of RD, between QPs of one session and between peers. Bulk QPs that keep long and short
+ * messages open get equal shares of the bytes; a QP with single small messages next to them waits
+ * for at most a turn of each; two peers share a NIC's line.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -39,7 +39,10 @@ static void post_bulk(uint32_t i)
 	FIX_REQUIRE(&p, post(&p.a, bulk[i].ah, bulk[i].peer, &put) == 0);
 }
 
-/* Works for so long; a small Write is always on its way on qp, if there is one. Its slowest. */
+/*
+ * Runs for a time; if qp is given, a small Write is always in flight on it. Returns its longest
+ * time.
+ */
 static uint64_t work(struct weft_qp *qp, uint32_t dst_qpn, uint64_t ns)
 {
 	struct post small = {.opcode = WEFT_WR_WRITE,
@@ -119,8 +122,8 @@ static void between_qps(void)
 	worst_ns = work(small, sink->qpn, 30 * FIX_MS);
 	check_shares();
 	/*
-	 * At most a window of 128 packets stands before it on the line, at 1.4 us each, and a turn
-	 * of 8 packets of each of the four; twice that for the way the window opens.
+	 * At most a window of 128 packets is ahead of it on the line, at 1.4 us each, and a turn of
+	 * 8 packets of each of the four; twice that while the window opens.
 	 */
 	if (worst_ns >= 400000)
 		printf("\n    a small message took %llu ns", (unsigned long long)worst_ns);
@@ -128,7 +131,7 @@ static void between_qps(void)
 	pair_close(&p);
 }
 
-/* Half of the bulk goes to another peer: a session each, and the same share. */
+/* Half of the bulk goes to another peer: each session gets the same share. */
 static void between_peers(void)
 {
 	struct weft_ah *ac;

@@ -6,7 +6,7 @@
 #include "tests/sim/sim_fix.h"
 
 enum {
-	SINK = 512 * 1024, /* where in the buffers data arrives; the first half is sources */
+	SINK = 512 * 1024, /* offset of received data in the buffers; the first half is sources */
 	GUARD = 256,
 };
 
@@ -25,7 +25,9 @@ static const struct pair_attr *attr_of(uint64_t seed)
 	return seed % 2 ? &faulty : &faulty_unmapped;
 }
 
-/* One message of each size with an opcode that takes a receive; checks the completion of both. */
+/*
+ * One message of each size with an opcode that consumes a receive; checks the completion of both.
+ */
 static void two_sided(struct pair *p, enum weft_wr_opcode opcode, uint32_t round, uint32_t size)
 {
 	struct post request = {.opcode = opcode,
@@ -86,8 +88,8 @@ static void write_imm(void)
 }
 
 /*
- * Many messages under way at once are delivered in the order of posting, each whole. Which receive
- * each takes is left open: the one that was there when its first packet came.
+ * Many messages in flight at once are delivered in the order of posting, each whole. Each takes the
+ * receive that was there when its first packet came, which the test leaves open.
  */
 static void send_pipelined(void)
 {
@@ -340,7 +342,7 @@ static void sge_16(void)
 	}
 }
 
-/* Inline data is taken at the post: what happens to the buffer afterwards does not matter. */
+/* Inline data is copied at the post: later changes of the buffer have no effect. */
 static void inline_data(void)
 {
 	struct pair p;
@@ -365,7 +367,7 @@ static void inline_data(void)
 	}
 }
 
-/* A fenced request sends what the read before it brought. */
+/* A fenced request sends the data that the read before it fetched. */
 static void fence(void)
 {
 	struct pair p;

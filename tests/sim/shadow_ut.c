@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shadow memory: what it allows under each kind of hold, and that it sees what it must.
+ * Shadow memory: the accesses that each kind of hold allows, and the violations that it detects.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static struct sim_shadow *fresh(void)
 	return shadow;
 }
 
-/* Every single byte counts, the first and the last too. */
+/* Every single byte counts, including the first and the last. */
 static void any_change_is_seen(void)
 {
 	struct sim_shadow *shadow = fresh();
@@ -60,7 +60,7 @@ static void a_write_is_old_or_new(void)
 	mem[200] ^= 0x80; /* right behind */
 	CU_ASSERT(!sim_shadow_check(shadow, &diff) && diff.offset == 200);
 	mem[200] ^= 0x80;
-	/* Complete, it must be all there. */
+	/* Complete, so all bytes must be there. */
 	CU_ASSERT(!sim_shadow_settle(hold, data, &diff) && diff.offset == 100);
 	sim_shadow_free(shadow);
 }
@@ -76,7 +76,7 @@ static void a_failed_write_is_adopted(void)
 	mem[7] = 0xaa;
 	CU_ASSERT(sim_shadow_adopt(hold, &diff));
 	CU_ASSERT(sim_shadow_check(shadow, &diff));
-	/* What comes after that comes too late. */
+	/* Any later access is too late. */
 	mem[8] = 0xaa;
 	CU_ASSERT(!sim_shadow_check(shadow, &diff) && diff.offset == 8);
 	mem[8] = 8 * 7;

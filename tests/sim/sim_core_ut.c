@@ -2,9 +2,9 @@
 /*
  * The simulator itself: time, randomness, links, faults, memory, capture.
  *
- * What is proved with it is worth no more than it is: times of arrival are computed by
- * hand here, and each fault is shown to do what it says and nothing else. Frames are put on
- * the links directly (sim_int.h); the NICs count them.
+ * Tests in the simulator are worth as much as the simulator: times of arrival are computed by hand
+ * here, and each fault is shown to do its work and nothing else. Frames are put on the links
+ * directly (sim_int.h); the NICs count them.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -65,7 +65,7 @@ static void note(struct sim *sim, void *ctx, uint64_t arg)
 
 	r->times[r->n] = sim_now_ns(sim);
 	r->args[r->n++] = arg;
-	if (arg == 77) /* an event may ask for others, also in the past */
+	if (arg == 77) /* an event may schedule others, also in the past */
 		sim_at(sim, 0, note, r, 78);
 }
 
@@ -76,7 +76,7 @@ static bool enough(void *ctx)
 	return r->n >= r->want;
 }
 
-/* Events come in order of time, those of one time in order of the calls. */
+/* Events run in order of time, those of one time in order of the calls. */
 static void event_order(void)
 {
 	static struct record r;
@@ -151,7 +151,7 @@ static void net_open(struct net *net, uint64_t seed)
 	sim_run_for(net->sim, FIX_MS);
 }
 
-/* Puts a frame on the line of NIC 0 now: an EtherType nobody knows, numbered. */
+/* Puts a frame on the line of NIC 0 now: an unknown EtherType and a number. */
 static void put(struct net *net, const struct sim_nic *to, uint32_t number, bool control)
 {
 	uint8_t frame[FRAME_BYTES] = {0};
@@ -288,7 +288,7 @@ static void link_queue(void)
 	sim_free(net.sim);
 }
 
-/* What arrived, by the numbers in the frames, through the capture. */
+/* Reads the numbers of the frames that arrived from the capture. */
 static uint32_t captured(const char *path, uint32_t nic, bool out, uint32_t *numbers, uint32_t max)
 {
 	static uint8_t file[1 << 20];
@@ -490,7 +490,7 @@ static void fault_list(void)
 	sim_free(sim);
 }
 
-/* Addresses do not depend on the machine; what a process unmapped is out of reach. */
+/* Addresses do not depend on the machine; unmapped memory is out of reach. */
 static void process_memory(void)
 {
 	void *first[2] = {0}, *second[2] = {0};

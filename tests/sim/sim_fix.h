@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the simulation tests share: two NICs with an endpoint each, faults on or off, and
- * short names for posting and for looking at completions.
+ * Fixture of the simulation tests: two NICs with an endpoint each, faults on or off, and short
+ * names for posting and for checking completions.
  *
  * A failed check prints the seed of the simulation it was in. Used by every test of this folder;
  * built on sim_harness/sim_end.h and libweft's public calls.
@@ -21,9 +21,9 @@ enum {
 	FIX_SEEDS = 4, /* seeds 1.. that each test runs with */
 };
 #define FIX_MS       UINT64_C(1000000)
-#define FIX_LIMIT_NS (5000 * FIX_MS) /* within which everything must be done */
+#define FIX_LIMIT_NS (5000 * FIX_MS) /* time within which everything must complete */
 
-/* Like CU_ASSERT, and says which seed. */
+/* Like CU_ASSERT, and prints the seed. */
 #define FIX_CHECK(p, condition)                                                                    \
 	do {                                                                                       \
 		bool fix_held_ = (condition);                                                      \
@@ -35,7 +35,7 @@ enum {
 		CU_ASSERT(fix_held_);                                                              \
 	} while (0)
 
-/* The same; ends the test (it may leak: it has failed anyway). */
+/* The same; ends the test (it may leak, since it has failed anyway). */
 #define FIX_REQUIRE(p, condition)                                                                  \
 	do {                                                                                       \
 		bool fix_need_ = (condition);                                                      \
@@ -55,7 +55,7 @@ struct pair {
 	struct sim_prng prng;
 };
 
-/* How to make a pair; zero fields are the defaults. */
+/* Parameters of a pair; zero fields are the defaults. */
 struct pair_attr {
 	const char *faults; /* list of sim_faults_parse(); NULL: none */
 	struct sim_end_attr a, b;
@@ -68,7 +68,7 @@ struct pair_attr {
 
 #define FIX_FAULTS "loss,dup,reorder" /* 1 % each */
 
-/* Pairs are made without memory that the NICs map, while true. */
+/* While true, pairs are made without memory that the NICs map. */
 extern bool fix_no_host_map;
 
 void pair_open(struct pair *p, uint64_t seed, const struct pair_attr *attr);
@@ -79,7 +79,7 @@ void pair_open(struct pair *p, uint64_t seed, const struct pair_attr *attr);
  */
 void pair_close(struct pair *p);
 
-/* Faults start now, after the quiet set-up. */
+/* Turns faults on, after the fault-free set-up. */
 void pair_faults(struct pair *p, const char *list);
 
 /* A signalled request from end to the QP of peer, over [offset, offset + bytes) of its buffer. */
@@ -102,13 +102,13 @@ struct post {
 int post(struct sim_end *end, struct weft_ah *ah, const struct sim_end *peer,
 	 const struct post *request);
 
-/* Waits for one completion and checks wr_id and status; prints what came otherwise. */
+/* Waits for one completion and checks wr_id and status; prints an unexpected one. */
 struct weft_wc expect(struct pair *p, struct sim_end *end, uint64_t wr_id,
 		      enum weft_wc_status status);
 /* No completion comes within ns. */
 bool silent(struct pair *p, struct sim_end *end, uint64_t ns);
 
-/* Pattern n into memory, and whether it is there. */
+/* Writes pattern n into memory; checks it. */
 void fill(struct pair *p, uint32_t n, uint8_t *dst, size_t bytes);
 bool filled(struct pair *p, uint32_t n, const uint8_t *data, size_t bytes);
 /* Every byte is value. */

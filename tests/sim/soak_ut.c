@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the soak is made of: plans drawn from seeds, faults of hosts and clocks, forged frames,
- * the audit. The driver itself is tested by tests/int/sim_soak.sh.
+ * The parts of the soak: plans drawn from seeds, faults of hosts and clocks, forged frames, the
+ * audit. tests/int/sim_soak.sh tests the driver itself.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -15,7 +15,7 @@
 #include "shared_defs/wire_eth.h"
 #include "shared_defs/wire_ip.h"
 
-/* The same seed, the same plan; over many seeds everything that can be drawn is. */
+/* The same seed gives the same plan; over many seeds every option is drawn. */
 static void plans(void)
 {
 	bool wrap = false, cc = false, mapped = false, shards = false, kill_drawn = false;
@@ -53,7 +53,7 @@ static void plans(void)
 	CU_ASSERT(tight > 140 && tight < 260);
 }
 
-/* What is given goes before what is drawn, and what was drawn can be given. */
+/* Given options override drawn ones, and drawn ones can be given. */
 static void options(void)
 {
 	char *argv[] = {"weft-sim", "--seed", "9",        "--random", "--nics",   "3",
@@ -111,7 +111,7 @@ static void faults_of_hosts(void)
 	sim_free(sim);
 }
 
-/* Frames from one NIC do not reach the other for a while; the other way they do. */
+/* Frames in one direction are lost for a while; those in the other arrive. */
 static void oneway(void)
 {
 	struct sim *sim = sim_new(NULL, 3);
@@ -136,7 +136,7 @@ static void oneway(void)
 	sim_free(sim);
 }
 
-/* A message is under way while clocks jump: it arrives, and nobody runs into a time-out. */
+/* Clocks jump while a message is in flight: it arrives, and nothing times out. */
 static void clock_jumps(void)
 {
 	struct weft_wc wc[2];
@@ -179,7 +179,7 @@ static struct sim_pkt *datagram(struct sim *sim, uint32_t payload)
 	return pkt;
 }
 
-/* Forged frames differ, never grow, and but for those that lie about lengths have a right CRC. */
+/* Forged frames differ, never grow, and have a right CRC unless their lengths are wrong. */
 static void forgery(void)
 {
 	struct sim *sim = sim_new(NULL, 1);
@@ -209,7 +209,7 @@ static void forgery(void)
 	sim_free(sim);
 }
 
-/* A process that is still there at the end is what the audit is for. */
+/* The audit detects a process that is still there at the end. */
 static void audit(void)
 {
 	struct sim_run run = {.workload = sim_workload_find("rd_mix")};

@@ -13,7 +13,7 @@ enum {
 
 static const struct pair_attr faulty = {.faults = FIX_FAULTS, .b = {.srq_wr = WR}};
 
-/* Two QPs share the queue; what arrives is told apart by QP number. */
+/* Two QPs share the queue; completions are told apart by QP number. */
 static void two_qps(void)
 {
 	struct weft_qp *qa, *qb;
@@ -62,7 +62,7 @@ static void two_qps(void)
 	}
 }
 
-/* Below the limit one event is raised, once; setting the limit arms it anew. */
+/* Below the limit one event is raised, once; setting the limit arms it again. */
 static void limit_event(void)
 {
 	const struct weft_srq_attr limit = {.limit = 4};
@@ -101,7 +101,7 @@ static void limit_event(void)
 	}
 }
 
-/* Nothing posted: the messages wait, and come in order when receives do. */
+/* No receive is posted: the messages wait, and arrive in order when receives are posted. */
 static void empty(void)
 {
 	struct pair p;

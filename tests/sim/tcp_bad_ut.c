@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP and strangers: forged resets, SYNs, data and ACKs, floods, hostile options, ICMP out of the
- * blue. What is not the peer's changes nothing, costs a bounded number of answers and a bounded
- * amount of memory. RFC 5961, 5927, 4987, 7323 5.
+ * TCP and strangers: forged resets, SYNs, data and ACKs, floods, hostile options, unsolicited ICMP.
+ * A segment that is not the peer's changes nothing, and costs a bounded number of answers and a
+ * bounded amount of memory. RFC 5961, 5927, 4987, 7323 5.
  */
 #include "tests/sim/tcp_forge.h"
 
@@ -24,19 +24,19 @@ static void blind_resets(void)
 
 	bad_open(&t);
 	flow = t.a->flow;
-	/* Within the window, but not where the next byte is: asked about. */
+	/* Within the window, but not the next byte: answered by a challenge ACK. */
 	forge(&t, (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt + 1});
 	forge(&t, (struct forged){.flags = WIRE_TCP_RST | WIRE_TCP_ACK,
 				  .seq = flow->rcv_nxt + TCP_RCV_WINDOW / 2,
 				  .ack = flow->snd_nxt});
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") == 2);
-	/* Outside: nothing. */
+	/* Outside: no answer. */
 	forge(&t, (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt - 1});
 	forge(&t,
 	      (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt + 2 * TCP_RCV_WINDOW});
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") == 2);
 	FIX_CHECK(&t.w, !t.a->ended);
-	/* A thousand a second are not answered a thousand times. */
+	/* A thousand a second get far fewer answers. */
 	for (i = 0; i < 500; i++)
 		forge(&t, (struct forged){.flags = WIRE_TCP_RST, .seq = flow->rcv_nxt + 1 + i});
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_challenge_acks") <= 3 * TCP_CHALLENGES);
@@ -64,7 +64,7 @@ static void blind_syns(void)
 	bad_close(&t);
 }
 
-/* ACKs of what was never sent, or of long ago; SACKs likewise; data with them is not taken. */
+/* ACKs of data that was never sent, or of long ago; SACKs likewise; data with them is dropped. */
 static void blind_acks(void)
 {
 	static const uint32_t off[] = {1, 2, 1000, 0x7fffffff, 0x80000000};
@@ -128,7 +128,7 @@ static void hostile_sacks(void)
 					  .opt_bytes = 32});
 	}
 	FIX_CHECK(&t.w, !t.a->ended && t.a->acked == 20 * KIB);
-	/* The peer got nothing, whatever was said: all of it comes in the end. */
+	/* The peer received nothing, whatever the ACKs claim: all data arrives in the end. */
 	sim_heal(t.w.sim);
 	FIX_CHECK(&t.w, tcp_side_received(t.b, 120 * KIB, 100 * SECOND));
 	tcp_world_close(&t.w);
@@ -163,7 +163,7 @@ static void old_timestamps(void)
 	tcp_world_close(&t.w);
 }
 
-/* The window's edges: what lies outside is answered by an ACK and not kept. */
+/* The window's edges: data outside is answered by an ACK and not kept. */
 static void outside_window(void)
 {
 	struct tcp_flow *flow;
@@ -181,15 +181,15 @@ static void outside_window(void)
 				  .bytes = 10});
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_window") == 2);
 	FIX_CHECK(&t.w, flow->early_chunks == 0);
-	/* Without ACK nothing is taken. */
+	/* Data without the ACK flag is dropped. */
 	forge(&t, (struct forged){.seq = flow->rcv_nxt, .bytes = 10});
 	FIX_CHECK(&t.w, t.a->received == 10 * KIB && !t.a->ended);
 	bad_close(&t);
 }
 
 /*
- * Numbers of long ago, which half of all guesses have: their timestamps would make those of the
- * peer old, and what they say of our data is not the peer's word.
+ * Numbers of long ago, which half of all guesses have: their timestamps would make the peer's own
+ * look old, and their ACKs are not the peer's.
  */
 static void old_numbers(void)
 {
@@ -210,7 +210,7 @@ static void old_numbers(void)
 					  .bytes = 5});
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_window") == i);
 	FIX_CHECK(&t.w, flow->ts_recent == ts);
-	/* The peer has none of this, whoever else says so. */
+	/* The peer has none of this data, whatever others claim. */
 	sim_block(t.w.nic[0], t.w.nic[1], true);
 	tcp_side_send(t.a, 5 * KIB, false);
 	sim_run_for(t.w.sim, FIX_MS);
@@ -265,7 +265,10 @@ static void malformed(void)
 	bad_close(&t);
 }
 
-/* Bytes with gaps between, without end: so many chunks and no more; the real ones still come. */
+/*
+ * Bytes with gaps between them, without end: a bounded number of chunks is kept; the real bytes
+ * still arrive.
+ */
 static void early_flood(void)
 {
 	struct tcp_flow *flow;
@@ -295,12 +298,12 @@ static void early_flood(void)
 
 /* ---- between SYN and ACK --------------------------------------------------------------------- */
 
-/* NIC 1 has the SYN of a connection, and nothing yet of what NIC 0 says next. */
+/* NIC 1 has the SYN of a connection, and not yet the next segment of NIC 0. */
 struct half {
 	struct bad t;
 	uint32_t irs, synacks;
 	bool hold;
-	struct wire_tcp synack; /* the last that NIC 1 sent */
+	struct wire_tcp synack; /* the last segment that NIC 1 sent */
 };
 
 static enum sim_verdict hold(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
@@ -332,7 +335,7 @@ static void half_open(struct half *h, bool cookie)
 	w->accept.want_tx = 10 * KIB;
 	sim_set_filter(w->sim, hold, h);
 	h->hold = true;
-	listener->syns = cookie ? TCP_MAX_SYNS : 0; /* full, as it were */
+	listener->syns = cookie ? TCP_MAX_SYNS : 0; /* behaves as if it were full */
 	h->t.a = tcp_world_connect(w, 0, 1, LOCAL, 20 * KIB, false);
 	sim_run_for(w->sim, FIX_MS);
 	if (cookie)
@@ -341,7 +344,7 @@ static void half_open(struct half *h, bool cookie)
 	h->irs = h->t.a->flow->iss;
 }
 
-/* To NIC 1's listener, as of NIC 0's end. */
+/* Sends to NIC 1's listener in the name of NIC 0's end. */
 static void forge_half(struct half *h, uint8_t flags, uint32_t seq)
 {
 	struct forged f = {
@@ -356,7 +359,7 @@ static void forge_half(struct half *h, uint8_t flags, uint32_t seq)
 	sim_run_for(h->t.w.sim, FIX_MS / 10);
 }
 
-/* What was held is lost; the connection comes about nevertheless, and works. */
+/* The kept data is lost; the connection is established nevertheless, and works. */
 static void half_close(struct half *h, bool strangers)
 {
 	struct bad *t = &h->t;
@@ -376,7 +379,7 @@ static void half_close(struct half *h, bool strangers)
 	bad_close(t);
 }
 
-/* SYNs and resets that do not fit exactly: the entry stays. */
+/* SYNs and resets that do not fit exactly leave the entry unchanged. */
 static void blind_half_open(void)
 {
 	static const uint32_t off[] = {0, 1, 2, 100, 70000, 0x80000000, UINT32_MAX};
@@ -389,14 +392,14 @@ static void blind_half_open(void)
 	FIX_CHECK(w, h.synacks == 1);
 	for (i = 1; i < sizeof(off) / sizeof(off[0]); i++)
 		forge_half(&h, WIRE_TCP_SYN, h.irs + off[i]);
-	/* Each has a cookie, and nothing is kept of it. */
+	/* Each SYN gets a cookie, and no state is kept for it. */
 	FIX_CHECK(w, h.synacks == i && tcp_stat(w, 1, "tcp_cookies_tx") == i - 1);
 	FIX_CHECK(w, be32_get(h.synack.ack) == h.irs + off[i - 1] + 1);
 	for (i = 0; i < sizeof(off) / sizeof(off[0]); i++)
 		if (off[i] != 1)
 			forge_half(&h, WIRE_TCP_RST, h.irs + off[i]);
 	FIX_CHECK(w, tcp_fw(w, 1)->tcp.syns.used == 1);
-	/* The very same SYN is answered each time. */
+	/* The same SYN is answered each time. */
 	for (i = 0; i < 3; i++)
 		forge_half(&h, WIRE_TCP_SYN, h.irs);
 	FIX_CHECK(w, h.synacks == i + sizeof(off) / sizeof(off[0]));
@@ -408,7 +411,10 @@ static void blind_half_open(void)
 	tcp_world_close(&h.t.w);
 }
 
-/* A peer that has forgotten its SYN and asks anew, also one whose strangers had the last answer. */
+/*
+ * A peer that has forgotten its SYN and sends a new one, also when a stranger's got the last
+ * answer.
+ */
 static void forgotten_half_open(void)
 {
 	struct half h;
@@ -428,7 +434,7 @@ static void forgotten_half_open(void)
 	}
 }
 
-/* A cookie is as good when a stranger's SYN has come since, and found room in the queue. */
+/* A cookie stays valid when a stranger's SYN has come since and found room in the queue. */
 static void blind_beside_cookie(void)
 {
 	struct half h;
@@ -440,8 +446,8 @@ static void blind_beside_cookie(void)
 }
 
 /*
- * A stranger on the link asks in the name of a peer that has not asked yet, with a MAC of its own
- * and again and again: the peer's own handshake takes no longer than without.
+ * A stranger on the link sends SYNs in the name of a peer before that peer does, with its own MAC
+ * and repeatedly: the peer's own handshake takes no longer than without.
  */
 static void stranger_first(void)
 {
@@ -497,7 +503,7 @@ static void syn_flood(void)
 	FIX_CHECK(&w, used == TCP_MAX_SYNS / 2);
 	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_cookies_tx") == 3000 - used);
 	FIX_CHECK(&w, tcp_fw(&w, 1)->tcp.flows.used == 0);
-	/* A real peer comes through, by a cookie, with all it can do. */
+	/* A real peer connects by a cookie, with all its options. */
 	a = tcp_world_connect(&w, 0, 1, LOCAL, 300 * KIB, true);
 	sim_run_for(w.sim, FIX_MS);
 	b = tcp_world_accepted(&w, 0);
@@ -511,7 +517,7 @@ static void syn_flood(void)
 	tcp_world_close(&w);
 }
 
-/* What a cookie keeps of the options, and what is no cookie. */
+/* Options that a cookie encodes, and values that are no cookie. */
 static void cookies(void)
 {
 	struct tcp_world w;
@@ -522,7 +528,7 @@ static void cookies(void)
 	tcp_world_open(&w, 1, NULL, NULL);
 	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
 	listener = tcp_find_listener(tcp_fw(&w, 1), TCP_FIX_PORT);
-	listener->syns = TCP_MAX_SYNS; /* full, as it were */
+	listener->syns = TCP_MAX_SYNS; /* behaves as if it were full */
 	a = tcp_world_connect(&w, 0, 1, LOCAL, 10, false);
 	sim_run_for(w.sim, FIX_MS);
 	listener->syns = 0;
@@ -546,7 +552,7 @@ static void cookies(void)
 	}
 	sim_run_for(w.sim, FIX_MS);
 	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_cookies_rx") == 1);
-	/* And answered by a bounded number of resets. */
+	/* They are answered by a bounded number of resets. */
 	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_tx_resets") == TCP_RESETS);
 	tcp_world_close(&w);
 }
@@ -558,7 +564,7 @@ struct narrow {
 	uint32_t limit, told;
 };
 
-/* A router on the way whose next link takes packets of 1000 bytes. */
+/* A router on the path whose next link takes packets of 1000 bytes. */
 static enum sim_verdict narrow(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	struct narrow *n = ctx;
@@ -582,7 +588,7 @@ static void path_mtu(void)
 	bad_open(&t);
 	flow = t.a->flow;
 	mtu = flow->path_mtu;
-	/* Nothing is in flight: whoever says so, it was not about a packet of ours. */
+	/* Nothing is in flight, so the message cannot be about a packet of ours. */
 	forge_icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una);
 	FIX_CHECK(&t.w, flow->path_mtu == mtu);
 	n.t = &t;
@@ -597,7 +603,7 @@ static void path_mtu(void)
 	forge_icmp(&t, WIRE_ICMP_FRAG_NEEDED, 1000, flow->snd_una);
 	FIX_CHECK(&t.w, flow->path_mtu == 1000 && flow->mss == 1000 - 40 - 12);
 	FIX_CHECK(&t.w, tcp_side_received(t.b, 120 * KIB, 10 * SECOND));
-	/* Never larger, never tiny; and unreachable is no end. */
+	/* The MTU never grows and never becomes tiny; unreachable does not end a connection. */
 	tcp_side_send(t.a, KIB, false);
 	sim_block(t.w.nic[0], t.w.nic[1], true);
 	sim_run_for(t.w.sim, FIX_MS / 100);
@@ -614,7 +620,7 @@ static void path_mtu(void)
 	tcp_world_close(&t.w);
 }
 
-/* ---- anything ------------------------------------------------------------------------------- */
+/* ---- anything -------------------------------------------------------------------------------- */
 
 static uint32_t near(struct sim_prng *prng, uint32_t x)
 {
@@ -638,7 +644,7 @@ static void forge_any(struct tcp_world *w, struct sim_prng *prng, const struct t
 	    .ts_val = near(prng, flow->ts_recent),
 	};
 
-	/* Mostly what a segment of a stream looks like; resets would end every run. */
+	/* Mostly valid flags of a stream's segments; resets would end every run. */
 	if (sim_prng_chance(prng, 900000))
 		f.flags = WIRE_TCP_ACK | (f.flags & (WIRE_TCP_PSH | WIRE_TCP_ECE | WIRE_TCP_CWR));
 	if (sim_prng_chance(prng, 300000)) {
@@ -655,7 +661,7 @@ static void forge_any(struct tcp_world *w, struct sim_prng *prng, const struct t
 	(void)w;
 }
 
-/* A liar who sees every number: streams may break, nothing else may. */
+/* A forger who sees every number may break streams, and nothing else. */
 static void anything(void)
 {
 	struct sim_prng prng;
@@ -677,7 +683,7 @@ static void anything(void)
 					forge_any(&w, &prng, &w.side[k]);
 			sim_run_for(w.sim, sim_prng_below(&prng, 20000));
 		}
-		/* Aborts what is left, and wants every table empty. */
+		/* Aborts the remaining connections, and expects every table to be empty. */
 		tcp_world_close(&w);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP connections in simulated time: opening and closing in every order, ends that are no closing,
- * windows that close, tables that fill, numbers that wrap.
+ * TCP connections in simulated time: opening and closing in every order, abnormal ends, windows
+ * that close, tables that fill, numbers that wrap.
  */
 #include "tests/sim/tcp_fix.h"
 
@@ -13,7 +13,7 @@ enum {
 	LOCAL = 1000,
 };
 
-/* Both ask for each other before either has heard: one connection. */
+/* Simultaneous open: both send a SYN before either arrives, and one connection results. */
 static void simultaneous_open(void)
 {
 	struct tcp_world w;
@@ -65,7 +65,7 @@ static void simultaneous_close(void)
 	tcp_world_close(&w);
 }
 
-/* One end has closed; the other goes on sending as long as it likes. */
+/* One end has closed; the other goes on sending. */
 static void half_closed(void)
 {
 	struct tcp_world w;
@@ -84,7 +84,7 @@ static void half_closed(void)
 	tcp_world_close(&w);
 }
 
-/* A peer that does not close leaves us in FIN-WAIT-2 for so long and no longer. */
+/* A peer that does not close leaves us in FIN-WAIT-2 for a bounded time. */
 static void never_closes(void)
 {
 	struct tcp_world w;
@@ -144,7 +144,7 @@ static void nobody_there(void)
 	a = tcp_world_connect(&w, 0, 1, LOCAL, 1, true);
 	sim_run_for(w.sim, SECOND);
 	FIX_CHECK(&w, a->ended == 1 && a->why == TCP_END_REFUSED && !a->opened);
-	/* The listener's layer wants none. */
+	/* The listener's layer refuses. */
 	w.refuse = true;
 	tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
 	a = tcp_world_connect(&w, 0, 1, LOCAL + 1, 1, true);
@@ -154,7 +154,7 @@ static void nobody_there(void)
 	tcp_world_close(&w);
 }
 
-/* No answer to ARP; no answer to SYNs; no answer any more. */
+/* No answer to ARP; no answer to SYNs; no further answer. */
 static void peer_gone(void)
 {
 	struct tcp_world w;
@@ -191,7 +191,7 @@ static void peer_gone(void)
 	tcp_world_close(&w);
 }
 
-/* The peer starts anew and knows nothing: what we send, or ask, is answered by a reset. */
+/* The peer restarts without state: it answers our data or probes by a reset. */
 static void restart(void)
 {
 	struct tcp_world w;
@@ -239,7 +239,7 @@ static void keep_alive(void)
 	tcp_world_close(&w);
 }
 
-/* The layer above takes nothing for long: the window closes, is asked about, opens again. */
+/* The layer above receives nothing for a long time: the window closes, is probed, opens again. */
 static void stalled(const char *faults)
 {
 	struct tcp_world w;
@@ -254,7 +254,7 @@ static void stalled(const char *faults)
 	b = tcp_world_accepted(&w, 0);
 	FIX_REQUIRE(&w, b && !a->ended && !b->ended);
 	FIX_CHECK(&w, b->received == 100 * KIB + 3);
-	/* As much as the window, and no more, is with the peer. */
+	/* The peer has exactly the window's bytes. */
 	FIX_CHECK(&w, a->acked > 100 * KIB && a->acked <= b->received + TCP_RCV_WINDOW);
 	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_window_probes") > 0);
 	tcp_side_resume(b, 2 * MIB + 1);
@@ -272,7 +272,7 @@ static void window_closes(void)
 	stalled("loss=1,reorder,dup");
 }
 
-/* A tuple in TIME-WAIT is taken again by timestamps, from either side. */
+/* A tuple in TIME-WAIT is reused by timestamps, from either side. */
 static void port_reused(void)
 {
 	struct tcp_world w;
@@ -281,7 +281,7 @@ static void port_reused(void)
 
 	tcp_world_open(&w, 1, NULL, NULL);
 	tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
-	/* The one who connects closes last: TIME-WAIT is the listener's. */
+	/* The connecting side closes last, so TIME-WAIT is the listener's. */
 	w.accept.want_tx = 5;
 	w.accept.close_after = true;
 	for (i = 0; i < 5; i++) {
@@ -293,7 +293,7 @@ static void port_reused(void)
 			  tcp_world_accepted(&w, i) && tcp_world_accepted(&w, i)->received == 10);
 	}
 	FIX_CHECK(&w, tcp_fw(&w, 1)->tcp.flows.used == 1);
-	/* And the other way round: within a second the tuple is taken, later it is given. */
+	/* The other way round: within a second the tuple is refused, later it is reused. */
 	w.accept = (struct tcp_side){.close_on_fin = true};
 	a = tcp_world_connect(&w, 0, 1, LOCAL, 10, true);
 	sim_run_for(w.sim, 100 * FIX_MS);
@@ -322,7 +322,7 @@ static void loop(void)
 	tcp_world_close(&w);
 }
 
-/* The backlog: what the process has not taken counts, what it has does not. */
+/* The backlog counts connections that the process has not accepted yet. */
 static void backlog(void)
 {
 	struct tcp_world w;
@@ -342,18 +342,18 @@ static void backlog(void)
 	FIX_CHECK(&w, tcp_stat(&w, 1, "drop_tcp_backlog") > 0);
 	for (i = 0; i < 3; i++)
 		tcp_accept_done(tcp_fw(&w, 1), tcp_world_accepted(&w, i)->flow);
-	/* SYNs go again. */
+	/* SYNs are sent again. */
 	sim_run_for(w.sim, 10 * SECOND);
 	for (i = 0; i < 5; i++)
 		FIX_CHECK(&w, side[i]->opened == 1);
-	/* Without the listener those that were handed over stay. */
+	/* Connections that were accepted outlive the listener. */
 	tcp_unlisten(tcp_fw(&w, 1), TCP_FIX_PORT);
 	tcp_side_send(side[4], 10, false);
 	FIX_CHECK(&w, tcp_side_received(tcp_world_accepted(&w, 4), 11, SECOND));
 	tcp_world_close(&w);
 }
 
-/* The table of connections is full: those in TIME-WAIT give way, others do not. */
+/* The table of connections is full: those in TIME-WAIT are replaced, others are not. */
 static void table_full(void)
 {
 	struct tcp_world w;

@@ -5,7 +5,7 @@
 #include "tests/sim/tcp_fix.h"
 
 enum {
-	PATTERN = 65521, /* a prime: no segment begins where another did for long */
+	PATTERN = 65521, /* a prime, so that segment boundaries keep changing */
 };
 
 static const struct tcp_ops ops;
@@ -27,7 +27,7 @@ struct fw_nic *tcp_fw(struct tcp_world *w, uint32_t i)
 	return sim_nic_fw(w->nic[i], 0);
 }
 
-/* ---- the layer above ----------------------------------------------------------------------- */
+/* ---- the layer above ------------------------------------------------------------------------- */
 
 static struct tcp_side *new_side(struct tcp_world *w, struct sim_nic *nic)
 {
@@ -152,7 +152,7 @@ static int on_fill(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_s
 
 	(void)nic;
 	CU_ASSERT_FATAL(s->used && from + bytes <= seg->bytes && bytes);
-	/* Some in the headers, the rest from memory. */
+	/* Part of the bytes comes from the header buffer, the rest from memory. */
 	memcpy(frame->hdr + hdr_offset, side->world->block + (s->offset + from) % PATTERN, head);
 	eth_tx_hdr(frame, hdr_offset, head, 0);
 	if (bytes > head)

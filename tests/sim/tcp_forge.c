@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Segments that nobody sent; see tcp_forge.h.
+ * Forged segments; see tcp_forge.h.
  */
 #include "tests/sim/tcp_forge.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Segments that nobody sent, for connections of tcp_fix.h and for nobody's; segments changed on
- * their way. Used by tests/sim/tcp_*_ut.c.
+ * Forged segments, for connections of tcp_fix.h and for none; segments changed in flight. Used by
+ * tests/sim/tcp_*_ut.c.
  */
 #ifndef WEFT_TESTS_TCP_FORGE_H
 #define WEFT_TESTS_TCP_FORGE_H
@@ -10,7 +10,7 @@
 
 enum {
 	FORGE_TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
-	FORGE_LOCAL_PORT = 1000, /* of the connection of bad_open() */
+	FORGE_LOCAL_PORT = 1000, /* port of the connection of bad_open() */
 };
 
 /* A segment that claims to be of a connection's peer. */
@@ -21,17 +21,19 @@ struct forged {
 	const uint8_t *opts; /* NULL: timestamps, when the connection has them */
 	uint32_t opt_bytes;
 	uint32_t ts_val;
-	uint32_t bytes;    /* of payload, 0xee */
-	uint16_t src_port; /* of no connection */
+	uint32_t bytes;    /* bytes of payload, 0xee */
+	uint16_t src_port; /* belongs to no connection */
 	uint32_t src_ip;
 	uint8_t offset_words; /* 0: right */
 	bool bad_sum;
 };
 
-/* Ethernet and IPv4 headers of a packet to a NIC with so many bytes of proto behind them. */
+/*
+ * Builds Ethernet and IPv4 headers of a packet to a NIC with the given bytes of proto behind them.
+ */
 void forge_ip(uint8_t *frame, const struct sim_nic *to, uint32_t src_ip, uint8_t proto,
 	      uint32_t bytes);
-/* Makes the checksums of IPv4 and TCP right again, of a frame that was changed. */
+/* Corrects the checksums of IPv4 and TCP of a changed frame. */
 void forge_reseal(uint8_t *frame);
 /* Puts a segment into a NIC's receive path; flow NULL: to port, from src_ip and src_port. */
 void forge_inject(struct sim_nic *nic, const struct tcp_flow *flow, uint16_t port,
@@ -43,14 +45,16 @@ struct bad {
 	struct tcp_side *a, *b;
 };
 
-/* A connection that has moved something each way, and rests. */
+/* Opens a connection that has moved some data each way and is idle. */
 void bad_open(struct bad *t);
-/* It still works, and closes. */
+/* Checks that it still works, and closes it. */
 void bad_close(struct bad *t);
-/* A segment to NIC 0's end, and a millisecond for it. */
+/* Sends a segment to NIC 0's end, and runs a millisecond. */
 void forge(struct bad *t, struct forged f);
 
-/* Unreachable, code and mtu, for a segment of NIC 0's end that began at seq; a millisecond for it.
+/*
+ * Sends Unreachable, code and mtu, for a segment of NIC 0's end that began at seq, and runs a
+ * millisecond.
  */
 void forge_icmp(struct bad *t, uint8_t code, uint16_t mtu, uint32_t seq);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Timeouts that were not needed, and those that were: a peer that does not run for a while, a
- * path that stands still, a path that loses all. With timestamps and SACK, without either.
- * RFC 5682, RFC 3522, RFC 9438 4.9.
+ * Spurious and genuine timeouts: a peer that does not run for a while, a path that stalls, a path
+ * that loses everything. With timestamps and SACK, without either. RFC 5682, RFC 3522, RFC 9438
+ * 4.9.
  */
 #include "tests/sim/tcp_forge.h"
 
@@ -14,9 +14,9 @@ enum {
 	TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 };
 
-/* What the peer cannot do, and whether each segment is acknowledged on its own. */
+/* Options that the peer lacks, and whether it acknowledges each segment. */
 struct peer {
-	uint8_t hide[2]; /* kinds of options that SYNs do not have */
+	uint8_t hide[2]; /* kinds of options missing in SYNs */
 	bool each;
 };
 
@@ -54,7 +54,7 @@ struct frto {
 	uint64_t again;
 };
 
-/* In the middle of a stream that CUBIC has in congestion avoidance. */
+/* In the middle of a stream, with CUBIC in congestion avoidance. */
 static void frto_open(struct frto *t, const struct peer *peer)
 {
 	struct sim_config config;
@@ -98,7 +98,7 @@ static const struct peer peers[] = {
     {.hide = {WIRE_TCP_OPT_TS, WIRE_TCP_OPT_SACK_OK}, .each = true},
 };
 
-/* The peer does not run for 300 ms, or the frames stand still on their way to it. */
+/* The peer does not run for 300 ms, or the frames are delayed on their way to it. */
 static void standstill(void)
 {
 	struct frto t;
@@ -126,7 +126,7 @@ static void standstill(void)
 	}
 }
 
-/* All that was in flight is lost: the window stays reduced, everything goes again, once. */
+/* Everything in flight is lost: the window stays reduced, everything is sent again, once. */
 static void lost(void)
 {
 	struct frto t;
@@ -149,7 +149,7 @@ static void lost(void)
 	}
 }
 
-/* All ACKs are lost for so long: what they said is said again, nothing is missing. */
+/* All ACKs are lost for a while: later ACKs repeat them, nothing is missing. */
 static void acks_lost(void)
 {
 	struct frto t;
@@ -165,7 +165,7 @@ static void acks_lost(void)
 	frto_close(&t);
 }
 
-/* Two timeouts, one after the other, of the same standstill. */
+/* Two timeouts, one after the other, of the same stall. */
 static void twice(void)
 {
 	struct frto t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The path's MTU, back to what it was: after ten minutes one segment asks; the path takes it, eats
- * it in silence, or says so. RFC 1191 6.3, RFC 4821 7. Smaller ones: tcp_bad_ut.c.
+ * Return to a larger path MTU: after ten minutes one segment probes; the path takes it, drops it in
+ * silence, or reports it. RFC 1191 6.3, RFC 4821 7. tcp_bad_ut.c tests smaller ones.
  */
 #include "tests/sim/tcp_forge.h"
 
@@ -18,7 +18,7 @@ struct narrow {
 	uint32_t limit, eaten;
 };
 
-/* A router on the way that takes packets of so many bytes, and says nothing. */
+/* A router on the path that takes packets up to this size and sends no ICMP. */
 static enum sim_verdict narrow(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	const struct wire_ip *ip = (const void *)(frame + sizeof(struct wire_eth));
@@ -32,7 +32,7 @@ static enum sim_verdict narrow(void *ctx, struct sim_nic *from, uint8_t *frame, 
 	return SIM_DROP;
 }
 
-/* A connection whose path takes NARROW bytes by now. */
+/* A connection whose path now takes NARROW bytes. */
 static void narrowed(struct bad *t)
 {
 	bad_open(t);
@@ -69,7 +69,7 @@ static void grows(void)
 	send(&t, 100 * KIB);
 	FIX_CHECK(&t.w, flow->path_mtu == NARROW && flow->mss == NARROW - 40 - 12);
 	sim_run_for(t.w.sim, MINUTE);
-	/* What fits into a short one asks nothing. */
+	/* A segment that fits probes nothing. */
 	send(&t, flow->mss);
 	FIX_CHECK(&t.w, flow->path_mtu == NARROW);
 	send(&t, 10 * KIB);
@@ -83,7 +83,7 @@ static void grows(void)
 	tcp_world_close(&t.w);
 }
 
-/* One segment each ten minutes is lost and goes again in parts; the window stays. */
+/* One segment each ten minutes is lost and sent again in parts; the window stays. */
 static void black_hole(void)
 {
 	struct narrow n = {.limit = NARROW};
@@ -108,7 +108,7 @@ static void black_hole(void)
 		FIX_CHECK(&t.w, flow->path_mtu == NARROW);
 		FIX_CHECK(&t.w, flow->ssthresh == ssthresh);
 	}
-	/* All of it is one segment: a probe of the tail, or the timer, repeats it. */
+	/* All data is in one segment: a tail probe, or the timer, repeats it. */
 	sim_run_for(t.w.sim, 11 * MINUTE);
 	send(&t, 2 * KIB);
 	send(&t, 10 * KIB);
@@ -118,7 +118,7 @@ static void black_hole(void)
 	tcp_world_close(&t.w);
 }
 
-/* The router says so: at once in parts. */
+/* The router reports it: sent in parts at once. */
 static void told(void)
 {
 	struct tcp_flow *flow;

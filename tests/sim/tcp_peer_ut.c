@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP with peers that can less, and networks that do one thing at one moment: no SACK, no
- * timestamps, no window scale, no options at all; ECN marks; the very segment lost that hurts most.
+ * TCP with peers of fewer features, and networks with one fault at one moment: no SACK, no
+ * timestamps, no window scale, no options at all; ECN marks; loss of the segment that hurts most.
  */
 #include "tests/sim/tcp_forge.h"
 
@@ -14,14 +14,14 @@ enum {
 	TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 };
 
-/* A filter: what it does to SYNs, and to the frames that it counts. */
+/* A filter: its effect on SYNs, and on the frames that it counts. */
 struct meddler {
 	struct tcp_world *w;
-	uint8_t hide[4];                   /* kinds of options that SYNs shall not have */
-	uint32_t hide_all;                 /* none at all */
-	uint32_t mark_each;                /* of so many data segments of NIC 0 one is marked CE */
+	uint8_t hide[4];                   /* kinds of options to remove from SYNs */
+	uint32_t hide_all;                 /* removes all options */
+	uint32_t mark_each;                /* one data segment of NIC 0 in this many is marked CE */
 	uint32_t data, drop_from, drop_to; /* data segments of NIC 0, by number */
-	bool drop_odd;                     /* of these every second one */
+	bool drop_odd;                     /* every second one of these */
 	uint8_t drop_flags;                /* the first frame with these flags is lost */
 	uint32_t dropped, marked, lost_retrans;
 };
@@ -134,7 +134,7 @@ static void no_options(void)
 	tcp_world_close(&w);
 }
 
-/* Without SACK the third duplicate ACK, and each partial one after, says what is lost. */
+/* Without SACK the third duplicate ACK, and each later partial one, shows the loss. */
 static void newreno(void)
 {
 	struct meddler m = {.hide = {WIRE_TCP_OPT_SACK_OK}, .drop_from = 40, .drop_to = 41};
@@ -161,7 +161,7 @@ static void burst(void)
 	tcp_world_close(&w);
 }
 
-/* More gaps than there are blocks in an ACK: all that was kept is found again. */
+/* More gaps than blocks in an ACK: all received data is reported in the end. */
 static void many_gaps(void)
 {
 	struct meddler m = {.drop_from = 60, .drop_to = 100, .drop_odd = true};
@@ -174,7 +174,7 @@ static void many_gaps(void)
 	tcp_world_close(&w);
 }
 
-/* The last segments are lost: a probe asks before the timeout does. */
+/* The last segments are lost: a tail probe finds it before the timeout. */
 static void tail(void)
 {
 	struct meddler m = {.drop_to = 0};
@@ -191,7 +191,7 @@ static void tail(void)
 	tcp_world_close(&w);
 }
 
-/* FIN comes although what is before it does not: it tells, and nobody waits for a timer. */
+/* FIN arrives without the data before it: it shows the loss, and no timer is needed. */
 static void before_fin(void)
 {
 	struct meddler m = {.drop_from = 23, .drop_to = 26};
@@ -221,7 +221,7 @@ static void control_lost(void)
 	}
 }
 
-/* Of the SYN, or the SYN-ACK, so many get lost: what that says of the window, and of the RTO. */
+/* Loss of the SYN, or the SYN-ACK, several times: the effect on the window and on the RTO. */
 static void syn_lost(void)
 {
 	uint32_t lost, passive;
@@ -232,13 +232,13 @@ static void syn_lost(void)
 		passive = lost & 1;
 		tcp_world_open(&w, 1, NULL, NULL);
 		tcp_world_listen(&w, 1, TCP_FIX_PORT, 1);
-		/* So that ARP is no part of it. */
+		/* Keeps ARP out of the test. */
 		tcp_world_connect(&w, 0, 1, LOCAL, 0, true);
 		sim_run_for(w.sim, FIX_MS);
 		if (lost / 2)
 			sim_block(w.nic[passive], w.nic[!passive], true);
 		side = tcp_world_connect(&w, 0, 1, LOCAL + 1, 0, false);
-		/* Of 1 s, of 3 s. */
+		/* Timeouts of 1 s and 3 s. */
 		sim_run_for(w.sim, lost / 2 == 1 ? SECOND / 2 : 2 * SECOND);
 		sim_heal(w.sim);
 		sim_run_for(w.sim, 4 * SECOND);
@@ -253,7 +253,7 @@ static void syn_lost(void)
 	}
 }
 
-/* Segments a little shorter than they might be, as FPDUs are: every second one is acknowledged. */
+/* Segments a little shorter than the MSS, as FPDUs are: every second one is acknowledged. */
 static void short_segments(void)
 {
 	struct tcp_world w;
@@ -269,7 +269,7 @@ static void short_segments(void)
 	tcp_world_close(&w);
 }
 
-/* Marks cut the window once a round trip, and no more; nothing is sent twice. */
+/* Marks cut the window at most once a round trip; nothing is sent twice. */
 static void ecn(void)
 {
 	struct meddler m = {.mark_each = 50};
@@ -283,7 +283,7 @@ static void ecn(void)
 	tcp_world_close(&w);
 }
 
-/* A switch whose queue is short: ECN keeps it from filling, loss teaches where it does not. */
+/* A switch with a short queue: ECN keeps it from filling, or loss limits the rate. */
 static void congestion(void)
 {
 	struct sim_config config;
@@ -297,7 +297,7 @@ static void congestion(void)
 		config.link.queue_bytes = 60 * KIB;
 		config.link.ecn_bytes = i ? 30 * KIB : 0;
 		tcp_world_open(&w, 1, &config, NULL);
-		/* The way to the receiver is half as fast. */
+		/* The path to the receiver is half as fast. */
 		sim_nic_link(w.nic[1])->gap_ps_per_byte = 16000;
 		tcp_world_listen(&w, 1, TCP_FIX_PORT, 2);
 		w.accept.close_on_fin = true;
@@ -326,12 +326,12 @@ static void acks_overtake(void)
 	FIX_CHECK(&w, a->acked == 8 * MIB);
 	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_rx_late_acks") > 10);
 	FIX_CHECK(&w, tcp_stat(&w, 0, "drop_tcp_paws") == 0);
-	/* Of the SYN-ACK. */
+	/* The ACK of the SYN-ACK. */
 	FIX_CHECK(&w, tcp_stat(&w, 0, "tcp_tx_acks") <= 1);
 	tcp_world_close(&w);
 }
 
-/* Many connections share NICs, each whole; small records and large. */
+/* Many connections share NICs, each stream whole; small records and large. */
 static void many(void)
 {
 	struct tcp_world w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP and segments that are strange and no attack: overtaken ACKs, ACKs at the window's edge, a
- * peer without room, probes of listeners. RFC 7323 5.3, RFC 9293 3.8.6.1 and 3.10.7, RFC 5961 7.
+ * TCP and unusual segments that are no attack: overtaken ACKs, ACKs at the window's edge, a peer
+ * without room, probes of listeners. RFC 7323 5.3, RFC 9293 3.8.6.1 and 3.10.7, RFC 5961 7.
  */
 #include "tests/sim/tcp_forge.h"
 
@@ -11,7 +11,7 @@ enum {
 	KIB = 1 << 10,
 };
 
-/* Bare ACKs that were overtaken: no answer, no drop; beyond what may be that, both. */
+/* Overtaken bare ACKs: no answer, no drop; older than possible: both. */
 static void late_acks(void)
 {
 	struct forged f = {.flags = WIRE_TCP_ACK};
@@ -35,7 +35,7 @@ static void late_acks(void)
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_rx_late_acks") == 2);
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "drop_tcp_paws") == 0);
 	FIX_CHECK(&t.w, tcp_stat(&t.w, 0, "tcp_tx_acks") == acks);
-	/* Too old, news of each kind, not bare: PAWS, and an answer at times. */
+	/* Too old, with news of each kind, or not bare: PAWS drops them, and sometimes answers. */
 	for (i = 0; i < 5; i++) {
 		f = (struct forged){.flags = i == 3 ? WIRE_TCP_ACK | WIRE_TCP_FIN : WIRE_TCP_ACK,
 				    .seq = flow->rcv_nxt,
@@ -54,7 +54,7 @@ static void late_acks(void)
 	bad_close(&t);
 }
 
-/* Neither SYN, ACK nor RST: a listener says nothing. RFC 9293 3.10.7.2 */
+/* Neither SYN, ACK nor RST: a listener sends nothing. RFC 9293 3.10.7.2 */
 static void listener_probed(void)
 {
 	struct forged f = {.flags = WIRE_TCP_FIN | WIRE_TCP_PSH, .src_port = 9};
@@ -69,14 +69,14 @@ static void listener_probed(void)
 	sim_run_for(w.sim, FIX_MS);
 	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_tx_resets") == 0);
 	FIX_CHECK(&w, tcp_stat(&w, 1, "drop_tcp_malformed") == 2);
-	/* Where nobody listens it is answered. */
+	/* Without a listener it is answered. */
 	forge_inject(w.nic[1], NULL, TCP_FIX_PORT + 1, &f);
 	sim_run_for(w.sim, FIX_MS);
 	FIX_CHECK(&w, tcp_stat(&w, 1, "tcp_tx_resets") == 1);
 	tcp_world_close(&w);
 }
 
-/* What cannot be sent on the peer's word: in flight, with NIC 1 out of reach. */
+/* Data that the window does not allow to be sent: in flight, with NIC 1 out of reach. */
 static void in_flight(struct bad *t)
 {
 	bad_open(t);
@@ -87,7 +87,7 @@ static void in_flight(struct bad *t)
 	FIX_REQUIRE(&t->w, t->a->flow->snd_una != t->a->flow->snd_nxt);
 }
 
-/* The peer has filled the window and lost its first segment: its ACKs count all the same. */
+/* The peer has filled the window and lost its first segment: its ACKs are still accepted. */
 static void ack_at_edge(void)
 {
 	struct tcp_flow *flow;
@@ -108,7 +108,7 @@ static void ack_at_edge(void)
 	tcp_world_close(&t.w);
 }
 
-/* A peer that answers and has no room is waited for; one that is silent is not. */
+/* A peer that answers with a closed window is kept; a silent one is not. */
 static void no_room(void)
 {
 	struct tcp_flow *flow;
@@ -132,7 +132,7 @@ static void no_room(void)
 	tcp_world_close(&t.w);
 }
 
-/* How many challenges a second takes cannot be known: CVE-2016-5696. */
+/* The number of challenge ACKs per second cannot be inferred: CVE-2016-5696. */
 static void challenges_vary(void)
 {
 	uint64_t n, total = 0, first = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP between two NICs: streams both ways come once and in order whatever the network does,
- * everything ends, nothing is left.
+ * TCP between two NICs: streams both ways arrive once and in order under all faults, every
+ * connection ends, nothing is left.
  */
 #include "tests/sim/tcp_fix.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable connections: messages arrive whole, in order and once, or not at all; whatever is
- * lost, late or not wanted is dropped without a word to the sender, and the connection goes on.
+ * Unreliable connections: messages arrive whole, in order and once, or not at all. Lost, late and
+ * unwanted packets are dropped without notice to the sender, and the connection goes on.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -89,7 +89,7 @@ static void operations(void)
 	pair_close(&p);
 }
 
-/* A receiver that is not ready costs the message, never a retry; so does one that is too short. */
+/* A missing receive costs the message, never a retry; so does one that is too short. */
 static void not_ready(void)
 {
 	struct pair p;
@@ -107,7 +107,7 @@ static void not_ready(void)
 		expect(&p, &p.a, 1, WEFT_WC_SUCCESS);
 		FIX_CHECK(&p, silent(&p, &p.b, 10 * FIX_MS));
 		FIX_CHECK(&p, sim_nic_stat(p.nb, "drop_uc_no_receive") == 1);
-		/* The short receive is not used up: the next message has it. */
+		/* The short receive is not consumed: the next message gets it. */
 		fill(&p, 9, p.a.buf, 100);
 		FIX_REQUIRE(&p, sim_end_recv(&p.b, 2, SINK, 100) == 0);
 		lost.opcode = WEFT_WR_SEND;
@@ -122,7 +122,7 @@ static void not_ready(void)
 	}
 }
 
-/* What gets through a bad network is right, in order and comes once; some does not. */
+/* Messages that pass a bad network are right, in order and arrive once; some do not arrive. */
 static void lossy(void)
 {
 	struct pair_attr attr;
@@ -166,7 +166,9 @@ static void lossy(void)
 	CU_ASSERT(total < 2 * FIX_SEEDS * MESSAGES);
 }
 
-/* Packets of another connection, and writes without a right, are dropped; the QPs stay as they are.
+/*
+ * Packets of another connection, and writes without permission, are dropped; the QPs stay
+ * unchanged.
  */
 static void strangers(void)
 {
@@ -203,7 +205,7 @@ static void strangers(void)
 	pair_close(&p);
 }
 
-/* Reads and atomics are none of UC's; a local error stops the send queue alone (SQE). */
+/* UC has no reads and atomics; a local error stops the send queue alone (SQE). */
 static void own_errors(void)
 {
 	struct post read = {.opcode = WEFT_WR_READ, .wr_id = 1, .bytes = 8};

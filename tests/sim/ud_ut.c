@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable datagrams: what arrives is whole and right, what does not is counted, and no
- * stranger's mistake silences a queue pair.
+ * Unreliable datagrams: received messages are whole and right, lost ones are counted, and no
+ * stranger's error stops a queue pair.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -30,7 +30,7 @@ static uint32_t max_bytes(struct pair *p, bool is_long)
 	return is_long ? attr.max_ud_long_bytes : attr.max_ud_bytes;
 }
 
-/* Sizes up to the MTU; the GRH tells who sent it; not a byte is written past the message. */
+/* Sizes up to the MTU; the GRH names the sender; no byte is written past the message. */
 static void sizes_and_grh(void)
 {
 	struct pair p;
@@ -135,7 +135,7 @@ static void no_receive(void)
 	}
 }
 
-/* LOC_LEN_ERR takes the receive, writes nothing past it, and the QP goes on. */
+/* LOC_LEN_ERR consumes the receive, writes nothing past it, and the QP goes on. */
 static void receive_too_short(void)
 {
 	struct pair p;
@@ -189,7 +189,7 @@ static void wrong_qkey(void)
 }
 
 /*
- * Long messages over a lossy link: each arrives whole and right or not at all, and takes a
+ * Long messages over a lossy link: each arrives whole and right or not at all, and consumes a
  * receive only when it arrives.
  */
 static void long_with_faults(void)
@@ -231,7 +231,9 @@ static void long_with_faults(void)
 							     LONG_MAX) == 0);
 			}
 		}
-		/* About 9 frames a message: nine in ten arrive. A doubled one may arrive twice. */
+		/*
+		 * About 9 frames a message: nine in ten arrive. A duplicated one may arrive twice.
+		 */
 		FIX_CHECK(&p, got > COUNT * 3 / 4 && got < COUNT + COUNT / 10);
 		sim_run_for(p.sim, 300 * FIX_MS);
 		FIX_CHECK(&p, sim_nic_stat(p.nb, "ud_reassembly_timeouts") > 0);
@@ -284,7 +286,7 @@ static void record_complete(void)
 	}
 }
 
-/* Drops datagrams whose number in a row has its bit set. */
+/* Drops datagrams whose sequence number has its bit set. */
 struct picker {
 	uint64_t drop;
 	uint32_t n;
@@ -317,7 +319,7 @@ static void record_partial(void)
 
 		pair_open(&p, seed, &ud_long);
 		sim_set_filter(p.sim, pick, &picker);
-		/* Never all of it. */
+		/* A record is never complete. */
 		picker.drop = sim_prng_next(&p.prng) & 0x3ff;
 		if (!picker.drop || picker.drop == 0x3ff)
 			picker.drop = 1;
@@ -340,7 +342,7 @@ static void record_partial(void)
 			else
 				FIX_CHECK(&p, all_bytes(p.b.buf + SINK + 1024 + at, 0xee, n));
 		}
-		/* Not more is missing than was dropped. */
+		/* No more is missing than was dropped. */
 		FIX_CHECK(&p, (uint32_t)__builtin_popcountll(wc.record_map) +
 				      (uint32_t)__builtin_popcountll(picker.drop) >=
 				  picker.n);
@@ -388,7 +390,7 @@ static void record_refused(void)
 	}
 }
 
-/* To the NIC's own address the same engines carry it. */
+/* To the NIC's own address the same engines are used. */
 static void loopback(void)
 {
 	struct post request = {.wr_id = 1, .bytes = 2000};

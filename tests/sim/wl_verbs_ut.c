@@ -23,7 +23,7 @@ static struct wv_qp qp;
 static struct wv_op write_op, read_op;
 static uint8_t mem[2][BYTES], written[BYTES];
 
-/* A Write and a Read are under way; what the Read brought stands in memory. */
+/* A Write and a Read are in flight; the data of the Read is in memory. */
 static void begin(enum weft_qp_type type, uint32_t allowed, bool brought)
 {
 	uint32_t i;
@@ -73,7 +73,7 @@ static void finish(struct wv_op *op, enum weft_wc_status status)
 {
 	op->m.done = true;
 	op->m.status = status;
-	/* It would be freed; the test looks at it again. */
+	/* Memory that would be freed; the test reads it again. */
 	op->m.inbound = true;
 	wv_ended(&wv, &op->m);
 }
@@ -86,7 +86,7 @@ static void end(bool right)
 	sim_free(run.sim);
 }
 
-/* The Write's fate is open when the Read ends: the Read is judged when it is known. */
+/* The Write's result is open when the Read ends: the Read is judged when it is known. */
 static void read_back_before_the_write_ends(void)
 {
 	begin(WEFT_QPT_RD, LOCAL_FAULT, false);
@@ -107,7 +107,7 @@ static void read_back_before_the_write_ends(void)
 	end(false);
 }
 
-/* A Write that cannot fail here, or not without the Read, is as good as carried out. */
+/* A Write that cannot fail here, or not without the Read, counts as executed. */
 static void read_back_is_judged_at_once(void)
 {
 	begin(WEFT_QPT_RD, SIM_MAY(SUCCESS), false);

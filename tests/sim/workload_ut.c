@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The workloads of weft-sim under many seeds and faults, and the promise that a seed means
- * one run: the same digest each time, another one for another seed.
+ * The workloads of weft-sim under many seeds and faults. A seed means one run: the same digest each
+ * time, another one for another seed.
  */
 #include "tests/sim/sim_fix.h"
 
@@ -120,7 +120,7 @@ static void tcp_clean(void)
 	run_seeds(&job, 1, 2);
 }
 
-/* While *ctx is set no FPDU arrives: of segments with data those of MPA's set-up alone. */
+/* While *ctx is set no FPDU passes: of segments with data only those of MPA's set-up. */
 static enum sim_verdict lose_fpdus(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	enum {
@@ -141,7 +141,7 @@ static enum sim_verdict lose_fpdus(void *ctx, struct sim_nic *from, uint8_t *fra
 	return SIM_DROP;
 }
 
-/* Connections over which nothing comes do not end well, though they come up. */
+/* Connections that receive no data fail, though they are established. */
 static void tcp_lost(void)
 {
 	uint64_t param[SIM_PARAMS_MAX];
@@ -171,7 +171,7 @@ static void tcp_faults(void)
 	run_seeds(&job, 10, 4);
 }
 
-/* Processes are killed, NICs start anew, connections are reset: the same each time. */
+/* Processes are killed, NICs restart, connections are reset: the same digest each time. */
 static void tcp_deaths(void)
 {
 	const struct job job = {.workload = "rc_tcp",
@@ -304,7 +304,7 @@ static void ud_clean(void)
 	run_seeds(&job, 1, 3);
 }
 
-/* Takes one datagram of data off the wire, which no counter tells of. */
+/* Removes one datagram with data from the wire, which no counter shows. */
 static enum sim_verdict lose_one(void *ctx, struct sim_nic *from, uint8_t *frame, size_t bytes)
 {
 	const struct wire_eth *eth = (const void *)frame;
@@ -316,7 +316,7 @@ static enum sim_verdict lose_one(void *ctx, struct sim_nic *from, uint8_t *frame
 	return --*left ? SIM_PASS : SIM_DROP;
 }
 
-/* The oracle sees one datagram of thousands that is lost without a word. */
+/* The oracle detects one datagram of thousands that is lost without a counter. */
 static void ud_lost(void)
 {
 	struct sim_run result;

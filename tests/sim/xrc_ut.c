@@ -2,7 +2,7 @@
 /*
  * Extended reliable connections with faults: one QP pair, SRQs of two processes behind it, each
  * with memory and a completion queue of its own; domains that processes share by a file; a QP that
- * outlives the process that made it; what a wrong SRQ, a foreign key and an SRQ that goes away do.
+ * outlives the process that made it; a wrong SRQ, a foreign key and a destroyed SRQ.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -145,7 +145,7 @@ static void receive(struct xrc *x, struct weft_srq *srq, struct sim_end *end, ui
 	FIX_REQUIRE(x, weft_post_srq_recv(srq, &wr, NULL) == 0);
 }
 
-/* The next one of an end, in order; its receive is posted anew. */
+/* Receives the next message of an end, in order, and posts its receive again. */
 static void arrived(struct xrc *x, struct weft_srq *srq, struct sim_end *end, uint32_t i)
 {
 	struct weft_wc wc;
@@ -157,7 +157,7 @@ static void arrived(struct xrc *x, struct weft_srq *srq, struct sim_end *end, ui
 	receive(x, srq, end, wc.wr_id);
 }
 
-/* Messages to two SRQs by turns: each gets its own, in order, in its own memory. */
+/* Messages to two SRQs by turns: each receives its own, in order, in its own memory. */
 static void exchange(struct xrc *x, bool to_b)
 {
 	uint32_t i;
@@ -262,7 +262,7 @@ static void next_event(struct xrc *x, struct weft_context *context, enum weft_ev
 	weft_ack_async_event(&event);
 }
 
-/* The QP lives on in the process that has opened it, and ends with that one. */
+/* The QP lives on in the process that has opened it, and ends with that process. */
 static void maker_leaves(void)
 {
 	struct post last = {.opcode = WEFT_WR_SEND, .wr_id = 77, .bytes = 10};
@@ -298,7 +298,7 @@ static void no_event(struct xrc *x, struct sim_end *end)
 	sim_proc_set_nonblocking(end->proc, false);
 }
 
-/* A process has a QP as often as it likes: each handle hears of it, and the last one ends it. */
+/* A process may open a QP several times: each handle gets its events, and the last one frees it. */
 static void handles(void)
 {
 	struct weft_qp_attr err = {.state = WEFT_QPS_ERR};
@@ -328,7 +328,7 @@ static void handles(void)
 		x.recv = b;
 		exchange(&x, false);
 		FIX_REQUIRE(&x, weft_modify_qp(b, &err, WEFT_QP_STATE) == 0);
-		/* One goes while its event waits, the first that is told or a later one. */
+		/* One handle is closed while its event waits, the first or a later one. */
 		if (round < 3)
 			FIX_CHECK(&x, weft_destroy_qp(c[round]) == 0);
 		for (i = 0; i < 3; i++)
@@ -346,7 +346,7 @@ static void handles(void)
 	}
 }
 
-/* No such SRQ in the domain: both ends of the connection fail, and every process hears of it. */
+/* No such SRQ in the domain: both ends of the connection fail, and every process gets an event. */
 static void wrong_srq(void)
 {
 	struct post what = {.opcode = WEFT_WR_SEND, .wr_id = 5, .bytes = 10};
@@ -368,7 +368,7 @@ static void wrong_srq(void)
 		FIX_REQUIRE(&x, opened && own && plain && plain->srqn == 0);
 		elsewhere = weft_create_xrc_srq(x.c.pd, own, x.c.cq, &attr);
 		FIX_REQUIRE(&x, elsewhere);
-		none.srqn = plain->handle + 1; /* what it would be called if it were one of XRC */
+		none.srqn = plain->handle + 1; /* its number if it were an XRC one */
 		name = i == 0 ? elsewhere : i == 1 ? &none : &wild;
 		if (i == 3) {
 			FIX_REQUIRE(&x, weft_destroy_srq(x.sc) == 0);
@@ -385,7 +385,7 @@ static void wrong_srq(void)
 	}
 }
 
-/* An SRQ goes with its CQ's entries; a message of which it held a half fails at its sender. */
+/* Destroying an SRQ removes its CQ's entries; a half-received message fails at its sender. */
 static void srq_goes(void)
 {
 	struct post what = {.opcode = WEFT_WR_SEND, .wr_id = 5, .bytes = SLOT};
@@ -443,7 +443,7 @@ static void domains(void)
 	xrc_close(&x);
 }
 
-/* What is sent to a sending end fails, although the two are connected. */
+/* Messages to a sending end fail, although the two are connected. */
 static void sending_end(void)
 {
 	struct weft_qp_init_attr init = {.type = WEFT_QPT_XRC_SEND,
