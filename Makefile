@@ -167,7 +167,7 @@ TOOLS := $(if $(HAVE_BPF),$(ALL_TOOLS),$(filter-out $(COUNTING_TOOLS),$(ALL_TOOL
 tool_sources = $(sort tools/usage.c $(filter-out %.bpf.c,$(wildcard tools/$1/*.c)) $(TOOL_SRCS_$1))
 # All of weft-tune but its main(): its unit tests are linked with that, too.
 SRC_tune := $(sort tools/usage.c $(filter-out tools/weft-tune/main.c,$(wildcard tools/weft-tune/*.c)))
-HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-%,$(wildcard tools/*/*.c)))
+HELPER_SRCS := $(sort $(filter-out tools/weft% tools/goal-% %.bpf.c,$(wildcard tools/*/*.c)))
 HELPERS := $(basename $(notdir $(HELPER_SRCS)))
 UT_SRCS := $(sort $(wildcard tests/*/*_ut.c tests/*/*/*_ut.c))
 # weft-tune counts by BPF.
@@ -365,7 +365,7 @@ $(B)/gen/$(notdir $(1:.c=.o)): $1
 	$$(Q)$$(CLANG) -target bpf $$(BPF_MACHINE) $(BPF_FLAGS_$(basename $(basename $(notdir $1)))) -O2 -g -Wall -Werror -I. \
 		-I/usr/include/$$(MACHINE) -MMD -MP -c $$< -o $$@
 endef
-$(foreach s,$(SRC_bpf),$(eval $(call bpf_object,$s)))
+$(foreach s,$(SRC_bpf) tools/run/lossy.bpf.c,$(eval $(call bpf_object,$s)))
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 .SECONDARY:
@@ -455,7 +455,9 @@ san: $(call products,san) $(UT_BINS) $(INT_BINS)	## build everything with saniti
 run:	## install what is missing, build, start four NICs and move data; exits 0 if every byte was right
 	@tools/deps.sh run
 	@+$(MAKE) _run
-_run: all
+# The wire that loses frames, for the kernel's side of it.
+RUN_BPF := $(if $(HAVE_BPF),$(B)/gen/lossy.bpf.o)
+_run: all $(RUN_BPF)
 	@WEFT_BIN=$(CURDIR)/$(B)/bin WEFT_BUILD=$(CURDIR)/$(B) \
 		$(or $(firstword $(wildcard tools/run/run.sh tools/run.sh tools/run/*.py)),tools/run/run.sh)
 

@@ -13,7 +13,7 @@ set -u
 build="gcc libc6-dev make pkg-config libdpdk-dev libbpf-dev libisal-dev libjansson-dev libmnl-dev libpmix-dev libibverbs-dev librdmacm-dev clang
 	bpftool linux-libc-dev"
 unit="$build libcunit1-dev util-linux"
-run="$build iproute2 procps"
+run="$build iproute2 procps iperf3 rdmacm-utils socat"
 test="$run g++ libcunit1-dev python3 tshark ethtool iputils-ping util-linux git valgrind ibverbs-utils
 	rdmacm-utils netcat-openbsd socat curl iperf3 perftest qperf ucx-utils systemd"
 fuzz="$run libcunit1-dev libclang-rt-14-dev llvm"
@@ -80,8 +80,29 @@ apt_install()
 	# shellcheck disable=SC2086
 	apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 $missing >"$log" 2>&1
 }
+
+# show_progress PID: until the process ends, a line with the step of apt-get: written over each
+# second on a terminal, else once in ten seconds.
+show_progress()
+{
+	seconds=0
+	while kill -0 "$1" 2>/dev/null; do
+		text=$(awk '/ newly installed/ { n = $3 } /^Get:/ { g++ } /^Unpacking/ { u++ } /^Setting up/ { s++ }
+			END { if (n) printf "%d packages: %d fetched, %d unpacked, %d set up", n, g, u, s }' "$log")
+		if [ -t 1 ]; then
+			printf '\r\033[K  %s' "${text:-reading package lists}"
+		elif [ -n "$text" ] && [ $((seconds % 10)) -eq 9 ]; then
+			echo "  $text"
+		fi
+		seconds=$((seconds + 1))
+		sleep 1
+	done
+	[ ! -t 1 ] || printf '\r\033[K'
+}
 apt-get update -q -o DPkg::Lock::Timeout=120 >"$log" 2>&1 || cat "$log" >&2
-if ! apt_install; then
+apt_install &
+show_progress $!
+if ! wait $!; then
 	tail -n 20 "$log" >&2
 	echo "deps.sh: apt-get could not install:$missing" >&2
 	exit 1

@@ -33,7 +33,7 @@ run_cppcheck()
 	done
 	[ "${#dirs[@]}" -gt 0 ] || return 0
 	cppcheck -q -j 2 --std=c11 --language=c --library=posix --platform=unix64 -I. \
-		--cppcheck-build-dir=build/cppcheck --inline-suppr -i dpdk_app/xdp -i tools/weft-irqs/weft_irqs.bpf.c \
+		--cppcheck-build-dir=build/cppcheck --inline-suppr -i dpdk_app/xdp -i tools/weft-irqs/weft_irqs.bpf.c -i tools/run/lossy.bpf.c \
 		--suppressions-list=tools/cppcheck.supp --enable=warning,performance,portability \
 		--error-exitcode=1 --template='{file}:{line}: {severity} {id}: {message}' "${dirs[@]}"
 }
