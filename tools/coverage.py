@@ -7,7 +7,7 @@ Lines and branches of the firmware that tests ran, per floor, out of gcov's coun
 
 DIR holds .gcno and .gcda files (build/obj/cov). A source that several objects have, as a header
 or by #include, counts once: a line or a branch is covered when any of them ran it. --missed lists
-the lines that none ran. Called by make coverage; calls gcov. Exit status 0, 2 on wrong usage.
+the lines that none ran. `make coverage` runs it; it runs gcov. Exit status 0, 2 on wrong usage.
 """
 
 import argparse

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What librdmacm promises, call by call, between two NICs of a machine.
+ * Behaviour of librdmacm, call by call, between two NICs of a machine.
  *
  *	calls A B	everything below, one after the other
  *	quota A N	binds identifiers until there are no more: N
- *	dies A B	waits for the end of weftd: every identifier is told, once
+ *	dies A B	waits for the end of weftd: every identifier gets an event, once
  *
- * A and B are the NICs' addresses. Built from Debian's headers and library by
- * tests/int/rdmacm_calls.sh, run with weft-run. Ends with status 1 at the first thing that is not
- * as rdma_cm(7) has it.
+ * A and B are the NICs' addresses. Built with Debian's headers and library by
+ * tests/int/rdmacm_calls.sh, run with weft-run. Ends with status 1 at the first deviation from
+ * rdma_cm(7).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -81,8 +81,7 @@ static void wrong_calls(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* ---- private data ------------------------------------------------------------------------------
- */
+/* ---- private data ---------------------------------------------------------------------------- */
 
 static bool is_pattern(const void *data, size_t bytes, uint8_t first)
 {
@@ -138,7 +137,7 @@ static void rejected_with(uint8_t bytes)
 	ends_free(&e);
 }
 
-/* Accepted with as much as fits; then the other end disconnects. */
+/* Accepts with the longest private data; then the other end disconnects. */
 static void accepted_with(uint8_t bytes, int who)
 {
 	uint8_t said[LONGEST];
@@ -162,15 +161,14 @@ static void accepted_with(uint8_t bytes, int who)
 	CHECK(rdma_disconnect(who ? e.peer : e.id) == 0);
 	done(e.client, RDMA_CM_EVENT_DISCONNECTED);
 	done(e.server, RDMA_CM_EVENT_DISCONNECTED);
-	/* once more is no error, and nothing comes of it */
+	/* a second call is no error and has no effect */
 	CHECK(rdma_disconnect(who ? e.id : e.peer) == 0);
 	ends_free(&e);
 }
 
-/* ---- what was posted is flushed -----------------------------------------------------------------
- */
+/* ---- posted requests are flushed ------------------------------------------------------------- */
 
-/* Each of those that were posted has one completion, WR_FLUSH_ERR; no other comes. */
+/* Each posted request has one completion, WR_FLUSH_ERR; no other arrives. */
 static void flushed(struct ibv_cq *cq, uint64_t first, int count)
 {
 	uint64_t seen = 0;
@@ -187,7 +185,7 @@ static void flushed(struct ibv_cq *cq, uint64_t first, int count)
 	CHECK(ibv_poll_cq(cq, 1, &wc) == 0);
 }
 
-/* who: 0 the active end disconnects, 1 the passive one, 2 that one is destroyed */
+/* who: 0 the active end disconnects, 1 the passive one, 2 the passive one is destroyed */
 static void flush(int who)
 {
 	struct rdma_conn_param param = {.rnr_retry_count = 7, .retry_count = 7};
@@ -202,8 +200,8 @@ static void flush(int who)
 	mr = rdma_reg_msgs(e.id, mem, sizeof(mem));
 	CHECK(mr);
 	/*
-	 * Nobody receives: what is sent is tried again until the end. Over TCP that would be an
-	 * error of the stream, and a Send is complete when it has arrived.
+	 * No receive is posted: sends are retried until the end. Over TCP that would be an error of
+	 * the stream, and a Send is complete when it has arrived.
 	 */
 	for (int i = 0; i < WRS; i++) {
 		CHECK(rdma_post_recv(e.id, wr_context(100 + i), mem, sizeof(mem), mr) == 0);
@@ -217,7 +215,7 @@ static void flush(int who)
 	flushed(e.id->recv_cq, 100, WRS);
 	flushed(e.id->send_cq, 200, tcp ? 0 : WRS);
 	done(e.client, RDMA_CM_EVENT_DISCONNECTED);
-	/* So is what is posted later. */
+	/* Later posts are flushed, too. */
 	CHECK(rdma_post_recv(e.id, wr_context(300), mem, sizeof(mem), mr) == 0);
 	flushed(e.id->recv_cq, 300, 1);
 	CHECK(rdma_dereg_mr(mr) == 0);
@@ -237,13 +235,13 @@ static void migrate(void)
 	struct ends e;
 
 	ends_new(&e, addr, RDMA_PS_TCP);
-	/* of the NIC */
+	/* an event of the NIC */
 	CHECK(rdma_resolve_addr(e.id, NULL, sa(&e.to), 2000) == 0);
 	readable(e.client);
 	CHECK(rdma_migrate_id(e.id, other) == 0 && e.id->channel == other);
 	no_event(e.client);
 	done(other, RDMA_CM_EVENT_ADDR_RESOLVED);
-	/* of the library */
+	/* an event of the library */
 	CHECK(rdma_resolve_route(e.id, 2000) == 0);
 	readable(other);
 	CHECK(rdma_migrate_id(e.id, e.client) == 0);
@@ -259,7 +257,7 @@ static void migrate(void)
 	e.peer = event->id;
 	CHECK(e.peer->channel == other && event->listen_id == e.listener);
 	rdma_ack_cm_event(event);
-	/* the answer, for one that went to a channel of its own and back */
+	/* the answer, for an identifier that moved to a channel of its own and back */
 	CHECK(rdma_migrate_id(e.peer, e.server) == 0);
 	CHECK(id_qp(e.peer) == 0 && rdma_accept(e.peer, &param) == 0);
 	readable(e.client);
@@ -282,7 +280,7 @@ struct taker {
 	sem_t go;
 };
 
-/* Is cancelled as soon as it comes to a cancellation point. */
+/* Is cancelled at its first cancellation point. */
 static void *take(void *arg)
 {
 	struct taker *t = arg;
@@ -308,7 +306,7 @@ static void cancel(struct taker *t)
 	alarm(0);
 }
 
-/* While it waits, and not with an event: that is not lost, and nothing stays locked. */
+/* Cancelled while it waits, and not with an event: no event is lost, and nothing stays locked. */
 static void cancelled(void)
 {
 	struct taker t = {0};
@@ -319,13 +317,13 @@ static void cancelled(void)
 	CHECK(fcntl(e.client->fd, F_SETFL, 0) == 0);
 	cancel(&t);
 	CHECK(!t.event);
-	/* of the NIC */
+	/* an event of the NIC */
 	CHECK(rdma_resolve_addr(e.id, NULL, sa(&e.to), 2000) == 0);
 	readable(e.client);
 	cancel(&t);
 	CHECK(t.event && t.event->event == RDMA_CM_EVENT_ADDR_RESOLVED);
 	CHECK(rdma_ack_cm_event(t.event) == 0);
-	/* of the library */
+	/* an event of the library */
 	CHECK(rdma_resolve_route(e.id, 2000) == 0);
 	cancel(&t);
 	CHECK(t.event && t.event->event == RDMA_CM_EVENT_ROUTE_RESOLVED);
@@ -333,9 +331,9 @@ static void cancelled(void)
 	ends_free(&e);
 }
 
-/* ---- a descriptor that is readable has an event --------------------------------------------- */
+/* ---- a descriptor that is readable has an event ---------------------------------------------- */
 
-/* The next event, asked for without rest: often it is there before the NIC's interrupt. */
+/* Polls for the next event without sleep: often it is there before the NIC's interrupt. */
 static void spin(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
 {
 	struct pollfd pfd = {.fd = channel->fd, .events = POLLIN};
@@ -431,7 +429,7 @@ static void serve_begin(struct endpoint *ep, char *port, size_t bytes)
 	CHECK(pthread_create(&ep->thread, NULL, serve, ep) == 0);
 }
 
-/* The hints' source address, and data that goes before that of rdma_connect(). */
+/* The hints' source address, and private data that precedes that of rdma_connect(). */
 static struct rdma_cm_id *active(const char *port)
 {
 	struct sockaddr_in from = at(addr[0], 0);
@@ -543,12 +541,12 @@ static void joined(struct member *m, struct sockaddr_in *group, bool send_only)
 }
 
 /*
- * Two groups: B is in the first for a while, in the second always. What A sends to the first and
- * then to the second comes in this order, or the second alone.
+ * Two groups: B is in the first for a while, in the second always. Datagrams of A to the first and
+ * then to the second arrive in this order, or the second alone.
  */
 static void groups(void)
 {
-	const uint32_t own = (uint32_t)getpid() & 0xffff; /* others may run at the same time */
+	const uint32_t own = (uint32_t)getpid() & 0xffff; /* several may run at once */
 	struct sockaddr_in first = at((struct in_addr){htonl(0xef4d0000 | own)}, 0);
 	struct sockaddr_in second = at((struct in_addr){htonl(0xef4e0000 | own)}, 0);
 	struct rdma_cm_join_mc_attr_ex bad = {.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS,
@@ -575,7 +573,7 @@ static void groups(void)
 	member_send(&a, to_first, 3);
 	member_send(&a, a.ah, 4);
 	CHECK(member_receive(&b) == 4);
-	/* who only sends receives nothing */
+	/* a member that only sends receives nothing */
 	joined(&b, &first, true);
 	member_send(&a, to_first, 5);
 	member_send(&a, a.ah, 6);
@@ -626,7 +624,7 @@ static void quota(int most)
 		CHECK(n <= most);
 	}
 	CHECK(errno == EDQUOT && n == most);
-	/* a place that is given back is another's */
+	/* a freed place is another one's */
 	rdma_destroy_id(id[0]);
 	id[0] = id_new(channel, RDMA_PS_TCP);
 	CHECK(rdma_bind_addr(id[0], sa(&on)) == 0);
@@ -652,7 +650,7 @@ static void dies(void)
 	puts("waiting");
 	fflush(stdout);
 	done(e.client, RDMA_CM_EVENT_DEVICE_REMOVAL);
-	/* the listener and its connection, in whatever order */
+	/* the listener and its connection, in either order */
 	for (int i = 0; i < 2; i++) {
 		event = next(e.server, RDMA_CM_EVENT_DEVICE_REMOVAL);
 		told[i] = event->id;

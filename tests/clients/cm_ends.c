@@ -74,7 +74,7 @@ int id_qp(struct rdma_cm_id *id)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* RoCE devices tell it, some time after the end, iWARP ones never. */
+/* RoCE devices report the end of TIME-WAIT some time after the end, iWARP ones never. */
 static bool is_timewait(struct rdma_cm_event *event)
 {
 	if (event->event != RDMA_CM_EVENT_TIMEWAIT_EXIT)
@@ -174,7 +174,7 @@ void ends_request(struct ends *e, struct rdma_conn_param *param)
 	CHECK(rdma_connect(e->id, param) == 0);
 	event = next(e->server, RDMA_CM_EVENT_CONNECT_REQUEST);
 	e->peer = event->id;
-	/* MPA tells no QPN. */
+	/* MPA carries no QPN. */
 	CHECK(event->param.conn.qp_num == (ends_over_tcp(e) ? 0 : e->id->qp->qp_num));
 	CHECK(rdma_ack_cm_event(event) == 0);
 	CHECK(id_qp(e->peer) == 0);
@@ -213,8 +213,7 @@ void ends_free(struct ends *e)
 	rdma_destroy_event_channel(e->server);
 }
 
-/* ---- groups -----------------------------------------------------------------------------------
- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void post_receive(struct member *m, uintptr_t slot)
 {
@@ -242,7 +241,7 @@ void member_free(struct member *m)
 {
 	if (m->ah)
 		CHECK(ibv_destroy_ah(m->ah) == 0);
-	/* It leaves its groups. */
+	/* Destroying it leaves its groups. */
 	rdma_destroy_qp(m->id);
 	CHECK(rdma_dereg_mr(m->mr) == 0);
 	CHECK(rdma_destroy_id(m->id) == 0);

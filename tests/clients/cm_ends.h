@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two ends for cm_calls.c: channels, identifiers of two NICs, members of a multicast group, and
- * what waits for events. Whatever fails, or does not come within LIMIT_S, ends the program.
+ * waits for events. A call that fails, or takes longer than LIMIT_S, ends the program.
  *
  * Public calls of librdmacm and libibverbs alone. One thread, but for rdma_create_ep()'s.
  */
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-	LIMIT_S = 60, /* until what has not happened is a failure */
+	LIMIT_S = 60, /* seconds until a missing event is a failure */
 };
 
 #define CHECK(cond)                                                                                \
@@ -31,7 +31,7 @@ void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2))
 struct ends {
 	struct rdma_event_channel *client, *server;
 	struct rdma_cm_id *listener, *id;
-	struct rdma_cm_id *peer; /* what the listener's request made; NULL: none */
+	struct rdma_cm_id *peer; /* made by the listener's request; NULL: none */
 	struct sockaddr_in to;   /* the listener's address */
 };
 
@@ -65,13 +65,13 @@ struct ibv_qp_init_attr qp_init(struct rdma_cm_id *id);
 /* rdma_create_qp() with what qp_init() says. */
 int id_qp(struct rdma_cm_id *id);
 
-/* The next event, which must be of this type. */
+/* Receives the next event, which must be of this type. */
 struct rdma_cm_event *next(struct rdma_event_channel *channel, enum rdma_cm_event_type type);
 /* The same, acknowledged. */
 void done(struct rdma_event_channel *channel, enum rdma_cm_event_type type);
-/* Waits until there may be one. */
+/* Waits until there may be an event. */
 void readable(struct rdma_event_channel *channel);
-/* There is none: EAGAIN where the channel does not block. */
+/* Checks that there is no event: EAGAIN where the channel does not block. */
 void no_event(struct rdma_event_channel *channel);
 /* Waits for one completion. */
 void wait_wc(struct ibv_cq *cq, struct ibv_wc *wc);
@@ -79,13 +79,13 @@ void wait_wc(struct ibv_cq *cq, struct ibv_wc *wc);
 /* addr: of the active end, of the listener. */
 void ends_new(struct ends *e, const struct in_addr addr[2], enum rdma_port_space ps);
 void ends_resolve(struct ends *e);
-/* The request has arrived; either end has a queue pair. */
-/* Its connection is MPA's: an iWARP device, and nobody has asked for datagrams. */
+/* Waits until the request has arrived; either end has a queue pair. */
+/* True if the connection is MPA's: an iWARP device without datagrams. */
 bool ends_over_tcp(const struct ends *e);
 void ends_request(struct ends *e, struct rdma_conn_param *param);
 void ends_connect(struct ends *e, struct rdma_conn_param *param);
 void ends_drop_peer(struct ends *e);
-/* No event of either channel may be left. */
+/* Checks that no event of either channel is left. */
 void ends_free(struct ends *e);
 
 void member_new(struct member *m, struct in_addr addr);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# libfabric's fi_pingpong on weft, unchanged, which compares what comes back (-c): the provider verbs by itself and under
-# ofi_rxm, as an iWARP and as a RoCE device, every size that it knows, and datagrams.
+# libfabric's fi_pingpong on weft, unchanged, with data checks (-c): the provider verbs by itself
+# and under ofi_rxm, as an iWARP and as a RoCE device, every size that it knows, and datagrams.
 # timeout: 400
 
 . tests/int/lib.sh
@@ -12,7 +12,8 @@ run=$PWD/build/bin/weft-run
 [ -x "$run" ] || skip 'libibverbs-dev is not installed'
 netns_add ofi
 ns=$(unique ofi)
-# libfabric offers a device by the addresses that it finds on interfaces (host_driver/verbs/README.md).
+# libfabric offers a device by the addresses that it finds on interfaces
+# (host_driver/verbs/README.md).
 ip -n "$ns" link add na type veth peer name nb
 ip -n "$ns" addr add 10.77.0.1/24 dev na
 ip -n "$ns" addr add 10.77.0.2/24 dev nb
@@ -21,7 +22,8 @@ ip -n "$ns" link set nb up
 weftd_start weftd --nics 2
 port=18800
 
-# pair NAME TRANSPORT LARGEST OPTION...: a server on weft1, a client on weft0; the NIC has carried the messages
+# pair NAME TRANSPORT LARGEST OPTION...: a server on weft1, a client on weft0; checks that the NIC
+# has carried the messages
 pair()
 {
 	local name=$1 transport=$2 largest=$3 before

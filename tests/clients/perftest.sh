@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# All of perftest and all options of the pingpongs on weft's NICs: over the built-in switch, over memif and over a
-# veth between two weftd. perftest does not look at its data (the pingpongs do, with -c), so verbs_data moves some
-# over the same wires with everything that verbs have, and looks at every byte.
+# All of perftest and all options of the pingpongs on weft's NICs: over the built-in switch, over
+# memif and over a veth between two weftd. perftest does not check its data (the pingpongs do, with
+# -c), so verbs_data moves data over the same wires by all operations of verbs and checks every
+# byte.
 # timeout: 1500
 
 . tests/int/lib.sh
@@ -43,7 +44,8 @@ pair()
 		verbs "c$runs" "$1" -d "$left" -p "$port" "${@:2}" localhost
 		finish "c$runs"
 		[ "$status" -ne 0 ] || break
-		# perftest gives up where a busy machine spoils how it measures the processor's clock.
+		# perftest fails where a busy machine disturbs its measurement of the processor's
+		# clock.
 		grep -q 'Correlation coefficient' "$WEFT_TMP/c$runs.err" || break
 		finish "s$runs"
 		status=1
@@ -92,7 +94,7 @@ by_cm()
 	END
 }
 
-# Lines of a program and its options.
+# Lines of programs and their options.
 perftest()
 {
 	local line
@@ -102,7 +104,7 @@ perftest()
 	done
 }
 
-# What every wire must carry.
+# The programs for every wire.
 common()
 {
 	perftest <<-'END'
@@ -158,7 +160,8 @@ common()
 	END
 }
 
-# Every size up to 8 MiB. Between two of them perftest measures the processor's clock, for as long as the rest takes.
+# Every size up to 8 MiB. Between two sizes perftest measures the processor's clock, which takes as
+# long as the rest.
 all_sizes()
 {
 	perftest <<-'END'
@@ -171,7 +174,7 @@ all_sizes()
 	END
 }
 
-# The pingpongs look at what came with -c.
+# The pingpongs check the received data with -c.
 pingpongs()
 {
 	perftest <<-'END'
@@ -201,7 +204,7 @@ data()
 	done
 }
 
-# wire NAME: everything, between $left and $right
+# wire NAME: runs everything between $left and $right
 wire()
 {
 	wire=$1
@@ -213,7 +216,7 @@ wire()
 	say "$wire: done, $SECONDS s"
 }
 
-# sanitizers look at the data's way alone: perftest waits for it 30 times as long
+# sanitizers check the data path alone: perftest waits for it 30 times as long
 wire=switch left=weft0 right=weft1 right_ip=10.77.0.2
 weftd_start checked --nics 2
 data 11 12
@@ -222,7 +225,7 @@ WEFT_BIN=$PWD/build/bin
 weftd_start weftd --nics 2
 wire switch
 all_sizes
-# without a GRH: NICs of one weftd know each other by QPN
+# without a GRH: NICs of one weftd find each other by QPN
 verbs data_qpn "$WEFT_TMP/verbs_data" weft1 weft0 -n 50 -s 5
 expect_ok data_qpn
 for size in 1 2048 3500; do

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# rdma-core's own pyverbs tests, as Debian ships them (python3-pyverbs, rdma-core), on a weft NIC that shows
-# itself as a RoCE device. What fails must be what docs/conformance.md lists as failing, no more and no less.
+# rdma-core's own pyverbs tests, as Debian ships them (python3-pyverbs, rdma-core), on a weft NIC
+# that appears as a RoCE device. The failing tests must be exactly those that docs/conformance.md
+# lists.
 # timeout: 300
 
 . tests/int/lib.sh
@@ -13,8 +14,8 @@ shipped=/usr/share/doc/rdma-core/tests
 [ -e "$shipped/run_tests.py" ] || skip 'rdma-core is not installed'
 /usr/bin/python3 -c 'import pyverbs' 2>/dev/null || skip 'python3-pyverbs is not installed'
 weftd_start weftd --nics 2
-# Those of rdma_cm ask sysfs for a net interface of the device, and that one for its address. The NIC has none: they are
-# shown one that has the NIC's address, over which nothing goes.
+# The rdma_cm tests read the device's net interface and its address from sysfs. The NIC has none:
+# the tests get an interface with the NIC's address, which carries no traffic.
 netns_add py
 ns=$(unique py)
 ip -n "$ns" link add shown type veth peer name other || skip 'no veth here'

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# qperf's tests of RC, UC and UD on weft's NICs, unchanged: one way, two ways, RDMA, polling or by events, atomics, and those
-# that verify atomics; between two NICs of one weftd. qperf sends without a GRH and knows peers by their LID, which
-# Ethernet has none of: weft's QPN says which NIC it is.
+# qperf's tests of RC, UC and UD on weft's NICs, unchanged: one way, two ways, RDMA, polling or by
+# events, atomics, and those that verify atomics; between two NICs of one weftd. qperf sends without
+# a GRH and addresses peers by their LID, which Ethernet lacks: weft's QPN identifies the NIC.
 # timeout: 600
 
 . tests/int/lib.sh
@@ -26,7 +26,7 @@ verbs()
 verbs server qperf
 wait_until 'qperf listens' tcp_listens "$ns" 19765 server
 
-# qperf_run TEST OPTION...: it ends well, and says a figure that is not 0
+# qperf_run TEST OPTION...: it must succeed and print a figure other than 0
 qperf_run()
 {
 	verbs client qperf -t 1 -li weft0:1 -ri weft1:1 "${@:2}" localhost "$1"

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Debian's programs of librdmacm on weft's NICs, as iWARP and as RoCE devices, over the built-in switch, over
-# memif and over a veth between two weftd: rping (checks what it reads), ucmatose, udaddy, rdma_server and rdma_client, their x
-# variants, cmtime, perftest with -R, and mckey with several receivers, each of which gets every packet. A server
-# that is killed, and a weftd that is, end their clients with an error.
+# Debian's programs of librdmacm on weft's NICs, as iWARP and as RoCE devices, over the built-in
+# switch, over memif and over a veth between two weftd: rping (checks what it reads), ucmatose,
+# udaddy, rdma_server and rdma_client, their x variants, cmtime, perftest with -R, and mckey with
+# several receivers, each of which gets every packet. When a server or a weftd is killed, its
+# clients end with an error.
 # timeout: 900
 
 . tests/int/lib.sh
@@ -24,7 +25,7 @@ cm()
 	spawn "$name" ip netns exec "$ns" "$run" --transport "$transport" --device "$nic" "$@"
 }
 
-# server COMMAND...: on $right, and it listens
+# server COMMAND...: starts it on $right and waits until it listens
 runs=0
 established=0
 server()
@@ -35,14 +36,14 @@ server()
 	wait_until "$* listens" counter_above "$right" cm_listeners 0
 }
 
-# client COMMAND...: on $left, ends well
+# client COMMAND...: runs on $left and must succeed
 client()
 {
 	cm "c$runs" "$left" "$@"
 	expect_ok "c$runs"
 }
 
-# pair SERVER... -- CLIENT...: both end well
+# pair SERVER... -- CLIENT...: both must succeed
 pair()
 {
 	local words=()
@@ -58,7 +59,7 @@ pair()
 	say "$wire, $transport: ${words[*]}"
 }
 
-# groups RECEIVERS NIC...: so many receivers on each NIC, and a sender on $left
+# groups RECEIVERS NIC...: RECEIVERS on each NIC, and a sender on $left
 groups()
 {
 	local count=$1 nic i receivers=() before
@@ -90,7 +91,7 @@ round()
 		pair rdma_server -s "$to" -p 7471 -- rdma_client -s "$to" -p 7471
 		pair rdma_xserver -p 7472 -- rdma_xclient -s "$to" -p 7472
 		pair rdma_xserver -p 7473 -c x -- rdma_xclient -s "$to" -p 7473 -c x
-		# Its server stays.
+		# Its server keeps running.
 		server cmtime -c 100
 		client cmtime -s "$to" -c 100
 		kill9 "s$runs"
@@ -105,7 +106,7 @@ round()
 		groups 1 "$right"
 		groups 2 "$left" "$right"
 	done
-	# The server dies in the midst of it: its client ends, by itself.
+	# The server dies in the middle: its client ends by itself.
 	server rping -s -a "$to" -S 1000
 	cm "c$runs" "$left" rping -c -a "$to" -S 1000
 	wait_until 'they are connected' counter_above "$right" cm_established "$established"
@@ -130,18 +131,18 @@ say 'a weftd was killed'
 weftd_start left --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24 --name left
 weftd_start right --port "memif:$WEFT_RUN_DIR/m.sock" --ip 10.9.0.2/24 --name right
 round memif left0 right0 iwarp ib
-# The other end's weftd dies: the client hears of it.
+# The other end's weftd dies: the client is notified.
 server rping -s -a 10.9.0.2 -S 1000
 cm "c$runs" left0 rping -c -a 10.9.0.2 -S 1000
 wait_until 'they are connected' counter_above right0 cm_established "$established"
 kill9 right
 finish "c$runs"
-# Its connection ends, or a request of it did before.
+# Its connection ends, or one of its requests did before.
 out_has "c$runs" 'DISCONNECT EVENT|cq completion failed' || die "rping is not told that its peer's weftd was killed"
 finish "s$runs"
 weftd_stop left
 
-# The same programs: what is different lies beneath the NICs.
+# The same programs over another wire below the NICs.
 netns_add a
 netns_add b
 ip link add va netns "$(unique a)" type veth peer name vb netns "$(unique b)" || skip 'no veth here'

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rsockets, call by call: a server and a client in one process, over the NIC whose address is
- * given; or one side of a stream in both directions at once, the other one in another process.
+ * rsockets, call by call: a server and a client in one process, over the NIC with the given
+ * address; or one side of a stream in both directions at once, with the other side in another
+ * process.
  *
  *	rs_data ADDRESS [server|client|dies]
  *
- * Streams of random sizes in both directions at once, half-closed connections, errors, calls that
- * do not block, datagrams up to the longest. dies: what sockets say once weftd has been killed. Run
- *by tests/clients/rsockets.sh. Prints what failed; exit status 0 if nothing did.
+ * Streams of random sizes in both directions at once, half-closed connections, errors, non-blocking
+ * calls, datagrams up to the longest. dies: the errors of sockets once weftd has been killed. Run
+ * by tests/clients/rsockets.sh. Prints failures; exit status 0 if there were none.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -139,7 +140,7 @@ static void both_ways(int listen_fd)
 	CHECK(rclose(fd[0]) == 0 && rclose(fd[1]) == 0);
 }
 
-/* One side of both_ways(); the client comes again until somebody listens. */
+/* One side of both_ways(); the client retries until the server listens. */
 static void one_side(bool is_server)
 {
 	pthread_t t[2];
@@ -175,7 +176,7 @@ static short poll_one(int fd, short events, int ms)
 	return p.revents;
 }
 
-/* A side that stopped sending still receives; what was sent before a close arrives. */
+/* A side that stopped sending still receives; data sent before a close arrives. */
 static void half_closed(int listen_fd)
 {
 	char buf[100];
@@ -214,7 +215,7 @@ static void errors(int listen_fd)
 	CHECK(rrecv(fd[0], buf, 1, 0) == -1 && errno == EAGAIN);
 	CHECK(rconnect(fd[0], (struct sockaddr *)&server, sizeof(server)) == -1);
 	CHECK(errno == EISCONN);
-	/* a peer that goes without a word */
+	/* a peer that disappears without closing */
 	CHECK(rsetsockopt(fd[1], SOL_SOCKET, SO_LINGER, &now, sizeof(now)) == 0);
 	CHECK(rclose(fd[1]) == 0);
 	CHECK(poll_one(fd[0], POLLIN, 10000) & POLLIN);
@@ -222,7 +223,7 @@ static void errors(int listen_fd)
 	CHECK(rrecv(fd[0], buf, 1, 0) == 0);
 	CHECK(rsend(fd[0], buf, 1, 0) == -1 && errno == EPIPE);
 	CHECK(rclose(fd[0]) == 0);
-	/* one that said so */
+	/* a peer that closed */
 	pair(listen_fd, fd);
 	CHECK(rsend(fd[1], buf, 1, 0) == 1 && rclose(fd[1]) == 0);
 	CHECK(poll_one(fd[0], POLLIN, 10000) & POLLIN);
@@ -269,7 +270,7 @@ static void without_blocking(int listen_fd)
 	free(buf);
 }
 
-/* What could not be told the peer takes no place in its table. */
+/* A message that could not be sent to the peer takes no place in its table. */
 static void maps_when_full(const int fd[2], char *mem)
 {
 	char bytes[1000] = {0};
@@ -301,7 +302,7 @@ static void iomaps(int listen_fd)
 	pair(listen_fd, fd);
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (char)byte_at(i, 3);
-	/* the listener's side has a table: the other maps memory for it */
+	/* the listener's side has a table: the other side maps memory for it */
 	CHECK(riomap(fd[1], mem, sizeof(mem), PROT_WRITE, 0, 500) == -1);
 	CHECK(riomap(fd[0], mem, sizeof(mem), PROT_WRITE, 0, 500) == 500);
 	CHECK(rsend(fd[0], &byte, 1, 0) == 1 && rrecv(fd[1], &byte, 1, 0) == 1);
@@ -369,11 +370,11 @@ static void *accepts(void *arg)
 	return NULL;
 }
 
-/* Threads that are cancelled while they wait: nobody finds them in a list afterwards. */
+/* Threads are cancelled while they wait: no list keeps them afterwards. */
 static void cancelled(int listen_fd)
 {
 	void *(*const calls[])(void *) = {reads, polls, accepts};
-	/* Far off, not over. */
+	/* Far away in time. */
 	const struct timeval limit = {.tv_sec = INT64_MAX / 2};
 	int fd[2], more[2];
 	pthread_t thread;
@@ -407,7 +408,7 @@ static int on_port(void)
 	return fd;
 }
 
-/* What is said to the server's port comes to this one. */
+/* Datagrams to the server's port come to this socket. */
 static void comes_to(int from, int to, struct sockaddr_in *peer)
 {
 	socklen_t len = sizeof(*peer);
@@ -425,7 +426,7 @@ static int speaker(void)
 	return fd;
 }
 
-/* Sockets on one port; one that comes anew; what is sent just before the end. */
+/* Several sockets on one port; a new one; data sent just before the end. */
 static void shared_port(void)
 {
 	struct sockaddr_in peer;
@@ -441,7 +442,7 @@ static void shared_port(void)
 	b = speaker();
 	comes_to(b, second, &peer);
 	comes_to(a, first, &peer);
-	/* the one that listened goes, the other one is found */
+	/* the listener is closed, the other one is found */
 	CHECK(rclose(first) == 0);
 	c = speaker();
 	comes_to(c, second, &peer);
@@ -459,7 +460,9 @@ static void shared_port(void)
 	CHECK(rclose(third) == 0);
 }
 
-/* A child has none of its parent's sockets, the parent all of them; both can make new ones. */
+/*
+ * A child has none of its parent's sockets, the parent keeps all of them; both can make new ones.
+ */
 static void forks(int listen_fd)
 {
 	char byte = 1, text[5];
@@ -485,7 +488,7 @@ static void forks(int listen_fd)
 	CHECK(rclose(fd[0]) == 0 && rclose(fd[1]) == 0);
 }
 
-/* Nothing waits for ever for a NIC that is gone. */
+/* No call waits for ever when the NIC is gone. */
 static void dies(void)
 {
 	int fd = listener(PORT), pairs[2], dgram = rsocket(AF_INET, SOCK_DGRAM, 0);

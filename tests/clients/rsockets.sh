@@ -15,7 +15,7 @@ gcc -D_GNU_SOURCE -std=gnu11 -Wall -Werror -I. tests/clients/rs_data.c -o "$WEFT
 head -c 3000000 /dev/urandom >"$WEFT_TMP/file"
 port=$((20000 + $$ % 10000))
 
-# The programs do not say that they listen: a client that is refused comes again.
+# The programs do not report that they listen: a refused client retries.
 pair()
 {
 	local name=$1 tries=0

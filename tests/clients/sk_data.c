@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A plain sockets program, call by call: what it expects is what the kernel does, so that it
- * passes on an address of the kernel by itself, and on a NIC's under weft-run --sockets.
+ * A plain sockets program, call by call. It expects the kernel's behaviour, so it passes on an
+ * address of the kernel by itself, and on a NIC's under weft-run --sockets.
  *
  *	sk_data ADDRESS
  *
  * Servers and clients in one process and its children: streams by all calls that move data, poll,
  * select, epoll (level, edge, one shot), copies of descriptors, fork, stdio, descriptors passed to
- * others, datagrams, and a listener on every address that serves 127.0.0.1 beside. Built with
- * sk_calls.c and run by tests/int/weft_run_sockets.sh. Prints what failed; exit status 0 if nothing
- * did.
+ * others, datagrams, and a listener on every address that also serves 127.0.0.1. Built with
+ * sk_calls.c and run by tests/int/weft_run_sockets.sh. Prints failures; exit status 0 if there were
+ * none.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -134,7 +134,7 @@ static void small_calls(int listen_fd)
 		CHECK(ioctl(fd[1], FIONREAD, &n) == 0);
 	} while (n < 8);
 	CHECK(n == 8);
-	/* a copy is the same socket, which ends with the last of them */
+	/* a copy is the same socket, which ends when the last copy is closed */
 	copy = dup(fd[1]);
 	CHECK(copy >= 0 && close(fd[1]) == 0);
 	CHECK(recv(copy, buf, 8, MSG_WAITALL) == 8 && memcmp(buf, "question", 8) == 0);
@@ -175,7 +175,7 @@ static void files(int listen_fd)
 	CHECK(recv(fd[1], buf, 150, MSG_WAITALL) == 150);
 	CHECK(buf[0] == byte_at(1000, 5) && buf[99] == byte_at(1099, 5));
 	CHECK(buf[100] == byte_at(10, 5) && buf[149] == byte_at(59, 5));
-	/* much of it, by a child */
+	/* many bytes, sent by a child */
 	pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0) {
@@ -237,7 +237,7 @@ static void selects(int listen_fd)
 	CHECK(close(fd) == 0 && close(peer) == 0);
 }
 
-/* Clients of which each sends a byte, hears it back, and again, all in one epoll set. */
+/* Clients each send a byte, receive it back, and repeat, all in one epoll set. */
 static void epolls(int listen_fd, uint32_t mode)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.fd = listen_fd}, got[5];
@@ -299,7 +299,7 @@ static void epolls(int listen_fd, uint32_t mode)
 	CHECK(epoll_wait(ep, got, 5, 0) == 0 && close(ep) == 0);
 }
 
-/* An edge is told once, a one-shot too, and poll sees a set that has something. */
+/* Edge-triggered and one-shot events are reported once, and poll sees a ready set. */
 static void epoll_modes(int listen_fd)
 {
 	struct epoll_event e = {.events = EPOLLIN | EPOLLET}, got;
@@ -324,7 +324,7 @@ static void epoll_modes(int listen_fd)
 	CHECK(close(fd[0]) == 0 && close(ep) == 0);
 }
 
-/* The lowest free number, and any number that the program likes. */
+/* The lowest free number, and any number that the program chooses. */
 static void numbers(int listen_fd)
 {
 	int fd[2], first = dup(0), next;
@@ -343,7 +343,7 @@ static void numbers(int listen_fd)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* A child serves what its parent has accepted; what was there before is not lost. */
+/* A child serves a connection that its parent has accepted; earlier data is not lost. */
 static void serves(int listen_fd)
 {
 	struct sockaddr_in a;
@@ -361,7 +361,7 @@ static void serves(int listen_fd)
 		expect(fd[1], "before");
 		CHECK(getpeername(fd[1], (struct sockaddr *)&a, &len) == 0);
 		CHECK(dprintf(fd[1], "port %d.", ntohs(a.sin_port)) > 0);
-		/* exec: the descriptor is what is left */
+		/* exec: only the descriptor remains */
 		CHECK(dup2(fd[1], 0) == 0 && dup2(fd[1], 1) == 1 && close(fd[1]) == 0);
 		execlp("cat", "cat", NULL);
 		_exit(127);
@@ -378,7 +378,7 @@ static void serves(int listen_fd)
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-/* Children that accept from their parent's listener, as servers that fork first do. */
+/* Children accept from their parent's listener, as pre-forking servers do. */
 static void prefork(int listen_fd)
 {
 	int status, fd;
@@ -400,7 +400,7 @@ static void prefork(int listen_fd)
 	}
 	for (int i = 0; i < 2; i++)
 		CHECK(waitpid(pid[i], &status, 0) == pid[i] && status == 0);
-	/* the parent has it still */
+	/* the parent still has it */
 	fd = client();
 	status = accept(listen_fd, NULL, NULL);
 	CHECK(status >= 0 && write(status, "parent", 6) == 6);
@@ -424,7 +424,7 @@ static void stdio(int listen_fd)
 	CHECK(fclose(f) == 0 && read(fd[0], line, 1) == 0 && close(fd[0]) == 0);
 }
 
-/* A descriptor that goes through a socket of the kernel, and bytes through a pipe. */
+/* A descriptor passes through a socket of the kernel, and bytes through a pipe. */
 static void passed(int listen_fd)
 {
 	union {
@@ -486,7 +486,7 @@ static void errors(int listen_fd)
 
 /* ---- every address, datagrams ---------------------------------------------------------------- */
 
-/* A listener on every address hears the kernel's connections beside. */
+/* A listener on every address also receives the kernel's connections. */
 static void everywhere(void)
 {
 	struct sockaddr_in local = {.sin_family = AF_INET}, in = server;
@@ -532,7 +532,7 @@ static void datagrams(void)
 	CHECK(recvfrom(b, in[0], 10, 0, (struct sockaddr *)&from, &len) == 3);
 	CHECK(sendto(b, "answer", 6, 0, (struct sockaddr *)&from, sizeof(from)) == 6);
 	CHECK(recv(a, in[0], 10, 0) == 6 && memcmp(in[0], "answer", 6) == 0);
-	/* the kernel's, to the same socket, which waits in its call */
+	/* sent by the kernel, to the same socket, which waits in its call */
 	CHECK(sendto(c, "kernel", 6, 0, (struct sockaddr *)&local, sizeof(local)) == 6);
 	CHECK(recv(b, in[0], 10, 0) == 6 && memcmp(in[0], "kernel", 6) == 0);
 	CHECK(connect(a, (struct sockaddr *)&to, sizeof(to)) == 0);

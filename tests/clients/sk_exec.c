@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A plain sockets program whose connections go to other programs: through exec(3) without a fork,
- * vfork(2) and posix_spawn(3). What it expects is what the kernel does.
+ * vfork(2) and posix_spawn(3). It expects the kernel's behaviour.
  *
  *	sk_exec ADDRESS
  *
  * Built with sk_calls.c and run by tests/int/weft_run_sockets.sh, by itself and under weft-run
- * --sockets. Prints what failed; exit status 0 if nothing did.
+ * --sockets. Prints failures; exit status 0 if there were none.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #include "tests/clients/sk_calls.h"
 
-/* What is said to the peer comes back; then it is told to end, and ends with that status. */
+/* The peer echoes a message; then it gets the exit status to end with. */
 static void echoes(int fd, pid_t pid)
 {
 	char byte;
@@ -32,7 +32,7 @@ static void echoes(int fd, pid_t pid)
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-/* A process that connects and becomes another program, as a shell's "exec" does. */
+/* A process connects and becomes another program, as a shell's "exec" does. */
 static void shells_exec(int listen_fd)
 {
 	pid_t pid = fork();
@@ -52,7 +52,7 @@ static void shells_exec(int listen_fd)
 	echoes(fd, pid);
 }
 
-/* exec that fails changes nothing: not found, and found but not to be executed. */
+/* A failed exec changes nothing: file not found, and found but not executable. */
 static void fails(int listen_fd)
 {
 	char path[] = "/tmp/sk_exec.XXXXXX", *argv[] = {path, NULL};
@@ -81,7 +81,7 @@ static void fails(int listen_fd)
 	CHECK(unlink(argv[0]) == 0 || errno == ENOENT);
 }
 
-/* What is not passed on ends, with all that was written before; the process is the same. */
+/* Sockets that are not passed on are closed after all earlier writes; the process is the same. */
 static void closed_by_exec(int listen_fd)
 {
 	char number[20];
@@ -136,7 +136,7 @@ static void signals(int listen_fd)
 		}
 		if (i == 1)
 			expect(fd, "bye\n");
-		/* whoever had the connection is gone: its end is here */
+		/* the holder of the connection is gone: its end is here */
 		CHECK(poll_one(fd, POLLIN, WAIT_MS) & POLLIN);
 		CHECK(read(fd, &byte, 1) <= 0 && close(fd) == 0);
 		CHECK(waitpid(pid, &status, 0) == pid && status == ways[i].status);
@@ -145,7 +145,7 @@ static void signals(int listen_fd)
 
 extern char **environ;
 
-/* By the actions, and without being named because it is not marked. */
+/* Passed on by the file actions, and without them because it is not close-on-exec. */
 static void spawns(int listen_fd)
 {
 	char *cat[] = {"cat", NULL}, *sh[] = {"sh", "-c", NULL, NULL}, script[60];

@@ -25,7 +25,7 @@ is_file()
 	say "ok: $2"
 }
 
-# Of iperf3's report: all streams moved data, in the directions given by names of its sums.
+# Checks iperf3's report: all streams moved data, in the directions given by names of its sums.
 moved()
 {
 	python3 - "$WEFT_TMP/$1.out" "${@:2}" <<-'END'
@@ -48,7 +48,7 @@ iperf()
 	moved "$name" $sums || die "iperf3 ${*:3}: a stream has moved nothing"
 	say "ok: iperf3 ${*:3}"
 }
-# Those that do not say that they listen are asked until they do.
+# Servers that do not report that they listen are probed until they do.
 try()
 {
 	# shellcheck disable=SC2086 # words
@@ -77,7 +77,7 @@ all()
 	iperf "$name.udp2" sum -u -b 20M -P 2
 	iperf "$name.udpr" sum -u -b 20M -R
 	stop "$name.iperf"
-	# Into the background by itself.
+	# It puts itself into the background.
 	$b iperf3 -s -1 -p 5202 -D || die 'iperf3 -D'
 	wait_until 'iperf3 in the background' $a iperf3 -p 5202 -c "$address" -n 5M
 
@@ -105,7 +105,7 @@ all()
 	spawn "$name.http" $b python3 -m http.server -d "$WEFT_TMP/www" 5004
 	try "curl -sS -f http://$address:5004/file" /dev/null
 	is_file "$WEFT_TMP/back" "$name: curl"
-	# The kernel's addresses are served beside.
+	# The kernel's addresses are served as well.
 	ip netns exec "$(unique b)" curl -sS -f -o "$WEFT_TMP/back" http://127.0.0.1:5004/file || die 'curl on the loopback'
 	is_file "$WEFT_TMP/back" "$name: curl on the kernel's loopback"
 	stop "$name.http"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A round trip beside processes that spin in ibv_poll_cq(), more of them than there are processors: empty polls yield
-# (WEFT_YIELD=auto), or do not (never). What the two cost is printed; it depends on the machine, so no bound is held.
+# A round trip while other processes spin in ibv_poll_cq(), more of them than there are processors:
+# empty polls yield (WEFT_YIELD=auto), or do not (never). Prints the cost of both; it depends on the
+# machine, so there is no bound.
 # timeout: 300
 
 . tests/int/lib.sh
@@ -17,7 +18,7 @@ ns=$(unique s)
 weftd_start weftd --nics 2
 port=18900
 
-# round YIELD SPINNERS ITERATIONS: the median of a round trip's half, us
+# round YIELD SPINNERS ITERATIONS: prints the median of half a round trip, us
 turn=0
 round()
 {

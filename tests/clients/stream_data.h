@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the programs that move bytes through sockets share: what must hold, and what the bytes are.
+ * Helpers of the programs that move bytes through sockets: checks, and the content of the streams.
  * Used by rs_data.c, sk_calls.c, sk_data.c and sk_exec.c.
  */
 #ifndef WEFT_TESTS_STREAM_DATA_H
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Else the program says so, with errno, and ends with exit status 1. */
+/* Otherwise prints the condition with errno and ends with exit status 1. */
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
 		if (!(cond)) {                                                                     \

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# UCX's ucx_perftest on weft, unchanged: every test of its protocol layer over rc_verbs and over ud_verbs alone, with one
-# thread and with several, and those of its transport layer that the transports have. It does not look at the data;
-# tests/clients/mpi.sh does, over both.
+# UCX's ucx_perftest on weft, unchanged: every test of its protocol layer over rc_verbs and over
+# ud_verbs alone, with one thread and with several, and the tests of its transport layer that the
+# transports support. It does not check the data; tests/clients/mpi.sh does, over both.
 # timeout: 600
 
 . tests/int/lib.sh
@@ -29,7 +29,7 @@ carried()
 	WEFT_RUN_DIR=$server_dir counter "$server" rx_frames
 }
 
-# perf NAME TLS OPTION...: the client has these options; the NICs have carried the messages
+# perf NAME TLS OPTION...: options of the client; checks that the NICs have carried the messages
 perf()
 {
 	local name=$1 tls=$2 before
@@ -73,7 +73,8 @@ done
 
 weftd_stop weftd
 
-# The transport layer alone. The server takes the device's name from the client, so both ends have the same.
+# The transport layer alone. The server gets the device's name from the client, so both ends use the
+# same.
 server=weft0 server_dir=$WEFT_RUN_DIR/right client_dir=$WEFT_RUN_DIR/left
 mkdir -p "$server_dir" "$client_dir"
 weftd_start left --run-dir "$client_dir" --port "memif:$WEFT_RUN_DIR/m.sock,server" --ip 10.9.0.1/24

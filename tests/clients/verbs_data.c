@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moves data between two devices with everything that verbs have, and looks at every byte.
+ * Moves data between two devices by all operations of verbs, and checks every byte.
  *
  *	verbs_data DEVICE DEVICE [-g GID-INDEX] [-n BATCHES] [-s SEED]
  *
  * A batch is a few requests on lanes of every type, drawn: operation, size, pieces at either end,
  * inline or not, signalled or not, ibv_post_send() or ibv_wr_*(), polled or by events. When all are
- * complete, all memory of both ends is compared with what it must hold. Now and then a window is
- * bound, used and invalidated. Run by perftest.sh beside perftest, which does not look at its data.
- * Exit codes: 0, 1 wrong, 2 usage.
+ * complete, all memory of both ends is compared with its expected content. Now and then a window is
+ * bound, used and invalidated. Run by perftest.sh along with perftest, which does not check its
+ * data. Exit codes: 0, 1 wrong, 2 usage.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -21,7 +21,8 @@
 enum {
 	MAX_OPS = 24,
 	SRQ_BYTES = 16384,      /* most of a Send to an SRQ */
-	LOSSY_BYTES = 48 << 10, /* of a batch, on lanes that may lose what no queue holds */
+	LOSSY_BYTES = 48 << 10, /* requests of a batch, on lanes that may lose messages without a
+				   queued receive */
 	MAX_BYTES = 400000,
 	NUM_LANES = 8,
 };
@@ -59,7 +60,7 @@ struct op {
 };
 
 struct recv {
-	struct op *op; /* NULL: of an SRQ, whoever comes */
+	struct op *op; /* NULL: an SRQ's, for any QP */
 	struct pieces pieces;
 	bool used;
 };
@@ -85,7 +86,7 @@ static bool takes_receive(const struct op *o)
 	return o->kind == SEND || o->kind == SEND_IMM || o->kind == WRITE_IMM;
 }
 
-/* ---- drawing ------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static uint32_t draw_bytes(uint32_t most)
 {
@@ -111,7 +112,7 @@ static uint32_t draw_bytes(uint32_t most)
 	return n < most ? n : most;
 }
 
-/* Memory that nothing else of the batch uses; false: there is no more. */
+/* Takes memory that no other part of the batch uses; false: there is no more. */
 static bool place(struct end *e, uint32_t bytes, uint32_t align, struct piece *p)
 {
 	uint32_t first = draw(NUM_REGIONS);
@@ -129,7 +130,7 @@ static bool place(struct end *e, uint32_t bytes, uint32_t align, struct piece *p
 	return false;
 }
 
-/* So many bytes in a few pieces, of which some are empty. */
+/* Cuts the bytes into a few pieces, of which some are empty. */
 static bool place_all(struct end *e, uint32_t bytes, struct pieces *list)
 {
 	uint32_t left = bytes, n = 1 + (draw(2) ? draw(MAX_SGE) : 0);
@@ -208,7 +209,7 @@ static bool draw_op(struct op *o, uint32_t *lossy_left)
 	return true;
 }
 
-/* A Write of UC tells nobody that it came: the last one of a lane has immediate data. */
+/* A Write of UC has no completion at the receiver, so the last one of a lane has immediate data. */
 static void tell_last(void)
 {
 	for (uint32_t i = 0; i < num_ops; i++) {
@@ -221,7 +222,7 @@ static void tell_last(void)
 			}
 		if (op[i].kind == WRITE && op[i].lane->type == IBV_QPT_UC && last)
 			op[i].kind = WRITE_IMM;
-		/* all before the last one are complete with it */
+		/* all earlier ones are complete with it */
 		op[i].signalled |= last_ever;
 	}
 }
@@ -239,7 +240,7 @@ static void draw_atomics(void)
 	}
 }
 
-/* ---- posting ------------------------------------------------------------------------------- */
+/* ---- posting --------------------------------------------------------------------------------- */
 
 static uint32_t sges(const struct pieces *list, struct ibv_sge *sge)
 {
@@ -259,7 +260,7 @@ static void post_receive(int at, struct op *for_op, struct lane *l, uint32_t byt
 	struct ibv_recv_wr wr = {.wr_id = num_recvs[at]++, .sg_list = sge}, *bad;
 
 	*r = (struct recv){.op = for_op};
-	/* more room than needed, often */
+	/* often more room than needed */
 	if (!place_all(&end[at], bytes + (draw(2) ? draw(50) : 0), &r->pieces))
 		die("no room for a receive");
 	wr.num_sge = (int)sges(&r->pieces, sge);
@@ -377,7 +378,7 @@ static void build(struct ibv_qp_ex *qp, struct op *o)
 		ibv_wr_set_sge_list(qp, n, sge);
 }
 
-/* All requests of one lane from one end: as one list, one by one, or built. */
+/* Posts all requests of one lane from one end: as one list, one by one, or built. */
 static void post_lane(struct lane *l, int from)
 {
 	struct ibv_send_wr wr[MAX_OPS], *bad;
@@ -408,7 +409,7 @@ static void post_lane(struct lane *l, int from)
 		CHECK(ibv_post_send(qp, &wr[i], &bad) == 0);
 }
 
-/* ---- what must be there then --------------------------------------------------------------- */
+/* ---- checks */
 
 /* The shadow byte at an offset of a list of pieces. */
 static uint8_t *shadow_at(const struct pieces *list, uint32_t offset)
@@ -461,7 +462,7 @@ static void expect_remote(const struct op *o)
 	}
 }
 
-/* The oldest message of the lane that was not received yet: they come in order. */
+/* The oldest message of the lane that was not received yet: they arrive in order. */
 static struct op *expected_on(int at, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < num_ops; i++)
@@ -518,7 +519,7 @@ static uint32_t still_to_come(int at)
 	return n;
 }
 
-/* Takes what is there; how many. */
+/* Polls the available completions; returns their number. */
 static int take(int at)
 {
 	struct ibv_wc wc[7];
@@ -586,7 +587,7 @@ static void batch(void)
 	}
 }
 
-/* ---- windows ------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static struct ibv_wc one(int at)
 {
@@ -602,8 +603,8 @@ static struct ibv_wc one(int at)
 }
 
 /*
- * The peer binds a window of type 2, this end writes through it and invalidates it with a Send;
- * then the window is gone from the peer's list of rights without a word of the peer's own.
+ * The peer binds a window of type 2, and this end writes through it and invalidates it with a Send;
+ * then the window is gone at the peer without a request of its own.
  */
 static void window(struct lane *l, int from)
 {

@@ -299,7 +299,7 @@ void end_sleep(struct end *e)
 	struct ibv_cq *cq;
 	void *ctx;
 
-	alarm(LIMIT_S); /* an event that is lost ends the program */
+	alarm(LIMIT_S); /* a lost event ends the program */
 	CHECK(ibv_get_cq_event(e->channel, &cq, &ctx) == 0);
 	alarm(0);
 	CHECK(cq == e->cq);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two ends for verbs_data.c: a device each, memory of several origins with a shadow that says what
- * it must hold, completion queues of both kinds, and pairs of QPs ("lanes") between them.
+ * Two ends for verbs_data.c: a device each, memory of several origins with a shadow of its expected
+ * content, completion queues of both kinds, and pairs of QPs ("lanes") between them.
  *
  * A program of libibverbs and nothing else: built by the scripts of this folder with the system's
  * headers and library, run with weft-run. Messages go to standard error; die() ends with status 1.
@@ -23,12 +23,12 @@ enum {
 	INLINE_BYTES = 200,
 	GRH_BYTES = 40,
 	QKEY = 0x11111111,
-	LIMIT_S = 60, /* until what has not happened is a failure */
+	LIMIT_S = 60, /* seconds until a missing event is a failure */
 };
 
 struct region {
 	uint8_t *mem;
-	uint8_t *shadow; /* what mem must hold */
+	uint8_t *shadow; /* expected content of mem */
 	struct ibv_mr *mr;
 	size_t used; /* of this batch */
 };
@@ -54,7 +54,7 @@ struct lane {
 	bool srq;     /* receives from the end's SRQ */
 	bool builder; /* sends by ibv_wr_*() */
 	struct ibv_qp *qp[2];
-	struct ibv_ah *ah[2]; /* UD: qp[i]'s way to the other */
+	struct ibv_ah *ah[2]; /* UD: the address handle of qp[i] for the other end */
 };
 
 #define CHECK(cond)                                                                                \
@@ -69,7 +69,7 @@ void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2))
 void draw_seed(uint64_t seed);
 uint32_t draw(uint32_t n);
 
-/* Opens a device by name. gid_index: which of its GIDs peers use. */
+/* Opens a device by name. gid_index: the GID that peers use. */
 void end_open(struct end *e, const char *device, int gid_index, bool extended);
 void end_close(struct end *e);
 
@@ -77,13 +77,13 @@ void end_close(struct end *e);
 void lane_open(struct lane *lane, struct end end[2], int gid_index);
 void lane_close(struct lane *lane);
 
-/* Up to max completions, whatever the kind of the queue. */
+/* Polls up to max completions, from either kind of queue. */
 int end_poll(struct end *e, int max, struct ibv_wc *wc);
-/* Asks for an event; poll again before end_sleep(), which waits for it. */
+/* Requests an event; poll again before end_sleep(), which waits for it. */
 void end_arm(struct end *e);
 void end_sleep(struct end *e);
 
-/* Compares all memory with what it must hold; says where they differ. */
+/* Compares all memory with its expected content; prints the first difference. */
 bool end_right(const struct end *e, int which);
 
 #endif /* WEFT_TESTS_VERBS_ENDS_H */

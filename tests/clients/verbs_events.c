@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What libibverbs tells of itself: asynchronous events, the death of weftd, and what it refuses.
+ * Events and errors of libibverbs: asynchronous events, the death of weftd, and refused calls.
  *
- *	events A B	every event that a program can bring about
- *	port A		PORT_ERR, then PORT_ACTIVE, which the script brings about
+ *	events A B	every event that a program can cause
+ *	port A		PORT_ERR, then PORT_ACTIVE, which the script causes
  *	dies A B HOW	waits for the end of weftd: in ibv_get_cq_event() (HOW is sleep), or polling
  *	domain A HAS	opens an XRC domain of /dev/null twice, in two contexts: EXDEV the second
- *time where the two are in different shards (HAS is apart) refused A	calls that are not served,
- *and wrong arguments: errno spins A		polls an empty queue until it is killed
+ *			time where the two are in different shards (HAS is apart)
+ *	refused A	calls that are not supported, and wrong arguments: errno
+ *	spins A		polls an empty queue until it is killed
  *
  * A and B are devices. Built with verbs_ends.c and run by tests/int/verbs_events.sh and
  * tests/clients/spinners.sh.
@@ -39,7 +40,7 @@ static struct ibv_async_event next_event(struct ibv_context *ctx)
 	return event;
 }
 
-/* Nothing waits: EAGAIN where the descriptor does not block. */
+/* Checks that no event waits: EAGAIN where the descriptor does not block. */
 static void no_event(struct ibv_context *ctx)
 {
 	struct ibv_async_event event;
@@ -107,7 +108,7 @@ static void set_state(struct ibv_qp *qp, enum ibv_qp_state state)
 				(state == IBV_QPS_SQD ? IBV_QP_EN_SQD_ASYNC_NOTIFY : 0)) == 0);
 }
 
-/* ---- events -------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static struct ibv_qp *doomed;
 static int destroyed; /* atomic */
@@ -164,7 +165,9 @@ static void wrong_requests(void)
 	}
 }
 
-/* More completions than the CQ holds: an event of the CQ, and one of the QP that lost one. */
+/*
+ * More completions than the CQ holds: an event of the CQ, and one of the QP that lost a completion.
+ */
 static void overrun(void)
 {
 	struct lane lane = {.type = IBV_QPT_RC};
@@ -295,7 +298,7 @@ static void opened(void)
 	close(attr.fd);
 }
 
-/* Contexts are given to shards in turn; a domain is one shard's. */
+/* Contexts are given to shards in turn; a domain belongs to one shard. */
 static void domain(const char *device, bool apart)
 {
 	struct ibv_xrcd_init_attr attr = {.comp_mask =
@@ -313,7 +316,7 @@ static void domain(const char *device, bool apart)
 		FAILS(ibv_open_xrcd(ctx[1], &attr), EXDEV);
 		attr.oflags = i ? 0 : O_CREAT | O_EXCL;
 	}
-	/* Free for the other shard, when nobody has it any more. */
+	/* Free for the other shard, when no process has it open. */
 	CHECK(!apart || ibv_close_xrcd(xrcd[0]) == 0);
 	attr.oflags = O_CREAT;
 	CHECK((xrcd[1] = ibv_open_xrcd(ctx[1], &attr)));
@@ -367,7 +370,7 @@ static void port(const char *device)
 	end_close(&end[0]);
 }
 
-/* ---- the death of weftd -------------------------------------------------------------------- */
+/* ---- the death of weftd ---------------------------------------------------------------------- */
 
 enum {
 	POSTED = 8, /* of each kind, to each end */
@@ -413,7 +416,10 @@ static void all_refused(struct end *e, struct lane *lane)
 	FAILS(ibv_create_qp(e->pd, &init), EIO);
 }
 
-/* Receives at both ends, Sends that the other has no room for, and so never end by themselves. */
+/*
+ * Receives at both ends, and Sends without receives at the other end, which therefore never
+ * complete by themselves.
+ */
 static void dies(char **device, const char *how)
 {
 	bool sleep = strcmp(how, "sleep") == 0;
@@ -453,7 +459,7 @@ static void dies(char **device, const char *how)
 	puts("flushed");
 }
 
-/* ---- what is refused ----------------------------------------------------------------------- */
+/* ---- refused calls */
 
 static void refused_objects(struct end *e)
 {
@@ -559,7 +565,7 @@ static void refused(const char *device)
 	end_close(&end[0]);
 }
 
-/* As programs do that wait for what never comes. */
+/* Waits as programs do for an event that never comes. */
 static void spins(const char *device)
 {
 	struct ibv_wc wc;

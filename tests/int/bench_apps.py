@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/bench/apps.py: rows from turns, results that differ, programs that are not there."""
+"""tools/bench/apps.py: rows from turns, differing results, missing programs."""
 import argparse
 import os
 import subprocess

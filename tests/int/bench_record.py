@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""tools/bench/record.py: a run of some rows keeps the others, and each row says where it comes from."""
+"""tools/bench/record.py: a run of some rows keeps the others, and each row names its origin."""
 import json
 import os
 import subprocess

@@ -22,7 +22,7 @@ binaries, tmp = os.environ["WEFT_BIN"], os.environ["WEFT_TMP"]
 
 
 def predict(path, row):
-    """goal-run's JSON for one row."""
+    """Returns goal-run's JSON for one row."""
     params = ",".join(row[c] for c in ("L", "o", "g", "G", "O", "S"))
     p = subprocess.run(
         [f"{binaries}/goal-run", "--json", "--model", params, path], capture_output=True, text=True

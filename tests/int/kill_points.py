@@ -11,7 +11,7 @@
 # timeout: 900
 #
 # WEFT_KILLS=N kills (60; make test-kill: 1000); WEFT_SEED=N replays the lives that were drawn.
-"""Called by tests/run.sh; runs weftd and mortal, prints a table."""
+"""Runs weftd and mortal; prints a table."""
 import json
 import math
 import os
@@ -53,7 +53,7 @@ def ctl(*words):
 
 
 def gauges():
-    """Everything in use, by name, over both NICs; and clients that are no tools."""
+    """Objects in use, by name, over both NICs; and clients other than tools."""
     used = {"clients": 0}
     for nic in NICS:
         for name, value in ctl("stats", nic)[nic].items():
@@ -64,7 +64,7 @@ def gauges():
 
 
 def of_process(pid):
-    """Descriptors, mappings, how many of those are memory of clients, KiB of its own memory."""
+    """Descriptors, mappings, mappings of clients' memory, and KiB of weftd's own memory."""
     status = {}
     for line in open("/proc/%d/status" % pid):
         key, _, value = line.partition(":")
@@ -87,7 +87,7 @@ def spawn(board, slot, seed, life_us, *more):
 
 
 def batch(rnd, board, kills):
-    """Starts and buries so many; returns how many of them ended otherwise."""
+    """Starts n clients and waits for their ends; returns how many ended other than by SIGKILL."""
     stopped = spawn(board, STOPPED, rnd.getrandbits(60), 0, "stay")
     stop_after = time.monotonic() + rnd.uniform(0.05, 0.2)
     is_stopped, running, started, wrong = False, {}, 0, 0
@@ -111,7 +111,7 @@ def batch(rnd, board, kills):
 
 
 def settle(pid, base):
-    """Waits until everything is as it was; the figures."""
+    """Waits until all counts have their initial values; returns the figures."""
     end = time.monotonic() + SETTLE_S
     while True:
         used, process = gauges(), of_process(pid)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tshark finds in a capture of a NIC, held against what the test meant to do. Called by lib.sh's frames().
+"""Compares tshark's analysis of a capture of a NIC with the properties that the test expects.
+lib.sh's frames() runs it.
 
     frames.py FILE --nic A.B.C.D [OPTION...]
 
-Always: no frame is malformed, no checksum of the NIC's wrong; each TCP connection that carried bytes begins with an MPA Request,
-and what was agreed to is FPDUs to the last byte, with RDMAP in them; no CRC is wrong. Where the capture could not keep pace and lost
-frames, the connections of that time need not be whole; one must be.
+Always: no frame is malformed, no checksum of the NIC's wrong; each TCP connection that carried
+bytes begins with an MPA Request, and what was agreed to is FPDUs to the last byte, with RDMAP
+in them; no CRC is wrong. Where the capture could not keep pace and lost frames, the connections
+of that time need not be whole; one must be.
 
     --revision N         every Request and Reply has it (default: any)
     --crc on|off         every Request and Reply asks for CRCs, or none does; then FPDUs have them, or have none
@@ -30,7 +32,8 @@ FIELDS = ("frame.number tcp.stream ip.src tcp.srcport tcp.seq tcp.len frame.drop
           " iwarp_rdma.rdmardsz iwarp_rdma.term_layer iwarp_rdma.term_etype iwarp_rdma.term_etype_rdma"
           " iwarp_rdma.term_etype_ddp iwarp_rdma.term_etype_llp iwarp_rdma.term_errcode iwarp_rdma.term_errcode_rdma"
           " iwarp_rdma.term_errcode_ddp_tagged iwarp_rdma.term_errcode_ddp_untagged iwarp_rdma.term_errcode_llp").split()
-# Ports that Linux draws are other protocols', so what the bytes look like comes first; a heuristic takes small Sends for RPC.
+# Linux draws ports that belong to other protocols, so the heuristic on the bytes comes first;
+# another heuristic takes small Sends for RPC.
 OPTIONS = ["--disable-protocol", "rpcordma", "-o", "tcp.try_heuristic_first:TRUE", "-o", "tcp.check_checksum:TRUE"]
 ENHANCED = 0x10
 PEER_TO_PEER = 0x8000

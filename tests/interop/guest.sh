@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A small guest with a stock Debian kernel and siw, Linux's software iWARP, as a peer for weft. Called by the
-# scripts of this folder, as root.
+# A small guest with a stock Debian kernel and siw, Linux's software iWARP, as a peer for weft. The
+# scripts of this folder run it, as root.
 #
 #	guest.sh build			makes kernel, siw.ko and initramfs, once; some 150 MB are loaded and kept
 #	guest.sh why			exit status 0, or a line that says why no guest can run here
@@ -12,10 +12,11 @@
 #	guest.sh log NAME		what its console shows
 #	guest.sh stop NAME
 #
-# What it needs: Debian's packages only. qemu-system-x86 and the tools of build (tools/deps.sh interop installs
-# them); the kernel's image, rdma-core and perftest for the guest are unpacked into the cache, never installed.
-# Debian's kernel has no siw: it is built from Debian's linux-source against the kernel's own headers, with its
-# constants made parameters. No hardware virtualisation is needed: a guest boots within 10 s without.
+# It needs Debian's packages only. qemu-system-x86 and the tools of build (tools/deps.sh interop
+# installs them); the kernel's image, rdma-core and perftest for the guest are unpacked into the
+# cache, never installed. Debian's kernel has no siw: it is built from Debian's linux-source against
+# the kernel's own headers, with its constants made parameters. No hardware virtualisation is
+# needed: a guest boots within 10 s without.
 #
 #	WEFT_GUEST_CACHE	what is built (default: weft-guest in XDG_CACHE_HOME or ~/.cache)
 #	WEFT_GUEST_RUN		the guests that run (default: /run/weft-guest)
@@ -105,7 +106,7 @@ build_siw()
 	cp "$src/siw.ko" "$cache/kernel/lib/modules/$version/updates/"
 }
 
-# Programs with the libraries that they load, all from the guest's packages.
+# Copies programs with the libraries that they load, all from the guest's packages.
 install_programs()
 {
 	local tree=$1 libs=$cache/base/lib/x86_64-linux-gnu:$cache/base/usr/lib/x86_64-linux-gnu
@@ -148,7 +149,7 @@ build()
 	# shellcheck disable=SC2086 # words
 	python3 "$here/guest_tool.py" modules "$cache/kernel/lib/modules/$version" "$tree/mods" $guest_modules
 	install -m 755 "$here/guest_init.sh" "$tree/init"
-	# Not compressed: that costs more to undo than to read, without virtualisation.
+	# Not compressed: without virtualization, decompression takes longer than reading.
 	(cd "$tree" && find . | sort | cpio --quiet -o -H newc -R 0:0) >"$cache/initramfs"
 	rm -rf "$tree" "$cache/siw" "$cache/base" "$cache/kernel" "$cache/debs"
 	echo "$version" >"$cache/ready"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The first and only program of the guest that guest.sh boots: loads the modules, gives eth0 its address and siw
-# its device, and runs the commands that come by the side channel, one at a time: a line of base64 each; their
-# output goes back, and a last line @@N, their exit status.
+# The first and only program of the guest that guest.sh boots: loads the modules, gives eth0 its
+# address and siw its device, and runs the commands from the side channel, one at a time: a line of
+# base64 each. Sends back their output and a last line @@N, their exit status.
 
 /bin/busybox --install -s /bin 2>/dev/null
 export PATH=/usr/bin:/bin HOME=/tmp
@@ -13,7 +13,7 @@ mount -t devtmpfs dev /dev
 mkdir -p /dev/shm
 mount -t tmpfs tmpfs /dev/shm
 
-# The value of weft.NAME on the kernel's command line.
+# Prints the value of weft.NAME on the kernel's command line.
 arg()
 {
 	sed -n "s/.*\bweft\.$1=\([^ ]*\).*/\1/p" /proc/cmdline

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What guest.sh cannot do in shell:
+"""The parts of guest.sh that the shell cannot do:
 
     guest_tool.py vmlinux VMLINUZ OUT         the kernel, unpacked: an emulated machine takes seconds to do it
     guest_tool.py modules DIR OUT NAME...     modules and what they depend on, unpacked, with a file "order"
@@ -18,7 +18,7 @@ PACKED = ((b"\xfd7zXZ\0", ["xz", "-dc", "--single-stream"]), (b"\x28\xb5\x2f\xfd
 
 
 def vmlinux(path, out):
-    """The packed kernel lies somewhere behind its loader: tries every place that looks like it."""
+    """Finds the packed kernel behind its loader: tries every place with its signature."""
     with open(path, "rb") as f:
         data = f.read()
     for magic, command in PACKED:
@@ -84,7 +84,8 @@ def shell(path, command):
             if not data:
                 return "guest_tool.py: the guest has gone"
             got += data
-            # The end alone is looked at: what a program says may be long, and comes in small pieces.
+            # Only the end is inspected: a program's output may be long, and arrives in small
+            # pieces.
             end = re.search(rb"@@(\d+)\r?\n$", got[-16:])
             if end:
                 del got[len(got) - len(end.group(0)):]

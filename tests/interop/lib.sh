@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the scripts of this folder share; they source it after tests/int/lib.sh.
+# Functions shared by the scripts of this folder, which source it after tests/int/lib.sh.
 #
-# One namespace with a bridge: weftd's NIC "$nic" (10.9.0.2) and Linux's TCP (10.9.0.1) are at the ends of a veth
-# each, so that guests can be connected, or the bridge be replaced by a wire that loses frames (lossy_wire). A script runs
-# rc_peer on the NIC (rc), mpa_sock on the kernel (sock), or something else in the guest.
+# One namespace with a bridge: weftd's NIC "$nic" (10.9.0.2) and Linux's TCP (10.9.0.1) are at the
+# ends of a veth each, so that guests can be connected, or the bridge be replaced by a wire that
+# loses frames (lossy_wire). A script runs rc_peer on the NIC (rc), mpa_sock on the kernel (sock),
+# or another program in the guest.
 
 # shellcheck source=tests/int/lib.sh
 run=build/bin/weft-run
@@ -15,7 +16,7 @@ nic_ip=10.9.0.2
 linux_ip=10.9.0.1
 [ -x "$progs/rc_peer" ] || skip 'librdmacm-dev is not installed'
 
-# wire_up MTU: the namespace "$ns" with all that
+# wire_up MTU: makes the namespace "$ns" with all that
 wire_up()
 {
 	local dev
@@ -34,7 +35,8 @@ wire_up()
 	ip -n "$ns" addr add "$linux_ip/24" dev la
 }
 
-# offloads on|off: whether the kernel sends many segments as one frame, which a lossy wire does not carry
+# offloads on|off: lets the kernel send many segments as one frame, which a lossy wire does not
+# carry
 offloads()
 {
 	local dev
@@ -43,7 +45,7 @@ offloads()
 	done
 }
 
-# nic_up NAME OPTION...: a weftd, called NAME
+# nic_up NAME OPTION...: starts a weftd, called NAME
 nic_up()
 {
 	local name=$1
@@ -54,7 +56,7 @@ nic_up()
 	export in_ns=
 }
 
-# rc NAME listen|connect PORT OPTION...: rc_peer on the NIC
+# rc NAME listen|connect PORT OPTION...: runs rc_peer on the NIC
 rc()
 {
 	local name=$1 what=$2 port=$3 ip=$nic_ip
@@ -64,7 +66,7 @@ rc()
 	[ "$what" = connect ] || says "$name" '^listening'
 }
 
-# sock NAME listen|connect PORT OPTION...: mpa_sock on the kernel
+# sock NAME listen|connect PORT OPTION...: runs mpa_sock on the kernel
 sock()
 {
 	local name=$1 what=$2 port=$3 ip=$linux_ip
@@ -74,7 +76,8 @@ sock()
 	[ "$what" = connect ] || says "$name" '^listening'
 }
 
-# wire OPTION...: what lies between the two from now on, instead of the bridge; none: the bridge again
+# wire OPTION...: puts a lossy_wire between the two instead of the bridge; without options: the
+# bridge again
 wires=0
 wire()
 {
@@ -96,7 +99,8 @@ wire()
 
 peer_port=7000
 runs=0
-# pair ACTIVE PASSIVE BYTES "PASSIVE'S OPTIONS" OPTION...: ACTIVE and PASSIVE are rc or sock; both end well
+# pair ACTIVE PASSIVE BYTES "PASSIVE'S OPTIONS" OPTION...: ACTIVE and PASSIVE are rc or sock; both
+# must succeed
 pair()
 {
 	local active=$1 passive=$2 bytes=$3 words=$4
@@ -110,7 +114,7 @@ pair()
 	say "ok: $active to $passive: $bytes $words $* ($(tail -n 1 "$WEFT_TMP/a$runs.out"))"
 }
 
-# held: the NIC's gauges of connections, listeners and what is under way that are not 0
+# held: prints the NIC's nonzero gauges of connections, listeners and pending operations
 held()
 {
 	ctl stats "$nic" >"$WEFT_TMP/list"
@@ -127,7 +131,8 @@ nothing_held()
 	[ -z "$(held)" ]
 }
 
-# nothing_left: no objects of programs are left on the NIC, nor connections, nor what they held. TCP's flows are: TIME-WAIT.
+# nothing_left: no objects of programs are left on the NIC, no connections, and none of their
+# resources. TCP's flows are left, in TIME-WAIT.
 nothing_left()
 {
 	expect_objects "$nic" '0 0 0 0'
@@ -135,13 +140,13 @@ nothing_left()
 	wait_until "$nic holds nothing ($(held))" nothing_held
 }
 
-# no_flows: nor those in TIME-WAIT, a minute later
+# no_flows: those in TIME-WAIT are gone, too, a minute later
 no_flows()
 {
 	LIMIT=120 wait_until "$nic has no flows of TCP left" counter_is "$nic" tcp_flows_used 0
 }
 
-# capture NAME, captured NAME: what the NIC sends and receives, to NAME.pcapng
+# capture NAME, captured NAME: writes the NIC's traffic to NAME.pcapng
 capture()
 {
 	spawn "capture_$1" "$WEFT_BIN/weftctl" capture "$nic" -w "$WEFT_TMP/$1.pcapng"
@@ -154,7 +159,8 @@ captured()
 	expect_ok "capture_$1"
 }
 
-# frames NAME OPTION...: tshark finds in it what the options say, and nothing malformed (frames.py)
+# frames NAME OPTION...: tshark finds the properties of the options in it, and nothing malformed
+# (frames.py)
 frames()
 {
 	tests/interop/frames.py "$WEFT_TMP/$1.pcapng" --nic "$nic_ip" "${@:2}" >"$WEFT_TMP/frames.out" 2>&1 ||

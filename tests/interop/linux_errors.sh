@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a NIC answers to an iWARP stream that goes wrong, sent over a socket of the kernel (mpa_sock): the Terminate
-# with the layer, type and code that RFC 5040 4.8, RFC 5041 8.2 and RFC 5044 8 name; the queue pair is in error, its
-# process hears of it, and nothing is left behind. With and without CRC.
+# Responses of a NIC to faulty iWARP streams, sent over a socket of the kernel (mpa_sock): the
+# Terminate has the layer, type and code of RFC 5040 4.8, RFC 5041 8.2 and RFC 5044 8; the queue
+# pair is in error, its process is notified, and no object is left. With and without CRC.
 # timeout: 300
 
 . tests/int/lib.sh
@@ -43,7 +43,7 @@ for crc in '' -c; do
 		error ddp-version 1 2 0x06 $crc
 		error rdmap-version 0 2 0x05 $crc
 		error opcode 0 2 0x06 $crc
-		error response 1 1 0x00 $crc # nothing was asked for there
+		error response 1 1 0x00 $crc # nothing was requested there
 	}
 done
 nothing_left

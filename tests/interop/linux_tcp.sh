@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# weft's TCP and Linux's: an RC queue pair on a NIC (rc_peer) and an iWARP endpoint over a socket of the kernel
-# (mpa_sock), over a veth by AF_XDP and by AF_PACKET: data of all kinds both ways, with and without CRC, loss,
-# reordering and duplicates (lossy_wire), windows that close, slow readers, resets, both ends closing at once, ports
-# used again at once. Every byte is looked at; nothing is left behind.
+# weft's TCP and Linux's: an RC queue pair on a NIC (rc_peer) and an iWARP endpoint over a socket of
+# the kernel (mpa_sock), over a veth by AF_XDP and by AF_PACKET: data of all kinds both ways, with
+# and without CRC, loss, reordering and duplicates (lossy_wire), windows that close, slow readers,
+# resets, simultaneous close, ports reused at once. Every byte is checked; nothing is left behind.
 # timeout: 600
 
 . tests/int/lib.sh
@@ -43,7 +43,7 @@ impaired()
 	pair sock rc 20000 '' -o read -d active -n 100
 }
 
-# Windows that close, and open again late.
+# Windows that close, and reopen late.
 windows()
 {
 	pair rc sock 30000 '-L 1500' -o send -n 200
@@ -51,7 +51,7 @@ windows()
 	pair sock rc 30000 '' -o send -d active -n 200 -L 1500
 }
 
-# reset_by SIDE: mpa_sock resets in the middle; the queue pair fails, and goes
+# reset_by SIDE: mpa_sock resets in the middle; the queue pair fails and is destroyed
 reset_by()
 {
 	runs=$((runs + 1))
@@ -70,7 +70,7 @@ reset_by()
 	say "ok: reset by the $1 side"
 }
 
-# Both FINs are under way at once: they take their time.
+# Both FINs are in flight at once, which takes some time.
 both_close()
 {
 	local i
@@ -81,11 +81,12 @@ both_close()
 	done
 }
 
-# The same two ports again and again, at once: the NIC, which closed first, has the old connection in TIME-WAIT.
+# The same two ports again and again, at once: the NIC, which closed first, has the old connection
+# in TIME-WAIT.
 same_ports()
 {
 	local i
-	# Names of this round: says() would find what those of the round before said.
+	# Names of this round: says() would find output of the previous round.
 	for i in ${how}1 ${how}2 ${how}3 ${how}4 ${how}5; do
 		rc "ports_$i" listen 7999 -s 1000
 		sock "again_$i" connect 7999 -s 1000 -P 8999 -n 20 -e passive

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A wire between two interfaces of the kernel that loses, delays, doubles and reorders frames, by
- * the switch's own impairments (dpdk_app/wire/impair.c) and a seed: kernels without netem have
- *nothing.
+ * A wire between two interfaces of the kernel that loses, delays, duplicates and reorders frames,
+ * by the switch's own impairments (dpdk_app/wire/impair.c) and a seed, for kernels without netem.
  *
- *	lossy_wire INTERFACE INTERFACE [-l LOSS%] [-r REORDER%] [-d DUPLICATE%] [-t DELAY_US] [-s
- *SEED]
+ *	lossy_wire INTERFACE INTERFACE [-l LOSS%] [-r REORDER%] [-d DUPLICATE%]
+ *		[-t DELAY_US] [-s SEED]
  *
  * Each frame that the kernel hands to one interface (from the other end of its veth) leaves by the
- * other. Prints "ready"; ends by SIGTERM, and says then how many frames it lost. Exit codes: 0, 1
+ * other. Prints "ready"; ends on SIGTERM and prints how many frames it lost. Exit codes: 0, 1
  * failure, 2 usage.
  */
 #include <arpa/inet.h>
@@ -126,13 +125,13 @@ static void let_out(struct way *way, int fd)
 	for (uint32_t i = 0; i < n; i++) {
 		struct frame *frame = out[i];
 
-		/* What the interface has no room for is lost, as on any wire. */
+		/* Frames that do not fit into the interface's queue are lost, as on any wire. */
 		(void)!send(fd, frame->data, frame->bytes, 0);
 		put(frame);
 	}
 }
 
-/* How long until a frame is due. */
+/* Time until a frame is due. */
 static struct timespec wait_time(const struct way *way)
 {
 	uint64_t now = now_ns(), due = now + 100000000;

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What siw does not know: markers, with and without CRC, between two NICs over the switch; Sends, Writes, Reads,
-# atomics and Writes with immediate, every byte looked at. tshark finds FPDUs and markers where they are, no bad
-# CRC and no malformed frame in what was captured.
+# Features that siw lacks: markers, with and without CRC, between two NICs over the switch; Sends,
+# Writes, Reads, atomics and Writes with immediate, every byte checked. tshark finds FPDUs and
+# markers in their places, no bad CRC and no malformed frame in the capture.
 # timeout: 300
 
 . tests/int/lib.sh

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An iWARP endpoint over an ordinary TCP socket of the kernel: MPA, DDP and RDMAP by hand, so that
- * Linux's TCP is the peer of a NIC's. The other end is rc_peer.c (verbs) or another one of it; what
- * they say to each other is in peer.h.
+ * Linux's TCP is the peer of a NIC's. The other end is rc_peer.c (verbs) or another mpa_sock;
+ * peer.h has their protocol.
  *
  *	mpa_sock listen|connect ADDRESS PORT [-o send|write|read] [-d active|passive|both]
  *		[-s BYTES] [-n MESSAGES] [-S SEED] [-e active|passive|both] [-w MS] [-P PORT]
  *		[-r REVISION] [-c] [-m] [-q] [-l US] [-L MS] [-R MESSAGES] [-x ERROR]
  *
  * As rc_peer, and: -c CRCs; -m peer-to-peer, with a frame first; -l pauses between small reads; -L
- * reads nothing for a while in the middle; -R resets the connection after so many messages; -x
- * sends something wrong, and prints the Terminate that answers it: "terminate LAYER TYPE CODE".
+ * reads nothing for a while in the middle; -R resets the connection after that many messages; -x
+ * sends a faulty segment and prints the Terminate that answers it: "terminate LAYER TYPE CODE".
  * Exit codes: 0, 1 wrong, 2 usage.
  */
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@ enum {
 	STAG_BAD = 0x00ffee00,
 	READ_BYTES = 65536,
 	READ_BYTES_SLOW = 2048,
-	READS = 4, /* under way */
+	READS = 4, /* in flight */
 	DEPTH = 16,
 };
 #define TO_SINK   UINT64_C(0x10000)
@@ -54,7 +54,7 @@ struct end {
 	uint32_t msn_in;
 };
 
-/* ---- out */
+/* ---- sending */
 
 static void send_note(struct end *e, enum peer_kind kind, uint32_t number)
 {
@@ -103,9 +103,9 @@ static void tell(struct end *e)
 	send_note(e, PEER_NOTE_ACK, e->p.told);
 }
 
-/* ---- in */
+/* ---- receiving */
 
-/* Into the sink's slots; returns whether it was the last of its message. */
+/* Writes into the sink's slots; returns true for the last one of its message. */
 static bool take_tagged(struct end *e, const uint8_t *ulpdu, uint32_t bytes)
 {
 	struct wire_ddp_tagged head;
@@ -276,7 +276,7 @@ static void make_buffers(struct end *e)
 	e->p.source = calloc(1, slots);
 	e->message = calloc(1, e->p.stride);
 	CHECK(e->p.sink && e->p.source && e->message, "memory");
-	/* Touched now, not while somebody measures. */
+	/* Touched now, not during a measurement. */
 	memset(e->p.sink, 0xa5, slots);
 	for (uint32_t i = 0; i < PEER_SLOTS; i++)
 		peer_fill(&e->p, e->p.source + (size_t)i * e->p.stride, i);
@@ -315,7 +315,7 @@ static int accept_on(struct end *e, const struct sockaddr_in *addr)
 	e->revision = setup.revision;
 	e->crc |= setup.crc;
 	reply = my_setup(e);
-	/* One kind of those that were offered, or the one that every RNIC has. */
+	/* One of the offered kinds, or the kind that every RNIC supports. */
 	reply.peer_to_peer = setup.peer_to_peer;
 	reply.rtr = setup.rtr & WIRE_MPA_RTR_WRITE ? WIRE_MPA_RTR_WRITE : setup.rtr;
 	CHECK(!mpa_setup_send(fd, WIRE_MPA_KEY_REP, &reply), "send");
@@ -369,7 +369,7 @@ static void reset(struct end *e)
 	exit(0);
 }
 
-/* Once through: makes what may be sent, waits, sends, reads. */
+/* One pass: makes the next messages, waits, sends, reads. */
 static void turn(struct end *e)
 {
 	struct pollfd wait = {.fd = e->s.fd, .events = POLLIN};
@@ -432,7 +432,7 @@ static void run(struct end *e)
 	CHECK(!e->s.reset || e->p.flags & PEER_F_BOTH_END, "reset instead of closed");
 }
 
-/* ---- errors on purpose: each as the first thing on the stream */
+/* ---- deliberate errors: each comes first on the stream */
 
 static void put_untagged(struct end *e, uint8_t ddp, uint8_t rdmap, uint32_t qn, uint32_t msn,
 			 uint32_t mo, uint32_t bytes)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPA on an ordinary socket; see mpa_wire.h. No markers: siw refuses them too.
- *
- * Called by mpa_sock.c; calls the C library and nic_fw/base/crc32c.c.
+ * MPA on an ordinary socket; see mpa_wire.h. No markers: siw refuses them too. Calls the C library
+ * and nic_fw/base/crc32c.c.
  */
 #include "tests/interop/mpa_wire.h"
 
@@ -130,7 +129,7 @@ int mpa_setup_receive(int fd, const char *key, struct mpa_setup *setup)
 	return receive_all(fd, setup->data, setup->data_bytes);
 }
 
-/* ---- out */
+/* ---- sending */
 
 bool mpa_has_room(const struct mpa_stream *s, size_t bytes)
 {
@@ -251,7 +250,7 @@ bool mpa_flush(struct mpa_stream *s)
 	return true;
 }
 
-/* ---- in */
+/* ---- receiving */
 
 bool mpa_fill(struct mpa_stream *s, size_t most)
 {

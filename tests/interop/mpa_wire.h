@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPA on an ordinary socket: set-up frames and FPDUs, written from RFC 5044, 6581, 5041 and 5040
- * and from nothing of nic_fw but the CRC32C. Called by mpa_sock.c.
+ * MPA on an ordinary socket: set-up frames and FPDUs, written from RFC 5044, 6581, 5041 and 5040,
+ * and sharing only the CRC32C with nic_fw. Used by mpa_sock.c.
  */
 #ifndef WEFT_TESTS_INTEROP_MPA_WIRE_H
 #define WEFT_TESTS_INTEROP_MPA_WIRE_H
@@ -19,7 +19,7 @@ enum {
 	MPA_MAX_ULPDU = 65535,
 };
 
-/* What goes into a request or a reply, and what came in one. */
+/* Content of a request or a reply, to send or received. */
 struct mpa_setup {
 	uint8_t revision;
 	bool crc, markers, reject, peer_to_peer;
@@ -32,7 +32,7 @@ struct mpa_setup {
 struct mpa_stream {
 	int fd; /* does not block */
 	bool crc;
-	uint32_t ulpdu_bytes; /* of a segment, at most */
+	uint32_t ulpdu_bytes; /* most bytes of a segment */
 	uint8_t *tx;
 	size_t tx_from, tx_to;
 	uint8_t *rx;
@@ -50,12 +50,12 @@ void mpa_stream_free(struct mpa_stream *s);
 int mpa_setup_send(int fd, const char *key, const struct mpa_setup *setup);
 int mpa_setup_receive(int fd, const char *key, struct mpa_setup *setup);
 
-/* Room for messages of so many bytes in the buffer of what goes out. */
+/* Makes room in the send buffer for messages of that many bytes. */
 bool mpa_has_room(const struct mpa_stream *s, size_t bytes);
-/* One FPDU. */
+/* Appends one FPDU. */
 void mpa_put(struct mpa_stream *s, const void *head, uint32_t head_bytes, const void *data,
 	     uint32_t bytes);
-/* Whole messages, cut into segments. */
+/* Appends whole messages, cut into segments. */
 void mpa_send(struct mpa_stream *s, enum wire_rdmap_opcode opcode, const void *data,
 	      uint32_t bytes);
 void mpa_tagged(struct mpa_stream *s, enum wire_rdmap_opcode opcode, uint32_t stag, uint64_t to,
@@ -63,11 +63,11 @@ void mpa_tagged(struct mpa_stream *s, enum wire_rdmap_opcode opcode, uint32_t st
 void mpa_read_request(struct mpa_stream *s, uint32_t sink_stag, uint64_t sink_to, uint32_t bytes,
 		      uint32_t stag, uint64_t to);
 
-/* Gives the kernel what it takes. False: the connection is gone. */
+/* Writes as much as the kernel takes. False: the connection is gone. */
 bool mpa_flush(struct mpa_stream *s);
-/* Reads once, at most so many bytes. False: nothing more will come. */
+/* Reads once, at most that many bytes. False: the stream has ended. */
 bool mpa_fill(struct mpa_stream *s, size_t most);
-/* The next ULPDU that is there whole, or NULL; it lasts until mpa_fill(). */
+/* The next complete ULPDU, or NULL; valid until mpa_fill(). */
 const uint8_t *mpa_next(struct mpa_stream *s, uint32_t *bytes);
 
 #endif /* WEFT_TESTS_INTEROP_MPA_WIRE_H */

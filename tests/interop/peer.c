@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of mpa_sock.c and rc_peer.c that does not ask how messages travel: options, data, notes;
- * see peer.h. Called by both.
+ * The part of mpa_sock.c and rc_peer.c that is independent of the transport: options, data, notes;
+ * see peer.h.
  */
 #include "tests/interop/peer.h"
 
@@ -40,7 +40,7 @@ static enum peer_op op_of(const char *name)
 	return op;
 }
 
-/* Flags of the words for who gets the data, and for who ends the connection. */
+/* Flags of the words for the side that gets the data, and for the side that ends the connection. */
 static uint32_t sink_flags(const char *word)
 {
 	return !strcmp(word, "active") ? PEER_F_TO_ACTIVE : !strcmp(word, "both") ? PEER_F_BOTH : 0;
@@ -116,7 +116,7 @@ void peer_fill(const struct peer *p, uint8_t *to, uint32_t number)
 		to[i] = byte_of(seed, number, i);
 }
 
-/* False, and says where, when a byte is wrong. */
+/* False, with a message, if a byte is wrong. */
 static bool is_right(const uint8_t *data, uint32_t bytes, uint32_t seed, uint32_t number)
 {
 	for (uint32_t i = 0; i < bytes; i++) {

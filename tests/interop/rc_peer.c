@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program of librdmacm and libibverbs that moves data over an RC connection and looks at every
- * byte: weft's end with weft-run, siw's end in its guest; the other end is another one of it or
- * mpa_sock.c. What they say to each other is in peer.h.
+ * A program of librdmacm and libibverbs that moves data over an RC connection and checks every
+ * byte: weft's end with weft-run, siw's end in its guest; the other end is another rc_peer or
+ * mpa_sock.c. peer.h has their protocol.
  *
  *	rc_peer listen|connect ADDRESS PORT [-o send|write|read] [-d active|passive|both]
  *		[-s BYTES] [-n MESSAGES] [-S SEED] [-e active|passive|both] [-w MS] [-P PORT]
  *		[-x stag|read|victim|read-victim]
  *
- * -d the sink of the data; -e who ends the connection; -w waits before the first message; -P the
- * active side's own port; -q data is made once and not looked at, to measure the rest; -x stag:
- * writes to an STag that does not exist; read: reads from one; victim, read-victim: the other end
- * does so. All expect the connection to end and the QP to be in error. BYTES is told to both sides,
- * all else to the active one. Exit codes: 0, 1 wrong, 2 usage.
+ * -d the sink of the data; -e the side that ends the connection; -w waits before the first message;
+ * -P the active side's own port; -q data is made once and not checked, to measure the rest; -x
+ * stag: writes to an STag that does not exist; read: reads from one; victim, read-victim: the other
+ * end does so. All expect the connection to end and the QP to be in error. Both sides get BYTES,
+ * the active one all other options. Exit codes: 0, 1 wrong, 2 usage.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 enum {
 	RECVS = 2 * PEER_WINDOW,
 	SENDS = 4 * PEER_WINDOW,
-	READS = 4, /* under way */
+	READS = 4, /* in flight */
 	WR_RECV = 1 << 16,
 	WR_READ = 1 << 17,
 };
@@ -49,9 +49,9 @@ struct rc {
 	struct ibv_mr *mr;
 
 	bool disconnected;
-	bool failed;                    /* a request, for a reason of its own */
+	bool failed;                    /* a request with a result of its own */
 	enum ibv_wc_status read_status; /* of a Read that failed */
-	bool flushed;                   /* one that the end of the connection took along */
+	bool flushed;                   /* a Read that the end of the connection flushed */
 	uint32_t posted, completed;     /* work requests sent */
 	uint32_t next_note;
 };
@@ -143,7 +143,7 @@ static void read_on(struct rc *rc)
 	}
 }
 
-/* ---- what comes */
+/* ---- completions */
 
 static void complete(struct rc *rc, const struct ibv_wc *wc)
 {
@@ -236,7 +236,7 @@ static void make_qp(struct rc *rc)
 		peer_fill(&rc->p, rc->p.source + (size_t)i * rc->p.stride, i);
 }
 
-/* What the peer said in its private data. */
+/* Content of the peer's private data. */
 static void meet(struct rc *rc, const struct rdma_conn_param *param)
 {
 	struct peer_hello hello;
@@ -259,7 +259,7 @@ static void meet(struct rc *rc, const struct rdma_conn_param *param)
 
 static struct rdma_conn_param my_param(struct rc *rc)
 {
-	/* What is read is the source's, what is written the sink's. */
+	/* Reads are from the source's buffer, Writes to the sink's. */
 	uint8_t *buffer = rc->p.op == PEER_READ ? rc->p.source : rc->p.sink;
 
 	rc->hello = (struct peer_hello){
@@ -334,7 +334,7 @@ static bool all_done(const struct rc *rc)
 	return acked && told && (rc->posted == rc->completed || rc->flushed);
 }
 
-/* All that has completed. False: nothing. */
+/* Polls all completions. False: none. */
 static bool reap(struct rc *rc)
 {
 	struct ibv_wc wc[16];
@@ -361,7 +361,7 @@ static void idle(struct rc *rc)
 
 	errno = ibv_req_notify_cq(rc->cq, 0);
 	CHECK(!errno, "ibv_req_notify_cq");
-	/* What came before the request is not told. */
+	/* Completions before the request for an event are not reported by it. */
 	if (reap(rc))
 		return;
 	(void)poll(wait, 2, 100);
@@ -378,7 +378,7 @@ static void turn(struct rc *rc)
 		if (peer_is_sink(&rc->p) && rc->p.op == PEER_READ)
 			read_on(rc);
 		else if (peer_is_source(&rc->p) && rc->p.op != PEER_READ && !rc->bad_read)
-			produce(rc); /* siw forgets what it has to send when a Read is wrong */
+			produce(rc); /* siw drops its pending sends when a Read is wrong */
 		tell(rc);
 	}
 	event = next_event(rc, 0);
@@ -404,7 +404,7 @@ static void run(struct rc *rc)
 		errno = 0;
 		CHECK(!rc->failed, "a request failed");
 		CHECK(peer_now_ms() - start < PEER_LIMIT_S * 1000, "not done in time");
-		/* What completed before the end may not have been seen yet. */
+		/* Completions before the end may not have been polled yet. */
 		ended = rc->disconnected;
 		turn(rc);
 		CHECK(!ended || all_done(rc), "the connection ended before its time");
@@ -425,9 +425,11 @@ static bool is_siw(const struct rc *rc)
 	return !strncmp(ibv_get_device_name(rc->id->verbs->device), "siw", 3);
 }
 
-/* siw of Linux 6.1 tells no state at all, 0, which is RESET: there a flushed request has to do.
- * After a wrong Read by its peer it resets the connection and flushes nothing, neither what was
- * posted before nor after. */
+/*
+ * siw of Linux 6.1 reports no state at all (0, which is RESET), so a flushed request must suffice.
+ * After a wrong Read by its peer it resets the connection and flushes neither earlier nor later
+ * posts.
+ */
 static bool qp_in_error(struct rc *rc)
 {
 	bool siw = is_siw(rc);
@@ -441,8 +443,10 @@ static bool qp_in_error(struct rc *rc)
 	       (attr.qp_state == IBV_QPS_ERR || (siw && attr.qp_state == IBV_QPS_RESET));
 }
 
-/* One writes or reads where nothing is; both see the connection end, and their requests flushed.
- * A Write that TCP has carried is complete for iWARP, a Read never is. */
+/*
+ * One end writes to or reads from an invalid STag; both see the connection end, and their requests
+ * flushed. A Write that TCP has carried is complete for iWARP, a Read never is.
+ */
 static void run_bad(struct rc *rc)
 {
 	uint64_t start = peer_now_ms();

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A NIC and siw, Linux's software iWARP, in a guest (guest.sh), both as the active side: rping, ucmatose, perftest, each of
-# which looks at what it reads or is followed by rc_peer, which looks at every byte; revisions 1 and 2 of MPA, with and without
-# CRC, every kind of first frame; ends by either side and by death; Writes and Reads of STags that do not exist. Neither side
-# keeps anything. What the NIC sent and received is captured, and tshark has to find in it what the round says of itself.
+# A NIC and siw, Linux's software iWARP, in a guest (guest.sh), both as the active side: rping,
+# ucmatose, perftest, each of which checks its data or is followed by rc_peer, which checks every
+# byte; revisions 1 and 2 of MPA, with and without CRC, every kind of first frame; ends by either
+# side and by death; Writes and Reads of STags that do not exist. Neither side keeps any object. The
+# NIC's traffic is captured, and tshark must find the features of the round in it.
 # timeout: 1500
 
 . tests/int/lib.sh
@@ -26,19 +27,19 @@ for dev in ga gb; do
 done
 ip -n "$ns" link set gb master br0
 ip -n "$ns" link set wb nomaster
-# siw does not see an FPDU that comes right behind its own MPA reply: the wire keeps it back.
+# siw misses an FPDU that comes right behind its own MPA reply: the wire delays it.
 spawn wire ip netns exec "$ns" "$progs/lossy_wire" wb ga -m 200
 says wire '^ready'
 at_exit "$guest stop siw"
 $guest boot siw --ns "$ns" --bridge br0 --ip $guest_ip/24 --add "$progs/rc_peer" || die 'the guest does not boot'
 
-# siw WORD...: to its end, in the guest
+# siw WORD...: runs to its end, in the guest
 siw()
 {
 	timeout "$LIMIT" $guest sh siw "$*" >"$WEFT_TMP/siw.out" 2>&1 || { cat "$WEFT_TMP/siw.out"; die "in the guest: $*"; }
 }
 
-# siw_server PORT WORD...: in the guest, and it listens
+# siw_server PORT WORD...: starts it in the guest and waits until it listens
 siw_server()
 {
 	local port=$1
@@ -47,10 +48,11 @@ siw_server()
 		rdma res show cm_id 2>/dev/null | grep -q 'state LISTEN.*:$port' && exit 0; sleep 0.1; done; exit 1"
 }
 
-# At its end rping closes the event channel that a thread of its waits at, which may say so and exit with -1.
+# At its end rping closes the event channel on which one of its threads waits, which may print an
+# error and exit with -1.
 rping_race='grep -qx "rdma_get_cm_event: Bad file descriptor"'
 
-# siw_served: the server in the guest has ended well
+# siw_served: the server in the guest has succeeded
 siw_served()
 {
 	# shellcheck disable=SC2016 # the guest expands it
@@ -58,13 +60,13 @@ siw_served()
 		rc=$(cat /tmp/server.rc); rm -f /tmp/server.rc; '"$rping_race /tmp/server.out"' && exit 0; exit ${rc:-99}'
 }
 
-# siw_param NAME VALUE: of its module
+# siw_param NAME VALUE: sets a parameter of its module
 siw_param()
 {
 	siw "echo $2 >/sys/module/siw/parameters/$1"
 }
 
-# weft NAME WORD...: on the NIC
+# weft NAME WORD...: runs on the NIC
 weft()
 {
 	local name=$1
@@ -85,7 +87,8 @@ both()
 	shift
 	client=("$@")
 	n=$((n + 1))
-	# perftest's server listens twice: who comes between, here to the guest's kernel, is refused, and asks again.
+	# perftest's server listens twice: a connect in between, here to the guest's kernel, is
+	# refused, and retried.
 	for try in 1 2 3; do
 		siw_server "$port" "${server[*]}"
 		asked=c$n.$try
@@ -101,7 +104,7 @@ both()
 	say "ok: weft to siw: ${client[*]}"
 	weft "s$n" "${server[@]//$guest_ip/$nic_ip}"
 	wait_until "${server[*]} listens" counter_above "$nic" tcp_listeners 0
-	# It stays there: QEMU's console loses some of what is long.
+	# The output stays in the guest: QEMU's console loses parts of long output.
 	siw "${client[*]//%IP/$nic_ip} >/tmp/client.out 2>/tmp/client.err; rc=\$?; tail -c 1000 /tmp/client.out /tmp/client.err
 		$rping_race /tmp/client.err && exit 0; exit \$rc"
 	expect_ok "s$n"
@@ -130,14 +133,14 @@ pings()
 	local size
 	for size in "$@"; do
 		both 7174 rping -s -C 100 -S "$size" -- rping -c -a %IP -C 100 -v -V -S "$size"
-		# It says so once for each, and looks at what came back (-V).
+		# It prints a line for each, and checks the returned data (-V).
 		[ "$(grep -c '^ping data: rdma-ping-' "$WEFT_TMP/$asked.out")" -eq 100 ] || die "rping to siw of $size: not 100 answers"
 		# shellcheck disable=SC2016 # the guest expands it
 		siw '[ "$(grep -c "^ping data: rdma-ping-" /tmp/client.out)" -eq 100 ]'
 	done
 }
 
-# A Write and a Read of an STag that is not there: a Terminate; both QPs are in error, nothing is left.
+# A Write and a Read of an invalid STag: a Terminate; both QPs are in error, nothing is left.
 bad_stag()
 {
 	both 7300 rc_peer listen $guest_ip 7300 -s 1000 -x victim -- \
@@ -145,10 +148,10 @@ bad_stag()
 	both 7300 rc_peer listen $guest_ip 7300 -s 1000 -x read-victim -- \
 		rc_peer connect %IP 7300 -w 300 -s 1000 -x read
 }
-# As RFC 5040 draws them. siw draws layer and type the other way round.
+# In the bit order of RFC 5040. siw swaps layer and type.
 bad_stags='--terminate peer=1/1/0x00 --terminate nic=1/1/0x00 --terminate peer=1/0/0x00 --terminate nic=0/1/0x00'
 
-# One end's process is killed in the midst of data: the other's ends, with an error.
+# One end's process is killed in the middle of data: the other one ends, with an error.
 death()
 {
 	local before
@@ -172,7 +175,7 @@ death()
 	say 'ok: a process in the guest was killed'
 }
 
-# What siw's side has: objects of verbs and of rdma_cm, and sockets.
+# Prints the objects of siw's side: of verbs and of rdma_cm, and sockets.
 siw_objects()
 {
 	siw 'rdma res show; ss -Htan | grep -v TIME-WAIT | wc -l'
@@ -190,7 +193,7 @@ siw_left_nothing()
 	siw 'dmesg | grep -E "WARNING:|BUG:|Oops|refcount_t" && exit 1 || exit 0'
 }
 
-# rc_peer is in the guest's path; on this machine it is not.
+# rc_peer is in the guest's path, but not in this machine's.
 mkdir "$WEFT_TMP/path"
 ln -s "$PWD/$progs/rc_peer" "$WEFT_TMP/path/rc_peer"
 PATH=$WEFT_TMP/path:$PATH
@@ -210,7 +213,7 @@ round()
 	weftd_stop "weftd_$1"
 }
 
-# From siw, whose side peer-to-peer is a parameter.
+# From siw, whose side has peer-to-peer as a parameter.
 peer_to_peer()
 {
 	siw_param peer_to_peer 1
@@ -243,7 +246,7 @@ revision_1()
 	siw_param mpa_version 2
 }
 
-# frames.py sees what is wrong, too.
+# frames.py detects errors, too.
 golden=tests/golden/siw
 tests/interop/frames.py $golden/rping-r2-p2p-crc.pcap --nic 10.7.0.1 --revision 2 --crc on --active peer --begins peer=write >/dev/null ||
 	die 'frames.py refuses siw and siw'
@@ -260,7 +263,8 @@ siw_param mpa_crc_required 1
 round crc everything "--revision 2 --crc on --active both --begins nic=write --begins peer=none,write $bad_stags" --mpa-crc on
 siw_param mpa_crc_required 0
 round plain without_crc "--revision 2 --crc off --active both --begins nic=write --begins peer=none,write $bad_stags" --mpa-crc off
-# The first frame that the NIC offers. One of no bytes siw answers with a Write, unasked. siw gets what siw wants.
+# The first frame that the NIC offers. siw answers one of no bytes with an unrequested Write. siw
+# gets the kind that it requests.
 round none peer_to_peer '--revision 2 --crc off --active both --begins nic=none' --mpa-crc off --mpa-rtr none
 round read peer_to_peer '--revision 2 --crc off --active both --begins nic=read' --mpa-crc off --mpa-rtr read
 round send peer_to_peer '--revision 2 --crc off --active both --begins nic=write' --mpa-crc off --mpa-rtr send

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""TCP segments that nobody meant, to a NIC, from a raw socket: what somebody beside the path can send. Called by strangers.sh.
+"""Sends unsolicited TCP segments to a NIC from a raw socket, as an off-path attacker can.
+strangers.sh runs it.
 
     strangers.py syns ADDRESS PORT...                   requests from addresses and ports that are nobody's
     strangers.py blind ADDRESS PORT PEER PEER'S-PORT    resets, SYNs, ACKs, FINs and data, as of this connection's peer
 
-Until SIGTERM; says then how many. Sequence numbers are drawn by a seed.
+Ends on SIGTERM and prints how many were sent. Sequence numbers are drawn by a seed.
 """
 import random
 import signal
@@ -45,7 +46,7 @@ def any_request(draw, dst, ports):
 def any_segment(draw, dst, port, peer, peer_port):
     flags = draw.choice((RST, RST | ACK, SYN, SYN | ACK, ACK, FIN | ACK, PSH | ACK))
     data = draw.randbytes(draw.randrange(1, 200)) if flags & PSH else b""
-    # Most without timestamps go for that reason alone.
+    # Most segments without timestamps are dropped for that reason alone.
     stamp = (draw.getrandbits(32), draw.getrandbits(32)) if draw.randrange(4) else None
     return segment(peer, peer_port, dst, port, draw.getrandbits(32), draw.getrandbits(32), flags, data, stamp)
 

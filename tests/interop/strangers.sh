@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the world does to a NIC's TCP beside what peers do, over a veth: a flood of SYNs from addresses that are nobody's, segments
-# by somebody who guesses (resets, SYNs, ACKs, data), a NIC that is started again under a connection, and a peer that is. Data goes
-# on, every byte of it right; whom the other end has forgotten hears of it; nothing is left behind.
+# Traffic of strangers to a NIC's TCP, over a veth: a flood of SYNs from unused addresses, guessed
+# segments (resets, SYNs, ACKs, data), a restart of the NIC under a connection, and a restart of a
+# peer. Data goes on, every byte of it right; an end whose peer has lost the connection is notified;
+# nothing is left behind.
 # timeout: 300
 
 . tests/int/lib.sh
@@ -27,7 +28,7 @@ strangers_stop()
 	say "ok: $1: $(tail -n 1 "$WEFT_TMP/$1.out")"
 }
 
-# Requests to a port where a program listens and to those of the pairs; of each that is answered nothing comes back.
+# SYNs to a port where a program listens and to those of the pairs; the answers get no reply.
 flood()
 {
 	rc idle listen 6999
@@ -41,7 +42,7 @@ flood()
 	kill9 idle
 }
 
-# In a peer's name, before it asks, while it does, and then.
+# In a peer's name, before, during and after that peer's own connect.
 guesses()
 {
 	local before name
@@ -59,14 +60,14 @@ guesses()
 	strangers_stop guesser
 }
 
-# The peer's kernel has forgotten the connection, without a word: its last ones are lost.
+# The peer's kernel has lost the connection without notice: its last segments are lost.
 peer_forgets()
 {
 	peer_port=$((peer_port + 1))
 	rc left listen "$peer_port" -s 20000
 	sock forgotten connect "$peer_port" -s 20000 -o send -d active -n 1000000
 	wait_until 'data goes' counter_above "$nic" tcp_tx_segments $(($(counter "$nic" tcp_tx_segments) + 200))
-	# What is unread when it dies: it resets instead of closing.
+	# It dies with unread data, so it resets instead of closing.
 	kill -STOP "${pid[forgotten]}"
 	sleep 1
 	ip -n "$ns" link set lb down
@@ -78,7 +79,8 @@ peer_forgets()
 	nothing_left
 }
 
-# The NIC has: what Linux sends on is reset. An ordinary socket will do, which says nothing until then.
+# The NIC has lost it, so Linux's next segment is reset. An ordinary socket suffices, which sends
+# nothing until then.
 nic_forgets()
 {
 	rc gone listen 6998

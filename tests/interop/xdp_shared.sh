@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A NIC at the kernel's own address, by AF_XDP: of TCP it takes the ports that it has connections or listeners on. A
-# TCP service of the kernel there, its ping and its own connections go on while RC over TCP runs with Linux at the other
-# end, both ways; no port is had by both. The address goes and comes back while weftd runs. AF_PACKET refuses it.
+# A NIC at the kernel's own address, by AF_XDP: it takes only those TCP ports on which it has
+# connections or listeners. A TCP service of the kernel there, its ping and its own connections go
+# on while RC over TCP runs with Linux at the other end, both ways; no port belongs to both. The
+# address goes and comes back while weftd runs. AF_PACKET refuses a shared address.
 
 . tests/int/lib.sh
 need ping python3 ethtool
@@ -26,7 +27,7 @@ done
 on_a="ip netns exec $a"
 on_b="ip netns exec $b"
 
-# An echo service, and its client until the file "enough" is there; every byte is looked at.
+# An echo service, and its client until the file "enough" exists; every byte is checked.
 cat >"$WEFT_TMP/echo.py" <<'PY'
 import os, socket, sys, threading
 
@@ -54,7 +55,7 @@ while not os.path.exists(sys.argv[4]) or not rounds:
 print("rounds", rounds)
 PY
 
-# tcp_to NAMESPACE-COMMAND PORT: "refused", "open" or "silent"
+# tcp_to NAMESPACE-COMMAND PORT: prints "refused", "open" or "silent"
 tcp_to()
 {
 	# shellcheck disable=SC2086 # words
@@ -121,7 +122,8 @@ counter_above weft0 xdp_passed_port 10 || die 'the kernel got no TCP'
 counter_is weft0 icmp_echo_rx 0 || die 'the NIC took pings of the kernel'
 say "ok: side by side: $(tail -n 1 "$WEFT_TMP/echo.c.out"), $(tail -n 1 "$WEFT_TMP/back.c.out") of the kernel"
 
-# No port is had by both: what the kernel's service has the NIC cannot have, and the other way round.
+# No port belongs to both: the NIC cannot take a port of the kernel's service, and the other way
+# round.
 # shellcheck disable=SC2086
 spawn taken $on_b "$run" --device weft0 "$progs/rc_peer" listen 10.9.0.2 2222
 finish taken
@@ -146,7 +148,8 @@ counter_is weft0 xdp_tcp_ports_reserved 0 || die 'the kernel is still kept from 
 [ "$(tcp_to "$on_a" 7003)" = refused ] || die 'a port that nobody has any more is not refused'
 say 'ok: ports'
 
-# The address becomes the NIC's own: it refuses what it does not have, and answers ping; and shared again.
+# The address becomes the NIC's own, which refuses unknown ports and answers ping; then it is shared
+# again.
 # shellcheck disable=SC2086
 spawn lasting $on_b "$run" --device weft0 "$progs/rc_peer" listen 10.9.0.2 7004
 says lasting '^listening'

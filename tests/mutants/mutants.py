@@ -73,7 +73,7 @@ class Mutant:
         return text.replace(old, "".join(line + "\n" for line in self.new))
 
     def compile(self):
-        """Makes the objects, and the simulator of a mutant that is for the soak; False with the reason in self.error."""
+        """Makes the objects, and the simulator for a soak's mutant; False with the reason in self.error."""
         text = self.source()
         if text is None:
             return False
@@ -96,21 +96,21 @@ class Mutant:
         return self.area in TESTS or self.link(os.environ["MUTANT_LINK"], self.sim)
 
     def link(self, command, program):
-        """The objects come before the archives, whose members of these names are then not wanted."""
+        """The objects come before the archives, so that they replace the members of these names."""
         words = []
         for word in shlex.split(command):
             words += self.objects if word == "OBJECT" else [word]
         return self.run(words + ["-o", program])
 
     def link_test(self, name):
-        """A unit test with the mutant in it: the program, or None."""
+        """Builds a unit test with the mutant: the program, or None."""
         folder = name.split("/")[0]
         program = os.path.join(BUILD, self.name, os.path.basename(name))
         command = os.environ["MUTANT_TEST_dpdk_app" if folder == "dpdk_app" else "MUTANT_TEST"]
         return program if self.link(command.replace("TEST", name).replace("FOLDER", folder), program) else None
 
     def build(self):
-        """Everything but running it: the program that has to find it is there at the end."""
+        """Builds the program that has to find the mutant, without running it."""
         return self.compile() and (self.area not in TESTS or bool(self.link_test(TESTS[self.area][-1])))
 
     def run(self, command):
@@ -120,7 +120,7 @@ class Mutant:
         return not done.returncode
 
     def soak(self, seed, limit):
-        """The first failure that a seed of its own brings, or None."""
+        """The first failure of a seed with the mutant, or None."""
         report = os.path.join(BUILD, self.name, "soak.json")
         command = [self.sim, "--soak", "--seed", str(seed), "--cpu-seconds", str(limit), "--failures", "1",
                    "--hang-seconds", str(HANG_SECONDS), "--json", report]
@@ -130,7 +130,7 @@ class Mutant:
         return self.report["failures"][0] if self.report["failures"] else None
 
     def test(self, name):
-        """Links a unit test with the mutant and runs it: its seconds, and what failed first or None."""
+        """Links a unit test with the mutant and runs it: its seconds, and its first failure or None."""
         program = self.link_test(name)
         if not program:
             return None
@@ -167,7 +167,7 @@ def read_table():
 
 
 def holds_without(seed):
-    """Whether the firmware as it is bears this seed."""
+    """True if the unchanged firmware passes this seed."""
     command = [os.environ["MUTANT_SIM"], "--seed", str(seed), "--random"]
     return not subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
 
