@@ -53,77 +53,77 @@ static_assert(FW_MAX_EQS + 3 * HW_MAX_QP + FW_AH_WAITERS + HW_MAX_NEIGH + FW_MAX
 /* What processes make by commands. */
 static void lay_out_objects(struct layout *l, struct fw_nic *nic)
 {
-	nic->clients = carve(l, sizeof(*nic->clients), FW_CLIENT_ORPHANS + 1);
-	nic->processes = carve(l, sizeof(*nic->processes), SHARE_PROCESSES + 1);
-	nic->users = carve(l, sizeof(*nic->users), SHARE_USERS + 1);
-	carve_ids(l, &nic->client_ids, HW_MAX_CLIENTS);
-	nic->client_extents =
+	nic->host.clients = carve(l, sizeof(*nic->host.clients), FW_CLIENT_ORPHANS + 1);
+	nic->share.processes = carve(l, sizeof(*nic->share.processes), SHARE_PROCESSES + 1);
+	nic->share.users = carve(l, sizeof(*nic->share.users), SHARE_USERS + 1);
+	carve_ids(l, &nic->host.client_ids, HW_MAX_CLIENTS);
+	nic->host.client_extents =
 	    carve(l, sizeof(struct fw_bar_extent) * FW_BAR_EXTENTS, HW_MAX_CLIENTS);
-	nic->pds = carve(l, sizeof(*nic->pds), HW_MAX_PD);
-	carve_ids(l, &nic->pd_ids, HW_MAX_PD);
-	nic->mrs = carve(l, sizeof(*nic->mrs), HW_MAX_MR);
-	carve_ids(l, &nic->mr_ids, HW_MAX_MR);
-	nic->guesses = carve(l, sizeof(*nic->guesses), GUESS_PLACES);
-	nic->cqs = carve(l, sizeof(*nic->cqs), HW_MAX_CQ);
-	carve_ids(l, &nic->cq_ids, HW_MAX_CQ);
-	nic->eqs = carve(l, sizeof(*nic->eqs), FW_MAX_EQS);
-	carve_ids(l, &nic->eq_ids, FW_MAX_EQS);
-	nic->srqs = carve(l, sizeof(*nic->srqs), HW_MAX_SRQ);
-	carve_ids(l, &nic->srq_ids, HW_MAX_SRQ);
-	nic->xrcds = carve(l, sizeof(*nic->xrcds), HW_MAX_XRCD);
-	carve_ids(l, &nic->xrcd_ids, HW_MAX_XRCD);
-	carve_pool(l, &nic->qp_opens, sizeof(struct fw_qp_open), HW_MAX_QP_OPENS);
-	nic->null_record = carve(l, sizeof(*nic->null_record), 1);
-	nic->qps = carve(l, sizeof(*nic->qps), HW_MAX_QP);
-	carve_ids(l, &nic->qp_ids, HW_MAX_QP);
-	nic->null_qp = carve(l, sizeof(*nic->null_qp), 1);
+	nic->host.pds = carve(l, sizeof(*nic->host.pds), HW_MAX_PD);
+	carve_ids(l, &nic->host.pd_ids, HW_MAX_PD);
+	nic->host.mrs = carve(l, sizeof(*nic->host.mrs), HW_MAX_MR);
+	carve_ids(l, &nic->host.mr_ids, HW_MAX_MR);
+	nic->host.guesses = carve(l, sizeof(*nic->host.guesses), GUESS_PLACES);
+	nic->host.cqs = carve(l, sizeof(*nic->host.cqs), HW_MAX_CQ);
+	carve_ids(l, &nic->host.cq_ids, HW_MAX_CQ);
+	nic->host.eqs = carve(l, sizeof(*nic->host.eqs), FW_MAX_EQS);
+	carve_ids(l, &nic->host.eq_ids, FW_MAX_EQS);
+	nic->host.srqs = carve(l, sizeof(*nic->host.srqs), HW_MAX_SRQ);
+	carve_ids(l, &nic->host.srq_ids, HW_MAX_SRQ);
+	nic->host.xrcds = carve(l, sizeof(*nic->host.xrcds), HW_MAX_XRCD);
+	carve_ids(l, &nic->host.xrcd_ids, HW_MAX_XRCD);
+	carve_pool(l, &nic->host.qp_opens, sizeof(struct fw_qp_open), HW_MAX_QP_OPENS);
+	nic->host.null_record = carve(l, sizeof(*nic->host.null_record), 1);
+	nic->host.qps = carve(l, sizeof(*nic->host.qps), HW_MAX_QP);
+	carve_ids(l, &nic->host.qp_ids, HW_MAX_QP);
+	nic->host.null_qp = carve(l, sizeof(*nic->host.null_qp), 1);
 	carve_pool(l, &nic->slices.command_pool, sizeof(struct slice_command), FW_SLICE_COMMANDS);
-	nic->ahs = carve(l, sizeof(*nic->ahs), HW_MAX_AH);
-	carve_ids(l, &nic->ah_ids, HW_MAX_AH);
-	nic->ah_waiters = carve(l, sizeof(*nic->ah_waiters), FW_AH_WAITERS);
+	nic->host.ahs = carve(l, sizeof(*nic->host.ahs), HW_MAX_AH);
+	carve_ids(l, &nic->host.ah_ids, HW_MAX_AH);
+	nic->host.ah_waiters = carve(l, sizeof(*nic->host.ah_waiters), FW_AH_WAITERS);
 }
 
 /* Neighbours, groups, messages in both directions, sessions of RD. */
 static void lay_out_datagrams(struct layout *l, struct fw_nic *nic)
 {
-	nic->neigh = carve(l, sizeof(*nic->neigh), HW_MAX_NEIGH);
-	nic->neigh_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
-	carve_pool(l, &nic->mcast_group_pool, sizeof(struct mcast_group), HW_MAX_MCAST_GRP);
-	carve_pool(l, &nic->mcast_members, sizeof(struct mcast_member), HW_MAX_TOTAL_MCAST);
-	carve_pool(l, &nic->mac_filters, sizeof(struct mac_filter), MAC_FILTER_MAX);
-	carve_pool(l, &nic->wqes, sizeof(struct fw_wqe), FW_MAX_WQES);
-	carve_pool(l, &nic->wqe_exts, sizeof(struct fw_wqe_ext), FW_MAX_WQES);
-	carve_pool(l, &nic->flows, sizeof(struct rd_flow), FW_MAX_FLOWS);
-	carve_pool(l, &nic->tx_windows, sizeof(struct rd_tx_window), FW_MAX_WINDOWS);
-	carve_pool(l, &nic->rx_windows, sizeof(struct rd_rx_window), FW_MAX_WINDOWS);
-	carve_pool(l, &nic->held, sizeof(struct rd_held), FW_MAX_HELD);
-	carve_pool(l, &nic->recv_msgs, sizeof(struct recv_msg), FW_MAX_RECV_MSGS);
-	nic->recv_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
-	carve_pool(l, &nic->ud_reasms, sizeof(struct ud_reasm), UD_REASM_MAX);
-	carve_pool(l, &nic->ud_buffers, HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
-	nic->ud_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
-	nic->sessions = carve(l, sizeof(*nic->sessions), HW_MAX_PEERS);
-	carve_ids(l, &nic->session_ids, HW_MAX_PEERS);
-	nic->session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
-	nic->flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->net.neigh = carve(l, sizeof(*nic->net.neigh), HW_MAX_NEIGH);
+	nic->net.neigh_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	carve_pool(l, &nic->net.mcast_group_pool, sizeof(struct mcast_group), HW_MAX_MCAST_GRP);
+	carve_pool(l, &nic->net.mcast_members, sizeof(struct mcast_member), HW_MAX_TOTAL_MCAST);
+	carve_pool(l, &nic->net.mac_filters, sizeof(struct mac_filter), MAC_FILTER_MAX);
+	carve_pool(l, &nic->host.wqes, sizeof(struct fw_wqe), FW_MAX_WQES);
+	carve_pool(l, &nic->host.wqe_exts, sizeof(struct fw_wqe_ext), FW_MAX_WQES);
+	carve_pool(l, &nic->rd.flows, sizeof(struct rd_flow), FW_MAX_FLOWS);
+	carve_pool(l, &nic->rd.tx_windows, sizeof(struct rd_tx_window), FW_MAX_WINDOWS);
+	carve_pool(l, &nic->rd.rx_windows, sizeof(struct rd_rx_window), FW_MAX_WINDOWS);
+	carve_pool(l, &nic->rd.held, sizeof(struct rd_held), FW_MAX_HELD);
+	carve_pool(l, &nic->host.recv_msgs, sizeof(struct recv_msg), FW_MAX_RECV_MSGS);
+	nic->host.recv_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	carve_pool(l, &nic->ud.reasms, sizeof(struct ud_reasm), UD_REASM_MAX);
+	carve_pool(l, &nic->ud.buffers, HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
+	nic->ud.hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->rd.sessions = carve(l, sizeof(*nic->rd.sessions), HW_MAX_PEERS);
+	carve_ids(l, &nic->rd.session_ids, HW_MAX_PEERS);
+	nic->rd.session_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
+	nic->rd.flow_hash = carve(l, sizeof(uint32_t), FW_HASH_SIZE);
 }
 
 static void lay_out_streams(struct layout *l, struct fw_nic *nic)
 {
-	nic->esp_streams = carve(l, sizeof(*nic->esp_streams), ESP_MAX_STREAMS);
-	carve_ids(l, &nic->esp_ids, ESP_MAX_STREAMS);
-	carve_pool(l, &nic->esp_held, sizeof(struct esp_held), ESP_MAX_HELD);
-	carve_pool(l, &nic->esp_rdmap_lasts, sizeof(struct esp_rdmap_last), ESP_RDMAP_MAX_LAST);
-	nic->esp_hash = carve(l, sizeof(uint32_t), FW_ESP_HASH_SIZE);
-	nic->cm_eps = carve(l, sizeof(*nic->cm_eps), HW_MAX_CM);
-	carve_ids(l, &nic->cm_ids, HW_MAX_CM);
-	carve_pool(l, &nic->cm_data, CM_DATA_BYTES, CM_DATA_MAX);
-	nic->cm_hash = carve(l, sizeof(uint32_t), CM_HASH_SIZE);
-	nic->cm_ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
-	carve_pool(l, &nic->mpa_conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);
-	carve_pool(l, &nic->mpa_segs, sizeof(struct mpa_seg), MPA_MAX_SEGS);
-	carve_pool(l, &nic->mpa_partials, sizeof(struct mpa_partial), MPA_MAX_PARTIALS);
-	carve_pool(l, &nic->mpa_setups, sizeof(struct mpa_setup), MPA_MAX_CONNS);
+	nic->esp.streams = carve(l, sizeof(*nic->esp.streams), ESP_MAX_STREAMS);
+	carve_ids(l, &nic->esp.ids, ESP_MAX_STREAMS);
+	carve_pool(l, &nic->esp.held, sizeof(struct esp_held), ESP_MAX_HELD);
+	carve_pool(l, &nic->rdmap.esp_lasts, sizeof(struct esp_rdmap_last), ESP_RDMAP_MAX_LAST);
+	nic->esp.hash = carve(l, sizeof(uint32_t), FW_ESP_HASH_SIZE);
+	nic->cm.eps = carve(l, sizeof(*nic->cm.eps), HW_MAX_CM);
+	carve_ids(l, &nic->cm.ids, HW_MAX_CM);
+	carve_pool(l, &nic->cm.data, CM_DATA_BYTES, CM_DATA_MAX);
+	nic->cm.hash = carve(l, sizeof(uint32_t), CM_HASH_SIZE);
+	nic->cm.ports = carve(l, sizeof(uint32_t), FW_CM_PORT_WORDS);
+	carve_pool(l, &nic->mpa.conns, sizeof(struct mpa_conn), MPA_MAX_CONNS);
+	carve_pool(l, &nic->mpa.segs, sizeof(struct mpa_seg), MPA_MAX_SEGS);
+	carve_pool(l, &nic->mpa.partials, sizeof(struct mpa_partial), MPA_MAX_PARTIALS);
+	carve_pool(l, &nic->mpa.setups, sizeof(struct mpa_setup), MPA_MAX_CONNS);
 	carve_pool(l, &nic->tcp.flows, sizeof(struct tcp_flow), TCP_MAX_FLOWS);
 	nic->tcp.hash = carve(l, sizeof(uint32_t), TCP_HASH_SIZE);
 	nic->tcp.listeners = carve(l, sizeof(*nic->tcp.listeners), TCP_MAX_LISTENERS);
@@ -138,27 +138,28 @@ static void lay_out_collectives(struct layout *l, struct fw_nic *nic)
 	struct buddy_block *blocks;
 	uint8_t *heap_base;
 
-	nic->goal_comms = carve(l, sizeof(*nic->goal_comms), HW_MAX_GOAL_COMMS);
-	carve_ids(l, &nic->goal_comm_ids, HW_MAX_GOAL_COMMS);
-	nic->goal_schedules = carve(l, sizeof(*nic->goal_schedules), HW_MAX_GOAL_SCHEDULES);
-	carve_ids(l, &nic->goal_schedule_ids, HW_MAX_GOAL_SCHEDULES);
-	carve_pool(l, &nic->goal_links, sizeof(struct goal_link), GOAL_MAX_LINKS);
-	carve_pool(l, &nic->goal_runs, sizeof(struct goal_run), GOAL_MAX_RUNS);
-	carve_pool(l, &nic->goal_sends, sizeof(struct goal_send), GOAL_MAX_SENDS);
-	carve_pool(l, &nic->goal_recvs, sizeof(struct goal_recv), GOAL_MAX_RECVS);
-	carve_pool(l, &nic->goal_unexps, sizeof(struct goal_unexp), GOAL_MAX_UNEXP);
-	carve_pool(l, &nic->goal_calcs, sizeof(struct goal_calc), GOAL_MAX_CALCS);
-	nic->goal_run_hash = carve(l, sizeof(uint32_t), GOAL_MAX_RUNS);
-	nic->goal_send_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
-	nic->goal_recv_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
-	nic->goal_unexp_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
-	carve_pool(l, &nic->mgrp_spaces, sizeof(struct mgrp_space), MGRP_MAX_SPACES);
-	nic->mgrp_hash = carve(l, sizeof(uint32_t), MGRP_HASH_SIZE);
+	nic->goal.comms = carve(l, sizeof(*nic->goal.comms), HW_MAX_GOAL_COMMS);
+	nic->goal.loads = carve(l, sizeof(*nic->goal.loads), GOAL_MAX_LOADS);
+	carve_ids(l, &nic->goal.comm_ids, HW_MAX_GOAL_COMMS);
+	nic->goal.schedules = carve(l, sizeof(*nic->goal.schedules), HW_MAX_GOAL_SCHEDULES);
+	carve_ids(l, &nic->goal.schedule_ids, HW_MAX_GOAL_SCHEDULES);
+	carve_pool(l, &nic->goal.links, sizeof(struct goal_link), GOAL_MAX_LINKS);
+	carve_pool(l, &nic->goal.runs, sizeof(struct goal_run), GOAL_MAX_RUNS);
+	carve_pool(l, &nic->goal.sends, sizeof(struct goal_send), GOAL_MAX_SENDS);
+	carve_pool(l, &nic->goal.recvs, sizeof(struct goal_recv), GOAL_MAX_RECVS);
+	carve_pool(l, &nic->goal.unexps, sizeof(struct goal_unexp), GOAL_MAX_UNEXP);
+	carve_pool(l, &nic->goal.calcs, sizeof(struct goal_calc), GOAL_MAX_CALCS);
+	nic->goal.run_hash = carve(l, sizeof(uint32_t), GOAL_MAX_RUNS);
+	nic->goal.send_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
+	nic->goal.recv_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
+	nic->goal.unexp_hash = carve(l, sizeof(uint32_t), GOAL_HASH_SIZE);
+	carve_pool(l, &nic->mgrp.spaces, sizeof(struct mgrp_space), MGRP_MAX_SPACES);
+	nic->mgrp.hash = carve(l, sizeof(uint32_t), MGRP_HASH_SIZE);
 	heap_base = carve(l, 1, GOAL_HEAP_BYTES);
 	blocks = carve(l, sizeof(*blocks), GOAL_HEAP_BYTES / BUDDY_MIN_BYTES);
 	gone = carve(l, sizeof(*gone), GOAL_HEAP_GONE);
 	if (l->base)
-		goal_heap_init(&nic->goal_heap, heap_base, blocks, gone);
+		goal_heap_init(&nic->goal.heap, heap_base, blocks, gone);
 }
 
 /* The same walk serves to add up and to lay out: nic is a scratch instance while adding. */
@@ -166,8 +167,8 @@ static void lay_out(struct layout *l, struct fw_nic *nic)
 {
 	struct fw_timer **heap;
 
-	nic->tx = carve(l, sizeof(*nic->tx), FW_TX_STAGE);
-	nic->rx = carve(l, sizeof(*nic->rx), FW_BURST);
+	nic->net.tx = carve(l, sizeof(*nic->net.tx), FW_TX_STAGE);
+	nic->net.rx = carve(l, sizeof(*nic->net.rx), FW_BURST);
 	heap = carve(l, sizeof(*heap), FW_MAX_TIMERS);
 	if (l->base)
 		fw_timers_init(&nic->timers, heap, FW_MAX_TIMERS);
@@ -191,7 +192,7 @@ size_t fw_arena_bytes(void)
 /* The QP in whose name those are answered who ask for one that is not there. */
 static void init_null_qp(struct fw_nic *nic)
 {
-	struct fw_qp *qp = nic->null_qp;
+	struct fw_qp *qp = nic->host.null_qp;
 
 	qp->type = HW_QPT_RD;
 	qp->state = HW_QPS_RTR;
@@ -240,36 +241,36 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 	nic->link_up = true;
 	lay_out(&l, nic);
 	slice_init(nic);
-	fw_list_init(&nic->mcast_groups);
-	fw_list_init(&nic->db_clients);
+	fw_list_init(&nic->net.mcast_groups);
+	fw_list_init(&nic->host.db_clients);
 	for (i = 0; i < CM_LISTEN_HASH; i++)
-		fw_list_init(&nic->cm_listeners[i]);
-	fw_list_init(&nic->cm_resolving);
-	fw_list_init(&nic->cm_orphans);
-	fw_list_init(&nic->mpa_held);
-	fw_list_init(&nic->mpa_faults);
-	fw_list_init(&nic->sched_qps);
-	fw_list_init(&nic->goal_clients);
-	fw_list_init(&nic->esp_ready);
-	fw_list_init(&nic->esp_acks);
+		fw_list_init(&nic->cm.listeners[i]);
+	fw_list_init(&nic->cm.resolving);
+	fw_list_init(&nic->cm.orphans);
+	fw_list_init(&nic->mpa.held);
+	fw_list_init(&nic->mpa.faults);
+	fw_list_init(&nic->host.sched_qps);
+	fw_list_init(&nic->goal.clients);
+	fw_list_init(&nic->esp.ready);
+	fw_list_init(&nic->esp.acks);
 	share_init(nic);
 	goal_orphan_init(nic);
 	goal_msg_init(nic);
 	mgrp_init(nic);
 	esp_rdmap_init(nic);
 	tcp_init(nic);
-	fw_list_init(&nic->rd_ready);
-	fw_list_init(&nic->rd_acks);
+	fw_list_init(&nic->rd.ready);
+	fw_list_init(&nic->rd.acks);
 	rd_grant_init(nic);
-	fw_list_init(&nic->rd_resolving);
+	fw_list_init(&nic->rd.resolving);
 	neigh_wait_init(nic);
 	rd_share_init(nic);
-	fw_list_init(&nic->irq_list);
-	fw_list_init(&nic->ud_sent);
+	fw_list_init(&nic->host.irq_list);
+	fw_list_init(&nic->ud.sent);
 	for (i = 0; i < FW_AH_WAITERS; i++)
-		nic->ah_waiters[i].used = false;
+		nic->host.ah_waiters[i].used = false;
 	for (i = 0; i < HW_NUM_VECTORS; i++)
-		nic->vectors[i].coalesce = nic->vectors[i].now = config->coalesce[i];
+		nic->host.vectors[i].coalesce = nic->host.vectors[i].now = config->coalesce[i];
 	init_null_qp(nic);
 	igmp_init(nic);
 	return nic;
@@ -279,9 +280,9 @@ struct fw_nic *fw_init(const struct fw_config *config, const struct fw_port *por
 static void end_turn(struct fw_nic *nic)
 {
 	eth_tx_flush(nic);
-	if (nic->tx_count) {
-		FW_ADD(nic, tx_dropped, nic->tx_count);
-		nic->tx_count = 0;
+	if (nic->net.tx_count) {
+		FW_ADD(nic, tx_dropped, nic->net.tx_count);
+		nic->net.tx_count = 0;
 	}
 	wqe_complete_sent(nic);
 	(void)fw_stage_enter(nic, FW_STAGE_EQ);
@@ -308,7 +309,7 @@ uint32_t fw_poll(struct fw_nic *nic, uint64_t now_ns, uint32_t budget)
 	nic->now_ns = now_ns;
 	if (!nic->start_ns)
 		nic->start_ns = now_ns;
-	nic->tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
+	nic->net.tx_allow = nic->port.tx_room ? nic->port.tx_room(nic->port.ctx) : UINT32_MAX;
 	(void)fw_stage_enter(nic, FW_STAGE_DB);
 	done = slice_run(nic);
 	done += db_poll(nic);
@@ -347,8 +348,8 @@ uint64_t fw_next_timer_ns(const struct fw_nic *nic)
 	uint64_t timer_ns;
 
 	/* Something waits for room or for its turn: soon. */
-	if (slice_pending(nic) || !fw_list_empty(&nic->sched_qps) ||
-	    !fw_list_empty(&nic->rd_ready) || !fw_list_empty(&nic->esp_ready) ||
+	if (slice_pending(nic) || !fw_list_empty(&nic->host.sched_qps) ||
+	    !fw_list_empty(&nic->rd.ready) || !fw_list_empty(&nic->esp.ready) ||
 	    !fw_list_empty(&nic->tcp.ready) || !fw_list_empty(&nic->tcp.acks) ||
 	    mgrp_pending(nic) || goal_run_pending(nic))
 		return nic->now_ns + FW_SOON_NS;
@@ -363,7 +364,7 @@ bool fw_sleep(struct fw_nic *nic, bool sleep)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->db_clients) {
+	fw_list_for_each (pos, &nic->host.db_clients) {
 		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
 
 		__atomic_store_n(&client->header->sleeping, sleep, __ATOMIC_RELAXED);
@@ -382,10 +383,10 @@ static void port_event(struct fw_nic *nic, enum hw_event_type type)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->db_clients) {
+	fw_list_for_each (pos, &nic->host.db_clients) {
 		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
 
-		eq_async(nic, (uint32_t)(client - nic->clients), type, 1);
+		eq_async(nic, (uint32_t)(client - nic->host.clients), type, 1);
 		__atomic_store_n(&client->header->link_up, nic->link_up, __ATOMIC_RELAXED);
 	}
 	eq_flush_irqs(nic);
@@ -406,7 +407,7 @@ void fw_shutdown(struct fw_nic *nic)
 	struct fw_list *pos;
 
 	nic->stopped = true;
-	fw_list_for_each (pos, &nic->db_clients) {
+	fw_list_for_each (pos, &nic->host.db_clients) {
 		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
 
 		__atomic_store_n(&client->header->nic_state, HW_NIC_STOPPED, __ATOMIC_RELEASE);

@@ -62,10 +62,10 @@ static void account_open(struct fw_account *account, uint32_t uid, uint32_t pid,
 void share_init(struct fw_nic *nic)
 {
 	static const uint64_t none[HW_SHARES];
-	struct fw_client *orphans = &nic->clients[FW_CLIENT_ORPHANS];
+	struct fw_client *orphans = &nic->host.clients[FW_CLIENT_ORPHANS];
 
-	orphans->process = &nic->processes[SHARE_PROCESSES];
-	orphans->user = &nic->users[SHARE_USERS];
+	orphans->process = &nic->share.processes[SHARE_PROCESSES];
+	orphans->user = &nic->share.users[SHARE_USERS];
 	account_open(orphans->process, 0, 0, none);
 	account_open(orphans->user, 0, 0, none);
 }
@@ -116,9 +116,9 @@ static struct fw_account *user_of(struct fw_nic *nic, const struct fw_client_par
 	uint32_t i;
 
 	for (i = 0; i < SHARE_USERS; i++)
-		if (is_used(&nic->users[i]) && nic->users[i].uid == params->uid)
-			return &nic->users[i];
-	account = free_place(nic->users, SHARE_USERS);
+		if (is_used(&nic->share.users[i]) && nic->share.users[i].uid == params->uid)
+			return &nic->share.users[i];
+	account = free_place(nic->share.users, SHARE_USERS);
 	account_open(account, params->uid, 0, params->limits.user);
 	return account;
 }
@@ -129,10 +129,10 @@ static struct fw_account *process_of(struct fw_nic *nic, const struct fw_client_
 	uint32_t i;
 
 	for (i = 0; params->pid && i < SHARE_PROCESSES; i++)
-		if (nic->processes[i].clients && nic->processes[i].pid == params->pid &&
-		    nic->processes[i].uid == params->uid)
-			return &nic->processes[i];
-	account = free_place(nic->processes, SHARE_PROCESSES);
+		if (nic->share.processes[i].clients && nic->share.processes[i].pid == params->pid &&
+		    nic->share.processes[i].uid == params->uid)
+			return &nic->share.processes[i];
+	account = free_place(nic->share.processes, SHARE_PROCESSES);
 	account_open(account, params->uid, params->pid, params->limits.process);
 	if (!params->limits.process[HW_SHARE_GOAL])
 		account->limit[HW_SHARE_GOAL] = GOAL_CLIENT_QUOTA_BYTES;
@@ -141,7 +141,7 @@ static struct fw_account *process_of(struct fw_nic *nic, const struct fw_client_
 
 int share_join(struct fw_nic *nic, struct fw_client *client, const struct fw_client_params *params)
 {
-	uint32_t number = (uint32_t)(client - nic->clients);
+	uint32_t number = (uint32_t)(client - nic->host.clients);
 
 	memset(client->held, 0, sizeof(client->held));
 	client->user = user_of(nic, params);
@@ -158,7 +158,7 @@ void share_leave(struct fw_nic *nic, struct fw_client *client)
 {
 	uint32_t kind;
 
-	share_give(nic, (uint32_t)(client - nic->clients), HW_SHARE_CLIENT, 1);
+	share_give(nic, (uint32_t)(client - nic->host.clients), HW_SHARE_CLIENT, 1);
 	for (kind = 0; kind < HW_SHARES_SHARD; kind++)
 		assert(!client->held[kind]);
 	assert(client->user->clients && client->process->clients);
@@ -183,14 +183,14 @@ static bool has_room(struct fw_nic *nic, const struct fw_account *account, enum 
 	/* Without a limit of its own it is the table that is full, as will be seen there. */
 	if (account->limit[kind] == fw_share_max(kind))
 		return true;
-	nic->quota_met = true;
-	nic->quota = (struct hw_resp_quota){kind, of, account->limit[kind]};
+	nic->share.quota_met = true;
+	nic->share.quota = (struct hw_resp_quota){kind, of, account->limit[kind]};
 	return false;
 }
 
 bool share_may(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n)
 {
-	const struct fw_client *owner = &nic->clients[client];
+	const struct fw_client *owner = &nic->host.clients[client];
 
 	return has_room(nic, owner->process, HW_SHARE_OF_PROCESS, kind, n) &&
 	       has_room(nic, owner->user, HW_SHARE_OF_USER, kind, n);
@@ -198,7 +198,7 @@ bool share_may(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t
 
 void share_take(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 
 	owner->held[kind] += n;
 	owner->process->held[kind] += n;
@@ -207,7 +207,7 @@ void share_take(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_
 
 void share_give(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_t n)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 
 	assert(owner->held[kind] >= n && owner->process->held[kind] >= n &&
 	       owner->user->held[kind] >= n);
@@ -218,5 +218,5 @@ void share_give(struct fw_nic *nic, uint32_t client, enum hw_share kind, uint64_
 
 struct hw_resp_quota fw_quota(const struct fw_nic *nic)
 {
-	return nic->quota;
+	return nic->share.quota;
 }

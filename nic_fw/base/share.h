@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "nic_fw/base/pool.h"
+#include "shared_defs/hw_cmd.h"
 #include "shared_defs/hw_limits.h"
 #include "shared_defs/hw_share.h"
 
@@ -36,7 +37,8 @@ struct fw_account {
 	uint32_t serial;  /* tells the lives of this place apart */
 	uint64_t held[HW_SHARES_SHARD];
 	uint64_t limit[HW_SHARES_SHARD];
-	/* Contexts that come and go with traffic: of fw_nic.wqes, .flows, of enum goal_table. */
+	/* Contexts that come and go with traffic: of fw_nic.host.wqes, .flows, of enum goal_table.
+	 */
 	uint32_t wqes;
 	uint32_t flows;
 	uint32_t goal[SHARE_GOAL_TABLES];
@@ -50,6 +52,13 @@ struct fw_account {
 struct share_owner {
 	uint32_t process, user; /* place + 1; 0: nobody's */
 	uint32_t process_serial, user_serial;
+};
+
+/* The part of the instance that share.c owns. */
+struct share_nic {
+	struct fw_account *processes, *users; /* SHARE_PROCESSES, SHARE_USERS, and the orphans' */
+	bool quota_met;                       /* in this command: quota names the limit */
+	struct hw_resp_quota quota;
 };
 
 /* Once, at fw_init(): the account of what processes leave behind. */

@@ -11,15 +11,15 @@
 
 bool share_own(struct fw_nic *nic, uint32_t client, enum hw_share kind, struct share_owner *owner)
 {
-	struct fw_account *process = nic->clients[client].process;
-	struct fw_account *user = nic->clients[client].user;
+	struct fw_account *process = nic->host.clients[client].process;
+	struct fw_account *user = nic->host.clients[client].user;
 
 	assert(!owner->process && !owner->user);
 	if (!share_may(nic, client, kind, 1))
 		return false;
 	*owner = (struct share_owner){
-	    (uint32_t)(process - nic->processes) + 1,
-	    (uint32_t)(user - nic->users) + 1,
+	    (uint32_t)(process - nic->share.processes) + 1,
+	    (uint32_t)(user - nic->share.users) + 1,
 	    process->serial,
 	    user->serial,
 	};
@@ -37,7 +37,7 @@ static void give(struct fw_account *accounts, uint32_t place, uint32_t serial, e
 
 void share_disown(struct fw_nic *nic, enum hw_share kind, struct share_owner *owner)
 {
-	give(nic->processes, owner->process, owner->process_serial, kind);
-	give(nic->users, owner->user, owner->user_serial, kind);
+	give(nic->share.processes, owner->process, owner->process_serial, kind);
+	give(nic->share.users, owner->user, owner->user_serial, kind);
 	*owner = (struct share_owner){0};
 }

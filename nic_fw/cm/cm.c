@@ -21,7 +21,7 @@ enum {
 uint8_t *cm_tx_room(struct fw_nic *nic, struct cm_ep *ep)
 {
 	if (!ep->tx_data) {
-		ep->tx_data = fw_pool_get(&nic->cm_data);
+		ep->tx_data = fw_pool_get(&nic->cm.data);
 		assert(ep->tx_data);
 		/* Bytes of somebody else must not go to this one's peer. */
 		memset(ep->tx_data, 0, CM_DATA_BYTES);
@@ -33,7 +33,7 @@ void cm_tx_drop(struct fw_nic *nic, struct cm_ep *ep)
 {
 	ep->tx_bytes = 0;
 	if (ep->tx_data)
-		fw_pool_put(&nic->cm_data, ep->tx_data);
+		fw_pool_put(&nic->cm.data, ep->tx_data);
 	ep->tx_data = NULL;
 }
 
@@ -42,7 +42,7 @@ static void rx_free(struct fw_nic *nic, struct cm_ep *ep)
 	ep->rx_bytes = 0;
 	ep->rest = false;
 	if (ep->rx_data)
-		fw_pool_put(&nic->cm_data, ep->rx_data);
+		fw_pool_put(&nic->cm.data, ep->rx_data);
 	ep->rx_data = NULL;
 }
 
@@ -65,7 +65,7 @@ uint8_t *cm_rx_room(struct fw_nic *nic, struct cm_ep *ep, uint32_t bytes)
 		return NULL;
 	}
 	assert(bytes <= HW_CM_MAX_DATA);
-	ep->rx_data = fw_pool_get(&nic->cm_data);
+	ep->rx_data = fw_pool_get(&nic->cm.data);
 	assert(ep->rx_data);
 	ep->rx_bytes = (uint16_t)bytes;
 	return ep->rx_data;
@@ -112,8 +112,8 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 
 	assert(legal[ep->state] & 1 << state);
 	fw_trace(nic, TRACE_CM_STATE, ep->qpn, ep->state, state);
-	nic->cm_num_listeners += state == CM_LISTEN;
-	nic->cm_num_listeners -= ep->state == CM_LISTEN;
+	nic->cm.num_listeners += state == CM_LISTEN;
+	nic->cm.num_listeners -= ep->state == CM_LISTEN;
 	ep->state = (uint8_t)state;
 	/* Each end has heard what the other said. */
 	if (state == CM_ESTABLISHED)
@@ -127,10 +127,10 @@ void cm_set_state(struct fw_nic *nic, struct cm_ep *ep, enum cm_state state)
 
 struct cm_ep *cm_own(struct fw_nic *nic, uint32_t client, uint32_t ep)
 {
-	if (ep >= nic->cm_ids.high || nic->cm_eps[ep].state == CM_FREE ||
-	    nic->cm_eps[ep].client != client)
+	if (ep >= nic->cm.ids.high || nic->cm.eps[ep].state == CM_FREE ||
+	    nic->cm.eps[ep].client != client)
 		return NULL;
-	return &nic->cm_eps[ep];
+	return &nic->cm.eps[ep];
 }
 
 struct cm_ep *cm_find(struct fw_nic *nic, uint64_t local_id)
@@ -138,15 +138,15 @@ struct cm_ep *cm_find(struct fw_nic *nic, uint64_t local_id)
 	uint32_t place = (uint32_t)(local_id & ID_PLACE_MASK);
 	struct cm_ep *ep;
 
-	if (place >= nic->cm_ids.high)
+	if (place >= nic->cm.ids.high)
 		return NULL;
-	ep = &nic->cm_eps[place];
+	ep = &nic->cm.eps[place];
 	return ep->state != CM_FREE && ep->local_id == local_id ? ep : NULL;
 }
 
 static uint32_t *bucket(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_id)
 {
-	return &nic->cm_hash[fw_hash(peer_ip, (uint32_t)peer_id, (uint32_t)(peer_id >> 32)) %
+	return &nic->cm.hash[fw_hash(peer_ip, (uint32_t)peer_id, (uint32_t)(peer_id >> 32)) %
 			     CM_HASH_SIZE];
 }
 
@@ -156,7 +156,7 @@ struct cm_ep *cm_find_peer(struct fw_nic *nic, uint32_t peer_ip, uint64_t peer_i
 	uint32_t i = *bucket(nic, peer_ip, peer_id);
 
 	while (i) {
-		struct cm_ep *ep = &nic->cm_eps[i - 1];
+		struct cm_ep *ep = &nic->cm.eps[i - 1];
 
 		if (ep->peer_ip == peer_ip && ep->peer_id == peer_id)
 			return ep;
@@ -182,7 +182,7 @@ static void unhash(struct fw_nic *nic, struct cm_ep *ep)
 	if (!ep->hashed)
 		return;
 	while (*link != ep->index + 1)
-		link = &nic->cm_eps[*link - 1].hash_next;
+		link = &nic->cm.eps[*link - 1].hash_next;
 	*link = ep->hash_next;
 	ep->hashed = false;
 }
@@ -192,7 +192,7 @@ static bool reclaim(struct fw_nic *nic)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->cm_orphans) {
+	fw_list_for_each (pos, &nic->cm.orphans) {
 		struct cm_ep *ep = FW_CONTAINER(pos, struct cm_ep, node);
 
 		if (ep->state == CM_LINGER) {
@@ -215,7 +215,7 @@ void cm_rename(struct fw_nic *nic, struct cm_ep *ep)
 
 struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_eq *queue = eq_own(nic, client, eq);
 	struct cm_ep *ep;
 	uint32_t place;
@@ -223,12 +223,12 @@ struct cm_ep *cm_new(struct fw_nic *nic, uint32_t client, uint32_t eq)
 	assert(queue);
 	if (!share_may(nic, client, HW_SHARE_CM, 1))
 		return NULL;
-	place = fw_ids_get(&nic->cm_ids);
+	place = fw_ids_get(&nic->cm.ids);
 	if (place == FW_NONE && reclaim(nic))
-		place = fw_ids_get(&nic->cm_ids);
+		place = fw_ids_get(&nic->cm.ids);
 	if (place == FW_NONE)
 		return NULL;
-	ep = &nic->cm_eps[place];
+	ep = &nic->cm.eps[place];
 	memset(ep, 0, sizeof(*ep));
 	ep->index = place;
 	cm_rename(nic, ep);
@@ -317,8 +317,8 @@ int cm_rest_take(struct fw_nic *nic, struct cm_ep *ep, struct hw_resp_cm_rest *r
 
 static void request_fetched(struct fw_nic *nic, struct cm_ep *ep)
 {
-	if (ep->listener != FW_NONE && nic->cm_eps[ep->listener].waiting)
-		nic->cm_eps[ep->listener].waiting--;
+	if (ep->listener != FW_NONE && nic->cm.eps[ep->listener].waiting)
+		nic->cm.eps[ep->listener].waiting--;
 	if (ep->mpa)
 		tcp_accept_done(nic, ep->mpa->flow);
 }
@@ -389,8 +389,8 @@ bool cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 		move(nic, ep, eq);
 	if (ep->state != CM_LISTEN || !ep->waiting)
 		return true;
-	for (i = nic->slices.resume; i < nic->cm_ids.high; i++) {
-		struct cm_ep *asked = &nic->cm_eps[i];
+	for (i = nic->slices.resume; i < nic->cm.ids.high; i++) {
+		struct cm_ep *asked = &nic->cm.eps[i];
 		bool its = asked->state != CM_FREE && asked->client == ep->client &&
 			   asked->listener == ep->index && asked->eq != eq && is_unseen(asked);
 
@@ -406,7 +406,7 @@ bool cm_move(struct fw_nic *nic, struct cm_ep *ep, uint32_t eq)
 
 static struct fw_list *listeners(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
-	return &nic->cm_listeners[fw_hash(space, port, 0) % CM_LISTEN_HASH];
+	return &nic->cm.listeners[fw_hash(space, port, 0) % CM_LISTEN_HASH];
 }
 
 void cm_listen(struct fw_nic *nic, struct cm_ep *ep)
@@ -427,7 +427,7 @@ struct cm_ep *cm_listener(struct fw_nic *nic, uint16_t space, uint16_t port, uin
 
 		/* One whose process leaves is asked no more. */
 		if (ep->space == space && ep->local_port == port &&
-		    !nic->clients[ep->client].closing)
+		    !nic->host.clients[ep->client].closing)
 			return ep;
 	}
 	return NULL;
@@ -473,7 +473,7 @@ void cm_qp_down(struct fw_nic *nic, struct fw_qp *qp)
 
 	if (!qp->cm)
 		return;
-	ep = &nic->cm_eps[qp->cm - 1];
+	ep = &nic->cm.eps[qp->cm - 1];
 	assert(ep->qpn == qp->qpn);
 	(void)untie(nic, ep);
 	switch ((enum cm_state)ep->state) {
@@ -510,7 +510,7 @@ static void leave_client(struct fw_nic *nic, struct cm_ep *ep)
 	fw_list_del(&ep->node);
 	share_give(nic, ep->client, HW_SHARE_CM, 1);
 	ep->client = CM_NO_CLIENT;
-	fw_list_add_tail(&nic->cm_orphans, &ep->node);
+	fw_list_add_tail(&nic->cm.orphans, &ep->node);
 	/* Passive ones share the port of their listener. */
 	if (ep->space && !ep->passive)
 		cm_port_release(nic, ep->space, ep->local_port, ep->state == CM_LISTEN);
@@ -524,7 +524,7 @@ void cm_free(struct fw_nic *nic, struct cm_ep *ep)
 	fw_list_del(&ep->node);
 	cm_tx_drop(nic, ep);
 	cm_set_state(nic, ep, CM_FREE);
-	fw_ids_put(&nic->cm_ids, ep->index);
+	fw_ids_put(&nic->cm.ids, ep->index);
 }
 
 /* Connections that have not asked yet. A listener takes no more from here on. */
@@ -554,8 +554,8 @@ static bool end_listener(struct fw_nic *nic, struct cm_ep *listener)
 
 	/* It takes no more requests: places that the walk has passed get none again. */
 	fw_list_del(&listener->wait_node);
-	for (i = nic->slices.resume; i < nic->cm_ids.high; i++) {
-		struct cm_ep *ep = &nic->cm_eps[i];
+	for (i = nic->slices.resume; i < nic->cm.ids.high; i++) {
+		struct cm_ep *ep = &nic->cm.eps[i];
 		bool its = ep->state != CM_FREE && ep->client == listener->client &&
 			   ep->listener == listener->index;
 
@@ -579,7 +579,8 @@ bool cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
 	if (!end_asking(nic, ep))
 		return false;
 	/* All that a process that leaves has is ended for itself. */
-	if (ep->state == CM_LISTEN && !nic->clients[ep->client].closing && !end_listener(nic, ep))
+	if (ep->state == CM_LISTEN && !nic->host.clients[ep->client].closing &&
+	    !end_listener(nic, ep))
 		return false;
 	leave_client(nic, ep);
 	ep->ops->abandon(nic, ep);
@@ -588,7 +589,7 @@ bool cm_destroy(struct fw_nic *nic, struct cm_ep *ep)
 
 bool cm_client_leave(struct fw_nic *nic, uint32_t client)
 {
-	struct fw_list *cms = &nic->clients[client].cms;
+	struct fw_list *cms = &nic->host.clients[client].cms;
 
 	while (!fw_list_empty(cms)) {
 		struct cm_ep *ep = FW_CONTAINER(cms->next, struct cm_ep, node);
@@ -609,7 +610,7 @@ void cm_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	(void)ip;
 	(void)ok;
-	neigh_wait_over(nic, NEIGH_WAIT_CM, &nic->cm_resolving);
+	neigh_wait_over(nic, NEIGH_WAIT_CM, &nic->cm.resolving);
 }
 
 void cm_neigh_look(struct fw_nic *nic, struct fw_list *node)
@@ -619,7 +620,7 @@ void cm_neigh_look(struct fw_nic *nic, struct fw_list *node)
 
 	switch (neigh_lookup(nic, ep->peer_ip, mac)) {
 	case NEIGH_WAIT:
-		fw_list_add_tail(&nic->cm_resolving, &ep->wait_node);
+		fw_list_add_tail(&nic->cm.resolving, &ep->wait_node);
 		break;
 	case NEIGH_OK:
 		cm_resolved(nic, ep, 0);

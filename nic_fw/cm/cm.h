@@ -22,6 +22,7 @@
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/share.h"
 #include "nic_fw/base/timer.h"
+#include "nic_fw/cm/cm_nic.h"
 #include "shared_defs/hw_cm.h"
 #include "shared_defs/hw_limits.h"
 #include "shared_defs/wire_cm.h"
@@ -75,7 +76,6 @@ extern const struct cm_ops cm_tcp_ops;
 enum {
 	CM_MAX_EVENTS = 8, /* that wait of one endpoint */
 	CM_HASH_SIZE = 4096,
-	CM_LISTEN_HASH = 256,
 	CM_NO_CLIENT = 0xffff,
 	CM_SPACES = 4, /* FW_CM_PORT_WORDS: a word for each port of each, and one for its shard */
 };
@@ -96,13 +96,13 @@ enum {
 #define CM_ALIVE_RETRY_NS UINT64_C(2000000000)
 
 struct cm_ep {
-	uint64_t local_id; /* what peers call it; 16 bits are its place in nic->cm_eps */
+	uint64_t local_id; /* what peers call it; 16 bits are its place in nic->cm.eps */
 	uint64_t peer_id;  /* 0: not known yet */
 	const struct cm_ops *ops;
 	struct fw_timer timer;
-	struct fw_list node;       /* of the client; of nic->cm_orphans */
+	struct fw_list node;       /* of the client; of nic->cm.orphans */
 	struct fw_list event_node; /* in fw_eq.cm_events while events wait */
-	struct fw_list wait_node;  /* in nic->cm_listeners, nic->cm_resolving */
+	struct fw_list wait_node;  /* in nic->cm.listeners, nic->cm.resolving */
 	uint32_t index;
 	uint32_t eq;       /* of the client: its number */
 	uint32_t listener; /* place of the one that was asked, FW_NONE */
@@ -139,7 +139,7 @@ struct cm_ep {
 	struct hw_cm_param param; /* ours */
 	struct hw_cm_param peer;
 	uint16_t tx_bytes, rx_bytes;
-	/* Private data, of nic->cm_data; NULL: none. */
+	/* Private data, of nic->cm.data; NULL: none. */
 	uint8_t *tx_data; /* until nothing of it can be said again */
 	uint8_t *rx_data; /* until the process has fetched it with its event, or behind that */
 };

@@ -51,7 +51,7 @@ int cmd_cm_bind(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	    !cm_space_ok(cmd->u.cm.space) || cmd->u.cm.flags & ~(uint32_t)HW_CM_F_REUSE)
 		return FW_EINVAL;
 	/* A peer that connects to a low port expects a service of the host, whatever the space. */
-	if (port && port < nic->clients[client].first_port) {
+	if (port && port < nic->host.clients[client].first_port) {
 		FW_COUNT(nic, cm_port_denied);
 		return FW_EACCES;
 	}
@@ -110,7 +110,7 @@ int cmd_cm_resolve(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		return FW_EINVAL;
 	ep->peer_ip = cmd->u.cm.ip;
 	cm_set_state(nic, ep, CM_RESOLVING);
-	fw_list_add_tail(&nic->cm_resolving, &ep->wait_node);
+	fw_list_add_tail(&nic->cm.resolving, &ep->wait_node);
 	switch (neigh_lookup(nic, ep->peer_ip, mac)) {
 	case NEIGH_OK:
 		cm_resolved(nic, ep, 0);

@@ -44,7 +44,7 @@ bool cm_space_ok(uint32_t space)
 
 static uint32_t *word_of(struct fw_nic *nic, uint16_t space, uint16_t port)
 {
-	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->cm_ports;
+	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->cm.ports;
 	uint32_t place = place_of(space);
 
 	assert(place < CM_SPACES);
@@ -130,7 +130,7 @@ int cm_port_listen(struct fw_nic *nic, uint16_t space, uint16_t port)
 
 static uint32_t *owner_of(struct fw_nic *nic, uint16_t port)
 {
-	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->cm_ports;
+	uint32_t *table = nic->port.cm_ports ? nic->port.cm_ports : nic->cm.ports;
 
 	return &table[(uint32_t)CM_SPACES << 16 | port];
 }

@@ -407,7 +407,7 @@ struct goal_run {
 	uint32_t fail_op;                         /* then: that failed here, FW_NONE */
 	uint32_t num_waits, waits[HW_GOAL_WAITS]; /* and what was under way, as hw_goal_run */
 	uint32_t told_ranks;                      /* its process ends: ranks below this one know */
-	uint32_t hash_next; /* in its chain of nic->goal_run_hash, index + 1 */
+	uint32_t hash_next; /* in its chain of nic->goal.run_hash, index + 1 */
 	bool tracing;       /* PERFTRACE */
 	uint32_t trace_stag, trace_entries, traced, trace_lost;
 	uint64_t trace_addr;

@@ -11,7 +11,7 @@
 
 static void free_records(struct fw_nic *nic, uint32_t client)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 
 	goal_heap_free(nic, client, owner->goal_active);
 	goal_heap_free(nic, client, owner->goal_endings);
@@ -21,7 +21,7 @@ static void free_records(struct fw_nic *nic, uint32_t client)
 
 static bool alloc_records(struct fw_nic *nic, uint32_t client, uint32_t runs)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 
 	owner->goal_active = goal_heap_alloc_zero(nic, client, runs * sizeof(uint32_t));
 	owner->goal_endings =
@@ -36,7 +36,7 @@ int cmd_goal_open(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_goal_open *arg = &cmd->u.goal_open;
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	uint64_t offset;
 
 	(void)aux;
@@ -68,7 +68,7 @@ int cmd_goal_cancel(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 		    const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_goal_load *arg = &cmd->u.goal_load;
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	const struct goal_ending *ending;
 	struct goal_run *run;
 
@@ -82,7 +82,7 @@ int cmd_goal_cancel(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cm
 	nic->slices.resume = 1;
 	ending = goal_ending_of(owner, arg->run);
 	if (!ending && owner->goal_active[arg->run]) {
-		run = fw_pool_at(&nic->goal_runs, owner->goal_active[arg->run] - 1);
+		run = fw_pool_at(&nic->goal.runs, owner->goal_active[arg->run] - 1);
 		if (run->serial == arg->serial)
 			goal_run_fail(nic, run, HW_GOAL_CANCELED, run->comm->rank, FW_NONE);
 		ending = goal_ending_of(owner, arg->run);
@@ -98,9 +98,9 @@ static struct goal_comm *comm_own(struct fw_nic *nic, uint32_t client, uint32_t 
 {
 	struct goal_comm *comm;
 
-	if (handle >= nic->goal_comm_ids.high)
+	if (handle >= nic->goal.comm_ids.high)
 		return NULL;
-	comm = &nic->goal_comms[handle];
+	comm = &nic->goal.comms[handle];
 	return comm->used && !comm->closing && comm->client == client ? comm : NULL;
 }
 
@@ -144,7 +144,7 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	int status;
 
 	(void)aux;
-	if (!nic->clients[client].goal_num_runs || !pd_own(nic, client, arg->pd) ||
+	if (!nic->host.clients[client].goal_num_runs || !pd_own(nic, client, arg->pd) ||
 	    !arg->num_ranks || arg->num_ranks > HW_MAX_GOAL_RANKS || arg->rank >= arg->num_ranks ||
 	    arg->reserved || arg->comm || arg->pool_bytes ||
 	    arg->eager_bytes > HW_MAX_GOAL_EAGER_BYTES)
@@ -157,10 +157,10 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 		goal_comm_destroy(nic, comm, true);
 	if (!share_may(nic, client, HW_SHARE_COMM, 1))
 		return FW_EDQUOT;
-	handle = fw_ids_get(&nic->goal_comm_ids);
+	handle = fw_ids_get(&nic->goal.comm_ids);
 	if (handle == FW_NONE)
 		return FW_ENOMEM;
-	comm = &nic->goal_comms[handle];
+	comm = &nic->goal.comms[handle];
 	goal_comm_init(comm);
 	comm->client = (uint16_t)client;
 	comm->pd = arg->pd;
@@ -175,13 +175,13 @@ int cmd_goal_comm_create(struct fw_nic *nic, uint32_t client, const struct hw_cm
 	if (status) {
 		goal_heap_free(nic, client, comm->peers);
 		goal_heap_free(nic, client, comm->links);
-		fw_ids_put(&nic->goal_comm_ids, handle);
+		fw_ids_put(&nic->goal.comm_ids, handle);
 		return status;
 	}
-	nic->pds[arg->pd].refs++;
+	nic->host.pds[arg->pd].refs++;
 	comm->used = true;
 	share_take(nic, client, HW_SHARE_COMM, 1);
-	fw_list_add_tail(&nic->clients[client].goal_comms, &comm->node);
+	fw_list_add_tail(&nic->host.clients[client].goal_comms, &comm->node);
 	resp->u.handle = handle;
 	return 0;
 }
@@ -199,8 +199,8 @@ int cmd_goal_comm_destroy(struct fw_nic *nic, uint32_t client, const struct hw_c
 	if (!fw_list_empty(&comm->runs) || !fw_list_empty(&comm->endings))
 		return FW_EBUSY;
 	for (i = 0; i < GOAL_MAX_LOADS; i++)
-		if (nic->goal_loads[i].used &&
-		    &nic->goal_comms[nic->goal_loads[i].load.schedule->comm] == comm)
+		if (nic->goal.loads[i].used &&
+		    &nic->goal.comms[nic->goal.loads[i].load.schedule->comm] == comm)
 			return FW_EBUSY;
 	if (!goal_comm_empty(nic, comm, false))
 		return CMD_LATER;
@@ -246,9 +246,9 @@ struct goal_schedule *goal_schedule_own(struct fw_nic *nic, uint32_t client, uin
 {
 	struct goal_schedule *schedule;
 
-	if (handle >= nic->goal_schedule_ids.high)
+	if (handle >= nic->goal.schedule_ids.high)
 		return NULL;
-	schedule = &nic->goal_schedules[handle];
+	schedule = &nic->goal.schedules[handle];
 	return schedule->used && !schedule->unloading && schedule->client == client ? schedule
 										    : NULL;
 }
@@ -257,7 +257,7 @@ struct goal_schedule *goal_schedule_own(struct fw_nic *nic, uint32_t client, uin
 static void put_schedule(struct fw_nic *nic, const struct goal_schedule *schedule)
 {
 	share_give(nic, schedule->client, HW_SHARE_SCHEDULE, 1);
-	fw_ids_put(&nic->goal_schedule_ids, (uint32_t)(schedule - nic->goal_schedules));
+	fw_ids_put(&nic->goal.schedule_ids, (uint32_t)(schedule - nic->goal.schedules));
 }
 
 static void free_schedule(struct fw_nic *nic, struct goal_schedule *schedule)
@@ -330,14 +330,14 @@ static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
 
 	if (!share_may(nic, client, HW_SHARE_SCHEDULE, 1))
 		return NULL;
-	handle = fw_ids_get(&nic->goal_schedule_ids);
+	handle = fw_ids_get(&nic->goal.schedule_ids);
 	if (handle == FW_NONE)
 		return NULL;
 	share_take(nic, client, HW_SHARE_SCHEDULE, 1);
-	schedule = &nic->goal_schedules[handle];
+	schedule = &nic->goal.schedules[handle];
 	memset(schedule, 0, sizeof(*schedule));
 	schedule->client = (uint16_t)client;
-	schedule->comm = (uint32_t)(comm - nic->goal_comms);
+	schedule->comm = (uint32_t)(comm - nic->goal.comms);
 	schedule->pd = comm->pd;
 	fw_list_init(&schedule->node);
 	return schedule;
@@ -346,17 +346,17 @@ static struct goal_schedule *new_schedule(struct fw_nic *nic, uint32_t client,
 /* A free place for a load; NULL: none is free, or the client's user has its share of them. */
 static struct goal_loading *free_loading(struct fw_nic *nic, uint32_t client)
 {
-	const struct fw_account *user = nic->clients[client].user;
+	const struct fw_account *user = nic->host.clients[client].user;
 	struct goal_loading *found = NULL;
 	uint32_t i, held = 0;
 
 	for (i = 0; i < GOAL_MAX_LOADS; i++) {
-		struct goal_loading *loading = &nic->goal_loads[i];
+		struct goal_loading *loading = &nic->goal.loads[i];
 
 		if (!loading->used)
 			found = loading;
 		else
-			held += nic->clients[loading->client].user == user;
+			held += nic->host.clients[loading->client].user == user;
 	}
 	return held < GOAL_MAX_LOADS - GOAL_MAX_LOADS / SHARE_POOL_PARTS ? found : NULL;
 }
@@ -409,7 +409,7 @@ int cmd_goal_load(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	loading->tag = cmd->tag;
 	loading->stag = arg->stag;
 	loading->addr = arg->addr;
-	nic->goal_loads_active++;
+	nic->goal.loads_active++;
 	return CMD_PENDING;
 }
 
@@ -420,14 +420,14 @@ static void load_over(struct fw_nic *nic, struct goal_loading *loading)
 
 	if (loading->load.phase == GOAL_LOAD_DONE) {
 		schedule->used = true;
-		fw_list_add_tail(&nic->goal_comms[schedule->comm].schedules, &schedule->node);
-		resp.u.goal_load.schedule = (uint32_t)(schedule - nic->goal_schedules);
+		fw_list_add_tail(&nic->goal.comms[schedule->comm].schedules, &schedule->node);
+		resp.u.goal_load.schedule = (uint32_t)(schedule - nic->goal.schedules);
 		resp.u.goal_load.op = FW_NONE;
 	} else {
 		(void)refused(nic, schedule, loading->load.status, &loading->load.fault, &resp);
 	}
 	loading->used = false;
-	nic->goal_loads_active--;
+	nic->goal.loads_active--;
 	nic->port.cmd_done(nic->port.ctx, loading->client, &resp);
 }
 
@@ -468,14 +468,14 @@ uint32_t goal_load_poll(struct fw_nic *nic)
 {
 	uint32_t i;
 
-	if (!nic->goal_loads_active)
+	if (!nic->goal.loads_active)
 		return 0;
 	/* One in a turn, each in its turn. */
 	for (i = 0; i < GOAL_MAX_LOADS; i++) {
-		nic->goal_load_hand = (nic->goal_load_hand + 1) % GOAL_MAX_LOADS;
-		if (!nic->goal_loads[nic->goal_load_hand].used)
+		nic->goal.load_hand = (nic->goal.load_hand + 1) % GOAL_MAX_LOADS;
+		if (!nic->goal.loads[nic->goal.load_hand].used)
 			continue;
-		load_step(nic, &nic->goal_loads[nic->goal_load_hand]);
+		load_step(nic, &nic->goal.loads[nic->goal.load_hand]);
 		return 1;
 	}
 	return 0;
@@ -486,7 +486,7 @@ void goal_load_forget_client(struct fw_nic *nic, uint32_t client)
 	uint32_t i;
 
 	for (i = 0; i < GOAL_MAX_LOADS; i++) {
-		struct goal_loading *loading = &nic->goal_loads[i];
+		struct goal_loading *loading = &nic->goal.loads[i];
 		struct goal_schedule *schedule = loading->load.schedule;
 
 		if (!loading->used || loading->client != client)
@@ -494,7 +494,7 @@ void goal_load_forget_client(struct fw_nic *nic, uint32_t client)
 		goal_load_cancel(nic, &loading->load);
 		put_schedule(nic, schedule);
 		loading->used = false;
-		nic->goal_loads_active--;
+		nic->goal.loads_active--;
 	}
 }
 

@@ -28,13 +28,13 @@ static struct goal_link *link_new(struct fw_nic *nic, struct goal_comm *comm, ui
 	if (!link)
 		return NULL;
 	memset(link, 0, sizeof(*link));
-	link->comm = (uint32_t)(comm - nic->goal_comms);
+	link->comm = (uint32_t)(comm - nic->goal.comms);
 	link->client = comm->client;
 	link->rank = rank;
 	fw_list_init(&link->sends);
 	fw_list_init(&link->blocked_node);
 	fw_list_add_tail(&comm->all_links, &link->node);
-	comm->links[rank] = fw_pool_index(&nic->goal_links, link);
+	comm->links[rank] = fw_pool_index(&nic->goal.links, link);
 	return link;
 }
 
@@ -49,7 +49,7 @@ void goal_link_free(struct fw_nic *nic, struct goal_link *link)
 struct goal_link *goal_link_at(struct fw_nic *nic, const struct goal_comm *comm, uint32_t rank)
 {
 	return comm->links[rank] == FW_NONE ? NULL
-					    : fw_pool_at(&nic->goal_links, comm->links[rank]);
+					    : fw_pool_at(&nic->goal.links, comm->links[rank]);
 }
 
 struct goal_link *goal_link_get(struct fw_nic *nic, struct goal_comm *comm, uint32_t rank)
@@ -159,7 +159,7 @@ static void fail_runs(struct fw_nic *nic, struct goal_comm *comm, const struct g
 
 void goal_link_left(struct fw_nic *nic, struct goal_link *link, uint32_t instance)
 {
-	struct goal_comm *comm = &nic->goal_comms[link->comm];
+	struct goal_comm *comm = &nic->goal.comms[link->comm];
 	struct fw_list *pos;
 
 	link->left = true;
@@ -178,7 +178,7 @@ void goal_msg_opened(struct fw_nic *nic, void *ctx)
 	const struct goal_link *link = ctx;
 
 	if (link->comm != FW_NONE)
-		mgrp_link_opened(nic, &nic->goal_comms[link->comm], link->rank);
+		mgrp_link_opened(nic, &nic->goal.comms[link->comm], link->rank);
 }
 
 void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
@@ -194,7 +194,7 @@ void goal_msg_ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 		goal_link_free(nic, link);
 		return;
 	}
-	comm = &nic->goal_comms[link->comm];
+	comm = &nic->goal.comms[link->comm];
 	goal_stall_moved(comm);
 	fw_list_del(&link->blocked_node);
 	FW_COUNT(nic, goal_peers_lost);
@@ -384,7 +384,7 @@ static void release_link(struct fw_nic *nic, struct goal_link *link, bool at_onc
 		if (link->client == FW_CLIENT_ORPHANS)
 			goal_orphan_link(nic, link);
 		else
-			fw_list_add_tail(&nic->clients[link->client].goal_links, &link->node);
+			fw_list_add_tail(&nic->host.clients[link->client].goal_links, &link->node);
 		esp_close(nic, link->stream);
 	}
 }
@@ -457,7 +457,7 @@ static void shut(struct fw_nic *nic, struct goal_comm *comm)
 	for (i = 0; i < comm->num_regions; i++)
 		goal_heap_free(nic, comm->client, comm->regions[i].buddy.blocks);
 	comm->num_regions = 0;
-	nic->pds[comm->pd].refs--;
+	nic->host.pds[comm->pd].refs--;
 	/* Streams that wait for room have nothing to wait for. */
 	goal_comm_unblock(nic, comm);
 }
@@ -494,7 +494,7 @@ void goal_comm_destroy(struct fw_nic *nic, struct goal_comm *comm, bool at_once)
 	fw_list_del(&comm->sweep_node);
 	comm->used = false;
 	share_give(nic, client, HW_SHARE_COMM, 1);
-	fw_ids_put(&nic->goal_comm_ids, (uint32_t)(comm - nic->goal_comms));
+	fw_ids_put(&nic->goal.comm_ids, (uint32_t)(comm - nic->goal.comms));
 }
 
 /* Each link once; those that were told stand behind the others. */
@@ -533,7 +533,7 @@ bool goal_comm_leave(struct fw_nic *nic, struct goal_comm *comm)
 
 bool goal_client_leave(struct fw_nic *nic, uint32_t client)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	uint32_t table;
 
 	goal_load_forget_client(nic, client);

@@ -17,7 +17,7 @@
 static void write_record(struct fw_nic *nic, uint32_t client, uint32_t index,
 			 const struct hw_goal_run *line)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct hw_goal_run *record = client_bar(owner, owner->goal_runs_offset);
 	struct hw_eqe eqe = {.type = HW_EVENT_GOAL_RUN, .id = index, .aux = line->done};
 
@@ -176,8 +176,8 @@ bool goal_run_left(struct fw_nic *nic, struct goal_run *run)
 static enum hw_goal_status told(const struct fw_nic *nic, const struct goal_comm *comm,
 				enum hw_goal_status status, uint32_t rank)
 {
-	return rank == comm->rank && nic->clients[comm->client].closing ? HW_GOAL_PEER_LOST
-									: status;
+	return rank == comm->rank && nic->host.clients[comm->client].closing ? HW_GOAL_PEER_LOST
+									     : status;
 }
 
 /* ---- in slices ------------------------------------------------------------------------------- */
@@ -235,7 +235,7 @@ void goal_ending_run(struct fw_nic *nic)
 
 static void begin(struct fw_nic *nic, struct goal_comm *comm, const struct goal_ending *what)
 {
-	struct goal_ending *ending = &nic->clients[what->client].goal_endings[what->record];
+	struct goal_ending *ending = &nic->host.clients[what->client].goal_endings[what->record];
 
 	assert(!ending->on);
 	*ending = *what;
@@ -289,7 +289,7 @@ void goal_ending_refuse(struct fw_nic *nic, uint32_t client, uint32_t record, ui
 		report_refused(nic, &ending);
 		return;
 	}
-	comm = &nic->goal_comms[schedule->comm];
+	comm = &nic->goal.comms[schedule->comm];
 	ending.abort.instance = comm->next_instance - 1;
 	schedule->refs++;
 	begin(nic, comm, &ending);

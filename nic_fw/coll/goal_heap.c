@@ -24,22 +24,22 @@ void goal_heap_init(struct goal_heap *heap, uint8_t *base, struct buddy_block *b
 
 void *goal_heap_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	uint64_t offset;
 
 	if (bytes > GOAL_HEAP_BYTES || !share_may(nic, client, HW_SHARE_GOAL, buddy_round(bytes)))
 		return NULL;
-	offset = buddy_alloc(&nic->goal_heap.buddy, bytes);
+	offset = buddy_alloc(&nic->goal.heap.buddy, bytes);
 	if (offset == BUDDY_NONE)
 		return NULL;
 	owner->goal_bytes += buddy_round(bytes);
 	share_take(nic, client, HW_SHARE_GOAL, buddy_round(bytes));
-	return nic->goal_heap.base + offset;
+	return nic->goal.heap.base + offset;
 }
 
 static void give_back(struct fw_nic *nic, uint64_t offset)
 {
-	struct goal_heap *heap = &nic->goal_heap;
+	struct goal_heap *heap = &nic->goal.heap;
 	struct goal_heap_gone *gone =
 	    &heap->gone[(heap->gone_head + heap->gone_count) % GOAL_HEAP_GONE];
 
@@ -52,7 +52,7 @@ static void give_back(struct fw_nic *nic, uint64_t offset)
 
 void goal_heap_run(struct fw_nic *nic)
 {
-	struct goal_heap *heap = &nic->goal_heap;
+	struct goal_heap *heap = &nic->goal.heap;
 
 	while (heap->gone_count && slice_take(nic, FW_SLICE_UNITS)) {
 		struct goal_heap_gone *gone = &heap->gone[heap->gone_head];
@@ -70,7 +70,7 @@ void goal_heap_run(struct fw_nic *nic)
 
 bool goal_heap_pending(const struct fw_nic *nic)
 {
-	return nic->goal_heap.gone_count;
+	return nic->goal.heap.gone_count;
 }
 
 void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
@@ -79,16 +79,16 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 
 	if (!block)
 		return;
-	offset = (uint64_t)((uint8_t *)block - nic->goal_heap.base);
-	bytes = buddy_block_bytes(&nic->goal_heap.buddy, offset);
+	offset = (uint64_t)((uint8_t *)block - nic->goal.heap.base);
+	bytes = buddy_block_bytes(&nic->goal.heap.buddy, offset);
 	eth_tx_forget_mem(nic, block, bytes);
-	assert(nic->clients[client].goal_bytes >= bytes);
-	nic->clients[client].goal_bytes -= bytes;
+	assert(nic->host.clients[client].goal_bytes >= bytes);
+	nic->host.clients[client].goal_bytes -= bytes;
 	share_give(nic, client, HW_SHARE_GOAL, bytes);
 	if (bytes >= RELEASE_BYTES)
 		give_back(nic, offset);
 	else
-		(void)buddy_free(&nic->goal_heap.buddy, offset);
+		(void)buddy_free(&nic->goal.heap.buddy, offset);
 }
 
 void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *block)
@@ -97,11 +97,11 @@ void goal_heap_move(struct fw_nic *nic, uint32_t from, uint32_t to, const void *
 
 	if (!block)
 		return;
-	bytes = buddy_block_bytes(&nic->goal_heap.buddy,
-				  (uint64_t)((const uint8_t *)block - nic->goal_heap.base));
-	assert(nic->clients[from].goal_bytes >= bytes);
-	nic->clients[from].goal_bytes -= bytes;
-	nic->clients[to].goal_bytes += bytes;
+	bytes = buddy_block_bytes(&nic->goal.heap.buddy,
+				  (uint64_t)((const uint8_t *)block - nic->goal.heap.base));
+	assert(nic->host.clients[from].goal_bytes >= bytes);
+	nic->host.clients[from].goal_bytes -= bytes;
+	nic->host.clients[to].goal_bytes += bytes;
 	share_give(nic, from, HW_SHARE_GOAL, bytes);
 	share_take(nic, to, HW_SHARE_GOAL, bytes);
 }

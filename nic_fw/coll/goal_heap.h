@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "nic_fw/base/buddy.h"
+#include "nic_fw/coll/coll_nic.h"
 
 struct fw_nic;
 
@@ -22,16 +23,6 @@ enum {
 	GOAL_HEAP_RELEASE_BYTES = 1 << 20, /* smaller blocks keep their pages */
 	GOAL_HEAP_STEP_BYTES = 64 * 1024,  /* whose pages go back in one turn */
 	GOAL_HEAP_GONE = GOAL_HEAP_BYTES / GOAL_HEAP_RELEASE_BYTES,
-};
-
-struct goal_heap {
-	uint8_t *base;
-	struct buddy buddy;
-	/* Large blocks that are freed, and nobody's until their pages have gone back: a ring. */
-	struct goal_heap_gone {
-		uint64_t offset, left_bytes;
-	} * gone; /* GOAL_HEAP_GONE */
-	uint32_t gone_head, gone_count;
 };
 
 /* A block of at least bytes, its content undefined, charged to the client; NULL. */

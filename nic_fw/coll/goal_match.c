@@ -13,7 +13,7 @@
 static uint32_t bucket(const struct goal_comm *comm, const struct fw_nic *nic,
 		       const struct goal_key4 *key)
 {
-	uint32_t comm_index = (uint32_t)(comm - nic->goal_comms);
+	uint32_t comm_index = (uint32_t)(comm - nic->goal.comms);
 
 	return fw_hash(key->instance << 10 ^ comm_index, key->rank ^ key->count << 16, key->tag) %
 	       GOAL_HASH_SIZE;
@@ -30,10 +30,10 @@ static bool same(const struct goal_key4 *a, const struct goal_key4 *b)
 struct goal_recv *goal_recv_find(struct fw_nic *nic, struct goal_comm *comm,
 				 const struct goal_key4 *key)
 {
-	uint32_t i = nic->goal_recv_hash[bucket(comm, nic, key)];
+	uint32_t i = nic->goal.recv_hash[bucket(comm, nic, key)];
 
 	while (i) {
-		struct goal_recv *recv = fw_pool_at(&nic->goal_recvs, i - 1);
+		struct goal_recv *recv = fw_pool_at(&nic->goal.recvs, i - 1);
 
 		if (same(&recv->key, key) && recv->run->comm == comm)
 			return recv;
@@ -47,7 +47,7 @@ struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32
 	const struct goal_insn *code = &run->schedule->ops[op];
 	struct goal_recv *recv;
 	uint8_t generation;
-	bool fresh = nic->goal_recvs.free == FW_NONE;
+	bool fresh = nic->goal.recvs.free == FW_NONE;
 
 	recv = goal_take(nic, run->client, GOAL_TABLE_RECVS);
 	if (!recv)
@@ -67,20 +67,20 @@ struct goal_recv *goal_recv_new(struct fw_nic *nic, struct goal_run *run, uint32
 
 void goal_recv_hash(struct fw_nic *nic, struct goal_recv *recv)
 {
-	uint32_t *head = &nic->goal_recv_hash[bucket(recv->run->comm, nic, &recv->key)];
+	uint32_t *head = &nic->goal.recv_hash[bucket(recv->run->comm, nic, &recv->key)];
 
 	recv->next = *head;
-	*head = fw_pool_index(&nic->goal_recvs, recv) + 1;
+	*head = fw_pool_index(&nic->goal.recvs, recv) + 1;
 	recv->hashed = true;
 }
 
 static void recv_unhash(struct fw_nic *nic, struct goal_recv *recv)
 {
-	uint32_t *at = &nic->goal_recv_hash[bucket(recv->run->comm, nic, &recv->key)];
-	uint32_t number = fw_pool_index(&nic->goal_recvs, recv) + 1;
+	uint32_t *at = &nic->goal.recv_hash[bucket(recv->run->comm, nic, &recv->key)];
+	uint32_t number = fw_pool_index(&nic->goal.recvs, recv) + 1;
 
 	while (*at != number)
-		at = &((struct goal_recv *)fw_pool_at(&nic->goal_recvs, *at - 1))->next;
+		at = &((struct goal_recv *)fw_pool_at(&nic->goal.recvs, *at - 1))->next;
 	*at = recv->next;
 	recv->hashed = false;
 }
@@ -153,11 +153,11 @@ struct goal_recv *goal_match_arrival(struct fw_nic *nic, struct goal_comm *comm,
 struct goal_unexp *goal_unexp_find(struct fw_nic *nic, struct goal_comm *comm,
 				   const struct goal_key4 *key)
 {
-	uint32_t comm_index = (uint32_t)(comm - nic->goal_comms);
-	uint32_t i = nic->goal_unexp_hash[bucket(comm, nic, key)];
+	uint32_t comm_index = (uint32_t)(comm - nic->goal.comms);
+	uint32_t i = nic->goal.unexp_hash[bucket(comm, nic, key)];
 
 	while (i) {
-		struct goal_unexp *unexp = fw_pool_at(&nic->goal_unexps, i - 1);
+		struct goal_unexp *unexp = fw_pool_at(&nic->goal.unexps, i - 1);
 
 		if (same(&unexp->key, key) && unexp->comm == comm_index)
 			return unexp;
@@ -174,7 +174,7 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 
 	if (!unexp)
 		return NULL;
-	unexp->comm = (uint32_t)(comm - nic->goal_comms);
+	unexp->comm = (uint32_t)(comm - nic->goal.comms);
 	unexp->key = *key;
 	unexp->header = header;
 	unexp->bytes = bytes;
@@ -187,21 +187,21 @@ struct goal_unexp *goal_unexp_new(struct fw_nic *nic, struct goal_comm *comm,
 		goal_give(nic, comm->client, GOAL_TABLE_UNEXPS, unexp);
 		return NULL;
 	}
-	head = &nic->goal_unexp_hash[bucket(comm, nic, key)];
+	head = &nic->goal.unexp_hash[bucket(comm, nic, key)];
 	unexp->next = *head;
-	*head = fw_pool_index(&nic->goal_unexps, unexp) + 1;
+	*head = fw_pool_index(&nic->goal.unexps, unexp) + 1;
 	fw_list_add_tail(&comm->unexps, &unexp->comm_node);
 	return unexp;
 }
 
 void goal_unexp_free(struct fw_nic *nic, struct goal_unexp *unexp)
 {
-	struct goal_comm *comm = &nic->goal_comms[unexp->comm];
-	uint32_t *at = &nic->goal_unexp_hash[bucket(comm, nic, &unexp->key)];
-	uint32_t number = fw_pool_index(&nic->goal_unexps, unexp) + 1;
+	struct goal_comm *comm = &nic->goal.comms[unexp->comm];
+	uint32_t *at = &nic->goal.unexp_hash[bucket(comm, nic, &unexp->key)];
+	uint32_t number = fw_pool_index(&nic->goal.unexps, unexp) + 1;
 
 	while (*at != number)
-		at = &((struct goal_unexp *)fw_pool_at(&nic->goal_unexps, *at - 1))->next;
+		at = &((struct goal_unexp *)fw_pool_at(&nic->goal.unexps, *at - 1))->next;
 	*at = unexp->next;
 	goal_sweep_forget(comm, &unexp->comm_node);
 	fw_list_del(&unexp->comm_node);

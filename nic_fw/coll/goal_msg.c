@@ -51,20 +51,20 @@ struct goal_send *goal_send_new(struct fw_nic *nic, uint32_t client, struct goal
 
 void goal_send_hash(struct fw_nic *nic, struct goal_send *send)
 {
-	uint32_t *head = &nic->goal_send_hash[send_bucket(send->link, &send->key)];
+	uint32_t *head = &nic->goal.send_hash[send_bucket(send->link, &send->key)];
 
 	send->next = *head;
-	*head = fw_pool_index(&nic->goal_sends, send) + 1;
+	*head = fw_pool_index(&nic->goal.sends, send) + 1;
 	send->hashed = true;
 }
 
 static void send_unhash(struct fw_nic *nic, struct goal_send *send)
 {
-	uint32_t *at = &nic->goal_send_hash[send_bucket(send->link, &send->key)];
-	uint32_t number = fw_pool_index(&nic->goal_sends, send) + 1;
+	uint32_t *at = &nic->goal.send_hash[send_bucket(send->link, &send->key)];
+	uint32_t number = fw_pool_index(&nic->goal.sends, send) + 1;
 
 	while (*at != number)
-		at = &((struct goal_send *)fw_pool_at(&nic->goal_sends, *at - 1))->next;
+		at = &((struct goal_send *)fw_pool_at(&nic->goal.sends, *at - 1))->next;
 	*at = send->next;
 	send->hashed = false;
 }
@@ -72,10 +72,10 @@ static void send_unhash(struct fw_nic *nic, struct goal_send *send)
 struct goal_send *goal_send_find(struct fw_nic *nic, const struct goal_link *link,
 				 const struct goal_key4 *key)
 {
-	uint32_t i = nic->goal_send_hash[send_bucket(link, key)];
+	uint32_t i = nic->goal.send_hash[send_bucket(link, key)];
 
 	while (i) {
-		struct goal_send *send = fw_pool_at(&nic->goal_sends, i - 1);
+		struct goal_send *send = fw_pool_at(&nic->goal.sends, i - 1);
 
 		if (send->link == link && send->key.instance == key->instance &&
 		    send->key.tag == key->tag && send->key.count == key->count)
@@ -241,7 +241,7 @@ static bool send_control(struct fw_nic *nic, struct goal_link *link, uint8_t typ
 /* What names a receive in ANNOUNCE and DATA. */
 static uint32_t recv_sink(const struct fw_nic *nic, const struct goal_recv *recv)
 {
-	return (uint32_t)recv->generation << 24 | fw_pool_index(&nic->goal_recvs, recv);
+	return (uint32_t)recv->generation << 24 | fw_pool_index(&nic->goal.recvs, recv);
 }
 
 bool goal_msg_announce(struct fw_nic *nic, struct goal_recv *recv, struct goal_link *link)

@@ -57,7 +57,7 @@ static bool place(struct fw_nic *nic, struct goal_recv *recv, struct msg_in *in)
 bool goal_unexp_mem(struct fw_nic *nic, const struct goal_unexp *unexp, uint64_t offset,
 		    uint64_t bytes, struct fw_mem *mem)
 {
-	const struct goal_comm *comm = &nic->goal_comms[unexp->comm];
+	const struct goal_comm *comm = &nic->goal.comms[unexp->comm];
 	const struct goal_pool_region *region = &comm->regions[unexp->region];
 
 	return mem_check(nic, comm->pd, 0, region->stag, region->addr + unexp->offset + offset,
@@ -321,9 +321,9 @@ static enum esp_verdict data(struct fw_nic *nic, struct msg_in *in)
 	uint32_t index = in->sink & 0xffffff;
 	struct goal_recv *recv;
 
-	if (index >= nic->goal_recvs.high)
+	if (index >= nic->goal.recvs.high)
 		return malformed(nic);
-	recv = fw_pool_at(&nic->goal_recvs, index);
+	recv = fw_pool_at(&nic->goal.recvs, index);
 	/* A free context has no run. */
 	if (!recv->run || recv->generation != in->sink >> 24 || recv->run->comm != in->comm ||
 	    recv->key.instance != in->key.instance || recv->key.rank != in->key.rank ||
@@ -363,7 +363,7 @@ enum esp_verdict goal_msg_receive(struct fw_nic *nic, void *ctx, const struct fw
 	/* Nothing: the sender's run failed while the message was under way; an ABORT follows. */
 	if (!bytes || in.link->comm == FW_NONE)
 		return ESP_TAKEN;
-	in.comm = &nic->goal_comms[in.link->comm];
+	in.comm = &nic->goal.comms[in.link->comm];
 	/* Only repairs of multicasts are left of it. */
 	if (in.comm->closing)
 		return ESP_TAKEN;

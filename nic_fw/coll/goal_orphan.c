@@ -18,7 +18,7 @@ enum {
 
 static struct fw_client *orphans(struct fw_nic *nic)
 {
-	return &nic->clients[FW_CLIENT_ORPHANS];
+	return &nic->host.clients[FW_CLIENT_ORPHANS];
 }
 
 /* What one process had, beside what others have left already. */
@@ -111,8 +111,8 @@ void goal_orphan_link(struct fw_nic *nic, struct goal_link *link)
 {
 	link->until_ns = nic->now_ns + MGRP_DRAIN_NS;
 	fw_list_add_tail(&orphans(nic)->goal_links, &link->node);
-	if (!fw_timer_is_set(&nic->goal_orphan_timer))
-		fw_timer_set(&nic->timers, &nic->goal_orphan_timer, nic->now_ns + LOOK_NS);
+	if (!fw_timer_is_set(&nic->goal.orphan_timer))
+		fw_timer_set(&nic->timers, &nic->goal.orphan_timer, nic->now_ns + LOOK_NS);
 }
 
 bool goal_orphan_take(struct fw_nic *nic, struct fw_client *owner)
@@ -155,5 +155,5 @@ void goal_orphan_init(struct fw_nic *nic)
 {
 	fw_list_init(&orphans(nic)->goal_comms);
 	fw_list_init(&orphans(nic)->goal_links);
-	fw_timer_init(&nic->goal_orphan_timer, look);
+	fw_timer_init(&nic->goal.orphan_timer, look);
 }

@@ -22,7 +22,7 @@ enum {
 
 void goal_run_wake(struct fw_nic *nic, struct goal_run *run)
 {
-	struct fw_client *owner = &nic->clients[run->client];
+	struct fw_client *owner = &nic->host.clients[run->client];
 
 	goal_stall_moved(run->comm);
 	if (owner->closing || run->ending)
@@ -30,7 +30,7 @@ void goal_run_wake(struct fw_nic *nic, struct goal_run *run)
 	if (!fw_list_linked(&run->client_node))
 		fw_list_add_tail(&owner->goal_ready, &run->client_node);
 	if (!fw_list_linked(&owner->goal_node))
-		fw_list_add_tail(&nic->goal_clients, &owner->goal_node);
+		fw_list_add_tail(&nic->goal.clients, &owner->goal_node);
 }
 
 static void push_finished(struct fw_nic *nic, struct goal_run *run, uint32_t entry)
@@ -90,9 +90,9 @@ void goal_run_fault(struct fw_nic *nic, struct goal_run *run, enum hw_goal_statu
 
 static uint32_t *run_chain(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance)
 {
-	uint32_t hash = fw_hash(instance, (uint32_t)(comm - nic->goal_comms), 0);
+	uint32_t hash = fw_hash(instance, (uint32_t)(comm - nic->goal.comms), 0);
 
-	return &nic->goal_run_hash[hash % GOAL_MAX_RUNS];
+	return &nic->goal.run_hash[hash % GOAL_MAX_RUNS];
 }
 
 struct goal_run *goal_run_find(struct fw_nic *nic, const struct goal_comm *comm, uint32_t instance)
@@ -100,7 +100,7 @@ struct goal_run *goal_run_find(struct fw_nic *nic, const struct goal_comm *comm,
 	uint32_t at = *run_chain(nic, comm, instance);
 
 	while (at) {
-		struct goal_run *run = fw_pool_at(&nic->goal_runs, at - 1);
+		struct goal_run *run = fw_pool_at(&nic->goal.runs, at - 1);
 
 		if (run->comm == comm && run->instance == instance)
 			return run;
@@ -119,7 +119,7 @@ static void run_hash(struct fw_nic *nic, struct goal_run *run)
 	uint32_t *head = run_chain(nic, run->comm, run->instance);
 
 	run->hash_next = *head;
-	*head = fw_pool_index(&nic->goal_runs, run) + 1;
+	*head = fw_pool_index(&nic->goal.runs, run) + 1;
 	fw_list_add_tail(&run->comm->runs, &run->comm_node);
 }
 
@@ -127,12 +127,12 @@ static void run_hash(struct fw_nic *nic, struct goal_run *run)
 static void run_unhash(struct fw_nic *nic, struct goal_run *run)
 {
 	uint32_t *at = run_chain(nic, run->comm, run->instance);
-	uint32_t number = fw_pool_index(&nic->goal_runs, run) + 1;
+	uint32_t number = fw_pool_index(&nic->goal.runs, run) + 1;
 
 	if (!fw_list_linked(&run->comm_node))
 		return;
 	while (*at != number)
-		at = &((struct goal_run *)fw_pool_at(&nic->goal_runs, *at - 1))->hash_next;
+		at = &((struct goal_run *)fw_pool_at(&nic->goal.runs, *at - 1))->hash_next;
 	*at = run->hash_next;
 	fw_list_del(&run->comm_node);
 }
@@ -172,7 +172,7 @@ void goal_run_drop(struct fw_nic *nic, struct goal_run *run)
 		drop_calc(nic, run);
 	fw_list_del(&run->client_node);
 	run_unhash(nic, run);
-	nic->clients[run->client].goal_active[run->record] = 0;
+	nic->host.clients[run->client].goal_active[run->record] = 0;
 	if (schedule->idle_run)
 		goal_heap_free(nic, run->client, run->memory);
 	else
@@ -271,7 +271,7 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 	memset(run, 0, sizeof(*run));
 	run->client = schedule->client;
 	run->schedule = schedule;
-	run->comm = &nic->goal_comms[schedule->comm];
+	run->comm = &nic->goal.comms[schedule->comm];
 	run->remaining = schedule->header.num_ops;
 	run->fault_op = FW_NONE;
 	run->start_ns = nic->now_ns;
@@ -286,7 +286,7 @@ static struct goal_run *new_run(struct fw_nic *nic, struct goal_schedule *schedu
 static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 		  const struct hw_goal_run *line, struct goal_schedule *schedule)
 {
-	struct goal_comm *comm = &nic->goal_comms[schedule->comm];
+	struct goal_comm *comm = &nic->goal.comms[schedule->comm];
 	uint32_t instance = comm->next_instance++;
 	struct goal_abort abort;
 	struct goal_run *run;
@@ -309,7 +309,7 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 	run->instance = instance;
 	goal_trace_begin(run, line);
 	schedule->refs++;
-	nic->clients[client].goal_active[index] = fw_pool_index(&nic->goal_runs, run) + 1;
+	nic->host.clients[client].goal_active[index] = fw_pool_index(&nic->goal.runs, run) + 1;
 	run_hash(nic, run);
 	if (line->timeout_ns)
 		fw_timer_set(&nic->timers, &run->timeout,
@@ -325,7 +325,7 @@ static void start(struct fw_nic *nic, uint32_t client, uint32_t index,
 
 void goal_run_doorbell(struct fw_nic *nic, uint32_t client, uint32_t index)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct goal_schedule *schedule;
 	struct hw_goal_run *record, line;
 
@@ -528,9 +528,9 @@ uint32_t goal_run_poll(struct fw_nic *nic, uint32_t budget)
 {
 	uint32_t done = goal_load_poll(nic);
 
-	while (done < budget && !fw_list_empty(&nic->goal_clients)) {
+	while (done < budget && !fw_list_empty(&nic->goal.clients)) {
 		struct fw_client *owner =
-		    FW_CONTAINER(nic->goal_clients.next, struct fw_client, goal_node);
+		    FW_CONTAINER(nic->goal.clients.next, struct fw_client, goal_node);
 		struct goal_run *run;
 		bool over;
 
@@ -544,12 +544,12 @@ uint32_t goal_run_poll(struct fw_nic *nic, uint32_t budget)
 		if (!over && !fw_list_linked(&run->client_node))
 			fw_list_add_tail(&owner->goal_ready, &run->client_node);
 		if (!fw_list_empty(&owner->goal_ready) && !fw_list_linked(&owner->goal_node))
-			fw_list_add_tail(&nic->goal_clients, &owner->goal_node);
+			fw_list_add_tail(&nic->goal.clients, &owner->goal_node);
 	}
 	return done;
 }
 
 bool goal_run_pending(const struct fw_nic *nic)
 {
-	return !fw_list_empty(&nic->goal_clients) || nic->goal_loads_active;
+	return !fw_list_empty(&nic->goal.clients) || nic->goal.loads_active;
 }

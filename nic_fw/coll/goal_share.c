@@ -15,19 +15,19 @@ static struct fw_pool *pool_of(struct fw_nic *nic, enum goal_table table)
 {
 	switch (table) {
 	case GOAL_TABLE_LINKS:
-		return &nic->goal_links;
+		return &nic->goal.links;
 	case GOAL_TABLE_RUNS:
-		return &nic->goal_runs;
+		return &nic->goal.runs;
 	case GOAL_TABLE_SENDS:
-		return &nic->goal_sends;
+		return &nic->goal.sends;
 	case GOAL_TABLE_RECVS:
-		return &nic->goal_recvs;
+		return &nic->goal.recvs;
 	case GOAL_TABLE_UNEXPS:
-		return &nic->goal_unexps;
+		return &nic->goal.unexps;
 	case GOAL_TABLE_CALCS:
-		return &nic->goal_calcs;
+		return &nic->goal.calcs;
 	case GOAL_TABLE_SPACES:
-		return &nic->mgrp_spaces;
+		return &nic->mgrp.spaces;
 	case GOAL_TABLES:
 		break;
 	}
@@ -38,8 +38,8 @@ static struct fw_pool *pool_of(struct fw_nic *nic, enum goal_table table)
 void *goal_take(struct fw_nic *nic, uint32_t client, enum goal_table table)
 {
 	struct fw_pool *pool = pool_of(nic, table);
-	uint32_t *held = &nic->clients[client].goal_held[table];
-	uint32_t *user_held = &nic->clients[client].user->goal[table];
+	uint32_t *held = &nic->host.clients[client].goal_held[table];
+	uint32_t *user_held = &nic->host.clients[client].user->goal[table];
 	void *elem;
 
 	if (!fw_pool_has_share(pool, *held) || !share_pool_may(pool, *user_held)) {
@@ -54,11 +54,11 @@ void *goal_take(struct fw_nic *nic, uint32_t client, enum goal_table table)
 
 void goal_give(struct fw_nic *nic, uint32_t client, enum goal_table table, void *elem)
 {
-	uint32_t *held = &nic->clients[client].goal_held[table];
+	uint32_t *held = &nic->host.clients[client].goal_held[table];
 
 	assert(*held);
 	--*held;
-	nic->clients[client].user->goal[table]--;
+	nic->host.clients[client].user->goal[table]--;
 	fw_pool_put(pool_of(nic, table), elem);
 }
 
@@ -69,9 +69,9 @@ uint32_t goal_table_max(struct fw_nic *nic, enum goal_table table)
 
 void goal_move(struct fw_nic *nic, uint32_t from, uint32_t to, enum goal_table table)
 {
-	assert(nic->clients[from].goal_held[table]);
-	nic->clients[from].goal_held[table]--;
-	nic->clients[from].user->goal[table]--;
-	nic->clients[to].goal_held[table]++;
-	nic->clients[to].user->goal[table]++;
+	assert(nic->host.clients[from].goal_held[table]);
+	nic->host.clients[from].goal_held[table]--;
+	nic->host.clients[from].user->goal[table]--;
+	nic->host.clients[to].goal_held[table]++;
+	nic->host.clients[to].user->goal[table]++;
 }

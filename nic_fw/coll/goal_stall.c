@@ -59,7 +59,7 @@ void goal_comm_unblock(struct fw_nic *nic, struct goal_comm *comm)
 
 void goal_stall_link(struct fw_nic *nic, struct goal_link *link, uint32_t instance)
 {
-	struct goal_comm *comm = &nic->goal_comms[link->comm];
+	struct goal_comm *comm = &nic->goal.comms[link->comm];
 
 	FW_COUNT(nic, goal_pool_full);
 	goal_stall_moved(comm);

@@ -121,6 +121,6 @@ void goal_send_unannounce(struct fw_nic *nic, struct goal_send *send)
 	send->link->announced--;
 	/* A communicator that is gone has given all of them up. */
 	if (send->link->comm != FW_NONE)
-		goal_sweep_forget(&nic->goal_comms[send->link->comm], &send->run_node);
+		goal_sweep_forget(&nic->goal.comms[send->link->comm], &send->run_node);
 	fw_list_del(&send->run_node);
 }

@@ -115,8 +115,8 @@ struct mgrp_space {
 	struct fw_timer timer;     /* asks again, probes */
 	struct fw_timer ack_timer; /* a STATUS that waits for more */
 	struct fw_list node;       /* of the communicator */
-	struct fw_list ready_node; /* in nic->mgrp_ready: has something to send or to deliver */
-	struct fw_list due_node;   /* in nic->mgrp_due: owes a STATUS now */
+	struct fw_list ready_node; /* in nic->mgrp.ready: has something to send or to deliver */
+	struct fw_list due_node;   /* in nic->mgrp.due: owes a STATUS now */
 	struct fw_list blocked_node;
 	uint32_t blocked_instance; /* of the message that finds no room */
 };
@@ -192,7 +192,7 @@ void mgrp_ready(struct fw_nic *nic, struct mgrp_space *space);
 void mgrp_owe(struct fw_nic *nic, struct mgrp_space *space, bool now);
 /* Spaces that may send, one quantum each in turn, then statuses; called by fw_poll(). */
 uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget);
-/* Something is in nic->mgrp_ready or mgrp_due. */
+/* Something is in nic->mgrp.ready or mgrp_due. */
 bool mgrp_pending(const struct fw_nic *nic);
 void mgrp_timer_update(struct fw_nic *nic, struct mgrp_space *space);
 void mgrp_timer_fire(struct fw_nic *nic, struct fw_timer *timer);

@@ -36,7 +36,7 @@ static bool store(struct fw_nic *nic, struct mgrp_space *space, const struct gro
 	struct mgrp_slot *slot = mgrp_slot(space, in->psn);
 	struct eth_cursor cursor;
 
-	slot->block = goal_heap_alloc(nic, nic->goal_comms[space->comm].client, in->bytes);
+	slot->block = goal_heap_alloc(nic, nic->goal.comms[space->comm].client, in->bytes);
 	if (!slot->block) {
 		FW_DROP(nic, drop_mgrp_no_memory);
 		return false;
@@ -86,7 +86,7 @@ static void look_for_gaps(struct fw_nic *nic, struct mgrp_space *space)
 static bool deliver(struct fw_nic *nic, struct mgrp_space *space, const struct fw_rx_frame *frame,
 		    uint32_t offset, uint32_t bytes)
 {
-	struct goal_comm *comm = &nic->goal_comms[space->comm];
+	struct goal_comm *comm = &nic->goal.comms[space->comm];
 
 	if (goal_group_receive(nic, comm, space->root, frame, offset, bytes) == ESP_FULL) {
 		space->blocked = true;

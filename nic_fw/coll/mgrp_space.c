@@ -17,16 +17,16 @@ static uint32_t *bucket(struct fw_nic *nic, uint64_t key, uint64_t key2)
 	uint32_t h =
 	    fw_hash((uint32_t)key, (uint32_t)(key >> 32) ^ (uint32_t)key2, (uint32_t)(key2 >> 32));
 
-	return &nic->mgrp_hash[h % MGRP_HASH_SIZE];
+	return &nic->mgrp.hash[h % MGRP_HASH_SIZE];
 }
 
 struct goal_comm *mgrp_first_member(struct fw_nic *nic, uint64_t key, uint64_t key2)
 {
 	uint32_t i = *bucket(nic, key, key2);
 
-	for (; i; i = nic->goal_comms[i - 1].group.next)
-		if (nic->goal_comms[i - 1].key == key && nic->goal_comms[i - 1].key2 == key2)
-			return &nic->goal_comms[i - 1];
+	for (; i; i = nic->goal.comms[i - 1].group.next)
+		if (nic->goal.comms[i - 1].key == key && nic->goal.comms[i - 1].key2 == key2)
+			return &nic->goal.comms[i - 1];
 	return NULL;
 }
 
@@ -34,10 +34,10 @@ struct goal_comm *mgrp_next_member(struct fw_nic *nic, const struct goal_comm *c
 {
 	uint32_t i = comm->group.next;
 
-	for (; i; i = nic->goal_comms[i - 1].group.next)
-		if (nic->goal_comms[i - 1].key == comm->key &&
-		    nic->goal_comms[i - 1].key2 == comm->key2)
-			return &nic->goal_comms[i - 1];
+	for (; i; i = nic->goal.comms[i - 1].group.next)
+		if (nic->goal.comms[i - 1].key == comm->key &&
+		    nic->goal.comms[i - 1].key2 == comm->key2)
+			return &nic->goal.comms[i - 1];
 	return NULL;
 }
 
@@ -56,8 +56,8 @@ void mgrp_mac(uint64_t key, uint64_t key2, uint8_t *mac)
 
 void mgrp_init(struct fw_nic *nic)
 {
-	fw_list_init(&nic->mgrp_ready);
-	fw_list_init(&nic->mgrp_due);
+	fw_list_init(&nic->mgrp.ready);
+	fw_list_init(&nic->mgrp.due);
 }
 
 int mgrp_join(struct fw_nic *nic, struct goal_comm *comm)
@@ -78,7 +78,7 @@ int mgrp_join(struct fw_nic *nic, struct goal_comm *comm)
 		return FW_ENOSPC;
 	}
 	comm->group.next = *head;
-	*head = (uint32_t)(comm - nic->goal_comms) + 1;
+	*head = (uint32_t)(comm - nic->goal.comms) + 1;
 	return 0;
 }
 
@@ -113,7 +113,7 @@ struct mgrp_space *mgrp_space_find(const struct fw_nic *nic, const struct goal_c
 {
 	return comm->group.spaces[root] == FW_NONE
 		   ? NULL
-		   : fw_pool_at(&nic->mgrp_spaces, comm->group.spaces[root]);
+		   : fw_pool_at(&nic->mgrp.spaces, comm->group.spaces[root]);
 }
 
 /* Everything before psn was seen to by everybody. */
@@ -183,7 +183,7 @@ struct mgrp_space *mgrp_space_get(struct fw_nic *nic, struct goal_comm *comm, ui
 		goal_give(nic, comm->client, GOAL_TABLE_SPACES, space);
 		return NULL;
 	}
-	space->comm = (uint32_t)(comm - nic->goal_comms);
+	space->comm = (uint32_t)(comm - nic->goal.comms);
 	space->root = root;
 	fw_list_init(&space->queue);
 	fw_list_init(&space->ready_node);
@@ -192,7 +192,7 @@ struct mgrp_space *mgrp_space_get(struct fw_nic *nic, struct goal_comm *comm, ui
 	fw_timer_init(&space->timer, mgrp_timer_fire);
 	fw_timer_init(&space->ack_timer, mgrp_ack_fire);
 	fw_list_add_tail(&comm->group.all, &space->node);
-	comm->group.spaces[root] = fw_pool_index(&nic->mgrp_spaces, space);
+	comm->group.spaces[root] = fw_pool_index(&nic->mgrp.spaces, space);
 	place_in_tree(nic, comm, space);
 	if (root == comm->rank)
 		begin_root(nic, comm, space);
@@ -215,9 +215,9 @@ bool mgrp_keeps(const struct mgrp_space *space)
 void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_slot *slot)
 {
 	/* A frame of this turn may still point at it. */
-	if (slot->block && nic->tx_count)
+	if (slot->block && nic->net.tx_count)
 		eth_tx_flush(nic);
-	goal_heap_free(nic, nic->goal_comms[space->comm].client, slot->block);
+	goal_heap_free(nic, nic->goal.comms[space->comm].client, slot->block);
 	if (slot->block)
 		space->ring_bytes -= slot->bytes;
 	slot->block = NULL;
@@ -227,14 +227,14 @@ void mgrp_free_block(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_s
 static void await_child(struct fw_nic *nic, struct mgrp_space *space, struct mgrp_child *child,
 			bool on)
 {
-	struct goal_comm *comm = &nic->goal_comms[space->comm];
+	struct goal_comm *comm = &nic->goal.comms[space->comm];
 
 	if (child->awaiting == on)
 		return;
 	child->awaiting = on;
 	child->probes = 0;
 	child->from_ns = nic->now_ns;
-	goal_link_await(nic, fw_pool_at(&nic->goal_links, comm->links[child->rank]), on);
+	goal_link_await(nic, fw_pool_at(&nic->goal.links, comm->links[child->rank]), on);
 }
 
 void mgrp_taken(struct fw_nic *nic, struct mgrp_space *space)
@@ -283,7 +283,7 @@ void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space)
 	}
 	for (; seq_lt(space->low, low); space->low++)
 		mgrp_free_block(nic, space, mgrp_slot(space, space->low));
-	if (space->root == nic->goal_comms[space->comm].rank) {
+	if (space->root == nic->goal.comms[space->comm].rank) {
 		agree_on_mtu(nic, space);
 		if (!fw_list_empty(&space->queue))
 			mgrp_ready(nic, space);
@@ -293,8 +293,8 @@ void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space)
 			 space->low - space->told_ack >= MGRP_ACK_EVERY ||
 			     space->next - space->told_own >= MGRP_ACK_EVERY);
 	}
-	if (nic->goal_comms[space->comm].closing)
-		goal_comm_try_end(nic, &nic->goal_comms[space->comm]);
+	if (nic->goal.comms[space->comm].closing)
+		goal_comm_try_end(nic, &nic->goal.comms[space->comm]);
 }
 
 /* ---- neighbours -------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ void mgrp_advance(struct fw_nic *nic, struct mgrp_space *space)
 
 uint32_t mgrp_lost(struct fw_nic *nic, const struct mgrp_space *space, uint32_t instance)
 {
-	struct goal_comm *comm = &nic->goal_comms[space->comm];
+	struct goal_comm *comm = &nic->goal.comms[space->comm];
 	uint32_t i;
 
 	if (space->parent != FW_NONE && goal_link_lost(nic, comm, space->parent, instance))
@@ -388,12 +388,12 @@ static void free_space(struct fw_nic *nic, struct goal_comm *comm, struct mgrp_s
 void mgrp_leave(struct fw_nic *nic, struct goal_comm *comm)
 {
 	uint32_t *at = bucket(nic, comm->key, comm->key2);
-	uint32_t number = (uint32_t)(comm - nic->goal_comms) + 1;
+	uint32_t number = (uint32_t)(comm - nic->goal.comms) + 1;
 
 	while (!fw_list_empty(&comm->group.all))
 		free_space(nic, comm, FW_CONTAINER(comm->group.all.next, struct mgrp_space, node));
 	while (*at != number)
-		at = &nic->goal_comms[*at - 1].group.next;
+		at = &nic->goal.comms[*at - 1].group.next;
 	*at = comm->group.next;
 	(void)mac_filter_del(nic, comm->group.mac, 0);
 	goal_heap_free(nic, comm->client, comm->group.spaces);

@@ -18,7 +18,7 @@ enum {
 
 static struct goal_comm *comm_of(struct fw_nic *nic, const struct mgrp_space *space)
 {
-	return &nic->goal_comms[space->comm];
+	return &nic->goal.comms[space->comm];
 }
 
 /* ---- waits ------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ static void add_block(const struct fw_nic *nic, const struct mgrp_space *space,
 	frame->seg[frame->num_seg++] = (struct fw_tx_seg){
 	    .mem = slot->block,
 	    .bytes = slot->bytes,
-	    .client = nic->goal_comms[space->comm].client,
+	    .client = nic->goal.comms[space->comm].client,
 	    .kind = FW_TX_MEM,
 	};
 }
@@ -333,7 +333,7 @@ static bool send_next(struct fw_nic *nic, struct mgrp_space *space)
 void mgrp_ready(struct fw_nic *nic, struct mgrp_space *space)
 {
 	if (!fw_list_linked(&space->ready_node))
-		fw_list_add_tail(&nic->mgrp_ready, &space->ready_node);
+		fw_list_add_tail(&nic->mgrp.ready, &space->ready_node);
 }
 
 void mgrp_owe(struct fw_nic *nic, struct mgrp_space *space, bool now)
@@ -342,7 +342,7 @@ void mgrp_owe(struct fw_nic *nic, struct mgrp_space *space, bool now)
 		return;
 	if (now) {
 		if (!fw_list_linked(&space->due_node))
-			fw_list_add_tail(&nic->mgrp_due, &space->due_node);
+			fw_list_add_tail(&nic->mgrp.due, &space->due_node);
 	} else if (!fw_timer_is_set(&space->ack_timer)) {
 		fw_timer_set(&nic->timers, &space->ack_timer, nic->now_ns + MGRP_ACK_NS);
 	}
@@ -399,9 +399,9 @@ static uint32_t run_space(struct fw_nic *nic, struct mgrp_space *space)
 
 static void flush_statuses(struct fw_nic *nic)
 {
-	while (!fw_list_empty(&nic->mgrp_due)) {
+	while (!fw_list_empty(&nic->mgrp.due)) {
 		struct mgrp_space *space =
-		    FW_CONTAINER(nic->mgrp_due.next, struct mgrp_space, due_node);
+		    FW_CONTAINER(nic->mgrp.due.next, struct mgrp_space, due_node);
 
 		if (!send_status(nic, space))
 			return;
@@ -420,9 +420,9 @@ uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
 	uint32_t done = 0;
 
 	fw_list_init(&again);
-	while (done < budget && !fw_list_empty(&nic->mgrp_ready) && eth_tx_room(nic)) {
+	while (done < budget && !fw_list_empty(&nic->mgrp.ready) && eth_tx_room(nic)) {
 		struct mgrp_space *space =
-		    FW_CONTAINER(nic->mgrp_ready.next, struct mgrp_space, ready_node);
+		    FW_CONTAINER(nic->mgrp.ready.next, struct mgrp_space, ready_node);
 		uint32_t sent;
 
 		fw_list_del(&space->ready_node);
@@ -431,16 +431,16 @@ uint32_t mgrp_run(struct fw_nic *nic, uint32_t budget)
 		if (!may_send(space) || fw_list_linked(&space->ready_node))
 			continue;
 		/* Behind the others; who could do nothing waits for the next turn. */
-		fw_list_add_tail(sent ? &nic->mgrp_ready : &again, &space->ready_node);
+		fw_list_add_tail(sent ? &nic->mgrp.ready : &again, &space->ready_node);
 	}
-	fw_list_splice_tail(&nic->mgrp_ready, &again);
+	fw_list_splice_tail(&nic->mgrp.ready, &again);
 	flush_statuses(nic);
 	return done;
 }
 
 bool mgrp_pending(const struct fw_nic *nic)
 {
-	return !fw_list_empty(&nic->mgrp_ready) || !fw_list_empty(&nic->mgrp_due);
+	return !fw_list_empty(&nic->mgrp.ready) || !fw_list_empty(&nic->mgrp.due);
 }
 
 /* ---- timers -----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/share.h"
 #include "nic_fw/base/timer.h"
+#include "nic_fw/dgram/dgram_nic.h"
 #include "shared_defs/hw_cqe.h"
 #include "shared_defs/hw_limits.h"
 
@@ -49,7 +50,6 @@ enum {
 	RD_DEFAULT_MIN_RNR_TIMER = 12, /* 0.64 ms */
 	RD_ACK_EVERY = 8,              /* data packets at most that one delayed ACK stands for */
 	RD_HALF_OPEN = 512, /* sessions by HELLO alone: nothing more was heard of the peer */
-	RD_SHARES = 256,    /* classes of stations, by MAC */
 	RD_SHARE_MAX =
 	    HW_MAX_PEERS / 4, /* that a class's HELLOs made, once half of all are taken */
 	RD_FOREIGN_MAX =
@@ -177,7 +177,7 @@ struct rd_session {
 	uint8_t state; /* rd_state; rd_set_state() only */
 	uint8_t backoff;
 	struct rd_tx_window *tx;   /* NULL: nothing in flight */
-	struct fw_list ready_node; /* in nic->rd_ready while it may send */
+	struct fw_list ready_node; /* in nic->rd.ready while it may send */
 	/* hot: receiving */
 	uint32_t rx_psn;         /* next expected: all before were accepted */
 	uint32_t rx_high;        /* one past the highest accepted */
@@ -186,7 +186,7 @@ struct rd_session {
 	uint64_t ts_echo_ns;     /* when */
 	struct rd_rx_window *rx; /* NULL: no holes */
 	uint8_t peer_mac[WIRE_MAC_BYTES];
-	bool ack_due; /* in nic->rd_acks */
+	bool ack_due; /* in nic->rd.acks */
 	bool answers; /* data went back soon after data came: an ACK may wait to ride on it */
 	uint8_t ack_packets;      /* data packets since the last ACK */
 	bool any_refused;         /* some bit of refused is set */
@@ -263,44 +263,16 @@ struct rd_session {
 	uint64_t reset_sent_ns;
 	uint64_t looked_ns;       /* when rd_flow_check_answers() was last called */
 	uint32_t peer_next;       /* the peer's PSNs before this one were sent before its ACK */
-	uint32_t neigh_seen;      /* nic->neigh_changes when peer_mac was looked up */
-	struct fw_list wait_node; /* nic->rd_resolving in RD_RESOLVING; rd_share.half_open */
+	uint32_t neigh_seen;      /* nic->net.neigh_changes when peer_mac was looked up */
+	struct fw_list wait_node; /* nic->rd.resolving in RD_RESOLVING; rd_share.half_open */
 	bool half_open;           /* made by a HELLO, and nothing more was heard */
 	bool foreign;             /* made by a HELLO, and no process here has used it */
-	uint8_t station;          /* of those: the station's class, its place in nic->rd_shares */
+	uint8_t station;          /* of those: the station's class, its place in nic->rd.shares */
 	struct share_owner share; /* whose request made it */
 	uint64_t cookie;          /* the peer's, to return in our HELLO; 0: none */
 	uint64_t epoch_ns;        /* since when another epoch than this is not taken */
 	uint64_t pend_ns;         /* when the HELLO came that pend answers */
 	struct fw_timer timer;
-};
-
-/* The line of a shard, as its senders share it: rd_grant.c. */
-struct rd_grants {
-	struct fw_list turn; /* rd_session.grant_node: may have more, whose turn is next first */
-	struct fw_list held; /* rd_session.held_node: do not use theirs, the longest silent first */
-	uint32_t askers;     /* sessions whose peers have more to send */
-	uint32_t open;       /* sessions that are open */
-	uint64_t out_bytes;  /* of credits that were given and not used */
-	uint64_t window_bytes; /* that those may be */
-	uint64_t path_ns;      /* mean round trip without queues, by packets */
-	uint64_t round_bytes;  /* that have come since the window was last looked at */
-	uint32_t round_pkts;
-	uint32_t round_low;   /* of those, hardly delayed */
-	uint32_t round_least; /* and not delayed */
-	uint32_t drain;       /* packets for which the window is small */
-	bool ramp;            /* since then every round found the line idle */
-	uint64_t shared_ns;   /* when packets of several last came */
-	uint64_t drained_ns;  /* when it last was */
-	bool short_of;        /* somebody had to wait for room in the window */
-	struct fw_timer timer;
-};
-
-/* Sessions that HELLOs of some stations made: those whose MACs fall together. */
-struct rd_share {
-	struct fw_list half_open; /* rd_session.wait_node, oldest first */
-	uint16_t num_half_open;
-	uint16_t num_foreign;
 };
 
 /* Messages of one (QP, peer QP, class) in order. Exists while it has messages. */

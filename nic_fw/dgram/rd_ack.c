@@ -17,7 +17,7 @@ void rd_ack_due(struct fw_nic *nic, struct rd_session *s)
 		return;
 	s->ack_due = true;
 	s->ack_since_ns = nic->now_ns;
-	fw_list_add_tail(&nic->rd_acks, &s->ack_node);
+	fw_list_add_tail(&nic->rd.acks, &s->ack_node);
 }
 
 static void tx_ack(struct fw_nic *nic, struct rd_session *s, struct fw_tx_frame *frame)
@@ -67,7 +67,7 @@ void rd_ack_flush(struct fw_nic *nic)
 	struct fw_list *pos;
 	struct fw_list *next;
 
-	for (pos = nic->rd_acks.next; pos != &nic->rd_acks; pos = next) {
+	for (pos = nic->rd.acks.next; pos != &nic->rd.acks; pos = next) {
 		struct rd_session *s = FW_CONTAINER(pos, struct rd_session, ack_node);
 		struct fw_tx_frame *frame;
 
@@ -99,7 +99,7 @@ uint64_t rd_ack_next_ns(const struct fw_nic *nic)
 	uint64_t next_ns = UINT64_MAX;
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->rd_acks) {
+	fw_list_for_each (pos, &nic->rd.acks) {
 		const struct rd_session *s = FW_CONTAINER(pos, struct rd_session, ack_node);
 		uint64_t ns = s->ack_since_ns + (may_wait(s) ? RD_ACK_DELAY_NS : 0);
 
@@ -213,7 +213,7 @@ static void progress(struct fw_nic *nic, struct rd_session *s)
 	       s->tx->slot[s->tx_una % WIRE_RD_WINDOW].state == RD_SLOT_ACKED)
 		s->tx_una++;
 	if (s->tx_una == s->tx_psn) {
-		fw_pool_put(&nic->tx_windows, s->tx);
+		fw_pool_put(&nic->rd.tx_windows, s->tx);
 		s->tx = NULL;
 		s->hole_ns = 0;
 	}

@@ -22,7 +22,7 @@ static bool holds_a_receive(const struct fw_wqe *msg)
 
 static void send(struct fw_nic *nic, const struct fw_wqe *of, uint32_t first_ssn, uint32_t last_ssn)
 {
-	struct fw_wqe *msg = wqe_alloc(nic, nic->null_qp, FW_WQE_CANCEL);
+	struct fw_wqe *msg = wqe_alloc(nic, nic->host.null_qp, FW_WQE_CANCEL);
 
 	/* Without a context the receive stays taken until its QP is reset or the session ends. */
 	if (!msg)

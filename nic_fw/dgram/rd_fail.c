@@ -152,7 +152,7 @@ void rd_flow_rewind(struct fw_nic *nic, struct rd_session *session)
 			fw_list_add_tail(&session->flows, &flow->ready_node);
 	}
 	if (session->tx)
-		fw_pool_put(&nic->tx_windows, session->tx);
+		fw_pool_put(&nic->rd.tx_windows, session->tx);
 	session->tx = NULL;
 	session->lost = 0;
 	session->sent = 0;

@@ -16,7 +16,7 @@ static uint32_t *bucket(struct fw_nic *nic, const struct fw_qp *qp,
 {
 	uint32_t h = fw_hash((uint32_t)(uintptr_t)qp ^ session->index << 20, dst_qpn, response);
 
-	return &nic->flow_hash[h % FW_HASH_SIZE];
+	return &nic->rd.flow_hash[h % FW_HASH_SIZE];
 }
 
 static void rnr_fire(struct fw_nic *nic, struct fw_timer *timer)
@@ -33,7 +33,7 @@ static struct rd_flow *flow_find(struct fw_nic *nic, const struct fw_qp *qp,
 	uint32_t i = *bucket(nic, qp, session, dst_qpn, response);
 
 	while (i) {
-		struct rd_flow *flow = fw_pool_at(&nic->flows, i - 1);
+		struct rd_flow *flow = fw_pool_at(&nic->rd.flows, i - 1);
 
 		if (flow->qp == qp && flow->session == session && flow->dst_qpn == dst_qpn &&
 		    flow->response == response)
@@ -49,7 +49,7 @@ bool rd_flow_is_terminating(struct fw_nic *nic, const struct fw_qp *qp, const st
 	const struct rd_flow *flow;
 	const struct fw_list *pos;
 
-	if (!nic->terminates)
+	if (!nic->rdmap.terminates)
 		return false;
 	session = rd_session_find(nic, pkt->src_ip,
 				  (uint8_t)(pkt->src_qpn >> 16 & (WIRE_DGRAM_SHARDS - 1)));
@@ -70,17 +70,17 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 				uint32_t dst_qpn, bool response)
 {
 	struct rd_flow *flow = flow_find(nic, qp, session, dst_qpn, response);
-	struct fw_client *owner = &nic->clients[qp->client];
+	struct fw_client *owner = &nic->host.clients[qp->client];
 	uint32_t *head;
 
 	if (flow)
 		return flow;
-	if (!response && (!fw_pool_has_share(&nic->flows, owner->flows_held) ||
-			  !share_pool_may(&nic->flows, owner->user->flows))) {
+	if (!response && (!fw_pool_has_share(&nic->rd.flows, owner->flows_held) ||
+			  !share_pool_may(&nic->rd.flows, owner->user->flows))) {
 		FW_COUNT(nic, rd_flows_share_refused);
 		return NULL;
 	}
-	flow = fw_pool_get(&nic->flows);
+	flow = fw_pool_get(&nic->rd.flows);
 	if (!flow)
 		return NULL;
 	if (!response) {
@@ -100,28 +100,28 @@ static struct rd_flow *flow_get(struct fw_nic *nic, struct fw_qp *qp, struct rd_
 	fw_list_add_tail(&session->all_flows, &flow->session_node);
 	head = bucket(nic, qp, session, dst_qpn, response);
 	flow->hash_next = *head;
-	*head = fw_pool_index(&nic->flows, flow) + 1;
+	*head = fw_pool_index(&nic->rd.flows, flow) + 1;
 	return flow;
 }
 
 void rd_flow_free(struct fw_nic *nic, struct rd_flow *flow)
 {
-	uint32_t index = fw_pool_index(&nic->flows, flow) + 1;
+	uint32_t index = fw_pool_index(&nic->rd.flows, flow) + 1;
 	uint32_t *link = bucket(nic, flow->qp, flow->session, flow->dst_qpn, flow->response);
 
 	assert(fw_list_empty(&flow->msgs));
 	while (*link != index)
-		link = &((struct rd_flow *)fw_pool_at(&nic->flows, *link - 1))->hash_next;
+		link = &((struct rd_flow *)fw_pool_at(&nic->rd.flows, *link - 1))->hash_next;
 	*link = flow->hash_next;
 	if (!flow->response) {
-		nic->clients[flow->qp->client].flows_held--;
-		nic->clients[flow->qp->client].user->flows--;
+		nic->host.clients[flow->qp->client].flows_held--;
+		nic->host.clients[flow->qp->client].user->flows--;
 	}
 	fw_timer_cancel(&nic->timers, &flow->rnr_timer);
 	fw_list_del(&flow->qp_node);
 	fw_list_del(&flow->session_node);
 	fw_list_del(&flow->ready_node);
-	fw_pool_put(&nic->flows, flow);
+	fw_pool_put(&nic->rd.flows, flow);
 }
 
 /*
@@ -135,7 +135,7 @@ static bool is_stopped(const struct fw_nic *nic, const struct rd_flow *flow)
 	/* In SQE the send queue alone has failed. */
 	if (qp->flushing && !(flow->response && qp->state == HW_QPS_SQE))
 		return true;
-	return qp != nic->null_qp && !qp_is_live(nic, qp);
+	return qp != nic->host.null_qp && !qp_is_live(nic, qp);
 }
 
 bool rd_flow_may_resend(const struct fw_nic *nic, const struct rd_flow *flow)

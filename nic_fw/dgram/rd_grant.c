@@ -135,7 +135,7 @@ static void recount(struct rd_grants *g, struct rd_session *s, uint32_t share)
 
 static void watch_held(struct fw_nic *nic)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 
 	if (!fw_timer_is_set(&g->timer))
 		fw_timer_set(&nic->timers, &g->timer, nic->now_ns + GRANT_SILENT_NS);
@@ -147,7 +147,7 @@ static void watch_held(struct fw_nic *nic)
  */
 static void watch(struct fw_nic *nic, struct rd_session *s)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 
 	fw_list_del(&s->held_node);
 	if (!s->asks || (!left(s) && !missing(s)))
@@ -176,14 +176,14 @@ static void tell(struct fw_nic *nic, struct rd_session *s, uint32_t share)
 static void give(struct fw_nic *nic, struct rd_session *s, uint32_t credits, uint32_t share)
 {
 	s->rx_limit += credits;
-	recount(&nic->rd_grants, s, share);
+	recount(&nic->rd.grants, s, share);
 	tell(nic, s, share);
 }
 
 /* Sessions in turn get a packet's worth each, as long as there is room in the window. */
 static void run(struct fw_nic *nic)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 
 	while (!fw_list_empty(&g->turn)) {
 		struct rd_session *s = FW_CONTAINER(g->turn.next, struct rd_session, grant_node);
@@ -214,7 +214,7 @@ static void run(struct fw_nic *nic)
 /* The peer has nothing more to send, or does not use what it was given. */
 static void stop_asking(struct fw_nic *nic, struct rd_session *s)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 
 	if (!s->asks)
 		return;
@@ -254,7 +254,7 @@ static void end_round(struct rd_grants *g, uint32_t pkt_bytes)
 /* The window is small until each has sent some packets: what paths take without queues shows. */
 static void drain(struct fw_nic *nic)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 
 	g->drained_ns = nic->now_ns;
 	g->drain = GRANT_DRAIN_PKTS + g->askers;
@@ -268,7 +268,7 @@ static void drain(struct fw_nic *nic)
  */
 static void measure(struct fw_nic *nic, struct rd_session *s, uint32_t rtt_ns)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 	uint64_t path = rd_floor_ns(&s->rx_path), excess;
 
 	rd_floor_add(&s->rx_path, nic->now_ns, rtt_ns);
@@ -311,7 +311,7 @@ static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint3
 	if (bytes < s->rx_pkt_bytes / 4 * 3)
 		return;
 	/* The path shows in some packets as well as in all. */
-	if (!is_shared(&nic->rd_grants, s) && s->rx_used % GRANT_SAMPLE)
+	if (!is_shared(&nic->rd.grants, s) && s->rx_used % GRANT_SAMPLE)
 		return;
 	rtt_ns = rd_ack_rtt_ns(nic, echo);
 	if (rtt_ns)
@@ -321,7 +321,7 @@ static void data(struct fw_nic *nic, struct rd_session *s, uint32_t bytes, uint3
 /* The first to share with another: nothing is known of what the line can take. */
 static void begin_asking(struct fw_nic *nic, struct rd_session *s)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 
 	s->asks = true;
 	if (nic->now_ns - s->rx_data_ns > GRANT_SILENT_NS)
@@ -409,7 +409,7 @@ static bool has_enough(const struct rd_grants *g, const struct rd_session *s, bo
 /* Its turn, after a header that said whether it has more, and maybe that it used some. */
 static void settle(struct fw_nic *nic, struct rd_session *s, bool more, bool has_used)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 	uint32_t share;
 
 	if (!more)
@@ -440,7 +440,7 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct dgram_pk
 	uint32_t used = s->rx_used;
 
 	/* Losses of a peer that is alone keep nobody waiting. */
-	if (is_shared(&nic->rd_grants, s))
+	if (is_shared(&nic->rd.grants, s))
 		void_missing(nic, s);
 	s->rx_here = pkt->type == WIRE_DGRAM_RD;
 	take_credits(nic, s, rd);
@@ -450,9 +450,9 @@ void rd_grant_rx(struct fw_nic *nic, struct rd_session *s, const struct dgram_pk
 		s->rx_limit = s->rx_used + RD_CREDIT_MAX;
 	} else {
 		used = s->rx_used - used;
-		if (used && s->rx_alone < RD_CREDIT_MAX && !is_shared(&nic->rd_grants, s))
+		if (used && s->rx_alone < RD_CREDIT_MAX && !is_shared(&nic->rd.grants, s))
 			s->rx_alone++;
-		if (!has_enough(&nic->rd_grants, s, more))
+		if (!has_enough(&nic->rd.grants, s, more))
 			settle(nic, s, more, used);
 	}
 	s->rx_here = false;
@@ -508,7 +508,7 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer)
 
 void rd_grant_init(struct fw_nic *nic)
 {
-	struct rd_grants *g = &nic->rd_grants;
+	struct rd_grants *g = &nic->rd.grants;
 
 	fw_list_init(&g->turn);
 	fw_list_init(&g->held);
@@ -518,7 +518,7 @@ void rd_grant_init(struct fw_nic *nic)
 
 void rd_grant_open(struct fw_nic *nic, struct rd_session *s)
 {
-	nic->rd_grants.open++;
+	nic->rd.grants.open++;
 	s->credit_used = 0;
 	s->credit_limit = RD_CREDIT_FIRST;
 	s->credit_asks = 0;
@@ -540,10 +540,10 @@ void rd_grant_open(struct fw_nic *nic, struct rd_session *s)
 
 void rd_grant_close(struct fw_nic *nic, struct rd_session *s)
 {
-	nic->rd_grants.open--;
+	nic->rd.grants.open--;
 	stop_asking(nic, s);
 	fw_list_del(&s->grant_node);
-	if (!fw_list_empty(&nic->rd_grants.turn))
+	if (!fw_list_empty(&nic->rd.grants.turn))
 		run(nic);
 }
 

@@ -110,7 +110,7 @@ static void drop_held(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
 	struct rd_held **slot = &s->rx->held[psn % WIRE_RD_WINDOW];
 
-	fw_pool_put(&nic->held, *slot);
+	fw_pool_put(&nic->rd.held, *slot);
 	*slot = NULL;
 	s->held_count--;
 }
@@ -119,7 +119,7 @@ static void free_rx_window(struct fw_nic *nic, struct rd_session *s)
 {
 	if (!s->rx || s->held_count)
 		return;
-	fw_pool_put(&nic->rx_windows, s->rx);
+	fw_pool_put(&nic->rd.rx_windows, s->rx);
 	s->rx = NULL;
 }
 
@@ -163,16 +163,16 @@ static void settle_followers(struct fw_nic *nic, struct rd_session *s, uint32_t 
 /* Room for an early packet at its PSN; NULL: none. */
 static struct rd_held *held_get(struct fw_nic *nic, struct rd_session *s, uint32_t psn)
 {
-	struct rd_held *held = fw_pool_get(&nic->held);
+	struct rd_held *held = fw_pool_get(&nic->rd.held);
 
 	if (held && !s->rx) {
-		s->rx = fw_pool_get(&nic->rx_windows);
+		s->rx = fw_pool_get(&nic->rd.rx_windows);
 		if (s->rx)
 			memset(s->rx, 0, sizeof(*s->rx));
 	}
 	if (!held || !s->rx) {
 		if (held)
-			fw_pool_put(&nic->held, held);
+			fw_pool_put(&nic->rd.held, held);
 		FW_DROP(nic, drop_rd_no_memory);
 		return NULL;
 	}

@@ -28,7 +28,7 @@ static void set_state(struct fw_nic *nic, struct rd_session *s, enum rd_state st
 	if (s->half_open)
 		rd_share_heard(nic, s);
 	if (state == RD_RESOLVING)
-		fw_list_add_tail(&nic->rd_resolving, &s->wait_node);
+		fw_list_add_tail(&nic->rd.resolving, &s->wait_node);
 	else
 		fw_list_del(&s->wait_node);
 	s->state = (uint8_t)state;
@@ -46,7 +46,7 @@ uint32_t rd_session_new_epoch(struct fw_nic *nic)
 
 static uint32_t *bucket(struct fw_nic *nic, uint32_t ip, uint8_t shard)
 {
-	return &nic->session_hash[fw_hash(ip, shard, 1) % FW_HASH_SIZE];
+	return &nic->rd.session_hash[fw_hash(ip, shard, 1) % FW_HASH_SIZE];
 }
 
 struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t peer_shard)
@@ -55,7 +55,7 @@ struct rd_session *rd_session_find(struct fw_nic *nic, uint32_t peer_ip, uint8_t
 
 	/* Chains hold index + 1, so that a zeroed arena is an empty table. */
 	while (i) {
-		struct rd_session *s = &nic->sessions[i - 1];
+		struct rd_session *s = &nic->rd.sessions[i - 1];
 
 		if (s->peer_ip == peer_ip && s->peer_shard == peer_shard)
 			return s;
@@ -87,7 +87,7 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	uint32_t *link = bucket(nic, s->peer_ip, s->peer_shard);
 
 	while (*link != s->index + 1)
-		link = &nic->sessions[*link - 1].hash_next;
+		link = &nic->rd.sessions[*link - 1].hash_next;
 	*link = s->hash_next;
 	fw_timer_cancel(&nic->timers, &s->timer);
 	fw_timer_cancel(&nic->timers, &s->pace_timer);
@@ -99,15 +99,16 @@ void rd_session_release(struct fw_nic *nic, struct rd_session *s)
 	rd_share_leave(nic, s);
 	set_state(nic, s, RD_FREE);
 	share_disown(nic, HW_SHARE_SESSION, &s->share);
-	fw_ids_put(&nic->session_ids, s->index);
+	fw_ids_put(&nic->rd.session_ids, s->index);
 }
 
 bool rd_session_evict(struct fw_nic *nic, uint32_t user, uint32_t station)
 {
 	uint32_t i;
 
-	for (i = 0; i < 64 && nic->session_ids.high; i++) {
-		struct rd_session *s = &nic->sessions[nic->session_hand++ % nic->session_ids.high];
+	for (i = 0; i < 64 && nic->rd.session_ids.high; i++) {
+		struct rd_session *s =
+		    &nic->rd.sessions[nic->rd.session_hand++ % nic->rd.session_ids.high];
 
 		if (s->state != RD_FREE && (!user || s->share.user == user) &&
 		    (station == FW_NONE || (s->foreign && s->station == station)) &&
@@ -138,12 +139,12 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 
 	if (s)
 		return s;
-	i = fw_ids_get(&nic->session_ids);
+	i = fw_ids_get(&nic->rd.session_ids);
 	if (i == FW_NONE && rd_session_evict(nic, 0, FW_NONE))
-		i = fw_ids_get(&nic->session_ids);
+		i = fw_ids_get(&nic->rd.session_ids);
 	if (i == FW_NONE)
 		return NULL;
-	s = &nic->sessions[i];
+	s = &nic->rd.sessions[i];
 	life = s->life; /* receives of the session before may still be on their way out */
 	memset(s, 0, sizeof(*s));
 	s->life = life;
@@ -151,7 +152,7 @@ struct rd_session *rd_session_get(struct fw_nic *nic, uint32_t peer_ip, uint8_t 
 	s->peer_ip = peer_ip;
 	s->peer_shard = peer_shard;
 	new_session_epoch(nic, s);
-	s->neigh_seen = nic->neigh_changes;
+	s->neigh_seen = nic->net.neigh_changes;
 	fw_list_init(&s->ready_node);
 	fw_list_init(&s->ack_node);
 	fw_list_init(&s->grant_node);
@@ -273,9 +274,9 @@ void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *s)
 {
 	uint8_t mac[WIRE_MAC_BYTES];
 
-	if (s->neigh_seen == nic->neigh_changes)
+	if (s->neigh_seen == nic->net.neigh_changes)
 		return;
-	s->neigh_seen = nic->neigh_changes;
+	s->neigh_seen = nic->net.neigh_changes;
 	if (neigh_lookup(nic, s->peer_ip, mac) == NEIGH_OK)
 		memcpy(s->peer_mac, mac, sizeof(mac));
 }
@@ -284,8 +285,8 @@ void rd_session_fresh_mac(struct fw_nic *nic, struct rd_session *s)
 void rd_session_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	(void)ip;
-	nic->neigh_changes += ok;
-	neigh_wait_over(nic, NEIGH_WAIT_RD, &nic->rd_resolving);
+	nic->net.neigh_changes += ok;
+	neigh_wait_over(nic, NEIGH_WAIT_RD, &nic->rd.resolving);
 }
 
 void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node)
@@ -294,7 +295,7 @@ void rd_session_neigh_look(struct fw_nic *nic, struct fw_list *node)
 
 	look_up(nic, s);
 	if (s->state == RD_RESOLVING && !fw_list_linked(&s->wait_node))
-		fw_list_add_tail(&nic->rd_resolving, &s->wait_node);
+		fw_list_add_tail(&nic->rd.resolving, &s->wait_node);
 }
 
 void rd_session_hello_timer(struct fw_nic *nic, struct rd_session *s)
@@ -362,7 +363,7 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	uint32_t i;
 
 	if (s->tx)
-		fw_pool_put(&nic->tx_windows, s->tx);
+		fw_pool_put(&nic->rd.tx_windows, s->tx);
 	s->tx = NULL;
 	s->lost = 0;
 	s->sent = 0;
@@ -371,8 +372,8 @@ static void free_windows(struct fw_nic *nic, struct rd_session *s)
 	if (s->rx) {
 		for (i = 0; i < WIRE_RD_WINDOW; i++)
 			if (s->rx->held[i])
-				fw_pool_put(&nic->held, s->rx->held[i]);
-		fw_pool_put(&nic->rx_windows, s->rx);
+				fw_pool_put(&nic->rd.held, s->rx->held[i]);
+		fw_pool_put(&nic->rd.rx_windows, s->rx);
 	}
 	s->rx = NULL;
 	s->held_count = 0;

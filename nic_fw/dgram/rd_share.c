@@ -15,7 +15,7 @@ void rd_share_init(struct fw_nic *nic)
 	uint32_t i;
 
 	for (i = 0; i < RD_SHARES; i++)
-		fw_list_init(&nic->rd_shares[i].half_open);
+		fw_list_init(&nic->rd.shares[i].half_open);
 }
 
 static uint32_t share_of(struct fw_nic *nic, const uint8_t *mac)
@@ -27,9 +27,9 @@ bool rd_share_room(struct fw_nic *nic, const uint8_t *mac)
 {
 	uint32_t share = share_of(nic, mac);
 
-	if (nic->num_foreign >= RD_FOREIGN_MAX ||
-	    (fw_ids_used(&nic->session_ids) >= HW_MAX_PEERS / 2 &&
-	     nic->rd_shares[share].num_foreign >= RD_SHARE_MAX))
+	if (nic->rd.num_foreign >= RD_FOREIGN_MAX ||
+	    (fw_ids_used(&nic->rd.session_ids) >= HW_MAX_PEERS / 2 &&
+	     nic->rd.shares[share].num_foreign >= RD_SHARE_MAX))
 		return rd_session_evict(nic, 0, share);
 	return true;
 }
@@ -37,12 +37,12 @@ bool rd_share_room(struct fw_nic *nic, const uint8_t *mac)
 /* Sessions that nothing more is heard of are few: the oldest goes where there are most. */
 static void make_room(struct fw_nic *nic)
 {
-	struct rd_share *most = &nic->rd_shares[0];
+	struct rd_share *most = &nic->rd.shares[0];
 	uint32_t i;
 
 	for (i = 1; i < RD_SHARES; i++)
-		if (nic->rd_shares[i].num_half_open > most->num_half_open)
-			most = &nic->rd_shares[i];
+		if (nic->rd.shares[i].num_half_open > most->num_half_open)
+			most = &nic->rd.shares[i];
 	rd_session_release(nic, FW_CONTAINER(most->half_open.next, struct rd_session, wait_node));
 }
 
@@ -50,15 +50,15 @@ void rd_share_take(struct fw_nic *nic, struct rd_session *s, const uint8_t *mac)
 {
 	struct rd_share *share;
 
-	if (nic->num_half_open == RD_HALF_OPEN)
+	if (nic->rd.num_half_open == RD_HALF_OPEN)
 		make_room(nic);
 	s->station = (uint8_t)share_of(nic, mac);
-	share = &nic->rd_shares[s->station];
+	share = &nic->rd.shares[s->station];
 	s->foreign = true;
 	s->half_open = true;
-	nic->num_foreign++;
+	nic->rd.num_foreign++;
 	share->num_foreign++;
-	nic->num_half_open++;
+	nic->rd.num_half_open++;
 	share->num_half_open++;
 	fw_list_add_tail(&share->half_open, &s->wait_node);
 }
@@ -69,8 +69,8 @@ void rd_share_heard(struct fw_nic *nic, struct rd_session *s)
 		return;
 	fw_list_del(&s->wait_node);
 	s->half_open = false;
-	nic->num_half_open--;
-	nic->rd_shares[s->station].num_half_open--;
+	nic->rd.num_half_open--;
+	nic->rd.shares[s->station].num_half_open--;
 }
 
 void rd_share_leave(struct fw_nic *nic, struct rd_session *s)
@@ -79,6 +79,6 @@ void rd_share_leave(struct fw_nic *nic, struct rd_session *s)
 		return;
 	rd_share_heard(nic, s);
 	s->foreign = false;
-	nic->num_foreign--;
-	nic->rd_shares[s->station].num_foreign--;
+	nic->rd.num_foreign--;
+	nic->rd.shares[s->station].num_foreign--;
 }

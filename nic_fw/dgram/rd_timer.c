@@ -106,7 +106,7 @@ static void mark_lost(struct rd_session *s, bool tail_only)
  */
 static bool is_waited_for(const struct fw_nic *nic, const struct fw_wqe *msg)
 {
-	return msg && msg->kind != FW_WQE_CANCEL && msg->qp != nic->null_qp;
+	return msg && msg->kind != FW_WQE_CANCEL && msg->qp != nic->host.null_qp;
 }
 
 /* Whether nothing in flight belongs to a message any more, and nobody waits for the session. */
@@ -119,7 +119,7 @@ static bool all_void(const struct fw_nic *nic, const struct rd_session *s)
 		if (is_waited_for(nic, s->tx->slot[psn % WIRE_RD_WINDOW].msg))
 			return false;
 	fw_list_for_each (pos, &s->all_flows)
-		if (FW_CONTAINER(pos, struct rd_flow, session_node)->qp != nic->null_qp)
+		if (FW_CONTAINER(pos, struct rd_flow, session_node)->qp != nic->host.null_qp)
 			return false;
 	return true;
 }

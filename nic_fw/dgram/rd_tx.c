@@ -12,7 +12,7 @@
 void rd_session_ready(struct fw_nic *nic, struct rd_session *s)
 {
 	if (s->state == RD_OPEN && s->confirmed && !fw_list_linked(&s->ready_node))
-		fw_list_add_tail(&nic->rd_ready, &s->ready_node);
+		fw_list_add_tail(&nic->rd.ready, &s->ready_node);
 }
 
 static uint32_t echo_of(const struct fw_nic *nic, const struct rd_session *s)
@@ -376,7 +376,7 @@ static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 		if (fw_list_empty(&s->flows))
 			break;
 		if (!s->tx) {
-			s->tx = fw_pool_get(&nic->tx_windows);
+			s->tx = fw_pool_get(&nic->rd.tx_windows);
 			if (!s->tx)
 				break;
 		}
@@ -388,7 +388,7 @@ static uint32_t tx_session(struct fw_nic *nic, struct rd_session *s, uint32_t bu
 				budget - done < RD_FLOW_QUANTUM ? budget - done : RD_FLOW_QUANTUM);
 	}
 	if (s->tx_psn == s->tx_una && s->tx) {
-		fw_pool_put(&nic->tx_windows, s->tx);
+		fw_pool_put(&nic->rd.tx_windows, s->tx);
 		s->tx = NULL;
 	}
 	/* Grants do not come by themselves where the peer does not know of what waits here. */
@@ -404,7 +404,7 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 	uint32_t done = 0;
 
 	fw_list_init(&turn);
-	fw_list_splice_tail(&turn, &nic->rd_ready);
+	fw_list_splice_tail(&turn, &nic->rd.ready);
 	while (done < budget && eth_tx_room(nic) >= 2 && (node = fw_list_pop(&turn))) {
 		struct rd_session *s = FW_CONTAINER(node, struct rd_session, ready_node);
 
@@ -417,8 +417,8 @@ uint32_t rd_tx_run(struct fw_nic *nic, uint32_t budget)
 		if (s->state == RD_OPEN && window_open(s) && (s->lost || !fw_list_empty(&s->flows)))
 			rd_session_ready(nic, s);
 	}
-	fw_list_splice_tail(&turn, &nic->rd_ready);
-	fw_list_splice_tail(&nic->rd_ready, &turn);
+	fw_list_splice_tail(&turn, &nic->rd.ready);
+	fw_list_splice_tail(&nic->rd.ready, &turn);
 	return done;
 }
 

@@ -10,12 +10,12 @@
 struct rd_session *share_session_get(struct fw_nic *nic, uint32_t client, uint32_t peer_ip,
 				     uint8_t peer_shard)
 {
-	const struct fw_account *user = nic->clients[client].user;
+	const struct fw_account *user = nic->host.clients[client].user;
 	struct rd_session *session;
 	bool owned;
 
 	if (!share_may(nic, client, HW_SHARE_SESSION, 1) &&
-	    (!rd_session_evict(nic, (uint32_t)(user - nic->users) + 1, FW_NONE) ||
+	    (!rd_session_evict(nic, (uint32_t)(user - nic->share.users) + 1, FW_NONE) ||
 	     !share_may(nic, client, HW_SHARE_SESSION, 1))) {
 		FW_COUNT(nic, rd_sessions_share_refused);
 		return NULL;

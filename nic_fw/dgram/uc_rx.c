@@ -130,7 +130,7 @@ static bool rx_send(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 		err = ddp_place_sges(nic, msg->recv.pd, msg->recv.sge, msg->recv.num_sge, pkt->mo,
 				     &cursor);
 	/* Not there now: lost, and its receive waits for the next one. */
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
 		return false;
 	if (err != HW_VENDOR_ERR_NONE) {
 		fail_local(nic, qp, pkt, msg);
@@ -163,7 +163,7 @@ static bool rx_write(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pk
 		if (!ddp_place_mem(nic, &mem, 0, &cursor))
 			err = HW_VENDOR_ERR_HOST_FAULT;
 	}
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
 		return false;
 	if (err != HW_VENDOR_ERR_NONE) {
 		FW_DROP(nic, drop_uc_protection);

@@ -56,7 +56,7 @@ struct ud_reasm {
 	uint64_t to;            /* record: of the message's first byte */
 	uint64_t got;           /* bit per segment */
 	struct fw_timer timer;
-	uint32_t buffer; /* index of its 64 KiB in nic->ud_buffers; FW_NONE for a record */
+	uint32_t buffer; /* index of its 64 KiB in nic->ud.buffers; FW_NONE for a record */
 };
 
 void ud_reasm_rx(struct fw_nic *nic, struct fw_qp *qp, struct dgram_pkt *pkt);

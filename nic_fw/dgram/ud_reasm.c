@@ -16,12 +16,12 @@
 static uint32_t *chain_head(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
 			    uint32_t src_qpn, uint32_t ssn)
 {
-	return &nic->ud_hash[fw_hash(src_ip, src_qpn, ssn ^ qp->qpn << 16) % FW_HASH_SIZE];
+	return &nic->ud.hash[fw_hash(src_ip, src_qpn, ssn ^ qp->qpn << 16) % FW_HASH_SIZE];
 }
 
 static struct ud_reasm *reasm_at(struct fw_nic *nic, uint32_t index)
 {
-	return fw_pool_at(&nic->ud_reasms, index);
+	return fw_pool_at(&nic->ud.reasms, index);
 }
 
 /* Chains hold index + 1, so that the zeroed arena is an empty table. */
@@ -45,7 +45,7 @@ static struct ud_reasm *find(struct fw_nic *nic, const struct fw_qp *qp,
 static void detach(struct fw_nic *nic, struct ud_reasm *r)
 {
 	uint32_t *link = chain_head(nic, r->qp, r->src_ip, r->src_qpn, r->ssn);
-	uint32_t index = fw_pool_index(&nic->ud_reasms, r) + 1;
+	uint32_t index = fw_pool_index(&nic->ud.reasms, r) + 1;
 
 	while (*link != index) {
 		assert(*link);
@@ -59,10 +59,10 @@ static void detach(struct fw_nic *nic, struct ud_reasm *r)
 
 static void release(struct fw_nic *nic, struct ud_reasm *r)
 {
-	nic->clients[r->qp->client].user->ud_reasms--;
+	nic->host.clients[r->qp->client].user->ud_reasms--;
 	if (r->buffer != FW_NONE)
-		fw_pool_put(&nic->ud_buffers, fw_pool_at(&nic->ud_buffers, r->buffer));
-	fw_pool_put(&nic->ud_reasms, r);
+		fw_pool_put(&nic->ud.buffers, fw_pool_at(&nic->ud.buffers, r->buffer));
+	fw_pool_put(&nic->ud.reasms, r);
 }
 
 static void put(struct fw_nic *nic, struct ud_reasm *r)
@@ -133,23 +133,23 @@ static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct
 {
 	uint32_t *head = chain_head(nic, qp, pkt->src_ip, pkt->src_qpn, pkt->ssn);
 	bool record = pkt->flags & WIRE_DGRAM_F_RECORD;
-	struct fw_account *user = nic->clients[qp->client].user;
+	struct fw_account *user = nic->host.clients[qp->client].user;
 	uint8_t *buffer = NULL;
 	struct ud_reasm *r;
 
 	if (qp->msgs_open >= UD_REASM_PER_QP)
 		return NULL;
-	if (!share_pool_may(&nic->ud_reasms, user->ud_reasms)) {
+	if (!share_pool_may(&nic->ud.reasms, user->ud_reasms)) {
 		FW_COUNT(nic, ud_reasms_share_refused);
 		return NULL;
 	}
-	r = fw_pool_get(&nic->ud_reasms);
+	r = fw_pool_get(&nic->ud.reasms);
 	if (!r)
 		return NULL;
 	if (!record) {
-		buffer = fw_pool_get(&nic->ud_buffers);
+		buffer = fw_pool_get(&nic->ud.buffers);
 		if (!buffer) {
-			fw_pool_put(&nic->ud_reasms, r);
+			fw_pool_put(&nic->ud.reasms, r);
 			return NULL;
 		}
 	}
@@ -163,9 +163,9 @@ static struct ud_reasm *begin(struct fw_nic *nic, struct fw_qp *qp, const struct
 	r->msg_bytes = pkt->msg_bytes;
 	r->stag = pkt->stag;
 	r->to = pkt->to - pkt->mo;
-	r->buffer = buffer ? fw_pool_index(&nic->ud_buffers, buffer) : FW_NONE;
+	r->buffer = buffer ? fw_pool_index(&nic->ud.buffers, buffer) : FW_NONE;
 	r->hash_next = *head;
-	*head = fw_pool_index(&nic->ud_reasms, r) + 1;
+	*head = fw_pool_index(&nic->ud.reasms, r) + 1;
 	fw_list_add_tail(&qp->recv_msgs, &r->qp_node);
 	qp->msgs_open++;
 	user->ud_reasms++;
@@ -267,7 +267,7 @@ static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r
 
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	if (!r->record) {
-		uint8_t *buffer = fw_pool_at(&nic->ud_buffers, r->buffer);
+		uint8_t *buffer = fw_pool_at(&nic->ud.buffers, r->buffer);
 
 		eth_cursor_copy(&cursor, buffer + pkt->mo, pkt->data_bytes);
 		return true;
@@ -276,7 +276,7 @@ static bool place(struct fw_nic *nic, struct fw_qp *qp, const struct ud_reasm *r
 		return false;
 	if (pkt->data_bytes && !ddp_place_mem(nic, &mem, 0, &cursor)) {
 		/* Not there now: the segment is lost. */
-		if (nic->mem_busy)
+		if (nic->host.mem_busy)
 			return false;
 		FW_DROP(nic, drop_ud_protection);
 		ud_tx_error(nic, qp, pkt, TERM_RDMAP_PROTECTION, WIRE_TERM_PROT_BASE_BOUNDS);
@@ -295,7 +295,7 @@ static void finish_send(struct fw_nic *nic, struct ud_reasm *r, const struct dgr
 	whole.last = true;
 	/* A full CQ ends the QP, which flushes what hangs in it: not this one any more. */
 	detach(nic, r);
-	ud_deliver(nic, r->qp, &whole, fw_pool_at(&nic->ud_buffers, r->buffer));
+	ud_deliver(nic, r->qp, &whole, fw_pool_at(&nic->ud.buffers, r->buffer));
 	release(nic, r);
 }
 

@@ -59,7 +59,7 @@ static void rx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgra
 	}
 	FW_COUNT(nic, ud_errors_rx);
 	if (qp->flags & HW_QP_F_NO_PEER_ERROR ||
-	    !ud_rate_limit(nic->now_ns, &nic->ud_event_ns, &nic->ud_event_tokens))
+	    !ud_rate_limit(nic->now_ns, &nic->ud.event_ns, &nic->ud.event_tokens))
 		return;
 	eth_cursor_init(&cursor, pkt->frame, pkt->data_offset, pkt->data_bytes);
 	eth_cursor_copy(&cursor, &term, sizeof(term));
@@ -250,7 +250,7 @@ void ud_deliver(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pk
 	}
 	err = place(nic, &recv, pkt, buffer, grh_bytes);
 	/* Not there now: the datagram is lost, and the receive is the next one's. */
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
 		return;
 	rq_taken(nic, qp);
 	if (err != HW_VENDOR_ERR_NONE) {

@@ -227,7 +227,7 @@ void ud_tx_error(struct fw_nic *nic, const struct fw_qp *qp, const struct dgram_
 	 */
 	if (pkt->opcode == WIRE_RDMAP_TERMINATE || pkt->group ||
 	    neigh_source(nic, pkt->src_ip, eth->src) != NEIGH_SOURCE_RIGHT ||
-	    !ud_rate_limit(nic->now_ns, &nic->ud_error_ns, &nic->ud_error_tokens))
+	    !ud_rate_limit(nic->now_ns, &nic->ud.error_ns, &nic->ud.error_tokens))
 		return;
 	frame = eth_tx_begin(nic);
 	if (!frame)

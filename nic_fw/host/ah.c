@@ -52,9 +52,9 @@ uint32_t ah_dst_ip(const struct fw_nic *nic, uint32_t client, uint32_t pd, uint3
 	const struct fw_ah *handle;
 
 	*found = false;
-	if (ah >= nic->ah_ids.high)
+	if (ah >= nic->host.ah_ids.high)
 		return 0;
-	handle = &nic->ahs[ah];
+	handle = &nic->host.ahs[ah];
 	if (!handle->used || handle->client != client || handle->pd != pd)
 		return 0;
 	*found = true;
@@ -63,7 +63,7 @@ uint32_t ah_dst_ip(const struct fw_nic *nic, uint32_t client, uint32_t pd, uint3
 
 uint8_t ah_hop_limit(const struct fw_nic *nic, uint32_t ah)
 {
-	uint8_t hop_limit = nic->ahs[ah].av.hop_limit;
+	uint8_t hop_limit = nic->host.ahs[ah].av.hop_limit;
 
 	return hop_limit ? hop_limit : 1;
 }
@@ -72,8 +72,8 @@ static void forget_waiter(struct fw_nic *nic, struct fw_ah_waiter *waiter)
 {
 	fw_timer_cancel(&nic->timers, &waiter->timer);
 	waiter->used = false;
-	nic->clients[waiter->client].user->ah_waits--;
-	nic->ah_waiting--;
+	nic->host.clients[waiter->client].user->ah_waits--;
+	nic->host.ah_waiting--;
 }
 
 static void answer(struct fw_nic *nic, struct fw_ah_waiter *waiter, int status)
@@ -88,7 +88,7 @@ static void answer(struct fw_nic *nic, struct fw_ah_waiter *waiter, int status)
 	if (status) {
 		ah_destroy(nic, waiter->ah);
 	} else {
-		nic->ahs[waiter->ah].used = true;
+		nic->host.ahs[waiter->ah].used = true;
 		resp.u.handle = waiter->ah;
 	}
 	nic->port.cmd_done(nic->port.ctx, waiter->client, &resp);
@@ -98,18 +98,18 @@ void ah_neigh_done(struct fw_nic *nic, uint32_t ip, bool ok)
 {
 	uint32_t i;
 
-	for (i = 0; i < FW_AH_WAITERS && nic->ah_waiting; i++)
-		if (nic->ah_waiters[i].used && nic->ah_waiters[i].ip == ip)
-			answer(nic, &nic->ah_waiters[i], ok ? 0 : FW_ETIMEDOUT);
+	for (i = 0; i < FW_AH_WAITERS && nic->host.ah_waiting; i++)
+		if (nic->host.ah_waiters[i].used && nic->host.ah_waiters[i].ip == ip)
+			answer(nic, &nic->host.ah_waiters[i], ok ? 0 : FW_ETIMEDOUT);
 }
 
 void ah_forget_client(struct fw_nic *nic, uint32_t client)
 {
 	uint32_t i;
 
-	for (i = 0; i < FW_AH_WAITERS && nic->ah_waiting; i++)
-		if (nic->ah_waiters[i].used && nic->ah_waiters[i].client == client)
-			forget_waiter(nic, &nic->ah_waiters[i]);
+	for (i = 0; i < FW_AH_WAITERS && nic->host.ah_waiting; i++)
+		if (nic->host.ah_waiters[i].used && nic->host.ah_waiters[i].client == client)
+			forget_waiter(nic, &nic->host.ah_waiters[i]);
 }
 
 static void waited_too_long(struct fw_nic *nic, struct fw_timer *timer)
@@ -121,27 +121,27 @@ static void waited_too_long(struct fw_nic *nic, struct fw_timer *timer)
  */
 static int wait_for_arp(struct fw_nic *nic, uint32_t client, uint32_t index, uint32_t tag)
 {
-	struct fw_account *user = nic->clients[client].user;
+	struct fw_account *user = nic->host.clients[client].user;
 	uint32_t i = FW_AH_WAITERS;
 
 	/* Addresses where nobody is are waited for the longest: one user leaves some places. */
 	if (user->ah_waits < FW_AH_WAITERS - FW_AH_WAITERS / SHARE_POOL_PARTS)
 		for (i = 0; i < FW_AH_WAITERS; i++)
-			if (!nic->ah_waiters[i].used)
+			if (!nic->host.ah_waiters[i].used)
 				break;
 	if (i == FW_AH_WAITERS) {
 		ah_destroy(nic, index);
 		return FW_EAGAIN;
 	}
-	nic->ah_waiters[i].used = true;
-	nic->ah_waiters[i].client = client;
-	nic->ah_waiters[i].ip = neigh_next_hop(nic, nic->ahs[index].av.dst_ip);
-	nic->ah_waiters[i].ah = index;
-	nic->ah_waiters[i].tag = tag;
-	nic->ah_waiting++;
+	nic->host.ah_waiters[i].used = true;
+	nic->host.ah_waiters[i].client = client;
+	nic->host.ah_waiters[i].ip = neigh_next_hop(nic, nic->host.ahs[index].av.dst_ip);
+	nic->host.ah_waiters[i].ah = index;
+	nic->host.ah_waiters[i].tag = tag;
+	nic->host.ah_waiting++;
 	user->ah_waits++;
-	fw_timer_init(&nic->ah_waiters[i].timer, waited_too_long);
-	fw_timer_set(&nic->timers, &nic->ah_waiters[i].timer, nic->now_ns + AH_WAIT_NS);
+	fw_timer_init(&nic->host.ah_waiters[i].timer, waited_too_long);
+	fw_timer_set(&nic->timers, &nic->host.ah_waiters[i].timer, nic->now_ns + AH_WAIT_NS);
 	return CMD_PENDING;
 }
 
@@ -149,7 +149,7 @@ int cmd_create_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_create_ah *create = &cmd->u.create_ah;
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_pd *pd = pd_own(nic, client, create->pd);
 	uint8_t mac[WIRE_MAC_BYTES];
 	enum neigh_result result = NEIGH_OK;
@@ -169,10 +169,10 @@ int cmd_create_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		result = neigh_lookup(nic, create->av.dst_ip, mac);
 	if (result == NEIGH_UNREACHABLE)
 		return FW_EHOSTUNREACH;
-	index = fw_ids_get(&nic->ah_ids);
+	index = fw_ids_get(&nic->host.ah_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
-	ah = &nic->ahs[index];
+	ah = &nic->host.ahs[index];
 	ah->used = result == NEIGH_OK;
 	ah->client = (uint16_t)client;
 	ah->pd = create->pd;
@@ -188,13 +188,13 @@ int cmd_create_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 
 void ah_destroy(struct fw_nic *nic, uint32_t index)
 {
-	struct fw_ah *ah = &nic->ahs[index];
+	struct fw_ah *ah = &nic->host.ahs[index];
 
 	ah->used = false;
-	nic->pds[ah->pd].refs--;
+	nic->host.pds[ah->pd].refs--;
 	fw_list_del(&ah->node);
 	share_give(nic, ah->client, HW_SHARE_AH, 1);
-	fw_ids_put(&nic->ah_ids, index);
+	fw_ids_put(&nic->host.ah_ids, index);
 }
 
 /* Requests that were fetched hold the address, not the handle. */
@@ -205,7 +205,8 @@ int cmd_destroy_ah(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 
 	(void)aux;
 	(void)resp;
-	if (index >= nic->ah_ids.high || !nic->ahs[index].used || nic->ahs[index].client != client)
+	if (index >= nic->host.ah_ids.high || !nic->host.ahs[index].used ||
+	    nic->host.ahs[index].client != client)
 		return FW_EINVAL;
 	ah_destroy(nic, index);
 	return 0;

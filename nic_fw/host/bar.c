@@ -37,13 +37,13 @@ static void remove_extent(struct fw_bar *bar, uint32_t i)
 /* The pages up to high are the process's share of memory from now on: freed, they may stay. */
 static bool charge(struct fw_nic *nic, uint32_t client, uint64_t high)
 {
-	struct fw_bar *bar = &nic->clients[client].bar;
+	struct fw_bar *bar = &nic->host.clients[client].bar;
 
 	if (high <= bar->charged)
 		return true;
 	if (nic->port.bar_take &&
-	    !nic->port.bar_take(nic->port.ctx, client, high - bar->charged, &nic->quota)) {
-		nic->quota_met = true;
+	    !nic->port.bar_take(nic->port.ctx, client, high - bar->charged, &nic->share.quota)) {
+		nic->share.quota_met = true;
 		return false;
 	}
 	bar->charged = high;
@@ -52,7 +52,7 @@ static bool charge(struct fw_nic *nic, uint32_t client, uint64_t high)
 
 int bar_alloc(struct fw_nic *nic, uint32_t client, uint64_t bytes, uint64_t *offset)
 {
-	struct fw_bar *bar = &nic->clients[client].bar;
+	struct fw_bar *bar = &nic->host.clients[client].bar;
 	uint32_t i;
 
 	assert(bytes && bytes <= UINT64_MAX - PAGE);
@@ -133,7 +133,7 @@ static void insert_extent(struct fw_bar *bar, uint64_t offset, uint64_t bytes)
 
 void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t bytes)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 
 	if (owner->closing)
 		return;
@@ -146,7 +146,7 @@ void bar_free(struct fw_nic *nic, uint32_t client, uint64_t offset, uint64_t byt
 /* So many pages more for records, behind those that there are: the port makes them meanwhile. */
 static int add_record_pages(struct fw_nic *nic, uint32_t client, uint32_t count)
 {
-	struct fw_bar *bar = &nic->clients[client].bar;
+	struct fw_bar *bar = &nic->host.clients[client].bar;
 	uint64_t offset;
 	uint32_t i;
 	int err;
@@ -176,18 +176,18 @@ static int add_record_pages(struct fw_nic *nic, uint32_t client, uint32_t count)
 
 void bar_records_ahead(struct fw_nic *nic, uint32_t client)
 {
-	struct fw_bar *bar = &nic->clients[client].bar;
-	bool met = nic->quota_met;
+	struct fw_bar *bar = &nic->host.clients[client].bar;
+	bool met = nic->share.quota_met;
 
 	/* Failure is no error here: without pages ahead, each is added when it is needed. */
 	if (bar->num_records_free < FW_BAR_RECORD_CHUNK * RECORDS_PER_PAGE / 2)
 		(void)add_record_pages(nic, client, FW_BAR_RECORD_CHUNK);
-	nic->quota_met = met;
+	nic->share.quota_met = met;
 }
 
 int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset)
 {
-	struct fw_bar *bar = &nic->clients[client].bar;
+	struct fw_bar *bar = &nic->host.clients[client].bar;
 	struct fw_bar_record_page *page;
 	uint32_t bit;
 	int err;
@@ -211,7 +211,7 @@ int bar_record_alloc(struct fw_nic *nic, uint32_t client, uint64_t *offset)
 
 void bar_record_free(struct fw_nic *nic, uint32_t client, uint64_t offset)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_bar *bar = &owner->bar;
 	uint64_t start = offset & ~(uint64_t)(PAGE - 1);
 	uint32_t bit = (uint32_t)(offset - start) / FW_BAR_RECORD_BYTES;

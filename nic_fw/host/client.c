@@ -67,11 +67,11 @@ static void init_header(const struct fw_nic *nic, struct fw_client *client, uint
 static int attach_bar(struct fw_nic *nic, uint32_t number, const struct fw_client_params *params,
 		      struct hw_resp_attach *resp)
 {
-	struct fw_client *client = &nic->clients[number];
+	struct fw_client *client = &nic->host.clients[number];
 	struct hw_resp_create_eq eq0;
 	int err;
 
-	client->bar.free = nic->client_extents + (size_t)number * FW_BAR_EXTENTS;
+	client->bar.free = nic->host.client_extents + (size_t)number * FW_BAR_EXTENTS;
 	bar_init(&client->bar, params->bar, params->bar_bytes);
 	client->header = params->bar;
 	client->db_ring = client_bar(client, HW_BAR_DB_RING);
@@ -80,7 +80,7 @@ static int attach_bar(struct fw_nic *nic, uint32_t number, const struct fw_clien
 		return err;
 	bar_records_ahead(nic, number);
 	init_header(nic, client, number);
-	fw_list_add_tail(&nic->db_clients, &client->db_node);
+	fw_list_add_tail(&nic->host.db_clients, &client->db_node);
 	resp->bar_bytes = client->bar.bytes;
 	resp->eq0_offset_pages = (uint32_t)(eq0.record_offset / HW_BAR_PAGE_BYTES);
 	resp->eq0_entries = eq0.entries;
@@ -98,20 +98,20 @@ int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, 
 	if (!params->tool &&
 	    (!params->bar || params->bar_bytes < HW_BAR_DYNAMIC + HW_BAR_PAGE_BYTES))
 		return FW_EINVAL;
-	number = fw_ids_get(&nic->client_ids);
+	number = fw_ids_get(&nic->host.client_ids);
 	if (number == FW_NONE)
 		return FW_EUSERS;
 	memset(resp, 0, sizeof(*resp));
-	init_client(&nic->clients[number], params);
-	err = share_join(nic, &nic->clients[number], params);
+	init_client(&nic->host.clients[number], params);
+	err = share_join(nic, &nic->host.clients[number], params);
 	if (!err && !params->tool) {
 		err = attach_bar(nic, number, params, resp);
 		if (err)
-			share_leave(nic, &nic->clients[number]);
+			share_leave(nic, &nic->host.clients[number]);
 	}
 	if (err) {
-		nic->clients[number].used = false;
-		fw_ids_put(&nic->client_ids, number);
+		nic->host.clients[number].used = false;
+		fw_ids_put(&nic->host.client_ids, number);
 		return err;
 	}
 	resp->client = number;
@@ -134,7 +134,7 @@ int fw_client_attach(struct fw_nic *nic, const struct fw_client_params *params, 
 		STMT;                                                                              \
 	}
 
-#define INDEX(type, table) ((uint32_t)(FW_CONTAINER(pos, type, node) - nic->table))
+#define INDEX(type, table) ((uint32_t)(FW_CONTAINER(pos, type, node) - nic->host.table))
 
 /* Receives that others' messages have taken take units, too. */
 static bool leave_srqs(struct fw_nic *nic, struct fw_client *client)
@@ -152,7 +152,7 @@ static bool leave_srqs(struct fw_nic *nic, struct fw_client *client)
 /* Queue pairs take units of their own. */
 static bool leave_qps(struct fw_nic *nic, struct fw_client *client)
 {
-	uint32_t number = (uint32_t)(client - nic->clients);
+	uint32_t number = (uint32_t)(client - nic->host.clients);
 
 	while (!fw_list_empty(&client->qp_opens))
 		if (!qp_let_go(nic,
@@ -181,7 +181,7 @@ static bool leave_eqs(struct fw_nic *nic, struct fw_client *client)
 /* Users before what they use, windows before their regions. True: nothing is left. */
 static bool leave_step(struct fw_nic *nic, struct fw_client *client)
 {
-	uint32_t number = (uint32_t)(client - nic->clients);
+	uint32_t number = (uint32_t)(client - nic->host.clients);
 
 	/* Peers of its connections hear of their end. */
 	if (!goal_client_leave(nic, number) || !cm_client_leave(nic, number) ||
@@ -201,7 +201,7 @@ static bool leave_step(struct fw_nic *nic, struct fw_client *client)
 
 static void leave_over(struct fw_nic *nic, struct fw_client *leaving)
 {
-	uint32_t client = (uint32_t)(leaving - nic->clients);
+	uint32_t client = (uint32_t)(leaving - nic->host.clients);
 
 	assert(!leaving->wqes_held && !leaving->flows_held);
 	/* No staged frame may point into the BAR, or name the client's number. */
@@ -213,7 +213,7 @@ static void leave_over(struct fw_nic *nic, struct fw_client *leaving)
 	leaving->bar.base = NULL;
 	leaving->used = false;
 	leaving->closing = false;
-	fw_ids_put(&nic->client_ids, client);
+	fw_ids_put(&nic->host.client_ids, client);
 }
 
 void client_leave_run(struct fw_nic *nic, struct fw_client *client)
@@ -221,15 +221,15 @@ void client_leave_run(struct fw_nic *nic, struct fw_client *client)
 	if (!leave_step(nic, client))
 		return;
 	leave_over(nic, client);
-	nic->port.detached(nic->port.ctx, (uint32_t)(client - nic->clients));
+	nic->port.detached(nic->port.ctx, (uint32_t)(client - nic->host.clients));
 }
 
 enum fw_detach_result fw_client_detach(struct fw_nic *nic, uint32_t client)
 {
 	struct fw_client *leaving;
 
-	assert(client < HW_MAX_CLIENTS && nic->clients[client].used);
-	leaving = &nic->clients[client];
+	assert(client < HW_MAX_CLIENTS && nic->host.clients[client].used);
+	leaving = &nic->host.clients[client];
 	assert(!leaving->closing);
 	slice_allow(nic);
 	/* No staged frame may point into its mappings, and from now on none is made that does. */

@@ -51,7 +51,7 @@ struct fw_bar {
 	struct fw_bar_extent {
 		uint64_t offset;
 		uint64_t bytes;
-	} * free; /* FW_BAR_EXTENTS, sorted by offset; of nic->client_extents */
+	} * free; /* FW_BAR_EXTENTS, sorted by offset; of nic->host.client_extents */
 	struct fw_bar_record_page {
 		uint64_t offset;
 		uint32_t free_mask; /* bit per record */
@@ -85,11 +85,11 @@ struct fw_client {
 	bool closing;        /* detach is under way: nothing of it is there any more for others */
 	uint32_t db_head;    /* next entry of the doorbell ring to look at */
 	uint32_t wqes_held;  /* contexts of its requests (fw_pool_has_share()) */
-	uint32_t flows_held; /* and flows of them, of nic->flows */
+	uint32_t flows_held; /* and flows of them, of nic->rd.flows */
 	struct fw_account *user, *process;
 	struct hw_bar_header *header; /* = bar.base */
 	uint32_t *db_ring;
-	struct fw_list db_node;    /* in nic->db_clients: attached clients with a BAR */
+	struct fw_list db_node;    /* in nic->host.db_clients: attached clients with a BAR */
 	struct fw_list leave_node; /* in nic->slices.leaving while closing */
 	struct fw_bar bar;
 	uint32_t pid;
@@ -98,7 +98,7 @@ struct fw_client {
 	char name[24];
 	struct fw_list qps, cqs, srqs, mrs, pds, ahs, cms; /* owned objects */
 	struct fw_list xrcds, qp_opens;                    /* xrc.h */
-	uint32_t eq[HW_MAX_EQ_PER_CLIENT];                 /* index into nic->eqs, FW_NONE */
+	uint32_t eq[HW_MAX_EQ_PER_CLIENT];                 /* index into nic->host.eqs, FW_NONE */
 	uint32_t leave_eq;              /* closing: numbers of event queues above are free */
 	uint64_t held[HW_SHARES_SHARD]; /* share.h */
 	/* collectives (goal.h) */
@@ -112,7 +112,7 @@ struct fw_client {
 	struct fw_list goal_comms;
 	struct fw_list goal_links; /* of communicators that it destroyed, draining */
 	struct fw_list goal_ready; /* runs that can go on */
-	struct fw_list goal_node;  /* in nic->goal_clients while there are such */
+	struct fw_list goal_node;  /* in nic->goal.clients while there are such */
 };
 
 static inline void *client_bar(const struct fw_client *client, uint64_t offset)

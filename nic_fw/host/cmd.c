@@ -93,7 +93,7 @@ static int run(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (cmd->op >= HW_CMD_OPS || !commands[cmd->op].fn)
 		return FW_EOPNOTSUPP;
 	entry = &commands[cmd->op];
-	if (nic->clients[client].tool && !entry->tool)
+	if (nic->host.clients[client].tool && !entry->tool)
 		return FW_EPERM;
 	if (cmd->reserved ||
 	    !is_zero(cmd->u.bytes + entry->arg_bytes, sizeof(cmd->u.bytes) - entry->arg_bytes))
@@ -106,7 +106,7 @@ static bool answer(struct fw_nic *nic, int status, struct hw_cmd_resp *resp)
 {
 	if (status == CMD_PENDING || status == CMD_LATER)
 		return false;
-	if (nic->quota_met && (status == FW_ENOMEM || status == FW_ENOSPC))
+	if (nic->share.quota_met && (status == FW_ENOMEM || status == FW_ENOSPC))
 		status = FW_EDQUOT;
 	if (status)
 		FW_COUNT(nic, commands_bad);
@@ -115,7 +115,7 @@ static bool answer(struct fw_nic *nic, int status, struct hw_cmd_resp *resp)
 	if (status)
 		memset(&resp->u, 0, sizeof(resp->u));
 	if (status == FW_EDQUOT)
-		resp->u.quota = nic->quota;
+		resp->u.quota = nic->share.quota;
 	resp->status = status;
 	return true;
 }
@@ -132,13 +132,13 @@ enum fw_cmd_result fw_cmd(struct fw_nic *nic, uint32_t client, const struct hw_c
 {
 	int status;
 
-	assert(client < HW_MAX_CLIENTS && nic->clients[client].used);
-	assert(!nic->clients[client].closing);
+	assert(client < HW_MAX_CLIENTS && nic->host.clients[client].used);
+	assert(!nic->host.clients[client].closing);
 	init_resp(resp, cmd);
 	FW_COUNT(nic, commands);
 	slice_allow(nic);
 	nic->slices.resume = 0;
-	nic->quota_met = false;
+	nic->share.quota_met = false;
 	status = run(nic, client, cmd, aux, resp);
 	/* The part that was done stays done; the process asks again. */
 	if (status == CMD_LATER && !slice_keep(nic, client, cmd))
@@ -150,6 +150,6 @@ bool cmd_again(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	       struct hw_cmd_resp *resp)
 {
 	init_resp(resp, cmd);
-	nic->quota_met = false;
+	nic->share.quota_met = false;
 	return answer(nic, run(nic, client, cmd, NULL, resp), resp);
 }

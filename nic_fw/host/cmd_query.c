@@ -101,7 +101,7 @@ typedef bool (*list_fn)(struct fw_nic *nic, uint32_t client, uint32_t place,
 static bool list_client(struct fw_nic *nic, uint32_t client, uint32_t place,
 			struct hw_list_item *item)
 {
-	const struct fw_client *c = &nic->clients[place];
+	const struct fw_client *c = &nic->host.clients[place];
 	uint32_t forged = 0;
 
 	(void)client;
@@ -125,7 +125,7 @@ static bool list_client(struct fw_nic *nic, uint32_t client, uint32_t place,
 
 static bool list_qp(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
 {
-	const struct fw_qp *qp = &nic->qps[place];
+	const struct fw_qp *qp = &nic->host.qps[place];
 
 	(void)client;
 	if (!qp->used)
@@ -145,8 +145,8 @@ static bool list_qp(struct fw_nic *nic, uint32_t client, uint32_t place, struct 
  */
 static bool list_mr(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
 {
-	const struct fw_client *asks = &nic->clients[client];
-	const struct fw_mr *mr = &nic->mrs[place];
+	const struct fw_client *asks = &nic->host.clients[client];
+	const struct fw_mr *mr = &nic->host.mrs[place];
 
 	if (mr->kind == FW_MR_FREE)
 		return false;
@@ -155,7 +155,7 @@ static bool list_mr(struct fw_nic *nic, uint32_t client, uint32_t place, struct 
 	item->client = mr->client;
 	item->state = mr->kind;
 	item->type = mr->access;
-	if (nic->clients[mr->client].user == asks->user || asks->sees_all)
+	if (nic->host.clients[mr->client].user == asks->user || asks->sees_all)
 		item->a = mr->addr;
 	item->b = mr->bytes;
 	if (mr->kind == FW_MR_REGION && mr->mapping)
@@ -167,7 +167,7 @@ static bool list_mr(struct fw_nic *nic, uint32_t client, uint32_t place, struct 
 
 static bool list_cq(struct fw_nic *nic, uint32_t client, uint32_t place, struct hw_list_item *item)
 {
-	const struct fw_cq *cq = &nic->cqs[place];
+	const struct fw_cq *cq = &nic->host.cqs[place];
 
 	(void)client;
 	if (!cq->used)
@@ -184,7 +184,7 @@ static bool list_cq(struct fw_nic *nic, uint32_t client, uint32_t place, struct 
 static bool list_neighbour(struct fw_nic *nic, uint32_t client, uint32_t place,
 			   struct hw_list_item *item)
 {
-	const struct neigh *neigh = &nic->neigh[place];
+	const struct neigh *neigh = &nic->net.neigh[place];
 
 	(void)client;
 	if (neigh->state == NEIGH_FREE)
@@ -200,7 +200,7 @@ static bool list_neighbour(struct fw_nic *nic, uint32_t client, uint32_t place,
 static bool list_peer(struct fw_nic *nic, uint32_t client, uint32_t place,
 		      struct hw_list_item *item)
 {
-	const struct rd_session *session = &nic->sessions[place];
+	const struct rd_session *session = &nic->rd.sessions[place];
 
 	(void)client;
 	if (session->state == RD_FREE)
@@ -217,7 +217,7 @@ static bool list_peer(struct fw_nic *nic, uint32_t client, uint32_t place,
 static bool list_group(struct fw_nic *nic, uint32_t client, uint32_t place,
 		       struct hw_list_item *item)
 {
-	const struct mcast_group *group = fw_pool_at(&nic->mcast_group_pool, place);
+	const struct mcast_group *group = fw_pool_at(&nic->net.mcast_group_pool, place);
 
 	(void)client;
 	/* What was given back keeps its bytes: only what the table leads to is there. */
@@ -239,7 +239,7 @@ static bool list_share(struct fw_nic *nic, uint32_t client, uint32_t place,
 	uint32_t number = place / HW_SHARES_SHARD, kind = place % HW_SHARES_SHARD;
 	bool user = number < SHARE_USERS;
 	const struct fw_account *account =
-	    user ? &nic->users[number] : &nic->processes[number - SHARE_USERS];
+	    user ? &nic->share.users[number] : &nic->share.processes[number - SHARE_USERS];
 
 	(void)client;
 	if (!account->held[kind] || (!user && !account->clients))
@@ -257,25 +257,25 @@ static list_fn list_of(const struct fw_nic *nic, uint32_t kind, uint32_t *places
 {
 	switch ((enum hw_list_kind)kind) {
 	case HW_LIST_CLIENTS:
-		*places = nic->client_ids.high;
+		*places = nic->host.client_ids.high;
 		return list_client;
 	case HW_LIST_QPS:
-		*places = nic->qp_ids.high;
+		*places = nic->host.qp_ids.high;
 		return list_qp;
 	case HW_LIST_MRS:
-		*places = nic->mr_ids.high;
+		*places = nic->host.mr_ids.high;
 		return list_mr;
 	case HW_LIST_CQS:
-		*places = nic->cq_ids.high;
+		*places = nic->host.cq_ids.high;
 		return list_cq;
 	case HW_LIST_NEIGHBOURS:
-		*places = nic->neigh_count;
+		*places = nic->net.neigh_count;
 		return list_neighbour;
 	case HW_LIST_PEERS:
-		*places = nic->session_ids.high;
+		*places = nic->rd.session_ids.high;
 		return list_peer;
 	case HW_LIST_GROUPS:
-		*places = nic->mcast_group_pool.high;
+		*places = nic->net.mcast_group_pool.high;
 		return list_group;
 	case HW_LIST_SHARES:
 		*places = (SHARE_USERS + SHARE_PROCESSES) * HW_SHARES_SHARD;

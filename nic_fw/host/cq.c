@@ -126,7 +126,7 @@ static bool post(struct fw_nic *nic, struct fw_cq *cq, const struct hw_cqe *cqe)
 
 	if (__builtin_expect(cq->overrun, 0))
 		return overrun(nic, cq);
-	if (nic->clients[cq->client].closing)
+	if (nic->host.clients[cq->client].closing)
 		return true; /* nobody reads it */
 	if (cq->prod - cq->cons > cq->mask && !make_room(cq))
 		return overrun(nic, cq);
@@ -193,11 +193,11 @@ bool cq_retry_events(struct fw_nic *nic, struct fw_eq *eq, uint32_t *at)
 {
 	uint32_t end = *at + CQ_RETRIES;
 
-	for (; *at < end && *at < nic->cq_ids.high; ++*at) {
-		struct fw_cq *cq = &nic->cqs[*at];
+	for (; *at < end && *at < nic->host.cq_ids.high; ++*at) {
+		struct fw_cq *cq = &nic->host.cqs[*at];
 
 		if (cq->used && cq->event_queue == eq && cq->armed && cq_is_due(cq))
 			moderate_untold(nic, cq, HW_VECTOR_by_retry);
 	}
-	return *at < nic->cq_ids.high;
+	return *at < nic->host.cq_ids.high;
 }

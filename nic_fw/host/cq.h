@@ -82,7 +82,7 @@ struct fw_eq {
 	uint32_t mask;
 	uint32_t prod;
 	bool used;
-	bool irq_pending; /* in nic->irq_list: an interrupt at the end of this turn */
+	bool irq_pending; /* in nic->host.irq_list: an interrupt at the end of this turn */
 	uint16_t client;
 	uint32_t number; /* of the client */
 	uint32_t vector;
@@ -90,7 +90,7 @@ struct fw_eq {
 	struct fw_moder moder;
 	uint64_t record_offset;
 	uint64_t ring_offset;
-	struct fw_list irq_node;  /* in nic->irq_list until the end of the turn */
+	struct fw_list irq_node;  /* in nic->host.irq_list until the end of the turn */
 	struct fw_list cm_events; /* endpoints with events (cm_ep.event_node) */
 	bool cm_told;             /* HW_EVENT_CM was written, and events wait since */
 };

@@ -19,20 +19,20 @@ uint32_t fw_pow2_at_least(uint32_t n)
 
 struct fw_eq *eq_own(struct fw_nic *nic, uint32_t client, uint32_t number)
 {
-	const struct fw_client *owner = &nic->clients[client];
+	const struct fw_client *owner = &nic->host.clients[client];
 
 	if (number >= HW_MAX_EQ_PER_CLIENT || owner->eq[number] == FW_NONE)
 		return NULL;
-	return &nic->eqs[owner->eq[number]];
+	return &nic->host.eqs[owner->eq[number]];
 }
 
 struct fw_cq *cq_own(struct fw_nic *nic, uint32_t client, uint32_t number)
 {
 	struct fw_cq *cq;
 
-	if (number >= nic->cq_ids.high)
+	if (number >= nic->host.cq_ids.high)
 		return NULL;
-	cq = &nic->cqs[number];
+	cq = &nic->host.cqs[number];
 	return cq->used && cq->client == client ? cq : NULL;
 }
 
@@ -45,7 +45,7 @@ static uint64_t eq_bytes(uint32_t entries)
 int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vector,
 	      uint32_t entries, struct hw_resp_create_eq *resp)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_eq *eq;
 	uint64_t offset;
 	uint32_t index;
@@ -53,12 +53,12 @@ int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vec
 	entries = fw_pow2_at_least(entries);
 	if (bar_alloc(nic, client, eq_bytes(entries), &offset))
 		return FW_ENOMEM;
-	index = fw_ids_get(&nic->eq_ids);
+	index = fw_ids_get(&nic->host.eq_ids);
 	if (index == FW_NONE) {
 		bar_free(nic, client, offset, eq_bytes(entries));
 		return FW_ENOMEM;
 	}
-	eq = &nic->eqs[index];
+	eq = &nic->host.eqs[index];
 	memset(eq, 0, sizeof(*eq));
 	eq->record_offset = offset;
 	eq->ring_offset = offset + sizeof(struct hw_eq_record);
@@ -84,8 +84,8 @@ int eq_create(struct fw_nic *nic, uint32_t client, uint32_t number, uint32_t vec
 
 void eq_destroy(struct fw_nic *nic, uint32_t index)
 {
-	struct fw_eq *eq = &nic->eqs[index];
-	struct fw_client *owner = &nic->clients[eq->client];
+	struct fw_eq *eq = &nic->host.eqs[index];
+	struct fw_client *owner = &nic->host.clients[eq->client];
 
 	assert(eq->used && !eq->refs);
 	moder_end(nic, eq);
@@ -94,14 +94,14 @@ void eq_destroy(struct fw_nic *nic, uint32_t index)
 	eq->used = false;
 	owner->eq[eq->number] = FW_NONE;
 	share_give(nic, eq->client, HW_SHARE_EQ, 1);
-	fw_ids_put(&nic->eq_ids, index);
+	fw_ids_put(&nic->host.eq_ids, index);
 }
 
 int cmd_create_eq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_create_eq *create = &cmd->u.create_eq;
-	const struct fw_client *owner = &nic->clients[client];
+	const struct fw_client *owner = &nic->host.clients[client];
 	uint32_t number = 1;
 
 	(void)aux;
@@ -128,7 +128,7 @@ int cmd_destroy_eq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		return FW_EINVAL; /* EQ 0 lives as long as the client */
 	if (eq->refs)
 		return FW_EBUSY;
-	eq_destroy(nic, nic->clients[client].eq[eq->number]);
+	eq_destroy(nic, nic->host.clients[client].eq[eq->number]);
 	return 0;
 }
 
@@ -139,7 +139,7 @@ static uint64_t cq_bytes(uint32_t entries)
 
 static int cq_alloc_memory(struct fw_nic *nic, uint32_t client, struct fw_cq *cq, uint32_t entries)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 
 	if (bar_record_alloc(nic, client, &cq->record_offset))
 		return FW_ENOMEM;
@@ -157,7 +157,7 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_create_cq *create = &cmd->u.create_cq;
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_eq *eq = NULL;
 	struct fw_cq *cq;
 	uint32_t index, vector = create->flags >> HW_CQ_VECTOR_SHIFT;
@@ -173,13 +173,13 @@ int cmd_create_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	}
 	if (!share_may(nic, client, HW_SHARE_CQ, 1))
 		return FW_EDQUOT;
-	index = fw_ids_get(&nic->cq_ids);
+	index = fw_ids_get(&nic->host.cq_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
-	cq = &nic->cqs[index];
+	cq = &nic->host.cqs[index];
 	memset(cq, 0, sizeof(*cq));
 	if (cq_alloc_memory(nic, client, cq, fw_pow2_at_least(create->entries))) {
-		fw_ids_put(&nic->cq_ids, index);
+		fw_ids_put(&nic->host.cq_ids, index);
 		return FW_ENOMEM;
 	}
 	cq->used = true;
@@ -214,7 +214,7 @@ static void resize_cancel(struct fw_nic *nic, struct fw_cq *cq)
 
 void cq_destroy(struct fw_nic *nic, uint32_t index)
 {
-	struct fw_cq *cq = &nic->cqs[index];
+	struct fw_cq *cq = &nic->host.cqs[index];
 
 	assert(cq->used && !cq->refs);
 	moder_unhide(nic, cq);
@@ -226,7 +226,7 @@ void cq_destroy(struct fw_nic *nic, uint32_t index)
 	cq->used = false;
 	fw_list_del(&cq->node);
 	share_give(nic, cq->client, HW_SHARE_CQ, 1);
-	fw_ids_put(&nic->cq_ids, index);
+	fw_ids_put(&nic->host.cq_ids, index);
 }
 
 int cmd_destroy_cq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -259,10 +259,10 @@ static int resize_begin(struct fw_nic *nic, struct fw_cq *cq, uint32_t entries)
 	if (bar_alloc(nic, cq->client, cq_bytes(entries), &offset))
 		return FW_ENOMEM;
 	/* 0 is that of no command. */
-	if (!++nic->cq_resizes)
-		nic->cq_resizes++;
+	if (!++nic->host.cq_resizes)
+		nic->host.cq_resizes++;
 	cq->resize = (struct cq_resize){
-	    .serial = nic->cq_resizes,
+	    .serial = nic->host.cq_resizes,
 	    .entries = entries,
 	    .cons = cons,
 	    .copied = cons,
@@ -279,7 +279,7 @@ static int resize_begin(struct fw_nic *nic, struct fw_cq *cq, uint32_t entries)
 static bool resize_step(struct fw_nic *nic, struct fw_cq *cq)
 {
 	struct cq_resize *r = &cq->resize;
-	struct hw_cqe *ring = client_bar(&nic->clients[cq->client], r->offset);
+	struct hw_cqe *ring = client_bar(&nic->host.clients[cq->client], r->offset);
 	uint32_t n;
 
 	while (r->cleared < r->entries) {
@@ -308,7 +308,7 @@ static void resize_over(struct fw_nic *nic, struct fw_cq *cq, struct hw_resp_cre
 {
 	bar_free(nic, cq->client, cq->ring_offset, cq_bytes(cq->mask + 1));
 	cq->ring_offset = cq->resize.offset;
-	cq->ring = client_bar(&nic->clients[cq->client], cq->ring_offset);
+	cq->ring = client_bar(&nic->host.clients[cq->client], cq->ring_offset);
 	cq->mask = cq->resize.entries - 1;
 	cq->cons = cq->resize.cons;
 	cq->resize.serial = 0;

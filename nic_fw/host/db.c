@@ -41,11 +41,12 @@ static void ring_cq(struct fw_nic *nic, uint32_t client, uint32_t number)
 {
 	struct fw_cq *cq;
 
-	if (number >= HW_MAX_CQ || !nic->cqs[number].used || nic->cqs[number].client != client) {
+	if (number >= HW_MAX_CQ || !nic->host.cqs[number].used ||
+	    nic->host.cqs[number].client != client) {
 		FW_COUNT(nic, doorbells_bad);
 		return;
 	}
-	cq = &nic->cqs[number];
+	cq = &nic->host.cqs[number];
 	clear_rung(&cq->record->rung);
 	cq_arm(nic, cq);
 }
@@ -123,10 +124,10 @@ uint32_t db_poll(struct fw_nic *nic)
 	struct fw_list *pos;
 	uint32_t done = 0;
 
-	fw_list_for_each (pos, &nic->db_clients) {
+	fw_list_for_each (pos, &nic->host.db_clients) {
 		struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
 
-		done += poll_client(nic, client, (uint32_t)(client - nic->clients));
+		done += poll_client(nic, client, (uint32_t)(client - nic->host.clients));
 	}
 	return done;
 }
@@ -135,7 +136,7 @@ bool db_pending(const struct fw_nic *nic)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->db_clients) {
+	fw_list_for_each (pos, &nic->host.db_clients) {
 		const struct fw_client *client = FW_CONTAINER(pos, struct fw_client, db_node);
 
 		if (__atomic_load_n(&client->db_ring[client->db_head % HW_DB_RING_ENTRIES],

@@ -29,7 +29,7 @@ static bool write_entry(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eq
 	struct hw_eqe entry = *eqe;
 	uint32_t word;
 
-	if (nic->clients[eq->client].closing)
+	if (nic->host.clients[eq->client].closing)
 		return true; /* nobody reads it */
 	if (eq_room(eq) <= spare)
 		return false;
@@ -41,7 +41,7 @@ static bool write_entry(struct fw_nic *nic, struct fw_eq *eq, const struct hw_eq
 	/* Pair E1. */
 	__atomic_store_n((uint32_t *)(void *)&slot->type, word, __ATOMIC_RELEASE);
 	eq->prod++;
-	nic->vectors[eq->vector].counter[HW_VECTOR_events]++;
+	nic->host.vectors[eq->vector].counter[HW_VECTOR_events]++;
 	FW_COUNT(nic, events);
 	fw_trace(nic, TRACE_EQE, 0, entry.type, entry.id);
 	return true;
@@ -58,7 +58,7 @@ void eq_raise(struct fw_nic *nic, struct fw_eq *eq, enum hw_vector_counter cause
 		return;
 	eq->irq_pending = true;
 	eq->moder.cause = (uint8_t)cause;
-	fw_list_add_tail(&nic->irq_list, &eq->irq_node);
+	fw_list_add_tail(&nic->host.irq_list, &eq->irq_node);
 }
 
 /* Events that a peer can cause at will do not fill the ring: half of it is for the others. */
@@ -73,10 +73,10 @@ void eq_post(struct fw_nic *nic, uint32_t client, uint32_t eq, const struct hw_e
 	struct fw_eq *queue;
 
 	assert(client < HW_MAX_CLIENTS && eq < HW_MAX_EQ_PER_CLIENT);
-	index = nic->clients[client].eq[eq];
+	index = nic->host.clients[client].eq[eq];
 	if (index == FW_NONE)
 		return;
-	queue = &nic->eqs[index];
+	queue = &nic->host.eqs[index];
 	if (!write_entry(nic, queue, eqe, is_peers_doing(eqe->type) ? queue->mask / 2 : 0)) {
 		FW_COUNT(nic, events_lost);
 		return;
@@ -96,7 +96,7 @@ void eq_flush_irqs(struct fw_nic *nic)
 {
 	struct fw_list *node;
 
-	while ((node = fw_list_pop(&nic->irq_list))) {
+	while ((node = fw_list_pop(&nic->host.irq_list))) {
 		struct fw_eq *eq = FW_CONTAINER(node, struct fw_eq, irq_node);
 
 		eq->irq_pending = false;

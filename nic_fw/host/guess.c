@@ -21,7 +21,7 @@ static struct guess *place_of(struct fw_nic *nic, const struct fw_qp *qp,
 	uint32_t shard = qp->type == HW_QPT_RD ? pkt->src_shard : 0;
 	uint64_t hash = fw_keyed(nic, (uint64_t)pkt->src_ip << 32 | qp->qpn, shard, KIND_GUESS);
 
-	return &nic->guesses[hash % GUESS_PLACES];
+	return &nic->host.guesses[hash % GUESS_PLACES];
 }
 
 /* The hash is for queue pairs alone at which somebody has tried lately. */

@@ -19,13 +19,13 @@ static struct fw_mr *find(struct fw_nic *nic, uint32_t stag)
 	struct fw_mr *mr;
 
 	/* Numbers beyond were never given out: their pages stay untouched. */
-	if (stag & STAG_SINK_FLAG || index >= nic->mr_ids.high)
+	if (stag & STAG_SINK_FLAG || index >= nic->host.mr_ids.high)
 		return NULL;
-	mr = &nic->mrs[index];
+	mr = &nic->host.mrs[index];
 	if ((mr->kind != FW_MR_REGION && mr->kind != FW_MR_WINDOW) || mr->key != stag_key(stag))
 		return NULL;
 	/* All of a process that leaves is gone at once, though it is freed in slices. */
-	if (nic->clients[mr->client].closing)
+	if (nic->host.clients[mr->client].closing)
 		return NULL;
 	return mr;
 }
@@ -76,8 +76,8 @@ static bool reached(struct fw_nic *nic, int err)
 {
 	if (!err)
 		return true;
-	nic->mem_busy = err == -FW_EBUSY;
-	if (nic->mem_busy)
+	nic->host.mem_busy = err == -FW_EBUSY;
+	if (nic->host.mem_busy)
 		FW_COUNT(nic, host_busy);
 	else
 		FW_COUNT(nic, host_faults);
@@ -188,8 +188,8 @@ void mem_unbind(struct fw_nic *nic, struct fw_mr *mw)
 	if (!mw->bound)
 		return;
 	eth_tx_settle(nic);
-	assert(nic->mrs[mw->parent].windows > 0);
-	nic->mrs[mw->parent].windows--;
+	assert(nic->host.mrs[mw->parent].windows > 0);
+	nic->host.mrs[mw->parent].windows--;
 	fw_list_del(&mw->qp_node);
 	mw->bound = false;
 	mw->mapping = NULL;
@@ -275,9 +275,9 @@ enum hw_vendor_err mem_bind(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint3
 	enum hw_vendor_err err;
 	struct fw_mr *mw, *mr;
 
-	if (rkey & STAG_SINK_FLAG || index >= nic->mr_ids.high)
+	if (rkey & STAG_SINK_FLAG || index >= nic->host.mr_ids.high)
 		return HW_VENDOR_ERR_LKEY;
-	mw = &nic->mrs[index];
+	mw = &nic->host.mrs[index];
 	if (mw->kind != FW_MR_WINDOW || mw->pd != pd || !qp_find(nic, qpn))
 		return HW_VENDOR_ERR_LKEY;
 	if (mw->mw_type == 1 ? mw->key != stag_key(rkey)

@@ -106,8 +106,8 @@ enum hw_vendor_err mem_check(struct fw_nic *nic, uint32_t pd, uint32_t qpn, uint
 
 /*
  * Copies out of, or into, checked memory. False: the process's memory was not there; or, with
- * nic->mem_busy, a page of it is not there yet. What is busy is treated as a loss on the wire where
- * somebody sends again; a write may be carried out later all the same.
+ * nic->host.mem_busy, a page of it is not there yet. What is busy is treated as a loss on the wire
+ * where somebody sends again; a write may be carried out later all the same.
  */
 bool mem_read(struct fw_nic *nic, const struct fw_mem *mem, uint64_t offset, void *dst,
 	      uint32_t bytes);

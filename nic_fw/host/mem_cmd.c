@@ -11,16 +11,16 @@ struct fw_pd *pd_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
 {
 	struct fw_pd *pd;
 
-	if (handle >= nic->pd_ids.high)
+	if (handle >= nic->host.pd_ids.high)
 		return NULL;
-	pd = &nic->pds[handle];
+	pd = &nic->host.pds[handle];
 	return pd->used && pd->client == client ? pd : NULL;
 }
 
 int cmd_alloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		 const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_pd *pd;
 	uint32_t index;
 
@@ -28,10 +28,10 @@ int cmd_alloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	(void)aux;
 	if (!share_may(nic, client, HW_SHARE_PD, 1))
 		return FW_EDQUOT;
-	index = fw_ids_get(&nic->pd_ids);
+	index = fw_ids_get(&nic->host.pd_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
-	pd = &nic->pds[index];
+	pd = &nic->host.pds[index];
 	pd->used = true;
 	pd->client = client;
 	pd->refs = 0;
@@ -43,13 +43,13 @@ int cmd_alloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 
 void pd_destroy(struct fw_nic *nic, uint32_t index)
 {
-	struct fw_pd *pd = &nic->pds[index];
+	struct fw_pd *pd = &nic->host.pds[index];
 
 	assert(pd->used && !pd->refs);
 	pd->used = false;
 	fw_list_del(&pd->node);
 	share_give(nic, pd->client, HW_SHARE_PD, 1);
-	fw_ids_put(&nic->pd_ids, index);
+	fw_ids_put(&nic->host.pd_ids, index);
 }
 
 int cmd_dealloc_pd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -87,14 +87,14 @@ static uint16_t draw_key(struct fw_nic *nic, uint16_t old)
 static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, enum fw_mr_kind kind,
 			     uint32_t *index)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_mr *mr;
 	uint16_t key;
 
-	*index = fw_ids_draw(&nic->mr_ids, MR_SPREAD, draw(nic));
+	*index = fw_ids_draw(&nic->host.mr_ids, MR_SPREAD, draw(nic));
 	if (*index == FW_NONE)
 		return NULL;
-	mr = &nic->mrs[*index];
+	mr = &nic->host.mrs[*index];
 	key = draw_key(nic, mr->key);
 	memset(mr, 0, sizeof(*mr));
 	mr->key = key;
@@ -109,20 +109,20 @@ static struct fw_mr *mr_take(struct fw_nic *nic, uint32_t client, uint32_t pd, e
 	share_take(nic, client, HW_SHARE_MR, 1);
 	if (kind == FW_MR_WINDOW)
 		share_take(nic, client, HW_SHARE_MW, 1);
-	nic->pds[pd].refs++;
+	nic->host.pds[pd].refs++;
 	return mr;
 }
 
 void mr_destroy(struct fw_nic *nic, uint32_t index)
 {
-	struct fw_mr *mr = &nic->mrs[index];
+	struct fw_mr *mr = &nic->host.mrs[index];
 	void *map_base = mr->map_base;
 
 	assert(mr->kind != FW_MR_FREE && !mr->windows);
 	if (mr->kind == FW_MR_WINDOW) {
 		mem_unbind(nic, mr);
 		share_give(nic, mr->client, HW_SHARE_MW, 1);
-	} else if (!nic->clients[mr->client].closing) { /* done once for all that it has */
+	} else if (!nic->host.clients[mr->client].closing) { /* done once for all that it has */
 		eth_tx_forget(nic, mr->client);
 	}
 	mr->kind = FW_MR_FREE;
@@ -130,8 +130,8 @@ void mr_destroy(struct fw_nic *nic, uint32_t index)
 	mr->map_base = NULL;
 	fw_list_del(&mr->node);
 	share_give(nic, mr->client, HW_SHARE_MR, 1);
-	nic->pds[mr->pd].refs--;
-	fw_ids_put_drawn(&nic->mr_ids, index);
+	nic->host.pds[mr->pd].refs--;
+	fw_ids_put_drawn(&nic->host.mr_ids, index);
 	if (map_base)
 		nic->port.mem_unmap(nic->port.ctx, mr->client, map_base);
 }
@@ -206,9 +206,9 @@ static struct fw_mr *mr_own(struct fw_nic *nic, uint32_t client, uint32_t stag, 
 	uint32_t index = stag_index(stag);
 	struct fw_mr *mr;
 
-	if (index >= nic->mr_ids.high)
+	if (index >= nic->host.mr_ids.high)
 		return NULL;
-	mr = &nic->mrs[index];
+	mr = &nic->host.mrs[index];
 	if (mr->kind == FW_MR_FREE || mr->client != client || mr->key != stag_key(stag) ||
 	    (mr->kind == FW_MR_WINDOW) != window)
 		return NULL;
@@ -248,7 +248,7 @@ int cmd_modify_mr(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 	if (mr->windows)
 		return FW_EBUSY;
 	eth_tx_forget(nic, mr->client);
-	nic->pds[mr->pd].refs--;
+	nic->host.pds[mr->pd].refs--;
 	pd->refs++;
 	mr->pd = modify->pd;
 	mr->access = modify->access;
@@ -286,9 +286,9 @@ int cmd_dealloc_mw(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 
 	(void)aux;
 	(void)resp;
-	if (index >= nic->mr_ids.high)
+	if (index >= nic->host.mr_ids.high)
 		return FW_EINVAL;
-	mw = &nic->mrs[index];
+	mw = &nic->host.mrs[index];
 	if (mw->kind != FW_MR_WINDOW || mw->client != client)
 		return FW_EINVAL;
 	mr_destroy(nic, index);

@@ -301,7 +301,7 @@ static void hide(struct fw_nic *nic, struct fw_eq *eq, struct fw_cq *cq,
 
 	if (!is_hidden(cq)) {
 		fw_list_add_tail(&m->hidden_cqs, &cq->hidden_node);
-		nic->vectors[eq->vector].counter[HW_VECTOR_held_irq]++;
+		nic->host.vectors[eq->vector].counter[HW_VECTOR_held_irq]++;
 	}
 	count(m, cq, m->hidden, news);
 	m->open = true;

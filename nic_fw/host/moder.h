@@ -20,6 +20,7 @@
 
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/timer.h"
+#include "nic_fw/host/host_nic.h"
 #include "shared_defs/hw_coalesce.h"
 #include "shared_defs/hw_cqe.h"
 #include "shared_defs/hw_limits.h"
@@ -151,16 +152,6 @@ struct fw_moder {
 	struct moder_age age[MODER_AGES];
 	struct moder_adapt adapt;
 	struct moder_target target;
-};
-
-/* A vector: what is set, and what its event queues have counted. */
-struct moder_vector {
-	struct hw_coalesce coalesce;
-	struct hw_coalesce now; /* as chosen last by one of its event queues */
-	uint64_t counter[HW_VECTOR_NUM_COUNTERS];
-	uint64_t wait[HW_VECTOR_BUCKETS];
-	uint64_t wait_sum_ns;
-	uint32_t event_queues;
 };
 
 /* ---- moder.c --------------------------------------------------------------------------------- */

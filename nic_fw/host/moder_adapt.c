@@ -98,7 +98,7 @@ static void apply(struct fw_nic *nic, struct fw_eq *eq, uint32_t profile)
 	m->limits[MODER_TX] = moder_limits_of(p->tx_usecs, p->tx_frames);
 	moder_chosen(nic, eq, &m->limits[MODER_RX], &m->limits[MODER_TX]);
 	if (m->adapt.profile != profile)
-		nic->vectors[eq->vector].counter[HW_VECTOR_mode_changes]++;
+		nic->host.vectors[eq->vector].counter[HW_VECTOR_mode_changes]++;
 	m->adapt.profile = (uint8_t)profile;
 }
 
@@ -310,7 +310,7 @@ static bool runs_low(struct fw_nic *nic, struct fw_eq *eq, const struct hw_cqe *
 		at = cqe->sq_index;
 		left = __atomic_load_n(&qp->record->sq_prod, __ATOMIC_RELAXED) - at;
 	} else {
-		at = qp->srq == HW_SRQ_NONE ? qp->rq_cons : nic->srqs[qp->srq].cons;
+		at = qp->srq == HW_SRQ_NONE ? qp->rq_cons : nic->host.srqs[qp->srq].cons;
 		left = rq_available(nic, qp);
 	}
 	if (qp->moder_serial[tx] != serial) {

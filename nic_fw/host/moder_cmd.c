@@ -64,7 +64,7 @@ static uint32_t frames_of(const struct moder_limits *limits)
 void moder_chosen(struct fw_nic *nic, const struct fw_eq *eq, const struct moder_limits *rx,
 		  const struct moder_limits *tx)
 {
-	struct hw_coalesce *now = &nic->vectors[eq->vector].now;
+	struct hw_coalesce *now = &nic->host.vectors[eq->vector].now;
 
 	now->param[HW_COALESCE_rx_usecs] = usecs_of(rx);
 	now->param[HW_COALESCE_rx_frames] = frames_of(rx);
@@ -74,7 +74,7 @@ void moder_chosen(struct fw_nic *nic, const struct fw_eq *eq, const struct moder
 
 static void apply(struct fw_nic *nic, struct fw_eq *eq)
 {
-	const struct hw_coalesce *c = &nic->vectors[eq->vector].coalesce;
+	const struct hw_coalesce *c = &nic->host.vectors[eq->vector].coalesce;
 	struct fw_moder *m = &eq->moder;
 	const uint32_t *p = c->param;
 	bool begin = m->mode != c->mode;
@@ -108,14 +108,14 @@ static void apply(struct fw_nic *nic, struct fw_eq *eq)
 void moder_join(struct fw_nic *nic, struct fw_eq *eq, uint32_t vector)
 {
 	eq->vector = vector;
-	nic->vectors[vector].event_queues++;
+	nic->host.vectors[vector].event_queues++;
 	eq->moder.mode = HW_COALESCE_MODES;
 	apply(nic, eq);
 }
 
 void moder_leave(struct fw_nic *nic, struct fw_eq *eq)
 {
-	struct moder_vector *vector = &nic->vectors[eq->vector];
+	struct moder_vector *vector = &nic->host.vectors[eq->vector];
 
 	vector->event_queues--;
 	vector->counter[HW_VECTOR_completions] += eq->moder.completions;
@@ -125,7 +125,7 @@ void moder_leave(struct fw_nic *nic, struct fw_eq *eq)
 static void set_vector(struct fw_nic *nic, uint32_t number, uint32_t set,
 		       const struct hw_coalesce *coalesce)
 {
-	struct moder_vector *vector = &nic->vectors[number];
+	struct moder_vector *vector = &nic->host.vectors[number];
 	struct hw_coalesce *c = &vector->coalesce;
 	uint32_t i;
 
@@ -145,8 +145,8 @@ static void set_vector(struct fw_nic *nic, uint32_t number, uint32_t set,
 	else
 		memcpy(&vector->now.param[HW_COALESCE_rx_usecs_irq],
 		       &c->param[HW_COALESCE_rx_usecs_irq], 4 * sizeof(c->param[0]));
-	for (i = 0; i < nic->eq_ids.high; i++) {
-		struct fw_eq *eq = &nic->eqs[i];
+	for (i = 0; i < nic->host.eq_ids.high; i++) {
+		struct fw_eq *eq = &nic->host.eqs[i];
 
 		if (!eq->used || eq->vector != number)
 			continue;
@@ -170,8 +170,8 @@ int fw_coalesce(struct fw_nic *nic, const struct hw_cmd_coalesce *cmd,
 			set_vector(nic, i, cmd->set, &cmd->coalesce);
 	i = all ? 0 : cmd->vector;
 	memset(resp, 0, sizeof(*resp));
-	resp->coalesce = nic->vectors[i].coalesce;
-	resp->now = nic->vectors[i].now;
+	resp->coalesce = nic->host.vectors[i].coalesce;
+	resp->now = nic->host.vectors[i].now;
 	resp->num_vectors = HW_NUM_VECTORS;
 	return 0;
 }

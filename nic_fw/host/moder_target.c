@@ -22,7 +22,7 @@ enum {
 
 static const struct hw_coalesce *settings_of(const struct fw_nic *nic, const struct fw_eq *eq)
 {
-	return &nic->vectors[eq->vector].coalesce;
+	return &nic->host.vectors[eq->vector].coalesce;
 }
 
 void moder_target_begin(struct fw_nic *nic, struct fw_eq *eq)
@@ -99,7 +99,7 @@ static void report(struct fw_nic *nic, struct fw_eq *eq, uint64_t hold_ns)
 	t->hold_ns = (t->hold_ns * (SMOOTH - 1) + hold_ns) / SMOOTH;
 	diff_ns = t->hold_ns > was_ns ? t->hold_ns - was_ns : was_ns - t->hold_ns;
 	if (diff_ns * SMOOTH > was_ns)
-		nic->vectors[eq->vector].counter[HW_VECTOR_mode_changes]++;
+		nic->host.vectors[eq->vector].counter[HW_VECTOR_mode_changes]++;
 	limits.ns = t->hold_ns;
 	moder_chosen(nic, eq, &limits, &limits);
 }

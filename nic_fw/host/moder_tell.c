@@ -39,7 +39,7 @@ void moder_forget(struct fw_moder *m)
 
 void moder_tell(struct fw_nic *nic, struct fw_eq *eq)
 {
-	struct moder_vector *vector = &nic->vectors[eq->vector];
+	struct moder_vector *vector = &nic->host.vectors[eq->vector];
 	struct fw_moder *m = &eq->moder;
 	uint64_t news = m->completions - m->completions_told + m->others;
 	uint32_t i;
@@ -77,14 +77,14 @@ static const char *const stat_names[] = {
 /* Completions and interrupts of a vector are sums of others. */
 static uint64_t counter_of(const struct fw_nic *nic, uint32_t vector, uint32_t i)
 {
-	const struct moder_vector *v = &nic->vectors[vector];
+	const struct moder_vector *v = &nic->host.vectors[vector];
 	uint64_t sum = v->counter[i];
 	uint32_t at;
 
 	if (i == HW_VECTOR_completions) {
-		for (at = 0; at < nic->eq_ids.high; at++)
-			if (nic->eqs[at].used && nic->eqs[at].vector == vector)
-				sum += nic->eqs[at].moder.completions;
+		for (at = 0; at < nic->host.eq_ids.high; at++)
+			if (nic->host.eqs[at].used && nic->host.eqs[at].vector == vector)
+				sum += nic->host.eqs[at].moder.completions;
 	} else if (i == HW_VECTOR_interrupts) {
 		for (at = HW_VECTOR_by_event; at <= HW_VECTOR_by_retry; at++)
 			sum += v->counter[at];
@@ -112,7 +112,7 @@ int fw_vector(const struct fw_nic *nic, uint32_t vector, struct hw_resp_vector *
 
 	if (vector >= HW_NUM_VECTORS)
 		return FW_EINVAL;
-	v = &nic->vectors[vector];
+	v = &nic->host.vectors[vector];
 	memset(resp, 0, sizeof(*resp));
 	for (i = 0; i < HW_VECTOR_NUM_COUNTERS; i++)
 		resp->counter[i] = counter_of(nic, vector, i);
@@ -140,10 +140,10 @@ uint32_t fw_lost_interrupts(const struct fw_nic *nic)
 {
 	uint32_t i, lost = 0;
 
-	for (i = 0; i < nic->eq_ids.high; i++)
-		lost += nic->eqs[i].used && eq_is_lost(&nic->eqs[i]);
-	for (i = 0; i < nic->cq_ids.high; i++) {
-		const struct fw_cq *cq = &nic->cqs[i];
+	for (i = 0; i < nic->host.eq_ids.high; i++)
+		lost += nic->host.eqs[i].used && eq_is_lost(&nic->host.eqs[i]);
+	for (i = 0; i < nic->host.cq_ids.high; i++) {
+		const struct fw_cq *cq = &nic->host.cqs[i];
 
 		lost += cq->used && cq->event_queue && cq->armed && cq_is_due(cq) &&
 			!fw_list_linked(&cq->hidden_node) && !cq->event_queue->moder.starved;

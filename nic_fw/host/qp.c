@@ -13,9 +13,9 @@ struct fw_qp *qp_find(struct fw_nic *nic, uint32_t qpn)
 	uint32_t index = (qpn & FW_QPN_INDEX_MASK) - FW_QPN_FIRST;
 
 	/* Numbers below FW_QPN_FIRST wrap to ones that are never given out. */
-	if ((qpn & ~(uint32_t)FW_QPN_INDEX_MASK) != nic->qpn_base || index >= nic->qp_ids.high)
+	if ((qpn & ~(uint32_t)FW_QPN_INDEX_MASK) != nic->qpn_base || index >= nic->host.qp_ids.high)
 		return NULL;
-	return nic->qps[index].used ? &nic->qps[index] : NULL;
+	return nic->host.qps[index].used ? &nic->host.qps[index] : NULL;
 }
 
 #define BIT(state) (1u << (state))
@@ -37,7 +37,7 @@ static void stop_sends(struct fw_nic *nic, struct fw_qp *qp)
 {
 	sched_qp_remove(nic, qp);
 	/* A staged frame may point at inline data in slots that the process may use again now. */
-	if (!nic->clients[qp->client].closing)
+	if (!nic->host.clients[qp->client].closing)
 		eth_tx_forget(nic, qp->client);
 	llp_stop_qp(nic, qp);
 }

@@ -60,7 +60,7 @@ struct fw_qp {
 	uint32_t rd_atomics;       /* reads and atomics in flight */
 	uint32_t outstanding;      /* requests fetched and not completed */
 	struct fw_list wqes;       /* fetched requests in order (fw_wqe.qp_node) */
-	struct fw_list sched_node; /* in nic->sched_qps while it has requests to fetch */
+	struct fw_list sched_node; /* in nic->host.sched_qps while it has requests to fetch */
 	struct fw_cq *send_cq;
 
 	/* receive side, by rq.c, ud_rx.c, rdmap_rx.c */
@@ -112,7 +112,7 @@ struct fw_qp {
 	uint32_t moder_at[2], moder_serial[2];
 };
 
-/* A QPN: nic_index in bits 19-23, shard in 16-18, below them the QP's place in nic->qps. */
+/* A QPN: nic_index in bits 19-23, shard in 16-18, below them the QP's place in nic->host.qps. */
 enum {
 	FW_QPN_INDEX_MASK = 0xffff,
 	FW_QPN_SHARD_SHIFT = 16,

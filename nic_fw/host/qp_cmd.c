@@ -123,11 +123,11 @@ static void free_memory(struct fw_nic *nic, const struct fw_qp *qp)
 
 static int alloc_memory(struct fw_nic *nic, struct fw_qp *qp)
 {
-	struct fw_client *owner = &nic->clients[qp->client];
+	struct fw_client *owner = &nic->host.clients[qp->client];
 
 	/* It may outlive the process that made it, and that one's BAR. */
 	if (qp->type == HW_QPT_XRC_RECV) {
-		qp->record = nic->null_record;
+		qp->record = nic->host.null_record;
 		return 0;
 	}
 	if (bar_record_alloc(nic, qp->client, &qp->record_offset))
@@ -154,7 +154,7 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 
 	memset(qp, 0, sizeof(*qp));
 	qp->ssn = ssn;
-	qp->qpn = nic->qpn_base | ((uint32_t)(qp - nic->qps) + FW_QPN_FIRST);
+	qp->qpn = nic->qpn_base | ((uint32_t)(qp - nic->host.qps) + FW_QPN_FIRST);
 	qp->pd = create->pd;
 	qp->client = (uint16_t)client;
 	qp->type = (uint8_t)create->type;
@@ -187,11 +187,11 @@ static void init_qp(struct fw_nic *nic, struct fw_qp *qp, uint32_t client,
 
 static void tie(struct fw_nic *nic, struct fw_qp *qp, const struct parts *parts)
 {
-	struct fw_client *owner = &nic->clients[qp->client];
+	struct fw_client *owner = &nic->host.clients[qp->client];
 
 	if (parts->xrcd) {
 		qp->pd = FW_NONE;
-		qp->xrcd = (uint32_t)(parts->xrcd - nic->xrcds);
+		qp->xrcd = (uint32_t)(parts->xrcd - nic->host.xrcds);
 		qp->domain = parts->xrcd->domain;
 		parts->xrcd->refs++;
 	} else {
@@ -245,13 +245,13 @@ int cmd_create_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return err;
 	if (!share_may(nic, client, HW_SHARE_QP, 1))
 		return FW_EDQUOT;
-	index = fw_ids_get(&nic->qp_ids);
+	index = fw_ids_get(&nic->host.qp_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
-	qp = &nic->qps[index];
+	qp = &nic->host.qps[index];
 	init_qp(nic, qp, client, create);
 	if (alloc_memory(nic, qp)) {
-		fw_ids_put(&nic->qp_ids, index);
+		fw_ids_put(&nic->host.qp_ids, index);
 		return FW_ENOMEM;
 	}
 	tie(nic, qp, &parts);
@@ -266,18 +266,18 @@ static void destroy(struct fw_nic *nic, struct fw_qp *qp)
 	       fw_list_empty(&qp->flush_msgs) && !fw_list_linked(&qp->sched_node));
 	free_memory(nic, qp);
 	if (qp->type == HW_QPT_XRC_RECV) {
-		nic->xrcds[qp->xrcd].refs--;
+		nic->host.xrcds[qp->xrcd].refs--;
 	} else {
 		qp->send_cq->refs--;
 		qp->recv_cq->refs--;
-		nic->pds[qp->pd].refs--;
+		nic->host.pds[qp->pd].refs--;
 	}
 	if (qp->srq != HW_SRQ_NONE)
-		nic->srqs[qp->srq].refs--;
+		nic->host.srqs[qp->srq].refs--;
 	fw_list_del(&qp->node);
 	share_give(nic, qp->client, HW_SHARE_QP, 1);
 	qp->used = false;
-	fw_ids_put(&nic->qp_ids, (uint32_t)(qp - nic->qps));
+	fw_ids_put(&nic->host.qp_ids, (uint32_t)(qp - nic->host.qps));
 }
 
 bool qp_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)

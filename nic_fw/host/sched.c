@@ -12,7 +12,7 @@ void sched_qp_add(struct fw_nic *nic, struct fw_qp *qp)
 {
 	if (qp->state != HW_QPS_RTS || qp->sq_blocked || fw_list_linked(&qp->sched_node))
 		return;
-	fw_list_add_tail(&nic->sched_qps, &qp->sched_node);
+	fw_list_add_tail(&nic->host.sched_qps, &qp->sched_node);
 }
 
 void sched_qp_remove(struct fw_nic *nic, struct fw_qp *qp)
@@ -30,7 +30,7 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 
 	/* One turn serves each QP at most once, so that a waiting one cannot spin here. */
 	fw_list_init(&turn);
-	fw_list_splice_tail(&turn, &nic->sched_qps);
+	fw_list_splice_tail(&turn, &nic->host.sched_qps);
 	while (done < budget && (node = fw_list_pop(&turn))) {
 		struct fw_qp *qp = FW_CONTAINER(node, struct fw_qp, sched_node);
 		uint32_t quantum = budget - done;
@@ -39,13 +39,13 @@ uint32_t sched_run(struct fw_nic *nic, uint32_t budget)
 			quantum = SCHED_QP_QUANTUM;
 		fw_trace(nic, TRACE_SCHED, qp->qpn, qp->outstanding, quantum);
 		/* In the list again beforehand: fetching takes it off when there is no more. */
-		fw_list_add_tail(&nic->sched_qps, &qp->sched_node);
+		fw_list_add_tail(&nic->host.sched_qps, &qp->sched_node);
 		stage = fw_stage_enter(nic, FW_STAGE_WQE);
 		done += wqe_fetch(nic, qp, quantum);
 		(void)fw_stage_enter(nic, stage);
 	}
 	/* Those that had no turn go first next time. */
-	fw_list_splice_tail(&turn, &nic->sched_qps);
-	fw_list_splice_tail(&nic->sched_qps, &turn);
+	fw_list_splice_tail(&turn, &nic->host.sched_qps);
+	fw_list_splice_tail(&nic->host.sched_qps, &turn);
 	return done;
 }

@@ -232,7 +232,7 @@ static void fill(struct fw_nic *nic, struct fw_qp *qp, const struct wqe_copy *co
 	for (i = 0; i < wqe->num_sge && i < FW_WQE_SGES; i++)
 		wqe->sge[i] = copy->sge[i];
 	if (wqe->num_sge > FW_WQE_SGES) {
-		struct fw_wqe_ext *ext = fw_pool_at(&nic->wqe_exts, wqe->ext);
+		struct fw_wqe_ext *ext = fw_pool_at(&nic->host.wqe_exts, wqe->ext);
 
 		memcpy(ext->sge, &copy->sge[FW_WQE_SGES],
 		       (wqe->num_sge - FW_WQE_SGES) * sizeof(struct hw_sge));
@@ -341,13 +341,13 @@ static enum fetch_result fetch_one(struct fw_nic *nic, struct fw_qp *qp)
 		copy.ctrl.slots = 1;
 	}
 	if (err == HW_VENDOR_ERR_NONE && copy.ctrl.num_sge > FW_WQE_SGES) {
-		struct fw_wqe_ext *ext = fw_pool_get(&nic->wqe_exts);
+		struct fw_wqe_ext *ext = fw_pool_get(&nic->host.wqe_exts);
 
 		if (!ext) {
 			wqe_free(nic, wqe);
 			return FETCH_LATER;
 		}
-		wqe->ext = fw_pool_index(&nic->wqe_exts, ext);
+		wqe->ext = fw_pool_index(&nic->host.wqe_exts, ext);
 	}
 	if (err == HW_VENDOR_ERR_NONE && !is_local(copy.ctrl.opcode))
 		err = set_destination(nic, qp, &copy.ctrl, wqe);
@@ -394,7 +394,7 @@ uint32_t wqe_fetch(struct fw_nic *nic, struct fw_qp *qp, uint32_t budget)
 {
 	uint32_t done = 0;
 
-	if (nic->clients[qp->client].closing) {
+	if (nic->host.clients[qp->client].closing) {
 		sched_qp_remove(nic, qp);
 		return 0;
 	}

@@ -91,7 +91,7 @@ struct fw_wqe {
 	uint32_t segment_bytes; /* of a streamed message: payload of each packet */
 	uint16_t incarnation;   /* RC: the tag of its packets */
 	uint16_t sink_tag;      /* read, atomic: drawn; another than in the context's last life */
-	uint32_t ext;           /* index in nic->wqe_exts, FW_NONE */
+	uint32_t ext;           /* index in nic->host.wqe_exts, FW_NONE */
 	struct hw_sge sge[FW_WQE_SGES];
 };
 

@@ -10,17 +10,17 @@
 
 struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind kind)
 {
-	struct fw_client *owner = &nic->clients[qp->client];
+	struct fw_client *owner = &nic->host.clients[qp->client];
 	struct fw_wqe *wqe;
 	uint16_t sink_tag;
 
 	/* Other kinds are the peers' doing, and bounded by what a QP grants them. */
-	if (kind == FW_WQE_REQUEST && (!fw_pool_has_share(&nic->wqes, owner->wqes_held) ||
-				       !share_pool_may(&nic->wqes, owner->user->wqes))) {
+	if (kind == FW_WQE_REQUEST && (!fw_pool_has_share(&nic->host.wqes, owner->wqes_held) ||
+				       !share_pool_may(&nic->host.wqes, owner->user->wqes))) {
 		FW_COUNT(nic, wqes_share_refused);
 		return NULL;
 	}
-	wqe = fw_pool_get(&nic->wqes);
+	wqe = fw_pool_get(&nic->host.wqes);
 	if (!wqe)
 		return NULL;
 	if (kind == FW_WQE_REQUEST) {
@@ -38,7 +38,7 @@ struct fw_wqe *wqe_alloc(struct fw_nic *nic, struct fw_qp *qp, enum fw_wqe_kind 
 	if (qp_is_connected(qp))
 		wqe->incarnation = kind == FW_WQE_REQUEST ? qp->incarnation_tx : qp->incarnation_rx;
 	wqe->ext = FW_NONE;
-	nic->terminates += kind == FW_WQE_TERMINATE;
+	nic->rdmap.terminates += kind == FW_WQE_TERMINATE;
 	return wqe;
 }
 
@@ -47,16 +47,16 @@ void wqe_free(struct fw_nic *nic, struct fw_wqe *wqe)
 	fw_list_del(&wqe->qp_node);
 	fw_list_del(&wqe->flow_node);
 	if (wqe->ext != FW_NONE)
-		fw_pool_put(&nic->wqe_exts, fw_pool_at(&nic->wqe_exts, wqe->ext));
+		fw_pool_put(&nic->host.wqe_exts, fw_pool_at(&nic->host.wqe_exts, wqe->ext));
 	if (wqe->kind == FW_WQE_REQUEST) {
-		nic->clients[wqe->qp->client].wqes_held--;
-		nic->clients[wqe->qp->client].user->wqes--;
+		nic->host.clients[wqe->qp->client].wqes_held--;
+		nic->host.clients[wqe->qp->client].user->wqes--;
 	} else if (wqe->kind != FW_WQE_TERMINATE && wqe->kind != FW_WQE_CANCEL &&
 		   wqe->qp->responder_slots) {
 		wqe->qp->responder_slots--;
 	}
-	nic->terminates -= wqe->kind == FW_WQE_TERMINATE;
-	fw_pool_put(&nic->wqes, wqe);
+	nic->rdmap.terminates -= wqe->kind == FW_WQE_TERMINATE;
+	fw_pool_put(&nic->host.wqes, wqe);
 }
 
 enum hw_status wqe_status_of(enum hw_vendor_err err)
@@ -239,10 +239,10 @@ void wqe_complete(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_status status,
 		return;
 	}
 	if (status == HW_STATUS_SUCCESS && qp_is_unreliable(qp) &&
-	    (nic->tx_count || !fw_list_empty(&nic->ud_sent))) {
+	    (nic->net.tx_count || !fw_list_empty(&nic->ud.sent))) {
 		/* Staged frames still point at its memory: wqe_complete_sent() comes back. */
 		wqe->state = FW_WQE_SENT;
-		fw_list_add_tail(&nic->ud_sent, &wqe->flow_node);
+		fw_list_add_tail(&nic->ud.sent, &wqe->flow_node);
 		return;
 	}
 	finish(nic, wqe, status, vendor_err);
@@ -276,7 +276,7 @@ void wqe_complete_sent(struct fw_nic *nic)
 {
 	struct fw_list *node;
 
-	while (!nic->tx_count && (node = fw_list_pop(&nic->ud_sent))) {
+	while (!nic->net.tx_count && (node = fw_list_pop(&nic->ud.sent))) {
 		struct fw_wqe *wqe = FW_CONTAINER(node, struct fw_wqe, flow_node);
 		struct fw_qp *qp = wqe->qp;
 

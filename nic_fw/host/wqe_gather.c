@@ -13,7 +13,7 @@ const struct hw_sge *wqe_sge(const struct fw_nic *nic, const struct fw_wqe *wqe,
 
 	if (i < FW_WQE_SGES)
 		return &wqe->sge[i];
-	ext = fw_pool_at(&nic->wqe_exts, wqe->ext);
+	ext = fw_pool_at(&nic->host.wqe_exts, wqe->ext);
 	return &ext->sge[i - FW_WQE_SGES];
 }
 
@@ -108,7 +108,7 @@ void wqe_sink_draw(const struct fw_nic *nic, struct fw_wqe *wqe)
 uint32_t wqe_sink_stag(const struct fw_nic *nic, const struct fw_wqe *wqe)
 {
 	return STAG_SINK_FLAG | (uint32_t)wqe->sink_tag << FW_WQE_SINK_BITS |
-	       fw_pool_index(&nic->wqes, wqe);
+	       fw_pool_index(&nic->host.wqes, wqe);
 }
 
 struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
@@ -118,9 +118,9 @@ struct fw_wqe *wqe_from_sink(struct fw_nic *nic, const struct fw_qp *qp,
 	struct fw_wqe *wqe;
 
 	/* A queue that is being flushed waits for no answer any more. */
-	if (!(stag & STAG_SINK_FLAG) || index >= nic->wqes.high || qp->flushing)
+	if (!(stag & STAG_SINK_FLAG) || index >= nic->host.wqes.high || qp->flushing)
 		return NULL;
-	wqe = fw_pool_at(&nic->wqes, index);
+	wqe = fw_pool_at(&nic->host.wqes, index);
 	/* A free context is DONE or in no flow: only its first word is the pool's. */
 	if (wqe->qp != qp || wqe->kind != FW_WQE_REQUEST || wqe->state == FW_WQE_DONE ||
 	    !wqe_is_under_way(wqe) || wqe->answered || wqe_sink_stag(nic, wqe) != stag ||

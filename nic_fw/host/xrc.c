@@ -14,9 +14,9 @@ struct fw_xrcd *xrcd_own(struct fw_nic *nic, uint32_t client, uint32_t handle)
 {
 	struct fw_xrcd *xrcd;
 
-	if (handle >= nic->xrcd_ids.high)
+	if (handle >= nic->host.xrcd_ids.high)
 		return NULL;
-	xrcd = &nic->xrcds[handle];
+	xrcd = &nic->host.xrcds[handle];
 	return xrcd->used && xrcd->client == client ? xrcd : NULL;
 }
 
@@ -26,8 +26,8 @@ static const struct fw_xrcd *find_file(const struct fw_nic *nic,
 {
 	uint32_t i;
 
-	for (i = 0; i < nic->xrcd_ids.high; i++) {
-		const struct fw_xrcd *xrcd = &nic->xrcds[i];
+	for (i = 0; i < nic->host.xrcd_ids.high; i++) {
+		const struct fw_xrcd *xrcd = &nic->host.xrcds[i];
 
 		if (xrcd->used && xrcd->is_file && xrcd->file_dev == open->file_dev &&
 		    xrcd->file_ino == open->file_ino)
@@ -60,7 +60,7 @@ int cmd_open_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		  const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_open_xrcd *open = &cmd->u.open_xrcd;
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_xrcd *xrcd;
 	uint64_t domain;
 	uint32_t handle;
@@ -73,15 +73,15 @@ int cmd_open_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_ENOSPC;
 	if (!share_may(nic, client, HW_SHARE_XRCD, 1))
 		return FW_EDQUOT;
-	handle = fw_ids_get(&nic->xrcd_ids);
+	handle = fw_ids_get(&nic->host.xrcd_ids);
 	if (handle == FW_NONE)
 		return FW_ENOMEM;
-	xrcd = &nic->xrcds[handle];
+	xrcd = &nic->host.xrcds[handle];
 	memset(xrcd, 0, sizeof(*xrcd));
 	xrcd->used = true;
 	xrcd->is_file = open->flags & HW_XRCD_F_FILE;
 	xrcd->client = (uint16_t)client;
-	xrcd->domain = domain ? domain : ++nic->xrc_domains;
+	xrcd->domain = domain ? domain : ++nic->host.xrc_domains;
 	xrcd->file_dev = open->file_dev;
 	xrcd->file_ino = open->file_ino;
 	fw_list_add_tail(&owner->xrcds, &xrcd->node);
@@ -92,13 +92,13 @@ int cmd_open_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 
 void xrcd_close(struct fw_nic *nic, uint32_t handle)
 {
-	struct fw_xrcd *xrcd = &nic->xrcds[handle];
+	struct fw_xrcd *xrcd = &nic->host.xrcds[handle];
 
 	assert(xrcd->used && !xrcd->refs);
 	xrcd->used = false;
 	fw_list_del(&xrcd->node);
 	share_give(nic, xrcd->client, HW_SHARE_XRCD, 1);
-	fw_ids_put(&nic->xrcd_ids, handle);
+	fw_ids_put(&nic->host.xrcd_ids, handle);
 }
 
 int cmd_close_xrcd(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
@@ -121,12 +121,12 @@ struct fw_srq *xrc_srq(struct fw_nic *nic, const struct fw_qp *qp, uint32_t srqn
 	uint32_t index = srqn - XRC_SRQN_FIRST;
 	struct fw_srq *srq;
 
-	if (index >= nic->srq_ids.high)
+	if (index >= nic->host.srq_ids.high)
 		return NULL;
-	srq = &nic->srqs[index];
+	srq = &nic->host.srqs[index];
 	/* An SRQ that is none of XRC has no domain, and no QP is of domain 0. */
 	return srq->used && !srq->ending && srq->domain == qp->domain &&
-		       !nic->clients[srq->client].closing
+		       !nic->host.clients[srq->client].closing
 		   ? srq
 		   : NULL;
 }
@@ -164,7 +164,7 @@ int cmd_open_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 {
 	struct fw_xrcd *xrcd = xrcd_own(nic, client, cmd->u.open_qp.xrcd);
 	struct fw_qp *qp = qp_find_live(nic, cmd->u.open_qp.qpn);
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_qp_open *open;
 
 	(void)aux;
@@ -174,7 +174,7 @@ int cmd_open_qp(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,
 		return FW_EBUSY;
 	if (!share_may(nic, client, HW_SHARE_QP, 1))
 		return FW_EDQUOT;
-	open = fw_pool_get(&nic->qp_opens);
+	open = fw_pool_get(&nic->host.qp_opens);
 	if (!open)
 		return FW_ENOMEM;
 	open->qp = qp;
@@ -194,14 +194,14 @@ bool xrc_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 
 	if (open) {
 		share_give(nic, client, HW_SHARE_QP, 1);
-		nic->xrcds[open->xrcd].refs--;
+		nic->host.xrcds[open->xrcd].refs--;
 	} else if (!fw_list_empty(&qp->opens)) {
 		/* Its maker goes: the next one takes over what stands for the QP. */
 		open = FW_CONTAINER(qp->opens.next, struct fw_qp_open, qp_node);
 		share_give(nic, qp->client, HW_SHARE_QP, 1);
-		nic->xrcds[qp->xrcd].refs--;
+		nic->host.xrcds[qp->xrcd].refs--;
 		fw_list_del(&qp->node);
-		fw_list_add_tail(&nic->clients[open->client].qps, &qp->node);
+		fw_list_add_tail(&nic->host.clients[open->client].qps, &qp->node);
 		qp->client = (uint16_t)open->client;
 		qp->xrcd = open->xrcd;
 	} else {
@@ -209,7 +209,7 @@ bool xrc_let_go(struct fw_nic *nic, struct fw_qp *qp, uint32_t client)
 	}
 	fw_list_del(&open->qp_node);
 	fw_list_del(&open->node);
-	fw_pool_put(&nic->qp_opens, open);
+	fw_pool_put(&nic->host.qp_opens, open);
 	return true;
 }
 

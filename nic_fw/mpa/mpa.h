@@ -82,7 +82,7 @@ struct mpa_seg {
 
 /* An FPDU that has begun, its markers taken out. */
 struct mpa_partial {
-	struct fw_list node; /* nic->mpa_held, while it waits for more */
+	struct fw_list node; /* nic->mpa.held, while it waits for more */
 	struct mpa_conn *conn;
 	uint64_t began_ns;
 	uint32_t at;     /* its position in the stream, modulo 2^32 */
@@ -168,7 +168,7 @@ struct mpa_conn {
 	bool local_error;            /* our memory, our request: the peer hears that it was us */
 	uint8_t fault_err;           /* hw_vendor_err */
 	struct fw_wqe *fault_msg;    /* whose memory is gone, NULL */
-	struct fw_list fault_node;   /* in nic->mpa_faults */
+	struct fw_list fault_node;   /* in nic->mpa.faults */
 	struct fw_timer retry_timer; /* until what found no memory is tried again */
 
 	struct fw_timer timer; /* set-up; the end */

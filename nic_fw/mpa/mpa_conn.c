@@ -57,7 +57,7 @@ static struct cm_ep *ep_of(struct fw_nic *nic, const struct mpa_conn *conn)
 {
 	if (conn->ep == FW_NONE || conn->asked)
 		return NULL;
-	return &nic->cm_eps[conn->ep];
+	return &nic->cm.eps[conn->ep];
 }
 
 static void fire(struct fw_nic *nic, struct fw_timer *timer);
@@ -72,13 +72,13 @@ static struct mpa_conn *conn_new(struct fw_nic *nic, const struct cm_ep *ep, enu
 		FW_COUNT(nic, tcp_share_refused);
 		return NULL;
 	}
-	conn = fw_pool_get(&nic->mpa_conns);
+	conn = fw_pool_get(&nic->mpa.conns);
 	if (!conn) {
 		share_disown(nic, HW_SHARE_TCP, &share);
 		return NULL;
 	}
 	/* There are as many, and none without a connection. */
-	setup = fw_pool_get(&nic->mpa_setups);
+	setup = fw_pool_get(&nic->mpa.setups);
 	assert(setup);
 	memset(conn, 0, sizeof(*conn));
 	memset(setup, 0, sizeof(*setup));
@@ -104,7 +104,7 @@ static void conn_free(struct fw_nic *nic, struct mpa_conn *conn)
 	mpa_setup_free(nic, conn);
 	cm_port_drop(nic, conn->port);
 	share_disown(nic, HW_SHARE_TCP, &conn->share);
-	fw_pool_put(&nic->mpa_conns, conn);
+	fw_pool_put(&nic->mpa.conns, conn);
 }
 
 /* Nothing is left of it on the wire: whoever has it is told, and it is free. */
@@ -270,10 +270,10 @@ static void opened(struct fw_nic *nic, struct tcp_flow *flow)
 bool mpa_conn_requested(struct fw_nic *nic, struct mpa_conn *conn, const uint8_t *data,
 			uint32_t bytes)
 {
-	struct cm_ep *listener = &nic->cm_eps[conn->ep];
+	struct cm_ep *listener = &nic->cm.eps[conn->ep];
 	struct cm_ep *ep = NULL;
 
-	if (!nic->clients[listener->client].closing && !listener->ending)
+	if (!nic->host.clients[listener->client].closing && !listener->ending)
 		ep = cm_tcp_request(nic, listener, conn, data, bytes);
 	if (!ep) {
 		give_up(nic, conn, TCP_END_RESET);

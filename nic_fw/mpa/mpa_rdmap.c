@@ -162,7 +162,7 @@ static void add_fault(struct fw_nic *nic, struct mpa_conn *conn)
 {
 	conn->faulty = true;
 	if (!fw_list_linked(&conn->fault_node))
-		fw_list_add_tail(&nic->mpa_faults, &conn->fault_node);
+		fw_list_add_tail(&nic->mpa.faults, &conn->fault_node);
 }
 
 void mpa_rdmap_fault(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
@@ -264,7 +264,7 @@ void mpa_run(struct fw_nic *nic)
 {
 	struct fw_list *node;
 
-	while ((node = fw_list_pop(&nic->mpa_faults)))
+	while ((node = fw_list_pop(&nic->mpa.faults)))
 		run_fault(nic, FW_CONTAINER(node, struct mpa_conn, fault_node));
 }
 
@@ -339,7 +339,7 @@ void mpa_rdmap_stop_qp(struct fw_nic *nic, struct fw_qp *qp)
 	qp->responder_slots = 0;
 	if (conn->partial) {
 		fw_list_del(&conn->partial->node);
-		fw_pool_put(&nic->mpa_partials, conn->partial);
+		fw_pool_put(&nic->mpa.partials, conn->partial);
 		conn->partial = NULL;
 	}
 	fw_timer_cancel(&nic->timers, &conn->retry_timer);

@@ -74,7 +74,7 @@ static bool rx_whole(struct fw_nic *nic, struct mpa_conn *conn, const struct fw_
 
 static struct mpa_partial *begin(struct fw_nic *nic, uint32_t at)
 {
-	struct mpa_partial *p = fw_pool_get(&nic->mpa_partials);
+	struct mpa_partial *p = fw_pool_get(&nic->mpa.partials);
 
 	if (!p)
 		return NULL;
@@ -98,15 +98,15 @@ static void reclaim(struct fw_nic *nic)
 {
 	struct mpa_partial *p;
 
-	if (fw_list_empty(&nic->mpa_held))
+	if (fw_list_empty(&nic->mpa.held))
 		return;
-	p = FW_CONTAINER(nic->mpa_held.next, struct mpa_partial, node);
+	p = FW_CONTAINER(nic->mpa.held.next, struct mpa_partial, node);
 	if (nic->now_ns - p->began_ns < HELD_NS)
 		return;
 	/* Another one next time. */
 	p->began_ns = nic->now_ns;
 	fw_list_del(&p->node);
-	fw_list_add_tail(&nic->mpa_held, &p->node);
+	fw_list_add_tail(&nic->mpa.held, &p->node);
 	FW_COUNT(nic, mpa_partials_reclaimed);
 	/* From its timer: we are in the middle of another connection. */
 	fw_timer_set(&nic->timers, &p->conn->timer, nic->now_ns);
@@ -118,7 +118,7 @@ static void hold(struct fw_nic *nic, struct mpa_conn *conn, struct mpa_partial *
 	conn->partial = p;
 	p->conn = conn;
 	if (!fw_list_linked(&p->node))
-		fw_list_add_tail(&nic->mpa_held, &p->node);
+		fw_list_add_tail(&nic->mpa.held, &p->node);
 }
 
 /* A byte range of a marker. Its reserved half means nothing but to the CRC. */
@@ -265,7 +265,7 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 	conn->partial = NULL;
 	fw_list_del(&p->node);
 	if (rx_collected(nic, conn, p)) {
-		fw_pool_put(&nic->mpa_partials, p);
+		fw_pool_put(&nic->mpa.partials, p);
 		return taken;
 	}
 	/* As if this part of it had not come; the others were acknowledged. */
@@ -277,7 +277,7 @@ static uint32_t collect(struct fw_nic *nic, struct mpa_conn *conn, const struct 
 	if (had_taken)
 		hold(nic, conn, p);
 	else
-		fw_pool_put(&nic->mpa_partials, p);
+		fw_pool_put(&nic->mpa.partials, p);
 	return 0;
 }
 
@@ -363,6 +363,6 @@ void mpa_rx_early(struct fw_nic *nic, struct tcp_flow *flow, const struct fw_rx_
 		} else {
 			start = end;
 		}
-		fw_pool_put(&nic->mpa_partials, p);
+		fw_pool_put(&nic->mpa.partials, p);
 	}
 }

@@ -65,7 +65,7 @@ void mpa_setup_free(struct fw_nic *nic, struct mpa_conn *conn)
 	if (!conn->setup)
 		return;
 	eth_tx_forget_mem(nic, conn->setup, sizeof(*conn->setup));
-	fw_pool_put(&nic->mpa_setups, conn->setup);
+	fw_pool_put(&nic->mpa.setups, conn->setup);
 	conn->setup = NULL;
 }
 

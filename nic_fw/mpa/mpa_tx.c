@@ -152,7 +152,7 @@ static uint32_t header_bytes(const struct mpa_conn *conn, const struct fw_wqe *m
 static struct tcp_seg *make_seg(struct fw_nic *nic, struct mpa_conn *conn, struct fw_wqe *msg,
 				enum mpa_seg_kind kind, uint32_t ulpdu_bytes)
 {
-	struct mpa_seg *seg = fw_pool_get(&nic->mpa_segs);
+	struct mpa_seg *seg = fw_pool_get(&nic->mpa.segs);
 	uint32_t plain = mpa_plain_bytes(ulpdu_bytes);
 
 	if (!seg) {
@@ -405,7 +405,7 @@ static int writer_put_piece(struct fw_nic *nic, struct writer *w, const struct f
 		uint8_t *dst = writer_next(w, &n);
 
 		if (!mem_read(nic, &mem, done, dst, n))
-			return nic->mem_busy ? -FW_EBUSY : -FW_EFAULT;
+			return nic->host.mem_busy ? -FW_EBUSY : -FW_EFAULT;
 		done += n;
 	}
 	return 0;
@@ -503,7 +503,7 @@ void mpa_tx_acked(struct fw_nic *nic, struct tcp_flow *flow, struct tcp_seg *tcp
 
 	fw_list_del(&seg->node);
 	conn->tx_unacked--;
-	fw_pool_put(&nic->mpa_segs, seg);
+	fw_pool_put(&nic->mpa.segs, seg);
 	if (!msg)
 		return;
 	msg->unacked--;

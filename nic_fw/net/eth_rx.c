@@ -132,7 +132,7 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 	while (done < budget) {
 		uint32_t want = budget - done < FW_BURST ? budget - done : FW_BURST;
 		uint8_t stage = fw_stage_enter(nic, FW_STAGE_PORT_RX);
-		uint32_t got = nic->port.rx_burst(nic->port.ctx, nic->rx, want);
+		uint32_t got = nic->port.rx_burst(nic->port.ctx, nic->net.rx, want);
 		uint64_t bytes = 0;
 		uint32_t i;
 
@@ -140,14 +140,14 @@ uint32_t eth_rx_poll(struct fw_nic *nic, uint32_t budget)
 		if (!got)
 			break;
 		for (i = 0; i < got; i++)
-			bytes += nic->rx[i].bytes;
+			bytes += nic->net.rx[i].bytes;
 		FW_ADD(nic, rx_frames, got);
 		FW_ADD(nic, rx_bytes, bytes);
 		fw_trace(nic, TRACE_ETH_RX, 0, bytes, got);
 		for (i = 0; i < got; i++)
-			rx_frame(nic, &nic->rx[i]);
+			rx_frame(nic, &nic->net.rx[i]);
 		(void)fw_stage_enter(nic, FW_STAGE_PORT_RX);
-		nic->port.rx_free(nic->port.ctx, nic->rx, got);
+		nic->port.rx_free(nic->port.ctx, nic->net.rx, got);
 		(void)fw_stage_enter(nic, stage);
 		done += got;
 		if (got < want)

@@ -14,27 +14,27 @@
  */
 static uint32_t burst(struct fw_nic *nic, int32_t *status)
 {
-	uint32_t count = nic->tx_count, taken, sent = 0, i;
+	uint32_t count = nic->net.tx_count, taken, sent = 0, i;
 	uint64_t bytes = 0;
 	uint8_t stage;
 
 	if (!count)
 		return 0;
 	stage = fw_stage_enter(nic, FW_STAGE_PORT_TX);
-	taken = nic->port.tx_burst(nic->port.ctx, nic->tx, count);
+	taken = nic->port.tx_burst(nic->port.ctx, nic->net.tx, count);
 	(void)fw_stage_enter(nic, FW_STAGE_ETH_TX);
 	assert(taken <= count);
 	for (i = 0; i < taken; i++) {
-		if (nic->tx[i].status < 0) {
+		if (nic->net.tx[i].status < 0) {
 			/* A frame whose memory is busy is lost, as on a wire: its sender sends it
 			 * again. */
-			if (nic->tx[i].status == -FW_EBUSY)
+			if (nic->net.tx[i].status == -FW_EBUSY)
 				FW_COUNT(nic, host_busy);
 			else
 				FW_COUNT(nic, host_faults);
 			continue;
 		}
-		bytes += nic->tx[i].bytes;
+		bytes += nic->net.tx[i].bytes;
 		sent++;
 	}
 	if (sent) {
@@ -43,13 +43,14 @@ static uint32_t burst(struct fw_nic *nic, int32_t *status)
 		fw_trace(nic, TRACE_ETH_TX, 0, bytes, sent);
 	}
 	if (taken == count && status)
-		*status = nic->tx[count - 1].status;
+		*status = nic->net.tx[count - 1].status;
 	if (taken < count) {
 		FW_COUNT(nic, tx_backpressure);
 		if (taken)
-			memmove(&nic->tx[0], &nic->tx[taken], (count - taken) * sizeof(nic->tx[0]));
+			memmove(&nic->net.tx[0], &nic->net.tx[taken],
+				(count - taken) * sizeof(nic->net.tx[0]));
 	}
-	nic->tx_count = count - taken;
+	nic->net.tx_count = count - taken;
 	(void)fw_stage_enter(nic, stage);
 	return taken;
 }
@@ -63,21 +64,21 @@ uint32_t eth_tx_room(struct fw_nic *nic)
 {
 	uint32_t room;
 
-	if (nic->tx_count == FW_TX_STAGE)
+	if (nic->net.tx_count == FW_TX_STAGE)
 		eth_tx_flush(nic);
-	room = FW_TX_STAGE - nic->tx_count;
-	return room < nic->tx_allow ? room : nic->tx_allow;
+	room = FW_TX_STAGE - nic->net.tx_count;
+	return room < nic->net.tx_allow ? room : nic->net.tx_allow;
 }
 
 struct fw_tx_frame *eth_tx_begin(struct fw_nic *nic)
 {
 	struct fw_tx_frame *frame;
 
-	if (nic->tx_count == FW_TX_STAGE)
+	if (nic->net.tx_count == FW_TX_STAGE)
 		eth_tx_flush(nic);
-	if (nic->tx_count == FW_TX_STAGE)
+	if (nic->net.tx_count == FW_TX_STAGE)
 		return NULL;
-	frame = &nic->tx[nic->tx_count];
+	frame = &nic->net.tx[nic->net.tx_count];
 	frame->num_seg = 0;
 	frame->bytes = 0;
 	frame->flags = 0;
@@ -106,7 +107,7 @@ void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 {
 	uint32_t bytes = 0, i;
 
-	assert(frame == &nic->tx[nic->tx_count] && nic->tx_count < FW_TX_STAGE);
+	assert(frame == &nic->net.tx[nic->net.tx_count] && nic->net.tx_count < FW_TX_STAGE);
 	assert(frame->num_seg && frame->num_seg <= FW_TX_SEGS_MAX);
 	for (i = 0; i < frame->num_seg; i++) {
 		bytes += frame->seg[i].bytes;
@@ -118,9 +119,9 @@ void eth_tx_commit(struct fw_nic *nic, struct fw_tx_frame *frame)
 		}
 	}
 	frame->bytes = bytes;
-	nic->tx_count++;
-	if (nic->tx_allow && !(frame->flags & FW_TX_F_CONTROL))
-		nic->tx_allow--;
+	nic->net.tx_count++;
+	if (nic->net.tx_allow && !(frame->flags & FW_TX_F_CONTROL))
+		nic->net.tx_allow--;
 }
 
 int eth_tx_commit_now(struct fw_nic *nic, struct fw_tx_frame *frame)
@@ -138,9 +139,9 @@ int eth_tx_try_now(struct fw_nic *nic, struct fw_tx_frame *frame)
 
 	eth_tx_commit(nic, frame);
 	burst(nic, &status);
-	if (nic->tx_count) {
+	if (nic->net.tx_count) {
 		/* Frames are taken in order: the last of the rest is this one. */
-		nic->tx_count--;
+		nic->net.tx_count--;
 		return -FW_EAGAIN;
 	}
 	return status;
@@ -168,14 +169,14 @@ void eth_tx_forget(struct fw_nic *nic, uint32_t client)
 	uint32_t i, kept = 0;
 
 	eth_tx_settle(nic);
-	for (i = 0; i < nic->tx_count; i++) {
-		if (is_of_client(&nic->tx[i], client))
+	for (i = 0; i < nic->net.tx_count; i++) {
+		if (is_of_client(&nic->net.tx[i], client))
 			continue;
 		if (kept != i)
-			nic->tx[kept] = nic->tx[i];
+			nic->net.tx[kept] = nic->net.tx[i];
 		kept++;
 	}
-	nic->tx_count = kept;
+	nic->net.tx_count = kept;
 }
 
 static bool points_into(const struct fw_tx_frame *frame, const uint8_t *mem, uint64_t bytes)
@@ -193,17 +194,17 @@ void eth_tx_forget_mem(struct fw_nic *nic, const void *mem, uint64_t bytes)
 {
 	uint32_t i, kept = 0;
 
-	for (i = 0; i < nic->tx_count && !points_into(&nic->tx[i], mem, bytes); i++)
+	for (i = 0; i < nic->net.tx_count && !points_into(&nic->net.tx[i], mem, bytes); i++)
 		;
-	if (i == nic->tx_count)
+	if (i == nic->net.tx_count)
 		return;
 	eth_tx_flush(nic);
-	for (i = 0; i < nic->tx_count; i++) {
-		if (points_into(&nic->tx[i], mem, bytes))
+	for (i = 0; i < nic->net.tx_count; i++) {
+		if (points_into(&nic->net.tx[i], mem, bytes))
 			continue;
 		if (kept != i)
-			nic->tx[kept] = nic->tx[i];
+			nic->net.tx[kept] = nic->net.tx[i];
 		kept++;
 	}
-	nic->tx_count = kept;
+	nic->net.tx_count = kept;
 }

@@ -29,7 +29,7 @@ static uint32_t net_order(uint32_t ip_host_order)
 /* The version to speak: that of the oldest querier heard of late (RFC 3376 7.2.1). */
 static uint32_t version(struct fw_nic *nic)
 {
-	struct igmp *igmp = &nic->igmp;
+	struct igmp *igmp = &nic->net.igmp;
 
 	igmp->version = 3;
 	if (nic->now_ns < igmp->v2_until_ns)
@@ -65,7 +65,7 @@ static void note_earlier(uint64_t *next_ns, uint64_t at_ns)
  */
 static void due_at(struct fw_nic *nic, uint64_t at_ns)
 {
-	struct igmp *igmp = &nic->igmp;
+	struct igmp *igmp = &nic->net.igmp;
 
 	if (at_ns < igmp->next_look_ns)
 		at_ns = igmp->next_look_ns;
@@ -76,13 +76,13 @@ static void due_at(struct fw_nic *nic, uint64_t at_ns)
 /* Sets the timer for the first thing that becomes due. */
 static void rearm(struct fw_nic *nic)
 {
-	struct igmp *igmp = &nic->igmp;
+	struct igmp *igmp = &nic->net.igmp;
 	uint64_t next_ns = UINT64_MAX;
 	struct fw_list *pos;
 
 	if (igmp->general_ns)
 		next_ns = igmp->general_ns;
-	fw_list_for_each (pos, &nic->mcast_groups) {
+	fw_list_for_each (pos, &nic->net.mcast_groups) {
 		const struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 
 		if (group->changes_left)
@@ -109,21 +109,22 @@ void igmp_changed(struct fw_nic *nic, struct mcast_group *group)
 			mcast_forget(nic, group);
 		return;
 	}
-	group->changes_left = nic->igmp.robustness;
+	group->changes_left = nic->net.igmp.robustness;
 	group->change_ns = nic->now_ns;
-	due_at(nic, nic->igmp.next_tx_ns > nic->now_ns ? nic->igmp.next_tx_ns : nic->now_ns);
+	due_at(nic,
+	       nic->net.igmp.next_tx_ns > nic->now_ns ? nic->net.igmp.next_tx_ns : nic->now_ns);
 }
 
 void igmp_link_up(struct fw_nic *nic)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->mcast_groups) {
+	fw_list_for_each (pos, &nic->net.mcast_groups) {
 		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 
 		if (!is_reported(group))
 			continue;
-		group->changes_left = nic->igmp.robustness;
+		group->changes_left = nic->net.igmp.robustness;
 		group->change_ns = nic->now_ns;
 	}
 	rearm(nic);
@@ -134,15 +135,15 @@ static void spread_general(struct fw_nic *nic)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->mcast_groups) {
+	fw_list_for_each (pos, &nic->net.mcast_groups) {
 		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 
 		if (!is_reported(group))
 			continue;
 		group->num_sources = 0;
-		group->query_ns = nic->igmp.general_ns;
+		group->query_ns = nic->net.igmp.general_ns;
 	}
-	nic->igmp.general_ns = 0;
+	nic->net.igmp.general_ns = 0;
 }
 
 static bool change_is_due(const struct fw_nic *nic, const struct mcast_group *group)
@@ -254,7 +255,7 @@ static void count_report(struct fw_nic *nic, uint32_t records)
 	uint64_t again_ns = nic->now_ns + delay_ns(nic, IGMP_UNSOLICITED_NS);
 	struct fw_list *pos, *next;
 
-	for (pos = nic->mcast_groups.next; records; pos = next) {
+	for (pos = nic->net.mcast_groups.next; records; pos = next) {
 		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 
 		next = pos->next;
@@ -282,7 +283,7 @@ static bool send_report(struct fw_nic *nic)
 	uint32_t bytes = sizeof(*report), records = 0;
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->mcast_groups) {
+	fw_list_for_each (pos, &nic->net.mcast_groups) {
 		const struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 		uint32_t n;
 
@@ -300,7 +301,7 @@ static bool send_report(struct fw_nic *nic)
 		return false;
 	FW_COUNT(nic, igmp_reports_tx);
 	FW_ADD(nic, igmp_records_tx, records);
-	nic->igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
+	nic->net.igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
 	count_report(nic, records);
 	return true;
 }
@@ -328,7 +329,7 @@ static bool send_old(struct fw_nic *nic, struct mcast_group *group)
 			FW_COUNT(nic, igmp_reports_tx);
 		else
 			FW_COUNT(nic, igmp_leaves_tx);
-		nic->igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
+		nic->net.igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
 	}
 	group->query_ns = 0;
 	group->num_sources = 0;
@@ -342,9 +343,9 @@ static bool run_due(struct fw_nic *nic)
 {
 	struct fw_list *pos, *next;
 
-	if (nic->igmp.general_ns && nic->igmp.general_ns <= nic->now_ns)
+	if (nic->net.igmp.general_ns && nic->net.igmp.general_ns <= nic->now_ns)
 		spread_general(nic);
-	for (pos = nic->mcast_groups.next; pos != &nic->mcast_groups; pos = next) {
+	for (pos = nic->net.mcast_groups.next; pos != &nic->net.mcast_groups; pos = next) {
 		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 
 		next = pos->next;
@@ -359,9 +360,9 @@ static bool run_due(struct fw_nic *nic)
 static void timer_fire(struct fw_nic *nic, struct fw_timer *timer)
 {
 	(void)timer;
-	nic->igmp.next_look_ns = nic->now_ns + IGMP_GAP_NS;
-	if (nic->now_ns >= nic->igmp.next_tx_ns && !run_due(nic))
-		nic->igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
+	nic->net.igmp.next_look_ns = nic->now_ns + IGMP_GAP_NS;
+	if (nic->now_ns >= nic->net.igmp.next_tx_ns && !run_due(nic))
+		nic->net.igmp.next_tx_ns = nic->now_ns + IGMP_GAP_NS;
 	rearm(nic);
 }
 
@@ -371,10 +372,10 @@ void igmp_init(struct fw_nic *nic)
 	uint8_t mac[WIRE_MAC_BYTES];
 	int err;
 
-	nic->igmp.robustness = IGMP_ROBUSTNESS;
-	nic->igmp.query_interval_s = IGMP_QUERY_INTERVAL_S;
-	nic->igmp.version = 3;
-	fw_timer_init(&nic->igmp.timer, timer_fire);
+	nic->net.igmp.robustness = IGMP_ROBUSTNESS;
+	nic->net.igmp.query_interval_s = IGMP_QUERY_INTERVAL_S;
+	nic->net.igmp.version = 3;
+	fw_timer_init(&nic->net.igmp.timer, timer_fire);
 	wire_group_mac(all, mac);
 	err = mac_filter_add(nic, mac, all);
 	assert(!err);
@@ -412,7 +413,7 @@ static bool has_router_alert(const struct wire_ip *ip)
 /* A query of an older version: it is spoken for so long as such a querier may be there. */
 static void note_older(struct fw_nic *nic, uint64_t *until_ns, uint64_t response_ns)
 {
-	struct igmp *igmp = &nic->igmp;
+	struct igmp *igmp = &nic->net.igmp;
 	uint32_t before = version(nic);
 	struct fw_list *pos;
 
@@ -423,14 +424,14 @@ static void note_older(struct fw_nic *nic, uint64_t *until_ns, uint64_t response
 	/* Answers in the other form would not be understood; what changed goes on in the new one.
 	 */
 	igmp->general_ns = 0;
-	fw_list_for_each (pos, &nic->mcast_groups)
+	fw_list_for_each (pos, &nic->net.mcast_groups)
 		FW_CONTAINER(pos, struct mcast_group, node)->query_ns = 0;
 }
 
 /* General query: RFC 3376 5.2, rules 1 and 2. In older versions each group waits by itself. */
 static void rx_general(struct fw_nic *nic, uint64_t max_ns)
 {
-	struct igmp *igmp = &nic->igmp;
+	struct igmp *igmp = &nic->net.igmp;
 	struct fw_list *pos;
 	uint64_t at_ns = nic->now_ns + delay_ns(nic, max_ns);
 
@@ -445,7 +446,7 @@ static void rx_general(struct fw_nic *nic, uint64_t max_ns)
 		return;
 	igmp->spread_ns = nic->now_ns;
 	due_at(nic, nic->now_ns);
-	fw_list_for_each (pos, &nic->mcast_groups) {
+	fw_list_for_each (pos, &nic->net.mcast_groups) {
 		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 
 		at_ns = nic->now_ns + delay_ns(nic, max_ns);
@@ -485,7 +486,7 @@ static void rx_specific(struct fw_nic *nic, uint32_t ip, uint64_t max_ns, const 
 
 	if (!group || !is_reported(group))
 		return;
-	if (nic->igmp.general_ns && nic->igmp.general_ns <= at_ns)
+	if (nic->net.igmp.general_ns && nic->net.igmp.general_ns <= at_ns)
 		return;
 	if (!num_sources || (group->query_ns && !group->num_sources))
 		group->num_sources = 0;
@@ -506,9 +507,9 @@ static bool rx_v3(struct fw_nic *nic, uint32_t bytes, uint32_t ip, uint64_t max_
 	if (sizeof(*query) + num * sizeof(uint32_t) > bytes)
 		return false;
 	if (query->flags & WIRE_IGMP_QRV_MASK)
-		nic->igmp.robustness = query->flags & WIRE_IGMP_QRV_MASK;
+		nic->net.igmp.robustness = query->flags & WIRE_IGMP_QRV_MASK;
 	if (query->qqic)
-		nic->igmp.query_interval_s = code_value(query->qqic);
+		nic->net.igmp.query_interval_s = code_value(query->qqic);
 	if (!ip) {
 		rx_general(nic, max_ns);
 		return true;
@@ -535,7 +536,7 @@ static bool rx_query(struct fw_nic *nic, const struct ip_rx_info *info, uint32_t
 	FW_COUNT(nic, igmp_queries_rx);
 	if (bytes == sizeof(*query) && !query->max_resp_code) {
 		FW_COUNT(nic, igmp_queries_v1_rx);
-		note_older(nic, &nic->igmp.v1_until_ns, IGMP_V1_RESPONSE_NS);
+		note_older(nic, &nic->net.igmp.v1_until_ns, IGMP_V1_RESPONSE_NS);
 		rx_general(nic, IGMP_V1_RESPONSE_NS);
 		return true;
 	}
@@ -549,7 +550,7 @@ static bool rx_query(struct fw_nic *nic, const struct ip_rx_info *info, uint32_t
 		rx_specific(nic, ip, max_ns, NULL, 0);
 		return true;
 	}
-	note_older(nic, &nic->igmp.v2_until_ns, max_ns);
+	note_older(nic, &nic->net.igmp.v2_until_ns, max_ns);
 	rx_general(nic, max_ns);
 	return true;
 }

@@ -182,7 +182,7 @@ void ip_tx_header(struct fw_nic *nic, struct fw_tx_frame *frame, uint32_t dst_ip
 	ip->tos = tos;
 	ip->total_bytes = be16_put((uint16_t)(sizeof(*ip) + payload_bytes));
 	/* Atomic packets need no id (RFC 6864 4.1); a running one tells them apart in a capture. */
-	ip->id = be16_put((uint16_t)(nic->counters.tx_frames + nic->tx_count));
+	ip->id = be16_put((uint16_t)(nic->counters.tx_frames + nic->net.tx_count));
 	ip->frag = be16_put(WIRE_IP_DF);
 	ip->ttl = WIRE_IP_TTL;
 	ip->proto = proto;

@@ -88,7 +88,7 @@ struct neigh {
 	uint8_t tries;
 	bool doubted;  /* another MAC was told: it is asked whether it still is there */
 	bool stranger; /* asked for somebody else's sake alone */
-	uint16_t turn; /* of those: in fw_nic.neigh_strangers */
+	uint16_t turn; /* of those: in fw_nic.net.neigh_strangers */
 	uint32_t hash_next;
 	uint64_t used_ns;      /* last lookup; 0: none */
 	uint64_t confirmed_ns; /* FAILED: when it failed; INCOMPLETE: when it was last asked for */

@@ -13,12 +13,12 @@ static uint32_t *chain_head(struct fw_nic *nic, const uint8_t *mac)
 	uint32_t low, high = (uint32_t)mac[0] << 8 | mac[1];
 
 	memcpy(&low, mac + 2, sizeof(low));
-	return &nic->mac_filter_hash[fw_hash(low, high, 0) % MAC_FILTER_HASH_SIZE];
+	return &nic->net.mac_filter_hash[fw_hash(low, high, 0) % MAC_FILTER_HASH_SIZE];
 }
 
 static struct mac_filter *filter_at(const struct fw_nic *nic, uint32_t index)
 {
-	return fw_pool_at(&nic->mac_filters, index);
+	return fw_pool_at(&nic->net.mac_filters, index);
 }
 
 /* The link that names the entry, or the end of its chain. */
@@ -51,14 +51,14 @@ int mac_filter_add(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], uint32
 		filter_at(nic, *link - 1)->users++;
 		return 0;
 	}
-	filter = fw_pool_get(&nic->mac_filters);
+	filter = fw_pool_get(&nic->net.mac_filters);
 	if (!filter)
 		return FW_ENOSPC;
 	memcpy(filter->mac, mac, WIRE_MAC_BYTES);
 	filter->ip = ip;
 	filter->users = 1;
 	filter->hash_next = 0;
-	*link = fw_pool_index(&nic->mac_filters, filter) + 1;
+	*link = fw_pool_index(&nic->net.mac_filters, filter) + 1;
 	(void)tell_port(nic, mac, ip, true);
 	return 0;
 }
@@ -74,7 +74,7 @@ uint32_t mac_filter_del(struct fw_nic *nic, const uint8_t mac[WIRE_MAC_BYTES], u
 	if (--filter->users)
 		return 0;
 	*link = filter->hash_next;
-	fw_pool_put(&nic->mac_filters, filter);
+	fw_pool_put(&nic->net.mac_filters, filter);
 	return tell_port(nic, mac, ip, false);
 }
 

@@ -9,15 +9,15 @@
 
 static uint32_t *chain_head(struct fw_nic *nic, uint32_t ip)
 {
-	return &nic->mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+	return &nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
 }
 
 struct mcast_group *mcast_find(const struct fw_nic *nic, uint32_t ip)
 {
-	uint32_t i = nic->mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+	uint32_t i = nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
 
 	while (i) {
-		struct mcast_group *group = fw_pool_at(&nic->mcast_group_pool, i - 1);
+		struct mcast_group *group = fw_pool_at(&nic->net.mcast_group_pool, i - 1);
 
 		if (group->ip == ip)
 			return group;
@@ -29,17 +29,17 @@ struct mcast_group *mcast_find(const struct fw_nic *nic, uint32_t ip)
 void mcast_forget(struct fw_nic *nic, struct mcast_group *group)
 {
 	uint32_t *link = chain_head(nic, group->ip);
-	uint32_t index = fw_pool_index(&nic->mcast_group_pool, group) + 1;
+	uint32_t index = fw_pool_index(&nic->net.mcast_group_pool, group) + 1;
 
 	assert(!group->num_members);
 	while (*link != index) {
 		assert(*link);
-		link = &((struct mcast_group *)fw_pool_at(&nic->mcast_group_pool, *link - 1))
+		link = &((struct mcast_group *)fw_pool_at(&nic->net.mcast_group_pool, *link - 1))
 			    ->hash_next;
 	}
 	*link = group->hash_next;
 	fw_list_del(&group->node);
-	fw_pool_put(&nic->mcast_group_pool, group);
+	fw_pool_put(&nic->net.mcast_group_pool, group);
 }
 
 /* One that is only waiting to report once more that it was left makes room for another. */
@@ -47,7 +47,7 @@ static void give_up_leaving(struct fw_nic *nic)
 {
 	struct fw_list *pos;
 
-	fw_list_for_each (pos, &nic->mcast_groups) {
+	fw_list_for_each (pos, &nic->net.mcast_groups) {
 		struct mcast_group *group = FW_CONTAINER(pos, struct mcast_group, node);
 
 		if (group->num_members)
@@ -62,18 +62,18 @@ static struct mcast_group *make_group(struct fw_nic *nic, uint32_t ip)
 	uint32_t *head = chain_head(nic, ip);
 	struct mcast_group *group;
 
-	if (nic->mcast_group_pool.used == HW_MAX_MCAST_GRP)
+	if (nic->net.mcast_group_pool.used == HW_MAX_MCAST_GRP)
 		give_up_leaving(nic);
-	group = fw_pool_get(&nic->mcast_group_pool);
+	group = fw_pool_get(&nic->net.mcast_group_pool);
 	if (!group)
 		return NULL;
 	memset(group, 0, sizeof(*group));
 	group->ip = ip;
 	group->client = FW_NONE;
 	group->hash_next = *head;
-	*head = fw_pool_index(&nic->mcast_group_pool, group) + 1;
+	*head = fw_pool_index(&nic->net.mcast_group_pool, group) + 1;
 	fw_list_init(&group->members);
-	fw_list_add_tail(&nic->mcast_groups, &group->node);
+	fw_list_add_tail(&nic->net.mcast_groups, &group->node);
 	return group;
 }
 
@@ -110,14 +110,14 @@ static void charge_group(struct fw_nic *nic, struct mcast_group *group)
 /* Without a member it is not there, but for its last reports. */
 static int add_member(struct fw_nic *nic, struct fw_qp *qp, struct mcast_group *group)
 {
-	struct mcast_member *member = fw_pool_get(&nic->mcast_members);
+	struct mcast_member *member = fw_pool_get(&nic->net.mcast_members);
 	uint8_t mac[WIRE_MAC_BYTES];
 
 	if (!member)
 		return FW_ENOSPC;
 	wire_group_mac(group->ip, mac);
 	if (!group->num_members && mac_filter_add(nic, mac, group->ip)) {
-		fw_pool_put(&nic->mcast_members, member);
+		fw_pool_put(&nic->net.mcast_members, member);
 		return FW_ENOSPC;
 	}
 	member->group = group;
@@ -158,7 +158,7 @@ void mcast_detach(struct fw_nic *nic, struct mcast_member *member)
 
 	fw_list_del(&member->group_node);
 	fw_list_del(&member->qp_node);
-	fw_pool_put(&nic->mcast_members, member);
+	fw_pool_put(&nic->net.mcast_members, member);
 	group->num_members--;
 	share_give(nic, qp->client, HW_SHARE_MCAST, 1);
 	charge_group(nic, group);

@@ -39,7 +39,7 @@ struct mcast_group {
 	uint32_t num_members;
 	uint32_t client;        /* in whose share it is; FW_NONE: it has no member */
 	struct fw_list members; /* mcast_member.group_node, in order of attachment */
-	struct fw_list node;    /* in nic->mcast_groups */
+	struct fw_list node;    /* in nic->net.mcast_groups */
 	uint64_t rx_packets;
 	/* igmp.c: a change that is still to be reported so often, and when next */
 	uint32_t changes_left;

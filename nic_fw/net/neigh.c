@@ -69,7 +69,7 @@ uint32_t neigh_next_hop(const struct fw_nic *nic, uint32_t dst_ip)
 /* Chains hold index + 1, so that the zeroed arena is an empty table. */
 static uint32_t *chain_head(struct fw_nic *nic, uint32_t ip)
 {
-	return &nic->neigh_hash[fw_hash(ip, 0, 0) % FW_HASH_SIZE];
+	return &nic->net.neigh_hash[fw_hash(ip, 0, 0) % FW_HASH_SIZE];
 }
 
 static struct neigh *find(struct fw_nic *nic, uint32_t ip)
@@ -77,7 +77,7 @@ static struct neigh *find(struct fw_nic *nic, uint32_t ip)
 	uint32_t i = *chain_head(nic, ip);
 
 	while (i) {
-		struct neigh *neigh = &nic->neigh[i - 1];
+		struct neigh *neigh = &nic->net.neigh[i - 1];
 
 		if (neigh->ip == ip)
 			return neigh;
@@ -88,12 +88,12 @@ static struct neigh *find(struct fw_nic *nic, uint32_t ip)
 
 static void unlink_neigh(struct fw_nic *nic, struct neigh *neigh)
 {
-	uint32_t index = (uint32_t)(neigh - nic->neigh) + 1;
+	uint32_t index = (uint32_t)(neigh - nic->net.neigh) + 1;
 	uint32_t *link = chain_head(nic, neigh->ip);
 
 	while (*link != index) {
 		assert(*link);
-		link = &nic->neigh[*link - 1].hash_next;
+		link = &nic->net.neigh[*link - 1].hash_next;
 	}
 	*link = neigh->hash_next;
 }
@@ -108,7 +108,7 @@ static struct neigh *evict(struct fw_nic *nic, uint32_t ip, bool wanted)
 	struct neigh *victim = NULL;
 
 	for (i = 0; i < NEIGH_EVICT_SAMPLE; i++) {
-		struct neigh *neigh = &nic->neigh[(start + i) % HW_MAX_NEIGH];
+		struct neigh *neigh = &nic->net.neigh[(start + i) % HW_MAX_NEIGH];
 
 		if (fw_timer_is_set(&neigh->timer))
 			continue;
@@ -129,8 +129,8 @@ static struct neigh *take(struct fw_nic *nic, uint32_t ip, bool wanted)
 	uint32_t *head = chain_head(nic, ip);
 	struct neigh *neigh;
 
-	if (nic->neigh_count < HW_MAX_NEIGH)
-		neigh = &nic->neigh[nic->neigh_count++];
+	if (nic->net.neigh_count < HW_MAX_NEIGH)
+		neigh = &nic->net.neigh[nic->net.neigh_count++];
 	else
 		neigh = evict(nic, ip, wanted);
 	if (!neigh)
@@ -140,7 +140,7 @@ static struct neigh *take(struct fw_nic *nic, uint32_t ip, bool wanted)
 	neigh->state = NEIGH_FREE;
 	fw_timer_init(&neigh->timer, neigh_fire);
 	neigh->hash_next = *head;
-	*head = (uint32_t)(neigh - nic->neigh) + 1;
+	*head = (uint32_t)(neigh - nic->net.neigh) + 1;
 	return neigh;
 }
 
@@ -185,8 +185,8 @@ static bool is_asked(const struct neigh *neigh)
 static bool may_ask(struct fw_nic *nic, const uint8_t *mac)
 {
 	struct neigh_rate *rate =
-	    &nic->neigh_rates[fw_keyed_mac(nic, mac) %
-			      (sizeof(nic->neigh_rates) / sizeof(nic->neigh_rates[0]))];
+	    &nic->net.neigh_rates[fw_keyed_mac(nic, mac) %
+				  (sizeof(nic->net.neigh_rates) / sizeof(nic->net.neigh_rates[0]))];
 
 	if (!rate->since_ns || nic->now_ns - rate->since_ns >= NEIGH_RATE_NS) {
 		rate->since_ns = nic->now_ns;
@@ -330,11 +330,11 @@ void neigh_resolved(struct fw_nic *nic, uint32_t ip, bool ok)
 /* The oldest question for a stranger gives way to this one. */
 static void take_turn(struct fw_nic *nic, struct neigh *neigh)
 {
-	uint32_t turn = nic->neigh_turn++ % NEIGH_STRANGERS;
-	uint32_t old = nic->neigh_strangers[turn];
+	uint32_t turn = nic->net.neigh_turn++ % NEIGH_STRANGERS;
+	uint32_t old = nic->net.neigh_strangers[turn];
 
 	if (old) {
-		struct neigh *other = &nic->neigh[old - 1];
+		struct neigh *other = &nic->net.neigh[old - 1];
 
 		if (other->stranger && other->turn == turn) {
 			fw_timer_cancel(&nic->timers, &other->timer);
@@ -342,7 +342,7 @@ static void take_turn(struct fw_nic *nic, struct neigh *neigh)
 			other->state = NEIGH_FREE;
 		}
 	}
-	nic->neigh_strangers[turn] = (uint32_t)(neigh - nic->neigh) + 1;
+	nic->net.neigh_strangers[turn] = (uint32_t)(neigh - nic->net.neigh) + 1;
 	neigh->turn = (uint16_t)turn;
 	neigh->stranger = true;
 }

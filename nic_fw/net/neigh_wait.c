@@ -31,12 +31,12 @@ void neigh_wait_init(struct fw_nic *nic)
 	uint32_t kind;
 
 	for (kind = 0; kind < NEIGH_WAIT_KINDS; kind++)
-		fw_list_init(&nic->neigh_due[kind]);
+		fw_list_init(&nic->net.neigh_due[kind]);
 }
 
 void neigh_wait_over(struct fw_nic *nic, enum neigh_wait_kind kind, struct fw_list *waiting)
 {
-	fw_list_splice_tail(&nic->neigh_due[kind], waiting);
+	fw_list_splice_tail(&nic->net.neigh_due[kind], waiting);
 	neigh_wait_run(nic);
 }
 
@@ -47,11 +47,12 @@ void neigh_wait_run(struct fw_nic *nic)
 	/* One of each kind in turn: those who are very many hold up their own kind. */
 	while (neigh_wait_pending(nic))
 		for (kind = 0; kind < NEIGH_WAIT_KINDS; kind++) {
-			if (fw_list_empty(&nic->neigh_due[kind]))
+			if (fw_list_empty(&nic->net.neigh_due[kind]))
 				continue;
 			if (!slice_take(nic, 1))
 				return;
-			look(nic, (enum neigh_wait_kind)kind, fw_list_pop(&nic->neigh_due[kind]));
+			look(nic, (enum neigh_wait_kind)kind,
+			     fw_list_pop(&nic->net.neigh_due[kind]));
 		}
 }
 
@@ -60,7 +61,7 @@ bool neigh_wait_pending(const struct fw_nic *nic)
 	uint32_t kind;
 
 	for (kind = 0; kind < NEIGH_WAIT_KINDS; kind++)
-		if (!fw_list_empty(&nic->neigh_due[kind]))
+		if (!fw_list_empty(&nic->net.neigh_due[kind]))
 			return true;
 	return false;
 }

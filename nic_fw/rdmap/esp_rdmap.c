@@ -380,7 +380,7 @@ void esp_rdmap_run(struct fw_nic *nic)
 {
 	struct fw_list *node;
 
-	while ((node = fw_list_pop(&nic->esp_rdmap_faults))) {
+	while ((node = fw_list_pop(&nic->rdmap.esp_faults))) {
 		struct esp_rdmap *esp = FW_CONTAINER(node, struct esp_rdmap, fault_node);
 
 		if (esp->in.fault_due)
@@ -459,7 +459,7 @@ static void ended(struct fw_nic *nic, void *ctx, enum esp_end why)
 	struct fw_qp *qp = side->qp;
 
 	if (!qp) {
-		fw_pool_put(&nic->esp_rdmap_lasts, FW_CONTAINER(side, struct esp_rdmap_last, side));
+		fw_pool_put(&nic->rdmap.esp_lasts, FW_CONTAINER(side, struct esp_rdmap_last, side));
 		return;
 	}
 	side->stream = NULL;
@@ -480,7 +480,7 @@ void esp_rdmap_terminate(struct fw_nic *nic, struct fw_qp *qp, uint32_t ssn,
 
 	if (!stream)
 		return;
-	last = fw_pool_get(&nic->esp_rdmap_lasts);
+	last = fw_pool_get(&nic->rdmap.esp_lasts);
 	/* Without memory for it the peer learns from an RST that its requests have failed. */
 	qp->esp.in.stream = NULL;
 	fw_timer_cancel(&nic->timers, &qp->esp.ready_timer);
@@ -560,6 +560,6 @@ void esp_rdmap_init(struct fw_nic *nic)
 	    .ended = ended,
 	};
 
-	fw_list_init(&nic->esp_rdmap_faults);
+	fw_list_init(&nic->rdmap.esp_faults);
 	esp_listen(nic, WIRE_ESP_RDMAP, &ops);
 }

@@ -54,7 +54,7 @@ struct esp_rdmap {
 	bool look_acked;
 	bool look_rnr; /* the peer has told since that it is not ready: that may take for ever */
 	struct fw_list waiting;      /* fw_wqe.flow_node: requests until it is open */
-	struct fw_list fault_node;   /* nic->esp_rdmap_faults */
+	struct fw_list fault_node;   /* nic->rdmap.esp_faults */
 	struct fw_timer open_timer;  /* out: when to try again */
 	struct fw_timer look_timer;  /* out: answers that do not come */
 	struct fw_timer ready_timer; /* when to look for a receive, or at a slow page, again */

@@ -44,7 +44,7 @@ static int fault(struct fw_nic *nic, struct esp_rdmap_side *side, const struct f
 	side->fault_err = (uint8_t)err;
 	side->fault_ssn = msg->ssn;
 	if (!fw_list_linked(&esp->fault_node))
-		fw_list_add_tail(&nic->esp_rdmap_faults, &esp->fault_node);
+		fw_list_add_tail(&nic->rdmap.esp_faults, &esp->fault_node);
 	return -FW_EFAULT;
 }
 

@@ -74,7 +74,7 @@ struct recv_msg {
 	struct fw_list peer_node; /* RD: session->recvs, slices.aborted; XRC: srq->open_recvs */
 	struct fw_qp *qp;
 	uint32_t life;      /* RD: of the session that it came by */
-	uint32_t hash_next; /* RD, XRC: in its chain of nic->recv_hash, index + 1 */
+	uint32_t hash_next; /* RD, XRC: in its chain of nic->host.recv_hash, index + 1 */
 	uint32_t src_ip;
 	uint32_t src_qpn;
 	uint32_t msn; /* RC: MSN; RD: ssn */

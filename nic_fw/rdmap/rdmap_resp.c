@@ -111,8 +111,8 @@ enum rdmap_result rdmap_atomic_request(struct fw_nic *nic, struct fw_qp *qp,
 	 * fails, as for memory that is not there.
 	 */
 	if (!mem.ptr && !mem_read(nic, &mem, 0, &original, sizeof(original)))
-		return nic->mem_busy ? RDMAP_REFUSE
-				     : refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
+		return nic->host.mem_busy ? RDMAP_REFUSE
+					  : refuse_access(error, WIRE_TERM_PROT_UNSPECIFIED);
 	msg = new_response(nic, qp, pkt, FW_WQE_ATOMIC_RESPONSE);
 	if (!msg)
 		return RDMAP_REFUSE;
@@ -147,7 +147,7 @@ static enum rdmap_result placed(struct fw_nic *nic, struct fw_wqe *wqe, enum hw_
 {
 	if (err == HW_VENDOR_ERR_NONE)
 		return RDMAP_OK;
-	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->mem_busy)
+	if (err == HW_VENDOR_ERR_HOST_FAULT && nic->host.mem_busy)
 		return RDMAP_DROP;
 	llp_msg_fail(nic, wqe, wqe_status_of(err), err);
 	return RDMAP_VOID;

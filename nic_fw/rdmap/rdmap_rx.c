@@ -20,8 +20,8 @@ static enum rdmap_result error_of(struct rdmap_error *error, uint8_t layer_etype
 /* Memory that is there, but not now: as if the packet had been lost. Else the process's error. */
 static enum rdmap_result fault_of(const struct fw_nic *nic, struct rdmap_error *error)
 {
-	return nic->mem_busy ? RDMAP_DROP
-			     : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
+	return nic->host.mem_busy ? RDMAP_DROP
+				  : error_of(error, RDMAP_OPERATION, WIRE_TERM_OP_UNSPECIFIED);
 }
 
 /* The protection error that a failed check of ours is to the peer (RFC 5040 7.2). */
@@ -352,12 +352,12 @@ void rdmap_rx_error(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt
 	struct rdmap_error no_qp = {RDMAP_OPERATION, WIRE_TERM_OP_STREAM_CATASTROPHIC};
 
 	if (!qp || !qp_is_reliable(qp)) {
-		rdmap_tx_terminate(nic, nic->null_qp, pkt, &no_qp);
+		rdmap_tx_terminate(nic, nic->host.null_qp, pkt, &no_qp);
 		return;
 	}
 	if (pkt->stream != llp_is_stream(qp)) {
 		/* One of the datagrams for a QP whose messages come by streams. */
-		rdmap_tx_terminate(nic, nic->null_qp, pkt, &no_qp);
+		rdmap_tx_terminate(nic, nic->host.null_qp, pkt, &no_qp);
 		return;
 	}
 	/* One of an earlier connection may bear the number of a message of this one. */

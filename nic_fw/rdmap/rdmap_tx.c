@@ -151,7 +151,7 @@ void rdmap_tx_terminate(struct fw_nic *nic, struct fw_qp *qp, const struct dgram
 	msg->dst_qpn = pkt->src_qpn;
 	msg->qkey = pkt->qkey;
 	/* The tag of the request, be it of this connection or not. */
-	if (qp == nic->null_qp || (qp_is_rc(qp) && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
+	if (qp == nic->host.null_qp || (qp_is_rc(qp) && !(pkt->flags & WIRE_DGRAM_F_RESPONSE)))
 		msg->incarnation = pkt->incarnation;
 	if (!rd_flow_send(nic, msg))
 		wqe_free(nic, msg);
@@ -192,7 +192,7 @@ void rdmap_tx_response_lost(struct fw_nic *nic, const struct fw_wqe *response)
 		error.layer_etype = (uint8_t)(response->swap >> 8);
 		error.code = (uint8_t)response->swap;
 	}
-	rdmap_tx_terminate(nic, nic->null_qp, &to, &error);
+	rdmap_tx_terminate(nic, nic->host.null_qp, &to, &error);
 }
 
 void rdmap_tx_response_failed(struct fw_nic *nic, struct fw_wqe *response)

@@ -26,14 +26,15 @@ static bool is_hashed(const struct fw_qp *qp)
 static uint32_t *chain(struct fw_nic *nic, const struct fw_qp *qp, uint32_t src_ip,
 		       uint32_t src_qpn)
 {
-	if (!nic->recv_seed)
-		nic->recv_seed = (uint32_t)fw_keyed(nic, RECV_KEY_USE, 0, 0) | 1;
-	return &nic->recv_hash[fw_hash(src_ip ^ nic->recv_seed, src_qpn, qp->qpn) % FW_HASH_SIZE];
+	if (!nic->host.recv_seed)
+		nic->host.recv_seed = (uint32_t)fw_keyed(nic, RECV_KEY_USE, 0, 0) | 1;
+	return &nic->host.recv_hash[fw_hash(src_ip ^ nic->host.recv_seed, src_qpn, qp->qpn) %
+				    FW_HASH_SIZE];
 }
 
 static struct recv_msg *at(struct fw_nic *nic, uint32_t number)
 {
-	return number ? fw_pool_at(&nic->recv_msgs, number - 1) : NULL;
+	return number ? fw_pool_at(&nic->host.recv_msgs, number - 1) : NULL;
 }
 
 static void hash(struct fw_nic *nic, struct recv_msg *msg)
@@ -41,7 +42,7 @@ static void hash(struct fw_nic *nic, struct recv_msg *msg)
 	uint32_t *head = chain(nic, msg->qp, msg->src_ip, msg->src_qpn);
 
 	msg->hash_next = *head;
-	*head = fw_pool_index(&nic->recv_msgs, msg) + 1;
+	*head = fw_pool_index(&nic->host.recv_msgs, msg) + 1;
 }
 
 static void unhash(struct fw_nic *nic, const struct recv_msg *msg)
@@ -100,22 +101,22 @@ static struct fw_srq *srq_of(struct fw_nic *nic, const struct fw_qp *qp,
 static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct dgram_pkt *pkt,
 			      uint32_t msn, struct recv_msg **out)
 {
-	struct fw_account *user = nic->clients[qp->client].user;
+	struct fw_account *user = nic->host.clients[qp->client].user;
 	struct fw_srq *srq = srq_of(nic, qp, pkt);
 	struct recv_msg *msg;
 
-	if (!share_pool_may(&nic->recv_msgs, user->recv_msgs)) {
+	if (!share_pool_may(&nic->host.recv_msgs, user->recv_msgs)) {
 		FW_COUNT(nic, recv_msgs_share_refused);
 		return RDMAP_DROP;
 	}
-	msg = fw_pool_get(&nic->recv_msgs);
+	msg = fw_pool_get(&nic->host.recv_msgs);
 	if (!msg)
 		return RDMAP_DROP;
 	switch (srq ? rq_take_srq(nic, srq, &msg->recv) : rq_take(nic, qp, &msg->recv)) {
 	case RQ_OK:
 		break;
 	case RQ_EMPTY:
-		fw_pool_put(&nic->recv_msgs, msg);
+		fw_pool_put(&nic->host.recv_msgs, msg);
 		return RDMAP_REFUSE;
 	case RQ_BAD:
 		/* Completed as malformed by the message that meets it: no SGE, no room. */
@@ -130,7 +131,7 @@ static enum rdmap_result take(struct fw_nic *nic, struct fw_qp *qp, const struct
 	msg->src_shard = pkt->src_shard;
 	msg->msn = msn;
 	msg->begun = false;
-	msg->serial = ++nic->recv_serial;
+	msg->serial = ++nic->host.recv_serial;
 	msg->done = 0;
 	msg->life = pkt->session ? pkt->session->life : 0;
 	fw_list_add_tail(&qp->recv_msgs, &msg->qp_node);
@@ -165,7 +166,7 @@ static struct recv_msg *take_over(struct fw_nic *nic, struct fw_qp *qp, const st
 			latest = msg;
 	if (latest) {
 		latest->msn = pkt->msn;
-		latest->serial = ++nic->recv_serial;
+		latest->serial = ++nic->host.recv_serial;
 		latest->done = 0;
 	}
 	return latest;
@@ -202,8 +203,8 @@ void recv_end(struct fw_nic *nic, struct fw_qp *qp, struct recv_msg *msg)
 	if (is_hashed(qp))
 		unhash(nic, msg);
 	qp->msgs_open--;
-	nic->clients[qp->client].user->recv_msgs--;
-	fw_pool_put(&nic->recv_msgs, msg);
+	nic->host.clients[qp->client].user->recv_msgs--;
+	fw_pool_put(&nic->host.recv_msgs, msg);
 }
 
 static void abort_one(struct fw_nic *nic, struct recv_msg *msg, enum hw_status status)

@@ -71,7 +71,7 @@ void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp)
 	const struct fw_srq *srq;
 
 	if (qp->srq != HW_SRQ_NONE) {
-		srq = &nic->srqs[qp->srq];
+		srq = &nic->host.srqs[qp->srq];
 		__builtin_prefetch(srq->record);
 		__builtin_prefetch(srq->ring + (size_t)(srq->cons & srq->mask) * srq->stride_bytes);
 	} else if (qp->rq_ring) {
@@ -85,7 +85,7 @@ void rq_prefetch(const struct fw_nic *nic, const struct fw_qp *qp)
 enum rq_result rq_look(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *recv)
 {
 	if (qp->srq != HW_SRQ_NONE)
-		return look_srq(nic, &nic->srqs[qp->srq], recv);
+		return look_srq(nic, &nic->host.srqs[qp->srq], recv);
 	if (qp->rq_prod == qp->rq_cons && !own_available(nic, qp))
 		return RQ_EMPTY;
 	recv->pd = qp->pd;
@@ -97,7 +97,7 @@ enum rq_result rq_look(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *rec
 void rq_taken(struct fw_nic *nic, struct fw_qp *qp)
 {
 	if (qp->srq != HW_SRQ_NONE) {
-		srq_taken(nic, &nic->srqs[qp->srq]);
+		srq_taken(nic, &nic->host.srqs[qp->srq]);
 		return;
 	}
 	qp->rq_cons++;
@@ -117,6 +117,6 @@ enum rq_result rq_take(struct fw_nic *nic, struct fw_qp *qp, struct fw_recv *rec
 uint32_t rq_available(struct fw_nic *nic, struct fw_qp *qp)
 {
 	if (qp->srq != HW_SRQ_NONE)
-		return srq_available(nic, &nic->srqs[qp->srq]);
+		return srq_available(nic, &nic->host.srqs[qp->srq]);
 	return own_available(nic, qp);
 }

@@ -17,9 +17,9 @@ struct fw_srq *srq_own(struct fw_nic *nic, uint32_t client, uint32_t number)
 {
 	struct fw_srq *srq;
 
-	if (number >= nic->srq_ids.high)
+	if (number >= nic->host.srq_ids.high)
 		return NULL;
-	srq = &nic->srqs[number];
+	srq = &nic->host.srqs[number];
 	return srq->used && srq->client == client ? srq : NULL;
 }
 
@@ -75,7 +75,7 @@ static uint64_t ring_bytes(const struct fw_srq *srq)
 
 static int alloc_memory(struct fw_nic *nic, uint32_t client, struct fw_srq *srq)
 {
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 
 	if (bar_record_alloc(nic, client, &srq->record_offset))
 		return FW_ENOMEM;
@@ -101,7 +101,7 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		   const struct fw_cmd_aux *aux, struct hw_cmd_resp *resp)
 {
 	const struct hw_cmd_srq *create = &cmd->u.srq;
-	struct fw_client *owner = &nic->clients[client];
+	struct fw_client *owner = &nic->host.clients[client];
 	struct fw_pd *pd = pd_own(nic, client, create->pd);
 	bool xrc = create->flags & HW_SRQ_F_XRC;
 	struct fw_xrcd *xrcd = xrc ? xrcd_own(nic, client, create->xrcd) : NULL;
@@ -117,16 +117,16 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 		return FW_EINVAL;
 	if (!share_may(nic, client, HW_SHARE_SRQ, 1))
 		return FW_EDQUOT;
-	index = fw_ids_get(&nic->srq_ids);
+	index = fw_ids_get(&nic->host.srq_ids);
 	if (index == FW_NONE)
 		return FW_ENOMEM;
-	srq = &nic->srqs[index];
+	srq = &nic->host.srqs[index];
 	memset(srq, 0, sizeof(*srq));
 	srq->mask = fw_pow2_at_least(create->max_wr) - 1;
 	srq->max_sge = create->max_sge;
 	srq->stride_bytes = hw_rq_stride_bytes(srq->max_sge);
 	if (alloc_memory(nic, client, srq)) {
-		fw_ids_put(&nic->srq_ids, index);
+		fw_ids_put(&nic->host.srq_ids, index);
 		return FW_ENOMEM;
 	}
 	srq->max_wr = srq->mask + 1;
@@ -146,21 +146,21 @@ int cmd_create_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd
 
 void srq_destroy(struct fw_nic *nic, uint32_t index)
 {
-	struct fw_srq *srq = &nic->srqs[index];
+	struct fw_srq *srq = &nic->host.srqs[index];
 
 	assert(srq->used && !srq->refs);
 	if (srq->domain) {
 		assert(fw_list_empty(&srq->open_recvs));
-		nic->xrcds[srq->xrcd].refs--;
+		nic->host.xrcds[srq->xrcd].refs--;
 		srq->cq->refs--;
 	}
 	bar_free(nic, srq->client, srq->ring_offset, ring_bytes(srq));
 	bar_record_free(nic, srq->client, srq->record_offset);
 	srq->used = false;
-	nic->pds[srq->pd].refs--;
+	nic->host.pds[srq->pd].refs--;
 	fw_list_del(&srq->node);
 	share_give(nic, srq->client, HW_SHARE_SRQ, 1);
-	fw_ids_put(&nic->srq_ids, index);
+	fw_ids_put(&nic->host.srq_ids, index);
 }
 
 int cmd_destroy_srq(struct fw_nic *nic, uint32_t client, const struct hw_cmd *cmd,

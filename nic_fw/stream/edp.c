@@ -118,13 +118,13 @@ static void unreachable(struct fw_nic *nic, const struct wire_eth *eth, const st
 	struct fw_tx_frame *frame;
 
 	/* An RST is the end already; and one answer each is enough for whoever asks too often. */
-	if (esp->flags & WIRE_ESP_RST || nic->esp_unreachables >= 64)
+	if (esp->flags & WIRE_ESP_RST || nic->esp.unreachables >= 64)
 		return;
 	frame = edp_tx_begin(nic, eth->src, be16_get(edp->src_port), be16_get(edp->dst_port),
 			     WIRE_EDP_UNREACHABLE);
 	if (!frame)
 		return;
-	nic->esp_unreachables++;
+	nic->esp.unreachables++;
 	FW_COUNT(nic, edp_unreachable_tx);
 	memcpy(frame->hdr + ESP_OFFSET, edp, sizeof(*edp));
 	memcpy(frame->hdr + ESP_OFFSET + sizeof(*edp), esp, sizeof(*esp));

@@ -17,7 +17,7 @@ static uint32_t *bucket(struct fw_nic *nic, const struct esp_key *key)
 			     (uint32_t)(key->key >> 32) ^ (uint32_t)key->key2,
 			     key->local << 16 ^ key->remote);
 
-	return &nic->esp_hash[h % FW_ESP_HASH_SIZE];
+	return &nic->esp.hash[h % FW_ESP_HASH_SIZE];
 }
 
 static struct esp_stream *find(struct fw_nic *nic, const struct esp_key *key)
@@ -25,7 +25,7 @@ static struct esp_stream *find(struct fw_nic *nic, const struct esp_key *key)
 	uint32_t i = *bucket(nic, key);
 
 	while (i) {
-		struct esp_stream *s = &nic->esp_streams[i - 1];
+		struct esp_stream *s = &nic->esp.streams[i - 1];
 
 		if (s->key.service == key->service && s->key.local == key->local &&
 		    s->key.remote == key->remote && s->key.key == key->key &&
@@ -38,7 +38,7 @@ static struct esp_stream *find(struct fw_nic *nic, const struct esp_key *key)
 
 static uint32_t index_of(const struct fw_nic *nic, const struct esp_stream *s)
 {
-	return (uint32_t)(s - nic->esp_streams);
+	return (uint32_t)(s - nic->esp.streams);
 }
 
 struct esp_stream *esp_by_port(struct fw_nic *nic, uint16_t port)
@@ -46,9 +46,9 @@ struct esp_stream *esp_by_port(struct fw_nic *nic, uint16_t port)
 	uint32_t first = WIRE_EDP_PORT_BASE + (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1;
 	struct esp_stream *s;
 
-	if (port < first || port - first >= nic->esp_ids.high)
+	if (port < first || port - first >= nic->esp.ids.high)
 		return NULL;
-	s = &nic->esp_streams[port - first];
+	s = &nic->esp.streams[port - first];
 	return s->state == ESP_FREE ? NULL : s;
 }
 
@@ -75,16 +75,16 @@ static void fire(struct fw_nic *nic, struct fw_timer *timer);
 static struct esp_stream *new_stream(struct fw_nic *nic, const struct esp_key *key,
 				     const uint8_t *mac)
 {
-	uint32_t i = fw_ids_get(&nic->esp_ids);
+	uint32_t i = fw_ids_get(&nic->esp.ids);
 	struct esp_stream *s;
 	uint32_t *head;
 
 	if (i == FW_NONE)
 		return NULL;
-	s = &nic->esp_streams[i];
+	s = &nic->esp.streams[i];
 	memset(s, 0, sizeof(*s));
 	s->key = *key;
-	s->ops = nic->esp_ops[key->service];
+	s->ops = nic->esp.ops[key->service];
 	memcpy(s->peer_mac, mac, WIRE_MAC_BYTES);
 	s->local_port = (uint16_t)(WIRE_EDP_PORT_BASE +
 				   (uint32_t)nic->config.shard * WIRE_EDP_PORT_SPAN + 1 + i);
@@ -110,7 +110,7 @@ static void free_stream(struct fw_nic *nic, struct esp_stream *s)
 	uint32_t *link = bucket(nic, &s->key);
 
 	while (*link != index_of(nic, s) + 1)
-		link = &nic->esp_streams[*link - 1].hash_next;
+		link = &nic->esp.streams[*link - 1].hash_next;
 	*link = s->hash_next;
 	fw_timer_cancel(&nic->timers, &s->timer);
 	fw_list_del(&s->ready_node);
@@ -118,7 +118,7 @@ static void free_stream(struct fw_nic *nic, struct esp_stream *s)
 	esp_rx_drop(nic, s);
 	esp_set_state(nic, s, ESP_FREE);
 	share_disown(nic, HW_SHARE_STREAM, &s->share);
-	fw_ids_put(&nic->esp_ids, index_of(nic, s));
+	fw_ids_put(&nic->esp.ids, index_of(nic, s));
 }
 
 void esp_end(struct fw_nic *nic, struct esp_stream *s, enum esp_end why)
@@ -182,7 +182,7 @@ bool esp_opened(struct fw_nic *nic, struct esp_stream *s)
 void esp_listen(struct fw_nic *nic, enum wire_esp_service service, const struct esp_ops *ops)
 {
 	assert((uint32_t)service < FW_ESP_SERVICES);
-	nic->esp_ops[service] = ops;
+	nic->esp.ops[service] = ops;
 }
 
 static void send_handshake(struct fw_nic *nic, struct esp_stream *s)
@@ -335,7 +335,7 @@ static void accept_syn(struct fw_nic *nic, const struct esp_key *key, const uint
 {
 	struct esp_stream *s;
 
-	if (!nic->esp_ops[key->service]->expects(nic, key, mac)) {
+	if (!nic->esp.ops[key->service]->expects(nic, key, mac)) {
 		FW_COUNT(nic, esp_syn_early);
 		return;
 	}
@@ -414,7 +414,7 @@ void esp_rx_syn(struct fw_nic *nic, const uint8_t *mac, const struct wire_edp *e
 	eth_cursor_init(&cursor, frame, offset, bytes);
 	eth_cursor_copy(&cursor, &open, sizeof(open));
 	service = be16_get(open.service);
-	if (service >= FW_ESP_SERVICES || !nic->esp_ops[service] ||
+	if (service >= FW_ESP_SERVICES || !nic->esp.ops[service] ||
 	    be16_get(open.mtu) < HW_MIN_MTU || be32_get(open.reserved)) {
 		FW_DROP(nic, drop_esp_malformed);
 		return;

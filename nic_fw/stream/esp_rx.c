@@ -28,7 +28,7 @@ static void release(struct fw_nic *nic, struct esp_stream *s, uint32_t seq)
 
 	s->held[seq % WIRE_ESP_WINDOW] = NULL;
 	nic->port.rx_release(nic->port.ctx, held->frame.cookie);
-	fw_pool_put(&nic->esp_held, held);
+	fw_pool_put(&nic->esp.held, held);
 }
 
 void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s)
@@ -46,7 +46,7 @@ void esp_rx_drop(struct fw_nic *nic, struct esp_stream *s)
 static bool hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t flags,
 		 const struct fw_rx_frame *frame, uint32_t offset, uint32_t bytes)
 {
-	struct esp_held *held = fw_pool_get(&nic->esp_held);
+	struct esp_held *held = fw_pool_get(&nic->esp.held);
 
 	if (!held) {
 		FW_DROP(nic, drop_esp_no_memory);
@@ -59,8 +59,8 @@ static bool hold(struct fw_nic *nic, struct esp_stream *s, uint32_t seq, uint8_t
 	s->held[seq % WIRE_ESP_WINDOW] = held;
 	s->received |= UINT64_C(1) << (seq - s->rcv_next);
 	/* The array that the port gave and looks at when the burst is over. */
-	assert(frame >= nic->rx && frame < nic->rx + FW_BURST);
-	nic->rx[frame - nic->rx].flags |= FW_RX_HELD;
+	assert(frame >= nic->net.rx && frame < nic->net.rx + FW_BURST);
+	nic->net.rx[frame - nic->net.rx].flags |= FW_RX_HELD;
 	return true;
 }
 
@@ -72,21 +72,21 @@ static void owe_ack(struct fw_nic *nic, struct esp_stream *s, bool now)
 	if (!s->ack_due) {
 		s->ack_due = true;
 		s->ack_ns = nic->now_ns + ESP_ACK_NS;
-		fw_list_add_tail(&nic->esp_acks, &s->ack_node);
+		fw_list_add_tail(&nic->esp.acks, &s->ack_node);
 	}
 	if (now && !s->ack_now) {
 		s->ack_now = true;
 		fw_list_del(&s->ack_node);
-		fw_list_add_head(&nic->esp_acks, &s->ack_node);
+		fw_list_add_head(&nic->esp.acks, &s->ack_node);
 	}
 }
 
 void esp_ack_flush(struct fw_nic *nic)
 {
 	/* Those that must go stand in front, then the others by their time. */
-	while (!fw_list_empty(&nic->esp_acks)) {
+	while (!fw_list_empty(&nic->esp.acks)) {
 		struct esp_stream *s =
-		    FW_CONTAINER(nic->esp_acks.next, struct esp_stream, ack_node);
+		    FW_CONTAINER(nic->esp.acks.next, struct esp_stream, ack_node);
 
 		if (!s->ack_now && s->ack_ns > nic->now_ns)
 			return;
@@ -102,9 +102,9 @@ uint64_t esp_ack_next_ns(const struct fw_nic *nic)
 {
 	const struct esp_stream *s;
 
-	if (fw_list_empty(&nic->esp_acks))
+	if (fw_list_empty(&nic->esp.acks))
 		return UINT64_MAX;
-	s = FW_CONTAINER(nic->esp_acks.next, struct esp_stream, ack_node);
+	s = FW_CONTAINER(nic->esp.acks.next, struct esp_stream, ack_node);
 	return s->ack_now ? nic->now_ns : s->ack_ns;
 }
 

@@ -127,8 +127,8 @@ struct esp_stream {
 	struct share_owner share; /* of whom it is; nobody's until accept() */
 
 	struct fw_timer timer;     /* repetition: SYN, TXS, TXF, FIN; re-requests; probes */
-	struct fw_list ready_node; /* in nic->esp_ready: has packets to send */
-	struct fw_list ack_node;   /* in nic->esp_acks: owes an ACK */
+	struct fw_list ready_node; /* in nic->esp.ready: has packets to send */
+	struct fw_list ack_node;   /* in nic->esp.acks: owes an ACK */
 };
 
 /* esp_conn.c */

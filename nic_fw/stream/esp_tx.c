@@ -26,7 +26,7 @@ static struct esp_slot *slot_of(struct esp_stream *s, uint32_t seq)
 void esp_tx_ready(struct fw_nic *nic, struct esp_stream *s)
 {
 	if (!fw_list_linked(&s->ready_node))
-		fw_list_add_tail(&nic->esp_ready, &s->ready_node);
+		fw_list_add_tail(&nic->esp.ready, &s->ready_node);
 }
 
 /* Every packet carries what its sender has received. */
@@ -223,10 +223,10 @@ uint32_t esp_tx_run(struct fw_nic *nic, uint32_t budget)
 {
 	uint32_t done = 0, rounds = 0;
 
-	nic->esp_unreachables = 0;
-	while (done < budget && !fw_list_empty(&nic->esp_ready) && eth_tx_room(nic)) {
+	nic->esp.unreachables = 0;
+	while (done < budget && !fw_list_empty(&nic->esp.ready) && eth_tx_room(nic)) {
 		struct esp_stream *s =
-		    FW_CONTAINER(nic->esp_ready.next, struct esp_stream, ready_node);
+		    FW_CONTAINER(nic->esp.ready.next, struct esp_stream, ready_node);
 		uint32_t sent = 0;
 
 		fw_list_del(&s->ready_node);

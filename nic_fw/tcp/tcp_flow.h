@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "nic_fw/net/ip.h"
+#include "nic_fw/tcp/tcp_nic.h"
 #include "nic_fw/base/list.h"
 #include "nic_fw/base/pool.h"
 #include "nic_fw/tcp/tcp.h"
@@ -21,7 +22,6 @@ enum {
 	TCP_MAX_FLOWS = 4096, /* of an instance, those in TIME-WAIT included */
 	TCP_HASH_SIZE = 4096,
 	TCP_MAX_LISTENERS = 1024,
-	TCP_LISTEN_HASH_SIZE = 256,
 	TCP_MAX_SYNS = 1024, /* half-open passive ones; beyond: cookies */
 	TCP_SYN_HASH_SIZE = 1024,
 	TCP_CHUNK_BYTES = 2048,
@@ -255,32 +255,6 @@ struct tcp_syn {
 	uint8_t flags; /* TCP_F_TS, SACK, WSCALE, ECN */
 	uint8_t tries;
 	uint8_t mac[WIRE_MAC_BYTES];
-};
-
-/* So many a second. */
-struct tcp_bucket {
-	uint64_t since_ns;
-	uint32_t spent, limit; /* in this second */
-};
-
-struct tcp_nic {
-	struct fw_pool flows;
-	uint32_t *hash; /* TCP_HASH_SIZE */
-	struct fw_list ready;
-	struct fw_list acks;
-	struct fw_list resolving; /* tcp_flow.wait_node: next hop not known yet */
-	struct fw_list time_wait; /* oldest first */
-	struct tcp_listener *listeners;
-	uint32_t listen_hash[TCP_LISTEN_HASH_SIZE];
-	uint32_t num_listeners;
-	struct fw_pool syns;
-	uint32_t *syn_hash;
-	struct fw_list syn_list;
-	struct fw_timer syn_timer;
-	struct fw_pool chunks;
-	uint64_t cookie_ns; /* the last SYN cookie; 0: none */
-	uint32_t neigh_changes;
-	struct tcp_bucket challenges, resets;
 };
 
 /* Options of a received segment. */

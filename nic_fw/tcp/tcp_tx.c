@@ -184,7 +184,7 @@ static bool commit(struct fw_nic *nic, struct tcp_flow *flow, const struct tcp_s
 		return true;
 	}
 	if (rc == -FW_EAGAIN)
-		nic->tx_allow = 0; /* the port is full: no flow has room in this turn */
+		nic->net.tx_allow = 0; /* the port is full: no flow has room in this turn */
 	else if (rc < 0 && host)
 		unreadable(nic, flow, seg);
 	return rc >= 0;

@@ -10,7 +10,7 @@
 
 static const struct cm_ep *endpoint(const struct fw_nic *nic, uint32_t i)
 {
-	return nic->cm_ids.high ? &nic->cm_eps[i % nic->cm_ids.high] : NULL;
+	return nic->cm.ids.high ? &nic->cm.eps[i % nic->cm.ids.high] : NULL;
 }
 
 /*

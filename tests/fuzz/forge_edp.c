@@ -168,10 +168,10 @@ void forge_fit_esp(struct forge *f, uint32_t what, int32_t seq_delta)
 	const struct esp_stream *s;
 	uint32_t i;
 
-	if (!forge_is_esp(f) || !nic->esp_ids.high)
+	if (!forge_is_esp(f) || !nic->esp.ids.high)
 		return;
 	i = (uint32_t)be16_get(edp->dst_port) - WIRE_EDP_PORT_BASE - 1;
-	s = &nic->esp_streams[i < nic->esp_ids.high ? i : 0];
+	s = &nic->esp.streams[i < nic->esp.ids.high ? i : 0];
 	edp->dst_port = be16_put(s->local_port);
 	edp->src_port = be16_put(s->remote_port);
 	if (what & FORGE_EPOCH) {

@@ -18,9 +18,9 @@ static const struct esp_stream *stream(void)
 {
 	uint32_t i;
 
-	for (i = 0; fw()->esp_streams[i].state != ESP_OPEN; i++)
+	for (i = 0; fw()->esp.streams[i].state != ESP_OPEN; i++)
 		;
-	return &fw()->esp_streams[i];
+	return &fw()->esp.streams[i];
 }
 
 /* The next packet of the stream from NIC 1 to NIC 0, with that message. */
@@ -31,7 +31,7 @@ static void lie(const struct wire_goal *goal, uint32_t payload)
 	static struct forge f;
 
 	f.to = 0;
-	r.z = (uint32_t)(stream() - fw()->esp_streams);
+	r.z = (uint32_t)(stream() - fw()->esp.streams);
 	forge_edp(&f, &r, ends.coll.key);
 	forge_put(&f, FORGE_DGRAM, 0, goal, sizeof(*goal));
 	forge_seal(&f, 0);
@@ -73,11 +73,11 @@ static void data_for_a_receive_that_is_over(void)
 	begin();
 	before = fw()->counters.goal_malformed;
 	/* Each context that a receive ever had, of this generation and of others. */
-	for (i = 0; i < fw()->goal_recvs.high; i++) {
-		const struct goal_recv *recv = fw_pool_at(&fw()->goal_recvs, i);
+	for (i = 0; i < fw()->goal.recvs.high; i++) {
+		const struct goal_recv *recv = fw_pool_at(&fw()->goal.recvs, i);
 		struct wire_goal goal = {
 		    .type = WIRE_GOAL_DATA,
-		    .instance = be32_put(fw()->goal_comms[0].next_instance),
+		    .instance = be32_put(fw()->goal.comms[0].next_instance),
 		    .bytes = be64_put(8),
 		    .sink = be32_put((uint32_t)recv->generation << 24 | i),
 		    .piece_bytes = be32_put(8),
@@ -101,12 +101,12 @@ static void an_unexpected_message_in_pieces(void)
 	uint32_t i;
 
 	begin();
-	goal.instance = be32_put(fw()->goal_comms[0].next_instance);
+	goal.instance = be32_put(fw()->goal.comms[0].next_instance);
 	for (i = 0; i < 3; i++) {
 		goal.offset = be64_put(100 * i);
 		lie(&goal, 100);
 	}
-	CU_ASSERT_EQUAL(fw()->goal_unexps.used, 1);
+	CU_ASSERT_EQUAL(fw()->goal.unexps.used, 1);
 	CU_ASSERT_EQUAL(fw()->counters.goal_malformed, 0);
 	over();
 }
@@ -120,7 +120,7 @@ static void news_of_the_next_run_is_not_crowded_out(void)
 	uint32_t next, i;
 
 	begin();
-	next = fw()->goal_comms[0].next_instance;
+	next = fw()->goal.comms[0].next_instance;
 	for (i = 1; i <= GOAL_MAX_ABORTS + 1; i++) {
 		goal.instance = be32_put(next + i);
 		lie(&goal, 0);

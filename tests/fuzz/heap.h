@@ -93,8 +93,8 @@ void goal_heap_free(struct fw_nic *nic, uint32_t client, void *block)
 
 	if (!block)
 		return;
-	bytes = buddy_block_bytes(&nic->goal_heap.buddy,
-				  (uint64_t)((uint8_t *)block - nic->goal_heap.base));
+	bytes = buddy_block_bytes(&nic->goal.heap.buddy,
+				  (uint64_t)((uint8_t *)block - nic->goal.heap.base));
 	for (i = 0; i < heap_blocks && !heap_is_kept; i++)
 		if (heap_block[i].at == block)
 			heap_block[i--] = heap_block[--heap_blocks];
@@ -110,7 +110,7 @@ static void heap_keep(void)
 /* What is free in the kept world is guarded again. */
 static void heap_restore(struct fw_nic *nic)
 {
-	const struct goal_heap *heap = &nic->goal_heap;
+	const struct goal_heap *heap = &nic->goal.heap;
 	uint32_t i;
 
 	ASAN_POISON_MEMORY_REGION(heap->base, heap->buddy.high);

@@ -44,10 +44,10 @@ static void show_nic(uint32_t i)
 
 	fprintf(stderr, "nic %u: now %llu next %llu inbox %u sched %d ready %d tx_room %u\n", i,
 		(unsigned long long)w->now_ns, (unsigned long long)fw_next_timer_ns(nic),
-		w->nic[i].inbox_count, !fw_list_empty(&nic->sched_qps),
-		!fw_list_empty(&nic->rd_ready), w->nic[i].tx_room);
-	for (k = 0; k < nic->session_ids.high; k++) {
-		const struct rd_session *s = &nic->sessions[k];
+		w->nic[i].inbox_count, !fw_list_empty(&nic->host.sched_qps),
+		!fw_list_empty(&nic->rd.ready), w->nic[i].tx_room);
+	for (k = 0; k < nic->rd.session_ids.high; k++) {
+		const struct rd_session *s = &nic->rd.sessions[k];
 
 		fprintf(stderr,
 			"  session %08x state %u tx %x..%x lost %u sent %u cwnd %u rx %x..%x ack "
@@ -56,8 +56,8 @@ static void show_nic(uint32_t i)
 			s->rx_psn, s->rx_high, s->ack_due, !fw_list_empty(&s->all_flows),
 			!fw_list_empty(&s->flows));
 	}
-	for (k = 0; k < nic->qp_ids.high; k++) {
-		const struct fw_qp *qp = &nic->qps[k];
+	for (k = 0; k < nic->host.qp_ids.high; k++) {
+		const struct fw_qp *qp = &nic->host.qps[k];
 
 		if (qp->used)
 			fprintf(stderr,
@@ -374,7 +374,7 @@ static void mem_unmap(void *ctx, uint32_t client, void *mapping)
 static void arena_release(void *ctx, void *addr, size_t bytes)
 {
 	const struct w_nic *nic = ctx;
-	const uint8_t *heap = nic->fw ? nic->fw->goal_heap.base : NULL;
+	const uint8_t *heap = nic->fw ? nic->fw->goal.heap.base : NULL;
 
 	if (kept && (const uint8_t *)addr >= heap + nic->heap_kept &&
 	    (const uint8_t *)addr < heap + GOAL_HEAP_BYTES && !((uintptr_t)addr % PAGE)) {
@@ -482,10 +482,10 @@ void world_keep(void)
 		struct w_proc *p = &w->proc[i];
 
 		if (p->attached)
-			p->bar_kept = w->nic[p->nic].fw->clients[p->client].bar.high;
+			p->bar_kept = w->nic[p->nic].fw->host.clients[p->client].bar.high;
 	}
 	for (i = 0; i < W_NICS; i++)
-		w->nic[i].heap_kept = w->nic[i].fw->goal_heap.buddy.high;
+		w->nic[i].heap_kept = w->nic[i].fw->goal.heap.buddy.high;
 	heap_keep();
 	kept = true;
 	at = mmap(w, region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, region_fd, 0);
@@ -508,36 +508,36 @@ static void each_pool(void (*fn)(struct fw_pool *pool))
 	for (i = 0; i < W_NICS; i++) {
 		struct fw_nic *nic = w->nic[i].fw;
 
-		fn(&nic->mcast_group_pool);
-		fn(&nic->mcast_members);
-		fn(&nic->mac_filters);
-		fn(&nic->qp_opens);
-		fn(&nic->wqes);
-		fn(&nic->wqe_exts);
-		fn(&nic->flows);
-		fn(&nic->tx_windows);
-		fn(&nic->rx_windows);
-		fn(&nic->held);
-		fn(&nic->recv_msgs);
-		fn(&nic->ud_reasms);
-		fn(&nic->ud_buffers);
-		fn(&nic->esp_held);
-		fn(&nic->esp_rdmap_lasts);
-		fn(&nic->cm_data);
+		fn(&nic->net.mcast_group_pool);
+		fn(&nic->net.mcast_members);
+		fn(&nic->net.mac_filters);
+		fn(&nic->host.qp_opens);
+		fn(&nic->host.wqes);
+		fn(&nic->host.wqe_exts);
+		fn(&nic->rd.flows);
+		fn(&nic->rd.tx_windows);
+		fn(&nic->rd.rx_windows);
+		fn(&nic->rd.held);
+		fn(&nic->host.recv_msgs);
+		fn(&nic->ud.reasms);
+		fn(&nic->ud.buffers);
+		fn(&nic->esp.held);
+		fn(&nic->rdmap.esp_lasts);
+		fn(&nic->cm.data);
 		fn(&nic->tcp.flows);
 		fn(&nic->tcp.syns);
 		fn(&nic->tcp.chunks);
-		fn(&nic->mpa_conns);
-		fn(&nic->mpa_setups);
-		fn(&nic->mpa_segs);
-		fn(&nic->mpa_partials);
-		fn(&nic->goal_links);
-		fn(&nic->goal_runs);
-		fn(&nic->goal_sends);
-		fn(&nic->goal_recvs);
-		fn(&nic->goal_unexps);
-		fn(&nic->goal_calcs);
-		fn(&nic->mgrp_spaces);
+		fn(&nic->mpa.conns);
+		fn(&nic->mpa.setups);
+		fn(&nic->mpa.segs);
+		fn(&nic->mpa.partials);
+		fn(&nic->goal.links);
+		fn(&nic->goal.runs);
+		fn(&nic->goal.sends);
+		fn(&nic->goal.recvs);
+		fn(&nic->goal.unexps);
+		fn(&nic->goal.calcs);
+		fn(&nic->mgrp.spaces);
 	}
 }
 
@@ -570,7 +570,7 @@ void world_reset(void)
 		frame_free(w->kept[--w->num_kept]);
 	each_pool(unpoison);
 	for (i = 0; i < W_NICS; i++)
-		heap_open(w->nic[i].fw->goal_heap.base, w->nic[i].fw->goal_heap.buddy.high);
+		heap_open(w->nic[i].fw->goal.heap.base, w->nic[i].fw->goal.heap.buddy.high);
 	for (i = 0; i < W_PROCS; i++)
 		ASAN_UNPOISON_MEMORY_REGION(w->proc[i].bar, W_BAR_BYTES);
 	W_CHECK(!madvise(w, region_bytes, MADV_DONTNEED), "the region cannot be reset");
@@ -644,7 +644,7 @@ void world_run(uint64_t ns, bool (*done)(void))
 /* A NIC is in one group for ever, that of all systems (igmp.c). */
 static uint32_t for_ever(const struct fw_pool *pool)
 {
-	return pool == &w->nic[0].fw->mac_filters || pool == &w->nic[1].fw->mac_filters;
+	return pool == &w->nic[0].fw->net.mac_filters || pool == &w->nic[1].fw->net.mac_filters;
 }
 
 static void check_pool(struct fw_pool *pool)
@@ -659,7 +659,7 @@ static bool no_streams(void)
 	uint32_t i, n = 0;
 
 	for (i = 0; i < W_NICS; i++)
-		n += fw_ids_used(&w->nic[i].fw->esp_ids) + fw_ids_used(&w->nic[i].fw->cm_ids) +
+		n += fw_ids_used(&w->nic[i].fw->esp.ids) + fw_ids_used(&w->nic[i].fw->cm.ids) +
 		     w->nic[i].fw->tcp.flows.used + w->nic[i].fw->tcp.syns.used;
 	return !n;
 }
@@ -675,19 +675,19 @@ void world_check_empty(void)
 		struct w_nic *n = &w->nic[i];
 		struct fw_nic *fw = n->fw;
 
-		for (k = 0; k < fw->session_ids.high; k++)
-			if (fw->sessions[k].state != RD_FREE)
-				rd_session_fail(fw, &fw->sessions[k], HW_STATUS_SUCCESS,
+		for (k = 0; k < fw->rd.session_ids.high; k++)
+			if (fw->rd.sessions[k].state != RD_FREE)
+				rd_session_fail(fw, &fw->rd.sessions[k], HW_STATUS_SUCCESS,
 						HW_VENDOR_ERR_NONE);
 		W_CHECK(!n->rx_out, "%u frames were not given back", n->rx_out);
 		W_CHECK(!n->maps_given, "%u mappings were not given back", n->maps_given);
-		W_CHECK(!fw_ids_used(&fw->pd_ids) && !fw_ids_used(&fw->mr_ids) &&
-			    !fw_ids_used(&fw->cq_ids) && !fw_ids_used(&fw->eq_ids) &&
-			    !fw_ids_used(&fw->srq_ids) && !fw_ids_used(&fw->qp_ids) &&
-			    !fw_ids_used(&fw->ah_ids) && !fw_ids_used(&fw->client_ids) &&
-			    !fw_ids_used(&fw->goal_comm_ids) &&
-			    !fw_ids_used(&fw->goal_schedule_ids) && !fw->goal_loads_active &&
-			    !fw->goal_heap.buddy.used && !fw->ah_waiting,
+		W_CHECK(!fw_ids_used(&fw->host.pd_ids) && !fw_ids_used(&fw->host.mr_ids) &&
+			    !fw_ids_used(&fw->host.cq_ids) && !fw_ids_used(&fw->host.eq_ids) &&
+			    !fw_ids_used(&fw->host.srq_ids) && !fw_ids_used(&fw->host.qp_ids) &&
+			    !fw_ids_used(&fw->host.ah_ids) && !fw_ids_used(&fw->host.client_ids) &&
+			    !fw_ids_used(&fw->goal.comm_ids) &&
+			    !fw_ids_used(&fw->goal.schedule_ids) && !fw->goal.loads_active &&
+			    !fw->goal.heap.buddy.used && !fw->host.ah_waiting,
 			"objects outlive their process");
 	}
 	each_pool(check_pool);

@@ -46,7 +46,7 @@ static void *firmware(void *arg)
 {
 	struct race *r = arg;
 	struct fw_nic *nic = r->ut.nic;
-	struct fw_eq *eq = &nic->eqs[nic->clients[0].eq[r->number]];
+	struct fw_eq *eq = &nic->host.eqs[nic->host.clients[0].eq[r->number]];
 	uint32_t sent = 0, i;
 
 	while (!__atomic_load_n(&r->ended, __ATOMIC_ACQUIRE)) {
@@ -89,7 +89,7 @@ static void nothing_is_lost(void)
 
 	fw_ut_begin(&r.ut);
 	r.number = fw_ut_eq(&r.ut, 0, ENTRIES);
-	queue = &r.ut.nic->eqs[r.ut.nic->clients[0].eq[r.number]];
+	queue = &r.ut.nic->host.eqs[r.ut.nic->host.clients[0].eq[r.number]];
 	r.ut.nic->port.irq = raise;
 	pthread_mutex_init(&r.eq.lock, NULL);
 	r.eq.number = r.number;

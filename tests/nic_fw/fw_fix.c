@@ -185,21 +185,21 @@ void fw_ut_end(struct fw_ut *ut)
 	uint32_t i;
 
 	for (i = 0; i < FW_UT_CLIENTS; i++)
-		if (nic->clients[i].used)
+		if (nic->host.clients[i].used)
 			fw_ut_detach(ut, i);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->client_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->pd_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->mr_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->cq_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->eq_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->srq_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->qp_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->ah_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->xrcd_ids), 0);
-	CU_ASSERT_EQUAL(nic->qp_opens.used, 0);
-	CU_ASSERT_EQUAL(nic->mcast_members.used, 0);
-	CU_ASSERT_EQUAL(nic->ah_waiting, 0);
-	CU_ASSERT_TRUE(fw_list_empty(&nic->db_clients));
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.client_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.pd_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.mr_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.cq_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.eq_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.srq_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.qp_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.ah_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->host.xrcd_ids), 0);
+	CU_ASSERT_EQUAL(nic->host.qp_opens.used, 0);
+	CU_ASSERT_EQUAL(nic->net.mcast_members.used, 0);
+	CU_ASSERT_EQUAL(nic->host.ah_waiting, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&nic->host.db_clients));
 	munmap(ut->arena, ut->arena_bytes);
 }
 
@@ -300,7 +300,7 @@ struct fw_cq *fw_ut_cq(struct fw_ut *ut, uint32_t client, uint32_t entries, uint
 	struct hw_cmd_resp resp;
 
 	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(ut, client, &cmd, &resp), 0);
-	return &ut->nic->cqs[resp.u.create_cq.cq];
+	return &ut->nic->host.cqs[resp.u.create_cq.cq];
 }
 
 struct fw_srq *fw_ut_srq(struct fw_ut *ut, uint32_t client, uint32_t pd, uint32_t max_wr,
@@ -311,7 +311,7 @@ struct fw_srq *fw_ut_srq(struct fw_ut *ut, uint32_t client, uint32_t pd, uint32_
 	struct hw_cmd_resp resp;
 
 	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(ut, client, &cmd, &resp), 0);
-	return &ut->nic->srqs[resp.u.srq.srq];
+	return &ut->nic->host.srqs[resp.u.srq.srq];
 }
 
 struct fw_qp *fw_ut_qp(struct fw_ut *ut, uint32_t client, enum hw_qp_type type, uint32_t pd,
@@ -383,7 +383,7 @@ void fw_ut_rts(struct fw_ut *ut, const struct fw_qp *qp)
 
 bool fw_ut_event(struct fw_ut *ut, uint32_t client, uint32_t eq, struct hw_eqe *eqe)
 {
-	const struct fw_eq *queue = &ut->nic->eqs[ut->nic->clients[client].eq[eq]];
+	const struct fw_eq *queue = &ut->nic->host.eqs[ut->nic->host.clients[client].eq[eq]];
 	uint32_t *cons = &ut->client[client].eq_cons[eq];
 	uint8_t phase = !(*cons & (queue->mask + 1));
 

@@ -225,13 +225,13 @@ static inline void net_put_arp(struct net_frame *f, uint16_t op, uint32_t sender
 /* The peer answers our question for its address; where nobody has asked, that leaves no frame. */
 static inline void net_learn_peer(void)
 {
-	uint32_t staged = net.nic->tx_count;
+	uint32_t staged = net.nic->net.tx_count;
 	uint64_t asked = CNT(arp_tx);
 	uint8_t mac[WIRE_MAC_BYTES];
 	struct net_frame f;
 
 	(void)neigh_lookup(net.nic, NET_PEER_IP, mac);
-	net.nic->tx_count = staged;
+	net.nic->net.tx_count = staged;
 	CNT(arp_tx) = asked;
 	net_put_arp(&f, WIRE_ARP_REPLY, NET_PEER_IP, net_peer_mac, NET_IP);
 	net_rx(&f);

@@ -535,8 +535,8 @@ static inline void net_init(uint8_t shard)
 
 	memset(&net, 0, sizeof(net));
 	net.nic = nic;
-	nic->clients = net_alloc((NET_CLIENT + 1) * sizeof(*nic->clients));
-	nic->clients[NET_CLIENT].user = &net.user;
+	nic->host.clients = net_alloc((NET_CLIENT + 1) * sizeof(*nic->host.clients));
+	nic->host.clients[NET_CLIENT].user = &net.user;
 	net.tx_room = UINT32_MAX;
 	net.sent = net_alloc(NET_CAPTURE * sizeof(*net.sent));
 	nic->port.rx_burst = net_rx_burst;
@@ -555,22 +555,22 @@ static inline void net_init(uint8_t shard)
 	nic->config.shard = shard;
 	nic->config.num_shards = 8;
 	nic->now_ns = UINT64_C(1000000000);
-	nic->tx_allow = UINT32_MAX;
-	nic->tx = net_alloc(FW_TX_STAGE * sizeof(*nic->tx));
-	nic->rx = net_alloc(FW_BURST * sizeof(*nic->rx));
+	nic->net.tx_allow = UINT32_MAX;
+	nic->net.tx = net_alloc(FW_TX_STAGE * sizeof(*nic->net.tx));
+	nic->net.rx = net_alloc(FW_BURST * sizeof(*nic->net.rx));
 	nic->scratch = net_alloc(FW_SCRATCH_BYTES);
-	nic->neigh = net_alloc(HW_MAX_NEIGH * sizeof(*nic->neigh));
-	nic->neigh_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
-	nic->ud_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
+	nic->net.neigh = net_alloc(HW_MAX_NEIGH * sizeof(*nic->net.neigh));
+	nic->net.neigh_hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
+	nic->ud.hash = net_alloc(FW_HASH_SIZE * sizeof(uint32_t));
 	fw_timers_init(&nic->timers, net_alloc(NET_TIMERS * sizeof(struct fw_timer *)), NET_TIMERS);
-	fw_list_init(&nic->mcast_groups);
-	fw_pool_init(&nic->mcast_group_pool, net_alloc(NET_GROUPS * sizeof(struct mcast_group)),
+	fw_list_init(&nic->net.mcast_groups);
+	fw_pool_init(&nic->net.mcast_group_pool, net_alloc(NET_GROUPS * sizeof(struct mcast_group)),
 		     sizeof(struct mcast_group), NET_GROUPS);
-	fw_pool_init(&nic->mac_filters, net_alloc(MAC_FILTER_MAX * sizeof(struct mac_filter)),
+	fw_pool_init(&nic->net.mac_filters, net_alloc(MAC_FILTER_MAX * sizeof(struct mac_filter)),
 		     sizeof(struct mac_filter), MAC_FILTER_MAX);
-	fw_pool_init(&nic->ud_reasms, net_alloc(UD_REASM_MAX * sizeof(struct ud_reasm)),
+	fw_pool_init(&nic->ud.reasms, net_alloc(UD_REASM_MAX * sizeof(struct ud_reasm)),
 		     sizeof(struct ud_reasm), UD_REASM_MAX);
-	fw_pool_init(&nic->ud_buffers, net_alloc((size_t)UD_REASM_MAX * HW_MAX_UD_MSG_BYTES),
+	fw_pool_init(&nic->ud.buffers, net_alloc((size_t)UD_REASM_MAX * HW_MAX_UD_MSG_BYTES),
 		     HW_MAX_UD_MSG_BYTES, UD_REASM_MAX);
 	net_init_qp();
 }
@@ -579,18 +579,18 @@ static inline void net_end(void)
 {
 	struct fw_nic *nic = net.nic;
 
-	free(nic->clients);
-	free(nic->tx);
-	free(nic->rx);
+	free(nic->host.clients);
+	free(nic->net.tx);
+	free(nic->net.rx);
 	free(nic->scratch);
-	free(nic->neigh);
-	free(nic->neigh_hash);
-	free(nic->ud_hash);
+	free(nic->net.neigh);
+	free(nic->net.neigh_hash);
+	free(nic->ud.hash);
 	free(nic->timers.heap);
-	free(nic->mcast_group_pool.base);
-	free(nic->mac_filters.base);
-	free(nic->ud_reasms.base);
-	free(nic->ud_buffers.base);
+	free(nic->net.mcast_group_pool.base);
+	free(nic->net.mac_filters.base);
+	free(nic->ud.reasms.base);
+	free(nic->ud.buffers.base);
 	free(nic);
 	free(net.sent);
 }

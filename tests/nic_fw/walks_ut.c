@@ -104,7 +104,7 @@ static void a_second_resize_takes_the_place(void)
 static void a_cq_ends_while_it_is_resized(void)
 {
 	struct fw_cq *cq = waiting_cq();
-	struct fw_bar *bar = &ut.nic->clients[0].bar;
+	struct fw_bar *bar = &ut.nic->host.clients[0].bar;
 	uint64_t high;
 	uint32_t turns;
 
@@ -203,18 +203,18 @@ static void listener_with_many_requests(void)
 	cm_listen(ut.nic, listener);
 	for (i = 0; i < REQUESTS; i++)
 		request_of_a_peer(listener);
-	used = fw_ids_used(&ut.nic->cm_ids);
+	used = fw_ids_used(&ut.nic->cm.ids);
 	CU_ASSERT_EQUAL(used, REQUESTS + 2);
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CM_DESTROY, listener->index, NULL), -1);
-	CU_ASSERT(used - fw_ids_used(&ut.nic->cm_ids) <= FW_SLICE_AT_ONCE / FW_SLICE_CM_UNITS + 1);
+	CU_ASSERT(used - fw_ids_used(&ut.nic->cm.ids) <= FW_SLICE_AT_ONCE / FW_SLICE_CM_UNITS + 1);
 	for (turns = 0; !ut.num_done && turns < 10 * REQUESTS; turns++) {
-		used = fw_ids_used(&ut.nic->cm_ids);
+		used = fw_ids_used(&ut.nic->cm.ids);
 		fw_ut_poll(&ut, 1000);
-		CU_ASSERT(used - fw_ids_used(&ut.nic->cm_ids) <= FW_SLICE_UNITS / 4);
+		CU_ASSERT(used - fw_ids_used(&ut.nic->cm.ids) <= FW_SLICE_UNITS / 4);
 	}
 	CU_ASSERT_EQUAL(ut.num_done, 1);
 	CU_ASSERT_EQUAL(ut.done.status, 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->cm_ids), 1);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->cm.ids), 1);
 	CU_ASSERT_PTR_EQUAL(cm_own(ut.nic, 0, other->index), other);
 	fw_ut_end(&ut);
 }
@@ -223,8 +223,8 @@ static uint32_t told_to(uint32_t eq)
 {
 	uint32_t i, n = 0;
 
-	for (i = 0; i < ut.nic->cm_ids.high; i++)
-		n += ut.nic->cm_eps[i].state != CM_FREE && ut.nic->cm_eps[i].eq == eq;
+	for (i = 0; i < ut.nic->cm.ids.high; i++)
+		n += ut.nic->cm.eps[i].state != CM_FREE && ut.nic->cm.eps[i].eq == eq;
 	return n;
 }
 
@@ -279,8 +279,8 @@ static uint32_t in_state(enum cm_state state)
 {
 	uint32_t i, n = 0;
 
-	for (i = 0; i < ut.nic->cm_ids.high; i++)
-		n += ut.nic->cm_eps[i].state == state;
+	for (i = 0; i < ut.nic->cm.ids.high; i++)
+		n += ut.nic->cm.eps[i].state == state;
 	return n;
 }
 

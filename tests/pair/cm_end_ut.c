@@ -53,7 +53,7 @@ static void nobody_answers(void)
 	ms = event_after_ms(HW_CM_EVENT_UNREACHABLE, 60000);
 	CU_ASSERT(ms > 5000 && ms < 15000);
 	/* It may ask again. */
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_eps[cp.listener].state, CM_IDLE);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.eps[cp.listener].state, CM_IDLE);
 	/* Nor to the end of a connection. */
 	CU_ASSERT_EQUAL(cp_simple(&cp, 0, HW_CMD_CM_DISCONNECT, cp.a), 0);
 	ms = event_after_ms(HW_CM_EVENT_DISCONNECTED, 60000);
@@ -182,14 +182,14 @@ static void backlog(void)
 	for (i = 0; i < 5; i++)
 		(void)cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.listener].waiting, 2);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.eps[cp.listener].waiting, 2);
 	CU_ASSERT_NOT_EQUAL(CP_CNT(&cp, 1, drop_cm_backlog), 0);
 	for (i = 0; i < 5; i++) {
 		fetched[i] = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
 		rp_run(&cp.rp, 2 * CP_S);
 	}
 	cp_expect_none(&cp);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.listener].waiting, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.eps[cp.listener].waiting, 0);
 	/* Those that were not fetched go with the listener, the others stay. */
 	(void)cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
@@ -250,7 +250,7 @@ static void quota(void)
 
 	cp_begin(&cp);
 	cm = (struct hw_cmd_cm){.eq = cp.eq[1]};
-	client = &cp.rp.end[1].nic->clients[cp.rp.end[1].client];
+	client = &cp.rp.end[1].nic->host.clients[cp.rp.end[1].client];
 	client->process->limit[HW_SHARE_CM] = 3;
 	(void)cp_listen(&cp, HW_CM_TCP, 0);
 	for (i = 0; i < 2; i++)
@@ -297,7 +297,7 @@ static void ports(void)
 	/* Any free one. */
 	CU_ASSERT_EQUAL(bind_to(1, a, HW_CM_TCP, 0, false, &port), 0);
 	CU_ASSERT(port >= HW_CM_EPHEMERAL && port < HW_CM_EPHEMERAL_END);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_num_listeners, 1);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.num_listeners, 1);
 	cp_end(&cp);
 }
 
@@ -306,7 +306,7 @@ static void all_ports_taken(void)
 	uint32_t *words, i, ep;
 
 	cp_begin(&cp);
-	words = cp.rp.end[0].nic->cm_ports;
+	words = cp.rp.end[0].nic->cm.ports;
 	for (i = HW_CM_EPHEMERAL; i < HW_CM_EPHEMERAL_END; i++)
 		words[i] = 1;
 	words[40000] = 0;

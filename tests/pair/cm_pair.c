@@ -61,18 +61,18 @@ static void check_empty(const struct fw_nic *nic)
 {
 	uint32_t i, used = 0;
 
-	CU_ASSERT_EQUAL(fw_ids_used(&nic->cm_ids), 0);
-	CU_ASSERT_EQUAL(nic->cm_num_listeners, 0);
-	CU_ASSERT_TRUE(fw_list_empty(&nic->cm_orphans));
-	CU_ASSERT_TRUE(fw_list_empty(&nic->cm_resolving));
+	CU_ASSERT_EQUAL(fw_ids_used(&nic->cm.ids), 0);
+	CU_ASSERT_EQUAL(nic->cm.num_listeners, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&nic->cm.orphans));
+	CU_ASSERT_TRUE(fw_list_empty(&nic->cm.resolving));
 	for (i = 0; i < FW_CM_PORT_WORDS; i++)
-		used += (nic->cm_ports[i] & 0xffff) != 0;
+		used += (nic->cm.ports[i] & 0xffff) != 0;
 	CU_ASSERT_EQUAL(used, 0);
-	CU_ASSERT_EQUAL(nic->mpa_conns.used, 0);
-	CU_ASSERT_EQUAL(nic->mpa_setups.used, 0);
+	CU_ASSERT_EQUAL(nic->mpa.conns.used, 0);
+	CU_ASSERT_EQUAL(nic->mpa.setups.used, 0);
 	CU_ASSERT_FALSE(neigh_wait_pending(nic));
 	for (i = 0, used = 0; i < CM_HASH_SIZE; i++)
-		used += nic->cm_hash[i] != 0;
+		used += nic->cm.hash[i] != 0;
 	CU_ASSERT_EQUAL(used, 0);
 }
 
@@ -93,9 +93,9 @@ void cp_end(struct cp *cp)
 	for (e = 0; e < 2; e++) {
 		const struct fw_nic *nic = cp->rp.end[e].nic;
 
-		for (ep = 0; ep < nic->cm_ids.high; ep++)
-			if (nic->cm_eps[ep].state != CM_FREE &&
-			    nic->cm_eps[ep].client == cp->rp.end[e].client)
+		for (ep = 0; ep < nic->cm.ids.high; ep++)
+			if (nic->cm.eps[ep].state != CM_FREE &&
+			    nic->cm.eps[ep].client == cp->rp.end[e].client)
 				(void)cp_simple(cp, e, HW_CMD_CM_DESTROY, ep);
 	}
 	cp->times = 0;

@@ -46,8 +46,8 @@ static void connected(uint16_t mpa_a, uint16_t mpa_b)
 	bring_to(3, mpa_a, mpa_b);
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_ESTABLISHED);
 	cp_expect_none(&cp);
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_eps[cp.a].state, CM_ESTABLISHED);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.b].state, CM_ESTABLISHED);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.eps[cp.a].state, CM_ESTABLISHED);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.eps[cp.b].state, CM_ESTABLISHED);
 }
 
 static void send_one(uint32_t from, uint64_t wr_id, uint32_t bytes)
@@ -72,8 +72,8 @@ static void ended(void)
 	CU_ASSERT_EQUAL(qb->state, HW_QPS_ERR);
 	CU_ASSERT_PTR_NULL(qa->mpa);
 	CU_ASSERT_PTR_NULL(qb->mpa);
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->mpa_conns.used, 0);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->mpa_conns.used, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->mpa.conns.used, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->mpa.conns.used, 0);
 }
 
 /* Revisions, CRC, markers and first frames, each end its own: messages pass both ways. */
@@ -172,7 +172,7 @@ static void rejected(void)
 	ev = cp_expect(&cp, 0, cp.a, HW_CM_EVENT_REJECTED);
 	CU_ASSERT(ev.data_bytes == 3 && !memcmp(ev.data, "sad", 3));
 	cp_expect_none(&cp);
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_eps[cp.a].state, CM_IDLE);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.eps[cp.a].state, CM_IDLE);
 	cp_end(&cp);
 }
 
@@ -199,7 +199,7 @@ static void qp_ends_it(void)
 			(void)rp_expect_recv(&cp.rp, !e, e ? 1 : 2, HW_STATUS_WR_FLUSH_ERR);
 			if (how == 0)
 				(void)rp_expect_recv(&cp.rp, e, e ? 2 : 1, HW_STATUS_WR_FLUSH_ERR);
-			CU_ASSERT_EQUAL(cp.rp.end[e].nic->mpa_conns.used, 0);
+			CU_ASSERT_EQUAL(cp.rp.end[e].nic->mpa.conns.used, 0);
 			cp_end(&cp);
 		}
 	}
@@ -262,8 +262,8 @@ static void peer_has_moved(void)
 	qa = cp_tcp_qp(&cp, 0);
 	qb = cp_tcp_qp(&cp, 1);
 	nic = cp.rp.end[0].nic;
-	CU_ASSERT_EQUAL_FATAL(nic->neigh_count, 1);
-	nic->neigh[0].mac[WIRE_MAC_BYTES - 1] ^= 1;
+	CU_ASSERT_EQUAL_FATAL(nic->net.neigh_count, 1);
+	nic->net.neigh[0].mac[WIRE_MAC_BYTES - 1] ^= 1;
 	nic->tcp.neigh_changes++;
 	cp.a = cp_tcp_ask(&cp, qa->qpn, 0);
 	run(2500);
@@ -282,7 +282,7 @@ static void shares(void)
 
 	begin();
 	for (e = 0; e < 2; e++) {
-		owner[e] = &cp.rp.end[e].nic->clients[cp.rp.end[e].client];
+		owner[e] = &cp.rp.end[e].nic->host.clients[cp.rp.end[e].client];
 		owner[e]->process->limit[HW_SHARE_TCP] = 1;
 		owner[e]->process->limit[HW_SHARE_LISTENER] = 1;
 	}
@@ -328,15 +328,15 @@ static void share_outlives_process(void)
 
 	connected(0, 0);
 	nic = cp.rp.end[0].nic;
-	user = nic->clients[cp.rp.end[0].client].user;
+	user = nic->host.clients[cp.rp.end[0].client].user;
 	params.uid = user->uid;
 	params.pid = 99;
 	CU_ASSERT_EQUAL_FATAL(fw_client_attach(nic, &params, &stay, &resp), 0);
-	CU_ASSERT_PTR_EQUAL(nic->clients[stay].user, user);
+	CU_ASSERT_PTR_EQUAL(nic->host.clients[stay].user, user);
 	cp.rp.end[1].dead = true;
 	rp_detach(&cp.rp, 0);
 	run(1);
-	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], nic->mpa_conns.used);
+	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], nic->mpa.conns.used);
 	run(200000);
 	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], 0);
 	fw_client_detach(nic, stay);
@@ -359,7 +359,7 @@ static void peer_restarts(void)
 		(void)cp_expect(&cp, !e, e ? cp.a : cp.b, HW_CM_EVENT_DISCONNECTED);
 		CU_ASSERT_EQUAL((e ? qa : qb)->state, HW_QPS_ERR);
 		(void)rp_expect_recv(&cp.rp, !e, 1, HW_STATUS_WR_FLUSH_ERR);
-		CU_ASSERT_EQUAL(cp.rp.end[!e].nic->mpa_conns.used, 0);
+		CU_ASSERT_EQUAL(cp.rp.end[!e].nic->mpa.conns.used, 0);
 		rp_detach(&cp.rp, !e);
 		cp_end_detached(&cp);
 	}
@@ -393,7 +393,7 @@ static void backlog(void)
 	for (i = 0; i < 5; i++)
 		(void)cp_tcp_ask(&cp, 0, 0);
 	run(100);
-	CU_ASSERT(cp.rp.end[1].nic->cm_eps[cp.listener].waiting <= 2);
+	CU_ASSERT(cp.rp.end[1].nic->cm.eps[cp.listener].waiting <= 2);
 	for (i = 0; i < 5; i++) {
 		struct hw_resp_cm_event ev;
 		uint32_t tries = 0;
@@ -402,7 +402,7 @@ static void backlog(void)
 			run(1000);
 		CU_ASSERT_EQUAL(ev.type, HW_CM_EVENT_REQUEST);
 	}
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.listener].waiting, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.eps[cp.listener].waiting, 0);
 	cp_end(&cp);
 }
 
@@ -434,21 +434,21 @@ static void one_shard_has_it(void)
 	begin();
 	for (e = 0; e < 2; e++) {
 		nic[e] = cp.rp.end[e].nic;
-		nic[e]->port.cm_ports = cp.rp.end[0].nic->cm_ports;
+		nic[e]->port.cm_ports = cp.rp.end[0].nic->cm.ports;
 		nic[e]->config.shard = (uint8_t)(3 * e);
 	}
 	CU_ASSERT_EQUAL(cm_port_hold(nic[1], 9), 0);
 	CU_ASSERT_EQUAL(cm_port_hold(nic[1], 9), 0);
-	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 3);
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm.ports, 9), 3);
 	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), FW_EADDRINUSE);
 	cm_port_drop(nic[1], 9);
 	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), FW_EADDRINUSE);
 	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 10), 0);
 	cm_port_drop(nic[1], 9);
 	/* Of what is in TIME-WAIT there frames still go there. */
-	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 3);
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm.ports, 9), 3);
 	CU_ASSERT_EQUAL(cm_port_hold(nic[0], 9), 0);
-	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm_ports, 9), 0);
+	CU_ASSERT_EQUAL(cm_port_owner(nic[0]->cm.ports, 9), 0);
 	cm_port_drop(nic[0], 9);
 	cm_port_drop(nic[0], 10);
 	for (e = 0; e < 2; e++) {
@@ -584,7 +584,7 @@ static void another_qp(void)
 		CU_ASSERT_EQUAL(qa->cm, 0);
 		/* Nor does one that is refused at once. */
 		memset(&kernel, 0, sizeof(kernel));
-		kernel.one = cp.rp.end[0].nic->cm_eps[cm.ep].local_port;
+		kernel.one = cp.rp.end[0].nic->cm.eps[cm.ep].local_port;
 		kernel.why = FW_EADDRINUSE;
 		cp.rp.end[0].nic->port.tcp_port = kernel_port;
 		cm.transport = HW_CM_TRANSPORT_TCP;

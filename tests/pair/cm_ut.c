@@ -205,8 +205,8 @@ static void late(void)
 			rp_deliver(&cp.rp, i);
 	rp_run(&cp.rp, CP_S);
 	cp_expect_none(&cp);
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_eps[cp.a].state, CM_ESTABLISHED);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.b].state, CM_ESTABLISHED);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.eps[cp.a].state, CM_ESTABLISHED);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.eps[cp.b].state, CM_ESTABLISHED);
 	cp_end(&cp);
 }
 
@@ -239,8 +239,8 @@ static void forged(void)
 	}
 	CU_ASSERT_NOT_EQUAL(CP_CNT(&cp, 1, cm_unknown), 0);
 	cp_expect_none(&cp);
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_eps[cp.a].state, CM_ESTABLISHED);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_eps[cp.b].state, CM_ESTABLISHED);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.eps[cp.a].state, CM_ESTABLISHED);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.eps[cp.b].state, CM_ESTABLISHED);
 	/* He who knows both names may. */
 	msg = good;
 	msg.type = WIRE_CM_DREQ;
@@ -297,7 +297,7 @@ static void low_ports(void)
 	uint32_t i, port;
 
 	cp_begin(&cp);
-	client = &cp.rp.end[0].nic->clients[cp.rp.end[0].client];
+	client = &cp.rp.end[0].nic->host.clients[cp.rp.end[0].client];
 	for (i = 0; i < sizeof(spaces) / sizeof(spaces[0]); i++) {
 		struct hw_cmd_cm cm = {.ep = cp_create(&cp, 0), .space = spaces[i], .port = 1023};
 
@@ -436,32 +436,32 @@ static void data_given_back(void)
 	ask.ip = cp.rp.end[1].nic->config.ip;
 	/* Nothing was stored. */
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &ask, NULL), FW_EINVAL);
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_data.used, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.data.used, 0);
 	/* Not all of it was: the rest is 0, whoever had the memory before. */
-	memset(cm_tx_room(cp.rp.end[0].nic, &cp.rp.end[0].nic->cm_eps[ask.ep]), 0xee, 200);
-	cm_tx_drop(cp.rp.end[0].nic, &cp.rp.end[0].nic->cm_eps[ask.ep]);
+	memset(cm_tx_room(cp.rp.end[0].nic, &cp.rp.end[0].nic->cm.eps[ask.ep]), 0xee, 200);
+	cm_tx_drop(cp.rp.end[0].nic, &cp.rp.end[0].nic->cm.eps[ask.ep]);
 	fill(data, sizeof(data), 1);
 	store(0, ask.ep, data, sizeof(data));
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 0, HW_CMD_CM_CONNECT, &ask, NULL), 0);
 	rp_run(&cp.rp, CP_S);
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_data.used, 1);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_data.used, 1);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.data.used, 1);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.data.used, 1);
 	ev = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	CU_ASSERT_EQUAL(ev.data_bytes, 200);
 	for (i = sizeof(data); i < 200; i++)
 		CU_ASSERT_EQUAL(ev.data[i], 0);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_data.used, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.data.used, 0);
 	answer.ep = ev.ep;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_ACCEPT, &answer, NULL), 0);
 	rp_run(&cp.rp, CP_MS);
 	/* Heard, and not fetched; said, and not acknowledged. */
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_data.used, 1);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_data.used, 1);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.data.used, 1);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.data.used, 1);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, ask.ep, HW_CM_EVENT_RESPONSE).data_bytes, 56);
 	CU_ASSERT_EQUAL(cp_accept(&cp, 0, ask.ep, 0), 0);
 	rp_run(&cp.rp, CP_MS);
-	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm_data.used, 0);
-	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm_data.used, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.data.used, 0);
+	CU_ASSERT_EQUAL(cp.rp.end[1].nic->cm.data.used, 0);
 	cp_end(&cp);
 }
 

@@ -14,7 +14,7 @@ static struct rp rp;
 
 static struct fw_client *client(void)
 {
-	return &A->nic->clients[A->client];
+	return &A->nic->host.clients[A->client];
 }
 
 /* Kinds 0 and 3 to 255, numbers of nothing: each is counted and does nothing. */

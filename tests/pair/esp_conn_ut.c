@@ -161,8 +161,8 @@ static void floods(void)
 	ep.end[1].refuses = true;
 	ep_open(&ep, 0);
 	ep_run(&ep, 2 * EP_S);
-	CU_ASSERT_EQUAL(fw_ids_used(&ep.end[1].nic->esp_ids), 0);
-	CU_ASSERT_EQUAL(ep.end[1].nic->esp_ids.high, 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&ep.end[1].nic->esp.ids), 0);
+	CU_ASSERT_EQUAL(ep.end[1].nic->esp.ids.high, 0);
 	CU_ASSERT_TRUE(EP_CNT(&ep, 1, esp_syn_early) > 5);
 	/* Late, but still in time. */
 	ep.end[1].refuses = false;
@@ -173,9 +173,9 @@ static void floods(void)
 	ep_mark(&ep, first_syn_only, 0);
 	ep_open(&ep, 0);
 	ep_run(&ep, 10 * EP_LATENCY_NS);
-	CU_ASSERT_EQUAL(fw_ids_used(&ep.end[1].nic->esp_ids), 1);
+	CU_ASSERT_EQUAL(fw_ids_used(&ep.end[1].nic->esp.ids), 1);
 	ep_run(&ep, EP_S + 200 * EP_MS);
-	CU_ASSERT_EQUAL(fw_ids_used(&ep.end[1].nic->esp_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&ep.end[1].nic->esp.ids), 0);
 	CU_ASSERT_EQUAL(ep.end[1].accepts + ep.end[1].ends, 0);
 	/* Nobody answered: after ten seconds that is told. */
 	ep_run(&ep, 10 * EP_S);
@@ -311,7 +311,7 @@ static void hostile_fields(void)
 				CU_ASSERT_TRUE(stream(0)->snd_next - stream(0)->snd_una <=
 					       WIRE_ESP_WINDOW);
 		}
-		CU_ASSERT_TRUE(ep.end[0].nic->esp_held.used <= WIRE_ESP_WINDOW);
+		CU_ASSERT_TRUE(ep.end[0].nic->esp.held.used <= WIRE_ESP_WINDOW);
 	}
 	ep_end(&ep);
 }

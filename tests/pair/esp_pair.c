@@ -489,12 +489,12 @@ void ep_check_empty(struct ep *ep)
 	for (e = 0; e < 2; e++) {
 		const struct fw_nic *nic = ep->end[e].nic;
 
-		CU_ASSERT_EQUAL(fw_ids_used(&nic->esp_ids), 0);
-		CU_ASSERT_EQUAL(nic->esp_held.used, 0);
+		CU_ASSERT_EQUAL(fw_ids_used(&nic->esp.ids), 0);
+		CU_ASSERT_EQUAL(nic->esp.held.used, 0);
 		CU_ASSERT_EQUAL(ep->end[e].held, 0);
 		CU_ASSERT_EQUAL(nic->timers.count, 0);
-		CU_ASSERT_TRUE(fw_list_empty(&nic->esp_ready));
-		CU_ASSERT_TRUE(fw_list_empty(&nic->esp_acks));
+		CU_ASSERT_TRUE(fw_list_empty(&nic->esp.ready));
+		CU_ASSERT_TRUE(fw_list_empty(&nic->esp.acks));
 	}
 }
 

@@ -334,13 +334,13 @@ static void to_a_process_that_leaves(void)
 	request(HW_WQE_WRITE, 1, 0);
 	rp_run(&rp, UINT64_C(10) * MS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
-	B->nic->clients[qb->client].closing = true;
+	B->nic->host.clients[qb->client].closing = true;
 	request(HW_WQE_WRITE, 2, 0);
 	rp_run(&rp, UINT64_C(10) * MS);
 	rp_expect_none(&rp);
 	CU_ASSERT_EQUAL(qa->state, HW_QPS_RTS);
 	CU_ASSERT_EQUAL(qb->state, HW_QPS_RTS);
-	B->nic->clients[qb->client].closing = false;
+	B->nic->host.clients[qb->client].closing = false;
 	over();
 }
 
@@ -354,7 +354,7 @@ static void shares(void)
 	for (e = 0; e < 2; e++) {
 		begin_with(7, 1);
 		qa->attr.retry_cnt = 7;
-		owner = rp.end[e].nic->clients[rp.end[e].client].process;
+		owner = rp.end[e].nic->host.clients[rp.end[e].client].process;
 		owner->limit[HW_SHARE_STREAM] = 0;
 		request(HW_WQE_WRITE, 1, 0);
 		rp_run(&rp, UINT64_C(20) * MS);
@@ -590,7 +590,7 @@ static void answerer_leaves(void)
 	struct fw_client *leaving;
 
 	begin();
-	leaving = &B->nic->clients[B->client];
+	leaving = &B->nic->host.clients[B->client];
 	rp.filter = lose_answers;
 	request(HW_WQE_READ, 1, 0);
 	rp_run(&rp, MS);

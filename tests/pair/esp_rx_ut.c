@@ -101,11 +101,11 @@ static void out_of_order(void)
 	CU_ASSERT_EQUAL(ep.end[1].read, 0);
 	arrive(1, 0, 300);
 	CU_ASSERT_EQUAL(rx()->received, 6);
-	CU_ASSERT_EQUAL(ep.end[1].nic->esp_held.used, 2);
+	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 2);
 	arrive(0, TXS, 300);
 	CU_ASSERT_EQUAL(ep.end[1].read, 3);
 	CU_ASSERT_EQUAL(rx()->received, 0);
-	CU_ASSERT_EQUAL(ep.end[1].nic->esp_held.used, 0);
+	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 0);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, esp_rx_out_of_order), 2);
 	ep_abort(&ep, 0);
 	ep_end(&ep);
@@ -139,7 +139,7 @@ static void every_order(void)
 		c[i]++;
 	}
 	CU_ASSERT_EQUAL(runs, 720);
-	CU_ASSERT_EQUAL(ep.end[1].nic->esp_held.used, 0);
+	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 0);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, esp_rx_duplicates), 0);
 	ep_abort(&ep, 0);
 	ep_end(&ep);
@@ -162,10 +162,10 @@ static void duplicates_and_strangers(void)
 	arrive(0x80000000u, 0, 20);
 	CU_ASSERT_EQUAL(said, 5);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, esp_rx_duplicates), 5);
-	CU_ASSERT_EQUAL(ep.end[1].nic->esp_held.used, 1);
+	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 1);
 	/* The last that fits is held. */
 	arrive(WIRE_ESP_WINDOW, 0, 20);
-	CU_ASSERT_EQUAL(ep.end[1].nic->esp_held.used, 2);
+	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 2);
 	CU_ASSERT_EQUAL(rx()->received, UINT64_C(1) << 63 | 1 << 2);
 	CU_ASSERT_EQUAL(ep.end[1].read, 1);
 	ep_abort(&ep, 0);
@@ -179,7 +179,7 @@ static void too_many_are_held(void)
 	uint32_t n = 0;
 
 	begin(apart, 0);
-	while (n < ESP_MAX_HELD && (taken[n] = fw_pool_get(&ep.end[1].nic->esp_held)))
+	while (n < ESP_MAX_HELD && (taken[n] = fw_pool_get(&ep.end[1].nic->esp.held)))
 		n++;
 	CU_ASSERT_EQUAL(n, ESP_MAX_HELD);
 	arrive(1, 0, 20);
@@ -188,7 +188,7 @@ static void too_many_are_held(void)
 	arrive(0, TXS, 20);
 	CU_ASSERT_EQUAL(ep.end[1].read, 1);
 	while (n)
-		fw_pool_put(&ep.end[1].nic->esp_held, taken[--n]);
+		fw_pool_put(&ep.end[1].nic->esp.held, taken[--n]);
 	arrive(1, TXF | TXR, 20);
 	CU_ASSERT_EQUAL(ep.end[1].read, 2);
 	ep_abort(&ep, 0);
@@ -402,7 +402,7 @@ static void full_and_again_room(void)
 		arrive(i, i ? 0 : TXS, 300);
 	CU_ASSERT_EQUAL(ep.end[1].read, 2);
 	CU_ASSERT_EQUAL(ep.end[1].fulls, 1);
-	CU_ASSERT_EQUAL(ep.end[1].nic->esp_held.used, 4);
+	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 4);
 	/* The one that was not taken is not acknowledged, though it is here. */
 	ep_run(&ep, ESP_ACK_NS);
 	CU_ASSERT_TRUE_FATAL(said > 0);
@@ -422,7 +422,7 @@ static void full_and_again_room(void)
 	said = 0;
 	ep_settle(&ep);
 	CU_ASSERT_EQUAL(ep.end[1].read, 6);
-	CU_ASSERT_EQUAL(ep.end[1].nic->esp_held.used, 0);
+	CU_ASSERT_EQUAL(ep.end[1].nic->esp.held.used, 0);
 	CU_ASSERT_EQUAL_FATAL(said, 1);
 	expect_said(0, 0, 6, 0);
 	CU_ASSERT_EQUAL(log_of[0].window, ESP_MAX_BURST);

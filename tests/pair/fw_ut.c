@@ -149,7 +149,7 @@ static void idle(void)
 /* The n-th entry of EQ 0. */
 static const struct hw_eqe *event(uint32_t n)
 {
-	const struct fw_eq *eq = &A->nic->eqs[A->nic->clients[A->client].eq[0]];
+	const struct fw_eq *eq = &A->nic->host.eqs[A->nic->host.clients[A->client].eq[0]];
 
 	return n < eq->prod ? &eq->ring[n & eq->mask] : NULL;
 }

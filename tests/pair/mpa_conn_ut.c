@@ -50,7 +50,7 @@ static int accept_with(uint32_t ep, const struct fw_qp *qp, uint8_t responder, u
 
 static const struct mpa_conn *conn_of(uint32_t ep)
 {
-	return tp.cp.rp.end[1].nic->cm_eps[ep].mpa;
+	return tp.cp.rp.end[1].nic->cm.eps[ep].mpa;
 }
 
 /* The answer is the same however the request is cut. */
@@ -107,16 +107,16 @@ static void made_to_end(void)
 	SEND("\x03\xe8\x41\x43", 0);
 	rp_run(&tp.cp.rp, CP_MS);
 	nic = tp.cp.rp.end[1].nic;
-	CU_ASSERT_EQUAL(nic->mpa_partials.used, 1);
+	CU_ASSERT_EQUAL(nic->mpa.partials.used, 1);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(conn_of(ev.ep));
-	CU_ASSERT_PTR_EQUAL(nic->mpa_held.next, &conn_of(ev.ep)->partial->node);
+	CU_ASSERT_PTR_EQUAL(nic->mpa.held.next, &conn_of(ev.ep)->partial->node);
 	fw_timer_set(&nic->timers, &qp->mpa->timer, nic->now_ns);
 	rp_run(&tp.cp.rp, CP_MS);
 	CU_ASSERT_TRUE(tp.reset);
 	(void)cp_expect(&tp.cp, 1, ev.ep, HW_CM_EVENT_DISCONNECTED);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_ERR);
-	CU_ASSERT_EQUAL(nic->mpa_partials.used, 0);
-	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa_held));
+	CU_ASSERT_EQUAL(nic->mpa.partials.used, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa.held));
 	tp_end(&tp);
 }
 
@@ -245,7 +245,7 @@ static void passive_refuses(void)
 		cp_expect_none(&tp.cp);
 		tp_fin(&tp);
 		rp_run(&tp.cp.rp, CP_S);
-		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 		tp_end(&tp);
 	}
 }
@@ -287,7 +287,7 @@ static void passive_waits(void)
 		send_text(request, n, 0);
 		tp_fin(&tp);
 		rp_run(&tp.cp.rp, CP_MS);
-		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 		cp_expect_none(&tp.cp);
 		tp_new(&tp);
 		tp_connect(&tp, CP_PORT);
@@ -521,7 +521,7 @@ static void active_refuses(void)
 		} else {
 			CU_ASSERT_TRUE(tp.reset);
 		}
-		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 		cp_expect_none(&tp.cp);
 		tp_end(&tp);
 	}
@@ -624,7 +624,7 @@ static void wrong_behind(void)
 	(void)cp_expect(&tp.cp, 1, active, HW_CM_EVENT_DISCONNECTED);
 	cp_expect_none(&tp.cp);
 	CU_ASSERT_PTR_NULL(qp->mpa);
-	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 	tp_end(&tp);
 
 	ask(HW_MPA_GIVEN | HW_MPA_CRC);
@@ -635,7 +635,7 @@ static void wrong_behind(void)
 	CU_ASSERT_EQUAL(accept_with(ev.ep, qp, 1, 1), 0);
 	rp_run(&tp.cp.rp, 200 * CP_S);
 	CU_ASSERT_PTR_NULL(qp->mpa);
-	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 	tp_end(&tp);
 }
 
@@ -672,8 +672,8 @@ static void damaged(void)
 		else
 			tp_rst(&tp);
 		rp_run(&tp.cp.rp, 11 * CP_S);
-		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
-		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_setups.used, 0);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
+		CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.setups.used, 0);
 	}
 	CU_ASSERT(requests > 100 && requests < 300);
 	cp_expect_none(&tp.cp);

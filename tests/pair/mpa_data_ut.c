@@ -77,7 +77,7 @@ static void expect_told(const struct hw_resp_cm_event *ev, uint32_t bytes, uint3
 			break;
 	CU_ASSERT_EQUAL(i, bytes);
 	CU_ASSERT_EQUAL(rest_of(ev->ep, &resp), FW_ENOENT);
-	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->cm_data.used, kept);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->cm.data.used, kept);
 }
 
 /* Stores them as a process does; of a command that says so many. */
@@ -184,7 +184,7 @@ static void active(bool enhanced, uint32_t bytes, bool reject)
 	expect_told(&ev, fits, !reject && fits);
 	if (!reject)
 		CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_ACCEPT, ep), 0);
-	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->cm_data.used, 0);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->cm.data.used, 0);
 	CU_ASSERT_EQUAL(CP_CNT(&tp.cp, 1, cm_data_unread), 0);
 	tp_end(&tp);
 }
@@ -211,10 +211,10 @@ static void nobody_reads(void)
 	tp_connect(&tp, CP_PORT);
 	peer_says(WIRE_MPA_KEY_REQ, 0, true, 300);
 	b = cp_expect(&tp.cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
-	CU_ASSERT_EQUAL(nic->cm_data.used, 1);
+	CU_ASSERT_EQUAL(nic->cm.data.used, 1);
 	CU_ASSERT_EQUAL(cp_accept(&tp.cp, 1, b, cp_tcp_qp(&tp.cp, 1)->qpn), 0);
 	CU_ASSERT_EQUAL(nic->counters.cm_data_unread, 1);
-	CU_ASSERT_EQUAL(nic->cm_data.used, 0);
+	CU_ASSERT_EQUAL(nic->cm.data.used, 0);
 	CU_ASSERT_EQUAL(rest_of(b, &resp), FW_ENOENT);
 	tp_rst(&tp);
 	(void)cp_expect(&tp.cp, 1, b, HW_CM_EVENT_ESTABLISHED);
@@ -235,7 +235,7 @@ static void nobody_reads(void)
 	peer_says(WIRE_MPA_KEY_REQ, 0, true, 300);
 	CU_ASSERT_EQUAL(cp_simple(&tp.cp, 1, HW_CMD_CM_DESTROY, tp.cp.listener), 0);
 	CU_ASSERT_EQUAL(nic->counters.cm_data_unread, 2);
-	CU_ASSERT_EQUAL(nic->cm_data.used, 0);
+	CU_ASSERT_EQUAL(nic->cm.data.used, 0);
 	tp_end(&tp);
 	/* Refused, and asked anew: what is told is what came last. */
 	ep = ask(true, 10);

@@ -170,7 +170,7 @@ static void mp_connect(struct mp_side *side, const struct mpa_params *param)
 				  .max_rd_atomic = 4,
 				  .max_dest_rd_atomic = 4};
 	struct fw_nic *nic = mp_nic(side);
-	struct mpa_conn *conn = fw_pool_get(&nic->mpa_conns);
+	struct mpa_conn *conn = fw_pool_get(&nic->mpa.conns);
 
 	CU_ASSERT_EQUAL_FATAL(
 	    rp_modify(&rp, side->e, side->qp, HW_QPS_INIT,
@@ -231,9 +231,9 @@ static void mp_end(void)
 		CU_ASSERT_EQUAL(side->conn->tx_unacked, 0);
 		CU_ASSERT_TRUE(fw_list_empty(&side->conn->segs));
 		CU_ASSERT_TRUE(fw_list_empty(&side->conn->out));
-		fw_pool_put(&nic->mpa_conns, side->conn);
-		CU_ASSERT_EQUAL(nic->mpa_segs.used, 0);
-		CU_ASSERT_EQUAL(nic->mpa_partials.used, 0);
+		fw_pool_put(&nic->mpa.conns, side->conn);
+		CU_ASSERT_EQUAL(nic->mpa.segs.used, 0);
+		CU_ASSERT_EQUAL(nic->mpa.partials.used, 0);
 		free(side->wire);
 	}
 	rp_end(&rp);

@@ -320,13 +320,13 @@ static void to_a_process_that_leaves(void)
 
 	mp_begin(&modes[1]);
 	to = mp.side[1].qp;
-	mp_nic(&mp.side[1])->clients[to->client].closing = true;
+	mp_nic(&mp.side[1])->host.clients[to->client].closing = true;
 	mp_req(0, HW_WQE_WRITE, 1, 100, 0);
 	mp_run();
 	rp_expect_none(&rp);
 	CU_ASSERT_EQUAL(to->state, HW_QPS_RTS);
 	CU_ASSERT_EQUAL(mp.side[1].conn->state, MPA_FPDU);
-	mp_nic(&mp.side[1])->clients[to->client].closing = false;
+	mp_nic(&mp.side[1])->host.clients[to->client].closing = false;
 	mp_run();
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	mp_end();

@@ -291,7 +291,7 @@ static void send_wrong(const struct cap_conn *conn, const struct wrong *w)
 	tp_fin(&tp);
 	rp_run(&tp.cp.rp, CP_S);
 	(void)cp_expect(&tp.cp, 1, ep, HW_CM_EVENT_DISCONNECTED);
-	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 	while (rp_rcqe(&tp.cp.rp, 1, &cqe))
 		;
 	tp_end(&tp);
@@ -363,7 +363,7 @@ static void rejected(const struct cap_conn *conn)
 	/* It was asked once: revision 2 is spoken there. */
 	CU_ASSERT_EQUAL(tp.syns, 1);
 	CU_ASSERT_TRUE(tp.closed);
-	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
 	tp_end(&tp);
 }
@@ -386,7 +386,7 @@ static void rejects(const struct cap_conn *conn)
 	CU_ASSERT_TRUE(tp.closed);
 	tp_fin(&tp);
 	rp_run(&tp.cp.rp, CP_MS);
-	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa_conns.used, 0);
+	CU_ASSERT_EQUAL(tp.cp.rp.end[1].nic->mpa.conns.used, 0);
 	cp_expect_none(&tp.cp);
 	tp_end(&tp);
 }

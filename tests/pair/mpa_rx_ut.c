@@ -371,7 +371,7 @@ static void no_buffers(void)
 	uint32_t i, n = 0;
 
 	mp_begin(&crc);
-	pool = &rp.end[1].nic->mpa_partials;
+	pool = &rp.end[1].nic->mpa.partials;
 	while (n < MPA_MAX_PARTIALS && (taken[n] = fw_pool_get(pool)))
 		n++;
 	CU_ASSERT_EQUAL(n, MPA_MAX_PARTIALS);
@@ -414,12 +414,12 @@ static void old_buffers_are_reclaimed(void)
 
 	mp_begin(&crc);
 	nic = rp.end[1].nic;
-	pool = &nic->mpa_partials;
+	pool = &nic->mpa.partials;
 	while (n < MPA_MAX_PARTIALS && (taken[n] = fw_pool_get(pool)))
 		n++;
 	for (i = 0; i < 2; i++) {
 		fw_list_init(&taken[i]->node);
-		fw_list_add_tail(&nic->mpa_held, &taken[i]->node);
+		fw_list_add_tail(&nic->mpa.held, &taken[i]->node);
 		taken[i]->conn = &holder[i];
 		taken[i]->began_ns = nic->now_ns + i * 3000000000u;
 		fw_timer_init(&holder[i].timer, on_fire);
@@ -437,7 +437,7 @@ static void old_buffers_are_reclaimed(void)
 	CU_ASSERT_EQUAL(fired, 1);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, mpa_partials_reclaimed), 1);
 	/* The one that began later keeps its buffer. */
-	CU_ASSERT_PTR_EQUAL(nic->mpa_held.next, &taken[1]->node);
+	CU_ASSERT_PTR_EQUAL(nic->mpa.held.next, &taken[1]->node);
 	for (i = 0; i < n; i++) {
 		if (i < 2)
 			fw_list_del(&taken[i]->node);
@@ -446,7 +446,7 @@ static void old_buffers_are_reclaimed(void)
 	rp_run(&rp, 200000);
 	mp_run();
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
-	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa_held));
+	CU_ASSERT_TRUE(fw_list_empty(&nic->mpa.held));
 	mp_end();
 }
 
@@ -459,7 +459,7 @@ static void recv_msgs_used_up(void)
 
 	for (cut = 0; cut < 200; cut += 50) {
 		mp_begin(&crc);
-		pool = &rp.end[1].nic->recv_msgs;
+		pool = &rp.end[1].nic->host.recv_msgs;
 		rp_recv(&rp, 1, mp.side[1].qp, 50, 0, 300);
 		mp.cut = cut;
 		/* All that was ever used is taken, and there is no more. */

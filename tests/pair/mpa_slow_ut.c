@@ -22,11 +22,11 @@ static struct fw_nic *nic(void)
 
 static void nothing_left(void)
 {
-	CU_ASSERT_EQUAL(nic()->mpa_conns.used, 0);
-	CU_ASSERT_EQUAL(nic()->mpa_setups.used, 0);
-	CU_ASSERT_EQUAL(nic()->mpa_segs.used, 0);
-	CU_ASSERT_EQUAL(nic()->mpa_partials.used, 0);
-	CU_ASSERT_EQUAL(nic()->cm_data.used, 0);
+	CU_ASSERT_EQUAL(nic()->mpa.conns.used, 0);
+	CU_ASSERT_EQUAL(nic()->mpa.setups.used, 0);
+	CU_ASSERT_EQUAL(nic()->mpa.segs.used, 0);
+	CU_ASSERT_EQUAL(nic()->mpa.partials.used, 0);
+	CU_ASSERT_EQUAL(nic()->cm.data.used, 0);
 }
 
 /* A listener of ours has the peer's request; its endpoint. */
@@ -74,9 +74,9 @@ static void silent_ones_make_room(void)
 	for (i = 0; i < 20; i++) {
 		tp_new(&tp);
 		tp_connect(&tp, CP_PORT);
-		CU_ASSERT(nic()->mpa_conns.used <= 2);
+		CU_ASSERT(nic()->mpa.conns.used <= 2);
 	}
-	CU_ASSERT_EQUAL(nic()->mpa_conns.used, 2);
+	CU_ASSERT_EQUAL(nic()->mpa.conns.used, 2);
 	rp_run(&tp.cp.rp, 11 * CP_S);
 	CU_ASSERT_EQUAL(nic()->counters.mpa_setup_timeouts, 2);
 	cp_expect_none(&tp.cp);
@@ -100,18 +100,18 @@ static void silent_ones_end_in_turns(void)
 		tp_new(&tp);
 		tp_connect(&tp, CP_PORT);
 	}
-	left = nic()->mpa_conns.used;
+	left = nic()->mpa.conns.used;
 	CU_ASSERT_EQUAL(left, SILENT);
 	fw_now(nic(), tp.cp.rp.now_ns);
 	for (turns = 0; !over && turns < SILENT; turns++) {
 		was = left;
 		nic()->slices.left = FW_SLICE_UNITS;
-		over = cm_destroy(nic(), &nic()->cm_eps[tp.cp.listener]);
-		left = nic()->mpa_conns.used;
+		over = cm_destroy(nic(), &nic()->cm.eps[tp.cp.listener]);
+		left = nic()->mpa.conns.used;
 		CU_ASSERT(was - left <= FW_SLICE_UNITS / FW_SLICE_FLOW_UNITS);
 	}
 	CU_ASSERT_EQUAL(left, 0);
-	CU_ASSERT_EQUAL(nic()->cm_num_listeners, 0);
+	CU_ASSERT_EQUAL(nic()->cm.num_listeners, 0);
 	nothing_left();
 	tp_end(&tp);
 }

@@ -135,7 +135,7 @@ static void answerer_leaves(void)
 	struct fw_client *leaving;
 
 	mp_begin(&crc);
-	leaving = &rp.end[1].nic->clients[rp.end[1].client];
+	leaving = &rp.end[1].nic->host.clients[rp.end[1].client];
 	rp_req(&rp, 0, mp.side[0].qp, &req);
 	rp_poll(&rp, 0);
 	CU_ASSERT_EQUAL(mp_make(&mp.side[0]), 1);

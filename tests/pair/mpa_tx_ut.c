@@ -262,7 +262,7 @@ static void no_segments(void)
 	uint32_t max;
 
 	mp_begin(&crc);
-	pool = &mp_nic(side)->mpa_segs;
+	pool = &mp_nic(side)->mpa.segs;
 	max = pool->max;
 	pool->max = 0;
 	mp_req(0, HW_WQE_WRITE, 1, 100, 0);

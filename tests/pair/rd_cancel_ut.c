@@ -67,7 +67,7 @@ static void every_subset(void)
 			cancels_lost = mask % 3;
 			rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, BYTES);
 			rp_settle(&rp);
-			CU_ASSERT_EQUAL(B->nic->recv_msgs.used, taken);
+			CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, taken);
 			rp_destroy_qp(&rp, 0, A->qp[0]);
 			/* Before the voids, or after all is over. */
 			for (i = 0; late == 1 && i < rp.num_kept; i++)
@@ -78,7 +78,7 @@ static void every_subset(void)
 			rp_quiet(&rp);
 			CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_cancels_tx), 1);
 			CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_cancels_rx), 1);
-			CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 0);
+			CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 0);
 			if (late == 1) {
 				/* All came after all: it is complete. */
 				rp_expect_recv(&rp, 1, 0, HW_STATUS_SUCCESS);
@@ -120,7 +120,7 @@ static void several(void)
 	for (i = 0; i < 4; i++)
 		rp_send(&rp, 0, A->qp[0], B->qp[0], i, 0, 8);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
+	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
 	rp_destroy_qp(&rp, 0, A->qp[0]);
 	rp_quiet(&rp);
 	rp_expect_recv(&rp, 1, 0, HW_STATUS_SUCCESS);

@@ -236,7 +236,7 @@ static void one_receive_fails(void)
 	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_INV_REQ_ERR);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 2);
-	CU_ASSERT_EQUAL(B->nic->terminates, 0);
+	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 0);
 	CU_ASSERT_EQUAL(B->qp[0]->rq_cons, 3);
 	rp_end(&rp);
 }
@@ -304,7 +304,7 @@ static void heard_terminate(void)
 	rp_run(&rp, 3000000);
 	rp_expect_recv(&rp, 1, 0, HW_STATUS_LOC_LEN_ERR);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
-	CU_ASSERT_EQUAL(B->nic->terminates, 1);
+	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 1);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_tx_retransmits), 0);
 	CU_ASSERT_EQUAL(rp_session(&rp, 1)->sent, 0);
 	CU_ASSERT_EQUAL(rp_session(&rp, 1)->lost, 0);
@@ -312,7 +312,7 @@ static void heard_terminate(void)
 	rp.filter = NULL;
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
-	CU_ASSERT_EQUAL(B->nic->terminates, 0);
+	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 0);
 	CU_ASSERT_PTR_NULL(rp_session(&rp, 1)->tx);
 	rp_end(&rp);
 }
@@ -445,7 +445,7 @@ static void read_of_b(void)
 /* Memory of a process that leaves is gone, its turn has not come: no word of a missing right. */
 static void reader_hears_of_the_end(void)
 {
-	struct fw_client *leaving = &B->nic->clients[B->client];
+	struct fw_client *leaving = &B->nic->host.clients[B->client];
 
 	leaving->closing = true;
 	rp_run(&rp, 300000000);

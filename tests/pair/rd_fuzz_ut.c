@@ -229,9 +229,9 @@ static void finish(void)
 
 		fw_now(nic, rp.now_ns);
 		rp_detach(&rp, e);
-		for (i = 0; i < nic->session_ids.high; i++)
-			if (nic->sessions[i].state != RD_FREE)
-				rd_session_fail(nic, &nic->sessions[i], HW_STATUS_SUCCESS,
+		for (i = 0; i < nic->rd.session_ids.high; i++)
+			if (nic->rd.sessions[i].state != RD_FREE)
+				rd_session_fail(nic, &nic->rd.sessions[i], HW_STATUS_SUCCESS,
 						HW_VENDOR_ERR_NONE);
 		rp_check_pools(&rp, e, 0);
 	}

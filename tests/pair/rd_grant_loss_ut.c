@@ -33,8 +33,8 @@ static enum rp_verdict lose(struct rp *r, const struct rp_info *info)
 
 static void others(int32_t n)
 {
-	A->nic->rd_grants.askers += (uint32_t)n;
-	B->nic->rd_grants.askers += (uint32_t)n;
+	A->nic->rd.grants.askers += (uint32_t)n;
+	B->nic->rd.grants.askers += (uint32_t)n;
 }
 
 /* The session is open, and neither end has credits but so many. */

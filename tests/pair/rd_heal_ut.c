@@ -64,8 +64,8 @@ static void sender_gave_up(void)
 	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
 	rp_run(&rp, SECONDS / 10);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 1, rd_tx_probes) > 0);
-	CU_ASSERT_EQUAL(B->nic->held.used, 0);
-	CU_ASSERT_EQUAL(B->nic->rx_windows.used, 0);
+	CU_ASSERT_EQUAL(B->nic->rd.held.used, 0);
+	CU_ASSERT_EQUAL(B->nic->rd.rx_windows.used, 0);
 	rp.filter = NULL;
 	write_to_b(2, 8);
 	rp_quiet(&rp);
@@ -79,11 +79,11 @@ static void sender_died(void)
 	begin_with_held();
 	A->dead = true;
 	rp_run(&rp, UINT64_C(20) * SECONDS);
-	CU_ASSERT_TRUE(B->nic->held.used > 0);
+	CU_ASSERT_TRUE(B->nic->rd.held.used > 0);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 1, rd_tx_probes) < 100);
 	rp_run(&rp, UINT64_C(15) * SECONDS);
-	CU_ASSERT_EQUAL(B->nic->held.used, 0);
-	CU_ASSERT_EQUAL(B->nic->rx_windows.used, 0);
+	CU_ASSERT_EQUAL(B->nic->rd.held.used, 0);
+	CU_ASSERT_EQUAL(B->nic->rd.rx_windows.used, 0);
 	A->dead = false;
 	rp.filter = NULL;
 	rp_run(&rp, UINT64_C(2) * SECONDS);
@@ -113,13 +113,13 @@ static void half_a_send(void)
 	rp.filter = drop_rest;
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 4000);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL(B->nic->held.used, 0);
-	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 1);
+	CU_ASSERT_EQUAL(B->nic->rd.held.used, 0);
+	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 1);
 	rd_session_fail(A->nic, rp_session(&rp, 0), HW_STATUS_RETRY_EXC_ERR, HW_VENDOR_ERR_NONE);
 	rp_run(&rp, SECONDS / 10);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
 	rp_expect_recv(&rp, 1, 7, HW_STATUS_REM_ABORT_ERR);
-	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 0);
+	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 0);
 	rp.filter = NULL;
 	rp_end(&rp);
 }
@@ -187,10 +187,10 @@ static void forged_behind_a_hole(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	forge(20, 1, 10);
-	CU_ASSERT_EQUAL(B->nic->held.used, 1);
+	CU_ASSERT_EQUAL(B->nic->rd.held.used, 1);
 	rp_run(&rp, UINT64_C(4) * SECONDS);
-	CU_ASSERT_EQUAL(B->nic->held.used, 0);
-	CU_ASSERT_EQUAL(B->nic->rx_windows.used, 0);
+	CU_ASSERT_EQUAL(B->nic->rd.held.used, 0);
+	CU_ASSERT_EQUAL(B->nic->rd.rx_windows.used, 0);
 	/* The first to use the old session may hear that it is over. */
 	write_to_b(3, 8);
 	rp_run(&rp, SECONDS);
@@ -256,7 +256,7 @@ static void answer_to_nobody(void)
 	A->dead = true;
 	rp_run(&rp, UINT64_C(2) * SECONDS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), 1);
-	CU_ASSERT_EQUAL(B->nic->terminates, 0);
+	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 0);
 	/* One that was only away hears what became of its request. */
 	A->dead = false;
 	rp.filter = NULL;

@@ -163,20 +163,20 @@ static void nothing_before_the_cookie(void)
 	for (i = 1; i < 100; i++)
 		greet_with(ip, B->nic->config.mac, i, 0);
 	CU_ASSERT_EQUAL(challenges, 99);
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), 0);
 	/* Wrong ones, and right ones of another epoch or another address. */
 	greet_with(ip, B->nic->config.mac, 7, last_cookie ^ 1);
 	greet_with(ip, B->nic->config.mac, 7, rd_hello_cookie(A->nic, ip, 0, 8));
 	greet_with(ip, B->nic->config.mac, 7, rd_hello_cookie(A->nic, nth_ip(1), 0, 7));
 	greet_with(ip, B->nic->config.mac, 7, rd_hello_cookie(A->nic, ip, 1, 7));
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), 0);
 	/* One of a minute ago. */
 	last_cookie = rd_hello_cookie(A->nic, ip, 0, 7);
 	rp_run(&rp, 2 * RD_COOKIE_NS);
 	greet_with(ip, B->nic->config.mac, 7, last_cookie);
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), 0);
 	greet_with(ip, B->nic->config.mac, 7, rd_hello_cookie(A->nic, ip, 0, 7));
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), 1);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), 1);
 	CU_ASSERT_EQUAL(replies, 1);
 	rp_end(&rp);
 }
@@ -240,7 +240,7 @@ static void forged_at_any_time(void)
 		if (known)
 			meet(B->nic->config.ip, B->nic->config.mac);
 		forge_all(1000);
-		CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), 0);
+		CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), 0);
 		write_one(0, 1, HW_WQE_FETCH_ADD);
 		for (i = 0; i < 12; i++) {
 			rp_poll(&rp, 0);
@@ -338,8 +338,8 @@ static void one_station_many_addresses(void)
 		if (s)
 			rd_share_heard(A->nic, s);
 	}
-	CU_ASSERT_EQUAL(A->nic->num_half_open, 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), HW_MAX_PEERS / 2);
+	CU_ASSERT_EQUAL(A->nic->rd.num_half_open, 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), HW_MAX_PEERS / 2);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_share), 2 * HW_MAX_PEERS - HW_MAX_PEERS / 2);
 	/* The true peer, and processes here, find room. */
 	write_one(1, 1, HW_WQE_WRITE);
@@ -355,10 +355,10 @@ static void one_station_many_addresses(void)
 	i = 3 * HW_MAX_PEERS;
 	greet_with(nth_ip(i), forger_mac, 7, rd_hello_cookie(A->nic, nth_ip(i), 0, 7));
 	CU_ASSERT_PTR_NOT_NULL(rd_session_find(A->nic, nth_ip(i), 0));
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), HW_MAX_PEERS / 2 + 1);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), HW_MAX_PEERS / 2 + 1);
 	share = rd_session_find(A->nic, nth_ip(i), 0)->station;
-	CU_ASSERT_EQUAL(A->nic->rd_shares[share].num_foreign, HW_MAX_PEERS / 2);
-	CU_ASSERT_EQUAL(A->nic->num_foreign, HW_MAX_PEERS / 2);
+	CU_ASSERT_EQUAL(A->nic->rd.shares[share].num_foreign, HW_MAX_PEERS / 2);
+	CU_ASSERT_EQUAL(A->nic->rd.num_foreign, HW_MAX_PEERS / 2);
 	rp_end(&rp);
 }
 
@@ -380,7 +380,7 @@ static void many_stations(void)
 		if (s)
 			rd_share_heard(A->nic, s);
 	}
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), RD_FOREIGN_MAX);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), RD_FOREIGN_MAX);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 0, drop_rd_share) > 0);
 	write_one(0, 1, HW_WQE_WRITE);
 	rp_quiet(&rp);
@@ -413,8 +413,8 @@ static void half_open(void)
 	CU_ASSERT_TRUE(rp_session(&rp, 0)->half_open);
 	for (i = 0; i < HW_MAX_PEERS; i++)
 		greet_with(nth_ip(i), forger_mac, 7, rd_hello_cookie(A->nic, nth_ip(i), 0, 7));
-	CU_ASSERT_EQUAL(A->nic->num_half_open, RD_HALF_OPEN);
-	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->session_ids), RD_HALF_OPEN);
+	CU_ASSERT_EQUAL(A->nic->rd.num_half_open, RD_HALF_OPEN);
+	CU_ASSERT_EQUAL(fw_ids_used(&A->nic->rd.session_ids), RD_HALF_OPEN);
 	/* The oldest went. */
 	CU_ASSERT_PTR_NULL(rd_session_find(A->nic, nth_ip(0), 0));
 	CU_ASSERT_PTR_NOT_NULL(rd_session_find(A->nic, nth_ip(HW_MAX_PEERS - 2), 0));
@@ -424,7 +424,7 @@ static void half_open(void)
 	rp_run(&rp, 50000000);
 	rp_expect_send(&rp, 1, 5, HW_STATUS_SUCCESS);
 	CU_ASSERT_FALSE(rp_session(&rp, 0)->half_open);
-	CU_ASSERT_EQUAL(A->nic->num_half_open, RD_HALF_OPEN - 1);
+	CU_ASSERT_EQUAL(A->nic->rd.num_half_open, RD_HALF_OPEN - 1);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, atomics_executed), 1);
 	rp_end(&rp);
 }

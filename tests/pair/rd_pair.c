@@ -386,7 +386,7 @@ static struct fw_cq *make_cq(struct rp *rp, uint32_t e)
 	struct hw_cmd_resp resp;
 
 	CU_ASSERT_EQUAL_FATAL(rp_cmd(rp, e, &cmd, &resp), 0);
-	return &rp->end[e].nic->cqs[resp.u.create_cq.cq];
+	return &rp->end[e].nic->host.cqs[resp.u.create_cq.cq];
 }
 
 static void init_end(struct rp *rp, uint32_t e)
@@ -439,15 +439,15 @@ static void free_nic(struct rp_end *end)
 {
 	struct fw_nic *nic = end->nic;
 
-	unpoison(&nic->wqes);
-	unpoison(&nic->wqe_exts);
-	unpoison(&nic->flows);
-	unpoison(&nic->tx_windows);
-	unpoison(&nic->rx_windows);
-	unpoison(&nic->held);
-	unpoison(&nic->recv_msgs);
-	unpoison(&nic->ud_reasms);
-	unpoison(&nic->ud_buffers);
+	unpoison(&nic->host.wqes);
+	unpoison(&nic->host.wqe_exts);
+	unpoison(&nic->rd.flows);
+	unpoison(&nic->rd.tx_windows);
+	unpoison(&nic->rd.rx_windows);
+	unpoison(&nic->rd.held);
+	unpoison(&nic->host.recv_msgs);
+	unpoison(&nic->ud.reasms);
+	unpoison(&nic->ud.buffers);
 	munmap(end->arena, fw_arena_bytes());
 	munmap(end->bar, RP_BAR_BYTES);
 	while (end->inbox_count)
@@ -465,13 +465,13 @@ void rp_check_pools(struct rp *rp, uint32_t e, uint32_t recvs)
 {
 	struct fw_nic *nic = rp->end[e].nic;
 
-	CU_ASSERT_EQUAL(nic->wqes.used, 0);
-	CU_ASSERT_EQUAL(nic->wqe_exts.used, 0);
-	CU_ASSERT_EQUAL(nic->flows.used, 0);
-	CU_ASSERT_EQUAL(nic->tx_windows.used, 0);
-	CU_ASSERT_EQUAL(nic->rx_windows.used, 0);
-	CU_ASSERT_EQUAL(nic->held.used, 0);
-	CU_ASSERT_EQUAL(nic->recv_msgs.used, recvs);
+	CU_ASSERT_EQUAL(nic->host.wqes.used, 0);
+	CU_ASSERT_EQUAL(nic->host.wqe_exts.used, 0);
+	CU_ASSERT_EQUAL(nic->rd.flows.used, 0);
+	CU_ASSERT_EQUAL(nic->rd.tx_windows.used, 0);
+	CU_ASSERT_EQUAL(nic->rd.rx_windows.used, 0);
+	CU_ASSERT_EQUAL(nic->rd.held.used, 0);
+	CU_ASSERT_EQUAL(nic->host.recv_msgs.used, recvs);
 }
 
 void rp_end(struct rp *rp)
@@ -491,7 +491,7 @@ void rp_end(struct rp *rp)
 		fw_now(end->nic, rp->now_ns);
 		rp_detach(rp, e);
 		rp_check_pools(rp, e, 0);
-		CU_ASSERT_EQUAL(fw_ids_used(&end->nic->qp_ids), 0);
+		CU_ASSERT_EQUAL(fw_ids_used(&end->nic->host.qp_ids), 0);
 	}
 	rp_free(rp);
 }

@@ -112,10 +112,10 @@ static void lies_about_predecessors(void)
 	s = rp_session(&rp, 1);
 	for (i = 1; i < 12; i++)
 		deliver_as(0, psn + i, (uint16_t)i);
-	CU_ASSERT_EQUAL(rp.end[1].nic->held.used, s->held_count);
+	CU_ASSERT_EQUAL(rp.end[1].nic->rd.held.used, s->held_count);
 	CU_ASSERT_TRUE(s->held_count >= 1);
 	deliver_as(0, psn, 0);
-	CU_ASSERT_EQUAL(rp.end[1].nic->held.used, 0);
+	CU_ASSERT_EQUAL(rp.end[1].nic->rd.held.used, 0);
 	CU_ASSERT_PTR_NULL(s->rx);
 	/* Whatever came is settled by now; what did not comes again. */
 	for (i = 1; i < 12; i++)
@@ -132,7 +132,7 @@ static void lies_about_predecessors(void)
 		for (i = 0; i < WIRE_RD_WINDOW; i++)
 			deliver_as(0, base + i, 0);
 		CU_ASSERT_EQUAL(s->rx_psn, base + WIRE_RD_WINDOW);
-		CU_ASSERT_EQUAL(rp.end[1].nic->held.used, 0);
+		CU_ASSERT_EQUAL(rp.end[1].nic->rd.held.used, 0);
 		CU_ASSERT_EQUAL(s->held_count, 0);
 	}
 	rp.filter = NULL;

@@ -444,9 +444,9 @@ static void out_of_contexts(void)
 
 	rp_begin(&rp);
 	rp_open(&rp);
-	pools[0] = &rp.end[1].nic->held;
-	pools[1] = &rp.end[1].nic->rx_windows;
-	pools[2] = &rp.end[1].nic->recv_msgs;
+	pools[0] = &rp.end[1].nic->rd.held;
+	pools[1] = &rp.end[1].nic->rd.rx_windows;
+	pools[2] = &rp.end[1].nic->host.recv_msgs;
 	for (p = 0; p < 3; p++) {
 		uint32_t max = pools[p]->max, free_list = pools[p]->free, high = pools[p]->high;
 		uint32_t first, i;

@@ -589,7 +589,7 @@ static void responder_in_rtr(void)
 	/* Whoever waits with RTS for the first packet has heard of it, once. */
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, events), 0);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, events), 1);
-	eqe = B->nic->eqs[B->nic->clients[B->client].eq[0]].ring[0];
+	eqe = B->nic->host.eqs[B->nic->host.clients[B->client].eq[0]].ring[0];
 	CU_ASSERT_EQUAL(eqe.type, HW_EVENT_COMM_EST);
 	CU_ASSERT_EQUAL(eqe.id, b->qpn);
 	/* A Terminate, too, finds its request. */

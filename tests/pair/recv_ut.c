@@ -103,7 +103,7 @@ static void placeholders(void)
 	rp_deliver(&rp, 2);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(peer->rx_msn_taken, 2);
-	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
+	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
 	rp_deliver(&rp, 1);
 	rp_poll(&rp, 1);
 	rp_expect_none(&rp);
@@ -244,9 +244,9 @@ static void flush(void)
 		rp_deliver(&rp, 0);
 		rp_deliver(&rp, 2);
 		rp_poll(&rp, 1);
-		CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 1);
+		CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 1);
 		CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], to, 0, NULL), 0);
-		CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 0);
+		CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 0);
 		if (to == HW_QPS_ERR)
 			rp_expect_recv(&rp, 1, 1, HW_STATUS_WR_FLUSH_ERR);
 		rp_expect_none(&rp);
@@ -283,10 +283,10 @@ static void peer_gone(void)
 	rp_deliver(&rp, 0);
 	rp_deliver(&rp, rp.num_kept - 1);
 	rp_poll(&rp, 1);
-	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
+	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
 	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip + 1, 0));
 	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip, 1));
-	CU_ASSERT_EQUAL(B->nic->recv_msgs.used, 2);
+	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
 	rp_forget(&rp);
 	rp.filter = NULL;
 	rp_restart(&rp, 0);

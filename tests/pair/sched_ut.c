@@ -84,7 +84,7 @@ static void budget(void)
 	CU_ASSERT_EQUAL(fetched(2), 8);
 	CU_ASSERT_EQUAL(fetched(3), 8);
 	CU_ASSERT_EQUAL(sched_run(A->nic, 100), 12);
-	CU_ASSERT_TRUE(fw_list_empty(&A->nic->sched_qps));
+	CU_ASSERT_TRUE(fw_list_empty(&A->nic->host.sched_qps));
 	end(40);
 }
 
@@ -96,24 +96,24 @@ static void membership(void)
 	sched_qp_add(A->nic, A->qp[0]);
 	sched_qp_add(A->nic, A->qp[0]);
 	sched_qp_add(A->nic, A->qp[1]);
-	CU_ASSERT_PTR_EQUAL(fw_list_pop(&A->nic->sched_qps), &A->qp[0]->sched_node);
-	CU_ASSERT_PTR_EQUAL(fw_list_pop(&A->nic->sched_qps), &A->qp[1]->sched_node);
-	CU_ASSERT_PTR_NULL(fw_list_pop(&A->nic->sched_qps));
+	CU_ASSERT_PTR_EQUAL(fw_list_pop(&A->nic->host.sched_qps), &A->qp[0]->sched_node);
+	CU_ASSERT_PTR_EQUAL(fw_list_pop(&A->nic->host.sched_qps), &A->qp[1]->sched_node);
+	CU_ASSERT_PTR_NULL(fw_list_pop(&A->nic->host.sched_qps));
 	A->qp[0]->sq_blocked = true;
 	sched_qp_add(A->nic, A->qp[0]);
-	CU_ASSERT_TRUE(fw_list_empty(&A->nic->sched_qps));
+	CU_ASSERT_TRUE(fw_list_empty(&A->nic->host.sched_qps));
 	A->qp[0]->sq_blocked = false;
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_SQD, 0, NULL), 0);
 	post(0, 1);
 	(void)db_poll(A->nic);
-	CU_ASSERT_TRUE(fw_list_empty(&A->nic->sched_qps));
+	CU_ASSERT_TRUE(fw_list_empty(&A->nic->host.sched_qps));
 	rp_quiet(&rp);
 	rp_expect_none(&rp);
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, 0, NULL), 0);
 	CU_ASSERT_TRUE(fw_list_linked(&A->qp[0]->sched_node));
 	sched_qp_remove(A->nic, A->qp[0]);
 	sched_qp_remove(A->nic, A->qp[0]);
-	CU_ASSERT_TRUE(fw_list_empty(&A->nic->sched_qps));
+	CU_ASSERT_TRUE(fw_list_empty(&A->nic->host.sched_qps));
 	sched_qp_add(A->nic, A->qp[0]);
 	end(1);
 }

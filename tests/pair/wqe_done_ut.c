@@ -218,7 +218,7 @@ static void flush(void)
 		/* What was on its way arrives, and hurts nobody; a cancellation follows. */
 		release();
 		rp_expect_none(&rp);
-		CU_ASSERT_EQUAL(A->nic->wqes.used, 0);
+		CU_ASSERT_EQUAL(A->nic->host.wqes.used, 0);
 		qp->record->sq_prod = qp->sq_prod;
 		qp->record->rq_prod = qp->rq_prod;
 		rp_rts(&rp, 0, qp);
@@ -274,7 +274,7 @@ static void overrun(void)
 	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_ERR);
 	CU_ASSERT_EQUAL(A->qp[1]->state, HW_QPS_RTS);
 	CU_ASSERT_TRUE(cq->overrun);
-	CU_ASSERT_EQUAL(A->nic->wqes.used, 0);
+	CU_ASSERT_EQUAL(A->nic->host.wqes.used, 0);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
 	rp_end(&rp);
 }

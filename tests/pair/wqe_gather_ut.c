@@ -63,12 +63,12 @@ static void every_cut(void)
 		bool host;
 
 		if (n > FW_WQE_SGES && wqe->ext == FW_NONE) {
-			ext = fw_pool_get(&A->nic->wqe_exts);
+			ext = fw_pool_get(&A->nic->host.wqe_exts);
 			CU_ASSERT_PTR_NOT_NULL_FATAL(ext);
-			wqe->ext = fw_pool_index(&A->nic->wqe_exts, ext);
+			wqe->ext = fw_pool_index(&A->nic->host.wqe_exts, ext);
 		}
 		if (n > FW_WQE_SGES)
-			ext = fw_pool_at(&A->nic->wqe_exts, wqe->ext);
+			ext = fw_pool_at(&A->nic->host.wqe_exts, wqe->ext);
 		for (i = 0; i < n; i++) {
 			struct hw_sge sge = {(uintptr_t)A->mem + 100 * i, (i * 5 + n) % 7, A->stag};
 

@@ -561,9 +561,9 @@ static void no_context(void)
 	uint32_t p, ssn;
 
 	begin();
-	pools[0] = &A->nic->wqes;
-	pools[1] = &A->nic->flows;
-	pools[2] = &A->nic->wqe_exts;
+	pools[0] = &A->nic->host.wqes;
+	pools[1] = &A->nic->rd.flows;
+	pools[2] = &A->nic->host.wqe_exts;
 	for (p = 0; p < 3; p++) {
 		uint32_t max = pools[p]->max, list = pools[p]->free;
 		struct hw_sq_wqe wqe = good_send();
@@ -601,13 +601,13 @@ static uint32_t second_process_gets(struct fw_account *user)
 	uint32_t n = 0, i;
 
 	other.client = 1;
-	A->nic->clients[1].user = user;
+	A->nic->host.clients[1].user = user;
 	while (n < 30 && (wqe[n] = wqe_alloc(A->nic, &other, FW_WQE_REQUEST)))
 		n++;
 	for (i = 0; i < n; i++)
 		wqe_free(A->nic, wqe[i]);
-	CU_ASSERT_EQUAL(A->nic->clients[1].wqes_held, 0);
-	A->nic->clients[1].user = NULL;
+	CU_ASSERT_EQUAL(A->nic->host.clients[1].wqes_held, 0);
+	A->nic->host.clients[1].user = NULL;
 	return n;
 }
 
@@ -619,7 +619,7 @@ static void one_process_takes_not_all_contexts(void)
 	uint32_t max, i;
 
 	begin();
-	pool = &A->nic->wqes;
+	pool = &A->nic->host.wqes;
 	max = pool->max;
 	CU_ASSERT_FATAL(pool->high <= 30);
 	pool->max = 30;
@@ -627,11 +627,11 @@ static void one_process_takes_not_all_contexts(void)
 		rp_send(&rp, 0, A->qp[0], B->qp[0], i, 0, 64);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(A->qp[0]->outstanding, 20);
-	CU_ASSERT_EQUAL(A->nic->clients[A->client].wqes_held, 20);
+	CU_ASSERT_EQUAL(A->nic->host.clients[A->client].wqes_held, 20);
 	CU_ASSERT_TRUE(A->nic->counters.wqes_share_refused > 0);
 	/* A process gets two thirds of what is left, a user three quarters of all. */
-	CU_ASSERT_EQUAL(second_process_gets(&A->nic->users[HW_MAX_CLIENTS - 1]), 7);
-	CU_ASSERT_EQUAL(second_process_gets(A->nic->clients[A->client].user), 3);
+	CU_ASSERT_EQUAL(second_process_gets(&A->nic->share.users[HW_MAX_CLIENTS - 1]), 7);
+	CU_ASSERT_EQUAL(second_process_gets(A->nic->host.clients[A->client].user), 3);
 	for (i = 0; i < 40; i++)
 		rp_recv(&rp, 1, B->qp[0], i, 4096, 64);
 	rp_run(&rp, 10000000);
@@ -639,7 +639,7 @@ static void one_process_takes_not_all_contexts(void)
 		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
 		rp_expect_recv(&rp, 1, i, HW_STATUS_SUCCESS);
 	}
-	CU_ASSERT_EQUAL(A->nic->clients[A->client].wqes_held, 0);
+	CU_ASSERT_EQUAL(A->nic->host.clients[A->client].wqes_held, 0);
 	pool->max = max;
 	rp_end(&rp);
 }
@@ -662,7 +662,7 @@ static void one_process_takes_not_all_flows(void)
 	begin();
 	sge = good_sge();
 	wqe = good_send();
-	pool = &A->nic->flows;
+	pool = &A->nic->rd.flows;
 	max = pool->max;
 	CU_ASSERT_FATAL(pool->high <= 9);
 	pool->max = 9;
@@ -674,10 +674,10 @@ static void one_process_takes_not_all_flows(void)
 	rp_ring(&rp, 0, A->qp[0]);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(pool->used, 6);
-	CU_ASSERT_EQUAL(A->nic->clients[A->client].flows_held, 6);
+	CU_ASSERT_EQUAL(A->nic->host.clients[A->client].flows_held, 6);
 	CU_ASSERT_TRUE(A->nic->counters.rd_flows_share_refused > 0);
 	CU_ASSERT_EQUAL(rp_modify(&rp, 0, A->qp[0], HW_QPS_RESET, 0, NULL), 0);
-	CU_ASSERT_EQUAL(A->nic->clients[A->client].flows_held, 0);
+	CU_ASSERT_EQUAL(A->nic->host.clients[A->client].flows_held, 0);
 	pool->max = max;
 	rp.filter = NULL;
 	rp_end(&rp);

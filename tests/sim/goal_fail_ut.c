@@ -152,8 +152,8 @@ static struct fw_client *client_of(struct goal_fix *fix, uint32_t rank)
 	uint32_t i;
 
 	for (i = 0; i < HW_MAX_CLIENTS; i++)
-		if (nic->clients[i].used && !fw_list_empty(&nic->clients[i].goal_comms))
-			return &nic->clients[i];
+		if (nic->host.clients[i].used && !fw_list_empty(&nic->host.clients[i].goal_comms))
+			return &nic->host.clients[i];
 	return NULL;
 }
 
@@ -198,8 +198,8 @@ static uint32_t num_told(const struct fw_nic *nic, uint32_t instance)
 {
 	uint32_t n = 0, i;
 
-	for (i = 0; i < nic->goal_comm_ids.high; i++) {
-		const struct goal_comm *comm = &nic->goal_comms[i];
+	for (i = 0; i < nic->goal.comm_ids.high; i++) {
+		const struct goal_comm *comm = &nic->goal.comms[i];
 		const struct fw_list *pos;
 
 		if (!comm->used)

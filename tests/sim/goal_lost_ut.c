@@ -160,15 +160,15 @@ static void nobody_is_watched_afterwards(void)
 	run[0] = goal_fix_start(&fix, 0, 0);
 	sim_run_for(fix.sim, 100 * FIX_MS);
 	fw = sim_nic_fw(sim_nic_at(fix.sim, 0), 0);
-	FIX_CHECK(&fix, fw->goal_comms[0].any_recvs == RANKS - 1);
-	FIX_CHECK(&fix, fw->goal_comms[0].any_watched == RANKS - 1);
+	FIX_CHECK(&fix, fw->goal.comms[0].any_recvs == RANKS - 1);
+	FIX_CHECK(&fix, fw->goal.comms[0].any_watched == RANKS - 1);
 	for (i = 1; i < RANKS; i++)
 		run[i] = goal_fix_start(&fix, i, 0);
 	for (i = 0; i < RANKS; i++)
 		FIX_CHECK(&fix, goal_fix_wait(&fix, i, run[i], NULL));
 	sim_run_for(fix.sim, 100 * FIX_MS);
-	FIX_CHECK(&fix, fw->goal_comms[0].any_recvs == 0 && fw->goal_comms[0].any_watched == 0);
-	FIX_CHECK(&fix, !fw_timer_is_set(&fw->goal_comms[0].any_timer));
+	FIX_CHECK(&fix, fw->goal.comms[0].any_recvs == 0 && fw->goal.comms[0].any_watched == 0);
+	FIX_CHECK(&fix, !fw_timer_is_set(&fw->goal.comms[0].any_timer));
 	goal_fix_end(&fix);
 }
 

@@ -132,14 +132,14 @@ static void goal_memory(void)
 	of_b = goal_heap_alloc(ut.nic, b, GOAL_HEAP_BYTES / 4);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(of_b);
 	CU_ASSERT_PTR_NULL(goal_heap_alloc(ut.nic, b, 1));
-	CU_ASSERT_EQUAL(ut.nic->quota.kind, HW_SHARE_GOAL);
-	CU_ASSERT_EQUAL(ut.nic->quota.of, HW_SHARE_OF_USER);
+	CU_ASSERT_EQUAL(ut.nic->share.quota.kind, HW_SHARE_GOAL);
+	CU_ASSERT_EQUAL(ut.nic->share.quota.of, HW_SHARE_OF_USER);
 	of_other = goal_heap_alloc(ut.nic, other, GOAL_HEAP_BYTES / 4);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(of_other);
 	goal_heap_free(ut.nic, a, of_a);
 	goal_heap_free(ut.nic, b, of_b);
 	goal_heap_free(ut.nic, other, of_other);
-	CU_ASSERT_EQUAL(ut.nic->clients[a].user->held[HW_SHARE_GOAL], 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].user->held[HW_SHARE_GOAL], 0);
 	fw_ut_end(&ut);
 }
 
@@ -164,7 +164,7 @@ static void contexts_of_a_user(void)
 	CU_ASSERT_TRUE(n - before >= (GOAL_MAX_CALCS - before) / 3 * 2);
 	while (n--)
 		goal_give(ut.nic, of[n], GOAL_TABLE_CALCS, elem[n]);
-	CU_ASSERT_EQUAL(ut.nic->clients[other].user->goal[GOAL_TABLE_CALCS], 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[other].user->goal[GOAL_TABLE_CALCS], 0);
 	fw_ut_end(&ut);
 }
 
@@ -195,12 +195,12 @@ static void waits_for_addresses(void)
 	n = all_ah_waits(a);
 	CU_ASSERT_EQUAL(n, FW_AH_WAITERS - FW_AH_WAITERS / SHARE_POOL_PARTS);
 	CU_ASSERT_EQUAL(all_ah_waits(b), FW_AH_WAITERS - n);
-	CU_ASSERT_EQUAL(ut.nic->clients[a].user->ah_waits, n);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].user->ah_waits, n);
 	/* It ends, and another of its user's begins with nothing. */
 	fw_ut_detach(&ut, a);
-	CU_ASSERT_EQUAL(ut.nic->ah_waiting, FW_AH_WAITERS - n);
+	CU_ASSERT_EQUAL(ut.nic->host.ah_waiting, FW_AH_WAITERS - n);
 	fw_ut_detach(&ut, b);
-	CU_ASSERT_EQUAL(ut.nic->ah_waiting, 0);
+	CU_ASSERT_EQUAL(ut.nic->host.ah_waiting, 0);
 	fw_ut_end(&ut);
 }
 
@@ -213,7 +213,7 @@ static void messages_under_way(void)
 	struct fw_qp *qp;
 
 	fw_ut_begin(&ut);
-	user = ut.nic->clients[0].user;
+	user = ut.nic->host.clients[0].user;
 	qp = fw_ut_qp(&ut, 0, HW_QPT_RD, fw_ut_pd(&ut, 0), fw_ut_cq(&ut, 0, 8, HW_EQ_NONE),
 		      HW_SRQ_NONE);
 	CU_ASSERT_EQUAL(recv_begin(ut.nic, qp, &pkt, false, &msg), RDMAP_REFUSE);
@@ -260,13 +260,13 @@ static void sessions(void)
 	fw_ut_detach(&ut, b);
 	a = joined(4, UID_A);
 	CU_ASSERT_PTR_NULL(session(a, ++peer));
-	CU_ASSERT_EQUAL(ut.nic->clients[a].user->held[HW_SHARE_SESSION], USER_MAX);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].user->held[HW_SHARE_SESSION], USER_MAX);
 	/* An idle session makes room for another one of the same user. */
 	fw_ut_poll(&ut, RD_EVICT_IDLE_NS + 1000);
 	CU_ASSERT_PTR_NOT_NULL(session(a, ++peer));
-	CU_ASSERT_EQUAL(ut.nic->clients[a].user->held[HW_SHARE_SESSION], USER_MAX);
-	CU_ASSERT_EQUAL(ut.nic->clients[a].process->held[HW_SHARE_SESSION], 1);
-	CU_ASSERT_EQUAL(ut.nic->clients[other].user->held[HW_SHARE_SESSION], 1);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].user->held[HW_SHARE_SESSION], USER_MAX);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[a].process->held[HW_SHARE_SESSION], 1);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[other].user->held[HW_SHARE_SESSION], 1);
 	fw_ut_detach(&ut, a);
 	fw_ut_detach(&ut, other);
 	fw_ut_end(&ut);
@@ -292,9 +292,9 @@ static void users_that_have_gone(void)
 	fw_ut_poll(&ut, RD_EVICT_IDLE_NS + 1000);
 	for (i = 0; i < HW_MAX_PEERS; i++)
 		(void)rd_session_evict(ut.nic, 0, FW_NONE);
-	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->session_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->rd.session_ids), 0);
 	for (i = 0; i < SHARE_USERS; i++)
-		CU_ASSERT_EQUAL(ut.nic->users[i].held[HW_SHARE_SESSION], 0);
+		CU_ASSERT_EQUAL(ut.nic->share.users[i].held[HW_SHARE_SESSION], 0);
 	fw_ut_end(&ut);
 }
 
@@ -328,7 +328,7 @@ static void memory_of_queues(void)
 	room_bytes = 1 << 20;
 	ut.nic->port.bar_take = take;
 	client = joined(1, UID_A);
-	owner = &ut.nic->clients[client];
+	owner = &ut.nic->host.clients[client];
 	/* EQ 0 is there from the first. */
 	CU_ASSERT_TRUE(taken_bytes > 0);
 	/* 256 KiB each */

@@ -233,12 +233,12 @@ static void destroy_with_requests_under_way(void)
 	}
 	qp->sq_next = qp->sq_prod = qp->record->sq_prod = DEPTH;
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_QP, qpn, NULL), -1);
-	used = ut.nic->wqes.used;
+	used = ut.nic->host.wqes.used;
 	CU_ASSERT(DEPTH - used <= MOST_PER_COMMAND);
 	while (!ut.num_done && turns++ < DEPTH) {
 		fw_ut_poll(&ut, 1000);
-		CU_ASSERT(used - ut.nic->wqes.used <= MOST_PER_TURN);
-		used = ut.nic->wqes.used;
+		CU_ASSERT(used - ut.nic->host.wqes.used <= MOST_PER_TURN);
+		used = ut.nic->host.wqes.used;
 	}
 	CU_ASSERT_EQUAL(ut.num_done, 1);
 	CU_ASSERT_EQUAL(ut.done.op, HW_CMD_DESTROY_QP);
@@ -289,19 +289,20 @@ static void death_of_a_rich_process(void)
 	CU_ASSERT_EQUAL(its_cq->prod, 0);
 	while (!ut.num_detached) {
 		unmaps = ut.num_unmaps;
-		qps = fw_ids_used(&ut.nic->qp_ids);
+		qps = fw_ids_used(&ut.nic->host.qp_ids);
 		/* Its number is not given to another yet. */
-		CU_ASSERT_TRUE(ut.nic->clients[client].used);
+		CU_ASSERT_TRUE(ut.nic->host.clients[client].used);
 		fw_ut_poll(&ut, 1000);
 		CU_ASSERT(ut.num_unmaps - unmaps <= MOST_PER_TURN);
-		CU_ASSERT(qps - fw_ids_used(&ut.nic->qp_ids) <= MOST_PER_TURN / FW_SLICE_QP_UNITS);
+		CU_ASSERT(qps - fw_ids_used(&ut.nic->host.qp_ids) <=
+			  MOST_PER_TURN / FW_SLICE_QP_UNITS);
 		CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, fw_ut_pd(&ut, 0), NULL), 0);
 	}
 	CU_ASSERT_EQUAL(ut.last_detached, client);
 	CU_ASSERT_EQUAL(ut.num_unmaps, MANY_MRS);
-	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->mr_ids), 0);
-	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->qp_ids), 0);
-	CU_ASSERT_FALSE(ut.nic->clients[client].used);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.mr_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.qp_ids), 0);
+	CU_ASSERT_FALSE(ut.nic->host.clients[client].used);
 	/* What it had is no longer mapped: whoever touches it from now on faults. */
 	munmap(ut.client[client].bar, ut.client[client].bar_bytes);
 	ut.client[client].bar = NULL;
@@ -335,7 +336,7 @@ static void list_of_an_empty_table(void)
 	CU_ASSERT_EQUAL(ut.done.status, 0);
 	CU_ASSERT_EQUAL(ut.done.u.list.count, 1);
 	CU_ASSERT_EQUAL(ut.done.u.list.item[0].id, stag[last]);
-	CU_ASSERT_EQUAL(ut.done.u.list.next, ut.nic->mr_ids.high);
+	CU_ASSERT_EQUAL(ut.done.u.list.next, ut.nic->host.mr_ids.high);
 	fw_ut_end(&ut);
 }
 
@@ -381,8 +382,8 @@ static void all_get_on(void)
 		fw_ut_poll(&ut, 1000);
 		check_some(&at, &next);
 	}
-	CU_ASSERT(ut.nic->clients[a].held[HW_SHARE_PD] < 900 &&
-		  ut.nic->clients[b].held[HW_SHARE_PD] < 900);
+	CU_ASSERT(ut.nic->host.clients[a].held[HW_SHARE_PD] < 900 &&
+		  ut.nic->host.clients[b].held[HW_SHARE_PD] < 900);
 	CU_ASSERT(cq->prod > 100);
 	run_slices(&at, &next);
 	CU_ASSERT_EQUAL(next, 2 * DEPTH);

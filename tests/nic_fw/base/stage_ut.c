@@ -79,8 +79,8 @@ static void idle_turns_are_kept_apart(void)
 	CU_ASSERT_EQUAL(stat(ut.nic, "cycles_db"), 0);
 	CU_ASSERT_TRUE(stat(ut.nic, "cycles_idle") > 0);
 	/* A doorbell is work. */
-	ring = ut.nic->clients[0].db_ring;
-	ring[ut.nic->clients[0].db_head % HW_DB_RING_ENTRIES] =
+	ring = ut.nic->host.clients[0].db_ring;
+	ring[ut.nic->host.clients[0].db_head % HW_DB_RING_ENTRIES] =
 	    HW_DB_ENTRY(HW_DB_CQ_ARM, cq->index);
 	busy = now;
 	fw_ut_poll(&ut, 1000);

@@ -14,7 +14,7 @@ static struct fw_ut ut;
 
 static uint64_t left(void)
 {
-	const struct goal_heap *heap = &ut.nic->goal_heap;
+	const struct goal_heap *heap = &ut.nic->goal.heap;
 	uint64_t bytes = 0;
 	uint32_t i;
 
@@ -56,10 +56,10 @@ static void pages_go_back_in_turns(void)
 	block = full_block(LARGE_BYTES);
 	goal_heap_free(ut.nic, 0, block);
 	/* Its client has its share again at once. */
-	CU_ASSERT_EQUAL(ut.nic->clients[0].goal_bytes, 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, 0);
 	CU_ASSERT(left() >= LARGE_BYTES - 4 * GOAL_HEAP_STEP_BYTES);
 	CU_ASSERT(turns_until_free() >= LARGE_BYTES / GOAL_HEAP_STEP_BYTES - 4);
-	CU_ASSERT_EQUAL(ut.nic->goal_heap.buddy.used, 0);
+	CU_ASSERT_EQUAL(ut.nic->goal.heap.buddy.used, 0);
 	CU_ASSERT_EQUAL(block[0], 0);
 	CU_ASSERT_EQUAL(block[LARGE_BYTES - 1], 0);
 	fw_ut_end(&ut);
@@ -77,16 +77,16 @@ static void several_in_their_order(void)
 	small = full_block(4096);
 	for (i = 0; i < BLOCKS; i++)
 		goal_heap_free(ut.nic, 0, block[i]);
-	CU_ASSERT_EQUAL(ut.nic->goal_heap.gone_count, BLOCKS);
+	CU_ASSERT_EQUAL(ut.nic->goal.heap.gone_count, BLOCKS);
 	goal_heap_free(ut.nic, 0, small);
-	CU_ASSERT_EQUAL(ut.nic->goal_heap.gone_count, BLOCKS);
+	CU_ASSERT_EQUAL(ut.nic->goal.heap.gone_count, BLOCKS);
 	other = goal_heap_alloc(ut.nic, 0, LARGE_BYTES);
 	for (i = 0; i < BLOCKS; i++)
 		CU_ASSERT_PTR_NOT_EQUAL(other, block[i]);
 	(void)turns_until_free();
 	goal_heap_free(ut.nic, 0, other);
 	(void)turns_until_free();
-	CU_ASSERT_EQUAL(ut.nic->goal_heap.buddy.used, 0);
+	CU_ASSERT_EQUAL(ut.nic->goal.heap.buddy.used, 0);
 	fw_ut_end(&ut);
 }
 

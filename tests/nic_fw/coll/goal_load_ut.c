@@ -97,7 +97,7 @@ static void passes(const struct sched *s)
 
 	CU_ASSERT_EQUAL(run(&s->h, s, &steps), 0);
 	goal_schedule_free(ut.nic, &schedule);
-	CU_ASSERT_EQUAL(ut.nic->clients[0].goal_bytes, 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, 0);
 }
 
 /* Refused for this reason at this operation, and nothing is held. */
@@ -109,7 +109,7 @@ static void refused(const struct sched *s, const char *why, uint32_t op)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(load.fault.why);
 	CU_ASSERT_PTR_NOT_NULL(strstr(load.fault.why, why));
 	CU_ASSERT_EQUAL(load.fault.op, op);
-	CU_ASSERT_EQUAL(ut.nic->clients[0].goal_bytes, 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, 0);
 }
 
 static void what_is_right(void)
@@ -482,7 +482,7 @@ static void memory_that_changes(void)
 	CU_ASSERT_TRUE_FATAL(goal_load_begin(ut.nic, &load, &schedule, &s.h, RANK, RANKS));
 	CU_ASSERT_TRUE(goal_load_step(ut.nic, &load, &mem));
 	CU_ASSERT_EQUAL(load.status, FW_EFAULT);
-	CU_ASSERT_EQUAL(ut.nic->clients[0].goal_bytes, 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, 0);
 	ut.host_fault = false;
 	fw_ut_end(&ut);
 }
@@ -529,7 +529,7 @@ static void in_steps(void)
 	CU_ASSERT_EQUAL(run(&s.h, code, &steps), 0);
 	CU_ASSERT_TRUE(steps >= bytes / GOAL_LOAD_COPY_BYTES + 5 * (MANY / GOAL_LOAD_QUANTUM));
 	goal_schedule_free(ut.nic, &schedule);
-	CU_ASSERT_EQUAL(ut.nic->clients[0].goal_bytes, 0);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, 0);
 	fw_ut_end(&ut);
 	free(code);
 }
@@ -546,7 +546,7 @@ static void no_memory(void)
 	block = goal_heap_alloc(ut.nic, 0, GOAL_CLIENT_QUOTA_BYTES);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(block);
 	CU_ASSERT_EQUAL(run(&s.h, &s, &steps), FW_ENOSPC);
-	CU_ASSERT_EQUAL(ut.nic->clients[0].goal_bytes, GOAL_CLIENT_QUOTA_BYTES);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_bytes, GOAL_CLIENT_QUOTA_BYTES);
 	goal_heap_free(ut.nic, 0, block);
 	passes(&s);
 	fw_ut_end(&ut);

@@ -31,7 +31,7 @@ static void give_all(struct fw_ut *ut)
 	while (taken--)
 		goal_give(ut->nic, owner[taken], GOAL_TABLE_CALCS, element[taken]);
 	taken = 0;
-	CU_ASSERT_EQUAL(ut->nic->goal_calcs.used, 0);
+	CU_ASSERT_EQUAL(ut->nic->goal.calcs.used, 0);
 }
 
 static void alone_it_gets_two_thirds(void)
@@ -42,7 +42,7 @@ static void alone_it_gets_two_thirds(void)
 	fw_ut_begin(&ut);
 	n = take_all(&ut, 0);
 	CU_ASSERT_TRUE(n >= GOAL_MAX_CALCS / 3 * 2 && n <= GOAL_MAX_CALCS / 3 * 2 + 2);
-	CU_ASSERT_EQUAL(ut.nic->clients[0].goal_held[GOAL_TABLE_CALCS], n);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_held[GOAL_TABLE_CALCS], n);
 	CU_ASSERT_EQUAL(ut.nic->counters.goal_share_refused, 1);
 	/* What it gives back it may have again. */
 	goal_give(ut.nic, 0, GOAL_TABLE_CALCS, element[--taken]);
@@ -86,7 +86,7 @@ static void each_table_by_itself(void)
 			continue;
 		elem[table] = goal_take(ut.nic, 0, (enum goal_table)table);
 		CU_ASSERT_PTR_NOT_NULL(elem[table]);
-		CU_ASSERT_EQUAL(ut.nic->clients[0].goal_held[table], 1);
+		CU_ASSERT_EQUAL(ut.nic->host.clients[0].goal_held[table], 1);
 	}
 	for (table = 0; table < GOAL_TABLES; table++)
 		if (table != GOAL_TABLE_CALCS)

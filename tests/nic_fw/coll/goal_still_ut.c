@@ -26,8 +26,8 @@ static void begin(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
-	comm = &ut.nic->goal_comms[0];
-	run = fw_pool_get(&ut.nic->goal_runs);
+	comm = &ut.nic->goal.comms[0];
+	run = fw_pool_get(&ut.nic->goal.runs);
 	goal_comm_init(comm);
 	fw_list_init(&comm->group.all);
 	fw_list_init(&comm->group.blocked);
@@ -40,7 +40,7 @@ static void begin(void)
 	fw_list_add_tail(&comm->runs, &run->comm_node);
 	/* The only one, whatever its chain. */
 	for (i = 0; i < GOAL_MAX_RUNS; i++)
-		ut.nic->goal_run_hash[i] = fw_pool_index(&ut.nic->goal_runs, run) + 1;
+		ut.nic->goal.run_hash[i] = fw_pool_index(&ut.nic->goal.runs, run) + 1;
 	for (i = PEER; i < RANKS; i++) {
 		memset(&link[i], 0, sizeof(link[i]));
 		memset(&stream[i], 0, sizeof(stream[i]));
@@ -56,7 +56,7 @@ static void begin(void)
 
 static void end(void)
 {
-	fw_pool_put(&ut.nic->goal_runs, run);
+	fw_pool_put(&ut.nic->goal.runs, run);
 	fw_ut_end(&ut);
 }
 

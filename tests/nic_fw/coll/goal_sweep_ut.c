@@ -19,7 +19,7 @@ static struct goal_comm *comm;
 static void begin(void)
 {
 	fw_ut_begin(&ut);
-	comm = &ut.nic->goal_comms[0];
+	comm = &ut.nic->goal.comms[0];
 	goal_comm_init(comm);
 	fw_list_init(&comm->group.all);
 	fw_list_init(&comm->group.blocked);

@@ -28,8 +28,8 @@ static void begin(uint32_t n)
 	nic.now_ns = 1000000000;
 	nic.config.mtu = 4096;
 	fw_timers_init(&nic.timers, heap, HEAP);
-	fw_list_init(&nic.rd_acks);
-	fw_list_init(&nic.rd_ready);
+	fw_list_init(&nic.rd.acks);
+	fw_list_init(&nic.rd.ready);
 	rd_grant_init(&nic);
 	for (i = 0; i < n; i++) {
 		fw_list_init(&peer[i].grant_node);
@@ -93,18 +93,18 @@ static void alone(void)
 	/* With nothing more to send it has a stock for the next message. */
 	rx(1, 1, false, 10000);
 	CU_ASSERT_EQUAL(left(&peer[1]), GRANT_STOCK_PKTS);
-	CU_ASSERT_EQUAL(nic.rd_grants.askers, 1);
-	CU_ASSERT_EQUAL(nic.rd_grants.out_bytes, 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
+	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 }
 
 /* The stock shrinks with the number of those that could come at one moment. */
 static void idle_stock(void)
 {
 	begin(1);
-	nic.rd_grants.open = 1000;
+	nic.rd.grants.open = 1000;
 	rx(0, 2, false, 10000);
 	CU_ASSERT_EQUAL(left(&peer[0]), 1);
-	nic.rd_grants.open = 63;
+	nic.rd.grants.open = 63;
 	rx(0, 3, false, 10000);
 	CU_ASSERT_EQUAL(left(&peer[0]), 4);
 }
@@ -119,8 +119,8 @@ static void in_turn(void)
 	memset(count, 0, sizeof(count));
 	for (i = 0; i < 100; i++) {
 		run_all(PEERS, PEERS, 20000, count);
-		CU_ASSERT_TRUE(nic.rd_grants.out_bytes <=
-			       window_bytes(&nic.rd_grants) + BYTES + GRANT_HDR_BYTES);
+		CU_ASSERT_TRUE(nic.rd.grants.out_bytes <=
+			       window_bytes(&nic.rd.grants) + BYTES + GRANT_HDR_BYTES);
 	}
 	for (i = 0; i < PEERS; i++)
 		CU_ASSERT_TRUE(count[i] >= 95 && count[i] <= 105);
@@ -134,16 +134,16 @@ static void window(void)
 
 	begin(PEERS);
 	run_all(PEERS, 4000, 100000, count);
-	before = nic.rd_grants.window_bytes;
+	before = nic.rd.grants.window_bytes;
 	CU_ASSERT_TRUE(before > 4 * GRANT_MIN_BYTES);
 	/* A round is a window of bytes, and takes a sixteenth: twelve take half, and not all. */
 	for (rounds = 0; rounds < 12; rounds++)
-		run_all(PEERS, (uint32_t)(nic.rd_grants.window_bytes / BYTES) + 1, 200000, count);
-	CU_ASSERT_TRUE(nic.rd_grants.window_bytes < before / 2);
-	CU_ASSERT_TRUE(nic.rd_grants.window_bytes > before / 4);
+		run_all(PEERS, (uint32_t)(nic.rd.grants.window_bytes / BYTES) + 1, 200000, count);
+	CU_ASSERT_TRUE(nic.rd.grants.window_bytes < before / 2);
+	CU_ASSERT_TRUE(nic.rd.grants.window_bytes > before / 4);
 	for (rounds = 0; rounds < 200; rounds++)
-		run_all(PEERS, (uint32_t)(nic.rd_grants.window_bytes / BYTES) + 1, 400000, count);
-	CU_ASSERT_EQUAL(nic.rd_grants.window_bytes, GRANT_MIN_BYTES);
+		run_all(PEERS, (uint32_t)(nic.rd.grants.window_bytes / BYTES) + 1, 400000, count);
+	CU_ASSERT_EQUAL(nic.rd.grants.window_bytes, GRANT_MIN_BYTES);
 }
 
 /* Claims of more than was given move nothing; the latest header corrects what an old one told. */
@@ -194,7 +194,7 @@ static void claims_beside_others(void)
 			uint32_t had = left(&peer[0]);
 
 			/* As on a line with a queue. */
-			nic.rd_grants.window_bytes = 2 * GRANT_MIN_BYTES;
+			nic.rd.grants.window_bytes = 2 * GRANT_MIN_BYTES;
 
 			/* Headers alone, whose packets are never taken. */
 			rx(0, peer[0].rx_used + left(&peer[0]), true, 20000);
@@ -235,7 +235,7 @@ static void keepers(void)
 	for (round = 0; round < 100; round++) {
 		for (i = 32; i < PEERS; i++) {
 			rx(i % 32, 0, true, 10000);
-			nic.rd_grants.window_bytes = GRANT_MIN_BYTES;
+			nic.rd.grants.window_bytes = GRANT_MIN_BYTES;
 			if (!left(&peer[i]))
 				continue;
 			nic.now_ns += 3000;
@@ -262,16 +262,16 @@ static void feigned_path(void)
 	run_all(8, 400, 20000, count);
 	memset(&peer[0].rx_path, 0, sizeof(peer[0].rx_path));
 	rx(0, peer[0].rx_used, true, 2000000000);
-	nic.rd_grants.window_bytes = 2 * GRANT_MIN_BYTES;
-	share = share_of(&nic.rd_grants, &peer[1]);
-	CU_ASSERT_TRUE(share_of(&nic.rd_grants, &peer[0]) <= GRANT_FAR_TIMES * share);
+	nic.rd.grants.window_bytes = 2 * GRANT_MIN_BYTES;
+	share = share_of(&nic.rd.grants, &peer[1]);
+	CU_ASSERT_TRUE(share_of(&nic.rd.grants, &peer[0]) <= GRANT_FAR_TIMES * share);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	nic.now_ns += (GRANT_REMINDERS + 2) * (GRANT_SILENT_NS + GRANT_PATH_NS);
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
-	CU_ASSERT_EQUAL(nic.rd_grants.out_bytes, 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
 }
 
 /* Peers that begin and end to ask again and again do not keep the window small. */
@@ -283,7 +283,7 @@ static void comers_and_goers(void)
 	run_all(8, 2000, 50000, count);
 	nic.now_ns += 2 * GRANT_DRAIN_NS;
 	run_all(8, 8, 50000, count);
-	CU_ASSERT_TRUE(nic.rd_grants.drain > 0);
+	CU_ASSERT_TRUE(nic.rd.grants.drain > 0);
 	for (i = 0; i < 2 * GRANT_SMALL_NS / 3000; i++) {
 		rx(0, peer[0].rx_used, true, 50000);
 		rx(0, peer[0].rx_used, false, 50000);
@@ -292,7 +292,7 @@ static void comers_and_goers(void)
 		else
 			nic.now_ns += 3000;
 	}
-	CU_ASSERT_EQUAL(nic.rd_grants.drain, 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.drain, 0);
 }
 
 /* Short packets between long ones buy no turn of many. */
@@ -321,15 +321,15 @@ static void silent(void)
 	rx(0, 1, true, 10000);
 	rx(1, 1, true, 10000);
 	rx(0, 2, true, 10000);
-	CU_ASSERT_EQUAL(nic.rd_grants.askers, 2);
+	CU_ASSERT_EQUAL(nic.rd.grants.askers, 2);
 	for (i = 0; i < 200; i++) {
 		nic.now_ns += GRANT_SILENT_NS;
 		fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
 	}
 	/* The last one is in nobody's way. */
-	CU_ASSERT_EQUAL(nic.rd_grants.askers, 1);
-	CU_ASSERT_EQUAL(nic.rd_grants.out_bytes, 0);
-	CU_ASSERT_FALSE(fw_timer_is_set(&nic.rd_grants.timer));
+	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
+	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
+	CU_ASSERT_FALSE(fw_timer_is_set(&nic.rd.grants.timer));
 	CU_ASSERT_EQUAL(nic.counters.rd_grants_expired, 1);
 	CU_ASSERT_TRUE(fw_list_linked(&peer[0].ack_node) && peer[0].grant_due);
 	/* Once heard it has its part again. */
@@ -351,17 +351,17 @@ static void silent_before(void)
 	rx(2, 1, true, 10000);
 	rx(0, 2, true, 10000);
 	rx(2, 2, false, 10000);
-	CU_ASSERT_EQUAL(nic.rd_grants.askers, 1);
-	CU_ASSERT_TRUE(nic.rd_grants.out_bytes > 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.askers, 1);
+	CU_ASSERT_TRUE(nic.rd.grants.out_bytes > 0);
 	nic.now_ns += GRANT_ALONE_NS / 2;
 	fw_timers_run(&nic, &nic.timers, nic.now_ns, HEAP);
-	recount(&nic.rd_grants, &peer[0], 0);
+	recount(&nic.rd.grants, &peer[0], 0);
 	/* Its credits, which it has still, count when the next one begins to ask. */
-	nic.rd_grants.askers = 2;
-	recount(&nic.rd_grants, &peer[0], 8);
-	nic.rd_grants.askers = 1;
-	nic.rd_grants.drain = 0;
-	nic.rd_grants.window_bytes = nic.rd_grants.out_bytes;
+	nic.rd.grants.askers = 2;
+	recount(&nic.rd.grants, &peer[0], 8);
+	nic.rd.grants.askers = 1;
+	nic.rd.grants.drain = 0;
+	nic.rd.grants.window_bytes = nic.rd.grants.out_bytes;
 	rx(1, 2, true, 10000);
 	CU_ASSERT_EQUAL(left(&peer[1]), 0);
 	for (i = 0; i < 20; i++) {
@@ -389,10 +389,10 @@ static void idle_and_closed(void)
 	rx(0, 2, true, 10000);
 	rd_grant_close(&nic, &peer[0]);
 	rd_grant_close(&nic, &peer[1]);
-	CU_ASSERT_EQUAL(nic.rd_grants.askers, 0);
-	CU_ASSERT_EQUAL(nic.rd_grants.open, 0);
-	CU_ASSERT_EQUAL(nic.rd_grants.out_bytes, 0);
-	CU_ASSERT_TRUE(fw_list_empty(&nic.rd_grants.turn) && fw_list_empty(&nic.rd_grants.held));
+	CU_ASSERT_EQUAL(nic.rd.grants.askers, 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.open, 0);
+	CU_ASSERT_EQUAL(nic.rd.grants.out_bytes, 0);
+	CU_ASSERT_TRUE(fw_list_empty(&nic.rd.grants.turn) && fw_list_empty(&nic.rd.grants.held));
 }
 
 UT_MAIN("nic_fw/dgram/rd_grant", UT(alone), UT(idle_stock), UT(in_turn), UT(window),

@@ -51,8 +51,8 @@ static void rx_record(uint32_t i, uint32_t msg_bytes, uint32_t ssn)
 /* Nothing is kept: no entry, no buffer, no timer. */
 static void check_empty(void)
 {
-	CU_ASSERT_EQUAL(net.nic->ud_reasms.used, 0);
-	CU_ASSERT_EQUAL(net.nic->ud_buffers.used, 0);
+	CU_ASSERT_EQUAL(net.nic->ud.reasms.used, 0);
+	CU_ASSERT_EQUAL(net.nic->ud.buffers.used, 0);
 	CU_ASSERT_EQUAL(net.nic->timers.count, 0);
 	CU_ASSERT_EQUAL(net.qp.msgs_open, 0);
 	CU_ASSERT_TRUE(fw_list_empty(&net.qp.recv_msgs));
@@ -277,15 +277,15 @@ static void bounded_per_qp_and_in_all(void)
 		rx_segment(0, MSG, ssn);
 	}
 	/* One user leaves a quarter of it. */
-	CU_ASSERT_EQUAL(net.nic->ud_reasms.used, UD_REASM_MAX - UD_REASM_MAX / SHARE_POOL_PARTS);
-	CU_ASSERT_EQUAL(net.user.ud_reasms, net.nic->ud_reasms.used);
+	CU_ASSERT_EQUAL(net.nic->ud.reasms.used, UD_REASM_MAX - UD_REASM_MAX / SHARE_POOL_PARTS);
+	CU_ASSERT_EQUAL(net.user.ud_reasms, net.nic->ud.reasms.used);
 	CU_ASSERT_EQUAL(CNT(ud_reasms_share_refused), UD_REASM_MAX / SHARE_POOL_PARTS + 2);
 	net.user.ud_reasms = 0;
 	for (; ssn < 2 * UD_REASM_MAX + 4; ssn++) {
 		qp->msgs_open = 0;
 		rx_segment(0, MSG, ssn);
 	}
-	CU_ASSERT_EQUAL(net.nic->ud_reasms.used, UD_REASM_MAX);
+	CU_ASSERT_EQUAL(net.nic->ud.reasms.used, UD_REASM_MAX);
 	net.user.ud_reasms = UD_REASM_MAX;
 	CU_ASSERT_TRUE(CNT(drop_ud_reassembly_full) > UD_REASM_MAX);
 	qp->msgs_open = UD_REASM_MAX;

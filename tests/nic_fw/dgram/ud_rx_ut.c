@@ -278,7 +278,7 @@ static void a_slow_page(void)
 {
 	init();
 	net.place_err = HW_VENDOR_ERR_HOST_FAULT;
-	net.nic->mem_busy = true;
+	net.nic->host.mem_busy = true;
 	rx_send(8);
 	CU_ASSERT_EQUAL(net.recvs_taken, 0);
 	net.place_err = HW_VENDOR_ERR_NONE;

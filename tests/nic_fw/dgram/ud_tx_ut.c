@@ -170,7 +170,7 @@ static void goes_on_when_there_is_room(void)
 	request(HW_WQE_SEND, HW_MAX_UD_MSG_BYTES);
 	net.tx_room = 0;
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
-	CU_ASSERT_EQUAL(net.nic->tx_count, FW_TX_STAGE);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, FW_TX_STAGE);
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
 	do {
 		net.tx_room = 5;
@@ -189,11 +189,11 @@ static void stops_at_the_allowance_of_the_turn(void)
 {
 	init();
 	request(HW_WQE_SEND, 3000);
-	net.nic->tx_allow = 2;
+	net.nic->net.tx_allow = 2;
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
 	CU_ASSERT_EQUAL(wqe.sent_bytes, 2 * 1416);
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
-	net.nic->tx_allow = 1;
+	net.nic->net.tx_allow = 1;
 	CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 3);
@@ -212,7 +212,7 @@ static void memory_of_the_process(void)
 	request(HW_WQE_SEND, 3000);
 	net.tx_room = 2;
 	CU_ASSERT_FALSE(ud_tx(net.nic, &wqe));
-	CU_ASSERT_EQUAL(net.nic->tx_count, 0);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 0);
 	CU_ASSERT_EQUAL(wqe.sent_bytes, 2 * 1416);
 	net.tx_room = 2;
 	CU_ASSERT_TRUE(ud_tx(net.nic, &wqe));

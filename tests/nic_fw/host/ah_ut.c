@@ -73,7 +73,7 @@ static void handles_that_are_refused(void)
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0xf0000001, HW_AV_F_GRH, &handle), FW_EINVAL);
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0x08080808, HW_AV_F_GRH, &handle), FW_ENETUNREACH);
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0x0a4d0009, 0x80, &handle), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->ah_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.ah_ids), 0);
 	fw_ut_end(&ut);
 }
 
@@ -104,8 +104,8 @@ static void a_handle_waits_for_arp(void)
 	fw_ut_begin(&ut);
 	pd = fw_ut_pd(&ut, 0);
 	CU_ASSERT_EQUAL(create_ah(&ut, 0, pd, 0x0a4d0009, HW_AV_F_GRH, &handle), -1);
-	tag = ut.nic->ah_waiters[0].tag;
-	CU_ASSERT_EQUAL(ut.nic->ah_waiting, 1);
+	tag = ut.nic->host.ah_waiters[0].tag;
+	CU_ASSERT_EQUAL(ut.nic->host.ah_waiting, 1);
 	/* Until it is answered the handle cannot be used, nor destroyed by guessing. */
 	(void)ah_dst_ip(ut.nic, 0, pd, 0, 5, &found);
 	CU_ASSERT_FALSE(found);
@@ -120,7 +120,7 @@ static void a_handle_waits_for_arp(void)
 	CU_ASSERT_EQUAL(ut.done.status, 0);
 	CU_ASSERT_EQUAL(ah_dst_ip(ut.nic, 0, pd, ut.done.u.handle, 5, &found), htonl(0x0a4d0009));
 	CU_ASSERT_TRUE(found);
-	CU_ASSERT_EQUAL(ut.nic->ah_waiting, 0);
+	CU_ASSERT_EQUAL(ut.nic->host.ah_waiting, 0);
 	fw_ut_end(&ut);
 }
 
@@ -137,7 +137,7 @@ static void no_answer_to_arp_is_a_timeout(void)
 	CU_ASSERT_EQUAL(ut.num_done, 1);
 	CU_ASSERT_EQUAL(ut.done.status, FW_ETIMEDOUT);
 	CU_ASSERT_TRUE(ut.frames_sent >= NEIGH_TRIES);
-	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->ah_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.ah_ids), 0);
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DEALLOC_PD, pd, NULL), 0);
 	fw_ut_end(&ut);
 }
@@ -158,7 +158,7 @@ static void waiting_handles_of_a_process_that_goes(void)
 		    create_ah(&ut, client2, pd2, 0x0a4d0009, HW_AV_F_GRH, &handle), -1);
 	CU_ASSERT_EQUAL(create_ah(&ut, client2, pd2, 0x0a4d0009, HW_AV_F_GRH, &handle), FW_EAGAIN);
 	fw_ut_detach(&ut, client2);
-	CU_ASSERT_EQUAL(ut.nic->ah_waiting, 1);
+	CU_ASSERT_EQUAL(ut.nic->host.ah_waiting, 1);
 	neigh_resolved(ut.nic, htonl(0x0a4d0009), true);
 	CU_ASSERT_EQUAL(ut.num_done, 1);
 	CU_ASSERT_EQUAL(ut.done_client, 0);

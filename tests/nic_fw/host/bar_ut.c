@@ -31,7 +31,7 @@ static void holes_merge_and_are_used_first(void)
 	uint32_t i;
 
 	fw_ut_begin(&ut);
-	bar = &ut.nic->clients[0].bar;
+	bar = &ut.nic->host.clients[0].bar;
 	for (i = 0; i < 5; i++)
 		CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, PAGE, &at[i]), 0);
 	bar_free(ut.nic, 0, at[0], PAGE);
@@ -61,7 +61,7 @@ static void full_is_enomem_and_changes_nothing(void)
 	uint64_t rest, got, high;
 
 	fw_ut_begin(&ut);
-	bar = &ut.nic->clients[0].bar;
+	bar = &ut.nic->host.clients[0].bar;
 	rest = bar->bytes - bar->high;
 	high = bar->high;
 	CU_ASSERT_EQUAL(bar_alloc(ut.nic, 0, rest + 1, &got), -FW_ENOMEM);
@@ -88,7 +88,7 @@ static void more_holes_than_are_remembered(void)
 
 	fw_ut_begin(&ut);
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, &params, &client), 0);
-	bar = &ut.nic->clients[client].bar;
+	bar = &ut.nic->host.clients[client].bar;
 	for (i = 0; i < 2 * HOLES; i++)
 		CU_ASSERT_EQUAL_FATAL(bar_alloc(ut.nic, client, PAGE, &at[i]), 0);
 	for (i = 0; i < HOLES; i++)
@@ -139,7 +139,7 @@ static void records_share_pages_and_are_zero(void)
 		for (j = 0; j < i; j++)
 			CU_ASSERT_NOT_EQUAL(at[i], at[j]);
 	}
-	CU_ASSERT_EQUAL(ut.nic->clients[0].bar.num_record_pages, FW_BAR_RECORD_CHUNK);
+	CU_ASSERT_EQUAL(ut.nic->host.clients[0].bar.num_record_pages, FW_BAR_RECORD_CHUNK);
 	/* The process scribbles over its records, freed ones too: nothing is read from there. */
 	memset(ut.client[0].bar + HW_BAR_DYNAMIC, 0xff, FW_UT_BAR_BYTES - HW_BAR_DYNAMIC);
 	bar_record_free(ut.nic, 0, at[5]);

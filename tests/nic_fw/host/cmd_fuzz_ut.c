@@ -231,7 +231,7 @@ static void wild_command(struct fw_ut *ut, uint64_t *state, struct hw_cmd *cmd)
 /* Some words of the BAR: header, doorbells, records, rings. */
 static void scribble(struct fw_ut *ut, uint32_t client, uint64_t *state)
 {
-	const struct fw_client *owner = &ut->nic->clients[client];
+	const struct fw_client *owner = &ut->nic->host.clients[client];
 	uint32_t *bar = (uint32_t *)(void *)ut->client[client].bar;
 	uint32_t kind = 1 + (uint32_t)(next_random(state) % 4);
 	uint32_t base = kind == HW_DB_EQ ? 0 : ut->nic->qpn_base;
@@ -293,14 +293,14 @@ static void random_commands_and_a_scribbled_bar(void)
 				fw_ut_poll(&ut, 10000);
 		}
 		fw_ut_detach(&ut, bad);
-		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->qp_ids), 1);
-		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->cq_ids), 1);
-		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->eq_ids), 1);
-		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->mr_ids), 0);
-		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->pd_ids), 1);
-		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->xrcd_ids), 0);
-		CU_ASSERT_EQUAL_FATAL(ut.nic->wqes.used, 0);
-		CU_ASSERT_EQUAL_FATAL(ut.nic->recv_msgs.used, 0);
+		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->host.qp_ids), 1);
+		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->host.cq_ids), 1);
+		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->host.eq_ids), 1);
+		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->host.mr_ids), 0);
+		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->host.pd_ids), 1);
+		CU_ASSERT_EQUAL_FATAL(fw_ids_used(&ut.nic->host.xrcd_ids), 0);
+		CU_ASSERT_EQUAL_FATAL(ut.nic->host.wqes.used, 0);
+		CU_ASSERT_EQUAL_FATAL(ut.nic->host.recv_msgs.used, 0);
 		if (life + 1 < LIVES)
 			CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&ut, NULL, &bad), 0);
 	}

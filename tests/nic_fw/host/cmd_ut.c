@@ -23,7 +23,7 @@ static void attach_fills_the_header(void)
 	CU_ASSERT_EQUAL(header->link_up, 1);
 	CU_ASSERT_EQUAL(ut.client[0].attach.num_shards, 1);
 	CU_ASSERT_EQUAL(ut.client[0].attach.eq0_entries, FW_EQ0_ENTRIES);
-	eq = &ut.nic->eqs[ut.nic->clients[0].eq[0]];
+	eq = &ut.nic->host.eqs[ut.nic->host.clients[0].eq[0]];
 	CU_ASSERT_PTR_EQUAL(eq->record,
 			    ut.client[0].bar +
 				(size_t)HW_BAR_PAGE_BYTES * ut.client[0].attach.eq0_offset_pages);
@@ -44,7 +44,7 @@ static void attach_refuses(void)
 	CU_ASSERT_EQUAL(fw_ut_attach(&ut, &params, &client), FW_ENOMEM);
 	params.bar_bytes = 0;
 	CU_ASSERT_EQUAL(fw_client_attach(ut.nic, &params, &client, &attach), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->client_ids), 1);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.client_ids), 1);
 	fw_shutdown(ut.nic);
 	CU_ASSERT_EQUAL(fw_ut_attach(&ut, NULL, &client), FW_EIO);
 	fw_ut_end(&ut);
@@ -390,7 +390,7 @@ static void lists_of_objects(void)
 	CU_ASSERT_STRING_EQUAL(item.name, "ut");
 	CU_ASSERT_EQUAL(item.a, 43);
 	CU_ASSERT_EQUAL(item.forged, 0);
-	header = (struct hw_bar_header *)ut.nic->clients[client2].bar.base;
+	header = (struct hw_bar_header *)ut.nic->host.clients[client2].bar.base;
 	header->forged = 3;
 	CU_ASSERT_EQUAL(list(&ut, 0, HW_LIST_CLIENTS, &item), 2);
 	CU_ASSERT_EQUAL(item.forged, 3);

@@ -386,7 +386,7 @@ static void peers_cannot_fill_the_asynchronous_queue(void)
 	CU_ASSERT_EQUAL(own, 1);
 	CU_ASSERT_TRUE(count <= FW_EQ0_ENTRIES);
 	/* An index that cannot be: full, not beyond the ring. */
-	ut.nic->eqs[ut.nic->clients[0].eq[0]].record->cons += 1000;
+	ut.nic->host.eqs[ut.nic->host.clients[0].eq[0]].record->cons += 1000;
 	eq_async(ut.nic, 0, HW_EVENT_QP_FATAL, 10);
 	CU_ASSERT_FALSE(fw_ut_event(&ut, 0, 0, &eqe));
 	fw_ut_end(&ut);

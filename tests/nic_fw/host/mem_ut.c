@@ -116,7 +116,7 @@ static void an_old_key_is_dead_when_the_number_is_reused(void)
 		CU_ASSERT_EQUAL_FATAL(fw_ut_obj(&ut, 0, HW_CMD_DEREG_MR, stag, NULL), 0);
 		CU_ASSERT_EQUAL(check(&ut, pd, stag, base, 1, 0), HW_VENDOR_ERR_LKEY);
 	}
-	CU_ASSERT_TRUE(ut.nic->mr_ids.high <= MR_SPREAD);
+	CU_ASSERT_TRUE(ut.nic->host.mr_ids.high <= MR_SPREAD);
 	fw_ut_end(&ut);
 }
 
@@ -217,7 +217,7 @@ static void registration_is_checked(void)
 	cmd.u.reg_mr.flags = 0;
 	cmd.u.reg_mr.reserved = 1;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&ut, 0, &cmd, &resp), FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->mr_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&ut.nic->host.mr_ids), 0);
 	CU_ASSERT_EQUAL(ut.num_unmapped, 0);
 	/* The very last bytes of the address space do not wrap. */
 	CU_ASSERT_EQUAL(reg(&ut, pd, UINT64_MAX - 7, 8, UINT64_MAX - 7, 0, NULL, &resp), 0);
@@ -285,11 +285,11 @@ static void unmapped_memory_goes_through_the_port(void)
 	CU_ASSERT_FALSE(mem_read(ut.nic, &mem, 0, got, 16));
 	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
 	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
-	CU_ASSERT_FALSE(ut.nic->mem_busy);
+	CU_ASSERT_FALSE(ut.nic->host.mem_busy);
 	ut.host_fault = false;
 	ut.host_busy = true;
 	CU_ASSERT_FALSE(mem_write(ut.nic, &mem, 0, got, 16));
-	CU_ASSERT_TRUE(ut.nic->mem_busy);
+	CU_ASSERT_TRUE(ut.nic->host.mem_busy);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_faults, 2);
 	CU_ASSERT_EQUAL(ut.nic->counters.host_busy, 1);
 	/* Nothing to move asks nobody. */

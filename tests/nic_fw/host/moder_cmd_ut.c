@@ -105,8 +105,8 @@ static void vectors(void)
 	cmd.u.coalesce.coalesce.param[1] = 7;
 	CU_ASSERT_EQUAL(command(&f, &cmd, &resp), 0);
 	for (v = 0; v < HW_NUM_VECTORS; v++) {
-		CU_ASSERT_EQUAL(f.ut.nic->vectors[v].coalesce.param[0], 10 + v);
-		CU_ASSERT_EQUAL(f.ut.nic->vectors[v].coalesce.param[1], 7);
+		CU_ASSERT_EQUAL(f.ut.nic->host.vectors[v].coalesce.param[0], 10 + v);
+		CU_ASSERT_EQUAL(f.ut.nic->host.vectors[v].coalesce.param[1], 7);
 	}
 	cmd = (struct hw_cmd){.op = HW_CMD_VECTOR};
 	cmd.u.obj.handle = HW_NUM_VECTORS;
@@ -211,8 +211,8 @@ static void a_cq_names_a_vector(void)
 	cmd.u.create_cq.flags = (3 + 1u) << HW_CQ_VECTOR_SHIFT;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&f.ut, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(eq_own(f.ut.nic, 0, number)->vector, 3);
-	CU_ASSERT_EQUAL(f.ut.nic->vectors[3].event_queues, 1);
-	CU_ASSERT_EQUAL(f.ut.nic->vectors[0].event_queues, 2);
+	CU_ASSERT_EQUAL(f.ut.nic->host.vectors[3].event_queues, 1);
+	CU_ASSERT_EQUAL(f.ut.nic->host.vectors[0].event_queues, 2);
 	cmd.u.create_cq.flags = (5 + 1u) << HW_CQ_VECTOR_SHIFT;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&f.ut, 0, &cmd, &resp), 0);
 	CU_ASSERT_EQUAL(eq_own(f.ut.nic, 0, number)->vector, 3);

@@ -59,7 +59,7 @@ static void creation_says_what_was_made(void)
 	CU_ASSERT_EQUAL(made->sq_offset % HW_BAR_PAGE_BYTES, 0);
 	CU_ASSERT_EQUAL(made->rq_offset % HW_CACHE_LINE_BYTES, 0);
 	CU_ASSERT_EQUAL(rig.cq->refs, 2);
-	CU_ASSERT_EQUAL(rig.ut.nic->pds[rig.pd].refs, 1);
+	CU_ASSERT_EQUAL(rig.ut.nic->host.pds[rig.pd].refs, 1);
 	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_CQ, rig.cq->index, NULL), FW_EBUSY);
 	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DEALLOC_PD, rig.pd, NULL), FW_EBUSY);
 	CU_ASSERT_EQUAL(fw_ut_obj(&rig.ut, 0, HW_CMD_DESTROY_QP, made->qpn, NULL), 0);
@@ -111,7 +111,7 @@ static void creation_refuses(void)
 	REFUSED(max_send_sge, HW_MAX_SGE + 1, FW_EINVAL);
 	REFUSED(max_recv_sge, HW_MAX_SGE + 1, FW_EINVAL);
 	REFUSED(max_inline_bytes, HW_MAX_INLINE_BYTES + 1, FW_EINVAL);
-	CU_ASSERT_EQUAL(fw_ids_used(&rig.ut.nic->qp_ids), 0);
+	CU_ASSERT_EQUAL(fw_ids_used(&rig.ut.nic->host.qp_ids), 0);
 	CU_ASSERT_EQUAL(rig.cq->refs, 0);
 	fw_ut_end(&rig.ut);
 }
@@ -130,14 +130,14 @@ static void a_full_bar_leaves_nothing_behind(void)
 	CU_ASSERT_EQUAL_FATAL(fw_ut_attach(&rig.ut, &params, &client), 0);
 	rig.pd = fw_ut_pd(&rig.ut, client);
 	rig.cq = fw_ut_cq(&rig.ut, client, 8, HW_EQ_NONE);
-	bar = &rig.ut.nic->clients[client].bar;
+	bar = &rig.ut.nic->host.clients[client].bar;
 	cmd = create_cmd(&rig, HW_QPT_UD);
 	cmd.u.create_qp.sq_slots = 128; /* two pages, and receives behind them */
 	while (!fw_ut_cmd(&rig.ut, client, &cmd, &resp))
 		made++;
 	CU_ASSERT_EQUAL(resp.status, FW_ENOMEM);
 	CU_ASSERT_TRUE(made > 3);
-	CU_ASSERT_EQUAL(fw_ids_used(&rig.ut.nic->qp_ids), made);
+	CU_ASSERT_EQUAL(fw_ids_used(&rig.ut.nic->host.qp_ids), made);
 	high = bar->high;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&rig.ut, client, &cmd, &resp), FW_ENOMEM);
 	CU_ASSERT_EQUAL(bar->high, high);

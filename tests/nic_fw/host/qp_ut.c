@@ -34,7 +34,7 @@ static void post_send(struct fw_qp *qp, uint64_t wr_id)
 
 static void ring(struct rig *rig)
 {
-	struct fw_client *client = &rig->ut.nic->clients[0];
+	struct fw_client *client = &rig->ut.nic->host.clients[0];
 
 	rig->qp->record->rung = 1;
 	client->db_ring[client->header->db_tail++ % HW_DB_RING_ENTRIES] =

@@ -63,15 +63,15 @@ static void test_domains(void)
 	CU_ASSERT_EQUAL(open_xrcd(0, HW_XRCD_F_FILE | HW_XRCD_F_CREATE, 5, &a), 0);
 	CU_ASSERT_EQUAL(open_xrcd(other, HW_XRCD_F_FILE, 5, &b), 0);
 	CU_ASSERT_EQUAL(open_xrcd(other, 0, 0, &c), 0);
-	CU_ASSERT_EQUAL(ut.nic->xrcds[a].domain, ut.nic->xrcds[b].domain);
-	CU_ASSERT_NOT_EQUAL(ut.nic->xrcds[a].domain, ut.nic->xrcds[c].domain);
+	CU_ASSERT_EQUAL(ut.nic->host.xrcds[a].domain, ut.nic->host.xrcds[b].domain);
+	CU_ASSERT_NOT_EQUAL(ut.nic->host.xrcds[a].domain, ut.nic->host.xrcds[c].domain);
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, b, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, HW_MAX_XRCD, NULL), FW_EINVAL);
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, a, NULL), 0);
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_CLOSE_XRCD, a, NULL), FW_EINVAL);
 	/* b's opening keeps the domain */
 	CU_ASSERT_EQUAL(open_xrcd(0, HW_XRCD_F_FILE, 5, &a), 0);
-	CU_ASSERT_EQUAL(ut.nic->xrcds[a].domain, ut.nic->xrcds[b].domain);
+	CU_ASSERT_EQUAL(ut.nic->host.xrcds[a].domain, ut.nic->host.xrcds[b].domain);
 	for (i = 1; i < HW_MAX_XRCD_PER_CLIENT; i++)
 		CU_ASSERT_EQUAL(open_xrcd(0, 0, 0, &c), 0);
 	CU_ASSERT_EQUAL(open_xrcd(0, 0, 0, &c), FW_ENOSPC);
@@ -170,7 +170,7 @@ static void test_ends(void)
 		for (k = 0; k < 3; k++) {
 			i = order[round / 2][k];
 			CU_ASSERT_PTR_NOT_NULL(qp_find(ut.nic, qpn));
-			CU_ASSERT_EQUAL(ut.nic->clients[client[i]].held[HW_SHARE_QP], 1);
+			CU_ASSERT_EQUAL(ut.nic->host.clients[client[i]].held[HW_SHARE_QP], 1);
 			if (round % 2) {
 				fw_ut_detach(&ut, client[i]);
 				continue;

@@ -86,10 +86,10 @@ static void full_port_keeps_order(void)
 		eth_tx_commit(net.nic, stage(i, 0, false));
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 3);
-	CU_ASSERT_EQUAL(net.nic->tx_count, 5);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 5);
 	CU_ASSERT_EQUAL(CNT(tx_backpressure), 1);
 	net_flush();
-	CU_ASSERT_EQUAL(net.nic->tx_count, 5);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 5);
 	net.tx_room = 100;
 	eth_tx_commit(net.nic, stage(8, 0, false));
 	net_flush();
@@ -121,7 +121,7 @@ static void allowance_of_the_turn(void)
 	struct fw_tx_frame *frame;
 
 	net_init(0);
-	net.nic->tx_allow = 2;
+	net.nic->net.tx_allow = 2;
 	CU_ASSERT_EQUAL(eth_tx_room(net.nic), 2);
 	frame = stage(1, 0, false);
 	frame->flags = FW_TX_F_CONTROL;
@@ -133,7 +133,7 @@ static void allowance_of_the_turn(void)
 	frame = stage(4, 0, false);
 	frame->flags = FW_TX_F_CONTROL;
 	eth_tx_commit(net.nic, frame);
-	CU_ASSERT_EQUAL(net.nic->tx_allow, 0);
+	CU_ASSERT_EQUAL(net.nic->net.tx_allow, 0);
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 4);
 	net_end();
@@ -165,11 +165,11 @@ static void now_without_room(void)
 	net.tx_room = 1;
 	eth_tx_commit(net.nic, stage(1, 0, false));
 	CU_ASSERT_EQUAL(eth_tx_try_now(net.nic, stage(2, 0, false)), -FW_EAGAIN);
-	CU_ASSERT_EQUAL(net.nic->tx_count, 0);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 0);
 	CU_ASSERT_EQUAL(eth_tx_commit_now(net.nic, stage(3, 0, false)), 0);
-	CU_ASSERT_EQUAL(net.nic->tx_count, 1);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 1);
 	CU_ASSERT_EQUAL(eth_tx_try_now(net.nic, stage(4, 0, false)), -FW_EAGAIN);
-	CU_ASSERT_EQUAL(net.nic->tx_count, 1);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 1);
 	net.tx_room = 2;
 	CU_ASSERT_EQUAL(eth_tx_try_now(net.nic, stage(5, 0, false)), 0);
 	CU_ASSERT_EQUAL(net.num_sent, 3);
@@ -189,7 +189,7 @@ static void forgets_one_client_only(void)
 	eth_tx_commit(net.nic, stage(5, 0, false));
 	eth_tx_forget(net.nic, 5);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
-	CU_ASSERT_EQUAL(net.nic->tx_count, 2);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 2);
 	net.tx_room = 10;
 	net_flush();
 	CU_ASSERT_EQUAL(net.sent[1].b[0], 3);
@@ -210,7 +210,7 @@ static void forgets_memory(void)
 	eth_tx_commit(net.nic, stage(3, 0, false));
 	eth_tx_forget_mem(net.nic, memory, 1);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
-	CU_ASSERT_EQUAL(net.nic->tx_count, 1);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 1);
 	net.tx_room = 10;
 	net_flush();
 	CU_ASSERT_EQUAL(net.sent[1].b[0], 3);

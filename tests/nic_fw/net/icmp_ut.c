@@ -132,7 +132,7 @@ static void no_room_no_answer(void)
 	net.tx_room = 0;
 	put(&f, 40);
 	net_rx(&f);
-	CU_ASSERT_EQUAL(net.nic->tx_count, 0);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 0);
 	net_end();
 }
 

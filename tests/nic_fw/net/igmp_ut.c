@@ -48,16 +48,16 @@ static struct mcast_group *join(uint32_t ip)
 	wire_group_mac(ip, mac);
 	CU_ASSERT_EQUAL_FATAL(mac_filter_add(net.nic, mac, ip), 0);
 	if (!group) {
-		uint32_t *head = &net.nic->mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
+		uint32_t *head = &net.nic->net.mcast_hash[fw_hash(ip, 0, 0) % MCAST_HASH_SIZE];
 
-		group = fw_pool_get(&net.nic->mcast_group_pool);
+		group = fw_pool_get(&net.nic->net.mcast_group_pool);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(group);
 		memset(group, 0, sizeof(*group));
 		group->ip = ip;
 		group->hash_next = *head;
-		*head = fw_pool_index(&net.nic->mcast_group_pool, group) + 1;
+		*head = fw_pool_index(&net.nic->net.mcast_group_pool, group) + 1;
 		fw_list_init(&group->members);
-		fw_list_add_tail(&net.nic->mcast_groups, &group->node);
+		fw_list_add_tail(&net.nic->net.mcast_groups, &group->node);
 	}
 	group->num_members = 1;
 	igmp_changed(net.nic, group);
@@ -220,7 +220,7 @@ static void joining_and_leaving_are_told_twice(void)
 	net_advance(400 * MS);
 	CU_ASSERT_EQUAL(net.num_sent, 4);
 	CU_ASSERT_PTR_NULL(mcast_find(net.nic, ip));
-	CU_ASSERT_EQUAL(net.nic->mcast_group_pool.used, 0);
+	CU_ASSERT_EQUAL(net.nic->net.mcast_group_pool.used, 0);
 	CU_ASSERT_EQUAL(CNT(igmp_reports_tx), 4);
 	net_end();
 }
@@ -266,12 +266,12 @@ static void a_general_query_is_answered_once(void)
 	net.num_sent = 0;
 	random_value = 3000 * (uint64_t)MS - 1;
 	query_v3(100, 0, 3, 60, NULL, 0);
-	CU_ASSERT_EQUAL(net.nic->igmp.robustness, 3);
-	CU_ASSERT_EQUAL(net.nic->igmp.query_interval_s, 60);
+	CU_ASSERT_EQUAL(net.nic->net.igmp.robustness, 3);
+	CU_ASSERT_EQUAL(net.nic->net.igmp.query_interval_s, 60);
 	/* Another one that would be answered later changes nothing; an earlier one does. */
 	random_value = UINT64_C(4000) * MS - 1;
 	query_v3(100, 0, 0, 0, NULL, 0);
-	CU_ASSERT_EQUAL(net.nic->igmp.robustness, 3);
+	CU_ASSERT_EQUAL(net.nic->net.igmp.robustness, 3);
 	random_value = UINT64_C(1000) * MS - 1;
 	query_v3(100, 0, 3, 60, NULL, 0);
 	/* Nor does one of a group, which the answer to the general one will tell. */
@@ -299,19 +299,19 @@ static void the_longest_delay(void)
 	pass(2000);
 	random_value = UINT64_MAX; /* modulo the longest */
 	query_v3(0x80, 0, 0, 0xff, NULL, 0);
-	CU_ASSERT_TRUE(net.nic->igmp.general_ns - net.nic->now_ns <= 128 * IGMP_UNIT_NS);
+	CU_ASSERT_TRUE(net.nic->net.igmp.general_ns - net.nic->now_ns <= 128 * IGMP_UNIT_NS);
 	random_value = 128 * IGMP_UNIT_NS - 1;
-	net.nic->igmp.general_ns = 0;
+	net.nic->net.igmp.general_ns = 0;
 	query_v3(0x80, 0, 0, 0xff, NULL, 0);
-	CU_ASSERT_EQUAL(net.nic->igmp.general_ns - net.nic->now_ns, 128 * IGMP_UNIT_NS);
-	CU_ASSERT_EQUAL(net.nic->igmp.query_interval_s, 31744);
+	CU_ASSERT_EQUAL(net.nic->net.igmp.general_ns - net.nic->now_ns, 128 * IGMP_UNIT_NS);
+	CU_ASSERT_EQUAL(net.nic->net.igmp.query_interval_s, 31744);
 	random_value = 31744 * IGMP_UNIT_NS - 1;
-	net.nic->igmp.general_ns = 0;
+	net.nic->net.igmp.general_ns = 0;
 	query_v3(0xff, 0, 0, 0xff, NULL, 0);
-	CU_ASSERT_EQUAL(net.nic->igmp.general_ns - net.nic->now_ns, 31744 * IGMP_UNIT_NS);
-	net.nic->igmp.general_ns = 0;
+	CU_ASSERT_EQUAL(net.nic->net.igmp.general_ns - net.nic->now_ns, 31744 * IGMP_UNIT_NS);
+	net.nic->net.igmp.general_ns = 0;
 	query_v3(127, 0, 0, 0, NULL, 0);
-	CU_ASSERT_TRUE(net.nic->igmp.general_ns - net.nic->now_ns <= 127 * IGMP_UNIT_NS);
+	CU_ASSERT_TRUE(net.nic->net.igmp.general_ns - net.nic->now_ns <= 127 * IGMP_UNIT_NS);
 	net_end();
 }
 
@@ -417,7 +417,7 @@ static void older_queriers(void)
 	leave(mcast_find(net.nic, b));
 	pass(5000);
 	CU_ASSERT_EQUAL(net.num_sent, 6);
-	CU_ASSERT_EQUAL(net.nic->mcast_group_pool.used, 0);
+	CU_ASSERT_EQUAL(net.nic->net.mcast_group_pool.used, 0);
 	/* After robustness * interval + response time version 3 is spoken again. */
 	net_advance((2 * 125 + 10) * IGMP_UNSOLICITED_NS);
 	(void)join(a);
@@ -453,7 +453,7 @@ static void the_last_shard_tells(void)
 	net.filter_others = 2;
 	pass(2000);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
-	CU_ASSERT_EQUAL(net.nic->mcast_group_pool.used, 0);
+	CU_ASSERT_EQUAL(net.nic->net.mcast_group_pool.used, 0);
 	net_end();
 }
 
@@ -482,7 +482,7 @@ static void no_room(void)
 	net.tx_room = UINT32_MAX;
 	net_advance(IGMP_GAP_NS);
 	CU_ASSERT_EQUAL(net.num_sent, 1);
-	CU_ASSERT_EQUAL(net.nic->tx_count, 0);
+	CU_ASSERT_EQUAL(net.nic->net.tx_count, 0);
 	net_end();
 }
 
@@ -512,7 +512,7 @@ static void what_is_no_query(void)
 	for (n = 9; n < sizeof(good); n++)
 		query_bytes(whole, n, all, true); /* of no version */
 	CU_ASSERT_EQUAL(CNT(drop_igmp), 7);
-	CU_ASSERT_EQUAL(net.nic->igmp.general_ns, 0);
+	CU_ASSERT_EQUAL(net.nic->net.igmp.general_ns, 0);
 	CU_ASSERT_EQUAL(net.nic->timers.count, 0);
 	query_bytes(&(struct wire_igmp){.type = WIRE_IGMP_V2_LEAVE, .group = {{239, 1, 1, 1}}}, 8,
 		    all, true);
@@ -520,7 +520,7 @@ static void what_is_no_query(void)
 	CU_ASSERT_EQUAL(CNT(drop_igmp), 7);
 	CU_ASSERT_EQUAL(net_drops(), 7);
 	query_bytes(&good, sizeof(good), all, true);
-	CU_ASSERT_NOT_EQUAL(net.nic->igmp.general_ns, 0);
+	CU_ASSERT_NOT_EQUAL(net.nic->net.igmp.general_ns, 0);
 	net_end();
 }
 

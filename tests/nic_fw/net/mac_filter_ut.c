@@ -34,7 +34,7 @@ static void counts_users(void)
 	CU_ASSERT_EQUAL(mac_filter_others(net.nic, group_mac, net_ip(239, 1, 2, 3)), 1);
 	CU_ASSERT_EQUAL(mac_filter_del(net.nic, group_mac, net_ip(238, 129, 2, 3)), 1);
 	CU_ASSERT_FALSE(mac_filter_has(net.nic, group_mac));
-	CU_ASSERT_EQUAL(net.nic->mac_filters.used, 0);
+	CU_ASSERT_EQUAL(net.nic->net.mac_filters.used, 0);
 	net_end();
 }
 
@@ -81,7 +81,7 @@ static void a_full_table_refuses(void)
 		(void)mac_filter_del(net.nic, mac, i + 1);
 	}
 	CU_ASSERT_TRUE(mac_filter_has(net.nic, (uint8_t[]){1, 0, 0x5e, 0, 0x0f, 0xff}));
-	CU_ASSERT_EQUAL(net.nic->mac_filters.used, 1);
+	CU_ASSERT_EQUAL(net.nic->net.mac_filters.used, 1);
 	CU_ASSERT_EQUAL(mac_filter_add(net.nic, raw_mac, 0), 0);
 	net_end();
 }

@@ -22,13 +22,13 @@ static void init(uint8_t shard)
 
 	net_init(shard);
 	net_fill(data, sizeof(data), 4);
-	group = fw_pool_get(&net.nic->mcast_group_pool);
+	group = fw_pool_get(&net.nic->net.mcast_group_pool);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(group);
 	memset(group, 0, sizeof(*group));
 	group->ip = GROUP;
-	net.nic->mcast_hash[fw_hash(GROUP, 0, 0) % MCAST_HASH_SIZE] = 1;
+	net.nic->net.mcast_hash[fw_hash(GROUP, 0, 0) % MCAST_HASH_SIZE] = 1;
 	fw_list_init(&group->members);
-	fw_list_add_tail(&net.nic->mcast_groups, &group->node);
+	fw_list_add_tail(&net.nic->net.mcast_groups, &group->node);
 	member.group = group;
 	member.qp = &net.qp;
 	fw_list_add_tail(&group->members, &member.group_node);

@@ -74,7 +74,7 @@ static void attaching(void)
 	b = qp_of(&r, HW_QPT_UD);
 	CU_ASSERT_EQUAL(attach(&r.ut, a, group_ip(1)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, a, group_ip(1)), 0); /* again: no error, and not twice */
-	CU_ASSERT_EQUAL(r.ut.nic->mcast_members.used, 1);
+	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_members.used, 1);
 	CU_ASSERT_EQUAL(attach(&r.ut, b, group_ip(1)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, b, group_ip(2)), 0);
 	CU_ASSERT_EQUAL(mcast_find(r.ut.nic, group_ip(1))->num_members, 2);
@@ -130,8 +130,8 @@ static void what_is_refused(void)
 	cmd.u.mcast.gid[11] = 0xff;
 	cmd.u.mcast.flags = 1;
 	CU_ASSERT_EQUAL(fw_ut_cmd(&r.ut, 0, &cmd, &resp), FW_EINVAL);
-	CU_ASSERT_EQUAL(r.ut.nic->mcast_group_pool.used, 0);
-	CU_ASSERT_EQUAL(r.ut.nic->mac_filters.used, 1); /* 224.0.0.1 */
+	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_group_pool.used, 0);
+	CU_ASSERT_EQUAL(r.ut.nic->net.mac_filters.used, 1); /* 224.0.0.1 */
 	fw_ut_end(&r.ut);
 }
 
@@ -146,10 +146,10 @@ static void limits(void)
 	for (i = 0; i < HW_MAX_MCAST_GRP; i++)
 		CU_ASSERT_EQUAL_FATAL(attach(&r.ut, qp, group_ip(i)), 0);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(i)), FW_ENOSPC);
-	CU_ASSERT_EQUAL(r.ut.nic->mcast_members.used, HW_MAX_MCAST_GRP);
+	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_members.used, HW_MAX_MCAST_GRP);
 	/* One that is being left makes room at once. */
 	CU_ASSERT_EQUAL(detach(&r.ut, qp, group_ip(7)), 0);
-	CU_ASSERT_EQUAL(r.ut.nic->mcast_group_pool.used, HW_MAX_MCAST_GRP);
+	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_group_pool.used, HW_MAX_MCAST_GRP);
 	CU_ASSERT_EQUAL(attach(&r.ut, qp, group_ip(i)), 0);
 	CU_ASSERT_PTR_NULL(mcast_find(r.ut.nic, group_ip(7)));
 	for (i = 1; i < HW_MAX_MCAST_QP_ATTACH; i++)
@@ -159,11 +159,11 @@ static void limits(void)
 	CU_ASSERT_EQUAL(attach(&r.ut, other, group_ip(4)), 0);
 	/* The process ends: nothing is left but what is still to be reported. */
 	fw_ut_detach(&r.ut, 0);
-	CU_ASSERT_EQUAL(r.ut.nic->mcast_members.used, 0);
-	CU_ASSERT_EQUAL(r.ut.nic->mac_filters.used, 1);
+	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_members.used, 0);
+	CU_ASSERT_EQUAL(r.ut.nic->net.mac_filters.used, 1);
 	for (i = 0; i < 300; i++)
 		fw_ut_poll(&r.ut, 20000000);
-	CU_ASSERT_EQUAL(r.ut.nic->mcast_group_pool.used, 0);
+	CU_ASSERT_EQUAL(r.ut.nic->net.mcast_group_pool.used, 0);
 	CU_ASSERT_NOT_EQUAL(r.ut.nic->counters.igmp_reports_tx, 0);
 	fw_ut_end(&r.ut);
 }

@@ -125,12 +125,12 @@ static void answers_requests(void)
 	rx_arp(WIRE_ARP_REQUEST, 0, other_mac, NET_IP);
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 3);
-	CU_ASSERT_EQUAL(net.nic->neigh_count, 1);
+	CU_ASSERT_EQUAL(net.nic->net.neigh_count, 1);
 	/* For somebody else: nothing. */
 	rx_arp(WIRE_ARP_REQUEST, net_ip(10, 77, 0, 9), other_mac, net_ip(10, 77, 0, 8));
 	net_flush();
 	CU_ASSERT_EQUAL(net.num_sent, 3);
-	CU_ASSERT_EQUAL(net.nic->neigh_count, 1);
+	CU_ASSERT_EQUAL(net.nic->net.neigh_count, 1);
 	net_end();
 	/* Other shards are silent, and hear the answer that shard 0 asked for. */
 	net_init(4);
@@ -151,7 +151,7 @@ static void unasked_words_teach_nothing(void)
 	rx_arp(WIRE_ARP_REQUEST, NET_PEER_IP, other_mac, NET_PEER_IP);
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_PEER_IP);
 	rx_arp(WIRE_ARP_REPLY, NET_PEER_IP, other_mac, NET_IP);
-	CU_ASSERT_EQUAL(net.nic->neigh_count, 0);
+	CU_ASSERT_EQUAL(net.nic->net.neigh_count, 0);
 	net_learn_peer();
 	for (i = 0; i < 100; i++) {
 		net_advance(10000000);
@@ -352,8 +352,8 @@ static void flood_of_sources(void)
 		net.num_sent = 0;
 	}
 	CU_ASSERT_TRUE(CNT(arp_tx) <= 1 + 64 * NEIGH_RATES);
-	for (i = 0; i < net.nic->neigh_count; i++)
-		waiting += fw_timer_is_set(&net.nic->neigh[i].timer);
+	for (i = 0; i < net.nic->net.neigh_count; i++)
+		waiting += fw_timer_is_set(&net.nic->net.neigh[i].timer);
 	CU_ASSERT_EQUAL(waiting, 1 + NEIGH_STRANGERS);
 	net_learn_peer();
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
@@ -459,7 +459,7 @@ static void malformed(void)
 	/* Well-formed, but no station of this link can have such an address. */
 	rx_arp(WIRE_ARP_REPLY, net_ip(10, 99, 0, 1), other_mac, NET_IP);
 	rx_arp(WIRE_ARP_REPLY, net_ip(10, 77, 0, 255), other_mac, NET_IP);
-	CU_ASSERT_EQUAL(net.nic->neigh_count, 0);
+	CU_ASSERT_EQUAL(net.nic->net.neigh_count, 0);
 	CU_ASSERT_EQUAL(net_drops(), 37);
 	net_end();
 }
@@ -483,7 +483,7 @@ static void full_table_gives_up_the_unused(void)
 	net_learn_peer();
 	for (i = 1; i < HW_MAX_NEIGH + 9; i++)
 		stranger(net_ip(10, 78, i >> 7, 1 + (i & 127)), other_mac);
-	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
+	CU_ASSERT_EQUAL(net.nic->net.neigh_count, HW_MAX_NEIGH);
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_OK);
 	net_learn_peer(); /* confirmed, whatever became of it */
 	/* Strangers push out one another, but never whom we talk to. */
@@ -494,7 +494,7 @@ static void full_table_gives_up_the_unused(void)
 		if (fw_timers_next_ns(&net.nic->timers) != UINT64_MAX)
 			net_learn_peer();
 	}
-	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
+	CU_ASSERT_EQUAL(net.nic->net.neigh_count, HW_MAX_NEIGH);
 	net_end();
 }
 
@@ -541,7 +541,7 @@ static void table_full_of_waits(void)
 		net.num_sent = 0;
 	}
 	CU_ASSERT_EQUAL(neigh_lookup(net.nic, NET_PEER_IP, mac), NEIGH_WAIT);
-	CU_ASSERT_EQUAL(net.nic->neigh_count, HW_MAX_NEIGH);
+	CU_ASSERT_EQUAL(net.nic->net.neigh_count, HW_MAX_NEIGH);
 	for (i = 0; i < NEIGH_TRIES; i++) {
 		net.nic->now_ns += NEIGH_RETRY_NS;
 		while (fw_timers_run(net.nic, &net.nic->timers, net.nic->now_ns, 100))

@@ -46,7 +46,7 @@ static void take_all(struct open *o)
 	for (i = 0; i < MESSAGES; i++)
 		CU_ASSERT_EQUAL_FATAL(recv_begin(ut.nic, o->qp, packet(o, i), true, &msg),
 				      RDMAP_OK);
-	CU_ASSERT_EQUAL(ut.nic->recv_msgs.used, MESSAGES);
+	CU_ASSERT_EQUAL(ut.nic->host.recv_msgs.used, MESSAGES);
 }
 
 static struct open begin(void)
@@ -70,10 +70,11 @@ static uint32_t longest_chain(void)
 	uint32_t i, longest = 0;
 
 	for (i = 0; i < FW_HASH_SIZE; i++) {
-		uint32_t at = ut.nic->recv_hash[i], n = 0;
+		uint32_t at = ut.nic->host.recv_hash[i], n = 0;
 
 		for (; at; n++)
-			at = ((struct recv_msg *)fw_pool_at(&ut.nic->recv_msgs, at - 1))->hash_next;
+			at = ((struct recv_msg *)fw_pool_at(&ut.nic->host.recv_msgs, at - 1))
+				 ->hash_next;
 		if (n > longest)
 			longest = n;
 	}
@@ -137,7 +138,7 @@ static void end_of_a_session_in_turns(void)
 		CU_ASSERT(done - was <= FW_SLICE_UNITS);
 	}
 	CU_ASSERT_EQUAL(done, MESSAGES);
-	CU_ASSERT_EQUAL(ut.nic->recv_msgs.used, 1);
+	CU_ASSERT_EQUAL(ut.nic->host.recv_msgs.used, 1);
 	CU_ASSERT_TRUE(recv_is_open(o.session));
 	CU_ASSERT_PTR_EQUAL(recv_find(ut.nic, o.qp, packet(&o, MESSAGES - 1)), young);
 	fw_ut_end(&ut);
@@ -160,7 +161,7 @@ static struct fw_qp *xrc_qp(struct open *o)
 					.xrcd = xrcd,
 					.cq = o->cq->index}};
 	CU_ASSERT_EQUAL_FATAL(fw_ut_cmd(&ut, 0, &cmd, &resp), 0);
-	o->srq = &ut.nic->srqs[resp.u.srq.srq];
+	o->srq = &ut.nic->host.srqs[resp.u.srq.srq];
 	o->pkt.qkey = resp.u.srq.srqn;
 	cmd = (struct hw_cmd){
 	    .op = HW_CMD_CREATE_QP,
@@ -181,14 +182,14 @@ static void end_of_an_srq_in_turns(void)
 	take_all(&o);
 	CU_ASSERT(longest_chain() <= LONGEST_CHAIN);
 	CU_ASSERT_EQUAL(fw_ut_obj(&ut, 0, HW_CMD_DESTROY_SRQ, o.srq->index, NULL), -1);
-	left = ut.nic->recv_msgs.used;
+	left = ut.nic->host.recv_msgs.used;
 	CU_ASSERT(left >= MESSAGES - FW_SLICE_AT_ONCE);
 	/* It is named no more, so nobody takes another one. */
 	CU_ASSERT_PTR_NULL(xrc_srq(ut.nic, o.qp, o.pkt.qkey));
 	for (turns = 0; !ut.num_done && turns < MESSAGES; turns++) {
 		was = left;
 		fw_ut_poll(&ut, 1000);
-		left = ut.nic->recv_msgs.used;
+		left = ut.nic->host.recv_msgs.used;
 		CU_ASSERT(was - left <= FW_SLICE_UNITS);
 	}
 	CU_ASSERT_EQUAL(ut.done.status, 0);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The part of the instance that cm/ owns. docs/connection-manager.md.
+ */
+#ifndef WEFT_FW_CM_NIC_H
+#define WEFT_FW_CM_NIC_H
+
+#include <stdint.h>
+
+#include "nic_fw/base/list.h"
+#include "nic_fw/base/pool.h"
+
+struct cm_ep;
+
+enum {
+	CM_LISTEN_HASH = 256,
+};
+
+struct cm_nic {
+	struct cm_ep *eps; /* HW_MAX_CM */
+	struct fw_ids ids;
+	struct fw_pool data;                      /* private data, CM_DATA_BYTES each */
+	uint32_t *hash;                           /* CM_HASH_SIZE: passive ones by peer */
+	uint32_t *ports;                          /* where the port has no table */
+	struct fw_list listeners[CM_LISTEN_HASH]; /* by space, port; cm_ep.wait_node */
+	uint32_t num_listeners;
+	struct fw_list resolving; /* cm_ep.wait_node */
+	struct fw_list orphans;   /* cm_ep.node: whose process is gone */
+};
+
+#endif /* WEFT_FW_CM_NIC_H */

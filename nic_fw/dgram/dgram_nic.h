@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The parts of the instance that dgram/ owns: reliable datagrams, datagrams of UD.
+ * docs/wire-format.md.
+ */
+#ifndef WEFT_FW_DGRAM_NIC_H
+#define WEFT_FW_DGRAM_NIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nic_fw/base/list.h"
+#include "nic_fw/base/pool.h"
+#include "nic_fw/base/timer.h"
+
+struct rd_session;
+
+enum {
+	RD_SHARES = 256, /* classes of stations, by MAC */
+};
+
+/* The line of a shard, as its senders share it: rd_grant.c. */
+struct rd_grants {
+	struct fw_list turn; /* rd_session.grant_node: may have more, whose turn is next first */
+	struct fw_list held; /* rd_session.held_node: do not use theirs, the longest silent first */
+	uint32_t askers;     /* sessions whose peers have more to send */
+	uint32_t open;       /* sessions that are open */
+	uint64_t out_bytes;  /* of credits that were given and not used */
+	uint64_t window_bytes; /* that those may be */
+	uint64_t path_ns;      /* mean round trip without queues, by packets */
+	uint64_t round_bytes;  /* that have come since the window was last looked at */
+	uint32_t round_pkts;
+	uint32_t round_low;   /* of those, hardly delayed */
+	uint32_t round_least; /* and not delayed */
+	uint32_t drain;       /* packets for which the window is small */
+	bool ramp;            /* since then every round found the line idle */
+	uint64_t shared_ns;   /* when packets of several last came */
+	uint64_t drained_ns;  /* when it last was */
+	bool short_of;        /* somebody had to wait for room in the window */
+	struct fw_timer timer;
+};
+
+/* Sessions that HELLOs of some stations made: those whose MACs fall together. */
+struct rd_share {
+	struct fw_list half_open; /* rd_session.wait_node, oldest first */
+	uint16_t num_half_open;
+	uint16_t num_foreign;
+};
+
+struct rd_nic {
+	struct fw_list ready;              /* sessions that may send */
+	struct fw_list acks;               /* sessions that owe an ACK */
+	struct rd_grants grants;           /* to those that send to us */
+	struct rd_share shares[RD_SHARES]; /* of stations whose HELLOs make sessions */
+	uint32_t num_half_open;            /* sessions that nothing but a HELLO was received of */
+	uint32_t num_foreign;              /* that no process here has used */
+	struct fw_list resolving;          /* sessions that wait for ARP */
+	struct fw_pool flows;
+	struct fw_pool tx_windows;
+	struct fw_pool rx_windows;
+	struct fw_pool held;
+	struct rd_session *sessions;
+	struct fw_ids session_ids;
+	uint32_t session_hand; /* clock hand that looks for an idle session to give up */
+	uint32_t *session_hash;
+	uint32_t *flow_hash;
+};
+
+struct ud_nic {
+	struct fw_list sent; /* requests (qp_node) whose frames are staged, not yet with the port */
+	struct fw_pool reasms;
+	struct fw_pool buffers;
+	uint32_t *hash;
+	uint64_t error_ns;     /* rate limit of error messages out */
+	uint32_t error_tokens; /* spent */
+	uint32_t event_tokens; /* the same for events that error messages of peers raise */
+	uint64_t event_ns;
+};
+
+#endif /* WEFT_FW_DGRAM_NIC_H */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The part of the instance that mpa/ owns.
+ */
+#ifndef WEFT_FW_MPA_NIC_H
+#define WEFT_FW_MPA_NIC_H
+
+#include "nic_fw/base/list.h"
+#include "nic_fw/base/pool.h"
+
+struct mpa_nic {
+	struct fw_pool conns;  /* struct mpa_conn */
+	struct fw_pool setups; /* struct mpa_setup */
+	struct fw_pool segs;
+	struct fw_pool partials;
+	struct fw_list faults; /* mpa_conn.fault_node */
+	struct fw_list held;   /* mpa_partial.node, as they began */
+};
+
+#endif /* WEFT_FW_MPA_NIC_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The part of the instance that tcp/ owns. docs/tcp.md.
+ */
+#ifndef WEFT_FW_TCP_NIC_H
+#define WEFT_FW_TCP_NIC_H
+
+#include <stdint.h>
+
+#include "nic_fw/base/list.h"
+#include "nic_fw/base/pool.h"
+#include "nic_fw/base/timer.h"
+
+struct tcp_listener;
+
+enum {
+	TCP_LISTEN_HASH_SIZE = 256,
+};
+
+/* So many a second. */
+struct tcp_bucket {
+	uint64_t since_ns;
+	uint32_t spent, limit; /* in this second */
+};
+
+struct tcp_nic {
+	struct fw_pool flows;
+	uint32_t *hash; /* TCP_HASH_SIZE */
+	struct fw_list ready;
+	struct fw_list acks;
+	struct fw_list resolving; /* tcp_flow.wait_node: next hop not known yet */
+	struct fw_list time_wait; /* oldest first */
+	struct tcp_listener *listeners;
+	uint32_t listen_hash[TCP_LISTEN_HASH_SIZE];
+	uint32_t num_listeners;
+	struct fw_pool syns;
+	uint32_t *syn_hash;
+	struct fw_list syn_list;
+	struct fw_timer syn_timer;
+	struct fw_pool chunks;
+	uint64_t cookie_ns; /* the last SYN cookie; 0: none */
+	uint32_t neigh_changes;
+	struct tcp_bucket challenges, resets;
+};
+
+#endif /* WEFT_FW_TCP_NIC_H */
