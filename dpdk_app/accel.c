@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CRC32C: for long pieces by AVX-512 (accel_clmul.c) or ISA-L where they are there, for short
- * ones by the processor's instruction (x86 SSE4.2, Armv8 CRC), by a table elsewhere. The copy with
- * CRC goes in pieces that stay in the first-level cache, so that memory is read once.
+ * CRC32C. Long pieces use AVX-512 (accel_clmul.c) or ISA-L where available, short ones the
+ * processor's instruction (x86 SSE4.2, Armv8 CRC), other machines a table. The copy with CRC works
+ * in pieces that fit the first-level cache, so that memory is read once.
  *
- * Called by gather.c and the firmware; calls ISA-L. RFC 3385; the polynomial is 0x1edc6f41,
- * reflected.
+ * Calls ISA-L. RFC 3385; the polynomial is 0x1edc6f41, reflected.
  */
 #include "dpdk_app/accel.h"
 #include "dpdk_app/accel_clmul.h"
@@ -29,7 +28,7 @@
 #endif
 
 enum {
-	/* Shorter than this the set-up of ISA-L's folding costs more than it saves. */
+	/* Below this length the set-up of ISA-L's folding costs more than it saves. */
 	ACCEL_LONG_BYTES = 256,
 	ACCEL_CHUNK_BYTES = 4096,
 };
@@ -114,7 +113,7 @@ static bool crc_instruction_present(void)
 #if ACCEL_HAVE_ISAL
 static uint32_t crc_isal(uint32_t crc, const uint8_t *data, size_t bytes)
 {
-	/* ISA-L takes an int; no piece of a frame comes near it, a whole buffer might. */
+	/* ISA-L takes an int. No piece of a frame comes near its limit; a whole buffer might. */
 	while (bytes > 1u << 30) {
 		crc = crc32_iscsi((unsigned char *)(uintptr_t)data, 1 << 30, crc);
 		data += 1u << 30;

@@ -2,15 +2,14 @@
 /*
  * CRC32C by carry-less multiplication of 512-bit registers, with or without a copy.
  *
- * Four accumulators of 64 bytes are folded over the data at a time; the last 16 bytes that
- * remain of them go through the crc32 instruction. In the copying form each line is loaded
- * once, stored, and folded from the register, so the CRC is of the bytes that were stored.
- * On a machine with these instructions it runs at the speed of memory, some three times
- * that of ISA-L 2.30. Called by accel.c.
+ * Four accumulators of 64 bytes are folded over the data. The remaining 16 bytes go through the
+ * crc32 instruction. The copying variant loads each line once, stores it, and folds it from the
+ * register, so the CRC is that of the stored bytes. It runs at the speed of memory, about three
+ * times as fast as ISA-L 2.30.
  *
  * Source: Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ" (Intel,
- * 2009). The constants are x^(D+32) and x^(D-32) modulo the polynomial, reflected and
- * shifted by one, for a fold over D bits.
+ * 2009). The constants are x^(D+32) and x^(D-32) modulo the polynomial, reflected and shifted by
+ * one, for a fold over D bits.
  */
 #include "dpdk_app/accel_clmul.h"
 
@@ -50,7 +49,7 @@ CLMUL_INLINE __m512i fold(__m512i acc, __m512i k, __m512i next)
 					 _mm512_clmulepi64_epi128(acc, k, 0x11), next, 0x96);
 }
 
-/* Loads a line; stores it too when there is where to. */
+/* Loads a line; also stores it when copying. */
 CLMUL_INLINE __m512i take(const uint8_t *from, uint8_t *to)
 {
 	__m512i line = _mm512_loadu_si512(from);
@@ -60,7 +59,7 @@ CLMUL_INLINE __m512i take(const uint8_t *from, uint8_t *to)
 	return line;
 }
 
-/* The four 16-byte lanes of an accumulator as one: what is left is a message of 16 bytes. */
+/* Folds the four 16-byte lanes of an accumulator into one: a message of 16 bytes remains. */
 CLMUL_INLINE uint32_t reduce(__m512i acc)
 {
 	const __m512i k = _mm512_set_epi64(0, 0, FOLD_128_HI, FOLD_128_LO, FOLD_256_HI, FOLD_256_LO,
@@ -77,7 +76,7 @@ CLMUL_INLINE uint32_t reduce(__m512i acc)
 	return (uint32_t)_mm_crc32_u64(crc, (uint64_t)_mm_extract_epi64(x, 1));
 }
 
-/* Fewer bytes than a line. */
+/* Processes fewer bytes than a line. */
 CLMUL_INLINE uint32_t tail(uint32_t crc, const uint8_t *from, uint8_t *to, size_t bytes)
 {
 	uint64_t c = crc;
@@ -102,7 +101,9 @@ CLMUL_INLINE uint32_t tail(uint32_t crc, const uint8_t *from, uint8_t *to, size_
 	return crc;
 }
 
-/* The whole, compiled twice; without copy, to is any pointer and nothing is written. */
+/*
+ * Main function, compiled twice. Without copy, to is an arbitrary pointer and nothing is written.
+ */
 CLMUL_INLINE uint32_t run(uint32_t crc, uint8_t *to, const uint8_t *from, size_t bytes, bool copy)
 {
 	const __m512i k4 = _mm512_set_epi64(FOLD_2048_HI, FOLD_2048_LO, FOLD_2048_HI, FOLD_2048_LO,
@@ -153,7 +154,7 @@ uint32_t accel_clmul_crc32c(uint32_t crc, const uint8_t *data, size_t bytes)
 {
 	(void)data;
 	(void)bytes;
-	return crc; /* never called: not present */
+	return crc; /* never called: the instructions are absent */
 }
 
 uint32_t accel_clmul_copy_crc32c(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CRC32C by AVX-512 VPCLMULQDQ; accel.c chooses it where the processor has it.
+ * CRC32C by AVX-512 VPCLMULQDQ; accel.c selects it where the processor supports it.
  */
 #ifndef WEFT_APP_ACCEL_CLMUL_H
 #define WEFT_APP_ACCEL_CLMUL_H
@@ -10,10 +10,12 @@
 #include <stdint.h>
 
 enum {
-	ACCEL_CLMUL_LEAST_BYTES = 256, /* both functions take no fewer */
+	ACCEL_CLMUL_LEAST_BYTES = 256, /* minimum length for both functions */
 };
 
-/* Whether this processor has the instructions; the others may only be called if so. */
+/*
+ * Returns true if the processor has the instructions; only then may the other functions be called.
+ */
 bool accel_clmul_present(void);
 
 /* As accel_crc32c() and accel_copy_crc32c(): raw running values. Any thread. */

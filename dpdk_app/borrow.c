@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Borrowed frames: where the pieces are noted, and the references of their sender.
+ * Borrowed frames: the record of their pieces, and the references that their sender holds.
  *
- * The note stands in the mbuf's own room, behind the headers, where the payload goes once it
- * is copied. The reference tells the sender when the receiver has freed the frame, whatever way it
- * went: received, or dropped on a full ring. Called by port_tx.c, port_rx.c and nic.c; calls
- * accel.c.
+ * The record is stored in the mbuf's own buffer, after the headers, where the payload goes once it
+ * is copied. The reference shows the sender when the receiver has freed the frame, whether received
+ * or dropped on a full ring. Calls accel.c.
  */
 #include "dpdk_app/borrow.h"
 
@@ -20,8 +19,8 @@
 
 enum {
 	BORROW_CRC_BYTES = 4,
-	BORROW_TAIL_BYTES = 16, /* behind the payload: MPA's pad */
-	BORROW_NOTE_AT = 256,   /* of the frame: behind the headers, on a line of its own */
+	BORROW_TAIL_BYTES = 16, /* after the payload: MPA's padding */
+	BORROW_NOTE_AT = 256,   /* offset in the frame: after the headers, on its own cache line */
 };
 
 struct borrow_note {
@@ -30,7 +29,7 @@ struct borrow_note {
 	uint32_t crc_bytes;
 	uint32_t tail_bytes;
 	uint32_t num_pieces;
-	uint8_t tail[BORROW_TAIL_BYTES + BORROW_CRC_BYTES]; /* the CRC32C's place is zero */
+	uint8_t tail[BORROW_TAIL_BYTES + BORROW_CRC_BYTES]; /* the place of the CRC32C is zero */
 	struct fw_rx_seg piece[FW_TX_SEGS_MAX];
 };
 static_assert((int)FW_TX_HDR_BYTES <= (int)BORROW_NOTE_AT, "the note lies behind the headers");
@@ -61,7 +60,7 @@ static struct borrow_note *note_of(const struct rte_mbuf *m)
 	return rte_pktmbuf_mtod_offset(m, struct borrow_note *, BORROW_NOTE_AT);
 }
 
-/* A piece of the frame's own header memory; false: it is not within. */
+/* Copies a piece of the frame's own header memory. Returns false if it lies elsewhere. */
 static bool note_hdr(const struct fw_tx_frame *frame, const struct fw_tx_seg *seg, uint8_t *dst,
 		     uint32_t room)
 {
@@ -73,7 +72,7 @@ static bool note_hdr(const struct fw_tx_frame *frame, const struct fw_tx_seg *se
 }
 
 /*
- * Headers, then mapped memory, then what pads it; a CRC32C, if there is one, begins within the
+ * Accepts headers, then mapped memory, then padding. A CRC32C, if present, begins within the
  * headers and ends the frame.
  */
 static bool note_pieces(struct borrow_note *note, const struct fw_tx_frame *frame, uint8_t *dst)
@@ -127,7 +126,7 @@ bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct r
 		bytes += note->piece[i].bytes;
 	if (bytes != frame->bytes)
 		return false;
-	/* What stands in the mbuf and how long the frame is: they differ while it is borrowed. */
+	/* The length in the mbuf and the frame's length differ while it is borrowed. */
 	m->data_len = (uint16_t)note->hdr_bytes;
 	m->pkt_len = frame->bytes;
 	m->ol_flags |= borrow_flag;
@@ -146,7 +145,7 @@ uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg)
 	seg[n++] = (struct fw_rx_seg){rte_pktmbuf_mtod(m, const uint8_t *), note->hdr_bytes};
 	for (uint32_t i = 0; i < note->num_pieces; i++)
 		seg[n++] = note->piece[i];
-	/* Nobody checks the CRC32C of a frame that never left this core; it has its place. */
+	/* A CRC32C is not checked for a frame that never left this core; only its place is kept. */
 	if (note->tail_bytes + note->crc_bytes)
 		seg[n++] = (struct fw_rx_seg){note->tail, note->tail_bytes + note->crc_bytes};
 	return n;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Borrowed payload: a frame to a NIC that the same core polls is handed over with its
- * payload still in the process's memory, and is copied once, by its receiver.
+ * Borrowed payload: a frame to a NIC that the same core polls is passed on with its payload still
+ * in the process's memory, and is copied once, by its receiver.
  *
- * Such a frame is an mbuf that holds the headers and, behind them, where the pieces lie. The
- * sender's shard keeps a reference to each until its receiver has freed it; borrow_settle() turns
- * those that still wait into ordinary frames. Since one core sends, receives and settles, no frame
- * is read while its memory goes. Called by port_tx.c and port_rx.c on that core.
+ * Such a frame is an mbuf with the headers and, after them, a list of the pieces' locations. The
+ * sender's shard holds a reference to each frame until its receiver has freed it. borrow_settle()
+ * converts the frames still waiting into ordinary ones. Because one core sends, receives and
+ * settles, no frame is read after its memory is released. All functions run on that core.
  */
 #ifndef WEFT_APP_BORROW_H
 #define WEFT_APP_BORROW_H
@@ -23,34 +23,41 @@ enum {
 	BORROW_LEAST_BYTES = 1024, /* shorter frames are copied as fast */
 };
 
-/* Registers the mark of borrowed frames with DPDK. Once, before cores run. 0 or -errno. */
+/*
+ * Registers the mark of borrowed frames with DPDK. Call it once, before cores run. Returns 0 or
+ * -errno.
+ */
 int borrow_init(void) __attribute__((warn_unused_result));
 
 /*
- * Makes m the frame without copying its payload, and keeps a reference to it. False: the
- * frame does not lend itself to it (its size, its pieces, or too many are under way), and m is
- * as it was.
+ * Fills m with the frame without copying its payload, and keeps a reference to it. Returns false,
+ * with m unchanged, if the frame cannot be borrowed (its size, its pieces, or too many are under
+ * way).
  */
 bool borrow_frame(struct shard *shard, const struct fw_tx_frame *frame, struct rte_mbuf *m);
 
-/* True when the payload of a frame lies in the memory of a process. */
+/* Returns true if the payload of a frame lies in a process's memory. */
 bool borrow_is_borrowed(const struct rte_mbuf *m);
 
-/* The pieces of a borrowed frame, at most FW_RX_SEGS_MAX, its CRC32C's place included. They are
- * the mbuf's as long as it is borrowed. */
+/*
+ * Returns the pieces of a borrowed frame, at most FW_RX_SEGS_MAX, including the place of its
+ * CRC32C. They stay valid while the mbuf is borrowed.
+ */
 uint32_t borrow_pieces(const struct rte_mbuf *m, struct fw_rx_seg *seg);
 
-/* Copies the payload of a borrowed frame, with CRC32C and checksum: an ordinary one from then on.
+/*
+ * Copies the payload of a borrowed frame, with CRC32C and checksum; it is an ordinary frame
+ * afterwards.
  */
 void borrow_copy(struct rte_mbuf *m);
 
-/* Gives back the references to frames that their receivers are done with. */
+/* Releases the references to frames that their receivers have freed. */
 void borrow_sweep(struct shard *shard);
 
-/* On return no frame that this shard sent points into memory of a process. */
+/* On return, no frame that this shard sent refers to a process's memory. */
 void borrow_settle(struct shard *shard);
 
-/* Gives all references back at the end: no frame is under way, no core runs. */
+/* Releases all references at shutdown, when no frame is under way and no core runs. */
 void borrow_drop(struct shard *shard);
 
 #endif /* WEFT_APP_BORROW_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames that a kernel of this machine, or of a guest, sent without the checksum of TCP, for a
- * device to put in that does not exist: on a veth, a bridge, a virtio device. See csum.h.
+ * Frames that a kernel of this machine or of a guest sent without the TCP checksum, which virtual
+ * devices (veth, bridge, virtio) do not fill in. See csum.h.
  *
- * Called by port_rx.c. RFC 9293 3.1; Linux: CHECKSUM_PARTIAL in include/linux/skbuff.h.
+ * RFC 9293 3.1; CHECKSUM_PARTIAL in include/linux/skbuff.h of Linux.
  */
 #include "dpdk_app/csum.h"
 

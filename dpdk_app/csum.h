@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The checksum of TCP in frames: put in here, left to the device, left away on the way to a NIC
- * of this weftd, and recognised as left away by the kernel.
+ * The TCP checksum in frames: computed here, offloaded to the device, omitted on the way to a NIC
+ * of the same weftd, and detected as omitted by the kernel.
  *
- * A frame whose checksum is left away holds the pseudo header's sum there, and its mbuf says so as
- * DPDK has devices told: RTE_MBUF_F_TX_TCP_CKSUM and the lengths of its headers. Called by
- * gather.c, borrow.c, port_tx.c and port_rx.c. RFC 1071, RFC 9293 3.1.
+ * A frame with an omitted checksum holds the pseudo header's sum in its place. Its mbuf has DPDK's
+ * offload request: RTE_MBUF_F_TX_TCP_CKSUM and the lengths of its headers. RFC 1071, RFC 9293 3.1.
  */
 #ifndef WEFT_APP_CSUM_H
 #define WEFT_APP_CSUM_H
@@ -19,24 +18,26 @@
 #include "shared_defs/wire_ip.h"
 
 enum {
-	CSUM_TCP_AT = 16, /* of the TCP header */
+	CSUM_TCP_AT = 16, /* offset in the TCP header */
 	CSUM_TCP_BYTES = 20,
 };
 
-/* Whether where a frame wants its checksum is within it. */
+/* Returns true if the checksum's place lies within the frame. */
 static inline bool csum_fits(const struct fw_tx_frame *frame)
 {
 	return frame->csum_start <= frame->csum_at && frame->csum_at + 2u <= frame->bytes;
 }
 
-/* Whether somebody else may put it in: he knows TCP behind IPv4 and nothing else. */
+/*
+ * Returns true if the checksum may be left to another component, which supports only TCP over IPv4.
+ */
 static inline bool csum_may_leave(const struct fw_tx_frame *frame)
 {
 	return frame->csum_start > sizeof(struct wire_eth) &&
 	       frame->csum_at == frame->csum_start + CSUM_TCP_AT;
 }
 
-/* Says of an mbuf, whose headers lie in its first piece, that it was left away. */
+/* Marks the checksum of an mbuf, whose headers lie in its first segment, as omitted. */
 static inline void csum_left(struct rte_mbuf *m, const struct fw_tx_frame *frame)
 {
 	m->l2_len = sizeof(struct wire_eth);
@@ -50,7 +51,7 @@ static inline bool csum_is_left(const struct rte_mbuf *m)
 	return (m->ol_flags & RTE_MBUF_F_TX_L4_MASK) == RTE_MBUF_F_TX_TCP_CKSUM;
 }
 
-/* Puts in what was left away. The frame is in one piece; what pads it is zero. */
+/* Computes an omitted checksum. The frame must be in one segment; its padding is zero. */
 static inline void csum_finish(struct rte_mbuf *m)
 {
 	uint32_t start = (uint32_t)m->l2_len + m->l3_len;
@@ -59,7 +60,9 @@ static inline void csum_finish(struct rte_mbuf *m)
 	m->ol_flags &= ~(RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_L4_MASK);
 }
 
-/* The device's word on a received frame: right, or never made where it came from. */
+/*
+ * Returns true if the device reports the checksum as correct, or as never computed by the sender.
+ */
 static inline bool csum_device_ok(const struct rte_mbuf *m)
 {
 	uint64_t word = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
@@ -68,9 +71,9 @@ static inline bool csum_device_ok(const struct rte_mbuf *m)
 }
 
 /*
- * Whether a received frame is a TCP segment that a kernel sent without its checksum, which an
- * interface without hardware carries as it is: the pseudo header's sum stands there. A complete
- * checksum has that value once in 65536 frames, as a wrong one is right.
+ * Returns true for a received TCP segment that a kernel sent without its checksum, which an
+ * interface without hardware forwards unchanged: the field holds the pseudo header's sum. A
+ * complete checksum equals that sum once in 65536 frames, as likely as a wrong one is correct.
  */
 bool csum_is_partial(const uint8_t *frame, uint32_t bytes);
 

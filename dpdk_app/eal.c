@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The EAL's command line. The control thread is EAL thread 0 and floats over all CPUs, or over
- * those with the role ctl; each core is an EAL thread of its own, pinned. Nothing is shared with
- * other DPDK processes, so that any number of weftds run side by side.
- *
- * Called by main.c.
+ * The EAL's command line. The control thread is EAL thread 0 and may run on all CPUs, or on those
+ * with the role ctl. Each core is a pinned EAL thread. Nothing is shared with other DPDK processes,
+ * so any number of weftds can run on a machine.
  */
 #include "dpdk_app/eal.h"
 
@@ -30,7 +28,8 @@ enum {
 struct eal_args {
 	int argc;
 	char *argv[EAL_ARGS_MAX];
-	char *owned[EAL_ARGS_MAX]; /* the EAL moves what argv holds, and overwrites some */
+	/* argv's strings: the EAL reorders argv and modifies some of them. */
+	char *owned[EAL_ARGS_MAX];
 };
 
 uint32_t eal_cpus(int *cpu, uint32_t max)
@@ -73,7 +72,7 @@ static bool hugepages_free(uint64_t bytes)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-/* What libbpf leaves behind at exit is not ours to find. */
+/* Suppresses leaks of libbpf at exit, which are not weftd's. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -90,7 +89,7 @@ static void add(struct eal_args *args, const char *text)
 	}
 }
 
-/* Where the control threads may run. */
+/* Returns the CPUs on which the control threads may run. */
 static uint32_t control_cpus(const struct app *app, int *cpu, uint32_t max)
 {
 	const struct conf *conf = &app->conf;
@@ -103,7 +102,10 @@ static uint32_t control_cpus(const struct app *app, int *cpu, uint32_t max)
 	return n ? n : eal_cpus(cpu, max);
 }
 
-/* DPDK gives threads of its own what this one may use and no core has: nothing but these. */
+/*
+ * DPDK's own threads may use the CPUs that this thread may use and no core has: restrict them to
+ * these.
+ */
 static int pin_control(const struct app *app)
 {
 	int cpu[CPU_SETSIZE];
@@ -116,7 +118,7 @@ static int pin_control(const struct app *app)
 	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }
 
-/* "0@(0,1),1@2,2@3": EAL thread number at CPUs. */
+/* Builds "0@(0,1),1@2,2@3": EAL thread number at CPUs. */
 static void add_lcores(struct eal_args *args, const struct app *app)
 {
 	int cpu[CPU_SETSIZE];
@@ -137,9 +139,9 @@ static void add_lcores(struct eal_args *args, const struct app *app)
 }
 
 /*
- * Where DPDK keeps the socket of telemetry: the same name at each start, so that one that was
- * killed leaves nothing that the next does not find. The locks of the NICs see to it that run
- * directory and name belong to one process.
+ * Prefix of DPDK's directory, which holds the telemetry socket. It is the same at each start, so
+ * that leftovers of a killed weftd are found. The NIC locks ensure that run directory and name
+ * belong to one process.
  */
 static void file_prefix(const struct app *app, char *prefix, size_t bytes)
 {
@@ -155,7 +157,7 @@ static void file_prefix(const struct app *app, char *prefix, size_t bytes)
 	snprintf(prefix, bytes, "weftd-%s-%08x", app->conf.name, hash);
 }
 
-/* The folder in which DPDK makes its own, once runtime_dir() has seen to it that there is one. */
+/* Returns the parent of DPDK's directory, after runtime_dir() has ensured that it exists. */
 static const char *runtime_parent(void)
 {
 	const char *dir = getenv("RUNTIME_DIRECTORY");
@@ -166,9 +168,9 @@ static const char *runtime_parent(void)
 }
 
 /*
- * DPDK puts its directory into /tmp for a user without one of its own, where anybody could have
- * made it before: into the run directory then. False: the path of its telemetry's socket would not
- * fit one.
+ * For a user without a private runtime directory, DPDK would use /tmp, where another user could
+ * have created the directory before. Use the run directory instead. Returns false if the path of
+ * the telemetry socket would be too long.
  */
 static bool runtime_dir(const struct app *app)
 {
@@ -185,7 +187,7 @@ static bool runtime_dir(const struct app *app)
 
 int eal_start(struct app *app, uint64_t bytes)
 {
-	static struct eal_args args; /* the EAL keeps pointers into it */
+	static struct eal_args args; /* the EAL keeps pointers to it */
 	char text[96];
 	bool pci = false;
 	int n, swept;
@@ -204,8 +206,7 @@ int eal_start(struct app *app, uint64_t bytes)
 	}
 	if (!pci) {
 		add(&args, "--no-pci");
-		/* Pools in one piece, as AF_XDP wants them; no device asks for physical addresses.
-		 */
+		/* AF_XDP needs contiguous pools; no device needs physical addresses. */
 		add(&args, "--iova-mode");
 		add(&args, "va");
 	}
@@ -239,7 +240,7 @@ int eal_start(struct app *app, uint64_t bytes)
 			  rte_strerror(rte_errno));
 		return -rte_errno;
 	}
-	/* Its messages would go to syslog too, by calls that a core may not make. */
+	/* DPDK would also log to syslog, by system calls that a core may not make. */
 	(void)rte_openlog_stream(stderr);
 	return 0;
 }
@@ -248,7 +249,7 @@ void eal_end(void)
 {
 	char path[512];
 
-	/* The directory carries the file prefix. */
+	/* The directory's name contains the file prefix. */
 	snprintf(path, sizeof(path), "%s/dpdk_telemetry.v2", rte_eal_get_runtime_dir());
 	rte_eal_cleanup();
 	unlink(path);

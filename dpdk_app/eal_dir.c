@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A weftd that lives holds a lock (flock(2)) on the folder that DPDK made for it. The kernel lets
- * go of the lock however the process ends, so a folder whose lock can be had is nobody's. A lock on
- * the folder above keeps others from looking between the making of a folder and its lock.
+ * A running weftd holds a lock (flock(2)) on the directory that DPDK created for it. The kernel
+ * releases the lock however the process ends, so an unlocked directory has no owner. A lock on the
+ * parent directory excludes other weftds between the creation of a directory and its lock.
  *
- * It calls the kernel. DPDK programmer's guide, EAL, "Runtime directory".
+ * Calls the kernel. DPDK programmer's guide, EAL, "Runtime directory".
  */
 #include "dpdk_app/eal_dir.h"
 
@@ -21,10 +21,10 @@
 #include "dpdk_app/log.h"
 
 enum {
-	EAL_DIR_MODE = 0700, /* as DPDK makes it */
+	EAL_DIR_MODE = 0700, /* the mode that DPDK uses */
 };
 
-/* Takes the files in the folder away; folders in it there are none. */
+/* Removes the files in the directory; it has no subdirectories. */
 static void eal_dir_empty(int fd)
 {
 	DIR *dir = fdopendir(fd);
@@ -41,7 +41,7 @@ static void eal_dir_empty(int fd)
 	closedir(dir);
 }
 
-/* A folder of ours that nobody holds: fd, locked; else -1. */
+/* Returns a locked descriptor of a stale directory of ours, otherwise -1. */
 static int eal_dir_dead(int parent, const char *name)
 {
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -95,7 +95,7 @@ void eal_dir_hold(int swept, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	/* It stays open, and so locked, until the process ends. */
+	/* It stays open, and therefore locked, until the process ends. */
 	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB))
 		log_verbose("%s: %s", path, strerror(errno));
 	if (swept >= 0)

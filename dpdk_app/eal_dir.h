@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The folders that DPDK makes for each of its processes and that one which is killed leaves behind.
+ * Directories that DPDK creates per process and that a killed process leaves behind.
  */
 #ifndef WEFT_APP_EAL_DIR_H
 #define WEFT_APP_EAL_DIR_H
 
 /*
- * Removes, of the folders DIR/dpdk/weftd-*, those whose weftd does not live any more, with the
- * files in them. Returns a descriptor that eal_dir_hold() takes: no other weftd looks until then;
- * -1: nothing could be looked at, which hinders nobody. Before rte_eal_init().
+ * Removes those directories DIR/dpdk/weftd-* whose weftd no longer runs, with their files. Returns
+ * a descriptor for eal_dir_hold(), which keeps other weftds from doing the same meanwhile; -1: not
+ * possible, which is harmless. Call it before rte_eal_init().
  */
 int eal_dir_sweep(const char *dir);
 
-/* Marks the folder at path as one whose weftd lives, for as long as this process does. After
- * rte_eal_init(). */
+/*
+ * Marks the directory at path as in use for the lifetime of this process. Call it after
+ * rte_eal_init().
+ */
 void eal_dir_hold(int swept, const char *path);
 
 #endif /* WEFT_APP_EAL_DIR_H */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gathering a frame. While a CRC32C runs, each piece is copied and summed in one pass; what
- * is summed are the bytes that leave, not the client's, which may change meanwhile. The checksum
- * is that of the copy too: it stands in the headers, before what it covers, and comes last.
+ * Gathers a frame. While a CRC32C is computed, each piece is copied and summed in one pass. The CRC
+ * is that of the bytes sent, not of the client's memory, which may change meanwhile. The checksum
+ * also covers the copy. It is computed last, since its place in the headers precedes the data that
+ * it covers.
  *
- * Called by port_tx.c; calls accel.c. RFC 5044 4.4 for where the CRC stands.
+ * Calls accel.c. RFC 5044 4.4 defines the place of the CRC.
  */
 #include "dpdk_app/gather.h"
 

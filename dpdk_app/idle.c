@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Idle policy. A core of its own spins with rte_pause. A core that others want too yields
- * after every turn without work; whether others want it is seen from the involuntary context
- * switches of this thread, unless the operator said. Where the others poll, a yield comes back
- * soon. Where they compute it lasts as long as the scheduler lets them, milliseconds, while frames
- * and doorbells wait: then the core sleeps at once instead, as it is woken by the next doorbell,
- * like the handler of an interrupt. After a while without work the core publishes that it sleeps,
- * looks at the doorbells and rings once more, and waits on the descriptors of doorbells, ports and
- * messages. A port without a descriptor is looked at every millisecond.
+ * Idle policy. A dedicated core spins with rte_pause. A shared core yields after every turn without
+ * work. Unless the operator has set it, sharing is detected from this thread's involuntary context
+ * switches. If the other threads poll, a yield returns soon. If they compute, it lasts for their
+ * time slice, milliseconds, while frames and doorbells wait. The core then sleeps at once instead:
+ * the next doorbell wakes it like an interrupt. After a period without work the core publishes that
+ * it sleeps, checks the doorbells and rings once more, and waits on the descriptors of doorbells,
+ * ports and messages. A port without a descriptor is polled every millisecond.
  *
- * Descriptors that a process shares (doorbells) are watched edge-triggered and never read: a
- * read() could be made to block by the process, or its wake-up stolen.
+ * Descriptors shared with a process (doorbells) are watched edge-triggered and never read: a
+ * process could make a read() block, or consume its wake-up.
  *
- * Called by lcore.c and msg.c; calls fw_sleep() and epoll.
+ * Calls fw_sleep() and epoll.
  */
 #include "dpdk_app/idle.h"
 
@@ -36,26 +35,26 @@
 enum {
 	IDLE_EVENTS = 32,
 	IDLE_SPIN_PAUSES = 1,
-	IDLE_NS = 10000000,       /* a core of its own spins for so long before it sleeps */
-	IDLE_SHARED_NS = 1000000, /* a shared one yields for so long */
-	IDLE_NAP_NS = 1000000,    /* a port that cannot wake us is looked at so often */
-	/* A nap costs about 20 us of a CPU: after a second without work they grow longer. */
+	IDLE_NS = 10000000,       /* spinning time of a dedicated core before it sleeps */
+	IDLE_SHARED_NS = 1000000, /* yielding time of a shared core before it sleeps */
+	IDLE_NAP_NS = 1000000,    /* polling interval of a port that cannot wake the core */
+	/* A nap costs about 20 us of CPU time; after a second without work naps become longer. */
 	IDLE_LONG_NAP_NS = 3000000,
 	IDLE_LONG_NAP_AFTER_NS = 1000000000,
-	IDLE_NEAR_NS = 20000, /* a timer nearer than this is waited for awake */
+	IDLE_NEAR_NS = 20000, /* for a timer nearer than this the core stays awake */
 	IDLE_SHARE_CHECK_NS = 5000000,
-	IDLE_SHARE_HOLD_NS = 20000000, /* shared stays shared for so long */
-	/* Sleeping and being woken costs less than a yield of this length. */
+	IDLE_SHARE_HOLD_NS = 20000000, /* a core stays marked as shared for this time */
+	/* Sleeping and waking costs less than a yield of this length. */
 	IDLE_YIELD_LONG_NS = 200000,
 	/*
-	 * One such yield may be chance. After a second within so many times its length the core
-	 * sleeps for so many times as long before it yields again.
+	 * A single long yield may be chance. After a second one within this many times its length,
+	 * the core sleeps instead of yielding for this many times as long.
 	 */
 	IDLE_CROWD_WITHIN = 2,
 	IDLE_CROWD_TIMES = 100,
 };
 
-/* epoll data of descriptors that are no client's; no pointer has these values. */
+/* epoll data of descriptors that belong to no client; no pointer has these values. */
 enum {
 	IDLE_DATA_WAKE = 1,
 	IDLE_DATA_PORT = 2,
@@ -109,7 +108,7 @@ void idle_unwatch_port(const struct core *core, int fd)
 	epoll_ctl(core->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* Does somebody else run on this CPU? One system call every few milliseconds. */
+/* Detects other threads on this CPU. One system call every few milliseconds. */
 static void share_check(struct core *core)
 {
 	struct rusage usage;
@@ -126,7 +125,10 @@ static void share_check(struct core *core)
 
 static bool shared(struct core *core)
 {
-	/* A thread that sleeps is not switched against its will: what yields have shown goes on. */
+	/*
+	 * A sleeping thread has no involuntary switches, so the result of earlier yields stays
+	 * valid.
+	 */
 	bool yes = core->now_ns < core->share_until_ns || core->now_ns < core->crowd_until_ns;
 
 	switch (core->app->conf.share) {
@@ -141,13 +143,13 @@ static bool shared(struct core *core)
 			share_check(core);
 		break;
 	}
-	/* Another of our own threads has this CPU too, whatever the operator said. */
+	/* Another weftd thread shares this CPU, whatever the operator has set. */
 	yes = yes || core->crowded;
 	core->stats.shared = yes;
 	return yes;
 }
 
-/* True when a ring of this core holds something. */
+/* Returns true if a ring of this core is not empty. */
 static bool rings_waiting(struct core *core)
 {
 	if (!rte_ring_empty(core->msgs))
@@ -182,8 +184,8 @@ static uint64_t next_timer_ns(struct core *core)
 }
 
 /*
- * When the process says it rang; it may say anything, and may mean a sleep before this one, so
- * only a time within it is believed.
+ * Returns the time of the doorbell as stated by the process. It is untrusted and may concern an
+ * earlier sleep, so only a time within this sleep is accepted.
  */
 static uint64_t doorbell_time(const struct core *core, const struct client *client)
 {
@@ -197,8 +199,8 @@ static uint64_t doorbell_time(const struct core *core, const struct client *clie
 }
 
 /*
- * An interface that goes down leaves an error in its sockets (ENETDOWN), which wakes whoever
- * watches them until somebody asks for it. The kernel tells link.c of the link.
+ * An interface that goes down leaves an error in its sockets (ENETDOWN), which wakes a watching
+ * thread until the error is read. link.c learns the link state from the kernel.
  */
 static void clear_errors(const struct core *core)
 {
@@ -209,7 +211,10 @@ static void clear_errors(const struct core *core)
 			int error;
 			socklen_t bytes = sizeof(error);
 
-			/* Fails where it is no socket, which has no such error. */
+			/*
+			 * Fails for a descriptor that is not a socket and therefore has no such
+			 * error.
+			 */
 			(void)getsockopt(wire->fd[j], SOL_SOCKET, SO_ERROR, &error, &bytes);
 		}
 	}
@@ -224,7 +229,7 @@ static void count_wake(struct core *core, const struct epoll_event *ev, int n)
 
 		if (ev[i].data.u64 == IDLE_DATA_WAKE) {
 			core->stats.wakes_message++;
-			/* Ours alone, and non-blocking: an empty one is no error. */
+			/* Private and non-blocking: an empty one is not an error. */
 			if (read(core->wake_fd, &ignored, sizeof(ignored)) < 0)
 				continue;
 		} else if (ev[i].data.u64 == IDLE_DATA_PORT) {
@@ -238,14 +243,14 @@ static void count_wake(struct core *core, const struct epoll_event *ev, int n)
 	}
 	if (n <= 0) {
 		core->stats.wakes_timer++;
-		core->woke_ns = 0; /* nobody waited for us */
+		core->woke_ns = 0; /* no request waited for this wake-up */
 	}
 }
 
 /*
- * A socket that is watched calls epoll for every frame that comes and every one that has gone,
- * some 0.3 us each: ports are watched while the core sleeps only. To watch looks at them once, so
- * a frame that came before wakes the core, too. False: one cannot be watched.
+ * A watched socket calls epoll for every received and sent frame, about 0.3 us each, so ports are
+ * watched only while the core sleeps. Starting to watch checks them once, so an earlier frame also
+ * wakes the core. Returns false if a port cannot be watched.
  */
 static bool watch_ports(struct core *core)
 {
@@ -254,7 +259,7 @@ static bool watch_ports(struct core *core)
 	for (uint32_t i = 0; i < core->num_wires; i++) {
 		const struct wire *wire = core->wire[i];
 
-		/* Sockets of an interface that is gone wake whoever watches them, for ever. */
+		/* Sockets of a removed interface would wake a watching thread permanently. */
 		if (atomic_load_explicit(&wire->gone, memory_order_acquire))
 			continue;
 		for (uint32_t j = 0; j < wire->num_fds; j++) {
@@ -275,7 +280,7 @@ static void unwatch_ports(struct core *core)
 	}
 }
 
-/* Whether a port cannot wake the core. */
+/* Returns true if a port cannot wake the core. */
 static bool naps(const struct core *core)
 {
 	for (uint32_t i = 0; i < core->num_wires; i++) {
@@ -313,8 +318,10 @@ static void sleep_now(struct core *core, uint64_t until_ns)
 	count_wake(core, ev, n);
 }
 
-/* Publishes the sleep, makes sure that nothing slipped in, sleeps, takes it back. False: it did
- * not. */
+/*
+ * Publishes the sleep, checks that no work arrived, sleeps, and withdraws it. Returns false if it
+ * did not sleep.
+ */
 static bool try_sleep(struct core *core)
 {
 	uint64_t until_ns = next_timer_ns(core);
@@ -323,7 +330,7 @@ static bool try_sleep(struct core *core)
 
 	if (until_ns != UINT64_MAX && until_ns < core->now_ns + IDLE_NEAR_NS)
 		return false;
-	/* Pairs with core_wake(): it fills a ring, then looks at this word. */
+	/* Pairs with core_wake(), which fills a ring and then reads this word. */
 	atomic_store_explicit(&core->sleeping, 1, memory_order_seq_cst);
 	atomic_thread_fence(memory_order_seq_cst);
 	while (may && published < core->num_shards)
@@ -338,7 +345,7 @@ static bool try_sleep(struct core *core)
 	return slept;
 }
 
-/* The first turn with work after a sleep: how long did whoever woke us wait? */
+/* Measures the latency of the first turn with work after a sleep. */
 static void count_latency(struct core *core)
 {
 	struct core_stats *stats = &core->stats;
@@ -355,7 +362,7 @@ static void count_latency(struct core *core)
 	core->woke_ns = 0;
 }
 
-/* Gives the CPU to whoever wants it, and notes for how long they kept it. */
+/* Yields the CPU and records the duration. */
 static void yield_cpu(struct core *core)
 {
 	uint64_t begin_ns = app_clock_ns(), took_ns;

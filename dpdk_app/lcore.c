@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The poll loop: messages, then each shard to completion, then interrupts, then idle
- * policy. The clock is read once per turn.
+ * The poll loop: messages, each shard to completion, interrupts, idle policy. The clock is read
+ * once per turn.
  *
- * Started by main.c; calls msg.c, the firmware, the wires, irq.c, idle.c.
+ * Calls msg.c, the firmware, the wires, irq.c and idle.c.
  */
 #include "dpdk_app/lcore.h"
 
@@ -21,10 +21,10 @@
 #include "dpdk_app/wire/wire.h"
 
 enum {
-	/* Frames and requests of one shard in a turn: small enough to stay in the cache. */
+	/* Frames and requests of one shard per turn: small enough to stay in the cache. */
 	LCORE_BUDGET = 32,
 	LCORE_LINK_CHECK_NS = 10000000,
-	LCORE_QUIET_TURNS = 4, /* after fw_shutdown(): what it still sends goes out */
+	LCORE_QUIET_TURNS = 4, /* after fw_shutdown(): sends the remaining frames */
 };
 
 uint64_t app_clock_ns(void)
@@ -39,16 +39,16 @@ void core_wake(struct core *core)
 {
 	const uint64_t one = 1;
 
-	/* Pairs with try_sleep(): it stores the word, then looks at the rings. */
+	/* Pairs with try_sleep(), which stores the flag and then checks the rings. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&core->sleeping, memory_order_relaxed))
 		return;
-	/* A full counter is readable, which is all that is wanted. */
+	/* A saturated counter is readable, which suffices. */
 	if (write(core->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* The slices of a shard are work that others had done at once, but for the bound. */
+/* Records work that was divided into slices to bound the length of a turn. */
 static void note_slices(struct core *core, const struct shard *shard)
 {
 	static const struct {
@@ -133,9 +133,9 @@ int lcore_main(void *arg)
 {
 	struct core *core = arg;
 
-	/* Timers of a sleeping core are as fine as the kernel can make them. */
+	/* Gives a sleeping core the finest timer resolution. */
 	prctl(PR_SET_TIMERSLACK, 1UL);
-	/* The same filter as the process's, which the kernel took, but for its list. */
+	/* The kernel has accepted the process's filter; this one differs only in its list. */
 	if (!core->app->conf.no_seccomp && sandbox_core(core))
 		rte_panic("core %d: its system calls cannot be filtered\n", core->cpu);
 	while (!core->quit)
@@ -151,7 +151,7 @@ void lcore_quiesce(struct app *app)
 		struct core *core = app->core[i];
 		uint64_t seen = atomic_load_explicit(&core->rounds, memory_order_acquire);
 
-		/* A sleeping core holds nothing between two turns. */
+		/* A sleeping core holds no references between two turns. */
 		while (!atomic_load(&core->sleeping) &&
 		       atomic_load_explicit(&core->rounds, memory_order_acquire) == seen &&
 		       !core->quit)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The poll loop of one core. Started by main.c on an EAL thread.
+ * The poll loop of one core, run on an EAL thread.
  */
 #ifndef WEFT_APP_LCORE_H
 #define WEFT_APP_LCORE_H

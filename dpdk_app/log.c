@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages to the operator. Each is written with one write(), so that lines of several
- * threads never mix. They go to standard error, which a file may take the place of (--log).
+ * Messages to the operator. Each is written with one write(), so lines of several threads do not
+ * mix. They go to standard error, which a file may replace (--log).
  *
- * Calls libc only.
+ * Calls only libc.
  */
 #include "dpdk_app/log.h"
 
@@ -18,19 +18,19 @@
 
 enum {
 	LOG_MODE = 0640,
-	LOG_LIMIT_LINES = 10, /* in a row */
+	LOG_LIMIT_LINES = 10, /* burst limit */
 };
-#define LOG_LIMIT_NS UINT64_C(6000000000) /* one more line for each */
+#define LOG_LIMIT_NS UINT64_C(6000000000) /* afterwards one line per interval */
 
 static bool log_is_verbose;
-static const char *log_path; /* NULL: standard error as it was inherited */
+static const char *log_path; /* NULL: the inherited standard error */
 
 void log_set_verbose(bool verbose)
 {
 	log_is_verbose = verbose;
 }
 
-/* The service manager notes times itself; a file has those that are written into it. */
+/* The service manager adds times itself; in a file they are written here. */
 static size_t log_time(char *line, size_t bytes)
 {
 	time_t now = time(NULL);
@@ -56,7 +56,7 @@ static void log_line(const char *format, va_list args)
 		used = sizeof(line) - 2;
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
-		return; /* nowhere left to complain */
+		return; /* no destination is left for an error */
 }
 
 void log_info(const char *format, ...)
@@ -114,7 +114,7 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
 	va_end(args);
 }
 
-/* Opens the file and puts it in the place of standard error. */
+/* Opens the file and makes it standard error. */
 static int log_take(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
@@ -127,7 +127,7 @@ static int log_take(const char *path)
 	if (fstat(fd, &st))
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
-		err = -EINVAL; /* a write to it could wait for its reader */
+		err = -EINVAL; /* a write could wait for its reader */
 	else if (dup2(fd, STDERR_FILENO) < 0)
 		err = -errno;
 	close(fd);
@@ -144,7 +144,7 @@ int log_open(const char *path)
 		return err;
 	}
 	log_path = path;
-	/* Zones of time are looked up by the first call, which must not be a core's. */
+	/* The first call loads the time zone, which must not happen on a core. */
 	(void)log_time((char[64]){0}, 64);
 	return 0;
 }

@@ -8,17 +8,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Something the operator should know. Any thread. */
+/* Reports information for the operator. Any thread. */
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Something is wrong; the message also says how to mend it. Any thread. */
+/* Reports an error; the message also says how to fix it. Any thread. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Detail, printed only with --verbose. Any thread. */
+/* Reports details, printed only with --verbose. Any thread. */
 void log_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * For what a stranger can cause: ten lines in a row, then one each 6 s; the next line that is
- * written is preceded by how many were left out. All with --verbose. One thread for each limit,
- * which begins as zeros.
+ * Rate limit for messages that strangers can cause: ten lines in a row, then one per 6 s. The next
+ * line is preceded by the number of omitted ones. --verbose disables the limit. One thread per
+ * limit; initially zero.
  */
 struct log_limit {
 	uint64_t since_ns;
@@ -28,19 +28,19 @@ void log_limited(struct log_limit *limit, uint64_t now_ns, const char *format, .
     __attribute__((format(printf, 3, 4)));
 
 /*
- * Lines go to this file from now on, after what is there, each with the time (UTC); so does what
- * else is written to standard error. path stays valid. 0, or -errno after a message. Before
+ * Appends all further lines to this file, each with the time (UTC), along with any other output on
+ * standard error. path must stay valid. Returns 0, or -errno after a message. Call it before
  * threads exist.
  */
 int log_open(const char *path) __attribute__((warn_unused_result));
 
 /*
- * Opens the file by its name again, after it was renamed (logrotate). False: there is none. A file
- * that cannot be opened is told, in the old one. Control thread.
+ * Reopens the file by name after it was renamed (logrotate). Returns false if there is none. A
+ * failure is reported in the old file. Control thread.
  */
 bool log_reopen(void);
 
-/* Turns log_verbose() on or off. Called once, before threads exist. */
+/* Turns log_verbose() on or off. Call it once, before threads exist. */
 void log_set_verbose(bool verbose);
 
 #endif /* WEFT_APP_LOG_H */

@@ -2,9 +2,9 @@
 /*
  * weftd: software RDMA NICs on poll-mode cores.
  *
- * Start: arguments, locks, DPDK, NICs, cores, sockets, "ready". Then the control thread
- * serves (control.c) while the cores poll (lcore.c) until a signal; then everything is
- * taken down in the reverse order. Calls all of dpdk_app.
+ * Start: arguments, locks, DPDK, NICs, cores, sockets, "ready". Then the control thread serves
+ * (control.c) and the cores poll (lcore.c) until a signal. Shutdown runs in reverse order. Calls
+ * all of dpdk_app.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ enum {
 	EXIT_USAGE = 2,
 };
 
-/* Every queue of events of every process has a descriptor. */
+/* Every event queue of every process needs a descriptor. */
 static void raise_limits(void)
 {
 	struct rlimit limit;
@@ -50,7 +50,7 @@ static void raise_limits(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	/* AF_XDP's memory is locked on kernels that count it so. */
+	/* Some kernels charge AF_XDP's memory to this limit. */
 	limit.rlim_cur = limit.rlim_max = RLIM_INFINITY;
 	(void)setrlimit(RLIMIT_MEMLOCK, &limit);
 }
@@ -88,7 +88,7 @@ static int start_cores(struct app *app)
 	return err;
 }
 
-/* "1, 3 (coll)": where the shards of a NIC run. */
+/* Formats the CPUs of a NIC's shards: "1, 3 (coll)". */
 static const char *shard_cpus(const struct nic *nic, char *text, size_t bytes)
 {
 	size_t used = 0;
@@ -128,7 +128,7 @@ static void say_ready(const struct app *app)
 	notify_send("READY=1");
 }
 
-/* Packets and tables have their memory by now: the rest is for processes. */
+/* Packets and tables are allocated by now: the remaining memory is for processes. */
 static void share_out(const struct app *app)
 {
 	const struct user_tables tables = user_find_tables();
@@ -139,7 +139,7 @@ static void share_out(const struct app *app)
 		    (unsigned long long)(tables.bytes >> 20));
 }
 
-/* weftd gives up the rights that running does not need before a core reads the first frame. */
+/* Drops the rights that are needed only for the start, before a core reads the first frame. */
 static int give_up_rights(const struct app *app)
 {
 	int err;
@@ -155,7 +155,7 @@ static int give_up_rights(const struct app *app)
 	return err;
 }
 
-/* Everything that needs DPDK; returns when weftd shall end. */
+/* Runs everything that needs DPDK; returns when weftd must end. */
 static int serve(struct app *app)
 {
 	bool running = false;

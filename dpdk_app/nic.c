@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * NICs: what each is called, where its shards run, and its parts: packet pool, wire,
- * rings, firmware instances.
+ * NICs: their names, the cores of their shards, and their parts: packet pool, wire, rings, firmware
+ * instances.
  *
- * With as many cores as NICs, or more, the cores are dealt out evenly and a NIC has one
- * shard on each of its cores; with fewer, cores run several NICs. Cores with the role coll are
- * dealt out likewise, for shards of collectives behind the others.
+ * With at least as many cores as NICs, the cores are distributed evenly and a NIC has one shard on
+ * each of its cores. With fewer cores, each core runs several NICs. Cores with the role coll are
+ * distributed likewise, for shards of collectives after the others.
  *
- * Called by main.c; calls wire_*.c, port_rx.c, fw_init().
+ * Calls wire_*.c, port_rx.c and fw_init().
  */
 #include "dpdk_app/nic.h"
 
@@ -37,14 +37,14 @@
 #include "shared_defs/wire_eth.h"
 
 enum {
-	NIC_DEFAULT_MTU = 1500, /* of a wire that others share; Ethernet's */
+	NIC_DEFAULT_MTU = 1500, /* Ethernet's, for a wire shared with other stations */
 	NIC_POOL_CACHE = 256,
-	NIC_POOL_SPARE = 2048,     /* held by the firmware, on the way */
-	NIC_POOL_PORT = 8192,      /* descriptors of a port, and frames that wait */
-	NIC_POOL_PER_SHARD = 1280, /* its ring and what the core works on */
+	NIC_POOL_SPARE = 2048,     /* held by the firmware or in transit */
+	NIC_POOL_PORT = 8192,      /* descriptors of a port, and waiting frames */
+	NIC_POOL_PER_SHARD = 1280, /* its ring and the core's working set */
 	/*
-	 * A chunk of AF_XDP's memory is a page at most and holds a whole mempool object: its
-	 * header, the mbuf, and a line by which DPDK spreads objects over memory channels.
+	 * A chunk of AF_XDP's memory is at most a page and holds a whole mempool object: its
+	 * header, the mbuf, and a line with which DPDK spreads objects over memory channels.
 	 */
 	NIC_XDP_BUFFER = 4096 - 3 * 64 - 64,
 	NIC_MEMORY_SPARE = 64 << 20,
@@ -86,7 +86,9 @@ static int plan_role(struct app *app, enum conf_role role)
 	return err;
 }
 
-/* Cores asked for, or the last CPU: the first ones have most of the kernel's own work. */
+/*
+ * Uses the requested cores, or the last CPU: the kernel's own work runs mostly on the first ones.
+ */
 static int plan_cores(struct app *app)
 {
 	struct conf *conf = &app->conf;
@@ -118,7 +120,7 @@ static int plan_cores(struct app *app)
 	return err;
 }
 
-/* MAC of a NIC whose wire has none: locally administered, made from the address. */
+/* MAC address for a wire that has none: locally administered, derived from the IP address. */
 static void plan_mac(struct nic *nic)
 {
 	nic->mac[0] = 0x02;
@@ -132,7 +134,7 @@ static int plan_mtu(struct nic *nic)
 	uint32_t device_mtu;
 	int ifindex, err;
 
-	/* The switch is in this process alone, so nobody's equipment bounds its frames. */
+	/* The switch is internal to this process, so no network equipment limits its frames. */
 	nic->mtu = nic->conf->wire == CONF_WIRE_SWITCH ? HW_MAX_MTU : NIC_DEFAULT_MTU;
 	if (mtu)
 		nic->mtu = mtu;
@@ -156,7 +158,7 @@ static int plan_mtu(struct nic *nic)
 	return 0;
 }
 
-/* Shards of a NIC on cores of one role: one on each that is its own, at least one. */
+/* Number of shards of a NIC on cores of one role: one per core of its own, at least one. */
 static uint32_t shards_on(const struct app *app, uint32_t cores, uint32_t max)
 {
 	uint32_t n = cores / app->num_nics;
@@ -166,7 +168,7 @@ static uint32_t shards_on(const struct app *app, uint32_t cores, uint32_t max)
 	return n < 1 ? 1 : n > max ? max : n;
 }
 
-/* count more shards, on the cores from first on, which the NICs share. */
+/* Adds count shards on the cores from first on, which the NICs share. */
 static void plan_shards_on(struct nic *nic, uint32_t count, struct core **first, uint32_t cores)
 {
 	struct app *app = nic->app;
@@ -224,7 +226,7 @@ static uint32_t nic_buffer_bytes(const struct nic *nic)
 	return RTE_PKTMBUF_HEADROOM + (frame + 4 + 63) / 64 * 64;
 }
 
-/* The NICs of the switch, which stand first, pass frames to each other: they have one pool. */
+/* The NICs of the switch come first and pass frames to each other, so they share one pool. */
 static bool nic_shares_pool(const struct nic *nic)
 {
 	return nic->conf->wire == CONF_WIRE_SWITCH && nic->index > 0;
@@ -244,7 +246,10 @@ static uint32_t nic_pool_frames(const struct nic *nic)
 	return n;
 }
 
-/* A buffer with its headers: DPDK lets none cross a page unless it is larger than one. */
+/*
+ * Bytes of a buffer with its headers. DPDK lets no object cross a page unless it is larger than
+ * one.
+ */
 static uint64_t nic_frame_bytes(const struct nic *nic)
 {
 	uint64_t bytes = nic_buffer_bytes(nic) + sizeof(struct rte_mbuf) + 2 * 64;
@@ -370,7 +375,7 @@ static int shard_firmware(struct shard *shard)
 	shard->fw = fw_init(&config, &port, shard->arena, shard->arena_bytes);
 	if (!shard->fw)
 		return -EINVAL;
-	shard->link_up = true; /* what it takes for granted until it is told */
+	shard->link_up = true; /* the firmware's initial assumption */
 	shard->stages = nic->app->conf.stages;
 	if (shard->stages)
 		fw_set_clock(shard->fw, nic_cycles);
@@ -463,7 +468,7 @@ void nic_close_all(struct app *app)
 		mac_filter_free(nic);
 		free(nic->cm_ports);
 	}
-	/* Frames travel between NICs: pools go when no ring holds any. */
+	/* Frames move between NICs: free the pools only when no ring holds any. */
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		if (!nic_shares_pool(&app->nic[i]))
 			rte_mempool_free(app->nic[i].pool);

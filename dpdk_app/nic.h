@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Making the NICs of a weftd and taking them down. Called by main.c on the control thread.
+ * Creates and destroys the NICs of a weftd. Control thread.
  */
 #ifndef WEFT_APP_NIC_H
 #define WEFT_APP_NIC_H
 
 #include "dpdk_app/app.h"
 
-/* Names, addresses, MTUs, shards and cores, from the configuration. No DPDK yet. 0 or -errno. */
+/*
+ * Determines names, addresses, MTUs, shards and cores from the configuration. Does not use DPDK.
+ * Returns 0 or -errno.
+ */
 int nic_plan(struct app *app) __attribute__((warn_unused_result));
 
-/* Takes the lock of every NIC: -EEXIST when another weftd has one. */
+/* Takes the lock of every NIC. -EEXIST: another weftd holds one. */
 int nic_lock_all(struct app *app) __attribute__((warn_unused_result));
 
-/* Memory that pools and rings will need, bytes. */
+/* Returns the memory needed for pools and rings, in bytes. */
 uint64_t nic_memory_bytes(const struct app *app);
 
-/* Pools, rings, wires and firmware. 0 or -errno; what was made is undone by nic_close_all(). */
+/*
+ * Creates pools, rings, wires and firmware. Returns 0 or -errno; nic_close_all() frees the parts
+ * created.
+ */
 int nic_open_all(struct app *app) __attribute__((warn_unused_result));
 
-/* The sockets on which processes attach. */
+/* Opens the sockets on which processes attach. */
 int nic_listen_all(struct app *app) __attribute__((warn_unused_result));
 
-/* No core runs any more. */
+/* Called when no core runs any more. */
 void nic_close_all(struct app *app);
 void nic_unlock_all(struct app *app);
 

@@ -2,8 +2,8 @@
 /*
  * The environment of one shard's firmware: dpdk_app's implementation of fw_port.
  *
- * port_rx.c and port_tx.c move frames, port_host.c reaches processes. Made by nic.c; called by
- * the firmware on the shard's core, and by lcore.c.
+ * port_rx.c and port_tx.c move frames, port_host.c accesses processes. nic.c creates it; the
+ * firmware and lcore.c call it on the shard's core.
  */
 #ifndef WEFT_APP_PORT_H
 #define WEFT_APP_PORT_H
@@ -12,7 +12,7 @@
 
 #include "dpdk_app/app.h"
 
-/* Fills the table for a shard; its rings, pool and wire exist. 0 or -errno. */
+/* Fills the table for a shard whose rings, pool and wire exist. Returns 0 or -errno. */
 int port_init(struct shard *shard, struct fw_port *port) __attribute__((warn_unused_result));
 
 /* port_rx.c */
@@ -23,7 +23,7 @@ void port_rx_release(void *ctx, void *cookie);
 /* port_tx.c */
 uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n);
 void port_tx_settle(void *ctx);
-/* Offers the backlog to the wire again. Returns how many frames went out. */
+/* Offers the backlog to the wire again. Returns the number of frames sent. */
 uint32_t port_tx_flush(struct shard *shard);
 
 /* port_host.c */
@@ -35,15 +35,14 @@ void port_arena_release(void *ctx, void *addr, size_t bytes);
 uint64_t port_random64(void *ctx);
 
 /*
- * Puts frames that are for one NIC into the rings of its shards, each where fw_steer()
- * sends it; frames that all shards want get more references. ring is the offset of the ring
- * in struct shard. Returns how many of the first frames were taken; the rest found a ring
- * full. Any core.
+ * Distributes frames for one NIC to the rings of its shards, as fw_steer() decides; frames for all
+ * shards get additional references. Returns how many of the first frames were accepted; the rest
+ * met a full ring. Any core.
  */
 uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mbuf **frames,
 		    uint32_t n);
 
-/* True when one core polls all shards of the NIC, and it is this one. */
+/* Returns true if this core polls all shards of the NIC. */
 bool port_is_near(const struct nic *nic, const struct core *core);
 
 #endif /* WEFT_APP_PORT_H */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the firmware asks of the host beside frames: memory of processes that is not
- * mapped, interrupts, pages given back, random numbers.
+ * Host services for the firmware other than frames: unmapped process memory, interrupts, release of
+ * pages, random numbers.
  *
- * Memory is reached through /proc/self/mem of the process, which it sent when it attached
- * (client_mem.c): the descriptor stands for that very address space, so neither a reused pid nor a
- * program started by exec can take its place, and it fails once the space is gone. The process's
- * worker copies (hostcopy.c): a core never waits for a page.
+ * Memory is accessed through the process's /proc/self/mem, which it sent when it attached
+ * (client_mem.c). The descriptor refers to that address space: a reused pid or a program started by
+ * exec cannot take its place, and it fails once the address space is gone. The process's worker
+ * copies (hostcopy.c), so a core never waits for a page.
  *
- * Called by the firmware on the shard's core; calls irq.c and the kernel.
+ * Runs on the shard's core; calls irq.c and the kernel.
  */
 #include "dpdk_app/port.h"
 
@@ -27,7 +27,7 @@
 #include "dpdk_app/client/msg.h"
 #include "dpdk_app/wire/wire.h"
 
-/* The worker of a client whose memory may still be reached, else NULL. */
+/* Returns the worker of a client whose memory can still be accessed, otherwise NULL. */
 static struct hostcopy *host_copy(struct shard *shard, uint32_t client, uint64_t addr,
 				  uint32_t bytes)
 {
@@ -35,7 +35,7 @@ static struct hostcopy *host_copy(struct shard *shard, uint32_t client, uint64_t
 
 	if (!c || !c->copy || atomic_load_explicit(&c->dead, memory_order_relaxed))
 		return NULL;
-	/* Above this the offset of pread() would be negative; no user address is. */
+	/* Beyond this, the offset of pread() would be negative; no user address is that large. */
 	return addr > (uint64_t)INT64_MAX - bytes ? NULL : c->copy;
 }
 
@@ -79,7 +79,7 @@ void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
 	struct shard *shard = ctx;
 
 	(void)client;
-	/* The ring holds as many as a shard may have (client_mem.c counts): it has room. */
+	/* The ring has room for a shard's maximum (client_cmd.c counts). */
 	if (rte_ring_sp_enqueue(shard->unmap, mapping))
 		log_error("a mapping of %s stays mapped: the list of those to unmap is full",
 			  shard->nic->name);
@@ -90,11 +90,11 @@ void port_mem_unmap(void *ctx, uint32_t client, void *mapping)
 void port_arena_release(void *ctx, void *addr, size_t bytes)
 {
 	(void)ctx;
-	/* Failure means that the pages stay, which harms nothing. */
+	/* On failure the pages stay, which is harmless. */
 	(void)madvise(addr, bytes, MADV_DONTNEED);
 }
 
-/* EQ 0's part was taken before the core knew the client: client_cmd.c. */
+/* EQ 0's memory was taken before the core knew the client: client_cmd.c. */
 static bool port_bar_take(void *ctx, uint32_t client, uint64_t bytes, struct hw_resp_quota *quota)
 {
 	struct shard *shard = ctx;
@@ -109,15 +109,15 @@ static bool port_bar_take(void *ctx, uint32_t client, uint64_t bytes, struct hw_
 }
 
 /*
- * One note is room enough: the control thread looks at it when the command that made it comes back,
- * and a command makes one at most. What is forgotten costs page faults.
+ * One record suffices: the control thread reads it when the command comes back, and a command
+ * creates at most one. A lost record only costs page faults.
  */
 static void port_bar_ahead(void *ctx, uint32_t client, uint64_t offset, uint64_t bytes)
 {
 	struct shard *shard = ctx;
 	struct client *c = client < HW_MAX_CLIENTS ? shard->client[client] : NULL;
 
-	/* Within ATTACH the core does not know it yet. */
+	/* During ATTACH the core does not know the client yet. */
 	if (!c)
 		c = shard->attaching;
 	if (!c || offset % HOSTMEM_PAGE_BYTES || bytes / HOSTMEM_PAGE_BYTES >= HOSTMEM_PAGE_BYTES)
@@ -126,7 +126,7 @@ static void port_bar_ahead(void *ctx, uint32_t client, uint64_t offset, uint64_t
 			      memory_order_release);
 }
 
-/* No system call: cores may draw one for each region that is made. */
+/* Makes no system call, because cores draw one for each new region. */
 uint64_t port_random64(void *ctx)
 {
 	struct shard *shard = ctx;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ports a process may bind. See port_right.h.
+ * Ports that a process may bind. See port_right.h.
  *
- * The kernel says who connected, not with which capabilities: those are read from /proc, of a
- * process that may execute a set-uid program, or one with capabilities of its own, at any moment.
- * Such a program is not dumpable, so that its files in /proc are root's: what is read counts only
- * when they were the process's own before and after. A capability that a file gives does not
- * count therefore; one that is ambient does (capabilities(7), proc(5)).
+ * The kernel reports who connected, but not with which capabilities. They are read from /proc,
+ * while the process may execute a set-uid program, or one with file capabilities, at any moment.
+ * Such a program is not dumpable, so root owns its files in /proc. The values read therefore count
+ * only if the process owned the files before and after. As a consequence, a capability from a file
+ * does not count; an ambient one does (capabilities(7), proc(5)).
  */
 #include "dpdk_app/port_right.h"
 
@@ -24,11 +24,11 @@
 #include <unistd.h>
 
 enum {
-	PORT_RIGHT_TEXT = 4096, /* of a file in /proc */
+	PORT_RIGHT_TEXT = 4096, /* buffer for a file in /proc */
 	PORT_RIGHT_START = 1024,
 };
 
-/* The whole file as a string. False: not there, or longer. */
+/* Reads a whole file as a string. Returns false if it is missing or longer. */
 static bool read_text(const char *path, char text[PORT_RIGHT_TEXT])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -64,8 +64,8 @@ bool port_right_in_status(const char *status, uid_t uid)
 }
 
 /*
- * The file is there and the process's own: of one that has gained rights it is root's. The look-up
- * by name asks each time; a descriptor would tell what was so when it was opened.
+ * Returns true if the file exists and the process owns it; after it has gained rights, root does. A
+ * lookup by name checks at each call, whereas a descriptor would report the state at its opening.
  */
 static bool is_own(const char *path, uid_t uid)
 {
@@ -74,7 +74,7 @@ static bool is_own(const char *path, uid_t uid)
 	return !stat(path, &st) && st.st_uid == uid;
 }
 
-/* Whether two files in /proc say the same. */
+/* Returns true if two files in /proc have the same content. */
 static bool same_text(const char *a, const char *b)
 {
 	char text_a[PORT_RIGHT_TEXT], text_b[PORT_RIGHT_TEXT];
@@ -83,8 +83,8 @@ static bool same_text(const char *a, const char *b)
 }
 
 /*
- * weftd's network namespace belongs to the user namespace that weftd is in: else nobody whom it
- * can see has rights there.
+ * Returns true if weftd's network namespace belongs to weftd's user namespace; otherwise no process
+ * visible to weftd has rights there.
  */
 static bool owns_network(void)
 {
@@ -119,16 +119,18 @@ static bool has_right(pid_t pid, uid_t uid, int pid_fd)
 	snprintf(status, sizeof(status), "/proc/%d/status", (int)pid);
 	snprintf(map, sizeof(map), "/proc/%d/uid_map", (int)pid);
 	/*
-	 * Capabilities are those within the process's own user namespace. The map tells whether
-	 * that is weftd's without a right to look at the process: a namespace that has the whole
-	 * map in one line is the first one, or one that root has made so.
+	 * Capabilities are relative to the process's own user namespace. Its uid map shows whether
+	 * that is weftd's, without a right to inspect the process: a namespace with the whole range
+	 * in one line is the initial one, or one that root configured so.
 	 */
 	return is_own(status, uid) && same_text(map, "/proc/self/uid_map") &&
 	       read_text(status, text) && port_right_in_status(text, uid) && is_own(status, uid) &&
 	       !has_ended(pid_fd);
 }
 
-/* The value of weftd's network namespace; the kernel's default where it is not readable. */
+/*
+ * Returns the setting of weftd's network namespace, or the kernel's default if it is not readable.
+ */
 static uint32_t port_start(void)
 {
 	char text[PORT_RIGHT_TEXT], *end;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ports a process may bind: bind(2)'s rule for low ones, applied to the NIC's.
+ * Ports that a process may bind: bind(2)'s rule for privileged ports, applied to the NIC.
  *
- * A station that connects to a low port of the host, or of its NIC, expects a service that root
- * has started. Calls the kernel; docs/security.md "TCP ports".
+ * A station that connects to a low port of the host or of its NIC expects a service started by
+ * root. Calls the kernel; docs/security.md, "TCP ports".
  */
 #ifndef WEFT_APP_PORT_RIGHT_H
 #define WEFT_APP_PORT_RIGHT_H
@@ -13,17 +13,16 @@
 #include <sys/types.h>
 
 /*
- * The first port that the process at the other end of a connection may bind: 0 when it has
- * CAP_NET_BIND_SERVICE where weftd's network namespace belongs, else ip_unprivileged_port_start of
- * that namespace. uid: the process's when it connected; pid_fd: -1 when there is none, and no right
- * then. A process that has gained rights by executing a program since has none here. Control
- * thread.
+ * Returns the first port that the connected process may bind: 0 if it has CAP_NET_BIND_SERVICE in
+ * the user namespace of weftd's network namespace, otherwise that namespace's
+ * ip_unprivileged_port_start. uid: that of the process when it connected; pid_fd: -1 if there is
+ * none, and then no right. Rights gained later by executing a program do not count. Control thread.
  */
 uint32_t port_right_first(pid_t pid, uid_t uid, int pid_fd);
 
 /*
- * True when the text of /proc/PID/status has uid for all user ids, and CAP_NET_BIND_SERVICE among
- * the effective capabilities. Pure.
+ * Returns true if the text of /proc/PID/status has uid for all user ids, and CAP_NET_BIND_SERVICE
+ * among the effective capabilities. Pure.
  */
 bool port_right_in_status(const char *status, uid_t uid);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reception: mbufs to frames of the firmware. Frames to the NIC's own address come first,
- * then those of the wire. An mbuf chain becomes segments; headers that do not lie in its
- * first piece are made contiguous.
+ * Reception: converts mbufs to frames of the firmware. Frames of the NIC to itself come first, then
+ * those of the wire. An mbuf chain becomes segments; headers that are not in its first segment are
+ * made contiguous.
  *
- * Called by the firmware (eth_rx.c) on the shard's core; calls the wire and capture.c.
+ * Runs on the shard's core; calls the wire and capture.c.
  */
 #include "dpdk_app/port.h"
 
@@ -54,7 +54,10 @@ static bool rx_fill(struct shard *shard, struct rte_mbuf *m, uint32_t flags,
 	return true;
 }
 
-/* Frames of the firmware's own memory need neither; else the device's word, or the kernel's. */
+/*
+ * Frames from the firmware's own memory need no check; for others the device's or the kernel's
+ * result is used.
+ */
 static uint32_t rx_flags(const struct wire *wire, const struct rte_mbuf *m, bool loop)
 {
 	if (loop)
@@ -67,7 +70,7 @@ static uint32_t rx_flags(const struct wire *wire, const struct rte_mbuf *m, bool
 	return 0;
 }
 
-/* A capture shows a frame as it would be on a wire. */
+/* A capture shows a frame as it would appear on a wire. */
 static void rx_capture(struct capture *capture, const struct shard *shard, struct rte_mbuf *m)
 {
 	if (borrow_is_borrowed(m))
@@ -139,7 +142,7 @@ void port_rx_release(void *ctx, void *cookie)
 	rte_pktmbuf_free(cookie);
 }
 
-/* A frame that every shard wants: each gets a reference, those without room do without. */
+/* Delivers a frame to every shard: each gets a reference, unless its ring is full. */
 static void steer_all(struct nic *nic, struct core *from, bool loop, struct rte_mbuf *m)
 {
 	for (uint32_t i = 0; i < nic->num_shards; i++) {
@@ -147,7 +150,7 @@ static void steer_all(struct nic *nic, struct core *from, bool loop, struct rte_
 
 		rte_mbuf_refcnt_update(m, 1);
 		if (rte_ring_enqueue(loop ? shard->loop : shard->in, m)) {
-			/* The sender's core writes here only when frames are lost. */
+			/* Other cores write this counter only when frames are lost. */
 			__atomic_fetch_add(&shard->stats.drop_rx_ring_full, 1, __ATOMIC_RELAXED);
 			rte_pktmbuf_free(m);
 		} else if (shard->core != from) {
@@ -169,7 +172,7 @@ uint32_t port_steer(struct nic *nic, struct core *from, bool loop, struct rte_mb
 		uint32_t took;
 		bool all = false;
 
-		/* As many as go to one shard in a row go by one enqueue. */
+		/* Consecutive frames for one shard are enqueued together. */
 		for (; run < n; run++) {
 			struct rte_mbuf *m = frames[run];
 			uint32_t to = 0;

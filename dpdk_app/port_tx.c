@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transmission: gather descriptors of the firmware to mbufs. Every byte is copied here, so
- * that no frame on a wire, in a delay queue or in a capture points at memory of a process; but
- * for frames to a NIC that the same core polls, which borrow their payload (borrow.c).
+ * Transmission: converts gather descriptors of the firmware to mbufs. Every byte is copied here, so
+ * no frame on a wire, in a delay queue or in a capture refers to a process's memory. The exception
+ * is frames to a NIC that the same core polls, which borrow their payload (borrow.c).
  *
- * Called by the firmware (eth_tx.c) on the shard's core; calls gather.c, borrow.c, capture.c,
- * the wire.
+ * Runs on the shard's core; calls gather.c, borrow.c, capture.c and the wire.
  */
 #include "dpdk_app/port.h"
 
@@ -27,7 +26,7 @@ bool port_is_near(const struct nic *nic, const struct core *core)
 	return true;
 }
 
-/* Whether the receiver of a frame may find its payload where it is. */
+/* Returns true if the receiver of a frame can use its payload in place. */
 static bool tx_may_borrow(const struct shard *shard, const struct fw_tx_frame *frame)
 {
 	const struct wire_ops *ops = shard->nic->wire->ops;
@@ -39,7 +38,10 @@ static bool tx_may_borrow(const struct shard *shard, const struct fw_tx_frame *f
 	return ops->near && ops->near(shard, frame->hdr);
 }
 
-/* Whether a frame goes without its checksum: the receiver needs none, or the device makes it. */
+/*
+ * Returns true if a frame may omit its checksum: the receiver needs none, or the device computes
+ * it.
+ */
 static bool tx_may_leave_csum(const struct shard *shard, const struct fw_tx_frame *frame)
 {
 	const struct wire *wire = shard->nic->wire;
@@ -49,8 +51,8 @@ static bool tx_may_leave_csum(const struct shard *shard, const struct fw_tx_fram
 }
 
 /*
- * Fills m; false when the frame is not to be sent, with its status set. captured: the frame has to
- * be as it would be on a wire.
+ * Fills m. Returns false, with its status set, if the frame is not to be sent. captured: the frame
+ * must look as on a wire.
  */
 static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_mbuf *m,
 		    bool captured)
@@ -86,7 +88,7 @@ static bool tx_fill(struct shard *shard, struct fw_tx_frame *frame, struct rte_m
 	return true;
 }
 
-/* The receiver of a loop is this NIC: a full ring loses frames, as a full wire would. */
+/* The receiver of a loop is this NIC: a full ring drops frames, as a full wire would. */
 static void tx_loop(struct shard *shard, struct rte_mbuf **m, uint32_t n)
 {
 	uint32_t took = port_steer(shard->nic, shard->core, true, m, n);
@@ -121,7 +123,9 @@ static void tx_wire(struct shard *shard, struct rte_mbuf **m, uint32_t n)
 
 	if (shard->stages)
 		(void)fw_stage(shard->fw, stage);
-	/* The firmware's frames are gone already: what the wire leaves is ours to keep. */
+	/*
+	 * The firmware considers the frames as sent, so those that the wire rejects are kept here.
+	 */
 	for (; took < n; took++)
 		shard->backlog[shard->num_backlog++] = m[took];
 }
@@ -155,7 +159,7 @@ uint32_t port_tx_burst(void *ctx, struct fw_tx_frame *frames, uint32_t n)
 		if (capture)
 			capture_frame(capture, shard, CAPTURE_OUT, m[i]);
 		shard->stats.tx_frames++;
-		/* Nobody writes to a frame that was sent: two may have it. */
+		/* A sent frame is read-only, so two receivers may share it. */
 		if (frames[i].flags & FW_TX_F_ALSO_LOOP)
 			rte_mbuf_refcnt_update(m[i], 1);
 		if (frames[i].flags & (FW_TX_LOOP | FW_TX_F_ALSO_LOOP))

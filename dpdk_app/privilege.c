@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * User and capabilities. Capabilities belong to a thread, and DPDK makes threads before ports can
- * be opened: those get a signal whose handler gives the thread's rights up, one after the other,
- * and /proc tells at the end that none has kept any. A thread that is made later has what its maker
- * has. The user is changed first of all, so that files, sockets and credentials that peers see are
- * that user's from the start; the capabilities outlive the change until the ports are open.
+ * User and capabilities. Capabilities belong to a thread, and DPDK creates threads before ports can
+ * be opened. Those threads get a signal whose handler drops the thread's rights, one after the
+ * other; finally /proc confirms that no thread has kept any. A thread created later inherits from
+ * its creator. The user is changed first, so that files, sockets and peer credentials belong to
+ * that user from the start. Capabilities survive the change until the ports are open.
  *
  * Calls the kernel. capabilities(7), credentials(7).
  */
@@ -34,10 +34,10 @@
 
 enum {
 	PRIVILEGE_DIR_MODE = 0755,
-	PRIVILEGE_TEXT_BYTES = 16384, /* what the user's entry takes */
-	PRIVILEGE_PASSES = 3,         /* over threads that may make others */
+	PRIVILEGE_TEXT_BYTES = 16384, /* buffer for a passwd entry */
+	PRIVILEGE_PASSES = 3,         /* passes over threads that may create others */
 	PRIVILEGE_WAIT_MS = 2000,
-	PRIVILEGE_SIGNAL_OFFSET = 5, /* from SIGRTMIN on: no library's */
+	PRIVILEGE_SIGNAL_OFFSET = 5, /* offset from SIGRTMIN, unused by libraries */
 };
 
 static const char privilege_user[] = "weft";
@@ -47,7 +47,7 @@ static _Atomic(uint32_t) privilege_answers;
 
 /* ---- the user */
 
-/* Only a directory that is made for it becomes the user's: never /run, or /tmp. */
+/* Changes the owner only of a directory created for weftd, never of /run or /tmp. */
 static int own_dir(const char *path, const struct passwd *user)
 {
 	bool made = !mkdir(path, PRIVILEGE_DIR_MODE);
@@ -57,7 +57,7 @@ static int own_dir(const char *path, const struct passwd *user)
 
 	if (!made && errno != EEXIST)
 		return -errno;
-	/* In a directory that others write to, a link may have taken its place. */
+	/* In a directory writable by others, a link may have replaced it. */
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
 	if (fd < 0)
 		return -errno;
@@ -103,9 +103,9 @@ static int change_user(const struct passwd *user)
 	    setresuid(user->pw_uid, user->pw_uid, user->pw_uid))
 		return -errno;
 	(void)prctl(PR_SET_KEEPCAPS, 0UL, 0UL, 0UL, 0UL);
-	/* The change forbids core dumps, which are wanted; /proc/self would be root's. */
+	/* The change of user disables core dumps, which are wanted, and makes /proc/self root's. */
 	(void)prctl(PR_SET_DUMPABLE, 1UL, 0UL, 0UL, 0UL);
-	/* DPDK's directory of the user that started us is none of this one's. */
+	/* The variable names DPDK's directory of the previous user. */
 	unsetenv("XDG_RUNTIME_DIR");
 	return set_capabilities(permitted, permitted);
 }
@@ -150,7 +150,7 @@ int privilege_begin(const struct conf *conf)
 
 /* ---- the capabilities */
 
-/* Kernels before 5.19 ask for CAP_BPF with each call on a map. */
+/* Kernels before 5.19 require CAP_BPF for each map operation. */
 static bool maps_need_right(const struct xdp *xdp)
 {
 	uint64_t permitted = get_permitted();
@@ -167,14 +167,13 @@ uint64_t privilege_needed(const struct app *app)
 	struct rlimit limit = {0};
 	uint64_t keep = 0;
 
-	/* Pages of processes, and what a device writes to, are locked, if the limit lets us or not.
-	 */
+	/* Process pages and device buffers are locked regardless of the limit. */
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur != RLIM_INFINITY)
 		keep |= UINT64_C(1) << CAP_IPC_LOCK;
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		const struct wire *wire = app->nic[i].wire;
 
-		/* The address may become the kernel's too at any time: ports are bound there. */
+		/* The kernel may take the address too at any time: ports are bound there. */
 		if (wire->xdp)
 			keep |= UINT64_C(1) << CAP_NET_BIND_SERVICE;
 		if (wire->xdp && maps_need_right(wire->xdp))
@@ -183,7 +182,7 @@ uint64_t privilege_needed(const struct app *app)
 	return keep & get_permitted();
 }
 
-/* For this thread. Async-signal-safe. Failures show in /proc, which is read afterwards. */
+/* Drops this thread's rights. Async-signal-safe. /proc, read afterwards, shows failures. */
 static void drop_here(void)
 {
 	const unsigned long locked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
@@ -191,7 +190,7 @@ static void drop_here(void)
 				     SECBIT_NO_CAP_AMBIENT_RAISE |
 				     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
-	/* Only who has CAP_SETPCAP can, and has what these two take away. */
+	/* Needs CAP_SETPCAP; without it a thread has nothing to drop here. */
 	for (unsigned long cap = 0; cap < 64; cap++) {
 		if (!(privilege_keep >> cap & 1) && prctl(PR_CAPBSET_DROP, cap, 0UL, 0UL, 0UL))
 			break;
@@ -212,7 +211,7 @@ static void on_signal(int signo)
 	errno = saved;
 }
 
-/* Whether a thread has no more than it may. One that has ended has nothing. */
+/* Returns true if a thread has no more than its permitted rights. An ended thread has none. */
 static bool thread_is_bare(const char *tid)
 {
 	char path[64], line[128];
@@ -248,7 +247,7 @@ static void ask_thread(pid_t tid, int signo)
 		nanosleep(&nap, NULL);
 }
 
-/* Asks every thread that has more than it may. How many there were; -1: /proc does not tell. */
+/* Signals every thread that has excess rights. Returns their number; -1: /proc is not readable. */
 static int ask_threads(int signo, char *last, size_t bytes)
 {
 	DIR *dir = opendir("/proc/self/task");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rights of weftd: the user that it runs as, and the capabilities that it gives up before the
- * first core reads a frame. docs/security.md "Rights of weftd".
+ * Rights of weftd: the user under which it runs, and the capabilities that it drops before the
+ * first core reads a frame. docs/security.md, "Rights of weftd".
  */
 #ifndef WEFT_APP_PRIVILEGE_H
 #define WEFT_APP_PRIVILEGE_H
@@ -11,18 +11,22 @@
 #include "dpdk_app/app.h"
 
 /*
- * Changes to the user of --user, and makes the run directory that user's. All capabilities stay:
- * ports are opened with them. 0, or -errno after a message. Before any thread or socket is made.
+ * Changes to the user of --user and makes it the owner of the run directory. All capabilities are
+ * kept: opening ports needs them. Returns 0, or -errno after a message. Call it before any thread
+ * or socket is created.
  */
 int privilege_begin(const struct conf *conf) __attribute__((warn_unused_result));
 
-/* The capabilities that the wires use while they run, a bit for each. After nic_open_all(). */
+/*
+ * Returns the capabilities that the wires need at run time, one bit each. Call it after
+ * nic_open_all().
+ */
 uint64_t privilege_needed(const struct app *app);
 
 /*
- * Takes all capabilities but those of keep from every thread of this process, for good: no
- * execution of another program brings any back (no_new_privs). 0, or -errno after a message
- * when any thread is left with more. Interrupts system calls of the other threads.
+ * Drops all capabilities except those in keep from every thread of this process, permanently:
+ * executing a program does not restore them (no_new_privs). Returns 0, or -errno after a message if
+ * a thread has kept more. Interrupts system calls of the other threads.
  */
 int privilege_drop(uint64_t keep) __attribute__((warn_unused_result));
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ChaCha20 as a generator; calls getrandom(2) once, at the start.
+ * A ChaCha20 generator; calls getrandom(2) once, at the start.
  *
- * The block function is RFC 8439 2.3. Of the blocks that are made at a time the first words are the
- * next key, and what was given out is wiped (Bernstein, "Fast-key-erasure random-number
- * generators", 2017): who reads the state later does not learn what was drawn before.
+ * The block function is RFC 8439 2.3. The first words of the blocks generated at a time become the
+ * next key, and output is erased once delivered (Bernstein, "Fast-key-erasure random-number
+ * generators", 2017): a later disclosure of the state does not reveal earlier numbers.
  */
 #include "dpdk_app/random.h"
 
@@ -50,7 +50,7 @@ void random_block(const uint32_t state[RANDOM_BLOCK_WORDS], uint32_t out[RANDOM_
 		out[i] = x[i] + state[i];
 }
 
-/* The nonce may stay 0, for no key is used twice. */
+/* The nonce may stay 0, because no key is used twice. */
 static void refill(struct random *random)
 {
 	uint32_t state[RANDOM_BLOCK_WORDS] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
@@ -77,7 +77,7 @@ int random_init(struct random *random)
 {
 	uint32_t key[RANDOM_KEY_WORDS];
 
-	/* Up to 256 bytes come whole once the kernel's generator is seeded (getrandom(2)). */
+	/* getrandom(2) returns up to 256 bytes completely once the kernel's generator is seeded. */
 	if (getrandom(key, sizeof(key), 0) != sizeof(key))
 		return errno ? -errno : -EIO;
 	random_init_key(random, key);

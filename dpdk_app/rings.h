@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rings that several threads put into and one takes out of.
+ * Rings with several producers and one consumer.
  */
 #ifndef WEFT_APP_RINGS_H
 #define WEFT_APP_RINGS_H
@@ -11,10 +11,13 @@
 struct app;
 struct rte_ring;
 
-/* Frames between cores, for the fast path; NULL: no memory. Control thread, before they run. */
+/*
+ * Creates a ring for frames between cores, for the fast path; NULL: out of memory. Control thread,
+ * before they run.
+ */
 struct rte_ring *rings_of_frames(const struct app *app, const char *name, uint32_t entries);
 
-/* Messages between the control thread, others of weftd's own, and cores. */
+/* Creates a ring for messages between the control thread, other weftd threads, and cores. */
 struct rte_ring *rings_of_messages(const char *name, uint32_t entries);
 
 #endif /* WEFT_APP_RINGS_H */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Filters of system calls, as programs of classic BPF: a comparison for each call. The kernel runs
- * them once and notes the calls that are let in whatever their arguments are, so those of the fast
- * path cost no more than a look into a bitmap.
+ * System call filters as classic BPF programs, with one comparison per call. The kernel runs them
+ * once and records the calls that are allowed regardless of arguments, so calls of the fast path
+ * cost only a bitmap lookup.
  *
- * An attacker in a parser can make the calls of a core's list and no others: descriptors that
- * weftd has, memory without the right to execute it, signals to weftd itself. No file is opened, no
- * program started, no process traced.
+ * An attacker who controls a parser can make only the calls of a core's list: use weftd's
+ * descriptors, map non-executable memory, send signals to weftd itself. Opening files, starting
+ * programs and tracing processes are not possible.
  *
- * Built with sanitizers a core may also do what their reports take: files read, a symbolizer run.
+ * In sanitizer builds a core may also make the calls that reports need: reading files, running a
+ * symbolizer.
  *
  * Calls the kernel. seccomp(2), Documentation/userspace-api/seccomp_filter.rst of Linux.
  */
@@ -40,7 +41,7 @@
 #error "name the architecture of system calls, AUDIT_ARCH_*"
 #endif
 
-/* Linux 5.1 to 5.14; the headers of the oldest system that weft builds on know the others. */
+/* Linux 5.1 to 5.14; the headers of the oldest supported build system define the others. */
 #ifndef __NR_memfd_secret
 #define __NR_memfd_secret 447
 #endif
@@ -85,13 +86,13 @@ static void begin(struct filter *f)
 	answer(f, SECCOMP_RET_KILL_PROCESS);
 	load(f, offsetof(struct seccomp_data, nr));
 #if defined(__x86_64__)
-	/* The numbers of x32 are beyond this bit: another table of the same architecture. */
+	/* Calls of x32 have this bit set: another table of the same architecture. */
 	emit(f, BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000);
 	answer(f, SECCOMP_RET_KILL_PROCESS);
 #endif
 }
 
-/* The number is loaded; what every call of the list gets. */
+/* Sets the verdict for every call of the list. The call number is already loaded. */
 static void rule(struct filter *f, const int *nr, size_t n, uint32_t what)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -105,7 +106,10 @@ static size_t arg_offset(unsigned arg)
 	return offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t);
 }
 
-/* The verdict on a call whose argument's low word has one of these bits; other calls go on. */
+/*
+ * Sets the verdict for a call whose argument has one of these bits in its low word; other calls
+ * continue.
+ */
 static void rule_bits(struct filter *f, int nr, unsigned arg, uint32_t bits, uint32_t what)
 {
 	emit(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, (uint32_t)nr);
@@ -115,7 +119,7 @@ static void rule_bits(struct filter *f, int nr, unsigned arg, uint32_t bits, uin
 	load(f, offsetof(struct seccomp_data, nr));
 }
 
-/* Likewise if the argument's low word is none of these values. */
+/* Sets the verdict for a call whose argument's low word is none of these values. */
 static void rule_not(struct filter *f, int nr, unsigned arg, const uint32_t *value, uint8_t n,
 		     uint32_t what)
 {
@@ -134,8 +138,8 @@ static int install(const struct filter *f, unsigned long flags)
 	if (f->n == SANDBOX_INSNS)
 		return -E2BIG;
 	/*
-	 * Without the flag older kernels forbid this process to speculate over stores, which costs
-	 * a tenth of the speed and protects secrets that it does not have.
+	 * Without the flag, older kernels disable speculative store bypass for this process. That
+	 * costs a tenth of the speed and protects secrets that weftd does not have.
 	 */
 	return syscall(SYS_seccomp, (unsigned long)SECCOMP_SET_MODE_FILTER,
 		       flags | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &prog)
@@ -143,7 +147,7 @@ static int install(const struct filter *f, unsigned long flags)
 		   : 0;
 }
 
-/* Async-signal-safe: the line is put together by hand. */
+/* Async-signal-safe: formats the line manually. */
 static void on_forbidden(int signo, siginfo_t *info, void *context)
 {
 	static const char before[] = "weftd: system call ";
@@ -171,7 +175,7 @@ static void on_forbidden(int signo, siginfo_t *info, void *context)
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Calls that nothing of weftd makes once it runs. */
+/* Calls that no part of weftd makes at run time. */
 static const int sandbox_never[] = {
     __NR_process_vm_readv,
     __NR_process_vm_writev,
@@ -242,7 +246,7 @@ static const int sandbox_never[] = {
 };
 
 #ifndef __SANITIZE_ADDRESS__
-/* A report of a sanitizer starts a symbolizer; the search for leaks traces all threads. */
+/* Sanitizer reports start a symbolizer; leak detection traces all threads. */
 static const int sandbox_programs[] = {
     __NR_execve, __NR_execveat, __NR_ptrace,
 #ifdef __NR_fork
@@ -263,7 +267,7 @@ int sandbox_process(void)
 	sigemptyset(&action.sa_mask);
 	if (sigaction(SIGSYS, &action, NULL))
 		return -errno;
-	/* Threads that are cancelled at the end need it; libraries cannot be loaded then. */
+	/* Thread cancellation at the end needs it, and libraries cannot be loaded later. */
 	unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_GLOBAL);
 	(void)unwinder;
 	begin(&f);
@@ -271,14 +275,14 @@ int sandbox_process(void)
 #ifndef __SANITIZE_ADDRESS__
 	rule(&f, sandbox_programs, COUNT(sandbox_programs), SECCOMP_RET_TRAP);
 	{
-		/* Threads, not processes. */
+		/* Allows threads, not processes. */
 		emit(&f, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, __NR_clone);
 		load(&f, arg_offset(0));
 		emit(&f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, CLONE_THREAD);
 		answer(&f, SECCOMP_RET_TRAP);
 		load(&f, offsetof(struct seccomp_data, nr));
 	}
-	/* Its flags lie in memory, where a filter cannot look: libc falls back to clone(). */
+	/* Its flags are in memory, which a filter cannot read: libc falls back to clone(). */
 	rule(&f, clone3, COUNT(clone3), SECCOMP_RET_ERRNO | ENOSYS);
 	rule_bits(&f, __NR_mmap, 2, PROT_EXEC, SECCOMP_RET_TRAP);
 #else
@@ -293,7 +297,7 @@ int sandbox_process(void)
 
 /* ---- a core */
 
-/* The calls of the fast path stand first. */
+/* Calls of the fast path come first. */
 static const int core_base[] = {
     __NR_sendto,
     __NR_recvfrom,
@@ -347,7 +351,7 @@ static const int core_base[] = {
 #endif
 };
 
-/* Ports: frames by packet sockets, ports of TCP bound in the kernel, drivers of devices. */
+/* Ports: frames through packet sockets, TCP ports bound in the kernel, device drivers. */
 static const int core_wire[] = {
     __NR_sendmsg, __NR_sendmmsg, __NR_recvmsg, __NR_recvmmsg, __NR_bpf,
     __NR_bind,    __NR_dup,      __NR_dup3,    __NR_ioctl,
@@ -396,7 +400,7 @@ static const int core_report[] = {
 
 int sandbox_core(const struct core *core)
 {
-	/* A fault that is nobody's but ours restores the default, so that it ends weftd. */
+	/* A fault of weftd itself restores the default action, which ends weftd. */
 	static const uint32_t signals[] = {SIGBUS, SIGSEGV, SIGABRT, SIGSYS};
 	static const uint32_t families[] = {AF_INET};
 	static const uint32_t nothing[] = {0};
@@ -416,11 +420,13 @@ int sandbox_core(const struct core *core)
 #endif
 	rule_not(&f, __NR_rt_sigaction, 0, signals, COUNT(signals), SECCOMP_RET_TRAP);
 	rule_not(&f, __NR_tgkill, 0, &self, 1, SECCOMP_RET_TRAP);
-	/* Its own limits, and to read them. */
+	/* Only its own limits, and only to read them. */
 	rule_not(&f, __NR_prlimit64, 0, nothing, COUNT(nothing), SECCOMP_RET_TRAP);
 	rule_not(&f, __NR_prlimit64, 2, nothing, COUNT(nothing), SECCOMP_RET_TRAP);
 	rule(&f, calls, COUNT(calls), SECCOMP_RET_ALLOW);
-	/* Any shard of a NIC may take a port of TCP or join a group, whoever owns the wire. */
+	/*
+	 * Any shard of a NIC may reserve a TCP port or join a group, whichever core owns the wire.
+	 */
 	for (uint32_t i = 0; i < core->num_shards; i++)
 		wires = wires || core->shard[i]->nic->conf->wire != CONF_WIRE_SWITCH;
 	if (wires) {

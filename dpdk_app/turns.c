@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lengths of turns. See turns.h.
+ * Durations of turns. See turns.h.
  *
- * The kernel tells a thread that it was interrupted for another one through its restartable
- * sequence (rseq(2), which glibc registers): it clears the pointer to the sequence when it takes
- * the CPU from the thread outside of it. A sequence that the thread is never in makes that a mark
- * which costs a store and a load a turn. Without rseq no turn is told apart.
+ * Preemption is detected through the thread's restartable sequence (rseq(2), registered by glibc):
+ * when the kernel preempts the thread outside the sequence, it clears the pointer to the sequence.
+ * A sequence that the thread never enters thus serves as a mark, at the cost of a store and a load
+ * per turn. Without rseq, preempted turns are not detected.
  *
- * Called by lcore.c and msg.c on the core; calls stats.c.
+ * Runs on the core; calls stats.c.
  */
 #include "dpdk_app/turns.h"
 
@@ -26,8 +26,8 @@
 #ifdef HAVE_RSEQ
 
 /*
- * The sequence is the first byte here, the way out of it the second word; the kernel wants its
- * signature in front of the latter. Nothing of it is ever executed.
+ * The sequence is the first byte, its abort handler the second word, before which the kernel
+ * requires its signature. None of it is ever executed.
  */
 static const uint32_t marks[2] = {RSEQ_SIG, 0};
 
@@ -38,7 +38,7 @@ static struct rseq *area(void)
 	return __rseq_size ? (struct rseq *)(void *)(self + __rseq_offset) : NULL;
 }
 
-/* Whether the kernel ran somebody else on this CPU, or moved the thread, since mark(). */
+/* Returns true if the kernel preempted or migrated the thread since mark(). */
 static bool was_lost(void)
 {
 	const struct rseq *rseq = area();
@@ -53,7 +53,10 @@ static void mark(void)
 
 	if (!rseq)
 		return;
-	/* By hand, since initializers know no addresses as integers; every core writes the same. */
+	/*
+	 * Set at run time, because initializers cannot hold addresses as integers; every core
+	 * writes the same values.
+	 */
 	__atomic_store_n(&never.start_ip, (uintptr_t)&marks[0], __ATOMIC_RELAXED);
 	__atomic_store_n(&never.post_commit_offset, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&never.abort_ip, (uintptr_t)&marks[1], __ATOMIC_RELAXED);
@@ -82,7 +85,7 @@ void turns_ends(struct turns *turns)
 void turns_next(struct turns *turns, uint64_t ns)
 {
 	enum turn_kind kind = turns->kind;
-	/* Lost between the mark and the clock is lost in both turns. */
+	/* A preemption between the mark and the clock counts for both turns. */
 	bool whole = turns->whole, lost = turns->lost || was_lost();
 
 	turns->kind = TURN_PLAIN;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The watchdog of the service manager, sd_watchdog_enabled(3). A core that has made no turn between
- * two looks hangs in the kernel or in a loop: weftd keeps silent then, and is started again.
- * Sleeping cores are woken at each look, so that a sleep out of which a core does not come counts,
- * too.
+ * The service manager's watchdog, sd_watchdog_enabled(3). A core without a turn between two checks
+ * hangs in the kernel or in a loop. weftd then sends no message, and is restarted. Sleeping cores
+ * are woken at each check, so that a core that fails to wake is detected too.
  *
  * Calls notify.c.
  */
@@ -17,7 +16,7 @@
 #include "dpdk_app/client/notify.h"
 
 enum {
-	WATCHDOG_LOOKS = 3, /* in the time that the service manager waits */
+	WATCHDOG_LOOKS = 3, /* checks per period of the service manager */
 };
 
 static void begin_period(struct watchdog *dog, struct app *app, uint64_t now_ns)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Command line and configuration file. One table of options drives both, and --help: a
- * line "word = value" of the file is the option --word value. Options are taken in order, so
- * --ip and --gw belong to the --port before them.
+ * Command line and configuration file. One table of options drives both, and --help: a line "word =
+ * value" of the file is the option --word value. Options take effect in order: --ip and --gw apply
+ * to the preceding --port.
  *
- * Called by main.c; calls args_*.c and libc.
+ * Calls args_*.c and libc.
  */
 #include "dpdk_app/args/args.h"
 
@@ -28,7 +28,7 @@
 #include "shared_defs/hw_limits.h"
 
 enum {
-	ARGS_CONFIG_DEPTH = 4, /* files that name files */
+	ARGS_CONFIG_DEPTH = 4, /* nesting depth of --config files */
 	ARGS_LINE_CHARS = 512,
 };
 
@@ -36,12 +36,12 @@ struct args_state {
 	struct conf *conf;
 	char *error;
 	uint32_t depth;
-	bool port_open; /* a --port stands before, whose --ip may follow */
+	bool port_open; /* a --port precedes, to which --ip may apply */
 };
 
 struct args_option {
 	const char *word;
-	const char *value; /* as --help names it; NULL: takes none */
+	const char *value; /* placeholder in --help; NULL: takes no value */
 	bool (*apply)(struct args_state *st, const char *text);
 	const char *help;
 };
@@ -78,7 +78,7 @@ static bool apply_subnet(struct args_state *st, const char *text)
 	return true;
 }
 
-/* What stands in front of the colon of --port says which kind it is. */
+/* Determines the kind of --port from the text before the colon. */
 static bool port_kind(struct args_state *st, struct conf_nic *nic, const char **device)
 {
 	static const struct {
@@ -100,7 +100,7 @@ static bool port_kind(struct args_state *st, struct conf_nic *nic, const char **
 		*device += chars;
 		return true;
 	}
-	/* A PCI address in full has colons too; an interface has none. */
+	/* A full PCI address contains colons; an interface name does not. */
 	if (strchr(*device, ':'))
 		return wrong(st,
 			     "--port %s: unknown kind; say NETDEV, memif:PATH[,server], pci:ADDR "
@@ -124,7 +124,7 @@ static bool apply_port(struct args_state *st, const char *text)
 		if (bad)
 			return wrong(st, "--port %s: %s", text, bad);
 	}
-	/* DPDK would take a comma as the start of another device argument. */
+	/* DPDK would parse a comma as the start of another device argument. */
 	if (!chars || chars >= sizeof(nic.device) || memchr(device, ',', chars))
 		return wrong(st,
 			     "--port %s: no device named; say NETDEV, memif:PATH[,server], "
@@ -382,7 +382,10 @@ static bool apply_port_echo(struct args_state *st, const char *text)
 
 static bool apply_log(struct args_state *st, const char *text)
 {
-	/* The name is looked up again after the working directory may have changed. */
+	/*
+	 * The path must be absolute: it is opened again after the working directory may have
+	 * changed.
+	 */
 	if (*text != '/' || strlen(text) >= sizeof(st->conf->log))
 		return wrong(
 		    st,
@@ -499,7 +502,7 @@ static bool config_line(struct args_state *st, const char *path, uint32_t number
 	value = value ? value_trim(value) : NULL;
 	option = find_option(word);
 	if (!option && !value) {
-		/* "nics 4" */
+		/* a line such as "nics 4" */
 		word[strcspn(word, " \t")] = '\0';
 		option = find_option(word);
 	}
@@ -540,7 +543,7 @@ static bool apply_config(struct args_state *st, const char *path)
 		}
 		line[strcspn(line, "#")] = '\0';
 		text = value_trim(line);
-		/* Section names of an ini file carry no meaning here. */
+		/* Section names of an ini file are ignored. */
 		if (*text && *text != '[')
 			good = config_line(st, path, number, text);
 	}
@@ -638,7 +641,7 @@ enum args_result args_parse(int argc, char **argv, struct conf *conf, char *erro
 	longs[ARGS_OPTIONS] = (struct option){"help", no_argument, NULL, ARGS_HELP};
 	longs[ARGS_OPTIONS + 1] = (struct option){"version", no_argument, NULL, ARGS_VERSION};
 	opterr = 0;
-	optind = 0; /* start anew, also in tests that parse several command lines */
+	optind = 0; /* restart, also in tests that parse several command lines */
 	for (;;) {
 		int at = optind ? optind : 1;
 		int c = getopt_long(argc, argv, "+:h", longs, NULL);

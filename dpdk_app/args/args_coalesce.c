@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * --coalesce: interrupt moderation of NICs from their start on, in the words of ethtool -C:
- * "rx-usecs 5 rx-frames 16", "weft0 vector 2 adaptive on". Later lines change what earlier ones
- * said, as weftctl coalesce does while weftd runs.
+ * --coalesce: initial interrupt moderation of NICs, in the words of ethtool -C: "rx-usecs 5
+ * rx-frames 16", "weft0 vector 2 adaptive on". Later lines modify the result of earlier ones, like
+ * weftctl coalesce at run time.
  *
- * Called by args.c and, for what a NIC begins with, nic.c; calls shared_defs/coalesce_words.h and
- * libc. docs/tuning.md.
+ * Calls shared_defs/coalesce_words.h and libc. docs/tuning.md.
  */
 #include "dpdk_app/args/args_coalesce.h"
 
@@ -30,7 +29,7 @@ bool coalesce_add(struct conf *conf, const char *text, char *error)
 	return false;
 }
 
-/* As nic_plan() names them. */
+/* Names follow nic_plan(). */
 static bool is_nic(const struct conf *conf, uint32_t index, const char *name)
 {
 	char text[COALESCE_NIC_CHARS];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Interrupt moderation as --coalesce gives it. Called by args.c and nic.c; calls
- * shared_defs/coalesce_words.h.
+ * Interrupt moderation as given by --coalesce.
  */
 #ifndef WEFT_APP_ARGS_COALESCE_H
 #define WEFT_APP_ARGS_COALESCE_H
@@ -11,12 +10,15 @@
 #include "dpdk_app/args/args.h"
 #include "shared_defs/hw_limits.h"
 
-/* Takes one "[NIC] [vector N] WORDS". False: error (CONF_ERROR_CHARS) holds one line. */
+/*
+ * Adds one "[NIC] [vector N] WORDS". On failure returns false with one line in error
+ * (CONF_ERROR_CHARS).
+ */
 bool coalesce_add(struct conf *conf, const char *text, char *error)
     __attribute__((warn_unused_result));
-/* Once all NICs are known: false, with an error, where one is named that is not there. */
+/* Call it once all NICs are known. Returns false with an error if a named NIC does not exist. */
 bool coalesce_check(const struct conf *conf, char *error) __attribute__((warn_unused_result));
-/* What the vectors of the NIC with that number are set to at start: all lines for it, in order. */
+/* Returns the initial settings of the vectors of one NIC: all matching lines, in order. */
 void coalesce_of_nic(const struct conf *conf, uint32_t index,
 		     struct hw_coalesce vectors[HW_NUM_VECTORS]);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * --cores: which CPUs weftd uses, and for what. A list of CPUs and ranges, each with a role behind
- * a colon unless it is io: 1 or 2,4-7 or 2:io,3:coll,0:ctl.
+ * --cores: CPUs that weftd uses, and their roles. A list of CPUs and ranges, each followed by a
+ * colon and its role unless it is io: 1 or 2,4-7 or 2:io,3:coll,0:ctl.
  *
- * Called by args.c; calls args_value.c and libc. ARCHITECTURE.md "Shards".
+ * Calls args_value.c and libc. ARCHITECTURE.md, "Shards".
  */
 #include "dpdk_app/args/args_cores.h"
 
@@ -38,7 +38,7 @@ static bool role_of(const char *text, enum conf_role *role)
 	return false;
 }
 
-/* One CPU in one role stands in the list once, however often it is named. */
+/* A CPU appears once per role, however often it is named. */
 static bool add(struct conf *conf, int cpu, enum conf_role role)
 {
 	for (uint32_t i = 0; i < conf->num_cores; i++) {
@@ -60,7 +60,7 @@ static bool malformed(const char *text, char *error)
 	return false;
 }
 
-/* "4-7:coll" */
+/* Parses an item such as "4-7:coll". */
 static bool add_item(struct conf *conf, char *item, const char *text, char *error)
 {
 	enum conf_role role = CONF_ROLE_IO;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CPUs and their roles, as --cores gives them. Called by args.c; calls args_value.c.
+ * CPUs and their roles, as given by --cores.
  */
 #ifndef WEFT_APP_ARGS_CORES_H
 #define WEFT_APP_ARGS_CORES_H
@@ -11,14 +11,14 @@
 #include "dpdk_app/args/args.h"
 
 /*
- * Replaces conf->core by what text says. False: error (CONF_ERROR_CHARS) holds one line: what is
- * wrong and how to mend it; conf->core is then undefined.
+ * Replaces conf->core by the parsed text. On failure returns false; error (CONF_ERROR_CHARS) holds
+ * one line with the mistake and its correction, and conf->core is undefined.
  */
 bool cores_parse(struct conf *conf, const char *text, char *error)
     __attribute__((warn_unused_result));
-/* Entries of conf->core with that role. */
+/* Returns the number of entries of conf->core with that role. */
 uint32_t cores_count(const struct conf *conf, enum conf_role role);
-/* "io", "coll", "ctl". */
+/* Returns "io", "coll" or "ctl". */
 const char *cores_role_name(enum conf_role role);
 
 #endif /* WEFT_APP_ARGS_CORES_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Options of a memif port: its role, who may be at the other end, a word that both know. Called by
- * args.c; calls args_value.c.
+ * Options of a memif port: its role, the permitted peer user, a shared secret. Calls args_value.c.
  */
 #include "dpdk_app/args/args_memif.h"
 
@@ -13,7 +12,7 @@ enum {
 	MEMIF_PATH_CHARS = 107,
 };
 
-/* The value of word "name=value" into value, which has room for bytes with its end. */
+/* Copies the value of the word "name=value" into value, of size bytes including the terminator. */
 static bool option_value(const char *word, size_t chars, const char *name, char *value,
 			 size_t bytes)
 {
@@ -36,7 +35,7 @@ const char *memif_port_parse(const char *text, struct conf_nic *nic, size_t *cha
 		return "the path is longer than a socket's can be (107)";
 	text += *chars_of_path;
 	while (*text) {
-		const char *word = text + 1; /* behind the comma */
+		const char *word = text + 1; /* after the comma */
 		size_t chars = strcspn(word, ",");
 		char number[16];
 		uint64_t user;
@@ -44,7 +43,7 @@ const char *memif_port_parse(const char *text, struct conf_nic *nic, size_t *cha
 		if (chars == 6 && !memcmp(word, "server", 6)) {
 			nic->memif_server = true;
 		} else if (option_value(word, chars, "uid=", number, sizeof(number))) {
-			/* The last one means nobody. */
+			/* The maximum means "no user". */
 			if (nic->memif_user_given || !value_u64(number, 0, UINT32_MAX - 1, &user))
 				return wrong;
 			nic->memif_user = (uint32_t)user;

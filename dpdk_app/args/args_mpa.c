@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Words of --mpa-crc, --mpa-markers, --mpa-revision and --mpa-rtr. Called by args.c; calls libc.
+ * Values of --mpa-crc, --mpa-markers, --mpa-revision and --mpa-rtr.
  */
 #include "dpdk_app/args/args_mpa.h"
 

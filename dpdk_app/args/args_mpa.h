@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How the NICs set MPA connections up, as --mpa-crc and its like give it. Called by args.c; calls
- * libc. shared_defs/hw_cm.h, HW_MPA_*.
+ * MPA set-up options of the NICs, as given by --mpa-crc etc. shared_defs/hw_cm.h, HW_MPA_*.
  */
 #ifndef WEFT_APP_ARGS_MPA_H
 #define WEFT_APP_ARGS_MPA_H
@@ -9,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Each changes the option's bits of *mpa (0: those of HW_MPA_DEFAULT); false: text is none of it.
+/*
+ * Each sets the option's bits of *mpa (0: start from HW_MPA_DEFAULT). Returns false for invalid
+ * text.
  */
 bool mpa_crc_parse(const char *text, uint16_t *mpa) __attribute__((warn_unused_result));
 bool mpa_markers_parse(const char *text, uint16_t *mpa) __attribute__((warn_unused_result));

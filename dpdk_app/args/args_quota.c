@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Limits of processes and users: see args_quota.h. Calls args_value.c. shared_defs/hw_share.h has
- * the words.
+ * Limits of processes and users: see args_quota.h. shared_defs/hw_share.h defines the words. Calls
+ * args_value.c.
  */
 #include "dpdk_app/args/args_quota.h"
 
@@ -12,7 +12,7 @@
 #include "dpdk_app/args/args_value.h"
 #include "nic_fw/fw.h"
 
-/* Kinds of weftd as a whole have no table that is known here: the kernel has. */
+/* Limits of the kinds that belong to weftd as a whole come from the kernel and are unknown here. */
 #define QUOTA_MAX (UINT64_C(1) << 50)
 
 static const char *const words[HW_SHARES] = {
@@ -21,7 +21,7 @@ static const char *const words[HW_SHARES] = {
 #undef WORD
 };
 
-/* A number, with K, M, G or T behind it where bytes are meant. */
+/* Parses a number, with suffix K, M, G or T for kinds measured in bytes. */
 static bool parse_number(enum hw_share kind, const char *text, uint64_t max, uint64_t *value)
 {
 	static const char units[] = "KMGT";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * --quota of the command line, "[user:]KIND=N": what a process, or a user, may have of a kind.
- * Part of args.c's table of options.
+ * --quota, "[user:]KIND=N": the limit of a process or a user for one kind of resource. Part of
+ * args.c's table of options.
  */
 #ifndef WEFT_APP_ARGS_QUOTA_H
 #define WEFT_APP_ARGS_QUOTA_H
@@ -10,7 +10,7 @@
 
 #include "shared_defs/hw_share.h"
 
-/* Sets one limit. False: error, of CONF_ERROR_CHARS, says what is wrong. */
+/* Sets one limit. On failure returns false with a message in error (CONF_ERROR_CHARS). */
 bool quota_parse(struct hw_share_limits *quota, const char *text, char *error);
 
 #endif /* WEFT_APP_ARGS_QUOTA_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * --user and --seccomp: what weftd may do once it runs (privilege.c, sandbox.c).
+ * --user and --seccomp: rights of weftd while it runs (privilege.c, sandbox.c).
  */
 #include "dpdk_app/args/args_rights.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The values of --user and --seccomp.
+ * Values of --user and --seccomp.
  */
 #ifndef WEFT_APP_ARGS_RIGHTS_H
 #define WEFT_APP_ARGS_RIGHTS_H
@@ -9,7 +9,10 @@
 
 #include "dpdk_app/args/args.h"
 
-/* Fill conf. False: error (CONF_ERROR_CHARS) holds one line: what is wrong and how to mend it. */
+/*
+ * Fill conf. On failure return false; error (CONF_ERROR_CHARS) holds one line: what is wrong and
+ * how to fix it.
+ */
 bool rights_user(struct conf *conf, const char *text, char *error)
     __attribute__((warn_unused_result));
 bool rights_seccomp(struct conf *conf, const char *text, char *error)

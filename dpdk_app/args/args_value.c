@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parsing of single values, strict: no sign, no blank, nothing behind. Called by args.c;
- * calls libc.
+ * Strict parsing of single values: no sign, no blanks, no trailing text.
  */
 #include "dpdk_app/args/args_value.h"
 

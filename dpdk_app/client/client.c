@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections of processes: taking them, reading commands, writing answers, and their end.
- * A process ends for weftd when its socket closes, when its pidfd says so, or when its
- * memory failed. Its shard detaches it first; then its memory is unmapped and its descriptors
- * are closed.
+ * Connections of processes: accepts them, reads commands, writes answers, ends them. A connection
+ * ends when its socket closes, its pidfd reports the process's end, or its memory fails. Its shard
+ * detaches it first; then its memory is unmapped and its descriptors are closed.
  *
- * Calls client_cmd.c, client_mem.c, msg.c, hostmem.c. Control thread only.
+ * Calls client_cmd.c, client_mem.c, msg.c and hostmem.c. Control thread only.
  */
 #include "dpdk_app/client/client.h"
 
@@ -36,17 +35,17 @@
 #endif
 
 enum {
-	CLIENT_READS_PER_EVENT = 8, /* then others have their turn */
+	CLIENT_READS_PER_EVENT = 8, /* then other clients have their turn */
 	CLIENT_PACKET_FDS = 253,    /* SCM_MAX_FD */
-	CLIENT_UNATTACHED_MAX = 64, /* connections of a NIC beyond those that can attach */
-	CLIENT_FULL_US = 1000,      /* how long one waits that cannot even be refused */
-	CLIENT_FDS_FIRST = 3,       /* of a connection: socket, process, memory */
+	CLIENT_UNATTACHED_MAX = 64, /* connections of a NIC in addition to those that can attach */
+	CLIENT_FULL_US = 1000,      /* pause when a connection cannot even be rejected */
+	CLIENT_FDS_FIRST = 3,       /* per connection: socket, process, memory */
 };
 
 static struct client *client_list;
 static uint32_t client_total;
 static int client_epoll_fd;
-static int client_spare_fd = -1; /* what refuse_one() has in hand */
+static int client_spare_fd = -1; /* reserve for refuse_one() */
 static bool client_told_full;
 
 int client_take_fds(struct client *c, uint32_t n, struct hw_resp_quota *quota)
@@ -75,8 +74,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * A connection: what was sent by it and not read goes with it, a socket that lingers, too. The
- * process sees its end at once.
+ * Shuts the connection down before closing it later. Unread packets and the descriptors in them,
+ * possibly lingering sockets, are discarded with it; the process sees the end at once.
  */
 static void drop_socket(int sock)
 {
@@ -90,9 +89,9 @@ static void drop_socket(int sock)
 	fd_drop_of(sock, cred.uid);
 }
 
-/* ---- a new one */
+/* ---- new connections */
 
-/* A descriptor for the very process that connected; -1: the kernel gives none. */
+/* Returns a descriptor for the process that connected; -1: the kernel provides none. */
 static int open_pidfd(int sock, pid_t pid)
 {
 	socklen_t bytes = sizeof(int);
@@ -100,7 +99,9 @@ static int open_pidfd(int sock, pid_t pid)
 
 	if (!getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &bytes))
 		return fd;
-	/* Kernels before 6.5 know the number alone, which an ended process may have left. */
+	/*
+	 * Kernels before 6.5 only know the pid, which may have been reused after the process ended.
+	 */
 	if (errno != ENOPROTOOPT || pid <= 0)
 		return -1;
 	return (int)syscall(SYS_pidfd_open, pid, 0);
@@ -117,7 +118,7 @@ int client_take_memory(struct client *c, int fd)
 {
 	int err = c->pid_fd < 0 ? -EPERM : client_mem_check(fd, c->pid);
 
-	/* Now, since the number was looked at: it was that of the process that connected. */
+	/* Checked after the pid was used: it still belonged to the process that connected. */
 	if (!err && process_ended(c->pid_fd))
 		err = -EPERM;
 	if (err) {
@@ -196,8 +197,8 @@ static void tell_full(const struct nic *nic)
 }
 
 /*
- * No descriptor is left. A connection that stayed in the queue would wake the control thread
- * again at once, and for ever: it is taken with a descriptor that was kept for that, and closed.
+ * No descriptor is left. A connection that stayed in the queue would wake the control thread again
+ * immediately. It is accepted with a reserve descriptor and closed.
  */
 static void refuse_one(const struct nic *nic)
 {
@@ -206,10 +207,10 @@ static void refuse_one(const struct nic *nic)
 	tell_full(nic);
 	close_fd(&client_spare_fd);
 	sock = accept4(nic->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	/* The limit was lowered below the spare one's number: not all of a CPU for that. */
+	/* The limit was lowered below the reserve's number: avoid using a whole CPU. */
 	if (sock < 0 && (errno == EMFILE || errno == ENFILE))
 		usleep(CLIENT_FULL_US);
-	/* Now, not by a thread: its number is wanted again. */
+	/* Closed at once, not by a helper thread, because its number is needed again. */
 	close_fd(&sock);
 }
 
@@ -231,13 +232,19 @@ static int accept_one(const struct nic *nic)
 		tell_full(nic);
 	else
 		client_told_full = false;
-	/* Answers that nobody reads are weftd's memory. Where the kernel refuses they are more. */
+	/*
+	 * Limits the memory of weftd that unread answers use. If the call fails, the kernel's
+	 * default applies.
+	 */
 	if (sock >= 0)
 		(void)setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	return sock;
 }
 
-/* A connection in the shares of its process and user. 0, EDQUOT or ENOMEM; takes nothing then. */
+/*
+ * Counts a connection in the shares of its process and user. Returns 0, or EDQUOT or ENOMEM without
+ * a change.
+ */
 static int take_shares(const struct nic *nic, struct user_process *account,
 		       struct hw_resp_quota *quota)
 {
@@ -269,7 +276,10 @@ static void give_shares(struct user_process *account)
 	user_give(account, HW_SHARE_BYTES, CLIENT_OWN_BYTES);
 }
 
-/* The process reads why before it sees the end: an answer to the ATTACH that it would have sent. */
+/*
+ * Sends the reason before the connection ends: an answer to the ATTACH that the process is about to
+ * send.
+ */
 static void refuse(const struct nic *nic, int sock, struct user_process *account, int err,
 		   const struct hw_resp_quota *quota)
 {
@@ -284,7 +294,7 @@ static void refuse(const struct nic *nic, int sock, struct user_process *account
 	(void)!send(sock, &resp, sizeof(resp), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* A connection that may stay; NULL: it was refused. */
+/* Creates a client for an accepted connection; NULL: it was rejected. */
 static struct client *admit(struct nic *nic, int sock, const struct ucred *cred)
 {
 	struct user_process *account = user_join(cred->uid, cred->pid);
@@ -338,7 +348,7 @@ void client_accept(struct nic *nic, int epoll_fd)
 
 /* ---- commands */
 
-/* Takes the first descriptor that came along, closes others; *count tells how many. */
+/* Takes the first descriptor of a packet and closes the others; *count is their number. */
 static int take_fds(const struct client *c, struct msghdr *mh, uint32_t *count)
 {
 	int first = -1;
@@ -363,10 +373,13 @@ static int take_fds(const struct client *c, struct msghdr *mh, uint32_t *count)
 	return first;
 }
 
-/* One packet. False when there is none, or the connection has come to its end. */
+/* Reads one packet. Returns false if there is none or the connection has ended. */
 static bool read_command(struct client *c)
 {
-	/* All that a packet can bring: the kernel would close the rest itself, on this thread. */
+	/*
+	 * Room for all descriptors that a packet can carry: the kernel would close the rest itself,
+	 * on this thread.
+	 */
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(CLIENT_PACKET_FDS * sizeof(int))];
@@ -378,14 +391,14 @@ static bool read_command(struct client *c)
 			    .msg_iovlen = 1,
 			    .msg_control = control.bytes,
 			    .msg_controllen = sizeof(control.bytes)};
-	/* MSG_TRUNC: the packet's own length, so that one too long is noticed. */
+	/* MSG_TRUNC returns the packet's own length, so that an oversized one is detected. */
 	ssize_t n = recvmsg(c->sock_fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	uint32_t num_fds;
 	int fd, status;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	/* An empty packet may bring descriptors, too. */
+	/* An empty packet may carry descriptors, too. */
 	fd = n < 0 ? -1 : take_fds(c, &mh, &num_fds);
 	if (n <= 0) {
 		fd_drop_of(fd, c->uid);
@@ -420,14 +433,14 @@ void client_socket_event(struct client *c, uint32_t events)
 		if (!c->doomed)
 			client_set_events(c);
 	}
-	/* A process that closed its end waits for no answer. */
+	/* A process that closed its end expects no answer. */
 	if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
 		client_doom(c);
 }
 
-/* ---- the end */
+/* ---- end of a connection */
 
-/* Detaches from the next shard, if no core has anything of this client any more. */
+/* Detaches from the next shard if no core uses this client any more. */
 static void detach_next(struct client *c)
 {
 	struct shard *shard;
@@ -442,7 +455,7 @@ static void detach_next(struct client *c)
 		c->num_outstanding++;
 		return;
 	}
-	/* Tried again by client_sweep(). */
+	/* client_sweep() tries again. */
 	msg_free(msg);
 }
 
@@ -452,7 +465,7 @@ void client_doom(struct client *c)
 		return;
 	c->doomed = true;
 	atomic_store_explicit(&c->over, true, memory_order_relaxed);
-	/* Out of epoll now: it is closed later. */
+	/* Removed from epoll now; closed later. */
 	if (c->sock_fd >= 0)
 		epoll_ctl(client_epoll_fd, EPOLL_CTL_DEL, c->sock_fd, NULL);
 	drop_socket(c->sock_fd);
@@ -462,7 +475,7 @@ void client_doom(struct client *c)
 	detach_next(c);
 }
 
-/* A core must not meet a page of the BAR that is not there: making one takes it 10 us and more. */
+/* Populates pages of the BAR before a core uses them: a page fault costs a core 10 us or more. */
 static void make_ahead(struct client *c)
 {
 	uint64_t ahead = atomic_exchange_explicit(&c->bar_ahead, 0, memory_order_acquire);
@@ -484,7 +497,9 @@ void client_msg_back(struct msg *msg)
 	case MSG_ATTACH:
 		client_attach_back(c, msg);
 		if (c->doomed && !c->num_outstanding) {
-			/* It may be live, and doomed by its answer while the core took no detach.
+			/*
+			 * It may be live, and doomed by its answer while the core accepted no
+			 * detach.
 			 */
 			if (c->state == CLIENT_ATTACHING)
 				client_set_state(c, CLIENT_LIVE);
@@ -503,7 +518,7 @@ void client_msg_back(struct msg *msg)
 		break;
 	case MSG_STATS:
 	case MSG_QUIT:
-		break; /* no client's */
+		break; /* belongs to no client */
 	}
 	msg_free(msg);
 	if (!c->doomed && c->paused)
@@ -522,7 +537,7 @@ static bool has_other_connection(const struct client *c)
 static void client_free(struct client *c)
 {
 	client_drop_answers(c);
-	/* The shard's mappings of this client were given back before the detach was answered. */
+	/* The shard released its mappings of this client before it answered the detach. */
 	if (c->shard)
 		client_drain_unmap(c->shard);
 	client_xrcd_forget_all(c);

@@ -2,8 +2,8 @@
 /*
  * Processes attached to a NIC: their sockets, their descriptors, their end.
  *
- * client.c keeps the connection, client_cmd.c carries out commands, control.c calls both on the
- * control thread. The cores see a client between MSG_ATTACH and the answer to MSG_DETACH.
+ * client.c handles the connection and client_cmd.c executes commands, both on the control thread.
+ * The cores know a client from MSG_ATTACH until the answer to MSG_DETACH.
  */
 #ifndef WEFT_APP_CLIENT_H
 #define WEFT_APP_CLIENT_H
@@ -24,40 +24,41 @@ struct hostmem;
 struct msg;
 
 enum {
-	CLIENT_OUTSTANDING = 4,   /* commands of one process under way; more wait in its socket */
-	CLIENT_ANSWERS_MAX = 64,  /* answers that it has not read; it is not read meanwhile */
-	CLIENT_MAX_TOTAL = 4096,  /* connections of one weftd */
-	CLIENT_UNATTACHED_S = 10, /* seconds a connection may stay without ATTACH and START */
+	CLIENT_OUTSTANDING = 4,   /* commands of one process in progress; more wait in its socket */
+	CLIENT_ANSWERS_MAX = 64,  /* unread answers; beyond that its commands are not read */
+	CLIENT_MAX_TOTAL = 4096,  /* connections per weftd */
+	CLIENT_UNATTACHED_S = 10, /* seconds that a connection may exist without ATTACH and START */
 	CLIENT_FDS_MAX = 3,
-	CLIENT_SOCKET_BYTES = 32768, /* of answers in its socket; the kernel takes twice that */
-	/* Memory of weftd that a connection costs: its record, and answers that it has not read. */
+	CLIENT_SOCKET_BYTES = 32768, /* answers in its socket; the kernel doubles the value */
+	/* weftd's memory per connection: its record, and unread answers. */
 	CLIENT_OWN_BYTES = 131072,
 };
 
-/* Address space for queues; pages of it are committed as they are touched. */
+/* Address space for queues; its pages are committed on first access. */
 #define CLIENT_BAR_BYTES (UINT64_C(1) << 30)
-/* The part of it that every process uses: the first one, and EQ 0. */
+/* The part that every process uses: the header and EQ 0. */
 #define CLIENT_BAR_FIRST_BYTES (HW_BAR_DYNAMIC + (UINT64_C(256) << 10))
-/* The beginning of that part: header, doorbells and the first page of EQ 0. A core uses it first.
+/*
+ * The beginning of that part, which a core accesses first: header, doorbells, first page of EQ 0.
  */
 #define CLIENT_BAR_MADE_BYTES (HW_BAR_DYNAMIC + 2 * HW_BAR_PAGE_BYTES)
 
 enum client_state {
-	CLIENT_CONNECTED, /* ATTACH is awaited */
-	CLIENT_OFFERED,   /* the process has its BAR and maps it: START is awaited */
-	CLIENT_ATTACHING, /* its BAR is sealed, then a core works on it */
+	CLIENT_CONNECTED, /* waiting for ATTACH */
+	CLIENT_OFFERED,   /* the process has received its BAR and maps it: waiting for START */
+	CLIENT_ATTACHING, /* its BAR is being sealed, then a core attaches it */
 	CLIENT_LIVE,
-	CLIENT_DETACHING, /* MSG_DETACH is on its way; nothing is answered any more */
+	CLIENT_DETACHING, /* MSG_DETACH is in progress; no more answers are sent */
 };
 
-/* What an epoll event of the control thread is about. */
+/* Source of an epoll event of the control thread. */
 enum control_kind {
 	CONTROL_SIGNAL,
 	CONTROL_WAKE,
 	CONTROL_LINK,
 	CONTROL_LISTEN, /* object: struct nic */
 	CONTROL_MEMIF,  /* object: struct memif */
-	CONTROL_SOCKET, /* object: struct client; so the next */
+	CONTROL_SOCKET, /* object: struct client; also the next */
 	CONTROL_PROCESS,
 };
 struct control_source {
@@ -68,33 +69,34 @@ struct control_source {
 struct client_answer {
 	struct client_answer *next;
 	struct hw_cmd_resp resp;
-	int fd[CLIENT_FDS_MAX]; /* own copies */
+	int fd[CLIENT_FDS_MAX]; /* private copies */
 	uint32_t num_fds;
 };
 
 struct client {
-	struct client *next, **link; /* of all clients */
+	struct client *next, **link; /* list of all clients */
 	struct nic *nic;
-	struct shard *shard; /* a tool's: shard 0 */
+	struct shard *shard; /* for a tool: shard 0 */
 	enum client_state state;
 	bool tool;
-	bool doomed;     /* the socket or the process has gone; ends when nothing is under way */
-	bool paused;     /* the socket is not read */
-	uint32_t events; /* of epoll(7), that the socket was last watched for; 0: not set yet */
+	bool doomed; /* the socket or the process has ended; freed when nothing is in progress */
+	bool paused; /* the socket is not being read */
+	uint32_t events; /* current epoll(7) events of the socket; 0: not set yet */
 	pid_t pid;
 	uid_t uid;
-	uint32_t first_port; /* it may bind no lower one: port_right.h */
+	uint32_t first_port; /* lowest port that it may bind: port_right.h */
 	struct user_process *account;
-	uint64_t num_fds;    /* descriptors in its share */
-	uint64_t fds_unread; /* of them, those that it may not have taken out of its socket yet */
+	uint64_t num_fds; /* descriptors counted in its share */
+	/* Part of num_fds: descriptors that it may not have taken out of its socket yet. */
+	uint64_t fds_unread;
 	char name[24];
 	uint64_t connected_ns;
 	int sock_fd;
-	int epoll_fd; /* the control thread's, which watches sock_fd */
-	int pid_fd;   /* -1: the kernel has none for it */
-	int mem_fd;   /* its /proc/self/mem, as it sent it; -1: only mapped memory works */
-	struct client_copy *worker; /* once it has registered memory that is not mapped */
-	struct hostcopy *copy;      /* the same for the core */
+	int epoll_fd; /* the control thread's epoll set, which watches sock_fd */
+	int pid_fd;   /* -1: not supported by the kernel */
+	int mem_fd;   /* the /proc/self/mem that it sent; -1: only mapped memory works */
+	struct client_copy *worker; /* worker thread, once it has registered unmapped memory */
+	struct hostcopy *copy;      /* the same, for the core */
 	struct msg *held;           /* answers that wait for a copy: client_hold.c */
 	int doorbell_fd;
 	int bar_fd;
@@ -103,8 +105,8 @@ struct client {
 	uint64_t bar_bytes;
 	struct control_source socket_source;
 	struct control_source process_source;
-	uint32_t num_outstanding; /* commands on a core */
-	uint32_t num_attached;    /* shards; detached from the last to the first */
+	uint32_t num_outstanding; /* commands in progress on a core */
+	uint32_t num_attached;    /* attached shards; detached from the last to the first */
 	uint32_t attach_tag;
 	struct client_answer *answers, **answers_tail;
 	uint32_t num_answers;
@@ -113,93 +115,98 @@ struct client {
 	uint32_t fw_client[CONF_MAX_SHARDS]; /* its number in each shard */
 	int eq_fd[HW_MAX_EQ_PER_CLIENT];     /* -1: no such queue */
 	struct irq_owner irqs;
-	_Atomic(bool) dead;                /* its memory failed: to be ended */
-	_Atomic(bool) over;                /* doomed, as helper threads see it */
-	_Atomic(uint64_t) bar_taken_bytes; /* of its queues, in its share */
-	_Atomic(uint64_t) bar_ahead;       /* offset of pages that a core will need | how many; 0 */
+	_Atomic(bool) dead;                /* its memory failed: end it */
+	_Atomic(bool) over;                /* copy of doomed for helper threads */
+	_Atomic(uint64_t) bar_taken_bytes; /* bytes of its queues, counted in its share */
+	/* Offset of pages that a core will need | their number; 0: none. */
+	_Atomic(uint64_t) bar_ahead;
 };
 
 /* ---- client.c; control thread */
 
 void client_set_state(struct client *c, enum client_state state);
 
-/* Takes one connection that waits at the NIC's socket; closes it where there is no room. */
+/* Accepts one pending connection of the NIC; closes it if there is no room. */
 void client_accept(struct nic *nic, int epoll_fd);
-/* Commands can be read, answers written, or the peer has gone. */
+/* Handles socket events: commands to read, room for answers, or hang-up. */
 void client_socket_event(struct client *c, uint32_t events);
-/* The process, or its connection, has come to an end. */
+/* Marks the process or its connection as ended. */
 void client_doom(struct client *c);
-/* A message of this client came back from a core. */
+/* Handles a message of this client that came back from a core. */
 void client_msg_back(struct msg *msg);
 /*
- * Takes a copy of fd as the way to memory that is not mapped. 0; -EPERM: it is not the process's
- * own memory; another negative errno. fd stays the caller's.
+ * Takes a copy of fd for access to unmapped memory. Returns 0; -EPERM: it is not the process's own
+ * memory; or another negative errno. The caller keeps fd.
  */
 int client_take_memory(struct client *c, int fd) __attribute__((warn_unused_result));
 /*
- * Takes so many descriptors into the client's share; client_give_fds() gives them back, or the
- * client's end. Who makes an answer takes those that go with it, which counts until the process
- * has read it. 0, EDQUOT (*quota filled) or ENOMEM.
+ * Counts n descriptors in the client's share. client_give_fds() or the client's end releases them.
+ * The creator of an answer counts the descriptors sent with it, until the process has read it.
+ * Returns 0, EDQUOT (*quota filled in) or ENOMEM.
  */
 int client_take_fds(struct client *c, uint32_t n, struct hw_resp_quota *quota)
     __attribute__((warn_unused_result));
 void client_give_fds(struct client *c, uint32_t n);
 
-/* Ends what cannot go on: dead and late ones. Returns true while any waits for its ATTACH. */
+/* Ends clients that are dead or late. Returns true while any has not sent its ATTACH. */
 bool client_sweep(uint64_t now_ns);
-/* Frees clients whose end has come; no event of this round points at them any more. */
+/* Frees ended clients. No event of this round may refer to them any more. */
 void client_reap(void);
-/* weftd ends: all are freed; no core runs any more. */
+/* Frees all clients at shutdown, when no core runs. */
 void client_free_all(void);
-/* Unmaps what the shard gave back. */
+/* Unmaps the mappings that the shard has released. */
 void client_drain_unmap(struct shard *shard);
 
 /* ---- client_hold.c; control thread */
 
-/* Whether an answer has to wait for a copy; then msg is kept, and comes back to client_msg_back().
+/*
+ * Returns true if an answer must wait for a copy. msg is kept and later passed to
+ * client_msg_back().
  */
 bool client_hold(struct client *c, struct msg *msg);
-/* A copy is over: those answers that need not wait any more go on. */
+/* A copy has finished: processes the answers that no longer wait. */
 void client_hold_over(struct client *c);
-/* Frees the messages: no core runs any more. */
+/* Frees the messages at shutdown, when no core runs. */
 void client_hold_drop(struct client *c);
 
 /* ---- client_copy.c; control thread */
 
 /*
- * The client's worker, if it has none yet; its memory is there. 0, EDQUOT (*quota filled) or
- * another positive errno.
+ * Starts the client's worker if it has none; its memory descriptor must be set. Returns 0, EDQUOT
+ * (*quota filled in) or another positive errno.
  */
 int client_copy_start(struct client *c, struct hw_resp_quota *quota)
     __attribute__((warn_unused_result));
-/* No core works for the client any more. Its connection stays in its share until the worker ends.
+/*
+ * Called when no core works for the client any more. Its connection stays in its share until the
+ * worker ends.
  */
 void client_copy_end(struct client *c);
-/* Frees those that are over. */
+/* Frees finished workers. */
 void client_copy_reap(void);
 
 /* ---- client_answer.c; control thread */
 
 /*
- * Sends an answer; descriptors, which the caller has taken into the client's share, are copied
- * where it has to wait. tag is the command's.
+ * Sends an answer. The caller has counted the descriptors in the client's share; they are copied if
+ * the answer has to wait. tag is the command's.
  */
 void client_answer(struct client *c, uint32_t op, uint32_t tag, struct hw_cmd_resp *resp,
 		   const int *fd, uint32_t num_fds);
-/* The process can read again: sends what waits. */
+/* The process can read again: sends the waiting answers. */
 void client_flush_answers(struct client *c);
-/* Which events of its socket the control thread wants: none to read while much is under way. */
+/* Sets the events for which its socket is watched: no input while much is in progress. */
 void client_set_events(struct client *c);
-/* The process has read its answers: their descriptors leave its share. */
+/* Releases the descriptors of answers that the process has read from its share. */
 void client_settle_fds(struct client *c);
-/* Forgets what waits; the client's end. */
+/* Drops the waiting answers at the client's end. */
 void client_drop_answers(struct client *c);
 
 /* ---- client_xrc.c; control thread */
 
 /*
- * A process opens a domain; file_dev and file_ino are filled. 0; EXDEV: the file's domain is in
- * another shard than the process; ENOMEM. Where it is 0 client_xrcd_opened() follows.
+ * Starts to open a domain; fills in file_dev and file_ino. Returns 0; EXDEV: the file's domain is
+ * in another shard than the process; ENOMEM. After 0, client_xrcd_opened() must follow.
  */
 int client_xrcd_open(const struct client *c, const struct hw_cmd_open_xrcd *open)
     __attribute__((warn_unused_result));
@@ -210,25 +217,26 @@ void client_xrcd_forget_all(const struct client *c);
 
 /* ---- client_coalesce.c; control thread */
 
-/* Carries out COALESCE or VECTOR. 0: the answer comes later; or a positive errno. */
+/* Executes COALESCE or VECTOR. Returns 0 if the answer follows later, or a positive errno. */
 int client_coalesce(struct client *c, const struct hw_cmd *cmd) __attribute__((warn_unused_result));
-/* A message came back. True: it went on to the next shard, and comes back again. */
+/*
+ * Handles a returned message. Returns true if it was passed to the next shard and will come back.
+ */
 bool client_coalesce_next(struct client *c, struct msg *msg);
 
 /* ---- client_cmd.c */
 
 /*
- * Is a packet of so many bytes with so many descriptors a command that this state allows? Pieces
- * (hw_cmd_bytes()) are not looked at.
- * 0 or a positive errno. Pure.
+ * Checks whether a packet of this length with this number of descriptors is a command that the
+ * state permits. Does not check pieces (hw_cmd_bytes()). Returns 0 or a positive errno. Pure.
  */
 int client_check(const struct hw_cmd *cmd, size_t bytes, uint32_t num_fds, enum client_state state,
 		 bool tool) __attribute__((warn_unused_result));
-/* Carries out a checked command; takes fd (-1: none). */
+/* Executes a checked command; takes ownership of fd (-1: none). */
 void client_run(struct client *c, const struct hw_cmd_pieces *packet, int fd);
-/* Answers what came back from a core. */
+/* Sends the answer for a message that came back from a core. */
 void client_cmd_back(struct client *c, struct msg *msg);
-/* The next step of an attach or its end, after a core answered. */
+/* Performs the next step of an attach, or ends it, after a core's answer. */
 void client_attach_back(struct client *c, struct msg *msg);
 
 #endif /* WEFT_APP_CLIENT_H */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers to processes: sent at once, or kept with copies of their descriptors while the process
- * does not read. A process with too many of them is not read itself meanwhile.
+ * Answers to processes: sent at once, or queued with copies of their descriptors while the process
+ * does not read. Commands of a process with too many queued answers are not read.
  *
- * Descriptors in a socket count in the process's share, too: the kernel lets weftd have as many of
- * them as open ones (RLIMIT_NOFILE), and takes no more for anybody then (ETOOMANYREFS).
+ * Descriptors in a socket also count in the process's share. The kernel limits them to the number
+ * of open descriptors (RLIMIT_NOFILE) and, beyond that, rejects them for all processes
+ * (ETOOMANYREFS).
  *
- * Control thread only. Calls client.c, the kernel: sendmsg(2), unix(7) SCM_RIGHTS, SIOCOUTQ.
+ * Control thread only. Calls client.c and the kernel: sendmsg(2), unix(7) SCM_RIGHTS, SIOCOUTQ.
  */
 #include "dpdk_app/client/client.h"
 
@@ -80,7 +81,7 @@ static void answer_free(struct client_answer *a)
 	free(a);
 }
 
-/* The process does not read: the answer waits, with descriptors of its own. */
+/* The process does not read: queues the answer with its own descriptors. */
 static void queue_answer(struct client *c, const struct hw_cmd_resp *resp, const int *fd,
 			 uint32_t num_fds)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands of processes. ATTACH, START, ALLOC_MEM, FREE_MEM and CAPTURE are carried out here; the
- * others go to the core of the client's shard. Everything that came over the socket was copied once
- * and is checked here as far as weftd itself depends on it; the firmware checks the rest.
+ * Commands of processes. ATTACH, START, ALLOC_MEM, FREE_MEM and CAPTURE are executed here; all
+ * others go to the core of the client's shard. Packets were copied once. This file checks the
+ * values on which weftd itself depends; the firmware checks the rest.
  *
- * Control thread. Calls extent.c, hostmem.c, populate.c, capture.c, client_coalesce.c, msg.c.
- * docs/host-interface.md "Commands".
+ * Control thread. Calls extent.c, hostmem.c, populate.c, capture.c, client_coalesce.c and msg.c.
+ * docs/host-interface.md, "Commands".
  */
 #include "dpdk_app/client/client.h"
 
@@ -44,7 +44,7 @@ static int check_open_xrcd(const struct hw_cmd_open_xrcd *open, uint32_t num_fds
 	return num_fds == (open->flags & HW_XRCD_F_FILE ? 1 : 0) ? 0 : EINVAL;
 }
 
-/* A tool has no memory that the NIC would reach. */
+/* A tool has no memory for the NIC to access. */
 static int check_attach_fds(uint32_t flags, uint32_t num_fds)
 {
 	bool memory = flags & HW_ATTACH_F_MEMORY;
@@ -96,7 +96,7 @@ static void answer_status(struct client *c, const struct hw_cmd *cmd, int status
 	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
 }
 
-/* As above, with the share that is used up where that is why. */
+/* As above, with the exhausted share if that is the reason. */
 static void refuse(struct client *c, const struct hw_cmd *cmd, int status,
 		   const struct hw_resp_quota *quota)
 {
@@ -111,10 +111,11 @@ static void refuse(struct client *c, const struct hw_cmd *cmd, int status,
 
 /* ---- ATTACH, START */
 
-/* Memory and descriptors of a BAR and what comes with it, before they are made. */
+/* Counts memory and descriptors of a BAR and its accompanying objects before they are created. */
 static int take_bar(struct client *c, struct hw_resp_quota *quota)
 {
-	/* Twice: weftd keeps a set of descriptors, and the answer carries another to the process.
+	/*
+	 * Twice: weftd keeps one set of descriptors, and the answer carries another to the process.
 	 */
 	int err = client_take_fds(c, 2 * CLIENT_FDS_MAX, quota);
 
@@ -125,7 +126,7 @@ static int take_bar(struct client *c, struct hw_resp_quota *quota)
 	return err;
 }
 
-/* 0 or -errno; -EDQUOT fills *quota. */
+/* Returns 0 or -errno; -EDQUOT fills in *quota. */
 static int make_bar(struct client *c, struct hw_resp_quota *quota)
 {
 	int err = user_take(c->account, HW_SHARE_MAPPING, 1, quota);
@@ -146,7 +147,7 @@ static int make_bar(struct client *c, struct hw_resp_quota *quota)
 	return c->doorbell_fd < 0 || c->eq_fd[0] < 0 ? -errno : 0;
 }
 
-/* A tool attaches to every shard, since it asks each; a process to one. */
+/* A tool attaches to every shard, since it queries all; a process attaches to one. */
 static struct msg *attach_msg(struct client *c)
 {
 	struct shard *shard = c->tool ? &c->nic->shard[c->num_attached] : c->shard;
@@ -183,8 +184,8 @@ static int send_attach(struct client *c)
 }
 
 /*
- * The shard of a process: the one that it asks for; else one for collectives where it wants those
- * and there is one; else one of the others in turn. NULL: there is no such shard.
+ * Selects the shard of a process: the one that it requests; or one for collectives if requested and
+ * available; or one of the others in turn. NULL: there is no such shard.
  */
 static struct shard *choose_shard(struct nic *nic, uint32_t flags)
 {
@@ -217,13 +218,13 @@ static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 
 	if (fd >= 0 && !c->nic->app->conf.no_unmapped)
 		err = client_take_memory(c, fd);
-	/* The process may ask again, without a descriptor. */
+	/* The process may repeat the command without a descriptor. */
 	if (err) {
 		answer_status(c, cmd, -err);
 		return;
 	}
 
-	/* Before anything is done: the process may ask again. */
+	/* Nothing was done yet: the process may repeat the command. */
 	c->shard = flags & HW_ATTACH_F_TOOL ? &c->nic->shard[0] : choose_shard(c->nic, flags);
 	if (!c->shard) {
 		answer_status(c, cmd, ENXIO);
@@ -259,8 +260,8 @@ static void run_attach(struct client *c, const struct hw_cmd *cmd, int fd)
 }
 
 /*
- * A message whose memory had to be made ready goes to the core, or comes back as if from there.
- * The client is not freed meanwhile: the message counts as under way.
+ * A message whose memory was prepared goes to the core, or comes back as if from there. The client
+ * is not freed meanwhile, because the message counts as in progress.
  */
 static void prepared(struct populate_job *job, void *arg)
 {
@@ -288,7 +289,9 @@ static void prepare_memory(struct client *c, struct msg *msg)
 	populate_start(&msg->job);
 }
 
-/* The process has mapped its BAR: from now on no mapping of it can be made, nor a hole. */
+/*
+ * The process has mapped its BAR: from now on it can create no further mapping of it and no holes.
+ */
 static void run_start(struct client *c, const struct hw_cmd *cmd)
 {
 	struct msg *msg = attach_msg(c);
@@ -299,7 +302,7 @@ static void run_start(struct client *c, const struct hw_cmd *cmd)
 	}
 	c->attach_tag = cmd->tag;
 	client_set_state(c, CLIENT_ATTACHING);
-	/* Sealed first: nobody takes them away again. */
+	/* Sealed before the pages are populated, so that they cannot be punched out again. */
 	msg->job = (struct populate_job){
 	    .uid = c->uid,
 	    .fd = &c->bar_fd,
@@ -336,7 +339,7 @@ void client_attach_back(struct client *c, struct msg *msg)
 	}
 	client_set_state(c, CLIENT_LIVE);
 	client_answer(c, op, c->attach_tag, &msg->resp, NULL, 0);
-	/* Mapped here and there, and sealed: nobody needs the descriptor any more. */
+	/* Mapped on both sides and sealed: the descriptor is no longer needed. */
 	if (c->bar_fd >= 0) {
 		close(c->bar_fd);
 		client_give_fds(c, 1);
@@ -371,7 +374,7 @@ static void run_capture(struct client *c, const struct hw_cmd *cmd)
 	struct hw_resp_quota quota;
 	int fd = -1, err;
 
-	/* Frames hold data of all processes. */
+	/* Frames contain data of all processes. */
 	if (c->uid != 0 && c->uid != geteuid()) {
 		answer_status(c, cmd, EPERM);
 		return;
@@ -405,11 +408,11 @@ static void run_users(struct client *c, const struct hw_cmd *cmd)
 	client_answer(c, cmd->op, cmd->tag, &resp, NULL, 0);
 }
 
-/* ---- what goes to the core */
+/* ---- commands for the core */
 
 /*
- * Memory that is not mapped: from the first on the process has a worker that copies. 0; EOPNOTSUPP:
- * weftd has it off; EPERM: no descriptor came for it; another errno.
+ * Prepares registration of unmapped memory; the first one starts the process's worker. Returns 0;
+ * EOPNOTSUPP: disabled; EPERM: the process sent no memory descriptor; or another errno.
  */
 static int take_unmapped(struct client *c, struct hw_resp_quota *quota)
 {
@@ -418,7 +421,7 @@ static int take_unmapped(struct client *c, struct hw_resp_quota *quota)
 	return c->mem_fd < 0 ? EPERM : client_copy_start(c, quota);
 }
 
-/* Maps the memory that REG_MR names. 0 or a positive errno; EDQUOT fills *quota. */
+/* Maps the memory that REG_MR names. Returns 0 or a positive errno; EDQUOT fills in *quota. */
 static int map_mr(struct client *c, struct msg *msg, const struct hw_mem_piece *piece,
 		  struct hw_resp_quota *quota)
 {
@@ -426,7 +429,7 @@ static int map_mr(struct client *c, struct msg *msg, const struct hw_mem_piece *
 	int err;
 
 	client_drain_unmap(c->shard);
-	/* The firmware gives mappings back through a ring that must never be full. */
+	/* The firmware releases mappings through a ring that must never be full. */
 	if (c->shard->num_mappings >= HW_MAX_MR)
 		return ENOMEM;
 	err = extent_region_new(c, reg, piece, &msg->region, &msg->job, quota);
@@ -459,9 +462,9 @@ static void run_reg_mapped(struct client *c, const struct hw_cmd_pieces *packet)
 }
 
 /*
- * The process must have the file open for reading or writing: what it says of it is not believed,
- * and a descriptor of O_PATH is had without any right to the file. The file's server, if it has
- * one, is not asked (AT_STATX_DONT_SYNC): it may be slow to answer.
+ * Identifies the file. The process must have it open for reading or writing: its own description is
+ * not trusted, and an O_PATH descriptor needs no rights to the file. AT_STATX_DONT_SYNC avoids a
+ * request to the file's server, which may be slow.
  */
 static int name_file(const struct client *c, struct hw_cmd_open_xrcd *open, int fd)
 {
@@ -481,7 +484,7 @@ static int name_file(const struct client *c, struct hw_cmd_open_xrcd *open, int 
 
 static int prepare(struct client *c, struct msg *msg, int fd)
 {
-	/* run_reg_mapped() has prepared memory that is mapped. */
+	/* run_reg_mapped() has already prepared mapped memory. */
 	if (msg->cmd.op == HW_CMD_REG_MR)
 		return take_unmapped(c, &msg->resp.u.quota);
 	if (msg->cmd.op == HW_CMD_OPEN_XRCD) {
@@ -491,7 +494,7 @@ static int prepare(struct client *c, struct msg *msg, int fd)
 		return err;
 	}
 	if (msg->cmd.op == HW_CMD_CREATE_EQ) {
-		/* The queue's, and that of the answer. */
+		/* One for the queue and one for the answer. */
 		int err = client_take_fds(c, 2, &msg->resp.u.quota);
 		int event_fd;
 
@@ -507,7 +510,7 @@ static int prepare(struct client *c, struct msg *msg, int fd)
 	return 0;
 }
 
-/* Undoes prepare() when the command came to nothing. */
+/* Undoes prepare() for a command that failed. */
 static void unprepare(struct client *c, struct msg *msg)
 {
 	const struct hw_cmd_resp failed = {.status = ECANCELED};
@@ -524,7 +527,7 @@ static void unprepare(struct client *c, struct msg *msg)
 	}
 }
 
-/* A tool may ask any shard; its objects are in none. */
+/* A tool may query any shard; it has objects in none. */
 static struct shard *shard_of(struct client *c, const struct hw_cmd *cmd)
 {
 	uint32_t number = 0;

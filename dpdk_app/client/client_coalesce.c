@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Interrupt moderation: COALESCE sets all shards of a NIC or asks one, VECTOR asks the shard that
- * it names. A process is attached to one shard alone, so neither goes through the firmware's
+ * Interrupt moderation: COALESCE sets all shards of a NIC or queries one; VECTOR queries the shard
+ * that it names. A process is attached to only one shard, so neither command uses the firmware's
  * table of clients.
  *
- * A setting goes from shard to shard, the lowest number first, whoever sends it: two settings then
- * meet in the same order in every shard. All shards judge it alike and change nothing when it is
- * wrong, so the first one's refusal is the whole NIC's.
+ * A setting visits the shards in ascending order, whoever sends it, so concurrent settings take
+ * effect in the same order everywhere. All shards judge it alike and change nothing if it is
+ * invalid, so the first shard's rejection applies to the whole NIC.
  *
- * Called by client_cmd.c and client.c on the control thread; calls msg.c. docs/host-interface.md
- * "Interrupt moderation".
+ * Calls msg.c. Control thread. docs/host-interface.md, "Interrupt moderation".
  */
 #include <errno.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@ static bool sets(const struct hw_cmd *cmd)
 	return cmd->op == HW_CMD_COALESCE && cmd->u.coalesce.set;
 }
 
-/* As fw_cmd() has it: what a command does not use is zero. */
+/* As in fw_cmd(): fields that a command does not use must be zero. */
 static bool rest_is_zero(const struct hw_cmd *cmd)
 {
 	size_t used = cmd->op == HW_CMD_COALESCE ? sizeof(cmd->u.coalesce) : sizeof(cmd->u.obj);
@@ -52,7 +51,7 @@ int client_coalesce(struct client *c, const struct hw_cmd *cmd)
 	struct shard *shard = first_shard(c, cmd);
 	struct msg *msg;
 
-	/* Interrupts are everybody's on the NIC, as with ethtool -C. */
+	/* Interrupts are shared by all users of the NIC, as with ethtool -C. */
 	if (sets(cmd) && c->uid != 0 && c->uid != geteuid())
 		return EPERM;
 	if (!shard || !rest_is_zero(cmd))
@@ -80,7 +79,7 @@ bool client_coalesce_next(struct client *c, struct msg *msg)
 	msg->shard = &c->nic->shard[next];
 	msg->core = msg->shard->core;
 	if (!msg_send(msg))
-		return true; /* the core's, from here on */
+		return true; /* owned by the core from here on */
 	msg->resp.status = ENOBUFS;
 	return false;
 }

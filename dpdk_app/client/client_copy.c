@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The workers that copy unmapped memory, in the shares of their processes.
+ * Worker threads that copy unmapped memory, counted in the shares of their processes.
  *
- * A worker whose copy waits for a page outlives its connection: the page's server may be the
- * process that has gone. What the worker has stays in its user's share until it is over, the
- * connection included, else a process that comes again and again would fill weftd with threads.
+ * A worker that waits for a page outlives its connection, since the page's server may be the
+ * process that ended. Its resources, including the connection, stay in its user's share until it
+ * finishes. Otherwise a process that reconnects repeatedly could fill weftd with threads.
  *
- * Calls hostcopy.c, user.c. Control thread only. docs/security.md "Shares".
+ * Calls hostcopy.c and user.c. Control thread only. docs/security.md, "Shares".
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 
 enum {
 	COPY_FDS = 1,      /* the worker's own descriptor of the process's memory */
-	COPY_MAPPINGS = 2, /* its stack and the page below it */
+	COPY_MAPPINGS = 2, /* its stack and the guard page */
 };
 
 struct client_copy {
-	struct client_copy *next; /* of those without a connection */
+	struct client_copy *next; /* list of workers without a connection */
 	struct hostcopy *hostcopy;
 	struct user_process *account;
 };

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers that wait for a copy. A copy of unmapped memory that the core has given up may still be
- * under way when the process deregisters that memory or destroys the queue pair: it would write
- * later into memory that the process uses for something else. The command is carried out at once,
- * its answer comes when the copy is over. A process that ends waits for nothing.
+ * Answers that wait for a copy. A copy of unmapped memory that the core has abandoned may still be
+ * in progress when the process deregisters that memory or destroys the queue pair. It could then
+ * write to memory that the process uses for another purpose. The command is executed at once, but
+ * its answer is held until the copy has finished. A process that ends does not wait.
  *
- * Calls hostcopy.c, client.c. Control thread only.
+ * Calls hostcopy.c and client.c. Control thread only.
  */
 #include "dpdk_app/client/client.h"
 #include "dpdk_app/client/hostcopy.h"
 #include "dpdk_app/client/msg.h"
 
-/* Commands after whose answer the process may use memory for something else. */
+/* Commands after whose answer the process may reuse memory. */
 static bool gives_memory_back(uint32_t op)
 {
 	return op == HW_CMD_DEREG_MR || op == HW_CMD_MODIFY_MR || op == HW_CMD_DEALLOC_MW ||
@@ -35,7 +35,7 @@ void client_hold_over(struct client *c)
 {
 	struct msg *msg = c->held, *next;
 
-	/* A command that still has to wait comes back to the list. */
+	/* Commands that still wait are put back on the list. */
 	for (c->held = NULL; msg; msg = next) {
 		next = msg->next;
 		client_msg_back(msg);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Judges the descriptor of its memory that a process sent. What a stranger sends may be a file
- * whose server answers when it likes (FUSE): every step asks the kernel alone, and statfs(), which
- * would ask the server, comes last, for files that cannot be such a server's.
+ * Checks the descriptor of its memory that a process sent. A hostile process may send a file whose
+ * server delays its answers (FUSE). Every step therefore involves the kernel only. statfs(), which
+ * would query the server, comes last, for files that cannot belong to such a server.
  *
  * Calls the kernel. proc_pid_mem(5), proc_pid_status(5) NSpid, statx(2).
  */
@@ -23,7 +23,7 @@
 
 enum {
 	MEM_PATH_CHARS = 4096,
-	MEM_STATUS_CHARS = 8192, /* NSpid stands in the first fifteen lines */
+	MEM_STATUS_CHARS = 8192, /* NSpid is within the first fifteen lines */
 	MEM_PAGE_BYTES = 4096,
 };
 
@@ -32,7 +32,7 @@ static bool same_device(const struct statx *a, const struct statx *b)
 	return a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor;
 }
 
-/* The number N of a name that ends in /N/mem; 0: it does not. */
+/* Returns the number N of a name that ends in /N/mem; 0: any other name. */
 static long number_of(int fd)
 {
 	char link[40], path[MEM_PATH_CHARS], *slash, *end;
@@ -56,7 +56,7 @@ static long number_of(int fd)
 	return errno || *end ? 0 : number;
 }
 
-/* Whether a process has a number in one of the namespaces that it is in. */
+/* Returns true if a process has this number in one of its pid namespaces. */
 static bool has_number(pid_t pid, long number)
 {
 	char path[40], status[MEM_STATUS_CHARS], *at, *end;
@@ -73,7 +73,7 @@ static bool has_number(pid_t pid, long number)
 		used += (size_t)n;
 	close(fd);
 	status[used] = '\0';
-	/* The name of the program stands before, with its line ends escaped. */
+	/* The program's name precedes it, with newlines escaped. */
 	at = strstr(status, "\nNSpid:");
 	if (!at)
 		return false;
@@ -85,8 +85,8 @@ static bool has_number(pid_t pid, long number)
 }
 
 /*
- * The same procfs as weftd's own: the process's file is looked up, and must be this one. While the
- * descriptor is open the kernel keeps its inode for that name.
+ * For weftd's own procfs: looks up the process's file and compares. While the descriptor is open,
+ * the kernel keeps its inode for that name.
  */
 static bool is_file_of(const struct statx *st, pid_t pid)
 {
@@ -99,8 +99,8 @@ static bool is_file_of(const struct statx *st, pid_t pid)
 }
 
 /*
- * A procfs that is not weftd's. No file of /proc/<pid> can be mapped, every one of FUSE can: a
- * server that answers when it likes is not asked for statfs().
+ * For another procfs: no file of /proc/<pid> can be mapped, but every FUSE file can. A file that
+ * can be mapped is rejected without statfs(), which its server could delay.
  */
 static bool is_procfs(int fd)
 {

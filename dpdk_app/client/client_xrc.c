@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which shard the XRC domain of a file is in.
+ * Records which shard holds the XRC domain of a file.
  *
- * A domain is a shard's, as all objects are, and a process has its shard before it names a file.
- * One that is in another shard than the file's domain would get a domain of its own there and wait
- * for messages that never come: it is told instead (EXDEV). So weftd notes each opening that a file
- * names, from its command to its end. Called by client_cmd.c and client.c on the control thread.
+ * A domain belongs to a shard, like all objects, and a process has its shard before it names a
+ * file. A process in another shard than the file's domain would get a separate domain there and
+ * wait for messages that never arrive, so it gets an error instead (EXDEV). weftd therefore records
+ * each opening of a file's domain from its command to its end. Control thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "dpdk_app/client/client.h"
 #include "dpdk_app/log.h"
 
-#define PENDING UINT32_MAX /* handle of one that the shard has not answered yet */
+#define PENDING UINT32_MAX /* handle of an opening that the shard has not answered yet */
 
 struct client_xrcd {
 	struct client_xrcd *next;
@@ -48,7 +48,7 @@ int client_xrcd_open(const struct client *c, const struct hw_cmd_open_xrcd *open
 	return 0;
 }
 
-/* Any that waits for the answer about this file is as good as another. */
+/* All openings of this file that wait for an answer are equivalent. */
 void client_xrcd_opened(const struct client *c, const struct hw_cmd_open_xrcd *open,
 			const struct hw_cmd_resp *resp)
 {
@@ -70,7 +70,7 @@ void client_xrcd_opened(const struct client *c, const struct hw_cmd_open_xrcd *o
 	}
 }
 
-/* Ends those of a client that match; all of them where no handle is named. */
+/* Ends the matching openings of a client; all of them if no handle is given. */
 static void forget(const struct client *c, const uint32_t *handle)
 {
 	struct client_xrcd **link = &c->nic->xrcds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extents by key, their one mapping, and regions made of pieces of them. Calls hostmem.c.
- * docs/host-interface.md "Memory".
+ * Extents by key, their single mapping, and regions made of their pieces. Calls hostmem.c.
+ * docs/host-interface.md, "Memory".
  */
 #include "dpdk_app/client/extent.h"
 
@@ -18,46 +18,46 @@
 #include "shared_defs/hw_bar.h"
 
 enum {
-	EXTENT_TABLE_SPAN_BYTES = 2 << 20, /* one page of page tables maps so much */
+	EXTENT_TABLE_SPAN_BYTES = 2 << 20, /* memory covered by one page of page tables */
 	EXTENT_SPAN_WORDS = EXTENT_TABLE_SPAN_BYTES / HOSTMEM_PAGE_BYTES / 64,
 };
-/* Up to here each page is noted that regions had: 2 MiB of notes. */
+/* Up to this size every page used by regions is recorded: 2 MiB of records. */
 #define EXTENT_NOTED_MAX_BYTES (UINT64_C(1) << 36)
-/* Address space for mappings, of the 2^47 bytes that a process of x86-64 has. */
+/* Address space for mappings, out of the 2^47 bytes of an x86-64 process. */
 #define EXTENT_SPACE_BYTES (UINT64_C(1) << 45)
 
 struct extent {
 	uint64_t key;
-	struct extent *next, **link; /* of all */
+	struct extent *next, **link; /* list of all extents */
 	uid_t uid;
-	pid_t pid;           /* the process that asked for it */
+	pid_t pid;           /* the process that requested it */
 	uint64_t bytes;      /* without slack */
 	uint64_t file_bytes; /* of the memfd */
 	struct user_process *account;
-	uint64_t charged_bytes; /* in its share */
-	uint64_t *charged;      /* a bit for each page of map that is; NULL: too many pages */
-	struct hostmem *map;    /* [0, bytes); NULL: no region yet */
-	int fd;                 /* -1: sealed, so that weftd needs it no more */
-	uint32_t jobs;          /* that use fd */
+	uint64_t charged_bytes; /* counted in its share */
+	uint64_t *charged;      /* one bit per counted page of map; NULL: too many pages */
+	struct hostmem *map;    /* maps [0, bytes); NULL: no region yet */
+	int fd;                 /* -1: sealed and no longer needed by weftd */
+	uint32_t jobs;          /* jobs that use fd */
 	uint32_t preparing;     /* regions whose pages are being mapped */
-	bool doubtful;          /* one came to nothing: pages that are charged may not be mapped */
+	bool doubtful;          /* a preparation failed: counted pages may not be mapped */
 	uint32_t refs;          /* pieces of regions */
-	bool forgotten;         /* goes with its last region */
+	bool forgotten;         /* freed with its last region */
 };
 
 struct extent_region {
-	struct extent_region *next, **link; /* of all */
+	struct extent_region *next, **link; /* list of all regions */
 	struct client *client;
 	uint32_t num_pieces;
-	struct hostmem *own;          /* NULL: it lies in the mapping of its one extent */
-	struct user_process *account; /* of own, with so much: */
+	struct hostmem *own;          /* NULL: it lies within the mapping of its only extent */
+	struct user_process *account; /* share of own, and the bytes counted: */
 	uint64_t own_charged_bytes;
 	uint8_t *start;
-	bool is_there; /* its pages are mapped and locked already */
+	bool is_there; /* its pages are already mapped and locked */
 	int *fd;       /* for its job */
 	struct extent_part {
 		struct extent *extent;
-		bool uses_fd; /* the job does, of that extent */
+		bool uses_fd; /* the job uses that extent's fd */
 	} part[];
 };
 
@@ -65,7 +65,7 @@ static_assert((int)HOSTMEM_PAGE_BYTES == (int)HW_BAR_PAGE_BYTES, "");
 
 static struct extent *extent_list;
 static struct extent_region *region_list;
-static void *extent_by_key; /* tree of struct extent */
+static void *extent_by_key; /* search tree of struct extent */
 
 static uint64_t page_down(uint64_t at)
 {
@@ -77,10 +77,7 @@ static uint64_t page_up(uint64_t at)
 	return page_down(at + HOSTMEM_PAGE_BYTES - 1);
 }
 
-/*
- * The memory that weftd holds for bytes of a mapping: their pages, which are locked, and its page
- * tables for them.
- */
+/* Memory that weftd holds for bytes of a mapping: the locked pages and their page tables. */
 static uint64_t weight(uint64_t bytes)
 {
 	return page_up(bytes) + (bytes / EXTENT_TABLE_SPAN_BYTES + 2) * HOSTMEM_PAGE_BYTES;
@@ -101,7 +98,7 @@ static struct extent *find(uint64_t key, uid_t uid)
 	return found && (*found)->uid == uid ? *found : NULL;
 }
 
-/* 0 is no key, so that a command which names none finds nothing. */
+/* 0 is not a valid key, so a command without a key finds nothing. */
 static int new_key(uint64_t *key)
 {
 	struct extent wanted = {0};
@@ -219,7 +216,9 @@ void extent_forget_process(uid_t uid, pid_t pid)
 
 /* ---- regions */
 
-/* Do the pieces make one range of bytes? Fills extents. 0 or a positive errno. */
+/*
+ * Checks that the pieces form one range of bytes, and fills extents. Returns 0 or a positive errno.
+ */
 static int look_up(struct extent_region *r, const struct client *c, const struct hw_cmd_reg_mr *reg,
 		   const struct hw_mem_piece *piece)
 {
@@ -234,7 +233,7 @@ static int look_up(struct extent_region *r, const struct client *c, const struct
 		if (!p->bytes || p->bytes > left || p->offset > e->file_bytes ||
 		    p->bytes > e->file_bytes - p->offset)
 			return EINVAL;
-		/* Inner ends are pages' ends. */
+		/* Inner piece boundaries must be page boundaries. */
 		if ((i && p->offset % HOSTMEM_PAGE_BYTES) ||
 		    (i + 1 < reg->num_pieces && (p->offset + p->bytes) % HOSTMEM_PAGE_BYTES))
 			return EINVAL;
@@ -244,16 +243,16 @@ static int look_up(struct extent_region *r, const struct client *c, const struct
 	return left ? EINVAL : 0;
 }
 
-/* Words of notes, for whole spans. */
+/* Number of words for the record, in whole spans. */
 static uint64_t note_words(const struct extent *e)
 {
 	return (e->bytes / EXTENT_TABLE_SPAN_BYTES + 1) * EXTENT_SPAN_WORDS;
 }
 
 /*
- * Whether the shares of address space allow one more mapping of an extent: a half for a process,
- * three quarters for a user. Its pages are charged as regions take them, but space that holds no
- * page is bounded as well, by the processor.
+ * Returns true if the shares of address space permit one more mapping of an extent: half for a
+ * process, three quarters for a user. Its pages are counted as regions use them, but address space
+ * without pages is limited by the processor.
  */
 static bool has_space(const struct extent *wanted)
 {
@@ -306,12 +305,12 @@ static bool span_is_empty(const uint64_t *words)
 }
 
 /*
- * Bytes that weftd holds more when it has the pages [first, end) of an extent too. note: it has
- * them from now on.
+ * Returns the additional bytes that weftd holds when pages [first, end) of an extent are used.
+ * note: records them as used.
  */
 static uint64_t more_bytes(struct extent *e, uint64_t first, uint64_t end, bool note)
 {
-	/* For tables further up. */
+	/* For the upper levels of page tables. */
 	uint64_t pages = e->charged_bytes ? 0 : 2;
 
 	for (uint64_t word = first / 64; word <= (end - 1) / 64; word++) {
@@ -321,7 +320,7 @@ static uint64_t more_bytes(struct extent *e, uint64_t first, uint64_t end, bool 
 			bits &= UINT64_MAX << first % 64;
 		if (word == (end - 1) / 64)
 			bits &= UINT64_MAX >> (63 - (end - 1) % 64);
-		/* The table of a span that had none. */
+		/* Page table of a span that had none. */
 		if ((word == first / 64 || word % EXTENT_SPAN_WORDS == 0) &&
 		    span_is_empty(e->charged + word / EXTENT_SPAN_WORDS * EXTENT_SPAN_WORDS))
 			pages++;
@@ -333,8 +332,8 @@ static uint64_t more_bytes(struct extent *e, uint64_t first, uint64_t end, bool 
 }
 
 /*
- * Pages that a region had stay mapped and locked when it ends, so what regions of an extent ever
- * had adds up: each page once where they are noted, else to the whole extent at most.
+ * Pages of a region stay mapped and locked when it ends, so the pages ever used by an extent's
+ * regions add up: each page once if pages are recorded, otherwise at most the whole extent.
  */
 static int charge_extent(struct extent_region *r, struct extent *e, uint64_t offset, uint64_t bytes,
 			 struct hw_resp_quota *quota)
@@ -359,7 +358,7 @@ static int charge_extent(struct extent_region *r, struct extent *e, uint64_t off
 	return 0;
 }
 
-/* A mapping of the region's own that takes so many bytes. */
+/* Counts a separate mapping of the region. */
 static int charge_own(struct extent_region *r, uint64_t bytes, struct hw_resp_quota *quota)
 {
 	int err = user_take(r->client->account, HW_SHARE_MEMORY, weight(bytes), quota);
@@ -387,7 +386,7 @@ static void free_own(struct extent_region *r)
 	user_leave(r->account);
 }
 
-/* A mapping of its own, page by page as the pieces lie in their extents. */
+/* Creates a separate mapping with the pieces in order. */
 static int stitch(struct extent_region *r, const struct hw_mem_piece *piece,
 		  struct hw_resp_quota *quota)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closing descriptors of unknown kind; fd_drop.h says why it is done this way. What waits stands in
- * one list; a thread takes the first of a user who has less than its share of threads. Calls the
- * kernel: fcntl(2), pthread_create(3).
+ * Closes descriptors of unknown kind; fd_drop.h explains the method. Pending descriptors are in one
+ * list. A thread takes the first one of a user who occupies less than its share of threads. Calls
+ * the kernel: fcntl(2), pthread_create(3).
  */
 #include "dpdk_app/client/fd_drop.h"
 
@@ -18,15 +18,15 @@
 
 enum {
 	DROP_STACK_BYTES = 128 << 10,
-	DROP_HANGS_NS = 1000000000, /* a crowded machine is at fault for less */
+	DROP_HANGS_NS = 1000000000, /* shorter delays are attributed to load */
 };
 
 struct drop {
 	struct drop *next;
 	int fd;
 	uid_t uid;
-	bool closing;     /* a thread has it */
-	uint64_t from_ns; /* since then */
+	bool closing;     /* a thread is closing it */
+	uint64_t from_ns; /* start of the close */
 };
 
 static pthread_mutex_t drop_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -34,9 +34,9 @@ static pthread_cond_t drop_more = PTHREAD_COND_INITIALIZER;
 static struct drop *drop_list; /* oldest first */
 static struct drop **drop_tail = &drop_list;
 static uint32_t drop_threads, drop_idle;
-static uint32_t drop_starting; /* of drop_threads: made, and not running yet */
+static uint32_t drop_starting; /* threads created but not yet running; counted in drop_threads */
 
-/* Memory has nobody who could be slow. Asks no file system. */
+/* Memory files have no server that could delay. Involves no file system. */
 static bool drop_is_quick(int fd)
 {
 	return fcntl(fd, F_GET_SEALS) >= 0;
@@ -51,7 +51,7 @@ static uint32_t count_of(uid_t uid, bool closing)
 	return n;
 }
 
-/* With the lock: what may be closed next. NULL: nothing. */
+/* Under the lock: returns the next descriptor to close, or NULL. */
 static struct drop *next_drop(void)
 {
 	for (struct drop *d = drop_list; d; d = d->next) {
@@ -75,7 +75,7 @@ static void forget(struct drop *drop)
 
 static void *drop_main(void *arg);
 
-/* With the lock: somebody for what waits; a thread more unless there are enough. */
+/* Under the lock: starts another thread for pending descriptors unless there are enough. */
 static void more_threads(void)
 {
 	pthread_attr_t attr;
@@ -85,7 +85,7 @@ static void more_threads(void)
 		pthread_cond_signal(&drop_more);
 		return;
 	}
-	/* A thread that starts looks for more itself, once it has taken the first. */
+	/* A starting thread starts further ones itself, after it has taken the first descriptor. */
 	if (drop_starting || drop_threads == FD_DROP_THREADS || pthread_attr_init(&attr))
 		return;
 	pthread_attr_setstacksize(&attr, DROP_STACK_BYTES);
@@ -115,7 +115,7 @@ static void *drop_main(void *arg)
 		}
 		drop->closing = true;
 		drop->from_ns = app_clock_ns();
-		/* This one may take long: the next is for somebody else. */
+		/* This one may take long: another thread takes the next. */
 		if (next_drop())
 			more_threads();
 		pthread_mutex_unlock(&drop_lock);

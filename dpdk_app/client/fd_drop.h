@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closing a descriptor that another process sent, and the connection that it came by. close() may
- * take as long as that process likes: a file system asked to flush that a process serves (FUSE), a
- * socket of TCP that lingers, one of either in a packet of a connection that was not read. So it is
- * done by threads of its own, a few for each user.
+ * Closes descriptors sent by other processes, and the connections on which they arrived. close()
+ * may take as long as the other process wants: it may flush a file system that the process serves
+ * (FUSE), or wait for a lingering TCP socket, also one in an unread packet. A few threads per user
+ * therefore do it.
  */
 #ifndef WEFT_APP_FD_DROP_H
 #define WEFT_APP_FD_DROP_H
@@ -12,18 +12,19 @@
 #include <sys/types.h>
 
 enum {
-	FD_DROP_THREADS = 16, /* that close at a time */
-	FD_DROP_OF_USER = 2,  /* of them, for descriptors of one user */
-	FD_DROP_OWED = 64,    /* so many of a user wait: no more is taken from that user */
+	FD_DROP_THREADS = 16, /* threads in total */
+	FD_DROP_OF_USER = 2,  /* threads for descriptors of one user */
+	/* Limit of a user's pending descriptors; beyond it no more are accepted from that user. */
+	FD_DROP_OWED = 64,
 };
 
-/* Closes fd, now or later; never blocks. Of no user in particular. Any thread. */
+/* Closes fd now or later; never blocks. Not attributed to a user. Any thread. */
 void fd_drop(int fd);
 
-/* The same for a descriptor that a process of this user sent. */
+/* As fd_drop(), for a descriptor sent by a process of this user. */
 void fd_drop_of(int fd, uid_t uid);
 
-/* Whether too many descriptors of the user wait to be closed, behind one that hangs. */
+/* Returns true if too many descriptors of the user wait to be closed because one hangs. */
 bool fd_drop_owed(uid_t uid);
 
 #endif /* WEFT_APP_FD_DROP_H */

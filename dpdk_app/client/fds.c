@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors of weftd by purpose. See fds.h.
+ * Limits on weftd's descriptors by purpose. See fds.h.
  *
- * Calls getrlimit(2) at each use, which others may change (prlimit(1)); none of the uses is on a
- * fast path.
+ * Calls getrlimit(2) on each use, since other processes may change the limit (prlimit(1)). No use
+ * is on a fast path.
  */
 #include "dpdk_app/client/fds.h"
 
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-	FDS_KEPT_MAX = 64,  /* descriptors from one purpose's end to the next one's */
-	FDS_KEPT_SHARE = 8, /* and no more than that part of all */
+	FDS_KEPT_MAX = 64,  /* descriptors between the limits of two purposes */
+	FDS_KEPT_SHARE = 8, /* but at most this fraction of all */
 };
 
 uint64_t fds_limit(uint64_t limit, enum fds_use use)

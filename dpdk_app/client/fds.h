@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Descriptors of weftd by purpose: who asks for many leaves some to the others.
+ * Limits on weftd's descriptors by purpose, so that heavy use of one purpose leaves some to the
+ * others.
  *
- * The kernel gives the lowest free number, so that a new descriptor's number says how many are
- * open at least. Each purpose has a number up to which it goes: ports of TCP end first, then
- * processes that attach, then event queues of those that are; the last ones are the control
- * thread's, which accepts, answers and closes with them. Calls the kernel.
+ * The kernel assigns the lowest free number, so the number of a new descriptor shows how many are
+ * open at least. Each purpose has a maximum number. TCP ports reach their limit first, then
+ * attaching processes, then event queues of attached ones. The last numbers are left to the control
+ * thread, which needs them to accept, answer and close. Calls the kernel.
  */
 #ifndef WEFT_APP_FDS_H
 #define WEFT_APP_FDS_H
@@ -15,16 +16,15 @@
 enum fds_use {
 	FDS_EVENTS = 1,  /* eventfds of event queues, memfds that are not sealed yet */
 	FDS_CLIENTS = 2, /* connections of processes */
-	FDS_PORTS = 3,   /* ports of TCP that are kept from the kernel's programs */
+	FDS_PORTS = 3,   /* TCP ports reserved against programs of the kernel's stack */
 };
 
-/* How many numbers are open to a purpose under this limit of the process. Pure. */
+/* Returns how many numbers a purpose may use under this limit of the process. Pure. */
 uint64_t fds_limit(uint64_t limit, enum fds_use use);
 
 /*
- * Takes a new descriptor, or the -1 and errno of a call that made none. Returns the descriptor;
- * or a negative errno, where EMFILE: it was beyond what is open to the purpose, and is closed. Any
- * thread.
+ * Takes a new descriptor, or the -1 and errno of a failed call. Returns the descriptor or a
+ * negative errno. EMFILE: it exceeded the purpose's limit and was closed. Any thread.
  */
 int fds_take(int fd, enum fds_use use) __attribute__((warn_unused_result));
 

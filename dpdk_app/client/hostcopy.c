@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The worker of a process and its one slot.
+ * The worker thread of a process and its single slot.
  *
- *	IDLE -> ASKED	core: there is a copy to make; the worker is woken
- *	ASKED -> IDLE	worker: it is made, or failed; the core takes the result or has given up
+ * 	IDLE -> ASKED	core: requests a copy and wakes the worker
+ * 	ASKED -> IDLE	worker: the copy succeeded or failed; the core takes the result, unless it
+ * gave up
  *
- * The worker runs on the core's own CPU with a real-time priority: woken, it takes the CPU at once,
- * copies, and sleeps, so a copy whose pages are there costs two switches more than the system call
- * and no other CPU. One that has to wait for a page gives the CPU back. Where weftd may not have
- * real-time threads the worker is an ordinary one, on any CPU, and has more time.
+ * The worker runs on the core's own CPU with a real-time priority. When woken it runs at once,
+ * copies, and sleeps. A copy of present pages thus costs two context switches in addition to the
+ * system call, and no other CPU. A worker that must wait for a page releases the CPU. If weftd may
+ * not use real-time threads, the worker is an ordinary thread on any CPU and gets more time.
  *
- * A core waits HOSTCOPY_FREE_NS for each copy; longer at the expense of the process's account,
- * which fills at one part in HOSTCOPY_SHARE of the time up to HOSTCOPY_BURST_NS. So a process
- * whose pages are slow stalls the core for a hundredth of the time, whatever it does.
+ * A core waits HOSTCOPY_FREE_NS for each copy. Longer waits are charged to the process's account,
+ * which is refilled at 1/HOSTCOPY_SHARE of the elapsed time, up to HOSTCOPY_BURST_NS. A process
+ * with slow pages can therefore stall the core for at most a hundredth of the time.
  *
  * Calls the kernel. futex(2), sched(7), proc_pid_mem(5).
  */
@@ -34,7 +35,7 @@ enum {
 	HOSTCOPY_BYTES = 16384,
 	HOSTCOPY_FREE_NS = 20000,
 	HOSTCOPY_FREE_ORDINARY_NS =
-	    200000, /* an ordinary thread gets its CPU when it is its turn */
+	    200000, /* an ordinary thread must wait for its turn on the CPU */
 	HOSTCOPY_MOST_NS = 1000000,
 	HOSTCOPY_BURST_NS = 2000000,
 	HOSTCOPY_SHARE = 100,
@@ -50,7 +51,7 @@ struct hostcopy {
 	_Atomic(uint32_t) state; /* enum hostcopy_state; both sides sleep on it */
 	_Atomic(bool) core_sleeps;
 	_Atomic(bool) ending;
-	_Atomic(bool) over;          /* the worker's last word */
+	_Atomic(bool) over;          /* set last by the worker */
 	_Atomic(bool) tell;          /* the control thread waits for the end of a copy */
 	_Atomic(uint64_t) num_asked; /* core */
 	_Atomic(uint64_t) num_done;  /* worker */
@@ -58,7 +59,7 @@ struct hostcopy {
 	int control_fd;
 	uint64_t free_ns;
 
-	/* The copy: the core's while IDLE, the worker's while ASKED. */
+	/* The copy: owned by the core while IDLE, by the worker while ASKED. */
 	bool write;
 	uint64_t addr;
 	uint32_t bytes;
@@ -78,7 +79,7 @@ static uint64_t clock_now_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* Sleeps while the state is seen, until woken or until timeout (NULL: for ever). */
+/* Sleeps while the state equals seen, until woken or timed out (NULL: no limit). */
 static void state_wait(struct hostcopy *copy, uint32_t seen, const struct timespec *timeout)
 {
 	syscall(SYS_futex, (uint32_t *)&copy->state, FUTEX_WAIT_PRIVATE, seen, timeout, NULL, 0);
@@ -91,7 +92,7 @@ static void state_wake(struct hostcopy *copy)
 
 /* ---- the worker */
 
-/* 0 or -EFAULT. */
+/* Returns 0 or -EFAULT. */
 static int copy_all(const struct hostcopy *copy, uint8_t *buffer)
 {
 	uint32_t done = 0;
@@ -122,12 +123,12 @@ static void work(struct hostcopy *copy)
 	if (atomic_load(&copy->core_sleeps))
 		state_wake(copy);
 	if (atomic_exchange(&copy->tell, false) && write(copy->control_fd, &one, sizeof(one)) < 0)
-		return; /* full, so readable */
+		return; /* saturated, so it is readable */
 }
 
 /*
- * The copy is the last that is made: what the process has asked since is not looked at, and the
- * thread that told of the end has let go.
+ * Ends after the current copy: later requests are ignored, and the thread that ended the worker
+ * holds no reference.
  */
 static void *worker_main(void *arg)
 {
@@ -147,26 +148,26 @@ static void *worker_main(void *arg)
 	/* The control thread may free it at once. */
 	atomic_store(&copy->over, true);
 	if (write(control_fd, &one, sizeof(one)) < 0)
-		return NULL; /* full, so readable */
+		return NULL; /* saturated, so it is readable */
 	return NULL;
 }
 
-/* ---- making workers */
+/* ---- creation of workers */
 
 /*
- * A thread that is made while weftd has the right to a real-time priority, and makes the workers
- * when the right is gone: what a thread makes has its priority.
+ * A thread that is started while weftd may use real-time priorities. It creates the workers after
+ * the right was dropped, because new threads inherit its priority.
  */
 static struct maker {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool there;
-	struct hostcopy *order; /* a worker to make; NULL: none */
+	struct hostcopy *order; /* worker to create; NULL: none */
 	int cpu;
-	int err; /* of the last */
+	int err; /* result of the last creation */
 } maker = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
 
-/* cpu -1: any. 0 or a negative errno. */
+/* cpu -1: any. Returns 0 or a negative errno. */
 static int start_thread(struct hostcopy *copy, int cpu)
 {
 	pthread_attr_t attr;
@@ -221,7 +222,7 @@ void hostcopy_allow(void)
 	pthread_attr_destroy(&attr);
 }
 
-/* Real time on the core's CPU. -EPERM: not allowed. */
+/* Starts a real-time thread on the core's CPU. -EPERM: not allowed. */
 static int start_at_once(struct hostcopy *copy, int cpu)
 {
 	int err;
@@ -301,13 +302,13 @@ bool hostcopy_passed(struct hostcopy *copy, uint64_t mark)
 	if (atomic_load(&copy->num_done) >= mark)
 		return true;
 	atomic_store(&copy->tell, true);
-	/* It may have come to its end just before. */
+	/* The copy may have finished just before. */
 	return atomic_load(&copy->num_done) >= mark;
 }
 
 /* ---- the core */
 
-/* How long the core may wait now. */
+/* Returns how long the core may wait now. */
 static uint64_t patience_ns(struct hostcopy *copy, uint64_t now_ns)
 {
 	copy->account_ns += (int64_t)((now_ns - copy->filled_ns) / HOSTCOPY_SHARE);
@@ -321,7 +322,7 @@ static uint64_t patience_ns(struct hostcopy *copy, uint64_t now_ns)
 	return copy->free_ns + (uint64_t)copy->account_ns;
 }
 
-/* The copy was not made when the worker had been woken. True when it is within the time. */
+/* The copy was not finished when the worker had been woken. Returns true if it finishes in time. */
 static bool await(struct hostcopy *copy)
 {
 	uint64_t begun_ns = clock_now_ns(), now_ns = begun_ns;
@@ -342,7 +343,7 @@ static bool await(struct hostcopy *copy)
 	return done;
 }
 
-/* Room for a copy; false: one that was given up is under way. */
+/* Claims the slot. Returns false while an abandoned copy is in progress. */
 static bool take_slot(struct hostcopy *copy, struct hostcopy_stats *stats)
 {
 	if (atomic_load_explicit(&copy->state, memory_order_acquire) != HOSTCOPY_ASKED)
@@ -351,7 +352,7 @@ static bool take_slot(struct hostcopy *copy, struct hostcopy_stats *stats)
 	return false;
 }
 
-/* Has the copy made that the slot describes. 0, -EFAULT or -EBUSY. */
+/* Performs the copy described in the slot. Returns 0, -EFAULT or -EBUSY. */
 static int make(struct hostcopy *copy, struct hostcopy_stats *stats)
 {
 	stats->copies++;

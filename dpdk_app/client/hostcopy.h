@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies out of and into memory of a process that weftd has not mapped, by a thread of its own.
+ * Copies from and to process memory that weftd has not mapped, by a separate thread.
  *
- * Such a copy is a system call that sleeps as long as a page does not come: from a disk, a server
- * of NFS or FUSE that the process may be itself, under a memory limit. A core that polls must not
- * sleep so long. It hands the copy to the process's worker and waits a bounded time; what is not
- * done then goes on without it, and the access answers -EBUSY, which the firmware takes for a loss
- * on the wire. One copy at a time; the worker owns its buffer, so nothing of the firmware's is
- * touched late.
+ * Such a copy is a system call that sleeps while a page is absent: on disk, on an NFS or FUSE
+ * server that may be the process itself, or under a memory limit. A polling core must not sleep
+ * that long. It passes the copy to the process's worker and waits for a bounded time. After that
+ * the core continues without it, and the access returns -EBUSY, which the firmware treats like a
+ * loss on the wire. There is one copy at a time. The worker owns its buffer, so a late copy does
+ * not touch the firmware's memory.
  *
- * The functions say which thread calls them. The thread is no one's to wait for: hostcopy_end()
- * tells it, and hostcopy_over() is true when its copy has come to an end.
+ * Each function states the thread that may call it. No thread waits for the worker: hostcopy_end()
+ * requests its end, and hostcopy_over() returns true when its copy has finished.
  */
 #ifndef WEFT_APP_HOSTCOPY_H
 #define WEFT_APP_HOSTCOPY_H
@@ -23,40 +23,40 @@ struct hostcopy;
 /* Counted by the core. */
 struct hostcopy_stats {
 	uint64_t copies;
-	uint64_t waits;    /* of them, those that were not done at once */
-	uint64_t given_up; /* of them, those that took longer than the core waits */
-	uint64_t refused;  /* accesses while one was under way that had been given up */
+	uint64_t waits;    /* copies that were not finished at once */
+	uint64_t given_up; /* copies that exceeded the core's waiting time */
+	uint64_t refused;  /* accesses rejected while an abandoned copy was in progress */
 };
 
 /*
- * Lets workers that are made later have a real-time priority, by a thread that makes them: the
- * right to it is one that weftd then gives up. Without the right nothing happens. Once, by the
- * control thread.
+ * Enables real-time priority for workers created later, by starting a thread that creates them
+ * while weftd still has the right. No effect without the right. Call it once, on the control
+ * thread.
  */
 void hostcopy_allow(void);
 
 /*
- * Makes the worker. mem_fd: the process's memory, of which it keeps a copy; cpu: where the core
- * that will wait for it runs; control_fd: an eventfd that is written to when hostcopy_passed() may
- * have become true. 0 or -errno. Control thread.
+ * Creates the worker. mem_fd: the process's memory, of which it keeps a copy; cpu: CPU of the core
+ * that will wait for it; control_fd: eventfd written when hostcopy_passed() may have become true.
+ * Returns 0 or -errno. Control thread.
  */
 int hostcopy_start(struct hostcopy **copy, int mem_fd, int cpu, int control_fd)
     __attribute__((warn_unused_result));
 
 /*
- * No core uses it any more. Does not wait; the eventfd is written to when hostcopy_over() has
- * become true, and hostcopy_free() may follow. Control thread.
+ * Called when no core uses it any more. Does not wait; the eventfd is written when hostcopy_over()
+ * becomes true, after which hostcopy_free() may be called. Control thread.
  */
 void hostcopy_end(struct hostcopy *copy);
 bool hostcopy_over(const struct hostcopy *copy);
 void hostcopy_free(struct hostcopy *copy);
 
-/* Memory that a worker takes of weftd. */
+/* Returns weftd's memory per worker. */
 uint64_t hostcopy_bytes(void);
 
 /*
- * Copies. 0; -EFAULT: the memory is not there; -EBUSY: not now; a write may yet be carried out. One
- * core.
+ * Copy memory. Return 0; -EFAULT: not mapped; -EBUSY: not in time; a write may still be executed
+ * later. One core only.
  */
 int hostcopy_read(struct hostcopy *copy, void *dst, uint64_t addr, uint32_t bytes,
 		  struct hostcopy_stats *stats) __attribute__((warn_unused_result));
@@ -64,9 +64,8 @@ int hostcopy_write(struct hostcopy *copy, uint64_t addr, const void *src, uint32
 		   struct hostcopy_stats *stats) __attribute__((warn_unused_result));
 
 /*
- * Whether all copies that were begun before mark was taken are over: memory that has been
- * deregistered since is not written to any more. When it is not, the eventfd will say so.
- * Control thread.
+ * Returns true if all copies begun before mark was taken have finished, so memory deregistered
+ * since then is no longer written. Otherwise the eventfd will be written. Control thread.
  */
 uint64_t hostcopy_mark(const struct hostcopy *copy);
 bool hostcopy_passed(struct hostcopy *copy, uint64_t mark);

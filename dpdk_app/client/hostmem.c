@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mappings of memory that weftd shares with processes, and the SIGBUS handler. The registry is an
- * array that the handler can read at any moment: an entry's base is stored last when it is made,
- * cleared first when it goes. Calls the kernel: memfd_create(2), fcntl(2) F_ADD_SEALS, mremap(2),
+ * array that the handler can read at any time: an entry's base is stored last on creation and
+ * cleared first on removal. Calls the kernel: memfd_create(2), fcntl(2) F_ADD_SEALS, mremap(2),
  * mlock2(2), mincore(2), madvise(2).
  */
 #include "dpdk_app/client/hostmem.h"
@@ -33,17 +33,17 @@
 enum {
 	HOSTMEM_SLOTS = 1 << 20, /* address space only */
 	HOSTMEM_NONE = UINT32_MAX,
-	HOSTMEM_DEFAULT_MAX = 65530, /* vm.max_map_count where it cannot be read */
-	HOSTMEM_LOOK_PAGES = 256,    /* at a time */
+	HOSTMEM_DEFAULT_MAX = 65530, /* vm.max_map_count if it cannot be read */
+	HOSTMEM_LOOK_PAGES = 256,    /* pages per mincore(2) call */
 	HOSTMEM_SPARE_PAGES = 256,
 };
-/* The least that weftd must be allowed to lock, else it locks nothing: a BAR is as long. */
+/* Memory locking is used only if weftd may lock at least this much, the length of a BAR. */
 #define HOSTMEM_LOCK_PROBE_BYTES (UINT64_C(1) << 30)
 
 struct hostmem {
-	_Atomic(uintptr_t) base; /* 0: free */
+	_Atomic(uintptr_t) base; /* 0: unused */
 	size_t bytes;            /* whole pages */
-	uint32_t mappings;       /* of the kernel's, at most */
+	uint32_t mappings;       /* upper bound of the kernel's mappings */
 	_Atomic(bool) failed;
 	uint32_t next_free;
 };
@@ -55,14 +55,14 @@ static uint32_t hostmem_mappings, hostmem_max_mappings;
 static _Atomic(bool) hostmem_new_failure;
 static bool hostmem_locks;
 static int hostmem_control_fd = -1;
-static int hostmem_spare_fd = -1; /* HOSTMEM_SPARE_PAGES, which are there */
+static int hostmem_spare_fd = -1; /* HOSTMEM_SPARE_PAGES populated pages */
 static _Atomic(uint32_t) hostmem_spares_used;
 
 /*
- * An empty page of our own at an address. Where the kernel accounts for memory strictly and has no
- * more (vm.overcommit_memory 2), which is when pages are missing, it gives no new one either: then
- * one of those that were made at the start. Who needs a second round of them shares pages with
- * others that are about to be ended.
+ * Maps an empty private page at an address. If the kernel accounts memory strictly and has none
+ * left (vm.overcommit_memory 2), which is likely when pages are missing, it maps one of the spare
+ * pages created at the start. Clients that need a second round of them share pages with others that
+ * are also about to be ended.
  */
 static bool put_page(void *at)
 {
@@ -84,8 +84,8 @@ static bool put_page(void *at)
 }
 
 /*
- * Replaces the page that could not be had by an empty one of our own, so that the access
- * goes on, and leaves it to the control thread to end the processes.
+ * Replaces the missing page by an empty private one so that the access continues. The control
+ * thread then ends the processes that use the mapping.
  */
 static void hostmem_on_sigbus(int signo, siginfo_t *info, void *context)
 {
@@ -106,10 +106,10 @@ static void hostmem_on_sigbus(int signo, siginfo_t *info, void *context)
 		atomic_store_explicit(&map->failed, true, memory_order_relaxed);
 		atomic_store_explicit(&hostmem_new_failure, true, memory_order_release);
 		if (write(hostmem_control_fd, &one, sizeof(one)) < 0)
-			return; /* the control thread is awake already */
+			return; /* the control thread is already awake */
 		return;
 	}
-	/* Not memory of a process: our own mistake, and the core dump should show it. */
+	/* Not a process's memory: a bug of weftd, which the core dump should show. */
 	signal(signo, SIG_DFL);
 }
 
@@ -126,7 +126,10 @@ static uint32_t max_map_count(void)
 	return count;
 }
 
-/* Locked pages are not swapped out under a core. Needs CAP_IPC_LOCK or RLIMIT_MEMLOCK. */
+/*
+ * Returns true if pages can be locked, so that they are not swapped out. Needs CAP_IPC_LOCK or
+ * RLIMIT_MEMLOCK.
+ */
 static bool may_lock(void)
 {
 	void *probe = mmap(NULL, HOSTMEM_LOCK_PROBE_BYTES, PROT_NONE,
@@ -159,7 +162,7 @@ int hostmem_init(int control_fd)
 	if (err)
 		return err;
 	hostmem_control_fd = control_fd;
-	/* An eighth for weftd itself, and for mappings that failing pages have split. */
+	/* One eighth is reserved for weftd itself and for mappings split by failed pages. */
 	hostmem_max_mappings = maps - maps / 8;
 	hostmem_locks = may_lock();
 	if (!hostmem_locks)
@@ -198,7 +201,7 @@ int hostmem_seal(int fd)
 	if (!fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL))
 		return 0;
 	err = errno;
-	/* Another registration was faster, or the process sealed it itself. */
+	/* A concurrent registration, or the process itself, has already sealed it. */
 	seals = fcntl(fd, F_GET_SEALS);
 	return seals >= 0 && (seals & wanted) == wanted ? 0 : -err;
 }
@@ -225,7 +228,7 @@ static void slot_give(struct hostmem *map)
 	hostmem_free_head = (uint32_t)(map - hostmem_slots);
 }
 
-/* fd -1: address space alone. populate: the pages are mapped now, and are not locked. */
+/* fd -1: address space only. populate: the pages are mapped now and are not locked. */
 static int map_new(int fd, uint64_t bytes, uint32_t mappings, bool populate, struct hostmem **out)
 {
 	struct hostmem *map;
@@ -253,7 +256,10 @@ static int map_new(int fd, uint64_t bytes, uint32_t mappings, bool populate, str
 		slot_give(map);
 		return err;
 	}
-	/* That it may lock was tried at the start; short of that the pages can be swapped out. */
+	/*
+	 * The right to lock was tested at the start. If locking fails nevertheless, pages can be
+	 * swapped out.
+	 */
 	if (fd >= 0 && hostmem_locks && !populate)
 		(void)mlock2(base, map->bytes, MLOCK_ONFAULT);
 	hostmem_mappings += mappings;
@@ -289,7 +295,10 @@ int hostmem_place(struct hostmem *map, uint64_t at, const struct hostmem *from, 
 		copy = mremap(source + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
 		return copy == MAP_FAILED ? -errno : 0;
 	}
-	/* A copy of a mapping may be longer than it: from the beginning, to cut it off then. */
+	/*
+	 * A copy may be longer than its source mapping, so copy from the start and unmap the
+	 * excess.
+	 */
 	copy = mremap(source, 0, offset + bytes, MREMAP_MAYMOVE);
 	if (copy == MAP_FAILED)
 		return -errno;
@@ -326,7 +335,7 @@ bool hostmem_any_failed(void)
 	       atomic_exchange_explicit(&hostmem_new_failure, false, memory_order_acquire);
 }
 
-/* Pages that nobody has touched would be ours to pay for. */
+/* Returns true if all pages are present; populating absent pages would charge them to weftd. */
 static bool are_there(uint8_t *start, uint64_t pages)
 {
 	unsigned char there[HOSTMEM_LOOK_PAGES];
@@ -364,7 +373,7 @@ int hostmem_populate(void *start, uint64_t bytes)
 
 void hostmem_make(void *start, uint64_t bytes)
 {
-	/* Where it fails the pages are made, or the failure is seen, when they are used. */
+	/* On failure the pages are populated, or the failure detected, on first access. */
 	(void)madvise(start, bytes, MADV_POPULATE_WRITE);
 }
 

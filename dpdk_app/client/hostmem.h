@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory shared with processes: making it, sealing it, mapping it, surviving it.
+ * Memory shared with processes: creation, sealing, mapping, handling of failures.
  *
- * All of it is memfds that weftd made. A page that a core touches must be there, and stay: a core
- * that faults on a page of a hole that is being punched waits for as long as that takes. So
- * every memfd is mapped first and then sealed with F_SEAL_FUTURE_WRITE (fcntl(2)): from then on no
- * process can punch it, write to it by a system call, or map it for writing anew, and the mappings
- * that there are go on. A second mapping is a copy of the first (mremap(2) with an old size of 0).
+ * All of it is memfds created by weftd. A page that a core accesses must be present and stay
+ * present: a core that faults on a hole being punched waits as long as the punching takes. Every
+ * memfd is therefore mapped first and then sealed with F_SEAL_FUTURE_WRITE (fcntl(2)). From then on
+ * no process can punch it, write to it by a system call, or create a writable mapping; existing
+ * mappings stay usable. A second mapping is a copy of the first (mremap(2) with an old size of 0).
  *
- * A page may still turn out not to be there (a cgroup is out of memory): the SIGBUS that follows
- * puts a zero page in its place and marks the mapping; client.c ends the processes that use it.
+ * A page may still be unavailable (a cgroup is out of memory). The resulting SIGBUS handler maps a
+ * zero page and marks the mapping; client.c ends the processes that use it.
  *
- * Called on the control thread, but for the signal handler, which may run on any, and where said.
+ * The functions run on the control thread unless stated otherwise. The signal handler may run on
+ * any thread.
  */
 #ifndef WEFT_APP_HOSTMEM_H
 #define WEFT_APP_HOSTMEM_H
@@ -19,52 +20,52 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A mapping. It stays at its address until it is unmapped. */
+/* A mapping. Its address is fixed until it is unmapped. */
 struct hostmem;
 
 enum {
 	HOSTMEM_PAGE_BYTES = 4096,
 };
 
-/* Installs the signal handler; control_fd is the eventfd to wake. 0 or -errno. */
+/* Installs the signal handler; control_fd is the eventfd to wake. Returns 0 or -errno. */
 int hostmem_init(int control_fd) __attribute__((warn_unused_result));
 
 /*
- * Makes a memfd of bytes that can neither shrink nor grow, and that can be sealed further. 0 and
- * *fd, or -errno.
+ * Creates a memfd of bytes that can neither shrink nor grow, but can be sealed further. Returns 0
+ * and *fd, or -errno.
  */
 int hostmem_create(const char *name, uint64_t bytes, int *fd) __attribute__((warn_unused_result));
 
 /*
- * Seals what hostmem_create() made for good: nobody can punch it or make a writable mapping of it
- * from now on. May wait for whoever punches it now. May be repeated. 0; -EPERM: the process has
- * forbidden more seals. Any thread.
+ * Seals a memfd of hostmem_create() permanently: no process can punch it or create a writable
+ * mapping of it afterwards. May wait for a punch in progress. May be repeated. Returns 0; -EPERM:
+ * the process has forbidden further seals. Any thread.
  */
 int hostmem_seal(int fd) __attribute__((warn_unused_result));
 
 /*
- * Maps [0, bytes) of a memfd that is not sealed yet, for reading and writing; its pages are locked
- * as they come. 0; -ENOSPC: there are as many mappings as weftd may have; or -errno.
+ * Maps [0, bytes) of an unsealed memfd for reading and writing; its pages are locked when
+ * populated. Returns 0; -ENOSPC: weftd's limit of mappings is reached; or -errno.
  */
 int hostmem_map(int fd, uint64_t bytes, struct hostmem **map) __attribute__((warn_unused_result));
 
 /*
- * Maps [0, bytes) of memory that another process made and may punch, for reading and writing. Its
- * pages are made now, as far as they can be had. 0 or -errno, as hostmem_map().
+ * Maps [0, bytes) of memory that another process created and may punch, for reading and writing.
+ * Populates its pages as far as possible. Returns 0 or -errno, as hostmem_map().
  */
 int hostmem_map_foreign(int fd, uint64_t bytes, struct hostmem **map)
     __attribute__((warn_unused_result));
 
 /*
- * Address space for bytes, to be filled by hostmem_place() with pieces as many as said, which
- * count as mappings. 0 or -errno, as hostmem_map().
+ * Reserves address space for bytes, to be filled by hostmem_place() with at most the given number
+ * of pieces, which count as mappings. Returns 0 or -errno, as hostmem_map().
  */
 int hostmem_reserve(uint64_t bytes, uint32_t pieces, struct hostmem **map)
     __attribute__((warn_unused_result));
 
 /*
- * Puts [offset, offset + bytes) of the memfd behind `from` at `at` of a reservation; all in whole
- * pages. The range may lie beyond what `from` itself maps. 0 or -errno.
+ * Maps [offset, offset + bytes) of the memfd of `from` at `at` in a reservation; all values are
+ * whole pages. The range may exceed the mapping `from` itself. Returns 0 or -errno.
  */
 int hostmem_place(struct hostmem *map, uint64_t at, const struct hostmem *from, uint64_t offset,
 		  uint64_t bytes) __attribute__((warn_unused_result));
@@ -72,29 +73,29 @@ int hostmem_place(struct hostmem *map, uint64_t at, const struct hostmem *from, 
 void hostmem_unmap(struct hostmem *map);
 
 uint8_t *hostmem_start(const struct hostmem *map);
-/* A page of it could not be had. Any thread. */
+/* Returns true if a page of the mapping was unavailable. Any thread. */
 bool hostmem_failed(const struct hostmem *map);
-/* Some mapping has failed since this was last asked. */
+/* Returns true if a mapping has failed since the last call. */
 bool hostmem_any_failed(void);
 
 /*
- * Maps the pages of a range of whole pages. They must be there: memory is the process's to take,
- * in its cgroup and within its limits, so none is ever made in its place. 0; -ENOMEM: a page is
- * not there. Any thread.
+ * Maps the pages of a page-aligned range. They must already be present, so that their memory is
+ * charged to the process, its cgroup and its limits; none is allocated here. Returns 0; -ENOMEM: a
+ * page is absent. Any thread.
  */
 int hostmem_populate(void *start, uint64_t bytes) __attribute__((warn_unused_result));
 
-/* Makes the pages of weftd's own part of a mapping, before a core writes there. Any thread. */
+/* Populates pages of weftd's own part of a mapping before a core writes to them. Any thread. */
 void hostmem_make(void *start, uint64_t bytes);
 
-/* True: mapped pages are locked, so that pages which were mapped once are there as long as their
- * mapping.
+/*
+ * Returns true if mapped pages are locked: a page mapped once stays present as long as its mapping.
  */
 bool hostmem_locks_pages(void);
 
-/* Mappings that there are. */
+/* Returns the number of mappings. */
 uint32_t hostmem_count(void);
-/* How many there may be: less than vm.max_map_count, of which weftd needs some itself. */
+/* Returns the limit of mappings: below vm.max_map_count, since weftd needs some itself. */
 uint32_t hostmem_max(void);
 
 #endif /* WEFT_APP_HOSTMEM_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signalling eventfds without ever blocking; irq.h says why it is done this way.
+ * Signals eventfds without ever blocking; irq.h explains the reason.
  *
- * Nothing of it sleeps: a read of /dev/null is over when it has begun (the driver answers 0 bytes
- * without a queue, a lock or a page), so io_submit() itself completes it, and its completion adds
- * to the eventfd's counter under a spinlock and stops at the counter's maximum. io_getevents() asks
- * for no event at least, so it does not wait. The contexts are made before the cores run: one that
- * could not be had later would leave write() alone, which a process can make block.
+ * No step sleeps. A read of /dev/null completes immediately (the driver returns 0 bytes without a
+ * queue, a lock or a page), so io_submit() itself completes it. The completion adds to the
+ * eventfd's counter under a spinlock and saturates at the counter's maximum. io_getevents() is
+ * called with a minimum of 0 events, so it does not wait. The contexts are created before the cores
+ * run: without one, only write() would remain, which a process can make block.
  *
  * Calls the kernel's asynchronous I/O. io_submit(2), eventfd(2).
  */
@@ -25,9 +25,9 @@
 
 enum {
 	IRQ_AIO_EVENTS = 256,
-	/* Completions are fetched, and thrown away, before the kernel's ring can fill. */
+	/* Completions are fetched and discarded before the kernel's ring can fill. */
 	IRQ_REAP_AT = 128,
-	IRQ_CAREFUL = 64, /* flushes after a batch that took long */
+	IRQ_CAREFUL = 64, /* timed flushes after a slow batch */
 };
 
 static void say_no_aio(int err)
@@ -83,7 +83,7 @@ static uint32_t irq_reap(struct irq_batch *batch)
 	return 1;
 }
 
-/* Signals entries [from, from + n) of the batch. Returns system calls made. */
+/* Signals entries [from, from + n) of the batch. Returns the number of system calls. */
 static uint32_t submit(struct irq_batch *batch, uint32_t from, uint32_t n)
 {
 	struct iocb block[IRQ_BATCH];
@@ -113,7 +113,7 @@ static uint32_t submit(struct irq_batch *batch, uint32_t from, uint32_t n)
 			batch->num_unreaped += (uint32_t)k;
 			done += (uint32_t)k;
 		} else {
-			done++; /* not a descriptor any more: its process is going away */
+			done++; /* the descriptor is closed: its process is ending */
 		}
 	}
 	return calls;
@@ -133,8 +133,8 @@ static bool bit_of(const uint64_t *bits, uint32_t eq)
 }
 
 /*
- * Notes that a signal of an event queue was dear, or not. Dear ones in a row make the queue slow,
- * prompt ones in a row make it quick again: a single one may be chance.
+ * Records whether a signal of an event queue was slow. Several slow ones in a row mark the queue as
+ * slow, several fast ones in a row clear the mark; a single one may be chance.
  */
 static void judge(struct irq_owner *owner, uint32_t eq, bool dear)
 {
@@ -152,8 +152,8 @@ static void judge(struct irq_owner *owner, uint32_t eq, bool dear)
 }
 
 /*
- * One signal, timed by the processor time of this thread: that the kernel took the CPU away
- * meanwhile is nobody's fault. Returns its cost in ns.
+ * Sends and times one signal by this thread's CPU time, which excludes preemption. Returns its cost
+ * in ns.
  */
 static uint64_t submit_timed(struct irq_batch *batch, uint32_t entry, uint32_t *calls)
 {
@@ -192,7 +192,7 @@ static uint32_t note(struct irq_batch *batch, int fd, struct irq_owner *owner, u
 {
 	uint32_t calls = 0;
 
-	/* Two events of one queue in a turn need one signal. */
+	/* Two events of one queue within a turn need one signal. */
 	for (uint32_t i = 0; i < batch->count; i++) {
 		if (batch->fd[i] == fd)
 			return 0;
@@ -210,7 +210,7 @@ uint32_t irq_add(struct irq_batch *batch, int fd)
 	return note(batch, fd, NULL, 0);
 }
 
-/* ---- processes whose signals are dear */
+/* ---- processes with slow signals */
 
 static void wait_at_the_end(struct irq_batch *batch, struct irq_owner *owner)
 {
@@ -235,7 +235,7 @@ uint32_t irq_raise(struct irq_batch *batch, struct irq_owner *owner, uint32_t eq
 	return 0;
 }
 
-/* Takes out the first event queue that waits. */
+/* Removes and returns the first waiting event queue. */
 static uint32_t take_owed(struct irq_owner *owner)
 {
 	uint32_t word = 0, eq;

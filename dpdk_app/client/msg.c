@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages: the core's side carries them out with fw_cmd() and its kin, so that every call
- * on a firmware instance comes from the core that polls it.
+ * Messages: the core executes them with fw_cmd() and related functions, so that only the core that
+ * polls a firmware instance calls it.
  *
- * Called by lcore.c and the firmware on a core, by client.c and control.c on the control
- * thread; calls nic_fw/fw.h, stats.c.
+ * Calls nic_fw/fw.h and stats.c.
  */
 #include "dpdk_app/client/msg.h"
 
@@ -52,13 +51,13 @@ int msg_send(struct msg *msg)
 	return 0;
 }
 
-/* Back to the control thread. */
+/* Returns a message to the control thread. */
 static void msg_done(struct core *core, struct msg *msg)
 {
-	/* MSG_DONE_RING is larger than all messages there can be. */
+	/* MSG_DONE_RING exceeds the number of all messages. */
 	if (rte_ring_enqueue(core->app->done, msg))
 		log_error("an answer to a command was lost: restart weftd");
-	/* Pairs with control_linger(): it stops looking before it looks a last time. */
+	/* Pairs with control_linger(): it stops polling before it checks a last time. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&core->app->control_looks, memory_order_relaxed))
 		app_wake_control(core->app);
@@ -100,16 +99,16 @@ static void pending_cancel(struct core *core, struct shard *shard, const struct 
 	}
 }
 
-/* Nothing of the client is left in the firmware: its BAR and descriptors may go. */
+/* The firmware has released the client: its BAR and descriptors may be freed. */
 static void detach_over(struct core *core, struct shard *shard, struct client *c)
 {
-	/* Signals of the last events go out while the descriptors are still open. */
+	/* Sends the signals of the last events while the descriptors are still open. */
 	shard->stats.irq_submits += irq_flush(&core->irqs);
 	irq_forget_all(&core->irqs, &c->irqs);
 	shard->client[c->fw_client[shard->number]] = NULL;
 }
 
-/* True when it is over, false when the firmware has more to free than a turn is for. */
+/* Returns true when finished, false if the firmware has more to free than fits a turn. */
 static bool do_detach(struct core *core, struct msg *msg)
 {
 	struct shard *shard = msg->shard;
@@ -137,7 +136,7 @@ void msg_detached(void *ctx, uint32_t client)
 	msg_done(shard->core, msg);
 }
 
-/* What the port has to do beside a command that succeeded. */
+/* Performs the port's part of a command that succeeded. */
 static void cmd_finish(struct shard *shard, struct msg *msg)
 {
 	struct client *c = msg->client;
@@ -160,7 +159,10 @@ static void cmd_finish(struct shard *shard, struct msg *msg)
 	}
 }
 
-/* Whether the client's user may leave one more command pending: some places are for others. */
+/*
+ * Returns true if the client's user may have another pending command; some slots are reserved for
+ * other users.
+ */
 static bool may_pend(const struct shard *shard, const struct client *c)
 {
 	const uint32_t max = APP_MAX_PENDING / 4 * 3;
@@ -176,7 +178,7 @@ static bool may_pend(const struct shard *shard, const struct client *c)
 	return held < max && shard->num_pending < APP_MAX_PENDING;
 }
 
-/* True when the answer is there, false when the firmware gives it later. */
+/* Returns true if the answer is ready, false if the firmware answers later. */
 static bool do_cmd(struct msg *msg)
 {
 	struct shard *shard = msg->shard;
@@ -196,7 +198,7 @@ static bool do_cmd(struct msg *msg)
 	while (shard->pending[slot].msg)
 		slot++;
 	msg->cmd.tag = slot;
-	/* In its place before the call: the answer may come within it. */
+	/* Stored before the call, because the answer may arrive within it. */
 	shard->pending[slot].msg = msg;
 	shard->num_pending++;
 	fw_now(shard->fw, shard->core->now_ns);
@@ -208,7 +210,7 @@ static bool do_cmd(struct msg *msg)
 	return true;
 }
 
-/* Interrupt moderation: not of one client's objects, so without its number. */
+/* Interrupt moderation does not concern one client's objects, so no client number is used. */
 static void do_moder(struct msg *msg)
 {
 	struct shard *shard = msg->shard;
@@ -229,7 +231,7 @@ void msg_cmd_done(void *ctx, uint32_t client, const struct hw_cmd_resp *resp)
 	struct msg *msg = resp->tag < APP_MAX_PENDING ? shard->pending[resp->tag].msg : NULL;
 
 	if (!msg || msg->client->fw_client[shard->number] != client)
-		return; /* its process is gone */
+		return; /* its process has ended */
 	shard->pending[resp->tag].msg = NULL;
 	shard->num_pending--;
 	msg->resp = *resp;

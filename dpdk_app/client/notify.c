@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sd_notify(3) in a few lines: one datagram to the socket that the environment names, an
- * abstract one where the name starts with @. Called by main.c.
+ * Sends one datagram to the socket that the environment names, as sd_notify(3) does. A name that
+ * starts with @ is an abstract socket.
  */
 #include "dpdk_app/client/notify.h"
 

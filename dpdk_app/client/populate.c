@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Helper threads that seal and populate memory of processes. Calls hostmem.c.
+ * Helper threads that seal and populate process memory. Calls hostmem.c.
  *
- * Jobs stand in one queue. A thread takes the first of another user than the last one served (or
- * the first at all), does one slice of it and puts it at the end of the queue: a user with many
- * jobs takes half of the time beside a user with one, whatever their sizes.
+ * Jobs are in one queue. A thread takes the first job of a user other than the last one served (or
+ * the first job at all), executes one slice and puts the job at the end of the queue. A user with
+ * many jobs thus gets half of the time beside a user with one, whatever their sizes.
  */
 #include "dpdk_app/client/populate.h"
 
@@ -49,7 +49,7 @@ static struct populate_job *take(struct populate_list *list, struct populate_job
 	return job;
 }
 
-/* Under the lock; there is one. */
+/* Under the lock; the queue must not be empty. */
 static struct populate_job *next_job(void)
 {
 	struct populate_job **at = &populate.waiting.first, *job;
@@ -63,7 +63,7 @@ static struct populate_job *next_job(void)
 	return job;
 }
 
-/* One slice. True: the job has come to its end. Without the lock. */
+/* Executes one slice. Returns true if the job has finished. Without the lock. */
 static bool work(struct populate_job *job)
 {
 	uint64_t bytes = job->bytes < POPULATE_SLICE_BYTES ? job->bytes : POPULATE_SLICE_BYTES;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory made ready before a core touches it, off the cores and off the control thread: sealing a
- * memfd may wait for its process, and mapping the pages of gigabytes takes a while.
+ * Prepares memory before a core accesses it, outside the cores and the control thread: sealing a
+ * memfd may wait for its process, and mapping gigabytes takes time.
  *
- * A few helper threads work on jobs, a slice of each in turn, users in turn. Functions are called
+ * A few helper threads execute jobs in slices, alternating between users. The functions are called
  * on the control thread.
  */
 #ifndef WEFT_APP_POPULATE_H
@@ -18,34 +18,34 @@ struct app;
 
 enum {
 	POPULATE_THREADS = 2,
-	/* In one go: the kernel keeps the lock of weftd's address space for as long. */
+	/* Size of a slice: the kernel holds the lock of weftd's address space for its duration. */
 	POPULATE_SLICE_BYTES = 1 << 20,
-	/* So little that nobody has to wait for it: done at once. */
+	/* Smaller jobs are executed immediately. */
 	POPULATE_NOW_BYTES = 64 << 10,
 };
 
 struct populate_job {
 	struct populate_job *next;
-	uid_t uid;     /* for whom: users take turns */
-	const int *fd; /* memfds to be sealed first; the caller keeps them open, and the list */
+	uid_t uid;     /* owner; users take turns */
+	const int *fd; /* memfds to seal first; the caller keeps them open, and the array valid */
 	uint32_t num_fds;
-	uint8_t *start; /* whole pages to be mapped; bytes 0: none */
+	uint8_t *start; /* whole pages to map; bytes 0: none */
 	uint64_t bytes;
-	bool make;                 /* they are weftd's own to make, as a BAR's: hostmem_make() */
-	const _Atomic(bool) *over; /* set: nobody waits for it any more */
-	int status;                /* 0 or -errno; -ECANCELED: it was over */
-	/* On the control thread, when it is done. The job is the caller's again. */
+	bool make;                 /* weftd's own memory, such as a BAR's: hostmem_make() */
+	const _Atomic(bool) *over; /* set: the result is no longer needed */
+	int status;                /* 0 or -errno; -ECANCELED: over was set */
+	/* Called on the control thread when done; the caller owns the job again. */
 	void (*done)(struct populate_job *job, void *arg);
 	void *arg;
 };
 
-/* Starts the threads; without them each job is done at once. 0 or -errno. */
+/* Starts the threads; without them jobs are executed immediately. Returns 0 or -errno. */
 int populate_init(struct app *app) __attribute__((warn_unused_result));
-/* Takes a job on; done() follows, from populate_drain() or, of a small one, at once. */
+/* Starts a job. populate_drain() calls done() later; for a small job, done() runs here. */
 void populate_start(struct populate_job *job);
-/* Calls done() of the jobs that have come to their end. */
+/* Calls done() for finished jobs. */
 void populate_drain(void);
-/* Ends the threads. Jobs that are left are drained with -ECANCELED. */
+/* Ends the threads. Remaining jobs finish with -ECANCELED. */
 void populate_end(void);
 
 #endif /* WEFT_APP_POPULATE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One thread that unmaps what is large, oldest first, a piece at a time; unmap.h says why. It is
- * made when it is first needed. Calls the kernel: munmap(2), pthread_create(3).
+ * A thread that unmaps large mappings in steps, oldest first; unmap.h explains why. It is created
+ * on first use. Calls the kernel: munmap(2), pthread_create(3).
  */
 #include "dpdk_app/client/unmap.h"
 
@@ -25,7 +25,7 @@ static pthread_mutex_t unmap_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t unmap_more = PTHREAD_COND_INITIALIZER;
 static struct unmap *unmap_list; /* oldest first */
 static struct unmap **unmap_tail = &unmap_list;
-static size_t unmap_owed; /* bytes of the list, and of what the thread has */
+static size_t unmap_owed; /* bytes in the list and in the thread's current mapping */
 static bool unmap_runs;
 
 static size_t step_bytes(size_t bytes)
@@ -33,7 +33,7 @@ static size_t step_bytes(size_t bytes)
 	return bytes > UNMAP_SPARSE_BYTES ? UNMAP_SPARSE_STEP_BYTES : UNMAP_STEP_BYTES;
 }
 
-/* As what it counts while it waits. */
+/* Returns the weight of a waiting mapping. */
 static size_t weight(size_t bytes)
 {
 	return bytes / (step_bytes(bytes) / UNMAP_STEP_BYTES);
@@ -75,7 +75,7 @@ static void *unmap_main(void *arg)
 	return NULL;
 }
 
-/* With the lock. False: no thread can be made. */
+/* Under the lock. Returns false if no thread can be created. */
 static bool have_thread(void)
 {
 	pthread_attr_t attr;
@@ -92,7 +92,7 @@ static bool have_thread(void)
 	return unmap_runs;
 }
 
-/* False: the caller has to do it. */
+/* Returns false if the caller must unmap it. */
 static bool unmap_leave(struct unmap *what)
 {
 	bool left = false;

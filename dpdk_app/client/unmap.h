@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Giving mappings of processes' memory back. The kernel takes some 0.1 ms for a MiB, and frees the
- * pages where weftd was the last to have them: half a second and more for an extent of several
- * GiB, during which the control thread would answer nobody. So a thread of its own does it.
+ * Unmaps process memory in the background. The kernel needs about 0.1 ms per MiB, and frees the
+ * pages if weftd was their last user: half a second or more for an extent of several GiB. The
+ * control thread could not answer meanwhile, so a separate thread does it.
  */
 #ifndef WEFT_APP_UNMAP_H
 #define WEFT_APP_UNMAP_H
@@ -10,17 +10,20 @@
 #include <stddef.h>
 
 enum {
-	UNMAP_NOW_BYTES = 1 << 20,  /* so little is done at once */
-	UNMAP_STEP_BYTES = 1 << 20, /* in one go: the kernel keeps a lock of weftd's for as long */
+	UNMAP_NOW_BYTES = 1 << 20, /* smaller mappings are unmapped at once */
+	/* Step size: the kernel holds a lock of weftd for its duration. */
+	UNMAP_STEP_BYTES = 1 << 20,
 };
-/* A longer mapping is mostly without pages, and is unmapped in longer steps. */
+/* A longer mapping has few pages and is unmapped in longer steps. */
 #define UNMAP_SPARSE_BYTES      ((size_t)64 << 30)
 #define UNMAP_SPARSE_STEP_BYTES ((size_t)1 << 30)
-/* While more than this, or as many steps of a sparse mapping, waits the caller does it, so that
- * nobody makes weftd hold ever more. */
+/*
+ * While more than this waits, or as many steps of sparse mappings, the caller unmaps. This bounds
+ * the memory that weftd holds.
+ */
 #define UNMAP_OWED_BYTES ((size_t)8 << 30)
 
-/* Unmaps whole pages that nobody touches any more, now or soon. Any thread. */
+/* Unmaps whole pages that are no longer accessed, now or soon. Any thread. */
 void unmap(void *base, size_t bytes);
 
 #endif /* WEFT_APP_UNMAP_H */

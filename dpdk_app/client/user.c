@@ -2,8 +2,8 @@
 /*
  * Accounts of processes and users: see user.h.
  *
- * Counts are atomic, since cores take memory for queues (port_host.c); the lists of accounts are
- * the control thread's. Calls user_tables.c and libc. docs/security.md "Shares".
+ * Counts are atomic, since cores take memory for queues (port_host.c). The lists of accounts belong
+ * to the control thread. Calls user_tables.c and libc. docs/security.md, "Shares".
  */
 #include "dpdk_app/client/user.h"
 
@@ -24,7 +24,7 @@ enum {
 };
 #define USER_TELL_NS UINT64_C(10000000000)
 
-/* The kinds that are counted here, by their number in counts. */
+/* Index of a kind in counts. */
 static uint32_t index_of(enum hw_share kind)
 {
 	assert(kind >= HW_SHARES_SHARD && kind < HW_SHARES);
@@ -33,15 +33,16 @@ static uint32_t index_of(enum hw_share kind)
 
 struct counts {
 	_Atomic(uint64_t) held[USER_KINDS];
-	uint16_t on_nic[CONF_MAX_NICS]; /* connections */
+	uint16_t on_nic[CONF_MAX_NICS]; /* connections per NIC */
 };
 
 struct user {
 	struct user *next;
 	uid_t uid;
-	uint32_t refs; /* processes */
+	uint32_t refs; /* number of processes */
 	struct counts counts;
-	uint64_t told_ns[HW_SHARES]; /* when user_tell() last spoke of each kind; 0: never */
+	/* Time of the last log line of user_tell() per kind; 0: never. */
+	uint64_t told_ns[HW_SHARES];
 };
 
 struct user_process {
@@ -49,7 +50,7 @@ struct user_process {
 	struct user *user;
 	uid_t uid;
 	pid_t pid;
-	uint32_t refs; /* connections, and what outlives them */
+	uint32_t refs; /* connections, and objects that outlive them */
 	struct counts counts;
 };
 
@@ -89,7 +90,10 @@ static uint64_t table_of(enum hw_share kind)
 	return kind < HW_SHARES_SHARD ? fw_share_max(kind) : total_max[index_of(kind)];
 }
 
-/* A process may have what its user may of memory: two of its processes could have it as well. */
+/*
+ * A process may use its user's whole share of memory, since two processes of the user could do so
+ * too.
+ */
 static uint64_t process_default(enum hw_share kind, uint64_t table)
 {
 	if (kind == HW_SHARE_BYTES || kind == HW_SHARE_MEMORY)
@@ -105,7 +109,7 @@ void user_init(const struct hw_share_limits *quota, const struct user_tables *ta
 	total_max[index_of(HW_SHARE_DESCRIPTOR)] = tables->descriptors;
 	total_max[index_of(HW_SHARE_BYTES)] = tables->bytes;
 	total_max[index_of(HW_SHARE_MAPPING)] = tables->mappings;
-	/* Its pages count in the cgroups of the processes: the operator may know of more. */
+	/* Its pages are charged to the cgroups of the processes, which may permit more. */
 	total_max[index_of(HW_SHARE_MEMORY)] = largest(
 	    tables->memory, largest(quota->process[HW_SHARE_MEMORY], quota->user[HW_SHARE_MEMORY]));
 	connections_asked = quota->user[HW_SHARE_CONNECTION] != 0;
@@ -115,7 +119,7 @@ void user_init(const struct hw_share_limits *quota, const struct user_tables *ta
 
 		if (!process)
 			process = process_default((enum hw_share)kind, table);
-		/* A limit of a process raises that of its user: a user may run one process. */
+		/* A process limit raises that of its user: a user may run only one process. */
 		if (!user)
 			user = part(table, 3, 4) > process ? part(table, 3, 4) : process;
 		limits.process[kind] = process < user ? process : user;
@@ -219,7 +223,7 @@ uid_t user_uid(const struct user_process *process)
 	return process->user->uid;
 }
 
-/* ---- what they hold */
+/* ---- usage */
 
 static bool add(_Atomic(uint64_t) *held, uint64_t n, uint64_t max)
 {
@@ -294,7 +298,7 @@ void user_on_nic(struct user_process *process, uint32_t nic, int change)
 	process->user->counts.on_nic[nic] = (uint16_t)(process->user->counts.on_nic[nic] + change);
 }
 
-/* ---- what people see of it */
+/* ---- reports */
 
 void user_tell(struct user_process *process, const char *nic, const char *program,
 	       const struct hw_resp_quota *quota)
@@ -335,8 +339,8 @@ static bool fill(struct hw_list_item *item, uid_t uid, pid_t pid, const struct c
 }
 
 /*
- * A cursor is the number of an account, in the order of the buckets, times the kinds. Accounts that
- * come or go between two answers may be missed or seen twice.
+ * A cursor is the index of an account, in bucket order, times the number of kinds. Accounts that
+ * are created or freed between two answers may be missed or reported twice.
  */
 void user_list(uint32_t cursor, struct hw_resp_list *list)
 {

@@ -19,15 +19,15 @@
 enum {
 	TABLES_TEXT_BYTES = 16384,
 	TABLES_PATH_CHARS = 512,
-	TABLES_NAMES_BYTES = 4096, /* of an entry of passwd */
+	TABLES_NAMES_BYTES = 4096, /* buffer for a passwd entry */
 	TABLES_SUBUIDS = 1024,
-	TABLES_OWN_FDS = 128,    /* of weftd itself, and of the control thread at all times */
-	TABLES_MIN_FDS = 64,     /* for a dozen processes */
-	TABLES_MEMORY_PARTS = 8, /* one of so many is for tables and packets */
+	TABLES_OWN_FDS = 128, /* weftd's own descriptors, including the control thread's reserve */
+	TABLES_MIN_FDS = 64,  /* for a dozen processes */
+	TABLES_MEMORY_PARTS = 8, /* this fraction is reserved for tables and packets */
 };
 #define TABLES_MIN_BYTES (UINT64_C(64) << 20)
 
-/* ---- whose uids are whose */
+/* ---- owners of uids */
 
 struct range {
 	uid_t start;
@@ -38,7 +38,7 @@ struct range {
 static struct range ranges[TABLES_SUBUIDS];
 static uint32_t num_ranges;
 
-/* A name, or a number, of subuid(5). */
+/* Resolves a name or number of subuid(5). */
 static bool find_owner(const char *name, uid_t *uid)
 {
 	struct passwd entry, *found = NULL;
@@ -80,7 +80,7 @@ void user_tables_read_subuids(void)
 
 	num_ranges = 0;
 	if (!file)
-		return; /* nobody has any */
+		return; /* no subuids are assigned */
 	user_tables_read_ranges(file);
 	fclose(file);
 }
@@ -94,9 +94,9 @@ uid_t user_tables_owner(uid_t uid)
 	return uid;
 }
 
-/* ---- what there is */
+/* ---- available resources */
 
-/* A file of proc or sys as text; false: it cannot be read. */
+/* Reads a file of proc or sys as text; false: not readable. */
 static bool read_text(const char *path, char *text, size_t bytes)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -115,7 +115,7 @@ static bool read_number(const char *path, uint64_t *value)
 	if (!read_text(path, text, sizeof(text)))
 		return false;
 	*value = strtoull(text, &end, 10);
-	return end != text; /* "max" */
+	return end != text; /* the text was "max" */
 }
 
 uint64_t user_tables_kb(const char *text, const char *key)
@@ -153,7 +153,9 @@ bool user_tables_cgroup(const char *text, const char *controller, char *path, si
 	return false;
 }
 
-/* The least that a cgroup and all above it allow, less what they use (used_file NULL: nothing). */
+/*
+ * Returns the smallest limit of a cgroup and its ancestors, minus their usage (used_file NULL: 0).
+ */
 static uint64_t cgroup_left(const char *root, const char *group, const char *max_file,
 			    const char *used_file)
 {
@@ -179,7 +181,7 @@ static uint64_t cgroup_left(const char *root, const char *group, const char *max
 	}
 }
 
-/* key: of /proc/meminfo; the files that say what a cgroup of version 2 and 1 uses. */
+/* key: line of /proc/meminfo; used_file*: usage files of cgroup versions 2 and 1. */
 static uint64_t memory_bytes(const char *key, const char *used_file, const char *used_file_v1)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -230,12 +232,14 @@ struct user_tables user_find_tables(void)
 	struct rlimit limit;
 
 	tables.descriptors = TABLES_MIN_FDS;
-	/* Ports of TCP may take the other half: tcp_ports.c. */
+	/* TCP ports may use the other half: tcp_ports.c. */
 	if (!getrlimit(RLIMIT_NOFILE, &limit) &&
 	    limit.rlim_cur / 2 > TABLES_OWN_FDS + TABLES_MIN_FDS)
 		tables.descriptors = limit.rlim_cur / 2 - TABLES_OWN_FDS;
 	tables.bytes = for_processes(user_tables_memory_bytes());
-	/* All of the machine's memory, not the free part: processes register memory that they use.
+	/*
+	 * The machine's total memory, not the free part: processes register memory that they
+	 * already use.
 	 */
 	tables.memory = for_processes(user_tables_memory_total());
 	tables.mappings = hostmem_max();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Capture: one byte ring per shard, written by its core and read by the capture's thread,
- * which makes pcapng of it and writes the pipe. Frames of several shards are merged by time.
+ * Capture: one byte ring per shard, written by its core and read by the capture's thread, which
+ * converts frames to pcapng and writes the pipe. Frames of several shards are merged by time.
  *
- * Called by port_rx.c and port_tx.c (capture_frame), client_cmd.c, control.c; calls pcapng.c.
+ * Calls pcapng.c.
  */
 #include "dpdk_app/control/capture.h"
 
@@ -23,11 +23,11 @@
 #include "dpdk_app/control/pcapng.h"
 
 enum {
-	CAPTURE_WAIT_MS = 2, /* between two looks at the rings */
+	CAPTURE_WAIT_MS = 2, /* interval between checks of the rings */
 	CAPTURE_FRAME_MAX = 16384,
 };
 
-/* In front of each frame in the ring; records are multiples of 8 bytes. */
+/* Precedes each frame in the ring; records are multiples of 8 bytes. */
 struct capture_record {
 	uint64_t time_ns;
 	uint64_t dropped; /* frames lost before this one */
@@ -36,18 +36,18 @@ struct capture_record {
 };
 
 struct capture_ring {
-	_Atomic(uint64_t) head; /* the thread has read so far */
+	_Atomic(uint64_t) head; /* bytes read by the thread */
 	uint8_t pad[APP_CACHE_LINE_BYTES - 8];
-	_Atomic(uint64_t) tail; /* the core has written so far */
+	_Atomic(uint64_t) tail; /* bytes written by the core */
 	_Atomic(uint64_t) dropped;
-	uint64_t dropped_told; /* core: as of the last record */
+	uint64_t dropped_told; /* core: value in the last record */
 	uint8_t *data;
 };
 
 struct capture {
 	struct nic *nic;
 	struct capture_ring ring[CONF_MAX_SHARDS];
-	int64_t realtime_offset_ns; /* from the clock of the cores to the calendar */
+	int64_t realtime_offset_ns; /* offset from the cores' clock to real time */
 	int pipe_fd;
 	pthread_t thread;
 	_Atomic(bool) stop;
@@ -120,7 +120,10 @@ bool capture_finished(const struct capture *capture)
 	return atomic_load(&capture->finished);
 }
 
-/* Writes all, waiting for the reader; false when it has gone, or does not read at the end. */
+/*
+ * Writes all bytes, waiting for the reader. Returns false if the reader is gone, or does not read
+ * at the end.
+ */
 static bool capture_write(struct capture *capture, const uint8_t *data, uint32_t bytes)
 {
 	while (bytes) {
@@ -141,7 +144,7 @@ static bool capture_write(struct capture *capture, const uint8_t *data, uint32_t
 	return true;
 }
 
-/* The ring whose next frame is the oldest; NULL: all are empty. */
+/* Returns the ring whose next frame is the oldest; NULL: all are empty. */
 static struct capture_ring *capture_oldest(struct capture *capture, struct capture_record *oldest)
 {
 	struct capture_ring *found = NULL;
@@ -192,7 +195,7 @@ static void *capture_main(void *arg)
 		struct pollfd gone = {.fd = capture->pipe_fd};
 
 		open = capture_drain(capture);
-		/* POLLERR is how a pipe tells its writer that nobody reads. */
+		/* A pipe reports to its writer with POLLERR that the reader is gone. */
 		if (open && poll(&gone, 1, CAPTURE_WAIT_MS) > 0)
 			open = !(gone.revents & (POLLERR | POLLHUP));
 	}
@@ -253,7 +256,7 @@ int capture_start(struct nic *nic, int *read_fd)
 		capture_free(capture);
 		return err;
 	}
-	/* Each end has flags of its own: the reader's blocks, as readers expect. */
+	/* Each end has its own flags: the reader's end blocks, as readers expect. */
 	fcntl(fds[1], F_SETFL, O_NONBLOCK);
 	fcntl(fds[1], F_SETPIPE_SZ, 1 << 20);
 	capture->pipe_fd = fds[1];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Capture of one NIC: every frame it takes and sends, as pcapng through a pipe.
+ * Capture of one NIC: every received and sent frame, as pcapng through a pipe.
  *
- * port_rx.c and port_tx.c put frames in on the cores, never waiting: what does not fit the
- * buffer is counted. A thread of its own writes the pipe. client_cmd.c starts it
- * (HW_CMD_CAPTURE), control.c clears away after the reader has gone.
+ * port_rx.c and port_tx.c add frames on the cores and never wait: frames that do not fit the buffer
+ * are counted. A thread writes the pipe. client_cmd.c starts a capture (HW_CMD_CAPTURE), control.c
+ * frees it after the reader has gone.
  */
 #ifndef WEFT_APP_CAPTURE_H
 #define WEFT_APP_CAPTURE_H
@@ -25,24 +25,24 @@ enum {
 };
 
 /*
- * Starts a capture and gives the end of the pipe that its reader takes. 0; -EBUSY: one
- * runs already; or -errno. Control thread.
+ * Starts a capture and returns the reader's end of the pipe. 0; -EBUSY: a capture is already
+ * running; or -errno. Control thread.
  */
 int capture_start(struct nic *nic, int *read_fd) __attribute__((warn_unused_result));
 
-/* A frame passes. On the shard's core. */
+/* Records a frame. On the shard's core. */
 void capture_frame(struct capture *capture, const struct shard *shard, enum capture_dir dir,
 		   const struct rte_mbuf *m);
 
-/* Frames of a shard that found the buffer full. Any thread. */
+/* Returns the number of frames of a shard dropped because the buffer was full. Any thread. */
 uint64_t capture_dropped(const struct capture *capture, const struct shard *shard);
 
-/* True once the reader has gone. Control thread. */
+/* Returns true once the reader has gone. Control thread. */
 bool capture_finished(const struct capture *capture);
 
 /*
- * Ends it: no core uses it any more when this returns (lcore_quiesce), what is buffered is
- * written if the reader takes it at once. Control thread.
+ * Ends the capture: on return no core uses it (lcore_quiesce), and buffered frames were written if
+ * the reader accepted them at once. Control thread.
  */
 void capture_stop(struct nic *nic);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control thread's loop. It sleeps unless something happens: no timer runs while no
- * connection is half open.
+ * The control thread's loop. It sleeps until an event arrives; a timer runs only while a connection
+ * is half open.
  *
- * Calls client.c, msg.c, link.c, memif.c, capture.c, control_signal.c.
+ * Calls client.c, msg.c, link.c, memif.c, capture.c and control_signal.c.
  */
 #include "dpdk_app/control/control.h"
 
@@ -29,14 +29,14 @@
 enum {
 	CONTROL_EVENTS = 64,
 	CONTROL_LINGER_NS = 10000,
-	CONTROL_TICK_MS = 1000, /* while a connection waits for its ATTACH */
+	CONTROL_TICK_MS = 1000, /* interval while a connection has not sent its ATTACH */
 };
 
 struct control {
 	struct app *app;
 	int epoll_fd;
 	int signal_fd;
-	int link_fd; /* -1: no interface of the kernel is used */
+	int link_fd; /* -1: no kernel interface is used */
 	bool ending;
 	struct control_source signal, wake, link;
 	struct control_source listen[CONF_MAX_NICS];
@@ -47,11 +47,11 @@ void app_wake_control(struct app *app)
 {
 	const uint64_t one = 1;
 
-	/* Pairs with control_woken(): it takes the word back, then looks at everything. */
+	/* Pairs with control_woken(), which clears the flag before it checks everything. */
 	if (atomic_exchange(&app->control_told, true))
 		return;
 	if (write(app->control_fd, &one, sizeof(one)) < 0)
-		return; /* full, so readable */
+		return; /* saturated, so it is readable */
 }
 
 int control_init(struct app *app)
@@ -109,7 +109,7 @@ static void control_close(struct control *control)
 		close(control->link_fd);
 }
 
-/* Everything that cores sent since the last time. */
+/* Handles all messages that cores have returned since the last call. */
 static void control_drain(struct app *app)
 {
 	void *back;
@@ -139,7 +139,7 @@ static void control_drain(struct app *app)
 	}
 }
 
-/* A core, or a helper, has told of something. */
+/* Handles a wake-up by a core or a helper thread. */
 static void control_woken(struct app *app)
 {
 	uint64_t count;
@@ -151,8 +151,8 @@ static void control_woken(struct app *app)
 }
 
 /*
- * A core answers most commands within a turn or two: to look for that long costs less than to sleep
- * and be woken, which are two switches of threads and a system call of the core.
+ * A core answers most commands within one or two turns. Polling for that time costs less than
+ * sleeping and waking, which needs two thread switches and a system call of the core.
  */
 static void control_linger(struct app *app)
 {
@@ -165,7 +165,9 @@ static void control_linger(struct app *app)
 	while (rte_ring_empty(app->done) && app_clock_ns() < end_ns)
 		rte_pause();
 	atomic_store(&app->control_looks, false);
-	/* Sequentially consistent, as msg_done()'s fence: one of the two sees the other's store. */
+	/*
+	 * Sequentially consistent, like msg_done()'s fence: one of the two sees the other's store.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!rte_ring_empty(app->done))
 		control_drain(app);
@@ -245,7 +247,7 @@ void control_stop_cores(struct app *app)
 
 		if (msg)
 			msg->core = core;
-		/* A full ring empties: the core works on it. */
+		/* A full ring drains while the core runs. */
 		while (msg && msg_send(msg))
 			usleep(100);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signals, as the control thread reads them, and the counters that SIGUSR1 asks for. It calls
- * msg.c: the cores read their counters themselves and answer.
+ * Signals of the control thread, and the counters that SIGUSR1 logs. Calls msg.c: the cores read
+ * their own counters and answer.
  */
 #include "dpdk_app/control/control_signal.h"
 
@@ -22,7 +22,7 @@ enum {
 };
 
 static bool signal_has_terminal;
-/* Shards that have yet to answer the last SIGUSR1. */
+/* Shards that have not answered the last SIGUSR1. */
 static uint32_t signal_awaited;
 
 static void signal_set(sigset_t *set)
@@ -39,7 +39,7 @@ int control_signal_init(void)
 	sigset_t set;
 	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
 
-	/* Where nobody has a terminal, SIGHUP comes from a service manager or from logrotate. */
+	/* Without a terminal, SIGHUP comes from a service manager or logrotate. */
 	signal_has_terminal = fd >= 0;
 	if (fd >= 0)
 		close(fd);
@@ -58,7 +58,7 @@ int control_signal_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Counters that are not 0, as many to a line as fit. */
+/* Logs nonzero counters, as many per line as fit. */
 static void signal_log_stats(struct msg *msg, void *arg)
 {
 	const struct shard *shard = msg->shard;
@@ -112,7 +112,7 @@ static void signal_ask_stats(struct shard *shard)
 
 static void signal_ask_all(struct app *app)
 {
-	/* Signals come faster than lines are read: one at a time is answered. */
+	/* Signals may arrive faster than lines are read, so only one is answered at a time. */
 	if (signal_awaited)
 		return;
 	for (uint32_t i = 0; i < app->num_nics; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writing pcapng, little-endian. Called by capture.c; calls nothing.
+ * Writes pcapng, little-endian.
  */
 #include "dpdk_app/control/pcapng.h"
 
@@ -52,7 +52,7 @@ static uint32_t block_begin(struct pcapng_writer *w, uint32_t type)
 	return w->used - 8;
 }
 
-/* The length stands in front and behind. */
+/* The length appears at the start and at the end of a block. */
 static void block_end(struct pcapng_writer *w, uint32_t begin)
 {
 	uint32_t bytes = w->used + 4 - begin;
@@ -77,7 +77,7 @@ uint32_t pcapng_header(uint8_t *dst, const char *interface_name)
 
 	begin = block_begin(&w, PCAPNG_INTERFACE);
 	put32(&w, PCAPNG_LINKTYPE_ETHERNET);
-	put32(&w, 0); /* frames are never cut */
+	put32(&w, 0); /* snap length 0: frames are never truncated */
 	put_option(&w, PCAPNG_OPT_IF_NAME, interface_name,
 		   (uint16_t)(chars < PCAPNG_NAME_MAX ? chars : PCAPNG_NAME_MAX));
 	put_option(&w, PCAPNG_OPT_IF_TSRESOL, &resolution, 1);
@@ -92,7 +92,7 @@ uint32_t pcapng_packet(uint8_t *dst, uint64_t time_ns, uint32_t direction, uint6
 	struct pcapng_writer w = {.dst = dst};
 	uint32_t begin = block_begin(&w, PCAPNG_ENHANCED_PACKET);
 
-	put32(&w, 0); /* the one interface */
+	put32(&w, 0); /* interface 0 */
 	put32(&w, (uint32_t)(time_ns >> 32));
 	put32(&w, (uint32_t)time_ns);
 	put32(&w, bytes);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The list of counters of a shard. Names of the firmware stand as they are; "port_" is the
- * shard's own side of the wire, "switch_" and "wire_" the wire, "core_" the core, which the
- * shards that it runs have in common.
+ * The list of counters of a shard. The firmware's counters keep their names. "port_" is the shard's
+ * side of the wire, "switch_" and "wire_" the wire, "core_" the core, which all its shards share.
  *
- * Called by msg.c on the core; calls fw_stat() and the wire.
+ * Runs on the core; calls fw_stat() and the wire.
  */
 #include "dpdk_app/control/stats.h"
 
@@ -91,13 +90,13 @@ void stats_put(struct hw_stat *stat, const char *prefix, const char *name, uint6
 	stat->value = value;
 }
 
-/* Counters from number skip on, as many as there is room for: only those are read and written. */
+/* The requested counters: from number skip on, up to room. Only those are read. */
 struct window {
 	struct hw_stat *stat;
 	uint32_t skip, room, n;
 };
 
-/* Whether some of the next count counters are asked for; if not, they are passed over. */
+/* Returns true if some of the next count counters are requested; otherwise skips them. */
 static bool wants(struct window *w, uint32_t count)
 {
 	if (w->n < w->room && w->skip < count)
@@ -166,14 +165,14 @@ static void put_nic(struct window *w, const struct shard *shard)
 	const struct nic *nic = shard->nic;
 	const struct capture *capture = atomic_load_explicit(&nic->capture, memory_order_acquire);
 
-	/* The NIC's, so once. */
+	/* Belongs to the NIC, so it is listed only once. */
 	if (shard->number == 0)
 		put(w, "attach_", "memory_refused",
 		    atomic_load_explicit(&nic->memory_refused, memory_order_relaxed));
 	put(w, "capture_", "dropped", capture ? capture_dropped(capture, shard) : 0);
 }
 
-/* The wire belongs to the core of shard 0, and so do its counters. Some take system calls. */
+/* The wire and its counters belong to the core of shard 0. Some need system calls. */
 static void put_wire(struct window *w, const struct shard *shard)
 {
 	const struct nic *nic = shard->nic;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telemetry. DPDK calls the handlers on a thread of its own, so counters come from the
- * cores by message; a core that does not answer in time is left out.
+ * Telemetry. DPDK calls the handlers on its own thread, so counters are requested from the cores by
+ * message. A core that does not answer in time is omitted.
  *
- * Called by DPDK's telemetry thread; calls msg.c. dpdk-telemetry.py -f PREFIX asks.
+ * Calls msg.c. Clients use "dpdk-telemetry.py -f PREFIX".
  */
 #include "dpdk_app/control/telemetry.h"
 
@@ -28,7 +28,7 @@ enum {
 
 static struct app *telemetry_app;
 
-/* What the handler and the control thread have in common; the last of the two frees it. */
+/* State shared by the handler and the control thread; the last of the two frees it. */
 struct telemetry_wait {
 	sem_t answered;
 	_Atomic(int) users;
@@ -53,7 +53,10 @@ static void telemetry_answered(struct msg *msg, void *arg)
 	wait_put(wait);
 }
 
-/* Takes the message. NULL: no answer. The caller gives it back with wait_put(). */
+/*
+ * Sends the message and takes ownership of it. NULL: no answer. The caller releases the result with
+ * wait_put().
+ */
 static struct telemetry_wait *ask(struct msg *msg)
 {
 	struct telemetry_wait *wait = calloc(1, sizeof(*wait));
@@ -85,7 +88,7 @@ static struct telemetry_wait *ask(struct msg *msg)
 	return wait;
 }
 
-/* Counters of one shard. */
+/* Requests the counters of one shard. */
 static struct telemetry_wait *ask_stats(struct shard *shard)
 {
 	struct msg *msg = msg_new(MSG_STATS, shard, NULL);
@@ -127,7 +130,7 @@ static int on_list(const char *cmd, const char *params, struct rte_tel_data *dat
 	return 0;
 }
 
-/* "weft0,xdp_": a NIC; *rest becomes what stands behind the comma, NULL: there is none. */
+/* Parses "weft0,xdp_" to a NIC; *rest is the text after the comma, NULL if there is none. */
 static struct nic *nic_and_rest(const char *params, const char **rest)
 {
 	char name[sizeof(telemetry_app->nic[0].name)];
@@ -141,7 +144,7 @@ static struct nic *nic_and_rest(const char *params, const char **rest)
 	return find_nic(name);
 }
 
-/* Counters of one shard: those that begin with prefix, NULL: those that are not 0. */
+/* Adds counters of one shard: those that begin with prefix; for NULL, the nonzero ones. */
 static void add_stats(struct rte_tel_data *data, const struct shard *shard,
 		      const struct msg_stats *stats, const char *prefix, uint32_t *num)
 {
@@ -151,7 +154,7 @@ static void add_stats(struct rte_tel_data *data, const struct shard *shard,
 
 		if (prefix ? strncmp(stat->name, prefix, strlen(prefix)) != 0 : !stat->value)
 			continue;
-		/* A dict has no more room; the last entry says how many there would have been. */
+		/* A dict holds no more entries; the last one states the total. */
 		if (++*num >= RTE_TEL_MAX_DICT_ENTRIES)
 			continue;
 		if (shard->nic->num_shards == 1)
@@ -193,7 +196,7 @@ static const char *const mode_names[] = {
     [HW_COALESCE_TARGET] = "target",
 };
 
-/* "weft0,2": a NIC and one of its vectors; "weft0": vector 0. */
+/* Parses "weft0,2" to a NIC and one of its vectors; "weft0" means vector 0. */
 static struct nic *nic_and_vector(const char *params, uint32_t *vector)
 {
 	const char *rest = NULL;
@@ -235,7 +238,7 @@ static bool add_setting(struct rte_tel_data *data, struct nic *nic, uint32_t vec
 	return true;
 }
 
-/* All shards' together. */
+/* Sums the counters of all shards. */
 static bool sum_vector(struct nic *nic, uint32_t vector, struct hw_resp_vector *sum)
 {
 	memset(sum, 0, sizeof(*sum));
@@ -281,7 +284,7 @@ static int on_vector(const char *cmd, const char *params, struct rte_tel_data *d
 	for (uint32_t i = 0; i < HW_VECTOR_BUCKETS; i++) {
 		char name[RTE_TEL_MAX_STRING_LEN];
 
-		/* The last one has no end. */
+		/* The last bucket has no upper bound. */
 		if (i + 1 == HW_VECTOR_BUCKETS)
 			snprintf(name, sizeof(name), "wait_longer");
 		else

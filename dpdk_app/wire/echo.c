@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Echoes that the port itself answers, before the firmware sees them: the lowest rung of weft-bench
- * ladder, what a frame costs on its way in and out alone. Only with --port-echo.
+ * Echoes that the port answers before the firmware: the first step of weft-bench ladder, which
+ * measures only the input and output of a frame. Requires --port-echo.
  *
- * Called by port_rx.c on the shard's core; calls accel.c, the wire. docs/wire-esp.md, EDP.
+ * Runs on the shard's core; calls accel.c and the wire. docs/wire-esp.md, EDP.
  */
 #include "dpdk_app/wire/echo.h"
 
@@ -20,7 +20,7 @@ enum {
 	EDP_OFFSET = sizeof(struct wire_eth),
 };
 
-/* An EDP echo to the port's own number, alone in one piece of memory that is ours to write. */
+/* Returns true for an EDP echo to the port's own number in a single writable segment. */
 static bool is_echo(const struct nic *nic, const struct rte_mbuf *m, uint32_t *bytes)
 {
 	const struct wire_eth *eth = rte_pktmbuf_mtod(m, const struct wire_eth *);
@@ -58,7 +58,7 @@ bool echo_answered(struct shard *shard, struct rte_mbuf *m)
 	edp->src_port = port;
 	crc = fw_crc32c_wire(accel_crc32c(FW_CRC32C_INIT, edp, bytes));
 	memcpy((uint8_t *)edp + bytes, &crc, sizeof(crc));
-	/* Without room the asker just asks again. */
+	/* Without room the requester repeats the echo. */
 	if (shard->nic->wire->ops->tx(shard, &m, 1))
 		shard->stats.echoes++;
 	else

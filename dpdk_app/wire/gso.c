@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The packet socket by which runs of TCP segments go to the kernel; see gso.h.
+ * The packet socket through which runs of TCP segments go to the kernel; see gso.h.
  *
- * Called by wire_runs.c and wire_netdev.c; calls gso_run.c, the kernel. packet(7), struct
- * virtio_net_hdr of Linux.
+ * Calls gso_run.c and the kernel. packet(7), struct virtio_net_hdr of Linux.
  */
 #include "dpdk_app/wire/gso.h"
 

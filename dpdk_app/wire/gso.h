@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs of TCP segments handed to the kernel as one frame (generic segmentation offload), as its
- * own TCP does: the stack, and the receiver where he is on this machine, then pay once for some 30
- * segments. A packet socket beside the AF_XDP ones, which know no such frames.
+ * Runs of TCP segments passed to the kernel as one frame (generic segmentation offload), as the
+ * kernel's own TCP does. The stack, and the receiver if it is on this machine, then process about
+ * 30 segments at once. It uses a packet socket beside the AF_XDP sockets, which do not support such
+ * frames.
  *
- * Called by wire_netdev.c (open, close) and wire_runs.c (frames); calls gso_run.c, the kernel.
- * Documentation/networking/segmentation-offloads.rst of Linux.
+ * Calls gso_run.c and the kernel. Documentation/networking/segmentation-offloads.rst of Linux.
  */
 #ifndef WEFT_APP_GSO_H
 #define WEFT_APP_GSO_H
@@ -17,30 +17,30 @@
 
 struct gso;
 
-/* The socket of an interface. NULL: errno says why. */
+/* Opens the socket of an interface. NULL with errno on failure. */
 struct gso *gso_open(int ifindex);
 void gso_close(struct gso *gso);
 
-/* A run that waits to become longer (wire_runs.c). */
+/* A run that may still grow (wire_runs.c). */
 struct gso_held {
 	struct rte_mbuf *frames[GSO_RUN_MAX];
 	uint32_t num;
-	uint32_t turns; /* of the core, since it was touched */
+	uint32_t turns; /* turns of the core since its last change */
 };
 struct gso_held *gso_held(struct gso *gso);
 
-/* The flows that gso_run() is to know. */
+/* Returns the flow table for gso_run(). */
 struct gso_flows *gso_flows(struct gso *gso);
 /*
- * Sends a run as gso_run() found it, and frees its frames. False: the kernel has no room, the
- * frames are the caller's still. On the owner's core.
+ * Sends a run that gso_run() found, and frees its frames. Returns false if the kernel has no room;
+ * the caller keeps the frames. On the owner's core.
  */
 bool gso_tx(struct gso *gso, struct rte_mbuf **frames, uint32_t n);
 
 struct gso_stats {
 	uint64_t runs;
-	uint64_t frames;  /* in them */
-	uint64_t refused; /* runs that the kernel had no room for */
+	uint64_t frames;  /* frames in runs */
+	uint64_t refused; /* runs for which the kernel had no room */
 };
 const struct gso_stats *gso_stats(const struct gso *gso);
 

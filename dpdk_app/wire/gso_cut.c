@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large TCP frames to segments; see gso_cut.h.
+ * Divides large TCP frames into segments; see gso_cut.h.
  *
- * Segments are as long as the MTU lets them be, which is where the sender cut his data, too: what
- * he packed for one segment (an FPDU) is in one again. Their checksums were never made where the
- * large frame's was not, and are known to be right where it was looked at; so they are marked, and
- * hold the pseudo header's sum as the kernel's own do (csum.h).
+ * Segments are as long as the MTU permits, which matches the sender's segmentation: data that it
+ * packed into one segment (an FPDU) is again in one segment. If the large frame's checksum was
+ * omitted, theirs were never computed; otherwise it was verified. The segments are therefore marked
+ * and hold the pseudo header's sum, like the kernel's own (csum.h).
  *
- * Called by xsk.c; calls csum.c. RFC 9293 3.1, RFC 791 3.1, RFC 3168 6.1.2 (CWR once).
+ * Calls csum.c. RFC 9293 3.1, RFC 791 3.1, RFC 3168 6.1.2 (CWR once).
  */
 #include "dpdk_app/wire/gso_cut.h"
 
@@ -21,7 +21,7 @@
 
 enum {
 	CUT_IP_AT = sizeof(struct wire_eth),
-	CUT_LAST_FLAGS = WIRE_TCP_FIN | WIRE_TCP_PSH, /* of the last segment alone */
+	CUT_LAST_FLAGS = WIRE_TCP_FIN | WIRE_TCP_PSH, /* set on the last segment only */
 };
 
 static struct wire_ip *ip_of(struct rte_mbuf *m)
@@ -34,13 +34,13 @@ static struct wire_tcp *tcp_of(const struct gso_cut *cut, struct rte_mbuf *m)
 	return rte_pktmbuf_mtod_offset(m, struct wire_tcp *, CUT_IP_AT + cut->ip_bytes);
 }
 
-/* The pseudo header's sum of a segment with so many bytes of TCP. */
+/* Returns the pseudo header's sum of a segment with tcp_bytes of TCP. */
 static uint16_t pseudo_sum(const struct wire_ip *ip, uint32_t tcp_bytes)
 {
 	return (uint16_t)wire_sum_add(WIRE_IPPROTO_TCP + tcp_bytes, &ip->src, 2 * sizeof(ip->src));
 }
 
-/* Where the kernel did make the checksum: is it right? */
+/* Verifies a checksum that the kernel computed. */
 static bool checksum_is_right(const struct gso_cut *cut, const struct rte_mbuf *big)
 {
 	const struct wire_ip *ip = rte_pktmbuf_mtod_offset(big, const struct wire_ip *, CUT_IP_AT);
@@ -51,7 +51,8 @@ static bool checksum_is_right(const struct gso_cut *cut, const struct rte_mbuf *
 		uint32_t bytes = m->data_len - skip;
 
 		if (m->next && bytes & 1)
-			return false; /* of no use to the sum; the kernel's pieces are even */
+			/* Unusable for the sum; the kernel's pieces have even lengths. */
+			return false;
 		sum = wire_sum_add(sum, rte_pktmbuf_mtod_offset(m, const uint8_t *, skip), bytes);
 		skip = 0;
 	}
@@ -92,7 +93,7 @@ bool gso_cut_begin(struct gso_cut *cut, struct rte_mbuf *big, uint32_t mtu)
 	return true;
 }
 
-/* The next bytes of the payload. */
+/* Copies the next bytes of the payload. */
 static void copy_payload(struct gso_cut *cut, uint8_t *to, uint32_t bytes)
 {
 	while (bytes) {
@@ -111,7 +112,7 @@ static void copy_payload(struct gso_cut *cut, uint8_t *to, uint32_t bytes)
 	}
 }
 
-/* The headers of the large frame made those of one segment. */
+/* Converts the headers of the large frame to those of one segment. */
 static void mend_headers(const struct gso_cut *cut, struct rte_mbuf *m, uint32_t bytes)
 {
 	uint32_t tcp_bytes = cut->hdr_bytes - CUT_IP_AT - cut->ip_bytes + bytes;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which segments go to the kernel as one frame, and what it looks like; see gso_run.h.
+ * Selects the segments that go to the kernel as one frame, and builds that frame; see gso_run.h.
  *
- * The frame has the first segment's headers, with the length of all and the pseudo header's sum of
- * that length, and the payloads one behind the other: from the same headers the kernel, or the
- * device, makes the segments anew. So all of a run have the same headers, but for what follows
- * from their place: sequence number, IP's length and identification, PSH of the last.
+ * The frame has the first segment's headers, with the total length and the pseudo header's sum of
+ * that length, followed by all payloads. From these headers the kernel or the device recreates the
+ * segments. All segments of a run therefore have equal headers, except for the fields that depend
+ * on their position: sequence number, IP length and identification, and PSH of the last.
  *
- * Called by wire_runs.c and gso.c. RFC 1071, RFC 9293 3.1, RFC 791 3.1.
+ * RFC 1071, RFC 9293 3.1, RFC 791 3.1.
  */
 #include "dpdk_app/wire/gso_run.h"
 
@@ -21,23 +21,23 @@
 #include "shared_defs/wire_tcp.h"
 
 enum {
-	GSO_MAX_BYTES = 65535 - 15, /* of an IP packet, within what devices take */
-	GSO_ALONE = 64,             /* single frames at first, */
-	GSO_ALONE_MAX = 1 << 18,    /* and at most after many repetitions */
-	GSO_FORGIVE = 1 << 16,      /* frames in runs, until one counts less */
+	GSO_MAX_BYTES = 65535 - 15, /* of an IP packet, within the limit of devices */
+	GSO_ALONE = 64,             /* initial number of single frames, */
+	GSO_ALONE_MAX = 1 << 18,    /* and its maximum after many retransmissions */
+	GSO_FORGIVE = 1 << 16,      /* frames in runs after which a retransmission is forgiven */
 };
 static_assert((int)GSO_HDR_MAX == (int)GSO_TCP_AT + 60, "Ethernet, IPv4, TCP with all options");
 
-/* Where a segment's parts are. */
+/* Positions of a segment's parts. */
 struct gso_seg {
 	const struct wire_eth *eth;
 	const struct wire_ip *ip;
 	const struct wire_tcp *tcp;
-	uint32_t hdr_bytes; /* of all three */
-	uint32_t bytes;     /* payload */
+	uint32_t hdr_bytes; /* of all three headers */
+	uint32_t bytes;     /* length of the payload */
 };
 
-/* False: a frame that is no plain segment of data without its checksum. */
+/* Returns false for a frame that is not a plain data segment with an omitted checksum. */
 static bool gso_parse(const struct rte_mbuf *m, struct gso_seg *seg)
 {
 	uint32_t total;
@@ -56,7 +56,7 @@ static bool gso_parse(const struct rte_mbuf *m, struct gso_seg *seg)
 	return true;
 }
 
-/* Whether b's headers are those that the kernel would make from a's. */
+/* Returns true if b's headers are those that the kernel would derive from a's. */
 static bool gso_alike(const struct gso_seg *a, const struct gso_seg *b)
 {
 	return a->hdr_bytes == b->hdr_bytes && !memcmp(a->eth, b->eth, sizeof(*a->eth)) &&
@@ -70,7 +70,7 @@ static bool gso_alike(const struct gso_seg *a, const struct gso_seg *b)
 	       !memcmp(a->tcp + 1, b->tcp + 1, a->hdr_bytes - GSO_TCP_AT - sizeof(*a->tcp));
 }
 
-/* How many of the first frames, after the one that was parsed, make a run with it. */
+/* Returns how many of the first frames, after the parsed one, form a run with it. */
 static uint32_t find_run(const struct gso_seg *first, struct rte_mbuf *const *frames, uint32_t n,
 			 uint32_t *bytes)
 {
@@ -79,7 +79,9 @@ static uint32_t find_run(const struct gso_seg *first, struct rte_mbuf *const *fr
 
 	*bytes = first->bytes;
 	for (; count < n && count < GSO_RUN_MAX; count++) {
-		/* The kernel leaves PSH to the last, and none but the last may be shorter. */
+		/*
+		 * The kernel sets PSH only on the last segment, and only the last may be shorter.
+		 */
 		if (last.tcp->flags & WIRE_TCP_PSH || last.bytes != first->bytes ||
 		    !gso_parse(frames[count], &seg) || seg.bytes > first->bytes ||
 		    be32_get(seg.tcp->seq) != be32_get(last.tcp->seq) + last.bytes ||
@@ -92,7 +94,7 @@ static uint32_t find_run(const struct gso_seg *first, struct rte_mbuf *const *fr
 	return count;
 }
 
-/* A segment's flow, which begins here if it is not among those remembered. */
+/* Returns the flow of a segment; it is created if not in the table. */
 static struct gso_flow *flow_of(struct gso_flows *flows, const struct gso_seg *seg)
 {
 	struct gso_flow *flow;
@@ -111,11 +113,11 @@ static struct gso_flow *flow_of(struct gso_flows *flows, const struct gso_seg *s
 	return flow;
 }
 
-/* Whether a flow's next frames may go in runs. */
+/* Returns true if a flow's next frames may be sent in runs. */
 static bool may_run(struct gso_flow *flow, uint32_t seq)
 {
 	if ((int32_t)(seq - flow->next_seq) < 0) {
-		/* Each repetition once: the frames behind it are part of it. */
+		/* Each retransmission counts once: the frames after it belong to it. */
 		if (!flow->alone && flow->penalty < GSO_ALONE_MAX)
 			flow->penalty *= 4;
 		flow->alone = flow->penalty;
@@ -177,7 +179,7 @@ bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n)
 	       first.hdr_bytes + (n + 1) * first.bytes <= GSO_MAX_BYTES;
 }
 
-/* The headers of all: the first segment's, with all of the payload's length, PSH of the last. */
+/* Builds the common headers: the first segment's, with the total length, and PSH of the last. */
 static void gso_headers(const struct gso_seg *first, const struct gso_seg *last, uint32_t bytes,
 			uint8_t *hdr)
 {
@@ -201,7 +203,7 @@ uint32_t gso_join(struct rte_mbuf *const *frames, uint32_t n, uint8_t *hdr, stru
 	uint32_t bytes = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		(void)gso_parse(frames[i], &seg); /* a run was parsed once */
+		(void)gso_parse(frames[i], &seg); /* a run was parsed before */
 		if (!i)
 			first = seg;
 		payload[i].iov_base = rte_pktmbuf_mtod_offset(frames[i], void *, seg.hdr_bytes);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs of TCP segments that can go to the kernel as one frame (gso.h): which, and as what.
+ * Selection of TCP segments that can go to the kernel as one frame (gso.h), and construction of
+ * that frame.
  *
- * A flow begins with single frames, and returns to them for a while whenever it repeats something:
- * a receiver may take no frames beyond the MTU (another's AF_XDP program, a packet socket), or lose
+ * A flow begins with single frames, and returns to them for a while after each retransmission: a
+ * receiver may accept no frames beyond the MTU (another AF_XDP program, a packet socket), or lose
  * long bursts.
  *
- * Called by wire_runs.c on the owner's core, and by gso.c.
+ * Runs on the owner's core.
  */
 #ifndef WEFT_APP_GSO_RUN_H
 #define WEFT_APP_GSO_RUN_H
@@ -21,41 +22,41 @@ struct iovec;
 struct rte_mbuf;
 
 enum {
-	GSO_LEAST = 2,    /* frames of a run, */
-	GSO_RUN_MAX = 64, /* at most */
-	GSO_FLOWS = 256,  /* remembered: those sent on last, by their hash */
+	GSO_LEAST = 2,    /* frames per run: minimum */
+	GSO_RUN_MAX = 64, /* and maximum */
+	GSO_FLOWS = 256,  /* table size; the most recent flows, by hash */
 	GSO_TCP_AT = sizeof(struct wire_eth) + sizeof(struct wire_ip),
 	GSO_HDR_MAX = GSO_TCP_AT + 60,
 };
 
-/* What is known of a flow. */
+/* State of a flow. */
 struct gso_flow {
 	uint32_t dst_ip, ports; /* as in the frame */
-	uint32_t next_seq;      /* behind all that was sent */
-	uint32_t alone;         /* frames that still go singly */
-	uint32_t penalty;       /* how many do at the next repetition; 0: no flow */
-	uint32_t good;          /* frames in runs since the last one */
+	uint32_t next_seq;      /* after all data sent */
+	uint32_t alone;         /* frames left to send singly */
+	uint32_t penalty;       /* their number at the next retransmission; 0: unused entry */
+	uint32_t good;          /* frames in runs since the last retransmission */
 };
 
-/* Zero at first. */
+/* Initially zero. */
 struct gso_flows {
 	struct gso_flow flow[GSO_FLOWS];
 };
 
 /*
- * How many of the first n >= 1 frames, each in one piece, go as one: segments of one TCP flow, one
- * behind the other, whose checksum was left away (csum.h). 1: the first goes by itself. They count
- * as sent; those that are not after all are given back by gso_unsent().
+ * Returns how many of the first n >= 1 frames, each in one segment, can be sent as one: consecutive
+ * segments of one TCP flow with omitted checksums (csum.h). 1: the first frame goes alone. They
+ * count as sent; gso_unsent() undoes that for frames not sent.
  */
 uint32_t gso_run(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n);
 void gso_unsent(struct gso_flows *flows, struct rte_mbuf *const *frames, uint32_t n);
 
-/* Whether a run could go on with a further segment. */
+/* Returns true if a further segment could extend the run. */
 bool gso_may_go_on(struct rte_mbuf *const *frames, uint32_t n);
 
 /*
- * The frame that a run of n >= GSO_LEAST makes: headers into hdr, GSO_HDR_MAX bytes, whose length
- * is returned; the payload of frame i is at payload[i]. *each: bytes of it in a segment.
+ * Builds the frame for a run of n >= GSO_LEAST. Writes headers to hdr (GSO_HDR_MAX bytes) and
+ * returns their length; payload[i] is the payload of frame i. *each: payload bytes per segment.
  */
 uint32_t gso_join(struct rte_mbuf *const *frames, uint32_t n, uint8_t *hdr, struct iovec *payload,
 		  uint16_t *each);

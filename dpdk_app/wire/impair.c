@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Impairments: a heap ordered by departure time, and a few places for frames that wait to
- * be overtaken. Reordering counts frames, not time, as a switch with parallel paths does it:
- * at any rate a frame falls behind by 1 to IMPAIR_OVERTAKE_MAX others.
+ * Impairments: a heap ordered by departure time, and a few slots for frames to be overtaken.
+ * Reordering counts frames, not time, like a switch with parallel paths: at any rate, a frame is
+ * delayed behind 1 to IMPAIR_OVERTAKE_MAX others.
  *
- * Called by wire_switch.c on the core of the receiving shard; calls nothing.
+ * Runs on the core of the receiving shard.
  */
 #include "dpdk_app/wire/impair.h"
 
@@ -25,7 +25,7 @@ uint32_t impair_probability(double percent)
 	return (uint32_t)(percent / 100 * 4294967296.0);
 }
 
-/* splitmix64: small, seeded, good enough for coin tosses. */
+/* splitmix64: small and seeded, sufficient for random decisions. */
 static uint64_t impair_random(struct impair *im)
 {
 	uint64_t z = im->prng += UINT64_C(0x9e3779b97f4a7c15);
@@ -37,7 +37,7 @@ static uint64_t impair_random(struct impair *im)
 
 static bool impair_chance(struct impair *im, uint32_t probability)
 {
-	/* UINT32_MAX stands for certainty. */
+	/* UINT32_MAX means always. */
 	uint32_t toss = (uint32_t)impair_random(im);
 
 	return probability == UINT32_MAX || toss < probability;
@@ -97,14 +97,14 @@ static void *heap_pop(struct impair *im)
 	return frame;
 }
 
-/* The time at which the last bit has gone over the line, when one is modelled. */
+/* Returns the time at which the last bit has left, if a line rate is modelled. */
 static uint64_t line_departure(struct impair *im, uint64_t now_ns, uint32_t bytes)
 {
 	uint64_t busy, start, end;
 
 	if (!(im->conf.rate_gbps > 0))
 		return now_ns;
-	/* Preamble, FCS and gap take 24 more bytes of the line. */
+	/* Preamble, FCS and gap occupy 24 more bytes of the line. */
 	busy = atomic_load_explicit(im->busy_until_ns, memory_order_relaxed);
 	do {
 		start = busy > now_ns ? busy : now_ns;
@@ -114,7 +114,7 @@ static uint64_t line_departure(struct impair *im, uint64_t now_ns, uint32_t byte
 	return end;
 }
 
-/* A frame went by: the held ones that have now been overtaken often enough follow it. */
+/* A frame has passed: releases the held frames that were overtaken often enough. */
 static void held_overtaken(struct impair *im, uint64_t due_ns)
 {
 	for (uint32_t i = 0; im->num_held && i < IMPAIR_HELD_MAX; i++) {
@@ -171,7 +171,7 @@ enum impair_verdict impair_in(struct impair *im, uint64_t now_ns, void *frame, u
 	}
 	twice = impair_chance(im, im->conf.dup);
 	late = impair_chance(im, im->conf.reorder);
-	/* Room for this one, its double, and all that wait to be overtaken. */
+	/* Room for this frame, its duplicate, and all held frames. */
 	if (im->num_queued + im->num_held + 2 > IMPAIR_QUEUE_MAX) {
 		im->stats.overflowed++;
 		return IMPAIR_FULL;

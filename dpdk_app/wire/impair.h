@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the built-in switch does to frames on purpose: loss, delay, reordering,
- * duplication, a line rate. One struct impair stands at the input of each shard.
+ * Deliberate impairments of the built-in switch: loss, delay, reordering, duplication, line rate.
+ * One struct impair precedes each shard.
  *
- * Called by wire_switch.c with mbufs; frames are opaque here. The decisions come from a
- * seeded generator and depend on the sequence of frames alone, the times on the clock given.
+ * Frames are opaque here. Decisions come from a seeded generator and depend only on the sequence of
+ * frames; times depend on the given clock.
  */
 #ifndef WEFT_APP_IMPAIR_H
 #define WEFT_APP_IMPAIR_H
@@ -14,13 +14,13 @@
 #include <stdint.h>
 
 enum {
-	IMPAIR_QUEUE_MAX = 2048, /* frames that wait for their time at one shard */
+	IMPAIR_QUEUE_MAX = 2048, /* frames waiting for their departure time per shard */
 	IMPAIR_HELD_MAX = 16,    /* frames held back to be overtaken */
-	IMPAIR_OVERTAKE_MAX = 8, /* a frame is overtaken by 1 to so many others */
-	IMPAIR_HELD_NS = 200000, /* or waits no longer than this */
+	IMPAIR_OVERTAKE_MAX = 8, /* a frame is overtaken by 1 to this many others */
+	IMPAIR_HELD_NS = 200000, /* maximum holding time */
 };
 
-/* Probabilities in parts of 2^32; 0 in every field: a perfect wire. */
+/* Probabilities in units of 2^-32; all fields 0: no impairment. */
 struct impair_conf {
 	uint32_t loss;
 	uint32_t reorder;
@@ -38,10 +38,10 @@ struct impair_stats {
 };
 
 enum impair_verdict {
-	IMPAIR_TAKEN,       /* the frame comes out of impair_out() once */
+	IMPAIR_TAKEN,       /* impair_out() returns the frame once */
 	IMPAIR_TAKEN_TWICE, /* twice: the caller takes a second reference */
 	IMPAIR_LOST,        /* the caller frees it */
-	IMPAIR_FULL,        /* likewise: no room in the queue */
+	IMPAIR_FULL,        /* likewise: the queue is full */
 };
 
 struct impair_item {
@@ -51,9 +51,9 @@ struct impair_item {
 };
 
 struct impair_held {
-	void *frame; /* NULL: free */
+	void *frame; /* NULL: unused */
 	uint64_t deadline_ns;
-	uint32_t left; /* frames that still overtake it */
+	uint32_t left; /* frames that must still overtake it */
 };
 
 struct impair {
@@ -61,34 +61,34 @@ struct impair {
 	struct impair_stats stats;
 	uint64_t prng;
 	uint64_t seq;
-	_Atomic(uint64_t) *busy_until_ns; /* of the line, shared by the shards of a NIC */
+	_Atomic(uint64_t) *busy_until_ns; /* clock of the line, shared by the shards of a NIC */
 	uint32_t num_queued;
 	uint32_t num_held;
 	struct impair_item heap[IMPAIR_QUEUE_MAX];
 	struct impair_held held[IMPAIR_HELD_MAX];
 };
 
-/* True when the configuration changes anything. */
+/* Returns true if the configuration has any effect. */
 bool impair_wanted(const struct impair_conf *conf);
 
-/* Percent to parts of 2^32, saturating at both ends. */
+/* Converts percent to units of 2^-32, saturating at both ends. */
 uint32_t impair_probability(double percent);
 
 /*
- * Makes an empty queue. stream tells the queues of one weftd apart; busy_until_ns is the
- * line's clock, zero at first, shared by all queues of one NIC.
+ * Initialises an empty queue. stream distinguishes the queues of one weftd; busy_until_ns is the
+ * line's clock, initially 0, shared by all queues of one NIC.
  */
 void impair_init(struct impair *im, const struct impair_conf *conf, uint64_t stream,
 		 _Atomic(uint64_t) *busy_until_ns);
 
-/* A frame of so many bytes arrives. */
+/* Adds a frame of this length. */
 enum impair_verdict impair_in(struct impair *im, uint64_t now_ns, void *frame, uint32_t bytes)
     __attribute__((warn_unused_result));
 
-/* Takes up to n frames whose time has come, in the order they leave. */
+/* Takes up to n frames that are due, in order of departure. */
 uint32_t impair_out(struct impair *im, uint64_t now_ns, void **frames, uint32_t n);
 
-/* When impair_out() next has something; UINT64_MAX: nothing waits. */
+/* Returns the time of the next departure; UINT64_MAX: none. */
 uint64_t impair_next_ns(const struct impair *im);
 
 #endif /* WEFT_APP_IMPAIR_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Link state and addresses through rtnetlink: the kernel is asked for all interfaces at the start
- * and reports changes after.
+ * Link states and addresses through rtnetlink: the kernel reports all interfaces at the start and
+ * changes afterwards.
  *
- * It wakes the cores, which tell the firmware, and calls wire_netdev.c where the kernel's addresses
- * changed. rtnetlink(7).
+ * Wakes the cores, which notify the firmware, and calls wire_netdev.c when the kernel's addresses
+ * have changed. rtnetlink(7).
  */
 #include "dpdk_app/wire/link.h"
 
@@ -90,7 +90,9 @@ static void link_set(struct app *app, int ifindex, bool up)
 	}
 }
 
-/* Deleted, or moved to another namespace: the sockets are of no more use, if it comes back or not.
+/*
+ * The interface was deleted or moved to another namespace: its sockets are useless, even if it
+ * comes back.
  */
 static void link_gone(struct app *app, int ifindex)
 {
@@ -117,7 +119,7 @@ static void link_message(struct app *app, const struct nlmsghdr *h, bool *addres
 			 (info->ifi_flags & IFF_UP) && (info->ifi_flags & IFF_RUNNING));
 		break;
 	case RTM_DELLINK:
-		/* Of family AF_BRIDGE: it has left a bridge. */
+		/* With family AF_BRIDGE, the interface has left a bridge. */
 		if (info->ifi_family == AF_UNSPEC)
 			link_gone(app, info->ifi_index);
 		break;
@@ -143,7 +145,7 @@ void link_read(int fd, struct app *app)
 		     h = NLMSG_NEXT(h, left))
 			link_message(app, h, &addresses);
 	}
-	/* Messages were lost: ask anew. */
+	/* Messages were lost: query the state again. */
 	if (n < 0 && errno == ENOBUFS) {
 		addresses = true;
 		(void)link_ask_all(fd);
@@ -158,7 +160,7 @@ void link_tell(struct app *app)
 		struct nic *nic = &app->nic[i];
 		bool down = !atomic_load(&nic->link_up);
 
-		/* memif.c tells of its peers, with their reasons. */
+		/* memif.c reports its peers itself, with reasons. */
 		if (nic->wire->memif || down == nic->link_told_down)
 			continue;
 		nic->link_told_down = down;

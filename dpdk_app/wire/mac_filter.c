@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which groups each shard of a NIC wants, and what its wire is told of it.
+ * Group addresses that each shard of a NIC receives, and the resulting filter of its wire.
  *
- * The shards of a NIC share one port, so their wishes are put together here: the wire hears of the
- * first shard that wants a group, and of the last that does not any more. The built-in switch
- * asks mac_filter_passes() for each frame, as a hash filter of a MAC would answer: what it lets in
- * by mistake the firmware drops. IEEE 802.3 3.2.3, RFC 1112 6.4.
+ * The shards of a NIC share one port, so their requests are combined here. The wire is notified
+ * when the first shard joins a group and when the last one leaves it. The built-in switch calls
+ * mac_filter_passes() for each frame, like a MAC's hash filter; the firmware drops false positives.
+ * IEEE 802.3 3.2.3, RFC 1112 6.4.
  *
- * Called by the firmware on the shards' cores, by wire_switch.c and wire_ethdev.c.
+ * Runs on the shards' cores.
  */
 #include "dpdk_app/wire/mac_filter.h"
 
@@ -20,7 +20,7 @@
 #include "dpdk_app/wire/wire.h"
 
 enum {
-	MAC_BITS = 4096, /* of the hash filter */
+	MAC_BITS = 4096, /* size of the hash filter */
 	MAC_WORD_BITS = 64,
 	MAC_FIRST_ENTRIES = 16,
 };
@@ -28,11 +28,11 @@ enum {
 struct mac_entry {
 	uint8_t mac[6];
 	uint32_t ip;
-	uint32_t shards; /* a bit for each that wants it */
+	uint32_t shards; /* one bit per shard that receives it */
 };
 
 struct mac_table {
-	pthread_mutex_t lock; /* of what follows, bits apart */
+	pthread_mutex_t lock; /* protects the fields below, except bits */
 	struct mac_entry *entry;
 	uint32_t count;
 	uint32_t room;
@@ -100,7 +100,7 @@ static struct mac_entry *add(struct mac_table *table, const uint8_t *mac, uint32
 	return entry;
 }
 
-/* Its bit may stand for others too. */
+/* Its bit may be shared with other entries. */
 static void drop(struct mac_table *table, struct mac_entry *entry)
 {
 	uint32_t bit = bit_of(entry->mac);
@@ -128,7 +128,7 @@ uint32_t mac_filter_set(void *ctx, const uint8_t mac[6], uint32_t ip, bool in)
 	if (in && !entry) {
 		entry = add(table, mac, ip);
 		first = entry != NULL;
-		/* No memory to note it by: all groups come in from now on. */
+		/* No memory for the entry: accept all groups from now on. */
 		for (uint32_t i = 0; !entry && i < MAC_BITS / MAC_WORD_BITS; i++)
 			atomic_store(&table->bits[i], UINT64_MAX);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The control channel of a memif, as server and as client: who may connect, the set-up step by
- * step, the end of a connection. memif_proto.h has the order of messages. Calls memif_socket.c,
- * memif_link.c; the core hears of it by memif.offered.
+ * The control channel of a memif, as server and as client: access control, the set-up steps, the
+ * end of a connection. memif_proto.h describes the order of messages. Calls memif_socket.c and
+ * memif_link.c; the core is notified through memif.offered.
  */
 #include "dpdk_app/wire/memif.h"
 
@@ -22,10 +22,10 @@
 #include "dpdk_app/control/stats.h"
 
 enum {
-	MEMIF_RETRY_NS = 1000000000, /* a client looks for its server so often */
-	MEMIF_SETUP_NS = 2000000000, /* a set-up takes at most so long */
-	MEMIF_SAY_NS = 1000000000,   /* the operator hears of refusals so often */
-	MEMIF_PER_EVENT = 32,        /* messages, connections */
+	MEMIF_RETRY_NS = 1000000000, /* interval of a client's connection attempts */
+	MEMIF_SETUP_NS = 2000000000, /* time limit of a set-up */
+	MEMIF_SAY_NS = 1000000000,   /* minimum interval between log lines on rejections */
+	MEMIF_PER_EVENT = 32,        /* messages or connections */
 };
 
 static const char memif_name[] = "weftd " WEFT_VERSION;
@@ -35,7 +35,7 @@ static void count(_Atomic(uint64_t) *event)
 	atomic_fetch_add_explicit(event, 1, memory_order_relaxed);
 }
 
-/* Counted always, told now and then: a stranger shall not fill the log. */
+/* Counts every rejection, logs few: a stranger must not fill the log. */
 static void complain(struct memif *m, const char *what)
 {
 	uint64_t now_ns = app_clock_ns();
@@ -70,7 +70,7 @@ static void set_state(struct memif *m, enum memif_state state)
 		break;
 	case MEMIF_SETUP:
 	case MEMIF_AWAIT_CONNECTED:
-		break; /* all of the set-up has one time-out */
+		break; /* one time-out covers the whole set-up */
 	case MEMIF_UP:
 	case MEMIF_LEAVING:
 		timer_set(m, 0);
@@ -96,7 +96,7 @@ static void send_disconnect(int fd, const char *why)
 	struct memif_msg msg = {.kind = MEMIF_MSG_DISCONNECT};
 
 	snprintf(msg.u.disconnect.reason, sizeof(msg.u.disconnect.reason), "%s", why);
-	/* It may have gone already, which comes to the same. */
+	/* It may have disconnected already, with the same result. */
 	if (memif_socket_send(fd, &msg, -1))
 		log_verbose("memif: the peer was not told: %s", why);
 }
@@ -114,7 +114,7 @@ static void offer(struct memif *m, struct memif_link *link)
 
 static void begin(struct memif *m, int fd);
 
-/* The core has left the memory: it goes, and whoever waits for that comes. */
+/* The core has released the memory: frees it, and accepts a waiting connection. */
 static void left(struct memif *m)
 {
 	int fd = m->waiting_fd;
@@ -128,14 +128,14 @@ static void left(struct memif *m)
 		begin(m, fd);
 }
 
-/* Ends what there is of a connection; why goes to the peer, unless it has gone (NULL). */
+/* Ends the connection. The peer gets the reason, unless it is gone (NULL). */
 static void hang_up(struct memif *m, const char *why)
 {
 	if (why) {
 		send_disconnect(m->socket_fd, why);
 		complain(m, why);
 	}
-	/* It may stay open for a while, of which the peer and we shall not hear. */
+	/* The socket may stay open for a while without further communication. */
 	(void)epoll_ctl(m->epoll_fd, EPOLL_CTL_DEL, m->socket_fd, NULL);
 	(void)shutdown(m->socket_fd, SHUT_RDWR);
 	fd_drop(m->socket_fd);
@@ -156,7 +156,7 @@ static void hang_up(struct memif *m, const char *why)
 	set_state(m, MEMIF_IDLE);
 }
 
-/* Both ends have all: the core may begin. */
+/* Both ends are set up: the core may begin. */
 static void go_up(struct memif *m)
 {
 	int err = idle_watch_port(m->nic->shard[0].core, m->link->rx.fd);
@@ -174,13 +174,13 @@ static void go_up(struct memif *m)
 	offer(m, m->link);
 }
 
-/* Senders of this name make sure that a sleeper hears of each frame. */
+/* Peers with this name ensure that a sleeping receiver is signalled for each frame. */
 static void note_name(struct memif_link *link, const char name[MEMIF_NAME_BYTES])
 {
 	link->deaf = strncmp(name, "weftd ", 6) != 0;
 }
 
-/* ---- messages to a server; each answers NULL, or why the connection ends */
+/* ---- messages to a server; each returns NULL, or the reason to end the connection */
 
 static const char *bad(_Atomic(uint64_t) *event, const char *why)
 {
@@ -266,7 +266,7 @@ static const char *on_hello(struct memif *m, const struct memif_hello *hello)
 	set_state(m, MEMIF_SETUP);
 	msg.u.init.version = MEMIF_VERSION;
 	msg.u.init.mode = MEMIF_MODE_ETHERNET;
-	/* Neither has an end where it is full. */
+	/* Neither name is terminated when it fills its field. */
 	memcpy(msg.u.init.secret, m->conf.secret,
 	       strnlen(m->conf.secret, sizeof(msg.u.init.secret)));
 	snprintf(msg.u.init.name, sizeof(msg.u.init.name), "%s", memif_name);
@@ -283,7 +283,7 @@ static int send_ring(struct memif *m, const struct memif_ring *ring, uint16_t fl
 	return send_kind(m, &msg, MEMIF_MSG_ADD_RING, ring->fd);
 }
 
-/* The next message of the set-up: each waits for the ACK of the one before. */
+/* Sends the next set-up message; each waits for the ACK of the previous one. */
 static const char *on_ack(struct memif *m)
 {
 	struct memif_msg msg = {0};
@@ -343,7 +343,7 @@ static const char *on_message(struct memif *m, const struct memif_msg *msg, int 
 	return bad(&m->events.bad_message, "a message out of order, or of no known kind");
 }
 
-/* The peer's reason for leaving, its letters alone. */
+/* Logs the peer's reason for disconnecting, printable characters only. */
 static void say_disconnect(const struct memif *m, const struct memif_disconnect *disconnect)
 {
 	char text[MEMIF_REASON_BYTES + 1] = "";
@@ -385,7 +385,7 @@ static void on_socket(struct memif *m)
 	}
 }
 
-/* A peer that may be one: a server greets it, a client waits for that. */
+/* Starts with a connected peer: a server sends HELLO, a client waits for it. */
 static void begin(struct memif *m, int fd)
 {
 	struct memif_msg msg = {0};
@@ -439,7 +439,7 @@ static void on_timer(struct memif *m)
 	int fd;
 
 	if (read(m->timer_fd, &expirations, sizeof(expirations)) < 0)
-		return; /* set anew since */
+		return; /* set again meanwhile */
 	if (m->socket_fd >= 0) {
 		hang_up(m, bad(&m->events.timeouts, "the set-up took too long"));
 		return;
@@ -465,7 +465,7 @@ void memif_serve(struct memif *m)
 	bool timer = false, listener = false;
 	int n = epoll_wait(m->epoll_fd, ev, 4, 0);
 
-	/* The connection first: who comes may be the one that has just gone. */
+	/* Handle the connection first: a new client may be the one that has just disconnected. */
 	for (int i = 0; i < n; i++) {
 		timer = timer || ev[i].data.fd == m->timer_fd;
 		listener = listener || ev[i].data.fd == m->listener.fd;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A memif: one connection at a time to one other process, as its server or its client. The control
- * thread makes and ends the connection; the core that owns the port moves the frames
- * (memif_ring.h). Between them stands one pointer: the control thread offers a connection, or NULL,
- * and frees its memory only when the core has said that it took what came after.
+ * thread creates and ends the connection; the core that owns the port moves the frames
+ * (memif_ring.h). They share one pointer: the control thread offers a connection, or NULL, and
+ * frees the previous memory only when the core has confirmed the new offer.
  *
- * Nothing that the peer says is believed before memif_check.h has seen it, and nobody is answered
- * before memif_socket_allowed(). docs/security.md.
+ * Everything that the peer sends is checked by memif_check.h before use, and only peers that
+ * memif_socket_allowed() accepts get an answer. docs/security.md.
  */
 #ifndef WEFT_APP_MEMIF_H
 #define WEFT_APP_MEMIF_H
@@ -36,24 +36,24 @@ enum memif_state {
 struct memif_conf {
 	const char *path;
 	bool server;
-	uid_t user;            /* may be the peer, beside root and our own user; -1: nobody */
+	uid_t user;            /* permitted peer, besides root and weftd's own user; -1: none */
 	const char *secret;    /* "": none */
-	uint32_t frame_bytes;  /* the largest frame */
-	uint32_t buffer_bytes; /* of each of a client's buffers */
-	uint8_t log2_slots;    /* of a client's rings */
+	uint32_t frame_bytes;  /* size of the largest frame */
+	uint32_t buffer_bytes; /* size of a client's buffers */
+	uint8_t log2_slots;    /* size of a client's rings */
 };
 
-/* Events of the control channel; the control thread counts, the core reads. */
+/* Events of the control channel, counted by the control thread and read by the core. */
 struct memif_events {
 	_Atomic(uint64_t) connected;
 	_Atomic(uint64_t) disconnected;
-	_Atomic(uint64_t) refused_user; /* the other end runs as somebody else */
-	_Atomic(uint64_t) refused_busy; /* there is a connection */
+	_Atomic(uint64_t) refused_user; /* the peer runs as another user */
+	_Atomic(uint64_t) refused_busy; /* there already is a connection */
 	_Atomic(uint64_t) refused_secret;
-	_Atomic(uint64_t) bad_message; /* its size, kind, version, or out of order */
+	_Atomic(uint64_t) bad_message; /* wrong size, kind, version or order */
 	_Atomic(uint64_t) bad_region;
 	_Atomic(uint64_t) bad_ring;
-	_Atomic(uint64_t) timeouts; /* began, and did not go on */
+	_Atomic(uint64_t) timeouts; /* set-ups that did not complete */
 };
 
 struct memif {
@@ -62,53 +62,52 @@ struct memif {
 	struct memif_events events;
 
 	/* control: */
-	int epoll_fd; /* of all the next */
+	int epoll_fd; /* set of the following descriptors */
 	int timer_fd;
 	int socket_fd;  /* -1: no peer */
-	int waiting_fd; /* accepted while the last connection was left; -1: none */
+	int waiting_fd; /* accepted before the previous connection was released; -1: none */
 	struct memif_listener listener;
 	enum memif_state state;
-	uint32_t step;           /* client: messages of the set-up that were acknowledged */
-	struct memif_link *link; /* NULL: none */
-	int region_fd;           /* client: of its memory, until it was sent; -1 */
-	uint64_t said_ns;        /* when a refusal was last told to the operator */
+	uint32_t step;           /* client: acknowledged messages of the set-up */
+	struct memif_link *link; /* NULL: no connection */
+	int region_fd;           /* client: its memory, until it was sent; -1 */
+	uint64_t said_ns;        /* time of the last log line on a rejection */
 	struct log_limit link_said;
 
-	_Atomic(struct memif_link *) offered; /* control to core: to be used from now on */
-	_Atomic(uint32_t) asked;              /* control to core: how many offers there were */
-	_Atomic(uint32_t) taken;              /* core to control: how many of them it has seen */
-	_Atomic(bool) broken;                 /* core to control: the peer cannot be understood */
+	_Atomic(struct memif_link *) offered; /* control to core: connection to use from now on */
+	_Atomic(uint32_t) asked;              /* control to core: number of offers */
+	_Atomic(uint32_t) taken;              /* core to control: number of offers confirmed */
+	_Atomic(bool) broken;                 /* core to control: the peer violates the protocol */
 
 	/* core: */
 	struct memif_link *now;
-	uint32_t seen; /* as taken */
+	uint32_t seen; /* last value stored in taken */
 	struct memif_counts counts;
 };
 
-/* Makes the server's socket, or prepares to connect. NULL: errno says why, and so does the log. */
+/* Creates the server's socket, or prepares to connect. NULL with errno after a log message. */
 struct memif *memif_open(struct nic *nic, const struct memif_conf *conf);
-/* Ends the connection and frees all. No core runs any more. */
+/* Ends the connection and frees everything. No core may run any more. */
 void memif_close(struct memif *memif);
 
-/* A descriptor that is readable when memif_serve() has something to do. */
+/* Returns a descriptor that is readable when memif_serve() is due. */
 int memif_fd(const struct memif *memif);
-/* Connections, messages, time-outs, what the core said. Control thread. */
+/* Handles connections, messages, time-outs and the core's reports. Control thread. */
 void memif_serve(struct memif *memif);
 
-/* Counters, up to max. On the owner's core. */
+/* Writes up to max counters. On the owner's core. */
 uint32_t memif_stats(const struct memif *memif, struct hw_stat *stat, uint32_t max);
 
 /* ---- memif_link.c; the memory of a connection, control thread */
 
-/* An empty connection, or NULL: no memory. */
+/* Allocates an empty connection; NULL: out of memory. */
 struct memif_link *memif_link_new(const struct memif_conf *conf);
-/* Unmaps and closes all of it; NULL is allowed. */
+/* Unmaps and closes everything; NULL is permitted. */
 void memif_link_free(struct memif_link *link);
-/* A client's: makes region and eventfds. *fd: of the region. 0 or -errno. */
+/* Client: creates the region and eventfds. *fd: descriptor of the region. Returns 0 or -errno. */
 int memif_link_make(struct memif_link *link, uint32_t log2_slots, int *fd)
     __attribute__((warn_unused_result));
-/* A server's: what the client announces, and its descriptor, which is taken. NULL, or what is
- * wrong. */
+/* Server: adopts the announced object and its descriptor. Returns NULL, or an error message. */
 const char *memif_link_region(struct memif_link *link, const struct memif_add_region *add, int fd);
 const char *memif_link_ring(struct memif_link *link, const struct memif_add_ring *ring, int fd);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks of what a memif's client announces: memory, rings, eventfds. Calls the kernel; memfd
- * seals: fcntl(2), F_GET_SEALS.
+ * Checks of the objects that a memif client announces: memory, rings, eventfds. Calls the kernel;
+ * memfd seals: fcntl(2), F_GET_SEALS.
  */
 #include "dpdk_app/wire/memif_check.h"
 
@@ -43,15 +43,15 @@ const char *memif_check_region(int fd, const struct memif_add_region *add, uint3
 
 	if (num_regions == MEMIF_MAX_REGIONS || add->index != num_regions)
 		return "index of the region";
-	/* First of all: only memory has seals. */
+	/* Checked first: only memory files have seals. */
 	if (seals < 0)
 		return "the region is no memfd";
 	if (!(seals & F_SEAL_SHRINK))
 		return "the region is not sealed against shrinking (F_SEAL_SHRINK)";
-	/* A hole in huge pages is not always filled again. */
+	/* A punched hole in huge pages may not be refillable. */
 	if (fstatfs(fd, &fs) || fs.f_type != TMPFS_MAGIC)
 		return "the region is not of ordinary pages";
-	/* Sealed first, measured then: it cannot become smaller any more. */
+	/* The size is read after the seal was verified, so it cannot shrink any more. */
 	if (fstat(fd, &st) || st.st_size <= 0)
 		return "size of the region";
 	if (!add->bytes || add->bytes > (uint64_t)st.st_size)
@@ -71,7 +71,7 @@ bool memif_check_eventfd(int fd)
 	if (flags < 0 || flags & O_PATH)
 		return false;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	/* The kernel's own word: names of files begin with a slash. */
+	/* This name comes from the kernel: names of files begin with a slash. */
 	n = readlink(path, name, sizeof(name));
 	return n == (ssize_t)sizeof(kind) - 1 && !memcmp(name, kind, sizeof(kind) - 1);
 }

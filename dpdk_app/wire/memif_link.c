@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory and the descriptors of a memif's connection: a client makes them, a server takes them
- * over when memif_check.h has nothing against them. Calls hostmem.c and the kernel.
+ * Memory and descriptors of a memif connection: a client creates them, a server adopts them if
+ * memif_check.h accepts them. Calls hostmem.c and the kernel.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ void memif_link_free(struct memif_link *link)
 	free(link);
 }
 
-/* Populated here: the core shall not be the first to touch its pages. */
+/* Populated here, so that the core does not incur the page faults. */
 static int link_map(struct memif_link *link, int fd, uint64_t bytes)
 {
 	struct hostmem *map;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memif protocol, version 2.0, in the mode Ethernet: messages over a UNIX socket of the type
- * SOCK_SEQPACKET, rings and buffers in shared memory. Both ends are of one machine and use its
- * byte order. The facts are those of libmemif's memif.h, DPDK's net_memif and VPP.
+ * The memif protocol, version 2.0, in Ethernet mode: messages over a UNIX socket of type
+ * SOCK_SEQPACKET, rings and buffers in shared memory. Both ends run on one machine and use its byte
+ * order. Sources: libmemif's memif.h, DPDK's net_memif, VPP.
  *
- * The client (slave) makes the memory, the server (master) makes the socket. Each message of the
- * client from INIT to ADD_RING is answered with ACK, CONNECT with CONNECTED:
+ * The client (slave) creates the memory, the server (master) creates the socket. The server answers
+ * each message from INIT to ADD_RING with ACK, and CONNECT with CONNECTED:
  *
- *	server  HELLO                                      ACK ...          CONNECTED
- *	client         INIT, ADD_REGION ..., ADD_RING ...        CONNECT
+ * 	server  HELLO                                      ACK ...          CONNECTED
+ * 	client         INIT, ADD_REGION ..., ADD_RING ...        CONNECT
  *
- * The client produces descriptors in both rings (head): filled buffers to the server, empty ones
- * from it. The server moves tail. Indices count on and on; their low bits are the slot.
+ * The client produces descriptors in both rings (head): filled buffers for the server, empty ones
+ * to be filled by it. The server advances tail. Indices are free-running; their low bits are the
+ * slot.
  */
 #ifndef WEFT_APP_MEMIF_PROTO_H
 #define WEFT_APP_MEMIF_PROTO_H
@@ -27,9 +28,9 @@ enum {
 	MEMIF_SECRET_BYTES = 24,
 	MEMIF_REASON_BYTES = 96,
 	MEMIF_MODE_ETHERNET = 0,
-	MEMIF_RING_S2M = 1,  /* memif_add_ring.flags: from the client to the server */
-	MEMIF_DESC_NEXT = 1, /* memif_desc.flags: the frame goes on in the next slot */
-	MEMIF_MASK_INT = 1,  /* memif_ring_shared.flags: the receiver polls, no signal please */
+	MEMIF_RING_S2M = 1,  /* memif_add_ring.flags: direction from client to server */
+	MEMIF_DESC_NEXT = 1, /* memif_desc.flags: the frame continues in the next slot */
+	MEMIF_MASK_INT = 1,  /* memif_ring_shared.flags: the receiver polls and needs no signal */
 };
 
 enum memif_kind {
@@ -48,27 +49,27 @@ struct memif_hello {
 	char name[MEMIF_NAME_BYTES];
 	uint16_t min_version;
 	uint16_t max_version;
-	uint16_t max_region;   /* the largest index, so the number less one; so the next two */
-	uint16_t max_m2s_ring; /* from the server to the client */
+	uint16_t max_region;   /* largest index, that is, the number minus 1; also the next two */
+	uint16_t max_m2s_ring; /* direction from server to client */
 	uint16_t max_s2m_ring;
 	uint8_t max_log2_ring_size;
 } __attribute__((packed));
 
 struct memif_init {
 	uint16_t version;
-	uint32_t id; /* of the interface on this socket */
+	uint32_t id; /* number of the interface on this socket */
 	uint8_t mode;
 	char secret[MEMIF_SECRET_BYTES];
 	char name[MEMIF_NAME_BYTES];
 } __attribute__((packed));
 
-/* With the descriptor of the memory. */
+/* Sent with the descriptor of the memory. */
 struct memif_add_region {
 	uint16_t index;
 	uint64_t bytes;
 } __attribute__((packed));
 
-/* With an eventfd, which whoever fills the ring signals. */
+/* Sent with an eventfd, which the producer signals. */
 struct memif_add_ring {
 	uint16_t flags;
 	uint16_t index; /* within its direction */
@@ -99,7 +100,7 @@ struct memif_msg {
 struct memif_desc {
 	uint16_t flags;
 	uint16_t region;
-	uint32_t bytes; /* of data; of room where it is empty */
+	uint32_t bytes; /* length of the data; in an empty buffer, its size */
 	uint32_t offset;
 	uint32_t metadata;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames out of and into the rings of a memif; memif_ring.h says what of them is believed. The
- * protocol: memif_proto.h.
+ * Receives and sends frames through the rings of a memif; memif_ring.h states which data is
+ * trusted. Protocol: memif_proto.h.
  */
 #include "dpdk_app/wire/memif_ring.h"
 
@@ -18,7 +18,7 @@ enum {
 	PAGE_BYTES = 4096,
 };
 
-/* A descriptor as two words, which are read and written as such. */
+/* A descriptor as two words, which are read and written atomically. */
 typedef uint64_t __attribute__((may_alias)) desc_word;
 
 struct piece {
@@ -42,7 +42,7 @@ static struct memif_desc desc_copy(const struct memif_ring *ring, uint16_t index
 	return copy;
 }
 
-/* A client's own buffer: its place follows from the slot. */
+/* Returns a client's own buffer: its address follows from the slot. */
 static uint8_t *own_buffer(const struct memif_link *link, const struct memif_ring *ring,
 			   uint16_t index)
 {
@@ -55,12 +55,12 @@ static void own_desc(const struct memif_link *link, const struct memif_ring *rin
 	desc_word *at = (desc_word *)ring_slot(ring, index);
 	uint64_t offset = (uint64_t)(own_buffer(link, ring, index) - link->region[0].base);
 
-	/* These lie in region 0. */
+	/* A client's buffers lie in region 0. */
 	__atomic_store_n(&at[0], (uint64_t)bytes << 32 | flags, __ATOMIC_RELAXED);
 	__atomic_store_n(&at[1], offset, __ATOMIC_RELAXED);
 }
 
-/* How much of a slot the server filled, or room that it has; flags as given. */
+/* Server: stores the length filled in a slot, or its size, and the flags. */
 static void server_desc(const struct memif_ring *ring, uint16_t index, uint16_t flags,
 			uint32_t bytes)
 {
@@ -118,8 +118,8 @@ void memif_ring_begin(struct memif_link *link)
 }
 
 /*
- * Whether the connection can be used. A peer may have punched its memory when there is none left to
- * fill the hole with: what was read there since was zeros (hostmem.h).
+ * Returns true if the connection is usable. A peer may have punched its memory when no memory was
+ * left to fill the hole; data read since then was zero (hostmem.h).
  */
 static bool usable(struct memif_link *link, struct memif_counts *counts)
 {
@@ -132,7 +132,7 @@ static bool usable(struct memif_link *link, struct memif_counts *counts)
 	return !link->broken;
 }
 
-/* Slots that the peer has filled; none where its index cannot be. */
+/* Returns the number of slots that the peer has filled; 0 for an invalid index. */
 static uint32_t rx_slots(struct memif_link *link, struct memif_counts *counts)
 {
 	struct memif_ring *ring = &link->rx;
@@ -149,7 +149,7 @@ static uint32_t rx_slots(struct memif_link *link, struct memif_counts *counts)
 	return (uint32_t)ahead;
 }
 
-/* Slots that we may fill, likewise. */
+/* Returns the number of slots that may be filled; 0 for an invalid index. */
 static uint32_t tx_slots(struct memif_link *link, struct memif_counts *counts)
 {
 	struct memif_ring *ring = &link->tx;
@@ -170,7 +170,7 @@ static uint32_t tx_slots(struct memif_link *link, struct memif_counts *counts)
 	return link->server ? (uint32_t)ahead : ring->slots - (uint32_t)ahead;
 }
 
-/* A received buffer as it is in the copy of its descriptor; NULL: not in our memory. */
+/* Returns the buffer named in the copy of a descriptor; NULL: outside our memory. */
 static uint8_t *rx_buffer(const struct memif_link *link, uint16_t index,
 			  const struct memif_desc *copy)
 {
@@ -179,7 +179,7 @@ static uint8_t *rx_buffer(const struct memif_link *link, uint16_t index,
 	return copy->bytes <= link->buffer_bytes ? own_buffer(link, &link->rx, index) : NULL;
 }
 
-/* Slots of a burst, copied before they are looked at. */
+/* Slots of a burst, copied before they are checked. */
 struct window {
 	struct memif_desc copy[MEMIF_BURST_SLOTS + MEMIF_CHAIN_MAX];
 	uint32_t num;
@@ -198,7 +198,7 @@ static void window_read(const struct memif_link *link, struct window *w, uint32_
 	}
 }
 
-/* Appends a buffer to the frame; false: too long. */
+/* Appends a buffer to the frame. Returns false if it becomes too long. */
 static bool rx_append(const struct memif_link *link, struct rte_mbuf *m, const uint8_t *at,
 		      uint32_t bytes)
 {
@@ -215,8 +215,8 @@ static bool rx_append(const struct memif_link *link, struct rte_mbuf *m, const u
 }
 
 /*
- * The frame at slot first of the window into m, which is empty: whether it is one. *used: the slots
- * that it took. What is left of a chain without an end is skipped.
+ * Copies the frame at slot first of the window into the empty mbuf m; returns true if it is valid.
+ * *used: slots consumed. The rest of an unterminated chain is skipped.
  */
 static bool rx_frame(struct memif_link *link, struct memif_counts *counts, struct window *w,
 		     uint32_t first, uint32_t slots, struct rte_mbuf *m, uint32_t *used)
@@ -233,7 +233,7 @@ static bool rx_frame(struct memif_link *link, struct memif_counts *counts, struc
 		copy = &w->copy[i];
 		at = rx_buffer(link, (uint16_t)(link->rx.next + i), copy);
 		more = copy->flags & MEMIF_DESC_NEXT;
-		/* Senders leave it standing where they chained once. */
+		/* Some senders leave the flag set after a chained frame. */
 		if (more && link->server)
 			server_desc(&link->rx, (uint16_t)(link->rx.next + i), 0, copy->bytes);
 		if (!at)
@@ -256,7 +256,7 @@ static bool rx_frame(struct memif_link *link, struct memif_counts *counts, struc
 	return !wrong;
 }
 
-/* The slots are the peer's again. */
+/* Returns the slots to the peer. */
 static void rx_done(struct memif_link *link, uint32_t used)
 {
 	link->rx.next = (uint16_t)(link->rx.next + used);
@@ -311,8 +311,8 @@ uint32_t memif_ring_rx(struct memif_link *link, struct rte_mempool *pool,
 }
 
 /*
- * Room for bytes from slot *from of the unused ones on: 0 or how many slots, with -1 for none that
- * large. Slots with a buffer that is nowhere are passed over, empty.
+ * Finds room for bytes in the unused slots from *from on. Returns the number of slots, 0, or -1 if
+ * none is large enough. Slots with invalid buffers are skipped, empty.
  */
 static int tx_room(struct memif_link *link, struct memif_counts *counts, uint32_t *from,
 		   uint32_t slots, uint32_t bytes, struct piece *piece)
@@ -395,7 +395,7 @@ static void tx_fill(struct memif_link *link, const struct rte_mbuf *m, uint32_t 
 	}
 }
 
-/* Shows the peer what was filled; true: it sleeps. */
+/* Publishes the filled slots. Returns true if the peer sleeps. */
 static bool tx_publish(struct memif_link *link, uint32_t filled)
 {
 	struct memif_ring *ring = &link->tx;

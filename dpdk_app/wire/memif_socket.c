@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A memif's socket: where it is made, who may use it, its messages. The directory is opened once
- * and the socket reached through that descriptor, so that no step meets another directory than the
- * one that was checked. unix(7).
+ * The socket of a memif: its creation, access control, and messages. The directory is opened once
+ * and the socket accessed relative to that descriptor, so that every step concerns the directory
+ * that was checked. unix(7).
  */
 #include "dpdk_app/wire/memif_socket.h"
 
@@ -21,7 +21,7 @@
 enum {
 	SOCKET_BACKLOG = 4,
 	SOCKET_MODE = 0600,
-	SOCKET_FDS = 4, /* looked for in a message, to be closed; the kernel drops more */
+	SOCKET_FDS = 4, /* accepted per message, to be closed; the kernel discards more */
 };
 
 static int dir_open(const char *path, const char **name)
@@ -56,7 +56,7 @@ static int dir_open(const char *path, const char **name)
 	return fd;
 }
 
-/* The address of a name in the directory that was opened. */
+/* Returns the address of a name in the opened directory. */
 static int address(struct sockaddr_un *addr, const struct memif_listener *listener)
 {
 	int n;
@@ -74,7 +74,7 @@ static bool is_ours(const struct stat *st, uid_t user)
 	       (!st->st_uid || st->st_uid == geteuid() || st->st_uid == user);
 }
 
-/* A socket that a killed server left behind would refuse the next one. Never follows a link. */
+/* Removes the socket of a killed server, which would make bind() fail. Never follows a link. */
 static int remove_stale(const struct memif_listener *listener, uid_t user)
 {
 	struct sockaddr_un addr;
@@ -99,7 +99,7 @@ static int remove_stale(const struct memif_listener *listener, uid_t user)
 	return err;
 }
 
-/* Its inode has the mode when it appears: there is no moment at which others can connect. */
+/* Its inode is created with the final mode, so other users can connect at no time. */
 static int bind_private(struct memif_listener *listener, uid_t user)
 {
 	struct sockaddr_un addr;
@@ -229,7 +229,7 @@ int memif_socket_send(int fd, const struct memif_msg *msg, int with_fd)
 	return n < 0 ? -errno : -EPROTO;
 }
 
-/* The descriptors of a message into fds; how many. */
+/* Takes the descriptors of a message; returns their number. */
 static uint32_t take_fds(struct msghdr *header, int fds[SOCKET_FDS])
 {
 	uint32_t num = 0;

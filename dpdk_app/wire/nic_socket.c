@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of NICs in the file system: a lock, so that no two weftds serve one name, and
- * the socket on which processes attach.
+ * The NICs' names in the file system: a lock, so that no two weftds serve the same name, and the
+ * socket on which processes attach.
  *
- * The run directory is opened once and must be root's or weftd's own; all names in it are taken
- * relative to that descriptor. Calls the kernel; control thread.
+ * The run directory is opened once and must belong to root or to weftd's user; all names in it are
+ * used relative to that descriptor. Calls the kernel; control thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +25,10 @@ enum {
 	NIC_SOCKET_MODE = 0660,
 	NIC_DIR_MODE = 0755,
 	NIC_BACKLOG = 128,
-	NIC_GROUP_BYTES = 65536, /* names of all members */
+	NIC_GROUP_BYTES = 65536, /* buffer for a group entry with its members */
 };
 
-/* Ours to use: nobody else can put something there in the place of what weftd made. */
+/* Checks that no other user can replace files that weftd creates there. */
 static int run_dir_check(const char *dir, const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid()) {
@@ -37,7 +37,7 @@ static int run_dir_check(const char *dir, const struct stat *st)
 			  dir, (unsigned)st->st_uid);
 		return -EPERM;
 	}
-	/* In a directory like /tmp others can make files, but not touch ours. */
+	/* In a sticky directory like /tmp, others can create files but not replace ours. */
 	if (st->st_mode & (S_IWGRP | S_IWOTH) && !(st->st_mode & S_ISVTX)) {
 		log_error("%s can be written by others than its owner: chmod go-w it, or choose "
 			  "another --run-dir",
@@ -59,7 +59,7 @@ static int run_dir_open(struct app *app)
 			  err == -EACCES ? "be root, or " : "");
 		return err;
 	}
-	/* Files are made in this directory from now on, whatever has its name then. */
+	/* From now on files are created in this directory, even if its name changes. */
 	app->run_fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (app->run_fd < 0 || fstat(app->run_fd, &st)) {
 		err = -errno;
@@ -70,7 +70,7 @@ static int run_dir_open(struct app *app)
 	return run_dir_check(dir, &st);
 }
 
-/* A file in the run directory that is weftd's or root's, made if need be. */
+/* Opens or creates a file in the run directory that belongs to weftd's user or to root. */
 static int open_lock(const struct app *app, const char *name)
 {
 	struct stat st;
@@ -95,7 +95,9 @@ static int nic_lock(struct nic *nic)
 	ssize_t n;
 	int err;
 
-	/* A copy: what snprintf() reads must not look as if it could lie in what it writes. */
+	/*
+	 * A copy, so that the compiler sees no overlap between snprintf()'s source and destination.
+	 */
 	memcpy(name, nic->name, sizeof(name));
 	snprintf(lock, sizeof(lock), "%s.lock", name);
 	snprintf(nic->lock_path, sizeof(nic->lock_path), "%s/%s.lock", dir, name);
@@ -118,7 +120,7 @@ static int nic_lock(struct nic *nic)
 		nic->lock_fd = -1;
 		return -EEXIST;
 	}
-	/* For whoever meets the lock; the lock itself is what counts. */
+	/* Information for the administrator; only the lock itself has a meaning. */
 	n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(nic->lock_fd, 0) || pwrite(nic->lock_fd, pid, (size_t)n, 0) != n)
 		log_verbose("%s: %s", nic->lock_path, strerror(errno));
@@ -136,7 +138,7 @@ int nic_lock_all(struct app *app)
 
 void nic_unlock_all(struct app *app)
 {
-	/* The file stays: removing it would let a second lock stand beside ours. */
+	/* The file stays: after removing it, a second lock could be taken beside ours. */
 	for (uint32_t i = 0; i < app->num_nics; i++) {
 		if (app->nic[i].lock_fd >= 0)
 			close(app->nic[i].lock_fd);
@@ -148,8 +150,7 @@ void nic_unlock_all(struct app *app)
 }
 
 /*
- * The socket by its name in the run directory: no path is looked up again that somebody may have
- * changed since.
+ * Binds the socket relative to the run directory's descriptor, so that no path is resolved again.
  */
 static int bind_socket(const struct nic *nic)
 {
@@ -159,11 +160,11 @@ static int bind_socket(const struct nic *nic)
 	mode_t mask;
 	int err;
 
-	/* No such group, or one too long to hold: the socket stays root's. */
+	/* Without the group, or if its entry is too long, the socket stays with root's group. */
 	(void)getgrnam_r("weft", &entry, text, sizeof(text), &group);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/proc/self/fd/%d/%.32s", nic->app->run_fd,
 		 nic->name);
-	/* Ours by the lock: what is there was left by one that was killed. */
+	/* Ours by the lock: an existing socket was left by a killed weftd. */
 	(void)unlinkat(nic->app->run_fd, nic->name, 0);
 	mask = umask(0777 & ~NIC_SOCKET_MODE);
 	err = bind(nic->listen_fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;

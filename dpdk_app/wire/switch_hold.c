@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames that wait for receivers of the built-in switch, in order for each. See switch_hold.h.
+ * Frames that wait for receivers of the built-in switch, in order per receiver. See switch_hold.h.
  *
- * Used by wire_switch.c on the sender's core; calls nothing.
+ * Runs on the sender's core.
  */
 #include "dpdk_app/wire/switch_hold.h"
 
@@ -35,7 +35,7 @@ bool switch_hold_alive(const struct switch_holds *holds, uint32_t to, uint64_t n
 	return now_ns - holds->to[to].since_ns < SWITCH_ALIVE_NS;
 }
 
-/* The first frames have gone. */
+/* Removes the first n frames. */
 static void hold_take(struct switch_holds *holds, uint32_t to, uint32_t n)
 {
 	struct switch_hold *hold = &holds->to[to];

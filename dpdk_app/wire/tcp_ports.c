@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports of TCP at an address that the NIC shares with the kernel.
+ * TCP ports at an address that the NIC shares with the kernel.
  *
- * A port that the NIC has is bound by a socket that neither listens nor connects: the kernel then
- * gives it to nobody, and frames to it never reach it. Where a process has bound it first, or no
- * socket can be bound for whatever reason, the NIC cannot have it. While the address is the NIC's
- * alone no socket is needed. A port is given back as its last connection enters TIME-WAIT: a FIN
- * that the peer sends once more meets the kernel then, whose reset ends the peer's LAST-ACK as an
- * ACK would.
+ * Each port of the NIC is bound by a socket that neither listens nor connects. The kernel then
+ * assigns the port to no program, and frames to it do not reach the kernel. If a process has bound
+ * the port first, or binding fails for another reason, the NIC cannot have it. While the address
+ * belongs to the NIC alone, no socket is needed. A port is released when its last connection enters
+ * TIME-WAIT. If the peer then retransmits its FIN, the kernel answers with a reset, which ends the
+ * peer's LAST-ACK like an ACK.
  *
- * Runs on cores and on the control thread, when a port gets its first listener or connection, and
- * when it has lost the last; calls bind(2), fds.c.
+ * Runs on cores and on the control thread, when a port gets its first listener or connection and
+ * when it loses the last. Calls bind(2) and fds.c.
  */
 #include "dpdk_app/wire/tcp_ports.h"
 
@@ -29,22 +29,22 @@
 
 enum {
 	PORTS = 65536,
-	PORTS_SHARE = 2, /* of all descriptors at most the half */
+	PORTS_SHARE = 2, /* at most half of all descriptors */
 };
 
 struct tcp_ports {
 	pthread_mutex_t lock;
-	volatile uint8_t *map; /* the NIC has the port: frames to it are its */
+	volatile uint8_t *map; /* nonzero: the NIC has the port and receives its frames */
 	uint32_t ip;           /* 0: not shared */
-	bool told;             /* that a reservation failed */
+	bool told;             /* a failed reservation was reported */
 	struct tcp_ports_counts counts;
 	uint8_t held[PORTS]; /* the NIC has listeners or connections there */
-	int fd[PORTS];       /* that bind it, and 1; 0: none */
+	int fd[PORTS];       /* socket that binds it, plus 1; 0: none */
 };
 
 struct tcp_ports *tcp_ports_new(volatile uint8_t *map)
 {
-	/* Pages of the tables that are never used are never touched. */
+	/* Unused pages of the tables are never populated. */
 	struct tcp_ports *ports = calloc(1, sizeof(*ports));
 
 	if (!ports)
@@ -71,7 +71,7 @@ void tcp_ports_free(struct tcp_ports *ports)
 	free(ports);
 }
 
-/* A socket that has the port, or -errno. */
+/* Returns a socket bound to the port, or -errno. */
 static int bind_port(const struct tcp_ports *ports, uint16_t port)
 {
 	const struct sockaddr_in addr = {
@@ -94,8 +94,8 @@ static bool has_room(const struct tcp_ports *ports)
 }
 
 /*
- * 0, or a negative errno: the kernel has given the port to somebody, or would. Then the NIC must
- * not have it: frames to a program's port would come to whoever asked the NIC for it.
+ * Returns 0, or a negative errno: the kernel has assigned the port, or could do so. The NIC must
+ * not have it then, because it would receive frames for the program that uses the port.
  */
 static int reserve(struct tcp_ports *ports, uint16_t port)
 {
@@ -134,7 +134,7 @@ uint32_t tcp_ports_share(struct tcp_ports *ports, uint32_t ip)
 	for (uint32_t port = 0; port < PORTS; port++) {
 		if (!ports->held[port])
 			continue;
-		/* At the kernel's address the kernel's program was there first. */
+		/* At the kernel's address the kernel's program has priority. */
 		ports->map[port] = !reserve(ports, (uint16_t)port);
 		lost += !ports->map[port];
 	}

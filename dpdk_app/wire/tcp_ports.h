@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports of TCP at an address that the NIC shares with the kernel: either has a port, or the other.
+ * TCP ports at an address that the NIC shares with the kernel: each port belongs to one of them.
  * Calls the kernel.
  */
 #ifndef WEFT_APP_TCP_PORTS_H
@@ -11,30 +11,33 @@
 
 struct tcp_ports;
 
-/* map: 65536 bytes that others read, not 0 where the NIC has the port. NULL: no memory. */
+/*
+ * map: 65536 bytes that other components read; nonzero where the NIC has the port. NULL: out of
+ * memory.
+ */
 struct tcp_ports *tcp_ports_new(volatile uint8_t *map);
 void tcp_ports_free(struct tcp_ports *ports);
 
 /*
- * ip (network byte order) is the kernel's as well from now on, 0: it is not. Returns how many of
- * the ports that the NIC had it has no more: the kernel uses them, or cannot be kept from them. It
- * has them again when the address is its own, or when this is called after they became free. Any
- * thread.
+ * Sets the shared address: ip (network byte order) is now also the kernel's; 0: it is not. Returns
+ * the number of the NIC's ports that it loses because the kernel uses them or they cannot be
+ * reserved. The NIC regains them when the address is its own again, or when this function is called
+ * after they became free. Any thread.
  */
 uint32_t tcp_ports_share(struct tcp_ports *ports, uint32_t ip);
 
 /*
- * 0; -EADDRINUSE: the kernel uses it at the shared address; or the negative errno by which it
- * cannot be kept from the kernel's programs (EMFILE, EACCES). Any thread.
+ * Takes a port. Returns 0; -EADDRINUSE: the kernel uses it at the shared address; or the negative
+ * errno of a failed reservation (EMFILE, EACCES). Any thread.
  */
 int tcp_ports_take(struct tcp_ports *ports, uint16_t port) __attribute__((warn_unused_result));
 void tcp_ports_give(struct tcp_ports *ports, uint16_t port);
 
 struct tcp_ports_counts {
-	uint64_t taken;    /* the NIC has listeners or connections there */
-	uint64_t reserved; /* of them, those that the kernel was kept from */
-	uint64_t lost;     /* of them, those that are the kernel's since the address is */
-	uint64_t refused;  /* reservations that failed, but for EADDRINUSE; since the start */
+	uint64_t taken;    /* ports with listeners or connections of the NIC */
+	uint64_t reserved; /* of those, ports reserved in the kernel */
+	uint64_t lost;     /* of those, ports that the kernel has had since the address is shared */
+	uint64_t refused;  /* failed reservations since the start, except EADDRINUSE */
 };
 
 /* Any thread. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port of DPDK, AF_XDP sockets (xsk.c) or a memif as the wire of one NIC. The core of shard 0
- * owns the port: it polls its queues, steers frames to the other shards through their rings, and
- * sends what they put into the ring of the port.
+ * A DPDK port, AF_XDP sockets (xsk.c) or a memif as the wire of one NIC. The core of shard 0 owns
+ * the port: it polls its queues, distributes frames to the other shards through their rings, and
+ * sends frames that they put into the port's ring.
  *
- * Called by port_rx.c, port_tx.c and lcore.c; set up by wire_netdev.c, wire_memif.c,
- * wire_tap.c, wire_pci.c; calls rte_ethdev.
+ * wire_netdev.c, wire_memif.c, wire_tap.c or wire_pci.c sets it up; calls rte_ethdev.
  */
 #include "dpdk_app/wire/wire.h"
 
@@ -32,7 +31,7 @@
 
 enum {
 	ETHDEV_TX_RING = 1024,
-	ETHDEV_MACS_MAX = 128, /* no more are given to a device one by one */
+	ETHDEV_MACS_MAX = 128, /* limit of addresses set on a device individually */
 };
 
 static uint32_t ethdev_rx_burst(struct wire *wire, uint16_t queue, struct rte_mbuf **frames,
@@ -72,7 +71,7 @@ static uint32_t ethdev_poll(struct wire *wire, struct rte_mbuf **frames, uint32_
 	return got;
 }
 
-/* Keeps the owner's own frames, in order, and hands on the others. */
+/* Keeps the owner's frames, in order, and passes on the others. */
 static uint32_t ethdev_keep_own(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 {
 	struct nic *nic = shard->nic;
@@ -130,7 +129,7 @@ static uint32_t ethdev_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 	return ethdev_tx_burst(wire, frames, n);
 }
 
-/* Any core: the device itself is for its owner alone. */
+/* Any core; only the owner accesses the device itself. */
 static void ethdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, bool in)
 {
 	if (wire->group_fd >= 0)
@@ -146,7 +145,7 @@ static int ethdev_tcp_port(struct wire *wire, uint16_t port, bool in)
 	return wire->xdp ? -xdp_tcp_port(wire->xdp, port, in) : 0;
 }
 
-/* Tells the device what to let in: the list, or everything where it takes no list so long. */
+/* Sets the device's filter: the list of groups, or all multicast if the list is too long. */
 static void ethdev_filter(struct wire *wire)
 {
 	uint8_t macs[ETHDEV_MACS_MAX][RTE_ETHER_ADDR_LEN];
@@ -164,7 +163,7 @@ static void ethdev_filter(struct wire *wire)
 		log_error("%s: %s lets no frames to groups in", wire->nic->name, wire->how);
 }
 
-/* Frames of the other cores. */
+/* Sends frames of the other cores. */
 static uint32_t ethdev_pump_ring(struct wire *wire)
 {
 	uint32_t sent;
@@ -222,14 +221,14 @@ static uint64_t ethdev_next_ns(const struct shard *shard)
 	return UINT64_MAX;
 }
 
-/* True when the link changed. The kernel tells link.c of its interfaces, the peer memif.c. */
+/* Returns true if the link has changed. link.c tracks kernel interfaces, memif.c its peers. */
 static bool ethdev_link(struct wire *wire)
 {
 	struct rte_eth_link link = {0};
 	struct nic *nic = wire->nic;
 	bool up;
 
-	/* Its sockets only ever say that they are in error. */
+	/* Its sockets only report errors from now on. */
 	if (atomic_load_explicit(&wire->gone, memory_order_acquire))
 		wire->settled = false;
 	if (wire->ifindex || wire->memif || rte_eth_link_get_nowait(wire->port, &link))
@@ -262,7 +261,7 @@ int wire_vdev_make(struct wire *wire, const char *vdev, const char *args)
 	int err;
 
 	log_verbose("%s: device %s %s", wire->nic->name, vdev, args);
-	/* That it failed is told once, by the caller, in words for whoever started us. */
+	/* The caller reports a failure once, in terms of weftd's options. */
 	if (!wire->nic->app->conf.verbose) {
 		rte_log_set_level(RTE_LOGTYPE_EAL, RTE_LOG_CRIT);
 		rte_log_set_level_pattern("pmd.net.af_packet", RTE_LOG_CRIT);

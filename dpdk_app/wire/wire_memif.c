@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A memif as the wire of a NIC: shared memory between two processes of this machine, of which one
- * is the server. Frames are copied once by each side. The core's part: it takes connections and
- * leaves them as memif.c offers them, and signals a peer that sleeps.
+ * A memif as the wire of a NIC: shared memory between two processes of this machine, one of them
+ * the server. Each side copies frames once. This is the core's part: it adopts and leaves
+ * connections as memif.c offers them, and signals a sleeping peer.
  *
- * Set up by nic.c; calls memif_ring.c, memif.c, irq.c.
+ * Calls memif_ring.c, memif.c and irq.c.
  */
 #include "dpdk_app/wire/wire.h"
 
@@ -23,7 +23,7 @@ enum {
 	MEMIF_VLAN_BYTES = 4,
 };
 
-/* The control thread ends a connection that makes no sense any more. */
+/* Requests that the control thread end a connection whose peer violates the protocol. */
 static void memif_look(struct wire *wire, const struct memif_link *link)
 {
 	if (!link->broken || atomic_load_explicit(&wire->memif->broken, memory_order_relaxed))
@@ -86,7 +86,7 @@ bool wire_memif_turn(struct wire *wire)
 	atomic_store_explicit(&nic->link_up, link != NULL, memory_order_relaxed);
 	for (uint32_t s = 0; s < nic->num_shards; s++)
 		core_wake(nic->shard[s].core);
-	/* From here on the control thread may free the one before. */
+	/* From here on the control thread may free the previous connection. */
 	atomic_store_explicit(&m->taken, asked, memory_order_release);
 	app_wake_control(nic->app);
 	return true;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An interface of the kernel as a wire. AF_XDP takes the NIC's frames in the driver and
- * leaves the others to the kernel; where it cannot be had (an MTU beyond a page, another's program
- * attached, more queues than can be watched), AF_PACKET taps the interface: the kernel then sees
- * the NIC's frames too, and ignores them, since the NIC's address is not one of its own. An address
- * that the kernel has too is for AF_XDP alone. Which one is used, and why not the other, is said at
- * the start.
+ * A kernel interface as a wire. AF_XDP takes the NIC's frames in the driver and leaves all others
+ * to the kernel. If AF_XDP is not available (an MTU beyond a page, another XDP program, more queues
+ * than can be watched), AF_PACKET taps the interface. The kernel then also sees the NIC's frames
+ * but ignores them, since the NIC's address is not its own. An address shared with the kernel
+ * requires AF_XDP. The start message states the method, and why the other one was not used.
  *
- * Called by nic.c; calls xsk.c and xdp.c, and net_af_packet through wire_ethdev.c.
+ * Calls xsk.c and xdp.c, and net_af_packet through wire_ethdev.c.
  */
 #include "dpdk_app/wire/wire.h"
 
@@ -39,7 +38,7 @@
 enum {
 	NETDEV_DESCS = 1024,
 	NETDEV_PACKET_FRAMES = 512,
-	/* Blocks are whole pages and whole frames, so that frames lie one behind the other. */
+	/* Blocks consist of whole pages and whole frames, so that frames are contiguous. */
 	NETDEV_PACKET_BLOCK_SMALL = 8 * WIRE_PACKET_FRAME_SMALL,
 	NETDEV_PACKET_BLOCK_LARGE = 2 * WIRE_PACKET_FRAME_LARGE,
 	NETDEV_DRIVER_CHARS = 32,
@@ -78,19 +77,19 @@ int wire_netdev_query(const char *device, uint32_t *mtu, uint8_t mac[6], int *if
 	return err;
 }
 
-/* Queues of reception that the interface has now. */
+/* Returns the current number of receive queues of the interface. */
 static uint32_t netdev_rx_queues(const char *device)
 {
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
 	struct ifreq ifr = {.ifr_data = (void *)&channels};
 
 	if (netdev_ioctl(device, SIOCETHTOOL, &ifr))
-		return 1; /* a driver that cannot say has one */
+		return 1; /* a driver that does not report them has one */
 	channels.rx_count += channels.combined_count;
 	return channels.rx_count ? channels.rx_count : 1;
 }
 
-/* The name of the interface's driver; "" when it does not say. */
+/* Stores the name of the interface's driver; "" if it is not reported. */
 static void netdev_driver(const char *device, char driver[NETDEV_DRIVER_CHARS])
 {
 	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
@@ -102,9 +101,9 @@ static void netdev_driver(const char *device, char driver[NETDEV_DRIVER_CHARS])
 }
 
 /*
- * A veth has no hardware whose receive path XDP could shorten: its driver makes every frame over
- * to memory of its own before the program sees it, and gives up segmentation offload for the
- * kernel's traffic. Behind the driver (generic) the program costs less there.
+ * XDP in the driver brings no gain on a veth, which has no hardware: the driver copies every frame
+ * to its own memory before the program runs, and disables segmentation offload for the kernel's
+ * traffic. Generic XDP costs less there.
  */
 static bool netdev_is_veth(const char *device)
 {
@@ -115,8 +114,8 @@ static bool netdev_is_veth(const char *device)
 }
 
 /*
- * Interfaces without hardware, over which kernels send TCP without its checksum (csum.c). Neither
- * AF_XDP nor DPDK's AF_PACKET hands on what the kernel knows of it.
+ * Interfaces without hardware, over which kernels send TCP without a checksum (csum.c). Neither
+ * AF_XDP nor DPDK's AF_PACKET passes on the kernel's checksum state.
  */
 static bool netdev_has_partial_csum(const char *device)
 {
@@ -149,7 +148,7 @@ static uint32_t netdev_mbps(const char *device)
 	return mbps > 0 ? (uint32_t)mbps : 10000;
 }
 
-/* Whether the socket of that name belongs to a weftd: to root, or to the user that we are. */
+/* Returns true if the socket of that name belongs to root or to weftd's user. */
 static bool claimed_by_weftd(const struct sockaddr_un *addr, socklen_t bytes)
 {
 	struct ucred cred = {.uid = UINT32_MAX};
@@ -168,9 +167,9 @@ static bool claimed_by_weftd(const struct sockaddr_un *addr, socklen_t bytes)
 }
 
 /*
- * One weftd per interface: an abstract socket's name belongs to the network namespace, as
- * the interface does, and vanishes with its process. Anybody can take such a name: it counts only
- * where the one that has it could be a weftd.
+ * Allows one weftd per interface: the name of an abstract socket belongs to the network namespace,
+ * like the interface, and disappears with its process. Any process can take such a name, so it
+ * counts only if its owner could be a weftd.
  */
 static int netdev_claim(struct wire *wire, int ifindex)
 {
@@ -221,7 +220,7 @@ uint32_t wire_find_fds(int domain, const char *path, int *fd, uint32_t max)
 	return n;
 }
 
-/* The descriptors that the driver opened: those that were not there before. */
+/* Records the descriptors that the driver has opened: those that did not exist before. */
 static void netdev_note_fds(struct wire *wire, int domain, const int *before, uint32_t num_before)
 {
 	int now[APP_PORT_FDS * CONF_MAX_NICS];
@@ -236,7 +235,7 @@ static void netdev_note_fds(struct wire *wire, int domain, const int *before, ui
 		if (old)
 			continue;
 		if (wire->num_fds == APP_PORT_FDS) {
-			wire->num_fds = 0; /* more than can be watched: look instead */
+			wire->num_fds = 0; /* too many to watch: poll instead */
 			break;
 		}
 		wire->fd[wire->num_fds++] = now[i];
@@ -246,7 +245,10 @@ static void netdev_note_fds(struct wire *wire, int domain, const int *before, ui
 
 static_assert((int)APP_PORT_FDS > (int)XSK_MAX_QUEUES, "each queue can be watched, and IGMP");
 
-/* Whether an interface of this namespace has the address: the kernel takes packets to it by any. */
+/*
+ * Returns true if an interface of this namespace has the address: the kernel accepts packets to it
+ * on any interface.
+ */
 static bool netdev_kernel_has(uint32_t ip)
 {
 	struct ifaddrs *list, *at;
@@ -285,7 +287,7 @@ void wire_netdev_addresses(struct wire *wire)
 	}
 }
 
-/* As the operator says, else in the driver, and behind it where that cannot. */
+/* Uses the operator's choice; by default XDP in the driver, or generic XDP if that fails. */
 static struct xdp *netdev_xdp_open(const struct wire *wire)
 {
 	enum conf_netdev how = wire->nic->app->conf.netdev;
@@ -319,7 +321,7 @@ static int netdev_xdp_start(struct wire *wire, uint32_t queues)
 		err = wire_ethdev_ring(wire);
 	if (!err)
 		xdp_start(wire->xdp, nic->conf->ip, wire->shared);
-	/* Frames of two sockets keep their order where each call ends with them in the stack. */
+	/* Frames of two sockets keep their order if each call ends with them in the stack. */
 	if (!err && xsk_copies(wire->xsk)) {
 		wire->gso = gso_open(wire->ifindex);
 		wire->tx_csum = wire->gso;
@@ -352,7 +354,7 @@ static void netdev_undo(struct wire *wire)
 	wire->num_fds = 0;
 }
 
-/* 0, or why AF_XDP cannot be used, in words. */
+/* Returns NULL, or the reason why AF_XDP cannot be used. */
 static const char *netdev_try_xdp(struct wire *wire)
 {
 	struct nic *nic = wire->nic;
@@ -391,9 +393,9 @@ static const char *netdev_try_xdp(struct wire *wire)
 }
 
 /*
- * What the kernel exchanges over the interface shall not fill the NIC's ring: only ARP, our
- * EtherType, IPv4 for the NIC's address, and what groups may send us come in: weft's datagrams
- * and IGMP. Without the filter the firmware would drop the others.
+ * Keeps the kernel's traffic out of the NIC's ring: accepts only ARP, our EtherType, IPv4 to the
+ * NIC's address, and group traffic (weft's datagrams and IGMP). Without the filter the firmware
+ * would drop the rest.
  */
 static void netdev_filter(const struct wire *wire)
 {
@@ -402,7 +404,8 @@ static void netdev_filter(const struct wire *wire)
 		IP = sizeof(struct wire_eth),
 		IP_PROTO = IP + offsetof(struct wire_ip, proto),
 		IP_DST = IP + offsetof(struct wire_ip, dst),
-		UDP_DST = IP + offsetof(struct wire_udp, dst_port), /* behind X bytes of IPv4 */
+		/* After X bytes of IPv4 header. */
+		UDP_DST = IP + offsetof(struct wire_udp, dst_port),
 		PORT_LAST = WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS - 1,
 	};
 	struct sock_filter code[] = {

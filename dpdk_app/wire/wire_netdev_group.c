@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Groups on an interface of the kernel: a packet socket joins their MACs, so that the device lets
- * them in, for as long as weftd lives; the XDP program is told of the IPv4 ones.
+ * Groups on a kernel interface: a packet socket joins their MACs for weftd's lifetime, so that the
+ * device accepts them. The XDP program is notified of IPv4 groups.
  *
- * Datagrams to the NIC's groups are taken by the XDP program like others. What the NIC and the
- * kernel both want to hear it leaves to the kernel, and the NIC reads its copy from the same
- * socket: IGMP, ARP about an address that both have, and stations that say that their MAC is a new
- * one. With AF_PACKET all comes in by the port, and the socket receives nothing.
+ * The XDP program takes datagrams to the NIC's groups like others. Frames for both the NIC and the
+ * kernel are left to the kernel, and the NIC reads its copy from the same socket: IGMP, ARP for a
+ * shared address, and gratuitous ARP. With AF_PACKET everything arrives through the port, and this
+ * socket receives nothing.
  *
- * Called by wire_netdev.c, wire_ethdev.c; calls the kernel and xdp.c. packet(7), RFC 1112 6.4, RFC
- * 5227 3.
+ * Calls the kernel and xdp.c. packet(7), RFC 1112 6.4, RFC 5227 3.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,14 +27,16 @@
 #include "shared_defs/wire_ip.h"
 
 enum {
-	/* Queries come every two minutes, and a second is a short time to answer one in; an ARP
-	 * reply that comes so much later is soon enough. */
+	/*
+	 * Queries arrive every two minutes, with at least a second to answer. An ARP reply delayed
+	 * by this interval is still soon enough.
+	 */
 	GROUP_LOOK_NS = 2000000,
 };
 
 /*
- * IGMP; ARP to the NIC's address, which comes here if that is the kernel's too; ARP whose sender
- * asks for, or answers, himself. Nothing else.
+ * Accepts IGMP; ARP to the NIC's address, which arrives here if it is also the kernel's; and ARP
+ * whose sender and target addresses are equal. Rejects everything else.
  */
 static int group_filter(int fd, uint32_t ip)
 {
@@ -46,7 +47,7 @@ static int group_filter(int fd, uint32_t ip)
 		ARP_TARGET = sizeof(struct wire_eth) + offsetof(struct wire_arp, target_ip),
 	};
 	struct sock_filter code[] = {
-	    /* A VLAN's is not the NIC's, though its tag no longer stands in the frame. */
+	    /* A frame of a VLAN is not the NIC's, although its tag was removed. */
 	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT),
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 11),
 	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ETH_TYPE),
@@ -75,7 +76,7 @@ int wire_netdev_group_open(struct wire *wire)
 	const int one = 1;
 	int err = 0;
 
-	/* Of protocol 0 it receives nothing before it is bound, with its filter in place. */
+	/* With protocol 0 it receives nothing until it is bound with its filter in place. */
 	wire->group_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (wire->group_fd < 0)
 		return -errno;
@@ -89,7 +90,7 @@ int wire_netdev_group_open(struct wire *wire)
 		if (wire->group_rx && wire->num_fds < APP_PORT_FDS)
 			wire->fd[wire->num_fds++] = wire->group_fd;
 		else
-			wire->naps = true; /* a sleeping core would not hear of a query */
+			wire->naps = true; /* a query would not wake a sleeping core */
 	}
 	if (!err)
 		return 0;
@@ -103,7 +104,7 @@ void wire_netdev_group(struct wire *wire, const uint8_t mac[6], uint32_t ip, boo
 	struct packet_mreq mreq = {
 	    .mr_ifindex = wire->ifindex, .mr_type = PACKET_MR_MULTICAST, .mr_alen = WIRE_MAC_BYTES};
 
-	/* The kernel counts how often a MAC was joined: once for each group behind it. */
+	/* The kernel counts the joins of a MAC: one for each group that maps to it. */
 	memcpy(mreq.mr_address, mac, WIRE_MAC_BYTES);
 	if (setsockopt(wire->group_fd, SOL_PACKET,
 		       in ? PACKET_ADD_MEMBERSHIP : PACKET_DROP_MEMBERSHIP, &mreq, sizeof(mreq)))

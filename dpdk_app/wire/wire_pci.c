@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A network card that DPDK drives itself, or a virtual function of one. It was bound to
- * vfio-pci (dpdk-devbind.py) and named to the EAL at the start (eal.c).
+ * A network card, or a virtual function, that DPDK drives itself. It was bound to vfio-pci
+ * (dpdk-devbind.py) and passed to the EAL at the start (eal.c).
  *
- * Called by nic.c; calls rte_ethdev through wire_ethdev.c.
+ * Calls rte_ethdev through wire_ethdev.c.
  */
 #include "dpdk_app/wire/wire.h"
 
@@ -18,7 +18,7 @@ enum {
 	PCI_DESCS = 1024,
 };
 
-/* The EAL writes addresses in full; people leave the domain away. */
+/* The EAL writes addresses in full; operators omit the domain. */
 static int pci_find(const char *address, uint16_t *port)
 {
 	char full[32];

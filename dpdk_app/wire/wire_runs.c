@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs and single frames to the kernel, and the run that waits for more; see wire_runs.h.
+ * Runs and single frames to the kernel, and the run held back for more; see wire_runs.h.
  *
- * Called by wire_ethdev.c; calls gso.c, gso_run.c, xsk.c.
+ * Calls gso.c, gso_run.c and xsk.c.
  */
 #include "dpdk_app/wire/wire_runs.h"
 
@@ -15,7 +15,7 @@
 #include "dpdk_app/wire/wire.h"
 #include "dpdk_app/wire/xsk.h"
 
-/* Frames one by one, with their checksums. */
+/* Sends frames one by one, with their checksums. */
 static uint32_t tx_singly(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -26,14 +26,14 @@ static uint32_t tx_singly(struct wire *wire, struct rte_mbuf **frames, uint32_t 
 }
 
 /*
- * Sends what there is room for; returns how many frames that is. may_hold: a run at the end that
- * could go on is left, and *held is its length; 0: none.
+ * Sends as many frames as there is room for; returns their number. may_hold: a run at the end that
+ * could grow is left out, and *held is its length; 0: none.
  */
 static uint32_t tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n, bool may_hold,
 			uint32_t *held)
 {
 	struct gso_flows *flows = gso_flows(wire->gso);
-	uint32_t done = 0, seen = 0; /* what lies between them goes singly */
+	uint32_t done = 0, seen = 0; /* frames between them go singly */
 	bool full = false;
 
 	*held = 0;
@@ -48,7 +48,7 @@ static uint32_t tx_runs(struct wire *wire, struct rte_mbuf **frames, uint32_t n,
 		full = done < seen;
 		if (!full && may_hold && seen + run == n && gso_may_go_on(frames + seen, run))
 			*held = run;
-		/* What the kernel has no room for as one goes one by one. */
+		/* A run for which the kernel has no room goes frame by frame. */
 		else if (!full && gso_tx(wire->gso, frames + seen, run))
 			done += run;
 		seen += run;
@@ -70,7 +70,7 @@ uint32_t wire_runs_tx(struct wire *wire, struct rte_mbuf **frames, uint32_t n)
 	memcpy(all + before, frames, n * sizeof(all[0]));
 	sent = tx_runs(wire, all, before + n, n == FW_BURST, &keep);
 	held->turns = 0;
-	/* Where there was no room the caller keeps his own, and what was held before stays so. */
+	/* If there was no room, the caller keeps its frames, and those held before stay held. */
 	held->num = keep ? keep : before - (sent < before ? sent : before);
 	memcpy(held->frames, all + sent, held->num * sizeof(all[0]));
 	return sent + held->num - before;

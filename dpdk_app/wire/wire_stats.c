@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counters of a port: those that every wire has, those of each AF_XDP socket as ethtool -S has a
- * device's per queue, of frames that went as one (gso.h), those of the XDP program, of a memif.
+ * Counters of a port: those common to all wires, those of each AF_XDP socket (like ethtool -S per
+ * queue), of frames sent as runs (gso.h), of the XDP program, and of a memif.
  *
- * Called by stats.c through wire_ethdev_ops, on the owner's core; calls xsk.c, gso.c, xdp.c,
- * rte_ethdev.
+ * Runs on the owner's core; calls xsk.c, gso.c, xdp.c and rte_ethdev.
  */
 #include <rte_ethdev.h>
 #include <stdio.h>
@@ -60,7 +59,7 @@ static uint32_t put_queue(uint32_t queue, const struct xsk_stats *x, struct hw_s
 	return n;
 }
 
-/* Of the sockets: each queue's, and their sums in the port's words. */
+/* Writes the counters of each socket, and adds them to the port's. */
 static uint32_t put_queues(const struct wire *wire, struct rte_eth_stats *sum, struct hw_stat *stat)
 {
 	uint32_t n = 0;
@@ -71,7 +70,7 @@ static uint32_t put_queues(const struct wire *wire, struct rte_eth_stats *sum, s
 		xsk_stats(wire->xsk, queue, &x);
 		sum->ipackets += x.rx;
 		sum->opackets += x.tx;
-		/* What met an empty fill ring is among the dropped. */
+		/* Frames that met an empty fill ring are included in rx_dropped. */
 		sum->imissed += x.rx_dropped + x.rx_ring_full;
 		sum->ierrors += x.rx_invalid_descs + x.rx_large_bad;
 		sum->oerrors += x.tx_invalid_descs;
@@ -91,7 +90,7 @@ static uint32_t put_gso(const struct gso_stats *g, struct hw_stat *stat)
 	return n;
 }
 
-/* Counters of a memif, in the port's words. */
+/* Maps counters of a memif to those of a port. */
 static void sum_memif(const struct memif_counts *c, struct rte_eth_stats *sum)
 {
 	sum->ipackets = c->rx;

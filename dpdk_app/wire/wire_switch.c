@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The built-in switch: joins the NICs of one weftd that have no port of their own. It
- * knows every NIC's MAC, floods broadcast, forwards multicast to the NICs that let it in, and
- * carries complete frames as they are. No core runs it: the sender's core puts a frame into the
- * ring of the shard it is for, and the receiver's core takes it out, through the impairments where
- * some are set.
+ * The built-in switch: connects the NICs of one weftd that have no port of their own. It knows
+ * every NIC's MAC, floods broadcast, forwards multicast to NICs whose filter accepts it, and passes
+ * complete frames unmodified. No core is dedicated to it: the sender's core puts a frame into the
+ * ring of the destination shard, and the receiver's core takes it out, through impairments if
+ * configured.
  *
- * Frames for a receiver whose ring is full wait by themselves (switch_hold.c), as in the queue of a
- * switch's port, and those for others go on. When as many wait for it as may, a receiver that takes
- * frames all the time pauses the sender, as a switch does with PAUSE frames (IEEE 802.3 annex 31B):
- * else a flood of datagrams would leave no room for who retransmits. One that takes none, its core
- * being gone or itself waiting, pauses nobody: frames for it are lost.
+ * Frames for a receiver with a full ring wait in their own queue (switch_hold.c), like that of a
+ * switch port, and other frames continue. When the queue reaches its limit, a receiver that keeps
+ * accepting frames pauses the sender, as a switch does with PAUSE frames (IEEE 802.3 annex 31B).
+ * Otherwise a flood of datagrams would leave no room for retransmissions. A receiver that accepts
+ * none, because its core is gone or itself waiting, pauses no sender: frames for it are dropped.
  *
- * Called by port_rx.c and port_tx.c on the cores; calls impair.c.
+ * Calls impair.c.
  */
 #include "dpdk_app/wire/wire.h"
 
@@ -39,8 +39,8 @@ static struct nic *switch_find(struct app *app, const uint8_t *mac)
 }
 
 /*
- * Frames for one NIC. What it has no room for waits, in order. Returns how many went or wait: there
- * is no room for the others.
+ * Sends frames to one NIC. Frames for which it has no room wait, in order. Returns the number sent
+ * or waiting; the rest exceed the limits.
  */
 static uint32_t switch_to(struct shard *from, struct nic *to, struct rte_mbuf **frames, uint32_t n)
 {
@@ -77,7 +77,7 @@ static uint32_t switch_flush(struct shard *shard)
 				 &shard->stats.drop_wire_stuck);
 }
 
-/* Frames to one group: each NIC that lets it in gets a reference to each. */
+/* Sends frames to one group: each NIC whose filter accepts it gets a reference to each. */
 static void switch_flood(struct shard *from, struct rte_mbuf **frames, uint32_t n)
 {
 	const uint8_t *dst = rte_pktmbuf_mtod(frames[0], const uint8_t *);
@@ -138,7 +138,7 @@ static uint32_t switch_tx(struct shard *shard, struct rte_mbuf **frames, uint32_
 	return n;
 }
 
-/* All that came in goes through the impairments; out come frames whose time has come. */
+/* Passes received frames through the impairments; returns those that are due. */
 static uint32_t switch_rx_impaired(struct shard *shard, struct rte_mbuf **frames, uint32_t n)
 {
 	uint64_t now_ns = shard->core->now_ns;
@@ -174,7 +174,7 @@ static uint32_t switch_rx(struct shard *shard, struct rte_mbuf **frames, uint32_
 	return got;
 }
 
-/* Impairments keep frames for a while, and count by their order: those are copied. */
+/* Impairments delay frames and reorder them by count, so such frames are copied. */
 static bool switch_near(const struct shard *shard, const uint8_t *mac)
 {
 	const struct nic *to = switch_find(shard->nic->app, mac);

@@ -2,8 +2,8 @@
 /*
  * A tap interface: the kernel of this machine is the other end of the wire.
  *
- * Called by nic.c; calls net_tap through wire_ethdev.c. The kernel's end has a MAC of its
- * own; the NIC's differs, so that the kernel takes frames to it for frames to a neighbour.
+ * The kernel's end has a MAC of its own. The NIC's MAC differs, so that the kernel treats it as a
+ * neighbour. Calls net_tap through wire_ethdev.c.
  */
 #include "dpdk_app/wire/wire.h"
 
@@ -31,7 +31,7 @@ int wire_tap_open(struct nic *nic)
 		return -ENOMEM;
 	snprintf(vdev, sizeof(vdev), "net_tap%u", nic->index);
 	snprintf(args, sizeof(args), "iface=%.15s", nic->conf->device);
-	/* It complains of features that this use does not need. */
+	/* It warns about features that are not needed here. */
 	if (!nic->app->conf.verbose)
 		rte_log_set_level_pattern("pmd.net.tap", RTE_LOG_CRIT);
 	err = wire_vdev_make(wire, vdev, args);

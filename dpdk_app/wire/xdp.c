@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handling of the XDP program dpdk_app/xdp/weft_xdp.bpf.c. Its object file is part of
- * weftd, as its skeleton, so that there is no file to install or miss. Until xdp_start() writes the
- * address it takes nothing.
+ * Manages the XDP program dpdk_app/xdp/weft_xdp.bpf.c. Its object file is embedded in weftd as a
+ * skeleton, so there is no file to install. Until xdp_start() writes the address, the program takes
+ * no frames.
  *
- * The program hangs on a link (bpf_link) that is a descriptor of this process: the kernel detaches
- * it when that goes, by SIGKILL too. Kernels before 5.9 have no such links for XDP: there the
- * interface itself holds the program, and xdp_clean() takes away what a killed weftd left.
+ * The program is attached through a link (bpf_link), a descriptor of this process: the kernel
+ * detaches it when the process ends, even by SIGKILL. Kernels before 5.9 have no such links for
+ * XDP. There the interface itself holds the program, and xdp_clean() removes the program of a
+ * killed weftd.
  *
- * Called by wire_netdev.c, wire_netdev_group.c, wire_ethdev.c and xsk.c; calls libbpf, tcp_ports.c.
+ * Calls libbpf and tcp_ports.c.
  */
 #include "dpdk_app/wire/xdp.h"
 
@@ -33,19 +34,19 @@ struct xdp {
 	struct weft_xdp *skel;
 	struct tcp_ports *ports;
 	uint32_t ip;
-	int link_fd;      /* the program hangs on it; -1: on the interface, or nowhere */
+	int link_fd;      /* link of the program; -1: attached to the interface, or not attached */
 	uint32_t prog_id; /* 0: not attached */
 	bool generic;
 	int num_cpus;
-	struct weft_xdp_counts *counts; /* of each CPU */
+	struct weft_xdp_counts *counts; /* one per CPU */
 };
 
 static const char xdp_prog_name[] = "weft_xdp";
 
-/* What is attached to an interface. */
+/* The program attached to an interface. */
 struct xdp_found {
-	uint32_t id;   /* 0: nothing */
-	uint32_t mode; /* XDP_FLAGS_*_MODE: what detaching it takes */
+	uint32_t id;   /* 0: none */
+	uint32_t mode; /* XDP_FLAGS_*_MODE, needed for detaching */
 	char name[BPF_OBJ_NAME_LEN];
 };
 
@@ -67,12 +68,14 @@ static int xdp_find(int ifindex, struct xdp_found *found)
 	if (query.attach_mode == XDP_ATTACHED_HW)
 		found->mode = XDP_FLAGS_HW_MODE;
 	if (query.attach_mode == XDP_ATTACHED_MULTI) {
-		/* One is ours at most. */
+		/* At most one is weftd's. */
 		found->id = query.hw_prog_id ? query.hw_prog_id : query.drv_prog_id;
 		found->mode = query.hw_prog_id ? XDP_FLAGS_HW_MODE : XDP_FLAGS_DRV_MODE;
 	}
 	fd = bpf_prog_get_fd_by_id(found->id);
-	/* Its name is for CAP_SYS_ADMIN alone: without it every program is somebody else's. */
+	/*
+	 * Its name is readable only with CAP_SYS_ADMIN; without it every program counts as foreign.
+	 */
 	if (fd == -EPERM) {
 		strcpy(found->name, "?");
 		return 0;
@@ -269,7 +272,7 @@ uint32_t xdp_stats(const struct xdp *xdp, struct hw_stat *stat, uint32_t max)
 
 	if (max < WEFT_XDP_COUNTS + 11)
 		return 0;
-	/* It is an array's first entry, which is always there. */
+	/* The first entry of an array always exists. */
 	if (!bpf_map__lookup_elem(xdp->skel->maps.weft_count, &key, sizeof(key), xdp->counts,
 				  (size_t)xdp->num_cpus * sizeof(*xdp->counts), 0)) {
 		for (int cpu = 0; cpu < xdp->num_cpus; cpu++) {

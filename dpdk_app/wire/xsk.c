@@ -2,20 +2,19 @@
 /*
  * AF_XDP sockets of one interface; see xsk.h.
  *
- * Four rings of a socket lie in memory shared with the kernel: fill (buffers that it may write
- * to), receive, send, completion (buffers that were sent). Each has one producer and one consumer;
- * the index of the other side is loaded with acquire, one's own stored with release. The memory of
- * all frames is the pool's, each mbuf a chunk: its header, the headroom, the frame.
+ * A socket has four rings in memory shared with the kernel: fill (empty buffers), receive, send,
+ * completion (sent buffers). Each has one producer and one consumer. The other side's index is
+ * loaded with acquire order, our own stored with release order. All frames are in the pool's
+ * memory; each mbuf is a chunk with its header, the headroom and the frame.
  *
- * How many buffers the kernel has: few while few frames come at a time, so that they stay in the
- * cache and in the TLB; as many as the receive ring holds once many waited, for a while.
- * Where the device itself writes to them (zero-copy) it always has them all.
+ * The kernel holds few buffers while frames arrive in small numbers, so that they stay in the cache
+ * and the TLB. After a large burst it holds as many as the receive ring for a while. A device that
+ * writes to buffers itself (zero-copy) always has all of them.
  *
- * A frame larger than a buffer comes in several, one behind the other in the ring: many TCP
- * segments that a kernel did not cut, which is done here (gso_cut.c).
+ * A frame larger than a buffer arrives in several consecutive ones: many TCP segments that a kernel
+ * did not divide, which gso_cut.c does.
  *
- * Called by wire_netdev.c, wire_ethdev.c; calls gso_cut.c. Documentation/networking/af_xdp.rst of
- * Linux.
+ * Calls gso_cut.c. Documentation/networking/af_xdp.rst of Linux.
  */
 #include "dpdk_app/wire/xsk.h"
 
@@ -42,15 +41,15 @@ enum {
 	XSK_RX_DESCS = 1024,
 	XSK_TX_DESCS = 1024,
 	XSK_FILL_DESCS = 2048,
-	XSK_COMP_DESCS = 2048, /* more than can be under way */
+	XSK_COMP_DESCS = 2048, /* more than can be outstanding */
 
-	XSK_FEW = 64,            /* buffers with the kernel as a rule */
-	XSK_MANY = XSK_RX_DESCS, /* when so many frames waited at once: */
-	XSK_ALL = 8 * XSK_MANY,  /* of all queues together; the pool has more (nic.c) */
+	XSK_FEW = 64,            /* usual number of buffers held by the kernel */
+	XSK_MANY = XSK_RX_DESCS, /* after this many frames waited at once: */
+	XSK_ALL = 8 * XSK_MANY,  /* sum over all queues; the pool is larger (nic.c) */
 	XSK_BURST = 8,
-	XSK_CALM_FRAMES = 1 << 16, /* frames without such a burst, until few do again */
+	XSK_CALM_FRAMES = 1 << 16, /* frames without such a burst before the number is reduced */
 	XSK_BATCH = 64,
-	XSK_KICKS = 4, /* the kernel sends some 32 frames a call */
+	XSK_KICKS = 4, /* the kernel sends about 32 frames per call */
 };
 
 struct xsk_ring {
@@ -67,27 +66,27 @@ struct xsk_ring {
 struct xsk_queue {
 	int fd;
 	bool zero_copy;
-	bool unsent;    /* the kernel has not looked at all that we put into its ring */
-	uint32_t out;   /* buffers that the kernel has for frames */
-	uint32_t level; /* how many it shall have */
-	uint32_t many;  /* the most that that is */
+	bool unsent;    /* the kernel has not processed all entries of the send ring */
+	uint32_t out;   /* receive buffers held by the kernel */
+	uint32_t level; /* target of out */
+	uint32_t many;  /* maximum of level */
 	uint32_t calm;  /* frames since the last burst */
 	struct xsk_ring rx, tx, fill, comp;
-	struct rte_mbuf *first, *last; /* a large frame that has not all come; NULL: none */
-	struct gso_cut cut;            /* one that is being cut */
+	struct rte_mbuf *first, *last; /* incomplete large frame; NULL: none */
+	struct gso_cut cut;            /* large frame being divided */
 	struct xsk_stats stats;
 };
 
 struct xsk {
 	struct rte_mempool *pool;
-	uint8_t *base; /* of the chunks */
+	uint8_t *base; /* start of the chunks */
 	uint64_t bytes;
 	uint32_t mtu;
 	uint32_t num_queues;
 	struct xsk_queue queue[XSK_MAX_QUEUES];
 };
 
-/* ---- the kernel's side of a buffer: its offset from base */
+/* ---- offset of a buffer from base, as used by the kernel */
 
 static uint64_t chunk_of(const struct xsk *xsk, const struct rte_mbuf *m)
 {
@@ -100,7 +99,7 @@ static struct rte_mbuf *mbuf_at(const struct xsk *xsk, uint64_t chunk)
 					   xsk->pool->header_size);
 }
 
-/* ---- frames in */
+/* ---- reception */
 
 static void refill(struct xsk *xsk, struct xsk_queue *q)
 {
@@ -122,7 +121,7 @@ static void refill(struct xsk *xsk, struct xsk_queue *q)
 		(void)recvfrom(q->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 }
 
-/* How many buffers the kernel shall have, by how many frames waited. */
+/* Sets the number of buffers for the kernel from the number of waiting frames. */
 static void set_level(struct xsk_queue *q, uint32_t waiting, uint32_t took)
 {
 	if (waiting >= XSK_BURST) {
@@ -137,7 +136,7 @@ static void set_level(struct xsk_queue *q, uint32_t waiting, uint32_t took)
 
 static void kick(struct xsk_queue *q);
 
-/* Segments of the large frame that is being cut. */
+/* Returns segments of the large frame being divided. */
 static uint32_t cut_some(struct xsk *xsk, struct xsk_queue *q, struct rte_mbuf **frames, uint32_t n)
 {
 	uint32_t got = 0;
@@ -154,7 +153,7 @@ static uint32_t cut_some(struct xsk *xsk, struct xsk_queue *q, struct rte_mbuf *
 	return got;
 }
 
-/* One more buffer of a large frame. True: that was the last, and the frame can be cut. */
+/* Adds a buffer to a large frame. Returns true after the last one: the frame can be divided. */
 static bool gather_large(struct xsk *xsk, struct xsk_queue *q, struct rte_mbuf *m, bool last)
 {
 	struct rte_mbuf *first = q->first;
@@ -179,7 +178,7 @@ static bool gather_large(struct xsk *xsk, struct xsk_queue *q, struct rte_mbuf *
 	return false;
 }
 
-/* The frame of a descriptor, and whether it goes on in the next one. */
+/* Returns the frame of a descriptor; *more: it continues in the next one. */
 static struct rte_mbuf *take_desc(struct xsk *xsk, struct xsk_queue *q, uint32_t before, bool *more)
 {
 	const struct xdp_desc *descs = q->rx.descs;
@@ -231,9 +230,9 @@ uint32_t xsk_rx(struct xsk *xsk, uint32_t queue, struct rte_mbuf **frames, uint3
 	return got;
 }
 
-/* ---- frames out */
+/* ---- transmission */
 
-/* Buffers that were sent go back while they are hot. */
+/* Returns sent buffers to the pool while they are in the cache. */
 static void reap(struct xsk *xsk, struct xsk_queue *q)
 {
 	struct xsk_ring *comp = &q->comp;
@@ -247,7 +246,7 @@ static void reap(struct xsk *xsk, struct xsk_queue *q)
 	__atomic_store_n(comp->cons, comp->at, __ATOMIC_RELEASE);
 }
 
-/* Makes the kernel look at the ring; what it leaves is for the next turn. */
+/* Makes the kernel process the ring; the rest is left for the next turn. */
 static void kick(struct xsk_queue *q)
 {
 	struct xsk_ring *tx = &q->tx;
@@ -294,9 +293,9 @@ uint32_t xsk_tx(struct xsk *xsk, struct rte_mbuf **frames, uint32_t n)
 	return n;
 }
 
-/* ---- setting up */
+/* ---- set-up */
 
-/* The pool's memory, which must be in one piece: the kernel knows buffers by their offset. */
+/* Checks that the pool's memory is contiguous: the kernel identifies buffers by their offset. */
 static int find_memory(struct xsk *xsk)
 {
 	const struct rte_mempool_memhdr *mem = STAILQ_FIRST(&xsk->pool->mem_list);
@@ -384,15 +383,16 @@ static int make_rings(struct xsk_queue *q)
 }
 
 /*
- * Zero-copy where the device can. A driver that can often cannot with frames in several buffers,
- * and gives the former up for the latter: so those are for drivers without hardware.
+ * Uses zero-copy if the device supports it. A driver with zero-copy often does not support frames
+ * in several buffers and would disable it for them, so such frames are enabled only for drivers
+ * without hardware.
  */
 static int bind_queue(const struct xsk_queue *q, uint32_t number, int ifindex, bool large,
 		      const struct xdp *xdp)
 {
 	struct sockaddr_xdp addr = {
 	    .sxdp_family = AF_XDP,
-	    /* A device that writes to buffers itself does so only for a program in its driver. */
+	    /* A device writes to buffers itself only for a program in its driver. */
 	    .sxdp_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (xdp_generic(xdp) ? XDP_COPY : 0) |
 				     (large ? XDP_USE_SG : 0)),
 	    .sxdp_ifindex = (uint32_t)ifindex,
@@ -507,7 +507,7 @@ void xsk_stats(const struct xsk *xsk, uint32_t queue, struct xsk_stats *stats)
 
 	*stats = q->stats;
 	stats->zero_copy = q->zero_copy;
-	/* A kernel before 5.9 knows the first three. */
+	/* Kernels before 5.9 provide only the first three. */
 	if (getsockopt(q->fd, SOL_XDP, XDP_STATISTICS, &s, &bytes))
 		return;
 	stats->rx_dropped = s.rx_dropped;

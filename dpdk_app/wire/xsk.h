@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * AF_XDP sockets of one interface: a socket per receive queue, over the NIC's own pool of
- * mbufs. DPDK's net_af_xdp does the same with thousands of buffers in turn, so that each
- * small frame meets cold memory at both ends; here the buffers that the kernel may fill are as few
- * as the traffic allows, and come round while they are still in the cache.
+ * AF_XDP sockets of one interface: one socket per receive queue, over the NIC's own mbuf pool.
+ * DPDK's net_af_xdp cycles through thousands of buffers, so each small frame meets cold memory at
+ * both ends. Here the kernel holds only as many buffers as the traffic needs, and they are reused
+ * while still in the cache.
  *
- * Called by wire_netdev.c (open, close) and wire_ethdev.c (frames, counters); calls the kernel and
- * xdp.c.
+ * Calls the kernel and xdp.c.
  */
 #ifndef WEFT_APP_XSK_H
 #define WEFT_APP_XSK_H
@@ -26,41 +25,46 @@ enum {
 
 /*
  * Opens a socket for each of the interface's queues, over all buffers of the pool, and enters them
- * in the program's map. large_mtu: TCP frames beyond a buffer's size are taken, where the kernel
- * can, and cut to this MTU; 0: they are dropped. NULL: errno says why. Not while a core uses it.
+ * in the program's map. large_mtu: TCP frames larger than a buffer are accepted, if the kernel
+ * supports it, and divided for this MTU; 0: they are dropped. NULL with errno on failure. No core
+ * may use it yet.
  */
 struct xsk *xsk_open(int ifindex, uint32_t queues, struct rte_mempool *pool, uint32_t large_mtu,
 		     struct xdp *xdp);
-/* Closes the sockets; buffers that the kernel has are gone for as long as the pool lives. */
+/* Closes the sockets. Buffers held by the kernel are lost for the lifetime of the pool. */
 void xsk_close(struct xsk *xsk);
 
-/* Up to n frames of a queue. On the owner's core. */
+/* Receives up to n frames of a queue. On the owner's core. */
 uint32_t xsk_rx(struct xsk *xsk, uint32_t queue, struct rte_mbuf **frames, uint32_t n);
 /*
- * Sends the first frames of the array, of the pool and in one piece each, as many as there is room
- * for, and owns what it took. On the owner's core.
+ * Sends as many of the first frames as there is room for, and takes ownership of them. The frames
+ * must be of the pool and in one segment each. On the owner's core.
  */
 uint32_t xsk_tx(struct xsk *xsk, struct rte_mbuf **frames, uint32_t n);
 
-/* Whether the kernel copies what is sent, so that all is with the stack when xsk_tx() returns. */
+/*
+ * Returns true if the kernel copies sent frames, so that all have reached the stack when xsk_tx()
+ * returns.
+ */
 bool xsk_copies(const struct xsk *xsk);
 
-/* A queue's descriptor: readable when frames wait. */
+/* Returns a queue's descriptor, readable when frames wait. */
 int xsk_fd(const struct xsk *xsk, uint32_t queue);
 
-/* Of one queue; what the kernel counts has its names (struct xdp_statistics). */
+/* Counters of one queue; the kernel's own have its names (struct xdp_statistics). */
 struct xsk_stats {
-	uint64_t rx;                 /* frames */
-	uint64_t tx;                 /* frames */
-	uint64_t no_mbuf;            /* times that the pool was empty */
-	uint64_t rx_dropped;         /* frames: no buffer in the fill ring, or one too small */
-	uint64_t rx_ring_full;       /* frames */
-	uint64_t rx_fill_ring_empty; /* times that the device, or the kernel, wanted a buffer */
-	uint64_t rx_invalid_descs;   /* that the kernel refused */
+	uint64_t rx;           /* frames */
+	uint64_t tx;           /* frames */
+	uint64_t no_mbuf;      /* number of times that the pool was empty */
+	uint64_t rx_dropped;   /* frames: the fill ring was empty, or the buffer too small */
+	uint64_t rx_ring_full; /* frames */
+	/* Number of times that the device or the kernel found no buffer. */
+	uint64_t rx_fill_ring_empty;
+	uint64_t rx_invalid_descs; /* descriptors that the kernel rejected */
 	uint64_t tx_invalid_descs;
-	uint64_t tx_ring_empty; /* times that the kernel found nothing to send */
-	uint64_t rx_large;      /* TCP frames beyond the MTU, which were cut */
-	uint64_t rx_large_bad;  /* large frames that are no TCP segment, or a wrong one */
+	uint64_t tx_ring_empty; /* number of times that the kernel found nothing to send */
+	uint64_t rx_large;      /* TCP frames beyond the MTU that were divided */
+	uint64_t rx_large_bad;  /* large frames that are not valid TCP segments */
 	bool zero_copy;
 };
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XDP program: takes the frames of one weft NIC off an interface and leaves all others to
- * the kernel. Ours are TCP, UDP datagrams to the NIC's ports, ARP, and ICMP echo and unreachable
+ * XDP program: takes the frames of one weft NIC from an interface and leaves all others to the
+ * kernel. The NIC's frames are TCP, UDP datagrams to its ports, ARP, and ICMP echo and unreachable
  * for its address, datagrams to its groups, and the EtherType of the Ethernet Stream Protocol.
- * IGMP, and ARP that others are told of too, are the kernel's, which hands a copy on
+ * IGMP, and ARP that concerns other stations too, go to the kernel, from which the NIC gets a copy
  * (wire_netdev_group.c).
  *
- * An address that the kernel has as well is shared: of TCP the NIC then takes the ports that it has
- * connections or listeners on, of ICMP what is said of its own packets, and the rest is the
- * kernel's. To an address of the NIC's own nobody but the NIC answers: what it could not take
- * either (fragments, wrong headers) is dropped here, for a kernel that forwards would send it on,
- * or say that the host cannot be reached.
+ * At an address shared with the kernel, the NIC takes TCP ports with its connections or listeners,
+ * and ICMP errors about its own packets; the rest is the kernel's. At an address of its own only
+ * the NIC answers. Packets that it cannot accept there (fragments, wrong headers) are dropped here,
+ * because a forwarding kernel would send them on or report the host as unreachable.
  *
- * Loaded by dpdk_app/wire/xdp.c, which fills variables and maps; runs in the driver, or behind it, for
- * each received frame, and counts it once. RFC 791, 792, 826, 768, 9293.
+ * dpdk_app/wire/xdp.c loads it and sets variables and maps. It runs in the driver or as generic
+ * XDP, for each received frame, and counts it once. RFC 791, 792, 826, 768, 9293.
  */
 #include <linux/bpf.h>
 
@@ -48,11 +47,11 @@ struct {
 	__type(value, struct weft_xdp_counts);
 } weft_count SEC(".maps");
 
-/* weftd has these in its own memory, and writes them while the program runs. */
+/* weftd maps these into its own memory and writes them while the program runs. */
 volatile struct weft_xdp_conf weft_conf;
 volatile __u8 weft_tcp_ports[WEFT_XDP_PORTS];
 
-/* What is left of a frame. */
+/* The remaining part of a frame. */
 struct view {
 	const void *at;
 	const void *end;
@@ -82,7 +81,9 @@ static __always_inline int is_udp_port(__u16 port)
 	return port >= WIRE_DGRAM_PORT && port < WIRE_DGRAM_PORT + WIRE_DGRAM_SHARDS;
 }
 
-/* What comes behind the header; at is NULL: that is wrong. Its fixed part is there. */
+/*
+ * Returns the data after the IP header, whose fixed part is present; at is NULL if it is invalid.
+ */
 static __always_inline struct view behind_ip(const struct wire_ip *iph, const void *end)
 {
 	struct view v = {NULL, end};
@@ -93,7 +94,7 @@ static __always_inline struct view behind_ip(const struct wire_ip *iph, const vo
 	return v;
 }
 
-/* A packet to a group: ours is a datagram of weft's to one that the NIC is in. */
+/* Classifies a packet to a group: the NIC takes weft datagrams to groups that it has joined. */
 static __always_inline __u32 classify_group(const struct wire_ip *iph, struct view v)
 {
 	const struct wire_udp *udp = v.at;
@@ -108,12 +109,14 @@ static __always_inline __u32 classify_group(const struct wire_ip *iph, struct vi
 	return WEFT_XDP_PASSED_GROUP;
 }
 
-/* What a packet could not be delivered for: one of the NIC's own, where the kernel sends some too.
+/*
+ * Returns true if an ICMP error quotes one of the NIC's own packets; the kernel may have sent some
+ * too.
  */
 static __always_inline int is_about_ours(struct view v)
 {
 	const struct wire_ip *quoted = v.at + sizeof(struct wire_icmp_echo);
-	const struct wire_udp *ports; /* those of TCP are at the same place */
+	const struct wire_udp *ports; /* TCP's ports are at the same offset */
 	__u8 proto;
 
 	if (!has(v, sizeof(struct wire_icmp_echo) + sizeof(*quoted)))
@@ -141,7 +144,7 @@ static __always_inline __u32 classify_icmp(struct view v)
 	return WEFT_XDP_PASSED_PROTO;
 }
 
-/* A packet to the NIC's address. */
+/* Classifies a packet to the NIC's address. */
 static __always_inline __u32 classify_own(const struct wire_ip *iph, struct view v)
 {
 	const struct wire_tcp *tcp = v.at;
@@ -170,7 +173,7 @@ static __always_inline __u32 classify_own(const struct wire_ip *iph, struct view
 	}
 }
 
-/* The kernel has uses for what a NIC that is alone at its address has not. */
+/* Leaves to the kernel what only a NIC alone at its address would take or drop. */
 static __always_inline __u32 leave_to_kernel(__u32 what)
 {
 	switch (what) {
