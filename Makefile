@@ -28,7 +28,7 @@
 # run, in build/san. A third, aarch64, is made by fw-cross; a fourth, tsan (ThreadSanitizer), has the
 # host library and the tests/int programs thr_* alone. Objects lie in build/obj/<variant>.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 SOVERSION := 0
 
 ifeq ($(MAKELEVEL),0)

@@ -45,10 +45,10 @@ extern "C" {
 #endif
 
 #define WEFT_VERSION_MAJOR 0
-#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_MINOR 2
 #define WEFT_VERSION_PATCH 0
 #ifndef WEFT_VERSION
-#define WEFT_VERSION "0.1.0"
+#define WEFT_VERSION "0.2.0"
 #endif
 
 #ifdef __GNUC__
