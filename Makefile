@@ -388,15 +388,21 @@ UT_LIBS_dpdk_app := weftd nicfw
 UT_LIBS_fuzz := sim goal weft $(if $(HAVE_DPDK),weftd) nicfw
 UT_LIBS_tools := tune sim goal weft nicfw
 UT_LIBS_verbs := verbs sim goal weft nicfw
-ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) \
+# The bench: of every folder whose tests run the firmware. tests/bench/README.md.
+ut_bench = $(if $(filter nicfw,$(UT_LIBS_$1)),$(B)/san/lib/libut_bench.a)
+ut_archives = $(if $(call ut_helpers,$1),$(B)/san/lib/libut_$1.a) $(call ut_bench,$1) \
 	$(foreach l,$(UT_LIBS_$1),$(if $(SRC_$l),$(B)/san/lib/lib$l.a))
 
-$(foreach f,$(UT_FOLDERS),$(if $(call ut_helpers,$f),\
+# Poison in pools (tests/bench/pool.h).
+WRAP_POOL := -Wl,--wrap=fw_pool_get -Wl,--wrap=fw_pool_put
+UT_FLAGS_pair := $(WRAP_POOL)
+UT_FLAGS_fuzz := $(WRAP_POOL)
+ut_flags = $(UT_FLAGS_$1) $(if $(filter dpdk_app,$1),$(WEFTD_LIBS)) $(if $(filter tools,$1),$(TOOL_LIBS_OF_weft-tune))
+
+$(foreach f,bench $(UT_FOLDERS),$(if $(call ut_helpers,$f),\
 	$(eval $(call archive,san,ut_$f,$(call ut_helpers,$f)))))
 $(foreach s,$(UT_SRCS),$(eval $(call link,san,$(s:tests/%.c=$(B)/san/ut/%),$(s:%.c=$(B)/obj/san/%.o),\
-	$(call ut_archives,$(call ut_folder,$s)),\
-	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) $(if $(filter tests/tools/%,$s),$(TOOL_LIBS_OF_weft-tune)) \
-	-lcunit -ljansson -lm)))
+	$(call ut_archives,$(call ut_folder,$s)),$(call ut_flags,$(call ut_folder,$s)) -lcunit -ljansson -lm)))
 $(foreach p,$(INT_PROGS),$(eval $(call link,san,$(B)/san/int/$p,$(B)/obj/san/tests/int/$p.o,\
 	$(foreach l,goal weft,$(B)/san/lib/lib$l.a),$(if $(filter xdp_%,$p),-lbpf) \
 	$(if $(filter memif_dpdk,$p),$(DPDK_LIBS) -lrte_net_memif) -ljansson -lm)))
@@ -425,8 +431,7 @@ $(eval $(call compile,cov,tests,$(SKELS)))
 $(foreach s,$(COV_NEAR) $(COV_FAR),$(eval $(call link,cov,$(call cov_bins,$s),\
 	$(s:%.c=$(B)/obj/$(if $(filter $s,$(COV_NEAR)),cov,san)/%.o),\
 	$(patsubst $(B)/san/lib/libnicfw.a,$(B)/cov/lib/libnicfw.a,$(call ut_archives,$(call ut_folder,$s))),\
-	$(if $(filter tests/dpdk_app/%,$s),$(WEFTD_LIBS)) $(if $(filter tests/tools/%,$s),$(TOOL_LIBS_OF_weft-tune)) \
-	-lcunit -ljansson -lm)))
+	$(call ut_flags,$(call ut_folder,$s)) -lcunit -ljansson -lm)))
 
 UT_BINS := $(UT_SRCS:tests/%.c=$(B)/san/ut/%)
 INT_BINS := $(patsubst %,$(B)/san/int/%,$(INT_PROGS) $(SEC_PROGS)) $(TSAN_BINS) $(PLAIN_BINS) $(INTEROP_BINS)
@@ -515,8 +520,8 @@ MUTANT_ENV = $(foreach f,nic_fw dpdk_app,MUTANT_CC_$f='$(CC_release) $(COMMON) $
 	MUTANT_LINK='$(CC_release) -pthread $(LDFLAGS) $(B)/obj/release/sim_harness/sim_main.o OBJECT \
 	$(B)/lib/libsim.a $(B)/lib/libgoal.a $(B)/lib/libweft.a $(B)/lib/libnicfw.a -lm' MUTANT_SIM=$(B)/bin/weft-sim \
 	MUTANT_TEST='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT -Wl,--start-group \
-	$(B)/san/lib/libut_FOLDER.a $(foreach l,sim goal weft nicfw,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm' \
-	MUTANT_TEST_dpdk_app='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT \
+	$(B)/san/lib/libut_FOLDER.a $(foreach l,ut_bench sim goal weft nicfw,$(B)/san/lib/lib$l.a) -Wl,--end-group -lcunit -ljansson -lm' \
+	MUTANT_FLAGS_pair='$(UT_FLAGS_pair)' MUTANT_TEST_dpdk_app='$(CC_san) $(LD_san) -pthread $(LDFLAGS) $(B)/obj/san/tests/TEST.o OBJECT \
 	$(call ut_archives,dpdk_app) $(WEFTD_LIBS) -lcunit -ljansson -lm'
 # Tests of what the soak does not reach: TESTS in mutants.py.
 MUTANT_TESTS := $(filter $(B)/san/ut/sim/tcp_% $(B)/san/ut/sim/rc_tcp_% $(B)/san/ut/nic_fw/tcp/% \

@@ -37,15 +37,16 @@ $(eval $(call archive,fuzz,weftd,$(patsubst %,dpdk_app/%.c,$(addprefix args/,arg
 $(B)/obj/fuzz/tests/fuzz/control.o $(B)/obj/san/tests/fuzz/control.o: \
 	CFLAGS_tests = $(HOST) -I$(B)/gen $(DPDK_CFLAGS)
 $(eval $(call archive,fuzz,ut_fuzz,$(call ut_helpers,fuzz)))
+$(eval $(call archive,fuzz,ut_bench,$(call ut_helpers,bench)))
 $(B)/obj/fuzz/tests/fuzz/run/entry_%.o: tests/fuzz/run/entry.c $(B)/obj/fuzz/tests.flags
 	@mkdir -p $(@D)
 	$(call say,CC,$< (fuzz_$*))
 	$(Q)$(CC_fuzz) $(COMMON) $(CFLAGS_tests) $(FLAGS_fuzz) -DFUZZ_TARGET=$* $(FUZZ_MUTATE_$*) -MMD -MP -c $< -o $@
 $(foreach t,$(FUZZ_TARGETS),$(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_$t,\
-	$(B)/obj/fuzz/tests/fuzz/run/entry_$t.o,$(B)/fuzz/lib/libut_fuzz.a \
-	$(FUZZ_LIBS_$t:%=$(B)/fuzz/lib/lib%.a) $(B)/fuzz/lib/libnicfw.a,-fsanitize=fuzzer -lm)))
+	$(B)/obj/fuzz/tests/fuzz/run/entry_$t.o,$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libut_bench.a \
+	$(FUZZ_LIBS_$t:%=$(B)/fuzz/lib/lib%.a) $(B)/fuzz/lib/libnicfw.a,-fsanitize=fuzzer -lm $(WRAP_POOL))))
 $(eval $(call link,fuzz,$(B)/fuzz/bin/fuzz_scribble,$(B)/obj/fuzz/tests/fuzz/run/scribble_main.o,\
-	$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libnicfw.a))
+	$(B)/fuzz/lib/libut_fuzz.a $(B)/fuzz/lib/libut_bench.a $(B)/fuzz/lib/libnicfw.a,$(WRAP_POOL)))
 
 .PHONY: _fuzz
 _fuzz:

@@ -16,7 +16,7 @@
 
 #include "nic_fw/base/crc32c.h"
 #include "tests/fuzz/heap.h"
-#include "tests/pair/rd_pool.h"
+#include "tests/bench/pool.h"
 
 enum {
 	PAGE = 4096,
@@ -541,11 +541,6 @@ static void each_pool(void (*fn)(struct fw_pool *pool))
 	}
 }
 
-static void unpoison(struct fw_pool *pool)
-{
-	ASAN_UNPOISON_MEMORY_REGION(pool->base, (size_t)pool->high * pool->elem_bytes);
-}
-
 /* What is free in the kept world is poisoned again, as fw_pool_put() had left it. */
 static void poison_free(struct fw_pool *pool)
 {
@@ -555,7 +550,7 @@ static void poison_free(struct fw_pool *pool)
 		uint8_t *elem = fw_pool_at(pool, i);
 
 		memcpy(&i, elem, sizeof(i));
-		poison_elem(pool, elem);
+		bench_pool_poison(pool, elem);
 	}
 }
 
@@ -568,7 +563,7 @@ void world_reset(void)
 			frame_free(w->nic[i].inbox[--w->nic[i].inbox_count]);
 	while (w->num_kept)
 		frame_free(w->kept[--w->num_kept]);
-	each_pool(unpoison);
+	each_pool(bench_pool_unpoison);
 	for (i = 0; i < W_NICS; i++)
 		heap_open(w->nic[i].fw->goal.heap.base, w->nic[i].fw->goal.heap.buddy.high);
 	for (i = 0; i < W_PROCS; i++)

@@ -107,6 +107,7 @@ class Mutant:
         folder = name.split("/")[0]
         program = os.path.join(BUILD, self.name, os.path.basename(name))
         command = os.environ["MUTANT_TEST_dpdk_app" if folder == "dpdk_app" else "MUTANT_TEST"]
+        command += " " + os.environ.get("MUTANT_FLAGS_" + folder, "")
         return program if self.link(command.replace("TEST", name).replace("FOLDER", folder), program) else None
 
     def build(self):

@@ -48,7 +48,7 @@ static void nobody_answers(void)
 
 	cp_begin(&cp);
 	cp_connected(&cp, 0, 0); /* so that the neighbour is known */
-	cp.rp.end[1].dead = true;
+	cp.rp.end[1].port.dead = true;
 	cp.listener = cp_ask(&cp, HW_CM_TCP, 0);
 	ms = event_after_ms(HW_CM_EVENT_UNREACHABLE, 60000);
 	CU_ASSERT(ms > 5000 && ms < 15000);
@@ -73,12 +73,12 @@ static void peer_is_gone(void)
 	rp_run(&cp.rp, 300 * CP_S);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(a->state, HW_QPS_RTS);
-	cp.rp.end[1].dead = true;
+	cp.rp.end[1].port.dead = true;
 	ms = event_after_ms(HW_CM_EVENT_DISCONNECTED, 100000);
 	CU_ASSERT(ms > 14000 && ms < 40000);
 	CU_ASSERT_EQUAL(a->state, HW_QPS_ERR);
 	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, cm_peers_lost), 1);
-	cp.rp.end[1].dead = false;
+	cp.rp.end[1].port.dead = false;
 	/* The other hears of it when it asks. */
 	rp_run(&cp.rp, 40 * CP_S);
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
@@ -408,20 +408,20 @@ static void event_queues(void)
 
 	cp_begin(&cp);
 	(void)cp_listen(&cp, HW_CM_TCP, 0);
-	irqs = cp.rp.end[1].irqs;
+	irqs = cp.rp.end[1].port.num_irqs;
 	(void)cp_ask(&cp, HW_CM_TCP, 0);
 	(void)cp_ask(&cp, HW_CM_TCP, 0);
 	rp_run(&cp.rp, CP_S);
-	CU_ASSERT_EQUAL(cp.rp.end[1].irqs, irqs + 1);
+	CU_ASSERT_EQUAL(cp.rp.end[1].port.num_irqs, irqs + 1);
 	move = (struct hw_cmd_cm){.ep = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep};
 	CU_ASSERT_EQUAL_FATAL(rp_cmd(&cp.rp, 1, &create, &resp), 0);
 	move.eq = resp.u.create_eq.eq;
 	CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_MOVE, &move, NULL), 0);
-	cp.rp.end[0].dead = true;
+	cp.rp.end[0].port.dead = true;
 	CU_ASSERT_EQUAL(cp_accept(&cp, 1, move.ep, 0), 0);
 	(void)cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST);
 	rp_run(&cp.rp, 20 * CP_S);
-	CU_ASSERT_EQUAL(cp.rp.end[1].irqs, irqs + 2);
+	CU_ASSERT_EQUAL(cp.rp.end[1].port.num_irqs, irqs + 2);
 	event.u.cm.eq = move.eq;
 	CU_ASSERT_EQUAL(rp_cmd(&cp.rp, 1, &event, &resp), 0);
 	CU_ASSERT_EQUAL(resp.u.cm_event.type, HW_CM_EVENT_UNREACHABLE);

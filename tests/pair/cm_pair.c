@@ -2,7 +2,6 @@
 /*
  * The commands, events and filter of cm_pair.h.
  */
-#define RD_PAIR_HELPER
 #include "tests/pair/cm_pair.h"
 
 #include <stdlib.h>
@@ -11,26 +10,26 @@ enum {
 	MSG_AT = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram),
 };
 
-struct wire_cm *cp_msg(struct rp_frame *frame)
+struct wire_cm *cp_msg(struct bench_frame *frame)
 {
 	return (void *)(frame->b + MSG_AT);
 }
 
-static enum rp_verdict filter(struct rp *rp, const struct rp_info *info)
+static enum bench_verdict filter(struct rp *rp, const struct rp_info *info)
 {
 	struct cp *cp = rp->ctx;
 	const struct wire_cm *msg;
 
 	if (info->type != WIRE_DGRAM_CM)
-		return RP_PASS;
+		return BENCH_PASS;
 	msg = cp_msg(info->frame);
 	CU_ASSERT_FATAL(msg->type && msg->type < WIRE_CM_TYPES);
 	cp->seen[msg->type]++;
 	if ((cp->type && cp->type != msg->type) || !cp->times)
-		return RP_PASS;
+		return BENCH_PASS;
 	if (cp->skip) {
 		cp->skip--;
-		return RP_PASS;
+		return BENCH_PASS;
 	}
 	cp->times--;
 	return cp->verdict;
@@ -79,7 +78,7 @@ static void check_empty(const struct fw_nic *nic)
 void cp_end_detached(struct cp *cp)
 {
 	cp->times = 0;
-	cp->rp.end[0].dead = cp->rp.end[1].dead = false;
+	cp->rp.end[0].port.dead = cp->rp.end[1].port.dead = false;
 	rp_run(&cp->rp, 60 * CP_S);
 	check_empty(cp->rp.end[0].nic);
 	check_empty(cp->rp.end[1].nic);
@@ -99,7 +98,7 @@ void cp_end(struct cp *cp)
 				(void)cp_simple(cp, e, HW_CMD_CM_DESTROY, ep);
 	}
 	cp->times = 0;
-	cp->rp.end[0].dead = cp->rp.end[1].dead = false;
+	cp->rp.end[0].port.dead = cp->rp.end[1].port.dead = false;
 	rp_run(&cp->rp, 60 * CP_S);
 	for (e = 0; e < 2; e++) {
 		struct hw_cmd cmd = {.op = HW_CMD_DESTROY_EQ, .u.obj.handle = cp->eq[e]};
@@ -290,26 +289,27 @@ void cp_expect_ended(struct cp *cp)
 	cp_expect_none(cp);
 }
 
-struct rp_frame *cp_kept(struct cp *cp, uint8_t type)
+struct bench_frame *cp_kept(struct cp *cp, uint8_t type)
 {
-	uint32_t i = cp->rp.num_kept;
+	uint32_t i = cp->rp.wire.num_kept;
 
 	while (i--)
-		if (cp_msg(&cp->rp.kept[i])->type == type)
-			return &cp->rp.kept[i];
+		if (cp_msg(&cp->rp.wire.kept[i])->type == type)
+			return &cp->rp.wire.kept[i];
 	return NULL;
 }
 
-void cp_forge(struct cp *cp, uint32_t to, const struct rp_frame *frame, const struct wire_cm *msg)
+void cp_forge(struct cp *cp, uint32_t to, const struct bench_frame *frame,
+	      const struct wire_cm *msg)
 {
-	struct rp_frame copy = *frame;
+	struct bench_frame copy = *frame;
 
 	copy.b = malloc(copy.n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(copy.b);
 	memcpy(copy.b, frame->b, copy.n);
 	memcpy(copy.b + MSG_AT, msg, sizeof(*msg));
 	rp_reseal(&copy);
-	rp_inject(&cp->rp, to, copy.b, copy.n);
+	bench_wire_inject(&cp->rp.wire, to, copy.b, copy.n);
 	free(copy.b);
 	rp_settle(&cp->rp);
 }

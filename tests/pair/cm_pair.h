@@ -20,11 +20,11 @@ enum {
 struct cp {
 	struct rp rp;
 	uint32_t eq[2];
-	uint32_t listener, a, b; /* endpoints: of end 1; of end 0; of end 1, by cp_connected() */
-	uint8_t type;            /* messages that the filter means; 0: all */
-	uint32_t times;          /* so many of them */
-	uint32_t skip;           /* after so many that pass */
-	enum rp_verdict verdict; /* what becomes of them */
+	uint32_t listener, a, b;    /* endpoints: of end 1; of end 0; of end 1, by cp_connected() */
+	uint8_t type;               /* messages that the filter means; 0: all */
+	uint32_t times;             /* so many of them */
+	uint32_t skip;              /* after so many that pass */
+	enum bench_verdict verdict; /* what becomes of them */
 	uint32_t seen[WIRE_CM_TYPES]; /* messages sent */
 };
 
@@ -64,11 +64,12 @@ void cp_connected(struct cp *cp, uint32_t qpn_a, uint32_t qpn_b);
 /* The two ends of it are over: each has DISCONNECTED and TIMEWAIT_EXIT, and nothing else. */
 void cp_expect_ended(struct cp *cp);
 
-struct wire_cm *cp_msg(struct rp_frame *frame);
+struct wire_cm *cp_msg(struct bench_frame *frame);
 /* The message of a type that was kept last; NULL. */
-struct rp_frame *cp_kept(struct cp *cp, uint8_t type);
+struct bench_frame *cp_kept(struct cp *cp, uint8_t type);
 /* A changed copy goes to an end, with all sums right. */
-void cp_forge(struct cp *cp, uint32_t to, const struct rp_frame *frame, const struct wire_cm *msg);
+void cp_forge(struct cp *cp, uint32_t to, const struct bench_frame *frame,
+	      const struct wire_cm *msg);
 
 #define CP_CNT(cp, e, name) ((cp)->rp.end[e].nic->counters.name)
 

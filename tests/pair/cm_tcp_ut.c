@@ -151,11 +151,11 @@ static void nobody(void)
 		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_LISTEN, &cm, NULL), FW_EINVAL);
 		CU_ASSERT_EQUAL(cp_cmd(&cp, 1, HW_CMD_CM_CONNECT, &cm, NULL), FW_EINVAL);
 	}
-	cp.rp.end[1].dead = true;
+	cp.rp.end[1].port.dead = true;
 	cp.a = cp_tcp_ask(&cp, 0, 0);
 	run(11000);
 	CU_ASSERT_EQUAL(cp_expect(&cp, 0, cp.a, HW_CM_EVENT_UNREACHABLE).status, FW_ETIMEDOUT);
-	cp.rp.end[1].dead = false;
+	cp.rp.end[1].port.dead = false;
 	cp_end(&cp);
 }
 
@@ -235,13 +235,13 @@ static void peer_is_gone(void)
 	connected(0, 0);
 	run(60000);
 	cp_expect_none(&cp);
-	cp.rp.end[1].dead = true;
+	cp.rp.end[1].port.dead = true;
 	run(200000);
 	(void)cp_expect(&cp, 0, cp.a, HW_CM_EVENT_DISCONNECTED);
 	CU_ASSERT_EQUAL(qa->state, HW_QPS_ERR);
 	CU_ASSERT_EQUAL(CP_CNT(&cp, 0, cm_peers_lost), 1);
 	/* The other hears it when it asks. */
-	cp.rp.end[1].dead = false;
+	cp.rp.end[1].port.dead = false;
 	run(60000);
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_DISCONNECTED);
 	cp_end(&cp);
@@ -333,14 +333,14 @@ static void share_outlives_process(void)
 	params.pid = 99;
 	CU_ASSERT_EQUAL_FATAL(fw_client_attach(nic, &params, &stay, &resp), 0);
 	CU_ASSERT_PTR_EQUAL(nic->host.clients[stay].user, user);
-	cp.rp.end[1].dead = true;
+	cp.rp.end[1].port.dead = true;
 	rp_detach(&cp.rp, 0);
 	run(1);
 	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], nic->mpa.conns.used);
 	run(200000);
 	CU_ASSERT_EQUAL(user->held[HW_SHARE_TCP], 0);
 	fw_client_detach(nic, stay);
-	cp.rp.end[1].dead = false;
+	cp.rp.end[1].port.dead = false;
 	run(60000);
 	rp_detach(&cp.rp, 1);
 	cp_end_detached(&cp);

@@ -135,7 +135,7 @@ static void pairs_end_with_it(void)
 }
 
 /* One life of a connection with so many messages of a type treated so; told once each. */
-static void treated(uint8_t type, enum rp_verdict verdict, uint32_t skip, uint32_t times)
+static void treated(uint8_t type, enum bench_verdict verdict, uint32_t skip, uint32_t times)
 {
 	cp_begin(&cp);
 	cp.type = type;
@@ -160,9 +160,9 @@ static void lost_and_repeated(void)
 
 	for (i = 0; i < sizeof(types); i++) {
 		for (n = 1; n <= 3; n++) {
-			treated(types[i], RP_DROP, 0, n);
+			treated(types[i], BENCH_DROP, 0, n);
 			cp_end(&cp);
-			treated(types[i], RP_TWICE, 0, n);
+			treated(types[i], BENCH_TWICE, 0, n);
 			cp_end(&cp);
 		}
 	}
@@ -173,17 +173,17 @@ static void late(void)
 {
 	uint32_t i, n;
 
-	treated(0, RP_COPY, 0, UINT32_MAX);
-	n = cp.rp.num_kept;
+	treated(0, BENCH_COPY, 0, UINT32_MAX);
+	n = cp.rp.wire.num_kept;
 	CU_ASSERT(n >= 5);
 	for (i = 0; i < n; i++)
-		rp_deliver(&cp.rp, i);
+		bench_wire_deliver(&cp.rp.wire, i);
 	rp_run(&cp.rp, CP_S);
 	cp_expect_none(&cp);
 	/* The process has let go of its endpoint: it is a request as any other. */
 	CU_ASSERT_EQUAL(cp_simple(&cp, 1, HW_CMD_CM_DESTROY, cp.b), 0);
 	for (i = 0; i < n; i++)
-		rp_deliver(&cp.rp, i);
+		bench_wire_deliver(&cp.rp.wire, i);
 	rp_settle(&cp.rp);
 	cp.b = cp_expect(&cp, 1, CP_NONE, HW_CM_EVENT_REQUEST).ep;
 	cp_expect_none(&cp);
@@ -192,17 +192,17 @@ static void late(void)
 	/* And whom it names has nothing to do with it. */
 	(void)cp_expect(&cp, 1, cp.b, HW_CM_EVENT_REJECTED);
 	cp_expect_none(&cp);
-	cp.verdict = RP_PASS;
-	rp_forget(&cp.rp);
+	cp.verdict = BENCH_PASS;
+	bench_wire_forget(&cp.rp.wire);
 	/* The first connection's messages come again while a second one stands. */
 	cp_end(&cp);
-	treated(0, RP_COPY, 0, UINT32_MAX);
-	cp.verdict = RP_PASS;
-	n = cp.rp.num_kept;
+	treated(0, BENCH_COPY, 0, UINT32_MAX);
+	cp.verdict = BENCH_PASS;
+	n = cp.rp.wire.num_kept;
 	cp_connected(&cp, 0, 0);
 	for (i = 0; i < n; i++)
-		if (cp_msg(&cp.rp.kept[i])->type != WIRE_CM_REQ)
-			rp_deliver(&cp.rp, i);
+		if (cp_msg(&cp.rp.wire.kept[i])->type != WIRE_CM_REQ)
+			bench_wire_deliver(&cp.rp.wire, i);
 	rp_run(&cp.rp, CP_S);
 	cp_expect_none(&cp);
 	CU_ASSERT_EQUAL(cp.rp.end[0].nic->cm.eps[cp.a].state, CM_ESTABLISHED);
@@ -213,20 +213,20 @@ static void late(void)
 /* Whoever has not seen a message of a connection ends nothing, whatever he says. */
 static void forged(void)
 {
-	const struct rp_frame *req, *rtu;
+	const struct bench_frame *req, *rtu;
 	struct wire_cm msg, good;
 	uint8_t type;
 	uint32_t bit;
 
 	cp_begin(&cp);
-	cp.verdict = RP_COPY;
+	cp.verdict = BENCH_COPY;
 	cp.times = UINT32_MAX;
 	cp_connected(&cp, 0, 0);
-	cp.verdict = RP_PASS;
+	cp.verdict = BENCH_PASS;
 	req = cp_kept(&cp, WIRE_CM_REQ);
 	rtu = cp_kept(&cp, WIRE_CM_RTU);
 	CU_ASSERT_FATAL(req && rtu);
-	good = *cp_msg((struct rp_frame *)(uintptr_t)rtu);
+	good = *cp_msg((struct bench_frame *)(uintptr_t)rtu);
 	for (type = WIRE_CM_MRA; type < WIRE_CM_TYPES; type++) {
 		if (type == WIRE_CM_SIDR_REQ)
 			continue;
@@ -251,17 +251,17 @@ static void forged(void)
 
 static void malformed(void)
 {
-	const struct rp_frame *req;
+	const struct bench_frame *req;
 	struct wire_cm msg, good;
 	uint64_t drops;
 
 	cp_begin(&cp);
-	cp.verdict = RP_COPY;
+	cp.verdict = BENCH_COPY;
 	cp.times = 1;
 	cp_connected(&cp, 0, 0);
 	req = cp_kept(&cp, WIRE_CM_REQ);
 	CU_ASSERT_FATAL(req != NULL);
-	good = *cp_msg((struct rp_frame *)(uintptr_t)req);
+	good = *cp_msg((struct bench_frame *)(uintptr_t)req);
 	drops = CP_CNT(&cp, 1, drop_cm_malformed);
 #define REFUSED(change)                                                                            \
 	msg = good;                                                                                \
@@ -331,7 +331,7 @@ static void rejected(void)
 		cp_begin(&cp);
 		(void)cp_listen(&cp, HW_CM_TCP, 0);
 		cp.type = WIRE_CM_REJ;
-		cp.verdict = RP_DROP;
+		cp.verdict = BENCH_DROP;
 		cp.times = lost;
 		cp.a = cp_ask(&cp, HW_CM_TCP, 0);
 		rp_run(&cp.rp, 200 * CP_MS);
@@ -392,7 +392,7 @@ static void datagrams(void)
 		cp_begin(&cp);
 		(void)cp_listen(&cp, HW_CM_UDP, 0);
 		cp.type = types[i / 2];
-		cp.verdict = i % 2 ? RP_DROP : RP_TWICE;
+		cp.verdict = i % 2 ? BENCH_DROP : BENCH_TWICE;
 		cp.times = 2;
 		cp.a = cp_ask(&cp, HW_CM_UDP, 0x11);
 		rp_run(&cp.rp, CP_S);

@@ -149,9 +149,9 @@ static void keys(void)
 	TRY(HW_VENDOR_ERR_ACCESS);
 	sge.lkey = rp_reg(&rp, 0, A->mem, 4096, HW_ACCESS_LOCAL_WRITE, false);
 	TRY(HW_VENDOR_ERR_NONE);
-	rp.host_fault = true;
+	rp_host_fault(&rp, true);
 	TRY(HW_VENDOR_ERR_HOST_FAULT);
-	rp.host_fault = false;
+	rp_host_fault(&rp, false);
 	make_frame(16, 0);
 	eth_cursor_init(&cursor, &frame, 0, 16);
 	CU_ASSERT_EQUAL(ddp_place_sges(A->nic, A->pd + 1, &good, 1, 0, &cursor),
@@ -180,12 +180,12 @@ static void one_piece(void)
 		CU_ASSERT_EQUAL(A->mem[2], 0);
 		CU_ASSERT_EQUAL(A->mem[193], 0);
 	}
-	rp.host_fault = true;
+	rp_host_fault(&rp, true);
 	mem.ptr = NULL;
 	make_frame(8, 0);
 	eth_cursor_init(&cursor, &frame, 0, 8);
 	CU_ASSERT_FALSE(ddp_place_mem(A->nic, &mem, 0, &cursor));
-	rp.host_fault = false;
+	rp_host_fault(&rp, false);
 	rp_end(&rp);
 }
 

@@ -19,16 +19,16 @@ enum {
 
 static struct ep ep;
 
-static enum ep_verdict copy_all(struct ep *e, const struct ep_info *info)
+static enum bench_verdict copy_all(struct ep *e, const struct ep_info *info)
 {
 	(void)e;
 	(void)info;
-	return EP_COPY;
+	return BENCH_COPY;
 }
 
-static struct ep_frame golden(const char *name, uint32_t to)
+static struct bench_frame golden(const char *name, uint32_t to)
 {
-	struct ep_frame f = {.to = to};
+	struct bench_frame f = {.to = to};
 
 	f.b = calloc(1, MAX_FRAME);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f.b);
@@ -38,20 +38,20 @@ static struct ep_frame golden(const char *name, uint32_t to)
 
 static void expect_kept(uint32_t i, const char *name)
 {
-	struct ep_frame want = golden(name, 0);
+	struct bench_frame want = golden(name, 0);
 
-	CU_ASSERT_FATAL(i < ep.num_kept);
-	if (ep.kept[i].n != want.n || memcmp(ep.kept[i].b, want.b, want.n))
+	CU_ASSERT_FATAL(i < ep.wire.num_kept);
+	if (ep.wire.kept[i].n != want.n || memcmp(ep.wire.kept[i].b, want.b, want.n))
 		printf("\nframe %u is not %s\n", i, name);
-	CU_ASSERT_EQUAL(ep.kept[i].n, want.n);
-	CU_ASSERT_EQUAL(memcmp(ep.kept[i].b, want.b, want.n), 0);
+	CU_ASSERT_EQUAL(ep.wire.kept[i].n, want.n);
+	CU_ASSERT_EQUAL(memcmp(ep.wire.kept[i].b, want.b, want.n), 0);
 	free(want.b);
 }
 
 /* Any EDP packet of end 1, to end 0; sealed by ep_send_forged(). */
-static struct ep_frame packet(uint8_t type, uint16_t dst_port, uint16_t src_port, uint32_t bytes)
+static struct bench_frame packet(uint8_t type, uint16_t dst_port, uint16_t src_port, uint32_t bytes)
 {
-	struct ep_frame f = ep_forge(&ep, 1, 0, false, 0, NULL, 0);
+	struct bench_frame f = ep_forge(&ep, 1, 0, false, 0, NULL, 0);
 	struct wire_edp *edp;
 
 	f.n = ESP_AT + bytes + WIRE_EDP_CRC_BYTES;
@@ -83,7 +83,7 @@ static void a_connection_byte_for_byte(void)
 	ep_run(&ep, EP_MS);
 	ep_close(&ep, 0);
 	CU_ASSERT_TRUE(ep_idle(&ep, EP_S));
-	CU_ASSERT_EQUAL(ep.num_kept, 8);
+	CU_ASSERT_EQUAL(ep.wire.num_kept, 8);
 	for (i = 0; i < 8; i++)
 		expect_kept(i, names[i]);
 	ep_end(&ep);
@@ -106,14 +106,14 @@ static void ports_of_each_shard(void)
 		ep_run(&ep, EP_MS);
 		CU_ASSERT_EQUAL(ep.end[0].stream->local_port, 0x4000 + 0x1000 * a + 1);
 		CU_ASSERT_EQUAL(ep.end[1].stream->local_port, 0x4000 + 0x1000 * (7 - a) + 1);
-		CU_ASSERT_TRUE(ep.num_kept >= 9);
+		CU_ASSERT_TRUE(ep.wire.num_kept >= 9);
 		/* The SYN goes to the master port; every frame is its shard's by its port alone. */
-		CU_ASSERT_EQUAL(ep.kept[0].b[EDP_AT + 4] << 8 | ep.kept[0].b[EDP_AT + 5],
+		CU_ASSERT_EQUAL(ep.wire.kept[0].b[EDP_AT + 4] << 8 | ep.wire.kept[0].b[EDP_AT + 5],
 				0x4000 + 0x1000 * (7 - a));
-		for (i = 0; i < ep.num_kept; i++)
-			CU_ASSERT_EQUAL(
-			    fw_steer(ep.kept[i].b, ep.kept[i].n, WIRE_EDP_SHARDS, NULL, &all),
-			    ep.shard[ep.kept[i].to]);
+		for (i = 0; i < ep.wire.num_kept; i++)
+			CU_ASSERT_EQUAL(fw_steer(ep.wire.kept[i].b, ep.wire.kept[i].n,
+						 WIRE_EDP_SHARDS, NULL, &all),
+					ep.shard[ep.wire.kept[i].to]);
 		ep_end(&ep);
 	}
 }
@@ -122,19 +122,19 @@ static void ports_of_each_shard(void)
 
 static void echo_byte_for_byte(void)
 {
-	struct ep_frame f;
+	struct bench_frame f;
 
 	ep_begin(&ep);
 	ep_mark(&ep, copy_all, 0);
 	f = golden("echo", 0);
-	ep_inject(&ep, 0, f.b, f.n);
+	bench_wire_inject(&ep.wire, 0, f.b, f.n);
 	ep_settle(&ep);
-	CU_ASSERT_EQUAL(ep.num_kept, 1);
+	CU_ASSERT_EQUAL(ep.wire.num_kept, 1);
 	expect_kept(0, "echo_reply");
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, edp_echo_rx), 1);
 	/* Padded, as Ethernet does: the reply has no padding and the same data. */
 	memset(f.b + f.n, 0xee, 60 - f.n);
-	ep_inject(&ep, 0, f.b, 60);
+	bench_wire_inject(&ep.wire, 0, f.b, 60);
 	ep_settle(&ep);
 	expect_kept(1, "echo_reply");
 	free(f.b);
@@ -151,7 +151,7 @@ static void echo_limits(void)
 	ep_mark(&ep, copy_all, 0);
 	for (i = 0; i < 4; i++) {
 		for (k = 0; k < 6; k++) {
-			struct ep_frame f =
+			struct bench_frame f =
 			    packet(WIRE_EDP_ECHO, ports[k], (uint16_t)~ports[k], sizes[i]);
 			uint8_t *copy = malloc(f.n);
 			const struct wire_edp *edp;
@@ -159,8 +159,8 @@ static void echo_limits(void)
 			CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
 			memcpy(copy, f.b, f.n);
 			ep_send_forged(&ep, f);
-			CU_ASSERT_EQUAL_FATAL(ep.num_kept, ++want);
-			f = ep.kept[want - 1];
+			CU_ASSERT_EQUAL_FATAL(ep.wire.num_kept, ++want);
+			f = ep.wire.kept[want - 1];
 			edp = (void *)(f.b + EDP_AT);
 			CU_ASSERT_EQUAL(f.n, ESP_AT + sizes[i] + WIRE_EDP_CRC_BYTES);
 			CU_ASSERT_EQUAL(edp->ver_type, WIRE_EDP_VERSION << 4 | WIRE_EDP_ECHO_REPLY);
@@ -174,14 +174,14 @@ static void echo_limits(void)
 	ep_send_forged(&ep, packet(WIRE_EDP_ECHO, 0x4000, 7, 1025));
 	ep_send_forged(&ep, packet(WIRE_EDP_ECHO_REPLY, 0x4000, 7, 3));
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed), 2);
-	CU_ASSERT_EQUAL(ep.num_kept, want);
+	CU_ASSERT_EQUAL(ep.wire.num_kept, want);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, edp_echo_rx), want);
 	/* A port without room: no reply, and nothing stays behind. */
-	ep.tx_room = 0;
+	ep_tx_room(&ep, 0);
 	ep_send_forged(&ep, packet(WIRE_EDP_ECHO, 0x4000, 7, 100));
-	ep.tx_room = UINT32_MAX;
+	ep_tx_room(&ep, UINT32_MAX);
 	ep_run(&ep, EP_MS);
-	CU_ASSERT_EQUAL(ep.num_kept, want);
+	CU_ASSERT_EQUAL(ep.wire.num_kept, want);
 	ep_end(&ep);
 }
 
@@ -189,20 +189,20 @@ static void echo_limits(void)
 
 static void unreachable_byte_for_byte(void)
 {
-	struct ep_frame f;
+	struct bench_frame f;
 
 	ep_begin(&ep);
 	ep_mark(&ep, copy_all, 0);
 	f = golden("stray", 0);
-	ep_inject(&ep, 0, f.b, f.n);
+	bench_wire_inject(&ep.wire, 0, f.b, f.n);
 	ep_settle(&ep);
-	CU_ASSERT_EQUAL(ep.num_kept, 1);
+	CU_ASSERT_EQUAL(ep.wire.num_kept, 1);
 	expect_kept(0, "unreachable");
 	free(f.b);
 	/* End 1 has no stream at that port: it believes nothing, and says nothing. */
-	CU_ASSERT_EQUAL(ep.frames, 1);
+	CU_ASSERT_EQUAL(ep.wire.frames, 1);
 	ep_run(&ep, EP_MS);
-	CU_ASSERT_EQUAL(ep.frames, 1);
+	CU_ASSERT_EQUAL(ep.wire.frames, 1);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, edp_unreachable_rx), 0);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 1, drop_esp_incarnation), 1);
 	ep_end(&ep);
@@ -210,7 +210,7 @@ static void unreachable_byte_for_byte(void)
 
 static void what_is_answered(void)
 {
-	struct ep_frame f;
+	struct bench_frame f;
 	struct wire_edp *edp;
 	uint32_t i;
 
@@ -230,7 +230,7 @@ static void what_is_answered(void)
 		ep_send_forged(&ep, f);
 	}
 	ep_send_forged(&ep, packet(WIRE_EDP_UNREACHABLE, 0x4001, 0x4001, 39));
-	CU_ASSERT_EQUAL(ep.frames, 0);
+	CU_ASSERT_EQUAL(ep.wire.frames, 0);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, edp_unreachable_tx), 0);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed), 3);
 	/* Answered: another station, another incarnation, a port past the last stream. */
@@ -244,7 +244,7 @@ static void what_is_answered(void)
 	edp = (void *)(f.b + EDP_AT);
 	edp->dst_port = be16_put(0x4fff);
 	ep_send_forged(&ep, f);
-	CU_ASSERT_EQUAL(ep.frames, 3);
+	CU_ASSERT_EQUAL(ep.wire.frames, 3);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, edp_unreachable_tx), 3);
 	/* Dropped without a word: the sender's own incarnation or port is not the stream's. */
 	f = ep_forge(&ep, 1, WIRE_ESP_ACK, true, 0, "data", 4);
@@ -253,7 +253,7 @@ static void what_is_answered(void)
 	f = ep_forge(&ep, 1, WIRE_ESP_ACK, true, 0, "data", 4);
 	f.b[EDP_AT + 7] ^= 0x10;
 	ep_send_forged(&ep, f);
-	CU_ASSERT_EQUAL(ep.frames, 3);
+	CU_ASSERT_EQUAL(ep.wire.frames, 3);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_incarnation), 3);
 	CU_ASSERT_EQUAL(ep.end[0].read, 0);
 	ep_end(&ep);
@@ -262,14 +262,14 @@ static void what_is_answered(void)
 /* Whoever sends to ports that nobody has is not answered without end. */
 static void a_limit_of_answers(void)
 {
-	struct ep_frame f;
+	struct bench_frame f;
 	uint32_t i;
 
 	ep_begin(&ep);
 	f = golden("stray", 0);
 	for (i = 0; i < 200; i++)
-		ep_inject(&ep, 0, f.b, f.n);
-	fw_poll(ep.end[0].nic, ep.now_ns, 1000);
+		bench_wire_inject(&ep.wire, 0, f.b, f.n);
+	fw_poll(ep.end[0].nic, ep.wire.now_ns, 1000);
 	CU_ASSERT_TRUE(EP_CNT(&ep, 0, edp_unreachable_tx) <= 64);
 	ep_settle(&ep);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_no_stream), 200);
@@ -280,15 +280,15 @@ static void a_limit_of_answers(void)
 /* It ends an attempt to open, and a stream that is open; once. */
 static void what_is_believed(void)
 {
-	struct ep_frame syn, f;
+	struct bench_frame syn, f;
 
 	ep_begin(&ep);
-	ep.end[1].dead = true;
+	ep.end[1].port.dead = true;
 	ep_mark(&ep, copy_all, 0);
 	ep_open(&ep, 0);
 	ep_settle(&ep);
-	CU_ASSERT_EQUAL_FATAL(ep.num_kept, 1);
-	syn = ep.kept[0];
+	CU_ASSERT_EQUAL_FATAL(ep.wire.num_kept, 1);
+	syn = ep.wire.kept[0];
 	f = packet(WIRE_EDP_UNREACHABLE, 0x4001, 0x4000, 40);
 	memcpy(f.b + ESP_AT, syn.b + EDP_AT, 40);
 	/* Cut by a byte it proves nothing. */
@@ -296,7 +296,7 @@ static void what_is_believed(void)
 	ep_reseal(&f);
 	f.n--;
 	ep_reseal(&f);
-	ep_inject(&ep, 0, f.b, f.n);
+	bench_wire_inject(&ep.wire, 0, f.b, f.n);
 	ep_settle(&ep);
 	CU_ASSERT_EQUAL(ep.end[0].ends, 0);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed), 1);
@@ -322,17 +322,17 @@ static void short_frames(void)
 	ep_begin(&ep);
 	ep_mark(&ep, NULL, 0);
 	for (i = 0; i < 5; i++) {
-		struct ep_frame f = golden(names[i], 0);
+		struct bench_frame f = golden(names[i], 0);
 
 		memcpy(f.b, ep_mac(0), 6);
 		memcpy(f.b + 6, ep_mac(1), 6);
 		for (n = EDP_AT; n < f.n; n++) {
-			ep_inject(&ep, 0, f.b, n);
+			bench_wire_inject(&ep.wire, 0, f.b, n);
 			ep_settle(&ep);
 		}
 		free(f.b);
 	}
-	CU_ASSERT_EQUAL(ep.frames, 0);
+	CU_ASSERT_EQUAL(ep.wire.frames, 0);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed),
 			EP_CNT(&ep, 0, rx_frames)); /* none got further */
 	ep_check_empty(&ep);
@@ -348,19 +348,20 @@ static void padded_frames(void)
 	ep_opened(&ep);
 	for (pad = 0; pad < 40; pad++) {
 		struct be32 number = be32_put(pad);
-		struct ep_frame f = ep_forge(&ep, 1, WIRE_ESP_ACK, true, ep.end[0].stream->rcv_next,
-					     &number, sizeof(number));
+		struct bench_frame f =
+		    ep_forge(&ep, 1, WIRE_ESP_ACK, true, ep.end[0].stream->rcv_next, &number,
+			     sizeof(number));
 
 		f.b = realloc(f.b, f.n + pad);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(f.b);
 		memset(f.b + f.n, 0xcc, pad);
-		ep_inject(&ep, 0, f.b, f.n + pad);
+		bench_wire_inject(&ep.wire, 0, f.b, f.n + pad);
 		ep_settle(&ep);
 		CU_ASSERT_EQUAL(ep.end[0].read, pad + 1);
 		free(f.b);
 	}
 	for (i = 1; i < 4; i++) {
-		struct ep_frame f =
+		struct bench_frame f =
 		    ep_forge(&ep, 1, WIRE_ESP_ACK, true, ep.end[0].stream->rcv_next, "data", 4);
 		struct wire_edp *edp = (void *)(f.b + EDP_AT);
 
@@ -384,13 +385,13 @@ static void each_bit_turned(void)
 	ep_opened(&ep);
 	ep_mark(&ep, NULL, 0);
 	for (bit = EDP_AT * 8;; bit++) {
-		struct ep_frame f =
+		struct bench_frame f =
 		    ep_forge(&ep, 1, WIRE_ESP_ACK, true, ep.end[0].stream->rcv_next, "data", 4);
 		bool past = bit >= f.n * 8;
 
 		if (!past) {
 			f.b[bit / 8] ^= (uint8_t)(1 << bit % 8);
-			ep_inject(&ep, 0, f.b, f.n);
+			bench_wire_inject(&ep.wire, 0, f.b, f.n);
 			ep_settle(&ep);
 		}
 		free(f.b);
@@ -401,13 +402,13 @@ static void each_bit_turned(void)
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_crc) + EP_CNT(&ep, 0, drop_esp_malformed), seen);
 	CU_ASSERT_TRUE(EP_CNT(&ep, 0, drop_esp_crc) > seen * 8 / 10);
 	CU_ASSERT_EQUAL(ep.end[0].read, 0);
-	CU_ASSERT_EQUAL(ep.frames, 0);
+	CU_ASSERT_EQUAL(ep.wire.frames, 0);
 	ep_end(&ep);
 }
 
 static void unknown_headers(void)
 {
-	struct ep_frame f;
+	struct bench_frame f;
 	uint32_t i, want = 0;
 
 	ep_begin(&ep);
@@ -429,7 +430,7 @@ static void unknown_headers(void)
 	f.b[ESP_AT + 9] = WIRE_ESP_BEHIND + 1;
 	ep_send_forged(&ep, f);
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed), want + 2);
-	CU_ASSERT_EQUAL(ep.frames, 0);
+	CU_ASSERT_EQUAL(ep.wire.frames, 0);
 	CU_ASSERT_EQUAL(ep.end[0].read, 0);
 	ep_end(&ep);
 }

@@ -10,11 +10,11 @@
 
 static struct ep ep;
 
-static enum ep_verdict copy_all(struct ep *e, const struct ep_info *info)
+static enum bench_verdict copy_all(struct ep *e, const struct ep_info *info)
 {
 	(void)e;
 	(void)info;
-	return EP_COPY;
+	return BENCH_COPY;
 }
 
 static struct esp_stream *stream(uint32_t e)
@@ -49,7 +49,7 @@ static void a_dead_peer_is_lost(void)
 	ep_begin(&ep);
 	ep_opened(&ep);
 	ep_run(&ep, 10 * EP_S);
-	ep.end[1].dead = true;
+	ep.end[1].port.dead = true;
 	ep_send(&ep, 0, 2);
 	ep_run(&ep, EP_S - EP_MS);
 	CU_ASSERT_EQUAL(ep.end[0].ends, 0);
@@ -68,7 +68,7 @@ static void a_watched_peer_that_dies(void)
 	esp_watch(ep.end[0].nic, stream(0));
 	ep_run(&ep, 10 * EP_S);
 	CU_ASSERT_EQUAL(ep.end[0].ends, 0);
-	ep.end[1].dead = true;
+	ep.end[1].port.dead = true;
 	ep_run(&ep, 3 * EP_S);
 	CU_ASSERT_EQUAL(ep.end[0].why, ESP_END_LOST);
 	CU_ASSERT_EQUAL(ep.end[0].ends, 1);
@@ -86,7 +86,7 @@ static void a_full_peer_that_dies(void)
 	CU_ASSERT_EQUAL(ep.end[0].ends, 0);
 	CU_ASSERT_EQUAL(ep.end[1].read, 0);
 	CU_ASSERT_TRUE(ep.end[1].fulls > 0);
-	ep.end[1].dead = true;
+	ep.end[1].port.dead = true;
 	ep_run(&ep, 5 * EP_S);
 	CU_ASSERT_EQUAL(ep.end[0].ends, 1);
 	ep_end(&ep);
@@ -106,10 +106,10 @@ static void syns_of_the_past(void)
 	ep_run(&ep, EP_MS);
 	CU_ASSERT_EQUAL(ep.end[1].ends, 1);
 	ep_mark(&ep, NULL, 0);
-	num = ep.num_kept;
+	num = ep.wire.num_kept;
 	/* With no stream there: nobody above hears of it, and it is gone at once. */
 	for (i = 0; i < num; i++) {
-		ep_deliver(&ep, i);
+		bench_wire_deliver(&ep.wire, i);
 		ep_run(&ep, EP_MS);
 	}
 	CU_ASSERT_EQUAL(ep.end[1].accepts, 1);
@@ -118,7 +118,7 @@ static void syns_of_the_past(void)
 	ep.end[1].ends = 0;
 	ep_opened(&ep);
 	for (i = 0; i < num; i++) {
-		ep_deliver(&ep, i);
+		bench_wire_deliver(&ep.wire, i);
 		ep_send(&ep, i % 2, 3);
 		ep_run(&ep, EP_MS);
 	}
@@ -148,10 +148,10 @@ static void a_peer_that_restarts(void)
 	ep_end(&ep);
 }
 
-static enum ep_verdict first_syn_only(struct ep *e, const struct ep_info *info)
+static enum bench_verdict first_syn_only(struct ep *e, const struct ep_info *info)
 {
 	(void)e;
-	return info->number || info->from ? EP_DROP : EP_PASS;
+	return info->number || info->from ? BENCH_DROP : BENCH_PASS;
 }
 
 /* Not expected: nothing is kept. Expected, but silent from then on: gone after a second. */
@@ -199,9 +199,9 @@ static void refused_at_last(void)
 /* ---- close
  * --------------------------------------------------------------------------------------- */
 
-static enum ep_verdict no_data_of_1(struct ep *e, const struct ep_info *info)
+static enum bench_verdict no_data_of_1(struct ep *e, const struct ep_info *info)
 {
-	return e->bits && info->from && info->numbered ? EP_DROP : EP_PASS;
+	return e->bits && info->from && info->numbered ? BENCH_DROP : BENCH_PASS;
 }
 
 /* What is in flight when the peer's FIN comes is given back, and goes on empty. */
@@ -250,13 +250,13 @@ static void forged_unreachables(void)
 {
 	struct wire_edp *edp;
 	struct wire_eth *eth;
-	struct ep_frame f;
+	struct bench_frame f;
 	uint32_t i;
 
 	ep_begin(&ep);
 	ep_opened(&ep);
 	for (i = 0; i < 5; i++) {
-		struct ep_frame q = ep_forge(&ep, 0, WIRE_ESP_ACK, false, 0, NULL, 0);
+		struct bench_frame q = ep_forge(&ep, 0, WIRE_ESP_ACK, false, 0, NULL, 0);
 
 		f = ep_forge(&ep, 1, 0, false, 0, "        ", 8);
 		eth = (void *)f.b;
@@ -294,7 +294,7 @@ static void hostile_fields(void)
 		ep_send(&ep, 0, 40);
 		ep_run(&ep, EP_MS);
 		for (k = 0; k < 30 && stream(0) && stream(1); k++) {
-			struct ep_frame f = ep_forge(
+			struct bench_frame f = ep_forge(
 			    &ep, 1, (uint8_t)(rand() & ~(WIRE_ESP_RST | WIRE_ESP_SYN)), rand() % 2,
 			    stream(0)->rcv_next + (uint32_t)(rand() % 80) - 8, "    ", 4);
 			struct wire_esp *esp = ep_info_of(&ep, &f, 1).esp;
@@ -322,16 +322,16 @@ static void group_addresses(void)
 
 	ep_begin(&ep);
 	for (i = 0; i < 2; i++) {
-		struct ep_frame f = ep_forge(&ep, 1, WIRE_ESP_ACK, false, 0, NULL, 0);
+		struct bench_frame f = ep_forge(&ep, 1, WIRE_ESP_ACK, false, 0, NULL, 0);
 		struct wire_eth *eth = (void *)f.b;
 
 		if (i)
 			memset(eth->src, 0xff, 6);
 		else
 			memset(eth->dst, 0xff, 6);
-		seen = ep.frames;
+		seen = ep.wire.frames;
 		ep_send_forged(&ep, f);
-		CU_ASSERT_EQUAL(ep.frames, seen);
+		CU_ASSERT_EQUAL(ep.wire.frames, seen);
 	}
 	CU_ASSERT_EQUAL(EP_CNT(&ep, 0, drop_esp_malformed), 2);
 	ep_end(&ep);
@@ -342,13 +342,13 @@ static void group_addresses(void)
 
 static uint32_t most_in_flight;
 
-static enum ep_verdict measure(struct ep *e, const struct ep_info *info)
+static enum bench_verdict measure(struct ep *e, const struct ep_info *info)
 {
 	const struct esp_stream *s = e->end[0].stream;
 
 	if (!info->from && info->numbered && s && s->snd_next - s->snd_una > most_in_flight)
 		most_in_flight = s->snd_next - s->snd_una;
-	return EP_PASS;
+	return BENCH_PASS;
 }
 
 static void bursts_and_jumbo_frames(void)

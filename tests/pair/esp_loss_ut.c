@@ -19,17 +19,18 @@ enum {
 };
 
 /* Bit i: frame i is lost. */
-static enum ep_verdict by_bits(struct ep *e, const struct ep_info *info)
+static enum bench_verdict by_bits(struct ep *e, const struct ep_info *info)
 {
-	return info->number < LOST_FRAMES && e->bits >> info->number & 1 ? EP_DROP : EP_PASS;
+	return info->number < LOST_FRAMES && e->bits >> info->number & 1 ? BENCH_DROP : BENCH_PASS;
 }
 
 /* Two bits for each frame: as it should be, lost, doubled, late. */
-static enum ep_verdict by_pairs(struct ep *e, const struct ep_info *info)
+static enum bench_verdict by_pairs(struct ep *e, const struct ep_info *info)
 {
-	static const enum ep_verdict verdicts[] = {EP_PASS, EP_DROP, EP_TWICE, EP_LATE};
+	static const enum bench_verdict verdicts[] = {BENCH_PASS, BENCH_DROP, BENCH_TWICE,
+						      BENCH_LATE};
 
-	return info->number < ODD_FRAMES ? verdicts[e->bits >> 2 * info->number & 3] : EP_PASS;
+	return info->number < ODD_FRAMES ? verdicts[e->bits >> 2 * info->number & 3] : BENCH_PASS;
 }
 
 /* ---- scenarios ------------------------------------------------------------------------------- */
@@ -257,13 +258,13 @@ static void a_receiver_that_is_full(void)
  */
 
 /* Loses what end 1 says, once data has come, until bits is 0. */
-static enum ep_verdict no_answers(struct ep *e, const struct ep_info *info)
+static enum bench_verdict no_answers(struct ep *e, const struct ep_info *info)
 {
 	if (info->from == 1 && e->bits) {
 		e->bits--;
-		return EP_DROP;
+		return BENCH_DROP;
 	}
-	return EP_PASS;
+	return BENCH_PASS;
 }
 
 /*

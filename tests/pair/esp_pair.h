@@ -12,11 +12,12 @@
 #define WEFT_TESTS_ESP_PAIR_H
 
 #include "nic_fw/fw_nic.h"
+#include "tests/bench/frame.h"
+#include "tests/bench/wire.h"
 #include "tests/ut.h"
 
 enum {
 	EP_XFERS = 128,
-	EP_KEPT = 512,
 	EP_FOREVER = 0x7fffffff,
 };
 #define EP_SERVICE    WIRE_ESP_RDMAP
@@ -26,16 +27,9 @@ enum {
 
 struct ep;
 
-struct ep_frame {
-	uint8_t *b;
-	uint32_t n, to;
-	uint32_t tx_flags; /* as the firmware gave it to the port: FW_TX_LOOP, FW_TX_F_CONTROL */
-	uint64_t due_ns;
-};
-
 /* What a frame is; pointers into it. esp is NULL where it is not of type ESP. */
 struct ep_info {
-	struct ep_frame *frame;
+	struct bench_frame *frame;
 	uint32_t from;
 	uint32_t number; /* of the frame, from the last ep_mark() on */
 	struct wire_edp *edp;
@@ -45,15 +39,7 @@ struct ep_info {
 	bool numbered;
 };
 
-enum ep_verdict {
-	EP_PASS,
-	EP_DROP,
-	EP_TWICE,
-	EP_LATE, /* it overtakes nothing that is sent within the next 300 us */
-	EP_KEEP,
-	EP_COPY, /* passed, and kept */
-};
-typedef enum ep_verdict (*ep_filter)(struct ep *ep, const struct ep_info *info);
+typedef enum bench_verdict (*ep_filter)(struct ep *ep, const struct ep_info *info);
 
 struct ep_xfer {
 	struct esp_xfer x;
@@ -61,6 +47,7 @@ struct ep_xfer {
 };
 
 struct ep_end {
+	struct bench_port port;
 	struct fw_nic *nic;
 	void *arena;
 	struct esp_stream *stream; /* NULL: none, or over */
@@ -75,15 +62,11 @@ struct ep_end {
 	struct ep_xfer xfer[EP_XFERS];
 	uint32_t num_xfers;
 	bool gone; /* memory of its transfers */
-	bool dead; /* not polled, hears nothing */
-	struct ep_frame *inbox;
-	uint32_t inbox_count, inbox_max;
-	uint32_t held; /* frames that the firmware keeps */
 };
 
 struct ep {
+	struct bench_wire wire;
 	struct ep_end end[2];
-	uint64_t now_ns;
 	uint32_t generation; /* of the key */
 	uint32_t randoms;
 	uint32_t payload_bytes; /* of each packet; at least 4 */
@@ -91,11 +74,7 @@ struct ep {
 	uint8_t burst, initial_burst;
 	uint8_t shard[2]; /* of NICs with eight */
 	ep_filter filter;
-	uint64_t bits;   /* the filter's */
-	uint32_t frames; /* seen since ep_mark() */
-	uint32_t tx_room;
-	struct ep_frame kept[EP_KEPT];
-	uint32_t num_kept;
+	uint64_t bits; /* the filter's */
 };
 
 void ep_begin(struct ep *ep);
@@ -131,21 +110,18 @@ bool ep_idle(struct ep *ep, uint64_t ns);
 
 /* Counts frames from here on. */
 void ep_mark(struct ep *ep, ep_filter filter, uint64_t bits);
-struct ep_info ep_info_of(struct ep *ep, struct ep_frame *frame, uint32_t from);
-void ep_inject(struct ep *ep, uint32_t to, const void *frame, uint32_t bytes);
-/* Delivers kept frame i; it stays kept. */
-void ep_deliver(struct ep *ep, uint32_t i);
-void ep_forget(struct ep *ep);
+struct ep_info ep_info_of(struct ep *ep, struct bench_frame *frame, uint32_t from);
+void ep_tx_room(struct ep *ep, uint32_t frames);
 /* Makes the CRC32C right again after a change. */
-void ep_reseal(struct ep_frame *frame);
+void ep_reseal(struct bench_frame *frame);
 /*
  * A packet as end `from` could send it now: the right incarnations and ports, ack and window of
- * its stream. Not sent: ep_inject() and free() it.
+ * its stream. Not sent: bench_wire_inject() and free() it.
  */
-struct ep_frame ep_forge(struct ep *ep, uint32_t from, uint8_t flags, bool numbered, uint32_t seq,
-			 const void *payload, uint32_t bytes);
+struct bench_frame ep_forge(struct ep *ep, uint32_t from, uint8_t flags, bool numbered,
+			    uint32_t seq, const void *payload, uint32_t bytes);
 /* The same, sent to the other end at once. */
-void ep_send_forged(struct ep *ep, struct ep_frame frame);
+void ep_send_forged(struct ep *ep, struct bench_frame frame);
 
 #define EP_CNT(ep, e, name) ((ep)->end[e].nic->counters.name)
 

@@ -40,7 +40,7 @@ struct lie {
 static const struct lie *lie;
 static bool lied;
 
-static bool carries(const struct rp_frame *frame)
+static bool carries(const struct bench_frame *frame)
 {
 	struct wire_eth eth;
 	struct wire_esp esp;
@@ -53,7 +53,7 @@ static bool carries(const struct rp_frame *frame)
 	       !(esp.flags & (WIRE_ESP_SYN | WIRE_ESP_FIN | WIRE_ESP_RST));
 }
 
-static void reseal(struct rp_frame *frame)
+static void reseal(struct bench_frame *frame)
 {
 	struct wire_edp *edp = (void *)(frame->b + EDP_AT);
 	uint32_t n = frame->n - EDP_AT - WIRE_EDP_CRC_BYTES;
@@ -64,21 +64,21 @@ static void reseal(struct rp_frame *frame)
 	memcpy(frame->b + EDP_AT + n, &crc, sizeof(crc));
 }
 
-static enum rp_verdict tell(struct rp *r, const struct rp_info *info)
+static enum bench_verdict tell(struct rp *r, const struct rp_info *info)
 {
-	struct rp_frame *frame = info->frame;
+	struct bench_frame *frame = info->frame;
 	uint32_t i;
 
 	(void)r;
 	if (lied || info->from != lie->from || !carries(frame))
-		return RP_PASS;
+		return BENCH_PASS;
 	lied = true;
 	for (i = 0; i < lie->bytes; i++)
 		frame->b[lie->at + i] = (uint8_t)(lie->value >> 8 * (lie->bytes - 1 - i));
 	if (lie->cut)
 		frame->n = RDMAP_AT + lie->cut + WIRE_EDP_CRC_BYTES;
 	reseal(frame);
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 static void begin_with(uint8_t rnr_retry, uint8_t min_rnr_timer)
@@ -212,7 +212,7 @@ static void lies(void)
 }
 
 /* The second packet of A is lost, and somebody says in B's name that it was not. */
-static enum rp_verdict forge_ack(struct rp *r, const struct rp_info *info)
+static enum bench_verdict forge_ack(struct rp *r, const struct rp_info *info)
 {
 	struct wire_esp *esp = (void *)(info->frame->b + ESP_AT);
 	struct wire_eth *eth = (void *)info->frame->b;
@@ -220,10 +220,10 @@ static enum rp_verdict forge_ack(struct rp *r, const struct rp_info *info)
 
 	(void)r;
 	if (be16_get(eth->type) != WIRE_ETHERTYPE_ESP)
-		return RP_PASS;
+		return BENCH_PASS;
 	if (info->from == 0 && carries(info->frame)) {
 		packets = lied ? packets : packets + 1;
-		return !lied && packets % 2 == 0 ? RP_DROP : RP_PASS;
+		return !lied && packets % 2 == 0 ? BENCH_DROP : BENCH_PASS;
 	}
 	if (info->from == 1 && !lied && packets && packets % 2 == 0) {
 		lied = true;
@@ -231,7 +231,7 @@ static enum rp_verdict forge_ack(struct rp *r, const struct rp_info *info)
 		memset(&esp->received, 0, sizeof(esp->received));
 		reseal(info->frame);
 	}
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 /* What was acknowledged in the peer's name is not sent again; what follows it gets nowhere. */
@@ -372,10 +372,10 @@ static void shares(void)
 	}
 }
 
-static enum rp_verdict drop_answers(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 && carries(info->frame) ? RP_DROP : RP_PASS;
+	return info->from == 1 && carries(info->frame) ? BENCH_DROP : BENCH_PASS;
 }
 
 /* The peer comes back and knows nothing of the QP: what was under way fails, and is not repeated.
@@ -414,17 +414,17 @@ static void peer_restarts(void)
 static bool connects;
 static uint32_t lose;
 
-static enum rp_verdict lose_first(struct rp *r, const struct rp_info *info)
+static enum bench_verdict lose_first(struct rp *r, const struct rp_info *info)
 {
 	const struct wire_eth *eth = (const void *)info->frame->b;
 
 	(void)r;
 	if (!connects && be16_get(eth->type) == WIRE_ETHERTYPE_ESP)
-		return RP_DROP;
+		return BENCH_DROP;
 	if (info->from != 0 || !carries(info->frame) || !lose)
-		return RP_PASS;
+		return BENCH_PASS;
 	lose--;
-	return RP_DROP;
+	return BENCH_DROP;
 }
 
 /*
@@ -535,7 +535,7 @@ static void earlier_fault_later(void)
 /* Answers of ARP that this end sends, to be damaged. */
 static uint32_t damaged_from, damaged;
 
-static enum rp_verdict damage_answer(struct rp *r, const struct rp_info *info)
+static enum bench_verdict damage_answer(struct rp *r, const struct rp_info *info)
 {
 	struct wire_arp *arp = (void *)(info->frame->b + sizeof(struct wire_eth));
 	const struct wire_eth *eth = (const void *)info->frame->b;
@@ -543,10 +543,10 @@ static enum rp_verdict damage_answer(struct rp *r, const struct rp_info *info)
 	(void)r;
 	if (damaged || info->from != damaged_from || be16_get(eth->type) != WIRE_ETHERTYPE_ARP ||
 	    be16_get(arp->op) != WIRE_ARP_REPLY)
-		return RP_PASS;
+		return BENCH_PASS;
 	arp->sender_mac[1] ^= 0x20;
 	damaged++;
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 /* An end that learned a wrong MAC of its peer finds the right one before its retries are used up.
@@ -575,10 +575,10 @@ static void wrong_mac(void)
 	}
 }
 
-static enum rp_verdict lose_answers(struct rp *r, const struct rp_info *info)
+static enum bench_verdict lose_answers(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 && carries(info->frame) ? RP_DROP : RP_PASS;
+	return info->from == 1 && carries(info->frame) ? BENCH_DROP : BENCH_PASS;
 }
 
 /*

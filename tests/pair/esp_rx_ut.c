@@ -32,7 +32,7 @@ static struct said {
 static uint32_t said;
 
 /* Records end 1's words. Of end 0's packets those whose bit is set in bits are lost, once. */
-static enum ep_verdict lossy(struct ep *e, const struct ep_info *info)
+static enum bench_verdict lossy(struct ep *e, const struct ep_info *info)
 {
 	uint32_t packet = info->seq - first;
 
@@ -41,21 +41,21 @@ static enum ep_verdict lossy(struct ep *e, const struct ep_info *info)
 		log_of[said++] =
 		    (struct said){be32_get(info->esp->ack) - first, info->flags,
 				  be16_get(info->esp->window),      be32_get(info->esp->rrq_count),
-				  be64_get(info->esp->received),    e->now_ns};
-		return EP_PASS;
+				  be64_get(info->esp->received),    e->wire.now_ns};
+		return BENCH_PASS;
 	}
 	if (info->numbered && packet < 64 && e->bits >> packet & 1) {
 		e->bits &= ~(UINT64_C(1) << packet);
-		return EP_DROP;
+		return BENCH_DROP;
 	}
-	return EP_PASS;
+	return BENCH_PASS;
 }
 
 /* End 1 is heard by the test alone; nothing of end 0 arrives but what is forged. */
-static enum ep_verdict apart(struct ep *e, const struct ep_info *info)
+static enum bench_verdict apart(struct ep *e, const struct ep_info *info)
 {
 	(void)lossy(e, info);
-	return EP_DROP;
+	return BENCH_DROP;
 }
 
 static struct esp_stream *rx(void)
@@ -217,7 +217,7 @@ static void an_ack_waits_for_a_ride(void)
 	uint64_t at_ns;
 
 	begin(apart, 0);
-	at_ns = ep.now_ns;
+	at_ns = ep.wire.now_ns;
 	arrive(0, TXS | TXF | TXR, ESP_SMALL_BYTES);
 	ep_run(&ep, ESP_ACK_NS - 1);
 	CU_ASSERT_EQUAL(said, 0);
@@ -284,7 +284,7 @@ static void holes_are_asked_for(void)
 	for (i = 4; i < 10; i++)
 		arrive(i, 0, 300);
 	CU_ASSERT_EQUAL(said, 1);
-	ep.now_ns += wait_ns;
+	ep.wire.now_ns += wait_ns;
 	arrive(10, 0, 300);
 	CU_ASSERT_EQUAL_FATAL(said, 2);
 	expect_said(1, WIRE_ESP_RRQ, 0, 0x7fe);
@@ -314,7 +314,7 @@ static void silence_is_asked_about(void)
 	rto_ns = esp_rto_ns(rx(), 0);
 	arrive(0, TXS, 300);
 	said = 0;
-	at_ns = ep.now_ns;
+	at_ns = ep.wire.now_ns;
 	ep_run(&ep, 50 * EP_MS);
 	CU_ASSERT_TRUE_FATAL(said >= 5);
 	for (i = 0; i < 5; i++) {
@@ -326,7 +326,7 @@ static void silence_is_asked_about(void)
 	/* Progress starts the times anew; TXF ends it: nobody is asked any more. */
 	arrive(1, 0, 300);
 	said = 0;
-	at_ns = ep.now_ns;
+	at_ns = ep.wire.now_ns;
 	ep_run(&ep, rto_ns + EP_MS);
 	CU_ASSERT_TRUE_FATAL(said >= 1);
 	CU_ASSERT_TRUE(log_of[said - 1].at_ns - at_ns == rto_ns);
@@ -342,7 +342,7 @@ static void silence_is_asked_about(void)
 /* A packet without number that was sent behind all before `next`. */
 static void behind(uint32_t next)
 {
-	struct ep_frame f = ep_forge(&ep, 0, WIRE_ESP_ACK, false, first + next, NULL, 0);
+	struct bench_frame f = ep_forge(&ep, 0, WIRE_ESP_ACK, false, first + next, NULL, 0);
 	struct wire_esp *esp = (struct wire_esp *)(f.b + 22);
 
 	esp->numbered = WIRE_ESP_BEHIND;
@@ -480,10 +480,10 @@ static void a_slow_receiver(void)
 }
 
 /* The news that there is room again is lost: whoever is in charge asks. */
-static enum ep_verdict deaf(struct ep *e, const struct ep_info *info)
+static enum bench_verdict deaf(struct ep *e, const struct ep_info *info)
 {
 	(void)lossy(e, info);
-	return e->bits && info->from == 1 ? EP_DROP : EP_PASS;
+	return e->bits && info->from == 1 ? BENCH_DROP : BENCH_PASS;
 }
 
 static void the_lost_news_of_room(void)

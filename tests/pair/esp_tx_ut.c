@@ -30,35 +30,35 @@ static struct sent {
 } log_of[MAX_SENT];
 static uint32_t sent;
 
-static enum ep_verdict record(const struct ep_info *info)
+static enum bench_verdict record(const struct ep_info *info)
 {
 	if (info->from || !info->numbered)
-		return EP_PASS;
+		return BENCH_PASS;
 	CU_ASSERT_FATAL(sent < MAX_SENT);
 	log_of[sent++] = (struct sent){info->seq - first, info->flags & (ENDS | WIRE_ESP_FIN),
-				       info->frame->tx_flags, ep.now_ns};
-	return EP_PASS;
+				       info->frame->flags, ep.wire.now_ns};
+	return BENCH_PASS;
 }
 
-static enum ep_verdict all(struct ep *e, const struct ep_info *info)
+static enum bench_verdict all(struct ep *e, const struct ep_info *info)
 {
 	(void)e;
 	return record(info);
 }
 
 /* Nothing of end 1 arrives. */
-static enum ep_verdict no_answers(struct ep *e, const struct ep_info *info)
+static enum bench_verdict no_answers(struct ep *e, const struct ep_info *info)
 {
 	(void)e;
-	return info->from ? EP_DROP : record(info);
+	return info->from ? BENCH_DROP : record(info);
 }
 
 /* Nothing arrives at either end. */
-static enum ep_verdict nothing(struct ep *e, const struct ep_info *info)
+static enum bench_verdict nothing(struct ep *e, const struct ep_info *info)
 {
 	(void)e;
 	record(info);
-	return EP_DROP;
+	return BENCH_DROP;
 }
 
 static struct esp_stream *tx(void)
@@ -227,7 +227,7 @@ static void initial_burst(void)
 /* Held out of order counts as acknowledged for TXS; the window goes from the first that is not. */
 static void txs_held_by_the_peer(void)
 {
-	struct ep_frame f;
+	struct bench_frame f;
 
 	begin(2, 16);
 	ep_send(&ep, 0, 1);
@@ -269,7 +269,7 @@ static void past_the_wrap(void)
 
 static void ack_with_window(uint32_t taken, uint16_t window)
 {
-	struct ep_frame f;
+	struct bench_frame f;
 
 	ep.end[1].stream->rcv_next = first + taken;
 	f = ep_forge(&ep, 1, WIRE_ESP_ACK, false, 0, NULL, 0);
@@ -357,19 +357,19 @@ static struct {
 } questions;
 
 /* Notes questions of end 0; answers arrive. */
-static enum ep_verdict note_questions(struct ep *e, const struct ep_info *info)
+static enum bench_verdict note_questions(struct ep *e, const struct ep_info *info)
 {
 	(void)e;
 	record(info);
 	if (!info->from && info->esp && info->esp->numbered == WIRE_ESP_BEHIND &&
 	    info->flags & WIRE_ESP_RRQ) {
-		CU_ASSERT_EQUAL(info->frame->tx_flags & FW_TX_F_CONTROL, 0);
+		CU_ASSERT_EQUAL(info->frame->flags & FW_TX_F_CONTROL, 0);
 		CU_ASSERT_EQUAL(be32_get(info->esp->rrq_count), 0);
 		CU_ASSERT_FATAL(questions.num < MAX_SENT);
-		questions.at_ns[questions.num++] = ep.now_ns;
-		return questions.hold ? EP_DROP : EP_PASS;
+		questions.at_ns[questions.num++] = ep.wire.now_ns;
+		return questions.hold ? BENCH_DROP : BENCH_PASS;
 	}
-	return !info->from && info->numbered && questions.hold ? EP_DROP : EP_PASS;
+	return !info->from && info->numbered && questions.hold ? BENCH_DROP : BENCH_PASS;
 }
 
 /* A large packet is not repeated unasked: the peer is asked, and says what it lacks. */
@@ -422,9 +422,9 @@ static void the_receiver_drives(void)
 /* ---- re-requests --------------------------------------------------------------------------------
  */
 
-static struct ep_frame request(uint64_t received, uint32_t count)
+static struct bench_frame request(uint64_t received, uint32_t count)
 {
-	struct ep_frame f = ep_forge(&ep, 1, WIRE_ESP_ACK | WIRE_ESP_RRQ, false, 0, NULL, 0);
+	struct bench_frame f = ep_forge(&ep, 1, WIRE_ESP_ACK | WIRE_ESP_RRQ, false, 0, NULL, 0);
 	struct wire_esp *esp = (struct wire_esp *)(f.b + 22);
 
 	esp->received = be64_put(received);
@@ -442,7 +442,7 @@ static void asked(uint64_t received, uint32_t count, uint32_t want)
 	ep_send(&ep, 0, 12);
 	ep_settle(&ep);
 	CU_ASSERT_EQUAL(sent, 12);
-	ep.now_ns += ESP_MIN_RTO_NS;
+	ep.wire.now_ns += ESP_MIN_RTO_NS;
 	ep_send_forged(&ep, request(received, count));
 	for (i = 12; i < sent; i++) {
 		CU_ASSERT_FALSE(got >> log_of[i].packet & 1);
@@ -485,10 +485,10 @@ static void asked_too_early(void)
 	ep_mark(&ep, nothing, 0);
 	ep_send(&ep, 0, 6);
 	ep_settle(&ep);
-	ep.now_ns += ESP_MIN_RTO_NS / 2 - 1;
+	ep.wire.now_ns += ESP_MIN_RTO_NS / 2 - 1;
 	ep_send_forged(&ep, request(0, 6));
 	CU_ASSERT_EQUAL(sent, 6);
-	ep.now_ns += 1;
+	ep.wire.now_ns += 1;
 	ep_send_forged(&ep, request(0, 6));
 	CU_ASSERT_EQUAL(sent, 12);
 	/* Repeated: the same ones are young again. */
@@ -523,15 +523,15 @@ static void no_room_in_the_port(void)
 	uint32_t i;
 
 	begin(16, 32);
-	ep.tx_room = 0;
+	ep_tx_room(&ep, 0);
 	ep_send(&ep, 0, 40);
 	ep_run(&ep, 10 * EP_MS);
 	CU_ASSERT_EQUAL(sent, 0);
 	for (i = 0; i < 3000 && ep.end[1].read < 40; i++) {
-		ep.tx_room = i % 3;
+		ep_tx_room(&ep, i % 3);
 		ep_run(&ep, 100000);
 	}
-	ep.tx_room = UINT32_MAX;
+	ep_tx_room(&ep, UINT32_MAX);
 	ep_run(&ep, 100 * EP_MS);
 	CU_ASSERT_EQUAL(ep.end[1].read, 40);
 	CU_ASSERT_EQUAL(ep.end[0].sent_ok, 1);

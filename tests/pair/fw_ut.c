@@ -64,8 +64,8 @@ static void input_before_timers(void)
 	rp_poll(&rp, 0);
 	rp_session(&rp, 1)->answers = false;
 	rp_poll(&rp, 1);
-	CU_ASSERT_EQUAL(A->inbox_count, 1);
-	rp.now_ns += 10000000000;
+	CU_ASSERT_EQUAL(A->port.inbox_count, 1);
+	rp.wire.now_ns += 10000000000;
 	rp_poll(&rp, 0);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_timeouts), 0);
@@ -88,12 +88,12 @@ static void budgets(void)
 			rp_req(&rp, 0, A->qp[0], &req);
 		}
 		for (i = 0; i < 2000; i++) {
-			uint32_t done = fw_poll(A->nic, rp.now_ns, budget);
+			uint32_t done = fw_poll(A->nic, rp.wire.now_ns, budget);
 
 			/* Doorbells come besides, requests, packets and frames one budget each. */
 			CU_ASSERT_TRUE(done <= DB_CLIENT_QUANTUM + 4 * budget);
-			fw_poll(B->nic, rp.now_ns, budget);
-			rp.now_ns += 1000;
+			fw_poll(B->nic, rp.wire.now_ns, budget);
+			rp.wire.now_ns += 1000;
 		}
 		for (i = 0; i < 100; i++)
 			rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
@@ -113,12 +113,12 @@ static void next_timer(void)
 	req.dst = B->qp[0];
 	rp_req(&rp, 0, A->qp[0], &req);
 	rp_poll(&rp, 0);
-	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), rp.now_ns + RD_MIN_RTO_NS);
+	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), rp.wire.now_ns + RD_MIN_RTO_NS);
 	rp_quiet(&rp);
 	for (i = 0; i < 20; i++)
 		rp_req(&rp, 0, A->qp[0], &req);
 	rp_poll(&rp, 0);
-	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), rp.now_ns + FW_SOON_NS);
+	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), rp.wire.now_ns + FW_SOON_NS);
 	rp_quiet(&rp);
 	CU_ASSERT_EQUAL(fw_next_timer_ns(A->nic), UINT64_MAX);
 	/* A delayed ACK has its time too. */
@@ -126,7 +126,7 @@ static void next_timer(void)
 	rp_req(&rp, 0, A->qp[0], &req);
 	rp_poll(&rp, 0);
 	rp_poll(&rp, 1);
-	CU_ASSERT_EQUAL(fw_next_timer_ns(B->nic), rp.now_ns + RD_ACK_DELAY_NS);
+	CU_ASSERT_EQUAL(fw_next_timer_ns(B->nic), rp.wire.now_ns + RD_ACK_DELAY_NS);
 	rp_quiet(&rp);
 	for (i = 0; i < 22; i++)
 		rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
@@ -138,11 +138,11 @@ static void idle(void)
 {
 	rp_begin(&rp);
 	rp_open(&rp);
-	rp.frames = 0;
-	rp.now_ns += 1000000;
+	rp.wire.frames = 0;
+	rp.wire.now_ns += 1000000;
 	CU_ASSERT_EQUAL(rp_poll(&rp, 0), 0);
 	CU_ASSERT_EQUAL(rp_poll(&rp, 1), 0);
-	CU_ASSERT_EQUAL(rp.frames, 0);
+	CU_ASSERT_EQUAL(rp.wire.frames, 0);
 	rp_end(&rp);
 }
 
@@ -175,11 +175,11 @@ static void link_and_shutdown(void)
 	CU_ASSERT_EQUAL(event(1)->type, HW_EVENT_PORT_ACTIVE);
 	CU_ASSERT_EQUAL(header->link_up, 1);
 	/* The second came while the process had not taken the first. */
-	CU_ASSERT_EQUAL(A->irqs, 1);
+	CU_ASSERT_EQUAL(A->port.num_irqs, 1);
 	fw_shutdown(A->nic);
 	CU_ASSERT_EQUAL(event(2)->type, HW_EVENT_DEVICE_FATAL);
 	CU_ASSERT_EQUAL(header->nic_state, HW_NIC_STOPPED);
-	CU_ASSERT_EQUAL(A->irqs, 1);
+	CU_ASSERT_EQUAL(A->port.num_irqs, 1);
 	rp_end(&rp);
 }
 

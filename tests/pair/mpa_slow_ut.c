@@ -102,7 +102,7 @@ static void silent_ones_end_in_turns(void)
 	}
 	left = nic()->mpa.conns.used;
 	CU_ASSERT_EQUAL(left, SILENT);
-	fw_now(nic(), tp.cp.rp.now_ns);
+	fw_now(nic(), tp.cp.rp.wire.now_ns);
 	for (turns = 0; !over && turns < SILENT; turns++) {
 		was = left;
 		nic()->slices.left = FW_SLICE_UNITS;

@@ -12,10 +12,10 @@ enum {
 
 static struct rp rp;
 
-static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
 }
 
 static struct rd_session *sender(void)
@@ -35,7 +35,7 @@ static void hear(uint32_t ack, uint64_t received, const uint64_t refused[4], uin
 	for (i = 0; refused && i < 4; i++)
 		map.refused[i] = be64_put(refused[i]);
 	map.rnr_timer_ns = be32_put(rnr_ns);
-	fw_now(rp.end[0].nic, rp.now_ns);
+	fw_now(rp.end[0].nic, rp.wire.now_ns);
 	rd_ack_rx(rp.end[0].nic, sender(), &rd, &map, false);
 }
 
@@ -258,10 +258,10 @@ static void forged(void)
 }
 
 /* The frames of old ACKs, and ACKs under another epoch. */
-static enum rp_verdict copy_acks(struct rp *r, const struct rp_info *info)
+static enum bench_verdict copy_acks(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD_ACK ? RP_COPY : RP_PASS;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD_ACK ? BENCH_COPY : BENCH_PASS;
 }
 
 static void stale(void)
@@ -284,24 +284,24 @@ static void stale(void)
 	executed = RP_CNT(&rp, 1, cqes);
 	for (i = 0; i < 20; i++)
 		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
-	CU_ASSERT_TRUE(rp.num_kept >= 4);
+	CU_ASSERT_TRUE(rp.wire.num_kept >= 4);
 	psn = post_lost(W);
-	for (i = 0; i < rp.num_kept; i++) {
-		struct rp_info info = rp_info_of(&rp.kept[i], 1);
+	for (i = 0; i < rp.wire.num_kept; i++) {
+		struct rp_info info = rp_info_of(&rp.wire.kept[i], 1);
 		uint64_t dropped = RP_CNT(&rp, 0, drop_rd_epoch);
 
-		rp_deliver(&rp, i);
+		bench_wire_deliver(&rp.wire, i);
 		rp_poll(&rp, 0);
 		info.rd->epoch = be32_put(be32_get(info.rd->epoch) + 1);
 		info.rd->ack = be32_put(psn + W);
 		rp_reseal(info.frame);
-		rp_deliver(&rp, i);
+		bench_wire_deliver(&rp.wire, i);
 		rp_poll(&rp, 0);
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_epoch), dropped + 1);
 	}
 	CU_ASSERT_EQUAL(sender()->tx_una, psn);
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 	for (i = 0; i < W; i++)
 		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
@@ -314,10 +314,10 @@ static void stale(void)
 	rp_end(&rp);
 }
 
-static enum rp_verdict drop_acks(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_acks(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 ? RP_DROP : RP_PASS;
+	return info->from == 1 ? BENCH_DROP : BENCH_PASS;
 }
 
 /*
@@ -398,20 +398,20 @@ static void holes(void)
 	rp_open(&rp);
 	psn = post_lost(8);
 	s = sender();
-	t0 = rp.now_ns;
+	t0 = rp.wire.now_ns;
 	s->srtt_ns = 100000;
 	s->rttvar_ns = 1000000;
-	rp.now_ns = t0 + 50000;
+	rp.wire.now_ns = t0 + 50000;
 	hear(psn, 0x06, NULL, 0);
 	CU_ASSERT_EQUAL(s->hole_ns, 0);
 	/* 1, 2 and 3 were taken: three beyond 0. */
 	hear(psn, 0x0e, NULL, 0);
 	CU_ASSERT_EQUAL(s->hole_ns, t0 + 125000);
 	CU_ASSERT_EQUAL(s->lost, 0);
-	rp.now_ns = t0 + 124999;
+	rp.wire.now_ns = t0 + 124999;
 	hear(psn, 0x0e, NULL, 0);
 	CU_ASSERT_EQUAL(s->lost, 0);
-	rp.now_ns = t0 + 125000;
+	rp.wire.now_ns = t0 + 125000;
 	hear(psn, 0x0e, NULL, 0);
 	CU_ASSERT_EQUAL(s->lost, 1);
 	CU_ASSERT_EQUAL(s->tx->slot[psn % WIRE_RD_WINDOW].state, RD_SLOT_LOST);
@@ -419,10 +419,10 @@ static void holes(void)
 	rp_poll(&rp, 0);
 	CU_ASSERT_EQUAL(s->lost, 0);
 	CU_ASSERT_EQUAL(s->tx->slot[psn % WIRE_RD_WINDOW].tries, 1);
-	rp.now_ns = t0 + 125000 + 249999;
+	rp.wire.now_ns = t0 + 125000 + 249999;
 	hear(psn, 0x0e, NULL, 0);
 	CU_ASSERT_EQUAL(s->lost, 0);
-	rp.now_ns++;
+	rp.wire.now_ns++;
 	hear(psn, 0x0e, NULL, 0);
 	CU_ASSERT_EQUAL(s->lost, 1);
 	CU_ASSERT_EQUAL(s->lost + s->sent, 5); /* 0, and 4 to 7; 1 to 3 are held */
@@ -450,14 +450,14 @@ static void round_trip_times(void)
 	memset(&map, 0, sizeof(map));
 	memset(&rd, 0, sizeof(rd));
 	rd.ack = be32_put(psn + 1);
-	rd.timestamp_echo = be32_put((uint32_t)rp.now_ns);
-	rp.now_ns += delay_ns;
-	fw_now(rp.end[0].nic, rp.now_ns);
+	rd.timestamp_echo = be32_put((uint32_t)rp.wire.now_ns);
+	rp.wire.now_ns += delay_ns;
+	fw_now(rp.end[0].nic, rp.wire.now_ns);
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
 	CU_ASSERT_EQUAL(s->srtt_ns, 80000);
 	CU_ASSERT_EQUAL(s->rttvar_ns, 40000);
 	rd.ack = be32_put(psn + 2);
-	rd.timestamp_echo = be32_put((uint32_t)(rp.now_ns - 160000));
+	rd.timestamp_echo = be32_put((uint32_t)(rp.wire.now_ns - 160000));
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
 	CU_ASSERT_EQUAL(s->rttvar_ns, (3 * 40000 + 80000) / 4);
 	CU_ASSERT_EQUAL(s->srtt_ns, (7 * 80000 + 160000) / 8);
@@ -465,7 +465,7 @@ static void round_trip_times(void)
 	rd.ack = be32_put(psn + 3);
 	rd.timestamp_echo = be32_put(0);
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
-	rd.timestamp_echo = be32_put((uint32_t)rp.now_ns + 5);
+	rd.timestamp_echo = be32_put((uint32_t)rp.wire.now_ns + 5);
 	rd_ack_rx(rp.end[0].nic, s, &rd, &map, false);
 	CU_ASSERT_EQUAL(s->srtt_ns, 90000);
 	CU_ASSERT_EQUAL(s->tx_una, psn + 3);
@@ -496,7 +496,7 @@ static void gaps(void)
 		for (e = 0; e < 2; e++) {
 			if (slept)
 				CU_ASSERT_TRUE(fw_sleep(rp.end[!e].nic, true));
-			rp.now_ns += 50000;
+			rp.wire.now_ns += 50000;
 			rp_poll(&rp, !e);
 		}
 		/* Half of it was the other end's, which says so or not likewise. */
@@ -509,12 +509,12 @@ static void gaps(void)
 }
 
 /* What an ACK says, bit by bit, of packets that came in a chosen pattern. */
-static enum rp_verdict keep_both(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_both(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
 	if (info->from == 0 && info->type == WIRE_DGRAM_RD)
-		return RP_KEEP;
-	return info->type == WIRE_DGRAM_RD_ACK ? RP_KEEP : RP_PASS;
+		return BENCH_KEEP;
+	return info->type == WIRE_DGRAM_RD_ACK ? BENCH_KEEP : BENCH_PASS;
 }
 
 static void what_an_ack_says(void)
@@ -537,15 +537,15 @@ static void what_an_ack_says(void)
 			rp_req(&rp, 0, rp.end[0].qp[0], &req);
 			rp_settle(&rp);
 		}
-		CU_ASSERT_EQUAL_FATAL(rp.num_kept, W);
+		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, W);
 		for (i = 0; i < W; i++)
 			if (pattern >> i & 1)
-				rp_deliver(&rp, i);
+				bench_wire_deliver(&rp.wire, i);
 		rp_session(&rp, 1)->answers = false;
 		rp_poll(&rp, 1);
-		CU_ASSERT_EQUAL_FATAL(rp.num_kept, W + 1);
+		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, W + 1);
 		k = W;
-		info = rp_info_of(&rp.kept[k], 1);
+		info = rp_info_of(&rp.wire.kept[k], 1);
 		while (una < W && pattern >> una & 1)
 			una++;
 		CU_ASSERT_EQUAL(info.dgram->flags & WIRE_DGRAM_F_ACK, WIRE_DGRAM_F_ACK);
@@ -559,7 +559,7 @@ static void what_an_ack_says(void)
 			CU_ASSERT_EQUAL(be64_get(info.ack->refused[i]), 0);
 		CU_ASSERT_EQUAL(be32_get(info.ack->rnr_timer_ns), 0);
 		rp.filter = NULL;
-		rp_forget(&rp);
+		bench_wire_forget(&rp.wire);
 		rp_quiet(&rp);
 		for (i = 0; i < W; i++)
 			rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);

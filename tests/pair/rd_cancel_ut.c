@@ -17,18 +17,18 @@ static uint32_t sends, cancels_lost;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum rp_verdict some(struct rp *r, const struct rp_info *info)
+static enum bench_verdict some(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
 	if (info->from != 0 || info->type != WIRE_DGRAM_RD)
-		return RP_PASS;
+		return BENCH_PASS;
 	if (info->is_void && info->frame->n > 120 && cancels_lost) {
 		cancels_lost--;
-		return RP_DROP;
+		return BENCH_DROP;
 	}
 	if (info->is_void || info->opcode != WIRE_RDMAP_SEND)
-		return RP_PASS;
-	return lost >> sends++ & 1 ? RP_KEEP : RP_PASS;
+		return BENCH_PASS;
+	return lost >> sends++ & 1 ? BENCH_KEEP : BENCH_PASS;
 }
 
 static void begin(uint32_t lose)
@@ -70,11 +70,11 @@ static void every_subset(void)
 			CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, taken);
 			rp_destroy_qp(&rp, 0, A->qp[0]);
 			/* Before the voids, or after all is over. */
-			for (i = 0; late == 1 && i < rp.num_kept; i++)
-				rp_deliver(&rp, i);
+			for (i = 0; late == 1 && i < rp.wire.num_kept; i++)
+				bench_wire_deliver(&rp.wire, i);
 			rp_run(&rp, 20000000);
-			for (i = 0; late == 2 && i < rp.num_kept; i++)
-				rp_deliver(&rp, i);
+			for (i = 0; late == 2 && i < rp.wire.num_kept; i++)
+				bench_wire_deliver(&rp.wire, i);
 			rp_quiet(&rp);
 			CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_cancels_tx), 1);
 			CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_cancels_rx), 1);
@@ -131,12 +131,12 @@ static void several(void)
 	rp_end(&rp);
 }
 
-static enum rp_verdict drop_sends(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_sends(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
 	if (info->from == 0 && info->ddp && sends++)
-		return RP_DROP;
-	return RP_PASS;
+		return BENCH_DROP;
+	return BENCH_PASS;
 }
 
 /* The QP gave up a message and lives on: its next one keeps its receive. */

@@ -89,10 +89,10 @@ static void response_passes(void)
 	rp_end(&rp);
 }
 
-static enum rp_verdict drop_terminates(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->ddp && info->opcode == WIRE_RDMAP_TERMINATE ? RP_DROP : RP_PASS;
+	return info->ddp && info->opcode == WIRE_RDMAP_TERMINATE ? BENCH_DROP : BENCH_PASS;
 }
 
 /*
@@ -242,16 +242,16 @@ static void one_receive_fails(void)
 }
 
 /* The copy that was sent again comes after the Terminate was heard of: still one receive. */
-static enum rp_verdict delay_second_try(struct rp *r, const struct rp_info *info)
+static enum bench_verdict delay_second_try(struct rp *r, const struct rp_info *info)
 {
 	bool terminate = info->ddp && info->opcode == WIRE_RDMAP_TERMINATE;
 
 	/* The first Terminates are lost until the second try is on its way, and held up. */
-	if (terminate && !r->num_kept)
-		return RP_DROP;
+	if (terminate && !r->wire.num_kept)
+		return BENCH_DROP;
 	if (info->from == 0 && info->ddp && info->opcode == WIRE_RDMAP_SEND && r->ctx)
-		return RP_KEEP;
-	return RP_PASS;
+		return BENCH_KEEP;
+	return BENCH_PASS;
 }
 
 static void late_second_try(void)
@@ -267,12 +267,12 @@ static void late_second_try(void)
 	rp_settle(&rp);
 	rp_expect_recv(&rp, 1, 0, HW_STATUS_LOC_LEN_ERR);
 	rp.ctx = &rp;
-	while (!rp.num_kept)
+	while (!rp.wire.num_kept)
 		rp_run(&rp, 10000);
 	/* The Terminate gets through now, is acknowledged, and then the try arrives. */
 	rp_run(&rp, 1500000);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_INV_REQ_ERR);
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	rp_poll(&rp, 1);
 	rp_expect_none(&rp);
 	rp_quiet(&rp);
@@ -285,12 +285,13 @@ static void late_second_try(void)
  * A Terminate that was heard waits for a request that was sent before and is lost: it is not sent
  * again meanwhile, and leaves the window to what is.
  */
-static enum rp_verdict drop_writes(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_writes(struct rp *r, const struct rp_info *info)
 {
 	bool request = info->from == 0 && info->type == WIRE_DGRAM_RD;
 
 	(void)r;
-	return request && (info->is_void || info->opcode == WIRE_RDMAP_WRITE) ? RP_DROP : RP_PASS;
+	return request && (info->is_void || info->opcode == WIRE_RDMAP_WRITE) ? BENCH_DROP
+									      : BENCH_PASS;
 }
 
 static void heard_terminate(void)
@@ -318,10 +319,10 @@ static void heard_terminate(void)
 }
 
 /* An end's own memory goes away under a message whose packets are partly sent and lost. */
-static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
 }
 
 static void source_gone(void)
@@ -471,10 +472,11 @@ static void answer_of_a_process_that_leaves(void)
 	reader_hears_of_the_end();
 }
 
-static enum rp_verdict drop_answers(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 && info->opcode == WIRE_RDMAP_READ_RESPONSE ? RP_DROP : RP_PASS;
+	return info->from == 1 && info->opcode == WIRE_RDMAP_READ_RESPONSE ? BENCH_DROP
+									   : BENCH_PASS;
 }
 
 /* The same, of an answer that was lost and is sent again. */
@@ -488,11 +490,11 @@ static void lost_answer_of_a_process_that_leaves(void)
 	reader_hears_of_the_end();
 }
 
-static enum rp_verdict count_writes(struct rp *r, const struct rp_info *info)
+static enum bench_verdict count_writes(struct rp *r, const struct rp_info *info)
 {
 	if (info->from == 0 && info->ddp && info->opcode == WIRE_RDMAP_WRITE)
 		++*(uint32_t *)r->ctx;
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 /* So many flows that giving them up takes turns: none of them sends in between. */

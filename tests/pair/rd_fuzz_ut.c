@@ -36,14 +36,14 @@ static uint64_t rnd(uint64_t below)
 }
 
 /* The last RING frames stay; losses and doubles besides. */
-static enum rp_verdict remember(struct rp *r, const struct rp_info *info)
+static enum bench_verdict remember(struct rp *r, const struct rp_info *info)
 {
-	struct rp_frame *slot;
+	struct bench_frame *slot;
 
 	if (info->type != 0xff) {
-		slot = &r->kept[next_kept++ % RING];
-		if (r->num_kept < RING)
-			r->num_kept++;
+		slot = &r->wire.kept[next_kept++ % RING];
+		if (r->wire.num_kept < RING)
+			r->wire.num_kept++;
 		else
 			free(slot->b);
 		*slot = *info->frame;
@@ -53,11 +53,11 @@ static enum rp_verdict remember(struct rp *r, const struct rp_info *info)
 	}
 	switch (rnd(20)) {
 	case 0:
-		return RP_DROP;
+		return BENCH_DROP;
 	case 1:
-		return RP_TWICE;
+		return BENCH_TWICE;
 	default:
-		return RP_PASS;
+		return BENCH_PASS;
 	}
 }
 
@@ -124,14 +124,14 @@ static void lie_in_rd(const struct rp_info *info)
 
 static void lie(void)
 {
-	const struct rp_frame *from;
-	struct rp_frame copy;
+	const struct bench_frame *from;
+	struct bench_frame copy;
 	struct rp_info info;
 	uint32_t n;
 
-	if (!rp.num_kept)
+	if (!rp.wire.num_kept)
 		return;
-	from = &rp.kept[rnd(rp.num_kept)];
+	from = &rp.wire.kept[rnd(rp.wire.num_kept)];
 	copy = *from;
 	copy.b = malloc(copy.n);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(copy.b);
@@ -154,7 +154,7 @@ static void lie(void)
 		}
 	}
 	rp_reseal(&copy);
-	rp_inject(&rp, copy.to, copy.b, copy.n);
+	bench_wire_inject(&rp.wire, copy.to, copy.b, copy.n);
 	free(copy.b);
 }
 
@@ -221,13 +221,13 @@ static void finish(void)
 	uint32_t e, i;
 
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_run(&rp, 3000000000);
 	mend();
 	for (e = 0; e < 2; e++) {
 		struct fw_nic *nic = rp.end[e].nic;
 
-		fw_now(nic, rp.now_ns);
+		fw_now(nic, rp.wire.now_ns);
 		rp_detach(&rp, e);
 		for (i = 0; i < nic->rd.session_ids.high; i++)
 			if (nic->rd.sessions[i].state != RD_FREE)
@@ -260,7 +260,7 @@ static void one_seed(uint64_t seed)
 			lie();
 		rp_poll(&rp, 0);
 		rp_poll(&rp, 1);
-		rp.now_ns += rnd(rnd(10) ? 20000 : 3000000);
+		rp.wire.now_ns += rnd(rnd(10) ? 20000 : 3000000);
 		mend();
 	}
 	check_guard();

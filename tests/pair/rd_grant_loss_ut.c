@@ -22,13 +22,13 @@ static uint32_t lose_from, lose_at, lose_num, seen;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum rp_verdict lose(struct rp *r, const struct rp_info *info)
+static enum bench_verdict lose(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
 	if (info->from != lose_from || info->type == 0xff)
-		return RP_PASS;
+		return BENCH_PASS;
 	seen++;
-	return seen > lose_at && seen <= lose_at + lose_num ? RP_DROP : RP_PASS;
+	return seen > lose_at && seen <= lose_at + lose_num ? BENCH_DROP : BENCH_PASS;
 }
 
 static void others(int32_t n)

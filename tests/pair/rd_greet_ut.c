@@ -10,10 +10,10 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum rp_verdict keep_hellos(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_hellos(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->type == WIRE_DGRAM_RD_HELLO ? RP_COPY : RP_PASS;
+	return info->type == WIRE_DGRAM_RD_HELLO ? BENCH_COPY : BENCH_PASS;
 }
 
 /* The HELLO with a cookie that opened the session. */
@@ -21,9 +21,9 @@ static uint32_t kept_to(uint32_t to)
 {
 	uint32_t k;
 
-	for (k = 0; k < rp.num_kept; k++)
-		if (rp.kept[k].to == to &&
-		    be64_get(rp_info_of(&rp.kept[k], !to).hello->cookie) != 0)
+	for (k = 0; k < rp.wire.num_kept; k++)
+		if (rp.wire.kept[k].to == to &&
+		    be64_get(rp_info_of(&rp.wire.kept[k], !to).hello->cookie) != 0)
 			return k;
 	CU_FAIL_FATAL("no HELLO to that end");
 	return 0;
@@ -36,10 +36,10 @@ static void forget(uint32_t e)
 	CU_ASSERT_PTR_NULL(rp_session(&rp, e));
 }
 
-static enum rp_verdict drop_probes(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_probes(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD_PROBE ? RP_DROP : RP_PASS;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD_PROBE ? BENCH_DROP : BENCH_PASS;
 }
 
 static void add_back(uint64_t wr_id)
@@ -69,7 +69,7 @@ static void unconfirmed(void)
 	old = kept_to(1); /* from A, of its first life */
 	rp_restart(&rp, 0);
 	forget(1);
-	rp_deliver(&rp, old);
+	bench_wire_deliver(&rp.wire, old);
 	rp_settle(&rp);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(rp_session(&rp, 1));
 	CU_ASSERT_EQUAL(rp_session(&rp, 1)->state, RD_OPEN);
@@ -101,7 +101,7 @@ static void forgot_and_greeted_late(void)
 		rp.filter = NULL;
 		old = kept_to(1);
 		forget(1);
-		rp_deliver(&rp, old);
+		bench_wire_deliver(&rp.wire, old);
 		rp_settle(&rp);
 		CU_ASSERT_EQUAL_FATAL(rp_session(&rp, 1)->state, RD_OPEN);
 		CU_ASSERT_FALSE(rp_session(&rp, 1)->confirmed);
@@ -140,7 +140,7 @@ static void greeted_and_left_alone(void)
 	rp_open(&rp);
 	old = kept_to(1);
 	forget(1);
-	rp_deliver(&rp, old);
+	bench_wire_deliver(&rp.wire, old);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(
 	    rp_modify(&rp, 1, B->qp[0], HW_QPS_RTS, HW_QP_TIMEOUT | HW_QP_RETRY_CNT, &attr), 0);
@@ -181,9 +181,9 @@ static void restarted_and_greeted_late(void)
 	rp.filter = NULL;
 	old = kept_to(1);
 	rp_restart(&rp, 1);
-	rp_deliver(&rp, old);
+	bench_wire_deliver(&rp.wire, old);
 	rp_run(&rp, 20000000);
-	rp_deliver(&rp, old);
+	bench_wire_deliver(&rp.wire, old);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_neigh), 1);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_challenges_tx), 1);

@@ -28,18 +28,18 @@ static void write_to_b(uint64_t wr_id, uint32_t bytes)
 }
 
 /* The first data packet of A is lost, the others pass. */
-static enum rp_verdict drop_first(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_first(struct rp *r, const struct rp_info *info)
 {
 	if (info->from || info->type != WIRE_DGRAM_RD || r->ctx)
-		return RP_PASS;
+		return BENCH_PASS;
 	r->ctx = r;
-	return RP_DROP;
+	return BENCH_DROP;
 }
 
-static enum rp_verdict drop_requests(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_requests(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return !info->from && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+	return !info->from && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
 }
 
 /* B holds two packets of a message whose first one is lost. */
@@ -77,14 +77,14 @@ static void sender_gave_up(void)
 static void sender_died(void)
 {
 	begin_with_held();
-	A->dead = true;
+	A->port.dead = true;
 	rp_run(&rp, UINT64_C(20) * SECONDS);
 	CU_ASSERT_TRUE(B->nic->rd.held.used > 0);
 	CU_ASSERT_TRUE(RP_CNT(&rp, 1, rd_tx_probes) < 100);
 	rp_run(&rp, UINT64_C(15) * SECONDS);
 	CU_ASSERT_EQUAL(B->nic->rd.held.used, 0);
 	CU_ASSERT_EQUAL(B->nic->rd.rx_windows.used, 0);
-	A->dead = false;
+	A->port.dead = false;
 	rp.filter = NULL;
 	rp_run(&rp, UINT64_C(2) * SECONDS);
 	rp_quiet(&rp);
@@ -93,14 +93,14 @@ static void sender_died(void)
 }
 
 /* All but the first data packet of A is lost. */
-static enum rp_verdict drop_rest(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_rest(struct rp *r, const struct rp_info *info)
 {
 	if (info->from || info->type != WIRE_DGRAM_RD)
-		return RP_PASS;
+		return BENCH_PASS;
 	if (r->ctx)
-		return RP_DROP;
+		return BENCH_DROP;
 	r->ctx = r;
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 /* Half a Send, nothing held: its receive comes back as well. */
@@ -124,9 +124,10 @@ static void half_a_send(void)
 	rp_end(&rp);
 }
 
-static enum rp_verdict keep_one(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_one(struct rp *r, const struct rp_info *info)
 {
-	return !info->from && info->type == WIRE_DGRAM_RD && !r->num_kept ? RP_COPY : RP_PASS;
+	return !info->from && info->type == WIRE_DGRAM_RD && !r->wire.num_kept ? BENCH_COPY
+									       : BENCH_PASS;
 }
 
 /* Copies of a packet of A under n PSNs from so far beyond its next one; right in everything else.
@@ -141,15 +142,15 @@ static void forge(uint32_t beyond, uint32_t n, uint16_t distance)
 	rp_expect_send(&rp, 0, 0, HW_STATUS_SUCCESS);
 	rp.filter = NULL;
 	for (psn = rp_session(&rp, 0)->tx_psn + beyond; n--; psn++) {
-		struct rp_info info = rp_info_of(&rp.kept[0], 0);
+		struct rp_info info = rp_info_of(&rp.wire.kept[0], 0);
 
 		info.rd->psn = be32_put(psn);
 		info.rd->flow_distance = be16_put(distance);
 		rp_reseal(info.frame);
-		rp_deliver(&rp, 0);
+		bench_wire_deliver(&rp.wire, 0);
 		rp_poll(&rp, 1);
 	}
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_settle(&rp);
 }
 
@@ -202,14 +203,14 @@ static void forged_behind_a_hole(void)
 }
 
 /* The first data packets of B, its Terminates, are lost; ACKs pass. */
-static enum rp_verdict drop_terminates(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_terminates(struct rp *r, const struct rp_info *info)
 {
 	uint32_t *left = r->ctx;
 
 	if (!info->from || info->type != WIRE_DGRAM_RD || !*left)
-		return RP_PASS;
+		return BENCH_PASS;
 	(*left)--;
-	return RP_DROP;
+	return BENCH_DROP;
 }
 
 /*
@@ -253,12 +254,12 @@ static void answer_to_nobody(void)
 	rp.filter = drop_terminates;
 	rp_req(&rp, 0, A->qp[0], &req);
 	rp_settle(&rp);
-	A->dead = true;
+	A->port.dead = true;
 	rp_run(&rp, UINT64_C(2) * SECONDS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_sessions_failed), 1);
 	CU_ASSERT_EQUAL(B->nic->rdmap.terminates, 0);
 	/* One that was only away hears what became of its request. */
-	A->dead = false;
+	A->port.dead = false;
 	rp.filter = NULL;
 	rp_run(&rp, UINT64_C(2) * SECONDS);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ABORT_ERR);
@@ -266,14 +267,14 @@ static void answer_to_nobody(void)
 }
 
 /* The request goes on in another QP's name: B answers that one, and A takes it for acknowledged. */
-static enum rp_verdict steal(struct rp *r, const struct rp_info *info)
+static enum bench_verdict steal(struct rp *r, const struct rp_info *info)
 {
 	if (info->from || info->type != WIRE_DGRAM_RD || info->opcode != WIRE_RDMAP_ATOMIC_REQUEST)
-		return RP_PASS;
+		return BENCH_PASS;
 	info->dgram->src_qpn = be32_put(A->qp[1]->qpn);
 	rp_reseal(info->frame);
 	r->ctx = r;
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 static void add_to_b(uint64_t wr_id)
@@ -314,10 +315,10 @@ static void request_stolen(void)
 	rp_end(&rp);
 }
 
-static enum rp_verdict drop_answers(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_answers(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 ? RP_DROP : RP_PASS;
+	return info->from == 1 ? BENCH_DROP : BENCH_PASS;
 }
 
 /*

@@ -21,20 +21,20 @@ static const uint8_t forger_mac[6] = {0x02, 0x66, 0, 0, 0, 6};
 static uint32_t to_forger, hellos, challenges, replies;
 static uint64_t last_cookie;
 
-static enum rp_verdict watch(struct rp *r, const struct rp_info *info)
+static enum bench_verdict watch(struct rp *r, const struct rp_info *info)
 {
 	const struct wire_eth *eth = (const void *)info->frame->b;
 
 	(void)r;
 	to_forger += !memcmp(eth->dst, forger_mac, sizeof(forger_mac));
 	if (!info->hello)
-		return RP_PASS;
+		return BENCH_PASS;
 	hellos++;
 	challenges += !!(info->hello->flags & WIRE_RD_HELLO_CHALLENGE);
 	replies += !!(info->hello->flags & WIRE_RD_HELLO_REPLY);
 	if (info->hello->flags & WIRE_RD_HELLO_CHALLENGE)
 		last_cookie = be64_get(info->hello->cookie);
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 static void begin(void)
@@ -59,7 +59,7 @@ static void greet(uint32_t ip, const uint8_t *mac, const struct wire_rd_hello *h
 		uint8_t b[UDP_TX_HDR_BYTES + sizeof(struct wire_dgram) + sizeof(*hello) +
 			  WIRE_DGRAM_CRC_BYTES];
 	} f = {{0}};
-	struct rp_frame frame = {.b = f.b, .n = sizeof(f)};
+	struct bench_frame frame = {.b = f.b, .n = sizeof(f)};
 	struct wire_eth *eth = (void *)f.b;
 	struct wire_ip *iph = (void *)(eth + 1);
 	struct wire_udp *udp = (void *)(iph + 1);
@@ -80,7 +80,7 @@ static void greet(uint32_t ip, const uint8_t *mac, const struct wire_rd_hello *h
 	dgram->ver_type = WIRE_DGRAM_VERSION << 4 | WIRE_DGRAM_RD_HELLO;
 	memcpy(dgram + 1, hello, sizeof(*hello));
 	rp_reseal(&frame);
-	rp_inject(&rp, 0, f.b, sizeof(f));
+	bench_wire_inject(&rp.wire, 0, f.b, sizeof(f));
 	rp_settle(&rp);
 }
 
@@ -108,14 +108,14 @@ static void meet(uint32_t ip, const uint8_t *mac)
 		       .op = be16_put(WIRE_ARP_REPLY)}};
 	uint8_t known[6];
 
-	fw_now(A->nic, rp.now_ns);
+	fw_now(A->nic, rp.wire.now_ns);
 	(void)neigh_lookup(A->nic, ip, known);
 	memcpy(f.eth.dst, A->nic->config.mac, 6);
 	memcpy(f.eth.src, mac, 6);
 	memcpy(f.arp.sender_mac, mac, 6);
 	memcpy(&f.arp.sender_ip, &ip, 4);
 	memcpy(&f.arp.target_ip, &A->nic->config.ip, 4);
-	rp_inject(&rp, 0, &f, sizeof(f));
+	bench_wire_inject(&rp.wire, 0, &f, sizeof(f));
 	rp_settle(&rp);
 }
 
@@ -274,20 +274,20 @@ static void no_reset_to_the_forger(void)
 	rp_open(&rp);
 	write_one(1, 1, HW_WQE_WRITE);
 	rp_poll(&rp, 1);
-	CU_ASSERT_EQUAL_FATAL(A->inbox_count, 1);
-	n = A->inbox[0].n;
-	memcpy(frame, A->inbox[0].b, n);
+	CU_ASSERT_EQUAL_FATAL(A->port.inbox_count, 1);
+	n = A->port.inbox[0].n;
+	memcpy(frame, A->port.inbox[0].b, n);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 1, 1, HW_STATUS_SUCCESS);
 	rd_session_release(A->nic, rp_session(&rp, 0));
 	hellos = 0;
 	memcpy(frame + 6, forger_mac, 6);
-	rp_inject(&rp, 0, frame, n);
+	bench_wire_inject(&rp.wire, 0, frame, n);
 	rp_poll(&rp, 0);
 	CU_ASSERT_EQUAL(hellos, 0);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, drop_rd_no_session), 1);
 	memcpy(frame + 6, B->nic->config.mac, 6);
-	rp_inject(&rp, 0, frame, n);
+	bench_wire_inject(&rp.wire, 0, frame, n);
 	rp_poll(&rp, 0);
 	CU_ASSERT_EQUAL(hellos, 1);
 	CU_ASSERT_EQUAL(to_forger, 0);
@@ -388,10 +388,10 @@ static void many_stations(void)
 	rp_end(&rp);
 }
 
-static enum rp_verdict hellos_only(struct rp *r, const struct rp_info *info)
+static enum bench_verdict hellos_only(struct rp *r, const struct rp_info *info)
 {
 	(void)watch(r, info);
-	return info->hello || info->type == 0xff ? RP_PASS : RP_DROP;
+	return info->hello || info->type == 0xff ? BENCH_PASS : BENCH_DROP;
 }
 
 /*

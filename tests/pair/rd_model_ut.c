@@ -160,18 +160,18 @@ static bool model_completes(uint32_t i)
 
 /* ---- the wire ---------------------------------------------------------------------------- */
 
-static enum rp_verdict wire(struct rp *r, const struct rp_info *info)
+static enum bench_verdict wire(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
 	if (info->from == 1)
-		return info->type == WIRE_DGRAM_RD_ACK && capturing ? RP_KEEP : RP_PASS;
+		return info->type == WIRE_DGRAM_RD_ACK && capturing ? BENCH_KEEP : BENCH_PASS;
 	if (info->type != WIRE_DGRAM_RD)
-		return RP_PASS;
+		return BENCH_PASS;
 	if (capturing)
-		return RP_KEEP;
+		return BENCH_KEEP;
 	if (info->psn - first_psn < p.n)
 		resent |= 1u << (info->psn - first_psn);
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 static uint32_t sent_in[FLOWS];
@@ -196,7 +196,7 @@ static void post_all(void)
 		rp_poll(&rp, 0);
 		sent_in[p.flow[i]]++;
 	}
-	CU_ASSERT_EQUAL_FATAL(rp.num_kept, p.n);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, p.n);
 }
 
 /* Completions at the receiver must be those of the model from the *at-th on. */
@@ -220,21 +220,21 @@ static void deliver_all(void)
 	for (k = 0; k < p.arrivals; k++) {
 		struct rp_info ack;
 
-		rp_deliver(&rp, p.arrives[k]);
+		bench_wire_deliver(&rp.wire, p.arrives[k]);
 		model_arrival(p.arrives[k]);
 		s->answers = false;
 		rp_poll(&rp, 1);
 		/* Also for what came before, and for what could not be kept. */
-		CU_ASSERT_EQUAL_FATAL(rp.num_kept, p.n + 1);
-		ack = rp_info_of(&rp.kept[p.n], 1);
+		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, p.n + 1);
+		ack = rp_info_of(&rp.wire.kept[p.n], 1);
 		check_ack(&ack);
 		check_recvs(&at);
 		if (!(p.acks_lost >> k & 1)) {
 			memcpy(known, fate, sizeof(known));
-			rp_deliver(&rp, p.n);
+			bench_wire_deliver(&rp.wire, p.n);
 			rp_poll(&rp, 0);
 		}
-		free(rp.kept[--rp.num_kept].b);
+		free(rp.wire.kept[--rp.wire.num_kept].b);
 	}
 }
 
@@ -332,7 +332,7 @@ static void one(void)
 	post_all();
 	deliver_all();
 	heal(check_sends());
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	patterns++;
 	if (CU_get_number_of_failures() == failures)
 		return;

@@ -12,6 +12,8 @@
 #define WEFT_TESTS_RD_PAIR_H
 
 #include "nic_fw/fw_nic.h"
+#include "tests/bench/frame.h"
+#include "tests/bench/wire.h"
 #include "tests/ut.h"
 
 enum {
@@ -19,7 +21,6 @@ enum {
 	RP_BAR_BYTES = 8 << 20,
 	RP_QPS = 6,
 	RP_QKEY = 0x1111,
-	RP_KEPT = 512,
 	RP_WINDOW = 32,             /* congestion windows after rp_open() */
 	RP_CREDITS = RD_CREDIT_MAX, /* and credits, so many more than were used */
 	RP_PSN_LAG = 0x10,          /* the first PSNs are so far below 2^32 */
@@ -29,16 +30,9 @@ enum {
 
 struct rp;
 
-struct rp_frame {
-	uint8_t *b; /* an allocation of exactly n bytes */
-	uint32_t n;
-	uint32_t to;
-	uint32_t flags; /* FW_TX_* */
-};
-
 /* What a frame is; pointers into it. */
 struct rp_info {
-	struct rp_frame *frame;
+	struct bench_frame *frame;
 	uint32_t from;
 	uint8_t type; /* wire_dgram_type, 0xff: no datagram of ours */
 	struct wire_dgram *dgram;
@@ -52,16 +46,10 @@ struct rp_info {
 	bool is_void;
 };
 
-enum rp_verdict {
-	RP_PASS,
-	RP_DROP,
-	RP_TWICE,
-	RP_KEEP,
-	RP_COPY, /* passed, and kept */
-};
-typedef enum rp_verdict (*rp_filter)(struct rp *rp, const struct rp_info *info);
+typedef enum bench_verdict (*rp_filter)(struct rp *rp, const struct rp_info *info);
 
 struct rp_end {
+	struct bench_port port;
 	struct fw_nic *nic;
 	void *arena;
 	uint8_t *bar;
@@ -74,36 +62,23 @@ struct rp_end {
 	uint32_t num_qp;
 	uint8_t *mem;
 	uint32_t stag;
-	bool dead; /* not polled; frames to it are lost */
-	struct rp_frame *inbox;
-	uint32_t inbox_count, inbox_max;
-	uint32_t irqs;
-	uint32_t detached; /* client + 1 of the last detached() */
-	uint32_t settles;  /* calls of tx_settle */
 };
 
 struct rp {
+	struct bench_wire wire;
 	struct rp_end end[2];
-	uint64_t now_ns;
-	uint32_t next_random;
+	uint64_t next_random; /* of both ends */
 	rp_filter filter;
 	void *ctx; /* the filter's */
-	struct rp_frame kept[RP_KEPT];
-	uint32_t num_kept;
-	uint32_t frames; /* seen on the wire */
-	uint32_t piece;  /* frames are received in segments of so many bytes; 0: one */
-	uint32_t tx_room;
-	bool host_fault;
-	uint64_t unmaps;
 };
 
 /* Two ends with two RD QPs each; no session yet. */
 void rp_begin(struct rp *rp);
 /* Lets all end, asserts that nothing is left anywhere, frees all. */
 void rp_end(struct rp *rp);
-/* Frees all without a look at it: the clients were detached by the test. */
 /* Detaches the process of an end, in as many turns as that takes. */
 void rp_detach(struct rp *rp, uint32_t e);
+/* Frees all without a look at it: the clients were detached by the test. */
 void rp_free(struct rp *rp);
 /* Pools of one end are empty, but for so many receives that messages have taken. */
 void rp_check_pools(struct rp *rp, uint32_t e, uint32_t recvs);
@@ -121,14 +96,12 @@ void rp_run(struct rp *rp, uint64_t ns);
 /* Sends all that is due, delayed ACKs too, and hears all answers. */
 void rp_quiet(struct rp *rp);
 
-/* Delivers kept frame i (a copy; it stays kept), or forgets all. */
-void rp_deliver(struct rp *rp, uint32_t i);
-void rp_forget(struct rp *rp);
-struct rp_info rp_info_of(struct rp_frame *frame, uint32_t from);
+struct rp_info rp_info_of(struct bench_frame *frame, uint32_t from);
 /* Makes the datagram's CRC and the IPv4 checksum right again after a change. */
-void rp_reseal(struct rp_frame *frame);
-/* Puts a copy of a frame into an inbox. */
-void rp_inject(struct rp *rp, uint32_t to, const void *frame, uint32_t bytes);
+void rp_reseal(struct bench_frame *frame);
+/* Settings of both ports (tests/bench/port.h). */
+void rp_tx_room(struct rp *rp, uint32_t frames);
+void rp_host_fault(struct rp *rp, bool fault);
 /* The session of one end with the other, NULL. */
 struct rd_session *rp_session(struct rp *rp, uint32_t e);
 
@@ -191,9 +164,5 @@ void rp_fill(uint8_t *mem, uint32_t bytes, uint32_t seed);
 bool rp_filled(const uint8_t *mem, uint32_t bytes, uint32_t seed);
 
 #define RP_CNT(rp, e, name) ((rp)->end[e].nic->counters.name)
-
-#ifndef RD_PAIR_HELPER
-#include "tests/pair/rd_pool.h"
-#endif
 
 #endif /* WEFT_TESTS_RD_PAIR_H */

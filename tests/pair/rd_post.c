@@ -3,7 +3,6 @@
  * What a process does to its queues, for rd_pair.h: objects by command, requests, receives,
  * doorbells, completions.
  */
-#define RD_PAIR_HELPER
 #include "tests/pair/rd_pair.h"
 
 uint32_t rp_reg(struct rp *rp, uint32_t e, void *mem, uint64_t bytes, uint32_t access, bool mapped)

@@ -13,21 +13,21 @@ enum {
 
 static struct rp rp;
 
-static enum rp_verdict keep_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
-static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
 }
 
 static struct rp_info kept(uint32_t i)
 {
-	return rp_info_of(&rp.kept[i], !rp.kept[i].to);
+	return rp_info_of(&rp.wire.kept[i], !rp.wire.kept[i].to);
 }
 
 /* A kept packet under another PSN and distance. */
@@ -42,7 +42,7 @@ static void deliver_as(uint32_t k, uint32_t psn, uint16_t distance)
 	rp_reseal(info.frame);
 	/* Credits are not what is looked at here. */
 	rp_session(&rp, 1)->rx_taken = rp_session(&rp, 1)->rx_used;
-	rp_deliver(&rp, k);
+	bench_wire_deliver(&rp.wire, k);
 	info.rd->psn = old_psn;
 	info.rd->flow_distance = old_distance;
 	rp_reseal(info.frame);
@@ -57,7 +57,7 @@ static uint32_t keep_one_write(void)
 	rp.filter = keep_data;
 	rp_req(&rp, 0, rp.end[0].qp[0], &req);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 1);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 1);
 	return psn;
 }
 
@@ -93,7 +93,7 @@ static void edges_of_the_window(void)
 	deliver_as(0, psn, WIRE_RD_WINDOW - 1);
 	CU_ASSERT_EQUAL(s->rx_psn, psn + 1);
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rd_session_fail(rp.end[1].nic, s, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_REM_ABORT_ERR);
@@ -136,7 +136,7 @@ static void lies_about_predecessors(void)
 		CU_ASSERT_EQUAL(s->held_count, 0);
 	}
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rd_session_fail(rp.end[1].nic, s, HW_STATUS_SUCCESS, HW_VENDOR_ERR_NONE);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 0, HW_STATUS_REM_ABORT_ERR);
@@ -156,14 +156,14 @@ static void class_must_fit(void)
 	info.dgram->flags |= WIRE_DGRAM_F_RESPONSE;
 	info.dgram->qkey = be32_put(RP_QKEY + 1);
 	rp_reseal(info.frame);
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(rp.end[1].mem[0], 1);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_ddp_malformed), 1);
 	/* With the wrong Q_Key and in its own class it is an error that the sender hears of. */
 	info.dgram->flags &= (uint8_t)~WIRE_DGRAM_F_RESPONSE;
 	rp_reseal(info.frame);
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	rp.filter = NULL;
 	rp_quiet(&rp);
 	CU_ASSERT_EQUAL(rp.end[1].mem[0], 1);
@@ -265,10 +265,9 @@ static void void_before_held(void)
 	rp_poll(&rp, 0);
 	rp_poll(&rp, 1);
 	/* Both responses are in the inbox of the requester: the first one is lost. */
-	CU_ASSERT_FATAL(a->inbox_count >= 2);
-	CU_ASSERT_EQUAL(rp_info_of(&a->inbox[0], 1).psn, first);
-	free(a->inbox[0].b);
-	memmove(a->inbox, a->inbox + 1, --a->inbox_count * sizeof(*a->inbox));
+	CU_ASSERT_FATAL(a->port.inbox_count >= 2);
+	CU_ASSERT_EQUAL(rp_info_of(&a->port.inbox[0], 1).psn, first);
+	bench_port_drop(&a->port, 0);
 	CU_ASSERT_EQUAL(rp_dereg(&rp, 1, stag), 0);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);

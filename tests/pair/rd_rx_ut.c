@@ -7,28 +7,28 @@
 
 static struct rp rp;
 
-static enum rp_verdict keep_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
-static enum rp_verdict copy_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict copy_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->type == WIRE_DGRAM_RD ? RP_COPY : RP_PASS;
+	return info->type == WIRE_DGRAM_RD ? BENCH_COPY : BENCH_PASS;
 }
 
-static enum rp_verdict twice(struct rp *r, const struct rp_info *info)
+static enum bench_verdict twice(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
 	(void)info;
-	return RP_TWICE;
+	return BENCH_TWICE;
 }
 
 static struct rp_info kept(uint32_t i)
 {
-	return rp_info_of(&rp.kept[i], !rp.kept[i].to);
+	return rp_info_of(&rp.wire.kept[i], !rp.wire.kept[i].to);
 }
 
 /* The kept frame with this distance from the first PSN. */
@@ -36,7 +36,7 @@ static uint32_t kept_psn(uint32_t first, uint32_t i)
 {
 	uint32_t k;
 
-	for (k = 0; k < rp.num_kept; k++)
+	for (k = 0; k < rp.wire.num_kept; k++)
 		if (kept(k).psn == first + i)
 			return k;
 	CU_FAIL_FATAL("no such PSN is kept");
@@ -87,7 +87,7 @@ static uint32_t post_five(void)
 	rp_send(&rp, 0, a->qp[1], b->qp[1], 3, SRC + 2, Y1);
 	rp_send(&rp, 0, a->qp[1], b->qp[1], 4, SRC + 3, Y2);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 5);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 5);
 	return first;
 }
 
@@ -151,9 +151,9 @@ static void every_order(void)
 		for (i = 0; i < 5; i++) {
 			uint32_t want_x, want_y;
 
-			rp_deliver(&rp, place[order[i]]);
+			bench_wire_deliver(&rp.wire, place[order[i]]);
 			if (i % 2)
-				rp_deliver(&rp, place[order[i]]);
+				bench_wire_deliver(&rp.wire, place[order[i]]);
 			rp_poll(&rp, 1);
 			have |= 1u << order[i];
 			/* What the order of each flow allows to be complete now, and nothing else.
@@ -173,7 +173,7 @@ static void every_order(void)
 			CU_ASSERT_EQUAL(y, want_y);
 		}
 		rp.filter = NULL;
-		rp_forget(&rp);
+		bench_wire_forget(&rp.wire);
 		rp_quiet(&rp);
 		for (i = 1; i <= 4; i++) {
 			struct hw_cqe cqe;
@@ -207,14 +207,14 @@ static void every_order_refused(void)
 		sort_frames(first, place);
 		recvs(1, 2);
 		for (i = 0; i < 5; i++) {
-			rp_deliver(&rp, place[order[i]]);
+			bench_wire_deliver(&rp.wire, place[order[i]]);
 			rp_settle(&rp);
 		}
 		while ((n = take_recv(first)))
 			CU_ASSERT_EQUAL(n, y++ ? Y2 : Y1);
 		CU_ASSERT_EQUAL(y, 2);
 		rp.filter = NULL;
-		rp_forget(&rp);
+		bench_wire_forget(&rp.wire);
 		rp_run(&rp, 2000000);
 		CU_ASSERT_EQUAL(take_recv(first), 0);
 		recvs(0, 2);
@@ -252,14 +252,14 @@ static void last_receive_is_the_first_messages(void)
 		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 1, 0, X1);
 		rp_send(&rp, 0, rp.end[0].qp[0], rp.end[1].qp[0], 2, 1, X2);
 		rp_settle(&rp);
-		CU_ASSERT_EQUAL_FATAL(rp.num_kept, 3);
+		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 3);
 		recvs(0, 1);
 		for (i = 0; i < 3; i++) {
-			rp_deliver(&rp, kept_psn(first, order[i]));
+			bench_wire_deliver(&rp.wire, kept_psn(first, order[i]));
 			rp_settle(&rp);
 		}
 		rp.filter = NULL;
-		rp_forget(&rp);
+		bench_wire_forget(&rp.wire);
 		rp_quiet(&rp);
 		CU_ASSERT_EQUAL(take_recv(first), X1);
 		CU_ASSERT_EQUAL(take_recv(first), 0);
@@ -305,13 +305,13 @@ static void held_then_refused(void)
 		req.remote_offset = 5000;
 		rp_req(&rp, 0, a->qp[0], &req);
 		rp_settle(&rp);
-		CU_ASSERT_EQUAL_FATAL(rp.num_kept, 4);
+		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 4);
 		for (i = 0; i < 4; i++) {
-			rp_deliver(&rp, kept_psn(first, order[i]));
+			bench_wire_deliver(&rp.wire, kept_psn(first, order[i]));
 			rp_settle(&rp);
 		}
 		rp.filter = NULL;
-		rp_forget(&rp);
+		bench_wire_forget(&rp.wire);
 		rp_run(&rp, 3000000);
 		rp_expect_none(&rp);
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), executed);
@@ -397,9 +397,9 @@ static void executed_once(void)
 		rp_quiet(&rp);
 		check_each(round);
 		rp.filter = NULL;
-		for (i = rp.num_kept; i; i--)
-			rp_deliver(&rp, i - 1);
-		rp_forget(&rp);
+		for (i = rp.wire.num_kept; i; i--)
+			bench_wire_deliver(&rp.wire, i - 1);
+		bench_wire_forget(&rp.wire);
 		rp_quiet(&rp);
 		rp_expect_none(&rp);
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 0, atomics_executed), 2 * (round + 1));
@@ -412,10 +412,10 @@ static void executed_once(void)
 }
 
 /* A third of all frames is lost, in a pattern, both ways, across the wrap. */
-static enum rp_verdict lossy(struct rp *r, const struct rp_info *info)
+static enum bench_verdict lossy(struct rp *r, const struct rp_info *info)
 {
 	(void)info;
-	return r->frames * 2654435761u % 100 < 33 ? RP_DROP : RP_PASS;
+	return r->wire.frames * 2654435761u % 100 < 33 ? BENCH_DROP : BENCH_PASS;
 }
 
 static void loss_across_the_wrap(void)
@@ -457,7 +457,7 @@ static void out_of_contexts(void)
 		recvs(0, 2);
 		recvs(1, 2);
 		for (i = 5; i; i--) {
-			rp_deliver(&rp, kept_psn(first, i - 1));
+			bench_wire_deliver(&rp.wire, kept_psn(first, i - 1));
 			rp_settle(&rp);
 		}
 		pools[p]->max = max;
@@ -465,7 +465,7 @@ static void out_of_contexts(void)
 		CU_ASSERT_EQUAL(pools[p]->used, 0);
 		CU_ASSERT_TRUE(RP_CNT(&rp, 1, drop_rd_no_memory) > p);
 		rp.filter = NULL;
-		rp_forget(&rp);
+		bench_wire_forget(&rp.wire);
 		rp_quiet(&rp);
 		for (i = 0; i < 4; i++) {
 			struct hw_cqe cqe;
@@ -485,7 +485,8 @@ static void in_pieces(void)
 
 	rp_begin(&rp);
 	for (round = 0; round < 4; round++) {
-		rp.piece = sizes[round] < 80 ? 80 + sizes[round] : sizes[round];
+		rp.end[0].port.piece = rp.end[1].port.piece =
+		    sizes[round] < 80 ? 80 + sizes[round] : sizes[round];
 		rp_fill(rp.end[0].mem + 32768, 5000, (uint32_t)round);
 		rp_fill(rp.end[1].mem + 32768, 5000, (uint32_t)round + 100);
 		one_of_each(round);

@@ -37,25 +37,25 @@ static void add_one(uint64_t wr_id)
 	rp_req(&rp, 0, A->qp[0], &req);
 }
 
-static enum rp_verdict note_hellos(struct rp *r, const struct rp_info *info)
+static enum bench_verdict note_hellos(struct rp *r, const struct rp_info *info)
 {
 	if (info->type != WIRE_DGRAM_RD_HELLO)
-		return RP_PASS;
+		return BENCH_PASS;
 	if (info->from == 0 && num_times < MAX_TIMES)
-		times[num_times++] = r->now_ns;
-	return RP_DROP;
+		times[num_times++] = r->wire.now_ns;
+	return BENCH_DROP;
 }
 
-static enum rp_verdict keep_hellos(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_hellos(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->type == WIRE_DGRAM_RD_HELLO ? RP_COPY : RP_PASS;
+	return info->type == WIRE_DGRAM_RD_HELLO ? BENCH_COPY : BENCH_PASS;
 }
 
-static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
 }
 
 static void no_limit(void)
@@ -126,16 +126,16 @@ static void limit_while_opening(void)
 /* Any one of the frames that open a session is lost, or doubled: it opens all the same. */
 static uint32_t lose;
 
-static enum rp_verdict lose_one(struct rp *r, const struct rp_info *info)
+static enum bench_verdict lose_one(struct rp *r, const struct rp_info *info)
 {
 	(void)info;
-	return r->frames == lose ? RP_DROP : RP_PASS;
+	return r->wire.frames == lose ? BENCH_DROP : BENCH_PASS;
 }
 
-static enum rp_verdict double_one(struct rp *r, const struct rp_info *info)
+static enum bench_verdict double_one(struct rp *r, const struct rp_info *info)
 {
 	(void)info;
-	return r->frames == lose ? RP_TWICE : RP_PASS;
+	return r->wire.frames == lose ? BENCH_TWICE : BENCH_PASS;
 }
 
 static void any_frame_lost(void)
@@ -244,9 +244,8 @@ static void restart_that_speaks_first(void)
 	/* Half a message of the old peer has taken a receive. */
 	rp_send(&rp, 1, B->qp[0], A->qp[0], 1, 0, 3000);
 	rp_poll(&rp, 1);
-	CU_ASSERT_EQUAL_FATAL(A->inbox_count, 3);
-	A->inbox_count--;
-	free(A->inbox[A->inbox_count].b);
+	CU_ASSERT_EQUAL_FATAL(A->port.inbox_count, 3);
+	bench_port_drop(&A->port, 2);
 	rp_poll(&rp, 0);
 	rp.filter = drop_data;
 	write_one(1);
@@ -276,14 +275,14 @@ static void stale_hellos(void)
 	rp.filter = keep_hellos;
 	rp_open(&rp);
 	rp.filter = NULL;
-	CU_ASSERT_TRUE(rp.num_kept >= 2);
+	CU_ASSERT_TRUE(rp.wire.num_kept >= 2);
 	epoch[0] = rp_session(&rp, 0)->epoch;
 	epoch[1] = rp_session(&rp, 1)->epoch;
 	for (i = 0; i < 20; i++) {
 		add_one(i);
 		if (i % 2)
 			rp_poll(&rp, 0);
-		rp_deliver(&rp, i % rp.num_kept);
+		bench_wire_deliver(&rp.wire, i % rp.wire.num_kept);
 		rp_settle(&rp);
 		rp_expect_send(&rp, 0, i, HW_STATUS_SUCCESS);
 	}
@@ -299,8 +298,8 @@ static void stale_hellos(void)
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 31, HW_STATUS_SUCCESS);
 	epoch[0] = rp_session(&rp, 0)->epoch;
-	for (i = 0; i < rp.num_kept; i++)
-		rp_deliver(&rp, i);
+	for (i = 0; i < rp.wire.num_kept; i++)
+		bench_wire_deliver(&rp.wire, i);
 	rp_settle(&rp);
 	add_one(32);
 	rp_quiet(&rp);
@@ -313,13 +312,13 @@ static void stale_hellos(void)
 /* A HELLO of the other end, forged; k: a kept one to make it of. */
 static void forge(uint32_t k, uint32_t epoch, uint32_t peer_epoch, uint8_t flags)
 {
-	struct rp_info info = rp_info_of(&rp.kept[k], !rp.kept[k].to);
+	struct rp_info info = rp_info_of(&rp.wire.kept[k], !rp.wire.kept[k].to);
 
 	info.hello->epoch = be32_put(epoch);
 	info.hello->peer_epoch = be32_put(peer_epoch);
 	info.hello->flags = flags;
 	rp_reseal(info.frame);
-	rp_deliver(&rp, k);
+	bench_wire_deliver(&rp.wire, k);
 	rp_settle(&rp);
 }
 
@@ -327,8 +326,8 @@ static uint32_t kept_to(uint32_t to)
 {
 	uint32_t k;
 
-	for (k = 0; k < rp.num_kept; k++)
-		if (rp.kept[k].to == to)
+	for (k = 0; k < rp.wire.num_kept; k++)
+		if (rp.wire.kept[k].to == to)
 			return k;
 	CU_FAIL_FATAL("no HELLO to that end");
 	return 0;
@@ -363,7 +362,7 @@ static void forged_hellos(void)
 	/* MTUs and flags that cannot be. */
 	{
 		uint64_t dropped = RP_CNT(&rp, 0, drop_rd_malformed);
-		struct rp_info info = rp_info_of(&rp.kept[kept_to(0)], 1);
+		struct rp_info info = rp_info_of(&rp.wire.kept[kept_to(0)], 1);
 
 		info.hello->mtu = be16_put(HW_MIN_MTU - 1);
 		forge(kept_to(0), 5000, 0, 0);
@@ -478,25 +477,25 @@ static void reset_is_bounded(void)
 	rp.filter = keep_hellos;
 	/* A wrong epoch from a known peer: one reset per 200 us. */
 	{
-		struct rp_frame frame;
+		struct bench_frame frame;
 
 		rp.filter = NULL;
 		rp_quiet(&rp);
 		rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 		write_one(2);
 		rp_poll(&rp, 0);
-		CU_ASSERT_EQUAL_FATAL(B->inbox_count, 1);
-		frame = B->inbox[0];
+		CU_ASSERT_EQUAL_FATAL(B->port.inbox_count, 1);
+		frame = B->port.inbox[0];
 		info = rp_info_of(&frame, 0);
 		info.rd->epoch = be32_put(be32_get(info.rd->epoch) ^ 0x100);
 		rp_reseal(&frame);
 		dropped = RP_CNT(&rp, 1, drop_rd_epoch);
 		for (i = 0; i < 9; i++)
-			rp_inject(&rp, 1, frame.b, frame.n);
-		rp.frames = 0;
+			bench_wire_inject(&rp.wire, 1, frame.b, frame.n);
+		rp.wire.frames = 0;
 		rp_poll(&rp, 1);
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_epoch), dropped + 10);
-		CU_ASSERT_EQUAL(rp.frames, 1);
+		CU_ASSERT_EQUAL(rp.wire.frames, 1);
 	}
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);

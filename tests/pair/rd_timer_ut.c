@@ -22,14 +22,14 @@ static uint32_t num_seen;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum rp_verdict note_and_drop(struct rp *r, const struct rp_info *info)
+static enum bench_verdict note_and_drop(struct rp *r, const struct rp_info *info)
 {
 	if (info->from != 0 || info->type != WIRE_DGRAM_RD)
-		return info->from == 0 ? RP_PASS : RP_DROP;
+		return info->from == 0 ? BENCH_PASS : BENCH_DROP;
 	if (num_seen < MAX_SEEN)
-		seen[num_seen++] = (struct seen){r->now_ns, info->psn,
+		seen[num_seen++] = (struct seen){r->wire.now_ns, info->psn,
 						 info->dgram->flags & WIRE_DGRAM_F_RETRANSMIT};
-	return RP_DROP;
+	return BENCH_DROP;
 }
 
 static void write_one(uint32_t q, uint64_t wr_id)
@@ -86,7 +86,7 @@ static void probe_and_back_off(void)
 	uint32_t i, round;
 	uint32_t psn = s->tx_psn;
 
-	at = rp.now_ns;
+	at = rp.wire.now_ns;
 	for (i = 0; i < 3; i++)
 		write_one(0, i);
 	rp_run(&rp, 5000000000);
@@ -118,7 +118,7 @@ static void probe_and_back_off(void)
 static void floors(void)
 {
 	struct rd_session *s = begin(1000, 100);
-	uint64_t at = rp.now_ns;
+	uint64_t at = rp.wire.now_ns;
 
 	write_one(0, 0);
 	rp_run(&rp, 1000000);
@@ -128,7 +128,7 @@ static void floors(void)
 	CU_ASSERT_EQUAL(s->backoff, 2);
 	end();
 	begin(0, 0);
-	at = rp.now_ns;
+	at = rp.wire.now_ns;
 	write_one(0, 0);
 	rp_run(&rp, 9000000);
 	CU_ASSERT_FATAL(num_seen >= 4);
@@ -150,7 +150,7 @@ static void progress(void)
 	CU_ASSERT_TRUE(s->backoff > 1);
 	rd_ack_cumulative(A->nic, s, s->tx_una + 1, 0, false);
 	CU_ASSERT_EQUAL(s->backoff, 0);
-	at = rp.now_ns;
+	at = rp.wire.now_ns;
 	num_seen = 0;
 	rp_run(&rp, 400000);
 	CU_ASSERT_FATAL(num_seen >= 1);
@@ -171,7 +171,7 @@ static void limit_of_one(void)
 
 	begin(150000, 25000);
 	set_limit(0, 8, 2);
-	before = rp.now_ns;
+	before = rp.wire.now_ns;
 	write_one(0, 1);
 	write_one(1, 2);
 	write_one(0, 3);
@@ -182,7 +182,7 @@ static void limit_of_one(void)
 	rp_expect_send(&rp, 0, 1, HW_STATUS_RETRY_EXC_ERR);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_RETRY_EXC_ERR);
 	rp_expect_none(&rp);
-	CU_ASSERT_TRUE(rp.now_ns > before);
+	CU_ASSERT_TRUE(rp.wire.now_ns > before);
 	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 0, rd_retry_exceeded), 1);
 	rp.filter = NULL;
@@ -207,7 +207,7 @@ static void limit_of_an_absent_core(void)
 	for (i = 0; i < 20; i++) {
 		write_one(0, i);
 		rp_poll(&rp, 0);
-		rp.now_ns += away_ns;
+		rp.wire.now_ns += away_ns;
 		/* Its time-out is over, and the answer not there yet. */
 		rp_poll(&rp, 0);
 		rp_expect_none(&rp);
@@ -221,28 +221,28 @@ static void limit_of_an_absent_core(void)
 	write_one(0, 50);
 	rp_poll(&rp, 0);
 	for (i = 0; i < FW_WAIT_TURNS; i++) {
-		rp.now_ns += away_ns;
+		rp.wire.now_ns += away_ns;
 		rp_poll(&rp, 0);
 		CU_ASSERT_FALSE(rp_scqe(&rp, 0, &cqe));
 	}
 	for (i = 0; i < 20; i++) {
-		rp.now_ns += away_ns;
+		rp.wire.now_ns += away_ns;
 		rp_poll(&rp, 0);
 	}
 	rp_expect_send(&rp, 0, 50, HW_STATUS_RETRY_EXC_ERR);
 	end();
 }
 
-static enum rp_verdict drop_responses(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_responses(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
 }
 
-static enum rp_verdict drop_all_of_b(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_all_of_b(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 ? RP_DROP : RP_PASS;
+	return info->from == 1 ? BENCH_DROP : BENCH_PASS;
 }
 
 /* Likewise where an answer is awaited. */
@@ -260,7 +260,7 @@ static void answer_to_an_absent_core(void)
 	rp.filter = drop_all_of_b;
 	rp_run(&rp, RD_AWAIT_NS + 1000);
 	CU_ASSERT_NOT_EQUAL(s->probe.ns, 0);
-	rp.now_ns += 1000000000;
+	rp.wire.now_ns += 1000000000;
 	rp_poll(&rp, 0);
 	rp_expect_none(&rp);
 	rp.filter = NULL;
@@ -322,7 +322,7 @@ static void limit_of_one_never_sent(void)
 	rp_begin(&rp);
 	rp_open(&rp);
 	rp_restart(&rp, 1);
-	B->dead = true;
+	B->port.dead = true;
 	set_limit(0, 14, 7);
 	set_limit(1, 15, 3);
 	rp_recv(&rp, 0, A->qp[0], 1, 0, 8);
@@ -337,7 +337,7 @@ static void limit_of_one_never_sent(void)
 	/* And with nobody waiting, the session is given up: the next one greets anew. */
 	rp_run(&rp, 2000000000);
 	CU_ASSERT_EQUAL(rp_session(&rp, 0)->state, RD_CLOSED);
-	B->dead = false;
+	B->port.dead = false;
 	end();
 }
 
@@ -359,7 +359,7 @@ static void death_of_a_responder(void)
 	read_one(1, 2); /* no limit */
 	rp_run(&rp, 1000000);
 	CU_ASSERT_PTR_NULL(rp_session(&rp, 0)->tx);
-	B->dead = true;
+	B->port.dead = true;
 	rp_run(&rp, 130000000);
 	rp_expect_none(&rp);
 	rp_run(&rp, 100000000);

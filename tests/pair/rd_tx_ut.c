@@ -10,21 +10,21 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum rp_verdict keep_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
-static enum rp_verdict drop_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_DROP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_DROP : BENCH_PASS;
 }
 
 static struct rp_info kept(uint32_t k)
 {
-	return rp_info_of(&rp.kept[k], !rp.kept[k].to);
+	return rp_info_of(&rp.wire.kept[k], !rp.wire.kept[k].to);
 }
 
 static void release(void)
@@ -32,9 +32,9 @@ static void release(void)
 	uint32_t i;
 
 	rp.filter = NULL;
-	for (i = 0; i < rp.num_kept; i++)
-		rp_deliver(&rp, i);
-	rp_forget(&rp);
+	for (i = 0; i < rp.wire.num_kept; i++)
+		bench_wire_deliver(&rp.wire, i);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 }
 
@@ -64,7 +64,7 @@ static void headers(void)
 	rp_req(&rp, 0, A->qp[0], &req);
 	write_to(0, B->qp[0], 1, 8);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 4);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 4);
 	for (i = 0; i < 4; i++) {
 		struct rp_info info = kept(i);
 		uint32_t payload =
@@ -73,7 +73,7 @@ static void headers(void)
 		CU_ASSERT_EQUAL(info.psn, psn + i);
 		CU_ASSERT_EQUAL(be32_get(info.rd->epoch), s->peer_epoch);
 		CU_ASSERT_EQUAL(be16_get(info.rd->flow_distance), i ? 1 : 0);
-		CU_ASSERT_EQUAL(be32_get(info.rd->timestamp), (uint32_t)rp.now_ns);
+		CU_ASSERT_EQUAL(be32_get(info.rd->timestamp), (uint32_t)rp.wire.now_ns);
 		CU_ASSERT_EQUAL(be32_get(info.dgram->dst_qpn), B->qp[0]->qpn);
 		CU_ASSERT_EQUAL(be32_get(info.dgram->src_qpn), A->qp[0]->qpn);
 		CU_ASSERT_EQUAL(be32_get(info.dgram->qkey), RP_QKEY);
@@ -118,7 +118,7 @@ static void distances(void)
 
 		write_to(q, B->qp[q], i, 8);
 		rp_settle(&rp);
-		CU_ASSERT_EQUAL_FATAL(rp.num_kept, i + 1);
+		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, i + 1);
 		info = kept(i);
 		CU_ASSERT_EQUAL(be16_get(info.rd->flow_distance), any[q] ? info.psn - last[q] : 0);
 		last[q] = info.psn;
@@ -175,7 +175,7 @@ static void flows_in_turn(void)
 	write_to(0, B->qp[0], 1, 100000);
 	write_to(1, B->qp[1], 2, 100000);
 	rp_settle(&rp);
-	CU_ASSERT_TRUE(rp.num_kept >= 32);
+	CU_ASSERT_TRUE(rp.wire.num_kept >= 32);
 	for (i = 1; i < 32; i++)
 		changes += be32_get(kept(i).dgram->src_qpn) != be32_get(kept(i - 1).dgram->src_qpn);
 	CU_ASSERT_TRUE(changes >= 3);
@@ -205,13 +205,13 @@ static void little_room(void)
 	write_to(0, B->qp[0], 1, 60000);
 	write_to(1, B->qp[1], 2, 3);
 	for (i = 0; i < 3000; i++) {
-		rp.tx_room = room = i % 4;
+		rp_tx_room(&rp, room = i % 4);
 		rp_poll(&rp, 0);
-		rp.tx_room = room;
+		rp_tx_room(&rp, room);
 		rp_poll(&rp, 1);
-		rp.now_ns += 20000;
+		rp.wire.now_ns += 20000;
 	}
-	rp.tx_room = UINT32_MAX;
+	rp_tx_room(&rp, UINT32_MAX);
 	rp_quiet(&rp);
 	{
 		struct hw_cqe cqe;
@@ -238,12 +238,12 @@ static void what_may_be_borrowed(void)
 	req.dst = B->qp[0];
 	rp_req(&rp, 0, A->qp[0], &req);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 2);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 2);
 	CU_ASSERT_TRUE(kept(0).frame->flags & FW_TX_F_BORROW);
 	CU_ASSERT_FALSE(kept(1).frame->flags & FW_TX_F_BORROW);
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_run(&rp, 300000);
-	CU_ASSERT_FATAL(rp.num_kept >= 1);
+	CU_ASSERT_FATAL(rp.wire.num_kept >= 1);
 	CU_ASSERT_TRUE(kept(0).dgram->flags & WIRE_DGRAM_F_RETRANSMIT);
 	CU_ASSERT_FALSE(kept(0).frame->flags & FW_TX_F_BORROW);
 	release();
@@ -267,7 +267,7 @@ static void gathered_anew(void)
 	psn = rp_session(&rp, 0)->tx_una;
 	rp.filter = keep_data;
 	rp_run(&rp, 300000);
-	CU_ASSERT_FATAL(rp.num_kept >= 1);
+	CU_ASSERT_FATAL(rp.wire.num_kept >= 1);
 	CU_ASSERT_EQUAL(kept(0).psn, psn);
 	CU_ASSERT_TRUE(kept(0).dgram->flags & WIRE_DGRAM_F_RETRANSMIT);
 	release();
@@ -290,10 +290,10 @@ static void host_faults(void)
 		req.dst = B->qp[0];
 		req.lkey = rp_reg(&rp, 0, A->mem, 8192, 0, false);
 		rp.filter = drop_data;
-		rp.host_fault = !again;
+		rp_host_fault(&rp, !again);
 		rp_req(&rp, 0, A->qp[0], &req);
 		rp_settle(&rp);
-		rp.host_fault = again;
+		rp_host_fault(&rp, again);
 		rp.filter = NULL;
 		rp_quiet(&rp);
 		CU_ASSERT_FATAL(rp_scqe(&rp, 0, &cqe));
@@ -301,7 +301,7 @@ static void host_faults(void)
 		CU_ASSERT_EQUAL(cqe.vendor_err, HW_VENDOR_ERR_HOST_FAULT);
 		CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_SQE);
 		CU_ASSERT_EQUAL(rp_session(&rp, 1)->rx_psn, rp_session(&rp, 0)->tx_psn);
-		rp.host_fault = false;
+		rp_host_fault(&rp, false);
 		write_to(1, B->qp[1], 5, 8);
 		rp_quiet(&rp);
 		rp_expect_send(&rp, 0, 5, HW_STATUS_SUCCESS);

@@ -27,23 +27,23 @@ static bool names(const struct rp_info *info, uint32_t qpn)
 }
 
 /* Frames that name a first QP are dropped while cut; ACKs while cut_acks. */
-static enum rp_verdict cutter(struct rp *r, const struct rp_info *info)
+static enum bench_verdict cutter(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
 	if (info->type == WIRE_DGRAM_RD_ACK)
-		return cut_acks ? RP_DROP : RP_PASS;
+		return cut_acks ? BENCH_DROP : BENCH_PASS;
 	if (info->type != WIRE_DGRAM_RD || info->is_void)
-		return RP_PASS;
+		return BENCH_PASS;
 	if (!names(info, A->qp[0]->qpn) && !names(info, B->qp[0]->qpn))
-		return RP_PASS;
+		return BENCH_PASS;
 	if (keep_one) {
 		keep_one = false;
-		return RP_KEEP;
+		return BENCH_KEEP;
 	}
 	if (cut)
-		return RP_DROP;
+		return BENCH_DROP;
 	cut = ++payloads == cut_after;
-	return RP_PASS;
+	return BENCH_PASS;
 }
 
 static void begin(void)
@@ -89,14 +89,14 @@ static void expect_first(uint32_t n, enum hw_status status)
 /* Writes of the other QP for so long; each is done within the time that an ACK may be delayed. */
 static void others_for(uint64_t ns)
 {
-	uint64_t end_ns = rp.now_ns + ns;
+	uint64_t end_ns = rp.wire.now_ns + ns;
 	struct rp_req req = {.opcode = HW_WQE_WRITE,
 			     .wr_id = OTHER,
 			     .bytes = 8,
 			     .dst = B->qp[1],
 			     .remote_offset = 4096};
 
-	while (rp.now_ns < end_ns) {
+	while (rp.wire.now_ns < end_ns) {
 		rp_req(&rp, 0, A->qp[1], &req);
 		rp_run(&rp, RD_ACK_DELAY_NS);
 		CU_ASSERT_EQUAL(reap(), 1);
@@ -177,15 +177,15 @@ static void late_copy(void)
 	keep_one = true;
 	rp_req(&rp, 0, A->qp[0], &add);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL(rp.num_kept, 1);
+	CU_ASSERT_EQUAL(rp.wire.num_kept, 1);
 	cut = true;
 	others_for(2000000);
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	others_for(1000000);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, atomics_executed), 0);
 	cut = false;
 	others_for(20000000);
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	rp_quiet(&rp);
 	expect_first(1, HW_STATUS_SUCCESS);
 	memcpy(&value, B->mem, 8);
@@ -205,13 +205,13 @@ static void limit_on_a_busy_session(void)
 	CU_ASSERT_EQUAL(
 	    rp_modify(&rp, 0, A->qp[0], HW_QPS_RTS, HW_QP_TIMEOUT | HW_QP_RETRY_CNT, &attr), 0);
 	cut = true;
-	began = rp.now_ns;
+	began = rp.wire.now_ns;
 	for (i = 0; i < 3; i++)
 		rp_send(&rp, 0, A->qp[0], B->qp[0], i, 0, 3000);
 	while (num_first < 3) {
 		others_for(RD_ACK_DELAY_NS);
-		CU_ASSERT_TRUE(!num_first || rp.now_ns - began > limit_ns);
-		CU_ASSERT_FATAL(rp.now_ns - began < 3 * limit_ns);
+		CU_ASSERT_TRUE(!num_first || rp.wire.now_ns - began > limit_ns);
+		CU_ASSERT_FATAL(rp.wire.now_ns - began < 3 * limit_ns);
 	}
 	expect_first(3, HW_STATUS_RETRY_EXC_ERR);
 	CU_ASSERT_EQUAL(A->qp[0]->state, HW_QPS_RTS);
@@ -258,7 +258,7 @@ static void window_moves_on(void)
 static bool cut_first_cancel;
 
 /* Cancellations of request 1 are lost; the void that stands for one is not. */
-static enum rp_verdict cancel_cutter(struct rp *r, const struct rp_info *info)
+static enum bench_verdict cancel_cutter(struct rp *r, const struct rp_info *info)
 {
 	uint32_t at = UDP_TX_HDR_BYTES + sizeof(struct wire_dgram) + sizeof(struct wire_rd);
 	struct wire_rd_cancel cancel;
@@ -266,9 +266,9 @@ static enum rp_verdict cancel_cutter(struct rp *r, const struct rp_info *info)
 	(void)r;
 	if (!cut_first_cancel || info->type != WIRE_DGRAM_RD || !info->is_void ||
 	    info->frame->n != at + sizeof(cancel) + WIRE_DGRAM_CRC_BYTES)
-		return RP_PASS;
+		return BENCH_PASS;
 	memcpy(&cancel, info->frame->b + at, sizeof(cancel));
-	return be32_get(cancel.first_ssn) == 1 ? RP_DROP : RP_PASS;
+	return be32_get(cancel.first_ssn) == 1 ? BENCH_DROP : BENCH_PASS;
 }
 
 static void cancel(uint32_t ssn)

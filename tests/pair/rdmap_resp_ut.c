@@ -15,16 +15,16 @@ enum {
 	SINK = 4096,
 };
 
-static enum rp_verdict keep_responses(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_responses(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
-static enum rp_verdict keep_requests(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_requests(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
 static void begin(void)
@@ -38,9 +38,9 @@ static void release(void)
 	uint32_t i;
 
 	rp.filter = NULL;
-	for (i = 0; i < rp.num_kept; i++)
-		rp_deliver(&rp, i);
-	rp_forget(&rp);
+	for (i = 0; i < rp.wire.num_kept; i++)
+		bench_wire_deliver(&rp.wire, i);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 }
 
@@ -59,7 +59,7 @@ static void post(uint8_t opcode, uint64_t wr_id, uint32_t bytes, uint32_t remote
 
 static struct wire_ddp_tagged *tagged(uint32_t k)
 {
-	return (void *)rp_info_of(&rp.kept[k], 1).ddp;
+	return (void *)rp_info_of(&rp.wire.kept[k], 1).ddp;
 }
 
 static bool all(const uint8_t *p, uint32_t n, uint8_t value)
@@ -78,18 +78,18 @@ static void try_response(uint32_t stag, uint64_t to)
 
 	h->stag = be32_put(stag);
 	h->to = be64_put(to);
-	rp_reseal(&rp.kept[0]);
+	rp_reseal(&rp.wire.kept[0]);
 	/* The PSN is taken, so each try is a session of its own for it. */
-	rd_bit_clear(&rp_session(&rp, 0)->received, rp_info_of(&rp.kept[0], 1).psn);
-	rp_session(&rp, 0)->rx_psn = rp_info_of(&rp.kept[0], 1).psn;
+	rd_bit_clear(&rp_session(&rp, 0)->received, rp_info_of(&rp.wire.kept[0], 1).psn);
+	rp_session(&rp, 0)->rx_psn = rp_info_of(&rp.wire.kept[0], 1).psn;
 	rp_session(&rp, 0)->rx_high = rp_session(&rp, 0)->rx_psn;
 	rp_session(&rp, 0)->rx_taken = 0;
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	rp_poll(&rp, 0);
 	CU_ASSERT_TRUE(all(p + SINK - GUARD, GUARD, 0));
 	CU_ASSERT_TRUE(all(p + SINK + 100, GUARD, 0));
 	*h = old;
-	rp_reseal(&rp.kept[0]);
+	rp_reseal(&rp.wire.kept[0]);
 }
 
 static void forged_sinks(void)
@@ -102,7 +102,7 @@ static void forged_sinks(void)
 	rp.filter = keep_responses;
 	post(HW_WQE_READ, 1, 100, 0);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 1);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 1);
 	stag = be32_get(tagged(0)->stag);
 	CU_ASSERT_EQUAL(stag & STAG_SINK_FLAG, STAG_SINK_FLAG);
 	CU_ASSERT_EQUAL(be64_get(tagged(0)->to), 0);
@@ -124,7 +124,7 @@ static void forged_sinks(void)
 	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0));
 	/* To a request of another number: contexts come round to the same STag. */
 	for (i = 1; i < 8; i++) {
-		struct wire_dgram *dgram = rp_info_of(&rp.kept[0], 1).dgram;
+		struct wire_dgram *dgram = rp_info_of(&rp.wire.kept[0], 1).dgram;
 		struct be32 ssn = dgram->ssn;
 
 		dgram->ssn = be32_put(be32_get(ssn) - i);
@@ -137,7 +137,7 @@ static void forged_sinks(void)
 	try_response(stag, 0);
 	CU_ASSERT_TRUE(all(A->mem + SINK, 100, 0xab));
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_end(&rp);
@@ -154,13 +154,13 @@ static void short_response(void)
 	post(HW_WQE_READ, 1, 3000, 0);
 	post(HW_WQE_READ, 2, 8, 0);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 4);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 4);
 	/* The first segment says that it is all. */
-	dgram = rp_info_of(&rp.kept[0], 1).dgram;
+	dgram = rp_info_of(&rp.wire.kept[0], 1).dgram;
 	h = tagged(0);
 	h->ddp_ctrl |= WIRE_DDP_LAST;
-	dgram->msg_bytes = be32_put(rp.kept[0].n - UDP_TX_HDR_BYTES - 4 - 28 - 24 - 14);
-	rp_reseal(&rp.kept[0]);
+	dgram->msg_bytes = be32_put(rp.wire.kept[0].n - UDP_TX_HDR_BYTES - 4 - 28 - 24 - 14);
+	rp_reseal(&rp.wire.kept[0]);
 	release();
 	rp_expect_send(&rp, 0, 1, HW_STATUS_BAD_RESP_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
@@ -181,24 +181,24 @@ static void failure_lets_others_go(void)
 	post(HW_WQE_READ, 1, 3000, 0);
 	post(HW_WQE_WRITE, 2, 8, 8192);
 	rp_settle(&rp);
-	CU_ASSERT_TRUE(rp.num_kept >= 3);
+	CU_ASSERT_TRUE(rp.wire.num_kept >= 3);
 	/* The ACK rode on the response and is kept with it. */
 	rd_ack_cumulative(A->nic, rp_session(&rp, 0), rp_session(&rp, 0)->tx_psn, 0, false);
 	CU_ASSERT_PTR_NULL(rp_session(&rp, 0)->tx);
 	rp_expect_none(&rp);
-	info = rp_info_of(&rp.kept[0], 1);
+	info = rp_info_of(&rp.wire.kept[0], 1);
 	tagged(0)->ddp_ctrl |= WIRE_DDP_LAST;
 	info.dgram->msg_bytes =
 	    be32_put(info.frame->n - WIRE_DGRAM_CRC_BYTES -
 		     (uint32_t)(info.ddp + sizeof(struct wire_ddp_tagged) - info.frame->b));
 	info.dgram->flags &= (uint8_t)~WIRE_DGRAM_F_ACK;
 	rp_reseal(info.frame);
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	rp_poll(&rp, 0);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_BAD_RESP_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_end(&rp);
 }
 
@@ -233,9 +233,9 @@ static void scatter(void)
 		rp_ring(&rp, 0, A->qp[0]);
 		rp_settle(&rp);
 		rp.filter = NULL;
-		for (i = rp.num_kept; i; i--)
-			rp_deliver(&rp, i - 1);
-		rp_forget(&rp);
+		for (i = rp.wire.num_kept; i; i--)
+			bench_wire_deliver(&rp.wire, i - 1);
+		bench_wire_forget(&rp.wire);
 		rp_quiet(&rp);
 		rp_expect_send(&rp, 0, round, HW_STATUS_SUCCESS);
 		for (i = 0, at = 0; i < 16; i++) {
@@ -446,13 +446,13 @@ static void atomics(void)
 		rp.filter = keep_requests;
 		post(m < 2 ? HW_WQE_CMP_SWAP : HW_WQE_FETCH_ADD, m, 8, 256);
 		rp_settle(&rp);
-		info = rp_info_of(&rp.kept[0], 0);
+		info = rp_info_of(&rp.wire.kept[0], 0);
 		wire = (void *)(info.ddp + sizeof(struct wire_ddp_untagged));
 		if (m == 0)
 			wire->compare_mask = be64_put(0xff);
 		else
 			wire->add_swap_mask = be64_put(m == 1 ? 0 : 0x80);
-		rp_reseal(&rp.kept[0]);
+		rp_reseal(&rp.wire.kept[0]);
 		release();
 		rp_expect_send(&rp, 0, m, HW_STATUS_REM_ACCESS_ERR);
 		CU_ASSERT_EQUAL(*word, 7);
@@ -467,10 +467,10 @@ static void atomics(void)
 
 		req.dst = B->qp[0];
 		req.rkey = stag;
-		rp.host_fault = true;
+		rp_host_fault(&rp, true);
 		rp_req(&rp, 0, A->qp[0], &req);
 		rp_quiet(&rp);
-		rp.host_fault = false;
+		rp_host_fault(&rp, false);
 		rp_expect_send(&rp, 0, 8, HW_STATUS_REM_ACCESS_ERR);
 	}
 	rp_end(&rp);
@@ -488,12 +488,12 @@ static void responder_gone(void)
 	rp_rc(&rp, &a, &b, NULL);
 	rp_req(&rp, 0, a, &req);
 	rp_run(&rp, 100000);
-	CU_ASSERT_TRUE(rp.num_kept >= 2);
+	CU_ASSERT_TRUE(rp.wire.num_kept >= 2);
 	rp_expect_none(&rp);
 	rp_destroy_qp(&rp, 1, B->qp[0]);
 	rp_destroy_qp(&rp, 1, b);
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_REM_OP_ERR);
@@ -522,7 +522,7 @@ static void terminate_gone(void)
 		req.rkey = stag;
 		rp_req(&rp, 0, a, &req);
 		rp_run(&rp, 100000);
-		CU_ASSERT_TRUE(rp.num_kept >= 1);
+		CU_ASSERT_TRUE(rp.wire.num_kept >= 1);
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, rd_terminates_tx), 0);
 		CU_ASSERT_EQUAL(rp_dereg(&rp, 1, stag), 0);
 		rp_run(&rp, 1000000);
@@ -530,7 +530,7 @@ static void terminate_gone(void)
 		rp_expect_none(&rp);
 		rp_destroy_qp(&rp, 1, b);
 		rp.filter = NULL;
-		rp_forget(&rp);
+		bench_wire_forget(&rp.wire);
 		rp_quiet(&rp);
 		rp_expect_send(&rp, 0, 1, HW_STATUS_REM_ACCESS_ERR);
 		rp_end(&rp);
@@ -553,7 +553,7 @@ static void responder_in_sqe(void)
 	rp_settle(&rp);
 	CU_ASSERT_EQUAL(B->qp[0]->state, HW_QPS_SQE);
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 1, 5, HW_STATUS_LOC_PROT_ERR);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);

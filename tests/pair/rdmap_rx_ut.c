@@ -10,10 +10,10 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum rp_verdict keep_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
 static void begin(void)
@@ -27,9 +27,9 @@ static void release(void)
 	uint32_t i;
 
 	rp.filter = NULL;
-	for (i = 0; i < rp.num_kept; i++)
-		rp_deliver(&rp, i);
-	rp_forget(&rp);
+	for (i = 0; i < rp.wire.num_kept; i++)
+		bench_wire_deliver(&rp.wire, i);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 }
 
@@ -177,12 +177,12 @@ static void opcodes(void)
 		rp_recv(&rp, 1, B->qp[0], i, 0, 64);
 		post(req);
 		rp_settle(&rp);
-		info = rp_info_of(&rp.kept[0], 0);
+		info = rp_info_of(&rp.wire.kept[0], 0);
 		old = info.ddp[1];
 		info.ddp[1] =
 		    WIRE_RDMAP_VERSION | (drop ? malformed[i - sizeof(refused)] : refused[i]);
 		rp_reseal(info.frame);
-		rp_deliver(&rp, 0);
+		bench_wire_deliver(&rp.wire, 0);
 		rp_poll(&rp, 1);
 		CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_ddp_malformed), dropped + drop);
 		info.ddp[1] = old;
@@ -260,22 +260,22 @@ static void message_of_an_earlier_connection(void)
 	rp.filter = keep_data;
 	rp_req(&rp, 0, a, &send);
 	rp_settle(&rp);
-	CU_ASSERT_FATAL(rp.num_kept > 1);
+	CU_ASSERT_FATAL(rp.wire.num_kept > 1);
 	/* The second packet comes first, and takes the receive. */
-	rp_deliver(&rp, 1);
+	bench_wire_deliver(&rp.wire, 1);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(b->msgs_open, 1);
-	dgram = rp_info_of(&rp.kept[0], 0).dgram;
+	dgram = rp_info_of(&rp.wire.kept[0], 0).dgram;
 	dgram->incarnation = be16_put((uint16_t)(be16_get(dgram->incarnation) + 1));
-	rp_reseal(&rp.kept[0]);
-	rp_deliver(&rp, 0);
+	rp_reseal(&rp.wire.kept[0]);
+	bench_wire_deliver(&rp.wire, 0);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(RP_CNT(&rp, 1, drop_rd_incarnation), 1);
 	CU_ASSERT_FALSE(rp_rcqe(&rp, 1, &cqe));
 	CU_ASSERT_EQUAL(b->msgs_open, 1);
 	CU_ASSERT_EQUAL(b->state, HW_QPS_RTS);
 	rp.filter = NULL;
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp_destroy_qp(&rp, 0, a);
 	rp_destroy_qp(&rp, 1, b);
 	rp_end(&rp);
@@ -314,11 +314,11 @@ static void target_faults(void)
 
 	begin();
 	req.rkey = rp_reg(&rp, 1, B->mem, 4096, RP_ALL_ACCESS, false);
-	rp.host_fault = true;
+	rp_host_fault(&rp, true);
 	post(req);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_REM_OP_ERR);
-	rp.host_fault = false;
+	rp_host_fault(&rp, false);
 	post(req);
 	rp_quiet(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);

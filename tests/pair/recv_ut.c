@@ -10,10 +10,10 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum rp_verdict keep_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
 static void post_rc(struct fw_qp *qp, uint8_t opcode, uint64_t wr_id, uint32_t bytes)
@@ -28,9 +28,9 @@ static void release(void)
 	uint32_t i;
 
 	rp.filter = NULL;
-	for (i = 0; i < rp.num_kept; i++)
-		rp_deliver(&rp, i);
-	rp_forget(&rp);
+	for (i = 0; i < rp.wire.num_kept; i++)
+		bench_wire_deliver(&rp.wire, i);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 }
 
@@ -65,9 +65,9 @@ static void order_on_rc(void)
 					post_rc(qp, opcodes[i], i, 10 + i);
 					rp_settle(&rp);
 				}
-				CU_ASSERT_EQUAL_FATAL(rp.num_kept, 4);
+				CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 4);
 				for (i = 0; i < 4; i++) {
-					rp_deliver(&rp, order[i]);
+					bench_wire_deliver(&rp.wire, order[i]);
 					rp_poll(&rp, 1);
 				}
 				for (i = 0; i < 4; i++) {
@@ -100,14 +100,14 @@ static void placeholders(void)
 	rp_recv(&rp, 1, peer, 0, 0, 64);
 	rp_recv(&rp, 1, peer, 1, 64, 64);
 	/* The third: two receives for the first two, none for itself: as if it had not come. */
-	rp_deliver(&rp, 2);
+	bench_wire_deliver(&rp.wire, 2);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(peer->rx_msn_taken, 2);
 	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
-	rp_deliver(&rp, 1);
+	bench_wire_deliver(&rp.wire, 1);
 	rp_poll(&rp, 1);
 	rp_expect_none(&rp);
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	rp_poll(&rp, 1);
 	rp_expect_recv(&rp, 1, 0, HW_STATUS_SUCCESS);
 	rp_expect_recv(&rp, 1, 1, HW_STATUS_SUCCESS);
@@ -136,9 +136,9 @@ static void wild_msn(void)
 		rp.filter = keep_data;
 		post_rc(qp, HW_WQE_SEND, 9, 8);
 		rp_settle(&rp);
-		ddp = (void *)rp_info_of(&rp.kept[0], 0).ddp;
+		ddp = (void *)rp_info_of(&rp.wire.kept[0], 0).ddp;
 		ddp->msn = be32_put(msns[i]);
-		rp_reseal(&rp.kept[0]);
+		rp_reseal(&rp.wire.kept[0]);
 		release();
 		rp_expect_send(&rp, 0, 9, HW_STATUS_REM_INV_REQ_ERR);
 		for (k = 0; k < 3; k++)
@@ -240,9 +240,9 @@ static void flush(void)
 		rp_recv(&rp, 1, B->qp[0], 1, 0, 4096);
 		rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 4000);
 		rp_settle(&rp);
-		CU_ASSERT_EQUAL_FATAL(rp.num_kept, 3);
-		rp_deliver(&rp, 0);
-		rp_deliver(&rp, 2);
+		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 3);
+		bench_wire_deliver(&rp.wire, 0);
+		bench_wire_deliver(&rp.wire, 2);
 		rp_poll(&rp, 1);
 		CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 1);
 		CU_ASSERT_EQUAL(rp_modify(&rp, 1, B->qp[0], to, 0, NULL), 0);
@@ -280,14 +280,14 @@ static void peer_gone(void)
 	rp_send(&rp, 0, A->qp[0], B->qp[0], 1, 0, 4000);
 	rp_send(&rp, 0, A->qp[1], B->qp[1], 2, 0, 4000);
 	rp_settle(&rp);
-	rp_deliver(&rp, 0);
-	rp_deliver(&rp, rp.num_kept - 1);
+	bench_wire_deliver(&rp.wire, 0);
+	bench_wire_deliver(&rp.wire, rp.wire.num_kept - 1);
 	rp_poll(&rp, 1);
 	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
 	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip + 1, 0));
 	recv_abort_peer(B->nic, rd_session_get(B->nic, A->nic->config.ip, 1));
 	CU_ASSERT_EQUAL(B->nic->host.recv_msgs.used, 2);
-	rp_forget(&rp);
+	bench_wire_forget(&rp.wire);
 	rp.filter = NULL;
 	rp_restart(&rp, 0);
 	rp_send(&rp, 0, A->qp[1], B->qp[1], 7, 0, 100);

@@ -32,7 +32,7 @@ static void begin(void)
 	rp_begin(&rp);
 	for (i = 0; i < 2; i++)
 		rp_rts(&rp, 0, rp_qp(&rp, 0, HW_QPT_RD, 1));
-	A->nic->now_ns = rp.now_ns;
+	A->nic->now_ns = rp.wire.now_ns;
 }
 
 static void end(uint32_t completions)

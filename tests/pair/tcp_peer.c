@@ -2,7 +2,6 @@
 /*
  * The peer of tcp_peer.h.
  */
-#define RD_PAIR_HELPER
 #include "tests/pair/tcp_peer.h"
 
 #include "shared_defs/wire_tcp.h"
@@ -65,8 +64,8 @@ static void segment(struct tp *tp, uint8_t flags, const void *data, uint32_t byt
 	if (bytes)
 		memcpy(behind, data, bytes);
 	tcp->checksum = checksum(tp, tcp, head + bytes);
-	rp_inject(&tp->cp.rp, 1, frame,
-		  (uint32_t)sizeof(*eth) + (uint32_t)sizeof(*ip) + head + bytes);
+	bench_wire_inject(&tp->cp.rp.wire, 1, frame,
+			  (uint32_t)sizeof(*eth) + (uint32_t)sizeof(*ip) + head + bytes);
 	tp->snd += bytes + ((flags & (WIRE_TCP_SYN | WIRE_TCP_FIN)) != 0);
 }
 
@@ -84,7 +83,7 @@ static void got_syn(struct tp *tp, const struct wire_tcp *tcp)
 	segment(tp, WIRE_TCP_SYN | WIRE_TCP_ACK, NULL, 0);
 }
 
-static void got_segment(struct tp *tp, const struct rp_frame *frame)
+static void got_segment(struct tp *tp, const struct bench_frame *frame)
 {
 	const struct wire_ip *ip = (const void *)(frame->b + sizeof(struct wire_eth));
 	const struct wire_tcp *tcp = (const void *)(frame->b + TCP_AT);
@@ -119,18 +118,18 @@ static void got_segment(struct tp *tp, const struct rp_frame *frame)
 	segment(tp, WIRE_TCP_ACK, NULL, 0);
 }
 
-static enum rp_verdict filter(struct rp *rp, const struct rp_info *info)
+static enum bench_verdict filter(struct rp *rp, const struct rp_info *info)
 {
 	struct tp *tp = rp->ctx;
-	const struct rp_frame *frame = info->frame;
+	const struct bench_frame *frame = info->frame;
 	const struct wire_eth *eth = (const void *)frame->b;
 	const struct wire_ip *ip = (const void *)(eth + 1);
 
 	if (info->from != 1 || frame->n < DATA_AT || be16_get(eth->type) != WIRE_ETHERTYPE_IPV4 ||
 	    ip->proto != WIRE_IPPROTO_TCP)
-		return RP_PASS;
+		return BENCH_PASS;
 	got_segment(tp, frame);
-	return RP_DROP;
+	return BENCH_DROP;
 }
 
 void tp_begin(struct tp *tp)

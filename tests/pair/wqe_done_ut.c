@@ -10,10 +10,10 @@ static struct rp rp;
 #define A (&rp.end[0])
 #define B (&rp.end[1])
 
-static enum rp_verdict keep_data(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_data(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 0 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 0 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
 static void begin(void)
@@ -28,9 +28,9 @@ static void release(void)
 	uint32_t i;
 
 	rp.filter = NULL;
-	for (i = 0; i < rp.num_kept; i++)
-		rp_deliver(&rp, i);
-	rp_forget(&rp);
+	for (i = 0; i < rp.wire.num_kept; i++)
+		bench_wire_deliver(&rp.wire, i);
+	bench_wire_forget(&rp.wire);
 	rp_quiet(&rp);
 }
 
@@ -56,11 +56,11 @@ static void failure_in_order(void)
 	rp_settle(&rp);
 	rp_expect_none(&rp);
 	CU_ASSERT_EQUAL(qp->state, HW_QPS_RTS);
-	CU_ASSERT_EQUAL(rp.num_kept, 2);
-	CU_ASSERT_EQUAL(A->settles, 0);
+	CU_ASSERT_EQUAL(rp.wire.num_kept, 2);
+	CU_ASSERT_EQUAL(A->port.settles, 0);
 	release();
 	/* An acknowledgement says that the memory was read; a failure does not. */
-	CU_ASSERT_TRUE(A->settles > 0);
+	CU_ASSERT_TRUE(A->port.settles > 0);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_LOC_PROT_ERR);
@@ -137,15 +137,15 @@ static void slots_in_order(void)
 	write_to(qp, B->qp[1], 2, 0);
 	write_to(qp, B->qp[1], 3, 0);
 	rp_settle(&rp);
-	CU_ASSERT_EQUAL_FATAL(rp.num_kept, 3);
+	CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, 3);
 	/* The second flow's packets get through. */
-	rp_deliver(&rp, 1);
-	rp_deliver(&rp, 2);
+	bench_wire_deliver(&rp.wire, 1);
+	bench_wire_deliver(&rp.wire, 2);
 	rp_settle(&rp);
 	rp_expect_send(&rp, 0, 2, HW_STATUS_SUCCESS);
 	rp_expect_send(&rp, 0, 3, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(qp->record->sq_cons, first);
-	rp_deliver(&rp, 0);
+	bench_wire_deliver(&rp.wire, 0);
 	rp_settle(&rp);
 	rp_expect_send(&rp, 0, 1, HW_STATUS_SUCCESS);
 	CU_ASSERT_EQUAL(qp->record->sq_cons, first + 6);
@@ -196,7 +196,7 @@ static void flush(void)
 		write_to(qp, B->qp[1], 2, 0);
 		rp_send(&rp, 0, qp, B->qp[0], 3, 0, 4000);
 		rp_settle(&rp);
-		CU_ASSERT_TRUE(rp.num_kept >= 4);
+		CU_ASSERT_TRUE(rp.wire.num_kept >= 4);
 		/* One more that was never fetched. */
 		write_to(qp, B->qp[0], 4, 0);
 		CU_ASSERT_EQUAL(rp_modify(&rp, 0, qp, to, 0, NULL), 0);

@@ -464,10 +464,10 @@ static void wraps(void)
 	rp_end(&rp);
 }
 
-static enum rp_verdict keep_responses(struct rp *r, const struct rp_info *info)
+static enum bench_verdict keep_responses(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
-	return info->from == 1 && info->type == WIRE_DGRAM_RD ? RP_KEEP : RP_PASS;
+	return info->from == 1 && info->type == WIRE_DGRAM_RD ? BENCH_KEEP : BENCH_PASS;
 }
 
 static void read_of(uint64_t wr_id, uint8_t flags)
@@ -486,9 +486,9 @@ static void release(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < rp.num_kept; i++)
-		rp_deliver(&rp, i);
-	rp_forget(&rp);
+	for (i = 0; i < rp.wire.num_kept; i++)
+		bench_wire_deliver(&rp.wire, i);
+	bench_wire_forget(&rp.wire);
 	rp_settle(&rp);
 }
 
@@ -544,7 +544,7 @@ static void read_limit(void)
 	for (i = 0; left;) {
 		uint32_t now = left < 3 ? (uint32_t)left : 3;
 
-		CU_ASSERT_EQUAL_FATAL(rp.num_kept, now);
+		CU_ASSERT_EQUAL_FATAL(rp.wire.num_kept, now);
 		CU_ASSERT_EQUAL(A->qp[0]->rd_atomics, now);
 		release();
 		for (left -= now; now; now--)
@@ -644,11 +644,11 @@ static void one_process_takes_not_all_contexts(void)
 	rp_end(&rp);
 }
 
-static enum rp_verdict drop_all(struct rp *r, const struct rp_info *info)
+static enum bench_verdict drop_all(struct rp *r, const struct rp_info *info)
 {
 	(void)r;
 	(void)info;
-	return RP_DROP;
+	return BENCH_DROP;
 }
 
 /* The same of flows: a message to each of many queue pairs takes as many. */

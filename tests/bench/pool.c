@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The wrapped functions of pool.h. Calls the ones of nic_fw/base/pool.c.
+ */
+#include "tests/bench/pool.h"
+
+#include <sanitizer/asan_interface.h>
+
+#include "nic_fw/fw_nic.h"
+
+void *__real_fw_pool_get(struct fw_pool *pool);
+void __real_fw_pool_put(struct fw_pool *pool, void *elem);
+void *__wrap_fw_pool_get(struct fw_pool *pool);
+void __wrap_fw_pool_put(struct fw_pool *pool, void *elem);
+
+void *__wrap_fw_pool_get(struct fw_pool *pool)
+{
+	void *elem = __real_fw_pool_get(pool);
+
+	if (elem)
+		ASAN_UNPOISON_MEMORY_REGION(elem, pool->elem_bytes);
+	return elem;
+}
+
+/* A sink STag reads a free request's generation and place: wqe_from_sink(). */
+static void poison_wqe(struct fw_wqe *wqe)
+{
+	ASAN_POISON_MEMORY_REGION(&wqe->flow_node, sizeof(wqe->flow_node));
+	ASAN_POISON_MEMORY_REGION(&wqe->wr_id, sizeof(wqe->wr_id));
+	ASAN_POISON_MEMORY_REGION(&wqe->ssn, offsetof(struct fw_wqe, refused) / 8 * 8 -
+						 offsetof(struct fw_wqe, ssn));
+	ASAN_POISON_MEMORY_REGION(wqe->sge, sizeof(wqe->sge));
+}
+
+/* A free receive is looked at by a sink, too: whether it has a run, and its generation. */
+static void poison_recv(struct goal_recv *recv)
+{
+	ASAN_POISON_MEMORY_REGION(&recv->link, sizeof(*recv) - offsetof(struct goal_recv, link));
+}
+
+void bench_pool_poison(const struct fw_pool *pool, void *elem)
+{
+	if (pool->elem_bytes == sizeof(struct fw_wqe))
+		poison_wqe(elem);
+	else if (pool->elem_bytes == sizeof(struct goal_recv))
+		poison_recv(elem);
+	else
+		ASAN_POISON_MEMORY_REGION((uint8_t *)elem + 8, pool->elem_bytes - 8);
+}
+
+void __wrap_fw_pool_put(struct fw_pool *pool, void *elem)
+{
+	__real_fw_pool_put(pool, elem);
+	bench_pool_poison(pool, elem);
+}
+
+void bench_pool_unpoison(struct fw_pool *pool)
+{
+	ASAN_UNPOISON_MEMORY_REGION(pool->base, (size_t)pool->high * pool->elem_bytes);
+}
