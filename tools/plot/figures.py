@@ -4,6 +4,8 @@
 A figure is a field NAME of a row with NAME_min and NAME_max beside it. Rows are kept in a file of tab-separated
 values, and from there alone drawn by gnuplot and put between marks of a Markdown file.
 """
+import math
+import re
 import subprocess
 import sys
 
@@ -13,15 +15,22 @@ set encoding utf8
 set output '%s.svg'
 set grid lc rgb '#dddddd' lt 1 lw 1
 set border 3
-set key outside right top
+set key below
+set xlabel offset 0,0.4
 set tics nomirror out
-set style line 1 lc rgb '#0060ad' lw 2 pt 7 ps 0.7
-set style line 2 lc rgb '#c03020' lw 2 pt 5 ps 0.7
-set style line 3 lc rgb '#308030' lw 2 pt 9 ps 0.8
-set style line 4 lc rgb '#d08000' lw 2 pt 13 ps 0.8
-set style line 5 lc rgb '#803090' lw 2 pt 11 ps 0.8
-set style line 6 lc rgb '#555555' lw 2 pt 6 ps 0.7
 """
+
+
+# Colours and marks of the series. No two series of a picture share both, up to twelve.
+COLOURS = ("#0060ad", "#c03020", "#308030", "#d08000", "#803090", "#555555", "#00a0a0", "#a05a2c", "#e060a0", "#707000",
+           "#4040ff", "#000000")
+MARKS = (7, 5, 9, 13, 11, 6, 4, 8, 12, 10, 3, 2)
+
+
+def styles(count):
+    if count > len(COLOURS):
+        sys.exit("figures.py: %d series in one picture, there are %d styles" % (count, len(COLOURS)))
+    return "".join("set style line %d lc rgb '%s' lw 2 pt %d ps 0.8\n" % (i + 1, COLOURS[i], MARKS[i]) for i in range(count))
 
 
 def write(path, rows):
@@ -74,20 +83,61 @@ def ordered(rows, key):
     return list(dict.fromkeys(r[key] for r in rows))
 
 
-def draw(folder, name, settings, series):
-    """series: (title, [(x, y, low, high)]); a line each, with bars from low to high."""
-    script = HEAD % name + settings
-    plots = []
-    for i, (title, points) in enumerate(series):
-        script += "$d%d << EOD\n%sEOD\n" % (i, "".join("%g %g %g %g\n" % p for p in points))
-        plots.append("$d%d using 1:2:3:4 with yerrorlines ls %d title '%s'" % (i, i % 6 + 1, title))
-    script += "plot " + ", ".join(plots) + "\n"
+def log_ticks(settings, series):
+    """Ticks of a logarithmic y axis: 1, 2, 5, where decades alone would leave fewer than three."""
+    if not re.search(r"set logscale x?y", settings):
+        return ""
+    values = [v for _, points in series for _, *three in points for v in three if v > 0]
+    low, high = math.log10(min(values)), math.log10(max(values))
+    if math.floor(high) - math.ceil(low) >= 2:
+        return ""
+    steps = [m * 10.0 ** e for e in range(math.floor(low) - 1, math.ceil(high) + 1) for m in (1, 2, 5)]
+    bottom = max(t for t in steps if t <= min(values) * 1.001)
+    top = min((t for t in steps if t >= max(values) * 0.999), default=steps[-1])
+    ticks = [t for t in steps if bottom <= t <= top]
+    return "set ytics (%s)\nset yrange [%g:%g]\n" % (", ".join("'%g' %g" % (t, t) for t in ticks), bottom, top)
+
+
+def positive(settings, series):
+    """A logarithmic axis has no zero: points at 0 are left out, and bars end at their point."""
+    if not re.search(r"set logscale x?y", settings):
+        return series
+    return [(title, [(x, y, low if low > 0 else y, high) for x, y, low, high in points if y > 0]) for title, points in series]
+
+
+def gnuplot(folder, name, script):
     subprocess.run(["gnuplot"], input=script, text=True, check=True, cwd=folder)
     path = "%s/%s.svg" % (folder, name)
     with open(path, encoding="utf8") as f:
         lines = f.read().splitlines()
     with open(path, "w", encoding="utf8") as f:
         f.writelines(line.rstrip() + "\n" for line in lines)
+
+
+def draw(folder, name, settings, series):
+    """series: (title, [(x, y, low, high)]); a line each, with bars from low to high."""
+    series = [s for s in positive(settings, series) if s[1]]
+    script = HEAD % name + styles(len(series)) + log_ticks(settings, series) + settings
+    plots = []
+    for i, (title, points) in enumerate(series):
+        script += "$d%d << EOD\n%sEOD\n" % (i, "".join("%g %g %g %g\n" % p for p in points))
+        plots.append("$d%d using 1:2:3:4 with yerrorlines ls %d title '%s'" % (i, i + 1, title))
+    gnuplot(folder, name, script + "plot " + ", ".join(plots) + "\n")
+
+
+def draw_groups(folder, name, settings, groups, series):
+    """A group of bars for each of groups, which have no order; series: (title, [(group's index, y, low, high)])."""
+    width = 0.8 / len(series)
+    marks = ", ".join("'%s' %d" % (g, i) for i, g in enumerate(groups))
+    script = HEAD % name + styles(len(series)) + "set style fill solid 0.8\nset xtics rotate by -45 (%s)\n" % marks
+    script += "set xrange [-0.6:%g]\n" % (len(groups) - 0.4) + settings
+    plots = []
+    for i, (title, points) in enumerate(series):
+        data = "".join("%g %g %g %g\n" % (x - 0.4 + width * (i + 0.5), *rest) for x, *rest in points)
+        script += "$d%d << EOD\n%sEOD\n" % (i, data)
+        plots.append("$d%d using 1:2:(%g) with boxes ls %d lw 0.5 title '%s'" % (i, width * 0.9, i + 1, title))
+        plots.append("$d%d using 1:2:3:4 with yerrorbars lc rgb '#333333' pt -1 lw 1 notitle" % i)
+    gnuplot(folder, name, script + "plot " + ", ".join(plots) + "\n")
 
 
 def bars(rows, x, y, scale=1):

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from harness import LAST_CPU, Env, run
 from nics import BIN, Nics, result
-from figures import bars, draw, number, ordered, pick, put, read, size, spread, table, write
+from figures import bars, draw, draw_groups, number, ordered, pick, put, read, size, spread, table, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RANK = os.path.join(HERE, "..", "run", "mpi_rank.sh")
@@ -232,7 +232,6 @@ def kernel_table(rows, name):
 def kernel_picture(rows, folder, name, title):
     """Times as multiples of those over TCP with CRC, for each kernel and number of ranks."""
     places = [(k, n) for k in ordered(rows, "kernel") for n in ordered(rows, "ranks")]
-    marks = ", ".join("'%s %d' %d" % (k.upper(), n, i) for i, (k, n) in enumerate(places))
     series = []
     for t in titles(rows):
         points = []
@@ -242,8 +241,9 @@ def kernel_picture(rows, folder, name, title):
                 points.append((i, *[r[0][name + s] / base[0][name] for s in ("", "_min", "_max")]))
         if points:
             series.append((t, points))
-    draw(folder, "iwarp_kernels_" + name, "set xtics rotate by -60 (%s)\nset xrange [-0.5:%g]\nset logscale y 2\n"
-         "set ylabel 'time, as a multiple of RC over TCP'\nset title '%s'\n" % (marks, len(places) - 0.5, title), series)
+    draw_groups(folder, "iwarp_kernels_" + name, "set yrange [0:3]\nset arrow from graph 0,first 1 to graph 1,first 1 nohead lc "
+                "rgb '#333333' dt 2\nset ylabel 'time, as a multiple of RC over TCP'\nset title '%s'\n" % title,
+                ["%s %d" % (k.upper(), n) for k, n in places], series)
 
 
 def kernels_comm(rows, folder):
@@ -259,7 +259,7 @@ def kernels_run(rows, folder):
 def memory_table(rows, folder):
     draw(folder, "iwarp_memory", "set logscale xy\nset xlabel 'peers'\nset ylabel 'KiB, NIC and process'\n"
          "set title 'Memory by peers'\n",
-         [("%s, %s" % (t, what), [(r["peers"],) + (max(r[key], 0.1),) * 3 for r in pick(rows, transport=t)])
+         [("%s, %s" % (t, what), [(r["peers"],) + (r[key],) * 3 for r in pick(rows, transport=t)])
           for t in titles(rows) for what, key in (("NIC", "nic_kib"), ("process", "process_kib"))])
     return table(["peers"] + ["%s, %s, KiB" % (t, w) for t in titles(rows) for w in ("NIC", "process")],
                  [["%d" % n] + [number(pick(rows, peers=n, transport=t)[0][k]) for t in titles(rows)

@@ -72,8 +72,8 @@ def reg_table2(rows, folder):
                 body.append(["%d" % reps, cache, memory] + [spread(r, "mib_s") for r in cells])
     draw(folder, "reg_table2", "set logscale x 10\nset xlabel 'repetitions with the same buffers'\nset ylabel 'MiB/s'\n"
          "set yrange [0:*]\nset xtics (1,10,100)\nset xrange [0.8:125]\n"
-         "set title 'Ping-pong of 512 KiB without a copy'\n",
-         [("%s, %s" % (memory, "cached" if cache == "yes" else "registered each time"),
+         "set title 'Ping-pong of 512 KiB without a copy, memory registered by the cache or each time'\n",
+         [("%s, %s" % (memory, "cached" if cache == "yes" else "each time"),
            bars(pick(rows, cache=cache, memory=memory, bytes=524288.0), "reps", "mib_s"))
           for memory in ("weft_alloc", "malloc") for cache in ("yes", "no")])
     return table(["repetitions", "cache", "memory"] + ["%sB" % size(s) for s in sizes], body)
@@ -135,7 +135,7 @@ def mpi3_basic(rows, folder):
     draw(folder, "mpi3_latency", BYTES + "set logscale y 10\nset ylabel 'us, half a round trip'\n"
          "set title 'Latency of messages'\n", [("ping-pong", bars(rows, "bytes", "latency_us"))])
     draw(folder, "mpi3_bandwidth", BYTES + "set logscale y 10\nset ylabel 'MiB/s'\nset title 'Bandwidth of messages'\n",
-         [("both ways, 16 each on the way", bars(rows, "bytes", "bothway_mib_s")),
+         [("both ways, 16 each", bars(rows, "bytes", "bothway_mib_s")),
           ("ping-pong", bars(rows, "bytes", "pingpong_mib_s"))])
     return table(["bytes", "protocol", "latency, us", "ping-pong, MiB/s", "both ways, MiB/s"],
                  [[size(r["bytes"]), r["protocol"], spread(r, "latency_us"), spread(r, "pingpong_mib_s"),
@@ -186,9 +186,9 @@ def mpi3_overlap(rows, folder):
     for side in ("send", "recv"):
         for protocol in ("get", "put"):
             points = [r for r in rows if r["side"] == side and r["protocol"] in ("eager", protocol)]
-            series.append(("%s, eager to 4 KiB, then %s" % (side, protocol), bars(points, "bytes", "ratio")))
+            series.append(("%s, %s" % (side, protocol), bars(points, "bytes", "ratio")))
     draw(folder, "mpi3_overlap", BYTES + "set yrange [0:1.5]\nset ylabel 'overlap ratio (equation 3.4)'\n"
-         "set title 'Computation that a message hides'\n", series)
+         "set title 'Computation that a message hides (eager to 4 KiB, then get or put)'\n", series)
     return table(["side", "protocol", "bytes", "l0, us", "overlap ratio"],
                  [[r["side"], r["protocol"], size(r["bytes"]), spread(r, "l0_us"), spread(r, "ratio")] for r in rows])
 

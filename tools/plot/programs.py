@@ -11,10 +11,9 @@ Environment: WEFT_BUILD (build): where bench.json is. Exit status 0, 1 when ther
 import argparse
 import json
 import os
-import subprocess
 import sys
 
-from figures import HEAD, number, put, read, table, write
+from figures import HEAD, gnuplot, number, put, read, styles, table, write
 
 BUILD = os.environ.get("WEFT_BUILD", "build")
 FIELDS = ("name", "value", "unit", "baseline", "ratio", "min", "max", "vader", "turns", "less_is_better")
@@ -51,13 +50,8 @@ def picture(folder, rows):
     names = ", ".join("'%s' %d" % (r["name"][4:], len(rows) - 1 - i) for i, r in enumerate(rows))
     data = "".join("%g %d\n" % (speed(r), len(rows) - 1 - i) for i, r in enumerate(rows))
     script += "set ytics (%s)\n$d << EOD\n%sEOD\n" % (names, data)
-    script += "plot $d using (0):2:(0):1:($2-0.35):($2+0.35) with boxxyerror ls 1\n"
-    subprocess.run(["gnuplot"], input=script, text=True, check=True, cwd=folder)
-    path = folder + "/programs.svg"
-    with open(path, encoding="utf8") as f:
-        lines = f.read().splitlines()
-    with open(path, "w", encoding="utf8") as f:
-        f.writelines(line.rstrip() + "\n" for line in lines)
+    script += styles(1) + "plot $d using (0):2:(0):1:($2-0.35):($2+0.35) with boxxyerror ls 1\n"
+    gnuplot(folder, "programs", script)
 
 
 def main():
